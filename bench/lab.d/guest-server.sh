@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# Servers of the lab's guest.  Each is a "machine": network and mount
+# namespaces kept by a sleeping process, with a /run and a /var/lib/nfs of its
+# own, joined to the client by a veth pair:
+#   client labN 10.99.N.1  <-->  10.99.N.2 eth0 in the server's namespace
+# Its state is in $LAB_STATE/srv/NAME: holder, index, kind, exports, link.
+
+lab_server_new() {
+	local name=$1 kind=$2 path=$3 dir=$LAB_STATE/srv/$1 i holder
+	i=$(ls "$LAB_STATE/srv" 2>/dev/null | wc -l)
+	mkdir -p "$dir" || return 1
+	echo "$i" >"$dir/index"
+	echo "$kind" >"$dir/kind"
+	echo "- - - -" >"$dir/link"
+	setsid unshare --mount --net --propagation unchanged bash -c '
+		mount -t tmpfs -o mode=755 run /run &&
+		mount -t tmpfs -o mode=755 nfs /var/lib/nfs &&
+		mkdir -p /var/lib/nfs/{sm,sm.bak,v4recovery,ganesha} \
+			/run/rpcbind /run/lock &&
+		touch /var/lib/nfs/{etab,rmtab,xtab} &&
+		ip link set lo up && exec sleep infinity' </dev/null >/dev/null 2>&1 &
+	holder=$!
+	disown
+	echo "$holder" >"$dir/holder"
+	# It is ready when it sleeps.
+	lab_poll 10 grep -qx sleep "/proc/$holder/comm" || return 1
+	ip link add "lab$i" type veth peer name eth0 netns "$holder" &&
+		ip addr add "10.99.$i.1/24" dev "lab$i" &&
+		ip link set "lab$i" up &&
+		nsenter -t "$holder" -n ip addr add "10.99.$i.2/24" dev eth0 &&
+		nsenter -t "$holder" -n ip link set eth0 up || return 1
+	echo "$path $LAB_EXPORT_OPTS" >"$dir/exports"
+	LAB_ON=$name lab_server_start
+}
+
+lab_server_start() {
+	local kind
+	read -r kind <"$LAB_STATE/srv/$LAB_ON/kind"
+	lab_daemon rpcbind rpcbind -f
+	lab_poll 10 lab_listening "$(lab_holder)" 111 ||
+		{ lab_err "rpcbind does not listen"; return 1; }
+	"lab_${kind}_start" || { lab_err "$kind does not start"; return 1; }
+	lab_poll 60 lab_listening "$(lab_holder)" 2049 &&
+		lab_poll 20 lab_listening "$(lab_holder)" 20048 ||
+		{ lab_err "$kind does not listen"; return 1; }
+}
+
+lab_server_stop() {
+	local kind
+	read -r kind <"$LAB_STATE/srv/$LAB_ON/kind"
+	"lab_${kind}_stop"
+	lab_daemon_end rpcbind
+}
+
+# lab_daemon NAME COMMAND...: in the server's namespaces, in the foreground
+# of its own session, its output to a log of the lab.
+lab_daemon() {
+	local name=$1 dir=$LAB_STATE/srv/$LAB_ON
+	shift
+	setsid nsenter -t "$(lab_holder)" -m -n -- "$@" \
+		</dev/null >>"$LAB_STATE/$LAB_ON-$name.log" 2>&1 &
+	echo $! >"$dir/$name.pid"
+	disown
+}
+
+lab_daemon_end() {
+	local pid
+	{ read -r pid <"$LAB_STATE/srv/$LAB_ON/$1.pid"; } 2>/dev/null || return 0
+	kill -9 "$pid" 2>/dev/null
+	lab_poll 10 lab_dead "$pid"
+}
+
+lab_export() {
+	local path=$1 opts=$LAB_EXPORT_OPTS${2:+,$2}
+	local list=$LAB_STATE/srv/$LAB_ON/exports kind
+	grep -v "^$path " "$list" >"$list.new"
+	echo "$path $opts" >>"$list.new"
+	mv "$list.new" "$list"
+	read -r kind <"$LAB_STATE/srv/$LAB_ON/kind"
+	"lab_${kind}_export"
+}
+
+lab_disk_new() {
+	local dir=$1 image=$LAB_CACHE/.disk-${1//\//-}
+	truncate -s "$2" "$image" && mkfs.ext4 -q -F "$image" || return 1
+	mkdir -p "$dir"
+	mount -o loop,acl,user_xattr,nobarrier "$image" "$dir" &&
+		rmdir "$dir/lost+found"
+}
+
+# --- knfsd -------------------------------------------------------------------
+
+lab_knfsd_export() {
+	local path opts
+	lab_in "$LAB_ON" exportfs -ua
+	while read -r path opts; do
+		lab_in "$LAB_ON" exportfs -i -o "$opts" "*:$path" || return 1
+	done <"$LAB_STATE/srv/$LAB_ON/exports"
+}
+
+lab_knfsd_start() {
+	lab_in "$LAB_ON" sh -c 'mountpoint -q /proc/fs/nfsd ||
+		mount -t nfsd nfsd /proc/fs/nfsd' || return 1
+	# By default it goes by the memory, which is small here: 128 KiB.  The
+	# servers people have answer 1 MiB.  Fails while threads run.
+	lab_in "$LAB_ON" sh -c \
+		'echo 1048576 >/proc/fs/nfsd/max_block_size' 2>/dev/null
+	lab_knfsd_export || return 1
+	lab_daemon mountd rpc.mountd -F -p 20048
+	lab_in "$LAB_ON" rpc.nfsd -V 3 -N 4 8
+}
+
+lab_knfsd_stop() {
+	lab_in "$LAB_ON" rpc.nfsd 0
+	lab_daemon_end mountd
+}
+
+# --- nfs-ganesha -------------------------------------------------------------
+
+# NFSACL (program 100227): ganesha 4.3 answers GETACL, but every SETACL ends in
+# "Bad xdr_free for NFSACL_SETACL" and EIO for the client, which makes `cp -p`
+# fail; lab_mount therefore adds `noacl` where the server is ganesha.  It keeps
+# names and attributes in memory: what a script changes in $LAB_EXPORT itself
+# is not seen through it for a while, and removed files turn up as ESTALE.
+# D-Bus is not there; it says so in its log and does without.
+# Bind_addr: ganesha refuses to start in a namespace with only a loopback
+# address.  Graceless: else its grace period answers JUKEBOX to every SETATTR.
+lab_ganesha_conf() {
+	local path opts id=0 squash
+	cat <<EOF
+NFS_CORE_PARAM {
+	Protocols = 3;
+	Bind_addr = $(lab_addr "$LAB_ON");
+	NFS_Port = 2049;
+	MNT_Port = 20048;
+	Enable_NLM = false;
+	Enable_RQUOTA = false;
+	mount_path_pseudo = false;
+}
+NFSV4 { Graceless = true; RecoveryRoot = /var/lib/nfs/ganesha; }
+EOF
+	while read -r path opts; do
+		id=$((id + 1)) squash=No_Root_Squash
+		case ,$opts, in *,root_squash,*) squash=Root_Squash ;; esac
+		case ,$opts, in *,all_squash,*) squash=All_Squash ;; esac
+		cat <<EOF
+EXPORT {
+	Export_Id = $id;
+	Path = $path;
+	Pseudo = $path;
+	Access_Type = RW;
+	Squash = $squash;
+	Protocols = 3;
+	Transports = TCP;
+	SecType = sys;
+	FSAL { Name = VFS; }
+}
+EOF
+	done <"$LAB_STATE/srv/$LAB_ON/exports"
+}
+
+lab_ganesha_start() {
+	lab_ganesha_conf |
+		lab_in "$LAB_ON" sh -c 'cat >/var/lib/nfs/ganesha.conf' || return 1
+	lab_daemon ganesha ganesha.nfsd -F -L STDOUT -N NIV_EVENT \
+		-f /var/lib/nfs/ganesha.conf -p /run/ganesha.pid
+}
+
+lab_ganesha_stop() { lab_daemon_end ganesha; }
+
+# It reads exports at its start (or by way of D-Bus, which is not there).
+lab_ganesha_export() { lab_server_stop; lab_server_start; }

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One link of a chained list at a time, in a loop and not by recursion. */
+#include "nfs3_list.h"
+
+#include <string.h>
+
+void nfs3_list_open(XDR *xdrs, const struct xdr_view *list)
+{
+	/* xdrmem_create() takes a plain pointer but only reads on DECODE. */
+	xdrmem_create(
+	    xdrs, (char *)(uintptr_t)list->data, list->len, XDR_DECODE);
+}
+
+static bool list_more(XDR *xdrs, bool *more)
+{
+	uint32_t follows;
+
+	if (!xdr_u_int(xdrs, &follows))
+		return false;
+	*more = follows != 0;
+	return true;
+}
+
+bool nfs3_dirent_decode(XDR *xdrs, bool plus, struct nfs3_dirent *e, bool *more)
+{
+	uint32_t eof;
+
+	if (!list_more(xdrs, more))
+		return false;
+	if (!*more)
+		return xdr_u_int(xdrs, &eof);
+	if (!xdr_u_int64_t(xdrs, &e->fileid) ||
+	    !xdr_nfs3_name(xdrs, &e->name) || !xdr_u_int64_t(xdrs, &e->cookie))
+		return false;
+	if (!plus)
+		return true;
+	return xdr_post_op_attr(xdrs, &e->attributes) &&
+	       xdr_post_op_fh3(xdrs, &e->handle);
+}
+
+bool nfs3_dirlist_eof(const struct xdr_view *list)
+{
+	static const char zero[4];
+
+	return list->len >= 4 &&
+	       memcmp(list->data + list->len - 4, zero, sizeof(zero)) != 0;
+}
+
+bool mnt3_mount_decode(XDR *xdrs, struct mnt3_mount *m, bool *more)
+{
+	if (!list_more(xdrs, more))
+		return false;
+	if (!*more)
+		return true;
+	return xdr_nfs3_name(xdrs, &m->hostname) &&
+	       xdr_mnt3_path(xdrs, &m->directory);
+}
+
+static bool export_groups(XDR *xdrs)
+{
+	struct xdr_view group;
+	bool more;
+
+	do {
+		if (!list_more(xdrs, &more))
+			return false;
+		if (more && !xdr_nfs3_name(xdrs, &group))
+			return false;
+	} while (more);
+	return true;
+}
+
+bool mnt3_export_decode(XDR *xdrs, struct mnt3_export *e, bool *more)
+{
+	uint32_t start = xdr_getpos(xdrs), end;
+
+	if (!list_more(xdrs, more))
+		return false;
+	if (!*more)
+		return true;
+	if (!xdr_mnt3_path(xdrs, &e->dir) || !export_groups(xdrs))
+		return false;
+	end = xdr_getpos(xdrs);
+	if (!xdr_setpos(xdrs, start))
+		return false;
+	e->raw.len = end - start;
+	e->raw.data = (const char *)xdr_inline(xdrs, e->raw.len);
+	return e->raw.data != NULL;
+}

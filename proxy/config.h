@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The configuration file, read and checked: /etc/forefetch.conf, INI, see
+ * forefetch.conf(5). The structs are plain, since everybody reads them, and
+ * nobody writes them after the load; whoever loaded a `struct config` owns all
+ * that hangs on it. No member is NULL unless its comment says so.
+ *
+ * Units: sizes in bytes, times in microseconds, rates in bits a second.
+ */
+#ifndef FOREFETCH_CONFIG_H
+#define FOREFETCH_CONFIG_H
+
+#include "log.h"
+#include "netmatch.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+/* Enough for every message of config_load, a long file name included. */
+#define CONFIG_ERR_MAX 1024
+
+enum config_consistency {
+	CONFIG_CONSISTENCY_STRICT,
+	CONFIG_CONSISTENCY_BOUNDED,
+	CONFIG_CONSISTENCY_FROZEN,
+};
+
+enum config_prefetch {
+	CONFIG_PREFETCH_OFF,
+	CONFIG_PREFETCH_METADATA,
+	CONFIG_PREFETCH_FIRST_BLOCK,
+	CONFIG_PREFETCH_ON,
+};
+
+enum config_link {
+	CONFIG_LINK_AUTO,
+	CONFIG_LINK_WIRED,
+	CONFIG_LINK_WIRELESS,
+};
+
+enum config_offline {
+	CONFIG_OFFLINE_WAIT,
+	CONFIG_OFFLINE_SERVE,
+};
+
+/* A share of the estimated rate, or an absolute rate: the other one is 0. */
+struct config_rate {
+	uint64_t bits_per_second;
+	unsigned percent; /* 1..100 */
+};
+
+/* Strings in the order of the file; `list` is NULL when `n` is 0. */
+struct config_strings {
+	char **list;
+	size_t n;
+};
+
+struct config_addrs {
+	struct netmatch_addr *list;
+	size_t n;
+};
+
+struct config_nets {
+	struct netmatch_net *list;
+	size_t n;
+};
+
+/* What a server sets for all its file systems, and an export for its own. */
+struct config_policy {
+	enum config_consistency consistency;
+	enum config_prefetch prefetch;
+	uint64_t attr_timeout_us;
+	uint64_t negative_timeout_us;
+	uint64_t grant_timeout_us;
+	uint64_t prefetch_block; /* bytes, a multiple of 4096 */
+	unsigned prefetch_blocks;
+};
+
+/* [export SERVER:PATH] */
+struct config_export {
+	char *path;    /* absolute, no "//", no "." or "..", no final "/" */
+	char *server;  /* the name of the server that it belongs to */
+	unsigned line; /* where the section starts, for messages */
+	uint64_t set;  /* keys that the file gives; private to config*.c */
+	struct config_policy policy; /* complete: unset keys are the server's */
+};
+
+/* [server NAME] */
+struct config_server {
+	char *name;
+	unsigned line;
+	uint64_t set;
+
+	char *address;                 /* host name or numeric address */
+	uint16_t nfs_port;             /* 0: ask rpcbind */
+	uint16_t mount_port;           /* 0: ask rpcbind */
+	struct config_strings exports; /* none: all that the server exports */
+
+	struct config_addrs listen; /* at least one; IPv6 ones are V6ONLY */
+	struct config_nets allow;   /* at least one */
+	bool secure;                /* only source ports below 1024 */
+	bool rpcbind;               /* register with the local rpcbind */
+
+	unsigned connections; /* 1..16, to the server */
+	enum config_link link;
+	enum config_offline offline;
+	struct config_rate prefetch_cap;
+
+	struct config_policy policy;
+	struct config_export *overrides; /* NULL when noverrides is 0 */
+	size_t noverrides;
+};
+
+/* [forefetch], and the list of servers */
+struct config {
+	unsigned line; /* 0: the file has no [forefetch] section */
+	uint64_t set;
+
+	char *cache_dir;
+	uint64_t cache_size;
+	uint64_t memory_size;
+	char *control;               /* path of the control socket */
+	struct config_addrs metrics; /* none: off; else exactly one */
+	enum log_level log_level;
+
+	struct config_server *servers; /* at least one */
+	size_t nservers;
+};
+
+/*
+ * Read and check `path`. Returns NULL when anything in it is wrong, with the
+ * first error in `err`: "FILE:LINE: [section] key: reason".
+ */
+struct config *config_load(const char *path, char *err, size_t errlen);
+
+/* The same for a text in memory; `name` is what messages call it. */
+struct config *config_parse_string(
+    const char *text, const char *name, char *err, size_t errlen);
+
+/* NULL is allowed. */
+void config_free(struct config *cfg);
+
+/* Write every key with the value in force, in a form that loads again. */
+void config_print(const struct config *cfg, FILE *out);
+
+/*
+ * The first setting that differs and that a running daemon cannot change
+ * ("listen", "cache_dir", ...; "server" when one was added or removed), or
+ * NULL when `cfg` may take the place of `old`. Static text.
+ */
+const char *config_diff_fixed(
+    const struct config *old, const struct config *cfg);
+
+/* The server of that name, or NULL. */
+const struct config_server *config_server_find(
+    const struct config *cfg, const char *name);
+
+/*
+ * May a client at `peer` connect? The networks only: `secure` is the caller's.
+ * v4-mapped IPv6 addresses count as IPv4.
+ */
+bool config_server_allows(
+    const struct config_server *srv, const struct sockaddr *peer);
+
+#endif

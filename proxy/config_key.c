@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config_key.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+#define KIB (UINT64_C(1) << 10)
+#define MIB (UINT64_C(1) << 20)
+#define GIB (UINT64_C(1) << 30)
+#define TIB (UINT64_C(1) << 40)
+
+#define SECOND_US UINT64_C(1000000)
+#define HOUR_US   (3600 * SECOND_US)
+#define DAY_US    (24 * HOUR_US)
+
+#define DAEMON(member) CONFIG_SCOPE_DAEMON, offsetof(struct config, member)
+#define SERVER(member)                                                         \
+	CONFIG_SCOPE_SERVER, offsetof(struct config_server, member)
+#define POLICY(member)                                                         \
+	CONFIG_SCOPE_POLICY, offsetof(struct config_policy, member)
+
+#define REQUIRED CONFIG_KEY_REQUIRED
+#define FIXED    CONFIG_KEY_FIXED
+#define BINDS    CONFIG_KEY_BINDS
+
+#define PATH_BYTES 1024
+#define SUN_BYTES  (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
+
+/* Each in the order of its enum. */
+static const char *const log_levels[] = {
+    "error", "warn", "info", "debug", NULL};
+static const char *const consistencies[] = {
+    "strict", "bounded", "frozen", NULL};
+static const char *const prefetches[] = {
+    "off", "metadata", "first-block", "on", NULL};
+static const char *const links[] = {"auto", "wired", "wireless", NULL};
+static const char *const offlines[] = {"wait", "serve", NULL};
+
+/* clang-format off */
+const struct config_key config_keys[] = {
+	{"cache_dir", DAEMON(cache_dir), &config_type_path,
+	    {0, PATH_BYTES, NULL}, "/var/cache/forefetch", FIXED},
+	{"cache_size", DAEMON(cache_size), &config_type_size,
+	    {MIB, 1024 * TIB, NULL}, "10G", 0},
+	{"memory_size", DAEMON(memory_size), &config_type_size,
+	    {16 * MIB, TIB, NULL}, "256M", 0},
+	{"control", DAEMON(control), &config_type_path,
+	    {0, SUN_BYTES, NULL}, "/run/forefetch/control.sock", FIXED},
+	{"metrics", DAEMON(metrics), &config_type_endpoint,
+	    {0, 0, NULL}, "off", FIXED | BINDS},
+	{"log_level", DAEMON(log_level), &config_type_word,
+	    {0, 0, log_levels}, "info", 0},
+
+	{"address", SERVER(address), &config_type_host,
+	    {0, 0, NULL}, NULL, REQUIRED | FIXED},
+	{"nfs_port", SERVER(nfs_port), &config_type_port,
+	    {0, UINT16_MAX, NULL}, "0", FIXED},
+	{"mount_port", SERVER(mount_port), &config_type_port,
+	    {0, UINT16_MAX, NULL}, "0", FIXED},
+	{"exports", SERVER(exports), &config_type_paths,
+	    {0, 0, NULL}, NULL, 0},
+	{"listen", SERVER(listen), &config_type_addrs,
+	    {0, 0, NULL}, NULL, REQUIRED | FIXED | BINDS},
+	{"allow", SERVER(allow), &config_type_nets,
+	    {0, 0, NULL}, "127.0.0.0/8 ::1/128", 0},
+	{"secure", SERVER(secure), &config_type_bool,
+	    {0, 0, NULL}, "yes", 0},
+	{"rpcbind", SERVER(rpcbind), &config_type_bool,
+	    {0, 0, NULL}, "no", FIXED},
+	{"connections", SERVER(connections), &config_type_count,
+	    {1, 16, NULL}, "2", FIXED},
+	{"prefetch_cap", SERVER(prefetch_cap), &config_type_rate,
+	    {1000, UINT64_C(100000000000), NULL}, "80%", 0},
+	{"link", SERVER(link), &config_type_word,
+	    {0, 0, links}, "auto", 0},
+	{"offline", SERVER(offline), &config_type_word,
+	    {0, 0, offlines}, "wait", 0},
+
+	{"consistency", POLICY(consistency), &config_type_word,
+	    {0, 0, consistencies}, "bounded", 0},
+	{"attr_timeout", POLICY(attr_timeout_us), &config_type_duration,
+	    {0, HOUR_US, NULL}, "3s", 0},
+	{"negative_timeout", POLICY(negative_timeout_us), &config_type_duration,
+	    {0, HOUR_US, NULL}, "3s", 0},
+	{"grant_timeout", POLICY(grant_timeout_us), &config_type_duration,
+	    {0, 30 * DAY_US, NULL}, "1h", 0},
+	{"prefetch", POLICY(prefetch), &config_type_word,
+	    {0, 0, prefetches}, "on", 0},
+	{"prefetch_blocks", POLICY(prefetch_blocks), &config_type_count,
+	    {1, 256, NULL}, "1", 0},
+	{"prefetch_block", POLICY(prefetch_block), &config_type_blocksize,
+	    {4 * KIB, MIB, NULL}, "16K", 0},
+};
+/* clang-format on */
+
+const size_t config_nkeys = sizeof(config_keys) / sizeof(config_keys[0]);
+
+_Static_assert(
+    sizeof(config_keys) / sizeof(config_keys[0]) <= 64, "one bit a key");
+
+struct config_section config_section_daemon(struct config *cfg)
+{
+	return (struct config_section){.daemon = cfg, .set = &cfg->set};
+}
+
+struct config_section config_section_server(struct config_server *srv)
+{
+	return (struct config_section){
+	    .server = srv, .policy = &srv->policy, .set = &srv->set};
+}
+
+struct config_section config_section_export(struct config_export *exp)
+{
+	return (struct config_section){
+	    .policy = &exp->policy, .set = &exp->set};
+}
+
+void *config_section_field(const struct config_section *section, size_t k)
+{
+	const struct config_key *key = &config_keys[k];
+	void *base = NULL;
+
+	switch (key->scope) {
+	case CONFIG_SCOPE_DAEMON:
+		base = section->daemon;
+		break;
+	case CONFIG_SCOPE_SERVER:
+		base = section->server;
+		break;
+	case CONFIG_SCOPE_POLICY:
+		base = section->policy;
+		break;
+	}
+	return base ? (char *)base + key->offset : NULL;
+}
+
+size_t config_key_find(const struct config_section *section, const char *name)
+{
+	size_t k;
+
+	for (k = 0; k < config_nkeys; k++)
+		if (config_section_field(section, k) &&
+		    strcmp(config_keys[k].name, name) == 0)
+			break;
+	return k;
+}
+
+/*
+ * The edit distance of two names (insert, delete, replace), or SIZE_MAX when
+ * one of them is too long to be a typo of a key.
+ */
+static size_t edit_distance(const char *a, const char *b)
+{
+	enum { LONGEST = 32 };
+	size_t row[LONGEST + 1], alen = strlen(a), blen = strlen(b);
+
+	if (alen > LONGEST || blen > LONGEST)
+		return SIZE_MAX;
+	for (size_t j = 0; j <= blen; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= alen; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= blen; j++) {
+			size_t best = diagonal + (a[i - 1] != b[j - 1]);
+
+			diagonal = row[j];
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+		}
+	}
+	return row[blen];
+}
+
+static const char *scope_name(enum config_scope scope)
+{
+	return scope == CONFIG_SCOPE_DAEMON ? "[forefetch]" : "[server NAME]";
+}
+
+void config_key_hint(const struct config_section *section, const char *name,
+    struct config_why *hint)
+{
+	size_t nearest = 3; /* two slips; more is another word */
+
+	hint->text[0] = '\0';
+	for (size_t k = 0; k < config_nkeys; k++) {
+		const struct config_key *key = &config_keys[k];
+		size_t distance = edit_distance(name, key->name);
+
+		if (!config_section_field(section, k)) {
+			if (distance != 0)
+				continue;
+			snprintf(hint->text, sizeof(hint->text),
+			    "; it belongs in %s", scope_name(key->scope));
+			return;
+		}
+		if (distance >= nearest || distance >= strlen(name))
+			continue;
+		nearest = distance;
+		snprintf(hint->text, sizeof(hint->text), "; did you mean '%s'?",
+		    key->name);
+	}
+}
+
+int config_section_preset(
+    const struct config_section *section, struct config_why *why)
+{
+	for (size_t k = 0; k < config_nkeys; k++) {
+		const struct config_key *key = &config_keys[k];
+		void *field = config_section_field(section, k);
+		int err;
+
+		if (!field || !key->preset || (*section->set >> k & 1))
+			continue;
+		err = key->type->parse(&key->range, key->preset, field, why);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+void config_section_release(const struct config_section *section)
+{
+	for (size_t k = 0; k < config_nkeys; k++) {
+		void *field = config_section_field(section, k);
+
+		if (field && config_keys[k].type->release)
+			config_keys[k].type->release(field);
+	}
+}

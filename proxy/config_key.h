@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The table of all keys, and the sections that they live in. Private to
+ * config*.c. A new key is one line in config_key.c, a member in config.h and
+ * a paragraph in forefetch.conf(5).
+ */
+#ifndef FOREFETCH_CONFIG_KEY_H
+#define FOREFETCH_CONFIG_KEY_H
+
+#include "config.h"
+#include "config_value.h"
+
+enum config_scope {
+	CONFIG_SCOPE_DAEMON, /* [forefetch]; offset into struct config */
+	CONFIG_SCOPE_SERVER, /* [server]; into struct config_server */
+	CONFIG_SCOPE_POLICY, /* [server], [export]; into struct config_policy */
+};
+
+#define CONFIG_KEY_REQUIRED 1u /* has no preset */
+#define CONFIG_KEY_FIXED    2u /* a running daemon cannot change it */
+#define CONFIG_KEY_BINDS    4u /* a struct config_addrs that is bound */
+
+struct config_key {
+	const char *name;
+	enum config_scope scope;
+	size_t offset;
+	const struct config_type *type;
+	struct config_range range;
+	const char *preset; /* as it stands in a file; NULL: all zero */
+	unsigned flags;
+};
+
+extern const struct config_key config_keys[];
+extern const size_t config_nkeys; /* at most 64: `set` has a bit for each */
+
+/* A section of a configuration, of whatever kind; a view, it owns nothing. */
+struct config_section {
+	struct config *daemon;        /* NULL unless [forefetch] */
+	struct config_server *server; /* NULL unless [server] */
+	struct config_policy *policy; /* NULL in [forefetch] */
+	uint64_t *set;                /* bit i: the file gives config_keys[i] */
+};
+
+struct config_section config_section_daemon(struct config *cfg);
+struct config_section config_section_server(struct config_server *srv);
+struct config_section config_section_export(struct config_export *exp);
+
+/* Where the section holds key `k`, or NULL when it has no such key. */
+void *config_section_field(const struct config_section *section, size_t k);
+
+/* The number of the key of that name in that section, or config_nkeys. */
+size_t config_key_find(const struct config_section *section, const char *name);
+
+/*
+ * Advice on a key that the section does not have, with its leading "; ", or
+ * an empty text: the nearest name, or the section where it belongs.
+ */
+void config_key_hint(const struct config_section *section, const char *name,
+    struct config_why *hint);
+
+/*
+ * Give each key that the file does not set its preset. Returns 0, or an error
+ * of config_type.parse.
+ */
+int config_section_preset(
+    const struct config_section *section, struct config_why *why);
+
+/* Release what the fields own. */
+void config_section_release(const struct config_section *section);
+
+#endif

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The values that own memory: paths, names, and lists of things separated by
+ * blanks. The other half of config_value.h.
+ */
+#include "config.h"
+#include "config_value.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOST_MAX   253  /* RFC 1035 section 2.3.4, as text */
+#define EXPORT_MAX 1024 /* MNTPATHLEN, RFC 1813 section 5.1.1 */
+
+static int refuse(struct config_why *why, const char *reason)
+{
+	snprintf(why->text, sizeof(why->text), "%s", reason);
+	return -EINVAL;
+}
+
+/* Refuse one word of a list: which one it was has to be told. */
+static int refuse_word(
+    struct config_why *why, const char *word, const char *reason)
+{
+	char quoted[100];
+
+	log_escape(quoted, sizeof(quoted), word, strlen(word));
+	snprintf(why->text, sizeof(why->text), "'%s': %s", quoted, reason);
+	return -EINVAL;
+}
+
+/* Is there an empty component, "." or ".." in an absolute path? */
+static bool path_is_crooked(const char *path, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		const char *part = path + i + 1;
+		size_t n = 0;
+
+		if (path[i] != '/')
+			continue;
+		while (i + 1 + n < len && part[n] != '/')
+			n++;
+		if (n == 0 || (n == 1 && part[0] == '.') ||
+		    (n == 2 && part[0] == '.' && part[1] == '.'))
+			return true;
+	}
+	return false;
+}
+
+int config_value_path(
+    const char *text, size_t maxlen, char **out, struct config_why *why)
+{
+	size_t len = strlen(text);
+
+	if (text[0] != '/')
+		return refuse_word(why, text, "not an absolute path");
+	while (len > 1 && text[len - 1] == '/')
+		len--;
+	if (len > maxlen)
+		return refuse(why, "the path is too long");
+	if (strchr(" \t", text[len - 1])) /* "/a /": nobody could see it */
+		return refuse(why, "the path must not end in a blank");
+	if (len > 1 && path_is_crooked(text, len))
+		return refuse_word(
+		    why, text, "a path must not have '//', '.' or '..' in it");
+	*out = strndup(text, len);
+	return *out ? 0 : -ENOMEM;
+}
+
+static void string_release(void *field)
+{
+	char **string = field;
+
+	free(*string);
+	*string = NULL;
+}
+
+static void string_print(
+    const struct config_range *range, const void *field, FILE *out)
+{
+	(void)range;
+	fputs(*(char *const *)field, out);
+}
+
+static int path_parse(const struct config_range *range, const char *text,
+    void *field, struct config_why *why)
+{
+	if (text[strspn(text, "/")] == '\0')
+		return refuse(why, "the root directory cannot be meant");
+	return config_value_path(text, range->max, field, why);
+}
+
+const struct config_type config_type_path = {
+    .size = sizeof(char *),
+    .parse = path_parse,
+    .print = string_print,
+    .release = string_release,
+};
+
+static bool is_ipv6(const char *text)
+{
+	char host[INET6_ADDRSTRLEN];
+	struct in6_addr addr;
+	size_t len = strcspn(text, "%"); /* fe80::1%eth0 has a zone */
+
+	if (len >= sizeof(host))
+		return false;
+	memcpy(host, text, len);
+	host[len] = '\0';
+	return inet_pton(AF_INET6, host, &addr) == 1 &&
+	       strspn(text + len, "%._-"
+				  "abcdefghijklmnopqrstuvwxyz"
+				  "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") ==
+		   strlen(text + len);
+}
+
+static bool is_host_name(const char *text)
+{
+	if (!isalnum((unsigned char)text[0]))
+		return false;
+	for (; *text; text++)
+		if (!isalnum((unsigned char)*text) && !strchr("-._", *text))
+			return false;
+	return true;
+}
+
+static int host_parse(const struct config_range *range, const char *text,
+    void *field, struct config_why *why)
+{
+	(void)range;
+	if (strlen(text) > HOST_MAX)
+		return refuse(why, "the name is too long");
+	if (!is_host_name(text) && !is_ipv6(text))
+		return refuse_word(why, text,
+		    "not a host name or a numeric address; "
+		    "ports go into nfs_port and mount_port");
+	*(char **)field = strdup(text);
+	return *(char **)field ? 0 : -ENOMEM;
+}
+
+const struct config_type config_type_host = {
+    .size = sizeof(char *),
+    .parse = host_parse,
+    .print = string_print,
+    .release = string_release,
+};
+
+/*
+ * Cut the next word off *text into `word`, which has `wordlen` bytes. Returns
+ * 1, or 0 at the end, or -EINVAL for one that is too long.
+ */
+static int next_word(
+    const char **text, char *word, size_t wordlen, struct config_why *why)
+{
+	size_t len;
+
+	*text += strspn(*text, " \t");
+	len = strcspn(*text, " \t");
+	if (len == 0)
+		return 0;
+	if (len >= wordlen)
+		return refuse(why, "a word is too long");
+	memcpy(word, *text, len);
+	word[len] = '\0';
+	*text += len;
+	return 1;
+}
+
+/* Make room for one more; returns NULL for want of memory. */
+static void *grow(void *list, size_t n, size_t size)
+{
+	return reallocarray(list, n + 1, size);
+}
+
+static int paths_add(
+    struct config_strings *paths, const char *word, struct config_why *why)
+{
+	char **list = grow(paths->list, paths->n, sizeof(*list));
+	int err;
+
+	if (!list)
+		return -ENOMEM;
+	paths->list = list;
+	err = config_value_path(word, EXPORT_MAX, &list[paths->n], why);
+	if (err)
+		return err;
+	for (size_t i = 0; i < paths->n; i++) {
+		if (strcmp(list[i], list[paths->n]) == 0) {
+			free(list[paths->n]);
+			return refuse_word(why, word, "named twice");
+		}
+	}
+	paths->n++;
+	return 0;
+}
+
+static int paths_parse(const struct config_range *range, const char *text,
+    void *field, struct config_why *why)
+{
+	char word[EXPORT_MAX + 2];
+	int more;
+
+	(void)range;
+	while ((more = next_word(&text, word, sizeof(word), why)) > 0) {
+		int err = paths_add(field, word, why);
+
+		if (err)
+			return err;
+	}
+	return more;
+}
+
+static void paths_print(
+    const struct config_range *range, const void *field, FILE *out)
+{
+	const struct config_strings *paths = field;
+
+	(void)range;
+	for (size_t i = 0; i < paths->n; i++)
+		fprintf(out, "%s%s", i ? " " : "", paths->list[i]);
+}
+
+static void paths_release(void *field)
+{
+	struct config_strings *paths = field;
+
+	for (size_t i = 0; i < paths->n; i++)
+		free(paths->list[i]);
+	free(paths->list);
+	*paths = (struct config_strings){.n = 0};
+}
+
+const struct config_type config_type_paths = {
+    .size = sizeof(struct config_strings),
+    .parse = paths_parse,
+    .print = paths_print,
+    .release = paths_release,
+};
+
+static int addrs_add(
+    struct config_addrs *addrs, const char *word, struct config_why *why)
+{
+	struct netmatch_addr *list = grow(addrs->list, addrs->n, sizeof(*list));
+	const char *reason;
+
+	if (!list)
+		return -ENOMEM;
+	addrs->list = list;
+	reason = netmatch_addr_parse(word, &list[addrs->n]);
+	if (reason)
+		return refuse_word(why, word, reason);
+	addrs->n++;
+	return 0;
+}
+
+static int addrs_parse(const struct config_range *range, const char *text,
+    void *field, struct config_why *why)
+{
+	char word[NETMATCH_TEXT_MAX];
+	int more;
+
+	(void)range;
+	while ((more = next_word(&text, word, sizeof(word), why)) > 0) {
+		int err = addrs_add(field, word, why);
+
+		if (err)
+			return err;
+	}
+	return more;
+}
+
+static void addrs_print(
+    const struct config_range *range, const void *field, FILE *out)
+{
+	const struct config_addrs *addrs = field;
+	char text[NETMATCH_TEXT_MAX];
+
+	(void)range;
+	for (size_t i = 0; i < addrs->n; i++) {
+		netmatch_addr_format(&addrs->list[i], text);
+		fprintf(out, "%s%s", i ? " " : "", text);
+	}
+}
+
+static void addrs_release(void *field)
+{
+	struct config_addrs *addrs = field;
+
+	free(addrs->list);
+	*addrs = (struct config_addrs){.n = 0};
+}
+
+const struct config_type config_type_addrs = {
+    .size = sizeof(struct config_addrs),
+    .parse = addrs_parse,
+    .print = addrs_print,
+    .release = addrs_release,
+};
+
+static int endpoint_parse(const struct config_range *range, const char *text,
+    void *field, struct config_why *why)
+{
+	if (strcasecmp(text, "off") == 0)
+		return 0;
+	if (strpbrk(text, " \t"))
+		return refuse(why, "want one ADDRESS:PORT, or off");
+	return addrs_parse(range, text, field, why);
+}
+
+static void endpoint_print(
+    const struct config_range *range, const void *field, FILE *out)
+{
+	const struct config_addrs *addrs = field;
+
+	if (addrs->n == 0)
+		fputs("off", out);
+	else
+		addrs_print(range, field, out);
+}
+
+const struct config_type config_type_endpoint = {
+    .size = sizeof(struct config_addrs),
+    .parse = endpoint_parse,
+    .print = endpoint_print,
+    .release = addrs_release,
+};
+
+static int nets_add(
+    struct config_nets *nets, const char *word, struct config_why *why)
+{
+	struct netmatch_net *list = grow(nets->list, nets->n, sizeof(*list));
+	const char *reason;
+
+	if (!list)
+		return -ENOMEM;
+	nets->list = list;
+	reason = netmatch_net_parse(word, &list[nets->n]);
+	if (reason)
+		return refuse_word(why, word, reason);
+	nets->n++;
+	return 0;
+}
+
+static int nets_parse(const struct config_range *range, const char *text,
+    void *field, struct config_why *why)
+{
+	char word[NETMATCH_TEXT_MAX];
+	int more;
+
+	(void)range;
+	while ((more = next_word(&text, word, sizeof(word), why)) > 0) {
+		int err = nets_add(field, word, why);
+
+		if (err)
+			return err;
+	}
+	return more;
+}
+
+static void nets_print(
+    const struct config_range *range, const void *field, FILE *out)
+{
+	const struct config_nets *nets = field;
+	char text[NETMATCH_TEXT_MAX];
+
+	(void)range;
+	for (size_t i = 0; i < nets->n; i++) {
+		netmatch_net_format(&nets->list[i], text);
+		fprintf(out, "%s%s", i ? " " : "", text);
+	}
+}
+
+static void nets_release(void *field)
+{
+	struct config_nets *nets = field;
+
+	free(nets->list);
+	*nets = (struct config_nets){.n = 0};
+}
+
+const struct config_type config_type_nets = {
+    .size = sizeof(struct config_nets),
+    .parse = nets_parse,
+    .print = nets_print,
+    .release = nets_release,
+};

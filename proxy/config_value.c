@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config_value.h"
+
+#include "config.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <string.h>
+#include <strings.h>
+
+#define PAGE 4096
+
+/* Much of a bad value is quoted, not all: the message has to be readable. */
+#define QUOTE_MAX 100
+
+/* The smallest unit comes first and has the factor 1. */
+struct unit {
+	const char *name;
+	uint64_t factor;
+};
+
+static const struct unit size_units[] = {
+    {"", 1},
+    {"K", UINT64_C(1) << 10},
+    {"M", UINT64_C(1) << 20},
+    {"G", UINT64_C(1) << 30},
+    {"T", UINT64_C(1) << 40},
+    {NULL, 0},
+};
+
+static const struct unit duration_units[] = {
+    {"us", 1},
+    {"ms", 1000},
+    {"s", 1000000},
+    {"m", UINT64_C(60000000)},
+    {"h", UINT64_C(3600000000)},
+    {"d", UINT64_C(86400000000)},
+    {NULL, 0},
+};
+
+static const struct unit rate_units[] = {
+    {"bit", 1},
+    {"kbit", 1000},
+    {"mbit", 1000000},
+    {"gbit", 1000000000},
+    {NULL, 0},
+};
+
+static const struct unit no_units[] = {
+    {"", 1},
+    {NULL, 0},
+};
+
+__attribute__((format(printf, 2, 3))) static int refuse(
+    struct config_why *why, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why->text, sizeof(why->text), fmt, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+/*
+ * Digits and a unit, nothing before, between or after. Returns 0, -EINVAL for
+ * another shape, -ERANGE when 64 bits do not hold it.
+ */
+static int parse_scaled(
+    const char *text, const struct unit *units, uint64_t *out)
+{
+	const struct unit *u;
+	uint64_t n = 0;
+	int err = 0;
+
+	if (!isdigit((unsigned char)*text))
+		return -EINVAL;
+	for (; isdigit((unsigned char)*text); text++) {
+		unsigned digit = (unsigned)(*text - '0');
+
+		if (n > (UINT64_MAX - digit) / 10)
+			err = -ERANGE;
+		else
+			n = n * 10 + digit;
+	}
+	for (u = units; u->name; u++)
+		if (strcasecmp(u->name, text) == 0)
+			break;
+	/* Zero is zero in every unit. */
+	if (!u->name && (n != 0 || err || *text != '\0'))
+		return -EINVAL;
+	if (!u->name)
+		u = units;
+	if (err || n > UINT64_MAX / u->factor)
+		return -ERANGE;
+	*out = n * u->factor;
+	return 0;
+}
+
+/* The largest unit that leaves no remainder. */
+static const char *format_scaled(
+    uint64_t n, const struct unit *units, char text[32])
+{
+	const struct unit *best = units;
+
+	for (const struct unit *u = units; n != 0 && u->name; u++)
+		if (n % u->factor == 0)
+			best = u;
+	snprintf(text, 32, "%" PRIu64 "%s", n / best->factor, best->name);
+	return text;
+}
+
+/* Parse and hold against the range; `want` says what a good text looks like. */
+static int parse_number(const struct config_range *range, const char *text,
+    const struct unit *units, const char *want, uint64_t *out,
+    struct config_why *why)
+{
+	char quoted[QUOTE_MAX], min[32], max[32];
+	uint64_t n = 0;
+	int err = parse_scaled(text, units, &n);
+
+	log_escape(quoted, sizeof(quoted), text, strlen(text));
+	if (err == -EINVAL)
+		return refuse(why, "'%s' is not %s", quoted, want);
+	if (err || n < range->min || n > range->max)
+		return refuse(why, "'%s' is out of range; want %s to %s",
+		    quoted, format_scaled(range->min, units, min),
+		    format_scaled(range->max, units, max));
+	*out = n;
+	return 0;
+}
+
+static int size_parse(const struct config_range *range, const char *text,
+    void *field, struct config_why *why)
+{
+	return parse_number(range, text, size_units,
+	    "a size such as 65536, 16K, 256M or 10G", field, why);
+}
+
+static void size_print(
+    const struct config_range *range, const void *field, FILE *out)
+{
+	char text[32];
+
+	(void)range;
+	fputs(format_scaled(*(const uint64_t *)field, size_units, text), out);
+}
+
+const struct config_type config_type_size = {
+    .size = sizeof(uint64_t),
+    .parse = size_parse,
+    .print = size_print,
+};
+
+static int blocksize_parse(const struct config_range *range, const char *text,
+    void *field, struct config_why *why)
+{
+	uint64_t n = 0;
+	int err = size_parse(range, text, &n, why);
+
+	if (!err && n % PAGE != 0)
+		err = refuse(why, "must be a multiple of 4K");
+	if (!err)
+		*(uint64_t *)field = n;
+	return err;
+}
+
+const struct config_type config_type_blocksize = {
+    .size = sizeof(uint64_t),
+    .parse = blocksize_parse,
+    .print = size_print,
+};
+
+static int duration_parse(const struct config_range *range, const char *text,
+    void *field, struct config_why *why)
+{
+	return parse_number(range, text, duration_units,
+	    "a time with its unit, such as 500ms, 3s, 2m or 1h", field, why);
+}
+
+static void duration_print(
+    const struct config_range *range, const void *field, FILE *out)
+{
+	const uint64_t *us = field;
+	char text[32];
+
+	(void)range;
+	fputs(*us ? format_scaled(*us, duration_units, text) : "0s", out);
+}
+
+const struct config_type config_type_duration = {
+    .size = sizeof(uint64_t),
+    .parse = duration_parse,
+    .print = duration_print,
+};
+
+static int count_parse(const struct config_range *range, const char *text,
+    void *field, struct config_why *why)
+{
+	uint64_t n = 0;
+	int err = parse_number(range, text, no_units, "a number", &n, why);
+
+	assert(range->max <= UINT_MAX);
+	*(unsigned *)field = (unsigned)n;
+	return err;
+}
+
+static void count_print(
+    const struct config_range *range, const void *field, FILE *out)
+{
+	(void)range;
+	fprintf(out, "%u", *(const unsigned *)field);
+}
+
+const struct config_type config_type_count = {
+    .size = sizeof(unsigned),
+    .parse = count_parse,
+    .print = count_print,
+};
+
+static int port_parse(const struct config_range *range, const char *text,
+    void *field, struct config_why *why)
+{
+	uint64_t n = 0;
+	int err = parse_number(range, text, no_units, "a port number", &n, why);
+
+	assert(range->max <= UINT16_MAX);
+	*(uint16_t *)field = (uint16_t)n;
+	return err;
+}
+
+static void port_print(
+    const struct config_range *range, const void *field, FILE *out)
+{
+	(void)range;
+	fprintf(out, "%u", *(const uint16_t *)field);
+}
+
+const struct config_type config_type_port = {
+    .size = sizeof(uint16_t),
+    .parse = port_parse,
+    .print = port_print,
+};
+
+/* Returns the index of `text`, or -EINVAL. */
+static int find_word(const char *const *words, const char *text)
+{
+	for (int i = 0; words[i]; i++)
+		if (strcasecmp(words[i], text) == 0)
+			return i;
+	return -EINVAL;
+}
+
+static int refuse_word(
+    const char *const *words, const char *text, struct config_why *why)
+{
+	char quoted[QUOTE_MAX], list[100] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; words[i] && n < sizeof(list); i++) {
+		const char *sep = i == 0 ? "" : words[i + 1] ? ", " : " or ";
+
+		n += (size_t)snprintf(
+		    list + n, sizeof(list) - n, "%s%s", sep, words[i]);
+	}
+	log_escape(quoted, sizeof(quoted), text, strlen(text));
+	return refuse(why, "'%s' is none of %s", quoted, list);
+}
+
+static int bool_parse(const struct config_range *range, const char *text,
+    void *field, struct config_why *why)
+{
+	static const char *const words[] = {
+	    "no", "yes", "false", "true", "off", "on", NULL};
+	static const char *const told[] = {"yes", "no", NULL};
+	int i = find_word(words, text);
+
+	(void)range;
+	if (i < 0)
+		return refuse_word(told, text, why);
+	*(bool *)field = i % 2 == 1;
+	return 0;
+}
+
+static void bool_print(
+    const struct config_range *range, const void *field, FILE *out)
+{
+	(void)range;
+	fputs(*(const bool *)field ? "yes" : "no", out);
+}
+
+const struct config_type config_type_bool = {
+    .size = sizeof(bool),
+    .parse = bool_parse,
+    .print = bool_print,
+};
+
+static int word_parse(const struct config_range *range, const char *text,
+    void *field, struct config_why *why)
+{
+	int i = find_word(range->words, text);
+
+	if (i < 0)
+		return refuse_word(range->words, text, why);
+	memcpy(field, &i, sizeof(i));
+	return 0;
+}
+
+static void word_print(
+    const struct config_range *range, const void *field, FILE *out)
+{
+	int i;
+
+	memcpy(&i, field, sizeof(i));
+	fputs(range->words[i], out);
+}
+
+_Static_assert(sizeof(enum config_link) == sizeof(int), "word_parse copies");
+
+const struct config_type config_type_word = {
+    .size = sizeof(int),
+    .parse = word_parse,
+    .print = word_print,
+};
+
+static int rate_parse(const struct config_range *range, const char *text,
+    void *field, struct config_why *why)
+{
+	static const struct unit percent[] = {{"%", 1}, {NULL, 0}};
+	static const struct config_range shares = {.min = 1, .max = 100};
+	static const char want[] =
+	    "a rate such as 500kbit or 20mbit, or a share such as 80%";
+	struct config_rate *rate = field;
+	uint64_t n = 0;
+	int err;
+
+	if (!strchr(text, '%'))
+		return parse_number(
+		    range, text, rate_units, want, &rate->bits_per_second, why);
+	err = parse_number(&shares, text, percent, want, &n, why);
+	rate->percent = (unsigned)n;
+	return err;
+}
+
+static void rate_print(
+    const struct config_range *range, const void *field, FILE *out)
+{
+	const struct config_rate *rate = field;
+	char text[32];
+
+	(void)range;
+	if (rate->percent)
+		fprintf(out, "%u%%", rate->percent);
+	else
+		fputs(format_scaled(rate->bits_per_second, rate_units, text),
+		    out);
+}
+
+const struct config_type config_type_rate = {
+    .size = sizeof(struct config_rate),
+    .parse = rate_parse,
+    .print = rate_print,
+};

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The kinds of value that a configuration key can have. Private to config*.c.
+ *
+ * A type knows how to read a text into a field, to write it back in a form
+ * that reads the same, and to release what hangs on the field.
+ */
+#ifndef FOREFETCH_CONFIG_VALUE_H
+#define FOREFETCH_CONFIG_VALUE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* What a key accepts; the meaning of min and max is the type's. */
+struct config_range {
+	uint64_t min;
+	uint64_t max;
+	const char *const *words; /* words only; ends with NULL */
+};
+
+/* Where a parser says why it refuses a text. */
+struct config_why {
+	char text[256];
+};
+
+struct config_type {
+	size_t size; /* of the field, in bytes */
+
+	/*
+	 * Read `text`, which is not empty, into `field`, which is all zero.
+	 * Returns 0, -EINVAL with `why` filled, or -ENOMEM; after an error
+	 * the field is all zero, or what `release` takes.
+	 */
+	int (*parse)(const struct config_range *range, const char *text,
+	    void *field, struct config_why *why);
+
+	/* Write the value; nothing when the field holds none. */
+	void (*print)(
+	    const struct config_range *range, const void *field, FILE *out);
+
+	/* NULL when the field owns no memory. */
+	void (*release)(void *field);
+};
+
+extern const struct config_type config_type_size;      /* uint64_t, bytes */
+extern const struct config_type config_type_blocksize; /* and of 4096 */
+extern const struct config_type config_type_duration;  /* uint64_t, us */
+extern const struct config_type config_type_count;     /* unsigned */
+extern const struct config_type config_type_port;      /* uint16_t */
+extern const struct config_type config_type_bool;      /* bool */
+extern const struct config_type config_type_word;      /* an enum from 0 on */
+extern const struct config_type config_type_rate;      /* struct config_rate */
+extern const struct config_type config_type_path;      /* char *, absolute */
+extern const struct config_type config_type_host;      /* char * */
+extern const struct config_type config_type_paths;     /* config_strings */
+extern const struct config_type config_type_addrs;     /* config_addrs */
+extern const struct config_type config_type_endpoint;  /* the same, or "off" */
+extern const struct config_type config_type_nets;      /* config_nets */
+
+/*
+ * Copy an absolute path, without its final slashes, to *out. Returns 0,
+ * -EINVAL with `why` filled, or -ENOMEM.
+ */
+int config_value_path(
+    const char *text, size_t maxlen, char **out, struct config_why *why);
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "conn.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "clock.h"
+#include "log.h"
+#include "metrics.h"
+#include "netmatch.h"
+#include "svc.h"
+#include "xprt.h"
+
+struct conn {
+	struct svc_client client; /* first: svc gives it back */
+	struct conn_params p;
+	struct xprt *xprt;
+	uint64_t since_us;
+	bool full;     /* not read from, until there is room */
+	bool draining; /* not read from any more */
+	bool closing;
+	char peer[NETMATCH_TEXT_MAX];
+};
+
+static size_t conn_bytes(const struct conn *conn)
+{
+	return conn->client.bytes + xprt_queued_bytes(conn->xprt);
+}
+
+/* Stop or go on reading, as there is room. */
+static void conn_update(struct conn *conn)
+{
+	bool full = conn->client.calls >= CONN_CALLS_MAX ||
+	    conn_bytes(conn) >= CONN_BYTES_MAX;
+
+	if (conn->closing)
+		return;
+	if (full && !conn->full)
+		metrics_add(conn->p.metrics, METRICS_READS_STOPPED, 1);
+	conn->full = full;
+	xprt_pause(conn->xprt, full || conn->draining);
+}
+
+static void conn_close(struct conn *conn)
+{
+	if (conn->closing)
+		return;
+	conn->closing = true;
+	xprt_pause(conn->xprt, true);
+	conn->p.on_close(conn->p.ctx, conn);
+}
+
+static void client_send(struct svc_client *client, const void *head,
+    size_t head_len, const void *payload, size_t payload_len,
+    struct rbuf *hold)
+{
+	struct conn *conn = (struct conn *)client;
+
+	/* Without memory for a reply the stream is broken; what is queued
+	 * still has its owner, so it ends when the socket does. */
+	if (!xprt_queue(
+	        conn->xprt, head, head_len, payload, payload_len, hold))
+		shutdown(xprt_fd(conn->xprt), SHUT_RDWR);
+}
+
+static void client_done(struct svc_client *client)
+{
+	conn_update((struct conn *)client);
+}
+
+static void client_reject(struct svc_client *client, const char *why)
+{
+	struct conn *conn = (struct conn *)client;
+
+	log_warn("conn client=%s: closed: %s", conn->peer, why);
+	metrics_add(
+	    conn->p.metrics, METRICS_CONNECTIONS_CLOSED_BAD_RECORD, 1);
+	conn_close(conn);
+}
+
+static const struct svc_client_ops client_ops = {
+    .send = client_send,
+    .done = client_done,
+    .reject = client_reject,
+};
+
+static void conn_on_record(void *ctx, const struct record *rec)
+{
+	struct conn *conn = ctx;
+
+	svc_receive(conn->p.svc, &conn->client, rec);
+	conn_update(conn);
+}
+
+static void conn_on_end(void *ctx, enum xprt_end end, const char *why)
+{
+	struct conn *conn = ctx;
+
+	if (end == XPRT_END_RECORD) {
+		client_reject(&conn->client, why);
+		return;
+	}
+	log_debug("conn client=%s: closed: %s", conn->peer, why);
+	conn_close(conn);
+}
+
+static void conn_on_sent(void *ctx, size_t bytes)
+{
+	struct conn *conn = ctx;
+
+	(void)bytes;
+	if (conn->full)
+		conn_update(conn);
+}
+
+static const struct xprt_ops conn_xprt_ops = {
+    .on_record = conn_on_record,
+    .on_end = conn_on_end,
+    .on_sent = conn_on_sent,
+};
+
+/* The client, wherever it connects from next. */
+static uint64_t address_hash(const struct sockaddr *sa)
+{
+	if (sa->sa_family == AF_INET6) {
+		const struct sockaddr_in6 *in6 = (const void *)sa;
+
+		return XXH3_64bits(&in6->sin6_addr, sizeof(in6->sin6_addr));
+	}
+	return XXH3_64bits(&((const struct sockaddr_in *)sa)->sin_addr,
+	    sizeof(struct in_addr));
+}
+
+struct conn *conn_new(
+    const struct conn_params *p, int fd, const struct sockaddr *peer)
+{
+	struct conn *conn = calloc(1, sizeof(*conn));
+	int one = 1;
+
+	if (!conn)
+		return NULL;
+	conn->p = *p;
+	conn->xprt = xprt_new(p->base, fd, p->pool, &conn_xprt_ops, conn);
+	if (!conn->xprt) {
+		free(conn);
+		return NULL;
+	}
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	conn->since_us = clock_now_us();
+	netmatch_format(peer, conn->peer);
+	conn->client.ops = &client_ops;
+	conn->client.name = conn->peer;
+	conn->client.address_hash = address_hash(peer);
+	LIST_INIT(&conn->client.rqsts);
+	return conn;
+}
+
+void conn_free(struct conn *conn)
+{
+	if (!conn)
+		return;
+	conn->closing = true;
+	svc_client_gone(conn->p.svc, &conn->client);
+	xprt_free(conn->xprt);
+	free(conn);
+}
+
+void conn_check_partial(struct conn *conn, uint64_t now_us)
+{
+	uint64_t since_us = xprt_partial_since_us(conn->xprt);
+
+	if (since_us == 0 || now_us - since_us < CONN_PARTIAL_MAX_US)
+		return;
+	log_warn("conn client=%s: closed: a record took too long", conn->peer);
+	metrics_add(
+	    conn->p.metrics, METRICS_CONNECTIONS_CLOSED_SLOW_RECORD, 1);
+	conn_close(conn);
+}
+
+void conn_drain(struct conn *conn)
+{
+	conn->draining = true;
+	conn_update(conn);
+}
+
+bool conn_idle(const struct conn *conn)
+{
+	return conn->client.calls == 0 && xprt_queued_bytes(conn->xprt) == 0;
+}
+
+void conn_get_status(const struct conn *conn, struct conn_status *st)
+{
+	st->peer = conn->peer;
+	st->since_us = conn->since_us;
+	st->in_flight = conn->client.calls;
+	st->in_flight_bytes = conn_bytes(conn);
+	st->received_bytes = xprt_received_bytes(conn->xprt);
+	st->sent_bytes = xprt_sent_bytes(conn->xprt);
+}

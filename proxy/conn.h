@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One client's connection: its records go to svc, replies come back in the
+ * order in which they complete.
+ *
+ * A connection that has CONN_CALLS_MAX calls or CONN_BYTES_MAX bytes in
+ * flight (requests, the replies they may bring, and replies not yet taken by
+ * the client) is not read from until there is room again.
+ */
+#ifndef FOREFETCH_CONN_H
+#define FOREFETCH_CONN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+struct conn;
+struct event_base;
+struct metrics;
+struct rbuf_pool;
+struct svc;
+
+enum {
+	CONN_CALLS_MAX = 128,
+	CONN_BYTES_MAX = 32 << 20,
+	/* An unfinished record older than this closes the connection. */
+	CONN_PARTIAL_MAX_US = 30000000,
+};
+
+struct conn_params {
+	struct event_base *base;
+	struct rbuf_pool *pool;
+	struct svc *svc;
+	struct metrics *metrics;
+	/* The connection is over; the callee frees it, but not before it
+	 * returned to the event loop. */
+	void (*on_close)(void *ctx, struct conn *conn);
+	void *ctx;
+};
+
+/* Takes `fd` (non-blocking); NULL and errno on failure. */
+struct conn *conn_new(
+    const struct conn_params *p, int fd, const struct sockaddr *peer);
+void conn_free(struct conn *conn);
+
+/* Close it by way of on_close() if it has kept half a record for too long. */
+void conn_check_partial(struct conn *conn, uint64_t now_us);
+/* Take no more calls; replies still go out. */
+void conn_drain(struct conn *conn);
+/* Nothing in flight and nothing left to send. */
+bool conn_idle(const struct conn *conn);
+
+struct conn_status {
+	const char *peer; /* "127.0.0.1:812" */
+	uint64_t since_us;
+	unsigned in_flight;
+	uint64_t in_flight_bytes;
+	uint64_t received_bytes;
+	uint64_t sent_bytes;
+};
+
+void conn_get_status(const struct conn *conn, struct conn_status *st);
+
+#endif

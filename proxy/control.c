@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The control socket. A client is in one of three states:
+ *
+ *   reading    its bytes are read until a request is whole
+ *   ready      a request is whole; reading stops, it waits for its turn
+ *   answering  a response is queued; nothing is read until it has left
+ *
+ * So a client holds at most one request and one response in memory. Turns
+ * are given one in TURN_US, in the order of asking, and one client is accepted
+ * in that time. That bounds what control costs, so its events may be the most
+ * urgent ones: a daemon too busy for anything else still tells why. A timer
+ * closes a client that leaves half a request, or a response, lying for
+ * CONTROL_STALL_S.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+
+#include "control.h"
+#include "control_listen.h"
+#include "control_reply.h"
+
+#define LENGTH_BYTES 4
+#define TURN_US      5000
+#define BACKOFF_S    1 /* no descriptors: accept again after so long */
+#define PRIORITY     0
+
+enum client_state { CLIENT_READING, CLIENT_READY, CLIENT_ANSWERING };
+
+struct client {
+	struct control *control;
+	struct bufferevent *bev;
+	struct event *stall;
+	struct control_peer peer;
+	enum client_state state;
+	TAILQ_ENTRY(client) link;
+	TAILQ_ENTRY(client) ready_link; /* if CLIENT_READY */
+};
+
+TAILQ_HEAD(client_list, client);
+
+struct control {
+	struct event_base *base;
+	const struct control_ops *ops;
+	void *ctx;
+	struct control_socket socket;
+	struct event *acceptable;
+	struct event *pause; /* pending: nobody is accepted */
+	struct event *turn;  /* pending: the next turn is not yet */
+	struct client_list clients;
+	struct client_list ready;
+	size_t clients_len;
+};
+
+static void client_free(struct client *cl)
+{
+	struct control *c = cl->control;
+
+	TAILQ_REMOVE(&c->clients, cl, link);
+	c->clients_len--;
+	if (cl->state == CLIENT_READY)
+		TAILQ_REMOVE(&c->ready, cl, ready_link);
+	if (cl->stall)
+		event_free(cl->stall);
+	if (cl->bev)
+		bufferevent_free(cl->bev);
+	free(cl->peer.groups);
+	free(cl);
+}
+
+static void client_watch(struct client *cl)
+{
+	const struct timeval limit = {.tv_sec = CONTROL_STALL_S};
+
+	if (!evtimer_pending(cl->stall, NULL))
+		evtimer_add(cl->stall, &limit);
+}
+
+/* Queue a response. The client may be gone afterwards. */
+static void client_answer(struct client *cl, const uint8_t *res, size_t len)
+{
+	uint8_t head[LENGTH_BYTES] = {(uint8_t)(len >> 24),
+	    (uint8_t)(len >> 16), (uint8_t)(len >> 8), (uint8_t)len};
+	struct evbuffer *out = bufferevent_get_output(cl->bev);
+
+	cl->state = CLIENT_ANSWERING;
+	client_watch(cl);
+	if (evbuffer_expand(out, sizeof(head) + len) ||
+	    evbuffer_add(out, head, sizeof(head)) ||
+	    evbuffer_add(out, res, len))
+		client_free(cl);
+}
+
+/* The length of the message at the front of `in`; false if it is not there. */
+static bool message_length(struct evbuffer *in, size_t *len)
+{
+	uint8_t head[LENGTH_BYTES];
+
+	if (evbuffer_copyout(in, head, sizeof(head)) < (ssize_t)sizeof(head))
+		return false;
+	*len = (size_t)head[0] << 24 | (size_t)head[1] << 16 |
+	       (size_t)head[2] << 8 | head[3];
+	return true;
+}
+
+/* Give a client its turn: answer its request, which is whole. */
+static void client_serve(struct client *cl)
+{
+	struct evbuffer *in = bufferevent_get_input(cl->bev);
+	struct control *c = cl->control;
+	size_t len = 0, res_len;
+	uint8_t *req, *res;
+	int error = -ENOMEM;
+
+	assert(cl->state == CLIENT_READY);
+	TAILQ_REMOVE(&c->ready, cl, ready_link);
+	cl->state = CLIENT_READING;
+	message_length(in, &len);
+	req = evbuffer_pullup(in, (ssize_t)(LENGTH_BYTES + len));
+	if (req)
+		error = control_reply_build(req + LENGTH_BYTES, len, &cl->peer,
+		    c->ops, c->ctx, &res, &res_len);
+	if (error) {
+		client_free(cl);
+		return;
+	}
+	evbuffer_drain(in, LENGTH_BYTES + len);
+	client_answer(cl, res, res_len);
+	free(res);
+}
+
+/* Serve the first client that waits, unless the last turn was just now. */
+static void control_turn(struct control *c)
+{
+	const struct timeval rest = {.tv_usec = TURN_US};
+	struct client *cl = TAILQ_FIRST(&c->ready);
+
+	if (!cl || evtimer_pending(c->turn, NULL))
+		return;
+	client_serve(cl);
+	/* the rest counts from the end of a long turn */
+	event_base_update_cache_time(c->base);
+	evtimer_add(c->turn, &rest);
+}
+
+static void control_on_turn(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	control_turn(arg);
+}
+
+/* Is a request whole? The client may be gone afterwards. */
+static void client_check(struct client *cl)
+{
+	struct evbuffer *in = bufferevent_get_input(cl->bev);
+	struct control *c = cl->control;
+	size_t have = evbuffer_get_length(in), len;
+
+	if (cl->state != CLIENT_READING || have == 0)
+		return;
+	if (!message_length(in, &len) ||
+	    (len <= CONTROL_REQUEST_MAX && have < LENGTH_BYTES + len)) {
+		client_watch(cl);
+		return;
+	}
+	if (len > CONTROL_REQUEST_MAX) {
+		client_free(cl);
+		return;
+	}
+	evtimer_del(cl->stall);
+	bufferevent_disable(cl->bev, EV_READ);
+	cl->state = CLIENT_READY;
+	TAILQ_INSERT_TAIL(&c->ready, cl, ready_link);
+	control_turn(c);
+}
+
+static void client_on_read(struct bufferevent *bev, void *arg)
+{
+	(void)bev;
+	client_check(arg);
+}
+
+/* The response has left; what came in meanwhile is next. */
+static void client_on_written(struct bufferevent *bev, void *arg)
+{
+	struct client *cl = arg;
+
+	if (cl->state != CLIENT_ANSWERING)
+		return;
+	evtimer_del(cl->stall);
+	cl->state = CLIENT_READING;
+	bufferevent_enable(bev, EV_READ);
+	client_check(cl);
+}
+
+static void client_on_event(struct bufferevent *bev, short what, void *arg)
+{
+	(void)bev;
+	(void)what;
+	client_free(arg);
+}
+
+static void client_on_stall(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	client_free(arg);
+}
+
+/* The peer's supplementary groups; none if they cannot be had. */
+static void peer_groups(int fd, struct control_peer *peer)
+{
+	socklen_t len = 0;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &len) == 0 ||
+	    errno != ERANGE)
+		return;
+	peer->groups = malloc(len);
+	if (!peer->groups)
+		return;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, peer->groups, &len)) {
+		free(peer->groups);
+		peer->groups = NULL;
+		return;
+	}
+	peer->groups_len = len / sizeof(gid_t);
+}
+
+/* Close `fd` if there is no memory. */
+static struct client *client_new(
+    struct control *c, int fd, const struct ucred *cred)
+{
+	struct client *cl = calloc(1, sizeof(*cl));
+
+	if (!cl) {
+		close(fd);
+		return NULL;
+	}
+	cl->control = c;
+	TAILQ_INSERT_TAIL(&c->clients, cl, link);
+	c->clients_len++;
+	cl->peer.pid = cred->pid;
+	cl->peer.uid = cred->uid;
+	cl->peer.gid = cred->gid;
+	peer_groups(fd, &cl->peer);
+	cl->stall = evtimer_new(c->base, client_on_stall, cl);
+	cl->bev = bufferevent_socket_new(c->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	if (!cl->bev)
+		close(fd);
+	if (!cl->bev || !cl->stall) {
+		client_free(cl);
+		return NULL;
+	}
+	bufferevent_priority_set(cl->bev, PRIORITY);
+	bufferevent_setcb(
+	    cl->bev, client_on_read, client_on_written, client_on_event, cl);
+	bufferevent_setwatermark(
+	    cl->bev, EV_READ, 0, LENGTH_BYTES + CONTROL_REQUEST_MAX);
+	return cl;
+}
+
+static bool client_is_too_many(struct control *c, uid_t uid)
+{
+	struct client *cl;
+	size_t same = 0;
+
+	if (c->clients_len >= CONTROL_CLIENTS_MAX)
+		return true;
+	if (uid == 0 || uid == geteuid())
+		return false;
+	TAILQ_FOREACH (cl, &c->clients, link)
+		same += cl->peer.uid == uid;
+	return same >= CONTROL_UID_MAX;
+}
+
+/* Say why, as far as the socket's buffer takes it at once, and close. */
+static void control_refuse(int fd)
+{
+	uint8_t *res, msg[256] = {0};
+	size_t len;
+
+	if (control_reply_busy(&res, &len) == 0) {
+		assert(len < sizeof(msg) - LENGTH_BYTES);
+		msg[LENGTH_BYTES - 1] = (uint8_t)len;
+		memcpy(msg + LENGTH_BYTES, res, len);
+		(void)!send(
+		    fd, msg, LENGTH_BYTES + len, MSG_DONTWAIT | MSG_NOSIGNAL);
+		free(res);
+	}
+	close(fd);
+}
+
+static void control_admit(struct control *c, int fd)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+	struct client *cl;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len)) {
+		close(fd);
+		return;
+	}
+	if (client_is_too_many(c, cred.uid)) {
+		control_refuse(fd);
+		return;
+	}
+	cl = client_new(c, fd, &cred);
+	if (cl)
+		bufferevent_enable(cl->bev, EV_READ | EV_WRITE);
+}
+
+/* One client, and then a pause. */
+static void control_on_accept(evutil_socket_t fd, short what, void *arg)
+{
+	const struct timeval turn = {.tv_usec = TURN_US};
+	const struct timeval backoff = {.tv_sec = BACKOFF_S};
+	struct control *c = arg;
+	int client;
+
+	(void)what;
+	client = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (client < 0 &&
+	    (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED))
+		return;
+	event_del(c->acceptable);
+	evtimer_add(c->pause, client < 0 ? &backoff : &turn);
+	if (client >= 0)
+		control_admit(c, client);
+}
+
+static void control_on_pause(evutil_socket_t fd, short what, void *arg)
+{
+	struct control *c = arg;
+
+	(void)fd;
+	(void)what;
+	event_add(c->acceptable, NULL);
+}
+
+static int control_watch(struct control *c)
+{
+	c->acceptable = event_new(
+	    c->base, c->socket.fd, EV_READ | EV_PERSIST, control_on_accept, c);
+	c->pause = evtimer_new(c->base, control_on_pause, c);
+	c->turn = evtimer_new(c->base, control_on_turn, c);
+	if (!c->acceptable || !c->pause || !c->turn)
+		return -ENOMEM;
+	event_priority_set(c->acceptable, PRIORITY);
+	event_priority_set(c->pause, PRIORITY);
+	event_priority_set(c->turn, PRIORITY);
+	return event_add(c->acceptable, NULL) ? -ENOMEM : 0;
+}
+
+struct control *control_new(struct event_base *base, const char *path,
+    const struct control_ops *ops, void *ctx, char *err, size_t errlen)
+{
+	struct control *c = calloc(1, sizeof(*c));
+	int error;
+
+	if (!c) {
+		snprintf(err, errlen, "out of memory");
+		return NULL;
+	}
+	c->base = base;
+	c->ops = ops;
+	c->ctx = ctx;
+	TAILQ_INIT(&c->clients);
+	TAILQ_INIT(&c->ready);
+	error = control_socket_open(&c->socket, path, err, errlen);
+	if (!error) {
+		error = control_watch(c);
+		if (error)
+			snprintf(err, errlen, "out of memory");
+	}
+	if (error) {
+		control_free(c);
+		errno = -error;
+		return NULL;
+	}
+	return c;
+}
+
+void control_free(struct control *c)
+{
+	struct client *cl;
+
+	if (!c)
+		return;
+	while ((cl = TAILQ_FIRST(&c->clients)))
+		client_free(cl);
+	if (c->turn)
+		event_free(c->turn);
+	if (c->pause)
+		event_free(c->pause);
+	if (c->acceptable)
+		event_free(c->acceptable);
+	control_socket_close(&c->socket);
+	free(c);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef FOREFETCH_CONTROL_H
+#define FOREFETCH_CONTROL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct event_base;
+struct metrics;
+
+/*
+ * The control socket: a UNIX stream socket on the daemon's event loop.
+ * A message is its length in four bytes, big endian, and so many bytes of
+ * protobuf (control.proto). Clients are bounded in number, in what they may
+ * send, in what is queued for them and in how often they are served.
+ */
+struct control;
+
+#define CONTROL_REQUEST_MAX  (64U << 10) /* bytes, without the length */
+#define CONTROL_RESPONSE_MAX (1U << 20)  /* bytes, without the length */
+#define CONTROL_CLIENTS_MAX  64
+#define CONTROL_UID_MAX      16   /* clients of one uid, root and own exempt */
+#define CONTROL_STALL_S      10   /* half a message, or an unread reply */
+#define CONTROL_LIST_MAX     2048 /* clients of a server listed in status */
+
+/* Who is at the other end, as the kernel says (SO_PEERCRED, _PEERGROUPS). */
+struct control_peer {
+	pid_t pid;
+	uid_t uid;
+	gid_t gid;
+	gid_t *groups;
+	size_t groups_len;
+};
+
+/*
+ * Status, filled by the daemon for one reply and freed by control. It starts
+ * out as zeros. Strings are set with control_set, arrays grow with the _add
+ * functions; an unset string is sent as empty.
+ *
+ * The pointer that an _add function returns is zeroed, and valid until the
+ * next _add on the same array. It is NULL when memory is short or the array
+ * is full; what could not be added is counted as omitted, and the caller may
+ * go on or stop.
+ */
+enum control_state {
+	CONTROL_DOWN,
+	CONTROL_RESOLVING,
+	CONTROL_CONNECTING,
+	CONTROL_UP,
+};
+
+/* One connection to the server. */
+struct control_upstream {
+	enum control_state state;
+	uint16_t local_port; /* 0 if it has none */
+	uint64_t srtt_us;    /* 0 if unknown */
+	uint32_t in_flight;  /* calls sent and not answered */
+	uint32_t queued;     /* calls not sent yet */
+};
+
+/* One connection of a client. */
+struct control_conn {
+	char *address;      /* "127.0.0.1:812", "[::1]:812" */
+	uint64_t age_ms;    /* since it was accepted */
+	uint32_t in_flight; /* calls not answered */
+	uint64_t bytes_in_flight;
+	uint64_t bytes_in;
+	uint64_t bytes_out;
+};
+
+struct control_server {
+	char *name;
+	char *address;  /* as configured */
+	char *resolved; /* address and port in use, empty if none */
+	enum control_state state;
+	uint64_t state_age_ms; /* since it is so */
+	char *last_error;      /* empty if there was none */
+	char *consistency;     /* "strict", "bounded", "frozen" */
+	uint64_t srtt_us;      /* 0 if unknown */
+
+	/* Grown by the _add functions only. */
+	char **listens;
+	size_t listens_len;
+	char **exports;
+	size_t exports_len;
+	struct control_upstream *upstreams;
+	size_t upstreams_len;
+	struct control_conn *conns;
+	size_t conns_len;
+	size_t omitted; /* clients not listed */
+};
+
+struct control_status {
+	char *version;
+	char *config_file;
+	pid_t pid;
+	uint64_t uptime_ms;
+
+	/* Grown by the _add function only. */
+	struct control_server *servers;
+	size_t servers_len;
+};
+
+/* Set a string of a status structure, as printf does. */
+void control_set(char **field, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+struct control_server *control_status_add_server(struct control_status *st);
+void control_server_add_listen(struct control_server *srv, const char *addr);
+void control_server_add_export(struct control_server *srv, const char *path);
+struct control_upstream *control_server_add_upstream(
+    struct control_server *srv);
+struct control_conn *control_server_add_conn(struct control_server *srv);
+void control_status_clear(struct control_status *st);
+
+/*
+ * What control asks of the daemon. Called on the loop; must not block.
+ * each_server calls `cb` once for every server section, in the order of the
+ * configuration; name and metrics stay valid until control returns to the
+ * loop.
+ */
+struct control_ops {
+	void (*fill_status)(void *ctx, struct control_status *out);
+	void (*each_server)(void *ctx,
+	    void (*cb)(void *arg, const char *name, const struct metrics *m),
+	    void *arg);
+};
+
+/*
+ * Listen at `path`. A missing parent directory is made (0755); the socket
+ * file of a dead daemon is replaced, that of a living one is not. NULL, a
+ * sentence in `err` and errno set (EADDRINUSE: another daemon is there) on
+ * failure. `ops` must outlive the control.
+ *
+ * At most one request is served, and one client accepted, in 5 ms, so that
+ * nobody who asks for numbers can hold up files; they go at priority 0, so
+ * that a busy daemon answers too. SIGPIPE must be ignored in the process.
+ */
+struct control *control_new(struct event_base *base, const char *path,
+    const struct control_ops *ops, void *ctx, char *err, size_t errlen);
+
+/* Closes all clients and removes the socket file. NULL is allowed. */
+void control_free(struct control *c);
+
+#endif

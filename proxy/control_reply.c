@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Requests and responses of the control socket: the only file of the daemon
+ * that knows protobuf. A response is a tree of messages that point into the
+ * status and metrics they tell about; the messages live in an arena, so that
+ * the whole is freed at once and a failed allocation is looked at once.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control.h"
+#include "control.pb-c.h"
+#include "control_reply.h"
+#include "histogram.h"
+#include "metrics.h"
+
+#define PROTOCOL_VERSION 1
+
+struct chunk {
+	struct chunk *next;
+	max_align_t data[];
+};
+
+/* What is needed to make one response. */
+struct reply {
+	const struct control_ops *ops;
+	void *ctx;
+	const struct control_peer *peer; /* for commands that act as it */
+	struct chunk *chunks;
+	bool failed; /* memory was short somewhere */
+	struct control_status status;
+	Forefetch__Response res;
+	Forefetch__Error error;
+};
+
+/* Zeroed memory that lives as long as the reply; NULL counts as a failure. */
+static void *reply_alloc(struct reply *r, size_t n, size_t size)
+{
+	struct chunk *chunk;
+
+	assert(size == 0 || n <= SIZE_MAX / 2 / size);
+	chunk = calloc(1, sizeof(*chunk) + n * size);
+	if (!chunk) {
+		r->failed = true;
+		return NULL;
+	}
+	chunk->next = r->chunks;
+	r->chunks = chunk;
+	return chunk->data;
+}
+
+static void reply_clear(struct reply *r)
+{
+	struct chunk *next;
+
+	for (; r->chunks; r->chunks = next) {
+		next = r->chunks->next;
+		free(r->chunks);
+	}
+	control_status_clear(&r->status);
+}
+
+static void reply_error(
+    struct reply *r, Forefetch__ErrorCode code, const char *text)
+{
+	forefetch__error__init(&r->error);
+	r->error.code = code;
+	r->error.text = (char *)text;
+	r->res.result_case = FOREFETCH__RESPONSE__RESULT_ERROR;
+	r->res.error = &r->error;
+}
+
+/* Borrow a string, which may be NULL. */
+static ProtobufCBinaryData bytes_of(const char *text)
+{
+	return (ProtobufCBinaryData){
+	    .len = text ? strlen(text) : 0,
+	    .data = (uint8_t *)text,
+	};
+}
+
+/* Does a request that names `filter` want this server? */
+static bool filter_match(const ProtobufCBinaryData *filter, const char *name)
+{
+	if (filter->len == 0)
+		return true;
+	return name && strlen(name) == filter->len &&
+	       memcmp(name, filter->data, filter->len) == 0;
+}
+
+static Forefetch__State state_of(enum control_state state)
+{
+	switch (state) {
+	case CONTROL_DOWN:
+		return FOREFETCH__STATE__DOWN;
+	case CONTROL_RESOLVING:
+		return FOREFETCH__STATE__RESOLVING;
+	case CONTROL_CONNECTING:
+		return FOREFETCH__STATE__CONNECTING;
+	case CONTROL_UP:
+		return FOREFETCH__STATE__UP;
+	}
+	return FOREFETCH__STATE__DOWN;
+}
+
+static ProtobufCBinaryData *reply_strings(
+    struct reply *r, char **strings, size_t n)
+{
+	ProtobufCBinaryData *out = reply_alloc(r, n, sizeof(*out));
+	size_t i;
+
+	for (i = 0; out && i < n; i++)
+		out[i] = bytes_of(strings[i]);
+	return out;
+}
+
+static void reply_upstreams(struct reply *r, const struct control_server *srv,
+    Forefetch__ServerStatus *out)
+{
+	const struct control_upstream *up;
+	Forefetch__UpstreamStatus *msg;
+	size_t i, n = srv->upstreams_len;
+
+	msg = reply_alloc(r, n, sizeof(*msg));
+	out->upstreams = reply_alloc(r, n, sizeof(*out->upstreams));
+	if (r->failed)
+		return;
+	for (i = 0; i < n; i++, msg++) {
+		up = &srv->upstreams[i];
+		forefetch__upstream_status__init(msg);
+		msg->state = state_of(up->state);
+		msg->local_port = up->local_port;
+		msg->srtt_us = up->srtt_us;
+		msg->in_flight = up->in_flight;
+		msg->queued = up->queued;
+		out->upstreams[i] = msg;
+	}
+	out->n_upstreams = n;
+}
+
+static void reply_clients(struct reply *r, const struct control_server *srv,
+    Forefetch__ServerStatus *out)
+{
+	const struct control_conn *conn;
+	Forefetch__ClientStatus *msg;
+	size_t i, n = srv->conns_len;
+
+	msg = reply_alloc(r, n, sizeof(*msg));
+	out->clients = reply_alloc(r, n, sizeof(*out->clients));
+	if (r->failed)
+		return;
+	for (i = 0; i < n; i++, msg++) {
+		conn = &srv->conns[i];
+		forefetch__client_status__init(msg);
+		msg->address = bytes_of(conn->address);
+		msg->age_ms = conn->age_ms;
+		msg->in_flight = conn->in_flight;
+		msg->bytes_in_flight = conn->bytes_in_flight;
+		msg->bytes_in = conn->bytes_in;
+		msg->bytes_out = conn->bytes_out;
+		out->clients[i] = msg;
+	}
+	out->n_clients = n;
+	out->clients_omitted = srv->omitted;
+}
+
+static void reply_server(struct reply *r, const struct control_server *srv,
+    Forefetch__ServerStatus *out)
+{
+	forefetch__server_status__init(out);
+	out->name = bytes_of(srv->name);
+	out->address = bytes_of(srv->address);
+	out->resolved = bytes_of(srv->resolved);
+	out->state = state_of(srv->state);
+	out->state_age_ms = srv->state_age_ms;
+	out->last_error = bytes_of(srv->last_error);
+	out->srtt_us = srv->srtt_us;
+	if (srv->consistency)
+		out->consistency = srv->consistency;
+	out->listens = reply_strings(r, srv->listens, srv->listens_len);
+	out->n_listens = srv->listens_len;
+	out->exports = reply_strings(r, srv->exports, srv->exports_len);
+	out->n_exports = srv->exports_len;
+	reply_upstreams(r, srv, out);
+	reply_clients(r, srv, out);
+}
+
+static void reply_status(
+    struct reply *r, const Forefetch__StatusRequest *request)
+{
+	struct control_status *st = &r->status;
+	Forefetch__ServerStatus *msg;
+	Forefetch__Status *out;
+	size_t i;
+
+	r->ops->fill_status(r->ctx, st);
+	out = reply_alloc(r, 1, sizeof(*out));
+	msg = reply_alloc(r, st->servers_len, sizeof(*msg));
+	if (r->failed)
+		return;
+	forefetch__status__init(out);
+	out->servers = reply_alloc(r, st->servers_len, sizeof(*out->servers));
+	if (r->failed)
+		return;
+	if (st->version)
+		out->daemon_version = st->version;
+	out->pid = (uint32_t)st->pid;
+	out->uptime_ms = st->uptime_ms;
+	out->config_file = bytes_of(st->config_file);
+	for (i = 0; i < st->servers_len && !r->failed; i++) {
+		if (!filter_match(&request->server, st->servers[i].name))
+			continue;
+		reply_server(r, &st->servers[i], &msg[i]);
+		out->servers[out->n_servers++] = &msg[i];
+	}
+	if (request->server.len > 0 && out->n_servers == 0) {
+		reply_error(r, FOREFETCH__ERROR_CODE__NO_SUCH_SERVER,
+		    "no server of that name is configured");
+		return;
+	}
+	r->res.result_case = FOREFETCH__RESPONSE__RESULT_STATUS;
+	r->res.status = out;
+}
+
+static void reply_buckets(
+    struct reply *r, const struct histogram *h, Forefetch__CallStats *out)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < HISTOGRAM_BUCKETS; i++)
+		n += h->bucket[i] > 0;
+	out->bucket_low = reply_alloc(r, n, sizeof(*out->bucket_low));
+	out->bucket_high = reply_alloc(r, n, sizeof(*out->bucket_high));
+	out->bucket_count = reply_alloc(r, n, sizeof(*out->bucket_count));
+	if (r->failed)
+		return;
+	n = 0;
+	for (i = 0; i < HISTOGRAM_BUCKETS; i++) {
+		if (h->bucket[i] == 0)
+			continue;
+		out->bucket_low[n] = histogram_bucket_low(i);
+		out->bucket_high[n] = histogram_bucket_high(i);
+		out->bucket_count[n] = h->bucket[i];
+		n++;
+	}
+	out->n_bucket_low = n;
+	out->n_bucket_high = n;
+	out->n_bucket_count = n;
+}
+
+static Forefetch__CallStats *reply_calls(
+    struct reply *r, enum metrics_side side, const struct metrics_row *row)
+{
+	Forefetch__CallStats *out = reply_alloc(r, 1, sizeof(*out));
+
+	if (!out)
+		return NULL;
+	forefetch__call_stats__init(out);
+	out->side = side == METRICS_CLIENT ? FOREFETCH__SIDE__CLIENT
+					   : FOREFETCH__SIDE__UPSTREAM;
+	out->program = (char *)row->program;
+	out->procedure = (char *)row->procedure;
+	out->calls = row->calls;
+	out->errors = row->errors;
+	out->bytes_in = row->bytes_in;
+	out->bytes_out = row->bytes_out;
+	out->p50_us = histogram_percentile(row->latency, 500);
+	out->p90_us = histogram_percentile(row->latency, 900);
+	out->p99_us = histogram_percentile(row->latency, 990);
+	out->max_us = row->latency->max;
+	out->sum_us = row->latency->sum;
+	reply_buckets(r, row->latency, out);
+	return out;
+}
+
+static void reply_counters(
+    struct reply *r, const struct metrics *m, Forefetch__ServerStats *out)
+{
+	Forefetch__Counter *msg;
+	size_t i, n = METRICS_COUNTER_COUNT;
+
+	msg = reply_alloc(r, n, sizeof(*msg));
+	out->counters = reply_alloc(r, n, sizeof(*out->counters));
+	if (r->failed)
+		return;
+	for (i = 0; i < n; i++, msg++) {
+		forefetch__counter__init(msg);
+		msg->name =
+		    (char *)metrics_counter_name((enum metrics_counter)i);
+		msg->value = metrics_get(m, (enum metrics_counter)i);
+		out->counters[i] = msg;
+	}
+	out->n_counters = n;
+}
+
+static Forefetch__ServerStats *reply_server_stats(
+    struct reply *r, const char *name, const struct metrics *m)
+{
+	Forefetch__ServerStats *out = reply_alloc(r, 1, sizeof(*out));
+	size_t i, n = metrics_row_count();
+	struct metrics_row row;
+	int side;
+
+	if (!out)
+		return NULL;
+	forefetch__server_stats__init(out);
+	out->name = bytes_of(name);
+	out->calls = reply_alloc(r, METRICS_SIDES * n, sizeof(*out->calls));
+	for (side = 0; side < METRICS_SIDES; side++) {
+		for (i = 0; i < n && !r->failed; i++) {
+			metrics_get_row(m, (enum metrics_side)side, i, &row);
+			if (row.calls == 0)
+				continue;
+			out->calls[out->n_calls++] =
+			    reply_calls(r, (enum metrics_side)side, &row);
+		}
+	}
+	reply_counters(r, m, out);
+	return out;
+}
+
+/* Servers are counted in a first round and told about in a second. */
+struct stats_walk {
+	struct reply *reply;
+	const ProtobufCBinaryData *filter;
+	Forefetch__Stats *out; /* NULL: count */
+	size_t n;
+};
+
+static void stats_on_server(
+    void *arg, const char *name, const struct metrics *m)
+{
+	struct stats_walk *walk = arg;
+
+	if (!filter_match(walk->filter, name))
+		return;
+	if (walk->out && !walk->reply->failed)
+		walk->out->servers[walk->n] =
+		    reply_server_stats(walk->reply, name, m);
+	walk->n++;
+}
+
+static void reply_stats(struct reply *r, const Forefetch__StatsRequest *request)
+{
+	struct stats_walk walk = {.reply = r, .filter = &request->server};
+	Forefetch__Stats *out;
+
+	r->ops->each_server(r->ctx, stats_on_server, &walk);
+	if (request->server.len > 0 && walk.n == 0) {
+		reply_error(r, FOREFETCH__ERROR_CODE__NO_SUCH_SERVER,
+		    "no server of that name is configured");
+		return;
+	}
+	out = reply_alloc(r, 1, sizeof(*out));
+	if (!out)
+		return;
+	forefetch__stats__init(out);
+	out->servers = reply_alloc(r, walk.n, sizeof(*out->servers));
+	if (r->failed)
+		return;
+	walk.out = out;
+	walk.n = 0;
+	r->ops->each_server(r->ctx, stats_on_server, &walk);
+	out->n_servers = walk.n;
+	r->res.result_case = FOREFETCH__RESPONSE__RESULT_STATS;
+	r->res.stats = out;
+}
+
+static void reply_dispatch(struct reply *r, const Forefetch__Request *request)
+{
+	if (!request) {
+		reply_error(r, FOREFETCH__ERROR_CODE__BAD_REQUEST,
+		    "the request does not decode");
+		return;
+	}
+	if (request->version != PROTOCOL_VERSION) {
+		reply_error(r, FOREFETCH__ERROR_CODE__BAD_VERSION,
+		    "forefetchd speaks version 1 of the control protocol");
+		return;
+	}
+	switch (request->command_case) {
+	case FOREFETCH__REQUEST__COMMAND_STATUS:
+		reply_status(r, request->status);
+		return;
+	case FOREFETCH__REQUEST__COMMAND_STATS:
+		reply_stats(r, request->stats);
+		return;
+	default:
+		reply_error(r, FOREFETCH__ERROR_CODE__UNKNOWN_COMMAND,
+		    "forefetchd does not know this command");
+	}
+}
+
+/* Leave out what is long until the rest fits. */
+static void reply_shrink(struct reply *r)
+{
+	Forefetch__ServerStatus *srv;
+	size_t i;
+
+	if (r->res.result_case == FOREFETCH__RESPONSE__RESULT_STATUS) {
+		for (i = 0; i < r->res.status->n_servers; i++) {
+			srv = r->res.status->servers[i];
+			srv->clients_omitted += srv->n_clients;
+			srv->n_clients = 0;
+		}
+	}
+	if (forefetch__response__get_packed_size(&r->res) <=
+	    CONTROL_RESPONSE_MAX)
+		return;
+	reply_error(r, FOREFETCH__ERROR_CODE__TOO_LARGE,
+	    "the answer would be too large; ask for one server");
+}
+
+static int reply_pack(struct reply *r, uint8_t **out, size_t *out_len)
+{
+	size_t len;
+
+	if (r->failed)
+		return -ENOMEM;
+	len = forefetch__response__get_packed_size(&r->res);
+	if (len > CONTROL_RESPONSE_MAX) {
+		reply_shrink(r);
+		len = forefetch__response__get_packed_size(&r->res);
+	}
+	*out = malloc(len);
+	if (!*out)
+		return -ENOMEM;
+	*out_len = forefetch__response__pack(&r->res, *out);
+	assert(*out_len == len);
+	return 0;
+}
+
+int control_reply_build(const uint8_t *req, size_t req_len,
+    const struct control_peer *peer, const struct control_ops *ops, void *ctx,
+    uint8_t **out, size_t *out_len)
+{
+	struct reply r = {.ops = ops, .ctx = ctx, .peer = peer};
+	Forefetch__Request *request;
+	int error;
+
+	forefetch__response__init(&r.res);
+	r.res.version = PROTOCOL_VERSION;
+	request = forefetch__request__unpack(NULL, req_len, req);
+	reply_dispatch(&r, request);
+	if (request)
+		forefetch__request__free_unpacked(request, NULL);
+	error = reply_pack(&r, out, out_len);
+	reply_clear(&r);
+	return error;
+}
+
+int control_reply_busy(uint8_t **out, size_t *out_len)
+{
+	struct reply r = {0};
+
+	forefetch__response__init(&r.res);
+	r.res.version = PROTOCOL_VERSION;
+	reply_error(&r, FOREFETCH__ERROR_CODE__BUSY,
+	    "too many programs talk to forefetchd; try again");
+	return reply_pack(&r, out, out_len);
+}

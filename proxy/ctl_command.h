@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef FOREFETCH_CTL_COMMAND_H
+#define FOREFETCH_CTL_COMMAND_H
+
+#include <stdbool.h>
+
+/* What the command line asks for. */
+struct ctl_options {
+	const char *socket;
+	const char *arg; /* of the command; NULL: none */
+	bool json;
+	bool verbose;
+	bool histogram;
+	double watch_s; /* 0: once */
+};
+
+/*
+ * Commands: ask the daemon, print the answer on stdout. Return an exit code;
+ * a failure has been told on stderr.
+ */
+int ctl_status(const struct ctl_options *opt);
+int ctl_stats(const struct ctl_options *opt);
+
+#endif

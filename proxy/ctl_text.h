@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef FOREFETCH_CTL_TEXT_H
+#define FOREFETCH_CTL_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define CTL_TEXT_MAX 32 /* enough for any of these */
+
+/* "850 us", "40.2 ms", "1.53 s"; three digits. */
+const char *ctl_text_us(char buf[CTL_TEXT_MAX], uint64_t us);
+
+/* "512 B", "40.2 KiB". */
+const char *ctl_text_bytes(char buf[CTL_TEXT_MAX], uint64_t bytes);
+
+/* "12 s", "3 h 12 min", "4 d 2 h". */
+const char *ctl_text_age(char buf[CTL_TEXT_MAX], uint64_t ms);
+
+/*
+ * The length of the UTF-8 sequence at the start of `s`, 1 to 4; 0 if there is
+ * none that is valid (RFC 3629).
+ */
+size_t ctl_utf8_length(const uint8_t *s, size_t len);
+
+/*
+ * Write bytes of unknown origin for a person: UTF-8 as it is, control
+ * characters and what is not UTF-8 as \xNN.
+ */
+void ctl_put_bytes(FILE *out, const uint8_t *s, size_t len);
+
+#endif

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <event2/dns.h>
+#include <event2/event.h>
+
+#include "clock.h"
+#include "config.h"
+#include "control.h"
+#include "log.h"
+#include "metrics_http.h"
+#include "netwatch.h"
+#include "notify.h"
+#include "rbuf.h"
+#include "reclaim.h"
+#include "server.h"
+#include "statedir.h"
+
+enum {
+	POOL_KEEP = 64, /* idle buffers of each size */
+	PRIORITIES = 3, /* demand, metadata, prefetch and control */
+	DRAIN_STEP_US = 20000,
+	/* Calls to a server that is away would never end. */
+	DRAIN_MAX_US = 5000000,
+};
+
+struct daemon {
+	struct config *config;
+	const char *path;
+	struct event_base *base;
+	struct evdns_base *dns;
+	struct rbuf_pool *pool;
+	struct statedir *state;
+	struct server **servers;
+	size_t nservers;
+	struct control *control;
+	struct metrics_http *http;
+	struct netwatch *netwatch;
+	struct event *ev_signals[3];
+	struct event *ev_drain;
+	uint64_t started_us;
+	uint64_t draining_us; /* since when; 0 while serving */
+};
+
+/* ---- what control asks ------------------------------------------------- */
+
+static void fill_status(void *ctx, struct control_status *out)
+{
+	struct daemon *d = ctx;
+	struct control_server *cs;
+
+	control_set(&out->version, "%s", FF_VERSION);
+	control_set(&out->config_file, "%s", d->path);
+	out->pid = getpid();
+	out->uptime_ms = (clock_now_us() - d->started_us) / 1000;
+	for (size_t i = 0; i < d->nservers; i++) {
+		cs = control_status_add_server(out);
+		if (cs)
+			server_fill_status(d->servers[i], cs);
+	}
+}
+
+static void each_server(void *ctx,
+    void (*cb)(void *arg, const char *name, const struct metrics *m), void *arg)
+{
+	struct daemon *d = ctx;
+
+	for (size_t i = 0; i < d->nservers; i++)
+		cb(arg, server_name(d->servers[i]),
+		    server_metrics(d->servers[i]));
+}
+
+static const struct control_ops control_ops = {
+    .fill_status = fill_status,
+    .each_server = each_server,
+};
+
+/* ---- signals ---------------------------------------------------------- */
+
+static bool all_idle(const struct daemon *d)
+{
+	for (size_t i = 0; i < d->nservers; i++)
+		if (!server_idle(d->servers[i]))
+			return false;
+	return true;
+}
+
+static void on_drain(evutil_socket_t fd, short what, void *arg)
+{
+	struct daemon *d = arg;
+	struct timeval tv = clock_timeval(DRAIN_STEP_US);
+	bool late = clock_now_us() - d->draining_us > DRAIN_MAX_US;
+
+	(void)fd;
+	(void)what;
+	if (!late && !all_idle(d)) {
+		event_add(d->ev_drain, &tv);
+		return;
+	}
+	if (late)
+		log_warn("daemon: calls are still in flight; clients will "
+		         "repeat them");
+	event_base_loopbreak(d->base);
+}
+
+static void on_stop(evutil_socket_t sig, short what, void *arg)
+{
+	struct daemon *d = arg;
+
+	(void)what;
+	if (d->draining_us) {
+		event_base_loopbreak(d->base);
+		return;
+	}
+	log_info("daemon signal=%d: stopping", (int)sig);
+	notify_stopping();
+	d->draining_us = clock_now_us();
+	for (size_t i = 0; i < d->nservers; i++)
+		server_drain(d->servers[i]);
+	on_drain(-1, 0, d);
+}
+
+static void use_config(struct daemon *d, struct config *config)
+{
+	for (size_t i = 0; i < d->nservers; i++)
+		server_set_config(d->servers[i],
+		    config_server_find(config, server_name(d->servers[i])));
+	log_set_level(config->log_level);
+	config_free(d->config);
+	d->config = config;
+}
+
+static void on_reload(evutil_socket_t sig, short what, void *arg)
+{
+	struct daemon *d = arg;
+	char err[CONFIG_ERR_MAX];
+	struct config *config;
+	const char *fixed;
+
+	(void)sig;
+	(void)what;
+	notify_reloading();
+	config = config_load(d->path, err, sizeof(err));
+	fixed = config ? config_diff_fixed(d->config, config) : NULL;
+	if (!config) {
+		log_error("daemon: not reloaded: %s", err);
+	} else if (fixed) {
+		log_error("daemon: not reloaded: `%s` changed, which takes a "
+		          "restart",
+		    fixed);
+		config_free(config);
+	} else {
+		use_config(d, config);
+		log_info("daemon file=%s: reloaded", d->path);
+	}
+	notify_ready();
+}
+
+static bool catch_signals(struct daemon *d)
+{
+	static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
+
+	signal(SIGPIPE, SIG_IGN);
+	for (int i = 0; i < 3; i++) {
+		d->ev_signals[i] = evsignal_new(d->base, numbers[i],
+		    numbers[i] == SIGHUP ? on_reload : on_stop, d);
+		if (!d->ev_signals[i] || event_add(d->ev_signals[i], NULL) < 0)
+			return false;
+	}
+	d->ev_drain = evtimer_new(d->base, on_drain, d);
+	return d->ev_drain != NULL;
+}
+
+/* ---- the network ------------------------------------------------------ */
+
+static void on_network(void *arg, bool woke)
+{
+	struct daemon *d = arg;
+
+	log_debug("daemon woke=%d: the network changed", woke);
+	/* Another network has other name servers. */
+	evdns_base_clear_nameservers_and_suspend(d->dns);
+	evdns_base_resolv_conf_parse(
+	    d->dns, DNS_OPTIONS_ALL, "/etc/resolv.conf");
+	evdns_base_resume(d->dns);
+	for (size_t i = 0; i < d->nservers; i++)
+		server_network_changed(d->servers[i], woke);
+}
+
+static struct evdns_base *open_dns(struct event_base *base)
+{
+	struct evdns_base *dns = evdns_base_new(
+	    base, EVDNS_BASE_DISABLE_WHEN_INACTIVE);
+
+	/* A machine without name servers can still have /etc/hosts and
+	 * numeric addresses; what fails here, fails later with a name. */
+	if (dns)
+		evdns_base_resolv_conf_parse(
+		    dns, DNS_OPTIONS_ALL, "/etc/resolv.conf");
+	return dns;
+}
+
+/* ---- making one ------------------------------------------------------- */
+
+static bool open_servers(struct daemon *d, char *err, size_t errlen)
+{
+	const struct config *c = d->config;
+
+	d->servers = calloc(c->nservers, sizeof(struct server *));
+	for (size_t i = 0; d->servers && i < c->nservers; i++) {
+		struct server_params sp = {.base = d->base,
+		    .dns = d->dns,
+		    .pool = d->pool,
+		    .state = d->state,
+		    .config = &c->servers[i]};
+
+		d->servers[i] = server_new(&sp, err, errlen);
+		if (!d->servers[i])
+			return false;
+		d->nservers++;
+	}
+	return d->servers != NULL;
+}
+
+static bool open_control(struct daemon *d, char *err, size_t errlen)
+{
+	const struct config *c = d->config;
+
+	d->control = control_new(
+	    d->base, c->control, &control_ops, d, err, errlen);
+	if (!d->control)
+		return false;
+	if (c->metrics.n == 0)
+		return true;
+	d->http = metrics_http_new(d->base,
+	    (const struct sockaddr *)&c->metrics.list[0].addr, &control_ops, d,
+	    err, errlen);
+	return d->http != NULL;
+}
+
+static bool open_loop(struct daemon *d)
+{
+	d->base = event_base_new();
+	if (!d->base || event_base_priority_init(d->base, PRIORITIES) < 0)
+		return false;
+	d->dns = open_dns(d->base);
+	d->pool = rbuf_pool_new(RECLAIM_BUFFERS, POOL_KEEP);
+	return d->dns && d->pool && catch_signals(d);
+}
+
+struct daemon *daemon_new(
+    struct config *config, const char *path, char *err, size_t errlen)
+{
+	struct daemon *d = calloc(1, sizeof(*d));
+
+	snprintf(err, errlen, "out of memory");
+	if (!d) {
+		config_free(config);
+		return NULL;
+	}
+	d->config = config;
+	d->path = path;
+	d->started_us = clock_now_us();
+	log_set_level(config->log_level);
+	if (open_loop(d))
+		d->state = statedir_open(config->cache_dir, err, errlen);
+	if (!d->state || !open_servers(d, err, errlen) ||
+	    !open_control(d, err, errlen)) {
+		daemon_free(d);
+		return NULL;
+	}
+	d->netwatch = netwatch_new(d->base, on_network, d);
+	if (!d->netwatch)
+		log_warn("daemon: changes of the network go unnoticed: %s",
+		    strerror(errno));
+	reclaim_prepare();
+	return d;
+}
+
+void daemon_free(struct daemon *d)
+{
+	if (!d)
+		return;
+	netwatch_free(d->netwatch);
+	metrics_http_free(d->http);
+	control_free(d->control);
+	for (size_t i = 0; i < d->nservers; i++)
+		server_free(d->servers[i]);
+	free(d->servers);
+	statedir_close(d->state);
+	for (int i = 0; i < 3; i++)
+		if (d->ev_signals[i])
+			event_free(d->ev_signals[i]);
+	if (d->ev_drain)
+		event_free(d->ev_drain);
+	rbuf_pool_free(d->pool);
+	if (d->dns)
+		evdns_base_free(d->dns, 0);
+	if (d->base)
+		event_base_free(d->base);
+	config_free(d->config);
+	free(d);
+}
+
+int daemon_run(struct daemon *d)
+{
+	log_info("daemon version=%s file=%s servers=%zu: ready", FF_VERSION,
+	    d->path, d->nservers);
+	notify_ready();
+	return event_base_dispatch(d->base) < 0 ? -EIO : 0;
+}

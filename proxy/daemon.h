@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The daemon: a configuration at work on one event loop.
+ */
+#ifndef FOREFETCH_DAEMON_H
+#define FOREFETCH_DAEMON_H
+
+#include <stddef.h>
+
+struct config;
+struct daemon;
+
+/* Takes `config`, which was read from `path` (read again on HUP). Listens
+ * when it returns. NULL and a sentence in `err`; `config` is freed then. */
+struct daemon *daemon_new(
+    struct config *config, const char *path, char *err, size_t errlen);
+void daemon_free(struct daemon *d);
+
+/* Serve until TERM or INT; 0, or -errno where the loop fails. */
+int daemon_run(struct daemon *d);
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "dial.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+#include <event2/util.h>
+
+#include "clock.h"
+
+enum {
+	RESERVED_FIRST = 665, /* below lie the ports of well-known services */
+	RESERVED_LAST = 1023,
+	KEEPALIVE_IDLE_S = 10,
+	KEEPALIVE_EVERY_S = 5,
+	KEEPALIVE_COUNT = 3,
+	/* Unacknowledged bytes for this long: the connection is dead. */
+	USER_TIMEOUT_MS = 15000,
+};
+
+struct dial {
+	int fd;
+	struct event *ev;
+	dial_cb cb;
+	void *arg;
+};
+
+static socklen_t addr_len(const struct sockaddr *sa)
+{
+	return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+	                                 : sizeof(struct sockaddr_in);
+}
+
+uint16_t dial_addr_port(const struct sockaddr *sa)
+{
+	if (sa->sa_family == AF_INET6)
+		return ntohs(((const struct sockaddr_in6 *)sa)->sin6_port);
+	return ntohs(((const struct sockaddr_in *)sa)->sin_port);
+}
+
+void dial_addr_set_port(struct sockaddr *sa, uint16_t port)
+{
+	if (sa->sa_family == AF_INET6)
+		((struct sockaddr_in6 *)sa)->sin6_port = htons(port);
+	else
+		((struct sockaddr_in *)sa)->sin_port = htons(port);
+}
+
+uint16_t dial_local_port(int fd)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+
+	if (getsockname(fd, (struct sockaddr *)&ss, &len) < 0)
+		return 0;
+	return dial_addr_port((struct sockaddr *)&ss);
+}
+
+bool dial_source_changed(int fd, const struct sockaddr *to)
+{
+	struct sockaddr_storage now = {0}, was = {0};
+	socklen_t now_len = sizeof(now), was_len = sizeof(was);
+	int probe = socket(to->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool known;
+
+	if (probe < 0)
+		return false;
+	/* Connecting a datagram socket sends nothing, it only asks the
+	 * routing table. */
+	known = connect(probe, to, addr_len(to)) == 0 &&
+	    getsockname(probe, (struct sockaddr *)&now, &now_len) == 0 &&
+	    getsockname(fd, (struct sockaddr *)&was, &was_len) == 0;
+	close(probe);
+	dial_addr_set_port((struct sockaddr *)&now, 0);
+	dial_addr_set_port((struct sockaddr *)&was, 0);
+	return known && memcmp(&now, &was, sizeof(now)) != 0;
+}
+
+static void set_int(int fd, int level, int name, int value)
+{
+	/* Each of these makes a failure show sooner; none is vital. */
+	(void)setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+static int dial_socket(int family)
+{
+	struct linger reset = {.l_onoff = 1, .l_linger = 0};
+	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -1;
+	set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
+	set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_EVERY_S);
+	set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT);
+	set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT_MS);
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	return fd;
+}
+
+static int dial_bind(int fd, int family, uint16_t port)
+{
+	struct sockaddr_storage ss = {.ss_family = (sa_family_t)family};
+
+	dial_addr_set_port((struct sockaddr *)&ss, port);
+	return bind(fd, (struct sockaddr *)&ss, addr_len((void *)&ss));
+}
+
+/* Bind and begin to connect from `port`; a socket, or -1 and errno. */
+static int dial_try(const struct sockaddr *to, uint16_t port)
+{
+	int fd = dial_socket(to->sa_family);
+	int err;
+
+	if (fd < 0)
+		return -1;
+	if ((port == 0 || dial_bind(fd, to->sa_family, port) == 0) &&
+	    (connect(fd, to, addr_len(to)) == 0 || errno == EINPROGRESS))
+		return fd;
+	err = errno;
+	close(fd);
+	errno = err;
+	return -1;
+}
+
+/* The wish first, then the reserved ports from a random one on, then any. */
+static int dial_open(const struct sockaddr *to, uint16_t port)
+{
+	unsigned count = RESERVED_LAST - RESERVED_FIRST + 1;
+	uint32_t offset;
+	int fd;
+
+	if (port != 0) {
+		fd = dial_try(to, port);
+		if (fd >= 0)
+			return fd;
+	}
+	evutil_secure_rng_get_bytes(&offset, sizeof(offset));
+	for (unsigned i = 0; i < count; i++) {
+		port = (uint16_t)(RESERVED_FIRST + (offset + i) % count);
+		fd = dial_try(to, port);
+		if (fd >= 0)
+			return fd;
+		if (errno == EACCES || errno == EPERM)
+			break;
+		if (errno != EADDRINUSE && errno != EADDRNOTAVAIL)
+			return -1;
+	}
+	return dial_try(to, 0);
+}
+
+static void dial_on_event(evutil_socket_t fd, short what, void *arg)
+{
+	struct dial *d = arg;
+	dial_cb cb = d->cb;
+	void *cb_arg = d->arg;
+	int err = 0;
+	socklen_t len = sizeof(err);
+
+	if (what & EV_TIMEOUT)
+		err = ETIMEDOUT;
+	else if (getsockopt(d->fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0)
+		err = errno;
+	if (err == 0)
+		d->fd = -1;
+	dial_cancel(d);
+	cb(cb_arg, err ? -1 : fd, err);
+}
+
+struct dial *dial_start(struct event_base *base, const struct sockaddr *to,
+    uint16_t port, uint64_t timeout_us, dial_cb cb, void *arg)
+{
+	struct dial *d = calloc(1, sizeof(*d));
+	struct timeval tv = clock_timeval(timeout_us);
+	int err;
+
+	if (!d)
+		return NULL;
+	d->cb = cb;
+	d->arg = arg;
+	d->fd = dial_open(to, port);
+	if (d->fd >= 0)
+		d->ev = event_new(base, d->fd, EV_WRITE, dial_on_event, d);
+	if (d->fd >= 0 && d->ev && event_add(d->ev, &tv) == 0)
+		return d;
+	err = d->fd >= 0 ? ENOMEM : errno;
+	dial_cancel(d);
+	errno = err;
+	return NULL;
+}
+
+void dial_cancel(struct dial *d)
+{
+	if (!d)
+		return;
+	if (d->ev)
+		event_free(d->ev);
+	if (d->fd >= 0)
+		close(d->fd);
+	free(d);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Connecting to a server over TCP without blocking, from a chosen source
+ * port where that can be had.
+ *
+ * The source port matters twice: servers may insist on one below 1024, and
+ * knfsd's reply cache knows a repeated call only by the port it came from.
+ * All sockets are closed with a reset (SO_LINGER 0), also by kill -9: no
+ * TIME_WAIT then keeps the next connection from taking the same port.
+ */
+#ifndef FOREFETCH_DIAL_H
+#define FOREFETCH_DIAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+struct dial;
+struct event_base;
+
+/* `fd` is connected, non-blocking and the callee's; or `err` is an errno and
+ * `fd` is -1. The dial is gone in either case. */
+typedef void (*dial_cb)(void *arg, int fd, int err);
+
+/*
+ * Connect to `to`. `port` is the source port to try first; 0 for any. Falls
+ * back to another reserved port, and to any port where reserved ones are not
+ * permitted. NULL and errno where it fails at once.
+ */
+struct dial *dial_start(struct event_base *base, const struct sockaddr *to,
+    uint16_t port, uint64_t timeout_us, dial_cb cb, void *arg);
+void dial_cancel(struct dial *d);
+
+/* Port of an address of either family, and setting it. */
+uint16_t dial_addr_port(const struct sockaddr *sa);
+void dial_addr_set_port(struct sockaddr *sa, uint16_t port);
+/* Whether a new connection to `to` would leave from another local address
+ * than the connected socket `fd` does; false where there is no route now. */
+bool dial_source_changed(int fd, const struct sockaddr *to);
+/* The local port of a socket, 0 on failure. */
+uint16_t dial_local_port(int fd);
+
+#endif

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The file: a header, then slots of a fixed size, used round robin. A slot
+ * is valid where its checksum is right; the checksum is written last, so a
+ * kill at any moment leaves a slot as it was, or invalid. Chains and owners
+ * are in memory only.
+ */
+#include "drc.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+#define DRC_MAGIC 0x3143524446464651ull /* version 1 */
+
+struct drc_entry {
+	uint64_t sum; /* of all that follows */
+	struct drc_key key;
+	uint32_t state; /* enum drc_state, DRC_NEW where free */
+	uint32_t sent_xid;
+	uint16_t sent_conn;
+	uint16_t sent_port;
+	uint32_t reply_len;
+	unsigned char reply[DRC_REPLY_MAX];
+};
+
+struct drc_file {
+	uint64_t magic;
+	uint32_t slots;
+	uint32_t entry_bytes;
+	uint32_t next; /* where to look for a slot to reuse */
+	uint32_t zero;
+	uint16_t ports[UPSTREAM_CONNECTIONS_MAX];
+	struct drc_entry entries[];
+};
+
+struct drc {
+	struct drc_file *file;
+	size_t bytes;
+	unsigned slots;
+	unsigned recovered;
+	uint32_t mask;
+	uint32_t *heads; /* slot + 1 by key; 0 ends a chain */
+	uint32_t *chain;
+	void **owners;
+};
+
+static uint64_t entry_sum(const struct drc_entry *e)
+{
+	size_t used = offsetof(struct drc_entry, reply) + e->reply_len;
+
+	return XXH3_64bits((const char *)e + sizeof(e->sum),
+	    used - sizeof(e->sum));
+}
+
+/* Publish what was written to the entry. */
+static void entry_seal(struct drc_entry *e)
+{
+	uint64_t sum = entry_sum(e);
+
+	/* A killed process loses no store, but the compiler may move one. */
+	atomic_signal_fence(memory_order_release);
+	e->sum = sum;
+	atomic_signal_fence(memory_order_release);
+}
+
+static void entry_open(struct drc_entry *e)
+{
+	e->sum = ~entry_sum(e);
+	atomic_signal_fence(memory_order_release);
+}
+
+static uint32_t *drc_head(const struct drc *drc, const struct drc_key *key)
+{
+	return &drc->heads[XXH3_64bits(key, sizeof(*key)) & drc->mask];
+}
+
+static void drc_index(struct drc *drc, uint32_t slot)
+{
+	uint32_t *head = drc_head(drc, &drc->file->entries[slot].key);
+
+	drc->chain[slot] = *head;
+	*head = slot + 1;
+}
+
+static void drc_unindex(struct drc *drc, uint32_t slot)
+{
+	uint32_t *at = drc_head(drc, &drc->file->entries[slot].key);
+
+	while (*at && *at != slot + 1)
+		at = &drc->chain[*at - 1];
+	if (*at)
+		*at = drc->chain[slot];
+}
+
+static uint32_t drc_slot(const struct drc *drc, const struct drc_entry *e)
+{
+	return (uint32_t)(e - drc->file->entries);
+}
+
+/* What a former daemon left: answered calls, and those it had sent. */
+static void drc_recover_slot(struct drc *drc, uint32_t slot)
+{
+	struct drc_entry *e = &drc->file->entries[slot];
+	bool sound = e->reply_len <= DRC_REPLY_MAX && e->sum == entry_sum(e) &&
+	    (e->state == DRC_DONE || e->state == DRC_IN_PROGRESS ||
+	        e->state == DRC_RECOVERED);
+
+	if (sound && e->state != DRC_DONE) {
+		entry_open(e);
+		e->state = e->sent_xid ? DRC_RECOVERED : DRC_NEW;
+		entry_seal(e);
+	}
+	if (!sound || e->state == DRC_NEW) {
+		memset(e, 0, sizeof(*e));
+		return;
+	}
+	drc_index(drc, slot);
+	drc->recovered++;
+}
+
+static void drc_recover(struct drc *drc)
+{
+	struct drc_file *f = drc->file;
+
+	if (f->magic != DRC_MAGIC || f->slots != drc->slots ||
+	    f->entry_bytes != sizeof(struct drc_entry)) {
+		memset(f, 0, drc->bytes);
+		f->slots = drc->slots;
+		f->entry_bytes = sizeof(struct drc_entry);
+		f->magic = DRC_MAGIC;
+		return;
+	}
+	for (uint32_t i = 0; i < drc->slots; i++)
+		drc_recover_slot(drc, i);
+}
+
+static void *drc_map(const char *path, size_t bytes)
+{
+	int flags = MAP_SHARED, fd = -1, err;
+	void *p;
+
+	if (!path)
+		return mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return MAP_FAILED;
+	/* Space is taken now: a store into a hole of a full disk kills. */
+	err = posix_fallocate(fd, 0, (off_t)bytes);
+	if (err == 0 && ftruncate(fd, (off_t)bytes) < 0)
+		err = errno;
+	p = err ? MAP_FAILED
+	        : mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+	              flags | MAP_POPULATE, fd, 0);
+	if (!err && p == MAP_FAILED)
+		err = errno;
+	close(fd);
+	errno = err;
+	return p;
+}
+
+struct drc *drc_open(const char *path, unsigned slots)
+{
+	struct drc *drc = calloc(1, sizeof(*drc));
+	size_t heads = 1;
+	int err;
+
+	if (!drc)
+		return NULL;
+	while (heads < slots)
+		heads *= 2;
+	drc->slots = slots;
+	drc->mask = (uint32_t)heads - 1;
+	drc->bytes = sizeof(struct drc_file) + slots * sizeof(struct drc_entry);
+	drc->heads = calloc(heads, sizeof(*drc->heads));
+	drc->chain = calloc(slots, sizeof(*drc->chain));
+	drc->owners = calloc(slots, sizeof(*drc->owners));
+	drc->file = drc->heads && drc->chain && drc->owners
+	    ? drc_map(path, drc->bytes)
+	    : MAP_FAILED;
+	if (drc->file == MAP_FAILED) {
+		err = errno;
+		drc->file = NULL;
+		drc_close(drc);
+		errno = err;
+		return NULL;
+	}
+	drc_recover(drc);
+	return drc;
+}
+
+void drc_close(struct drc *drc)
+{
+	if (!drc)
+		return;
+	if (drc->file)
+		munmap(drc->file, drc->bytes);
+	free(drc->heads);
+	free(drc->chain);
+	free(drc->owners);
+	free(drc);
+}
+
+unsigned drc_recovered(const struct drc *drc)
+{
+	return drc->recovered;
+}
+
+static struct drc_entry *drc_find(struct drc *drc, const struct drc_key *key)
+{
+	uint32_t at = *drc_head(drc, key);
+
+	while (at && memcmp(&drc->file->entries[at - 1].key, key, sizeof(*key)))
+		at = drc->chain[at - 1];
+	return at ? &drc->file->entries[at - 1] : NULL;
+}
+
+static void drc_clear(struct drc *drc, struct drc_entry *e)
+{
+	uint32_t slot = drc_slot(drc, e);
+
+	if (e->state != DRC_NEW)
+		drc_unindex(drc, slot);
+	drc->owners[slot] = NULL;
+	entry_open(e);
+	memset((char *)e + sizeof(e->sum), 0, sizeof(*e) - sizeof(e->sum));
+}
+
+/* A slot whose call is not in progress now, the oldest one first. */
+static struct drc_entry *drc_take_slot(struct drc *drc)
+{
+	for (unsigned i = 0; i < drc->slots; i++) {
+		struct drc_entry *e =
+		    &drc->file->entries[drc->file->next % drc->slots];
+
+		drc->file->next = (drc->file->next + 1) % drc->slots;
+		if (e->state == DRC_IN_PROGRESS)
+			continue;
+		drc_clear(drc, e);
+		return e;
+	}
+	return NULL;
+}
+
+enum drc_state drc_begin(
+    struct drc *drc, const struct drc_key *key, struct drc_entry **entry)
+{
+	struct drc_entry *e = drc_find(drc, key);
+	enum drc_state found = e ? (enum drc_state)e->state : DRC_NEW;
+
+	if (!e)
+		e = drc_take_slot(drc);
+	*entry = e;
+	if (!e || found == DRC_IN_PROGRESS || found == DRC_DONE)
+		return found;
+	entry_open(e);
+	e->key = *key;
+	e->state = DRC_IN_PROGRESS;
+	entry_seal(e);
+	if (found == DRC_NEW)
+		drc_index(drc, drc_slot(drc, e));
+	return found;
+}
+
+void drc_set_owner(struct drc *drc, struct drc_entry *e, void *owner)
+{
+	drc->owners[drc_slot(drc, e)] = owner;
+}
+
+void *drc_owner(const struct drc *drc, const struct drc_entry *e)
+{
+	return drc->owners[drc_slot(drc, e)];
+}
+
+void drc_set_sent(struct drc_entry *e, const struct upstream_sent *sent)
+{
+	entry_open(e);
+	e->sent_xid = sent->xid;
+	e->sent_conn = sent->conn;
+	e->sent_port = sent->port;
+	entry_seal(e);
+}
+
+void drc_get_sent(const struct drc_entry *e, struct upstream_sent *sent)
+{
+	sent->xid = e->sent_xid;
+	sent->conn = e->sent_conn;
+	sent->port = e->sent_port;
+}
+
+void drc_finish(
+    struct drc *drc, struct drc_entry *e, const void *reply, size_t len)
+{
+	assert(e->state == DRC_IN_PROGRESS);
+	if (len > DRC_REPLY_MAX) {
+		drc_drop(drc, e);
+		return;
+	}
+	entry_open(e);
+	memcpy(e->reply, reply, len);
+	e->reply_len = (uint32_t)len;
+	e->state = DRC_DONE;
+	entry_seal(e);
+	drc->owners[drc_slot(drc, e)] = NULL;
+}
+
+void drc_drop(struct drc *drc, struct drc_entry *e)
+{
+	drc_clear(drc, e);
+}
+
+const void *drc_reply(const struct drc_entry *e, size_t *len)
+{
+	*len = e->reply_len;
+	return e->reply;
+}
+
+uint16_t drc_port(const struct drc *drc, unsigned conn)
+{
+	return drc->file->ports[conn % UPSTREAM_CONNECTIONS_MAX];
+}
+
+void drc_set_port(struct drc *drc, unsigned conn, uint16_t port)
+{
+	drc->file->ports[conn % UPSTREAM_CONNECTIONS_MAX] = port;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The duplicate request cache: replies to changes, so that a client that
+ * repeats a call gets the first call's reply and not a second effect
+ * (Juszczak, "Improving the Performance and Correctness of an NFS Server",
+ * USENIX 1989; Linux's fs/nfsd/nfscache.c).
+ *
+ * The key is knfsd's (XID, program, version, procedure, length and checksum
+ * of the arguments, address), but without the source port, which changes
+ * when a client reconnects, and with the principal.
+ *
+ * Entries live in a mapped file, so that they survive kill -9. One that was
+ * in progress then says how its call went to the server, so that it can be
+ * repeated in a way that the server's own cache recognises.
+ */
+#ifndef FOREFETCH_DRC_H
+#define FOREFETCH_DRC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "upstream.h"
+
+struct drc;
+struct drc_entry;
+
+enum { DRC_REPLY_MAX = 400 }; /* bytes of a reply, without the XID */
+
+struct drc_key {
+	uint64_t client;  /* hash of address and principal */
+	uint64_t args;    /* hash of the arguments */
+	uint32_t args_len;
+	uint32_t xid;
+	uint32_t prog;
+	uint32_t vers;
+	uint32_t proc;
+	uint32_t zero; /* no padding with arbitrary bytes */
+};
+
+enum drc_state {
+	DRC_NEW,         /* not seen before: go on */
+	DRC_IN_PROGRESS, /* the first one is not answered yet */
+	DRC_DONE,        /* answered: drc_reply() has it */
+	DRC_RECOVERED,   /* was sent, not answered, before a restart */
+};
+
+/*
+ * Open or make the file at `path` (NULL: memory only) for `slots` entries.
+ * A file of another version or size, or a damaged one, is begun anew. NULL
+ * and errno on failure.
+ */
+struct drc *drc_open(const char *path, unsigned slots);
+void drc_close(struct drc *drc);
+/* Entries found in the file when it was opened. */
+unsigned drc_recovered(const struct drc *drc);
+
+/* Look a call up and enter it where it is new or recovered. The entry is
+ * NULL with DRC_NEW where all slots are in progress. */
+enum drc_state drc_begin(
+    struct drc *drc, const struct drc_key *key, struct drc_entry **entry);
+
+/* The call's owner, while it is in progress. */
+void drc_set_owner(struct drc *drc, struct drc_entry *e, void *owner);
+void *drc_owner(const struct drc *drc, const struct drc_entry *e);
+
+void drc_set_sent(struct drc_entry *e, const struct upstream_sent *sent);
+void drc_get_sent(const struct drc_entry *e, struct upstream_sent *sent);
+
+/* Answered: keep `reply` (behind its XID). One too long to keep is
+ * forgotten, and so is an unanswered one that is dropped. */
+void drc_finish(
+    struct drc *drc, struct drc_entry *e, const void *reply, size_t len);
+void drc_drop(struct drc *drc, struct drc_entry *e);
+const void *drc_reply(const struct drc_entry *e, size_t *len);
+
+/* The source ports of the connections, kept for the next start. */
+uint16_t drc_port(const struct drc *drc, unsigned conn);
+void drc_set_port(struct drc *drc, unsigned conn, uint16_t port);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <assert.h>
+
+#include "histogram.h"
+
+/* Buckets of a power of two: 1 << SUB_BITS. */
+#define SUB_BITS 4
+#define SUB      (1U << SUB_BITS)
+
+static size_t histogram_index(uint32_t value)
+{
+	unsigned shift;
+
+	if (value < SUB)
+		return value;
+	shift = 31U - (unsigned)__builtin_clz(value) - SUB_BITS;
+	return shift * SUB + (value >> shift);
+}
+
+void histogram_add(struct histogram *h, uint64_t value)
+{
+	uint32_t v = value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
+
+	h->count++;
+	h->sum += value;
+	if (value > h->max)
+		h->max = value;
+	h->bucket[histogram_index(v)]++;
+}
+
+uint32_t histogram_bucket_low(size_t index)
+{
+	assert(index < HISTOGRAM_BUCKETS);
+	if (index < SUB)
+		return (uint32_t)index;
+	return (uint32_t)(SUB + index % SUB) << (index / SUB - 1);
+}
+
+uint32_t histogram_bucket_high(size_t index)
+{
+	if (index + 1 >= HISTOGRAM_BUCKETS)
+		return UINT32_MAX;
+	return histogram_bucket_low(index + 1) - 1;
+}
+
+uint64_t histogram_percentile(const struct histogram *h, unsigned permille)
+{
+	uint64_t rank, seen = 0;
+	size_t i;
+
+	assert(permille <= 1000);
+	if (h->count == 0)
+		return 0;
+	rank = h->count / 1000 * permille +
+	       (h->count % 1000 * permille + 999) / 1000;
+	for (i = 0; i + 1 < HISTOGRAM_BUCKETS; i++) {
+		seen += h->bucket[i];
+		if (seen >= rank && seen > 0)
+			break;
+	}
+	if (i + 1 == HISTOGRAM_BUCKETS || histogram_bucket_high(i) > h->max)
+		return h->max;
+	return histogram_bucket_high(i);
+}
+
+uint64_t histogram_count_upto(const struct histogram *h, uint64_t bound)
+{
+	uint64_t seen = 0;
+	size_t i;
+
+	if (bound >= h->max)
+		return h->count;
+	for (i = 0; i + 1 < HISTOGRAM_BUCKETS; i++) {
+		if (histogram_bucket_high(i) > bound)
+			break;
+		seen += h->bucket[i];
+	}
+	return seen;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * forefetchd: arguments and wiring. A map of the files, in the order in
+ * which a call passes through them:
+ *
+ *	main        arguments; into the background
+ *	daemon      the event loop, signals, all servers
+ *	server      one [server]: listening sockets, clients, wiring
+ *	conn        a client's connection and its limits
+ *	xprt        records over a socket, both ways
+ *	svc         from a record to a reply
+ *	drc         replies kept for repeated calls
+ *	nfs3_proc, mount3_proc   one short function a procedure
+ *	postcheck   the last resort for repeated changes
+ *	fetch       the one table of what is asked of the server
+ *	upstream    calls to the server, sent until they are answered
+ *	dial, portmap, resolve   where the server is, and how to reach it
+ *	netwatch    the network changed, or the machine woke up
+ *	statedir, reclaim, rpcbind, notify   the machine around us
+ *	config, log, metrics, control   what people see
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "daemon.h"
+#include "log.h"
+
+enum { EXIT_USAGE = 2 };
+
+struct options {
+	const char *file;
+	bool foreground;
+	bool test;
+	bool verbose;
+};
+
+static void print_help(FILE *out)
+{
+	fputs("usage: forefetchd [-F] [-f FILE] [-t [-v]]\n"
+	      "A caching, prefetching NFS proxy; see forefetchd(8).\n"
+	      "\n"
+	      "  -f, --file FILE    configuration "
+	      "(default /etc/forefetch.conf)\n"
+	      "  -F, --foreground   stay in the foreground\n"
+	      "  -t, --test         check the configuration and exit\n"
+	      "  -v, --verbose      with -t: print every setting in force\n"
+	      "  -V, --version      print the version and exit\n"
+	      "  -h, --help         print this and exit\n",
+	    out);
+}
+
+static void parse_options(int argc, char **argv, struct options *o)
+{
+	static const struct option longs[] = {
+	    {"file", required_argument, NULL, 'f'},
+	    {"foreground", no_argument, NULL, 'F'},
+	    {"test", no_argument, NULL, 't'},
+	    {"verbose", no_argument, NULL, 'v'},
+	    {"version", no_argument, NULL, 'V'},
+	    {"help", no_argument, NULL, 'h'},
+	    {NULL, 0, NULL, 0},
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "f:FtvVh", longs, NULL)) != -1) {
+		switch (c) {
+		case 'f':
+			o->file = optarg;
+			break;
+		case 'F':
+			o->foreground = true;
+			break;
+		case 't':
+			o->test = true;
+			break;
+		case 'v':
+			o->verbose = true;
+			break;
+		case 'V':
+			puts("forefetchd " FF_VERSION);
+			exit(EXIT_SUCCESS);
+		case 'h':
+			print_help(stdout);
+			exit(EXIT_SUCCESS);
+		default:
+			print_help(stderr);
+			exit(EXIT_USAGE);
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "forefetchd: unexpected argument: %s\n",
+		    argv[optind]);
+		print_help(stderr);
+		exit(EXIT_USAGE);
+	}
+}
+
+/*
+ * Go into the background. The parent waits until the child serves, so that
+ * whoever started it learns of errors. Returns, in the child, a descriptor
+ * to say so on; -1 and errno on failure.
+ */
+static int go_background(void)
+{
+	int ready[2];
+	char ok = 0;
+	pid_t pid;
+
+	if (pipe(ready) < 0)
+		return -1;
+	pid = fork();
+	if (pid < 0)
+		return -1;
+	if (pid > 0) {
+		close(ready[1]);
+		(void)!read(ready[0], &ok, 1);
+		_exit(ok ? EXIT_SUCCESS : EXIT_FAILURE);
+	}
+	close(ready[0]);
+	if (setsid() < 0)
+		return -1;
+	return ready[1];
+}
+
+/* What is left to say after the start goes to the log, on stderr. */
+static void tell_ready(int fd)
+{
+	char ok = 1;
+
+	if (fd < 0)
+		return;
+	(void)!write(fd, &ok, 1);
+	close(fd);
+}
+
+static int serve(struct config *config, const struct options *o)
+{
+	char err[CONFIG_ERR_MAX];
+	struct daemon *d;
+	int ready = -1, rc;
+
+	if (!o->foreground) {
+		ready = go_background();
+		if (ready < 0) {
+			log_error("main: cannot fork: %s", strerror(errno));
+			config_free(config);
+			return EXIT_FAILURE;
+		}
+	}
+	d = daemon_new(config, o->file, err, sizeof(err));
+	if (!d) {
+		log_error("main: %s", err);
+		return EXIT_FAILURE;
+	}
+	/* The working directory may lie on what we serve. */
+	if (chdir("/") < 0)
+		log_warn("main: chdir: %s", strerror(errno));
+	tell_ready(ready);
+	rc = daemon_run(d);
+	daemon_free(d);
+	return rc < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {.file = "/etc/forefetch.conf"};
+	char err[CONFIG_ERR_MAX], *file;
+	struct config *config;
+	int rc;
+
+	parse_options(argc, argv, &o);
+	config = config_load(o.file, err, sizeof(err));
+	if (!config) {
+		fprintf(stderr, "forefetchd: %s\n", err);
+		return EXIT_USAGE;
+	}
+	if (o.test) {
+		if (o.verbose)
+			config_print(config, stdout);
+		else
+			printf("%s: correct\n", o.file);
+		config_free(config);
+		return EXIT_SUCCESS;
+	}
+	/* HUP reads it again, from whatever directory. */
+	file = realpath(o.file, NULL);
+	if (file)
+		o.file = file;
+	rc = serve(config, &o);
+	free(file);
+	return rc;
+}

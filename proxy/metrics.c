@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "histogram.h"
+#include "metrics.h"
+
+#define PROG_NFS    100003
+#define PROG_MOUNT  100005
+#define PROG_NFSACL 100227
+
+#define PROCS_NFS    22
+#define PROCS_MOUNT  6
+#define PROCS_NFSACL 3
+
+/* Where the rows of a program start. */
+#define ROW_NFS    0
+#define ROW_MOUNT  (ROW_NFS + PROCS_NFS)
+#define ROW_NFSACL (ROW_MOUNT + PROCS_MOUNT)
+#define ROW_OTHER  (ROW_NFSACL + PROCS_NFSACL)
+#define ROW_COUNT  (ROW_OTHER + 1)
+
+struct row {
+	uint64_t errors;
+	uint64_t bytes_in;
+	uint64_t bytes_out;
+	struct histogram latency; /* its count is the number of calls */
+};
+
+struct metrics {
+	uint64_t counters[METRICS_COUNTER_COUNT];
+	struct row rows[METRICS_SIDES][ROW_COUNT];
+};
+
+static const struct {
+	const char *program;
+	const char *procedure;
+} row_names[ROW_COUNT] = {
+    /* RFC 1813 section 3.3 */
+    {"nfs", "NULL"},
+    {"nfs", "GETATTR"},
+    {"nfs", "SETATTR"},
+    {"nfs", "LOOKUP"},
+    {"nfs", "ACCESS"},
+    {"nfs", "READLINK"},
+    {"nfs", "READ"},
+    {"nfs", "WRITE"},
+    {"nfs", "CREATE"},
+    {"nfs", "MKDIR"},
+    {"nfs", "SYMLINK"},
+    {"nfs", "MKNOD"},
+    {"nfs", "REMOVE"},
+    {"nfs", "RMDIR"},
+    {"nfs", "RENAME"},
+    {"nfs", "LINK"},
+    {"nfs", "READDIR"},
+    {"nfs", "READDIRPLUS"},
+    {"nfs", "FSSTAT"},
+    {"nfs", "FSINFO"},
+    {"nfs", "PATHCONF"},
+    {"nfs", "COMMIT"},
+    /* RFC 1813 section 5.2 */
+    {"mount", "NULL"},
+    {"mount", "MNT"},
+    {"mount", "DUMP"},
+    {"mount", "UMNT"},
+    {"mount", "UMNTALL"},
+    {"mount", "EXPORT"},
+    {"nfsacl", "NULL"},
+    {"nfsacl", "GETACL"},
+    {"nfsacl", "SETACL"},
+    {"other", "other"},
+};
+
+static const struct {
+	const char *name;
+	const char *help;
+} counters[METRICS_COUNTER_COUNT] = {
+#define COUNTER_ROW(id, text, line) [METRICS_##id] = {text, line},
+    METRICS_COUNTERS(COUNTER_ROW)
+#undef COUNTER_ROW
+};
+
+struct metrics *metrics_new(void)
+{
+	return calloc(1, sizeof(struct metrics));
+}
+
+void metrics_free(struct metrics *m)
+{
+	free(m);
+}
+
+static size_t metrics_find_row(uint32_t prog, uint32_t proc)
+{
+	if (prog == PROG_NFS && proc < PROCS_NFS)
+		return ROW_NFS + proc;
+	if (prog == PROG_MOUNT && proc < PROCS_MOUNT)
+		return ROW_MOUNT + proc;
+	if (prog == PROG_NFSACL && proc < PROCS_NFSACL)
+		return ROW_NFSACL + proc;
+	return ROW_OTHER;
+}
+
+void metrics_add_call(struct metrics *m, enum metrics_side side, uint32_t prog,
+    uint32_t proc, const struct metrics_call *call)
+{
+	struct row *row;
+
+	assert((unsigned)side < METRICS_SIDES);
+	row = &m->rows[side][metrics_find_row(prog, proc)];
+	row->errors += call->error;
+	row->bytes_in += call->bytes_in;
+	row->bytes_out += call->bytes_out;
+	histogram_add(&row->latency, call->latency_us);
+}
+
+void metrics_add(struct metrics *m, enum metrics_counter counter, uint64_t n)
+{
+	assert((unsigned)counter < METRICS_COUNTER_COUNT);
+	m->counters[counter] += n;
+}
+
+uint64_t metrics_get(const struct metrics *m, enum metrics_counter counter)
+{
+	assert((unsigned)counter < METRICS_COUNTER_COUNT);
+	return m->counters[counter];
+}
+
+const char *metrics_counter_name(enum metrics_counter counter)
+{
+	assert((unsigned)counter < METRICS_COUNTER_COUNT);
+	return counters[counter].name;
+}
+
+const char *metrics_counter_help(enum metrics_counter counter)
+{
+	assert((unsigned)counter < METRICS_COUNTER_COUNT);
+	return counters[counter].help;
+}
+
+size_t metrics_row_count(void)
+{
+	return ROW_COUNT;
+}
+
+void metrics_get_row(const struct metrics *m, enum metrics_side side,
+    size_t index, struct metrics_row *out)
+{
+	const struct row *row;
+
+	assert((unsigned)side < METRICS_SIDES && index < ROW_COUNT);
+	row = &m->rows[side][index];
+	*out = (struct metrics_row){
+	    .program = row_names[index].program,
+	    .procedure = row_names[index].procedure,
+	    .calls = row->latency.count,
+	    .errors = row->errors,
+	    .bytes_in = row->bytes_in,
+	    .bytes_out = row->bytes_out,
+	    .latency = &row->latency,
+	};
+}
+
+const char *metrics_side_name(enum metrics_side side)
+{
+	assert((unsigned)side < METRICS_SIDES);
+	return side == METRICS_CLIENT ? "client" : "upstream";
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef FOREFETCH_METRICS_H
+#define FOREFETCH_METRICS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct histogram;
+
+/*
+ * What one server section has done since the daemon started: calls by
+ * procedure on both sides, and single counters. Nothing here allocates, locks
+ * or reads a clock except metrics_new.
+ */
+struct metrics;
+
+enum metrics_side {
+	METRICS_CLIENT,   /* calls that clients made to the proxy */
+	METRICS_UPSTREAM, /* calls that the proxy made to the server */
+	METRICS_SIDES
+};
+
+/* One call that was answered, as its side saw it. */
+struct metrics_call {
+	uint64_t bytes_in;   /* received: from the client, or the server */
+	uint64_t bytes_out;  /* sent: to the client, or the server */
+	uint64_t latency_us; /* from the call to its reply */
+	bool error;          /* an RPC error or a status other than OK */
+};
+
+/*
+ * All single counters: a name in C, the name that users meet, one line of
+ * help. A counter is added by adding a row.
+ */
+#define METRICS_COUNTERS(X)                                                    \
+	X(CONNECTIONS_ACCEPTED, "connections_accepted",                        \
+	    "Client connections accepted")                                     \
+	X(CONNECTIONS_REFUSED_ALLOW, "connections_refused_allow",              \
+	    "Connections refused: address outside of allow")                   \
+	X(CONNECTIONS_REFUSED_SECURE, "connections_refused_secure",            \
+	    "Connections refused: source port not below 1024")                 \
+	X(CONNECTIONS_REFUSED_LIMIT, "connections_refused_limit",              \
+	    "Connections refused: too many are open")                          \
+	X(CONNECTIONS_CLOSED_BAD_RECORD, "connections_closed_bad_record",      \
+	    "Connections closed: malformed or oversized record")               \
+	X(CONNECTIONS_CLOSED_SLOW_RECORD, "connections_closed_slow_record",    \
+	    "Connections closed: a record took too long to arrive")            \
+	X(RECORDS_BAD, "records_bad", "Records that held no RPC call")         \
+	X(CALLS_BAD_RPCVERS, "calls_bad_rpcvers",                              \
+	    "Calls refused: RPC version other than 2")                         \
+	X(CALLS_BAD_AUTH, "calls_bad_auth",                                    \
+	    "Calls refused: flavor other than AUTH_SYS, or bad credential")    \
+	X(CALLS_PROG_UNAVAIL, "calls_prog_unavail",                            \
+	    "Calls refused: program not served")                               \
+	X(CALLS_PROG_MISMATCH, "calls_prog_mismatch",                          \
+	    "Calls refused: version not served")                               \
+	X(CALLS_PROC_UNAVAIL, "calls_proc_unavail",                            \
+	    "Calls refused: no such procedure")                                \
+	X(CALLS_GARBAGE_ARGS, "calls_garbage_args",                            \
+	    "Calls refused: arguments that do not decode")                     \
+	X(CALLS_JOINED, "calls_joined",                                        \
+	    "Calls answered by a call that was in flight already")             \
+	X(DRC_HITS, "drc_hits",                                                \
+	    "Repeated calls answered from the reply cache")                    \
+	X(DRC_IN_PROGRESS_DROPPED, "drc_in_progress_dropped",                  \
+	    "Repeated calls dropped: the first is still in progress")          \
+	X(DRC_REATTACHED, "drc_reattached",                                    \
+	    "Repeated calls from a new connection that took over the reply")   \
+	X(DRC_RECOVERED, "drc_recovered",                                      \
+	    "Reply cache entries found after a restart")                       \
+	X(UPSTREAM_CONNECTS, "upstream_connects",                              \
+	    "Connections made to the server")                                  \
+	X(UPSTREAM_CONNECT_FAILURES, "upstream_connect_failures",              \
+	    "Connections to the server that failed")                           \
+	X(UPSTREAM_DISCONNECTS, "upstream_disconnects",                        \
+	    "Connections to the server that were lost")                        \
+	X(UPSTREAM_RESENT, "upstream_resent",                                  \
+	    "Calls sent again after a connection was lost")                    \
+	X(UPSTREAM_RESENT_OTHER_PORT, "upstream_resent_other_port",            \
+	    "Calls sent again from another source port")                       \
+	X(UPSTREAM_BAD_REPLIES, "upstream_bad_replies",                        \
+	    "Replies of the server that do not decode")                        \
+	X(UPSTREAM_UNKNOWN_XID, "upstream_unknown_xid",                        \
+	    "Replies of the server that nothing waits for")                    \
+	X(UPSTREAM_RPC_ERRORS, "upstream_rpc_errors",                          \
+	    "Replies of the server that are RPC errors")                       \
+	X(UPSTREAM_TIMEOUTS, "upstream_timeouts",                              \
+	    "Calls that the server did not answer in time")                    \
+	X(POSTCHECK_REPAIRED, "postcheck_repaired",                            \
+	    "Errors of repeated changes made good: the state is as asked")     \
+	X(POSTCHECK_LEFT, "postcheck_left",                                    \
+	    "Errors of repeated changes passed on: the state is another")      \
+	X(CHANGES_DROPPED_UNSENT, "changes_dropped_unsent",                    \
+	    "Changes dropped unsent: the client's connection closed")          \
+	X(READS_STOPPED, "reads_stopped",                                      \
+	    "Times that reading from a client stopped for backpressure")       \
+	X(BYTES_COPIED, "bytes_copied", "Payload bytes copied in memory")      \
+	X(BYTES_RETURNED, "bytes_returned", "Payload bytes sent to clients")
+
+#define METRICS_COUNTER_ENUM(id, name, help) METRICS_##id,
+enum metrics_counter {
+	METRICS_COUNTERS(METRICS_COUNTER_ENUM) METRICS_COUNTER_COUNT
+};
+#undef METRICS_COUNTER_ENUM
+
+/* NULL and errno without memory; about 240 KiB. */
+struct metrics *metrics_new(void);
+void metrics_free(struct metrics *m);
+
+/*
+ * Count one answered call. NFS (100003), MOUNT (100005) and NFSACL (100227),
+ * all version 3, have a row for each procedure; anything else counts in the
+ * row "other". Any `prog` and `proc` may be given.
+ */
+void metrics_add_call(struct metrics *m, enum metrics_side side, uint32_t prog,
+    uint32_t proc, const struct metrics_call *call);
+
+void metrics_add(struct metrics *m, enum metrics_counter counter, uint64_t n);
+uint64_t metrics_get(const struct metrics *m, enum metrics_counter counter);
+const char *metrics_counter_name(enum metrics_counter counter);
+const char *metrics_counter_help(enum metrics_counter counter);
+
+/* One procedure on one side; `latency` is in microseconds. */
+struct metrics_row {
+	const char *program;   /* "nfs", "mount", "nfsacl", "other" */
+	const char *procedure; /* "LOOKUP", ...; "other" */
+	uint64_t calls;
+	uint64_t errors;
+	uint64_t bytes_in;
+	uint64_t bytes_out;
+	const struct histogram *latency; /* lives as long as the metrics */
+};
+
+/* Rows are numbered from 0, the same ones on both sides. */
+size_t metrics_row_count(void);
+void metrics_get_row(const struct metrics *m, enum metrics_side side,
+    size_t index, struct metrics_row *out);
+const char *metrics_side_name(enum metrics_side side);
+
+#endif

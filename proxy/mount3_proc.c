@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* MOUNTv3: what may be mounted, and under which flavors. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+#include "nfs3_list.h"
+#include "svc.h"
+
+static void proc_null(struct svc_rqst *rqst)
+{
+	svc_reply_accepted(rqst, SUCCESS);
+}
+
+/* Whether `path` has a component "..", which no server's export needs. */
+static bool path_climbs(const mnt3_path *path)
+{
+	for (uint32_t i = 0; i + 2 <= path->len; i++) {
+		if (memcmp(path->data + i, "..", 2) != 0 ||
+		    (i > 0 && path->data[i - 1] != '/'))
+			continue;
+		if (i + 2 == path->len || path->data[i + 2] == '/')
+			return true;
+	}
+	return false;
+}
+
+/* Whether `path` is `dir` or lies below it. */
+static bool path_within(const mnt3_path *path, const char *dir)
+{
+	size_t len = strlen(dir);
+
+	while (len > 0 && dir[len - 1] == '/')
+		len--;
+	return path->len >= len && memcmp(path->data, dir, len) == 0 &&
+	    (path->len == len || path->data[len] == '/');
+}
+
+static bool path_allowed(const struct svc_rqst *rqst, const mnt3_path *path)
+{
+	const struct config_server *cfg = svc_config(rqst->svc);
+
+	if (cfg->exports.n == 0)
+		return true;
+	if (path->len == 0 || path_climbs(path))
+		return false;
+	for (size_t i = 0; i < cfg->exports.n; i++)
+		if (path_within(path, cfg->exports.list[i]))
+			return true;
+	return false;
+}
+
+static void proc_mnt(struct svc_rqst *rqst)
+{
+	if (path_allowed(rqst, &rqst->args.mnt.dirpath))
+		svc_forward(rqst);
+	else
+		svc_reply_status(rqst, (nfsstat3)MNT3ERR_ACCES);
+}
+
+/* Offer AUTH_SYS and nothing else; where the server would not have it, the
+ * export is of no use through the proxy. */
+static bool edit_mnt(struct svc_rqst *rqst, union nfs_res *res)
+{
+	static const char auth_sys[4] = {0, 0, 0, AUTH_SYS};
+	mnt3_flavors *f = &res->mnt.MNT3res_u.resok.auth_flavors;
+	bool offered = false;
+
+	(void)rqst;
+	for (uint32_t i = 0; i < f->len; i += 4)
+		if (memcmp(f->data + i, auth_sys, 4) == 0)
+			offered = true;
+	if (!offered && f->len > 0) {
+		memset(&res->mnt, 0, sizeof(res->mnt));
+		res->mnt.status = MNT3ERR_ACCES;
+		return true;
+	}
+	f->len = 4;
+	f->data = auth_sys;
+	return true;
+}
+
+/* List only what may be mounted. The kept links are moved together in the
+ * record, which nobody else reads. */
+static bool edit_export(struct svc_rqst *rqst, union nfs_res *res)
+{
+	mnt3_exports *list = &res->export_list.exports;
+	char *to = (char *)(uintptr_t)list->data;
+	uint32_t kept = 0;
+	struct mnt3_export e;
+	bool more;
+	XDR xdrs;
+
+	if (svc_config(rqst->svc)->exports.n == 0)
+		return false;
+	nfs3_list_open(&xdrs, list);
+	while (mnt3_export_decode(&xdrs, &e, &more) && more) {
+		if (!path_allowed(rqst, &e.dir))
+			continue;
+		memmove(to + kept, e.raw.data, e.raw.len);
+		kept += e.raw.len;
+	}
+	memset(to + kept, 0, 4);
+	list->len = kept + 4;
+	return true;
+}
+
+const struct svc_proc mount3_rows[] = {
+    [MOUNTPROC3_NULL] = {proc_null, NULL},
+    [MOUNTPROC3_MNT] = {proc_mnt, edit_mnt},
+    [MOUNTPROC3_DUMP] = {svc_forward, NULL},
+    [MOUNTPROC3_UMNT] = {svc_forward, NULL},
+    [MOUNTPROC3_UMNTALL] = {svc_forward, NULL},
+    [MOUNTPROC3_EXPORT] = {svc_forward, edit_export},
+};

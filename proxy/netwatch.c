@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "netwatch.h"
+
+#include <errno.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "clock.h"
+
+enum {
+	SETTLE_US = 200000, /* changes come in flocks */
+	SLEPT_US = 1000000, /* less is not worth a new connection */
+};
+
+struct netwatch {
+	netwatch_cb cb;
+	void *arg;
+	int netlink_fd;
+	int timer_fd;
+	struct event *ev_netlink;
+	struct event *ev_timer;
+	struct event *ev_settle;
+	int64_t slept_us; /* all sleep since the boot */
+	bool woke;
+};
+
+static int64_t slept_us(void)
+{
+	struct timespec b, m;
+
+	clock_gettime(CLOCK_BOOTTIME, &b);
+	clock_gettime(CLOCK_MONOTONIC, &m);
+	return (int64_t)(b.tv_sec - m.tv_sec) * 1000000 +
+	    (b.tv_nsec - m.tv_nsec) / 1000;
+}
+
+/* A timer that never expires, but is cancelled when the clock is set, as it
+ * is at waking up: so nothing has to poll for that. */
+static void timer_arm(struct netwatch *nw)
+{
+	struct itimerspec never = {.it_value = {.tv_sec = INT32_MAX}};
+
+	(void)timerfd_settime(nw->timer_fd,
+	    TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL);
+}
+
+static void netwatch_settle(struct netwatch *nw)
+{
+	struct timeval tv = clock_timeval(SETTLE_US);
+
+	if (!event_pending(nw->ev_settle, EV_TIMEOUT, NULL))
+		event_add(nw->ev_settle, &tv);
+}
+
+static void on_settle(evutil_socket_t fd, short what, void *arg)
+{
+	struct netwatch *nw = arg;
+	bool woke = nw->woke;
+
+	(void)fd;
+	(void)what;
+	nw->woke = false;
+	nw->cb(nw->arg, woke);
+}
+
+static void on_netlink(evutil_socket_t fd, short what, void *arg)
+{
+	char buf[8192];
+
+	(void)what;
+	/* What changed does not matter; ENOBUFS means "much". */
+	while (recv(fd, buf, sizeof(buf), MSG_DONTWAIT) > 0 || errno == ENOBUFS)
+		errno = 0;
+	netwatch_settle(arg);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct netwatch *nw = arg;
+	int64_t now = slept_us();
+	uint64_t expired;
+
+	(void)what;
+	(void)!read(fd, &expired, sizeof(expired));
+	timer_arm(nw);
+	if (now - nw->slept_us > SLEPT_US) {
+		nw->woke = true;
+		netwatch_settle(nw);
+	}
+	nw->slept_us = now;
+}
+
+static int netlink_open(void)
+{
+	struct sockaddr_nl sa = {.nl_family = AF_NETLINK,
+	    .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE |
+	        RTMGRP_IPV6_IFADDR | RTMGRP_IPV6_ROUTE};
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC,
+	    NETLINK_ROUTE);
+
+	if (fd >= 0 && bind(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static bool netwatch_open(struct netwatch *nw, struct event_base *base)
+{
+	nw->netlink_fd = netlink_open();
+	nw->timer_fd =
+	    timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (nw->netlink_fd < 0 || nw->timer_fd < 0)
+		return false;
+	timer_arm(nw);
+	nw->ev_netlink = event_new(
+	    base, nw->netlink_fd, EV_READ | EV_PERSIST, on_netlink, nw);
+	nw->ev_timer = event_new(
+	    base, nw->timer_fd, EV_READ | EV_PERSIST, on_timer, nw);
+	nw->ev_settle = evtimer_new(base, on_settle, nw);
+	return nw->ev_netlink && nw->ev_timer && nw->ev_settle &&
+	    event_add(nw->ev_netlink, NULL) == 0 &&
+	    event_add(nw->ev_timer, NULL) == 0;
+}
+
+struct netwatch *netwatch_new(
+    struct event_base *base, netwatch_cb cb, void *arg)
+{
+	struct netwatch *nw = calloc(1, sizeof(*nw));
+
+	if (!nw)
+		return NULL;
+	nw->cb = cb;
+	nw->arg = arg;
+	nw->slept_us = slept_us();
+	if (!netwatch_open(nw, base)) {
+		int err = errno;
+
+		netwatch_free(nw);
+		errno = err;
+		return NULL;
+	}
+	return nw;
+}
+
+void netwatch_free(struct netwatch *nw)
+{
+	if (!nw)
+		return;
+	if (nw->ev_netlink)
+		event_free(nw->ev_netlink);
+	if (nw->ev_timer)
+		event_free(nw->ev_timer);
+	if (nw->ev_settle)
+		event_free(nw->ev_settle);
+	if (nw->netlink_fd >= 0)
+		close(nw->netlink_fd);
+	if (nw->timer_fd >= 0)
+		close(nw->timer_fd);
+	free(nw);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Asking a server's rpcbind for the TCP port of a program (RFC 1833):
+ * PMAP_GETPORT of version 2 over IPv4, RPCB_GETADDR of version 3 over IPv6.
+ */
+#ifndef FOREFETCH_PORTMAP_H
+#define FOREFETCH_PORTMAP_H
+
+#include <stdint.h>
+#include <sys/socket.h>
+
+struct event_base;
+struct portmap;
+struct rbuf_pool;
+
+/* `port` is 0 where the program is not registered or rpcbind did not answer;
+ * then `why` says so. The query is gone in either case. */
+typedef void (*portmap_cb)(void *arg, uint16_t port, const char *why);
+
+/* NULL and errno where it fails at once. */
+struct portmap *portmap_query(struct event_base *base, struct rbuf_pool *pool,
+    const struct sockaddr *host, uint32_t prog, uint32_t vers, portmap_cb cb,
+    void *arg);
+void portmap_cancel(struct portmap *pm);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "reclaim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "log.h"
+
+#ifndef PR_SET_IO_FLUSHER
+#define PR_SET_IO_FLUSHER 57 /* Linux 5.6 */
+#endif
+
+static int oom_adjust(const char *score)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	int err = 0;
+
+	if (fd < 0)
+		return errno;
+	if (write(fd, score, strlen(score)) < 0)
+		err = errno;
+	close(fd);
+	return err;
+}
+
+void reclaim_prepare(void)
+{
+	int err;
+
+	if (prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0) < 0)
+		log_warn("reclaim: PR_SET_IO_FLUSHER: %s; when memory is "
+		         "short, writes through the proxy may stall "
+		         "(CAP_SYS_RESOURCE is needed)",
+		    strerror(errno));
+	err = oom_adjust("-900");
+	if (err)
+		log_info("reclaim: oom_score_adj: %s", strerror(err));
+	if (mlockall(MCL_CURRENT) < 0)
+		log_info("reclaim: mlockall: %s", strerror(errno));
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "resolve.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <event2/dns.h>
+#include <event2/event.h>
+#include <event2/util.h>
+
+#include "clock.h"
+#include "dial.h"
+#include "log.h"
+#include "mount3.h"
+#include "nfs3.h"
+#include "portmap.h"
+
+enum {
+	AGAIN_US = 5000000, /* between two looks */
+};
+
+struct resolve {
+	struct resolve_params p;
+	struct evdns_getaddrinfo_request *req;
+	struct portmap *query[RESOLVE_COUNT];
+	struct event *ev_again;
+	struct sockaddr_storage host;
+	unsigned round; /* which of the host's addresses is next */
+	bool warned;
+};
+
+static const struct {
+	const char *name;
+	uint32_t prog;
+	uint32_t vers;
+} programs[RESOLVE_COUNT] = {
+    [RESOLVE_NFS] = {"nfs", NFS_PROGRAM, NFS_V3},
+    [RESOLVE_MOUNT] = {"mount", MOUNT_PROGRAM, MOUNT_V3},
+};
+
+bool resolve_busy(const struct resolve *r)
+{
+	return r->req || r->query[RESOLVE_NFS] || r->query[RESOLVE_MOUNT];
+}
+
+static void resolve_failed(
+    struct resolve *r, const char *what, const char *why)
+{
+	struct timeval tv = clock_timeval(AGAIN_US);
+
+	if (!r->warned)
+		log_warn("resolve server=%s host=%s: %s: %s; trying again",
+		    r->p.name, r->p.host, what, why);
+	r->warned = true;
+	event_add(r->ev_again, &tv);
+}
+
+static void resolve_found(
+    struct resolve *r, enum resolve_what what, uint16_t port)
+{
+	struct sockaddr *sa = (struct sockaddr *)&r->host;
+
+	dial_addr_set_port(sa, port);
+	r->warned = false;
+	log_info("resolve server=%s program=%s port=%u: found", r->p.name,
+	    programs[what].name, port);
+	r->p.on_found(r->p.ctx, what, sa);
+}
+
+static void on_port(
+    struct resolve *r, enum resolve_what what, uint16_t port, const char *why)
+{
+	r->query[what] = NULL;
+	if (port)
+		resolve_found(r, what, port);
+	else
+		resolve_failed(r, programs[what].name, why);
+}
+
+static void on_nfs_port(void *arg, uint16_t port, const char *why)
+{
+	on_port(arg, RESOLVE_NFS, port, why);
+}
+
+static void on_mount_port(void *arg, uint16_t port, const char *why)
+{
+	on_port(arg, RESOLVE_MOUNT, port, why);
+}
+
+static void resolve_port(struct resolve *r, enum resolve_what what)
+{
+	const struct sockaddr *sa = (struct sockaddr *)&r->host;
+
+	if (r->p.ports[what]) {
+		resolve_found(r, what, r->p.ports[what]);
+		return;
+	}
+	r->query[what] = portmap_query(r->p.base, r->p.pool, sa,
+	    programs[what].prog, programs[what].vers,
+	    what == RESOLVE_NFS ? on_nfs_port : on_mount_port, r);
+	if (!r->query[what])
+		resolve_failed(r, programs[what].name, strerror(errno));
+}
+
+/* One of the addresses, another one each time. */
+static const struct evutil_addrinfo *pick_address(
+    struct resolve *r, const struct evutil_addrinfo *list)
+{
+	const struct evutil_addrinfo *ai;
+	unsigned count = 0, at;
+
+	for (ai = list; ai; ai = ai->ai_next)
+		count++;
+	at = r->round % count;
+	for (ai = list; at > 0; at--)
+		ai = ai->ai_next;
+	return ai;
+}
+
+static void on_addresses(int err, struct evutil_addrinfo *list, void *arg)
+{
+	struct resolve *r = arg;
+	const struct evutil_addrinfo *ai;
+
+	r->req = NULL;
+	if (err == EVUTIL_EAI_CANCEL)
+		return;
+	if (err || !list) {
+		resolve_failed(r, "address",
+		    err ? evutil_gai_strerror(err) : "it has none");
+		return;
+	}
+	ai = pick_address(r, list);
+	memset(&r->host, 0, sizeof(r->host));
+	memcpy(&r->host, ai->ai_addr, ai->ai_addrlen);
+	evutil_freeaddrinfo(list);
+	resolve_port(r, RESOLVE_NFS);
+	resolve_port(r, RESOLVE_MOUNT);
+}
+
+void resolve_start(struct resolve *r)
+{
+	struct evutil_addrinfo hints = {
+	    .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+	struct evdns_getaddrinfo_request *req;
+
+	if (resolve_busy(r))
+		return;
+	event_del(r->ev_again);
+	/* A numeric address is answered at once, and then there is no req. */
+	req = evdns_getaddrinfo(
+	    r->p.dns, r->p.host, NULL, &hints, on_addresses, r);
+	if (req)
+		r->req = req;
+}
+
+static void on_again(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	resolve_start(arg);
+}
+
+void resolve_again(struct resolve *r)
+{
+	struct timeval tv = clock_timeval(AGAIN_US);
+
+	if (resolve_busy(r) || event_pending(r->ev_again, EV_TIMEOUT, NULL))
+		return;
+	r->round++;
+	event_add(r->ev_again, &tv);
+}
+
+struct resolve *resolve_new(const struct resolve_params *p)
+{
+	struct resolve *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->p = *p;
+	r->ev_again = evtimer_new(p->base, on_again, r);
+	if (!r->ev_again) {
+		free(r);
+		return NULL;
+	}
+	return r;
+}
+
+void resolve_free(struct resolve *r)
+{
+	if (!r)
+		return;
+	/* Its callback comes later, with EVUTIL_EAI_CANCEL: never here, as
+	 * the loop does not run again before the process ends. */
+	if (r->req)
+		evdns_getaddrinfo_cancel(r->req);
+	for (int i = 0; i < RESOLVE_COUNT; i++)
+		portmap_cancel(r->query[i]);
+	event_free(r->ev_again);
+	free(r);
+}

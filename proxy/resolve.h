@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where a server is: its address by name, its ports by its rpcbind. Nothing
+ * here blocks (evdns); it tries until it knows, and again when told that
+ * what it knew does not answer.
+ */
+#ifndef FOREFETCH_RESOLVE_H
+#define FOREFETCH_RESOLVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+struct evdns_base;
+struct event_base;
+struct rbuf_pool;
+struct resolve;
+
+enum resolve_what {
+	RESOLVE_NFS,
+	RESOLVE_MOUNT,
+	RESOLVE_COUNT,
+};
+
+struct resolve_params {
+	struct event_base *base;
+	struct evdns_base *dns;
+	struct rbuf_pool *pool;
+	const char *name; /* the server's, for log lines */
+	const char *host;
+	uint16_t ports[RESOLVE_COUNT]; /* 0: ask rpcbind */
+	void (*on_found)(void *ctx, enum resolve_what what,
+	    const struct sockaddr *sa);
+	void *ctx;
+};
+
+struct resolve *resolve_new(const struct resolve_params *p);
+void resolve_free(struct resolve *r);
+
+/* Begin now. */
+void resolve_start(struct resolve *r);
+/* What was found does not answer: look again, though not all the time, and
+ * take the next of the host's addresses. */
+void resolve_again(struct resolve *r);
+/* Whether it is looking. */
+bool resolve_busy(const struct resolve *r);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "rpcbind.h"
+
+#include <rpc/rpc.h>
+#include <rpc/rpcb_clnt.h>
+
+#include "log.h"
+#include "mount3.h"
+#include "nfs3.h"
+#include "nfsacl3.h"
+
+static const struct {
+	rpcprog_t prog;
+	rpcvers_t vers;
+} programs[] = {
+    {NFS_PROGRAM, NFS_V3},
+    {MOUNT_PROGRAM, MOUNT_V3},
+    {NFSACL_PROGRAM, NFSACL_V3},
+};
+
+enum { PROGRAMS = sizeof(programs) / sizeof(programs[0]) };
+
+static const struct netconfig *netconfig_of(const struct netmatch_addr *na)
+{
+	return getnetconfigent(
+	    na->addr.ss_family == AF_INET6 ? "tcp6" : "tcp");
+}
+
+static void register_at(const char *server, const struct netmatch_addr *na)
+{
+	struct netmatch_addr copy = *na;
+	struct netbuf nb = {
+	    .maxlen = copy.len, .len = copy.len, .buf = &copy.addr};
+	struct netconfig *nc = (struct netconfig *)(uintptr_t)netconfig_of(na);
+	char text[NETMATCH_TEXT_MAX];
+
+	netmatch_addr_format(na, text);
+	for (size_t i = 0; i < PROGRAMS; i++)
+		if (!nc ||
+		    !rpcb_set(programs[i].prog, programs[i].vers, nc, &nb))
+			log_warn("rpcbind server=%s address=%s program=%u: not "
+			         "registered; is rpcbind running, and is no "
+			         "other NFS server registered?",
+			    server, text, (unsigned)programs[i].prog);
+	if (nc)
+		freenetconfigent(nc);
+}
+
+void rpcbind_register(
+    const char *server, const struct netmatch_addr *addrs, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		register_at(server, &addrs[i]);
+}
+
+void rpcbind_unregister(void)
+{
+	for (size_t i = 0; i < PROGRAMS; i++)
+		(void)rpcb_unset(programs[i].prog, programs[i].vers, NULL);
+}

@@ -1,0 +1,575 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "server.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+#include <event2/listener.h>
+
+#include "clock.h"
+#include "config.h"
+#include "conn.h"
+#include "control.h"
+#include "dial.h"
+#include "drc.h"
+#include "fetch.h"
+#include "log.h"
+#include "metrics.h"
+#include "netmatch.h"
+#include "resolve.h"
+#include "rpcbind.h"
+#include "statedir.h"
+#include "svc.h"
+#include "upstream.h"
+
+enum {
+	DRC_SLOTS = 4096,
+	SWEEP_US = 1000000,
+	BACKLOG = 128,
+};
+
+struct server_conn {
+	LIST_ENTRY(server_conn) link;
+	struct conn *conn;
+};
+
+LIST_HEAD(server_conns, server_conn);
+
+struct server {
+	struct server_params p;
+	char *name; /* outlives reloads */
+	struct metrics *metrics;
+	struct upstream *up[RESOLVE_COUNT];
+	struct resolve *resolve;
+	struct fetch *fetch;
+	struct drc *drc;
+	struct svc *svc;
+	struct evconnlistener **listeners;
+	size_t nlisteners;
+	struct server_conns conns;
+	struct server_conns closed; /* to be freed by ev_reap */
+	unsigned nconns;
+	struct event *ev_reap;
+	struct event *ev_sweep;
+	struct log_limit refused;
+	struct netmatch_addr found[RESOLVE_COUNT]; /* len 0: not known */
+	bool draining;
+};
+
+static const char *const addr_files[RESOLVE_COUNT] = {
+    [RESOLVE_NFS] = "address-nfs",
+    [RESOLVE_MOUNT] = "address-mount",
+};
+
+const char *server_name(const struct server *s)
+{
+	return s->name;
+}
+
+const struct metrics *server_metrics(const struct server *s)
+{
+	return s->metrics;
+}
+
+/* ---- clients ---------------------------------------------------------- */
+
+static struct server_conn *find_conn(struct server *s, struct conn *conn)
+{
+	struct server_conn *sc;
+
+	LIST_FOREACH(sc, &s->conns, link)
+		if (sc->conn == conn)
+			return sc;
+	return NULL;
+}
+
+static void on_conn_close(void *ctx, struct conn *conn)
+{
+	struct server *s = ctx;
+	struct server_conn *sc = find_conn(s, conn);
+
+	LIST_REMOVE(sc, link);
+	LIST_INSERT_HEAD(&s->closed, sc, link);
+	s->nconns--;
+	event_active(s->ev_reap, EV_TIMEOUT, 1);
+}
+
+static void free_conns(struct server_conns *list)
+{
+	struct server_conn *sc;
+
+	while ((sc = LIST_FIRST(list)) != NULL) {
+		LIST_REMOVE(sc, link);
+		conn_free(sc->conn);
+		free(sc);
+	}
+}
+
+static void on_reap(evutil_socket_t fd, short what, void *arg)
+{
+	struct server *s = arg;
+
+	(void)fd;
+	(void)what;
+	free_conns(&s->closed);
+}
+
+static void on_sweep(evutil_socket_t fd, short what, void *arg)
+{
+	struct server *s = arg;
+	struct server_conn *sc, *next;
+	uint64_t now_us = clock_now_us();
+
+	(void)fd;
+	(void)what;
+	for (sc = LIST_FIRST(&s->conns); sc; sc = next) {
+		next = LIST_NEXT(sc, link);
+		conn_check_partial(sc->conn, now_us);
+	}
+	/* Accepting stops when descriptors run out; there may be some now. */
+	for (size_t i = 0; !s->draining && i < s->nlisteners; i++)
+		evconnlistener_enable(s->listeners[i]);
+}
+
+static void refuse(struct server *s, const struct sockaddr *peer,
+    enum metrics_counter counter, const char *why)
+{
+	char text[NETMATCH_TEXT_MAX];
+	unsigned suppressed;
+
+	metrics_add(s->metrics, counter, 1);
+	netmatch_format(peer, text);
+	if (log_limit_ok(&s->refused, clock_now_us(), &suppressed))
+		log_warn("server server=%s client=%s suppressed=%u: connection "
+		         "refused: %s",
+		    s->name, text, suppressed, why);
+}
+
+static bool may_connect(struct server *s, const struct sockaddr *peer)
+{
+	if (!config_server_allows(s->p.config, peer))
+		refuse(s, peer, METRICS_CONNECTIONS_REFUSED_ALLOW,
+		    "its address is not in `allow`");
+	else if (s->p.config->secure &&
+	    dial_addr_port(peer) >= IPPORT_RESERVED)
+		refuse(s, peer, METRICS_CONNECTIONS_REFUSED_SECURE,
+		    "its port is not below 1024 (see `secure`)");
+	else if (s->nconns >= SERVER_CONNECTIONS_MAX)
+		refuse(s, peer, METRICS_CONNECTIONS_REFUSED_LIMIT,
+		    "there are too many");
+	else
+		return true;
+	return false;
+}
+
+static void on_accept(struct evconnlistener *listener, evutil_socket_t fd,
+    struct sockaddr *peer, int socklen, void *ctx)
+{
+	struct server *s = ctx;
+	struct conn_params cp = {.base = s->p.base,
+	    .pool = s->p.pool,
+	    .svc = s->svc,
+	    .metrics = s->metrics,
+	    .on_close = on_conn_close,
+	    .ctx = s};
+	struct server_conn *sc = NULL;
+
+	(void)listener;
+	(void)socklen;
+	if (may_connect(s, peer))
+		sc = calloc(1, sizeof(*sc));
+	if (sc)
+		sc->conn = conn_new(&cp, fd, peer);
+	if (!sc || !sc->conn) {
+		free(sc);
+		close(fd);
+		return;
+	}
+	metrics_add(s->metrics, METRICS_CONNECTIONS_ACCEPTED, 1);
+	LIST_INSERT_HEAD(&s->conns, sc, link);
+	s->nconns++;
+}
+
+static void on_accept_error(struct evconnlistener *listener, void *ctx)
+{
+	struct server *s = ctx;
+	unsigned suppressed;
+
+	if (log_limit_ok(&s->refused, clock_now_us(), &suppressed))
+		log_warn("server server=%s suppressed=%u: accept: %s", s->name,
+		    suppressed, strerror(errno));
+	evconnlistener_disable(listener);
+}
+
+/* ---- the way to the server -------------------------------------------- */
+
+static void set_address(
+    struct server *s, enum resolve_what what, const struct netmatch_addr *na)
+{
+	s->found[what] = *na;
+	upstream_set_address(s->up[what], (const struct sockaddr *)&na->addr);
+}
+
+static void on_found(
+    void *ctx, enum resolve_what what, const struct sockaddr *sa)
+{
+	struct server *s = ctx;
+	struct netmatch_addr na = {0};
+	int rc;
+
+	na.len = sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+	                                   : sizeof(struct sockaddr_in);
+	memcpy(&na.addr, sa, na.len);
+	if (memcmp(&na, &s->found[what], sizeof(na)) != 0) {
+		rc = statedir_save_addr(
+		    s->p.state, s->name, addr_files[what], &na);
+		if (rc < 0)
+			log_warn("server server=%s file=%s: %s", s->name,
+			    addr_files[what], strerror(-rc));
+	}
+	set_address(s, what, &na);
+}
+
+static void on_unreachable(void *ctx)
+{
+	struct server *s = ctx;
+
+	resolve_again(s->resolve);
+}
+
+static void on_nfs_port(void *ctx, unsigned conn, uint16_t port)
+{
+	struct server *s = ctx;
+
+	drc_set_port(s->drc, conn, port);
+}
+
+static void on_mount_port(void *ctx, unsigned conn, uint16_t port)
+{
+	(void)ctx;
+	(void)conn;
+	(void)port;
+}
+
+void server_network_changed(struct server *s, bool woke)
+{
+	for (int i = 0; i < RESOLVE_COUNT; i++)
+		upstream_kick(s->up[i], woke);
+}
+
+/* What a former daemon found out serves until the resolver knows better. */
+static void use_known_addresses(struct server *s)
+{
+	struct netmatch_addr na;
+
+	for (int i = 0; i < RESOLVE_COUNT; i++)
+		if (statedir_load_addr(
+		        s->p.state, s->name, addr_files[i], &na) == 0)
+			set_address(s, (enum resolve_what)i, &na);
+}
+
+/* ---- making one ------------------------------------------------------- */
+
+static int listen_at(const struct netmatch_addr *na)
+{
+	int one = 1, err;
+	int fd = socket(na->addr.ss_family,
+	    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (na->addr.ss_family == AF_INET6)
+		setsockopt(
+		    fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+	if (bind(fd, (const struct sockaddr *)&na->addr, na->len) == 0 &&
+	    listen(fd, BACKLOG) == 0)
+		return fd;
+	err = errno;
+	close(fd);
+	errno = err;
+	return -1;
+}
+
+static int open_listener(struct server *s, const struct netmatch_addr *na)
+{
+	struct evconnlistener *l;
+	int fd = listen_at(na);
+
+	if (fd < 0)
+		return -errno;
+	l = evconnlistener_new(s->p.base, on_accept, s,
+	    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, -1, fd);
+	if (!l) {
+		close(fd);
+		return -ENOMEM;
+	}
+	evconnlistener_set_error_cb(l, on_accept_error);
+	s->listeners[s->nlisteners++] = l;
+	return 0;
+}
+
+static bool open_listeners(struct server *s, char *err, size_t errlen)
+{
+	const struct config_addrs *list = &s->p.config->listen;
+	char text[NETMATCH_TEXT_MAX];
+	int rc;
+
+	s->listeners = calloc(list->n, sizeof(struct evconnlistener *));
+	for (size_t i = 0; i < list->n; i++) {
+		rc = s->listeners ? open_listener(s, &list->list[i]) : -ENOMEM;
+		if (rc == 0)
+			continue;
+		netmatch_addr_format(&list->list[i], text);
+		snprintf(err, errlen, "server %s: listen = %s: %s", s->name,
+		    text, strerror(-rc));
+		return false;
+	}
+	return true;
+}
+
+static bool open_drc(struct server *s, char *err, size_t errlen)
+{
+	char path[PATH_MAX] = "";
+	int rc =
+	    statedir_path(s->p.state, s->name, "drc", path, sizeof(path));
+
+	s->drc = rc < 0 ? NULL : drc_open(path, DRC_SLOTS);
+	if (!s->drc) {
+		snprintf(err, errlen, "server %s: %s: %s", s->name, path,
+		    strerror(rc < 0 ? -rc : errno));
+		return false;
+	}
+	metrics_add(s->metrics, METRICS_DRC_RECOVERED, drc_recovered(s->drc));
+	return true;
+}
+
+static struct upstream *new_upstream(struct server *s, enum resolve_what what)
+{
+	bool nfs = what == RESOLVE_NFS;
+	struct upstream_params up = {.base = s->p.base,
+	    .pool = s->p.pool,
+	    .metrics = s->metrics,
+	    .name = s->name,
+	    .connections = nfs ? s->p.config->connections : 1,
+	    .lazy = !nfs,
+	    .on_unreachable = on_unreachable,
+	    .on_port = nfs ? on_nfs_port : on_mount_port,
+	    .ctx = s};
+
+	return upstream_new(&up);
+}
+
+static bool open_upstreams(struct server *s)
+{
+	const struct config_server *cfg = s->p.config;
+	struct resolve_params rp = {.base = s->p.base,
+	    .dns = s->p.dns,
+	    .pool = s->p.pool,
+	    .name = s->name,
+	    .host = cfg->address,
+	    .ports = {cfg->nfs_port, cfg->mount_port},
+	    .on_found = on_found,
+	    .ctx = s};
+
+	s->up[RESOLVE_NFS] = new_upstream(s, RESOLVE_NFS);
+	s->up[RESOLVE_MOUNT] = new_upstream(s, RESOLVE_MOUNT);
+	s->resolve = resolve_new(&rp);
+	if (!s->up[RESOLVE_NFS] || !s->up[RESOLVE_MOUNT] || !s->resolve)
+		return false;
+	for (unsigned i = 0; i < cfg->connections; i++)
+		upstream_set_port(
+		    s->up[RESOLVE_NFS], i, drc_port(s->drc, i));
+	return true;
+}
+
+static bool open_service(struct server *s)
+{
+	struct svc_params sp = {.config = s->p.config,
+	    .metrics = s->metrics,
+	    .drc = s->drc};
+	struct timeval sweep = clock_timeval(SWEEP_US);
+
+	s->fetch = fetch_new(
+	    s->up[RESOLVE_NFS], s->up[RESOLVE_MOUNT], s->metrics);
+	sp.fetch = s->fetch;
+	s->svc = s->fetch ? svc_new(&sp) : NULL;
+	s->ev_reap = evtimer_new(s->p.base, on_reap, s);
+	s->ev_sweep = event_new(s->p.base, -1, EV_PERSIST, on_sweep, s);
+	return s->svc && s->ev_reap && s->ev_sweep &&
+	    event_add(s->ev_sweep, &sweep) == 0;
+}
+
+struct server *server_new(
+    const struct server_params *p, char *err, size_t errlen)
+{
+	struct server *s = calloc(1, sizeof(*s));
+
+	snprintf(err, errlen, "out of memory");
+	if (!s)
+		return NULL;
+	s->p = *p;
+	LIST_INIT(&s->conns);
+	LIST_INIT(&s->closed);
+	s->name = strdup(p->config->name);
+	s->metrics = s->name ? metrics_new() : NULL;
+	if (!s->metrics || !open_drc(s, err, errlen) || !open_upstreams(s) ||
+	    !open_service(s) || !open_listeners(s, err, errlen)) {
+		server_free(s);
+		return NULL;
+	}
+	if (p->config->rpcbind)
+		rpcbind_register(s->name, p->config->listen.list,
+		    p->config->listen.n);
+	use_known_addresses(s);
+	resolve_start(s->resolve);
+	return s;
+}
+
+void server_free(struct server *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->nlisteners; i++)
+		evconnlistener_free(s->listeners[i]);
+	free(s->listeners);
+	if (s->p.config->rpcbind && s->nlisteners > 0)
+		rpcbind_unregister();
+	free_conns(&s->conns);
+	free_conns(&s->closed);
+	if (s->ev_reap)
+		event_free(s->ev_reap);
+	if (s->ev_sweep)
+		event_free(s->ev_sweep);
+	svc_free(s->svc);
+	fetch_free(s->fetch);
+	resolve_free(s->resolve);
+	for (int i = 0; i < RESOLVE_COUNT; i++)
+		upstream_free(s->up[i]);
+	drc_close(s->drc);
+	metrics_free(s->metrics);
+	free(s->name);
+	free(s);
+}
+
+void server_set_config(struct server *s, const struct config_server *config)
+{
+	s->p.config = config;
+	svc_set_config(s->svc, config);
+}
+
+void server_drain(struct server *s)
+{
+	struct server_conn *sc;
+
+	s->draining = true;
+	for (size_t i = 0; i < s->nlisteners; i++)
+		evconnlistener_disable(s->listeners[i]);
+	LIST_FOREACH(sc, &s->conns, link)
+		conn_drain(sc->conn);
+}
+
+bool server_idle(const struct server *s)
+{
+	struct server_conn *sc;
+
+	LIST_FOREACH(sc, &s->conns, link)
+		if (!conn_idle(sc->conn))
+			return false;
+	return true;
+}
+
+/* ---- status ----------------------------------------------------------- */
+
+static enum control_state state_of(
+    const struct server *s, enum upstream_state state)
+{
+	switch (state) {
+	case UPSTREAM_UP:
+		return CONTROL_UP;
+	case UPSTREAM_CONNECTING:
+		return CONTROL_CONNECTING;
+	case UPSTREAM_NO_ADDRESS:
+		return resolve_busy(s->resolve) ? CONTROL_RESOLVING
+		                                : CONTROL_DOWN;
+	default:
+		return CONTROL_DOWN;
+	}
+}
+
+static void fill_upstream(const struct server *s, struct control_server *out)
+{
+	struct upstream_status st;
+	struct upstream_conn_status cs;
+	struct control_upstream *cu;
+
+	upstream_get_status(s->up[RESOLVE_NFS], &st);
+	out->state = state_of(s, st.state);
+	out->state_age_ms = (clock_now_us() - st.since_us) / 1000;
+	control_set(&out->last_error, "%s", st.last_error);
+	for (unsigned i = 0; i < st.connections; i++) {
+		upstream_get_conn_status(s->up[RESOLVE_NFS], i, &cs);
+		cu = control_server_add_upstream(out);
+		if (!cu)
+			return;
+		cu->state = state_of(s, cs.state);
+		cu->local_port = cs.local_port;
+		cu->srtt_us = cs.srtt_us;
+		cu->in_flight = cs.in_flight;
+		/* The common queue is shown with the first connection. */
+		cu->queued = cs.waiting + (i == 0 ? st.queued : 0);
+		if (cs.srtt_us &&
+		    (!out->srtt_us || cs.srtt_us < out->srtt_us))
+			out->srtt_us = cs.srtt_us;
+	}
+}
+
+static void fill_conns(const struct server *s, struct control_server *out)
+{
+	struct server_conn *sc;
+	struct conn_status st;
+	struct control_conn *cc;
+
+	LIST_FOREACH(sc, &s->conns, link)
+	{
+		cc = control_server_add_conn(out);
+		if (!cc)
+			return;
+		conn_get_status(sc->conn, &st);
+		control_set(&cc->address, "%s", st.peer);
+		cc->age_ms = (clock_now_us() - st.since_us) / 1000;
+		cc->in_flight = st.in_flight;
+		cc->bytes_in_flight = st.in_flight_bytes;
+		cc->bytes_in = st.received_bytes;
+		cc->bytes_out = st.sent_bytes;
+	}
+}
+
+void server_fill_status(const struct server *s, struct control_server *out)
+{
+	const struct config_server *cfg = s->p.config;
+	char text[NETMATCH_TEXT_MAX] = "";
+
+	control_set(&out->name, "%s", s->name);
+	control_set(&out->address, "%s", cfg->address);
+	if (s->found[RESOLVE_NFS].len > 0)
+		netmatch_addr_format(&s->found[RESOLVE_NFS], text);
+	control_set(&out->resolved, "%s", text);
+	/* Nothing is cached yet: every answer is the server's, as of now. */
+	control_set(&out->consistency, "strict");
+	for (size_t i = 0; i < cfg->listen.n; i++) {
+		netmatch_addr_format(&cfg->listen.list[i], text);
+		control_server_add_listen(out, text);
+	}
+	for (size_t i = 0; i < cfg->exports.n; i++)
+		control_server_add_export(out, cfg->exports.list[i]);
+	fill_upstream(s, out);
+	fill_conns(s, out);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One [server] section at work: its listening sockets, its clients, and the
+ * way to the server that it stands for.
+ */
+#ifndef FOREFETCH_SERVER_H
+#define FOREFETCH_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct config_server;
+struct control_server;
+struct evdns_base;
+struct event_base;
+struct metrics;
+struct rbuf_pool;
+struct server;
+struct statedir;
+
+enum { SERVER_CONNECTIONS_MAX = 256 };
+
+struct server_params {
+	struct event_base *base;
+	struct evdns_base *dns;
+	struct rbuf_pool *pool;
+	const struct statedir *state;
+	const struct config_server *config;
+};
+
+/* NULL and a sentence in `err`. Listens when it returns, whether or not the
+ * server can be reached. */
+struct server *server_new(
+    const struct server_params *p, char *err, size_t errlen);
+void server_free(struct server *s);
+
+/* A reloaded configuration, which differs in nothing that is fixed. */
+void server_set_config(struct server *s, const struct config_server *config);
+void server_network_changed(struct server *s, bool woke);
+
+/* Accept no more connections and calls. */
+void server_drain(struct server *s);
+/* Nothing in flight and nothing left to send. */
+bool server_idle(const struct server *s);
+
+const char *server_name(const struct server *s);
+const struct metrics *server_metrics(const struct server *s);
+void server_fill_status(const struct server *s, struct control_server *out);
+
+#endif

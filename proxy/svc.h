@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Requests of one server's clients: from a record to a reply.
+ *
+ * svc decodes a call, refuses what is wrong with it, asks the duplicate
+ * request cache, and hands a `struct svc_rqst` to the procedure's row in the
+ * table. The procedure answers at once, or forwards the call and edits the
+ * results on their way back.
+ */
+#ifndef FOREFETCH_SVC_H
+#define FOREFETCH_SVC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "drc.h"
+#include "fetch.h"
+#include "nfs_proc.h"
+#include "record.h"
+#include "rpc_msg.h"
+
+struct config_server;
+struct metrics;
+struct svc;
+struct svc_client;
+
+struct svc_params {
+	const struct config_server *config; /* see svc_set_config() */
+	struct metrics *metrics;
+	struct fetch *fetch;
+	struct drc *drc;
+};
+
+struct svc *svc_new(const struct svc_params *p);
+/* All clients must be gone; calls still in flight are forgotten. */
+void svc_free(struct svc *svc);
+void svc_set_config(struct svc *svc, const struct config_server *config);
+
+/* What a client's connection does for svc. */
+struct svc_client_ops {
+	/* As xprt_queue(). */
+	void (*send)(struct svc_client *c, const void *head, size_t head_len,
+	    const void *payload, size_t payload_len, struct rbuf *hold);
+	/* A call was answered or dropped: there is room for others. */
+	void (*done)(struct svc_client *c);
+	/* It speaks no RPC: close it. */
+	void (*reject)(struct svc_client *c, const char *why);
+};
+
+LIST_HEAD(svc_rqsts, svc_rqst);
+
+/* A client's connection as svc sees it; lies in its conn. */
+struct svc_client {
+	const struct svc_client_ops *ops;
+	uint64_t address_hash; /* of the address without the port */
+	const char *name;      /* for log lines */
+	struct svc_rqsts rqsts;
+	unsigned calls; /* not answered yet */
+	size_t bytes;   /* that they and their replies hold at most */
+};
+
+/* One record came from a client. */
+void svc_receive(
+    struct svc *svc, struct svc_client *client, const struct record *rec);
+/* The client's connection closed: changes not sent yet are dropped. */
+void svc_client_gone(struct svc *svc, struct svc_client *client);
+
+/* One request, from its record to its reply. */
+struct svc_rqst {
+	struct svc *svc;
+	struct svc_client *client; /* NULL once it is gone */
+	LIST_ENTRY(svc_rqst) link; /* in the client's, or svc's, list */
+	struct rpc_call call;
+	struct rpc_auth_sys auth; /* where call.cred is AUTH_SYS */
+	const struct nfs_proc *proc;
+	const struct svc_proc *row;
+	union nfs_args args; /* views into the record */
+	struct rbuf *hold;   /* keeps the record; NULL where it was copied */
+	struct drc_entry *drc;
+	struct fetch_waiter waiter;
+	size_t charge_bytes;
+	uint64_t received_us;
+	/* Copy of a small record, or of edited arguments. */
+	_Alignas(8) unsigned char small[];
+};
+
+/* A procedure's row: what to do with a call, and with its results. */
+struct svc_proc {
+	void (*call)(struct svc_rqst *rqst);
+	/* Change good results on their way to the client; true where they
+	 * were changed. NULL: never. */
+	bool (*edit)(struct svc_rqst *rqst, union nfs_res *res);
+};
+
+/* Rows of each program, by procedure number. */
+extern const struct svc_proc nfs3_rows[];
+extern const struct svc_proc mount3_rows[];
+extern const struct svc_proc nfsacl3_rows[];
+
+/* For procedures. Each of these ends the request, now or later. */
+void svc_forward(struct svc_rqst *rqst);
+/* Forward with arguments that differ from those that came. */
+void svc_forward_edited(struct svc_rqst *rqst);
+void svc_reply_result(struct svc_rqst *rqst, const union nfs_res *res);
+void svc_reply_status(struct svc_rqst *rqst, nfsstat3 status);
+void svc_reply_accepted(struct svc_rqst *rqst, enum accept_stat stat);
+
+const struct config_server *svc_config(const struct svc *svc);
+struct fetch *svc_fetch(const struct svc *svc);
+struct metrics *svc_metrics(const struct svc *svc);
+
+#endif

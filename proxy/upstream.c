@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The calls to one program of one server.
+ *
+ *	upstream_send ─▶ queue ─▶ a connection's `sent` ─▶ reply
+ *	                   ▲            │ the connection is lost
+ *	                   ├────────────┤ idempotent: over any connection
+ *	                   │            ▼ a change: over the same one again
+ *	                   └ never   `pinned`
+ */
+#include "upstream.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <event2/event.h>
+#include <event2/util.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include "clock.h"
+#include "log.h"
+#include "metrics.h"
+#include "upstream_conn.h"
+
+enum {
+	HASH_SIZE = 4096, /* a power of two */
+	TICK_US = 1000000,
+	/* When to send again on a connection that lives: the server may have
+	 * lost the call. A repeated call may have been dropped as a copy. */
+	TIMEO_US = 60000000,
+	TIMEO_RESENT_US = 5000000,
+	IDLE_CLOSE_US = 60000000,
+};
+
+static struct upstream_call **hash_slot(struct upstream *up, uint32_t xid)
+{
+	struct upstream_call **slot = &up->hash[xid & (HASH_SIZE - 1)];
+
+	while (*slot && (*slot)->xid != xid)
+		slot = &(*slot)->hash_next;
+	return slot;
+}
+
+static uint32_t upstream_new_xid(struct upstream *up)
+{
+	while (*hash_slot(up, up->next_xid))
+		up->next_xid++;
+	return up->next_xid++;
+}
+
+/* Take a call out of the list it is in. */
+static void call_unlink(struct upstream_call *call)
+{
+	switch (call->where) {
+	case CALL_QUEUED:
+		TAILQ_REMOVE(&call->up->queue, call, link);
+		call->up->queued--;
+		break;
+	case CALL_PINNED:
+		TAILQ_REMOVE(&call->conn->pinned, call, link);
+		call->conn->waiting--;
+		break;
+	case CALL_SENT:
+		TAILQ_REMOVE(&call->conn->sent, call, link);
+		call->conn->in_flight--;
+		break;
+	}
+}
+
+static void call_free(struct upstream_call *call)
+{
+	struct upstream_call **slot = hash_slot(call->up, call->xid);
+
+	*slot = call->hash_next;
+	rbuf_unref(call->hold);
+	free(call);
+}
+
+static void call_pin(struct upstream_call *call)
+{
+	call->where = CALL_PINNED;
+	TAILQ_INSERT_HEAD(&call->conn->pinned, call, link);
+	call->conn->waiting++;
+}
+
+static void call_queue(struct upstream_call *call, bool head)
+{
+	struct upstream *up = call->up;
+
+	call->where = CALL_QUEUED;
+	if (head)
+		TAILQ_INSERT_HEAD(&up->queue, call, link);
+	else
+		TAILQ_INSERT_TAIL(&up->queue, call, link);
+	up->queued++;
+}
+
+void upstream_call_requeue(struct upstream_call *call)
+{
+	if (call->proc->flags & NFS_PROC_CHANGE)
+		call_pin(call);
+	else
+		call_queue(call, true);
+}
+
+/* The connection with the least in flight that can take a call. */
+static struct upstream_conn *upstream_pick(struct upstream *up)
+{
+	struct upstream_conn *best = NULL;
+
+	for (unsigned i = 0; i < up->p.connections; i++) {
+		struct upstream_conn *c = &up->conns[i];
+
+		if (upstream_conn_ready(c) &&
+		    (!best || c->in_flight < best->in_flight))
+			best = c;
+	}
+	return best;
+}
+
+void upstream_pump(struct upstream *up)
+{
+	struct upstream_call *call;
+	struct upstream_conn *c;
+
+	while ((call = TAILQ_FIRST(&up->queue)) != NULL &&
+	    (c = upstream_pick(up)) != NULL) {
+		call_unlink(call);
+		upstream_conn_send(c, call);
+	}
+}
+
+static void upstream_wake(struct upstream *up)
+{
+	for (unsigned i = 0; i < up->p.connections; i++)
+		if (up->conns[i].state == UPSTREAM_IDLE)
+			upstream_conn_start(&up->conns[i]);
+}
+
+/* A call from before a restart goes out as it did then. */
+static void call_resume(
+    struct upstream_call *call, const struct upstream_sent *former)
+{
+	struct upstream *up = call->up;
+
+	call->conn = &up->conns[former->conn % up->p.connections];
+	call->port = former->port;
+	call->sendings = 1;
+	if (*hash_slot(up, former->xid) == NULL)
+		call->xid = former->xid;
+	else
+		call->doubtful = true;
+}
+
+struct upstream_call *upstream_send(struct upstream *up,
+    const struct upstream_request *req, const struct upstream_call_ops *ops,
+    void *arg)
+{
+	struct upstream_call *call = calloc(1, sizeof(*call));
+
+	if (!call)
+		return NULL;
+	call->up = up;
+	call->proc = req->proc;
+	call->cred = req->cred;
+	call->args = req->args;
+	call->hold = req->hold ? rbuf_ref(req->hold) : NULL;
+	call->ops = ops;
+	call->arg = arg;
+	call->xid = upstream_new_xid(up);
+	call->first_us = clock_now_us();
+	if (req->former)
+		call_resume(call, req->former);
+	*hash_slot(up, call->xid) = call;
+	if (!req->former)
+		call_queue(call, false);
+	else if (call->conn->state == UPSTREAM_UP)
+		upstream_conn_send(call->conn, call);
+	else
+		call_pin(call);
+	upstream_pump(up);
+	upstream_wake(up);
+	return call;
+}
+
+bool upstream_call_sent(const struct upstream_call *call)
+{
+	return call->sendings > 0;
+}
+
+bool upstream_drop(struct upstream_call *call)
+{
+	bool change = call->proc->flags & NFS_PROC_CHANGE;
+
+	if (call->where == CALL_SENT || (change && call->sendings > 0))
+		return false;
+	call_unlink(call);
+	call_free(call);
+	return true;
+}
+
+static void upstream_bad_reply(struct upstream_conn *c, const char *why)
+{
+	metrics_add(c->up->p.metrics, METRICS_UPSTREAM_BAD_REPLIES, 1);
+	upstream_conn_reset(c, why, false);
+}
+
+static void upstream_finish(struct upstream_call *call,
+    const struct record *rec, const struct rpc_reply *rpc)
+{
+	struct upstream *up = call->up;
+	const struct upstream_call_ops *ops = call->ops;
+	void *arg = call->arg;
+	struct upstream_result res = {
+	    .rec = rec, .rpc = rpc, .doubtful = call->doubtful};
+	bool ok = rpc->accepted && rpc->status == SUCCESS;
+	struct metrics_call mc = {.bytes_in = rec->len,
+	    .bytes_out = call->args.len,
+	    .error = !ok};
+
+	res.latency_us = clock_now_us() - call->first_us;
+	mc.latency_us = res.latency_us;
+	if (ok && (call->proc->flags & NFS_PROC_STATUS))
+		mc.error = rpc->body.len < 4 ||
+		    memcmp(rpc->body.data, "\0\0\0\0", 4) != 0;
+	if (!ok)
+		metrics_add(up->p.metrics, METRICS_UPSTREAM_RPC_ERRORS, 1);
+	metrics_add_call(up->p.metrics, METRICS_UPSTREAM, call->proc->prog,
+	    call->proc->proc, &mc);
+	call_unlink(call);
+	call_free(call);
+	ops->on_reply(arg, &res);
+}
+
+void upstream_on_record(struct upstream_conn *c, const struct record *rec)
+{
+	struct upstream *up = c->up;
+	struct upstream_call *call;
+	struct rpc_reply rpc;
+
+	if (!rpc_reply_decode(rec->data, rec->len, &rpc)) {
+		upstream_bad_reply(c, "a record that is no RPC reply");
+		return;
+	}
+	call = *hash_slot(up, rpc.xid);
+	if (!call || call->where != CALL_SENT || call->conn != c) {
+		metrics_add(up->p.metrics, METRICS_UPSTREAM_UNKNOWN_XID, 1);
+		return;
+	}
+	c->answered = true;
+	c->backoff_us = UPSTREAM_BACKOFF_FIRST_US;
+	upstream_finish(call, rec, &rpc);
+	if (c->in_flight == 0)
+		c->idle_since_us = clock_now_us();
+	if (up->queued > 0)
+		upstream_pump(up);
+}
+
+static uint64_t call_timeo_us(const struct upstream_call *call)
+{
+	uint64_t timeo = TIMEO_RESENT_US;
+
+	if (call->sendings <= 1)
+		return TIMEO_US;
+	for (unsigned i = 2; i < call->sendings && timeo < TIMEO_US; i++)
+		timeo *= 2;
+	return timeo < TIMEO_US ? timeo : TIMEO_US;
+}
+
+/* Send again what waits too long, or over a new connection where this one
+ * has been silent since. */
+static void conn_check_silence(struct upstream_conn *c, uint64_t now_us)
+{
+	struct upstream_call *call, *next;
+	unsigned n = c->in_flight;
+
+	for (call = TAILQ_FIRST(&c->sent); call && n-- > 0; call = next) {
+		next = TAILQ_NEXT(call, link);
+		if (now_us - call->sent_us < call_timeo_us(call))
+			continue;
+		metrics_add(c->up->p.metrics, METRICS_UPSTREAM_TIMEOUTS, 1);
+		if (xprt_last_rx_us(c->xprt) < call->sent_us) {
+			upstream_conn_reset(c, "no answer", true);
+			return;
+		}
+		call_unlink(call);
+		upstream_conn_send(c, call);
+		if (c->state != UPSTREAM_UP)
+			return;
+	}
+}
+
+static void upstream_on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct upstream *up = arg;
+	uint64_t now_us = clock_now_us();
+
+	(void)fd;
+	(void)what;
+	for (unsigned i = 0; i < up->p.connections; i++) {
+		struct upstream_conn *c = &up->conns[i];
+
+		if (c->state != UPSTREAM_UP)
+			continue;
+		if (c->in_flight > 0)
+			conn_check_silence(c, now_us);
+		else if (up->p.lazy &&
+		    now_us - c->idle_since_us > IDLE_CLOSE_US)
+			upstream_conn_close_idle(c);
+	}
+}
+
+static bool upstream_init(struct upstream *up)
+{
+	struct timeval tick = clock_timeval(TICK_US);
+
+	TAILQ_INIT(&up->queue);
+	up->hash = calloc(HASH_SIZE, sizeof(struct upstream_call *));
+	up->conns = calloc(up->p.connections, sizeof(*up->conns));
+	up->ev_tick =
+	    event_new(up->p.base, -1, EV_PERSIST, upstream_on_tick, up);
+	if (!up->hash || !up->conns || !up->ev_tick)
+		return false;
+	for (unsigned i = 0; i < up->p.connections; i++)
+		if (!upstream_conn_init(&up->conns[i], up, i))
+			return false;
+	evutil_secure_rng_get_bytes(&up->next_xid, sizeof(up->next_xid));
+	up->since_us = clock_now_us();
+	return event_add(up->ev_tick, &tick) == 0;
+}
+
+struct upstream *upstream_new(const struct upstream_params *p)
+{
+	struct upstream *up = calloc(1, sizeof(*up));
+
+	if (!up)
+		return NULL;
+	up->p = *p;
+	if (!upstream_init(up)) {
+		upstream_free(up);
+		return NULL;
+	}
+	return up;
+}
+
+static void upstream_free_calls(struct upstream_calls *list)
+{
+	struct upstream_call *call;
+
+	while ((call = TAILQ_FIRST(list)) != NULL) {
+		call_unlink(call);
+		call_free(call);
+	}
+}
+
+void upstream_free(struct upstream *up)
+{
+	if (!up)
+		return;
+	for (unsigned i = 0; up->conns && i < up->p.connections; i++) {
+		upstream_free_calls(&up->conns[i].sent);
+		upstream_free_calls(&up->conns[i].pinned);
+		upstream_conn_fini(&up->conns[i]);
+	}
+	upstream_free_calls(&up->queue);
+	if (up->ev_tick)
+		event_free(up->ev_tick);
+	free(up->conns);
+	free(up->hash);
+	free(up);
+}
+
+void upstream_set_address(struct upstream *up, const struct sockaddr *sa)
+{
+	struct sockaddr_storage ss = {0};
+	bool changed;
+
+	memcpy(&ss, sa,
+	    sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+	                              : sizeof(struct sockaddr_in));
+	changed = memcmp(&ss, &up->addr, sizeof(ss)) != 0;
+	up->addr = ss;
+	if (!changed)
+		return;
+	for (unsigned i = 0; i < up->p.connections; i++) {
+		struct upstream_conn *c = &up->conns[i];
+
+		if (c->xprt || c->dial)
+			upstream_conn_reset(c, "the address changed", true);
+		else if (!up->p.lazy || up->queued > 0)
+			upstream_conn_start(c);
+		else
+			upstream_conn_close_idle(c);
+	}
+}
+
+void upstream_set_port(struct upstream *up, unsigned conn, uint16_t port)
+{
+	if (conn < up->p.connections)
+		up->conns[conn].port = port;
+}
+
+void upstream_kick(struct upstream *up, bool woke)
+{
+	const struct sockaddr *to = (const struct sockaddr *)&up->addr;
+
+	for (unsigned i = 0; i < up->p.connections; i++) {
+		struct upstream_conn *c = &up->conns[i];
+
+		c->backoff_us = UPSTREAM_BACKOFF_FIRST_US;
+		if (c->state == UPSTREAM_UP &&
+		    (woke || dial_source_changed(xprt_fd(c->xprt), to)))
+			upstream_conn_reset(c, "the network changed", true);
+		else if (c->state == UPSTREAM_CONNECTING)
+			upstream_conn_reset(c, "the network changed", true);
+		else if (c->state == UPSTREAM_DOWN)
+			upstream_conn_start(c);
+	}
+}
+
+void upstream_set_error(struct upstream *up, const char *why)
+{
+	snprintf(up->last_error, sizeof(up->last_error), "%s", why);
+}
+
+void upstream_state_changed(struct upstream *up)
+{
+	enum upstream_state best = UPSTREAM_NO_ADDRESS;
+
+	for (unsigned i = 0; i < up->p.connections; i++) {
+		if (up->conns[i].state == UPSTREAM_UP)
+			best = UPSTREAM_UP;
+		else if (best != UPSTREAM_UP && up->conns[i].state > best)
+			best = up->conns[i].state;
+	}
+	if (best != up->state)
+		up->since_us = clock_now_us();
+	up->state = best;
+}
+
+void upstream_get_status(const struct upstream *up, struct upstream_status *st)
+{
+	st->state = up->state;
+	st->since_us = up->since_us;
+	st->last_error = up->last_error;
+	st->connections = up->p.connections;
+	st->queued = up->queued;
+}
+
+void upstream_get_conn_status(
+    const struct upstream *up, unsigned conn, struct upstream_conn_status *st)
+{
+	const struct upstream_conn *c = &up->conns[conn];
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	memset(st, 0, sizeof(*st));
+	st->state = c->state;
+	st->in_flight = c->in_flight;
+	st->waiting = c->waiting;
+	if (!c->xprt)
+		return;
+	st->local_port = c->port;
+	if (getsockopt(xprt_fd(c->xprt), IPPROTO_TCP, TCP_INFO, &info, &len) ==
+	    0)
+		st->srtt_us = info.tcpi_rtt;
+}

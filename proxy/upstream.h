@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Calls to one program of one server: connections, calls in flight, and what
+ * happens to them when a connection breaks.
+ *
+ * A call is sent until it is answered (the semantics of a hard mount), and
+ * always under the same XID. One that may change something goes over the
+ * connection that it went over before, from the same source port if that can
+ * be had: then the server's reply cache knows it. Calls that cannot go out
+ * yet wait in one queue, bounded by what the clients' connections admit.
+ *
+ * The transport is our own (xprt, record, rpc_msg) and not libnfs, because
+ * only so a call and its reply pass byte for byte and without a copy.
+ */
+#ifndef FOREFETCH_UPSTREAM_H
+#define FOREFETCH_UPSTREAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "nfs_proc.h"
+#include "record.h"
+#include "rpc_msg.h"
+
+struct event_base;
+struct metrics;
+struct upstream;
+struct upstream_call;
+
+enum { UPSTREAM_CONNECTIONS_MAX = 16 };
+
+struct upstream_params {
+	struct event_base *base;
+	struct rbuf_pool *pool;
+	struct metrics *metrics;
+	const char *name;     /* for log lines; outlives the upstream */
+	unsigned connections; /* 1 … UPSTREAM_CONNECTIONS_MAX */
+	/* Connect when there is a call, and close after a while without. */
+	bool lazy;
+	/* The address does not answer: look it up anew. */
+	void (*on_unreachable)(void *ctx);
+	/* Connection `conn` goes out from `port` now. */
+	void (*on_port)(void *ctx, unsigned conn, uint16_t port);
+	void *ctx;
+};
+
+struct upstream *upstream_new(const struct upstream_params *p);
+/* Calls in flight are forgotten without a word to their owners. */
+void upstream_free(struct upstream *up);
+
+/* Where the server is; connects as soon as it is known. Existing connections
+ * to another address are given up. */
+void upstream_set_address(struct upstream *up, const struct sockaddr *sa);
+/* The source port to try first for a connection. */
+void upstream_set_port(struct upstream *up, unsigned conn, uint16_t port);
+
+/*
+ * The machine's network has changed, or it woke up. Connections that wait
+ * try again now; those whose way to the server leads over another local
+ * address are made anew, and after waking up all of them are.
+ */
+void upstream_kick(struct upstream *up, bool woke);
+
+/* How a call went out: what it takes to repeat it after a restart. */
+struct upstream_sent {
+	uint32_t xid;
+	uint16_t conn;
+	uint16_t port;
+};
+
+struct upstream_result {
+	const struct record *rec;    /* the reply, from its XID on */
+	const struct rpc_reply *rpc; /* its header */
+	/*
+	 * The call was repeated, and the server's reply cache can't have
+	 * known it: an error may stem from its own first success.
+	 */
+	bool doubtful;
+	uint64_t latency_us; /* since it was first sent */
+};
+
+struct upstream_call_ops {
+	/* It goes out now, for the first time or again. */
+	void (*on_send)(void *arg, const struct upstream_sent *sent);
+	void (*on_reply)(void *arg, const struct upstream_result *res);
+};
+
+struct upstream_request {
+	const struct nfs_proc *proc;
+	const struct rpc_cred *cred;        /* kept by the caller, as is … */
+	struct xdr_view args;               /* … this, until the reply */
+	struct rbuf *hold;                  /* holds `args`; may be NULL */
+	const struct upstream_sent *former; /* it was sent before a restart */
+};
+
+/* Send a call as soon as possible. NULL where there is no memory. */
+struct upstream_call *upstream_send(struct upstream *up,
+    const struct upstream_request *req, const struct upstream_call_ops *ops,
+    void *arg);
+/* Whether the call has ever been handed to the network. */
+bool upstream_call_sent(const struct upstream_call *call);
+/* Forget a call that was not sent, or that is waiting to be repeated and
+ * changes nothing; false where it must run its course. */
+bool upstream_drop(struct upstream_call *call);
+
+enum upstream_state {
+	UPSTREAM_NO_ADDRESS,
+	UPSTREAM_DOWN, /* waiting before the next try */
+	UPSTREAM_CONNECTING,
+	UPSTREAM_UP,
+	UPSTREAM_IDLE, /* lazy, and nothing to do */
+};
+
+struct upstream_conn_status {
+	enum upstream_state state;
+	uint16_t local_port;
+	uint64_t srtt_us; /* the kernel's (TCP_INFO); 0 where not up */
+	unsigned in_flight;
+	unsigned waiting; /* to be repeated over this connection */
+};
+
+struct upstream_status {
+	enum upstream_state state; /* the best of the connections' */
+	uint64_t since_us;         /* since when it is so */
+	const char *last_error;    /* "" where there was none */
+	unsigned connections;
+	unsigned queued; /* calls that wait for a connection */
+};
+
+void upstream_get_status(const struct upstream *up, struct upstream_status *st);
+void upstream_get_conn_status(const struct upstream *up, unsigned conn,
+    struct upstream_conn_status *st);
+
+#endif

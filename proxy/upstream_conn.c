@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One connection to the server.
+ *
+ *	IDLE ──start──▶ CONNECTING ──▶ UP
+ *	                  ▲    │        │ lost, silent, garbage
+ *	           backoff│    ▼failed  ▼
+ *	                  └── DOWN ◀────┘
+ */
+#include "upstream_conn.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <event2/event.h>
+#include <event2/util.h>
+
+#include "clock.h"
+#include "log.h"
+#include "metrics.h"
+
+enum {
+	CONNECT_TIMEOUT_US = 5000000,
+	BACKOFF_LAST_US = 5000000,
+	/*
+	 * Bytes that may wait in one connection. What lies in the queue
+	 * instead can still be dropped, or go over another connection.
+	 */
+	BACKLOG_MAX_BYTES = 256 << 10,
+};
+
+static void conn_on_record(void *ctx, const struct record *rec);
+static void conn_on_end(void *ctx, enum xprt_end end, const char *why);
+static void conn_on_sent(void *ctx, size_t bytes);
+
+static const struct xprt_ops conn_xprt_ops = {
+    .on_record = conn_on_record,
+    .on_end = conn_on_end,
+    .on_sent = conn_on_sent,
+};
+
+static void conn_set_state(struct upstream_conn *c, enum upstream_state state)
+{
+	c->state = state;
+	upstream_state_changed(c->up);
+}
+
+/* Wait, longer each time, and never all clients of a server in step. */
+static void conn_retry_later(struct upstream_conn *c, bool now)
+{
+	struct timeval tv = {0, 0};
+	uint32_t random;
+
+	if (!now) {
+		evutil_secure_rng_get_bytes(&random, sizeof(random));
+		tv = clock_timeval(
+		    c->backoff_us / 2 + random % c->backoff_us);
+		c->backoff_us *= 2;
+		if (c->backoff_us > BACKOFF_LAST_US)
+			c->backoff_us = BACKOFF_LAST_US;
+	}
+	conn_set_state(c, UPSTREAM_DOWN);
+	event_add(c->ev_retry, &tv);
+}
+
+static void conn_failed(struct upstream_conn *c, int err)
+{
+	struct upstream *up = c->up;
+	struct upstream_call *call;
+
+	metrics_add(up->p.metrics, METRICS_UPSTREAM_CONNECT_FAILURES, 1);
+	upstream_set_error(up, strerror(err));
+	if (up->failures++ == 0)
+		log_warn("upstream server=%s: cannot connect: %s; retrying",
+		    up->p.name, strerror(err));
+	/* Nobody listens there: the server was restarted, and its reply
+	 * cache with it. */
+	if (err == ECONNREFUSED)
+		TAILQ_FOREACH(call, &c->pinned, link)
+			call->doubtful = true;
+	conn_retry_later(c, false);
+	up->p.on_unreachable(up->p.ctx);
+}
+
+static void conn_send_pinned(struct upstream_conn *c)
+{
+	struct upstream_call *call;
+
+	/* Sending may fail, and then all of them come back here. */
+	while (c->state == UPSTREAM_UP &&
+	    (call = TAILQ_FIRST(&c->pinned)) != NULL) {
+		TAILQ_REMOVE(&c->pinned, call, link);
+		c->waiting--;
+		upstream_conn_send(c, call);
+	}
+}
+
+static void conn_on_dialed(void *arg, int fd, int err)
+{
+	struct upstream_conn *c = arg;
+	struct upstream *up = c->up;
+
+	c->dial = NULL;
+	if (err) {
+		conn_failed(c, err);
+		return;
+	}
+	c->xprt = xprt_new(up->p.base, fd, up->p.pool, &conn_xprt_ops, c);
+	if (!c->xprt) {
+		evutil_closesocket(fd);
+		conn_failed(c, ENOMEM);
+		return;
+	}
+	c->port = dial_local_port(fd);
+	c->answered = false;
+	c->idle_since_us = clock_now_us();
+	up->failures = 0;
+	metrics_add(up->p.metrics, METRICS_UPSTREAM_CONNECTS, 1);
+	log_info("upstream server=%s connection=%u port=%u: connected",
+	    up->p.name, c->index, c->port);
+	up->p.on_port(up->p.ctx, c->index, c->port);
+	conn_set_state(c, UPSTREAM_UP);
+	conn_send_pinned(c);
+	upstream_pump(up);
+}
+
+void upstream_conn_start(struct upstream_conn *c)
+{
+	struct upstream *up = c->up;
+
+	if (c->dial || c->xprt || up->addr.ss_family == 0)
+		return;
+	event_del(c->ev_retry);
+	c->dial = dial_start(up->p.base, (struct sockaddr *)&up->addr, c->port,
+	    CONNECT_TIMEOUT_US, conn_on_dialed, c);
+	if (c->dial)
+		conn_set_state(c, UPSTREAM_CONNECTING);
+	else
+		conn_failed(c, errno);
+}
+
+static void conn_on_retry(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	upstream_conn_start(arg);
+}
+
+/* All that was sent and not answered is to be sent again. */
+static void conn_take_back(struct upstream_conn *c)
+{
+	struct upstream_call *call;
+
+	/* From the last to the first, since each goes to the head. */
+	while ((call = TAILQ_LAST(&c->sent, upstream_calls)) != NULL) {
+		TAILQ_REMOVE(&c->sent, call, link);
+		c->in_flight--;
+		upstream_call_requeue(call);
+	}
+}
+
+static void conn_hang_up(struct upstream_conn *c)
+{
+	dial_cancel(c->dial);
+	c->dial = NULL;
+	xprt_free(c->xprt);
+	c->xprt = NULL;
+	event_del(c->ev_retry);
+}
+
+void upstream_conn_reset(struct upstream_conn *c, const char *why, bool now)
+{
+	struct upstream *up = c->up;
+
+	if (c->xprt) {
+		metrics_add(up->p.metrics, METRICS_UPSTREAM_DISCONNECTS, 1);
+		log_warn("upstream server=%s connection=%u in_flight=%u: %s",
+		    up->p.name, c->index, c->in_flight, why);
+	}
+	upstream_set_error(up, why);
+	conn_hang_up(c);
+	conn_take_back(c);
+	conn_retry_later(c, now);
+	upstream_pump(up);
+}
+
+void upstream_conn_close_idle(struct upstream_conn *c)
+{
+	conn_hang_up(c);
+	conn_set_state(c, UPSTREAM_IDLE);
+}
+
+static void conn_on_end(void *ctx, enum xprt_end end, const char *why)
+{
+	struct upstream_conn *c = ctx;
+	bool quiet = c->up->p.lazy && c->in_flight == 0 && c->waiting == 0 &&
+	    c->up->queued == 0;
+
+	if (end == XPRT_END_RECORD)
+		metrics_add(c->up->p.metrics, METRICS_UPSTREAM_BAD_REPLIES, 1);
+	if (quiet)
+		upstream_conn_close_idle(c);
+	else
+		upstream_conn_reset(c, why, c->answered);
+}
+
+static void conn_on_record(void *ctx, const struct record *rec)
+{
+	struct upstream_conn *c = ctx;
+
+	upstream_on_record(c, rec);
+}
+
+static void conn_on_sent(void *ctx, size_t bytes)
+{
+	struct upstream_conn *c = ctx;
+
+	(void)bytes;
+	if (c->up->queued > 0)
+		upstream_pump(c->up);
+}
+
+bool upstream_conn_ready(const struct upstream_conn *c)
+{
+	return c->state == UPSTREAM_UP &&
+	    xprt_queued_bytes(c->xprt) < BACKLOG_MAX_BYTES;
+}
+
+static void count_sending(struct upstream_call *call, uint16_t port)
+{
+	struct metrics *m = call->up->p.metrics;
+
+	if (call->sendings++ == 0)
+		return;
+	metrics_add(m, METRICS_UPSTREAM_RESENT, 1);
+	if (call->port != port) {
+		metrics_add(m, METRICS_UPSTREAM_RESENT_OTHER_PORT, 1);
+		call->doubtful = true;
+	}
+}
+
+void upstream_conn_send(struct upstream_conn *c, struct upstream_call *call)
+{
+	unsigned char head[RPC_CALL_HEADER_MAX];
+	struct rpc_call rpc = {.xid = call->xid,
+	    .prog = call->proc->prog,
+	    .vers = call->proc->vers,
+	    .proc = call->proc->proc,
+	    .cred = *call->cred};
+	struct upstream_sent sent = {call->xid, (uint16_t)c->index, c->port};
+	size_t len = rpc_call_encode(&rpc, head, sizeof(head));
+
+	call->sent_us = clock_now_us();
+	if (call->sendings == 0)
+		call->first_us = call->sent_us;
+	count_sending(call, c->port);
+	call->port = c->port;
+	call->conn = c;
+	call->where = CALL_SENT;
+	TAILQ_INSERT_TAIL(&c->sent, call, link);
+	c->in_flight++;
+	if (call->ops->on_send)
+		call->ops->on_send(call->arg, &sent);
+	if (!xprt_queue(c->xprt, head, len, call->args.data, call->args.len,
+	        call->hold))
+		upstream_conn_reset(c, "out of memory", false);
+}
+
+bool upstream_conn_init(
+    struct upstream_conn *c, struct upstream *up, unsigned index)
+{
+	c->up = up;
+	c->index = index;
+	c->state = UPSTREAM_NO_ADDRESS;
+	c->backoff_us = UPSTREAM_BACKOFF_FIRST_US;
+	TAILQ_INIT(&c->sent);
+	TAILQ_INIT(&c->pinned);
+	c->ev_retry = evtimer_new(up->p.base, conn_on_retry, c);
+	return c->ev_retry != NULL;
+}
+
+void upstream_conn_fini(struct upstream_conn *c)
+{
+	if (!c->ev_retry)
+		return;
+	conn_hang_up(c);
+	event_free(c->ev_retry);
+}

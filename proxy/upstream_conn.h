@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Private to upstream*.c: what a call, a connection and an upstream are.
+ * upstream.c has the calls and the queue, upstream_conn.c the connections.
+ */
+#ifndef FOREFETCH_UPSTREAM_CONN_H
+#define FOREFETCH_UPSTREAM_CONN_H
+
+#include <sys/queue.h>
+
+#include "dial.h"
+#include "upstream.h"
+#include "xprt.h"
+
+enum { UPSTREAM_BACKOFF_FIRST_US = 100000 };
+
+enum upstream_where {
+	CALL_QUEUED, /* in the upstream's queue: any connection will do */
+	CALL_PINNED, /* in its connection's list, to be repeated there */
+	CALL_SENT,   /* in its connection's list of sent calls */
+};
+
+struct upstream_call {
+	TAILQ_ENTRY(upstream_call) link; /* in the list that `where` says */
+	struct upstream_call *hash_next;
+	struct upstream *up;
+	struct upstream_conn *conn; /* where pinned or sent */
+	const struct nfs_proc *proc;
+	const struct rpc_cred *cred;
+	struct xdr_view args;
+	struct rbuf *hold;
+	const struct upstream_call_ops *ops;
+	void *arg;
+	uint32_t xid;
+	uint16_t port; /* source port of the last sending */
+	enum upstream_where where;
+	unsigned sendings;
+	bool doubtful;
+	uint64_t first_us; /* when first sent */
+	uint64_t sent_us;  /* when last sent */
+};
+
+TAILQ_HEAD(upstream_calls, upstream_call);
+
+struct upstream_conn {
+	struct upstream *up;
+	unsigned index;
+	enum upstream_state state;
+	struct dial *dial;
+	struct xprt *xprt;
+	struct event *ev_retry;
+	struct upstream_calls sent;   /* oldest first */
+	struct upstream_calls pinned; /* in the order they were sent in */
+	unsigned in_flight;
+	unsigned waiting;
+	uint16_t port; /* wanted, or in use */
+	bool answered; /* since it was last connected */
+	uint64_t backoff_us;
+	uint64_t idle_since_us;
+};
+
+struct upstream {
+	struct upstream_params p;
+	struct sockaddr_storage addr; /* ss_family 0: not known */
+	struct upstream_conn *conns;
+	struct upstream_calls queue;
+	unsigned queued;
+	struct upstream_call **hash;
+	uint32_t next_xid;
+	struct event *ev_tick;
+	unsigned failures; /* since a connection was last made */
+	enum upstream_state state;
+	uint64_t since_us;
+	char last_error[128];
+};
+
+/* upstream_conn.c */
+bool upstream_conn_init(
+    struct upstream_conn *c, struct upstream *up, unsigned index);
+void upstream_conn_fini(struct upstream_conn *c);
+void upstream_conn_start(struct upstream_conn *c);
+/* Give the connection up and try again after a backoff, or `now`. */
+void upstream_conn_reset(struct upstream_conn *c, const char *why, bool now);
+void upstream_conn_close_idle(struct upstream_conn *c);
+/* Whether it could take another call at this moment. */
+bool upstream_conn_ready(const struct upstream_conn *c);
+void upstream_conn_send(struct upstream_conn *c, struct upstream_call *call);
+
+/* upstream.c */
+void upstream_pump(struct upstream *up);
+void upstream_call_requeue(struct upstream_call *call);
+void upstream_on_record(struct upstream_conn *c, const struct record *rec);
+void upstream_state_changed(struct upstream *up);
+void upstream_set_error(struct upstream *up, const char *why);
+
+#endif

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * evbuffer_read() takes 4 KiB a system call whatever it is told, so bytes
+ * are received by recv() into large buffers; an evbuffer serves the way out.
+ */
+#include "xprt.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <event2/buffer.h>
+#include <event2/event.h>
+
+#include "clock.h"
+#include "xdr_view.h"
+
+enum {
+	/* recv() calls in one turn, so that one peer cannot hold the loop. */
+	RECV_TURNS = 4,
+	/* Bytes written in one system call. */
+	WRITE_MAX = 4 << 20,
+};
+
+struct xprt {
+	int fd;
+	const struct xprt_ops *ops;
+	void *ctx;
+	struct record_reader *reader;
+	struct evbuffer *out;
+	struct event *ev_read;
+	struct event *ev_write;
+	uint64_t received_bytes;
+	uint64_t sent_bytes;
+	uint64_t last_rx_us;
+	uint64_t partial_since_us;
+	unsigned busy; /* depth of callbacks into the owner */
+	bool paused;
+	bool flushing; /* ev_write is active or pending */
+	bool freed;    /* by its owner, inside a callback */
+	bool ended;
+};
+
+static void xprt_on_read(evutil_socket_t fd, short what, void *arg);
+static void xprt_on_write(evutil_socket_t fd, short what, void *arg);
+
+static void xprt_destroy(struct xprt *x)
+{
+	if (x->ev_read)
+		event_free(x->ev_read);
+	if (x->ev_write)
+		event_free(x->ev_write);
+	if (x->out)
+		evbuffer_free(x->out);
+	record_reader_free(x->reader);
+	free(x);
+}
+
+struct xprt *xprt_new(struct event_base *base, int fd, struct rbuf_pool *pool,
+    const struct xprt_ops *ops, void *ctx)
+{
+	struct xprt *x = calloc(1, sizeof(*x));
+
+	if (!x)
+		return NULL;
+	x->fd = fd;
+	x->ops = ops;
+	x->ctx = ctx;
+	x->reader = record_reader_new(pool);
+	x->out = evbuffer_new();
+	x->ev_read =
+	    event_new(base, fd, EV_READ | EV_PERSIST, xprt_on_read, x);
+	x->ev_write = event_new(base, fd, EV_WRITE, xprt_on_write, x);
+	if (!x->reader || !x->out || !x->ev_read || !x->ev_write ||
+	    event_add(x->ev_read, NULL) < 0) {
+		xprt_destroy(x);
+		errno = ENOMEM;
+		return NULL;
+	}
+	return x;
+}
+
+void xprt_free(struct xprt *x)
+{
+	if (!x)
+		return;
+	event_del(x->ev_read);
+	event_del(x->ev_write);
+	if (x->fd >= 0)
+		close(x->fd);
+	x->fd = -1;
+	x->freed = true;
+	if (x->busy == 0)
+		xprt_destroy(x);
+}
+
+static void xprt_end(struct xprt *x, enum xprt_end end, const char *why)
+{
+	if (x->ended || x->freed)
+		return;
+	x->ended = true;
+	event_del(x->ev_read);
+	event_del(x->ev_write);
+	x->ops->on_end(x->ctx, end, why);
+}
+
+static const char *record_error(enum record_status st)
+{
+	switch (st) {
+	case RECORD_TOO_LONG:
+		return "record too long";
+	case RECORD_FRAGMENTS:
+		return "record in too many fragments";
+	case RECORD_ODD:
+		return "record of a length that is no multiple of four";
+	default:
+		return "out of memory";
+	}
+}
+
+/* Hand out the records that are there; false where the loop must stop. */
+static bool xprt_deliver(struct xprt *x, uint64_t now_us)
+{
+	struct record rec;
+	enum record_status st;
+
+	while (!x->paused) {
+		st = record_reader_next(x->reader, &rec);
+		if (st == RECORD_MORE) {
+			if (!record_reader_partial(x->reader))
+				x->partial_since_us = 0;
+			else if (x->partial_since_us == 0)
+				x->partial_since_us = now_us;
+			return true;
+		}
+		if (st != RECORD_READY) {
+			xprt_end(x, XPRT_END_RECORD, record_error(st));
+			return false;
+		}
+		x->partial_since_us = 0;
+		x->ops->on_record(x->ctx, &rec);
+		if (x->freed || x->ended)
+			return false;
+	}
+	x->partial_since_us = 0;
+	return false;
+}
+
+/* Receive once; false where there is no more for now. */
+static bool xprt_receive(struct xprt *x)
+{
+	size_t space;
+	ssize_t n;
+	void *to = record_reader_space(x->reader, &space);
+
+	if (!to) {
+		xprt_end(x, XPRT_END_ERROR, "out of memory");
+		return false;
+	}
+	n = recv(x->fd, to, space, 0);
+	if (n == 0) {
+		xprt_end(x, XPRT_END_EOF, "closed by the peer");
+		return false;
+	}
+	if (n < 0) {
+		if (errno != EAGAIN && errno != EINTR)
+			xprt_end(x, XPRT_END_ERROR, strerror(errno));
+		return false;
+	}
+	record_reader_filled(x->reader, (size_t)n);
+	x->received_bytes += (uint64_t)n;
+	return (size_t)n == space;
+}
+
+static void xprt_on_read(evutil_socket_t fd, short what, void *arg)
+{
+	struct xprt *x = arg;
+	bool more = true;
+
+	(void)fd;
+	(void)what;
+	x->busy++;
+	x->last_rx_us = clock_now_us();
+	/* Records may be left over from before a pause. */
+	if (xprt_deliver(x, x->last_rx_us)) {
+		for (int i = 0; more && i < RECV_TURNS; i++) {
+			more = xprt_receive(x);
+			if (x->ended || !xprt_deliver(x, x->last_rx_us))
+				break;
+		}
+	}
+	if (--x->busy == 0 && x->freed)
+		xprt_destroy(x);
+}
+
+static void xprt_flush(struct xprt *x)
+{
+	int n;
+
+	while (evbuffer_get_length(x->out) > 0) {
+		n = evbuffer_write_atmost(x->out, x->fd, WRITE_MAX);
+		if (n < 0) {
+			if (errno == EAGAIN || errno == EINTR)
+				break;
+			xprt_end(x, XPRT_END_ERROR, strerror(errno));
+			return;
+		}
+		x->sent_bytes += (uint64_t)n;
+		x->ops->on_sent(x->ctx, (size_t)n);
+		if (x->freed || x->ended)
+			return;
+	}
+	x->flushing = evbuffer_get_length(x->out) > 0;
+	if (x->flushing)
+		event_add(x->ev_write, NULL);
+}
+
+static void xprt_on_write(evutil_socket_t fd, short what, void *arg)
+{
+	struct xprt *x = arg;
+
+	(void)fd;
+	(void)what;
+	x->busy++;
+	xprt_flush(x);
+	if (--x->busy == 0 && x->freed)
+		xprt_destroy(x);
+}
+
+void xprt_pause(struct xprt *x, bool pause)
+{
+	if (x->paused == pause || x->freed || x->ended)
+		return;
+	x->paused = pause;
+	if (pause) {
+		event_del(x->ev_read);
+	} else {
+		event_add(x->ev_read, NULL);
+		event_active(x->ev_read, EV_READ, 1);
+	}
+}
+
+static void unref_hold(const void *data, size_t len, void *hold)
+{
+	(void)data;
+	(void)len;
+	rbuf_unref(hold);
+}
+
+/* Behind the head; `hold` keeps the bytes until the socket has them. */
+static bool queue_payload(
+    struct xprt *x, const void *payload, size_t len, struct rbuf *hold)
+{
+	static const char zeros[4];
+
+	if (!hold) {
+		if (evbuffer_add(x->out, payload, len) < 0)
+			return false;
+	} else if (evbuffer_add_reference(
+	               x->out, payload, len, unref_hold, rbuf_ref(hold)) < 0) {
+		rbuf_unref(hold);
+		return false;
+	}
+	return evbuffer_add(x->out, zeros, xdr_pad((uint32_t)len)) == 0;
+}
+
+bool xprt_queue(struct xprt *x, const void *head, size_t head_len,
+    const void *payload, size_t payload_len, struct rbuf *hold)
+{
+	uint32_t pad = xdr_pad((uint32_t)payload_len);
+	uint32_t len = (uint32_t)(head_len + payload_len + pad);
+	uint32_t mark = htonl(len | RECORD_LAST_FRAGMENT);
+
+	if (x->ended || x->freed)
+		return true;
+	if (evbuffer_add(x->out, &mark, sizeof(mark)) < 0 ||
+	    evbuffer_add(x->out, head, head_len) < 0 ||
+	    (payload_len > 0 &&
+	        !queue_payload(x, payload, payload_len, hold)))
+		return false;
+	if (!x->flushing) {
+		x->flushing = true;
+		event_active(x->ev_write, EV_WRITE, 1);
+	}
+	return true;
+}
+
+int xprt_fd(const struct xprt *x)
+{
+	return x->fd;
+}
+
+size_t xprt_queued_bytes(const struct xprt *x)
+{
+	return evbuffer_get_length(x->out);
+}
+
+uint64_t xprt_received_bytes(const struct xprt *x)
+{
+	return x->received_bytes;
+}
+
+uint64_t xprt_sent_bytes(const struct xprt *x)
+{
+	return x->sent_bytes;
+}
+
+uint64_t xprt_last_rx_us(const struct xprt *x)
+{
+	return x->last_rx_us;
+}
+
+uint64_t xprt_partial_since_us(const struct xprt *x)
+{
+	return x->partial_since_us;
+}
+
+uint64_t xprt_moved_bytes(const struct xprt *x)
+{
+	return record_reader_moved_bytes(x->reader);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Records over one connected TCP socket, the same for clients that come in
+ * (conn) and for the server that we call (upstream).
+ *
+ * Bytes are received straight into the record reader's buffers, and payloads
+ * go out by reference. Records queued in one turn of the event loop leave in
+ * one system call.
+ */
+#ifndef FOREFETCH_XPRT_H
+#define FOREFETCH_XPRT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record.h"
+
+struct event_base;
+struct xprt;
+
+enum xprt_end {
+	XPRT_END_EOF,    /* the peer closed */
+	XPRT_END_ERROR,  /* the socket failed; an errno says how */
+	XPRT_END_RECORD, /* the stream is no sequence of records */
+};
+
+struct xprt_ops {
+	/* One whole record. The callee may pause or free the transport. */
+	void (*on_record)(void *ctx, const struct record *rec);
+	/* No more records will come or go; the callee frees the transport.
+	 * `why` is for a log line. */
+	void (*on_end)(void *ctx, enum xprt_end end, const char *why);
+	/* `bytes` left the queue of outgoing bytes. */
+	void (*on_sent)(void *ctx, size_t bytes);
+};
+
+/* Takes `fd`, which must be non-blocking; NULL and errno on failure (then
+ * `fd` is still the caller's). */
+struct xprt *xprt_new(struct event_base *base, int fd, struct rbuf_pool *pool,
+    const struct xprt_ops *ops, void *ctx);
+/* Closes the socket; queued bytes are lost. May be called from callbacks. */
+void xprt_free(struct xprt *x);
+
+/* Stop or go on receiving. Records already received wait, too. */
+void xprt_pause(struct xprt *x, bool pause);
+
+/*
+ * Queue one record: `head` is copied; `payload` goes out by reference to
+ * `hold`, or is copied where that is NULL, padded with zeros to four bytes.
+ * False where there is no memory: the stream is of no use any more then.
+ */
+bool xprt_queue(struct xprt *x, const void *head, size_t head_len,
+    const void *payload, size_t payload_len, struct rbuf *hold);
+
+size_t xprt_queued_bytes(const struct xprt *x);
+uint64_t xprt_received_bytes(const struct xprt *x);
+uint64_t xprt_sent_bytes(const struct xprt *x);
+/* When bytes were last received; 0 where none were. */
+uint64_t xprt_last_rx_us(const struct xprt *x);
+/* Since when an unfinished record lies there; 0 where none does. */
+uint64_t xprt_partial_since_us(const struct xprt *x);
+int xprt_fd(const struct xprt *x);
+uint64_t xprt_moved_bytes(const struct xprt *x);
+
+#endif

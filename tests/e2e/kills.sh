@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# kills    no operation fails while the daemon is killed -9 again and again
+# lab: --rtt 40ms --timeout 3000
+#
+# kills.sh [KILLS]: mkdir, rename, link, unlink, rmdir, symlink and exclusive
+# creates in a loop, while forefetchd is killed at random moments and started
+# again.  A spurious EEXIST or ENOENT is a change that was done twice.
+. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
+
+kills=${1:-200}
+rm -f /tmp/stop
+mkdir "$LAB_EXPORT/kills"
+for worker in 1 2; do
+	mkdir "$LAB_EXPORT/kills/$worker"
+	python3 "$E2E/kills.py" "$LAB_PROXY/kills/$worker" /tmp/stop \
+		>/tmp/kills.$worker 2>&1 &
+done
+check "the workers work" lab_poll 60 test -e "$LAB_EXPORT/kills/2/begun"
+
+started=0
+for ((i = 1; i <= kills; i++)); do
+	printf -v nap '0.%03d' $((RANDOM % 700))
+	lab_nap "$nap"
+	lab_proxy_kill || fail "kill $i"
+	lab_proxy_start || { fail "start $i"; break; }
+	started=$i
+done
+check "$kills kills, each followed by a start" test $started -eq "$kills"
+touch /tmp/stop
+rc=0
+over() { [ -z "$(jobs -rp)" ]; }
+check "the workers end" lab_poll 120 over || lab_hang_report
+for job in $(jobs -p); do
+	lab_dead "$job" || kill -9 "$job"
+	wait "$job" || rc=1
+done
+cat /tmp/kills.1 /tmp/kills.2
+check "no operation failed" test $rc -eq 0
+for worker in 1 2; do
+	ls -A "$LAB_EXPORT/kills/$worker" >/tmp/left
+	echo begun >/tmp/left.want
+	same "worker $worker left nothing behind" /tmp/left.want /tmp/left
+done
+e2e_end

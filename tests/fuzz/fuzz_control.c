@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Any bytes as a request of the control socket: the response must decode and
+ * must be a result or an error.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "control.h"
+#include "control.pb-c.h"
+#include "control_reply.h"
+#include "metrics.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void fill_status(void *ctx, struct control_status *out)
+{
+	struct control_server *srv;
+	struct control_conn *conn;
+
+	(void)ctx;
+	control_set(&out->version, "1");
+	srv = control_status_add_server(out);
+	assert(srv);
+	control_set(&srv->name, "nas");
+	control_server_add_export(srv, "/\xff");
+	control_server_add_listen(srv, "127.0.0.1:2050");
+	control_server_add_upstream(srv);
+	conn = control_server_add_conn(srv);
+	assert(conn);
+	control_set(&conn->address, "127.0.0.1:812");
+}
+
+static void each_server(void *ctx,
+    void (*cb)(void *arg, const char *name, const struct metrics *m), void *arg)
+{
+	cb(arg, "nas", ctx);
+	cb(arg, "src", ctx);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct control_ops ops = {
+	    .fill_status = fill_status,
+	    .each_server = each_server,
+	};
+	static const struct metrics_call call = {.latency_us = 40200};
+	static struct metrics *metrics;
+	const struct control_peer peer = {.pid = 1};
+	Forefetch__Response *res;
+	uint8_t *out;
+	size_t len;
+
+	if (!metrics) {
+		metrics = metrics_new();
+		assert(metrics);
+		metrics_add_call(metrics, METRICS_CLIENT, 100003, 3, &call);
+	}
+	if (size > CONTROL_REQUEST_MAX)
+		return -1;
+	if (control_reply_build(data, size, &peer, &ops, metrics, &out, &len))
+		abort();
+	assert(len <= CONTROL_RESPONSE_MAX);
+	res = forefetch__response__unpack(NULL, len, out);
+	assert(res);
+	assert(res->version == 1);
+	assert(res->result_case != FOREFETCH__RESPONSE__RESULT__NOT_SET);
+	forefetch__response__free_unpacked(res, NULL);
+	free(out);
+	return 0;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Calls as a client may send them: header, AUTH_SYS, arguments. What decodes
+ * must encode again, into no more bytes than it came in, and to a fixed point.
+ *
+ * The arguments are decoded for the header's procedure and for the one that
+ * the xid picks, so that one corpus serves all rows of the table.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "nfs_proc.h"
+#include "rpc_msg.h"
+
+#define MUST(cond)                                                             \
+	do {                                                                   \
+		if (!(cond))                                                   \
+			abort();                                               \
+	} while (0)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Aligned, and as exact as the sanitizer sees it. */
+static unsigned char *copy_new(const void *data, size_t size)
+{
+	unsigned char *p = malloc(size ? size : 1);
+
+	MUST(p);
+	if (size > 0)
+		memcpy(p, data, size);
+	return p;
+}
+
+static void must_lie_in(
+    const struct xdr_view *v, const unsigned char *rec, size_t size)
+{
+	const unsigned char *p = (const unsigned char *)v->data;
+
+	if (v->len > 0)
+		MUST(p >= rec && v->len <= size &&
+		     (size_t)(p - rec) <= size - v->len);
+}
+
+static const struct nfs_proc *pick_proc(uint32_t n)
+{
+	n %= 31;
+	if (n < 22)
+		return nfs_proc_find(NFS_PROGRAM, NFS_V3, n);
+	if (n < 28)
+		return nfs_proc_find(MOUNT_PROGRAM, MOUNT_V3, n - 22);
+	return nfs_proc_find(NFSACL_PROGRAM, NFSACL_V3, n - 28);
+}
+
+/* The payload that the encoder leaves to its caller. */
+static size_t put_payload(
+    const struct nfs_proc *p, const union nfs_args *args, unsigned char *buf)
+{
+	const struct xdr_view *v = &args->write.data;
+
+	if (p->prog != NFS_PROGRAM || p->proc != NFSPROC3_WRITE)
+		return 0;
+	if (v->len > 0)
+		memcpy(buf, v->data, v->len);
+	memset(buf + v->len, 0, xdr_pad(v->len));
+	return v->len + xdr_pad(v->len);
+}
+
+static void try_args(const struct nfs_proc *p, const void *body, size_t len)
+{
+	union nfs_args args, again;
+	unsigned char *one, *two;
+	size_t n, m;
+
+	if (!nfs_args_decode(p, body, len, &args))
+		return;
+	one = copy_new(body, len);
+	n = nfs_args_encode(p, &args, one, len);
+	MUST(n <= len);
+	if (n > 0) {
+		two = copy_new(one, n);
+		MUST(nfs_args_encode(p, &args, two, n) == n);
+		MUST(memcmp(one, two, n) == 0);
+		MUST(nfs_args_encode(p, &args, two, n - 1) == 0);
+		free(two);
+	}
+	m = n + put_payload(p, &args, one + n);
+	MUST(m <= len);
+	MUST(nfs_args_decode(p, one, m, &again));
+	two = copy_new(one, m);
+	MUST(nfs_args_encode(p, &again, two, n) == n);
+	MUST(memcmp(one, two, m) == 0);
+	free(one);
+	free(two);
+}
+
+static void try_auth(const struct rpc_cred *cred)
+{
+	struct rpc_auth_sys auth, again;
+	unsigned char *body, *out;
+	struct xdr_view v;
+
+	body = copy_new(cred->body.data, cred->body.len);
+	v = (struct xdr_view){cred->body.len, (const char *)body};
+	if (rpc_auth_sys_decode(&v, &auth)) {
+		must_lie_in(&auth.machine, body, v.len);
+		MUST(auth.ngids <= RPC_GIDS_MAX);
+		out = copy_new(body, v.len);
+		MUST(rpc_auth_sys_encode(&auth, out, v.len) == v.len);
+		v.data = (const char *)out;
+		MUST(rpc_auth_sys_decode(&v, &again));
+		MUST(again.uid == auth.uid && again.gid == auth.gid);
+		MUST(again.ngids == auth.ngids);
+		MUST(!memcmp(again.gids, auth.gids, 4 * auth.ngids));
+		free(out);
+	}
+	free(body);
+}
+
+static void try_header(const struct rpc_call *call)
+{
+	unsigned char buf[RPC_CALL_HEADER_MAX];
+	struct rpc_call again;
+	size_t n = rpc_call_encode(call, buf, sizeof(buf));
+
+	MUST(n > 0);
+	MUST(rpc_call_decode(buf, n, &again) == RPC_CALL_OK);
+	MUST(again.xid == call->xid && again.prog == call->prog);
+	MUST(again.vers == call->vers && again.proc == call->proc);
+	MUST(again.cred.flavor == call->cred.flavor);
+	MUST(again.cred.body.len == call->cred.body.len);
+	MUST(again.body.len == 0);
+}
+
+static void try_body(const struct rpc_call *call)
+{
+	const struct nfs_proc *p;
+	unsigned char *body = copy_new(call->body.data, call->body.len);
+
+	p = nfs_proc_find(call->prog, call->vers, call->proc);
+	if (p)
+		try_args(p, body, call->body.len);
+	try_args(pick_proc(call->xid), body, call->body.len);
+	free(body);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	unsigned char *rec = copy_new(data, size);
+	struct rpc_call call;
+
+	if (rpc_call_decode(rec, size, &call) == RPC_CALL_OK) {
+		must_lie_in(&call.body, rec, size);
+		must_lie_in(&call.cred.body, rec, size);
+		try_header(&call);
+		try_auth(&call.cred);
+		try_body(&call);
+	}
+	free(rec);
+	return 0;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A control socket and its clients in one thread. Time is virtual: the fixture
+ * replaces clock_gettime, and each step of the loop takes one millisecond of
+ * it, so nothing here sleeps. A failed expectation fails the test.
+ */
+#ifndef FOREFETCH_TEST_CONTROL_FIXTURE_H
+#define FOREFETCH_TEST_CONTROL_FIXTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "control.pb-c.h"
+
+#define REQUEST_SIZE 64
+
+struct control;
+struct event_base;
+struct metrics;
+
+struct fixture {
+	struct event_base *base;
+	struct control *control;
+	struct metrics *metrics;
+	char dir[32];
+	char path[256];
+	char err[256];
+	size_t conns;    /* clients that status lists */
+	size_t servers;  /* servers that status lists */
+	unsigned served; /* calls of fill_status */
+};
+
+uint64_t time_now_ms(void);
+
+/* Makes a directory, an event base and a control socket; and undoes it. */
+int set_up(void **state);
+int tear_down(void **state);
+
+/* A second one at fx->path; NULL and fx->err. */
+struct control *open_control(struct fixture *fx);
+
+/* Let the daemon run for a millisecond, or several. */
+void step(struct fixture *fx);
+void pass(struct fixture *fx, unsigned ms);
+
+int client_open(struct fixture *fx);
+void client_send(int fd, const void *data, size_t len);
+
+/* Read `len` bytes; false if the daemon closes before. */
+bool client_read(struct fixture *fx, int fd, void *data, size_t len);
+
+/* Has the daemon closed, or does it within a minute? */
+bool is_closed(struct fixture *fx, int fd);
+
+/* Has it closed by now? */
+bool is_closed_now(int fd);
+
+/* The next response; NULL if the daemon closes. */
+Forefetch__Response *client_receive(struct fixture *fx, int fd);
+void response_free(Forefetch__Response *res);
+
+/* Requests as bytes; the length. An empty server is all. */
+size_t message_status(uint8_t buf[REQUEST_SIZE], const char *server);
+size_t message_stats(uint8_t buf[REQUEST_SIZE], const char *server);
+
+void send_status(int fd);
+void expect_status(struct fixture *fx, int fd);
+void expect_error(struct fixture *fx, int fd, Forefetch__ErrorCode code);
+void assert_bytes(const ProtobufCBinaryData *bytes, const char *text);
+
+#endif

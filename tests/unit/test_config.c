@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "config_key.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Where the presets are: the top of the sources. */
+#ifndef FF_SOURCE_DIR
+#define FF_SOURCE_DIR "."
+#endif
+
+/* Lines 1 to 3 of most texts here. */
+#define NAS                                                                    \
+	"[server nas]\n"                                                       \
+	"address = nas\n"                                                      \
+	"listen = 127.0.0.1:2050\n"
+
+#define OTHER "[server b]\naddress = b\nlisten = 127.0.0.1:1\n"
+
+/* The sample of the design, comments included. */
+static const char sample[] =
+    "[forefetch]\n"
+    "cache_dir = /var/cache/forefetch\n"
+    "cache_size = 10G\n"
+    "memory_size = 256M             # metadata caches and predictor together\n"
+    "control = /run/forefetch/control.sock\n"
+    "metrics = off                  # or ADDRESS:PORT, for Prometheus\n"
+    "log_level = info\n"
+    "\n"
+    "[server nas]                   # one section a server\n"
+    "address = nas.example.org\n"
+    "#nfs_port, mount_port          # default: asked of the server's rpcbind\n"
+    "#exports = /home /src          # paths that may be mounted through it\n"
+    "listen = 127.0.0.1:2050        # NFSv3 and MOUNTv3 of this server\n"
+    "allow = 127.0.0.0/8            # networks that may connect\n"
+    "secure = yes                   # clients must come from a low port\n"
+    "connections = 2\n"
+    "consistency = bounded\n"
+    "attr_timeout = 3s\n"
+    "negative_timeout = 3s\n"
+    "prefetch = on                  # off | metadata | first-block | on\n"
+    "prefetch_blocks = 1            # first-block mode: how many blocks\n"
+    "prefetch_block = 16K           # the Linux client's first READ\n"
+    "prefetch_cap = 80%             # of the estimated rate; or 500kbit\n"
+    "link = auto                    # wired | wireless are presets\n"
+    "offline = wait                 # or serve\n"
+    "grant_timeout = 1h             # how long a right to read holds\n"
+    "\n"
+    "[export nas:/src]              # optional overrides\n"
+    "consistency = frozen\n";
+
+static struct config *must_load(const char *text)
+{
+	char err[CONFIG_ERR_MAX] = "";
+	struct config *cfg = config_parse_string(text, "t", err, sizeof(err));
+
+	if (!cfg)
+		fail_msg("%s\n%s", err, text);
+	return cfg;
+}
+
+static char *print(const struct config *cfg)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	assert_non_null(out);
+	config_print(cfg, out);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
+static void check_policy(const struct config_policy *policy)
+{
+	assert_int_equal(policy->attr_timeout_us, 3000000);
+	assert_int_equal(policy->negative_timeout_us, 3000000);
+	assert_int_equal(policy->grant_timeout_us, UINT64_C(3600000000));
+	assert_int_equal(policy->prefetch, CONFIG_PREFETCH_ON);
+	assert_int_equal(policy->prefetch_blocks, 1);
+	assert_int_equal(policy->prefetch_block, 16384);
+}
+
+static void check_sample(const struct config *cfg)
+{
+	const struct config_server *srv = &cfg->servers[0];
+	const struct sockaddr_in *in4;
+
+	assert_string_equal(cfg->cache_dir, "/var/cache/forefetch");
+	assert_int_equal(cfg->cache_size, UINT64_C(10) << 30);
+	assert_int_equal(cfg->memory_size, 256 << 20);
+	assert_string_equal(cfg->control, "/run/forefetch/control.sock");
+	assert_int_equal(cfg->metrics.n, 0);
+	assert_int_equal(cfg->log_level, LOG_LEVEL_INFO);
+	assert_int_equal(cfg->nservers, 1);
+	assert_string_equal(srv->name, "nas");
+	assert_int_equal(srv->nfs_port, 0);
+	assert_int_equal(srv->mount_port, 0);
+	assert_int_equal(srv->exports.n, 0);
+	assert_int_equal(srv->listen.n, 1);
+	in4 = (const struct sockaddr_in *)&srv->listen.list[0].addr;
+	assert_int_equal(srv->listen.list[0].len, sizeof(*in4));
+	assert_int_equal(in4->sin_family, AF_INET);
+	assert_int_equal(ntohs(in4->sin_port), 2050);
+	assert_int_equal(ntohl(in4->sin_addr.s_addr), INADDR_LOOPBACK);
+	assert_true(srv->secure);
+	assert_false(srv->rpcbind);
+	assert_int_equal(srv->connections, 2);
+	assert_int_equal(srv->prefetch_cap.percent, 80);
+	assert_int_equal(srv->prefetch_cap.bits_per_second, 0);
+	assert_int_equal(srv->link, CONFIG_LINK_AUTO);
+	assert_int_equal(srv->offline, CONFIG_OFFLINE_WAIT);
+	assert_int_equal(srv->policy.consistency, CONFIG_CONSISTENCY_BOUNDED);
+	check_policy(&srv->policy);
+}
+
+static void test_sample(void **state)
+{
+	struct config *cfg = must_load(sample);
+	const struct config_server *srv = &cfg->servers[0];
+
+	(void)state;
+	check_sample(cfg);
+	assert_string_equal(srv->address, "nas.example.org");
+	assert_int_equal(srv->allow.n, 1);
+	assert_int_equal(srv->noverrides, 1);
+	assert_string_equal(srv->overrides[0].path, "/src");
+	assert_string_equal(srv->overrides[0].server, "nas");
+	assert_int_equal(
+	    srv->overrides[0].policy.consistency, CONFIG_CONSISTENCY_FROZEN);
+	check_policy(&srv->overrides[0].policy);
+	config_free(cfg);
+}
+
+/* The defaults are what the sample shows. */
+static void test_defaults(void **state)
+{
+	struct config *cfg = must_load(NAS);
+
+	(void)state;
+	check_sample(cfg);
+	assert_int_equal(cfg->servers[0].allow.n, 2);
+	assert_int_equal(cfg->servers[0].noverrides, 0);
+	config_free(cfg);
+}
+
+/* Sections in any order; an override keeps what it says, whatever it is. */
+static void test_inherit(void **state)
+{
+	struct config *cfg =
+	    must_load("[export nas:/a b/]\n"
+		      "attr_timeout = 3s\n"
+		      "[export other:/x]\n"
+		      "prefetch = off\n"
+		      "[export nas:/]\n" NAS "attr_timeout = 500ms\n"
+		      "prefetch_blocks = 7\n"
+		      "[server other]\n"
+		      "listen = [::1]:2050 127.0.0.2:2050\n"
+		      "address = fe80::1%eth0\n"
+		      "exports = /a/ /b ; /c\n"
+		      "[forefetch]\n"
+		      "metrics = [::1]:9150\n");
+	const struct config_server *nas = config_server_find(cfg, "nas");
+	const struct config_server *other = config_server_find(cfg, "other");
+
+	(void)state;
+	assert_int_equal(nas->policy.attr_timeout_us, 500000);
+	assert_int_equal(nas->noverrides, 2);
+	assert_string_equal(nas->overrides[0].path, "/a b");
+	assert_int_equal(nas->overrides[0].policy.attr_timeout_us, 3000000);
+	assert_int_equal(nas->overrides[0].policy.prefetch_blocks, 7);
+	assert_string_equal(nas->overrides[1].path, "/");
+	assert_int_equal(nas->overrides[1].policy.attr_timeout_us, 500000);
+	assert_int_equal(other->noverrides, 1);
+	assert_int_equal(
+	    other->overrides[0].policy.prefetch, CONFIG_PREFETCH_OFF);
+	assert_int_equal(other->listen.n, 2);
+	assert_int_equal(other->listen.list[0].addr.ss_family, AF_INET6);
+	assert_int_equal(other->exports.n, 2);
+	assert_string_equal(other->exports.list[0], "/a");
+	assert_int_equal(cfg->metrics.n, 1);
+	assert_null(config_server_find(cfg, "na"));
+	config_free(cfg);
+}
+
+/* Every form of a value, by what it prints as. */
+static const struct {
+	const char *line;
+	const char *printed;
+} values[] = {
+    {"prefetch_block=65536", "prefetch_block = 64K"},
+    {"prefetch_block = 1m", "prefetch_block = 1M"},
+    {"prefetch_block = 12K", "prefetch_block = 12K"},
+    {"attr_timeout = 0", "attr_timeout = 0s"},
+    {"attr_timeout = 0ms", "attr_timeout = 0s"},
+    {"attr_timeout = 1500ms", "attr_timeout = 1500ms"},
+    {"attr_timeout = 1us", "attr_timeout = 1us"},
+    {"attr_timeout = 60m", "attr_timeout = 1h"},
+    {"grant_timeout = 2d", "grant_timeout = 2d"},
+    {"grant_timeout = 120s", "grant_timeout = 2m"},
+    {"prefetch_cap = 1%", "prefetch_cap = 1%"},
+    {"prefetch_cap = 100%", "prefetch_cap = 100%"},
+    {"prefetch_cap = 500kbit", "prefetch_cap = 500kbit"},
+    {"prefetch_cap = 20000kbit", "prefetch_cap = 20mbit"},
+    {"prefetch_cap = 1234bit", "prefetch_cap = 1234bit"},
+    {"prefetch_cap = 100Gbit", "prefetch_cap = 100gbit"},
+    {"rpcbind = yes", "rpcbind = yes"},
+    {"rpcbind = Off", "rpcbind = no"},
+    {"secure = false", "secure = no"},
+    {"link = WIRED", "link = wired"},
+    {"  connections\t=\t16\t# most", "connections = 16"},
+    {"consistency = frozen;x", NULL},
+    {"nfs_port = 2049\r", "nfs_port = 2049"},
+    {"allow = ::ffff:10.0.0.0/104", "allow = 10.0.0.0/8"},
+    {"allow = 10.1.2.3 fd00::/8", "allow = 10.1.2.3/32 fd00::/8"},
+    {"allow = 0.0.0.0/0 ::/0", "allow = 0.0.0.0/0 ::/0"},
+    {"exports = /a#b /c;d//", "exports = /a#b /c;d"},
+    {"prefetch = first-block", "prefetch = first-block"},
+    {"offline = serve", "offline = serve"},
+};
+
+static void test_values(void **state)
+{
+	char text[512], want[256], err[CONFIG_ERR_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		struct config *cfg;
+		char *printed;
+
+		snprintf(text, sizeof(text), NAS "%s\n", values[i].line);
+		cfg = config_parse_string(text, "t", err, sizeof(err));
+		if (!values[i].printed) {
+			assert_null(cfg);
+			continue;
+		}
+		if (!cfg)
+			fail_msg("%s", err);
+		printed = print(cfg);
+		snprintf(want, sizeof(want), "\n%s\n", values[i].printed);
+		if (!strstr(printed, want))
+			fail_msg("no '%s' in %s", values[i].printed, printed);
+		free(printed);
+		config_free(cfg);
+	}
+}
+
+/* A byte order mark, lines that end as on another system. */
+static void test_foreign(void **state)
+{
+	struct config *cfg = must_load("\xef\xbb\xbf[server nas]\r\n"
+				       "address = nas\r\n\r\n"
+				       "listen = 127.0.0.1:1");
+
+	(void)state;
+	assert_string_equal(cfg->servers[0].address, "nas");
+	assert_int_equal(cfg->servers[0].line, 1);
+	config_free(cfg);
+}
+
+static void test_print_loads(void **state)
+{
+	struct config *cfg = must_load(sample);
+	char *first = print(cfg), *second;
+	struct config *again = must_load(first);
+
+	(void)state;
+	second = print(again);
+	assert_string_equal(first, second);
+	assert_null(config_diff_fixed(cfg, again));
+	free(first);
+	free(second);
+	config_free(cfg);
+	config_free(again);
+}
+
+static void test_presets(void **state)
+{
+	static const char *const names[] = {
+	    "wired", "wireless", "home", "build-farm"};
+	char path[512], err[CONFIG_ERR_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct config *cfg;
+
+		snprintf(path, sizeof(path), "%s/configs/%s.conf",
+		    FF_SOURCE_DIR, names[i]);
+		cfg = config_load(path, err, sizeof(err));
+		if (!cfg)
+			fail_msg("%s", err);
+		config_free(cfg);
+	}
+}
+
+/* The manual has a paragraph for every key of the table. */
+static void test_manual(void **state)
+{
+	static const char path[] = FF_SOURCE_DIR "/docs/forefetch.conf.5";
+	FILE *in = fopen(path, "re");
+	static char text[65536];
+	char item[64];
+
+	(void)state;
+	assert_non_null(in);
+	text[fread(text, 1, sizeof(text) - 1, in)] = '\0';
+	fclose(in);
+	for (size_t k = 0; k < config_nkeys; k++) {
+		snprintf(item, sizeof(item),
+		    "\n.It Cm %s No = ", config_keys[k].name);
+		if (!strstr(text, item))
+			fail_msg("%s: no paragraph for %s", path,
+			    config_keys[k].name);
+	}
+}
+
+static bool allows(const struct config_server *srv, const char *peer)
+{
+	struct sockaddr_in in4 = {.sin_family = AF_INET};
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
+
+	if (inet_pton(AF_INET, peer, &in4.sin_addr) == 1)
+		return config_server_allows(srv, (struct sockaddr *)&in4);
+	assert_int_equal(inet_pton(AF_INET6, peer, &in6.sin6_addr), 1);
+	return config_server_allows(srv, (struct sockaddr *)&in6);
+}
+
+static void test_allow(void **state)
+{
+	struct config *cfg =
+	    must_load(NAS "allow = 127.0.0.0/8 10.1.2.0/23 192.0.2.7 fd00::/9 "
+			  "2001:db8::1 ::ffff:172.16.0.0/108\n");
+	const struct config_server *srv = &cfg->servers[0];
+	struct sockaddr unix_peer = {.sa_family = AF_UNIX};
+
+	(void)state;
+	assert_true(allows(srv, "127.0.0.1"));
+	assert_true(allows(srv, "127.255.255.255"));
+	assert_true(allows(srv, "::ffff:127.0.0.1"));
+	assert_false(allows(srv, "128.0.0.1"));
+	assert_true(allows(srv, "10.1.3.255"));
+	assert_false(allows(srv, "10.1.4.0"));
+	assert_true(allows(srv, "192.0.2.7"));
+	assert_false(allows(srv, "192.0.2.6"));
+	assert_true(allows(srv, "fd7f::1"));
+	assert_false(allows(srv, "fd80::1"));
+	assert_true(allows(srv, "2001:db8::1"));
+	assert_false(allows(srv, "2001:db8::2"));
+	assert_false(allows(srv, "::1"));
+	assert_true(allows(srv, "172.31.0.1"));
+	assert_true(allows(srv, "::ffff:172.31.0.1"));
+	assert_false(allows(srv, "172.32.0.1"));
+	assert_false(config_server_allows(srv, &unix_peer));
+	config_free(cfg);
+
+	/* All of IPv6 is not all of IPv4. */
+	cfg = must_load(NAS "allow = ::/0\n");
+	assert_true(allows(&cfg->servers[0], "2001:db8::1"));
+	assert_false(allows(&cfg->servers[0], "127.0.0.1"));
+	assert_false(allows(&cfg->servers[0], "::ffff:127.0.0.1"));
+	config_free(cfg);
+}
+
+static const struct {
+	const char *text;
+	const char *fixed; /* NULL: HUP may bring it */
+} changes[] = {
+    {NAS, NULL},
+    {NAS "secure = no\nallow = 10.0.0.0/8\nexports = /a\n", NULL},
+    {NAS "consistency = strict\nprefetch = off\nlink = wired\n", NULL},
+    {NAS "[export nas:/x]\nattr_timeout = 1s\n", NULL},
+    {"[forefetch]\nlog_level = debug\n" NAS, NULL},
+    {"[forefetch]\ncache_dir = /x\n" NAS, "cache_dir"},
+    {"[forefetch]\ncontrol = /x\n" NAS, "control"},
+    {"[forefetch]\nmetrics = 127.0.0.1:1\n" NAS, "metrics"},
+    {NAS "connections = 3\n", "connections"},
+    {NAS "nfs_port = 2049\n", "nfs_port"},
+    {NAS "rpcbind = yes\n", "rpcbind"},
+    {"[server nas]\naddress = b\nlisten = 127.0.0.1:2050\n", "address"},
+    {"[server nas]\naddress = nas\nlisten = 127.0.0.1:2051\n", "listen"},
+    {"[server b]\naddress = nas\nlisten = 127.0.0.1:2050\n", "server"},
+    {NAS OTHER, "server"},
+};
+
+static void test_diff(void **state)
+{
+	struct config *old = must_load(NAS);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+		struct config *cfg = must_load(changes[i].text);
+		const char *fixed = config_diff_fixed(old, cfg);
+
+		if (!changes[i].fixed)
+			assert_null(fixed);
+		else
+			assert_string_equal(fixed, changes[i].fixed);
+		config_free(cfg);
+	}
+	config_free(old);
+}
+
+/* The order of the servers in the file is of no account. */
+static void test_diff_order(void **state)
+{
+	struct config *old = must_load(NAS OTHER);
+	struct config *cfg = must_load(OTHER NAS);
+
+	(void)state;
+	assert_null(config_diff_fixed(old, cfg));
+	config_free(old);
+	config_free(cfg);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_sample),
+	    cmocka_unit_test(test_defaults),
+	    cmocka_unit_test(test_inherit),
+	    cmocka_unit_test(test_values),
+	    cmocka_unit_test(test_foreign),
+	    cmocka_unit_test(test_print_loads),
+	    cmocka_unit_test(test_presets),
+	    cmocka_unit_test(test_manual),
+	    cmocka_unit_test(test_allow),
+	    cmocka_unit_test(test_diff),
+	    cmocka_unit_test(test_diff_order),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The control socket: what is asked is answered; the socket file. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <cmocka.h>
+
+#include "control.h"
+#include "control_fixture.h"
+#include "metrics.h"
+
+static void check_server(const Forefetch__ServerStatus *srv)
+{
+	assert_bytes(&srv->name, "nas");
+	assert_bytes(&srv->address, "nas.example.org");
+	assert_bytes(&srv->resolved, "192.0.2.1:2049");
+	assert_bytes(&srv->last_error, "connection refused");
+	assert_string_equal(srv->consistency, "bounded");
+	assert_int_equal(srv->state, FOREFETCH__STATE__CONNECTING);
+	assert_int_equal(srv->state_age_ms, 1234);
+	assert_int_equal(srv->srtt_us, 40200);
+	assert_int_equal(srv->n_listens, 2);
+	assert_bytes(&srv->listens[1], "[::1]:2050");
+	assert_int_equal(srv->n_exports, 5);
+	assert_bytes(&srv->exports[0], "/home");
+	assert_bytes(&srv->exports[4], "/\xff");
+	assert_int_equal(srv->n_upstreams, 2);
+	assert_int_equal(srv->upstreams[0]->state, FOREFETCH__STATE__UP);
+	assert_int_equal(srv->upstreams[1]->state, FOREFETCH__STATE__DOWN);
+	assert_int_equal(srv->upstreams[1]->local_port, 801);
+	assert_int_equal(srv->upstreams[1]->srtt_us, 40000);
+	assert_int_equal(srv->upstreams[1]->in_flight, 3);
+	assert_int_equal(srv->upstreams[1]->queued, 4);
+	assert_int_equal(srv->n_clients, 2);
+	assert_bytes(&srv->clients[1]->address, "[2001:db8::1]:812");
+	assert_true(srv->clients[1]->age_ms == UINT64_MAX);
+	assert_true(srv->clients[1]->in_flight == UINT32_MAX);
+	assert_true(srv->clients[1]->bytes_in_flight == UINT64_MAX);
+	assert_int_equal(srv->clients[1]->bytes_in, 5);
+	assert_int_equal(srv->clients[1]->bytes_out, 6);
+	assert_int_equal(srv->clients_omitted, 0);
+}
+
+static void test_status(void **state)
+{
+	struct fixture *fx = *state;
+	Forefetch__Response *res;
+	int fd = client_open(fx);
+
+	send_status(fd);
+	res = client_receive(fx, fd);
+	assert_non_null(res);
+	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_STATUS);
+	assert_string_equal(res->status->daemon_version, "1.2.3");
+	assert_bytes(&res->status->config_file, "/etc/forefetch.conf");
+	assert_int_equal(res->status->pid, 4711);
+	assert_int_equal(res->status->uptime_ms, 99);
+	assert_int_equal(res->status->n_servers, 1);
+	check_server(res->status->servers[0]);
+	response_free(res);
+	close(fd);
+}
+
+static void check_calls(const Forefetch__CallStats *call)
+{
+	assert_int_equal(call->side, FOREFETCH__SIDE__UPSTREAM);
+	assert_string_equal(call->program, "nfs");
+	assert_string_equal(call->procedure, "LOOKUP");
+	assert_int_equal(call->calls, 100);
+	assert_int_equal(call->errors, 0);
+	assert_int_equal(call->bytes_in, 12000);
+	assert_int_equal(call->bytes_out, 13000);
+	assert_int_equal(call->p50_us, 51); /* bucket 50 to 51 */
+	assert_in_range(call->p90_us, 90, 96);
+	assert_in_range(call->p99_us, 99, 100);
+	assert_int_equal(call->max_us, 100);
+	assert_int_equal(call->sum_us, 5050);
+	assert_int_equal(call->n_bucket_low, call->n_bucket_count);
+	assert_int_equal(call->n_bucket_high, call->n_bucket_count);
+	assert_int_equal(call->bucket_low[0], 1);
+	assert_int_equal(call->bucket_high[0], 1);
+	assert_int_equal(call->bucket_count[0], 1);
+}
+
+static void test_stats(void **state)
+{
+	struct metrics_call call = {.bytes_in = 120, .bytes_out = 130};
+	struct fixture *fx = *state;
+	const Forefetch__ServerStats *srv;
+	Forefetch__Response *res;
+	uint8_t buf[REQUEST_SIZE];
+	int fd = client_open(fx);
+
+	for (call.latency_us = 1; call.latency_us <= 100; call.latency_us++)
+		metrics_add_call(
+		    fx->metrics, METRICS_UPSTREAM, 100003, 3, &call);
+	metrics_add(fx->metrics, METRICS_DRC_HITS, UINT64_MAX);
+	client_send(fd, buf, message_stats(buf, "src"));
+	res = client_receive(fx, fd);
+	assert_non_null(res);
+	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_STATS);
+	assert_int_equal(res->stats->n_servers, 1);
+	srv = res->stats->servers[0];
+	assert_bytes(&srv->name, "src");
+	assert_int_equal(srv->n_calls, 1);
+	check_calls(srv->calls[0]);
+	assert_int_equal(srv->n_counters, METRICS_COUNTER_COUNT);
+	assert_string_equal(srv->counters[METRICS_DRC_HITS]->name, "drc_hits");
+	assert_true(srv->counters[METRICS_DRC_HITS]->value == UINT64_MAX);
+	response_free(res);
+
+	client_send(fd, buf, message_stats(buf, ""));
+	res = client_receive(fx, fd);
+	assert_int_equal(res->stats->n_servers, 2);
+	response_free(res);
+	close(fd);
+}
+
+static void test_filter(void **state)
+{
+	struct fixture *fx = *state;
+	uint8_t buf[REQUEST_SIZE];
+	int fd = client_open(fx);
+
+	client_send(fd, buf, message_status(buf, "nas"));
+	expect_status(fx, fd);
+	client_send(fd, buf, message_status(buf, "na"));
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__NO_SUCH_SERVER);
+	client_send(fd, buf, message_stats(buf, "nasa"));
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__NO_SUCH_SERVER);
+	close(fd);
+}
+
+static void test_byte_by_byte(void **state)
+{
+	struct fixture *fx = *state;
+	uint8_t buf[REQUEST_SIZE];
+	size_t i, len = message_status(buf, "");
+	int fd = client_open(fx);
+
+	for (i = 0; i < len; i++) {
+		client_send(fd, buf + i, 1);
+		pass(fx, 100);
+	}
+	expect_status(fx, fd);
+	close(fd);
+}
+
+/* The writing end closed: the answer still comes. */
+static void test_half_closed(void **state)
+{
+	struct fixture *fx = *state;
+	int fd = client_open(fx);
+
+	send_status(fd);
+	send_status(fd);
+	assert_int_equal(shutdown(fd, SHUT_WR), 0);
+	expect_status(fx, fd);
+	expect_status(fx, fd);
+	assert_true(is_closed(fx, fd));
+	close(fd);
+}
+
+/* Two clients that ask without end: one turn in 5 ms, by turns. */
+static void test_turns(void **state)
+{
+	struct fixture *fx = *state;
+	int fds[2] = {client_open(fx), client_open(fx)};
+	uint64_t begin;
+	int i;
+
+	for (i = 0; i < 40; i++)
+		send_status(fds[i % 2]);
+	begin = time_now_ms();
+	pass(fx, 50);
+	assert_in_range(fx->served, 9, 11);
+	for (i = 0; i < 40; i++)
+		expect_status(fx, fds[i % 2]);
+	assert_in_range(time_now_ms() - begin, 40 * 5 - 10, 40 * 7);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+/* What is long is left out, not the answer. */
+static void test_long_status(void **state)
+{
+	struct fixture *fx = *state;
+	Forefetch__Response *res;
+	int fd = client_open(fx);
+
+	fx->conns = CONTROL_LIST_MAX + 3;
+	send_status(fd);
+	res = client_receive(fx, fd);
+	assert_int_equal(res->status->servers[0]->n_clients, CONTROL_LIST_MAX);
+	assert_int_equal(res->status->servers[0]->clients_omitted, 3);
+	response_free(res);
+	fx->servers = 20;
+	send_status(fd);
+	res = client_receive(fx, fd);
+	assert_int_equal(res->status->n_servers, 20);
+	assert_int_equal(res->status->servers[19]->n_clients, 0);
+	assert_int_equal(
+	    res->status->servers[19]->clients_omitted, CONTROL_LIST_MAX + 3);
+	response_free(res);
+	fx->servers = 10000;
+	fx->conns = 0;
+	send_status(fd);
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__TOO_LARGE);
+	close(fd);
+}
+
+/* The socket file. */
+
+static void test_file(void **state)
+{
+	struct fixture *fx = *state;
+	struct stat st;
+	char dir[64];
+
+	assert_int_equal(stat(fx->path, &st), 0);
+	assert_true(S_ISSOCK(st.st_mode));
+	assert_int_equal(st.st_mode & 0777, 0666);
+	snprintf(dir, sizeof(dir), "%s/run", fx->dir);
+	assert_int_equal(stat(dir, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0755);
+}
+
+static void test_living(void **state)
+{
+	struct fixture *fx = *state;
+	int fd;
+
+	assert_null(open_control(fx));
+	assert_int_equal(errno, EADDRINUSE);
+	assert_non_null(strstr(fx->err, "another forefetchd listens at"));
+	fd = client_open(fx);
+	send_status(fd);
+	expect_status(fx, fd);
+	close(fd);
+}
+
+static void test_stale(void **state)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	struct fixture *fx = *state;
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	control_free(fx->control);
+	strcpy(addr.sun_path, fx->path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	close(fd);
+	fx->control = open_control(fx);
+	assert_non_null(fx->control);
+	fd = client_open(fx);
+	send_status(fd);
+	expect_status(fx, fd);
+	close(fd);
+}
+
+/* Another daemon has put its socket there meanwhile: it stays. */
+static void test_replaced(void **state)
+{
+	struct fixture *fx = *state;
+	struct control *first = fx->control;
+	int fd;
+
+	assert_int_equal(unlink(fx->path), 0);
+	fx->control = open_control(fx);
+	assert_non_null(fx->control);
+	control_free(first);
+	fd = client_open(fx);
+	send_status(fd);
+	expect_status(fx, fd);
+	close(fd);
+}
+
+static void test_bad_paths(void **state)
+{
+	struct fixture *fx = *state;
+	char saved[sizeof(fx->path)], file[64];
+	int fd;
+
+	strcpy(saved, fx->path);
+	snprintf(file, sizeof(file), "%s/file", fx->dir);
+	fd = open(file, O_CREAT | O_WRONLY, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+	strcpy(fx->path, file);
+	assert_null(open_control(fx));
+	assert_int_equal(errno, EEXIST);
+	assert_non_null(strstr(fx->err, "no socket"));
+	assert_int_equal(access(file, F_OK), 0);
+	snprintf(fx->path, sizeof(fx->path), "%s/a/b/c", fx->dir);
+	assert_null(open_control(fx));
+	assert_int_equal(errno, ENOENT);
+	assert_non_null(strstr(fx->err, "cannot make the directory"));
+	memset(fx->path, 'x', 199);
+	fx->path[199] = '\0';
+	assert_null(open_control(fx));
+	assert_int_equal(errno, ENAMETOOLONG);
+	unlink(file);
+	strcpy(fx->path, saved);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_status),
+	    TEST(test_stats),
+	    TEST(test_filter),
+	    TEST(test_byte_by_byte),
+	    TEST(test_half_closed),
+	    TEST(test_turns),
+	    TEST(test_long_status),
+	    TEST(test_file),
+	    TEST(test_living),
+	    TEST(test_stale),
+	    TEST(test_replaced),
+	    TEST(test_bad_paths),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The control socket and clients that are wrong, slow or too many. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <cmocka.h>
+
+#include "control.h"
+#include "control_fixture.h"
+
+static void test_wrong_requests(void **state)
+{
+	static const uint8_t empty[4] = {0};
+	static const uint8_t garbage[] = {0, 0, 0, 3, 0xff, 0xff, 0xff};
+	static const uint8_t version[] = {0, 0, 0, 2, 0x08, 0x02};
+	static const uint8_t command[] = {
+	    0, 0, 0, 5, 0x08, 0x01, 0x9a, 0x06, 0};
+	struct fixture *fx = *state;
+	int fd = client_open(fx);
+
+	client_send(fd, empty, sizeof(empty));
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__BAD_VERSION);
+	client_send(fd, garbage, sizeof(garbage));
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__BAD_REQUEST);
+	client_send(fd, version, sizeof(version));
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__BAD_VERSION);
+	client_send(fd, command, sizeof(command));
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__UNKNOWN_COMMAND);
+	send_status(fd);
+	expect_status(fx, fd);
+	close(fd);
+}
+
+static void test_oversized(void **state)
+{
+	const uint32_t max = CONTROL_REQUEST_MAX;
+	uint8_t head[4] = {0, (uint8_t)(max >> 16), (uint8_t)(max >> 8), 0};
+	struct fixture *fx = *state;
+	uint8_t *body = calloc(1, max);
+	int fd = client_open(fx);
+	size_t sent = 0;
+	ssize_t n;
+
+	client_send(fd, head, sizeof(head));
+	while (sent < max) {
+		n = send(fd, body + sent, max - sent, MSG_NOSIGNAL);
+		sent += n > 0 ? (size_t)n : 0;
+		step(fx);
+	}
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__BAD_REQUEST);
+	head[3] = 1; /* one more byte than may be */
+	client_send(fd, head, sizeof(head));
+	assert_true(is_closed(fx, fd));
+	close(fd);
+	free(body);
+	fd = client_open(fx);
+	client_send(fd, "GET / HTTP/1.1\r\n\r\n", 18);
+	assert_true(is_closed(fx, fd));
+	close(fd);
+}
+
+/* Half a message, even if it trickles, has 10 s; an idle client has time. */
+static void test_slow(void **state)
+{
+	struct fixture *fx = *state;
+	int idle = client_open(fx), half = client_open(fx);
+	int slow = client_open(fx), i;
+	uint8_t buf[REQUEST_SIZE];
+
+	message_status(buf, "");
+	client_send(half, buf, 6);
+	client_send(slow, "\0\0\0\x30", 4);
+	for (i = 0; i < 9; i++) {
+		pass(fx, 1000);
+		client_send(slow, "x", 1);
+	}
+	pass(fx, 500);
+	assert_false(is_closed_now(half));
+	assert_false(is_closed_now(slow));
+	pass(fx, 700);
+	assert_true(is_closed_now(half));
+	assert_true(is_closed_now(slow));
+	pass(fx, 40000);
+	send_status(idle);
+	expect_status(fx, idle);
+	close(idle);
+	close(half);
+	close(slow);
+}
+
+static void test_too_many(void **state)
+{
+	struct fixture *fx = *state;
+	int fds[CONTROL_CLIENTS_MAX], fd, i;
+
+	for (i = 0; i < CONTROL_CLIENTS_MAX; i++)
+		fds[i] = client_open(fx);
+	fd = client_open(fx);
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__BUSY);
+	assert_true(is_closed(fx, fd));
+	close(fd);
+	close(fds[7]);
+	pass(fx, 2);
+	fds[7] = client_open(fx);
+	for (i = 0; i < CONTROL_CLIENTS_MAX; i++)
+		send_status(fds[i]);
+	for (i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+		expect_status(fx, fds[i]);
+		close(fds[i]);
+	}
+}
+
+/* One user cannot take all the places. */
+static void test_too_many_of_one(void **state)
+{
+	struct fixture *fx = *state;
+	int fds[CONTROL_UID_MAX + 1], i, fd;
+
+	if (geteuid() != 0)
+		skip();
+	for (i = 0; i <= CONTROL_UID_MAX; i++) {
+		struct sockaddr_un addr = {.sun_family = AF_UNIX};
+
+		strcpy(addr.sun_path, fx->path);
+		fds[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		assert_int_equal(seteuid(65534), 0);
+		assert_int_equal(
+		    connect(fds[i], (struct sockaddr *)&addr, sizeof(addr)), 0);
+		assert_int_equal(seteuid(0), 0);
+		pass(fx, 7);
+	}
+	expect_error(fx, fds[CONTROL_UID_MAX], FOREFETCH__ERROR_CODE__BUSY);
+	fd = client_open(fx);
+	send_status(fd);
+	expect_status(fx, fd);
+	send_status(fds[0]);
+	expect_status(fx, fds[0]);
+	for (i = 0; i <= CONTROL_UID_MAX; i++)
+		close(fds[i]);
+	close(fd);
+}
+
+/* Clients that send noise, cut off anywhere; one that does not is served. */
+static void test_noise(void **state)
+{
+	struct fixture *fx = *state;
+	int good = client_open(fx), fd, i, k;
+	uint8_t buf[REQUEST_SIZE];
+	size_t len;
+
+	srand(7);
+	for (i = 0; i < 3000; i++) {
+		fd = client_open(fx);
+		len = i % 2 ? message_status(buf, "nas") : REQUEST_SIZE;
+		for (k = 0; k < (i % 2 ? 3 : REQUEST_SIZE); k++)
+			buf[i % 2 ? (size_t)rand() % len : (size_t)k] =
+			    (uint8_t)rand();
+		if (i % 3 == 0)
+			buf[0] = buf[1] = buf[2] = 0;
+		(void)!send(fd, buf, (size_t)rand() % len + 1, MSG_NOSIGNAL);
+		pass(fx, i % 4 ? 1 : 6);
+		close(fd);
+		if (i % 50 == 0) {
+			send_status(good);
+			expect_status(fx, good);
+		}
+	}
+	close(good);
+}
+
+/* A client that never reads is not served for ever, and is closed. */
+static void test_unread(void **state)
+{
+	struct fixture *fx = *state;
+	int fd = client_open(fx), other = client_open(fx), i;
+
+	fx->conns = CONTROL_LIST_MAX;
+	for (i = 0; i < 100; i++)
+		send_status(fd);
+	pass(fx, 9000);
+	assert_in_range(fx->served, 1, 5);
+	send_status(other);
+	expect_status(fx, other);
+	pass(fx, 2000);
+	while (recv(fd, (uint8_t[4096]){0}, 4096, 0) > 0)
+		;
+	assert_true(is_closed(fx, fd));
+	send_status(other);
+	expect_status(fx, other);
+	close(fd);
+	close(other);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_wrong_requests),
+	    TEST(test_oversized),
+	    TEST(test_slow),
+	    TEST(test_too_many),
+	    TEST(test_too_many_of_one),
+	    TEST(test_noise),
+	    TEST(test_unread),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
