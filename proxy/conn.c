@@ -36,7 +36,7 @@ static size_t conn_bytes(const struct conn *conn)
 static void conn_update(struct conn *conn)
 {
 	bool full = conn->client.calls >= CONN_CALLS_MAX ||
-	    conn_bytes(conn) >= CONN_BYTES_MAX;
+		    conn_bytes(conn) >= CONN_BYTES_MAX;
 
 	if (conn->closing)
 		return;
@@ -56,15 +56,13 @@ static void conn_close(struct conn *conn)
 }
 
 static void client_send(struct svc_client *client, const void *head,
-    size_t head_len, const void *payload, size_t payload_len,
-    struct rbuf *hold)
+    size_t head_len, const void *payload, size_t payload_len, struct rbuf *hold)
 {
 	struct conn *conn = (struct conn *)client;
 
 	/* Without memory for a reply the stream is broken; what is queued
 	 * still has its owner, so it ends when the socket does. */
-	if (!xprt_queue(
-	        conn->xprt, head, head_len, payload, payload_len, hold))
+	if (!xprt_queue(conn->xprt, head, head_len, payload, payload_len, hold))
 		shutdown(xprt_fd(conn->xprt), SHUT_RDWR);
 }
 
@@ -78,8 +76,7 @@ static void client_reject(struct svc_client *client, const char *why)
 	struct conn *conn = (struct conn *)client;
 
 	log_warn("conn client=%s: closed: %s", conn->peer, why);
-	metrics_add(
-	    conn->p.metrics, METRICS_CONNECTIONS_CLOSED_BAD_RECORD, 1);
+	metrics_add(conn->p.metrics, METRICS_CONNECTIONS_CLOSED_BAD_RECORD, 1);
 	conn_close(conn);
 }
 
@@ -178,8 +175,7 @@ void conn_check_partial(struct conn *conn, uint64_t now_us)
 	if (since_us == 0 || now_us - since_us < CONN_PARTIAL_MAX_US)
 		return;
 	log_warn("conn client=%s: closed: a record took too long", conn->peer);
-	metrics_add(
-	    conn->p.metrics, METRICS_CONNECTIONS_CLOSED_SLOW_RECORD, 1);
+	metrics_add(conn->p.metrics, METRICS_CONNECTIONS_CLOSED_SLOW_RECORD, 1);
 	conn_close(conn);
 }
 

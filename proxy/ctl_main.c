@@ -14,10 +14,6 @@
 
 #include "ctl_command.h"
 
-#ifndef FOREFETCH_VERSION
-#define FOREFETCH_VERSION "unknown"
-#endif
-
 #define SOCKET_DEFAULT "/run/forefetch/control.sock"
 #define EXIT_USAGE     2
 #define WATCH_MIN_S    0.1
@@ -220,7 +216,7 @@ int main(int argc, char **argv)
 			opt.histogram = true;
 			break;
 		case OPT_VERSION:
-			puts("forefetch " FOREFETCH_VERSION);
+			puts("forefetch " FF_VERSION);
 			return EXIT_SUCCESS;
 		case 'v':
 			opt.verbose = true;

@@ -107,7 +107,7 @@ static void on_drain(evutil_socket_t fd, short what, void *arg)
 	}
 	if (late)
 		log_warn("daemon: calls are still in flight; clients will "
-		         "repeat them");
+			 "repeat them");
 	event_base_loopbreak(d->base);
 }
 
@@ -154,7 +154,7 @@ static void on_reload(evutil_socket_t sig, short what, void *arg)
 		log_error("daemon: not reloaded: %s", err);
 	} else if (fixed) {
 		log_error("daemon: not reloaded: `%s` changed, which takes a "
-		          "restart",
+			  "restart",
 		    fixed);
 		config_free(config);
 	} else {
@@ -197,8 +197,8 @@ static void on_network(void *arg, bool woke)
 
 static struct evdns_base *open_dns(struct event_base *base)
 {
-	struct evdns_base *dns = evdns_base_new(
-	    base, EVDNS_BASE_DISABLE_WHEN_INACTIVE);
+	struct evdns_base *dns =
+	    evdns_base_new(base, EVDNS_BASE_DISABLE_WHEN_INACTIVE);
 
 	/* A machine without name servers can still have /etc/hosts and
 	 * numeric addresses; what fails here, fails later with a name. */
@@ -234,8 +234,8 @@ static bool open_control(struct daemon *d, char *err, size_t errlen)
 {
 	const struct config *c = d->config;
 
-	d->control = control_new(
-	    d->base, c->control, &control_ops, d, err, errlen);
+	d->control =
+	    control_new(d->base, c->control, &control_ops, d, err, errlen);
 	if (!d->control)
 		return false;
 	if (c->metrics.n == 0)

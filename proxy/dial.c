@@ -33,7 +33,7 @@ struct dial {
 static socklen_t addr_len(const struct sockaddr *sa)
 {
 	return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-	                                 : sizeof(struct sockaddr_in);
+					 : sizeof(struct sockaddr_in);
 }
 
 uint16_t dial_addr_port(const struct sockaddr *sa)
@@ -73,8 +73,8 @@ bool dial_source_changed(int fd, const struct sockaddr *to)
 	/* Connecting a datagram socket sends nothing, it only asks the
 	 * routing table. */
 	known = connect(probe, to, addr_len(to)) == 0 &&
-	    getsockname(probe, (struct sockaddr *)&now, &now_len) == 0 &&
-	    getsockname(fd, (struct sockaddr *)&was, &was_len) == 0;
+		getsockname(probe, (struct sockaddr *)&now, &now_len) == 0 &&
+		getsockname(fd, (struct sockaddr *)&was, &was_len) == 0;
 	close(probe);
 	dial_addr_set_port((struct sockaddr *)&now, 0);
 	dial_addr_set_port((struct sockaddr *)&was, 0);

@@ -57,8 +57,8 @@ static uint64_t entry_sum(const struct drc_entry *e)
 {
 	size_t used = offsetof(struct drc_entry, reply) + e->reply_len;
 
-	return XXH3_64bits((const char *)e + sizeof(e->sum),
-	    used - sizeof(e->sum));
+	return XXH3_64bits(
+	    (const char *)e + sizeof(e->sum), used - sizeof(e->sum));
 }
 
 /* Publish what was written to the entry. */
@@ -111,8 +111,8 @@ static void drc_recover_slot(struct drc *drc, uint32_t slot)
 {
 	struct drc_entry *e = &drc->file->entries[slot];
 	bool sound = e->reply_len <= DRC_REPLY_MAX && e->sum == entry_sum(e) &&
-	    (e->state == DRC_DONE || e->state == DRC_IN_PROGRESS ||
-	        e->state == DRC_RECOVERED);
+		     (e->state == DRC_DONE || e->state == DRC_IN_PROGRESS ||
+			 e->state == DRC_RECOVERED);
 
 	if (sound && e->state != DRC_DONE) {
 		entry_open(e);
@@ -159,8 +159,8 @@ static void *drc_map(const char *path, size_t bytes)
 	if (err == 0 && ftruncate(fd, (off_t)bytes) < 0)
 		err = errno;
 	p = err ? MAP_FAILED
-	        : mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-	              flags | MAP_POPULATE, fd, 0);
+		: mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		      flags | MAP_POPULATE, fd, 0);
 	if (!err && p == MAP_FAILED)
 		err = errno;
 	close(fd);
@@ -185,8 +185,8 @@ struct drc *drc_open(const char *path, unsigned slots)
 	drc->chain = calloc(slots, sizeof(*drc->chain));
 	drc->owners = calloc(slots, sizeof(*drc->owners));
 	drc->file = drc->heads && drc->chain && drc->owners
-	    ? drc_map(path, drc->bytes)
-	    : MAP_FAILED;
+			? drc_map(path, drc->bytes)
+			: MAP_FAILED;
 	if (drc->file == MAP_FAILED) {
 		err = errno;
 		drc->file = NULL;

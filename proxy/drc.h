@@ -28,8 +28,8 @@ struct drc_entry;
 enum { DRC_REPLY_MAX = 400 }; /* bytes of a reply, without the XID */
 
 struct drc_key {
-	uint64_t client;  /* hash of address and principal */
-	uint64_t args;    /* hash of the arguments */
+	uint64_t client; /* hash of address and principal */
+	uint64_t args;   /* hash of the arguments */
 	uint32_t args_len;
 	uint32_t xid;
 	uint32_t prog;

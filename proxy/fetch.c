@@ -78,7 +78,7 @@ void fetch_free(struct fetch *f)
 static bool request_joinable(const struct upstream_request *req)
 {
 	return !(req->proc->flags & NFS_PROC_CHANGE) && !req->former &&
-	    !req->hold;
+	       !req->hold;
 }
 
 static uint64_t request_hash(const struct upstream_request *req)
@@ -93,15 +93,15 @@ static uint64_t request_hash(const struct upstream_request *req)
 static bool view_equal(const struct xdr_view *a, const struct xdr_view *b)
 {
 	return a->len == b->len &&
-	    (a->len == 0 || memcmp(a->data, b->data, a->len) == 0);
+	       (a->len == 0 || memcmp(a->data, b->data, a->len) == 0);
 }
 
 static bool request_equal(
     const struct upstream_request *a, const struct upstream_request *b)
 {
 	return a->proc == b->proc && a->cred->flavor == b->cred->flavor &&
-	    view_equal(&a->cred->body, &b->cred->body) &&
-	    view_equal(&a->args, &b->args);
+	       view_equal(&a->cred->body, &b->cred->body) &&
+	       view_equal(&a->args, &b->args);
 }
 
 static struct fetch_flight *fetch_find(
@@ -109,7 +109,7 @@ static struct fetch_flight *fetch_find(
 {
 	struct fetch_flight *fl;
 
-	LIST_FOREACH(fl, &f->join[hash & (JOIN_HASH_SIZE - 1)], join_link)
+	LIST_FOREACH (fl, &f->join[hash & (JOIN_HASH_SIZE - 1)], join_link)
 		if (fl->hash == hash && request_equal(&fl->req, req))
 			return fl;
 	return NULL;
@@ -187,8 +187,8 @@ static struct upstream *fetch_route(
 	return proc->prog == MOUNT_PROGRAM ? f->mount : f->nfs;
 }
 
-int fetch_start(struct fetch *f, const struct upstream_request *req,
-    struct fetch_waiter *w)
+int fetch_start(
+    struct fetch *f, const struct upstream_request *req, struct fetch_waiter *w)
 {
 	struct fetch_flight *fl = NULL;
 

@@ -33,7 +33,7 @@ static bool path_within(const mnt3_path *path, const char *dir)
 	while (len > 0 && dir[len - 1] == '/')
 		len--;
 	return path->len >= len && memcmp(path->data, dir, len) == 0 &&
-	    (path->len == len || path->data[len] == '/');
+	       (path->len == len || path->data[len] == '/');
 }
 
 static bool path_allowed(const struct svc_rqst *rqst, const mnt3_path *path)

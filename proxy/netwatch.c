@@ -39,7 +39,7 @@ static int64_t slept_us(void)
 	clock_gettime(CLOCK_BOOTTIME, &b);
 	clock_gettime(CLOCK_MONOTONIC, &m);
 	return (int64_t)(b.tv_sec - m.tv_sec) * 1000000 +
-	    (b.tv_nsec - m.tv_nsec) / 1000;
+	       (b.tv_nsec - m.tv_nsec) / 1000;
 }
 
 /* A timer that never expires, but is cancelled when the clock is set, as it
@@ -102,9 +102,9 @@ static int netlink_open(void)
 {
 	struct sockaddr_nl sa = {.nl_family = AF_NETLINK,
 	    .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE |
-	        RTMGRP_IPV6_IFADDR | RTMGRP_IPV6_ROUTE};
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC,
-	    NETLINK_ROUTE);
+			 RTMGRP_IPV6_IFADDR | RTMGRP_IPV6_ROUTE};
+	int fd = socket(
+	    AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
 
 	if (fd >= 0 && bind(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0) {
 		close(fd);
@@ -123,12 +123,12 @@ static bool netwatch_open(struct netwatch *nw, struct event_base *base)
 	timer_arm(nw);
 	nw->ev_netlink = event_new(
 	    base, nw->netlink_fd, EV_READ | EV_PERSIST, on_netlink, nw);
-	nw->ev_timer = event_new(
-	    base, nw->timer_fd, EV_READ | EV_PERSIST, on_timer, nw);
+	nw->ev_timer =
+	    event_new(base, nw->timer_fd, EV_READ | EV_PERSIST, on_timer, nw);
 	nw->ev_settle = evtimer_new(base, on_settle, nw);
 	return nw->ev_netlink && nw->ev_timer && nw->ev_settle &&
-	    event_add(nw->ev_netlink, NULL) == 0 &&
-	    event_add(nw->ev_timer, NULL) == 0;
+	       event_add(nw->ev_netlink, NULL) == 0 &&
+	       event_add(nw->ev_timer, NULL) == 0;
 }
 
 struct netwatch *netwatch_new(

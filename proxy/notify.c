@@ -15,8 +15,8 @@ void notify_ready(void)
 
 void notify_reloading(void)
 {
-	(void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
-	    clock_now_us());
+	(void)sd_notifyf(
+	    0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_now_us());
 }
 
 void notify_stopping(void)

@@ -109,8 +109,8 @@ static void on_record(void *ctx, const struct record *rec)
 		return;
 	}
 	port = reply_port(pm, &rpc);
-	portmap_end(pm, port,
-	    port ? "" : "the program is not registered with rpcbind");
+	portmap_end(
+	    pm, port, port ? "" : "the program is not registered with rpcbind");
 }
 
 static void on_end(void *ctx, enum xprt_end end, const char *why)
@@ -138,8 +138,8 @@ static size_t encode_args(const struct portmap *pm, void *buf, size_t size)
 	ok = xdr_u_int(&xdrs, &prog) && xdr_u_int(&xdrs, &vers);
 	if (pm->to.ss_family == AF_INET6)
 		ok = ok && xdr_nfs3_name(&xdrs, &netid) &&
-		    xdr_nfs3_name(&xdrs, &empty) &&
-		    xdr_nfs3_name(&xdrs, &empty);
+		     xdr_nfs3_name(&xdrs, &empty) &&
+		     xdr_nfs3_name(&xdrs, &empty);
 	else
 		ok = ok && xdr_u_int(&xdrs, &tcp) && xdr_u_int(&xdrs, &zero);
 	return ok ? xdr_getpos(&xdrs) : 0;
@@ -203,7 +203,7 @@ struct portmap *portmap_query(struct event_base *base, struct rbuf_pool *pool,
 	pm->arg = arg;
 	memcpy(&pm->to, host,
 	    host->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-	                                : sizeof(struct sockaddr_in));
+					: sizeof(struct sockaddr_in));
 	dial_addr_set_port((struct sockaddr *)&pm->to, RPCBIND_PORT);
 	pm->ev_timeout = evtimer_new(base, on_timeout, pm);
 	if (pm->ev_timeout && event_add(pm->ev_timeout, &tv) == 0)

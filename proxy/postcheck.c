@@ -48,7 +48,7 @@ bool postcheck_wanted(const struct nfs_proc *proc, const union nfs_args *args,
 	case NFSPROC3_CREATE:
 		/* The server knows a repeat by the verifier. */
 		return res->status == NFS3ERR_EXIST &&
-		    args->create.how.mode != EXCLUSIVE;
+		       args->create.how.mode != EXCLUSIVE;
 	case NFSPROC3_MKDIR:
 	case NFSPROC3_SYMLINK:
 	case NFSPROC3_MKNOD:
@@ -102,8 +102,7 @@ static void check_good(struct postcheck *pc)
 		break;
 	default:
 		res.newobj.newobj3res_u.resok.obj.handle_follows = TRUE;
-		res.newobj.newobj3res_u.resok.obj.post_op_fh3_u.handle =
-		    pc->fh;
+		res.newobj.newobj3res_u.resok.obj.post_op_fh3_u.handle = pc->fh;
 		res.newobj.newobj3res_u.resok.obj_attributes = pc->obj;
 		res.newobj.newobj3res_u.resok.dir_wcc.after = pc->dir;
 		break;
@@ -179,17 +178,18 @@ void postcheck_start(struct svc_rqst *rqst, const union nfs_res *res)
 static bool same_time(const set_time *asked, const nfstime3 *is)
 {
 	return asked->set_it != SET_TO_CLIENT_TIME ||
-	    (asked->set_time_u.time.seconds == is->seconds &&
-	        asked->set_time_u.time.nseconds == is->nseconds);
+	       (asked->set_time_u.time.seconds == is->seconds &&
+		   asked->set_time_u.time.nseconds == is->nseconds);
 }
 
 static bool attributes_as_asked(const sattr3 *a, const fattr3 *is)
 {
 	return (!a->mode.set_it || a->mode.set_uint32_u.value == is->mode) &&
-	    (!a->uid.set_it || a->uid.set_uint32_u.value == is->uid) &&
-	    (!a->gid.set_it || a->gid.set_uint32_u.value == is->gid) &&
-	    (!a->size.set_it || a->size.set_size3_u.size == is->size) &&
-	    same_time(&a->atime, &is->atime) && same_time(&a->mtime, &is->mtime);
+	       (!a->uid.set_it || a->uid.set_uint32_u.value == is->uid) &&
+	       (!a->gid.set_it || a->gid.set_uint32_u.value == is->gid) &&
+	       (!a->size.set_it || a->size.set_size3_u.size == is->size) &&
+	       same_time(&a->atime, &is->atime) &&
+	       same_time(&a->mtime, &is->mtime);
 }
 
 static ftype3 kind_asked(const struct svc_rqst *rqst)
@@ -210,7 +210,7 @@ static ftype3 kind_asked(const struct svc_rqst *rqst)
 static bool just_made(const fattr3 *a)
 {
 	return a->type == NF3DIR ? a->nlink <= 2
-	                         : a->type != NF3REG || a->size == 0;
+				 : a->type != NF3REG || a->size == 0;
 }
 
 /* Keep what a found name's LOOKUP says. */
@@ -234,7 +234,7 @@ static void found(struct postcheck *pc, const LOOKUP3resok *r)
 		pc->args.object = pc->rqst->args.link.file;
 		check_call(pc, NFSPROC3_GETATTR);
 	} else if (!r->obj_attributes.attributes_follow ||
-	    a->type != kind_asked(pc->rqst) || !just_made(a)) {
+		   a->type != kind_asked(pc->rqst) || !just_made(a)) {
 		check_end(pc, NULL);
 	} else if (proc == NFSPROC3_SYMLINK) {
 		pc->args.object = pc->fh;
@@ -280,12 +280,11 @@ static void on_getattr(struct postcheck *pc, const GETATTR3res *res)
 
 	if (pc->rqst->proc->proc == NFSPROC3_LINK)
 		good = good && pc->obj.attributes_follow &&
-		    a->fileid == found_attr->fileid &&
-		    a->fsid == found_attr->fsid;
+		       a->fileid == found_attr->fileid &&
+		       a->fsid == found_attr->fsid;
 	else
-		good = good &&
-		    attributes_as_asked(
-		        &pc->rqst->args.setattr.new_attributes, a);
+		good = good && attributes_as_asked(
+				   &pc->rqst->args.setattr.new_attributes, a);
 	if (!good) {
 		check_end(pc, NULL);
 		return;
@@ -316,7 +315,7 @@ static void check_on_reply(
 
 	if (!up->rpc->accepted || up->rpc->status != SUCCESS ||
 	    !nfs_res_decode(
-	        pc->proc, up->rpc->body.data, up->rpc->body.len, &res) ||
+		pc->proc, up->rpc->body.data, up->rpc->body.len, &res) ||
 	    !nfs_res_check(pc->proc, &pc->args, &res))
 		check_end(pc, NULL);
 	else if (pc->proc->proc == NFSPROC3_LOOKUP)

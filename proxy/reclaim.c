@@ -33,8 +33,8 @@ void reclaim_prepare(void)
 
 	if (prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0) < 0)
 		log_warn("reclaim: PR_SET_IO_FLUSHER: %s; when memory is "
-		         "short, writes through the proxy may stall "
-		         "(CAP_SYS_RESOURCE is needed)",
+			 "short, writes through the proxy may stall "
+			 "(CAP_SYS_RESOURCE is needed)",
 		    strerror(errno));
 	err = oom_adjust("-900");
 	if (err)

@@ -45,8 +45,7 @@ bool resolve_busy(const struct resolve *r)
 	return r->req || r->query[RESOLVE_NFS] || r->query[RESOLVE_MOUNT];
 }
 
-static void resolve_failed(
-    struct resolve *r, const char *what, const char *why)
+static void resolve_failed(struct resolve *r, const char *what, const char *why)
 {
 	struct timeval tv = clock_timeval(AGAIN_US);
 

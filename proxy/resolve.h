@@ -29,8 +29,8 @@ struct resolve_params {
 	const char *name; /* the server's, for log lines */
 	const char *host;
 	uint16_t ports[RESOLVE_COUNT]; /* 0: ask rpcbind */
-	void (*on_found)(void *ctx, enum resolve_what what,
-	    const struct sockaddr *sa);
+	void (*on_found)(
+	    void *ctx, enum resolve_what what, const struct sockaddr *sa);
 	void *ctx;
 };
 

@@ -22,8 +22,7 @@ enum { PROGRAMS = sizeof(programs) / sizeof(programs[0]) };
 
 static const struct netconfig *netconfig_of(const struct netmatch_addr *na)
 {
-	return getnetconfigent(
-	    na->addr.ss_family == AF_INET6 ? "tcp6" : "tcp");
+	return getnetconfigent(na->addr.ss_family == AF_INET6 ? "tcp6" : "tcp");
 }
 
 static void register_at(const char *server, const struct netmatch_addr *na)
@@ -39,8 +38,8 @@ static void register_at(const char *server, const struct netmatch_addr *na)
 		if (!nc ||
 		    !rpcb_set(programs[i].prog, programs[i].vers, nc, &nb))
 			log_warn("rpcbind server=%s address=%s program=%u: not "
-			         "registered; is rpcbind running, and is no "
-			         "other NFS server registered?",
+				 "registered; is rpcbind running, and is no "
+				 "other NFS server registered?",
 			    server, text, (unsigned)programs[i].prog);
 	if (nc)
 		freenetconfigent(nc);

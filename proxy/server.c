@@ -84,7 +84,7 @@ static struct server_conn *find_conn(struct server *s, struct conn *conn)
 {
 	struct server_conn *sc;
 
-	LIST_FOREACH(sc, &s->conns, link)
+	LIST_FOREACH (sc, &s->conns, link)
 		if (sc->conn == conn)
 			return sc;
 	return NULL;
@@ -148,7 +148,7 @@ static void refuse(struct server *s, const struct sockaddr *peer,
 	netmatch_format(peer, text);
 	if (log_limit_ok(&s->refused, clock_now_us(), &suppressed))
 		log_warn("server server=%s client=%s suppressed=%u: connection "
-		         "refused: %s",
+			 "refused: %s",
 		    s->name, text, suppressed, why);
 }
 
@@ -157,8 +157,7 @@ static bool may_connect(struct server *s, const struct sockaddr *peer)
 	if (!config_server_allows(s->p.config, peer))
 		refuse(s, peer, METRICS_CONNECTIONS_REFUSED_ALLOW,
 		    "its address is not in `allow`");
-	else if (s->p.config->secure &&
-	    dial_addr_port(peer) >= IPPORT_RESERVED)
+	else if (s->p.config->secure && dial_addr_port(peer) >= IPPORT_RESERVED)
 		refuse(s, peer, METRICS_CONNECTIONS_REFUSED_SECURE,
 		    "its port is not below 1024 (see `secure`)");
 	else if (s->nconns >= SERVER_CONNECTIONS_MAX)
@@ -225,7 +224,7 @@ static void on_found(
 	int rc;
 
 	na.len = sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-	                                   : sizeof(struct sockaddr_in);
+					   : sizeof(struct sockaddr_in);
 	memcpy(&na.addr, sa, na.len);
 	if (memcmp(&na, &s->found[what], sizeof(na)) != 0) {
 		rc = statedir_save_addr(
@@ -271,7 +270,7 @@ static void use_known_addresses(struct server *s)
 
 	for (int i = 0; i < RESOLVE_COUNT; i++)
 		if (statedir_load_addr(
-		        s->p.state, s->name, addr_files[i], &na) == 0)
+			s->p.state, s->name, addr_files[i], &na) == 0)
 			set_address(s, (enum resolve_what)i, &na);
 }
 
@@ -280,15 +279,14 @@ static void use_known_addresses(struct server *s)
 static int listen_at(const struct netmatch_addr *na)
 {
 	int one = 1, err;
-	int fd = socket(na->addr.ss_family,
-	    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int fd = socket(
+	    na->addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return -1;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (na->addr.ss_family == AF_INET6)
-		setsockopt(
-		    fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
 	if (bind(fd, (const struct sockaddr *)&na->addr, na->len) == 0 &&
 	    listen(fd, BACKLOG) == 0)
 		return fd;
@@ -338,8 +336,7 @@ static bool open_listeners(struct server *s, char *err, size_t errlen)
 static bool open_drc(struct server *s, char *err, size_t errlen)
 {
 	char path[PATH_MAX] = "";
-	int rc =
-	    statedir_path(s->p.state, s->name, "drc", path, sizeof(path));
+	int rc = statedir_path(s->p.state, s->name, "drc", path, sizeof(path));
 
 	s->drc = rc < 0 ? NULL : drc_open(path, DRC_SLOTS);
 	if (!s->drc) {
@@ -385,26 +382,24 @@ static bool open_upstreams(struct server *s)
 	if (!s->up[RESOLVE_NFS] || !s->up[RESOLVE_MOUNT] || !s->resolve)
 		return false;
 	for (unsigned i = 0; i < cfg->connections; i++)
-		upstream_set_port(
-		    s->up[RESOLVE_NFS], i, drc_port(s->drc, i));
+		upstream_set_port(s->up[RESOLVE_NFS], i, drc_port(s->drc, i));
 	return true;
 }
 
 static bool open_service(struct server *s)
 {
-	struct svc_params sp = {.config = s->p.config,
-	    .metrics = s->metrics,
-	    .drc = s->drc};
+	struct svc_params sp = {
+	    .config = s->p.config, .metrics = s->metrics, .drc = s->drc};
 	struct timeval sweep = clock_timeval(SWEEP_US);
 
-	s->fetch = fetch_new(
-	    s->up[RESOLVE_NFS], s->up[RESOLVE_MOUNT], s->metrics);
+	s->fetch =
+	    fetch_new(s->up[RESOLVE_NFS], s->up[RESOLVE_MOUNT], s->metrics);
 	sp.fetch = s->fetch;
 	s->svc = s->fetch ? svc_new(&sp) : NULL;
 	s->ev_reap = evtimer_new(s->p.base, on_reap, s);
 	s->ev_sweep = event_new(s->p.base, -1, EV_PERSIST, on_sweep, s);
 	return s->svc && s->ev_reap && s->ev_sweep &&
-	    event_add(s->ev_sweep, &sweep) == 0;
+	       event_add(s->ev_sweep, &sweep) == 0;
 }
 
 struct server *server_new(
@@ -426,8 +421,8 @@ struct server *server_new(
 		return NULL;
 	}
 	if (p->config->rpcbind)
-		rpcbind_register(s->name, p->config->listen.list,
-		    p->config->listen.n);
+		rpcbind_register(
+		    s->name, p->config->listen.list, p->config->listen.n);
 	use_known_addresses(s);
 	resolve_start(s->resolve);
 	return s;
@@ -472,7 +467,7 @@ void server_drain(struct server *s)
 	s->draining = true;
 	for (size_t i = 0; i < s->nlisteners; i++)
 		evconnlistener_disable(s->listeners[i]);
-	LIST_FOREACH(sc, &s->conns, link)
+	LIST_FOREACH (sc, &s->conns, link)
 		conn_drain(sc->conn);
 }
 
@@ -480,7 +475,7 @@ bool server_idle(const struct server *s)
 {
 	struct server_conn *sc;
 
-	LIST_FOREACH(sc, &s->conns, link)
+	LIST_FOREACH (sc, &s->conns, link)
 		if (!conn_idle(sc->conn))
 			return false;
 	return true;
@@ -498,7 +493,7 @@ static enum control_state state_of(
 		return CONTROL_CONNECTING;
 	case UPSTREAM_NO_ADDRESS:
 		return resolve_busy(s->resolve) ? CONTROL_RESOLVING
-		                                : CONTROL_DOWN;
+						: CONTROL_DOWN;
 	default:
 		return CONTROL_DOWN;
 	}
@@ -525,8 +520,7 @@ static void fill_upstream(const struct server *s, struct control_server *out)
 		cu->in_flight = cs.in_flight;
 		/* The common queue is shown with the first connection. */
 		cu->queued = cs.waiting + (i == 0 ? st.queued : 0);
-		if (cs.srtt_us &&
-		    (!out->srtt_us || cs.srtt_us < out->srtt_us))
+		if (cs.srtt_us && (!out->srtt_us || cs.srtt_us < out->srtt_us))
 			out->srtt_us = cs.srtt_us;
 	}
 }
@@ -537,8 +531,7 @@ static void fill_conns(const struct server *s, struct control_server *out)
 	struct conn_status st;
 	struct control_conn *cc;
 
-	LIST_FOREACH(sc, &s->conns, link)
-	{
+	LIST_FOREACH (sc, &s->conns, link) {
 		cc = control_server_add_conn(out);
 		if (!cc)
 			return;

@@ -79,8 +79,8 @@ struct statedir *statedir_open(const char *path, char *err, size_t errlen)
 		sd->lock_fd = lock_dir(path);
 		if (sd->lock_fd < 0)
 			why = errno == EWOULDBLOCK
-			    ? "another forefetchd uses it"
-			    : strerror(errno);
+				  ? "another forefetchd uses it"
+				  : strerror(errno);
 	}
 	if (!why) {
 		sd->path = strdup(path);

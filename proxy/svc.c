@@ -126,8 +126,7 @@ static void rqst_reply(struct svc_rqst *rqst, const void *data, size_t len,
 	if (rqst->drc)
 		drc_finish(rqst->svc->p.drc, rqst->drc, data, len);
 	if (client)
-		client->ops->send(
-		    client, &xid, sizeof(xid), data, len, hold);
+		client->ops->send(client, &xid, sizeof(xid), data, len, hold);
 	rqst_end(rqst);
 }
 
@@ -159,8 +158,8 @@ void svc_reply_accepted(struct svc_rqst *rqst, enum accept_stat stat)
 static void reply_auth_error(struct svc_rqst *rqst, enum auth_stat why)
 {
 	unsigned char buf[RPC_REPLY_HEADER_MAX];
-	size_t len = rpc_reply_encode_auth_error(
-	    rqst->call.xid, why, buf, sizeof(buf));
+	size_t len =
+	    rpc_reply_encode_auth_error(rqst->call.xid, why, buf, sizeof(buf));
 
 	rqst_reply_encoded(rqst, buf, len, true);
 }
@@ -195,8 +194,8 @@ void svc_reply_result(struct svc_rqst *rqst, const union nfs_res *res)
 		svc_reply_accepted(rqst, SYSTEM_ERR);
 		return;
 	}
-	head = rpc_reply_encode_accepted(
-	    rqst->call.xid, SUCCESS, 0, 0, buf, size);
+	head =
+	    rpc_reply_encode_accepted(rqst->call.xid, SUCCESS, 0, 0, buf, size);
 	body = nfs_res_encode(rqst->proc, res, buf + head, size - head);
 	rqst_reply_encoded(rqst, buf, head + body, error);
 	free(buf);
@@ -226,8 +225,8 @@ static void reply_bad(struct svc_rqst *rqst)
 	metrics_add(svc->p.metrics, METRICS_UPSTREAM_BAD_REPLIES, 1);
 	if (log_limit_ok(&svc->bad_reply, clock_now_us(), &suppressed))
 		log_warn("svc server=%s procedure=%s suppressed=%u: the "
-		         "server's reply is malformed; answered with an I/O "
-		         "error",
+			 "server's reply is malformed; answered with an I/O "
+			 "error",
 		    svc->p.config->name, rqst->proc->name, suppressed);
 	rqst_forget_drc(rqst);
 	svc_reply_status(rqst, NFS3ERR_IO);
@@ -243,8 +242,8 @@ static void rqst_relay(
 	    rqst, rec->data + 4, rec->len - 4, small ? NULL : rec->buf, error);
 }
 
-static void count_read(struct svc_rqst *rqst, const union nfs_res *res,
-    const struct record *rec)
+static void count_read(
+    struct svc_rqst *rqst, const union nfs_res *res, const struct record *rec)
 {
 	struct metrics *m = rqst->svc->p.metrics;
 	uint32_t len = res->read.READ3res_u.resok.data.len;
@@ -271,7 +270,7 @@ static void rqst_on_reply(
 		return;
 	}
 	if (!nfs_res_decode(
-	        rqst->proc, up->rpc->body.data, up->rpc->body.len, &res) ||
+		rqst->proc, up->rpc->body.data, up->rpc->body.len, &res) ||
 	    !nfs_res_check(rqst->proc, &rqst->args, &res)) {
 		reply_bad(rqst);
 		return;
@@ -280,7 +279,7 @@ static void rqst_on_reply(
 	if (up->doubtful && postcheck_wanted(rqst->proc, &rqst->args, &res))
 		postcheck_start(rqst, &res);
 	else if (rqst->row->edit && (!status || res.status == NFS3_OK) &&
-	    rqst->row->edit(rqst, &res))
+		 rqst->row->edit(rqst, &res))
 		svc_reply_result(rqst, &res);
 	else
 		rqst_relay(rqst, up->rec, status && res.status != NFS3_OK);
@@ -330,8 +329,7 @@ void svc_forward_edited(struct svc_rqst *rqst)
 {
 	/* Behind the copy of the record, which the arguments point into. */
 	unsigned char *to = rqst->small + SMALL_BYTES;
-	size_t len =
-	    nfs_args_encode(rqst->proc, &rqst->args, to, SMALL_BYTES);
+	size_t len = nfs_args_encode(rqst->proc, &rqst->args, to, SMALL_BYTES);
 
 	rqst_send(rqst,
 	    (struct xdr_view){.len = (uint32_t)len, .data = (const char *)to},
@@ -401,7 +399,7 @@ static void call_refused(
 	metrics_add(svc->p.metrics, counter, 1);
 	if (log_limit_ok(&svc->bad_call, rqst->received_us, &suppressed))
 		log_warn("svc server=%s client=%s program=%u version=%u "
-		         "procedure=%u suppressed=%u: %s",
+			 "procedure=%u suppressed=%u: %s",
 		    svc->p.config->name, rqst->client->name, rqst->call.prog,
 		    rqst->call.vers, rqst->call.proc, suppressed, why);
 }
@@ -411,7 +409,7 @@ static bool rqst_find_proc(struct svc_rqst *rqst)
 {
 	const struct rpc_call *c = &rqst->call;
 	bool known = c->prog == NFS_PROGRAM || c->prog == MOUNT_PROGRAM ||
-	    c->prog == NFSACL_PROGRAM;
+		     c->prog == NFSACL_PROGRAM;
 
 	rqst->proc = nfs_proc_find(c->prog, c->vers, c->proc);
 	if (rqst->proc) {
@@ -419,16 +417,16 @@ static bool rqst_find_proc(struct svc_rqst *rqst)
 		return true;
 	}
 	if (!known) {
-		call_refused(rqst, METRICS_CALLS_PROG_UNAVAIL,
-		    "no such program");
+		call_refused(
+		    rqst, METRICS_CALLS_PROG_UNAVAIL, "no such program");
 		svc_reply_accepted(rqst, PROG_UNAVAIL);
 	} else if (c->vers != 3) {
 		call_refused(rqst, METRICS_CALLS_PROG_MISMATCH,
 		    "only version 3 is carried");
 		svc_reply_accepted(rqst, PROG_MISMATCH);
 	} else {
-		call_refused(rqst, METRICS_CALLS_PROC_UNAVAIL,
-		    "no such procedure");
+		call_refused(
+		    rqst, METRICS_CALLS_PROC_UNAVAIL, "no such procedure");
 		svc_reply_accepted(rqst, PROC_UNAVAIL);
 	}
 	return false;
@@ -448,8 +446,7 @@ static bool rqst_authenticate(struct svc_rqst *rqst)
 		reply_auth_error(rqst, AUTH_BADCRED);
 		return false;
 	}
-	call_refused(
-	    rqst, METRICS_CALLS_BAD_AUTH, "only AUTH_SYS is carried");
+	call_refused(rqst, METRICS_CALLS_BAD_AUTH, "only AUTH_SYS is carried");
 	reply_auth_error(rqst, AUTH_REJECTEDCRED);
 	return false;
 }
@@ -459,7 +456,7 @@ static bool rqst_decode_args(struct svc_rqst *rqst)
 	size_t expected;
 
 	if (!nfs_args_decode(rqst->proc, rqst->call.body.data,
-	        rqst->call.body.len, &rqst->args)) {
+		rqst->call.body.len, &rqst->args)) {
 		call_refused(rqst, METRICS_CALLS_GARBAGE_ARGS,
 		    "arguments that do not decode");
 		svc_reply_accepted(rqst, GARBAGE_ARGS);
@@ -552,8 +549,7 @@ void svc_receive(
 		client->ops->reject(client, "out of memory");
 		return;
 	}
-	switch (rpc_call_decode(
-	    rqst_bytes(rqst, rec), rec->len, &rqst->call)) {
+	switch (rpc_call_decode(rqst_bytes(rqst, rec), rec->len, &rqst->call)) {
 	case RPC_CALL_OK:
 		rqst_dispatch(rqst);
 		break;

@@ -126,7 +126,7 @@ void upstream_pump(struct upstream *up)
 	struct upstream_conn *c;
 
 	while ((call = TAILQ_FIRST(&up->queue)) != NULL &&
-	    (c = upstream_pick(up)) != NULL) {
+	       (c = upstream_pick(up)) != NULL) {
 		call_unlink(call);
 		upstream_conn_send(c, call);
 	}
@@ -216,15 +216,14 @@ static void upstream_finish(struct upstream_call *call,
 	struct upstream_result res = {
 	    .rec = rec, .rpc = rpc, .doubtful = call->doubtful};
 	bool ok = rpc->accepted && rpc->status == SUCCESS;
-	struct metrics_call mc = {.bytes_in = rec->len,
-	    .bytes_out = call->args.len,
-	    .error = !ok};
+	struct metrics_call mc = {
+	    .bytes_in = rec->len, .bytes_out = call->args.len, .error = !ok};
 
 	res.latency_us = clock_now_us() - call->first_us;
 	mc.latency_us = res.latency_us;
 	if (ok && (call->proc->flags & NFS_PROC_STATUS))
 		mc.error = rpc->body.len < 4 ||
-		    memcmp(rpc->body.data, "\0\0\0\0", 4) != 0;
+			   memcmp(rpc->body.data, "\0\0\0\0", 4) != 0;
 	if (!ok)
 		metrics_add(up->p.metrics, METRICS_UPSTREAM_RPC_ERRORS, 1);
 	metrics_add_call(up->p.metrics, METRICS_UPSTREAM, call->proc->prog,
@@ -307,7 +306,7 @@ static void upstream_on_tick(evutil_socket_t fd, short what, void *arg)
 		if (c->in_flight > 0)
 			conn_check_silence(c, now_us);
 		else if (up->p.lazy &&
-		    now_us - c->idle_since_us > IDLE_CLOSE_US)
+			 now_us - c->idle_since_us > IDLE_CLOSE_US)
 			upstream_conn_close_idle(c);
 	}
 }
@@ -379,7 +378,7 @@ void upstream_set_address(struct upstream *up, const struct sockaddr *sa)
 
 	memcpy(&ss, sa,
 	    sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-	                              : sizeof(struct sockaddr_in));
+				      : sizeof(struct sockaddr_in));
 	changed = memcmp(&ss, &up->addr, sizeof(ss)) != 0;
 	up->addr = ss;
 	if (!changed)

@@ -129,7 +129,7 @@ struct upstream_status {
 };
 
 void upstream_get_status(const struct upstream *up, struct upstream_status *st);
-void upstream_get_conn_status(const struct upstream *up, unsigned conn,
-    struct upstream_conn_status *st);
+void upstream_get_conn_status(
+    const struct upstream *up, unsigned conn, struct upstream_conn_status *st);
 
 #endif

@@ -54,8 +54,7 @@ static void conn_retry_later(struct upstream_conn *c, bool now)
 
 	if (!now) {
 		evutil_secure_rng_get_bytes(&random, sizeof(random));
-		tv = clock_timeval(
-		    c->backoff_us / 2 + random % c->backoff_us);
+		tv = clock_timeval(c->backoff_us / 2 + random % c->backoff_us);
 		c->backoff_us *= 2;
 		if (c->backoff_us > BACKOFF_LAST_US)
 			c->backoff_us = BACKOFF_LAST_US;
@@ -77,7 +76,7 @@ static void conn_failed(struct upstream_conn *c, int err)
 	/* Nobody listens there: the server was restarted, and its reply
 	 * cache with it. */
 	if (err == ECONNREFUSED)
-		TAILQ_FOREACH(call, &c->pinned, link)
+		TAILQ_FOREACH (call, &c->pinned, link)
 			call->doubtful = true;
 	conn_retry_later(c, false);
 	up->p.on_unreachable(up->p.ctx);
@@ -89,7 +88,7 @@ static void conn_send_pinned(struct upstream_conn *c)
 
 	/* Sending may fail, and then all of them come back here. */
 	while (c->state == UPSTREAM_UP &&
-	    (call = TAILQ_FIRST(&c->pinned)) != NULL) {
+	       (call = TAILQ_FIRST(&c->pinned)) != NULL) {
 		TAILQ_REMOVE(&c->pinned, call, link);
 		c->waiting--;
 		upstream_conn_send(c, call);
@@ -195,7 +194,7 @@ static void conn_on_end(void *ctx, enum xprt_end end, const char *why)
 {
 	struct upstream_conn *c = ctx;
 	bool quiet = c->up->p.lazy && c->in_flight == 0 && c->waiting == 0 &&
-	    c->up->queued == 0;
+		     c->up->queued == 0;
 
 	if (end == XPRT_END_RECORD)
 		metrics_add(c->up->p.metrics, METRICS_UPSTREAM_BAD_REPLIES, 1);
@@ -224,7 +223,7 @@ static void conn_on_sent(void *ctx, size_t bytes)
 bool upstream_conn_ready(const struct upstream_conn *c)
 {
 	return c->state == UPSTREAM_UP &&
-	    xprt_queued_bytes(c->xprt) < BACKLOG_MAX_BYTES;
+	       xprt_queued_bytes(c->xprt) < BACKLOG_MAX_BYTES;
 }
 
 static void count_sending(struct upstream_call *call, uint16_t port)
@@ -263,7 +262,7 @@ void upstream_conn_send(struct upstream_conn *c, struct upstream_call *call)
 	if (call->ops->on_send)
 		call->ops->on_send(call->arg, &sent);
 	if (!xprt_queue(c->xprt, head, len, call->args.data, call->args.len,
-	        call->hold))
+		call->hold))
 		upstream_conn_reset(c, "out of memory", false);
 }
 

@@ -71,8 +71,7 @@ struct xprt *xprt_new(struct event_base *base, int fd, struct rbuf_pool *pool,
 	x->ctx = ctx;
 	x->reader = record_reader_new(pool);
 	x->out = evbuffer_new();
-	x->ev_read =
-	    event_new(base, fd, EV_READ | EV_PERSIST, xprt_on_read, x);
+	x->ev_read = event_new(base, fd, EV_READ | EV_PERSIST, xprt_on_read, x);
 	x->ev_write = event_new(base, fd, EV_WRITE, xprt_on_write, x);
 	if (!x->reader || !x->out || !x->ev_read || !x->ev_write ||
 	    event_add(x->ev_read, NULL) < 0) {
@@ -260,7 +259,7 @@ static bool queue_payload(
 		if (evbuffer_add(x->out, payload, len) < 0)
 			return false;
 	} else if (evbuffer_add_reference(
-	               x->out, payload, len, unref_hold, rbuf_ref(hold)) < 0) {
+		       x->out, payload, len, unref_hold, rbuf_ref(hold)) < 0) {
 		rbuf_unref(hold);
 		return false;
 	}
@@ -278,8 +277,7 @@ bool xprt_queue(struct xprt *x, const void *head, size_t head_len,
 		return true;
 	if (evbuffer_add(x->out, &mark, sizeof(mark)) < 0 ||
 	    evbuffer_add(x->out, head, head_len) < 0 ||
-	    (payload_len > 0 &&
-	        !queue_payload(x, payload, payload_len, hold)))
+	    (payload_len > 0 && !queue_payload(x, payload, payload_len, hold)))
 		return false;
 	if (!x->flushing) {
 		x->flushing = true;

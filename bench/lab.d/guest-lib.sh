@@ -210,7 +210,8 @@ lab_mount() {
 	*)      host=${where%:*}
 		opts+=,port=${where##*:},mountport=${where##*:}
 		case $host in
-		*:*) opts+=,proto=tcp6 opts=${opts/mountproto=tcp/mountproto=tcp6} ;;
+		*:*) host=[$host]
+			opts=${opts/mountproto=tcp/mountproto=tcp6},proto=tcp6 ;;
 		*)   opts+=,proto=tcp ;;
 		esac ;;
 	esac

@@ -55,12 +55,14 @@ static void test_oversized(void **state)
 	expect_error(fx, fd, FOREFETCH__ERROR_CODE__BAD_REQUEST);
 	head[3] = 1; /* one more byte than may be */
 	client_send(fd, head, sizeof(head));
-	assert_true(is_closed(fx, fd));
+	pass(fx, 100);
+	assert_true(is_closed_now(fd));
 	close(fd);
 	free(body);
 	fd = client_open(fx);
 	client_send(fd, "GET / HTTP/1.1\r\n\r\n", 18);
-	assert_true(is_closed(fx, fd));
+	pass(fx, 100);
+	assert_true(is_closed_now(fd));
 	close(fd);
 }
 

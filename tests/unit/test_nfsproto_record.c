@@ -208,6 +208,21 @@ static void fragments(void **state)
 	fragments_of(16, 60000, 9999);
 }
 
+static void a_second_fragment_is_moved(void **state)
+{
+	struct record rec;
+	struct feed f;
+
+	(void)state;
+	feed_open(&f);
+	put_fragment(&f, 0, 0, 100, false);
+	put_fragment(&f, 0, 100, 60, true);
+	assert_int_equal(feed_next(&f, MIB, &rec), RECORD_READY);
+	check_content(&rec, 0, 160);
+	assert_int_equal(record_reader_moved_bytes(f.r), 60);
+	feed_close(&f);
+}
+
 static void empty_fragments_between(void **state)
 {
 	struct record rec;
@@ -510,6 +525,7 @@ int main(void)
 	    cmocka_unit_test(many_records_in_one_piece),
 	    cmocka_unit_test(byte_by_byte),
 	    cmocka_unit_test(fragments),
+	    cmocka_unit_test(a_second_fragment_is_moved),
 	    cmocka_unit_test(empty_fragments_between),
 	    cmocka_unit_test(too_long),
 	    cmocka_unit_test(longest_record),

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Dependencies run one way: fails where an include goes up, or across.
+
+A file may include headers of its own layer and of those listed before it.
+nfsproto and predictor know nothing of proxy, nor of each other.
+"""
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# proxy/, from the ground up; a name stands for NAME.[ch].
+LAYERS = [
+    "clock log netmatch histogram notify reclaim",
+    "config config_key config_parse config_text config_value metrics",
+    "xprt dial statedir rpcbind netwatch",
+    "portmap upstream upstream_conn",
+    "resolve drc fetch",
+    "svc postcheck nfs3_proc mount3_proc",
+    "conn",
+    "control control_listen control_reply control_status metrics_http",
+    "server",
+    "daemon",
+    "main",
+]
+# forefetch is a program of its own; control.h has the limits of messages.
+CTL = re.compile(r"ctl_\w+")
+CTL_MAY = {"control"}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+
+
+def includes(path):
+    return [Path(name) for name in INCLUDE.findall(path.read_text())]
+
+
+def own_headers(folder):
+    names = {p.name for p in (ROOT / folder).glob("*.h")}
+    return names | {p.stem + ".h" for p in (ROOT / folder).glob("*.x")}
+
+
+def check_closed(folder, others):
+    """`folder` includes nothing of the other folders."""
+    foreign = set().union(*(own_headers(o) for o in others))
+    foreign -= own_headers(folder)
+    for path in sorted((ROOT / folder).glob("*.[chx]")):
+        for inc in includes(path):
+            if inc.name in foreign:
+                yield f"{folder}/{path.name} includes {inc}"
+
+
+def check_proxy():
+    layer = {n: i for i, names in enumerate(LAYERS) for n in names.split()}
+    headers = own_headers("proxy")
+    for path in sorted((ROOT / "proxy").glob("*.[ch]")):
+        ctl = CTL.fullmatch(path.stem)
+        if not ctl and path.stem not in layer:
+            yield f"proxy/{path.name} has no layer in tests/includes.py"
+            continue
+        for inc in includes(path):
+            if inc.name not in headers:
+                continue
+            if ctl:
+                if not CTL.fullmatch(inc.stem) and inc.stem not in CTL_MAY:
+                    yield f"proxy/{path.name} includes {inc}"
+            elif layer.get(inc.stem, len(LAYERS)) > layer[path.stem]:
+                yield f"proxy/{path.name} includes {inc}, a layer above it"
+
+
+def main():
+    bad = list(check_closed("nfsproto", ["proxy", "predictor"]))
+    bad += check_closed("predictor", ["proxy", "nfsproto"])
+    bad += check_proxy()
+    for line in bad:
+        print(line)
+    print(f"includes: {len(bad)} wrong")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
