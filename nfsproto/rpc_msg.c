@@ -121,7 +121,8 @@ size_t rpc_call_encode(const struct rpc_call *call, void *buf, size_t size)
 	XDR xdrs;
 
 	open_memory(&xdrs, buf, size, XDR_ENCODE);
-	if (!get_words(&xdrs, w, 7) || !xdr_u_int(&xdrs, &len) ||
+	if (len > RPC_AUTH_BODY_MAX || !get_words(&xdrs, w, 7) ||
+	    !xdr_u_int(&xdrs, &len) ||
 	    !xdr_opaque(&xdrs, (char *)(uintptr_t)call->cred.body.data, len) ||
 	    !get_words(&xdrs, none, 2))
 		return 0;

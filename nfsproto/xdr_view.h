@@ -45,7 +45,7 @@ typedef struct xdr_view nfs3_dirlist;  /* entries of READDIR, undecoded */
 typedef struct xdr_view nfs3_dirlistp; /* entries of READDIRPLUS, undecoded */
 typedef struct xdr_view nfsacl3_list;  /* access control list, undecoded */
 typedef struct xdr_view mnt3_path;
-typedef struct xdr_view mnt3_flavors; /* len counts flavors, not bytes */
+typedef struct xdr_view mnt3_flavors; /* words in wire order */
 typedef struct xdr_view mnt3_mounts;  /* list of DUMP, undecoded */
 typedef struct xdr_view mnt3_exports; /* list of EXPORT, undecoded */
 

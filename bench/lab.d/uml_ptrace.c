@@ -22,17 +22,17 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#define XSTATE_MAX 65536
+#define XSTATE_MAX       65536
 #define XSTATE_BV_OFFSET 512 /* Intel SDM volume 1, 13.4.2 */
-#define XTILE_BITS ((UINT64_C(1) << 17) | (UINT64_C(1) << 18))
+#define XTILE_BITS       ((UINT64_C(1) << 17) | (UINT64_C(1) << 18))
 
 typedef long ptrace_fn(int, pid_t, void *, void *);
 
-static long set_whole(ptrace_fn *real, pid_t pid, void *addr,
-		      const struct iovec *part)
+static long set_whole(
+    ptrace_fn *real, pid_t pid, void *addr, const struct iovec *part)
 {
 	static _Alignas(64) char buf[XSTATE_MAX];
-	struct iovec whole = { buf, sizeof(buf) };
+	struct iovec whole = {buf, sizeof(buf)};
 	uint64_t bv;
 
 	if (real(PTRACE_GETREGSET, pid, addr, &whole) < 0)

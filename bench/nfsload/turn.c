@@ -260,6 +260,10 @@ static void run(struct loop *l)
 	if (l->plan->label && l->shown_ns != start)
 		fprintf(stderr, "\r%*s\r", 70, "");
 	l->out->elapsed_ns = l->last_done_ns - l->record_ns;
+	/* Set-up and removal are the first one's. */
+	for (uint32_t i = 0; i < l->o->connections; i++)
+		connection_set_cred(target_connection(l->plan->target, i),
+		    l->o->cred[0].uid, l->o->cred[0].gid);
 }
 
 int turn_run(const struct turn_plan *plan, struct turn *out)

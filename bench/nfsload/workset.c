@@ -304,26 +304,28 @@ static int look_up(struct view *v, const struct fhandle *parent,
 	return err;
 }
 
-/* Both directories, and their parent. */
-static int look_up_dirs(
+/* The set's directory, and the one that it is in. */
+static int look_up_dir(
     struct view *v, struct fhandle *parent, char *why, size_t why_size)
 {
 	int err = find_parent(v->ws, v->t, parent, why, why_size);
 
-	if (!err)
-		err = look_up(v, parent, v->ws->name, &v->dir, why, why_size);
-	if (!err)
-		err = look_up(v, &v->dir, "new", &v->new_dir, why, why_size);
-	return err;
+	if (err)
+		return err;
+	return look_up(v, parent, v->ws->name, &v->dir, why, why_size);
 }
 
 static int remove_dir(struct view *v, const struct fhandle *parent,
     const char *name, char *why, size_t why_size)
 {
 	struct call c = {.op = CALL_RMDIR, .fh = parent, .name = name};
+	int err = batch_call(target_connection(v->t, 0), &c,
+	    v->ws->o->timeout_ns, why, why_size);
 
-	return batch_call(target_connection(v->t, 0), &c, v->ws->o->timeout_ns,
-	    why, why_size);
+	/* Gone already: an earlier removal was cut short. */
+	if (c.result == CALL_STATUS && c.status == STATUS_NOENT)
+		err = 0;
+	return err;
 }
 
 int workset_remove(
@@ -338,7 +340,7 @@ int workset_remove(
 	v = view_new(ws, t);
 	if (!v)
 		return -ENOMEM;
-	err = look_up_dirs(v, &parent, why, why_size);
+	err = look_up_dir(v, &parent, why, why_size);
 	if (!err)
 		err = on_files(v, CALL_REMOVE, why, why_size);
 	if (!err)
@@ -361,7 +363,8 @@ struct view *view_open(
 		snprintf(why, why_size, "out of memory");
 		return NULL;
 	}
-	if (!look_up_dirs(v, &parent, why, why_size) &&
+	if (!look_up_dir(v, &parent, why, why_size) &&
+	    !look_up(v, &v->dir, "new", &v->new_dir, why, why_size) &&
 	    !on_files(v, CALL_LOOKUP, why, why_size))
 		return v;
 	view_close(v);

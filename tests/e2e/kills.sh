@@ -9,18 +9,19 @@
 . "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
 
 kills=${1:-200}
+workers="1 2 3 4 5 6 7 8" # so that each kill finds calls in flight
 rm -f /tmp/stop
 mkdir "$LAB_EXPORT/kills"
-for worker in 1 2; do
+for worker in $workers; do
 	mkdir "$LAB_EXPORT/kills/$worker"
 	python3 "$E2E/kills.py" "$LAB_PROXY/kills/$worker" /tmp/stop \
 		>/tmp/kills.$worker 2>&1 &
 done
-check "the workers work" lab_poll 60 test -e "$LAB_EXPORT/kills/2/begun"
+check "the workers work" lab_poll 60 test -e "$LAB_EXPORT/kills/8/begun"
 
 started=0
 for ((i = 1; i <= kills; i++)); do
-	printf -v nap '0.%03d' $((RANDOM % 700))
+	printf -v nap '%d.%03d' $((RANDOM % 2)) $((RANDOM % 1000))
 	lab_nap "$nap"
 	lab_proxy_kill || fail "kill $i"
 	lab_proxy_start || { fail "start $i"; break; }
@@ -35,9 +36,9 @@ for job in $(jobs -p); do
 	lab_dead "$job" || kill -9 "$job"
 	wait "$job" || rc=1
 done
-cat /tmp/kills.1 /tmp/kills.2
+cat /tmp/kills.?
 check "no operation failed" test $rc -eq 0
-for worker in 1 2; do
+for worker in $workers; do
 	ls -A "$LAB_EXPORT/kills/$worker" >/tmp/left
 	echo begun >/tmp/left.want
 	same "worker $worker left nothing behind" /tmp/left.want /tmp/left

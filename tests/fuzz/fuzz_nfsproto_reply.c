@@ -213,14 +213,16 @@ static void try_results(const struct nfs_proc *p, const uint8_t ask[4],
     const void *data, size_t len)
 {
 	unsigned char *body = copy_new(data, len);
+	uint32_t count =
+	    ask[1] | (uint32_t)ask[2] << 8 | (uint32_t)ask[3] << 16;
 	union nfs_args args;
 	union nfs_res res;
 
 	memset(&args, 0, sizeof(args));
 	if (p->proc == NFSPROC3_READ)
-		args.read.count = ask[1] | ask[2] << 8 | ask[3] << 16;
+		args.read.count = count;
 	else if (p->proc == NFSPROC3_WRITE)
-		args.write.count = ask[1] | ask[2] << 8 | ask[3] << 16;
+		args.write.count = count;
 	else if (p->proc == NFSPROC3_ACCESS)
 		args.access.access = ask[1];
 	if (nfs_res_decode(p, body, len, &res)) {

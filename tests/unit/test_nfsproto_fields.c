@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * That each field of the known-good messages (test_nfsproto_wire.c) ends up
+ * That each field of the known-good messages (nfsproto_wire.c) ends up
  * where it belongs. Every number in them is there once, so that no two
  * fields can be exchanged unseen.
  */
@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "nfs_proc.h"
-#include "test_nfsproto_wire.h"
+#include "nfsproto_wire.h"
 
 static void is_text(const struct xdr_view *v, const char *text)
 {

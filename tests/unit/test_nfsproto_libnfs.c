@@ -18,8 +18,8 @@
 #include <cmocka.h>
 
 #include "nfs_proc.h"
-#include "test_nfsproto_wire.h"
-#include "test_nfsproto_zdr.h"
+#include "nfsproto_wire.h"
+#include "nfsproto_zdr.h"
 
 enum { OUT_SIZE = 1 << 16 };
 

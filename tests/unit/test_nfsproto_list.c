@@ -12,7 +12,7 @@
 
 #include "nfs3_list.h"
 #include "nfs_proc.h"
-#include "test_nfsproto_wire.h"
+#include "nfsproto_wire.h"
 
 static void put_entry(struct wire *w, uint32_t i, bool plus)
 {
@@ -101,7 +101,7 @@ static void directories(void **state)
 static void directories_cut_are_refused(void **state)
 {
 	(void)state;
-	for (int plus = 0; plus < 2; plus++) {
+	for (uint32_t plus = 0; plus < 2; plus++) {
 		const struct nfs_proc *p = nfs_proc_find(100003, 3, 16 + plus);
 		struct wire w = {0};
 		union nfs_res res;

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "record.h"
-#include "test_nfsproto_wire.h"
+#include "nfsproto_wire.h"
 
 enum { MIB = 1 << 20 };
 

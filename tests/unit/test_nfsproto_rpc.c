@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "rpc_msg.h"
-#include "test_nfsproto_wire.h"
+#include "nfsproto_wire.h"
 
 /* Decode an exactly sized copy; views of the outcome are not to be used. */
 static enum rpc_call_status call_decode(

@@ -3,8 +3,8 @@
  * libnfs's codecs behind plain types: its headers and <rpc/rpc.h> cannot be
  * in one file.
  */
-#ifndef FOREFETCH_TEST_NFSPROTO_ZDR_H
-#define FOREFETCH_TEST_NFSPROTO_ZDR_H
+#ifndef FOREFETCH_TESTS_NFSPROTO_ZDR_H
+#define FOREFETCH_TESTS_NFSPROTO_ZDR_H
 
 #include <stdbool.h>
 #include <stddef.h>

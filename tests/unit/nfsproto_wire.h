@@ -15,8 +15,8 @@
  *none t         a sattr3 of both times only, atime by server, mtime by client
  *	e:N       an access control list of N entries, led by its length
  */
-#ifndef FOREFETCH_TEST_NFSPROTO_WIRE_H
-#define FOREFETCH_TEST_NFSPROTO_WIRE_H
+#ifndef FOREFETCH_TESTS_NFSPROTO_WIRE_H
+#define FOREFETCH_TESTS_NFSPROTO_WIRE_H
 
 #include <stdbool.h>
 #include <stddef.h>
