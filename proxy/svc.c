@@ -203,16 +203,20 @@ void svc_reply_result(struct svc_rqst *rqst, const union nfs_res *res)
 
 void svc_reply_status(struct svc_rqst *rqst, nfsstat3 status)
 {
-	union nfs_res res;
+	unsigned char buf[RPC_REPLY_HEADER_MAX + NFS_RES_SMALL_MAX];
+	size_t head;
 
 	if (!(rqst->proc->flags & NFS_PROC_STATUS)) {
 		svc_reply_accepted(
 		    rqst, status == NFS3_OK ? SUCCESS : SYSTEM_ERR);
 		return;
 	}
-	memset(&res, 0, sizeof(res));
-	res.status = status;
-	svc_reply_result(rqst, &res);
+	head = rpc_reply_encode_accepted(
+	    rqst->call.xid, SUCCESS, 0, 0, buf, sizeof(buf));
+	rqst_reply_encoded(rqst, buf,
+	    head + nfs_res_encode_error(
+		       rqst->proc, status, buf + head, sizeof(buf) - head),
+	    status != NFS3_OK);
 }
 
 /* ---- the server's answer ---------------------------------------------- */

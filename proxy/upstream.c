@@ -55,7 +55,7 @@ static void call_unlink(struct upstream_call *call)
 {
 	switch (call->where) {
 	case CALL_QUEUED:
-		TAILQ_REMOVE(&call->up->queue, call, link);
+		TAILQ_REMOVE(&call->up->queue[call->class], call, link);
 		call->up->queued--;
 		break;
 	case CALL_PINNED:
@@ -87,14 +87,14 @@ static void call_pin(struct upstream_call *call)
 
 static void call_queue(struct upstream_call *call, bool head)
 {
-	struct upstream *up = call->up;
+	struct upstream_calls *queue = &call->up->queue[call->class];
 
 	call->where = CALL_QUEUED;
 	if (head)
-		TAILQ_INSERT_HEAD(&up->queue, call, link);
+		TAILQ_INSERT_HEAD(queue, call, link);
 	else
-		TAILQ_INSERT_TAIL(&up->queue, call, link);
-	up->queued++;
+		TAILQ_INSERT_TAIL(queue, call, link);
+	call->up->queued++;
 }
 
 void upstream_call_requeue(struct upstream_call *call)
@@ -105,14 +105,33 @@ void upstream_call_requeue(struct upstream_call *call)
 		call_queue(call, true);
 }
 
-/* The connection with the least in flight that can take a call. */
-static struct upstream_conn *upstream_pick(struct upstream *up)
+static enum upstream_class class_of(const struct nfs_proc *proc)
+{
+	if (proc->prog != NFS_PROGRAM)
+		return CLASS_SMALL;
+	switch (proc->proc) {
+	case NFSPROC3_READ:
+	case NFSPROC3_WRITE:
+	case NFSPROC3_READDIR:
+	case NFSPROC3_READDIRPLUS:
+		return CLASS_BULK;
+	default:
+		return CLASS_SMALL;
+	}
+}
+
+/* The one with the least in flight of the connections from `first` on that
+ * are up; `*up_now` says whether there is any. */
+static struct upstream_conn *pick_among(
+    struct upstream *up, unsigned first, unsigned end, bool *up_now)
 {
 	struct upstream_conn *best = NULL;
 
-	for (unsigned i = 0; i < up->p.connections; i++) {
+	*up_now = false;
+	for (unsigned i = first; i < end; i++) {
 		struct upstream_conn *c = &up->conns[i];
 
+		*up_now = *up_now || c->state == UPSTREAM_UP;
 		if (upstream_conn_ready(c) &&
 		    (!best || c->in_flight < best->in_flight))
 			best = c;
@@ -120,16 +139,34 @@ static struct upstream_conn *upstream_pick(struct upstream *up)
 	return best;
 }
 
-void upstream_pump(struct upstream *up)
+/* A connection of the class; any other where those are down. */
+static struct upstream_conn *upstream_pick(
+    struct upstream *up, enum upstream_class class)
+{
+	unsigned n = up->p.connections;
+	bool bulk = class == CLASS_BULK && n > 1, up_now;
+	struct upstream_conn *best =
+	    pick_among(up, bulk ? 1 : 0, bulk ? n : 1, &up_now);
+
+	return up_now ? best : pick_among(up, 0, n, &up_now);
+}
+
+static void pump_class(struct upstream *up, enum upstream_class class)
 {
 	struct upstream_call *call;
 	struct upstream_conn *c;
 
-	while ((call = TAILQ_FIRST(&up->queue)) != NULL &&
-	       (c = upstream_pick(up)) != NULL) {
+	while ((call = TAILQ_FIRST(&up->queue[class])) != NULL &&
+	       (c = upstream_pick(up, class)) != NULL) {
 		call_unlink(call);
 		upstream_conn_send(c, call);
 	}
+}
+
+void upstream_pump(struct upstream *up)
+{
+	pump_class(up, CLASS_SMALL);
+	pump_class(up, CLASS_BULK);
 }
 
 static void upstream_wake(struct upstream *up)
@@ -164,6 +201,7 @@ struct upstream_call *upstream_send(struct upstream *up,
 		return NULL;
 	call->up = up;
 	call->proc = req->proc;
+	call->class = class_of(req->proc);
 	call->cred = req->cred;
 	call->args = req->args;
 	call->hold = req->hold ? rbuf_ref(req->hold) : NULL;
@@ -315,7 +353,8 @@ static bool upstream_init(struct upstream *up)
 {
 	struct timeval tick = clock_timeval(TICK_US);
 
-	TAILQ_INIT(&up->queue);
+	TAILQ_INIT(&up->queue[CLASS_SMALL]);
+	TAILQ_INIT(&up->queue[CLASS_BULK]);
 	up->hash = calloc(HASH_SIZE, sizeof(struct upstream_call *));
 	up->conns = calloc(up->p.connections, sizeof(*up->conns));
 	up->ev_tick =
@@ -363,7 +402,8 @@ void upstream_free(struct upstream *up)
 		upstream_free_calls(&up->conns[i].pinned);
 		upstream_conn_fini(&up->conns[i]);
 	}
-	upstream_free_calls(&up->queue);
+	upstream_free_calls(&up->queue[CLASS_SMALL]);
+	upstream_free_calls(&up->queue[CLASS_BULK]);
 	if (up->ev_tick)
 		event_free(up->ev_tick);
 	free(up->conns);

@@ -14,8 +14,19 @@
 
 enum { UPSTREAM_BACKOFF_FIRST_US = 100000 };
 
+/*
+ * Bulk (READ, WRITE and listings) goes over other connections than the rest
+ * where there are several: a small call never waits behind a large one's
+ * bytes, and one window stays open for the large ones.
+ */
+enum upstream_class {
+	CLASS_SMALL, /* the first connection */
+	CLASS_BULK,  /* the others */
+	CLASS_COUNT,
+};
+
 enum upstream_where {
-	CALL_QUEUED, /* in the upstream's queue: any connection will do */
+	CALL_QUEUED, /* in the queue of its class */
 	CALL_PINNED, /* in its connection's list, to be repeated there */
 	CALL_SENT,   /* in its connection's list of sent calls */
 };
@@ -34,6 +45,7 @@ struct upstream_call {
 	uint32_t xid;
 	uint16_t port; /* source port of the last sending */
 	enum upstream_where where;
+	enum upstream_class class;
 	unsigned sendings;
 	bool doubtful;
 	uint64_t first_us; /* when first sent */
@@ -63,8 +75,8 @@ struct upstream {
 	struct upstream_params p;
 	struct sockaddr_storage addr; /* ss_family 0: not known */
 	struct upstream_conn *conns;
-	struct upstream_calls queue;
-	unsigned queued;
+	struct upstream_calls queue[CLASS_COUNT];
+	unsigned queued; /* in both */
 	struct upstream_call **hash;
 	uint32_t next_xid;
 	struct event *ev_tick;

@@ -12,10 +12,12 @@ kills=${1:-200}
 workers="1 2 3 4 5 6 7 8" # so that each kill finds calls in flight
 rm -f /tmp/stop
 mkdir "$LAB_EXPORT/kills"
+pids=()
 for worker in $workers; do
 	mkdir "$LAB_EXPORT/kills/$worker"
 	python3 "$E2E/kills.py" "$LAB_PROXY/kills/$worker" /tmp/stop \
 		>/tmp/kills.$worker 2>&1 &
+	pids+=($!)
 done
 check "the workers work" lab_poll 60 test -e "$LAB_EXPORT/kills/8/begun"
 
@@ -30,13 +32,17 @@ done
 check "$kills kills, each followed by a start" test $started -eq "$kills"
 touch /tmp/stop
 rc=0
-over() { [ -z "$(jobs -rp)" ]; }
+over() {
+	local p
+	for p in "${pids[@]}"; do lab_dead "$p" || return 1; done
+}
 check "the workers end" lab_poll 120 over || lab_hang_report
-for job in $(jobs -p); do
-	lab_dead "$job" || kill -9 "$job"
-	wait "$job" || rc=1
+for p in "${pids[@]}"; do
+	lab_dead "$p" || kill -9 "$p"
+	wait "$p" || rc=1
 done
 cat /tmp/kills.?
+check "every worker reports" test "$(cat /tmp/kills.? | grep -c operations)" = 8
 check "no operation failed" test $rc -eq 0
 for worker in $workers; do
 	ls -A "$LAB_EXPORT/kills/$worker" >/tmp/left

@@ -1,0 +1,423 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Configuration, signals, start and stop: what is wrong is said plainly, by
+an exit code and a sentence, and harms nothing that runs."""
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import unittest
+
+import daemon
+import fakeserver
+import rpc
+from daemon import poll
+from fakeserver import HOLD
+from rpc import opaque
+
+GOOD = """[forefetch]
+cache_dir = %(dir)s/cache
+control = %(dir)s/control.sock
+[server nas]
+address = 127.0.0.1
+nfs_port = 1
+mount_port = 1
+listen = 127.0.0.1:%(port)d
+secure = no
+"""
+
+
+class Arguments(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="ff-hostile-")
+        self.addCleanup(shutil.rmtree, self.dir)
+        self.port = fakeserver.free_port()
+
+    def write(self, *lines, good=True):
+        path = os.path.join(self.dir, "conf")
+        with open(path, "w") as f:
+            if good:
+                f.write(GOOD % {"dir": self.dir, "port": self.port})
+            f.write("\n".join(lines) + "\n")
+        return path
+
+    def check(self, code, text, *args):
+        done = daemon.run(*args)
+        self.assertEqual(done.returncode, code, done.stdout)
+        self.assertRegex(done.stdout, text)
+        for mark in daemon.MARKS:
+            self.assertNotIn(mark, done.stdout)
+
+    def wrong(self, text, *lines, good=True):
+        path = self.write(*lines, good=good)
+        for args in (["-t"], ["-F"], []):
+            self.check(2, text, *args, "-f", path)
+
+    def test_good_file(self):
+        path = self.write()
+        self.check(0, "correct", "-t", "-f", path)
+        self.check(0, "listen = 127.0.0.1:%d" % self.port, "-t", "-v", "-f",
+                   path)
+        # Nothing was made.
+        self.assertEqual(os.listdir(self.dir), ["conf"])
+
+    def test_usage(self):
+        self.check(2, "usage:", "-x")
+        self.check(2, "usage:", "-f")
+        self.check(2, "unexpected argument: more", "more")
+        self.check(0, "usage:", "-h")
+        self.check(0, r"forefetchd \d", "-V")
+
+    def test_no_file(self):
+        self.check(2, "No such file", "-t", "-f", self.dir + "/none")
+        self.check(2, "directory", "-t", "-f", self.dir)
+
+    def test_empty_file(self):
+        self.wrong("server", good=False)
+
+    def test_errors_name_file_line_and_key(self):
+        where = r"conf:10: \[server nas\] "
+        self.wrong(where + "lisen: unknown key; did you mean 'listen'",
+                   "lisen = 127.0.0.1:1")
+        self.wrong(where + "listen: duplicate key", "listen = 127.0.0.1:1")
+        self.wrong(where + "connections:", "connections = 17")
+        self.wrong(where + "connections:", "connections = -1")
+        self.wrong(where + "attr_timeout:", "attr_timeout = soon")
+        self.wrong(where + "allow:", "allow = 300.0.0.0/8")
+        self.wrong(where + "allow:", "allow = 127.0.0.0/33")
+        self.wrong(where + "exports:", "exports = home")
+
+    def test_garbage(self):
+        self.wrong("conf:10: .*control character", "a\x01b = 1")
+        self.wrong("conf:10: .*KEY = VALUE", "just words")
+        self.wrong("conf:10: .*", "[server")
+        self.wrong("conf:10: .*", "[unknown section]")
+        self.wrong("conf:10: .*too long", "exports = /" + "x" * 5000)
+
+    def test_two_servers_at_one_port(self):
+        self.wrong("taken by", "[server two]", "address = 127.0.0.1",
+                   "listen = 127.0.0.1:%d" % self.port)
+
+    def test_binary_file(self):
+        path = os.path.join(self.dir, "conf")
+        with open(path, "wb") as f:
+            f.write(bytes(range(256)) * 64)
+        self.check(2, "conf", "-t", "-f", path)
+
+
+class Hup(daemon.Case):
+    def rewrite(self, text):
+        with open(self.ff.file, "w") as f:
+            f.write(text)
+
+    def test_bad_file_keeps_the_old_one(self):
+        for text in ("", "[server nas]\nlisten = nowhere\n", "\0" * 100):
+            self.rewrite(text)
+            self.assertRegex(self.ff.hup(), "error .*not reloaded: .*conf")
+            self.bystander()
+
+    def test_missing_file_keeps_the_old_one(self):
+        os.unlink(self.ff.file)
+        self.assertRegex(self.ff.hup(), "error .*not reloaded: .*No such")
+        self.bystander()
+
+    def test_allow(self):
+        inside = self.connect(source="127.0.0.2")
+        self.assertEqual(rpc.status(
+            inside.call(rpc.GETATTR, opaque(rpc.ROOT))), 0)
+        self.ff.write_config(allow="127.0.0.1/32")
+        self.assertIn(": reloaded", self.ff.hup())
+        self.assertTrue(self.connect(source="127.0.0.2").is_closed())
+        self.bystander()
+        # Who is in stays in.
+        self.assertEqual(rpc.status(
+            inside.call(rpc.GETATTR, opaque(rpc.ROOT))), 0)
+        self.ff.write_config(allow="127.0.0.0/8")
+        self.assertIn(": reloaded", self.ff.hup())
+        self.assertEqual(rpc.status(self.connect(source="127.0.0.2").call(
+            rpc.GETATTR, opaque(rpc.ROOT))), 0)
+
+    def test_exports(self):
+        c = self.connect()
+        self.assertEqual(rpc.status(
+            c.call(rpc.MNT, opaque("/src"), prog=rpc.MOUNT)), 0)
+        self.ff.write_config(exports="/home")
+        self.assertIn(": reloaded", self.ff.hup())
+        self.assertEqual(rpc.status(c.call(
+            rpc.MNT, opaque("/src"), prog=rpc.MOUNT)), rpc.ACCES)
+
+    def test_log_level(self):
+        self.connect().close()
+        self.bystander()
+        self.assertEqual(self.ff.lines(" debug "), [])
+        self.ff.top["log_level"] = "debug"
+        self.ff.write_config()
+        self.assertIn(": reloaded", self.ff.hup())
+        self.bystander()
+        poll(lambda: self.ff.lines(" debug ", "closed by the peer"),
+             "a debug line")
+
+    def test_what_is_fixed(self):
+        other = fakeserver.free_port()
+        for key, value in (("listen", "127.0.0.1:%d" % other),
+                           ("connections", 5), ("nfs_port", other),
+                           ("address", "127.0.0.9")):
+            old = self.ff.server.get(key, 2)
+            self.ff.write_config(**{key: value})
+            self.assertRegex(self.ff.hup(), "error .*`%s` changed" % key)
+            self.bystander()
+            self.ff.write_config(**{key: old})
+        for key in ("cache_dir", "control"):
+            old = self.ff.top[key]
+            self.ff.top[key] = self.ff.dir + "/other"
+            self.ff.write_config()
+            self.assertRegex(self.ff.hup(), "error .*`%s` changed" % key)
+            self.ff.top[key] = old
+        self.ff.write_config()
+        self.assertIn(": reloaded", self.ff.hup())
+        with self.assertRaises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", other), 1)
+        self.bystander()
+
+    def test_server_renamed(self):
+        with open(self.ff.file) as f:
+            text = f.read()
+        self.rewrite(text.replace("[server nas]", "[server other]"))
+        self.assertRegex(self.ff.hup(), "error .*`server` changed")
+        self.bystander()
+
+    def test_while_calls_are_in_flight(self):
+        held = []
+        self.up.script(rpc.READ, lambda call: held.append(call) or HOLD)
+        c = self.connect()
+        c.send(rpc.READ, rpc.read_args(count=64))
+        self.up.wait(rpc.READ)
+        for _ in range(5):
+            self.assertIn(": reloaded", self.ff.hup())
+        self.up.script(rpc.READ, None)
+        held[0].reply(rpc.read_ok(rpc.pattern(0, 64)))
+        self.assertEqual(rpc.status(c.recv()), 0)
+        self.bystander()
+
+    def test_server_is_looked_up_again_afterwards(self):
+        """What the former configuration said is gone by then."""
+        self.assertIn(": reloaded", self.ff.hup())
+        found = len(self.ff.lines("program=nfs", "found"))
+        self.up.down()
+        poll(lambda: len(self.ff.lines("program=nfs", "found")) > found,
+             "it looks the server up", 15)
+        self.up.up()
+        self.bystander()
+
+
+class Stop(daemon.Case):
+    def test_call_in_flight_is_answered(self):
+        for sig in (signal.SIGTERM, signal.SIGINT):
+            held = []
+            self.up.script(rpc.READ, lambda call: held.append(call) or HOLD)
+            c = self.connect()
+            idle = self.connect()
+            self.bystander_null()
+            c.send(rpc.READ, rpc.read_args(count=64), xid=5)
+            poll(lambda: held, "the call is with the server")
+            self.ff.process.send_signal(sig)
+            poll(lambda: self.ff.lines("signal=%d" % sig, "stopping"),
+                 "it stops")
+            self.assertIsNone(self.ff.process.poll())
+            held[0].reply(rpc.read_ok(rpc.pattern(0, 64)))
+            reply = c.recv()
+            self.assertEqual((reply.xid, reply.body[20:]),
+                             (5, rpc.pattern(0, 64)))
+            self.assertTrue(c.is_closed())
+            self.assertTrue(idle.is_closed())
+            self.assertEqual(self.ff.process.wait(10), 0)
+            self.assertFalse(os.path.exists(self.ff.socket))
+            self.ff.start()
+
+    def bystander_null(self):
+        with self.ff.connect() as c:
+            self.assertRpcError(c.call(rpc.NULL), rpc.SUCCESS)
+
+    def test_second_signal_does_not_wait(self):
+        self.up.script(rpc.READ, HOLD)
+        c = self.connect()
+        c.send(rpc.READ, rpc.read_args(count=64))
+        self.up.wait(rpc.READ)
+        self.ff.process.terminate()
+        poll(lambda: self.ff.lines("stopping"), "it stops")
+        self.ff.process.terminate()
+        self.assertEqual(self.ff.process.wait(2), 0)
+
+    def test_server_never_answers(self):
+        """It gives up after a few seconds, with all kinds of calls left."""
+        self.up.script(rpc.READ, HOLD)
+        self.up.script(rpc.MKDIR, HOLD)
+        c = self.connect()
+        for i in range(20):
+            c.send(rpc.READ, rpc.read_args(offset=i * 8))
+            c.send(rpc.MKDIR, rpc.mkdir_args("d%d" % i))
+        self.up.wait(rpc.MKDIR, 20)
+        gone = self.connect()
+        gone.send(rpc.MKDIR, rpc.mkdir_args("gone"))
+        self.up.wait(rpc.MKDIR, 21)
+        gone.abort()
+        self.ff.clients(1)
+        self.up.down()
+        c.send(rpc.GETATTR, opaque(rpc.ROOT))
+        poll(lambda: self.ff.control("status")["upstreams"][0]["queued"],
+             "one is queued")
+        self.ff.process.terminate()
+        self.assertEqual(self.ff.process.wait(9), 0)
+        self.assertTrue(self.ff.lines("warn", "still in flight"))
+
+    def test_while_the_state_is_looked_at(self):
+        """A check of a repeated change is in progress at the end."""
+        def effect(call):
+            self.up.script(rpc.MKDIR, None)
+            self.up.plausible(call)
+            return HOLD
+        self.up.script(rpc.MKDIR, effect)
+        self.up.script(rpc.LOOKUP, HOLD)
+        c = self.connect()
+        c.send(rpc.MKDIR, rpc.mkdir_args("d"))
+        self.up.wait(rpc.MKDIR)
+        self.up.down()
+        poll(lambda: self.ff.counter("upstream_connect_failures") > 1,
+             "it is refused")
+        self.up.up()
+        self.up.wait(rpc.LOOKUP)
+        self.ff.process.terminate()
+        poll(lambda: self.ff.lines("stopping"), "it stops")
+        self.ff.process.terminate()
+        self.assertEqual(self.ff.process.wait(5), 0)
+
+
+class Start(daemon.Case):
+    def second(self, **kw):
+        """Another daemon beside the first one, not started."""
+        ff = daemon.Daemon(self.up.port, **kw)
+        self.addCleanup(ff.close)
+        return ff
+
+    def fails(self, ff, text):
+        for args in (["-F"], []):
+            done = daemon.run(*args, "-f", ff.file)
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertRegex(done.stdout, text)
+            for mark in daemon.MARKS:
+                self.assertNotIn(mark, done.stdout)
+        self.bystander()
+
+    def test_cache_dir_in_use(self):
+        self.fails(self.second(daemon={
+            "cache_dir": self.ff.top["cache_dir"]}), "another forefetchd")
+
+    def test_control_socket_in_use(self):
+        self.fails(self.second(daemon={"control": self.ff.socket}),
+                   "another forefetchd listens")
+        self.assertEqual(self.ff.control("status")["name"], "nas")
+
+    def test_listen_port_taken(self):
+        self.fails(self.second(listen="127.0.0.1:%d" % self.ff.port),
+                   r"listen = 127\.0\.0\.1:\d+: Address already in use")
+
+    def test_listen_address_not_here(self):
+        self.fails(self.second(listen="192.0.2.1:2049"), "listen = 192.0.2.1")
+
+    def test_cache_dir_open_to_others(self):
+        ff = self.second()
+        os.mkdir(ff.top["cache_dir"])
+        for mode in (0o770, 0o707, 0o777):
+            os.chmod(ff.top["cache_dir"], mode)
+            self.fails(ff, "others may write")
+
+    @unittest.skipIf(os.geteuid(), "needs root to give a directory away")
+    def test_cache_dir_of_another_owner(self):
+        ff = self.second()
+        os.mkdir(ff.top["cache_dir"], 0o700)
+        os.chown(ff.top["cache_dir"], 12345, 12345)
+        self.fails(ff, "belongs to somebody else")
+
+    def test_cache_dir_is_a_file(self):
+        ff = self.second()
+        open(ff.top["cache_dir"], "w").close()
+        self.fails(ff, "cache_dir .*: (it is not a directory|Not a dir)")
+
+    def test_drc_is_a_symlink(self):
+        ff = self.second()
+        os.makedirs(ff.top["cache_dir"] + "/nas", 0o700)
+        os.symlink("/nonexistent", ff.top["cache_dir"] + "/nas/drc")
+        self.fails(ff, "drc")
+
+    def test_parents_are_made(self):
+        top = tempfile.mkdtemp(prefix="ff-hostile-")
+        self.addCleanup(shutil.rmtree, top)
+        ff = self.second(daemon={"cache_dir": top + "/a/b/c/cache",
+                                 "control": top + "/run/control.sock"})
+        ff.socket = ff.top["control"]
+        ff.start()
+        self.assertEqual(os.stat(ff.top["cache_dir"]).st_mode & 0o777, 0o700)
+        with ff.connect() as c:
+            self.assertEqual(rpc.status(
+                c.call(rpc.GETATTR, opaque(rpc.ROOT))), 0)
+
+    def test_stale_control_socket_is_replaced(self):
+        ff = self.second()
+        with socket.socket(socket.AF_UNIX) as s:
+            s.bind(ff.socket)
+        ff.start()
+        poll(lambda: ff.control("status"), "it answers")
+
+    def test_control_is_a_file(self):
+        ff = self.second()
+        with open(ff.socket, "w") as f:
+            f.write("precious")
+        self.fails(ff, "is no socket")
+        with open(ff.socket) as f:
+            self.assertEqual(f.read(), "precious")
+
+    def test_killed_daemon_leaves_nothing_in_the_way(self):
+        self.ff.kill()
+        self.ff.start()
+        self.bystander()
+
+    def test_address_files_are_garbage(self):
+        ff = self.second()
+        os.makedirs(ff.top["cache_dir"] + "/nas", 0o700)
+        for name, text in (("address-nfs", b"\xff" * 5000),
+                           ("address-mount", b"")):
+            with open("%s/nas/%s" % (ff.top["cache_dir"], name), "wb") as f:
+                f.write(text)
+        ff.start()
+        with ff.connect() as c:
+            self.assertEqual(rpc.status(
+                c.call(rpc.GETATTR, opaque(rpc.ROOT))), 0)
+
+    def test_background(self):
+        """It returns when it listens, whoever waits for its output."""
+        ff = self.second()
+        with open(ff.log_path, "ab") as log:
+            done = subprocess.run(
+                [daemon.binary("forefetchd"), "-f", ff.file],
+                env=daemon.environment(), stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=log, timeout=daemon.BOUND)
+        pid = int(re.search(r'"pid":(\d+)', subprocess.run(
+            [daemon.binary("forefetch"), "--socket", ff.socket, "--json",
+             "status"], stdout=subprocess.PIPE, text=True, check=True,
+            env=daemon.environment()).stdout).group(1))
+        try:
+            self.assertEqual(done.returncode, 0)
+            with ff.connect() as c:
+                self.assertEqual(rpc.status(
+                    c.call(rpc.GETATTR, opaque(rpc.ROOT))), 0)
+        finally:
+            os.kill(pid, signal.SIGTERM)
+        poll(lambda: not os.path.exists(ff.socket), "it stops")
+
+
+if __name__ == "__main__":
+    daemon.main()
