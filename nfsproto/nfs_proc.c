@@ -14,7 +14,8 @@ static bool_t xdr_nothing(XDR *xdrs, void *unused)
 
 #define PROC(prog, vers, num, flags, name, args, res)                          \
 	{                                                                      \
-		prog, vers, num, flags, name, (xdrproc_t)args, (xdrproc_t)res  \
+		prog, vers, num, flags, name, (xdrproc_t)(args),               \
+		    (xdrproc_t)(res)                                           \
 	}
 #define NFS3(num, flags, name, args, res)                                      \
 	PROC(NFS_PROGRAM, NFS_V3, num, (flags) | NFS_PROC_STATUS, name, args,  \

@@ -64,7 +64,7 @@ static bool reader_rebase(struct record_reader *r, size_t need)
 	b = rbuf_get(r->pool, need);
 	if (!b)
 		return false;
-	if (keep > 0)
+	if (r->buf && keep > 0)
 		memcpy(b->data, r->buf->data + r->start, keep);
 	r->moved_bytes += keep;
 	rbuf_unref(r->buf);

@@ -55,6 +55,18 @@ static void conn_close(struct conn *conn)
 	conn->p.on_close(conn->p.ctx, conn);
 }
 
+static void conn_close_bad(
+    struct conn *conn, enum metrics_counter counter, const char *why)
+{
+	unsigned suppressed;
+
+	metrics_add(conn->p.metrics, counter, 1);
+	if (log_limit_ok(conn->p.closed, clock_now_us(), &suppressed))
+		log_warn("conn client=%s suppressed=%u: closed: %s", conn->peer,
+		    suppressed, why);
+	conn_close(conn);
+}
+
 static void client_send(struct svc_client *client, const void *head,
     size_t head_len, const void *payload, size_t payload_len, struct rbuf *hold)
 {
@@ -75,9 +87,7 @@ static void client_reject(struct svc_client *client, const char *why)
 {
 	struct conn *conn = (struct conn *)client;
 
-	log_warn("conn client=%s: closed: %s", conn->peer, why);
-	metrics_add(conn->p.metrics, METRICS_CONNECTIONS_CLOSED_BAD_RECORD, 1);
-	conn_close(conn);
+	conn_close_bad(conn, METRICS_CONNECTIONS_CLOSED_BAD_RECORD, why);
 }
 
 static const struct svc_client_ops client_ops = {
@@ -168,15 +178,15 @@ void conn_free(struct conn *conn)
 	free(conn);
 }
 
-void conn_check_partial(struct conn *conn, uint64_t now_us)
+void conn_check(struct conn *conn, uint64_t now_us)
 {
 	uint64_t since_us = xprt_partial_since_us(conn->xprt);
 
-	if (since_us == 0 || now_us - since_us < CONN_PARTIAL_MAX_US)
-		return;
-	log_warn("conn client=%s: closed: a record took too long", conn->peer);
-	metrics_add(conn->p.metrics, METRICS_CONNECTIONS_CLOSED_SLOW_RECORD, 1);
-	conn_close(conn);
+	if (conn->full && xprt_peer_closed(conn->xprt))
+		conn_close(conn);
+	else if (since_us != 0 && now_us - since_us >= CONN_PARTIAL_MAX_US)
+		conn_close_bad(conn, METRICS_CONNECTIONS_CLOSED_SLOW_RECORD,
+		    "a record took too long");
 }
 
 void conn_drain(struct conn *conn)

@@ -17,6 +17,7 @@
 
 struct conn;
 struct event_base;
+struct log_limit;
 struct metrics;
 struct rbuf_pool;
 struct svc;
@@ -33,6 +34,7 @@ struct conn_params {
 	struct rbuf_pool *pool;
 	struct svc *svc;
 	struct metrics *metrics;
+	struct log_limit *closed; /* for lines about bad clients */
 	/* The connection is over; the callee frees it, but not before it
 	 * returned to the event loop. */
 	void (*on_close)(void *ctx, struct conn *conn);
@@ -44,8 +46,9 @@ struct conn *conn_new(
     const struct conn_params *p, int fd, const struct sockaddr *peer);
 void conn_free(struct conn *conn);
 
-/* Close it by way of on_close() if it has kept half a record for too long. */
-void conn_check_partial(struct conn *conn, uint64_t now_us);
+/* To be called now and then. Close it by way of on_close() if it has kept
+ * half a record for too long, or if it ended while it was not read from. */
+void conn_check(struct conn *conn, uint64_t now_us);
 /* Take no more calls; replies still go out. */
 void conn_drain(struct conn *conn);
 /* Nothing in flight and nothing left to send. */

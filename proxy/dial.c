@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -38,9 +39,15 @@ static socklen_t addr_len(const struct sockaddr *sa)
 
 uint16_t dial_addr_port(const struct sockaddr *sa)
 {
-	if (sa->sa_family == AF_INET6)
-		return ntohs(((const struct sockaddr_in6 *)sa)->sin6_port);
-	return ntohs(((const struct sockaddr_in *)sa)->sin_port);
+	in_port_t port;
+
+	/* Both kinds have it at the same place, behind the family. */
+	_Static_assert(offsetof(struct sockaddr_in, sin_port) ==
+			   offsetof(struct sockaddr_in6, sin6_port),
+	    "sin_port");
+	memcpy(&port, (const char *)sa + offsetof(struct sockaddr_in, sin_port),
+	    sizeof(port));
+	return ntohs(port);
 }
 
 void dial_addr_set_port(struct sockaddr *sa, uint16_t port)
@@ -53,7 +60,7 @@ void dial_addr_set_port(struct sockaddr *sa, uint16_t port)
 
 uint16_t dial_local_port(int fd)
 {
-	struct sockaddr_storage ss;
+	struct sockaddr_storage ss = {0};
 	socklen_t len = sizeof(ss);
 
 	if (getsockname(fd, (struct sockaddr *)&ss, &len) < 0)

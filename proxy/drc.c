@@ -219,7 +219,8 @@ static struct drc_entry *drc_find(struct drc *drc, const struct drc_key *key)
 {
 	uint32_t at = *drc_head(drc, key);
 
-	while (at && memcmp(&drc->file->entries[at - 1].key, key, sizeof(*key)))
+	while (at &&
+	       memcmp(&drc->file->entries[at - 1].key, key, sizeof(*key)) != 0)
 		at = drc->chain[at - 1];
 	return at ? &drc->file->entries[at - 1] : NULL;
 }

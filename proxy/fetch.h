@@ -49,8 +49,8 @@ int fetch_start(struct fetch *f, const struct upstream_request *req,
     struct fetch_waiter *w);
 
 /*
- * Wait no longer. False where the call is on its way (or others wait for it)
- * and rests on what the waiter keeps: it hears the reply then all the same.
+ * Wait no longer. False where a change is on its way, or where others wait for
+ * what rests on what this waiter keeps: it hears the reply then all the same.
  */
 bool fetch_cancel(struct fetch *f, struct fetch_waiter *w);
 

@@ -20,6 +20,7 @@
  *	config, log, metrics, control   what people see
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -128,13 +129,18 @@ static int go_background(void)
 	return ready[1];
 }
 
-/* What is left to say after the start goes to the log, on stderr. */
+/* What is left to say after the start goes to the log, on stderr; whoever
+ * reads our stdout need not wait for it any more. */
 static void tell_ready(int fd)
 {
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	char ok = 1;
 
-	if (fd < 0)
-		return;
+	if (null >= 0) {
+		(void)dup2(null, STDIN_FILENO);
+		(void)dup2(null, STDOUT_FILENO);
+		close(null);
+	}
 	(void)!write(fd, &ok, 1);
 	close(fd);
 }
@@ -161,7 +167,8 @@ static int serve(struct config *config, const struct options *o)
 	/* The working directory may lie on what we serve. */
 	if (chdir("/") < 0)
 		log_warn("main: chdir: %s", strerror(errno));
-	tell_ready(ready);
+	if (ready >= 0)
+		tell_ready(ready);
 	rc = daemon_run(d);
 	daemon_free(d);
 	return rc < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -73,6 +73,7 @@ static void check_end(struct postcheck *pc, const union nfs_res *res)
 
 	metrics_add(svc_metrics(rqst->svc),
 	    res ? METRICS_POSTCHECK_REPAIRED : METRICS_POSTCHECK_LEFT, 1);
+	rqst->check = NULL;
 	if (res)
 		svc_reply_result(rqst, res);
 	else
@@ -165,6 +166,7 @@ void postcheck_start(struct svc_rqst *rqst, const union nfs_res *res)
 	}
 	pc->rqst = rqst;
 	pc->error = res->status;
+	rqst->check = pc;
 	if (rqst->proc->proc == NFSPROC3_SETATTR) {
 		pc->args.object = rqst->args.setattr.object;
 		check_call(pc, NFSPROC3_GETATTR);

@@ -23,6 +23,7 @@ enum {
 
 struct resolve {
 	struct resolve_params p;
+	char *name; /* of the host; outlives reloads */
 	struct evdns_getaddrinfo_request *req;
 	struct portmap *query[RESOLVE_COUNT];
 	struct event *ev_again;
@@ -179,9 +180,11 @@ struct resolve *resolve_new(const struct resolve_params *p)
 	if (!r)
 		return NULL;
 	r->p = *p;
+	r->name = strdup(p->host);
+	r->p.host = r->name;
 	r->ev_again = evtimer_new(p->base, on_again, r);
-	if (!r->ev_again) {
-		free(r);
+	if (!r->name || !r->ev_again) {
+		resolve_free(r);
 		return NULL;
 	}
 	return r;
@@ -197,6 +200,8 @@ void resolve_free(struct resolve *r)
 		evdns_getaddrinfo_cancel(r->req);
 	for (int i = 0; i < RESOLVE_COUNT; i++)
 		portmap_cancel(r->query[i]);
-	event_free(r->ev_again);
+	if (r->ev_again)
+		event_free(r->ev_again);
+	free(r->name);
 	free(r);
 }

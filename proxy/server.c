@@ -59,6 +59,7 @@ struct server {
 	struct event *ev_reap;
 	struct event *ev_sweep;
 	struct log_limit refused;
+	struct log_limit closed_log;
 	struct netmatch_addr found[RESOLVE_COUNT]; /* len 0: not known */
 	bool draining;
 };
@@ -131,7 +132,7 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	for (sc = LIST_FIRST(&s->conns); sc; sc = next) {
 		next = LIST_NEXT(sc, link);
-		conn_check_partial(sc->conn, now_us);
+		conn_check(sc->conn, now_us);
 	}
 	/* Accepting stops when descriptors run out; there may be some now. */
 	for (size_t i = 0; !s->draining && i < s->nlisteners; i++)
@@ -176,6 +177,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd,
 	    .pool = s->p.pool,
 	    .svc = s->svc,
 	    .metrics = s->metrics,
+	    .closed = &s->closed_log,
 	    .on_close = on_conn_close,
 	    .ctx = s};
 	struct server_conn *sc = NULL;
@@ -226,7 +228,8 @@ static void on_found(
 	na.len = sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
 					   : sizeof(struct sockaddr_in);
 	memcpy(&na.addr, sa, na.len);
-	if (memcmp(&na, &s->found[what], sizeof(na)) != 0) {
+	if (na.len != s->found[what].len ||
+	    memcmp(&na.addr, &s->found[what].addr, na.len) != 0) {
 		rc = statedir_save_addr(
 		    s->p.state, s->name, addr_files[what], &na);
 		if (rc < 0)

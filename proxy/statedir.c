@@ -67,29 +67,34 @@ static int lock_dir(const char *path)
 	return fd;
 }
 
-struct statedir *statedir_open(const char *path, char *err, size_t errlen)
+/* NULL, or why the directory cannot be had. */
+static const char *statedir_take(struct statedir *sd, const char *path)
 {
-	struct statedir *sd = calloc(1, sizeof(*sd));
 	int rc = make_path(path);
 	const char *why = rc < 0 ? strerror(-rc) : unfit(path);
 
-	if (!sd)
-		why = strerror(ENOMEM);
-	if (!why) {
-		sd->lock_fd = lock_dir(path);
-		if (sd->lock_fd < 0)
-			why = errno == EWOULDBLOCK
-				  ? "another forefetchd uses it"
-				  : strerror(errno);
+	if (why)
+		return why;
+	sd->lock_fd = lock_dir(path);
+	if (sd->lock_fd < 0)
+		return errno == EWOULDBLOCK ? "another forefetchd uses it"
+					    : strerror(errno);
+	sd->path = strdup(path);
+	return sd->path ? NULL : strerror(ENOMEM);
+}
+
+struct statedir *statedir_open(const char *path, char *err, size_t errlen)
+{
+	struct statedir *sd = calloc(1, sizeof(*sd));
+	const char *why = strerror(ENOMEM);
+
+	if (sd) {
+		sd->lock_fd = -1;
+		why = statedir_take(sd, path);
 	}
-	if (!why) {
-		sd->path = strdup(path);
-		if (sd->path)
-			return sd;
-		close(sd->lock_fd);
-		why = strerror(ENOMEM);
-	}
-	free(sd);
+	if (!why)
+		return sd;
+	statedir_close(sd);
 	snprintf(err, errlen, "cache_dir %s: %s", path, why);
 	return NULL;
 }
@@ -98,7 +103,8 @@ void statedir_close(struct statedir *sd)
 {
 	if (!sd)
 		return;
-	close(sd->lock_fd);
+	if (sd->lock_fd >= 0)
+		close(sd->lock_fd);
 	free(sd->path);
 	free(sd);
 }

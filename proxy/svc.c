@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "svc.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,9 @@ enum {
 	SMALL_BYTES = 1024,
 	/* What a reply without payload or list may take. */
 	REPLY_BYTES = 512,
+	/* A reply that is a smaller share of its buffer than one in so many
+	 * is copied: a client that does not read would keep the buffer. */
+	BUFFER_SHARE = 16,
 };
 
 struct svc {
@@ -40,6 +44,7 @@ static void rqst_free(struct svc_rqst *rqst)
 {
 	LIST_REMOVE(rqst, link);
 	rbuf_unref(rqst->hold);
+	free(rqst->check);
 	free(rqst);
 }
 
@@ -82,6 +87,7 @@ static void client_attach(struct svc_client *client, struct svc_rqst *rqst)
 
 static void client_detach(struct svc_rqst *rqst)
 {
+	assert(rqst->client);
 	rqst->client->calls--;
 	rqst->client->bytes -= rqst->charge_bytes;
 	rqst->client = NULL;
@@ -236,14 +242,18 @@ static void reply_bad(struct svc_rqst *rqst)
 	svc_reply_status(rqst, NFS3ERR_IO);
 }
 
+static bool relay_copies(const struct record *rec)
+{
+	return rec->len <= SMALL_BYTES ||
+	       rec->len < rec->buf->size / BUFFER_SHARE;
+}
+
 /* Pass the reply on as it came, large ones by reference. */
 static void rqst_relay(
     struct svc_rqst *rqst, const struct record *rec, bool error)
 {
-	bool small = rec->len <= SMALL_BYTES;
-
-	rqst_reply(
-	    rqst, rec->data + 4, rec->len - 4, small ? NULL : rec->buf, error);
+	rqst_reply(rqst, rec->data + 4, rec->len - 4,
+	    relay_copies(rec) ? NULL : rec->buf, error);
 }
 
 static void count_read(
@@ -256,7 +266,7 @@ static void count_read(
 	    rqst->proc->proc != NFSPROC3_READ || res->status != NFS3_OK)
 		return;
 	metrics_add(m, METRICS_BYTES_RETURNED, len);
-	if (rec->len <= SMALL_BYTES)
+	if (relay_copies(rec))
 		metrics_add(m, METRICS_BYTES_COPIED, len);
 }
 

@@ -23,6 +23,7 @@
 
 struct config_server;
 struct metrics;
+struct postcheck;
 struct svc;
 struct svc_client;
 
@@ -79,6 +80,7 @@ struct svc_rqst {
 	union nfs_args args; /* views into the record */
 	struct rbuf *hold;   /* keeps the record; NULL where it was copied */
 	struct drc_entry *drc;
+	struct postcheck *check; /* while it looks; NULL else */
 	struct fetch_waiter waiter;
 	size_t charge_bytes;
 	uint64_t received_us;

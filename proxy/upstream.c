@@ -232,7 +232,7 @@ bool upstream_drop(struct upstream_call *call)
 {
 	bool change = call->proc->flags & NFS_PROC_CHANGE;
 
-	if (call->where == CALL_SENT || (change && call->sendings > 0))
+	if (change && call->sendings > 0)
 		return false;
 	call_unlink(call);
 	call_free(call);

@@ -100,8 +100,8 @@ struct upstream_call *upstream_send(struct upstream *up,
     void *arg);
 /* Whether the call has ever been handed to the network. */
 bool upstream_call_sent(const struct upstream_call *call);
-/* Forget a call that was not sent, or that is waiting to be repeated and
- * changes nothing; false where it must run its course. */
+/* Forget a call that was not sent, or that changes nothing (its reply counts
+ * as one that nothing waits for); false where it must run its course. */
 bool upstream_drop(struct upstream_call *call);
 
 enum upstream_state {

@@ -66,7 +66,6 @@ static void conn_retry_later(struct upstream_conn *c, bool now)
 static void conn_failed(struct upstream_conn *c, int err)
 {
 	struct upstream *up = c->up;
-	struct upstream_call *call;
 
 	metrics_add(up->p.metrics, METRICS_UPSTREAM_CONNECT_FAILURES, 1);
 	upstream_set_error(up, strerror(err));
@@ -76,8 +75,7 @@ static void conn_failed(struct upstream_conn *c, int err)
 	/* Nobody listens there: the server was restarted, and its reply
 	 * cache with it. */
 	if (err == ECONNREFUSED)
-		TAILQ_FOREACH (call, &c->pinned, link)
-			call->doubtful = true;
+		up->refused_us = clock_now_us();
 	conn_retry_later(c, false);
 	up->p.on_unreachable(up->p.ctx);
 }
@@ -233,6 +231,8 @@ static void count_sending(struct upstream_call *call, uint16_t port)
 	if (call->sendings++ == 0)
 		return;
 	metrics_add(m, METRICS_UPSTREAM_RESENT, 1);
+	if (call->sent_us < call->up->refused_us)
+		call->doubtful = true;
 	if (call->port != port) {
 		metrics_add(m, METRICS_UPSTREAM_RESENT_OTHER_PORT, 1);
 		call->doubtful = true;
@@ -250,10 +250,10 @@ void upstream_conn_send(struct upstream_conn *c, struct upstream_call *call)
 	struct upstream_sent sent = {call->xid, (uint16_t)c->index, c->port};
 	size_t len = rpc_call_encode(&rpc, head, sizeof(head));
 
-	call->sent_us = clock_now_us();
-	if (call->sendings == 0)
-		call->first_us = call->sent_us;
 	count_sending(call, c->port);
+	call->sent_us = clock_now_us();
+	if (call->sendings == 1)
+		call->first_us = call->sent_us;
 	call->port = c->port;
 	call->conn = c;
 	call->where = CALL_SENT;

@@ -49,7 +49,7 @@ struct upstream_call {
 	unsigned sendings;
 	bool doubtful;
 	uint64_t first_us; /* when first sent */
-	uint64_t sent_us;  /* when last sent */
+	uint64_t sent_us;  /* when last sent; 0: before a restart */
 };
 
 TAILQ_HEAD(upstream_calls, upstream_call);
@@ -80,7 +80,8 @@ struct upstream {
 	struct upstream_call **hash;
 	uint32_t next_xid;
 	struct event *ev_tick;
-	unsigned failures; /* since a connection was last made */
+	unsigned failures;   /* since a connection was last made */
+	uint64_t refused_us; /* when nobody listened, last; 0: never */
 	enum upstream_state state;
 	uint64_t since_us;
 	char last_error[128];

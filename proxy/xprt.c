@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -289,6 +290,13 @@ bool xprt_queue(struct xprt *x, const void *head, size_t head_len,
 int xprt_fd(const struct xprt *x)
 {
 	return x->fd;
+}
+
+bool xprt_peer_closed(const struct xprt *x)
+{
+	struct pollfd p = {.fd = x->fd, .events = POLLRDHUP};
+
+	return poll(&p, 1, 0) > 0;
 }
 
 size_t xprt_queued_bytes(const struct xprt *x)

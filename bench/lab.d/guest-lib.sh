@@ -357,16 +357,15 @@ lab_logs() {
 lab_dmesg() { echo "--- end of dmesg:"; dmesg | tail -n 30; }
 
 lab_hang_report() {
-	local d stat
+	local d stat cmd
 	echo "--- processes:"
 	for d in /proc/[0-9]*; do
 		{ read -r stat <"$d/stat"; } 2>/dev/null || continue
 		stat=${stat##*) }
+		cmd=$(tr '\0' ' ' <"$d/cmdline" | cut -c 1-100)
 		case ${stat%% *} in
-		D) echo "${d#/proc/} D: $(tr '\0' ' ' <"$d/cmdline")"
-		   head -8 "$d/stack" 2>/dev/null ;;
-		*) [ ! -s "$d/cmdline" ] ||
-			echo "${d#/proc/} ${stat%% *}: $(tr '\0' ' ' <"$d/cmdline")" ;;
+		D) echo "${d#/proc/} D: $cmd"; head -8 "$d/stack" ;;
+		*) [ -z "$cmd" ] || echo "${d#/proc/} ${stat%% *}: $cmd" ;;
 		esac
 	done
 	lab_dmesg

@@ -90,6 +90,16 @@ lab_disk_new() {
 		rmdir "$dir/lost+found"
 }
 
+# Server and client share one kernel here, as they never should: dirty pages of
+# the client that wait for the server count against the server's own writes,
+# and knfsd hangs in balance_dirty_pages where its disk's share has decayed to
+# nothing.  A minimum share (percent) for that disk is what a machine of its
+# own would give it.
+lab_own_dirty_share() {
+	echo 30 >"/sys/class/bdi/$(mountpoint -d "$1")/min_ratio" 2>/dev/null ||
+		lab_err "cannot set min_ratio for $1"
+}
+
 # --- knfsd -------------------------------------------------------------------
 
 lab_knfsd_export() {

@@ -70,6 +70,7 @@ class Daemon:
         self.top.update(daemon or {})
         self.server.update(server)
         self.process = None
+        open(self.log_path, "w").close()
         self.write_config()
 
     def write_config(self, **server):

@@ -3,14 +3,12 @@
 """Bad clients: each gets an RPC error or a closed connection, one line in the
 log and a counter, and the others notice nothing."""
 import socket
-import struct
-import threading
-import time
 import unittest
 
 import daemon
 import rpc
 from daemon import poll
+from fakeserver import HOLD
 from rpc import opaque, record, u32, u64
 
 MIB = 1 << 20
@@ -168,16 +166,13 @@ class Cut(daemon.Case):
         self.bystander()
 
     def test_while_calls_are_in_flight(self):
-        self.up.script(rpc.READ, lambda call: rpc.HOLD
-                       if call.reader().opaque() == b"held" else None) \
-            if hasattr(rpc, "HOLD") else None
         held = []
 
         def hold(call):
             if call.reader().opaque() != b"held":
                 return None
             held.append(call)
-            return "hold"
+            return HOLD
         self.up.script(rpc.READ, hold)
         for _ in range(10):
             c = self.ff.connect()
@@ -487,11 +482,10 @@ class Load(daemon.Case):
             self.assertEqual(r.opaque(), rpc.pattern(reply.xid * 8, 512))
             seen.add(reply.xid)
         self.assertEqual(len(seen), 1000)
-        self.ff.counted("reads_stopped", self.ff.counter("reads_stopped"))
 
     def test_1000_calls_that_the_server_does_not_answer(self):
         held = []
-        self.up.script(rpc.ACCESS, lambda call: held.append(call) or "hold")
+        self.up.script(rpc.ACCESS, lambda call: held.append(call) or HOLD)
         c = self.connect()
         for i in range(1000):
             c.send(rpc.ACCESS, rpc.access_args(b"h%d" % i), xid=i)
@@ -541,6 +535,29 @@ class Load(daemon.Case):
             greedy.nfs(rpc.READ, rpc.read_args(offset=i * 8, count=MIB))
         grown = self.ff.rss_kib() - before
         self.assertLess(grown, 64 * 1024, "%d KiB" % grown)
+        self.bystander()
+
+    def test_calls_of_clients_that_left_are_forgotten(self):
+        """The server takes them and answers nothing."""
+        self.up.script(rpc.ACCESS, HOLD)
+        self.up.script(rpc.WRITE, HOLD)
+        before = self.ff.rss_kib()
+        for n in range(1, 11):
+            c = self.ff.connect()
+            for i in range(16):
+                c.send(rpc.WRITE, rpc.write_args(b"w" * MIB))
+            for i in range(100):
+                c.send(rpc.ACCESS, rpc.access_args(b"h%d" % i))
+            self.up.wait(rpc.ACCESS, n * 100)
+            c.abort()
+            self.ff.clients(0)
+        self.assertEqual(
+            self.ff.control("status")["upstreams"][0]["in_flight"], 0)
+        grown = self.ff.rss_kib() - before
+        self.assertLess(grown, 100 * 1024, "%d KiB" % grown)
+        for call in self.up.seen(rpc.ACCESS):
+            call.reply(u32(0, 0, 1))
+        self.ff.counted("upstream_unknown_xid", 1000)
         self.bystander()
 
     def test_full_connection_closes_while_the_server_is_away(self):

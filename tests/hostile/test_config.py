@@ -4,12 +4,12 @@
 an exit code and a sentence, and harms nothing that runs."""
 import os
 import re
+import select
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
-import threading
 import unittest
 
 import daemon
@@ -401,21 +401,27 @@ class Start(daemon.Case):
         """It returns when it listens, whoever waits for its output."""
         ff = self.second()
         with open(ff.log_path, "ab") as log:
-            done = subprocess.run(
+            parent = subprocess.Popen(
                 [daemon.binary("forefetchd"), "-f", ff.file],
                 env=daemon.environment(), stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=log, timeout=daemon.BOUND)
-        pid = int(re.search(r'"pid":(\d+)', subprocess.run(
+                stdout=subprocess.PIPE, stderr=log)
+        self.addCleanup(self.end_background, ff)
+        self.addCleanup(parent.stdout.close)
+        self.assertEqual(parent.wait(daemon.BOUND), 0)
+        with ff.connect() as c:
+            self.assertEqual(rpc.status(
+                c.call(rpc.GETATTR, opaque(rpc.ROOT))), 0)
+        ready, _, _ = select.select([parent.stdout], [], [], daemon.BOUND)
+        self.assertTrue(ready, "stdout is still open")
+        self.assertEqual(parent.stdout.read(), b"")
+
+    def end_background(self, ff):
+        status = subprocess.run(
             [daemon.binary("forefetch"), "--socket", ff.socket, "--json",
              "status"], stdout=subprocess.PIPE, text=True, check=True,
-            env=daemon.environment()).stdout).group(1))
-        try:
-            self.assertEqual(done.returncode, 0)
-            with ff.connect() as c:
-                self.assertEqual(rpc.status(
-                    c.call(rpc.GETATTR, opaque(rpc.ROOT))), 0)
-        finally:
-            os.kill(pid, signal.SIGTERM)
+            env=daemon.environment()).stdout
+        os.kill(int(re.search(r'"pid":(\d+)', status).group(1)),
+                signal.SIGTERM)
         poll(lambda: not os.path.exists(ff.socket), "it stops")
 
 

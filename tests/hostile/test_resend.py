@@ -432,21 +432,38 @@ class Killed(ResendCase):
         self.assertEqual(self.up.seen(rpc.MKDIR)[0].xid, held[0].xid)
         self.bystander()
 
-    def test_in_progress_and_the_server_is_away(self):
+    def both_restarted(self):
+        """The server, too, while the call was in progress."""
         self.hold(rpc.MKDIR)
         self.client.send(rpc.MKDIR, self.args, xid=77)
         self.up.wait(rpc.MKDIR)
         self.ff.kill()
         self.up.down()
         self.ff.start()
-        self.client = self.connect()
-        self.client.send(rpc.MKDIR, self.args, xid=77)
         poll(lambda: self.ff.counter("upstream_connect_failures"), "refused")
         self.up.script(rpc.MKDIR, None)
         self.up.make(b"d", rpc.DIR)
+
+    def test_repeated_while_the_server_is_away(self):
+        self.both_restarted()
+        self.client = self.connect()
+        self.client.send(rpc.MKDIR, self.args, xid=77)
+        poll(lambda: self.ff.control("status")["upstreams"][0]["queued"],
+             "it waits")
         self.up.up()
         reply = self.client.recv()
         self.assertEqual((reply.xid, rpc.status(reply)), (77, 0))
+        self.assertSameCall(self.up.wait(rpc.MKDIR, 2))
+        self.ff.counted("postcheck_repaired", 1)
+        self.bystander()
+
+    def test_repeated_when_the_server_is_back(self):
+        self.both_restarted()
+        self.up.up()
+        poll(lambda: self.ff.control("status")["state"] == "up", "it is up")
+        self.client = self.connect()
+        reply = self.client.call(rpc.MKDIR, self.args, xid=77)
+        self.assertEqual(rpc.status(reply), 0)
         self.assertSameCall(self.up.wait(rpc.MKDIR, 2))
         self.ff.counted("postcheck_repaired", 1)
         self.bystander()
@@ -467,6 +484,7 @@ class Killed(ResendCase):
     def test_not_yet_sent(self):
         """What the server never had is a new call."""
         self.up.down()
+        poll(lambda: self.ff.counter("upstream_connect_failures"), "refused")
         self.client.send(rpc.MKDIR, self.args, xid=77)
         poll(lambda: self.ff.control("status")["upstreams"][0]["queued"],
              "it is queued")
