@@ -128,7 +128,9 @@ static int dial_try(const struct sockaddr *to, uint16_t port)
 
 	if (fd < 0)
 		return -1;
-	if ((port == 0 || dial_bind(fd, to->sa_family, port) == 0) &&
+	/* Port 0, too: a port that connect() takes by itself may be shared
+	 * with connections to elsewhere, and then it can't be had again. */
+	if (dial_bind(fd, to->sa_family, port) == 0 &&
 	    (connect(fd, to, addr_len(to)) == 0 || errno == EINPROGRESS))
 		return fd;
 	err = errno;

@@ -358,6 +358,7 @@ static struct upstream *new_upstream(struct server *s, enum resolve_what what)
 	    .pool = s->p.pool,
 	    .metrics = s->metrics,
 	    .name = s->name,
+	    .program = nfs ? "nfs" : "mount",
 	    .connections = nfs ? s->p.config->connections : 1,
 	    .lazy = !nfs,
 	    .on_unreachable = on_unreachable,

@@ -34,7 +34,8 @@ struct upstream_params {
 	struct event_base *base;
 	struct rbuf_pool *pool;
 	struct metrics *metrics;
-	const char *name;     /* for log lines; outlives the upstream */
+	const char *name;     /* the server's, for log lines; kept by … */
+	const char *program;  /* … the caller, as "nfs" or "mount" */
 	unsigned connections; /* 1 … UPSTREAM_CONNECTIONS_MAX */
 	/* Connect when there is a call, and close after a while without. */
 	bool lazy;

@@ -70,8 +70,9 @@ static void conn_failed(struct upstream_conn *c, int err)
 	metrics_add(up->p.metrics, METRICS_UPSTREAM_CONNECT_FAILURES, 1);
 	upstream_set_error(up, strerror(err));
 	if (up->failures++ == 0)
-		log_warn("upstream server=%s: cannot connect: %s; retrying",
-		    up->p.name, strerror(err));
+		log_warn("upstream server=%s program=%s: cannot connect: %s; "
+			 "retrying",
+		    up->p.name, up->p.program, strerror(err));
 	/* Nobody listens there: the server was restarted, and its reply
 	 * cache with it. */
 	if (err == ECONNREFUSED)
@@ -114,8 +115,9 @@ static void conn_on_dialed(void *arg, int fd, int err)
 	c->idle_since_us = clock_now_us();
 	up->failures = 0;
 	metrics_add(up->p.metrics, METRICS_UPSTREAM_CONNECTS, 1);
-	log_info("upstream server=%s connection=%u port=%u: connected",
-	    up->p.name, c->index, c->port);
+	log_info("upstream server=%s program=%s connection=%u port=%u: "
+		 "connected",
+	    up->p.name, up->p.program, c->index, c->port);
 	up->p.on_port(up->p.ctx, c->index, c->port);
 	conn_set_state(c, UPSTREAM_UP);
 	conn_send_pinned(c);
@@ -172,8 +174,9 @@ void upstream_conn_reset(struct upstream_conn *c, const char *why, bool now)
 
 	if (c->xprt) {
 		metrics_add(up->p.metrics, METRICS_UPSTREAM_DISCONNECTS, 1);
-		log_warn("upstream server=%s connection=%u in_flight=%u: %s",
-		    up->p.name, c->index, c->in_flight, why);
+		log_warn("upstream server=%s program=%s connection=%u "
+			 "in_flight=%u: %s",
+		    up->p.name, up->p.program, c->index, c->in_flight, why);
 	}
 	upstream_set_error(up, why);
 	conn_hang_up(c);

@@ -130,10 +130,11 @@ class Daemon:
 
     def counted(self, name, n):
         """Wait until a counter has reached a value; fail where it passed."""
-        def reached():
+        end = time.monotonic() + BOUND
+        value = self.counter(name)
+        while value < n and time.monotonic() < end:
+            time.sleep(0.01)
             value = self.counter(name)
-            return value if value >= n else 0
-        value = poll(reached, "%s reaches %d" % (name, n))
         if value != n:
             raise AssertionError("%s: %d, want %d" % (name, value, n))
 

@@ -337,14 +337,3 @@ class Client:
         except socket.timeout:
             return False
         return True
-
-    def is_silent(self, seconds=0.2):
-        """Nothing comes for a while (used only where nothing must come)."""
-        old = self.sock.gettimeout()
-        self.sock.settimeout(seconds)
-        try:
-            return self.sock.recv(1, socket.MSG_PEEK) is None
-        except socket.timeout:
-            return True
-        finally:
-            self.sock.settimeout(old)

@@ -564,6 +564,7 @@ class Load(daemon.Case):
         """Reading has stopped, and yet its end is noticed: the changes that
         were not sent are dropped."""
         self.up.down()
+        poll(lambda: self.ff.counter("upstream_connect_failures"), "refused")
         c = self.connect()
         for i in range(200):
             c.send(rpc.MKDIR, rpc.mkdir_args("d%d" % i))

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The contract of sending again: a call is sent until it is answered, a
 change has its effect once, and the client gets the first reply."""
-import unittest
-
 import daemon
 import rpc
 from daemon import poll
@@ -615,6 +613,19 @@ class Away(ResendCase):
         self.up.up()
         self.assertEqual(sorted(rpc.status(c.recv())
                                 for c in (self.client, other)), [0, 17])
+
+    def test_mount_waits_and_comes_back(self):
+        path = opaque("/src")
+        for _ in range(3):
+            self.client.send(rpc.MNT, path, prog=rpc.MOUNT)
+            self.assertRpcError(self.connect().call(rpc.NULL), rpc.SUCCESS)
+            self.up.up()
+            reply = self.client.recv()
+            self.assertEqual(rpc.status(reply), 0)
+            self.assertEqual(rpc.status(self.client.call(
+                rpc.MNT, path, prog=rpc.MOUNT)), 0)
+            self.up.down()
+        self.assertEqual(len(self.up.seen(rpc.MNT, rpc.MOUNT)), 6)
 
     def test_null_is_answered_all_the_same(self):
         self.assertRpcError(self.client.call(rpc.NULL), rpc.SUCCESS)

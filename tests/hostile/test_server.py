@@ -6,7 +6,6 @@ import time
 import unittest
 
 import daemon
-import fakeserver
 import rpc
 from daemon import poll
 from fakeserver import CLOSE, HOLD, Raw, Stream
