@@ -28,6 +28,7 @@ struct resolve {
 	struct portmap *query[RESOLVE_COUNT];
 	struct event *ev_again;
 	struct sockaddr_storage host;
+	struct sockaddr_storage found[RESOLVE_COUNT]; /* the last time */
 	unsigned round; /* which of the host's addresses is next */
 	bool warned;
 };
@@ -64,8 +65,12 @@ static void resolve_found(
 
 	dial_addr_set_port(sa, port);
 	r->warned = false;
-	log_info("resolve server=%s program=%s port=%u: found", r->p.name,
-	    programs[what].name, port);
+	/* During an outage the same is found again and again. */
+	(memcmp(&r->found[what], &r->host, sizeof(r->host))
+		? log_info
+		: log_debug)("resolve server=%s program=%s port=%u: found",
+	    r->p.name, programs[what].name, port);
+	r->found[what] = r->host;
 	r->p.on_found(r->p.ctx, what, sa);
 }
 

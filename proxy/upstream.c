@@ -78,10 +78,15 @@ static void call_free(struct upstream_call *call)
 	free(call);
 }
 
-static void call_pin(struct upstream_call *call)
+static void call_pin(struct upstream_call *call, bool head)
 {
+	struct upstream_calls *pinned = &call->conn->pinned;
+
 	call->where = CALL_PINNED;
-	TAILQ_INSERT_HEAD(&call->conn->pinned, call, link);
+	if (head)
+		TAILQ_INSERT_HEAD(pinned, call, link);
+	else
+		TAILQ_INSERT_TAIL(pinned, call, link);
 	call->conn->waiting++;
 }
 
@@ -100,7 +105,7 @@ static void call_queue(struct upstream_call *call, bool head)
 void upstream_call_requeue(struct upstream_call *call)
 {
 	if (call->proc->flags & NFS_PROC_CHANGE)
-		call_pin(call);
+		call_pin(call, true);
 	else
 		call_queue(call, true);
 }
@@ -217,7 +222,7 @@ struct upstream_call *upstream_send(struct upstream *up,
 	else if (call->conn->state == UPSTREAM_UP)
 		upstream_conn_send(call->conn, call);
 	else
-		call_pin(call);
+		call_pin(call, false);
 	upstream_pump(up);
 	upstream_wake(up);
 	return call;

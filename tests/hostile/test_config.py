@@ -205,6 +205,8 @@ class Hup(daemon.Case):
 
     def test_server_is_looked_up_again_afterwards(self):
         """What the former configuration said is gone by then."""
+        self.ff.top["log_level"] = "debug"
+        self.ff.write_config()
         self.assertIn(": reloaded", self.ff.hup())
         found = len(self.ff.lines("program=nfs", "found"))
         self.up.down()
