@@ -12,6 +12,7 @@ static bool_t xdr_nothing(XDR *xdrs, void *unused)
 	return TRUE;
 }
 
+#define CHANGE (NFS_PROC_CHANGE | NFS_PROC_DRC)
 #define PROC(prog, vers, num, flags, name, args, res)                          \
 	{                                                                      \
 		prog, vers, num, flags, name, (xdrproc_t)(args),               \
@@ -24,20 +25,20 @@ static bool_t xdr_nothing(XDR *xdrs, void *unused)
 static const struct nfs_proc nfs3_procs[] = {
     PROC(NFS_PROGRAM, NFS_V3, 0, 0, "NULL", xdr_nothing, xdr_nothing),
     NFS3(1, 0, "GETATTR", xdr_nfs3_fh, xdr_GETATTR3res),
-    NFS3(2, NFS_PROC_CHANGE, "SETATTR", xdr_SETATTR3args, xdr_wccstat3),
+    NFS3(2, CHANGE, "SETATTR", xdr_SETATTR3args, xdr_wccstat3),
     NFS3(3, 0, "LOOKUP", xdr_diropargs3, xdr_LOOKUP3res),
     NFS3(4, 0, "ACCESS", xdr_ACCESS3args, xdr_ACCESS3res),
     NFS3(5, 0, "READLINK", xdr_nfs3_fh, xdr_READLINK3res),
     NFS3(6, 0, "READ", xdr_READ3args, xdr_READ3res),
-    NFS3(7, 0, "WRITE", xdr_WRITE3args, xdr_WRITE3res),
-    NFS3(8, NFS_PROC_CHANGE, "CREATE", xdr_CREATE3args, xdr_newobj3res),
-    NFS3(9, NFS_PROC_CHANGE, "MKDIR", xdr_MKDIR3args, xdr_newobj3res),
-    NFS3(10, NFS_PROC_CHANGE, "SYMLINK", xdr_SYMLINK3args, xdr_newobj3res),
-    NFS3(11, NFS_PROC_CHANGE, "MKNOD", xdr_MKNOD3args, xdr_newobj3res),
-    NFS3(12, NFS_PROC_CHANGE, "REMOVE", xdr_diropargs3, xdr_wccstat3),
-    NFS3(13, NFS_PROC_CHANGE, "RMDIR", xdr_diropargs3, xdr_wccstat3),
-    NFS3(14, NFS_PROC_CHANGE, "RENAME", xdr_RENAME3args, xdr_RENAME3res),
-    NFS3(15, NFS_PROC_CHANGE, "LINK", xdr_LINK3args, xdr_LINK3res),
+    NFS3(7, NFS_PROC_DRC, "WRITE", xdr_WRITE3args, xdr_WRITE3res),
+    NFS3(8, CHANGE, "CREATE", xdr_CREATE3args, xdr_newobj3res),
+    NFS3(9, CHANGE, "MKDIR", xdr_MKDIR3args, xdr_newobj3res),
+    NFS3(10, CHANGE, "SYMLINK", xdr_SYMLINK3args, xdr_newobj3res),
+    NFS3(11, CHANGE, "MKNOD", xdr_MKNOD3args, xdr_newobj3res),
+    NFS3(12, CHANGE, "REMOVE", xdr_diropargs3, xdr_wccstat3),
+    NFS3(13, CHANGE, "RMDIR", xdr_diropargs3, xdr_wccstat3),
+    NFS3(14, CHANGE, "RENAME", xdr_RENAME3args, xdr_RENAME3res),
+    NFS3(15, CHANGE, "LINK", xdr_LINK3args, xdr_LINK3res),
     NFS3(16, 0, "READDIR", xdr_READDIR3args, xdr_READDIR3res),
     NFS3(17, 0, "READDIRPLUS", xdr_READDIRPLUS3args, xdr_READDIRPLUS3res),
     NFS3(18, 0, "FSSTAT", xdr_nfs3_fh, xdr_FSSTAT3res),
@@ -64,8 +65,7 @@ static const struct nfs_proc mount3_procs[] = {
 static const struct nfs_proc nfsacl3_procs[] = {
     ACL(0, 0, "NULL", xdr_nothing, xdr_nothing),
     ACL(1, NFS_PROC_STATUS, "GETACL", xdr_GETACL3args, xdr_GETACL3res),
-    ACL(2, NFS_PROC_STATUS | NFS_PROC_CHANGE, "SETACL", xdr_SETACL3args,
-	xdr_SETACL3res),
+    ACL(2, NFS_PROC_STATUS | CHANGE, "SETACL", xdr_SETACL3args, xdr_SETACL3res),
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

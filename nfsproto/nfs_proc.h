@@ -64,8 +64,11 @@ union nfs_res {
 };
 
 enum nfs_proc_flags {
-	/* Done twice it may answer differently: it goes through the DRC. */
+	/* Done twice it may answer differently. */
 	NFS_PROC_CHANGE = 1,
+	/* A copy must not be done late: all changes, and WRITE, which might
+	 * undo a newer one. It goes through the duplicate request cache. */
+	NFS_PROC_DRC = 4,
 	/* Results begin with a status word (all but NULL, DUMP, UMNT, …). */
 	NFS_PROC_STATUS = 2,
 };

@@ -3,13 +3,13 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <xxhash.h>
 
 #include "clock.h"
+#include "dial.h"
 #include "log.h"
 #include "metrics.h"
 #include "netmatch.h"
@@ -147,7 +147,6 @@ struct conn *conn_new(
     const struct conn_params *p, int fd, const struct sockaddr *peer)
 {
 	struct conn *conn = calloc(1, sizeof(*conn));
-	int one = 1;
 
 	if (!conn)
 		return NULL;
@@ -157,8 +156,7 @@ struct conn *conn_new(
 		free(conn);
 		return NULL;
 	}
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	dial_keep_alive(fd);
 	conn->since_us = clock_now_us();
 	netmatch_format(peer, conn->peer);
 	conn->client.ops = &client_ops;

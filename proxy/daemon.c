@@ -25,7 +25,7 @@
 #include "statedir.h"
 
 enum {
-	POOL_KEEP = 64, /* idle buffers of each size */
+	POOL_KEEP = 16, /* idle buffers of each size, beside the reserve */
 	PRIORITIES = 3, /* demand, metadata, prefetch and control */
 	DRAIN_STEP_US = 20000,
 	/* Calls to a server that is away would never end. */
@@ -188,6 +188,8 @@ static void on_network(void *arg, bool woke)
 	log_debug("daemon woke=%d: the network changed", woke);
 	/* Another network has other name servers. */
 	evdns_base_clear_nameservers_and_suspend(d->dns);
+	/* Parsing reads /etc/hosts again, and adds to what is there. */
+	evdns_base_clear_host_addresses(d->dns);
 	evdns_base_resolv_conf_parse(
 	    d->dns, DNS_OPTIONS_ALL, "/etc/resolv.conf");
 	evdns_base_resume(d->dns);

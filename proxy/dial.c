@@ -12,6 +12,8 @@
 #include <event2/event.h>
 #include <event2/util.h>
 
+#include <xxhash.h>
+
 #include "clock.h"
 
 enum {
@@ -20,8 +22,10 @@ enum {
 	KEEPALIVE_IDLE_S = 10,
 	KEEPALIVE_EVERY_S = 5,
 	KEEPALIVE_COUNT = 3,
-	/* Unacknowledged bytes for this long: the connection is dead. */
-	USER_TIMEOUT_MS = 15000,
+	/* A server that takes no more bytes is slow, not dead: that is for
+	 * dial_silent() to tell apart. This is for what it does not see. */
+	USER_TIMEOUT_MS = 120000,
+	SILENT_MS = 12000,
 };
 
 struct dial {
@@ -68,6 +72,16 @@ uint16_t dial_local_port(int fd)
 	return dial_addr_port((struct sockaddr *)&ss);
 }
 
+uint32_t dial_source(int fd)
+{
+	struct sockaddr_storage ss = {0};
+	socklen_t len = sizeof(ss);
+
+	if (getsockname(fd, (struct sockaddr *)&ss, &len) < 0)
+		return 0;
+	return (uint32_t)XXH3_64bits(&ss, sizeof(ss)) | 1;
+}
+
 bool dial_source_changed(int fd, const struct sockaddr *to)
 {
 	struct sockaddr_storage now = {0}, was = {0};
@@ -88,10 +102,30 @@ bool dial_source_changed(int fd, const struct sockaddr *to)
 	return known && memcmp(&now, &was, sizeof(now)) != 0;
 }
 
+bool dial_silent(int fd)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
+		return false;
+	return (info.tcpi_unacked > 0 || info.tcpi_probes > 0) &&
+	       info.tcpi_last_ack_recv > SILENT_MS;
+}
+
 static void set_int(int fd, int level, int name, int value)
 {
 	/* Each of these makes a failure show sooner; none is vital. */
 	(void)setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+void dial_keep_alive(int fd)
+{
+	set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
+	set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_EVERY_S);
+	set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT);
 }
 
 static int dial_socket(int family)
@@ -101,12 +135,8 @@ static int dial_socket(int family)
 
 	if (fd < 0)
 		return -1;
-	set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	dial_keep_alive(fd);
 	set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-	set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-	set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
-	set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_EVERY_S);
-	set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT);
 	set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT_MS);
 	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	return fd;

@@ -37,6 +37,14 @@ void dial_addr_set_port(struct sockaddr *sa, uint16_t port);
 /* Whether a new connection to `to` would leave from another local address
  * than the connected socket `fd` does; false where there is no route now. */
 bool dial_source_changed(int fd, const struct sockaddr *to);
+/* What a server knows a client by: a hash of the local address and port of a
+ * connected socket; 0 on failure only. */
+uint32_t dial_source(int fd);
+/* Whether the peer has acknowledged nothing for a while, though there was
+ * something to acknowledge. A peer with a full window still answers probes. */
+bool dial_silent(int fd);
+/* No delay, and probes that find a dead peer in half a minute. */
+void dial_keep_alive(int fd);
 /* The local port of a socket, 0 on failure. */
 uint16_t dial_local_port(int fd);
 

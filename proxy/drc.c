@@ -19,15 +19,15 @@
 
 #include <xxhash.h>
 
-#define DRC_MAGIC 0x3143524446464651ull /* version 1 */
+#define DRC_MAGIC 0x3243524446464651ull /* version 2 */
 
 struct drc_entry {
 	uint64_t sum; /* of all that follows */
 	struct drc_key key;
 	uint32_t state; /* enum drc_state, DRC_NEW where free */
 	uint32_t sent_xid;
-	uint16_t sent_conn;
-	uint16_t sent_port;
+	uint32_t sent_source;
+	uint32_t sent_conn;
 	uint32_t reply_len;
 	unsigned char reply[DRC_REPLY_MAX];
 };
@@ -287,15 +287,15 @@ void drc_set_sent(struct drc_entry *e, const struct upstream_sent *sent)
 	entry_open(e);
 	e->sent_xid = sent->xid;
 	e->sent_conn = sent->conn;
-	e->sent_port = sent->port;
+	e->sent_source = sent->source;
 	entry_seal(e);
 }
 
 void drc_get_sent(const struct drc_entry *e, struct upstream_sent *sent)
 {
 	sent->xid = e->sent_xid;
-	sent->conn = e->sent_conn;
-	sent->port = e->sent_port;
+	sent->conn = (uint16_t)e->sent_conn;
+	sent->source = e->sent_source;
 }
 
 void drc_finish(

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +75,17 @@ static void mask_controls(char *text, size_t len)
 			text[i] = '?';
 }
 
+/*
+ * A journal that waits for memory must not stop the daemon, through which
+ * that memory may have to be written out. The line is lost, then.
+ */
+static bool log_writable(void)
+{
+	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+	return poll(&p, 1, 0) != 0;
+}
+
 static void log_line(enum log_level level, const char *fmt, va_list ap)
 {
 	char line[LINE_MAX_BYTES];
@@ -94,7 +106,7 @@ static void log_line(enum log_level level, const char *fmt, va_list ap)
 	}
 	mask_controls(line + start, len - start);
 	line[len++] = '\n';
-	if (write(STDERR_FILENO, line, len) < 0) {
+	if (!log_writable() || write(STDERR_FILENO, line, len) < 0) {
 		/* Nobody is left to be told. */
 	}
 	errno = saved;

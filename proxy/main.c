@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -129,6 +130,18 @@ static int go_background(void)
 	return ready[1];
 }
 
+/* Servers of many clients need more descriptors than the usual soft limit. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) < 0)
+		return;
+	rl.rlim_cur = rl.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &rl) < 0)
+		log_warn("main: RLIMIT_NOFILE: %s", strerror(errno));
+}
+
 /* What is left to say after the start goes to the log, on stderr; whoever
  * reads our stdout need not wait for it any more. */
 static void tell_ready(int fd)
@@ -159,6 +172,7 @@ static int serve(struct config *config, const struct options *o)
 			return EXIT_FAILURE;
 		}
 	}
+	raise_descriptor_limit();
 	d = daemon_new(config, o->file, err, sizeof(err));
 	if (!d) {
 		log_error("main: %s", err);

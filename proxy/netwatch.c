@@ -46,7 +46,7 @@ static int64_t slept_us(void)
  * is at waking up: so nothing has to poll for that. */
 static void timer_arm(struct netwatch *nw)
 {
-	struct itimerspec never = {.it_value = {.tv_sec = INT32_MAX}};
+	struct itimerspec never = {.it_value = {.tv_sec = (time_t)1 << 40}};
 
 	(void)timerfd_settime(nw->timer_fd,
 	    TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL);

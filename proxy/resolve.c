@@ -23,7 +23,7 @@ enum {
 
 struct resolve {
 	struct resolve_params p;
-	char *name; /* of the host; outlives reloads */
+	char *host_name; /* of the host; outlives reloads */
 	struct evdns_getaddrinfo_request *req;
 	struct portmap *query[RESOLVE_COUNT];
 	struct event *ev_again;
@@ -129,9 +129,9 @@ static void on_addresses(int err, struct evutil_addrinfo *list, void *arg)
 	struct resolve *r = arg;
 	const struct evutil_addrinfo *ai;
 
-	r->req = NULL;
 	if (err == EVUTIL_EAI_CANCEL)
 		return;
+	r->req = NULL;
 	if (err || !list) {
 		resolve_failed(r, "address",
 		    err ? evutil_gai_strerror(err) : "it has none");
@@ -185,10 +185,10 @@ struct resolve *resolve_new(const struct resolve_params *p)
 	if (!r)
 		return NULL;
 	r->p = *p;
-	r->name = strdup(p->host);
-	r->p.host = r->name;
+	r->host_name = strdup(p->host);
+	r->p.host = r->host_name;
 	r->ev_again = evtimer_new(p->base, on_again, r);
-	if (!r->name || !r->ev_again) {
+	if (!r->host_name || !r->ev_again) {
 		resolve_free(r);
 		return NULL;
 	}
@@ -207,6 +207,6 @@ void resolve_free(struct resolve *r)
 		portmap_cancel(r->query[i]);
 	if (r->ev_again)
 		event_free(r->ev_again);
-	free(r->name);
+	free(r->host_name);
 	free(r);
 }

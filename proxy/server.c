@@ -31,6 +31,9 @@
 
 enum {
 	DRC_SLOTS = 4096,
+	WRITE_DRC_SLOTS = 1024,
+	/* Changes without a client; more would come with each connection. */
+	ORPHANS_MAX = 4096,
 	SWEEP_US = 1000000,
 	BACKLOG = 128,
 };
@@ -50,6 +53,7 @@ struct server {
 	struct resolve *resolve;
 	struct fetch *fetch;
 	struct drc *drc;
+	struct drc *write_drc;
 	struct svc *svc;
 	struct evconnlistener **listeners;
 	size_t nlisteners;
@@ -161,7 +165,8 @@ static bool may_connect(struct server *s, const struct sockaddr *peer)
 	else if (s->p.config->secure && dial_addr_port(peer) >= IPPORT_RESERVED)
 		refuse(s, peer, METRICS_CONNECTIONS_REFUSED_SECURE,
 		    "its port is not below 1024 (see `secure`)");
-	else if (s->nconns >= SERVER_CONNECTIONS_MAX)
+	else if (s->nconns >= SERVER_CONNECTIONS_MAX ||
+		 svc_orphans(s->svc) >= ORPHANS_MAX)
 		refuse(s, peer, METRICS_CONNECTIONS_REFUSED_LIMIT,
 		    "there are too many");
 	else
@@ -223,8 +228,14 @@ static void on_found(
 {
 	struct server *s = ctx;
 	struct netmatch_addr na = {0};
+	struct upstream_status st;
 	int rc;
 
+	/* It was the other program that did not answer: a connection that
+	 * works is worth more than the next of the host's addresses. */
+	upstream_get_status(s->up[what], &st);
+	if (st.state == UPSTREAM_UP)
+		return;
 	na.len = sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
 					   : sizeof(struct sockaddr_in);
 	memcpy(&na.addr, sa, na.len);
@@ -342,7 +353,8 @@ static bool open_drc(struct server *s, char *err, size_t errlen)
 	int rc = statedir_path(s->p.state, s->name, "drc", path, sizeof(path));
 
 	s->drc = rc < 0 ? NULL : drc_open(path, DRC_SLOTS);
-	if (!s->drc) {
+	s->write_drc = drc_open(NULL, WRITE_DRC_SLOTS);
+	if (!s->drc || !s->write_drc) {
 		snprintf(err, errlen, "server %s: %s: %s", s->name, path,
 		    strerror(rc < 0 ? -rc : errno));
 		return false;
@@ -392,8 +404,10 @@ static bool open_upstreams(struct server *s)
 
 static bool open_service(struct server *s)
 {
-	struct svc_params sp = {
-	    .config = s->p.config, .metrics = s->metrics, .drc = s->drc};
+	struct svc_params sp = {.config = s->p.config,
+	    .metrics = s->metrics,
+	    .drc = s->drc,
+	    .write_drc = s->write_drc};
 	struct timeval sweep = clock_timeval(SWEEP_US);
 
 	s->fetch =
@@ -453,6 +467,7 @@ void server_free(struct server *s)
 	for (int i = 0; i < RESOLVE_COUNT; i++)
 		upstream_free(s->up[i]);
 	drc_close(s->drc);
+	drc_close(s->write_drc);
 	metrics_free(s->metrics);
 	free(s->name);
 	free(s);

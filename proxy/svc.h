@@ -31,12 +31,15 @@ struct svc_params {
 	const struct config_server *config; /* see svc_set_config() */
 	struct metrics *metrics;
 	struct fetch *fetch;
-	struct drc *drc;
+	struct drc *drc;       /* of changes; survives the daemon */
+	struct drc *write_drc; /* of WRITEs; in memory */
 };
 
 struct svc *svc_new(const struct svc_params *p);
 /* All clients must be gone; calls still in flight are forgotten. */
 void svc_free(struct svc *svc);
+/* Changes that run their course though their clients are gone. */
+unsigned svc_orphans(const struct svc *svc);
 void svc_set_config(struct svc *svc, const struct config_server *config);
 
 /* What a client's connection does for svc. */
@@ -82,6 +85,7 @@ struct svc_rqst {
 	struct drc_entry *drc;
 	struct postcheck *check; /* while it looks; NULL else */
 	struct fetch_waiter waiter;
+	bool orphan; /* in svc's list */
 	size_t charge_bytes;
 	uint64_t received_us;
 	/* Copy of a small record, or of edited arguments. */

@@ -45,7 +45,8 @@ static struct upstream_call **hash_slot(struct upstream *up, uint32_t xid)
 
 static uint32_t upstream_new_xid(struct upstream *up)
 {
-	while (*hash_slot(up, up->next_xid))
+	/* 0 stands for "never sent" in the reply cache's file. */
+	while (up->next_xid == 0 || *hash_slot(up, up->next_xid))
 		up->next_xid++;
 	return up->next_xid++;
 }
@@ -90,7 +91,7 @@ static void call_pin(struct upstream_call *call, bool head)
 	call->conn->waiting++;
 }
 
-static void call_queue(struct upstream_call *call, bool head)
+void upstream_call_queue(struct upstream_call *call, bool head)
 {
 	struct upstream_calls *queue = &call->up->queue[call->class];
 
@@ -107,7 +108,7 @@ void upstream_call_requeue(struct upstream_call *call)
 	if (call->proc->flags & NFS_PROC_CHANGE)
 		call_pin(call, true);
 	else
-		call_queue(call, true);
+		upstream_call_queue(call, true);
 }
 
 static enum upstream_class class_of(const struct nfs_proc *proc)
@@ -188,7 +189,7 @@ static void call_resume(
 	struct upstream *up = call->up;
 
 	call->conn = &up->conns[former->conn % up->p.connections];
-	call->port = former->port;
+	call->source = former->source;
 	call->sendings = 1;
 	if (*hash_slot(up, former->xid) == NULL)
 		call->xid = former->xid;
@@ -218,7 +219,7 @@ struct upstream_call *upstream_send(struct upstream *up,
 		call_resume(call, req->former);
 	*hash_slot(up, call->xid) = call;
 	if (!req->former)
-		call_queue(call, false);
+		upstream_call_queue(call, false);
 	else if (call->conn->state == UPSTREAM_UP)
 		upstream_conn_send(call->conn, call);
 	else
@@ -304,7 +305,7 @@ static uint64_t call_timeo_us(const struct upstream_call *call)
 {
 	uint64_t timeo = TIMEO_RESENT_US;
 
-	if (call->sendings <= 1)
+	if (call->sendings <= 1 || !(call->proc->flags & NFS_PROC_DRC))
 		return TIMEO_US;
 	for (unsigned i = 2; i < call->sendings && timeo < TIMEO_US; i++)
 		timeo *= 2;
@@ -313,7 +314,7 @@ static uint64_t call_timeo_us(const struct upstream_call *call)
 
 /* Send again what waits too long, or over a new connection where this one
  * has been silent since. */
-static void conn_check_silence(struct upstream_conn *c, uint64_t now_us)
+static void conn_check_timeouts(struct upstream_conn *c, uint64_t now_us)
 {
 	struct upstream_call *call, *next;
 	unsigned n = c->in_flight;
@@ -346,8 +347,10 @@ static void upstream_on_tick(evutil_socket_t fd, short what, void *arg)
 
 		if (c->state != UPSTREAM_UP)
 			continue;
-		if (c->in_flight > 0)
-			conn_check_silence(c, now_us);
+		if (c->in_flight > 0 && dial_silent(xprt_fd(c->xprt)))
+			upstream_conn_reset(c, "the server is silent", true);
+		else if (c->in_flight > 0)
+			conn_check_timeouts(c, now_us);
 		else if (up->p.lazy &&
 			 now_us - c->idle_since_us > IDLE_CLOSE_US)
 			upstream_conn_close_idle(c);

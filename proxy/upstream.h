@@ -66,8 +66,8 @@ void upstream_kick(struct upstream *up, bool woke);
 /* How a call went out: what it takes to repeat it after a restart. */
 struct upstream_sent {
 	uint32_t xid;
+	uint32_t source; /* dial_source(), 0: no longer of use */
 	uint16_t conn;
-	uint16_t port;
 };
 
 struct upstream_result {

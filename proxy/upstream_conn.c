@@ -63,6 +63,24 @@ static void conn_retry_later(struct upstream_conn *c, bool now)
 	event_add(c->ev_retry, &tv);
 }
 
+/*
+ * The connection cannot be had for long, but another one is up: changes that
+ * wait for it go over that one. They are doubtful then, by their source.
+ */
+static void conn_give_up_pinned(struct upstream_conn *c)
+{
+	struct upstream_call *call;
+
+	if (c->backoff_us < BACKOFF_LAST_US || c->up->state != UPSTREAM_UP)
+		return;
+	while ((call = TAILQ_FIRST(&c->pinned)) != NULL) {
+		TAILQ_REMOVE(&c->pinned, call, link);
+		c->waiting--;
+		upstream_call_queue(call, false);
+	}
+	upstream_pump(c->up);
+}
+
 static void conn_failed(struct upstream_conn *c, int err)
 {
 	struct upstream *up = c->up;
@@ -78,6 +96,7 @@ static void conn_failed(struct upstream_conn *c, int err)
 	if (err == ECONNREFUSED)
 		up->refused_us = clock_now_us();
 	conn_retry_later(c, false);
+	conn_give_up_pinned(c);
 	up->p.on_unreachable(up->p.ctx);
 }
 
@@ -111,6 +130,7 @@ static void conn_on_dialed(void *arg, int fd, int err)
 		return;
 	}
 	c->port = dial_local_port(fd);
+	c->source = dial_source(fd);
 	c->answered = false;
 	c->idle_since_us = clock_now_us();
 	up->failures = 0;
@@ -141,9 +161,14 @@ void upstream_conn_start(struct upstream_conn *c)
 
 static void conn_on_retry(evutil_socket_t fd, short what, void *arg)
 {
+	struct upstream_conn *c = arg;
+
 	(void)fd;
 	(void)what;
-	upstream_conn_start(arg);
+	if (c->up->p.lazy && c->up->queued == 0 && c->waiting == 0)
+		upstream_conn_close_idle(c);
+	else
+		upstream_conn_start(c);
 }
 
 /* All that was sent and not answered is to be sent again. */
@@ -227,7 +252,7 @@ bool upstream_conn_ready(const struct upstream_conn *c)
 	       xprt_queued_bytes(c->xprt) < BACKLOG_MAX_BYTES;
 }
 
-static void count_sending(struct upstream_call *call, uint16_t port)
+static void count_sending(struct upstream_call *call, uint32_t source)
 {
 	struct metrics *m = call->up->p.metrics;
 
@@ -236,7 +261,7 @@ static void count_sending(struct upstream_call *call, uint16_t port)
 	metrics_add(m, METRICS_UPSTREAM_RESENT, 1);
 	if (call->sent_us < call->up->refused_us)
 		call->doubtful = true;
-	if (call->port != port) {
+	if (call->source != source) {
 		metrics_add(m, METRICS_UPSTREAM_RESENT_OTHER_PORT, 1);
 		call->doubtful = true;
 	}
@@ -250,14 +275,17 @@ void upstream_conn_send(struct upstream_conn *c, struct upstream_call *call)
 	    .vers = call->proc->vers,
 	    .proc = call->proc->proc,
 	    .cred = *call->cred};
-	struct upstream_sent sent = {call->xid, (uint16_t)c->index, c->port};
+	struct upstream_sent sent = {
+	    .xid = call->xid, .conn = (uint16_t)c->index};
 	size_t len = rpc_call_encode(&rpc, head, sizeof(head));
 
-	count_sending(call, c->port);
+	count_sending(call, c->source);
 	call->sent_us = clock_now_us();
 	if (call->sendings == 1)
 		call->first_us = call->sent_us;
-	call->port = c->port;
+	call->source = c->source;
+	/* What is in doubt now still is after a restart. */
+	sent.source = call->doubtful ? 0 : c->source;
 	call->conn = c;
 	call->where = CALL_SENT;
 	TAILQ_INSERT_TAIL(&c->sent, call, link);

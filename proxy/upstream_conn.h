@@ -43,7 +43,7 @@ struct upstream_call {
 	const struct upstream_call_ops *ops;
 	void *arg;
 	uint32_t xid;
-	uint16_t port; /* source port of the last sending */
+	uint32_t source; /* of the last sending */
 	enum upstream_where where;
 	enum upstream_class class;
 	unsigned sendings;
@@ -65,8 +65,9 @@ struct upstream_conn {
 	struct upstream_calls pinned; /* in the order they were sent in */
 	unsigned in_flight;
 	unsigned waiting;
-	uint16_t port; /* wanted, or in use */
-	bool answered; /* since it was last connected */
+	uint16_t port;   /* wanted, or in use */
+	uint32_t source; /* while up */
+	bool answered;   /* since it was last connected */
 	uint64_t backoff_us;
 	uint64_t idle_since_us;
 };
@@ -101,6 +102,7 @@ void upstream_conn_send(struct upstream_conn *c, struct upstream_call *call);
 
 /* upstream.c */
 void upstream_pump(struct upstream *up);
+void upstream_call_queue(struct upstream_call *call, bool head);
 void upstream_call_requeue(struct upstream_call *call);
 void upstream_on_record(struct upstream_conn *c, const struct record *rec);
 void upstream_state_changed(struct upstream *up);

@@ -18,7 +18,7 @@ LAYERS = [
     "xprt dial statedir rpcbind netwatch",
     "portmap upstream upstream_conn",
     "resolve drc fetch",
-    "svc postcheck nfs3_proc mount3_proc",
+    "svc svc_reply svc_rqst postcheck nfs3_proc mount3_proc",
     "conn",
     "control control_listen control_reply control_status metrics_http",
     "server",

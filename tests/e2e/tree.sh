@@ -19,9 +19,16 @@ done
 
 check "cp -a in" cp -a "$src" "$LAB_PROXY/in"
 check "cp -a out" cp -a "$LAB_PROXY/tree" /tmp/out
-sums "$LAB_EXPORT/in" >/tmp/in.sums
+# nfs-ganesha answers SETATTR of a symlink with success and sets no times.
+written() {
+	[ "$LAB_SERVER" = ganesha ] || { cat "$1"; return; }
+	sed 's/^\(120[0-7]* [^ ]* [^ ]*\) [^ ]*/\1 -/' "$1"
+}
+written /tmp/server.sums >/tmp/want.sums
+sums "$LAB_EXPORT/in" >/tmp/all.sums
+written /tmp/all.sums >/tmp/in.sums
 same "written through the proxy, as the server has it" \
-	/tmp/server.sums /tmp/in.sums
+	/tmp/want.sums /tmp/in.sums
 sums /tmp/out >/tmp/out.sums
 same "copied out" /tmp/server.sums /tmp/out.sums
 check "rm -r" rm -r "$LAB_PROXY/in"

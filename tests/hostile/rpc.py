@@ -206,10 +206,12 @@ def commit_args(fh=ROOT):
 
 # ---- NFSv3 results --------------------------------------------------------
 
-def fattr(kind=REG, fileid=100, size=0, mode=0o644, nlink=None, ctime=(5, 0)):
+
+def fattr(kind=REG, fileid=100, size=0, mode=0o644, nlink=None, ctime=(5, 0),
+          uid=1000):
     if nlink is None:
         nlink = 2 if kind == DIR else 1
-    return u32(kind, mode, nlink, 0, 0) + u64(size, size) + u32(0, 0) + \
+    return u32(kind, mode, nlink, uid, uid) + u64(size, size) + u32(0, 0) + \
         u64(1, fileid) + u32(1, 0) + u32(2, 0) + u32(*ctime)
 
 

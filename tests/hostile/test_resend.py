@@ -214,6 +214,12 @@ class ServerRestarted(ResendCase):
             self.up.names[b"d"] = fh, rpc.fattr(rpc.DIR, nlink=5)
         self.left(rpc.MKDIR, rpc.mkdir_args("d"), rpc.EXIST, fill)
 
+    def test_mkdir_but_it_is_somebody_elses(self):
+        def claim():
+            fh, _ = self.up.names[b"d"]
+            self.up.names[b"d"] = fh, rpc.fattr(rpc.DIR, uid=2000)
+        self.left(rpc.MKDIR, rpc.mkdir_args("d"), rpc.EXIST, claim)
+
     def test_mkdir_but_it_is_a_file(self):
         self.left(rpc.MKDIR, rpc.mkdir_args("d"), rpc.EXIST,
                   lambda: self.up.make(b"d", rpc.REG))

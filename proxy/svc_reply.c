@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What clients are answered: by the proxy itself, or by the server. */
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "config.h"
+#include "metrics.h"
+#include "postcheck.h"
+#include "svc_rqst.h"
+
+/* A record that fills less than this part of its buffer is copied. */
+enum { BUFFER_SHARE = 16 };
+
+/* ---- replies ---------------------------------------------------------- */
+
+static void count_reply(struct svc_rqst *rqst, size_t bytes, bool error)
+{
+	struct metrics_call mc = {.bytes_in = rqst->call.body.len,
+	    .bytes_out = bytes,
+	    .latency_us = clock_now_us() - rqst->received_us,
+	    .error = error};
+
+	metrics_add_call(rqst->svc->p.metrics, METRICS_CLIENT, rqst->call.prog,
+	    rqst->call.proc, &mc);
+}
+
+void svc_reply_bytes(struct svc_rqst *rqst, const void *data, size_t len,
+    struct rbuf *hold, bool error)
+{
+	uint32_t xid = htonl(rqst->call.xid);
+	struct svc_client *client = rqst->client;
+
+	count_reply(rqst, len, error);
+	if (rqst->drc)
+		drc_finish(svc_rqst_cache(rqst), rqst->drc, data, len);
+	if (client)
+		client->ops->send(client, &xid, sizeof(xid), data, len, hold);
+	svc_rqst_end(rqst);
+}
+
+/* Replies are encoded with their XID, which svc_reply_bytes() puts in again. */
+static void reply_encoded(
+    struct svc_rqst *rqst, const void *buf, size_t len, bool error)
+{
+	svc_reply_bytes(rqst, (const char *)buf + 4, len - 4, NULL, error);
+}
+
+void svc_reply_accepted(struct svc_rqst *rqst, enum accept_stat stat)
+{
+	unsigned char buf[RPC_REPLY_HEADER_MAX];
+	size_t len = rpc_reply_encode_accepted(
+	    rqst->call.xid, stat, 3, 3, buf, sizeof(buf));
+
+	svc_rqst_forget(rqst);
+	reply_encoded(rqst, buf, len, stat != SUCCESS);
+}
+
+void svc_reply_auth_error(struct svc_rqst *rqst, enum auth_stat why)
+{
+	unsigned char buf[RPC_REPLY_HEADER_MAX];
+	size_t len =
+	    rpc_reply_encode_auth_error(rqst->call.xid, why, buf, sizeof(buf));
+
+	reply_encoded(rqst, buf, len, true);
+}
+
+void svc_reply_mismatch(struct svc_rqst *rqst)
+{
+	unsigned char buf[RPC_REPLY_HEADER_MAX];
+	size_t len =
+	    rpc_reply_encode_mismatch(rqst->call.xid, buf, sizeof(buf));
+
+	reply_encoded(rqst, buf, len, true);
+}
+
+/* Room for a reply's header and its results. */
+static size_t result_room(const union nfs_res *res, const struct nfs_proc *proc)
+{
+	/* Edited lists are no longer than they came. */
+	if (proc->prog == MOUNT_PROGRAM && proc->proc == MOUNTPROC3_EXPORT)
+		return RPC_REPLY_HEADER_MAX + res->export_list.exports.len;
+	return RPC_REPLY_HEADER_MAX + NFS_RES_SMALL_MAX;
+}
+
+void svc_reply_result(struct svc_rqst *rqst, const union nfs_res *res)
+{
+	size_t size = result_room(res, rqst->proc);
+	unsigned char *buf = malloc(size);
+	bool error =
+	    (rqst->proc->flags & NFS_PROC_STATUS) && res->status != NFS3_OK;
+	size_t head, body;
+
+	if (!buf) {
+		svc_reply_accepted(rqst, SYSTEM_ERR);
+		return;
+	}
+	head =
+	    rpc_reply_encode_accepted(rqst->call.xid, SUCCESS, 0, 0, buf, size);
+	body = nfs_res_encode(rqst->proc, res, buf + head, size - head);
+	reply_encoded(rqst, buf, head + body, error);
+	free(buf);
+}
+
+void svc_reply_status(struct svc_rqst *rqst, nfsstat3 status)
+{
+	unsigned char buf[RPC_REPLY_HEADER_MAX + NFS_RES_SMALL_MAX];
+	size_t head;
+
+	if (!(rqst->proc->flags & NFS_PROC_STATUS)) {
+		svc_reply_accepted(
+		    rqst, status == NFS3_OK ? SUCCESS : SYSTEM_ERR);
+		return;
+	}
+	head = rpc_reply_encode_accepted(
+	    rqst->call.xid, SUCCESS, 0, 0, buf, sizeof(buf));
+	reply_encoded(rqst, buf,
+	    head + nfs_res_encode_error(
+		       rqst->proc, status, buf + head, sizeof(buf) - head),
+	    status != NFS3_OK);
+}
+
+/* ---- the server's answer ---------------------------------------------- */
+
+static void reply_bad(struct svc_rqst *rqst)
+{
+	struct svc *svc = rqst->svc;
+	unsigned suppressed;
+
+	metrics_add(svc->p.metrics, METRICS_UPSTREAM_BAD_REPLIES, 1);
+	if (log_limit_ok(&svc->bad_reply, clock_now_us(), &suppressed))
+		log_warn("svc server=%s procedure=%s suppressed=%u: the "
+			 "server's reply is malformed; answered with an I/O "
+			 "error",
+		    svc->p.config->name, rqst->proc->name, suppressed);
+	svc_rqst_forget(rqst);
+	svc_reply_status(rqst, NFS3ERR_IO);
+}
+
+static bool relay_copies(const struct record *rec)
+{
+	return rec->len <= SVC_SMALL_BYTES ||
+	       rec->len < rec->buf->size / BUFFER_SHARE;
+}
+
+/* Pass the reply on as it came, large ones by reference. */
+static void rqst_relay(
+    struct svc_rqst *rqst, const struct record *rec, bool error)
+{
+	svc_reply_bytes(rqst, rec->data + 4, rec->len - 4,
+	    relay_copies(rec) ? NULL : rec->buf, error);
+}
+
+static void count_read(
+    struct svc_rqst *rqst, const union nfs_res *res, const struct record *rec)
+{
+	struct metrics *m = rqst->svc->p.metrics;
+	uint32_t len = res->read.READ3res_u.resok.data.len;
+
+	if (rqst->proc->prog != NFS_PROGRAM ||
+	    rqst->proc->proc != NFSPROC3_READ || res->status != NFS3_OK)
+		return;
+	metrics_add(m, METRICS_BYTES_RETURNED, len);
+	if (relay_copies(rec))
+		metrics_add(m, METRICS_BYTES_COPIED, len);
+}
+
+static void rqst_on_reply(
+    struct fetch_waiter *w, const struct upstream_result *up)
+{
+	struct svc_rqst *rqst =
+	    (void *)((char *)w - offsetof(struct svc_rqst, waiter));
+	union nfs_res res;
+	bool status = rqst->proc->flags & NFS_PROC_STATUS;
+
+	if (!up->rpc->accepted || up->rpc->status != SUCCESS) {
+		svc_rqst_forget(rqst);
+		rqst_relay(rqst, up->rec, true);
+		return;
+	}
+	if (!nfs_res_decode(
+		rqst->proc, up->rpc->body.data, up->rpc->body.len, &res) ||
+	    !nfs_res_check(rqst->proc, &rqst->args, &res)) {
+		reply_bad(rqst);
+		return;
+	}
+	count_read(rqst, &res, up->rec);
+	if (up->doubtful && postcheck_wanted(rqst->proc, &rqst->args, &res))
+		postcheck_start(rqst, &res);
+	else if (rqst->row->edit && (!status || res.status == NFS3_OK) &&
+		 rqst->row->edit(rqst, &res))
+		svc_reply_result(rqst, &res);
+	else
+		rqst_relay(rqst, up->rec, status && res.status != NFS3_OK);
+}
+
+static void rqst_on_send(
+    struct fetch_waiter *w, const struct upstream_sent *sent)
+{
+	struct svc_rqst *rqst =
+	    (void *)((char *)w - offsetof(struct svc_rqst, waiter));
+
+	if (rqst->drc)
+		drc_set_sent(rqst->drc, sent);
+}
+
+const struct fetch_ops svc_reply_ops = {
+    .on_send = rqst_on_send,
+    .on_reply = rqst_on_reply,
+};

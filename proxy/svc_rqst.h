@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Private to svc*.c: svc.c has requests and what clients call, svc_reply.c
+ * what they are answered.
+ */
+#ifndef FOREFETCH_SVC_RQST_H
+#define FOREFETCH_SVC_RQST_H
+
+#include "log.h"
+#include "svc.h"
+
+enum {
+	/* A record up to this size is copied, so that it does not keep a
+	 * large buffer; also the room for edited arguments. */
+	SVC_SMALL_BYTES = 1024,
+};
+
+struct svc {
+	struct svc_params p;
+	struct svc_rqsts orphans; /* their clients are gone */
+	unsigned norphans;
+	struct log_limit bad_call;
+	struct log_limit bad_reply;
+};
+
+/* svc.c: the request is over, answered or not. */
+void svc_rqst_end(struct svc_rqst *rqst);
+/* The cache that knows copies of the call. */
+struct drc *svc_rqst_cache(const struct svc_rqst *rqst);
+/* What comes says nothing about the call's effect: it may be repeated. */
+void svc_rqst_forget(struct svc_rqst *rqst);
+
+/*
+ * svc_reply.c: send a reply whose bytes behind the XID are `data`, and keep
+ * it for copies of the call. `hold` as in xprt_queue(). Ends the request.
+ */
+void svc_reply_bytes(struct svc_rqst *rqst, const void *data, size_t len,
+    struct rbuf *hold, bool error);
+void svc_reply_auth_error(struct svc_rqst *rqst, enum auth_stat why);
+void svc_reply_mismatch(struct svc_rqst *rqst);
+/* The server's answer, for fetch. */
+extern const struct fetch_ops svc_reply_ops;
+
+#endif
