@@ -8,7 +8,7 @@
  *	server      one [server]: listening sockets, clients, wiring
  *	conn        a client's connection and its limits
  *	xprt        records over a socket, both ways
- *	svc         from a record to a reply
+ *	svc         from a record to a request; svc_reply: its answer
  *	drc         replies kept for repeated calls
  *	nfs3_proc, mount3_proc   one short function a procedure
  *	postcheck   the last resort for repeated changes

@@ -34,7 +34,7 @@ TRACED = sorted(NAME_CALLS | READ_CALLS | FORK_CALLS |
                 {"getdents64", "fchdir"})
 
 LINE = re.compile(r"(\d+) +(\d+\.\d+) (.*)")
-CALL = re.compile(r"(\w+)\((.*)\) += (-?\d+|0x[0-9a-f]+|\?)(?: (E[A-Z]+))?")
+CALL = re.compile(r"(\w+)\((.*)\) += (0x[0-9a-f]+|-?\d+|\?)(?: (E[A-Z]+))?")
 RESUMED = re.compile(r"<\.\.\. (\w+) resumed>")
 UNFINISHED = " <unfinished ...>"
 FD_PATH = re.compile(r"(?:\d+|AT_FDCWD)<(/[^>]*)>")
@@ -105,8 +105,9 @@ class Tree:
     def walk(self, path, follow=True):
         """The names that resolving `path` passes below the root.
 
-        A list of (relative name, Node); the last has None for a Node where
-        the name did not exist. Names in places not listed end it early.
+        A list of (relative name, Node). The last has None for a Node where
+        the name did not exist, and is (None, None) where the path ends in a
+        place that is not listed or outside.
         """
         key = (path, follow)
         if key not in self.walks:
@@ -115,7 +116,7 @@ class Tree:
 
     def _walk(self, path, follow):
         todo = path.split("/")[::-1]
-        at, depth, links = [], len(self.top), 0
+        at, last, depth, links = [], [], len(self.top), 0
         while todo:
             name = todo.pop()
             if name == "..":
@@ -128,16 +129,20 @@ class Tree:
             rel = "/".join(at[depth:])
             node = self.nodes.get(rel)
             if node is None and "/".join(at[depth:-1]) not in self.listed:
+                yield None, None
                 return
             yield rel, node
             if node is None:
                 return
+            last = list(at)
             if node.link is not None and (follow or any(todo)):
                 links += 1
                 if links > 40:
-                    return
+                    break
                 at = [] if node.link.startswith("/") else at[:-1]
                 todo.extend(node.link.split("/")[::-1])
+        if last != at:
+            yield None, None
 
 
 def look_at(entry):
@@ -285,9 +290,9 @@ class Recorder:
             for rel, node in steps:
                 if node:
                     self._emit(call, "lookup", rel, node)
-                elif call.error == "ENOENT" and rel not in self.own:
+                elif rel and call.error == "ENOENT" and rel not in self.own:
                     self._emit(call, "absent", rel, None)
-            if steps and call.result >= 0:
+            if steps and steps[-1][0] and call.result >= 0:
                 self._done(call, path, *steps[-1])
         if call.name == "chdir" and call.result == 0 and paths:
             self.cwd[self._pid(call)] = os.path.normpath(paths[0])
@@ -309,30 +314,37 @@ class Recorder:
             self._read_path(call, rel)
             if node and node.script:
                 for name, interpreter in self.tree.walk(node.script):
-                    self._emit(call, "lookup", name, interpreter)
-                    self._read_path(call, name)
+                    if interpreter:
+                        self._emit(call, "lookup", name, interpreter)
+                        self._read_path(call, name)
 
     def _mark_own(self, path):
         steps = self.tree.walk(path, False)
-        if steps:
+        if steps and steps[-1][0]:
             self.own.add(steps[-1][0])
 
 
-def record(command, root, only=(), cwd=None, env=None, log=None):
+def record(command, root, only=(), cwd=None, env=None, log=None, output=None):
     """Run `command` (a list) under strace; -> (events, exit status).
 
-    log: keep strace's output in this file.
+    log: keep strace's output in this file. output: the command's output is
+    appended to this file; it reads nothing then.
     """
     tree = Tree(root, only)
     keep = log is not None
     if not keep:
         fd, log = tempfile.mkstemp(prefix="fftrace.")
         os.close(fd)
+    streams = {}
+    if output is not None:
+        streams = {"stdin": subprocess.DEVNULL, "stdout": open(output, "a"),
+                   "stderr": subprocess.STDOUT}
     try:
         status = subprocess.call(
             ["strace", "-f", "--seccomp-bpf", "-y", "-ttt", "-s", "0",
              "-qq", "-e", "signal=none", "-e", "trace=" + ",".join(TRACED),
-             "-o", log, "--"] + list(command), cwd=cwd, env=env)
+             "-o", log, "--"] + list(command), cwd=cwd, env=env,
+            **streams)
         with open(log, errors="surrogateescape") as lines:
             calls = parse_log(lines)
     finally:
@@ -345,11 +357,10 @@ def record(command, root, only=(), cwd=None, env=None, log=None):
 
 
 def clean(path):
-    """A path for the trace: no tab, line break or backslash is left bare."""
-    safe = path.replace("\\", "\\\\").replace("\t", "\\t").replace(
-        "\n", "\\n").replace("#", "\\x23") if path[:1] == "#" or any(
-            c in path for c in "\\\t\n") else path
-    return os.fsencode(safe).decode("utf-8", "replace")
+    """A path for the trace: a tab, line break or backslash is escaped."""
+    for char, escape in ("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"):
+        path = path.replace(char, escape)
+    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def format_events(run, label, events):
