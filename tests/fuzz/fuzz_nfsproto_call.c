@@ -6,40 +6,9 @@
  * The arguments are decoded for the header's procedure and for the one that
  * the xid picks, so that one corpus serves all rows of the table.
  */
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "nfs_proc.h"
 #include "rpc_msg.h"
-
-#define MUST(cond)                                                             \
-	do {                                                                   \
-		if (!(cond))                                                   \
-			abort();                                               \
-	} while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Aligned, and as exact as the sanitizer sees it. */
-static unsigned char *copy_new(const void *data, size_t size)
-{
-	unsigned char *p = malloc(size ? size : 1);
-
-	MUST(p);
-	if (size > 0)
-		memcpy(p, data, size);
-	return p;
-}
-
-static void must_lie_in(
-    const struct xdr_view *v, const unsigned char *rec, size_t size)
-{
-	const unsigned char *p = (const unsigned char *)v->data;
-
-	if (v->len > 0)
-		MUST(p >= rec && v->len <= size &&
-		     (size_t)(p - rec) <= size - v->len);
-}
 
 static const struct nfs_proc *pick_proc(uint32_t n)
 {
@@ -73,11 +42,11 @@ static void try_args(const struct nfs_proc *p, const void *body, size_t len)
 
 	if (!nfs_args_decode(p, body, len, &args))
 		return;
-	one = copy_new(body, len);
+	one = fuzz_copy(body, len);
 	n = nfs_args_encode(p, &args, one, len);
 	MUST(n <= len);
 	if (n > 0) {
-		two = copy_new(one, n);
+		two = fuzz_copy(one, n);
 		MUST(nfs_args_encode(p, &args, two, n) == n);
 		MUST(memcmp(one, two, n) == 0);
 		MUST(nfs_args_encode(p, &args, two, n - 1) == 0);
@@ -86,7 +55,7 @@ static void try_args(const struct nfs_proc *p, const void *body, size_t len)
 	m = n + put_payload(p, &args, one + n);
 	MUST(m <= len);
 	MUST(nfs_args_decode(p, one, m, &again));
-	two = copy_new(one, m);
+	two = fuzz_copy(one, m);
 	MUST(nfs_args_encode(p, &again, two, n) == n);
 	MUST(memcmp(one, two, m) == 0);
 	free(one);
@@ -99,12 +68,12 @@ static void try_auth(const struct rpc_cred *cred)
 	unsigned char *body, *out;
 	struct xdr_view v;
 
-	body = copy_new(cred->body.data, cred->body.len);
+	body = fuzz_copy(cred->body.data, cred->body.len);
 	v = (struct xdr_view){cred->body.len, (const char *)body};
 	if (rpc_auth_sys_decode(&v, &auth)) {
-		must_lie_in(&auth.machine, body, v.len);
+		fuzz_must_lie_in(&auth.machine, body, v.len);
 		MUST(auth.ngids <= RPC_GIDS_MAX);
-		out = copy_new(body, v.len);
+		out = fuzz_copy(body, v.len);
 		MUST(rpc_auth_sys_encode(&auth, out, v.len) == v.len);
 		v.data = (const char *)out;
 		MUST(rpc_auth_sys_decode(&v, &again));
@@ -134,7 +103,7 @@ static void try_header(const struct rpc_call *call)
 static void try_body(const struct rpc_call *call)
 {
 	const struct nfs_proc *p;
-	unsigned char *body = copy_new(call->body.data, call->body.len);
+	unsigned char *body = fuzz_copy(call->body.data, call->body.len);
 
 	p = nfs_proc_find(call->prog, call->vers, call->proc);
 	if (p)
@@ -145,12 +114,12 @@ static void try_body(const struct rpc_call *call)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	unsigned char *rec = copy_new(data, size);
+	unsigned char *rec = fuzz_copy(data, size);
 	struct rpc_call call;
 
 	if (rpc_call_decode(rec, size, &call) == RPC_CALL_OK) {
-		must_lie_in(&call.body, rec, size);
-		must_lie_in(&call.cred.body, rec, size);
+		fuzz_must_lie_in(&call.body, rec, size);
+		fuzz_must_lie_in(&call.cred.body, rec, size);
 		try_header(&call);
 		try_auth(&call.cred);
 		try_body(&call);

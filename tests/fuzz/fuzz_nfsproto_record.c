@@ -4,19 +4,9 @@
  * with made-up contents, or raw bytes) and says in what pieces it comes; a
  * model that has the whole stream before it says what must come out.
  */
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "rbuf.h"
 #include "record.h"
-
-#define MUST(cond)                                                             \
-	do {                                                                   \
-		if (!(cond))                                                   \
-			abort();                                               \
-	} while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { STREAM_MAX = 9 << 18, KEPT_MAX = 16, OP_BYTES = 4 };
 

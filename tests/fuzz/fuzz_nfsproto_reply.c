@@ -4,40 +4,10 @@
  * next three are the count and the access mask that were asked; the record
  * follows. Where it is no reply, the whole is taken for results.
  */
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "nfs3_list.h"
 #include "nfs_proc.h"
 #include "rpc_msg.h"
-
-#define MUST(cond)                                                             \
-	do {                                                                   \
-		if (!(cond))                                                   \
-			abort();                                               \
-	} while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Aligned, and as exact as the sanitizer sees it. */
-static unsigned char *copy_new(const void *data, size_t size)
-{
-	unsigned char *p = malloc(size ? size : 1);
-
-	MUST(p);
-	if (size > 0)
-		memcpy(p, data, size);
-	return p;
-}
-
-static void must_lie_in(const struct xdr_view *v, const void *base, size_t size)
-{
-	const char *rec = base;
-
-	if (v->len > 0)
-		MUST(v->data >= rec && v->len <= size &&
-		     (size_t)(v->data - rec) <= size - v->len);
-}
 
 static const struct nfs_proc *pick_proc(uint32_t n)
 {
@@ -60,12 +30,12 @@ static void walk_dir(const struct xdr_view *list, bool plus)
 		MUST(nfs3_dirent_decode(&xdrs, plus, &e, &more));
 		if (!more)
 			break;
-		must_lie_in(&e.name, list->data, list->len);
+		fuzz_must_lie_in(&e.name, list->data, list->len);
 		MUST(e.name.len <= NFS3_NAME_MAX);
 		if (plus && e.handle.handle_follows) {
 			nfs3_fh *fh = &e.handle.post_op_fh3_u.handle;
 
-			must_lie_in(fh, list->data, list->len);
+			fuzz_must_lie_in(fh, list->data, list->len);
 			MUST(fh->len <= NFS3_FHSIZE_MAX);
 		}
 	}
@@ -83,8 +53,8 @@ static void walk_mounts(const struct xdr_view *list)
 	do {
 		MUST(mnt3_mount_decode(&xdrs, &m, &more));
 		if (more) {
-			must_lie_in(&m.hostname, list->data, list->len);
-			must_lie_in(&m.directory, list->data, list->len);
+			fuzz_must_lie_in(&m.hostname, list->data, list->len);
+			fuzz_must_lie_in(&m.directory, list->data, list->len);
 		}
 	} while (more);
 	MUST(xdr_getpos(&xdrs) == list->len);
@@ -102,8 +72,8 @@ static void walk_exports(const struct xdr_view *list)
 		MUST(mnt3_export_decode(&xdrs, &e, &more));
 		if (!more)
 			break;
-		must_lie_in(&e.raw, list->data, list->len);
-		must_lie_in(&e.dir, e.raw.data, e.raw.len);
+		fuzz_must_lie_in(&e.raw, list->data, list->len);
+		fuzz_must_lie_in(&e.dir, e.raw.data, e.raw.len);
 		bytes += e.raw.len;
 		nfs3_list_open(&link, &e.raw);
 		MUST(mnt3_export_decode(&link, &alone, &one) && one);
@@ -115,8 +85,8 @@ static void walk_exports(const struct xdr_view *list)
 
 static void walk_acl(const struct nfsacl3_acls *a, const void *body, size_t len)
 {
-	must_lie_in(&a->access, body, len);
-	must_lie_in(&a->default_acl, body, len);
+	fuzz_must_lie_in(&a->access, body, len);
+	fuzz_must_lie_in(&a->default_acl, body, len);
 	MUST(a->access.len % NFSACL3_ENTRY_BYTES == 0);
 	MUST(a->default_acl.len <= NFSACL3_ENTRIES_MAX * NFSACL3_ENTRY_BYTES);
 }
@@ -128,14 +98,14 @@ static void walk_nfs3(uint32_t proc, const union nfs_res *res,
 
 	if (proc == NFSPROC3_READDIR) {
 		list = &res->readdir.READDIR3res_u.resok.reply;
-		must_lie_in(list, body, len);
+		fuzz_must_lie_in(list, body, len);
 		walk_dir(list, false);
 	} else if (proc == NFSPROC3_READDIRPLUS) {
 		list = &res->readdirplus.READDIRPLUS3res_u.resok.reply;
-		must_lie_in(list, body, len);
+		fuzz_must_lie_in(list, body, len);
 		walk_dir(list, true);
 	} else if (proc == NFSPROC3_READ) {
-		must_lie_in(&res->read.READ3res_u.resok.data, body, len);
+		fuzz_must_lie_in(&res->read.READ3res_u.resok.data, body, len);
 	}
 }
 
@@ -172,14 +142,14 @@ static size_t put_payload(
 static void encode_again(const struct nfs_proc *p, const union nfs_res *res,
     const unsigned char *body, size_t len)
 {
-	unsigned char *one = copy_new(body, len), *two;
+	unsigned char *one = fuzz_copy(body, len), *two;
 	size_t n = nfs_res_encode(p, res, one, len), m;
 	union nfs_res again;
 
 	MUST(n <= len);
 	MUST(n > 0 || !(p->flags & NFS_PROC_STATUS));
 	if (n > 0) {
-		two = copy_new(one, n);
+		two = fuzz_copy(one, n);
 		MUST(nfs_res_encode(p, res, two, n) == n);
 		MUST(memcmp(one, two, n) == 0);
 		MUST(nfs_res_encode(p, res, two, n - 1) == 0);
@@ -188,7 +158,7 @@ static void encode_again(const struct nfs_proc *p, const union nfs_res *res,
 	m = n + put_payload(p, res, one + n);
 	MUST(m <= len);
 	MUST(nfs_res_decode(p, one, m, &again));
-	two = copy_new(one, m);
+	two = fuzz_copy(one, m);
 	MUST(nfs_res_encode(p, &again, two, n) == n);
 	MUST(memcmp(one, two, m) == 0);
 	free(one);
@@ -212,7 +182,7 @@ static void try_error(const struct nfs_proc *p, uint32_t status)
 static void try_results(const struct nfs_proc *p, const uint8_t ask[4],
     const void *data, size_t len)
 {
-	unsigned char *body = copy_new(data, len);
+	unsigned char *body = fuzz_copy(data, len);
 	uint32_t count =
 	    ask[1] | (uint32_t)ask[2] << 8 | (uint32_t)ask[3] << 16;
 	union nfs_args args;
@@ -246,12 +216,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	p = pick_proc(data[0]);
 	size -= 4;
-	rec = copy_new(data + 4, size);
+	rec = fuzz_copy(data + 4, size);
 	try_error(p, data[1] | (uint32_t)data[2] << 8);
 	if (!rpc_reply_decode(rec, size, &reply)) {
 		try_results(p, data, rec, size);
 	} else if (reply.accepted && reply.status == SUCCESS) {
-		must_lie_in(&reply.body, rec, size);
+		fuzz_must_lie_in(&reply.body, rec, size);
 		try_results(p, data, reply.body.data, reply.body.len);
 	}
 	free(rec);

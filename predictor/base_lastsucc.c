@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Last successor: what followed the last time, and what followed that, eight
+ * long. The judge's row takes all of it; the other says how often the
+ * successor of each file was right, and multiplies along the chain.
+ */
+#include "model.h"
+
+#include <stdlib.h>
+
+#include "ids.h"
+
+enum { CHAIN = 8 };
+
+struct node {
+	uint32_t next; /* number + 1; 0 if none */
+	uint32_t tried, right;
+};
+
+struct lastsucc {
+	struct ids ids;
+	struct node *nodes;
+	uint32_t cap, last, now;
+	bool begun;
+};
+
+static void *lastsucc_create(const struct model_options *opt)
+{
+	struct lastsucc *m = calloc(1, sizeof(*m));
+
+	(void)opt;
+	if (m && ids_init(&m->ids)) {
+		free(m);
+		m = NULL;
+	}
+	return m;
+}
+
+static void lastsucc_destroy(void *arg)
+{
+	struct lastsucc *m = arg;
+
+	ids_done(&m->ids);
+	free(m->nodes);
+	free(m);
+}
+
+static void lastsucc_observe(void *arg, const struct predictor_obs *o)
+{
+	struct lastsucc *m = arg;
+	uint32_t id = ids_get(&m->ids, o->object);
+
+	if (id == KEYMAP_NONE || !IDS_ROOM(m->nodes, m->cap, id))
+		return;
+	if (m->begun) {
+		struct node *n = &m->nodes[m->now];
+
+		n->tried += n->next != 0;
+		n->right += n->next == id + 1;
+		n->next = id + 1;
+	}
+	m->begun = true;
+	m->now = id;
+}
+
+static size_t lastsucc_predict(void *arg, struct prediction *out, size_t max)
+{
+	struct lastsucc *m = arg;
+	uint32_t id = m->now;
+	float p = 1;
+	size_t n = 0;
+
+	if (!m->begun)
+		return 0;
+	while (n < CHAIN && n < max && m->nodes[id].next) {
+		const struct node *node = &m->nodes[id];
+
+		p *= ((float)node->right + 1) / ((float)node->tried + 2);
+		id = node->next - 1;
+		out[n] = (struct prediction){.object = m->ids.keys[id],
+		    .p = p,
+		    .lead = (uint32_t)n + 1};
+		n++;
+	}
+	return n;
+}
+
+static size_t lastsucc_memory(const void *arg)
+{
+	const struct lastsucc *m = arg;
+
+	return ids_memory_bytes(&m->ids) + m->cap * sizeof(struct node);
+}
+
+const struct model_ops model_last_successor = {
+    .name = "last-successor",
+    .what = "last successor, a chain of 8, gated",
+    .create = lastsucc_create,
+    .destroy = lastsucc_destroy,
+    .observe = lastsucc_observe,
+    .predict = lastsucc_predict,
+    .memory_bytes = lastsucc_memory,
+};
+
+const struct model_ops model_last_successor_8 = {
+    .name = "last-successor-8",
+    .what = "last successor, a chain of 8, ungated",
+    .ungated = true,
+    .create = lastsucc_create,
+    .destroy = lastsucc_destroy,
+    .observe = lastsucc_observe,
+    .predict = lastsucc_predict,
+    .memory_bytes = lastsucc_memory,
+};

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Mithril (Yang et al. 2017): sporadic associations. Objects that came
+ * equally often, and each time within a few accesses of one another, belong
+ * together; mined whenever enough objects have come often enough.
+ */
+#include "model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ids.h"
+
+enum {
+	SUPPORT = 2,     /* occurrences before an object is mined */
+	NEAR = 24,       /* accesses apart at most */
+	MINING_ROWS = 512,
+	ASSOCIATES = 3,
+};
+
+struct object {
+	uint32_t when[SUPPORT]; /* counts of accesses */
+	uint32_t n;
+	uint32_t with[ASSOCIATES]; /* number + 1 */
+	uint8_t next_with;
+};
+
+struct mithril {
+	struct ids ids;
+	struct object *objects;
+	uint32_t cap, clock, now;
+	uint32_t rows[MINING_ROWS];
+	unsigned nrows;
+};
+
+static void *mithril_create(const struct model_options *opt)
+{
+	struct mithril *m = calloc(1, sizeof(*m));
+
+	(void)opt;
+	if (m && ids_init(&m->ids)) {
+		free(m);
+		m = NULL;
+	}
+	return m;
+}
+
+static void mithril_destroy(void *arg)
+{
+	struct mithril *m = arg;
+
+	ids_done(&m->ids);
+	free(m->objects);
+	free(m);
+}
+
+static int row_cmp(const void *a, const void *b, void *arg)
+{
+	const struct mithril *m = arg;
+	uint32_t x = m->objects[*(const uint32_t *)a].when[0];
+	uint32_t y = m->objects[*(const uint32_t *)b].when[0];
+
+	return x < y ? -1 : x > y;
+}
+
+static bool objects_near(const struct object *a, const struct object *b)
+{
+	for (int i = 0; i < SUPPORT; i++)
+		if (b->when[i] < a->when[i] || b->when[i] - a->when[i] > NEAR)
+			return false;
+	return true;
+}
+
+static void object_join(struct object *a, uint32_t b)
+{
+	for (int i = 0; i < ASSOCIATES; i++)
+		if (a->with[i] == b + 1)
+			return;
+	a->with[a->next_with] = b + 1;
+	a->next_with = (uint8_t)((a->next_with + 1) % ASSOCIATES);
+}
+
+static void mithril_mine(struct mithril *m)
+{
+	qsort_r(m->rows, m->nrows, sizeof(*m->rows), row_cmp, m);
+	for (unsigned i = 0; i < m->nrows; i++) {
+		struct object *a = &m->objects[m->rows[i]];
+		int joined = 0;
+
+		for (unsigned j = i + 1;
+		     j < m->nrows && joined < ASSOCIATES; j++) {
+			const struct object *b = &m->objects[m->rows[j]];
+
+			if (b->when[0] - a->when[0] > NEAR)
+				break;
+			if (!objects_near(a, b))
+				continue;
+			object_join(a, m->rows[j]);
+			joined++;
+		}
+	}
+	for (unsigned i = 0; i < m->nrows; i++)
+		m->objects[m->rows[i]].n = 0;
+	m->nrows = 0;
+}
+
+static void mithril_observe(void *arg, const struct predictor_obs *o)
+{
+	struct mithril *m = arg;
+	uint32_t id = ids_get(&m->ids, o->object);
+	struct object *x;
+
+	if (id == KEYMAP_NONE || !IDS_ROOM(m->objects, m->cap, id))
+		return;
+	m->now = id;
+	m->clock++;
+	x = &m->objects[id];
+	if (x->n >= SUPPORT)
+		return;
+	x->when[x->n++] = m->clock;
+	if (x->n < SUPPORT)
+		return;
+	m->rows[m->nrows++] = id;
+	if (m->nrows == MINING_ROWS)
+		mithril_mine(m);
+}
+
+static size_t mithril_predict(void *arg, struct prediction *out, size_t max)
+{
+	struct mithril *m = arg;
+	size_t n = 0;
+
+	if (m->clock == 0)
+		return 0;
+	for (int i = 0; i < ASSOCIATES && n < max; i++) {
+		uint32_t with = m->objects[m->now].with[i];
+
+		if (!with)
+			continue;
+		out[n] = (struct prediction){.object = m->ids.keys[with - 1],
+		    .p = 0.7f,
+		    .lead = (uint32_t)n + 1};
+		n++;
+	}
+	return n;
+}
+
+static size_t mithril_memory(const void *arg)
+{
+	const struct mithril *m = arg;
+
+	return sizeof(*m) + ids_memory_bytes(&m->ids) +
+	       m->cap * sizeof(struct object);
+}
+
+const struct model_ops model_mithril = {
+    .name = "mithril",
+    .what = "mined associations of sporadic objects",
+    .create = mithril_create,
+    .destroy = mithril_destroy,
+    .observe = mithril_observe,
+    .predict = mithril_predict,
+    .memory_bytes = mithril_memory,
+};

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Prediction by partial match, order 3 (Kroeger and Long's PCM without its
+ * partitions): the longest known context says what comes next, and so on for
+ * a chain of 16.
+ */
+#include "model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ids.h"
+
+enum { ORDER = 3, CHAIN = 16, NEXTS = 8 };
+
+/* A context: what followed it. */
+struct node {
+	uint32_t next[NEXTS];
+	uint16_t count[NEXTS];
+	uint32_t total;
+};
+
+struct ppm {
+	struct ids objects, contexts;
+	struct node *nodes;
+	uint32_t cap;
+	uint32_t recent[ORDER]; /* newest first */
+	unsigned nrecent;
+};
+
+static void *ppm_create(const struct model_options *opt)
+{
+	struct ppm *m = calloc(1, sizeof(*m));
+
+	(void)opt;
+	if (!m)
+		return NULL;
+	if (ids_init(&m->objects) || ids_init(&m->contexts)) {
+		ids_done(&m->objects);
+		free(m);
+		return NULL;
+	}
+	return m;
+}
+
+static void ppm_destroy(void *arg)
+{
+	struct ppm *m = arg;
+
+	ids_done(&m->objects);
+	ids_done(&m->contexts);
+	free(m->nodes);
+	free(m);
+}
+
+static uint64_t context_key(const uint32_t *recent, unsigned order)
+{
+	uint64_t h = order;
+
+	for (unsigned i = 0; i < order; i++)
+		h = (h ^ recent[i]) * 0x9e3779b97f4a7c15u;
+	return h;
+}
+
+static void node_count(struct node *n, uint32_t next)
+{
+	unsigned least = 0;
+
+	n->total++;
+	for (unsigned i = 0; i < NEXTS; i++) {
+		if (n->count[i] && n->next[i] == next &&
+		    n->count[i] < UINT16_MAX) {
+			n->count[i]++;
+			return;
+		}
+		if (n->count[i] < n->count[least])
+			least = i;
+	}
+	n->next[least] = next;
+	n->count[least] = 1;
+}
+
+static void recent_push(uint32_t *recent, unsigned *n, uint32_t id)
+{
+	memmove(recent + 1, recent, (ORDER - 1) * sizeof(*recent));
+	recent[0] = id;
+	if (*n < ORDER)
+		++*n;
+}
+
+static void ppm_observe(void *arg, const struct predictor_obs *o)
+{
+	struct ppm *m = arg;
+	uint32_t id = ids_get(&m->objects, o->object);
+
+	if (id == KEYMAP_NONE)
+		return;
+	for (unsigned order = 1; order <= m->nrecent; order++) {
+		uint32_t c =
+		    ids_get(&m->contexts, context_key(m->recent, order));
+
+		if (c != KEYMAP_NONE && IDS_ROOM(m->nodes, m->cap, c))
+			node_count(&m->nodes[c], id);
+	}
+	recent_push(m->recent, &m->nrecent, id);
+}
+
+/* The likeliest next one under the longest context; false if none. */
+static bool ppm_next(const struct ppm *m, const uint32_t *recent,
+    unsigned n, uint32_t *next, float *p)
+{
+	for (unsigned order = n; order > 0; order--) {
+		uint32_t c = keymap_get(
+		    m->contexts.map, context_key(recent, order));
+		const struct node *node;
+		unsigned best = 0;
+
+		if (c == KEYMAP_NONE)
+			continue;
+		node = &m->nodes[c];
+		for (unsigned i = 1; i < NEXTS; i++)
+			if (node->count[i] > node->count[best])
+				best = i;
+		*next = node->next[best];
+		*p *= (float)node->count[best] / ((float)node->total + 0.5f);
+		return true;
+	}
+	return false;
+}
+
+static size_t ppm_predict(void *arg, struct prediction *out, size_t max)
+{
+	struct ppm *m = arg;
+	uint32_t recent[ORDER], next;
+	unsigned nrecent = m->nrecent;
+	float p = 1;
+	size_t n = 0;
+
+	memcpy(recent, m->recent, sizeof(recent));
+	while (n < CHAIN && n < max &&
+	       ppm_next(m, recent, nrecent, &next, &p)) {
+		out[n] = (struct prediction){.object = m->objects.keys[next],
+		    .p = p,
+		    .lead = (uint32_t)n + 1};
+		n++;
+		recent_push(recent, &nrecent, next);
+	}
+	return n;
+}
+
+static size_t ppm_memory(const void *arg)
+{
+	const struct ppm *m = arg;
+
+	return ids_memory_bytes(&m->objects) +
+	       ids_memory_bytes(&m->contexts) + m->cap * sizeof(struct node);
+}
+
+const struct model_ops model_ppm = {
+    .name = "ppm",
+    .what = "PPM of order 3 (PCM), a chain of 16",
+    .create = ppm_create,
+    .destroy = ppm_destroy,
+    .observe = ppm_observe,
+    .predict = ppm_predict,
+    .memory_bytes = ppm_memory,
+};

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "calib.h"
+
+#include <stdlib.h>
+
+/* Outcomes that the coarser estimate weighs as much as. */
+#define LEAN_PARENT 6.0f
+#define LEAN_PRIOR  4.0f
+#define LEAN_TOLD   20.0f
+
+/* Steps of what was told. */
+enum { TOLD = 20 };
+
+struct cell {
+	float hits, n;
+};
+
+struct calib {
+	struct cell fine[CALIB_CELLS];
+	struct cell parents[CALIB_PARENTS];
+	struct cell told[TOLD];
+};
+
+struct calib *calib_new(void)
+{
+	return calloc(1, sizeof(struct calib));
+}
+
+void calib_free(struct calib *c)
+{
+	free(c);
+}
+
+float calib_p(const struct calib *c, calib_cell cell, float prior)
+{
+	const struct cell *f = &c->fine[cell];
+	const struct cell *up = &c->parents[cell / CALIB_FINE];
+	float p = (up->hits + LEAN_PRIOR * prior) / (up->n + LEAN_PRIOR);
+
+	return (f->hits + LEAN_PARENT * p) / (f->n + LEAN_PARENT);
+}
+
+static void cell_learn(struct cell *c, int hit)
+{
+	if (c->n >= CALIB_OUTCOMES) {
+		c->hits /= 2;
+		c->n /= 2;
+	}
+	c->n += 1;
+	c->hits += hit ? 1.0f : 0.0f;
+}
+
+void calib_learn(struct calib *c, calib_cell cell, int hit)
+{
+	cell_learn(&c->fine[cell], hit);
+	cell_learn(&c->parents[cell / CALIB_FINE], hit);
+}
+
+static int told_step(float p)
+{
+	int i = (int)(p * TOLD);
+
+	return i < 0 ? 0 : i < TOLD ? i : TOLD - 1;
+}
+
+static float told_share(const struct calib *c, int i)
+{
+	const struct cell *t = &c->told[i];
+	float said = ((float)i + 0.5f) / TOLD;
+
+	return (t->hits + LEAN_TOLD * said) / (t->n + LEAN_TOLD);
+}
+
+/* Between the middles of two steps, a straight line. */
+float calib_correct(const struct calib *c, float p)
+{
+	float x = p * TOLD - 0.5f;
+	int i = x < 0 ? 0 : x < TOLD - 1 ? (int)x : TOLD - 2;
+	float a = told_share(c, i), b = told_share(c, i + 1);
+	float was = a + (b - a) * (x - (float)i);
+
+	return was < 0.001f ? 0.001f : was > 0.999f ? 0.999f : was;
+}
+
+void calib_learn_told(struct calib *c, float p, int hit)
+{
+	cell_learn(&c->told[told_step(p)], hit);
+}
+
+size_t calib_memory_bytes(const struct calib *c)
+{
+	return sizeof(*c);
+}
+
+void calib_get(const struct calib *c, calib_cell cell, float *hits, float *n)
+{
+	*hits = c->fine[cell].hits;
+	*n = c->fine[cell].n;
+}
+
+/* Parents are the sums of what they have, up to the limit. */
+void calib_set(struct calib *c, calib_cell cell, float hits, float n)
+{
+	struct cell *up = &c->parents[cell / CALIB_FINE];
+
+	c->fine[cell] = (struct cell){hits, n};
+	up->hits += hits;
+	up->n += n;
+	if (up->n > CALIB_OUTCOMES) {
+		up->hits *= CALIB_OUTCOMES / up->n;
+		up->n = CALIB_OUTCOMES;
+	}
+}

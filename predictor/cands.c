@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Candidates: what was predicted to a stream, until it is used, or was not
+ * for long enough. The outcome teaches the calibration, whether the thing
+ * was fetched or not.
+ */
+#include <math.h>
+
+#include "core.h"
+
+enum {
+	LIFE_EVENTS = 64, /* of the stream, after it was due */
+	IDLE_EVENTS = 1024, /* of all: the stream has ended */
+	SWEEP = 6,
+};
+
+static void object_outcome(struct object *o, bool hit)
+{
+	if (o->tries == 15) {
+		o->tries /= 2;
+		o->hits /= 2;
+	}
+	o->tries++;
+	o->hits = (uint8_t)(o->hits + hit);
+}
+
+static void reliability_count(
+    struct predictor_reliability *r, float p, bool hit)
+{
+	int i = (int)(p * 10);
+
+	i = i < 0 ? 0 : i > 9 ? 9 : i;
+	r->n[i]++;
+	r->predicted[i] += (double)p;
+	r->used[i] += hit;
+}
+
+static void cand_decide(
+    struct predictor *p, struct stream *s, struct cand *c, bool hit)
+{
+	if (c->told > 0) {
+		struct object *o = objects_at(p->objects, c->object);
+
+		calib_learn(p->calib, c->last, hit);
+		if (c->first != c->last)
+			calib_learn(p->calib, c->first, hit);
+		object_outcome(o, hit);
+		calib_learn_told(p->calib, c->told, hit);
+		reliability_count(&p->reliability, c->said, hit);
+	}
+	stream_cand_set(s, c, OBJECT_NONE);
+}
+
+/* Used by whatever stream: the cache is one. */
+static void cand_expire(
+    struct predictor *p, struct stream *s, struct cand *c)
+{
+	const struct object *o = objects_at(p->objects, c->object);
+
+	cand_decide(p, s, c, o->seen_at > c->born_at);
+}
+
+void cands_hit(struct predictor *p, struct stream *s, uint32_t object)
+{
+	struct cand *c = stream_cand(s, object);
+
+	s->foreseen = c != NULL && c->told > 0.3f;
+	if (c)
+		cand_decide(p, s, c, true);
+}
+
+void cands_sweep(struct predictor *p, struct stream *s)
+{
+	for (int i = 0; i < SWEEP; i++) {
+		struct cand *c = &s->cands[s->sweep++ % CANDS];
+
+		if (c->object != OBJECT_NONE &&
+		    (int32_t)(s->events - c->due) > LIFE_EVENTS)
+			cand_expire(p, s, c);
+	}
+}
+
+void cands_sweep_idle(struct predictor *p)
+{
+	struct stream *s = &p->streams.at[p->events % STREAMS];
+
+	if (!s->pending || p->events - s->last_at < IDLE_EVENTS)
+		return;
+	cands_retire(p, s);
+}
+
+void cands_retire(struct predictor *p, struct stream *s)
+{
+	for (int i = 0; i < CANDS; i++)
+		if (s->cands[i].object != OBJECT_NONE)
+			cand_expire(p, s, &s->cands[i]);
+	s->pending = false;
+}
+
+bool cands_has(struct predictor *p, struct stream *s, uint32_t object)
+{
+	const struct object *o = objects_at(p->objects, object);
+
+	return o->seen_at && o->seen_at >= s->began_at &&
+	       o->stream == (uint8_t)(s - p->streams.at);
+}
+
+struct cand *cands_make(
+    struct predictor *p, struct stream *s, uint32_t object, uint32_t lead)
+{
+	struct cand *c = stream_cand_slot(s, object);
+	bool fresh;
+
+	if (c->object == object)
+		return c;
+	if (c->object != OBJECT_NONE)
+		cand_expire(p, s, c);
+	s->pending = true;
+	fresh = c->fresh;
+	*c = (struct cand){.fresh = fresh,
+	    .born_at = p->events,
+	    .due = s->events + lead};
+	stream_cand_set(s, c, object);
+	return c;
+}
+
+static unsigned lead_bucket(const struct stream *s, const struct cand *c)
+{
+	int32_t lead = (int32_t)(c->due - s->events);
+
+	return lead <= 4 ? 0 : lead <= 12 ? 1 : lead <= 32 ? 2 : 3;
+}
+
+static unsigned history_bucket(const struct object *o)
+{
+	if (o->tries < 2)
+		return 0;
+	return o->hits * 10 < o->tries * 5 ? 1 : o->hits * 10 < o->tries * 9 ? 2
+									     : 3;
+}
+
+/* The strongest cursor that has it, and the share of those that have. */
+static void cand_support(const struct stream *s, const struct cand *c,
+    float *conf, float *agree, uint32_t *hits)
+{
+	float all = 0, with = 0;
+
+	*conf = 0;
+	*hits = 0;
+	for (int i = 0; i < CURSORS; i++) {
+		const struct cursor *k = &s->cursors[i];
+
+		if (k->place == TRAIL_NONE)
+			continue;
+		all += k->conf;
+		if (!(c->mask & 1u << i))
+			continue;
+		with += k->conf;
+		if (k->conf > *conf)
+			*conf = k->conf;
+		if (k->hits > *hits)
+			*hits = k->hits;
+	}
+	*agree = all > 0 ? with / all : 0;
+}
+
+void cands_set(struct stream *s, struct cand *c, float prob)
+{
+	c->p = prob;
+	if (c->fresh || prob < P_MIN || prob < c->told + P_RISE)
+		return;
+	if (s->nfresh == FRESH) {
+		s->stale = true;
+		return;
+	}
+	c->fresh = true;
+	s->fresh[s->nfresh++] = (uint16_t)(c - s->cands);
+}
+
+void cands_estimate(struct predictor *p, struct stream *s, struct cand *c)
+{
+	const struct object *o = objects_at(p->objects, c->object);
+	float conf, agree;
+	uint32_t hits;
+	unsigned parent, fine;
+
+	if (c->source == PREDICTOR_FROM_NAMES)
+		return;
+	cand_support(s, c, &conf, &agree, &hits);
+	if (conf <= 0 && c->related <= 0) {
+		c->p = 0;
+		return;
+	}
+	parent = (unsigned)(conf > 0 ? fminf(1 + conf * 7, 7) : 0) * 16 +
+		 (agree > 0.5f) * 8u + (unsigned)fminf(c->related * 8, 7);
+	fine = lead_bucket(s, c) * 16 + history_bucket(o) * 4 +
+	       (hits < 2 ? 0 : hits < 5 ? 1 : hits < 16 ? 2 : 3);
+	c->cell = (calib_cell)(parent * CALIB_FINE + fine);
+	c->source = conf > 0 ? PREDICTOR_FROM_TRAIL : PREDICTOR_FROM_GRAPH;
+	cands_set(s, c,
+	    calib_p(p->calib, c->cell,
+		fmaxf(conf * (0.3f + 0.6f * agree), c->related * 0.8f)));
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "graph.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_NODES = 64 };
+
+struct graph {
+	struct graph_node *nodes;
+	uint32_t n, cap, limit;
+	uint32_t free; /* a list through to[0] */
+};
+
+struct graph *graph_new(uint32_t limit)
+{
+	struct graph *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return NULL;
+	g->limit = limit;
+	g->free = GRAPH_NONE;
+	return g;
+}
+
+void graph_free(struct graph *g)
+{
+	if (!g)
+		return;
+	free(g->nodes);
+	free(g);
+}
+
+static bool graph_grow(struct graph *g)
+{
+	uint32_t cap = g->cap ? g->cap + g->cap / 2 : FIRST_NODES;
+	struct graph_node *more;
+
+	if (g->cap >= g->limit)
+		return false;
+	if (cap > g->limit)
+		cap = g->limit;
+	more = realloc(g->nodes, cap * sizeof(*more));
+	if (!more)
+		return false;
+	g->nodes = more;
+	g->cap = cap;
+	return true;
+}
+
+uint32_t graph_make(struct graph *g)
+{
+	uint32_t id = g->free;
+
+	if (id != GRAPH_NONE)
+		g->free = g->nodes[id].to[0];
+	else if (g->n < g->cap || graph_grow(g))
+		id = g->n++;
+	else
+		return GRAPH_NONE;
+	memset(&g->nodes[id], 0, sizeof(g->nodes[id]));
+	return id;
+}
+
+void graph_drop(struct graph *g, uint32_t node)
+{
+	g->nodes[node].to[0] = g->free;
+	g->free = node;
+}
+
+struct graph_node *graph_at(const struct graph *g, uint32_t node)
+{
+	return &g->nodes[node];
+}
+
+static void node_halve(struct graph_node *n)
+{
+	for (int i = 0; i < GRAPH_EDGES; i++)
+		n->count[i] /= 2;
+	n->total = (uint8_t)((n->total + 1) / 2);
+}
+
+void graph_occur(struct graph *g, uint32_t node)
+{
+	struct graph_node *n = &g->nodes[node];
+
+	if (n->total >= 64)
+		node_halve(n);
+	n->total++;
+}
+
+void graph_add(struct graph *g, uint32_t node, uint32_t to)
+{
+	struct graph_node *n = &g->nodes[node];
+	int least = 0;
+
+	for (int i = 0; i < GRAPH_EDGES; i++) {
+		if (n->to[i] == to && n->count[i]) {
+			if (n->count[i] < n->total)
+				n->count[i]++;
+			return;
+		}
+	}
+	for (int i = 1; i < GRAPH_EDGES; i++)
+		if (n->count[i] < n->count[least])
+			least = i;
+	if (n->count[least] > 1)
+		node_halve(n);
+	n->to[least] = to;
+	n->count[least] = 1;
+}
+
+size_t graph_memory_bytes(const struct graph *g)
+{
+	return sizeof(*g) + g->cap * sizeof(*g->nodes);
+}

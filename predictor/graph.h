@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The successor graph: what followed an object within a window of its
+ * stream, for objects that were seen twice. An object has 24 edges at most;
+ * at the next one all are halved and the least is replaced.
+ */
+#ifndef FOREFETCH_GRAPH_H
+#define FOREFETCH_GRAPH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GRAPH_NONE UINT32_MAX
+
+enum { GRAPH_EDGES = 24, GRAPH_WINDOW = 20 };
+
+struct graph_node {
+	uint32_t to[GRAPH_EDGES];
+	uint8_t count[GRAPH_EDGES]; /* 0: not in use */
+	uint8_t total;              /* occurrences */
+};
+
+struct graph;
+
+struct graph *graph_new(uint32_t limit);
+void graph_free(struct graph *g);
+
+/* GRAPH_NONE at the limit. Pointers are valid until the next call. */
+uint32_t graph_make(struct graph *g);
+void graph_drop(struct graph *g, uint32_t node);
+struct graph_node *graph_at(const struct graph *g, uint32_t node);
+/* The object came again. */
+void graph_occur(struct graph *g, uint32_t node);
+/* `to` followed within the window; once an occurrence. */
+void graph_add(struct graph *g, uint32_t node, uint32_t to);
+size_t graph_memory_bytes(const struct graph *g);
+
+#endif

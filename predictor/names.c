@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "keymap.h"
+
+enum {
+	FIRST_DIRS = 64,
+	STEP_MAX = 3,        /* names that a run may leave out */
+	BURST_EVENTS = 1024, /* without a use end a burst */
+};
+
+struct names {
+	struct keymap *map, *below; /* by key; by parent and name */
+	struct dir *dirs;
+	uint32_t n, cap, max_dirs;
+	size_t listed, limit;
+};
+
+struct names *names_new(uint32_t max_dirs, size_t limit)
+{
+	struct names *ns = calloc(1, sizeof(*ns));
+
+	if (!ns)
+		return NULL;
+	ns->map = keymap_new(0);
+	ns->max_dirs = max_dirs;
+	ns->limit = limit;
+	ns->below = keymap_new(0);
+	if (!ns->map || !ns->below) {
+		names_free(ns);
+		return NULL;
+	}
+	return ns;
+}
+
+void names_free(struct names *ns)
+{
+	if (!ns)
+		return;
+	for (uint32_t i = 0; i < ns->n; i++)
+		free(ns->dirs[i].list);
+	free(ns->dirs);
+	keymap_free(ns->map);
+	keymap_free(ns->below);
+	free(ns);
+}
+
+uint32_t names_dir(struct names *ns, uint64_t key)
+{
+	uint32_t id = keymap_get(ns->map, key);
+
+	if (id != KEYMAP_NONE)
+		return id;
+	if (ns->n >= ns->max_dirs)
+		return DIR_NONE;
+	if (ns->n == ns->cap) {
+		uint32_t cap = ns->cap ? ns->cap * 2 : FIRST_DIRS;
+		struct dir *more = realloc(ns->dirs, cap * sizeof(*more));
+
+		if (!more)
+			return DIR_NONE;
+		ns->dirs = more;
+		ns->cap = cap;
+	}
+	if (keymap_put(ns->map, key, ns->n))
+		return DIR_NONE;
+	ns->dirs[ns->n] = (struct dir){.key = key, .parent = DIR_NONE};
+	return ns->n++;
+}
+
+struct dir *names_at(const struct names *ns, uint32_t dir)
+{
+	return &ns->dirs[dir];
+}
+
+static uint64_t below_key(uint32_t parent, uint32_t name)
+{
+	return (uint64_t)parent << 32 | name;
+}
+
+void names_place(
+    struct names *ns, uint32_t dir, uint32_t parent, uint32_t name)
+{
+	struct dir *d = &ns->dirs[dir];
+
+	if (d->parent == parent && d->name == name)
+		return;
+	if (d->parent != DIR_NONE &&
+	    names_below(ns, d->parent, d->name) == dir)
+		keymap_del(ns->below, below_key(d->parent, d->name));
+	d->parent = parent;
+	d->name = name;
+	if (parent != DIR_NONE)
+		keymap_put(ns->below, below_key(parent, name), dir);
+}
+
+uint32_t names_below(const struct names *ns, uint32_t parent, uint32_t name)
+{
+	uint32_t dir = keymap_get(ns->below, below_key(parent, name));
+
+	return dir == KEYMAP_NONE ? DIR_NONE : dir;
+}
+
+void names_set_list(struct names *ns, uint32_t dir, uint32_t *list, uint32_t n)
+{
+	struct dir *d = &ns->dirs[dir];
+
+	if (ns->listed - d->n + n > ns->limit) {
+		free(list);
+		return;
+	}
+	ns->listed += n;
+	ns->listed -= d->n;
+	free(d->list);
+	d->list = list;
+	d->n = n;
+}
+
+void names_use(struct names *ns, uint32_t dir, uint32_t rank, uint32_t now)
+{
+	struct dir *d = &ns->dirs[dir];
+
+	if (now - d->used_at > BURST_EVENTS) {
+		d->used = 0;
+		d->run = 0;
+	} else if (rank > d->last && rank - d->last <= STEP_MAX) {
+		d->run++;
+	} else {
+		d->run /= 2;
+	}
+	d->used++;
+	d->used_at = now;
+	d->last = rank;
+}
+
+uint32_t names_count(const struct names *ns)
+{
+	return ns->n;
+}
+
+size_t names_memory_bytes(const struct names *ns)
+{
+	return sizeof(*ns) + keymap_memory_bytes(ns->map) +
+	       keymap_memory_bytes(ns->below) +
+	       ns->cap * sizeof(*ns->dirs) + ns->listed * sizeof(uint32_t);
+}

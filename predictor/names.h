@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The name space: directories, what is listed in them, and runs of uses in
+ * the order of names. It is all that can be said of what was never used.
+ */
+#ifndef FOREFETCH_NAMES_H
+#define FOREFETCH_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DIR_NONE UINT32_MAX
+
+struct dir {
+	uint64_t key;
+	uint32_t parent; /* DIR_NONE if unknown */
+	uint32_t name;   /* low half of its hash */
+	uint32_t *list;  /* objects, by name */
+	uint32_t n;      /* of them */
+	uint32_t used;   /* of them in this burst */
+	uint32_t used_at; /* event: last use */
+	uint32_t last;    /* rank used last */
+	uint32_t wanted_at; /* event: its listing was asked for; 0 */
+	uint32_t run;     /* uses in order, up to now */
+};
+
+struct names;
+
+/* All listings together have `limit` entries at most. */
+struct names *names_new(uint32_t max_dirs, size_t limit);
+void names_free(struct names *ns);
+
+/* DIR_NONE if there is no more room. */
+uint32_t names_dir(struct names *ns, uint64_t key);
+struct dir *names_at(const struct names *ns, uint32_t dir);
+/* Where it hangs. */
+void names_place(
+    struct names *ns, uint32_t dir, uint32_t parent, uint32_t name);
+/* The directory of that name in `parent`, DIR_NONE if not known. */
+uint32_t names_below(const struct names *ns, uint32_t parent, uint32_t name);
+/* Takes the list, or frees it. */
+void names_set_list(
+    struct names *ns, uint32_t dir, uint32_t *list, uint32_t n);
+/* A use of the object at `rank`. */
+void names_use(struct names *ns, uint32_t dir, uint32_t rank, uint32_t now);
+uint32_t names_count(const struct names *ns);
+size_t names_memory_bytes(const struct names *ns);
+
+#endif

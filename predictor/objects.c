@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "objects.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "keymap.h"
+
+enum { FIRST_OBJECTS = 256 };
+
+struct objects {
+	struct keymap *map;
+	struct object *at;
+	uint32_t n, cap, limit, hand, nfree;
+	objects_on_evict evict;
+	void *ctx;
+};
+
+struct objects *objects_new(
+    uint32_t limit, objects_on_evict evict, void *ctx)
+{
+	struct objects *os = calloc(1, sizeof(*os));
+
+	if (!os)
+		return NULL;
+	os->map = keymap_new(0);
+	os->limit = limit;
+	os->evict = evict;
+	os->ctx = ctx;
+	if (!os->map) {
+		free(os);
+		return NULL;
+	}
+	return os;
+}
+
+void objects_set_ctx(struct objects *os, void *ctx)
+{
+	os->ctx = ctx;
+}
+
+void objects_free(struct objects *os)
+{
+	if (!os)
+		return;
+	keymap_free(os->map);
+	free(os->at);
+	free(os);
+}
+
+uint32_t objects_find(const struct objects *os, uint64_t key)
+{
+	return keymap_get(os->map, key);
+}
+
+struct object *objects_at(const struct objects *os, uint32_t id)
+{
+	return &os->at[id];
+}
+
+void objects_drop(struct objects *os, uint32_t id)
+{
+	struct object *o = &os->at[id];
+
+	if (o->free)
+		return;
+	os->evict(os->ctx, id, o);
+	keymap_del(os->map, o->key);
+	o->free = true;
+	o->recent = false;
+	os->nfree++;
+}
+
+static bool objects_grow(struct objects *os)
+{
+	uint32_t cap = os->cap ? os->cap * 2 : FIRST_OBJECTS;
+	struct object *more;
+
+	if (os->cap >= os->limit)
+		return false;
+	if (cap > os->limit)
+		cap = os->limit;
+	more = realloc(os->at, cap * sizeof(*more));
+	if (!more)
+		return false;
+	os->at = more;
+	os->cap = cap;
+	return true;
+}
+
+/* A number that is free, or becomes it. */
+static uint32_t objects_take(struct objects *os)
+{
+	if (os->nfree == 0) {
+		if (os->n < os->cap || objects_grow(os))
+			return os->n++;
+		if (os->n == 0)
+			return OBJECT_NONE;
+	}
+	for (;; os->hand = (os->hand + 1) % os->n) {
+		struct object *o = &os->at[os->hand];
+
+		if (o->free) {
+			os->nfree--;
+			return os->hand;
+		}
+		if (os->nfree > 0)
+			continue;
+		if (!o->recent)
+			objects_drop(os, os->hand);
+		else
+			o->recent = false;
+		if (o->free) {
+			os->nfree--;
+			return os->hand;
+		}
+	}
+}
+
+uint32_t objects_make(struct objects *os, uint64_t key, uint32_t now)
+{
+	uint32_t id = keymap_get(os->map, key);
+
+	if (id != KEYMAP_NONE)
+		return id;
+	id = objects_take(os);
+	if (id == OBJECT_NONE)
+		return id;
+	os->at[id] = (struct object){.key = key,
+	    .last = UINT32_MAX,
+	    .dir = UINT32_MAX,
+	    .edges = UINT32_MAX,
+	    .rank = RANK_NONE,
+	    .born_at = now};
+	if (keymap_put(os->map, key, id)) {
+		os->at[id].free = true;
+		os->nfree++;
+		return OBJECT_NONE;
+	}
+	return id;
+}
+
+void objects_rekey(struct objects *os, uint32_t id, uint64_t key)
+{
+	keymap_del(os->map, os->at[id].key);
+	os->at[id].key = key;
+	keymap_put(os->map, key, id);
+}
+
+uint32_t objects_end(const struct objects *os)
+{
+	return os->n;
+}
+
+size_t objects_count(const struct objects *os)
+{
+	return os->n - os->nfree;
+}
+
+size_t objects_memory_bytes(const struct objects *os)
+{
+	return sizeof(*os) + keymap_memory_bytes(os->map) +
+	       os->cap * sizeof(*os->at);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What was learned, as a file: saved, loaded, merged, looked at. A file that
+ * is damaged or of a newer version changes nothing.
+ */
+#ifndef FOREFETCH_PERSIST_H
+#define FOREFETCH_PERSIST_H
+
+#include "predictor.h"
+
+enum { PERSIST_VERSION = 1, PERSIST_ERR_MAX = 256 };
+
+/* 0 or -errno. The file is replaced as a whole, or not at all. */
+int predictor_save(const struct predictor *p, const char *path);
+
+/*
+ * Adds what the file has to what is known: an empty predictor loads, another
+ * one merges. 0, or -errno with a warning in `err`: -ENOENT, -EBADMSG for a
+ * damaged file, -EPROTONOSUPPORT for a newer one. Those two are set aside as
+ * PATH.damaged and PATH.newer.
+ */
+int predictor_load(
+    struct predictor *p, const char *path, char err[PERSIST_ERR_MAX]);
+
+/* The same with bytes in memory: to be freed; NULL without memory. */
+void *predictor_export(const struct predictor *p, size_t *len);
+int predictor_import(struct predictor *p, const void *data, size_t len);
+/* The message without its header: for fuzzing past the checksum. */
+int persist_apply(struct predictor *p, const void *data, size_t len);
+
+/* Forget all. */
+int predictor_clear(struct predictor *p);
+
+/* Called with each trail's objects, oldest trail first; a long trail comes
+ * in parts, `more` set from the second on. Nonzero stops, and is returned. */
+typedef int (*predictor_on_trail)(
+    void *ctx, const uint64_t *objects, size_t n, bool more);
+int predictor_each_trail(
+    const struct predictor *p, predictor_on_trail each, void *ctx);
+/* The trails that begin with a program, as trees: `name` gives an object's
+ * name, or NULL; nested programs are indented. */
+void predictor_show(const struct predictor *p, FILE *out,
+    const char *(*name)(void *ctx, uint64_t object), void *ctx);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The successor graph at work: what followed an object within a window,
+ * whatever the order. It has what trails miss when a job's order changes.
+ */
+#include "core.h"
+
+/* Edges that are less likely are not worth a candidate. */
+#define EDGE_MIN 0.15f
+
+/* Seen again, and has no edges: the trails of before are still there. */
+static uint32_t relate_begin(struct predictor *p, uint32_t object)
+{
+	enum { PLACES = 8 };
+	struct object *o = objects_at(p->objects, object);
+	uint32_t place = o->last, node;
+
+	if (o->count == 0 || !trails_holds(p->trails, place, object))
+		return GRAPH_NONE;
+	node = graph_make(p->graph);
+	if (node == GRAPH_NONE)
+		return node;
+	o->edges = node;
+	for (int i = 0; i < PLACES && place != TRAIL_NONE; i++) {
+		uint32_t at = place;
+
+		graph_occur(p->graph, node);
+		for (int j = 0; j < GRAPH_WINDOW; j++) {
+			at = trails_next(p->trails, at);
+			if (at == TRAIL_NONE)
+				break;
+			graph_add(
+			    p->graph, node, trails_object(p->trails, at));
+		}
+		place = trails_earlier(p->trails, place);
+	}
+	return node;
+}
+
+static void relate_learn(
+    struct predictor *p, const struct stream *s, uint32_t object)
+{
+	uint32_t n = s->events < GRAPH_WINDOW ? s->events : GRAPH_WINDOW;
+
+	for (uint32_t i = 1; i <= n; i++) {
+		uint32_t before = s->recent[(s->events - i) % RECENT];
+		uint32_t node = objects_at(p->objects, before)->edges;
+
+		if (node != GRAPH_NONE && before != object)
+			graph_add(p->graph, node, object);
+	}
+}
+
+static void relate_predict(
+    struct predictor *p, struct stream *s, const struct graph_node *n)
+{
+	for (int i = 0; i < GRAPH_EDGES; i++) {
+		float prob;
+		struct cand *c;
+		uint32_t to;
+		bool wait;
+
+		if (!n->count[i])
+			continue;
+		prob = (float)n->count[i] / ((float)n->total + 0.5f);
+		if (prob < EDGE_MIN || objects_at(p->objects, n->to[i])->free)
+			continue;
+		to = twin_translate(p, s, n->to[i], &wait);
+		if (to == OBJECT_NONE || cands_has(p, s, to))
+			continue;
+		c = cands_make(p, s, to, 8);
+		if (prob <= c->related)
+			continue;
+		c->related = prob;
+		cands_estimate(p, s, c);
+	}
+}
+
+void relate_event(struct predictor *p, struct stream *s, uint32_t object,
+    uint32_t twin)
+{
+	uint32_t node;
+
+	relate_learn(p, s, object);
+	if (twin != OBJECT_NONE)
+		object = twin;
+	node = objects_at(p->objects, object)->edges;
+	if (node == GRAPH_NONE)
+		node = relate_begin(p, object);
+	if (node == GRAPH_NONE)
+		return;
+	relate_predict(p, s, graph_at(p->graph, node));
+	if (twin == OBJECT_NONE)
+		graph_occur(p->graph, node);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Closed-loop simulation of a trace: a hit brings the later events of its
+ * stream forward, prefetches share the link with demand, predictors are
+ * tested before they are trained. The cost model is drawn in sim.c.
+ */
+#ifndef FOREFETCH_SIM_H
+#define FOREFETCH_SIM_H
+
+#include "model.h"
+#include "trace.h"
+
+struct sim_options {
+	unsigned streams;
+	double rtt_s, bytes_per_s;
+	size_t cache_bytes;
+	/* The issue policy: how many bytes of waste a byte of saving is worth;
+	 * more is more careful. */
+	double price;
+	double noise; /* share of events sent without waiting */
+	bool use_pids;
+	uint64_t seed;
+	size_t budget_bytes;
+	/* Called now and then; may be NULL. */
+	void (*on_progress)(void *ctx, size_t done, size_t of);
+	void *progress_ctx;
+};
+
+struct sim_class {
+	uint64_t events, hits, issued, used, late, unused;
+	uint64_t demand_bytes, issued_bytes, waste_bytes;
+	double stall_s, base_s;
+};
+
+struct sim_result {
+	const char *predictor;
+	unsigned streams;
+	double price;
+	struct sim_class cold, warm;
+	struct sim_class *labels; /* both together, for each label */
+	size_t nlabels;
+	double ns_per_event;    /* observe and predict, by the host's clock */
+	double bytes_per_event; /* the predictor's memory at the end */
+	uint64_t seen;          /* events that it observed */
+	bool has_reliability;
+	struct predictor_reliability reliability;
+};
+
+/* 0 or -errno. */
+int sim_run(const struct trace *t, const struct model_ops *ops,
+    const struct sim_options *opt, struct sim_result *res);
+void sim_result_done(struct sim_result *res);
+
+double sim_stall(const struct sim_class *c);
+double sim_precision(const struct sim_class *c); /* used ÷ issued */
+double sim_waste(const struct sim_class *c);
+double sim_late(const struct sim_class *c); /* late ÷ used */
+
+#endif

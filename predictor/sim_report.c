@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sim_report.h"
+
+#include <stdlib.h>
+
+struct sim_report {
+	FILE *out;
+	const struct trace *t;
+	bool json, labels;
+	size_t rows;
+};
+
+struct sim_report *sim_report_new(
+    FILE *out, const struct trace *t, bool json, bool labels)
+{
+	struct sim_report *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	*r = (struct sim_report){out, t, json, labels, 0};
+	if (json)
+		fputs("[", out);
+	return r;
+}
+
+static void json_class(
+    FILE *out, const char *name, const struct sim_class *c)
+{
+	fprintf(out,
+	    ",\n  \"stall_%s\": %.4f, \"precision_%s\": %.4f, "
+	    "\"waste_%s\": %.4f, \"late_%s\": %.4f, "
+	    "\"events_%s\": %lu, \"issued_%s\": %lu, \"used_%s\": %lu, "
+	    "\"demand_bytes_%s\": %lu, \"waste_bytes_%s\": %lu, "
+	    "\"stall_s_%s\": %.3f",
+	    name, sim_stall(c), name, sim_precision(c), name, sim_waste(c),
+	    name, sim_late(c), name, c->events, name, c->issued, name,
+	    c->used, name, c->demand_bytes, name, c->waste_bytes, name,
+	    c->stall_s);
+}
+
+static void json_reliability(
+    FILE *out, const struct predictor_reliability *r)
+{
+	fputs(",\n  \"calibration\": [", out);
+	for (int i = 0; i < 10; i++) {
+		double n = r->n[i] ? (double)r->n[i] : 1;
+
+		fprintf(out,
+		    "%s{\"n\": %lu, \"predicted\": %.3f, \"used\": %.3f}",
+		    i ? ", " : "", r->n[i], r->predicted[i] / n,
+		    (double)r->used[i] / n);
+	}
+	fputs("]", out);
+}
+
+/* As JSON wants it: labels come from a file. */
+static void json_string(FILE *out, const char *s)
+{
+	fputc('"', out);
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+
+		if (c == '"' || c == '\\')
+			fprintf(out, "\\%c", c);
+		else if (c < 0x20 || c >= 0x7f)
+			fprintf(out, "\\u%04x", c);
+		else
+			fputc(c, out);
+	}
+	fputc('"', out);
+}
+
+static void json_labels(struct sim_report *r, const struct sim_result *res)
+{
+	fputs(",\n  \"labels\": {", r->out);
+	for (size_t i = 0; i < res->nlabels; i++) {
+		fputs(i ? ",\n    " : "\n    ", r->out);
+		json_string(r->out, r->t->labels[i]);
+		fprintf(r->out, ": {\"stall\": %.4f, \"waste\": %.4f}",
+		    sim_stall(&res->labels[i]), sim_waste(&res->labels[i]));
+	}
+	fputs("}", r->out);
+}
+
+static void json_row(struct sim_report *r, const struct sim_result *res)
+{
+	fprintf(r->out,
+	    "%s\n {\"predictor\": \"%s\", \"streams\": %u, \"price\": %g, "
+	    "\"ns_per_event\": %.0f, \"bytes_per_event\": %.1f",
+	    r->rows ? "," : "", res->predictor, res->streams, res->price,
+	    res->ns_per_event, res->bytes_per_event);
+	json_class(r->out, "cold", &res->cold);
+	json_class(r->out, "warm", &res->warm);
+	if (res->has_reliability)
+		json_reliability(r->out, &res->reliability);
+	if (r->labels)
+		json_labels(r, res);
+	fputs("}", r->out);
+}
+
+static void table_head(FILE *out)
+{
+	fprintf(out, "%-18s %3s %6s | %6s %6s %6s %6s | %6s %6s %6s | %7s %7s\n",
+	    "predictor", "str", "price", "warm", "prec", "waste", "late",
+	    "cold", "prec", "waste", "ns/ev", "B/ev");
+}
+
+static void table_reliability(
+    FILE *out, const struct predictor_reliability *r)
+{
+	fputs("    said/was", out);
+	for (int i = 0; i < 10; i++) {
+		if (r->n[i] == 0)
+			fputs("  -/-", out);
+		else
+			fprintf(out, "  %.2f/%.2f",
+			    r->predicted[i] / (double)r->n[i],
+			    (double)r->used[i] / (double)r->n[i]);
+	}
+	fputs("\n", out);
+}
+
+static void table_labels(struct sim_report *r, const struct sim_result *res)
+{
+	for (size_t i = 0; i < res->nlabels; i++)
+		fprintf(r->out,
+		    "    %-32s stall %.3f  waste %.3f  events %lu\n",
+		    r->t->labels[i], sim_stall(&res->labels[i]),
+		    sim_waste(&res->labels[i]), res->labels[i].events);
+}
+
+static void table_row(struct sim_report *r, const struct sim_result *res)
+{
+	const struct sim_class *w = &res->warm, *c = &res->cold;
+
+	if (r->rows == 0)
+		table_head(r->out);
+	fprintf(r->out,
+	    "%-18s %3u %6.2f | %6.3f %6.3f %6.3f %6.3f | %6.3f %6.3f %6.3f | "
+	    "%7.0f %7.1f\n",
+	    res->predictor, res->streams, res->price, sim_stall(w),
+	    sim_precision(w), sim_waste(w), sim_late(w), sim_stall(c),
+	    sim_precision(c), sim_waste(c), res->ns_per_event,
+	    res->bytes_per_event);
+	if (res->has_reliability)
+		table_reliability(r->out, &res->reliability);
+	if (r->labels)
+		table_labels(r, res);
+}
+
+void sim_report_row(struct sim_report *r, const struct sim_result *res)
+{
+	if (r->json)
+		json_row(r, res);
+	else
+		table_row(r, res);
+	r->rows++;
+	fflush(r->out);
+}
+
+void sim_report_free(struct sim_report *r)
+{
+	if (r->json)
+		fputs("\n]\n", r->out);
+	free(r);
+}

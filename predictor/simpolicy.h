@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The issue policy that all gated predictors share: fetch what saves more
+ * than it costs,
+ *
+ *	p * (rtt + cost) > price * (1 - p) * cost * (1 + 2 * backlog / rtt)
+ *
+ * with cost = (bytes + overhead) / rate. At equal probability it takes what
+ * is wanted soonest first.
+ */
+#ifndef FOREFETCH_SIMPOLICY_H
+#define FOREFETCH_SIMPOLICY_H
+
+#include "predictor.h"
+
+struct simpolicy_link {
+	double rtt_s, bytes_per_s, backlog_s, price;
+};
+
+/* In the order in which they are wanted. */
+void simpolicy_order(struct prediction *preds, size_t n);
+bool simpolicy_worth(const struct simpolicy_link *link,
+    const struct prediction *pred, uint32_t bytes);
+
+#endif

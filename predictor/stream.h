@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Streams: who is asking, where the pid is not known. A stream whose reply
+ * is outstanding cannot be the one that asks; one that has just got its
+ * reply, or for which this object was predicted, most likely is.
+ *
+ * Each keeps what was predicted to it and is not decided yet (candidates).
+ */
+#ifndef FOREFETCH_STREAM_H
+#define FOREFETCH_STREAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "calib.h"
+#include "predictor.h"
+#include "trails.h"
+
+enum {
+	STREAMS = 32,
+	CURSORS = 4,
+	CANDS = 256, /* a power of two */
+	RECENT = 32,
+	FRESH = 128,
+	LEVELS = 3,      /* a directory and those above it */
+	RECENT_DIRS = 4,
+};
+
+/* One older trail that the stream follows. */
+struct cursor {
+	uint32_t place;   /* of the last match; TRAIL_NONE: not in use */
+	uint32_t horizon; /* the last place that was looked at */
+	uint32_t ahead;   /* entries from place to horizon */
+	uint32_t hits;
+	uint8_t missed; /* events in a row that it did not have */
+	float conf;
+};
+
+struct cand {
+	uint32_t object; /* OBJECT_NONE: free */
+	uint32_t born_at;  /* event */
+	uint32_t due;      /* event of the stream */
+	float p, told;     /* now, and when it was last given out */
+	float said;        /* `told`, corrected */
+	float related;     /* what the graph says, 0 if nothing */
+	calib_cell cell;
+	calib_cell first, last; /* cells of its first and last telling */
+	uint8_t mask; /* cursors that have it ahead */
+	uint8_t source;
+	bool fresh;
+};
+
+struct stream {
+	uint64_t actor, connection, pid;
+	uint64_t request_ns, reply_ns; /* of its last call */
+	uint32_t events;
+	uint32_t began_at; /* event: the first one after a pause */
+	uint32_t last_at;  /* event */
+	uint32_t last;     /* object */
+	uint32_t tail;     /* place of it */
+	uint32_t dirs[RECENT_DIRS][LEVELS]; /* a ring, by moves */
+	uint32_t moves;
+	uint32_t recent[RECENT]; /* a ring, by events */
+	struct cursor cursors[CURSORS];
+	uint32_t keys[CANDS]; /* their objects: a probe is one cache line */
+	struct cand cands[CANDS];
+	uint16_t fresh[FRESH]; /* candidates that are to be told */
+	uint16_t nfresh;
+	uint32_t from, to; /* directories: twins, DIR_NONE if none */
+	uint32_t maybe_from, maybe_to; /* as one twin has it, so far */
+	uint16_t sweep;
+	bool used, stale; /* stale: estimates have to be made anew */
+	bool pending;     /* there may be candidates */
+	bool foreseen;    /* the last event was a candidate */
+};
+
+struct streams {
+	struct stream at[STREAMS];
+	uint64_t made;
+};
+
+/* How well a stream fits, beyond its timing: for streams_choose(). */
+typedef float (*stream_fit)(void *ctx, const struct stream *s);
+
+/*
+ * The stream that `o` belongs to; one that is new has no events. An old one
+ * may have to make room: `retire` is called before.
+ */
+struct stream *streams_choose(struct streams *ss,
+    const struct predictor_obs *o, bool use_pids, stream_fit fit,
+    void (*retire)(void *ctx, struct stream *s), void *ctx);
+
+void stream_cand_set(struct stream *s, struct cand *c, uint32_t object);
+void stream_reset(struct stream *s);
+struct cand *stream_cand(struct stream *s, uint32_t object);
+/* Where a candidate for the object may be made: its own, a free one, or the
+ * oldest nearby, which the caller has to decide first. */
+struct cand *stream_cand_slot(struct stream *s, uint32_t object);
+
+#endif

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Lines are taken as they come, then events are put together by run, and what
+ * a run reads a second time is dropped. Names are looked up by their hash.
+ */
+#include "trace.h"
+
+#include "keymap.h"
+#include "predictor.h"
+#include "trace_line.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+struct reader {
+	struct trace *t;
+	struct keymap *runs, *labels, *files, *dirs;
+	uint64_t *run_time_us; /* of each run's last line */
+	size_t cap_events, cap_files, cap_dirs, cap_runs, cap_labels;
+};
+
+/* Room for one more than `n`; what is new is zero. */
+static bool vec_grow(void **vec, size_t n, size_t *cap, size_t each)
+{
+	size_t want = *cap ? *cap * 2 : 64;
+	char *more;
+
+	if (n < *cap)
+		return true;
+	more = realloc(*vec, want * each);
+	if (!more)
+		return false;
+	memset(more + *cap * each, 0, (want - *cap) * each);
+	*vec = more;
+	*cap = want;
+	return true;
+}
+
+#define VEC_GROW(vec, n, cap)                                                  \
+	vec_grow((void **)&(vec), n, &(cap), sizeof(*(vec)))
+
+static uint64_t hash_text(const char *s, size_t len, uint64_t seed)
+{
+	uint64_t h = XXH3_64bits_withSeed(s, len, seed);
+
+	return h ? h : 1; /* a key is never zero */
+}
+
+/* Length of the path of the directory; 0 at the top. */
+static size_t dir_len(const char *path, size_t len)
+{
+	while (len > 0 && path[len - 1] != '/')
+		len--;
+	return len > 0 ? len - 1 : 0;
+}
+
+static size_t name_start(const char *path, size_t len)
+{
+	while (len > 0 && path[len - 1] != '/')
+		len--;
+	return len;
+}
+
+/* UINT32_MAX without memory. Makes those above it too. */
+static uint32_t dir_get(struct reader *r, const char *path, size_t len)
+{
+	struct trace *t = r->t;
+	size_t start = name_start(path, len);
+	uint64_t key = hash_text(path, len, t->seed ^ 0xd1);
+	uint32_t id = keymap_get(r->dirs, key), up = UINT32_MAX;
+	struct trace_dir *d;
+
+	if (id != KEYMAP_NONE)
+		return id;
+	if (len > 0) {
+		up = dir_get(r, path, dir_len(path, len));
+		if (up == UINT32_MAX)
+			return up;
+	}
+	if (!VEC_GROW(t->dirs, t->ndirs, r->cap_dirs))
+		return UINT32_MAX;
+	id = (uint32_t)t->ndirs;
+	d = &t->dirs[id];
+	d->path = strndup(path, len);
+	if (!d->path || keymap_put(r->dirs, key, id))
+		return UINT32_MAX;
+	t->ndirs++;
+	d->key = key;
+	d->up = up;
+	d->parent = up == UINT32_MAX ? 0 : t->dirs[up].key;
+	d->name_hash = hash_text(path + start, len - start, 0);
+	return id;
+}
+
+static bool file_init(
+    struct reader *r, struct trace_file *f, const char *path, uint64_t key)
+{
+	size_t len = strlen(path), start = name_start(path, len);
+	const char *name = path + start, *dot = strrchr(name, '.');
+
+	f->dir = dir_get(r, path, dir_len(path, len));
+	f->path = strdup(path);
+	if (!f->path || f->dir == UINT32_MAX)
+		return false;
+	f->key = key;
+	f->parent = r->t->dirs[f->dir].key;
+	f->name_hash = hash_text(name, len - start, 0);
+	f->type_hash = dot && dot > name ? hash_text(dot, strlen(dot), 0) : 0;
+	return true;
+}
+
+static uint32_t file_get(struct reader *r, const struct trace_line *line)
+{
+	struct trace *t = r->t;
+	uint64_t key = hash_text(line->path, strlen(line->path), t->seed);
+	uint32_t id = keymap_get(r->files, key);
+
+	if (id != KEYMAP_NONE)
+		return id;
+	if (!VEC_GROW(t->files, t->nfiles, r->cap_files))
+		return UINT32_MAX;
+	id = (uint32_t)t->nfiles;
+	t->nfiles++; /* even half made: it has to be freed */
+	if (!file_init(r, &t->files[id], line->path, key))
+		return UINT32_MAX;
+	if (keymap_put(r->files, key, id))
+		return UINT32_MAX;
+	t->files[id].exec = line->exec;
+	return id;
+}
+
+static uint32_t label_get(struct reader *r, const char *name)
+{
+	struct trace *t = r->t;
+	uint64_t key = hash_text(name, strlen(name), 0);
+	uint32_t id = keymap_get(r->labels, key);
+
+	if (id != KEYMAP_NONE)
+		return id;
+	if (!VEC_GROW(t->labels, t->nlabels, r->cap_labels))
+		return UINT32_MAX;
+	id = (uint32_t)t->nlabels;
+	t->labels[id] = strdup(name);
+	if (!t->labels[id] || keymap_put(r->labels, key, id))
+		return UINT32_MAX;
+	t->nlabels++;
+	return id;
+}
+
+static uint32_t run_get(struct reader *r, const struct trace_line *line)
+{
+	struct trace *t = r->t;
+	/* Traces that were put together may each count from 1. */
+	uint64_t key = hash_text(line->run, strlen(line->run),
+	    hash_text(line->label, strlen(line->label), 0));
+	uint32_t id = keymap_get(r->runs, key);
+	size_t cap = r->cap_runs, labels = t->nlabels;
+	struct trace_run *run;
+
+	if (id != KEYMAP_NONE)
+		return id;
+	if (!VEC_GROW(t->runs, t->nruns, r->cap_runs) ||
+	    !VEC_GROW(r->run_time_us, t->nruns, cap))
+		return UINT32_MAX;
+	id = (uint32_t)t->nruns;
+	run = &t->runs[id];
+	t->nruns++;
+	run->name = strdup(line->run);
+	run->label = label_get(r, line->label);
+	if (!run->name || run->label == UINT32_MAX ||
+	    keymap_put(r->runs, key, id))
+		return UINT32_MAX;
+	run->cold = t->nlabels > labels;
+	r->run_time_us[id] = line->time_us; /* its first line does not wait */
+	return id;
+}
+
+static uint32_t think_us(uint64_t *last_us, uint64_t now_us)
+{
+	uint64_t gap = now_us > *last_us ? now_us - *last_us : 0;
+
+	*last_us = now_us;
+	return gap > TRACE_THINK_MAX_US ? TRACE_THINK_MAX_US : (uint32_t)gap;
+}
+
+/* NULL, or what is wrong. */
+static const char *reader_take(struct reader *r, const struct trace_line *line)
+{
+	struct trace *t = r->t;
+	uint32_t run = run_get(r, line), file = file_get(r, line);
+	struct trace_event *e;
+
+	if (run == UINT32_MAX || file == UINT32_MAX ||
+	    !VEC_GROW(t->events, t->nevents, r->cap_events))
+		return "out of memory";
+	e = &t->events[t->nevents++];
+	e->file = file;
+	e->run = run;
+	e->think_us = think_us(&r->run_time_us[run], line->time_us);
+	e->pid = line->pid;
+	e->size_bytes = line->size_bytes;
+	e->kind = line->kind;
+	e->exec = line->exec;
+	t->runs[run].n++;
+	if (line->kind != PREDICTOR_ABSENT)
+		t->files[file].exists = true;
+	if (line->kind == PREDICTOR_READDIR)
+		t->files[file].directory = true;
+	if (t->files[file].first_size_bytes == 0)
+		t->files[file].first_size_bytes = line->size_bytes;
+	return NULL;
+}
+
+static int fail(char *err, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static int fail(char *err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(err, TRACE_ERR_MAX, fmt, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+static int reader_lines(
+    struct reader *r, FILE *in, const char *name, char *err)
+{
+	char *text = malloc(TRACE_LINE_MAX);
+	unsigned long nr = 0;
+	int ret = text ? 0 : fail(err, "%s: out of memory", name);
+
+	while (!ret && fgets(text, TRACE_LINE_MAX, in)) {
+		struct trace_line line;
+		size_t len = strlen(text);
+		const char *why;
+
+		nr++;
+		if (len > 0 && text[len - 1] == '\n')
+			text[--len] = '\0';
+		else if (!feof(in))
+			ret = fail(err,
+			    "%s:%lu: too long, or has a zero byte", name, nr);
+		if (ret || len == 0 || text[0] == '#')
+			continue;
+		why = trace_line_parse(text, &line);
+		if (!why)
+			why = reader_take(r, &line);
+		if (why)
+			ret = fail(err, "%s:%lu: %s", name, nr, why);
+	}
+	if (!ret && ferror(in))
+		ret = fail(err, "%s: %s", name, strerror(errno));
+	free(text);
+	return ret;
+}
+
+/* Put the events of each run together, in the order of runs. */
+static bool trace_sort(struct trace *t)
+{
+	struct trace_event *out = calloc(t->nevents + 1, sizeof(*out));
+	uint32_t at = 0;
+
+	if (!out)
+		return false;
+	for (size_t i = 0; i < t->nruns; i++) {
+		t->runs[i].first = at;
+		at += t->runs[i].n;
+		t->runs[i].n = 0;
+	}
+	for (size_t i = 0; i < t->nevents; i++) {
+		struct trace_run *run = &t->runs[t->events[i].run];
+
+		out[run->first + run->n++] = t->events[i];
+	}
+	free(t->events);
+	t->events = out;
+	return true;
+}
+
+/* An event is the first read of a file in a run: drop the others, and give
+ * the time that they took to the next. */
+static bool trace_drop_repeats(struct trace *t)
+{
+	uint32_t *last = calloc(t->nfiles + 1, sizeof(*last));
+	uint32_t out = 0;
+
+	if (!last)
+		return false;
+	for (uint32_t i = 0; i < t->nruns; i++) {
+		struct trace_run *run = &t->runs[i];
+		uint32_t end = run->first + run->n;
+
+		for (uint32_t j = run->first; j < end; j++) {
+			struct trace_event *e = &t->events[j];
+			bool again = last[e->file] == i + 1;
+
+			if (j == run->first)
+				run->first = out;
+			if (e->kind == PREDICTOR_READ) {
+				if (again)
+					continue;
+				last[e->file] = i + 1;
+			}
+			t->events[out++] = *e;
+		}
+		run->n = out - run->first;
+	}
+	t->nevents = out;
+	free(last);
+	return true;
+}
+
+static int file_cmp(const void *a, const void *b, void *arg)
+{
+	const struct trace *t = arg;
+	const struct trace_file *x = &t->files[*(const uint32_t *)a];
+	const struct trace_file *y = &t->files[*(const uint32_t *)b];
+
+	return strcmp(x->path, y->path);
+}
+
+/* Fill in the directories' files. */
+static bool trace_fill_dirs(struct trace *t, const struct keymap *dirs)
+{
+	for (size_t i = 0; i < t->nfiles; i++)
+		t->dirs[t->files[i].dir].nfiles++;
+	for (size_t i = 0; i < t->ndirs; i++) {
+		struct trace_dir *d = &t->dirs[i];
+
+		d->files = calloc(d->nfiles + 1, sizeof(*d->files));
+		if (!d->files)
+			return false;
+		d->nfiles = 0;
+	}
+	for (uint32_t i = 0; i < t->nfiles; i++) {
+		struct trace_file *f = &t->files[i];
+		struct trace_dir *d = &t->dirs[f->dir];
+
+		d->files[d->nfiles++] = i;
+		if (keymap_get(dirs, hash_text(f->path, strlen(f->path),
+				   t->seed ^ 0xd1)) != KEYMAP_NONE)
+			f->directory = true;
+	}
+	for (size_t i = 0; i < t->ndirs; i++)
+		qsort_r(t->dirs[i].files, t->dirs[i].nfiles,
+		    sizeof(uint32_t), file_cmp, t);
+	return true;
+}
+
+static bool reader_init(struct reader *r, uint64_t seed)
+{
+	memset(r, 0, sizeof(*r));
+	r->t = calloc(1, sizeof(*r->t));
+	r->runs = keymap_new(0);
+	r->labels = keymap_new(0);
+	r->files = keymap_new(0);
+	r->dirs = keymap_new(0);
+	if (r->t)
+		r->t->seed = seed;
+	return r->t && r->runs && r->labels && r->files && r->dirs;
+}
+
+static void reader_done(struct reader *r)
+{
+	keymap_free(r->runs);
+	keymap_free(r->labels);
+	keymap_free(r->files);
+	keymap_free(r->dirs);
+	free(r->run_time_us);
+}
+
+struct trace *trace_read(
+    FILE *in, const char *name, uint64_t seed, char err[TRACE_ERR_MAX])
+{
+	struct reader r;
+	int ret = 0;
+
+	if (!reader_init(&r, seed))
+		ret = fail(err, "%s: out of memory", name);
+	if (!ret)
+		ret = reader_lines(&r, in, name, err);
+	if (!ret && (!trace_sort(r.t) || !trace_drop_repeats(r.t) ||
+			!trace_fill_dirs(r.t, r.dirs)))
+		ret = fail(err, "%s: out of memory", name);
+	if (ret) {
+		trace_free(r.t);
+		r.t = NULL;
+	}
+	reader_done(&r);
+	return r.t;
+}
+
+void trace_free(struct trace *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->nfiles; i++)
+		free(t->files[i].path);
+	for (size_t i = 0; i < t->ndirs; i++) {
+		free(t->dirs[i].path);
+		free(t->dirs[i].files);
+	}
+	for (size_t i = 0; i < t->nruns; i++)
+		free(t->runs[i].name);
+	for (size_t i = 0; i < t->nlabels; i++)
+		free(t->labels[i]);
+	free(t->events);
+	free(t->files);
+	free(t->dirs);
+	free(t->runs);
+	free(t->labels);
+	free(t);
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "trails.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 32, FIRST_CHUNKS = 64 };
+
+struct entry {
+	uint32_t object, earlier;
+};
+
+struct chunk {
+	struct entry at[CHUNK];
+	uint32_t next, prev; /* chunks */
+	uint32_t begun_at;
+	uint32_t n;
+};
+
+/* Lossy: a newer pair takes the slot of an older one. */
+struct pair {
+	uint32_t tag, place;
+};
+
+struct trails {
+	struct chunk *chunks;
+	struct pair *pairs;
+	uint32_t n, cap, limit; /* chunks */
+	uint32_t hand;          /* the oldest, once all are in use */
+	uint32_t npairs;        /* a power of two */
+};
+
+struct trails *trails_new(uint32_t limit)
+{
+	struct trails *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->limit = limit / CHUNK < FIRST_CHUNKS ? FIRST_CHUNKS : limit / CHUNK;
+	return t;
+}
+
+void trails_free(struct trails *t)
+{
+	if (!t)
+		return;
+	free(t->chunks);
+	free(t->pairs);
+	free(t);
+}
+
+static struct chunk *place_chunk(const struct trails *t, uint32_t place)
+{
+	return &t->chunks[place / CHUNK];
+}
+
+static struct entry *place_entry(const struct trails *t, uint32_t place)
+{
+	return &t->chunks[place / CHUNK].at[place % CHUNK];
+}
+
+int trails_holds(const struct trails *t, uint32_t place, uint32_t object)
+{
+	return place / CHUNK < t->n &&
+	       place % CHUNK < place_chunk(t, place)->n &&
+	       place_entry(t, place)->object == object;
+}
+
+uint32_t trails_object(const struct trails *t, uint32_t place)
+{
+	return place_entry(t, place)->object;
+}
+
+uint32_t trails_time(const struct trails *t, uint32_t place)
+{
+	return place_chunk(t, place)->begun_at;
+}
+
+uint32_t trails_next(const struct trails *t, uint32_t place)
+{
+	const struct chunk *c = place_chunk(t, place);
+
+	if (place % CHUNK + 1 < c->n)
+		return place + 1;
+	if (c->next == TRAIL_NONE || t->chunks[c->next].n == 0)
+		return TRAIL_NONE;
+	return c->next * CHUNK;
+}
+
+uint32_t trails_prev(const struct trails *t, uint32_t place)
+{
+	const struct chunk *c = place_chunk(t, place);
+
+	if (place % CHUNK > 0)
+		return place - 1;
+	return c->prev == TRAIL_NONE
+		   ? TRAIL_NONE
+		   : c->prev * CHUNK + t->chunks[c->prev].n - 1;
+}
+
+uint32_t trails_earlier(const struct trails *t, uint32_t place)
+{
+	uint32_t e = place_entry(t, place)->earlier;
+
+	return trails_holds(t, e, place_entry(t, place)->object) ? e
+								  : TRAIL_NONE;
+}
+
+static uint64_t pair_hash(uint32_t before, uint32_t object)
+{
+	uint64_t h = ((uint64_t)before << 32 | object) * 0x9e3779b97f4a7c15u;
+
+	return h ^ h >> 29;
+}
+
+static struct pair *pair_slot(
+    const struct trails *t, uint32_t before, uint32_t object)
+{
+	return &t->pairs[pair_hash(before, object) & (t->npairs - 1)];
+}
+
+uint32_t trails_pair(const struct trails *t, uint32_t before, uint32_t object)
+{
+	const struct pair *p;
+
+	if (!t->npairs)
+		return TRAIL_NONE;
+	p = pair_slot(t, before, object);
+	if (p->tag != (uint32_t)(pair_hash(before, object) >> 32) ||
+	    !trails_holds(t, p->place, object))
+		return TRAIL_NONE;
+	return p->place;
+}
+
+static void trails_add_pair(
+    struct trails *t, uint32_t before, uint32_t object, uint32_t place)
+{
+	struct pair *p = pair_slot(t, before, object);
+
+	p->tag = (uint32_t)(pair_hash(before, object) >> 32);
+	p->place = place;
+}
+
+/* The index has a slot an entry; what is in it comes again with use. */
+static bool trails_grow_pairs(struct trails *t, uint32_t want)
+{
+	struct pair *old = t->pairs, *fresh;
+	uint32_t n = t->npairs;
+
+	if (n >= want)
+		return true;
+	fresh = malloc(want * sizeof(*fresh));
+	if (!fresh)
+		return false;
+	memset(fresh, 0xff, want * sizeof(*fresh));
+	t->pairs = fresh;
+	t->npairs = want;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t place = old[i].place, prev;
+
+		if (place == TRAIL_NONE || place / CHUNK >= t->n)
+			continue;
+		prev = trails_prev(t, place);
+		if (prev != TRAIL_NONE)
+			trails_add_pair(t, trails_object(t, prev),
+			    trails_object(t, place), place);
+	}
+	free(old);
+	return true;
+}
+
+static bool trails_grow(struct trails *t)
+{
+	uint32_t cap = t->cap ? t->cap * 2 : FIRST_CHUNKS;
+	uint32_t pairs = FIRST_CHUNKS * CHUNK;
+	struct chunk *more;
+
+	if (t->cap >= t->limit)
+		return false;
+	if (cap > t->limit)
+		cap = t->limit;
+	more = realloc(t->chunks, cap * sizeof(*more));
+	if (!more)
+		return false;
+	t->chunks = more;
+	t->cap = cap;
+	while (pairs < cap * CHUNK)
+		pairs *= 2;
+	return trails_grow_pairs(t, pairs);
+}
+
+static void chunk_unlink(struct trails *t, struct chunk *c)
+{
+	if (c->prev != TRAIL_NONE)
+		t->chunks[c->prev].next = TRAIL_NONE;
+	if (c->next != TRAIL_NONE)
+		t->chunks[c->next].prev = TRAIL_NONE;
+}
+
+/* A fresh chunk behind `prev`; TRAIL_NONE without memory. */
+static uint32_t trails_chunk(struct trails *t, uint32_t prev, uint32_t now)
+{
+	uint32_t id;
+
+	if (t->n < t->cap || trails_grow(t)) {
+		id = t->n++;
+	} else if (t->n > 0) {
+		id = t->hand;
+		t->hand = (t->hand + 1) % t->n;
+		chunk_unlink(t, &t->chunks[id]);
+		if (id == prev)
+			prev = TRAIL_NONE;
+	} else {
+		return TRAIL_NONE;
+	}
+	t->chunks[id].n = 0;
+	t->chunks[id].next = TRAIL_NONE;
+	t->chunks[id].prev = prev;
+	t->chunks[id].begun_at = now;
+	if (prev != TRAIL_NONE)
+		t->chunks[prev].next = id;
+	return id;
+}
+
+uint32_t trails_append(struct trails *t, uint32_t tail, uint32_t object,
+    uint32_t last, uint32_t now)
+{
+	uint32_t chunk = tail == TRAIL_NONE ? TRAIL_NONE : tail / CHUNK;
+	uint32_t place, prev;
+	struct chunk *c;
+
+	if (chunk == TRAIL_NONE || t->chunks[chunk].n == CHUNK ||
+	    t->chunks[chunk].n != tail % CHUNK + 1)
+		chunk = trails_chunk(t, chunk, now);
+	if (chunk == TRAIL_NONE)
+		return TRAIL_NONE;
+	c = &t->chunks[chunk];
+	place = chunk * CHUNK + c->n;
+	c->at[c->n++] = (struct entry){.object = object, .earlier = last};
+	prev = trails_prev(t, place);
+	if (prev != TRAIL_NONE)
+		trails_add_pair(t, trails_object(t, prev), object, place);
+	return place;
+}
+
+size_t trails_entries(const struct trails *t)
+{
+	return (size_t)t->n * CHUNK;
+}
+
+size_t trails_memory_bytes(const struct trails *t)
+{
+	return sizeof(*t) + t->cap * sizeof(*t->chunks) +
+	       t->npairs * sizeof(*t->pairs);
+}
+
+int trails_walk(const struct trails *t, trails_each each, void *ctx)
+{
+	uint32_t objects[CHUNK];
+
+	/* Heads in the order of age, each with all that hangs on it. */
+	for (uint32_t i = 0; i < t->n; i++) {
+		uint32_t id = (t->hand + i) % t->n;
+
+		if (t->chunks[id].prev != TRAIL_NONE)
+			continue;
+		for (int more = 0; id != TRAIL_NONE; more = 1) {
+			const struct chunk *c = &t->chunks[id];
+			int ret;
+
+			for (uint32_t j = 0; j < c->n; j++)
+				objects[j] = c->at[j].object;
+			ret = each(ctx, objects, c->n, more);
+			if (ret)
+				return ret;
+			id = c->next;
+		}
+	}
+	return 0;
+}

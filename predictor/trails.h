@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The trail log: what each stream used, in order, which is the access trees
+ * of its programs, flattened. Streams write into chunks of their own, which
+ * are linked; the oldest chunk is taken back when the log is full. A place
+ * in the log is a number; each entry knows the one before of its object, and
+ * an index knows the last place of each pair of neighbours.
+ */
+#ifndef FOREFETCH_TRAILS_H
+#define FOREFETCH_TRAILS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TRAIL_NONE UINT32_MAX
+
+struct trails;
+
+/* `limit` entries at most. */
+struct trails *trails_new(uint32_t limit);
+void trails_free(struct trails *t);
+
+/*
+ * Append `object` behind `tail`, the last place of a stream, TRAIL_NONE for
+ * a new trail. `last` is the object's last place before. Returns the new
+ * place, or TRAIL_NONE without memory. `now` is the number of the event.
+ */
+uint32_t trails_append(struct trails *t, uint32_t tail, uint32_t object,
+    uint32_t last, uint32_t now);
+
+/* TRAIL_NONE at the end. */
+uint32_t trails_next(const struct trails *t, uint32_t place);
+uint32_t trails_prev(const struct trails *t, uint32_t place);
+uint32_t trails_object(const struct trails *t, uint32_t place);
+/* When the chunk of the place was begun. */
+uint32_t trails_time(const struct trails *t, uint32_t place);
+/* The place of the same object before; TRAIL_NONE if it was taken back. */
+uint32_t trails_earlier(const struct trails *t, uint32_t place);
+/* The last place of `object` right behind `before`. */
+uint32_t trails_pair(
+    const struct trails *t, uint32_t before, uint32_t object);
+/* Whether the place still holds the object. */
+int trails_holds(const struct trails *t, uint32_t place, uint32_t object);
+/* How many there is room for, now. */
+size_t trails_entries(const struct trails *t);
+size_t trails_memory_bytes(const struct trails *t);
+
+/* Oldest first, for saving: calls `each` with every trail's entries. */
+typedef int (*trails_each)(void *ctx, const uint32_t *objects, size_t n,
+    int continues);
+int trails_walk(const struct trails *t, trails_each each, void *ctx);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the fuzzers share. */
+#ifndef FOREFETCH_FUZZ_H
+#define FOREFETCH_FUZZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "xdr_view.h"
+
+/* An invariant; assert() would be the code's own. */
+#define MUST(cond)                                                             \
+	do {                                                                   \
+		if (!(cond))                                                   \
+			abort();                                               \
+	} while (0)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Aligned, and as exact as the sanitizer sees it. */
+static inline unsigned char *fuzz_copy(const void *data, size_t size)
+{
+	unsigned char *p = malloc(size ? size : 1);
+
+	MUST(p);
+	if (size > 0)
+		memcpy(p, data, size);
+	return p;
+}
+
+/* A view must lie in the `size` bytes at `base`. */
+static inline void fuzz_must_lie_in(
+    const struct xdr_view *v, const void *base, size_t size)
+{
+	const char *rec = base;
+
+	if (v->len > 0)
+		MUST(v->data >= rec && v->len <= size &&
+		     (size_t)(v->data - rec) <= size - v->len);
+}
+
+#endif

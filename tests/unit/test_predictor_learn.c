@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Streams, trails, names and identity, in virtual time. */
+#include "predictor.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "atree.h"
+#include "core.h"
+
+#define MS 1000000ull
+
+struct world {
+	struct predictor *p;
+	uint64_t now_ns;
+	struct prediction out[256];
+	size_t n;
+};
+
+static void world_begin(struct world *w, size_t budget_bytes)
+{
+	struct predictor_options opt = {.budget_bytes = budget_bytes};
+
+	*w = (struct world){.p = predictor_new(&opt), .now_ns = 1000 * MS};
+	assert_non_null(w->p);
+}
+
+static void world_end(struct world *w)
+{
+	predictor_free(w->p);
+}
+
+/* One read of `latency` at the present time, in directory `dir`. */
+static void see_at(struct world *w, uint64_t object, uint64_t dir,
+    uint64_t latency_ns, bool exec)
+{
+	struct predictor_obs o = {.kind = PREDICTOR_READ,
+	    .exec = exec,
+	    .now_ns = w->now_ns,
+	    .latency_ns = latency_ns,
+	    .actor = 7,
+	    .object = object,
+	    .parent = dir,
+	    .name_hash = object * 31 + 5,
+	    .size_bytes = 1000};
+
+	predictor_observe(w->p, &o);
+	w->n = predictor_predict(w->p, w->out, 256);
+}
+
+/* A process that waits for its reply, then thinks for 0.2 ms. */
+static void see(struct world *w, uint64_t object)
+{
+	see_at(w, object, 0, 10 * MS, false);
+	w->now_ns += 10 * MS + MS / 5;
+}
+
+static void pause_run(struct world *w)
+{
+	w->now_ns += 2000 * MS;
+}
+
+static bool foretold(const struct world *w, uint64_t object, float least)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (w->out[i].object == object && w->out[i].p >= least)
+			return true;
+	return false;
+}
+
+static void run_of(struct world *w, uint64_t first, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		see(w, first + i);
+	pause_run(w);
+}
+
+/* After three runs, the first object foretells those behind it. */
+static void test_trail(void **state)
+{
+	struct world w;
+	unsigned foretold_ahead = 0;
+
+	(void)state;
+	world_begin(&w, 0);
+	for (int i = 0; i < 3; i++)
+		run_of(&w, 1000, 60);
+	see(&w, 1000);
+	for (uint64_t i = 1; i <= 8; i++)
+		assert_true(foretold(&w, 1000 + i, 0.3f));
+	for (uint64_t i = 1; i < 30; i++) {
+		see(&w, 1000 + i);
+		for (size_t j = 0; j < w.n; j++)
+			foretold_ahead += w.out[j].object > 1000 + i;
+	}
+	assert_true(foretold_ahead >= 20);
+	world_end(&w);
+}
+
+/* By falling probability, within 0 and 1, none of what the run has had. */
+static void test_order(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin(&w, 0);
+	for (int i = 0; i < 4; i++)
+		run_of(&w, 1000, 60);
+	for (uint64_t i = 0; i < 60; i++) {
+		see(&w, 1000 + i);
+		for (size_t j = 0; j < w.n; j++) {
+			assert_true(w.out[j].p > 0 && w.out[j].p < 1);
+			assert_true(j == 0 || w.out[j].p <= w.out[j - 1].p);
+			assert_true(w.out[j].object > 1000 + i);
+			assert_true(w.out[j].lead >= 1);
+		}
+	}
+	world_end(&w);
+}
+
+/*
+ * Two processes take turns, each waiting for its reply: at every request
+ * the other one's reply is out. They are told apart, so each gets a trail
+ * that is free of the other.
+ */
+static void test_streams(void **state)
+{
+	struct world w;
+	struct predictor_stats st;
+
+	(void)state;
+	world_begin(&w, 0);
+	for (uint64_t i = 0; i < 50; i++) {
+		see_at(&w, 1000 + i, 1, 10 * MS, false);
+		w.now_ns += 5 * MS;
+		see_at(&w, 5000 + i, 2, 10 * MS, false);
+		w.now_ns += 5 * MS + MS / 5;
+	}
+	predictor_get_stats(w.p, &st);
+	assert_int_equal(st.streams_made, 2);
+	pause_run(&w);
+	/* Alone, the first process foretells its own. */
+	for (uint64_t i = 0; i < 10; i++)
+		see(&w, 1000 + i);
+	for (size_t j = 0; j < w.n; j++)
+		assert_true(w.out[j].object < 2000);
+	world_end(&w);
+}
+
+/* Readahead and threads: a few calls that do not wait make no new stream
+ * where the trail says whose they are. */
+static void test_streams_overlap(void **state)
+{
+	struct world w;
+	struct predictor_stats st;
+
+	(void)state;
+	world_begin(&w, 0);
+	for (int i = 0; i < 3; i++)
+		run_of(&w, 1000, 60);
+	for (uint64_t i = 0; i < 60; i++) {
+		see_at(&w, 1000 + i, 0, 10 * MS, false);
+		w.now_ns += i % 5 == 4 ? MS : 10 * MS + MS / 5;
+	}
+	predictor_get_stats(w.p, &st);
+	/* One for each run, since pauses of 2 s may end a process. */
+	assert_true(st.streams_made <= 5);
+	world_end(&w);
+}
+
+/* The example of the paper's measure: 2 of 5 data files and 3 of 4 programs
+ * paired. */
+static void test_compatibility(void **state)
+{
+	const struct atree_node pattern[] = {{1, false}, {2, false},
+	    {3, false}, {4, false}, {5, false}, {11, true}, {12, true},
+	    {13, true}, {14, true}};
+	const struct atree_node working[] = {
+	    {1, false}, {3, false}, {11, true}, {12, true}, {14, true}};
+	double fit = atree_compat(pattern, 9, working, 5);
+
+	(void)state;
+	assert_true(fit > 0.5749 && fit < 0.5751);
+	assert_int_equal(atree_pivot(pattern, 9, working, 5), 9);
+	assert_int_equal(atree_pivot(pattern, 9, working, 2), 3);
+	assert_int_equal(atree_pivot(pattern, 2, working, 5), 0);
+	assert_true(atree_compat(pattern, 9, pattern, 9) == 1);
+}
+
+static void list_dir(struct world *w, uint64_t dir, uint64_t first, uint32_t n)
+{
+	struct predictor_dirent *ents = calloc(n, sizeof(*ents));
+
+	for (uint32_t i = 0; i < n; i++)
+		ents[i] = (struct predictor_dirent){.object = first + i,
+		    .name_hash = (first + i) * 31 + 5,
+		    .size_bytes = 1000,
+		    .rank = i};
+	predictor_list(w->p, dir, ents, n);
+	free(ents);
+}
+
+/* A walk in the order of names: what was never seen is foretold. */
+static void test_scan(void **state)
+{
+	struct world w;
+	unsigned told = 0;
+
+	(void)state;
+	world_begin(&w, 0);
+	for (uint64_t d = 1; d <= 20; d++) {
+		list_dir(&w, d, d * 1000, 40);
+		for (uint64_t i = 0; i < 40; i++) {
+			see_at(&w, d * 1000 + i, d, 10 * MS, false);
+			w.now_ns += 10 * MS + MS / 5;
+			for (size_t j = 0; j < w.n; j++)
+				told += w.out[j].p > 0.7f;
+		}
+	}
+	assert_true(told > 400);
+	world_end(&w);
+}
+
+/* Random access to a large directory: nothing to be told with confidence,
+ * once it was tried for a while. */
+static void test_scan_guard(void **state)
+{
+	struct world w;
+	unsigned told = 0;
+	uint32_t x = 1;
+
+	(void)state;
+	world_begin(&w, 0);
+	list_dir(&w, 1, 100000, 20000);
+	for (int i = 0; i < 4000; i++) {
+		x = x * 1103515245 + 12345;
+		see_at(&w, 100000 + (x >> 8) % 20000, 1, 10 * MS, false);
+		w.now_ns += 10 * MS + MS / 5;
+		for (size_t j = 0; j < w.n && i > 500; j++)
+			told += w.out[j].p > 0.15f;
+	}
+	assert_true(told < 40);
+	world_end(&w);
+}
+
+/* An editor saves by rename: a new handle under the old name has the old
+ * one's history. */
+static void test_new_handle(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin(&w, 0);
+	for (int run = 0; run < 3; run++) {
+		for (uint64_t i = 0; i < 20; i++) {
+			see_at(&w, 100 + i, 9, 10 * MS, false);
+			w.now_ns += 10 * MS + MS / 5;
+		}
+		pause_run(&w);
+	}
+	/* 105 is written anew as 555, and renamed. */
+	see_at(&w, 555, 8, 10 * MS, false);
+	predictor_rename(w.p, 555, 9, 105 * 31 + 5);
+	pause_run(&w);
+	see_at(&w, 100, 9, 10 * MS, false);
+	assert_true(foretold(&w, 555, 0.3f));
+	assert_false(foretold(&w, 105, 0));
+	world_end(&w);
+}
+
+static void test_forget(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin(&w, 0);
+	for (int i = 0; i < 3; i++)
+		run_of(&w, 1000, 20);
+	predictor_forget(w.p, 1003);
+	predictor_forget(w.p, 4711);
+	see(&w, 1000);
+	assert_true(foretold(&w, 1002, 0.3f));
+	assert_false(foretold(&w, 1003, 0));
+	world_end(&w);
+}
+
+/* More objects than fit, for long: the budget is kept, nothing breaks. */
+static void test_budget(void **state)
+{
+	enum { BUDGET = 2 << 20 };
+	struct world w;
+	struct predictor_stats st;
+	uint64_t x = 1;
+
+	(void)state;
+	world_begin(&w, BUDGET);
+	for (int i = 0; i < 300000; i++) {
+		x = x * 6364136223846793005u + 1442695040888963407u;
+		see_at(&w, 1 + (x >> 33) % 60000, 1 + (x >> 50) % 3000,
+		    MS, false);
+		w.now_ns += MS + MS / 10;
+		if (i % 1000 == 0)
+			list_dir(&w, 1 + (x >> 50) % 3000,
+			    1 + (x >> 33) % 60000, 50);
+	}
+	predictor_get_stats(w.p, &st);
+	assert_int_equal(st.events, 300000);
+	/* Streams are a fixed part of their own. */
+	assert_true(st.memory_bytes < BUDGET + sizeof(struct predictor) +
+					  (256 << 10));
+	world_end(&w);
+}
+
+static void test_options(void **state)
+{
+	struct predictor_options opt = {.budget_bytes = 1000};
+
+	(void)state;
+	assert_null(predictor_new(&opt));
+	predictor_free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_trail),
+	    cmocka_unit_test(test_order),
+	    cmocka_unit_test(test_streams),
+	    cmocka_unit_test(test_streams_overlap),
+	    cmocka_unit_test(test_compatibility),
+	    cmocka_unit_test(test_scan),
+	    cmocka_unit_test(test_scan_guard),
+	    cmocka_unit_test(test_new_handle),
+	    cmocka_unit_test(test_forget),
+	    cmocka_unit_test(test_budget),
+	    cmocka_unit_test(test_options),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

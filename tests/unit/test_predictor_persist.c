@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What was learned, saved and loaded: whole, or not at all. */
+#include "persist.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct predictor *predictor_make(void)
+{
+	struct predictor_options opt = {.budget_bytes = 4 << 20};
+	struct predictor *p = predictor_new(&opt);
+
+	assert_non_null(p);
+	return p;
+}
+
+static size_t see(struct predictor *p, uint64_t object, uint64_t *now_ns,
+    struct prediction *out)
+{
+	struct predictor_obs o = {.kind = PREDICTOR_READ,
+	    .now_ns = *now_ns,
+	    .latency_ns = 1000000,
+	    .actor = 1,
+	    .exec = object % 100 == 0,
+	    .object = object,
+	    .parent = 1 + object % 3,
+	    .name_hash = object,
+	    .size_bytes = 100};
+
+	predictor_observe(p, &o);
+	*now_ns += 1100000;
+	return predictor_predict(p, out, 256);
+}
+
+static struct predictor *predictor_taught(uint64_t first, uint64_t n)
+{
+	struct predictor *p = predictor_make();
+	struct prediction out[256];
+	uint64_t now_ns = 1;
+
+	predictor_place_dir(p, 1, 0, 77);
+	predictor_place_dir(p, 2, 1, 78);
+	for (int run = 0; run < 3; run++) {
+		for (uint64_t i = 0; i < n; i++)
+			see(p, first + i, &now_ns, out);
+		now_ns += 2000000000;
+	}
+	return p;
+}
+
+static bool foretells(struct predictor *p, uint64_t first, uint64_t then)
+{
+	struct prediction out[256];
+	uint64_t now_ns = 1ull << 50;
+	size_t n = see(p, first, &now_ns, out);
+
+	for (size_t i = 0; i < n; i++)
+		if (out[i].object == then && out[i].p > 0.2f)
+			return true;
+	return false;
+}
+
+static size_t count_objects(const struct predictor *p)
+{
+	struct predictor_stats st;
+
+	predictor_get_stats(p, &st);
+	return st.objects;
+}
+
+static void test_round_trip(void **state)
+{
+	struct predictor *p = predictor_taught(100, 30), *q = predictor_make();
+	size_t len, again_len;
+	void *data = predictor_export(p, &len), *again;
+
+	(void)state;
+	assert_non_null(data);
+	assert_int_equal(predictor_import(q, data, len), 0);
+	assert_int_equal(count_objects(q), 30);
+	again = predictor_export(q, &again_len);
+	assert_int_equal(len, again_len);
+	assert_memory_equal(data, again, len);
+	assert_true(foretells(q, 100, 103));
+	free(again);
+	free(data);
+	predictor_free(p);
+	predictor_free(q);
+}
+
+static void test_merge_and_clear(void **state)
+{
+	struct predictor *p = predictor_taught(100, 30);
+	struct predictor *q = predictor_taught(500, 20);
+	size_t len;
+	void *data = predictor_export(q, &len);
+
+	(void)state;
+	assert_int_equal(predictor_import(p, data, len), 0);
+	assert_int_equal(count_objects(p), 50);
+	assert_true(foretells(p, 500, 503));
+	assert_true(foretells(p, 100, 103));
+	assert_int_equal(predictor_clear(p), 0);
+	assert_int_equal(count_objects(p), 0);
+	assert_false(foretells(p, 500, 503));
+	free(data);
+	predictor_free(p);
+	predictor_free(q);
+}
+
+/* A file cut anywhere loads as nothing. */
+static void test_cut(void **state)
+{
+	struct predictor *p = predictor_taught(100, 10), *q = predictor_make();
+	size_t len;
+	char *data = predictor_export(p, &len);
+
+	(void)state;
+	for (size_t cut = 0; cut < len; cut++) {
+		/* In memory of its own, for the sanitizer to see. */
+		char *part = malloc(cut + 1);
+
+		memcpy(part, data, cut);
+		assert_int_equal(predictor_import(q, part, cut), -EBADMSG);
+		free(part);
+	}
+	assert_int_equal(count_objects(q), 0);
+	free(data);
+	predictor_free(p);
+	predictor_free(q);
+}
+
+/* So does one with any bit flipped. */
+static void test_flip(void **state)
+{
+	struct predictor *p = predictor_taught(100, 10), *q = predictor_make();
+	size_t len;
+	char *data = predictor_export(p, &len);
+
+	(void)state;
+	for (size_t bit = 0; bit < len * 8; bit++) {
+		data[bit / 8] = (char)(data[bit / 8] ^ 1 << bit % 8);
+		assert_true(predictor_import(q, data, len) < 0);
+		data[bit / 8] = (char)(data[bit / 8] ^ 1 << bit % 8);
+	}
+	assert_int_equal(count_objects(q), 0);
+	assert_int_equal(predictor_import(q, data, len), 0);
+	free(data);
+	predictor_free(p);
+	predictor_free(q);
+}
+
+static void write_file(const char *path, const void *data, size_t len)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(data, 1, len, f), len);
+	fclose(f);
+}
+
+static void test_file(void **state)
+{
+	char dir[] = "/tmp/persist.XXXXXX", path[64], other[80];
+	char err[PERSIST_ERR_MAX] = "";
+	struct predictor *p = predictor_taught(100, 10), *q = predictor_make();
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/trees", dir);
+	assert_int_equal(predictor_load(q, path, err), -ENOENT);
+	assert_int_equal(predictor_save(p, path), 0);
+	assert_int_equal(predictor_save(p, path), 0);
+	snprintf(other, sizeof(other), "%s.new", path);
+	assert_int_not_equal(access(other, F_OK), 0);
+	assert_int_equal(predictor_load(q, path, err), 0);
+	assert_int_equal(count_objects(q), 10);
+
+	write_file(path, "nonsense", 8);
+	assert_int_equal(predictor_load(q, path, err), -EBADMSG);
+	assert_non_null(strstr(err, "damaged"));
+	assert_int_not_equal(access(path, F_OK), 0);
+	snprintf(other, sizeof(other), "%s.damaged", path);
+	assert_int_equal(unlink(other), 0);
+	assert_int_equal(count_objects(q), 10);
+	assert_int_equal(rmdir(dir), 0);
+	predictor_free(p);
+	predictor_free(q);
+}
+
+static int on_trail(void *ctx, const uint64_t *objects, size_t n, bool more)
+{
+	uint64_t *sum = ctx;
+
+	(void)more;
+	for (size_t i = 0; i < n; i++)
+		*sum += objects[i];
+	return 0;
+}
+
+static void test_show(void **state)
+{
+	struct predictor *p = predictor_taught(100, 3);
+	uint64_t sum = 0;
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	(void)state;
+	predictor_each_trail(p, on_trail, &sum);
+	assert_int_equal(sum, 3 * (100 + 101 + 102));
+	predictor_show(p, out, NULL, NULL);
+	fclose(out);
+	assert_non_null(strstr(text, "  0000000000000064\n"
+				     "    0000000000000065\n"));
+	free(text);
+	predictor_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_round_trip),
+	    cmocka_unit_test(test_merge_and_clear),
+	    cmocka_unit_test(test_cut),
+	    cmocka_unit_test(test_flip),
+	    cmocka_unit_test(test_file),
+	    cmocka_unit_test(test_show),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
