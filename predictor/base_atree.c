@@ -115,8 +115,8 @@ static void process_choose(struct atree *m, struct process *p)
 	struct program *prog = &m->programs[p->program - 1];
 	double best = THRESHOLD;
 
-	if (p->current >= 0 && pattern_fit(&prog->patterns[p->current],
-				   &p->working) >= THRESHOLD)
+	if (p->current >= 0 &&
+	    pattern_fit(&prog->patterns[p->current], &p->working) >= THRESHOLD)
 		return;
 	p->current = -1;
 	for (int age = 1; age <= PATTERNS; age++) {
@@ -171,8 +171,7 @@ static size_t atree_predict(void *arg, struct prediction *out, size_t max)
 	if (!p->program || p->current < 0)
 		return 0;
 	t = &m->programs[p->program - 1].patterns[p->current];
-	pivot = atree_pivot(
-	    t->nodes, t->n, p->working.nodes, p->working.n);
+	pivot = atree_pivot(t->nodes, t->n, p->working.nodes, p->working.n);
 	fit = (float)pattern_fit(t, &p->working);
 	for (size_t i = pivot; i < t->n && n < max; i++, n++)
 		out[n] = (struct prediction){

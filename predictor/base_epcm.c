@@ -67,8 +67,7 @@ static void epcm_destroy(void *arg)
 	free(m);
 }
 
-static uint16_t part_child(
-    const struct part *p, uint16_t node, uint32_t object)
+static uint16_t part_child(const struct part *p, uint16_t node, uint32_t object)
 {
 	uint16_t c = p->nodes[node].child;
 
@@ -78,8 +77,7 @@ static uint16_t part_child(
 }
 
 /* Copy those below `from` whose count is left; returns the first one. */
-static uint16_t part_copy(
-    struct part *to, const struct part *p, uint16_t from)
+static uint16_t part_copy(struct part *to, const struct part *p, uint16_t from)
 {
 	uint16_t first = 0;
 
@@ -177,8 +175,8 @@ static void epcm_begin(struct epcm *m, uint32_t object)
 	count_up(&p->nodes[0].count);
 	if (m->nactive == DEPTH_MAX) {
 		m->nactive--;
-		memmove(m->active, m->active + 1,
-		    m->nactive * sizeof(*m->active));
+		memmove(
+		    m->active, m->active + 1, m->nactive * sizeof(*m->active));
 	}
 	m->active[m->nactive++] =
 	    (struct context){.part = object, .epoch = p->epoch};

@@ -77,9 +77,8 @@ static size_t lastsucc_predict(void *arg, struct prediction *out, size_t max)
 
 		p *= ((float)node->right + 1) / ((float)node->tried + 2);
 		id = node->next - 1;
-		out[n] = (struct prediction){.object = m->ids.keys[id],
-		    .p = p,
-		    .lead = (uint32_t)n + 1};
+		out[n] = (struct prediction){
+		    .object = m->ids.keys[id], .p = p, .lead = (uint32_t)n + 1};
 		n++;
 	}
 	return n;

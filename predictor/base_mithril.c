@@ -12,8 +12,8 @@
 #include "ids.h"
 
 enum {
-	SUPPORT = 2,     /* occurrences before an object is mined */
-	NEAR = 24,       /* accesses apart at most */
+	SUPPORT = 2, /* occurrences before an object is mined */
+	NEAR = 24,   /* accesses apart at most */
 	MINING_ROWS = 512,
 	ASSOCIATES = 3,
 };
@@ -87,8 +87,8 @@ static void mithril_mine(struct mithril *m)
 		struct object *a = &m->objects[m->rows[i]];
 		int joined = 0;
 
-		for (unsigned j = i + 1;
-		     j < m->nrows && joined < ASSOCIATES; j++) {
+		for (unsigned j = i + 1; j < m->nrows && joined < ASSOCIATES;
+		     j++) {
 			const struct object *b = &m->objects[m->rows[j]];
 
 			if (b->when[0] - a->when[0] > NEAR)

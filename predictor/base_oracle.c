@@ -84,7 +84,7 @@ static size_t oracle_predict(void *arg, struct prediction *out, size_t max)
 }
 
 #define ORACLE_OPS(create_)                                                    \
-	.create = create_, .destroy = free, .observe = oracle_observe,         \
+	.create = (create_), .destroy = free, .observe = oracle_observe,       \
 	.predict = oracle_predict, .future = oracle_future
 
 const struct model_ops model_oracle_64 = {

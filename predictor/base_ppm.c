@@ -106,12 +106,12 @@ static void ppm_observe(void *arg, const struct predictor_obs *o)
 }
 
 /* The likeliest next one under the longest context; false if none. */
-static bool ppm_next(const struct ppm *m, const uint32_t *recent,
-    unsigned n, uint32_t *next, float *p)
+static bool ppm_next(const struct ppm *m, const uint32_t *recent, unsigned n,
+    uint32_t *next, float *p)
 {
 	for (unsigned order = n; order > 0; order--) {
-		uint32_t c = keymap_get(
-		    m->contexts.map, context_key(recent, order));
+		uint32_t c =
+		    keymap_get(m->contexts.map, context_key(recent, order));
 		const struct node *node;
 		unsigned best = 0;
 
@@ -137,8 +137,8 @@ static size_t ppm_predict(void *arg, struct prediction *out, size_t max)
 	size_t n = 0;
 
 	memcpy(recent, m->recent, sizeof(recent));
-	while (n < CHAIN && n < max &&
-	       ppm_next(m, recent, nrecent, &next, &p)) {
+	while (
+	    n < CHAIN && n < max && ppm_next(m, recent, nrecent, &next, &p)) {
 		out[n] = (struct prediction){.object = m->objects.keys[next],
 		    .p = p,
 		    .lead = (uint32_t)n + 1};
@@ -152,8 +152,8 @@ static size_t ppm_memory(const void *arg)
 {
 	const struct ppm *m = arg;
 
-	return ids_memory_bytes(&m->objects) +
-	       ids_memory_bytes(&m->contexts) + m->cap * sizeof(struct node);
+	return ids_memory_bytes(&m->objects) + ids_memory_bytes(&m->contexts) +
+	       m->cap * sizeof(struct node);
 }
 
 const struct model_ops model_ppm = {

@@ -31,8 +31,7 @@ size_t calib_memory_bytes(const struct calib *c);
 
 /* For saving. */
 enum { CALIB_CELLS = CALIB_PARENTS * CALIB_FINE };
-void calib_get(
-    const struct calib *c, calib_cell cell, float *hits, float *n);
+void calib_get(const struct calib *c, calib_cell cell, float *hits, float *n);
 void calib_set(struct calib *c, calib_cell cell, float hits, float n);
 
 #endif

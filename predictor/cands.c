@@ -9,7 +9,7 @@
 #include "core.h"
 
 enum {
-	LIFE_EVENTS = 64, /* of the stream, after it was due */
+	LIFE_EVENTS = 64,   /* of the stream, after it was due */
 	IDLE_EVENTS = 1024, /* of all: the stream has ended */
 	SWEEP = 6,
 };
@@ -45,6 +45,8 @@ static void cand_decide(
 		if (c->first != c->last)
 			calib_learn(p->calib, c->first, hit);
 		object_outcome(o, hit);
+		if (c->source == PREDICTOR_FROM_NAMES)
+			s->guessed += 0.05f * ((float)hit - s->guessed);
 		calib_learn_told(p->calib, c->told, hit);
 		reliability_count(&p->reliability, c->said, hit);
 	}
@@ -52,8 +54,7 @@ static void cand_decide(
 }
 
 /* Used by whatever stream: the cache is one. */
-static void cand_expire(
-    struct predictor *p, struct stream *s, struct cand *c)
+static void cand_expire(struct predictor *p, struct stream *s, struct cand *c)
 {
 	const struct object *o = objects_at(p->objects, c->object);
 
@@ -117,9 +118,8 @@ struct cand *cands_make(
 		cand_expire(p, s, c);
 	s->pending = true;
 	fresh = c->fresh;
-	*c = (struct cand){.fresh = fresh,
-	    .born_at = p->events,
-	    .due = s->events + lead};
+	*c = (struct cand){
+	    .fresh = fresh, .born_at = p->events, .due = s->events + lead};
 	stream_cand_set(s, c, object);
 	return c;
 }
@@ -135,8 +135,9 @@ static unsigned history_bucket(const struct object *o)
 {
 	if (o->tries < 2)
 		return 0;
-	return o->hits * 10 < o->tries * 5 ? 1 : o->hits * 10 < o->tries * 9 ? 2
-									     : 3;
+	return o->hits * 10 < o->tries * 5   ? 1
+	       : o->hits * 10 < o->tries * 9 ? 2
+					     : 3;
 }
 
 /* The strongest cursor that has it, and the share of those that have. */
@@ -194,7 +195,10 @@ void cands_estimate(struct predictor *p, struct stream *s, struct cand *c)
 	parent = (unsigned)(conf > 0 ? fminf(1 + conf * 7, 7) : 0) * 16 +
 		 (agree > 0.5f) * 8u + (unsigned)fminf(c->related * 8, 7);
 	fine = lead_bucket(s, c) * 16 + history_bucket(o) * 4 +
-	       (hits < 2 ? 0 : hits < 5 ? 1 : hits < 16 ? 2 : 3);
+	       (hits < 2       ? 0
+		   : hits < 5  ? 1
+		   : hits < 16 ? 2
+			       : 3);
 	c->cell = (calib_cell)(parent * CALIB_FINE + fine);
 	c->source = conf > 0 ? PREDICTOR_FROM_TRAIL : PREDICTOR_FROM_GRAPH;
 	cands_set(s, c,

@@ -45,8 +45,7 @@ struct predictor {
 uint32_t place_object(
     struct predictor *p, uint32_t object, uint32_t dir, uint64_t name_hash);
 /* OBJECT_NONE if nothing is known there. */
-uint32_t place_find(
-    const struct predictor *p, uint32_t dir, uint32_t name);
+uint32_t place_find(const struct predictor *p, uint32_t dir, uint32_t name);
 void place_drop(struct predictor *p, uint32_t id, const struct object *o);
 
 /* twin.c: the same path suffix elsewhere. */
@@ -58,16 +57,16 @@ void twin_learn(struct predictor *p, uint32_t object);
 void twin_drop(struct predictor *p, uint32_t id, const struct object *o);
 /* What the object of an old trail is to this stream: itself, its twin, or
  * OBJECT_NONE; `wait` if a listing may show it before long. */
-uint32_t twin_translate(struct predictor *p, const struct stream *s,
-    uint32_t object, bool *wait);
+uint32_t twin_translate(
+    struct predictor *p, const struct stream *s, uint32_t object, bool *wait);
 
 /* follow.c: trails. After an event of `s`, which is not in the log yet. */
-void follow_event(struct predictor *p, struct stream *s, uint32_t object,
-    uint32_t twin);
+void follow_event(
+    struct predictor *p, struct stream *s, uint32_t object, uint32_t twin);
 
 /* relate.c: the graph. */
-void relate_event(struct predictor *p, struct stream *s, uint32_t object,
-    uint32_t twin);
+void relate_event(
+    struct predictor *p, struct stream *s, uint32_t object, uint32_t twin);
 
 /* guess.c: names. */
 void guess_event(struct predictor *p, struct stream *s, uint32_t object);
@@ -82,8 +81,8 @@ void cands_sweep_idle(struct predictor *p);
 void cands_retire(struct predictor *p, struct stream *s);
 /* Not worth predicting: the stream has it. */
 bool cands_has(struct predictor *p, struct stream *s, uint32_t object);
-struct cand *cands_make(struct predictor *p, struct stream *s,
-    uint32_t object, uint32_t lead);
+struct cand *cands_make(
+    struct predictor *p, struct stream *s, uint32_t object, uint32_t lead);
 /* A new estimate; if it is worth it, predict tells. */
 void cands_set(struct stream *s, struct cand *c, float prob);
 /* Probability now, from cursors, history and calibration. */

@@ -65,8 +65,7 @@ static struct edge *node_replace(struct node *n)
 	return least;
 }
 
-static void node_add(
-    struct edges *g, struct node *n, uint32_t to, float weight)
+static void node_add(struct edges *g, struct node *n, uint32_t to, float weight)
 {
 	struct edge *e;
 
@@ -104,8 +103,8 @@ void edges_observe(struct edges *g, uint64_t object)
 		return;
 	for (unsigned i = 0; i < g->nrecent; i++)
 		if (g->recent[i] != id)
-			node_add(g, &g->nodes[g->recent[i]], id,
-			    g->weight(i + 1));
+			node_add(
+			    g, &g->nodes[g->recent[i]], id, g->weight(i + 1));
 	g->nodes[id].count++;
 	if (g->nrecent < g->window)
 		g->nrecent++;
@@ -135,10 +134,10 @@ size_t edges_predict(struct edges *g, struct prediction *out, size_t max)
 	for (i = 0; i < n->n && i < max; i++) {
 		float p = n->edges[i].weight / (n->count * g->weight(1));
 
-		out[i] = (struct prediction){
-		    .object = g->ids.keys[n->edges[i].to],
-		    .p = p < 0.99f ? p : 0.99f,
-		    .lead = (uint32_t)i + 1};
+		out[i] =
+		    (struct prediction){.object = g->ids.keys[n->edges[i].to],
+			.p = p < 0.99f ? p : 0.99f,
+			.lead = (uint32_t)i + 1};
 	}
 	return i;
 }

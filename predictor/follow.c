@@ -9,9 +9,9 @@
 #include "core.h"
 
 enum {
-	REACH = 24,      /* entries ahead in which an event may lie */
-	DEPTH_MIN = 8,   /* entries ahead that are predicted */
-	DEPTH_MAX = 80,
+	REACH = 24,    /* entries ahead in which an event may lie */
+	DEPTH_MIN = 8, /* entries ahead that are predicted */
+	DEPTH_MAX = 60,
 	MISSES_MAX = 10, /* in a row, and a cursor is given up */
 	TRIES = 6,       /* older places of an object that are looked at */
 	CONTEXT = 8,     /* entries before a place that are compared */
@@ -86,8 +86,8 @@ static bool stream_recent(const struct stream *s, uint32_t object)
 }
 
 /* How much what came before a place is like what the stream did: 0 to 1. */
-static float place_context(const struct predictor *p, const struct stream *s,
-    uint32_t place)
+static float place_context(
+    const struct predictor *p, const struct stream *s, uint32_t place)
 {
 	unsigned same = 0, n = s->events < CONTEXT ? s->events : CONTEXT;
 	uint32_t at = place;
@@ -163,8 +163,8 @@ static void cursor_extend(struct predictor *p, struct stream *s, int i)
 
 	if (k->place == TRAIL_NONE)
 		return;
-	depth = DEPTH_MIN +
-		(uint32_t)(k->conf * k->conf * (DEPTH_MAX - DEPTH_MIN));
+	depth =
+	    DEPTH_MIN + (uint32_t)(k->conf * k->conf * (DEPTH_MAX - DEPTH_MIN));
 	if (k->hits < 2 && depth > 32)
 		depth = 32;
 	while (k->ahead < depth && left-- > 0) {
@@ -180,8 +180,8 @@ static void cursor_extend(struct predictor *p, struct stream *s, int i)
 		o = objects_at(p->objects, object);
 		/* The number may mean another object by now. */
 		valid = !o->free && trails_time(p->trails, at) >= o->born_at;
-		object = valid ? twin_translate(p, s, object, &wait)
-			       : OBJECT_NONE;
+		object =
+		    valid ? twin_translate(p, s, object, &wait) : OBJECT_NONE;
 		if (valid && wait)
 			break;
 		k->horizon = at;
@@ -195,8 +195,8 @@ static void cursor_extend(struct predictor *p, struct stream *s, int i)
 	}
 }
 
-void follow_event(struct predictor *p, struct stream *s, uint32_t object,
-    uint32_t twin)
+void follow_event(
+    struct predictor *p, struct stream *s, uint32_t object, uint32_t twin)
 {
 	unsigned sure = 0;
 

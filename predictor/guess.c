@@ -30,6 +30,9 @@ static unsigned share_bucket(const struct dir *d)
 	return percent < 10 ? 0 : percent < 30 ? 1 : percent < 60 ? 2 : 3;
 }
 
+/* Before anything is known of such a guess: by the length of the run. */
+static const float run_prior[] = {0.08f, 0.3f, 0.5f, 0.6f, 0.7f};
+
 static void guess_one(struct predictor *p, struct stream *s,
     const struct dir *d, uint32_t rank, uint32_t distance, uint16_t type)
 {
@@ -46,8 +49,9 @@ static void guess_one(struct predictor *p, struct stream *s,
 	o = objects_at(p->objects, object);
 	parent = FIRST_PARENT + run * 16 + share_bucket(d) * 4 +
 		 (o->type == type) * 2u + (o->count > 0);
-	cell = (calib_cell)(parent * CALIB_FINE + near * 8 + log_bucket(d->n));
-	prob = calib_p(p->calib, cell, 0.2f);
+	cell = (calib_cell)(parent * CALIB_FINE + near * 8 +
+			    log_bucket(d->n) / 2 * 2 + (s->guessed > 0.4f));
+	prob = calib_p(p->calib, cell, run_prior[d->run < 4 ? d->run : 4]);
 	c = cands_make(p, s, object, distance);
 	if ((c->told > 0 || c->mask || c->related > 0) && prob <= c->p)
 		return;

@@ -66,8 +66,7 @@ void keymap_free(struct keymap *m)
 }
 
 /* The key's slot, or the empty one where it would go. */
-static struct slot *keymap_find(
-    struct slot *slots, size_t nslots, uint64_t key)
+static struct slot *keymap_find(struct slot *slots, size_t nslots, uint64_t key)
 {
 	size_t i = key_mix(key) & (nslots - 1);
 

@@ -35,22 +35,20 @@ struct model_ops {
 	/* After each observe. */
 	size_t (*predict)(void *m, struct prediction *out, size_t max);
 	/* The rest may be NULL. */
-	void (*feedback)(
-	    void *m, uint64_t object, enum predictor_outcome what);
-	void (*list)(void *m, uint64_t dir,
-	    const struct predictor_dirent *ents, size_t n);
-	void (*place_dir)(void *m, uint64_t dir, uint64_t parent,
-	    uint64_t name_hash);
+	void (*feedback)(void *m, uint64_t object, enum predictor_outcome what);
+	void (*list)(void *m, uint64_t dir, const struct predictor_dirent *ents,
+	    size_t n);
+	void (*place_dir)(
+	    void *m, uint64_t dir, uint64_t parent, uint64_t name_hash);
 	void (*future)(void *m, const struct model_future *f);
 	size_t (*memory_bytes)(const void *m);
-	bool (*reliability)(
-	    const void *m, struct predictor_reliability *r);
+	bool (*reliability)(const void *m, struct predictor_reliability *r);
 };
 
 extern const struct model_ops model_none, model_last_successor,
     model_last_successor_8, model_graph, model_ppm, model_epcm, model_nexus,
-    model_mithril, model_atree, model_oracle_64,
-    model_oracle_history, model_oracle_listed, model_forefetch;
+    model_mithril, model_atree, model_oracle_64, model_oracle_history,
+    model_oracle_listed, model_forefetch;
 
 /* All of them, NULL at the end; the judge's rows come first. */
 extern const struct model_ops *const models[];

@@ -31,8 +31,8 @@ static void forefetch_feedback(
 	predictor_feedback(m, object, what);
 }
 
-static void forefetch_list(void *m, uint64_t dir,
-    const struct predictor_dirent *ents, size_t n)
+static void forefetch_list(
+    void *m, uint64_t dir, const struct predictor_dirent *ents, size_t n)
 {
 	predictor_list(m, dir, ents, n);
 }

@@ -81,15 +81,13 @@ static uint64_t below_key(uint32_t parent, uint32_t name)
 	return (uint64_t)parent << 32 | name;
 }
 
-void names_place(
-    struct names *ns, uint32_t dir, uint32_t parent, uint32_t name)
+void names_place(struct names *ns, uint32_t dir, uint32_t parent, uint32_t name)
 {
 	struct dir *d = &ns->dirs[dir];
 
 	if (d->parent == parent && d->name == name)
 		return;
-	if (d->parent != DIR_NONE &&
-	    names_below(ns, d->parent, d->name) == dir)
+	if (d->parent != DIR_NONE && names_below(ns, d->parent, d->name) == dir)
 		keymap_del(ns->below, below_key(d->parent, d->name));
 	d->parent = parent;
 	d->name = name;
@@ -144,6 +142,6 @@ uint32_t names_count(const struct names *ns)
 size_t names_memory_bytes(const struct names *ns)
 {
 	return sizeof(*ns) + keymap_memory_bytes(ns->map) +
-	       keymap_memory_bytes(ns->below) +
-	       ns->cap * sizeof(*ns->dirs) + ns->listed * sizeof(uint32_t);
+	       keymap_memory_bytes(ns->below) + ns->cap * sizeof(*ns->dirs) +
+	       ns->listed * sizeof(uint32_t);
 }

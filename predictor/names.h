@@ -14,15 +14,15 @@
 
 struct dir {
 	uint64_t key;
-	uint32_t parent; /* DIR_NONE if unknown */
-	uint32_t name;   /* low half of its hash */
-	uint32_t *list;  /* objects, by name */
-	uint32_t n;      /* of them */
-	uint32_t used;   /* of them in this burst */
-	uint32_t used_at; /* event: last use */
-	uint32_t last;    /* rank used last */
+	uint32_t parent;    /* DIR_NONE if unknown */
+	uint32_t name;      /* low half of its hash */
+	uint32_t *list;     /* objects, by name */
+	uint32_t n;         /* of them */
+	uint32_t used;      /* of them in this burst */
+	uint32_t used_at;   /* event: last use */
+	uint32_t last;      /* rank used last */
 	uint32_t wanted_at; /* event: its listing was asked for; 0 */
-	uint32_t run;     /* uses in order, up to now */
+	uint32_t run;       /* uses in order, up to now */
 };
 
 struct names;
@@ -40,8 +40,7 @@ void names_place(
 /* The directory of that name in `parent`, DIR_NONE if not known. */
 uint32_t names_below(const struct names *ns, uint32_t parent, uint32_t name);
 /* Takes the list, or frees it. */
-void names_set_list(
-    struct names *ns, uint32_t dir, uint32_t *list, uint32_t n);
+void names_set_list(struct names *ns, uint32_t dir, uint32_t *list, uint32_t n);
 /* A use of the object at `rank`. */
 void names_use(struct names *ns, uint32_t dir, uint32_t rank, uint32_t now);
 uint32_t names_count(const struct names *ns);

@@ -16,8 +16,7 @@ struct objects {
 	void *ctx;
 };
 
-struct objects *objects_new(
-    uint32_t limit, objects_on_evict evict, void *ctx)
+struct objects *objects_new(uint32_t limit, objects_on_evict evict, void *ctx)
 {
 	struct objects *os = calloc(1, sizeof(*os));
 

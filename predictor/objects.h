@@ -24,8 +24,8 @@ struct object {
 	uint32_t edges;   /* of the graph, GRAPH_NONE until seen twice */
 	uint16_t rank;    /* in its directory's listing, RANK_NONE */
 	uint16_t type;
-	uint8_t stream;   /* that used it last */
-	uint8_t count;    /* uses, up to 255 */
+	uint8_t stream;      /* that used it last */
+	uint8_t count;       /* uses, up to 255 */
 	uint8_t hits, tries; /* of its predictions, halved at 15 */
 	uint8_t exec : 1;
 	uint8_t recent : 1; /* second chance */
@@ -39,8 +39,7 @@ struct objects;
 /* Called before an object's number is given to another. */
 typedef void (*objects_on_evict)(void *ctx, uint32_t id, struct object *o);
 
-struct objects *objects_new(
-    uint32_t limit, objects_on_evict evict, void *ctx);
+struct objects *objects_new(uint32_t limit, objects_on_evict evict, void *ctx);
 void objects_set_ctx(struct objects *os, void *ctx);
 void objects_free(struct objects *os);
 

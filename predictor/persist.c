@@ -96,8 +96,8 @@ static bool export_calib(const struct predictor *p, Forefetch__TreeFile *f)
 		return false;
 	for (uint32_t i = 0; i < CALIB_CELLS; i++) {
 		f->calib_cell[n] = i;
-		calib_get(p->calib, (calib_cell)i, &f->calib_hits[n],
-		    &f->calib_n[n]);
+		calib_get(
+		    p->calib, (calib_cell)i, &f->calib_hits[n], &f->calib_n[n]);
 		n += f->calib_n[n] > 0;
 	}
 	f->n_calib_cell = f->n_calib_hits = f->n_calib_n = n;
@@ -107,8 +107,7 @@ static bool export_calib(const struct predictor *p, Forefetch__TreeFile *f)
 static bool export_all(const struct predictor *p, Forefetch__TreeFile *f)
 {
 	struct trail_out t = {0};
-	uint32_t *number =
-	    calloc(objects_end(p->objects) + 1, sizeof(*number));
+	uint32_t *number = calloc(objects_end(p->objects) + 1, sizeof(*number));
 	bool done;
 
 	forefetch__tree_file__init(f);
@@ -221,11 +220,10 @@ static void import_dirs(struct predictor *p, const Forefetch__TreeFile *f)
 	}
 }
 
-static uint32_t import_place(struct predictor *p, uint32_t id,
-    const Forefetch__TreeFile *f, size_t i)
+static uint32_t import_place(
+    struct predictor *p, uint32_t id, const Forefetch__TreeFile *f, size_t i)
 {
-	uint32_t dir =
-	    names_dir(p->names, f->dir_key[f->object_dir[i] - 1]);
+	uint32_t dir = names_dir(p->names, f->dir_key[f->object_dir[i] - 1]);
 
 	return dir == DIR_NONE ? id
 			       : place_object(p, id, dir, f->object_name[i]);
@@ -257,8 +255,8 @@ static void import_objects(
 	}
 }
 
-static void import_trails(struct predictor *p, const Forefetch__TreeFile *f,
-    const uint32_t *ids)
+static void import_trails(
+    struct predictor *p, const Forefetch__TreeFile *f, const uint32_t *ids)
 {
 	uint32_t tail = TRAIL_NONE;
 
@@ -269,9 +267,8 @@ static void import_trails(struct predictor *p, const Forefetch__TreeFile *f,
 		if (!f->trail[i])
 			tail = TRAIL_NONE;
 		/* A crowded arena may have given the number away again. */
-		if (id == OBJECT_NONE ||
-		    objects_at(p->objects, id)->key !=
-			f->object_key[f->trail[i] - 1])
+		if (id == OBJECT_NONE || objects_at(p->objects, id)->key !=
+					     f->object_key[f->trail[i] - 1])
 			continue;
 		p->events++;
 		o = objects_at(p->objects, id);
@@ -286,8 +283,7 @@ static void import_trails(struct predictor *p, const Forefetch__TreeFile *f,
 
 int persist_apply(struct predictor *p, const void *data, size_t len)
 {
-	Forefetch__TreeFile *f =
-	    forefetch__tree_file__unpack(NULL, len, data);
+	Forefetch__TreeFile *f = forefetch__tree_file__unpack(NULL, len, data);
 	uint32_t *ids;
 	int ret = -EBADMSG;
 

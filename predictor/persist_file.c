@@ -107,8 +107,8 @@ static void set_aside(
 		snprintf(err, PERSIST_ERR_MAX, "%s: %s, and stays there: %s",
 		    path, why, strerror(errno));
 	else
-		snprintf(err, PERSIST_ERR_MAX, "%s: %s; set aside as .%s",
-		    path, why, as);
+		snprintf(err, PERSIST_ERR_MAX, "%s: %s; set aside as .%s", path,
+		    why, as);
 }
 
 int predictor_load(
@@ -140,8 +140,7 @@ struct walk {
 	void *ctx;
 };
 
-static int on_trail(
-    void *ctx, const uint32_t *objects, size_t n, int continues)
+static int on_trail(void *ctx, const uint32_t *objects, size_t n, int continues)
 {
 	struct walk *w = ctx;
 	uint64_t keys[64];
@@ -178,8 +177,8 @@ static int on_show(void *ctx, const uint64_t *objects, size_t n, bool more)
 	}
 	for (size_t i = 0; i < n; i++) {
 		uint32_t id = objects_find(s->p->objects, objects[i]);
-		bool exec = id != OBJECT_NONE &&
-			    objects_at(s->p->objects, id)->exec;
+		bool exec =
+		    id != OBJECT_NONE && objects_at(s->p->objects, id)->exec;
 		const char *name = s->name ? s->name(s->ctx, objects[i]) : NULL;
 
 		fputs(exec ? "  " : s->in_program ? "    " : "  ", s->out);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "core.h"
+#include "fit.h"
 #include "persist.h"
 
 enum {
@@ -54,8 +55,7 @@ static bool arenas_make(struct predictor *p)
 {
 	size_t budget = p->opt.budget_bytes;
 
-	p->objects =
-	    objects_new((uint32_t)(budget / 4 / 96), on_evict, p);
+	p->objects = objects_new((uint32_t)(budget / 4 / 96), on_evict, p);
 	p->trails = trails_new((uint32_t)(budget / 2 / 26));
 	p->graph = graph_new((uint32_t)(budget / 4 / 128));
 	p->names = names_new((uint32_t)(budget / 16 / 96), budget / 16 / 4);
@@ -64,8 +64,8 @@ static bool arenas_make(struct predictor *p)
 	p->calib = calib_new();
 	for (int i = 0; i < STREAMS; i++)
 		stream_reset(&p->streams.at[i]);
-	return p->objects && p->trails && p->graph && p->names &&
-	       p->places && p->suffixes && p->calib;
+	return p->objects && p->trails && p->graph && p->names && p->places &&
+	       p->suffixes && p->calib;
 }
 
 struct predictor *predictor_new(const struct predictor_options *opt)
@@ -136,102 +136,11 @@ static uint32_t object_learn(
 
 	x->recent = true;
 	x->exec = o->exec;
-	x->size = o->size_bytes < UINT32_MAX ? (uint32_t)o->size_bytes
-					     : UINT32_MAX;
+	x->size =
+	    o->size_bytes < UINT32_MAX ? (uint32_t)o->size_bytes : UINT32_MAX;
 	if (o->type_hash)
 		x->type = (uint16_t)o->type_hash;
 	return id;
-}
-
-enum { PLACES = 2 };
-
-struct fit {
-	struct predictor *p;
-	uint32_t object;
-	uint32_t dirs[LEVELS];
-	uint32_t before[PLACES]; /* what it came after in older trails */
-	uint8_t votes[STREAMS];  /* of its neighbours there */
-};
-
-/* Who used lately what was near the object before. */
-static void fit_vote(struct fit *f)
-{
-	enum { BEFORE = 10, VOTES_MAX = 8, LATELY = 512 };
-	const struct predictor *p = f->p;
-	uint32_t place = objects_at(p->objects, f->object)->last;
-
-	if (!trails_holds(p->trails, place, f->object))
-		return;
-	for (int i = 0; i < PLACES && place != TRAIL_NONE; i++) {
-		uint32_t at = place;
-
-		for (int j = 0; j < BEFORE; j++) {
-			const struct object *o;
-
-			at = trails_prev(p->trails, at);
-			if (at == TRAIL_NONE)
-				break;
-			o = objects_at(
-			    p->objects, trails_object(p->trails, at));
-			if (j == 0)
-				f->before[i] = trails_object(p->trails, at);
-			if (o->seen_at && p->events - o->seen_at < LATELY &&
-			    f->votes[o->stream] < VOTES_MAX)
-				f->votes[o->stream]++;
-		}
-		place = trails_earlier(p->trails, place);
-	}
-}
-
-static void fit_init(struct fit *f, struct predictor *p, uint32_t object)
-{
-	uint32_t dir = objects_at(p->objects, object)->dir;
-
-	memset(f, 0, sizeof(*f));
-	f->p = p;
-	f->object = object;
-	memset(f->before, 0xff, sizeof(f->before));
-	for (int i = 0; i < LEVELS; i++) {
-		f->dirs[i] = dir;
-		if (dir != DIR_NONE)
-			dir = names_at(p->names, dir)->parent;
-	}
-	fit_vote(f);
-}
-
-/* How near the object is to where the stream has been. */
-static float fit_dirs(const struct fit *f, const struct stream *s)
-{
-	static const float same[LEVELS][LEVELS] = {
-	    {0.9f, 0.6f, 0.4f}, {0.6f, 0.5f, 0.3f}, {0.4f, 0.3f, 0.2f}};
-	float fit = 0;
-
-	for (int i = 0; i < RECENT_DIRS; i++)
-		for (int a = 0; a < LEVELS; a++)
-			for (int b = 0; b < LEVELS; b++)
-				if (f->dirs[a] == s->dirs[i][b] &&
-				    f->dirs[a] != DIR_NONE && same[a][b] > fit)
-					fit = same[a][b];
-	if (s->moves > 0 && f->dirs[0] != DIR_NONE &&
-	    f->dirs[0] == s->dirs[(s->moves - 1) % RECENT_DIRS][0])
-		fit += 0.4f;
-	return fit;
-}
-
-/* Beyond timing: was it foreseen, did its neighbours go there, is it near. */
-static float on_fit(void *ctx, const struct stream *s)
-{
-	const struct fit *f = ctx;
-	/* stream_cand() changes nothing. */
-	struct cand *c = stream_cand((struct stream *)(uintptr_t)s, f->object);
-	float fit = 0.3f * (float)f->votes[s - f->p->streams.at];
-
-	if (c)
-		fit += 1 + 2.5f * c->p;
-	else if (s->last != OBJECT_NONE &&
-		 (s->last == f->before[0] || s->last == f->before[1]))
-		fit += 1;
-	return fit + fit_dirs(f, s);
 }
 
 static void on_retire(void *ctx, struct stream *s)
@@ -254,11 +163,11 @@ static void stream_take(struct predictor *p, struct stream *s,
 {
 	uint32_t id = f->object;
 	struct object *x = objects_at(p->objects, id);
-	bool lives = s->tail != TRAIL_NONE &&
-		     trails_holds(p->trails, s->tail, s->last);
+	bool lives =
+	    s->tail != TRAIL_NONE && trails_holds(p->trails, s->tail, s->last);
 
-	s->tail = trails_append(p->trails, lives ? s->tail : TRAIL_NONE, id,
-	    x->last, p->events);
+	s->tail = trails_append(
+	    p->trails, lives ? s->tail : TRAIL_NONE, id, x->last, p->events);
 	x->last = s->tail;
 	x->seen_at = p->events;
 	x->stream = (uint8_t)(s - p->streams.at);
@@ -299,7 +208,7 @@ void predictor_observe(struct predictor *p, const struct predictor_obs *o)
 	id = object_learn(p, id, o);
 	fit_init(&f, p, id);
 	s = streams_choose(
-	    &p->streams, o, p->opt.use_pids, on_fit, on_retire, &f);
+	    &p->streams, o, p->opt.use_pids, fit_score, on_retire, &f);
 	if (s->events == 0 || o->now_ns > s->reply_ns + PAUSE_MS * 1000000ull)
 		stream_begin(p, s);
 	cands_hit(p, s, id);
@@ -404,8 +313,8 @@ static void dirent_learn(
 	o->type = (uint16_t)e->type_hash;
 	o->exec = e->exec;
 	o->rank = (uint16_t)e->rank;
-	o->size = e->size_bytes < UINT32_MAX ? (uint32_t)e->size_bytes
-					     : UINT32_MAX;
+	o->size =
+	    e->size_bytes < UINT32_MAX ? (uint32_t)e->size_bytes : UINT32_MAX;
 }
 
 void predictor_list(struct predictor *p, uint64_t dir,
@@ -435,8 +344,8 @@ void predictor_list(struct predictor *p, uint64_t dir,
 	names_set_list(p->names, d, list, (uint32_t)n);
 }
 
-void predictor_place_dir(struct predictor *p, uint64_t dir, uint64_t parent,
-    uint64_t name_hash)
+void predictor_place_dir(
+    struct predictor *p, uint64_t dir, uint64_t parent, uint64_t name_hash)
 {
 	uint32_t d = names_dir(p->names, dir), up;
 
@@ -446,8 +355,8 @@ void predictor_place_dir(struct predictor *p, uint64_t dir, uint64_t parent,
 	names_place(p->names, d, up, (uint32_t)name_hash);
 }
 
-void predictor_rename(struct predictor *p, uint64_t object, uint64_t parent,
-    uint64_t name_hash)
+void predictor_rename(
+    struct predictor *p, uint64_t object, uint64_t parent, uint64_t name_hash)
 {
 	uint32_t id = objects_find(p->objects, object);
 	uint32_t dir = parent ? names_dir(p->names, parent) : DIR_NONE;
@@ -466,11 +375,9 @@ void predictor_forget(struct predictor *p, uint64_t object)
 		objects_drop(p->objects, id);
 }
 
-void predictor_get_stats(
-    const struct predictor *p, struct predictor_stats *st)
+void predictor_get_stats(const struct predictor *p, struct predictor_stats *st)
 {
-	*st = (struct predictor_stats){
-	    .events = p->events,
+	*st = (struct predictor_stats){.events = p->events,
 	    .predicted = p->predicted,
 	    .used = p->used,
 	    .late = p->late,
@@ -480,8 +387,7 @@ void predictor_get_stats(
 	    .objects = objects_count(p->objects),
 	    .memory_bytes =
 		sizeof(*p) + objects_memory_bytes(p->objects) +
-		trails_memory_bytes(p->trails) +
-		graph_memory_bytes(p->graph) +
+		trails_memory_bytes(p->trails) + graph_memory_bytes(p->graph) +
 		keymap_memory_bytes(p->places) +
 		keymap_memory_bytes(p->suffixes) +
 		names_memory_bytes(p->names) + calib_memory_bytes(p->calib)};

@@ -120,18 +120,17 @@ void predictor_list(struct predictor *p, uint64_t dir,
 
 /* Where a directory hangs: gives its objects their path suffix, by which a
  * second checkout is known to be like the first. */
-void predictor_place_dir(struct predictor *p, uint64_t dir, uint64_t parent,
-    uint64_t name_hash);
+void predictor_place_dir(
+    struct predictor *p, uint64_t dir, uint64_t parent, uint64_t name_hash);
 
 /* An object got another place, or a name another object: what is known about
  * (parent, name) goes over to `object`. */
-void predictor_rename(struct predictor *p, uint64_t object, uint64_t parent,
-    uint64_t name_hash);
+void predictor_rename(
+    struct predictor *p, uint64_t object, uint64_t parent, uint64_t name_hash);
 /* An object is gone (removed, or its handle stale). */
 void predictor_forget(struct predictor *p, uint64_t object);
 
-void predictor_get_stats(
-    const struct predictor *p, struct predictor_stats *st);
+void predictor_get_stats(const struct predictor *p, struct predictor_stats *st);
 
 /* Ten buckets of predicted probability: how many, and how many were used. */
 struct predictor_reliability {

@@ -29,8 +29,7 @@ static uint32_t relate_begin(struct predictor *p, uint32_t object)
 			at = trails_next(p->trails, at);
 			if (at == TRAIL_NONE)
 				break;
-			graph_add(
-			    p->graph, node, trails_object(p->trails, at));
+			graph_add(p->graph, node, trails_object(p->trails, at));
 		}
 		place = trails_earlier(p->trails, place);
 	}
@@ -76,8 +75,8 @@ static void relate_predict(
 	}
 }
 
-void relate_event(struct predictor *p, struct stream *s, uint32_t object,
-    uint32_t twin)
+void relate_event(
+    struct predictor *p, struct stream *s, uint32_t object, uint32_t twin)
 {
 	uint32_t node;
 

@@ -123,8 +123,7 @@ static void sim_on_evict(
 }
 
 /* The first use of what was prefetched. */
-static void sim_used(
-    struct sim *s, uint32_t file, struct simcache_entry *e)
+static void sim_used(struct sim *s, uint32_t file, struct simcache_entry *e)
 {
 	struct sim_class *c;
 	bool late = e->arrival_s > s->now_s;
@@ -177,10 +176,9 @@ static void sim_prefetch(
 	struct sim_class *cls[2] = {
 	    sim_class_of(s, ev->run), sim_label_of(s, ev->run)};
 
-	s->link_free_s = fmax(s->link_free_s, s->now_s) +
-			 bytes / s->opt->bytes_per_s;
-	e = simcache_add(
-	    s->cache, file, bytes, s->link_free_s + s->opt->rtt_s);
+	s->link_free_s =
+	    fmax(s->link_free_s, s->now_s) + bytes / s->opt->bytes_per_s;
+	e = simcache_add(s->cache, file, bytes, s->link_free_s + s->opt->rtt_s);
 	e->issuer = ev->run;
 	e->unused = true;
 	for (int i = 0; i < 2; i++) {
@@ -220,8 +218,8 @@ static void sim_issue(struct sim *s, const struct trace_event *ev,
 	for (size_t i = 0; i < n && issued < AHEAD_MAX; i++) {
 		uint32_t file = keymap_get(s->files, preds[i].object);
 		struct simpolicy_link link = {s->opt->rtt_s,
-		    s->opt->bytes_per_s,
-		    fmax(0, s->link_free_s - s->now_s), s->opt->price};
+		    s->opt->bytes_per_s, fmax(0, s->link_free_s - s->now_s),
+		    s->opt->price};
 		uint32_t bytes;
 
 		if (preds[i].needs == PREDICTOR_NEEDS_LISTING)
@@ -462,8 +460,9 @@ static int sim_init(struct sim *s)
 	s->placed = calloc(t->ndirs + 1, sizeof(*s->placed));
 	s->listings = calloc(t->ndirs + 1, sizeof(*s->listings));
 	s->model = s->ops->create(&mo);
-	if (!s->res->labels || !s->cache || !s->files || !s->dirs || !s->players ||
-	    !s->seen || !s->listed || !s->placed || !s->listings || !s->model)
+	if (!s->res->labels || !s->cache || !s->files || !s->dirs ||
+	    !s->players || !s->seen || !s->listed || !s->placed ||
+	    !s->listings || !s->model)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < t->nfiles; i++) {
 		t->files[i].size_bytes = t->files[i].first_size_bytes;

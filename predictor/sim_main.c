@@ -113,8 +113,8 @@ static double parse_range(const char *name, const char *text, double max)
 	double v = parse_or_die(units_parse_number, name, text);
 
 	if (v > max) {
-		fprintf(stderr, "forefetch-sim: --%s: at most %.0f\n", name,
-		    max);
+		fprintf(
+		    stderr, "forefetch-sim: --%s: at most %.0f\n", name, max);
 		exit(EXIT_USAGE);
 	}
 	return v;
@@ -219,8 +219,7 @@ static void arguments_parse(struct arguments *a, int argc, char **argv)
 		usage_error("unexpected argument", argv[optind]);
 	if (!a->trace)
 		usage_error("--trace is", "missing");
-	if (a->sim.streams == 0 || a->sim.rtt_s <= 0 ||
-	    a->sim.bytes_per_s <= 0)
+	if (a->sim.streams == 0 || a->sim.rtt_s <= 0 || a->sim.bytes_per_s <= 0)
 		usage_error("streams, rtt and rate are", "above zero");
 }
 
@@ -233,8 +232,8 @@ static struct trace *trace_open(const struct arguments *a)
 	struct trace *t;
 
 	if (!in) {
-		fprintf(stderr, "forefetch-sim: %s: %s\n", name,
-		    strerror(errno));
+		fprintf(
+		    stderr, "forefetch-sim: %s: %s\n", name, strerror(errno));
 		exit(EXIT_USAGE);
 	}
 	t = trace_read(in, name, a->sim.seed, err);
@@ -292,8 +291,8 @@ static int play_named(const struct arguments *a, const struct trace *t,
 	return ret;
 }
 
-static int play_all(const struct arguments *a, const struct trace *t,
-    struct sim_report *out)
+static int play_all(
+    const struct arguments *a, const struct trace *t, struct sim_report *out)
 {
 	int ret = 0;
 

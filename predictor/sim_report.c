@@ -23,8 +23,7 @@ struct sim_report *sim_report_new(
 	return r;
 }
 
-static void json_class(
-    FILE *out, const char *name, const struct sim_class *c)
+static void json_class(FILE *out, const char *name, const struct sim_class *c)
 {
 	fprintf(out,
 	    ",\n  \"stall_%s\": %.4f, \"precision_%s\": %.4f, "
@@ -33,13 +32,11 @@ static void json_class(
 	    "\"demand_bytes_%s\": %lu, \"waste_bytes_%s\": %lu, "
 	    "\"stall_s_%s\": %.3f",
 	    name, sim_stall(c), name, sim_precision(c), name, sim_waste(c),
-	    name, sim_late(c), name, c->events, name, c->issued, name,
-	    c->used, name, c->demand_bytes, name, c->waste_bytes, name,
-	    c->stall_s);
+	    name, sim_late(c), name, c->events, name, c->issued, name, c->used,
+	    name, c->demand_bytes, name, c->waste_bytes, name, c->stall_s);
 }
 
-static void json_reliability(
-    FILE *out, const struct predictor_reliability *r)
+static void json_reliability(FILE *out, const struct predictor_reliability *r)
 {
 	fputs(",\n  \"calibration\": [", out);
 	for (int i = 0; i < 10; i++) {
@@ -100,13 +97,13 @@ static void json_row(struct sim_report *r, const struct sim_result *res)
 
 static void table_head(FILE *out)
 {
-	fprintf(out, "%-18s %3s %6s | %6s %6s %6s %6s | %6s %6s %6s | %7s %7s\n",
+	fprintf(out,
+	    "%-18s %3s %6s | %6s %6s %6s %6s | %6s %6s %6s | %7s %7s\n",
 	    "predictor", "str", "price", "warm", "prec", "waste", "late",
 	    "cold", "prec", "waste", "ns/ev", "B/ev");
 }
 
-static void table_reliability(
-    FILE *out, const struct predictor_reliability *r)
+static void table_reliability(FILE *out, const struct predictor_reliability *r)
 {
 	fputs("    said/was", out);
 	for (int i = 0; i < 10; i++) {

@@ -45,16 +45,15 @@ bool units_parse_time(const char *text, double *seconds)
 bool units_parse_rate(const char *text, double *bytes_per_s)
 {
 	static const struct unit units[] = {{"", 1 / 8.0}, {"bit", 1 / 8.0},
-	    {"kbit", 1e3 / 8}, {"mbit", 1e6 / 8}, {"gbit", 1e9 / 8},
-	    {NULL, 0}};
+	    {"kbit", 1e3 / 8}, {"mbit", 1e6 / 8}, {"gbit", 1e9 / 8}, {NULL, 0}};
 
 	return parse(text, units, bytes_per_s);
 }
 
 bool units_parse_size(const char *text, double *bytes)
 {
-	static const struct unit units[] = {{"", 1}, {"K", 1 << 10},
-	    {"M", 1 << 20}, {"G", 1 << 30}, {NULL, 0}};
+	static const struct unit units[] = {
+	    {"", 1}, {"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {NULL, 0}};
 
 	return parse(text, units, bytes) && *bytes < 0x1p50;
 }

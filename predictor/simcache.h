@@ -10,9 +10,9 @@
 
 struct simcache_entry {
 	double arrival_s;
-	uint32_t bytes; /* 0: not in the cache */
+	uint32_t bytes;  /* 0: not in the cache */
 	uint32_t issuer; /* whoever prefetched it, SIMCACHE_DEMAND for demand */
-	bool unused;    /* prefetched, and not wanted so far */
+	bool unused;     /* prefetched, and not wanted so far */
 	uint32_t newer, older;
 };
 

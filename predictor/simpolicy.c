@@ -5,6 +5,7 @@
 
 /* Of a call and its reply: else an empty file would cost nothing. */
 #define OVERHEAD_BYTES 512
+#define BACKLOG_RTTS   8
 
 static int lead_cmp(const void *a, const void *b)
 {
@@ -27,6 +28,9 @@ bool simpolicy_worth(const struct simpolicy_link *link,
 	double gain_s = pred->p * (link->rtt_s + cost_s);
 	double waste_s = (1 - pred->p) * cost_s;
 
-	return gain_s > link->price * waste_s *
-			    (1 + 2 * link->backlog_s / link->rtt_s);
+	/* What queues for so long would come later than a call of its own. */
+	if (link->backlog_s > BACKLOG_RTTS * link->rtt_s)
+		return false;
+	return gain_s >
+	       link->price * waste_s * (1 + 2 * link->backlog_s / link->rtt_s);
 }

@@ -5,8 +5,8 @@
  *
  *	p * (rtt + cost) > price * (1 - p) * cost * (1 + 2 * backlog / rtt)
  *
- * with cost = (bytes + overhead) / rate. At equal probability it takes what
- * is wanted soonest first.
+ * with cost = (bytes + overhead) / rate, and nothing while the backlog is
+ *longer than a few round trips. What is wanted soonest comes first.
  */
 #ifndef FOREFETCH_SIMPOLICY_H
 #define FOREFETCH_SIMPOLICY_H

@@ -22,7 +22,7 @@ enum {
 	CANDS = 256, /* a power of two */
 	RECENT = 32,
 	FRESH = 128,
-	LEVELS = 3,      /* a directory and those above it */
+	LEVELS = 3, /* a directory and those above it */
 	RECENT_DIRS = 4,
 };
 
@@ -37,15 +37,15 @@ struct cursor {
 };
 
 struct cand {
-	uint32_t object; /* OBJECT_NONE: free */
-	uint32_t born_at;  /* event */
-	uint32_t due;      /* event of the stream */
-	float p, told;     /* now, and when it was last given out */
-	float said;        /* `told`, corrected */
-	float related;     /* what the graph says, 0 if nothing */
+	uint32_t object;  /* OBJECT_NONE: free */
+	uint32_t born_at; /* event */
+	uint32_t due;     /* event of the stream */
+	float p, told;    /* now, and when it was last given out */
+	float said;       /* `told`, corrected */
+	float related;    /* what the graph says, 0 if nothing */
 	calib_cell cell;
 	calib_cell first, last; /* cells of its first and last telling */
-	uint8_t mask; /* cursors that have it ahead */
+	uint8_t mask;           /* cursors that have it ahead */
 	uint8_t source;
 	bool fresh;
 };
@@ -68,6 +68,7 @@ struct stream {
 	uint16_t nfresh;
 	uint32_t from, to; /* directories: twins, DIR_NONE if none */
 	uint32_t maybe_from, maybe_to; /* as one twin has it, so far */
+	float guessed; /* share of its guesses from names that came true */
 	uint16_t sweep;
 	bool used, stale; /* stale: estimates have to be made anew */
 	bool pending;     /* there may be candidates */
@@ -86,9 +87,9 @@ typedef float (*stream_fit)(void *ctx, const struct stream *s);
  * The stream that `o` belongs to; one that is new has no events. An old one
  * may have to make room: `retire` is called before.
  */
-struct stream *streams_choose(struct streams *ss,
-    const struct predictor_obs *o, bool use_pids, stream_fit fit,
-    void (*retire)(void *ctx, struct stream *s), void *ctx);
+struct stream *streams_choose(struct streams *ss, const struct predictor_obs *o,
+    bool use_pids, stream_fit fit, void (*retire)(void *ctx, struct stream *s),
+    void *ctx);
 
 void stream_cand_set(struct stream *s, struct cand *c, uint32_t object);
 void stream_reset(struct stream *s);

@@ -228,8 +228,7 @@ static int fail(char *err, const char *fmt, ...)
 	return -EINVAL;
 }
 
-static int reader_lines(
-    struct reader *r, FILE *in, const char *name, char *err)
+static int reader_lines(struct reader *r, FILE *in, const char *name, char *err)
 {
 	char *text = malloc(TRACE_LINE_MAX);
 	unsigned long nr = 0;
@@ -244,8 +243,8 @@ static int reader_lines(
 		if (len > 0 && text[len - 1] == '\n')
 			text[--len] = '\0';
 		else if (!feof(in))
-			ret = fail(err,
-			    "%s:%lu: too long, or has a zero byte", name, nr);
+			ret = fail(err, "%s:%lu: too long, or has a zero byte",
+			    name, nr);
 		if (ret || len == 0 || text[0] == '#')
 			continue;
 		why = trace_line_parse(text, &line);
@@ -344,12 +343,12 @@ static bool trace_fill_dirs(struct trace *t, const struct keymap *dirs)
 
 		d->files[d->nfiles++] = i;
 		if (keymap_get(dirs, hash_text(f->path, strlen(f->path),
-				   t->seed ^ 0xd1)) != KEYMAP_NONE)
+					 t->seed ^ 0xd1)) != KEYMAP_NONE)
 			f->directory = true;
 	}
 	for (size_t i = 0; i < t->ndirs; i++)
-		qsort_r(t->dirs[i].files, t->dirs[i].nfiles,
-		    sizeof(uint32_t), file_cmp, t);
+		qsort_r(t->dirs[i].files, t->dirs[i].nfiles, sizeof(uint32_t),
+		    file_cmp, t);
 	return true;
 }
 

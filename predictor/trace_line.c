@@ -36,9 +36,9 @@ static bool number_parse(const char *s, uint64_t max, uint64_t *out)
 
 static bool kind_parse(const char *s, uint8_t *kind)
 {
-	for (uint8_t k = 0; k < PREDICTOR_KINDS; k++) {
+	for (unsigned k = 0; k < PREDICTOR_KINDS; k++) {
 		if (strcmp(s, kind_names[k]) == 0) {
-			*kind = k;
+			*kind = (uint8_t)k;
 			return true;
 		}
 	}

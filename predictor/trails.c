@@ -104,7 +104,7 @@ uint32_t trails_earlier(const struct trails *t, uint32_t place)
 	uint32_t e = place_entry(t, place)->earlier;
 
 	return trails_holds(t, e, place_entry(t, place)->object) ? e
-								  : TRAIL_NONE;
+								 : TRAIL_NONE;
 }
 
 static uint64_t pair_hash(uint32_t before, uint32_t object)

@@ -37,8 +37,7 @@ uint32_t trails_time(const struct trails *t, uint32_t place);
 /* The place of the same object before; TRAIL_NONE if it was taken back. */
 uint32_t trails_earlier(const struct trails *t, uint32_t place);
 /* The last place of `object` right behind `before`. */
-uint32_t trails_pair(
-    const struct trails *t, uint32_t before, uint32_t object);
+uint32_t trails_pair(const struct trails *t, uint32_t before, uint32_t object);
 /* Whether the place still holds the object. */
 int trails_holds(const struct trails *t, uint32_t place, uint32_t object);
 /* How many there is room for, now. */
@@ -46,8 +45,8 @@ size_t trails_entries(const struct trails *t);
 size_t trails_memory_bytes(const struct trails *t);
 
 /* Oldest first, for saving: calls `each` with every trail's entries. */
-typedef int (*trails_each)(void *ctx, const uint32_t *objects, size_t n,
-    int continues);
+typedef int (*trails_each)(
+    void *ctx, const uint32_t *objects, size_t n, int continues);
 int trails_walk(const struct trails *t, trails_each each, void *ctx);
 
 #endif

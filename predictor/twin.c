@@ -5,7 +5,6 @@
  * meets twins learns which directory stands for which (`from` → `to`), and
  * old trails are read through that.
  */
-#include <stdlib.h>
 #include "core.h"
 
 enum { LEVELS_MAX = 12, LIST_PATIENCE = 24 };
@@ -17,8 +16,7 @@ static uint64_t mix(uint64_t h, uint64_t v)
 }
 
 /* 0 if not all three names are known. */
-static uint64_t object_suffix(
-    const struct predictor *p, const struct object *o)
+static uint64_t object_suffix(const struct predictor *p, const struct object *o)
 {
 	const struct dir *d, *up;
 
@@ -38,8 +36,8 @@ void twin_forget(struct stream *s)
 
 /* The directories in which two equal paths, seen from below, first differ.
  * One twin may be chance: two that agree are believed. */
-static bool twin_map(struct predictor *p, struct stream *s, uint32_t from,
-    uint32_t to)
+static bool twin_map(
+    struct predictor *p, struct stream *s, uint32_t from, uint32_t to)
 {
 	for (int i = 0; i < LEVELS_MAX && from != to; i++) {
 		const struct dir *a = names_at(p->names, from);
@@ -51,7 +49,7 @@ static bool twin_map(struct predictor *p, struct stream *s, uint32_t from,
 		from = a->parent;
 		to = b->parent;
 	}
-	if (from == to || getenv("NOTWIN"))
+	if (from == to)
 		return false;
 	if (s->maybe_from == from && s->maybe_to == to) {
 		s->from = from;
@@ -134,8 +132,8 @@ static bool twin_want(struct predictor *p, uint32_t dir)
 	return p->events - d->wanted_at < LIST_PATIENCE;
 }
 
-uint32_t twin_translate(struct predictor *p, const struct stream *s,
-    uint32_t object, bool *wait)
+uint32_t twin_translate(
+    struct predictor *p, const struct stream *s, uint32_t object, bool *wait)
 {
 	const struct object *o = objects_at(p->objects, object);
 	uint32_t names[LEVELS_MAX], dir = s->to, twin;

@@ -175,9 +175,9 @@ static void test_streams_overlap(void **state)
  * paired. */
 static void test_compatibility(void **state)
 {
-	const struct atree_node pattern[] = {{1, false}, {2, false},
-	    {3, false}, {4, false}, {5, false}, {11, true}, {12, true},
-	    {13, true}, {14, true}};
+	const struct atree_node pattern[] = {{1, false}, {2, false}, {3, false},
+	    {4, false}, {5, false}, {11, true}, {12, true}, {13, true},
+	    {14, true}};
 	const struct atree_node working[] = {
 	    {1, false}, {3, false}, {11, true}, {12, true}, {14, true}};
 	double fit = atree_compat(pattern, 9, working, 5);
@@ -299,8 +299,8 @@ static void test_budget(void **state)
 	world_begin(&w, BUDGET);
 	for (int i = 0; i < 300000; i++) {
 		x = x * 6364136223846793005u + 1442695040888963407u;
-		see_at(&w, 1 + (x >> 33) % 60000, 1 + (x >> 50) % 3000,
-		    MS, false);
+		see_at(
+		    &w, 1 + (x >> 33) % 60000, 1 + (x >> 50) % 3000, MS, false);
 		w.now_ns += MS + MS / 10;
 		if (i % 1000 == 0)
 			list_dir(&w, 1 + (x >> 50) % 3000,
@@ -309,8 +309,8 @@ static void test_budget(void **state)
 	predictor_get_stats(w.p, &st);
 	assert_int_equal(st.events, 300000);
 	/* Streams are a fixed part of their own. */
-	assert_true(st.memory_bytes < BUDGET + sizeof(struct predictor) +
-					  (256 << 10));
+	assert_true(
+	    st.memory_bytes < BUDGET + sizeof(struct predictor) + (256 << 10));
 	world_end(&w);
 }
 

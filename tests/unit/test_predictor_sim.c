@@ -100,8 +100,10 @@ static void test_last_successor(void **state)
 	for (int i = 0; i < 16; i++)
 		len += (size_t)snprintf(text + len, sizeof(text) - len,
 		    "%d\t%s\t0\t1\t%d\t1000\t0\n",
-		    i < 3 ? 1 : i < 13 ? 2 : 3, i < 3 || i > 12 ? "w" : "v",
-		    i % 13);
+		    i < 3    ? 1
+		    : i < 13 ? 2
+			     : 3,
+		    i < 3 || i > 12 ? "w" : "v", i % 13);
 	opt.cache_bytes = 10500;
 	r = play(text, "last-successor-8", &opt);
 	assert_near(r.cold.stall_s, 13 * 0.011);
@@ -201,16 +203,15 @@ static void test_trace_bad(void **state)
 	expect_error("#\n\n1\tw\tx\t1\ta\t10\t0\n",
 	    "bad:3: the time is no number of microseconds");
 	expect_error("1\tw\t0\t-1\ta\t10\t0\n", "bad:1: the pid is no number");
-	expect_error("1\tw\t0\t1\ta\t1e3\t0\n",
-	    "bad:1: the size is no number of bytes");
 	expect_error(
-	    "1\tw\t0\t1\ta\t1\t2\n", "bad:1: exec is neither 0 nor 1");
+	    "1\tw\t0\t1\ta\t1e3\t0\n", "bad:1: the size is no number of bytes");
+	expect_error("1\tw\t0\t1\ta\t1\t2\n", "bad:1: exec is neither 0 nor 1");
 	expect_error("1\tw\t0\t1\ta\t1\t0\twrite\n",
 	    "bad:1: the kind is none of read, lookup, absent, getattr, "
 	    "readdir");
 	expect_error("1\tw\t0\t1\t\t1\t0\n", "bad:1: the path is empty");
-	expect_error("1\tw\t0\t1\ta\t1\t0\tread\tx\n",
-	    "bad:1: more than 8 fields");
+	expect_error(
+	    "1\tw\t0\t1\ta\t1\t0\tread\tx\n", "bad:1: more than 8 fields");
 }
 
 /* Whoever predicts is not worse than nobody on a trace that repeats. */
@@ -222,10 +223,9 @@ static void test_all_play(void **state)
 	(void)state;
 	for (int run = 1; run <= 4; run++)
 		for (int f = 0; f < 40; f++)
-			len += (size_t)snprintf(text + len,
-			    sizeof(text) - len,
-			    "%d\tw\t%d\t1\td/%d\t2000\t%d\n", run, f * 1000,
-			    f, f == 0);
+			len += (size_t)snprintf(text + len, sizeof(text) - len,
+			    "%d\tw\t%d\t1\td/%d\t2000\t%d\n", run, f * 1000, f,
+			    f == 0);
 	for (int i = 0; models[i]; i++) {
 		struct sim_options opt = slow;
 		struct sim_result r;
@@ -239,8 +239,7 @@ static void test_all_play(void **state)
 		r = play(text, models[i]->name, &opt);
 		assert_int_equal(r.warm.events, 120);
 		if (sim_stall(&r.warm) > 1.01)
-			fail_msg("%s: %f", models[i]->name,
-			    sim_stall(&r.warm));
+			fail_msg("%s: %f", models[i]->name, sim_stall(&r.warm));
 	}
 }
 

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "fit.h"
+
+#include <string.h>
+
+/* Who used lately what was near the object before. */
+static void fit_vote(struct fit *f)
+{
+	enum { BEFORE = 10, VOTES_MAX = 8, LATELY = 512 };
+	const struct predictor *p = f->p;
+	uint32_t place = objects_at(p->objects, f->object)->last;
+
+	if (!trails_holds(p->trails, place, f->object))
+		return;
+	for (int i = 0; i < PLACES && place != TRAIL_NONE; i++) {
+		uint32_t at = place;
+
+		for (int j = 0; j < BEFORE; j++) {
+			const struct object *o;
+
+			at = trails_prev(p->trails, at);
+			if (at == TRAIL_NONE)
+				break;
+			o = objects_at(
+			    p->objects, trails_object(p->trails, at));
+			if (j == 0)
+				f->before[i] = trails_object(p->trails, at);
+			if (o->seen_at && p->events - o->seen_at < LATELY &&
+			    f->votes[o->stream] < VOTES_MAX)
+				f->votes[o->stream]++;
+		}
+		place = trails_earlier(p->trails, place);
+	}
+}
+
+void fit_init(struct fit *f, struct predictor *p, uint32_t object)
+{
+	uint32_t dir = objects_at(p->objects, object)->dir;
+
+	memset(f, 0, sizeof(*f));
+	f->p = p;
+	f->object = object;
+	memset(f->before, 0xff, sizeof(f->before));
+	for (int i = 0; i < LEVELS; i++) {
+		f->dirs[i] = dir;
+		if (dir != DIR_NONE)
+			dir = names_at(p->names, dir)->parent;
+	}
+	fit_vote(f);
+}
+
+/* How near the object is to where the stream has been. */
+static float fit_dirs(const struct fit *f, const struct stream *s)
+{
+	static const float same[LEVELS][LEVELS] = {
+	    {0.9f, 0.6f, 0.4f}, {0.6f, 0.5f, 0.3f}, {0.4f, 0.3f, 0.2f}};
+	float fit = 0;
+
+	for (int i = 0; i < RECENT_DIRS; i++)
+		for (int a = 0; a < LEVELS; a++)
+			for (int b = 0; b < LEVELS; b++)
+				if (f->dirs[a] == s->dirs[i][b] &&
+				    f->dirs[a] != DIR_NONE && same[a][b] > fit)
+					fit = same[a][b];
+	if (s->moves > 0 && f->dirs[0] != DIR_NONE &&
+	    f->dirs[0] == s->dirs[(s->moves - 1) % RECENT_DIRS][0])
+		fit += 0.4f;
+	return fit;
+}
+
+/* Beyond timing: was it foreseen, did its neighbours go there, is it near. */
+float fit_score(void *ctx, const struct stream *s)
+{
+	const struct fit *f = ctx;
+	/* stream_cand() changes nothing. */
+	struct cand *c = stream_cand((struct stream *)(uintptr_t)s, f->object);
+	float fit = 0.42f * (float)f->votes[s - f->p->streams.at];
+
+	if (c)
+		fit += 0.8f + 2.4f * c->p;
+	else if (s->last != OBJECT_NONE &&
+		 (s->last == f->before[0] || s->last == f->before[1]))
+		fit += 1.6f;
+	return fit + 3.5f * fit_dirs(f, s);
+}
