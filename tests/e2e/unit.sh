@@ -61,7 +61,7 @@ write_units() {
 		After=load.service
 		[Service]
 		Type=oneshot
-		ExecStart=/bin/bash $E2E/unit-driver.sh /marks
+		ExecStart=/bin/bash $E2E/unit_driver.bash /marks
 	END
 	cat >$units/lab.target <<-END
 		[Unit]
