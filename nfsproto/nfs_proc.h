@@ -99,8 +99,8 @@ bool nfs_res_decode(
 
 /*
  * Whether decoded results keep what the arguments asked: READ not longer
- * than asked and its two lengths equal, WRITE not more than was sent, handles
- * not empty. The server is a peer like any other.
+ * than asked and its two lengths equal, WRITE not more than was sent, the
+ * handle of LOOKUP and MNT not empty. The server is a peer like any other.
  */
 bool nfs_res_check(const struct nfs_proc *p, const union nfs_args *args,
     const union nfs_res *res);

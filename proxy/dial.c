@@ -35,7 +35,7 @@ struct dial {
 	void *arg;
 };
 
-static socklen_t addr_len(const struct sockaddr *sa)
+socklen_t dial_addr_len(const struct sockaddr *sa)
 {
 	return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
 					 : sizeof(struct sockaddr_in);
@@ -93,7 +93,7 @@ bool dial_source_changed(int fd, const struct sockaddr *to)
 		return false;
 	/* Connecting a datagram socket sends nothing, it only asks the
 	 * routing table. */
-	known = connect(probe, to, addr_len(to)) == 0 &&
+	known = connect(probe, to, dial_addr_len(to)) == 0 &&
 		getsockname(probe, (struct sockaddr *)&now, &now_len) == 0 &&
 		getsockname(fd, (struct sockaddr *)&was, &was_len) == 0;
 	close(probe);
@@ -147,7 +147,7 @@ static int dial_bind(int fd, int family, uint16_t port)
 	struct sockaddr_storage ss = {.ss_family = (sa_family_t)family};
 
 	dial_addr_set_port((struct sockaddr *)&ss, port);
-	return bind(fd, (struct sockaddr *)&ss, addr_len((void *)&ss));
+	return bind(fd, (struct sockaddr *)&ss, dial_addr_len((void *)&ss));
 }
 
 /* Bind and begin to connect from `port`; a socket, or -1 and errno. */
@@ -161,7 +161,7 @@ static int dial_try(const struct sockaddr *to, uint16_t port)
 	/* Port 0, too: a port that connect() takes by itself may be shared
 	 * with connections to elsewhere, and then it can't be had again. */
 	if (dial_bind(fd, to->sa_family, port) == 0 &&
-	    (connect(fd, to, addr_len(to)) == 0 || errno == EINPROGRESS))
+	    (connect(fd, to, dial_addr_len(to)) == 0 || errno == EINPROGRESS))
 		return fd;
 	err = errno;
 	close(fd);

@@ -31,6 +31,8 @@ struct dial *dial_start(struct event_base *base, const struct sockaddr *to,
     uint16_t port, uint64_t timeout_us, dial_cb cb, void *arg);
 void dial_cancel(struct dial *d);
 
+/* What an address of either family takes, for bind(2) and connect(2). */
+socklen_t dial_addr_len(const struct sockaddr *sa);
 /* Port of an address of either family, and setting it. */
 uint16_t dial_addr_port(const struct sockaddr *sa);
 void dial_addr_set_port(struct sockaddr *sa, uint16_t port);

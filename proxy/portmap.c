@@ -201,9 +201,7 @@ struct portmap *portmap_query(struct event_base *base, struct rbuf_pool *pool,
 	pm->vers = vers;
 	pm->cb = cb;
 	pm->arg = arg;
-	memcpy(&pm->to, host,
-	    host->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-					: sizeof(struct sockaddr_in));
+	memcpy(&pm->to, host, dial_addr_len(host));
 	dial_addr_set_port((struct sockaddr *)&pm->to, RPCBIND_PORT);
 	pm->ev_timeout = evtimer_new(base, on_timeout, pm);
 	if (pm->ev_timeout && event_add(pm->ev_timeout, &tv) == 0)

@@ -23,7 +23,7 @@ enum {
 
 struct resolve {
 	struct resolve_params p;
-	char *host_name; /* of the host; outlives reloads */
+	char *host_name; /* p.host; outlives the configuration */
 	struct evdns_getaddrinfo_request *req;
 	struct portmap *query[RESOLVE_COUNT];
 	struct event *ev_again;
@@ -58,6 +58,19 @@ static void resolve_failed(struct resolve *r, const char *what, const char *why)
 	event_add(r->ev_again, &tv);
 }
 
+/* During an outage the same is found again and again. */
+static void log_found(
+    const struct resolve *r, enum resolve_what what, uint16_t port)
+{
+	static const char *const line =
+	    "resolve server=%s program=%s port=%u: found";
+
+	if (memcmp(&r->found[what], &r->host, sizeof(r->host)) != 0)
+		log_info(line, r->p.name, programs[what].name, port);
+	else
+		log_debug(line, r->p.name, programs[what].name, port);
+}
+
 static void resolve_found(
     struct resolve *r, enum resolve_what what, uint16_t port)
 {
@@ -65,11 +78,7 @@ static void resolve_found(
 
 	dial_addr_set_port(sa, port);
 	r->warned = false;
-	/* During an outage the same is found again and again. */
-	(memcmp(&r->found[what], &r->host, sizeof(r->host))
-		? log_info
-		: log_debug)("resolve server=%s program=%s port=%u: found",
-	    r->p.name, programs[what].name, port);
+	log_found(r, what, port);
 	r->found[what] = r->host;
 	r->p.on_found(r->p.ctx, what, sa);
 }

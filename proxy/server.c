@@ -236,8 +236,7 @@ static void on_found(
 	upstream_get_status(s->up[what], &st);
 	if (st.state == UPSTREAM_UP)
 		return;
-	na.len = sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-					   : sizeof(struct sockaddr_in);
+	na.len = dial_addr_len(sa);
 	memcpy(&na.addr, sa, na.len);
 	if (na.len != s->found[what].len ||
 	    memcmp(&na.addr, &s->found[what].addr, na.len) != 0) {

@@ -166,11 +166,15 @@ static void count_read(
 		metrics_add(m, METRICS_BYTES_COPIED, len);
 }
 
+static struct svc_rqst *waiter_rqst(struct fetch_waiter *w)
+{
+	return (void *)((char *)w - offsetof(struct svc_rqst, waiter));
+}
+
 static void rqst_on_reply(
     struct fetch_waiter *w, const struct upstream_result *up)
 {
-	struct svc_rqst *rqst =
-	    (void *)((char *)w - offsetof(struct svc_rqst, waiter));
+	struct svc_rqst *rqst = waiter_rqst(w);
 	union nfs_res res;
 	bool status = rqst->proc->flags & NFS_PROC_STATUS;
 
@@ -198,8 +202,7 @@ static void rqst_on_reply(
 static void rqst_on_send(
     struct fetch_waiter *w, const struct upstream_sent *sent)
 {
-	struct svc_rqst *rqst =
-	    (void *)((char *)w - offsetof(struct svc_rqst, waiter));
+	struct svc_rqst *rqst = waiter_rqst(w);
 
 	if (rqst->drc)
 		drc_set_sent(rqst->drc, sent);

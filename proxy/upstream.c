@@ -424,9 +424,7 @@ void upstream_set_address(struct upstream *up, const struct sockaddr *sa)
 	struct sockaddr_storage ss = {0};
 	bool changed;
 
-	memcpy(&ss, sa,
-	    sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-				      : sizeof(struct sockaddr_in));
+	memcpy(&ss, sa, dial_addr_len(sa));
 	changed = memcmp(&ss, &up->addr, sizeof(ss)) != 0;
 	up->addr = ss;
 	if (!changed)
