@@ -38,6 +38,43 @@ bool nfs3_dirent_decode(XDR *xdrs, bool plus, struct nfs3_dirent *e, bool *more)
 	       xdr_post_op_fh3(xdrs, &e->handle);
 }
 
+bool nfs3_dirent_encode(XDR *xdrs, bool plus, struct nfs3_dirent *e)
+{
+	uint32_t follows = TRUE;
+
+	return xdr_u_int(xdrs, &follows) && xdr_u_int64_t(xdrs, &e->fileid) &&
+	       xdr_nfs3_name(xdrs, &e->name) &&
+	       xdr_u_int64_t(xdrs, &e->cookie) &&
+	       (!plus || (xdr_post_op_attr(xdrs, &e->attributes) &&
+			     xdr_post_op_fh3(xdrs, &e->handle)));
+}
+
+bool nfs3_dirlist_end(XDR *xdrs, bool eof)
+{
+	uint32_t more = FALSE, end = eof;
+
+	return xdr_u_int(xdrs, &more) && xdr_u_int(xdrs, &end);
+}
+
+static size_t opaque_size(uint32_t len)
+{
+	return (size_t)4 + len + xdr_pad(len);
+}
+
+size_t nfs3_dirent_size(bool plus, const struct nfs3_dirent *e)
+{
+	/* fattr3, RFC 1813 section 2.3.5 */
+	enum { FATTR_SIZE = 84 };
+	size_t size = 4u + 8u + opaque_size(e->name.len) + 8u;
+
+	if (!plus)
+		return size;
+	size += e->attributes.attributes_follow ? 8u + FATTR_SIZE : 8u;
+	if (e->handle.handle_follows)
+		size += opaque_size(e->handle.post_op_fh3_u.handle.len);
+	return size;
+}
+
 bool nfs3_dirlist_eof(const struct xdr_view *list)
 {
 	static const char zero[4];

@@ -14,6 +14,7 @@
 #define FOREFETCH_NFS3_LIST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "nfs3.h"
 
@@ -50,6 +51,13 @@ void nfs3_list_open(XDR *xdrs, const struct xdr_view *list);
 bool nfs3_dirent_decode(
     XDR *xdrs, bool plus, struct nfs3_dirent *e, bool *more);
 bool nfs3_dirlist_eof(const struct xdr_view *list);
+
+/* One link of a list, and what ends it; false where there is no room. */
+bool nfs3_dirent_encode(XDR *xdrs, bool plus, struct nfs3_dirent *e);
+bool nfs3_dirlist_end(XDR *xdrs, bool eof);
+/* Bytes that such a link takes. */
+size_t nfs3_dirent_size(bool plus, const struct nfs3_dirent *e);
+enum { NFS3_DIRLIST_END_SIZE = 8 };
 
 bool mnt3_mount_decode(XDR *xdrs, struct mnt3_mount *m, bool *more);
 bool mnt3_export_decode(XDR *xdrs, struct mnt3_export *e, bool *more);

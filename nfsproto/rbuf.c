@@ -113,6 +113,16 @@ struct rbuf *rbuf_get(struct rbuf_pool *pool, size_t size)
 	return b;
 }
 
+void rbuf_init_foreign(
+    struct rbuf *b, void *data, size_t size, void (*release)(struct rbuf *b))
+{
+	memset(b, 0, sizeof(*b));
+	b->data = data;
+	b->size = size;
+	b->refs = 1;
+	b->release = release;
+}
+
 struct rbuf *rbuf_ref(struct rbuf *b)
 {
 	assert(b->refs > 0);
@@ -129,6 +139,10 @@ void rbuf_unref(struct rbuf *b)
 	assert(b->refs > 0);
 	if (--b->refs > 0)
 		return;
+	if (b->release) {
+		b->release(b);
+		return;
+	}
 	pool = b->pool;
 	pool->out--;
 	if (!pool->closed &&

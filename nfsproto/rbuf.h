@@ -6,7 +6,8 @@
  * payload is sent on by reference and keeps its buffer alive. Buffers come
  * in two sizes from a pool, so that a stream of large records neither
  * allocates nor touches fresh pages. A pool may set some aside at start, so
- * that writes go on while the machine is short of memory.
+ * that writes go on while the machine is short of memory. An rbuf may also
+ * stand for memory of somebody else's, a mapped file for one.
  */
 #ifndef FOREFETCH_RBUF_H
 #define FOREFETCH_RBUF_H
@@ -24,7 +25,15 @@ struct rbuf {
 	unsigned refs;
 	struct rbuf_pool *pool;
 	struct rbuf *next;   /* while it lies in the pool */
-	unsigned char *data; /* starts on a 64-byte boundary */
+	unsigned char *data; /* of the pool's: starts on a 64-byte boundary */
+	void (*release)(struct rbuf *b); /* NULL where it is the pool's */
+};
+
+/* Bytes that go out as they lie there. */
+struct rbuf_piece {
+	const void *data;
+	uint32_t len;
+	struct rbuf *hold; /* keeps `data`; NULL: it must be copied */
 };
 
 struct rbuf_pool;
@@ -40,6 +49,10 @@ void rbuf_pool_free(struct rbuf_pool *pool);
 /* A buffer of at least `size` bytes (<= RBUF_LARGE) with one reference;
  * NULL where there is no memory. */
 struct rbuf *rbuf_get(struct rbuf_pool *pool, size_t size);
+/* `b` lies in its owner, with one reference, and counts those to the owner's
+ * `size` bytes at `data`; `release` is called at the last unref. */
+void rbuf_init_foreign(
+    struct rbuf *b, void *data, size_t size, void (*release)(struct rbuf *b));
 struct rbuf *rbuf_ref(struct rbuf *b);
 void rbuf_unref(struct rbuf *b);
 

@@ -68,13 +68,13 @@ static void conn_close_bad(
 }
 
 static void client_send(struct svc_client *client, const void *head,
-    size_t head_len, const void *payload, size_t payload_len, struct rbuf *hold)
+    size_t head_len, const struct rbuf_piece *pieces, unsigned n)
 {
 	struct conn *conn = (struct conn *)client;
 
 	/* Without memory for a reply the stream is broken; what is queued
 	 * still has its owner, so it ends when the socket does. */
-	if (!xprt_queue(conn->xprt, head, head_len, payload, payload_len, hold))
+	if (!xprt_queue(conn->xprt, head, head_len, pieces, n))
 		shutdown(xprt_fd(conn->xprt), SHUT_RDWR);
 }
 
@@ -112,6 +112,8 @@ static void conn_on_end(void *ctx, enum xprt_end end, const char *why)
 		client_reject(&conn->client, why);
 		return;
 	}
+	if (end == XPRT_END_FAULT)
+		svc_data_fault(conn->p.svc);
 	log_debug("conn client=%s: closed: %s", conn->peer, why);
 	conn_close(conn);
 }

@@ -15,6 +15,7 @@
 #include "clock.h"
 #include "config.h"
 #include "control.h"
+#include "iopool.h"
 #include "log.h"
 #include "metrics_http.h"
 #include "netwatch.h"
@@ -26,6 +27,7 @@
 
 enum {
 	POOL_KEEP = 16, /* idle buffers of each size, beside the reserve */
+	IO_THREADS = 4,
 	PRIORITIES = 3, /* demand, metadata, prefetch and control */
 	DRAIN_STEP_US = 20000,
 	/* Calls to a server that is away would never end. */
@@ -38,6 +40,7 @@ struct daemon {
 	struct event_base *base;
 	struct evdns_base *dns;
 	struct rbuf_pool *pool;
+	struct iopool *iopool;
 	struct statedir *state;
 	struct server **servers;
 	size_t nservers;
@@ -222,6 +225,9 @@ static bool open_servers(struct daemon *d, char *err, size_t errlen)
 		    .dns = d->dns,
 		    .pool = d->pool,
 		    .state = d->state,
+		    .iopool = d->iopool,
+		    .disk_bytes = c->cache_size / c->nservers,
+		    .memory_bytes = c->memory_size / c->nservers,
 		    .config = &c->servers[i]};
 
 		d->servers[i] = server_new(&sp, err, errlen);
@@ -255,7 +261,8 @@ static bool open_loop(struct daemon *d)
 		return false;
 	d->dns = open_dns(d->base);
 	d->pool = rbuf_pool_new(RECLAIM_BUFFERS, POOL_KEEP);
-	return d->dns && d->pool && catch_signals(d);
+	d->iopool = iopool_new(d->base, IO_THREADS);
+	return d->dns && d->pool && d->iopool && catch_signals(d);
 }
 
 struct daemon *daemon_new(
@@ -297,6 +304,7 @@ void daemon_free(struct daemon *d)
 	for (size_t i = 0; i < d->nservers; i++)
 		server_free(d->servers[i]);
 	free(d->servers);
+	iopool_free(d->iopool);
 	statedir_close(d->state);
 	for (int i = 0; i < 3; i++)
 		if (d->ev_signals[i])

@@ -78,7 +78,7 @@ void fetch_free(struct fetch *f)
 static bool request_joinable(const struct upstream_request *req)
 {
 	return !(req->proc->flags & NFS_PROC_CHANGE) && !req->former &&
-	       !req->hold;
+	       !req->hold && !req->alone;
 }
 
 static uint64_t request_hash(const struct upstream_request *req)

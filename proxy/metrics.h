@@ -95,6 +95,33 @@ struct metrics_call {
 	    "Changes dropped unsent: the client's connection closed")          \
 	X(READS_STOPPED, "reads_stopped",                                      \
 	    "Times that reading from a client stopped for backpressure")       \
+	X(ATTR_HITS, "attr_hits", "GETATTR answered from the cache")           \
+	X(ATTR_MISSES, "attr_misses", "GETATTR passed on")                     \
+	X(ATTR_EVICTED, "attr_evicted", "Objects given up for memory")         \
+	X(NAME_HITS, "name_hits", "LOOKUP answered from the cache")            \
+	X(NEGATIVE_HITS, "negative_hits",                                      \
+	    "LOOKUP of absent names answered from the cache")                  \
+	X(NAME_MISSES, "name_misses", "LOOKUP passed on")                      \
+	X(NAME_EVICTED, "name_evicted", "Names given up for memory")           \
+	X(ACCESS_HITS, "access_hits", "ACCESS answered from the cache")        \
+	X(ACCESS_MISSES, "access_misses", "ACCESS passed on")                  \
+	X(LIST_HITS, "list_hits",                                              \
+	    "READDIR and READDIRPLUS answered from the cache")                 \
+	X(LIST_MISSES, "list_misses", "READDIR and READDIRPLUS passed on")     \
+	X(LIST_EVICTED, "list_evicted", "Listings given up for memory")        \
+	X(ANSWER_HITS, "answer_hits",                                          \
+	    "READLINK, GETACL, FSSTAT, FSINFO and PATHCONF answered from the " \
+	    "cache")                                                           \
+	X(ANSWER_MISSES, "answer_misses",                                      \
+	    "READLINK, GETACL, FSSTAT, FSINFO and PATHCONF passed on")         \
+	X(DATA_HITS, "data_hits", "READ answered from the cache")              \
+	X(DATA_MISSES, "data_misses", "READ passed on")                        \
+	X(CONFIRMED, "confirmed",                                              \
+	    "Cached objects that were asked for again and had not changed")    \
+	X(CONTRADICTED, "contradicted",                                        \
+	    "Cached objects that were asked for again and had changed")        \
+	X(ROUND_TRIPS_SAVED, "round_trips_saved",                              \
+	    "Calls that were answered without one to the server")              \
 	X(BYTES_COPIED, "bytes_copied", "Payload bytes copied in memory")      \
 	X(BYTES_RETURNED, "bytes_returned", "Payload bytes sent to clients")
 

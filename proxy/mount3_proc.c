@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "caches.h"
 #include "config.h"
 #include "nfs3_list.h"
 #include "svc.h"
@@ -50,12 +51,34 @@ static bool path_allowed(const struct svc_rqst *rqst, const mnt3_path *path)
 	return false;
 }
 
+/* While the server is away: what it answered this user before. */
+static bool mnt_offline(struct svc_rqst *rqst)
+{
+	struct caches *c = svc_caches(rqst->svc);
+	struct contract contract;
+	struct mounttab_entry e;
+	struct cred_key key;
+	union nfs_res res;
+
+	cred_key_make(&key, rqst->call.cred.flavor, &rqst->auth);
+	contract_init(&contract, &c->config->policy, true, rqst->received_us,
+	    rqst->received_us);
+	if (!mounttab_find(c->mounts, &rqst->args.mnt.dirpath, &key, &e) ||
+	    !contract_granted(&contract, e.sent_us) ||
+	    !nfs_res_decode(rqst->proc, e.body.data, e.body.len, &res))
+		return false;
+	(void)rqst->row->edit(rqst, &res);
+	svc_served(rqst->svc, e.sent_us, rqst->received_us);
+	svc_reply_result(rqst, &res);
+	return true;
+}
+
 static void proc_mnt(struct svc_rqst *rqst)
 {
-	if (path_allowed(rqst, &rqst->args.mnt.dirpath))
-		svc_forward(rqst);
-	else
+	if (!path_allowed(rqst, &rqst->args.mnt.dirpath))
 		svc_reply_status(rqst, (nfsstat3)MNT3ERR_ACCES);
+	else if (!svc_offline(rqst->svc) || !mnt_offline(rqst))
+		svc_forward(rqst);
 }
 
 /* Offer AUTH_SYS and nothing else; where the server would not have it, the

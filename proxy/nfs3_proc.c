@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* NFSv3 and NFSACL, one short function a procedure. */
+#include "accesscache.h"
+#include "cached.h"
 #include "nfs_proc.h"
 #include "svc.h"
 
@@ -14,42 +16,83 @@ static void proc_null(struct svc_rqst *rqst)
 	svc_reply_accepted(rqst, SUCCESS);
 }
 
+static void proc_getattr(struct svc_rqst *rqst)
+{
+	if (!cached_getattr(rqst))
+		svc_forward(rqst);
+}
+
+static void proc_lookup(struct svc_rqst *rqst)
+{
+	if (!cached_lookup(rqst))
+		svc_forward(rqst);
+}
+
+static void proc_answer(struct svc_rqst *rqst)
+{
+	if (!cached_answer(rqst))
+		svc_forward(rqst);
+}
+
+/* The server is asked for all bits, the client told of those it wants. */
+static void proc_access(struct svc_rqst *rqst)
+{
+	union nfs_args all = rqst->args;
+
+	if (cached_access(rqst))
+		return;
+	all.access.access |= ACCESS_ALL;
+	svc_forward_args(rqst, &all);
+}
+
+static bool edit_access(struct svc_rqst *rqst, union nfs_res *res)
+{
+	res->access.ACCESS3res_u.resok.access &= rqst->args.access.access;
+	return true;
+}
+
 /* A reply larger than the largest record would be thrown away. */
 static void proc_read(struct svc_rqst *rqst)
 {
 	READ3args *a = &rqst->args.read;
 
+	if (cached_read(rqst))
+		return;
 	if (a->count <= NFS3_DATA_MAX) {
 		svc_forward(rqst);
 		return;
 	}
 	a->count = NFS3_DATA_MAX;
-	svc_forward_edited(rqst);
+	svc_forward_args(rqst, &rqst->args);
 }
 
 static void proc_readdir(struct svc_rqst *rqst)
 {
 	READDIR3args *a = &rqst->args.readdir;
 
+	if (cached_readdir(rqst))
+		return;
 	if (a->count <= NFS3_DIR_MAX) {
 		svc_forward(rqst);
 		return;
 	}
 	a->count = NFS3_DIR_MAX;
-	svc_forward_edited(rqst);
+	svc_forward_args(rqst, &rqst->args);
 }
 
 static void proc_readdirplus(struct svc_rqst *rqst)
 {
 	READDIRPLUS3args *a = &rqst->args.readdirplus;
 
+	if (cached_readdirplus(rqst))
+		return;
 	if (a->maxcount <= NFS3_DIR_MAX) {
 		svc_forward(rqst);
 		return;
 	}
 	a->maxcount = NFS3_DIR_MAX;
 	a->dircount = clamp(a->dircount, NFS3_DIR_MAX);
-	svc_forward_edited(rqst);
+	svc_forward_args(rqst, &rqst->args);
 }
 
 /* Offer no sizes that the proxy does not carry. */
@@ -71,11 +114,11 @@ static bool edit_fsinfo(struct svc_rqst *rqst, union nfs_res *res)
 
 const struct svc_proc nfs3_rows[] = {
     [NFSPROC3_NULL] = {proc_null, NULL},
-    [NFSPROC3_GETATTR] = {svc_forward, NULL},
+    [NFSPROC3_GETATTR] = {proc_getattr, NULL},
     [NFSPROC3_SETATTR] = {svc_forward, NULL},
-    [NFSPROC3_LOOKUP] = {svc_forward, NULL},
-    [NFSPROC3_ACCESS] = {svc_forward, NULL},
-    [NFSPROC3_READLINK] = {svc_forward, NULL},
+    [NFSPROC3_LOOKUP] = {proc_lookup, NULL},
+    [NFSPROC3_ACCESS] = {proc_access, edit_access},
+    [NFSPROC3_READLINK] = {proc_answer, NULL},
     [NFSPROC3_READ] = {proc_read, NULL},
     [NFSPROC3_WRITE] = {svc_forward, NULL},
     [NFSPROC3_CREATE] = {svc_forward, NULL},
@@ -88,15 +131,15 @@ const struct svc_proc nfs3_rows[] = {
     [NFSPROC3_LINK] = {svc_forward, NULL},
     [NFSPROC3_READDIR] = {proc_readdir, NULL},
     [NFSPROC3_READDIRPLUS] = {proc_readdirplus, NULL},
-    [NFSPROC3_FSSTAT] = {svc_forward, NULL},
-    [NFSPROC3_FSINFO] = {svc_forward, edit_fsinfo},
-    [NFSPROC3_PATHCONF] = {svc_forward, NULL},
+    [NFSPROC3_FSSTAT] = {proc_answer, NULL},
+    [NFSPROC3_FSINFO] = {proc_answer, edit_fsinfo},
+    [NFSPROC3_PATHCONF] = {proc_answer, NULL},
     [NFSPROC3_COMMIT] = {svc_forward, NULL},
 };
 
 /* NULL goes to the server, too: a client asks by it whether there are ACLs. */
 const struct svc_proc nfsacl3_rows[] = {
     [NFSACLPROC3_NULL] = {svc_forward, NULL},
-    [NFSACLPROC3_GETACL] = {svc_forward, NULL},
+    [NFSACLPROC3_GETACL] = {proc_answer, NULL},
     [NFSACLPROC3_SETACL] = {svc_forward, NULL},
 };

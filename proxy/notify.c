@@ -4,9 +4,9 @@
 #ifdef FF_SYSTEMD
 
 #include <inttypes.h>
+#include <stdint.h>
 #include <systemd/sd-daemon.h>
-
-#include "clock.h"
+#include <time.h>
 
 void notify_ready(void)
 {
@@ -15,8 +15,11 @@ void notify_ready(void)
 
 void notify_reloading(void)
 {
-	(void)sd_notifyf(
-	    0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_now_us());
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	(void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+	    (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000);
 }
 
 void notify_stopping(void)

@@ -155,9 +155,10 @@ static void portmap_call(struct portmap *pm)
 	    .proc = v6 ? RPCB_GETADDR : PMAP_GETPORT,
 	    .cred = {.flavor = AUTH_NONE}};
 	size_t len = rpc_call_encode(&call, head, sizeof(head));
+	struct rbuf_piece piece = {
+	    .data = args, .len = (uint32_t)encode_args(pm, args, sizeof(args))};
 
-	xprt_queue(pm->xprt, head, len, args,
-	    encode_args(pm, args, sizeof(args)), NULL);
+	xprt_queue(pm->xprt, head, len, &piece, 1);
 }
 
 static void on_dialed(void *arg, int fd, int err)

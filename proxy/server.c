@@ -13,6 +13,8 @@
 #include <event2/event.h>
 #include <event2/listener.h>
 
+#include "cachehome.h"
+#include "caches.h"
 #include "clock.h"
 #include "config.h"
 #include "conn.h"
@@ -35,6 +37,8 @@ enum {
 	/* Changes without a client; more would come with each connection. */
 	ORPHANS_MAX = 4096,
 	SWEEP_US = 1000000,
+	/* Without a connection for so long, the server is away. */
+	OFFLINE_US = 3000000,
 	BACKLOG = 128,
 };
 
@@ -54,6 +58,7 @@ struct server {
 	struct fetch *fetch;
 	struct drc *drc;
 	struct drc *write_drc;
+	struct cachehome *home;
 	struct svc *svc;
 	struct evconnlistener **listeners;
 	size_t nlisteners;
@@ -126,6 +131,22 @@ static void on_reap(evutil_socket_t fd, short what, void *arg)
 	free_conns(&s->closed);
 }
 
+/* Where `offline = serve`: whether the server is away. */
+static void check_offline(struct server *s, uint64_t now_us)
+{
+	struct upstream_status st;
+	bool away;
+
+	upstream_get_status(s->up[RESOLVE_NFS], &st);
+	away = s->p.config->offline == CONFIG_OFFLINE_SERVE &&
+	       st.state != UPSTREAM_UP && now_us - st.since_us >= OFFLINE_US;
+	if (away != svc_offline(s->svc))
+		log_warn("server server=%s: %s", s->name,
+		    away ? "it cannot be reached; what is cached is served"
+			 : "it is back");
+	svc_set_offline(s->svc, away);
+}
+
 static void on_sweep(evutil_socket_t fd, short what, void *arg)
 {
 	struct server *s = arg;
@@ -138,6 +159,7 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 		next = LIST_NEXT(sc, link);
 		conn_check(sc->conn, now_us);
 	}
+	check_offline(s, now_us);
 	/* Accepting stops when descriptors run out; there may be some now. */
 	for (size_t i = 0; !s->draining && i < s->nlisteners; i++)
 		evconnlistener_enable(s->listeners[i]);
@@ -401,12 +423,28 @@ static bool open_upstreams(struct server *s)
 	return true;
 }
 
+static bool open_caches(struct server *s)
+{
+	struct cachehome_params hp = {.base = s->p.base,
+	    .iopool = s->p.iopool,
+	    .state = s->p.state,
+	    .config = s->p.config,
+	    .name = s->name,
+	    .metrics = s->metrics,
+	    .disk_bytes = s->p.disk_bytes,
+	    .memory_bytes = s->p.memory_bytes};
+
+	s->home = cachehome_new(&hp);
+	return s->home != NULL;
+}
+
 static bool open_service(struct server *s)
 {
 	struct svc_params sp = {.config = s->p.config,
 	    .metrics = s->metrics,
 	    .drc = s->drc,
-	    .write_drc = s->write_drc};
+	    .write_drc = s->write_drc,
+	    .caches = cachehome_caches(s->home)};
 	struct timeval sweep = clock_timeval(SWEEP_US);
 
 	s->fetch =
@@ -433,7 +471,8 @@ struct server *server_new(
 	s->name = strdup(p->config->name);
 	s->metrics = s->name ? metrics_new() : NULL;
 	if (!s->metrics || !open_drc(s, err, errlen) || !open_upstreams(s) ||
-	    !open_service(s) || !open_listeners(s, err, errlen)) {
+	    !open_caches(s) || !open_service(s) ||
+	    !open_listeners(s, err, errlen)) {
 		server_free(s);
 		return NULL;
 	}
@@ -461,6 +500,7 @@ void server_free(struct server *s)
 	if (s->ev_sweep)
 		event_free(s->ev_sweep);
 	svc_free(s->svc);
+	cachehome_free(s->home);
 	fetch_free(s->fetch);
 	resolve_free(s->resolve);
 	for (int i = 0; i < RESOLVE_COUNT; i++)
@@ -474,6 +514,8 @@ void server_free(struct server *s)
 
 void server_set_config(struct server *s, const struct config_server *config)
 {
+	/* The caches first: they look up names in the old one. */
+	caches_set_config(cachehome_caches(s->home), config);
 	s->p.config = config;
 	svc_set_config(s->svc, config);
 }

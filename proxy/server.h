@@ -8,10 +8,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct config_server;
 struct control_server;
 struct evdns_base;
+struct iopool;
 struct event_base;
 struct metrics;
 struct rbuf_pool;
@@ -25,6 +27,10 @@ struct server_params {
 	struct evdns_base *dns;
 	struct rbuf_pool *pool;
 	const struct statedir *state;
+	struct iopool *iopool;
+	/* This server's shares of cache_size and memory_size. */
+	uint64_t disk_bytes;
+	uint64_t memory_bytes;
 	const struct config_server *config;
 };
 

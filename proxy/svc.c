@@ -5,8 +5,11 @@
 
 #include <xxhash.h>
 
+#include "caches.h"
 #include "clock.h"
 #include "config.h"
+#include "exports.h"
+#include "learn.h"
 #include "metrics.h"
 #include "svc_rqst.h"
 
@@ -17,8 +20,14 @@ struct svc *svc_new(const struct svc_params *p)
 {
 	struct svc *svc = calloc(1, sizeof(*svc));
 
-	if (svc)
-		svc->p = *p;
+	if (!svc)
+		return NULL;
+	svc->p = *p;
+	svc->exports = exports_new(p->fetch, p->caches, p->config);
+	if (!svc->exports) {
+		free(svc);
+		return NULL;
+	}
 	return svc;
 }
 
@@ -31,9 +40,27 @@ static void rqst_unlink(struct svc_rqst *rqst)
 	rqst->orphan = false;
 }
 
+static void rqst_wait(struct svc_rqst *rqst)
+{
+	if (rqst->waiting)
+		return;
+	rqst->waiting = true;
+	LIST_INSERT_HEAD(&rqst->svc->waiting, rqst, wait_link);
+}
+
+void svc_rqst_arrived(struct svc_rqst *rqst)
+{
+	if (rqst->waiting)
+		LIST_REMOVE(rqst, wait_link);
+	rqst->waiting = false;
+}
+
 static void rqst_free(struct svc_rqst *rqst)
 {
 	rqst_unlink(rqst);
+	svc_rqst_arrived(rqst);
+	if (rqst->disk.request)
+		datacache_cancel(rqst->svc->p.caches->data, &rqst->disk);
 	rbuf_unref(rqst->hold);
 	free(rqst->check);
 	free(rqst);
@@ -45,17 +72,46 @@ void svc_free(struct svc *svc)
 		return;
 	while (!LIST_EMPTY(&svc->orphans))
 		rqst_free(LIST_FIRST(&svc->orphans));
+	exports_free(svc->exports);
 	free(svc);
 }
 
 void svc_set_config(struct svc *svc, const struct config_server *config)
 {
 	svc->p.config = config;
+	exports_set_config(svc->exports, config);
 }
 
 const struct config_server *svc_config(const struct svc *svc)
 {
 	return svc->p.config;
+}
+
+struct caches *svc_caches(const struct svc *svc)
+{
+	return svc->p.caches;
+}
+
+bool svc_offline(const struct svc *svc)
+{
+	return svc->offline;
+}
+
+void svc_served(struct svc *svc, uint64_t sent_us, uint64_t now_us)
+{
+	if (svc->offline && now_us - sent_us > svc->served_age_us)
+		svc->served_age_us = now_us - sent_us;
+}
+
+uint64_t svc_served_age_us(const struct svc *svc)
+{
+	return svc->served_age_us;
+}
+
+void svc_data_fault(struct svc *svc)
+{
+	if (svc->p.caches->data)
+		datacache_suspect(svc->p.caches->data, NULL);
 }
 
 unsigned svc_orphans(const struct svc *svc)
@@ -115,6 +171,15 @@ void svc_rqst_forget(struct svc_rqst *rqst)
 	rqst->drc = NULL;
 }
 
+void svc_rqst_learn(const struct svc_rqst *rqst, struct learn *l)
+{
+	*l = (struct learn){.caches = rqst->svc->p.caches,
+	    .proc = rqst->proc,
+	    .args = &rqst->args,
+	    .cred = rqst->cred_id,
+	    .now_us = clock_now_us()};
+}
+
 static void rqst_send(
     struct svc_rqst *rqst, struct xdr_view args, struct rbuf *hold)
 {
@@ -124,26 +189,144 @@ static void rqst_send(
 	    .args = args,
 	    .hold = hold};
 
+	/* Changes wait for the server; all else would hang its user. */
+	if (rqst->svc->offline && !(rqst->proc->flags & NFS_PROC_DRC)) {
+		svc_reply_status(rqst, NFS3ERR_IO);
+		return;
+	}
+
 	if (rqst->drc)
 		drc_get_sent(rqst->drc, &former);
 	if (former.xid != 0)
 		req.former = &former;
 	rqst->waiter.ops = &svc_reply_ops;
+	rqst_wait(rqst);
 	if (fetch_start(rqst->svc->p.fetch, &req, &rqst->waiter) < 0)
 		svc_reply_accepted(rqst, SYSTEM_ERR);
 }
+
+/* ---- confirming ------------------------------------------------------- */
+
+static struct svc_rqst *confirm_rqst(struct fetch_waiter *w)
+{
+	return (void *)((char *)w - offsetof(struct svc_rqst, waiter));
+}
+
+static void learn_confirmed(struct svc_rqst *rqst, const union nfs_args *args,
+    const struct upstream_result *up)
+{
+	struct learn l;
+	union nfs_res res;
+
+	svc_rqst_learn(rqst, &l);
+	l.proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_ACCESS);
+	if (!up->rpc->accepted || up->rpc->status != SUCCESS ||
+	    !nfs_res_decode(
+		l.proc, up->rpc->body.data, up->rpc->body.len, &res))
+		return;
+	l.args = args;
+	l.res = &res;
+	l.body = &up->rpc->body;
+	l.sent_us = up->sent_us;
+	learn_reply(&l);
+}
+
+static void confirm_on_reply(
+    struct fetch_waiter *w, const struct upstream_result *up)
+{
+	struct svc_rqst *rqst = confirm_rqst(w);
+	/* The handle stands first in the request's arguments, too. */
+	union nfs_args args = {
+	    .access = {.object = rqst->args.object, .access = ACCESS_ALL}};
+
+	svc_rqst_arrived(rqst);
+	learn_confirmed(rqst, &args, up);
+	if (rqst->client)
+		rqst->row->call(rqst);
+	else
+		svc_rqst_end(rqst);
+}
+
+static const struct fetch_ops confirm_ops = {.on_reply = confirm_on_reply};
+
+void svc_confirm(struct svc_rqst *rqst, const nfs3_fh *fh)
+{
+	union nfs_args args = {.access = {.object = *fh, .access = ACCESS_ALL}};
+	unsigned char *to = rqst->small + SVC_SMALL_BYTES;
+	struct upstream_request req = {
+	    .proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_ACCESS),
+	    .cred = &rqst->call.cred,
+	    .args = {.data = (const char *)to}};
+
+	req.args.len =
+	    (uint32_t)nfs_args_encode(req.proc, &args, to, SVC_SMALL_BYTES);
+	rqst->confirmed = true;
+	rqst->waiter.ops = &confirm_ops;
+	rqst_wait(rqst);
+	if (fetch_start(rqst->svc->p.fetch, &req, &rqst->waiter) < 0)
+		svc_reply_accepted(rqst, SYSTEM_ERR);
+}
+
+static void disk_on_ready(struct datacache_waiter *w)
+{
+	struct svc_rqst *rqst =
+	    (void *)((char *)w - offsetof(struct svc_rqst, disk));
+
+	rqst->row->call(rqst);
+}
+
+void svc_wait_disk(struct svc_rqst *rqst)
+{
+	rqst->disk.on_ready = disk_on_ready;
+}
+
+/* ---- without the server ----------------------------------------------- */
+
+/* Try again with what is cached; false where it has to wait. */
+static bool rqst_retry_offline(struct svc_rqst *rqst)
+{
+	if ((rqst->proc->flags & NFS_PROC_DRC) || !rqst->waiter.flight ||
+	    rqst->check || !fetch_cancel(rqst->svc->p.fetch, &rqst->waiter))
+		return false;
+	svc_rqst_arrived(rqst);
+	rqst->row->call(rqst);
+	return true;
+}
+
+static bool retry_some(struct svc *svc)
+{
+	struct svc_rqst *rqst;
+
+	LIST_FOREACH (rqst, &svc->waiting, wait_link)
+		if (rqst_retry_offline(rqst))
+			return true;
+	return false;
+}
+
+void svc_set_offline(struct svc *svc, bool offline)
+{
+	if (svc->offline == offline)
+		return;
+	svc->offline = offline;
+	svc->served_age_us = 0;
+	/* Each answer changes the list; who keeps what others wait for can be
+	 * answered after them. */
+	while (offline && retry_some(svc))
+		continue;
+}
+
+/* ---- requests --------------------------------------------------------- */
 
 void svc_forward(struct svc_rqst *rqst)
 {
 	rqst_send(rqst, rqst->call.body, rqst->hold);
 }
 
-void svc_forward_edited(struct svc_rqst *rqst)
+void svc_forward_args(struct svc_rqst *rqst, const union nfs_args *args)
 {
 	/* Behind the copy of the record, which the arguments point into. */
 	unsigned char *to = rqst->small + SVC_SMALL_BYTES;
-	size_t len =
-	    nfs_args_encode(rqst->proc, &rqst->args, to, SVC_SMALL_BYTES);
+	size_t len = nfs_args_encode(rqst->proc, args, to, SVC_SMALL_BYTES);
 
 	rqst_send(rqst,
 	    (struct xdr_view){.len = (uint32_t)len, .data = (const char *)to},
@@ -357,6 +540,9 @@ static void rqst_dispatch(struct svc_rqst *rqst)
 		return;
 	if ((rqst->proc->flags & NFS_PROC_DRC) && !rqst_check_drc(rqst))
 		return;
+	rqst->cred_id =
+	    caches_cred(rqst->svc->p.caches, &rqst->call.cred, &rqst->auth);
+	exports_poll(rqst->svc->exports, &rqst->call.cred, rqst->received_us);
 	rqst->row->call(rqst);
 }
 
@@ -402,6 +588,10 @@ static void rqst_orphan(struct svc_rqst *rqst)
 	LIST_INSERT_HEAD(&svc->orphans, rqst, link);
 	rqst->orphan = true;
 	svc->norphans++;
+	if (rqst->disk.request) {
+		rqst_free(rqst);
+		return;
+	}
 	if (!rqst->waiter.flight || !fetch_cancel(svc->p.fetch, &rqst->waiter))
 		return;
 	if (rqst->drc && (rqst->proc->flags & NFS_PROC_CHANGE))

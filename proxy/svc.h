@@ -15,12 +15,14 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "datacache.h"
 #include "drc.h"
 #include "fetch.h"
 #include "nfs_proc.h"
 #include "record.h"
 #include "rpc_msg.h"
 
+struct caches;
 struct config_server;
 struct metrics;
 struct postcheck;
@@ -33,6 +35,7 @@ struct svc_params {
 	struct fetch *fetch;
 	struct drc *drc;       /* of changes; survives the daemon */
 	struct drc *write_drc; /* of WRITEs; in memory */
+	struct caches *caches;
 };
 
 struct svc *svc_new(const struct svc_params *p);
@@ -41,12 +44,21 @@ void svc_free(struct svc *svc);
 /* Changes that run their course though their clients are gone. */
 unsigned svc_orphans(const struct svc *svc);
 void svc_set_config(struct svc *svc, const struct config_server *config);
+/* The server cannot be reached, or can again. Where `offline = serve`, what is
+ * cached is an answer then, and all else but changes an error: also to those
+ * that wait. */
+void svc_set_offline(struct svc *svc, bool offline);
+/* What was sent could not be read from the cache's disk. */
+void svc_data_fault(struct svc *svc);
+/* Age of the oldest confirmation that an answer rested on since the server
+ * was lost; 0: none did. */
+uint64_t svc_served_age_us(const struct svc *svc);
 
 /* What a client's connection does for svc. */
 struct svc_client_ops {
 	/* As xprt_queue(). */
 	void (*send)(struct svc_client *c, const void *head, size_t head_len,
-	    const void *payload, size_t payload_len, struct rbuf *hold);
+	    const struct rbuf_piece *pieces, unsigned n);
 	/* A call was answered or dropped: there is room for others. */
 	void (*done)(struct svc_client *c);
 	/* It speaks no RPC: close it. */
@@ -74,8 +86,9 @@ void svc_client_gone(struct svc *svc, struct svc_client *client);
 /* One request, from its record to its reply. */
 struct svc_rqst {
 	struct svc *svc;
-	struct svc_client *client; /* NULL once it is gone */
-	LIST_ENTRY(svc_rqst) link; /* in the client's, or svc's, list */
+	struct svc_client *client;      /* NULL once it is gone */
+	LIST_ENTRY(svc_rqst) link;      /* in the client's, or svc's, list */
+	LIST_ENTRY(svc_rqst) wait_link; /* in svc's, while `waiting` */
 	struct rpc_call call;
 	struct rpc_auth_sys auth; /* where call.cred is AUTH_SYS */
 	const struct nfs_proc *proc;
@@ -85,7 +98,11 @@ struct svc_rqst {
 	struct drc_entry *drc;
 	struct postcheck *check; /* while it looks; NULL else */
 	struct fetch_waiter waiter;
-	bool orphan; /* in svc's list */
+	struct datacache_waiter disk;
+	uint32_t cred_id; /* caches_cred() */
+	bool orphan;      /* in svc's list */
+	bool confirmed;   /* attributes and rights were asked for already */
+	bool waiting;     /* for the server */
 	size_t charge_bytes;
 	uint64_t received_us;
 	/* Copy of a small record, or of edited arguments. */
@@ -108,13 +125,29 @@ extern const struct svc_proc nfsacl3_rows[];
 /* For procedures. Each of these ends the request, now or later. */
 void svc_forward(struct svc_rqst *rqst);
 /* Forward with arguments that differ from those that came. */
-void svc_forward_edited(struct svc_rqst *rqst);
+void svc_forward_args(struct svc_rqst *rqst, const union nfs_args *args);
+/*
+ * Ask for the attributes of a handle, and for what the caller may do with it,
+ * in one ACCESS; then the row's `call` is tried again.
+ */
+void svc_confirm(struct svc_rqst *rqst, const nfs3_fh *fh);
+/* Try the row's `call` again when the cache's disk is ready; the waiter is
+ * rqst->disk. */
+void svc_wait_disk(struct svc_rqst *rqst);
 void svc_reply_result(struct svc_rqst *rqst, const union nfs_res *res);
+/* A READ's results, whose data lies in pieces. */
+void svc_reply_pieces(struct svc_rqst *rqst, const union nfs_res *res,
+    const struct rbuf_piece *pieces, unsigned n);
 void svc_reply_status(struct svc_rqst *rqst, nfsstat3 status);
 void svc_reply_accepted(struct svc_rqst *rqst, enum accept_stat stat);
 
 const struct config_server *svc_config(const struct svc *svc);
 struct fetch *svc_fetch(const struct svc *svc);
+struct caches *svc_caches(const struct svc *svc);
+/* Whether cached answers go out unconfirmed, since the server is away. */
+bool svc_offline(const struct svc *svc);
+/* An answer rested on a confirmation of then. */
+void svc_served(struct svc *svc, uint64_t sent_us, uint64_t now_us);
 struct metrics *svc_metrics(const struct svc *svc);
 
 #endif

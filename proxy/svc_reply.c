@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "clock.h"
+#include "credtab.h"
+#include "exports.h"
 #include "config.h"
+#include "learn.h"
 #include "metrics.h"
 #include "postcheck.h"
 #include "svc_rqst.h"
@@ -31,12 +34,33 @@ void svc_reply_bytes(struct svc_rqst *rqst, const void *data, size_t len,
 {
 	uint32_t xid = htonl(rqst->call.xid);
 	struct svc_client *client = rqst->client;
+	struct rbuf_piece piece = {
+	    .data = data, .len = (uint32_t)len, .hold = hold};
 
 	count_reply(rqst, len, error);
 	if (rqst->drc)
 		drc_finish(svc_rqst_cache(rqst), rqst->drc, data, len);
 	if (client)
-		client->ops->send(client, &xid, sizeof(xid), data, len, hold);
+		client->ops->send(client, &xid, sizeof(xid), &piece, 1);
+	svc_rqst_end(rqst);
+}
+
+void svc_reply_pieces(struct svc_rqst *rqst, const union nfs_res *res,
+    const struct rbuf_piece *pieces, unsigned n)
+{
+	unsigned char buf[RPC_REPLY_HEADER_MAX + NFS_RES_SMALL_MAX];
+	struct svc_client *client = rqst->client;
+	size_t len = rpc_reply_encode_accepted(
+	    rqst->call.xid, SUCCESS, 0, 0, buf, sizeof(buf));
+	size_t bytes = 0;
+
+	len += nfs_res_encode(rqst->proc, res, buf + len, sizeof(buf) - len);
+	for (unsigned i = 0; i < n; i++)
+		bytes += pieces[i].len;
+	count_reply(rqst, len - 4 + bytes, false);
+	metrics_add(rqst->svc->p.metrics, METRICS_BYTES_RETURNED, bytes);
+	if (client)
+		client->ops->send(client, buf, len, pieces, n);
 	svc_rqst_end(rqst);
 }
 
@@ -78,10 +102,20 @@ void svc_reply_mismatch(struct svc_rqst *rqst)
 /* Room for a reply's header and its results. */
 static size_t result_room(const union nfs_res *res, const struct nfs_proc *proc)
 {
+	size_t list = 0;
+
 	/* Edited lists are no longer than they came. */
 	if (proc->prog == MOUNT_PROGRAM && proc->proc == MOUNTPROC3_EXPORT)
-		return RPC_REPLY_HEADER_MAX + res->export_list.exports.len;
-	return RPC_REPLY_HEADER_MAX + NFS_RES_SMALL_MAX;
+		list = res->export_list.exports.len;
+	else if (proc->prog == NFSACL_PROGRAM && res->status == NFS3_OK)
+		list = res->getacl.GETACL3res_u.resok.acls.access.len +
+		       res->getacl.GETACL3res_u.resok.acls.default_acl.len;
+	else if (proc->prog == NFS_PROGRAM && proc->proc == NFSPROC3_READDIR)
+		list = res->readdir.READDIR3res_u.resok.reply.len;
+	else if (proc->prog == NFS_PROGRAM &&
+		 proc->proc == NFSPROC3_READDIRPLUS)
+		list = res->readdirplus.READDIRPLUS3res_u.resok.reply.len;
+	return RPC_REPLY_HEADER_MAX + NFS_RES_SMALL_MAX + list;
 }
 
 void svc_reply_result(struct svc_rqst *rqst, const union nfs_res *res)
@@ -171,6 +205,43 @@ static struct svc_rqst *waiter_rqst(struct fetch_waiter *w)
 	return (void *)((char *)w - offsetof(struct svc_rqst, waiter));
 }
 
+/* A change whose effect is not known; nothing else is to be told. */
+static void rqst_unknown(struct svc_rqst *rqst, uint64_t sent_us)
+{
+	struct learn l;
+
+	if (!(rqst->proc->flags & NFS_PROC_DRC))
+		return;
+	svc_rqst_learn(rqst, &l);
+	l.sent_us = sent_us;
+	learn_unknown(&l);
+}
+
+static void rqst_learn(struct svc_rqst *rqst, const union nfs_res *res,
+    const struct upstream_result *up)
+{
+	struct learn l;
+	struct cred_key key;
+
+	/* A repeated change may have been done twice, or not now. */
+	if (up->doubtful) {
+		rqst_unknown(rqst, up->sent_us);
+		return;
+	}
+	svc_rqst_learn(rqst, &l);
+	cred_key_make(&key, rqst->call.cred.flavor, &rqst->auth);
+	if (rqst->proc->prog == MOUNT_PROGRAM &&
+	    rqst->proc->proc == MOUNTPROC3_MNT)
+		l.cred_key = &key;
+	l.res = res;
+	l.body = &up->rpc->body;
+	l.hold = up->rec->buf;
+	l.sent_us = up->sent_us;
+	learn_reply(&l);
+	if (l.cred_key && res->mnt.status == MNT3_OK)
+		exports_refresh(rqst->svc->exports, &rqst->call.cred, l.now_us);
+}
+
 static void rqst_on_reply(
     struct fetch_waiter *w, const struct upstream_result *up)
 {
@@ -178,7 +249,9 @@ static void rqst_on_reply(
 	union nfs_res res;
 	bool status = rqst->proc->flags & NFS_PROC_STATUS;
 
+	svc_rqst_arrived(rqst);
 	if (!up->rpc->accepted || up->rpc->status != SUCCESS) {
+		rqst_unknown(rqst, up->sent_us);
 		svc_rqst_forget(rqst);
 		rqst_relay(rqst, up->rec, true);
 		return;
@@ -186,10 +259,12 @@ static void rqst_on_reply(
 	if (!nfs_res_decode(
 		rqst->proc, up->rpc->body.data, up->rpc->body.len, &res) ||
 	    !nfs_res_check(rqst->proc, &rqst->args, &res)) {
+		rqst_unknown(rqst, up->sent_us);
 		reply_bad(rqst);
 		return;
 	}
 	count_read(rqst, &res, up->rec);
+	rqst_learn(rqst, &res, up);
 	if (up->doubtful && postcheck_wanted(rqst->proc, &rqst->args, &res))
 		postcheck_start(rqst, &res);
 	else if (rqst->row->edit && (!status || res.status == NFS3_OK) &&

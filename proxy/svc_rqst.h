@@ -18,12 +18,21 @@ enum {
 struct svc {
 	struct svc_params p;
 	struct svc_rqsts orphans; /* their clients are gone */
+	struct svc_rqsts waiting; /* for the server */
 	unsigned norphans;
+	struct exports *exports;
+	bool offline;
+	uint64_t served_age_us;
 	struct log_limit bad_call;
 	struct log_limit bad_reply;
 };
 
-/* svc.c: the request is over, answered or not. */
+/* svc.c: it waits for the server no longer. */
+void svc_rqst_arrived(struct svc_rqst *rqst);
+/* What the caches are told of a reply, or of its absence. */
+struct learn;
+void svc_rqst_learn(const struct svc_rqst *rqst, struct learn *l);
+/* The request is over, answered or not. */
 void svc_rqst_end(struct svc_rqst *rqst);
 /* The cache that knows copies of the call. */
 struct drc *svc_rqst_cache(const struct svc_rqst *rqst);

@@ -236,9 +236,7 @@ bool upstream_call_sent(const struct upstream_call *call)
 
 bool upstream_drop(struct upstream_call *call)
 {
-	bool change = call->proc->flags & NFS_PROC_CHANGE;
-
-	if (change && call->sendings > 0)
+	if ((call->proc->flags & NFS_PROC_DRC) && call->sendings > 0)
 		return false;
 	call_unlink(call);
 	call_free(call);
@@ -263,6 +261,7 @@ static void upstream_finish(struct upstream_call *call,
 	struct metrics_call mc = {
 	    .bytes_in = rec->len, .bytes_out = call->args.len, .error = !ok};
 
+	res.sent_us = call->first_us;
 	res.latency_us = clock_now_us() - call->first_us;
 	mc.latency_us = res.latency_us;
 	if (ok && (call->proc->flags & NFS_PROC_STATUS))

@@ -78,7 +78,8 @@ struct upstream_result {
 	 * known it: an error may stem from its own first success.
 	 */
 	bool doubtful;
-	uint64_t latency_us; /* since it was first sent */
+	uint64_t sent_us;    /* when it was first sent */
+	uint64_t latency_us; /* since then */
 };
 
 struct upstream_call_ops {
@@ -93,6 +94,7 @@ struct upstream_request {
 	struct xdr_view args;               /* … this, until the reply */
 	struct rbuf *hold;                  /* holds `args`; may be NULL */
 	const struct upstream_sent *former; /* it was sent before a restart */
+	bool alone;                         /* nobody may join it (fetch.h) */
 };
 
 /* Send a call as soon as possible. NULL where there is no memory. */
@@ -102,7 +104,8 @@ struct upstream_call *upstream_send(struct upstream *up,
 /* Whether the call has ever been handed to the network. */
 bool upstream_call_sent(const struct upstream_call *call);
 /* Forget a call that was not sent, or that changes nothing (its reply counts
- * as one that nothing waits for); false where it must run its course. */
+ * as one that nothing waits for); false where it must run its course: a WRITE,
+ * too, since what the caches know of the file ends with it. */
 bool upstream_drop(struct upstream_call *call);
 
 enum upstream_state {

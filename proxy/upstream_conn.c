@@ -277,6 +277,8 @@ void upstream_conn_send(struct upstream_conn *c, struct upstream_call *call)
 	    .cred = *call->cred};
 	struct upstream_sent sent = {
 	    .xid = call->xid, .conn = (uint16_t)c->index};
+	struct rbuf_piece args = {
+	    .data = call->args.data, .len = call->args.len, .hold = call->hold};
 	size_t len = rpc_call_encode(&rpc, head, sizeof(head));
 
 	count_sending(call, c->source);
@@ -292,8 +294,7 @@ void upstream_conn_send(struct upstream_conn *c, struct upstream_call *call)
 	c->in_flight++;
 	if (call->ops->on_send)
 		call->ops->on_send(call->arg, &sent);
-	if (!xprt_queue(c->xprt, head, len, call->args.data, call->args.len,
-		call->hold))
+	if (!xprt_queue(c->xprt, head, len, &args, 1))
 		upstream_conn_reset(c, "out of memory", false);
 }
 

@@ -205,7 +205,9 @@ static void xprt_flush(struct xprt *x)
 		if (n < 0) {
 			if (errno == EAGAIN || errno == EINTR)
 				break;
-			xprt_end(x, XPRT_END_ERROR, strerror(errno));
+			xprt_end(x,
+			    errno == EFAULT ? XPRT_END_FAULT : XPRT_END_ERROR,
+			    strerror(errno));
 			return;
 		}
 		x->sent_bytes += (uint64_t)n;
@@ -250,35 +252,38 @@ static void unref_hold(const void *data, size_t len, void *hold)
 	rbuf_unref(hold);
 }
 
-/* Behind the head; `hold` keeps the bytes until the socket has them. */
-static bool queue_payload(
-    struct xprt *x, const void *payload, size_t len, struct rbuf *hold)
+/* `hold` keeps the bytes until the socket has them. */
+static bool queue_piece(struct xprt *x, const struct rbuf_piece *p)
 {
-	static const char zeros[4];
-
-	if (!hold) {
-		if (evbuffer_add(x->out, payload, len) < 0)
-			return false;
-	} else if (evbuffer_add_reference(
-		       x->out, payload, len, unref_hold, rbuf_ref(hold)) < 0) {
-		rbuf_unref(hold);
-		return false;
-	}
-	return evbuffer_add(x->out, zeros, xdr_pad((uint32_t)len)) == 0;
+	if (!p->hold)
+		return evbuffer_add(x->out, p->data, p->len) == 0;
+	if (evbuffer_add_reference(
+		x->out, p->data, p->len, unref_hold, rbuf_ref(p->hold)) == 0)
+		return true;
+	rbuf_unref(p->hold);
+	return false;
 }
 
 bool xprt_queue(struct xprt *x, const void *head, size_t head_len,
-    const void *payload, size_t payload_len, struct rbuf *hold)
+    const struct rbuf_piece *pieces, unsigned n)
 {
-	uint32_t pad = xdr_pad((uint32_t)payload_len);
-	uint32_t len = (uint32_t)(head_len + payload_len + pad);
-	uint32_t mark = htonl(len | RECORD_LAST_FRAGMENT);
+	static const char zeros[4];
+	size_t len = 0;
+	uint32_t pad, mark;
 
 	if (x->ended || x->freed)
 		return true;
+	for (unsigned i = 0; i < n; i++)
+		len += pieces[i].len;
+	pad = xdr_pad((uint32_t)len);
+	mark = htonl((uint32_t)(head_len + len + pad) | RECORD_LAST_FRAGMENT);
 	if (evbuffer_add(x->out, &mark, sizeof(mark)) < 0 ||
-	    evbuffer_add(x->out, head, head_len) < 0 ||
-	    (payload_len > 0 && !queue_payload(x, payload, payload_len, hold)))
+	    evbuffer_add(x->out, head, head_len) < 0)
+		return false;
+	for (unsigned i = 0; i < n; i++)
+		if (pieces[i].len > 0 && !queue_piece(x, &pieces[i]))
+			return false;
+	if (pad > 0 && evbuffer_add(x->out, zeros, pad) < 0)
 		return false;
 	if (!x->flushing) {
 		x->flushing = true;

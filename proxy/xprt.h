@@ -22,6 +22,7 @@ struct xprt;
 enum xprt_end {
 	XPRT_END_EOF,    /* the peer closed */
 	XPRT_END_ERROR,  /* the socket failed; an errno says how */
+	XPRT_END_FAULT,  /* a piece could not be read: the disk failed */
 	XPRT_END_RECORD, /* the stream is no sequence of records */
 };
 
@@ -46,12 +47,12 @@ void xprt_free(struct xprt *x);
 void xprt_pause(struct xprt *x, bool pause);
 
 /*
- * Queue one record: `head` is copied; `payload` goes out by reference to
- * `hold`, or is copied where that is NULL, padded with zeros to four bytes.
+ * Queue one record: `head` is copied; behind it the `n` pieces go out by
+ * reference, or are copied, and zeros up to a multiple of four bytes.
  * False where there is no memory: the stream is of no use any more then.
  */
 bool xprt_queue(struct xprt *x, const void *head, size_t head_len,
-    const void *payload, size_t payload_len, struct rbuf *hold);
+    const struct rbuf_piece *pieces, unsigned n);
 
 size_t xprt_queued_bytes(const struct xprt *x);
 uint64_t xprt_received_bytes(const struct xprt *x);

@@ -15,10 +15,20 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = [
     "clock log netmatch histogram notify reclaim",
     "config config_key config_parse config_text config_value metrics",
-    "xprt dial statedir rpcbind netwatch",
-    "portmap upstream upstream_conn",
-    "resolve drc fetch",
-    "svc svc_reply svc_rqst postcheck nfs3_proc mount3_proc",
+    "xprt dial statedir rpcbind netwatch iopool slab credtab metafile",
+    "portmap upstream upstream_conn datacache datacache_private "
+    "datacache_evict datacache_index datacache_load datacache_read "
+    "datacache_segment datacache_write reftab mounttab",
+    "attrcache",
+    "contract",
+    "accesscache answercache listcache namecache",
+    "caches",
+    "learn learn_change learn_private metapack metaload",
+    "metasave",
+    "cachehome resolve drc fetch",
+    "exports",
+    "svc svc_reply svc_rqst postcheck nfs3_proc mount3_proc "
+    "cached cached_list cached_private cached_read",
     "conn",
     "control control_listen control_reply control_status metrics_http",
     "server",

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "accesscache.h"
+
+#include <stdlib.h>
+
+enum { GRANTS_MAX = 64 }; /* of one node; the oldest goes first */
+
+struct accesscache {
+	struct slab *slab;
+	struct attrcache *ac;
+	size_t count;
+};
+
+struct accesscache *accesscache_new(struct slab *slab, struct attrcache *ac)
+{
+	struct accesscache *xc = calloc(1, sizeof(*xc));
+
+	if (!xc)
+		return NULL;
+	xc->slab = slab;
+	xc->ac = ac;
+	return xc;
+}
+
+void accesscache_free(struct accesscache *xc)
+{
+	free(xc);
+}
+
+const struct grant *accesscache_find(
+    const struct accesscache *xc, const struct node *node, uint32_t cred)
+{
+	slab_ref ref = cred ? node->grants : 0;
+
+	while (ref != 0) {
+		const struct grant *g = slab_ptr(xc->slab, ref);
+
+		if (g->cred == cred)
+			return g;
+		ref = g->next;
+	}
+	return NULL;
+}
+
+/* The list has the latest first: drop its last one when it is full. */
+static void trim(struct accesscache *xc, struct node *node)
+{
+	slab_ref *link = &node->grants;
+	unsigned n = 0;
+
+	while (*link != 0) {
+		struct grant *g = slab_ptr(xc->slab, *link);
+
+		if (++n == GRANTS_MAX) {
+			slab_free(xc->slab, *link, sizeof(*g));
+			*link = 0;
+			xc->count--;
+			return;
+		}
+		link = &g->next;
+	}
+}
+
+static struct grant *get(
+    struct accesscache *xc, struct node *node, uint32_t cred)
+{
+	struct grant *g =
+	    (struct grant *)(uintptr_t)accesscache_find(xc, node, cred);
+	slab_ref ref;
+
+	if (g || cred == 0)
+		return g;
+	trim(xc, node);
+	ref = slab_alloc(xc->slab, sizeof(*g));
+	if (!ref)
+		return NULL;
+	g = slab_ptr(xc->slab, ref);
+	g->cred = cred;
+	g->next = node->grants;
+	node->grants = ref;
+	xc->count++;
+	return g;
+}
+
+void accesscache_set_access(struct accesscache *xc, struct node *node,
+    uint32_t cred, uint32_t asked, uint32_t given, uint64_t sent_us)
+{
+	struct grant *g = get(xc, node, cred);
+
+	if (!g)
+		return;
+	if (sent_us >= g->any_us)
+		g->any_us = TIME48(sent_us);
+	if (sent_us < g->access_us)
+		return;
+	g->access_us = TIME48(sent_us);
+	g->known = (uint8_t)(asked & 0xff);
+	g->given = (uint8_t)(given & asked);
+}
+
+void accesscache_set_answered(struct accesscache *xc, struct node *node,
+    uint32_t cred, bool own, uint64_t sent_us)
+{
+	struct grant *g = get(xc, node, cred);
+
+	if (!g)
+		return;
+	if (sent_us > g->any_us)
+		g->any_us = TIME48(sent_us);
+	if (own && sent_us > g->own_us)
+		g->own_us = TIME48(sent_us);
+}
+
+void accesscache_refused(
+    struct accesscache *xc, struct node *node, uint32_t cred)
+{
+	slab_ref *link = &node->grants;
+
+	while (*link != 0) {
+		struct grant *g = slab_ptr(xc->slab, *link);
+		slab_ref ref = *link;
+
+		if (g->cred != cred) {
+			link = &g->next;
+			continue;
+		}
+		*link = g->next;
+		slab_free(xc->slab, ref, sizeof(*g));
+		xc->count--;
+		return;
+	}
+}
+
+void accesscache_load(
+    struct accesscache *xc, struct node *node, const struct grant *saved)
+{
+	struct grant *g = get(xc, node, saved->cred);
+
+	if (!g)
+		return;
+	g->access_us = saved->access_us;
+	g->known = saved->known;
+	g->given = saved->given;
+	g->any_us = saved->any_us;
+	g->own_us = saved->own_us;
+}
+
+void accesscache_drop(struct accesscache *xc, struct node *node)
+{
+	while (node->grants != 0) {
+		slab_ref ref = node->grants;
+
+		node->grants = ((struct grant *)slab_ptr(xc->slab, ref))->next;
+		slab_free(xc->slab, ref, sizeof(struct grant));
+		xc->count--;
+	}
+}
+
+size_t accesscache_count(const struct accesscache *xc)
+{
+	return xc->count;
+}

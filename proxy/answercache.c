@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "answercache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct answercache {
+	struct attrcache *ac;
+	size_t count;
+	size_t bytes;
+};
+
+struct answercache *answercache_new(struct attrcache *ac)
+{
+	struct answercache *wc = calloc(1, sizeof(*wc));
+
+	if (wc)
+		wc->ac = ac;
+	return wc;
+}
+
+void answercache_free(struct answercache *wc)
+{
+	free(wc);
+}
+
+const struct answer *answercache_find(struct answercache *wc,
+    const struct node *node, const struct nfs_proc *proc, uint32_t key)
+{
+	const struct node_ext *x = attrcache_ext(wc->ac, node);
+	const struct answer *a = x ? x->answers : NULL;
+
+	while (a && (a->proc != proc || a->key != key))
+		a = a->next;
+	return a;
+}
+
+static void answer_free(struct answercache *wc, struct answer *a)
+{
+	wc->count--;
+	wc->bytes -= sizeof(*a) + a->len;
+	free(a);
+}
+
+void answercache_put(struct answercache *wc, struct node *node,
+    const struct nfs_proc *proc, uint32_t key, const struct xdr_view *body,
+    const struct binding *bound)
+{
+	struct node_ext *x = attrcache_make_ext(wc->ac, node);
+	struct answer **link, *a;
+
+	if (!x || body->len > ANSWER_BYTES_MAX)
+		return;
+	for (link = &x->answers; (a = *link) != NULL; link = &a->next) {
+		if (a->proc != proc || a->key != key)
+			continue;
+		*link = a->next;
+		answer_free(wc, a);
+		break;
+	}
+	a = malloc(sizeof(*a) + body->len);
+	if (!a)
+		return;
+	*a = (struct answer){.next = x->answers,
+	    .proc = proc,
+	    .key = key,
+	    .len = body->len,
+	    .bound = *bound};
+	memcpy(a->body, body->data, body->len);
+	x->answers = a;
+	wc->count++;
+	wc->bytes += sizeof(*a) + a->len;
+}
+
+void answercache_drop(struct answercache *wc, struct node *node)
+{
+	struct node_ext *x = attrcache_ext(wc->ac, node);
+
+	while (x && x->answers) {
+		struct answer *a = x->answers;
+
+		x->answers = a->next;
+		answer_free(wc, a);
+	}
+}
+
+size_t answercache_count(const struct answercache *wc)
+{
+	return wc->count;
+}
+
+size_t answercache_bytes(const struct answercache *wc)
+{
+	return wc->bytes;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The objects of one server: handle to attributes.
+ *
+ * A node is what is known of one handle. Other caches hang on it what they
+ * know: names, grants, listings, answers. These are bound to the node's
+ * version (size, mtime, ctime) by its generation: a change that was not one
+ * of our own begins a new generation, and what belongs to an older one does
+ * not count any more.
+ *
+ * Times are those at which a call was sent, since its answer says nothing of
+ * later ones. How old a confirmation may be is the caller's business
+ * (contract.h).
+ */
+#ifndef FOREFETCH_ATTRCACHE_H
+#define FOREFETCH_ATTRCACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "nfs3.h"
+#include "slab.h"
+
+/* Times are kept in 48 bits (clock.h). */
+#define TIME48(us) ((us) & ((UINT64_C(1) << 48) - 1))
+
+struct attrcache;
+struct answer;
+struct listing;
+
+enum {
+	/* The coarsest grain of a server's timestamps: that of Linux's
+	 * clock tick; a second where all of them are whole ones. */
+	GRAIN_US = 10000,
+	GRAIN_COARSE_US = 1000000,
+};
+
+enum node_flags {
+	NODE_ATTRS = 1, /* attributes are there */
+	NODE_USED = 2,  /* since the clock's hand passed last */
+	NODE_DEAD = 4,  /* STALE or BADHANDLE: nothing of it counts */
+	NODE_MOVED = 8, /* by a call of our own that changed its ctime only */
+};
+
+struct node {
+	slab_ref next;
+	slab_ref grants;       /* accesscache */
+	slab_ref ext;          /* struct node_ext */
+	slab_ref profile;      /* what many objects have in common */
+	uint64_t sent_us : 48; /* of the call that last confirmed; 0: none */
+	uint64_t flags : 16;
+	uint64_t seen_us : 48; /* when this ctime was first seen */
+	uint64_t refs : 16;    /* names that lead here; stops at the top */
+	uint64_t size;
+	uint64_t used;
+	uint64_t fileid;
+	nfstime3 atime;
+	nfstime3 mtime;
+	nfstime3 ctime;
+	uint8_t fh_len;
+	uint8_t fh[];
+};
+
+/* What few nodes need. */
+struct node_ext {
+	uint32_t generation;
+	uint32_t nchildren; /* names kept in this directory */
+	/* Changes of our own: when the first of this generation was sent, and
+	 * when the last one was answered. */
+	uint64_t first_sent_us;
+	uint64_t changed_us;
+	struct listing *listings;
+	struct answer *answers;
+};
+
+/* What the server of a file system said once. */
+struct fsys {
+	uint64_t fsid;
+	uint32_t export_plus_one; /* of the configuration; 0: none */
+	uint64_t subseconds : 1;  /* timestamps are finer than a second */
+	uint64_t case_known : 1;
+	uint64_t case_sensitive : 1;
+	uint64_t
+	    links_us : 48; /* some file lost or got a link, unknown which */
+};
+
+struct attrcache *attrcache_new(struct slab *slab);
+void attrcache_free(struct attrcache *ac);
+
+/* NULL where it is not known. Marks it as used. */
+struct node *attrcache_find(struct attrcache *ac, const nfs3_fh *fh);
+/* The same, made where it is missing; NULL without memory. */
+struct node *attrcache_get(struct attrcache *ac, const nfs3_fh *fh);
+struct node *attrcache_node(const struct attrcache *ac, slab_ref ref);
+slab_ref attrcache_ref(const struct attrcache *ac, const struct node *node);
+struct node_ext *attrcache_ext(struct attrcache *ac, const struct node *node);
+struct node_ext *attrcache_make_ext(struct attrcache *ac, struct node *node);
+static inline nfs3_fh node_fh(const struct node *node)
+{
+	return (nfs3_fh){.len = node->fh_len, .data = (const char *)node->fh};
+}
+
+void attrcache_fattr(
+    const struct attrcache *ac, const struct node *node, fattr3 *out);
+ftype3 attrcache_type(const struct attrcache *ac, const struct node *node);
+struct fsys *attrcache_fsys(
+    const struct attrcache *ac, const struct node *node);
+struct fsys *attrcache_find_fsys(struct attrcache *ac, uint64_t fsid);
+/* All of them, from `i` = 0 on; NULL behind the last one. */
+struct fsys *attrcache_fsys_at(struct attrcache *ac, uint32_t i);
+
+enum attr_result {
+	ATTR_IGNORED, /* sent before a newer state, or before an own change */
+	ATTR_SAME,    /* confirmed */
+	ATTR_NEW,     /* first ones */
+	ATTR_MOVED,   /* a new ctime, by a change of our own; the rest stays */
+	ATTR_CHANGED, /* somebody changed it: a new generation */
+};
+
+/* Attributes from a reply to a call sent at `sent_us` that changed nothing. */
+enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
+    const fattr3 *a, uint64_t sent_us, uint64_t now_us);
+
+/*
+ * The wcc_data of a reply to a change of our own. True where what is bound
+ * to the version stays good but for what was changed: the attributes before
+ * it were those that are known (RFC 1813 section 2.6), or `contents_stay`,
+ * as after SETATTR without size and LINK, and size and mtime say so, too.
+ */
+bool attrcache_apply_wcc(struct attrcache *ac, struct node *node,
+    const wcc_data *wcc, bool contents_stay, uint64_t sent_us, uint64_t now_us);
+/* A change of our own that leaves the contents; the attributes after it the
+ * reply did not say: RENAME. */
+void attrcache_moved(
+    struct attrcache *ac, struct node *node, uint64_t sent_us, uint64_t now_us);
+/* Changed by a call of our own, how is not known: all that hangs on it goes. */
+void attrcache_changed(
+    struct attrcache *ac, struct node *node, uint64_t sent_us, uint64_t now_us);
+/* Some object of the node's file system was changed by a call of our own,
+ * but which one is not known: all are to be asked for again; where `links`,
+ * only those with several names. */
+void attrcache_changed_some(
+    struct attrcache *ac, const struct node *node, bool links, uint64_t now_us);
+/* The handle is of no use any more, nor is `node` for the caller, who took
+ * all but names from it before. */
+void attrcache_dead(struct attrcache *ac, struct node *node);
+/* A name leads to it, or no longer; a name in it is gone. */
+void attrcache_hold(struct attrcache *ac, slab_ref ref);
+void attrcache_release(struct attrcache *ac, slab_ref ref);
+void attrcache_release_dir(struct attrcache *ac, slab_ref ref);
+
+/* When the call that confirmed the attributes was sent; 0: they must not be
+ * used, since the same file was changed by another handle, say. */
+uint64_t attrcache_sent(const struct attrcache *ac, const struct node *node);
+/* Whether an answer to a call sent then may be kept. */
+bool attrcache_may_fill(
+    const struct attrcache *ac, const struct node *node, uint64_t sent_us);
+/* Whether bytes, names and absences of such an answer are bound to the ctime
+ * for good. */
+bool attrcache_firm(
+    const struct attrcache *ac, const struct node *node, uint64_t sent_us);
+uint32_t attrcache_generation(struct attrcache *ac, const struct node *node);
+
+/* ---- for caches.c and metasave.c -------------------------------------- */
+
+/* The clock's hand goes on; returns a node to be given up, or NULL after
+ * `steps`. The caller takes what hangs on it, then calls remove. */
+struct node *attrcache_sweep(struct attrcache *ac, unsigned steps);
+void attrcache_remove(struct attrcache *ac, struct node *node);
+/* All nodes of one bucket, from 0 on; false behind the last bucket. */
+bool attrcache_each(struct attrcache *ac, size_t bucket,
+    void (*cb)(void *arg, struct node *node), void *arg);
+/* As it was saved: not confirmed since. */
+void attrcache_load(struct attrcache *ac, struct node *node, const fattr3 *a);
+size_t attrcache_count(const struct attrcache *ac);
+/* Bytes outside of the slab. */
+size_t attrcache_bytes(const struct attrcache *ac);
+
+#endif

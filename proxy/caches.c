@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "caches.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "metrics.h"
+
+enum {
+	/* Buckets looked at for one thing to give up. */
+	SWEEP_STEPS = 256,
+	/* Things given up in one turn, so that the loop goes on. */
+	TRIM_MAX = 512,
+	/* Listings may take this part of the budget. */
+	LISTINGS_SHARE = 4,
+};
+
+static bool caches_make(struct caches *c)
+{
+	c->slab = slab_new();
+	c->creds = credtab_new();
+	c->attr = c->slab ? attrcache_new(c->slab) : NULL;
+	if (!c->creds || !c->attr)
+		return false;
+	c->names = namecache_new(c->slab, c->attr);
+	c->access = accesscache_new(c->slab, c->attr);
+	c->answers = answercache_new(c->attr);
+	c->lists = listcache_new(c->attr);
+	c->mounts = mounttab_new();
+	return c->names && c->access && c->answers && c->lists && c->mounts;
+}
+
+static void free_answers(void *arg, struct node *node)
+{
+	struct caches *c = arg;
+
+	answercache_drop(c->answers, node);
+}
+
+static void caches_unmake(struct caches *c)
+{
+	size_t bucket = 0;
+
+	if (c->attr && c->answers)
+		while (attrcache_each(c->attr, bucket, free_answers, c))
+			bucket++;
+	mounttab_free(c->mounts);
+	listcache_free(c->lists);
+	answercache_free(c->answers);
+	accesscache_free(c->access);
+	namecache_free(c->names);
+	attrcache_free(c->attr);
+	credtab_free(c->creds);
+	slab_delete(c->slab);
+	c->mounts = NULL;
+	c->lists = NULL;
+	c->answers = NULL;
+	c->access = NULL;
+	c->names = NULL;
+	c->attr = NULL;
+	c->creds = NULL;
+	c->slab = NULL;
+}
+
+static void use_config(struct caches *c, const struct config_server *config)
+{
+	c->config = config;
+	c->strict = config->policy;
+	c->strict.consistency = CONFIG_CONSISTENCY_STRICT;
+}
+
+struct caches *caches_new(const struct config_server *config,
+    struct metrics *metrics, size_t memory_bytes, struct datacache *data)
+{
+	struct caches *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	use_config(c, config);
+	c->metrics = metrics;
+	c->memory_bytes = memory_bytes;
+	if (caches_make(c)) {
+		c->data = data;
+		return c;
+	}
+	caches_unmake(c);
+	free(c);
+	errno = ENOMEM;
+	return NULL;
+}
+
+void caches_free(struct caches *c)
+{
+	if (!c)
+		return;
+	caches_unmake(c);
+	datacache_close(c->data);
+	free(c);
+}
+
+void caches_flush(struct caches *c)
+{
+	struct caches old = *c;
+
+	/* The new ones first: without memory all stays as it is. */
+	if (caches_make(c)) {
+		caches_unmake(&old);
+	} else {
+		caches_unmake(c);
+		*c = old;
+	}
+	if (c->data)
+		datacache_flush(c->data);
+	c->dirty = true;
+}
+
+static uint32_t export_index(const struct config_server *cfg, const char *path)
+{
+	for (size_t i = 0; i < cfg->noverrides; i++)
+		if (strcmp(cfg->overrides[i].path, path) == 0)
+			return (uint32_t)i + 1;
+	return 0;
+}
+
+void caches_set_config(struct caches *c, const struct config_server *config)
+{
+	const struct config_server *old = c->config;
+	struct fsys *fs;
+
+	for (uint32_t i = 0; (fs = attrcache_fsys_at(c->attr, i)); i++)
+		if (fs->export_plus_one > 0)
+			fs->export_plus_one = export_index(config,
+			    old->overrides[fs->export_plus_one - 1].path);
+	use_config(c, config);
+}
+
+uint32_t caches_cred(struct caches *c, const struct rpc_cred *cred,
+    const struct rpc_auth_sys *auth)
+{
+	struct cred_key key;
+
+	cred_key_make(&key, cred->flavor, auth);
+	return credtab_get(c->creds, &key);
+}
+
+const struct config_policy *caches_policy(
+    const struct caches *c, const struct node *node)
+{
+	const struct fsys *fs = node ? attrcache_fsys(c->attr, node) : NULL;
+
+	if (fs && fs->export_plus_one > 0)
+		return &c->config->overrides[fs->export_plus_one - 1].policy;
+	return c->exports_unknown ? &c->strict : &c->config->policy;
+}
+
+void caches_set_export(struct caches *c, const char *path, uint64_t fsid)
+{
+	struct fsys *fs = attrcache_find_fsys(c->attr, fsid);
+
+	if (fs)
+		fs->export_plus_one = export_index(c->config, path);
+}
+
+struct data_key caches_data_key(const struct node *node)
+{
+	XXH128_hash_t h = XXH3_128bits(node->fh, node->fh_len);
+
+	return (struct data_key){.h = {h.low64, h.high64}};
+}
+
+struct data_version caches_data_version(
+    const struct caches *c, const struct node *node)
+{
+	return (struct data_version){
+	    .fsid = attrcache_fsys(c->attr, node)->fsid,
+	    .fileid = node->fileid,
+	    .size = node->size,
+	    .mtime_s = node->mtime.seconds,
+	    .mtime_ns = node->mtime.nseconds,
+	    .ctime_s = node->ctime.seconds,
+	    .ctime_ns = node->ctime.nseconds};
+}
+
+static void node_strip(struct caches *c, struct node *node)
+{
+	accesscache_drop(c->access, node);
+	answercache_drop(c->answers, node);
+	listcache_drop(c->lists, node);
+}
+
+void caches_dead(struct caches *c, const nfs3_fh *fh)
+{
+	struct node *node = attrcache_find(c->attr, fh);
+
+	if (!node)
+		return;
+	if (c->data) {
+		struct data_key key = caches_data_key(node);
+
+		datacache_drop(c->data, &key);
+	}
+	node_strip(c, node);
+	attrcache_dead(c->attr, node);
+}
+
+/* ---- memory ----------------------------------------------------------- */
+
+static size_t entry_bytes(const struct caches *c)
+{
+	return slab_used_bytes(c->slab) + attrcache_bytes(c->attr) +
+	       namecache_bytes(c->names);
+}
+
+size_t caches_bytes(const struct caches *c)
+{
+	struct datacache_stats st = {0};
+
+	if (c->data)
+		datacache_get_stats(c->data, &st);
+	return entry_bytes(c) + listcache_bytes(c->lists) +
+	       answercache_bytes(c->answers) + st.memory_bytes;
+}
+
+size_t caches_entry_bytes(const struct caches *c)
+{
+	size_t n = namecache_count(c->names);
+	size_t grants = accesscache_count(c->access) * sizeof(struct grant);
+
+	if (n < attrcache_count(c->attr))
+		n = attrcache_count(c->attr);
+	return n > 0 ? (entry_bytes(c) - grants) / n : 0;
+}
+
+static bool evict_node(struct caches *c)
+{
+	struct node *node = attrcache_sweep(c->attr, SWEEP_STEPS);
+
+	if (!node)
+		return false;
+	node_strip(c, node);
+	attrcache_remove(c->attr, node);
+	metrics_add(c->metrics, METRICS_ATTR_EVICTED, 1);
+	return true;
+}
+
+static bool evict_name(struct caches *c)
+{
+	if (!namecache_evict(c->names, SWEEP_STEPS))
+		return false;
+	metrics_add(c->metrics, METRICS_NAME_EVICTED, 1);
+	return true;
+}
+
+static bool evict_listing(struct caches *c)
+{
+	if (!listcache_evict(c->lists))
+		return false;
+	metrics_add(c->metrics, METRICS_LIST_EVICTED, 1);
+	return true;
+}
+
+void caches_trim(struct caches *c)
+{
+	c->dirty = true;
+	for (unsigned i = 0; i < TRIM_MAX; i++) {
+		size_t bytes = caches_bytes(c);
+		bool gone = false;
+
+		if (listcache_bytes(c->lists) >
+		    c->memory_bytes / LISTINGS_SHARE)
+			gone = evict_listing(c);
+		else if (bytes <= c->memory_bytes)
+			return;
+		/* A name lets its node go. */
+		gone |= evict_name(c);
+		gone |= evict_node(c);
+		if (!gone && !evict_listing(c))
+			return;
+	}
+}

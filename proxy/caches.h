@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The caches of one server together: they know neither each other nor the
+ * network, and share one budget of memory here.
+ */
+#ifndef FOREFETCH_CACHES_H
+#define FOREFETCH_CACHES_H
+
+#include "accesscache.h"
+#include "answercache.h"
+#include "attrcache.h"
+#include "config.h"
+#include "contract.h"
+#include "credtab.h"
+#include "datacache.h"
+#include "listcache.h"
+#include "mounttab.h"
+#include "namecache.h"
+
+struct metrics;
+
+struct caches {
+	struct slab *slab;
+	struct credtab *creds;
+	struct attrcache *attr;
+	struct namecache *names;
+	struct accesscache *access;
+	struct answercache *answers;
+	struct listcache *lists;
+	struct mounttab *mounts;
+	struct datacache *data; /* NULL: none */
+	const struct config_server *config;
+	struct metrics *metrics;
+	size_t memory_bytes; /* what all of them may take */
+	bool dirty;          /* something came in since it was saved */
+	/* Of some [export] section the file system is not known (yet). */
+	bool exports_unknown;
+	struct config_policy strict; /* as the server's, but strict */
+};
+
+/* `data` becomes theirs; it may be NULL. NULL and errno on failure. */
+struct caches *caches_new(const struct config_server *config,
+    struct metrics *metrics, size_t memory_bytes, struct datacache *data);
+void caches_free(struct caches *c);
+/* A reloaded configuration. */
+void caches_set_config(struct caches *c, const struct config_server *config);
+/* Forget everything, data too. */
+void caches_flush(struct caches *c);
+
+/* The number of who calls; 0: nothing is kept for it. */
+uint32_t caches_cred(struct caches *c, const struct rpc_cred *cred,
+    const struct rpc_auth_sys *auth);
+/* What the server's section, or an export's, says of a node; NULL: of a node
+ * that is not known. */
+const struct config_policy *caches_policy(
+    const struct caches *c, const struct node *node);
+
+/* The root of an [export] section's path is of this file system. */
+void caches_set_export(struct caches *c, const char *path, uint64_t fsid);
+
+struct data_key caches_data_key(const struct node *node);
+struct data_version caches_data_version(
+    const struct caches *c, const struct node *node);
+
+/* STALE or BADHANDLE: all of a handle goes. */
+void caches_dead(struct caches *c, const nfs3_fh *fh);
+/* Give up what is least useful, until the budget holds. */
+void caches_trim(struct caches *c);
+/* All memory, the index of the data included. */
+size_t caches_bytes(const struct caches *c);
+/* Bytes that a name, its handle and its attributes take on the average. */
+size_t caches_entry_bytes(const struct caches *c);
+
+#endif

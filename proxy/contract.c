@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "contract.h"
+
+void contract_init(struct contract *c, const struct config_policy *policy,
+    bool offline, uint64_t received_us, uint64_t now_us)
+{
+	*c = (struct contract){.mode = policy->consistency,
+	    .offline = offline,
+	    .now_us = now_us,
+	    .received_us = received_us,
+	    .attr_timeout_us = policy->attr_timeout_us,
+	    .negative_timeout_us = policy->negative_timeout_us,
+	    .grant_timeout_us = policy->grant_timeout_us};
+}
+
+static uint64_t oldest(const struct contract *c, uint64_t timeout_us)
+{
+	uint64_t us;
+
+	if (c->mode == CONFIG_CONSISTENCY_FROZEN || c->offline)
+		return 0;
+	if (c->mode == CONFIG_CONSISTENCY_STRICT)
+		return c->received_us;
+	us = c->now_us - timeout_us;
+	/* An answer to a call that was sent for this request is never old. */
+	return us < c->received_us ? us : c->received_us;
+}
+
+uint64_t contract_oldest(const struct contract *c)
+{
+	return oldest(c, c->attr_timeout_us);
+}
+
+bool contract_fresh(const struct contract *c, uint64_t sent_us)
+{
+	return sent_us != 0 && sent_us >= oldest(c, c->attr_timeout_us);
+}
+
+bool contract_absent(const struct contract *c, uint64_t sent_us)
+{
+	uint64_t us = c->attr_timeout_us < c->negative_timeout_us
+			  ? c->attr_timeout_us
+			  : c->negative_timeout_us;
+
+	return sent_us != 0 && sent_us >= oldest(c, us);
+}
+
+bool contract_granted(const struct contract *c, uint64_t sent_us)
+{
+	if (c->mode == CONFIG_CONSISTENCY_FROZEN || c->offline)
+		return sent_us != 0 &&
+		       sent_us + c->grant_timeout_us >= c->now_us;
+	return contract_fresh(c, sent_us);
+}
+
+bool contract_bound(const struct contract *c, struct attrcache *ac,
+    const struct node *node, const struct binding *b)
+{
+	const struct node_ext *x = attrcache_ext(ac, node);
+	uint64_t sent_us = b->sent_us;
+
+	if (x && b->generation != x->generation)
+		return false;
+	if (!x || sent_us > x->changed_us)
+		return b->firm || contract_fresh(c, sent_us);
+	/* The first change found the directory as it was known. */
+	if (b->firm && sent_us < x->first_sent_us)
+		sent_us = x->first_sent_us;
+	return contract_fresh(c, sent_us);
+}
+
+uint64_t contract_data_valid(const struct contract *c)
+{
+	return oldest(c, c->attr_timeout_us);
+}

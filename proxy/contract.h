@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What an answer may rest on: the consistency contract in one place.
+ *
+ * A confirmation has the age of the call that brought it, counted from when
+ * that was sent. `strict` wants one that was sent after the request came in,
+ * `bounded` one that is at most attr_timeout old, `frozen` any. Without a
+ * link to the server, `offline = serve` takes any, too. Rights count for
+ * attr_timeout in bounded mode, and for grant_timeout where attributes are
+ * not asked for again.
+ */
+#ifndef FOREFETCH_CONTRACT_H
+#define FOREFETCH_CONTRACT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "attrcache.h"
+#include "config.h"
+
+/* For one request. */
+struct contract {
+	enum config_consistency mode;
+	bool offline;
+	uint64_t now_us;
+	uint64_t received_us;
+	uint64_t attr_timeout_us;
+	uint64_t negative_timeout_us;
+	uint64_t grant_timeout_us;
+};
+
+void contract_init(struct contract *c, const struct config_policy *policy,
+    bool offline, uint64_t received_us, uint64_t now_us);
+
+/* Calls sent before this confirm nothing; 0: all do. */
+uint64_t contract_oldest(const struct contract *c);
+/* May an answer rest on attributes that a call sent then confirmed? */
+bool contract_fresh(const struct contract *c, uint64_t sent_us);
+/* … on an absence? */
+bool contract_absent(const struct contract *c, uint64_t sent_us);
+/* … on a right that the server gave? */
+bool contract_granted(const struct contract *c, uint64_t sent_us);
+
+/* A name, an absence or a listing that hangs on a node. */
+struct binding {
+	uint32_t generation;
+	bool firm;
+	uint64_t sent_us;
+};
+
+/*
+ * Whether what is bound to `node` holds, given attributes of the node that
+ * are confirmed: firm ones by that alone, provisional ones by their own age.
+ * What was firm before a change of our own to the node is provisional since
+ * (another change may have met the same tick of the server's clock).
+ */
+bool contract_bound(const struct contract *c, struct attrcache *ac,
+    const struct node *node, const struct binding *b);
+/* For datacache_find(): data that is not firm must have been sent since. */
+uint64_t contract_data_valid(const struct contract *c);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "credtab.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+enum { SLOTS = CREDTAB_MAX * 2 }; /* a power of two */
+
+struct cred {
+	struct cred_key key;
+	uint32_t id;
+	uint32_t next; /* index + 1 of the next of equal hash */
+	uint64_t used; /* when it was last asked for, in calls */
+};
+
+struct credtab {
+	struct cred *creds;
+	uint32_t n;
+	uint32_t room;
+	uint32_t last_id;
+	uint64_t calls;
+	uint32_t slots[SLOTS]; /* index + 1 */
+};
+
+struct credtab *credtab_new(void)
+{
+	return calloc(1, sizeof(struct credtab));
+}
+
+void credtab_free(struct credtab *ct)
+{
+	if (!ct)
+		return;
+	free(ct->creds);
+	free(ct);
+}
+
+/* Insertion sort: sixteen at most, and mostly sorted already. */
+static uint32_t gids_sort(
+    uint32_t *to, const uint32_t *gids, uint32_t n, uint32_t gid)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t at = kept;
+
+		while (at > 0 && to[at - 1] > gids[i])
+			at--;
+		if (gids[i] == gid || (at > 0 && to[at - 1] == gids[i]))
+			continue;
+		memmove(to + at + 1, to + at, (kept - at) * sizeof(*to));
+		to[at] = gids[i];
+		kept++;
+	}
+	return kept;
+}
+
+void cred_key_make(
+    struct cred_key *key, uint32_t flavor, const struct rpc_auth_sys *auth)
+{
+	memset(key, 0, sizeof(*key));
+	key->flavor = flavor;
+	if (flavor != AUTH_SYS)
+		return;
+	key->uid = auth->uid;
+	key->gid = auth->gid;
+	key->ngids = gids_sort(key->gids, auth->gids, auth->ngids, auth->gid);
+}
+
+static uint32_t *slot_of(struct credtab *ct, const struct cred_key *key)
+{
+	return &ct->slots[XXH3_64bits(key, sizeof(*key)) & (SLOTS - 1)];
+}
+
+static void unlink_cred(struct credtab *ct, uint32_t index)
+{
+	uint32_t *link = slot_of(ct, &ct->creds[index].key);
+
+	while (*link != index + 1)
+		link = &ct->creds[*link - 1].next;
+	*link = ct->creds[index].next;
+}
+
+/* A place for a new one: the one used longest ago makes room. */
+static uint32_t take_index(struct credtab *ct)
+{
+	uint32_t oldest = 0;
+
+	if (ct->n < ct->room)
+		return ct->n++;
+	if (ct->room < CREDTAB_MAX) {
+		uint32_t room = ct->room ? ct->room * 2 : 16;
+		void *more = realloc(ct->creds, room * sizeof(*ct->creds));
+
+		if (!more)
+			return UINT32_MAX;
+		ct->creds = more;
+		ct->room = room;
+		return ct->n++;
+	}
+	for (uint32_t i = 1; i < ct->n; i++)
+		if (ct->creds[i].used < ct->creds[oldest].used)
+			oldest = i;
+	unlink_cred(ct, oldest);
+	return oldest;
+}
+
+uint32_t credtab_get(struct credtab *ct, const struct cred_key *key)
+{
+	uint32_t *slot = slot_of(ct, key);
+	uint32_t index;
+	struct cred *c;
+
+	ct->calls++;
+	for (index = *slot; index != 0; index = ct->creds[index - 1].next) {
+		c = &ct->creds[index - 1];
+		if (memcmp(&c->key, key, sizeof(*key)) != 0)
+			continue;
+		c->used = ct->calls;
+		return c->id;
+	}
+	index = ct->last_id < UINT32_MAX ? take_index(ct) : UINT32_MAX;
+	if (index == UINT32_MAX)
+		return 0;
+	c = &ct->creds[index];
+	*c = (struct cred){
+	    .key = *key, .id = ++ct->last_id, .next = *slot, .used = ct->calls};
+	*slot = index + 1;
+	return c->id;
+}
+
+bool credtab_at(
+    const struct credtab *ct, uint32_t i, struct cred_key *key, uint32_t *id)
+{
+	if (i >= ct->n)
+		return false;
+	*key = ct->creds[i].key;
+	*id = ct->creds[i].id;
+	return true;
+}

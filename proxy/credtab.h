@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Credentials by number, so that what is kept for one takes four bytes.
+ * Equal are those that a server cannot tell apart by what they may do: the
+ * order of groups, the stamp and the machine's name do not count.
+ */
+#ifndef FOREFETCH_CREDTAB_H
+#define FOREFETCH_CREDTAB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rpc_msg.h"
+
+struct credtab;
+
+enum { CREDTAB_GIDS_MAX = 16, CREDTAB_MAX = 4096 };
+
+/* In canonical form: flavor; uid; gid; gids sorted, each once, without gid. */
+struct cred_key {
+	uint32_t flavor;
+	uint32_t uid;
+	uint32_t gid;
+	uint32_t ngids;
+	uint32_t gids[CREDTAB_GIDS_MAX];
+};
+
+struct credtab *credtab_new(void);
+void credtab_free(struct credtab *ct);
+
+void cred_key_make(
+    struct cred_key *key, uint32_t flavor, const struct rpc_auth_sys *auth);
+
+/*
+ * The number of a credential; the same for as long as it is among the
+ * CREDTAB_MAX used last, and never given to another one. 0 without memory.
+ */
+uint32_t credtab_get(struct credtab *ct, const struct cred_key *key);
+/* All that are known, from `i` = 0 on; false behind the last one. */
+bool credtab_at(
+    const struct credtab *ct, uint32_t i, struct cred_key *key, uint32_t *id);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * File data of one server, on disk.
+ *
+ * What a READ brought is appended to a segment file, and found again by
+ * (handle, version, offset): an extent. A version is what the server said of
+ * the file; extents of two versions of a file never exist side by side.
+ * Segments are written once, front to back, and given up whole; they are
+ * mapped, so that a hit goes out by reference to the mapping.
+ *
+ * Nothing here knows NFS, a clock or the network: whether an extent may be
+ * used is the caller's to say, by times that it gave itself. All functions
+ * are for the event loop's thread and do not block: the disk is waited for in
+ * an iopool. A failing or full disk switches the cache off, with a warning;
+ * then all is a miss.
+ */
+#ifndef FOREFETCH_DATACACHE_H
+#define FOREFETCH_DATACACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "rbuf.h"
+
+struct datacache;
+struct iopool;
+
+/* XXH3, 128 bits, of a handle. */
+struct data_key {
+	uint64_t h[2];
+};
+
+/* What the server said of a file; equal where all members are. */
+struct data_version {
+	uint64_t fsid;
+	uint64_t fileid;
+	uint64_t size;
+	uint32_t mtime_s;
+	uint32_t mtime_ns;
+	uint32_t ctime_s;
+	uint32_t ctime_ns;
+};
+
+struct datacache_params {
+	const char *dir; /* made where it is missing, mode 0700 */
+	const char *server; /* for log lines; outlives the cache */
+	uint64_t size_bytes; /* what the files take on disk, at most */
+	struct iopool *iopool;
+};
+
+/*
+ * Open the directory and read its index; what is of another layout, or not
+ * ours, is begun anew or refused. NULL and a sentence in `err` where there
+ * can be no cache; the daemon goes on without one then.
+ */
+struct datacache *datacache_open(
+    const struct datacache_params *p, char *err, size_t errlen);
+/* Waits for writes under way; waiters are forgotten without a word. */
+void datacache_close(struct datacache *dc);
+
+enum { DATA_PIECES_MAX = 64 };
+
+struct datacache_waiter {
+	TAILQ_ENTRY(datacache_waiter) link;
+	/* Ask again; the waiter is free when this is called. Never called
+	 * from within a function of this header. */
+	void (*on_ready)(struct datacache_waiter *w);
+	void *request; /* NULL while it waits for nothing; private */
+};
+
+enum datacache_found {
+	DATACACHE_MISS, /* not all of it is there */
+	DATACACHE_HIT,
+	DATACACHE_WAIT, /* it is read or verified; the waiter will hear */
+};
+
+struct datacache_read {
+	struct data_key key;
+	const struct data_version *version;
+	uint64_t offset;
+	uint32_t len;       /* > 0, and offset + len <= the file's size */
+	/* An extent that is not firm counts where it was sent at or after
+	 * this; see datacache_add(). 0: all count. */
+	uint64_t valid_us;
+};
+
+/*
+ * All of [offset, offset + len) in `pieces`, whose `hold` the caller takes a
+ * reference to, or nothing. Data of another version is dropped. `w` may be NULL: then WAIT starts the disk and nobody
+ * is told.
+ */
+enum datacache_found datacache_find(struct datacache *dc,
+    const struct datacache_read *rd, struct rbuf_piece *pieces, unsigned *n,
+    struct datacache_waiter *w);
+void datacache_cancel(struct datacache *dc, struct datacache_waiter *w);
+
+/* Bytes of [offset, offset + len) that find would not have to fetch. */
+uint64_t datacache_have(
+    struct datacache *dc, const struct datacache_read *rd);
+
+enum datacache_flags {
+	/* Bound to the version for good; else for as long as the caller says
+	 * at find. Only firm extents are used after a restart. */
+	DATACACHE_FIRM = 1,
+	/* Not asked for by anybody yet: first to go, until it is used. */
+	DATACACHE_PREFETCHED = 2,
+};
+
+struct datacache_add {
+	struct data_key key;
+	const struct data_version *version;
+	uint64_t offset;
+	const void *data;
+	uint32_t len;
+	struct rbuf *hold; /* keeps `data`; NULL: copied (counted) */
+	uint64_t sent_us;  /* when the call that brought it was sent */
+	unsigned flags;    /* enum datacache_flags */
+};
+
+/* Keep it, if there is room in the queue to the disk. It is found at once,
+ * in memory; where older data overlaps, the new counts. */
+void datacache_add(struct datacache *dc, const struct datacache_add *add);
+
+/* Forget a file, or what is known of a range of it. */
+void datacache_drop(struct datacache *dc, const struct data_key *key);
+void datacache_cut(struct datacache *dc, const struct data_key *key,
+    uint64_t offset, uint64_t len);
+/* The file's version changed though its bytes did not: firm extents are firm
+ * no longer, and count as sent at `sent_us`; others keep their own time. Data
+ * of a version other than `from` is dropped. */
+void datacache_rebind(struct datacache *dc, const struct data_key *key,
+    const struct data_version *from, const struct data_version *to,
+    uint64_t sent_us);
+/* Forget everything, files on disk too. */
+void datacache_flush(struct datacache *dc);
+/* `size_bytes` anew; evicts where it is less. */
+void datacache_resize(struct datacache *dc, uint64_t size_bytes);
+
+/* Sending from a segment failed with EFAULT: the disk could not be read. */
+void datacache_suspect(struct datacache *dc, const struct rbuf *hold);
+
+struct datacache_stats {
+	bool on; /* false: the disk failed, or is full */
+	uint64_t files;
+	uint64_t extents;
+	uint64_t disk_bytes;   /* that the files take */
+	uint64_t live_bytes;   /* payload that can be found */
+	uint64_t memory_bytes; /* index and all else in memory */
+	uint64_t pending_bytes; /* on their way to the disk */
+	uint64_t hits, misses, waits;
+	uint64_t hit_bytes;
+	uint64_t added_bytes, refused_bytes; /* refused: the queue was full */
+	uint64_t copied_bytes;
+	uint64_t evicted_extents, evicted_bytes, kept_bytes; /* kept: moved on */
+	uint64_t unused_bytes; /* prefetched, and evicted without a use */
+	uint64_t verified_extents, bad_extents;
+	uint64_t loaded_extents; /* found at start */
+};
+void datacache_get_stats(
+    const struct datacache *dc, struct datacache_stats *st);
+
+#endif

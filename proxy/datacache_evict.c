@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Room. Segments go whole, the oldest first; what of them was used since it
+ * was written is moved on to the segment that is filled now, without its mark
+ * of use (CLOCK, with a segment for the hand's step). So a scan, which uses
+ * all of its data once at most, pushes out no more than what nobody wants.
+ *
+ * Room for one segment is made ahead of its need. What is moved on must fit
+ * into the open segment, so that no move waits for the room that it makes;
+ * and half of what goes is not moved in the long run (`credit_bytes`), so
+ * that eviction ends.
+ */
+#include "datacache_private.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t limit_bytes(const struct datacache *dc)
+{
+	return dc->cap_bytes < dc->size_bytes ? dc->cap_bytes : dc->size_bytes;
+}
+
+/* A segment, and what the indexes of those that are filled may grow to. */
+static uint64_t need_bytes(const struct datacache *dc)
+{
+	return dc->seg_bytes + (SEGMENT_KINDS + 1) * (uint64_t)dc->seg_bytes /
+				   SEGMENT_IDX_SHARE;
+}
+
+bool evict_room(const struct datacache *dc)
+{
+	return dc->st.disk_bytes + need_bytes(dc) <= limit_bytes(dc);
+}
+
+/* What is going away counts as gone; what a slow client holds does not, unless
+ * it is so much that evicting more would empty the cache for its sake. */
+static bool evict_wanted(const struct datacache *dc)
+{
+	uint64_t used = dc->st.disk_bytes - dc->dying_bytes;
+
+	if (dc->held_bytes > limit_bytes(dc) / 4)
+		used -= dc->held_bytes;
+	return used + need_bytes(dc) > limit_bytes(dc);
+}
+
+static bool is_sealed(const struct segment *seg)
+{
+	const struct writer *w = &seg->dc->writers[seg->kind];
+
+	/* Nor is it being finished by a write. */
+	return w->seg != seg && !(w->n > 0 && w->batch[0]->seg == seg);
+}
+
+static struct segment *oldest_sealed(struct datacache *dc, int kind)
+{
+	struct segment *seg;
+
+	TAILQ_FOREACH (seg, &dc->lists[kind], link)
+		if (is_sealed(seg))
+			return seg;
+	return NULL;
+}
+
+/* One that nobody would miss. */
+static struct segment *pick_empty(struct datacache *dc)
+{
+	struct segment *seg;
+
+	for (int k = 0; k < SEGMENT_KINDS; k++)
+		TAILQ_FOREACH (seg, &dc->lists[k], link)
+			if (is_sealed(seg) &&
+			    (seg->live_extents == 0 || seg->doomed))
+				return seg;
+	return NULL;
+}
+
+/* Nothing but segments being filled: one of them, if nobody writes to it. */
+static struct segment *pick_open(struct datacache *dc)
+{
+	for (int k = 0; k < SEGMENT_KINDS; k++) {
+		struct segment *seg = dc->writers[k].seg;
+
+		if (seg && !dc->writers[k].busy) {
+			segment_seal(seg);
+			return seg;
+		}
+	}
+	return NULL;
+}
+
+static struct segment *pick(struct datacache *dc)
+{
+	struct segment *demand = oldest_sealed(dc, SEGMENT_DEMAND);
+	struct segment *ahead = oldest_sealed(dc, SEGMENT_PREFETCH);
+	struct segment *seg = pick_empty(dc);
+
+	if (seg)
+		return seg;
+	if (!demand && !ahead)
+		return pick_open(dc);
+	if (!demand || !ahead)
+		return demand ? demand : ahead;
+	/* A little is let be, or nothing would last until it is wanted. */
+	if (dc->kind_bytes[SEGMENT_PREFETCH] > limit_bytes(dc) / PREFETCH_SHARE)
+		return ahead;
+	return ahead->number < demand->number ? ahead : demand;
+}
+
+static void victim_end(struct datacache *dc)
+{
+	struct evict *ev = &dc->evict;
+	struct segment *seg = ev->victim;
+
+	if (ev->reading || ev->moving > 0)
+		return;
+	ev->victim = NULL;
+	if (!seg->dead)
+		segment_retire(seg);
+	rbuf_unref(&seg->rb);
+}
+
+void evict_moved(struct datacache *dc)
+{
+	dc->evict.moving--;
+	victim_end(dc);
+}
+
+/* Bytes that may still be moved on from the victim. */
+static uint64_t move_budget(const struct datacache *dc)
+{
+	const struct writer *w = &dc->writers[SEGMENT_DEMAND];
+	const struct pend *p;
+	uint64_t space;
+
+	if (!w->seg || dc->st.disk_bytes > limit_bytes(dc))
+		return 0;
+	space = w->seg->bytes - w->seg->used;
+	TAILQ_FOREACH (p, &w->moves, link)
+		space -= p->len < space ? p->len : space;
+	return space < dc->evict.credit_bytes ? space : dc->evict.credit_bytes;
+}
+
+/* The extent is served from the victim's mapping until it is written. */
+static bool extent_move(struct datacache *dc, const struct file *f,
+    struct extent *x, const struct seg_entry *e)
+{
+	struct segment *seg = dc->evict.victim;
+	struct pend *p = pend_new(dc);
+
+	if (!p)
+		return false;
+	p->key = f->key;
+	memcpy(p->version, f->version, sizeof(p->version));
+	p->offset = x->offset;
+	p->len = x->len;
+	p->sent_us = x->meta >> 8;
+	p->flags = x->meta & EXT_FIRM;
+	p->data = seg->rb.data + x->pos;
+	p->hold = rbuf_ref(&seg->rb);
+	p->src = seg;
+	p->src_pos = e->pos;
+	p->src_len = entry_len(e);
+	p->src_sum = e->extra;
+	p->live_bytes = x->len;
+	seg->live_bytes -= x->len;
+	seg->live_extents--;
+	x->meta = (x->meta & ~(uint64_t)EXT_USED) | EXT_PENDING;
+	x->owner = p->id;
+	x->pos = 0;
+	dc->evict.moving++;
+	dc->evict.credit_bytes -= x->len;
+	dc->st.kept_bytes += x->len;
+	pend_queue(dc, p);
+	return true;
+}
+
+static void extent_evict(struct datacache *dc, struct cursor *c)
+{
+	const struct extent *x = cursor_get(c);
+
+	dc->st.evicted_extents++;
+	dc->st.evicted_bytes += x->len;
+	if (x->meta & EXT_PREFETCHED)
+		dc->st.unused_bytes += x->len;
+	index_remove(dc, c);
+}
+
+/* Whatever of an entry is still alive: on, or away. */
+static void evict_entry(struct datacache *dc, const struct seg_entry *e,
+    uint32_t slot, uint64_t *budget)
+{
+	struct segment *seg = dc->evict.victim;
+	struct file *f = index_lookup(dc, &e->key);
+	uint64_t end = e->offset + entry_len(e);
+	struct cursor c;
+	struct extent *x;
+
+	if (!f)
+		return;
+	index_seek(f, e->offset, &c);
+	while ((x = cursor_get(&c)) && x->offset < end) {
+		uint32_t len = x->len;
+
+		if (!extent_is_of(x, seg->index, slot)) {
+			cursor_next(&c);
+		} else if ((x->meta & EXT_USED) && len <= *budget &&
+			   extent_move(dc, f, x, e)) {
+			*budget -= len;
+			cursor_next(&c);
+		} else {
+			extent_evict(dc, &c);
+		}
+	}
+	index_tidy(dc, f);
+}
+
+static void evict_run(struct iopool_job *job)
+{
+	struct evict *ev = (struct evict *)job;
+
+	ev->err =
+	    segment_read_entries(ev->victim, ev->slot, ev->entries, ev->n);
+}
+
+static void evict_read_on(struct datacache *dc)
+{
+	struct evict *ev = &dc->evict;
+
+	ev->n = ev->victim->slots - ev->slot;
+	if (ev->n > EVICT_CHUNK)
+		ev->n = EVICT_CHUNK;
+	ev->reading = true;
+	iopool_submit(dc->pool, &ev->job);
+}
+
+static void evict_on_read(struct iopool_job *job)
+{
+	struct evict *ev = (struct evict *)job;
+	struct datacache *dc = ev->dc;
+	struct segment *seg = ev->victim;
+	uint64_t budget = move_budget(dc);
+
+	ev->reading = false;
+	for (uint32_t i = 0; !seg->dead && ev->err == 0 && i < ev->n; i++) {
+		const struct seg_entry *e = &ev->entries[i];
+
+		if (e->sum == entry_sum(e, dc->id) &&
+		    (entry_kind(e) & ENTRY_DATA))
+			evict_entry(dc, e, ev->slot + i, &budget);
+	}
+	ev->slot += ev->n;
+	if (!seg->dead && ev->err == 0 && ev->slot < seg->slots) {
+		evict_read_on(dc);
+	} else {
+		/* Entries that cannot be read, or were never written. */
+		if (!seg->dead)
+			index_drop_segment(dc, seg, false);
+		victim_end(dc);
+	}
+	writer_kick(&dc->writers[SEGMENT_DEMAND]);
+	evict_kick(dc);
+}
+
+static void evict_start(struct datacache *dc, struct segment *seg)
+{
+	struct evict *ev = &dc->evict;
+	uint64_t most = (uint64_t)EVICT_CREDIT * dc->seg_bytes;
+
+	ev->credit_bytes += seg->bytes / 2;
+	if (ev->credit_bytes > most)
+		ev->credit_bytes = most;
+	ev->victim = seg;
+	ev->slot = 1;
+	rbuf_ref(&seg->rb);
+	if (!ev->entries)
+		ev->entries =
+		    mem_resize(dc, NULL, 0, EVICT_CHUNK * sizeof(*ev->entries));
+	if (ev->entries && seg->live_extents > 0) {
+		evict_read_on(dc);
+		return;
+	}
+	index_drop_segment(dc, seg, false);
+	victim_end(dc);
+}
+
+/* Whoever waits for a segment that will not come. */
+static void evict_give_up(struct datacache *dc)
+{
+	struct writer *demand = &dc->writers[SEGMENT_DEMAND];
+
+	if (dc->evict.victim && demand->waiting && !demand->preparing &&
+	    !dc->evict.reading) {
+		writer_discard(demand, true);
+		return;
+	}
+	if (dc->evict.victim || dc->dying_bytes > 0)
+		return;
+	for (int k = 0; k < SEGMENT_KINDS; k++) {
+		struct writer *w = &dc->writers[k];
+
+		if (w->waiting && !w->preparing && dc->held_bytes == 0) {
+			writer_discard(w, false);
+			w->waiting = false;
+		}
+	}
+}
+
+void evict_kick(struct datacache *dc)
+{
+	struct segment *seg;
+
+	for (int k = 0; k < SEGMENT_KINDS; k++) {
+		struct writer *w = &dc->writers[k];
+
+		if (w->waiting && !w->preparing && !dc->off && evict_room(dc))
+			segment_prepare(dc, w->kind);
+	}
+	/* What is moved on goes to the segment that is being made. */
+	while (!dc->evict.victim && !dc->writers[SEGMENT_DEMAND].preparing &&
+	       evict_wanted(dc) && (seg = pick(dc)))
+		evict_start(dc, seg);
+	if (!evict_room(dc))
+		evict_give_up(dc);
+}
+
+void evict_init(struct datacache *dc)
+{
+	dc->evict.job.run = evict_run;
+	dc->evict.job.done = evict_on_read;
+	dc->evict.dc = dc;
+	dc->evict.credit_bytes = (uint64_t)EVICT_CREDIT * dc->seg_bytes;
+}

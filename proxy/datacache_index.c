@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Files and their extents, in memory. */
+#include "datacache_private.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAF_MAX = 128, LEAF_FIRST = 3, BUCKETS_FIRST = 1024 };
+
+static size_t leaf_bytes(uint32_t room)
+{
+	return sizeof(struct leaf) + room * sizeof(struct extent);
+}
+
+static struct file **index_bucket(struct index *ix, const struct data_key *key)
+{
+	size_t at = key->h[0] & (ix->level - 1);
+
+	if (at < ix->split)
+		at = key->h[0] & (2 * ix->level - 1);
+	return &ix->buckets[at];
+}
+
+struct file *index_lookup(struct datacache *dc, const struct data_key *key)
+{
+	struct file *f;
+
+	if (!dc->index.buckets)
+		return NULL;
+	for (f = *index_bucket(&dc->index, key); f; f = f->next)
+		if (f->key.h[0] == key->h[0] && f->key.h[1] == key->h[1])
+			break;
+	return f;
+}
+
+static bool index_reserve(struct datacache *dc)
+{
+	struct index *ix = &dc->index;
+	size_t size = sizeof(*ix->buckets), room = ix->room;
+	void *p;
+
+	if (ix->buckets && ix->level + ix->split < room)
+		return true;
+	room = room ? 2 * room : BUCKETS_FIRST;
+	p = mem_resize(dc, ix->buckets, ix->room * size, room * size);
+	if (!p)
+		return ix->buckets != NULL; /* chains grow then */
+	ix->buckets = p;
+	memset(ix->buckets + ix->room, 0, (room - ix->room) * size);
+	if (ix->level == 0)
+		ix->level = room / 2;
+	ix->room = room;
+	return true;
+}
+
+/* One bucket into two: its own, and the next one at the end. */
+static void index_split(struct index *ix)
+{
+	struct file **from = &ix->buckets[ix->split];
+	struct file **to = &ix->buckets[ix->level + ix->split];
+
+	while (*from) {
+		struct file *f = *from;
+
+		if (!(f->key.h[0] & ix->level)) {
+			from = &f->next;
+			continue;
+		}
+		*from = f->next;
+		f->next = *to;
+		*to = f;
+	}
+	if (++ix->split == ix->level) {
+		ix->level *= 2;
+		ix->split = 0;
+	}
+}
+
+struct file *index_make(
+    struct datacache *dc, const struct data_key *key, const uint64_t version[2])
+{
+	struct index *ix = &dc->index;
+	struct file **bucket, *f;
+
+	if (!index_reserve(dc))
+		return NULL;
+	f = mem_resize(dc, NULL, 0, sizeof(*f));
+	if (!f)
+		return NULL;
+	memset(f, 0, sizeof(*f));
+	f->key = *key;
+	memcpy(f->version, version, sizeof(f->version));
+	bucket = index_bucket(ix, key);
+	f->next = *bucket;
+	*bucket = f;
+	ix->files++;
+	if (ix->files > ix->level + ix->split &&
+	    ix->level + ix->split < ix->room)
+		index_split(ix);
+	return f;
+}
+
+static void file_free(struct datacache *dc, struct file *f)
+{
+	for (uint32_t i = 0; i < f->leaves; i++)
+		mem_free(dc, f->dir[i], leaf_bytes(f->dir[i]->room));
+	if (f->leaves > 0)
+		mem_free(dc, f->dir, f->room * sizeof(*f->dir));
+	mem_free(dc, f, sizeof(*f));
+}
+
+void index_tidy(struct datacache *dc, struct file *f)
+{
+	struct file **at;
+
+	if (f->leaves > 0 || f->one.len > 0)
+		return;
+	at = index_bucket(&dc->index, &f->key);
+	while (*at != f)
+		at = &(*at)->next;
+	*at = f->next;
+	dc->index.files--;
+	file_free(dc, f);
+}
+
+void index_clear(struct datacache *dc)
+{
+	struct index *ix = &dc->index;
+
+	for (size_t i = 0; ix->buckets && i < ix->level + ix->split; i++) {
+		while (ix->buckets[i]) {
+			struct file *f = ix->buckets[i];
+
+			ix->buckets[i] = f->next;
+			file_free(dc, f);
+		}
+	}
+	if (ix->buckets)
+		mem_free(dc, ix->buckets, ix->room * sizeof(*ix->buckets));
+	memset(ix, 0, sizeof(*ix));
+	dc->st.extents = 0;
+	dc->st.live_bytes = 0;
+}
+
+struct extent *cursor_get(const struct cursor *c)
+{
+	struct file *f = c->file;
+
+	if (f->leaves == 0)
+		return c->leaf == 0 && c->at == 0 && f->one.len > 0 ? &f->one
+								    : NULL;
+	return c->leaf < f->leaves ? &f->dir[c->leaf]->v[c->at] : NULL;
+}
+
+/* Past the end of a leaf is the start of the next one. */
+static void cursor_settle(struct cursor *c)
+{
+	if (c->leaf < c->file->leaves && c->at >= c->file->dir[c->leaf]->n) {
+		c->leaf++;
+		c->at = 0;
+	}
+}
+
+void cursor_next(struct cursor *c)
+{
+	c->at++;
+	cursor_settle(c);
+}
+
+static uint64_t extent_end(const struct extent *x)
+{
+	return x->offset + x->len;
+}
+
+void index_seek(struct file *f, uint64_t offset, struct cursor *c)
+{
+	uint32_t lo = 0, hi = f->leaves;
+	const struct leaf *leaf;
+
+	*c = (struct cursor){.file = f};
+	if (f->leaves == 0) {
+		c->at = extent_end(&f->one) <= offset;
+		return;
+	}
+	/* The last leaf that starts at or before it. */
+	while (hi - lo > 1) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (f->dir[mid]->v[0].offset <= offset)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	c->leaf = lo;
+	leaf = f->dir[lo];
+	lo = 0;
+	hi = leaf->n;
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (extent_end(&leaf->v[mid]) <= offset)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	c->at = lo;
+	cursor_settle(c);
+}
+
+static struct leaf *leaf_resize(
+    struct datacache *dc, struct leaf *leaf, uint32_t room)
+{
+	struct leaf *p = mem_resize(
+	    dc, leaf, leaf ? leaf_bytes(leaf->room) : 0, leaf_bytes(room));
+
+	if (!p)
+		return NULL;
+	if (!leaf)
+		p->n = 0;
+	p->room = room;
+	return p;
+}
+
+/* Put a leaf into the directory at `at`. */
+static bool dir_insert(
+    struct datacache *dc, struct file *f, uint32_t at, struct leaf *leaf)
+{
+	size_t size = sizeof(*f->dir);
+
+	if (f->leaves == f->room) {
+		uint32_t room = f->room + f->room / 2 + 1;
+		struct leaf **p = mem_resize(
+		    dc, f->room ? f->dir : NULL, f->room * size, room * size);
+
+		if (!p)
+			return false;
+		f->dir = p;
+		f->room = room;
+	}
+	memmove(f->dir + at + 1, f->dir + at, (f->leaves - at) * size);
+	f->dir[at] = leaf;
+	f->leaves++;
+	return true;
+}
+
+/* The extent that lay in the file moves into a first leaf. */
+static bool file_grow(struct datacache *dc, struct file *f)
+{
+	struct extent one = f->one;
+	struct leaf *leaf = leaf_resize(dc, NULL, LEAF_FIRST);
+
+	if (!leaf)
+		return false;
+	leaf->v[0] = one;
+	leaf->n = 1;
+	f->room = 0;
+	if (dir_insert(dc, f, 0, leaf))
+		return true;
+	f->one = one;
+	mem_free(dc, leaf, leaf_bytes(leaf->room));
+	return false;
+}
+
+/* A full leaf: in two, or, where a file is read on, a fresh one behind. */
+static bool leaf_split(struct datacache *dc, struct cursor *c)
+{
+	struct leaf *leaf = c->file->dir[c->leaf], *right;
+	bool append = c->at == leaf->n && c->leaf + 1 == c->file->leaves;
+	uint32_t keep = append ? leaf->n : leaf->n / 2;
+
+	right = leaf_resize(dc, NULL, append ? LEAF_FIRST : LEAF_MAX);
+	if (!right)
+		return false;
+	if (!dir_insert(dc, c->file, c->leaf + 1, right)) {
+		mem_free(dc, right, leaf_bytes(right->room));
+		return false;
+	}
+	right->n = leaf->n - keep;
+	memcpy(right->v, leaf->v + keep, right->n * sizeof(right->v[0]));
+	leaf->n = keep;
+	if (append || c->at > keep) {
+		c->leaf++;
+		c->at -= keep;
+	}
+	return true;
+}
+
+static bool leaf_insert(
+    struct datacache *dc, struct cursor *c, const struct extent *x)
+{
+	struct leaf *leaf = c->file->dir[c->leaf];
+
+	if (leaf->n == leaf->room && leaf->room < LEAF_MAX) {
+		uint32_t room = leaf->room + leaf->room / 2 + 1;
+
+		leaf = leaf_resize(dc, leaf, room < LEAF_MAX ? room : LEAF_MAX);
+		if (!leaf)
+			return false;
+		c->file->dir[c->leaf] = leaf;
+	} else if (leaf->n == leaf->room) {
+		if (!leaf_split(dc, c))
+			return false;
+		leaf = c->file->dir[c->leaf];
+	}
+	memmove(leaf->v + c->at + 1, leaf->v + c->at,
+	    (leaf->n - c->at) * sizeof(*x));
+	leaf->v[c->at] = *x;
+	leaf->n++;
+	return true;
+}
+
+/* `bytes` and `extents` more, or less. */
+static void extent_account(struct datacache *dc, const struct extent *x,
+    int64_t bytes, int64_t extents)
+{
+	dc->st.live_bytes += (uint64_t)bytes;
+	dc->st.extents += (uint64_t)extents;
+	if (x->meta & EXT_PENDING) {
+		dc->pends[x->owner]->live_bytes += (uint64_t)bytes;
+		return;
+	}
+	dc->segs[x->owner]->live_bytes += (uint64_t)bytes;
+	dc->segs[x->owner]->live_extents += (uint64_t)extents;
+}
+
+bool index_insert(struct datacache *dc, struct file *f, const struct extent *x)
+{
+	struct cursor c;
+
+	if (f->leaves == 0 && f->one.len == 0) {
+		f->one = *x;
+		extent_account(dc, x, x->len, 1);
+		return true;
+	}
+	if (f->leaves == 0 && !file_grow(dc, f))
+		return false;
+	index_seek(f, x->offset, &c);
+	if (c.leaf > 0 && c.at == 0) {
+		c.leaf--;
+		c.at = f->dir[c.leaf]->n;
+	}
+	if (!leaf_insert(dc, &c, x))
+		return false;
+	extent_account(dc, x, x->len, 1);
+	return true;
+}
+
+static void leaf_remove(struct datacache *dc, struct cursor *c)
+{
+	struct file *f = c->file;
+	struct leaf *leaf = f->dir[c->leaf], *less;
+
+	leaf->n--;
+	memmove(leaf->v + c->at, leaf->v + c->at + 1,
+	    (leaf->n - c->at) * sizeof(leaf->v[0]));
+	if (leaf->n == 0) {
+		mem_free(dc, leaf, leaf_bytes(leaf->room));
+		f->leaves--;
+		memmove(f->dir + c->leaf, f->dir + c->leaf + 1,
+		    (f->leaves - c->leaf) * sizeof(*f->dir));
+	} else if (leaf->n < leaf->room / 4) {
+		less = leaf_resize(dc, leaf, leaf->room / 2);
+		if (less)
+			f->dir[c->leaf] = less;
+	}
+	if (f->leaves == 0) {
+		mem_free(dc, f->dir, f->room * sizeof(*f->dir));
+		f->room = 0;
+		memset(&f->one, 0, sizeof(f->one));
+	}
+}
+
+void index_remove(struct datacache *dc, struct cursor *c)
+{
+	struct extent *x = cursor_get(c);
+
+	extent_account(dc, x, -(int64_t)x->len, -1);
+	if (c->file->leaves == 0) {
+		memset(x, 0, sizeof(*x));
+	} else {
+		leaf_remove(dc, c);
+		if (c->file->leaves > 0)
+			cursor_settle(c);
+	}
+}
+
+/*
+ * What must not come back is forgotten on disk too: in the index of the
+ * segment that has it, so that both go together.
+ */
+static void extent_lost(struct datacache *dc, const struct file *f,
+    const struct extent *x, uint64_t offset, uint64_t len, bool kill)
+{
+	struct pend *p;
+
+	if (!(x->meta & EXT_PENDING)) {
+		if (kill && (x->meta & EXT_FIRM))
+			tomb_add(dc, dc->segs[x->owner], &f->key, offset, len);
+		return;
+	}
+	p = dc->pends[x->owner];
+	if (p->busy && kill && (p->flags & EXT_FIRM))
+		tomb_add(dc, p->seg, &f->key, offset, len);
+	if (!p->busy && kill)
+		p->flags &= ~(unsigned)EXT_FIRM;
+	/* Moved data is in its old segment as well. */
+	if (p->src && kill && (p->flags & EXT_FIRM || !p->busy))
+		tomb_add(dc, p->src, &f->key, offset, len);
+	if (p->live_bytes == 0 && !p->busy)
+		pend_free(dc, p);
+}
+
+/* One extent that [offset, end) touches. */
+static void extent_carve(struct datacache *dc, struct cursor *c,
+    uint64_t offset, uint64_t end, bool kill)
+{
+	struct extent *x = cursor_get(c), old = *x, tail = *x;
+	uint64_t lo = offset > x->offset ? offset : x->offset;
+	uint64_t hi = end < extent_end(x) ? end : extent_end(x);
+	uint32_t shift = (uint32_t)(hi - x->offset);
+
+	tail.offset += shift;
+	tail.pos += shift;
+	tail.len -= shift;
+	if (lo > x->offset) {
+		x->len = (uint32_t)(lo - x->offset);
+		extent_account(dc, &old, (int64_t)x->len - (int64_t)old.len, 0);
+		if (tail.len > 0)
+			index_insert(dc, c->file, &tail);
+		/* The insertion may have moved all. */
+		index_seek(c->file, lo, c);
+	} else if (tail.len > 0) {
+		*x = tail;
+		extent_account(
+		    dc, &old, (int64_t)tail.len - (int64_t)old.len, 0);
+	} else {
+		index_remove(dc, c);
+	}
+	extent_lost(dc, c->file, &old, lo, hi - lo, kill);
+}
+
+void index_carve(struct datacache *dc, struct file *f, uint64_t offset,
+    uint64_t end, bool kill)
+{
+	struct cursor c;
+	struct extent *x;
+
+	index_seek(f, offset, &c);
+	while ((x = cursor_get(&c)) && x->offset < end)
+		extent_carve(dc, &c, offset, end, kill);
+}
+
+bool extent_is_of(const struct extent *x, uint32_t owner, uint32_t slot)
+{
+	return !(x->meta & EXT_PENDING) && x->owner == owner && x->slot == slot;
+}
+
+static void file_drop_segment(
+    struct datacache *dc, struct file *f, const struct segment *seg, bool kill)
+{
+	struct cursor c;
+	struct extent *x;
+
+	index_seek(f, 0, &c);
+	while ((x = cursor_get(&c))) {
+		if ((x->meta & EXT_PENDING) || x->owner != seg->index) {
+			cursor_next(&c);
+			continue;
+		}
+		extent_carve(dc, &c, x->offset, extent_end(x), kill);
+	}
+	index_tidy(dc, f);
+}
+
+void index_drop_segment(struct datacache *dc, struct segment *seg, bool kill)
+{
+	struct index *ix = &dc->index;
+	struct file *f, *next;
+
+	for (size_t i = 0; seg->live_extents > 0 && i < ix->level + ix->split;
+	     i++) {
+		for (f = ix->buckets[i]; f; f = next) {
+			next = f->next;
+			file_drop_segment(dc, f, seg, kill);
+		}
+	}
+	assert(seg->live_extents == 0);
+}

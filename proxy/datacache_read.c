@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Finding. What lies in a mapping goes out only where it is in memory and,
+ * once a start, was compared with its checksum; else a request has the pool
+ * read it first, with pread, since a mapping that cannot be read kills.
+ */
+#include "datacache_private.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+void version_hash(const struct data_version *v, uint64_t hash[2])
+{
+	XXH128_hash_t h;
+
+	_Static_assert(sizeof(*v) == 40, "padding would be hashed");
+	h = XXH3_128bits(v, sizeof(*v));
+	hash[0] = h.low64;
+	hash[1] = h.high64;
+}
+
+bool version_is(const struct file *f, const struct data_version *v)
+{
+	uint64_t hash[2];
+
+	version_hash(v, hash);
+	return f->version[0] == hash[0] && f->version[1] == hash[1];
+}
+
+static bool extent_valid(
+    const struct extent *x, const struct datacache_read *rd)
+{
+	return (x->meta & EXT_FIRM) || x->meta >> 8 >= rd->valid_us;
+}
+
+/* Where the extent's bytes from `at` on are in memory, or are mapped. */
+static void piece_of(struct datacache *dc, const struct extent *x, uint64_t at,
+    uint64_t end, struct rbuf_piece *piece)
+{
+	uint32_t skip = (uint32_t)(at - x->offset);
+	uint32_t len = x->len - skip;
+
+	if (len > end - at)
+		len = (uint32_t)(end - at);
+	piece->len = len;
+	if (x->meta & EXT_PENDING) {
+		struct pend *p = dc->pends[x->owner];
+
+		piece->data = p->data + x->pos + skip;
+		piece->hold = p->hold;
+	} else {
+		struct segment *seg = dc->segs[x->owner];
+
+		piece->data = seg->rb.data + x->pos + skip;
+		piece->hold = &seg->rb;
+	}
+}
+
+static bool piece_put(
+    struct rbuf_piece *pieces, unsigned *n, const struct rbuf_piece *piece)
+{
+	struct rbuf_piece *last = *n > 0 ? &pieces[*n - 1] : NULL;
+
+	if (last && last->hold == piece->hold &&
+	    (const char *)last->data + last->len == piece->data) {
+		last->len += piece->len;
+		return true;
+	}
+	if (*n == DATA_PIECES_MAX)
+		return false;
+	pieces[(*n)++] = *piece;
+	return true;
+}
+
+/* All of the range, or false; `unverified` counts what is to be verified. */
+static bool find_pieces(struct datacache *dc, struct file *f,
+    const struct datacache_read *rd, struct rbuf_piece *pieces, unsigned *n,
+    unsigned *unverified)
+{
+	uint64_t at = rd->offset, end = rd->offset + rd->len;
+	struct rbuf_piece piece;
+	struct cursor c;
+	struct extent *x;
+
+	*n = 0;
+	*unverified = 0;
+	for (index_seek(f, at, &c); at < end; cursor_next(&c)) {
+		x = cursor_get(&c);
+		if (!x || x->offset > at || !extent_valid(x, rd))
+			return false;
+		piece_of(dc, x, at, end, &piece);
+		if (!piece_put(pieces, n, &piece))
+			return false;
+		*unverified += !(x->meta & (EXT_PENDING | EXT_VERIFIED));
+		at += piece.len;
+	}
+	return true;
+}
+
+static bool is_resident(const struct rbuf_piece *piece)
+{
+	uintptr_t at = (uintptr_t)piece->data, end = at + piece->len;
+	unsigned char pages[512];
+
+	at &= ~(uintptr_t)(DATACACHE_PAGE - 1);
+	while (at < end) {
+		size_t n = (end - at + DATACACHE_PAGE - 1) / DATACACHE_PAGE;
+
+		if (n > sizeof(pages))
+			n = sizeof(pages);
+		if (mincore((void *)at, n * DATACACHE_PAGE, pages) < 0)
+			return false;
+		for (size_t i = 0; i < n; i++)
+			if (!(pages[i] & 1))
+				return false;
+		at += n * DATACACHE_PAGE;
+	}
+	return true;
+}
+
+static bool all_resident(const struct rbuf_piece *pieces, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (segment_of(pieces[i].hold) && !is_resident(&pieces[i]))
+			return false;
+	return true;
+}
+
+/* The extent as it was written, which its checksum is of. */
+static int item_entry(const struct request *rq, const struct request_item *it,
+    struct seg_entry *e)
+{
+	uint64_t delta;
+	int rc = segment_read_entries(it->seg, it->slot, e, 1);
+
+	if (rc < 0)
+		return rc;
+	delta = it->offset - e->offset;
+	if (e->sum != entry_sum(e, rq->dc->id) ||
+	    !(entry_kind(e) & ENTRY_DATA) ||
+	    memcmp(&e->key, &rq->key, sizeof(e->key)) != 0 ||
+	    it->offset < e->offset || delta != it->pos - e->pos ||
+	    delta + it->len > entry_len(e) ||
+	    (uint64_t)e->pos + entry_len(e) > it->seg->bytes)
+		return -EBADMSG;
+	return 0;
+}
+
+static int item_check(
+    const struct request *rq, const struct request_item *it, int fd)
+{
+	struct seg_entry e = {.pos = it->pos, .len_kind = it->len};
+	int rc = it->verify ? item_entry(rq, it, &e) : 0;
+	void *buf;
+
+	if (rc < 0)
+		return rc;
+	buf = malloc(entry_len(&e));
+	if (!buf)
+		return -ENOMEM;
+	rc = read_all(fd, buf, entry_len(&e), e.pos);
+	if (rc == 0 && it->verify && XXH3_64bits(buf, entry_len(&e)) != e.extra)
+		rc = -EBADMSG;
+	free(buf);
+	return rc;
+}
+
+static void request_run(struct iopool_job *job)
+{
+	struct request *rq = (struct request *)job;
+	const struct segment *seg = NULL;
+	char name[SEGMENT_NAME_MAX];
+	int fd = -1, err = 0;
+
+	for (unsigned i = 0; i < rq->n; i++) {
+		struct request_item *it = &rq->items[i];
+
+		if (it->seg != seg) {
+			if (fd >= 0)
+				close(fd);
+			seg = it->seg;
+			segment_name(name, seg->number, "seg");
+			fd = openat(rq->dc->dirfd, name,
+			    O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+			err = fd < 0 ? -errno : 0;
+		}
+		it->err = err < 0 ? err : item_check(rq, it, fd);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+/* What of the item is still there: verified now, or gone. */
+static void item_apply(struct datacache *dc, const struct request *rq,
+    const struct request_item *it)
+{
+	struct file *f = index_lookup(dc, &rq->key);
+	uint64_t end = it->offset + it->len;
+	struct cursor c;
+	struct extent *x;
+
+	if (!f)
+		return;
+	index_seek(f, it->offset, &c);
+	while ((x = cursor_get(&c)) && x->offset < end) {
+		uint64_t from = x->offset, to = from + x->len;
+
+		if (!extent_is_of(x, it->seg->index, it->slot)) {
+			cursor_next(&c);
+		} else if (it->err == 0) {
+			x->meta |= it->verify ? EXT_VERIFIED : 0;
+			cursor_next(&c);
+		} else {
+			dc->st.bad_extents++;
+			index_carve(dc, f, from, to, true);
+			index_seek(f, to, &c);
+		}
+	}
+	index_tidy(dc, f);
+}
+
+static void request_wake(struct request *rq)
+{
+	struct datacache_waiter *w;
+
+	while ((w = TAILQ_FIRST(&rq->waiters))) {
+		TAILQ_REMOVE(&rq->waiters, w, link);
+		w->request = NULL;
+		w->on_ready(w);
+	}
+}
+
+static size_t request_bytes(unsigned n)
+{
+	return sizeof(struct request) + n * sizeof(struct request_item);
+}
+
+static void request_on_done(struct iopool_job *job)
+{
+	struct request *rq = (struct request *)job;
+	struct datacache *dc = rq->dc;
+	int failed = 0;
+
+	TAILQ_REMOVE(&dc->requests, rq, link);
+	dc->request_count--;
+	for (unsigned i = 0; i < rq->n; i++) {
+		struct request_item *it = &rq->items[i];
+
+		item_apply(dc, rq, it);
+		if (it->err == -EIO)
+			failed = it->err;
+		dc->st.verified_extents += it->verify && it->err == 0;
+	}
+	if (failed)
+		datacache_failed(dc, "read", failed);
+	for (unsigned i = 0; i < rq->n; i++)
+		rbuf_unref(&rq->items[i].seg->rb);
+	request_wake(rq);
+	mem_free(dc, rq, request_bytes(rq->n));
+}
+
+static unsigned count_items(struct file *f, const struct datacache_read *rd)
+{
+	uint64_t end = rd->offset + rd->len;
+	struct cursor c;
+	struct extent *x;
+	unsigned n = 0;
+
+	for (index_seek(f, rd->offset, &c);
+	     (x = cursor_get(&c)) && x->offset < end; cursor_next(&c))
+		n += !(x->meta & EXT_PENDING);
+	return n;
+}
+
+/* Data on its way to the disk needs no help: if it lies in a mapping, being
+ * moved on, the move reads it. */
+static struct request *request_start(
+    struct datacache *dc, struct file *f, const struct datacache_read *rd)
+{
+	uint64_t end = rd->offset + rd->len;
+	unsigned n = count_items(f, rd);
+	struct request *rq = mem_resize(dc, NULL, 0, request_bytes(n));
+	struct cursor c;
+	struct extent *x;
+
+	if (!rq)
+		return NULL;
+	memset(rq, 0, request_bytes(n));
+	rq->job.run = request_run;
+	rq->job.done = request_on_done;
+	rq->dc = dc;
+	rq->key = rd->key;
+	rq->offset = rd->offset;
+	rq->end = end;
+	TAILQ_INIT(&rq->waiters);
+	for (index_seek(f, rd->offset, &c);
+	     (x = cursor_get(&c)) && x->offset < end; cursor_next(&c)) {
+		struct request_item *it = &rq->items[rq->n];
+
+		if (x->meta & EXT_PENDING)
+			continue;
+		it->seg = dc->segs[x->owner];
+		it->offset = x->offset;
+		it->pos = x->pos;
+		it->len = x->len;
+		it->slot = x->slot;
+		it->verify = !(x->meta & EXT_VERIFIED);
+		rbuf_ref(&it->seg->rb);
+		rq->n++;
+	}
+	TAILQ_INSERT_TAIL(&dc->requests, rq, link);
+	dc->request_count++;
+	iopool_submit(dc->pool, &rq->job);
+	return rq;
+}
+
+static struct request *request_find(
+    struct datacache *dc, const struct datacache_read *rd)
+{
+	struct request *rq;
+
+	TAILQ_FOREACH (rq, &dc->requests, link)
+		if (rq->offset <= rd->offset &&
+		    rq->end >= rd->offset + rd->len &&
+		    memcmp(&rq->key, &rd->key, sizeof(rq->key)) == 0)
+			return rq;
+	return NULL;
+}
+
+/* One request for a range, however many wait for it. */
+static enum datacache_found find_wait(struct datacache *dc, struct file *f,
+    const struct datacache_read *rd, struct datacache_waiter *w)
+{
+	struct request *rq = request_find(dc, rd);
+
+	if (!rq && dc->request_count < REQUESTS_MAX)
+		rq = request_start(dc, f, rd);
+	if (!rq) {
+		dc->st.misses++;
+		return DATACACHE_MISS;
+	}
+	if (w) {
+		w->request = rq;
+		TAILQ_INSERT_TAIL(&rq->waiters, w, link);
+	}
+	dc->st.waits++;
+	return DATACACHE_WAIT;
+}
+
+static void mark_used(struct file *f, const struct datacache_read *rd)
+{
+	uint64_t end = rd->offset + rd->len;
+	struct cursor c;
+	struct extent *x;
+
+	for (index_seek(f, rd->offset, &c);
+	     (x = cursor_get(&c)) && x->offset < end; cursor_next(&c)) {
+		x->meta |= EXT_USED;
+		x->meta &= ~(uint64_t)EXT_PREFETCHED;
+	}
+}
+
+enum datacache_found datacache_find(struct datacache *dc,
+    const struct datacache_read *rd, struct rbuf_piece *pieces, unsigned *n,
+    struct datacache_waiter *w)
+{
+	struct file *f = dc->off ? NULL : index_lookup(dc, &rd->key);
+	unsigned unverified;
+
+	if (f && !version_is(f, rd->version)) {
+		index_carve(dc, f, 0, UINT64_MAX, false);
+		index_tidy(dc, f);
+		f = NULL;
+	}
+	if (!f || !find_pieces(dc, f, rd, pieces, n, &unverified)) {
+		dc->st.misses++;
+		return DATACACHE_MISS;
+	}
+	if (unverified > 0 || !all_resident(pieces, *n))
+		return find_wait(dc, f, rd, w);
+	mark_used(f, rd);
+	dc->st.hits++;
+	dc->st.hit_bytes += rd->len;
+	return DATACACHE_HIT;
+}
+
+void datacache_cancel(struct datacache *dc, struct datacache_waiter *w)
+{
+	struct request *rq = w->request;
+
+	(void)dc;
+	if (!rq)
+		return;
+	TAILQ_REMOVE(&rq->waiters, w, link);
+	w->request = NULL;
+}
+
+uint64_t datacache_have(struct datacache *dc, const struct datacache_read *rd)
+{
+	struct file *f = dc->off ? NULL : index_lookup(dc, &rd->key);
+	uint64_t at = rd->offset, end = at + rd->len, have = 0;
+	struct cursor c;
+	struct extent *x;
+
+	if (!f || !version_is(f, rd->version))
+		return 0;
+	for (index_seek(f, at, &c); (x = cursor_get(&c)) && x->offset < end;
+	     cursor_next(&c)) {
+		uint64_t to = x->offset + x->len;
+
+		if (x->offset > at)
+			at = x->offset;
+		if (extent_valid(x, rd))
+			have += (to < end ? to : end) - at;
+		at = to;
+	}
+	return have;
+}
+
+void read_forget_waiters(struct datacache *dc)
+{
+	struct request *rq;
+
+	TAILQ_FOREACH (rq, &dc->requests, link)
+		while (!TAILQ_EMPTY(&rq->waiters))
+			datacache_cancel(dc, TAILQ_FIRST(&rq->waiters));
+}

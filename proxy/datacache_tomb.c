@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Tombstones: what was forgotten must not come back after a start. Each is
+ * appended to the index of the segment that has the data, so that both go
+ * together. A segment that cannot take one loses its index.
+ */
+#include "datacache_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+static void tomb_free(struct datacache *dc, struct tomb *t)
+{
+	rbuf_unref(&t->seg->rb);
+	mem_free(dc, t, sizeof(*t));
+}
+
+static void tomb_write(const struct datacache *dc, const struct tomb *t)
+{
+	char name[SEGMENT_NAME_MAX];
+	int fd = -1, rc = -EIO;
+
+	segment_name(name, t->seg->number, "idx");
+	if (!t->last)
+		fd = openat(dc->dirfd, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0) {
+		rc = write_all(fd, &t->entry, sizeof(t->entry),
+		    (uint64_t)t->slot * sizeof(t->entry));
+		close(fd);
+	}
+	/* Better no segment after a start than one with wrong bytes. */
+	if (rc < 0)
+		unlinkat(dc->dirfd, name, 0);
+}
+
+static void tomb_run(struct iopool_job *job)
+{
+	struct datacache *dc =
+	    (struct datacache *)((char *)job -
+				 offsetof(struct datacache, tomb_job));
+	struct tomb *t;
+
+	TAILQ_FOREACH (t, &dc->tombs_busy, link)
+		tomb_write(dc, t);
+}
+
+static void tomb_kick(struct datacache *dc)
+{
+	struct tomb *t;
+
+	if (!TAILQ_EMPTY(&dc->tombs_busy) || TAILQ_EMPTY(&dc->tombs))
+		return;
+	TAILQ_CONCAT(&dc->tombs_busy, &dc->tombs, link);
+	TAILQ_FOREACH (t, &dc->tombs_busy, link)
+		t->entry.sum = entry_sum(&t->entry, dc->id);
+	iopool_submit(dc->pool, &dc->tomb_job);
+}
+
+static void tomb_drain(struct datacache *dc, struct tomb_list *list)
+{
+	struct tomb *t;
+
+	while ((t = TAILQ_FIRST(list))) {
+		TAILQ_REMOVE(list, t, link);
+		tomb_free(dc, t);
+	}
+}
+
+static void tomb_on_written(struct iopool_job *job)
+{
+	struct datacache *dc =
+	    (struct datacache *)((char *)job -
+				 offsetof(struct datacache, tomb_job));
+
+	tomb_drain(dc, &dc->tombs_busy);
+	tomb_kick(dc);
+}
+
+void tomb_clear(struct datacache *dc)
+{
+	tomb_drain(dc, &dc->tombs);
+}
+
+/* Neighbours that go together share an entry. */
+static bool tomb_extend(struct datacache *dc, const struct segment *seg,
+    const struct data_key *key, uint64_t offset, uint64_t len)
+{
+	struct tomb *t = TAILQ_LAST(&dc->tombs, tomb_list);
+
+	if (!t || t->seg != seg || t->last ||
+	    memcmp(&t->entry.key, key, sizeof(*key)) != 0 ||
+	    t->entry.offset + t->entry.extra != offset)
+		return false;
+	/* Nothing newer may lie between: it would be forgotten with it. */
+	if (t->entry.seq + 1 != dc->seq)
+		return false;
+	t->entry.extra += len;
+	return true;
+}
+
+void tomb_add(struct datacache *dc, struct segment *seg,
+    const struct data_key *key, uint64_t offset, uint64_t len)
+{
+	struct tomb *t;
+
+	if (seg->dead || seg->doomed || tomb_extend(dc, seg, key, offset, len))
+		return;
+	t = mem_resize(dc, NULL, 0, sizeof(*t));
+	if (!t) {
+		seg->doomed = true;
+		return;
+	}
+	memset(t, 0, sizeof(*t));
+	t->seg = seg;
+	t->slot = seg->slots;
+	t->last = seg->slots >= 2 * segment_slots_max(seg);
+	t->entry.seq = dc->seq++;
+	t->entry.key = *key;
+	t->entry.offset = offset;
+	t->entry.extra = len;
+	t->entry.len_kind = (uint32_t)ENTRY_TOMB << 24;
+	seg->doomed = t->last;
+	seg->slots += !t->last;
+	segment_charge(seg);
+	rbuf_ref(&seg->rb);
+	TAILQ_INSERT_TAIL(&dc->tombs, t, link);
+	tomb_kick(dc);
+}
+
+void tomb_init(struct datacache *dc)
+{
+	TAILQ_INIT(&dc->tombs);
+	TAILQ_INIT(&dc->tombs_busy);
+	dc->tomb_job.run = tomb_run;
+	dc->tomb_job.done = tomb_on_written;
+}

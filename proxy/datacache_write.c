@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From the queue to a segment. One job at a time fills the segment of a kind;
+ * what comes meanwhile makes up the next batch. Positions and index entries
+ * are given out here, on the loop, so that the order of what is on disk is
+ * known before it is there.
+ */
+#include "datacache_private.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+#include "log.h"
+
+struct pend *pend_new(struct datacache *dc)
+{
+	struct pend *p = mem_resize(dc, NULL, 0, sizeof(*p));
+	int64_t at;
+
+	if (!p)
+		return NULL;
+	at = table_add(
+	    dc, (void ***)&dc->pends, &dc->pends_room, &dc->pends_free);
+	if (at < 0) {
+		mem_free(dc, p, sizeof(*p));
+		return NULL;
+	}
+	memset(p, 0, sizeof(*p));
+	p->id = (uint32_t)at;
+	dc->pends[at] = p;
+	return p;
+}
+
+static struct writer *pend_writer(struct datacache *dc, const struct pend *p)
+{
+	/* What is moved on has been used. */
+	return &dc->writers[(p->flags & EXT_PREFETCHED) && !p->src
+				? SEGMENT_PREFETCH
+				: SEGMENT_DEMAND];
+}
+
+static struct pend_list *pend_list(struct datacache *dc, const struct pend *p)
+{
+	struct writer *w = pend_writer(dc, p);
+
+	return p->src ? &w->moves : &w->queue;
+}
+
+void pend_queue(struct datacache *dc, struct pend *p)
+{
+	dc->st.pending_bytes += p->cost_bytes;
+	TAILQ_INSERT_TAIL(pend_list(dc, p), p, link);
+}
+
+static struct pend *writer_first(struct writer *w)
+{
+	struct pend *p = TAILQ_FIRST(&w->moves);
+
+	return p ? p : TAILQ_FIRST(&w->queue);
+}
+
+/* No extent refers to it any more. */
+void pend_free(struct datacache *dc, struct pend *p)
+{
+	bool moved = p->src != NULL;
+
+	if (!p->busy)
+		TAILQ_REMOVE(pend_list(dc, p), p, link);
+	dc->st.pending_bytes -= p->cost_bytes;
+	dc->pends[p->id] = NULL;
+	if (p->id < dc->pends_free)
+		dc->pends_free = p->id;
+	rbuf_unref(p->hold);
+	mem_free(dc, p, sizeof(*p));
+	if (moved)
+		evict_moved(dc);
+}
+
+/* Its extents: now in the segment, or lost. */
+static void pend_settle(struct datacache *dc, struct pend *p, bool lost)
+{
+	struct file *f = index_lookup(dc, &p->key);
+	uint64_t end = p->offset + p->len;
+	struct cursor c;
+	struct extent *x;
+
+	if (!f || p->live_bytes == 0)
+		return;
+	index_seek(f, p->offset, &c);
+	while ((x = cursor_get(&c)) && x->offset < end) {
+		if (!(x->meta & EXT_PENDING) || x->owner != p->id) {
+			cursor_next(&c);
+		} else if (lost) {
+			index_remove(dc, &c);
+		} else {
+			x->owner = p->seg->index;
+			x->pos += p->pos;
+			x->slot = p->slot;
+			x->meta &= ~(uint64_t)EXT_PENDING;
+			x->meta |= EXT_VERIFIED;
+			p->seg->live_bytes += x->len;
+			p->seg->live_extents++;
+			cursor_next(&c);
+		}
+	}
+	index_tidy(dc, f);
+}
+
+void writer_discard(struct writer *w, bool moved)
+{
+	struct pend *p;
+
+	while ((p = moved ? TAILQ_FIRST(&w->moves) : writer_first(w))) {
+		if (!p->src)
+			w->dc->st.refused_bytes += p->len;
+		pend_settle(w->dc, p, true);
+		pend_free(w->dc, p);
+	}
+}
+
+/* Moved on: read from the old segment, and it must be what was written. */
+static void *pend_read_source(const struct pend *p)
+{
+	char name[SEGMENT_NAME_MAX], *buf = malloc(p->src_len);
+	int fd;
+
+	if (!buf)
+		return NULL;
+	segment_name(name, p->src->number, "seg");
+	fd = openat(p->src->dc->dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || read_all(fd, buf, p->src_len, p->src_pos) < 0 ||
+	    XXH3_64bits(buf, p->src_len) != p->src_sum) {
+		free(buf);
+		buf = NULL;
+	}
+	if (fd >= 0)
+		close(fd);
+	return buf;
+}
+
+static int writev_all(int fd, struct iovec *iov, int n, uint64_t pos)
+{
+	while (n > 0) {
+		ssize_t done = pwritev(fd, iov, n, (off_t)pos);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done < 0 ? -errno : -EIO;
+		pos += (uint64_t)done;
+		while (n > 0 && (size_t)done >= iov->iov_len) {
+			done -= (ssize_t)iov->iov_len;
+			iov++;
+			n--;
+		}
+		if (n > 0) {
+			iov->iov_base = (char *)iov->iov_base + done;
+			iov->iov_len -= (size_t)done;
+		}
+	}
+	return 0;
+}
+
+/* What to write of a pend; `*scratch` is to be freed. NULL: it is bad. */
+static const unsigned char *pend_bytes(const struct pend *p, void **scratch)
+{
+	*scratch = NULL;
+	if (!p->src)
+		return p->data;
+	*scratch = pend_read_source(p);
+	if (!*scratch)
+		return NULL;
+	return (unsigned char *)*scratch + (size_t)(p->data - p->src->rb.data) -
+	       p->src_pos;
+}
+
+/* One write for what lies side by side; a bad one leaves a hole, no entry. */
+static int writer_write_data(struct writer *w, int fd, void **scratch)
+{
+	struct iovec iov[BATCH_MAX];
+	uint64_t pos = w->pos;
+	int rc = 0, k = 0;
+
+	for (unsigned i = 0; rc == 0 && i < w->n; i++) {
+		struct pend *p = w->batch[i];
+		struct seg_entry *e = &w->entries[i];
+		const unsigned char *data = pend_bytes(p, &scratch[i]);
+
+		p->bad = !data;
+		if (p->bad) {
+			memset(e, 0, sizeof(*e));
+			rc = writev_all(fd, iov, k, pos);
+			pos = (uint64_t)p->pos + p->len;
+			k = 0;
+			continue;
+		}
+		e->extra = XXH3_64bits(data, p->len);
+		e->sum = entry_sum(e, w->dc->id);
+		iov[k].iov_base = (void *)(uintptr_t)data;
+		iov[k++].iov_len = p->len;
+	}
+	return rc < 0 ? rc : writev_all(fd, iov, k, pos);
+}
+
+/* Entries go behind their data: one that is there is one that counts. */
+static void writer_run(struct iopool_job *job)
+{
+	struct writer *w = (struct writer *)job;
+	struct segment *seg = w->batch[0]->seg;
+	void *scratch[BATCH_MAX] = {0};
+
+	w->err = writer_write_data(w, seg->fd, scratch);
+	if (w->err == 0)
+		w->err = write_all(seg->idx_fd, w->entries,
+		    w->n * sizeof(w->entries[0]),
+		    (uint64_t)w->slot * sizeof(w->entries[0]));
+	for (unsigned i = 0; i < w->n; i++)
+		free(scratch[i]);
+}
+
+static bool is_full(int err)
+{
+	return err == -ENOSPC || err == -EDQUOT || err == -EFBIG;
+}
+
+static void writer_on_written(struct iopool_job *job)
+{
+	struct writer *w = (struct writer *)job;
+	struct datacache *dc = w->dc;
+	struct segment *seg = w->batch[0]->seg;
+
+	for (unsigned i = 0; i < w->n; i++) {
+		struct pend *p = w->batch[i];
+
+		pend_settle(dc, p, w->err < 0 || p->bad);
+		pend_free(dc, p);
+	}
+	w->busy = false;
+	w->n = 0;
+	/* Given up meanwhile, or sealed: its files were left open for us. */
+	if (w->err < 0 && !seg->dead)
+		segment_seal(seg);
+	if (w->err < 0 && !seg->dead && !is_full(w->err))
+		datacache_failed(dc, "write", w->err);
+	rbuf_unref(&seg->rb);
+	writer_kick(w);
+}
+
+static void writer_add(struct writer *w, struct pend *p)
+{
+	struct segment *seg = w->seg;
+	struct seg_entry *e = &w->entries[w->n];
+	unsigned kind = ENTRY_DATA;
+
+	if (p->flags & EXT_FIRM)
+		kind |= ENTRY_FIRM;
+	if ((p->flags & EXT_PREFETCHED) && !p->src)
+		kind |= ENTRY_PREFETCHED;
+	TAILQ_REMOVE(pend_list(w->dc, p), p, link);
+	p->busy = true;
+	p->seg = seg;
+	p->pos = seg->used;
+	p->slot = seg->slots;
+	seg->used += p->len;
+	seg->slots++;
+	memset(e, 0, sizeof(*e));
+	e->seq = w->dc->seq++;
+	e->key = p->key;
+	memcpy(e->version, p->version, sizeof(e->version));
+	e->offset = p->offset;
+	e->pos = p->pos;
+	e->len_kind = p->len | (uint32_t)kind << 24;
+	w->batch[w->n++] = p;
+}
+
+static bool writer_fits(const struct writer *w, const struct pend *p)
+{
+	return w->seg && p->len <= w->seg->bytes - w->seg->used &&
+	       w->seg->slots < segment_slots_max(w->seg);
+}
+
+void writer_kick(struct writer *w)
+{
+	struct pend *p = writer_first(w);
+	uint64_t bytes = 0;
+
+	if (w->busy)
+		return;
+	w->waiting = false;
+	if (!p)
+		return;
+	if (!writer_fits(w, p)) {
+		if (w->seg)
+			segment_seal(w->seg);
+		w->waiting = true;
+		evict_kick(w->dc);
+		return;
+	}
+	/* What is moved on goes first, and may need all of a new segment. */
+	if (w->kind == SEGMENT_DEMAND && w->seg->used == 0 &&
+	    w->dc->evict.reading)
+		return;
+	w->pos = w->seg->used;
+	w->slot = w->seg->slots;
+	while (
+	    p && w->n < BATCH_MAX && bytes < BATCH_BYTES && writer_fits(w, p)) {
+		bytes += p->len;
+		writer_add(w, p);
+		p = writer_first(w);
+	}
+	segment_charge(w->seg);
+	rbuf_ref(&w->seg->rb);
+	w->busy = true;
+	iopool_submit(w->dc->pool, &w->job);
+}
+
+/* The disk is full: make do with what there is, if there is any. */
+static void writer_no_space(struct writer *w, int err)
+{
+	struct datacache *dc = w->dc;
+
+	dc->cap_bytes = dc->st.disk_bytes;
+	if (!dc->full)
+		log_warn("datacache server=%s used_bytes=%llu: %s", dc->server,
+		    (unsigned long long)dc->st.disk_bytes, strerror(-err));
+	dc->full = true;
+	evict_kick(dc);
+}
+
+void writer_prepared(struct writer *w, struct segment *seg, int err)
+{
+	struct datacache *dc = w->dc;
+
+	w->preparing = false;
+	if (seg && (dc->off || w->seg)) {
+		segment_retire(seg);
+	} else if (seg) {
+		w->seg = seg;
+		w->waiting = false;
+		dc->full = false;
+		if (dc->cap_bytes != UINT64_MAX)
+			dc->cap_bytes += dc->seg_bytes / 8;
+		evict_kick(dc);
+	} else if (is_full(err)) {
+		writer_no_space(w, err);
+		return;
+	} else {
+		writer_discard(w, false);
+		datacache_failed(dc, "new segment", err);
+	}
+	writer_kick(w);
+}
+
+void writer_init(struct datacache *dc)
+{
+	for (int k = 0; k < SEGMENT_KINDS; k++) {
+		struct writer *w = &dc->writers[k];
+
+		w->job.run = writer_run;
+		w->job.done = writer_on_written;
+		w->dc = dc;
+		w->kind = (enum segment_kind)k;
+		TAILQ_INIT(&w->moves);
+		TAILQ_INIT(&w->queue);
+	}
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "exports.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "caches.h"
+#include "config.h"
+#include "fetch.h"
+#include "log.h"
+#include "nfs_proc.h"
+
+enum {
+	AGAIN_US = 10000000, /* between two looks */
+	ARGS_BYTES = MNT3_PATH_MAX + 8,
+};
+
+enum look { LOOK_IDLE, LOOK_MOUNT, LOOK_ATTRIBUTES };
+
+/* One section. */
+struct export
+{
+	struct exports *ex;
+	const struct config_export *config;
+	bool known; /* as far as it can be */
+	enum look look;
+	struct fetch_waiter waiter;
+	struct rpc_cred cred;
+	char cred_bytes[RPC_AUTH_BODY_MAX];
+	_Alignas(8) char args[ARGS_BYTES];
+	uint32_t args_len;
+};
+
+struct exports {
+	struct fetch *fetch;
+	struct caches *caches;
+	const struct config_server *config;
+	struct export *list;
+	size_t n;
+	uint64_t looked_us;
+};
+
+static void on_reply(struct fetch_waiter *w, const struct upstream_result *up);
+
+static const struct fetch_ops ops = {.on_reply = on_reply};
+
+static bool already_known(const struct exports *ex, size_t i)
+{
+	const struct fsys *fs;
+
+	for (uint32_t n = 0; (fs = attrcache_fsys_at(ex->caches->attr, n)); n++)
+		if (fs->export_plus_one == i + 1)
+			return true;
+	return false;
+}
+
+static void update_unknown(struct exports *ex)
+{
+	ex->caches->exports_unknown = false;
+	for (size_t i = 0; i < ex->n; i++)
+		if (!ex->list[i].known)
+			ex->caches->exports_unknown = true;
+}
+
+static bool make_list(struct exports *ex, const struct config_server *config)
+{
+	struct export *list = NULL;
+
+	if (config->noverrides > 0)
+		list = calloc(config->noverrides, sizeof(*list));
+	if (config->noverrides > 0 && !list)
+		return false;
+	ex->config = config;
+	ex->list = list;
+	ex->n = config->noverrides;
+	for (size_t i = 0; i < ex->n; i++) {
+		list[i].ex = ex;
+		list[i].config = &config->overrides[i];
+		list[i].waiter.ops = &ops;
+		list[i].known = already_known(ex, i);
+	}
+	update_unknown(ex);
+	return true;
+}
+
+struct exports *exports_new(struct fetch *fetch, struct caches *caches,
+    const struct config_server *config)
+{
+	struct exports *ex = calloc(1, sizeof(*ex));
+
+	if (!ex)
+		return NULL;
+	ex->fetch = fetch;
+	ex->caches = caches;
+	if (make_list(ex, config))
+		return ex;
+	free(ex);
+	return NULL;
+}
+
+/* Whoever waits on nothing can go; others of the same flight are clients,
+ * who keep what they ask. */
+static void drop_list(struct exports *ex)
+{
+	for (size_t i = 0; i < ex->n; i++)
+		if (ex->list[i].waiter.flight)
+			(void)fetch_cancel(ex->fetch, &ex->list[i].waiter);
+	free(ex->list);
+	ex->list = NULL;
+	ex->n = 0;
+}
+
+void exports_free(struct exports *ex)
+{
+	if (!ex)
+		return;
+	/* The flights are forgotten with fetch. */
+	free(ex->list);
+	free(ex);
+}
+
+void exports_set_config(struct exports *ex, const struct config_server *config)
+{
+	drop_list(ex);
+	if (!make_list(ex, config))
+		ex->caches->exports_unknown = true;
+	ex->looked_us = 0;
+}
+
+/* ---- looking ---------------------------------------------------------- */
+
+static void finish(struct export *e, bool known)
+{
+	e->look = LOOK_IDLE;
+	e->known = e->known || known;
+	update_unknown(e->ex);
+}
+
+static void ask(struct export *e, enum look look, const union nfs_args *args)
+{
+	struct upstream_request req = {.cred = &e->cred};
+
+	req.proc = look == LOOK_MOUNT
+		       ? nfs_proc_find(MOUNT_PROGRAM, MOUNT_V3, MOUNTPROC3_MNT)
+		       : nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_GETATTR);
+	e->look = look;
+	e->args_len =
+	    (uint32_t)nfs_args_encode(req.proc, args, e->args, sizeof(e->args));
+	req.args = (struct xdr_view){.len = e->args_len, .data = e->args};
+	/* Others must not wait on what goes with this list. */
+	req.alone = true;
+	if (fetch_start(e->ex->fetch, &req, &e->waiter) < 0)
+		finish(e, false);
+}
+
+static void on_mounted(struct export *e, const union nfs_res *res)
+{
+	union nfs_args args = {.object = {0}};
+
+	if (res->mnt.status != MNT3_OK) {
+		log_warn("exports server=%s path=%s status=%d: the server "
+			 "does not have it",
+		    e->ex->config->name, e->config->path, res->mnt.status);
+		finish(e, true);
+		return;
+	}
+	args.object = res->mnt.MNT3res_u.resok.fhandle;
+	ask(e, LOOK_ATTRIBUTES, &args);
+}
+
+static void on_attributes(struct export *e, const union nfs_res *res)
+{
+	const fattr3 *a = &res->getattr.GETATTR3res_u.resok.obj_attributes;
+
+	if (res->status == NFS3_OK)
+		caches_set_export(e->ex->caches, e->config->path, a->fsid);
+	finish(e, res->status == NFS3_OK);
+}
+
+static void on_reply(struct fetch_waiter *w, const struct upstream_result *up)
+{
+	struct export *e =
+	    (void *)((char *)w - offsetof(struct export, waiter));
+	bool mount = e->look == LOOK_MOUNT;
+	const struct nfs_proc *proc =
+	    mount ? nfs_proc_find(MOUNT_PROGRAM, MOUNT_V3, MOUNTPROC3_MNT)
+		  : nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_GETATTR);
+	union nfs_args none = {.object = {0}};
+	union nfs_res res;
+
+	if (!up->rpc->accepted || up->rpc->status != SUCCESS ||
+	    !nfs_res_decode(
+		proc, up->rpc->body.data, up->rpc->body.len, &res) ||
+	    !nfs_res_check(proc, &none, &res))
+		finish(e, false);
+	else if (mount)
+		on_mounted(e, &res);
+	else
+		on_attributes(e, &res);
+}
+
+static void look(struct export *e, const struct rpc_cred *cred)
+{
+	union nfs_args args = {
+	    .mnt = {.dirpath = {.len = (uint32_t)strlen(e->config->path),
+			.data = e->config->path}}};
+
+	if (e->look != LOOK_IDLE)
+		return;
+	memcpy(e->cred_bytes, cred->body.data, cred->body.len);
+	e->cred = *cred;
+	e->cred.body.data = e->cred_bytes;
+	ask(e, LOOK_MOUNT, &args);
+}
+
+void exports_poll(
+    struct exports *ex, const struct rpc_cred *cred, uint64_t now_us)
+{
+	if (!ex->caches->exports_unknown ||
+	    (ex->looked_us != 0 && now_us - ex->looked_us < AGAIN_US))
+		return;
+	ex->looked_us = now_us;
+	for (size_t i = 0; i < ex->n; i++)
+		if (!ex->list[i].known)
+			look(&ex->list[i], cred);
+}
+
+void exports_refresh(
+    struct exports *ex, const struct rpc_cred *cred, uint64_t now_us)
+{
+	ex->looked_us = now_us;
+	for (size_t i = 0; i < ex->n; i++)
+		look(&ex->list[i], cred);
+}

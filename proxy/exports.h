@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which file system each [export] section is about: its path is mounted and
+ * looked at, under the credential of a client that calls. Until that is
+ * known, all of the server is treated as strict.
+ */
+#ifndef FOREFETCH_EXPORTS_H
+#define FOREFETCH_EXPORTS_H
+
+#include <stdint.h>
+
+struct caches;
+struct config_server;
+struct exports;
+struct fetch;
+struct rpc_cred;
+
+struct exports *exports_new(struct fetch *fetch, struct caches *caches,
+    const struct config_server *config);
+void exports_free(struct exports *ex);
+void exports_set_config(struct exports *ex, const struct config_server *config);
+
+/* A client calls: if some section's file system is not known, find out. */
+void exports_poll(
+    struct exports *ex, const struct rpc_cred *cred, uint64_t now_us);
+/* A client mounts: file systems may have changed, so look again. */
+void exports_refresh(
+    struct exports *ex, const struct rpc_cred *cred, uint64_t now_us);
+
+#endif

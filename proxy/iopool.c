@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Two lists under one mutex: jobs to run, and jobs that have run. An eventfd
+ * tells the loop of the second; libevent itself is used by the loop's thread
+ * only, so evthread is not needed.
+ */
+#include "iopool.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+STAILQ_HEAD(iopool_list, iopool_job);
+
+struct iopool {
+	pthread_mutex_t lock; /* for all down to `stop` */
+	pthread_cond_t given;
+	pthread_cond_t ran;
+	struct iopool_list todo;
+	struct iopool_list finished;
+	bool stop;
+	/* Of the loop's thread: */
+	unsigned out; /* given, and done() not called yet */
+	struct event *ev;
+	int efd;
+	unsigned threads;
+	pthread_t thread[];
+};
+
+static void *iopool_thread(void *arg)
+{
+	static const uint64_t one = 1;
+	struct iopool *pool = arg;
+
+	pthread_mutex_lock(&pool->lock);
+	for (;;) {
+		struct iopool_job *job = STAILQ_FIRST(&pool->todo);
+		bool first;
+
+		if (!job && pool->stop)
+			break;
+		if (!job) {
+			pthread_cond_wait(&pool->given, &pool->lock);
+			continue;
+		}
+		STAILQ_REMOVE_HEAD(&pool->todo, link);
+		pthread_mutex_unlock(&pool->lock);
+		job->run(job);
+		pthread_mutex_lock(&pool->lock);
+		first = STAILQ_EMPTY(&pool->finished);
+		STAILQ_INSERT_TAIL(&pool->finished, job, link);
+		pthread_cond_signal(&pool->ran);
+		/* The counter cannot overflow: one for each list taken. */
+		if (first && write(pool->efd, &one, sizeof(one)) < 0)
+			abort();
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return NULL;
+}
+
+/* done() may submit; what that brings is for the next turn. */
+static void iopool_reap(struct iopool *pool)
+{
+	struct iopool_list list = STAILQ_HEAD_INITIALIZER(list);
+	struct iopool_job *job;
+
+	pthread_mutex_lock(&pool->lock);
+	STAILQ_CONCAT(&list, &pool->finished);
+	pthread_mutex_unlock(&pool->lock);
+	while ((job = STAILQ_FIRST(&list))) {
+		STAILQ_REMOVE_HEAD(&list, link);
+		pool->out--;
+		job->done(job);
+	}
+}
+
+static void iopool_on_event(evutil_socket_t fd, short what, void *arg)
+{
+	uint64_t n;
+
+	(void)what;
+	if (read((int)fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
+		abort();
+	iopool_reap(arg);
+}
+
+static void iopool_stop(struct iopool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	pool->stop = true;
+	pthread_cond_broadcast(&pool->given);
+	pthread_mutex_unlock(&pool->lock);
+	for (unsigned i = 0; i < pool->threads; i++)
+		pthread_join(pool->thread[i], NULL);
+	if (pool->ev)
+		event_free(pool->ev);
+	if (pool->efd >= 0)
+		close(pool->efd);
+	pthread_cond_destroy(&pool->ran);
+	pthread_cond_destroy(&pool->given);
+	pthread_mutex_destroy(&pool->lock);
+	free(pool);
+}
+
+/* Signals are for the loop: a thread inherits the mask it is made under. */
+static int iopool_start(struct iopool *pool, unsigned threads)
+{
+	sigset_t all, old;
+	int rc = 0;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	while (rc == 0 && pool->threads < threads) {
+		rc = pthread_create(
+		    &pool->thread[pool->threads], NULL, iopool_thread, pool);
+		if (rc == 0)
+			pool->threads++;
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return rc;
+}
+
+struct iopool *iopool_new(struct event_base *base, unsigned threads)
+{
+	struct iopool *pool =
+	    calloc(1, sizeof(*pool) + threads * sizeof(pool->thread[0]));
+	int err = 0;
+
+	assert(threads > 0);
+	if (!pool)
+		return NULL;
+	pthread_mutex_init(&pool->lock, NULL);
+	pthread_cond_init(&pool->given, NULL);
+	pthread_cond_init(&pool->ran, NULL);
+	STAILQ_INIT(&pool->todo);
+	STAILQ_INIT(&pool->finished);
+	pool->efd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (pool->efd < 0)
+		err = errno;
+	if (!err) {
+		pool->ev = event_new(base, pool->efd, EV_READ | EV_PERSIST,
+		    iopool_on_event, pool);
+		if (!pool->ev || event_add(pool->ev, NULL) < 0)
+			err = ENOMEM;
+	}
+	if (!err)
+		err = iopool_start(pool, threads);
+	if (!err)
+		return pool;
+	iopool_stop(pool);
+	errno = err;
+	return NULL;
+}
+
+void iopool_free(struct iopool *pool)
+{
+	if (!pool)
+		return;
+	iopool_drain(pool);
+	iopool_stop(pool);
+}
+
+void iopool_submit(struct iopool *pool, struct iopool_job *job)
+{
+	pool->out++;
+	pthread_mutex_lock(&pool->lock);
+	assert(!pool->stop);
+	STAILQ_INSERT_TAIL(&pool->todo, job, link);
+	pthread_cond_signal(&pool->given);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+void iopool_drain(struct iopool *pool)
+{
+	while (pool->out > 0) {
+		pthread_mutex_lock(&pool->lock);
+		while (STAILQ_EMPTY(&pool->finished))
+			pthread_cond_wait(&pool->ran, &pool->lock);
+		pthread_mutex_unlock(&pool->lock);
+		iopool_reap(pool);
+	}
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A few threads that wait for the disk, so that the event loop does not.
+ * They know only jobs: a function to run there, and one to call with the
+ * outcome on the loop. Jobs of one pool start in the order in which they
+ * were given and may finish in any.
+ */
+#ifndef FOREFETCH_IOPOOL_H
+#define FOREFETCH_IOPOOL_H
+
+#include <stddef.h>
+#include <sys/queue.h>
+
+struct event_base;
+struct iopool;
+
+/* Lies in whoever wants something done, and stays there until done(). */
+struct iopool_job {
+	STAILQ_ENTRY(iopool_job) link;
+	/* In a thread: may block; touches nothing that the loop may touch. */
+	void (*run)(struct iopool_job *job);
+	/* On the loop, after run. May give the job again, or free it. */
+	void (*done)(struct iopool_job *job);
+};
+
+/* Starts `threads` threads; NULL and errno on failure. All signals are
+ * blocked in them. */
+struct iopool *iopool_new(struct event_base *base, unsigned threads);
+/* Runs what was given, done() included, then ends the threads. */
+void iopool_free(struct iopool *pool);
+void iopool_submit(struct iopool *pool, struct iopool_job *job);
+/* Runs jobs and their done() until none is left; blocks. Not from within a
+ * done(). */
+void iopool_drain(struct iopool *pool);
+
+#endif

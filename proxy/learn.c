@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Replies that changed nothing; learn_change.c has the others. */
+#include <string.h>
+
+#include "caches.h"
+#include "learn_private.h"
+#include "metrics.h"
+#include "nfs3_list.h"
+
+static void data_rebind(const struct learn *l, const struct node *node,
+    const struct data_version *from)
+{
+	struct data_version to = caches_data_version(l->caches, node);
+	struct data_key key = caches_data_key(node);
+	const struct node_ext *x = attrcache_ext(l->caches->attr, node);
+
+	if (l->caches->data)
+		datacache_rebind(l->caches->data, &key, from, &to,
+		    x && x->first_sent_us ? x->first_sent_us : l->sent_us);
+}
+
+void learn_data_moved(const struct learn *l, const struct node *node,
+    const struct data_version *from)
+{
+	data_rebind(l, node, from);
+}
+
+/* The version that is known, where one is. */
+bool learn_version(
+    const struct learn *l, const struct node *node, struct data_version *v)
+{
+	if (!(node->flags & NODE_ATTRS))
+		return false;
+	*v = caches_data_version(l->caches, node);
+	return true;
+}
+
+/* Attributes of a node; false where nothing of the reply may be kept. */
+static bool apply(const struct learn *l, struct node *node, const fattr3 *a)
+{
+	struct data_version from;
+	bool had = learn_version(l, node, &from);
+
+	switch (
+	    attrcache_apply(l->caches->attr, node, a, l->sent_us, l->now_us)) {
+	case ATTR_IGNORED:
+		return false;
+	case ATTR_SAME:
+		metrics_add(l->caches->metrics, METRICS_CONFIRMED, 1);
+		return true;
+	case ATTR_CHANGED:
+		metrics_add(l->caches->metrics, METRICS_CONTRADICTED, 1);
+		return true;
+	case ATTR_MOVED:
+		if (had)
+			data_rebind(l, node, &from);
+		return true;
+	default:
+		return true;
+	}
+}
+
+/* The node of a handle that a successful reply was about. */
+struct node *learn_node(
+    const struct learn *l, const nfs3_fh *fh, const post_op_attr *attr)
+{
+	struct node *node = attrcache_get(l->caches->attr, fh);
+
+	if (!node)
+		return NULL;
+	if (attr && attr->attributes_follow)
+		(void)apply(l, node, &attr->post_op_attr_u.attributes);
+	return node;
+}
+
+void learn_answered(const struct learn *l, struct node *node, bool own)
+{
+	if (node && l->cred)
+		accesscache_set_answered(
+		    l->caches->access, node, l->cred, own, l->sent_us);
+}
+
+/* A reply with attributes that is otherwise of no use: an error, say. */
+void learn_attr(
+    const struct learn *l, const nfs3_fh *fh, const post_op_attr *attr)
+{
+	struct node *node;
+
+	if (!attr->attributes_follow)
+		return;
+	node = attrcache_find(l->caches->attr, fh);
+	if (node)
+		(void)apply(l, node, &attr->post_op_attr_u.attributes);
+}
+
+static struct binding bound_now(const struct learn *l, struct node *node)
+{
+	return (struct binding){
+	    .generation = attrcache_generation(l->caches->attr, node),
+	    .firm = attrcache_firm(l->caches->attr, node, l->sent_us),
+	    .sent_us = l->sent_us};
+}
+
+static bool may_fill(const struct learn *l, const struct node *node)
+{
+	return attrcache_may_fill(l->caches->attr, node, l->sent_us);
+}
+
+static void bind_name(const struct learn *l, struct node *dir,
+    const nfs3_name *name, struct node *child)
+{
+	if (may_fill(l, dir))
+		namecache_bind(l->caches->names, dir, name, child, l->sent_us,
+		    attrcache_firm(l->caches->attr, dir, l->sent_us));
+}
+
+/* ---- procedures ------------------------------------------------------- */
+
+static void refused(const struct learn *l, const nfs3_fh *fh)
+{
+	struct node *node = attrcache_find(l->caches->attr, fh);
+
+	if (node && l->cred)
+		accesscache_refused(l->caches->access, node, l->cred);
+}
+
+static void learn_getattr(const struct learn *l)
+{
+	struct node *node;
+
+	if (l->res->status != NFS3_OK)
+		return;
+	node = attrcache_get(l->caches->attr, &l->args->object);
+	if (!node)
+		return;
+	(void)apply(
+	    l, node, &l->res->getattr.GETATTR3res_u.resok.obj_attributes);
+	learn_answered(l, node, false);
+}
+
+static void learn_absent(const struct learn *l)
+{
+	const post_op_attr *attr = &l->res->lookup.LOOKUP3res_u.dir_attributes;
+	struct node *dir = learn_node(l, &l->args->dirop.dir, attr);
+
+	if (!dir)
+		return;
+	bind_name(l, dir, &l->args->dirop.name, NULL);
+	learn_answered(l, dir, true);
+}
+
+static void learn_lookup(const struct learn *l)
+{
+	const LOOKUP3resok *r = &l->res->lookup.LOOKUP3res_u.resok;
+	struct node *dir, *child;
+
+	if (l->res->status == NFS3ERR_NOENT) {
+		learn_absent(l);
+		return;
+	}
+	if (l->res->status != NFS3_OK) {
+		learn_attr(l, &l->args->dirop.dir,
+		    &l->res->lookup.LOOKUP3res_u.dir_attributes);
+		if (l->res->status == NFS3ERR_ACCES)
+			refused(l, &l->args->dirop.dir);
+		return;
+	}
+	dir = learn_node(l, &l->args->dirop.dir, &r->dir_attributes);
+	child = learn_node(l, &r->object, &r->obj_attributes);
+	if (!dir || !child)
+		return;
+	bind_name(l, dir, &l->args->dirop.name, child);
+	learn_answered(l, dir, true);
+	learn_answered(l, child, false);
+}
+
+static void learn_access(const struct learn *l)
+{
+	const ACCESS3resok *r = &l->res->access.ACCESS3res_u.resok;
+	struct node *node;
+
+	if (l->res->status != NFS3_OK) {
+		learn_attr(l, &l->args->access.object,
+		    &l->res->access.ACCESS3res_u.obj_attributes);
+		return;
+	}
+	node = learn_node(l, &l->args->access.object, &r->obj_attributes);
+	if (node && l->cred)
+		accesscache_set_access(l->caches->access, node, l->cred,
+		    l->args->access.access | ACCESS_ALL, r->access, l->sent_us);
+}
+
+/* Answers that are kept whole. */
+static void learn_answer(const struct learn *l, const nfs3_fh *fh,
+    const post_op_attr *attr, uint32_t key)
+{
+	struct node *node;
+	struct binding bound;
+
+	if (l->res->status != NFS3_OK) {
+		learn_attr(l, fh, attr);
+		return;
+	}
+	node = learn_node(l, fh, attr);
+	if (!node)
+		return;
+	learn_answered(l, node, false);
+	if (!may_fill(l, node))
+		return;
+	/* The binding must be of the node's generation once it has an ext. */
+	if (!attrcache_make_ext(l->caches->attr, node))
+		return;
+	bound = bound_now(l, node);
+	answercache_put(
+	    l->caches->answers, node, l->proc, key, l->body, &bound);
+}
+
+static void learn_pathconf(const struct learn *l)
+{
+	const PATHCONF3resok *r = &l->res->pathconf.PATHCONF3res_u.resok;
+	struct node *node;
+	struct fsys *fs;
+
+	learn_answer(l, &l->args->object,
+	    l->res->status == NFS3_OK
+		? &r->obj_attributes
+		: &l->res->pathconf.PATHCONF3res_u.obj_attributes,
+	    0);
+	node = attrcache_find(l->caches->attr, &l->args->object);
+	fs = node ? attrcache_fsys(l->caches->attr, node) : NULL;
+	if (!fs || l->res->status != NFS3_OK)
+		return;
+	fs->case_known = true;
+	fs->case_sensitive = !r->case_insensitive;
+}
+
+static void add_data(const struct learn *l, struct node *node)
+{
+	const READ3resok *r = &l->res->read.READ3res_u.resok;
+	const fattr3 *a = &r->file_attributes.post_op_attr_u.attributes;
+	struct data_version version = caches_data_version(l->caches, node);
+	uint64_t end = l->args->read.offset + r->data.len;
+	struct datacache_add add = {.key = caches_data_key(node),
+	    .version = &version,
+	    .offset = l->args->read.offset,
+	    .data = r->data.data,
+	    .len = r->data.len,
+	    .hold = l->hold,
+	    .sent_us = l->sent_us};
+
+	/* What contradicts itself is not kept. */
+	if (end < l->args->read.offset || end > a->size ||
+	    (r->eof && end != a->size) || a->type != NF3REG)
+		return;
+	if (attrcache_firm(l->caches->attr, node, l->sent_us))
+		add.flags = DATACACHE_FIRM;
+	datacache_add(l->caches->data, &add);
+}
+
+static void learn_read(const struct learn *l)
+{
+	const READ3resok *r = &l->res->read.READ3res_u.resok;
+	struct node *node;
+
+	if (l->res->status != NFS3_OK) {
+		learn_attr(l, &l->args->read.file,
+		    &l->res->read.READ3res_u.file_attributes);
+		if (l->res->status == NFS3ERR_ACCES)
+			refused(l, &l->args->read.file);
+		return;
+	}
+	node = attrcache_get(l->caches->attr, &l->args->read.file);
+	if (!node)
+		return;
+	learn_answered(l, node, true);
+	if (r->file_attributes.attributes_follow &&
+	    apply(l, node, &r->file_attributes.post_op_attr_u.attributes) &&
+	    l->caches->data && r->data.len > 0)
+		add_data(l, node);
+}
+
+static void learn_entry(
+    const struct learn *l, struct node *dir, const struct nfs3_dirent *e)
+{
+	struct node *child;
+
+	if (!e->handle.handle_follows || !e->attributes.attributes_follow ||
+	    e->name.len == 0 || e->name.data[0] == '/' ||
+	    (e->name.len <= 2 && memcmp(e->name.data, "..", e->name.len) == 0))
+		return;
+	child = learn_node(l, &e->handle.post_op_fh3_u.handle, &e->attributes);
+	if (!child)
+		return;
+	bind_name(l, dir, &e->name, child);
+	learn_answered(l, child, false);
+}
+
+static void learn_list(const struct learn *l, const nfs3_fh *fh,
+    const post_op_attr *attr, struct list_page *page)
+{
+	struct node *dir = attrcache_get(l->caches->attr, fh);
+	struct nfs3_dirent e;
+	bool more = false;
+	XDR xdrs;
+
+	if (!dir || !attr->attributes_follow ||
+	    !apply(l, dir, &attr->post_op_attr_u.attributes) ||
+	    !attrcache_make_ext(l->caches->attr, dir))
+		return;
+	learn_answered(l, dir, false);
+	page->bound = bound_now(l, dir);
+	page->cred = l->cred;
+	listcache_add(l->caches->lists, dir, page);
+	if (!page->plus)
+		return;
+	nfs3_list_open(&xdrs, page->entries);
+	while (nfs3_dirent_decode(&xdrs, true, &e, &more) && more)
+		learn_entry(l, dir, &e);
+}
+
+static void learn_readdir(const struct learn *l)
+{
+	const READDIR3resok *r = &l->res->readdir.READDIR3res_u.resok;
+	struct list_page page = {.cookie = l->args->readdir.cookie,
+	    .verf = r->cookieverf,
+	    .entries = &r->reply};
+
+	if (l->res->status == NFS3_OK)
+		learn_list(l, &l->args->readdir.dir, &r->dir_attributes, &page);
+	else
+		learn_attr(l, &l->args->readdir.dir,
+		    &l->res->readdir.READDIR3res_u.dir_attributes);
+}
+
+static void learn_readdirplus(const struct learn *l)
+{
+	const READDIRPLUS3resok *r =
+	    &l->res->readdirplus.READDIRPLUS3res_u.resok;
+	struct list_page page = {.plus = true,
+	    .cookie = l->args->readdirplus.cookie,
+	    .verf = r->cookieverf,
+	    .entries = &r->reply};
+
+	if (l->res->status == NFS3_OK)
+		learn_list(
+		    l, &l->args->readdirplus.dir, &r->dir_attributes, &page);
+	else
+		learn_attr(l, &l->args->readdirplus.dir,
+		    &l->res->readdirplus.READDIRPLUS3res_u.dir_attributes);
+}
+
+/* Their attributes stand first in the results, good or bad. */
+static void learn_fs(const struct learn *l)
+{
+	learn_answer(l, &l->args->object,
+	    &l->res->fsinfo.FSINFO3res_u.resok.obj_attributes, 0);
+}
+
+static void learn_readlink(const struct learn *l)
+{
+	learn_answer(l, &l->args->object,
+	    &l->res->readlink.READLINK3res_u.resok.symlink_attributes, 0);
+}
+
+static void learn_getacl(const struct learn *l)
+{
+	learn_answer(l, &l->args->getacl.object,
+	    &l->res->getacl.GETACL3res_u.resok.attributes,
+	    l->args->getacl.mask);
+}
+
+static void learn_nfs3(const struct learn *l)
+{
+	static void (*const rows[])(const struct learn *l) = {
+	    [NFSPROC3_GETATTR] = learn_getattr,
+	    [NFSPROC3_LOOKUP] = learn_lookup,
+	    [NFSPROC3_ACCESS] = learn_access,
+	    [NFSPROC3_READLINK] = learn_readlink,
+	    [NFSPROC3_READ] = learn_read,
+	    [NFSPROC3_READDIR] = learn_readdir,
+	    [NFSPROC3_READDIRPLUS] = learn_readdirplus,
+	    [NFSPROC3_FSSTAT] = learn_fs,
+	    [NFSPROC3_FSINFO] = learn_fs,
+	    [NFSPROC3_PATHCONF] = learn_pathconf,
+	    [NFSPROC3_COMMIT] = NULL,
+	};
+
+	if (l->proc->proc == NFSPROC3_COMMIT || !rows[l->proc->proc])
+		learn_change(l);
+	else
+		rows[l->proc->proc](l);
+}
+
+static void learn_mnt(const struct learn *l)
+{
+	struct mounttab_entry e = {.path = l->args->mnt.dirpath.data,
+	    .path_len = l->args->mnt.dirpath.len,
+	    .cred = l->cred_key,
+	    .body = *l->body,
+	    .sent_us = l->sent_us};
+
+	if (l->res->status == 0 && l->cred_key &&
+	    l->body->len <= ANSWER_BYTES_MAX)
+		mounttab_put(l->caches->mounts, &e);
+	l->caches->dirty = true;
+}
+
+void learn_reply(const struct learn *l)
+{
+	if (!(l->proc->flags & NFS_PROC_STATUS))
+		return;
+	if (l->proc->prog == MOUNT_PROGRAM) {
+		learn_mnt(l);
+		return;
+	}
+	if (l->res->status == NFS3ERR_STALE ||
+	    l->res->status == NFS3ERR_BADHANDLE) {
+		learn_stale(l);
+		return;
+	}
+	if (l->proc->prog == NFS_PROGRAM)
+		learn_nfs3(l);
+	else if (l->proc->flags & NFS_PROC_CHANGE)
+		learn_change(l);
+	else if (l->proc->prog == NFSACL_PROGRAM)
+		learn_getacl(l);
+	caches_trim(l->caches);
+}

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Replies to changes of our own. What they say of before and after
+ * (wcc_data, RFC 1813 section 2.6) tells what stays good; where they say
+ * nothing, all that hangs on the object goes.
+ */
+#include <string.h>
+
+#include "caches.h"
+#include "learn_private.h"
+
+static bool has_bytes(const nfs3_fh *fh)
+{
+	return fh->len > 0;
+}
+
+static void data_drop(const struct learn *l, const struct node *node)
+{
+	struct data_key key = caches_data_key(node);
+
+	if (l->caches->data)
+		datacache_drop(l->caches->data, &key);
+}
+
+/* The object was changed, how is not known. */
+static void object_unknown(const struct learn *l, const nfs3_fh *fh)
+{
+	struct node *node = attrcache_get(l->caches->attr, fh);
+
+	if (!node)
+		return;
+	data_drop(l, node);
+	accesscache_drop(l->caches->access, node);
+	listcache_drop(l->caches->lists, node);
+	attrcache_changed(l->caches->attr, node, l->sent_us, l->now_us);
+}
+
+/* A directory whose names were changed; the caller binds the new ones. */
+static struct node *dir_changed(const struct learn *l, const nfs3_fh *fh,
+    const wcc_data *wcc, bool *preserved)
+{
+	struct attrcache *ac = l->caches->attr;
+	struct node *dir = attrcache_get(ac, fh);
+	const struct fsys *fs;
+
+	if (!dir)
+		return NULL;
+	*preserved =
+	    attrcache_apply_wcc(ac, dir, wcc, false, l->sent_us, l->now_us);
+	listcache_drop(l->caches->lists, dir);
+	fs = attrcache_fsys(ac, dir);
+	/* The name may be known in another spelling, too. */
+	if (!fs || !fs->case_known || !fs->case_sensitive) {
+		attrcache_changed(ac, dir, l->sent_us, l->now_us);
+		*preserved = false;
+	}
+	if (wcc->after.attributes_follow)
+		learn_answered(l, dir, false);
+	return dir;
+}
+
+static void bind_own(const struct learn *l, struct node *dir,
+    const nfs3_name *name, struct node *child)
+{
+	namecache_bind(l->caches->names, dir, name, child, l->sent_us, false);
+}
+
+/* Where a name led, as far as is known. `sure`: by a firm binding. */
+static struct node *named(
+    const struct learn *l, const diropargs3 *where, bool *sure)
+{
+	struct node *dir = attrcache_find(l->caches->attr, &where->dir);
+	struct dentry *d =
+	    dir ? namecache_find(l->caches->names, dir, &where->name) : NULL;
+	const struct node_ext *x =
+	    dir ? attrcache_ext(l->caches->attr, dir) : NULL;
+	struct binding b;
+
+	if (!d)
+		return NULL;
+	b = dentry_binding(d);
+	*sure = b.firm && b.generation == x->generation &&
+		b.sent_us > x->changed_us;
+	return dentry_child(l->caches->names, d);
+}
+
+/* Some name of an object is gone: its links and its ctime changed. The name
+ * may have led elsewhere than is known, to a file with other names. */
+static void lost_name(const struct learn *l, const diropargs3 *where)
+{
+	struct attrcache *ac = l->caches->attr;
+	struct node *dir = attrcache_find(ac, &where->dir);
+	bool sure = false;
+	struct node *child = named(l, where, &sure);
+
+	if (child)
+		attrcache_moved(ac, child, l->sent_us, l->now_us);
+	if (dir && !sure)
+		attrcache_changed_some(ac, dir, true, l->now_us);
+}
+
+static void forget_name(const struct learn *l, const diropargs3 *where)
+{
+	struct node *dir = attrcache_find(l->caches->attr, &where->dir);
+
+	if (dir)
+		namecache_forget(l->caches->names, dir, &where->name);
+}
+
+/* ---- well done -------------------------------------------------------- */
+
+static void own_create(const struct learn *l, const diropargs3 *where)
+{
+	const newobj3resok *r = &l->res->newobj.newobj3res_u.resok;
+	wcc_data wcc = {.after = r->obj_attributes};
+	bool preserved;
+	struct node *dir = dir_changed(l, &where->dir, &r->dir_wcc, &preserved);
+	struct node *child = NULL;
+
+	if (r->obj.handle_follows)
+		child = attrcache_get(
+		    l->caches->attr, &r->obj.post_op_fh3_u.handle);
+	if (!child) {
+		forget_name(l, where);
+		return;
+	}
+	/* It may have been there before, and be cut now. */
+	(void)attrcache_apply_wcc(
+	    l->caches->attr, child, &wcc, false, l->sent_us, l->now_us);
+	data_drop(l, child);
+	if (wcc.after.attributes_follow)
+		learn_answered(l, child, false);
+	if (dir)
+		bind_own(l, dir, &where->name, child);
+}
+
+static void own_remove(const struct learn *l)
+{
+	const diropargs3 *where = &l->args->dirop;
+	struct node *dir;
+	bool preserved;
+
+	lost_name(l, where);
+	dir = dir_changed(l, &where->dir, &l->res->wccstat.wcc, &preserved);
+	if (dir)
+		bind_own(l, dir, &where->name, NULL);
+}
+
+static bool same_handle(const nfs3_fh *a, const nfs3_fh *b)
+{
+	return a->len == b->len && memcmp(a->data, b->data, a->len) == 0;
+}
+
+/* A RENAME of a name onto another one of the same file does nothing, and a
+ * REMOVE with several links leaves the file: attributes tell, when asked. */
+static void own_rename(const struct learn *l)
+{
+	const diropargs3 *from = &l->args->rename.from;
+	const diropargs3 *to = &l->args->rename.to;
+	bool sure = false, preserved = false;
+	struct node *child = named(l, from, &sure), *dir;
+
+	lost_name(l, to);
+	lost_name(l, from);
+	dir =
+	    dir_changed(l, &from->dir, &l->res->rename.fromdir_wcc, &preserved);
+	if (dir && !child)
+		attrcache_changed_some(l->caches->attr, dir, false, l->now_us);
+	if (dir)
+		bind_own(l, dir, &from->name, NULL);
+	sure = sure && preserved;
+	if (!same_handle(&from->dir, &to->dir))
+		dir = dir_changed(
+		    l, &to->dir, &l->res->rename.todir_wcc, &preserved);
+	/* What is not sure to have been there must be looked up. */
+	if (dir && child && sure)
+		bind_own(l, dir, &to->name, child);
+	else
+		forget_name(l, to);
+}
+
+/* The contents stay, the attributes are others. */
+static void object_moved(
+    const struct learn *l, struct node *node, const wcc_data *wcc)
+{
+	struct data_version from;
+	bool had = learn_version(l, node, &from);
+
+	if (attrcache_apply_wcc(
+		l->caches->attr, node, wcc, true, l->sent_us, l->now_us) &&
+	    had)
+		learn_data_moved(l, node, &from);
+}
+
+static void own_link(const struct learn *l)
+{
+	const LINK3res *r = &l->res->link;
+	struct attrcache *ac = l->caches->attr;
+	struct node *file = attrcache_get(ac, &l->args->link.file);
+	wcc_data wcc = {.after = r->file_attributes};
+	struct node *dir;
+	bool preserved;
+
+	if (file && wcc.after.attributes_follow)
+		object_moved(l, file, &wcc);
+	else if (file)
+		attrcache_moved(ac, file, l->sent_us, l->now_us);
+	dir = dir_changed(
+	    l, &l->args->link.link.dir, &r->linkdir_wcc, &preserved);
+	if (dir && file)
+		bind_own(l, dir, &l->args->link.link.name, file);
+}
+
+/* The file has another size: what lies below both is as it was. */
+static void own_truncate(const struct learn *l, struct node *node)
+{
+	struct data_version from;
+	struct data_key key = caches_data_key(node);
+	bool had = learn_version(l, node, &from);
+	uint64_t size = l->args->setattr.new_attributes.size.set_size3_u.size;
+
+	if (!attrcache_apply_wcc(l->caches->attr, node, &l->res->wccstat.wcc,
+		false, l->sent_us, l->now_us) ||
+	    !had || !l->caches->data) {
+		data_drop(l, node);
+		return;
+	}
+	if (from.size < size)
+		size = from.size;
+	datacache_cut(l->caches->data, &key, size, UINT64_MAX - size);
+	learn_data_moved(l, node, &from);
+}
+
+static void own_setattr(const struct learn *l)
+{
+	const wcc_data *wcc = &l->res->wccstat.wcc;
+	struct attrcache *ac = l->caches->attr;
+	struct node *node = attrcache_get(ac, &l->args->setattr.object);
+
+	if (!node)
+		return;
+	/* Modes and owners decide who may do what, and are part of ACLs. */
+	accesscache_drop(l->caches->access, node);
+	answercache_drop(l->caches->answers, node);
+	if (l->args->setattr.new_attributes.size.set_it)
+		own_truncate(l, node);
+	else if (wcc->after.attributes_follow)
+		object_moved(l, node, wcc);
+	else
+		attrcache_changed(ac, node, l->sent_us, l->now_us);
+	if (wcc->after.attributes_follow)
+		learn_answered(l, node, false);
+}
+
+static void own_setacl(const struct learn *l)
+{
+	const post_op_attr *attr = &l->res->setacl.SETACL3res_u.attributes;
+	wcc_data wcc = {.after = *attr};
+	struct node *node =
+	    attrcache_get(l->caches->attr, &l->args->setacl.object);
+
+	if (!node)
+		return;
+	accesscache_drop(l->caches->access, node);
+	answercache_drop(l->caches->answers, node);
+	if (attr->attributes_follow)
+		(void)attrcache_apply_wcc(
+		    l->caches->attr, node, &wcc, false, l->sent_us, l->now_us);
+	else
+		attrcache_changed(l->caches->attr, node, l->sent_us, l->now_us);
+}
+
+static void own_write(const struct learn *l)
+{
+	const WRITE3resok *r = &l->res->write.WRITE3res_u.resok;
+	struct node *node =
+	    attrcache_get(l->caches->attr, &l->args->write.file);
+	struct data_key key;
+	struct data_version from;
+	bool had;
+
+	if (!node)
+		return;
+	key = caches_data_key(node);
+	had = learn_version(l, node, &from);
+	if (!attrcache_apply_wcc(l->caches->attr, node, &r->file_wcc, false,
+		l->sent_us, l->now_us) ||
+	    !had || !l->caches->data) {
+		data_drop(l, node);
+		return;
+	}
+	/* What the server made of a count that differs is not known. */
+	datacache_cut(l->caches->data, &key, l->args->write.offset,
+	    l->args->write.count > l->args->write.data.len
+		? l->args->write.count
+		: l->args->write.data.len);
+	learn_data_moved(l, node, &from);
+}
+
+static void learn_commit(const struct learn *l)
+{
+	const wcc_data *wcc = l->res->status == NFS3_OK
+				  ? &l->res->commit.COMMIT3res_u.resok.file_wcc
+				  : &l->res->commit.COMMIT3res_u.file_wcc;
+
+	learn_attr(l, &l->args->commit.file, &wcc->after);
+}
+
+static void learn_done(const struct learn *l)
+{
+	if (l->proc->prog == NFSACL_PROGRAM) {
+		own_setacl(l);
+		return;
+	}
+	switch (l->proc->proc) {
+	case NFSPROC3_SETATTR:
+		own_setattr(l);
+		break;
+	case NFSPROC3_WRITE:
+		own_write(l);
+		break;
+	case NFSPROC3_CREATE:
+		own_create(l, &l->args->create.where);
+		break;
+	case NFSPROC3_MKDIR:
+		own_create(l, &l->args->mkdir.where);
+		break;
+	case NFSPROC3_SYMLINK:
+		own_create(l, &l->args->symlink.where);
+		break;
+	case NFSPROC3_MKNOD:
+		own_create(l, &l->args->mknod.where);
+		break;
+	case NFSPROC3_REMOVE:
+	case NFSPROC3_RMDIR:
+		own_remove(l);
+		break;
+	case NFSPROC3_RENAME:
+		own_rename(l);
+		break;
+	case NFSPROC3_LINK:
+		own_link(l);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- not done, or not known ------------------------------------------- */
+
+/* The one or two names that a change was about. */
+static unsigned change_names(const struct learn *l, const diropargs3 *names[2])
+{
+	if (l->proc->prog != NFS_PROGRAM)
+		return 0;
+	switch (l->proc->proc) {
+	case NFSPROC3_CREATE:
+		names[0] = &l->args->create.where;
+		return 1;
+	case NFSPROC3_MKDIR:
+		names[0] = &l->args->mkdir.where;
+		return 1;
+	case NFSPROC3_SYMLINK:
+		names[0] = &l->args->symlink.where;
+		return 1;
+	case NFSPROC3_MKNOD:
+		names[0] = &l->args->mknod.where;
+		return 1;
+	case NFSPROC3_REMOVE:
+	case NFSPROC3_RMDIR:
+		names[0] = &l->args->dirop;
+		return 1;
+	case NFSPROC3_RENAME:
+		names[0] = &l->args->rename.from;
+		names[1] = &l->args->rename.to;
+		return 2;
+	case NFSPROC3_LINK:
+		names[0] = &l->args->link.link;
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* The object that a change was about, beside names. */
+static nfs3_fh change_object(const struct learn *l)
+{
+	if (l->proc->prog == NFSACL_PROGRAM)
+		return l->args->setacl.object;
+	switch (l->proc->proc) {
+	case NFSPROC3_SETATTR:
+		return l->args->setattr.object;
+	case NFSPROC3_WRITE:
+		return l->args->write.file;
+	case NFSPROC3_LINK:
+		return l->args->link.file;
+	default:
+		return (nfs3_fh){0};
+	}
+}
+
+void learn_unknown(const struct learn *l)
+{
+	const diropargs3 *names[2];
+	unsigned n = change_names(l, names);
+	nfs3_fh object = change_object(l);
+
+	for (unsigned i = 0; i < n; i++)
+		lost_name(l, names[i]);
+	for (unsigned i = 0; i < n; i++) {
+		forget_name(l, names[i]);
+		object_unknown(l, &names[i]->dir);
+	}
+	if (has_bytes(&object))
+		object_unknown(l, &object);
+}
+
+/* Errors that a server finds before it does anything. */
+static bool certainly_not_done(nfsstat3 status)
+{
+	switch (status) {
+	case NFS3ERR_PERM:
+	case NFS3ERR_NOENT:
+	case NFS3ERR_ACCES:
+	case NFS3ERR_EXIST:
+	case NFS3ERR_XDEV:
+	case NFS3ERR_NOTDIR:
+	case NFS3ERR_ISDIR:
+	case NFS3ERR_INVAL:
+	case NFS3ERR_ROFS:
+	case NFS3ERR_MLINK:
+	case NFS3ERR_NAMETOOLONG:
+	case NFS3ERR_NOTEMPTY:
+	case NFS3ERR_NOT_SYNC:
+	case NFS3ERR_NOTSUPP:
+	case NFS3ERR_BADTYPE:
+	case NFS3ERR_JUKEBOX:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void learn_change(const struct learn *l)
+{
+	const diropargs3 *names[2];
+
+	if (l->proc->prog == NFS_PROGRAM && l->proc->proc == NFSPROC3_COMMIT) {
+		learn_commit(l);
+	} else if (l->res->status == NFS3_OK) {
+		learn_done(l);
+	} else if (!certainly_not_done(l->res->status)) {
+		learn_unknown(l);
+	} else {
+		unsigned n = change_names(l, names);
+
+		/* What was believed of the names may be why it failed. */
+		for (unsigned i = 0; i < n; i++)
+			forget_name(l, names[i]);
+	}
+}
+
+/* ---- handles that are of no use --------------------------------------- */
+
+/* The handles that a call was about: a directory's first. */
+static unsigned call_handles(const struct learn *l, nfs3_fh fh[2])
+{
+	const diropargs3 *names[2];
+	unsigned n = change_names(l, names);
+	nfs3_fh object = change_object(l);
+
+	for (unsigned i = 0; i < n; i++)
+		fh[i] = names[i]->dir;
+	if (n == 2)
+		return n;
+	if (n == 0 && !has_bytes(&object))
+		/* The handle stands first in all other arguments. */
+		object = l->args->object;
+	if (has_bytes(&object))
+		fh[n++] = object;
+	return n;
+}
+
+void learn_stale(const struct learn *l)
+{
+	nfs3_fh fh[2];
+	unsigned n = l->proc->prog == MOUNT_PROGRAM ? 0 : call_handles(l, fh);
+
+	for (unsigned i = 0; i < n; i++)
+		caches_dead(l->caches, &fh[i]);
+}

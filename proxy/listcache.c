@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "listcache.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include <xxhash.h>
+
+#include "nfs3_list.h"
+
+enum {
+	HINTS = 8,
+	ENTRY_HEAD = 17,        /* fileid, cookie, length of the name */
+	LISTING_MAX = 64 << 20, /* bytes; a larger one is not kept */
+	CREDS_MAX = 16,         /* listings of one directory */
+};
+
+struct listing {
+	struct listing *next; /* of the same directory */
+	TAILQ_ENTRY(listing) lru;
+	slab_ref dir;
+	uint32_t cred;
+	bool plus;
+	bool complete;
+	struct binding bound;
+	char verf[NFS3_COOKIEVERFSIZE];
+	char *data;
+	size_t len;
+	size_t room;
+	uint32_t entries;
+	uint64_t last_cookie;
+	struct {
+		uint64_t cookie;
+		size_t pos;
+	} hints[HINTS];
+	unsigned next_hint;
+	/* Hashes of all names, open addressing; made when first wanted. */
+	uint32_t *names;
+	size_t names_mask;
+};
+
+TAILQ_HEAD(listing_queue, listing);
+
+struct listcache {
+	struct attrcache *ac;
+	struct listing_queue lru; /* the latest used first */
+	size_t count;
+	size_t bytes;
+};
+
+struct listcache *listcache_new(struct attrcache *ac)
+{
+	struct listcache *lc = calloc(1, sizeof(*lc));
+
+	if (!lc)
+		return NULL;
+	lc->ac = ac;
+	TAILQ_INIT(&lc->lru);
+	return lc;
+}
+
+static void listing_free(struct listcache *lc, struct listing *l)
+{
+	TAILQ_REMOVE(&lc->lru, l, lru);
+	lc->count--;
+	lc->bytes -= sizeof(*l) + l->room;
+	if (l->names)
+		lc->bytes -= (l->names_mask + 1) * sizeof(*l->names);
+	free(l->names);
+	free(l->data);
+	free(l);
+}
+
+void listcache_free(struct listcache *lc)
+{
+	if (!lc)
+		return;
+	while (!TAILQ_EMPTY(&lc->lru))
+		listing_free(lc, TAILQ_FIRST(&lc->lru));
+	free(lc);
+}
+
+static struct listing **find(
+    struct listcache *lc, const struct node *dir, uint32_t cred, bool plus)
+{
+	struct node_ext *x = attrcache_ext(lc->ac, dir);
+	struct listing **link;
+
+	if (!x)
+		return NULL;
+	for (link = &x->listings; *link; link = &(*link)->next)
+		if ((*link)->cred == cred && (*link)->plus == plus)
+			return link;
+	return NULL;
+}
+
+struct listing *listcache_find(
+    struct listcache *lc, const struct node *dir, uint32_t cred, bool plus)
+{
+	struct listing **link = cred ? find(lc, dir, cred, plus) : NULL;
+
+	if (!link)
+		return NULL;
+	TAILQ_REMOVE(&lc->lru, *link, lru);
+	TAILQ_INSERT_HEAD(&lc->lru, *link, lru);
+	return *link;
+}
+
+static void listing_drop(
+    struct listcache *lc, struct node_ext *x, struct listing *l)
+{
+	struct listing **link = &x->listings;
+
+	while (*link != l)
+		link = &(*link)->next;
+	*link = l->next;
+	listing_free(lc, l);
+}
+
+static struct listing *listing_new(struct listcache *lc, struct node *dir,
+    uint32_t cred, bool plus, const char *verf)
+{
+	struct node_ext *x = attrcache_make_ext(lc->ac, dir);
+	struct listing *l = x ? calloc(1, sizeof(*l)) : NULL;
+	unsigned n = 0;
+
+	if (!l)
+		return NULL;
+	l->dir = attrcache_ref(lc->ac, dir);
+	l->cred = cred;
+	l->plus = plus;
+	memcpy(l->verf, verf, sizeof(l->verf));
+	l->next = x->listings;
+	x->listings = l;
+	TAILQ_INSERT_HEAD(&lc->lru, l, lru);
+	lc->count++;
+	lc->bytes += sizeof(*l);
+	for (struct listing *old = l; old->next; old = old->next)
+		if (++n == CREDS_MAX) {
+			listing_drop(lc, x, old->next);
+			break;
+		}
+	return l;
+}
+
+static bool listing_grow(struct listcache *lc, struct listing *l, size_t more)
+{
+	size_t room = l->room ? l->room * 2 : 1024;
+	char *data;
+
+	if (l->len + more <= l->room)
+		return true;
+	while (room < l->len + more)
+		room *= 2;
+	if (room > LISTING_MAX)
+		return false;
+	data = realloc(l->data, room);
+	if (!data)
+		return false;
+	lc->bytes += room - l->room;
+	l->data = data;
+	l->room = room;
+	return true;
+}
+
+static bool listing_append(
+    struct listcache *lc, struct listing *l, const struct nfs3_dirent *e)
+{
+	char *to;
+
+	if (e->name.len > NFS3_NAME_MAX ||
+	    !listing_grow(lc, l, ENTRY_HEAD + e->name.len))
+		return false;
+	to = l->data + l->len;
+	memcpy(to, &e->fileid, 8);
+	memcpy(to + 8, &e->cookie, 8);
+	to[16] = (char)e->name.len;
+	if (e->name.len > 0)
+		memcpy(to + ENTRY_HEAD, e->name.data, e->name.len);
+	l->len += ENTRY_HEAD + e->name.len;
+	l->entries++;
+	l->last_cookie = e->cookie;
+	return true;
+}
+
+/* The listing that the page goes on from, or a new one; NULL: neither. */
+static struct listing *listing_for(
+    struct listcache *lc, struct node *dir, const struct list_page *page)
+{
+	struct listing **link = find(lc, dir, page->cred, page->plus);
+	struct listing *l = link ? *link : NULL;
+
+	if (l && page->cookie != 0)
+		return !l->complete && l->last_cookie == page->cookie &&
+			       l->bound.generation == page->bound.generation &&
+			       memcmp(l->verf, page->verf, sizeof(l->verf)) == 0
+			   ? l
+			   : NULL;
+	if (page->cookie != 0)
+		return NULL;
+	if (l)
+		listing_drop(lc, attrcache_ext(lc->ac, dir), l);
+	l = listing_new(lc, dir, page->cred, page->plus, page->verf);
+	if (l)
+		l->bound = page->bound;
+	return l;
+}
+
+static bool add_entries(
+    struct listcache *lc, struct listing *l, const struct list_page *page)
+{
+	struct nfs3_dirent e;
+	bool more = false;
+	XDR xdrs;
+
+	nfs3_list_open(&xdrs, page->entries);
+	while (nfs3_dirent_decode(&xdrs, page->plus, &e, &more) && more)
+		if (!listing_append(lc, l, &e))
+			return false;
+	return true;
+}
+
+void listcache_add(
+    struct listcache *lc, struct node *dir, const struct list_page *page)
+{
+	struct listing *l = page->cred ? listing_for(lc, dir, page) : NULL;
+
+	if (!l)
+		return;
+	if (page->bound.sent_us < l->bound.sent_us)
+		l->bound.sent_us = page->bound.sent_us;
+	l->bound.firm = l->bound.firm && page->bound.firm;
+	if (add_entries(lc, l, page))
+		l->complete = nfs3_dirlist_eof(page->entries);
+	else
+		listing_drop(lc, attrcache_ext(lc->ac, dir), l);
+}
+
+struct binding listing_binding(const struct listing *l)
+{
+	return l->bound;
+}
+
+const char *listing_verf(const struct listing *l)
+{
+	return l->verf;
+}
+
+uint32_t listing_cred(const struct listing *l)
+{
+	return l->cred;
+}
+
+bool listing_plus(const struct listing *l)
+{
+	return l->plus;
+}
+
+bool listing_complete(const struct listing *l)
+{
+	return l->complete;
+}
+
+bool listing_next(const struct listing *l, size_t *pos, struct list_entry *e)
+{
+	const char *from = l->data + *pos;
+
+	if (*pos >= l->len)
+		return false;
+	memcpy(&e->fileid, from, 8);
+	memcpy(&e->cookie, from + 8, 8);
+	e->name.len = (unsigned char)from[16];
+	e->name.data = from + ENTRY_HEAD;
+	*pos += ENTRY_HEAD + e->name.len;
+	return true;
+}
+
+bool listing_seek(const struct listing *l, uint64_t cookie, size_t *pos)
+{
+	struct list_entry e;
+
+	*pos = 0;
+	if (cookie == 0)
+		return true;
+	for (unsigned i = 0; i < HINTS; i++) {
+		if (l->hints[i].cookie != cookie)
+			continue;
+		*pos = l->hints[i].pos;
+		return true;
+	}
+	while (listing_next(l, pos, &e))
+		if (e.cookie == cookie)
+			return true;
+	return false;
+}
+
+void listing_remember(struct listing *l, uint64_t cookie, size_t pos)
+{
+	unsigned i = l->next_hint++ % HINTS;
+
+	if (cookie == 0)
+		return;
+	l->hints[i].cookie = cookie;
+	l->hints[i].pos = pos;
+}
+
+/* ---- absences --------------------------------------------------------- */
+
+static uint32_t short_hash(const nfs3_name *name)
+{
+	/* 0 is an empty place. */
+	return (uint32_t)XXH3_64bits(name->data, name->len) | 1;
+}
+
+static bool names_make(struct listcache *lc, struct listing *l)
+{
+	size_t mask = 15, pos = 0;
+	struct list_entry e;
+
+	while (mask < (size_t)l->entries * 2)
+		mask = mask * 2 + 1;
+	l->names = calloc(mask + 1, sizeof(*l->names));
+	if (!l->names)
+		return false;
+	l->names_mask = mask;
+	lc->bytes += (mask + 1) * sizeof(*l->names);
+	while (listing_next(l, &pos, &e)) {
+		uint32_t h = short_hash(&e.name);
+		size_t i = h & mask;
+
+		while (l->names[i] != 0 && l->names[i] != h)
+			i = (i + 1) & mask;
+		l->names[i] = h;
+	}
+	return true;
+}
+
+bool listing_lacks(
+    struct listcache *lc, struct listing *l, const nfs3_name *name)
+{
+	uint32_t h = short_hash(name);
+	size_t i;
+
+	if (!l->complete || (!l->names && !names_make(lc, l)))
+		return false;
+	for (i = h & l->names_mask; l->names[i] != 0;
+	     i = (i + 1) & l->names_mask)
+		if (l->names[i] == h)
+			return false;
+	return true;
+}
+
+/* ---- giving up, saving ------------------------------------------------ */
+
+void listcache_drop(struct listcache *lc, struct node *dir)
+{
+	struct node_ext *x = attrcache_ext(lc->ac, dir);
+
+	while (x && x->listings)
+		listing_drop(lc, x, x->listings);
+}
+
+bool listcache_evict(struct listcache *lc)
+{
+	struct listing *l = TAILQ_LAST(&lc->lru, listing_queue);
+
+	if (!l)
+		return false;
+	listing_drop(
+	    lc, attrcache_ext(lc->ac, attrcache_node(lc->ac, l->dir)), l);
+	return true;
+}
+
+void listcache_each(struct listcache *lc, const struct node *dir,
+    void (*cb)(void *arg, const struct listing *l), void *arg)
+{
+	const struct node_ext *x = attrcache_ext(lc->ac, dir);
+
+	for (const struct listing *l = x ? x->listings : NULL; l; l = l->next)
+		cb(arg, l);
+}
+
+const void *listing_data(const struct listing *l, size_t *len)
+{
+	*len = l->len;
+	return l->data;
+}
+
+/* What a damaged file says must not lead outside. */
+static bool packed_ok(const unsigned char *data, size_t len, uint32_t *n)
+{
+	size_t pos = 0;
+
+	for (*n = 0; pos < len; (*n)++) {
+		if (len - pos < ENTRY_HEAD ||
+		    len - pos - ENTRY_HEAD < data[pos + 16])
+			return false;
+		pos += ENTRY_HEAD + data[pos + 16];
+	}
+	return true;
+}
+
+void listcache_load(struct listcache *lc, struct node *dir, uint32_t cred,
+    bool plus, const char *verf, const void *data, size_t len, bool firm)
+{
+	struct listing *l;
+	uint32_t n;
+
+	if (!packed_ok(data, len, &n))
+		return;
+	l = listing_new(lc, dir, cred, plus, verf);
+	if (!l)
+		return;
+	l->bound =
+	    (struct binding){.generation = attrcache_generation(lc->ac, dir),
+		.firm = firm,
+		.sent_us = 1};
+	if (!listing_grow(lc, l, len)) {
+		listing_drop(lc, attrcache_ext(lc->ac, dir), l);
+		return;
+	}
+	memcpy(l->data, data, len);
+	l->len = len;
+	l->entries = n;
+	l->complete = true;
+}
+
+size_t listcache_count(const struct listcache *lc)
+{
+	return lc->count;
+}
+
+size_t listcache_bytes(const struct listcache *lc)
+{
+	return lc->bytes;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The file of metasave: records one after the other, in the machine's byte
+ * order, between a head and a checksum of all.
+ *
+ *	magic 8 bytes | record … | XXH3 of all before it, 8 bytes
+ *	record: length 4 | type 1 | payload, packed by what follows here
+ */
+#ifndef FOREFETCH_METAFILE_H
+#define FOREFETCH_METAFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The last two digits are the version of the layout. */
+#define METAFILE_MAGIC "ffnames1"
+
+enum metafile_type {
+	METAFILE_CRED = 'C',  /* u32 id, struct cred_key */
+	METAFILE_FSYS = 'F',  /* u64 fsid, u8 flags, bytes path */
+	METAFILE_NODE = 'N',  /* bytes fh, fattr3, grants, answers, listings */
+	METAFILE_NAME = 'D',  /* bytes dir, bytes child, bytes name, u8 firm */
+	METAFILE_MOUNT = 'M', /* bytes path, struct cred_key, bytes body */
+};
+
+/* Bytes to be written; grows. */
+struct metabuf {
+	unsigned char *data;
+	size_t len;
+	size_t room;
+	bool failed; /* out of memory */
+};
+
+void metabuf_put(struct metabuf *b, const void *data, size_t len);
+void metabuf_put_u8(struct metabuf *b, uint8_t v);
+void metabuf_put_u32(struct metabuf *b, uint32_t v);
+void metabuf_put_u64(struct metabuf *b, uint64_t v);
+/* A length in four bytes, then the bytes. */
+void metabuf_put_bytes(struct metabuf *b, const void *data, size_t len);
+/* Begin a record; end it with what begin gave. */
+size_t metabuf_begin(struct metabuf *b, enum metafile_type type);
+void metabuf_end(struct metabuf *b, size_t at);
+
+/* Bytes to be read; `bad` once something was missing. */
+struct metaview {
+	const unsigned char *data;
+	size_t len;
+	bool bad;
+};
+
+void metaview_get(struct metaview *v, void *to, size_t len);
+uint8_t metaview_get_u8(struct metaview *v);
+uint32_t metaview_get_u32(struct metaview *v);
+uint64_t metaview_get_u64(struct metaview *v);
+/* Points into the view. */
+const void *metaview_get_bytes(struct metaview *v, uint32_t *len);
+/* The next record; false behind the last one. */
+bool metaview_next(
+    struct metaview *v, enum metafile_type *type, struct metaview *record);
+
+#endif

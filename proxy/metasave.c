@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "metasave.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+#include <xxhash.h>
+
+#include "caches.h"
+#include "clock.h"
+#include "iopool.h"
+#include "log.h"
+#include "metafile.h"
+#include "metapack.h"
+
+enum {
+	INTERVAL_US = 30000000,
+	/* Packed in one turn of the loop: about half a millisecond. */
+	SLICE_BYTES = 128 << 10,
+	/* Handed to the disk at a time. */
+	WRITE_BYTES = 1 << 20,
+};
+
+struct metasave {
+	struct metasave_params p;
+	char path[PATH_MAX];
+	char tmp[PATH_MAX + 8];
+	struct event *ev; /* the next slice, or the next save */
+	struct iopool_job job;
+	struct metapack pack;
+	struct metabuf packing; /* filled on the loop */
+	struct metabuf writing; /* the job's */
+	XXH3_state_t *sum;      /* the job's */
+	int fd;
+	int error;   /* of the job: an errno */
+	bool saving; /* from the first slice to the rename */
+	bool writes; /* the job is under way */
+	bool packed; /* all of it is */
+	bool last;   /* … and with this job all is written */
+};
+
+static void on_timer(evutil_socket_t fd, short what, void *arg);
+
+static int write_all(int fd, const void *data, size_t len)
+{
+	const char *from = data;
+
+	while (len > 0) {
+		ssize_t n = write(fd, from, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno;
+		from += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static int finish_file(struct metasave *ms)
+{
+	uint64_t sum = XXH3_64bits_digest(ms->sum);
+	int err = write_all(ms->fd, &sum, sizeof(sum));
+
+	if (!err && fdatasync(ms->fd) < 0)
+		err = errno;
+	if (!err && rename(ms->tmp, ms->path) < 0)
+		err = errno;
+	return err;
+}
+
+/* In a thread: append what was packed. */
+static void job_run(struct iopool_job *job)
+{
+	struct metasave *ms =
+	    (void *)((char *)job - offsetof(struct metasave, job));
+
+	if (ms->fd < 0) {
+		ms->fd = open(ms->tmp,
+		    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+		    0600);
+		XXH3_64bits_reset(ms->sum);
+	}
+	if (ms->fd < 0) {
+		ms->error = errno;
+		return;
+	}
+	XXH3_64bits_update(ms->sum, ms->writing.data, ms->writing.len);
+	ms->error = write_all(ms->fd, ms->writing.data, ms->writing.len);
+	if (!ms->error && ms->last)
+		ms->error = finish_file(ms);
+}
+
+static void save_end(struct metasave *ms)
+{
+	if (ms->fd >= 0)
+		close(ms->fd);
+	ms->fd = -1;
+	if (ms->error) {
+		unlink(ms->tmp);
+		log_warn("metasave server=%s file=%s: %s: names would not "
+			 "survive a restart",
+		    ms->p.server, ms->path, strerror(ms->error));
+		ms->p.caches->dirty = true;
+	}
+	ms->saving = false;
+	ms->error = 0;
+}
+
+static void arm(struct metasave *ms, uint64_t us)
+{
+	struct timeval tv = clock_timeval(us);
+
+	event_add(ms->ev, &tv);
+}
+
+static void job_done(struct iopool_job *job)
+{
+	struct metasave *ms =
+	    (void *)((char *)job - offsetof(struct metasave, job));
+
+	ms->writes = false;
+	ms->writing.len = 0;
+	if (ms->error || ms->last)
+		save_end(ms);
+	arm(ms, ms->saving ? 0 : INTERVAL_US);
+}
+
+static void hand_over(struct metasave *ms)
+{
+	struct metabuf b = ms->writing;
+
+	ms->writing = ms->packing;
+	ms->packing = b;
+	ms->packing.len = 0;
+	ms->last = ms->packed;
+	ms->writes = true;
+	ms->job.run = job_run;
+	ms->job.done = job_done;
+	iopool_submit(ms->p.iopool, &ms->job);
+}
+
+static void save_begin(struct metasave *ms)
+{
+	ms->saving = true;
+	ms->packed = false;
+	ms->last = false;
+	ms->packing.len = 0;
+	ms->pack =
+	    (struct metapack){.caches = ms->p.caches, .out = &ms->packing};
+	ms->p.caches->dirty = false;
+}
+
+/* One slice; true where the timer is to come again at once. */
+static bool save_step(struct metasave *ms)
+{
+	if (!ms->packed && ms->packing.len < WRITE_BYTES)
+		ms->packed = !metapack_some(&ms->pack, SLICE_BYTES);
+	if (ms->packing.failed) {
+		ms->packing.failed = false;
+		ms->error = ENOMEM;
+		save_end(ms);
+		return false;
+	}
+	if (ms->writes)
+		return false;
+	if (!ms->packed && ms->packing.len < WRITE_BYTES)
+		return true;
+	hand_over(ms);
+	return !ms->packed;
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct metasave *ms = arg;
+
+	(void)fd;
+	(void)what;
+	if (!ms->saving && ms->p.caches->dirty)
+		save_begin(ms);
+	if (!ms->saving)
+		arm(ms, INTERVAL_US);
+	else if (save_step(ms))
+		arm(ms, 0);
+	else if (!ms->writes)
+		arm(ms, INTERVAL_US);
+}
+
+struct metasave *metasave_new(const struct metasave_params *p)
+{
+	struct metasave *ms = calloc(1, sizeof(*ms));
+
+	if (!ms)
+		return NULL;
+	ms->p = *p;
+	ms->fd = -1;
+	snprintf(ms->path, sizeof(ms->path), "%s", p->path);
+	snprintf(ms->tmp, sizeof(ms->tmp), "%s.new", p->path);
+	ms->sum = XXH3_createState();
+	ms->ev = evtimer_new(p->base, on_timer, ms);
+	if (!ms->sum || !ms->ev) {
+		metasave_free(ms);
+		errno = ENOMEM;
+		return NULL;
+	}
+	arm(ms, INTERVAL_US);
+	return ms;
+}
+
+static void save_rest(struct metasave *ms)
+{
+	iopool_drain(ms->p.iopool);
+	/* One under way is older than what came in since. */
+	if (ms->saving && ms->p.caches->dirty)
+		save_end(ms);
+	if (!ms->saving && !ms->p.caches->dirty)
+		return;
+	if (!ms->saving)
+		save_begin(ms);
+	while (ms->saving) {
+		(void)save_step(ms);
+		iopool_drain(ms->p.iopool);
+	}
+}
+
+void metasave_free(struct metasave *ms)
+{
+	if (!ms)
+		return;
+	if (ms->ev && ms->sum)
+		save_rest(ms);
+	if (ms->ev)
+		event_free(ms->ev);
+	XXH3_freeState(ms->sum);
+	free(ms->packing.data);
+	free(ms->writing.data);
+	free(ms);
+}
+
+/* ---- loading ---------------------------------------------------------- */
+
+/* Why the file is not to be used; NULL: it may be. */
+static const char *load_map(
+    struct metasave *ms, const unsigned char *data, size_t len)
+{
+	struct metaview v = {.data = data + 8, .len = len - 16};
+	uint64_t sum;
+
+	memcpy(&sum, data + len - 8, sizeof(sum));
+	if (memcmp(data, METAFILE_MAGIC, 8) != 0)
+		return "of another version";
+	if (XXH3_64bits(data, len - 8) != sum)
+		return "damaged";
+	if (!metapack_load(ms->p.caches, &v, clock_now_us())) {
+		caches_flush(ms->p.caches);
+		return "malformed";
+	}
+	return NULL;
+}
+
+static const char *load_fd(struct metasave *ms, int fd)
+{
+	const char *why;
+	struct stat st;
+	void *map;
+
+	if (fstat(fd, &st) < 0)
+		return strerror(errno);
+	if (st.st_uid != geteuid() || (st.st_mode & 022) ||
+	    !S_ISREG(st.st_mode))
+		return "not the daemon's own";
+	if (st.st_size < 16)
+		return "too short";
+	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (map == MAP_FAILED)
+		return strerror(errno);
+	why = load_map(ms, map, (size_t)st.st_size);
+	munmap(map, (size_t)st.st_size);
+	return why;
+}
+
+void metasave_load(struct metasave *ms)
+{
+	int fd = open(ms->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	char aside[PATH_MAX + 8];
+	const char *why;
+
+	if (fd < 0 && errno == ENOENT)
+		return;
+	why = fd < 0 ? strerror(errno) : load_fd(ms, fd);
+	if (fd >= 0)
+		close(fd);
+	if (!why)
+		return;
+	snprintf(aside, sizeof(aside), "%s.bad", ms->path);
+	rename(ms->path, aside);
+	log_warn("metasave server=%s file=%s: %s: set aside", ms->p.server,
+	    ms->path, why);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Names, attributes, handles, rights, listings and mounts on disk, so that
+ * they survive a restart: one file, written anew from time to time, a slice
+ * in a turn of the loop, and put in place by rename. What was loaded counts
+ * as not confirmed (contract.h). A damaged file is set aside.
+ */
+#ifndef FOREFETCH_METASAVE_H
+#define FOREFETCH_METASAVE_H
+
+#include <stdbool.h>
+
+struct caches;
+struct event_base;
+struct iopool;
+struct metasave;
+
+struct metasave_params {
+	struct event_base *base;
+	struct iopool *iopool;
+	struct caches *caches;
+	const char *path;   /* of the file */
+	const char *server; /* for log lines; outlives this */
+};
+
+/* NULL and errno without memory. */
+struct metasave *metasave_new(const struct metasave_params *p);
+/* Saves what is not saved yet; waits for the disk. */
+void metasave_free(struct metasave *ms);
+/* Fill the caches, which are empty, from the file. */
+void metasave_load(struct metasave *ms);
+
+#endif

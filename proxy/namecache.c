@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "namecache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "reftab.h"
+
+enum dentry_flags {
+	DENTRY_FIRM = 1,
+	DENTRY_USED = 2,
+};
+
+struct namecache {
+	struct slab *slab;
+	struct attrcache *ac;
+	struct reftab names;
+	size_t hand;
+};
+
+static uint64_t name_hash(slab_ref dir, const char *name, size_t len)
+{
+	return XXH3_64bits_withSeed(name, len, dir);
+}
+
+static uint64_t dentry_hash(const struct reftab *t, const void *item)
+{
+	const struct dentry *d = item;
+
+	(void)t;
+	return name_hash(d->dir, d->name, d->len);
+}
+
+struct namecache *namecache_new(struct slab *slab, struct attrcache *ac)
+{
+	struct namecache *nc = calloc(1, sizeof(*nc));
+
+	if (!nc)
+		return NULL;
+	nc->slab = slab;
+	nc->ac = ac;
+	if (reftab_init(&nc->names, slab, dentry_hash))
+		return nc;
+	free(nc);
+	return NULL;
+}
+
+void namecache_free(struct namecache *nc)
+{
+	if (!nc)
+		return;
+	reftab_clear(&nc->names);
+	free(nc);
+}
+
+static struct dentry *find(const struct namecache *nc, slab_ref dir,
+    const nfs3_name *name, slab_ref *ref)
+{
+	uint64_t hash = name_hash(dir, name->data, name->len);
+
+	for (*ref = *reftab_head(&nc->names, hash); *ref != 0;
+	     *ref = reftab_next(&nc->names, *ref)) {
+		struct dentry *d = slab_ptr(nc->slab, *ref);
+
+		if (d->dir == dir && d->len == name->len &&
+		    memcmp(d->name, name->data, name->len) == 0)
+			return d;
+	}
+	return NULL;
+}
+
+struct dentry *namecache_find(
+    struct namecache *nc, const struct node *dir, const nfs3_name *name)
+{
+	slab_ref ref;
+	struct dentry *d = find(nc, attrcache_ref(nc->ac, dir), name, &ref);
+
+	if (d)
+		d->flags |= DENTRY_USED;
+	return d;
+}
+
+struct binding dentry_binding(const struct dentry *d)
+{
+	return (struct binding){.generation = d->generation,
+	    .firm = d->flags & DENTRY_FIRM,
+	    .sent_us = d->sent_us};
+}
+
+struct node *dentry_child(const struct namecache *nc, const struct dentry *d)
+{
+	struct node *n = d->child ? attrcache_node(nc->ac, d->child) : NULL;
+
+	return n && !(n->flags & NODE_DEAD) ? n : NULL;
+}
+
+static void dentry_free(struct namecache *nc, slab_ref ref)
+{
+	struct dentry *d = slab_ptr(nc->slab, ref);
+	slab_ref dir = d->dir, child = d->child;
+
+	reftab_remove(&nc->names, ref, dentry_hash(&nc->names, d));
+	slab_free(nc->slab, ref, offsetof(struct dentry, name) + d->len);
+	if (child)
+		attrcache_release(nc->ac, child);
+	attrcache_release_dir(nc->ac, dir);
+}
+
+static bool is_dots(const nfs3_name *name)
+{
+	return (name->len == 1 && name->data[0] == '.') ||
+	       (name->len == 2 && memcmp(name->data, "..", 2) == 0);
+}
+
+static struct dentry *dentry_new(
+    struct namecache *nc, struct node *dir, const nfs3_name *name)
+{
+	struct node_ext *x = attrcache_make_ext(nc->ac, dir);
+	slab_ref ref =
+	    x ? slab_alloc(nc->slab, offsetof(struct dentry, name) + name->len)
+	      : 0;
+	struct dentry *d;
+
+	if (!ref)
+		return NULL;
+	d = slab_ptr(nc->slab, ref);
+	d->dir = attrcache_ref(nc->ac, dir);
+	d->len = (uint8_t)name->len;
+	memcpy(d->name, name->data, name->len);
+	reftab_insert(&nc->names, ref, dentry_hash(&nc->names, d));
+	x->nchildren++;
+	return d;
+}
+
+void namecache_bind(struct namecache *nc, struct node *dir,
+    const nfs3_name *name, struct node *child, uint64_t sent_us, bool firm)
+{
+	slab_ref old = 0, ref;
+	struct dentry *d = find(nc, attrcache_ref(nc->ac, dir), name, &ref);
+
+	if (name->len == 0 || name->len > NFS3_NAME_MAX || is_dots(name))
+		return;
+	if (!d)
+		d = dentry_new(nc, dir, name);
+	if (!d)
+		return;
+	old = d->child;
+	d->child = child ? attrcache_ref(nc->ac, child) : 0;
+	d->generation = attrcache_generation(nc->ac, dir);
+	d->sent_us = TIME48(sent_us);
+	d->flags = (firm ? DENTRY_FIRM : 0) | DENTRY_USED;
+	if (d->child)
+		attrcache_hold(nc->ac, d->child);
+	if (old)
+		attrcache_release(nc->ac, old);
+}
+
+void namecache_forget(
+    struct namecache *nc, const struct node *dir, const nfs3_name *name)
+{
+	slab_ref ref;
+
+	if (find(nc, attrcache_ref(nc->ac, dir), name, &ref))
+		dentry_free(nc, ref);
+}
+
+bool namecache_evict(struct namecache *nc, unsigned steps)
+{
+	while (steps-- > 0) {
+		slab_ref ref = nc->names.buckets[nc->hand % nc->names.n];
+
+		for (; ref != 0; ref = reftab_next(&nc->names, ref)) {
+			struct dentry *d = slab_ptr(nc->slab, ref);
+
+			if (!(d->flags & DENTRY_USED)) {
+				dentry_free(nc, ref);
+				return true;
+			}
+			d->flags &= (uint8_t)~DENTRY_USED;
+		}
+		nc->hand = (nc->hand + 1) % nc->names.n;
+	}
+	return false;
+}
+
+bool namecache_each(struct namecache *nc, size_t bucket,
+    void (*cb)(void *arg, const struct dentry *d), void *arg)
+{
+	slab_ref ref;
+
+	if (bucket >= nc->names.n)
+		return false;
+	for (ref = nc->names.buckets[bucket]; ref != 0;
+	     ref = reftab_next(&nc->names, ref))
+		cb(arg, slab_ptr(nc->slab, ref));
+	return true;
+}
+
+size_t namecache_count(const struct namecache *nc)
+{
+	return nc->names.entries;
+}
+
+size_t namecache_bytes(const struct namecache *nc)
+{
+	return reftab_bytes(&nc->names);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Hash tables of slab items, which grow by one bucket at a time (linear
+ * hashing: Litwin, VLDB 1980), so that no insertion pays for all.
+ *
+ * Items start with the reference of the next one in their bucket.
+ */
+#ifndef FOREFETCH_REFTAB_H
+#define FOREFETCH_REFTAB_H
+
+#include <stdbool.h>
+
+#include "slab.h"
+
+struct reftab {
+	struct slab *slab;
+	/* The hash of an item that is in the table. */
+	uint64_t (*hash)(const struct reftab *t, const void *item);
+	slab_ref *buckets;
+	size_t n;    /* buckets in use */
+	size_t room; /* buckets there is memory for */
+	size_t mask; /* the smallest 2^k - 1 that is >= n - 1 */
+	size_t entries;
+};
+
+/* False where there is no memory. */
+bool reftab_init(struct reftab *t, struct slab *slab,
+    uint64_t (*hash)(const struct reftab *t, const void *item));
+/* The items are left as they are. */
+void reftab_clear(struct reftab *t);
+
+/* Where the chain of a hash begins. */
+slab_ref *reftab_head(const struct reftab *t, uint64_t hash);
+void reftab_insert(struct reftab *t, slab_ref ref, uint64_t hash);
+void reftab_remove(struct reftab *t, slab_ref ref, uint64_t hash);
+
+static inline slab_ref reftab_next(const struct reftab *t, slab_ref ref)
+{
+	return *(const slab_ref *)slab_ptr(t->slab, ref);
+}
+
+static inline size_t reftab_bytes(const struct reftab *t)
+{
+	return t->room * sizeof(*t->buckets);
+}
+
+#endif

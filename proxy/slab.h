@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Small items by the million: eight bytes of grain, no header, and a
+ * reference of 32 bits in place of a pointer of 64.
+ */
+#ifndef FOREFETCH_SLAB_H
+#define FOREFETCH_SLAB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct slab;
+
+/* 0 is no item. Valid until slab_free(); items never move. */
+typedef uint32_t slab_ref;
+
+enum { SLAB_ITEM_MAX = 512 }; /* bytes */
+
+struct slab *slab_new(void);
+void slab_delete(struct slab *s);
+
+/* An item of `size` bytes, all zero; 0 where there is no memory. */
+slab_ref slab_alloc(struct slab *s, size_t size);
+/* `size` as it was allocated. */
+void slab_free(struct slab *s, slab_ref ref, size_t size);
+void *slab_ptr(const struct slab *s, slab_ref ref);
+
+/* Bytes of all items that are not free. */
+size_t slab_used_bytes(const struct slab *s);
+/* Bytes asked of the system. */
+size_t slab_total_bytes(const struct slab *s);
+
+#endif
