@@ -407,16 +407,21 @@ enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
     const fattr3 *a, uint64_t sent_us, uint64_t now_us)
 {
 	bool had = node->flags & NODE_ATTRS, moved;
+	bool same = had && same_version(ac, node, a);
 
-	if (!attrcache_may_fill(ac, node, sent_us))
+	if (!attrcache_may_fill(ac, node, sent_us) ||
+	    (!same && sent_us < node->seen_us)) {
+		/* Which is the later state must be asked: calls overtake each
+		 * other on their way. */
+		if (!same)
+			node->sent_us = 0;
 		return ATTR_IGNORED;
-	if (had && same_version(ac, node, a)) {
+	}
+	if (same) {
 		if (sent_us >= node->sent_us && store(ac, node, a))
 			node->sent_us = TIME48(sent_us);
 		return ATTR_SAME;
 	}
-	if (sent_us < node->sent_us)
-		return ATTR_IGNORED;
 	moved = (node->flags & NODE_MOVED) && same_contents(node, a);
 	if (!moved)
 		next_generation(ac, node);
@@ -488,7 +493,7 @@ bool attrcache_apply_wcc(struct attrcache *ac, struct node *node,
 		    node->fileid == after->fileid &&
 		    (matches_before(node, &wcc->before) ||
 			(contents_stay && same_contents(node, after)));
-	bool older = sent_us < node->sent_us;
+	bool older = sent_us < node->seen_us;
 
 	mark_changed(ac, node, sent_us, now_us);
 	if (!ours)

@@ -27,7 +27,7 @@
 
 enum {
 	POOL_KEEP = 16, /* idle buffers of each size, beside the reserve */
-	IO_THREADS = 4,
+	IO_THREADS = 8,
 	PRIORITIES = 3, /* demand, metadata, prefetch and control */
 	DRAIN_STEP_US = 20000,
 	/* Calls to a server that is away would never end. */

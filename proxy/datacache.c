@@ -18,7 +18,7 @@ static size_t malloc_bytes(size_t size)
 	return chunk < 32 ? 32 : chunk;
 }
 
-void *mem_resize(struct datacache *dc, void *p, size_t old, size_t size)
+void *dc_realloc(struct datacache *dc, void *p, size_t old, size_t size)
 {
 	void *q = realloc(p, size);
 
@@ -28,7 +28,7 @@ void *mem_resize(struct datacache *dc, void *p, size_t old, size_t size)
 	return q;
 }
 
-void mem_free(struct datacache *dc, void *p, size_t size)
+void dc_free(struct datacache *dc, void *p, size_t size)
 {
 	free(p);
 	dc->st.memory_bytes -= malloc_bytes(size);
@@ -45,7 +45,7 @@ int64_t table_add(
 	*hint = at;
 	if (at < *room)
 		return at;
-	p = mem_resize(
+	p = dc_realloc(
 	    dc, *table, *room * sizeof(*p), (size_t)more * sizeof(*p));
 	if (!p)
 		return -1;
@@ -224,7 +224,7 @@ static struct pend *pend_make(
 	dc->pends[p->id] = NULL;
 	if (p->id < dc->pends_free)
 		dc->pends_free = p->id;
-	mem_free(dc, p, sizeof(*p));
+	dc_free(dc, p, sizeof(*p));
 	return NULL;
 }
 
@@ -259,7 +259,10 @@ void datacache_add(struct datacache *dc, const struct datacache_add *add)
 
 void datacache_drop(struct datacache *dc, const struct data_key *key)
 {
+	dc->drops++;
+	dc->dropping = true;
 	datacache_cut(dc, key, 0, UINT64_MAX);
+	dc->dropping = false;
 }
 
 void datacache_cut(struct datacache *dc, const struct data_key *key,
@@ -307,11 +310,22 @@ void datacache_rebind(struct datacache *dc, const struct data_key *key,
 		return;
 	version_hash(to, version);
 	same = memcmp(version, f->version, sizeof(version)) == 0;
-	for (index_seek(f, 0, &c); (x = cursor_get(&c)); cursor_next(&c)) {
+	for (index_seek(f, 0, &c); (x = cursor_get(&c));) {
+		uint64_t end = x->offset + x->len;
+
+		/* What was not bound to the old version is not to the new. */
+		if (!(x->meta & EXT_FIRM)) {
+			index_carve(dc, f, x->offset, end, true);
+			index_seek(f, end, &c);
+			continue;
+		}
 		extent_loosen(dc, f, x, same, version);
-		x->meta = sent_us << 8 | (x->meta & (0xff ^ EXT_FIRM));
+		x->meta =
+		    sent_us << 8 | (x->meta & (0xff ^ EXT_FIRM)) | EXT_MOVED;
+		cursor_next(&c);
 	}
 	memcpy(f->version, version, sizeof(version));
+	index_tidy(dc, f);
 }
 
 void datacache_flush(struct datacache *dc)

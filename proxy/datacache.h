@@ -44,8 +44,8 @@ struct data_version {
 };
 
 struct datacache_params {
-	const char *dir; /* made where it is missing, mode 0700 */
-	const char *server; /* for log lines; outlives the cache */
+	const char *dir;     /* made where it is missing, mode 0700 */
+	const char *server;  /* for log lines; outlives the cache */
 	uint64_t size_bytes; /* what the files take on disk, at most */
 	struct iopool *iopool;
 };
@@ -80,7 +80,7 @@ struct datacache_read {
 	struct data_key key;
 	const struct data_version *version;
 	uint64_t offset;
-	uint32_t len;       /* > 0, and offset + len <= the file's size */
+	uint32_t len; /* > 0, and offset + len <= the file's size */
 	/* An extent that is not firm counts where it was sent at or after
 	 * this; see datacache_add(). 0: all count. */
 	uint64_t valid_us;
@@ -88,8 +88,9 @@ struct datacache_read {
 
 /*
  * All of [offset, offset + len) in `pieces`, whose `hold` the caller takes a
- * reference to, or nothing. Data of another version is dropped. `w` may be NULL: then WAIT starts the disk and nobody
- * is told.
+ * reference to, or nothing. Data of another version is dropped. Extents that
+ * are not firm are not put together: they may be of two moments. `w` may be
+ * NULL: then WAIT starts the disk and nobody is told.
  */
 enum datacache_found datacache_find(struct datacache *dc,
     const struct datacache_read *rd, struct rbuf_piece *pieces, unsigned *n,
@@ -97,8 +98,7 @@ enum datacache_found datacache_find(struct datacache *dc,
 void datacache_cancel(struct datacache *dc, struct datacache_waiter *w);
 
 /* Bytes of [offset, offset + len) that find would not have to fetch. */
-uint64_t datacache_have(
-    struct datacache *dc, const struct datacache_read *rd);
+uint64_t datacache_have(struct datacache *dc, const struct datacache_read *rd);
 
 enum datacache_flags {
 	/* Bound to the version for good; else for as long as the caller says
@@ -128,8 +128,8 @@ void datacache_drop(struct datacache *dc, const struct data_key *key);
 void datacache_cut(struct datacache *dc, const struct data_key *key,
     uint64_t offset, uint64_t len);
 /* The file's version changed though its bytes did not: firm extents are firm
- * no longer, and count as sent at `sent_us`; others keep their own time. Data
- * of a version other than `from` is dropped. */
+ * no longer, and count as sent at `sent_us`; others are dropped, as is data of
+ * a version other than `from`. */
 void datacache_rebind(struct datacache *dc, const struct data_key *key,
     const struct data_version *from, const struct data_version *to,
     uint64_t sent_us);
@@ -145,15 +145,16 @@ struct datacache_stats {
 	bool on; /* false: the disk failed, or is full */
 	uint64_t files;
 	uint64_t extents;
-	uint64_t disk_bytes;   /* that the files take */
-	uint64_t live_bytes;   /* payload that can be found */
-	uint64_t memory_bytes; /* index and all else in memory */
+	uint64_t disk_bytes;    /* that the files take */
+	uint64_t live_bytes;    /* payload that can be found */
+	uint64_t memory_bytes;  /* index and all else in memory */
 	uint64_t pending_bytes; /* on their way to the disk */
 	uint64_t hits, misses, waits;
 	uint64_t hit_bytes;
 	uint64_t added_bytes, refused_bytes; /* refused: the queue was full */
 	uint64_t copied_bytes;
-	uint64_t evicted_extents, evicted_bytes, kept_bytes; /* kept: moved on */
+	uint64_t evicted_extents, evicted_bytes,
+	    kept_bytes;        /* kept: moved on */
 	uint64_t unused_bytes; /* prefetched, and evicted without a use */
 	uint64_t verified_extents, bad_extents;
 	uint64_t loaded_extents; /* found at start */

@@ -275,7 +275,7 @@ static void evict_start(struct datacache *dc, struct segment *seg)
 	rbuf_ref(&seg->rb);
 	if (!ev->entries)
 		ev->entries =
-		    mem_resize(dc, NULL, 0, EVICT_CHUNK * sizeof(*ev->entries));
+		    dc_realloc(dc, NULL, 0, EVICT_CHUNK * sizeof(*ev->entries));
 	if (ev->entries && seg->live_extents > 0) {
 		evict_read_on(dc);
 		return;

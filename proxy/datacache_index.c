@@ -43,7 +43,7 @@ static bool index_reserve(struct datacache *dc)
 	if (ix->buckets && ix->level + ix->split < room)
 		return true;
 	room = room ? 2 * room : BUCKETS_FIRST;
-	p = mem_resize(dc, ix->buckets, ix->room * size, room * size);
+	p = dc_realloc(dc, ix->buckets, ix->room * size, room * size);
 	if (!p)
 		return ix->buckets != NULL; /* chains grow then */
 	ix->buckets = p;
@@ -85,7 +85,7 @@ struct file *index_make(
 
 	if (!index_reserve(dc))
 		return NULL;
-	f = mem_resize(dc, NULL, 0, sizeof(*f));
+	f = dc_realloc(dc, NULL, 0, sizeof(*f));
 	if (!f)
 		return NULL;
 	memset(f, 0, sizeof(*f));
@@ -104,10 +104,10 @@ struct file *index_make(
 static void file_free(struct datacache *dc, struct file *f)
 {
 	for (uint32_t i = 0; i < f->leaves; i++)
-		mem_free(dc, f->dir[i], leaf_bytes(f->dir[i]->room));
+		dc_free(dc, f->dir[i], leaf_bytes(f->dir[i]->room));
 	if (f->leaves > 0)
-		mem_free(dc, f->dir, f->room * sizeof(*f->dir));
-	mem_free(dc, f, sizeof(*f));
+		dc_free(dc, f->dir, f->room * sizeof(*f->dir));
+	dc_free(dc, f, sizeof(*f));
 }
 
 void index_tidy(struct datacache *dc, struct file *f)
@@ -137,7 +137,7 @@ void index_clear(struct datacache *dc)
 		}
 	}
 	if (ix->buckets)
-		mem_free(dc, ix->buckets, ix->room * sizeof(*ix->buckets));
+		dc_free(dc, ix->buckets, ix->room * sizeof(*ix->buckets));
 	memset(ix, 0, sizeof(*ix));
 	dc->st.extents = 0;
 	dc->st.live_bytes = 0;
@@ -211,7 +211,7 @@ void index_seek(struct file *f, uint64_t offset, struct cursor *c)
 static struct leaf *leaf_resize(
     struct datacache *dc, struct leaf *leaf, uint32_t room)
 {
-	struct leaf *p = mem_resize(
+	struct leaf *p = dc_realloc(
 	    dc, leaf, leaf ? leaf_bytes(leaf->room) : 0, leaf_bytes(room));
 
 	if (!p)
@@ -230,7 +230,7 @@ static bool dir_insert(
 
 	if (f->leaves == f->room) {
 		uint32_t room = f->room + f->room / 2 + 1;
-		struct leaf **p = mem_resize(
+		struct leaf **p = dc_realloc(
 		    dc, f->room ? f->dir : NULL, f->room * size, room * size);
 
 		if (!p)
@@ -258,7 +258,7 @@ static bool file_grow(struct datacache *dc, struct file *f)
 	if (dir_insert(dc, f, 0, leaf))
 		return true;
 	f->one = one;
-	mem_free(dc, leaf, leaf_bytes(leaf->room));
+	dc_free(dc, leaf, leaf_bytes(leaf->room));
 	return false;
 }
 
@@ -273,7 +273,7 @@ static bool leaf_split(struct datacache *dc, struct cursor *c)
 	if (!right)
 		return false;
 	if (!dir_insert(dc, c->file, c->leaf + 1, right)) {
-		mem_free(dc, right, leaf_bytes(right->room));
+		dc_free(dc, right, leaf_bytes(right->room));
 		return false;
 	}
 	right->n = leaf->n - keep;
@@ -355,7 +355,7 @@ static void leaf_remove(struct datacache *dc, struct cursor *c)
 	memmove(leaf->v + c->at, leaf->v + c->at + 1,
 	    (leaf->n - c->at) * sizeof(leaf->v[0]));
 	if (leaf->n == 0) {
-		mem_free(dc, leaf, leaf_bytes(leaf->room));
+		dc_free(dc, leaf, leaf_bytes(leaf->room));
 		f->leaves--;
 		memmove(f->dir + c->leaf, f->dir + c->leaf + 1,
 		    (f->leaves - c->leaf) * sizeof(*f->dir));
@@ -365,7 +365,7 @@ static void leaf_remove(struct datacache *dc, struct cursor *c)
 			f->dir[c->leaf] = less;
 	}
 	if (f->leaves == 0) {
-		mem_free(dc, f->dir, f->room * sizeof(*f->dir));
+		dc_free(dc, f->dir, f->room * sizeof(*f->dir));
 		f->room = 0;
 		memset(&f->one, 0, sizeof(f->one));
 	}

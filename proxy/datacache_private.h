@@ -81,6 +81,7 @@ enum extent_flags {
 	EXT_USED = 4,
 	EXT_VERIFIED = 8,
 	EXT_PENDING = 16,
+	EXT_MOVED = 32, /* firm before a change of our own */
 };
 
 struct extent {
@@ -142,8 +143,9 @@ struct segment {
 	uint32_t slots;         /* index entries given out, the head too */
 	uint64_t charged_bytes; /* its part of disk_bytes */
 	uint64_t live_bytes, live_extents;
-	int fd, idx_fd; /* while it is written to */
-	int err;        /* of the job */
+	uint64_t dropped; /* the last drop that it has a tombstone of */
+	int fd, idx_fd;   /* while it is written to */
+	int err;          /* of the job */
 	struct seg_entry head;
 };
 
@@ -256,6 +258,8 @@ struct datacache {
 	struct pend **pends; /* by id */
 	uint32_t pends_room, pends_free;
 	struct writer writers[SEGMENT_KINDS];
+	uint64_t drops;
+	bool dropping; /* a whole file: one tombstone a segment will do */
 	struct tomb_list tombs;
 	struct tomb_list tombs_busy;
 	struct iopool_job tomb_job;
@@ -269,8 +273,8 @@ struct datacache {
 
 /* datacache.c */
 /* Counts what is allocated, as malloc rounds it. NULL where there is none. */
-void *mem_resize(struct datacache *dc, void *p, size_t old, size_t size);
-void mem_free(struct datacache *dc, void *p, size_t size);
+void *dc_realloc(struct datacache *dc, void *p, size_t old, size_t size);
+void dc_free(struct datacache *dc, void *p, size_t size);
 /* The disk failed once more; perhaps the last time. */
 void datacache_failed(struct datacache *dc, const char *what, int err);
 uint32_t datacache_seg_bytes(uint64_t size_bytes);

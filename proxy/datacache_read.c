@@ -40,6 +40,18 @@ static bool extent_valid(
 	return (x->meta & EXT_FIRM) || x->meta >> 8 >= rd->valid_us;
 }
 
+/* Whether one answer may hold bytes of both: those that are firm, or were
+ * before the same change, are of one moment; others may straddle a change
+ * that met the same tick of the server's clock. */
+static bool extents_agree(const struct extent *x, const struct extent *y)
+{
+	if (x->meta & y->meta & EXT_FIRM)
+		return true;
+	return (x->meta & y->meta & EXT_MOVED) &&
+	       !((x->meta | y->meta) & EXT_FIRM) &&
+	       x->meta >> 8 == y->meta >> 8;
+}
+
 /* Where the extent's bytes from `at` on are in memory, or are mapped. */
 static void piece_of(struct datacache *dc, const struct extent *x, uint64_t at,
     uint64_t end, struct rbuf_piece *piece)
@@ -86,6 +98,7 @@ static bool find_pieces(struct datacache *dc, struct file *f,
 {
 	uint64_t at = rd->offset, end = rd->offset + rd->len;
 	struct rbuf_piece piece;
+	const struct extent *first = NULL;
 	struct cursor c;
 	struct extent *x;
 
@@ -93,8 +106,10 @@ static bool find_pieces(struct datacache *dc, struct file *f,
 	*unverified = 0;
 	for (index_seek(f, at, &c); at < end; cursor_next(&c)) {
 		x = cursor_get(&c);
-		if (!x || x->offset > at || !extent_valid(x, rd))
+		if (!x || x->offset > at || !extent_valid(x, rd) ||
+		    (first && !extents_agree(first, x)))
 			return false;
+		first = x;
 		piece_of(dc, x, at, end, &piece);
 		if (!piece_put(pieces, n, &piece))
 			return false;
@@ -182,7 +197,7 @@ static void request_run(struct iopool_job *job)
 	for (unsigned i = 0; i < rq->n; i++) {
 		struct request_item *it = &rq->items[i];
 
-		if (it->seg != seg) {
+		if (i == 0 || it->seg != seg) {
 			if (fd >= 0)
 				close(fd);
 			seg = it->seg;
@@ -263,7 +278,7 @@ static void request_on_done(struct iopool_job *job)
 	for (unsigned i = 0; i < rq->n; i++)
 		rbuf_unref(&rq->items[i].seg->rb);
 	request_wake(rq);
-	mem_free(dc, rq, request_bytes(rq->n));
+	dc_free(dc, rq, request_bytes(rq->n));
 }
 
 static unsigned count_items(struct file *f, const struct datacache_read *rd)
@@ -286,7 +301,7 @@ static struct request *request_start(
 {
 	uint64_t end = rd->offset + rd->len;
 	unsigned n = count_items(f, rd);
-	struct request *rq = mem_resize(dc, NULL, 0, request_bytes(n));
+	struct request *rq = dc_realloc(dc, NULL, 0, request_bytes(n));
 	struct cursor c;
 	struct extent *x;
 

@@ -111,14 +111,14 @@ void segment_charge(struct segment *seg)
 struct segment *segment_new(
     struct datacache *dc, enum segment_kind kind, uint32_t number)
 {
-	struct segment *seg = mem_resize(dc, NULL, 0, sizeof(*seg));
+	struct segment *seg = dc_realloc(dc, NULL, 0, sizeof(*seg));
 	int64_t at;
 
 	if (!seg)
 		return NULL;
 	at = table_add(dc, (void ***)&dc->segs, &dc->segs_room, &dc->segs_free);
 	if (at < 0) {
-		mem_free(dc, seg, sizeof(*seg));
+		dc_free(dc, seg, sizeof(*seg));
 		return NULL;
 	}
 	memset(seg, 0, sizeof(*seg));
@@ -149,7 +149,7 @@ static void segment_free(struct segment *seg)
 	dc->segs[seg->index] = NULL;
 	if (seg->index < dc->segs_free)
 		dc->segs_free = seg->index;
-	mem_free(dc, seg, sizeof(*seg));
+	dc_free(dc, seg, sizeof(*seg));
 }
 
 static void segment_run_unmap(struct iopool_job *job)

@@ -14,7 +14,7 @@
 static void tomb_free(struct datacache *dc, struct tomb *t)
 {
 	rbuf_unref(&t->seg->rb);
-	mem_free(dc, t, sizeof(*t));
+	dc_free(dc, t, sizeof(*t));
 }
 
 static void tomb_write(const struct datacache *dc, const struct tomb *t)
@@ -105,9 +105,16 @@ void tomb_add(struct datacache *dc, struct segment *seg,
 {
 	struct tomb *t;
 
+	if (dc->dropping) {
+		if (seg->dropped == dc->drops)
+			return;
+		seg->dropped = dc->drops;
+		offset = 0;
+		len = UINT64_MAX;
+	}
 	if (seg->dead || seg->doomed || tomb_extend(dc, seg, key, offset, len))
 		return;
-	t = mem_resize(dc, NULL, 0, sizeof(*t));
+	t = dc_realloc(dc, NULL, 0, sizeof(*t));
 	if (!t) {
 		seg->doomed = true;
 		return;

@@ -20,7 +20,7 @@
 
 struct pend *pend_new(struct datacache *dc)
 {
-	struct pend *p = mem_resize(dc, NULL, 0, sizeof(*p));
+	struct pend *p = dc_realloc(dc, NULL, 0, sizeof(*p));
 	int64_t at;
 
 	if (!p)
@@ -28,7 +28,7 @@ struct pend *pend_new(struct datacache *dc)
 	at = table_add(
 	    dc, (void ***)&dc->pends, &dc->pends_room, &dc->pends_free);
 	if (at < 0) {
-		mem_free(dc, p, sizeof(*p));
+		dc_free(dc, p, sizeof(*p));
 		return NULL;
 	}
 	memset(p, 0, sizeof(*p));
@@ -77,7 +77,7 @@ void pend_free(struct datacache *dc, struct pend *p)
 	if (p->id < dc->pends_free)
 		dc->pends_free = p->id;
 	rbuf_unref(p->hold);
-	mem_free(dc, p, sizeof(*p));
+	dc_free(dc, p, sizeof(*p));
 	if (moved)
 		evict_moved(dc);
 }
@@ -352,7 +352,9 @@ void writer_prepared(struct writer *w, struct segment *seg, int err)
 		return;
 	} else {
 		writer_discard(w, false);
-		datacache_failed(dc, "new segment", err);
+		/* Not the disk's fault, and it may pass. */
+		if (err != -EMFILE && err != -ENFILE && err != -ENOMEM)
+			datacache_failed(dc, "new segment", err);
 	}
 	writer_kick(w);
 }

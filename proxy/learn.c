@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Replies that changed nothing; learn_change.c has the others. */
-#include <string.h>
-
 #include "caches.h"
 #include "learn_private.h"
 #include "metrics.h"
@@ -50,6 +48,8 @@ static bool apply(const struct learn *l, struct node *node, const fattr3 *a)
 		return true;
 	case ATTR_CHANGED:
 		metrics_add(l->caches->metrics, METRICS_CONTRADICTED, 1);
+		/* Who may do what may have changed, too. */
+		accesscache_drop(l->caches->access, node);
 		return true;
 	case ATTR_MOVED:
 		if (had)
@@ -75,6 +75,9 @@ struct node *learn_node(
 
 void learn_answered(const struct learn *l, struct node *node, bool own)
 {
+	/* Rights may have been taken away since the call was sent. */
+	own = own && node &&
+	      attrcache_may_fill(l->caches->attr, node, l->sent_us);
 	if (node && l->cred)
 		accesscache_set_answered(
 		    l->caches->access, node, l->cred, own, l->sent_us);
@@ -185,7 +188,7 @@ static void learn_access(const struct learn *l)
 		return;
 	}
 	node = learn_node(l, &l->args->access.object, &r->obj_attributes);
-	if (node && l->cred)
+	if (node && l->cred && may_fill(l, node))
 		accesscache_set_access(l->caches->access, node, l->cred,
 		    l->args->access.access | ACCESS_ALL, r->access, l->sent_us);
 }
@@ -285,9 +288,9 @@ static void learn_entry(
 	struct node *child;
 
 	if (!e->handle.handle_follows || !e->attributes.attributes_follow ||
-	    e->name.len == 0 || e->name.data[0] == '/' ||
-	    (e->name.len <= 2 && memcmp(e->name.data, "..", e->name.len) == 0))
+	    e->name.len == 0)
 		return;
+	/* "." and "..", too: what the client is told is never older later. */
 	child = learn_node(l, &e->handle.post_op_fh3_u.handle, &e->attributes);
 	if (!child)
 		return;

@@ -65,38 +65,48 @@ static void bind_own(const struct learn *l, struct node *dir,
 	namecache_bind(l->caches->names, dir, name, child, l->sent_us, false);
 }
 
-/* Where a name led, as far as is known. `sure`: by a firm binding. */
-static struct node *named(
-    const struct learn *l, const diropargs3 *where, bool *sure)
-{
-	struct node *dir = attrcache_find(l->caches->attr, &where->dir);
-	struct dentry *d =
-	    dir ? namecache_find(l->caches->names, dir, &where->name) : NULL;
-	const struct node_ext *x =
-	    dir ? attrcache_ext(l->caches->attr, dir) : NULL;
-	struct binding b;
+/* Where a name led, as far as is known. */
+struct was {
+	struct node *child; /* NULL: not known, or absent */
+	bool known;         /* in this generation, if not for sure … */
+	bool firm;          /* … but for sure */
+};
 
-	if (!d)
-		return NULL;
-	b = dentry_binding(d);
-	*sure = b.firm && b.generation == x->generation &&
-		b.sent_us > x->changed_us;
-	return dentry_child(l->caches->names, d);
-}
-
-/* Some name of an object is gone: its links and its ctime changed. The name
- * may have led elsewhere than is known, to a file with other names. */
-static void lost_name(const struct learn *l, const diropargs3 *where)
+static struct was name_was(const struct learn *l, const diropargs3 *where)
 {
 	struct attrcache *ac = l->caches->attr;
 	struct node *dir = attrcache_find(ac, &where->dir);
-	bool sure = false;
-	struct node *child = named(l, where, &sure);
+	struct dentry *d =
+	    dir ? namecache_find(l->caches->names, dir, &where->name) : NULL;
+	struct was w = {NULL};
+	struct binding b;
 
-	if (child)
-		attrcache_moved(ac, child, l->sent_us, l->now_us);
-	if (dir && !sure)
-		attrcache_changed_some(ac, dir, true, l->now_us);
+	if (!d)
+		return w;
+	b = dentry_binding(d);
+	w.child = dentry_child(l->caches->names, d);
+	w.known = b.generation == attrcache_generation(ac, dir);
+	w.firm =
+	    w.known && b.firm && b.sent_us > attrcache_ext(ac, dir)->changed_us;
+	return w;
+}
+
+/*
+ * A name of an object is gone: its links and its ctime changed. Where it is
+ * not known which object that was, any may be it; even where it is, it may
+ * have been exchanged within a tick for one with other names.
+ */
+static void lost_name(const struct learn *l, const nfs3_fh *fh,
+    const struct was *was, bool preserved)
+{
+	struct attrcache *ac = l->caches->attr;
+	struct node *dir = attrcache_find(ac, fh);
+
+	if (was->child)
+		attrcache_moved(ac, was->child, l->sent_us, l->now_us);
+	if (dir && !was->firm)
+		attrcache_changed_some(
+		    ac, dir, was->known && preserved, l->now_us);
 }
 
 static void forget_name(const struct learn *l, const diropargs3 *where)
@@ -137,11 +147,12 @@ static void own_create(const struct learn *l, const diropargs3 *where)
 static void own_remove(const struct learn *l)
 {
 	const diropargs3 *where = &l->args->dirop;
-	struct node *dir;
-	bool preserved;
+	struct was was = name_was(l, where);
+	bool preserved = false;
+	struct node *dir =
+	    dir_changed(l, &where->dir, &l->res->wccstat.wcc, &preserved);
 
-	lost_name(l, where);
-	dir = dir_changed(l, &where->dir, &l->res->wccstat.wcc, &preserved);
+	lost_name(l, &where->dir, &was, preserved);
 	if (dir)
 		bind_own(l, dir, &where->name, NULL);
 }
@@ -151,32 +162,38 @@ static bool same_handle(const nfs3_fh *a, const nfs3_fh *b)
 	return a->len == b->len && memcmp(a->data, b->data, a->len) == 0;
 }
 
+/* What a RENAME moved: only what was there for sure is an answer; else it is
+ * kept as a guess of what a later change is about. */
+static void bind_moved(const struct learn *l, struct node *dir,
+    const nfs3_name *name, const struct was *was, bool preserved)
+{
+	if (!dir || !was->child)
+		return;
+	namecache_bind(l->caches->names, dir, name, was->child,
+	    was->firm && preserved ? l->sent_us : 0, false);
+}
+
 /* A RENAME of a name onto another one of the same file does nothing, and a
  * REMOVE with several links leaves the file: attributes tell, when asked. */
 static void own_rename(const struct learn *l)
 {
 	const diropargs3 *from = &l->args->rename.from;
 	const diropargs3 *to = &l->args->rename.to;
-	bool sure = false, preserved = false;
-	struct node *child = named(l, from, &sure), *dir;
+	struct was moved = name_was(l, from), over = name_was(l, to);
+	bool kept_from = false, kept_to;
+	struct node *dir =
+	    dir_changed(l, &from->dir, &l->res->rename.fromdir_wcc, &kept_from);
 
-	lost_name(l, to);
-	lost_name(l, from);
-	dir =
-	    dir_changed(l, &from->dir, &l->res->rename.fromdir_wcc, &preserved);
-	if (dir && !child)
-		attrcache_changed_some(l->caches->attr, dir, false, l->now_us);
 	if (dir)
 		bind_own(l, dir, &from->name, NULL);
-	sure = sure && preserved;
+	kept_to = kept_from;
 	if (!same_handle(&from->dir, &to->dir))
 		dir = dir_changed(
-		    l, &to->dir, &l->res->rename.todir_wcc, &preserved);
-	/* What is not sure to have been there must be looked up. */
-	if (dir && child && sure)
-		bind_own(l, dir, &to->name, child);
-	else
-		forget_name(l, to);
+		    l, &to->dir, &l->res->rename.todir_wcc, &kept_to);
+	lost_name(l, &from->dir, &moved, kept_from);
+	lost_name(l, &to->dir, &over, kept_to);
+	forget_name(l, to);
+	bind_moved(l, dir, &to->name, &moved, kept_from);
 }
 
 /* The contents stay, the attributes are others. */
@@ -405,8 +422,11 @@ void learn_unknown(const struct learn *l)
 	unsigned n = change_names(l, names);
 	nfs3_fh object = change_object(l);
 
-	for (unsigned i = 0; i < n; i++)
-		lost_name(l, names[i]);
+	for (unsigned i = 0; i < n; i++) {
+		struct was was = name_was(l, names[i]);
+
+		lost_name(l, &names[i]->dir, &was, false);
+	}
 	for (unsigned i = 0; i < n; i++) {
 		forget_name(l, names[i]);
 		object_unknown(l, &names[i]->dir);

@@ -171,7 +171,9 @@ static void pack_name(void *arg, const struct dentry *d)
 	bool firm;
 	size_t at;
 
-	if ((dir->flags & NODE_DEAD) || attrcache_sent(ac, dir) == 0 ||
+	/* A guess is no answer (learn_change.c). */
+	if (b.sent_us == 0 || (dir->flags & NODE_DEAD) ||
+	    attrcache_sent(ac, dir) == 0 ||
 	    !current(attrcache_ext(ac, dir), &b, &firm) ||
 	    (d->child != 0 && !child))
 		return;

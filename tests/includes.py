@@ -18,7 +18,7 @@ LAYERS = [
     "xprt dial statedir rpcbind netwatch iopool slab credtab metafile",
     "portmap upstream upstream_conn datacache datacache_private "
     "datacache_evict datacache_index datacache_load datacache_read "
-    "datacache_segment datacache_write reftab mounttab",
+    "datacache_segment datacache_tomb datacache_write reftab mounttab",
     "attrcache",
     "contract",
     "accesscache answercache listcache namecache",

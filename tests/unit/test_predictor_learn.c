@@ -199,7 +199,7 @@ static void list_dir(struct world *w, uint64_t dir, uint64_t first, uint32_t n)
 		    .name_hash = (first + i) * 31 + 5,
 		    .size_bytes = 1000,
 		    .rank = i};
-	predictor_list(w->p, dir, ents, n);
+	predictor_list(w->p, 0, dir, ents, n);
 	free(ents);
 }
 
@@ -307,7 +307,8 @@ static void test_budget(void **state)
 			    1 + (x >> 33) % 60000, 50);
 	}
 	predictor_get_stats(w.p, &st);
-	assert_int_equal(st.events, 300000);
+	/* The same twice in a row is one access. */
+	assert_in_range(st.events, 299000, 300000);
 	/* Streams are a fixed part of their own. */
 	assert_true(
 	    st.memory_bytes < BUDGET + sizeof(struct predictor) + (256 << 10));

@@ -44,8 +44,8 @@ static struct predictor *predictor_taught(uint64_t first, uint64_t n)
 	struct prediction out[256];
 	uint64_t now_ns = 1;
 
-	predictor_place_dir(p, 1, 0, 77);
-	predictor_place_dir(p, 2, 1, 78);
+	predictor_place_dir(p, 0, 1, 0, 77);
+	predictor_place_dir(p, 0, 2, 1, 78);
 	for (int run = 0; run < 3; run++) {
 		for (uint64_t i = 0; i < n; i++)
 			see(p, first + i, &now_ns, out);

@@ -208,7 +208,7 @@ static void test_trace_bad(void **state)
 	expect_error("1\tw\t0\t1\ta\t1\t2\n", "bad:1: exec is neither 0 nor 1");
 	expect_error("1\tw\t0\t1\ta\t1\t0\twrite\n",
 	    "bad:1: the kind is none of read, lookup, absent, getattr, "
-	    "readdir");
+	    "readdir, access");
 	expect_error("1\tw\t0\t1\t\t1\t0\n", "bad:1: the path is empty");
 	expect_error(
 	    "1\tw\t0\t1\ta\t1\t0\tread\tx\n", "bad:1: more than 8 fields");

@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is on disk: starts, kills, damage, a full disk, eviction. */
+#include "datacache_fixture.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+static void fill(struct fixture *fx, unsigned files, uint32_t len)
+{
+	for (unsigned i = 0; i < files; i++)
+		add_some(fx, i, 1, 0, len, FIRM);
+	iopool_drain(fx->pool);
+}
+
+static unsigned count_found(struct fixture *fx, unsigned files, uint32_t len)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < files; i++)
+		n += find_some(fx, i, 1, 0, len);
+	return n;
+}
+
+static void test_reload(void **state)
+{
+	struct fixture fx;
+	struct datacache_stats st;
+
+	(void)state;
+	fixture_begin(&fx, 64 * MIB);
+	fill(&fx, 200, 5000);
+	/* Not even drained: close waits. */
+	add_some(&fx, 1000, 1, 0, 3000, FIRM | DATACACHE_PREFETCHED);
+	fixture_reopen(&fx);
+	st = stats_of(&fx);
+	assert_int_equal(st.loaded_extents, 201);
+	assert_int_equal(st.live_bytes, 200 * 5000 + 3000);
+	/* No more is taken than is used. */
+	assert_true(st.disk_bytes < 1100 * KIB);
+	assert_int_equal(count_found(&fx, 200, 5000), 200);
+	assert_true(find_some(&fx, 1000, 1, 0, 3000));
+	st = stats_of(&fx);
+	assert_int_equal(st.verified_extents, 201);
+	assert_int_equal(st.bad_extents, 0);
+	fixture_end(&fx);
+}
+
+/* The child adds and is killed at any moment; what is found is right. */
+static void test_kill(void **state)
+{
+	struct fixture fx;
+	unsigned found = 0;
+
+	(void)state;
+	fixture_prepare(&fx, 16 * MIB);
+	iopool_free(fx.pool);
+	for (unsigned round = 0; round < 40; round++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			fx.pool = iopool_new(fx.base, 2);
+			fixture_open(&fx);
+			srand(round);
+			for (unsigned i = 0;; i++) {
+				add_some(&fx, (unsigned)rand() % 300, 1,
+				    i % 7 * 1000, 4000, FIRM);
+				if (i % 16 == 0)
+					event_base_loop(
+					    fx.base, EVLOOP_NONBLOCK);
+			}
+		}
+		usleep(2000 + round * 700);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		fx.pool = iopool_new(fx.base, 2);
+		fixture_open(&fx);
+		found += count_found(&fx, 300, 4000);
+		assert_int_equal(stats_of(&fx).bad_extents, 0);
+		fixture_close(&fx);
+		iopool_free(fx.pool);
+	}
+	assert_true(found > 1000);
+	fx.pool = iopool_new(fx.base, 1);
+	fixture_end(&fx);
+}
+
+struct damage {
+	off_t at;
+	bool cut;
+};
+
+static void damage_one(const char *path, void *arg)
+{
+	const struct damage *d = arg;
+	int fd = open(path, O_RDWR);
+	unsigned char byte;
+
+	assert_true(fd >= 0);
+	if (d->cut) {
+		assert_int_equal(ftruncate(fd, d->at), 0);
+	} else if (pread(fd, &byte, 1, d->at) == 1) {
+		byte ^= 0x40;
+		assert_int_equal(pwrite(fd, &byte, 1, d->at), 1);
+	}
+	close(fd);
+}
+
+static void test_flipped(void **state)
+{
+	struct damage d = {.at = 7 * 5000 + 77};
+	struct fixture fx;
+
+	(void)state;
+	fixture_begin(&fx, 16 * MIB);
+	fill(&fx, 20, 5000);
+	fixture_close(&fx);
+	assert_int_equal(each_file(&fx, ".seg", damage_one, &d), 1);
+	fixture_open(&fx);
+	assert_int_equal(count_found(&fx, 20, 5000), 19);
+	assert_int_equal(stats_of(&fx).bad_extents, 1);
+	assert_false(find_some(&fx, 7, 1, 4999, 1));
+	/* Nor does it come back. */
+	fixture_reopen(&fx);
+	assert_int_equal(stats_of(&fx).loaded_extents, 19);
+	fixture_end(&fx);
+}
+
+static void test_damaged_index(void **state)
+{
+	enum { ENTRY = 72, N = 6 };
+
+	(void)state;
+	for (off_t at = 0; at < ENTRY * (N + 1); at += 5) {
+		for (int cut = 0; cut < 2; cut++) {
+			struct damage d = {.at = at, .cut = cut};
+			unsigned hit = at < ENTRY ? 0
+				       : cut      ? (unsigned)at / ENTRY - 1
+						  : N - 1;
+			struct fixture fx;
+
+			fixture_begin(&fx, 16 * MIB);
+			fill(&fx, N, 5000);
+			fixture_close(&fx);
+			each_file(&fx, ".idx", damage_one, &d);
+			fixture_open(&fx);
+			assert_int_equal(count_found(&fx, N, 5000), hit);
+			fixture_end(&fx);
+		}
+	}
+}
+
+static void test_cut_segment(void **state)
+{
+	struct damage d = {.at = 12345, .cut = true};
+	struct fixture fx;
+
+	(void)state;
+	fixture_begin(&fx, 16 * MIB);
+	fill(&fx, 10, 5000);
+	fixture_close(&fx);
+	each_file(&fx, ".seg", damage_one, &d);
+	fixture_open(&fx);
+	assert_int_equal(count_found(&fx, 10, 5000), 2);
+	fixture_end(&fx);
+}
+
+static void test_other_layout(void **state)
+{
+	struct damage d = {.at = 8};
+	struct fixture fx;
+	char path[384];
+
+	(void)state;
+	fixture_begin(&fx, 16 * MIB);
+	fill(&fx, 10, 5000);
+	fixture_close(&fx);
+	path_of(&fx, "FORMAT", path);
+	damage_one(path, &d);
+	fixture_open(&fx);
+	assert_int_equal(stats_of(&fx).loaded_extents, 0);
+	assert_int_equal(each_file(&fx, ".seg", NULL, NULL), 0);
+	assert_int_equal(each_file(&fx, ".idx", NULL, NULL), 0);
+	fill(&fx, 10, 5000);
+	fixture_reopen(&fx);
+	assert_int_equal(count_found(&fx, 10, 5000), 10);
+	fixture_end(&fx);
+}
+
+/* Cut, then killed: as soon as it is on disk, it stays cut. */
+static void test_kill_cut(void **state)
+{
+	struct fixture fx;
+	pid_t pid;
+	int status;
+
+	(void)state;
+	fixture_prepare(&fx, 16 * MIB);
+	iopool_free(fx.pool);
+	pid = fork();
+	if (pid == 0) {
+		fx.pool = iopool_new(fx.base, 2);
+		fixture_open(&fx);
+		fill(&fx, 1000, 5000);
+		for (unsigned i = 0; i < 1000; i++) {
+			struct data_key key = key_of(i);
+
+			if (i % 2)
+				datacache_drop(fx.dc, &key);
+			else
+				datacache_cut(fx.dc, &key, 1000, 1000);
+		}
+		iopool_drain(fx.pool);
+		kill(getpid(), SIGKILL);
+	}
+	waitpid(pid, &status, 0);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	fx.pool = iopool_new(fx.base, 2);
+	fixture_open(&fx);
+	assert_int_equal(stats_of(&fx).files, 500);
+	for (unsigned i = 0; i < 1000; i++) {
+		assert_false(find_some(&fx, i, 1, 1999, 2));
+		assert_int_equal(find_some(&fx, i, 1, 2000, 3000), i % 2 == 0);
+	}
+	fixture_end(&fx);
+}
+
+/* More was cut than the index takes: the segment is gone after a start. */
+static void test_doomed(void **state)
+{
+	struct data_key key = key_of(1);
+	struct fixture fx;
+
+	(void)state;
+	fixture_begin(&fx, 16 * MIB);
+	for (unsigned i = 0; i < 19; i++)
+		add_some(&fx, 1, 1, i * 100 * KIB, 100 * KIB, FIRM);
+	iopool_drain(fx.pool);
+	for (unsigned i = 0; i < 10000; i++)
+		datacache_cut(fx.dc, &key, i * 100, 10);
+	iopool_drain(fx.pool);
+	assert_true(find_some(&fx, 1, 1, 10, 90));
+	assert_false(find_some(&fx, 1, 1, 9, 2));
+	assert_true(find_some(&fx, 1, 1, 1000 * KIB, 100 * KIB));
+	fixture_reopen(&fx);
+	assert_int_equal(stats_of(&fx).loaded_extents, 0);
+	fill(&fx, 10, 5000);
+	assert_int_equal(count_found(&fx, 10, 5000), 10);
+	fixture_end(&fx);
+}
+
+static void assert_refused(struct fixture *fx, const char *cause)
+{
+	struct datacache_params p = {.dir = fx->dir,
+	    .server = "nas",
+	    .size_bytes = fx->size,
+	    .iopool = fx->pool};
+	char err[256];
+
+	assert_null(datacache_open(&p, err, sizeof(err)));
+	if (!strstr(err, cause))
+		fail_msg("'%s' lacks '%s'", err, cause);
+}
+
+static void test_foreign(void **state)
+{
+	struct fixture fx;
+	char path[384], other[384];
+
+	(void)state;
+	fixture_begin(&fx, 16 * MIB);
+	fill(&fx, 10, 5000);
+	fixture_close(&fx);
+	path_of(&fx, "00000000.seg", path);
+	path_of(&fx, "aside", other);
+	assert_int_equal(chmod(path, 0620), 0);
+	assert_refused(&fx, "00000000.seg: others may write");
+	chmod(path, 0600);
+	assert_int_equal(rename(path, other), 0);
+	assert_int_equal(symlink("aside", path), 0);
+	assert_refused(&fx, "not a file");
+	unlink(path);
+	rename(other, path);
+	chmod(fx.dir, 0770);
+	assert_refused(&fx, "others may write");
+	chmod(fx.dir, 0700);
+	if (geteuid() == 0) {
+		assert_int_equal(chown(path, 12345, 0), 0);
+		assert_refused(&fx, "somebody else");
+		assert_int_equal(chown(path, 0, 0), 0);
+		assert_int_equal(chown(fx.dir, 12345, 0), 0);
+		assert_refused(&fx, "somebody else");
+		assert_int_equal(chown(fx.dir, 0, 0), 0);
+	}
+	fixture_open(&fx);
+	assert_int_equal(count_found(&fx, 10, 5000), 10);
+	fixture_end(&fx);
+}
+
+/* No file may be made that large: nothing is cached, and nobody fails. */
+static void test_no_space(void **state)
+{
+	struct rlimit old, small = {.rlim_cur = MIB};
+	struct fixture fx;
+	struct datacache_stats st;
+
+	(void)state;
+	getrlimit(RLIMIT_FSIZE, &old);
+	small.rlim_max = old.rlim_max;
+	fixture_begin(&fx, 16 * MIB);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	fill(&fx, 10, 5000);
+	st = stats_of(&fx);
+	assert_false(st.on);
+	assert_int_equal(st.pending_bytes + st.disk_bytes + st.extents, 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	/* It is tried again after a while. */
+	for (unsigned i = 0; i < 3 && !stats_of(&fx).on; i++)
+		fill(&fx, 300, 8000);
+	assert_true(stats_of(&fx).on);
+	fill(&fx, 10, 5000);
+	assert_int_equal(count_found(&fx, 10, 5000), 10);
+	fixture_end(&fx);
+}
+
+/* A disk smaller than the cache may be: it makes do with what there is. */
+static void test_small_disk(void **state)
+{
+	struct fixture fx;
+	struct datacache_stats st;
+	unsigned n = 0;
+
+	(void)state;
+	fixture_prepare(&fx, 64 * MIB);
+	if (mount("none", fx.dir, "tmpfs", 0, "size=20m,mode=700") < 0) {
+		fixture_open(&fx);
+		fixture_end(&fx);
+		skip();
+	}
+	fixture_open(&fx);
+	for (unsigned i = 0; i < 600; i++) {
+		add_some(&fx, i, 1, 0, 100 * KIB, FIRM);
+		iopool_drain(fx.pool);
+		n += find_some(&fx, i, 1, 0, 100 * KIB);
+	}
+	st = stats_of(&fx);
+	assert_in_range(st.disk_bytes, 10 * MIB, 20 * MIB);
+	assert_true(st.live_bytes > 8 * MIB);
+	assert_true(n > 590);
+	fixture_reopen(&fx);
+	assert_true(count_found(&fx, 600, 100 * KIB) > 80);
+	fixture_close(&fx);
+	assert_int_equal(umount2(fx.dir, MNT_DETACH), 0);
+	fixture_open(&fx);
+	fixture_end(&fx);
+}
+
+static uint64_t dir_bytes(const struct fixture *fx)
+{
+	uint64_t sum = 0;
+	DIR *dir = opendir(fx->dir);
+	struct dirent *de;
+	struct stat st;
+
+	while ((de = readdir(dir)))
+		if (de->d_name[0] != '.' &&
+		    fstatat(dirfd(dir), de->d_name, &st, 0) == 0)
+			sum += (uint64_t)st.st_blocks * 512;
+	closedir(dir);
+	return sum;
+}
+
+static void test_size_held(void **state)
+{
+	static const uint64_t sizes[] = {16 * MIB, 40 * MIB};
+
+	(void)state;
+	for (unsigned s = 0; s < 2; s++) {
+		struct fixture fx;
+		uint64_t most = 0, now, live = 0;
+
+		fixture_begin(&fx, sizes[s]);
+		srand(s);
+		for (unsigned i = 0; i < 6000; i++) {
+			unsigned f = (unsigned)rand() % 3000;
+			uint32_t len = (uint32_t)rand() % 60000 + 1;
+			unsigned flags = i % 3 ? FIRM : DATACACHE_PREFETCHED;
+
+			add_some(
+			    &fx, f, 1, 0, i % 2 ? len : len / 100 + 1, flags);
+			find_some(&fx, (unsigned)rand() % 3000, 1, 0, 100);
+			stats_of(&fx);
+			if (i % 8)
+				continue;
+			event_base_loop(fx.base, EVLOOP_NONBLOCK);
+			now = dir_bytes(&fx);
+			most = now > most ? now : most;
+			if (i % 64 == 0)
+				iopool_drain(fx.pool);
+		}
+		iopool_drain(fx.pool);
+		live = stats_of(&fx).live_bytes;
+		assert_true(fx.most_disk <= fx.size + fx.size / 50);
+		assert_true(most <= fx.size + fx.size / 50);
+		assert_true(live > fx.size / 4);
+		/* Less is made of it at once. */
+		datacache_resize(fx.dc, 8 * MIB);
+		iopool_drain(fx.pool);
+		assert_true(stats_of(&fx).disk_bytes <= 8 * MIB);
+		fixture_end(&fx);
+	}
+}
+
+/* 6 MiB that are used again and again, while 4 x the cache goes by once. */
+static void test_scan(void **state)
+{
+	enum { HOT = 60, LEN = 100 * KIB };
+	struct fixture fx;
+	struct datacache_stats st;
+	unsigned n;
+
+	(void)state;
+	fixture_begin(&fx, 32 * MIB);
+	fill(&fx, HOT, LEN);
+	for (unsigned i = 0; i < 4 * 32 * 10; i++) {
+		add_some(&fx, 1000 + i, 1, 0, LEN, FIRM);
+		find_some(&fx, i % HOT, 1, 0, LEN);
+		if (i % 4 == 0)
+			iopool_drain(fx.pool);
+	}
+	n = count_found(&fx, HOT, LEN);
+	assert_in_range(n, HOT * 9 / 10, HOT);
+	st = stats_of(&fx);
+	assert_true(st.kept_bytes > 6 * MIB);
+	assert_true(st.evicted_bytes > 90 * MIB);
+	assert_int_equal(st.bad_extents, 0);
+	/* What was moved is as good on disk. */
+	fixture_reopen(&fx);
+	assert_true(count_found(&fx, HOT, LEN) >= HOT * 9 / 10);
+	assert_int_equal(stats_of(&fx).bad_extents, 0);
+	fixture_end(&fx);
+}
+
+static void test_prefetched_first(void **state)
+{
+	enum { LEN = 100 * KIB, N = 120 };
+	struct fixture fx;
+	unsigned ahead = 0, demand = 0, used = 0;
+
+	(void)state;
+	fixture_begin(&fx, 32 * MIB);
+	for (unsigned i = 0; i < N; i++) {
+		add_some(&fx, i, 1, 0, LEN, FIRM);
+		add_some(&fx, 1000 + i, 1, 0, LEN, FIRM | DATACACHE_PREFETCHED);
+		if (i % 4 == 0)
+			iopool_drain(fx.pool);
+	}
+	iopool_drain(fx.pool);
+	for (unsigned i = 0; i < N; i += 10)
+		used += find_some(&fx, 1000 + i, 1, 0, LEN);
+	for (unsigned i = 0; i < 90; i++) {
+		add_some(&fx, 5000 + i, 1, 0, LEN, FIRM);
+		if (i % 4 == 0)
+			iopool_drain(fx.pool);
+	}
+	demand = count_found(&fx, N, LEN);
+	assert_int_equal(demand, N);
+	for (unsigned i = 1; i < N; i++)
+		ahead += i % 10 && find_some(&fx, 1000 + i, 1, 0, LEN);
+	assert_true(ahead < 60);
+	assert_true(stats_of(&fx).unused_bytes > 5 * MIB);
+	assert_true(used >= 10);
+	for (unsigned i = 0; i < N; i += 10)
+		used -= find_some(&fx, 1000 + i, 1, 0, LEN);
+	/* Moved on, but for what did not fit. */
+	assert_in_range(used, 0, 3);
+	fixture_end(&fx);
+}
+
+/* A reply in a queue keeps its bytes, also after the cache is gone. */
+static void test_reference(void **state)
+{
+	enum { LEN = 100 * KIB };
+	struct data_version v = version_of(1);
+	struct datacache_read rd = {
+	    .key = key_of(0), .version = &v, .len = LEN};
+	struct rbuf_piece pieces[DATA_PIECES_MAX], kept[2];
+	unsigned char *want = malloc(LEN);
+	struct fixture fx;
+	unsigned n;
+
+	(void)state;
+	pattern_fill(want, 0, 1, 0, LEN);
+	fixture_begin(&fx, 16 * MIB);
+	fill(&fx, 1, LEN);
+	for (unsigned k = 0; k < 2; k++) {
+		assert_int_equal(datacache_find(fx.dc, &rd, pieces, &n, NULL),
+		    DATACACHE_HIT);
+		kept[k] = pieces[0];
+		rbuf_ref(kept[k].hold);
+	}
+	for (unsigned i = 0; i < 400; i++) {
+		add_some(&fx, 1000 + i, 1, 0, LEN, FIRM);
+		if (i % 4 == 0)
+			iopool_drain(fx.pool);
+		assert_true(stats_of(&fx).disk_bytes <= fx.size);
+	}
+	assert_false(find_some(&fx, 1, 1, 0, LEN));
+	assert_memory_equal(kept[0].data, want, LEN);
+	rbuf_unref(kept[0].hold);
+	fixture_close(&fx);
+	assert_memory_equal(kept[1].data, want, LEN);
+	rbuf_unref(kept[1].hold);
+	free(want);
+	fixture_open(&fx);
+	fixture_end(&fx);
+}
+
+static void drop_pages(const char *path, void *arg)
+{
+	int fd = open(path, O_RDONLY);
+
+	(void)arg;
+	fdatasync(fd);
+	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	close(fd);
+}
+
+/* Not in memory: waited for, not faulted in by the loop. */
+static void test_not_resident(void **state)
+{
+	struct fixture fx;
+
+	(void)state;
+	fixture_begin(&fx, 16 * MIB);
+	fill(&fx, 10, 100 * KIB);
+	each_file(&fx, ".seg", drop_pages, NULL);
+	if (find_now(&fx, 1, 1, 0, 100 * KIB, 0, NULL) == DATACACHE_HIT)
+		print_message("the pages would not go\n");
+	assert_int_equal(count_found(&fx, 10, 100 * KIB), 10);
+	fixture_end(&fx);
+}
+
+static void test_suspect(void **state)
+{
+	struct data_version v = version_of(1);
+	struct datacache_read rd = {
+	    .key = key_of(0), .version = &v, .len = 5000};
+	struct rbuf_piece pieces[DATA_PIECES_MAX];
+	struct fixture fx;
+	unsigned n;
+
+	(void)state;
+	fixture_begin(&fx, 16 * MIB);
+	for (unsigned i = 0; i < 3; i++) {
+		fill(&fx, 10, 5000);
+		assert_int_equal(datacache_find(fx.dc, &rd, pieces, &n, NULL),
+		    DATACACHE_HIT);
+		assert_true(stats_of(&fx).on);
+		datacache_suspect(fx.dc, pieces[0].hold);
+		assert_int_equal(count_found(&fx, 10, 5000), 0);
+	}
+	assert_false(stats_of(&fx).on);
+	fill(&fx, 10, 5000);
+	assert_int_equal(count_found(&fx, 10, 5000), 0);
+	assert_int_equal(stats_of(&fx).disk_bytes, 0);
+	datacache_flush(fx.dc);
+	fill(&fx, 10, 5000);
+	assert_int_equal(count_found(&fx, 10, 5000), 10);
+	fixture_end(&fx);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_reload),
+	    cmocka_unit_test(test_kill),
+	    cmocka_unit_test(test_kill_cut),
+	    cmocka_unit_test(test_doomed),
+	    cmocka_unit_test(test_flipped),
+	    cmocka_unit_test(test_damaged_index),
+	    cmocka_unit_test(test_cut_segment),
+	    cmocka_unit_test(test_other_layout),
+	    cmocka_unit_test(test_foreign),
+	    cmocka_unit_test(test_no_space),
+	    cmocka_unit_test(test_small_disk),
+	    cmocka_unit_test(test_size_held),
+	    cmocka_unit_test(test_scan),
+	    cmocka_unit_test(test_prefetched_first),
+	    cmocka_unit_test(test_reference),
+	    cmocka_unit_test(test_not_resident),
+	    cmocka_unit_test(test_suspect),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

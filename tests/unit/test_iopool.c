@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "iopool.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <event2/event.h>
+
+#include <cmocka.h>
+
+struct work {
+	struct iopool_job job;
+	struct iopool *pool;
+	struct event_base *base;
+	pthread_t ran_in;
+	unsigned runs, again;
+	unsigned *order, number, *dones;
+	bool signals_blocked;
+};
+
+static pthread_mutex_t order_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void work_run(struct iopool_job *job)
+{
+	struct work *w = (struct work *)job;
+	sigset_t set;
+
+	w->ran_in = pthread_self();
+	w->runs++;
+	pthread_sigmask(SIG_SETMASK, NULL, &set);
+	w->signals_blocked =
+	    sigismember(&set, SIGTERM) && sigismember(&set, SIGXFSZ);
+	if (!w->order)
+		return;
+	pthread_mutex_lock(&order_lock);
+	w->number = (*w->order)++;
+	pthread_mutex_unlock(&order_lock);
+}
+
+static void work_done(struct iopool_job *job)
+{
+	struct work *w = (struct work *)job;
+
+	++*w->dones;
+	if (w->again > 0) {
+		w->again--;
+		iopool_submit(w->pool, job);
+	} else if (w->base) {
+		event_base_loopbreak(w->base);
+	}
+}
+
+static struct work work_make(struct iopool *pool, unsigned *dones)
+{
+	return (struct work){.job = {.run = work_run, .done = work_done},
+	    .pool = pool,
+	    .dones = dones};
+}
+
+static void test_loop(void **state)
+{
+	struct event_base *base = event_base_new();
+	struct iopool *pool = iopool_new(base, 2);
+	unsigned dones = 0;
+	struct work w = work_make(pool, &dones);
+
+	(void)state;
+	assert_non_null(pool);
+	w.again = 3;
+	w.base = base;
+	iopool_submit(pool, &w.job);
+	event_base_dispatch(base);
+	assert_int_equal(w.runs, 4);
+	assert_int_equal(dones, 4);
+	assert_true(w.signals_blocked);
+	assert_false(pthread_equal(w.ran_in, pthread_self()));
+	iopool_free(pool);
+	event_base_free(base);
+}
+
+static void test_drain_many(void **state)
+{
+	enum { N = 5000 };
+	struct event_base *base = event_base_new();
+	struct iopool *pool = iopool_new(base, 4);
+	struct work *w = calloc(N, sizeof(*w));
+	unsigned dones = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < N; i++) {
+		w[i] = work_make(pool, &dones);
+		w[i].again = i % 3;
+		iopool_submit(pool, &w[i].job);
+		if (i % 512 == 0)
+			event_base_loop(base, EVLOOP_NONBLOCK);
+	}
+	iopool_drain(pool);
+	for (unsigned i = 0; i < N; i++)
+		assert_int_equal(w[i].runs, 1 + i % 3);
+	/* Nothing left over for the loop. */
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	iopool_free(pool);
+	event_base_free(base);
+	free(w);
+}
+
+static void test_order(void **state)
+{
+	enum { N = 200 };
+	struct event_base *base = event_base_new();
+	struct iopool *pool = iopool_new(base, 1);
+	unsigned dones = 0, order = 0;
+	struct work w[N];
+
+	(void)state;
+	for (unsigned i = 0; i < N; i++) {
+		w[i] = work_make(pool, &dones);
+		w[i].order = &order;
+		iopool_submit(pool, &w[i].job);
+	}
+	/* Runs what was given. */
+	iopool_free(pool);
+	assert_int_equal(dones, N);
+	for (unsigned i = 0; i < N; i++)
+		assert_int_equal(w[i].number, i);
+	event_base_free(base);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_loop),
+	    cmocka_unit_test(test_drain_many),
+	    cmocka_unit_test(test_order),
+	};
+
+	iopool_free(NULL);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* kill -9 while saving: the file is the last save that ended, or a newer one;
+ * it is never damaged. */
+#include "persist.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { ROUNDS = 40, STEP = 200 };
+
+static void teach(struct predictor *p, uint64_t first)
+{
+	struct prediction out[64];
+
+	for (uint64_t i = 0; i < STEP; i++) {
+		struct predictor_obs o = {.kind = PREDICTOR_READ,
+		    .now_ns = (first + i) * 1000000,
+		    .latency_ns = 100000,
+		    .actor = 1,
+		    .object = first + i,
+		    .parent = 1 + i % 7,
+		    .name_hash = first + i,
+		    .size_bytes = 100};
+
+		predictor_observe(p, &o);
+		predictor_predict(p, out, 64);
+	}
+}
+
+static struct predictor *predictor_make(void)
+{
+	struct predictor_options opt = {.budget_bytes = 4 << 20};
+
+	return predictor_new(&opt);
+}
+
+/* The daemon: learns, saves, and says how many objects are safe. */
+static void child_run(const char *path, int safe)
+{
+	struct predictor *p = predictor_make();
+	char err[PERSIST_ERR_MAX];
+	struct predictor_stats st;
+	int ret = predictor_load(p, path, err);
+
+	if (ret && ret != -ENOENT)
+		_exit(1);
+	for (;;) {
+		uint64_t objects;
+
+		predictor_get_stats(p, &st);
+		teach(p, 1 + st.objects % 6000);
+		if (predictor_save(p, path))
+			_exit(2);
+		predictor_get_stats(p, &st);
+		objects = st.objects;
+		if (write(safe, &objects, sizeof(objects)) != sizeof(objects))
+			_exit(3);
+	}
+}
+
+/* Kills it after a while; the last that it said. */
+static uint64_t child_kill(pid_t pid, int safe, long after_us)
+{
+	struct timespec wait = {0, after_us * 1000};
+	uint64_t objects, last = 0;
+	int status;
+
+	nanosleep(&wait, NULL);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	while (read(safe, &objects, sizeof(objects)) == sizeof(objects))
+		last = objects;
+	return last;
+}
+
+static void test_kill(void **state)
+{
+	char dir[] = "/tmp/predictor-kill.XXXXXX", path[64], made[80];
+	uint64_t most = 0;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/trees", dir);
+	snprintf(made, sizeof(made), "%s.new", path);
+	for (int i = 0; i < ROUNDS; i++) {
+		struct predictor *p = predictor_make();
+		char err[PERSIST_ERR_MAX] = "";
+		struct predictor_stats st;
+		uint64_t safe;
+		int fds[2], ret;
+		pid_t pid;
+
+		assert_non_null(p);
+		assert_int_equal(pipe(fds), 0);
+		pid = fork();
+		if (pid == 0)
+			child_run(path, fds[1]);
+		close(fds[1]);
+		safe = child_kill(pid, fds[0], 1000 + i * 997 % 20000);
+		close(fds[0]);
+		ret = predictor_load(p, path, err);
+		if (ret && (ret != -ENOENT || safe || most))
+			fail_msg("round %d: %s", i, err);
+		predictor_get_stats(p, &st);
+		assert_true(st.objects >= safe);
+		assert_true(st.objects >= most);
+		most = st.objects < 4000 ? st.objects : 4000;
+		predictor_free(p);
+	}
+	assert_true(most > 0);
+	unlink(made);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_kill),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
