@@ -29,6 +29,7 @@ struct record {
 	struct rbuf *buf; /* borrowed: take a reference to keep the bytes */
 	const unsigned char *data;
 	size_t len;
+	uint64_t received_us; /* the caller's to set */
 };
 
 enum record_status {

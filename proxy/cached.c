@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "cached_private.h"
-#include "clock.h"
 
 void cached_open_node(
     struct cached *k, const struct svc_rqst *rqst, struct node *node)
@@ -16,7 +15,7 @@ void cached_open_node(
 	k->caches = svc_caches(rqst->svc);
 	k->node = node;
 	contract_init(&k->contract, caches_policy(k->caches, node),
-	    svc_offline(rqst->svc), rqst->received_us, clock_now_us());
+	    svc_offline(rqst->svc), rqst->received_us, rqst->now_us);
 	k->grant = accesscache_find(k->caches->access, node, rqst->cred_id);
 	k->sent_us = attrcache_sent(k->caches->attr, node);
 }

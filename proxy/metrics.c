@@ -112,7 +112,8 @@ void metrics_add_call(struct metrics *m, enum metrics_side side, uint32_t prog,
 	row->errors += call->error;
 	row->bytes_in += call->bytes_in;
 	row->bytes_out += call->bytes_out;
-	histogram_add(&row->latency, call->latency_us);
+	if (!call->untimed)
+		histogram_add(&row->latency, call->latency_us);
 }
 
 void metrics_add(struct metrics *m, enum metrics_counter counter, uint64_t n)

@@ -27,6 +27,7 @@ struct metrics_call {
 	uint64_t bytes_out;  /* sent: to the client, or the server */
 	uint64_t latency_us; /* from the call to its reply */
 	bool error;          /* an RPC error or a status other than OK */
+	bool untimed;        /* `latency_us` was not measured */
 };
 
 /*

@@ -45,6 +45,7 @@ static void rqst_wait(struct svc_rqst *rqst)
 	if (rqst->waiting)
 		return;
 	rqst->waiting = true;
+	rqst->waited = true;
 	LIST_INSERT_HEAD(&rqst->svc->waiting, rqst, wait_link);
 }
 
@@ -241,6 +242,7 @@ static void confirm_on_reply(
 
 	svc_rqst_arrived(rqst);
 	learn_confirmed(rqst, &args, up);
+	rqst->now_us = clock_now_us();
 	if (rqst->client)
 		rqst->row->call(rqst);
 	else
@@ -272,6 +274,8 @@ static void disk_on_ready(struct datacache_waiter *w)
 	struct svc_rqst *rqst =
 	    (void *)((char *)w - offsetof(struct svc_rqst, disk));
 
+	rqst->now_us = clock_now_us();
+	rqst->waited = true;
 	rqst->row->call(rqst);
 }
 
@@ -289,6 +293,7 @@ static bool rqst_retry_offline(struct svc_rqst *rqst)
 	    rqst->check || !fetch_cancel(rqst->svc->p.fetch, &rqst->waiter))
 		return false;
 	svc_rqst_arrived(rqst);
+	rqst->now_us = clock_now_us();
 	rqst->row->call(rqst);
 	return true;
 }
@@ -360,7 +365,8 @@ static struct svc_rqst *rqst_new(
 	memset(rqst, 0, sizeof(*rqst));
 	rqst->svc = svc;
 	rqst->charge_bytes = rec->len;
-	rqst->received_us = clock_now_us();
+	rqst->received_us = rec->received_us;
+	rqst->now_us = rec->received_us;
 	if (rec->len <= SVC_SMALL_BYTES)
 		memcpy(rqst->small, rec->data, rec->len);
 	else

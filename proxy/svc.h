@@ -103,8 +103,10 @@ struct svc_rqst {
 	bool orphan;      /* in svc's list */
 	bool confirmed;   /* attributes and rights were asked for already */
 	bool waiting;     /* for the server */
+	bool waited;      /* … or for a disk */
 	size_t charge_bytes;
 	uint64_t received_us;
+	uint64_t now_us; /* when its row was last called */
 	/* Copy of a small record, or of edited arguments. */
 	_Alignas(8) unsigned char small[];
 };

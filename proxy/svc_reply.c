@@ -18,13 +18,19 @@ enum { BUFFER_SHARE = 16 };
 
 /* ---- replies ---------------------------------------------------------- */
 
+/* Reading the clock costs a part of what an answer from memory does, so of
+ * those that went out at once only one in so many is timed. */
+enum { TIMED_SHARE = 8 };
+
 static void count_reply(struct svc_rqst *rqst, size_t bytes, bool error)
 {
 	struct metrics_call mc = {.bytes_in = rqst->call.body.len,
 	    .bytes_out = bytes,
-	    .latency_us = clock_now_us() - rqst->received_us,
 	    .error = error};
 
+	mc.untimed = !rqst->waited && rqst->svc->replies++ % TIMED_SHARE != 0;
+	if (!mc.untimed)
+		mc.latency_us = clock_now_us() - rqst->received_us;
 	metrics_add_call(rqst->svc->p.metrics, METRICS_CLIENT, rqst->call.prog,
 	    rqst->call.proc, &mc);
 }

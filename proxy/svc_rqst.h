@@ -22,6 +22,7 @@ struct svc {
 	unsigned norphans;
 	struct exports *exports;
 	bool offline;
+	uint64_t replies;
 	uint64_t served_age_us;
 	struct log_limit bad_call;
 	struct log_limit bad_reply;

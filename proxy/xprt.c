@@ -141,6 +141,7 @@ static bool xprt_deliver(struct xprt *x, uint64_t now_us)
 			return false;
 		}
 		x->partial_since_us = 0;
+		rec.received_us = x->last_rx_us;
 		x->ops->on_record(x->ctx, &rec);
 		if (x->freed || x->ended)
 			return false;
@@ -187,6 +188,9 @@ static void xprt_on_read(evutil_socket_t fd, short what, void *arg)
 	/* Records may be left over from before a pause. */
 	if (xprt_deliver(x, x->last_rx_us)) {
 		for (int i = 0; more && i < RECV_TURNS; i++) {
+			/* Nothing was sent between this and the receiving. */
+			if (i > 0)
+				x->last_rx_us = clock_now_us();
 			more = xprt_receive(x);
 			if (x->ended || !xprt_deliver(x, x->last_rx_us))
 				break;

@@ -12,6 +12,8 @@
 #   LAB_CONF     forefetchd's configuration;  LAB_PROXY_LOG its log
 #   LAB_ADDR     address of the server;  LAB_SERVER its kind
 #   LAB_EXPORT_OPTS, LAB_MOUNT_OPTS  options of every export, every mount
+#   LAB_PROXY_NAME  whose process id is meant, where there are several daemons,
+#                each with its LAB_CONF and LAB_PROXY_LOG (default: proxy)
 #   LAB_ON       which server a function means, where there are several
 #
 # Functions (they return 0, or print the cause and return 1)
@@ -52,10 +54,11 @@ LAB_ADDR=10.99.0.2
 LAB_CONF=/run/lab/forefetch.conf
 LAB_PROXY_LOG=/run/lab/forefetchd.log
 LAB_STATE=/run/lab
-: "${LAB_MOUNT_OPTS:=}" "${LAB_ON:=server}" "${LAB_STOP_WAIT:=30}"
+: "${LAB_MOUNT_OPTS:=}" "${LAB_ON:=server}" "${LAB_PROXY_NAME:=proxy}"
+: "${LAB_STOP_WAIT:=30}"
 : "${LAB_EXPORT_OPTS:=rw,sync,no_subtree_check,no_root_squash,insecure}"
 export LAB_DIRECT LAB_PROXY LAB_WORK LAB_CACHE LAB_EXPORT LAB_ADDR LAB_CONF \
-	LAB_PROXY_LOG LAB_STATE LAB_MOUNT_OPTS LAB_EXPORT_OPTS LAB_STOP_WAIT
+	LAB_PROXY_NAME LAB_PROXY_LOG LAB_STATE LAB_MOUNT_OPTS LAB_EXPORT_OPTS LAB_STOP_WAIT
 [ -z "${LAB_BUILD:-}" ] || case :$PATH: in
 	*:"$LAB_BUILD":*) ;;
 	*) PATH=$PATH:$LAB_BUILD ;;
@@ -286,34 +289,34 @@ lab_proxy_settled() {
 }
 
 lab_proxy_start() {
-	local pid lab_ports
+	local pid lab_ports base=$LAB_STATE/$LAB_PROXY_NAME
 	if pid=$(lab_proxy_pid); then lab_err "forefetchd runs: $pid"; return 1; fi
 	mkdir -p /run/forefetch
 	lab_ports=$(lab_proxy_ports)
-	rm -f "$LAB_STATE/proxy.pid" "$LAB_STATE/proxy.status"
+	rm -f "$base.pid" "$base.status"
 	(
 		trap '' INT TERM HUP
 		exec </dev/null >>"$LAB_PROXY_LOG" 2>&1
 		cd /
 		(
 			trap - INT TERM HUP
-			echo "$BASHPID" >"$LAB_STATE/proxy.pid.new"
-			mv "$LAB_STATE/proxy.pid.new" "$LAB_STATE/proxy.pid"
+			echo "$BASHPID" >"$base.pid.new"
+			mv "$base.pid.new" "$base.pid"
 			# shellcheck disable=SC2086 # LAB_PROXY_WRAP: words
 			exec ${LAB_PROXY_WRAP:-} "$LAB_BUILD/forefetchd" \
 				-F -f "$LAB_CONF"
 		) &
 		exec 2>/dev/null # "Killed" would only be noise in the log
 		wait $!
-		echo $? >"$LAB_STATE/proxy.status"
+		echo $? >"$base.status"
 	) &
 	disown
-	lab_poll 20 test -s "$LAB_STATE/proxy.pid" || return 1
-	pid=$(cat "$LAB_STATE/proxy.pid")
+	lab_poll 20 test -s "$base.pid" || return 1
+	pid=$(cat "$base.pid")
 	lab_poll 30 lab_proxy_settled "$pid" ||
 		{ lab_err "forefetchd does not listen on: $lab_ports"; return 1; }
 	lab_alive "$pid" || {
-		lab_poll 5 test -s "$LAB_STATE/proxy.status"
+		lab_poll 5 test -s "$base.status"
 		lab_err "forefetchd ended with status $(lab_proxy_status)"
 		tail -n 20 "$LAB_PROXY_LOG" >&2
 		return 1
@@ -322,18 +325,20 @@ lab_proxy_start() {
 
 lab_proxy_pid() {
 	local pid
-	{ read -r pid <"$LAB_STATE/proxy.pid"; } 2>/dev/null || return 1
+	{ read -r pid <"$LAB_STATE/$LAB_PROXY_NAME.pid"; } 2>/dev/null || return 1
 	lab_alive "$pid" && echo "$pid"
 }
 
-lab_proxy_status() { cat "$LAB_STATE/proxy.status" 2>/dev/null; }
+lab_proxy_status() {
+	cat "$LAB_STATE/$LAB_PROXY_NAME.status" 2>/dev/null
+}
 
 lab_proxy_end() {
 	local pid
 	pid=$(lab_proxy_pid) || return 0
 	kill "-$1" "$pid" 2>/dev/null
 	lab_poll "$2" lab_dead "$pid" &&
-		lab_poll 5 test -s "$LAB_STATE/proxy.status"
+		lab_poll 5 test -s "$LAB_STATE/$LAB_PROXY_NAME.status"
 }
 
 lab_proxy_stop() {

@@ -146,6 +146,34 @@ static void remove_workset(struct session *s)
 	s->failed = true;
 }
 
+/* Once over the whole working set, for the caches; nothing is recorded. */
+static bool prime(struct session *s, uint32_t i)
+{
+	struct options once = s->o;
+	struct turn t;
+	struct turn_plan plan = {
+	    .o = &once,
+	    .target = s->target[i],
+	    .spec = &s->o.target[i],
+	    .view = s->view[i],
+	    .items = workset_items(s->ws),
+	    .seed = s->o.seed,
+	    .stop = &stop,
+	};
+	bool ok;
+
+	once.once = true;
+	once.count = 0;
+	once.warmup_ns = 0;
+	ok = !turn_run(&plan, &t) && !t.broken[0];
+	for (enum call_op op = 0; op < CALL_MEASURED; op++)
+		ok = ok && !t.tally[op].errors;
+	if (!ok)
+		snprintf(s->why, sizeof(s->why), "%s", t.broken);
+	turn_clear(&t);
+	return ok || complain(s, target_name(s->target[i]), "--prime failed ");
+}
+
 static bool run_turn(struct session *s, uint32_t round, uint32_t i)
 {
 	struct turn *t = report_turn(s->report, round, i);
@@ -153,6 +181,7 @@ static bool run_turn(struct session *s, uint32_t round, uint32_t i)
 	struct turn_plan plan = {
 	    .o = &s->o,
 	    .target = s->target[i],
+	    .spec = &s->o.target[i],
 	    .view = s->view[i],
 	    .items = workset_items(s->ws),
 	    .seed = s->o.seed + round,
@@ -183,6 +212,9 @@ static bool run_round(struct session *s, uint32_t round)
 
 	if (round == 0 || s->o.fresh)
 		ok = make_workset(s) && open_views(s);
+	for (uint32_t i = 0; ok && s->o.prime && !round && i < s->o.targets;
+	     i++)
+		ok = prime(s, i);
 	for (uint32_t i = 0; ok && !stop && i < s->o.targets; i++)
 		ok = run_turn(s, round, i);
 	if (s->o.fresh && ok && !stop && round + 1 < s->o.rounds) {

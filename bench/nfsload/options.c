@@ -30,6 +30,7 @@ enum {
 	OPT_PORT,
 	OPT_MOUNT_PORT,
 	OPT_EXPORT,
+	OPT_PID,
 	OPT_DIR,
 	OPT_OP,
 	OPT_MIX,
@@ -38,6 +39,7 @@ enum {
 	OPT_FILE_SIZE,
 	OPT_ONCE,
 	OPT_FRESH,
+	OPT_PRIME,
 	OPT_STABLE,
 	OPT_UIDS,
 	OPT_VERIFY,
@@ -60,6 +62,7 @@ static const struct option long_options[] = {
     {"port", required_argument, NULL, OPT_PORT},
     {"mount-port", required_argument, NULL, OPT_MOUNT_PORT},
     {"export", required_argument, NULL, OPT_EXPORT},
+    {"pid", required_argument, NULL, OPT_PID},
     {"dir", required_argument, NULL, OPT_DIR},
     {"op", required_argument, NULL, OPT_OP},
     {"mix", required_argument, NULL, OPT_MIX},
@@ -68,6 +71,7 @@ static const struct option long_options[] = {
     {"file-size", required_argument, NULL, OPT_FILE_SIZE},
     {"once", no_argument, NULL, OPT_ONCE},
     {"fresh", no_argument, NULL, OPT_FRESH},
+    {"prime", no_argument, NULL, OPT_PRIME},
     {"stable", no_argument, NULL, OPT_STABLE},
     {"uids", required_argument, NULL, OPT_UIDS},
     {"verify", no_argument, NULL, OPT_VERIFY},
@@ -356,6 +360,39 @@ static bool parse_uids(struct options *o, const char *s)
 	return o->creds > 0 || complain("--uids: none given");
 }
 
+static struct target_spec *find_target(
+    struct options *o, const char *name, size_t len)
+{
+	for (uint32_t i = 0; i < o->targets; i++)
+		if (strlen(o->target[i].name) == len &&
+		    !strncmp(o->target[i].name, name, len))
+			return &o->target[i];
+	return NULL;
+}
+
+/* NAME=PID[,PID]..., of a target that was given before. */
+static bool parse_pids(struct options *o, const char *s)
+{
+	struct target_spec *t = find_target(o, s, strcspn(s, "="));
+	char one[16];
+
+	if (!t)
+		return complain("--pid %s: want NAME=PID, of a --target", s);
+	s += strcspn(s, "=");
+	while (*s) {
+		size_t len = strcspn(++s, ",");
+
+		if (t->pids == PIDS_MAX)
+			return complain("--pid: more than %d", PIDS_MAX);
+		if (!copy("a process id", one, sizeof(one), s, len) ||
+		    !parse_u32("--pid", one, 1, INT32_MAX, &t->pid[t->pids]))
+			return false;
+		t->pids++;
+		s += len;
+	}
+	return t->pids > 0 || complain("--pid: none given");
+}
+
 static bool parse_target_option(
     struct options *o, struct given *g, int opt, const char *arg)
 {
@@ -374,6 +411,8 @@ static bool parse_target_option(
 	case OPT_EXPORT:
 		return copy("--export", g->server.path, sizeof(g->server.path),
 		    arg, len);
+	case OPT_PID:
+		return parse_pids(o, arg);
 	default:
 		return copy("--dir", o->dir, sizeof(o->dir), arg, len);
 	}
@@ -437,6 +476,8 @@ static bool *find_flag(struct options *o, int opt)
 		return &o->once;
 	case OPT_FRESH:
 		return &o->fresh;
+	case OPT_PRIME:
+		return &o->prime;
 	case OPT_STABLE:
 		return &o->stable;
 	case OPT_VERIFY:
@@ -517,6 +558,8 @@ static bool finish(struct options *o, const struct given *g)
 		o->rounds = o->targets > 1 ? 5 : 1;
 	if (o->fresh && g->warmup && o->warmup_ns)
 		return complain("--warmup would touch what --fresh keeps new");
+	if (o->fresh && o->prime)
+		return complain("--prime would touch what --fresh keeps new");
 	if (o->fresh) {
 		o->once = true;
 		o->warmup_ns = 0;

@@ -12,6 +12,7 @@
 
 #define TARGETS_MAX 8
 #define CREDS_MAX   64
+#define PIDS_MAX    4
 
 struct target_spec {
 	char name[64];
@@ -19,6 +20,8 @@ struct target_spec {
 	uint16_t port;       /* 0: ask rpcbind */
 	uint16_t mount_port; /* 0: ask rpcbind */
 	char path[1024];
+	uint32_t pid[PIDS_MAX]; /* whose CPU time counts for this target */
+	uint32_t pids;
 };
 
 struct cred {
@@ -43,7 +46,7 @@ struct options {
 	uint64_t seed;
 	uint64_t timeout_ns;
 	char dir[1024]; /* below the export; "" is its root */
-	bool verify, once, fresh, stable, keep, json, quiet;
+	bool verify, once, fresh, prime, stable, keep, json, quiet;
 };
 
 enum options_verdict {

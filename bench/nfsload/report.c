@@ -16,6 +16,7 @@ struct report {
 struct line {
 	uint64_t ops, errors;
 	double seconds, ops_s, mb_s;
+	double cpu_s; /* of all procedures of the turns */
 	double p50_us, p90_us, p99_us, max_us;
 	const char *first_error;
 };
@@ -60,6 +61,13 @@ static double elapsed_s(const struct report *r, uint32_t round, uint32_t target)
 {
 	uint64_t ns =
 	    r->turn[(size_t)round * r->o->targets + target].elapsed_ns;
+
+	return (double)ns / NS_PER_SEC;
+}
+
+static double cpu_s(const struct report *r, uint32_t round, uint32_t target)
+{
+	uint64_t ns = r->turn[(size_t)round * r->o->targets + target].cpu_ns;
 
 	return (double)ns / NS_PER_SEC;
 }
@@ -111,6 +119,7 @@ static int make_line(
 		l->errors += t->errors;
 		bytes += (double)t->bytes;
 		l->seconds += elapsed_s(r, i, target);
+		l->cpu_s += cpu_s(r, i, target);
 		if (t->latency)
 			histogram_merge(all, t->latency);
 		if (t->errors && !l->first_error[0])
@@ -187,6 +196,8 @@ static int print_row(const struct report *r, uint32_t target, enum call_op op)
 	printf("%-11s %-16s %9.0f %9.1f %9.1f %9.1f %9.1f %9.1f %7" PRIu64 "\n",
 	    call_op_name(op), r->o->target[target].name, l.ops_s, l.mb_s,
 	    l.p50_us, l.p90_us, l.p99_us, l.max_us, l.errors);
+	if (r->o->target[target].pids && l.seconds > 0)
+		printf("%-11s %-16s %.2f cores\n", "", "", l.cpu_s / l.seconds);
 	if (l.errors)
 		printf("%-11s %-16s first error: %s\n", "", "", l.first_error);
 	return 0;
@@ -258,6 +269,18 @@ static void print_json_contrast(
 	    c->ratio.median, c->ratio.least, c->ratio.most);
 }
 
+/* In a mix, the processes' time is that of all its procedures. */
+static void print_json_cpu(const struct line *l)
+{
+	double ops = l->ops_s * l->seconds, mb = l->mb_s * l->seconds;
+
+	printf(",\n  \"cpu_s\": %.3f, \"cores\": %.3f", l->cpu_s,
+	    l->seconds > 0 ? l->cpu_s / l->seconds : 0);
+	if (l->cpu_s > 0)
+		printf(", \"ops_per_cpu_s\": %.1f, \"mb_per_cpu_s\": %.2f",
+		    ops / l->cpu_s, mb / l->cpu_s);
+}
+
 static int print_json_object(
     const struct report *r, uint32_t target, enum call_op op)
 {
@@ -281,6 +304,8 @@ static int print_json_object(
 	       "\"mb_per_s\": %.2f, \"p50_us\": %.2f,\n  \"p90_us\": %.2f, "
 	       "\"p99_us\": %.2f, \"max_us\": %.2f",
 	    l.seconds, l.ops_s, l.mb_s, l.p50_us, l.p90_us, l.p99_us, l.max_us);
+	if (r->o->target[target].pids)
+		print_json_cpu(&l);
 	if (target > 0)
 		print_json_contrast(r, &c);
 	putchar('}');

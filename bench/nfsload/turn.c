@@ -39,8 +39,9 @@ struct loop {
 	uint64_t end_ns;    /* nothing is sent after */
 	uint64_t last_done_ns;
 	uint64_t shown_ns; /* when progress was shown last */
+	uint64_t cpu_ns;   /* when the measured part began */
 	uint32_t cred;
-	bool ended;
+	bool ended, began;
 };
 
 static void tally_error(struct tally *t, const struct call *c)
@@ -243,6 +244,32 @@ static int prepare(struct loop *l)
 	return prepare_slots(l);
 }
 
+/* CPU time of a target's processes; what has ended counts nothing. */
+static uint64_t cpu_ns(const struct target_spec *t)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < t->pids; i++) {
+		struct timespec ts;
+		clockid_t clock;
+
+		if (clock_getcpuclockid((pid_t)t->pid[i], &clock) ||
+		    clock_gettime(clock, &ts))
+			continue;
+		sum += (uint64_t)ts.tv_sec * NS_PER_SEC + (uint64_t)ts.tv_nsec;
+	}
+	return sum;
+}
+
+/* The warm-up is over. */
+static void begin(struct loop *l)
+{
+	if (l->began || clock_now_ns() < l->record_ns)
+		return;
+	l->began = true;
+	l->cpu_ns = cpu_ns(l->plan->spec);
+}
+
 static void run(struct loop *l)
 {
 	uint64_t start = clock_now_ns();
@@ -251,8 +278,10 @@ static void run(struct loop *l)
 	l->end_ns = l->record_ns + l->o->duration_ns;
 	l->last_done_ns = l->record_ns;
 	l->shown_ns = start;
+	begin(l);
 	refill(l);
 	while (any_busy(l) || !l->ended) {
+		begin(l);
 		exchange(l);
 		refill(l);
 		show_progress(l);
@@ -260,6 +289,8 @@ static void run(struct loop *l)
 	if (l->plan->label && l->shown_ns != start)
 		fprintf(stderr, "\r%*s\r", 70, "");
 	l->out->elapsed_ns = l->last_done_ns - l->record_ns;
+	if (l->began)
+		l->out->cpu_ns = cpu_ns(l->plan->spec) - l->cpu_ns;
 	/* Set-up and removal are the first one's. */
 	for (uint32_t i = 0; i < l->o->connections; i++)
 		connection_set_cred(target_connection(l->plan->target, i),

@@ -25,12 +25,14 @@ struct tally {
 struct turn {
 	struct tally tally[CALL_MEASURED];
 	uint64_t elapsed_ns; /* first call sent to last one answered */
+	uint64_t cpu_ns;     /* of --pid's processes, meanwhile */
 	char broken[200];    /* why a connection failed; "" if none did */
 };
 
 struct turn_plan {
 	const struct options *o;
 	struct target *target;
+	const struct target_spec *spec; /* of the target */
 	struct view *view;
 	uint32_t items; /* workset_items() */
 	uint64_t seed;

@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# What bench/jobs runs in the lab.  Prints a block of lines for each run of a
+# job, which bench/jobs.d/report.py reads:
+#
+#   run JOB ARM KIND NUMBER MICROSECONDS STATUS ok|wrong USER SYSTEM
+#   before WHAT ...   after WHAT ...   settled WHAT ...
+#   end
+#
+# KIND: ref (direct at RTT 0, not counted: its output is what all others must
+# print), train, timed.  WHAT: nfsd (its calls by procedure), link (bytes from
+# and to the server), cpu (microseconds of the daemon), client (the kernel
+# client's calls by procedure), stats (JSON of forefetch stats).  `settled` is
+# when the server had nothing to do any more.
+#
+# All arms mount the export at $LAB_WORK, so that a job prints the same paths.
+# Nothing but the arm of the run is mounted.
+
+jobs_dir=$LAB_D/../jobs.d
+state=$LAB_STATE/jobs
+first_port=2100
+
+progress() { echo "jobs: $*" >&2; }
+give_up() { echo "jobs: $*" >&2; exit 1; }
+
+# --- the jobs ----------------------------------------------------------------
+
+# job_where JOB: its directory in the export
+job_where() {
+	case $1 in
+	import | node) echo "$1" ;;
+	git | grep | grep-all) echo git ;;
+	filters) echo filters/4 ;;
+	filters-*) echo "filters/${1#filters-}" ;;
+	esac
+}
+
+# The programs themselves are on the local disk: load them beforehand.
+job_warm() {
+	case $1 in
+	import) "$JOBS_PYTHON" -c pass ;;
+	node) "$JOBS_NODE" -e 0 ;;
+	git) git --version ;;
+	grep*) grep --version ;;
+	filters*) warm_filters ;;
+	esac >/dev/null 2>&1
+	return 0
+}
+
+# No `exec` here: bash's `time` would be lost.
+job_run() {
+	case $1 in
+	import)
+		PYTHONPATH=$LAB_WORK/import/site PYTHONNOUSERSITE=1 \
+			"$JOBS_PYTHON" "$LAB_WORK/import/import.py" ;;
+	node) "$JOBS_NODE" node.js ;;
+	# Without the advice that status takes long, which is not always given.
+	git)
+		git -c core.fsmonitor=false -c safe.directory='*' \
+			-c advice.statusUoption=false status ;;
+	grep) grep -rn --include='*.h' 'struct strbuf \*' . ;;
+	grep-all) grep -rn 'strbuf_addf' . ;;
+	filters*) run_filters ;;
+	esac
+}
+
+# The filters of Lei and Duchamp, as far as every system has them; in turn,
+# each on a file of its own.
+filters=(
+	"awk {print\$2,NF}" "sed s/the/THE/g" "sort" "strings" "uniq -c"
+	"base64" "grep -c the" "grep -E [a-f]{3}" "grep -F from" "gzip -nc"
+)
+
+# shellcheck disable=SC2086 # a filter is a list of words without patterns
+run_filters() {
+	local i=0 f files=(*.txt)
+	set -f
+	for f in "${files[@]}"; do
+		${filters[i++ % ${#filters[@]}]} <"$f" || return
+	done
+}
+
+warm_filters() {
+	local f
+	for f in "${filters[@]}"; do cat "$(command -v "${f%% *}")"; done
+}
+
+# Nothing of the person who runs this: no settings, no caches of their own.
+# What jobs write of their own accord goes to the guest's memory.
+job_environment() {
+	export HOME=$state/home TMPDIR=$state/tmp LC_ALL=C.UTF-8 TZ=UTC TERM=dumb
+	export MPLCONFIGDIR=$state/home/mpl GIT_OPTIONAL_LOCKS=0 GIT_PAGER=cat
+	export GIT_CONFIG_NOSYSTEM=1 NODE_DISABLE_COMPILE_CACHE=1
+	unset PYTHONPATH PYTHONHOME NODE_OPTIONS NODE_PATH
+	mkdir -p "$HOME" "$TMPDIR" "$MPLCONFIGDIR"
+}
+
+# --- arms --------------------------------------------------------------------
+
+is_proxy() { [ "$1" != direct ] && [ "$1" != floor ]; }
+
+# with_arm ARM COMMAND...: the lab's functions mean the daemon of that arm
+with_arm() {
+	local arm=$1
+	shift
+	LAB_PROXY_NAME=arm-$arm LAB_CONF=$state/$arm.conf \
+		LAB_PROXY_LOG=$LAB_STATE/forefetchd-$arm.log "$@"
+}
+
+arm_port() {
+	local i=0 a
+	for a in "${proxy_arms[@]}"; do
+		[ "$a" != "$1" ] || break
+		i=$((i + 1))
+	done
+	echo $((first_port + i))
+}
+
+# The words after an arm's name are settings: KEY=VALUE for its server, or
+# forefetch.KEY=VALUE for the daemon.
+arm_conf() {
+	local arm=$1 setting key section
+	lab_conf_write >"$LAB_CONF"
+	lab_conf_set forefetch cache_dir "$LAB_CACHE/jobs/$arm"
+	lab_conf_set forefetch control "$state/$arm.sock"
+	lab_conf_set "server lab" listen "127.0.0.1:$(arm_port "$arm")"
+	while read -r setting; do
+		[ -n "$setting" ] || continue
+		key=${setting%%=*} section="server lab"
+		case $key in
+		forefetch.*) section=forefetch key=${key#forefetch.} ;;
+		esac
+		lab_conf_set "$section" "$key" "${setting#*=}"
+	done <<<"${arm_settings[$arm]}"$'\n'"$JOBS_SET"
+}
+
+arm_start() {
+	mkdir -p "$LAB_CACHE/jobs/$1"
+	with_arm "$1" lab_proxy_start || give_up "forefetchd ($1) does not start"
+}
+
+arm_stop() {
+	case $JOBS_STOP in
+	kill) with_arm "$1" lab_proxy_kill ;;
+	*) with_arm "$1" lab_proxy_stop ;;
+	esac || give_up "forefetchd ($1) does not end"
+}
+
+arm_restart() {
+	arm_stop "$1"
+	if [ -n "$JOBS_BETWEEN" ]; then
+		ARM_CACHE=$LAB_CACHE/jobs/$1 bash -c "$JOBS_BETWEEN" >&2 ||
+			give_up "failed: $JOBS_BETWEEN"
+	fi
+	arm_start "$1"
+}
+
+arm_mount() {
+	if is_proxy "$1"; then
+		lab_mount "127.0.0.1:$(arm_port "$1")" "$LAB_EXPORT" "$LAB_WORK"
+	else
+		lab_mount direct "$LAB_EXPORT" "$LAB_WORK"
+	fi || give_up "$1 cannot be mounted"
+}
+
+# The client's pages, names and attributes go with its last mount; what the
+# server and the proxies keep in the page cache, and the programs, go too.
+arm_unmount() {
+	local i
+	for ((i = 0; i < 100; i++)); do
+		lab_mounted "$LAB_WORK" || break
+		umount "$LAB_WORK" 2>/dev/null || lab_nap 0.1
+	done
+	lab_poll 10 no_client ||
+		give_up "something still uses the mount: $(cat /proc/fs/nfsfs/volumes)"
+	lab_drop_caches
+}
+
+no_client() { [ "$(wc -l </proc/fs/nfsfs/volumes)" -le 1 ]; }
+
+# --- what is counted ---------------------------------------------------------
+
+# count WHEN ARM: lines of the block
+count() {
+	local proc rx tx pid stat ticks
+	proc=$(lab_in server grep '^proc3 ' /proc/net/rpc/nfsd)
+	read -r rx </sys/class/net/lab0/statistics/rx_bytes
+	read -r tx </sys/class/net/lab0/statistics/tx_bytes
+	echo "$1 nfsd ${proc#proc3 * }"
+	echo "$1 link $rx $tx"
+	is_proxy "$2" || return 0
+	pid=$(with_arm "$2" lab_proxy_pid) || return 0
+	read -r stat <"/proc/$pid/stat"
+	# shellcheck disable=SC2086 # the fields after the name
+	set -- "$1" "$2" ${stat##*) }
+	ticks=$((${14} + ${15}))
+	echo "$1 cpu $((ticks * 1000000 / hertz))"
+}
+
+count_client() {
+	awk -v dir="$LAB_WORK" -v when="$1" '
+	$1 == "device" { here = ($5 == dir) }
+	here && /^\t *[A-Z]+: / { sub(":", "", $1); line = line " " $1 " " $2 }
+	END { print when " client" line }' /proc/self/mountstats
+}
+
+count_stats() {
+	local json
+	is_proxy "$2" || return 0
+	json=$(forefetch --socket "$state/$2.sock" stats --json) &&
+		echo "$1 stats $json"
+}
+
+served() { lab_in server grep '^proc3 ' /proc/net/rpc/nfsd; }
+
+# The server was not asked anything for half a second; ten at most.
+settle() {
+	local i was now
+	now=$(served)
+	for ((i = 0; i < 20; i++)); do
+		was=$now
+		lab_nap 0.5
+		now=$(served)
+		[ "$now" != "$was" ] || return 0
+	done
+}
+
+# --- a run -------------------------------------------------------------------
+
+# one_run JOB ARM KIND NUMBER
+one_run() {
+	local job=$1 arm=$2 kind=$3 number=$4 t0 t1 rc=0 verdict=ok times link=off
+	[ "$arm" != floor ] || link=on
+	arm_unmount
+	lab_floor $link || give_up "the link cannot be set"
+	arm_mount "$arm"
+	cd "$LAB_WORK/$(job_where "$job")" ||
+		give_up "the image has no files for $job: bench/jobs prepare"
+	job_warm "$job"
+	{
+		count before "$arm"
+		count_client before
+		count_stats before "$arm"
+	} >"$state/before"
+	TIMEFORMAT='%U %S'
+	lab_now; t0=$LAB_NOW
+	{ time (job_run "$job" >"$state/out" 2>"$state/err" </dev/null); } \
+		2>"$state/times" || rc=$?
+	lab_now; t1=$LAB_NOW
+	{ count after "$arm"; count_client after; } >"$state/after"
+	if is_proxy "$arm"; then
+		settle
+		{ count settled "$arm"; count_stats settled "$arm"; } \
+			>>"$state/after"
+	fi
+	cd /
+	# shell's own words about a job that was killed may precede it
+	times=$(tail -n 1 "$state/times")
+	echo "status $rc" >>"$state/out"
+	[ "$kind" != ref ] || keep_reference "$job" "$rc"
+	cmp -s "$state/out" "$state/ref" || { verdict=wrong; show_wrong; }
+	echo "run $job $arm $kind $number $((t1 - t0)) $rc $verdict $times"
+	cat "$state/before" "$state/after"
+	echo end
+	[ "$kind" = ref ] || progress "$(printf '%s, %s %s, %s: %d.%03d s %s' \
+		"$job" "$kind" "$number" "$arm" $(((t1 - t0) / 1000000)) \
+		$(((t1 - t0) / 1000 % 1000)) "${verdict#ok}")"
+}
+
+keep_reference() {
+	cp "$state/out" "$state/ref"
+	[ "$2" = 0 ] || {
+		cat "$state/err" >&2
+		give_up "$1 fails on the direct mount, with status $2"
+	}
+}
+
+show_wrong() {
+	{
+		echo "jobs: WRONG: the output differs from the direct mount's:"
+		diff "$state/ref" "$state/out" | head -n 10
+		tail -n 5 "$state/err"
+	} >&2
+}
+
+train() {
+	local job=$1 arm i
+	for arm in "${proxy_arms[@]}"; do
+		rm -rf "$LAB_CACHE/jobs/$arm"
+		arm_start "$arm"
+		for ((i = 1; i <= JOBS_TRAIN; i++)); do
+			one_run "$job" "$arm" train $i
+		done
+		if [ "$JOBS_RESTART" = once ]; then
+			arm_unmount
+			arm_restart "$arm"
+		fi
+	done
+}
+
+# Each round begins with another arm.
+timed() {
+	local job=$1 round i arm count=${#all_arms[@]}
+	for ((round = 1; round <= JOBS_RUNS; round++)); do
+		if [ "$round" -le "$JOBS_DIRECT" ]; then
+			one_run "$job" direct timed "$round"
+		fi
+		for ((i = 0; i < count; i++)); do
+			arm=${all_arms[(i + round - 1) % count]}
+			if is_proxy "$arm" && [ "$JOBS_RESTART" = each ]; then
+				arm_unmount
+				arm_restart "$arm"
+			fi
+			one_run "$job" "$arm" timed "$round"
+		done
+	done
+}
+
+run_job() {
+	local job=$1 arm
+	progress "$job: reference"
+	rm -f "$state/ref"
+	one_run "$job" floor ref 1
+	train "$job"
+	timed "$job"
+	arm_unmount
+	for arm in "${proxy_arms[@]}"; do arm_stop "$arm"; done
+}
+
+# The index must have what the server says of each file, as after a checkout
+# through the mount; else git would read all of them to be sure.
+prepare_git() {
+	progress "git: index"
+	git -c safe.directory='*' -C "$LAB_EXPORT/git" update-index -q --refresh ||
+		give_up "the checkout in the image is not clean"
+}
+
+main() {
+	local arm job word
+	local -a words
+	declare -gA arm_settings
+	declare -ga proxy_arms=() all_arms=(floor)
+	hertz=$(getconf CLK_TCK)
+	mkdir -p "$state" "$LAB_CACHE/jobs"
+	job_environment
+	lab_proxy_stop || exit 1
+	while read -r -a words; do
+		[ ${#words[@]} -gt 0 ] || continue
+		arm=${words[0]}
+		proxy_arms+=("$arm") all_arms+=("$arm")
+		arm_settings[$arm]=$(printf '%s\n' "${words[@]:1}")
+	done <<<"$JOBS_ARMS"
+	for arm in "${proxy_arms[@]}"; do
+		with_arm "$arm" arm_conf "$arm"
+		with_arm "$arm" check_conf "$arm"
+	done
+	mkdir -p "$LAB_WORK"
+	for job in $JOBS_LIST; do
+		[ "$job" != git ] || prepare_git
+	done
+	for job in $JOBS_LIST; do run_job "$job"; done
+	echo done
+}
+
+check_conf() {
+	"$LAB_BUILD/forefetchd" -t -f "$LAB_CONF" >"$state/check" 2>&1 || {
+		cat "$state/check" >&2
+		give_up "arm $1: forefetchd refuses its configuration"
+	}
+}
+
+main
