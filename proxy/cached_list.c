@@ -132,6 +132,8 @@ static bool page_make(struct page *p, struct listing *l, uint64_t cookie)
 	if (!listing_seek(l, cookie, &pos) || p->room <= LIST_HEAD_SIZE)
 		return false;
 	p->room -= LIST_HEAD_SIZE;
+	if (p->room > listing_size_max(l, p->plus))
+		p->room = listing_size_max(l, p->plus);
 	p->buf = malloc(p->room);
 	if (!p->buf)
 		return false;

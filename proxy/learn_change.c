@@ -22,6 +22,27 @@ static void data_drop(const struct learn *l, const struct node *node)
 		datacache_drop(l->caches->data, &key);
 }
 
+/* The attributes after a change; attrcache_apply_wcc(). Where somebody else
+ * was there, too, rights may be others. */
+static bool apply_own(const struct learn *l, struct node *node,
+    const wcc_data *wcc, bool contents_stay)
+{
+	const fattr3 *after = &wcc->after.post_op_attr_u.attributes;
+	bool had = node->flags & NODE_ATTRS;
+	fattr3 old = {0};
+
+	if (had)
+		attrcache_fattr(l->caches->attr, node, &old);
+	if (attrcache_apply_wcc(l->caches->attr, node, wcc, contents_stay,
+		l->sent_us, l->now_us))
+		return true;
+	if (wcc->before.attributes_follow || !wcc->after.attributes_follow ||
+	    !had || old.mode != after->mode || old.uid != after->uid ||
+	    old.gid != after->gid)
+		accesscache_drop(l->caches->access, node);
+	return false;
+}
+
 /* The object was changed, how is not known. */
 static void object_unknown(const struct learn *l, const nfs3_fh *fh)
 {
@@ -45,8 +66,7 @@ static struct node *dir_changed(const struct learn *l, const nfs3_fh *fh,
 
 	if (!dir)
 		return NULL;
-	*preserved =
-	    attrcache_apply_wcc(ac, dir, wcc, false, l->sent_us, l->now_us);
+	*preserved = apply_own(l, dir, wcc, false);
 	listcache_drop(l->caches->lists, dir);
 	fs = attrcache_fsys(ac, dir);
 	/* The name may be known in another spelling, too. */
@@ -135,8 +155,7 @@ static void own_create(const struct learn *l, const diropargs3 *where)
 		return;
 	}
 	/* It may have been there before, and be cut now. */
-	(void)attrcache_apply_wcc(
-	    l->caches->attr, child, &wcc, false, l->sent_us, l->now_us);
+	(void)apply_own(l, child, &wcc, false);
 	data_drop(l, child);
 	if (wcc.after.attributes_follow)
 		learn_answered(l, child, false);
@@ -203,9 +222,7 @@ static void object_moved(
 	struct data_version from;
 	bool had = learn_version(l, node, &from);
 
-	if (attrcache_apply_wcc(
-		l->caches->attr, node, wcc, true, l->sent_us, l->now_us) &&
-	    had)
+	if (apply_own(l, node, wcc, true) && had)
 		learn_data_moved(l, node, &from);
 }
 
@@ -236,9 +253,8 @@ static void own_truncate(const struct learn *l, struct node *node)
 	bool had = learn_version(l, node, &from);
 	uint64_t size = l->args->setattr.new_attributes.size.set_size3_u.size;
 
-	if (!attrcache_apply_wcc(l->caches->attr, node, &l->res->wccstat.wcc,
-		false, l->sent_us, l->now_us) ||
-	    !had || !l->caches->data) {
+	if (!apply_own(l, node, &l->res->wccstat.wcc, false) || !had ||
+	    !l->caches->data) {
 		data_drop(l, node);
 		return;
 	}
@@ -281,8 +297,7 @@ static void own_setacl(const struct learn *l)
 	accesscache_drop(l->caches->access, node);
 	answercache_drop(l->caches->answers, node);
 	if (attr->attributes_follow)
-		(void)attrcache_apply_wcc(
-		    l->caches->attr, node, &wcc, false, l->sent_us, l->now_us);
+		(void)apply_own(l, node, &wcc, false);
 	else
 		attrcache_changed(l->caches->attr, node, l->sent_us, l->now_us);
 }
@@ -300,9 +315,8 @@ static void own_write(const struct learn *l)
 		return;
 	key = caches_data_key(node);
 	had = learn_version(l, node, &from);
-	if (!attrcache_apply_wcc(l->caches->attr, node, &r->file_wcc, false,
-		l->sent_us, l->now_us) ||
-	    !had || !l->caches->data) {
+	if (!apply_own(l, node, &r->file_wcc, false) || !had ||
+	    !l->caches->data) {
 		data_drop(l, node);
 		return;
 	}

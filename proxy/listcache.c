@@ -305,6 +305,18 @@ void listing_remember(struct listing *l, uint64_t cookie, size_t pos)
 	l->hints[i].pos = pos;
 }
 
+size_t listing_size_max(const struct listing *l, bool plus)
+{
+	struct nfs3_dirent e = {.attributes = {.attributes_follow = TRUE},
+	    .handle = {.handle_follows = TRUE}};
+
+	/* Names and their padding are no longer than what is kept of an
+	 * entry, which has its cookie and file number, too. */
+	e.handle.post_op_fh3_u.handle.len = NFS3_FHSIZE_MAX;
+	return l->entries * nfs3_dirent_size(plus, &e) + l->len +
+	       NFS3_DIRLIST_END_SIZE;
+}
+
 /* ---- absences --------------------------------------------------------- */
 
 static uint32_t short_hash(const nfs3_name *name)
