@@ -234,6 +234,25 @@ size_t caches_entry_bytes(const struct caches *c)
 	return n > 0 ? (entry_bytes(c) - grants) / n : 0;
 }
 
+void caches_get_stats(const struct caches *c, struct caches_stats *st)
+{
+	size_t grants = accesscache_count(c->access);
+
+	*st = (struct caches_stats){.objects = attrcache_count(c->attr),
+	    .names = namecache_count(c->names),
+	    .object_bytes = entry_bytes(c) - grants * sizeof(struct grant),
+	    .grants = grants,
+	    .grant_bytes = grants * sizeof(struct grant),
+	    .listings = listcache_count(c->lists),
+	    .listing_bytes = listcache_bytes(c->lists),
+	    .answers = answercache_count(c->answers),
+	    .answer_bytes = answercache_bytes(c->answers),
+	    .entry_bytes = caches_entry_bytes(c),
+	    .bytes = caches_bytes(c)};
+	if (c->data)
+		datacache_get_stats(c->data, &st->data);
+}
+
 static bool evict_node(struct caches *c)
 {
 	struct node *node = attrcache_sweep(c->attr, SWEEP_STEPS);

@@ -71,4 +71,21 @@ size_t caches_bytes(const struct caches *c);
 /* Bytes that a name, its handle and its attributes take on the average. */
 size_t caches_entry_bytes(const struct caches *c);
 
+/* What is there now. */
+struct caches_stats {
+	size_t objects;
+	size_t names;        /* absent ones too */
+	size_t object_bytes; /* objects and names: they share memory */
+	size_t grants;       /* of one credential for one object */
+	size_t grant_bytes;
+	size_t listings;
+	size_t listing_bytes;
+	size_t answers;
+	size_t answer_bytes;
+	size_t entry_bytes;          /* caches_entry_bytes() */
+	size_t bytes;                /* caches_bytes() */
+	struct datacache_stats data; /* zeros where there is none */
+};
+void caches_get_stats(const struct caches *c, struct caches_stats *st);
+
 #endif

@@ -70,6 +70,25 @@ struct control_conn {
 	uint64_t bytes_out;
 };
 
+/* An [export] section. */
+struct control_override {
+	char *path;
+	const char *consistency; /* as below; static */
+	uint64_t attr_timeout_us;
+	uint64_t negative_timeout_us;
+	uint64_t grant_timeout_us;
+	bool known; /* which file system it is */
+};
+
+/* How full the caches are, and may be. */
+struct control_caches {
+	uint64_t memory_bytes;
+	uint64_t memory_limit_bytes;
+	uint64_t disk_bytes;
+	uint64_t disk_limit_bytes;
+	bool disk_on; /* false: it failed, is full, or could not be opened */
+};
+
 struct control_server {
 	char *name;
 	char *address;  /* as configured */
@@ -79,8 +98,19 @@ struct control_server {
 	char *last_error;      /* empty if there was none */
 	char *consistency;     /* "strict", "bounded", "frozen" */
 	uint64_t srtt_us;      /* 0 if unknown */
+	uint64_t attr_timeout_us;
+	uint64_t negative_timeout_us;
+	uint64_t grant_timeout_us;
+	bool strict_until_known; /* some override's file system is not known */
+	bool offline_serve;      /* as configured; else wait */
+	bool offline_active;
+	uint64_t offline_age_ms; /* since it is so */
+	uint64_t served_age_us;  /* of the oldest answer since then; 0: none */
+	struct control_caches caches;
 
 	/* Grown by the _add functions only. */
+	struct control_override *overrides;
+	size_t overrides_len;
 	char **listens;
 	size_t listens_len;
 	char **exports;
@@ -110,6 +140,8 @@ void control_set(char **field, const char *format, ...)
 struct control_server *control_status_add_server(struct control_status *st);
 void control_server_add_listen(struct control_server *srv, const char *addr);
 void control_server_add_export(struct control_server *srv, const char *path);
+struct control_override *control_server_add_override(
+    struct control_server *srv);
 struct control_upstream *control_server_add_upstream(
     struct control_server *srv);
 struct control_conn *control_server_add_conn(struct control_server *srv);
@@ -118,14 +150,16 @@ void control_status_clear(struct control_status *st);
 /*
  * What control asks of the daemon. Called on the loop; must not block.
  * each_server calls `cb` once for every server section, in the order of the
- * configuration; name and metrics stay valid until control returns to the
- * loop.
+ * configuration, its gauges up to date; name and metrics stay valid until
+ * control returns to the loop. flush empties the caches of one server: 0, or
+ * -errno. Whether the peer may do that is control's business.
  */
 struct control_ops {
 	void (*fill_status)(void *ctx, struct control_status *out);
 	void (*each_server)(void *ctx,
 	    void (*cb)(void *arg, const char *name, const struct metrics *m),
 	    void *arg);
+	int (*flush)(void *ctx, const char *server);
 };
 
 /*

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "control.h"
 #include "control.pb-c.h"
@@ -166,6 +167,61 @@ static void reply_clients(struct reply *r, const struct control_server *srv,
 	out->clients_omitted = srv->omitted;
 }
 
+static void reply_overrides(struct reply *r, const struct control_server *srv,
+    Forefetch__ServerStatus *out)
+{
+	const struct control_override *ov;
+	Forefetch__ExportStatus *msg;
+	size_t i, n = srv->overrides_len;
+
+	msg = reply_alloc(r, n, sizeof(*msg));
+	out->overrides = reply_alloc(r, n, sizeof(*out->overrides));
+	if (r->failed)
+		return;
+	for (i = 0; i < n; i++, msg++) {
+		ov = &srv->overrides[i];
+		forefetch__export_status__init(msg);
+		msg->path = bytes_of(ov->path);
+		if (ov->consistency)
+			msg->consistency = (char *)ov->consistency;
+		msg->attr_timeout_us = ov->attr_timeout_us;
+		msg->negative_timeout_us = ov->negative_timeout_us;
+		msg->grant_timeout_us = ov->grant_timeout_us;
+		msg->known = ov->known;
+		out->overrides[i] = msg;
+	}
+	out->n_overrides = n;
+}
+
+/* What answers rest on. */
+static void reply_caches(struct reply *r, const struct control_server *srv,
+    Forefetch__ServerStatus *out)
+{
+	const struct control_caches *caches = &srv->caches;
+	Forefetch__CacheStatus *msg = reply_alloc(r, 1, sizeof(*msg));
+
+	if (!msg)
+		return;
+	forefetch__cache_status__init(msg);
+	msg->memory_bytes = caches->memory_bytes;
+	msg->memory_limit_bytes = caches->memory_limit_bytes;
+	msg->disk_on = caches->disk_on;
+	msg->disk_bytes = caches->disk_bytes;
+	msg->disk_limit_bytes = caches->disk_limit_bytes;
+	out->cache = msg;
+	if (srv->consistency)
+		out->consistency = srv->consistency;
+	out->attr_timeout_us = srv->attr_timeout_us;
+	out->negative_timeout_us = srv->negative_timeout_us;
+	out->grant_timeout_us = srv->grant_timeout_us;
+	out->strict_until_known = srv->strict_until_known;
+	out->offline = srv->offline_serve ? "serve" : "wait";
+	out->offline_active = srv->offline_active;
+	out->offline_age_ms = srv->offline_age_ms;
+	out->served_age_us = srv->served_age_us;
+	reply_overrides(r, srv, out);
+}
+
 static void reply_server(struct reply *r, const struct control_server *srv,
     Forefetch__ServerStatus *out)
 {
@@ -177,12 +233,11 @@ static void reply_server(struct reply *r, const struct control_server *srv,
 	out->state_age_ms = srv->state_age_ms;
 	out->last_error = bytes_of(srv->last_error);
 	out->srtt_us = srv->srtt_us;
-	if (srv->consistency)
-		out->consistency = srv->consistency;
 	out->listens = reply_strings(r, srv->listens, srv->listens_len);
 	out->n_listens = srv->listens_len;
 	out->exports = reply_strings(r, srv->exports, srv->exports_len);
 	out->n_exports = srv->exports_len;
+	reply_caches(r, srv, out);
 	reply_upstreams(r, srv, out);
 	reply_clients(r, srv, out);
 }
@@ -295,6 +350,25 @@ static void reply_counters(
 	out->n_counters = n;
 }
 
+static void reply_gauges(
+    struct reply *r, const struct metrics *m, Forefetch__ServerStats *out)
+{
+	Forefetch__Counter *msg;
+	size_t i, n = METRICS_GAUGE_COUNT;
+
+	msg = reply_alloc(r, n, sizeof(*msg));
+	out->gauges = reply_alloc(r, n, sizeof(*out->gauges));
+	if (r->failed)
+		return;
+	for (i = 0; i < n; i++, msg++) {
+		forefetch__counter__init(msg);
+		msg->name = (char *)metrics_gauge_name((enum metrics_gauge)i);
+		msg->value = metrics_get_gauge(m, (enum metrics_gauge)i);
+		out->gauges[i] = msg;
+	}
+	out->n_gauges = n;
+}
+
 static Forefetch__ServerStats *reply_server_stats(
     struct reply *r, const char *name, const struct metrics *m)
 {
@@ -318,54 +392,137 @@ static Forefetch__ServerStats *reply_server_stats(
 		}
 	}
 	reply_counters(r, m, out);
+	reply_gauges(r, m, out);
 	return out;
 }
 
 /* Servers are counted in a first round and told about in a second. */
-struct stats_walk {
+struct walk {
 	struct reply *reply;
 	const ProtobufCBinaryData *filter;
-	Forefetch__Stats *out; /* NULL: count */
 	size_t n;
+	Forefetch__ServerStats **stats;     /* of the second round: to be */
+	Forefetch__FlushedServer **flushed; /* filled in */
+	bool failed;                        /* to flush */
 };
+
+static void count_on_server(
+    void *arg, const char *name, const struct metrics *m)
+{
+	struct walk *walk = arg;
+
+	(void)m;
+	walk->n += filter_match(walk->filter, name);
+}
+
+/* How many servers are to be told about; false after an error. */
+static bool walk_count(struct walk *walk, size_t *n)
+{
+	struct reply *r = walk->reply;
+
+	r->ops->each_server(r->ctx, count_on_server, walk);
+	*n = walk->n;
+	walk->n = 0;
+	if (walk->filter->len == 0 || *n > 0)
+		return true;
+	reply_error(r, FOREFETCH__ERROR_CODE__NO_SUCH_SERVER,
+	    "no server of that name is configured");
+	return false;
+}
 
 static void stats_on_server(
     void *arg, const char *name, const struct metrics *m)
 {
-	struct stats_walk *walk = arg;
+	struct walk *walk = arg;
 
-	if (!filter_match(walk->filter, name))
-		return;
-	if (walk->out && !walk->reply->failed)
-		walk->out->servers[walk->n] =
+	if (filter_match(walk->filter, name) && !walk->reply->failed)
+		walk->stats[walk->n++] =
 		    reply_server_stats(walk->reply, name, m);
-	walk->n++;
 }
 
 static void reply_stats(struct reply *r, const Forefetch__StatsRequest *request)
 {
-	struct stats_walk walk = {.reply = r, .filter = &request->server};
+	struct walk walk = {.reply = r, .filter = &request->server};
 	Forefetch__Stats *out;
+	size_t n;
 
-	r->ops->each_server(r->ctx, stats_on_server, &walk);
-	if (request->server.len > 0 && walk.n == 0) {
-		reply_error(r, FOREFETCH__ERROR_CODE__NO_SUCH_SERVER,
-		    "no server of that name is configured");
+	if (!walk_count(&walk, &n))
 		return;
-	}
 	out = reply_alloc(r, 1, sizeof(*out));
-	if (!out)
-		return;
-	forefetch__stats__init(out);
-	out->servers = reply_alloc(r, walk.n, sizeof(*out->servers));
+	walk.stats = reply_alloc(r, n, sizeof(*walk.stats));
 	if (r->failed)
 		return;
-	walk.out = out;
-	walk.n = 0;
+	forefetch__stats__init(out);
 	r->ops->each_server(r->ctx, stats_on_server, &walk);
+	out->servers = walk.stats;
 	out->n_servers = walk.n;
 	r->res.result_case = FOREFETCH__RESPONSE__RESULT_STATS;
 	r->res.stats = out;
+}
+
+static Forefetch__FlushedServer *reply_flushed(
+    struct reply *r, const char *name, const struct metrics *m)
+{
+	Forefetch__FlushedServer *out = reply_alloc(r, 1, sizeof(*out));
+
+	if (!out)
+		return NULL;
+	forefetch__flushed_server__init(out);
+	out->name = bytes_of(name);
+	out->objects = metrics_get_gauge(m, METRICS_GAUGE_ATTR_ENTRIES);
+	out->names = metrics_get_gauge(m, METRICS_GAUGE_NAME_ENTRIES);
+	out->rights = metrics_get_gauge(m, METRICS_GAUGE_ACCESS_ENTRIES);
+	out->listings = metrics_get_gauge(m, METRICS_GAUGE_LIST_ENTRIES);
+	out->answers = metrics_get_gauge(m, METRICS_GAUGE_ANSWER_ENTRIES);
+	out->files = metrics_get_gauge(m, METRICS_GAUGE_DATA_FILES);
+	out->memory_bytes = metrics_get_gauge(m, METRICS_GAUGE_MEMORY_BYTES);
+	out->data_bytes = metrics_get_gauge(m, METRICS_GAUGE_DATA_LIVE_BYTES);
+	return out;
+}
+
+static void flush_on_server(
+    void *arg, const char *name, const struct metrics *m)
+{
+	struct walk *walk = arg;
+	struct reply *r = walk->reply;
+
+	if (!filter_match(walk->filter, name) || r->failed)
+		return;
+	walk->flushed[walk->n++] = reply_flushed(r, name, m);
+	if (!r->failed && r->ops->flush(r->ctx, name) < 0)
+		walk->failed = true;
+}
+
+static void reply_flush(struct reply *r, const Forefetch__FlushRequest *request)
+{
+	struct walk walk = {.reply = r, .filter = &request->server};
+	Forefetch__Flushed *out;
+	size_t n;
+
+	if (r->peer->uid != 0 && r->peer->uid != geteuid()) {
+		reply_error(r, FOREFETCH__ERROR_CODE__NOT_PERMITTED,
+		    "only root and the user that forefetchd runs as may "
+		    "empty its caches");
+		return;
+	}
+	if (!walk_count(&walk, &n))
+		return;
+	out = reply_alloc(r, 1, sizeof(*out));
+	walk.flushed = reply_alloc(r, n, sizeof(*walk.flushed));
+	if (r->failed)
+		return;
+	forefetch__flushed__init(out);
+	r->ops->each_server(r->ctx, flush_on_server, &walk);
+	if (walk.failed) {
+		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
+		    "forefetchd has too little memory to do it; not all "
+		    "caches were emptied");
+		return;
+	}
+	out->servers = walk.flushed;
+	out->n_servers = walk.n;
+	r->res.result_case = FOREFETCH__RESPONSE__RESULT_FLUSH;
+	r->res.flush = out;
 }
 
 static void reply_dispatch(struct reply *r, const Forefetch__Request *request)
@@ -386,6 +543,9 @@ static void reply_dispatch(struct reply *r, const Forefetch__Request *request)
 		return;
 	case FOREFETCH__REQUEST__COMMAND_STATS:
 		reply_stats(r, request->stats);
+		return;
+	case FOREFETCH__REQUEST__COMMAND_FLUSH:
+		reply_flush(r, request->flush);
 		return;
 	default:
 		reply_error(r, FOREFETCH__ERROR_CODE__UNKNOWN_COMMAND,

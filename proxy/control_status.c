@@ -69,6 +69,19 @@ void control_server_add_export(struct control_server *srv, const char *path)
 	strings_add(&srv->exports, &srv->exports_len, path);
 }
 
+struct control_override *control_server_add_override(struct control_server *srv)
+{
+	struct control_override *list, *ov;
+
+	list = array_grow(srv->overrides, srv->overrides_len, sizeof(*list));
+	if (!list)
+		return NULL;
+	srv->overrides = list;
+	ov = &list[srv->overrides_len++];
+	memset(ov, 0, sizeof(*ov));
+	return ov;
+}
+
 struct control_upstream *control_server_add_upstream(struct control_server *srv)
 {
 	struct control_upstream *ups, *up;
@@ -118,6 +131,9 @@ static void server_clear(struct control_server *srv)
 	free(srv->consistency);
 	strings_clear(srv->listens, srv->listens_len);
 	strings_clear(srv->exports, srv->exports_len);
+	for (i = 0; i < srv->overrides_len; i++)
+		free(srv->overrides[i].path);
+	free(srv->overrides);
 	free(srv->upstreams);
 	for (i = 0; i < srv->conns_len; i++)
 		free(srv->conns[i].address);

@@ -78,12 +78,23 @@ static void each_server(void *ctx,
 
 	for (size_t i = 0; i < d->nservers; i++)
 		cb(arg, server_name(d->servers[i]),
-		    server_metrics(d->servers[i]));
+		    server_measure(d->servers[i]));
+}
+
+static int flush(void *ctx, const char *server)
+{
+	struct daemon *d = ctx;
+
+	for (size_t i = 0; i < d->nservers; i++)
+		if (strcmp(server_name(d->servers[i]), server) == 0)
+			return server_flush(d->servers[i]);
+	return -ENOENT;
 }
 
 static const struct control_ops control_ops = {
     .fill_status = fill_status,
     .each_server = each_server,
+    .flush = flush,
 };
 
 /* ---- signals ---------------------------------------------------------- */

@@ -228,6 +228,7 @@ struct request {
 	TAILQ_HEAD(, datacache_waiter) waiters;
 	struct data_key key;
 	uint64_t offset, end;
+	struct ahead *ahead; /* what else was verified */
 	unsigned n;
 	struct request_item items[];
 };
@@ -328,6 +329,14 @@ uint64_t entry_sum(const struct seg_entry *e, uint64_t id);
 /* Of the idx file by number; for threads. */
 int segment_read_entries(
     const struct segment *seg, uint32_t slot, struct seg_entry *e, uint32_t n);
+
+/* datacache_ahead.c */
+/* In a thread: verify the entries from `slot` on, whose payloads begin at
+ * `from` of the segment file `fd`. NULL where there is no memory. */
+struct ahead *ahead_run(struct datacache *dc, const struct segment *seg,
+    uint32_t slot, uint32_t from, int fd);
+/* On the loop: use and free it. NULL is allowed. */
+void ahead_done(struct datacache *dc, struct ahead *a);
 
 /* datacache_write.c */
 void writer_init(struct datacache *dc);

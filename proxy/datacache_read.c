@@ -16,8 +16,6 @@
 
 #include <xxhash.h>
 
-enum { AHEAD_BYTES = 512 << 10 };
-
 void version_hash(const struct data_version *v, uint64_t hash[2])
 {
 	XXH128_hash_t h;
@@ -183,10 +181,6 @@ static int item_check(
 	if (!buf)
 		return -ENOMEM;
 	rc = read_all(fd, buf, entry_len(&e), e.pos);
-	/* What was wanted next the last time is likely to be so again, and
-	 * lies behind it. */
-	(void)posix_fadvise(
-	    fd, e.pos + entry_len(&e), AHEAD_BYTES, POSIX_FADV_WILLNEED);
 	if (rc == 0 && it->verify && XXH3_64bits(buf, entry_len(&e)) != e.extra)
 		rc = -EBADMSG;
 	free(buf);
@@ -214,6 +208,11 @@ static void request_run(struct iopool_job *job)
 		}
 		it->err = err < 0 ? err : item_check(rq, it, fd);
 	}
+	/* It may be verified in part only, so its end is not known here. */
+	if (fd >= 0 && err == 0 && rq->n > 0 && rq->items[rq->n - 1].verify)
+		rq->ahead = ahead_run(rq->dc, seg,
+		    rq->items[rq->n - 1].slot + 1,
+		    rq->items[rq->n - 1].pos + rq->items[rq->n - 1].len, fd);
 	if (fd >= 0)
 		close(fd);
 }
@@ -279,6 +278,7 @@ static void request_on_done(struct iopool_job *job)
 			failed = it->err;
 		dc->st.verified_extents += it->verify && it->err == 0;
 	}
+	ahead_done(dc, rq->ahead);
 	if (failed)
 		datacache_failed(dc, "read", failed);
 	for (unsigned i = 0; i < rq->n; i++)

@@ -29,6 +29,7 @@ struct row {
 
 struct metrics {
 	uint64_t counters[METRICS_COUNTER_COUNT];
+	uint64_t gauges[METRICS_GAUGE_COUNT];
 	struct row rows[METRICS_SIDES][ROW_COUNT];
 };
 
@@ -81,6 +82,15 @@ static const struct {
 #undef COUNTER_ROW
 };
 
+static const struct {
+	const char *name;
+	const char *help;
+} gauges[METRICS_GAUGE_COUNT] = {
+#define GAUGE_ROW(id, text, line) [METRICS_GAUGE_##id] = {text, line},
+    METRICS_GAUGES(GAUGE_ROW)
+#undef GAUGE_ROW
+};
+
 struct metrics *metrics_new(void)
 {
 	return calloc(1, sizeof(struct metrics));
@@ -122,6 +132,12 @@ void metrics_add(struct metrics *m, enum metrics_counter counter, uint64_t n)
 	m->counters[counter] += n;
 }
 
+void metrics_set(struct metrics *m, enum metrics_counter counter, uint64_t n)
+{
+	assert((unsigned)counter < METRICS_COUNTER_COUNT);
+	m->counters[counter] = n;
+}
+
 uint64_t metrics_get(const struct metrics *m, enum metrics_counter counter)
 {
 	assert((unsigned)counter < METRICS_COUNTER_COUNT);
@@ -138,6 +154,31 @@ const char *metrics_counter_help(enum metrics_counter counter)
 {
 	assert((unsigned)counter < METRICS_COUNTER_COUNT);
 	return counters[counter].help;
+}
+
+void metrics_set_gauge(
+    struct metrics *m, enum metrics_gauge gauge, uint64_t value)
+{
+	assert((unsigned)gauge < METRICS_GAUGE_COUNT);
+	m->gauges[gauge] = value;
+}
+
+uint64_t metrics_get_gauge(const struct metrics *m, enum metrics_gauge gauge)
+{
+	assert((unsigned)gauge < METRICS_GAUGE_COUNT);
+	return m->gauges[gauge];
+}
+
+const char *metrics_gauge_name(enum metrics_gauge gauge)
+{
+	assert((unsigned)gauge < METRICS_GAUGE_COUNT);
+	return gauges[gauge].name;
+}
+
+const char *metrics_gauge_help(enum metrics_gauge gauge)
+{
+	assert((unsigned)gauge < METRICS_GAUGE_COUNT);
+	return gauges[gauge].help;
 }
 
 size_t metrics_row_count(void)

@@ -10,8 +10,8 @@ struct histogram;
 
 /*
  * What one server section has done since the daemon started: calls by
- * procedure on both sides, and single counters. Nothing here allocates, locks
- * or reads a clock except metrics_new.
+ * procedure on both sides, single counters, and gauges. Nothing here allocates,
+ * locks or reads a clock except metrics_new.
  */
 struct metrics;
 
@@ -117,6 +117,25 @@ struct metrics_call {
 	    "READLINK, GETACL, FSSTAT, FSINFO and PATHCONF passed on")         \
 	X(DATA_HITS, "data_hits", "READ answered from the cache")              \
 	X(DATA_MISSES, "data_misses", "READ passed on")                        \
+	X(DATA_WAITS, "data_waits",                                            \
+	    "Times that a READ waited for the cache's disk")                   \
+	X(DATA_HIT_BYTES, "data_hit_bytes", "Bytes found in the data cache")   \
+	X(DATA_ADDED_BYTES, "data_added_bytes",                                \
+	    "Bytes taken into the data cache")                                 \
+	X(DATA_REFUSED_BYTES, "data_refused_bytes",                            \
+	    "Bytes not taken: the queue to the disk was full")                 \
+	X(DATA_COPIED_BYTES, "data_copied_bytes",                              \
+	    "Bytes copied in memory on their way into the data cache")         \
+	X(DATA_EVICTED, "data_evicted", "Extents given up for disk space")     \
+	X(DATA_EVICTED_BYTES, "data_evicted_bytes",                            \
+	    "Bytes given up for disk space")                                   \
+	X(DATA_KEPT_BYTES, "data_kept_bytes",                                  \
+	    "Bytes in use moved on when their segment was given up")           \
+	X(DATA_UNUSED_BYTES, "data_unused_bytes",                              \
+	    "Bytes fetched ahead and given up without a use")                  \
+	X(DATA_VERIFIED, "data_verified", "Extents whose checksum was right")  \
+	X(DATA_BAD, "data_bad", "Extents whose checksum was wrong")            \
+	X(DATA_LOADED, "data_loaded", "Extents found at the start")            \
 	X(CONFIRMED, "confirmed",                                              \
 	    "Cached objects that were asked for again and had not changed")    \
 	X(CONTRADICTED, "contradicted",                                        \
@@ -132,6 +151,43 @@ enum metrics_counter {
 };
 #undef METRICS_COUNTER_ENUM
 
+/*
+ * All gauges: what is there now, as it was last set. As above.
+ */
+#define METRICS_GAUGES(X)                                                      \
+	X(ATTR_ENTRIES, "attr_entries", "Objects in memory")                   \
+	X(NAME_ENTRIES, "name_entries", "Names in memory, absent ones too")    \
+	X(OBJECT_BYTES, "object_bytes", "Memory of objects and names")         \
+	X(ACCESS_ENTRIES, "access_entries",                                    \
+	    "Rights in memory, one for each object and credential")            \
+	X(ACCESS_BYTES, "access_bytes", "Memory of rights")                    \
+	X(LIST_ENTRIES, "list_entries", "Listings in memory")                  \
+	X(LIST_BYTES, "list_bytes", "Memory of listings")                      \
+	X(ANSWER_ENTRIES, "answer_entries",                                    \
+	    "Links, access control lists, FSSTAT, FSINFO and PATHCONF in "     \
+	    "memory")                                                          \
+	X(ANSWER_BYTES, "answer_bytes", "Memory of these")                     \
+	X(ENTRY_BYTES, "entry_bytes",                                          \
+	    "Memory of a name and its object, on the average")                 \
+	X(MEMORY_BYTES, "memory_bytes", "Memory of all caches")                \
+	X(MEMORY_LIMIT_BYTES, "memory_limit_bytes",                            \
+	    "This server's share of memory_size")                              \
+	X(DATA_ON, "data_on", "1 where data is kept on disk, 0 where not")     \
+	X(DATA_FILES, "data_files", "Files with data on disk")                 \
+	X(DATA_EXTENTS, "data_extents", "Extents of data on disk")             \
+	X(DATA_LIVE_BYTES, "data_live_bytes", "Data that can be found")        \
+	X(DATA_PENDING_BYTES, "data_pending_bytes",                            \
+	    "Data on its way to the disk")                                     \
+	X(DATA_DISK_BYTES, "data_disk_bytes", "Disk space taken")              \
+	X(DATA_LIMIT_BYTES, "data_limit_bytes",                                \
+	    "This server's share of cache_size")                               \
+	X(DATA_MEMORY_BYTES, "data_memory_bytes",                              \
+	    "Memory of the data cache's index, counted in memory_bytes too")
+
+#define METRICS_GAUGE_ENUM(id, name, help) METRICS_GAUGE_##id,
+enum metrics_gauge { METRICS_GAUGES(METRICS_GAUGE_ENUM) METRICS_GAUGE_COUNT };
+#undef METRICS_GAUGE_ENUM
+
 /* NULL and errno without memory; about 240 KiB. */
 struct metrics *metrics_new(void);
 void metrics_free(struct metrics *m);
@@ -145,9 +201,17 @@ void metrics_add_call(struct metrics *m, enum metrics_side side, uint32_t prog,
     uint32_t proc, const struct metrics_call *call);
 
 void metrics_add(struct metrics *m, enum metrics_counter counter, uint64_t n);
+/* One that is counted elsewhere. */
+void metrics_set(struct metrics *m, enum metrics_counter counter, uint64_t n);
 uint64_t metrics_get(const struct metrics *m, enum metrics_counter counter);
 const char *metrics_counter_name(enum metrics_counter counter);
 const char *metrics_counter_help(enum metrics_counter counter);
+
+void metrics_set_gauge(
+    struct metrics *m, enum metrics_gauge gauge, uint64_t value);
+uint64_t metrics_get_gauge(const struct metrics *m, enum metrics_gauge gauge);
+const char *metrics_gauge_name(enum metrics_gauge gauge);
+const char *metrics_gauge_help(enum metrics_gauge gauge);
 
 /* One procedure on one side; `latency` is in microseconds. */
 struct metrics_row {

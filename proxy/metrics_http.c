@@ -82,6 +82,7 @@ struct round {
 	struct evbuffer *out;
 	enum call_metric metric;
 	enum metrics_counter counter;
+	enum metrics_gauge gauge;
 };
 
 /* What the labels of a sample are made of. */
@@ -187,6 +188,34 @@ static void counter_on_server(
 	    round->out, "\"} %" PRIu64 "\n", metrics_get(m, round->counter));
 }
 
+static void gauge_on_server(
+    void *arg, const char *name, const struct metrics *m)
+{
+	const struct round *round = arg;
+
+	evbuffer_add_printf(round->out, "forefetch_%s{server=\"",
+	    metrics_gauge_name(round->gauge));
+	value_add(round->out, name);
+	evbuffer_add_printf(round->out, "\"} %" PRIu64 "\n",
+	    metrics_get_gauge(m, round->gauge));
+}
+
+static void gauges_add(const struct metrics_http *mh, struct evbuffer *out)
+{
+	struct round round = {.out = out};
+	const char *name;
+	int i;
+
+	for (i = 0; i < METRICS_GAUGE_COUNT; i++) {
+		round.gauge = (enum metrics_gauge)i;
+		name = metrics_gauge_name(round.gauge);
+		evbuffer_add_printf(out,
+		    "# HELP forefetch_%s %s\n# TYPE forefetch_%s gauge\n", name,
+		    metrics_gauge_help(round.gauge), name);
+		mh->ops->each_server(mh->ctx, gauge_on_server, &round);
+	}
+}
+
 /* The whole page. */
 static void page_add(const struct metrics_http *mh, struct evbuffer *out)
 {
@@ -211,6 +240,7 @@ static void page_add(const struct metrics_http *mh, struct evbuffer *out)
 		    name, metrics_counter_help(round.counter), name);
 		mh->ops->each_server(mh->ctx, counter_on_server, &round);
 	}
+	gauges_add(mh, out);
 }
 
 static void http_on_metrics(struct evhttp_request *req, void *arg)

@@ -27,6 +27,7 @@
 #include "netmatch.h"
 #include "resolve.h"
 #include "rpcbind.h"
+#include "server_caches.h"
 #include "statedir.h"
 #include "svc.h"
 #include "upstream.h"
@@ -70,6 +71,7 @@ struct server {
 	struct log_limit refused;
 	struct log_limit closed_log;
 	struct netmatch_addr found[RESOLVE_COUNT]; /* len 0: not known */
+	uint64_t offline_us; /* since when it serves alone */
 	bool draining;
 };
 
@@ -83,8 +85,10 @@ const char *server_name(const struct server *s)
 	return s->name;
 }
 
-const struct metrics *server_metrics(const struct server *s)
+const struct metrics *server_measure(struct server *s)
 {
+	server_caches_measure(
+	    cachehome_caches(s->home), s->p.disk_bytes, s->metrics);
 	return s->metrics;
 }
 
@@ -140,10 +144,12 @@ static void check_offline(struct server *s, uint64_t now_us)
 	upstream_get_status(s->up[RESOLVE_NFS], &st);
 	away = s->p.config->offline == CONFIG_OFFLINE_SERVE &&
 	       st.state != UPSTREAM_UP && now_us - st.since_us >= OFFLINE_US;
-	if (away != svc_offline(s->svc))
+	if (away != svc_offline(s->svc)) {
 		log_warn("server server=%s: %s", s->name,
 		    away ? "it cannot be reached; what is cached is served"
 			 : "it is back");
+		s->offline_us = now_us;
+	}
 	svc_set_offline(s->svc, away);
 }
 
@@ -520,6 +526,19 @@ void server_set_config(struct server *s, const struct config_server *config)
 	svc_set_config(s->svc, config);
 }
 
+int server_flush(struct server *s)
+{
+	int rc = server_caches_flush(cachehome_caches(s->home), clock_now_us());
+
+	/* Which file system an [export] is about was forgotten, too. */
+	svc_set_config(s->svc, s->p.config);
+	if (rc < 0)
+		log_warn("server server=%s: flush: %s", s->name, strerror(-rc));
+	else
+		log_info("server server=%s: caches emptied", s->name);
+	return rc;
+}
+
 void server_drain(struct server *s)
 {
 	struct server_conn *sc;
@@ -605,6 +624,16 @@ static void fill_conns(const struct server *s, struct control_server *out)
 	}
 }
 
+static void fill_offline(const struct server *s, struct control_server *out)
+{
+	out->offline_serve = s->p.config->offline == CONFIG_OFFLINE_SERVE;
+	out->offline_active = svc_offline(s->svc);
+	if (!out->offline_active)
+		return;
+	out->offline_age_ms = (clock_now_us() - s->offline_us) / 1000;
+	out->served_age_us = svc_served_age_us(s->svc);
+}
+
 void server_fill_status(const struct server *s, struct control_server *out)
 {
 	const struct config_server *cfg = s->p.config;
@@ -615,14 +644,15 @@ void server_fill_status(const struct server *s, struct control_server *out)
 	if (s->found[RESOLVE_NFS].len > 0)
 		netmatch_addr_format(&s->found[RESOLVE_NFS], text);
 	control_set(&out->resolved, "%s", text);
-	/* Nothing is cached yet: every answer is the server's, as of now. */
-	control_set(&out->consistency, "strict");
 	for (size_t i = 0; i < cfg->listen.n; i++) {
 		netmatch_addr_format(&cfg->listen.list[i], text);
 		control_server_add_listen(out, text);
 	}
 	for (size_t i = 0; i < cfg->exports.n; i++)
 		control_server_add_export(out, cfg->exports.list[i]);
+	server_caches_fill_status(
+	    cachehome_caches(s->home), s->p.disk_bytes, out);
+	fill_offline(s, out);
 	fill_upstream(s, out);
 	fill_conns(s, out);
 }

@@ -50,7 +50,10 @@ void server_drain(struct server *s);
 bool server_idle(const struct server *s);
 
 const char *server_name(const struct server *s);
-const struct metrics *server_metrics(const struct server *s);
+/* Gauges as they are now. */
+const struct metrics *server_measure(struct server *s);
+/* Empty the caches: 0, or -ENOMEM, when some of it stays. */
+int server_flush(struct server *s);
 void server_fill_status(const struct server *s, struct control_server *out);
 
 #endif

@@ -17,7 +17,7 @@ LAYERS = [
     "config config_key config_parse config_text config_value metrics",
     "xprt dial statedir rpcbind netwatch iopool slab credtab metafile",
     "portmap upstream upstream_conn datacache datacache_private "
-    "datacache_evict datacache_index datacache_load datacache_read "
+    "datacache_ahead datacache_evict datacache_index datacache_load datacache_read "
     "datacache_segment datacache_tomb datacache_write reftab mounttab",
     "attrcache",
     "contract",
@@ -31,7 +31,7 @@ LAYERS = [
     "cached cached_list cached_private cached_read",
     "conn",
     "control control_listen control_reply control_status metrics_http",
-    "server",
+    "server server_caches",
     "daemon",
     "main",
 ]

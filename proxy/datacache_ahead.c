@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Verifying ahead. After a start each extent is compared with its checksum
+ * before it goes out, and waits for a thread to do so. What lies behind it in
+ * the segment came behind it the last time, and is likely to be wanted next:
+ * the thread goes on for a while, so that the next ones need not wait.
+ */
+#include "datacache_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+enum {
+	AHEAD_BYTES = 256 << 10,
+	AHEAD_MAX = 64, /* extents */
+};
+
+struct ahead_item {
+	struct data_key key;
+	uint64_t offset;
+	uint32_t len, slot;
+};
+
+struct ahead {
+	uint32_t segment; /* index */
+	unsigned n;
+	struct ahead_item items[AHEAD_MAX];
+};
+
+/* The entries whose payloads lie in [from, from + AHEAD_BYTES), one after the
+ * other; where the last of these ends. */
+static uint32_t ahead_end(const struct datacache *dc, const struct segment *seg,
+    const struct seg_entry *e, uint32_t from)
+{
+	uint64_t end = from;
+
+	for (unsigned i = 0; i < AHEAD_MAX; i++) {
+		if (e[i].sum != entry_sum(&e[i], dc->id))
+			break;
+		if (!(entry_kind(&e[i]) & ENTRY_DATA))
+			continue;
+		if (e[i].pos < from ||
+		    (uint64_t)e[i].pos + entry_len(&e[i]) >
+			(uint64_t)from + AHEAD_BYTES ||
+		    (uint64_t)e[i].pos + entry_len(&e[i]) > seg->bytes)
+			break;
+		if ((uint64_t)e[i].pos + entry_len(&e[i]) > end)
+			end = (uint64_t)e[i].pos + entry_len(&e[i]);
+	}
+	return (uint32_t)end;
+}
+
+static void ahead_check(struct ahead *a, const struct datacache *dc,
+    const struct seg_entry *e, uint32_t slot, const unsigned char *data,
+    uint32_t from, uint32_t end)
+{
+	for (unsigned i = 0; i < AHEAD_MAX; i++) {
+		uint32_t len = entry_len(&e[i]);
+
+		if (e[i].sum != entry_sum(&e[i], dc->id))
+			return;
+		if (!(entry_kind(&e[i]) & ENTRY_DATA))
+			continue;
+		if (e[i].pos < from || (uint64_t)e[i].pos + len > end)
+			return;
+		if (XXH3_64bits(data + (e[i].pos - from), len) != e[i].extra)
+			continue;
+		a->items[a->n++] = (struct ahead_item){.key = e[i].key,
+		    .offset = e[i].offset,
+		    .len = len,
+		    .slot = slot + i};
+	}
+}
+
+struct ahead *ahead_run(struct datacache *dc, const struct segment *seg,
+    uint32_t slot, uint32_t from, int fd)
+{
+	struct seg_entry *e = malloc(AHEAD_MAX * sizeof(*e));
+	struct ahead *a = calloc(1, sizeof(*a));
+	unsigned char *data = NULL;
+	uint32_t end;
+
+	if (e && a && segment_read_entries(seg, slot, e, AHEAD_MAX) == 0) {
+		a->segment = seg->index;
+		end = ahead_end(dc, seg, e, from);
+		data = end > from ? malloc(end - from) : NULL;
+		if (data && read_all(fd, data, end - from, from) == 0)
+			ahead_check(a, dc, e, slot, data, from, end);
+	}
+	free(data);
+	free(e);
+	return a;
+}
+
+static void item_verified(
+    struct datacache *dc, uint32_t segment, const struct ahead_item *it)
+{
+	struct file *f = index_lookup(dc, &it->key);
+	uint64_t end = it->offset + it->len;
+	struct cursor c;
+	struct extent *x;
+
+	if (!f)
+		return;
+	for (index_seek(f, it->offset, &c);
+	     (x = cursor_get(&c)) && x->offset < end; cursor_next(&c)) {
+		if (!extent_is_of(x, segment, it->slot))
+			continue;
+		dc->st.verified_extents += !(x->meta & EXT_VERIFIED);
+		x->meta |= EXT_VERIFIED;
+	}
+}
+
+void ahead_done(struct datacache *dc, struct ahead *a)
+{
+	for (unsigned i = 0; a && i < a->n; i++)
+		item_verified(dc, a->segment, &a->items[i]);
+	free(a);
+}
