@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CALIB_PARENTS = 256, CALIB_FINE = 64, CALIB_OUTCOMES = 256 };
+enum { CALIB_PARENTS = 304, CALIB_FINE = 64, CALIB_OUTCOMES = 256 };
 
 /* parent * CALIB_FINE + fine */
 typedef uint16_t calib_cell;

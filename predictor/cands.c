@@ -11,8 +11,18 @@
 enum {
 	LIFE_EVENTS = 64,   /* of the stream, after it was due */
 	IDLE_EVENTS = 1024, /* of all: the stream has ended */
-	SWEEP = 6,
+	SWEEP = 12,
+	MORE_PARENT = 256, /* of the calibration: 16 of them */
 };
+
+static unsigned history_bucket(const struct object *o)
+{
+	if (o->tries < 2)
+		return 0;
+	return o->hits * 10 < o->tries * 5   ? 1
+	       : o->hits * 10 < o->tries * 9 ? 2
+					     : 3;
+}
 
 static void object_outcome(struct object *o, bool hit)
 {
@@ -21,7 +31,7 @@ static void object_outcome(struct object *o, bool hit)
 		o->hits /= 2;
 	}
 	o->tries++;
-	o->hits = (uint8_t)(o->hits + hit);
+	o->hits = (o->hits + hit) & 15u;
 }
 
 static void reliability_count(
@@ -58,16 +68,47 @@ static void cand_expire(struct predictor *p, struct stream *s, struct cand *c)
 {
 	const struct object *o = objects_at(p->objects, c->object);
 
-	cand_decide(p, s, c, o->seen_at > c->born_at);
+	cand_decide(p, s, c, !c->more && o->seen_at > c->born_at);
 }
 
-void cands_hit(struct predictor *p, struct stream *s, uint32_t object)
+uint8_t cands_hit(struct predictor *p, struct stream *s, uint32_t object)
+{
+	struct cand *c = stream_cand(s, object);
+	uint8_t told = 0;
+
+	s->foreseen = c != NULL && c->told > 0.3f;
+	s->by_names = s->foreseen && c->source == PREDICTOR_FROM_NAMES;
+	if (c) {
+		told = c->told_needs;
+		cand_decide(p, s, c, !c->more);
+	}
+	return told;
+}
+
+void cands_more_hit(
+    struct predictor *p, struct stream *s, uint32_t object, uint8_t needs)
 {
 	struct cand *c = stream_cand(s, object);
 
-	s->foreseen = c != NULL && c->told > 0.3f;
-	if (c)
+	if (c && c->more && c->needs & needs)
 		cand_decide(p, s, c, true);
+}
+
+/* Whether a second half of an access comes: by what its first half is. */
+void cands_more(
+    struct predictor *p, struct stream *s, uint32_t object, uint8_t needs)
+{
+	const struct object *o = objects_at(p->objects, object);
+	struct cand *c = cands_make(p, s, object, 0);
+	unsigned parent = MORE_PARENT +
+			  (needs & PREDICTOR_NEEDS_DATA ? 8u : 0) +
+			  (o->exec ? 4u : 0) + history_bucket(o);
+
+	c->more = true;
+	c->needs = needs;
+	c->source = PREDICTOR_FROM_TRAIL;
+	c->cell = (calib_cell)(parent * CALIB_FINE + o->count % CALIB_FINE);
+	cands_set(p, s, c, calib_p(p->calib, c->cell, 0.8f));
 }
 
 void cands_sweep(struct predictor *p, struct stream *s)
@@ -98,12 +139,20 @@ void cands_retire(struct predictor *p, struct stream *s)
 	s->pending = false;
 }
 
-bool cands_has(struct predictor *p, struct stream *s, uint32_t object)
+uint8_t cands_lacks(const struct predictor *p, const struct stream *s,
+    uint32_t object, uint8_t needs)
 {
 	const struct object *o = objects_at(p->objects, object);
+	const struct stream *by = &p->streams.at[o->stream];
+	bool has;
 
-	return o->seen_at && o->seen_at >= s->began_at &&
-	       o->stream == (uint8_t)(s - p->streams.at);
+	if (!o->seen_at)
+		return needs;
+	if (p->opt.recent_ns)
+		has = o->seen_at >= p->recent.from && by->uid == s->uid;
+	else
+		has = by == s && o->seen_at >= s->began_at;
+	return has ? (uint8_t)(needs & ~o->needs) : needs;
 }
 
 struct cand *cands_make(
@@ -131,15 +180,6 @@ static unsigned lead_bucket(const struct stream *s, const struct cand *c)
 	return lead <= 4 ? 0 : lead <= 12 ? 1 : lead <= 32 ? 2 : 3;
 }
 
-static unsigned history_bucket(const struct object *o)
-{
-	if (o->tries < 2)
-		return 0;
-	return o->hits * 10 < o->tries * 5   ? 1
-	       : o->hits * 10 < o->tries * 9 ? 2
-					     : 3;
-}
-
 /* The strongest cursor that has it, and the share of those that have. */
 static void cand_support(const struct stream *s, const struct cand *c,
     float *conf, float *agree, uint32_t *hits)
@@ -165,10 +205,18 @@ static void cand_support(const struct stream *s, const struct cand *c,
 	*agree = all > 0 ? with / all : 0;
 }
 
-void cands_set(struct stream *s, struct cand *c, float prob)
+/* More likely than when it was told, or more will be needed. */
+bool cand_is_news(const struct cand *c)
 {
-	c->p = prob;
-	if (c->fresh || prob < P_MIN || prob < c->told + P_RISE)
+	return c->p >= P_MIN && (c->p >= c->told + P_RISE ||
+				    (c->told > 0 && c->needs & ~c->told_needs));
+}
+
+void cands_set(
+    struct predictor *p, struct stream *s, struct cand *c, float prob)
+{
+	c->p = prob * feedback_discount(objects_at(p->objects, c->object));
+	if (c->fresh || !cand_is_news(c))
 		return;
 	if (s->nfresh == FRESH) {
 		s->stale = true;
@@ -185,7 +233,7 @@ void cands_estimate(struct predictor *p, struct stream *s, struct cand *c)
 	uint32_t hits;
 	unsigned parent, fine;
 
-	if (c->source == PREDICTOR_FROM_NAMES)
+	if (c->source == PREDICTOR_FROM_NAMES || c->more)
 		return;
 	cand_support(s, c, &conf, &agree, &hits);
 	if (conf <= 0 && c->related <= 0) {
@@ -201,7 +249,7 @@ void cands_estimate(struct predictor *p, struct stream *s, struct cand *c)
 			       : 3);
 	c->cell = (calib_cell)(parent * CALIB_FINE + fine);
 	c->source = conf > 0 ? PREDICTOR_FROM_TRAIL : PREDICTOR_FROM_GRAPH;
-	cands_set(s, c,
+	cands_set(p, s, c,
 	    calib_p(p->calib, c->cell,
 		fmaxf(conf * (0.3f + 0.6f * agree), c->related * 0.8f)));
 }

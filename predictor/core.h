@@ -4,22 +4,34 @@
 #define FOREFETCH_CORE_H
 
 #include "calib.h"
+#include "extents.h"
 #include "graph.h"
 #include "keymap.h"
 #include "names.h"
 #include "objects.h"
 #include "predictor.h"
+#include "recent.h"
 #include "stream.h"
 #include "trails.h"
+#include "wall.h"
 
 /* Below this nobody would fetch, and what does not rise by as much is not
  * told again. */
 #define P_MIN  0.03f
-#define P_RISE 0.08f
+#define P_RISE 0.04f
 /* Whoever was told that fetches it anyway. */
 #define P_SURE 0.85f
 
-enum { WANTED = 8 };
+enum { WANTED = 8, PROBATION = 4096 };
+
+/* Kept in trails and objects; the rest is of predictions only. */
+#define NEEDS_KEPT 63
+
+/* An object on probation, and when it was made: its number may mean another
+ * one by now. */
+struct probation {
+	uint32_t object, born_at;
+};
 
 struct predictor {
 	struct predictor_options opt;
@@ -30,12 +42,21 @@ struct predictor {
 	struct keymap *suffixes; /* of paths → object, twin.c */
 	uint32_t wanted[WANTED]; /* directories to be listed */
 	uint32_t nwanted;
+	uint64_t wanted_by;    /* uid */
 	struct keymap *places; /* (directory, name) → object */
 	struct calib *calib;
+	struct extents *extents;
+	struct wall wall;
+	struct recent recent;
 	struct streams streams;
 	struct stream *now; /* of the last event */
 	uint32_t events;
-	uint64_t predicted, used, late, unused, guarded;
+	float late_share; /* of the fetches that were used, lately */
+	bool scan;        /* the last event was part of a walk */
+	struct probation
+	    probation[PROBATION]; /* a ring: of walks and listings */
+	uint32_t probation_in, probation_out;
+	uint64_t predicted, used, late, unused, guarded, walled;
 	struct predictor_reliability reliability;
 };
 
@@ -58,7 +79,7 @@ void twin_drop(struct predictor *p, uint32_t id, const struct object *o);
 /* What the object of an old trail is to this stream: itself, its twin, or
  * OBJECT_NONE; `wait` if a listing may show it before long. */
 uint32_t twin_translate(
-    struct predictor *p, const struct stream *s, uint32_t object, bool *wait);
+    struct predictor *p, struct stream *s, uint32_t object, bool *wait);
 
 /* follow.c: trails. After an event of `s`, which is not in the log yet. */
 void follow_event(
@@ -68,23 +89,73 @@ void follow_event(
 void relate_event(
     struct predictor *p, struct stream *s, uint32_t object, uint32_t twin);
 
-/* guess.c: names. */
-void guess_event(struct predictor *p, struct stream *s, uint32_t object);
+/* guess.c: names. `needs` is what the event asked for. */
+void guess_event(
+    struct predictor *p, struct stream *s, uint32_t object, uint8_t needs);
+
+/* analog.c: the same name in the next directory. */
+void analog_event(struct predictor *p, struct stream *s, uint32_t object);
+
+/* want.c: directories whose listing would help. */
+/* Ask for a listing; false if that was done, and did not help. */
+bool want_listing(struct predictor *p, struct stream *s, uint32_t dir);
+size_t want_tell(struct predictor *p, struct prediction *out, size_t max);
+
+/* access.c: what is one access, and what it needs. */
+uint8_t access_needs(enum predictor_kind kind);
+/* The stream whose access of the object goes on with `o`; NULL if it is a
+ * new one. */
+struct stream *access_find(
+    struct predictor *p, uint32_t object, const struct predictor_obs *o);
+void access_continue(struct predictor *p, struct stream *s, uint32_t object,
+    const struct predictor_obs *o);
+/* A new one; `told` is what the stream was told of it. */
+void access_begin(struct predictor *p, struct stream *s, uint32_t object,
+    const struct predictor_obs *o, uint8_t told);
+
+/* predict.c */
+/* What was told of it is to be told again when it is nearer. */
+void predict_again(struct predictor *p, uint32_t object);
+
+/* feedback.c */
+/* How much further ahead to predict, since fetches come late: 1 and up. */
+float feedback_reach(const struct predictor *p);
+/* What is left of a probability after fetches in vain. */
+float feedback_discount(const struct object *o);
+
+/* scan.c: walks over what nobody used before stay out of a full history. */
+/* Before an object is made that a walk or a listing brings: if it is unknown
+ * and there is no room, an older one of these gives way. */
+void scan_room(struct predictor *p, uint64_t key);
+/* This was one. */
+void scan_try(struct predictor *p, uint32_t object);
+/* Whether the event of `s` is to be kept out. */
+bool scan_guards(struct predictor *p, struct stream *s, uint32_t object);
 
 /* cands.c */
-/* The event was or was not among the candidates of the stream. */
-void cands_hit(struct predictor *p, struct stream *s, uint32_t object);
+/* The event was or was not among the candidates of the stream; what the
+ * stream was told that the object will need. */
+uint8_t cands_hit(struct predictor *p, struct stream *s, uint32_t object);
 /* A few of the oldest are decided. */
 void cands_sweep(struct predictor *p, struct stream *s);
 /* Streams that ended: what they waited for. */
 void cands_sweep_idle(struct predictor *p);
 void cands_retire(struct predictor *p, struct stream *s);
-/* Not worth predicting: the stream has it. */
-bool cands_has(struct predictor *p, struct stream *s, uint32_t object);
+/* What of `needs` is worth predicting: the stream does not have it yet. */
+uint8_t cands_lacks(const struct predictor *p, const struct stream *s,
+    uint32_t object, uint8_t needs);
+/* An access of `object` has begun, and will need these too. */
+void cands_more(
+    struct predictor *p, struct stream *s, uint32_t object, uint8_t needs);
+/* It has asked for these now. */
+void cands_more_hit(
+    struct predictor *p, struct stream *s, uint32_t object, uint8_t needs);
 struct cand *cands_make(
     struct predictor *p, struct stream *s, uint32_t object, uint32_t lead);
+bool cand_is_news(const struct cand *c);
 /* A new estimate; if it is worth it, predict tells. */
-void cands_set(struct stream *s, struct cand *c, float prob);
+void cands_set(
+    struct predictor *p, struct stream *s, struct cand *c, float prob);
 /* Probability now, from cursors, history and calibration. */
 void cands_estimate(struct predictor *p, struct stream *s, struct cand *c);
 

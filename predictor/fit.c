@@ -49,19 +49,36 @@ void fit_init(struct fit *f, struct predictor *p, uint32_t object)
 	fit_vote(f);
 }
 
+/* Four at a time. */
+typedef uint32_t quad __attribute__((vector_size(16)));
+enum { QUADS = RECENT_DIRS * LEVELS / 4 };
+_Static_assert(QUADS * 4 == RECENT_DIRS * LEVELS, "whole quads");
+
+/* A bit for how high the directory is that both have, of the object's (row)
+ * and of those where the stream has been; the nearest has the highest bit. */
+static const quad near_bits[LEVELS][QUADS] = {
+    {{32, 16, 4, 32}, {16, 4, 32, 16}, {4, 32, 16, 4}},
+    {{16, 8, 2, 16}, {8, 2, 16, 8}, {2, 16, 8, 2}},
+    {{4, 2, 1, 4}, {2, 1, 4, 2}, {1, 4, 2, 1}},
+};
+static const float near_fit[] = {0, 0.2f, 0.3f, 0.4f, 0.5f, 0.6f, 0.9f};
+
 /* How near the object is to where the stream has been. */
 static float fit_dirs(const struct fit *f, const struct stream *s)
 {
-	static const float same[LEVELS][LEVELS] = {
-	    {0.9f, 0.6f, 0.4f}, {0.6f, 0.5f, 0.3f}, {0.4f, 0.3f, 0.2f}};
-	float fit = 0;
+	quad been[QUADS], bits = {0};
+	uint32_t all;
+	float fit;
 
-	for (int i = 0; i < RECENT_DIRS; i++)
-		for (int a = 0; a < LEVELS; a++)
-			for (int b = 0; b < LEVELS; b++)
-				if (f->dirs[a] == s->dirs[i][b] &&
-				    f->dirs[a] != DIR_NONE && same[a][b] > fit)
-					fit = same[a][b];
+	memcpy(been, s->dirs, sizeof(been));
+	for (int a = 0; a < LEVELS && f->dirs[a] != DIR_NONE; a++) {
+		quad dir = {f->dirs[a], f->dirs[a], f->dirs[a], f->dirs[a]};
+
+		for (int i = 0; i < QUADS; i++)
+			bits |= (quad)(been[i] == dir) & near_bits[a][i];
+	}
+	all = bits[0] | bits[1] | bits[2] | bits[3];
+	fit = near_fit[all ? 32 - __builtin_clz(all) : 0];
 	if (s->moves > 0 && f->dirs[0] != DIR_NONE &&
 	    f->dirs[0] == s->dirs[(s->moves - 1) % RECENT_DIRS][0])
 		fit += 0.4f;

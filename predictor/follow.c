@@ -10,13 +10,26 @@
 
 enum {
 	REACH = 24,    /* entries ahead in which an event may lie */
+	BACK = 8,      /* entries behind, where it came out of order */
 	DEPTH_MIN = 8, /* entries ahead that are predicted */
-	DEPTH_MAX = 60,
+	DEPTH_MAX = 45,
 	MISSES_MAX = 10, /* in a row, and a cursor is given up */
 	TRIES = 6,       /* older places of an object that are looked at */
 	CONTEXT = 8,     /* entries before a place that are compared */
 	STEPS = 24,      /* entries that one event may add, a cursor */
+	STEPS_MAX = 96,  /* the same where they are light */
+	/* Names and attributes pass faster than files do: more of them have
+	 * to be ahead. Weights are in parts of a file's. */
+	WEIGHT = 6,
+	/* Entries ahead, up to which what was fresh when the horizon passed
+	 * it is looked at again: it may have to be confirmed by now. */
+	AGAIN_MAX = 12,
 };
+
+static uint32_t entry_weight(const struct trails *t, uint32_t place)
+{
+	return trails_needs(t, place) & PREDICTOR_NEEDS_DATA ? WEIGHT : 1;
+}
 
 static void cursor_drop(struct stream *s, int i)
 {
@@ -24,7 +37,8 @@ static void cursor_drop(struct stream *s, int i)
 		return;
 	s->cursors[i].place = TRAIL_NONE;
 	for (int j = 0; j < CANDS; j++)
-		s->cands[j].mask &= (uint8_t) ~(1u << i);
+		if (s->keys[j] != OBJECT_NONE)
+			s->cands[j].mask &= (uint8_t) ~(1u << i);
 }
 
 static void cursor_set_conf(struct stream *s, struct cursor *k, float conf)
@@ -39,20 +53,39 @@ static void cursor_set_conf(struct stream *s, struct cursor *k, float conf)
 static bool cursor_find(
     const struct trails *t, struct cursor *k, uint32_t object, uint32_t twin)
 {
-	uint32_t at = k->place;
+	uint32_t at = k->place, load = 0;
 
 	for (uint32_t i = 1; i <= REACH; i++) {
 		at = trails_next(t, at);
 		if (at == TRAIL_NONE)
 			return false;
+		load += entry_weight(t, at);
 		if (trails_object(t, at) == object ||
 		    trails_object(t, at) == twin) {
 			k->place = at;
 			k->ahead = k->ahead > i ? k->ahead - i : 0;
+			k->load = k->load > load ? k->load - load : 0;
 			if (k->ahead == 0)
 				k->horizon = at;
 			return true;
 		}
+	}
+	return false;
+}
+
+/* The cursor has just passed it: threads and the like come out of order. */
+static bool cursor_passed(const struct trails *t, const struct cursor *k,
+    uint32_t object, uint32_t twin)
+{
+	uint32_t at = k->place;
+
+	for (int i = 0; i < BACK; i++) {
+		at = trails_prev(t, at);
+		if (at == TRAIL_NONE)
+			return false;
+		if (trails_object(t, at) == object ||
+		    trails_object(t, at) == twin)
+			return true;
 	}
 	return false;
 }
@@ -72,6 +105,8 @@ static void cursor_move(struct predictor *p, struct stream *s, int i,
 		cursor_set_conf(s, k, k->conf + 0.15f * (1 - k->conf));
 		return;
 	}
+	if (cursor_passed(p->trails, k, object, twin))
+		return;
 	cursor_set_conf(s, k, k->conf * 0.88f);
 	if (++k->missed > MISSES_MAX || k->conf < 0.05f)
 		cursor_drop(s, i);
@@ -156,43 +191,105 @@ static void stream_anchor(
 	}
 }
 
+/* What the cursor is to have ahead, by weight. */
+static uint32_t cursor_depth(const struct predictor *p, const struct cursor *k)
+{
+	uint32_t depth =
+	    DEPTH_MIN + (uint32_t)(k->conf * k->conf * (DEPTH_MAX - DEPTH_MIN));
+
+	if (k->hits < 2 && depth > 32)
+		depth = 32;
+	return (uint32_t)((float)(depth * WEIGHT) * feedback_reach(p));
+}
+
+/* The object of an entry as it is to the stream; OBJECT_NONE if it is
+ * nothing, `wait` if a listing has to come. */
+static uint32_t entry_object(
+    struct predictor *p, struct stream *s, uint32_t at, bool *wait)
+{
+	uint32_t object = trails_object(p->trails, at);
+	const struct object *o = objects_at(p->objects, object);
+
+	*wait = false;
+	/* The number may mean another object by now. */
+	if (o->free || trails_time(p->trails, at) < o->born_at)
+		return OBJECT_NONE;
+	return twin_translate(p, s, object, wait);
+}
+
+/* An entry becomes a candidate, unless the stream has it. */
+static void cursor_tell(struct predictor *p, struct stream *s, int i,
+    uint32_t object, uint32_t at, uint32_t lead)
+{
+	uint8_t needs = cands_lacks(p, s, object, trails_needs(p->trails, at));
+	struct cand *c;
+
+	if (!needs)
+		return;
+	c = cands_make(p, s, object, lead);
+	c->mask |= (uint8_t)(1u << i);
+	c->needs |= needs;
+	c->source = PREDICTOR_FROM_TRAIL;
+	cands_estimate(p, s, c);
+}
+
+/* One entry further ahead; false if a listing has to come. */
+static bool cursor_step(
+    struct predictor *p, struct stream *s, int i, uint32_t at)
+{
+	struct cursor *k = &s->cursors[i];
+	bool wait;
+	uint32_t object = entry_object(p, s, at, &wait);
+
+	if (wait)
+		return false;
+	k->horizon = at;
+	k->ahead++;
+	k->load += entry_weight(p->trails, at);
+	if (object != OBJECT_NONE)
+		cursor_tell(p, s, i, object, at, k->ahead);
+	return true;
+}
+
+/* What the stream had when the horizon passed it may be old by now. */
+static void cursor_look_again(struct predictor *p, struct stream *s, int i)
+{
+	const struct cursor *k = &s->cursors[i];
+	uint32_t at = k->place;
+
+	for (uint32_t n = 1; n <= AGAIN_MAX && n < k->ahead; n++) {
+		uint32_t object;
+		bool wait;
+
+		at = trails_next(p->trails, at);
+		if (at == TRAIL_NONE)
+			return;
+		if (n != 2 && n != 5 && n != AGAIN_MAX)
+			continue;
+		object = entry_object(p, s, at, &wait);
+		if (object != OBJECT_NONE && !wait)
+			cursor_tell(p, s, i, object, at, n);
+	}
+}
+
 static void cursor_extend(struct predictor *p, struct stream *s, int i)
 {
 	struct cursor *k = &s->cursors[i];
-	uint32_t depth, left = STEPS;
+	uint32_t depth, end;
 
 	if (k->place == TRAIL_NONE)
 		return;
-	depth =
-	    DEPTH_MIN + (uint32_t)(k->conf * k->conf * (DEPTH_MAX - DEPTH_MIN));
-	if (k->hits < 2 && depth > 32)
-		depth = 32;
-	while (k->ahead < depth && left-- > 0) {
+	depth = cursor_depth(p, k);
+	end = k->load + STEPS * WEIGHT;
+	for (int n = 0; n < STEPS_MAX && k->load < depth && k->load < end;
+	     n++) {
 		uint32_t at = trails_next(p->trails, k->horizon);
-		const struct object *o;
-		uint32_t object;
-		struct cand *c;
-		bool wait, valid;
 
-		if (at == TRAIL_NONE)
+		if (at == TRAIL_NONE || !cursor_step(p, s, i, at))
 			break;
-		object = trails_object(p->trails, at);
-		o = objects_at(p->objects, object);
-		/* The number may mean another object by now. */
-		valid = !o->free && trails_time(p->trails, at) >= o->born_at;
-		object =
-		    valid ? twin_translate(p, s, object, &wait) : OBJECT_NONE;
-		if (valid && wait)
-			break;
-		k->horizon = at;
-		k->ahead++;
-		if (object == OBJECT_NONE || cands_has(p, s, object))
-			continue;
-		c = cands_make(p, s, object, k->ahead);
-		c->mask |= (uint8_t)(1u << i);
-		c->source = PREDICTOR_FROM_TRAIL;
-		cands_estimate(p, s, c);
 	}
+	if (p->opt.recent_ns)
+		cursor_look_again(p, s, i);
 }
 
 void follow_event(

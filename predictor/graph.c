@@ -60,6 +60,7 @@ uint32_t graph_make(struct graph *g)
 	else
 		return GRAPH_NONE;
 	memset(&g->nodes[id], 0, sizeof(g->nodes[id]));
+	memset(g->nodes[id].to, 0xff, sizeof(g->nodes[id].to));
 	return id;
 }
 
@@ -93,14 +94,16 @@ void graph_occur(struct graph *g, uint32_t node)
 void graph_add(struct graph *g, uint32_t node, uint32_t to)
 {
 	struct graph_node *n = &g->nodes[node];
+	uint32_t at = 0;
 	int least = 0;
 
-	for (int i = 0; i < GRAPH_EDGES; i++) {
-		if (n->to[i] == to && n->count[i]) {
-			if (n->count[i] < n->total)
-				n->count[i]++;
-			return;
-		}
+	/* Without a branch in it, the loop takes four at a time. */
+	for (uint32_t i = 0; i < GRAPH_EDGES; i++)
+		at |= n->to[i] == to ? i + 1 : 0;
+	if (at > 0) {
+		if (n->count[at - 1] < n->total || n->count[at - 1] == 0)
+			n->count[at - 1]++;
+		return;
 	}
 	for (int i = 1; i < GRAPH_EDGES; i++)
 		if (n->count[i] < n->count[least])

@@ -1,15 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Guesses from names: the next names of a directory, while what is used in
- * it was not foreseen by trails.
+ * it was not foreseen by trails. A walk that goes on as foreseen is led from
+ * directory to directory, into those whose listings are known; listings that
+ * are not are asked for.
  */
 #include "core.h"
 
 enum {
-	NEAR = 6,     /* names ahead, without a run */
-	RUN_MAX = 40, /* with one */
-	BEHIND = 2,
+	NEAR = 6,       /* names ahead, without a run */
+	RUN_MAX = 60,   /* with one, of files that are read */
+	META_MAX = 240, /* of names and attributes only */
+	BEHIND = 3,
+	UP_MAX = 8,         /* directories that may end together */
+	WALK_MIN = 3,       /* in order, before it leaves its directory */
 	FIRST_PARENT = 128, /* of the calibration */
+	NEW_PARENT = 272,   /* 16 of them */
+	NEW_AHEAD = 4,
+	NEW_TRIES = 3, /* guesses at it in vain */
+};
+
+/* `near` of what lies in another directory, and of what lies behind. */
+enum { NEAR_MAX = 5, NEAR_OTHER = 6, NEAR_BEHIND = 7 };
+
+struct walk {
+	uint32_t dir, rank;
+	bool other; /* than where it began */
 };
 
 static unsigned log_bucket(uint32_t n)
@@ -33,50 +49,196 @@ static unsigned share_bucket(const struct dir *d)
 /* Before anything is known of such a guess: by the length of the run. */
 static const float run_prior[] = {0.08f, 0.3f, 0.5f, 0.6f, 0.7f};
 
-static void guess_one(struct predictor *p, struct stream *s,
-    const struct dir *d, uint32_t rank, uint32_t distance, uint16_t type)
+static uint8_t guess_needs(const struct stream *s, const struct object *o)
 {
-	uint32_t object = d->list[rank];
-	unsigned run = d->run < 7 ? d->run : 7;
-	unsigned parent, near = rank < d->last ? 7 : log_bucket(distance);
+	if (o->directory)
+		return PREDICTOR_NEEDS_NAME | PREDICTOR_NEEDS_ATTR |
+		       (s->walk_lists ? PREDICTOR_NEEDS_LISTING : 0);
+	return s->walk_needs;
+}
+
+static unsigned guess_near(
+    const struct dir *d, const struct walk *w, uint32_t distance, bool by_order)
+{
+	unsigned near = log_bucket(distance);
+
+	if (w->other)
+		return NEAR_OTHER;
+	if (w->rank < d->last && !by_order)
+		return NEAR_BEHIND;
+	return near < NEAR_MAX ? near : NEAR_MAX;
+}
+
+static void guess_one(struct predictor *p, struct stream *s,
+    const struct walk *w, uint32_t run, uint32_t distance, uint16_t type)
+{
+	const struct dir *d = names_at(p->names, w->dir);
+	uint32_t object = d->list[w->rank];
 	const struct object *o;
+	unsigned parent;
 	struct cand *c;
 	calib_cell cell;
 	float prob;
+	uint8_t needs;
 
-	if (object == OBJECT_NONE || cands_has(p, s, object))
+	if (object == OBJECT_NONE)
 		return;
 	o = objects_at(p->objects, object);
-	parent = FIRST_PARENT + run * 16 + share_bucket(d) * 4 +
+	needs = cands_lacks(p, s, object, guess_needs(s, o));
+	if (!needs)
+		return;
+	parent = FIRST_PARENT + (run < 7 ? run : 7) * 16 + share_bucket(d) * 4 +
 		 (o->type == type) * 2u + (o->count > 0);
-	cell = (calib_cell)(parent * CALIB_FINE + near * 8 +
+	cell = (calib_cell)(parent * CALIB_FINE +
+			    guess_near(d, w, distance, s->by_order) * 8 +
 			    log_bucket(d->n) / 2 * 2 + (s->guessed > 0.4f));
-	prob = calib_p(p->calib, cell, run_prior[d->run < 4 ? d->run : 4]);
+	prob = calib_p(p->calib, cell, run_prior[run < 4 ? run : 4]);
 	c = cands_make(p, s, object, distance);
 	if ((c->told > 0 || c->mask || c->related > 0) && prob <= c->p)
 		return;
 	c->source = PREDICTOR_FROM_NAMES;
+	c->needs |= needs;
 	c->cell = cell;
-	cands_set(s, c, prob);
+	cands_set(p, s, c, prob);
 }
 
-void guess_event(struct predictor *p, struct stream *s, uint32_t object)
+/* Into the directory that the name is, if its listing is known. */
+static bool walk_down(struct predictor *p, struct stream *s, struct walk *w)
+{
+	uint32_t object = names_at(p->names, w->dir)->list[w->rank], below;
+	const struct dir *d;
+
+	if (object == OBJECT_NONE || !objects_at(p->objects, object)->directory)
+		return false;
+	below = names_find(p->names, objects_at(p->objects, object)->key);
+	if (below == DIR_NONE)
+		return false;
+	d = names_at(p->names, below);
+	if (!d->list) {
+		want_listing(p, s, below);
+		return false;
+	}
+	*w = (struct walk){below, names_begin(d, s->by_order), true};
+	return true;
+}
+
+/* On in the directory, and from its end to the next one of its parent. */
+static bool walk_on(
+    struct predictor *p, const struct stream *s, struct walk *w, bool leave)
+{
+	for (int i = 0; i < UP_MAX; i++) {
+		const struct dir *d = names_at(p->names, w->dir), *up;
+		uint16_t rank = names_next(d, w->rank, s->by_order);
+		uint32_t object;
+
+		if (rank != RANK_NONE) {
+			w->rank = rank;
+			return true;
+		}
+		if (!leave || d->parent == DIR_NONE)
+			return false;
+		object = place_find(p, d->parent, d->name);
+		up = names_at(p->names, d->parent);
+		if (object == OBJECT_NONE || !up->list ||
+		    objects_at(p->objects, object)->rank >= up->n)
+			return false;
+		*w = (struct walk){
+		    d->parent, objects_at(p->objects, object)->rank, true};
+	}
+	return false;
+}
+
+/* How many names ahead are told. */
+static uint32_t guess_depth(const struct stream *s, uint32_t run)
+{
+	bool data = s->walk_needs & PREDICTOR_NEEDS_DATA;
+	uint32_t depth = NEAR + run * (data ? 6 : 12);
+	uint32_t max = data ? RUN_MAX : META_MAX;
+
+	return depth < max ? depth : max;
+}
+
+/* How long it has gone in order, over directories too. */
+static uint32_t guess_run(struct stream *s, const struct dir *d)
+{
+	uint32_t run = names_run(d);
+
+	if (d->order_run != d->run)
+		s->by_order = d->order_run > d->run;
+	if (s->by_names)
+		s->momentum++;
+	else if (!s->foreseen)
+		s->momentum /= 2;
+	return run > s->momentum ? run : s->momentum;
+}
+
+/* Beside what was foreseen: names next to it that nobody used before, since
+ * they may be new, where the whole directory is in use. */
+static void guess_new(struct predictor *p, struct stream *s,
+    const struct dir *d, uint32_t from, uint16_t type)
+{
+	for (uint32_t i = 0; i <= NEW_AHEAD + 1; i++) {
+		uint32_t rank = from - 1 + i, object;
+		const struct object *o;
+		struct cand *c;
+
+		object = rank < d->n ? d->list[rank] : OBJECT_NONE;
+		if (object == OBJECT_NONE)
+			continue;
+		o = objects_at(p->objects, object);
+		if (o->count > 0 || o->directory || o->tries > NEW_TRIES ||
+		    !cands_lacks(p, s, object, s->walk_needs))
+			continue;
+		c = cands_make(p, s, object, NEW_AHEAD);
+		if (c->told > 0 || c->mask || c->related > 0)
+			continue;
+		c->source = PREDICTOR_FROM_NAMES;
+		c->needs |= s->walk_needs;
+		c->cell = (calib_cell)((NEW_PARENT + share_bucket(d) * 4 +
+					   (o->type == type) * 2u + (i == 0)) *
+					   CALIB_FINE +
+				       o->tries * 16u + log_bucket(d->n) * 2 +
+				       (i > 2));
+		cands_set(p, s, c, calib_p(p->calib, c->cell, 0.15f));
+	}
+}
+
+void guess_event(
+    struct predictor *p, struct stream *s, uint32_t object, uint8_t needs)
 {
 	const struct object *o = objects_at(p->objects, object);
-	const struct dir *d;
-	uint32_t ahead;
+	struct walk w = {o->dir, o->rank, false};
+	uint32_t run, depth;
+	uint16_t type = o->type;
 
 	if (o->dir == DIR_NONE || o->rank == RANK_NONE)
 		return;
 	names_use(p->names, o->dir, o->rank, p->events);
-	d = names_at(p->names, o->dir);
-	if (s->foreseen || !d->list)
+	run = guess_run(s, names_at(p->names, o->dir));
+	if (!s->walk_needs || needs & ~s->walk_needs)
+		s->walk_needs |= needs & (uint8_t)~PREDICTOR_NEEDS_ABSENCE;
+	if (s->walk > 0)
+		s->walk--;
+	depth = guess_depth(s, run);
+	if (!names_at(p->names, o->dir)->list)
 		return;
-	ahead = NEAR + d->run * 4;
-	if (ahead > RUN_MAX)
-		ahead = RUN_MAX;
-	for (uint32_t i = 1; i <= ahead && o->rank + i < d->n; i++)
-		guess_one(p, s, d, o->rank + i, i, o->type);
-	for (uint32_t i = 1; i <= BEHIND && i <= o->rank; i++)
-		guess_one(p, s, d, o->rank - i, i, o->type);
+	if (s->foreseen && !s->by_names) {
+		guess_new(p, s, names_at(p->names, o->dir), o->rank, type);
+		return;
+	}
+	if (s->foreseen && s->walk > depth * 4 / 5)
+		return;
+	for (uint32_t i = 1; i <= BEHIND && i <= o->rank && !s->by_names; i++) {
+		struct walk back = {o->dir, o->rank - i, false};
+
+		guess_one(p, s, &back, run, i, type);
+	}
+	for (s->walk = 0; s->walk < depth; s->walk++) {
+		bool leave = run >= WALK_MIN;
+
+		if (!(leave && walk_down(p, s, &w)) &&
+		    !walk_on(p, s, &w, leave))
+			break;
+		guess_one(p, s, &w, run, s->walk + 1, type);
+	}
 }

@@ -36,10 +36,10 @@ struct model_ops {
 	size_t (*predict)(void *m, struct prediction *out, size_t max);
 	/* The rest may be NULL. */
 	void (*feedback)(void *m, uint64_t object, enum predictor_outcome what);
-	void (*list)(void *m, uint64_t dir, const struct predictor_dirent *ents,
-	    size_t n);
-	void (*place_dir)(
-	    void *m, uint64_t dir, uint64_t parent, uint64_t name_hash);
+	void (*list)(void *m, uint64_t uid, uint64_t dir,
+	    const struct predictor_dirent *ents, size_t n);
+	void (*place_dir)(void *m, uint64_t uid, uint64_t dir, uint64_t parent,
+	    uint64_t name_hash);
 	void (*future)(void *m, const struct model_future *f);
 	size_t (*memory_bytes)(const void *m);
 	bool (*reliability)(const void *m, struct predictor_reliability *r);

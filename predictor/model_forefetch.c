@@ -31,16 +31,16 @@ static void forefetch_feedback(
 	predictor_feedback(m, object, what);
 }
 
-static void forefetch_list(
-    void *m, uint64_t dir, const struct predictor_dirent *ents, size_t n)
+static void forefetch_list(void *m, uint64_t uid, uint64_t dir,
+    const struct predictor_dirent *ents, size_t n)
 {
-	predictor_list(m, dir, ents, n);
+	predictor_list(m, uid, dir, ents, n);
 }
 
 static void forefetch_place_dir(
-    void *m, uint64_t dir, uint64_t parent, uint64_t name_hash)
+    void *m, uint64_t uid, uint64_t dir, uint64_t parent, uint64_t name_hash)
 {
-	predictor_place_dir(m, dir, parent, name_hash);
+	predictor_place_dir(m, uid, dir, parent, name_hash);
 }
 
 static size_t forefetch_memory(const void *m)

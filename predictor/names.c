@@ -40,12 +40,21 @@ void names_free(struct names *ns)
 {
 	if (!ns)
 		return;
-	for (uint32_t i = 0; i < ns->n; i++)
+	for (uint32_t i = 0; i < ns->n; i++) {
 		free(ns->dirs[i].list);
+		free(ns->dirs[i].order);
+	}
 	free(ns->dirs);
 	keymap_free(ns->map);
 	keymap_free(ns->below);
 	free(ns);
+}
+
+uint32_t names_find(const struct names *ns, uint64_t key)
+{
+	uint32_t id = keymap_get(ns->map, key);
+
+	return id == KEYMAP_NONE ? DIR_NONE : id;
 }
 
 uint32_t names_dir(struct names *ns, uint64_t key)
@@ -102,19 +111,52 @@ uint32_t names_below(const struct names *ns, uint32_t parent, uint32_t name)
 	return dir == KEYMAP_NONE ? DIR_NONE : dir;
 }
 
-void names_set_list(struct names *ns, uint32_t dir, uint32_t *list, uint32_t n)
+void names_set_list(
+    struct names *ns, uint32_t dir, uint32_t *list, uint16_t *order, uint32_t n)
 {
 	struct dir *d = &ns->dirs[dir];
 
 	if (ns->listed - d->n + n > ns->limit) {
 		free(list);
+		free(order);
 		return;
 	}
 	ns->listed += n;
 	ns->listed -= d->n;
 	free(d->list);
+	free(d->order);
 	d->list = list;
+	d->order = order;
 	d->n = n;
+}
+
+uint16_t names_next(const struct dir *d, uint32_t rank, bool by_order)
+{
+	uint32_t at;
+
+	by_order = by_order && d->order;
+	at = by_order ? d->order[d->n + rank] : rank;
+	if (++at >= d->n)
+		return RANK_NONE;
+	return by_order ? d->order[at] : (uint16_t)at;
+}
+
+uint16_t names_begin(const struct dir *d, bool by_order)
+{
+	return by_order && d->order ? d->order[0] : 0;
+}
+
+uint32_t names_run(const struct dir *d)
+{
+	return d->order_run > d->run ? d->order_run : d->run;
+}
+
+static void run_count(uint32_t *run, uint32_t from, uint32_t to)
+{
+	if (to > from && to - from <= STEP_MAX)
+		++*run;
+	else
+		*run /= 2;
 }
 
 void names_use(struct names *ns, uint32_t dir, uint32_t rank, uint32_t now)
@@ -124,10 +166,12 @@ void names_use(struct names *ns, uint32_t dir, uint32_t rank, uint32_t now)
 	if (now - d->used_at > BURST_EVENTS) {
 		d->used = 0;
 		d->run = 0;
-	} else if (rank > d->last && rank - d->last <= STEP_MAX) {
-		d->run++;
+		d->order_run = 0;
 	} else {
-		d->run /= 2;
+		run_count(&d->run, d->last, rank);
+		if (d->order && d->last < d->n)
+			run_count(&d->order_run, d->order[d->n + d->last],
+			    d->order[d->n + rank]);
 	}
 	d->used++;
 	d->used_at = now;
@@ -143,5 +187,5 @@ size_t names_memory_bytes(const struct names *ns)
 {
 	return sizeof(*ns) + keymap_memory_bytes(ns->map) +
 	       keymap_memory_bytes(ns->below) + ns->cap * sizeof(*ns->dirs) +
-	       ns->listed * sizeof(uint32_t);
+	       ns->listed * 2 * sizeof(uint32_t);
 }

@@ -10,19 +10,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DIR_NONE UINT32_MAX
+#define DIR_NONE  UINT32_MAX
+#define RANK_NONE UINT16_MAX
 
 struct dir {
 	uint64_t key;
 	uint32_t parent;    /* DIR_NONE if unknown */
 	uint32_t name;      /* low half of its hash */
 	uint32_t *list;     /* objects, by name */
+	uint16_t *order;    /* ranks in the order of READDIR, then the place
+			     * of each rank in it; NULL if that is by name */
 	uint32_t n;         /* of them */
+	uint16_t known;     /* a bit for each uid that has met it, wall.c */
 	uint32_t used;      /* of them in this burst */
 	uint32_t used_at;   /* event: last use */
 	uint32_t last;      /* rank used last */
 	uint32_t wanted_at; /* event: its listing was asked for; 0 */
 	uint32_t run;       /* uses in order, up to now */
+	uint32_t order_run; /* the same in the order of READDIR */
 };
 
 struct names;
@@ -31,6 +36,8 @@ struct names;
 struct names *names_new(uint32_t max_dirs, size_t limit);
 void names_free(struct names *ns);
 
+/* DIR_NONE if it is not known. */
+uint32_t names_find(const struct names *ns, uint64_t key);
 /* DIR_NONE if there is no more room. */
 uint32_t names_dir(struct names *ns, uint64_t key);
 struct dir *names_at(const struct names *ns, uint32_t dir);
@@ -39,8 +46,16 @@ void names_place(
     struct names *ns, uint32_t dir, uint32_t parent, uint32_t name);
 /* The directory of that name in `parent`, DIR_NONE if not known. */
 uint32_t names_below(const struct names *ns, uint32_t parent, uint32_t name);
-/* Takes the list, or frees it. */
-void names_set_list(struct names *ns, uint32_t dir, uint32_t *list, uint32_t n);
+/* Takes the list and the order, or frees them. */
+void names_set_list(struct names *ns, uint32_t dir, uint32_t *list,
+    uint16_t *order, uint32_t n);
+/* The rank behind `rank`, by name or in the order of READDIR; RANK_NONE at
+ * the end. */
+uint16_t names_next(const struct dir *d, uint32_t rank, bool by_order);
+/* The one that such a walk begins with. */
+uint16_t names_begin(const struct dir *d, bool by_order);
+/* How long the present run is, by whichever order. */
+uint32_t names_run(const struct dir *d);
 /* A use of the object at `rank`. */
 void names_use(struct names *ns, uint32_t dir, uint32_t rank, uint32_t now);
 uint32_t names_count(const struct names *ns);

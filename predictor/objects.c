@@ -12,6 +12,7 @@ struct objects {
 	struct keymap *map;
 	struct object *at;
 	uint32_t n, cap, limit, hand, nfree;
+	uint32_t free; /* a list through `last` */
 	objects_on_evict evict;
 	void *ctx;
 };
@@ -23,7 +24,8 @@ struct objects *objects_new(uint32_t limit, objects_on_evict evict, void *ctx)
 	if (!os)
 		return NULL;
 	os->map = keymap_new(0);
-	os->limit = limit;
+	os->limit = limit < OBJECTS_MAX ? limit : OBJECTS_MAX;
+	os->free = OBJECT_NONE;
 	os->evict = evict;
 	os->ctx = ctx;
 	if (!os->map) {
@@ -57,6 +59,17 @@ struct object *objects_at(const struct objects *os, uint32_t id)
 	return &os->at[id];
 }
 
+static void object_free(struct objects *os, uint32_t id)
+{
+	struct object *o = &os->at[id];
+
+	o->free = true;
+	o->recent = false;
+	o->last = os->free;
+	os->free = id;
+	os->nfree++;
+}
+
 void objects_drop(struct objects *os, uint32_t id)
 {
 	struct object *o = &os->at[id];
@@ -65,9 +78,7 @@ void objects_drop(struct objects *os, uint32_t id)
 		return;
 	os->evict(os->ctx, id, o);
 	keymap_del(os->map, o->key);
-	o->free = true;
-	o->recent = false;
-	os->nfree++;
+	object_free(os, id);
 }
 
 static bool objects_grow(struct objects *os)
@@ -90,30 +101,28 @@ static bool objects_grow(struct objects *os)
 /* A number that is free, or becomes it. */
 static uint32_t objects_take(struct objects *os)
 {
-	if (os->nfree == 0) {
+	uint32_t id = os->free;
+
+	if (id == OBJECT_NONE) {
 		if (os->n < os->cap || objects_grow(os))
 			return os->n++;
 		if (os->n == 0)
 			return OBJECT_NONE;
+		for (; os->at[os->hand].recent;
+		     os->hand = (os->hand + 1) % os->n)
+			os->at[os->hand].recent = false;
+		objects_drop(os, os->hand);
+		os->hand = (os->hand + 1) % os->n;
+		id = os->free;
 	}
-	for (;; os->hand = (os->hand + 1) % os->n) {
-		struct object *o = &os->at[os->hand];
+	os->free = os->at[id].last;
+	os->nfree--;
+	return id;
+}
 
-		if (o->free) {
-			os->nfree--;
-			return os->hand;
-		}
-		if (os->nfree > 0)
-			continue;
-		if (!o->recent)
-			objects_drop(os, os->hand);
-		else
-			o->recent = false;
-		if (o->free) {
-			os->nfree--;
-			return os->hand;
-		}
-	}
+bool objects_full(const struct objects *os)
+{
+	return os->free == OBJECT_NONE && os->n >= os->limit;
 }
 
 uint32_t objects_make(struct objects *os, uint64_t key, uint32_t now)
@@ -132,8 +141,7 @@ uint32_t objects_make(struct objects *os, uint64_t key, uint32_t now)
 	    .rank = RANK_NONE,
 	    .born_at = now};
 	if (keymap_put(os->map, key, id)) {
-		os->at[id].free = true;
-		os->nfree++;
+		object_free(os, id);
 		return OBJECT_NONE;
 	}
 	return id;

@@ -11,11 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "names.h" /* RANK_NONE */
+
 #define OBJECT_NONE UINT32_MAX
 
 struct object {
 	uint64_t key;
-	uint32_t last;    /* place in the trail log, TRAIL_NONE if none */
+	uint32_t last;    /* place in the trail log, TRAIL_NONE if none; of a
+			   * free object: the next free one */
 	uint32_t dir;     /* DIR_NONE if unknown */
 	uint32_t name;    /* low half of its name's hash */
 	uint32_t size;    /* bytes, clipped */
@@ -24,15 +27,26 @@ struct object {
 	uint32_t edges;   /* of the graph, GRAPH_NONE until seen twice */
 	uint16_t rank;    /* in its directory's listing, RANK_NONE */
 	uint16_t type;
-	uint8_t stream;      /* that used it last */
-	uint8_t count;       /* uses, up to 255 */
-	uint8_t hits, tries; /* of its predictions, halved at 15 */
+	uint16_t known;    /* a bit for each uid that has met it, wall.c */
+	uint8_t stream;    /* that used it last */
+	uint8_t count;     /* uses, up to 255 */
+	uint8_t hits : 4;  /* of its predictions, halved at 15 tries */
+	uint8_t tries : 4; /* of them */
+	uint8_t needs;     /* of its last access: PREDICTOR_NEEDS_… */
+	uint8_t first;     /* FIRST_UNITs that its first READ asked for; 0 */
 	uint8_t exec : 1;
 	uint8_t recent : 1; /* second chance */
 	uint8_t free : 1;
+	uint8_t absent : 1;
+	uint8_t directory : 1;
+	uint8_t unused : 3; /* fetches in a row that were for nothing */
 };
 
-#define RANK_NONE UINT16_MAX
+_Static_assert(sizeof(struct object) == 48, "what an object costs");
+
+enum { FIRST_UNIT = 4096, UNUSED_MAX = 7 };
+/* Trails keep as many bits of a number. */
+#define OBJECTS_MAX ((1u << 26) - 1)
 
 struct objects;
 
@@ -52,6 +66,8 @@ struct object *objects_at(const struct objects *os, uint32_t id);
 /* Another key for the same object. */
 void objects_rekey(struct objects *os, uint32_t id, uint64_t key);
 void objects_drop(struct objects *os, uint32_t id);
+/* Whether a new one takes the place of another. */
+bool objects_full(const struct objects *os);
 /* Numbers in use are below. */
 uint32_t objects_end(const struct objects *os);
 size_t objects_count(const struct objects *os);

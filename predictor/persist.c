@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Header: "FFTREES\n", then version (8, little-endian) and XXH3 (8) of the
- * message, seeded by the version. The message is checked whole before any of it
- * is taken. The graph is not saved: it grows again out of the trails.
- */
+/* What was learned, as bytes: see persist_format.h. */
 #include "persist.h"
 
 #include <errno.h>
@@ -13,11 +9,8 @@
 #include <xxhash.h>
 
 #include "core.h"
+#include "persist_format.h"
 #include "predictor.pb-c.h"
-
-enum { HEADER_BYTES = 24 };
-
-static const char magic[8] = {'F', 'F', 'T', 'R', 'E', 'E', 'S', '\n'};
 
 #define VEC_NEW(n, vec) ((vec) = calloc((n) + 1, sizeof(*(vec))))
 
@@ -25,9 +18,9 @@ static bool export_dirs(const struct predictor *p, Forefetch__TreeFile *f)
 {
 	uint32_t n = names_count(p->names);
 
-	f->n_dir_key = f->n_dir_parent = f->n_dir_name = n;
+	f->n_dir_key = f->n_dir_parent = f->n_dir_name = f->n_dir_known = n;
 	if (!VEC_NEW(n, f->dir_key) || !VEC_NEW(n, f->dir_parent) ||
-	    !VEC_NEW(n, f->dir_name))
+	    !VEC_NEW(n, f->dir_name) || !VEC_NEW(n, f->dir_known))
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct dir *d = names_at(p->names, i);
@@ -35,8 +28,18 @@ static bool export_dirs(const struct predictor *p, Forefetch__TreeFile *f)
 		f->dir_key[i] = d->key;
 		f->dir_parent[i] = d->parent == DIR_NONE ? 0 : d->parent + 1;
 		f->dir_name[i] = d->name;
+		f->dir_known[i] = d->known;
 	}
 	return true;
+}
+
+static uint32_t object_flags(const struct object *o)
+{
+	return (o->exec ? FLAG_EXEC : 0u) | (uint32_t)o->count << FLAG_COUNT |
+	       (o->absent ? FLAG_ABSENT : 0u) |
+	       (o->directory ? FLAG_DIRECTORY : 0u) |
+	       (o->needs & (uint32_t)NEEDS_KEPT) << FLAG_NEEDS |
+	       (uint32_t)o->first << FLAG_FIRST;
 }
 
 /* `number[id]` is set to the index + 1 of each object that was used. */
@@ -47,7 +50,8 @@ static bool export_objects(
 
 	if (!VEC_NEW(end, f->object_key) || !VEC_NEW(end, f->object_dir) ||
 	    !VEC_NEW(end, f->object_name) || !VEC_NEW(end, f->object_size) ||
-	    !VEC_NEW(end, f->object_type) || !VEC_NEW(end, f->object_flags))
+	    !VEC_NEW(end, f->object_type) || !VEC_NEW(end, f->object_flags) ||
+	    !VEC_NEW(end, f->object_known))
 		return false;
 	for (uint32_t id = 0; id < end; id++) {
 		const struct object *o = objects_at(p->objects, id);
@@ -59,31 +63,97 @@ static bool export_objects(
 		f->object_name[n] = o->name;
 		f->object_size[n] = o->size;
 		f->object_type[n] = o->type;
-		f->object_flags[n] = o->exec | (uint32_t)o->count << 1;
+		f->object_flags[n] = object_flags(o);
+		f->object_known[n] = o->known;
 		number[id] = ++n;
 	}
 	f->n_object_key = f->n_object_dir = f->n_object_name = n;
 	f->n_object_size = f->n_object_type = f->n_object_flags = n;
+	f->n_object_known = n;
 	return true;
 }
 
 struct trail_out {
 	const uint32_t *number;
-	uint32_t *out;
+	uint32_t *out, *needs;
 	size_t n;
 };
 
-static int export_trail(
-    void *ctx, const uint32_t *objects, size_t n, int continues)
+static int export_trail(void *ctx, const uint32_t *objects,
+    const uint8_t *needs, size_t n, int continues)
 {
 	struct trail_out *t = ctx;
 
 	if (!continues && t->n > 0)
 		t->out[t->n++] = 0;
-	for (size_t i = 0; i < n; i++)
-		if (t->number[objects[i]])
-			t->out[t->n++] = t->number[objects[i]];
+	for (size_t i = 0; i < n; i++) {
+		if (!t->number[objects[i]])
+			continue;
+		t->needs[t->n] = needs[i];
+		t->out[t->n++] = t->number[objects[i]];
+	}
 	return 0;
+}
+
+static bool export_trails(
+    const struct predictor *p, Forefetch__TreeFile *f, const uint32_t *number)
+{
+	size_t room = trails_entries(p->trails) * 2;
+	struct trail_out t = {.number = number};
+
+	if (!VEC_NEW(room, f->trail) || !VEC_NEW(room, f->trail_needs))
+		return false;
+	t.out = f->trail;
+	t.needs = f->trail_needs;
+	trails_walk(p->trails, export_trail, &t);
+	f->n_trail = f->n_trail_needs = t.n;
+	return true;
+}
+
+/* Room for all that there may be is made by `room`, pieces. */
+static bool extents_room(Forefetch__TreeFile *f, size_t room)
+{
+	return VEC_NEW(room, f->extent_object) &&
+	       VEC_NEW(room, f->extent_offset) &&
+	       VEC_NEW(room, f->extent_stride) &&
+	       VEC_NEW(room, f->extent_length) &&
+	       VEC_NEW(room, f->extent_count);
+}
+
+static bool export_extents(
+    const struct predictor *p, Forefetch__TreeFile *f, const uint32_t *number)
+{
+	uint32_t end = objects_end(p->objects);
+	size_t n = 0;
+
+	if (!extents_room(f, extents_count(p->extents) * EXTENTS_MAX))
+		return false;
+	for (uint32_t id = 0; id < end; id++) {
+		struct predictor_extent e[EXTENTS_MAX];
+		size_t got = number[id]
+				 ? extents_get(p->extents, id, e, EXTENTS_MAX)
+				 : 0;
+
+		for (size_t i = 0; i < got; i++, n++) {
+			f->extent_object[n] = number[id];
+			f->extent_offset[n] = e[i].offset_bytes;
+			f->extent_stride[n] = e[i].stride_bytes;
+			f->extent_length[n] = e[i].length_bytes;
+			f->extent_count[n] = e[i].count;
+		}
+	}
+	f->n_extent_object = f->n_extent_offset = f->n_extent_stride = n;
+	f->n_extent_length = f->n_extent_count = n;
+	return true;
+}
+
+static bool export_wall(const struct predictor *p, Forefetch__TreeFile *f)
+{
+	if (!VEC_NEW(WALL_UIDS, f->uid))
+		return false;
+	memcpy(f->uid, p->wall.uids, p->wall.n * sizeof(*f->uid));
+	f->n_uid = p->wall.n;
+	return true;
 }
 
 static bool export_calib(const struct predictor *p, Forefetch__TreeFile *f)
@@ -106,21 +176,14 @@ static bool export_calib(const struct predictor *p, Forefetch__TreeFile *f)
 
 static bool export_all(const struct predictor *p, Forefetch__TreeFile *f)
 {
-	struct trail_out t = {0};
 	uint32_t *number = calloc(objects_end(p->objects) + 1, sizeof(*number));
 	bool done;
 
 	forefetch__tree_file__init(f);
 	f->version = PERSIST_VERSION;
 	done = number && export_dirs(p, f) && export_objects(p, f, number) &&
-	       VEC_NEW(trails_entries(p->trails) * 2, f->trail) &&
-	       export_calib(p, f);
-	if (done) {
-		t.number = number;
-		t.out = f->trail;
-		trails_walk(p->trails, export_trail, &t);
-		f->n_trail = t.n;
-	}
+	       export_trails(p, f, number) && export_extents(p, f, number) &&
+	       export_wall(p, f) && export_calib(p, f);
 	free(number);
 	return done;
 }
@@ -130,13 +193,22 @@ static void export_free(Forefetch__TreeFile *f)
 	free(f->dir_key);
 	free(f->dir_parent);
 	free(f->dir_name);
+	free(f->dir_known);
 	free(f->object_key);
 	free(f->object_dir);
 	free(f->object_name);
 	free(f->object_size);
 	free(f->object_type);
 	free(f->object_flags);
+	free(f->object_known);
 	free(f->trail);
+	free(f->trail_needs);
+	free(f->uid);
+	free(f->extent_object);
+	free(f->extent_offset);
+	free(f->extent_stride);
+	free(f->extent_length);
+	free(f->extent_count);
 	free(f->calib_cell);
 	free(f->calib_hits);
 	free(f->calib_n);
@@ -146,15 +218,6 @@ static void put_le(unsigned char *out, uint64_t v, int bytes)
 {
 	for (int i = 0; i < bytes; i++)
 		out[i] = (unsigned char)(v >> 8 * i);
-}
-
-static uint64_t get_le(const unsigned char *in, int bytes)
-{
-	uint64_t v = 0;
-
-	for (int i = 0; i < bytes; i++)
-		v |= (uint64_t)in[i] << 8 * i;
-	return v;
 }
 
 void *predictor_export(const struct predictor *p, size_t *len)
@@ -167,7 +230,7 @@ void *predictor_export(const struct predictor *p, size_t *len)
 
 		data = malloc(HEADER_BYTES + n);
 		if (data) {
-			memcpy(data, magic, sizeof(magic));
+			memcpy(data, PERSIST_MAGIC, 8);
 			put_le(data + 8, PERSIST_VERSION, 8);
 			forefetch__tree_file__pack(&f, data + HEADER_BYTES);
 			put_le(data + 16,
@@ -179,150 +242,4 @@ void *predictor_export(const struct predictor *p, size_t *len)
 	}
 	export_free(&f);
 	return data;
-}
-
-/* Whether columns are equally long and nothing points outside. */
-static bool file_sane(const Forefetch__TreeFile *f)
-{
-	size_t dirs = f->n_dir_key, n = f->n_object_key;
-
-	if (f->n_dir_parent != dirs || f->n_dir_name != dirs ||
-	    f->n_object_dir != n || f->n_object_name != n ||
-	    f->n_object_size != n || f->n_object_type != n ||
-	    f->n_object_flags != n || f->n_calib_hits != f->n_calib_cell ||
-	    f->n_calib_n != f->n_calib_cell)
-		return false;
-	for (size_t i = 0; i < dirs; i++)
-		if (f->dir_parent[i] > dirs || !f->dir_key[i])
-			return false;
-	for (size_t i = 0; i < n; i++)
-		if (f->object_dir[i] > dirs || !f->object_key[i])
-			return false;
-	for (size_t i = 0; i < f->n_trail; i++)
-		if (f->trail[i] > n)
-			return false;
-	for (size_t i = 0; i < f->n_calib_cell; i++)
-		if (f->calib_cell[i] >= CALIB_CELLS ||
-		    !(f->calib_hits[i] >= 0) ||
-		    !(f->calib_n[i] >= f->calib_hits[i]) ||
-		    !(f->calib_n[i] <= CALIB_OUTCOMES))
-			return false;
-	return true;
-}
-
-static void import_dirs(struct predictor *p, const Forefetch__TreeFile *f)
-{
-	for (size_t i = 0; i < f->n_dir_key; i++) {
-		uint32_t up = f->dir_parent[i];
-
-		predictor_place_dir(p, f->dir_key[i],
-		    up ? f->dir_key[up - 1] : 0, f->dir_name[i]);
-	}
-}
-
-static uint32_t import_place(
-    struct predictor *p, uint32_t id, const Forefetch__TreeFile *f, size_t i)
-{
-	uint32_t dir = names_dir(p->names, f->dir_key[f->object_dir[i] - 1]);
-
-	return dir == DIR_NONE ? id
-			       : place_object(p, id, dir, f->object_name[i]);
-}
-
-/* `ids[i]` is object i here, OBJECT_NONE if there was no room. */
-static void import_objects(
-    struct predictor *p, const Forefetch__TreeFile *f, uint32_t *ids)
-{
-	for (size_t i = 0; i < f->n_object_key; i++) {
-		uint32_t id =
-		    objects_make(p->objects, f->object_key[i], p->events);
-		uint32_t up = f->object_dir[i];
-		struct object *o;
-
-		ids[i] = id;
-		if (id == OBJECT_NONE)
-			continue;
-		o = objects_at(p->objects, id);
-		o->recent = true;
-		o->size = f->object_size[i];
-		o->type = (uint16_t)f->object_type[i];
-		o->exec = f->object_flags[i] & 1;
-		if (o->count == 0)
-			o->count = (uint8_t)(f->object_flags[i] >> 1);
-		if (up && o->dir == DIR_NONE)
-			id = import_place(p, id, f, i);
-		ids[i] = id;
-	}
-}
-
-static void import_trails(
-    struct predictor *p, const Forefetch__TreeFile *f, const uint32_t *ids)
-{
-	uint32_t tail = TRAIL_NONE;
-
-	for (size_t i = 0; i < f->n_trail; i++) {
-		uint32_t id = f->trail[i] ? ids[f->trail[i] - 1] : OBJECT_NONE;
-		struct object *o;
-
-		if (!f->trail[i])
-			tail = TRAIL_NONE;
-		/* A crowded arena may have given the number away again. */
-		if (id == OBJECT_NONE || objects_at(p->objects, id)->key !=
-					     f->object_key[f->trail[i] - 1])
-			continue;
-		p->events++;
-		o = objects_at(p->objects, id);
-		tail = trails_append(p->trails, tail, id, o->last, p->events);
-		o->last = tail;
-		o->seen_at = p->events;
-		if (o->count == 0)
-			o->count = 1;
-		twin_learn(p, id);
-	}
-}
-
-int persist_apply(struct predictor *p, const void *data, size_t len)
-{
-	Forefetch__TreeFile *f = forefetch__tree_file__unpack(NULL, len, data);
-	uint32_t *ids;
-	int ret = -EBADMSG;
-
-	if (!f)
-		return ret;
-	if (f->version > PERSIST_VERSION) {
-		ret = -EPROTONOSUPPORT;
-	} else if (file_sane(f)) {
-		ids = calloc(f->n_object_key + 1, sizeof(*ids));
-		ret = ids ? 0 : -ENOMEM;
-		if (ids) {
-			p->now = NULL;
-			p->events++;
-			import_dirs(p, f);
-			import_objects(p, f, ids);
-			import_trails(p, f, ids);
-			for (size_t i = 0; i < f->n_calib_cell; i++)
-				calib_set(p->calib,
-				    (calib_cell)f->calib_cell[i],
-				    f->calib_hits[i], f->calib_n[i]);
-		}
-		free(ids);
-	}
-	forefetch__tree_file__free_unpacked(f, NULL);
-	return ret;
-}
-
-int predictor_import(struct predictor *p, const void *data, size_t len)
-{
-	const unsigned char *d = data;
-	uint64_t version;
-
-	if (len < HEADER_BYTES || memcmp(d, magic, sizeof(magic)) != 0)
-		return -EBADMSG;
-	version = get_le(d + 8, 8);
-	if (XXH3_64bits_withSeed(d + HEADER_BYTES, len - HEADER_BYTES,
-		version) != get_le(d + 16, 8))
-		return -EBADMSG;
-	if (version > PERSIST_VERSION)
-		return -EPROTONOSUPPORT;
-	return persist_apply(p, d + HEADER_BYTES, len - HEADER_BYTES);
 }

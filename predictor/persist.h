@@ -8,7 +8,7 @@
 
 #include "predictor.h"
 
-enum { PERSIST_VERSION = 1, PERSIST_ERR_MAX = 256 };
+enum { PERSIST_VERSION = 2, PERSIST_ERR_MAX = 256 };
 
 /* 0 or -errno. The file is replaced as a whole, or not at all. */
 int predictor_save(const struct predictor *p, const char *path);

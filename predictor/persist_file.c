@@ -140,11 +140,13 @@ struct walk {
 	void *ctx;
 };
 
-static int on_trail(void *ctx, const uint32_t *objects, size_t n, int continues)
+static int on_trail(void *ctx, const uint32_t *objects, const uint8_t *needs,
+    size_t n, int continues)
 {
 	struct walk *w = ctx;
 	uint64_t keys[64];
 
+	(void)needs;
 	assert(n <= 64);
 	for (size_t i = 0; i < n; i++)
 		keys[i] = objects_at(w->p->objects, objects[i])->key;

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The facade:
- *
- *	observe  objects_make → streams_choose → candidates decided
- *	         → follow.c (trails) → guess.c (names) → the log
- *	predict  the stream's candidates, as the calibration values them
+ * Making one, and what is told of names and places. observe.c and predict.c
+ * have the two verbs, feedback.c the third.
  *
  * The budget is cut into arenas when the predictor is made; each of them
  * then gives up what is oldest.
@@ -16,15 +13,13 @@
 #include <string.h>
 
 #include "core.h"
-#include "fit.h"
 #include "persist.h"
 
 enum {
 	BUDGET_DEFAULT = 64 << 20,
 	BUDGET_MIN = 1 << 20,
-	PAUSE_MS = 700, /* without a call ends a run */
-	DATA_BYTES = 65536,
 };
+
 static void on_evict(void *ctx, uint32_t id, struct object *o)
 {
 	struct predictor *p = ctx;
@@ -34,10 +29,11 @@ static void on_evict(void *ctx, uint32_t id, struct object *o)
 
 		/* The number will mean another object. */
 		if (o->rank < d->n && d->list[o->rank] == id) {
-			names_set_list(p->names, o->dir, NULL, 0);
+			names_set_list(p->names, o->dir, NULL, NULL, 0);
 		}
 	}
 	twin_drop(p, id, o);
+	extents_drop(p->extents, id);
 	place_drop(p, id, o);
 	if (o->edges != GRAPH_NONE)
 		graph_drop(p->graph, o->edges);
@@ -49,23 +45,24 @@ static void on_evict(void *ctx, uint32_t id, struct object *o)
 	}
 }
 
-/* Bytes each: an object 48 and 24 of its map, an entry 8 and up to 16 of the
- * index; maps and arenas double, so plan for them half empty. */
+/* Bytes each: an object 48 and those of three maps, an entry 8 and up to 16 of
+ * the index; maps and arenas double, so plan for them half empty. */
 static bool arenas_make(struct predictor *p)
 {
 	size_t budget = p->opt.budget_bytes;
 
-	p->objects = objects_new((uint32_t)(budget / 4 / 96), on_evict, p);
-	p->trails = trails_new((uint32_t)(budget / 2 / 26));
-	p->graph = graph_new((uint32_t)(budget / 4 / 128));
-	p->names = names_new((uint32_t)(budget / 16 / 96), budget / 16 / 4);
+	p->objects = objects_new((uint32_t)(budget / 4 / 150), on_evict, p);
+	p->trails = trails_new((uint32_t)(budget / 20 * 9 / 26));
+	p->graph = graph_new((uint32_t)(budget / 5 / 128));
+	p->names = names_new((uint32_t)(budget / 16 / 128), budget / 16 / 8);
+	p->extents = extents_new((uint32_t)(budget / 64 / 384));
 	p->places = keymap_new(0);
 	p->suffixes = keymap_new(0);
 	p->calib = calib_new();
 	for (int i = 0; i < STREAMS; i++)
 		stream_reset(&p->streams.at[i]);
-	return p->objects && p->trails && p->graph && p->names && p->places &&
-	       p->suffixes && p->calib;
+	return p->objects && p->trails && p->graph && p->names && p->extents &&
+	       p->places && p->suffixes && p->calib;
 }
 
 struct predictor *predictor_new(const struct predictor_options *opt)
@@ -95,6 +92,7 @@ static void arenas_free(struct predictor *p)
 	trails_free(p->trails);
 	graph_free(p->graph);
 	names_free(p->names);
+	extents_free(p->extents);
 	keymap_free(p->places);
 	keymap_free(p->suffixes);
 	calib_free(p->calib);
@@ -121,192 +119,8 @@ void predictor_free(struct predictor *p)
 	free(p);
 }
 
-/* Returns its number: a new handle under an old name has the old one's. */
-static uint32_t object_learn(
-    struct predictor *p, uint32_t id, const struct predictor_obs *o)
-{
-	uint32_t dir = o->parent ? names_dir(p->names, o->parent) : DIR_NONE;
-	struct object *x;
-
-	if (dir != DIR_NONE && o->name_hash)
-		id = place_object(p, id, dir, o->name_hash);
-	x = objects_at(p->objects, id);
-	if (dir != DIR_NONE && x->dir == DIR_NONE)
-		x->dir = dir;
-
-	x->recent = true;
-	x->exec = o->exec;
-	x->size =
-	    o->size_bytes < UINT32_MAX ? (uint32_t)o->size_bytes : UINT32_MAX;
-	if (o->type_hash)
-		x->type = (uint16_t)o->type_hash;
-	return id;
-}
-
-static void on_retire(void *ctx, struct stream *s)
-{
-	const struct fit *f = ctx;
-
-	cands_retire(f->p, s);
-}
-
-static void stream_move(struct stream *s, const struct fit *f)
-{
-	if (s->moves > 0 &&
-	    s->dirs[(s->moves - 1) % RECENT_DIRS][0] == f->dirs[0])
-		return;
-	memcpy(s->dirs[s->moves++ % RECENT_DIRS], f->dirs, sizeof(f->dirs));
-}
-
-static void stream_take(struct predictor *p, struct stream *s,
-    const struct predictor_obs *o, const struct fit *f)
-{
-	uint32_t id = f->object;
-	struct object *x = objects_at(p->objects, id);
-	bool lives =
-	    s->tail != TRAIL_NONE && trails_holds(p->trails, s->tail, s->last);
-
-	s->tail = trails_append(
-	    p->trails, lives ? s->tail : TRAIL_NONE, id, x->last, p->events);
-	x->last = s->tail;
-	x->seen_at = p->events;
-	x->stream = (uint8_t)(s - p->streams.at);
-	if (x->count == 0)
-		twin_learn(p, id);
-	if (x->count < UINT8_MAX)
-		x->count++;
-	s->recent[s->events % RECENT] = id;
-	s->events++;
-	s->last = id;
-	s->last_at = p->events;
-	stream_move(s, f);
-	s->request_ns = o->now_ns;
-	s->reply_ns = o->now_ns + o->latency_ns;
-}
-
-/* After a pause: what was to come before it will not. */
-static void stream_begin(struct predictor *p, struct stream *s)
-{
-	s->began_at = p->events;
-	twin_forget(s);
-	cands_retire(p, s);
-}
-
-void predictor_observe(struct predictor *p, const struct predictor_obs *o)
-{
-	struct fit f;
-	struct stream *s;
-	uint32_t id, twin;
-
-	p->now = NULL;
-	if (o->kind != PREDICTOR_READ || o->offset_bytes > 0)
-		return;
-	p->events++;
-	id = objects_make(p->objects, o->object, p->events);
-	if (id == OBJECT_NONE)
-		return;
-	id = object_learn(p, id, o);
-	fit_init(&f, p, id);
-	s = streams_choose(
-	    &p->streams, o, p->opt.use_pids, fit_score, on_retire, &f);
-	if (s->events == 0 || o->now_ns > s->reply_ns + PAUSE_MS * 1000000ull)
-		stream_begin(p, s);
-	cands_hit(p, s, id);
-	twin = twin_find(p, s, id);
-	follow_event(p, s, id, twin);
-	relate_event(p, s, id, twin);
-	guess_event(p, s, id);
-	stream_take(p, s, o, &f);
-	cands_sweep(p, s);
-	cands_sweep_idle(p);
-	p->now = s;
-}
-
-static int prediction_cmp(const void *a, const void *b)
-{
-	const struct prediction *x = a, *y = b;
-
-	return (x->p < y->p) - (x->p > y->p);
-}
-
-static void cand_tell(struct predictor *p, const struct stream *s,
-    struct cand *c, struct prediction *out)
-{
-	const struct object *o = objects_at(p->objects, c->object);
-	int32_t lead = (int32_t)(c->due - s->events);
-
-	c->said = calib_correct(p->calib, c->p);
-	*out = (struct prediction){.object = o->key,
-	    .parent = o->dir == DIR_NONE ? 0 : names_at(p->names, o->dir)->key,
-	    .p = c->said,
-	    .lead = lead > 0 ? (uint32_t)lead + 1 : 1,
-	    .data_bytes = o->size < DATA_BYTES ? o->size : DATA_BYTES,
-	    .needs = PREDICTOR_NEEDS_NAME | PREDICTOR_NEEDS_ATTR |
-		     PREDICTOR_NEEDS_ACCESS | PREDICTOR_NEEDS_DATA,
-	    .source = c->source};
-	if (c->told <= 0)
-		c->first = c->cell;
-	c->last = c->cell;
-	c->told = c->p;
-	p->predicted++;
-}
-
-/* Directories whose listing would show where the stream goes. */
-static size_t wanted_tell(
-    struct predictor *p, struct prediction *out, size_t max)
-{
-	size_t n = 0;
-
-	while (p->nwanted > 0 && n < max) {
-		const struct dir *d =
-		    names_at(p->names, p->wanted[--p->nwanted]);
-
-		out[n++] = (struct prediction){.object = d->key,
-		    .p = 0.9f,
-		    .lead = 1,
-		    .needs = PREDICTOR_NEEDS_LISTING,
-		    .source = PREDICTOR_FROM_NAMES};
-	}
-	return n;
-}
-
-size_t predictor_predict(
-    struct predictor *p, struct prediction *out, size_t max)
-{
-	struct stream *s = p->now;
-	size_t n = 0;
-
-	if (!s)
-		return 0;
-	for (int i = 0; i < CANDS && s->stale; i++)
-		if (s->keys[i] != OBJECT_NONE && s->cands[i].told < P_SURE)
-			cands_estimate(p, s, &s->cands[i]);
-	s->stale = false;
-	for (int i = 0; i < s->nfresh; i++) {
-		struct cand *c = &s->cands[s->fresh[i]];
-
-		c->fresh = false;
-		if (c->object != OBJECT_NONE && n < max && c->p >= P_MIN &&
-		    c->p >= c->told + P_RISE)
-			cand_tell(p, s, c, &out[n++]);
-	}
-	s->nfresh = 0;
-	n += wanted_tell(p, out + n, max - n);
-	qsort(out, n, sizeof(*out), prediction_cmp);
-	return n;
-}
-
-void predictor_feedback(
-    struct predictor *p, uint64_t object, enum predictor_outcome what)
-{
-	(void)object;
-	p->used += what != PREDICTOR_UNUSED;
-	p->late += what == PREDICTOR_LATE;
-	p->unused += what == PREDICTOR_UNUSED;
-}
-
-static void dirent_learn(
-    struct predictor *p, uint32_t id, const struct predictor_dirent *e)
+static void dirent_learn(struct predictor *p, uint32_t id, uint64_t dir,
+    const struct predictor_dirent *e, uint16_t bit)
 {
 	struct object *o = objects_at(p->objects, id);
 
@@ -315,11 +129,46 @@ static void dirent_learn(
 	o->rank = (uint16_t)e->rank;
 	o->size =
 	    e->size_bytes < UINT32_MAX ? (uint32_t)e->size_bytes : UINT32_MAX;
+	o->known |= bit;
+	o->absent = false;
+	o->directory = e->directory;
+	if (e->directory) {
+		uint32_t d = names_dir(p->names, e->object);
+
+		if (d == DIR_NONE)
+			return;
+		names_at(p->names, d)->known |= bit;
+		names_place(p->names, d, names_dir(p->names, dir),
+		    (uint32_t)e->name_hash);
+	}
 }
 
-void predictor_list(struct predictor *p, uint64_t dir,
+/* The order of READDIR, unless it is by name. */
+static uint16_t *order_make(const struct predictor_dirent *ents, size_t n)
+{
+	uint16_t *order;
+	size_t i = 0;
+
+	while (i < n && ents[i].rank == i)
+		i++;
+	if (i == n)
+		return NULL;
+	order = calloc(2 * n, sizeof(*order));
+	if (!order)
+		return NULL;
+	for (i = 0; i < n; i++) {
+		if (ents[i].rank < n) {
+			order[i] = (uint16_t)ents[i].rank;
+			order[n + ents[i].rank] = (uint16_t)i;
+		}
+	}
+	return order;
+}
+
+void predictor_list(struct predictor *p, uint64_t uid, uint64_t dir,
     const struct predictor_dirent *ents, size_t n)
 {
+	uint16_t bit = wall_bit(&p->wall, uid);
 	uint32_t d = names_dir(p->names, dir);
 	uint32_t *list;
 
@@ -329,23 +178,27 @@ void predictor_list(struct predictor *p, uint64_t dir,
 	if (!list)
 		return;
 	memset(list, 0xff, n * sizeof(*list));
+	wall_open(p, d, bit);
 	for (size_t i = 0; i < n; i++) {
 		uint32_t id;
 
 		if (ents[i].rank >= n)
 			continue;
+		scan_room(p, ents[i].object);
 		id = objects_make(p->objects, ents[i].object, p->events);
 		if (id == OBJECT_NONE)
 			continue;
+		if (objects_at(p->objects, id)->count == 0)
+			scan_try(p, id);
 		id = place_object(p, id, d, ents[i].name_hash);
 		list[ents[i].rank] = id;
-		dirent_learn(p, id, &ents[i]);
+		dirent_learn(p, id, dir, &ents[i], bit);
 	}
-	names_set_list(p->names, d, list, (uint32_t)n);
+	names_set_list(p->names, d, list, order_make(ents, n), (uint32_t)n);
 }
 
-void predictor_place_dir(
-    struct predictor *p, uint64_t dir, uint64_t parent, uint64_t name_hash)
+void predictor_place_dir(struct predictor *p, uint64_t uid, uint64_t dir,
+    uint64_t parent, uint64_t name_hash)
 {
 	uint32_t d = names_dir(p->names, dir), up;
 
@@ -353,6 +206,7 @@ void predictor_place_dir(
 		return;
 	up = parent ? names_dir(p->names, parent) : DIR_NONE;
 	names_place(p->names, d, up, (uint32_t)name_hash);
+	wall_open(p, d, wall_bit(&p->wall, uid));
 }
 
 void predictor_rename(
@@ -384,13 +238,16 @@ void predictor_get_stats(const struct predictor *p, struct predictor_stats *st)
 	    .unused = p->unused,
 	    .streams_made = p->streams.made,
 	    .scans_guarded = p->guarded,
+	    .walled = p->walled,
 	    .objects = objects_count(p->objects),
-	    .memory_bytes =
-		sizeof(*p) + objects_memory_bytes(p->objects) +
-		trails_memory_bytes(p->trails) + graph_memory_bytes(p->graph) +
-		keymap_memory_bytes(p->places) +
-		keymap_memory_bytes(p->suffixes) +
-		names_memory_bytes(p->names) + calib_memory_bytes(p->calib)};
+	    .memory_bytes = sizeof(*p) + objects_memory_bytes(p->objects) +
+			    trails_memory_bytes(p->trails) +
+			    graph_memory_bytes(p->graph) +
+			    keymap_memory_bytes(p->places) +
+			    keymap_memory_bytes(p->suffixes) +
+			    names_memory_bytes(p->names) +
+			    extents_memory_bytes(p->extents) +
+			    calib_memory_bytes(p->calib)};
 }
 
 void predictor_get_reliability(

@@ -57,6 +57,7 @@ static void relate_predict(
 		float prob;
 		struct cand *c;
 		uint32_t to;
+		uint8_t needs;
 		bool wait;
 
 		if (!n->count[i])
@@ -64,10 +65,15 @@ static void relate_predict(
 		prob = (float)n->count[i] / ((float)n->total + 0.5f);
 		if (prob < EDGE_MIN || objects_at(p->objects, n->to[i])->free)
 			continue;
+		needs = objects_at(p->objects, n->to[i])->needs;
 		to = twin_translate(p, s, n->to[i], &wait);
-		if (to == OBJECT_NONE || cands_has(p, s, to))
+		if (to == OBJECT_NONE)
+			continue;
+		needs = cands_lacks(p, s, to, needs);
+		if (!needs)
 			continue;
 		c = cands_make(p, s, to, 8);
+		c->needs |= needs;
 		if (prob <= c->related)
 			continue;
 		c->related = prob;

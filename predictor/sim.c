@@ -16,60 +16,25 @@
  *	cache     LRU by bytes
  *
  * Lines of other kinds than read take their think time and no more.
+ *
+ * The finer model (`calls`): every line is a call, but for what the run's
+ * client has had already: name and attributes come as one. Sizes are those of
+ * replies. Attributes, absent names and listings hold for 3 s, as a proxy's in
+ * `bounded` mode; data as long as the cache has it.
  */
 #include "sim.h"
 
-#include "keymap.h"
-#include "simcache.h"
+#include "sim_private.h"
 #include "simpolicy.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum {
-	BLOCK_BYTES = 65536,
-	AHEAD_MAX = 64,
-	PREDICT_MAX = 256,
-	PROGRESS_EVERY = 4096,
-};
 #define HIT_S     0.0001
 #define RUN_GAP_S 1.0
-
-struct player {
-	uint32_t run; /* nruns at the end */
-	uint32_t event;
-	double next_s;
-};
-
-/* A directory whose listing is on its way to the predictor. */
-struct listing {
-	double arrival_s;
-	uint32_t dir;
-};
-
-struct sim {
-	const struct trace *t;
-	const struct sim_options *opt;
-	const struct model_ops *ops;
-	void *model;
-	struct sim_result *res;
-	struct simcache *cache;
-	struct keymap *files, *dirs; /* key → number */
-	struct player *players;
-	bool *seen, *listed; /* files, directories */
-	bool *placed;        /* directories */
-	struct listing *listings;
-	size_t nlistings, listings_done;
-	double link_free_s, now_s;
-	uint64_t rng, spent_ns;
-	size_t done;
-	struct model_future future;
-	uint64_t future_objects[AHEAD_MAX];
-	bool future_seen[AHEAD_MAX], future_listed[AHEAD_MAX];
-};
+#define HOLDS_S   3.0
 
 /* splitmix64, in [0, 1). */
 static double sim_random(struct sim *s)
@@ -82,12 +47,17 @@ static double sim_random(struct sim *s)
 	return (double)(x >> 11) * 0x1p-53;
 }
 
-static uint64_t host_now_ns(void)
+static enum part event_part(const struct trace_event *ev)
 {
-	struct timespec ts;
+	return ev->kind == PREDICTOR_READ      ? PART_DATA
+	       : ev->kind == PREDICTOR_READDIR ? PART_LISTING
+					       : PART_META;
+}
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+/* As the cache knows it. */
+static uint32_t unit_of(const struct sim *s, uint32_t file, enum part part)
+{
+	return s->opt->calls ? file * PARTS + part : file;
 }
 
 static uint32_t demand_bytes(uint64_t size_bytes)
@@ -95,6 +65,32 @@ static uint32_t demand_bytes(uint64_t size_bytes)
 	if (size_bytes == 0)
 		return 1;
 	return size_bytes < BLOCK_BYTES ? (uint32_t)size_bytes : BLOCK_BYTES;
+}
+
+static uint32_t part_bytes(const struct sim *s, uint32_t file, enum part part)
+{
+	const struct trace_file *f = &s->t->files[file];
+	uint32_t dir;
+
+	if (part == PART_DATA)
+		return demand_bytes(f->size_bytes);
+	if (part == PART_META)
+		return META_BYTES;
+	dir = keymap_get(s->dirs, f->key);
+	return META_BYTES +
+	       (dir == KEYMAP_NONE ? 0 : s->t->dirs[dir].nfiles * DIRENT_BYTES);
+}
+
+/* In the cache, and not to be confirmed again. */
+static struct simcache_entry *unit_get(struct sim *s, uint32_t unit)
+{
+	struct simcache_entry *e = simcache_get(s->cache, unit);
+
+	if (!e || !s->opt->calls || unit % PARTS == PART_DATA ||
+	    s->now_s - e->arrival_s < HOLDS_S)
+		return e;
+	simcache_drop(s->cache, unit);
+	return NULL;
 }
 
 static struct sim_class *sim_class_of(struct sim *s, uint32_t run)
@@ -108,9 +104,10 @@ static struct sim_class *sim_label_of(struct sim *s, uint32_t run)
 }
 
 static void sim_on_evict(
-    void *ctx, uint32_t file, const struct simcache_entry *e)
+    void *ctx, uint32_t unit, const struct simcache_entry *e)
 {
 	struct sim *s = ctx;
+	uint32_t file = s->opt->calls ? unit / PARTS : unit;
 
 	if (e->issuer == SIMCACHE_DEMAND || !e->unused)
 		return;
@@ -143,20 +140,22 @@ static void sim_used(struct sim *s, uint32_t file, struct simcache_entry *e)
 /* Returns the latency. */
 static double sim_demand(struct sim *s, const struct trace_event *ev)
 {
-	uint32_t bytes = demand_bytes(ev->size_bytes);
+	enum part part = event_part(ev);
+	uint32_t bytes = part_bytes(s, ev->file, part);
+	uint32_t unit = unit_of(s, ev->file, part);
 	double wire_s = bytes / s->opt->bytes_per_s;
 	double base_s = s->opt->rtt_s + wire_s, latency_s = base_s;
-	struct simcache_entry *e = simcache_get(s->cache, ev->file);
+	struct simcache_entry *e = unit_get(s, unit);
 	struct sim_class *cls[2] = {
 	    sim_class_of(s, ev->run), sim_label_of(s, ev->run)};
 
 	if (e) {
 		latency_s = HIT_S + fmax(0, e->arrival_s - s->now_s);
 		sim_used(s, ev->file, e);
-		simcache_touch(s->cache, ev->file);
+		simcache_touch(s->cache, unit);
 	} else {
 		s->link_free_s = fmax(s->link_free_s, s->now_s) + wire_s;
-		simcache_add(s->cache, ev->file, bytes, s->now_s + base_s);
+		simcache_add(s->cache, unit, bytes, s->now_s + base_s);
 	}
 	for (int i = 0; i < 2; i++) {
 		cls[i]->events++;
@@ -169,16 +168,17 @@ static double sim_demand(struct sim *s, const struct trace_event *ev)
 }
 
 static void sim_prefetch(
-    struct sim *s, const struct trace_event *ev, uint32_t file)
+    struct sim *s, const struct trace_event *ev, uint32_t file, enum part part)
 {
-	uint32_t bytes = demand_bytes(s->t->files[file].size_bytes);
+	uint32_t bytes = part_bytes(s, file, part);
 	struct simcache_entry *e;
 	struct sim_class *cls[2] = {
 	    sim_class_of(s, ev->run), sim_label_of(s, ev->run)};
 
 	s->link_free_s =
 	    fmax(s->link_free_s, s->now_s) + bytes / s->opt->bytes_per_s;
-	e = simcache_add(s->cache, file, bytes, s->link_free_s + s->opt->rtt_s);
+	e = simcache_add(s->cache, unit_of(s, file, part), bytes,
+	    s->link_free_s + s->opt->rtt_s);
 	e->issuer = ev->run;
 	e->unused = true;
 	for (int i = 0; i < 2; i++) {
@@ -187,191 +187,101 @@ static void sim_prefetch(
 	}
 }
 
-/* The directory is listed as soon as a file of it was wanted; the reply
- * takes a round trip. */
-static void sim_want_listing(struct sim *s, uint32_t dir)
-{
-	if (s->listed[dir] || s->nlistings == s->t->ndirs)
-		return;
-	s->listed[dir] = true;
-	s->listings[s->nlistings].arrival_s = s->now_s + s->opt->rtt_s;
-	s->listings[s->nlistings].dir = dir;
-	s->nlistings++;
-}
-
 static void sim_want_listing_of(struct sim *s, uint64_t key)
 {
 	uint32_t dir = keymap_get(s->dirs, key);
 
 	if (dir != KEYMAP_NONE)
-		sim_want_listing(s, dir);
+		sim_want_listing(s, dir, s->now_s + s->opt->rtt_s);
+}
+
+/* Fetch one part, if it is worth it. */
+static bool sim_issue_part(struct sim *s, const struct trace_event *ev,
+    const struct prediction *pred, uint32_t file, enum part part)
+{
+	struct simpolicy_link link = {s->opt->rtt_s, s->opt->bytes_per_s,
+	    fmax(0, s->link_free_s - s->now_s), s->opt->price};
+
+	if (unit_get(s, unit_of(s, file, part)))
+		return false;
+	if (!s->ops->ungated &&
+	    !simpolicy_worth(&link, pred, part_bytes(s, file, part))) {
+		if (s->ops->feedback)
+			s->ops->feedback(
+			    s->model, pred->object, PREDICTOR_DROPPED);
+		return false;
+	}
+	sim_prefetch(s, ev, file, part);
+	return true;
+}
+
+/* The judge's model knows but data; baselines do not say what is needed. */
+static bool pred_has(
+    const struct sim *s, const struct prediction *pred, enum part part)
+{
+	static const uint8_t needs[PARTS] = {[PART_DATA] = PREDICTOR_NEEDS_DATA,
+	    [PART_META] = PREDICTOR_NEEDS_NAME | PREDICTOR_NEEDS_ATTR |
+			  PREDICTOR_NEEDS_ACCESS | PREDICTOR_NEEDS_ABSENCE,
+	    [PART_LISTING] = PREDICTOR_NEEDS_LISTING};
+
+	if (!s->opt->calls)
+		return part == PART_DATA;
+	if (!pred->needs)
+		return part != PART_LISTING;
+	return pred->needs & needs[part];
 }
 
 /* Fetch what is worth it. */
 static void sim_issue(struct sim *s, const struct trace_event *ev,
     struct prediction *preds, size_t n)
 {
-	unsigned issued = 0;
+	unsigned issued = 0, most = s->opt->calls ? AHEAD_CALLS : AHEAD_MAX;
 
 	if (!s->ops->ungated)
 		simpolicy_order(preds, n);
-	for (size_t i = 0; i < n && issued < AHEAD_MAX; i++) {
+	for (size_t i = 0; i < n && issued < most; i++) {
 		uint32_t file = keymap_get(s->files, preds[i].object);
-		struct simpolicy_link link = {s->opt->rtt_s,
-		    s->opt->bytes_per_s, fmax(0, s->link_free_s - s->now_s),
-		    s->opt->price};
-		uint32_t bytes;
 
-		if (preds[i].needs == PREDICTOR_NEEDS_LISTING)
+		if (preds[i].needs & PREDICTOR_NEEDS_LISTING)
 			sim_want_listing_of(s, preds[i].object);
-		if (file == KEYMAP_NONE || simcache_get(s->cache, file))
+		if (file == KEYMAP_NONE)
 			continue;
-		bytes = demand_bytes(s->t->files[file].size_bytes);
-		if (!s->ops->ungated &&
-		    !simpolicy_worth(&link, &preds[i], bytes))
-			continue;
-		sim_prefetch(s, ev, file);
-		issued++;
+		for (enum part part = 0; part < PARTS; part++)
+			if (pred_has(s, &preds[i], part))
+				issued += sim_issue_part(
+				    s, ev, &preds[i], file, part);
 	}
 }
 
-static void sim_observation(struct sim *s, const struct trace_event *ev,
-    double latency_s, struct predictor_obs *o)
+/* The judge: a directory is listed as soon as a file of it was wanted; the
+ * reply takes a round trip. The finer model: when it is listed. */
+static void sim_list_for(struct sim *s, const struct trace_event *ev)
 {
-	const struct trace_file *f = &s->t->files[ev->file];
-
-	memset(o, 0, sizeof(*o));
-	o->kind = PREDICTOR_READ;
-	o->exec = ev->exec;
-	o->now_ns = (uint64_t)(s->now_s * 1e9);
-	o->latency_ns = (uint64_t)(latency_s * 1e9);
-	o->actor = 1;
-	o->connection = 1;
-	/* Two streams may run commands of the same pid. */
-	o->pid = s->opt->use_pids ? ((uint64_t)ev->run + 1) << 32 | ev->pid : 0;
-	o->object = f->key;
-	o->parent = f->parent;
-	o->name_hash = f->name_hash;
-	o->type_hash = f->type_hash;
-	o->size_bytes = ev->size_bytes;
-}
-
-static void sim_set_future(struct sim *s, const struct trace_event *ev)
-{
-	const struct trace *t = s->t;
-	const struct trace_run *run = &t->runs[ev->run];
-	const struct trace_event *end = &t->events[run->first + run->n];
-	size_t n = 0;
-
-	for (const struct trace_event *e = ev + 1; e < end; e++) {
-		if (n == AHEAD_MAX)
-			break;
-		if (e->kind != PREDICTOR_READ)
-			continue;
-		s->future_objects[n] = t->files[e->file].key;
-		s->future_seen[n] = s->seen[e->file];
-		s->future_listed[n] = s->listed[t->files[e->file].dir];
-		n++;
-	}
-	s->future.objects = s->future_objects;
-	s->future.seen = s->future_seen;
-	s->future.listed = s->future_listed;
-	s->future.n = n;
-	s->ops->future(s->model, &s->future);
-}
-
-/* The lookups on the way to a file show where its directories hang. */
-static void sim_place(struct sim *s, uint32_t dir)
-{
-	if (!s->ops->place_dir)
+	if (s->opt->calls) {
+		if (ev->kind == PREDICTOR_READDIR)
+			sim_want_listing_of(s, s->t->files[ev->file].key);
 		return;
-	for (; dir != UINT32_MAX && !s->placed[dir]; dir = s->t->dirs[dir].up) {
-		const struct trace_dir *d = &s->t->dirs[dir];
-
-		s->placed[dir] = true;
-		s->ops->place_dir(s->model, d->key, d->parent, d->name_hash);
 	}
-}
-
-/* The predictor sees the event, and says what comes next. */
-static size_t sim_ask(struct sim *s, const struct trace_event *ev,
-    double latency_s, struct prediction *preds)
-{
-	struct predictor_obs o;
-	uint64_t begin_ns;
-	size_t n;
-
-	sim_observation(s, ev, latency_s, &o);
-	sim_place(s, s->t->files[ev->file].dir);
-	if (s->ops->future)
-		sim_set_future(s, ev);
-	begin_ns = host_now_ns();
-	s->ops->observe(s->model, &o);
-	n = s->ops->predict(s->model, preds, PREDICT_MAX);
-	s->spent_ns += host_now_ns() - begin_ns;
-	s->res->seen++;
-	return n;
-}
-
-static void sim_deliver_listing(struct sim *s, uint32_t dir)
-{
-	const struct trace_dir *d = &s->t->dirs[dir];
-	struct predictor_dirent *ents = calloc(d->nfiles + 1, sizeof(*ents));
-	size_t n = 0;
-
-	if (!ents)
-		return;
-	for (uint32_t i = 0; i < d->nfiles; i++) {
-		const struct trace_file *f = &s->t->files[d->files[i]];
-
-		if (!f->exists)
-			continue;
-		ents[n].object = f->key;
-		ents[n].name_hash = f->name_hash;
-		ents[n].type_hash = f->type_hash;
-		ents[n].size_bytes = f->size_bytes;
-		ents[n].exec = f->exec;
-		ents[n].directory = f->directory;
-		ents[n].rank = (uint32_t)n;
-		n++;
-	}
-	for (uint32_t i = 0; i < s->t->ndirs && s->ops->place_dir; i++) {
-		const struct trace_dir *sub = &s->t->dirs[i];
-
-		if (sub->up == dir)
-			s->ops->place_dir(
-			    s->model, sub->key, sub->parent, sub->name_hash);
-	}
-	s->ops->list(s->model, d->key, ents, n);
-	free(ents);
-}
-
-/* Those which came before now. */
-static void sim_deliver_listings(struct sim *s)
-{
-	if (!s->ops->wants_listings)
-		return;
-	while (s->listings_done < s->nlistings &&
-	       s->listings[s->listings_done].arrival_s <= s->now_s)
-		sim_deliver_listing(s, s->listings[s->listings_done++].dir);
+	for (uint32_t d = s->t->files[ev->file].dir; d != UINT32_MAX;
+	     d = s->t->dirs[d].up)
+		sim_want_listing(s, d, s->now_s + s->opt->rtt_s);
 }
 
 /* One event of a stream; returns the time until the stream goes on. */
 static double sim_event(struct sim *s, const struct trace_event *ev)
 {
-	struct prediction preds[PREDICT_MAX];
+	struct prediction preds[AHEAD_CALLS];
 	double latency_s;
 	size_t n;
 
 	sim_deliver_listings(s);
-	s->t->files[ev->file].size_bytes = ev->size_bytes;
+	if (ev->size_bytes || ev->kind == PREDICTOR_READ)
+		s->t->files[ev->file].size_bytes = ev->size_bytes;
 	latency_s = sim_demand(s, ev);
 	n = sim_ask(s, ev, latency_s, preds);
 	sim_issue(s, ev, preds, n);
 	s->seen[ev->file] = true;
-	for (uint32_t d = s->t->files[ev->file].dir; d != UINT32_MAX;
-	     d = s->t->dirs[d].up)
-		sim_want_listing(s, d);
+	sim_list_for(s, ev);
 	if (s->opt->noise > 0 && sim_random(s) < s->opt->noise)
 		return 0;
 	return latency_s;
@@ -384,6 +294,22 @@ static double sim_think(struct sim *s, const struct trace_event *ev)
 	return s->opt->noise > 0 ? think_s * (0.5 + sim_random(s)) : think_s;
 }
 
+/* Whether the client has to ask. */
+static bool sim_is_call(
+    struct sim *s, uint32_t run, const struct trace_event *ev)
+{
+	if (ev->kind == PREDICTOR_READ)
+		return true;
+	if (!s->opt->calls)
+		return false;
+	if (ev->kind == PREDICTOR_READDIR)
+		return true;
+	if (s->met[ev->file] == run + 1)
+		return false;
+	s->met[ev->file] = run + 1;
+	return true;
+}
+
 /* The think time before the next read; false at the end of the run. */
 static bool player_advance(struct sim *s, struct player *p, double *think_s)
 {
@@ -393,7 +319,7 @@ static bool player_advance(struct sim *s, struct player *p, double *think_s)
 		const struct trace_event *ev = &s->t->events[p->event];
 
 		*think_s += sim_think(s, ev);
-		if (ev->kind == PREDICTOR_READ)
+		if (sim_is_call(s, p->run, ev))
 			return true;
 	}
 	return false;
@@ -450,8 +376,9 @@ static int sim_init(struct sim *s)
 
 	s->res->nlabels = t->nlabels;
 	s->res->labels = calloc(t->nlabels + 1, sizeof(*s->res->labels));
-	s->cache =
-	    simcache_new(t->nfiles, s->opt->cache_bytes, sim_on_evict, s);
+	s->cache = simcache_new(t->nfiles * (s->opt->calls ? PARTS : 1),
+	    s->opt->cache_bytes, sim_on_evict, s);
+	s->met = calloc(t->nfiles + 1, sizeof(*s->met));
 	s->files = keymap_new(0);
 	s->dirs = keymap_new(0);
 	s->players = calloc(s->opt->streams, sizeof(*s->players));
@@ -460,7 +387,7 @@ static int sim_init(struct sim *s)
 	s->placed = calloc(t->ndirs + 1, sizeof(*s->placed));
 	s->listings = calloc(t->ndirs + 1, sizeof(*s->listings));
 	s->model = s->ops->create(&mo);
-	if (!s->res->labels || !s->cache || !s->files || !s->dirs ||
+	if (!s->res->labels || !s->cache || !s->files || !s->dirs || !s->met ||
 	    !s->players || !s->seen || !s->listed || !s->placed ||
 	    !s->listings || !s->model)
 		return -ENOMEM;
@@ -498,6 +425,7 @@ static void sim_done(struct sim *s)
 	keymap_free(s->files);
 	keymap_free(s->dirs);
 	free(s->players);
+	free(s->met);
 	free(s->seen);
 	free(s->listed);
 	free(s->placed);

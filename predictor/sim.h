@@ -19,6 +19,7 @@ struct sim_options {
 	double price;
 	double noise; /* share of events sent without waiting */
 	bool use_pids;
+	bool calls; /* the finer model: names, attributes, listings too */
 	uint64_t seed;
 	size_t budget_bytes;
 	/* Called now and then; may be NULL. */

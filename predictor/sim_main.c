@@ -20,7 +20,7 @@ struct arguments {
 
 /* From careless to careful; the middle one is the default. */
 static const double frontier_prices[] = {
-    0.05, 0.1, 0.2, 0.35, 0.6, 1, 1.7, 3, 5, 10, 20, 50};
+    0.05, 0.1, 0.2, 0.35, 0.6, 1, 1.7, 3, 5, 10, 20, 50, 200, 1000};
 
 enum {
 	OPT_TRACE = 256,
@@ -30,6 +30,7 @@ enum {
 	OPT_RATE,
 	OPT_CACHE,
 	OPT_PIDS,
+	OPT_CALLS,
 	OPT_JSON,
 	OPT_FRONTIER,
 	OPT_NOISE,
@@ -51,6 +52,7 @@ static const struct option long_options[] = {
     {"rate", required_argument, NULL, OPT_RATE},
     {"cache", required_argument, NULL, OPT_CACHE},
     {"pids", no_argument, NULL, OPT_PIDS},
+    {"calls", no_argument, NULL, OPT_CALLS},
     {"json", no_argument, NULL, OPT_JSON},
     {"frontier", no_argument, NULL, OPT_FRONTIER},
     {"noise", required_argument, NULL, OPT_NOISE},
@@ -77,6 +79,7 @@ static const char usage_text[] =
     "  --price P         weight of waste against stall (1)\n"
     "  --frontier        a row for each of several prices\n"
     "  --pids            tell predictors the pids\n"
+    "  --calls           the finer model: every call counts\n"
     "  --budget SIZE     memory of our predictor (64M)\n"
     "  --seed N          of offsets, noise and keys (1)\n"
     "  --labels          a table of the stall of each workload\n"
@@ -145,6 +148,8 @@ static bool take_flag(struct arguments *a, int opt)
 	switch (opt) {
 	case OPT_PIDS:
 		return a->sim.use_pids = true;
+	case OPT_CALLS:
+		return a->sim.calls = true;
 	case OPT_JSON:
 		return a->json = true;
 	case OPT_FRONTIER:

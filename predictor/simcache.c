@@ -70,7 +70,7 @@ void simcache_touch(struct simcache *c, uint32_t file)
 	list_push(c, file);
 }
 
-static void simcache_evict(struct simcache *c, uint32_t file)
+void simcache_drop(struct simcache *c, uint32_t file)
 {
 	struct simcache_entry *e = &c->entries[file];
 
@@ -88,7 +88,7 @@ struct simcache_entry *simcache_add(
 	assert(e->bytes == 0 && bytes > 0);
 	while (c->used_bytes + bytes > c->max_bytes &&
 	       c->entries[c->head].newer != c->head)
-		simcache_evict(c, c->entries[c->head].newer);
+		simcache_drop(c, c->entries[c->head].newer);
 	e->bytes = bytes;
 	e->arrival_s = arrival_s;
 	e->issuer = SIMCACHE_DEMAND;
@@ -101,5 +101,5 @@ struct simcache_entry *simcache_add(
 void simcache_flush(struct simcache *c)
 {
 	while (c->entries[c->head].newer != c->head)
-		simcache_evict(c, c->entries[c->head].newer);
+		simcache_drop(c, c->entries[c->head].newer);
 }

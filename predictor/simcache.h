@@ -34,6 +34,8 @@ void simcache_touch(struct simcache *c, uint32_t file);
 /* As the newest; it must not be there. */
 struct simcache_entry *simcache_add(
     struct simcache *c, uint32_t file, uint32_t bytes, double arrival_s);
+/* Evict this one. */
+void simcache_drop(struct simcache *c, uint32_t file);
 /* Evict all. */
 void simcache_flush(struct simcache *c);
 

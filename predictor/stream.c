@@ -5,18 +5,20 @@
 
 #include "objects.h"
 
-enum { PROBES = 8 };
+enum { PROBES = 8, CANDS_BITS = 9 };
+_Static_assert(1 << CANDS_BITS == CANDS, "homes are as many");
 
 /* Whoever was silent for as long has ended. */
-#define IDLE_NS 60000000000u
+#define IDLE_NS  60000000000u
+#define PAUSE_NS 700000000u
 
 /* Below this, an event opens a stream of its own. */
 #define SCORE_NEW       0.88f
 /* The same while there is but one that may be at work. */
 #define SCORE_NEW_ALONE 0.1f
-#define ACTIVE_NS       2000000000u
+#define ACTIVE_NS       20000000u
 /* A call that went out while the last one was open: readahead, threads. */
-#define SCORE_BLOCKED   (-14.0f)
+#define SCORE_BLOCKED   (-3.0f)
 
 void stream_cand_set(struct stream *s, struct cand *c, uint32_t object)
 {
@@ -40,7 +42,7 @@ void stream_reset(struct stream *s)
 
 static uint32_t cand_home(uint32_t object)
 {
-	return object * 0x9e3779b1u >> 24;
+	return object * 0x9e3779b1u >> (32 - CANDS_BITS);
 }
 
 struct cand *stream_cand(struct stream *s, uint32_t object)
@@ -91,6 +93,8 @@ static float score_timing(const struct stream *s, uint64_t now_ns)
 	if (s->reply_ns > now_ns)
 		return SCORE_BLOCKED;
 	ms = (float)(now_ns - s->reply_ns) * 1e-6f;
+	if (ms > 4000)
+		return 0.24f * decay(ms / 2000);
 	return 0.16f * decay(ms / 40) + 0.48f * decay(ms / 100) +
 	       0.24f * decay(ms / 2000);
 }
@@ -110,9 +114,15 @@ static struct stream *streams_new(struct streams *ss,
 	s->used = true;
 	s->actor = o->actor;
 	s->connection = o->connection;
+	s->uid = o->uid;
 	s->pid = o->pid;
 	ss->made++;
 	return s;
+}
+
+bool stream_paused(const struct stream *s, uint64_t now_ns)
+{
+	return s->events == 0 || now_ns > s->reply_ns + PAUSE_NS;
 }
 
 /* Those that may be at work now. */

@@ -7,7 +7,9 @@
 
 #include "keymap.h"
 #include "predictor.h"
+#include "trace_format.h"
 #include "trace_line.h"
+#include "trace_private.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -16,15 +18,7 @@
 
 #include <xxhash.h>
 
-struct reader {
-	struct trace *t;
-	struct keymap *runs, *labels, *files, *dirs;
-	uint64_t *run_time_us; /* of each run's last line */
-	size_t cap_events, cap_files, cap_dirs, cap_runs, cap_labels;
-};
-
-/* Room for one more than `n`; what is new is zero. */
-static bool vec_grow(void **vec, size_t n, size_t *cap, size_t each)
+bool trace_vec_grow(void **vec, size_t n, size_t *cap, size_t each)
 {
 	size_t want = *cap ? *cap * 2 : 64;
 	char *more;
@@ -39,9 +33,6 @@ static bool vec_grow(void **vec, size_t n, size_t *cap, size_t each)
 	*cap = want;
 	return true;
 }
-
-#define VEC_GROW(vec, n, cap)                                                  \
-	vec_grow((void **)&(vec), n, &(cap), sizeof(*(vec)))
 
 static uint64_t hash_text(const char *s, size_t len, uint64_t seed)
 {
@@ -70,7 +61,7 @@ static uint32_t dir_get(struct reader *r, const char *path, size_t len)
 {
 	struct trace *t = r->t;
 	size_t start = name_start(path, len);
-	uint64_t key = hash_text(path, len, t->seed ^ 0xd1);
+	uint64_t key = hash_text(path, len, t->seed);
 	uint32_t id = keymap_get(r->dirs, key), up = UINT32_MAX;
 	struct trace_dir *d;
 
@@ -133,7 +124,7 @@ static uint32_t file_get(struct reader *r, const struct trace_line *line)
 	return id;
 }
 
-static uint32_t label_get(struct reader *r, const char *name)
+uint32_t trace_label_get(struct reader *r, const char *name)
 {
 	struct trace *t = r->t;
 	uint64_t key = hash_text(name, strlen(name), 0);
@@ -170,7 +161,7 @@ static uint32_t run_get(struct reader *r, const struct trace_line *line)
 	run = &t->runs[id];
 	t->nruns++;
 	run->name = strdup(line->run);
-	run->label = label_get(r, line->label);
+	run->label = trace_label_get(r, line->label);
 	if (!run->name || run->label == UINT32_MAX ||
 	    keymap_put(r->runs, key, id))
 		return UINT32_MAX;
@@ -179,7 +170,7 @@ static uint32_t run_get(struct reader *r, const struct trace_line *line)
 	return id;
 }
 
-static uint32_t think_us(uint64_t *last_us, uint64_t now_us)
+uint32_t trace_think_us(uint64_t *last_us, uint64_t now_us)
 {
 	uint64_t gap = now_us > *last_us ? now_us - *last_us : 0;
 
@@ -200,7 +191,7 @@ static const char *reader_take(struct reader *r, const struct trace_line *line)
 	e = &t->events[t->nevents++];
 	e->file = file;
 	e->run = run;
-	e->think_us = think_us(&r->run_time_us[run], line->time_us);
+	e->think_us = trace_think_us(&r->run_time_us[run], line->time_us);
 	e->pid = line->pid;
 	e->size_bytes = line->size_bytes;
 	e->kind = line->kind;
@@ -215,10 +206,7 @@ static const char *reader_take(struct reader *r, const struct trace_line *line)
 	return NULL;
 }
 
-static int fail(char *err, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static int fail(char *err, const char *fmt, ...)
+int trace_fail(char *err, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -232,7 +220,7 @@ static int reader_lines(struct reader *r, FILE *in, const char *name, char *err)
 {
 	char *text = malloc(TRACE_LINE_MAX);
 	unsigned long nr = 0;
-	int ret = text ? 0 : fail(err, "%s: out of memory", name);
+	int ret = text ? 0 : trace_fail(err, "%s: out of memory", name);
 
 	while (!ret && fgets(text, TRACE_LINE_MAX, in)) {
 		struct trace_line line;
@@ -243,18 +231,18 @@ static int reader_lines(struct reader *r, FILE *in, const char *name, char *err)
 		if (len > 0 && text[len - 1] == '\n')
 			text[--len] = '\0';
 		else if (!feof(in))
-			ret = fail(err, "%s:%lu: too long, or has a zero byte",
-			    name, nr);
+			ret = trace_fail(err,
+			    "%s:%lu: too long, or has a zero byte", name, nr);
 		if (ret || len == 0 || text[0] == '#')
 			continue;
 		why = trace_line_parse(text, &line);
 		if (!why)
 			why = reader_take(r, &line);
 		if (why)
-			ret = fail(err, "%s:%lu: %s", name, nr, why);
+			ret = trace_fail(err, "%s:%lu: %s", name, nr, why);
 	}
 	if (!ret && ferror(in))
-		ret = fail(err, "%s: %s", name, strerror(errno));
+		ret = trace_fail(err, "%s: %s", name, strerror(errno));
 	free(text);
 	return ret;
 }
@@ -342,8 +330,7 @@ static bool trace_fill_dirs(struct trace *t, const struct keymap *dirs)
 		struct trace_dir *d = &t->dirs[f->dir];
 
 		d->files[d->nfiles++] = i;
-		if (keymap_get(dirs, hash_text(f->path, strlen(f->path),
-					 t->seed ^ 0xd1)) != KEYMAP_NONE)
+		if (keymap_get(dirs, f->key) != KEYMAP_NONE)
 			f->directory = true;
 	}
 	for (size_t i = 0; i < t->ndirs; i++)
@@ -374,6 +361,16 @@ static void reader_done(struct reader *r)
 	free(r->run_time_us);
 }
 
+/* By its first byte. */
+static bool is_binary(FILE *in)
+{
+	int c = getc(in);
+
+	if (c != EOF)
+		ungetc(c, in);
+	return c == (unsigned char)TRACE_MAGIC[0];
+}
+
 struct trace *trace_read(
     FILE *in, const char *name, uint64_t seed, char err[TRACE_ERR_MAX])
 {
@@ -381,12 +378,13 @@ struct trace *trace_read(
 	int ret = 0;
 
 	if (!reader_init(&r, seed))
-		ret = fail(err, "%s: out of memory", name);
+		ret = trace_fail(err, "%s: out of memory", name);
 	if (!ret)
-		ret = reader_lines(&r, in, name, err);
+		ret = is_binary(in) ? trace_read_blocks(&r, in, name, err)
+				    : reader_lines(&r, in, name, err);
 	if (!ret && (!trace_sort(r.t) || !trace_drop_repeats(r.t) ||
 			!trace_fill_dirs(r.t, r.dirs)))
-		ret = fail(err, "%s: out of memory", name);
+		ret = trace_fail(err, "%s: out of memory", name);
 	if (ret) {
 		trace_free(r.t);
 		r.t = NULL;

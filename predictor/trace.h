@@ -5,8 +5,8 @@
  *	run  label  t_us  pid  path  size  exec  [kind]
  *
  * separated by tabs; `#` begins a comment line. `kind` is read (if absent),
- * lookup, absent, getattr or readdir. Runs are in the order of their first
- * line; the first run of a label is cold.
+ * lookup, absent, getattr, readdir or access. Runs are in the order of their
+ *first line; the first run of a label is cold.
  */
 #ifndef FOREFETCH_TRACE_H
 #define FOREFETCH_TRACE_H

@@ -13,6 +13,7 @@ static const char *const kind_names[] = {
     [PREDICTOR_ABSENT] = "absent",
     [PREDICTOR_GETATTR] = "getattr",
     [PREDICTOR_READDIR] = "readdir",
+    [PREDICTOR_ACCESS] = "access",
 };
 
 /* Decimal digits and nothing else, up to `max`. */
@@ -69,7 +70,7 @@ static const char *fields_parse(char **f, int n, struct trace_line *line)
 		return "exec is neither 0 nor 1";
 	if (n == FIELDS_MAX && !kind_parse(f[7], &line->kind))
 		return "the kind is none of read, lookup, absent, getattr, "
-		       "readdir";
+		       "readdir, access";
 	line->pid = (uint32_t)pid;
 	line->exec = exec;
 	return NULL;

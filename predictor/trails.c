@@ -7,8 +7,12 @@
 
 enum { CHUNK = 32, FIRST_CHUNKS = 64 };
 
+#define OBJECT_BITS ((1u << 26) - 1)
+#define NEEDS_BITS  63u
+
 struct entry {
-	uint32_t object, earlier;
+	uint32_t object : 26, needs : 6;
+	uint32_t earlier;
 };
 
 struct chunk {
@@ -72,9 +76,28 @@ uint32_t trails_object(const struct trails *t, uint32_t place)
 	return place_entry(t, place)->object;
 }
 
+uint8_t trails_needs(const struct trails *t, uint32_t place)
+{
+	return place_entry(t, place)->needs;
+}
+
+void trails_add_needs(struct trails *t, uint32_t place, uint8_t needs)
+{
+	struct entry *e = place_entry(t, place);
+
+	e->needs = (e->needs | needs) & NEEDS_BITS;
+}
+
+int trails_full(const struct trails *t)
+{
+	return t->n >= t->limit;
+}
+
 uint32_t trails_time(const struct trails *t, uint32_t place)
 {
-	return place_chunk(t, place)->begun_at;
+	const struct chunk *c = place_chunk(t, place);
+
+	return c->next == TRAIL_NONE ? UINT32_MAX : t->chunks[c->next].begun_at;
 }
 
 uint32_t trails_next(const struct trails *t, uint32_t place)
@@ -224,7 +247,7 @@ static uint32_t trails_chunk(struct trails *t, uint32_t prev, uint32_t now)
 }
 
 uint32_t trails_append(struct trails *t, uint32_t tail, uint32_t object,
-    uint32_t last, uint32_t now)
+    uint8_t needs, uint32_t last, uint32_t now)
 {
 	uint32_t chunk = tail == TRAIL_NONE ? TRAIL_NONE : tail / CHUNK;
 	uint32_t place, prev;
@@ -237,7 +260,9 @@ uint32_t trails_append(struct trails *t, uint32_t tail, uint32_t object,
 		return TRAIL_NONE;
 	c = &t->chunks[chunk];
 	place = chunk * CHUNK + c->n;
-	c->at[c->n++] = (struct entry){.object = object, .earlier = last};
+	c->at[c->n++] = (struct entry){.object = object & OBJECT_BITS,
+	    .needs = needs & NEEDS_BITS,
+	    .earlier = last};
 	prev = trails_prev(t, place);
 	if (prev != TRAIL_NONE)
 		trails_add_pair(t, trails_object(t, prev), object, place);
@@ -258,6 +283,7 @@ size_t trails_memory_bytes(const struct trails *t)
 int trails_walk(const struct trails *t, trails_each each, void *ctx)
 {
 	uint32_t objects[CHUNK];
+	uint8_t needs[CHUNK];
 
 	/* Heads in the order of age, each with all that hangs on it. */
 	for (uint32_t i = 0; i < t->n; i++) {
@@ -269,9 +295,11 @@ int trails_walk(const struct trails *t, trails_each each, void *ctx)
 			const struct chunk *c = &t->chunks[id];
 			int ret;
 
-			for (uint32_t j = 0; j < c->n; j++)
+			for (uint32_t j = 0; j < c->n; j++) {
 				objects[j] = c->at[j].object;
-			ret = each(ctx, objects, c->n, more);
+				needs[j] = c->at[j].needs;
+			}
+			ret = each(ctx, objects, needs, c->n, more);
 			if (ret)
 				return ret;
 			id = c->next;

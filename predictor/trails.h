@@ -4,7 +4,8 @@
  * of its programs, flattened. Streams write into chunks of their own, which
  * are linked; the oldest chunk is taken back when the log is full. A place
  * in the log is a number; each entry knows the one before of its object, and
- * an index knows the last place of each pair of neighbours.
+ * an index knows the last place of each pair of neighbours. With each entry
+ * stands what was needed of the object: six bits, PREDICTOR_NEEDS_….
  */
 #ifndef FOREFETCH_TRAILS_H
 #define FOREFETCH_TRAILS_H
@@ -26,13 +27,18 @@ void trails_free(struct trails *t);
  * place, or TRAIL_NONE without memory. `now` is the number of the event.
  */
 uint32_t trails_append(struct trails *t, uint32_t tail, uint32_t object,
-    uint32_t last, uint32_t now);
+    uint8_t needs, uint32_t last, uint32_t now);
 
 /* TRAIL_NONE at the end. */
 uint32_t trails_next(const struct trails *t, uint32_t place);
 uint32_t trails_prev(const struct trails *t, uint32_t place);
 uint32_t trails_object(const struct trails *t, uint32_t place);
-/* When the chunk of the place was begun. */
+uint8_t trails_needs(const struct trails *t, uint32_t place);
+/* The access at that place needed these too. */
+void trails_add_needs(struct trails *t, uint32_t place, uint8_t needs);
+/* Whether a new trail takes the place of an old one. */
+int trails_full(const struct trails *t);
+/* The place was taken before that event, by at most the length of a chunk. */
 uint32_t trails_time(const struct trails *t, uint32_t place);
 /* The place of the same object before; TRAIL_NONE if it was taken back. */
 uint32_t trails_earlier(const struct trails *t, uint32_t place);
@@ -45,8 +51,8 @@ size_t trails_entries(const struct trails *t);
 size_t trails_memory_bytes(const struct trails *t);
 
 /* Oldest first, for saving: calls `each` with every trail's entries. */
-typedef int (*trails_each)(
-    void *ctx, const uint32_t *objects, size_t n, int continues);
+typedef int (*trails_each)(void *ctx, const uint32_t *objects,
+    const uint8_t *needs, size_t n, int continues);
 int trails_walk(const struct trails *t, trails_each each, void *ctx);
 
 #endif

@@ -7,7 +7,7 @@
  */
 #include "core.h"
 
-enum { LEVELS_MAX = 12, LIST_PATIENCE = 24 };
+enum { LEVELS_MAX = 12 };
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {
@@ -116,24 +116,8 @@ void twin_drop(struct predictor *p, uint32_t id, const struct object *o)
 		keymap_del(p->suffixes, suffix);
 }
 
-/* Ask for a listing; false if that was done, and did not help. */
-static bool twin_want(struct predictor *p, uint32_t dir)
-{
-	struct dir *d = names_at(p->names, dir);
-
-	if (d->list)
-		return false;
-	if (!d->wanted_at) {
-		if (p->nwanted == WANTED)
-			return false;
-		d->wanted_at = p->events;
-		p->wanted[p->nwanted++] = dir;
-	}
-	return p->events - d->wanted_at < LIST_PATIENCE;
-}
-
 uint32_t twin_translate(
-    struct predictor *p, const struct stream *s, uint32_t object, bool *wait)
+    struct predictor *p, struct stream *s, uint32_t object, bool *wait)
 {
 	const struct object *o = objects_at(p->objects, object);
 	uint32_t names[LEVELS_MAX], dir = s->to, twin;
@@ -149,13 +133,13 @@ uint32_t twin_translate(
 		uint32_t down = names_below(p->names, dir, names[--n]);
 
 		if (down == DIR_NONE) {
-			*wait = twin_want(p, dir);
+			*wait = want_listing(p, s, dir);
 			return OBJECT_NONE;
 		}
 		dir = down;
 	}
 	twin = place_find(p, dir, o->name);
 	if (twin == OBJECT_NONE)
-		*wait = twin_want(p, dir);
+		*wait = want_listing(p, s, dir);
 	return twin;
 }

@@ -101,6 +101,66 @@ static void test_unused(void **state)
 	predictor_free(w.p);
 }
 
+/* What the caller did not fetch is told again, when it is nearer; so is what
+ * did not fit into the answer. */
+static void test_dropped(void **state)
+{
+	struct world w;
+	unsigned first = 0, again = 0;
+	uint32_t lead = 0;
+
+	(void)state;
+	world_begin(&w, 0);
+	for (int i = 0; i < 4; i++)
+		run_of(&w, 100, 60);
+	for (uint64_t i = 0; i < 60; i++) {
+		read_at(&w, 100 + i, 0, 16384);
+		for (size_t j = 0; j < w.n; j++) {
+			if (w.out[j].object != 155)
+				continue;
+			if (first++ == 0) {
+				lead = w.out[j].lead;
+				assert_true(lead > 8);
+				predictor_feedback(w.p, 155, PREDICTOR_DROPPED);
+			} else {
+				again++;
+				assert_true(w.out[j].lead <= lead / 2 + 1);
+			}
+		}
+	}
+	assert_true(first >= 2 && again >= 1);
+	predictor_free(w.p);
+}
+
+/* Three at a time: they all come, the nearest first. */
+static void test_few_at_a_time(void **state)
+{
+	struct world w;
+	bool told[200] = {false};
+
+	(void)state;
+	world_begin(&w, 0);
+	for (int i = 0; i < 4; i++)
+		run_of(&w, 100, 60);
+	for (uint64_t i = 0; i < 60; i++) {
+		struct predictor_obs o = {.kind = PREDICTOR_READ,
+		    .now_ns = w.now_ns,
+		    .latency_ns = 10 * MS,
+		    .actor = 7,
+		    .object = 100 + i,
+		    .size_bytes = 1000};
+
+		assert_true(i < 3 || told[100 + i]);
+		predictor_observe(w.p, &o);
+		w.n = predictor_predict(w.p, w.out, 3);
+		assert_true(w.n <= 3);
+		for (size_t j = 0; j < w.n; j++)
+			told[w.out[j].object] = true;
+		w.now_ns += 10 * MS + MS / 5;
+	}
+	predictor_free(w.p);
+}
+
 static uint32_t lead_max(struct world *w)
 {
 	uint32_t lead = 0;
@@ -349,6 +409,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_unused),
+	    cmocka_unit_test(test_dropped),
+	    cmocka_unit_test(test_few_at_a_time),
 	    cmocka_unit_test(test_late),
 	    cmocka_unit_test(test_scan),
 	    cmocka_unit_test(test_ageing),

@@ -298,6 +298,47 @@ static void test_walk_listings(void **state)
 	world_end(&w);
 }
 
+static void list_package(struct world *w, uint64_t dir)
+{
+	struct predictor_dirent ents[2] = {
+	    {.object = dir * 1000 + 1, .name_hash = 4711, .rank = 0},
+	    {.object = dir * 1000 + 2, .name_hash = 4712, .rank = 1}};
+
+	predictor_list(w->p, 0, dir, ents, 2);
+}
+
+/* The same name in every directory, of which none was seen before: after a
+ * few of them the next are told. Directories that are not listed are. */
+static void test_analogy(void **state)
+{
+	unsigned foretold = 0, wanted = 0;
+	struct world w;
+
+	(void)state;
+	world_begin(&w, NULL);
+	list_dir(&w, 1, 100, 40, true);
+	for (uint64_t d = 100; d < 130; d++)
+		list_package(&w, d);
+	for (uint64_t d = 100; d < 140; d++) {
+		foretold += told(&w, d * 1000 + 1) != NULL;
+		for (size_t i = 0; i < w.ntold && d >= 130; i++) {
+			if (w.told[i].object == d &&
+			    w.told[i].needs & LISTING) {
+				wanted++;
+				break;
+			}
+		}
+		call(&w, (struct predictor_obs){.kind = PREDICTOR_READ,
+			     .object = d * 1000 + 1,
+			     .parent = d,
+			     .name_hash = 4711,
+			     .size_bytes = 100});
+	}
+	assert_true(foretold >= 20);
+	assert_true(wanted >= 8);
+	world_end(&w);
+}
+
 /* The search path of an interpreter: absent in two directories, found in
  * the third. Names that were absent come with their directory. */
 static void test_absent(void **state)
@@ -453,6 +494,7 @@ int main(void)
 	    cmocka_unit_test(test_attributes_only),
 	    cmocka_unit_test(test_walk_unseen),
 	    cmocka_unit_test(test_walk_listings),
+	    cmocka_unit_test(test_analogy),
 	    cmocka_unit_test(test_absent),
 	    cmocka_unit_test(test_absent_no_more),
 	    cmocka_unit_test(test_recent),

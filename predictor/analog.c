@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Guesses by analogy: whoever reads a/package.json and b/package.json goes
+ * through the directories, for the same name in each. The next directories
+ * in the listing above are looked into; their own listings are asked for.
+ */
+#include "core.h"
+
+enum {
+	BACK = 6,   /* events in which the same name may have been used */
+	AHEAD = 12, /* directories */
+	FIRST_PARENT = 288, /* of the calibration: 16 of them */
+};
+
+/* Directory of directories, as the object lies in it; DIR_NONE. */
+static uint32_t object_above(const struct predictor *p, const struct object *o)
+{
+	return o->dir == DIR_NONE ? DIR_NONE
+				  : names_at(p->names, o->dir)->parent;
+}
+
+/* Whether the stream used the name in a neighbour directory just now. */
+static bool analog_goes_on(
+    const struct predictor *p, const struct stream *s, const struct object *o)
+{
+	uint32_t above = object_above(p, o);
+
+	for (uint32_t i = 1; i <= BACK && i <= s->events; i++) {
+		const struct object *b =
+		    objects_at(p->objects, s->recent[(s->events - i) % RECENT]);
+
+		if (!b->free && b->name == o->name && b->dir != o->dir &&
+		    object_above(p, b) == above)
+			return true;
+	}
+	return false;
+}
+
+static void analog_tell(struct predictor *p, struct stream *s, uint32_t object,
+    uint8_t needs, uint32_t distance)
+{
+	const struct object *o = objects_at(p->objects, object);
+	unsigned run = s->analog < 15 ? s->analog : 15;
+	struct cand *c;
+	calib_cell cell;
+	float prob;
+
+	needs = cands_lacks(p, s, object, needs);
+	if (!needs || o->absent)
+		return;
+	cell = (calib_cell)((FIRST_PARENT + run) * CALIB_FINE +
+			    (distance - 1) * 2 + (o->count > 0));
+	prob = calib_p(p->calib, cell, run < 2 ? 0.1f : run < 4 ? 0.3f : 0.5f);
+	c = cands_make(p, s, object, distance);
+	if ((c->told > 0 || c->mask || c->related > 0) && prob <= c->p)
+		return;
+	c->source = PREDICTOR_FROM_NAMES;
+	c->needs |= needs;
+	c->cell = cell;
+	cands_set(p, s, c, prob);
+}
+
+void analog_event(struct predictor *p, struct stream *s, uint32_t object)
+{
+	const struct object *o = objects_at(p->objects, object);
+	uint32_t above = object_above(p, o), at, rank, name = o->name;
+	const struct dir *d;
+
+	if (above == DIR_NONE || !analog_goes_on(p, s, o)) {
+		s->analog -= s->analog > 0 && !s->foreseen;
+		return;
+	}
+	s->analog += s->analog < 255;
+	d = names_at(p->names, above);
+	at = place_find(p, above, names_at(p->names, o->dir)->name);
+	if (at == OBJECT_NONE || !d->list)
+		return;
+	rank = objects_at(p->objects, at)->rank;
+	for (uint32_t i = 1; i <= AHEAD && rank < d->n; i++) {
+		uint32_t next, below, same;
+
+		rank = names_next(d, rank, s->by_order);
+		if (rank >= d->n)
+			break;
+		next = d->list[rank];
+		if (next == OBJECT_NONE ||
+		    !objects_at(p->objects, next)->directory)
+			continue;
+		below = names_find(p->names, objects_at(p->objects, next)->key);
+		if (below == DIR_NONE)
+			continue;
+		same = place_find(p, below, name);
+		if (same != OBJECT_NONE)
+			analog_tell(p, s, same, s->walk_needs, i);
+		else if (s->analog > 1)
+			want_listing(p, s, below);
+	}
+}

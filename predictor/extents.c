@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "extents.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "keymap.h"
+
+enum { FIRST_FILES = 64 };
+
+/* In blocks. */
+struct piece {
+	uint32_t at, length, count;
+	int32_t stride;
+};
+
+struct pattern {
+	struct piece at[EXTENTS_MAX];
+	uint8_t n;
+	bool random;
+};
+
+struct file {
+	uint32_t object; /* UINT32_MAX: not in use */
+	struct pattern now, last;
+};
+
+struct extents {
+	struct keymap *map;
+	struct file *files;
+	uint32_t n, cap, limit, hand;
+};
+
+struct extents *extents_new(uint32_t limit)
+{
+	struct extents *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->map = keymap_new(0);
+	e->limit = limit ? limit : 1;
+	if (!e->map) {
+		free(e);
+		return NULL;
+	}
+	return e;
+}
+
+void extents_free(struct extents *e)
+{
+	if (!e)
+		return;
+	keymap_free(e->map);
+	free(e->files);
+	free(e);
+}
+
+static struct file *file_find(const struct extents *e, uint32_t object)
+{
+	uint32_t at = keymap_get(e->map, object);
+
+	return at == KEYMAP_NONE ? NULL : &e->files[at];
+}
+
+/* Without memory, it stays as it is. */
+static void extents_grow(struct extents *e)
+{
+	uint32_t cap = e->cap ? e->cap * 2 : FIRST_FILES;
+	struct file *more;
+
+	if (e->cap >= e->limit)
+		return;
+	if (cap > e->limit)
+		cap = e->limit;
+	more = realloc(e->files, cap * sizeof(*more));
+	if (!more)
+		return;
+	e->files = more;
+	e->cap = cap;
+}
+
+static struct file *file_make(struct extents *e, uint32_t object)
+{
+	uint32_t at;
+
+	if (e->n == e->cap)
+		extents_grow(e);
+	if (!e->files)
+		return NULL;
+	if (e->n < e->cap) {
+		at = e->n++;
+	} else {
+		at = e->hand;
+		e->hand = (e->hand + 1) % e->n;
+		if (e->files[at].object != UINT32_MAX)
+			keymap_del(e->map, e->files[at].object);
+	}
+	memset(&e->files[at], 0, sizeof(e->files[at]));
+	e->files[at].object = object;
+	if (keymap_put(e->map, object, at)) {
+		e->files[at].object = UINT32_MAX;
+		return NULL;
+	}
+	return &e->files[at];
+}
+
+void extents_begin(struct extents *e, uint32_t object)
+{
+	struct file *f = file_find(e, object);
+
+	if (!f || f->now.n == 0)
+		return;
+	f->last = f->now;
+	f->now.n = 0;
+	f->now.random = false;
+}
+
+/* The piece has the blocks, or they lie right before or behind it. */
+static bool piece_join(struct piece *p, uint32_t at, uint32_t length)
+{
+	uint32_t end = at + length, had = p->at + p->length;
+
+	if (p->count > 1) {
+		int64_t far = ((int64_t)at - p->at);
+
+		/* One of the pieces in the row, read again. */
+		return p->stride && far % p->stride == 0 &&
+		       far / p->stride >= 0 && far / p->stride < p->count &&
+		       length <= p->length;
+	}
+	if (at > had || end < p->at)
+		return false;
+	if (at < p->at)
+		p->at = at;
+	p->length = (end > had ? end : had) - p->at;
+	return true;
+}
+
+static int64_t piece_stride(const struct piece *a, const struct piece *b)
+{
+	return a->count == 1 && b->count == 1 && a->length == b->length
+		   ? (int64_t)b->at - a->at
+		   : 0;
+}
+
+/* The last piece goes on with the row before it; or the last three are one.
+ * Two are not enough: what is read out of order would look like it. */
+static void pattern_fold(struct pattern *t)
+{
+	struct piece *a, *b = &t->at[t->n - 1];
+	int64_t stride;
+
+	if (t->n >= 2) {
+		a = b - 1;
+		stride = (int64_t)a->stride * a->count;
+		if (a->count > 1 && b->count == 1 && b->length == a->length &&
+		    (int64_t)b->at - a->at == stride) {
+			a->count++;
+			t->n--;
+			return;
+		}
+	}
+	if (t->n < 3)
+		return;
+	a = b - 2;
+	stride = piece_stride(a, a + 1);
+	if (stride == 0 || stride > INT32_MAX || stride < INT32_MIN ||
+	    piece_stride(a + 1, b) != stride)
+		return;
+	a->stride = (int32_t)stride;
+	a->count = 3;
+	t->n = (uint8_t)(t->n - 2);
+}
+
+/* Piece `i` has grown: what it touches now is one with it. */
+static void pattern_unite(struct pattern *t, int i)
+{
+	for (int j = t->n - 1; j >= 0; j--) {
+		const struct piece *b = &t->at[j];
+
+		if (j == i || b->count > 1 || t->at[i].count > 1 ||
+		    !piece_join(&t->at[i], b->at, b->length))
+			continue;
+		for (int k = j; k + 1 < t->n; k++)
+			t->at[k] = t->at[k + 1];
+		t->n--;
+		i -= j < i;
+	}
+}
+
+static void pattern_add(struct pattern *t, uint32_t at, uint32_t length)
+{
+	for (int i = t->n - 1; i >= 0; i--) {
+		if (piece_join(&t->at[i], at, length)) {
+			pattern_unite(t, i);
+			pattern_fold(t);
+			return;
+		}
+	}
+	if (t->n == EXTENTS_MAX) {
+		t->random = true;
+		return;
+	}
+	t->at[t->n++] = (struct piece){.at = at, .length = length, .count = 1};
+	pattern_fold(t);
+}
+
+static uint32_t blocks(uint64_t bytes)
+{
+	bytes = (bytes + EXTENT_BLOCK - 1) / EXTENT_BLOCK;
+	return bytes < UINT32_MAX / 2 ? (uint32_t)bytes : UINT32_MAX / 2;
+}
+
+void extents_read(struct extents *e, uint32_t object, uint64_t offset_bytes,
+    uint32_t count_bytes, uint32_t first_bytes)
+{
+	struct file *f = file_find(e, object);
+	uint32_t at = blocks(offset_bytes - offset_bytes % EXTENT_BLOCK);
+	uint32_t length =
+	    blocks((uint64_t)count_bytes + offset_bytes % EXTENT_BLOCK);
+
+	if (length == 0)
+		return;
+	if (!f) {
+		/* The beginning alone is no pattern. */
+		if (offset_bytes == 0)
+			return;
+		f = file_make(e, object);
+		if (!f)
+			return;
+	}
+	if (f->now.n == 0 && first_bytes && offset_bytes > 0)
+		pattern_add(&f->now, 0, blocks(first_bytes));
+	if (!f->now.random)
+		pattern_add(&f->now, at, length);
+}
+
+size_t extents_get(const struct extents *e, uint32_t object,
+    struct predictor_extent *out, size_t max)
+{
+	const struct file *f = file_find(e, object);
+	const struct pattern *t;
+	size_t n = 0;
+
+	if (!f)
+		return 0;
+	t = f->last.n > 0 ? &f->last : &f->now;
+	for (; !t->random && n < t->n && n < max; n++) {
+		const struct piece *p = &t->at[n];
+
+		out[n].offset_bytes = (uint64_t)p->at * EXTENT_BLOCK;
+		out[n].stride_bytes = (int64_t)p->stride * EXTENT_BLOCK;
+		out[n].length_bytes = p->length < UINT32_MAX / EXTENT_BLOCK
+					  ? p->length * EXTENT_BLOCK
+					  : UINT32_MAX;
+		out[n].count = p->count;
+	}
+	return n;
+}
+
+void extents_set(struct extents *e, uint32_t object,
+    const struct predictor_extent *in, size_t n)
+{
+	struct file *f = file_find(e, object);
+
+	if (!f)
+		f = file_make(e, object);
+	if (!f)
+		return;
+	f->last.n = 0;
+	f->last.random = false;
+	for (size_t i = 0; i < n && i < EXTENTS_MAX; i++)
+		f->last.at[f->last.n++] =
+		    (struct piece){.at = blocks(in[i].offset_bytes),
+			.length = blocks(in[i].length_bytes),
+			.count = in[i].count,
+			.stride = (int32_t)(in[i].stride_bytes / EXTENT_BLOCK)};
+}
+
+size_t extents_count(const struct extents *e)
+{
+	return e->n;
+}
+
+void extents_drop(struct extents *e, uint32_t object)
+{
+	struct file *f = file_find(e, object);
+
+	if (!f)
+		return;
+	f->object = UINT32_MAX;
+	keymap_del(e->map, object);
+}
+
+size_t extents_memory_bytes(const struct extents *e)
+{
+	return sizeof(*e) + keymap_memory_bytes(e->map) +
+	       e->cap * sizeof(*e->files);
+}

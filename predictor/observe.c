@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Observing:
+ *
+ *	object_learn    what the call says of the object; its place
+ *	access_find     part of an access that has begun: that is all
+ *	streams_choose  whose it is
+ *	cands_hit       was it foreseen?
+ *	follow, relate, guess   what will come: candidates
+ *	stream_take     the log
+ */
+#include <string.h>
+
+#include "core.h"
+#include "fit.h"
+
+static void object_set(struct object *x, const struct predictor_obs *o)
+{
+	x->recent = true;
+	x->absent = o->kind == PREDICTOR_ABSENT;
+	if (o->kind == PREDICTOR_READ)
+		x->exec = o->exec;
+	else if (o->exec)
+		x->exec = true;
+	if (o->directory || o->kind == PREDICTOR_READDIR)
+		x->directory = true;
+	if (o->kind == PREDICTOR_READ || o->size_bytes)
+		x->size = o->size_bytes < UINT32_MAX ? (uint32_t)o->size_bytes
+						     : UINT32_MAX;
+	if (o->type_hash)
+		x->type = (uint16_t)o->type_hash;
+}
+
+/* Returns its number: a new handle under an old name has the old one's. */
+static uint32_t object_learn(struct predictor *p, uint32_t id,
+    const struct predictor_obs *o, uint16_t bit)
+{
+	uint32_t dir = o->parent ? names_dir(p->names, o->parent) : DIR_NONE;
+	struct object *x;
+
+	if (dir != DIR_NONE && o->name_hash)
+		id = place_object(p, id, dir, o->name_hash);
+	x = objects_at(p->objects, id);
+	if (dir != DIR_NONE && x->dir == DIR_NONE)
+		x->dir = dir;
+	object_set(x, o);
+	x->known |= bit;
+	if (x->directory && o->parent && o->name_hash)
+		predictor_place_dir(
+		    p, o->uid, o->object, o->parent, o->name_hash);
+	wall_open(p, dir, bit);
+	return id;
+}
+
+static void on_retire(void *ctx, struct stream *s)
+{
+	const struct fit *f = ctx;
+
+	cands_retire(f->p, s);
+}
+
+static void stream_move(struct stream *s, const struct fit *f)
+{
+	if (s->moves > 0 &&
+	    s->dirs[(s->moves - 1) % RECENT_DIRS][0] == f->dirs[0])
+		return;
+	memcpy(s->dirs[s->moves++ % RECENT_DIRS], f->dirs, sizeof(f->dirs));
+}
+
+static void stream_log(struct predictor *p, struct stream *s, uint32_t id)
+{
+	struct object *x = objects_at(p->objects, id);
+	bool lives =
+	    s->tail != TRAIL_NONE && trails_holds(p->trails, s->tail, s->last);
+
+	s->tail = trails_append(p->trails, lives ? s->tail : TRAIL_NONE, id,
+	    x->needs, x->last, p->events);
+	x->last = s->tail;
+}
+
+static void stream_take(struct predictor *p, struct stream *s,
+    const struct predictor_obs *o, const struct fit *f)
+{
+	uint32_t id = f->object;
+	struct object *x = objects_at(p->objects, id);
+
+	if (!scan_guards(p, s, id))
+		stream_log(p, s, id);
+	x->seen_at = p->events;
+	x->stream = (uint8_t)(s - p->streams.at);
+	if (x->count == 0)
+		twin_learn(p, id);
+	if (x->count < UINT8_MAX)
+		x->count++;
+	s->recent[s->events % RECENT] = id;
+	s->events++;
+	s->last = id;
+	s->last_at = p->events;
+	stream_move(s, f);
+	s->request_ns = o->now_ns;
+	s->reply_ns = o->now_ns + o->latency_ns;
+}
+
+/* After a pause: what was to come before it will not. */
+static void stream_begin(struct predictor *p, struct stream *s)
+{
+	s->began_at = p->events;
+	s->walk_lists = s->scans = false;
+	s->walk_needs = 0;
+	s->walk = s->momentum = s->news = 0;
+	s->analog = 0;
+	twin_forget(s);
+	cands_retire(p, s);
+}
+
+/* What the access before this one came to need: the next will be like it. */
+static void stream_look_back(struct predictor *p, struct stream *s)
+{
+	const struct object *x;
+
+	if (s->last == OBJECT_NONE)
+		return;
+	x = objects_at(p->objects, s->last);
+	if (!x->free && !x->directory && !x->absent)
+		s->walk_needs = x->needs;
+}
+
+/* An access that is new, of an object that is `f->object`. */
+static void observe_access(struct predictor *p, const struct predictor_obs *o,
+    struct fit *f, uint16_t bit)
+{
+	struct stream *s;
+	uint32_t id = f->object, twin;
+	uint8_t told;
+
+	s = streams_choose(
+	    &p->streams, o, p->opt.use_pids, fit_score, on_retire, f);
+	s->bit = bit;
+	if (stream_paused(s, o->now_ns))
+		stream_begin(p, s);
+	stream_look_back(p, s);
+	told = cands_hit(p, s, id);
+	twin = twin_find(p, s, id);
+	follow_event(p, s, id, twin);
+	relate_event(p, s, id, twin);
+	guess_event(p, s, id, access_needs(o->kind));
+	analog_event(p, s, id);
+	access_begin(p, s, id, o, told);
+	stream_take(p, s, o, f);
+	cands_sweep(p, s);
+	cands_sweep_idle(p);
+	p->now = s;
+}
+
+void predictor_observe(struct predictor *p, const struct predictor_obs *o)
+{
+	uint16_t bit = wall_bit(&p->wall, o->uid);
+	struct stream *s;
+	struct fit f;
+	uint32_t id;
+
+	p->now = NULL;
+	if (o->kind >= PREDICTOR_KINDS || !o->object)
+		return;
+	if (p->scan)
+		scan_room(p, o->object);
+	id = objects_make(p->objects, o->object, p->events + 1);
+	if (id == OBJECT_NONE)
+		return;
+	id = object_learn(p, id, o, bit);
+	s = access_find(p, id, o);
+	if (!s)
+		p->events++;
+	if (p->opt.recent_ns)
+		recent_event(
+		    &p->recent, p->events, o->now_ns, p->opt.recent_ns);
+	if (s) {
+		access_continue(p, s, id, o);
+		p->now = s;
+		return;
+	}
+	fit_init(&f, p, id);
+	observe_access(p, o, &f, bit);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Predicting: the candidates of the last event's stream that are news. */
+#include <stdlib.h>
+
+#include "core.h"
+
+static int prediction_cmp(const void *a, const void *b)
+{
+	const struct prediction *x = a, *y = b;
+
+	return (x->p < y->p) - (x->p > y->p);
+}
+
+/* Accesses of the stream until it is due. */
+static int32_t cand_lead(const struct stream *s, const struct cand *c)
+{
+	return (int32_t)(c->due - s->events);
+}
+
+static void cand_tell(struct predictor *p, const struct stream *s,
+    struct cand *c, uint8_t needs, struct prediction *out)
+{
+	const struct object *o = objects_at(p->objects, c->object);
+	int32_t lead = cand_lead(s, c);
+
+	if (needs & PREDICTOR_NEEDS_DATA) {
+		struct predictor_extent one;
+
+		if (extents_get(p->extents, c->object, &one, 1) > 0)
+			needs |= PREDICTOR_NEEDS_EXTENTS;
+	}
+	c->said = calib_correct(p->calib, c->p);
+	*out = (struct prediction){.object = o->key,
+	    .parent = o->dir == DIR_NONE ? 0 : names_at(p->names, o->dir)->key,
+	    .size_bytes = o->size,
+	    .p = c->said,
+	    .lead = lead > 0 ? (uint32_t)lead + 1 : 1,
+	    .first_bytes = o->first * (uint32_t)FIRST_UNIT,
+	    .needs = needs,
+	    .source = c->source};
+	if (c->told <= 0)
+		c->first = c->cell;
+	c->last = c->cell;
+	c->told = c->p;
+	c->told_needs |= c->needs;
+	p->predicted++;
+}
+
+/* Whether it still is worth telling, and allowed. */
+static bool cand_passes(
+    struct predictor *p, struct stream *s, struct cand *c, uint8_t *needs)
+{
+	const struct object *o = objects_at(p->objects, c->object);
+	const struct dir *d =
+	    o->dir == DIR_NONE ? NULL : names_at(p->names, o->dir);
+
+	*needs = cands_lacks(p, s, c->object, c->needs);
+	if (c->more || !p->opt.recent_ns)
+		*needs = c->needs;
+	/* Present in one way only. */
+	if (o->absent)
+		*needs &= PREDICTOR_NEEDS_ABSENCE;
+	else
+		*needs &= (uint8_t)~PREDICTOR_NEEDS_ABSENCE;
+	return *needs && wall_passes(p, s, o->known, d ? d->key : 0, o->key);
+}
+
+size_t predictor_predict(
+    struct predictor *p, struct prediction *out, size_t max)
+{
+	struct stream *s = p->now;
+	uint16_t kept = 0;
+	size_t n = 0;
+
+	if (!s)
+		return 0;
+	for (int i = 0; i < CANDS && s->stale; i++)
+		if (s->keys[i] != OBJECT_NONE && s->cands[i].told < P_SURE)
+			cands_estimate(p, s, &s->cands[i]);
+	s->stale = false;
+	for (int i = 0; i < s->nfresh; i++) {
+		struct cand *c = &s->cands[s->fresh[i]];
+		uint8_t needs;
+
+		/* What does not fit is told after the next event. */
+		if (c->object != OBJECT_NONE &&
+		    (n == max || (c->retry && cand_lead(s, c) > c->retry))) {
+			s->fresh[kept++] = s->fresh[i];
+			continue;
+		}
+		c->fresh = false;
+		c->retry = 0;
+		if (c->object == OBJECT_NONE || !cand_is_news(c))
+			continue;
+		if (cand_passes(p, s, c, &needs))
+			cand_tell(p, s, c, needs, &out[n++]);
+	}
+	s->nfresh = kept;
+	n += want_tell(p, out + n, max - n);
+	qsort(out, n, sizeof(*out), prediction_cmp);
+	return n;
+}
+
+void predict_again(struct predictor *p, uint32_t object)
+{
+	struct stream *s = p->now;
+	struct cand *c = s ? stream_cand(s, object) : NULL;
+	int32_t lead;
+
+	if (!c || c->told <= 0 || c->fresh || s->nfresh == FRESH)
+		return;
+	lead = cand_lead(s, c) / 2;
+	if (lead < 1)
+		return;
+	c->retry = (uint16_t)(lead < UINT16_MAX ? lead : UINT16_MAX);
+	c->told = 0;
+	c->told_needs = 0;
+	c->fresh = true;
+	s->fresh[s->nfresh++] = (uint16_t)(c - s->cands);
+}
+
+size_t predictor_extents(const struct predictor *p, uint64_t object,
+    struct predictor_extent *out, size_t max)
+{
+	uint32_t id = objects_find(p->objects, object);
+
+	return id == OBJECT_NONE ? 0 : extents_get(p->extents, id, out, max);
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The proxy's own traces (trace.proto). Keys are taken as they are; paths
+ * are made of them. A run is what one actor does between two marks, or two
+ * pauses where there are no marks.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "predictor.h"
+#include "trace.pb-c.h"
+#include "trace_format.h"
+#include "trace_private.h"
+
+enum { PAUSE_US = 2000000, LEVELS_MAX = 256 };
+
+struct blocks {
+	struct reader *r;
+	char label[TRACE_LABEL_MAX + 1];
+	uint64_t segment; /* marks and pauses so far */
+	uint64_t last_us;
+	bool marked;
+};
+
+static uint64_t key_mix(uint64_t a, uint64_t b)
+{
+	uint64_t words[2] = {a, b};
+
+	return XXH3_64bits(words, sizeof(words));
+}
+
+static uint32_t block_dir(struct reader *r, uint64_t key)
+{
+	struct trace *t = r->t;
+	uint32_t id = keymap_get(r->dirs, key);
+	char path[32];
+
+	if (id != KEYMAP_NONE)
+		return id;
+	if (!VEC_GROW(t->dirs, t->ndirs, r->cap_dirs))
+		return UINT32_MAX;
+	id = (uint32_t)t->ndirs;
+	snprintf(path, sizeof(path), "%016lx", (unsigned long)key);
+	t->dirs[id].path = strdup(path);
+	if (!t->dirs[id].path || keymap_put(r->dirs, key, id))
+		return UINT32_MAX;
+	t->ndirs++;
+	t->dirs[id].key = key;
+	t->dirs[id].up = UINT32_MAX;
+	return id;
+}
+
+static uint32_t block_file(struct reader *r, uint64_t key)
+{
+	struct trace *t = r->t;
+	uint32_t id = keymap_get(r->files, key);
+	char path[32];
+
+	if (id != KEYMAP_NONE)
+		return id;
+	if (!VEC_GROW(t->files, t->nfiles, r->cap_files))
+		return UINT32_MAX;
+	id = (uint32_t)t->nfiles++;
+	snprintf(path, sizeof(path), "%016lx", (unsigned long)key);
+	t->files[id].path = strdup(path);
+	t->files[id].key = key;
+	t->files[id].dir = block_dir(r, 0);
+	if (!t->files[id].path || t->files[id].dir == UINT32_MAX ||
+	    keymap_put(r->files, key, id))
+		return UINT32_MAX;
+	return id;
+}
+
+/* What the event says of its object; false without memory. */
+static bool file_learn(
+    struct reader *r, uint32_t id, const Forefetch__TraceEvent *e)
+{
+	struct trace_file *f = &r->t->files[id];
+	bool directory =
+	    e->flags & TRACE_FLAG_DIRECTORY || e->kind == PREDICTOR_READDIR;
+
+	f->exec |= (e->flags & TRACE_FLAG_EXEC) != 0;
+	f->directory |= directory;
+	f->exists |= e->kind != PREDICTOR_ABSENT;
+	if (!f->first_size_bytes)
+		f->first_size_bytes = e->size;
+	if (e->type_hash)
+		f->type_hash = e->type_hash;
+	if (!e->parent || e->parent == e->object)
+		return true;
+	f->parent = e->parent;
+	f->dir = block_dir(r, e->parent);
+	if (e->name_hash)
+		f->name_hash = e->name_hash;
+	if (f->dir == UINT32_MAX)
+		return false;
+	if (directory) {
+		uint32_t own = block_dir(r, e->object);
+		struct trace_dir *d;
+
+		if (own == UINT32_MAX)
+			return false;
+		d = &r->t->dirs[own];
+		d->up = f->dir;
+		d->parent = e->parent;
+		d->name_hash = f->name_hash;
+	}
+	return true;
+}
+
+static uint32_t block_run(struct blocks *b, const Forefetch__TraceEvent *e)
+{
+	struct reader *r = b->r;
+	struct trace *t = r->t;
+	uint64_t key = key_mix(b->segment + 1, e->actor);
+	uint32_t id = keymap_get(r->runs, key);
+	size_t cap = r->cap_runs, labels = t->nlabels;
+	char name[48];
+
+	if (id != KEYMAP_NONE)
+		return id;
+	if (!VEC_GROW(t->runs, t->nruns, r->cap_runs) ||
+	    !VEC_GROW(r->run_time_us, t->nruns, cap))
+		return UINT32_MAX;
+	id = (uint32_t)t->nruns++;
+	snprintf(name, sizeof(name), "%lu.%016lx", (unsigned long)b->segment,
+	    (unsigned long)e->actor);
+	t->runs[id].name = strdup(name);
+	t->runs[id].label = trace_label_get(r, b->label);
+	if (!t->runs[id].name || t->runs[id].label == UINT32_MAX ||
+	    keymap_put(r->runs, key, id))
+		return UINT32_MAX;
+	t->runs[id].cold = t->nlabels > labels;
+	r->run_time_us[id] = e->time_us;
+	return id;
+}
+
+static void block_mark(struct blocks *b, const Forefetch__TraceEvent *e)
+{
+	b->segment++;
+	b->marked = true;
+	snprintf(b->label, sizeof(b->label), "%s", e->label);
+	if (!b->label[0])
+		snprintf(b->label, sizeof(b->label), "unnamed");
+}
+
+/* NULL, or what is wrong. */
+static const char *block_take(struct blocks *b, const Forefetch__TraceEvent *e)
+{
+	struct trace *t = b->r->t;
+	struct trace_event *out;
+	uint32_t run, file;
+	uint64_t *last;
+
+	if (e->kind == TRACE_KIND_MARK) {
+		block_mark(b, e);
+		return NULL;
+	}
+	if (e->kind >= PREDICTOR_KINDS)
+		return "an event of a kind that is not known";
+	if (!e->object)
+		return "an event without an object";
+	if (!b->marked && e->time_us > b->last_us + PAUSE_US)
+		b->segment++;
+	if (e->time_us > b->last_us)
+		b->last_us = e->time_us;
+	run = block_run(b, e);
+	file = block_file(b->r, e->object);
+	if (run == UINT32_MAX || file == UINT32_MAX ||
+	    !file_learn(b->r, file, e) ||
+	    !VEC_GROW(t->events, t->nevents, b->r->cap_events))
+		return "out of memory";
+	out = &t->events[t->nevents++];
+	last = &b->r->run_time_us[run];
+	*out = (struct trace_event){.file = file,
+	    .run = run,
+	    .think_us = trace_think_us(last, e->time_us),
+	    .pid = (uint32_t)e->pid,
+	    .size_bytes = e->size,
+	    .kind = (uint8_t)e->kind,
+	    .exec = e->flags & TRACE_FLAG_EXEC};
+	/* It thinks from its reply on. */
+	*last += e->latency_us;
+	t->runs[run].n++;
+	return NULL;
+}
+
+static uint32_t get_le32(const unsigned char *in)
+{
+	return (uint32_t)in[0] | (uint32_t)in[1] << 8 | (uint32_t)in[2] << 16 |
+	       (uint32_t)in[3] << 24;
+}
+
+static int block_read(struct blocks *b, const void *data, size_t len,
+    const char *name, unsigned long nr, char *err)
+{
+	Forefetch__TraceBlock *block =
+	    forefetch__trace_block__unpack(NULL, len, data);
+	int ret = 0;
+
+	if (!block)
+		return trace_fail(
+		    err, "%s: block %lu: is no TraceBlock", name, nr);
+	for (size_t i = 0; !ret && i < block->n_event; i++) {
+		const char *why = block_take(b, block->event[i]);
+
+		if (why)
+			ret = trace_fail(err, "%s: block %lu, event %zu: %s",
+			    name, nr, i + 1, why);
+	}
+	forefetch__trace_block__free_unpacked(block, NULL);
+	return ret;
+}
+
+static int blocks_read(struct blocks *b, FILE *in, const char *name,
+    unsigned char *data, char *err)
+{
+	unsigned char frame[TRACE_FRAME_BYTES];
+	unsigned long nr = 0;
+	int ret = 0;
+
+	while (!ret && fread(frame, sizeof(frame), 1, in) == 1) {
+		uint32_t len = get_le32(frame);
+
+		nr++;
+		if (len > TRACE_BLOCK_MAX)
+			return trace_fail(err,
+			    "%s: block %lu: %u bytes are too many", name, nr,
+			    len);
+		/* Cut off by a kill: what is before holds. */
+		if (len > 0 && fread(data, len, 1, in) != 1)
+			break;
+		if ((uint32_t)XXH3_64bits(data, len) != get_le32(frame + 4))
+			return trace_fail(err,
+			    "%s: block %lu: the checksum is wrong", name, nr);
+		ret = block_read(b, data, len, name, nr, err);
+	}
+	if (!ret && ferror(in))
+		ret = trace_fail(err, "%s: %s", name, strerror(errno));
+	return ret;
+}
+
+/* No file system has a directory below itself, but a file may say so. */
+static void dirs_untangle(struct trace *t)
+{
+	for (size_t i = 0; i < t->ndirs; i++) {
+		uint32_t dir = (uint32_t)i;
+
+		for (int n = 0; n < LEVELS_MAX && dir != UINT32_MAX; n++)
+			dir = t->dirs[dir].up;
+		if (dir != UINT32_MAX)
+			t->dirs[i].up = UINT32_MAX;
+	}
+}
+
+int trace_read_blocks(struct reader *r, FILE *in, const char *name, char *err)
+{
+	struct blocks b = {.r = r, .label = "trace"};
+	unsigned char head[TRACE_HEAD_BYTES], *data;
+	int ret;
+
+	if (fread(head, sizeof(head), 1, in) != 1 ||
+	    memcmp(head, TRACE_MAGIC, TRACE_MAGIC_BYTES) != 0)
+		return trace_fail(err, "%s: is no trace", name);
+	if (head[TRACE_MAGIC_BYTES] != TRACE_VERSION)
+		return trace_fail(err, "%s: version %u of traces is not known",
+		    name, head[TRACE_MAGIC_BYTES]);
+	data = malloc(TRACE_BLOCK_MAX);
+	if (!data)
+		return trace_fail(err, "%s: out of memory", name);
+	ret = blocks_read(&b, in, name, data, err);
+	free(data);
+	if (!ret)
+		dirs_untangle(r->t);
+	return ret;
+}

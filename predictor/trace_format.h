@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What writer and reader of trace.proto share. */
+#ifndef FOREFETCH_TRACE_FORMAT_H
+#define FOREFETCH_TRACE_FORMAT_H
+
+/* The first byte is in no text: by it the two formats are told apart. */
+#define TRACE_MAGIC                                                            \
+	"\x89"                                                                 \
+	"FFTRC\n"
+
+enum {
+	TRACE_MAGIC_BYTES = 7,
+	TRACE_VERSION = 1,
+	TRACE_HEAD_BYTES = TRACE_MAGIC_BYTES + 1,
+	TRACE_FRAME_BYTES = 8,
+	TRACE_BLOCK_EVENTS = 256,
+	TRACE_BLOCK_MAX = 1 << 20,
+	TRACE_KIND_MARK = 255,
+	TRACE_FLAG_EXEC = 1,
+	TRACE_FLAG_DIRECTORY = 2,
+	TRACE_LABEL_MAX = 255,
+};
+
+#endif

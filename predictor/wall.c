@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "core.h"
+
+uint16_t wall_bit(struct wall *w, uint64_t uid)
+{
+	uint32_t i = 0;
+
+	while (i < w->n && w->uids[i] != uid)
+		i++;
+	if (i == WALL_UIDS)
+		return 0;
+	if (i == w->n)
+		w->uids[w->n++] = uid;
+	return (uint16_t)(1u << i);
+}
+
+bool wall_passes(struct predictor *p, const struct stream *s, uint16_t known,
+    uint64_t parent, uint64_t object)
+{
+	if (known & s->bit)
+		return true;
+	if (p->opt.may && p->opt.may(p->opt.may_ctx, s->uid, parent, object))
+		return true;
+	p->walled++;
+	return false;
+}
+
+void wall_open(struct predictor *p, uint32_t dir, uint16_t bit)
+{
+	/* Whoever has met a directory has met those above it. */
+	while (bit && dir != DIR_NONE) {
+		struct dir *d = names_at(p->names, dir);
+
+		if (d->known & bit)
+			return;
+		d->known |= bit;
+		dir = d->parent;
+	}
+}
