@@ -316,6 +316,8 @@ void attrcache_fattr(
 {
 	const struct profile *p = node_profile(ac, node);
 
+	/* Its padding goes to disk, too. */
+	memset(out, 0, sizeof(*out));
 	*out = (fattr3){.type = (ftype3)p->type,
 	    .mode = p->mode,
 	    .nlink = p->nlink,

@@ -20,5 +20,6 @@ struct ctl_options {
  */
 int ctl_status(const struct ctl_options *opt);
 int ctl_stats(const struct ctl_options *opt);
+int ctl_flush(const struct ctl_options *opt);
 
 #endif

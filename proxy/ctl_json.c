@@ -66,6 +66,12 @@ void ctl_json_known(struct ctl_json *j, const char *key, uint64_t value)
 	fputs("null", j->out);
 }
 
+void ctl_json_bool(struct ctl_json *j, const char *key, bool value)
+{
+	put_key(j, key);
+	fputs(value ? "true" : "false", j->out);
+}
+
 void ctl_json_bytes(
     struct ctl_json *j, const char *key, const uint8_t *s, size_t len)
 {

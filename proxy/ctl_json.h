@@ -24,6 +24,7 @@ void ctl_json_number(struct ctl_json *j, const char *key, uint64_t value);
 /* null for 0: what is not known. */
 void ctl_json_known(struct ctl_json *j, const char *key, uint64_t value);
 
+void ctl_json_bool(struct ctl_json *j, const char *key, bool value);
 void ctl_json_text(struct ctl_json *j, const char *key, const char *text);
 
 /*

@@ -34,6 +34,7 @@ struct command {
 	const char *help;
 	int (*run)(const struct ctl_options *opt);
 	bool has_histogram; /* takes --histogram */
+	bool acts;          /* is not repeated: no --watch */
 };
 
 static const struct command commands[] = {
@@ -42,20 +43,31 @@ static const struct command commands[] = {
 	.usage = "[-v] [--json] [--watch SECONDS] [SERVER]",
 	.summary = "show how the daemon and its servers are",
 	.help = "Shows for every server, or for SERVER alone, whether it is "
-		"up, the round trip\ntime, connections and calls in flight. "
-		"With -v, every connection too.\n",
+		"up, the round trip\ntime, connections and calls in flight, "
+		"what answers from the caches rest on, and how\nfull these "
+		"are. With -v, every connection too.\n",
 	.run = ctl_status,
     },
     {
 	.name = "stats",
 	.usage = "[-v] [--histogram] [--json] [--watch SECONDS] [SERVER]",
 	.summary = "show what was counted and how long calls took",
-	.help = "Shows calls by procedure, of clients and to the server, and "
-		"counters that are\nnot zero, since the daemon started. With "
-		"--histogram, also a chart of the times\nof every procedure; "
-		"with -v, that and all counters.\n",
+	.help = "Shows calls by procedure, of clients and to the server, the "
+		"caches, and counters\nthat are not zero, since the daemon "
+		"started. With --histogram, also a chart of the\ntimes of "
+		"every procedure; with -v, that and all counters.\n",
 	.run = ctl_stats,
 	.has_histogram = true,
+    },
+    {
+	.name = "flush",
+	.usage = "[--json] [SERVER]",
+	.summary = "empty the caches",
+	.help = "Empties the caches of every server, or of SERVER alone, in "
+		"memory and on disk, and\nshows what was given up. Only for "
+		"root and the user that forefetchd runs as.\n",
+	.run = ctl_flush,
+	.acts = true,
     },
 };
 
@@ -189,6 +201,8 @@ static int run(int argc, char **argv, struct ctl_options *opt)
 		return usage_error("no such command: ", argv[0]);
 	if (opt->histogram && !cmd->has_histogram)
 		return usage_error("--histogram is not for ", cmd->name);
+	if (opt->watch_s > 0 && cmd->acts)
+		return usage_error("--watch is not for ", cmd->name);
 	opt->arg = argv[1];
 	if (opt->arg && !*opt->arg)
 		return usage_error("the name of a server is empty", "");

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl_caches.h"
 #include "ctl_client.h"
 #include "ctl_command.h"
 #include "ctl_json.h"
@@ -175,6 +176,7 @@ static void stats_put_text(
 		srv = stats->servers[i];
 		put_calls(srv, FOREFETCH__SIDE__CLIENT);
 		put_calls(srv, FOREFETCH__SIDE__UPSTREAM);
+		ctl_put_caches(srv);
 		put_counters(srv, opt->verbose);
 		if (!opt->histogram && !opt->verbose)
 			continue;
@@ -212,6 +214,17 @@ static void json_call(struct ctl_json *j, const Forefetch__CallStats *call)
 	ctl_json_close(j, '}');
 }
 
+static void json_named(struct ctl_json *j, const char *key,
+    Forefetch__Counter *const *list, size_t n)
+{
+	size_t i;
+
+	ctl_json_open(j, key, '{');
+	for (i = 0; i < n; i++)
+		ctl_json_number(j, list[i]->name, list[i]->value);
+	ctl_json_close(j, '}');
+}
+
 static void stats_put_json(const Forefetch__Stats *stats)
 {
 	struct ctl_json j = {.out = stdout};
@@ -228,11 +241,8 @@ static void stats_put_json(const Forefetch__Stats *stats)
 		for (k = 0; k < srv->n_calls; k++)
 			json_call(&j, srv->calls[k]);
 		ctl_json_close(&j, ']');
-		ctl_json_open(&j, "counters", '{');
-		for (k = 0; k < srv->n_counters; k++)
-			ctl_json_number(&j, srv->counters[k]->name,
-			    srv->counters[k]->value);
-		ctl_json_close(&j, '}');
+		json_named(&j, "counters", srv->counters, srv->n_counters);
+		json_named(&j, "gauges", srv->gauges, srv->n_gauges);
 		ctl_json_close(&j, '}');
 	}
 	ctl_json_close(&j, ']');

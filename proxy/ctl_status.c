@@ -59,6 +59,8 @@ static void put_summary(const Forefetch__ServerStatus *srv)
 	} else if (srv->srtt_us > 0) {
 		printf(", %s", ctl_text_us(buf, srv->srtt_us));
 	}
+	if (srv->offline_active)
+		fputs(", serving what is cached", stdout);
 	put_count(up, "connection");
 	put_count(in_flight, "call");
 	fputs(" in flight", stdout);
@@ -130,7 +132,97 @@ static void put_clients(const Forefetch__ServerStatus *srv)
 		printf("  and %" PRIu64 " more\n", srv->clients_omitted);
 }
 
-static void put_server(const Forefetch__ServerStatus *srv, bool verbose)
+/* "bounded, at most 3.00 s old" */
+static void put_mode(
+    const char *mode, uint64_t attr_timeout_us, uint64_t grant_timeout_us)
+{
+	char buf[CTL_TEXT_MAX];
+
+	printf("%s", mode);
+	if (strcmp(mode, "bounded") == 0)
+		printf(", attr_timeout %s", ctl_text_us(buf, attr_timeout_us));
+	if (strcmp(mode, "frozen") == 0)
+		printf(", rights are held for %s",
+		    ctl_text_age(buf, grant_timeout_us / 1000));
+}
+
+static void put_consistency(const Forefetch__ServerStatus *srv)
+{
+	const Forefetch__ExportStatus *ex;
+	size_t i;
+
+	printf("  %-12s ", "consistency");
+	put_mode(srv->consistency, srv->attr_timeout_us, srv->grant_timeout_us);
+	putchar('\n');
+	for (i = 0; i < srv->n_overrides; i++) {
+		ex = srv->overrides[i];
+		printf("  %-12s ", i == 0 ? "overrides" : "");
+		put_bytes(&ex->path);
+		fputs(": ", stdout);
+		put_mode(
+		    ex->consistency, ex->attr_timeout_us, ex->grant_timeout_us);
+		puts(ex->known ? "" : "; its file system is not known yet");
+	}
+	if (srv->strict_until_known)
+		printf("  %-12s until all overrides are known, what is of "
+		       "none is strict\n",
+		    "");
+}
+
+/* What was loaded from disk has no age, so it looks older than all else. */
+static void put_served(uint64_t age_ms, uint64_t uptime_ms)
+{
+	char buf[CTL_TEXT_MAX];
+
+	if (age_ms == 0)
+		fputs("; nothing was asked for yet", stdout);
+	else if (age_ms > uptime_ms)
+		fputs("; the oldest answer had been confirmed before the "
+		      "daemon started",
+		    stdout);
+	else
+		printf("; the oldest answer had been confirmed %s before",
+		    ctl_text_age(buf, age_ms));
+}
+
+static void put_offline(const Forefetch__ServerStatus *srv, uint64_t uptime_ms)
+{
+	char buf[CTL_TEXT_MAX];
+
+	if (srv->offline[0] == '\0')
+		return;
+	printf("  %-12s %s", "offline", srv->offline);
+	if (strcmp(srv->offline, "serve") == 0)
+		printf(", rights are held for %s",
+		    ctl_text_age(buf, srv->grant_timeout_us / 1000));
+	putchar('\n');
+	if (!srv->offline_active)
+		return;
+	printf("  %-12s serving what is cached for %s", "",
+	    ctl_text_age(buf, srv->offline_age_ms));
+	put_served((srv->served_age_us + 999) / 1000, uptime_ms);
+	putchar('\n');
+}
+
+static void put_caches(const Forefetch__CacheStatus *cache)
+{
+	char used[CTL_TEXT_MAX], limit[CTL_TEXT_MAX];
+
+	if (!cache)
+		return;
+	printf("  %-12s memory %s of %s, ", "caches",
+	    ctl_text_bytes(used, cache->memory_bytes),
+	    ctl_text_bytes(limit, cache->memory_limit_bytes));
+	if (cache->disk_on)
+		printf("disk %s of %s\n",
+		    ctl_text_bytes(used, cache->disk_bytes),
+		    ctl_text_bytes(limit, cache->disk_limit_bytes));
+	else
+		puts("disk OFF: it failed or is full; see the daemon's log");
+}
+
+static void put_server(
+    const Forefetch__ServerStatus *srv, uint64_t uptime_ms, bool verbose)
 {
 	char buf[CTL_TEXT_MAX];
 
@@ -147,7 +239,9 @@ static void put_server(const Forefetch__ServerStatus *srv, bool verbose)
 	    ctl_text_age(buf, srv->state_age_ms));
 	if (srv->last_error.len > 0)
 		put_list("last error", &srv->last_error, 1);
-	printf("  %-12s %s\n", "consistency", srv->consistency);
+	put_consistency(srv);
+	put_offline(srv, uptime_ms);
+	put_caches(srv->cache);
 	put_list("listen", srv->listens, srv->n_listens);
 	put_list("exports", srv->exports, srv->n_exports);
 	printf("  %-12s %" PRIu64 "\n", "clients",
@@ -173,7 +267,7 @@ static void status_put_text(const Forefetch__Status *st, bool verbose)
 	put_bytes(&st->config_file);
 	putchar('\n');
 	for (i = 0; i < st->n_servers; i++)
-		put_server(st->servers[i], verbose);
+		put_server(st->servers[i], st->uptime_ms, verbose);
 }
 
 static void json_bytes(
@@ -217,6 +311,46 @@ static void json_client(struct ctl_json *j, const Forefetch__ClientStatus *cl)
 	ctl_json_close(j, '}');
 }
 
+static void json_override(struct ctl_json *j, const Forefetch__ExportStatus *ex)
+{
+	ctl_json_open(j, NULL, '{');
+	json_bytes(j, "path", &ex->path);
+	ctl_json_text(j, "consistency", ex->consistency);
+	ctl_json_number(j, "attr_timeout_us", ex->attr_timeout_us);
+	ctl_json_number(j, "negative_timeout_us", ex->negative_timeout_us);
+	ctl_json_number(j, "grant_timeout_us", ex->grant_timeout_us);
+	ctl_json_bool(j, "known", ex->known);
+	ctl_json_close(j, '}');
+}
+
+static void json_caches(struct ctl_json *j, const Forefetch__ServerStatus *srv)
+{
+	const Forefetch__CacheStatus *cache = srv->cache;
+	size_t i;
+
+	ctl_json_number(j, "attr_timeout_us", srv->attr_timeout_us);
+	ctl_json_number(j, "negative_timeout_us", srv->negative_timeout_us);
+	ctl_json_number(j, "grant_timeout_us", srv->grant_timeout_us);
+	ctl_json_open(j, "overrides", '[');
+	for (i = 0; i < srv->n_overrides; i++)
+		json_override(j, srv->overrides[i]);
+	ctl_json_close(j, ']');
+	ctl_json_bool(j, "strict_until_known", srv->strict_until_known);
+	ctl_json_text(j, "offline", srv->offline);
+	ctl_json_bool(j, "offline_active", srv->offline_active);
+	ctl_json_number(j, "offline_age_ms", srv->offline_age_ms);
+	ctl_json_known(j, "served_age_us", srv->served_age_us);
+	if (!cache)
+		return;
+	ctl_json_open(j, "caches", '{');
+	ctl_json_number(j, "memory_bytes", cache->memory_bytes);
+	ctl_json_number(j, "memory_limit_bytes", cache->memory_limit_bytes);
+	ctl_json_bool(j, "disk_on", cache->disk_on);
+	ctl_json_number(j, "disk_bytes", cache->disk_bytes);
+	ctl_json_number(j, "disk_limit_bytes", cache->disk_limit_bytes);
+	ctl_json_close(j, '}');
+}
+
 static void json_server(struct ctl_json *j, const Forefetch__ServerStatus *srv)
 {
 	size_t i;
@@ -241,6 +375,7 @@ static void json_server(struct ctl_json *j, const Forefetch__ServerStatus *srv)
 		json_client(j, srv->clients[i]);
 	ctl_json_close(j, ']');
 	ctl_json_number(j, "clients_omitted", srv->clients_omitted);
+	json_caches(j, srv);
 	ctl_json_close(j, '}');
 }
 

@@ -98,7 +98,7 @@ static struct was name_was(const struct learn *l, const diropargs3 *where)
 	struct node *dir = attrcache_find(ac, &where->dir);
 	struct dentry *d =
 	    dir ? namecache_find(l->caches->names, dir, &where->name) : NULL;
-	struct was w = {NULL};
+	struct was w = {.child = NULL};
 	struct binding b;
 
 	if (!d)
@@ -274,6 +274,7 @@ static void own_setattr(const struct learn *l)
 		return;
 	/* Modes and owners decide who may do what, and are part of ACLs. */
 	accesscache_drop(l->caches->access, node);
+	listcache_drop(l->caches->lists, node);
 	answercache_drop(l->caches->answers, node);
 	if (l->args->setattr.new_attributes.size.set_it)
 		own_truncate(l, node);
@@ -295,6 +296,7 @@ static void own_setacl(const struct learn *l)
 	if (!node)
 		return;
 	accesscache_drop(l->caches->access, node);
+	listcache_drop(l->caches->lists, node);
 	answercache_drop(l->caches->answers, node);
 	if (attr->attributes_follow)
 		(void)apply_own(l, node, &wcc, false);

@@ -22,7 +22,10 @@
 #include "metapack.h"
 
 enum {
-	INTERVAL_US = 30000000,
+	/* Between two saves; more where they are large, so that the disk is
+	 * kept busy with no more than so many bytes a second. */
+	INTERVAL_US = 2000000,
+	BYTES_PER_S = 4 << 20,
 	/* Packed in one turn of the loop: about half a millisecond. */
 	SLICE_BYTES = 128 << 10,
 	/* Handed to the disk at a time. */
@@ -35,6 +38,7 @@ struct metasave {
 	char tmp[PATH_MAX + 8];
 	struct event *ev; /* the next slice, or the next save */
 	struct iopool_job job;
+	uint64_t bytes; /* of the save under way, or the last one */
 	struct metapack pack;
 	struct metabuf packing; /* filled on the loop */
 	struct metabuf writing; /* the job's */
@@ -123,6 +127,11 @@ static void arm(struct metasave *ms, uint64_t us)
 	event_add(ms->ev, &tv);
 }
 
+static void arm_next(struct metasave *ms)
+{
+	arm(ms, INTERVAL_US + ms->bytes * 1000000 / BYTES_PER_S);
+}
+
 static void job_done(struct iopool_job *job)
 {
 	struct metasave *ms =
@@ -132,7 +141,10 @@ static void job_done(struct iopool_job *job)
 	ms->writing.len = 0;
 	if (ms->error || ms->last)
 		save_end(ms);
-	arm(ms, ms->saving ? 0 : INTERVAL_US);
+	if (ms->saving)
+		arm(ms, 0);
+	else
+		arm_next(ms);
 }
 
 static void hand_over(struct metasave *ms)
@@ -142,6 +154,7 @@ static void hand_over(struct metasave *ms)
 	ms->writing = ms->packing;
 	ms->packing = b;
 	ms->packing.len = 0;
+	ms->bytes += ms->writing.len;
 	ms->last = ms->packed;
 	ms->writes = true;
 	ms->job.run = job_run;
@@ -152,6 +165,7 @@ static void hand_over(struct metasave *ms)
 static void save_begin(struct metasave *ms)
 {
 	ms->saving = true;
+	ms->bytes = 0;
 	ms->packed = false;
 	ms->last = false;
 	ms->packing.len = 0;
@@ -188,11 +202,11 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	if (!ms->saving && ms->p.caches->dirty)
 		save_begin(ms);
 	if (!ms->saving)
-		arm(ms, INTERVAL_US);
+		arm_next(ms);
 	else if (save_step(ms))
 		arm(ms, 0);
 	else if (!ms->writes)
-		arm(ms, INTERVAL_US);
+		arm_next(ms);
 }
 
 struct metasave *metasave_new(const struct metasave_params *p)
@@ -212,7 +226,7 @@ struct metasave *metasave_new(const struct metasave_params *p)
 		errno = ENOMEM;
 		return NULL;
 	}
-	arm(ms, INTERVAL_US);
+	arm_next(ms);
 	return ms;
 }
 

@@ -21,10 +21,11 @@
 #define ROW_COUNT  (ROW_OTHER + 1)
 
 struct row {
+	uint64_t calls;
 	uint64_t errors;
 	uint64_t bytes_in;
 	uint64_t bytes_out;
-	struct histogram latency; /* its count is the number of calls */
+	struct histogram latency; /* of the calls that were timed */
 };
 
 struct metrics {
@@ -119,6 +120,7 @@ void metrics_add_call(struct metrics *m, enum metrics_side side, uint32_t prog,
 
 	assert((unsigned)side < METRICS_SIDES);
 	row = &m->rows[side][metrics_find_row(prog, proc)];
+	row->calls++;
 	row->errors += call->error;
 	row->bytes_in += call->bytes_in;
 	row->bytes_out += call->bytes_out;
@@ -196,7 +198,7 @@ void metrics_get_row(const struct metrics *m, enum metrics_side side,
 	*out = (struct metrics_row){
 	    .program = row_names[index].program,
 	    .procedure = row_names[index].procedure,
-	    .calls = row->latency.count,
+	    .calls = row->calls,
 	    .errors = row->errors,
 	    .bytes_in = row->bytes_in,
 	    .bytes_out = row->bytes_out,

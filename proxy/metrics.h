@@ -96,8 +96,9 @@ struct metrics_call {
 	    "Changes dropped unsent: the client's connection closed")          \
 	X(READS_STOPPED, "reads_stopped",                                      \
 	    "Times that reading from a client stopped for backpressure")       \
-	X(ATTR_HITS, "attr_hits", "GETATTR answered from the cache")           \
-	X(ATTR_MISSES, "attr_misses", "GETATTR passed on")                     \
+	X(ATTR_HITS, "attr_hits",                                              \
+	    "Calls for attributes answered from the cache")                    \
+	X(ATTR_MISSES, "attr_misses", "Calls for attributes passed on")        \
 	X(ATTR_EVICTED, "attr_evicted", "Objects given up for memory")         \
 	X(NAME_HITS, "name_hits", "LOOKUP answered from the cache")            \
 	X(NEGATIVE_HITS, "negative_hits",                                      \
@@ -221,7 +222,8 @@ struct metrics_row {
 	uint64_t errors;
 	uint64_t bytes_in;
 	uint64_t bytes_out;
-	const struct histogram *latency; /* lives as long as the metrics */
+	/* Of those that were timed; lives as long as the metrics. */
+	const struct histogram *latency;
 };
 
 /* Rows are numbered from 0, the same ones on both sides. */

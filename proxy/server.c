@@ -22,6 +22,7 @@
 #include "dial.h"
 #include "drc.h"
 #include "fetch.h"
+#include "linkwatch.h"
 #include "log.h"
 #include "metrics.h"
 #include "netmatch.h"
@@ -38,8 +39,6 @@ enum {
 	/* Changes without a client; more would come with each connection. */
 	ORPHANS_MAX = 4096,
 	SWEEP_US = 1000000,
-	/* Without a connection for so long, the server is away. */
-	OFFLINE_US = 3000000,
 	BACKLOG = 128,
 };
 
@@ -60,6 +59,7 @@ struct server {
 	struct drc *drc;
 	struct drc *write_drc;
 	struct cachehome *home;
+	struct linkwatch *link;
 	struct svc *svc;
 	struct evconnlistener **listeners;
 	size_t nlisteners;
@@ -138,18 +138,15 @@ static void on_reap(evutil_socket_t fd, short what, void *arg)
 /* Where `offline = serve`: whether the server is away. */
 static void check_offline(struct server *s, uint64_t now_us)
 {
-	struct upstream_status st;
-	bool away;
+	bool away = s->p.config->offline == CONFIG_OFFLINE_SERVE &&
+		    linkwatch_away(s->link, svc_waiting_us(s->svc), now_us);
 
-	upstream_get_status(s->up[RESOLVE_NFS], &st);
-	away = s->p.config->offline == CONFIG_OFFLINE_SERVE &&
-	       st.state != UPSTREAM_UP && now_us - st.since_us >= OFFLINE_US;
-	if (away != svc_offline(s->svc)) {
+	if (away != svc_offline(s->svc))
 		log_warn("server server=%s: %s", s->name,
 		    away ? "it cannot be reached; what is cached is served"
 			 : "it is back");
-		s->offline_us = now_us;
-	}
+	if (away && !svc_offline(s->svc))
+		s->offline_us = now_us; /* for status */
 	svc_set_offline(s->svc, away);
 }
 
@@ -457,9 +454,12 @@ static bool open_service(struct server *s)
 	    fetch_new(s->up[RESOLVE_NFS], s->up[RESOLVE_MOUNT], s->metrics);
 	sp.fetch = s->fetch;
 	s->svc = s->fetch ? svc_new(&sp) : NULL;
+	if (s->fetch)
+		s->link = linkwatch_new(s->fetch, s->up[RESOLVE_NFS],
+		    s->up[RESOLVE_MOUNT], clock_now_us());
 	s->ev_reap = evtimer_new(s->p.base, on_reap, s);
 	s->ev_sweep = event_new(s->p.base, -1, EV_PERSIST, on_sweep, s);
-	return s->svc && s->ev_reap && s->ev_sweep &&
+	return s->svc && s->link && s->ev_reap && s->ev_sweep &&
 	       event_add(s->ev_sweep, &sweep) == 0;
 }
 
@@ -506,6 +506,7 @@ void server_free(struct server *s)
 	if (s->ev_sweep)
 		event_free(s->ev_sweep);
 	svc_free(s->svc);
+	linkwatch_free(s->link);
 	cachehome_free(s->home);
 	fetch_free(s->fetch);
 	resolve_free(s->resolve);

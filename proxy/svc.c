@@ -308,6 +308,17 @@ static bool retry_some(struct svc *svc)
 	return false;
 }
 
+uint64_t svc_waiting_us(const struct svc *svc)
+{
+	const struct svc_rqst *rqst;
+	uint64_t us = 0;
+
+	LIST_FOREACH (rqst, &svc->waiting, wait_link)
+		if (us == 0 || rqst->received_us < us)
+			us = rqst->received_us;
+	return us;
+}
+
 void svc_set_offline(struct svc *svc, bool offline)
 {
 	if (svc->offline == offline)

@@ -48,6 +48,9 @@ void svc_set_config(struct svc *svc, const struct config_server *config);
  * cached is an answer then, and all else but changes an error: also to those
  * that wait. */
 void svc_set_offline(struct svc *svc, bool offline);
+/* When the request came in that has waited longest for the server; 0: none
+ * waits. */
+uint64_t svc_waiting_us(const struct svc *svc);
 /* What was sent could not be read from the cache's disk. */
 void svc_data_fault(struct svc *svc);
 /* Age of the oldest confirmation that an answer rested on since the server

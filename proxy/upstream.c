@@ -484,6 +484,19 @@ void upstream_state_changed(struct upstream *up)
 	up->state = best;
 }
 
+uint64_t upstream_last_rx_us(const struct upstream *up)
+{
+	uint64_t last_us = 0;
+
+	for (unsigned i = 0; i < up->p.connections; i++) {
+		const struct upstream_conn *c = &up->conns[i];
+
+		if (c->xprt && xprt_last_rx_us(c->xprt) > last_us)
+			last_us = xprt_last_rx_us(c->xprt);
+	}
+	return last_us;
+}
+
 void upstream_get_status(const struct upstream *up, struct upstream_status *st)
 {
 	st->state = up->state;

@@ -132,6 +132,8 @@ struct upstream_status {
 	unsigned queued; /* calls that wait for a connection */
 };
 
+/* When bytes last came over a connection that is up; 0: none is. */
+uint64_t upstream_last_rx_us(const struct upstream *up);
 void upstream_get_status(const struct upstream *up, struct upstream_status *st);
 void upstream_get_conn_status(
     const struct upstream *up, unsigned conn, struct upstream_conn_status *st);

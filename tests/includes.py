@@ -26,7 +26,7 @@ LAYERS = [
     "learn learn_change learn_private metapack metaload",
     "metasave",
     "cachehome resolve drc fetch",
-    "exports",
+    "exports linkwatch",
     "svc svc_reply svc_rqst postcheck nfs3_proc mount3_proc "
     "cached cached_list cached_private cached_read",
     "conn",

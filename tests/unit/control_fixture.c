@@ -36,6 +36,34 @@ uint64_t time_now_ms(void)
 	return now_ms;
 }
 
+static void fill_caches(struct control_server *srv)
+{
+	struct control_override *ov;
+
+	srv->attr_timeout_us = 3000000;
+	srv->negative_timeout_us = 2000000;
+	srv->grant_timeout_us = UINT64_C(3600000000);
+	srv->strict_until_known = true;
+	srv->offline_serve = true;
+	srv->offline_active = true;
+	srv->offline_age_ms = 5;
+	srv->served_age_us = UINT64_MAX;
+	srv->caches = (struct control_caches){.memory_bytes = 1,
+	    .memory_limit_bytes = 2,
+	    .disk_bytes = 3,
+	    .disk_limit_bytes = UINT64_MAX,
+	    .disk_on = true};
+	for (int i = 0; i < 3; i++) {
+		ov = control_server_add_override(srv);
+		assert_non_null(ov);
+		control_set(&ov->path, "/src%d", i);
+		ov->consistency = "frozen";
+		ov->attr_timeout_us = 1;
+		ov->grant_timeout_us = 7;
+		ov->known = i == 1;
+	}
+}
+
 static void fill_server(struct fixture *fx, struct control_server *srv)
 {
 	struct control_upstream *up;
@@ -55,6 +83,7 @@ static void fill_server(struct fixture *fx, struct control_server *srv)
 	control_server_add_listen(srv, "[::1]:2050");
 	for (i = 0; i < 5; i++)
 		control_server_add_export(srv, i ? "/\xff" : "/home");
+	fill_caches(srv);
 	for (i = 0; i < 2; i++) {
 		up = control_server_add_upstream(srv);
 		assert_non_null(up);
@@ -104,9 +133,19 @@ static void each_server(void *ctx,
 	cb(arg, "src", fx->metrics);
 }
 
+static int flush(void *ctx, const char *server)
+{
+	struct fixture *fx = ctx;
+
+	strcat(fx->flushed, server);
+	strcat(fx->flushed, " ");
+	return fx->flush_error;
+}
+
 static const struct control_ops ops = {
     .fill_status = fill_status,
     .each_server = each_server,
+    .flush = flush,
 };
 
 struct control *open_control(struct fixture *fx)
@@ -271,6 +310,19 @@ size_t message_stats(uint8_t buf[REQUEST_SIZE], const char *server)
 	request.stats = &stats;
 	stats.server.data = (uint8_t *)server;
 	stats.server.len = strlen(server);
+	return message(buf, &request);
+}
+
+size_t message_flush(uint8_t buf[REQUEST_SIZE], const char *server)
+{
+	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
+	Forefetch__FlushRequest flush_all = FOREFETCH__FLUSH_REQUEST__INIT;
+
+	request.version = 1;
+	request.command_case = FOREFETCH__REQUEST__COMMAND_FLUSH;
+	request.flush = &flush_all;
+	flush_all.server.data = (uint8_t *)server;
+	flush_all.server.len = strlen(server);
 	return message(buf, &request);
 }
 

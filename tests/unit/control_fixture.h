@@ -26,9 +26,11 @@ struct fixture {
 	char dir[32];
 	char path[256];
 	char err[256];
-	size_t conns;    /* clients that status lists */
-	size_t servers;  /* servers that status lists */
-	unsigned served; /* calls of fill_status */
+	size_t conns;     /* clients that status lists */
+	size_t servers;   /* servers that status lists */
+	unsigned served;  /* calls of fill_status */
+	char flushed[32]; /* servers that were flushed: "nas src " */
+	int flush_error;  /* what flush returns */
 };
 
 uint64_t time_now_ms(void);
@@ -63,6 +65,7 @@ void response_free(Forefetch__Response *res);
 /* Requests as bytes; the length. An empty server is all. */
 size_t message_status(uint8_t buf[REQUEST_SIZE], const char *server);
 size_t message_stats(uint8_t buf[REQUEST_SIZE], const char *server);
+size_t message_flush(uint8_t buf[REQUEST_SIZE], const char *server);
 
 void send_status(int fd);
 void expect_status(struct fixture *fx, int fd);

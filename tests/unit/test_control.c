@@ -48,6 +48,34 @@ static void check_server(const Forefetch__ServerStatus *srv)
 	assert_int_equal(srv->clients_omitted, 0);
 }
 
+static void check_caches(const Forefetch__ServerStatus *srv)
+{
+	const Forefetch__ExportStatus *ex;
+
+	assert_int_equal(srv->attr_timeout_us, 3000000);
+	assert_int_equal(srv->negative_timeout_us, 2000000);
+	assert_true(srv->grant_timeout_us == UINT64_C(3600000000));
+	assert_true(srv->strict_until_known);
+	assert_string_equal(srv->offline, "serve");
+	assert_true(srv->offline_active);
+	assert_int_equal(srv->offline_age_ms, 5);
+	assert_true(srv->served_age_us == UINT64_MAX);
+	assert_int_equal(srv->n_overrides, 3);
+	ex = srv->overrides[1];
+	assert_bytes(&ex->path, "/src1");
+	assert_string_equal(ex->consistency, "frozen");
+	assert_int_equal(ex->attr_timeout_us, 1);
+	assert_int_equal(ex->grant_timeout_us, 7);
+	assert_true(ex->known);
+	assert_false(srv->overrides[2]->known);
+	assert_non_null(srv->cache);
+	assert_int_equal(srv->cache->memory_bytes, 1);
+	assert_int_equal(srv->cache->memory_limit_bytes, 2);
+	assert_int_equal(srv->cache->disk_bytes, 3);
+	assert_true(srv->cache->disk_limit_bytes == UINT64_MAX);
+	assert_true(srv->cache->disk_on);
+}
+
 static void test_status(void **state)
 {
 	struct fixture *fx = *state;
@@ -64,6 +92,7 @@ static void test_status(void **state)
 	assert_int_equal(res->status->uptime_ms, 99);
 	assert_int_equal(res->status->n_servers, 1);
 	check_server(res->status->servers[0]);
+	check_caches(res->status->servers[0]);
 	response_free(res);
 	close(fd);
 }
@@ -73,10 +102,10 @@ static void check_calls(const Forefetch__CallStats *call)
 	assert_int_equal(call->side, FOREFETCH__SIDE__UPSTREAM);
 	assert_string_equal(call->program, "nfs");
 	assert_string_equal(call->procedure, "LOOKUP");
-	assert_int_equal(call->calls, 100);
+	assert_int_equal(call->calls, 101);
 	assert_int_equal(call->errors, 0);
-	assert_int_equal(call->bytes_in, 12000);
-	assert_int_equal(call->bytes_out, 13000);
+	assert_int_equal(call->bytes_in, 12120);
+	assert_int_equal(call->bytes_out, 13130);
 	assert_int_equal(call->p50_us, 51); /* bucket 50 to 51 */
 	assert_in_range(call->p90_us, 90, 96);
 	assert_in_range(call->p99_us, 99, 100);
@@ -101,7 +130,11 @@ static void test_stats(void **state)
 	for (call.latency_us = 1; call.latency_us <= 100; call.latency_us++)
 		metrics_add_call(
 		    fx->metrics, METRICS_UPSTREAM, 100003, 3, &call);
+	call.untimed = true;
+	metrics_add_call(fx->metrics, METRICS_UPSTREAM, 100003, 3, &call);
 	metrics_add(fx->metrics, METRICS_DRC_HITS, UINT64_MAX);
+	metrics_set(fx->metrics, METRICS_DATA_BAD, 17);
+	metrics_set_gauge(fx->metrics, METRICS_GAUGE_LIST_BYTES, UINT64_MAX);
 	client_send(fd, buf, message_stats(buf, "src"));
 	res = client_receive(fx, fd);
 	assert_non_null(res);
@@ -114,12 +147,52 @@ static void test_stats(void **state)
 	assert_int_equal(srv->n_counters, METRICS_COUNTER_COUNT);
 	assert_string_equal(srv->counters[METRICS_DRC_HITS]->name, "drc_hits");
 	assert_true(srv->counters[METRICS_DRC_HITS]->value == UINT64_MAX);
+	assert_int_equal(srv->counters[METRICS_DATA_BAD]->value, 17);
+	assert_int_equal(srv->n_gauges, METRICS_GAUGE_COUNT);
+	assert_string_equal(
+	    srv->gauges[METRICS_GAUGE_LIST_BYTES]->name, "list_bytes");
+	assert_true(srv->gauges[METRICS_GAUGE_LIST_BYTES]->value == UINT64_MAX);
 	response_free(res);
 
 	client_send(fd, buf, message_stats(buf, ""));
 	res = client_receive(fx, fd);
 	assert_int_equal(res->stats->n_servers, 2);
 	response_free(res);
+	close(fd);
+}
+
+static void test_flush(void **state)
+{
+	struct fixture *fx = *state;
+	Forefetch__Response *res;
+	uint8_t buf[REQUEST_SIZE];
+	int fd = client_open(fx);
+
+	metrics_set_gauge(fx->metrics, METRICS_GAUGE_NAME_ENTRIES, 5);
+	metrics_set_gauge(fx->metrics, METRICS_GAUGE_DATA_LIVE_BYTES, 6);
+	client_send(fd, buf, message_flush(buf, "src"));
+	res = client_receive(fx, fd);
+	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_FLUSH);
+	assert_int_equal(res->flush->n_servers, 1);
+	assert_bytes(&res->flush->servers[0]->name, "src");
+	assert_int_equal(res->flush->servers[0]->names, 5);
+	assert_int_equal(res->flush->servers[0]->objects, 0);
+	assert_int_equal(res->flush->servers[0]->data_bytes, 6);
+	assert_string_equal(fx->flushed, "src ");
+	response_free(res);
+
+	client_send(fd, buf, message_flush(buf, "sr"));
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__NO_SUCH_SERVER);
+	assert_string_equal(fx->flushed, "src ");
+	client_send(fd, buf, message_flush(buf, ""));
+	res = client_receive(fx, fd);
+	assert_int_equal(res->flush->n_servers, 2);
+	assert_string_equal(fx->flushed, "src nas src ");
+	response_free(res);
+
+	fx->flush_error = -ENOMEM;
+	client_send(fd, buf, message_flush(buf, "nas"));
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__FAILED);
 	close(fd);
 }
 
@@ -316,6 +389,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(test_status),
 	    TEST(test_stats),
+	    TEST(test_flush),
 	    TEST(test_filter),
 	    TEST(test_byte_by_byte),
 	    TEST(test_half_closed),

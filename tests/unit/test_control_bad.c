@@ -147,6 +147,33 @@ static void test_too_many_of_one(void **state)
 	close(fd);
 }
 
+/* Numbers are for everybody; the caches are root's and the daemon's. */
+static void test_flush_by_others(void **state)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	struct fixture *fx = *state;
+	uint8_t buf[REQUEST_SIZE];
+	int fd;
+
+	if (geteuid() != 0)
+		skip();
+	strcpy(addr.sun_path, fx->path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	assert_int_equal(seteuid(65534), 0);
+	assert_int_equal(
+	    connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(seteuid(0), 0);
+	pass(fx, 7);
+	client_send(fd, buf, message_flush(buf, ""));
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__NOT_PERMITTED);
+	client_send(fd, buf, message_flush(buf, "nosuch"));
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__NOT_PERMITTED);
+	assert_string_equal(fx->flushed, "");
+	send_status(fd);
+	expect_status(fx, fd);
+	close(fd);
+}
+
 /* Clients that send noise, cut off anywhere; one that does not is served. */
 static void test_noise(void **state)
 {
@@ -208,6 +235,7 @@ int main(void)
 	    TEST(test_slow),
 	    TEST(test_too_many),
 	    TEST(test_too_many_of_one),
+	    TEST(test_flush_by_others),
 	    TEST(test_noise),
 	    TEST(test_unread),
 	};

@@ -23,12 +23,15 @@ static void expect_json(const uint8_t *bytes, size_t len, const char *want)
 	ctl_json_bytes(&j, "k", bytes, len);
 	ctl_json_known(&j, "n", 0);
 	ctl_json_number(&j, "m", UINT64_MAX);
+	ctl_json_bool(&j, "b", false);
+	ctl_json_bool(&j, "c", true);
 	ctl_json_close(&j, '}');
 	fclose(j.out);
 	assert_int_equal(strncmp(text, "{\"k\":", 5), 0);
 	assert_int_equal(strncmp(text + 5, want, strlen(want)), 0);
-	assert_string_equal(
-	    text + 5 + strlen(want), ",\"n\":null,\"m\":18446744073709551615}");
+	assert_string_equal(text + 5 + strlen(want),
+	    ",\"n\":null,\"m\":18446744073709551615,"
+	    "\"b\":false,\"c\":true}");
 	free(text);
 }
 

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What survives a restart, and what a file that is not sound does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <event2/event.h>
+
+#include "caches.h"
+#include "iopool.h"
+#include "learn.h"
+#include "metasave.h"
+#include "metrics.h"
+
+enum { S = 1000000 };
+
+struct world {
+	struct event_base *base;
+	struct iopool *pool;
+	struct metrics *metrics;
+	struct caches *caches;
+	struct config_server config;
+	char dir[32];
+	char path[64];
+	uint32_t cred;
+};
+
+static void begin(struct world *w)
+{
+	struct rpc_auth_sys auth = {.uid = 7, .ngids = 2, .gids = {3, 4}};
+	struct rpc_cred cred = {.flavor = AUTH_SYS};
+
+	w->caches = caches_new(&w->config, w->metrics, 64 << 20, NULL);
+	w->cred = caches_cred(w->caches, &cred, &auth);
+}
+
+static int setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	w->config.policy =
+	    (struct config_policy){.consistency = CONFIG_CONSISTENCY_BOUNDED,
+		.attr_timeout_us = 3 * S,
+		.negative_timeout_us = 3 * S,
+		.grant_timeout_us = UINT64_C(3600) * S};
+	snprintf(w->dir, sizeof(w->dir), "/tmp/ff-meta-XXXXXX");
+	assert_non_null(mkdtemp(w->dir));
+	snprintf(w->path, sizeof(w->path), "%s/names", w->dir);
+	w->base = event_base_new();
+	w->pool = iopool_new(w->base, 2);
+	w->metrics = metrics_new();
+	begin(w);
+	*state = w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+	char cmd[64];
+
+	caches_free(w->caches);
+	iopool_free(w->pool);
+	event_base_free(w->base);
+	metrics_free(w->metrics);
+	snprintf(cmd, sizeof(cmd), "rm -rf %s", w->dir);
+	assert_int_equal(system(cmd), 0);
+	free(w);
+	return 0;
+}
+
+static struct metasave *saver(struct world *w)
+{
+	struct metasave_params p = {.base = w->base,
+	    .iopool = w->pool,
+	    .caches = w->caches,
+	    .path = w->path,
+	    .server = "nas"};
+
+	return metasave_new(&p);
+}
+
+/* Save, and begin with empty caches that load it. */
+static void restart(struct world *w)
+{
+	struct metasave *ms = saver(w);
+
+	metasave_free(ms);
+	caches_free(w->caches);
+	begin(w);
+	ms = saver(w);
+	metasave_load(ms);
+	metasave_free(ms);
+}
+
+static nfs3_fh fh_of(const char *text)
+{
+	return (nfs3_fh){.len = (uint32_t)strlen(text), .data = text};
+}
+
+static post_op_attr attr_of(ftype3 type, uint64_t fileid, uint32_t ctime)
+{
+	post_op_attr p = {.attributes_follow = TRUE};
+
+	p.post_op_attr_u.attributes = (fattr3){.type = type,
+	    .mode = 0640,
+	    .nlink = 1,
+	    .uid = 5,
+	    .gid = 6,
+	    .size = 1234,
+	    .used = 4096,
+	    .fsid = 7,
+	    .fileid = fileid,
+	    .atime = {1, 2},
+	    .mtime = {3, 4},
+	    .ctime = {ctime, 6}};
+	return p;
+}
+
+static void say(struct world *w, uint32_t proc, const union nfs_args *args,
+    const union nfs_res *res, uint64_t now_us)
+{
+	char body[4096];
+	struct xdr_view view = {.data = body};
+	struct learn l = {.caches = w->caches,
+	    .proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, proc),
+	    .args = args,
+	    .res = res,
+	    .body = &view,
+	    .cred = w->cred,
+	    .sent_us = now_us,
+	    .now_us = now_us + 1};
+
+	view.len = (uint32_t)nfs_res_encode(l.proc, res, body, sizeof(body));
+	learn_reply(&l);
+}
+
+static void say_lookup(struct world *w, uint64_t now_us)
+{
+	union nfs_args args = {
+	    .dirop = {.dir = fh_of("dir"), .name = fh_of("name")}};
+	union nfs_res res = {.status = NFS3_OK};
+	LOOKUP3resok *r = &res.lookup.LOOKUP3res_u.resok;
+
+	r->object = fh_of("file");
+	r->obj_attributes = attr_of(NF3REG, 20, 9);
+	r->dir_attributes = attr_of(NF3DIR, 1, 10);
+	say(w, NFSPROC3_LOOKUP, &args, &res, now_us);
+}
+
+static uint64_t clock_us(void)
+{
+	struct timespec ts;
+
+	/* clock.h */
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (UINT64_C(1) << 40) + (uint64_t)ts.tv_sec * S +
+	       (uint64_t)ts.tv_nsec / 1000;
+}
+
+static struct node *node_of(struct world *w, const char *fh)
+{
+	nfs3_fh view = fh_of(fh);
+
+	return attrcache_find(w->caches->attr, &view);
+}
+
+static struct dentry *name_of(struct world *w)
+{
+	nfs3_name name = fh_of("name");
+
+	return namecache_find(w->caches->names, node_of(w, "dir"), &name);
+}
+
+static void test_survives(void **state)
+{
+	struct world *w = *state;
+	uint64_t now_us = clock_us();
+	const struct grant *g;
+	struct contract c;
+	fattr3 a, was = attr_of(NF3REG, 20, 9).post_op_attr_u.attributes;
+
+	/* The second one is a grain behind the first, so it is firm. */
+	say_lookup(w, now_us - 2 * S);
+	say_lookup(w, now_us - S);
+	restart(w);
+	assert_non_null(node_of(w, "file"));
+	attrcache_fattr(w->caches->attr, node_of(w, "file"), &a);
+	assert_int_equal(a.mode, was.mode);
+	assert_int_equal(a.used, was.used);
+	assert_int_equal(a.fileid, was.fileid);
+	assert_memory_equal(&a.atime, &was.atime, 3 * sizeof(a.atime));
+	assert_ptr_equal(
+	    dentry_child(w->caches->names, name_of(w)), node_of(w, "file"));
+	assert_true(dentry_binding(name_of(w)).firm);
+	/* To be confirmed before use, but in frozen mode. */
+	contract_init(&c, &w->config.policy, false, now_us, now_us);
+	assert_false(contract_fresh(
+	    &c, attrcache_sent(w->caches->attr, node_of(w, "file"))));
+	c.mode = CONFIG_CONSISTENCY_FROZEN;
+	assert_true(contract_fresh(
+	    &c, attrcache_sent(w->caches->attr, node_of(w, "file"))));
+	/* Rights have the age that they had. */
+	g = accesscache_find(w->caches->access, node_of(w, "dir"), w->cred);
+	assert_non_null(g);
+	assert_true(g->own_us <= now_us - S + 100000 &&
+		    g->own_us >= now_us - S - 100000);
+}
+
+static void test_change_is_noticed(void **state)
+{
+	struct world *w = *state;
+	uint64_t now_us = clock_us();
+	union nfs_args args = {.object = fh_of("dir")};
+	union nfs_res res = {.status = NFS3_OK};
+	struct contract c;
+	struct binding b;
+
+	say_lookup(w, now_us - 2 * S);
+	say_lookup(w, now_us - S);
+	restart(w);
+	res.getattr.GETATTR3res_u.resok.obj_attributes =
+	    attr_of(NF3DIR, 1, 11).post_op_attr_u.attributes;
+	say(w, NFSPROC3_GETATTR, &args, &res, now_us);
+	contract_init(&c, &w->config.policy, false, now_us, now_us);
+	c.mode = CONFIG_CONSISTENCY_FROZEN;
+	b = dentry_binding(name_of(w));
+	assert_false(
+	    contract_bound(&c, w->caches->attr, node_of(w, "dir"), &b));
+}
+
+static void flip(const char *path, long at)
+{
+	FILE *f = fopen(path, "r+");
+	int c;
+
+	assert_non_null(f);
+	assert_int_equal(fseek(f, at, SEEK_SET), 0);
+	c = fgetc(f);
+	assert_int_equal(fseek(f, at, SEEK_SET), 0);
+	fputc(c ^ 1, f);
+	fclose(f);
+}
+
+static void test_damaged_is_set_aside(void **state)
+{
+	struct world *w = *state;
+	struct metasave *ms;
+	char aside[80];
+
+	snprintf(aside, sizeof(aside), "%s.bad", w->path);
+	for (long at = 0; at < 300; at += 7) {
+		say_lookup(w, clock_us());
+		metasave_free(saver(w));
+		flip(w->path, at);
+		caches_free(w->caches);
+		begin(w);
+		ms = saver(w);
+		metasave_load(ms);
+		assert_int_equal(attrcache_count(w->caches->attr), 0);
+		assert_int_equal(access(aside, F_OK), 0);
+		assert_int_not_equal(access(w->path, F_OK), 0);
+		metasave_free(ms);
+	}
+}
+
+static void test_cut_is_set_aside(void **state)
+{
+	struct world *w = *state;
+	struct metasave *ms;
+
+	for (long len = 0; len < 300; len += 13) {
+		say_lookup(w, clock_us());
+		metasave_free(saver(w));
+		assert_int_equal(truncate(w->path, len), 0);
+		caches_free(w->caches);
+		begin(w);
+		ms = saver(w);
+		metasave_load(ms);
+		assert_int_equal(attrcache_count(w->caches->attr), 0);
+		metasave_free(ms);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_survives),
+	    TEST(test_change_is_noticed),
+	    TEST(test_damaged_is_set_aside),
+	    TEST(test_cut_is_set_aside),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
