@@ -131,6 +131,19 @@ void accesscache_refused(
 	}
 }
 
+void accesscache_changed(struct accesscache *xc, struct node *node)
+{
+	for (slab_ref ref = node->grants; ref != 0;) {
+		struct grant *g = slab_ptr(xc->slab, ref);
+
+		g->access_us = 0;
+		g->known = 0;
+		g->given = 0;
+		g->own_us = 0;
+		ref = g->next;
+	}
+}
+
 void accesscache_load(
     struct accesscache *xc, struct node *node, const struct grant *saved)
 {

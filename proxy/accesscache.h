@@ -40,6 +40,9 @@ void accesscache_set_answered(struct accesscache *xc, struct node *node,
 /* The server refused this credential: what it gave before is over. */
 void accesscache_refused(
     struct accesscache *xc, struct node *node, uint32_t cred);
+/* The object was changed by others, and with it, perhaps, who may do what:
+ * only that it was known to them stays. */
+void accesscache_changed(struct accesscache *xc, struct node *node);
 /* As it was saved. */
 void accesscache_load(
     struct accesscache *xc, struct node *node, const struct grant *g);

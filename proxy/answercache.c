@@ -10,6 +10,11 @@ struct answercache {
 	size_t bytes;
 };
 
+bool answer_of_version(const struct nfs_proc *proc)
+{
+	return proc->prog == NFSACL_PROGRAM || proc->proc == NFSPROC3_READLINK;
+}
+
 struct answercache *answercache_new(struct attrcache *ac)
 {
 	struct answercache *wc = calloc(1, sizeof(*wc));

@@ -24,6 +24,8 @@ struct answer {
 	_Alignas(8) char body[]; /* results, encoded */
 };
 
+/* Whether an answer is about the object's version, not its file system. */
+bool answer_of_version(const struct nfs_proc *proc);
 struct answercache *answercache_new(struct attrcache *ac);
 void answercache_free(struct answercache *wc);
 

@@ -235,8 +235,7 @@ static void put_attr(
 static bool answer_holds(const struct svc_rqst *rqst, const struct cached *k,
     const struct binding *b)
 {
-	if (rqst->proc->prog == NFSACL_PROGRAM ||
-	    rqst->proc->proc == NFSPROC3_READLINK)
+	if (answer_of_version(rqst->proc))
 		return cached_bound(k, b);
 	return contract_fresh(&k->contract, b->sent_us);
 }

@@ -57,8 +57,7 @@ static void fill_plus(struct page *p, struct nfs3_dirent *e)
 	b = dentry_binding(d);
 	cached_open_node(&k, p->rqst, child);
 	/* Who may read a directory may not look up in it for that. */
-	if (!cached_any(&k) && !cached_own(p->dir) &&
-	    !cached_granted(p->dir, ACCESS3_LOOKUP))
+	if (!cached_own(p->dir) && !cached_granted(p->dir, ACCESS3_LOOKUP))
 		return;
 	if (!cached_bound(p->dir, &b) || !cached_fresh(&k))
 		return;

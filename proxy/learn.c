@@ -49,7 +49,7 @@ static bool apply(const struct learn *l, struct node *node, const fattr3 *a)
 	case ATTR_CHANGED:
 		metrics_add(l->caches->metrics, METRICS_CONTRADICTED, 1);
 		/* Who may do what may have changed, too. */
-		accesscache_drop(l->caches->access, node);
+		accesscache_changed(l->caches->access, node);
 		return true;
 	case ATTR_MOVED:
 		if (had)

@@ -39,7 +39,7 @@ static bool apply_own(const struct learn *l, struct node *node,
 	if (wcc->before.attributes_follow || !wcc->after.attributes_follow ||
 	    !had || old.mode != after->mode || old.uid != after->uid ||
 	    old.gid != after->gid)
-		accesscache_drop(l->caches->access, node);
+		accesscache_changed(l->caches->access, node);
 	return false;
 }
 

@@ -104,7 +104,7 @@ static void pack_answers(struct metapack *p, const struct node_ext *x)
 	bool firm;
 
 	for (const struct answer *a = x ? x->answers : NULL; a; a = a->next) {
-		if (!current(x, &a->bound, &firm))
+		if (!current(x, &a->bound, &firm) && answer_of_version(a->proc))
 			continue;
 		metabuf_put_u32(p->out, a->proc->prog);
 		metabuf_put_u32(p->out, a->proc->proc);

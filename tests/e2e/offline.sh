@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # offline  the link goes away: offline = serve reads on, offline = wait waits
-# lab: --rtt 5ms --timeout 1800
+# lab: --rtt 25ms --timeout 1800
 #
 # offline.sh [pull|drop...]: for each kind of outage, with `serve`: what was read
 # before can be mounted, listed and read on, the rest ends in EIO soon, changes
@@ -56,7 +56,8 @@ status_is() { forefetch --socket /run/forefetch/control.sock status |
 status_offline() {
 	forefetch --socket /run/forefetch/control.sock status >/tmp/status
 	# Offline, since when, and how old what it serves may be.
-	grep -qi offline /tmp/status && grep -Eqi 'age|old' /tmp/status
+	grep -q 'serving what is cached' /tmp/status &&
+		grep -q 'the oldest answer' /tmp/status
 }
 
 refused_eio() {	# FILE: EIO, and neither data nor a hang
@@ -125,7 +126,7 @@ serve() {	# KIND
 		grep -qx 'written while offline' "$LAB_EXPORT/written-$1"
 	check "$name: the file that was not cached can be read" \
 		lab_poll 60 cmp "$LAB_EXPORT/never-$1" "$LAB_PROXY/never-$1"
-	not_offline() { ! status_is offline; }
+	not_offline() { ! status_is 'serving what is cached'; }
 	check "$name: status no longer says offline" lab_poll 60 not_offline
 	echo changed >"$LAB_EXPORT/tree-$1/sub/inner"
 	fresh() { grep -qx changed "$LAB_PROXY/tree-$1/sub/inner"; }
