@@ -230,6 +230,11 @@ bool fetch_cancel(struct fetch *f, struct fetch_waiter *w)
 	return true;
 }
 
+void fetch_abandon(struct fetch_waiter *w)
+{
+	upstream_abandon(w->flight->call);
+}
+
 unsigned fetch_in_flight(const struct fetch *f)
 {
 	return f->in_flight;

@@ -54,6 +54,13 @@ int fetch_start(struct fetch *f, const struct upstream_request *req,
  */
 bool fetch_cancel(struct fetch *f, struct fetch_waiter *w);
 
+/*
+ * The waiter's call was sent and runs its course, but is not repeated any
+ * more: what the request points to may go. It hears the reply, or one without
+ * a record where none will come; perhaps before this returns.
+ */
+void fetch_abandon(struct fetch_waiter *w);
+
 /* Flights that are not answered yet. */
 unsigned fetch_in_flight(const struct fetch *f);
 

@@ -529,6 +529,7 @@ static bool rqst_check_drc(struct svc_rqst *rqst)
 	    .prog = c->prog,
 	    .vers = c->vers,
 	    .proc = c->proc};
+	struct svc_rqst *first;
 	struct drc_entry *e;
 	const void *reply;
 	size_t len;
@@ -540,8 +541,16 @@ static bool rqst_check_drc(struct svc_rqst *rqst)
 		svc_reply_bytes(rqst, reply, len, NULL, false);
 		return false;
 	case DRC_IN_PROGRESS:
-		rqst_is_copy(rqst, drc_owner(drc, e));
-		return false;
+		first = drc_owner(drc, e);
+		if (!first || !first->abandoned) {
+			rqst_is_copy(rqst, first);
+			return false;
+		}
+		/* Whether the first one is answered is not sure any more. */
+		first->drc = NULL;
+		rqst->drc = e;
+		drc_set_owner(drc, e, rqst);
+		return true;
 	default:
 		rqst->drc = e;
 		if (e)
@@ -595,6 +604,21 @@ void svc_receive(
 	}
 }
 
+/* A WRITE that was sent: all that counts is when it is over. Its payload may
+ * be large, so it goes now; the handle is what the caches must know. */
+static void write_abandon(struct svc_rqst *rqst)
+{
+	nfs3_fh *fh = &rqst->args.write.file;
+
+	memmove(rqst->small, fh->data, fh->len);
+	fh->data = (const char *)rqst->small;
+	rqst->args.write.data.data = NULL;
+	rbuf_unref(rqst->hold);
+	rqst->hold = NULL;
+	rqst->abandoned = true;
+	fetch_abandon(&rqst->waiter);
+}
+
 /* The request's client is gone: forget it, or let it run its course. */
 static void rqst_orphan(struct svc_rqst *rqst)
 {
@@ -609,8 +633,14 @@ static void rqst_orphan(struct svc_rqst *rqst)
 		rqst_free(rqst);
 		return;
 	}
-	if (!rqst->waiter.flight || !fetch_cancel(svc->p.fetch, &rqst->waiter))
+	if (!rqst->waiter.flight)
 		return;
+	if (!fetch_cancel(svc->p.fetch, &rqst->waiter)) {
+		if (rqst->proc->prog == NFS_PROGRAM &&
+		    rqst->proc->proc == NFSPROC3_WRITE)
+			write_abandon(rqst);
+		return;
+	}
 	if (rqst->drc && (rqst->proc->flags & NFS_PROC_CHANGE))
 		metrics_add(svc->p.metrics, METRICS_CHANGES_DROPPED_UNSENT, 1);
 	svc_rqst_forget(rqst);

@@ -104,6 +104,7 @@ struct svc_rqst {
 	struct datacache_waiter disk;
 	uint32_t cred_id; /* caches_cred() */
 	bool orphan;      /* in svc's list */
+	bool abandoned;   /* only its end counts */
 	bool confirmed;   /* attributes and rights were asked for already */
 	bool waiting;     /* for the server */
 	bool waited;      /* … or for a disk */

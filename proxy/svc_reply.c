@@ -256,6 +256,12 @@ static void rqst_on_reply(
 	bool status = rqst->proc->flags & NFS_PROC_STATUS;
 
 	svc_rqst_arrived(rqst);
+	if (!up->rec) {
+		rqst_unknown(rqst, up->sent_us);
+		svc_rqst_forget(rqst);
+		svc_rqst_end(rqst);
+		return;
+	}
 	if (!up->rpc->accepted || up->rpc->status != SUCCESS) {
 		rqst_unknown(rqst, up->sent_us);
 		svc_rqst_forget(rqst);

@@ -103,9 +103,22 @@ void upstream_call_queue(struct upstream_call *call, bool head)
 	call->up->queued++;
 }
 
+/* Nobody will know what became of it. */
+static void call_lost(struct upstream_call *call)
+{
+	const struct upstream_call_ops *ops = call->ops;
+	struct upstream_result res = {.sent_us = call->first_us};
+	void *arg = call->arg;
+
+	call_free(call);
+	ops->on_reply(arg, &res);
+}
+
 void upstream_call_requeue(struct upstream_call *call)
 {
-	if (call->proc->flags & NFS_PROC_CHANGE)
+	if (call->abandoned)
+		call_lost(call);
+	else if (call->proc->flags & NFS_PROC_CHANGE)
 		call_pin(call, true);
 	else
 		upstream_call_queue(call, true);
@@ -234,6 +247,20 @@ bool upstream_call_sent(const struct upstream_call *call)
 	return call->sendings > 0;
 }
 
+void upstream_abandon(struct upstream_call *call)
+{
+	/* Not sent yet again: it waits in a list of its connection's. */
+	if (call->where != CALL_SENT) {
+		call_unlink(call);
+		call_lost(call);
+		return;
+	}
+	call->abandoned = true;
+	rbuf_unref(call->hold);
+	call->hold = NULL;
+	call->args = (struct xdr_view){0};
+}
+
 bool upstream_drop(struct upstream_call *call)
 {
 	if ((call->proc->flags & NFS_PROC_DRC) && call->sendings > 0)
@@ -328,7 +355,10 @@ static void conn_check_timeouts(struct upstream_conn *c, uint64_t now_us)
 			return;
 		}
 		call_unlink(call);
-		upstream_conn_send(c, call);
+		if (call->abandoned)
+			call_lost(call);
+		else
+			upstream_conn_send(c, call);
 		if (c->state != UPSTREAM_UP)
 			return;
 	}

@@ -71,8 +71,10 @@ struct upstream_sent {
 };
 
 struct upstream_result {
-	const struct record *rec;    /* the reply, from its XID on */
-	const struct rpc_reply *rpc; /* its header */
+	/* The reply, from its XID on, and its header; NULL where the call was
+	 * abandoned and its connection lost. */
+	const struct record *rec;
+	const struct rpc_reply *rpc;
 	/*
 	 * The call was repeated, and the server's reply cache can't have
 	 * known it: an error may stem from its own first success.
@@ -107,6 +109,12 @@ bool upstream_call_sent(const struct upstream_call *call);
  * as one that nothing waits for); false where it must run its course: a WRITE,
  * too, since what the caches know of the file ends with it. */
 bool upstream_drop(struct upstream_call *call);
+
+/*
+ * A call that was sent will not be repeated any more: what its request points
+ * to may go. Its reply is told all the same, or that there will be none.
+ */
+void upstream_abandon(struct upstream_call *call);
 
 enum upstream_state {
 	UPSTREAM_NO_ADDRESS,

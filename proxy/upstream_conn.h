@@ -48,6 +48,7 @@ struct upstream_call {
 	enum upstream_class class;
 	unsigned sendings;
 	bool doubtful;
+	bool abandoned;
 	uint64_t first_us; /* when first sent */
 	uint64_t sent_us;  /* when last sent; 0: before a restart */
 };
@@ -103,6 +104,7 @@ void upstream_conn_send(struct upstream_conn *c, struct upstream_call *call);
 /* upstream.c */
 void upstream_pump(struct upstream *up);
 void upstream_call_queue(struct upstream_call *call, bool head);
+/* To be sent again; an abandoned one ends here. */
 void upstream_call_requeue(struct upstream_call *call);
 void upstream_on_record(struct upstream_conn *c, const struct record *rec);
 void upstream_state_changed(struct upstream *up);

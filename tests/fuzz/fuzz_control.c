@@ -11,6 +11,13 @@
 #include "control_reply.h"
 #include "metrics.h"
 
+static int flush(void *ctx, const char *server)
+{
+	(void)ctx;
+	(void)server;
+	return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void fill_status(void *ctx, struct control_status *out)
@@ -43,6 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const struct control_ops ops = {
 	    .fill_status = fill_status,
 	    .each_server = each_server,
+	    .flush = flush,
 	};
 	static const struct metrics_call call = {.latency_us = 40200};
 	static struct metrics *metrics;
