@@ -432,7 +432,8 @@ void listcache_load(struct listcache *lc, struct node *dir, uint32_t cred,
 		listing_drop(lc, attrcache_ext(lc->ac, dir), l);
 		return;
 	}
-	memcpy(l->data, data, len);
+	if (len > 0)
+		memcpy(l->data, data, len);
 	l->len = len;
 	l->entries = n;
 	l->complete = true;
