@@ -56,7 +56,10 @@ bool cached_any(const struct cached *k)
 
 bool cached_bound(const struct cached *k, const struct binding *b)
 {
-	return contract_bound(&k->contract, k->caches->attr, k->node, b) &&
+	/* What must be asked for again may be gone, with all that hangs on it:
+	 * a directory that we removed. */
+	return k->sent_us != 0 &&
+	       contract_bound(&k->contract, k->caches->attr, k->node, b) &&
 	       (cached_fresh(k) || contract_fresh(&k->contract, b->sent_us));
 }
 

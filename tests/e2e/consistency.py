@@ -434,6 +434,8 @@ class Run:
             if not judge.alive(d, r["st"], r.get("dir"), times, what):
                 return
             judge.attr(d, r["dir"], times, what + " (directory)")
+            if r["st"] != 0: # a cookie of a directory that changed, say
+                return
             state["entries"] += [(e, times) for e in r["entries"]]
             if not r["eof"]:
                 page(r["entries"][-1].cookie, r["verf"])
