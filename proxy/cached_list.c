@@ -34,12 +34,6 @@ struct page {
 	uint64_t cookie; /* of the last entry */
 };
 
-static bool is_dots(const nfs3_name *name)
-{
-	return (name->len == 1 && name->data[0] == '.') ||
-	       (name->len == 2 && memcmp(name->data, "..", 2) == 0);
-}
-
 /* The handle and attributes behind a name, if they may be told. */
 static void fill_plus(struct page *p, struct nfs3_dirent *e)
 {
@@ -49,7 +43,7 @@ static void fill_plus(struct page *p, struct nfs3_dirent *e)
 	struct binding b;
 	struct cached k;
 
-	if (is_dots(&e->name))
+	if (namecache_is_dots(&e->name))
 		return;
 	p->stale++;
 	if (!child)

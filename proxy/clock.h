@@ -21,6 +21,15 @@ static inline uint64_t clock_now_us(void)
 	       (uint64_t)ts.tv_nsec / 1000;
 }
 
+/* Microseconds of the wall clock, which may step. */
+static inline uint64_t clock_real_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
 static inline struct timeval clock_timeval(uint64_t us)
 {
 	return (struct timeval){.tv_sec = (time_t)(us / 1000000),

@@ -26,11 +26,6 @@ static uint64_t oldest(const struct contract *c, uint64_t timeout_us)
 	return us < c->received_us ? us : c->received_us;
 }
 
-uint64_t contract_oldest(const struct contract *c)
-{
-	return oldest(c, c->attr_timeout_us);
-}
-
 bool contract_fresh(const struct contract *c, uint64_t sent_us)
 {
 	return sent_us != 0 && sent_us >= oldest(c, c->attr_timeout_us);

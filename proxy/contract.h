@@ -32,8 +32,6 @@ struct contract {
 void contract_init(struct contract *c, const struct config_policy *policy,
     bool offline, uint64_t received_us, uint64_t now_us);
 
-/* Calls sent before this confirm nothing; 0: all do. */
-uint64_t contract_oldest(const struct contract *c);
 /* May an answer rest on attributes that a call sent then confirmed? */
 bool contract_fresh(const struct contract *c, uint64_t sent_us);
 /* … on an absence? */

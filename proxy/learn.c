@@ -5,7 +5,7 @@
 #include "metrics.h"
 #include "nfs3_list.h"
 
-static void data_rebind(const struct learn *l, const struct node *node,
+void learn_data_moved(const struct learn *l, const struct node *node,
     const struct data_version *from)
 {
 	struct data_version to = caches_data_version(l->caches, node);
@@ -15,12 +15,6 @@ static void data_rebind(const struct learn *l, const struct node *node,
 	if (l->caches->data)
 		datacache_rebind(l->caches->data, &key, from, &to,
 		    x && x->first_sent_us ? x->first_sent_us : l->sent_us);
-}
-
-void learn_data_moved(const struct learn *l, const struct node *node,
-    const struct data_version *from)
-{
-	data_rebind(l, node, from);
 }
 
 /* The version that is known, where one is. */
@@ -53,7 +47,7 @@ static bool apply(const struct learn *l, struct node *node, const fattr3 *a)
 		return true;
 	case ATTR_MOVED:
 		if (had)
-			data_rebind(l, node, &from);
+			learn_data_moved(l, node, &from);
 		return true;
 	default:
 		return true;
@@ -61,7 +55,7 @@ static bool apply(const struct learn *l, struct node *node, const fattr3 *a)
 }
 
 /* The node of a handle that a successful reply was about. */
-struct node *learn_node(
+static struct node *learn_node(
     const struct learn *l, const nfs3_fh *fh, const post_op_attr *attr)
 {
 	struct node *node = attrcache_get(l->caches->attr, fh);

@@ -9,8 +9,6 @@
 struct node;
 
 /* learn.c */
-struct node *learn_node(
-    const struct learn *l, const nfs3_fh *fh, const post_op_attr *attr);
 void learn_attr(
     const struct learn *l, const nfs3_fh *fh, const post_op_attr *attr);
 void learn_answered(const struct learn *l, struct node *node, bool own);

@@ -3,9 +3,9 @@
  * have been written by anybody who can write there. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "caches.h"
+#include "clock.h"
 #include "metapack.h"
 
 /* Numbers of credentials in the file, by those they have now. */
@@ -248,12 +248,9 @@ bool metapack_load(
 	struct load ld = {.caches = c, .now_us = now_us};
 	struct metaview v = *records, record;
 	enum metafile_type type;
-	struct timespec ts;
 	unsigned n = 0;
 
-	clock_gettime(CLOCK_REALTIME, &ts);
-	ld.real_us =
-	    (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+	ld.real_us = clock_real_us();
 	ld.creds = calloc(CREDTAB_MAX, sizeof(*ld.creds));
 	while (ld.creds && !v.bad && metaview_next(&v, &type, &record)) {
 		load_record(&ld, type, &record);

@@ -2,21 +2,12 @@
 #include "metapack.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "caches.h"
 #include "clock.h"
 
 /* Times go to disk by the wall clock: the other one begins anew with the
  * machine. */
-static uint64_t real_us(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
-
 static void put_time(struct metapack *p, uint64_t us)
 {
 	metabuf_put_u64(p->out, us == 0 ? 0 : us + p->real_us);
@@ -192,7 +183,7 @@ bool metapack_some(struct metapack *p, size_t bytes)
 
 	if (!p->begun) {
 		p->begun = true;
-		p->real_us = real_us() - clock_now_us();
+		p->real_us = clock_real_us() - clock_now_us();
 		metabuf_put(p->out, METAFILE_MAGIC, 8);
 		pack_creds(p);
 		pack_fsys(p);

@@ -108,7 +108,7 @@ static void dentry_free(struct namecache *nc, slab_ref ref)
 	attrcache_release_dir(nc->ac, dir);
 }
 
-static bool is_dots(const nfs3_name *name)
+bool namecache_is_dots(const nfs3_name *name)
 {
 	return (name->len == 1 && name->data[0] == '.') ||
 	       (name->len == 2 && memcmp(name->data, "..", 2) == 0);
@@ -140,7 +140,8 @@ void namecache_bind(struct namecache *nc, struct node *dir,
 	slab_ref old = 0, ref;
 	struct dentry *d = find(nc, attrcache_ref(nc->ac, dir), name, &ref);
 
-	if (name->len == 0 || name->len > NFS3_NAME_MAX || is_dots(name))
+	if (name->len == 0 || name->len > NFS3_NAME_MAX ||
+	    namecache_is_dots(name))
 		return;
 	if (!d)
 		d = dentry_new(nc, dir, name);

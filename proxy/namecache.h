@@ -27,6 +27,9 @@ struct dentry {
 struct namecache *namecache_new(struct slab *slab, struct attrcache *ac);
 void namecache_free(struct namecache *nc);
 
+/* "." or "..". */
+bool namecache_is_dots(const nfs3_name *name);
+
 /* What is known of a name, in whatever generation; or NULL. */
 struct dentry *namecache_find(
     struct namecache *nc, const struct node *dir, const nfs3_name *name);

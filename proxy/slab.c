@@ -107,8 +107,3 @@ size_t slab_used_bytes(const struct slab *s)
 {
 	return s->used;
 }
-
-size_t slab_total_bytes(const struct slab *s)
-{
-	return s->nchunks * CHUNK_GRAINS * GRAIN;
-}

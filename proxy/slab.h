@@ -27,7 +27,5 @@ void *slab_ptr(const struct slab *s, slab_ref ref);
 
 /* Bytes of all items that are not free. */
 size_t slab_used_bytes(const struct slab *s);
-/* Bytes asked of the system. */
-size_t slab_total_bytes(const struct slab *s);
 
 #endif

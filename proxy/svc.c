@@ -208,11 +208,6 @@ static void rqst_send(
 
 /* ---- confirming ------------------------------------------------------- */
 
-static struct svc_rqst *confirm_rqst(struct fetch_waiter *w)
-{
-	return (void *)((char *)w - offsetof(struct svc_rqst, waiter));
-}
-
 static void learn_confirmed(struct svc_rqst *rqst, const union nfs_args *args,
     const struct upstream_result *up)
 {
@@ -235,7 +230,7 @@ static void learn_confirmed(struct svc_rqst *rqst, const union nfs_args *args,
 static void confirm_on_reply(
     struct fetch_waiter *w, const struct upstream_result *up)
 {
-	struct svc_rqst *rqst = confirm_rqst(w);
+	struct svc_rqst *rqst = svc_waiter_rqst(w);
 	/* The handle stands first in the request's arguments, too. */
 	union nfs_args args = {
 	    .access = {.object = rqst->args.object, .access = ACCESS_ALL}};

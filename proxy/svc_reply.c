@@ -206,11 +206,6 @@ static void count_read(
 		metrics_add(m, METRICS_BYTES_COPIED, len);
 }
 
-static struct svc_rqst *waiter_rqst(struct fetch_waiter *w)
-{
-	return (void *)((char *)w - offsetof(struct svc_rqst, waiter));
-}
-
 /* A change whose effect is not known; nothing else is to be told. */
 static void rqst_unknown(struct svc_rqst *rqst, uint64_t sent_us)
 {
@@ -251,7 +246,7 @@ static void rqst_learn(struct svc_rqst *rqst, const union nfs_res *res,
 static void rqst_on_reply(
     struct fetch_waiter *w, const struct upstream_result *up)
 {
-	struct svc_rqst *rqst = waiter_rqst(w);
+	struct svc_rqst *rqst = svc_waiter_rqst(w);
 	union nfs_res res;
 	bool status = rqst->proc->flags & NFS_PROC_STATUS;
 
@@ -289,7 +284,7 @@ static void rqst_on_reply(
 static void rqst_on_send(
     struct fetch_waiter *w, const struct upstream_sent *sent)
 {
-	struct svc_rqst *rqst = waiter_rqst(w);
+	struct svc_rqst *rqst = svc_waiter_rqst(w);
 
 	if (rqst->drc)
 		drc_set_sent(rqst->drc, sent);

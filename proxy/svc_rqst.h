@@ -28,6 +28,12 @@ struct svc {
 	struct log_limit bad_reply;
 };
 
+/* The request that a waiter lies in. */
+static inline struct svc_rqst *svc_waiter_rqst(struct fetch_waiter *w)
+{
+	return (void *)((char *)w - offsetof(struct svc_rqst, waiter));
+}
+
 /* svc.c: it waits for the server no longer. */
 void svc_rqst_arrived(struct svc_rqst *rqst);
 /* What the caches are told of a reply, or of its absence. */
