@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a link to a server can carry: its round trip and its rate, estimated
+ * from calls and their replies. Nothing is sent for it. Only replies are
+ * counted; calls are taken to be small.
+ *
+ *   sent                        received
+ *    |<-------- base ---------->|<- queue ->|<- own wire time ->|
+ *
+ * A round trip here is without the reply's own wire time, so that replies of
+ * all lengths tell of the same link. No clock: times are microseconds that
+ * never run backwards, on any scale. No allocation after linkest_new().
+ */
+#ifndef FOREFETCH_LINKEST_H
+#define FOREFETCH_LINKEST_H
+
+#include <stdint.h>
+
+struct linkest;
+
+/*
+ * What was known when a call was sent; the caller keeps it with the call and
+ * reads nothing in it. From linkest_sent() to exactly one of
+ * linkest_received() and linkest_lost().
+ */
+struct linkest_mark {
+	uint64_t sent_us;
+	uint64_t first_sent_us;   /* as P.first_sent_time of the draft below */
+	uint64_t delivered_us;    /* P.delivered_time */
+	uint64_t delivered_bytes; /* P.delivered */
+	uint64_t ahead_bytes;     /* expected then, of calls sent before */
+	uint64_t expected_bytes;
+};
+
+/* NULL and errno without memory. */
+struct linkest *linkest_new(void);
+void linkest_free(struct linkest *le);
+
+/*
+ * What a record of `bytes` (RPC header and record mark included) takes on
+ * the wire: with the headers of TCP, IP and Ethernet in segments of 1448.
+ * All byte counts below but the arguments are of this kind.
+ */
+uint64_t linkest_wire_bytes(uint64_t bytes);
+
+/*
+ * A call goes out now, for which a reply of about `bytes` is expected. What
+ * is expected serves to tell a queue of our own making from a longer route.
+ */
+void linkest_sent(struct linkest *le, struct linkest_mark *mark, uint64_t bytes,
+    uint64_t now_us);
+
+/*
+ * Its reply of `bytes` has come whole. Returns for how long the reply was
+ * queued, in microseconds: what its round trip took beyond the base; time
+ * that the server spent on it cannot be told from that.
+ *
+ * Smoothing: RFC 6298 section 2 (alpha = 1/8, beta = 1/4). Rate: samples as
+ * in draft-cheng-iccrg-delivery-rate-estimation section 3, which can only
+ * raise the estimate, since a client seldom fills a pipe; and the rate of
+ * replies that waited for one another, which can lower it too. Filters:
+ * Cardwell et al., BBR, ACM Queue 14(5), 2016.
+ */
+uint64_t linkest_received(struct linkest *le, const struct linkest_mark *mark,
+    uint64_t bytes, uint64_t now_us);
+
+/* No reply will come: the connection broke. */
+void linkest_lost(struct linkest *le, const struct linkest_mark *mark);
+
+/* The host is on another network: all estimates are unknown again. */
+void linkest_forget(struct linkest *le);
+
+/*
+ * Bytes a second; the greatest of the last seconds in which the link was
+ * busy. 0 until replies have waited for one another.
+ */
+uint64_t linkest_rate_Bps(const struct linkest *le);
+/* 0 until the first reply, then at least 1. */
+uint64_t linkest_base_us(const struct linkest *le);
+/*
+ * When the last reply came that hardly stood behind others; without such
+ * ones, a queue of our own making cannot be told from the route.
+ */
+uint64_t linkest_alone_us(const struct linkest *le);
+uint64_t linkest_srtt_us(const struct linkest *le);
+uint64_t linkest_rttvar_us(const struct linkest *le);
+/* The smoothed round trip beyond the base. */
+uint64_t linkest_queue_us(const struct linkest *le);
+/*
+ * The least that a reply of the last one or two round trips was queued. A
+ * queue that stands delays all replies; jitter and a server's disk only some.
+ */
+uint64_t linkest_standing_us(const struct linkest *le);
+/* Expected for all calls under way. */
+uint64_t linkest_inflight_bytes(const struct linkest *le);
+/*
+ * The most that one speculative call should ask for: what the link carries
+ * in 5 ms, from 4 KiB to 1 MiB, a multiple of 4 KiB; 16 KiB while the rate
+ * is not known. Payload, not wire bytes.
+ */
+uint64_t linkest_unit_bytes(const struct linkest *le);
+/* Wire time of so many wire bytes; 0 while the rate is not known. */
+uint64_t linkest_wire_us(const struct linkest *le, uint64_t wire_bytes);
+
+#endif
