@@ -16,6 +16,7 @@ LAYERS = [
     "clock log netmatch histogram notify reclaim",
     "config config_key config_parse config_text config_value metrics",
     "xprt dial statedir rpcbind netwatch iopool slab credtab metafile linkest",
+    "budget",
     "portmap upstream upstream_conn datacache datacache_private "
     "datacache_ahead datacache_evict datacache_index datacache_load datacache_read "
     "datacache_segment datacache_tomb datacache_write reftab mounttab",

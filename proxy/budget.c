@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "budget.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define SECOND_US     INT64_C(1000000)
+#define TARGET_MIN_US UINT64_C(2000)
+#define CROWDED_US    UINT64_C(1000000)
+#define ALONE_US      UINT64_C(10000000)
+
+enum { WINDOW_START = 16384, WINDOW_MAX = 16 << 20 };
+
+struct budget {
+	const struct linkest *le;
+	struct config_rate cap;
+
+	uint64_t window_bytes;
+	uint64_t inflight_bytes;
+	uint64_t inflight_max_bytes;
+	bool slow_start;
+	bool full; /* a call did not fit into the window since it last grew */
+	uint64_t cut_us;
+
+	uint64_t crowded_us; /* until when the window was not at its least */
+	uint64_t probed_us;
+	uint64_t pause_us;
+
+	int64_t tokens; /* bytes times 10^6; below 0 after a long call */
+	uint64_t filled_us;
+	bool dry; /* tokens ran out, and the bucket is not full again */
+};
+
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+struct budget *budget_new(
+    const struct linkest *le, const struct config_rate *cap)
+{
+	struct budget *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	b->le = le;
+	b->window_bytes = WINDOW_START;
+	b->slow_start = true;
+	budget_set_cap(b, cap);
+	return b;
+}
+
+void budget_free(struct budget *b)
+{
+	free(b);
+}
+
+void budget_set_cap(struct budget *b, const struct config_rate *cap)
+{
+	assert(cap->percent <= 100);
+	assert((cap->percent == 0) != (cap->bits_per_second == 0));
+	b->cap = *cap;
+}
+
+static uint64_t budget_unit(const struct budget *b)
+{
+	return linkest_wire_bytes(linkest_unit_bytes(b->le));
+}
+
+uint64_t budget_limit_bytes(const struct budget *b)
+{
+	uint64_t rate = linkest_rate_Bps(b->le);
+	uint64_t base = linkest_base_us(b->le);
+
+	if (rate == 0)
+		return WINDOW_MAX;
+	return rate * base / SECOND_US + budget_unit(b);
+}
+
+static void budget_clamp(struct budget *b)
+{
+	b->window_bytes = min_u64(b->window_bytes, budget_limit_bytes(b));
+	b->window_bytes = max_u64(b->window_bytes, budget_unit(b));
+}
+
+/* 0: no limit, since the rate of which the cap is a share is not known. */
+static uint64_t budget_fill_Bps(const struct budget *b)
+{
+	uint64_t rate = linkest_rate_Bps(b->le);
+	uint64_t cap = b->cap.bits_per_second / 8;
+
+	if (b->cap.percent)
+		return rate / 100 * b->cap.percent;
+	return max_u64(rate ? min_u64(rate, cap) : cap, 1);
+}
+
+static int64_t budget_bucket(const struct budget *b)
+{
+	uint64_t bytes = min_u64(b->window_bytes, 2 * budget_unit(b));
+
+	return (int64_t)bytes * SECOND_US;
+}
+
+static void budget_fill(struct budget *b, uint64_t now_us)
+{
+	int64_t full = budget_bucket(b), fill = (int64_t)budget_fill_Bps(b);
+	int64_t us = (int64_t)(now_us - b->filled_us);
+
+	b->filled_us = now_us;
+	if (fill == 0 || us >= (full - b->tokens) / fill + 1)
+		b->tokens = full;
+	else
+		b->tokens += fill * us;
+	if (b->tokens >= full)
+		b->dry = false;
+}
+
+/* 0 or how long to wait for tokens. */
+static uint64_t budget_tokens_wait(struct budget *b, uint64_t wire)
+{
+	int64_t need = (int64_t)wire * SECOND_US, full = budget_bucket(b);
+	int64_t fill = (int64_t)budget_fill_Bps(b);
+
+	if (!b->dry && b->tokens >= (need < full ? need : full))
+		return 0;
+	/*
+	 * Then for a full one: calls that go out together come back one
+	 * behind the other, and show what the link can do.
+	 */
+	b->dry = true;
+	if (fill == 0 || b->tokens >= full)
+		return 0;
+	return (uint64_t)((full - b->tokens) / fill + 1);
+}
+
+bool budget_may(
+    struct budget *b, uint64_t bytes, uint64_t now_us, uint64_t *wait_us)
+{
+	uint64_t wire = linkest_wire_bytes(bytes);
+	uint64_t link = linkest_inflight_bytes(b->le) + wire;
+
+	*wait_us = 0;
+	if (now_us < b->pause_us) {
+		*wait_us = b->pause_us - now_us;
+		return false;
+	}
+	budget_clamp(b);
+	budget_fill(b, now_us);
+	if (b->inflight_bytes > 0 &&
+	    (b->inflight_bytes + wire > b->window_bytes ||
+		link > budget_limit_bytes(b))) {
+		b->full |= b->inflight_bytes + wire > b->window_bytes;
+		return false;
+	}
+	*wait_us = budget_tokens_wait(b, wire);
+	return *wait_us == 0;
+}
+
+void budget_sent(struct budget *b, uint64_t bytes, uint64_t now_us)
+{
+	uint64_t wire = linkest_wire_bytes(bytes);
+
+	budget_fill(b, now_us);
+	b->tokens -= (int64_t)wire * SECOND_US;
+	b->inflight_bytes += wire;
+	b->inflight_max_bytes =
+	    max_u64(b->inflight_max_bytes, b->inflight_bytes);
+}
+
+static void budget_ended(struct budget *b, uint64_t wire)
+{
+	assert(b->inflight_bytes >= wire);
+	b->inflight_bytes -= wire;
+}
+
+static uint64_t budget_target_us(const struct budget *b)
+{
+	return max_u64(TARGET_MIN_US, linkest_wire_us(b->le, budget_unit(b)));
+}
+
+/* RFC 6817 section 2.4.2, with a unit for MSS, and GAIN 1. */
+static void budget_adapt(struct budget *b, uint64_t wire)
+{
+	int64_t target = (int64_t)budget_target_us(b);
+	int64_t off = target - (int64_t)linkest_standing_us(b->le);
+	int64_t window = (int64_t)b->window_bytes;
+
+	if (off < -target)
+		off = -target;
+	if (off < 0)
+		window += (int64_t)wire * off / target / 2;
+	else if (b->full)
+		window +=
+		    (int64_t)(wire * budget_unit(b)) / window * off / target;
+	b->full = b->full && b->inflight_bytes > 0;
+	b->window_bytes = window > 0 ? (uint64_t)window : 0;
+}
+
+/*
+ * A queue that stands although speculation hardly sends is either demand's
+ * or none but a longer route; and a queue that stood from the start looks
+ * like the route. Silence for a round trip or two lets linkest tell, as
+ * ProbeRTT does for BBR.
+ */
+static void budget_probe(struct budget *b, uint64_t now_us)
+{
+	uint64_t quiet_us = 2 * linkest_srtt_us(b->le);
+
+	if (linkest_standing_us(b->le) <= budget_target_us(b) ||
+	    b->window_bytes > budget_unit(b))
+		b->crowded_us = now_us;
+	if (now_us < b->pause_us ||
+	    (now_us < b->crowded_us + CROWDED_US &&
+		now_us <
+		    max_u64(linkest_alone_us(b->le), b->probed_us) + ALONE_US))
+		return;
+	budget_pause(b, now_us + quiet_us);
+	b->probed_us = b->pause_us;
+	b->crowded_us = b->pause_us;
+}
+
+/* Beyond it, the window has grown into a queue: that is let out at once. */
+static void budget_slow_start(struct budget *b, uint64_t wire, uint64_t now_us)
+{
+	if (linkest_rate_Bps(b->le) == 0 &&
+	    linkest_standing_us(b->le) <= budget_target_us(b)) {
+		if (b->full)
+			b->window_bytes += wire;
+		return;
+	}
+	b->slow_start = false;
+	budget_pause(b, now_us + linkest_srtt_us(b->le));
+}
+
+void budget_received(
+    struct budget *b, uint64_t bytes, uint64_t got_bytes, uint64_t now_us)
+{
+	uint64_t wire = linkest_wire_bytes(bytes);
+	uint64_t got = linkest_wire_bytes(got_bytes);
+
+	budget_ended(b, wire);
+	if (got < wire)
+		b->tokens += (int64_t)(wire - got) * SECOND_US;
+	if (b->slow_start)
+		budget_slow_start(b, wire, now_us);
+	else
+		budget_adapt(b, wire);
+	budget_clamp(b);
+	budget_probe(b, now_us);
+}
+
+void budget_lost(struct budget *b, uint64_t bytes)
+{
+	budget_ended(b, linkest_wire_bytes(bytes));
+}
+
+void budget_demand(struct budget *b, uint64_t now_us)
+{
+	uint64_t standing = linkest_standing_us(b->le);
+
+	if (b->inflight_bytes == 0 || standing <= 2 * budget_target_us(b) ||
+	    now_us < b->cut_us)
+		return;
+	b->cut_us = now_us + linkest_srtt_us(b->le);
+	b->slow_start = false;
+	b->window_bytes /= 2;
+	budget_clamp(b);
+}
+
+void budget_pause(struct budget *b, uint64_t until_us)
+{
+	b->pause_us = max_u64(b->pause_us, until_us);
+}
+
+uint64_t budget_inflight_bytes(const struct budget *b)
+{
+	return b->inflight_bytes;
+}
+
+uint64_t budget_window_bytes(const struct budget *b)
+{
+	return b->window_bytes;
+}
+
+uint64_t budget_inflight_max_bytes(const struct budget *b)
+{
+	return b->inflight_max_bytes;
+}

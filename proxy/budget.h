@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How much speculation may ask for now: it may fill the link but builds no
+ * queue that demand would stand in.
+ *
+ *   window   of speculative bytes in flight: additive growth and
+ *            proportional decrease by the queueing delay (LEDBAT, RFC 6817
+ *            section 2.4.2), towards the wire time of one unit (see
+ *            linkest_unit_bytes), at least 2 ms. From one unit to what the
+ *            link holds (rate by base round trip) and one unit more.
+ *   link     demand's bytes in flight count too: both together keep below
+ *            that maximum when speculation sends.
+ *   bucket   of tokens, filled at prefetch_cap but never faster than the
+ *            link. Two units at most, since a whole window at once would be
+ *            a queue for a round trip.
+ *
+ * While the rate is not known, the window doubles every round trip from
+ * 16 KiB until a queue shows. Not a limit: one call may always be in flight,
+ * whatever its length, if there are tokens.
+ *
+ * Bytes are what linkest takes: lengths of records. In flight and window are
+ * wire bytes. Times are microseconds, on the scale that linkest is given.
+ */
+#ifndef FOREFETCH_BUDGET_H
+#define FOREFETCH_BUDGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config.h"
+#include "linkest.h"
+
+struct budget;
+
+/* `le` has to outlive the budget. NULL and errno without memory. */
+struct budget *budget_new(
+    const struct linkest *le, const struct config_rate *cap);
+void budget_free(struct budget *b);
+void budget_set_cap(struct budget *b, const struct config_rate *cap);
+
+/*
+ * May a speculative call go out now whose reply will be of about `bytes`? If
+ * not, *wait_us is how long to wait; 0: until a reply has come. Counts
+ * nothing: budget_sent() does.
+ */
+bool budget_may(
+    struct budget *b, uint64_t bytes, uint64_t now_us, uint64_t *wait_us);
+
+/* It goes out; its tokens are spent. */
+void budget_sent(struct budget *b, uint64_t bytes, uint64_t now_us);
+/*
+ * Its reply has come, of `got_bytes` where `bytes` were asked for; tokens for
+ * bytes that did not come are given back. After linkest_received().
+ */
+void budget_received(
+    struct budget *b, uint64_t bytes, uint64_t got_bytes, uint64_t now_us);
+/* No reply will come. Its tokens stay spent. */
+void budget_lost(struct budget *b, uint64_t bytes);
+/*
+ * A demand reply has come. If it stood in a queue that speculation helped to
+ * build, the window is halved at once, and again after a round trip. After
+ * linkest_received().
+ */
+void budget_demand(struct budget *b, uint64_t now_us);
+/* Nothing goes before `until_us` (JUKEBOX, errors); never shortens a pause. */
+void budget_pause(struct budget *b, uint64_t until_us);
+
+uint64_t budget_inflight_bytes(const struct budget *b);
+uint64_t budget_window_bytes(const struct budget *b);
+/* The greatest ever in flight. */
+uint64_t budget_inflight_max_bytes(const struct budget *b);
+/*
+ * What the window may be at most now: rate by base round trip and one unit;
+ * 16 MiB while the rate is not known.
+ */
+uint64_t budget_limit_bytes(const struct budget *b);
+
+#endif

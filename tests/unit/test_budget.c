@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What speculation may send, on a link that demand uses too. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "linksim.h"
+
+#define SECOND_US UINT64_C(1000000)
+
+static struct linksim sim;
+
+static void test_first_window(void **state)
+{
+	struct config_rate cap = {0, 80};
+	struct linkest *le = linkest_new();
+	struct budget *b = budget_new(le, &cap);
+	uint64_t wait_us = 1;
+	unsigned n;
+
+	(void)state;
+	for (n = 0; budget_may(b, 4000, 0, &wait_us); n++)
+		budget_sent(b, 4000, 0);
+	assert_int_equal(n, 4);
+	assert_int_equal(wait_us, 0);
+	assert_int_equal(
+	    budget_inflight_bytes(b), 4 * linkest_wire_bytes(4000));
+	while (n--)
+		budget_lost(b, 4000);
+	assert_int_equal(budget_inflight_bytes(b), 0);
+	assert_int_equal(
+	    budget_inflight_max_bytes(b), 4 * linkest_wire_bytes(4000));
+	/* A long call goes alone. */
+	assert_true(budget_may(b, 65536, 0, &wait_us));
+	budget_sent(b, 65536, 0);
+	assert_false(budget_may(b, 100, 0, &wait_us));
+	budget_lost(b, 65536);
+	budget_free(b);
+	linkest_free(le);
+}
+
+static void test_pause(void **state)
+{
+	struct config_rate cap = {0, 100};
+	struct linkest *le = linkest_new();
+	struct budget *b = budget_new(le, &cap);
+	uint64_t wait_us;
+
+	(void)state;
+	budget_pause(b, 5000);
+	budget_pause(b, 3000);
+	assert_false(budget_may(b, 100, 1000, &wait_us));
+	assert_int_equal(wait_us, 4000);
+	assert_true(budget_may(b, 100, 5000, &wait_us));
+	budget_free(b);
+	linkest_free(le);
+}
+
+static void test_tokens(void **state)
+{
+	struct config_rate cap = {80000, 0}; /* 10 bytes a millisecond */
+	struct linkest *le = linkest_new();
+	struct budget *b = budget_new(le, &cap);
+	uint64_t wait_us, wire = linkest_wire_bytes(16000);
+
+	(void)state;
+	assert_true(budget_may(b, 16000, 10 * SECOND_US, &wait_us));
+	budget_sent(b, 16000, 10 * SECOND_US);
+	budget_lost(b, 16000);
+	assert_false(budget_may(b, 16000, 10 * SECOND_US, &wait_us));
+	assert_in_range(wait_us, wire * 95, wire * 101);
+	assert_true(budget_may(b, 16000, 10 * SECOND_US + wait_us, &wait_us));
+	budget_free(b);
+	linkest_free(le);
+}
+
+static void share_start(
+    uint64_t rate_bits, uint64_t delay_us, unsigned percent, uint64_t cap_bits)
+{
+	linksim_init(&sim, percent, cap_bits);
+	linksim_link(&sim, rate_bits, delay_us);
+	sim.tiny_percent = 50;
+	sim.spec_max = 65536;
+	sim.speculate = true;
+	linksim_demand(&sim, 1, 100000, 16384);
+}
+
+static uint64_t unit_us(void)
+{
+	return linkest_wire_bytes(linkest_unit_bytes(sim.le)) * SECOND_US /
+	       sim.rate_Bps;
+}
+
+static void assert_no_queue(void)
+{
+	uint64_t unit, limit;
+
+	linksim_run(&sim, 15 * SECOND_US);
+	memset(&sim.added, 0, sizeof(sim.added));
+	sim.over_max_bytes = 0;
+	linksim_run(&sim, 30 * SECOND_US);
+	unit = unit_us();
+	limit = sim.rate_Bps * sim.delay_us / SECOND_US +
+		linkest_wire_bytes(linkest_unit_bytes(sim.le));
+	assert_in_range(sim.over_max_bytes, 0, limit / 20);
+	/* A bucket of the histogram is up to a sixteenth wide. */
+	assert_in_range(
+	    histogram_percentile(&sim.added, 500), 0, unit * 17 / 16);
+	assert_in_range(
+	    histogram_percentile(&sim.added, 990), 0, 2 * unit * 17 / 16);
+}
+
+static void test_no_queue(void **state)
+{
+	static const uint64_t links[][2] = {{1000000000, 1000},
+	    {20000000, 40000}, {20000000, 1000}, {2000000, 20000}};
+	unsigned i, heavy;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		for (heavy = 0; heavy < 2; heavy++) {
+			share_start(links[i][0], links[i][1], 80, 0);
+			if (heavy)
+				linksim_demand(&sim, 2, 20000, 65536);
+			assert_no_queue();
+			linksim_fini(&sim);
+		}
+	}
+}
+
+/* Speculation alone gets its share of the link, and finds out the rate. */
+static void test_share(void **state)
+{
+	static const unsigned percent[] = {25, 50, 80};
+	uint64_t before, want;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		share_start(20000000, 40000, percent[i], 0);
+		linksim_run(&sim, 5 * SECOND_US);
+		before = sim.spec_bytes;
+		linksim_run(&sim, 10 * SECOND_US);
+		want = sim.rate_Bps * 10 / 100 * percent[i];
+		assert_in_range(
+		    sim.spec_bytes - before, want / 100 * 90, want / 100 * 105);
+		linksim_fini(&sim);
+	}
+}
+
+static void test_absolute(void **state)
+{
+	static const uint64_t bits[] = {500000, 5000000};
+	uint64_t before, want;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		share_start(20000000, 40000, 0, bits[i]);
+		linksim_run(&sim, 2 * SECOND_US);
+		before = sim.spec_bytes;
+		linksim_run(&sim, 10 * SECOND_US);
+		want = bits[i] / 8 * 10;
+		assert_in_range(
+		    sim.spec_bytes - before, want / 100 * 95, want / 100 * 105);
+		linksim_fini(&sim);
+	}
+}
+
+struct collapse {
+	uint64_t since_us, longest_us;
+};
+
+/* A window of less than a quarter of what the link holds. */
+static void check_collapse(struct linksim *s)
+{
+	struct collapse *c = s->arg;
+	uint64_t holds = s->rate_Bps * s->delay_us / SECOND_US;
+
+	if (budget_window_bytes(s->budget) >= holds / 4)
+		c->since_us = s->now_us;
+	else if (s->now_us - c->since_us > c->longest_us)
+		c->longest_us = s->now_us - c->since_us;
+}
+
+static void test_jitter(void **state)
+{
+	struct collapse c;
+	unsigned k;
+
+	(void)state;
+	for (k = 1; k < 4; k++) {
+		share_start(20000000, 40000, 80, 0);
+		linksim_demand(&sim, 2, 20000, 32768);
+		sim.jitter_us = k & 1 ? 10000 : 0;
+		sim.spike_permille = k & 2 ? 10 : 0;
+		sim.spike_us = 200000;
+		linksim_run(&sim, 5 * SECOND_US);
+		c = (struct collapse){.since_us = sim.now_us};
+		sim.check = check_collapse;
+		sim.arg = &c;
+		linksim_run(&sim, 60 * SECOND_US);
+		assert_in_range(c.longest_us, 0, SECOND_US);
+		linksim_fini(&sim);
+	}
+}
+
+/* Where demand fills the link, speculation has one call in flight at most. */
+static void test_demand_first(void **state)
+{
+	uint64_t alone;
+
+	(void)state;
+	share_start(20000000, 40000, 80, 0);
+	sim.speculate = false;
+	linksim_demand(&sim, 16, 1000, 65536);
+	linksim_run(&sim, 5 * SECOND_US);
+	alone = sim.demand_bytes;
+	linksim_run(&sim, 20 * SECOND_US);
+	alone = sim.demand_bytes - alone;
+	linksim_fini(&sim);
+
+	share_start(20000000, 40000, 80, 0);
+	linksim_demand(&sim, 16, 1000, 65536);
+	linksim_run(&sim, 5 * SECOND_US);
+	sim.demand_bytes = 0;
+	linksim_run(&sim, 20 * SECOND_US);
+	assert_true(sim.demand_bytes >= alone / 100 * 90);
+	linksim_fini(&sim);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_first_window),
+	    cmocka_unit_test(test_pause),
+	    cmocka_unit_test(test_tokens),
+	    cmocka_unit_test(test_no_queue),
+	    cmocka_unit_test(test_share),
+	    cmocka_unit_test(test_absolute),
+	    cmocka_unit_test(test_jitter),
+	    cmocka_unit_test(test_demand_first),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The estimates of a link, in virtual time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "linksim.h"
+
+#define SECOND_US UINT64_C(1000000)
+
+static struct linksim sim;
+
+static void assert_near(uint64_t got, uint64_t want, unsigned percent)
+{
+	uint64_t slack = want * percent / 100 + 1;
+
+	assert_in_range(got, want - slack, want + slack);
+}
+
+static void assert_rate(unsigned percent)
+{
+	assert_near(linkest_rate_Bps(sim.le), sim.rate_Bps, percent);
+}
+
+static void assert_base(unsigned percent)
+{
+	assert_near(linkest_base_us(sim.le), sim.delay_us, percent);
+}
+
+static void test_unknown(void **state)
+{
+	struct linkest *le = linkest_new();
+	struct linkest_mark mark;
+
+	(void)state;
+	assert_int_equal(linkest_rate_Bps(le), 0);
+	assert_int_equal(linkest_base_us(le), 0);
+	assert_int_equal(linkest_unit_bytes(le), 16384);
+	assert_int_equal(linkest_wire_us(le, 1000), 0);
+	/* Calls one at a time never say what the link could do. */
+	for (uint64_t now = 1; now < 5 * SECOND_US; now += 100000) {
+		linkest_sent(le, &mark, 100, now);
+		assert_int_equal(linkest_inflight_bytes(le), 166);
+		assert_true(linkest_received(le, &mark, 100, now + 40000) < 2);
+		assert_int_equal(linkest_inflight_bytes(le), 0);
+	}
+	assert_int_equal(linkest_rate_Bps(le), 0);
+	assert_int_equal(linkest_base_us(le), 40000);
+	assert_int_equal(linkest_srtt_us(le), 40000);
+	assert_in_range(linkest_rttvar_us(le), 0, 10);
+	assert_int_equal(linkest_queue_us(le), 0);
+	linkest_free(le);
+}
+
+/* RFC 6298 section 2: the first sample, then alpha = 1/8, beta = 1/4. */
+static void test_smoothing(void **state)
+{
+	struct linkest *le = linkest_new();
+	struct linkest_mark mark;
+
+	(void)state;
+	linkest_sent(le, &mark, 100, 0);
+	linkest_received(le, &mark, 100, 40000);
+	assert_int_equal(linkest_srtt_us(le), 40000);
+	assert_int_equal(linkest_rttvar_us(le), 20000);
+	linkest_sent(le, &mark, 100, 100000);
+	assert_int_equal(linkest_received(le, &mark, 100, 180000), 40000);
+	assert_int_equal(linkest_srtt_us(le), 45000);
+	assert_int_equal(linkest_rttvar_us(le), 25000);
+	assert_int_equal(linkest_queue_us(le), 5000);
+	linkest_free(le);
+}
+
+static void test_lost(void **state)
+{
+	struct linkest *le = linkest_new();
+	struct linkest_mark mark[3];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 3; i++)
+		linkest_sent(le, &mark[i], 65536, 10 * i);
+	linkest_lost(le, &mark[0]);
+	linkest_lost(le, &mark[1]);
+	assert_int_equal(linkest_inflight_bytes(le), linkest_wire_bytes(65536));
+	/* After a reconnect it comes late; not one of a busy link. */
+	linkest_received(le, &mark[2], 65536, 3 * SECOND_US);
+	assert_int_equal(linkest_rate_Bps(le), 0);
+	assert_int_equal(linkest_inflight_bytes(le), 0);
+	linkest_free(le);
+}
+
+struct link {
+	uint64_t rate_bits, delay_us;
+};
+
+static const struct link links[] = {
+    {1000000000, 1000},
+    {20000000, 40000},
+    {20000000, 1000},
+    {2000000, 20000},
+};
+
+static void demand_start(
+    const struct link *l, unsigned callers, unsigned tiny_percent)
+{
+	linksim_init(&sim, 80, 0);
+	linksim_link(&sim, l->rate_bits, l->delay_us);
+	sim.tiny_percent = tiny_percent;
+	linksim_demand(&sim, callers, 1000, 65536);
+}
+
+/* One caller shows the base, though not always the rate; many the rate. */
+static void test_demand_alone(void **state)
+{
+	static const unsigned tiny[] = {10, 50, 90};
+	size_t i, j;
+
+	(void)state;
+	for (i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+		for (j = 0; j < 3; j++) {
+			demand_start(&links[i], 1, tiny[j]);
+			linksim_run(&sim, 5 * SECOND_US);
+			assert_base(10);
+			linksim_demand(&sim, 8, 1000, 65536);
+			linksim_run(&sim, 20 * SECOND_US);
+			assert_rate(15);
+			assert_base(10);
+			linksim_fini(&sim);
+			demand_start(&links[i], 8, tiny[j]);
+			linksim_run(&sim, 3 * SECOND_US);
+			assert_rate(15);
+			linksim_fini(&sim);
+		}
+	}
+}
+
+static void test_idle(void **state)
+{
+	uint64_t rate, base, srtt;
+
+	(void)state;
+	demand_start(&links[1], 8, 30);
+	linksim_run(&sim, 5 * SECOND_US);
+	linksim_demand(&sim, 0, 0, 0);
+	for (size_t i = 0; i < LINKSIM_DEMAND; i++)
+		sim.demand_at_us[i] = UINT64_MAX;
+	linksim_run(&sim, SECOND_US);
+	rate = linkest_rate_Bps(sim.le);
+	base = linkest_base_us(sim.le);
+	srtt = linkest_srtt_us(sim.le);
+	linksim_run(&sim, 600 * SECOND_US);
+	assert_int_equal(linkest_rate_Bps(sim.le), rate);
+	assert_int_equal(linkest_base_us(sim.le), base);
+	assert_int_equal(linkest_srtt_us(sim.le), srtt);
+	/* Elsewhere meanwhile: new samples count more than old ones. */
+	linksim_link(&sim, 5000000, 60000);
+	linksim_demand(&sim, 8, 1000, 65536);
+	linksim_run(&sim, 3 * SECOND_US);
+	assert_rate(15);
+	linksim_fini(&sim);
+}
+
+static void test_drop_and_rise(void **state)
+{
+	unsigned k;
+
+	(void)state;
+	for (k = 0; k < 2; k++) {
+		linksim_init(&sim, 80, 0);
+		sim.tiny_percent = 50;
+		sim.spec_max = 65536;
+		sim.speculate = true;
+		linksim_demand(
+		    &sim, k ? 2 : 1, k ? 20000 : 100000, k ? 65536 : 16384);
+		linksim_run(&sim, 10 * SECOND_US);
+		assert_rate(15);
+		linksim_link(&sim, 1000000, 40000);
+		linksim_run(&sim, 3 * SECOND_US);
+		assert_rate(15);
+		/* Two units and what a longer call may take. */
+		assert_in_range(budget_inflight_bytes(sim.budget), 0, 10000);
+		linksim_run(&sim, 4 * SECOND_US);
+		linksim_link(&sim, 20000000, 40000);
+		linksim_run(&sim, 5 * SECOND_US);
+		assert_rate(15);
+		assert_base(10);
+		linksim_fini(&sim);
+	}
+}
+
+static void test_longer_route(void **state)
+{
+	unsigned k;
+
+	(void)state;
+	for (k = 0; k < 2; k++) {
+		linksim_init(&sim, 80, 0);
+		linksim_link(&sim, 20000000, 10000);
+		sim.tiny_percent = 50;
+		sim.spec_max = 65536;
+		sim.speculate = true;
+		linksim_demand(
+		    &sim, k ? 4 : 1, k ? 20000 : 100000, k ? 65536 : 16384);
+		linksim_run(&sim, 10 * SECOND_US);
+		assert_base(10);
+		linksim_link(&sim, 20000000, 80000);
+		linksim_run(&sim, 12 * SECOND_US);
+		assert_base(10);
+		linksim_run(&sim, 8 * SECOND_US);
+		assert_rate(15);
+		/*
+		 * A shorter one is believed at once, but what was in flight
+		 * on the longer one is a queue on it first.
+		 */
+		linksim_link(&sim, 20000000, 10000);
+		linksim_run(&sim, SECOND_US);
+		assert_in_range(linkest_base_us(sim.le), 9000, 20000);
+		linksim_run(&sim, 11 * SECOND_US);
+		assert_base(15);
+		linksim_fini(&sim);
+	}
+}
+
+struct inflated {
+	uint64_t max_Bps;
+	unsigned events, over; /* by more than 15 % */
+};
+
+static void check_inflated(struct linksim *s)
+{
+	struct inflated *in = s->arg;
+	uint64_t rate = linkest_rate_Bps(s->le);
+
+	in->events++;
+	in->over += rate > s->rate_Bps / 100 * 115;
+	if (rate > in->max_Bps)
+		in->max_Bps = rate;
+}
+
+static void test_jitter(void **state)
+{
+	struct inflated in;
+	unsigned k;
+
+	(void)state;
+	for (k = 1; k < 4; k++) {
+		linksim_init(&sim, 80, 0);
+		sim.jitter_us = k & 1 ? 10000 : 0;
+		sim.spike_permille = k & 2 ? 10 : 0;
+		sim.spike_us = 200000;
+		sim.tiny_percent = 50;
+		sim.spec_max = 65536;
+		sim.speculate = true;
+		linksim_demand(&sim, 2, 20000, 32768);
+		linksim_run(&sim, 5 * SECOND_US);
+		in = (struct inflated){0};
+		sim.arg = &in;
+		sim.check = check_inflated;
+		linksim_run(&sim, 60 * SECOND_US);
+		assert_in_range(in.max_Bps, 0, sim.rate_Bps / 100 * 140);
+		assert_in_range(in.over, 0, in.events / 20);
+		assert_near(linkest_rate_Bps(sim.le), sim.rate_Bps, 35);
+		assert_base(15);
+		linksim_fini(&sim);
+	}
+}
+
+static void test_forget(void **state)
+{
+	(void)state;
+	demand_start(&links[1], 8, 50);
+	linksim_run(&sim, 3 * SECOND_US);
+	linkest_forget(sim.le);
+	assert_int_equal(linkest_rate_Bps(sim.le), 0);
+	assert_int_equal(linkest_base_us(sim.le), 0);
+	linksim_run(&sim, 3 * SECOND_US);
+	assert_rate(15);
+	linksim_fini(&sim);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_unknown),
+	    cmocka_unit_test(test_smoothing),
+	    cmocka_unit_test(test_lost),
+	    cmocka_unit_test(test_demand_alone),
+	    cmocka_unit_test(test_idle),
+	    cmocka_unit_test(test_drop_and_rise),
+	    cmocka_unit_test(test_longer_route),
+	    cmocka_unit_test(test_jitter),
+	    cmocka_unit_test(test_forget),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
