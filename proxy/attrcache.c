@@ -132,6 +132,27 @@ static slab_ref find_ref(
 	return 0;
 }
 
+uint64_t fh_key(const nfs3_fh *fh)
+{
+	uint64_t key = fh_hash(fh->data, fh->len);
+
+	return key ? key : 1;
+}
+
+struct node *attrcache_by_key(struct attrcache *ac, uint64_t key)
+{
+	slab_ref ref = *reftab_head(&ac->nodes, key);
+
+	for (; ref != 0; ref = reftab_next(&ac->nodes, ref)) {
+		struct node *n = attrcache_node(ac, ref);
+		nfs3_fh fh = node_fh(n);
+
+		if (!(n->flags & NODE_DEAD) && fh_key(&fh) == key)
+			return n;
+	}
+	return NULL;
+}
+
 slab_ref attrcache_ref(const struct attrcache *ac, const struct node *node)
 {
 	nfs3_fh fh = node_fh(node);

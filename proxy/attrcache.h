@@ -41,6 +41,7 @@ enum node_flags {
 	NODE_USED = 2,  /* since the clock's hand passed last */
 	NODE_DEAD = 4,  /* STALE or BADHANDLE: nothing of it counts */
 	NODE_MOVED = 8, /* by a call of our own that changed its ctime only */
+	NODE_PROGRAM = 16, /* its first bytes are those of one */
 };
 
 struct node {
@@ -87,6 +88,13 @@ struct fsys {
 
 struct attrcache *attrcache_new(struct slab *slab);
 void attrcache_free(struct attrcache *ac);
+
+/* A handle in 64 bits, never 0: what names an object where handles are too
+ * long. Equal ones of two objects do not matter where only guesses rest on
+ * them. */
+uint64_t fh_key(const nfs3_fh *fh);
+/* The object of a key, or NULL. */
+struct node *attrcache_by_key(struct attrcache *ac, uint64_t key);
 
 /* NULL where it is not known. Marks it as used. */
 struct node *attrcache_find(struct attrcache *ac, const nfs3_fh *fh);

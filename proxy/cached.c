@@ -88,7 +88,9 @@ void cached_served(
 
 bool cached_missed(struct svc_rqst *rqst, enum metrics_counter counter)
 {
-	metrics_add(svc_metrics(rqst->svc), counter, 1);
+	/* Once, however often it looks. */
+	if (rqst->joins == 0 && !rqst->confirmed)
+		metrics_add(svc_metrics(rqst->svc), counter, 1);
 	return false;
 }
 

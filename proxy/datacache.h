@@ -97,6 +97,10 @@ enum datacache_found datacache_find(struct datacache *dc,
     struct datacache_waiter *w);
 void datacache_cancel(struct datacache *dc, struct datacache_waiter *w);
 
+/* Have what was not compared with its checksum since the start compared now,
+ * so that nobody waits for that later. */
+void datacache_touch(struct datacache *dc, const struct datacache_read *rd);
+
 /* Bytes of [offset, offset + len) that find would not have to fetch. */
 uint64_t datacache_have(struct datacache *dc, const struct datacache_read *rd);
 

@@ -412,6 +412,21 @@ enum datacache_found datacache_find(struct datacache *dc,
 	return DATACACHE_HIT;
 }
 
+void datacache_touch(struct datacache *dc, const struct datacache_read *rd)
+{
+	struct file *f = dc->off ? NULL : index_lookup(dc, &rd->key);
+	struct rbuf_piece pieces[DATA_PIECES_MAX];
+	unsigned n, unverified;
+
+	/* Half of the places are for those who wait. */
+	if (!f || !version_is(f, rd->version) ||
+	    dc->request_count >= REQUESTS_MAX / 2 ||
+	    !find_pieces(dc, f, rd, pieces, &n, &unverified) ||
+	    unverified == 0 || request_find(dc, rd))
+		return;
+	(void)request_start(dc, f, rd);
+}
+
 void datacache_cancel(struct datacache *dc, struct datacache_waiter *w)
 {
 	struct request *rq = w->request;

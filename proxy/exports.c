@@ -150,7 +150,7 @@ static void ask(struct export *e, enum look look, const union nfs_args *args)
 	req.args = (struct xdr_view){.len = e->args_len, .data = e->args};
 	/* Others must not wait on what goes with this list. */
 	req.alone = true;
-	if (fetch_start(e->ex->fetch, &req, &e->waiter) < 0)
+	if (fetch_start(e->ex->fetch, &req, NULL, &e->waiter) < 0)
 		finish(e, false);
 }
 

@@ -7,9 +7,15 @@
 
 #include <xxhash.h>
 
+#include "attrcache.h"
+#include "linkest.h"
 #include "metrics.h"
 
-enum { JOIN_HASH_SIZE = 1024 }; /* a power of two */
+enum {
+	JOIN_HASH_SIZE = 1024, /* powers of two */
+	ABOUT_HASH_SIZE = 1024,
+	REPLY_BYTES = 160, /* of a reply without payload */
+};
 
 TAILQ_HEAD(fetch_waiters, fetch_waiter);
 LIST_HEAD(fetch_flights, fetch_flight);
@@ -21,22 +27,29 @@ struct fetch_flight {
 	struct upstream_call *call;
 	struct upstream_request req;
 	struct fetch_waiters waiters; /* the first one keeps the request */
+	struct fetch_watches watches;
+	LIST_ENTRY(fetch_flight) about_link; /* where about.object is set */
+	struct fetch_about about;
+	struct linkest_mark mark;
 	uint64_t hash;
 	bool joinable;
+	bool timed; /* `mark` was set */
 };
 
 struct fetch {
 	struct upstream *nfs;
 	struct upstream *mount;
 	struct metrics *metrics;
+	struct linkest *link; /* may be NULL */
 	struct fetch_flights flights;
+	struct fetch_flights about[ABOUT_HASH_SIZE];
 	struct fetch_flights join[JOIN_HASH_SIZE];
 	unsigned joinable;
 	unsigned in_flight;
 };
 
-struct fetch *fetch_new(
-    struct upstream *nfs, struct upstream *mount, struct metrics *metrics)
+struct fetch *fetch_new(struct upstream *nfs, struct upstream *mount,
+    struct metrics *metrics, struct linkest *link)
 {
 	struct fetch *f = calloc(1, sizeof(*f));
 
@@ -45,6 +58,7 @@ struct fetch *fetch_new(
 	f->nfs = nfs;
 	f->mount = mount;
 	f->metrics = metrics;
+	f->link = link;
 	return f;
 }
 
@@ -60,9 +74,34 @@ static void flight_unjoin(struct fetch_flight *fl)
 static void flight_free(struct fetch_flight *fl)
 {
 	flight_unjoin(fl);
+	if (fl->timed)
+		linkest_lost(fl->fetch->link, &fl->mark);
+	if (fl->about.object)
+		LIST_REMOVE(fl, about_link);
 	LIST_REMOVE(fl, link);
 	fl->fetch->in_flight--;
 	free(fl);
+}
+
+/* Those of a flight that is over; each may make others unwatch. */
+static void watches_ring(struct fetch_watches *list)
+{
+	struct fetch_watch *w;
+
+	while ((w = TAILQ_FIRST(list)) != NULL) {
+		fetch_unwatch(w);
+		w->on_done(w);
+	}
+}
+
+static void watches_take(struct fetch_flight *fl, struct fetch_watches *to)
+{
+	struct fetch_watch *w;
+
+	TAILQ_INIT(to);
+	TAILQ_CONCAT(to, &fl->watches, link);
+	TAILQ_FOREACH (w, to, link)
+		w->list = to;
 }
 
 void fetch_free(struct fetch *f)
@@ -121,17 +160,37 @@ static void flight_on_send(void *arg, const struct upstream_sent *sent)
 	struct fetch_waiter *w = TAILQ_FIRST(&fl->waiters);
 
 	flight_unjoin(fl);
+	if (fl->timed)
+		linkest_lost(fl->fetch->link, &fl->mark);
+	fl->timed = fl->fetch->link && fl->req.proc->prog != MOUNT_PROGRAM;
+	if (fl->timed)
+		linkest_sent(fl->fetch->link, &fl->mark, fl->about.reply_bytes,
+		    sent->at_us);
 	if (w->ops->on_send)
 		w->ops->on_send(w, sent);
+}
+
+static void flight_measure(
+    struct fetch_flight *fl, const struct upstream_result *res)
+{
+	/* One that was sent twice may be answered for either time. */
+	if (!fl->timed || !res->rec || res->resent)
+		return;
+	fl->timed = false;
+	linkest_received(fl->fetch->link, &fl->mark, res->rec->len,
+	    res->sent_us + res->latency_us);
 }
 
 static void flight_on_reply(void *arg, const struct upstream_result *res)
 {
 	struct fetch_flight *fl = arg;
 	struct fetch_waiters waiters = TAILQ_HEAD_INITIALIZER(waiters);
+	struct fetch_watches watches;
 	struct fetch_waiter *w;
 
 	TAILQ_CONCAT(&waiters, &fl->waiters, link);
+	watches_take(fl, &watches);
+	flight_measure(fl, res);
 	flight_free(fl);
 	/* The first one last: it keeps what the others were asking. */
 	while ((w = TAILQ_LAST(&waiters, fetch_waiters)) != NULL) {
@@ -139,6 +198,7 @@ static void flight_on_reply(void *arg, const struct upstream_result *res)
 		w->flight = NULL;
 		w->ops->on_reply(w, res);
 	}
+	watches_ring(&watches);
 }
 
 static const struct upstream_call_ops flight_ops = {
@@ -166,8 +226,22 @@ static void flight_offer(struct fetch_flight *fl)
 	f->joinable++;
 }
 
-static struct fetch_flight *flight_new(
-    struct fetch *f, const struct upstream_request *req)
+static void flight_set_about(
+    struct fetch_flight *fl, const struct fetch_about *about)
+{
+	struct fetch *f = fl->fetch;
+
+	fl->about.reply_bytes = REPLY_BYTES;
+	if (about)
+		fl->about = *about;
+	if (!fl->about.object)
+		return;
+	LIST_INSERT_HEAD(&f->about[fl->about.object & (ABOUT_HASH_SIZE - 1)],
+	    fl, about_link);
+}
+
+static struct fetch_flight *flight_new(struct fetch *f,
+    const struct upstream_request *req, const struct fetch_about *about)
 {
 	struct fetch_flight *fl = calloc(1, sizeof(*fl));
 
@@ -176,6 +250,8 @@ static struct fetch_flight *flight_new(
 	fl->fetch = f;
 	fl->req = *req;
 	TAILQ_INIT(&fl->waiters);
+	TAILQ_INIT(&fl->watches);
+	flight_set_about(fl, about);
 	LIST_INSERT_HEAD(&f->flights, fl, link);
 	f->in_flight++;
 	return fl;
@@ -187,8 +263,8 @@ static struct upstream *fetch_route(
 	return proc->prog == MOUNT_PROGRAM ? f->mount : f->nfs;
 }
 
-int fetch_start(
-    struct fetch *f, const struct upstream_request *req, struct fetch_waiter *w)
+int fetch_start(struct fetch *f, const struct upstream_request *req,
+    const struct fetch_about *about, struct fetch_waiter *w)
 {
 	struct fetch_flight *fl = NULL;
 
@@ -199,7 +275,7 @@ int fetch_start(
 		metrics_add(f->metrics, METRICS_CALLS_JOINED, 1);
 		return 0;
 	}
-	fl = flight_new(f, req);
+	fl = flight_new(f, req, about);
 	if (!fl)
 		return -ENOMEM;
 	flight_add_waiter(fl, w);
@@ -219,15 +295,82 @@ bool fetch_cancel(struct fetch *f, struct fetch_waiter *w)
 	struct fetch_flight *fl = w->flight;
 	bool first = w == TAILQ_FIRST(&fl->waiters);
 	bool alone = first && !TAILQ_NEXT(w, link);
+	struct fetch_watches watches;
 
 	(void)f;
 	if (first && (!alone || !upstream_drop(fl->call)))
 		return false;
 	TAILQ_REMOVE(&fl->waiters, w, link);
 	w->flight = NULL;
-	if (alone)
-		flight_free(fl);
+	if (!alone)
+		return true;
+	watches_take(fl, &watches);
+	flight_free(fl);
+	watches_ring(&watches);
 	return true;
+}
+
+struct fetch_about fetch_about_call(
+    const struct nfs_proc *proc, const union nfs_args *args, uint32_t cred)
+{
+	struct fetch_about a = {
+	    .proc = proc->proc, .cred = cred, .reply_bytes = REPLY_BYTES};
+
+	if (proc->prog != NFS_PROGRAM || proc->proc == NFSPROC3_NULL ||
+	    (proc->flags & NFS_PROC_DRC))
+		return a;
+	/* The handle stands first in all of them. */
+	a.object = fh_key(&args->object);
+	if (proc->proc == NFSPROC3_READ) {
+		a.from = args->read.offset;
+		a.to = args->read.offset + args->read.count;
+		a.reply_bytes += args->read.count;
+	} else if (proc->proc == NFSPROC3_READDIR) {
+		a.from = a.to = args->readdir.cookie;
+		a.reply_bytes += args->readdir.count;
+	} else if (proc->proc == NFSPROC3_READDIRPLUS) {
+		a.from = a.to = args->readdirplus.cookie;
+		a.reply_bytes += args->readdirplus.maxcount;
+	}
+	return a;
+}
+
+static struct fetch_flight *about_find(
+    const struct fetch *f, const struct fetch_about *a)
+{
+	struct fetch_flight *fl;
+
+	LIST_FOREACH (
+	    fl, &f->about[a->object & (ABOUT_HASH_SIZE - 1)], about_link)
+		if (fl->about.object == a->object &&
+		    fl->about.proc == a->proc && fl->about.cred == a->cred &&
+		    fl->about.from <= a->from && fl->about.to >= a->to)
+			return fl;
+	return NULL;
+}
+
+bool fetch_watch(
+    struct fetch *f, const struct fetch_about *about, struct fetch_watch *watch)
+{
+	struct fetch_flight *fl = about_find(f, about);
+
+	if (!fl)
+		return false;
+	watch->list = &fl->watches;
+	TAILQ_INSERT_TAIL(watch->list, watch, link);
+	return true;
+}
+
+bool fetch_under_way(const struct fetch *f, const struct fetch_about *about)
+{
+	return about_find(f, about) != NULL;
+}
+
+void fetch_unwatch(struct fetch_watch *watch)
+{
+	if (watch->list)
+		TAILQ_REMOVE(watch->list, watch, link);
+	watch->list = NULL;
 }
 
 void fetch_abandon(struct fetch_waiter *w)

@@ -7,6 +7,10 @@
  * that asks the same with the same credential and that was not sent yet: so
  * no answer rests on a call sent before the request came in, whatever the
  * consistency mode.
+ *
+ * A flight that was sent can be watched: whoever does hears when its answer
+ * has reached the caches, and looks there again, under the rules that hold
+ * for whatever is cached.
  */
 #ifndef FOREFETCH_FETCH_H
 #define FOREFETCH_FETCH_H
@@ -19,6 +23,10 @@
 struct fetch;
 struct fetch_flight;
 struct fetch_waiter;
+struct fetch_watch;
+struct linkest;
+
+TAILQ_HEAD(fetch_watches, fetch_watch);
 
 struct fetch_ops {
 	/* The call goes out; only the waiter that began the flight hears. */
@@ -36,17 +44,53 @@ struct fetch_waiter {
 	const struct fetch_ops *ops;
 };
 
-struct fetch *fetch_new(
-    struct upstream *nfs, struct upstream *mount, struct metrics *metrics);
+/* What a call is about, so that others find it while it is under way. */
+struct fetch_about {
+	uint64_t object; /* hash of the handle; 0: nobody looks for it */
+	uint32_t proc;   /* NFSPROC3_… */
+	uint32_t cred;   /* caches_cred() */
+	/* READ: the bytes asked for; READDIR(PLUS): the cookie, twice. */
+	uint64_t from;
+	uint64_t to;
+	uint32_t reply_bytes; /* what may be expected */
+};
+
+/* Of a call by the client whose number is `cred`. */
+struct fetch_about fetch_about_call(
+    const struct nfs_proc *proc, const union nfs_args *args, uint32_t cred);
+
+/* Lies in whoever watches. */
+struct fetch_watch {
+	TAILQ_ENTRY(fetch_watch) link;
+	struct fetch_watches *list; /* NULL while it watches nothing */
+	/* The answer has been dealt with, whatever it was, or there will be
+	 * none; the watch is free again when this is called. */
+	void (*on_done)(struct fetch_watch *w);
+	void *ctx; /* the owner's */
+};
+
+/* `link` is told of every call to NFS; it may be NULL. */
+struct fetch *fetch_new(struct upstream *nfs, struct upstream *mount,
+    struct metrics *metrics, struct linkest *link);
 /* Waiters are forgotten without a word. */
 void fetch_free(struct fetch *f);
 
 /*
  * Ask the server. The first waiter of a flight keeps what the request points
- * to until the reply. 0 or -ENOMEM.
+ * to until the reply. `about` may be NULL. 0 or -ENOMEM.
  */
 int fetch_start(struct fetch *f, const struct upstream_request *req,
-    struct fetch_waiter *w);
+    const struct fetch_about *about, struct fetch_waiter *w);
+
+/*
+ * Watch a flight of the same procedure, object and credential: one whose
+ * range covers that of `about`. False where none is under way.
+ */
+bool fetch_watch(struct fetch *f, const struct fetch_about *about,
+    struct fetch_watch *watch);
+/* The same, but only asked. */
+bool fetch_under_way(const struct fetch *f, const struct fetch_about *about);
+void fetch_unwatch(struct fetch_watch *watch);
 
 /*
  * Wait no longer. False where a change is on its way, or where others wait for

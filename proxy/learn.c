@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Replies that changed nothing; learn_change.c has the others. */
+#include <string.h>
+
 #include "caches.h"
 #include "learn_private.h"
 #include "metrics.h"
@@ -231,6 +233,12 @@ static void learn_pathconf(const struct learn *l)
 	fs->case_sensitive = !r->case_insensitive;
 }
 
+static bool is_program(const char *data, uint32_t len)
+{
+	return len >= 4 &&
+	       (memcmp(data, "#!", 2) == 0 || memcmp(data, "\177ELF", 4) == 0);
+}
+
 static void add_data(const struct learn *l, struct node *node)
 {
 	const READ3resok *r = &l->res->read.READ3res_u.resok;
@@ -251,6 +259,10 @@ static void add_data(const struct learn *l, struct node *node)
 		return;
 	if (attrcache_firm(l->caches->attr, node, l->sent_us))
 		add.flags = DATACACHE_FIRM;
+	if (l->ahead)
+		add.flags |= DATACACHE_PREFETCHED;
+	if (add.offset == 0 && is_program(add.data, add.len))
+		node->flags |= NODE_PROGRAM;
 	datacache_add(l->caches->data, &add);
 }
 

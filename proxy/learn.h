@@ -27,6 +27,7 @@ struct learn {
 	struct rbuf *hold;           /* keeps them; NULL: copy */
 	uint32_t cred;               /* caches_cred(); 0: not to be kept for */
 	const struct cred_key *cred_key; /* MNT only */
+	bool ahead;                      /* nobody asked for it yet */
 	uint64_t sent_us;                /* when the call was first sent */
 	uint64_t now_us;
 };

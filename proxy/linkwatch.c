@@ -61,7 +61,7 @@ static void ask(struct linkwatch *lw)
 
 	/* Without memory the next second will do. */
 	if (!lw->probe.flight)
-		(void)fetch_start(lw->fetch, &req, &lw->probe);
+		(void)fetch_start(lw->fetch, &req, NULL, &lw->probe);
 }
 
 static bool silent(

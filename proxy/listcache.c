@@ -257,6 +257,16 @@ bool listing_plus(const struct listing *l)
 	return l->plus;
 }
 
+uint32_t listing_count(const struct listing *l)
+{
+	return l->entries;
+}
+
+uint64_t listing_last_cookie(const struct listing *l)
+{
+	return l->last_cookie;
+}
+
 bool listing_complete(const struct listing *l)
 {
 	return l->complete;

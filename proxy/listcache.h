@@ -46,6 +46,9 @@ struct binding listing_binding(const struct listing *l);
 const char *listing_verf(const struct listing *l);
 uint32_t listing_cred(const struct listing *l);
 bool listing_plus(const struct listing *l);
+uint32_t listing_count(const struct listing *l);
+/* Where a listing that is not complete goes on. */
+uint64_t listing_last_cookie(const struct listing *l);
 /* All entries are known. */
 bool listing_complete(const struct listing *l);
 /* Where the entries behind a cookie begin; false where it is not known. */

@@ -143,6 +143,34 @@ struct metrics_call {
 	    "Cached objects that were asked for again and had changed")        \
 	X(ROUND_TRIPS_SAVED, "round_trips_saved",                              \
 	    "Calls that were answered without one to the server")              \
+	X(PREFETCH_PREDICTED, "prefetch_predicted",                            \
+	    "Predictions that were looked at")                                 \
+	X(PREFETCH_CALLS, "prefetch_calls", "Calls sent ahead")                \
+	X(PREFETCH_BYTES, "prefetch_bytes", "Bytes of their replies")          \
+	X(PREFETCH_ERRORS, "prefetch_errors",                                  \
+	    "Calls sent ahead that the server refused")                        \
+	X(PREFETCH_USED, "prefetch_used",                                      \
+	    "Objects fetched ahead and there when they were wanted")           \
+	X(PREFETCH_LATE, "prefetch_late",                                      \
+	    "Objects fetched ahead and on their way when they were wanted")    \
+	X(PREFETCH_UNUSED, "prefetch_unused",                                  \
+	    "Objects fetched ahead and not wanted within ten seconds")         \
+	X(PREFETCH_USED_BYTES, "prefetch_used_bytes",                          \
+	    "Bytes fetched ahead for objects that were wanted")                \
+	X(PREFETCH_UNUSED_BYTES, "prefetch_unused_bytes",                      \
+	    "Bytes fetched ahead for objects that were not")                   \
+	X(PREFETCH_FRESH, "prefetch_fresh",                                    \
+	    "Predictions of what was there already")                           \
+	X(PREFETCH_UNLIKELY, "prefetch_unlikely",                              \
+	    "Predictions not worth their cost")                                \
+	X(PREFETCH_OLD, "prefetch_old",                                        \
+	    "Predictions whose time passed before the link had room")          \
+	X(PREFETCH_UNKNOWN, "prefetch_unknown",                                \
+	    "Predictions of objects whose handle is not known")                \
+	X(PREFETCH_CROWDED, "prefetch_crowded",                                \
+	    "Predictions dropped: too many wait")                              \
+	X(PREFETCH_PAUSED, "prefetch_paused",                                  \
+	    "Times that the server was too busy for calls ahead")              \
 	X(BYTES_COPIED, "bytes_copied", "Payload bytes copied in memory")      \
 	X(BYTES_RETURNED, "bytes_returned", "Payload bytes sent to clients")
 
@@ -183,7 +211,26 @@ enum metrics_counter {
 	X(DATA_LIMIT_BYTES, "data_limit_bytes",                                \
 	    "This server's share of cache_size")                               \
 	X(DATA_MEMORY_BYTES, "data_memory_bytes",                              \
-	    "Memory of the data cache's index, counted in memory_bytes too")
+	    "Memory of the data cache's index, counted in memory_bytes too")   \
+	X(PREFETCH_WANTS, "prefetch_wants", "Predictions that wait")           \
+	X(PREFETCH_FLIGHTS, "prefetch_flights", "Calls ahead under way")       \
+	X(PREFETCH_FLIGHT_BYTES, "prefetch_flight_bytes",                      \
+	    "Bytes that these will bring")                                     \
+	X(PREFETCH_FLIGHT_BYTES_MAX, "prefetch_flight_bytes_max",              \
+	    "The most that were ever under way")                               \
+	X(PREFETCH_WINDOW_BYTES, "prefetch_window_bytes",                      \
+	    "Bytes that may be under way ahead")                               \
+	X(LEARNED_BYTES, "learned_bytes", "Memory of what is learned")         \
+	X(LEARNED_OBJECTS, "learned_objects", "Objects in what is learned")    \
+	X(LINK_RATE, "link_rate", "Estimated rate of the link, in bytes/s")    \
+	X(LINK_BASE_US, "link_base_us",                                        \
+	    "Estimated round trip of the idle link, in microseconds")          \
+	X(LINK_SRTT_US, "link_srtt_us",                                        \
+	    "Smoothed round trip, in microseconds")                            \
+	X(LINK_RTTVAR_US, "link_rttvar_us",                                    \
+	    "Its mean deviation, in microseconds")                             \
+	X(LINK_QUEUE_US, "link_queue_us",                                      \
+	    "Estimated delay in queues, in microseconds")
 
 #define METRICS_GAUGE_ENUM(id, name, help) METRICS_GAUGE_##id,
 enum metrics_gauge { METRICS_GAUGES(METRICS_GAUGE_ENUM) METRICS_GAUGE_COUNT };

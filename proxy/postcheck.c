@@ -126,7 +126,7 @@ static void check_call(struct postcheck *pc, uint32_t proc)
 	req.args.len = (uint32_t)len;
 	pc->waiter.ops = &check_ops;
 	if (len == 0 ||
-	    fetch_start(svc_fetch(pc->rqst->svc), &req, &pc->waiter) < 0)
+	    fetch_start(svc_fetch(pc->rqst->svc), &req, NULL, &pc->waiter) < 0)
 		check_end(pc, NULL);
 }
 

@@ -22,13 +22,16 @@
 #include "dial.h"
 #include "drc.h"
 #include "fetch.h"
+#include "linkest.h"
 #include "linkwatch.h"
 #include "log.h"
 #include "metrics.h"
 #include "netmatch.h"
+#include "prefetch.h"
 #include "resolve.h"
 #include "rpcbind.h"
 #include "server_caches.h"
+#include "server_prefetch.h"
 #include "statedir.h"
 #include "svc.h"
 #include "upstream.h"
@@ -40,6 +43,9 @@ enum {
 	ORPHANS_MAX = 4096,
 	SWEEP_US = 1000000,
 	BACKLOG = 128,
+	LEARN_SHARE = 4,
+	LEARN_MIN = 1 << 20,
+	LEARN_MAX = 64 << 20,
 };
 
 struct server_conn {
@@ -59,7 +65,9 @@ struct server {
 	struct drc *drc;
 	struct drc *write_drc;
 	struct cachehome *home;
+	struct linkest *estimate;
 	struct linkwatch *link;
+	struct prefetch *prefetch;
 	struct svc *svc;
 	struct evconnlistener **listeners;
 	size_t nlisteners;
@@ -89,6 +97,7 @@ const struct metrics *server_measure(struct server *s)
 {
 	server_caches_measure(
 	    cachehome_caches(s->home), s->p.disk_bytes, s->metrics);
+	server_prefetch_measure(s->prefetch, s->estimate, s->metrics);
 	return s->metrics;
 }
 
@@ -426,6 +435,16 @@ static bool open_upstreams(struct server *s)
 	return true;
 }
 
+/* What may be learned takes a part of the server's memory. */
+static uint64_t learn_bytes(const struct server *s)
+{
+	uint64_t bytes = s->p.memory_bytes / LEARN_SHARE;
+
+	if (bytes < LEARN_MIN)
+		return LEARN_MIN;
+	return bytes < LEARN_MAX ? bytes : LEARN_MAX;
+}
+
 static bool open_caches(struct server *s)
 {
 	struct cachehome_params hp = {.base = s->p.base,
@@ -435,10 +454,42 @@ static bool open_caches(struct server *s)
 	    .name = s->name,
 	    .metrics = s->metrics,
 	    .disk_bytes = s->p.disk_bytes,
-	    .memory_bytes = s->p.memory_bytes};
+	    .memory_bytes = s->p.memory_bytes - learn_bytes(s)};
 
 	s->home = cachehome_new(&hp);
 	return s->home != NULL;
+}
+
+/* Calls ahead neither wait for a connection nor in front of one. */
+static bool may_ask_ahead(void *ctx)
+{
+	const struct server *s = ctx;
+	struct upstream_status st;
+
+	upstream_get_status(s->up[RESOLVE_NFS], &st);
+	return st.state == UPSTREAM_UP && st.queued == 0;
+}
+
+static bool open_prefetch(struct server *s)
+{
+	char path[PATH_MAX] = "";
+	struct prefetch_params pp = {.base = s->p.base,
+	    .iopool = s->p.iopool,
+	    .fetch = s->fetch,
+	    .caches = cachehome_caches(s->home),
+	    .link = s->estimate,
+	    .metrics = s->metrics,
+	    .config = s->p.config,
+	    .name = s->name,
+	    .path = path,
+	    .memory_bytes = learn_bytes(s),
+	    .ready = may_ask_ahead,
+	    .ctx = s};
+
+	if (statedir_path(s->p.state, s->name, "trees", path, sizeof(path)) < 0)
+		path[0] = '\0';
+	s->prefetch = prefetch_new(&pp);
+	return s->prefetch != NULL;
 }
 
 static bool open_service(struct server *s)
@@ -450,13 +501,17 @@ static bool open_service(struct server *s)
 	    .caches = cachehome_caches(s->home)};
 	struct timeval sweep = clock_timeval(SWEEP_US);
 
-	s->fetch =
-	    fetch_new(s->up[RESOLVE_NFS], s->up[RESOLVE_MOUNT], s->metrics);
+	s->estimate = linkest_new();
+	if (s->estimate)
+		s->fetch = fetch_new(s->up[RESOLVE_NFS], s->up[RESOLVE_MOUNT],
+		    s->metrics, s->estimate);
+	if (!s->fetch || !open_prefetch(s))
+		return false;
 	sp.fetch = s->fetch;
-	s->svc = s->fetch ? svc_new(&sp) : NULL;
-	if (s->fetch)
-		s->link = linkwatch_new(s->fetch, s->up[RESOLVE_NFS],
-		    s->up[RESOLVE_MOUNT], clock_now_us());
+	sp.prefetch = s->prefetch;
+	s->svc = svc_new(&sp);
+	s->link = linkwatch_new(
+	    s->fetch, s->up[RESOLVE_NFS], s->up[RESOLVE_MOUNT], clock_now_us());
 	s->ev_reap = evtimer_new(s->p.base, on_reap, s);
 	s->ev_sweep = event_new(s->p.base, -1, EV_PERSIST, on_sweep, s);
 	return s->svc && s->link && s->ev_reap && s->ev_sweep &&
@@ -507,8 +562,10 @@ void server_free(struct server *s)
 		event_free(s->ev_sweep);
 	svc_free(s->svc);
 	linkwatch_free(s->link);
+	prefetch_free(s->prefetch);
 	cachehome_free(s->home);
 	fetch_free(s->fetch);
+	linkest_free(s->estimate);
 	resolve_free(s->resolve);
 	for (int i = 0; i < RESOLVE_COUNT; i++)
 		upstream_free(s->up[i]);
@@ -525,6 +582,7 @@ void server_set_config(struct server *s, const struct config_server *config)
 	caches_set_config(cachehome_caches(s->home), config);
 	s->p.config = config;
 	svc_set_config(s->svc, config);
+	prefetch_set_config(s->prefetch, config);
 }
 
 int server_flush(struct server *s)

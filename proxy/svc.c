@@ -40,7 +40,7 @@ static void rqst_unlink(struct svc_rqst *rqst)
 	rqst->orphan = false;
 }
 
-static void rqst_wait(struct svc_rqst *rqst)
+void svc_rqst_wait(struct svc_rqst *rqst)
 {
 	if (rqst->waiting)
 		return;
@@ -62,6 +62,7 @@ static void rqst_free(struct svc_rqst *rqst)
 	svc_rqst_arrived(rqst);
 	if (rqst->disk.request)
 		datacache_cancel(rqst->svc->p.caches->data, &rqst->disk);
+	fetch_unwatch(&rqst->watch);
 	rbuf_unref(rqst->hold);
 	free(rqst->check);
 	free(rqst);
@@ -189,6 +190,7 @@ static void rqst_send(
 	    .cred = &rqst->call.cred,
 	    .args = args,
 	    .hold = hold};
+	struct fetch_about about;
 
 	/* Changes wait for the server; all else would hang its user. */
 	if (rqst->svc->offline && !(rqst->proc->flags & NFS_PROC_DRC)) {
@@ -200,9 +202,13 @@ static void rqst_send(
 		drc_get_sent(rqst->drc, &former);
 	if (former.xid != 0)
 		req.former = &former;
+	if (svc_join(rqst))
+		return;
 	rqst->waiter.ops = &svc_reply_ops;
-	rqst_wait(rqst);
-	if (fetch_start(rqst->svc->p.fetch, &req, &rqst->waiter) < 0)
+	svc_rqst_wait(rqst);
+	rqst->missed = true;
+	about = fetch_about_call(rqst->proc, &rqst->args, rqst->cred_id);
+	if (fetch_start(rqst->svc->p.fetch, &req, &about, &rqst->waiter) < 0)
 		svc_reply_accepted(rqst, SYSTEM_ERR);
 }
 
@@ -254,13 +260,17 @@ void svc_confirm(struct svc_rqst *rqst, const nfs3_fh *fh)
 	    .proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_ACCESS),
 	    .cred = &rqst->call.cred,
 	    .args = {.data = (const char *)to}};
+	struct fetch_about about =
+	    fetch_about_call(req.proc, &args, rqst->cred_id);
 
+	if (svc_join_confirm(rqst, fh))
+		return;
 	req.args.len =
 	    (uint32_t)nfs_args_encode(req.proc, &args, to, SVC_SMALL_BYTES);
 	rqst->confirmed = true;
 	rqst->waiter.ops = &confirm_ops;
-	rqst_wait(rqst);
-	if (fetch_start(rqst->svc->p.fetch, &req, &rqst->waiter) < 0)
+	svc_rqst_wait(rqst);
+	if (fetch_start(rqst->svc->p.fetch, &req, &about, &rqst->waiter) < 0)
 		svc_reply_accepted(rqst, SYSTEM_ERR);
 }
 
@@ -284,8 +294,12 @@ void svc_wait_disk(struct svc_rqst *rqst)
 /* Try again with what is cached; false where it has to wait. */
 static bool rqst_retry_offline(struct svc_rqst *rqst)
 {
-	if ((rqst->proc->flags & NFS_PROC_DRC) || !rqst->waiter.flight ||
-	    rqst->check || !fetch_cancel(rqst->svc->p.fetch, &rqst->waiter))
+	if ((rqst->proc->flags & NFS_PROC_DRC) || rqst->check)
+		return false;
+	if (rqst->watch.list)
+		fetch_unwatch(&rqst->watch);
+	else if (!rqst->waiter.flight ||
+		 !fetch_cancel(rqst->svc->p.fetch, &rqst->waiter))
 		return false;
 	svc_rqst_arrived(rqst);
 	rqst->now_us = clock_now_us();
@@ -624,7 +638,7 @@ static void rqst_orphan(struct svc_rqst *rqst)
 	LIST_INSERT_HEAD(&svc->orphans, rqst, link);
 	rqst->orphan = true;
 	svc->norphans++;
-	if (rqst->disk.request) {
+	if (rqst->disk.request || rqst->watch.list) {
 		rqst_free(rqst);
 		return;
 	}

@@ -26,6 +26,7 @@ struct caches;
 struct config_server;
 struct metrics;
 struct postcheck;
+struct prefetch;
 struct svc;
 struct svc_client;
 
@@ -36,6 +37,7 @@ struct svc_params {
 	struct drc *drc;       /* of changes; survives the daemon */
 	struct drc *write_drc; /* of WRITEs; in memory */
 	struct caches *caches;
+	struct prefetch *prefetch; /* hears of what was answered */
 };
 
 struct svc *svc_new(const struct svc_params *p);
@@ -101,13 +103,17 @@ struct svc_rqst {
 	struct drc_entry *drc;
 	struct postcheck *check; /* while it looks; NULL else */
 	struct fetch_waiter waiter;
+	struct fetch_watch watch; /* of a call that was under way already */
 	struct datacache_waiter disk;
 	uint32_t cred_id; /* caches_cred() */
+	nfsstat3 status;  /* that it was answered */
+	bool missed;      /* the server was asked for it */
 	bool orphan;      /* in svc's list */
 	bool abandoned;   /* only its end counts */
 	bool confirmed;   /* attributes and rights were asked for already */
 	bool waiting;     /* for the server */
 	bool waited;      /* … or for a disk */
+	uint8_t joins;    /* calls that were watched */
 	size_t charge_bytes;
 	uint64_t received_us;
 	uint64_t now_us; /* when its row was last called */

@@ -10,7 +10,9 @@
 #include "config.h"
 #include "learn.h"
 #include "metrics.h"
+#include "observe.h"
 #include "postcheck.h"
+#include "prefetch.h"
 #include "svc_rqst.h"
 
 /* A record that fills less than this part of its buffer is copied. */
@@ -35,6 +37,27 @@ static void count_reply(struct svc_rqst *rqst, size_t bytes, bool error)
 	    rqst->call.proc, &mc);
 }
 
+/* What comes next is thought of when the reply has gone out. */
+static void rqst_observe(struct svc_rqst *rqst)
+{
+	struct observe_call call = {.proc = rqst->proc,
+	    .args = &rqst->args,
+	    .status = rqst->status,
+	    .cred = &rqst->call.cred,
+	    .cred_id = rqst->cred_id,
+	    .uid = rqst->auth.uid,
+	    .received_us = rqst->received_us,
+	    .late = rqst->joins > 0,
+	    .missed = rqst->missed};
+
+	if (!rqst->cred_id || !rqst->client)
+		return;
+	call.actor = rqst->client->address_hash;
+	if (rqst->waited)
+		call.latency_us = clock_now_us() - rqst->received_us;
+	prefetch_observe(rqst->svc->p.prefetch, &call);
+}
+
 void svc_reply_bytes(struct svc_rqst *rqst, const void *data, size_t len,
     struct rbuf *hold, bool error)
 {
@@ -48,6 +71,7 @@ void svc_reply_bytes(struct svc_rqst *rqst, const void *data, size_t len,
 		drc_finish(svc_rqst_cache(rqst), rqst->drc, data, len);
 	if (client)
 		client->ops->send(client, &xid, sizeof(xid), &piece, 1);
+	rqst_observe(rqst);
 	svc_rqst_end(rqst);
 }
 
@@ -67,6 +91,7 @@ void svc_reply_pieces(struct svc_rqst *rqst, const union nfs_res *res,
 	metrics_add(rqst->svc->p.metrics, METRICS_BYTES_RETURNED, bytes);
 	if (client)
 		client->ops->send(client, buf, len, pieces, n);
+	rqst_observe(rqst);
 	svc_rqst_end(rqst);
 }
 
@@ -84,6 +109,8 @@ void svc_reply_accepted(struct svc_rqst *rqst, enum accept_stat stat)
 	    rqst->call.xid, stat, 3, 3, buf, sizeof(buf));
 
 	svc_rqst_forget(rqst);
+	if (stat != SUCCESS)
+		rqst->status = NFS3ERR_IO;
 	reply_encoded(rqst, buf, len, stat != SUCCESS);
 }
 
@@ -136,6 +163,8 @@ void svc_reply_result(struct svc_rqst *rqst, const union nfs_res *res)
 		svc_reply_accepted(rqst, SYSTEM_ERR);
 		return;
 	}
+	if (rqst->proc->flags & NFS_PROC_STATUS)
+		rqst->status = res->status;
 	head =
 	    rpc_reply_encode_accepted(rqst->call.xid, SUCCESS, 0, 0, buf, size);
 	body = nfs_res_encode(rqst->proc, res, buf + head, size - head);
@@ -153,6 +182,7 @@ void svc_reply_status(struct svc_rqst *rqst, nfsstat3 status)
 		    rqst, status == NFS3_OK ? SUCCESS : SYSTEM_ERR);
 		return;
 	}
+	rqst->status = status;
 	head = rpc_reply_encode_accepted(
 	    rqst->call.xid, SUCCESS, 0, 0, buf, sizeof(buf));
 	reply_encoded(rqst, buf,
@@ -258,6 +288,7 @@ static void rqst_on_reply(
 		return;
 	}
 	if (!up->rpc->accepted || up->rpc->status != SUCCESS) {
+		rqst->status = NFS3ERR_IO;
 		rqst_unknown(rqst, up->sent_us);
 		svc_rqst_forget(rqst);
 		rqst_relay(rqst, up->rec, true);
@@ -270,6 +301,8 @@ static void rqst_on_reply(
 		reply_bad(rqst);
 		return;
 	}
+	if (status)
+		rqst->status = res.status;
 	count_read(rqst, &res, up->rec);
 	rqst_learn(rqst, &res, up);
 	if (up->doubtful && postcheck_wanted(rqst->proc, &rqst->args, &res))

@@ -34,7 +34,8 @@ static inline struct svc_rqst *svc_waiter_rqst(struct fetch_waiter *w)
 	return (void *)((char *)w - offsetof(struct svc_rqst, waiter));
 }
 
-/* svc.c: it waits for the server no longer. */
+/* svc.c: it waits for the server, or no longer. */
+void svc_rqst_wait(struct svc_rqst *rqst);
 void svc_rqst_arrived(struct svc_rqst *rqst);
 /* What the caches are told of a reply, or of its absence. */
 struct learn;
@@ -45,6 +46,12 @@ void svc_rqst_end(struct svc_rqst *rqst);
 struct drc *svc_rqst_cache(const struct svc_rqst *rqst);
 /* What comes says nothing about the call's effect: it may be repeated. */
 void svc_rqst_forget(struct svc_rqst *rqst);
+
+/* svc_join.c: wait for calls under way, most likely fetched ahead, whose
+ * answers this request can be answered from; false where there is none. */
+bool svc_join(struct svc_rqst *rqst);
+/* … where it waits for a confirmation of `fh` only. */
+bool svc_join_confirm(struct svc_rqst *rqst, const nfs3_fh *fh);
 
 /*
  * svc_reply.c: send a reply whose bytes behind the XID are `data`, and keep

@@ -282,8 +282,10 @@ static void upstream_finish(struct upstream_call *call,
 	struct upstream *up = call->up;
 	const struct upstream_call_ops *ops = call->ops;
 	void *arg = call->arg;
-	struct upstream_result res = {
-	    .rec = rec, .rpc = rpc, .doubtful = call->doubtful};
+	struct upstream_result res = {.rec = rec,
+	    .rpc = rpc,
+	    .doubtful = call->doubtful,
+	    .resent = call->sendings > 1};
 	bool ok = rpc->accepted && rpc->status == SUCCESS;
 	struct metrics_call mc = {
 	    .bytes_in = rec->len, .bytes_out = call->args.len, .error = !ok};

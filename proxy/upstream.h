@@ -68,6 +68,7 @@ struct upstream_sent {
 	uint32_t xid;
 	uint32_t source; /* dial_source(), 0: no longer of use */
 	uint16_t conn;
+	uint64_t at_us; /* of this time; not kept over a restart */
 };
 
 struct upstream_result {
@@ -80,6 +81,7 @@ struct upstream_result {
 	 * known it: an error may stem from its own first success.
 	 */
 	bool doubtful;
+	bool resent;         /* more than once */
 	uint64_t sent_us;    /* when it was first sent */
 	uint64_t latency_us; /* since then */
 };

@@ -288,6 +288,7 @@ void upstream_conn_send(struct upstream_conn *c, struct upstream_call *call)
 	call->source = c->source;
 	/* What is in doubt now still is after a restart. */
 	sent.source = call->doubtful ? 0 : c->source;
+	sent.at_us = call->sent_us;
 	call->conn = c;
 	call->where = CALL_SENT;
 	TAILQ_INSERT_TAIL(&c->sent, call, link);

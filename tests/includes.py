@@ -27,12 +27,15 @@ LAYERS = [
     "learn learn_change learn_private metapack metaload",
     "metasave",
     "cachehome resolve drc fetch",
+    "observe",
+    "prefetch prefetch_cred prefetch_flight prefetch_note prefetch_private "
+    "prefetch_save prefetch_step prefetch_want",
     "exports linkwatch",
-    "svc svc_reply svc_rqst postcheck nfs3_proc mount3_proc "
+    "svc svc_join svc_reply svc_rqst postcheck nfs3_proc mount3_proc "
     "cached cached_list cached_private cached_read",
     "conn",
     "control control_listen control_reply control_status metrics_http",
-    "server server_caches",
+    "server server_caches server_prefetch",
     "daemon",
     "main",
 ]

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "observe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "caches.h"
+
+/* A larger directory would hold up the loop for too long. */
+enum { LISTING_MAX = 16384 };
+
+uint64_t observe_name(const nfs3_name *name)
+{
+	uint64_t h = XXH3_64bits(name->data, name->len);
+
+	return h ? h : 1;
+}
+
+/* Of what follows the last dot; 0 where nothing does. */
+static uint64_t type_of(const nfs3_name *name)
+{
+	for (uint32_t i = name->len; i > 1; i--)
+		if (name->data[i - 1] == '.')
+			return XXH3_64bits(name->data + i, name->len - i) | 1;
+	return 0;
+}
+
+static void about_node(
+    struct caches *c, const struct node *node, struct predictor_obs *obs)
+{
+	nfs3_fh fh = node_fh(node);
+
+	obs->object = fh_key(&fh);
+	if (!(node->flags & NODE_ATTRS))
+		return;
+	obs->directory = attrcache_type(c->attr, node) == NF3DIR;
+	obs->size_bytes = obs->directory ? 0 : node->size;
+	obs->exec = node->flags & NODE_PROGRAM;
+}
+
+static bool about_lookup(struct caches *c, const struct observe_call *call,
+    struct predictor_obs *obs)
+{
+	const diropargs3 *a = &call->args->dirop;
+	struct node *dir = attrcache_find(c->attr, &a->dir);
+	struct dentry *d;
+	struct node *child;
+
+	if (!dir || namecache_is_dots(&a->name))
+		return false;
+	obs->parent = fh_key(&a->dir);
+	obs->name_hash = observe_name(&a->name);
+	obs->type_hash = type_of(&a->name);
+	if (call->status == NFS3ERR_NOENT) {
+		obs->kind = PREDICTOR_ABSENT;
+		obs->object = XXH3_64bits_withSeed(
+				  a->name.data, a->name.len, obs->parent) |
+			      1;
+		return true;
+	}
+	d = namecache_find(c->names, dir, &a->name);
+	child = d ? dentry_child(c->names, d) : NULL;
+	if (!child || call->status != NFS3_OK)
+		return false;
+	obs->kind = PREDICTOR_LOOKUP;
+	about_node(c, child, obs);
+	return true;
+}
+
+static bool kind_of(uint32_t proc, enum predictor_kind *kind)
+{
+	switch (proc) {
+	case NFSPROC3_READ:
+		*kind = PREDICTOR_READ;
+		return true;
+	case NFSPROC3_GETATTR:
+		*kind = PREDICTOR_GETATTR;
+		return true;
+	case NFSPROC3_ACCESS:
+		*kind = PREDICTOR_ACCESS;
+		return true;
+	case NFSPROC3_READDIR:
+	case NFSPROC3_READDIRPLUS:
+		*kind = PREDICTOR_READDIR;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool about_object(struct caches *c, const struct observe_call *call,
+    struct predictor_obs *obs)
+{
+	struct node *node;
+
+	if (call->status != NFS3_OK || !kind_of(call->proc->proc, &obs->kind))
+		return false;
+	/* Later pages come with the first. */
+	if ((call->proc->proc == NFSPROC3_READDIR &&
+		call->args->readdir.cookie != 0) ||
+	    (call->proc->proc == NFSPROC3_READDIRPLUS &&
+		call->args->readdirplus.cookie != 0))
+		return false;
+	node = attrcache_find(c->attr, &call->args->object);
+	if (!node)
+		return false;
+	about_node(c, node, obs);
+	if (obs->kind == PREDICTOR_READ) {
+		obs->offset_bytes = call->args->read.offset;
+		obs->count_bytes = call->args->read.count;
+	}
+	return true;
+}
+
+bool observe_call(struct caches *c, const struct observe_call *call,
+    struct predictor_obs *obs)
+{
+	if (call->proc->prog != NFS_PROGRAM || !call->cred_id)
+		return false;
+	*obs = (struct predictor_obs){.now_ns = call->received_us * 1000,
+	    .latency_ns = call->latency_us * 1000,
+	    .actor =
+		(call->actor ^ call->uid * UINT64_C(0x9e3779b97f4a7c15)) | 1,
+	    .uid = call->uid};
+	if (call->proc->proc == NFSPROC3_LOOKUP)
+		return about_lookup(c, call, obs);
+	return about_object(c, call, obs);
+}
+
+/* ---- listings --------------------------------------------------------- */
+
+struct name {
+	nfs3_name name;
+	size_t at;
+};
+
+static int name_cmp(const void *a, const void *b)
+{
+	const struct name *x = a, *y = b;
+	uint32_t n = x->name.len < y->name.len ? x->name.len : y->name.len;
+	int c = memcmp(x->name.data, y->name.data, n);
+
+	return c ? c
+		 : (x->name.len > y->name.len) - (x->name.len < y->name.len);
+}
+
+static bool entry_fill(struct caches *c, struct node *dir,
+    const nfs3_name *name, struct predictor_dirent *e)
+{
+	struct dentry *d;
+	struct node *child;
+	nfs3_fh fh;
+
+	if (namecache_is_dots(name))
+		return false;
+	d = namecache_find(c->names, dir, name);
+	child = d ? dentry_child(c->names, d) : NULL;
+	if (!child || !(child->flags & NODE_ATTRS))
+		return false;
+	fh = node_fh(child);
+	*e = (struct predictor_dirent){.object = fh_key(&fh),
+	    .name_hash = observe_name(name),
+	    .type_hash = type_of(name),
+	    .exec = child->flags & NODE_PROGRAM,
+	    .directory = attrcache_type(c->attr, child) == NF3DIR};
+	if (!e->directory)
+		e->size_bytes = child->size;
+	return true;
+}
+
+/* The rank of each entry among the names. */
+static void rank(struct predictor_dirent *ents, struct name *names, size_t n)
+{
+	qsort(names, n, sizeof(*names), name_cmp);
+	for (size_t i = 0; i < n; i++)
+		ents[names[i].at].rank = (uint32_t)i;
+}
+
+static struct listing *find_listing(
+    struct caches *c, struct node *dir, uint32_t cred)
+{
+	struct listing *l = listcache_find(c->lists, dir, cred, true);
+
+	if (!l || !listing_complete(l))
+		l = listcache_find(c->lists, dir, cred, false);
+	return l && listing_complete(l) ? l : NULL;
+}
+
+size_t observe_listing(struct caches *c, struct node *dir, uint32_t cred,
+    struct predictor_dirent **out)
+{
+	struct listing *l = find_listing(c, dir, cred);
+	uint32_t total = l ? listing_count(l) : 0;
+	struct name *names = NULL;
+	struct list_entry e;
+	size_t n = 0, pos = 0;
+
+	*out = NULL;
+	if (total == 0 || total > LISTING_MAX)
+		return 0;
+	*out = calloc(total, sizeof(**out));
+	names = calloc(total, sizeof(*names));
+	while (*out && names && listing_next(l, &pos, &e)) {
+		if (!entry_fill(c, dir, &e.name, &(*out)[n]))
+			continue;
+		names[n] = (struct name){e.name, n};
+		n++;
+	}
+	if (n > 0)
+		rank(*out, names, n);
+	free(names);
+	return n;
+}

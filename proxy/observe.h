@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Calls that were answered, as the predictor wants to hear of them: objects
+ * by the keys of their handles (fh_key()), names by their hashes, and what
+ * the caches know of them. To be asked when the reply has been learned from.
+ */
+#ifndef FOREFETCH_OBSERVE_H
+#define FOREFETCH_OBSERVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "nfs_proc.h"
+#include "predictor.h"
+
+struct caches;
+struct node;
+struct rpc_cred;
+
+struct observe_call {
+	const struct nfs_proc *proc;
+	const union nfs_args *args;
+	nfsstat3 status;
+	const struct rpc_cred *cred;
+	uint32_t cred_id; /* caches_cred() */
+	uint32_t uid;
+	uint64_t actor; /* the client's address, hashed */
+	uint64_t received_us;
+	uint64_t latency_us;
+	bool late;   /* it waited for what was fetched ahead */
+	bool missed; /* the server was asked for it */
+};
+
+/* False where the call says nothing about what will come. */
+bool observe_call(struct caches *c, const struct observe_call *call,
+    struct predictor_obs *obs);
+
+/* Of a name in a directory, hashed. */
+uint64_t observe_name(const nfs3_name *name);
+
+/*
+ * The entries of a complete listing whose objects are known, in its order;
+ * 0 and NULL where there are none, or too many. To be freed.
+ */
+size_t observe_listing(struct caches *c, struct node *dir, uint32_t cred,
+    struct predictor_dirent **out);
+
+#endif

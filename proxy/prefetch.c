@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ *	reply out ─▶ ring ─▶ observe ─▶ predict ─▶ wants ─▶ calls
+ *	  (now)              └──────── the pump, a turn later ───┘
+ */
+#include "prefetch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <event2/event.h>
+
+#include "clock.h"
+#include "config.h"
+#include "metrics.h"
+#include "prefetch_private.h"
+
+enum {
+	PREDICTIONS = 128, /* after one event */
+	/* Names of one directory, of which only attributes are wanted, that
+	 * are worth its listing. */
+	GROUP_MIN = 6,
+	/* … if they are not less than one in so many. */
+	GROUP_SHARE = 8,
+	TURN_WANTS = 64, /* in one turn of the loop */
+};
+
+void prefetch_wake(struct prefetch *pf)
+{
+	if (pf->active)
+		return;
+	pf->active = true;
+	event_active(pf->ev, EV_TIMEOUT, 1);
+}
+
+void prefetch_wake_in(struct prefetch *pf, uint64_t us)
+{
+	struct timeval tv = clock_timeval(us);
+
+	if (!pf->active)
+		event_add(pf->ev, &tv);
+}
+
+struct predictor *prefetch_predictor(struct prefetch *pf)
+{
+	return pf->predictor;
+}
+
+/* ---- listings --------------------------------------------------------- */
+
+/* Whether the predictor has heard of this listing; else it has from now on. */
+static bool was_told(struct prefetch *pf, uint64_t key, uint32_t generation)
+{
+	uint64_t mix =
+	    key ^ (uint64_t)generation * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t *slot =
+	    &pf->told[key % (sizeof(pf->told) / sizeof(*pf->told))];
+
+	if (*slot == mix)
+		return true;
+	*slot = mix;
+	return false;
+}
+
+void prefetch_listed(
+    struct prefetch *pf, const struct pf_cred *cred, struct node *dir)
+{
+	struct predictor_dirent *ents;
+	nfs3_fh fh = node_fh(dir);
+	size_t n;
+
+	if (was_told(
+		pf, fh_key(&fh), attrcache_generation(pf->p.caches->attr, dir)))
+		return;
+	n = observe_listing(pf->p.caches, dir, cred->id, &ents);
+	if (n > 0)
+		predictor_list(pf->predictor, cred->uid, fh_key(&fh), ents, n);
+	free(ents);
+}
+
+/* ---- observations ----------------------------------------------------- */
+
+static bool is_off(struct prefetch *pf, const struct observe_call *call)
+{
+	struct node *node =
+	    attrcache_find(pf->p.caches->attr, &call->args->object);
+
+	return caches_policy(pf->p.caches, node)->prefetch ==
+	       CONFIG_PREFETCH_OFF;
+}
+
+static bool is_listing(const struct observe_call *call)
+{
+	return call->proc->proc == NFSPROC3_READDIR ||
+	       call->proc->proc == NFSPROC3_READDIRPLUS;
+}
+
+void prefetch_observe(struct prefetch *pf, const struct observe_call *call)
+{
+	struct pf_seen *seen = &pf->ring[pf->ring_in % RING];
+	bool listing;
+
+	if (call->proc->prog != NFS_PROGRAM || !call->cred_id ||
+	    (call->proc->flags & NFS_PROC_DRC) ||
+	    call->proc->proc == NFSPROC3_NULL ||
+	    pf->ring_in - pf->ring_out == RING || is_off(pf, call))
+		return;
+	*seen = (struct pf_seen){.late = call->late, .missed = call->missed};
+	listing = is_listing(call) && call->status == NFS3_OK;
+	if (!observe_call(pf->p.caches, call, &seen->obs) && !listing)
+		return;
+	if (listing)
+		seen->dir = fh_key(&call->args->object);
+	seen->cred = pf_cred_get(pf, call->cred, call->cred_id, call->uid);
+	if (!seen->cred)
+		return;
+	(void)pf_cred_ref(seen->cred);
+	pf->ring_in++;
+	prefetch_wake(pf);
+}
+
+/* Of predictions that need but names and attributes: how many are of the same
+ * directory as the one at `i`. */
+static unsigned group_size(const struct prediction *preds, size_t n, size_t i)
+{
+	unsigned same = 0;
+
+	for (size_t j = 0; j < n; j++)
+		same += preds[j].parent == preds[i].parent;
+	return same;
+}
+
+static bool only_names(const struct prediction *pred)
+{
+	return pred->parent &&
+	       !(pred->needs & ~(PREDICTOR_NEEDS_NAME | PREDICTOR_NEEDS_ATTR));
+}
+
+/* Many names of one directory: its listing has them all. */
+static bool grouped(struct prefetch *pf, const struct prediction *preds,
+    size_t n, size_t i, struct prediction *list)
+{
+	struct node *dir;
+	const struct node_ext *x;
+	unsigned same;
+
+	if (!only_names(&preds[i]))
+		return false;
+	same = group_size(preds, n, i);
+	if (same < GROUP_MIN)
+		return false;
+	dir = attrcache_by_key(pf->p.caches->attr, preds[i].parent);
+	x = dir ? attrcache_ext(pf->p.caches->attr, dir) : NULL;
+	if (!dir || (x && x->nchildren > same * GROUP_SHARE))
+		return false;
+	*list = preds[i];
+	list->object = preds[i].parent;
+	list->parent = 0;
+	list->needs = PREDICTOR_NEEDS_LISTING;
+	return true;
+}
+
+static void predict(struct prefetch *pf, struct pf_cred *cred, uint64_t now_us)
+{
+	struct prediction preds[PREDICTIONS], list;
+	size_t n;
+
+	pf->now = cred;
+	n = predictor_predict(pf->predictor, preds, PREDICTIONS);
+	metrics_add(pf->p.metrics, METRICS_PREFETCH_PREDICTED, n);
+	for (size_t i = 0; i < n; i++) {
+		note_predicted(pf, &preds[i], now_us);
+		if (grouped(pf, preds, n, i, &list))
+			(void)want_add(pf, cred, &list, now_us);
+		if (!want_add(pf, cred, &preds[i], now_us))
+			predictor_feedback(
+			    pf->predictor, preds[i].object, PREDICTOR_DROPPED);
+	}
+}
+
+static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
+{
+	struct node *dir =
+	    seen->dir ? attrcache_by_key(pf->p.caches->attr, seen->dir) : NULL;
+
+	if (dir)
+		prefetch_listed(pf, seen->cred, dir);
+	if (!seen->obs.object)
+		return;
+	note_used(pf, seen->obs.object, seen->late, seen->missed, now_us);
+	predictor_observe(pf->predictor, &seen->obs);
+	predict(pf, seen->cred, now_us);
+}
+
+/* ---- the pump --------------------------------------------------------- */
+
+static void pump(struct prefetch *pf, uint64_t now_us)
+{
+	uint64_t wait_us = 0;
+	struct want *w;
+
+	if (pf->nqueued > 0 && !pf->p.ready(pf->p.ctx))
+		return;
+	for (int i = 0; i < TURN_WANTS; i++) {
+		w = want_next(pf);
+		if (!w)
+			return;
+		switch (want_step(w, now_us, &wait_us)) {
+		case STEP_DONE:
+			want_drop(w);
+			break;
+		case STEP_WAITS:
+			break;
+		case STEP_BLOCKED:
+			want_queue(w, true);
+			if (wait_us > 0)
+				prefetch_wake_in(pf, wait_us);
+			return;
+		}
+	}
+	prefetch_wake(pf);
+}
+
+static void on_turn(evutil_socket_t fd, short what, void *arg)
+{
+	struct prefetch *pf = arg;
+	uint64_t now_us = clock_now_us();
+
+	(void)fd;
+	(void)what;
+	pf->active = false;
+	while (pf->ring_out != pf->ring_in) {
+		struct pf_seen *seen = &pf->ring[pf->ring_out++ % RING];
+
+		see(pf, seen, now_us);
+		pf_cred_unref(seen->cred);
+	}
+	notes_age(pf, now_us);
+	pump(pf, now_us);
+}
+
+/* ---- making one ------------------------------------------------------- */
+
+/* The user asks now: what its credential may search was seen just before. */
+static bool may(void *ctx, uint64_t uid, uint64_t parent, uint64_t object)
+{
+	const struct prefetch *pf = ctx;
+	struct node *dir = attrcache_by_key(pf->p.caches->attr, parent);
+	const struct grant *g;
+
+	(void)object;
+	if (!dir || !pf->now || pf->now->uid != uid)
+		return false;
+	g = accesscache_find(pf->p.caches->access, dir, pf->now->id);
+	return g && ((g->known & g->given & ACCESS3_LOOKUP) || g->own_us != 0);
+}
+
+static bool make_parts(struct prefetch *pf)
+{
+	struct predictor_options po = {.budget_bytes = pf->p.memory_bytes,
+	    .recent_ns = pf->p.config->policy.attr_timeout_us * 500,
+	    .may = may,
+	    .may_ctx = pf};
+
+	pf->notes = calloc(1, sizeof(*pf->notes));
+	pf->predictor = predictor_new(&po);
+	pf->budget = budget_new(pf->p.link, &pf->p.config->prefetch_cap);
+	pf->ev = evtimer_new(pf->p.base, on_turn, pf);
+	return pf->notes && pf->predictor && pf->budget && pf->ev;
+}
+
+struct prefetch *prefetch_new(const struct prefetch_params *p)
+{
+	struct prefetch *pf = calloc(1, sizeof(*pf));
+
+	if (!pf)
+		return NULL;
+	pf->p = *p;
+	TAILQ_INIT(&pf->creds);
+	TAILQ_INIT(&pf->spare);
+	for (int i = 0; i < WANT_LANES; i++)
+		TAILQ_INIT(&pf->lanes[i]);
+	if (!make_parts(pf)) {
+		prefetch_free(pf);
+		errno = ENOMEM;
+		return NULL;
+	}
+	pf_save_open(pf);
+	return pf;
+}
+
+void prefetch_free(struct prefetch *pf)
+{
+	if (!pf)
+		return;
+	pf_save_close(pf);
+	wants_free(pf);
+	pf_flights_free(pf);
+	while (pf->ring_out != pf->ring_in)
+		pf_cred_unref(pf->ring[pf->ring_out++ % RING].cred);
+	pf_creds_free(pf);
+	if (pf->ev)
+		event_free(pf->ev);
+	budget_free(pf->budget);
+	predictor_free(pf->predictor);
+	free(pf->notes);
+	free(pf);
+}
+
+void prefetch_set_config(
+    struct prefetch *pf, const struct config_server *config)
+{
+	pf->p.config = config;
+	budget_set_cap(pf->budget, &config->prefetch_cap);
+}
+
+void prefetch_get_stats(const struct prefetch *pf, struct prefetch_stats *st)
+{
+	struct predictor_stats ps;
+
+	predictor_get_stats(pf->predictor, &ps);
+	*st = (struct prefetch_stats){.wants = pf->nwants,
+	    .flights = pf->nflights,
+	    .flight_bytes = budget_inflight_bytes(pf->budget),
+	    .flight_bytes_max = budget_inflight_max_bytes(pf->budget),
+	    .window_bytes = budget_window_bytes(pf->budget),
+	    .memory_bytes = ps.memory_bytes,
+	    .objects = ps.objects};
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Predictions to fetches.
+ *
+ * Each call that was answered is observed; what the predictor makes of it is
+ * wanted, and what is wanted and not fresh is asked of the server, by the
+ * same fetch as ever, with the credential of the call that was observed.
+ * What comes back goes where all replies go (learn.h): there is no other
+ * way from here to a client.
+ *
+ * Calls that clients wait for go first: a want goes out only when the link
+ * has room for it (budget.h), and is forgotten when it comes too late.
+ */
+#ifndef FOREFETCH_PREFETCH_H
+#define FOREFETCH_PREFETCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct caches;
+struct config_server;
+struct event_base;
+struct fetch;
+struct iopool;
+struct linkest;
+struct metrics;
+struct observe_call;
+struct prefetch;
+struct predictor;
+
+struct prefetch_params {
+	struct event_base *base;
+	struct iopool *iopool;
+	struct fetch *fetch;
+	struct caches *caches;
+	struct linkest *link;
+	struct metrics *metrics;
+	const struct config_server *config; /* see prefetch_set_config() */
+	const char *name;    /* the server's, for log lines; outlives this */
+	const char *path;    /* of the learned trees; "": not kept */
+	size_t memory_bytes; /* for what is learned */
+	/* Whether the server can be asked at this moment. */
+	bool (*ready)(void *ctx);
+	void *ctx;
+};
+
+/* NULL and errno without memory. Loads what was learned before. */
+struct prefetch *prefetch_new(const struct prefetch_params *p);
+/* Saves what was learned; waits for the disk. */
+void prefetch_free(struct prefetch *pf);
+void prefetch_set_config(
+    struct prefetch *pf, const struct config_server *config);
+
+/* A call was answered. The predictor hears of it, and the server is asked,
+ * in a later turn of the loop, when the reply has gone out. */
+void prefetch_observe(struct prefetch *pf, const struct observe_call *call);
+
+struct predictor *prefetch_predictor(struct prefetch *pf);
+
+/* What is there now, for gauges. */
+struct prefetch_stats {
+	size_t wants;
+	unsigned flights;
+	uint64_t flight_bytes;
+	uint64_t flight_bytes_max;
+	uint64_t window_bytes;
+	size_t memory_bytes; /* of what is learned */
+	size_t objects;
+};
+void prefetch_get_stats(const struct prefetch *pf, struct prefetch_stats *st);
+
+#endif

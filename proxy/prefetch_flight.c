@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Calls ahead: nobody waits for them but whoever watches (fetch.h). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "learn.h"
+#include "metrics.h"
+#include "prefetch_private.h"
+
+/* How long a server that is busy is left alone. */
+enum { PAUSE_US = 5000000 };
+
+static void flight_end(struct pf_flight *fl)
+{
+	LIST_REMOVE(fl, link);
+	fl->pf->nflights--;
+	pf_cred_unref(fl->cred);
+	free(fl);
+}
+
+static void read_listing_on(struct pf_flight *fl, struct node *dir);
+
+/* A directory that changed has none of its names left, nor what was known
+ * to be absent: its listing brings them back. */
+static void after_confirm(struct pf_flight *fl, struct node *node)
+{
+	const struct node_ext *x;
+	union nfs_args args = {.readdirplus = {.dir = node_fh(node)}};
+
+	if (fl->proc->proc != NFSPROC3_ACCESS || !fl->known ||
+	    attrcache_type(fl->pf->p.caches->attr, node) != NF3DIR)
+		return;
+	x = attrcache_ext(fl->pf->p.caches->attr, node);
+	if (!x || x->generation == fl->generation || x->nchildren == 0)
+		return;
+	args.readdirplus.maxcount =
+	    (uint32_t)linkest_unit_bytes(fl->pf->p.link);
+	args.readdirplus.dircount = args.readdirplus.maxcount;
+	(void)pf_flight_start(fl->pf, fl->cred, node, NFSPROC3_READDIRPLUS,
+	    &args, args.readdirplus.maxcount);
+}
+
+static void after_reply(struct pf_flight *fl)
+{
+	struct node *node =
+	    attrcache_by_key(fl->pf->p.caches->attr, fl->object);
+
+	if (!node || !(node->flags & NODE_ATTRS))
+		return;
+	if (fl->proc->proc == NFSPROC3_READDIRPLUS)
+		read_listing_on(fl, node);
+	else
+		after_confirm(fl, node);
+}
+
+static void count_error(struct pf_flight *fl, nfsstat3 status, uint64_t now_us)
+{
+	struct prefetch *pf = fl->pf;
+
+	metrics_add(pf->p.metrics, METRICS_PREFETCH_ERRORS, 1);
+	note_set(pf, fl->object, NOTE_FAILED, now_us);
+	if (status == NFS3ERR_JUKEBOX) {
+		metrics_add(pf->p.metrics, METRICS_PREFETCH_PAUSED, 1);
+		budget_pause(pf->budget, now_us + PAUSE_US);
+	}
+	if (status == NFS3ERR_STALE || status == NFS3ERR_BADHANDLE)
+		predictor_forget(pf->predictor, fl->object);
+}
+
+static void flight_learn(
+    struct pf_flight *fl, const struct upstream_result *up, uint64_t now_us)
+{
+	struct prefetch *pf = fl->pf;
+	struct learn l = {.caches = pf->p.caches,
+	    .proc = fl->proc,
+	    .args = &fl->args,
+	    .cred = fl->cred->id,
+	    .body = &up->rpc->body,
+	    .hold = up->rec->buf,
+	    .sent_us = up->sent_us,
+	    .now_us = now_us,
+	    .ahead = true};
+	union nfs_res res;
+
+	if (!up->rpc->accepted || up->rpc->status != SUCCESS ||
+	    !nfs_res_decode(
+		fl->proc, up->rpc->body.data, up->rpc->body.len, &res) ||
+	    !nfs_res_check(fl->proc, &fl->args, &res)) {
+		metrics_add(pf->p.metrics, METRICS_PREFETCH_ERRORS, 1);
+		return;
+	}
+	l.res = &res;
+	learn_reply(&l);
+	if (res.status != NFS3_OK) {
+		count_error(fl, res.status, now_us);
+		return;
+	}
+	note_bytes(pf, fl->object, up->rec->len);
+	note_set(pf, fl->object, NOTE_READY, now_us);
+	after_reply(fl);
+}
+
+static void on_reply(struct fetch_waiter *w, const struct upstream_result *up)
+{
+	struct pf_flight *fl =
+	    (void *)((char *)w - offsetof(struct pf_flight, waiter));
+	struct prefetch *pf = fl->pf;
+	uint64_t now_us = clock_now_us();
+
+	if (up->rec) {
+		metrics_add(
+		    pf->p.metrics, METRICS_PREFETCH_BYTES, up->rec->len);
+		budget_received(pf->budget, fl->bytes, up->rec->len, now_us);
+		flight_learn(fl, up, now_us);
+	} else {
+		budget_lost(pf->budget, fl->bytes);
+	}
+	flight_end(fl);
+	prefetch_wake(pf);
+}
+
+static const struct fetch_ops ops = {.on_reply = on_reply};
+
+static bool flight_send(struct pf_flight *fl, const union nfs_args *args)
+{
+	struct prefetch *pf = fl->pf;
+	struct upstream_request req = {
+	    .proc = fl->proc, .cred = &fl->cred->cred};
+	struct fetch_about about;
+
+	fl->args = *args;
+	fl->args.object.data = fl->fh;
+	req.args.data = (const char *)fl->encoded;
+	req.args.len = (uint32_t)nfs_args_encode(
+	    fl->proc, &fl->args, fl->encoded, sizeof(fl->encoded));
+	about = fetch_about_call(fl->proc, &fl->args, fl->cred->id);
+	fl->object = about.object;
+	fl->waiter.ops = &ops;
+	if (req.args.len == 0 ||
+	    fetch_start(pf->p.fetch, &req, &about, &fl->waiter) < 0)
+		return false;
+	budget_sent(pf->budget, fl->bytes, clock_now_us());
+	metrics_add(pf->p.metrics, METRICS_PREFETCH_CALLS, 1);
+	return true;
+}
+
+bool pf_flight_start(struct prefetch *pf, struct pf_cred *cred,
+    struct node *node, uint32_t proc, const union nfs_args *args,
+    uint64_t bytes)
+{
+	struct pf_flight *fl = calloc(1, sizeof(*fl));
+
+	if (!fl)
+		return false;
+	fl->pf = pf;
+	fl->proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, proc);
+	fl->bytes = bytes;
+	fl->cred = pf_cred_ref(cred);
+	memcpy(fl->fh, node->fh, node->fh_len);
+	fl->known = node->sent_us != 0;
+	if (fl->known)
+		fl->generation = attrcache_generation(pf->p.caches->attr, node);
+	LIST_INSERT_HEAD(&pf->flights, fl, link);
+	pf->nflights++;
+	if (flight_send(fl, args))
+		return true;
+	flight_end(fl);
+	return false;
+}
+
+/* The next page; behind the last one the predictor hears of it. */
+static void read_listing_on(struct pf_flight *fl, struct node *dir)
+{
+	struct prefetch *pf = fl->pf;
+	struct listing *l =
+	    listcache_find(pf->p.caches->lists, dir, fl->cred->id, true);
+	union nfs_args args = {.readdirplus = fl->args.readdirplus};
+
+	if (!l)
+		return;
+	if (listing_complete(l)) {
+		prefetch_listed(pf, fl->cred, dir);
+		return;
+	}
+	args.readdirplus.cookie = listing_last_cookie(l);
+	memcpy(
+	    args.readdirplus.cookieverf, listing_verf(l), NFS3_COOKIEVERFSIZE);
+	/* A page that brought nothing leads nowhere. */
+	if (args.readdirplus.cookie == fl->args.readdirplus.cookie)
+		return;
+	(void)pf_flight_start(
+	    pf, fl->cred, dir, NFSPROC3_READDIRPLUS, &args, fl->bytes);
+}
+
+void pf_flights_free(struct prefetch *pf)
+{
+	/* The flights are forgotten with fetch. */
+	while (!LIST_EMPTY(&pf->flights)) {
+		struct pf_flight *fl = LIST_FIRST(&pf->flights);
+
+		(void)fetch_cancel(pf->p.fetch, &fl->waiter);
+		flight_end(fl);
+	}
+}

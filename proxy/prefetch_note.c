@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What became of predictions: for the predictor, for stats and for explain. */
+#include "metrics.h"
+#include "prefetch_private.h"
+
+/* What was not used for so long was fetched in vain. */
+enum { JUDGED_US = 10000000 };
+
+static uint16_t *head_of(struct notes *n, uint64_t object)
+{
+	return &n->heads[object % NOTES];
+}
+
+struct note *note_find(struct prefetch *pf, uint64_t object)
+{
+	struct notes *n = pf->notes;
+
+	for (uint16_t i = *head_of(n, object); i != 0; i = n->at[i - 1].next)
+		if (n->at[i - 1].object == object)
+			return &n->at[i - 1];
+	return NULL;
+}
+
+static void judge(struct prefetch *pf, struct note *x)
+{
+	if (x->state != NOTE_READY)
+		return;
+	x->state = NOTE_UNUSED;
+	metrics_add(pf->p.metrics, METRICS_PREFETCH_UNUSED, 1);
+	metrics_add(pf->p.metrics, METRICS_PREFETCH_UNUSED_BYTES, x->bytes);
+	predictor_feedback(pf->predictor, x->object, PREDICTOR_UNUSED);
+}
+
+static void unlink_note(struct notes *n, struct note *x)
+{
+	uint16_t *link = head_of(n, x->object);
+
+	while (*link != x - n->at + 1)
+		link = &n->at[*link - 1].next;
+	*link = x->next;
+}
+
+static struct note *note_new(struct prefetch *pf, uint64_t object)
+{
+	struct notes *n = pf->notes;
+	struct note *x = &n->at[n->in % NOTES];
+	uint16_t *head;
+
+	if (x->object) {
+		judge(pf, x);
+		unlink_note(n, x);
+	}
+	head = head_of(n, object);
+	*x = (struct note){.object = object, .next = *head};
+	*head = (uint16_t)(n->in % NOTES + 1);
+	n->in++;
+	return x;
+}
+
+void note_predicted(
+    struct prefetch *pf, const struct prediction *pred, uint64_t now_us)
+{
+	struct note *x = note_find(pf, pred->object);
+
+	if (!x)
+		x = note_new(pf, pred->object);
+	/* Under way, or there and not used yet: it is the same one. */
+	if (x->state == NOTE_ASKED || x->state == NOTE_READY)
+		return;
+	x->state = NOTE_WANTED;
+	x->us = now_us;
+	x->bytes = 0;
+	x->p = pred->p;
+	x->lead = pred->lead;
+	x->source = pred->source;
+	x->needs = pred->needs;
+}
+
+void note_set(struct prefetch *pf, uint64_t object, enum note_state state,
+    uint64_t now_us)
+{
+	struct note *x = note_find(pf, object);
+
+	if (!x || (state == NOTE_READY && x->state != NOTE_ASKED) ||
+	    (state > NOTE_UNUSED && x->state != NOTE_WANTED))
+		return;
+	x->state = (uint8_t)state;
+	x->us = now_us;
+}
+
+void note_bytes(struct prefetch *pf, uint64_t object, uint64_t bytes)
+{
+	struct note *x = note_find(pf, object);
+
+	if (x)
+		x->bytes += (uint32_t)bytes;
+}
+
+void note_used(struct prefetch *pf, uint64_t object, bool late, bool missed,
+    uint64_t now_us)
+{
+	struct note *x = note_find(pf, object);
+
+	if (!x || (x->state != NOTE_ASKED && x->state != NOTE_READY))
+		return;
+	late = late || x->state == NOTE_ASKED;
+	/* Asked for all the same: it was there in part only. */
+	if (missed && !late)
+		return;
+	x->state = late ? NOTE_LATE : NOTE_USED;
+	x->us = now_us;
+	metrics_add(pf->p.metrics,
+	    late ? METRICS_PREFETCH_LATE : METRICS_PREFETCH_USED, 1);
+	metrics_add(pf->p.metrics, METRICS_PREFETCH_USED_BYTES, x->bytes);
+	predictor_feedback(
+	    pf->predictor, object, late ? PREDICTOR_LATE : PREDICTOR_USED);
+}
+
+void notes_age(struct prefetch *pf, uint64_t now_us)
+{
+	struct notes *n = pf->notes;
+
+	if (n->in - n->judged > NOTES)
+		n->judged = n->in - NOTES;
+	while (n->judged != n->in) {
+		struct note *x = &n->at[n->judged % NOTES];
+
+		if (now_us - x->us < JUDGED_US)
+			return;
+		judge(pf, x);
+		n->judged++;
+	}
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Private to prefetch*.c.
+ *
+ *	prefetch.c          observations in, predictions out, the pump
+ *	prefetch_want.c     what is wanted, in the order of its urgency
+ *	prefetch_step.c     what a want needs next
+ *	prefetch_flight.c   calls under way
+ *	prefetch_note.c     what became of it
+ *	prefetch_cred.c     credentials that were seen
+ *	prefetch_save.c     what was learned, on disk
+ */
+#ifndef FOREFETCH_PREFETCH_PRIVATE_H
+#define FOREFETCH_PREFETCH_PRIVATE_H
+
+#include <sys/queue.h>
+
+#include "budget.h"
+#include "caches.h"
+#include "fetch.h"
+#include "iopool.h"
+#include "linkest.h"
+#include "observe.h"
+#include "predictor.h"
+#include "prefetch.h"
+
+struct event;
+
+/* A credential as a client sent it; never of a former daemon. */
+struct pf_cred {
+	TAILQ_ENTRY(pf_cred) link; /* the one used last comes first */
+	unsigned refs;
+	bool listed;
+	uint32_t id; /* caches_cred() */
+	uint32_t uid;
+	struct rpc_cred cred;
+	char body[RPC_AUTH_BODY_MAX];
+};
+
+TAILQ_HEAD(pf_creds, pf_cred);
+
+enum {
+	/* Wants that need a confirmation and then another call. */
+	WANT_WATCHES = 4,
+	/* By lead, doubling; the last one is for what follows a file's first
+	 * bytes. */
+	WANT_LANES = 9,
+	WANTS_MAX = 4096,
+	WANT_BUCKETS = 4096,
+	NOTES = 4096,
+	RING = 256,
+};
+
+struct want {
+	TAILQ_ENTRY(want) link; /* in a lane; or among those free */
+	LIST_ENTRY(want) hash_link;
+	struct prefetch *pf;
+	struct pf_cred *cred;
+	uint64_t object;
+	uint64_t parent; /* 0: not known */
+	uint64_t born_us;
+	float p;
+	uint32_t lead;
+	uint32_t first_bytes;
+	uint8_t needs;
+	uint8_t lane;
+	uint8_t steps;
+	bool queued;
+	bool listed; /* its directory was asked for, for its handle */
+	/* Where the data goes on: extent, repetition, bytes into it. */
+	uint16_t extent;
+	uint32_t repeat;
+	uint64_t into;
+	unsigned pending; /* watches that are set */
+	struct fetch_watch watches[WANT_WATCHES];
+};
+
+TAILQ_HEAD(want_queue, want);
+LIST_HEAD(want_list, want);
+
+/* A call of ours under way. */
+struct pf_flight {
+	LIST_ENTRY(pf_flight) link;
+	struct fetch_waiter waiter;
+	struct prefetch *pf;
+	struct pf_cred *cred;
+	const struct nfs_proc *proc;
+	union nfs_args args;
+	uint64_t object;
+	uint64_t bytes;      /* that were reserved for the reply */
+	uint32_t generation; /* of the object, before */
+	bool known;          /* … which was known then */
+	char fh[NFS3_FHSIZE_MAX];
+	_Alignas(8) unsigned char encoded[160];
+};
+
+LIST_HEAD(pf_flights, pf_flight);
+
+enum note_state {
+	NOTE_NONE,
+	NOTE_WANTED,
+	NOTE_ASKED,
+	NOTE_READY,
+	NOTE_USED,
+	NOTE_LATE,
+	NOTE_UNUSED,
+	NOTE_FRESH,    /* it was there already */
+	NOTE_UNLIKELY, /* not worth it */
+	NOTE_OLD,      /* its time had passed before it could go out */
+	NOTE_UNKNOWN,  /* no handle */
+	NOTE_FAILED,   /* the server refused it */
+};
+
+/* What became of the last prediction of an object. */
+struct note {
+	uint64_t object;
+	uint64_t us; /* of the last change */
+	uint32_t bytes;
+	float p;
+	uint32_t lead;
+	uint16_t next; /* of equal hash; index + 1 */
+	uint8_t state;
+	uint8_t source;
+	uint8_t needs;
+};
+
+struct notes {
+	struct note at[NOTES]; /* a ring */
+	uint16_t heads[NOTES]; /* index + 1 */
+	uint32_t in;
+	uint32_t judged; /* the next to be looked at for its age */
+};
+
+/* An observation that waits for its turn. */
+struct pf_seen {
+	struct predictor_obs obs;
+	struct pf_cred *cred;
+	uint64_t dir; /* a directory whose listing came; 0: none */
+	bool late;
+	bool missed;
+};
+
+struct prefetch {
+	struct prefetch_params p;
+	struct predictor *predictor;
+	struct budget *budget;
+	struct event *ev; /* the pump */
+	struct event *ev_save;
+	bool active; /* `ev` is about to run */
+	struct pf_creds creds;
+	unsigned ncreds;
+	struct pf_cred *now; /* whose predictions are asked for */
+	struct pf_seen ring[RING];
+	unsigned ring_in, ring_out;
+	struct want_queue lanes[WANT_LANES];
+	struct want_queue spare;
+	struct want_list wants[WANT_BUCKETS];
+	unsigned nqueued, nwants, nmade;
+	struct pf_flights flights;
+	unsigned nflights;
+	struct notes *notes;
+	uint64_t told[1024]; /* directories and generations, mixed */
+	struct iopool_job job;
+	void *saving;
+	size_t saving_len;
+	int save_error;
+	bool saves;
+	uint64_t saved_events;
+};
+
+/* prefetch.c: have the pump run soon. */
+void prefetch_wake(struct prefetch *pf);
+void prefetch_wake_in(struct prefetch *pf, uint64_t us);
+/* A listing of the directory came for the credential. */
+void prefetch_listed(
+    struct prefetch *pf, const struct pf_cred *cred, struct node *dir);
+
+/* prefetch_cred.c */
+struct pf_cred *pf_cred_get(struct prefetch *pf, const struct rpc_cred *cred,
+    uint32_t id, uint32_t uid);
+struct pf_cred *pf_cred_ref(struct pf_cred *c);
+void pf_cred_unref(struct pf_cred *c);
+void pf_creds_free(struct prefetch *pf);
+
+/* prefetch_want.c */
+/* NULL where there are too many. */
+struct want *want_add(struct prefetch *pf, struct pf_cred *cred,
+    const struct prediction *pred, uint64_t now_us);
+struct want *want_next(struct prefetch *pf);
+void want_queue(struct want *w, bool head);
+void want_drop(struct want *w);
+void wants_free(struct prefetch *pf);
+/* Hear when the call is over; false where it is not under way. */
+bool want_watch(struct want *w, const struct fetch_about *about);
+
+/* prefetch_step.c */
+enum step {
+	STEP_DONE,    /* nothing more is to be asked */
+	STEP_WAITS,   /* for what is under way */
+	STEP_BLOCKED, /* no room on the link: `*wait_us`, 0: until a reply */
+};
+enum step want_step(struct want *w, uint64_t now_us, uint64_t *wait_us);
+
+/* prefetch_flight.c */
+/* What a reply will take on the link, headers apart. */
+enum { CONFIRM_BYTES = 128, LOOKUP_BYTES = 260 };
+/* Ask; false without memory. `args` begin with the handle of `node`. */
+bool pf_flight_start(struct prefetch *pf, struct pf_cred *cred,
+    struct node *node, uint32_t proc, const union nfs_args *args,
+    uint64_t bytes);
+void pf_flights_free(struct prefetch *pf);
+
+/* prefetch_note.c */
+struct note *note_find(struct prefetch *pf, uint64_t object);
+void note_predicted(
+    struct prefetch *pf, const struct prediction *pred, uint64_t now_us);
+void note_set(struct prefetch *pf, uint64_t object, enum note_state state,
+    uint64_t now_us);
+void note_bytes(struct prefetch *pf, uint64_t object, uint64_t bytes);
+/* Somebody wanted it. */
+void note_used(struct prefetch *pf, uint64_t object, bool late, bool missed,
+    uint64_t now_us);
+/* Those that waited for too long. */
+void notes_age(struct prefetch *pf, uint64_t now_us);
+
+/* prefetch_save.c */
+void pf_save_open(struct prefetch *pf);
+void pf_save_close(struct prefetch *pf);
+
+#endif

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a want needs next: its directory confirmed, so that the name holds;
+ * its listing; itself confirmed, attributes and rights in one ACCESS; then
+ * data, if that is missing or of another version. A confirmation that will
+ * be fresh when it is wanted is not asked for, nor is what is under way.
+ */
+#include "config.h"
+#include "metrics.h"
+#include "nfs3_list.h"
+#include "prefetch_private.h"
+
+enum {
+	OLD_US = 5000000, /* what could not go out for so long is not wanted */
+	STEPS_MAX = 12,
+	EXTENTS = 32,
+	DEFAULT_RATE_BPS = 1 << 20, /* while nothing is known of the link */
+	DEFAULT_RTT_US = 20000,
+	ENTRY_BYTES = 230,    /* of READDIRPLUS, about */
+	LISTING_BYTES = 8192, /* one that is not known */
+	PAGE_MAX = 32768,
+};
+
+/* A call costs the server and the link so much of a round trip, whatever its
+ * size: at even odds it is worth it, at one in five no more. */
+#define CALL_SHARE 0.25
+
+/* One turn with a want. */
+struct turn {
+	struct want *w;
+	struct prefetch *pf;
+	struct caches *c;
+	const struct config_policy *policy;
+	struct node *node; /* NULL: not known */
+	struct node *dir;
+	uint64_t now_us;
+	uint64_t *wait_us;
+	unsigned asked; /* calls that went out, or were under way */
+	bool blocked;
+	bool more; /* it goes on later */
+};
+
+/* How long before a confirmation grows too old it is asked for again. */
+static uint64_t slack_us(const struct config_policy *policy)
+{
+	return policy->attr_timeout_us / 3;
+}
+
+/* Whether an answer that rests on it will be right for some time. */
+static bool lasts(const struct turn *t, uint64_t sent_us, uint64_t timeout_us)
+{
+	if (sent_us == 0)
+		return false;
+	return t->policy->consistency == CONFIG_CONSISTENCY_FROZEN ||
+	       sent_us + timeout_us >= t->now_us + slack_us(t->policy);
+}
+
+static bool confirmed(const struct turn *t, struct node *node, bool rights)
+{
+	const struct grant *g;
+
+	uint64_t sent_us = attrcache_sent(t->c->attr, node);
+
+	/* In strict mode it would be asked again: known will do. */
+	if (t->policy->consistency == CONFIG_CONSISTENCY_STRICT && sent_us)
+		return true;
+	if (!lasts(t, sent_us, t->policy->attr_timeout_us))
+		return false;
+	if (!rights)
+		return true;
+	g = accesscache_find(t->c->access, node, t->w->cred->id);
+	return g && g->known == ACCESS_ALL &&
+	       lasts(t, g->access_us,
+		   t->policy->consistency == CONFIG_CONSISTENCY_FROZEN
+		       ? t->policy->grant_timeout_us
+		       : t->policy->attr_timeout_us);
+}
+
+/* ---- whether it is worth it ------------------------------------------- */
+
+static bool worth(const struct turn *t, uint64_t bytes)
+{
+	const struct linkest *le = t->pf->p.link;
+	double rate = (double)linkest_rate_Bps(le);
+	double rtt = (double)linkest_srtt_us(le) / 1e6;
+	double p = t->w->p, cost, backlog;
+
+	if (rate <= 0)
+		rate = DEFAULT_RATE_BPS;
+	if (rtt <= 0)
+		rtt = DEFAULT_RTT_US / 1e6;
+	cost = (double)linkest_wire_bytes(bytes) / rate;
+	backlog = (double)linkest_queue_us(le) / 1e6;
+	return p * (rtt + cost) >
+	       (1 - p) * (cost + CALL_SHARE * rtt) * (1 + 2 * backlog / rtt);
+}
+
+/* Ask, if the link has room; false where it has not. */
+static bool ask(struct turn *t, struct node *node, uint32_t proc,
+    const union nfs_args *args, uint64_t bytes)
+{
+	struct prefetch *pf = t->pf;
+
+	if (!budget_may(pf->budget, bytes, t->now_us, t->wait_us)) {
+		t->blocked = true;
+		return false;
+	}
+	note_set(pf, t->w->object, NOTE_ASKED, t->now_us);
+	if (!pf_flight_start(pf, t->w->cred, node, proc, args, bytes))
+		return false;
+	t->asked++;
+	return true;
+}
+
+/* ---- the calls -------------------------------------------------------- */
+
+/* One that others sent tells as much. */
+static bool under_way(struct turn *t, struct node *node, uint32_t proc)
+{
+	nfs3_fh fh = node_fh(node);
+	struct fetch_about a = {
+	    .object = fh_key(&fh), .proc = proc, .cred = t->w->cred->id};
+
+	if (!fetch_under_way(t->pf->p.fetch, &a))
+		return false;
+	(void)want_watch(t->w, &a);
+	return true;
+}
+
+static bool confirm(struct turn *t, struct node *node)
+{
+	union nfs_args args = {
+	    .access = {.object = node_fh(node), .access = ACCESS_ALL}};
+
+	if (under_way(t, node, NFSPROC3_ACCESS))
+		return true;
+	return ask(t, node, NFSPROC3_ACCESS, &args, CONFIRM_BYTES) &&
+	       under_way(t, node, NFSPROC3_ACCESS);
+}
+
+static uint64_t listing_bytes(const struct turn *t, struct node *dir)
+{
+	const struct node_ext *x = attrcache_ext(t->c->attr, dir);
+
+	return x && x->nchildren > 0 ? (x->nchildren + 2) * ENTRY_BYTES
+				     : LISTING_BYTES;
+}
+
+/* The first page; the others follow (prefetch_flight.c). */
+static bool list(struct turn *t, struct node *dir)
+{
+	uint64_t page = 2 * linkest_unit_bytes(t->pf->p.link);
+	union nfs_args args = {.readdirplus = {.dir = node_fh(dir)}};
+	uint64_t bytes = listing_bytes(t, dir);
+
+	if (page > PAGE_MAX)
+		page = PAGE_MAX;
+	args.readdirplus.dircount = (uint32_t)page;
+	args.readdirplus.maxcount = (uint32_t)page;
+	if (under_way(t, dir, NFSPROC3_READDIRPLUS))
+		return true;
+	return ask(t, dir, NFSPROC3_READDIRPLUS, &args,
+		   bytes < page ? bytes : page) &&
+	       under_way(t, dir, NFSPROC3_READDIRPLUS);
+}
+
+/* Whether the listing can go out from here: its names hold, and most of the
+ * entries' attributes are fresh. The first few stand for all. */
+static bool listing_good(const struct turn *t, struct node *dir)
+{
+	struct listing *l =
+	    listcache_find(t->c->lists, dir, t->w->cred->id, true);
+	unsigned looked = 0, stale = 0;
+	struct list_entry e;
+	struct contract k;
+	struct binding b;
+	size_t pos = 0;
+
+	if (!l || !listing_complete(l) || !confirmed(t, dir, false))
+		return false;
+	contract_init(&k, t->policy, false, t->now_us, t->now_us);
+	b = listing_binding(l);
+	if (!contract_bound(&k, t->c->attr, dir, &b))
+		return false;
+	while (looked < 16 && listing_next(l, &pos, &e)) {
+		struct dentry *d;
+		struct node *child;
+
+		if (namecache_is_dots(&e.name))
+			continue;
+		d = namecache_find(t->c->names, dir, &e.name);
+		child = d ? dentry_child(t->c->names, d) : NULL;
+		looked++;
+		stale += !child || !confirmed(t, child, false);
+	}
+	return stale == 0;
+}
+
+/* ---- data ------------------------------------------------------------- */
+
+static uint32_t first_bytes(const struct turn *t)
+{
+	uint64_t n = t->policy->prefetch_block * t->policy->prefetch_blocks;
+
+	if (t->w->first_bytes > n && t->policy->prefetch == CONFIG_PREFETCH_ON)
+		n = t->w->first_bytes;
+	return (uint32_t)(n < t->node->size ? n : t->node->size);
+}
+
+/* The next piece that is wanted, from where the want stands; false: none. */
+static bool next_piece(struct turn *t, const struct predictor_extent *ext,
+    size_t n, uint64_t *offset, uint32_t *len)
+{
+	struct want *w = t->w;
+	uint64_t unit = linkest_unit_bytes(t->pf->p.link);
+	uint64_t begin = 0, end = first_bytes(t);
+
+	while (w->extent <= n) {
+		if (w->extent > 0) {
+			const struct predictor_extent *x = &ext[w->extent - 1];
+			int64_t skip = x->stride_bytes * (int64_t)w->repeat;
+
+			begin = x->offset_bytes + (uint64_t)skip;
+			end = begin + x->length_bytes;
+		}
+		if (end > t->node->size)
+			end = t->node->size;
+		if (begin + w->into < end) {
+			*offset = begin + w->into;
+			*len = (uint32_t)(end - *offset < unit ? end - *offset
+							       : unit);
+			return true;
+		}
+		w->into = 0;
+		w->repeat++;
+		if (w->extent == 0 || w->repeat >= ext[w->extent - 1].count) {
+			w->repeat = 0;
+			w->extent++;
+		}
+	}
+	return false;
+}
+
+static bool have(const struct turn *t, uint64_t offset, uint32_t len)
+{
+	struct data_version version = caches_data_version(t->c, t->node);
+	struct contract k;
+	struct datacache_read rd = {.key = caches_data_key(t->node),
+	    .version = &version,
+	    .offset = offset,
+	    .len = len};
+
+	if (len == 0)
+		return true;
+	contract_init(&k, t->policy, false, t->now_us, t->now_us);
+	rd.valid_us = contract_data_valid(&k);
+	if (datacache_have(t->c->data, &rd) < len)
+		return false;
+	/* Off the disk, and compared with its checksum, before it is wanted. */
+	datacache_touch(t->c->data, &rd);
+	return true;
+}
+
+static bool read_piece(struct turn *t, uint64_t offset, uint32_t len)
+{
+	union nfs_args args = {
+	    .read = {.file = node_fh(t->node), .offset = offset, .count = len}};
+	struct fetch_about about;
+
+	about =
+	    fetch_about_call(nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_READ),
+		&args, t->w->cred->id);
+	if (fetch_under_way(t->pf->p.fetch, &about))
+		return true;
+	if (!worth(t, len))
+		return true;
+	return ask(t, t->node, NFSPROC3_READ, &args, len + CONFIRM_BYTES);
+}
+
+/* All pieces that the link has room for; false where some are left. */
+static bool data(struct turn *t)
+{
+	struct predictor_extent ext[EXTENTS];
+	struct want *w = t->w;
+	uint64_t offset;
+	uint32_t len;
+	size_t n = 0;
+
+	if ((w->needs & PREDICTOR_NEEDS_EXTENTS) &&
+	    t->policy->prefetch == CONFIG_PREFETCH_ON)
+		n = predictor_extents(
+		    t->pf->predictor, w->object, ext, EXTENTS);
+	while (next_piece(t, ext, n, &offset, &len)) {
+		if (!have(t, offset, len) && !read_piece(t, offset, len))
+			return false;
+		w->into += len;
+		/* Others' first bytes go before this one's last ones. */
+		if (w->extent > 0 && w->lane != WANT_LANES - 1) {
+			w->lane = WANT_LANES - 1;
+			t->more = true;
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool wants_data(const struct turn *t)
+{
+	return (t->w->needs & PREDICTOR_NEEDS_DATA) && t->c->data &&
+	       t->policy->prefetch >= CONFIG_PREFETCH_FIRST_BLOCK &&
+	       (t->node->flags & NODE_ATTRS) &&
+	       attrcache_type(t->c->attr, t->node) == NF3REG;
+}
+
+/* ---- turns ------------------------------------------------------------ */
+
+static bool step_dir(struct turn *t)
+{
+	uint8_t needs = PREDICTOR_NEEDS_NAME | PREDICTOR_NEEDS_ABSENCE;
+
+	if (!(t->w->needs & needs) || !t->dir || confirmed(t, t->dir, true))
+		return true;
+	return confirm(t, t->dir);
+}
+
+/* Without a handle: its directory's listing may bring it. */
+static bool step_unknown(struct turn *t)
+{
+	if ((t->w->needs & PREDICTOR_NEEDS_ABSENCE) || t->w->listed)
+		return true;
+	t->w->listed = true;
+	return !t->dir || list(t, t->dir);
+}
+
+static bool step_node(struct turn *t)
+{
+	uint8_t rights = PREDICTOR_NEEDS_ACCESS | PREDICTOR_NEEDS_DATA;
+	bool fresh = confirmed(t, t->node, t->w->needs & rights);
+
+	if ((t->w->needs & PREDICTOR_NEEDS_LISTING) && !t->w->listed &&
+	    !listing_good(t, t->node)) {
+		if (!list(t, t->node))
+			return false;
+		t->w->listed = true;
+		/* Its attributes come with it, its rights do not. */
+		if (!confirmed(t, t->node, true) && !confirm(t, t->node))
+			return false;
+	} else if (!fresh && !(t->dir && !(t->w->needs & rights) &&
+				 under_way(t, t->dir, NFSPROC3_READDIRPLUS))) {
+		if (!confirm(t, t->node))
+			return false;
+	}
+	if (!wants_data(t))
+		return true;
+	/* What is there may be of an older version: that shows first. */
+	if (!fresh && t->w->pending > 0 && have(t, 0, first_bytes(t)))
+		return true;
+	return data(t);
+}
+
+static enum step drop(
+    struct turn *t, enum note_state why, enum metrics_counter counter)
+{
+	metrics_add(t->pf->p.metrics, counter, 1);
+	note_set(t->pf, t->w->object, why, t->now_us);
+	return STEP_DONE;
+}
+
+static enum step step_end(struct turn *t)
+{
+	struct want *w = t->w;
+
+	if (w->pending > 0)
+		return STEP_WAITS;
+	if (t->blocked) {
+		w->steps--;
+		return STEP_BLOCKED;
+	}
+	if (t->more) {
+		want_queue(w, false);
+		return STEP_WAITS;
+	}
+	if (!t->node && !(w->needs & PREDICTOR_NEEDS_ABSENCE))
+		return drop(t, NOTE_UNKNOWN, METRICS_PREFETCH_UNKNOWN);
+	if (t->asked == 0 && w->steps == 1)
+		return drop(t, NOTE_FRESH, METRICS_PREFETCH_FRESH);
+	return STEP_DONE;
+}
+
+enum step want_step(struct want *w, uint64_t now_us, uint64_t *wait_us)
+{
+	struct prefetch *pf = w->pf;
+	struct turn t = {.w = w,
+	    .pf = pf,
+	    .c = pf->p.caches,
+	    .now_us = now_us,
+	    .wait_us = wait_us};
+
+	t.node = attrcache_by_key(t.c->attr, w->object);
+	t.dir = w->parent ? attrcache_by_key(t.c->attr, w->parent) : NULL;
+	if (!t.node && !t.dir)
+		return drop(&t, NOTE_UNKNOWN, METRICS_PREFETCH_UNKNOWN);
+	t.policy = caches_policy(t.c, t.node ? t.node : t.dir);
+	if (t.policy->prefetch == CONFIG_PREFETCH_OFF)
+		return STEP_DONE;
+	/* Only data can be there before it is asked for. */
+	if (t.policy->consistency == CONFIG_CONSISTENCY_STRICT)
+		w->needs &= PREDICTOR_NEEDS_DATA | PREDICTOR_NEEDS_EXTENTS;
+	if (now_us - w->born_us > OLD_US || ++w->steps > STEPS_MAX)
+		return drop(&t, NOTE_OLD, METRICS_PREFETCH_OLD);
+	if (!worth(&t, CONFIRM_BYTES))
+		return drop(&t, NOTE_UNLIKELY, METRICS_PREFETCH_UNLIKELY);
+	if (step_dir(&t)) {
+		if (t.node)
+			(void)step_node(&t);
+		else
+			(void)step_unknown(&t);
+	}
+	return step_end(&t);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Requests that find on its way what they want: they wait for it, and then
+ * look into the caches again, under the same rules as ever. So an answer to
+ * one credential's call never reaches another but under a grant of its own.
+ * In strict mode nothing that was sent before a request may answer it.
+ */
+#include "caches.h"
+#include "clock.h"
+#include "metrics.h"
+#include "svc_rqst.h"
+
+/* Names of a page, then of the next; the directory, then the file. */
+enum { JOINS_MAX = 4 };
+
+static void on_done(struct fetch_watch *w)
+{
+	struct svc_rqst *rqst =
+	    (void *)((char *)w - offsetof(struct svc_rqst, watch));
+
+	svc_rqst_arrived(rqst);
+	rqst->now_us = clock_now_us();
+	rqst->row->call(rqst);
+}
+
+static bool watch(
+    struct svc_rqst *rqst, uint64_t key, uint32_t proc, bool range)
+{
+	struct fetch_about a = {
+	    .object = key, .proc = proc, .cred = rqst->cred_id};
+
+	if (range) {
+		a.from = rqst->args.read.offset;
+		a.to = a.from + rqst->args.read.count;
+	}
+	rqst->watch.on_done = on_done;
+	return fetch_watch(rqst->svc->p.fetch, &a, &rqst->watch);
+}
+
+/* What the last reply said is no older than this, so asking anew is of use
+ * only where it is not fresh. */
+static bool stale(const struct svc_rqst *rqst, struct node *node)
+{
+	struct caches *c = rqst->svc->p.caches;
+	struct contract k;
+
+	contract_init(
+	    &k, caches_policy(c, node), false, rqst->received_us, rqst->now_us);
+	return !contract_fresh(&k, attrcache_sent(c->attr, node));
+}
+
+/* Through the directory, or the file that the name is thought to be. */
+static bool watch_lookup(struct svc_rqst *rqst, struct node *dir, uint64_t key)
+{
+	struct caches *c = rqst->svc->p.caches;
+	struct dentry *d =
+	    namecache_find(c->names, dir, &rqst->args.dirop.name);
+	struct node *child = d ? dentry_child(c->names, d) : NULL;
+	nfs3_fh fh;
+
+	if (watch(rqst, key, NFSPROC3_ACCESS, false))
+		return true;
+	if (d && !child)
+		return stale(rqst, dir) &&
+		       watch(rqst, key, NFSPROC3_READDIRPLUS, false);
+	if (!child || stale(rqst, child)) {
+		if (watch(rqst, key, NFSPROC3_READDIRPLUS, false))
+			return true;
+	}
+	if (!child || !stale(rqst, child))
+		return false;
+	fh = node_fh(child);
+	return watch(rqst, fh_key(&fh), NFSPROC3_ACCESS, false);
+}
+
+static bool watch_any(struct svc_rqst *rqst, struct node *node)
+{
+	uint64_t key = fh_key(&rqst->args.object);
+
+	switch (rqst->proc->proc) {
+	case NFSPROC3_GETATTR:
+	case NFSPROC3_ACCESS:
+		return watch(rqst, key, NFSPROC3_ACCESS, false);
+	case NFSPROC3_LOOKUP:
+		return watch_lookup(rqst, node, key);
+	case NFSPROC3_READ:
+		return watch(rqst, key, NFSPROC3_READ, true);
+	case NFSPROC3_READDIR:
+	case NFSPROC3_READDIRPLUS:
+		return watch(rqst, key, NFSPROC3_READDIRPLUS, false);
+	default:
+		return false;
+	}
+}
+
+static bool joined(struct svc_rqst *rqst)
+{
+	rqst->joins++;
+	metrics_add(rqst->svc->p.metrics, METRICS_CALLS_JOINED, 1);
+	svc_rqst_wait(rqst);
+	return true;
+}
+
+/* Whether a request may wait for calls about the object. */
+static struct node *may_join(struct svc_rqst *rqst, const nfs3_fh *fh)
+{
+	struct caches *c = rqst->svc->p.caches;
+	struct node *node;
+
+	if (!rqst->cred_id || rqst->svc->offline || rqst->joins >= JOINS_MAX)
+		return NULL;
+	node = attrcache_find(c->attr, fh);
+	if (!node ||
+	    caches_policy(c, node)->consistency == CONFIG_CONSISTENCY_STRICT)
+		return NULL;
+	return node;
+}
+
+bool svc_join_confirm(struct svc_rqst *rqst, const nfs3_fh *fh)
+{
+	return may_join(rqst, fh) &&
+	       watch(rqst, fh_key(fh), NFSPROC3_ACCESS, false) && joined(rqst);
+}
+
+bool svc_join(struct svc_rqst *rqst)
+{
+	struct node *node;
+
+	if (rqst->proc->prog != NFS_PROGRAM ||
+	    (rqst->proc->flags & NFS_PROC_DRC) ||
+	    rqst->proc->proc == NFSPROC3_NULL)
+		return false;
+	node = may_join(rqst, &rqst->args.object);
+	return node && watch_any(rqst, node) && joined(rqst);
+}
