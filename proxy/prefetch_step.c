@@ -16,9 +16,9 @@ enum {
 	EXTENTS = 32,
 	DEFAULT_RATE_BPS = 1 << 20, /* while nothing is known of the link */
 	DEFAULT_RTT_US = 20000,
-	ENTRY_BYTES = 230,    /* of READDIRPLUS, about */
-	LISTING_BYTES = 8192, /* one that is not known */
-	PAGE_MAX = 32768,
+	ENTRY_BYTES = 170,    /* of READDIRPLUS, about */
+	LISTING_BYTES = 4096, /* one that is not known */
+	PAGE_MAX = 8192,
 };
 
 /* A call costs the server and the link so much of a round trip, whatever its
@@ -149,7 +149,7 @@ static uint64_t listing_bytes(const struct turn *t, struct node *dir)
 /* The first page; the others follow (prefetch_flight.c). */
 static bool list(struct turn *t, struct node *dir)
 {
-	uint64_t page = 2 * linkest_unit_bytes(t->pf->p.link);
+	uint64_t page = linkest_unit_bytes(t->pf->p.link);
 	union nfs_args args = {.readdirplus = {.dir = node_fh(dir)}};
 	uint64_t bytes = listing_bytes(t, dir);
 
