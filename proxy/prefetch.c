@@ -189,6 +189,8 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 	if (!seen->obs.object)
 		return;
 	note_used(pf, seen->obs.object, seen->late, seen->missed, now_us);
+	if (seen->missed)
+		dir_missed(pf, seen, now_us);
 	predictor_observe(pf->predictor, &seen->obs);
 	predict(pf, seen->cred, now_us);
 }

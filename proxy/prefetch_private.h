@@ -6,6 +6,7 @@
  *	prefetch_want.c     what is wanted, in the order of its urgency
  *	prefetch_step.c     what a want needs next
  *	prefetch_flight.c   calls under way
+ *	prefetch_dir.c      what a miss says of its directory
  *	prefetch_note.c     what became of it
  *	prefetch_cred.c     credentials that were seen
  *	prefetch_save.c     what was learned, on disk
@@ -49,6 +50,7 @@ enum {
 	WANT_BUCKETS = 4096,
 	NOTES = 4096,
 	RING = 256,
+	DIRS = 256,
 };
 
 struct want {
@@ -140,6 +142,13 @@ struct pf_seen {
 	bool missed;
 };
 
+/* Misses in a directory, lately. */
+struct pf_dir {
+	uint64_t key;
+	uint64_t us;
+	unsigned misses;
+};
+
 struct prefetch {
 	struct prefetch_params p;
 	struct predictor *predictor;
@@ -159,6 +168,7 @@ struct prefetch {
 	struct pf_flights flights;
 	unsigned nflights;
 	struct notes *notes;
+	struct pf_dir dirs[DIRS]; /* by key */
 	uint64_t told[1024]; /* directories and generations, mixed */
 	struct iopool_job job;
 	void *saving;
@@ -209,6 +219,10 @@ bool pf_flight_start(struct prefetch *pf, struct pf_cred *cred,
     struct node *node, uint32_t proc, const union nfs_args *args,
     uint64_t bytes);
 void pf_flights_free(struct prefetch *pf);
+
+/* prefetch_dir.c */
+void dir_missed(
+    struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us);
 
 /* prefetch_note.c */
 struct note *note_find(struct prefetch *pf, uint64_t object);

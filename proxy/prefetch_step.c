@@ -17,7 +17,8 @@ enum {
 	DEFAULT_RATE_BPS = 1 << 20, /* while nothing is known of the link */
 	DEFAULT_RTT_US = 20000,
 	ENTRY_BYTES = 170,    /* of READDIRPLUS, about */
-	LISTING_BYTES = 4096, /* one that is not known */
+	LISTING_BYTES = 2048, /* one that is not known, of one block */
+	DIR_BLOCK = 4096,
 	PAGE_MAX = 8192,
 };
 
@@ -138,12 +139,18 @@ static bool confirm(struct turn *t, struct node *node)
 	       under_way(t, node, NFSPROC3_ACCESS);
 }
 
+/* Of a directory that was never listed, its size tells as much; about 40
+ * bytes of it are an entry, and a block is there for few, too. */
 static uint64_t listing_bytes(const struct turn *t, struct node *dir)
 {
 	const struct node_ext *x = attrcache_ext(t->c->attr, dir);
+	uint64_t bytes = x ? (x->nchildren + 2) * ENTRY_BYTES : 0, least;
 
-	return x && x->nchildren > 0 ? (x->nchildren + 2) * ENTRY_BYTES
-				     : LISTING_BYTES;
+	if (listcache_find(t->c->lists, dir, t->w->cred->id, true))
+		return bytes;
+	least = LISTING_BYTES +
+		(dir->size > DIR_BLOCK ? (dir->size - DIR_BLOCK) * 4 : 0);
+	return bytes > least ? bytes : least;
 }
 
 /* The first page; the others follow (prefetch_flight.c). */
@@ -157,7 +164,7 @@ static bool list(struct turn *t, struct node *dir)
 		page = PAGE_MAX;
 	args.readdirplus.dircount = (uint32_t)page;
 	args.readdirplus.maxcount = (uint32_t)page;
-	if (under_way(t, dir, NFSPROC3_READDIRPLUS))
+	if (under_way(t, dir, NFSPROC3_READDIRPLUS) || !worth(t, bytes))
 		return true;
 	return ask(t, dir, NFSPROC3_READDIRPLUS, &args,
 		   bytes < page ? bytes : page) &&

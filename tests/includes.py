@@ -28,7 +28,7 @@ LAYERS = [
     "metasave",
     "cachehome resolve drc fetch",
     "observe",
-    "prefetch prefetch_cred prefetch_flight prefetch_note prefetch_private "
+    "prefetch prefetch_cred prefetch_dir prefetch_flight prefetch_note prefetch_private "
     "prefetch_save prefetch_step prefetch_want",
     "exports linkwatch",
     "svc svc_join svc_reply svc_rqst postcheck nfs3_proc mount3_proc "
