@@ -31,13 +31,19 @@ enum { BASE_BUCKETS = 6, RATE_BUCKETS = 3 };
  * Fewer bytes than these, the calls ahead included, tell more of the
  * server's swiftness than of the link's.
  */
-#define HEAVY_BYTES 4096
+#define HEAVY_BYTES   4096
+/*
+ * … and so do replies shorter than this, however many: on a fast link they
+ * come as fast as the server makes them. They can raise the rate only.
+ */
+#define TELLING_BYTES 1024
 
 /* Replies that came back to back, until there are enough for a sample. */
 struct train {
 	uint64_t last_us; /* when the last reply came; 0: none to follow */
 	uint64_t bytes;
 	uint64_t us;
+	unsigned replies;
 	/* Its first reply, which waited for none, before there is a train. */
 	uint64_t head_bytes;
 	uint64_t head_us;
@@ -298,14 +304,19 @@ static void train_sample(struct linkest *le, unsigned times)
 {
 	struct train *tr = &le->train;
 	uint64_t need_us = clamp_u64(le->srtt8_us / 4, 10000, 200000);
+	uint64_t rate_Bps;
 
 	if (!le->rate_known)
 		need_us /= 4;
 	if (tr->us < times * need_us || tr->bytes < HEAVY_BYTES)
 		return;
-	rate_full(le, tr->bytes * SECOND_US / tr->us, tr->us);
+	rate_Bps = tr->bytes * SECOND_US / tr->us;
+	if (tr->bytes / tr->replies >= TELLING_BYTES ||
+	    (le->rate_known && rate_Bps > le->rate_Bps))
+		rate_full(le, rate_Bps, tr->us);
 	tr->bytes = 0;
 	tr->us = 0;
+	tr->replies = 0;
 }
 
 /*
@@ -355,6 +366,7 @@ static void train_update(struct linkest *le, const struct linkest_mark *mark,
 	    mark->ahead_bytes + wire >= HEAVY_BYTES) {
 		tr->bytes += tr->head_bytes + wire;
 		tr->us += tr->head_us + gap_us;
+		tr->replies += tr->head_bytes > 0 ? 2 : 1;
 		tr->head_bytes = 0;
 		tr->head_us = 0;
 		train_cut(le, wire, gap_us);

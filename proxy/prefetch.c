@@ -26,8 +26,10 @@ enum {
 	TURN_WANTS = 64, /* in one turn of the loop */
 };
 
-void prefetch_wake(struct prefetch *pf)
+void prefetch_wake(struct prefetch *pf, uint64_t now_us)
 {
+	if (now_us > pf->now_us)
+		pf->now_us = now_us;
 	if (pf->active)
 		return;
 	pf->active = true;
@@ -117,7 +119,7 @@ void prefetch_observe(struct prefetch *pf, const struct observe_call *call)
 		return;
 	(void)pf_cred_ref(seen->cred);
 	pf->ring_in++;
-	prefetch_wake(pf);
+	prefetch_wake(pf, call->received_us + call->latency_us);
 }
 
 /* Of predictions that need but names and attributes: how many are of the same
@@ -221,17 +223,20 @@ static void pump(struct prefetch *pf, uint64_t now_us)
 			return;
 		}
 	}
-	prefetch_wake(pf);
+	prefetch_wake(pf, now_us);
 }
 
 static void on_turn(evutil_socket_t fd, short what, void *arg)
 {
 	struct prefetch *pf = arg;
-	uint64_t now_us = clock_now_us();
+	/* Reading the clock costs as much as all of this where little is to
+	 * be done: what woke it knows the time. */
+	uint64_t now_us = pf->active ? pf->now_us : clock_now_us();
 
 	(void)fd;
 	(void)what;
 	pf->active = false;
+	pf->now_us = now_us;
 	while (pf->ring_out != pf->ring_in) {
 		struct pf_seen *seen = &pf->ring[pf->ring_out++ % RING];
 

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
 #include "learn.h"
 #include "metrics.h"
 #include "prefetch_private.h"
@@ -106,7 +105,7 @@ static void on_reply(struct fetch_waiter *w, const struct upstream_result *up)
 	struct pf_flight *fl =
 	    (void *)((char *)w - offsetof(struct pf_flight, waiter));
 	struct prefetch *pf = fl->pf;
-	uint64_t now_us = clock_now_us();
+	uint64_t now_us = up->sent_us + up->latency_us;
 
 	if (up->rec) {
 		metrics_add(
@@ -117,7 +116,7 @@ static void on_reply(struct fetch_waiter *w, const struct upstream_result *up)
 		budget_lost(pf->budget, fl->bytes);
 	}
 	flight_end(fl);
-	prefetch_wake(pf);
+	prefetch_wake(pf, now_us);
 }
 
 static const struct fetch_ops ops = {.on_reply = on_reply};
@@ -140,7 +139,7 @@ static bool flight_send(struct pf_flight *fl, const union nfs_args *args)
 	if (req.args.len == 0 ||
 	    fetch_start(pf->p.fetch, &req, &about, &fl->waiter) < 0)
 		return false;
-	budget_sent(pf->budget, fl->bytes, clock_now_us());
+	budget_sent(pf->budget, fl->bytes, pf->now_us);
 	metrics_add(pf->p.metrics, METRICS_PREFETCH_CALLS, 1);
 	return true;
 }

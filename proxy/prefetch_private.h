@@ -155,7 +155,8 @@ struct prefetch {
 	struct budget *budget;
 	struct event *ev; /* the pump */
 	struct event *ev_save;
-	bool active; /* `ev` is about to run */
+	bool active;     /* `ev` is about to run … */
+	uint64_t now_us; /* … and it is no earlier than this */
 	struct pf_creds creds;
 	unsigned ncreds;
 	struct pf_cred *now; /* whose predictions are asked for */
@@ -169,7 +170,7 @@ struct prefetch {
 	unsigned nflights;
 	struct notes *notes;
 	struct pf_dir dirs[DIRS]; /* by key */
-	uint64_t told[1024]; /* directories and generations, mixed */
+	uint64_t told[1024];      /* directories and generations, mixed */
 	struct iopool_job job;
 	void *saving;
 	size_t saving_len;
@@ -179,7 +180,7 @@ struct prefetch {
 };
 
 /* prefetch.c: have the pump run soon. */
-void prefetch_wake(struct prefetch *pf);
+void prefetch_wake(struct prefetch *pf, uint64_t now_us);
 void prefetch_wake_in(struct prefetch *pf, uint64_t us);
 /* A listing of the directory came for the credential. */
 void prefetch_listed(

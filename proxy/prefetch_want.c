@@ -168,7 +168,7 @@ static void on_done(struct fetch_watch *watch)
 	if (--w->pending > 0)
 		return;
 	want_queue(w, true);
-	prefetch_wake(w->pf);
+	prefetch_wake(w->pf, w->pf->now_us);
 }
 
 bool want_watch(struct want *w, const struct fetch_about *about)
