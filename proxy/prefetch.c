@@ -18,12 +18,7 @@
 
 enum {
 	PREDICTIONS = 128, /* after one event */
-	/* Names of one directory, of which only attributes are wanted, that
-	 * are worth its listing. */
-	GROUP_MIN = 6,
-	/* … if they are not less than one in so many. */
-	GROUP_SHARE = 8,
-	TURN_WANTS = 64, /* in one turn of the loop */
+	TURN_WANTS = 64,   /* in one turn of the loop */
 };
 
 void prefetch_wake(struct prefetch *pf, uint64_t now_us)
@@ -122,50 +117,9 @@ void prefetch_observe(struct prefetch *pf, const struct observe_call *call)
 	prefetch_wake(pf, call->received_us + call->latency_us);
 }
 
-/* Of predictions that need but names and attributes: how many are of the same
- * directory as the one at `i`. */
-static unsigned group_size(const struct prediction *preds, size_t n, size_t i)
-{
-	unsigned same = 0;
-
-	for (size_t j = 0; j < n; j++)
-		same += preds[j].parent == preds[i].parent;
-	return same;
-}
-
-static bool only_names(const struct prediction *pred)
-{
-	return pred->parent &&
-	       !(pred->needs & ~(PREDICTOR_NEEDS_NAME | PREDICTOR_NEEDS_ATTR));
-}
-
-/* Many names of one directory: its listing has them all. */
-static bool grouped(struct prefetch *pf, const struct prediction *preds,
-    size_t n, size_t i, struct prediction *list)
-{
-	struct node *dir;
-	const struct node_ext *x;
-	unsigned same;
-
-	if (!only_names(&preds[i]))
-		return false;
-	same = group_size(preds, n, i);
-	if (same < GROUP_MIN)
-		return false;
-	dir = attrcache_by_key(pf->p.caches->attr, preds[i].parent);
-	x = dir ? attrcache_ext(pf->p.caches->attr, dir) : NULL;
-	if (!dir || (x && x->nchildren > same * GROUP_SHARE))
-		return false;
-	*list = preds[i];
-	list->object = preds[i].parent;
-	list->parent = 0;
-	list->needs = PREDICTOR_NEEDS_LISTING;
-	return true;
-}
-
 static void predict(struct prefetch *pf, struct pf_cred *cred, uint64_t now_us)
 {
-	struct prediction preds[PREDICTIONS], list;
+	struct prediction preds[PREDICTIONS];
 	size_t n;
 
 	pf->now = cred;
@@ -173,8 +127,6 @@ static void predict(struct prefetch *pf, struct pf_cred *cred, uint64_t now_us)
 	metrics_add(pf->p.metrics, METRICS_PREFETCH_PREDICTED, n);
 	for (size_t i = 0; i < n; i++) {
 		note_predicted(pf, &preds[i], now_us);
-		if (grouped(pf, preds, n, i, &list))
-			(void)want_add(pf, cred, &list, now_us);
 		if (!want_add(pf, cred, &preds[i], now_us))
 			predictor_feedback(
 			    pf->predictor, preds[i].object, PREDICTOR_DROPPED);

@@ -7,8 +7,14 @@
  */
 #include "prefetch_private.h"
 
-/* Misses in one directory belong together for so long. */
-enum { TOGETHER_US = 3000000 };
+enum {
+	/* What is wanted in one directory belongs together for so long. */
+	TOGETHER_US = 1000000,
+	/* So many names are worth a listing, if it has not more than so many
+	 * times as many. */
+	GROUP_MIN = 3,
+	GROUP_SHARE = 12,
+};
 
 /* That more of it will be wanted: before, and after it was again. */
 #define P_ENTERED 0.5f
@@ -27,14 +33,25 @@ static bool known(struct prefetch *pf, const struct pf_cred *cred, uint64_t key)
 		   attrcache_generation(pf->p.caches->attr, dir);
 }
 
-static unsigned count(struct prefetch *pf, uint64_t key, uint64_t now_us)
+static struct pf_dir *lately(struct prefetch *pf, uint64_t key, uint64_t now_us)
 {
 	struct pf_dir *d = &pf->dirs[key % DIRS];
 
 	if (d->key != key || now_us - d->us > TOGETHER_US)
 		*d = (struct pf_dir){.key = key};
 	d->us = now_us;
-	return ++d->misses;
+	return d;
+}
+
+bool dir_groups(struct prefetch *pf, const struct node *dir, uint64_t now_us)
+{
+	const struct node_ext *x = attrcache_ext(pf->p.caches->attr, dir);
+	nfs3_fh fh = node_fh(dir);
+	struct pf_dir *d = lately(pf, fh_key(&fh), now_us);
+
+	d->names++;
+	return d->names >= GROUP_MIN &&
+	       (!x || x->nchildren <= d->names * GROUP_SHARE);
 }
 
 void dir_missed(
@@ -50,7 +67,7 @@ void dir_missed(
 		pred.object = o->object;
 	if (!pred.object)
 		return;
-	misses = count(pf, pred.object, now_us);
+	misses = ++lately(pf, pred.object, now_us)->misses;
 	if (misses < 2 && known(pf, seen->cred, pred.object))
 		return;
 	pred.p = misses < 2 ? P_ENTERED : P_AGAIN;

@@ -134,6 +134,11 @@ static bool flight_send(struct pf_flight *fl, const union nfs_args *args)
 	req.args.len = (uint32_t)nfs_args_encode(
 	    fl->proc, &fl->args, fl->encoded, sizeof(fl->encoded));
 	about = fetch_about_call(fl->proc, &fl->args, fl->cred->id);
+	/* Whoever wants a name of it does not know on which page it is. */
+	if (fl->proc->proc == NFSPROC3_READDIRPLUS) {
+		about.from = 0;
+		about.to = UINT64_MAX;
+	}
 	fl->object = about.object;
 	fl->waiter.ops = &ops;
 	if (req.args.len == 0 ||

@@ -147,6 +147,7 @@ struct pf_dir {
 	uint64_t key;
 	uint64_t us;
 	unsigned misses;
+	unsigned names; /* of which but the attributes are wanted */
 };
 
 struct prefetch {
@@ -224,6 +225,9 @@ void pf_flights_free(struct prefetch *pf);
 /* prefetch_dir.c */
 void dir_missed(
     struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us);
+/* Attributes of a name are wanted, and no rights: true where those of others
+ * in the same directory were so lately, and its listing has them all. */
+bool dir_groups(struct prefetch *pf, const struct node *dir, uint64_t now_us);
 
 /* prefetch_note.c */
 struct note *note_find(struct prefetch *pf, uint64_t object);

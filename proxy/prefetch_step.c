@@ -339,6 +339,16 @@ static bool step_unknown(struct turn *t)
 	return !t->dir || list(t, t->dir);
 }
 
+/* Of a file, of which no more than name and attributes are wanted. */
+static bool step_name(struct turn *t)
+{
+	if (t->dir && under_way(t, t->dir, NFSPROC3_READDIRPLUS))
+		return true;
+	if (t->dir && dir_groups(t->pf, t->dir, t->now_us))
+		return list(t, t->dir);
+	return confirm(t, t->node);
+}
+
 static bool step_node(struct turn *t)
 {
 	uint8_t rights = PREDICTOR_NEEDS_ACCESS | PREDICTOR_NEEDS_DATA;
@@ -352,10 +362,10 @@ static bool step_node(struct turn *t)
 		/* Its attributes come with it, its rights do not. */
 		if (!confirmed(t, t->node, true) && !confirm(t, t->node))
 			return false;
-	} else if (!fresh && !(t->dir && !(t->w->needs & rights) &&
-				 under_way(t, t->dir, NFSPROC3_READDIRPLUS))) {
-		if (!confirm(t, t->node))
-			return false;
+	} else if (!fresh && !(t->w->needs & rights)) {
+		return step_name(t);
+	} else if (!fresh && !confirm(t, t->node)) {
+		return false;
 	}
 	if (!wants_data(t))
 		return true;
