@@ -8,10 +8,10 @@
 #include "core.h"
 
 enum {
-	NEAR = 6,       /* names ahead, without a run */
-	RUN_MAX = 60,   /* with one, of files that are read */
-	META_MAX = 240, /* of names and attributes only */
-	BEHIND = 3,
+	NEAR = 10,          /* names ahead, without a run */
+	RUN_MAX = 60,       /* with one, of files that are read */
+	META_MAX = 240,     /* of names and attributes only */
+	BEHIND = 16,        /* the same, before where it is */
 	UP_MAX = 8,         /* directories that may end together */
 	WALK_MIN = 3,       /* in order, before it leaves its directory */
 	FIRST_PARENT = 128, /* of the calibration */
@@ -47,7 +47,7 @@ static unsigned share_bucket(const struct dir *d)
 }
 
 /* Before anything is known of such a guess: by the length of the run. */
-static const float run_prior[] = {0.08f, 0.3f, 0.5f, 0.6f, 0.7f};
+static const float run_prior[] = {0.05f, 0.3f, 0.5f, 0.6f, 0.7f};
 
 static uint8_t guess_needs(const struct stream *s, const struct object *o)
 {
