@@ -18,9 +18,8 @@ static void object_set(struct object *x, const struct predictor_obs *o)
 {
 	x->recent = true;
 	x->absent = o->kind == PREDICTOR_ABSENT;
-	if (o->kind == PREDICTOR_READ)
-		x->exec = o->exec;
-	else if (o->exec)
+	/* Whoever sees no evidence has not seen that there is none. */
+	if (o->exec)
 		x->exec = true;
 	if (o->directory || o->kind == PREDICTOR_READDIR)
 		x->directory = true;

@@ -107,7 +107,8 @@ static uint32_t import_place(
 
 static void import_flags(struct object *o, uint32_t flags)
 {
-	o->exec = flags & FLAG_EXEC;
+	if (flags & FLAG_EXEC)
+		o->exec = true;
 	o->absent = (flags & FLAG_ABSENT) != 0;
 	o->directory = (flags & FLAG_DIRECTORY) != 0;
 	if (o->count > 0)

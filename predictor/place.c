@@ -34,7 +34,9 @@ uint32_t place_object(
 	if (there == object)
 		return object;
 	if (there != OBJECT_NONE) {
-		/* The known one goes on under the new handle. */
+		/* The known one goes on under the new handle; whether that is
+		 * a program is the handle's own. */
+		objects_at(p->objects, there)->exec = o->exec;
 		objects_drop(p->objects, object);
 		objects_rekey(p->objects, there, key);
 		return there;

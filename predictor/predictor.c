@@ -125,7 +125,8 @@ static void dirent_learn(struct predictor *p, uint32_t id, uint64_t dir,
 	struct object *o = objects_at(p->objects, id);
 
 	o->type = (uint16_t)e->type_hash;
-	o->exec = e->exec;
+	if (e->exec)
+		o->exec = true;
 	o->rank = (uint16_t)e->rank;
 	o->size =
 	    e->size_bytes < UINT32_MAX ? (uint32_t)e->size_bytes : UINT32_MAX;

@@ -34,7 +34,9 @@ enum predictor_kind {
 
 struct predictor_obs {
 	enum predictor_kind kind;
-	bool exec;             /* a program: EXECUTE granted, ELF or #! */
+	/* A program: EXECUTE granted, ELF or #!. False says nothing: once
+	 * said it holds, until the name gets another object. */
+	bool exec;
 	bool directory;        /* the object is one */
 	uint64_t now_ns;       /* when the request came */
 	uint64_t latency_ns;   /* until its reply went out */
