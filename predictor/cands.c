@@ -59,6 +59,7 @@ static void cand_decide(
 			s->guessed += 0.05f * ((float)hit - s->guessed);
 		calib_learn_told(p->calib, c->told, hit);
 		reliability_count(&p->reliability, c->said, hit);
+		p->used_by[c->source] += hit;
 	}
 	stream_cand_set(s, c, OBJECT_NONE);
 }

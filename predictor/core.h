@@ -57,8 +57,13 @@ struct predictor {
 	    probation[PROBATION]; /* a ring: of walks and listings */
 	uint32_t probation_in, probation_out;
 	uint64_t predicted, used, late, unused, guarded, walled;
+	uint64_t predicted_by[PREDICTOR_SOURCES], used_by[PREDICTOR_SOURCES];
 	struct predictor_reliability reliability;
 };
+
+/* predictor.c: as large as the budget has them. NULL without memory. */
+struct trails *arena_trails(size_t budget_bytes);
+struct graph *arena_graph(size_t budget_bytes);
 
 /* place.c: identity is (directory, name). */
 /* Puts the object there; what was known about the place goes over to it.

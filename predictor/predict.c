@@ -44,6 +44,7 @@ static void cand_tell(struct predictor *p, const struct stream *s,
 	c->told = c->p;
 	c->told_needs |= c->needs;
 	p->predicted++;
+	p->predicted_by[c->source]++;
 }
 
 /* Whether it still is worth telling, and allowed. */

@@ -249,6 +249,10 @@ void predictor_get_stats(const struct predictor *p, struct predictor_stats *st)
 			    names_memory_bytes(p->names) +
 			    extents_memory_bytes(p->extents) +
 			    calib_memory_bytes(p->calib)};
+	for (int i = 0; i < PREDICTOR_SOURCES; i++) {
+		st->by_source[i].predicted = p->predicted_by[i];
+		st->by_source[i].used = p->used_by[i];
+	}
 }
 
 void predictor_get_reliability(

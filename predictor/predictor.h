@@ -137,6 +137,11 @@ struct predictor_stats {
 	uint64_t streams_made;
 	uint64_t scans_guarded; /* walks that were kept out of the history */
 	uint64_t walled;        /* predictions that `may` did not let pass */
+	/* Where predictions came from, and how many of them came true,
+	 * whether they were fetched or not. */
+	struct {
+		uint64_t predicted, used;
+	} by_source[PREDICTOR_SOURCES];
 	size_t objects, memory_bytes;
 };
 
