@@ -178,6 +178,11 @@ void names_use(struct names *ns, uint32_t dir, uint32_t rank, uint32_t now)
 	d->last = rank;
 }
 
+size_t names_limit(const struct names *ns)
+{
+	return ns->max_dirs;
+}
+
 uint32_t names_count(const struct names *ns)
 {
 	return ns->n;

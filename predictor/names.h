@@ -58,6 +58,8 @@ uint16_t names_begin(const struct dir *d, bool by_order);
 uint32_t names_run(const struct dir *d);
 /* A use of the object at `rank`. */
 void names_use(struct names *ns, uint32_t dir, uint32_t rank, uint32_t now);
+/* How many directories there may ever be. */
+size_t names_limit(const struct names *ns);
 uint32_t names_count(const struct names *ns);
 size_t names_memory_bytes(const struct names *ns);
 

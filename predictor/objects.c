@@ -159,6 +159,11 @@ uint32_t objects_end(const struct objects *os)
 	return os->n;
 }
 
+size_t objects_limit(const struct objects *os)
+{
+	return os->limit;
+}
+
 size_t objects_count(const struct objects *os)
 {
 	return os->n - os->nfree;

@@ -46,7 +46,7 @@ _Static_assert(sizeof(struct object) == 48, "what an object costs");
 
 enum { FIRST_UNIT = 4096, UNUSED_MAX = 7 };
 /* Trails keep as many bits of a number. */
-#define OBJECTS_MAX ((1u << 26) - 1)
+#define OBJECTS_MAX ((1u << 25) - 1)
 
 struct objects;
 
@@ -70,6 +70,8 @@ void objects_drop(struct objects *os, uint32_t id);
 bool objects_full(const struct objects *os);
 /* Numbers in use are below. */
 uint32_t objects_end(const struct objects *os);
+/* How many there may ever be. */
+size_t objects_limit(const struct objects *os);
 size_t objects_count(const struct objects *os);
 size_t objects_memory_bytes(const struct objects *os);
 

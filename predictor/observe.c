@@ -72,8 +72,14 @@ static void stream_log(struct predictor *p, struct stream *s, uint32_t id)
 	bool lives =
 	    s->tail != TRAIL_NONE && trails_holds(p->trails, s->tail, s->last);
 
-	s->tail = trails_append(p->trails, lives ? s->tail : TRAIL_NONE, id,
-	    x->needs, x->last, p->events);
+	s->tail = trails_append(p->trails, lives ? s->tail : TRAIL_NONE,
+	    &(struct trail_use){.object = id,
+		.last = x->last,
+		.now = p->events,
+		.owner = s->bit,
+		.needs = x->needs,
+		.begins = s->begins});
+	s->begins = false;
 	x->last = s->tail;
 }
 
@@ -104,6 +110,7 @@ static void stream_take(struct predictor *p, struct stream *s,
 static void stream_begin(struct predictor *p, struct stream *s)
 {
 	s->began_at = p->events;
+	s->begins = true;
 	s->walk_lists = s->scans = false;
 	s->walk_needs = 0;
 	s->walk = s->momentum = s->news = 0;

@@ -10,26 +10,46 @@
 
 #include "core.h"
 #include "persist_format.h"
+#include "portable.h"
 #include "predictor.pb-c.h"
+#include "trees_private.h"
 
 #define VEC_NEW(n, vec) ((vec) = calloc((n) + 1, sizeof(*(vec))))
 
-static bool export_dirs(const struct predictor *p, Forefetch__TreeFile *f)
+/* What goes out, and under which number: index + 1, 0 if it does not. */
+struct export
 {
-	uint32_t n = names_count(p->names);
+	const struct predictor *p;
+	Forefetch__TreeFile *f;
+	uint32_t *objects, *dirs;
+	uint16_t only; /* trails of these */
+	bool portable;
+};
 
-	f->n_dir_key = f->n_dir_parent = f->n_dir_name = f->n_dir_known = n;
-	if (!VEC_NEW(n, f->dir_key) || !VEC_NEW(n, f->dir_parent) ||
-	    !VEC_NEW(n, f->dir_name) || !VEC_NEW(n, f->dir_known))
+static bool export_dirs(struct export *x)
+{
+	Forefetch__TreeFile *f = x->f;
+	uint32_t end = names_count(x->p->names), n = 0;
+
+	if (!VEC_NEW(end, f->dir_key) || !VEC_NEW(end, f->dir_parent) ||
+	    !VEC_NEW(end, f->dir_name) || !VEC_NEW(end, f->dir_known))
 		return false;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct dir *d = names_at(p->names, i);
+	for (uint32_t i = 0; i < end; i++)
+		if (!x->portable || x->dirs[i])
+			x->dirs[i] = ++n;
+	for (uint32_t i = 0; i < end; i++) {
+		const struct dir *d = names_at(x->p->names, i);
+		uint32_t at = x->dirs[i] - 1;
 
-		f->dir_key[i] = d->key;
-		f->dir_parent[i] = d->parent == DIR_NONE ? 0 : d->parent + 1;
-		f->dir_name[i] = d->name;
-		f->dir_known[i] = d->known;
+		if (!x->dirs[i])
+			continue;
+		f->dir_key[at] = d->key;
+		f->dir_parent[at] =
+		    d->parent == DIR_NONE ? 0 : x->dirs[d->parent];
+		f->dir_name[at] = d->name;
+		f->dir_known[at] = d->known & x->only;
 	}
+	f->n_dir_key = f->n_dir_parent = f->n_dir_name = f->n_dir_known = n;
 	return true;
 }
 
@@ -42,30 +62,38 @@ static uint32_t object_flags(const struct object *o)
 	       (uint32_t)o->first << FLAG_FIRST;
 }
 
-/* `number[id]` is set to the index + 1 of each object that was used. */
-static bool export_objects(
-    const struct predictor *p, Forefetch__TreeFile *f, uint32_t *number)
+static bool objects_room(Forefetch__TreeFile *f, uint32_t room)
 {
-	uint32_t end = objects_end(p->objects), n = 0;
+	return VEC_NEW(room, f->object_key) && VEC_NEW(room, f->object_dir) &&
+	       VEC_NEW(room, f->object_name) && VEC_NEW(room, f->object_size) &&
+	       VEC_NEW(room, f->object_type) &&
+	       VEC_NEW(room, f->object_flags) && VEC_NEW(room, f->object_known);
+}
 
-	if (!VEC_NEW(end, f->object_key) || !VEC_NEW(end, f->object_dir) ||
-	    !VEC_NEW(end, f->object_name) || !VEC_NEW(end, f->object_size) ||
-	    !VEC_NEW(end, f->object_type) || !VEC_NEW(end, f->object_flags) ||
-	    !VEC_NEW(end, f->object_known))
+/* Those that were used; of the portable ones those that were chosen. */
+static bool export_objects(struct export *x)
+{
+	Forefetch__TreeFile *f = x->f;
+	uint32_t end = objects_end(x->p->objects), n = 0;
+
+	if (!objects_room(f, end))
 		return false;
 	for (uint32_t id = 0; id < end; id++) {
-		const struct object *o = objects_at(p->objects, id);
+		const struct object *o = objects_at(x->p->objects, id);
 
-		if (o->free || o->count == 0)
+		if (o->free || o->count == 0 ||
+		    (x->portable && !x->objects[id])) {
+			x->objects[id] = 0;
 			continue;
+		}
 		f->object_key[n] = o->key;
-		f->object_dir[n] = o->dir == DIR_NONE ? 0 : o->dir + 1;
+		f->object_dir[n] = o->dir == DIR_NONE ? 0 : x->dirs[o->dir];
 		f->object_name[n] = o->name;
 		f->object_size[n] = o->size;
 		f->object_type[n] = o->type;
 		f->object_flags[n] = object_flags(o);
-		f->object_known[n] = o->known;
-		number[id] = ++n;
+		f->object_known[n] = o->known & x->only;
+		x->objects[id] = ++n;
 	}
 	f->n_object_key = f->n_object_dir = f->n_object_name = n;
 	f->n_object_size = f->n_object_type = f->n_object_flags = n;
@@ -73,41 +101,70 @@ static bool export_objects(
 	return true;
 }
 
-struct trail_out {
-	const uint32_t *number;
-	uint32_t *out, *needs;
-	size_t n;
-};
-
-static int export_trail(void *ctx, const uint32_t *objects,
-    const uint8_t *needs, size_t n, int continues)
+/* A number may mean another object by now. */
+static bool part_has(
+    const struct predictor *p, const struct trail_part *part, uint32_t i)
 {
-	struct trail_out *t = ctx;
+	const struct object *o = objects_at(p->objects, part->objects[i]);
 
-	if (!continues && t->n > 0)
-		t->out[t->n++] = 0;
-	for (size_t i = 0; i < n; i++) {
-		if (!t->number[objects[i]])
+	return !o->free && part->ended_at >= o->born_at;
+}
+
+static int export_trail(void *ctx, const struct trail_part *part)
+{
+	struct export *x = ctx;
+	Forefetch__TreeFile *f = x->f;
+
+	if (!trees_has(x->only, part))
+		return 0;
+	if (!part->more) {
+		if (f->n_trail_owner > 0)
+			f->trail[f->n_trail++] = 0;
+		f->trail_owner[f->n_trail_owner++] = part->owner;
+	}
+	for (uint32_t i = 0; i < part->n; i++) {
+		if (!x->objects[part->objects[i]] || !part_has(x->p, part, i))
 			continue;
-		t->needs[t->n] = needs[i];
-		t->out[t->n++] = t->number[objects[i]];
+		f->trail_needs[f->n_trail] = part->needs[i];
+		f->trail[f->n_trail++] = x->objects[part->objects[i]];
 	}
 	return 0;
 }
 
-static bool export_trails(
-    const struct predictor *p, Forefetch__TreeFile *f, const uint32_t *number)
+static bool export_trails(struct export *x)
 {
-	size_t room = trails_entries(p->trails) * 2;
-	struct trail_out t = {.number = number};
+	Forefetch__TreeFile *f = x->f;
+	size_t room = trails_entries(x->p->trails) * 2;
 
-	if (!VEC_NEW(room, f->trail) || !VEC_NEW(room, f->trail_needs))
+	if (!VEC_NEW(room, f->trail) || !VEC_NEW(room, f->trail_needs) ||
+	    !VEC_NEW(room, f->trail_owner))
 		return false;
-	t.out = f->trail;
-	t.needs = f->trail_needs;
-	trails_walk(p->trails, export_trail, &t);
-	f->n_trail = f->n_trail_needs = t.n;
+	trails_walk(x->p->trails, export_trail, x);
+	f->n_trail_needs = f->n_trail;
 	return true;
+}
+
+/* Chooses what the trails have that has a name, and its directories. */
+static int export_choose(void *ctx, const struct trail_part *part)
+{
+	struct export *x = ctx;
+
+	if (!trees_has(x->only, part))
+		return 0;
+	for (uint32_t i = 0; i < part->n; i++) {
+		const struct object *o =
+		    objects_at(x->p->objects, part->objects[i]);
+		uint32_t dir = o->dir;
+
+		if (!part_has(x->p, part, i) || dir == DIR_NONE || !o->name)
+			continue;
+		x->objects[part->objects[i]] = 1;
+		while (dir != DIR_NONE && !x->dirs[dir]) {
+			x->dirs[dir] = 1;
+			dir = names_at(x->p->names, dir)->parent;
+		}
+	}
+	return 0;
 }
 
 /* Room for all that there may be is made by `room`, pieces. */
@@ -120,9 +177,10 @@ static bool extents_room(Forefetch__TreeFile *f, size_t room)
 	       VEC_NEW(room, f->extent_count);
 }
 
-static bool export_extents(
-    const struct predictor *p, Forefetch__TreeFile *f, const uint32_t *number)
+static bool export_extents(struct export *x)
 {
+	const struct predictor *p = x->p;
+	Forefetch__TreeFile *f = x->f;
 	uint32_t end = objects_end(p->objects);
 	size_t n = 0;
 
@@ -130,12 +188,12 @@ static bool export_extents(
 		return false;
 	for (uint32_t id = 0; id < end; id++) {
 		struct predictor_extent e[EXTENTS_MAX];
-		size_t got = number[id]
+		size_t got = x->objects[id]
 				 ? extents_get(p->extents, id, e, EXTENTS_MAX)
 				 : 0;
 
 		for (size_t i = 0; i < got; i++, n++) {
-			f->extent_object[n] = number[id];
+			f->extent_object[n] = x->objects[id];
 			f->extent_offset[n] = e[i].offset_bytes;
 			f->extent_stride[n] = e[i].stride_bytes;
 			f->extent_length[n] = e[i].length_bytes;
@@ -147,12 +205,16 @@ static bool export_extents(
 	return true;
 }
 
-static bool export_wall(const struct predictor *p, Forefetch__TreeFile *f)
+static bool export_wall(const struct export *x)
 {
-	if (!VEC_NEW(WALL_UIDS, f->uid))
+	const struct wall *w = &x->p->wall;
+
+	if (!VEC_NEW(WALL_UIDS, x->f->uid))
 		return false;
-	memcpy(f->uid, p->wall.uids, p->wall.n * sizeof(*f->uid));
-	f->n_uid = p->wall.n;
+	for (uint32_t i = 0; i < w->n; i++)
+		if (x->only & 1u << i)
+			x->f->uid[i] = w->uids[i];
+	x->f->n_uid = w->n;
 	return true;
 }
 
@@ -174,17 +236,30 @@ static bool export_calib(const struct predictor *p, Forefetch__TreeFile *f)
 	return true;
 }
 
-static bool export_all(const struct predictor *p, Forefetch__TreeFile *f)
+static bool export_parts(struct export *x)
 {
-	uint32_t *number = calloc(objects_end(p->objects) + 1, sizeof(*number));
+	if (x->portable)
+		trails_walk(x->p->trails, export_choose, x);
+	return export_dirs(x) && export_objects(x) && export_trails(x) &&
+	       export_extents(x) && export_wall(x) &&
+	       (x->portable || export_calib(x->p, x->f));
+}
+
+static bool export_all(struct export *x)
+{
+	const struct predictor *p = x->p;
 	bool done;
 
-	forefetch__tree_file__init(f);
-	f->version = PERSIST_VERSION;
-	done = number && export_dirs(p, f) && export_objects(p, f, number) &&
-	       export_trails(p, f, number) && export_extents(p, f, number) &&
-	       export_wall(p, f) && export_calib(p, f);
-	free(number);
+	forefetch__tree_file__init(x->f);
+	x->f->version = PERSIST_VERSION;
+	x->f->portable = x->portable;
+	VEC_NEW(objects_end(p->objects), x->objects);
+	VEC_NEW(names_count(p->names), x->dirs);
+	done = x->objects && x->dirs && export_parts(x);
+	if (done && x->portable)
+		portable_set_keys(x->f);
+	free(x->objects);
+	free(x->dirs);
 	return done;
 }
 
@@ -203,6 +278,7 @@ static void export_free(Forefetch__TreeFile *f)
 	free(f->object_known);
 	free(f->trail);
 	free(f->trail_needs);
+	free(f->trail_owner);
 	free(f->uid);
 	free(f->extent_object);
 	free(f->extent_offset);
@@ -220,12 +296,13 @@ static void put_le(unsigned char *out, uint64_t v, int bytes)
 		out[i] = (unsigned char)(v >> 8 * i);
 }
 
-void *predictor_export(const struct predictor *p, size_t *len)
+static void *export_pack(struct export *x, size_t *len)
 {
 	Forefetch__TreeFile f;
 	unsigned char *data = NULL;
 
-	if (export_all(p, &f)) {
+	x->f = &f;
+	if (export_all(x)) {
 		size_t n = forefetch__tree_file__get_packed_size(&f);
 
 		data = malloc(HEADER_BYTES + n);
@@ -242,4 +319,24 @@ void *predictor_export(const struct predictor *p, size_t *len)
 	}
 	export_free(&f);
 	return data;
+}
+
+void *predictor_export(const struct predictor *p, size_t *len)
+{
+	struct export x = {.p = p, .only = UINT16_MAX};
+
+	return export_pack(&x, len);
+}
+
+void *predictor_export_trees(
+    const struct predictor *p, uint64_t uid, size_t *len)
+{
+	struct export x = {.p = p, .portable = true};
+
+	if (!trees_of(p, uid, &x.only)) {
+		errno = ENOENT;
+		return NULL;
+	}
+	errno = ENOMEM;
+	return export_pack(&x, len);
 }

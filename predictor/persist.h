@@ -27,6 +27,8 @@ void *predictor_export(const struct predictor *p, size_t *len);
 int predictor_import(struct predictor *p, const void *data, size_t len);
 /* The message without its header: for fuzzing past the checksum. */
 int persist_apply(struct predictor *p, const void *data, size_t len);
+int persist_apply_trees(
+    struct predictor *p, uint64_t uid, const void *data, size_t len);
 
 /* Forget all. */
 int predictor_clear(struct predictor *p);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Files around persist.c, and ways to look at what was learned. */
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -140,17 +139,14 @@ struct walk {
 	void *ctx;
 };
 
-static int on_trail(void *ctx, const uint32_t *objects, const uint8_t *needs,
-    size_t n, int continues)
+static int on_trail(void *ctx, const struct trail_part *part)
 {
 	struct walk *w = ctx;
-	uint64_t keys[64];
+	uint64_t keys[TRAIL_PART];
 
-	(void)needs;
-	assert(n <= 64);
-	for (size_t i = 0; i < n; i++)
-		keys[i] = objects_at(w->p->objects, objects[i])->key;
-	return w->each(w->ctx, keys, n, continues);
+	for (uint32_t i = 0; i < part->n; i++)
+		keys[i] = objects_at(w->p->objects, part->objects[i])->key;
+	return w->each(w->ctx, keys, part->n, part->more);
 }
 
 int predictor_each_trail(

@@ -10,7 +10,9 @@
 
 #include "core.h"
 #include "persist_format.h"
+#include "portable.h"
 #include "predictor.pb-c.h"
+#include "trees.h"
 
 static uint64_t get_le(const unsigned char *in, int bytes)
 {
@@ -68,41 +70,75 @@ static bool file_sane(const Forefetch__TreeFile *f)
 	return true;
 }
 
-/* `known`, with the bits that the uids have here. */
-static uint16_t import_known(
-    struct predictor *p, const Forefetch__TreeFile *f, uint32_t known)
-{
-	uint16_t bits = 0;
+/* What comes in, and what it is here: DIR_NONE, OBJECT_NONE if nothing. */
+struct import {
+	struct predictor *p;
+	const Forefetch__TreeFile *f;
+	uint32_t *objects, *dirs;
+	uint16_t as; /* all of it is this uid's; 0: whose the file says */
+};
 
-	for (size_t i = 0; i < f->n_uid; i++)
+/* `known`, with the bits that the uids have here. */
+static uint16_t import_known(const struct import *x, uint32_t known)
+{
+	uint16_t bits = x->as;
+
+	for (size_t i = 0; i < x->f->n_uid && !x->as; i++)
 		if (known & 1u << i)
-			bits |= wall_bit(&p->wall, f->uid[i]);
+			bits |= wall_bit(&x->p->wall, x->f->uid[i]);
 	return bits;
 }
 
-static void import_dirs(struct predictor *p, const Forefetch__TreeFile *f)
+/* A key that is in use here for something else stays that; only what is
+ * portable is not to be believed so far. */
+static bool dir_is_free(const struct import *x, size_t i)
 {
+	const struct names *ns = x->p->names;
+	uint32_t here = names_find(ns, x->f->dir_key[i]);
+	uint32_t up = x->f->dir_parent[i];
+	const struct dir *d;
+
+	if (here == DIR_NONE || !x->f->portable)
+		return true;
+	d = names_at(ns, here);
+	if (d->parent == DIR_NONE || !up)
+		return d->parent == DIR_NONE && !up;
+	return d->name == x->f->dir_name[i] &&
+	       names_at(ns, d->parent)->key == x->f->dir_key[up - 1];
+}
+
+static void import_dirs(const struct import *x)
+{
+	const Forefetch__TreeFile *f = x->f;
+	struct names *ns = x->p->names;
+
+	for (size_t i = 0; i < f->n_dir_key; i++)
+		x->dirs[i] =
+		    dir_is_free(x, i) ? names_dir(ns, f->dir_key[i]) : DIR_NONE;
 	for (size_t i = 0; i < f->n_dir_key; i++) {
-		uint32_t up = f->dir_parent[i];
-		uint32_t d = names_dir(p->names, f->dir_key[i]);
+		uint32_t up = f->dir_parent[i], d = x->dirs[i];
 
 		if (d == DIR_NONE)
 			continue;
-		names_place(p->names, d,
-		    up ? names_dir(p->names, f->dir_key[up - 1]) : DIR_NONE,
-		    f->dir_name[i]);
-		names_at(p->names, d)->known |=
-		    import_known(p, f, f->dir_known[i]);
+		names_place(
+		    ns, d, up ? x->dirs[up - 1] : DIR_NONE, f->dir_name[i]);
+		names_at(ns, d)->known |= import_known(x, f->dir_known[i]);
 	}
 }
 
-static uint32_t import_place(
-    struct predictor *p, uint32_t id, const Forefetch__TreeFile *f, size_t i)
+static bool object_is_free(const struct import *x, size_t i, uint32_t dir)
 {
-	uint32_t dir = names_dir(p->names, f->dir_key[f->object_dir[i] - 1]);
+	uint32_t id = objects_find(x->p->objects, x->f->object_key[i]);
+	const struct object *o;
 
-	return dir == DIR_NONE ? id
-			       : place_object(p, id, dir, f->object_name[i]);
+	if (!x->f->portable)
+		return true;
+	if (dir == DIR_NONE || !x->f->object_name[i])
+		return false;
+	if (id == OBJECT_NONE)
+		return true;
+	o = objects_at(x->p->objects, id);
+	return o->dir == dir && o->name == x->f->object_name[i];
 }
 
 static void import_flags(struct object *o, uint32_t flags)
@@ -118,64 +154,87 @@ static void import_flags(struct object *o, uint32_t flags)
 	o->first = (uint8_t)(flags >> FLAG_FIRST);
 }
 
-/* `ids[i]` is object i here, OBJECT_NONE if there was no room. */
-static void import_objects(
-    struct predictor *p, const Forefetch__TreeFile *f, uint32_t *ids)
+static uint32_t import_object(const struct import *x, size_t i)
 {
-	for (size_t i = 0; i < f->n_object_key; i++) {
-		uint32_t id =
-		    objects_make(p->objects, f->object_key[i], p->events);
-		uint32_t up = f->object_dir[i];
-		struct object *o;
+	const Forefetch__TreeFile *f = x->f;
+	struct predictor *p = x->p;
+	uint32_t up = f->object_dir[i];
+	uint32_t dir = up ? x->dirs[up - 1] : DIR_NONE, id;
+	struct object *o;
 
-		ids[i] = id;
-		if (id == OBJECT_NONE)
-			continue;
-		o = objects_at(p->objects, id);
-		o->recent = true;
-		o->size = f->object_size[i];
-		o->type = (uint16_t)f->object_type[i];
-		o->known |= import_known(p, f, f->object_known[i]);
-		import_flags(o, f->object_flags[i]);
-		if (up && o->dir == DIR_NONE)
-			id = import_place(p, id, f, i);
-		ids[i] = id;
-	}
+	if (!object_is_free(x, i, dir))
+		return OBJECT_NONE;
+	id = objects_make(p->objects, f->object_key[i], p->events);
+	if (id == OBJECT_NONE)
+		return id;
+	o = objects_at(p->objects, id);
+	o->recent = true;
+	o->size = f->object_size[i];
+	o->type = (uint16_t)f->object_type[i];
+	o->known |= import_known(x, f->object_known[i]);
+	import_flags(o, f->object_flags[i]);
+	if (dir != DIR_NONE && o->dir == DIR_NONE)
+		id = place_object(p, id, dir, f->object_name[i]);
+	return id;
 }
 
-static void import_trails(
-    struct predictor *p, const Forefetch__TreeFile *f, const uint32_t *ids)
+static void import_use(const struct import *x, uint32_t *tail, uint16_t owner,
+    uint32_t id, uint32_t needs)
 {
+	struct predictor *p = x->p;
+	struct object *o = objects_at(p->objects, id);
+
+	p->events++;
+	*tail = trails_append(p->trails, *tail,
+	    &(struct trail_use){.object = id,
+		.last = o->last,
+		.now = p->events,
+		.owner = owner,
+		.needs = needs & NEEDS_KEPT,
+		.begins = (needs & TRAIL_BEGINS) != 0});
+	o->last = *tail;
+	o->seen_at = p->events;
+	if (o->count == 0)
+		o->count = 1;
+	twin_learn(p, id);
+}
+
+static uint16_t import_owner(const struct import *x, size_t trail)
+{
+	return import_known(
+	    x, trail < x->f->n_trail_owner ? x->f->trail_owner[trail] : 0);
+}
+
+static void import_trails(const struct import *x)
+{
+	const Forefetch__TreeFile *f = x->f;
 	uint32_t tail = TRAIL_NONE;
+	uint16_t owner = import_owner(x, 0);
+	size_t trail = 0;
 
 	for (size_t i = 0; i < f->n_trail; i++) {
-		uint32_t id = f->trail[i] ? ids[f->trail[i] - 1] : OBJECT_NONE;
-		struct object *o;
+		uint32_t at = f->trail[i];
+		uint32_t id = at ? x->objects[at - 1] : OBJECT_NONE;
 
-		if (!f->trail[i])
+		if (!at) {
 			tail = TRAIL_NONE;
+			owner = import_owner(x, ++trail);
+		}
 		/* A crowded arena may have given the number away again. */
-		if (id == OBJECT_NONE || objects_at(p->objects, id)->key !=
-					     f->object_key[f->trail[i] - 1])
+		if (id == OBJECT_NONE ||
+		    objects_at(x->p->objects, id)->key != f->object_key[at - 1])
 			continue;
-		p->events++;
-		o = objects_at(p->objects, id);
-		tail = trails_append(p->trails, tail, id,
-		    f->trail_needs[i] & NEEDS_KEPT, o->last, p->events);
-		o->last = tail;
-		o->seen_at = p->events;
-		if (o->count == 0)
-			o->count = 1;
-		twin_learn(p, id);
+		import_use(x, &tail, owner, id, f->trail_needs[i]);
 	}
 }
 
-static void import_extents(
-    struct predictor *p, const Forefetch__TreeFile *f, const uint32_t *ids)
+static void import_extents(const struct import *x)
 {
+	const Forefetch__TreeFile *f = x->f;
+
 	for (size_t i = 0, n; i < f->n_extent_object; i += n) {
 		struct predictor_extent e[EXTENTS_MAX];
-		uint32_t id = ids[f->extent_object[i] - 1];
+		uint32_t id = x->objects[f->extent_object[i] - 1];
 
 		for (n = 0; i + n < f->n_extent_object && n < EXTENTS_MAX &&
 			    f->extent_object[i + n] == f->extent_object[i];
@@ -185,45 +244,107 @@ static void import_extents(
 			    .stride_bytes = f->extent_stride[i + n],
 			    .length_bytes = f->extent_length[i + n],
 			    .count = f->extent_count[i + n]};
-		if (id != OBJECT_NONE && !objects_at(p->objects, id)->free)
-			extents_set(p->extents, id, e, n);
+		if (id != OBJECT_NONE && !objects_at(x->p->objects, id)->free)
+			extents_set(x->p->extents, id, e, n);
 	}
 }
 
-int persist_apply(struct predictor *p, const void *data, size_t len)
+/* What was observed here says more. */
+static void import_calib(const struct import *x)
+{
+	for (size_t i = 0; i < x->f->n_calib_cell; i++) {
+		calib_cell cell = (calib_cell)x->f->calib_cell[i];
+		float hits, n;
+
+		calib_get(x->p->calib, cell, &hits, &n);
+		if (n <= 0)
+			calib_set(x->p->calib, cell, x->f->calib_hits[i],
+			    x->f->calib_n[i]);
+	}
+}
+
+static int import_all(struct import *x)
+{
+	int ret = -ENOMEM;
+
+	x->objects = calloc(x->f->n_object_key + 1, sizeof(*x->objects));
+	x->dirs = calloc(x->f->n_dir_key + 1, sizeof(*x->dirs));
+	if (x->objects && x->dirs) {
+		x->p->now = NULL;
+		x->p->events++;
+		import_dirs(x);
+		for (size_t i = 0; i < x->f->n_object_key; i++)
+			x->objects[i] = import_object(x, i);
+		import_trails(x);
+		import_extents(x);
+		/* Somebody else's would be hard to forget again. */
+		if (!x->f->portable)
+			import_calib(x);
+		ret = 0;
+	}
+	free(x->objects);
+	free(x->dirs);
+	return ret;
+}
+
+/* One user is not to drive out what the others have. */
+static bool import_is_large(const struct import *x)
+{
+	return x->f->n_trail > trails_limit(x->p->trails) / 4 ||
+	       x->f->n_object_key > objects_limit(x->p->objects) / 4 ||
+	       x->f->n_dir_key > names_limit(x->p->names) / 4;
+}
+
+static int import_file(
+    struct predictor *p, Forefetch__TreeFile *f, bool trees, uint64_t uid)
+{
+	struct import x = {.p = p, .f = f};
+
+	if (f->version > PERSIST_VERSION)
+		return -EPROTONOSUPPORT;
+	if (!file_sane(f))
+		return -EBADMSG;
+	if (trees && !f->portable)
+		return -EINVAL;
+	if (trees && uid != TREES_ALL) {
+		if (import_is_large(&x))
+			return -EFBIG;
+		x.as = wall_bit(&p->wall, uid);
+		if (!x.as)
+			return -ENOSPC;
+	}
+	if (f->portable)
+		portable_set_keys(f);
+	return import_all(&x);
+}
+
+static int import_message(
+    struct predictor *p, const void *data, size_t len, bool trees, uint64_t uid)
 {
 	Forefetch__TreeFile *f = forefetch__tree_file__unpack(NULL, len, data);
-	uint32_t *ids;
-	int ret = -EBADMSG;
+	int ret;
 
 	if (!f)
-		return ret;
-	if (f->version > PERSIST_VERSION) {
-		ret = -EPROTONOSUPPORT;
-	} else if (file_sane(f)) {
-		ids = calloc(f->n_object_key + 1, sizeof(*ids));
-		ret = ids ? 0 : -ENOMEM;
-		if (ids) {
-			p->now = NULL;
-			p->events++;
-			import_dirs(p, f);
-			import_objects(p, f, ids);
-			import_trails(p, f, ids);
-			import_extents(p, f, ids);
-			for (size_t i = 0; i < f->n_calib_cell; i++)
-				calib_set(p->calib,
-				    (calib_cell)f->calib_cell[i],
-				    f->calib_hits[i], f->calib_n[i]);
-		}
-		free(ids);
-	}
+		return -EBADMSG;
+	ret = import_file(p, f, trees, uid);
 	forefetch__tree_file__free_unpacked(f, NULL);
 	return ret;
 }
 
-int predictor_import(struct predictor *p, const void *data, size_t len)
+int persist_apply(struct predictor *p, const void *data, size_t len)
 {
-	const unsigned char *d = data;
+	return import_message(p, data, len, false, TREES_ALL);
+}
+
+int persist_apply_trees(
+    struct predictor *p, uint64_t uid, const void *data, size_t len)
+{
+	return import_message(p, data, len, true, uid);
+}
+
+/* 0 if a message of a version that can be read follows. */
+static int header_check(const unsigned char *d, size_t len)
+{
 	uint64_t version;
 
 	if (len < HEADER_BYTES || memcmp(d, PERSIST_MAGIC, 8) != 0)
@@ -232,7 +353,24 @@ int predictor_import(struct predictor *p, const void *data, size_t len)
 	if (XXH3_64bits_withSeed(d + HEADER_BYTES, len - HEADER_BYTES,
 		version) != get_le(d + 16, 8))
 		return -EBADMSG;
-	if (version > PERSIST_VERSION)
-		return -EPROTONOSUPPORT;
-	return persist_apply(p, d + HEADER_BYTES, len - HEADER_BYTES);
+	return version > PERSIST_VERSION ? -EPROTONOSUPPORT : 0;
+}
+
+int predictor_import(struct predictor *p, const void *data, size_t len)
+{
+	int ret = header_check(data, len);
+
+	return ret ? ret
+		   : persist_apply(p, (const char *)data + HEADER_BYTES,
+			 len - HEADER_BYTES);
+}
+
+int predictor_import_trees(
+    struct predictor *p, uint64_t uid, const void *data, size_t len)
+{
+	int ret = header_check(data, len);
+
+	return ret ? ret
+		   : persist_apply_trees(p, uid,
+			 (const char *)data + HEADER_BYTES, len - HEADER_BYTES);
 }

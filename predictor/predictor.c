@@ -45,6 +45,16 @@ static void on_evict(void *ctx, uint32_t id, struct object *o)
 	}
 }
 
+struct trails *arena_trails(size_t budget_bytes)
+{
+	return trails_new((uint32_t)(budget_bytes / 20 * 9 / 26));
+}
+
+struct graph *arena_graph(size_t budget_bytes)
+{
+	return graph_new((uint32_t)(budget_bytes / 5 / 128));
+}
+
 /* Bytes each: an object 48 and those of three maps, an entry 8 and up to 16 of
  * the index; maps and arenas double, so plan for them half empty. */
 static bool arenas_make(struct predictor *p)
@@ -52,8 +62,8 @@ static bool arenas_make(struct predictor *p)
 	size_t budget = p->opt.budget_bytes;
 
 	p->objects = objects_new((uint32_t)(budget / 4 / 150), on_evict, p);
-	p->trails = trails_new((uint32_t)(budget / 20 * 9 / 26));
-	p->graph = graph_new((uint32_t)(budget / 5 / 128));
+	p->trails = arena_trails(budget);
+	p->graph = arena_graph(budget);
 	p->names = names_new((uint32_t)(budget / 16 / 128), budget / 16 / 8);
 	p->extents = extents_new((uint32_t)(budget / 64 / 384));
 	p->places = keymap_new(0);

@@ -66,6 +66,7 @@ struct stream {
 	bool used, stale; /* stale: estimates have to be made anew */
 	bool pending;     /* there may be candidates */
 	bool foreseen;    /* the last event was a candidate */
+	bool begins;      /* what it logs next is the first after a pause */
 	uint32_t dirs[RECENT_DIRS][LEVELS]; /* a ring, by moves */
 	uint64_t uid, connection;
 	uint64_t request_ns;

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "trails.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 32, FIRST_CHUNKS = 64 };
+enum { CHUNK = TRAIL_PART, FIRST_CHUNKS = 64 };
 
-#define OBJECT_BITS ((1u << 26) - 1)
+#define OBJECT_BITS ((1u << 25) - 1)
 #define NEEDS_BITS  63u
 
 struct entry {
-	uint32_t object : 26, needs : 6;
+	uint32_t object : 25, needs : 6, begins : 1;
 	uint32_t earlier;
 };
+
+_Static_assert(sizeof(struct entry) == 8, "what an entry costs");
 
 struct chunk {
 	struct entry at[CHUNK];
 	uint32_t next, prev; /* chunks */
 	uint32_t begun_at;
-	uint32_t n;
+	uint16_t n, owner;
 };
 
 /* Lossy: a newer pair takes the slot of an older one. */
@@ -222,7 +223,8 @@ static void chunk_unlink(struct trails *t, struct chunk *c)
 }
 
 /* A fresh chunk behind `prev`; TRAIL_NONE without memory. */
-static uint32_t trails_chunk(struct trails *t, uint32_t prev, uint32_t now)
+static uint32_t trails_chunk(
+    struct trails *t, uint32_t prev, const struct trail_use *use)
 {
 	uint32_t id;
 
@@ -240,14 +242,15 @@ static uint32_t trails_chunk(struct trails *t, uint32_t prev, uint32_t now)
 	t->chunks[id].n = 0;
 	t->chunks[id].next = TRAIL_NONE;
 	t->chunks[id].prev = prev;
-	t->chunks[id].begun_at = now;
+	t->chunks[id].begun_at = use->now;
+	t->chunks[id].owner = use->owner;
 	if (prev != TRAIL_NONE)
 		t->chunks[prev].next = id;
 	return id;
 }
 
-uint32_t trails_append(struct trails *t, uint32_t tail, uint32_t object,
-    uint8_t needs, uint32_t last, uint32_t now)
+uint32_t trails_append(
+    struct trails *t, uint32_t tail, const struct trail_use *use)
 {
 	uint32_t chunk = tail == TRAIL_NONE ? TRAIL_NONE : tail / CHUNK;
 	uint32_t place, prev;
@@ -255,17 +258,18 @@ uint32_t trails_append(struct trails *t, uint32_t tail, uint32_t object,
 
 	if (chunk == TRAIL_NONE || t->chunks[chunk].n == CHUNK ||
 	    t->chunks[chunk].n != tail % CHUNK + 1)
-		chunk = trails_chunk(t, chunk, now);
+		chunk = trails_chunk(t, chunk, use);
 	if (chunk == TRAIL_NONE)
 		return TRAIL_NONE;
 	c = &t->chunks[chunk];
 	place = chunk * CHUNK + c->n;
-	c->at[c->n++] = (struct entry){.object = object & OBJECT_BITS,
-	    .needs = needs & NEEDS_BITS,
-	    .earlier = last};
+	c->at[c->n++] = (struct entry){.object = use->object & OBJECT_BITS,
+	    .needs = use->needs & NEEDS_BITS,
+	    .begins = use->begins,
+	    .earlier = use->last};
 	prev = trails_prev(t, place);
 	if (prev != TRAIL_NONE)
-		trails_add_pair(t, trails_object(t, prev), object, place);
+		trails_add_pair(t, trails_object(t, prev), use->object, place);
 	return place;
 }
 
@@ -274,16 +278,36 @@ size_t trails_entries(const struct trails *t)
 	return (size_t)t->n * CHUNK;
 }
 
+size_t trails_limit(const struct trails *t)
+{
+	return (size_t)t->limit * CHUNK;
+}
+
 size_t trails_memory_bytes(const struct trails *t)
 {
 	return sizeof(*t) + t->cap * sizeof(*t->chunks) +
 	       t->npairs * sizeof(*t->pairs);
 }
 
+static void chunk_part(
+    const struct trails *t, const struct chunk *c, struct trail_part *part)
+{
+	part->n = c->n;
+	part->owner = c->owner;
+	part->begun_at = c->begun_at;
+	part->ended_at =
+	    c->next == TRAIL_NONE ? UINT32_MAX : t->chunks[c->next].begun_at;
+	for (uint32_t i = 0; i < c->n; i++) {
+		const struct entry *e = &c->at[i];
+
+		part->objects[i] = e->object;
+		part->needs[i] = (uint8_t)(e->needs | e->begins * TRAIL_BEGINS);
+	}
+}
+
 int trails_walk(const struct trails *t, trails_each each, void *ctx)
 {
-	uint32_t objects[CHUNK];
-	uint8_t needs[CHUNK];
+	struct trail_part part;
 
 	/* Heads in the order of age, each with all that hangs on it. */
 	for (uint32_t i = 0; i < t->n; i++) {
@@ -291,15 +315,12 @@ int trails_walk(const struct trails *t, trails_each each, void *ctx)
 
 		if (t->chunks[id].prev != TRAIL_NONE)
 			continue;
-		for (int more = 0; id != TRAIL_NONE; more = 1) {
+		for (part.more = false; id != TRAIL_NONE; part.more = true) {
 			const struct chunk *c = &t->chunks[id];
 			int ret;
 
-			for (uint32_t j = 0; j < c->n; j++) {
-				objects[j] = c->at[j].object;
-				needs[j] = c->at[j].needs;
-			}
-			ret = each(ctx, objects, needs, c->n, more);
+			chunk_part(t, c, &part);
+			ret = each(ctx, &part);
 			if (ret)
 				return ret;
 			id = c->next;

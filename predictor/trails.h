@@ -5,29 +5,41 @@
  * are linked; the oldest chunk is taken back when the log is full. A place
  * in the log is a number; each entry knows the one before of its object, and
  * an index knows the last place of each pair of neighbours. With each entry
- * stands what was needed of the object: six bits, PREDICTOR_NEEDS_….
+ * stands what was needed of the object: six bits, PREDICTOR_NEEDS_…; and
+ * whether a run of its stream begins there.
  */
 #ifndef FOREFETCH_TRAILS_H
 #define FOREFETCH_TRAILS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define TRAIL_NONE UINT32_MAX
+#define TRAIL_NONE   UINT32_MAX
+/* Beside what was needed, where trails_walk() gives it. */
+#define TRAIL_BEGINS 64u
 
 struct trails;
+
+struct trail_use {
+	uint32_t object;
+	uint32_t last;  /* its place before, TRAIL_NONE if it has none */
+	uint32_t now;   /* number of the event */
+	uint16_t owner; /* the bit of whose trail it is, 0 if there is none */
+	uint8_t needs;
+	bool begins;
+};
 
 /* `limit` entries at most. */
 struct trails *trails_new(uint32_t limit);
 void trails_free(struct trails *t);
 
 /*
- * Append `object` behind `tail`, the last place of a stream, TRAIL_NONE for
- * a new trail. `last` is the object's last place before. Returns the new
- * place, or TRAIL_NONE without memory. `now` is the number of the event.
+ * Append behind `tail`, the last place of a stream, TRAIL_NONE for a new
+ * trail. Returns the new place, or TRAIL_NONE without memory.
  */
-uint32_t trails_append(struct trails *t, uint32_t tail, uint32_t object,
-    uint8_t needs, uint32_t last, uint32_t now);
+uint32_t trails_append(
+    struct trails *t, uint32_t tail, const struct trail_use *use);
 
 /* TRAIL_NONE at the end. */
 uint32_t trails_next(const struct trails *t, uint32_t place);
@@ -48,11 +60,25 @@ uint32_t trails_pair(const struct trails *t, uint32_t before, uint32_t object);
 int trails_holds(const struct trails *t, uint32_t place, uint32_t object);
 /* How many there is room for, now. */
 size_t trails_entries(const struct trails *t);
+/* How many there may ever be. */
+size_t trails_limit(const struct trails *t);
 size_t trails_memory_bytes(const struct trails *t);
 
-/* Oldest first, for saving: calls `each` with every trail's entries. */
-typedef int (*trails_each)(void *ctx, const uint32_t *objects,
-    const uint8_t *needs, size_t n, int continues);
+enum { TRAIL_PART = 32 };
+
+/* Of a trail, TRAIL_PART entries at most. */
+struct trail_part {
+	uint32_t objects[TRAIL_PART];
+	uint8_t needs[TRAIL_PART]; /* and TRAIL_BEGINS */
+	uint32_t n;
+	uint32_t begun_at; /* event */
+	uint32_t ended_at; /* not after that event; UINT32_MAX: it goes on */
+	uint16_t owner;
+	bool more; /* of the same trail as the part before */
+};
+
+/* Trails, oldest first, part by part. Nonzero stops, and is returned. */
+typedef int (*trails_each)(void *ctx, const struct trail_part *part);
 int trails_walk(const struct trails *t, trails_each each, void *ctx);
 
 #endif

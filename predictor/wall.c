@@ -14,6 +14,19 @@ uint16_t wall_bit(struct wall *w, uint64_t uid)
 	return (uint16_t)(1u << i);
 }
 
+uint16_t wall_find(const struct wall *w, uint64_t uid)
+{
+	for (uint32_t i = 0; i < w->n; i++)
+		if (w->uids[i] == uid)
+			return (uint16_t)(1u << i);
+	return 0;
+}
+
+uint64_t wall_uid(const struct wall *w, uint16_t bit)
+{
+	return w->uids[__builtin_ctz(bit)];
+}
+
 bool wall_passes(struct predictor *p, const struct stream *s, uint16_t known,
     uint64_t parent, uint64_t object)
 {

@@ -20,8 +20,13 @@ struct wall {
 	uint32_t n;
 };
 
-/* The bit of `uid` in what is `known`; 0 if it has none. */
+/* The bit of `uid` in what is `known`; 0 if it has none. It gets one while
+ * there are any. */
 uint16_t wall_bit(struct wall *w, uint64_t uid);
+/* The same, and it gets none. */
+uint16_t wall_find(const struct wall *w, uint64_t uid);
+/* The uid of a bit. */
+uint64_t wall_uid(const struct wall *w, uint16_t bit);
 /* Whether `s` may be told of `object`, in `parent`. */
 bool wall_passes(struct predictor *p, const struct stream *s, uint16_t known,
     uint64_t parent, uint64_t object);

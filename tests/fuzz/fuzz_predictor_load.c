@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Any bytes load as nothing or as something that works and saves again, with
- * the checksum and past it.
+ * the checksum and past it; as trees of a user too, which are then shown,
+ * carried on and forgotten.
  */
 #include "persist.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "trees.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -33,6 +37,50 @@ static void use(struct predictor *p)
 	}
 }
 
+/* The same with the field that says that it is portable behind it. */
+static void apply_trees(struct predictor *p, const uint8_t *data, size_t size)
+{
+	static const uint8_t portable[] = {0xc8, 1, 1};
+	uint8_t *all = malloc(size + sizeof(portable));
+
+	check(all != NULL);
+	if (size > 0)
+		memcpy(all, data, size);
+	memcpy(all + size, portable, sizeof(portable));
+	persist_apply_trees(p, 7, all, size + sizeof(portable));
+	free(all);
+}
+
+static void use_trees(struct predictor *p)
+{
+	struct predictor_tree t[16];
+	ssize_t n = predictor_trees(p, TREES_ALL, t, 16);
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	check(n >= 0 && out);
+	for (ssize_t i = 0; i < n && i < 16; i++)
+		check(predictor_show_tree(
+			  p, t[i].uid, t[i].id, out, NULL, NULL) == 0);
+	fclose(out);
+	free(text);
+	for (ssize_t i = 0; i < n && i < 4; i++)
+		predictor_clear_tree(p, t[i].uid, t[i].id);
+	predictor_clear_uid(p, 7);
+	check(predictor_trees(p, 7, t, 16) == 0);
+}
+
+static void carry(struct predictor *p, struct predictor *q)
+{
+	size_t len;
+	void *data = predictor_export_trees(p, TREES_ALL, &len);
+
+	check(data != NULL);
+	check(predictor_import_trees(q, TREES_ALL, data, len) == 0);
+	free(data);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct predictor_options opt = {.budget_bytes = 1 << 20};
@@ -44,6 +92,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	predictor_import(p, data, size);
 	if (persist_apply(p, data, size) == 0)
 		use(p);
+	apply_trees(p, data, size);
+	use(p);
+	carry(p, q);
+	use_trees(p);
+	use(p);
 	saved = predictor_export(p, &len);
 	check(saved != NULL);
 	check(predictor_import(q, saved, len) == 0);

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Forgetting a part: the trails are written anew without it, and the graph
+ * grows again out of them.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core.h"
+#include "persist.h"
+#include "trees_private.h"
+
+struct clear {
+	struct trees_at at;
+	struct predictor *p;
+	struct trails *trails; /* the new ones */
+	struct graph *graph;
+	bool *cut; /* objects that lost a use */
+	uint64_t id;
+	uint32_t tail;
+	uint32_t not_before; /* event, in this trail */
+	uint16_t only;
+	bool whole;              /* all that is of `only`; else the tree `id` */
+	bool in_run, in_program; /* of that tree */
+};
+
+static bool clear_is_root(const struct clear *c, uint32_t root)
+{
+	return trees_id(c->p, root, c->at.owner) == c->id;
+}
+
+/* Whether the entry goes. */
+static bool clear_takes(
+    struct clear *c, const struct trail_part *part, uint32_t i)
+{
+	switch (trees_step(&c->at, part, i)) {
+	case TREE_NOTHING:
+		return true;
+	case TREE_RUN:
+		c->in_run = clear_is_root(c, c->at.run);
+		c->in_program = false;
+		break;
+	case TREE_PROGRAM:
+		c->in_program = clear_is_root(c, c->at.program);
+		break;
+	case TREE_OBJECT:
+		break;
+	}
+	if (!trees_has(c->only, part) ||
+	    !(c->whole || c->in_run || c->in_program))
+		return false;
+	c->cut[part->objects[i]] = true;
+	return true;
+}
+
+/* Whether there is such a tree: 1. */
+static int find_on_part(void *ctx, const struct trail_part *part)
+{
+	struct clear *c = ctx;
+
+	for (uint32_t i = 0; i < part->n; i++) {
+		enum tree_step step = trees_step(&c->at, part, i);
+
+		if (!trees_has(c->only, part))
+			continue;
+		if ((step == TREE_RUN && clear_is_root(c, c->at.run)) ||
+		    (step == TREE_PROGRAM && clear_is_root(c, c->at.program)))
+			return 1;
+	}
+	return 0;
+}
+
+/* When it was, about: not before what the trail had up to there was made. */
+static uint32_t clear_time(
+    struct clear *c, const struct trail_part *part, uint32_t i)
+{
+	const struct object *o = objects_at(c->p->objects, part->objects[i]);
+
+	if (c->not_before < o->born_at)
+		c->not_before = o->born_at;
+	if (c->not_before < part->begun_at + i)
+		c->not_before = part->begun_at + i;
+	return c->not_before;
+}
+
+static int clear_on_part(void *ctx, const struct trail_part *part)
+{
+	struct clear *c = ctx;
+
+	if (!part->more) {
+		c->tail = TRAIL_NONE;
+		c->not_before = 0;
+	}
+	for (uint32_t i = 0; i < part->n; i++) {
+		uint32_t object = part->objects[i];
+		struct object *o = objects_at(c->p->objects, object);
+
+		if (clear_takes(c, part, i))
+			continue;
+		c->tail = trails_append(c->trails, c->tail,
+		    &(struct trail_use){.object = object,
+			.last = o->last,
+			.now = clear_time(c, part, i),
+			.owner = part->owner,
+			.needs = part->needs[i] & NEEDS_KEPT,
+			.begins = (part->needs[i] & TRAIL_BEGINS) != 0});
+		o->last = c->tail;
+	}
+	return 0;
+}
+
+/* As if it was never used, but listed. */
+static void object_unuse(struct predictor *p, uint32_t id)
+{
+	struct object *o = objects_at(p->objects, id);
+
+	twin_drop(p, id, o);
+	extents_drop(p->extents, id);
+	o->seen_at = 0;
+	o->count = o->hits = o->tries = o->unused = 0;
+	o->needs = o->first = 0;
+}
+
+static void clear_objects(struct clear *c)
+{
+	uint16_t bit = c->whole ? c->only : 0;
+	uint32_t end = objects_end(c->p->objects);
+
+	for (uint32_t id = 0; id < end; id++) {
+		struct object *o = objects_at(c->p->objects, id);
+
+		if (o->free)
+			continue;
+		if (c->cut[id] && o->last == TRAIL_NONE)
+			object_unuse(c->p, id);
+		if (!(o->known & bit))
+			continue;
+		o->known &= (uint16_t)~bit;
+		if (!o->known)
+			objects_drop(c->p->objects, id);
+	}
+}
+
+static void clear_dirs(struct clear *c)
+{
+	for (uint32_t i = 0; i < names_count(c->p->names); i++) {
+		struct dir *d = names_at(c->p->names, i);
+
+		if (!(d->known & c->only))
+			continue;
+		d->known &= (uint16_t)~c->only;
+		if (!d->known)
+			names_set_list(c->p->names, i, NULL, NULL, 0);
+	}
+}
+
+/* Numbers of objects and places that streams have may mean nothing now. */
+static void clear_streams(struct predictor *p)
+{
+	for (int i = 0; i < STREAMS; i++)
+		stream_reset(&p->streams.at[i]);
+	p->now = NULL;
+	p->nwanted = 0;
+}
+
+static void clear_all(struct clear *c)
+{
+	struct predictor *p = c->p;
+	uint32_t end = objects_end(p->objects);
+
+	for (uint32_t id = 0; id < end; id++) {
+		struct object *o = objects_at(p->objects, id);
+
+		if (o->free)
+			continue;
+		o->last = TRAIL_NONE;
+		o->edges = GRAPH_NONE;
+	}
+	trails_walk(p->trails, clear_on_part, c);
+	trails_free(p->trails);
+	graph_free(p->graph);
+	p->trails = c->trails;
+	p->graph = c->graph;
+	clear_streams(p);
+	clear_objects(c);
+	if (c->whole)
+		clear_dirs(c);
+}
+
+static int clear_run(struct clear *c)
+{
+	struct predictor *p = c->p;
+
+	c->cut = calloc(objects_end(p->objects) + 1, sizeof(*c->cut));
+	c->trails = arena_trails(p->opt.budget_bytes);
+	c->graph = arena_graph(p->opt.budget_bytes);
+	if (c->cut && c->trails && c->graph) {
+		clear_all(c);
+		free(c->cut);
+		return 0;
+	}
+	free(c->cut);
+	trails_free(c->trails);
+	graph_free(c->graph);
+	return -ENOMEM;
+}
+
+int predictor_clear_uid(struct predictor *p, uint64_t uid)
+{
+	struct clear c = {.at.p = p, .p = p, .whole = true};
+
+	if (uid == TREES_ALL)
+		return predictor_clear(p);
+	return trees_of(p, uid, &c.only) ? clear_run(&c) : -ENOENT;
+}
+
+int predictor_clear_tree(struct predictor *p, uint64_t uid, uint64_t id)
+{
+	struct clear c = {.at.p = p, .p = p, .id = id};
+
+	if (!trees_of(p, uid, &c.only))
+		return -ENOENT;
+	return trails_walk(p->trails, find_on_part, &c) ? clear_run(&c)
+							: -ENOENT;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What trees are, for those that go through the trails. */
+#ifndef FOREFETCH_TREES_PRIVATE_H
+#define FOREFETCH_TREES_PRIVATE_H
+
+#include "trails.h"
+#include "trees.h"
+
+/* Where a walk is: roots of the trees that go on, OBJECT_NONE. */
+struct trees_at {
+	const struct predictor *p;
+	uint32_t run, program;
+	uint16_t owner;
+};
+
+enum tree_step {
+	TREE_NOTHING, /* to be left out */
+	TREE_RUN,     /* a run begins with it */
+	TREE_PROGRAM, /* a program begins in a run */
+	TREE_OBJECT
+};
+
+/* Entry `i` of the part; all of them are to be shown, in order. */
+enum tree_step trees_step(
+    struct trees_at *at, const struct trail_part *part, uint32_t i);
+uint64_t trees_id(const struct predictor *p, uint32_t root, uint16_t owner);
+/* Whose trails: false if nothing is known of the uid. */
+bool trees_of(const struct predictor *p, uint64_t uid, uint16_t *only);
+bool trees_has(uint16_t only, const struct trail_part *part);
+
+#endif
