@@ -24,6 +24,7 @@ enum {
 	/* Entries ahead, up to which what was fresh when the horizon passed
 	 * it is looked at again: it may have to be confirmed by now. */
 	AGAIN_MAX = 12,
+	PEEK = 32, /* entries behind one that waits for a listing */
 };
 
 static uint32_t entry_weight(const struct trails *t, uint32_t place)
@@ -272,6 +273,19 @@ static void cursor_look_again(struct predictor *p, struct stream *s, int i)
 	}
 }
 
+/* While one listing has to come, those behind it are asked for too. */
+static void cursor_peek(struct predictor *p, struct stream *s, uint32_t at)
+{
+	for (int n = 0; n < PEEK; n++) {
+		bool wait;
+
+		at = trails_next(p->trails, at);
+		if (at == TRAIL_NONE)
+			return;
+		entry_object(p, s, at, &wait);
+	}
+}
+
 static void cursor_extend(struct predictor *p, struct stream *s, int i)
 {
 	struct cursor *k = &s->cursors[i];
@@ -285,8 +299,12 @@ static void cursor_extend(struct predictor *p, struct stream *s, int i)
 	     n++) {
 		uint32_t at = trails_next(p->trails, k->horizon);
 
-		if (at == TRAIL_NONE || !cursor_step(p, s, i, at))
+		if (at == TRAIL_NONE)
 			break;
+		if (!cursor_step(p, s, i, at)) {
+			cursor_peek(p, s, at);
+			break;
+		}
 	}
 	if (p->opt.recent_ns)
 		cursor_look_again(p, s, i);

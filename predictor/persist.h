@@ -22,7 +22,8 @@ int predictor_save(const struct predictor *p, const char *path);
 int predictor_load(
     struct predictor *p, const char *path, char err[PERSIST_ERR_MAX]);
 
-/* The same with bytes in memory: to be freed; NULL without memory. */
+/* The same with bytes in memory: to be freed; NULL without memory. Only bytes
+ * that are to be trusted may be imported; see trees.h for others. */
 void *predictor_export(const struct predictor *p, size_t *len);
 int predictor_import(struct predictor *p, const void *data, size_t len);
 /* The message without its header: for fuzzing past the checksum. */
