@@ -16,6 +16,8 @@ enum {
 	TRIM_MAX = 512,
 	/* Listings may take this part of the budget. */
 	LISTINGS_SHARE = 4,
+	/* The index of the data may take this one. */
+	DATA_SHARE = 2,
 };
 
 static bool caches_make(struct caches *c)
@@ -84,6 +86,8 @@ struct caches *caches_new(const struct config_server *config,
 	c->memory_bytes = memory_bytes;
 	if (caches_make(c)) {
 		c->data = data;
+		if (data)
+			datacache_set_memory(data, memory_bytes / DATA_SHARE);
 		return c;
 	}
 	caches_unmake(c);
@@ -216,12 +220,9 @@ static size_t entry_bytes(const struct caches *c)
 
 size_t caches_bytes(const struct caches *c)
 {
-	struct datacache_stats st = {0};
-
-	if (c->data)
-		datacache_get_stats(c->data, &st);
 	return entry_bytes(c) + listcache_bytes(c->lists) +
-	       answercache_bytes(c->answers) + st.memory_bytes;
+	       answercache_bytes(c->answers) +
+	       (c->data ? datacache_memory_bytes(c->data) : 0);
 }
 
 size_t caches_entry_bytes(const struct caches *c)

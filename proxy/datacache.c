@@ -93,6 +93,7 @@ struct datacache *datacache_open(
 	dc->dirfd = -1;
 	dc->size_bytes = p->size_bytes;
 	dc->cap_bytes = UINT64_MAX;
+	dc->memory_max_bytes = UINT64_MAX;
 	dc->seg_bytes = datacache_seg_bytes(p->size_bytes);
 	dc->seq = 1;
 	for (int k = 0; k < SEGMENT_KINDS; k++)
@@ -197,7 +198,7 @@ static bool add_allowed(struct datacache *dc, const struct datacache_add *add)
 		cost = add->hold->size;
 	return !dc->off && !dc->closing && add->len > 0 &&
 	       add->len <= RBUF_LARGE && add->len <= dc->seg_bytes &&
-	       add->offset <= UINT64_MAX - add->len &&
+	       add->offset <= UINT64_MAX - add->len && !evict_memory_full(dc) &&
 	       dc->st.pending_bytes + cost <= PENDING_MAX &&
 	       !full_skips(dc, add->len);
 }
@@ -230,10 +231,15 @@ static struct pend *pend_make(
 
 void datacache_add(struct datacache *dc, const struct datacache_add *add)
 {
-	struct file *f = file_of_version(dc, &add->key, add->version);
-	struct pend *p = add_allowed(dc, add) ? pend_make(dc, add) : NULL;
 	struct extent x;
+	struct file *f;
+	struct pend *p;
 
+	/* The index grows here; for the disk a new segment is the time. */
+	if (dc->st.memory_bytes > dc->memory_max_bytes)
+		evict_kick(dc);
+	f = file_of_version(dc, &add->key, add->version);
+	p = add_allowed(dc, add) ? pend_make(dc, add) : NULL;
 	if (!p) {
 		dc->st.refused_bytes += add->len;
 		return;
@@ -368,6 +374,17 @@ void datacache_resize(struct datacache *dc, uint64_t size_bytes)
 	dc->cap_bytes = UINT64_MAX;
 	dc->seg_bytes = datacache_seg_bytes(size_bytes);
 	evict_kick(dc);
+}
+
+void datacache_set_memory(struct datacache *dc, uint64_t memory_bytes)
+{
+	dc->memory_max_bytes = memory_bytes;
+	evict_kick(dc);
+}
+
+uint64_t datacache_memory_bytes(const struct datacache *dc)
+{
+	return dc->st.memory_bytes;
 }
 
 void datacache_suspect(struct datacache *dc, const struct rbuf *hold)

@@ -141,6 +141,11 @@ void datacache_rebind(struct datacache *dc, const struct data_key *key,
 void datacache_flush(struct datacache *dc);
 /* `size_bytes` anew; evicts where it is less. */
 void datacache_resize(struct datacache *dc, uint64_t size_bytes);
+/* What the index may take in memory; evicts where it is more, as for want of
+ * disk space. Without a call there is no bound. */
+void datacache_set_memory(struct datacache *dc, uint64_t memory_bytes);
+/* As in datacache_stats; for every reply. */
+uint64_t datacache_memory_bytes(const struct datacache *dc);
 
 /* Sending from a segment failed with EFAULT: the disk could not be read. */
 void datacache_suspect(struct datacache *dc, const struct rbuf *hold);

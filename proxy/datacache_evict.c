@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Room. Segments go whole, the oldest first; what of them was used since it
- * was written is moved on to the segment that is filled now, without its mark
- * of use (CLOCK, with a segment for the hand's step). So a scan, which uses
- * all of its data once at most, pushes out no more than what nobody wants.
+ * Room, on disk and for the index in memory. Segments go whole, the oldest
+ * first; what of them was used since it was written is moved on to the segment
+ * that is filled now, without its mark of use (CLOCK, with a segment for the
+ * hand's step). So a scan, which uses all of its data once at most, pushes out
+ * no more than what nobody wants.
  *
  * Room for one segment is made ahead of its need. What is moved on must fit
  * into the open segment, so that no move waits for the room that it makes;
@@ -33,9 +34,20 @@ bool evict_room(const struct datacache *dc)
 	return dc->st.disk_bytes + need_bytes(dc) <= limit_bytes(dc);
 }
 
+static bool memory_wanted(const struct datacache *dc)
+{
+	return dc->st.memory_bytes > dc->memory_max_bytes;
+}
+
+bool evict_memory_full(const struct datacache *dc)
+{
+	return dc->st.memory_bytes - dc->st.memory_bytes / 8 >
+	       dc->memory_max_bytes;
+}
+
 /* What is going away counts as gone; what a slow client holds does not, unless
  * it is so much that evicting more would empty the cache for its sake. */
-static bool evict_wanted(const struct datacache *dc)
+static bool disk_wanted(const struct datacache *dc)
 {
 	uint64_t used = dc->st.disk_bytes - dc->dying_bytes;
 
@@ -98,7 +110,8 @@ static struct segment *pick(struct datacache *dc)
 	if (seg)
 		return seg;
 	if (!demand && !ahead)
-		return pick_open(dc);
+		return disk_wanted(dc) || evict_memory_full(dc) ? pick_open(dc)
+								: NULL;
 	if (!demand || !ahead)
 		return demand ? demand : ahead;
 	/* A little is let be, or nothing would last until it is wanted. */
@@ -318,7 +331,7 @@ void evict_kick(struct datacache *dc)
 	}
 	/* What is moved on goes to the segment that is being made. */
 	while (!dc->evict.victim && !dc->writers[SEGMENT_DEMAND].preparing &&
-	       evict_wanted(dc) && (seg = pick(dc)))
+	       (disk_wanted(dc) || memory_wanted(dc)) && (seg = pick(dc)))
 		evict_start(dc, seg);
 	if (!evict_room(dc))
 		evict_give_up(dc);

@@ -122,6 +122,9 @@ void index_tidy(struct datacache *dc, struct file *f)
 	*at = f->next;
 	dc->index.files--;
 	file_free(dc, f);
+	/* It does not shrink else. */
+	if (dc->index.files == 0 && dc->index.room > BUCKETS_FIRST)
+		index_clear(dc);
 }
 
 void index_clear(struct datacache *dc)

@@ -244,6 +244,7 @@ struct datacache {
 	uint64_t seq;
 	uint64_t size_bytes;
 	uint64_t cap_bytes; /* less, where the disk was full */
+	uint64_t memory_max_bytes;
 	uint32_t seg_bytes;
 	uint32_t next_number;
 	bool off;  /* the disk failed */
@@ -363,6 +364,8 @@ void read_forget_waiters(struct datacache *dc);
 /* datacache_evict.c */
 /* Room for one more segment? */
 bool evict_room(const struct datacache *dc);
+/* So much in memory that giving up cannot keep pace. */
+bool evict_memory_full(const struct datacache *dc);
 /* Make room, and let go on what waits for it. */
 void evict_init(struct datacache *dc);
 void evict_kick(struct datacache *dc);
