@@ -662,19 +662,25 @@ bool attrcache_firm(
 
 /* ---- giving up, saving ------------------------------------------------ */
 
-struct node *attrcache_sweep(struct attrcache *ac, unsigned steps)
+bool attrcache_is_idle(struct attrcache *ac, const struct node *node)
 {
-	while (steps-- > 0) {
-		slab_ref ref = ac->nodes.buckets[ac->hand % ac->nodes.n];
+	return !(node->flags & NODE_USED) && node_idle(ac, node);
+}
 
-		for (; ref != 0; ref = reftab_next(&ac->nodes, ref)) {
-			struct node *n = attrcache_node(ac, ref);
+struct node *attrcache_sweep(struct attrcache *ac, size_t *steps)
+{
+	for (; *steps > 0; --*steps) {
+		size_t at = ac->hand % ac->nodes.n;
+		slab_ref ref = ac->nodes.buckets[at];
 
-			if (!(n->flags & NODE_USED) && node_idle(ac, n))
-				return n;
-			n->flags &= (uint16_t)~NODE_USED;
-		}
-		ac->hand = (ac->hand + 1) % ac->nodes.n;
+		for (; ref != 0; ref = reftab_next(&ac->nodes, ref))
+			if (attrcache_is_idle(ac, attrcache_node(ac, ref)))
+				return attrcache_node(ac, ref);
+		/* As in namecache_evict(). */
+		for (ref = ac->nodes.buckets[at]; ref != 0;
+		     ref = reftab_next(&ac->nodes, ref))
+			attrcache_node(ac, ref)->flags &= (uint16_t)~NODE_USED;
+		ac->hand = at + 1;
 	}
 	return NULL;
 }

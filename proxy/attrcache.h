@@ -172,9 +172,12 @@ uint32_t attrcache_generation(struct attrcache *ac, const struct node *node);
 
 /* ---- for caches.c and metasave.c -------------------------------------- */
 
+/* Neither used since the clock's hand passed, nor does a name need it. */
+bool attrcache_is_idle(struct attrcache *ac, const struct node *node);
 /* The clock's hand goes on; returns a node to be given up, or NULL after
- * `steps`. The caller takes what hangs on it, then calls remove. */
-struct node *attrcache_sweep(struct attrcache *ac, unsigned steps);
+ * `*steps` buckets, which are taken off. The caller takes what hangs on it,
+ * then calls remove. */
+struct node *attrcache_sweep(struct attrcache *ac, size_t *steps);
 void attrcache_remove(struct attrcache *ac, struct node *node);
 /* All nodes of one bucket, from 0 on; false behind the last bucket. */
 bool attrcache_each(struct attrcache *ac, size_t bucket,

@@ -10,14 +10,20 @@
 #include "metrics.h"
 
 enum {
-	/* Buckets looked at for one thing to give up. */
-	SWEEP_STEPS = 256,
-	/* Things given up in one turn, so that the loop goes on. */
-	TRIM_MAX = 512,
-	/* Listings may take this part of the budget. */
+	/* Listings may take this part of the budget, */
 	LISTINGS_SHARE = 4,
-	/* The index of the data may take this one. */
+	/* the index of the data this one. */
 	DATA_SHARE = 2,
+	/* Giving up begins when this part of the budget is left, */
+	TRIM_MARGIN = 16,
+	/* and looks at so many buckets in a turn, and one more for so many
+	 * bytes that came in since the last: so the clock's hands have been
+	 * round everything once before the margin is used up, however fast
+	 * that is, and no turn is longer than what came in is large. */
+	TRIM_STEPS = 64,
+	TRIM_STEP_BYTES = 4,
+	/* The hands of names and nodes take turns after so many buckets. */
+	HAND_STEPS = 4,
 };
 
 static bool caches_make(struct caches *c)
@@ -254,24 +260,11 @@ void caches_get_stats(const struct caches *c, struct caches_stats *st)
 		datacache_get_stats(c->data, &st->data);
 }
 
-static bool evict_node(struct caches *c)
+static void evict_node(struct caches *c, struct node *node)
 {
-	struct node *node = attrcache_sweep(c->attr, SWEEP_STEPS);
-
-	if (!node)
-		return false;
 	node_strip(c, node);
 	attrcache_remove(c->attr, node);
 	metrics_add(c->metrics, METRICS_ATTR_EVICTED, 1);
-	return true;
-}
-
-static bool evict_name(struct caches *c)
-{
-	if (!namecache_evict(c->names, SWEEP_STEPS))
-		return false;
-	metrics_add(c->metrics, METRICS_NAME_EVICTED, 1);
-	return true;
 }
 
 static bool evict_listing(struct caches *c)
@@ -282,22 +275,43 @@ static bool evict_listing(struct caches *c)
 	return true;
 }
 
+/* Both hands go on a little; `*steps` less are left. */
+static void move_hands(struct caches *c, size_t *steps)
+{
+	size_t few = HAND_STEPS, more = HAND_STEPS;
+	struct node *node;
+
+	--*steps;
+	if (namecache_evict(c->names, &few, &node)) {
+		metrics_add(c->metrics, METRICS_NAME_EVICTED, 1);
+		/* What only that name led to has lost most of its use. */
+		if (node && attrcache_is_idle(c->attr, node))
+			evict_node(c, node);
+	}
+	node = attrcache_sweep(c->attr, &more);
+	if (node)
+		evict_node(c, node);
+	few = 2 * HAND_STEPS - few - more;
+	*steps -= few < *steps ? few : *steps;
+}
+
 void caches_trim(struct caches *c)
 {
-	c->dirty = true;
-	for (unsigned i = 0; i < TRIM_MAX; i++) {
-		size_t bytes = caches_bytes(c);
-		bool gone = false;
+	size_t most = c->memory_bytes - c->memory_bytes / TRIM_MARGIN;
+	size_t steps = TRIM_STEPS, bytes;
 
-		if (listcache_bytes(c->lists) >
-		    c->memory_bytes / LISTINGS_SHARE)
-			gone = evict_listing(c);
-		else if (bytes <= c->memory_bytes)
-			return;
-		/* A name lets its node go. */
-		gone |= evict_name(c);
-		gone |= evict_node(c);
-		if (!gone && !evict_listing(c))
-			return;
+	c->dirty = true;
+	while (listcache_bytes(c->lists) > c->memory_bytes / LISTINGS_SHARE &&
+	       evict_listing(c))
+		;
+	bytes = caches_bytes(c);
+	if (bytes > c->trimmed_bytes)
+		steps += (bytes - c->trimmed_bytes) / TRIM_STEP_BYTES;
+	while (bytes > most && steps > 0) {
+		move_hands(c, &steps);
+		bytes = caches_bytes(c);
 	}
+	while (bytes > c->memory_bytes && evict_listing(c))
+		bytes = caches_bytes(c);
+	c->trimmed_bytes = bytes;
 }

@@ -31,8 +31,9 @@ struct caches {
 	struct datacache *data; /* NULL: none */
 	const struct config_server *config;
 	struct metrics *metrics;
-	size_t memory_bytes; /* what all of them may take */
-	bool dirty;          /* something came in since it was saved */
+	size_t memory_bytes;  /* what all of them may take */
+	size_t trimmed_bytes; /* what they took when it was looked last */
+	bool dirty;           /* something came in since it was saved */
 	/* Of some [export] section the file system is not known (yet). */
 	bool exports_unknown;
 	struct config_policy strict; /* as the server's, but strict */

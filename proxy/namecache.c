@@ -167,21 +167,27 @@ void namecache_forget(
 		dentry_free(nc, ref);
 }
 
-bool namecache_evict(struct namecache *nc, unsigned steps)
+bool namecache_evict(struct namecache *nc, size_t *steps, struct node **child)
 {
-	while (steps-- > 0) {
-		slab_ref ref = nc->names.buckets[nc->hand % nc->names.n];
+	for (; *steps > 0; --*steps) {
+		size_t at = nc->hand % nc->names.n;
+		slab_ref ref = nc->names.buckets[at];
 
 		for (; ref != 0; ref = reftab_next(&nc->names, ref)) {
 			struct dentry *d = slab_ptr(nc->slab, ref);
 
-			if (!(d->flags & DENTRY_USED)) {
-				dentry_free(nc, ref);
-				return true;
-			}
-			d->flags &= (uint8_t)~DENTRY_USED;
+			if (d->flags & DENTRY_USED)
+				continue;
+			*child = dentry_child(nc, d);
+			dentry_free(nc, ref);
+			return true;
 		}
-		nc->hand = (nc->hand + 1) % nc->names.n;
+		/* Only now, so that each is let be for a whole round. */
+		for (ref = nc->names.buckets[at]; ref != 0;
+		     ref = reftab_next(&nc->names, ref))
+			((struct dentry *)slab_ptr(nc->slab, ref))->flags &=
+			    (uint8_t)~DENTRY_USED;
+		nc->hand = at + 1;
 	}
 	return false;
 }

@@ -45,8 +45,9 @@ void namecache_bind(struct namecache *nc, struct node *dir,
 void namecache_forget(
     struct namecache *nc, const struct node *dir, const nfs3_name *name);
 
-/* The clock's hand goes on until a name was given up, or for `steps`. */
-bool namecache_evict(struct namecache *nc, unsigned steps);
+/* The clock's hand goes on until a name was given up, or for `*steps` buckets,
+ * which are taken off. `*child`: whose name it was, or NULL. */
+bool namecache_evict(struct namecache *nc, size_t *steps, struct node **child);
 bool namecache_each(struct namecache *nc, size_t bucket,
     void (*cb)(void *arg, const struct dentry *d), void *arg);
 size_t namecache_count(const struct namecache *nc);

@@ -1,16 +1,203 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Caches with a million entries: what one of them takes, that the bound of
- * memory holds, and that what is used stays.
+ * Caches with a million names, and with a million blocks: what one of them
+ * takes, that memory_size holds, and that what is used stays.
  */
 #include "datacache_fixture.h"
 
+#include "caches.h"
+#include "learn.h"
+#include "metrics.h"
+
 enum {
 	MILLION = 1000000,
-	BLOCK = 64, /* bytes: what an extent holds does not matter */
+	BUDGET = 64 * MIB,
+	HOT = 10000,      /* names that are asked for again and again, */
+	HOT_EACH = 50000, /* after so many new ones */
+	NAME_BYTES = 160, /* a name with its handle and attributes, at most */
+	BLOCK = 64,       /* bytes: what an extent holds does not matter */
 };
 
 static const uint64_t T0 = UINT64_C(1) << 40;
+
+/* ---- names ------------------------------------------------------------ */
+
+struct names {
+	struct config_server config;
+	struct metrics *metrics;
+	struct caches *caches;
+	size_t most_bytes; /* that was seen */
+};
+
+static void names_begin(struct names *n, size_t memory_bytes)
+{
+	memset(n, 0, sizeof(*n));
+	n->config.policy.consistency = CONFIG_CONSISTENCY_FROZEN;
+	n->metrics = metrics_new();
+	n->caches = caches_new(&n->config, n->metrics, memory_bytes, NULL);
+	assert_non_null(n->caches);
+}
+
+static void names_end(struct names *n)
+{
+	caches_free(n->caches);
+	metrics_free(n->metrics);
+}
+
+static const char *handle_of(unsigned i, char fh[32])
+{
+	snprintf(fh, 32, "handle-of-28-bytes--%08u", i % 100000000);
+	return fh;
+}
+
+static post_op_attr attr_of(ftype3 type, unsigned i)
+{
+	post_op_attr p = {.attributes_follow = TRUE};
+	fattr3 *a = &p.post_op_attr_u.attributes;
+
+	*a = (fattr3){.type = type,
+	    .mode = 0644,
+	    .nlink = 1,
+	    .size = i,
+	    .used = 4096,
+	    .fsid = 7,
+	    .fileid = i + 10,
+	    .mtime = {1000, i},
+	    .ctime = {1000, i}};
+	return p;
+}
+
+/* The reply to a LOOKUP of name `i`; caches_trim() runs behind it. */
+static void say_lookup(struct names *n, unsigned i)
+{
+	char name[32], fh[32], dir[32], bytes[512];
+	union nfs_args args = {0};
+	union nfs_res res = {.status = NFS3_OK};
+	LOOKUP3resok *r = &res.lookup.LOOKUP3res_u.resok;
+	struct xdr_view body = {.data = bytes};
+	struct learn l = {.caches = n->caches,
+	    .proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_LOOKUP),
+	    .args = &args,
+	    .res = &res,
+	    .body = &body,
+	    .sent_us = T0 + i,
+	    .now_us = T0 + i + 1};
+
+	snprintf(name, sizeof(name), "name-%07u", i);
+	args.dirop.dir = (nfs3_fh){28, handle_of(99999999, dir)};
+	args.dirop.name = (nfs3_name){(uint32_t)strlen(name), name};
+	r->object = (nfs3_fh){28, handle_of(i, fh)};
+	r->obj_attributes = attr_of(NF3REG, i);
+	r->dir_attributes = attr_of(NF3DIR, 0);
+	body.len = (uint32_t)nfs_res_encode(l.proc, &res, bytes, sizeof(bytes));
+	learn_reply(&l);
+	if (caches_bytes(n->caches) > n->most_bytes)
+		n->most_bytes = caches_bytes(n->caches);
+}
+
+/* As a client would ask: the name, then what it leads to. */
+static bool knows(struct names *n, unsigned i)
+{
+	char name[32], fh[32];
+	nfs3_fh dir_fh = {28, handle_of(99999999, fh)};
+	struct node *dir = attrcache_find(n->caches->attr, &dir_fh);
+	nfs3_name view = {0, name};
+	struct dentry *d;
+	nfs3_fh child = {28, fh};
+
+	snprintf(name, sizeof(name), "name-%07u", i);
+	view.len = (uint32_t)strlen(name);
+	d = dir ? namecache_find(n->caches->names, dir, &view) : NULL;
+	handle_of(i, fh);
+	return d && dentry_child(n->caches->names, d) &&
+	       attrcache_find(n->caches->attr, &child);
+}
+
+static unsigned count_known(struct names *n, unsigned from, unsigned to)
+{
+	unsigned known = 0;
+
+	for (unsigned i = from; i < to; i++)
+		known += knows(n, i);
+	return known;
+}
+
+static void test_name_bytes(void **state)
+{
+	struct names n;
+
+	(void)state;
+	names_begin(&n, (size_t)1024 * MIB);
+	for (unsigned i = 0; i < MILLION; i++)
+		say_lookup(&n, i);
+	assert_int_equal(namecache_count(n.caches->names), MILLION);
+	assert_int_equal(attrcache_count(n.caches->attr), MILLION + 1);
+	print_message("a name with its handle and attributes: %.1f bytes\n",
+	    (double)caches_bytes(n.caches) / MILLION);
+	assert_true(caches_bytes(n.caches) <= (size_t)NAME_BYTES * MILLION);
+	assert_int_equal(count_known(&n, 0, 1000), 1000);
+	names_end(&n);
+}
+
+/* Names that are used stay, of the others the oldest go. */
+static void test_names_hold(void **state)
+{
+	struct names n;
+	unsigned fits = BUDGET / NAME_BYTES;
+
+	(void)state;
+	names_begin(&n, BUDGET);
+	for (unsigned i = 0; i < MILLION; i++) {
+		say_lookup(&n, i);
+		if (i > HOT && i % HOT_EACH == 0)
+			assert_int_equal(count_known(&n, 0, HOT), HOT);
+	}
+	print_message("%zu names in %d MiB, at most %.1f MiB\n",
+	    namecache_count(n.caches->names), BUDGET / MIB,
+	    (double)n.most_bytes / MIB);
+	assert_true(n.most_bytes <= BUDGET);
+	assert_true(namecache_count(n.caches->names) > fits / 10 * 9);
+	assert_int_equal(count_known(&n, 0, HOT), HOT);
+	/* The last ones; what the clock spared is a few. */
+	assert_true(
+	    count_known(&n, MILLION - fits / 4, MILLION) > fits / 4 / 10 * 9);
+	assert_true(count_known(&n, HOT, MILLION / 2) < MILLION / 2 / 20);
+	names_end(&n);
+}
+
+/* A directory's page brings thousands of names at once. */
+static void test_pages_hold(void **state)
+{
+	enum { PAGE = 5000 };
+	size_t bytes, most = 0;
+	char fh[32], name[32];
+	struct names n;
+
+	(void)state;
+	names_begin(&n, BUDGET);
+	for (unsigned i = 0; i < MILLION; i++) {
+		nfs3_fh dir = {28, handle_of(99999999, fh)};
+		nfs3_name view = {0, name};
+		struct node *node = attrcache_get(n.caches->attr, &dir);
+		struct node *child;
+
+		dir.data = handle_of(i, fh);
+		child = attrcache_get(n.caches->attr, &dir);
+		snprintf(name, sizeof(name), "name-%07u", i);
+		view.len = (uint32_t)strlen(name);
+		namecache_bind(n.caches->names, node, &view, child, T0, true);
+		if (i % PAGE < PAGE - 1)
+			continue;
+		caches_trim(n.caches);
+		bytes = caches_bytes(n.caches);
+		most = bytes > most ? bytes : most;
+	}
+	print_message(
+	    "pages of %d names: at most %.1f MiB\n", PAGE, (double)most / MIB);
+	assert_true(most <= BUDGET);
+	assert_true(bytes > BUDGET / 10 * 9);
+	names_end(&n);
+}
 
 /* ---- blocks ----------------------------------------------------------- */
 
@@ -114,6 +301,9 @@ static void test_blocks_hold(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_name_bytes),
+	    cmocka_unit_test(test_names_hold),
+	    cmocka_unit_test(test_pages_hold),
 	    cmocka_unit_test(test_block_bytes),
 	    cmocka_unit_test(test_blocks_hold),
 	};
