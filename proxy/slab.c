@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Pages of items of one size. A page whose items are all free serves any
+ * size again, or what is kept would be as large as the most that each size
+ * ever took, all together.
+ */
 #include "slab.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,22 +15,39 @@
 enum {
 	GRAIN = 8,
 	CLASSES = SLAB_ITEM_MAX / GRAIN + 1,
-	CHUNK_SHIFT = 17, /* grains of a chunk: 1 MiB */
+	PAGE_SHIFT = 11, /* grains of a page: 16 KiB */
+	PAGE_GRAINS = 1 << PAGE_SHIFT,
+	CHUNK_SHIFT = 17, /* grains of what is mapped at a time: 1 MiB */
 	CHUNK_GRAINS = 1 << CHUNK_SHIFT,
+	CHUNK_PAGES = CHUNK_GRAINS / PAGE_GRAINS,
+	/* The very first page stays unused: 0 is no item, and no page. */
+	FIRST_PAGE = 1,
+};
+
+struct page {
+	uint32_t prev, next; /* in a list; 0: none */
+	slab_ref idle;       /* free items, each with the next one */
+	uint16_t top;        /* grains given out so far */
+	uint16_t used;       /* items */
 };
 
 struct slab {
 	unsigned char **chunks;
-	size_t nchunks;
-	size_t room;  /* of `chunks` */
-	uint32_t top; /* grains used of the newest chunk */
-	slab_ref idle[CLASSES];
-	size_t used;
+	struct page *pages; /* of all chunks */
+	size_t nchunks, room;
+	uint32_t npages;        /* given out so far */
+	uint32_t empty;         /* pages without an item */
+	uint32_t some[CLASSES]; /* pages with room for more */
+	size_t used;            /* bytes */
 };
 
 struct slab *slab_new(void)
 {
-	return calloc(1, sizeof(struct slab));
+	struct slab *s = calloc(1, sizeof(struct slab));
+
+	if (s)
+		s->npages = FIRST_PAGE;
+	return s;
 }
 
 void slab_delete(struct slab *s)
@@ -34,6 +57,7 @@ void slab_delete(struct slab *s)
 	for (size_t i = 0; i < s->nchunks; i++)
 		munmap(s->chunks[i], (size_t)CHUNK_GRAINS * GRAIN);
 	free(s->chunks);
+	free(s->pages);
 	free(s);
 }
 
@@ -50,46 +74,104 @@ static size_t class_of(size_t size)
 	return (size + GRAIN - 1) / GRAIN;
 }
 
-static int slab_grow(struct slab *s)
+/* The tables have room for one more chunk. */
+static bool slab_reserve(struct slab *s)
+{
+	size_t room = s->room ? s->room + s->room / 2 : 16;
+	struct page *pages;
+	void *chunks;
+
+	if (s->nchunks < s->room)
+		return true;
+	chunks = realloc(s->chunks, room * sizeof(*s->chunks));
+	if (!chunks)
+		return false;
+	s->chunks = chunks;
+	pages = realloc(s->pages, room * CHUNK_PAGES * sizeof(*pages));
+	if (!pages)
+		return false;
+	s->pages = pages;
+	s->room = room;
+	return true;
+}
+
+static bool slab_grow(struct slab *s)
 {
 	void *p;
 
-	if (s->nchunks == (1u << (32 - CHUNK_SHIFT)))
-		return -1;
-	if (s->nchunks == s->room) {
-		size_t room = s->room ? s->room * 2 : 16;
-		void *more = realloc(s->chunks, room * sizeof(*s->chunks));
-
-		if (!more)
-			return -1;
-		s->chunks = more;
-		s->room = room;
-	}
+	if (s->nchunks == (1u << (32 - CHUNK_SHIFT)) || !slab_reserve(s))
+		return false;
 	p = mmap(NULL, (size_t)CHUNK_GRAINS * GRAIN, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED)
-		return -1;
+		return false;
 	s->chunks[s->nchunks++] = p;
-	/* The very first grain stays unused: 0 is no item. */
-	s->top = s->nchunks == 1;
-	return 0;
+	return true;
+}
+
+static void list_add(struct slab *s, uint32_t *list, uint32_t at)
+{
+	s->pages[at].prev = 0;
+	s->pages[at].next = *list;
+	if (*list)
+		s->pages[*list].prev = at;
+	*list = at;
+}
+
+static void list_remove(struct slab *s, uint32_t *list, uint32_t at)
+{
+	const struct page *p = &s->pages[at];
+
+	if (p->prev)
+		s->pages[p->prev].next = p->next;
+	else
+		*list = p->next;
+	if (p->next)
+		s->pages[p->next].prev = p->prev;
+}
+
+static bool page_has_room(const struct page *p, size_t c)
+{
+	return p->idle != 0 || p->top + c <= PAGE_GRAINS;
+}
+
+/* A page for items of this size; 0 where there is no memory. */
+static uint32_t page_new(struct slab *s, size_t c)
+{
+	uint32_t at = s->empty;
+
+	if (at) {
+		list_remove(s, &s->empty, at);
+	} else {
+		if (s->npages >= s->nchunks * CHUNK_PAGES && !slab_grow(s))
+			return 0;
+		at = s->npages++;
+	}
+	s->pages[at] = (struct page){0};
+	list_add(s, &s->some[c], at);
+	return at;
 }
 
 slab_ref slab_alloc(struct slab *s, size_t size)
 {
 	size_t c = class_of(size);
-	slab_ref ref = s->idle[c];
+	uint32_t at = s->some[c] ? s->some[c] : page_new(s, c);
+	struct page *p = &s->pages[at];
+	slab_ref ref;
 
+	if (!at)
+		return 0;
+	ref = p->idle;
 	if (ref) {
-		memcpy(&s->idle[c], slab_ptr(s, ref), sizeof(ref));
-		memset(slab_ptr(s, ref), 0, c * GRAIN);
+		memcpy(&p->idle, slab_ptr(s, ref), sizeof(ref));
 	} else {
-		if (s->nchunks == 0 || s->top + c > CHUNK_GRAINS)
-			if (slab_grow(s) < 0)
-				return 0;
-		ref = (slab_ref)((s->nchunks - 1) << CHUNK_SHIFT) + s->top;
-		s->top += (uint32_t)c;
+		ref = (slab_ref)(at << PAGE_SHIFT) + p->top;
+		p->top += (uint16_t)c;
 	}
+	memset(slab_ptr(s, ref), 0, c * GRAIN);
+	p->used++;
+	if (!page_has_room(p, c))
+		list_remove(s, &s->some[c], at);
 	s->used += c * GRAIN;
 	return ref;
 }
@@ -97,10 +179,19 @@ slab_ref slab_alloc(struct slab *s, size_t size)
 void slab_free(struct slab *s, slab_ref ref, size_t size)
 {
 	size_t c = class_of(size);
+	uint32_t at = ref >> PAGE_SHIFT;
+	struct page *p = &s->pages[at];
 
-	memcpy(slab_ptr(s, ref), &s->idle[c], sizeof(ref));
-	s->idle[c] = ref;
+	assert(p->used > 0);
 	s->used -= c * GRAIN;
+	if (!page_has_room(p, c))
+		list_add(s, &s->some[c], at);
+	memcpy(slab_ptr(s, ref), &p->idle, sizeof(ref));
+	p->idle = ref;
+	if (--p->used > 0)
+		return;
+	list_remove(s, &s->some[c], at);
+	list_add(s, &s->empty, at);
 }
 
 size_t slab_used_bytes(const struct slab *s)
