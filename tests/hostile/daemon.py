@@ -70,6 +70,7 @@ class Daemon:
         self.top.update(daemon or {})
         self.server.update(server)
         self.process = None
+        self.probes = 0  # connections that looked whether it listens
         open(self.log_path, "w").close()
         self.write_config()
 
@@ -94,6 +95,7 @@ class Daemon:
             raise AssertionError("it exited:\n" + self.log())
         try:
             socket.create_connection(("127.0.0.1", self.port), 1).close()
+            self.probes += 1
             return os.path.exists(self.socket)
         except ConnectionRefusedError:
             return False
