@@ -20,6 +20,9 @@
 
 STAILQ_HEAD(iopool_list, iopool_job);
 
+/* The daemon locks its memory, stacks too, and 8 MiB each are the preset. */
+enum { STACK_BYTES = 256 << 10 };
+
 struct iopool {
 	pthread_mutex_t lock; /* for all down to `stop` */
 	pthread_cond_t given;
@@ -113,18 +116,22 @@ static void iopool_stop(struct iopool *pool)
 /* Signals are for the loop: a thread inherits the mask it is made under. */
 static int iopool_start(struct iopool *pool, unsigned threads)
 {
+	pthread_attr_t attr;
 	sigset_t all, old;
 	int rc = 0;
 
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	while (rc == 0 && pool->threads < threads) {
 		rc = pthread_create(
-		    &pool->thread[pool->threads], NULL, iopool_thread, pool);
+		    &pool->thread[pool->threads], &attr, iopool_thread, pool);
 		if (rc == 0)
 			pool->threads++;
 	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
 	return rc;
 }
 
