@@ -3,14 +3,21 @@
 # offline  the link goes away: offline = serve reads on, offline = wait waits
 # lab: --rtt 25ms --timeout 1800
 #
-# offline.sh [pull|drop...]: for each kind of outage, with `serve`: what was read
-# before can be mounted, listed and read on, the rest ends in EIO soon, changes
-# wait and go through later; the same after the daemon was killed or stopped
-# meanwhile.  With `wait` nothing fails.
+# offline.sh [pull|drop|serve|wait...]: for each kind of outage, with `serve`: what
+# was read before can be mounted, listed and read on, the rest ends in EIO soon,
+# changes wait and go through later; the same after the daemon was killed or
+# stopped meanwhile.  With `wait` nothing fails.  All, or what is named.
 . "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
 
-kinds=("$@")
+kinds=() values=()
+for word; do
+	case $word in
+	serve | wait) values+=("$word") ;;
+	*) kinds+=("$word") ;;
+	esac
+done
 [ ${#kinds[@]} -gt 0 ] || kinds=(pull drop)
+[ ${#values[@]} -gt 0 ] || values=(wait serve)
 soon=20 # s; for what must not hang
 
 # A tree that will be cached, and a file beside it that will not.
@@ -167,9 +174,14 @@ waits() {	# KIND RESTART
 
 for kind in "${kinds[@]}"; do
 	make_tree "$kind"
-	waits "$kind" run
-	waits "$kind" restart
-	rm -f "$LAB_EXPORT/written-$kind"
-	serve "$kind"
+	for value in "${values[@]}"; do
+		if [ "$value" = serve ]; then
+			rm -f "$LAB_EXPORT/written-$kind"
+			serve "$kind"
+		else
+			waits "$kind" run
+			waits "$kind" restart
+		fi
+	done
 done
 e2e_end
