@@ -92,6 +92,7 @@ void access_continue(struct predictor *p, struct stream *s, uint32_t object,
 			s->reply_ns = o->now_ns;
 		return;
 	}
+	s->waited_ns += o->latency_ns;
 	s->request_ns = o->now_ns;
 	s->reply_ns = o->now_ns + o->latency_ns;
 }

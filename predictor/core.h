@@ -51,6 +51,7 @@ struct predictor {
 	struct streams streams;
 	struct stream *now; /* of the last event */
 	uint32_t events;
+	uint64_t lead_ns; /* predictor_set_lead() */
 	float late_share; /* of the fetches that were used, lately */
 	bool scan;        /* the last event was part of a walk */
 	struct probation

@@ -24,7 +24,9 @@ enum {
 	/* Entries ahead, up to which what was fresh when the horizon passed
 	 * it is looked at again: it may have to be confirmed by now. */
 	AGAIN_MAX = 12,
-	PEEK = 32, /* entries behind one that waits for a listing */
+	PEEK = 32,       /* entries behind one that waits for a listing */
+	AHEAD_MAX = 360, /* entries; the rest of the candidates' room is for
+			    what others say */
 };
 
 static uint32_t entry_weight(const struct trails *t, uint32_t place)
@@ -203,6 +205,19 @@ static uint32_t cursor_depth(const struct predictor *p, const struct cursor *k)
 	return (uint32_t)((float)(depth * WEIGHT) * feedback_reach(p));
 }
 
+/* Entries that have to be ahead so that what they need is asked for in time:
+ * fewer where the cursor has often been wrong. */
+static uint32_t cursor_ahead(
+    const struct predictor *p, const struct stream *s, const struct cursor *k)
+{
+	float n;
+
+	if (!p->lead_ns || !s->access_ns || k->hits < 2)
+		return 0;
+	n = (float)p->lead_ns / (float)s->access_ns * k->conf * k->conf;
+	return n < AHEAD_MAX ? (uint32_t)n : AHEAD_MAX;
+}
+
 /* The object of an entry as it is to the stream; OBJECT_NONE if it is
  * nothing, `wait` if a listing has to come. */
 static uint32_t entry_object(
@@ -289,13 +304,15 @@ static void cursor_peek(struct predictor *p, struct stream *s, uint32_t at)
 static void cursor_extend(struct predictor *p, struct stream *s, int i)
 {
 	struct cursor *k = &s->cursors[i];
-	uint32_t depth, end;
+	uint32_t depth, end, ahead;
 
 	if (k->place == TRAIL_NONE)
 		return;
 	depth = cursor_depth(p, k);
+	ahead = cursor_ahead(p, s, k);
 	end = k->load + STEPS * WEIGHT;
-	for (int n = 0; n < STEPS_MAX && k->load < depth && k->load < end;
+	for (int n = 0; n < STEPS_MAX && k->load < end &&
+			(k->load < depth || k->ahead < ahead);
 	     n++) {
 		uint32_t at = trails_next(p->trails, k->horizon);
 

@@ -14,6 +14,10 @@
 #include "core.h"
 #include "fit.h"
 
+/* Accesses further apart than this are not of one run of work. */
+#define PACE_MIN_NS 20000
+#define PACE_MAX_NS 5000000
+
 static void object_set(struct object *x, const struct predictor_obs *o)
 {
 	x->recent = true;
@@ -83,6 +87,25 @@ static void stream_log(struct predictor *p, struct stream *s, uint32_t id)
 	x->last = s->tail;
 }
 
+/* How fast it would go if all its calls were answered at once. */
+static void stream_pace(struct stream *s, const struct predictor_obs *o)
+{
+	uint64_t ns = o->now_ns - s->began_ns;
+
+	if (s->events > 0 && o->now_ns > s->began_ns) {
+		ns = ns > s->waited_ns ? ns - s->waited_ns : 0;
+		if (ns < PACE_MIN_NS)
+			ns = PACE_MIN_NS;
+		if (ns > PACE_MAX_NS)
+			ns = PACE_MAX_NS;
+		s->access_ns = s->access_ns
+				   ? s->access_ns - s->access_ns / 16 + ns / 16
+				   : ns;
+	}
+	s->began_ns = o->now_ns;
+	s->waited_ns = o->latency_ns;
+}
+
 static void stream_take(struct predictor *p, struct stream *s,
     const struct predictor_obs *o, const struct fit *f)
 {
@@ -101,6 +124,7 @@ static void stream_take(struct predictor *p, struct stream *s,
 	s->events++;
 	s->last = id;
 	s->last_at = p->events;
+	stream_pace(s, o);
 	stream_move(s, f);
 	s->request_ns = o->now_ns;
 	s->reply_ns = o->now_ns + o->latency_ns;

@@ -121,6 +121,11 @@ int predictor_clear(struct predictor *p)
 	return 0;
 }
 
+void predictor_set_lead(struct predictor *p, uint64_t lead_ns)
+{
+	p->lead_ns = lead_ns;
+}
+
 void predictor_free(struct predictor *p)
 {
 	if (!p)

@@ -151,6 +151,10 @@ struct predictor;
 struct predictor *predictor_new(const struct predictor_options *opt);
 void predictor_free(struct predictor *p);
 
+/* How long before its use an object should be asked for, in nanoseconds: more
+ * accesses are predicted to a stream that is fast. 0: as far as ever. */
+void predictor_set_lead(struct predictor *p, uint64_t lead_ns);
+
 void predictor_observe(struct predictor *p, const struct predictor_obs *o);
 
 /*

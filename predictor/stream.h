@@ -70,6 +70,9 @@ struct stream {
 	uint32_t dirs[RECENT_DIRS][LEVELS]; /* a ring, by moves */
 	uint64_t uid, connection;
 	uint64_t request_ns;
+	uint64_t access_ns; /* from one access to the next, without waiting */
+	uint64_t began_ns;  /* the last access */
+	uint64_t waited_ns; /* … and how long it has waited since */
 	uint32_t events;
 	uint32_t began_at; /* event: the first one after a pause */
 	uint32_t tail;     /* place of the last object */

@@ -18,7 +18,8 @@
 
 enum {
 	PREDICTIONS = 128, /* after one event */
-	TURN_WANTS = 64,   /* in one turn of the loop */
+	LEAD_RTTS = 3,
+	TURN_WANTS = 64, /* in one turn of the loop */
 };
 
 void prefetch_wake(struct prefetch *pf, uint64_t now_us)
@@ -117,12 +118,20 @@ void prefetch_observe(struct prefetch *pf, const struct observe_call *call)
 	prefetch_wake(pf, call->received_us + call->latency_us);
 }
 
+/* A confirmation and a listing, or data behind it, and their way through the
+ * queue. */
+static uint64_t lead_ns(const struct prefetch *pf)
+{
+	return LEAD_RTTS * 1000 * linkest_srtt_us(pf->p.link);
+}
+
 static void predict(struct prefetch *pf, struct pf_cred *cred, uint64_t now_us)
 {
 	struct prediction preds[PREDICTIONS];
 	size_t n;
 
 	pf->now = cred;
+	predictor_set_lead(pf->predictor, lead_ns(pf));
 	n = predictor_predict(pf->predictor, preds, PREDICTIONS);
 	metrics_add(pf->p.metrics, METRICS_PREFETCH_PREDICTED, n);
 	for (size_t i = 0; i < n; i++) {
