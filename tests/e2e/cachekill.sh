@@ -6,13 +6,13 @@
 # cachekill.sh [--short] [KILLS [SEED]]: 100 kills at random moments under reads
 # and writes, a tenth of it in modes other than bounded; then bytes in the files
 # of the cache are flipped, the files cut, of another version, of another user,
-# or garbage.  --short: in bounded only, and two kinds of damage.
+# or garbage.  --short: in bounded only, and flipped bytes only.
 . "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
 
 modes=(bounded frozen strict) damage=(flip truncate head garbage owner)
 ends=(kill stop) short=no
 if [ "${1:-}" = --short ]; then
-	modes=(bounded) damage=(flip truncate) ends=(kill) short=yes
+	modes=(bounded) damage=(flip) ends=(kill) short=yes
 	shift
 fi
 kills=${1:-100}
