@@ -117,10 +117,6 @@ for ((n = 1; n <= SLOW_READERS; n++)); do
 done
 lab_proxy_start
 lab_mount_proxy
-# What is read within a grain of its attributes is not bound to them, and so is
-# not used after a start of the daemon.
-ls -l "$LAB_PROXY/cold" >/dev/null
-lab_nap 1.5 || :
 cat "$LAB_PROXY"/cold/* >/dev/null
 for case in "0 idle" "0 busy" "$SLOW_DELAY idle" "$SLOW_DELAY busy"; do
 	echo "slowdisk: delay and readers: $case" >&2
