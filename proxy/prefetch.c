@@ -177,6 +177,9 @@ static void pump(struct prefetch *pf, uint64_t now_us)
 			break;
 		case STEP_WAITS:
 			break;
+		case STEP_LATER:
+			want_delay(w, now_us);
+			break;
 		case STEP_BLOCKED:
 			want_queue(w, true);
 			if (wait_us > 0)
@@ -192,7 +195,7 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 	struct prefetch *pf = arg;
 	/* Reading the clock costs as much as all of this where little is to
 	 * be done: what woke it knows the time. */
-	uint64_t now_us = pf->active ? pf->now_us : clock_now_us();
+	uint64_t now_us = pf->active ? pf->now_us : clock_now_us(), due_us;
 
 	(void)fd;
 	(void)what;
@@ -205,7 +208,12 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 		pf_cred_unref(seen->cred);
 	}
 	notes_age(pf, now_us);
+	due_us = wants_ripen(pf, now_us);
 	pump(pf, now_us);
+	if (!due_us)
+		due_us = wants_ripen(pf, now_us);
+	if (due_us)
+		prefetch_wake_in(pf, due_us - now_us);
 }
 
 /* ---- making one ------------------------------------------------------- */
@@ -247,6 +255,7 @@ struct prefetch *prefetch_new(const struct prefetch_params *p)
 	pf->p = *p;
 	TAILQ_INIT(&pf->creds);
 	TAILQ_INIT(&pf->spare);
+	TAILQ_INIT(&pf->later);
 	for (int i = 0; i < WANT_LANES; i++)
 		TAILQ_INIT(&pf->lanes[i]);
 	if (!make_parts(pf)) {

@@ -20,17 +20,32 @@ enum {
 #define P_ENTERED 0.5f
 #define P_AGAIN   0.9f
 
+bool dir_loose(struct prefetch *pf, const struct pf_cred *cred,
+    const struct node *dir, uint64_t now_us)
+{
+	struct listing *l =
+	    listcache_find(pf->p.caches->lists, dir, cred->id, true);
+	struct contract k;
+	struct binding b;
+
+	if (!l)
+		return false;
+	b = listing_binding(l);
+	contract_init(
+	    &k, caches_policy(pf->p.caches, dir), false, now_us, now_us);
+	return !contract_bound(&k, pf->p.caches->attr, dir, &b);
+}
+
 /* Whether all its names are known already, though perhaps not fresh. */
-static bool known(struct prefetch *pf, const struct pf_cred *cred, uint64_t key)
+static bool known(struct prefetch *pf, const struct pf_cred *cred, uint64_t key,
+    uint64_t now_us)
 {
 	struct node *dir = attrcache_by_key(pf->p.caches->attr, key);
 	struct listing *l =
 	    dir ? listcache_find(pf->p.caches->lists, dir, cred->id, true)
 		: NULL;
 
-	return l && listing_complete(l) &&
-	       listing_binding(l).generation ==
-		   attrcache_generation(pf->p.caches->attr, dir);
+	return l && listing_complete(l) && !dir_loose(pf, cred, dir, now_us);
 }
 
 static struct pf_dir *lately(struct prefetch *pf, uint64_t key, uint64_t now_us)
@@ -68,7 +83,7 @@ void dir_missed(
 	if (!pred.object)
 		return;
 	misses = ++lately(pf, pred.object, now_us)->misses;
-	if (misses < 2 && known(pf, seen->cred, pred.object))
+	if (misses < 2 && known(pf, seen->cred, pred.object, now_us))
 		return;
 	pred.p = misses < 2 ? P_ENTERED : P_AGAIN;
 	(void)want_add(pf, seen->cred, &pred, now_us);

@@ -61,6 +61,7 @@ struct want {
 	uint64_t object;
 	uint64_t parent; /* 0: not known */
 	uint64_t born_us;
+	uint64_t due_us; /* where it is too early now */
 	float p;
 	uint32_t lead;
 	uint32_t first_bytes;
@@ -68,7 +69,8 @@ struct want {
 	uint8_t lane;
 	uint8_t steps;
 	bool queued;
-	bool listed; /* its directory was asked for, for its handle */
+	bool delayed; /* in `later` */
+	bool listed;  /* its directory was asked for, for its handle */
 	/* Where the data goes on: extent, repetition, bytes into it. */
 	uint16_t extent;
 	uint32_t repeat;
@@ -164,6 +166,7 @@ struct prefetch {
 	struct pf_seen ring[RING];
 	unsigned ring_in, ring_out;
 	struct want_queue lanes[WANT_LANES];
+	struct want_queue later; /* those that are too early, in order */
 	struct want_queue spare;
 	struct want_list wants[WANT_BUCKETS];
 	unsigned nqueued, nwants, nmade;
@@ -200,6 +203,11 @@ struct want *want_add(struct prefetch *pf, struct pf_cred *cred,
     const struct prediction *pred, uint64_t now_us);
 struct want *want_next(struct prefetch *pf);
 void want_queue(struct want *w, bool head);
+/* Not before a grain of the server's clock has passed. */
+void want_delay(struct want *w, uint64_t now_us);
+/* Those whose time has come go into their lanes; when the next one's comes,
+ * or 0. */
+uint64_t wants_ripen(struct prefetch *pf, uint64_t now_us);
 void want_drop(struct want *w);
 void wants_free(struct prefetch *pf);
 /* Hear when the call is over; false where it is not under way. */
@@ -209,6 +217,7 @@ bool want_watch(struct want *w, const struct fetch_about *about);
 enum step {
 	STEP_DONE,    /* nothing more is to be asked */
 	STEP_WAITS,   /* for what is under way */
+	STEP_LATER,   /* it is too early: after a grain of the server's clock */
 	STEP_BLOCKED, /* no room on the link: `*wait_us`, 0: until a reply */
 };
 enum step want_step(struct want *w, uint64_t now_us, uint64_t *wait_us);
@@ -227,6 +236,9 @@ void dir_missed(
     struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us);
 /* Attributes of a name are wanted, and no rights: true where those of others
  * in the same directory were so lately, and its listing has them all. */
+/* Its names were listed, but in a way that does not hold for long. */
+bool dir_loose(struct prefetch *pf, const struct pf_cred *cred,
+    const struct node *dir, uint64_t now_us);
 bool dir_groups(struct prefetch *pf, const struct node *dir, uint64_t now_us);
 
 /* prefetch_note.c */

@@ -38,7 +38,8 @@ struct turn {
 	uint64_t *wait_us;
 	unsigned asked; /* calls that went out, or were under way */
 	bool blocked;
-	bool more; /* it goes on later */
+	bool more;  /* it goes on later */
+	bool early; /* what would come now would not be bound for good */
 };
 
 /* How long before a confirmation grows too old it is asked for again. */
@@ -153,6 +154,21 @@ static uint64_t listing_bytes(const struct turn *t, struct node *dir)
 	return bytes > least ? bytes : least;
 }
 
+/*
+ * What is fetched within a grain of the first sight of a version holds for a
+ * moment only (DESIGN, "Contract"): it is worth the wait, unless the server
+ * counts in seconds.
+ */
+static bool too_early(struct turn *t, struct node *node)
+{
+	if (!(node->flags & NODE_ATTRS) ||
+	    attrcache_firm(t->c->attr, node, t->now_us) ||
+	    !attrcache_firm(t->c->attr, node, t->now_us + GRAIN_US))
+		return false;
+	t->early = true;
+	return true;
+}
+
 /* The first page; the others follow (prefetch_flight.c). */
 static bool list(struct turn *t, struct node *dir)
 {
@@ -166,6 +182,8 @@ static bool list(struct turn *t, struct node *dir)
 	args.readdirplus.maxcount = (uint32_t)page;
 	if (under_way(t, dir, NFSPROC3_READDIRPLUS) || !worth(t, bytes))
 		return true;
+	if (too_early(t, dir))
+		return false;
 	return ask(t, dir, NFSPROC3_READDIRPLUS, &args,
 		   bytes < page ? bytes : page) &&
 	       under_way(t, dir, NFSPROC3_READDIRPLUS);
@@ -281,6 +299,8 @@ static bool read_piece(struct turn *t, uint64_t offset, uint32_t len)
 		return true;
 	if (!worth(t, len))
 		return true;
+	if (too_early(t, t->node))
+		return false;
 	return ask(t, t->node, NFSPROC3_READ, &args, len + CONFIRM_BYTES);
 }
 
@@ -325,9 +345,12 @@ static bool step_dir(struct turn *t)
 {
 	uint8_t needs = PREDICTOR_NEEDS_NAME | PREDICTOR_NEEDS_ABSENCE;
 
-	if (!(t->w->needs & needs) || !t->dir || confirmed(t, t->dir, true))
+	if (!(t->w->needs & needs) || !t->dir)
 		return true;
-	return confirm(t, t->dir);
+	if (!confirmed(t, t->dir, true) && !confirm(t, t->dir))
+		return false;
+	return !dir_loose(t->pf, t->w->cred, t->dir, t->now_us) ||
+	       list(t, t->dir);
 }
 
 /* Without a handle: its directory's listing may bring it. */
@@ -389,6 +412,8 @@ static enum step step_end(struct turn *t)
 
 	if (w->pending > 0)
 		return STEP_WAITS;
+	if (t->early)
+		return STEP_LATER;
 	if (t->blocked) {
 		w->steps--;
 		return STEP_BLOCKED;

@@ -112,8 +112,32 @@ void want_queue(struct want *w, bool head)
 	w->pf->nqueued++;
 }
 
+void want_delay(struct want *w, uint64_t now_us)
+{
+	w->due_us = now_us + GRAIN_US;
+	w->delayed = true;
+	TAILQ_INSERT_TAIL(&w->pf->later, w, link);
+}
+
+uint64_t wants_ripen(struct prefetch *pf, uint64_t now_us)
+{
+	struct want *w;
+
+	while ((w = TAILQ_FIRST(&pf->later)) != NULL) {
+		if (w->due_us > now_us)
+			return w->due_us;
+		TAILQ_REMOVE(&pf->later, w, link);
+		w->delayed = false;
+		want_queue(w, true);
+	}
+	return 0;
+}
+
 static void want_unqueue(struct want *w)
 {
+	if (w->delayed)
+		TAILQ_REMOVE(&w->pf->later, w, link);
+	w->delayed = false;
 	if (!w->queued)
 		return;
 	TAILQ_REMOVE(&w->pf->lanes[w->lane], w, link);
