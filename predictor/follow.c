@@ -316,7 +316,8 @@ static void cursor_extend(struct predictor *p, struct stream *s, int i)
 	     n++) {
 		uint32_t at = trails_next(p->trails, k->horizon);
 
-		if (at == TRAIL_NONE)
+		/* After the pause it may be too late, or something else. */
+		if (at == TRAIL_NONE || trails_begins(p->trails, at))
 			break;
 		if (!cursor_step(p, s, i, at)) {
 			cursor_peek(p, s, at);

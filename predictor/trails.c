@@ -77,6 +77,11 @@ uint32_t trails_object(const struct trails *t, uint32_t place)
 	return place_entry(t, place)->object;
 }
 
+bool trails_begins(const struct trails *t, uint32_t place)
+{
+	return place_entry(t, place)->begins;
+}
+
 uint8_t trails_needs(const struct trails *t, uint32_t place)
 {
 	return place_entry(t, place)->needs;

@@ -45,6 +45,8 @@ uint32_t trails_append(
 uint32_t trails_next(const struct trails *t, uint32_t place);
 uint32_t trails_prev(const struct trails *t, uint32_t place);
 uint32_t trails_object(const struct trails *t, uint32_t place);
+/* Whether a run begins there: what came before it says nothing of it. */
+bool trails_begins(const struct trails *t, uint32_t place);
 uint8_t trails_needs(const struct trails *t, uint32_t place);
 /* The access at that place needed these too. */
 void trails_add_needs(struct trails *t, uint32_t place, uint8_t needs);
