@@ -37,6 +37,8 @@ static void on_evict(void *ctx, uint32_t id, struct object *o)
 	place_drop(p, id, o);
 	if (o->edges != GRAPH_NONE)
 		graph_drop(p->graph, o->edges);
+	/* Streams may still know the number. */
+	o->edges = GRAPH_NONE;
 	for (int i = 0; i < STREAMS; i++) {
 		struct cand *c = stream_cand(&p->streams.at[i], id);
 

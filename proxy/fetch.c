@@ -15,6 +15,7 @@ enum {
 	JOIN_HASH_SIZE = 1024, /* powers of two */
 	ABOUT_HASH_SIZE = 1024,
 	REPLY_BYTES = 160, /* of a reply without payload */
+	LISTING_BYTES = 4096,
 };
 
 TAILQ_HEAD(fetch_waiters, fetch_waiter);
@@ -295,19 +296,23 @@ bool fetch_cancel(struct fetch *f, struct fetch_waiter *w)
 	struct fetch_flight *fl = w->flight;
 	bool first = w == TAILQ_FIRST(&fl->waiters);
 	bool alone = first && !TAILQ_NEXT(w, link);
-	struct fetch_watches watches;
 
 	(void)f;
-	if (first && (!alone || !upstream_drop(fl->call)))
+	/* Whoever watches would be called in the middle of this. */
+	if (first &&
+	    (!alone || !TAILQ_EMPTY(&fl->watches) || !upstream_drop(fl->call)))
 		return false;
 	TAILQ_REMOVE(&fl->waiters, w, link);
 	w->flight = NULL;
-	if (!alone)
-		return true;
-	watches_take(fl, &watches);
-	flight_free(fl);
-	watches_ring(&watches);
+	if (alone)
+		flight_free(fl);
 	return true;
+}
+
+/* Clients leave room for much more than most directories have. */
+static uint32_t list_bytes(uint32_t room)
+{
+	return room < LISTING_BYTES ? room : LISTING_BYTES;
 }
 
 struct fetch_about fetch_about_call(
@@ -327,10 +332,10 @@ struct fetch_about fetch_about_call(
 		a.reply_bytes += args->read.count;
 	} else if (proc->proc == NFSPROC3_READDIR) {
 		a.from = a.to = args->readdir.cookie;
-		a.reply_bytes += args->readdir.count;
+		a.reply_bytes += list_bytes(args->readdir.count);
 	} else if (proc->proc == NFSPROC3_READDIRPLUS) {
 		a.from = a.to = args->readdirplus.cookie;
-		a.reply_bytes += args->readdirplus.maxcount;
+		a.reply_bytes += list_bytes(args->readdirplus.maxcount);
 	}
 	return a;
 }

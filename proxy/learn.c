@@ -29,11 +29,20 @@ bool learn_version(
 	return true;
 }
 
+static bool rights_differ(const fattr3 *x, const fattr3 *y)
+{
+	return x->mode != y->mode || x->uid != y->uid || x->gid != y->gid;
+}
+
 /* Attributes of a node; false where nothing of the reply may be kept. */
 static bool apply(const struct learn *l, struct node *node, const fattr3 *a)
 {
 	struct data_version from;
 	bool had = learn_version(l, node, &from);
+	fattr3 was = {0};
+
+	if (had)
+		attrcache_fattr(l->caches->attr, node, &was);
 
 	switch (
 	    attrcache_apply(l->caches->attr, node, a, l->sent_us, l->now_us)) {
@@ -50,6 +59,9 @@ static bool apply(const struct learn *l, struct node *node, const fattr3 *a)
 	case ATTR_MOVED:
 		if (had)
 			learn_data_moved(l, node, &from);
+		/* Somebody may have come before us, or between. */
+		if (had && rights_differ(&was, a))
+			accesscache_changed(l->caches->access, node);
 		return true;
 	default:
 		return true;

@@ -6,6 +6,7 @@
 #include "prefetch.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -253,6 +254,8 @@ struct prefetch *prefetch_new(const struct prefetch_params *p)
 	if (!pf)
 		return NULL;
 	pf->p = *p;
+	pf->p.path = pf->path;
+	snprintf(pf->path, sizeof(pf->path), "%s", p->path);
 	TAILQ_INIT(&pf->creds);
 	TAILQ_INIT(&pf->spare);
 	TAILQ_INIT(&pf->later);

@@ -38,7 +38,7 @@ struct prefetch_params {
 	struct metrics *metrics;
 	const struct config_server *config; /* see prefetch_set_config() */
 	const char *name;    /* the server's, for log lines; outlives this */
-	const char *path;    /* of the learned trees; "": not kept */
+	const char *path;    /* of the learned trees, copied; "": not kept */
 	size_t memory_bytes; /* for what is learned */
 	/* Whether the server can be asked at this moment. */
 	bool (*ready)(void *ctx);

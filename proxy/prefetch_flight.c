@@ -134,6 +134,7 @@ static bool flight_send(struct pf_flight *fl, const union nfs_args *args)
 	req.args.len = (uint32_t)nfs_args_encode(
 	    fl->proc, &fl->args, fl->encoded, sizeof(fl->encoded));
 	about = fetch_about_call(fl->proc, &fl->args, fl->cred->id);
+	about.reply_bytes = (uint32_t)fl->bytes;
 	/* Whoever wants a name of it does not know on which page it is. */
 	if (fl->proc->proc == NFSPROC3_READDIRPLUS) {
 		about.from = 0;

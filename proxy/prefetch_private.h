@@ -14,6 +14,7 @@
 #ifndef FOREFETCH_PREFETCH_PRIVATE_H
 #define FOREFETCH_PREFETCH_PRIVATE_H
 
+#include <limits.h>
 #include <sys/queue.h>
 
 #include "budget.h"
@@ -154,6 +155,7 @@ struct pf_dir {
 
 struct prefetch {
 	struct prefetch_params p;
+	char path[PATH_MAX];
 	struct predictor *predictor;
 	struct budget *budget;
 	struct event *ev; /* the pump */

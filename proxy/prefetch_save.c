@@ -40,7 +40,7 @@ static void job_run(struct iopool_job *job)
 	char tmp[PATH_MAX + 8];
 	int fd, err;
 
-	snprintf(tmp, sizeof(tmp), "%s.new", pf->p.path);
+	snprintf(tmp, sizeof(tmp), "%s.new", pf->path);
 	fd = open(
 	    tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0) {
@@ -50,7 +50,7 @@ static void job_run(struct iopool_job *job)
 	err = write_all(fd, pf->saving, pf->saving_len);
 	if (!err && fdatasync(fd) < 0)
 		err = errno;
-	if (!err && rename(tmp, pf->p.path) < 0)
+	if (!err && rename(tmp, pf->path) < 0)
 		err = errno;
 	if (err)
 		unlink(tmp);
@@ -62,7 +62,7 @@ static void warn(const struct prefetch *pf, int err)
 {
 	log_warn("prefetch server=%s file=%s: %s: what was learned would not "
 		 "survive a restart",
-	    pf->p.name, pf->p.path, strerror(err));
+	    pf->p.name, pf->path, strerror(err));
 }
 
 static void job_done(struct iopool_job *job)
@@ -110,9 +110,9 @@ void pf_save_open(struct prefetch *pf)
 	char err[PERSIST_ERR_MAX];
 	int rc;
 
-	if (!pf->p.path[0])
+	if (!pf->path[0])
 		return;
-	rc = predictor_load(pf->predictor, pf->p.path, err);
+	rc = predictor_load(pf->predictor, pf->path, err);
 	if (rc < 0 && rc != -ENOENT)
 		log_warn("prefetch server=%s: %s", pf->p.name, err);
 	pf->saved_events = events(pf);
@@ -132,7 +132,7 @@ void pf_save_close(struct prefetch *pf)
 		iopool_drain(pf->p.iopool);
 	if (events(pf) == pf->saved_events)
 		return;
-	rc = predictor_save(pf->predictor, pf->p.path);
+	rc = predictor_save(pf->predictor, pf->path);
 	if (rc < 0)
 		warn(pf, -rc);
 }

@@ -37,6 +37,9 @@ static void count_reply(struct svc_rqst *rqst, size_t bytes, bool error)
 	    rqst->call.proc, &mc);
 }
 
+/* Whose trees are those of calls without a credential: nobody's. */
+#define NOBODY (UINT32_MAX - 1)
+
 /* What comes next is thought of when the reply has gone out. */
 static void rqst_observe(struct svc_rqst *rqst)
 {
@@ -45,7 +48,7 @@ static void rqst_observe(struct svc_rqst *rqst)
 	    .status = rqst->status,
 	    .cred = &rqst->call.cred,
 	    .cred_id = rqst->cred_id,
-	    .uid = rqst->auth.uid,
+	    .uid = rqst->call.cred.flavor == AUTH_SYS ? rqst->auth.uid : NOBODY,
 	    .received_us = rqst->received_us,
 	    .late = rqst->joins > 0,
 	    .missed = rqst->missed};
