@@ -42,6 +42,7 @@ struct client {
 	struct bufferevent *bev;
 	struct event *stall;
 	struct control_peer peer;
+	struct warm_walk *walk; /* that it began; NULL: none */
 	enum client_state state;
 	TAILQ_ENTRY(client) link;
 	TAILQ_ENTRY(client) ready_link; /* if CLIENT_READY */
@@ -74,6 +75,8 @@ static void client_free(struct client *cl)
 		event_free(cl->stall);
 	if (cl->bev)
 		bufferevent_free(cl->bev);
+	if (cl->walk)
+		c->ops->warm_end(c->ctx, cl->walk);
 	free(cl->peer.groups);
 	free(cl);
 }
@@ -129,7 +132,7 @@ static void client_serve(struct client *cl)
 	req = evbuffer_pullup(in, (ssize_t)(LENGTH_BYTES + len));
 	if (req)
 		error = control_reply_build(req + LENGTH_BYTES, len, &cl->peer,
-		    c->ops, c->ctx, &res, &res_len);
+		    &cl->walk, c->ops, c->ctx, &res, &res_len);
 	if (error) {
 		client_free(cl);
 		return;

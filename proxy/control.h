@@ -9,6 +9,8 @@
 
 struct event_base;
 struct metrics;
+struct warm_progress;
+struct warm_walk;
 
 /*
  * The control socket: a UNIX stream socket on the daemon's event loop.
@@ -147,12 +149,24 @@ struct control_upstream *control_server_add_upstream(
 struct control_conn *control_server_add_conn(struct control_server *srv);
 void control_status_clear(struct control_status *st);
 
+/* Where a mount of the proxy has a file (control.proto, Place). */
+struct control_place {
+	const char *listen;
+	const char *export;
+	const char *path;
+};
+
+#define CONTROL_PATH_MAX 4096 /* bytes of each, with the final NUL */
+
 /*
  * What control asks of the daemon. Called on the loop; must not block.
  * each_server calls `cb` once for every server section, in the order of the
  * configuration, its gauges up to date; name and metrics stay valid until
  * control returns to the loop. flush empties the caches of one server: 0, or
  * -errno. Whether the peer may do that is control's business.
+ *
+ * warm_begin walks a tree as the peer (warm.h); NULL and errno, ENOENT where
+ * no server is mounted from there. Each walk is ended by warm_end.
  */
 struct control_ops {
 	void (*fill_status)(void *ctx, struct control_status *out);
@@ -160,6 +174,12 @@ struct control_ops {
 	    void (*cb)(void *arg, const char *name, const struct metrics *m),
 	    void *arg);
 	int (*flush)(void *ctx, const char *server);
+	struct warm_walk *(*warm_begin)(void *ctx,
+	    const struct control_peer *peer, const struct control_place *at,
+	    bool data);
+	void (*warm_progress)(
+	    void *ctx, const struct warm_walk *walk, struct warm_progress *out);
+	void (*warm_end)(void *ctx, struct warm_walk *walk);
 };
 
 /*

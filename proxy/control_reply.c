@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Requests and responses of the control socket: the only file of the daemon
- * that knows protobuf. A response is a tree of messages that point into the
- * status and metrics they tell about; the messages live in an arena, so that
- * the whole is freed at once and a failed allocation is looked at once.
+ * Requests and responses of the control socket: control_reply*.c are the only
+ * files of the daemon that know protobuf. A response is a tree of messages that
+ * point into the status and metrics they tell about; the messages live in an
+ * arena, so that the whole is freed at once and a failed allocation is looked
+ * at once.
  */
 #include <assert.h>
 #include <errno.h>
@@ -14,6 +15,7 @@
 #include "control.h"
 #include "control.pb-c.h"
 #include "control_reply.h"
+#include "control_reply_private.h"
 #include "histogram.h"
 #include "metrics.h"
 
@@ -24,20 +26,7 @@ struct chunk {
 	max_align_t data[];
 };
 
-/* What is needed to make one response. */
-struct reply {
-	const struct control_ops *ops;
-	void *ctx;
-	const struct control_peer *peer; /* for commands that act as it */
-	struct chunk *chunks;
-	bool failed; /* memory was short somewhere */
-	struct control_status status;
-	Forefetch__Response res;
-	Forefetch__Error error;
-};
-
-/* Zeroed memory that lives as long as the reply; NULL counts as a failure. */
-static void *reply_alloc(struct reply *r, size_t n, size_t size)
+void *reply_alloc(struct reply *r, size_t n, size_t size)
 {
 	struct chunk *chunk;
 
@@ -63,8 +52,7 @@ static void reply_clear(struct reply *r)
 	control_status_clear(&r->status);
 }
 
-static void reply_error(
-    struct reply *r, Forefetch__ErrorCode code, const char *text)
+void reply_error(struct reply *r, Forefetch__ErrorCode code, const char *text)
 {
 	forefetch__error__init(&r->error);
 	r->error.code = code;
@@ -547,6 +535,9 @@ static void reply_dispatch(struct reply *r, const Forefetch__Request *request)
 	case FOREFETCH__REQUEST__COMMAND_FLUSH:
 		reply_flush(r, request->flush);
 		return;
+	case FOREFETCH__REQUEST__COMMAND_WARM:
+		reply_warm(r, request->warm);
+		return;
 	default:
 		reply_error(r, FOREFETCH__ERROR_CODE__UNKNOWN_COMMAND,
 		    "forefetchd does not know this command");
@@ -593,10 +584,10 @@ static int reply_pack(struct reply *r, uint8_t **out, size_t *out_len)
 }
 
 int control_reply_build(const uint8_t *req, size_t req_len,
-    const struct control_peer *peer, const struct control_ops *ops, void *ctx,
-    uint8_t **out, size_t *out_len)
+    const struct control_peer *peer, struct warm_walk **walk,
+    const struct control_ops *ops, void *ctx, uint8_t **out, size_t *out_len)
 {
-	struct reply r = {.ops = ops, .ctx = ctx, .peer = peer};
+	struct reply r = {.ops = ops, .ctx = ctx, .peer = peer, .walk = walk};
 	Forefetch__Request *request;
 	int error;
 

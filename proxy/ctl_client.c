@@ -200,26 +200,60 @@ static void complain_transfer(const char *path, int error)
 	}
 }
 
-Forefetch__Response *ctl_call(const char *path, Forefetch__Request *request,
+struct ctl_client {
+	int fd;
+	const char *path;
+};
+
+struct ctl_client *ctl_open(const char *path)
+{
+	struct ctl_client *c = malloc(sizeof(*c));
+
+	if (!c) {
+		fputs("forefetch: out of memory\n", stderr);
+		return NULL;
+	}
+	c->path = path;
+	c->fd = ctl_connect(path);
+	if (c->fd >= 0)
+		return c;
+	free(c);
+	return NULL;
+}
+
+void ctl_close(struct ctl_client *c)
+{
+	if (!c)
+		return;
+	close(c->fd);
+	free(c);
+}
+
+Forefetch__Response *ctl_ask(struct ctl_client *c, Forefetch__Request *request,
     Forefetch__Response__ResultCase want)
 {
 	Forefetch__Response *res = NULL;
-	int fd, error;
+	int error = send_request(c->fd, request);
 
-	fd = ctl_connect(path);
-	if (fd < 0)
-		return NULL;
-	error = send_request(fd, request);
 	if (!error)
-		error = receive_response(fd, &res);
-	close(fd);
+		error = receive_response(c->fd, &res);
 	if (!error && res->result_case == want)
 		return res;
 	if (!error && res->result_case == FOREFETCH__RESPONSE__RESULT_ERROR)
 		complain_response(res->error);
 	else
-		complain_transfer(path, error ? -error : EPROTO);
+		complain_transfer(c->path, error ? -error : EPROTO);
 	if (res)
 		forefetch__response__free_unpacked(res, NULL);
 	return NULL;
+}
+
+Forefetch__Response *ctl_call(const char *path, Forefetch__Request *request,
+    Forefetch__Response__ResultCase want)
+{
+	struct ctl_client *c = ctl_open(path);
+	Forefetch__Response *res = c ? ctl_ask(c, request, want) : NULL;
+
+	ctl_close(c);
+	return res;
 }

@@ -4,6 +4,8 @@
 
 #include "control.pb-c.h"
 
+struct ctl_client;
+
 /*
  * Ask the daemon at the socket `path` one thing, to be answered with a result
  * of the kind `want`. NULL after a message on stderr that says what to do; a
@@ -12,5 +14,13 @@
  */
 Forefetch__Response *ctl_call(const char *path, Forefetch__Request *request,
     Forefetch__Response__ResultCase want);
+
+/* The same, several times over one connection: what was begun over it ends with
+ * it. NULL after a message. */
+struct ctl_client *ctl_open(const char *path);
+Forefetch__Response *ctl_ask(struct ctl_client *c, Forefetch__Request *request,
+    Forefetch__Response__ResultCase want);
+/* NULL is allowed. */
+void ctl_close(struct ctl_client *c);
 
 #endif

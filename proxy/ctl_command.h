@@ -7,7 +7,11 @@
 /* What the command line asks for. */
 struct ctl_options {
 	const char *socket;
-	const char *arg; /* of the command; NULL: none */
+	const char *arg; /* the first of the command; NULL: none */
+	char **args;
+	int nargs;
+	bool data;
+	bool metadata;
 	bool json;
 	bool verbose;
 	bool histogram;
@@ -21,5 +25,6 @@ struct ctl_options {
 int ctl_status(const struct ctl_options *opt);
 int ctl_stats(const struct ctl_options *opt);
 int ctl_flush(const struct ctl_options *opt);
+int ctl_warm(const struct ctl_options *opt);
 
 #endif

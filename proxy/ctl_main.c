@@ -16,6 +16,7 @@
 
 #define SOCKET_DEFAULT "/run/forefetch/control.sock"
 #define EXIT_USAGE     2
+#define ARGS_MAX       1024
 #define WATCH_MIN_S    0.1
 #define WATCH_MAX_S    86400.0
 
@@ -25,6 +26,8 @@ enum {
 	OPT_WATCH,
 	OPT_HISTOGRAM,
 	OPT_VERSION,
+	OPT_DATA,
+	OPT_METADATA,
 };
 
 struct command {
@@ -35,6 +38,9 @@ struct command {
 	int (*run)(const struct ctl_options *opt);
 	bool has_histogram; /* takes --histogram */
 	bool acts;          /* is not repeated: no --watch */
+	bool has_data;      /* takes --data and --metadata */
+	int args_min;       /* 0: the name of a server may follow */
+	int args_max;
 };
 
 static const struct command commands[] = {
@@ -69,6 +75,21 @@ static const struct command commands[] = {
 	.run = ctl_flush,
 	.acts = true,
     },
+    {
+	.name = "warm",
+	.usage = "[--data | --metadata] [--json] PATH...",
+	.summary = "fetch files and directories before they are needed",
+	.help = "Walks what lies at each PATH, on a mount of the proxy, and "
+		"fetches names,\nattributes, rights and data that are not "
+		"cached, or, with --metadata, all but the\ndata. It sees what "
+		"you may see. ^C ends it; begun again, it goes on where it "
+		"was.\n",
+	.run = ctl_warm,
+	.acts = true,
+	.has_data = true,
+	.args_min = 1,
+	.args_max = ARGS_MAX,
+    },
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -78,6 +99,8 @@ static const struct option long_options[] = {
     {"json", no_argument, NULL, OPT_JSON},
     {"watch", required_argument, NULL, OPT_WATCH},
     {"histogram", no_argument, NULL, OPT_HISTOGRAM},
+    {"data", no_argument, NULL, OPT_DATA},
+    {"metadata", no_argument, NULL, OPT_METADATA},
     {"verbose", no_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, OPT_VERSION},
@@ -185,27 +208,52 @@ static int run_watch(const struct command *cmd, const struct ctl_options *opt)
 	}
 }
 
-/* What is left after the options: COMMAND [ARGUMENT]. */
-static int run(int argc, char **argv, struct ctl_options *opt)
+static int check(const struct command *cmd, const struct ctl_options *opt)
 {
-	const struct command *cmd;
+	int max = cmd->args_max ? cmd->args_max : 1;
 
-	if (argc == 0)
-		return usage_error("a command is missing", "");
-	if (argc > 2)
-		return usage_error("too many arguments: ", argv[2]);
-	if (strcmp(argv[0], "help") == 0)
-		return help(argv[1]);
-	cmd = command_find(argv[0]);
-	if (!cmd)
-		return usage_error("no such command: ", argv[0]);
 	if (opt->histogram && !cmd->has_histogram)
 		return usage_error("--histogram is not for ", cmd->name);
 	if (opt->watch_s > 0 && cmd->acts)
 		return usage_error("--watch is not for ", cmd->name);
-	opt->arg = argv[1];
+	if ((opt->metadata || opt->data) && !cmd->has_data)
+		return usage_error(
+		    "--data and --metadata are not for ", cmd->name);
+	if (opt->metadata && opt->data)
+		return usage_error("--data and --metadata are both given", "");
+	if (opt->nargs < cmd->args_min)
+		return usage_error(
+		    "arguments are missing: forefetch help ", cmd->name);
+	if (opt->nargs > max)
+		return usage_error("too many arguments: ", opt->args[max]);
 	if (opt->arg && !*opt->arg)
-		return usage_error("the name of a server is empty", "");
+		return usage_error(cmd->args_max ? "an argument is empty"
+						 : "the name of a server is "
+						   "empty",
+		    "");
+	return 0;
+}
+
+/* What is left after the options: COMMAND [ARGUMENT...]. */
+static int run(int argc, char **argv, struct ctl_options *opt)
+{
+	const struct command *cmd;
+	int code;
+
+	if (argc == 0)
+		return usage_error("a command is missing", "");
+	if (strcmp(argv[0], "help") == 0)
+		return argc > 2 ? usage_error("too many arguments: ", argv[2])
+				: help(argv[1]);
+	cmd = command_find(argv[0]);
+	if (!cmd)
+		return usage_error("no such command: ", argv[0]);
+	opt->args = argv + 1;
+	opt->nargs = argc - 1;
+	opt->arg = argv[1];
+	code = check(cmd, opt);
+	if (code)
+		return code;
 	return opt->watch_s > 0 ? run_watch(cmd, opt) : run_once(cmd, opt);
 }
 
@@ -228,6 +276,12 @@ int main(int argc, char **argv)
 			break;
 		case OPT_HISTOGRAM:
 			opt.histogram = true;
+			break;
+		case OPT_DATA:
+			opt.data = true;
+			break;
+		case OPT_METADATA:
+			opt.metadata = true;
 			break;
 		case OPT_VERSION:
 			puts("forefetch " FF_VERSION);

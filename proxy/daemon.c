@@ -18,12 +18,14 @@
 #include "iopool.h"
 #include "log.h"
 #include "metrics_http.h"
+#include "netmatch.h"
 #include "netwatch.h"
 #include "notify.h"
 #include "rbuf.h"
 #include "reclaim.h"
 #include "server.h"
 #include "statedir.h"
+#include "warm.h"
 
 enum {
 	POOL_KEEP = 16, /* idle buffers of each size, beside the reserve */
@@ -91,10 +93,54 @@ static int flush(void *ctx, const char *server)
 	return -ENOENT;
 }
 
+/* The server that a place is mounted from; NULL: none. */
+static struct server *server_at(
+    const struct daemon *d, const struct control_place *at)
+{
+	struct netmatch_addr addr;
+
+	if (netmatch_addr_parse(at->listen, &addr))
+		return NULL;
+	for (size_t i = 0; i < d->nservers; i++)
+		if (server_listens(d->servers[i], &addr))
+			return d->servers[i];
+	return NULL;
+}
+
+static struct warm_walk *begin_warm(void *ctx, const struct control_peer *peer,
+    const struct control_place *at, bool data)
+{
+	struct server *s = server_at(ctx, at);
+	struct warm_who who = {.uid = peer->uid,
+	    .gid = peer->gid,
+	    .groups = peer->groups,
+	    .ngroups = peer->groups_len};
+
+	errno = ENOENT;
+	return s ? warm_begin(server_warm(s), &who, at->export, at->path, data)
+		 : NULL;
+}
+
+static void warm_progress(
+    void *ctx, const struct warm_walk *walk, struct warm_progress *out)
+{
+	(void)ctx;
+	warm_get_progress(walk, out);
+}
+
+static void end_warm(void *ctx, struct warm_walk *walk)
+{
+	(void)ctx;
+	warm_end(walk);
+}
+
 static const struct control_ops control_ops = {
     .fill_status = fill_status,
     .each_server = each_server,
     .flush = flush,
+    .warm_begin = begin_warm,
+    .warm_progress = warm_progress,
+    .warm_end = end_warm,
 };
 
 /* ---- signals ---------------------------------------------------------- */

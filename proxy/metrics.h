@@ -171,6 +171,8 @@ struct metrics_call {
 	    "Predictions dropped: too many wait")                              \
 	X(PREFETCH_PAUSED, "prefetch_paused",                                  \
 	    "Times that the server was too busy for calls ahead")              \
+	X(WARM_CALLS, "warm_calls", "Calls sent for `forefetch warm`")         \
+	X(WARM_BYTES, "warm_bytes", "Bytes of their replies")                  \
 	X(BYTES_COPIED, "bytes_copied", "Payload bytes copied in memory")      \
 	X(BYTES_RETURNED, "bytes_returned", "Payload bytes sent to clients")
 

@@ -5,50 +5,13 @@
 
 #include "caches.h"
 #include "config.h"
+#include "exports.h"
 #include "nfs3_list.h"
 #include "svc.h"
 
 static void proc_null(struct svc_rqst *rqst)
 {
 	svc_reply_accepted(rqst, SUCCESS);
-}
-
-/* Whether `path` has a component "..", which no server's export needs. */
-static bool path_climbs(const mnt3_path *path)
-{
-	for (uint32_t i = 0; i + 2 <= path->len; i++) {
-		if (memcmp(path->data + i, "..", 2) != 0 ||
-		    (i > 0 && path->data[i - 1] != '/'))
-			continue;
-		if (i + 2 == path->len || path->data[i + 2] == '/')
-			return true;
-	}
-	return false;
-}
-
-/* Whether `path` is `dir` or lies below it. */
-static bool path_within(const mnt3_path *path, const char *dir)
-{
-	size_t len = strlen(dir);
-
-	while (len > 0 && dir[len - 1] == '/')
-		len--;
-	return path->len >= len && memcmp(path->data, dir, len) == 0 &&
-	       (path->len == len || path->data[len] == '/');
-}
-
-static bool path_allowed(const struct svc_rqst *rqst, const mnt3_path *path)
-{
-	const struct config_server *cfg = svc_config(rqst->svc);
-
-	if (cfg->exports.n == 0)
-		return true;
-	if (path->len == 0 || path_climbs(path))
-		return false;
-	for (size_t i = 0; i < cfg->exports.n; i++)
-		if (path_within(path, cfg->exports.list[i]))
-			return true;
-	return false;
 }
 
 /* While the server is away: what it answered this user before. */
@@ -75,7 +38,7 @@ static bool mnt_offline(struct svc_rqst *rqst)
 
 static void proc_mnt(struct svc_rqst *rqst)
 {
-	if (!path_allowed(rqst, &rqst->args.mnt.dirpath))
+	if (!exports_allow(svc_config(rqst->svc), &rqst->args.mnt.dirpath))
 		svc_reply_status(rqst, (nfsstat3)MNT3ERR_ACCES);
 	else if (!svc_offline(rqst->svc) || !mnt_offline(rqst))
 		svc_forward(rqst);
@@ -118,7 +81,7 @@ static bool edit_export(struct svc_rqst *rqst, union nfs_res *res)
 		return false;
 	nfs3_list_open(&xdrs, list);
 	while (mnt3_export_decode(&xdrs, &e, &more) && more) {
-		if (!path_allowed(rqst, &e.dir))
+		if (!exports_allow(svc_config(rqst->svc), &e.dir))
 			continue;
 		memmove(to + kept, e.raw.data, e.raw.len);
 		kept += e.raw.len;

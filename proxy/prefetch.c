@@ -46,6 +46,16 @@ struct predictor *prefetch_predictor(struct prefetch *pf)
 	return pf->predictor;
 }
 
+struct budget *prefetch_budget(struct prefetch *pf)
+{
+	return pf->budget;
+}
+
+bool prefetch_waits(const struct prefetch *pf)
+{
+	return pf->nqueued > 0;
+}
+
 /* ---- listings --------------------------------------------------------- */
 
 /* Whether the predictor has heard of this listing; else it has from now on. */

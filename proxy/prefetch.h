@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct budget;
 struct caches;
 struct config_server;
 struct event_base;
@@ -57,6 +58,10 @@ void prefetch_set_config(
 void prefetch_observe(struct prefetch *pf, const struct observe_call *call);
 
 struct predictor *prefetch_predictor(struct prefetch *pf);
+/* For whatever else is fetched ahead. */
+struct budget *prefetch_budget(struct prefetch *pf);
+/* Whether predictions wait for room on the link. */
+bool prefetch_waits(const struct prefetch *pf);
 
 /* What is there now, for gauges. */
 struct prefetch_stats {

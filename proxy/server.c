@@ -35,6 +35,7 @@
 #include "statedir.h"
 #include "svc.h"
 #include "upstream.h"
+#include "warm.h"
 
 enum {
 	DRC_SLOTS = 4096,
@@ -68,6 +69,7 @@ struct server {
 	struct linkest *estimate;
 	struct linkwatch *link;
 	struct prefetch *prefetch;
+	struct warm *warm;
 	struct svc *svc;
 	struct evconnlistener **listeners;
 	size_t nlisteners;
@@ -492,6 +494,31 @@ static bool open_prefetch(struct server *s)
 	return s->prefetch != NULL;
 }
 
+/* Predictions go first: what they bring is wanted sooner. */
+static bool may_warm(void *ctx)
+{
+	struct server *s = ctx;
+
+	return may_ask_ahead(s) && !prefetch_waits(s->prefetch);
+}
+
+static bool open_warm(struct server *s)
+{
+	struct warm_params wp = {.base = s->p.base,
+	    .fetch = s->fetch,
+	    .caches = cachehome_caches(s->home),
+	    .link = s->estimate,
+	    .budget = prefetch_budget(s->prefetch),
+	    .metrics = s->metrics,
+	    .config = s->p.config,
+	    .disk_bytes = s->p.disk_bytes,
+	    .ready = may_warm,
+	    .ctx = s};
+
+	s->warm = warm_new(&wp);
+	return s->warm != NULL;
+}
+
 static bool open_service(struct server *s)
 {
 	struct svc_params sp = {.config = s->p.config,
@@ -505,7 +532,7 @@ static bool open_service(struct server *s)
 	if (s->estimate)
 		s->fetch = fetch_new(s->up[RESOLVE_NFS], s->up[RESOLVE_MOUNT],
 		    s->metrics, s->estimate);
-	if (!s->fetch || !open_prefetch(s))
+	if (!s->fetch || !open_prefetch(s) || !open_warm(s))
 		return false;
 	sp.fetch = s->fetch;
 	sp.prefetch = s->prefetch;
@@ -562,6 +589,7 @@ void server_free(struct server *s)
 		event_free(s->ev_sweep);
 	svc_free(s->svc);
 	linkwatch_free(s->link);
+	warm_free(s->warm);
 	prefetch_free(s->prefetch);
 	cachehome_free(s->home);
 	fetch_free(s->fetch);
@@ -583,6 +611,7 @@ void server_set_config(struct server *s, const struct config_server *config)
 	s->p.config = config;
 	svc_set_config(s->svc, config);
 	prefetch_set_config(s->prefetch, config);
+	warm_set_config(s->warm, config);
 }
 
 int server_flush(struct server *s)
@@ -596,6 +625,19 @@ int server_flush(struct server *s)
 	else
 		log_info("server server=%s: caches emptied", s->name);
 	return rc;
+}
+
+bool server_listens(const struct server *s, const struct netmatch_addr *at)
+{
+	for (size_t i = 0; i < s->p.config->listen.n; i++)
+		if (netmatch_addr_clash(at, &s->p.config->listen.list[i]))
+			return true;
+	return false;
+}
+
+struct warm *server_warm(struct server *s)
+{
+	return s->warm;
 }
 
 void server_drain(struct server *s)

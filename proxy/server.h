@@ -16,9 +16,11 @@ struct evdns_base;
 struct iopool;
 struct event_base;
 struct metrics;
+struct netmatch_addr;
 struct rbuf_pool;
 struct server;
 struct statedir;
+struct warm;
 
 enum { SERVER_CONNECTIONS_MAX = 256 };
 
@@ -54,6 +56,9 @@ const char *server_name(const struct server *s);
 const struct metrics *server_measure(struct server *s);
 /* Empty the caches: 0, or -ENOMEM, when some of it stays. */
 int server_flush(struct server *s);
+/* Whether clients reach it at an address ("127.0.0.1:2050"). */
+bool server_listens(const struct server *s, const struct netmatch_addr *at);
+struct warm *server_warm(struct server *s);
 void server_fill_status(const struct server *s, struct control_server *out);
 
 #endif

@@ -31,10 +31,12 @@ LAYERS = [
     "prefetch prefetch_cred prefetch_dir prefetch_flight prefetch_note prefetch_private "
     "prefetch_save prefetch_step prefetch_want",
     "exports linkwatch",
+    "warm warm_flight warm_private warm_step",
     "svc svc_join svc_reply svc_rqst postcheck nfs3_proc mount3_proc "
     "cached cached_list cached_private cached_read",
     "conn",
-    "control control_listen control_reply control_status metrics_http",
+    "control control_listen control_reply control_reply_place "
+    "control_reply_private control_status metrics_http",
     "server server_caches server_prefetch",
     "daemon",
     "main",

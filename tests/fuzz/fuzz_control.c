@@ -4,12 +4,15 @@
  * must be a result or an error.
  */
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "control.h"
 #include "control.pb-c.h"
 #include "control_reply.h"
 #include "metrics.h"
+#include "warm.h"
 
 static int flush(void *ctx, const char *server)
 {
@@ -19,6 +22,28 @@ static int flush(void *ctx, const char *server)
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct warm_walk *begin_warm(void *ctx, const struct control_peer *peer,
+    const struct control_place *at, bool data)
+{
+	(void)peer;
+	(void)data;
+	assert(strlen(at->path) < CONTROL_PATH_MAX);
+	errno = ENOENT;
+	return *at->path ? NULL : ctx;
+}
+
+static void warm_progress(
+    void *ctx, const struct warm_walk *walk, struct warm_progress *out)
+{
+	assert(ctx == walk);
+	out->files = 1;
+}
+
+static void end_warm(void *ctx, struct warm_walk *walk)
+{
+	assert(ctx == walk);
+}
 
 static void fill_status(void *ctx, struct control_status *out)
 {
@@ -51,10 +76,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    .fill_status = fill_status,
 	    .each_server = each_server,
 	    .flush = flush,
+	    .warm_begin = begin_warm,
+	    .warm_progress = warm_progress,
+	    .warm_end = end_warm,
 	};
 	static const struct metrics_call call = {.latency_us = 40200};
 	static struct metrics *metrics;
 	const struct control_peer peer = {.pid = 1};
+	struct warm_walk *walk = NULL;
 	Forefetch__Response *res;
 	uint8_t *out;
 	size_t len;
@@ -66,7 +95,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (size > CONTROL_REQUEST_MAX)
 		return -1;
-	if (control_reply_build(data, size, &peer, &ops, metrics, &out, &len))
+	if (control_reply_build(
+		data, size, &peer, &walk, &ops, metrics, &out, &len))
 		abort();
 	assert(len <= CONTROL_RESPONSE_MAX);
 	res = forefetch__response__unpack(NULL, len, out);

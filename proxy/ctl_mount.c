@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "ctl_mount.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOUNTS "/proc/self/mountinfo"
+
+/* A line of mountinfo: strings into it. */
+struct mount {
+	char *point;
+	char *type;
+	char *source;
+	char *options; /* of the file system */
+};
+
+/* "\040" and the like, as the kernel writes blanks; in place. */
+static void unescape(char *s)
+{
+	char *to = s;
+
+	while (*s) {
+		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' &&
+		    s[2] <= '7' && s[3] >= '0' && s[3] <= '7') {
+			*to++ = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 |
+				       (s[3] - '0'));
+			s += 4;
+		} else {
+			*to++ = *s++;
+		}
+	}
+	*to = '\0';
+}
+
+static bool parse_line(char *line, struct mount *m)
+{
+	char *fields[5], *rest = strstr(line, " - ");
+	char *save = NULL;
+
+	if (!rest)
+		return false;
+	*rest = '\0';
+	rest += 3;
+	for (int i = 0; i < 5; i++) {
+		fields[i] = strtok_r(i ? NULL : line, " ", &save);
+		if (!fields[i])
+			return false;
+	}
+	m->point = fields[4];
+	m->type = strtok_r(rest, " ", &save);
+	m->source = m->type ? strtok_r(NULL, " ", &save) : NULL;
+	m->options = m->source ? strtok_r(NULL, " \n", &save) : NULL;
+	if (!m->options)
+		return false;
+	unescape(m->point);
+	unescape(m->source);
+	return true;
+}
+
+/* What of `path` lies below `point`, without a slash in front; NULL: not. */
+static const char *below(const char *path, const char *point)
+{
+	size_t len = strlen(point);
+
+	while (len > 0 && point[len - 1] == '/')
+		len--;
+	if (strncmp(path, point, len) != 0 ||
+	    (path[len] != '\0' && path[len] != '/'))
+		return NULL;
+	path += len;
+	return *path == '/' ? path + 1 : path;
+}
+
+/* The value of `name=` among options; "" where it is not there. */
+static void option(
+    const char *options, const char *name, char *out, size_t size)
+{
+	size_t len = strlen(name);
+
+	*out = '\0';
+	while (*options) {
+		size_t n = strcspn(options, ",");
+
+		if (n > len && strncmp(options, name, len) == 0 &&
+		    options[len] == '=') {
+			snprintf(out, size, "%.*s", (int)(n - len - 1),
+			    options + len + 1);
+			return;
+		}
+		options += n + (options[n] == ',');
+	}
+}
+
+static bool fill(const struct mount *m, const char *path, struct ctl_place *out)
+{
+	char addr[64], port[16];
+	const char *export = strstr(m->source, ":/");
+
+	option(m->options, "addr", addr, sizeof(addr));
+	option(m->options, "port", port, sizeof(port));
+	if (strcmp(m->type, "nfs") != 0 || !export || !*addr ||
+	    strlen(export) >= sizeof(out->export) ||
+	    strlen(path) >= sizeof(out->path))
+		return false;
+	snprintf(out->listen, sizeof(out->listen),
+	    strchr(addr, ':') ? "[%s]:%s" : "%s:%s", addr,
+	    *port ? port : "2049");
+	strcpy(out->export, export + 1);
+	strcpy(out->path, path);
+	return true;
+}
+
+bool ctl_mount_find(FILE *mounts, const char *path, struct ctl_place *out)
+{
+	char *line = NULL;
+	size_t size = 0, longest = 0;
+	struct mount m;
+	const char *rest;
+	bool found = false;
+
+	/* The last of the longest ones hides the others. */
+	while (getline(&line, &size, mounts) > 0) {
+		if (!parse_line(line, &m))
+			continue;
+		rest = below(path, m.point);
+		if (!rest || strlen(m.point) < longest)
+			continue;
+		longest = strlen(m.point);
+		found = fill(&m, rest, out);
+	}
+	free(line);
+	return found;
+}
+
+bool ctl_place_find(const char *path, struct ctl_place *out)
+{
+	char *real = realpath(path, NULL);
+	FILE *mounts = real ? fopen(MOUNTS, "re") : NULL;
+	bool found;
+
+	if (!mounts) {
+		fprintf(stderr, "forefetch: %s: %s\n", real ? MOUNTS : path,
+		    strerror(errno));
+		free(real);
+		return false;
+	}
+	found = ctl_mount_find(mounts, real, out);
+	if (!found)
+		fprintf(stderr,
+		    "forefetch: %s is on no NFSv3 mount; name a file below "
+		    "the mount point of the proxy\n",
+		    path);
+	fclose(mounts);
+	free(real);
+	return found;
+}
+
+static ProtobufCBinaryData bytes_of(char *text)
+{
+	return (ProtobufCBinaryData){
+	    .len = strlen(text), .data = (uint8_t *)text};
+}
+
+void ctl_place_fill(struct ctl_place *place, Forefetch__Place *out)
+{
+	forefetch__place__init(out);
+	out->listen = bytes_of(place->listen);
+	out->export = bytes_of(place->export);
+	out->path = bytes_of(place->path);
+}

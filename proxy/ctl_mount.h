@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which mount of the proxy a path lies on. */
+#ifndef FOREFETCH_CTL_MOUNT_H
+#define FOREFETCH_CTL_MOUNT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "control.h"
+#include "control.pb-c.h"
+
+/* See Place in control.proto. */
+struct ctl_place {
+	char listen[CONTROL_PATH_MAX];
+	char export[CONTROL_PATH_MAX];
+	char path[CONTROL_PATH_MAX];
+};
+
+/* Of a path without symbolic links, "." and "..", by the lines of `mounts`
+ * (proc(5), mountinfo); false where it lies on no NFSv3 mount. */
+bool ctl_mount_find(FILE *mounts, const char *path, struct ctl_place *out);
+
+/* Of any path; false after a message on stderr. */
+bool ctl_place_find(const char *path, struct ctl_place *out);
+/* As a part of a request, which points into `place`. */
+void ctl_place_fill(struct ctl_place *place, Forefetch__Place *out);
+
+#endif

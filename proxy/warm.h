@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Trees that somebody asked for, fetched before they are needed.
+ *
+ * A walk goes through a tree under the credential of the user who asked, and
+ * asks the server for what the caches lack or would confirm anyway: listings
+ * with attributes, rights where they last (frozen, or offline = serve), links,
+ * and data. It sends no more than speculation may (budget.h), and nothing
+ * while predictions wait. What comes back goes where all replies go (learn.h).
+ *
+ * A walk that is begun again finds what the former one brought: where a tree
+ * has not changed, each directory takes one call, or none while its entries
+ * are fresh.
+ */
+#ifndef FOREFETCH_WARM_H
+#define FOREFETCH_WARM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct budget;
+struct caches;
+struct config_server;
+struct event_base;
+struct fetch;
+struct linkest;
+struct metrics;
+struct warm;
+struct warm_walk;
+
+enum { WARM_WALKS_MAX = 32, WARM_PATH_MAX = 4096 };
+
+struct warm_params {
+	struct event_base *base;
+	struct fetch *fetch;
+	struct caches *caches;
+	struct linkest *link;
+	struct budget *budget; /* shared with speculation */
+	struct metrics *metrics;
+	const struct config_server *config; /* see warm_set_config() */
+	uint64_t disk_bytes;                /* what the data cache may take */
+	/* Whether the server can be asked at this moment, and nothing that is
+	 * more urgent waits. */
+	bool (*ready)(void *ctx);
+	void *ctx;
+};
+
+/* NULL and errno without memory. */
+struct warm *warm_new(const struct warm_params *p);
+/* Walks are over without a word; their handles must not be used after it. */
+void warm_free(struct warm *wm);
+void warm_set_config(struct warm *wm, const struct config_server *config);
+
+/* Under whose rights. Of more than 16 groups the first count, as with the
+ * kernel's client. */
+struct warm_who {
+	uid_t uid;
+	gid_t gid;
+	const gid_t *groups;
+	size_t ngroups;
+};
+
+/*
+ * Walk what lies at `path` ("" for all) below the export `export`: a path
+ * that the server lets mount. `path` has neither "." nor ".." nor empty parts.
+ * NULL and errno: EINVAL for such a path or one that is too long, EPERM for an
+ * export that is not offered (`exports`), EBUSY for too many walks, ENOMEM.
+ */
+struct warm_walk *warm_begin(struct warm *wm, const struct warm_who *who,
+    const char *export, const char *path, bool data);
+/* Ends it, if it goes on; what is under way is still learned from. */
+void warm_end(struct warm_walk *w);
+
+enum warm_state {
+	WARM_WALKS,
+	WARM_DONE,
+	WARM_FAILED, /* the path could not be found; see `status` */
+};
+
+struct warm_progress {
+	enum warm_state state;
+	uint32_t status;      /* of the server, where FAILED: nfsstat3 */
+	bool waits;           /* the server is away, or others go first */
+	bool full;            /* the tree's data has no room in the cache */
+	uint64_t directories; /* looked at */
+	uint64_t files;
+	uint64_t others;        /* links, devices */
+	uint64_t file_bytes;    /* sizes of the files */
+	uint64_t fetched_bytes; /* of replies */
+	uint64_t calls;
+	uint64_t refused; /* the server did not allow it */
+	uint64_t failed;  /* other errors, and what there was no room for */
+	uint64_t left;    /* known, and not yet looked at */
+	uint64_t elapsed_us;
+};
+void warm_get_progress(const struct warm_walk *w, struct warm_progress *out);
+
+#endif
