@@ -107,7 +107,11 @@ struct control_server {
 	bool offline_serve;      /* as configured; else wait */
 	bool offline_active;
 	uint64_t offline_age_ms; /* since it is so */
-	uint64_t served_age_us;  /* of the oldest answer since then; 0: none */
+	const char *prefetch;    /* as configured; static */
+	uint64_t link_rate_Bps;  /* estimated; 0 if unknown, as below */
+	uint64_t link_base_us;
+	uint64_t link_queue_us;
+	uint64_t served_age_us; /* of the oldest answer since then; 0: none */
 	struct control_caches caches;
 
 	/* Grown by the _add functions only. */

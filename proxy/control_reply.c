@@ -210,6 +210,22 @@ static void reply_caches(struct reply *r, const struct control_server *srv,
 	reply_overrides(r, srv, out);
 }
 
+static void reply_link(struct reply *r, const struct control_server *srv,
+    Forefetch__ServerStatus *out)
+{
+	Forefetch__LinkStatus *msg = reply_alloc(r, 1, sizeof(*msg));
+
+	if (!msg)
+		return;
+	forefetch__link_status__init(msg);
+	msg->rate = srv->link_rate_Bps;
+	msg->base_us = srv->link_base_us;
+	msg->queue_us = srv->link_queue_us;
+	out->link = msg;
+	if (srv->prefetch)
+		out->prefetch = (char *)srv->prefetch;
+}
+
 static void reply_server(struct reply *r, const struct control_server *srv,
     Forefetch__ServerStatus *out)
 {
@@ -226,6 +242,7 @@ static void reply_server(struct reply *r, const struct control_server *srv,
 	out->exports = reply_strings(r, srv->exports, srv->exports_len);
 	out->n_exports = srv->exports_len;
 	reply_caches(r, srv, out);
+	reply_link(r, srv, out);
 	reply_upstreams(r, srv, out);
 	reply_clients(r, srv, out);
 }

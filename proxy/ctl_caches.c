@@ -46,7 +46,7 @@ static bool find(Forefetch__Counter *const *list, size_t n, const char *name,
 	return false;
 }
 
-static bool lookup(
+bool ctl_stats_value(
     const Forefetch__ServerStats *srv, const char *name, uint64_t *value)
 {
 	*value = 0;
@@ -58,7 +58,7 @@ static uint64_t value_of(const Forefetch__ServerStats *srv, const char *name)
 {
 	uint64_t value;
 
-	lookup(srv, name, &value);
+	ctl_stats_value(srv, name, &value);
 	return value;
 }
 
@@ -67,7 +67,7 @@ static const char *number(
 {
 	uint64_t value;
 
-	if (lookup(srv, name, &value))
+	if (ctl_stats_value(srv, name, &value))
 		snprintf(buf, CTL_TEXT_MAX, "%" PRIu64, value);
 	else
 		snprintf(buf, CTL_TEXT_MAX, "-");
@@ -79,7 +79,7 @@ static const char *bytes(
 {
 	uint64_t value;
 
-	if (lookup(srv, name, &value))
+	if (ctl_stats_value(srv, name, &value))
 		return ctl_text_bytes(buf, value);
 	snprintf(buf, CTL_TEXT_MAX, "-");
 	return buf;

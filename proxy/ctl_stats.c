@@ -8,6 +8,7 @@
 #include "ctl_client.h"
 #include "ctl_command.h"
 #include "ctl_json.h"
+#include "ctl_prefetch.h"
 #include "ctl_text.h"
 
 #define BAR_WIDTH 40
@@ -177,6 +178,7 @@ static void stats_put_text(
 		put_calls(srv, FOREFETCH__SIDE__CLIENT);
 		put_calls(srv, FOREFETCH__SIDE__UPSTREAM);
 		ctl_put_caches(srv);
+		ctl_put_prefetch(srv);
 		put_counters(srv, opt->verbose);
 		if (!opt->histogram && !opt->verbose)
 			continue;
@@ -243,6 +245,7 @@ static void stats_put_json(const Forefetch__Stats *stats)
 		ctl_json_close(&j, ']');
 		json_named(&j, "counters", srv->counters, srv->n_counters);
 		json_named(&j, "gauges", srv->gauges, srv->n_gauges);
+		ctl_json_prefetch(&j, srv);
 		ctl_json_close(&j, '}');
 	}
 	ctl_json_close(&j, ']');

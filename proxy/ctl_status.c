@@ -221,6 +221,23 @@ static void put_caches(const Forefetch__CacheStatus *cache)
 		puts("disk OFF: it failed or is full; see the daemon's log");
 }
 
+static void put_prefetch(const Forefetch__ServerStatus *srv)
+{
+	const Forefetch__LinkStatus *link = srv->link;
+	char rate[CTL_TEXT_MAX], base[CTL_TEXT_MAX], queue[CTL_TEXT_MAX];
+
+	if (srv->prefetch[0])
+		printf("  %-12s %s\n", "prefetch", srv->prefetch);
+	if (!link || link->base_us == 0)
+		return;
+	printf("  %-12s ", "link");
+	if (link->rate)
+		printf("%s/s, ", ctl_text_bytes(rate, link->rate));
+	printf("round trip %s when idle, %s in queues\n",
+	    ctl_text_us(base, link->base_us),
+	    ctl_text_us(queue, link->queue_us));
+}
+
 static void put_server(
     const Forefetch__ServerStatus *srv, uint64_t uptime_ms, bool verbose)
 {
@@ -242,6 +259,7 @@ static void put_server(
 	put_consistency(srv);
 	put_offline(srv, uptime_ms);
 	put_caches(srv->cache);
+	put_prefetch(srv);
 	put_list("listen", srv->listens, srv->n_listens);
 	put_list("exports", srv->exports, srv->n_exports);
 	printf("  %-12s %" PRIu64 "\n", "clients",
@@ -351,6 +369,20 @@ static void json_caches(struct ctl_json *j, const Forefetch__ServerStatus *srv)
 	ctl_json_close(j, '}');
 }
 
+static void json_link(struct ctl_json *j, const Forefetch__ServerStatus *srv)
+{
+	const Forefetch__LinkStatus *link = srv->link;
+
+	if (!link)
+		return;
+	ctl_json_text(j, "prefetch", srv->prefetch);
+	ctl_json_open(j, "link", '{');
+	ctl_json_known(j, "rate", link->rate);
+	ctl_json_known(j, "base_us", link->base_us);
+	ctl_json_number(j, "queue_us", link->queue_us);
+	ctl_json_close(j, '}');
+}
+
 static void json_server(struct ctl_json *j, const Forefetch__ServerStatus *srv)
 {
 	size_t i;
@@ -376,6 +408,7 @@ static void json_server(struct ctl_json *j, const Forefetch__ServerStatus *srv)
 	ctl_json_close(j, ']');
 	ctl_json_number(j, "clients_omitted", srv->clients_omitted);
 	json_caches(j, srv);
+	json_link(j, srv);
 	ctl_json_close(j, '}');
 }
 

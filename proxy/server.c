@@ -502,6 +502,16 @@ static bool may_warm(void *ctx)
 	return may_ask_ahead(s) && !prefetch_waits(s->prefetch);
 }
 
+static unsigned demand(void *ctx)
+{
+	const struct server *s = ctx;
+	struct prefetch_stats st;
+	unsigned all = fetch_in_flight(s->fetch);
+
+	prefetch_get_stats(s->prefetch, &st);
+	return all > st.flights ? all - st.flights : 0;
+}
+
 static bool open_warm(struct server *s)
 {
 	struct warm_params wp = {.base = s->p.base,
@@ -513,6 +523,7 @@ static bool open_warm(struct server *s)
 	    .config = s->p.config,
 	    .disk_bytes = s->p.disk_bytes,
 	    .ready = may_warm,
+	    .demand = demand,
 	    .ctx = s};
 
 	s->warm = warm_new(&wp);
@@ -753,6 +764,7 @@ void server_fill_status(const struct server *s, struct control_server *out)
 		control_server_add_export(out, cfg->exports.list[i]);
 	server_caches_fill_status(
 	    cachehome_caches(s->home), s->p.disk_bytes, out);
+	server_prefetch_fill_status(s->p.config, s->estimate, out);
 	fill_offline(s, out);
 	fill_upstream(s, out);
 	fill_conns(s, out);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "server_prefetch.h"
 
+#include "config.h"
+#include "control.h"
 #include "linkest.h"
 #include "metrics.h"
 #include "prefetch.h"
@@ -27,4 +29,18 @@ void server_prefetch_measure(
 	metrics_set_gauge(
 	    m, METRICS_GAUGE_LINK_RTTVAR_US, linkest_rttvar_us(le));
 	metrics_set_gauge(m, METRICS_GAUGE_LINK_QUEUE_US, linkest_queue_us(le));
+}
+
+void server_prefetch_fill_status(const struct config_server *config,
+    const struct linkest *le, struct control_server *out)
+{
+	static const char *const names[] = {[CONFIG_PREFETCH_OFF] = "off",
+	    [CONFIG_PREFETCH_METADATA] = "metadata",
+	    [CONFIG_PREFETCH_FIRST_BLOCK] = "first-block",
+	    [CONFIG_PREFETCH_ON] = "on"};
+
+	out->prefetch = names[config->policy.prefetch];
+	out->link_rate_Bps = linkest_rate_Bps(le);
+	out->link_base_us = linkest_base_us(le);
+	out->link_queue_us = linkest_queue_us(le);
 }

@@ -3,6 +3,8 @@
 #ifndef FOREFETCH_SERVER_PREFETCH_H
 #define FOREFETCH_SERVER_PREFETCH_H
 
+struct config_server;
+struct control_server;
 struct linkest;
 struct metrics;
 struct prefetch;
@@ -10,5 +12,9 @@ struct prefetch;
 /* Gauges. */
 void server_prefetch_measure(
     const struct prefetch *pf, const struct linkest *le, struct metrics *m);
+
+/* What status says of them. */
+void server_prefetch_fill_status(const struct config_server *config,
+    const struct linkest *le, struct control_server *out);
 
 #endif

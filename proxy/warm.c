@@ -15,6 +15,8 @@
 
 enum {
 	TURN_STEPS = 64, /* of a walk, in one turn of the loop */
+	PROBE_US = 500000,
+	QUIET_US = 1000000,
 	POLL_US = 20000, /* while others go first, or the server is away */
 	ITEMS_MIN = 64,  /* room that is made first */
 };
@@ -113,6 +115,22 @@ bool warm_skips(const nfs3_name *name)
 	return false;
 }
 
+/* ---- the link --------------------------------------------------------- */
+
+bool warm_probe(struct warm *wm, uint64_t bytes, uint64_t now_us)
+{
+	if (now_us - wm->demand_us < QUIET_US || !linkest_rate_Bps(wm->p.link))
+		return false;
+	if (now_us - wm->probed_us >= PROBE_US) {
+		wm->probed_us = now_us;
+		wm->probe_bytes = budget_limit_bytes(wm->p.budget);
+	}
+	if (wm->probe_bytes < bytes)
+		return false;
+	wm->probe_bytes -= bytes;
+	return true;
+}
+
 /* ---- turns ------------------------------------------------------------ */
 
 static void finish(struct warm_walk *w, uint64_t now_us)
@@ -170,6 +188,8 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	if (wm->p.demand(wm->p.ctx) > wm->nflights)
+		wm->demand_us = now_us;
 	LIST_FOREACH (w, &wm->walks, link) {
 		if (w->p.state != WARM_WALKS) {
 			if (!w->ended_us)

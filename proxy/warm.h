@@ -44,6 +44,8 @@ struct warm_params {
 	/* Whether the server can be asked at this moment, and nothing that is
 	 * more urgent waits. */
 	bool (*ready)(void *ctx);
+	/* Calls under way that are no speculation; ours are among them. */
+	unsigned (*demand)(void *ctx);
 	void *ctx;
 };
 

@@ -100,9 +100,16 @@ struct warm {
 	unsigned nwalks;
 	struct warm_flights flights;
 	unsigned nflights;
+	uint64_t demand_us; /* when others' calls were last under way */
+	uint64_t probed_us;
+	uint64_t probe_bytes; /* that may still go out beyond the budget */
 };
 
 /* warm.c */
+/* Whether a call may go out that the budget has no room for. What is sent
+ * within an estimate never shows that the link could carry more; so where
+ * nobody else uses it, there is once as much on it for a round trip. */
+bool warm_probe(struct warm *wm, uint64_t bytes, uint64_t now_us);
 /* Takes `it`, its name too, even where there is no room. */
 void warm_push(struct warm_walk *w, const struct item *it);
 /* An object with known attributes. */

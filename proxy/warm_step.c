@@ -31,7 +31,10 @@ struct todo {
 
 static bool room(const struct todo *t, uint64_t bytes)
 {
-	return budget_may(t->w->warm->p.budget, bytes, t->now_us, t->wait_us);
+	struct warm *wm = t->w->warm;
+
+	return budget_may(wm->p.budget, bytes, t->now_us, t->wait_us) ||
+	       warm_probe(wm, bytes, t->now_us);
 }
 
 /* BLOCKED, DONE where the call went out, or AGAIN without memory. */
@@ -248,6 +251,20 @@ static bool count_file(const struct todo *t)
 	return w->data && !w->p.full;
 }
 
+/* Data that is read at once after a version was first seen is not bound to it
+ * for good (attrcache_firm()), and would be read again. A tick is waited for,
+ * a second not. */
+static bool young(const struct todo *t)
+{
+	uint64_t age_us = TIME48(t->now_us) - t->node->seen_us;
+
+	if (age_us >= GRAIN_US ||
+	    attrcache_firm(t->c->attr, t->node, t->now_us))
+		return false;
+	*t->wait_us = GRAIN_US - age_us + 1;
+	return true;
+}
+
 static enum warm_step step_file(const struct todo *t)
 {
 	enum warm_step step = rights(t);
@@ -256,7 +273,7 @@ static enum warm_step step_file(const struct todo *t)
 		return step;
 	if (!count_file(t) || !t->c->data)
 		return WARM_STEP_DONE;
-	return data(t);
+	return young(t) ? WARM_STEP_BLOCKED : data(t);
 }
 
 /* ---- the rest --------------------------------------------------------- */
