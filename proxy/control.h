@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 struct event_base;
+struct explain;
 struct metrics;
 struct warm_progress;
 struct warm_walk;
@@ -170,7 +171,8 @@ struct control_place {
  * -errno. Whether the peer may do that is control's business.
  *
  * warm_begin walks a tree as the peer (warm.h); NULL and errno, ENOENT where
- * no server is mounted from there. Each walk is ended by warm_end.
+ * no server is mounted from there. Each walk is ended by warm_end. explain
+ * returns 0 or such an error, negative.
  */
 struct control_ops {
 	void (*fill_status)(void *ctx, struct control_status *out);
@@ -184,6 +186,8 @@ struct control_ops {
 	void (*warm_progress)(
 	    void *ctx, const struct warm_walk *walk, struct warm_progress *out);
 	void (*warm_end)(void *ctx, struct warm_walk *walk);
+	int (*explain)(void *ctx, const struct control_peer *peer,
+	    const struct control_place *at, struct explain *out);
 };
 
 /*

@@ -555,6 +555,9 @@ static void reply_dispatch(struct reply *r, const Forefetch__Request *request)
 	case FOREFETCH__REQUEST__COMMAND_WARM:
 		reply_warm(r, request->warm);
 		return;
+	case FOREFETCH__REQUEST__COMMAND_EXPLAIN:
+		reply_explain(r, request->explain);
+		return;
 	default:
 		reply_error(r, FOREFETCH__ERROR_CODE__UNKNOWN_COMMAND,
 		    "forefetchd does not know this command");

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "control_reply_private.h"
+#include "explain.h"
 #include "warm.h"
 
 /* As a string; NULL where it is none, or too long. */
@@ -109,4 +110,84 @@ void reply_warm(struct reply *r, const Forefetch__WarmRequest *request)
 	else
 		reply_error(r, FOREFETCH__ERROR_CODE__BAD_REQUEST,
 		    "nothing was begun over this connection");
+}
+
+static void fill_told(struct reply *r, const struct prefetch_told *told,
+    Forefetch__Explained *out)
+{
+	Forefetch__Told *msg;
+
+	if (!told->predicted)
+		return;
+	msg = reply_alloc(r, 1, sizeof(*msg));
+	if (!msg)
+		return;
+	forefetch__told__init(msg);
+	msg->state = (char *)told->state;
+	msg->source = (char *)told->source;
+	msg->age_us = told->age_us;
+	msg->p = told->p;
+	msg->lead = told->lead;
+	msg->needs = told->needs;
+	msg->bytes = told->bytes;
+	out->told = msg;
+}
+
+static Forefetch__Found found_of(enum explain_found found)
+{
+	switch (found) {
+	case EXPLAIN_OBJECT:
+		return FOREFETCH__FOUND__OBJECT;
+	case EXPLAIN_ABSENT:
+		return FOREFETCH__FOUND__ABSENT;
+	case EXPLAIN_HIDDEN:
+		return FOREFETCH__FOUND__HIDDEN;
+	case EXPLAIN_UNMOUNTED:
+		return FOREFETCH__FOUND__UNMOUNTED;
+	default:
+		return FOREFETCH__FOUND__UNKNOWN;
+	}
+}
+
+static void fill_explained(
+    struct reply *r, const struct explain *x, Forefetch__Explained *out)
+{
+	out->found = found_of(x->found);
+	out->consistency = (char *)x->consistency;
+	out->left = x->left;
+	out->name_fresh = x->name_fresh;
+	out->type = x->type;
+	out->size = x->size;
+	out->attr_age_us = x->attr_age_us;
+	out->attr_fresh = x->attr_fresh;
+	out->rights_known = x->rights_known;
+	out->rights_given = x->rights_given;
+	out->rights_age_us = x->rights_age_us;
+	out->rights_fresh = x->rights_fresh;
+	out->listed = x->listed;
+	out->list_complete = x->list_complete;
+	out->list_fresh = x->list_fresh;
+	out->list_entries = x->list_entries;
+	out->data_bytes = x->data_bytes;
+	fill_told(r, &x->told, out);
+}
+
+void reply_explain(struct reply *r, const Forefetch__ExplainRequest *request)
+{
+	Forefetch__Explained *out = reply_alloc(r, 1, sizeof(*out));
+	struct control_place at = {0};
+	struct explain x = {0};
+	int rc;
+
+	if (!out || !place_of(r, request->place, &at))
+		return;
+	rc = r->ops->explain(r->ctx, r->peer, &at, &x);
+	if (rc < 0) {
+		place_error(r, -rc);
+		return;
+	}
+	forefetch__explained__init(out);
+	fill_explained(r, &x, out);
+	r->res.result_case = FOREFETCH__RESPONSE__RESULT_EXPLAIN;
+	r->res.explain = out;
 }

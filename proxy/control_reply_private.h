@@ -30,6 +30,7 @@ void *reply_alloc(struct reply *r, size_t n, size_t size);
 /* `text` must live as long. */
 void reply_error(struct reply *r, Forefetch__ErrorCode code, const char *text);
 
+void reply_explain(struct reply *r, const Forefetch__ExplainRequest *request);
 void reply_warm(struct reply *r, const Forefetch__WarmRequest *request);
 
 #endif

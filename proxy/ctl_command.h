@@ -25,6 +25,7 @@ struct ctl_options {
 int ctl_status(const struct ctl_options *opt);
 int ctl_stats(const struct ctl_options *opt);
 int ctl_flush(const struct ctl_options *opt);
+int ctl_explain(const struct ctl_options *opt);
 int ctl_warm(const struct ctl_options *opt);
 
 #endif

@@ -90,6 +90,17 @@ static const struct command commands[] = {
 	.args_min = 1,
 	.args_max = ARGS_MAX,
     },
+    {
+	.name = "explain",
+	.usage = "[--json] PATH",
+	.summary = "show what is known of a file, and what prefetch did",
+	.help = "Shows what the caches know of the file at PATH, on a mount "
+		"of the proxy, how old\nthat is, and what became of the last "
+		"prediction of it. Nothing is asked of the server.\n",
+	.run = ctl_explain,
+	.args_min = 1,
+	.args_max = 1,
+    },
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

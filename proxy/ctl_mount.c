@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MOUNTS "/proc/self/mountinfo"
 
@@ -134,9 +135,42 @@ bool ctl_mount_find(FILE *mounts, const char *path, struct ctl_place *out)
 	return found;
 }
 
-bool ctl_place_find(const char *path, struct ctl_place *out)
+char *ctl_path_plain(const char *path)
 {
-	char *real = realpath(path, NULL);
+	char *cwd = *path == '/' ? NULL : getcwd(NULL, 0);
+	char *out = NULL, *to;
+
+	if ((*path != '/' && !cwd) ||
+	    asprintf(&out, "%s/%s", cwd ? cwd : "", path) < 0)
+		out = NULL;
+	free(cwd);
+	if (!out)
+		return NULL;
+	to = out;
+	for (char *s = out; *s;) {
+		size_t n;
+
+		s += strspn(s, "/");
+		n = strcspn(s, "/");
+		if (n == 2 && memcmp(s, "..", 2) == 0) {
+			while (to > out && *--to != '/')
+				;
+		} else if (n > 0 && !(n == 1 && *s == '.')) {
+			*to++ = '/';
+			memmove(to, s, n);
+			to += n;
+		}
+		s += n;
+	}
+	if (to == out)
+		*to++ = '/';
+	*to = '\0';
+	return out;
+}
+
+/* `real` is freed. */
+static bool find(const char *path, char *real, struct ctl_place *out)
+{
 	FILE *mounts = real ? fopen(MOUNTS, "re") : NULL;
 	bool found;
 
@@ -155,6 +189,16 @@ bool ctl_place_find(const char *path, struct ctl_place *out)
 	fclose(mounts);
 	free(real);
 	return found;
+}
+
+bool ctl_place_find(const char *path, struct ctl_place *out)
+{
+	return find(path, realpath(path, NULL), out);
+}
+
+bool ctl_place_guess(const char *path, struct ctl_place *out)
+{
+	return find(path, ctl_path_plain(path), out);
 }
 
 static ProtobufCBinaryData bytes_of(char *text)

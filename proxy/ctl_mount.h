@@ -22,6 +22,12 @@ bool ctl_mount_find(FILE *mounts, const char *path, struct ctl_place *out);
 
 /* Of any path; false after a message on stderr. */
 bool ctl_place_find(const char *path, struct ctl_place *out);
+/* The same without a look at the file, which would have the kernel ask for it:
+ * symbolic links are not followed. */
+bool ctl_place_guess(const char *path, struct ctl_place *out);
+/* An absolute path without ".", ".." and doubled slashes, to be freed; NULL
+ * without memory, or where there is no working directory. */
+char *ctl_path_plain(const char *path);
 /* As a part of a request, which points into `place`. */
 void ctl_place_fill(struct ctl_place *place, Forefetch__Place *out);
 

@@ -25,6 +25,7 @@
 #include "reclaim.h"
 #include "server.h"
 #include "statedir.h"
+#include "user.h"
 #include "warm.h"
 
 enum {
@@ -107,14 +108,19 @@ static struct server *server_at(
 	return NULL;
 }
 
+static struct user user_of(const struct control_peer *peer)
+{
+	return (struct user){.uid = peer->uid,
+	    .gid = peer->gid,
+	    .groups = peer->groups,
+	    .ngroups = peer->groups_len};
+}
+
 static struct warm_walk *begin_warm(void *ctx, const struct control_peer *peer,
     const struct control_place *at, bool data)
 {
 	struct server *s = server_at(ctx, at);
-	struct warm_who who = {.uid = peer->uid,
-	    .gid = peer->gid,
-	    .groups = peer->groups,
-	    .ngroups = peer->groups_len};
+	struct user who = user_of(peer);
 
 	errno = ENOENT;
 	return s ? warm_begin(server_warm(s), &who, at->export, at->path, data)
@@ -134,6 +140,15 @@ static void end_warm(void *ctx, struct warm_walk *walk)
 	warm_end(walk);
 }
 
+static int explain_place(void *ctx, const struct control_peer *peer,
+    const struct control_place *at, struct explain *out)
+{
+	struct server *s = server_at(ctx, at);
+	struct user who = user_of(peer);
+
+	return s ? server_explain(s, &who, at->export, at->path, out) : -ENOENT;
+}
+
 static const struct control_ops control_ops = {
     .fill_status = fill_status,
     .each_server = each_server,
@@ -141,6 +156,7 @@ static const struct control_ops control_ops = {
     .warm_begin = begin_warm,
     .warm_progress = warm_progress,
     .warm_end = end_warm,
+    .explain = explain_place,
 };
 
 /* ---- signals ---------------------------------------------------------- */

@@ -18,6 +18,11 @@ uint64_t observe_name(const nfs3_name *name)
 	return h ? h : 1;
 }
 
+uint64_t observe_absent(const nfs3_fh *dir, const nfs3_name *name)
+{
+	return XXH3_64bits_withSeed(name->data, name->len, fh_key(dir)) | 1;
+}
+
 /* Of what follows the last dot; 0 where nothing does. */
 static uint64_t type_of(const nfs3_name *name)
 {
@@ -55,9 +60,7 @@ static bool about_lookup(struct caches *c, const struct observe_call *call,
 	obs->type_hash = type_of(&a->name);
 	if (call->status == NFS3ERR_NOENT) {
 		obs->kind = PREDICTOR_ABSENT;
-		obs->object = XXH3_64bits_withSeed(
-				  a->name.data, a->name.len, obs->parent) |
-			      1;
+		obs->object = observe_absent(&a->dir, &a->name);
 		return true;
 	}
 	d = namecache_find(c->names, dir, &a->name);

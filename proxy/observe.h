@@ -39,6 +39,9 @@ bool observe_call(struct caches *c, const struct observe_call *call,
 /* Of a name in a directory, hashed. */
 uint64_t observe_name(const nfs3_name *name);
 
+/* The object that stands for a name that is not there. */
+uint64_t observe_absent(const nfs3_fh *dir, const nfs3_name *name);
+
 /*
  * The entries of a complete listing whose objects are known, in its order;
  * 0 and NULL where there are none, or too many. To be freed.

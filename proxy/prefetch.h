@@ -63,6 +63,20 @@ struct budget *prefetch_budget(struct prefetch *pf);
 /* Whether predictions wait for room on the link. */
 bool prefetch_waits(const struct prefetch *pf);
 
+/* What became of the last prediction of an object; texts are static. */
+struct prefetch_told {
+	bool predicted;
+	const char *state;  /* "used", "late", … */
+	const char *source; /* "tree", "graph", "names" */
+	uint64_t age_us;    /* of the state */
+	double p;
+	uint32_t lead;  /* in accesses */
+	uint32_t needs; /* PREDICTOR_NEEDS_… */
+	uint32_t bytes; /* that came */
+};
+void prefetch_tell(struct prefetch *pf, uint64_t object, uint64_t now_us,
+    struct prefetch_told *out);
+
 /* What is there now, for gauges. */
 struct prefetch_stats {
 	size_t wants;

@@ -131,3 +131,36 @@ void notes_age(struct prefetch *pf, uint64_t now_us)
 		n->judged++;
 	}
 }
+
+void prefetch_tell(struct prefetch *pf, uint64_t object, uint64_t now_us,
+    struct prefetch_told *out)
+{
+	static const char *const states[] = {[NOTE_NONE] = "none",
+	    [NOTE_WANTED] = "wanted",
+	    [NOTE_ASKED] = "asked",
+	    [NOTE_READY] = "ready",
+	    [NOTE_USED] = "used",
+	    [NOTE_LATE] = "late",
+	    [NOTE_UNUSED] = "unused",
+	    [NOTE_FRESH] = "fresh",
+	    [NOTE_UNLIKELY] = "unlikely",
+	    [NOTE_OLD] = "old",
+	    [NOTE_UNKNOWN] = "unknown",
+	    [NOTE_FAILED] = "failed"};
+	static const char *const sources[PREDICTOR_SOURCES] = {
+	    [PREDICTOR_FROM_TRAIL] = "tree",
+	    [PREDICTOR_FROM_GRAPH] = "graph",
+	    [PREDICTOR_FROM_NAMES] = "names"};
+	const struct note *x = note_find(pf, object);
+
+	*out = (struct prefetch_told){.predicted = x != NULL};
+	if (!x)
+		return;
+	out->state = states[x->state];
+	out->source = sources[x->source];
+	out->age_us = now_us - x->us;
+	out->p = (double)x->p;
+	out->lead = x->lead;
+	out->needs = x->needs;
+	out->bytes = x->bytes;
+}

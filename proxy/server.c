@@ -21,6 +21,7 @@
 #include "control.h"
 #include "dial.h"
 #include "drc.h"
+#include "explain.h"
 #include "fetch.h"
 #include "linkest.h"
 #include "linkwatch.h"
@@ -649,6 +650,16 @@ bool server_listens(const struct server *s, const struct netmatch_addr *at)
 struct warm *server_warm(struct server *s)
 {
 	return s->warm;
+}
+
+int server_explain(struct server *s, const struct user *user,
+    const char *export, const char *path, struct explain *out)
+{
+	if (!warm_path_ok(path))
+		return -EINVAL;
+	explain(cachehome_caches(s->home), s->prefetch, user, export, path,
+	    clock_now_us(), out);
+	return 0;
 }
 
 void server_drain(struct server *s)

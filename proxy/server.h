@@ -15,11 +15,13 @@ struct control_server;
 struct evdns_base;
 struct iopool;
 struct event_base;
+struct explain;
 struct metrics;
 struct netmatch_addr;
 struct rbuf_pool;
 struct server;
 struct statedir;
+struct user;
 struct warm;
 
 enum { SERVER_CONNECTIONS_MAX = 256 };
@@ -59,6 +61,10 @@ int server_flush(struct server *s);
 /* Whether clients reach it at an address ("127.0.0.1:2050"). */
 bool server_listens(const struct server *s, const struct netmatch_addr *at);
 struct warm *server_warm(struct server *s);
+/* What is known of a path below an export (explain.h): 0, or -EINVAL where it
+ * is none. */
+int server_explain(struct server *s, const struct user *user,
+    const char *export, const char *path, struct explain *out);
 void server_fill_status(const struct server *s, struct control_server *out);
 
 #endif

@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <event2/event.h>
 
 #include "clock.h"
 #include "config.h"
 #include "exports.h"
+#include "user.h"
 #include "warm_private.h"
 
 enum {
@@ -208,8 +208,7 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 
 /* ---- walks ------------------------------------------------------------ */
 
-/* "a/b", each part a name that a server could know. */
-static bool path_ok(const char *path)
+bool warm_path_ok(const char *path)
 {
 	nfs3_name part;
 
@@ -228,25 +227,7 @@ static bool path_ok(const char *path)
 	return true;
 }
 
-static void set_cred(struct warm_walk *w, const struct warm_who *who)
-{
-	char machine[RPC_MACHINE_MAX + 1] = "";
-	struct rpc_auth_sys auth = {
-	    .uid = (uint32_t)who->uid, .gid = (uint32_t)who->gid};
-
-	(void)gethostname(machine, sizeof(machine) - 1);
-	auth.machine.data = machine;
-	auth.machine.len = (uint32_t)strlen(machine);
-	for (size_t i = 0; i < who->ngroups && i < RPC_GIDS_MAX; i++)
-		auth.gids[auth.ngids++] = (uint32_t)who->groups[i];
-	w->cred.flavor = AUTH_SYS;
-	w->cred.body.data = w->cred_body;
-	w->cred.body.len = (uint32_t)rpc_auth_sys_encode(
-	    &auth, w->cred_body, sizeof(w->cred_body));
-	w->cred_id = caches_cred(w->warm->p.caches, &w->cred, &auth);
-}
-
-static struct warm_walk *walk_new(struct warm *wm, const struct warm_who *who,
+static struct warm_walk *walk_new(struct warm *wm, const struct user *who,
     const char *export, const char *path)
 {
 	struct warm_walk *w = calloc(1, sizeof(*w));
@@ -257,7 +238,7 @@ static struct warm_walk *walk_new(struct warm *wm, const struct warm_who *who,
 	w->warm = wm;
 	w->export = strdup(export);
 	it.name = strdup(path);
-	set_cred(w, who);
+	w->cred_id = user_cred(wm->p.caches, who, &w->cred, w->cred_body);
 	if (w->export && it.name && w->cred_id)
 		warm_push(w, &it);
 	else
@@ -270,14 +251,14 @@ static struct warm_walk *walk_new(struct warm *wm, const struct warm_who *who,
 	return NULL;
 }
 
-struct warm_walk *warm_begin(struct warm *wm, const struct warm_who *who,
+struct warm_walk *warm_begin(struct warm *wm, const struct user *who,
     const char *export, const char *path, bool data)
 {
 	mnt3_path mnt = {.data = export, .len = (uint32_t)strlen(export)};
 	struct warm_walk *w;
 
 	errno = EINVAL;
-	if (mnt.len == 0 || mnt.len > MNT3_PATH_MAX || !path_ok(path))
+	if (mnt.len == 0 || mnt.len > MNT3_PATH_MAX || !warm_path_ok(path))
 		return NULL;
 	errno = EPERM;
 	if (!exports_allow(wm->p.config, &mnt))

@@ -16,9 +16,7 @@
 #define FOREFETCH_WARM_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 struct budget;
 struct caches;
@@ -27,6 +25,7 @@ struct event_base;
 struct fetch;
 struct linkest;
 struct metrics;
+struct user;
 struct warm;
 struct warm_walk;
 
@@ -55,22 +54,17 @@ struct warm *warm_new(const struct warm_params *p);
 void warm_free(struct warm *wm);
 void warm_set_config(struct warm *wm, const struct config_server *config);
 
-/* Under whose rights. Of more than 16 groups the first count, as with the
- * kernel's client. */
-struct warm_who {
-	uid_t uid;
-	gid_t gid;
-	const gid_t *groups;
-	size_t ngroups;
-};
+/* "a/b", or "": each part a name that a server could know. */
+bool warm_path_ok(const char *path);
 
 /*
- * Walk what lies at `path` ("" for all) below the export `export`: a path
- * that the server lets mount. `path` has neither "." nor ".." nor empty parts.
- * NULL and errno: EINVAL for such a path or one that is too long, EPERM for an
- * export that is not offered (`exports`), EBUSY for too many walks, ENOMEM.
+ * Walk, with the rights of `who`, what lies at `path` ("" for all) below the
+ * export `export`: a path that the server lets mount. `path` has neither "."
+ * nor ".." nor empty parts. NULL and errno: EINVAL for such a path or one that
+ * is too long, EPERM for an export that is not offered (`exports`), EBUSY for
+ * too many walks, ENOMEM.
  */
-struct warm_walk *warm_begin(struct warm *wm, const struct warm_who *who,
+struct warm_walk *warm_begin(struct warm *wm, const struct user *who,
     const char *export, const char *path, bool data);
 /* Ends it, if it goes on; what is under way is still learned from. */
 void warm_end(struct warm_walk *w);

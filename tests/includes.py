@@ -31,7 +31,8 @@ LAYERS = [
     "prefetch prefetch_cred prefetch_dir prefetch_flight prefetch_note prefetch_private "
     "prefetch_save prefetch_step prefetch_want",
     "exports linkwatch",
-    "warm warm_flight warm_private warm_step",
+    "user",
+    "explain warm warm_flight warm_private warm_step",
     "svc svc_join svc_reply svc_rqst postcheck nfs3_proc mount3_proc "
     "cached cached_list cached_private cached_read",
     "conn",

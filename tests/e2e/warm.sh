@@ -111,9 +111,31 @@ check "a path on no mount" \
 check "a mount of the server itself" \
 	refused 1 'not mounted from this' forefetch --socket $SOCK warm "$LAB_DIRECT"
 
+says() {	# PATH PATTERN...
+	local path=$1 pattern
+	shift
+	ff explain "$path" >/tmp/explain || return
+	cat /tmp/explain
+	for pattern; do
+		grep -q "$pattern" /tmp/explain || return
+	done
+}
+check "explain: a file that was warmed" says "$t/dir3/file4" \
+	'regular file, 9 B' '9 B of 9 B' 'prefetch.*not predicted'
+check "explain: a directory" says "$t/dir3" 'directory' '2[0-9] entries, all'
+check "explain: nothing there" says "$t/dir3/none" 'not cached\|known to be absent'
+check "explain: what a user may not see" refused 0 'not been seen' \
+	user forefetch --socket $SOCK explain "$t/secret/file"
+explain_json() { ff explain --json "$t/large" | python3 -c 'import json, sys
+x = json.load(sys.stdin)
+assert x["found"] == "object" and x["type"] == "file", x
+assert x["data_bytes"] == x["size"] == 3000000, x'; }
+check "explain --json" explain_json
+
 # ^C: nothing goes on behind it.
 head -c 30000000 /dev/urandom >"$LAB_EXPORT/huge"
-ff warm "$LAB_PROXY/huge" >/tmp/stopped 2>&1 &
+# Not by the function: that would be a shell of its own.
+forefetch --socket $SOCK warm "$LAB_PROXY/huge" >/tmp/stopped 2>&1 &
 warm=$!
 lab_nap 2
 kill -INT $warm

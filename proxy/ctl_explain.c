@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl_client.h"
+#include "ctl_command.h"
+#include "ctl_json.h"
+#include "ctl_mount.h"
+#include "ctl_text.h"
+
+struct word {
+	const char *key;
+	const char *text;
+};
+
+/* By the bits of ACCESS, RFC 1813 section 3.3.4. */
+static const char *const rights[] = {
+    "read", "lookup", "modify", "extend", "delete", "execute"};
+
+/* By the bits of PREDICTOR_NEEDS_…. */
+static const char *const needs[] = {"name", "attributes", "rights",
+    "first bytes", "listing", "absence", "later parts"};
+
+static const char *const types[] = {"unknown", "file", "directory", "block",
+    "character", "link", "socket", "fifo"};
+
+static const struct word states[] = {
+    {"wanted", "waits for room on the link"},
+    {"asked", "is under way"},
+    {"ready", "has come, and was not used yet"},
+    {"used", "was there when it was used"},
+    {"late", "was used before all of it had come"},
+    {"unused", "had come, and was not used within ten seconds"},
+    {"fresh", "was not fetched: it was there already"},
+    {"unlikely", "was not fetched: too unlikely to be worth a call"},
+    {"old", "was not fetched: the link had no room before its time passed"},
+    {"unknown", "was not fetched: its handle is not known"},
+    {"failed", "was refused by the server"},
+};
+
+static const struct word sources[] = {
+    {"tree", "an access tree: a program or job that used it before"},
+    {"graph", "what followed what before"},
+    {"names", "its name, from how names like it were used"},
+};
+
+static const char *word(const struct word *list, size_t n, const char *key)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(list[i].key, key) == 0)
+			return list[i].text;
+	return key;
+}
+
+#define WORD(list, key) word(list, sizeof(list) / sizeof((list)[0]), key)
+
+static const char *type_name(uint32_t type)
+{
+	return types[type < sizeof(types) / sizeof(types[0]) ? type : 0];
+}
+
+static void put_bits(const char *const *names, size_t n, uint32_t bits)
+{
+	bool first = true;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!(bits >> i & 1))
+			continue;
+		printf("%s%s", first ? "" : ", ", names[i]);
+		first = false;
+	}
+	if (first)
+		fputs("none", stdout);
+}
+
+static void put_age(uint64_t us, bool fresh)
+{
+	char buf[CTL_TEXT_MAX];
+
+	if (us == UINT64_MAX)
+		fputs("not confirmed since the daemon started", stdout);
+	else
+		printf("confirmed %s ago", ctl_text_us(buf, us));
+	puts(fresh ? ": fresh" : ": to be asked again");
+}
+
+static void put_object(const Forefetch__Explained *x)
+{
+	char size[CTL_TEXT_MAX], have[CTL_TEXT_MAX];
+
+	if (x->type == 0) {
+		puts("  attributes   not cached");
+		return;
+	}
+	printf("  attributes   %s%s, %s; ", x->type == 1 ? "regular " : "",
+	    type_name(x->type), ctl_text_bytes(size, x->size));
+	put_age(x->attr_age_us, x->attr_fresh);
+	if (x->type == 1)
+		printf("  data         %s of %s cached\n",
+		    ctl_text_bytes(have, x->data_bytes), size);
+	if (x->type != 2)
+		return;
+	if (x->listed)
+		printf("  listing      %" PRIu32 " entries, %s; %s\n",
+		    x->list_entries, x->list_complete ? "all" : "not all",
+		    x->list_fresh ? "fresh" : "to be asked again");
+	else
+		puts("  listing      not cached for you");
+}
+
+static void put_rights(const Forefetch__Explained *x)
+{
+	if (!x->rights_known) {
+		puts("  rights       you were not seen to ask");
+		return;
+	}
+	fputs("  rights       ", stdout);
+	put_bits(rights, sizeof(rights) / sizeof(rights[0]), x->rights_given);
+	fputs("; ", stdout);
+	put_age(x->rights_age_us, x->rights_fresh);
+}
+
+static void put_told(const Forefetch__Told *told)
+{
+	char age[CTL_TEXT_MAX], bytes[CTL_TEXT_MAX];
+
+	if (!told) {
+		puts("  prefetch     not predicted of late");
+		return;
+	}
+	printf("  prefetch     %s (%s ago)\n", WORD(states, told->state),
+	    ctl_text_us(age, told->age_us));
+	printf("               predicted at %.0f%%, %" PRIu32
+	       " accesses ahead, by %s\n",
+	    told->p * 100, told->lead, WORD(sources, told->source));
+	fputs("               for its ", stdout);
+	put_bits(needs, sizeof(needs) / sizeof(needs[0]), told->needs);
+	printf("; %s came\n", ctl_text_bytes(bytes, told->bytes));
+}
+
+static void put_not_found(const char *path, const Forefetch__Explained *x)
+{
+	static const char *const why[] = {
+	    [FOREFETCH__FOUND__ABSENT] = "known to be absent",
+	    [FOREFETCH__FOUND__UNKNOWN] = "not cached",
+	    [FOREFETCH__FOUND__HIDDEN] =
+		"you have not been seen to be let into its directory",
+	    [FOREFETCH__FOUND__UNMOUNTED] =
+		"nothing is known of what is mounted there"};
+	size_t len = strlen(path);
+
+	fputs("  name         ", stdout);
+	if (x->left > 0 && x->left < len)
+		ctl_put_bytes(
+		    stdout, (const uint8_t *)path + len - x->left, x->left);
+	else
+		fputs("it", stdout);
+	printf(": %s%s\n",
+	    x->found <= FOREFETCH__FOUND__UNMOUNTED ? why[x->found]
+						    : "not known",
+	    x->found == FOREFETCH__FOUND__ABSENT && !x->name_fresh
+		? ", to be asked again"
+		: "");
+}
+
+static void put_text(const char *path, const Forefetch__Explained *x)
+{
+	ctl_put_bytes(stdout, (const uint8_t *)path, strlen(path));
+	printf("\n  consistency  %s\n", x->consistency);
+	if (x->found == FOREFETCH__FOUND__OBJECT) {
+		printf("  name         %s\n",
+		    x->name_fresh ? "fresh" : "to be asked again");
+		put_object(x);
+		put_rights(x);
+	} else {
+		put_not_found(path, x);
+	}
+	put_told(x->told);
+}
+
+/* ---- JSON ------------------------------------------------------------- */
+
+static void json_age(struct ctl_json *j, const char *key, uint64_t us)
+{
+	if (us == UINT64_MAX)
+		ctl_json_known(j, key, 0);
+	else
+		ctl_json_number(j, key, us);
+}
+
+static void json_told(struct ctl_json *j, const Forefetch__Told *told)
+{
+	if (!told)
+		return;
+	ctl_json_open(j, "prefetch", '{');
+	ctl_json_text(j, "state", told->state);
+	ctl_json_text(j, "source", told->source);
+	ctl_json_number(j, "age_us", told->age_us);
+	ctl_json_number(j, "p_permille", (uint64_t)(told->p * 1000 + 0.5));
+	ctl_json_number(j, "lead", told->lead);
+	ctl_json_number(j, "needs", told->needs);
+	ctl_json_number(j, "bytes", told->bytes);
+	ctl_json_close(j, '}');
+}
+
+static void put_json(const char *path, const Forefetch__Explained *x)
+{
+	static const char *const found[] = {
+	    "object", "absent", "unknown", "hidden", "unmounted"};
+	struct ctl_json j = {.out = stdout};
+
+	ctl_json_open(&j, NULL, '{');
+	ctl_json_bytes(&j, "path", (const uint8_t *)path, strlen(path));
+	ctl_json_text(&j, "found", found[x->found <= 4 ? x->found : 2]);
+	ctl_json_text(&j, "consistency", x->consistency);
+	ctl_json_bool(&j, "name_fresh", x->name_fresh);
+	ctl_json_text(&j, "type", type_name(x->type));
+	ctl_json_number(&j, "size", x->size);
+	json_age(&j, "attr_age_us", x->attr_age_us);
+	ctl_json_bool(&j, "attr_fresh", x->attr_fresh);
+	ctl_json_number(&j, "rights_known", x->rights_known);
+	ctl_json_number(&j, "rights_given", x->rights_given);
+	json_age(&j, "rights_age_us", x->rights_age_us);
+	ctl_json_bool(&j, "rights_fresh", x->rights_fresh);
+	ctl_json_bool(&j, "listed", x->listed);
+	ctl_json_bool(&j, "list_complete", x->list_complete);
+	ctl_json_bool(&j, "list_fresh", x->list_fresh);
+	ctl_json_number(&j, "list_entries", x->list_entries);
+	ctl_json_number(&j, "data_bytes", x->data_bytes);
+	json_told(&j, x->told);
+	ctl_json_close(&j, '}');
+	putchar('\n');
+}
+
+int ctl_explain(const struct ctl_options *opt)
+{
+	Forefetch__ExplainRequest explain = FOREFETCH__EXPLAIN_REQUEST__INIT;
+	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
+	Forefetch__Response *res;
+	Forefetch__Place place;
+	struct ctl_place at;
+
+	if (!ctl_place_guess(opt->arg, &at))
+		return EXIT_FAILURE;
+	ctl_place_fill(&at, &place);
+	explain.place = &place;
+	request.command_case = FOREFETCH__REQUEST__COMMAND_EXPLAIN;
+	request.explain = &explain;
+	res = ctl_call(
+	    opt->socket, &request, FOREFETCH__RESPONSE__RESULT_EXPLAIN);
+	if (!res)
+		return EXIT_FAILURE;
+	if (opt->json)
+		put_json(opt->arg, res->explain);
+	else
+		put_text(opt->arg, res->explain);
+	forefetch__response__free_unpacked(res, NULL);
+	return EXIT_SUCCESS;
+}

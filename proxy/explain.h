@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the caches know of a path, for one who may search its directories.
+ * Nothing is asked of the server, and nothing is marked as used.
+ */
+#ifndef FOREFETCH_EXPLAIN_H
+#define FOREFETCH_EXPLAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "prefetch.h"
+
+struct caches;
+struct user;
+
+enum explain_found {
+	EXPLAIN_OBJECT,
+	EXPLAIN_ABSENT,    /* it is known that there is no such name */
+	EXPLAIN_UNKNOWN,   /* nothing is cached of it */
+	EXPLAIN_HIDDEN,    /* the user was not seen to be let in */
+	EXPLAIN_UNMOUNTED, /* nobody has mounted the export */
+};
+
+/* Ages are of the calls that told, when they were sent; UINT64_MAX: there was
+ * none since the daemon started. `…_fresh`: an answer would rest on it now. */
+struct explain {
+	enum explain_found found;
+	const char *consistency; /* static */
+	uint64_t left;           /* bytes of the path that were not found */
+	bool name_fresh;
+	uint32_t type; /* ftype3; 0: attributes are not known */
+	uint64_t size;
+	uint64_t attr_age_us;
+	bool attr_fresh;
+	uint32_t rights_known; /* bits of ACCESS that were asked */
+	uint32_t rights_given;
+	uint64_t rights_age_us;
+	bool rights_fresh;
+	bool listed; /* by this user */
+	bool list_complete, list_fresh;
+	uint32_t list_entries;
+	uint64_t data_bytes; /* that are cached, of this version */
+	struct prefetch_told told;
+};
+
+/* `path` lies below the export, as for warm_begin(). */
+void explain(struct caches *c, struct prefetch *pf, const struct user *user,
+    const char *export, const char *path, uint64_t now_us, struct explain *out);
+
+#endif
