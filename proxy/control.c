@@ -42,7 +42,7 @@ struct client {
 	struct bufferevent *bev;
 	struct event *stall;
 	struct control_peer peer;
-	struct warm_walk *walk; /* that it began; NULL: none */
+	struct control_session session;
 	enum client_state state;
 	TAILQ_ENTRY(client) link;
 	TAILQ_ENTRY(client) ready_link; /* if CLIENT_READY */
@@ -75,8 +75,9 @@ static void client_free(struct client *cl)
 		event_free(cl->stall);
 	if (cl->bev)
 		bufferevent_free(cl->bev);
-	if (cl->walk)
-		c->ops->warm_end(c->ctx, cl->walk);
+	if (cl->session.walk)
+		c->ops->warm_end(c->ctx, cl->session.walk);
+	free(cl->session.blob);
 	free(cl->peer.groups);
 	free(cl);
 }
@@ -132,7 +133,7 @@ static void client_serve(struct client *cl)
 	req = evbuffer_pullup(in, (ssize_t)(LENGTH_BYTES + len));
 	if (req)
 		error = control_reply_build(req + LENGTH_BYTES, len, &cl->peer,
-		    &cl->walk, c->ops, c->ctx, &res, &res_len);
+		    &cl->session, c->ops, c->ctx, &res, &res_len);
 	if (error) {
 		client_free(cl);
 		return;

@@ -10,6 +10,8 @@
 struct event_base;
 struct explain;
 struct metrics;
+struct objname;
+struct predictor;
 struct warm_progress;
 struct warm_walk;
 
@@ -154,6 +156,13 @@ struct control_upstream *control_server_add_upstream(
 struct control_conn *control_server_add_conn(struct control_server *srv);
 void control_status_clear(struct control_status *st);
 
+/* What a client began; zeros at first. It ends with its connection. */
+struct control_session {
+	struct warm_walk *walk; /* NULL: none */
+	void *blob;             /* that is carried in parts; allocated */
+	size_t blob_len;
+};
+
 /* Where a mount of the proxy has a file (control.proto, Place). */
 struct control_place {
 	const char *listen;
@@ -173,6 +182,9 @@ struct control_place {
  * warm_begin walks a tree as the peer (warm.h); NULL and errno, ENOENT where
  * no server is mounted from there. Each walk is ended by warm_end. explain
  * returns 0 or such an error, negative.
+ *
+ * predictor is what a server's calls taught, trees_changed to be called when
+ * that was edited; name_objects is objnames_fill() for the peer.
  */
 struct control_ops {
 	void (*fill_status)(void *ctx, struct control_status *out);
@@ -186,6 +198,10 @@ struct control_ops {
 	void (*warm_progress)(
 	    void *ctx, const struct warm_walk *walk, struct warm_progress *out);
 	void (*warm_end)(void *ctx, struct warm_walk *walk);
+	struct predictor *(*predictor)(void *ctx, const char *server);
+	void (*trees_changed)(void *ctx, const char *server);
+	void (*name_objects)(void *ctx, const char *server,
+	    const struct control_peer *peer, struct objname *list, size_t n);
 	int (*explain)(void *ctx, const struct control_peer *peer,
 	    const struct control_place *at, struct explain *out);
 };

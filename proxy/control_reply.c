@@ -435,6 +435,36 @@ static bool walk_count(struct walk *walk, size_t *n)
 	return false;
 }
 
+struct one {
+	const ProtobufCBinaryData *filter;
+	const char *name;
+	size_t n;
+};
+
+static void one_on_server(void *arg, const char *name, const struct metrics *m)
+{
+	struct one *one = arg;
+
+	(void)m;
+	if (!filter_match(one->filter, name))
+		return;
+	one->name = name;
+	one->n++;
+}
+
+const char *reply_one_server(struct reply *r, const ProtobufCBinaryData *filter)
+{
+	struct one one = {.filter = filter};
+
+	r->ops->each_server(r->ctx, one_on_server, &one);
+	if (one.n == 1)
+		return one.name;
+	reply_error(r, FOREFETCH__ERROR_CODE__NO_SUCH_SERVER,
+	    one.n == 0 ? "no server of that name is configured"
+		       : "there are several servers: name one with --server");
+	return NULL;
+}
+
 static void stats_on_server(
     void *arg, const char *name, const struct metrics *m)
 {
@@ -558,6 +588,9 @@ static void reply_dispatch(struct reply *r, const Forefetch__Request *request)
 	case FOREFETCH__REQUEST__COMMAND_EXPLAIN:
 		reply_explain(r, request->explain);
 		return;
+	case FOREFETCH__REQUEST__COMMAND_TREES:
+		reply_trees(r, request->trees);
+		return;
 	default:
 		reply_error(r, FOREFETCH__ERROR_CODE__UNKNOWN_COMMAND,
 		    "forefetchd does not know this command");
@@ -604,10 +637,11 @@ static int reply_pack(struct reply *r, uint8_t **out, size_t *out_len)
 }
 
 int control_reply_build(const uint8_t *req, size_t req_len,
-    const struct control_peer *peer, struct warm_walk **walk,
+    const struct control_peer *peer, struct control_session *session,
     const struct control_ops *ops, void *ctx, uint8_t **out, size_t *out_len)
 {
-	struct reply r = {.ops = ops, .ctx = ctx, .peer = peer, .walk = walk};
+	struct reply r = {
+	    .ops = ops, .ctx = ctx, .peer = peer, .session = session};
 	Forefetch__Request *request;
 	int error;
 

@@ -7,21 +7,21 @@
 
 struct control_ops;
 struct control_peer;
-struct warm_walk;
+struct control_session;
 
 /*
  * From the bytes of a request to the bytes of its response (control.proto);
  * no socket. Any bytes may come in: what is no request, or asks for what is
  * not there, gets a response that says so.
  *
- * `*walk` is the one that the same client began before, or NULL; the request
- * may end it, and begin another.
+ * `session` is what the same client began before; the request may end it, and
+ * begin other things.
  *
  * Returns 0 with `out` allocated (free it), at most CONTROL_RESPONSE_MAX
  * bytes; or -ENOMEM.
  */
 int control_reply_build(const uint8_t *req, size_t req_len,
-    const struct control_peer *peer, struct warm_walk **walk,
+    const struct control_peer *peer, struct control_session *session,
     const struct control_ops *ops, void *ctx, uint8_t **out, size_t *out_len);
 
 /* The response to a client that is one too many; as above. */

@@ -69,7 +69,7 @@ static void reply_progress(struct reply *r)
 
 	if (!out)
 		return;
-	r->ops->warm_progress(r->ctx, *r->walk, &p);
+	r->ops->warm_progress(r->ctx, r->session->walk, &p);
 	forefetch__warmed__init(out);
 	out->done = p.state != WARM_WALKS;
 	out->status = p.state == WARM_FAILED ? p.status : 0;
@@ -96,16 +96,16 @@ void reply_warm(struct reply *r, const Forefetch__WarmRequest *request)
 	if (request->place) {
 		if (!place_of(r, request->place, &at))
 			return;
-		if (*r->walk)
-			r->ops->warm_end(r->ctx, *r->walk);
-		*r->walk = r->ops->warm_begin(
+		if (r->session->walk)
+			r->ops->warm_end(r->ctx, r->session->walk);
+		r->session->walk = r->ops->warm_begin(
 		    r->ctx, r->peer, &at, !request->metadata_only);
-		if (!*r->walk) {
+		if (!r->session->walk) {
 			place_error(r, errno);
 			return;
 		}
 	}
-	if (*r->walk)
+	if (r->session->walk)
 		reply_progress(r);
 	else
 		reply_error(r, FOREFETCH__ERROR_CODE__BAD_REQUEST,

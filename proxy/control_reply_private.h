@@ -17,7 +17,7 @@ struct reply {
 	const struct control_ops *ops;
 	void *ctx;
 	const struct control_peer *peer; /* for commands that act as it */
-	struct warm_walk **walk;         /* of this client */
+	struct control_session *session; /* of this client */
 	struct chunk *chunks;
 	bool failed; /* memory was short somewhere */
 	struct control_status status;
@@ -31,6 +31,12 @@ void *reply_alloc(struct reply *r, size_t n, size_t size);
 void reply_error(struct reply *r, Forefetch__ErrorCode code, const char *text);
 
 void reply_explain(struct reply *r, const Forefetch__ExplainRequest *request);
+/* The name of the server that a request means: the only one where it says
+ * none. NULL after an error. */
+const char *reply_one_server(
+    struct reply *r, const ProtobufCBinaryData *filter);
+
+void reply_trees(struct reply *r, const Forefetch__TreesRequest *request);
 void reply_warm(struct reply *r, const Forefetch__WarmRequest *request);
 
 #endif

@@ -4,12 +4,15 @@
 
 #include <stdbool.h>
 
+#define CTL_EXIT_USAGE 2
+
 /* What the command line asks for. */
 struct ctl_options {
 	const char *socket;
 	const char *arg; /* the first of the command; NULL: none */
 	char **args;
 	int nargs;
+	const char *server; /* --server; NULL: none */
 	bool data;
 	bool metadata;
 	bool json;
@@ -26,6 +29,7 @@ int ctl_status(const struct ctl_options *opt);
 int ctl_stats(const struct ctl_options *opt);
 int ctl_flush(const struct ctl_options *opt);
 int ctl_explain(const struct ctl_options *opt);
+int ctl_trees(const struct ctl_options *opt);
 int ctl_warm(const struct ctl_options *opt);
 
 #endif

@@ -15,7 +15,6 @@
 #include "ctl_command.h"
 
 #define SOCKET_DEFAULT "/run/forefetch/control.sock"
-#define EXIT_USAGE     2
 #define ARGS_MAX       1024
 #define WATCH_MIN_S    0.1
 #define WATCH_MAX_S    86400.0
@@ -28,6 +27,7 @@ enum {
 	OPT_VERSION,
 	OPT_DATA,
 	OPT_METADATA,
+	OPT_SERVER,
 };
 
 struct command {
@@ -39,6 +39,7 @@ struct command {
 	bool has_histogram; /* takes --histogram */
 	bool acts;          /* is not repeated: no --watch */
 	bool has_data;      /* takes --data and --metadata */
+	bool has_server;    /* takes --server */
 	int args_min;       /* 0: the name of a server may follow */
 	int args_max;
 };
@@ -101,6 +102,23 @@ static const struct command commands[] = {
 	.args_min = 1,
 	.args_max = 1,
     },
+    {
+	.name = "trees",
+	.usage = "[--server SERVER] [--json] list | show ID | export FILE |\n"
+		 "       import FILE | merge FILE | clear [ID]",
+	.summary = "look at what was learned, carry it elsewhere, forget it",
+	.help =
+	    "Access trees are what a program, or a job, uses together. "
+	    "list shows yours, or for\nroot those of all, and show one of "
+	    "them. export writes them to FILE; import takes\nthem from "
+	    "there where you have none, merge adds them. clear forgets one, "
+	    "or all.\n",
+	.run = ctl_trees,
+	.acts = true,
+	.has_server = true,
+	.args_min = 1,
+	.args_max = 2,
+    },
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -112,6 +130,7 @@ static const struct option long_options[] = {
     {"histogram", no_argument, NULL, OPT_HISTOGRAM},
     {"data", no_argument, NULL, OPT_DATA},
     {"metadata", no_argument, NULL, OPT_METADATA},
+    {"server", required_argument, NULL, OPT_SERVER},
     {"verbose", no_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, OPT_VERSION},
@@ -132,7 +151,7 @@ static const struct command *command_find(const char *name)
 static int usage_error(const char *what, const char *which)
 {
 	fprintf(stderr, "forefetch: %s%s; see forefetch help\n", what, which);
-	return EXIT_USAGE;
+	return CTL_EXIT_USAGE;
 }
 
 static void help_all(void)
@@ -230,6 +249,8 @@ static int check(const struct command *cmd, const struct ctl_options *opt)
 	if ((opt->metadata || opt->data) && !cmd->has_data)
 		return usage_error(
 		    "--data and --metadata are not for ", cmd->name);
+	if (opt->server && !cmd->has_server)
+		return usage_error("--server is not for ", cmd->name);
 	if (opt->metadata && opt->data)
 		return usage_error("--data and --metadata are both given", "");
 	if (opt->nargs < cmd->args_min)
@@ -283,13 +304,16 @@ int main(int argc, char **argv)
 			break;
 		case OPT_WATCH:
 			if (parse_watch(optarg, &opt.watch_s))
-				return EXIT_USAGE;
+				return CTL_EXIT_USAGE;
 			break;
 		case OPT_HISTOGRAM:
 			opt.histogram = true;
 			break;
 		case OPT_DATA:
 			opt.data = true;
+			break;
+		case OPT_SERVER:
+			opt.server = optarg;
 			break;
 		case OPT_METADATA:
 			opt.metadata = true;
@@ -304,7 +328,7 @@ int main(int argc, char **argv)
 			return help(optind < argc ? argv[optind] : NULL);
 		default:
 			fputs("see forefetch help\n", stderr);
-			return EXIT_USAGE;
+			return CTL_EXIT_USAGE;
 		}
 	}
 	return run(argc - optind, argv + optind, &opt);

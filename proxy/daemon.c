@@ -21,6 +21,8 @@
 #include "netmatch.h"
 #include "netwatch.h"
 #include "notify.h"
+#include "objnames.h"
+#include "prefetch.h"
 #include "rbuf.h"
 #include "reclaim.h"
 #include "server.h"
@@ -149,6 +151,32 @@ static int explain_place(void *ctx, const struct control_peer *peer,
 	return s ? server_explain(s, &who, at->export, at->path, out) : -ENOENT;
 }
 
+static struct server *server_named(const struct daemon *d, const char *name)
+{
+	for (size_t i = 0; i < d->nservers; i++)
+		if (strcmp(server_name(d->servers[i]), name) == 0)
+			return d->servers[i];
+	return NULL;
+}
+
+static struct predictor *predictor_of(void *ctx, const char *server)
+{
+	return prefetch_predictor(server_prefetch(server_named(ctx, server)));
+}
+
+static void trees_changed(void *ctx, const char *server)
+{
+	prefetch_edited(server_prefetch(server_named(ctx, server)));
+}
+
+static void name_objects(void *ctx, const char *server,
+    const struct control_peer *peer, struct objname *list, size_t n)
+{
+	struct user who = user_of(peer);
+
+	objnames_fill(server_caches(server_named(ctx, server)), &who, list, n);
+}
+
 static const struct control_ops control_ops = {
     .fill_status = fill_status,
     .each_server = each_server,
@@ -157,6 +185,9 @@ static const struct control_ops control_ops = {
     .warm_progress = warm_progress,
     .warm_end = end_warm,
     .explain = explain_place,
+    .predictor = predictor_of,
+    .trees_changed = trees_changed,
+    .name_objects = name_objects,
 };
 
 /* ---- signals ---------------------------------------------------------- */

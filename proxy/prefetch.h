@@ -58,6 +58,8 @@ void prefetch_set_config(
 void prefetch_observe(struct prefetch *pf, const struct observe_call *call);
 
 struct predictor *prefetch_predictor(struct prefetch *pf);
+/* What was learned was changed by other means than calls: it is saved. */
+void prefetch_edited(struct prefetch *pf);
 /* For whatever else is fetched ahead. */
 struct budget *prefetch_budget(struct prefetch *pf);
 /* Whether predictions wait for room on the link. */

@@ -104,6 +104,11 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	iopool_submit(pf->p.iopool, &pf->job);
 }
 
+void prefetch_edited(struct prefetch *pf)
+{
+	pf->saved_events = UINT64_MAX;
+}
+
 void pf_save_open(struct prefetch *pf)
 {
 	struct timeval tv = clock_timeval(INTERVAL_US);

@@ -652,6 +652,16 @@ struct warm *server_warm(struct server *s)
 	return s->warm;
 }
 
+struct prefetch *server_prefetch(struct server *s)
+{
+	return s->prefetch;
+}
+
+struct caches *server_caches(struct server *s)
+{
+	return cachehome_caches(s->home);
+}
+
 int server_explain(struct server *s, const struct user *user,
     const char *export, const char *path, struct explain *out)
 {

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct caches;
 struct config_server;
 struct control_server;
 struct evdns_base;
@@ -18,6 +19,7 @@ struct event_base;
 struct explain;
 struct metrics;
 struct netmatch_addr;
+struct prefetch;
 struct rbuf_pool;
 struct server;
 struct statedir;
@@ -61,6 +63,8 @@ int server_flush(struct server *s);
 /* Whether clients reach it at an address ("127.0.0.1:2050"). */
 bool server_listens(const struct server *s, const struct netmatch_addr *at);
 struct warm *server_warm(struct server *s);
+struct prefetch *server_prefetch(struct server *s);
+struct caches *server_caches(struct server *s);
 /* What is known of a path below an export (explain.h): 0, or -EINVAL where it
  * is none. */
 int server_explain(struct server *s, const struct user *user,

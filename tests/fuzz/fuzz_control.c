@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const struct metrics_call call = {.latency_us = 40200};
 	static struct metrics *metrics;
 	const struct control_peer peer = {.pid = 1};
-	struct warm_walk *walk = NULL;
+	struct control_session session = {0};
 	Forefetch__Response *res;
 	uint8_t *out;
 	size_t len;
@@ -96,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size > CONTROL_REQUEST_MAX)
 		return -1;
 	if (control_reply_build(
-		data, size, &peer, &walk, &ops, metrics, &out, &len))
+		data, size, &peer, &session, &ops, metrics, &out, &len))
 		abort();
 	assert(len <= CONTROL_RESPONSE_MAX);
 	res = forefetch__response__unpack(NULL, len, out);
