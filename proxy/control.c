@@ -29,6 +29,7 @@
 #include "control.h"
 #include "control_listen.h"
 #include "control_reply.h"
+#include "tracer.h"
 
 #define LENGTH_BYTES 4
 #define TURN_US      5000
@@ -78,6 +79,7 @@ static void client_free(struct client *cl)
 	if (cl->session.walk)
 		c->ops->warm_end(c->ctx, cl->session.walk);
 	free(cl->session.blob);
+	tracer_end(cl->session.trace);
 	free(cl->peer.groups);
 	free(cl);
 }

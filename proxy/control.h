@@ -12,6 +12,8 @@ struct explain;
 struct metrics;
 struct objname;
 struct predictor;
+struct tracer;
+struct tracer_trace;
 struct warm_progress;
 struct warm_walk;
 
@@ -161,6 +163,7 @@ struct control_session {
 	struct warm_walk *walk; /* NULL: none */
 	void *blob;             /* that is carried in parts; allocated */
 	size_t blob_len;
+	struct tracer_trace *trace; /* NULL: none */
 };
 
 /* Where a mount of the proxy has a file (control.proto, Place). */
@@ -198,6 +201,7 @@ struct control_ops {
 	void (*warm_progress)(
 	    void *ctx, const struct warm_walk *walk, struct warm_progress *out);
 	void (*warm_end)(void *ctx, struct warm_walk *walk);
+	struct tracer *(*tracer)(void *ctx, const char *server);
 	struct predictor *(*predictor)(void *ctx, const char *server);
 	void (*trees_changed)(void *ctx, const char *server);
 	void (*name_objects)(void *ctx, const char *server,

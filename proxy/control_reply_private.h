@@ -36,6 +36,7 @@ void reply_explain(struct reply *r, const Forefetch__ExplainRequest *request);
 const char *reply_one_server(
     struct reply *r, const ProtobufCBinaryData *filter);
 
+void reply_trace(struct reply *r, const Forefetch__TraceRequest *request);
 void reply_trees(struct reply *r, const Forefetch__TreesRequest *request);
 void reply_warm(struct reply *r, const Forefetch__WarmRequest *request);
 

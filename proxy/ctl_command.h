@@ -29,6 +29,7 @@ int ctl_status(const struct ctl_options *opt);
 int ctl_stats(const struct ctl_options *opt);
 int ctl_flush(const struct ctl_options *opt);
 int ctl_explain(const struct ctl_options *opt);
+int ctl_trace(const struct ctl_options *opt);
 int ctl_trees(const struct ctl_options *opt);
 int ctl_warm(const struct ctl_options *opt);
 

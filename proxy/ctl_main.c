@@ -103,6 +103,20 @@ static const struct command commands[] = {
 	.args_max = 1,
     },
     {
+	.name = "trace",
+	.usage = "[--server SERVER] [--json] start FILE | stop",
+	.summary = "write what is used, for forefetch-sim",
+	.help = "start has a process in the background write what you use "
+		"through the proxy, or for\nroot what all do, to FILE, until "
+		"stop, which returns when FILE is whole. Names are\nwritten as "
+		"hashes.\n",
+	.run = ctl_trace,
+	.acts = true,
+	.has_server = true,
+	.args_min = 1,
+	.args_max = 2,
+    },
+    {
 	.name = "trees",
 	.usage = "[--server SERVER] [--json] list | show ID | export FILE |\n"
 		 "       import FILE | merge FILE | clear [ID]",

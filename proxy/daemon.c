@@ -164,6 +164,11 @@ static struct predictor *predictor_of(void *ctx, const char *server)
 	return prefetch_predictor(server_prefetch(server_named(ctx, server)));
 }
 
+static struct tracer *tracer_of(void *ctx, const char *server)
+{
+	return server_tracer(server_named(ctx, server));
+}
+
 static void trees_changed(void *ctx, const char *server)
 {
 	prefetch_edited(server_prefetch(server_named(ctx, server)));
@@ -186,6 +191,7 @@ static const struct control_ops control_ops = {
     .warm_end = end_warm,
     .explain = explain_place,
     .predictor = predictor_of,
+    .tracer = tracer_of,
     .trees_changed = trees_changed,
     .name_objects = name_objects,
 };

@@ -165,6 +165,8 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 	note_used(pf, seen->obs.object, seen->late, seen->missed, now_us);
 	if (seen->missed)
 		dir_missed(pf, seen, now_us);
+	if (pf->p.on_seen)
+		pf->p.on_seen(pf->p.ctx, &seen->obs);
 	predictor_observe(pf->predictor, &seen->obs);
 	predict(pf, seen->cred, now_us);
 }

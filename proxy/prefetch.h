@@ -29,6 +29,7 @@ struct metrics;
 struct observe_call;
 struct prefetch;
 struct predictor;
+struct predictor_obs;
 
 struct prefetch_params {
 	struct event_base *base;
@@ -41,6 +42,8 @@ struct prefetch_params {
 	const char *name;    /* the server's, for log lines; outlives this */
 	const char *path;    /* of the learned trees, copied; "": not kept */
 	size_t memory_bytes; /* for what is learned */
+	/* Each call that the predictor hears of; may be NULL. */
+	void (*on_seen)(void *ctx, const struct predictor_obs *obs);
 	/* Whether the server can be asked at this moment. */
 	bool (*ready)(void *ctx);
 	void *ctx;

@@ -35,6 +35,7 @@
 #include "server_prefetch.h"
 #include "statedir.h"
 #include "svc.h"
+#include "tracer.h"
 #include "upstream.h"
 #include "warm.h"
 
@@ -70,6 +71,7 @@ struct server {
 	struct linkest *estimate;
 	struct linkwatch *link;
 	struct prefetch *prefetch;
+	struct tracer *tracer;
 	struct warm *warm;
 	struct svc *svc;
 	struct evconnlistener **listeners;
@@ -473,6 +475,13 @@ static bool may_ask_ahead(void *ctx)
 	return st.state == UPSTREAM_UP && st.queued == 0;
 }
 
+static void on_seen(void *ctx, const struct predictor_obs *obs)
+{
+	const struct server *s = ctx;
+
+	tracer_observe(s->tracer, obs);
+}
+
 static bool open_prefetch(struct server *s)
 {
 	char path[PATH_MAX] = "";
@@ -486,13 +495,15 @@ static bool open_prefetch(struct server *s)
 	    .name = s->name,
 	    .path = path,
 	    .memory_bytes = learn_bytes(s),
+	    .on_seen = on_seen,
 	    .ready = may_ask_ahead,
 	    .ctx = s};
 
 	if (statedir_path(s->p.state, s->name, "trees", path, sizeof(path)) < 0)
 		path[0] = '\0';
+	s->tracer = tracer_new();
 	s->prefetch = prefetch_new(&pp);
-	return s->prefetch != NULL;
+	return s->prefetch && s->tracer;
 }
 
 /* Predictions go first: what they bring is wanted sooner. */
@@ -603,6 +614,7 @@ void server_free(struct server *s)
 	linkwatch_free(s->link);
 	warm_free(s->warm);
 	prefetch_free(s->prefetch);
+	tracer_free(s->tracer);
 	cachehome_free(s->home);
 	fetch_free(s->fetch);
 	linkest_free(s->estimate);
@@ -655,6 +667,11 @@ struct warm *server_warm(struct server *s)
 struct prefetch *server_prefetch(struct server *s)
 {
 	return s->prefetch;
+}
+
+struct tracer *server_tracer(struct server *s)
+{
+	return s->tracer;
 }
 
 struct caches *server_caches(struct server *s)

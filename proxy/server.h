@@ -23,6 +23,7 @@ struct prefetch;
 struct rbuf_pool;
 struct server;
 struct statedir;
+struct tracer;
 struct user;
 struct warm;
 
@@ -64,6 +65,7 @@ int server_flush(struct server *s);
 bool server_listens(const struct server *s, const struct netmatch_addr *at);
 struct warm *server_warm(struct server *s);
 struct prefetch *server_prefetch(struct server *s);
+struct tracer *server_tracer(struct server *s);
 struct caches *server_caches(struct server *s);
 /* What is known of a path below an export (explain.h): 0, or -EINVAL where it
  * is none. */

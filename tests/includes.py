@@ -32,12 +32,13 @@ LAYERS = [
     "prefetch_save prefetch_step prefetch_want",
     "exports linkwatch",
     "user",
-    "explain objnames warm warm_flight warm_private warm_step",
+    "explain objnames tracer warm warm_flight warm_private warm_step",
     "svc svc_join svc_reply svc_rqst postcheck nfs3_proc mount3_proc "
     "cached cached_list cached_private cached_read",
     "conn",
     "control control_listen control_reply control_reply_place "
-    "control_reply_private control_reply_trees control_status metrics_http",
+    "control_reply_private control_reply_trace "
+    "control_reply_trees control_status metrics_http",
     "server server_caches server_prefetch",
     "daemon",
     "main",

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * forefetch trace: a process in the background takes what the daemon has seen
+ * and writes it, as the user who began it and within its limits, until it is
+ * told that the trace was stopped.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ctl_client.h"
+#include "ctl_command.h"
+#include "ctl_json.h"
+
+enum { TAKE_MS = 200, STOP_MS = 50, STOP_TRIES = 200 };
+
+static void rest(unsigned ms)
+{
+	const struct timespec ts = {.tv_nsec = ms * 1000000L};
+
+	nanosleep(&ts, NULL);
+}
+
+static Forefetch__Response *ask(struct ctl_client *c,
+    const struct ctl_options *opt, Forefetch__TraceAction action)
+{
+	Forefetch__TraceRequest trace = FOREFETCH__TRACE_REQUEST__INIT;
+	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
+
+	trace.action = action;
+	if (opt->server) {
+		trace.server.data = (uint8_t *)opt->server;
+		trace.server.len = strlen(opt->server);
+	}
+	request.command_case = FOREFETCH__REQUEST__COMMAND_TRACE;
+	request.trace = &trace;
+	return ctl_ask(c, &request, FOREFETCH__RESPONSE__RESULT_TRACE);
+}
+
+/* ---- start ------------------------------------------------------------ */
+
+static bool write_all(int fd, const uint8_t *data, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = write(fd, data, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		data += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+/* In the background. */
+static int take_all(struct ctl_client *c, const struct ctl_options *opt, int fd)
+{
+	bool good = true, over = false;
+
+	while (good && !over) {
+		Forefetch__Response *res =
+		    ask(c, opt, FOREFETCH__TRACE_ACTION__TAKE);
+		const Forefetch__Traced *t = res ? res->trace : NULL;
+
+		if (!t)
+			return EXIT_FAILURE;
+		good = write_all(fd, t->data.data, t->data.len);
+		over = t->data.len == 0 && t->why[0];
+		if (t->data.len == 0 && !over)
+			rest(TAKE_MS);
+		forefetch__response__free_unpacked(res, NULL);
+	}
+	return good ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static void leave_terminal(void)
+{
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	(void)setsid();
+	for (int i = 0; fd >= 0 && i <= STDERR_FILENO; i++)
+		(void)dup2(fd, i);
+}
+
+static void tell(const struct ctl_options *opt, pid_t pid)
+{
+	struct ctl_json j = {.out = stdout};
+
+	if (!opt->json) {
+		printf("tracing to %s until \"forefetch trace stop\"\n",
+		    opt->args[1]);
+		return;
+	}
+	ctl_json_open(&j, NULL, '{');
+	ctl_json_bytes(
+	    &j, "file", (const uint8_t *)opt->args[1], strlen(opt->args[1]));
+	ctl_json_number(&j, "pid", (uint64_t)pid);
+	ctl_json_close(&j, '}');
+	putchar('\n');
+}
+
+static int begin(struct ctl_client *c, const struct ctl_options *opt, int fd)
+{
+	Forefetch__Response *res = ask(c, opt, FOREFETCH__TRACE_ACTION__BEGIN);
+	pid_t pid;
+
+	if (!res)
+		return EXIT_FAILURE;
+	forefetch__response__free_unpacked(res, NULL);
+	pid = fork();
+	if (pid < 0) {
+		fprintf(stderr, "forefetch: %s\n", strerror(errno));
+		return EXIT_FAILURE;
+	}
+	if (pid == 0) {
+		leave_terminal();
+		_exit(take_all(c, opt, fd));
+	}
+	tell(opt, pid);
+	return EXIT_SUCCESS;
+}
+
+static int start(const struct ctl_options *opt)
+{
+	struct ctl_client *c = ctl_open(opt->socket);
+	int fd, code = EXIT_FAILURE;
+
+	if (!c)
+		return code;
+	fd = open(opt->args[1], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd >= 0) {
+		code = begin(c, opt, fd);
+		close(fd);
+	} else {
+		fprintf(stderr, "forefetch: %s: %s\n", opt->args[1],
+		    strerror(errno));
+	}
+	ctl_close(c);
+	return code;
+}
+
+/* ---- stop ------------------------------------------------------------- */
+
+/* Until what was seen before is in the files. */
+static int stop(const struct ctl_options *opt)
+{
+	struct ctl_client *c = ctl_open(opt->socket);
+	uint32_t first = 0, going = 1;
+
+	if (!c)
+		return EXIT_FAILURE;
+	for (int i = 0; i < STOP_TRIES && going > 0; i++) {
+		Forefetch__Response *res =
+		    ask(c, opt, FOREFETCH__TRACE_ACTION__STOP);
+
+		if (!res)
+			break;
+		going = res->trace->going;
+		if (i == 0)
+			first = going;
+		forefetch__response__free_unpacked(res, NULL);
+		if (going > 0)
+			rest(STOP_MS);
+	}
+	ctl_close(c);
+	if (going > 0 || first == 0) {
+		fprintf(stderr, "forefetch: %s\n",
+		    first == 0 ? "no trace of yours is being written"
+			       : "a trace does not end; see the process that "
+				 "writes it");
+		return EXIT_FAILURE;
+	}
+	if (opt->json)
+		printf("{\"stopped\":%" PRIu32 "}\n", first);
+	return EXIT_SUCCESS;
+}
+
+int ctl_trace(const struct ctl_options *opt)
+{
+	if (strcmp(opt->arg, "start") == 0 && opt->nargs == 2)
+		return start(opt);
+	if (strcmp(opt->arg, "stop") == 0 && opt->nargs == 1)
+		return stop(opt);
+	fputs("forefetch: see forefetch help trace\n", stderr);
+	return CTL_EXIT_USAGE;
+}
