@@ -11,7 +11,11 @@
 #include "control.h"
 #include "control.pb-c.h"
 #include "control_reply.h"
+#include "explain.h"
 #include "metrics.h"
+#include "objnames.h"
+#include "predictor.h"
+#include "tracer.h"
 #include "warm.h"
 
 static int flush(void *ctx, const char *server)
@@ -45,6 +49,56 @@ static void end_warm(void *ctx, struct warm_walk *walk)
 	assert(ctx == walk);
 }
 
+static int explain_place(void *ctx, const struct control_peer *peer,
+    const struct control_place *at, struct explain *out)
+{
+	(void)ctx;
+	(void)peer;
+	out->consistency = "strict";
+	return *at->path ? -ENOENT : 0;
+}
+
+static struct predictor *predictor_of(void *ctx, const char *server)
+{
+	static struct predictor *p;
+	static const struct predictor_options po = {.budget_bytes = 2 << 20};
+
+	(void)ctx;
+	(void)server;
+	if (!p)
+		p = predictor_new(&po);
+	assert(p);
+	return p;
+}
+
+static struct tracer *tracer_of(void *ctx, const char *server)
+{
+	static struct tracer *t;
+
+	(void)ctx;
+	(void)server;
+	if (!t)
+		t = tracer_new();
+	assert(t);
+	return t;
+}
+
+static void trees_changed(void *ctx, const char *server)
+{
+	(void)ctx;
+	(void)server;
+}
+
+static void name_objects(void *ctx, const char *server,
+    const struct control_peer *peer, struct objname *list, size_t n)
+{
+	(void)ctx;
+	(void)server;
+	(void)peer;
+	(void)list;
+	(void)n;
+}
+
 static void fill_status(void *ctx, struct control_status *out)
 {
 	struct control_server *srv;
@@ -67,7 +121,6 @@ static void each_server(void *ctx,
     void (*cb)(void *arg, const char *name, const struct metrics *m), void *arg)
 {
 	cb(arg, "nas", ctx);
-	cb(arg, "src", ctx);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -79,6 +132,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    .warm_begin = begin_warm,
 	    .warm_progress = warm_progress,
 	    .warm_end = end_warm,
+	    .explain = explain_place,
+	    .predictor = predictor_of,
+	    .tracer = tracer_of,
+	    .trees_changed = trees_changed,
+	    .name_objects = name_objects,
 	};
 	static const struct metrics_call call = {.latency_us = 40200};
 	static struct metrics *metrics;
@@ -105,5 +163,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert(res->result_case != FOREFETCH__RESPONSE__RESULT__NOT_SET);
 	forefetch__response__free_unpacked(res, NULL);
 	free(out);
+	free(session.blob);
+	tracer_end(session.trace);
 	return 0;
 }

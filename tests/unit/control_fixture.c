@@ -17,7 +17,12 @@
 
 #include "control.h"
 #include "control_fixture.h"
+#include "explain.h"
 #include "metrics.h"
+#include "objnames.h"
+#include "predictor.h"
+#include "tracer.h"
+#include "warm.h"
 
 #define STEPS_MAX 60000 /* a minute */
 
@@ -142,10 +147,102 @@ static int flush(void *ctx, const char *server)
 	return fx->flush_error;
 }
 
+/* A walk is the fixture itself. */
+static struct warm_walk *begin_warm(void *ctx, const struct control_peer *peer,
+    const struct control_place *at, bool data)
+{
+	struct fixture *fx = ctx;
+
+	assert_int_equal(peer->uid, geteuid());
+	errno = fx->place_error;
+	if (errno)
+		return NULL;
+	snprintf(fx->place, sizeof(fx->place), "%s %s %s %s", at->listen,
+	    at->export, at->path, data ? "data" : "metadata");
+	fx->walks++;
+	return ctx;
+}
+
+static void warm_progress(
+    void *ctx, const struct warm_walk *walk, struct warm_progress *out)
+{
+	assert_ptr_equal(ctx, walk);
+	out->state = WARM_FAILED;
+	out->status = 13;
+	out->files = 1;
+	out->left = UINT64_MAX;
+}
+
+static void end_warm(void *ctx, struct warm_walk *walk)
+{
+	struct fixture *fx = ctx;
+
+	assert_ptr_equal(ctx, walk);
+	fx->walks--;
+}
+
+static int explain_place(void *ctx, const struct control_peer *peer,
+    const struct control_place *at, struct explain *out)
+{
+	struct fixture *fx = ctx;
+
+	(void)peer;
+	snprintf(fx->place, sizeof(fx->place), "%s %s %s", at->listen,
+	    at->export, at->path);
+	out->found = EXPLAIN_ABSENT;
+	out->consistency = "frozen";
+	out->attr_age_us = UINT64_MAX;
+	out->told = (struct prefetch_told){
+	    .predicted = true, .state = "used", .source = "tree", .p = 0.5};
+	return -fx->place_error;
+}
+
+static struct predictor *predictor_of(void *ctx, const char *server)
+{
+	struct fixture *fx = ctx;
+
+	assert_string_equal(server, "nas");
+	return fx->predictor;
+}
+
+static struct tracer *tracer_of(void *ctx, const char *server)
+{
+	struct fixture *fx = ctx;
+
+	assert_string_equal(server, "nas");
+	return fx->tracer;
+}
+
+static void trees_changed(void *ctx, const char *server)
+{
+	struct fixture *fx = ctx;
+
+	(void)server;
+	fx->changed++;
+}
+
+static void name_objects(void *ctx, const char *server,
+    const struct control_peer *peer, struct objname *list, size_t n)
+{
+	(void)ctx;
+	(void)server;
+	(void)peer;
+	for (size_t i = 0; i < n; i++)
+		list[i].name = strdup("name\n");
+}
+
 static const struct control_ops ops = {
     .fill_status = fill_status,
     .each_server = each_server,
     .flush = flush,
+    .warm_begin = begin_warm,
+    .warm_progress = warm_progress,
+    .warm_end = end_warm,
+    .explain = explain_place,
+    .predictor = predictor_of,
+    .tracer = tracer_of,
+    .trees_changed = trees_changed,
+    .name_objects = name_objects,
 };
 
 struct control *open_control(struct fixture *fx)
@@ -156,6 +253,7 @@ struct control *open_control(struct fixture *fx)
 
 int set_up(void **state)
 {
+	const struct predictor_options po = {.budget_bytes = 2 << 20};
 	struct fixture *fx = calloc(1, sizeof(*fx));
 
 	strcpy(fx->dir, "/tmp/forefetch-test-XXXXXX");
@@ -166,6 +264,10 @@ int set_up(void **state)
 	fx->base = event_base_new();
 	assert_int_equal(event_base_priority_init(fx->base, 3), 0);
 	fx->metrics = metrics_new();
+	fx->predictor = predictor_new(&po);
+	fx->tracer = tracer_new();
+	assert_non_null(fx->predictor);
+	assert_non_null(fx->tracer);
 	fx->servers = 1;
 	fx->conns = 2;
 	fx->control = open_control(fx);
@@ -183,6 +285,9 @@ int tear_down(void **state)
 	assert_int_equal(access(fx->path, F_OK), -1);
 	event_base_free(fx->base);
 	metrics_free(fx->metrics);
+	predictor_free(fx->predictor);
+	tracer_free(fx->tracer);
+	assert_int_equal(fx->walks, 0);
 	unlink(fx->path);
 	snprintf(dir, sizeof(dir), "%s/run", fx->dir);
 	rmdir(dir);
@@ -366,4 +471,20 @@ bool is_closed_now(int fd)
 	ssize_t n = recv(fd, &byte, 1, 0);
 
 	return n == 0 || (n < 0 && errno != EAGAIN);
+}
+
+void send_request(int fd, Forefetch__Request *request)
+{
+	static uint8_t buf[CONTROL_REQUEST_MAX + 4];
+	size_t len;
+
+	request->version = 1;
+	len = forefetch__request__get_packed_size(request);
+	assert_true(len <= CONTROL_REQUEST_MAX);
+	buf[0] = 0;
+	buf[1] = (uint8_t)(len >> 16);
+	buf[2] = (uint8_t)(len >> 8);
+	buf[3] = (uint8_t)len;
+	forefetch__request__pack(request, buf + 4);
+	client_send(fd, buf, len + 4);
 }

@@ -18,6 +18,8 @@
 struct control;
 struct event_base;
 struct metrics;
+struct predictor;
+struct tracer;
 
 struct fixture {
 	struct event_base *base;
@@ -31,6 +33,12 @@ struct fixture {
 	unsigned served;  /* calls of fill_status */
 	char flushed[32]; /* servers that were flushed: "nas src " */
 	int flush_error;  /* what flush returns */
+	int place_error;  /* errno of warm and explain */
+	char place[256];  /* "LISTEN EXPORT PATH data" that was asked for */
+	int walks;        /* that go on */
+	int changed;      /* calls of trees_changed */
+	struct predictor *predictor;
+	struct tracer *tracer;
 };
 
 uint64_t time_now_ms(void);
@@ -67,6 +75,7 @@ size_t message_status(uint8_t buf[REQUEST_SIZE], const char *server);
 size_t message_stats(uint8_t buf[REQUEST_SIZE], const char *server);
 size_t message_flush(uint8_t buf[REQUEST_SIZE], const char *server);
 
+void send_request(int fd, Forefetch__Request *request);
 void send_status(int fd);
 void expect_status(struct fixture *fx, int fd);
 void expect_error(struct fixture *fx, int fd, Forefetch__ErrorCode code);

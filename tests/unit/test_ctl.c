@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "ctl_json.h"
+#include "ctl_mount.h"
 #include "ctl_text.h"
 
 static void expect_json(const uint8_t *bytes, size_t len, const char *want)
@@ -93,11 +95,81 @@ static void test_text(void **state)
 	free(text);
 }
 
+static const char mounts[] =
+    "21 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+    "30 21 0:40 / /mnt/a rw,relatime shared:5 - nfs 127.0.0.1:/srv/a "
+    "rw,vers=3,port=2050,mountport=2050,addr=127.0.0.1\n"
+    "31 21 0:41 / /mnt/a\\040b rw - nfs [::1]:/ rw,vers=3,addr=::1\n"
+    "32 30 8:2 / /mnt/a/local rw - ext4 /dev/sdb1 rw\n"
+    "33 21 0:42 / /mnt/four rw - nfs4 127.0.0.1:/x rw,port=1,addr=::1\n"
+    "34 21 0:43 / /twice rw - nfs old:/x rw,port=1,addr=10.0.0.1\n"
+    "35 34 0:44 / /twice rw - nfs new:/y rw,port=2,addr=10.0.0.2\n"
+    "broken line\n36 - nfs\n";
+
+static bool find(const char *path, struct ctl_place *out)
+{
+	FILE *f = fmemopen((char *)(uintptr_t)mounts, strlen(mounts), "r");
+	bool found = ctl_mount_find(f, path, out);
+
+	fclose(f);
+	return found;
+}
+
+static void test_mounts(void **state)
+{
+	static struct ctl_place at;
+
+	(void)state;
+	assert_true(find("/mnt/a/x/y", &at));
+	assert_string_equal(at.listen, "127.0.0.1:2050");
+	assert_string_equal(at.export, "/srv/a");
+	assert_string_equal(at.path, "x/y");
+	assert_true(find("/mnt/a", &at));
+	assert_string_equal(at.path, "");
+	assert_true(find("/mnt/a b/z", &at));
+	assert_string_equal(at.listen, "[::1]:2049");
+	assert_string_equal(at.export, "/");
+	assert_string_equal(at.path, "z");
+	assert_true(find("/twice/z", &at));
+	assert_string_equal(at.listen, "10.0.0.2:2");
+	assert_false(find("/mnt/a/local/z", &at));
+	assert_false(find("/mnt/ab", &at));
+	assert_false(find("/mnt/four/z", &at));
+	assert_false(find("/", &at));
+}
+
+static void check_plain(const char *path, const char *want)
+{
+	char *plain = ctl_path_plain(path);
+
+	assert_string_equal(plain, want);
+	free(plain);
+}
+
+static void test_plain(void **state)
+{
+	char *here = getcwd(NULL, 0), *below = ctl_path_plain("x/./y/../z");
+
+	(void)state;
+	check_plain("/", "/");
+	check_plain("//a///b/", "/a/b");
+	check_plain("/a/./b/../c", "/a/c");
+	check_plain("/../..", "/");
+	check_plain("/.a/..b", "/.a/..b");
+	assert_non_null(here);
+	assert_memory_equal(below, here, strlen(here));
+	assert_string_equal(below + strlen(here), "/x/z");
+	free(here);
+	free(below);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_json),
 	    cmocka_unit_test(test_text),
+	    cmocka_unit_test(test_mounts),
+	    cmocka_unit_test(test_plain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

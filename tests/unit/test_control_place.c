@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Commands about places, access trees and traces, and what ends with their
+ * connection. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "control.h"
+#include "control_fixture.h"
+#include "predictor.h"
+#include "tracer.h"
+#include "warm.h"
+
+static ProtobufCBinaryData bytes(const char *text)
+{
+	return (ProtobufCBinaryData){
+	    .len = strlen(text), .data = (uint8_t *)text};
+}
+
+static Forefetch__Place place(const char *path)
+{
+	Forefetch__Place p = FOREFETCH__PLACE__INIT;
+
+	p.listen = bytes("127.0.0.1:2050");
+	p.export = bytes("/srv");
+	p.path = bytes(path);
+	return p;
+}
+
+static void send_warm(int fd, Forefetch__Place *p, bool metadata)
+{
+	Forefetch__WarmRequest warm = FOREFETCH__WARM_REQUEST__INIT;
+	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
+
+	warm.place = p;
+	warm.metadata_only = metadata;
+	request.command_case = FOREFETCH__REQUEST__COMMAND_WARM;
+	request.warm = &warm;
+	send_request(fd, &request);
+}
+
+static void expect_warmed(struct fixture *fx, int fd)
+{
+	Forefetch__Response *res = client_receive(fx, fd);
+
+	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_WARM);
+	assert_true(res->warm->done);
+	assert_int_equal(res->warm->status, 13);
+	assert_int_equal(res->warm->files, 1);
+	assert_true(res->warm->left == UINT64_MAX);
+	response_free(res);
+}
+
+static void test_warm(void **state)
+{
+	struct fixture *fx = *state;
+	Forefetch__Place p = place("a/b");
+	int fd = client_open(fx);
+
+	send_warm(fd, NULL, false);
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__BAD_REQUEST);
+	send_warm(fd, &p, false);
+	expect_warmed(fx, fd);
+	assert_string_equal(fx->place, "127.0.0.1:2050 /srv a/b data");
+	send_warm(fd, NULL, false);
+	expect_warmed(fx, fd);
+	assert_int_equal(fx->walks, 1);
+	/* One walk a connection. */
+	send_warm(fd, &p, true);
+	expect_warmed(fx, fd);
+	assert_string_equal(fx->place, "127.0.0.1:2050 /srv a/b metadata");
+	assert_int_equal(fx->walks, 1);
+	close(fd);
+	pass(fx, 10);
+	assert_int_equal(fx->walks, 0);
+}
+
+static void test_bad_places(void **state)
+{
+	static const struct {
+		int error;
+		Forefetch__ErrorCode code;
+	} errors[] = {{ENOENT, FOREFETCH__ERROR_CODE__NO_SUCH_PLACE},
+	    {EINVAL, FOREFETCH__ERROR_CODE__BAD_REQUEST},
+	    {EPERM, FOREFETCH__ERROR_CODE__NOT_PERMITTED},
+	    {EBUSY, FOREFETCH__ERROR_CODE__BUSY},
+	    {ENOMEM, FOREFETCH__ERROR_CODE__FAILED}};
+	static char text[CONTROL_PATH_MAX + 1];
+	struct fixture *fx = *state;
+	Forefetch__Place p = place("");
+	int fd = client_open(fx);
+
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		fx->place_error = errors[i].error;
+		send_warm(fd, &p, false);
+		expect_error(fx, fd, errors[i].code);
+	}
+	fx->place_error = 0;
+	memset(text, 'x', CONTROL_PATH_MAX);
+	p.path = bytes(text);
+	send_warm(fd, &p, false);
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__BAD_REQUEST);
+	p.path = (ProtobufCBinaryData){.len = 3, .data = (uint8_t *)"a\0b"};
+	send_warm(fd, &p, false);
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__BAD_REQUEST);
+	assert_int_equal(fx->walks, 0);
+	text[CONTROL_PATH_MAX - 1] = '\0';
+	p.path = bytes(text);
+	send_warm(fd, &p, false);
+	expect_warmed(fx, fd);
+	close(fd);
+	pass(fx, 10);
+}
+
+static void test_paths(void **state)
+{
+	static char name[257];
+
+	(void)state;
+	memset(name, 'x', 256);
+	assert_true(warm_path_ok(""));
+	assert_true(warm_path_ok("a"));
+	assert_true(warm_path_ok("a/...b/c d"));
+	assert_false(warm_path_ok("/a"));
+	assert_false(warm_path_ok("a/"));
+	assert_false(warm_path_ok("a//b"));
+	assert_false(warm_path_ok("."));
+	assert_false(warm_path_ok("a/../b"));
+	assert_false(warm_path_ok(name));
+	assert_true(warm_path_ok(name + 1));
+}
+
+static void test_explain(void **state)
+{
+	Forefetch__ExplainRequest explain = FOREFETCH__EXPLAIN_REQUEST__INIT;
+	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
+	struct fixture *fx = *state;
+	Forefetch__Place p = place("x");
+	Forefetch__Response *res;
+	int fd = client_open(fx);
+
+	request.command_case = FOREFETCH__REQUEST__COMMAND_EXPLAIN;
+	request.explain = &explain;
+	send_request(fd, &request);
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__BAD_REQUEST);
+	explain.place = &p;
+	send_request(fd, &request);
+	res = client_receive(fx, fd);
+	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_EXPLAIN);
+	assert_string_equal(fx->place, "127.0.0.1:2050 /srv x");
+	assert_int_equal(res->explain->found, FOREFETCH__FOUND__ABSENT);
+	assert_string_equal(res->explain->consistency, "frozen");
+	assert_true(res->explain->attr_age_us == UINT64_MAX);
+	assert_string_equal(res->explain->told->state, "used");
+	response_free(res);
+	fx->place_error = ENOENT;
+	send_request(fd, &request);
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__NO_SUCH_PLACE);
+	close(fd);
+}
+
+/* ---- trees and traces ------------------------------------------------- */
+
+/* A program that uses nine files, `runs` times. */
+static void learn(struct fixture *fx, unsigned runs)
+{
+	struct predictor_obs obs = {.kind = PREDICTOR_READ,
+	    .actor = 1,
+	    .uid = geteuid(),
+	    .parent = 100,
+	    .now_ns = 1000000000,
+	    .count_bytes = 4096};
+
+	for (unsigned i = 0; i < runs * 10; i++) {
+		obs.object = 200 + i % 10;
+		obs.name_hash = 300 + i % 10;
+		obs.exec = i % 10 == 0;
+		obs.now_ns += i % 10 == 0 ? UINT64_C(60000000000) : 1000000;
+		predictor_observe(fx->predictor, &obs);
+		tracer_observe(fx->tracer, &obs);
+	}
+}
+
+static Forefetch__Response *ask_trees(
+    struct fixture *fx, int fd, const Forefetch__TreesRequest *what)
+{
+	Forefetch__TreesRequest trees = *what;
+	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
+
+	trees.server = bytes("nas");
+	request.command_case = FOREFETCH__REQUEST__COMMAND_TREES;
+	request.trees = &trees;
+	send_request(fd, &request);
+	return client_receive(fx, fd);
+}
+
+static void expect_code(Forefetch__Response *res, Forefetch__ErrorCode code)
+{
+	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_ERROR);
+	assert_int_equal(res->error->code, code);
+	response_free(res);
+}
+
+static uint64_t first_tree(struct fixture *fx, int fd)
+{
+	Forefetch__TreesRequest what = FOREFETCH__TREES_REQUEST__INIT;
+	Forefetch__Response *res = ask_trees(fx, fd, &what);
+	uint64_t id = 0;
+
+	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_TREES);
+	assert_int_equal(res->trees->n_trees, res->trees->total);
+	if (res->trees->n_trees > 0) {
+		id = res->trees->trees[0]->id;
+		assert_bytes(&res->trees->trees[0]->name, "name\n");
+	}
+	response_free(res);
+	return id;
+}
+
+static void test_trees(void **state)
+{
+	Forefetch__TreesRequest what = FOREFETCH__TREES_REQUEST__INIT;
+	struct fixture *fx = *state;
+	Forefetch__Response *res;
+	int fd = client_open(fx);
+
+	assert_true(first_tree(fx, fd) == 0);
+	learn(fx, 3);
+	what.action = FOREFETCH__TREES_ACTION__SHOW;
+	what.id = 1;
+	expect_code(
+	    ask_trees(fx, fd, &what), FOREFETCH__ERROR_CODE__NO_SUCH_TREE);
+	what.id = first_tree(fx, fd);
+	assert_true(what.id != 0);
+	res = ask_trees(fx, fd, &what);
+	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_TREES);
+	assert_memory_equal(res->trees->data.data, "name\n", 5);
+	assert_false(res->trees->more);
+	response_free(res);
+	what.action = FOREFETCH__TREES_ACTION__CLEAR;
+	what.id = 0;
+	response_free(ask_trees(fx, fd, &what));
+	assert_int_equal(fx->changed, 1);
+	assert_true(first_tree(fx, fd) == 0);
+	what.action = (Forefetch__TreesAction)99;
+	expect_code(
+	    ask_trees(fx, fd, &what), FOREFETCH__ERROR_CODE__UNKNOWN_COMMAND);
+	close(fd);
+}
+
+static void test_carry(void **state)
+{
+	Forefetch__TreesRequest what = FOREFETCH__TREES_REQUEST__INIT;
+	struct fixture *fx = *state;
+	Forefetch__Response *res;
+	uint8_t file[4096];
+	size_t len;
+	int fd = client_open(fx);
+
+	learn(fx, 3);
+	what.action = FOREFETCH__TREES_ACTION__EXPORT;
+	res = ask_trees(fx, fd, &what);
+	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_TREES);
+	len = res->trees->data.len;
+	assert_in_range(len, 1, sizeof(file));
+	memcpy(file, res->trees->data.data, len);
+	response_free(res);
+
+	what.action = FOREFETCH__TREES_ACTION__IMPORT;
+	what.data = (ProtobufCBinaryData){.len = len, .data = file};
+	expect_code(ask_trees(fx, fd, &what), FOREFETCH__ERROR_CODE__FAILED);
+	assert_int_equal(fx->changed, 0);
+	/* In two parts; the second one must follow the first. */
+	what.action = FOREFETCH__TREES_ACTION__MERGE;
+	what.data.len = 10;
+	what.more = true;
+	response_free(ask_trees(fx, fd, &what));
+	what.offset = 11;
+	expect_code(ask_trees(fx, fd, &what), FOREFETCH__ERROR_CODE__FAILED);
+	what.offset = 0;
+	response_free(ask_trees(fx, fd, &what));
+	what.offset = 10;
+	what.more = false;
+	what.data = (ProtobufCBinaryData){.len = len - 10, .data = file + 10};
+	res = ask_trees(fx, fd, &what);
+	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_TREES);
+	response_free(res);
+	assert_int_equal(fx->changed, 1);
+	close(fd);
+}
+
+static void test_bad_imports(void **state)
+{
+	static uint8_t part[60000];
+	Forefetch__TreesRequest what = FOREFETCH__TREES_REQUEST__INIT;
+	struct fixture *fx = *state;
+	Forefetch__Response *res;
+	int fd = client_open(fx);
+
+	what.action = FOREFETCH__TREES_ACTION__MERGE;
+	expect_code(ask_trees(fx, fd, &what), FOREFETCH__ERROR_CODE__FAILED);
+	what.data = (ProtobufCBinaryData){.len = 100, .data = part};
+	expect_code(ask_trees(fx, fd, &what), FOREFETCH__ERROR_CODE__FAILED);
+	/* Without an end. */
+	what.data.len = sizeof(part);
+	what.more = true;
+	for (;;) {
+		res = ask_trees(fx, fd, &what);
+		if (res->result_case == FOREFETCH__RESPONSE__RESULT_ERROR)
+			break;
+		response_free(res);
+		what.offset += sizeof(part);
+	}
+	assert_in_range(what.offset, 1, 8 << 20);
+	expect_code(res, FOREFETCH__ERROR_CODE__TOO_LARGE);
+	/* And one that goes away in between. */
+	what.offset = 0;
+	response_free(ask_trees(fx, fd, &what));
+	close(fd);
+	pass(fx, 10);
+	assert_int_equal(fx->changed, 0);
+}
+
+static Forefetch__Response *ask_trace(
+    struct fixture *fx, int fd, Forefetch__TraceAction action)
+{
+	Forefetch__TraceRequest trace = FOREFETCH__TRACE_REQUEST__INIT;
+	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
+
+	trace.server = bytes("nas");
+	trace.action = action;
+	request.command_case = FOREFETCH__REQUEST__COMMAND_TRACE;
+	request.trace = &trace;
+	send_request(fd, &request);
+	return client_receive(fx, fd);
+}
+
+static void test_trace(void **state)
+{
+	struct fixture *fx = *state;
+	Forefetch__Response *res;
+	int fd = client_open(fx), other = client_open(fx);
+	size_t head;
+
+	expect_code(ask_trace(fx, fd, FOREFETCH__TRACE_ACTION__TAKE),
+	    FOREFETCH__ERROR_CODE__BAD_REQUEST);
+	response_free(ask_trace(fx, fd, FOREFETCH__TRACE_ACTION__BEGIN));
+	res = ask_trace(fx, fd, FOREFETCH__TRACE_ACTION__TAKE);
+	head = res->trace->data.len;
+	assert_string_equal(res->trace->why, "");
+	response_free(res);
+	learn(fx, 100);
+	res = ask_trace(fx, other, FOREFETCH__TRACE_ACTION__STOP);
+	assert_int_equal(res->trace->going, 1);
+	response_free(res);
+	learn(fx, 1);
+	res = ask_trace(fx, fd, FOREFETCH__TRACE_ACTION__TAKE);
+	assert_true(res->trace->data.len > head);
+	assert_string_equal(res->trace->why, "stopped");
+	response_free(res);
+	close(fd);
+	pass(fx, 10);
+	res = ask_trace(fx, other, FOREFETCH__TRACE_ACTION__STOP);
+	assert_int_equal(res->trace->going, 0);
+	response_free(res);
+	close(other);
+}
+
+/* What nobody takes is bounded, and so is the number of traces. */
+static void test_trace_bounds(void **state)
+{
+	struct tracer_trace *traces[TRACER_TRACES_MAX];
+	struct fixture *fx = *state;
+	enum tracer_state how;
+	char byte;
+
+	for (int i = 0; i < TRACER_TRACES_MAX; i++) {
+		traces[i] = tracer_begin(fx->tracer, i == 0 ? 77 : 0, i != 0);
+		assert_non_null(traces[i]);
+	}
+	assert_null(tracer_begin(fx->tracer, 0, true));
+	assert_int_equal(errno, EBUSY);
+	for (int i = 0; i < 40; i++)
+		learn(fx, 1000);
+	(void)tracer_take(traces[1], &byte, 1, &how);
+	assert_int_equal(how, TRACER_SLOW);
+	/* Another's uid: the head of the file alone. */
+	(void)tracer_take(traces[0], &byte, 1, &how);
+	assert_int_equal(how, TRACER_GOES_ON);
+	assert_int_equal(tracer_stop(fx->tracer, 77, false), 1);
+	(void)tracer_take(traces[0], &byte, 1, &how);
+	assert_int_equal(how, TRACER_STOPPED);
+	for (int i = 0; i < TRACER_TRACES_MAX; i++)
+		tracer_end(traces[i]);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_warm),
+	    TEST(test_bad_places),
+	    TEST(test_paths),
+	    TEST(test_explain),
+	    TEST(test_trees),
+	    TEST(test_carry),
+	    TEST(test_bad_imports),
+	    TEST(test_trace),
+	    TEST(test_trace_bounds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
