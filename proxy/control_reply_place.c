@@ -11,7 +11,8 @@ static const char *text_of(struct reply *r, const ProtobufCBinaryData *b)
 {
 	char *text;
 
-	if (b->len >= CONTROL_PATH_MAX || memchr(b->data, '\0', b->len))
+	if (b->len >= CONTROL_PATH_MAX ||
+	    (b->len > 0 && memchr(b->data, '\0', b->len)))
 		return NULL;
 	text = reply_alloc(r, b->len + 1, 1);
 	if (text && b->len > 0)
