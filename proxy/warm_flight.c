@@ -71,15 +71,22 @@ static void found_attributes(struct warm_flight *fl)
 {
 	nfs3_fh fh = item_fh(&fl->item);
 	struct node *node = node_of(fl, &fh);
+	struct item it = fl->item;
+	ftype3 type;
 
-	if (fl->item.kind != ITEM_OBJECT)
+	if (it.kind != ITEM_OBJECT)
 		return;
-	if (node)
-		warm_push_object(fl->walk, &fh,
-		    attrcache_type(fl->warm->p.caches->attr, node),
-		    fl->item.root);
-	else
+	if (!node) {
 		fl->walk->p.failed++;
+		return;
+	}
+	type = attrcache_type(fl->warm->p.caches->attr, node);
+	/* A file in the middle of which the caches forgot it goes on there. */
+	it.kind = ITEM_FILE;
+	if (type == NF3REG && it.file.counted)
+		warm_push(fl->walk, &it);
+	else
+		warm_push_object(fl->walk, &fh, type, it.root);
 }
 
 static void enter(
