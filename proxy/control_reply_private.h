@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Private to control_reply*.c: commands about all of a server are in
- * control_reply.c, those about one place in control_reply_place.c. */
+/*
+ * Private to control_reply*.c.
+ *
+ *	control_reply.c          requests in, responses out; stats, flush
+ *	control_reply_status.c   status
+ *	control_reply_place.c    commands about one place: warm, explain
+ *	control_reply_trees.c    access trees
+ *	control_reply_trace.c    traces
+ */
 #ifndef FOREFETCH_CONTROL_REPLY_PRIVATE_H
 #define FOREFETCH_CONTROL_REPLY_PRIVATE_H
 
@@ -30,6 +37,12 @@ void *reply_alloc(struct reply *r, size_t n, size_t size);
 /* `text` must live as long. */
 void reply_error(struct reply *r, Forefetch__ErrorCode code, const char *text);
 
+/* Borrow a string, which may be NULL. */
+ProtobufCBinaryData reply_bytes(const char *text);
+/* Does a request that names `filter` want this server? */
+bool reply_wants(const ProtobufCBinaryData *filter, const char *name);
+
+void reply_status(struct reply *r, const Forefetch__StatusRequest *request);
 void reply_explain(struct reply *r, const Forefetch__ExplainRequest *request);
 /* The name of the server that a request means: the only one where it says
  * none. NULL after an error. */

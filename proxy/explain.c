@@ -51,6 +51,12 @@ static struct node *root_of(struct caches *c, const char *export)
 	return NULL;
 }
 
+/* A right that the server gave long ago says little: it may have changed. */
+static bool lately(const struct question *q, uint64_t sent_us)
+{
+	return sent_us != 0 && age(q, sent_us) <= q->policy->grant_timeout_us;
+}
+
 static bool may_search(const struct question *q, struct node *dir)
 {
 	const struct grant *g;
@@ -58,7 +64,9 @@ static bool may_search(const struct question *q, struct node *dir)
 	if (q->all)
 		return true;
 	g = accesscache_find(q->c->access, dir, q->cred);
-	return g && ((g->known & g->given & ACCESS3_LOOKUP) || g->own_us != 0);
+	return g && (((g->known & g->given & ACCESS3_LOOKUP) &&
+			 lately(q, g->access_us)) ||
+			lately(q, g->own_us));
 }
 
 static void use_policy(struct question *q, const struct node *node)
@@ -206,7 +214,9 @@ void explain(struct caches *c, struct prefetch *pf, const struct user *user,
 	uint64_t key = 0;
 	nfs3_fh fh;
 
-	*out = (struct explain){.found = EXPLAIN_UNMOUNTED};
+	/* A mount needs no name. */
+	*out =
+	    (struct explain){.found = EXPLAIN_UNMOUNTED, .name_fresh = !*path};
 	q.cred = user_cred(c, user, &cred, body);
 	node = root_of(c, export);
 	use_policy(&q, node);

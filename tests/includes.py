@@ -37,7 +37,7 @@ LAYERS = [
     "cached cached_list cached_private cached_read",
     "conn",
     "control control_listen control_reply control_reply_place "
-    "control_reply_private control_reply_trace "
+    "control_reply_private control_reply_status control_reply_trace "
     "control_reply_trees control_status metrics_http",
     "server server_caches server_prefetch",
     "daemon",
