@@ -4,6 +4,8 @@
 
 #include "cached_private.h"
 
+enum { REST_MIN = 4096 };
+
 static void reply_data(struct svc_rqst *rqst, const struct cached *k,
     const struct rbuf_piece *pieces, unsigned n, uint32_t len)
 {
@@ -26,6 +28,23 @@ static uint32_t read_len(const struct node *node, const READ3args *a)
 	return left < a->count ? (uint32_t)left : a->count;
 }
 
+/* What is there need not come again, if it is not but a crumb; nor need what
+ * is on its way. */
+static bool rest_missed(struct svc_rqst *rqst, const struct cached *k,
+    const struct datacache_read *rd)
+{
+	uint32_t have;
+
+	(void)cached_missed(rqst, METRICS_DATA_MISSES);
+	if (rqst->filled || k->contract.offline)
+		return false;
+	have = datacache_prefix(k->caches->data, rd);
+	if (have < REST_MIN || have == rd->len)
+		return false;
+	svc_read_rest(rqst, have);
+	return true;
+}
+
 static bool reply_found(struct svc_rqst *rqst, const struct cached *k,
     const struct datacache_read *rd)
 {
@@ -39,7 +58,7 @@ static bool reply_found(struct svc_rqst *rqst, const struct cached *k,
 	case DATACACHE_WAIT:
 		return true;
 	default:
-		return cached_missed(rqst, METRICS_DATA_MISSES);
+		return rest_missed(rqst, k, rd);
 	}
 }
 

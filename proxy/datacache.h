@@ -127,6 +127,11 @@ struct datacache_add {
  * in memory; where older data overlaps, the new counts. */
 void datacache_add(struct datacache *dc, const struct datacache_add *add);
 
+/* Bytes from the beginning of the range on that find would not have to
+ * fetch, up to the first one that it would. */
+uint32_t datacache_prefix(
+    struct datacache *dc, const struct datacache_read *rd);
+
 /* Forget a file, or what is known of a range of it. */
 void datacache_drop(struct datacache *dc, const struct data_key *key);
 void datacache_cut(struct datacache *dc, const struct data_key *key,

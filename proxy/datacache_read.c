@@ -460,6 +460,27 @@ uint64_t datacache_have(struct datacache *dc, const struct datacache_read *rd)
 	return have;
 }
 
+uint32_t datacache_prefix(struct datacache *dc, const struct datacache_read *rd)
+{
+	struct file *f = dc->off ? NULL : index_lookup(dc, &rd->key);
+	uint64_t at = rd->offset, end = at + rd->len;
+	const struct extent *first = NULL;
+	struct cursor c;
+	struct extent *x;
+
+	if (!f || !version_is(f, rd->version))
+		return 0;
+	for (index_seek(f, at, &c); at < end && (x = cursor_get(&c));
+	     cursor_next(&c)) {
+		if (x->offset > at || !extent_valid(x, rd) ||
+		    (first && !extents_agree(first, x)))
+			break;
+		first = x;
+		at = x->offset + x->len;
+	}
+	return (uint32_t)((at < end ? at : end) - rd->offset);
+}
+
 void read_forget_waiters(struct datacache *dc)
 {
 	struct request *rq;

@@ -153,6 +153,14 @@ static void predict(struct prefetch *pf, struct pf_cred *cred, uint64_t now_us)
 	}
 }
 
+/* What files are asked for first: large requests are forgotten slowly. */
+static void first_read(struct prefetch *pf, uint32_t bytes)
+{
+	uint32_t was = pf->first_read_bytes - pf->first_read_bytes / 8;
+
+	pf->first_read_bytes = bytes > was ? bytes : was;
+}
+
 static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 {
 	struct node *dir =
@@ -163,6 +171,8 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 	if (!seen->obs.object)
 		return;
 	note_used(pf, seen->obs.object, seen->late, seen->missed, now_us);
+	if (seen->obs.kind == PREDICTOR_READ && seen->obs.offset_bytes == 0)
+		first_read(pf, seen->obs.count_bytes);
 	if (seen->missed)
 		dir_missed(pf, seen, now_us);
 	if (pf->p.on_seen)

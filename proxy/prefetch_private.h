@@ -175,8 +175,9 @@ struct prefetch {
 	struct pf_flights flights;
 	unsigned nflights;
 	struct notes *notes;
-	struct pf_dir dirs[DIRS]; /* by key */
-	uint64_t told[1024];      /* directories and generations, mixed */
+	uint32_t first_read_bytes; /* that files are asked for first, lately */
+	struct pf_dir dirs[DIRS];  /* by key */
+	uint64_t told[1024];       /* directories and generations, mixed */
 	struct iopool_job job;
 	void *saving;
 	size_t saving_len;

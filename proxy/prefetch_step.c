@@ -20,6 +20,7 @@ enum {
 	LISTING_BYTES = 2048, /* one that is not known, of one block */
 	DIR_BLOCK = 4096,
 	PAGE_MAX = 8192,
+	FIRST_MAX = 131072,
 };
 
 /* A call costs the server and the link so much of a round trip, whatever its
@@ -226,9 +227,15 @@ static bool listing_good(const struct turn *t, struct node *dir)
 static uint32_t first_bytes(const struct turn *t)
 {
 	uint64_t n = t->policy->prefetch_block * t->policy->prefetch_blocks;
+	uint64_t asked = t->w->first_bytes;
 
-	if (t->w->first_bytes > n && t->policy->prefetch == CONFIG_PREFETCH_ON)
-		n = t->w->first_bytes;
+	/* A file that was never read will be read like others. */
+	if (asked == 0)
+		asked = t->pf->first_read_bytes < FIRST_MAX
+			    ? t->pf->first_read_bytes
+			    : FIRST_MAX;
+	if (asked > n && t->policy->prefetch == CONFIG_PREFETCH_ON)
+		n = asked;
 	return (uint32_t)(n < t->node->size ? n : t->node->size);
 }
 

@@ -214,23 +214,54 @@ static void rqst_send(
 
 /* ---- confirming ------------------------------------------------------- */
 
-static void learn_confirmed(struct svc_rqst *rqst, const union nfs_args *args,
-    const struct upstream_result *up)
+/* What was asked on the way to an answer; all begin with the handle. */
+static void learn_asked(struct svc_rqst *rqst, uint32_t proc,
+    const union nfs_args *args, const struct upstream_result *up)
 {
 	struct learn l;
 	union nfs_res res;
 
 	svc_rqst_learn(rqst, &l);
-	l.proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_ACCESS);
+	l.proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, proc);
 	if (!up->rpc->accepted || up->rpc->status != SUCCESS ||
 	    !nfs_res_decode(
-		l.proc, up->rpc->body.data, up->rpc->body.len, &res))
+		l.proc, up->rpc->body.data, up->rpc->body.len, &res) ||
+	    !nfs_res_check(l.proc, args, &res))
 		return;
 	l.args = args;
 	l.res = &res;
 	l.body = &up->rpc->body;
+	l.hold = up->rec->buf;
 	l.sent_us = up->sent_us;
 	learn_reply(&l);
+}
+
+static void rqst_retry(struct svc_rqst *rqst)
+{
+	rqst->now_us = clock_now_us();
+	if (rqst->client)
+		rqst->row->call(rqst);
+	else
+		svc_rqst_end(rqst);
+}
+
+static void ask(struct svc_rqst *rqst, uint32_t proc,
+    const union nfs_args *args, const struct fetch_ops *ops)
+{
+	unsigned char *to = rqst->small + SVC_SMALL_BYTES;
+	struct upstream_request req = {
+	    .proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, proc),
+	    .cred = &rqst->call.cred,
+	    .args = {.data = (const char *)to}};
+	struct fetch_about about =
+	    fetch_about_call(req.proc, args, rqst->cred_id);
+
+	req.args.len =
+	    (uint32_t)nfs_args_encode(req.proc, args, to, SVC_SMALL_BYTES);
+	rqst->waiter.ops = ops;
+	svc_rqst_wait(rqst);
+	if (fetch_start(rqst->svc->p.fetch, &req, &about, &rqst->waiter) < 0)
+		svc_reply_accepted(rqst, SYSTEM_ERR);
 }
 
 static void confirm_on_reply(
@@ -242,12 +273,8 @@ static void confirm_on_reply(
 	    .access = {.object = rqst->args.object, .access = ACCESS_ALL}};
 
 	svc_rqst_arrived(rqst);
-	learn_confirmed(rqst, &args, up);
-	rqst->now_us = clock_now_us();
-	if (rqst->client)
-		rqst->row->call(rqst);
-	else
-		svc_rqst_end(rqst);
+	learn_asked(rqst, NFSPROC3_ACCESS, &args, up);
+	rqst_retry(rqst);
 }
 
 static const struct fetch_ops confirm_ops = {.on_reply = confirm_on_reply};
@@ -255,23 +282,47 @@ static const struct fetch_ops confirm_ops = {.on_reply = confirm_on_reply};
 void svc_confirm(struct svc_rqst *rqst, const nfs3_fh *fh)
 {
 	union nfs_args args = {.access = {.object = *fh, .access = ACCESS_ALL}};
-	unsigned char *to = rqst->small + SVC_SMALL_BYTES;
-	struct upstream_request req = {
-	    .proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_ACCESS),
-	    .cred = &rqst->call.cred,
-	    .args = {.data = (const char *)to}};
-	struct fetch_about about =
-	    fetch_about_call(req.proc, &args, rqst->cred_id);
 
 	if (svc_join_confirm(rqst, fh))
 		return;
-	req.args.len =
-	    (uint32_t)nfs_args_encode(req.proc, &args, to, SVC_SMALL_BYTES);
 	rqst->confirmed = true;
-	rqst->waiter.ops = &confirm_ops;
-	svc_rqst_wait(rqst);
-	if (fetch_start(rqst->svc->p.fetch, &req, &about, &rqst->waiter) < 0)
-		svc_reply_accepted(rqst, SYSTEM_ERR);
+	ask(rqst, NFSPROC3_ACCESS, &args, &confirm_ops);
+}
+
+/* The end of a READ behind `rqst->have` bytes. */
+static union nfs_args rest_of(const struct svc_rqst *rqst)
+{
+	union nfs_args args = {.read = rqst->args.read};
+
+	args.read.offset += rqst->have;
+	args.read.count -= rqst->have;
+	if (args.read.count > NFS3_DATA_MAX)
+		args.read.count = NFS3_DATA_MAX;
+	return args;
+}
+
+static void rest_on_reply(
+    struct fetch_waiter *w, const struct upstream_result *up)
+{
+	struct svc_rqst *rqst = svc_waiter_rqst(w);
+	union nfs_args args = rest_of(rqst);
+
+	svc_rqst_arrived(rqst);
+	learn_asked(rqst, NFSPROC3_READ, &args, up);
+	rqst_retry(rqst);
+}
+
+static const struct fetch_ops rest_ops = {.on_reply = rest_on_reply};
+
+void svc_read_rest(struct svc_rqst *rqst, uint32_t have)
+{
+	union nfs_args args;
+
+	rqst->filled = true;
+	rqst->missed = true;
+	rqst->have = have;
+	args = rest_of(rqst);
+	ask(rqst, NFSPROC3_READ, &args, &rest_ops);
 }
 
 static void disk_on_ready(struct datacache_waiter *w)

@@ -106,10 +106,12 @@ struct svc_rqst {
 	struct fetch_watch watch; /* of a call that was under way already */
 	struct datacache_waiter disk;
 	uint32_t cred_id; /* caches_cred() */
+	uint32_t have;    /* bytes of a READ, where the rest is asked for */
 	nfsstat3 status;  /* that it was answered */
 	bool missed;      /* the server was asked for it */
 	bool orphan;      /* in svc's list */
 	bool abandoned;   /* only its end counts */
+	bool filled;      /* the end of its data was asked for already */
 	bool confirmed;   /* attributes and rights were asked for already */
 	bool waiting;     /* for the server */
 	bool waited;      /* … or for a disk */
@@ -143,6 +145,9 @@ void svc_forward_args(struct svc_rqst *rqst, const union nfs_args *args);
  * in one ACCESS; then the row's `call` is tried again.
  */
 void svc_confirm(struct svc_rqst *rqst, const nfs3_fh *fh);
+/* Ask for the end of a READ, behind its first `have` bytes, which are cached;
+ * then the row's `call` is tried again. */
+void svc_read_rest(struct svc_rqst *rqst, uint32_t have);
 /* Try the row's `call` again when the cache's disk is ready; the waiter is
  * rqst->disk. */
 void svc_wait_disk(struct svc_rqst *rqst);
