@@ -132,11 +132,20 @@ void cands_sweep_idle(struct predictor *p)
 	cands_retire(p, s);
 }
 
+/* What was not due yet has been right or wrong about nothing: a job that
+ * stops to think goes on where it was. */
 void cands_retire(struct predictor *p, struct stream *s)
 {
-	for (int i = 0; i < CANDS; i++)
-		if (s->cands[i].object != OBJECT_NONE)
-			cand_expire(p, s, &s->cands[i]);
+	for (int i = 0; i < CANDS; i++) {
+		struct cand *c = &s->cands[i];
+
+		if (c->object == OBJECT_NONE)
+			continue;
+		if ((int32_t)(c->due - s->events) > 0)
+			stream_cand_set(s, c, OBJECT_NONE);
+		else
+			cand_expire(p, s, c);
+	}
 	s->pending = false;
 }
 

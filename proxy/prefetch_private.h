@@ -223,6 +223,8 @@ enum step {
 	STEP_LATER,   /* it is too early: after a grain of the server's clock */
 	STEP_BLOCKED, /* no room on the link: `*wait_us`, 0: until a reply */
 };
+/* Whether what is used with probability `p` is worth a reply of `bytes`. */
+bool want_worth(const struct prefetch *pf, double p, uint64_t bytes);
 enum step want_step(struct want *w, uint64_t now_us, uint64_t *wait_us);
 
 /* prefetch_flight.c */

@@ -81,12 +81,12 @@ static bool confirmed(const struct turn *t, struct node *node, bool rights)
 
 /* ---- whether it is worth it ------------------------------------------- */
 
-static bool worth(const struct turn *t, uint64_t bytes)
+bool want_worth(const struct prefetch *pf, double p, uint64_t bytes)
 {
-	const struct linkest *le = t->pf->p.link;
+	const struct linkest *le = pf->p.link;
 	double rate = (double)linkest_rate_Bps(le);
 	double rtt = (double)linkest_srtt_us(le) / 1e6;
-	double p = t->w->p, cost, backlog;
+	double cost, backlog;
 
 	if (rate <= 0)
 		rate = DEFAULT_RATE_BPS;
@@ -96,6 +96,11 @@ static bool worth(const struct turn *t, uint64_t bytes)
 	backlog = (double)linkest_queue_us(le) / 1e6;
 	return p * (rtt + cost) >
 	       (1 - p) * (cost + CALL_SHARE * rtt) * (1 + 2 * backlog / rtt);
+}
+
+static bool worth(const struct turn *t, uint64_t bytes)
+{
+	return want_worth(t->pf, t->w->p, bytes);
 }
 
 /* Ask, if the link has room; false where it has not. */
