@@ -11,7 +11,8 @@
 # KIND: ref (direct at RTT 0, not counted: its output is what all others must
 # print), train, timed.  WHAT: nfsd (its calls by procedure), link (bytes from
 # and to the server), cpu (microseconds of the daemon), client (the kernel
-# client's calls by procedure), stats (JSON of forefetch stats).  `settled` is
+# client's calls by procedure), latency (milliseconds that those took, of all
+# added up), stats (JSON of forefetch stats).  `settled` is
 # when the server had nothing to do any more.
 #
 # All arms mount the export at $LAB_WORK, so that a job prints the same paths.
@@ -201,8 +202,13 @@ count() {
 count_client() {
 	awk -v dir="$LAB_WORK" -v when="$1" '
 	$1 == "device" { here = ($5 == dir) }
-	here && /^\t *[A-Z]+: / { sub(":", "", $1); line = line " " $1 " " $2 }
-	END { print when " client" line }' /proc/self/mountstats
+	here && /^\t *[A-Z]+: / {
+		sub(":", "", $1)
+		calls = calls " " $1 " " $2
+		took = took " " $1 " " $9
+	}
+	END { print when " client" calls; print when " latency" took }' \
+		/proc/self/mountstats
 }
 
 count_stats() {

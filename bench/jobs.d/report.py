@@ -28,7 +28,7 @@ def parse_count(words):
         return what, {"in": int(rest[0]), "out": int(rest[1])}
     if what == "cpu":
         return what, int(rest[0])
-    if what == "client":
+    if what in ("client", "latency"):
         calls = {}
         for name, number in zip(rest[::2], rest[1::2]):
             calls[name] = calls.get(name, 0) + int(number)
@@ -70,6 +70,8 @@ def finish_run(run, counts):
     run["link_bytes_out"] = link.get("out", 0)
     run["client_calls"] = difference(at("before", "client"),
                                      at("after", "client"))
+    run["client_ms"] = difference(at("before", "latency"),
+                                  at("after", "latency"))
     if at("after", "cpu") is not None:
         run["daemon_cpu_s"] = difference(at("before", "cpu"),
                                          at("after", "cpu")) / 1e6
