@@ -249,8 +249,9 @@ def case_result(case, runs, counts):
                    r["kind"] == "train")
         out[arm] = total(counts[case, arm], skip)
         out[arm]["s"] = statistics.median(p[arm] for p in pairs)
-    out["waste"] = out["on"]["prefetch_unused_bytes"] / \
-        max(1, out["off"]["link_bytes"])
+    demand = max(1, out["off"]["link_bytes"])
+    out["waste"] = out["on"]["prefetch_unused_bytes"] / demand
+    out["extra"] = out["on"]["link_bytes"] / demand - 1
     return out
 
 
@@ -302,9 +303,8 @@ def print_case(c):
     print("%-8s %9.2f %9.2f %9.3f  %s" % (
         "", c["on"]["s"], c["off"]["s"], c["ratio"],
         " ".join("%.3f" % r for r in c["ratios"])))
-    print("  waste: %.1f%% of what off brought (%d of %d bytes unused ahead)" %
-          (100 * c["waste"], c["on"]["prefetch_unused_bytes"],
-           c["on"]["prefetch_bytes"]))
+    print("  waste: unused by its own count %.1f%% of what off brought; over "
+          "the link came %+.1f%%" % (100 * c["waste"], 100 * c["extra"]))
 
 
 def print_ls(c, unit_ms):
@@ -326,9 +326,12 @@ def print_counts(c, limit):
           "on %d, off %d bytes" % (
               on["server_calls"], on["prefetch_calls"], off["server_calls"],
               on["link_bytes"], off["link_bytes"]))
-    print("  ahead: %d used, %d late, %d unused, %d unlikely; in flight at "
-          "most %d bytes (allowed: %d)" % (
-              on["prefetch_used"], on["prefetch_late"], on["prefetch_unused"],
+    print("  ahead: %d bytes, %d of them used, %d unused; objects: %d used, %d "
+          "late, %d unused,\n  %d unlikely; in flight at most %d bytes "
+          "(allowed: %d)" % (
+              on["prefetch_bytes"], on["prefetch_used_bytes"],
+              on["prefetch_unused_bytes"], on["prefetch_used"],
+              on["prefetch_late"], on["prefetch_unused"],
               on["prefetch_unlikely"], on["flight_bytes_max"], limit))
     print("  link: %d bytes/s, base %.1f ms; window %d bytes" % (
         on["link_rate"], on["link_base_us"] / 1000,
