@@ -23,6 +23,9 @@ import statistics
 import sys
 import time
 
+NFS3 = """NULL GETATTR SETATTR LOOKUP ACCESS READLINK READ WRITE CREATE MKDIR
+SYMLINK MKNOD REMOVE RMDIR RENAME LINK READDIR READDIRPLUS FSSTAT FSINFO
+PATHCONF COMMIT""".split()
 LS_FILES = 3
 WRONG_FILES, WRONG_BYTES = 200, 4096
 BIG_FILES, BIG_BYTES = 2, 2 << 20
@@ -204,7 +207,7 @@ def read_rows(path):
 
 def total(counts, skip):
     """Of the runs of one case and arm, without the first `skip`."""
-    out = {"server_calls": 0, "link_bytes": 0}
+    out = {"server_calls": 0, "link_bytes": 0, "calls": {}}
     names = ("prefetch_calls", "prefetch_bytes", "prefetch_used",
              "prefetch_late", "prefetch_unused", "prefetch_used_bytes",
              "prefetch_unused_bytes", "prefetch_unlikely")
@@ -213,6 +216,9 @@ def total(counts, skip):
             continue
         out["server_calls"] += sum(c["after"]["nfsd"]) - \
             sum(c["before"]["nfsd"])
+        for name, new, old in zip(NFS3, c["after"]["nfsd"],
+                                  c["before"]["nfsd"]):
+            out["calls"][name] = out["calls"].get(name, 0) + new - old
         out["link_bytes"] += c["after"]["link"][0] - c["before"]["link"][0]
         for name in names:
             out[name] = out.get(name, 0) + \
@@ -322,6 +328,10 @@ def print_ls(c, unit_ms):
 
 def print_counts(c, limit):
     on, off = c["on"], c["off"]
+    for arm in ("on", "off"):
+        calls = {n: k for n, k in c[arm]["calls"].items() if k > 0}
+        print("  calls, %s: %s" % (arm, ", ".join(
+            "%s %d" % (n, calls[n]) for n in sorted(calls))))
     print("  calls at the server: on %d (%d ahead), off %d; over the link: "
           "on %d, off %d bytes" % (
               on["server_calls"], on["prefetch_calls"], off["server_calls"],
