@@ -9,7 +9,7 @@
 #define CROWDED_US    UINT64_C(1000000)
 #define ALONE_US      UINT64_C(10000000)
 
-enum { WINDOW_START = 16384, WINDOW_MAX = 16 << 20 };
+enum { WINDOW_START = 8192, WINDOW_MAX = 16 << 20 };
 
 struct budget {
 	const struct linkest *le;

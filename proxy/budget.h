@@ -15,7 +15,7 @@
  *            a queue for a round trip.
  *
  * While the rate is not known, the window doubles every round trip from
- * 16 KiB until a queue shows. Not a limit: one call may always be in flight,
+ * 8 KiB until a queue shows. Not a limit: one call may always be in flight,
  * whatever its length, if there are tokens.
  *
  * Bytes are what linkest takes: lengths of records. In flight and window are

@@ -10,7 +10,7 @@
 
 /* Ethernet 14, IPv4 20, TCP with timestamps 32. */
 enum { SEGMENT_BYTES = 1448, SEGMENT_HEADER_BYTES = 66 };
-enum { UNIT_STEP = 4096, UNIT_UNKNOWN = 16384, UNIT_MAX = 1 << 20 };
+enum { UNIT_STEP = 4096, UNIT_UNKNOWN = 8192, UNIT_MAX = 1 << 20 };
 
 /*
  * Six seconds of base round trips at least, often ten, as BBR has: a bucket

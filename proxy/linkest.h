@@ -95,7 +95,7 @@ uint64_t linkest_standing_us(const struct linkest *le);
 uint64_t linkest_inflight_bytes(const struct linkest *le);
 /*
  * The most that one speculative call should ask for: what the link carries
- * in 5 ms, from 4 KiB to 1 MiB, a multiple of 4 KiB; 16 KiB while the rate
+ * in 5 ms, from 4 KiB to 1 MiB, a multiple of 4 KiB; 8 KiB while the rate
  * is not known. Payload, not wire bytes.
  */
 uint64_t linkest_unit_bytes(const struct linkest *le);

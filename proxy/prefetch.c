@@ -20,6 +20,8 @@
 enum {
 	PREDICTIONS = 128, /* after one event */
 	LEAD_RTTS = 3,
+	/* That a listing will answer, where the names are all that is known. */
+	GUESSED_NAMES = 3,
 	TURN_WANTS = 64, /* in one turn of the loop */
 };
 
@@ -136,6 +138,24 @@ static uint64_t lead_ns(const struct prefetch *pf)
 	return LEAD_RTTS * 1000 * linkest_srtt_us(pf->p.link);
 }
 
+static bool is_wanted(struct prefetch *pf, struct pf_cred *cred,
+    const struct prediction *pred, uint64_t now_us)
+{
+	struct want *w;
+
+	if (!want_worth(pf, (double)pred->p, CONFIRM_BYTES)) {
+		note_set(pf, pred->object, NOTE_UNLIKELY, now_us);
+		metrics_add(pf->p.metrics, METRICS_PREFETCH_UNLIKELY, 1);
+		return false;
+	}
+	w = want_add(pf, cred, pred, now_us);
+	/* Nobody will ask for that listing, but for names in it. */
+	if (w && pred->source == PREDICTOR_FROM_NAMES &&
+	    pred->needs == PREDICTOR_NEEDS_LISTING && w->names == 0)
+		w->names = GUESSED_NAMES;
+	return w != NULL;
+}
+
 static void predict(struct prefetch *pf, struct pf_cred *cred, uint64_t now_us)
 {
 	struct prediction preds[PREDICTIONS];
@@ -147,9 +167,11 @@ static void predict(struct prefetch *pf, struct pf_cred *cred, uint64_t now_us)
 	metrics_add(pf->p.metrics, METRICS_PREFETCH_PREDICTED, n);
 	for (size_t i = 0; i < n; i++) {
 		note_predicted(pf, &preds[i], now_us);
-		if (!want_add(pf, cred, &preds[i], now_us))
-			predictor_feedback(
-			    pf->predictor, preds[i].object, PREDICTOR_DROPPED);
+		if (is_wanted(pf, cred, &preds[i], now_us))
+			continue;
+		/* It is told again when it is nearer, and surer perhaps. */
+		predictor_feedback(
+		    pf->predictor, preds[i].object, PREDICTOR_DROPPED);
 	}
 }
 
@@ -173,8 +195,10 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 	note_used(pf, seen->obs.object, seen->late, seen->missed, now_us);
 	if (seen->obs.kind == PREDICTOR_READ && seen->obs.offset_bytes == 0)
 		first_read(pf, seen->obs.count_bytes);
-	if (seen->missed)
+	if (seen->missed) {
+		budget_demand(pf->budget, now_us);
 		dir_missed(pf, seen, now_us);
+	}
 	if (pf->p.on_seen)
 		pf->p.on_seen(pf->p.ctx, &seen->obs);
 	predictor_observe(pf->predictor, &seen->obs);

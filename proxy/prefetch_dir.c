@@ -10,10 +10,7 @@
 enum {
 	/* What is wanted in one directory belongs together for so long. */
 	TOGETHER_US = 1000000,
-	/* So many names are worth a listing, if it has not more than so many
-	 * times as many. */
-	GROUP_MIN = 3,
-	GROUP_SHARE = 12,
+	GROUP_MIN = 3, /* names; fewer are asked for one by one */
 };
 
 /* That more of it will be wanted: before, and after it was again. */
@@ -66,7 +63,8 @@ bool dir_groups(struct prefetch *pf, const struct node *dir, uint64_t now_us)
 
 	d->names++;
 	return d->names >= GROUP_MIN &&
-	       (!x || x->nchildren <= d->names * GROUP_SHARE);
+	       listing_worth(
+		   pf, d->names, (x ? x->nchildren : 0) * ENTRY_BYTES);
 }
 
 void dir_missed(
@@ -75,6 +73,7 @@ void dir_missed(
 	const struct predictor_obs *o = &seen->obs;
 	struct prediction pred = {.needs = PREDICTOR_NEEDS_LISTING, .lead = 1};
 	unsigned misses;
+	struct want *w;
 
 	if (o->kind == PREDICTOR_LOOKUP || o->kind == PREDICTOR_ABSENT)
 		pred.object = o->parent;
@@ -86,5 +85,8 @@ void dir_missed(
 	if (misses < 2 && known(pf, seen->cred, pred.object, now_us))
 		return;
 	pred.p = misses < 2 ? P_ENTERED : P_AGAIN;
-	(void)want_add(pf, seen->cred, &pred, now_us);
+	w = want_add(pf, seen->cred, &pred, now_us);
+	/* As many again as there were: it may be the last one. */
+	if (w && (w->born_us == now_us || w->names > 0))
+		w->names = misses;
 }

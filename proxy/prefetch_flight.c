@@ -8,7 +8,10 @@
 #include "prefetch_private.h"
 
 /* How long a server that is busy is left alone. */
-enum { PAUSE_US = 5000000 };
+enum {
+	PAUSE_US = 5000000,
+	PAGE_BYTES = 4096, /* of a directory that changed */
+};
 
 static void flight_end(struct pf_flight *fl)
 {
@@ -33,8 +36,9 @@ static void after_confirm(struct pf_flight *fl, struct node *node)
 	x = attrcache_ext(fl->pf->p.caches->attr, node);
 	if (!x || x->generation == fl->generation || x->nchildren == 0)
 		return;
-	args.readdirplus.maxcount =
-	    (uint32_t)linkest_unit_bytes(fl->pf->p.link);
+	if (!listing_worth(fl->pf, 2, x->nchildren * ENTRY_BYTES))
+		return;
+	args.readdirplus.maxcount = PAGE_BYTES;
 	args.readdirplus.dircount = args.readdirplus.maxcount;
 	(void)pf_flight_start(fl->pf, fl->cred, node, NFSPROC3_READDIRPLUS,
 	    &args, args.readdirplus.maxcount);

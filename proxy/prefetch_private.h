@@ -51,6 +51,7 @@ enum {
 	WANT_BUCKETS = 4096,
 	NOTES = 4096,
 	RING = 256,
+	ENTRY_BYTES = 170, /* of READDIRPLUS, about */
 	DIRS = 256,
 };
 
@@ -66,6 +67,8 @@ struct want {
 	float p;
 	uint32_t lead;
 	uint32_t first_bytes;
+	/* Calls that a listing will spare; 0: it will be asked for itself. */
+	uint32_t names;
 	uint8_t needs;
 	uint8_t lane;
 	uint8_t steps;
@@ -225,6 +228,8 @@ enum step {
 };
 /* Whether what is used with probability `p` is worth a reply of `bytes`. */
 bool want_worth(const struct prefetch *pf, double p, uint64_t bytes);
+/* Whether a listing of `bytes` is, for so many names in it. */
+bool listing_worth(const struct prefetch *pf, uint32_t names, uint64_t bytes);
 enum step want_step(struct want *w, uint64_t now_us, uint64_t *wait_us);
 
 /* prefetch_flight.c */
@@ -239,11 +244,11 @@ void pf_flights_free(struct prefetch *pf);
 /* prefetch_dir.c */
 void dir_missed(
     struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us);
-/* Attributes of a name are wanted, and no rights: true where those of others
- * in the same directory were so lately, and its listing has them all. */
 /* Its names were listed, but in a way that does not hold for long. */
 bool dir_loose(struct prefetch *pf, const struct pf_cred *cred,
     const struct node *dir, uint64_t now_us);
+/* Attributes of a name are wanted, and no rights: true where those of others
+ * in the same directory were so lately, and its listing has them all. */
 bool dir_groups(struct prefetch *pf, const struct node *dir, uint64_t now_us);
 
 /* prefetch_note.c */

@@ -16,11 +16,11 @@ enum {
 	EXTENTS = 32,
 	DEFAULT_RATE_BPS = 1 << 20, /* while nothing is known of the link */
 	DEFAULT_RTT_US = 20000,
-	ENTRY_BYTES = 170,    /* of READDIRPLUS, about */
 	LISTING_BYTES = 2048, /* one that is not known, of one block */
 	DIR_BLOCK = 4096,
 	PAGE_MAX = 8192,
 	FIRST_MAX = 131072,
+	WINDOW_PARTS = 4,
 };
 
 /* A call costs the server and the link so much of a round trip, whatever its
@@ -96,6 +96,22 @@ bool want_worth(const struct prefetch *pf, double p, uint64_t bytes)
 	backlog = (double)linkest_queue_us(le) / 1e6;
 	return p * (rtt + cost) >
 	       (1 - p) * (cost + CALL_SHARE * rtt) * (1 + 2 * backlog / rtt);
+}
+
+/* A listing is worth the round trips that it spares, whose own bytes hardly
+ * count beside its. */
+bool listing_worth(const struct prefetch *pf, uint32_t names, uint64_t bytes)
+{
+	const struct linkest *le = pf->p.link;
+	double rate = (double)linkest_rate_Bps(le);
+	double rtt = (double)linkest_srtt_us(le);
+
+	if (rate <= 0)
+		rate = DEFAULT_RATE_BPS;
+	if (rtt <= 0)
+		rtt = DEFAULT_RTT_US;
+	return names * rtt >
+	       (double)bytes / rate * 1e6 + 2 * (double)linkest_queue_us(le);
 }
 
 static bool worth(const struct turn *t, uint64_t bytes)
@@ -175,18 +191,30 @@ static bool too_early(struct turn *t, struct node *node)
 	return true;
 }
 
+/* While the rate is not known, the window tells what the link bears. */
+static uint64_t page_bytes(const struct prefetch *pf)
+{
+	uint64_t unit = linkest_unit_bytes(pf->p.link);
+	uint64_t part = budget_window_bytes(pf->budget) / WINDOW_PARTS;
+
+	if (linkest_rate_Bps(pf->p.link) == 0 && part > unit)
+		unit = part;
+	return unit < PAGE_MAX ? unit : PAGE_MAX;
+}
+
 /* The first page; the others follow (prefetch_flight.c). */
 static bool list(struct turn *t, struct node *dir)
 {
-	uint64_t page = linkest_unit_bytes(t->pf->p.link);
+	uint64_t page = page_bytes(t->pf);
 	union nfs_args args = {.readdirplus = {.dir = node_fh(dir)}};
 	uint64_t bytes = listing_bytes(t, dir);
 
-	if (page > PAGE_MAX)
-		page = PAGE_MAX;
 	args.readdirplus.dircount = (uint32_t)page;
 	args.readdirplus.maxcount = (uint32_t)page;
-	if (under_way(t, dir, NFSPROC3_READDIRPLUS) || !worth(t, bytes))
+	if (under_way(t, dir, NFSPROC3_READDIRPLUS))
+		return true;
+	if (t->w->names > 0 ? !listing_worth(t->pf, t->w->names, bytes)
+			    : !worth(t, bytes))
 		return true;
 	if (too_early(t, dir))
 		return false;

@@ -313,6 +313,8 @@ void server_network_changed(struct server *s, bool woke)
 {
 	for (int i = 0; i < RESOLVE_COUNT; i++)
 		upstream_kick(s->up[i], woke);
+	/* Another link, perhaps: it tells soon. */
+	linkest_forget(s->estimate);
 }
 
 /* What a former daemon found out serves until the resolver knows better. */
@@ -450,6 +452,14 @@ static uint64_t learn_bytes(const struct server *s)
 	return bytes < LEARN_MAX ? bytes : LEARN_MAX;
 }
 
+static uint64_t cache_bytes(const struct server *s)
+{
+	uint64_t learn = learn_bytes(s), all = s->p.memory_bytes;
+
+	/* Where all is less than the least that learning takes. */
+	return all > 2 * learn ? all - learn : all / 2;
+}
+
 static bool open_caches(struct server *s)
 {
 	struct cachehome_params hp = {.base = s->p.base,
@@ -459,7 +469,7 @@ static bool open_caches(struct server *s)
 	    .name = s->name,
 	    .metrics = s->metrics,
 	    .disk_bytes = s->p.disk_bytes,
-	    .memory_bytes = s->p.memory_bytes - learn_bytes(s)};
+	    .memory_bytes = cache_bytes(s)};
 
 	s->home = cachehome_new(&hp);
 	return s->home != NULL;

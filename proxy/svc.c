@@ -318,9 +318,11 @@ void svc_read_rest(struct svc_rqst *rqst, uint32_t have)
 {
 	union nfs_args args;
 
+	rqst->have = have;
+	if (svc_join_rest(rqst))
+		return;
 	rqst->filled = true;
 	rqst->missed = true;
-	rqst->have = have;
 	args = rest_of(rqst);
 	ask(rqst, NFSPROC3_READ, &args, &rest_ops);
 }

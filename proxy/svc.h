@@ -106,7 +106,7 @@ struct svc_rqst {
 	struct fetch_watch watch; /* of a call that was under way already */
 	struct datacache_waiter disk;
 	uint32_t cred_id; /* caches_cred() */
-	uint32_t have;    /* bytes of a READ, where the rest is asked for */
+	uint32_t have;    /* bytes of a READ that are there already */
 	nfsstat3 status;  /* that it was answered */
 	bool missed;      /* the server was asked for it */
 	bool orphan;      /* in svc's list */

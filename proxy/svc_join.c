@@ -11,7 +11,7 @@
 #include "svc_rqst.h"
 
 /* Names of a page, then of the next; the directory, then the file. */
-enum { JOINS_MAX = 4 };
+enum { JOINS_MAX = 8 };
 
 static void on_done(struct fetch_watch *w)
 {
@@ -29,9 +29,11 @@ static bool watch(
 	struct fetch_about a = {
 	    .object = key, .proc = proc, .cred = rqst->cred_id};
 
+	/* The first byte that is not there; what follows may come in another
+	 * piece, which is waited for then. */
 	if (range) {
-		a.from = rqst->args.read.offset;
-		a.to = a.from + rqst->args.read.count;
+		a.from = rqst->args.read.offset + rqst->have;
+		a.to = a.from + 1;
 	}
 	rqst->watch.on_done = on_done;
 	return fetch_watch(rqst->svc->p.fetch, &a, &rqst->watch);
@@ -114,6 +116,13 @@ static struct node *may_join(struct svc_rqst *rqst, const nfs3_fh *fh)
 	    caches_policy(c, node)->consistency == CONFIG_CONSISTENCY_STRICT)
 		return NULL;
 	return node;
+}
+
+bool svc_join_rest(struct svc_rqst *rqst)
+{
+	return may_join(rqst, &rqst->args.object) &&
+	       watch(rqst, fh_key(&rqst->args.object), NFSPROC3_READ, true) &&
+	       joined(rqst);
 }
 
 bool svc_join_confirm(struct svc_rqst *rqst, const nfs3_fh *fh)

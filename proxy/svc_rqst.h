@@ -50,6 +50,8 @@ void svc_rqst_forget(struct svc_rqst *rqst);
 /* svc_join.c: wait for calls under way, most likely fetched ahead, whose
  * answers this request can be answered from; false where there is none. */
 bool svc_join(struct svc_rqst *rqst);
+/* … where the first `have` bytes of a READ are there. */
+bool svc_join_rest(struct svc_rqst *rqst);
 /* … where it waits for a confirmation of `fh` only. */
 bool svc_join_confirm(struct svc_rqst *rqst, const nfs3_fh *fh);
 

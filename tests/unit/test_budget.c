@@ -25,10 +25,10 @@ static void test_first_window(void **state)
 	(void)state;
 	for (n = 0; budget_may(b, 4000, 0, &wait_us); n++)
 		budget_sent(b, 4000, 0);
-	assert_int_equal(n, 4);
+	assert_int_equal(n, 2);
 	assert_int_equal(wait_us, 0);
 	assert_int_equal(
-	    budget_inflight_bytes(b), 4 * linkest_wire_bytes(4000));
+	    budget_inflight_bytes(b), 2 * linkest_wire_bytes(4000));
 	while (n--)
 		budget_lost(b, 4000);
 	assert_int_equal(budget_inflight_bytes(b), 0);

@@ -38,7 +38,7 @@ static void test_unknown(void **state)
 	(void)state;
 	assert_int_equal(linkest_rate_Bps(le), 0);
 	assert_int_equal(linkest_base_us(le), 0);
-	assert_int_equal(linkest_unit_bytes(le), 16384);
+	assert_int_equal(linkest_unit_bytes(le), 8192);
 	assert_int_equal(linkest_wire_us(le, 1000), 0);
 	/* Calls one at a time never say what the link could do. */
 	for (uint64_t now = 1; now < 5 * SECOND_US; now += 100000) {
