@@ -211,8 +211,12 @@ size_t observe_listing(struct caches *c, struct node *dir, uint32_t cred,
 		names[n] = (struct name){e.name, n};
 		n++;
 	}
-	if (n > 0)
+	if (n > 0) {
 		rank(*out, names, n);
+	} else {
+		free(*out);
+		*out = NULL;
+	}
 	free(names);
 	return n;
 }

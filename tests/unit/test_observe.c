@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Calls and listings as the predictor hears of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "caches.h"
+#include "learn.h"
+#include "metrics.h"
+#include "nfs3_list.h"
+#include "observe.h"
+
+static const uint64_t T0 = UINT64_C(1) << 40;
+
+struct world {
+	struct caches *caches;
+	struct metrics *metrics;
+	struct config_server config;
+	uint64_t now_us;
+	uint32_t cred;
+	struct predictor_obs obs;
+};
+
+static int setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct rpc_auth_sys auth = {.uid = 1000, .gid = 1000};
+	struct rpc_cred cred = {.flavor = AUTH_SYS};
+
+	w->config.policy.consistency = CONFIG_CONSISTENCY_BOUNDED;
+	w->config.policy.attr_timeout_us = 3000000;
+	w->metrics = metrics_new();
+	w->caches = caches_new(&w->config, w->metrics, 64 << 20, NULL);
+	w->now_us = T0;
+	w->cred = caches_cred(w->caches, &cred, &auth);
+	*state = w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	caches_free(w->caches);
+	metrics_free(w->metrics);
+	free(w);
+	return 0;
+}
+
+/* ---- a server's words ------------------------------------------------- */
+
+static nfs3_fh fh_of(const char *text)
+{
+	return (nfs3_fh){.len = (uint32_t)strlen(text), .data = text};
+}
+
+static nfs3_name name_of(const char *text)
+{
+	return (nfs3_name){.len = (uint32_t)strlen(text), .data = text};
+}
+
+static post_op_attr post(ftype3 type, uint64_t fileid)
+{
+	post_op_attr p = {.attributes_follow = TRUE};
+
+	p.post_op_attr_u.attributes = (fattr3){.type = type,
+	    .mode = 0755,
+	    .nlink = 1,
+	    .size = type == NF3DIR ? 4096 : 100 + fileid,
+	    .fsid = 7,
+	    .fileid = fileid,
+	    .mtime = {10, 1},
+	    .ctime = {10, 1}};
+	return p;
+}
+
+static void say(struct world *w, uint32_t proc, const union nfs_args *args,
+    const union nfs_res *res)
+{
+	char body[4096];
+	struct xdr_view view = {.data = body};
+	struct learn l = {.caches = w->caches,
+	    .proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, proc),
+	    .args = args,
+	    .res = res,
+	    .body = &view,
+	    .cred = w->cred,
+	    .sent_us = w->now_us};
+
+	w->now_us += 40000;
+	l.now_us = w->now_us;
+	view.len = (uint32_t)nfs_res_encode(l.proc, res, body, sizeof(body));
+	learn_reply(&l);
+}
+
+static void say_dir(struct world *w)
+{
+	union nfs_args args = {.object = fh_of("dir")};
+	union nfs_res res = {.status = NFS3_OK};
+
+	res.getattr.GETATTR3res_u.resok.obj_attributes =
+	    post(NF3DIR, 1).post_op_attr_u.attributes;
+	say(w, NFSPROC3_GETATTR, &args, &res);
+}
+
+static void say_name(
+    struct world *w, const char *name, const char *child, ftype3 type)
+{
+	union nfs_args args = {
+	    .dirop = {.dir = fh_of("dir"), .name = name_of(name)}};
+	union nfs_res res = {.status = child ? NFS3_OK : NFS3ERR_NOENT};
+	LOOKUP3resok *r = &res.lookup.LOOKUP3res_u.resok;
+
+	if (child) {
+		r->object = fh_of(child);
+		r->obj_attributes = post(type, 20);
+		r->dir_attributes = post(NF3DIR, 1);
+	} else {
+		res.lookup.LOOKUP3res_u.dir_attributes = post(NF3DIR, 1);
+	}
+	say(w, NFSPROC3_LOOKUP, &args, &res);
+}
+
+struct entry {
+	const char *name;
+	const char *fh; /* NULL: without handle and attributes */
+	ftype3 type;
+};
+
+/* One page from cookie `from` on; `eof` after the last of them. */
+static void say_page(
+    struct world *w, const struct entry *e, size_t n, uint64_t from, bool eof)
+{
+	union nfs_args args = {.readdirplus = {.dir = fh_of("dir")}};
+	union nfs_res res = {.status = NFS3_OK};
+	READDIRPLUS3resok *r = &res.readdirplus.READDIRPLUS3res_u.resok;
+	char list[4096];
+	XDR xdrs;
+
+	args.readdirplus.cookie = from;
+	xdrmem_create(&xdrs, list, sizeof(list), XDR_ENCODE);
+	for (size_t i = 0; i < n; i++) {
+		struct nfs3_dirent d = {.fileid = from + 30 + i,
+		    .name = name_of(e[i].name),
+		    .cookie = from + 1 + i};
+
+		if (e[i].fh) {
+			if (strcmp(e[i].name, ".") == 0)
+				d.fileid = 1;
+			d.attributes = post(e[i].type, d.fileid);
+			d.handle.handle_follows = TRUE;
+			d.handle.post_op_fh3_u.handle = fh_of(e[i].fh);
+		}
+		assert_true(nfs3_dirent_encode(&xdrs, true, &d));
+	}
+	assert_true(nfs3_dirlist_end(&xdrs, eof));
+	r->dir_attributes = post(NF3DIR, 1);
+	r->reply.data = list;
+	r->reply.len = xdr_getpos(&xdrs);
+	say(w, NFSPROC3_READDIRPLUS, &args, &res);
+}
+
+/* ---- questions -------------------------------------------------------- */
+
+static uint64_t key_of(const char *text)
+{
+	nfs3_fh fh = fh_of(text);
+
+	return fh_key(&fh);
+}
+
+static struct observe_call call_of(
+    struct world *w, uint32_t proc, const union nfs_args *args)
+{
+	return (struct observe_call){
+	    .proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, proc),
+	    .args = args,
+	    .cred_id = w->cred,
+	    .uid = 1000,
+	    .actor = 77,
+	    .received_us = w->now_us,
+	    .latency_us = 40000};
+}
+
+static bool ask(
+    struct world *w, uint32_t proc, const union nfs_args *args, nfsstat3 status)
+{
+	struct observe_call call = call_of(w, proc, args);
+
+	call.status = status;
+	memset(&w->obs, 0xee, sizeof(w->obs));
+	return observe_call(w->caches, &call, &w->obs);
+}
+
+static bool ask_name(struct world *w, const char *name, nfsstat3 status)
+{
+	union nfs_args args = {
+	    .dirop = {.dir = fh_of("dir"), .name = name_of(name)}};
+
+	return ask(w, NFSPROC3_LOOKUP, &args, status);
+}
+
+static bool ask_object(
+    struct world *w, uint32_t proc, const char *fh, nfsstat3 status)
+{
+	union nfs_args args = {.object = fh_of(fh)};
+
+	return ask(w, proc, &args, status);
+}
+
+/* ---- calls ------------------------------------------------------------ */
+
+static void test_lookup_found(void **state)
+{
+	struct world *w = *state;
+	nfs3_name name = name_of("main.c");
+
+	say_name(w, "main.c", "f", NF3REG);
+	assert_true(ask_name(w, "main.c", NFS3_OK));
+	assert_int_equal(w->obs.kind, PREDICTOR_LOOKUP);
+	assert_int_equal(w->obs.object, key_of("f"));
+	assert_int_equal(w->obs.parent, key_of("dir"));
+	assert_int_equal(w->obs.name_hash, observe_name(&name));
+	assert_int_equal(w->obs.size_bytes, 120);
+	assert_false(w->obs.directory);
+	assert_false(w->obs.exec);
+	assert_int_equal(w->obs.now_ns, w->now_us * 1000);
+	assert_int_equal(w->obs.latency_ns, 40000000);
+	assert_int_equal(w->obs.uid, 1000);
+	assert_int_equal(w->obs.pid, 0);
+}
+
+static void test_lookup_directory(void **state)
+{
+	struct world *w = *state;
+
+	say_name(w, "sub", "d", NF3DIR);
+	assert_true(ask_name(w, "sub", NFS3_OK));
+	assert_true(w->obs.directory);
+	/* Bytes of a directory are nothing to fetch. */
+	assert_int_equal(w->obs.size_bytes, 0);
+	assert_int_equal(w->obs.type_hash, 0);
+}
+
+/* What a name ends in tells its type, wherever it lies. */
+static void test_types(void **state)
+{
+	struct world *w = *state;
+	uint64_t c;
+
+	say_name(w, "a.c", "f", NF3REG);
+	assert_true(ask_name(w, "a.c", NFS3_OK));
+	c = w->obs.type_hash;
+	assert_int_not_equal(c, 0);
+	for (int i = 0; i < 2; i++) {
+		const char *name = i ? "x.tar.c" : "lib.c";
+
+		assert_true(ask_name(w, name, NFS3ERR_NOENT));
+		assert_int_equal(w->obs.type_hash, c);
+	}
+	assert_true(ask_name(w, "a.h", NFS3ERR_NOENT));
+	assert_int_not_equal(w->obs.type_hash, c);
+	/* The dot of a hidden file begins no type. */
+	assert_true(ask_name(w, ".c", NFS3ERR_NOENT));
+	assert_int_equal(w->obs.type_hash, 0);
+	assert_true(ask_name(w, "c", NFS3ERR_NOENT));
+	assert_int_equal(w->obs.type_hash, 0);
+}
+
+/* A name that is not there has a key of its own, of directory and name. */
+static void test_lookup_absent(void **state)
+{
+	struct world *w = *state;
+	nfs3_name name = name_of("no.h");
+	nfs3_fh dir = fh_of("dir"), other = fh_of("other");
+
+	say_name(w, "no.h", NULL, NF3REG);
+	assert_true(ask_name(w, "no.h", NFS3ERR_NOENT));
+	assert_int_equal(w->obs.kind, PREDICTOR_ABSENT);
+	assert_int_equal(w->obs.object, observe_absent(&dir, &name));
+	assert_int_not_equal(w->obs.object, observe_absent(&other, &name));
+	assert_int_equal(w->obs.parent, key_of("dir"));
+	assert_int_equal(w->obs.name_hash, observe_name(&name));
+	assert_int_equal(w->obs.size_bytes, 0);
+	name = name_of("no.c");
+	assert_int_not_equal(w->obs.object, observe_absent(&dir, &name));
+}
+
+static void test_lookup_nothing(void **state)
+{
+	struct world *w = *state;
+	union nfs_args args = {
+	    .dirop = {.dir = fh_of("unknown"), .name = name_of("a")}};
+
+	say_name(w, "main.c", "f", NF3REG);
+	assert_false(ask_name(w, ".", NFS3_OK));
+	assert_false(ask_name(w, "..", NFS3_OK));
+	assert_false(ask_name(w, "main.c", NFS3ERR_ACCES));
+	assert_false(ask_name(w, "main.c", NFS3ERR_IO));
+	/* Found, they say, but the caches have not heard of it. */
+	assert_false(ask_name(w, "else", NFS3_OK));
+	assert_false(ask(w, NFSPROC3_LOOKUP, &args, NFS3_OK));
+	assert_false(ask(w, NFSPROC3_LOOKUP, &args, NFS3ERR_NOENT));
+}
+
+static void test_object(void **state)
+{
+	struct world *w = *state;
+	nfs3_fh fh = fh_of("f");
+
+	say_name(w, "main.c", "f", NF3REG);
+	assert_true(ask_object(w, NFSPROC3_ACCESS, "f", NFS3_OK));
+	assert_int_equal(w->obs.kind, PREDICTOR_ACCESS);
+	assert_int_equal(w->obs.object, key_of("f"));
+	assert_int_equal(w->obs.size_bytes, 120);
+	/* The name is the predictor's to remember. */
+	assert_int_equal(w->obs.parent, 0);
+	assert_int_equal(w->obs.name_hash, 0);
+	attrcache_find(w->caches->attr, &fh)->flags |= NODE_PROGRAM;
+	assert_true(ask_object(w, NFSPROC3_GETATTR, "f", NFS3_OK));
+	assert_int_equal(w->obs.kind, PREDICTOR_GETATTR);
+	assert_true(w->obs.exec);
+	assert_true(ask_object(w, NFSPROC3_GETATTR, "dir", NFS3_OK));
+	assert_true(w->obs.directory);
+	assert_false(w->obs.exec);
+	assert_int_equal(w->obs.size_bytes, 0);
+}
+
+static void test_read(void **state)
+{
+	struct world *w = *state;
+	union nfs_args args = {.read = {
+				   .file = fh_of("f"),
+				   .offset = UINT64_C(5) << 32,
+				   .count = 16384,
+			       }};
+
+	say_name(w, "main.c", "f", NF3REG);
+	assert_true(ask(w, NFSPROC3_READ, &args, NFS3_OK));
+	assert_int_equal(w->obs.kind, PREDICTOR_READ);
+	assert_int_equal(w->obs.object, key_of("f"));
+	assert_int_equal(w->obs.offset_bytes, UINT64_C(5) << 32);
+	assert_int_equal(w->obs.count_bytes, 16384);
+	assert_false(ask(w, NFSPROC3_READ, &args, NFS3ERR_ACCES));
+}
+
+/* A listing is one access, however many pages it has. */
+static void test_first_page(void **state)
+{
+	struct world *w = *state;
+	union nfs_args plus = {.readdirplus = {.dir = fh_of("dir")}};
+	union nfs_args plain = {.readdir = {.dir = fh_of("dir")}};
+
+	say_dir(w);
+	assert_true(ask(w, NFSPROC3_READDIRPLUS, &plus, NFS3_OK));
+	assert_int_equal(w->obs.kind, PREDICTOR_READDIR);
+	assert_int_equal(w->obs.object, key_of("dir"));
+	assert_true(w->obs.directory);
+	assert_true(ask(w, NFSPROC3_READDIR, &plain, NFS3_OK));
+	assert_int_equal(w->obs.kind, PREDICTOR_READDIR);
+	plus.readdirplus.cookie = plain.readdir.cookie = 3;
+	assert_false(ask(w, NFSPROC3_READDIRPLUS, &plus, NFS3_OK));
+	assert_false(ask(w, NFSPROC3_READDIR, &plain, NFS3_OK));
+}
+
+static void test_says_nothing(void **state)
+{
+	struct world *w = *state;
+	union nfs_args args = {.object = fh_of("dir")};
+	struct observe_call call = call_of(w, NFSPROC3_GETATTR, &args);
+
+	say_dir(w);
+	assert_true(ask_object(w, NFSPROC3_GETATTR, "dir", NFS3_OK));
+	assert_false(ask_object(w, NFSPROC3_GETATTR, "dir", NFS3ERR_STALE));
+	assert_false(ask_object(w, NFSPROC3_GETATTR, "nothing", NFS3_OK));
+	assert_false(ask_object(w, NFSPROC3_FSSTAT, "dir", NFS3_OK));
+	assert_false(ask_object(w, NFSPROC3_READLINK, "dir", NFS3_OK));
+	assert_false(ask_object(w, NFSPROC3_REMOVE, "dir", NFS3_OK));
+	/* Nothing is kept for whoever has no number. */
+	call.cred_id = 0;
+	assert_false(observe_call(w->caches, &call, &w->obs));
+	call.cred_id = w->cred;
+	call.proc = nfs_proc_find(MOUNT_PROGRAM, MOUNT_V3, MOUNTPROC3_NULL);
+	assert_non_null(call.proc);
+	assert_false(observe_call(w->caches, &call, &w->obs));
+}
+
+/* Two users of a client are two actors, and so are two clients of a user. */
+static void test_actors(void **state)
+{
+	struct world *w = *state;
+	union nfs_args args = {.object = fh_of("dir")};
+	struct observe_call call = call_of(w, NFSPROC3_GETATTR, &args);
+	uint64_t first;
+
+	say_dir(w);
+	assert_true(observe_call(w->caches, &call, &w->obs));
+	first = w->obs.actor;
+	assert_int_not_equal(first, 0);
+	call.uid = 1001;
+	assert_true(observe_call(w->caches, &call, &w->obs));
+	assert_int_not_equal(w->obs.actor, first);
+	call.uid = 1000;
+	call.actor = 1 << 20;
+	assert_true(observe_call(w->caches, &call, &w->obs));
+	assert_int_not_equal(w->obs.actor, first);
+}
+
+/* ---- listings --------------------------------------------------------- */
+
+static size_t list(
+    struct world *w, uint32_t cred, struct predictor_dirent **ents)
+{
+	nfs3_fh fh = fh_of("dir");
+	struct node *dir = attrcache_find(w->caches->attr, &fh);
+
+	assert_non_null(dir);
+	return observe_listing(w->caches, dir, cred, ents);
+}
+
+static const struct entry entries[] = {{".", "dir", NF3DIR},
+    {"..", "top", NF3DIR}, {"zz.c", "z", NF3REG}, {"bb", "b", NF3DIR},
+    {"unseen", NULL, NF3REG}, {"b", "c", NF3REG}, {"aa.h", "a", NF3REG}};
+
+/* In the order of READDIR; ranks are by the bytes of the names, and only of
+ * those whose objects are known. */
+static void test_listing(void **state)
+{
+	static const char *const handles[] = {"z", "b", "c", "a"};
+	static const uint32_t ranks[] = {3, 2, 1, 0};
+	struct world *w = *state;
+	struct predictor_dirent *ents;
+	nfs3_name name = name_of("bb");
+
+	say_dir(w);
+	say_page(w, entries, 7, 0, true);
+	assert_int_equal(list(w, w->cred, &ents), 4);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(ents[i].object, key_of(handles[i]));
+		assert_int_equal(ents[i].rank, ranks[i]);
+		assert_int_equal(ents[i].directory, i == 1);
+		assert_false(ents[i].exec);
+	}
+	assert_int_equal(ents[1].name_hash, observe_name(&name));
+	assert_int_equal(ents[0].size_bytes, 132);
+	assert_int_equal(ents[1].size_bytes, 0);
+	assert_int_not_equal(ents[0].type_hash, 0);
+	assert_int_equal(ents[1].type_hash, 0);
+	assert_int_not_equal(ents[0].type_hash, ents[3].type_hash);
+	free(ents);
+}
+
+static void test_listing_incomplete(void **state)
+{
+	struct world *w = *state;
+	struct predictor_dirent *ents = (void *)w;
+
+	say_dir(w);
+	assert_int_equal(list(w, w->cred, &ents), 0);
+	assert_null(ents);
+	say_page(w, entries, 4, 0, false);
+	assert_int_equal(list(w, w->cred, &ents), 0);
+	assert_null(ents);
+	say_page(w, entries + 4, 3, 4, true);
+	assert_int_equal(list(w, w->cred, &ents), 4);
+	free(ents);
+	/* What one was shown is not another's. */
+	assert_int_equal(list(w, w->cred + 1, &ents), 0);
+	assert_null(ents);
+}
+
+static void test_listing_empty(void **state)
+{
+	struct world *w = *state;
+	struct predictor_dirent *ents;
+
+	say_dir(w);
+	say_page(w, entries, 2, 0, true);
+	assert_int_equal(list(w, w->cred, &ents), 0);
+	assert_null(ents);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_lookup_found),
+	    TEST(test_lookup_directory),
+	    TEST(test_types),
+	    TEST(test_lookup_absent),
+	    TEST(test_lookup_nothing),
+	    TEST(test_object),
+	    TEST(test_read),
+	    TEST(test_first_page),
+	    TEST(test_says_nothing),
+	    TEST(test_actors),
+	    TEST(test_listing),
+	    TEST(test_listing_incomplete),
+	    TEST(test_listing_empty),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
