@@ -59,6 +59,9 @@ static void want_merge(struct want *w, const struct prediction *pred)
 	uint8_t lane = lane_of(pred->lead);
 
 	w->needs |= pred->needs;
+	/* A directory is wanted for its listing without its own. */
+	if (!w->parent)
+		w->parent = pred->parent;
 	if (pred->p > w->p)
 		w->p = pred->p;
 	if (pred->first_bytes > w->first_bytes)

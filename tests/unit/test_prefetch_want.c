@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What is wanted, and in which order. Of upstream there is but what fetch
+ * asks of it: calls go nowhere, and are answered by name.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "metrics.h"
+#include "prefetch_private.h"
+
+static const uint64_t T0 = UINT64_C(1) << 40;
+
+/* ---- a server that is silent ------------------------------------------ */
+
+struct upstream {
+	struct upstream_call *last;
+};
+
+struct upstream_call {
+	const struct upstream_call_ops *ops;
+	void *arg;
+};
+
+struct upstream_call *upstream_send(struct upstream *up,
+    const struct upstream_request *req, const struct upstream_call_ops *ops,
+    void *arg)
+{
+	struct upstream_call *call = calloc(1, sizeof(*call));
+
+	(void)req;
+	*call = (struct upstream_call){.ops = ops, .arg = arg};
+	up->last = call;
+	return call;
+}
+
+bool upstream_call_sent(const struct upstream_call *call)
+{
+	(void)call;
+	return true;
+}
+
+bool upstream_drop(struct upstream_call *call)
+{
+	(void)call;
+	return false;
+}
+
+void upstream_abandon(struct upstream_call *call)
+{
+	(void)call;
+}
+
+/* ---- a prefetch with nothing but wants -------------------------------- */
+
+enum { CREDS = 2, FLIGHTS = WANT_WATCHES + 2 };
+
+/* A call under way about object 100 + its index. */
+struct flight {
+	struct fetch_waiter waiter;
+	struct upstream_call *call;
+};
+
+struct world {
+	struct prefetch pf;
+	struct pf_cred *creds[CREDS];
+	struct flight flights[FLIGHTS];
+	struct upstream up;
+};
+
+static int setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct prefetch *pf = &w->pf;
+
+	pf->p.metrics = metrics_new();
+	pf->p.fetch = fetch_new(&w->up, NULL, pf->p.metrics, NULL);
+	TAILQ_INIT(&pf->spare);
+	TAILQ_INIT(&pf->later);
+	for (int i = 0; i < WANT_LANES; i++)
+		TAILQ_INIT(&pf->lanes[i]);
+	/* The pump is about to run, and never does. */
+	pf->active = true;
+	for (uint32_t i = 0; i < CREDS; i++) {
+		w->creds[i] = calloc(1, sizeof(*w->creds[i]));
+		w->creds[i]->refs = 1;
+		w->creds[i]->id = i + 1;
+	}
+	*state = w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	wants_free(&w->pf);
+	assert_int_equal(w->pf.nwants, 0);
+	assert_int_equal(w->pf.nqueued, 0);
+	for (int i = 0; i < CREDS; i++) {
+		assert_int_equal(w->creds[i]->refs, 1);
+		pf_cred_unref(w->creds[i]);
+	}
+	for (int i = 0; i < FLIGHTS; i++)
+		free(w->flights[i].call);
+	fetch_free(w->pf.p.fetch);
+	metrics_free(w->pf.p.metrics);
+	free(w);
+	return 0;
+}
+
+static struct want *add(struct world *w, uint64_t object, uint32_t lead)
+{
+	struct prediction pred = {.object = object,
+	    .p = 0.5f,
+	    .lead = lead,
+	    .needs = PREDICTOR_NEEDS_ATTR};
+
+	return want_add(&w->pf, w->creds[0], &pred, T0);
+}
+
+static void assert_next(struct world *w, uint64_t object)
+{
+	struct want *want = want_next(&w->pf);
+
+	assert_non_null(want);
+	assert_int_equal(want->object, object);
+	want_drop(want);
+}
+
+static void flight_on_reply(
+    struct fetch_waiter *waiter, const struct upstream_result *res)
+{
+	(void)waiter;
+	(void)res;
+}
+
+static const struct fetch_ops flight_ops = {.on_reply = flight_on_reply};
+
+static struct fetch_about about(unsigned i)
+{
+	return (struct fetch_about){
+	    .object = 100 + i, .proc = NFSPROC3_ACCESS, .cred = 1};
+}
+
+static void depart(struct world *w, unsigned i)
+{
+	static const char args[4];
+	struct fetch_about a = about(i);
+	struct upstream_request req = {
+	    .proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_ACCESS),
+	    .cred = &w->creds[0]->cred,
+	    .args = {.data = args, .len = sizeof(args)}};
+
+	w->flights[i].waiter.ops = &flight_ops;
+	assert_int_equal(
+	    fetch_start(w->pf.p.fetch, &req, &a, &w->flights[i].waiter), 0);
+	w->flights[i].call = w->up.last;
+}
+
+static void arrive(struct world *w, unsigned i)
+{
+	struct upstream_call *call = w->flights[i].call;
+	struct upstream_result res = {.latency_us = 1};
+
+	w->flights[i].call = NULL;
+	call->ops->on_reply(call->arg, &res);
+	free(call);
+}
+
+/* ---- lanes ------------------------------------------------------------ */
+
+static void test_order(void **state)
+{
+	static const uint32_t leads[] = {500, 64, 3, 1, 2, 0, 5, 64};
+	static const uint64_t order[] = {3, 5, 2, 4, 6, 1, 7, 0};
+	struct world *w = *state;
+
+	for (uint64_t i = 0; i < 8; i++)
+		assert_non_null(add(w, 10 + i, leads[i]));
+	assert_int_equal(w->pf.nwants, 8);
+	assert_int_equal(w->pf.nqueued, 8);
+	/* Nearest first; of equal ones, that which came first. */
+	for (int i = 0; i < 8; i++)
+		assert_next(w, 10 + order[i]);
+	assert_null(want_next(&w->pf));
+	assert_int_equal(w->pf.nwants, 0);
+}
+
+/* No lead is so long that it goes behind what follows first bytes. */
+static void test_last_lane(void **state)
+{
+	struct world *w = *state;
+	struct want *rest = add(w, 10, 1);
+
+	assert_ptr_equal(want_next(&w->pf), rest);
+	rest->lane = WANT_LANES - 1;
+	want_queue(rest, false);
+	add(w, 11, UINT32_MAX);
+	assert_next(w, 11);
+	assert_next(w, 10);
+}
+
+/* What found no room comes first when there is some. */
+static void test_back_to_head(void **state)
+{
+	struct world *w = *state;
+	struct want *first;
+
+	add(w, 10, 1);
+	add(w, 11, 1);
+	first = want_next(&w->pf);
+	assert_false(first->queued);
+	assert_int_equal(w->pf.nqueued, 1);
+	want_queue(first, true);
+	assert_next(w, 10);
+	assert_next(w, 11);
+}
+
+/* ---- merging ---------------------------------------------------------- */
+
+static void test_merge(void **state)
+{
+	struct world *w = *state;
+	struct want *want = add(w, 10, 40);
+	struct prediction pred = {.object = 10,
+	    .parent = 5,
+	    .p = 0.9f,
+	    .lead = 2,
+	    .first_bytes = 65536,
+	    .needs = PREDICTOR_NEEDS_DATA};
+
+	add(w, 11, 9);
+	assert_ptr_equal(want_add(&w->pf, w->creds[0], &pred, T0 + 5), want);
+	assert_int_equal(w->pf.nwants, 2);
+	assert_int_equal(w->pf.nqueued, 2);
+	assert_int_equal(
+	    want->needs, PREDICTOR_NEEDS_DATA | PREDICTOR_NEEDS_ATTR);
+	assert_true(want->p > 0.89f);
+	assert_int_equal(want->first_bytes, 65536);
+	/* Its directory was not known: what stands on its name needs it. */
+	assert_int_equal(want->parent, 5);
+	pred = (struct prediction){.object = 10, .p = 0.2f, .lead = 300};
+	assert_ptr_equal(want_add(&w->pf, w->creds[0], &pred, T0 + 6), want);
+	assert_true(want->p > 0.89f);
+	assert_int_equal(want->first_bytes, 65536);
+	assert_int_equal(want->parent, 5);
+	/* Nearer than 11 now, and no further away since. */
+	assert_next(w, 10);
+	assert_next(w, 11);
+}
+
+/* Rights are one's own: the same object is wanted by each. */
+static void test_creds(void **state)
+{
+	struct world *w = *state;
+	struct prediction pred = {.object = 10, .p = 0.5f, .lead = 1};
+	struct want *a = want_add(&w->pf, w->creds[0], &pred, T0);
+	struct want *b = want_add(&w->pf, w->creds[1], &pred, T0);
+
+	assert_ptr_not_equal(a, b);
+	assert_int_equal(w->pf.nwants, 2);
+	assert_ptr_equal(want_add(&w->pf, w->creds[1], &pred, T0), b);
+	assert_int_equal(w->creds[1]->refs, 2);
+	want_drop(b);
+	assert_int_equal(w->creds[1]->refs, 1);
+	assert_ptr_equal(want_next(&w->pf), a);
+}
+
+/* What waits for an answer is not queued by being wanted again. */
+static void test_merge_waiting(void **state)
+{
+	struct world *w = *state;
+	struct want *want = add(w, 10, 40);
+
+	assert_ptr_equal(want_next(&w->pf), want);
+	assert_ptr_equal(add(w, 10, 1), want);
+	assert_null(want_next(&w->pf));
+	add(w, 11, 9);
+	want_queue(want, false);
+	assert_next(w, 10);
+	assert_next(w, 11);
+}
+
+/* ---- the limit -------------------------------------------------------- */
+
+static void test_limit(void **state)
+{
+	struct world *w = *state;
+
+	for (uint64_t i = 0; i < WANTS_MAX; i++)
+		assert_non_null(add(w, 1000 + i, 1));
+	assert_null(add(w, 10, 1));
+	assert_int_equal(
+	    metrics_get(w->pf.p.metrics, METRICS_PREFETCH_CROWDED), 1);
+	/* One that is there is not one more. */
+	assert_non_null(add(w, 1000, 1));
+	assert_next(w, 1000);
+	assert_non_null(add(w, 10, 1));
+	assert_null(add(w, 11, 1));
+	assert_int_equal(w->pf.nwants, WANTS_MAX);
+	assert_int_equal(w->pf.nmade, WANTS_MAX);
+	for (uint64_t i = 1; i < WANTS_MAX; i++)
+		assert_next(w, 1000 + i);
+	assert_next(w, 10);
+}
+
+/* ---- too early -------------------------------------------------------- */
+
+static void test_delay(void **state)
+{
+	struct world *w = *state;
+	struct want *want = add(w, 10, 1);
+
+	assert_ptr_equal(want_next(&w->pf), want);
+	want_delay(want, T0);
+	add(w, 11, 1);
+	assert_int_equal(wants_ripen(&w->pf, T0), T0 + GRAIN_US);
+	assert_int_equal(wants_ripen(&w->pf, T0 + GRAIN_US - 1), T0 + GRAIN_US);
+	assert_int_equal(w->pf.nqueued, 1);
+	assert_int_equal(wants_ripen(&w->pf, T0 + GRAIN_US), 0);
+	assert_int_equal(w->pf.nqueued, 2);
+	/* It has waited for longer. */
+	assert_next(w, 10);
+	assert_next(w, 11);
+}
+
+/* Two at different times, and one of them wanted sooner meanwhile. */
+static void test_ripen_in_order(void **state)
+{
+	struct world *w = *state;
+	struct want *a = add(w, 10, 100), *b = add(w, 11, 100);
+
+	assert_ptr_equal(want_next(&w->pf), a);
+	assert_ptr_equal(want_next(&w->pf), b);
+	want_delay(a, T0);
+	want_delay(b, T0 + 5);
+	assert_ptr_equal(add(w, 11, 1), b);
+	assert_int_equal(w->pf.nqueued, 0);
+	assert_int_equal(wants_ripen(&w->pf, T0 + GRAIN_US), T0 + 5 + GRAIN_US);
+	assert_int_equal(w->pf.nqueued, 1);
+	assert_int_equal(wants_ripen(&w->pf, T0 + 5 + GRAIN_US), 0);
+	assert_next(w, 11);
+	assert_next(w, 10);
+}
+
+static void test_drop_delayed(void **state)
+{
+	struct world *w = *state;
+	struct want *want = add(w, 10, 1);
+
+	assert_ptr_equal(want_next(&w->pf), want);
+	want_delay(want, T0);
+	want_drop(want);
+	assert_int_equal(wants_ripen(&w->pf, T0 + GRAIN_US), 0);
+	assert_null(want_next(&w->pf));
+	/* Its memory serves another, without what it was. */
+	want = add(w, 11, 1);
+	assert_false(want->delayed);
+	assert_int_equal(w->pf.nmade, 1);
+	assert_next(w, 11);
+}
+
+/* ---- waiting ---------------------------------------------------------- */
+
+/* A want that watches the first `n` flights. */
+static struct want *watching(struct world *w, uint64_t object, unsigned n)
+{
+	struct want *want = add(w, object, 1);
+
+	assert_ptr_equal(want_next(&w->pf), want);
+	for (unsigned i = 0; i < n; i++) {
+		struct fetch_about a = about(i);
+
+		assert_true(want_watch(want, &a));
+	}
+	return want;
+}
+
+static void test_watch(void **state)
+{
+	struct world *w = *state;
+	struct fetch_about none = about(5);
+	struct want *want;
+
+	depart(w, 0);
+	depart(w, 1);
+	want = watching(w, 10, 2);
+	assert_int_equal(want->pending, 2);
+	assert_false(want_watch(want, &none));
+	assert_int_equal(want->pending, 2);
+	add(w, 11, 1);
+	arrive(w, 1);
+	assert_false(want->queued);
+	arrive(w, 0);
+	/* It goes on at once, before what has not begun. */
+	assert_int_equal(want->pending, 0);
+	assert_next(w, 10);
+	assert_next(w, 11);
+}
+
+/* More calls than it can watch; and its watches serve again. */
+static void test_watch_many(void **state)
+{
+	struct world *w = *state;
+	struct fetch_about next = about(WANT_WATCHES);
+	struct want *want;
+
+	for (unsigned i = 0; i < FLIGHTS; i++)
+		depart(w, i);
+	want = watching(w, 10, FLIGHTS);
+	assert_int_equal(want->pending, WANT_WATCHES);
+	arrive(w, FLIGHTS - 1);
+	for (unsigned i = 0; i + 1 < WANT_WATCHES; i++)
+		arrive(w, i);
+	assert_int_equal(want->pending, 1);
+	assert_false(want->queued);
+	arrive(w, WANT_WATCHES - 1);
+	assert_true(want->queued);
+	assert_ptr_equal(want_next(&w->pf), want);
+	assert_true(want_watch(want, &next));
+	arrive(w, WANT_WATCHES);
+	assert_next(w, 10);
+}
+
+/* Twice the same call: both watches ring, and it is queued once. */
+static void test_watch_twice(void **state)
+{
+	struct world *w = *state;
+	struct fetch_about a = about(0);
+	struct want *want;
+
+	depart(w, 0);
+	want = watching(w, 10, 1);
+	assert_true(want_watch(want, &a));
+	assert_int_equal(want->pending, 2);
+	arrive(w, 0);
+	assert_int_equal(w->pf.nqueued, 1);
+	assert_next(w, 10);
+	assert_null(want_next(&w->pf));
+}
+
+/* Dropped while it waits: the answer finds nobody, or only the others. */
+static void test_drop_watching(void **state)
+{
+	struct world *w = *state;
+	struct fetch_about last = about(2);
+	struct want *a, *b;
+
+	depart(w, 0);
+	depart(w, 1);
+	a = watching(w, 10, 2);
+	b = watching(w, 11, 2);
+	want_drop(a);
+	assert_int_equal(w->pf.nwants, 1);
+	arrive(w, 0);
+	arrive(w, 1);
+	assert_int_equal(w->pf.nqueued, 1);
+	assert_ptr_equal(want_next(&w->pf), b);
+	/* With its watches still set at the end. */
+	depart(w, 2);
+	assert_true(want_watch(b, &last));
+	wants_free(&w->pf);
+	arrive(w, 2);
+	assert_int_equal(w->pf.nqueued, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_order),
+	    TEST(test_last_lane),
+	    TEST(test_back_to_head),
+	    TEST(test_merge),
+	    TEST(test_creds),
+	    TEST(test_merge_waiting),
+	    TEST(test_limit),
+	    TEST(test_delay),
+	    TEST(test_ripen_in_order),
+	    TEST(test_drop_delayed),
+	    TEST(test_watch),
+	    TEST(test_watch_many),
+	    TEST(test_watch_twice),
+	    TEST(test_drop_watching),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
