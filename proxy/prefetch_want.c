@@ -54,10 +54,13 @@ static struct want *want_new(struct prefetch *pf)
 }
 
 /* It is wanted sooner, or for more. */
-static void want_merge(struct want *w, const struct prediction *pred)
+static void want_merge(
+    struct want *w, const struct prediction *pred, uint64_t now_us)
 {
 	uint8_t lane = lane_of(pred->lead);
 
+	w->born_us = now_us;
+	w->steps = 0;
 	w->needs |= pred->needs;
 	/* A directory is wanted for its listing without its own. */
 	if (!w->parent)
@@ -81,7 +84,7 @@ struct want *want_add(struct prefetch *pf, struct pf_cred *cred,
 	struct want *w = want_find(pf, pred->object, cred);
 
 	if (w) {
-		want_merge(w, pred);
+		want_merge(w, pred, now_us);
 		return w;
 	}
 	w = want_new(pf);

@@ -33,7 +33,7 @@ static void test_first_window(void **state)
 		budget_lost(b, 4000);
 	assert_int_equal(budget_inflight_bytes(b), 0);
 	assert_int_equal(
-	    budget_inflight_max_bytes(b), 4 * linkest_wire_bytes(4000));
+	    budget_inflight_max_bytes(b), 2 * linkest_wire_bytes(4000));
 	/* A long call goes alone. */
 	assert_true(budget_may(b, 65536, 0, &wait_us));
 	budget_sent(b, 65536, 0);
