@@ -391,6 +391,10 @@ struct daemon *daemon_new(
 	log_set_level(config->log_level);
 	if (open_loop(d))
 		d->state = statedir_open(config->cache_dir, err, errlen);
+	/* Before the data caches are mapped: all of them would be read into
+	 * memory, and stay there. */
+	if (d->state)
+		reclaim_prepare();
 	if (!d->state || !open_servers(d, err, errlen) ||
 	    !open_control(d, err, errlen)) {
 		daemon_free(d);
@@ -400,7 +404,6 @@ struct daemon *daemon_new(
 	if (!d->netwatch)
 		log_warn("daemon: changes of the network go unnoticed: %s",
 		    strerror(errno));
-	reclaim_prepare();
 	return d;
 }
 

@@ -161,6 +161,10 @@ static void *drc_map(const char *path, size_t bytes)
 	p = err ? MAP_FAILED
 		: mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		      flags | MAP_POPULATE, fd, 0);
+	/* A change must not wait for the disk that reclaim waits for
+	 * (reclaim.h); without the right to, it mostly stays all the same. */
+	if (p != MAP_FAILED)
+		(void)mlock(p, bytes);
 	if (!err && p == MAP_FAILED)
 		err = errno;
 	close(fd);
