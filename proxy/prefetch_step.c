@@ -106,6 +106,9 @@ bool listing_worth(const struct prefetch *pf, uint32_t names, uint64_t bytes)
 	double rate = (double)linkest_rate_Bps(le);
 	double rtt = (double)linkest_srtt_us(le);
 
+	/* Nothing is known of the link yet: a small one does no harm. */
+	if (rate <= 0 && bytes <= budget_window_bytes(pf->budget))
+		return true;
 	if (rate <= 0)
 		rate = DEFAULT_RATE_BPS;
 	if (rtt <= 0)
