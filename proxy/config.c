@@ -229,3 +229,15 @@ bool config_server_allows(
 			return true;
 	return false;
 }
+
+const char *config_consistency_name(enum config_consistency consistency)
+{
+	switch (consistency) {
+	case CONFIG_CONSISTENCY_STRICT:
+		return "strict";
+	case CONFIG_CONSISTENCY_FROZEN:
+		return "frozen";
+	default:
+		return "bounded";
+	}
+}

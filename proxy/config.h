@@ -158,6 +158,9 @@ const char *config_diff_fixed(
 const struct config_server *config_server_find(
     const struct config *cfg, const char *name);
 
+/* As the file has it. */
+const char *config_consistency_name(enum config_consistency consistency);
+
 /*
  * May a client at `peer` connect? The networks only: `secure` is the caller's.
  * v4-mapped IPv6 addresses count as IPv4.

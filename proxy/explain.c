@@ -191,18 +191,6 @@ static void tell_object(struct question *q, struct node *node)
 		tell_data(q, node);
 }
 
-static const char *mode_name(enum config_consistency mode)
-{
-	switch (mode) {
-	case CONFIG_CONSISTENCY_STRICT:
-		return "strict";
-	case CONFIG_CONSISTENCY_FROZEN:
-		return "frozen";
-	default:
-		return "bounded";
-	}
-}
-
 void explain(struct caches *c, struct prefetch *pf, const struct user *user,
     const char *export, const char *path, uint64_t now_us, struct explain *out)
 {
@@ -227,7 +215,7 @@ void explain(struct caches *c, struct prefetch *pf, const struct user *user,
 		key = fh_key(&fh);
 		tell_object(&q, node);
 	}
-	out->consistency = mode_name(q.policy->consistency);
+	out->consistency = config_consistency_name(q.policy->consistency);
 	if (key)
 		prefetch_tell(pf, key, now_us, &out->told);
 }

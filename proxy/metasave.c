@@ -16,6 +16,7 @@
 
 #include "caches.h"
 #include "clock.h"
+#include "fileio.h"
 #include "iopool.h"
 #include "log.h"
 #include "metafile.h"
@@ -53,27 +54,10 @@ struct metasave {
 
 static void on_timer(evutil_socket_t fd, short what, void *arg);
 
-static int write_all(int fd, const void *data, size_t len)
-{
-	const char *from = data;
-
-	while (len > 0) {
-		ssize_t n = write(fd, from, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return errno;
-		from += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 static int finish_file(struct metasave *ms)
 {
 	uint64_t sum = XXH3_64bits_digest(ms->sum);
-	int err = write_all(ms->fd, &sum, sizeof(sum));
+	int err = fileio_write(ms->fd, &sum, sizeof(sum));
 
 	if (!err && fdatasync(ms->fd) < 0)
 		err = errno;
@@ -99,7 +83,7 @@ static void job_run(struct iopool_job *job)
 		return;
 	}
 	XXH3_64bits_update(ms->sum, ms->writing.data, ms->writing.len);
-	ms->error = write_all(ms->fd, ms->writing.data, ms->writing.len);
+	ms->error = fileio_write(ms->fd, ms->writing.data, ms->writing.len);
 	if (!ms->error && ms->last)
 		ms->error = finish_file(ms);
 }

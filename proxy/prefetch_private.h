@@ -65,7 +65,6 @@ struct want {
 	uint64_t born_us;
 	uint64_t due_us; /* where it is too early now */
 	float p;
-	uint32_t lead;
 	uint32_t first_bytes;
 	/* Calls that a listing will spare; 0: it will be asked for itself. */
 	uint32_t names;

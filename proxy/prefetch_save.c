@@ -11,26 +11,12 @@
 #include <event2/event.h>
 
 #include "clock.h"
+#include "fileio.h"
 #include "log.h"
 #include "persist.h"
 #include "prefetch_private.h"
 
 enum { INTERVAL_US = 50000000 };
-
-static int write_all(int fd, const char *data, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, data, len);
-
-		if (n < 0 && errno != EINTR)
-			return errno;
-		if (n > 0) {
-			data += n;
-			len -= (size_t)n;
-		}
-	}
-	return 0;
-}
 
 /* In a thread. */
 static void job_run(struct iopool_job *job)
@@ -47,7 +33,7 @@ static void job_run(struct iopool_job *job)
 		pf->save_error = errno;
 		return;
 	}
-	err = write_all(fd, pf->saving, pf->saving_len);
+	err = fileio_write(fd, pf->saving, pf->saving_len);
 	if (!err && fdatasync(fd) < 0)
 		err = errno;
 	if (!err && rename(tmp, pf->path) < 0)

@@ -97,7 +97,6 @@ struct want *want_add(struct prefetch *pf, struct pf_cred *cred,
 	w->parent = pred->parent;
 	w->born_us = now_us;
 	w->p = pred->p;
-	w->lead = pred->lead;
 	w->first_bytes = pred->first_bytes;
 	w->needs = pred->needs;
 	w->lane = lane_of(pred->lead);

@@ -10,18 +10,6 @@
 #include "control.h"
 #include "metrics.h"
 
-static const char *consistency_name(enum config_consistency consistency)
-{
-	switch (consistency) {
-	case CONFIG_CONSISTENCY_STRICT:
-		return "strict";
-	case CONFIG_CONSISTENCY_FROZEN:
-		return "frozen";
-	default:
-		return "bounded";
-	}
-}
-
 static bool export_known(const struct caches *c, size_t i)
 {
 	const struct fsys *fs;
@@ -43,7 +31,8 @@ static void fill_overrides(const struct caches *c, struct control_server *out)
 			return;
 		ex = &c->config->overrides[i];
 		control_set(&ov->path, "%s", ex->path);
-		ov->consistency = consistency_name(ex->policy.consistency);
+		ov->consistency =
+		    config_consistency_name(ex->policy.consistency);
 		ov->attr_timeout_us = ex->policy.attr_timeout_us;
 		ov->negative_timeout_us = ex->policy.negative_timeout_us;
 		ov->grant_timeout_us = ex->policy.grant_timeout_us;
@@ -59,8 +48,8 @@ void server_caches_fill_status(
 
 	if (c->data)
 		datacache_get_stats(c->data, &st);
-	control_set(
-	    &out->consistency, "%s", consistency_name(policy->consistency));
+	control_set(&out->consistency, "%s",
+	    config_consistency_name(policy->consistency));
 	out->attr_timeout_us = policy->attr_timeout_us;
 	out->negative_timeout_us = policy->negative_timeout_us;
 	out->grant_timeout_us = policy->grant_timeout_us;
