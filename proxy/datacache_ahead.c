@@ -8,14 +8,8 @@
 #include "datacache_private.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include <xxhash.h>
-
-enum {
-	AHEAD_BYTES = 256 << 10,
-	AHEAD_MAX = 64, /* extents */
-};
+enum { AHEAD_MAX = 64 /* extents */ };
 
 struct ahead_item {
 	struct data_key key;
@@ -53,9 +47,11 @@ static uint32_t ahead_end(const struct datacache *dc, const struct segment *seg,
 }
 
 static void ahead_check(struct ahead *a, const struct datacache *dc,
-    const struct seg_entry *e, uint32_t slot, const unsigned char *data,
-    uint32_t from, uint32_t end)
+    const struct seg_entry *e, uint32_t slot, struct sum_window *w,
+    uint32_t from)
 {
+	uint64_t sum;
+
 	for (unsigned i = 0; i < AHEAD_MAX; i++) {
 		uint32_t len = entry_len(&e[i]);
 
@@ -63,9 +59,11 @@ static void ahead_check(struct ahead *a, const struct datacache *dc,
 			return;
 		if (!(entry_kind(&e[i]) & ENTRY_DATA))
 			continue;
-		if (e[i].pos < from || (uint64_t)e[i].pos + len > end)
+		if (e[i].pos < from || (uint64_t)e[i].pos + len > w->end)
 			return;
-		if (XXH3_64bits(data + (e[i].pos - from), len) != e[i].extra)
+		if (window_sum(w, e[i].pos, len, &sum) < 0)
+			return;
+		if (sum != e[i].extra)
 			continue;
 		a->items[a->n++] = (struct ahead_item){.key = e[i].key,
 		    .offset = e[i].offset,
@@ -79,17 +77,15 @@ struct ahead *ahead_run(struct datacache *dc, const struct segment *seg,
 {
 	struct seg_entry *e = malloc(AHEAD_MAX * sizeof(*e));
 	struct ahead *a = calloc(1, sizeof(*a));
-	unsigned char *data = NULL;
-	uint32_t end;
+	struct sum_window w;
 
 	if (e && a && segment_read_entries(seg, slot, e, AHEAD_MAX) == 0) {
 		a->segment = seg->index;
-		end = ahead_end(dc, seg, e, from);
-		data = end > from ? malloc(end - from) : NULL;
-		if (data && read_all(fd, data, end - from, from) == 0)
-			ahead_check(a, dc, e, slot, data, from, end);
+		w.fd = fd;
+		w.from = w.len = 0;
+		w.end = ahead_end(dc, seg, e, from);
+		ahead_check(a, dc, e, slot, &w, from);
 	}
-	free(data);
 	free(e);
 	return a;
 }

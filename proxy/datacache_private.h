@@ -8,6 +8,8 @@
  *   datacache_write.c    from the queue to a segment
  *   datacache_tomb.c     what must not come back after a start
  *   datacache_read.c     find; verifying and reading in
+ *   datacache_sum.c      checksums of what is on disk
+ *   datacache_ahead.c    verifying what will be wanted next
  *   datacache_evict.c    room: which segment goes, what of it is moved on
  *   datacache_load.c     the directory at start
  *
@@ -42,6 +44,8 @@ enum {
 	FAILURES_MAX = 3,       /* of the disk; then it is switched off */
 	DATACACHE_LAYOUT = 1,   /* of the files; change it with them */
 	DATACACHE_PAGE = 4096,
+	SUM_WINDOW = 32 << 10,
+	AHEAD_BYTES = 256 << 10, /* verified behind what is wanted */
 };
 
 /* 72 bytes in the byte order of the machine. */
@@ -144,8 +148,9 @@ struct segment {
 	uint64_t charged_bytes; /* its part of disk_bytes */
 	uint64_t live_bytes, live_extents;
 	uint64_t dropped; /* the last drop that it has a tombstone of */
-	int fd, idx_fd;   /* while it is written to */
-	int err;          /* of the job */
+	uint32_t ahead_from, ahead_to; /* bytes last verified ahead */
+	int fd, idx_fd;                /* while it is written to */
+	int err;                       /* of the job */
 	struct seg_entry head;
 };
 
@@ -228,7 +233,10 @@ struct request {
 	TAILQ_HEAD(, datacache_waiter) waiters;
 	struct data_key key;
 	uint64_t offset, end;
-	struct ahead *ahead; /* what else was verified */
+	/* What is verified behind the last item: bytes of its segment; from 0
+	 * to 0 where that is not done. */
+	uint32_t ahead_from, ahead_to;
+	struct ahead *ahead; /* its outcome */
 	unsigned n;
 	struct request_item items[];
 };
@@ -330,6 +338,18 @@ uint64_t entry_sum(const struct seg_entry *e, uint64_t id);
 /* Of the idx file by number; for threads. */
 int segment_read_entries(
     const struct segment *seg, uint32_t slot, struct seg_entry *e, uint32_t n);
+
+/* datacache_sum.c */
+/* 32 KiB of a segment file; for the stack of a thread. `from`, `len`: what is
+ * in `buf`, nothing at first; nothing from `end` on is read. */
+struct sum_window {
+	int fd;
+	uint64_t from, end;
+	size_t len;
+	unsigned char buf[SUM_WINDOW];
+};
+/* XXH3 of `len` bytes from `pos` of the file; 0 or -errno. */
+int window_sum(struct sum_window *w, uint64_t pos, uint32_t len, uint64_t *sum);
 
 /* datacache_ahead.c */
 /* In a thread: verify the entries from `slot` on, whose payloads begin at

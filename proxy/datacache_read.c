@@ -173,17 +173,17 @@ static int item_check(
 {
 	struct seg_entry e = {.pos = it->pos, .len_kind = it->len};
 	int rc = it->verify ? item_entry(rq, it, &e) : 0;
-	void *buf;
+	struct sum_window w;
+	uint64_t sum;
 
 	if (rc < 0)
 		return rc;
-	buf = malloc(entry_len(&e));
-	if (!buf)
-		return -ENOMEM;
-	rc = read_all(fd, buf, entry_len(&e), e.pos);
-	if (rc == 0 && it->verify && XXH3_64bits(buf, entry_len(&e)) != e.extra)
+	w.fd = fd;
+	w.from = w.len = 0;
+	w.end = (uint64_t)e.pos + entry_len(&e);
+	rc = window_sum(&w, e.pos, entry_len(&e), &sum);
+	if (rc == 0 && it->verify && sum != e.extra)
 		rc = -EBADMSG;
-	free(buf);
 	return rc;
 }
 
@@ -209,10 +209,9 @@ static void request_run(struct iopool_job *job)
 		it->err = err < 0 ? err : item_check(rq, it, fd);
 	}
 	/* It may be verified in part only, so its end is not known here. */
-	if (fd >= 0 && err == 0 && rq->n > 0 && rq->items[rq->n - 1].verify)
+	if (fd >= 0 && err == 0 && rq->ahead_to > 0)
 		rq->ahead = ahead_run(rq->dc, seg,
-		    rq->items[rq->n - 1].slot + 1,
-		    rq->items[rq->n - 1].pos + rq->items[rq->n - 1].len, fd);
+		    rq->items[rq->n - 1].slot + 1, rq->ahead_from, fd);
 	if (fd >= 0)
 		close(fd);
 }
@@ -300,6 +299,19 @@ static unsigned count_items(struct file *f, const struct datacache_read *rd)
 	return n;
 }
 
+/* Verify what lies behind the last item, unless that is being done or was. */
+static void request_look_ahead(struct request *rq)
+{
+	const struct request_item *last = &rq->items[rq->n - 1];
+	struct segment *seg = last->seg;
+	uint32_t from = last->pos + last->len;
+
+	if (!last->verify || (from >= seg->ahead_from && from < seg->ahead_to))
+		return;
+	rq->ahead_from = seg->ahead_from = from;
+	rq->ahead_to = seg->ahead_to = from + AHEAD_BYTES;
+}
+
 /* Data on its way to the disk needs no help: if it lies in a mapping, being
  * moved on, the move reads it. */
 static struct request *request_start(
@@ -335,15 +347,44 @@ static struct request *request_start(
 		it->verify = !(x->meta & EXT_VERIFIED);
 		rbuf_ref(&it->seg->rb);
 		rq->n++;
+		/* An extent is verified whole. */
+		if (x->offset < rq->offset)
+			rq->offset = x->offset;
+		if (x->offset + x->len > rq->end)
+			rq->end = x->offset + x->len;
 	}
+	if (rq->n > 0)
+		request_look_ahead(rq);
 	TAILQ_INSERT_TAIL(&dc->requests, rq, link);
 	dc->request_count++;
 	iopool_submit(dc->pool, &rq->job);
 	return rq;
 }
 
-static struct request *request_find(
-    struct datacache *dc, const struct datacache_read *rd)
+/* Whether all that is not verified yet is looked at behind rq's own. */
+static bool request_is_ahead(
+    const struct request *rq, struct file *f, const struct datacache_read *rd)
+{
+	uint64_t end = rd->offset + rd->len;
+	struct cursor c;
+	struct extent *x;
+
+	if (rq->ahead_to == 0)
+		return false;
+	for (index_seek(f, rd->offset, &c);
+	     (x = cursor_get(&c)) && x->offset < end; cursor_next(&c))
+		if ((x->meta & EXT_PENDING) ||
+		    (!(x->meta & EXT_VERIFIED) &&
+			(x->owner != rq->items[rq->n - 1].seg->index ||
+			    x->pos < rq->ahead_from ||
+			    (uint64_t)x->pos + x->len > rq->ahead_to)))
+			return false;
+	return true;
+}
+
+/* What is under way and brings it; `unverified`: not just to be read in. */
+static struct request *request_find(struct datacache *dc, struct file *f,
+    const struct datacache_read *rd, bool unverified)
 {
 	struct request *rq;
 
@@ -352,14 +393,20 @@ static struct request *request_find(
 		    rq->end >= rd->offset + rd->len &&
 		    memcmp(&rq->key, &rd->key, sizeof(rq->key)) == 0)
 			return rq;
+	if (!unverified)
+		return NULL;
+	TAILQ_FOREACH (rq, &dc->requests, link)
+		if (request_is_ahead(rq, f, rd))
+			return rq;
 	return NULL;
 }
 
 /* One request for a range, however many wait for it. */
 static enum datacache_found find_wait(struct datacache *dc, struct file *f,
-    const struct datacache_read *rd, struct datacache_waiter *w)
+    const struct datacache_read *rd, bool unverified,
+    struct datacache_waiter *w)
 {
-	struct request *rq = request_find(dc, rd);
+	struct request *rq = request_find(dc, f, rd, unverified);
 
 	if (!rq && dc->request_count < REQUESTS_MAX)
 		rq = request_start(dc, f, rd);
@@ -405,7 +452,7 @@ enum datacache_found datacache_find(struct datacache *dc,
 		return DATACACHE_MISS;
 	}
 	if (unverified > 0 || !all_resident(pieces, *n))
-		return find_wait(dc, f, rd, w);
+		return find_wait(dc, f, rd, unverified > 0, w);
 	mark_used(f, rd);
 	dc->st.hits++;
 	dc->st.hit_bytes += rd->len;
@@ -422,7 +469,7 @@ void datacache_touch(struct datacache *dc, const struct datacache_read *rd)
 	if (!f || !version_is(f, rd->version) ||
 	    dc->request_count >= REQUESTS_MAX / 2 ||
 	    !find_pieces(dc, f, rd, pieces, &n, &unverified) ||
-	    unverified == 0 || request_find(dc, rd))
+	    unverified == 0 || request_find(dc, f, rd, true))
 		return;
 	(void)request_start(dc, f, rd);
 }

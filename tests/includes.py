@@ -19,6 +19,7 @@ LAYERS = [
     "budget",
     "portmap upstream upstream_conn datacache datacache_private "
     "datacache_ahead datacache_evict datacache_index datacache_load datacache_read "
+    "datacache_sum "
     "datacache_segment datacache_tomb datacache_write reftab mounttab",
     "attrcache",
     "contract",

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Checksums of what lies in a segment file, read through a window that stays
+ * in the cache of the processor. A buffer for the whole of an extent would be
+ * mapped and locked anew for each, which costs more than all the rest.
+ */
+#include "datacache_private.h"
+
+#include <errno.h>
+
+#define XXH_STATIC_LINKING_ONLY /* for a state on the stack */
+#include <xxhash.h>
+
+/* Begin with `pos` in the window; no byte from `end` on is read. */
+static int window_move(struct sum_window *w, uint64_t pos)
+{
+	size_t len = sizeof(w->buf);
+	int rc;
+
+	if (pos >= w->end)
+		return -ENODATA;
+	if (len > w->end - pos)
+		len = (size_t)(w->end - pos);
+	w->len = 0;
+	rc = read_all(w->fd, w->buf, len, pos);
+	if (rc < 0)
+		return rc;
+	w->from = pos;
+	w->len = len;
+	return 0;
+}
+
+int window_sum(struct sum_window *w, uint64_t pos, uint32_t len, uint64_t *sum)
+{
+	XXH3_state_t state;
+	int rc = 0;
+
+	XXH3_64bits_reset(&state);
+	while (len > 0) {
+		size_t n;
+
+		if (pos < w->from || pos >= w->from + w->len)
+			rc = window_move(w, pos);
+		if (rc < 0)
+			return rc;
+		n = (size_t)(w->from + w->len - pos);
+		if (n > len)
+			n = len;
+		XXH3_64bits_update(&state, w->buf + (pos - w->from), n);
+		pos += n;
+		len -= (uint32_t)n;
+	}
+	*sum = XXH3_64bits_digest(&state);
+	return 0;
+}
