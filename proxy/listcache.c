@@ -184,6 +184,15 @@ static bool listing_append(
 	return true;
 }
 
+/* The page is of a listing that is known whole and holds: it brings nothing
+ * new but what it says of the entries, which is not kept here. */
+static bool listing_has(const struct listing *l, const struct list_page *page)
+{
+	return l->complete && l->bound.firm &&
+	       l->bound.generation == page->bound.generation &&
+	       memcmp(l->verf, page->verf, sizeof(l->verf)) == 0;
+}
+
 /* The listing that the page goes on from, or a new one; NULL: neither. */
 static struct listing *listing_for(
     struct listcache *lc, struct node *dir, const struct list_page *page)
@@ -191,6 +200,8 @@ static struct listing *listing_for(
 	struct listing **link = find(lc, dir, page->cred, page->plus);
 	struct listing *l = link ? *link : NULL;
 
+	if (l && listing_has(l, page))
+		return NULL;
 	if (l && page->cookie != 0)
 		return !l->complete && l->last_cookie == page->cookie &&
 			       l->bound.generation == page->bound.generation &&

@@ -67,6 +67,19 @@ bool dir_groups(struct prefetch *pf, const struct node *dir, uint64_t now_us)
 		   pf, d->names, (x ? x->nchildren : 0) * ENTRY_BYTES);
 }
 
+/* The first page was not fresh, nor will the others be. */
+static void listing_missed(
+    struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us)
+{
+	struct prediction pred = {.object = seen->obs.object,
+	    .needs = PREDICTOR_NEEDS_LISTING,
+	    .p = P_AGAIN,
+	    .lead = 1};
+
+	if (known(pf, seen->cred, pred.object, now_us))
+		(void)want_add(pf, seen->cred, &pred, now_us);
+}
+
 void dir_missed(
     struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us)
 {
@@ -79,6 +92,8 @@ void dir_missed(
 		pred.object = o->parent;
 	else if (o->kind == PREDICTOR_ACCESS && o->directory)
 		pred.object = o->object;
+	else if (o->kind == PREDICTOR_READDIR)
+		listing_missed(pf, seen, now_us);
 	if (!pred.object)
 		return;
 	misses = ++lately(pf, pred.object, now_us)->misses;

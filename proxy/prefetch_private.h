@@ -7,6 +7,7 @@
  *	prefetch_step.c     what a want needs next
  *	prefetch_flight.c   calls under way
  *	prefetch_dir.c      what a miss says of its directory
+ *	prefetch_list.c     listings in pages side by side
  *	prefetch_note.c     what became of it
  *	prefetch_cred.c     credentials that were seen
  *	prefetch_save.c     what was learned, on disk
@@ -55,6 +56,11 @@ enum {
 	DIRS = 256,
 };
 
+/* Part of a listing: behind one cookie, up to another. */
+struct list_span {
+	uint64_t from, to;
+};
+
 struct want {
 	TAILQ_ENTRY(want) link; /* in a lane; or among those free */
 	LIST_ENTRY(want) hash_link;
@@ -78,6 +84,9 @@ struct want {
 	uint16_t extent;
 	uint32_t repeat;
 	uint64_t into;
+	/* Of a listing that is asked for anew in pages. */
+	bool paging;
+	struct list_span page;
 	unsigned pending; /* watches that are set */
 	struct fetch_watch watches[WANT_WATCHES];
 };
@@ -230,6 +239,19 @@ bool want_worth(const struct prefetch *pf, double p, uint64_t bytes);
 /* Whether a listing of `bytes` is, for so many names in it. */
 bool listing_worth(const struct prefetch *pf, uint32_t names, uint64_t bytes);
 enum step want_step(struct want *w, uint64_t now_us, uint64_t *wait_us);
+
+/* prefetch_list.c */
+/* How many of the first `look` entries were last confirmed by what was sent
+ * before `fresh_us`. */
+unsigned listing_stale(struct caches *c, struct node *dir,
+    const struct listing *l, uint64_t fresh_us, unsigned look);
+/*
+ * From `span->to` on, the next entries that are not fresh: `span` becomes the
+ * cookie behind which they begin, and that of the last of them. Returns the
+ * bytes of a READDIRPLUS reply with them, about `room` at most; 0: none left.
+ */
+uint32_t listing_page(struct caches *c, struct node *dir, struct listing *l,
+    uint64_t fresh_us, size_t room, struct list_span *span);
 
 /* prefetch_flight.c */
 /* What a reply will take on the link, headers apart. */

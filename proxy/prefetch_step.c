@@ -5,6 +5,8 @@
  * data, if that is missing or of another version. A confirmation that will
  * be fresh when it is wanted is not asked for, nor is what is under way.
  */
+#include <string.h>
+
 #include "config.h"
 #include "metrics.h"
 #include "nfs3_list.h"
@@ -21,6 +23,7 @@ enum {
 	PAGE_MAX = 8192,
 	FIRST_MAX = 131072,
 	WINDOW_PARTS = 4,
+	LOOK = 16, /* entries that stand for all of a listing */
 };
 
 /* A call costs the server and the link so much of a round trip, whatever its
@@ -56,6 +59,17 @@ static bool lasts(const struct turn *t, uint64_t sent_us, uint64_t timeout_us)
 		return false;
 	return t->policy->consistency == CONFIG_CONSISTENCY_FROZEN ||
 	       sent_us + timeout_us >= t->now_us + slack_us(t->policy);
+}
+
+/* What was sent since then lasts. */
+static uint64_t fresh_since_us(const struct turn *t)
+{
+	uint64_t since_us = t->now_us + slack_us(t->policy);
+
+	if (t->policy->consistency != CONFIG_CONSISTENCY_BOUNDED ||
+	    since_us <= t->policy->attr_timeout_us)
+		return 1;
+	return since_us - t->policy->attr_timeout_us;
 }
 
 static bool confirmed(const struct turn *t, struct node *node, bool rights)
@@ -204,20 +218,65 @@ static uint64_t page_bytes(const struct prefetch *pf)
 	return unit < PAGE_MAX ? unit : PAGE_MAX;
 }
 
-/* The first page; the others follow (prefetch_flight.c). */
+/* All pages of it for which there is room; false where some are left. */
+static bool list_anew(struct turn *t, struct node *dir, struct listing *l)
+{
+	struct want *w = t->w;
+	struct list_span next = w->page;
+	union nfs_args args = {.readdirplus = {.dir = node_fh(dir)}};
+	READDIRPLUS3args *a = &args.readdirplus;
+	uint32_t bytes;
+
+	w->paging = true;
+	while ((bytes = listing_page(t->c, dir, l, fresh_since_us(t),
+		    page_bytes(t->pf), &next)) > 0) {
+		a->cookie = next.from;
+		a->dircount = a->maxcount = bytes;
+		if (next.from != 0)
+			memcpy(a->cookieverf, listing_verf(l),
+			    NFS3_COOKIEVERFSIZE);
+		if (!ask(t, dir, NFSPROC3_READDIRPLUS, &args, bytes))
+			return false;
+		w->page = next;
+	}
+	w->paging = false;
+	(void)under_way(t, dir, NFSPROC3_READDIRPLUS);
+	return true;
+}
+
+/* Its names hold as far as is known: pages need not be asked for one after
+ * the other. */
+static struct listing *list_known(const struct turn *t, struct node *dir)
+{
+	struct listing *l =
+	    listcache_find(t->c->lists, dir, t->w->cred->id, true);
+
+	return l && listing_complete(l) && listing_binding(l).firm &&
+		       !dir_loose(t->pf, t->w->cred, dir, t->now_us)
+		   ? l
+		   : NULL;
+}
+
+/* In pages side by side, or the first page; the others follow then
+ * (prefetch_flight.c). */
 static bool list(struct turn *t, struct node *dir)
 {
 	uint64_t page = page_bytes(t->pf);
 	union nfs_args args = {.readdirplus = {.dir = node_fh(dir)}};
 	uint64_t bytes = listing_bytes(t, dir);
+	struct listing *l = list_known(t, dir);
 
 	args.readdirplus.dircount = (uint32_t)page;
 	args.readdirplus.maxcount = (uint32_t)page;
+	if (l && t->w->paging)
+		return list_anew(t, dir, l);
 	if (under_way(t, dir, NFSPROC3_READDIRPLUS))
 		return true;
 	if (t->w->names > 0 ? !listing_worth(t->pf, t->w->names, bytes)
 			    : !worth(t, bytes))
 		return true;
+	if (l)
+		return list_anew(t, dir, l);
 	if (too_early(t, dir))
 		return false;
 	return ask(t, dir, NFSPROC3_READDIRPLUS, &args,
@@ -229,27 +288,10 @@ static bool list(struct turn *t, struct node *dir)
  * entries' attributes are fresh. The first few stand for all. */
 static bool listing_good(const struct turn *t, struct node *dir)
 {
-	struct listing *l =
-	    listcache_find(t->c->lists, dir, t->w->cred->id, true);
-	unsigned looked = 0, stale = 0;
-	struct list_entry e;
-	size_t pos = 0;
+	struct listing *l = list_known(t, dir);
 
-	if (!l || !listing_complete(l) || !confirmed(t, dir, false) ||
-	    dir_loose(t->pf, t->w->cred, dir, t->now_us))
-		return false;
-	while (looked < 16 && listing_next(l, &pos, &e)) {
-		struct dentry *d;
-		struct node *child;
-
-		if (namecache_is_dots(&e.name))
-			continue;
-		d = namecache_find(t->c->names, dir, &e.name);
-		child = d ? dentry_child(t->c->names, d) : NULL;
-		looked++;
-		stale += !child || !confirmed(t, child, false);
-	}
-	return stale == 0;
+	return l && confirmed(t, dir, false) &&
+	       listing_stale(t->c, dir, l, fresh_since_us(t), LOOK) == 0;
 }
 
 /* ---- data ------------------------------------------------------------- */
@@ -415,7 +457,7 @@ static bool step_node(struct turn *t)
 	bool fresh = confirmed(t, t->node, t->w->needs & rights);
 
 	if ((t->w->needs & PREDICTOR_NEEDS_LISTING) && !t->w->listed &&
-	    !listing_good(t, t->node)) {
+	    (t->w->paging || !listing_good(t, t->node))) {
 		if (!list(t, t->node))
 			return false;
 		t->w->listed = true;

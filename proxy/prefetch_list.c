@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A listing whose names hold, but not what is known of its entries, is asked
+ * for anew in pages side by side: where each begins is known from the last
+ * time. Else each page would cost a round trip, since only a page says where
+ * the next one begins.
+ */
+#include "nfs3_list.h"
+#include "prefetch_private.h"
+
+enum {
+	/* Status, post_op_attr, cookieverf, end; and some room. */
+	PAGE_HEAD = 4 + 88 + 8 + NFS3_DIRLIST_END_SIZE + 100,
+};
+
+static bool entry_fresh(struct caches *c, struct node *dir,
+    const struct list_entry *e, uint64_t fresh_us)
+{
+	struct dentry *d;
+	struct node *child;
+
+	if (namecache_is_dots(&e->name))
+		return true;
+	d = namecache_find(c->names, dir, &e->name);
+	child = d ? dentry_child(c->names, d) : NULL;
+	return child && attrcache_sent(c->attr, child) >= fresh_us;
+}
+
+static size_t entry_size(const struct node *dir, const struct list_entry *le)
+{
+	struct nfs3_dirent e = {.fileid = le->fileid,
+	    .name = le->name,
+	    .cookie = le->cookie,
+	    .attributes = {.attributes_follow = TRUE},
+	    .handle = {.handle_follows = TRUE}};
+
+	e.handle.post_op_fh3_u.handle.len = dir->fh_len;
+	return nfs3_dirent_size(true, &e);
+}
+
+unsigned listing_stale(struct caches *c, struct node *dir,
+    const struct listing *l, uint64_t fresh_us, unsigned look)
+{
+	struct list_entry e;
+	unsigned stale = 0;
+	size_t pos = 0;
+
+	while (look-- > 0 && listing_next(l, &pos, &e))
+		stale += !entry_fresh(c, dir, &e, fresh_us);
+	return stale;
+}
+
+uint32_t listing_page(struct caches *c, struct node *dir, struct listing *l,
+    uint64_t fresh_us, size_t room, struct list_span *span)
+{
+	struct list_entry e;
+	size_t pos, before, size = PAGE_HEAD;
+
+	if (!listing_seek(l, span->to, &pos))
+		return 0;
+	span->from = span->to;
+	for (;;) {
+		before = pos;
+		if (!listing_next(l, &pos, &e))
+			return 0;
+		if (!entry_fresh(c, dir, &e, fresh_us))
+			break;
+		span->from = e.cookie;
+	}
+	do {
+		span->to = e.cookie;
+		before = pos;
+		size += entry_size(dir, &e);
+	} while (
+	    listing_next(l, &pos, &e) && size + entry_size(dir, &e) <= room);
+	listing_remember(l, span->to, before);
+	return (uint32_t)size;
+}
