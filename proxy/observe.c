@@ -191,6 +191,11 @@ static struct listing *find_listing(
 	return l && listing_complete(l) ? l : NULL;
 }
 
+bool observe_listed(struct caches *c, struct node *dir, uint32_t cred)
+{
+	return find_listing(c, dir, cred) != NULL;
+}
+
 size_t observe_listing(struct caches *c, struct node *dir, uint32_t cred,
     struct predictor_dirent **out)
 {

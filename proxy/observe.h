@@ -42,6 +42,8 @@ uint64_t observe_name(const nfs3_name *name);
 /* The object that stands for a name that is not there. */
 uint64_t observe_absent(const nfs3_fh *dir, const nfs3_name *name);
 
+/* Whether all names of a directory were listed to the credential. */
+bool observe_listed(struct caches *c, struct node *dir, uint32_t cred);
 /*
  * The entries of a complete listing whose objects are known, in its order;
  * 0 and NULL where there are none, or too many. To be freed.

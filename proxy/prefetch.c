@@ -81,7 +81,9 @@ void prefetch_listed(
 	nfs3_fh fh = node_fh(dir);
 	size_t n;
 
-	if (was_told(
+	/* A large one comes in pages, and is told when it is whole. */
+	if (!observe_listed(pf->p.caches, dir, cred->id) ||
+	    was_told(
 		pf, fh_key(&fh), attrcache_generation(pf->p.caches->attr, dir)))
 		return;
 	n = observe_listing(pf->p.caches, dir, cred->id, &ents);
