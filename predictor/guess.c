@@ -17,7 +17,9 @@ enum {
 	FIRST_PARENT = 128, /* of the calibration */
 	NEW_PARENT = 272,   /* 16 of them */
 	NEW_AHEAD = 4,
-	NEW_TRIES = 3, /* guesses at it in vain */
+	NEW_TRIES = 3,  /* guesses at it in vain */
+	RUN_SURE = 3,   /* uses in order: other kinds are left out */
+	SKIP_MAX = 64, /* names of kinds that are not in play */
 };
 
 /* `near` of what lies in another directory, and of what lies behind. */
@@ -27,6 +29,39 @@ struct walk {
 	uint32_t dir, rank;
 	bool other; /* than where it began */
 };
+
+/* One bit of 64: files by the end of their names, directories. */
+static uint64_t kind_of(const struct object *o)
+{
+	return o->directory ? 1 : UINT64_C(2) << (o->type % 63);
+}
+
+/*
+ * How far `rank` is behind the last one that was used: of the names between,
+ * only those count whose kind is in play. Who reads the headers among many
+ * other files goes in order, too.
+ */
+static uint32_t step_to(const struct predictor *p, const struct dir *d,
+    uint32_t rank, uint64_t kind, bool by_order)
+{
+	uint32_t at = d->last, step = 1;
+
+	if (at >= d->n || (by_order && !d->order))
+		return 0;
+	for (uint32_t i = 0; i < SKIP_MAX; i++) {
+		uint32_t object;
+
+		at = names_next(d, at, by_order);
+		if (at == rank)
+			return step;
+		if (at == RANK_NONE || step > NAMES_STEP_MAX)
+			return 0;
+		object = d->list[at];
+		step += object == OBJECT_NONE || !(d->kinds & kind) ||
+			(d->kinds & kind_of(objects_at(p->objects, object)));
+	}
+	return 0;
+}
 
 static unsigned log_bucket(uint32_t n)
 {
@@ -70,7 +105,7 @@ static unsigned guess_near(
 }
 
 static void guess_one(struct predictor *p, struct stream *s,
-    const struct walk *w, uint32_t run, uint32_t distance, uint16_t type)
+    const struct walk *w, uint32_t run, uint32_t distance, uint64_t kinds)
 {
 	const struct dir *d = names_at(p->names, w->dir);
 	uint32_t object = d->list[w->rank];
@@ -88,7 +123,7 @@ static void guess_one(struct predictor *p, struct stream *s,
 	if (!needs)
 		return;
 	parent = FIRST_PARENT + (run < 7 ? run : 7) * 16 + share_bucket(d) * 4 +
-		 (o->type == type) * 2u + (o->count > 0);
+		 ((kinds & kind_of(o)) != 0) * 2u + (o->count > 0);
 	cell = (calib_cell)(parent * CALIB_FINE +
 			    guess_near(d, w, distance, s->by_order) * 8 +
 			    log_bucket(d->n) / 2 * 2 + (s->guessed > 0.4f));
@@ -203,17 +238,60 @@ static void guess_new(struct predictor *p, struct stream *s,
 	}
 }
 
+static void use(struct predictor *p, const struct object *o)
+{
+	uint64_t kind = kind_of(o);
+	const struct dir *d;
+
+	names_wake(p->names, o->dir, p->events);
+	d = names_at(p->names, o->dir);
+	names_use(p->names, o->dir, o->rank, kind,
+	    step_to(p, d, o->rank, kind, false),
+	    step_to(p, d, o->rank, kind, true), p->events);
+}
+
+/* Whether it is worth a guess in such a run. */
+static bool in_play(const struct predictor *p, const struct walk *w,
+    uint32_t run, uint64_t kinds)
+{
+	uint32_t object = names_at(p->names, w->dir)->list[w->rank];
+
+	return run < RUN_SURE ||
+	       (object != OBJECT_NONE &&
+		   (kinds & kind_of(objects_at(p->objects, object))));
+}
+
+static void guess_ahead(struct predictor *p, struct stream *s,
+    const struct object *o, uint32_t run, uint64_t kinds)
+{
+	struct walk w = {o->dir, o->rank, false};
+	uint32_t depth = guess_depth(s, run), skipped = 0;
+	bool leave = run >= WALK_MIN;
+
+	s->walk = 0;
+	while (s->walk < depth && skipped < SKIP_MAX) {
+		if (!(leave && walk_down(p, s, &w)) &&
+		    !walk_on(p, s, &w, leave))
+			break;
+		if (in_play(p, &w, run, kinds))
+			guess_one(p, s, &w, run, ++s->walk, kinds);
+		else
+			skipped++;
+	}
+}
+
 void guess_event(
     struct predictor *p, struct stream *s, uint32_t object, uint8_t needs)
 {
 	const struct object *o = objects_at(p->objects, object);
-	struct walk w = {o->dir, o->rank, false};
 	uint32_t run, depth;
 	uint16_t type = o->type;
+	uint64_t kinds;
 
 	if (o->dir == DIR_NONE || o->rank == RANK_NONE)
 		return;
-	names_use(p->names, o->dir, o->rank, p->events);
+	use(p, o);
+	kinds = names_at(p->names, o->dir)->kinds;
 	run = guess_run(s, names_at(p->names, o->dir));
 	if (!s->walk_needs || needs & ~s->walk_needs)
 		s->walk_needs |= needs & (uint8_t)~PREDICTOR_NEEDS_ABSENCE;
@@ -231,14 +309,7 @@ void guess_event(
 	for (uint32_t i = 1; i <= BEHIND && i <= o->rank && !s->by_names; i++) {
 		struct walk back = {o->dir, o->rank - i, false};
 
-		guess_one(p, s, &back, run, i, type);
+		guess_one(p, s, &back, run, i, kinds);
 	}
-	for (s->walk = 0; s->walk < depth; s->walk++) {
-		bool leave = run >= WALK_MIN;
-
-		if (!(leave && walk_down(p, s, &w)) &&
-		    !walk_on(p, s, &w, leave))
-			break;
-		guess_one(p, s, &w, run, s->walk + 1, type);
-	}
+	guess_ahead(p, s, o, run, kinds);
 }

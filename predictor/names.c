@@ -8,7 +8,6 @@
 
 enum {
 	FIRST_DIRS = 64,
-	STEP_MAX = 3,        /* names that a run may leave out */
 	BURST_EVENTS = 1024, /* without a use end a burst */
 };
 
@@ -151,28 +150,37 @@ uint32_t names_run(const struct dir *d)
 	return d->order_run > d->run ? d->order_run : d->run;
 }
 
-static void run_count(uint32_t *run, uint32_t from, uint32_t to)
+void names_wake(struct names *ns, uint32_t dir, uint32_t now)
 {
-	if (to > from && to - from <= STEP_MAX)
+	struct dir *d = &ns->dirs[dir];
+
+	if (now - d->used_at <= BURST_EVENTS)
+		return;
+	d->used = 0;
+	d->run = 0;
+	d->order_run = 0;
+	d->kinds = 0;
+}
+
+static void run_count(uint32_t *run, uint32_t step)
+{
+	if (step > 0)
 		++*run;
 	else
 		*run /= 2;
 }
 
-void names_use(struct names *ns, uint32_t dir, uint32_t rank, uint32_t now)
+void names_use(struct names *ns, uint32_t dir, uint32_t rank, uint64_t kind,
+    uint32_t step, uint32_t order_step, uint32_t now)
 {
 	struct dir *d = &ns->dirs[dir];
 
-	if (now - d->used_at > BURST_EVENTS) {
-		d->used = 0;
-		d->run = 0;
-		d->order_run = 0;
-	} else {
-		run_count(&d->run, d->last, rank);
-		if (d->order && d->last < d->n)
-			run_count(&d->order_run, d->order[d->n + d->last],
-			    d->order[d->n + rank]);
+	if (d->used > 0) {
+		run_count(&d->run, step);
+		if (d->order)
+			run_count(&d->order_run, order_step);
 	}
+	d->kinds |= kind;
 	d->used++;
 	d->used_at = now;
 	d->last = rank;

@@ -28,7 +28,10 @@ struct dir {
 	uint32_t wanted_at; /* event: its listing was asked for; 0 */
 	uint32_t run;       /* uses in order, up to now */
 	uint32_t order_run; /* the same in the order of READDIR */
+	uint64_t kinds;     /* in play: a bit for each used in this burst */
 };
+
+enum { NAMES_STEP_MAX = 3 /* names that a run may leave out */ };
 
 struct names;
 
@@ -56,8 +59,15 @@ uint16_t names_next(const struct dir *d, uint32_t rank, bool by_order);
 uint16_t names_begin(const struct dir *d, bool by_order);
 /* How long the present run is, by whichever order. */
 uint32_t names_run(const struct dir *d);
-/* A use of the object at `rank`. */
-void names_use(struct names *ns, uint32_t dir, uint32_t rank, uint32_t now);
+/* A directory that was not used for long begins anew. */
+void names_wake(struct names *ns, uint32_t dir, uint32_t now);
+/*
+ * A use of the object at `rank`, of the kind that has this bit. The steps say
+ * how far it is behind the last one, by name and in the order of READDIR: 0 if
+ * it is not behind it, or far.
+ */
+void names_use(struct names *ns, uint32_t dir, uint32_t rank, uint64_t kind,
+    uint32_t step, uint32_t order_step, uint32_t now);
 /* How many directories there may ever be. */
 size_t names_limit(const struct names *ns);
 uint32_t names_count(const struct names *ns);
