@@ -180,7 +180,9 @@ static void budget_ended(struct budget *b, uint64_t wire)
 
 static uint64_t budget_target_us(const struct budget *b)
 {
-	return max_u64(TARGET_MIN_US, linkest_wire_us(b->le, budget_unit(b)));
+	uint64_t us = max_u64(TARGET_MIN_US, linkest_jitter_us(b->le));
+
+	return max_u64(us, linkest_wire_us(b->le, budget_unit(b)));
 }
 
 /* RFC 6817 section 2.4.2, with a unit for MSS, and GAIN 1. */

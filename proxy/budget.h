@@ -6,8 +6,9 @@
  *   window   of speculative bytes in flight: additive growth and
  *            proportional decrease by the queueing delay (LEDBAT, RFC 6817
  *            section 2.4.2), towards the wire time of one unit (see
- *            linkest_unit_bytes), at least 2 ms. From one unit to what the
- *            link holds (rate by base round trip) and one unit more.
+ *            linkest_unit_bytes), at least 2 ms and the jitter of its kind.
+ *            From one unit to what the link holds (rate by base round trip)
+ *            and one unit more.
  *   link     demand's bytes in flight count too: both together keep below
  *            that maximum when speculation sends.
  *   bucket   of tokens, filled at prefetch_cap but never faster than the

@@ -76,6 +76,22 @@ struct linkest {
 	uint64_t rate_Bps;
 	bool rate_known;
 	struct train train;
+
+	enum config_link kind;
+	bool base_guessed; /* by the kind, and not measured yet */
+	bool rate_guessed;
+};
+
+/*
+ * A wireless LAN repeats lost frames by itself, which takes up to some tens of
+ * milliseconds; that is neither a longer route nor a queue.
+ */
+static const struct kind {
+	uint64_t rate_Bps, base_us, jitter_us;
+} kinds[] = {
+    [CONFIG_LINK_AUTO] = {0, 0, 0},
+    [CONFIG_LINK_WIRED] = {10000000 / 8, 1000, 0},
+    [CONFIG_LINK_WIRELESS] = {2000000 / 8, 20000, 20000},
 };
 
 static uint64_t max_u64(uint64_t a, uint64_t b)
@@ -108,6 +124,26 @@ void linkest_free(struct linkest *le)
 	free(le);
 }
 
+/* In no bucket: the first that is measured is all that counts. */
+static void linkest_guess(struct linkest *le)
+{
+	const struct kind *k = &kinds[le->kind];
+
+	le->base_us = k->base_us;
+	le->base_guessed = k->base_us > 0;
+	le->rate_Bps = k->rate_Bps;
+	le->rate_guessed = k->rate_Bps > 0;
+	le->rate_known = le->rate_guessed;
+}
+
+void linkest_set_kind(struct linkest *le, enum config_link kind)
+{
+	if (le->kind == kind)
+		return;
+	le->kind = kind;
+	linkest_forget(le);
+}
+
 void linkest_forget(struct linkest *le)
 {
 	struct linkest fresh = {.inflight_bytes = le->inflight_bytes,
@@ -115,9 +151,11 @@ void linkest_forget(struct linkest *le)
 	    .last_us = le->last_us,
 	    .first_sent_us = le->first_sent_us,
 	    .delivered_us = le->delivered_us,
-	    .delivered_bytes = le->delivered_bytes};
+	    .delivered_bytes = le->delivered_bytes,
+	    .kind = le->kind};
 
 	*le = fresh;
+	linkest_guess(le);
 }
 
 uint64_t linkest_wire_bytes(uint64_t bytes)
@@ -131,10 +169,14 @@ uint64_t linkest_wire_bytes(uint64_t bytes)
  */
 static void linkest_age(struct linkest *le)
 {
-	memset(le->base, 0, sizeof(le->base));
-	le->base[(le->base_at + 2) % BASE_BUCKETS] = le->base_us;
-	memset(le->rate, 0, sizeof(le->rate));
-	le->rate[(le->rate_at + 1) % RATE_BUCKETS] = le->rate_Bps;
+	if (!le->base_guessed) {
+		memset(le->base, 0, sizeof(le->base));
+		le->base[(le->base_at + 2) % BASE_BUCKETS] = le->base_us;
+	}
+	if (!le->rate_guessed) {
+		memset(le->rate, 0, sizeof(le->rate));
+		le->rate[(le->rate_at + 1) % RATE_BUCKETS] = le->rate_Bps;
+	}
 	le->rate_busy_us = 0;
 	le->train = (struct train){0};
 }
@@ -208,6 +250,7 @@ static void base_update(struct linkest *le, const struct linkest_mark *mark,
 	if (le->base_us && trip_us >= le->base_us &&
 	    !base_telling(le, mark, wire, trip_us))
 		return;
+	le->base_guessed = false;
 	if (*bucket && now_us >= le->base_start_us + BASE_BUCKET_US) {
 		le->base_at = (le->base_at + 1) % BASE_BUCKETS;
 		bucket = &le->base[le->base_at];
@@ -272,6 +315,7 @@ static void rate_full(struct linkest *le, uint64_t rate_Bps, uint64_t busy_us)
 		le->rate[le->rate_at] = 0;
 		le->rate_busy_us = 0;
 	}
+	le->rate_guessed = false;
 	le->rate_busy_us += busy_us;
 	le->rate[le->rate_at] = max_u64(le->rate[le->rate_at], rate_Bps);
 	le->rate_known = true;
@@ -428,6 +472,11 @@ uint64_t linkest_srtt_us(const struct linkest *le)
 uint64_t linkest_rttvar_us(const struct linkest *le)
 {
 	return le->rttvar4_us / 4;
+}
+
+uint64_t linkest_jitter_us(const struct linkest *le)
+{
+	return kinds[le->kind].jitter_us;
 }
 
 uint64_t linkest_queue_us(const struct linkest *le)

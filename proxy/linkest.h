@@ -16,6 +16,8 @@
 
 #include <stdint.h>
 
+#include "config.h"
+
 struct linkest;
 
 /*
@@ -32,7 +34,8 @@ struct linkest_mark {
 	uint64_t expected_bytes;
 };
 
-/* NULL and errno without memory. */
+/* Of a link of which nothing is known (CONFIG_LINK_AUTO). NULL and errno
+ * without memory. */
 struct linkest *linkest_new(void);
 void linkest_free(struct linkest *le);
 
@@ -67,7 +70,22 @@ uint64_t linkest_received(struct linkest *le, const struct linkest_mark *mark,
 /* No reply will come: the connection broke. */
 void linkest_lost(struct linkest *le, const struct linkest_mark *mark);
 
-/* The host is on another network: all estimates are unknown again. */
+/*
+ * What kind of link it is said to be; if that is news, all estimates begin
+ * anew:
+ *
+ *	AUTO      rate and base round trip are unknown
+ *	WIRED     10 Mb/s, 1 ms
+ *	WIRELESS   2 Mb/s, 20 ms, and up to 20 ms of jitter
+ *
+ * So they are told from the first call on. The first reply that can tell
+ * replaces the base, and the first sample of a busy link the rate; a higher
+ * rate shows even before that.
+ */
+void linkest_set_kind(struct linkest *le, enum config_link kind);
+
+/* The host is on another network: all estimates are again as the kind of link
+ * has them. */
 void linkest_forget(struct linkest *le);
 
 /*
@@ -84,6 +102,8 @@ uint64_t linkest_base_us(const struct linkest *le);
 uint64_t linkest_alone_us(const struct linkest *le);
 uint64_t linkest_srtt_us(const struct linkest *le);
 uint64_t linkest_rttvar_us(const struct linkest *le);
+/* So much later may replies come without a queue; of the kind, not measured. */
+uint64_t linkest_jitter_us(const struct linkest *le);
 /* The smoothed round trip beyond the base. */
 uint64_t linkest_queue_us(const struct linkest *le);
 /*

@@ -562,9 +562,11 @@ static bool open_service(struct server *s)
 	struct timeval sweep = clock_timeval(SWEEP_US);
 
 	s->estimate = linkest_new();
-	if (s->estimate)
+	if (s->estimate) {
+		linkest_set_kind(s->estimate, s->p.config->link);
 		s->fetch = fetch_new(s->up[RESOLVE_NFS], s->up[RESOLVE_MOUNT],
 		    s->metrics, s->estimate);
+	}
 	if (!s->fetch || !open_prefetch(s) || !open_warm(s))
 		return false;
 	sp.fetch = s->fetch;
@@ -644,6 +646,7 @@ void server_set_config(struct server *s, const struct config_server *config)
 	caches_set_config(cachehome_caches(s->home), config);
 	s->p.config = config;
 	svc_set_config(s->svc, config);
+	linkest_set_kind(s->estimate, config->link);
 	prefetch_set_config(s->prefetch, config);
 	warm_set_config(s->warm, config);
 }

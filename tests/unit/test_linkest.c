@@ -282,6 +282,76 @@ static void test_forget(void **state)
 	linksim_fini(&sim);
 }
 
+static void assert_kind(uint64_t rate_bits, uint64_t base_us)
+{
+	assert_int_equal(linkest_rate_Bps(sim.le), rate_bits / 8);
+	assert_int_equal(linkest_base_us(sim.le), base_us);
+	assert_int_equal(linkest_wire_us(sim.le, rate_bits / 8), SECOND_US);
+	assert_int_equal(linkest_unit_bytes(sim.le), 4096);
+}
+
+static void test_kinds(void **state)
+{
+	struct linkest_mark mark;
+
+	(void)state;
+	linksim_init(&sim, 80, 0);
+	linkest_set_kind(sim.le, CONFIG_LINK_WIRED);
+	assert_kind(10000000, 1000);
+	assert_int_equal(linkest_jitter_us(sim.le), 0);
+	linkest_set_kind(sim.le, CONFIG_LINK_WIRELESS);
+	assert_kind(2000000, 20000);
+	assert_int_equal(linkest_jitter_us(sim.le), 20000);
+	/* The first reply says how far it is, not how broad; however late it
+	 * is, and though the link was idle before. */
+	linkest_sent(sim.le, &mark, 100, 60 * SECOND_US);
+	linkest_received(sim.le, &mark, 100, 60 * SECOND_US + 80000);
+	assert_in_range(linkest_base_us(sim.le), 75000, 80000);
+	assert_int_equal(linkest_rate_Bps(sim.le), 250000);
+	/* The same again is no news; the network is. */
+	linkest_set_kind(sim.le, CONFIG_LINK_WIRELESS);
+	assert_in_range(linkest_base_us(sim.le), 75000, 80000);
+	linkest_forget(sim.le);
+	assert_kind(2000000, 20000);
+	linkest_set_kind(sim.le, CONFIG_LINK_AUTO);
+	assert_int_equal(linkest_rate_Bps(sim.le), 0);
+	assert_int_equal(linkest_base_us(sim.le), 0);
+	linksim_fini(&sim);
+}
+
+/* Whatever the kind, within seconds what is measured counts. */
+static void test_kind_is_but_a_start(void **state)
+{
+	static const struct link real[] = {
+	    {20000000, 40000},
+	    {10000000, 1000},
+	    {2000000, 20000},
+	    {1000000, 100000},
+	};
+	size_t i;
+	unsigned k;
+
+	(void)state;
+	for (i = 0; i < sizeof(real) / sizeof(real[0]); i++) {
+		for (k = CONFIG_LINK_WIRED; k <= CONFIG_LINK_WIRELESS; k++) {
+			demand_start(&real[i], 8, 30);
+			linkest_set_kind(sim.le, k);
+			linksim_run(&sim, 5 * SECOND_US);
+			assert_rate(15);
+			linkest_forget(sim.le);
+			linksim_run(&sim, 5 * SECOND_US);
+			assert_rate(15);
+			linksim_fini(&sim);
+			demand_start(&real[i], 1, 90);
+			linkest_set_kind(sim.le, k);
+			linksim_run(&sim, 5 * SECOND_US);
+			/* A reply's own wire time is a part of it. */
+			assert_base(15);
+			linksim_fini(&sim);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -294,6 +364,8 @@ int main(void)
 	    cmocka_unit_test(test_longer_route),
 	    cmocka_unit_test(test_jitter),
 	    cmocka_unit_test(test_forget),
+	    cmocka_unit_test(test_kinds),
+	    cmocka_unit_test(test_kind_is_but_a_start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
