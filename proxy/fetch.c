@@ -45,6 +45,7 @@ struct fetch {
 	struct fetch_flights flights;
 	struct fetch_flights about[ABOUT_HASH_SIZE];
 	struct fetch_flights join[JOIN_HASH_SIZE];
+	struct fetch_claims claims; /* few, and most often none */
 	unsigned joinable;
 	unsigned in_flight;
 };
@@ -95,12 +96,12 @@ static void watches_ring(struct fetch_watches *list)
 	}
 }
 
-static void watches_take(struct fetch_flight *fl, struct fetch_watches *to)
+static void watches_take(struct fetch_watches *from, struct fetch_watches *to)
 {
 	struct fetch_watch *w;
 
 	TAILQ_INIT(to);
-	TAILQ_CONCAT(to, &fl->watches, link);
+	TAILQ_CONCAT(to, from, link);
 	TAILQ_FOREACH (w, to, link)
 		w->list = to;
 }
@@ -190,7 +191,7 @@ static void flight_on_reply(void *arg, const struct upstream_result *res)
 	struct fetch_waiter *w;
 
 	TAILQ_CONCAT(&waiters, &fl->waiters, link);
-	watches_take(fl, &watches);
+	watches_take(&fl->watches, &watches);
 	flight_measure(fl, res);
 	flight_free(fl);
 	/* The first one last: it keeps what the others were asking. */
@@ -340,33 +341,44 @@ struct fetch_about fetch_about_call(
 	return a;
 }
 
-static struct fetch_flight *about_find(
-    const struct fetch *f, const struct fetch_about *a)
+static bool about_covers(
+    const struct fetch_about *a, const struct fetch_about *wanted)
+{
+	return a->object == wanted->object && a->proc == wanted->proc &&
+	       a->cred == wanted->cred && a->from <= wanted->from &&
+	       a->to >= wanted->to;
+}
+
+/* Whose answer would bring it; NULL: nobody's. */
+static struct fetch_watches *about_find(
+    struct fetch *f, const struct fetch_about *a)
 {
 	struct fetch_flight *fl;
+	struct fetch_claim *c;
 
 	LIST_FOREACH (
 	    fl, &f->about[a->object & (ABOUT_HASH_SIZE - 1)], about_link)
-		if (fl->about.object == a->object &&
-		    fl->about.proc == a->proc && fl->about.cred == a->cred &&
-		    fl->about.from <= a->from && fl->about.to >= a->to)
-			return fl;
+		if (about_covers(&fl->about, a))
+			return &fl->watches;
+	LIST_FOREACH (c, &f->claims, link)
+		if (about_covers(&c->about, a))
+			return &c->watches;
 	return NULL;
 }
 
 bool fetch_watch(
     struct fetch *f, const struct fetch_about *about, struct fetch_watch *watch)
 {
-	struct fetch_flight *fl = about_find(f, about);
+	struct fetch_watches *list = about_find(f, about);
 
-	if (!fl)
+	if (!list)
 		return false;
-	watch->list = &fl->watches;
-	TAILQ_INSERT_TAIL(watch->list, watch, link);
+	watch->list = list;
+	TAILQ_INSERT_TAIL(list, watch, link);
 	return true;
 }
 
-bool fetch_under_way(const struct fetch *f, const struct fetch_about *about)
+bool fetch_under_way(struct fetch *f, const struct fetch_about *about)
 {
 	return about_find(f, about) != NULL;
 }
@@ -376,6 +388,30 @@ void fetch_unwatch(struct fetch_watch *watch)
 	if (watch->list)
 		TAILQ_REMOVE(watch->list, watch, link);
 	watch->list = NULL;
+}
+
+void fetch_claim(
+    struct fetch *f, struct fetch_claim *c, const struct fetch_about *about)
+{
+	c->about = *about;
+	TAILQ_INIT(&c->watches);
+	LIST_INSERT_HEAD(&f->claims, c, link);
+}
+
+void fetch_claim_end(struct fetch_claim *c)
+{
+	struct fetch_watches watches;
+
+	LIST_REMOVE(c, link);
+	watches_take(&c->watches, &watches);
+	watches_ring(&watches);
+}
+
+void fetch_claim_drop(struct fetch_claim *c)
+{
+	LIST_REMOVE(c, link);
+	while (!TAILQ_EMPTY(&c->watches))
+		fetch_unwatch(TAILQ_FIRST(&c->watches));
 }
 
 void fetch_abandon(struct fetch_waiter *w)

@@ -27,6 +27,7 @@ struct fetch_watch;
 struct linkest;
 
 TAILQ_HEAD(fetch_watches, fetch_watch);
+LIST_HEAD(fetch_claims, fetch_claim);
 
 struct fetch_ops {
 	/* The call goes out; only the waiter that began the flight hears. */
@@ -69,6 +70,13 @@ struct fetch_watch {
 	void *ctx; /* the owner's */
 };
 
+/* A part of a file that will be asked for by and by. Lies in its owner. */
+struct fetch_claim {
+	LIST_ENTRY(fetch_claim) link;
+	struct fetch_watches watches;
+	struct fetch_about about;
+};
+
 /* `link` is told of every call to NFS; it may be NULL. */
 struct fetch *fetch_new(struct upstream *nfs, struct upstream *mount,
     struct metrics *metrics, struct linkest *link);
@@ -84,13 +92,23 @@ int fetch_start(struct fetch *f, const struct upstream_request *req,
 
 /*
  * Watch a flight of the same procedure, object and credential: one whose
- * range covers that of `about`. False where none is under way.
+ * range covers that of `about`; or else such a claim. False where there is
+ * neither.
  */
 bool fetch_watch(struct fetch *f, const struct fetch_about *about,
     struct fetch_watch *watch);
 /* The same, but only asked. */
-bool fetch_under_way(const struct fetch *f, const struct fetch_about *about);
+bool fetch_under_way(struct fetch *f, const struct fetch_about *about);
 void fetch_unwatch(struct fetch_watch *watch);
+
+/* Who asks for a range call by call says so, lest others ask for it, too. */
+void fetch_claim(
+    struct fetch *f, struct fetch_claim *c, const struct fetch_about *about);
+/* All of it was answered, or will not be asked for: those who watch hear. The
+ * claim may be gone before they do. */
+void fetch_claim_end(struct fetch_claim *c);
+/* The same, but they are forgotten without a word. */
+void fetch_claim_drop(struct fetch_claim *c);
 
 /*
  * Wait no longer. False where a change is on its way, or where others wait for
