@@ -118,6 +118,11 @@ struct metrics_call {
 	    "READLINK, GETACL, FSSTAT, FSINFO and PATHCONF passed on")         \
 	X(DATA_HITS, "data_hits", "READ answered from the cache")              \
 	X(DATA_MISSES, "data_misses", "READ passed on")                        \
+	X(READS_SPLIT, "reads_split",                                          \
+	    "READ asked in pieces, since its reply is long for the link")      \
+	X(READ_PIECES, "read_pieces", "Calls sent for these")                  \
+	X(READS_WHOLE, "reads_whole",                                          \
+	    "READ asked as a whole after all: its pieces did not fit")         \
 	X(DATA_WAITS, "data_waits",                                            \
 	    "Times that a READ waited for the cache's disk")                   \
 	X(DATA_HIT_BYTES, "data_hit_bytes", "Bytes found in the data cache")   \

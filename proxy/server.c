@@ -570,6 +570,7 @@ static bool open_service(struct server *s)
 	if (!s->fetch || !open_prefetch(s) || !open_warm(s))
 		return false;
 	sp.fetch = s->fetch;
+	sp.link = s->estimate;
 	sp.prefetch = s->prefetch;
 	s->svc = svc_new(&sp);
 	s->link = linkwatch_new(
@@ -645,8 +646,8 @@ void server_set_config(struct server *s, const struct config_server *config)
 	/* The caches first: they look up names in the old one. */
 	caches_set_config(cachehome_caches(s->home), config);
 	s->p.config = config;
-	svc_set_config(s->svc, config);
 	linkest_set_kind(s->estimate, config->link);
+	svc_set_config(s->svc, config);
 	prefetch_set_config(s->prefetch, config);
 	warm_set_config(s->warm, config);
 }

@@ -11,6 +11,7 @@
 #include "exports.h"
 #include "learn.h"
 #include "metrics.h"
+#include "svc_pieces.h"
 #include "svc_rqst.h"
 
 /* What a reply without payload or list may take. */
@@ -24,8 +25,9 @@ struct svc *svc_new(const struct svc_params *p)
 		return NULL;
 	svc->p = *p;
 	svc->exports = exports_new(p->fetch, p->caches, p->config);
-	if (!svc->exports) {
-		free(svc);
+	svc->pieces = svc_pieces_new(p);
+	if (!svc->exports || !svc->pieces) {
+		svc_free(svc);
 		return NULL;
 	}
 	return svc;
@@ -63,6 +65,7 @@ static void rqst_free(struct svc_rqst *rqst)
 	if (rqst->disk.request)
 		datacache_cancel(rqst->svc->p.caches->data, &rqst->disk);
 	fetch_unwatch(&rqst->watch);
+	svc_pieces_leave(rqst);
 	rbuf_unref(rqst->hold);
 	free(rqst->check);
 	free(rqst);
@@ -74,6 +77,7 @@ void svc_free(struct svc *svc)
 		return;
 	while (!LIST_EMPTY(&svc->orphans))
 		rqst_free(LIST_FIRST(&svc->orphans));
+	svc_pieces_free(svc->pieces);
 	exports_free(svc->exports);
 	free(svc);
 }
@@ -204,9 +208,11 @@ static void rqst_send(
 		req.former = &former;
 	if (svc_join(rqst))
 		return;
+	rqst->missed = true;
+	if (svc_pieces_forward(rqst))
+		return;
 	rqst->waiter.ops = &svc_reply_ops;
 	svc_rqst_wait(rqst);
-	rqst->missed = true;
 	about = fetch_about_call(rqst->proc, &rqst->args, rqst->cred_id);
 	if (fetch_start(rqst->svc->p.fetch, &req, &about, &rqst->waiter) < 0)
 		svc_reply_accepted(rqst, SYSTEM_ERR);
@@ -236,7 +242,7 @@ static void learn_asked(struct svc_rqst *rqst, uint32_t proc,
 	learn_reply(&l);
 }
 
-static void rqst_retry(struct svc_rqst *rqst)
+void svc_rqst_retry(struct svc_rqst *rqst)
 {
 	rqst->now_us = clock_now_us();
 	if (rqst->client)
@@ -274,7 +280,7 @@ static void confirm_on_reply(
 
 	svc_rqst_arrived(rqst);
 	learn_asked(rqst, NFSPROC3_ACCESS, &args, up);
-	rqst_retry(rqst);
+	svc_rqst_retry(rqst);
 }
 
 static const struct fetch_ops confirm_ops = {.on_reply = confirm_on_reply};
@@ -309,7 +315,7 @@ static void rest_on_reply(
 
 	svc_rqst_arrived(rqst);
 	learn_asked(rqst, NFSPROC3_READ, &args, up);
-	rqst_retry(rqst);
+	svc_rqst_retry(rqst);
 }
 
 static const struct fetch_ops rest_ops = {.on_reply = rest_on_reply};
@@ -324,6 +330,8 @@ void svc_read_rest(struct svc_rqst *rqst, uint32_t have)
 	rqst->filled = true;
 	rqst->missed = true;
 	args = rest_of(rqst);
+	if (svc_pieces_rest(rqst, &args.read))
+		return;
 	ask(rqst, NFSPROC3_READ, &args, &rest_ops);
 }
 
@@ -351,6 +359,8 @@ static bool rqst_retry_offline(struct svc_rqst *rqst)
 		return false;
 	if (rqst->watch.list)
 		fetch_unwatch(&rqst->watch);
+	else if (rqst->split)
+		svc_pieces_leave(rqst);
 	else if (!rqst->waiter.flight ||
 		 !fetch_cancel(rqst->svc->p.fetch, &rqst->waiter))
 		return false;
@@ -691,7 +701,7 @@ static void rqst_orphan(struct svc_rqst *rqst)
 	LIST_INSERT_HEAD(&svc->orphans, rqst, link);
 	rqst->orphan = true;
 	svc->norphans++;
-	if (rqst->disk.request || rqst->watch.list) {
+	if (rqst->disk.request || rqst->watch.list || rqst->split) {
 		rqst_free(rqst);
 		return;
 	}

@@ -24,11 +24,13 @@
 
 struct caches;
 struct config_server;
+struct linkest;
 struct metrics;
 struct postcheck;
 struct prefetch;
 struct svc;
 struct svc_client;
+struct svc_split;
 
 struct svc_params {
 	const struct config_server *config; /* see svc_set_config() */
@@ -37,6 +39,7 @@ struct svc_params {
 	struct drc *drc;       /* of changes; survives the daemon */
 	struct drc *write_drc; /* of WRITEs; in memory */
 	struct caches *caches;
+	const struct linkest *link;
 	struct prefetch *prefetch; /* hears of what was answered */
 };
 
@@ -105,6 +108,8 @@ struct svc_rqst {
 	struct fetch_waiter waiter;
 	struct fetch_watch watch; /* of a call that was under way already */
 	struct datacache_waiter disk;
+	/* Of a READ that is asked in pieces; NULL else. */
+	struct svc_split *split;
 	uint32_t cred_id; /* caches_cred() */
 	uint32_t have;    /* bytes of a READ that are there already */
 	nfsstat3 status;  /* that it was answered */
@@ -112,6 +117,7 @@ struct svc_rqst {
 	bool orphan;      /* in svc's list */
 	bool abandoned;   /* only its end counts */
 	bool filled;      /* the end of its data was asked for already */
+	bool whole;       /* a READ that is not to be asked in pieces */
 	bool confirmed;   /* attributes and rights were asked for already */
 	bool waiting;     /* for the server */
 	bool waited;      /* … or for a disk */

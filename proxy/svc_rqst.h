@@ -21,6 +21,7 @@ struct svc {
 	struct svc_rqsts waiting; /* for the server */
 	unsigned norphans;
 	struct exports *exports;
+	struct svc_pieces *pieces;
 	bool offline;
 	uint64_t replies;
 	uint64_t served_age_us;
@@ -37,6 +38,8 @@ static inline struct svc_rqst *svc_waiter_rqst(struct fetch_waiter *w)
 /* svc.c: it waits for the server, or no longer. */
 void svc_rqst_wait(struct svc_rqst *rqst);
 void svc_rqst_arrived(struct svc_rqst *rqst);
+/* Try its row again; without a client, it is over. */
+void svc_rqst_retry(struct svc_rqst *rqst);
 /* What the caches are told of a reply, or of its absence. */
 struct learn;
 void svc_rqst_learn(const struct svc_rqst *rqst, struct learn *l);

@@ -34,7 +34,7 @@ LAYERS = [
     "exports linkwatch",
     "user",
     "explain objnames tracer warm warm_flight warm_private warm_step",
-    "svc svc_join svc_reply svc_rqst postcheck nfs3_proc mount3_proc "
+    "svc svc_join svc_pieces svc_reply svc_rqst postcheck nfs3_proc mount3_proc "
     "cached cached_list cached_private cached_read",
     "conn",
     "control control_listen control_reply control_reply_place "

@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "svc_pieces.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attrcache.h"
+#include "clock.h"
+#include "learn.h"
+#include "linkest.h"
+#include "metrics.h"
+#include "svc_rqst.h"
+
+/*
+ * A READ whose reply takes less than this on the wire is no burden to others.
+ */
+#define SPLIT_US 20000
+
+/*
+ * So much of the link's time a piece may take: a small call waits for two of
+ * them at most. But each costs some 200 bytes of headers on the wire, 1.2% of
+ * 16 KiB, which is the least. And it should lie in a small receive buffer with
+ * its headers, since a piece keeps its buffer until the last one has come.
+ */
+#define PIECE_US 20000
+enum {
+	PIECE_STEP = 4096,
+	PIECE_MIN = 16 << 10,
+	PIECE_MAX = 60 << 10,
+	PIECES_MAX = NFS3_DATA_MAX / PIECE_MIN,
+};
+
+/* The pipe must not run dry while the server thinks. */
+#define SLACK_US 10000
+
+/* Under way at most while the rate is not known any more. */
+enum { PIECES_UNKNOWN = 4 };
+
+/* A file that changes all the time, or a server that sends no attributes:
+ * pieces would only be in vain for so long. */
+#define AVOID_US 10000000
+
+enum {
+	ARGS_BYTES = 4 + NFS3_FHSIZE_MAX + 8 + 4,
+	/* Headers of RPC, attributes, lengths. */
+	REPLY_BYTES = 132,
+};
+
+struct piece {
+	struct fetch_waiter waiter;
+	struct svc_split *split;
+	uint32_t count; /* asked for */
+	bool done;
+	bool eof;
+	/* What came, where it is to be kept. */
+	uint32_t len;
+	const void *data;
+	struct rbuf *hold;
+	unsigned char args[ARGS_BYTES];
+};
+
+TAILQ_HEAD(svc_splits, svc_split);
+LIST_HEAD(svc_split_list, svc_split);
+
+/* A READ in pieces. What its calls point to lies in here, so they may outlive
+ * the request. */
+struct svc_split {
+	LIST_ENTRY(svc_split) link;
+	TAILQ_ENTRY(svc_split) turn; /* while `queued` */
+	struct svc_pieces *ps;
+	struct svc_rqst *rqst; /* NULL once it was answered or is gone */
+	struct fetch_claim claim;
+	struct rpc_cred cred;
+	READ3args args;
+	uint32_t cred_id;
+	uint32_t unit;
+	unsigned n;
+	unsigned sent;
+	unsigned end; /* those from here on are behind the end of the file */
+	unsigned under_way;
+	bool queued; /* pieces are to be sent */
+	bool rest;   /* its row wants to be tried again, not an answer */
+	bool bad;    /* the pieces do not fit */
+	bool over;   /* no more will be sent */
+	bool attr_known;
+	fattr3 attr; /* of the piece that came last */
+	char fh[NFS3_FHSIZE_MAX];
+	char cred_body[RPC_AUTH_BODY_MAX];
+	struct piece pieces[];
+};
+
+struct svc_pieces {
+	struct fetch *fetch;
+	struct caches *caches;
+	struct metrics *metrics;
+	const struct linkest *link;
+	struct svc_split_list splits;
+	struct svc_splits queue;  /* the first one's next piece is next */
+	uint64_t under_way_bytes; /* on the wire, of pieces */
+	uint64_t avoid_object;    /* 0: any */
+	uint64_t avoid_until_us;
+};
+
+struct svc_pieces *svc_pieces_new(const struct svc_params *p)
+{
+	struct svc_pieces *ps = calloc(1, sizeof(*ps));
+
+	if (!ps)
+		return NULL;
+	ps->fetch = p->fetch;
+	ps->caches = p->caches;
+	ps->metrics = p->metrics;
+	ps->link = p->link;
+	TAILQ_INIT(&ps->queue);
+	return ps;
+}
+
+uint32_t svc_pieces_unit(const struct linkest *le, uint32_t count)
+{
+	uint64_t most, n;
+
+	if (linkest_wire_us(le, linkest_wire_bytes(count)) < SPLIT_US)
+		return 0;
+	most = linkest_rate_Bps(le) * PIECE_US / 1000000;
+	most -= most % PIECE_STEP;
+	if (most < PIECE_MIN)
+		most = PIECE_MIN;
+	if (most > PIECE_MAX)
+		most = PIECE_MAX;
+	if (count <= most)
+		return 0;
+	/* All of about one length. */
+	n = (count + most - 1) / most;
+	most = (count + n - 1) / n + PIECE_STEP - 1;
+	return (uint32_t)(most - most % PIECE_STEP);
+}
+
+static uint64_t piece_wire(uint32_t count)
+{
+	return linkest_wire_bytes(REPLY_BYTES + count);
+}
+
+/*
+ * Where a piece lost a segment, TCP gives nothing of what came behind it until
+ * that has come again, a round trip later. That is rare on a wire; else as much
+ * once more has to be under way, lest the link be idle then.
+ */
+uint64_t svc_pieces_window(const struct linkest *le, uint32_t unit)
+{
+	uint64_t rate = linkest_rate_Bps(le), jitter_us = linkest_jitter_us(le);
+	uint64_t us = linkest_base_us(le);
+
+	if (rate == 0)
+		return PIECES_UNKNOWN * piece_wire(unit);
+	us = jitter_us > 0 ? 2 * (us + jitter_us) : us + SLACK_US;
+	/* One more, since of a piece it is not known how much has come. */
+	return rate * us / 1000000 + piece_wire(unit);
+}
+
+/* ---- the life of a split ---------------------------------------------- */
+
+static void split_free(struct svc_split *sp)
+{
+	LIST_REMOVE(sp, link);
+	for (unsigned i = 0; i < sp->n; i++)
+		rbuf_unref(sp->pieces[i].hold);
+	free(sp);
+}
+
+void svc_pieces_free(struct svc_pieces *ps)
+{
+	struct svc_split *sp;
+
+	if (!ps)
+		return;
+	while ((sp = LIST_FIRST(&ps->splits)) != NULL) {
+		for (unsigned i = 0; i < sp->sent; i++)
+			if (sp->pieces[i].waiter.flight)
+				(void)fetch_cancel(
+				    ps->fetch, &sp->pieces[i].waiter);
+		if (!sp->over)
+			fetch_claim_drop(&sp->claim);
+		split_free(sp);
+	}
+	free(ps);
+}
+
+static void split_unqueue(struct svc_split *sp)
+{
+	if (sp->queued)
+		TAILQ_REMOVE(&sp->ps->queue, sp, turn);
+	sp->queued = false;
+}
+
+/* No more is sent; those who watch hear. Calls under way run their course: the
+ * link carries their replies in any case, and the caches learn of them. */
+static void split_end(struct svc_split *sp)
+{
+	split_unqueue(sp);
+	sp->over = true;
+	sp->under_way++;
+	fetch_claim_end(&sp->claim);
+	sp->under_way--;
+	if (sp->under_way == 0)
+		split_free(sp);
+}
+
+static struct svc_rqst *split_detach(struct svc_split *sp)
+{
+	struct svc_rqst *rqst = sp->rqst;
+
+	sp->rqst = NULL;
+	rqst->split = NULL;
+	svc_rqst_arrived(rqst);
+	return rqst;
+}
+
+void svc_pieces_leave(struct svc_rqst *rqst)
+{
+	struct svc_split *sp = rqst->split;
+
+	if (!sp)
+		return;
+	(void)split_detach(sp);
+	/* Nobody hears of it, since nobody watches: this may be called from
+	 * anywhere. */
+	if (!sp->over && TAILQ_EMPTY(&sp->claim.watches))
+		split_end(sp);
+}
+
+/* ---- answers ---------------------------------------------------------- */
+
+static bool split_complete(const struct svc_split *sp)
+{
+	for (unsigned i = 0; i < sp->end; i++)
+		if (!sp->pieces[i].done)
+			return false;
+	return true;
+}
+
+static void split_reply(struct svc_split *sp)
+{
+	struct svc_rqst *rqst = split_detach(sp);
+	struct rbuf_piece pieces[PIECES_MAX];
+	union nfs_res res = {.status = NFS3_OK};
+	READ3resok *r = &res.read.READ3res_u.resok;
+
+	for (unsigned i = 0; i < sp->end; i++) {
+		const struct piece *p = &sp->pieces[i];
+
+		pieces[i] = (struct rbuf_piece){
+		    .data = p->data, .len = p->len, .hold = p->hold};
+		r->count += p->len;
+	}
+	r->data.len = r->count;
+	r->eof = sp->pieces[sp->end - 1].eof;
+	r->file_attributes.attributes_follow = true;
+	r->file_attributes.post_op_attr_u.attributes = sp->attr;
+	svc_reply_pieces(rqst, &res, pieces, sp->end);
+}
+
+/* Ask for it as it came; but perhaps the caches know the answer now. */
+static void split_retry(struct svc_split *sp)
+{
+	struct svc_rqst *rqst = split_detach(sp);
+
+	if (sp->bad) {
+		rqst->whole = true;
+		metrics_add(sp->ps->metrics, METRICS_READS_WHOLE, 1);
+	}
+	svc_rqst_retry(rqst);
+}
+
+/* What it takes to tell the client, if that is there: `p` came last. */
+static void split_answer(struct svc_split *sp, const struct piece *p,
+    const struct upstream_result *up)
+{
+	if (!sp->rqst)
+		return;
+	if (p == sp->pieces && !p->done && up->rec && !sp->rest) {
+		/* What the server says of the first piece, it says of all. */
+		svc_reply_ops.on_reply(&split_detach(sp)->waiter, up);
+	} else if (sp->bad || sp->rest) {
+		split_retry(sp);
+	} else {
+		split_reply(sp);
+	}
+}
+
+/* ---- replies ---------------------------------------------------------- */
+
+static bool time_equal(const nfstime3 *a, const nfstime3 *b)
+{
+	return a->seconds == b->seconds && a->nseconds == b->nseconds;
+}
+
+static bool version_equal(const fattr3 *a, const fattr3 *b)
+{
+	return a->fsid == b->fsid && a->fileid == b->fileid &&
+	       a->size == b->size && time_equal(&a->mtime, &b->mtime) &&
+	       time_equal(&a->ctime, &b->ctime);
+}
+
+static void split_avoid(struct svc_split *sp, uint64_t object)
+{
+	sp->bad = true;
+	sp->ps->avoid_object = object;
+	sp->ps->avoid_until_us = clock_now_us() + AVOID_US;
+}
+
+/* All must show one version of the file. */
+static void split_compare(struct svc_split *sp, const post_op_attr *attr)
+{
+	const fattr3 *a = &attr->post_op_attr_u.attributes;
+
+	if (!attr->attributes_follow)
+		split_avoid(sp, 0);
+	else if (sp->attr_known && !version_equal(a, &sp->attr))
+		split_avoid(sp, sp->claim.about.object);
+	if (!attr->attributes_follow)
+		return;
+	sp->attr_known = true;
+	sp->attr = *a;
+}
+
+static void piece_keep(
+    struct piece *p, const READ3resok *r, const struct upstream_result *up)
+{
+	struct svc_split *sp = p->split;
+	unsigned next = (unsigned)(p - sp->pieces) + 1;
+
+	p->done = true;
+	p->eof = r->eof;
+	p->len = r->data.len;
+	/* A short one ends the answer; the client asks for what follows. */
+	if ((r->eof || r->count < p->count) && next < sp->end)
+		sp->end = next;
+	if (sp->sent >= sp->end)
+		split_unqueue(sp);
+	if (!sp->rqst || sp->rest)
+		return;
+	split_compare(sp, &r->file_attributes);
+	p->data = r->data.data;
+	p->hold = rbuf_ref(up->rec->buf);
+}
+
+static READ3args piece_args(const struct piece *p)
+{
+	const struct svc_split *sp = p->split;
+
+	return (READ3args){.file = sp->args.file,
+	    .offset = sp->args.offset + (uint64_t)(p - sp->pieces) * sp->unit,
+	    .count = p->count};
+}
+
+/* Tell the caches, and keep the bytes where they are wanted. */
+static void piece_take(struct piece *p, const struct upstream_result *up)
+{
+	struct svc_split *sp = p->split;
+	const struct nfs_proc *proc =
+	    nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_READ);
+	union nfs_args args = {.read = piece_args(p)};
+	union nfs_res res;
+	struct learn l = {.caches = sp->ps->caches,
+	    .proc = proc,
+	    .args = &args,
+	    .res = &res,
+	    .cred = sp->cred_id,
+	    .sent_us = up->sent_us};
+
+	if (!up->rec || !up->rpc->accepted || up->rpc->status != SUCCESS ||
+	    !nfs_res_decode(
+		proc, up->rpc->body.data, up->rpc->body.len, &res) ||
+	    !nfs_res_check(proc, &args, &res)) {
+		sp->bad = true;
+		return;
+	}
+	l.body = &up->rpc->body;
+	l.hold = up->rec->buf;
+	l.now_us = clock_now_us();
+	learn_reply(&l);
+	if (res.status != NFS3_OK)
+		sp->bad = true;
+	else if (!sp->over)
+		piece_keep(p, &res.read.READ3res_u.resok, up);
+}
+
+static void pump(struct svc_pieces *ps);
+
+static void piece_on_reply(
+    struct fetch_waiter *w, const struct upstream_result *up)
+{
+	struct piece *p = (void *)((char *)w - offsetof(struct piece, waiter));
+	struct svc_split *sp = p->split;
+
+	sp->ps->under_way_bytes -= piece_wire(p->count);
+	piece_take(p, up);
+	if (sp->bad)
+		split_unqueue(sp);
+	/* The link first: what follows may take its time. */
+	pump(sp->ps);
+	sp->under_way--;
+	if (sp->over) {
+		if (sp->under_way == 0)
+			split_free(sp);
+	} else if (sp->bad || split_complete(sp)) {
+		split_answer(sp, p, up);
+		split_end(sp);
+	}
+}
+
+static const struct fetch_ops piece_ops = {.on_reply = piece_on_reply};
+
+/* ---- sending ---------------------------------------------------------- */
+
+/* The next piece is another file's, if there is one; those of one file go in
+ * the order in which the READs came. */
+static void turn_pass(struct svc_pieces *ps, uint64_t object)
+{
+	struct svc_splits passed = TAILQ_HEAD_INITIALIZER(passed);
+	struct svc_split *sp, *next;
+
+	for (sp = TAILQ_FIRST(&ps->queue); sp; sp = next) {
+		next = TAILQ_NEXT(sp, turn);
+		if (sp->claim.about.object != object)
+			continue;
+		TAILQ_REMOVE(&ps->queue, sp, turn);
+		TAILQ_INSERT_TAIL(&passed, sp, turn);
+	}
+	TAILQ_CONCAT(&ps->queue, &passed, turn);
+}
+
+static bool piece_send(struct piece *p)
+{
+	struct svc_split *sp = p->split;
+	union nfs_args args = {.read = piece_args(p)};
+	struct upstream_request req = {
+	    .proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_READ),
+	    .cred = &sp->cred,
+	    .args = {.data = (const char *)p->args}};
+	struct fetch_about about =
+	    fetch_about_call(req.proc, &args, sp->cred_id);
+
+	req.args.len = (uint32_t)nfs_args_encode(
+	    req.proc, &args, p->args, sizeof(p->args));
+	p->waiter.ops = &piece_ops;
+	return fetch_start(sp->ps->fetch, &req, &about, &p->waiter) == 0;
+}
+
+/* Out of memory: those that are under way end it, or it ends now. */
+static void split_fail(struct svc_split *sp)
+{
+	sp->bad = true;
+	split_unqueue(sp);
+	if (sp->under_way > 0)
+		return;
+	if (sp->rqst)
+		svc_reply_accepted(split_detach(sp), SYSTEM_ERR);
+	split_end(sp);
+}
+
+static void split_send(struct svc_split *sp)
+{
+	struct svc_pieces *ps = sp->ps;
+	struct piece *p = &sp->pieces[sp->sent];
+
+	turn_pass(ps, sp->claim.about.object);
+	if (++sp->sent == sp->end)
+		split_unqueue(sp);
+	if (!piece_send(p)) {
+		split_fail(sp);
+		return;
+	}
+	sp->under_way++;
+	ps->under_way_bytes += piece_wire(p->count);
+	metrics_add(ps->metrics, METRICS_READ_PIECES, 1);
+}
+
+static void pump(struct svc_pieces *ps)
+{
+	struct svc_split *sp;
+
+	while ((sp = TAILQ_FIRST(&ps->queue)) != NULL &&
+	       ps->under_way_bytes < svc_pieces_window(ps->link, sp->unit))
+		split_send(sp);
+}
+
+/* ---- requests --------------------------------------------------------- */
+
+static bool avoided(struct svc_pieces *ps, const nfs3_fh *fh, uint64_t now_us)
+{
+	return now_us < ps->avoid_until_us &&
+	       (ps->avoid_object == 0 || ps->avoid_object == fh_key(fh));
+}
+
+static void split_copy(struct svc_split *sp, const READ3args *args)
+{
+	const struct rpc_cred *cred = &sp->rqst->call.cred;
+
+	memcpy(sp->fh, args->file.data, args->file.len);
+	if (cred->body.len > 0)
+		memcpy(sp->cred_body, cred->body.data, cred->body.len);
+	sp->args = *args;
+	sp->args.file.data = sp->fh;
+	sp->cred = *cred;
+	sp->cred.body.data = sp->cred_body;
+	sp->cred_id = sp->rqst->cred_id;
+}
+
+static struct svc_split *split_new(
+    struct svc_rqst *rqst, const READ3args *args, uint32_t unit)
+{
+	unsigned n = (args->count + unit - 1) / unit;
+	struct svc_split *sp =
+	    calloc(1, sizeof(*sp) + n * sizeof(sp->pieces[0]));
+
+	assert(n <= PIECES_MAX);
+	if (!sp)
+		return NULL;
+	sp->ps = rqst->svc->pieces;
+	sp->rqst = rqst;
+	sp->unit = unit;
+	sp->n = n;
+	sp->end = n;
+	split_copy(sp, args);
+	for (unsigned i = 0; i < n; i++) {
+		sp->pieces[i].split = sp;
+		sp->pieces[i].count = unit;
+	}
+	sp->pieces[n - 1].count = args->count - (n - 1) * unit;
+	return sp;
+}
+
+static bool split_start(struct svc_rqst *rqst, const READ3args *args, bool rest)
+{
+	struct svc_pieces *ps = rqst->svc->pieces;
+	union nfs_args all = {.read = *args};
+	uint32_t unit = svc_pieces_unit(ps->link, args->count);
+	struct fetch_about about;
+	struct svc_split *sp;
+
+	if (unit == 0 || rqst->whole || avoided(ps, &args->file, rqst->now_us))
+		return false;
+	sp = split_new(rqst, args, unit);
+	if (!sp)
+		return false;
+	sp->rest = rest;
+	rqst->split = sp;
+	about = fetch_about_call(rqst->proc, &all, rqst->cred_id);
+	fetch_claim(ps->fetch, &sp->claim, &about);
+	LIST_INSERT_HEAD(&ps->splits, sp, link);
+	TAILQ_INSERT_TAIL(&ps->queue, sp, turn);
+	sp->queued = true;
+	metrics_add(ps->metrics, METRICS_READS_SPLIT, 1);
+	svc_rqst_wait(rqst);
+	pump(ps);
+	return true;
+}
+
+bool svc_pieces_forward(struct svc_rqst *rqst)
+{
+	return rqst->proc->prog == NFS_PROGRAM &&
+	       rqst->proc->proc == NFSPROC3_READ &&
+	       split_start(rqst, &rqst->args.read, false);
+}
+
+bool svc_pieces_rest(struct svc_rqst *rqst, const READ3args *args)
+{
+	return split_start(rqst, args, true);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * READs of clients that would occupy the link for long: they are asked of the
+ * server in pieces, and put together by reference.
+ *
+ *	READ ──▶ pieces ─▶ wait in one queue ─▶ under way ─▶ kept ──▶ reply
+ *	                   │ in turns for each   │ as many as the
+ *	                   │ file                │ pipe holds
+ *
+ * So the queue of a slow link stands here, where small calls pass it, and not
+ * in the network. All pieces of a reply must show one version of the file,
+ * else the READ is asked whole.
+ */
+#ifndef FOREFETCH_SVC_PIECES_H
+#define FOREFETCH_SVC_PIECES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nfs_proc.h"
+
+struct linkest;
+struct svc_params;
+struct svc_pieces;
+struct svc_rqst;
+
+/* NULL and errno without memory. */
+struct svc_pieces *svc_pieces_new(const struct svc_params *p);
+/* All requests must be gone; who watches is forgotten. */
+void svc_pieces_free(struct svc_pieces *ps);
+
+/*
+ * Ask for what a request wants in pieces, if it is a READ and long for the
+ * link: the request has been taken care of then, and is answered, or its row
+ * tried again where the pieces do not make an answer.
+ */
+bool svc_pieces_forward(struct svc_rqst *rqst);
+/* The same for a part of it; its row is tried again when all is there. */
+bool svc_pieces_rest(struct svc_rqst *rqst, const READ3args *args);
+/* The request does not wait for its pieces any more, if it does: those that
+ * were not sent will not be, unless others wait for them. */
+void svc_pieces_leave(struct svc_rqst *rqst);
+
+/* How long the pieces of a READ of `count` bytes are; 0: it is asked whole.
+ * From 4 KiB to 60 KiB, payload. */
+uint32_t svc_pieces_unit(const struct linkest *le, uint32_t count);
+/* A piece may go while fewer wire bytes than these are under way. */
+uint64_t svc_pieces_window(const struct linkest *le, uint32_t unit);
+
+#endif
