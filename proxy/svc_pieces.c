@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attrcache.h"
+#include "caches.h"
 #include "clock.h"
 #include "learn.h"
 #include "linkest.h"
@@ -309,8 +309,23 @@ static void split_avoid(struct svc_split *sp, uint64_t object)
 	sp->ps->avoid_until_us = clock_now_us() + AVOID_US;
 }
 
-/* All must show one version of the file. */
-static void split_compare(struct svc_split *sp, const post_op_attr *attr)
+/*
+ * Whether the bytes of an answer to a call sent then are those of the version
+ * that it shows: before, the file may have changed twice within one tick of
+ * the server's clock, and pieces of one ctime be of two moments.
+ */
+static bool file_firm(
+    const struct svc_pieces *ps, const nfs3_fh *fh, uint64_t sent_us)
+{
+	struct attrcache *ac = ps->caches->attr;
+	struct node *node = attrcache_find(ac, fh);
+
+	return node && attrcache_firm(ac, node, sent_us);
+}
+
+/* All must show one version of the file. After learn_reply(). */
+static void split_compare(
+    struct svc_split *sp, const post_op_attr *attr, uint64_t sent_us)
 {
 	const fattr3 *a = &attr->post_op_attr_u.attributes;
 
@@ -318,6 +333,8 @@ static void split_compare(struct svc_split *sp, const post_op_attr *attr)
 		split_avoid(sp, 0);
 	else if (sp->attr_known && !version_equal(a, &sp->attr))
 		split_avoid(sp, sp->claim.about.object);
+	else if (!file_firm(sp->ps, &sp->args.file, sent_us))
+		sp->bad = true;
 	if (!attr->attributes_follow)
 		return;
 	sp->attr_known = true;
@@ -340,7 +357,7 @@ static void piece_keep(
 		split_unqueue(sp);
 	if (!sp->rqst || sp->rest)
 		return;
-	split_compare(sp, &r->file_attributes);
+	split_compare(sp, &r->file_attributes, up->sent_us);
 	p->data = r->data.data;
 	p->hold = rbuf_ref(up->rec->buf);
 }
@@ -540,7 +557,9 @@ static bool split_start(struct svc_rqst *rqst, const READ3args *args, bool rest)
 	struct fetch_about about;
 	struct svc_split *sp;
 
-	if (unit == 0 || rqst->whole || avoided(ps, &args->file, rqst->now_us))
+	if (unit == 0 || rqst->whole ||
+	    avoided(ps, &args->file, rqst->now_us) ||
+	    !file_firm(ps, &args->file, rqst->now_us))
 		return false;
 	sp = split_new(rqst, args, unit);
 	if (!sp)

@@ -8,8 +8,9 @@
  *	                   │ file                │ pipe holds
  *
  * So the queue of a slow link stands here, where small calls pass it, and not
- * in the network. All pieces of a reply must show one version of the file,
- * else the READ is asked whole.
+ * in the network. All pieces of a reply must show one version of the file, one
+ * that was known for a grain of the server's clock before they were sent; else
+ * the READ is asked whole.
  */
 #ifndef FOREFETCH_SVC_PIECES_H
 #define FOREFETCH_SVC_PIECES_H

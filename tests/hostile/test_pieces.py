@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """READs in pieces, on a link that is said to be slow: whatever server and
 clients do meanwhile, the bytes are right and nobody else suffers."""
+import time
+
 import daemon
 import rpc
 from daemon import poll
@@ -11,6 +13,7 @@ from rpc import opaque, u32
 FILE = b"fh-large........"
 SIZE = 1 << 20
 PIECE = 16384
+GRAIN = 0.02  # seconds; a version that is newer is read whole
 
 
 class Pieces(daemon.Case):
@@ -24,6 +27,8 @@ class Pieces(daemon.Case):
         self.up.script(rpc.GETATTR, lambda call: u32(0) + self.attr())
         self.up.script(rpc.READ, self.read)
         self.client = self.connect()
+        self.client.nfs(rpc.GETATTR, opaque(FILE))
+        time.sleep(GRAIN)
 
     def tearDown(self):
         """Nobody has been harmed."""
@@ -162,10 +167,10 @@ class Pieces(daemon.Case):
         self.split()
 
     def test_client_closes(self):
-        for close in ("close", "abort"):
-            self.hold.update((0, PIECE))
+        for at, close in ((0, "close"), (SIZE // 2, "abort")):
+            self.hold.update((at, at + PIECE))
             gone = self.connect()
-            self.ask(gone)
+            self.ask(gone, at, SIZE // 2)
             self.wait_held()
             getattr(gone, close)()
             self.ff.clients(1)

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "caches.h"
+#include "clock.h"
 #include "linkest.h"
 #include "metrics.h"
 #include "observe.h"
@@ -183,6 +184,43 @@ static void svc_open(struct world *w)
 		    (struct svc_client){.ops = &client_ops, .name = "test"};
 }
 
+static post_op_attr attr_now(const struct world *w)
+{
+	post_op_attr p = {.attributes_follow = !w->bare};
+
+	p.post_op_attr_u.attributes = (fattr3){.type = NF3REG,
+	    .mode = 0644,
+	    .nlink = 1,
+	    .size = w->size,
+	    .fsid = 7,
+	    .fileid = 20,
+	    .mtime = {w->ctime, 1},
+	    .ctime = {w->ctime, 1}};
+	return p;
+}
+
+static nfs3_fh fh_of(const char *text)
+{
+	return (nfs3_fh){.len = (uint32_t)strlen(text), .data = text};
+}
+
+/* The present version of a file has been known since the machine started. */
+static void know(struct world *w, const char *file)
+{
+	nfs3_fh fh = fh_of(file);
+	post_op_attr p = attr_now(w);
+
+	attrcache_apply(w->caches->attr, attrcache_get(w->caches->attr, &fh),
+	    &p.post_op_attr_u.attributes, 1, 1);
+}
+
+/* The file has had this length all the time. */
+static void set_size(struct world *w, uint64_t size)
+{
+	w->size = size;
+	know(w, "file");
+}
+
 static int setup(void **state)
 {
 	struct world *w = calloc(1, sizeof(*w));
@@ -201,6 +239,8 @@ static int setup(void **state)
 	w->fetch = fetch_new(&w->up, NULL, w->metrics, NULL);
 	w->size = 1 << 30;
 	w->ctime = 5;
+	know(w, "file");
+	know(w, "other");
 	svc_open(w);
 	*state = w;
 	return 0;
@@ -231,11 +271,6 @@ static uint64_t counted(const struct world *w, enum metrics_counter counter)
 
 /* ---- what clients ask ------------------------------------------------- */
 
-static nfs3_fh fh_of(const char *text)
-{
-	return (nfs3_fh){.len = (uint32_t)strlen(text), .data = text};
-}
-
 static void ask(
     struct world *w, unsigned client, uint32_t proc, const union nfs_args *args)
 {
@@ -248,7 +283,7 @@ static void ask(
 	    .vers = NFS_V3,
 	    .proc = proc,
 	    .cred = {.flavor = AUTH_SYS, .body = {.data = (char *)body}}};
-	struct record rec = {.data = bytes, .received_us = 1};
+	struct record rec = {.data = bytes, .received_us = clock_now_us()};
 
 	call.cred.body.len =
 	    (uint32_t)rpc_auth_sys_encode(&auth, body, sizeof(body));
@@ -294,7 +329,8 @@ static void reply(struct world *w, struct upstream_call *call,
 	struct rbuf *buf = rbuf_get(w->pool, 1024 + len);
 	struct rpc_reply rpc;
 	struct record rec = {.buf = buf, .data = buf->data};
-	struct upstream_result up = {.rec = &rec, .rpc = &rpc, .sent_us = 2};
+	struct upstream_result up = {
+	    .rec = &rec, .rpc = &rpc, .sent_us = clock_now_us()};
 
 	rec.len = rpc_reply_encode_accepted(9, SUCCESS, 0, 0, buf->data, 512);
 	rec.len += nfs_res_encode(call->proc, res, buf->data + rec.len, 512);
@@ -306,21 +342,6 @@ static void reply(struct world *w, struct upstream_call *call,
 	call_free(call);
 	was.ops->on_reply(was.arg, &up);
 	rbuf_unref(buf);
-}
-
-static post_op_attr attr_now(const struct world *w)
-{
-	post_op_attr p = {.attributes_follow = !w->bare};
-
-	p.post_op_attr_u.attributes = (fattr3){.type = NF3REG,
-	    .mode = 0644,
-	    .nlink = 1,
-	    .size = w->size,
-	    .fsid = 7,
-	    .fileid = 20,
-	    .mtime = {w->ctime, 1},
-	    .ctime = {w->ctime, 1}};
-	return p;
 }
 
 /* Not more than `most` bytes. */
@@ -537,7 +558,7 @@ static void test_end_of_file(void **state)
 {
 	struct world *w = *state;
 
-	w->size = UNIT + 100;
+	set_size(w, UNIT + 100);
 	ask_read(w, 0, "file", 0, 8 * UNIT);
 	serve(w, 0);
 	/* The next ones are under way already. */
@@ -553,7 +574,7 @@ static void test_file_ends_with_a_piece(void **state)
 {
 	struct world *w = *state;
 
-	w->size = 2 * UNIT;
+	set_size(w, 2 * UNIT);
 	ask_read(w, 0, "file", 0, 2 * UNIT);
 	serve_all(w);
 	expect_data(w, 0, 0, 2 * UNIT, true);
@@ -604,6 +625,29 @@ static void test_changed_in_between(void **state)
 	expect_call(w, 0, "file", 8 * UNIT, 8 * UNIT);
 	ask_read(w, 2, "other", 0, 8 * UNIT);
 	expect_call(w, 1, "other", 0, UNIT);
+}
+
+/* Before the first piece: that one is too early to tell. */
+static void test_changed_before(void **state)
+{
+	struct world *w = *state;
+
+	w->ctime++;
+	ask_read(w, 0, "file", 0, 8 * UNIT);
+	serve(w, 0);
+	expect_whole(w, 8 * UNIT);
+}
+
+/* It might change again within the same tick of the server's clock. */
+static void test_new_files_are_whole(void **state)
+{
+	struct world *w = *state;
+
+	ask_read(w, 0, "new", 0, 8 * UNIT);
+	expect_call(w, 0, "new", 0, 8 * UNIT);
+	serve(w, 0);
+	expect_data(w, 0, 0, 8 * UNIT, false);
+	assert_int_equal(counted(w, METRICS_READS_SPLIT), 0);
 }
 
 static void test_no_attributes(void **state)
@@ -797,6 +841,8 @@ int main(void)
 	    WITH(test_file_ends_with_a_piece),
 	    WITH(test_short_piece),
 	    WITH(test_changed_in_between),
+	    WITH(test_changed_before),
+	    WITH(test_new_files_are_whole),
 	    WITH(test_no_attributes),
 	    WITH(test_first_error_is_the_answer),
 	    WITH(test_later_error),
