@@ -203,6 +203,7 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 	}
 	if (pf->p.on_seen)
 		pf->p.on_seen(pf->p.ctx, &seen->obs);
+	habit_seen(pf, seen, now_us);
 	predictor_observe(pf->predictor, &seen->obs);
 	predict(pf, seen->cred, now_us);
 }

@@ -7,6 +7,7 @@
  *	prefetch_step.c     what a want needs next
  *	prefetch_flight.c   calls under way
  *	prefetch_dir.c      what a miss says of its directory
+ *	prefetch_habit.c    what follows a lookup
  *	prefetch_list.c     listings in pages side by side
  *	prefetch_note.c     what became of it
  *	prefetch_cred.c     credentials that were seen
@@ -29,10 +30,28 @@
 
 struct event;
 
+enum {
+	PF_HABITS = 64,
+	PF_LOOKED = 256,
+};
+
+/* Of one kind of name: how often it was looked up, and read or entered. */
+struct pf_habit {
+	uint16_t looked, followed;
+};
+
+/* A lookup that nothing followed yet. */
+struct pf_looked {
+	uint64_t object; /* 0: none */
+	uint32_t cred;
+	uint8_t kind;
+};
+
 /* A credential as a client sent it; never of a former daemon. */
 struct pf_cred {
 	TAILQ_ENTRY(pf_cred) link; /* the one used last comes first */
 	unsigned refs;
+	struct pf_habit habits[PF_HABITS];
 	bool listed;
 	uint32_t id; /* caches_cred() */
 	uint32_t uid;
@@ -188,7 +207,8 @@ struct prefetch {
 	struct notes *notes;
 	uint32_t first_read_bytes; /* that files are asked for first, lately */
 	struct pf_dir dirs[DIRS];  /* by key */
-	uint64_t told[1024];       /* directories and generations, mixed */
+	struct pf_looked looked[PF_LOOKED];
+	uint64_t told[1024]; /* directories and generations, mixed */
 	struct iopool_job job;
 	void *saving;
 	size_t saving_len;
@@ -271,6 +291,10 @@ bool dir_loose(struct prefetch *pf, const struct pf_cred *cred,
 /* Attributes of a name are wanted, and no rights: true where those of others
  * in the same directory were so lately, and its listing has them all. */
 bool dir_groups(struct prefetch *pf, const struct node *dir, uint64_t now_us);
+
+/* prefetch_habit.c */
+/* May want what the object of a lookup will need. */
+void habit_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us);
 
 /* prefetch_note.c */
 struct note *note_find(struct prefetch *pf, uint64_t object);
