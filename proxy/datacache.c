@@ -71,6 +71,7 @@ static void datacache_free(struct datacache *dc)
 	if (dc->dirfd >= 0)
 		close(dc->dirfd);
 	index_clear(dc);
+	pin_free(dc);
 	free(dc->segs);
 	free(dc->pends);
 	free(dc->evict.entries);
@@ -216,6 +217,9 @@ static struct pend *pend_make(
 	p->len = add->len;
 	p->sent_us = add->sent_us;
 	p->flags = add->flags & (EXT_FIRM | EXT_PREFETCHED);
+	/* It was asked for once, and for good. */
+	if (pin_wants(dc, &add->key, add->len))
+		p->flags = (p->flags & EXT_FIRM) | EXT_PINNED;
 	if (pend_hold(p, add)) {
 		if (p->hold != add->hold)
 			dc->st.copied_bytes += p->len;
@@ -259,8 +263,7 @@ void datacache_add(struct datacache *dc, const struct datacache_add *add)
 		return;
 	}
 	dc->st.added_bytes += add->len;
-	writer_kick(&dc->writers[p->flags & EXT_PREFETCHED ? SEGMENT_PREFETCH
-							   : SEGMENT_DEMAND]);
+	writer_kick(pend_writer(dc, p));
 }
 
 void datacache_drop(struct datacache *dc, const struct data_key *key)
@@ -344,7 +347,9 @@ void datacache_flush(struct datacache *dc)
 			dc->pends[i]->live_bytes = 0;
 	for (uint32_t i = 0; i < dc->segs_room; i++)
 		if (dc->segs[i])
-			dc->segs[i]->live_bytes = dc->segs[i]->live_extents = 0;
+			dc->segs[i]->live_bytes = dc->segs[i]->live_extents =
+			    dc->segs[i]->pinned_bytes = 0;
+	dc->pinned.changed = UINT32_MAX;
 	for (int k = 0; k < SEGMENT_KINDS; k++) {
 		while ((seg = TAILQ_FIRST(&dc->lists[k])))
 			segment_retire(seg);

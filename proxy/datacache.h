@@ -142,6 +142,46 @@ void datacache_cut(struct datacache *dc, const struct data_key *key,
 void datacache_rebind(struct datacache *dc, const struct data_key *key,
     const struct data_version *from, const struct data_version *to,
     uint64_t sent_us);
+/*
+ * Pins. What is known of a pinned file is not evicted, as far as all that is
+ * pinned is at most half of `size_bytes`. A file may have several pins, which
+ * are numbers below DATACACHE_PINS; they are forgotten at the end, and to be
+ * set again after a start. Pins stay where data is dropped or flushed.
+ */
+enum { DATACACHE_PINS = 32 };
+
+/* `bytes`: the file's size, for the limit. False where the limit, of bytes or
+ * of files, is reached, or without memory: then the file has not this pin. */
+bool datacache_pin(struct datacache *dc, const struct data_key *key,
+    uint64_t bytes, unsigned pin);
+bool datacache_is_pinned(
+    const struct datacache *dc, const struct data_key *key, unsigned pin);
+/* Files that are not given to datacache_pin() between these two lose the
+ * pin. */
+void datacache_pin_begin(struct datacache *dc, unsigned pin);
+void datacache_pin_end(struct datacache *dc, unsigned pin);
+/* All files lose the pin; their data is as any other then. */
+void datacache_unpin(struct datacache *dc, unsigned pin);
+/* A bit for each pin of which data was lost since the last call, since it was
+ * dropped, changed or damaged. */
+uint32_t datacache_pins_changed(struct datacache *dc);
+/* What all pins together may have. */
+uint64_t datacache_pin_limit_bytes(const struct datacache *dc);
+
+struct datacache_pin_stats {
+	uint64_t files;
+	uint64_t bytes;        /* their sizes */
+	uint64_t cached_bytes; /* what of it is there */
+};
+/* Looks at all pinned files. */
+void datacache_get_pin_stats(
+    struct datacache *dc, unsigned pin, struct datacache_pin_stats *out);
+/* Every pinned file, with a bit for each of its pins. */
+void datacache_each_pinned(const struct datacache *dc,
+    void (*each)(
+	void *ctx, const struct data_key *key, uint64_t bytes, uint32_t pins),
+    void *ctx);
+
 /* Forget everything, files on disk too. */
 void datacache_flush(struct datacache *dc);
 /* `size_bytes` anew; evicts where it is less. */
@@ -161,6 +201,7 @@ struct datacache_stats {
 	uint64_t extents;
 	uint64_t disk_bytes;    /* that the files take */
 	uint64_t live_bytes;    /* payload that can be found */
+	uint64_t pinned_bytes;  /* what of it is to stay */
 	uint64_t memory_bytes;  /* index and all else in memory */
 	uint64_t pending_bytes; /* on their way to the disk */
 	uint64_t hits, misses, waits;

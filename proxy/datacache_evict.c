@@ -10,6 +10,15 @@
  * into the open segment, so that no move waits for the room that it makes;
  * and half of what goes is not moved in the long run (`credit_bytes`), so
  * that eviction ends.
+ *
+ * A segment more than half of which is pinned stays. Of others, what is pinned
+ * is moved on in any case, to segments for what is pinned; room for one of
+ * these is kept beside the other. Since at most half of the cache is pinned,
+ * there is a segment that may go whenever the cache is full, and each one
+ * makes twice as much room as it takes: so what was changed or removed on the
+ * server, and what was unpinned, is squeezed out when its room is wanted, and
+ * nothing is copied before that. What cannot be moved, since the disk is full,
+ * stays, and its segment with it.
  */
 #include "datacache_private.h"
 
@@ -25,8 +34,11 @@ static uint64_t limit_bytes(const struct datacache *dc)
 /* A segment, and what the indexes of those that are filled may grow to. */
 static uint64_t need_bytes(const struct datacache *dc)
 {
-	return dc->seg_bytes + (SEGMENT_KINDS + 1) * (uint64_t)dc->seg_bytes /
-				   SEGMENT_IDX_SHARE;
+	uint64_t segments = dc->pinned.files > 0 ? 2 : 1;
+
+	return segments * dc->seg_bytes + (SEGMENT_KINDS + 1) *
+					      (uint64_t)dc->seg_bytes /
+					      SEGMENT_IDX_SHARE;
 }
 
 bool evict_room(const struct datacache *dc)
@@ -64,12 +76,19 @@ static bool is_sealed(const struct segment *seg)
 	return w->seg != seg && !(w->n > 0 && w->batch[0]->seg == seg);
 }
 
+/* Whether it is not kept by what of it is pinned. */
+static bool may_go(const struct segment *seg)
+{
+	return seg->pinned_bytes == 0 ||
+	       (2 * seg->pinned_bytes <= seg->bytes && !seg->dc->full);
+}
+
 static struct segment *oldest_sealed(struct datacache *dc, int kind)
 {
 	struct segment *seg;
 
 	TAILQ_FOREACH (seg, &dc->lists[kind], link)
-		if (is_sealed(seg))
+		if (is_sealed(seg) && may_go(seg))
 			return seg;
 	return NULL;
 }
@@ -81,8 +100,8 @@ static struct segment *pick_empty(struct datacache *dc)
 
 	for (int k = 0; k < SEGMENT_KINDS; k++)
 		TAILQ_FOREACH (seg, &dc->lists[k], link)
-			if (is_sealed(seg) &&
-			    (seg->live_extents == 0 || seg->doomed))
+			if (is_sealed(seg) && (seg->live_extents == 0 ||
+						  (seg->doomed && may_go(seg))))
 				return seg;
 	return NULL;
 }
@@ -93,7 +112,8 @@ static struct segment *pick_open(struct datacache *dc)
 	for (int k = 0; k < SEGMENT_KINDS; k++) {
 		struct segment *seg = dc->writers[k].seg;
 
-		if (seg && !dc->writers[k].busy) {
+		if (seg && !dc->writers[k].busy && may_go(seg) &&
+		    (k != SEGMENT_PINNED || seg->pinned_bytes == 0)) {
 			segment_seal(seg);
 			return seg;
 		}
@@ -107,6 +127,9 @@ static struct segment *pick(struct datacache *dc)
 	struct segment *ahead = oldest_sealed(dc, SEGMENT_PREFETCH);
 	struct segment *seg = pick_empty(dc);
 
+	/* What was unpinned, or is for the most part gone, is missed least. */
+	if (!seg)
+		seg = oldest_sealed(dc, SEGMENT_PINNED);
 	if (seg)
 		return seg;
 	if (!demand && !ahead)
@@ -128,7 +151,8 @@ static void victim_end(struct datacache *dc)
 	if (ev->reading || ev->moving > 0)
 		return;
 	ev->victim = NULL;
-	if (!seg->dead)
+	/* Not where something pinned had to stay. */
+	if (!seg->dead && seg->live_extents == 0)
 		segment_retire(seg);
 	rbuf_unref(&seg->rb);
 }
@@ -156,7 +180,7 @@ static uint64_t move_budget(const struct datacache *dc)
 
 /* The extent is served from the victim's mapping until it is written. */
 static bool extent_move(struct datacache *dc, const struct file *f,
-    struct extent *x, const struct seg_entry *e)
+    struct extent *x, const struct seg_entry *e, uint32_t slot)
 {
 	struct segment *seg = dc->evict.victim;
 	struct pend *p = pend_new(dc);
@@ -168,21 +192,22 @@ static bool extent_move(struct datacache *dc, const struct file *f,
 	p->offset = x->offset;
 	p->len = x->len;
 	p->sent_us = x->meta >> 8;
-	p->flags = x->meta & EXT_FIRM;
+	p->flags = x->meta & (EXT_FIRM | EXT_PINNED);
 	p->data = seg->rb.data + x->pos;
 	p->hold = rbuf_ref(&seg->rb);
 	p->src = seg;
 	p->src_pos = e->pos;
+	p->src_slot = slot;
 	p->src_len = entry_len(e);
 	p->src_sum = e->extra;
 	p->live_bytes = x->len;
-	seg->live_bytes -= x->len;
-	seg->live_extents--;
+	segment_account(seg, x, -(int64_t)x->len, -1);
 	x->meta = (x->meta & ~(uint64_t)EXT_USED) | EXT_PENDING;
 	x->owner = p->id;
 	x->pos = 0;
 	dc->evict.moving++;
-	dc->evict.credit_bytes -= x->len;
+	if (!(x->meta & EXT_PINNED))
+		dc->evict.credit_bytes -= x->len;
 	dc->st.kept_bytes += x->len;
 	pend_queue(dc, p);
 	return true;
@@ -213,12 +238,13 @@ static void evict_entry(struct datacache *dc, const struct seg_entry *e,
 		return;
 	index_seek(f, e->offset, &c);
 	while ((x = cursor_get(&c)) && x->offset < end) {
-		uint32_t len = x->len;
+		bool pinned = x->meta & EXT_PINNED;
+		uint32_t len = pinned ? 0 : x->len;
 
 		if (!extent_is_of(x, seg->index, slot)) {
 			cursor_next(&c);
-		} else if ((x->meta & EXT_USED) && len <= *budget &&
-			   extent_move(dc, f, x, e)) {
+		} else if ((pinned || (x->meta & EXT_USED)) && len <= *budget &&
+			   extent_move(dc, f, x, e, slot)) {
 			*budget -= len;
 			cursor_next(&c);
 		} else {
@@ -267,10 +293,11 @@ static void evict_on_read(struct iopool_job *job)
 		evict_read_on(dc);
 	} else {
 		/* Entries that cannot be read, or were never written. */
-		if (!seg->dead)
+		if (!seg->dead && !(dc->full && seg->pinned_bytes > 0))
 			index_drop_segment(dc, seg, false);
 		victim_end(dc);
 	}
+	writer_kick(&dc->writers[SEGMENT_PINNED]);
 	writer_kick(&dc->writers[SEGMENT_DEMAND]);
 	evict_kick(dc);
 }
@@ -297,16 +324,20 @@ static void evict_start(struct datacache *dc, struct segment *seg)
 	victim_end(dc);
 }
 
+static bool moves_wait(const struct writer *w)
+{
+	return w->dc->evict.victim && !w->dc->evict.reading && w->waiting &&
+	       !w->preparing && !TAILQ_EMPTY(&w->moves);
+}
+
 /* Whoever waits for a segment that will not come. */
 static void evict_give_up(struct datacache *dc)
 {
-	struct writer *demand = &dc->writers[SEGMENT_DEMAND];
-
-	if (dc->evict.victim && demand->waiting && !demand->preparing &&
-	    !dc->evict.reading) {
-		writer_discard(demand, true);
-		return;
-	}
+	for (int k = 0; k < SEGMENT_KINDS; k++)
+		if (moves_wait(&dc->writers[k])) {
+			writer_discard(&dc->writers[k], true);
+			return;
+		}
 	if (dc->evict.victim || dc->dying_bytes > 0)
 		return;
 	for (int k = 0; k < SEGMENT_KINDS; k++) {
@@ -319,6 +350,15 @@ static void evict_give_up(struct datacache *dc)
 	}
 }
 
+/* What is pinned goes on even where room is short: the victim's room is had
+ * for it at once. */
+static bool writer_may_begin(const struct writer *w)
+{
+	return evict_room(w->dc) ||
+	       (w->kind == SEGMENT_PINNED && !TAILQ_EMPTY(&w->moves) &&
+		   !w->dc->full);
+}
+
 void evict_kick(struct datacache *dc)
 {
 	struct segment *seg;
@@ -326,7 +366,8 @@ void evict_kick(struct datacache *dc)
 	for (int k = 0; k < SEGMENT_KINDS; k++) {
 		struct writer *w = &dc->writers[k];
 
-		if (w->waiting && !w->preparing && !dc->off && evict_room(dc))
+		if (w->waiting && !w->preparing && !dc->off &&
+		    writer_may_begin(w))
 			segment_prepare(dc, w->kind);
 	}
 	/* What is moved on goes to the segment that is being made. */

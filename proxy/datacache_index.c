@@ -144,6 +144,7 @@ void index_clear(struct datacache *dc)
 	memset(ix, 0, sizeof(*ix));
 	dc->st.extents = 0;
 	dc->st.live_bytes = 0;
+	dc->st.pinned_bytes = 0;
 }
 
 struct extent *cursor_get(const struct cursor *c)
@@ -319,12 +320,13 @@ static void extent_account(struct datacache *dc, const struct extent *x,
 {
 	dc->st.live_bytes += (uint64_t)bytes;
 	dc->st.extents += (uint64_t)extents;
+	if (x->meta & EXT_PINNED)
+		dc->st.pinned_bytes += (uint64_t)bytes;
 	if (x->meta & EXT_PENDING) {
 		dc->pends[x->owner]->live_bytes += (uint64_t)bytes;
 		return;
 	}
-	dc->segs[x->owner]->live_bytes += (uint64_t)bytes;
-	dc->segs[x->owner]->live_extents += (uint64_t)extents;
+	segment_account(dc->segs[x->owner], x, bytes, extents);
 }
 
 bool index_insert(struct datacache *dc, struct file *f, const struct extent *x)
@@ -441,6 +443,8 @@ static void extent_carve(struct datacache *dc, struct cursor *c,
 		index_remove(dc, c);
 	}
 	extent_lost(dc, c->file, &old, lo, hi - lo, kill);
+	if (old.meta & EXT_PINNED)
+		pin_lost(dc, &c->file->key);
 }
 
 void index_carve(struct datacache *dc, struct file *f, uint64_t offset,

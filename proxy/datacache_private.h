@@ -11,6 +11,7 @@
  *   datacache_sum.c      checksums of what is on disk
  *   datacache_ahead.c    verifying what will be wanted next
  *   datacache_evict.c    room: which segment goes, what of it is moved on
+ *   datacache_pin.c      files that are to stay
  *   datacache_load.c     the directory at start
  *
  * On disk: FORMAT, and for each segment NNNNNNNN.seg (payload only) and
@@ -41,6 +42,9 @@ enum {
 	EVICT_CHUNK = 1024,     /* index entries looked at in one turn */
 	EVICT_CREDIT = 8,       /* segments' worth that may be moved on */
 	PREFETCH_SHARE = 16,    /* prefetched data is let have 1/16 */
+	PIN_SHARE = 2,          /* pinned data may be 1/2 of the cache, */
+	PIN_MEMORY_SHARE = 2,   /* its index 1/2 of all indexes, at */
+	PIN_FILE_BYTES = 256,   /* so much a file */
 	FAILURES_MAX = 3,       /* of the disk; then it is switched off */
 	DATACACHE_LAYOUT = 1,   /* of the files; change it with them */
 	DATACACHE_PAGE = 4096,
@@ -86,6 +90,7 @@ enum extent_flags {
 	EXT_VERIFIED = 8,
 	EXT_PENDING = 16,
 	EXT_MOVED = 32, /* firm before a change of our own */
+	EXT_PINNED = 64,
 };
 
 struct extent {
@@ -130,7 +135,15 @@ struct cursor {
 	uint32_t leaf, at;
 };
 
-enum segment_kind { SEGMENT_DEMAND, SEGMENT_PREFETCH, SEGMENT_KINDS };
+/* What is pinned goes to segments of its own, so that there is little else in
+ * those that stay. On disk they are as those of SEGMENT_DEMAND: whether a
+ * segment stays follows from what of it is pinned at present. */
+enum segment_kind {
+	SEGMENT_DEMAND,
+	SEGMENT_PREFETCH,
+	SEGMENT_PINNED,
+	SEGMENT_KINDS
+};
 
 struct segment {
 	struct iopool_job job; /* making it, unlinking, unmapping */
@@ -147,7 +160,8 @@ struct segment {
 	uint32_t slots;         /* index entries given out, the head too */
 	uint64_t charged_bytes; /* its part of disk_bytes */
 	uint64_t live_bytes, live_extents;
-	uint64_t dropped; /* the last drop that it has a tombstone of */
+	uint64_t pinned_bytes; /* of the live ones */
+	uint64_t dropped;      /* the last drop that it has a tombstone of */
 	uint32_t ahead_from, ahead_to; /* bytes last verified ahead */
 	int fd, idx_fd;                /* while it is written to */
 	int err;                       /* of the job */
@@ -173,7 +187,7 @@ struct pend {
 	struct segment *seg; /* where it goes; known while it is busy */
 	uint32_t pos, slot;
 	struct segment *src; /* moved on from here; `data` is its mapping */
-	uint32_t src_pos, src_len;
+	uint32_t src_pos, src_len, src_slot;
 	uint64_t src_sum;
 };
 
@@ -243,6 +257,23 @@ struct request {
 
 TAILQ_HEAD(request_list, request);
 
+/* A file that is to stay; `pins` is 0 where the place is free. */
+struct pinned {
+	struct data_key key;
+	uint64_t bytes; /* its size, as it was said to be */
+	uint32_t pins;  /* a bit for each pin that has it */
+	uint32_t seen;  /* … and met it since datacache_pin_begin() */
+};
+
+/* Open addressing; the room is a power of two. */
+struct pinned_table {
+	struct pinned *v;
+	size_t room;
+	uint64_t files;
+	uint64_t bytes;   /* sizes of all */
+	uint32_t changed; /* see datacache_pins_changed() */
+};
+
 struct datacache {
 	const char *server;
 	struct iopool *pool;
@@ -274,6 +305,7 @@ struct datacache {
 	struct tomb_list tombs_busy;
 	struct iopool_job tomb_job;
 	struct evict evict;
+	struct pinned_table pinned;
 	struct request_list requests;
 	unsigned request_count;
 	uint64_t dying_bytes; /* given up, about to be free */
@@ -323,6 +355,9 @@ struct segment *segment_new(
 void segment_adopt(struct segment *seg, void *map);
 void segment_prepare(struct datacache *dc, enum segment_kind kind);
 void segment_charge(struct segment *seg);
+/* `bytes` and `extents` more, or less, of an extent in it. */
+void segment_account(struct segment *seg, const struct extent *x, int64_t bytes,
+    int64_t extents);
 uint32_t segment_slots_max(const struct segment *seg);
 /* No more is written to it. */
 void segment_seal(struct segment *seg);
@@ -363,6 +398,7 @@ void ahead_done(struct datacache *dc, struct ahead *a);
 void writer_init(struct datacache *dc);
 struct pend *pend_new(struct datacache *dc);
 void pend_queue(struct datacache *dc, struct pend *p);
+struct writer *pend_writer(struct datacache *dc, const struct pend *p);
 void pend_free(struct datacache *dc, struct pend *p);
 /* Give up what waits; `moved`: only what is moved on. */
 void writer_discard(struct writer *w, bool moved);
@@ -391,6 +427,14 @@ void evict_init(struct datacache *dc);
 void evict_kick(struct datacache *dc);
 /* A pend whose source is the victim is gone. */
 void evict_moved(struct datacache *dc);
+
+/* datacache_pin.c */
+/* Whether data of this file that comes in is to stay. */
+bool pin_wants(
+    const struct datacache *dc, const struct data_key *key, uint32_t len);
+/* A pinned extent is gone, though not for want of room. */
+void pin_lost(struct datacache *dc, const struct data_key *key);
+void pin_free(struct datacache *dc);
 
 /* datacache_load.c */
 int load_dir(struct datacache *dc, char *err, size_t errlen);

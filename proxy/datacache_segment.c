@@ -108,6 +108,15 @@ void segment_charge(struct segment *seg)
 	seg->charged_bytes = now;
 }
 
+void segment_account(
+    struct segment *seg, const struct extent *x, int64_t bytes, int64_t extents)
+{
+	seg->live_bytes += (uint64_t)bytes;
+	seg->live_extents += (uint64_t)extents;
+	if (x->meta & EXT_PINNED)
+		seg->pinned_bytes += (uint64_t)bytes;
+}
+
 struct segment *segment_new(
     struct datacache *dc, enum segment_kind kind, uint32_t number)
 {

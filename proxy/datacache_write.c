@@ -37,8 +37,10 @@ struct pend *pend_new(struct datacache *dc)
 	return p;
 }
 
-static struct writer *pend_writer(struct datacache *dc, const struct pend *p)
+struct writer *pend_writer(struct datacache *dc, const struct pend *p)
 {
+	if (p->flags & EXT_PINNED)
+		return &dc->writers[SEGMENT_PINNED];
 	/* What is moved on has been used. */
 	return &dc->writers[(p->flags & EXT_PREFETCHED) && !p->src
 				? SEGMENT_PREFETCH
@@ -82,6 +84,26 @@ void pend_free(struct datacache *dc, struct pend *p)
 		evict_moved(dc);
 }
 
+static void extent_settle(
+    struct extent *x, struct segment *seg, uint32_t pos, uint32_t slot)
+{
+	x->owner = seg->index;
+	x->pos += pos;
+	x->slot = slot;
+	x->meta &= ~(uint64_t)EXT_PENDING;
+	segment_account(seg, x, x->len, 1);
+}
+
+/* What is pinned, and cannot be moved, stays where it was. */
+static bool extent_stays(const struct pend *p, struct extent *x)
+{
+	if (!p->src || p->src->dead || p->bad || !(x->meta & EXT_PINNED))
+		return false;
+	extent_settle(
+	    x, p->src, (uint32_t)(p->data - p->src->rb.data), p->src_slot);
+	return true;
+}
+
 /* Its extents: now in the segment, or lost. */
 static void pend_settle(struct datacache *dc, struct pend *p, bool lost)
 {
@@ -96,17 +118,14 @@ static void pend_settle(struct datacache *dc, struct pend *p, bool lost)
 	while ((x = cursor_get(&c)) && x->offset < end) {
 		if (!(x->meta & EXT_PENDING) || x->owner != p->id) {
 			cursor_next(&c);
-		} else if (lost) {
-			index_remove(dc, &c);
-		} else {
-			x->owner = p->seg->index;
-			x->pos += p->pos;
-			x->slot = p->slot;
-			x->meta &= ~(uint64_t)EXT_PENDING;
+		} else if (!lost) {
+			extent_settle(x, p->seg, p->pos, p->slot);
 			x->meta |= EXT_VERIFIED;
-			p->seg->live_bytes += x->len;
-			p->seg->live_extents++;
 			cursor_next(&c);
+		} else if (extent_stays(p, x)) {
+			cursor_next(&c);
+		} else {
+			index_remove(dc, &c);
 		}
 	}
 	index_tidy(dc, f);
@@ -248,6 +267,9 @@ static void writer_on_written(struct iopool_job *job)
 		segment_seal(seg);
 	if (w->err < 0 && !seg->dead && !is_full(w->err))
 		datacache_failed(dc, "write", w->err);
+	/* Nothing that is pinned is moved on for now. */
+	if (is_full(w->err))
+		dc->full = true;
 	rbuf_unref(&seg->rb);
 	writer_kick(w);
 }

@@ -212,6 +212,8 @@ enum metrics_counter {
 	X(DATA_FILES, "data_files", "Files with data on disk")                 \
 	X(DATA_EXTENTS, "data_extents", "Extents of data on disk")             \
 	X(DATA_LIVE_BYTES, "data_live_bytes", "Data that can be found")        \
+	X(DATA_PINNED_BYTES, "data_pinned_bytes",                              \
+	    "Data that is pinned, and not given up")                           \
 	X(DATA_PENDING_BYTES, "data_pending_bytes",                            \
 	    "Data on its way to the disk")                                     \
 	X(DATA_DISK_BYTES, "data_disk_bytes", "Disk space taken")              \

@@ -69,6 +69,7 @@ static void measure_data(
 	metrics_set_gauge(m, METRICS_GAUGE_DATA_FILES, st->files);
 	metrics_set_gauge(m, METRICS_GAUGE_DATA_EXTENTS, st->extents);
 	metrics_set_gauge(m, METRICS_GAUGE_DATA_LIVE_BYTES, st->live_bytes);
+	metrics_set_gauge(m, METRICS_GAUGE_DATA_PINNED_BYTES, st->pinned_bytes);
 	metrics_set_gauge(
 	    m, METRICS_GAUGE_DATA_PENDING_BYTES, st->pending_bytes);
 	metrics_set_gauge(m, METRICS_GAUGE_DATA_DISK_BYTES, st->disk_bytes);

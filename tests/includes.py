@@ -18,8 +18,8 @@ LAYERS = [
     "xprt dial statedir rpcbind netwatch iopool slab credtab metafile linkest",
     "budget",
     "portmap upstream upstream_conn datacache datacache_private "
-    "datacache_ahead datacache_evict datacache_index datacache_load datacache_read "
-    "datacache_sum "
+    "datacache_ahead datacache_evict datacache_index datacache_load datacache_pin "
+    "datacache_read datacache_sum "
     "datacache_segment datacache_tomb datacache_write reftab mounttab",
     "attrcache",
     "contract",

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Files that are to stay. Which ones is known by key, whether or not there is
+ * data of them; each extent of theirs has a mark, and each segment the bytes
+ * that have one, which is what eviction looks at. Marks are given out up to
+ * the limit only, whatever the sizes were said to be, so that eviction can
+ * rest on it.
+ */
+#include "datacache_private.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { ROOM_FIRST = 1024 };
+
+static struct pinned *pinned_find(
+    const struct pinned_table *t, const struct data_key *key)
+{
+	size_t mask = t->room - 1, at = key->h[0] & mask;
+
+	if (t->room == 0)
+		return NULL;
+	while (t->v[at].pins != 0) {
+		if (memcmp(&t->v[at].key, key, sizeof(*key)) == 0)
+			return &t->v[at];
+		at = (at + 1) & mask;
+	}
+	return NULL;
+}
+
+static struct pinned *pinned_put(
+    struct pinned_table *t, const struct pinned *one)
+{
+	size_t mask = t->room - 1, at = one->key.h[0] & mask;
+
+	while (t->v[at].pins != 0)
+		at = (at + 1) & mask;
+	t->v[at] = *one;
+	return &t->v[at];
+}
+
+/* Into `room` places. */
+static bool pinned_remake(struct datacache *dc, size_t room)
+{
+	struct pinned_table *t = &dc->pinned, old = *t;
+
+	t->v = dc_realloc(dc, NULL, 0, room * sizeof(*t->v));
+	if (!t->v) {
+		t->v = old.v;
+		return false;
+	}
+	memset(t->v, 0, room * sizeof(*t->v));
+	t->room = room;
+	for (size_t i = 0; i < old.room; i++)
+		if (old.v[i].pins != 0)
+			(void)pinned_put(t, &old.v[i]);
+	if (old.v)
+		dc_free(dc, old.v, old.room * sizeof(*old.v));
+	return true;
+}
+
+void pin_free(struct datacache *dc)
+{
+	if (dc->pinned.v)
+		dc_free(
+		    dc, dc->pinned.v, dc->pinned.room * sizeof(*dc->pinned.v));
+	memset(&dc->pinned, 0, sizeof(dc->pinned));
+}
+
+uint64_t datacache_pin_limit_bytes(const struct datacache *dc)
+{
+	return dc->size_bytes / PIN_SHARE;
+}
+
+/* The index of what is pinned is not given up either. */
+static uint64_t limit_files(const struct datacache *dc)
+{
+	return dc->memory_max_bytes / PIN_MEMORY_SHARE / PIN_FILE_BYTES;
+}
+
+bool pin_wants(
+    const struct datacache *dc, const struct data_key *key, uint32_t len)
+{
+	return dc->pinned.files > 0 &&
+	       dc->st.pinned_bytes + len <= datacache_pin_limit_bytes(dc) &&
+	       pinned_find(&dc->pinned, key);
+}
+
+void pin_lost(struct datacache *dc, const struct data_key *key)
+{
+	const struct pinned *one = pinned_find(&dc->pinned, key);
+
+	if (one)
+		dc->pinned.changed |= one->pins;
+}
+
+uint32_t datacache_pins_changed(struct datacache *dc)
+{
+	uint32_t changed = dc->pinned.changed;
+
+	dc->pinned.changed = 0;
+	return changed;
+}
+
+/* ---- marks ------------------------------------------------------------ */
+
+static void extent_mark(struct datacache *dc, struct extent *x, bool on)
+{
+	int64_t bytes = on ? x->len : -(int64_t)x->len;
+
+	x->meta &= ~(uint64_t)EXT_PINNED;
+	if (on)
+		x->meta |= EXT_PINNED;
+	dc->st.pinned_bytes += (uint64_t)bytes;
+	/* What is on its way is counted where it arrives. */
+	if (!(x->meta & EXT_PENDING))
+		dc->segs[x->owner]->pinned_bytes += (uint64_t)bytes;
+}
+
+static void file_mark(struct datacache *dc, const struct data_key *key, bool on)
+{
+	struct file *f = index_lookup(dc, key);
+	uint64_t most = datacache_pin_limit_bytes(dc);
+	struct cursor c;
+	struct extent *x;
+
+	if (!f)
+		return;
+	for (index_seek(f, 0, &c); (x = cursor_get(&c)); cursor_next(&c)) {
+		if (!(x->meta & EXT_PINNED) != on ||
+		    (on && dc->st.pinned_bytes + x->len > most))
+			continue;
+		extent_mark(dc, x, on);
+	}
+}
+
+/* ---- pins ------------------------------------------------------------- */
+
+static struct pinned *pinned_add(
+    struct datacache *dc, const struct data_key *key, uint32_t bit)
+{
+	struct pinned_table *t = &dc->pinned;
+	struct pinned one = {.key = *key, .pins = bit};
+
+	if (t->files >= limit_files(dc))
+		return NULL;
+	/* Never full: a search ends at a free place. */
+	if (t->files >= t->room / 4 * 3 &&
+	    !pinned_remake(dc, t->room ? 2 * t->room : ROOM_FIRST))
+		return NULL;
+	t->files++;
+	return pinned_put(t, &one);
+}
+
+bool datacache_pin(struct datacache *dc, const struct data_key *key,
+    uint64_t bytes, unsigned pin)
+{
+	struct pinned *one = pinned_find(&dc->pinned, key);
+	uint64_t others = dc->pinned.bytes - (one ? one->bytes : 0);
+	uint64_t most = datacache_pin_limit_bytes(dc);
+	uint32_t bit = UINT32_C(1) << pin;
+
+	assert(pin < DATACACHE_PINS);
+	/* What grew beyond the limit keeps its pin, and its former part. */
+	if (others > most || bytes > most - others) {
+		if (one)
+			one->seen |= one->pins & bit;
+		return false;
+	}
+	if (!one)
+		one = pinned_add(dc, key, bit);
+	if (!one)
+		return false;
+	one->pins |= bit;
+	one->seen |= bit;
+	one->bytes = bytes;
+	dc->pinned.bytes = others + bytes;
+	file_mark(dc, key, true);
+	return true;
+}
+
+bool datacache_is_pinned(
+    const struct datacache *dc, const struct data_key *key, unsigned pin)
+{
+	const struct pinned *one = pinned_find(&dc->pinned, key);
+
+	return one && (one->pins & UINT32_C(1) << pin);
+}
+
+void datacache_pin_begin(struct datacache *dc, unsigned pin)
+{
+	for (size_t i = 0; i < dc->pinned.room; i++)
+		dc->pinned.v[i].seen &= ~(UINT32_C(1) << pin);
+}
+
+/* What lies behind a hole moves up, or a search would end there. */
+static void pinned_remove(struct pinned_table *t, size_t hole)
+{
+	size_t mask = t->room - 1, at = hole;
+
+	for (;;) {
+		size_t home;
+
+		t->v[hole].pins = 0;
+		do {
+			at = (at + 1) & mask;
+			if (t->v[at].pins == 0)
+				return;
+			home = t->v[at].key.h[0] & mask;
+		} while (((at - home) & mask) < ((at - hole) & mask));
+		t->v[hole] = t->v[at];
+		hole = at;
+	}
+}
+
+/* What was unpinned is not to stay because nothing more is pinned. */
+static void seal_open(struct datacache *dc)
+{
+	const struct writer *w = &dc->writers[SEGMENT_PINNED];
+
+	if (w->seg && !w->busy && 2 * w->seg->pinned_bytes < w->seg->used)
+		segment_seal(w->seg);
+}
+
+/* Those that have the pin, and where `unseen` were not met, lose it. */
+static void take_away(struct datacache *dc, unsigned pin, bool unseen)
+{
+	struct pinned_table *t = &dc->pinned;
+	uint32_t bit = UINT32_C(1) << pin;
+	size_t room = t->room;
+
+	/* After a removal another one may lie in the same place. */
+	for (size_t i = 0; i < t->room;) {
+		struct pinned *one = &t->v[i];
+
+		if (!(one->pins & bit) || (unseen && (one->seen & bit))) {
+			i++;
+			continue;
+		}
+		one->pins &= ~bit;
+		if (one->pins != 0)
+			continue;
+		file_mark(dc, &one->key, false);
+		t->files--;
+		t->bytes -= one->bytes;
+		pinned_remove(t, i);
+	}
+	while (room > ROOM_FIRST && t->files < room / 4)
+		room /= 2;
+	if (room < t->room)
+		(void)pinned_remake(dc, room);
+	seal_open(dc);
+	/* They may be the first to go now. */
+	evict_kick(dc);
+}
+
+void datacache_pin_end(struct datacache *dc, unsigned pin)
+{
+	take_away(dc, pin, true);
+}
+
+void datacache_unpin(struct datacache *dc, unsigned pin)
+{
+	take_away(dc, pin, false);
+}
+
+/* ---- what there is ---------------------------------------------------- */
+
+static uint64_t cached_bytes(struct datacache *dc, const struct data_key *key)
+{
+	struct file *f = index_lookup(dc, key);
+	uint64_t bytes = 0;
+	struct cursor c;
+	const struct extent *x;
+
+	if (!f)
+		return 0;
+	for (index_seek(f, 0, &c); (x = cursor_get(&c)); cursor_next(&c))
+		bytes += x->len;
+	return bytes;
+}
+
+void datacache_get_pin_stats(
+    struct datacache *dc, unsigned pin, struct datacache_pin_stats *out)
+{
+	memset(out, 0, sizeof(*out));
+	for (size_t i = 0; i < dc->pinned.room; i++) {
+		const struct pinned *one = &dc->pinned.v[i];
+
+		if (!(one->pins & UINT32_C(1) << pin))
+			continue;
+		out->files++;
+		out->bytes += one->bytes;
+		out->cached_bytes += cached_bytes(dc, &one->key);
+	}
+}
+
+void datacache_each_pinned(const struct datacache *dc,
+    void (*each)(
+	void *ctx, const struct data_key *key, uint64_t bytes, uint32_t pins),
+    void *ctx)
+{
+	for (size_t i = 0; i < dc->pinned.room; i++) {
+		const struct pinned *one = &dc->pinned.v[i];
+
+		if (one->pins != 0)
+			each(ctx, &one->key, one->bytes, one->pins);
+	}
+}
