@@ -2,58 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """forefetch warm before a server that lies, loops, refuses or is silent, and
 for programs that go away in the middle of it."""
-import socket
-import struct
 import time
-import unittest
 
 import daemon
 import rpc
 from daemon import poll
 from fakeserver import HOLD
-from rpc import opaque, u32, u64
+from rpc import opaque, u32
+from tree import Control, Tree, cookie_of, entry, field, page, place
 
 BAD_COOKIE, ACCES = 10003, 13
-
-
-def varint(n):
-    out = bytearray()
-    while n > 127:
-        out.append(n & 127 | 128)
-        n >>= 7
-    out.append(n)
-    return bytes(out)
-
-
-def field(number, data):
-    """Of protobuf: bytes, or a number."""
-    if isinstance(data, int):
-        return varint(number << 3) + varint(data)
-    return varint(number << 3 | 2) + varint(len(data)) + data
-
-
-def fields(data):
-    out, i = {}, 0
-
-    def take():
-        nonlocal i
-        n = shift = 0
-        while True:
-            n |= (data[i] & 127) << shift
-            shift += 7
-            i += 1
-            if data[i - 1] < 128:
-                return n
-    while i < len(data):
-        tag = take()
-        n = take()
-        if tag & 7 == 2:
-            out[tag >> 3] = data[i:i + n]
-            i += n
-        else:
-            out[tag >> 3] = n
-    return out
-
 
 NAMES = {1: "done", 2: "status", 5: "directories", 6: "files", 7: "others",
          8: "file_bytes", 10: "calls", 11: "refused", 12: "failed",
@@ -64,31 +22,15 @@ class Warm:
     """A connection that has begun a walk."""
 
     def __init__(self, ff, path=b"", metadata=False):
-        self.sock = socket.socket(socket.AF_UNIX)
-        # The file is there a moment before somebody listens.
-        poll(lambda: self.sock.connect_ex(ff.socket) == 0, "control")
-        place = (field(1, b"127.0.0.1:%d" % ff.port) + field(2, b"/srv") +
-                 field(3, path))
-        self.first = self.ask(field(1, place) + field(2, int(metadata)))
+        self.control = Control(ff)
+        self.first = self.ask(
+            field(1, place(ff, path)) + field(2, int(metadata)))
 
     def ask(self, body=b""):
-        req = field(1, 1) + field(19, body)
-        self.sock.sendall(struct.pack(">I", len(req)) + req)
-        n, = struct.unpack(">I", self.take(4))
-        res = fields(self.take(n))
-        if 19 not in res:
-            return {"error": fields(res[15])[1]}
-        got = fields(res[19])
+        got = self.control.ask(19, body)
+        if -1 in got:
+            return {"error": got[-1]}
         return {name: got.get(n, 0) for n, name in NAMES.items()}
-
-    def take(self, n):
-        data = b""
-        while len(data) < n:
-            part = self.sock.recv(n - len(data))
-            if not part:
-                raise EOFError
-            data += part
-        return data
 
     def end(self):
         return poll(lambda: self.finished(), "the walk ends")
@@ -98,93 +40,23 @@ class Warm:
         return p if p["done"] else None
 
     def close(self):
-        self.sock.close()
+        self.control.close()
 
 
-def fh(name):
-    return b"fh-" + name.ljust(13, b".")
-
-
-def entry(name, cookie, attr, handle=True):
-    out = u32(1) + u64(cookie + 1000) + opaque(name) + u64(cookie)
-    out += u32(1) + attr
-    return out + (u32(1) + opaque(fh(name)) if handle else u32(0))
-
-
-def page(entries, eof=True):
-    return (u32(0, 1) + rpc.fattr(rpc.DIR) + b"verifier" + b"".join(entries) +
-            u32(0, int(eof)))
-
-
-def cookie_of(call):
-    r = call.reader()
-    return r.opaque(), r.u64()
-
-
-class Tree(daemon.Case):
-    settings = {"offline": "serve"}
-    size = 100000
-
+class Walks(Tree):
     def setUp(self):
         super().setUp()
         self.warms = []
-        self.up.script(rpc.ACCESS, self.access)
-        self.up.script(rpc.READDIRPLUS, self.list)
-        self.up.script(rpc.READ, self.read)
 
     def tearDown(self):
         for w in self.warms:
             w.close()
         self.bystander_alive()
 
-    def bystander_alive(self):
-        with self.ff.connect() as c:
-            st, _ = c.nfs(rpc.GETATTR, opaque(rpc.ROOT))
-            self.assertEqual(st, 0)
-
     def warm(self, *args, **kw):
         w = Warm(self.ff, *args, **kw)
         self.warms.append(w)
         return w
-
-    def attr(self, name):
-        if name.startswith(b"dir") or name == b"root":
-            return rpc.fattr(rpc.DIR, 7)
-        kind = rpc.LNK if name.startswith(b"link") else rpc.REG
-        return rpc.fattr(kind, 300 + len(name), size=self.size)
-
-    def name_of(self, handle):
-        return b"root" if handle == rpc.ROOT else handle[3:].rstrip(b".")
-
-    def access(self, call):
-        r = call.reader()
-        handle = r.opaque()
-        return u32(0, 1) + self.attr(self.name_of(handle)) + u32(r.u32())
-
-    def list(self, call):
-        """Two pages for the root; one directory with a file."""
-        handle, cookie = cookie_of(call)
-        if handle != rpc.ROOT:
-            return page([entry(b"inner", 1, self.attr(b"inner"))])
-        if cookie == 0:
-            return page([entry(b".", 1, self.attr(b"dir")),
-                         entry(b"..", 2, self.attr(b"dir")),
-                         entry(b"dir", 3, self.attr(b"dir"))], False)
-        return page([entry(b"file", 4, self.attr(b"file")),
-                     entry(b"link", 5, self.attr(b"link")),
-                     entry(b".snapshot", 6, self.attr(b"dir"))])
-
-    def read(self, call):
-        """Never more than half of what was asked for."""
-        r = call.reader()
-        name = self.name_of(r.opaque())
-        offset, count = r.u64(), r.u32()
-        if name == b"root":
-            return None
-        n = min((count + 1) // 2, self.size - offset)
-        return (u32(0, 1) + self.attr(name) +
-                u32(n, int(offset + n == self.size)) +
-                opaque(rpc.pattern(offset, n)))
 
     def test_tree(self):
         p = self.warm().end()
@@ -285,9 +157,7 @@ class Tree(daemon.Case):
         self.up.script(rpc.READDIRPLUS, HOLD)
         w = self.warm()
         held = self.up.wait(rpc.READDIRPLUS, 1)[0]
-        place = (field(1, b"127.0.0.1:%d" % self.ff.port) +
-                 field(2, b"/srv") + field(3, b"nothing"))
-        w.ask(field(1, place))
+        w.ask(field(1, place(self.ff, b"nothing")))
         held.reply(self.list(held))
         p = w.end()
         self.assertEqual(p["status"], rpc.NOENT)
