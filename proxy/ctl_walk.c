@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "ctl_walk.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ctl_text.h"
+
+/* Between two questions, growing. */
+enum { ASK_MIN_MS = 20, ASK_MAX_MS = 250 };
+
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	stopped = 1;
+}
+
+void ctl_walk_put(FILE *out, const Forefetch__Warmed *w)
+{
+	char size[CTL_TEXT_MAX], got[CTL_TEXT_MAX], rate[CTL_TEXT_MAX];
+	uint64_t us = w->elapsed_us ? w->elapsed_us : 1;
+
+	fprintf(out,
+	    "%" PRIu64 " directories, %" PRIu64 " files (%s), %" PRIu64
+	    " calls, %s fetched, %s/s",
+	    w->directories, w->files, ctl_text_bytes(size, w->file_bytes),
+	    w->calls, ctl_text_bytes(got, w->fetched_bytes),
+	    ctl_text_bytes(
+		rate, (uint64_t)((double)w->fetched_bytes / (double)us * 1e6)));
+}
+
+bool ctl_walk_stopped(void)
+{
+	return stopped != 0;
+}
+
+void ctl_walk_catch(void)
+{
+	const struct sigaction act = {.sa_handler = on_signal};
+
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+}
+
+static void put_progress(const Forefetch__Warmed *w)
+{
+	fputs("\r", stderr);
+	ctl_walk_put(stderr, w);
+	fprintf(stderr, "%s\033[K", w->waits ? ", waiting" : "");
+	fflush(stderr);
+}
+
+static void rest(unsigned *ms)
+{
+	const struct timespec ts = {
+	    .tv_sec = *ms / 1000, .tv_nsec = *ms % 1000 * 1000000L};
+
+	nanosleep(&ts, NULL);
+	*ms = *ms * 2 > ASK_MAX_MS ? ASK_MAX_MS : *ms * 2;
+}
+
+void ctl_walk_show(struct ctl_walk *s, const Forefetch__Warmed *w)
+{
+	if (s->ms == 0)
+		s->ms = ASK_MIN_MS;
+	if (!s->quiet && isatty(STDERR_FILENO))
+		put_progress(w);
+	rest(&s->ms);
+}
+
+void ctl_walk_clear(const struct ctl_walk *s)
+{
+	if (!s->quiet && isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
+}
+
+void ctl_walk_put_errors(const Forefetch__Warmed *w)
+{
+	if (w->refused > 0)
+		printf("  %" PRIu64 " refused by the server\n", w->refused);
+	if (w->failed > 0)
+		printf("  %" PRIu64 " failed\n", w->failed);
+}
+
+bool ctl_walk_good(const char *path, const Forefetch__Warmed *w)
+{
+	if (w->status > 0) {
+		/* These are the same in both worlds. */
+		fprintf(stderr, "forefetch: %s: the server says: %s\n", path,
+		    w->status <= 30 ? strerror((int)w->status)
+				    : "it cannot be had");
+		return false;
+	}
+	return w->done && w->refused == 0 && w->failed == 0;
+}
+
+void ctl_walk_json(struct ctl_json *j, const Forefetch__Warmed *w)
+{
+	ctl_json_bool(j, "done", w->done);
+	ctl_json_number(j, "status", w->status);
+	ctl_json_bool(j, "full", w->full);
+	ctl_json_number(j, "directories", w->directories);
+	ctl_json_number(j, "files", w->files);
+	ctl_json_number(j, "others", w->others);
+	ctl_json_number(j, "file_bytes", w->file_bytes);
+	ctl_json_number(j, "fetched_bytes", w->fetched_bytes);
+	ctl_json_number(j, "calls", w->calls);
+	ctl_json_number(j, "refused", w->refused);
+	ctl_json_number(j, "failed", w->failed);
+	ctl_json_number(j, "elapsed_us", w->elapsed_us);
+}

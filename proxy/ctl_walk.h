@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The daemon walks a tree while a command asks how far it is. */
+#ifndef FOREFETCH_CTL_WALK_H
+#define FOREFETCH_CTL_WALK_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "control.pb-c.h"
+#include "ctl_json.h"
+
+/* From now on ^C and TERM do not end the program, but are told here. */
+void ctl_walk_catch(void);
+bool ctl_walk_stopped(void);
+
+/* Zeros at first. */
+struct ctl_walk {
+	bool quiet;
+	unsigned ms; /* to the next question */
+};
+/* How far it is, on a terminal; and a rest before the next question. */
+void ctl_walk_show(struct ctl_walk *s, const Forefetch__Warmed *w);
+void ctl_walk_clear(const struct ctl_walk *s);
+
+/* What was fetched: the rest of a line. */
+void ctl_walk_put(FILE *out, const Forefetch__Warmed *w);
+/* Lines on stdout, where there were some. */
+void ctl_walk_put_errors(const Forefetch__Warmed *w);
+/* Members. */
+void ctl_walk_json(struct ctl_json *j, const Forefetch__Warmed *w);
+/* Whether it ended with all that was asked for; a message where the path was
+ * not found. */
+bool ctl_walk_good(const char *path, const Forefetch__Warmed *w);
+
+#endif
