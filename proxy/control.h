@@ -11,6 +11,7 @@ struct event_base;
 struct explain;
 struct metrics;
 struct objname;
+struct pins;
 struct predictor;
 struct tracer;
 struct tracer_trace;
@@ -187,7 +188,9 @@ struct control_place {
  * returns 0 or such an error, negative.
  *
  * predictor is what a server's calls taught, trees_changed to be called when
- * that was edited; name_objects is objnames_fill() for the peer.
+ * that was edited; name_objects is objnames_fill() for the peer. pins is what
+ * is pinned of a server; pins_at finds the server, whose name goes to `server`,
+ * and returns NULL where no server is mounted from there.
  */
 struct control_ops {
 	void (*fill_status)(void *ctx, struct control_status *out);
@@ -202,6 +205,9 @@ struct control_ops {
 	    void *ctx, const struct warm_walk *walk, struct warm_progress *out);
 	void (*warm_end)(void *ctx, struct warm_walk *walk);
 	struct tracer *(*tracer)(void *ctx, const char *server);
+	struct pins *(*pins)(void *ctx, const char *server);
+	struct pins *(*pins_at)(
+	    void *ctx, const struct control_place *at, const char **server);
 	struct predictor *(*predictor)(void *ctx, const char *server);
 	void (*trees_changed)(void *ctx, const char *server);
 	void (*name_objects)(void *ctx, const char *server,

@@ -20,8 +20,7 @@ static const char *text_of(struct reply *r, const ProtobufCBinaryData *b)
 	return text;
 }
 
-/* False after an error. */
-static bool place_of(
+bool reply_place(
     struct reply *r, const Forefetch__Place *place, struct control_place *out)
 {
 	if (place) {
@@ -38,7 +37,7 @@ static bool place_of(
 	return false;
 }
 
-static void place_error(struct reply *r, int error)
+void reply_place_error(struct reply *r, int error)
 {
 	switch (error) {
 	case ENOENT:
@@ -63,31 +62,38 @@ static void place_error(struct reply *r, int error)
 	}
 }
 
-static void reply_progress(struct reply *r)
+Forefetch__Warmed *reply_warmed(struct reply *r, const struct warm_progress *p)
 {
 	Forefetch__Warmed *out = reply_alloc(r, 1, sizeof(*out));
-	struct warm_progress p = {0};
 
 	if (!out)
-		return;
-	r->ops->warm_progress(r->ctx, r->session->walk, &p);
+		return NULL;
 	forefetch__warmed__init(out);
-	out->done = p.state != WARM_WALKS;
-	out->status = p.state == WARM_FAILED ? p.status : 0;
-	out->waits = p.waits;
-	out->full = p.full;
-	out->directories = p.directories;
-	out->files = p.files;
-	out->others = p.others;
-	out->file_bytes = p.file_bytes;
-	out->fetched_bytes = p.fetched_bytes;
-	out->calls = p.calls;
-	out->refused = p.refused;
-	out->failed = p.failed;
-	out->left = p.left;
-	out->elapsed_us = p.elapsed_us;
-	r->res.result_case = FOREFETCH__RESPONSE__RESULT_WARM;
-	r->res.warm = out;
+	out->done = p->state != WARM_WALKS;
+	out->status = p->state == WARM_FAILED ? p->status : 0;
+	out->waits = p->waits;
+	out->full = p->full;
+	out->directories = p->directories;
+	out->files = p->files;
+	out->others = p->others;
+	out->file_bytes = p->file_bytes;
+	out->fetched_bytes = p->fetched_bytes;
+	out->calls = p->calls;
+	out->refused = p->refused;
+	out->failed = p->failed;
+	out->left = p->left;
+	out->elapsed_us = p->elapsed_us;
+	return out;
+}
+
+static void reply_progress(struct reply *r)
+{
+	struct warm_progress p = {0};
+
+	r->ops->warm_progress(r->ctx, r->session->walk, &p);
+	r->res.warm = reply_warmed(r, &p);
+	if (r->res.warm)
+		r->res.result_case = FOREFETCH__RESPONSE__RESULT_WARM;
 }
 
 void reply_warm(struct reply *r, const Forefetch__WarmRequest *request)
@@ -95,14 +101,14 @@ void reply_warm(struct reply *r, const Forefetch__WarmRequest *request)
 	struct control_place at = {0};
 
 	if (request->place) {
-		if (!place_of(r, request->place, &at))
+		if (!reply_place(r, request->place, &at))
 			return;
 		if (r->session->walk)
 			r->ops->warm_end(r->ctx, r->session->walk);
 		r->session->walk = r->ops->warm_begin(
 		    r->ctx, r->peer, &at, !request->metadata_only);
 		if (!r->session->walk) {
-			place_error(r, errno);
+			reply_place_error(r, errno);
 			return;
 		}
 	}
@@ -180,11 +186,11 @@ void reply_explain(struct reply *r, const Forefetch__ExplainRequest *request)
 	struct explain x = {0};
 	int rc;
 
-	if (!out || !place_of(r, request->place, &at))
+	if (!out || !reply_place(r, request->place, &at))
 		return;
 	rc = r->ops->explain(r->ctx, r->peer, &at, &x);
 	if (rc < 0) {
-		place_error(r, -rc);
+		reply_place_error(r, -rc);
 		return;
 	}
 	forefetch__explained__init(out);

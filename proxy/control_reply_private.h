@@ -5,6 +5,7 @@
  *	control_reply.c          requests in, responses out; stats, flush
  *	control_reply_status.c   status
  *	control_reply_place.c    commands about one place: warm, explain
+ *	control_reply_pin.c      pinned trees
  *	control_reply_trees.c    access trees
  *	control_reply_trace.c    traces
  */
@@ -18,6 +19,7 @@
 #include "control.pb-c.h"
 
 struct chunk;
+struct warm_progress;
 
 /* What is needed to make one response. */
 struct reply {
@@ -49,6 +51,15 @@ void reply_explain(struct reply *r, const Forefetch__ExplainRequest *request);
 const char *reply_one_server(
     struct reply *r, const ProtobufCBinaryData *filter);
 
+/* False after an error. */
+bool reply_place(
+    struct reply *r, const Forefetch__Place *place, struct control_place *out);
+/* What warm_begin() failed with. */
+void reply_place_error(struct reply *r, int error);
+/* NULL without memory. */
+Forefetch__Warmed *reply_warmed(struct reply *r, const struct warm_progress *p);
+
+void reply_pin(struct reply *r, const Forefetch__PinRequest *request);
 void reply_trace(struct reply *r, const Forefetch__TraceRequest *request);
 void reply_trees(struct reply *r, const Forefetch__TreesRequest *request);
 void reply_warm(struct reply *r, const Forefetch__WarmRequest *request);

@@ -15,6 +15,7 @@ struct ctl_options {
 	const char *server; /* --server; NULL: none */
 	bool data;
 	bool metadata;
+	bool list;
 	bool json;
 	bool verbose;
 	bool histogram;
@@ -29,8 +30,10 @@ int ctl_status(const struct ctl_options *opt);
 int ctl_stats(const struct ctl_options *opt);
 int ctl_flush(const struct ctl_options *opt);
 int ctl_explain(const struct ctl_options *opt);
+int ctl_pin(const struct ctl_options *opt);
 int ctl_trace(const struct ctl_options *opt);
 int ctl_trees(const struct ctl_options *opt);
+int ctl_unpin(const struct ctl_options *opt);
 int ctl_warm(const struct ctl_options *opt);
 
 #endif

@@ -28,6 +28,7 @@ enum {
 	OPT_DATA,
 	OPT_METADATA,
 	OPT_SERVER,
+	OPT_LIST,
 };
 
 struct command {
@@ -40,6 +41,7 @@ struct command {
 	bool acts;          /* is not repeated: no --watch */
 	bool has_data;      /* takes --data and --metadata */
 	bool has_server;    /* takes --server */
+	bool has_list;      /* takes --list, without arguments then */
 	int args_min;       /* 0: the name of a server may follow */
 	int args_max;
 };
@@ -88,6 +90,33 @@ static const struct command commands[] = {
 	.run = ctl_warm,
 	.acts = true,
 	.has_data = true,
+	.args_min = 1,
+	.args_max = ARGS_MAX,
+    },
+    {
+	.name = "pin",
+	.usage = "[--json] PATH... | --list",
+	.summary = "keep files and directories in the cache",
+	.help = "Fetches what lies at each PATH, on a mount of the proxy, as "
+		"warm does, and keeps its\ndata in the cache, whatever else "
+		"passes, until unpin. The list is kept, too, and the\ntrees "
+		"are looked through again when they are used. --list shows "
+		"what you have pinned,\nor for root what all have.\n",
+	.run = ctl_pin,
+	.acts = true,
+	.has_list = true,
+	.args_min = 1,
+	.args_max = ARGS_MAX,
+    },
+    {
+	.name = "unpin",
+	.usage = "[--json] PATH...",
+	.summary = "keep them no longer",
+	.help = "Each PATH is one that you have pinned; root may name those "
+		"of all. The data stays\nin the cache until its room is "
+		"wanted.\n",
+	.run = ctl_unpin,
+	.acts = true,
 	.args_min = 1,
 	.args_max = ARGS_MAX,
     },
@@ -144,6 +173,7 @@ static const struct option long_options[] = {
     {"histogram", no_argument, NULL, OPT_HISTOGRAM},
     {"data", no_argument, NULL, OPT_DATA},
     {"metadata", no_argument, NULL, OPT_METADATA},
+    {"list", no_argument, NULL, OPT_LIST},
     {"server", required_argument, NULL, OPT_SERVER},
     {"verbose", no_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
@@ -265,9 +295,13 @@ static int check(const struct command *cmd, const struct ctl_options *opt)
 		    "--data and --metadata are not for ", cmd->name);
 	if (opt->server && !cmd->has_server)
 		return usage_error("--server is not for ", cmd->name);
+	if (opt->list && !cmd->has_list)
+		return usage_error("--list is not for ", cmd->name);
+	if (opt->list && opt->nargs > 0)
+		return usage_error("too many arguments: ", opt->args[0]);
 	if (opt->metadata && opt->data)
 		return usage_error("--data and --metadata are both given", "");
-	if (opt->nargs < cmd->args_min)
+	if (opt->nargs < cmd->args_min && !opt->list)
 		return usage_error(
 		    "arguments are missing: forefetch help ", cmd->name);
 	if (opt->nargs > max)
@@ -328,6 +362,9 @@ int main(int argc, char **argv)
 			break;
 		case OPT_SERVER:
 			opt.server = optarg;
+			break;
+		case OPT_LIST:
+			opt.list = true;
 			break;
 		case OPT_METADATA:
 			opt.metadata = true;

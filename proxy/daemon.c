@@ -169,6 +169,20 @@ static struct tracer *tracer_of(void *ctx, const char *server)
 	return server_tracer(server_named(ctx, server));
 }
 
+static struct pins *pins_of(void *ctx, const char *server)
+{
+	return server_pins(server_named(ctx, server));
+}
+
+static struct pins *pins_at(
+    void *ctx, const struct control_place *at, const char **server)
+{
+	struct server *s = server_at(ctx, at);
+
+	*server = s ? server_name(s) : NULL;
+	return s ? server_pins(s) : NULL;
+}
+
 static void trees_changed(void *ctx, const char *server)
 {
 	prefetch_edited(server_prefetch(server_named(ctx, server)));
@@ -192,6 +206,8 @@ static const struct control_ops control_ops = {
     .explain = explain_place,
     .predictor = predictor_of,
     .tracer = tracer_of,
+    .pins = pins_of,
+    .pins_at = pins_at,
     .trees_changed = trees_changed,
     .name_objects = name_objects,
 };

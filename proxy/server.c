@@ -28,6 +28,7 @@
 #include "log.h"
 #include "metrics.h"
 #include "netmatch.h"
+#include "pins.h"
 #include "prefetch.h"
 #include "resolve.h"
 #include "rpcbind.h"
@@ -73,6 +74,8 @@ struct server {
 	struct prefetch *prefetch;
 	struct tracer *tracer;
 	struct warm *warm;
+	struct pins *pins;
+	uint64_t calls; /* of clients, at the last sweep */
 	struct svc *svc;
 	struct evconnlistener **listeners;
 	size_t nlisteners;
@@ -164,6 +167,29 @@ static void check_offline(struct server *s, uint64_t now_us)
 	svc_set_offline(s->svc, away);
 }
 
+/* Calls of clients until now, however they were answered. */
+static uint64_t client_calls(const struct server *s)
+{
+	struct metrics_row row;
+	uint64_t calls = 0;
+
+	for (size_t i = 0; i < metrics_row_count(); i++) {
+		metrics_get_row(s->metrics, METRICS_CLIENT, i, &row);
+		calls += row.calls;
+	}
+	return calls;
+}
+
+/* Pinned trees are looked after while somebody uses the server, so that the
+ * link is silent when nobody does. */
+static void check_pins(struct server *s, uint64_t now_us)
+{
+	uint64_t calls = client_calls(s);
+
+	pins_tick(s->pins, calls != s->calls, now_us);
+	s->calls = calls;
+}
+
 static void on_sweep(evutil_socket_t fd, short what, void *arg)
 {
 	struct server *s = arg;
@@ -177,6 +203,7 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 		conn_check(sc->conn, now_us);
 	}
 	check_offline(s, now_us);
+	check_pins(s, now_us);
 	/* Accepting stops when descriptors run out; there may be some now. */
 	for (size_t i = 0; !s->draining && i < s->nlisteners; i++)
 		evconnlistener_enable(s->listeners[i]);
@@ -552,6 +579,21 @@ static bool open_warm(struct server *s)
 	return s->warm != NULL;
 }
 
+static bool open_pins(struct server *s)
+{
+	char path[PATH_MAX];
+	struct pins_params pp = {.iopool = s->p.iopool,
+	    .caches = cachehome_caches(s->home),
+	    .warm = s->warm,
+	    .path = path,
+	    .server = s->name};
+
+	if (statedir_path(s->p.state, s->name, "pins", path, sizeof(path)) < 0)
+		return false;
+	s->pins = pins_new(&pp);
+	return s->pins != NULL;
+}
+
 static bool open_service(struct server *s)
 {
 	struct svc_params sp = {.config = s->p.config,
@@ -567,7 +609,7 @@ static bool open_service(struct server *s)
 		s->fetch = fetch_new(s->up[RESOLVE_NFS], s->up[RESOLVE_MOUNT],
 		    s->metrics, s->estimate);
 	}
-	if (!s->fetch || !open_prefetch(s) || !open_warm(s))
+	if (!s->fetch || !open_prefetch(s) || !open_warm(s) || !open_pins(s))
 		return false;
 	sp.fetch = s->fetch;
 	sp.link = s->estimate;
@@ -625,6 +667,7 @@ void server_free(struct server *s)
 		event_free(s->ev_sweep);
 	svc_free(s->svc);
 	linkwatch_free(s->link);
+	pins_free(s->pins);
 	warm_free(s->warm);
 	prefetch_free(s->prefetch);
 	tracer_free(s->tracer);
@@ -676,6 +719,11 @@ bool server_listens(const struct server *s, const struct netmatch_addr *at)
 struct warm *server_warm(struct server *s)
 {
 	return s->warm;
+}
+
+struct pins *server_pins(struct server *s)
+{
+	return s->pins;
 }
 
 struct prefetch *server_prefetch(struct server *s)

@@ -19,6 +19,7 @@ struct event_base;
 struct explain;
 struct metrics;
 struct netmatch_addr;
+struct pins;
 struct prefetch;
 struct rbuf_pool;
 struct server;
@@ -64,6 +65,7 @@ int server_flush(struct server *s);
 /* Whether clients reach it at an address ("127.0.0.1:2050"). */
 bool server_listens(const struct server *s, const struct netmatch_addr *at);
 struct warm *server_warm(struct server *s);
+struct pins *server_pins(struct server *s);
 struct prefetch *server_prefetch(struct server *s);
 struct tracer *server_tracer(struct server *s);
 struct caches *server_caches(struct server *s);

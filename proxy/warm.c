@@ -251,8 +251,8 @@ static struct warm_walk *walk_new(struct warm *wm, const struct user *who,
 	return NULL;
 }
 
-struct warm_walk *warm_begin(struct warm *wm, const struct user *who,
-    const char *export, const char *path, bool data)
+static struct warm_walk *begin(struct warm *wm, const struct user *who,
+    const char *export, const char *path, bool data, int pin)
 {
 	mnt3_path mnt = {.data = export, .len = (uint32_t)strlen(export)};
 	struct warm_walk *w;
@@ -271,11 +271,24 @@ struct warm_walk *warm_begin(struct warm *wm, const struct user *who,
 	if (!w)
 		return NULL;
 	w->data = data;
+	w->pin = pin;
 	w->begun_us = clock_now_us();
 	LIST_INSERT_HEAD(&wm->walks, w, link);
 	wm->nwalks++;
 	warm_wake(wm);
 	return w;
+}
+
+struct warm_walk *warm_begin(struct warm *wm, const struct user *who,
+    const char *export, const char *path, bool data)
+{
+	return begin(wm, who, export, path, data, -1);
+}
+
+struct warm_walk *warm_begin_pin(struct warm *wm, const struct user *who,
+    const char *export, const char *path, unsigned pin)
+{
+	return begin(wm, who, export, path, true, (int)pin);
 }
 
 void warm_end(struct warm_walk *w)

@@ -11,6 +11,10 @@
  * A walk that is begun again finds what the former one brought: where a tree
  * has not changed, each directory takes one call, or none while its entries
  * are fresh.
+ *
+ * A walk for a pin (pins.h) also pins the files that it meets, each one once
+ * the server has granted its user to read it: the data may be there since
+ * somebody else read it.
  */
 #ifndef FOREFETCH_WARM_H
 #define FOREFETCH_WARM_H
@@ -66,6 +70,10 @@ bool warm_path_ok(const char *path);
  */
 struct warm_walk *warm_begin(struct warm *wm, const struct user *who,
     const char *export, const char *path, bool data);
+/* The same for a pin (datacache_pin()), with data. What was refused, or has no
+ * room, is not pinned. */
+struct warm_walk *warm_begin_pin(struct warm *wm, const struct user *who,
+    const char *export, const char *path, unsigned pin);
 /* Ends it, if it goes on; what is under way is still learned from. */
 void warm_end(struct warm_walk *w);
 
@@ -79,7 +87,8 @@ struct warm_progress {
 	enum warm_state state;
 	uint32_t status;      /* of the server, where FAILED: nfsstat3 */
 	bool waits;           /* the server is away, or others go first */
-	bool full;            /* the tree's data has no room in the cache */
+	bool full;            /* the tree's data has no room in the cache, or
+			       * more would be pinned than may be */
 	uint64_t directories; /* looked at */
 	uint64_t files;
 	uint64_t others;        /* links, devices */

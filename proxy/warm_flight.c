@@ -83,7 +83,7 @@ static void found_attributes(struct warm_flight *fl)
 	type = attrcache_type(fl->warm->p.caches->attr, node);
 	/* A file in the middle of which the caches forgot it goes on there. */
 	it.kind = ITEM_FILE;
-	if (type == NF3REG && it.file.counted)
+	if (type == NF3REG && (it.file.counted || it.proof))
 		warm_push(fl->walk, &it);
 	else
 		warm_push_object(fl->walk, &fh, type, it.root);

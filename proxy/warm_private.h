@@ -43,6 +43,7 @@ struct item {
 	uint8_t tries;
 	bool root;   /* of the path itself: its errors end the walk */
 	bool rights; /* were asked for */
+	bool proof;  /* likewise, before a file is pinned */
 	uint8_t fh_len;
 	char fh[NFS3_FHSIZE_MAX];
 	char *name; /* MOUNT, NAME: what is left of the path; allocated */
@@ -54,6 +55,7 @@ struct item {
 		struct {
 			uint64_t offset, end;
 			bool counted;
+			bool pinned;
 		} file;
 	};
 };
@@ -65,6 +67,7 @@ struct warm_walk {
 	char cred_body[RPC_AUTH_BODY_MAX];
 	uint32_t cred_id;
 	bool data;
+	int pin; /* -1: for none */
 	char *export;
 	struct item *items; /* a stack */
 	size_t nitems, size;

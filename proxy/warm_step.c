@@ -248,7 +248,8 @@ static bool count_file(const struct todo *t)
 	if (w->data &&
 	    w->p.file_bytes > w->warm->p.disk_bytes / 100 * FULL_PERCENT)
 		w->p.full = true;
-	return w->data && !w->p.full;
+	/* What has its pin has its room. */
+	return w->data && (!w->p.full || w->pin >= 0);
 }
 
 /* Data that is read at once after a version was first seen is not bound to it
@@ -265,13 +266,60 @@ static bool young(const struct todo *t)
 	return true;
 }
 
+/* Whether the user was granted to read it, as far as was answered. */
+static bool may_read(const struct todo *t, const struct grant *g)
+{
+	struct contract k = contract_now(t);
+
+	if (!g || !(g->known & ACCESS3_READ) || !(g->given & ACCESS3_READ))
+		return false;
+	/* It was asked for this file, however long the answer took. */
+	return t->it->proof || contract_granted(&k, g->access_us);
+}
+
+/* False where the file is done with; or `*again`. */
+static bool pin_file(const struct todo *t, bool *again)
+{
+	struct warm_walk *w = t->w;
+	struct item *it = t->it;
+	struct data_key key = caches_data_key(t->node);
+	const struct grant *g =
+	    accesscache_find(t->c->access, t->node, w->cred_id);
+
+	if (w->pin < 0 || it->file.pinned || !t->c->data)
+		return true;
+	if (!datacache_is_pinned(t->c->data, &key, (unsigned)w->pin) &&
+	    !may_read(t, g)) {
+		*again = !it->proof;
+		if (*again)
+			it->kind = ITEM_OBJECT;
+		else if (g && (g->known & ACCESS3_READ))
+			w->p.refused++;
+		else
+			w->p.failed++;
+		it->proof = true;
+		return *again;
+	}
+	it->file.pinned =
+	    datacache_pin(t->c->data, &key, t->node->size, (unsigned)w->pin);
+	if (!it->file.pinned)
+		w->p.full = true;
+	return it->file.pinned;
+}
+
 static enum warm_step step_file(const struct todo *t)
 {
-	enum warm_step step = rights(t);
+	bool wanted = count_file(t), again = false;
+	enum warm_step step;
 
+	if (!pin_file(t, &again))
+		return WARM_STEP_DONE;
+	if (again)
+		return WARM_STEP_AGAIN;
+	step = rights(t);
 	if (step != WARM_STEP_DONE)
 		return step;
-	if (!count_file(t) || !t->c->data)
+	if (!wanted || !t->c->data)
 		return WARM_STEP_DONE;
 	return young(t) ? WARM_STEP_BLOCKED : data(t);
 }

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* forefetch pin, unpin: trees that stay in the cache. */
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ctl_client.h"
+#include "ctl_command.h"
+#include "ctl_json.h"
+#include "ctl_mount.h"
+#include "ctl_text.h"
+#include "ctl_walk.h"
+
+static Forefetch__Response *ask(
+    struct ctl_client *c, Forefetch__PinRequest *pin)
+{
+	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
+
+	request.command_case = FOREFETCH__REQUEST__COMMAND_PIN;
+	request.pin = pin;
+	return ctl_ask(c, &request, FOREFETCH__RESPONSE__RESULT_PINS);
+}
+
+static Forefetch__Response *ask_at(
+    struct ctl_client *c, struct ctl_place *at, Forefetch__PinAction action)
+{
+	Forefetch__PinRequest pin = FOREFETCH__PIN_REQUEST__INIT;
+	Forefetch__Place place;
+
+	ctl_place_fill(at, &place);
+	pin.action = action;
+	pin.place = &place;
+	return ask(c, &pin);
+}
+
+/* ---- list ------------------------------------------------------------- */
+
+/* "SERVER:EXPORT/PATH" */
+static void put_place(const Forefetch__Pin *p)
+{
+	ctl_put_bytes(stdout, p->server.data, p->server.len);
+	putchar(':');
+	ctl_put_bytes(stdout, p->export.data, p->export.len);
+	if (p->path.len > 0 && p->export.len > 0 &&
+	    p->export.data[p->export.len - 1] != '/')
+		putchar('/');
+	ctl_put_bytes(stdout, p->path.data, p->path.len);
+}
+
+static void put_state(const Forefetch__Pin *p)
+{
+	const Forefetch__Warmed *w = p->walk;
+
+	if (p->walks)
+		fputs(w->waits ? "waiting" : "fetching", stdout);
+	else if (p->complete)
+		fputs("complete", stdout);
+	else if (w->full)
+		fputs("no room", stdout);
+	else if (w->status > 0)
+		fputs("not found", stdout);
+	else
+		fputs("incomplete", stdout);
+}
+
+static void put_pin(const Forefetch__Pin *p)
+{
+	const struct passwd *pw = getpwuid(p->uid);
+	char size[CTL_TEXT_MAX], have[CTL_TEXT_MAX], uid[16];
+
+	snprintf(uid, sizeof(uid), "%" PRIu32, p->uid);
+	printf("%-10s %8" PRIu64 " %10s %10s  ", pw ? pw->pw_name : uid,
+	    p->files, ctl_text_bytes(size, p->bytes),
+	    ctl_text_bytes(have, p->cached_bytes));
+	put_state(p);
+	fputs("  ", stdout);
+	put_place(p);
+	putchar('\n');
+	if (!p->walks)
+		ctl_walk_put_errors(p->walk);
+}
+
+static void put_list(const Forefetch__Pins *pins)
+{
+	char size[CTL_TEXT_MAX], limit[CTL_TEXT_MAX];
+
+	printf("%-10s %8s %10s %10s  %s\n", "user", "files", "size", "cached",
+	    "state, tree");
+	for (size_t i = 0; i < pins->n_pins; i++)
+		put_pin(pins->pins[i]);
+	printf("%s of %s that may be pinned\n",
+	    ctl_text_bytes(size, pins->pinned_bytes),
+	    ctl_text_bytes(limit, pins->limit_bytes));
+}
+
+static void json_pin(struct ctl_json *j, const Forefetch__Pin *p)
+{
+	ctl_json_open(j, NULL, '{');
+	ctl_json_bytes(j, "server", p->server.data, p->server.len);
+	ctl_json_bytes(j, "export", p->export.data, p->export.len);
+	ctl_json_bytes(j, "path", p->path.data, p->path.len);
+	ctl_json_number(j, "uid", p->uid);
+	ctl_json_number(j, "files", p->files);
+	ctl_json_number(j, "bytes", p->bytes);
+	ctl_json_number(j, "cached_bytes", p->cached_bytes);
+	ctl_json_bool(j, "complete", p->complete);
+	ctl_json_bool(j, "walks", p->walks);
+	ctl_json_known(j, "walked_s", p->walked_s);
+	ctl_json_open(j, "walk", '{');
+	ctl_walk_json(j, p->walk);
+	ctl_json_close(j, '}');
+	ctl_json_close(j, '}');
+}
+
+static void json_list(const Forefetch__Pins *pins)
+{
+	struct ctl_json j = {.out = stdout};
+
+	ctl_json_open(&j, NULL, '{');
+	ctl_json_open(&j, "pins", '[');
+	for (size_t i = 0; i < pins->n_pins; i++)
+		json_pin(&j, pins->pins[i]);
+	ctl_json_close(&j, ']');
+	ctl_json_number(&j, "pinned_bytes", pins->pinned_bytes);
+	ctl_json_number(&j, "limit_bytes", pins->limit_bytes);
+	ctl_json_close(&j, '}');
+	putchar('\n');
+}
+
+static bool list(const struct ctl_options *opt)
+{
+	Forefetch__PinRequest pin = FOREFETCH__PIN_REQUEST__INIT;
+	struct ctl_client *c = ctl_open(opt->socket);
+	Forefetch__Response *res = c ? ask(c, &pin) : NULL;
+
+	if (res && opt->json)
+		json_list(res->pins);
+	else if (res)
+		put_list(res->pins);
+	if (res)
+		forefetch__response__free_unpacked(res, NULL);
+	ctl_close(c);
+	return res != NULL;
+}
+
+/* ---- pin -------------------------------------------------------------- */
+
+/* How far that is which an answer is about. */
+static Forefetch__Response *ask_again(
+    struct ctl_client *c, const Forefetch__Pin *p)
+{
+	Forefetch__PinRequest pin = FOREFETCH__PIN_REQUEST__INIT;
+
+	pin.server = p->server;
+	pin.id = p->id;
+	return ask(c, &pin);
+}
+
+/* The last answer; NULL after a message. */
+static Forefetch__Response *follow(
+    struct ctl_client *c, struct ctl_place *at, const struct ctl_options *opt)
+{
+	struct ctl_walk screen = {.quiet = opt->json};
+	Forefetch__Response *next,
+	    *res = ask_at(c, at, FOREFETCH__PIN_ACTION__PIN_ADD);
+
+	while (res && res->pins->n_pins > 0 && res->pins->pins[0]->walks &&
+	       !ctl_walk_stopped()) {
+		ctl_walk_show(&screen, res->pins->pins[0]->walk);
+		next = ask_again(c, res->pins->pins[0]);
+		forefetch__response__free_unpacked(res, NULL);
+		res = next;
+	}
+	ctl_walk_clear(&screen);
+	if (!res || res->pins->n_pins > 0)
+		return res;
+	fputs("forefetch: it was unpinned meanwhile\n", stderr);
+	forefetch__response__free_unpacked(res, NULL);
+	return NULL;
+}
+
+static void put_result(const char *path, const Forefetch__Pin *p)
+{
+	char time[CTL_TEXT_MAX];
+
+	ctl_put_bytes(stdout, (const uint8_t *)path, strlen(path));
+	fputs(": ", stdout);
+	ctl_walk_put(stdout, p->walk);
+	printf(", %s%s\n", ctl_text_us(time, p->walk->elapsed_us),
+	    p->walks ? ", and forefetchd goes on" : "");
+	ctl_walk_put_errors(p->walk);
+}
+
+static bool is_good(const char *path, const Forefetch__Pin *p)
+{
+	bool good = ctl_walk_good(path, p->walk);
+
+	if (p->walk->full)
+		fprintf(stderr,
+		    "forefetch: %s: all that is pinned may take half of "
+		    "cache_size, and the index of its files half of the "
+		    "memory for that: the rest of it is not pinned; unpin "
+		    "something, or make cache_size or memory_size larger\n",
+		    path);
+	return good && !p->walk->full;
+}
+
+static bool pin_one(
+    const struct ctl_options *opt, const char *path, struct ctl_json *j)
+{
+	struct ctl_place at;
+	struct ctl_client *c;
+	Forefetch__Response *res = NULL;
+	bool good = false;
+
+	if (!ctl_place_find(path, &at))
+		return false;
+	c = ctl_open(opt->socket);
+	if (c)
+		res = follow(c, &at, opt);
+	if (res) {
+		const Forefetch__Pin *p = res->pins->pins[0];
+
+		good = is_good(path, p);
+		if (opt->json)
+			json_pin(j, p);
+		else if (!p->walk->status)
+			put_result(path, p);
+		forefetch__response__free_unpacked(res, NULL);
+	}
+	ctl_close(c);
+	return good;
+}
+
+int ctl_pin(const struct ctl_options *opt)
+{
+	struct ctl_json j = {.out = stdout};
+	bool good = true;
+
+	if (opt->list)
+		return list(opt) ? EXIT_SUCCESS : EXIT_FAILURE;
+	ctl_walk_catch();
+	if (opt->json) {
+		ctl_json_open(&j, NULL, '{');
+		ctl_json_open(&j, "pins", '[');
+	}
+	for (int i = 0; i < opt->nargs && !ctl_walk_stopped(); i++)
+		good = pin_one(opt, opt->args[i], &j) && good;
+	if (opt->json) {
+		ctl_json_close(&j, ']');
+		ctl_json_close(&j, '}');
+		putchar('\n');
+	}
+	return good && !ctl_walk_stopped() ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* ---- unpin ------------------------------------------------------------ */
+
+/* As it was pinned; where that is not there any more, as it is called. */
+static Forefetch__Response *unpin(struct ctl_client *c, const char *path)
+{
+	char *real = realpath(path, NULL);
+	struct ctl_place at;
+	bool found = ctl_place_guess(real ? real : path, &at);
+
+	free(real);
+	return found ? ask_at(c, &at, FOREFETCH__PIN_ACTION__PIN_REMOVE) : NULL;
+}
+
+int ctl_unpin(const struct ctl_options *opt)
+{
+	struct ctl_client *c = ctl_open(opt->socket);
+	uint64_t removed = 0;
+	bool good = c != NULL;
+
+	for (int i = 0; c && i < opt->nargs; i++) {
+		Forefetch__Response *res = unpin(c, opt->args[i]);
+
+		good = good && res;
+		if (!res)
+			continue;
+		removed += res->pins->removed;
+		forefetch__response__free_unpacked(res, NULL);
+	}
+	ctl_close(c);
+	if (opt->json)
+		printf("{\"removed\": %" PRIu64 "}\n", removed);
+	return good ? EXIT_SUCCESS : EXIT_FAILURE;
+}

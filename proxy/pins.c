@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pins.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "caches.h"
+#include "clock.h"
+#include "log.h"
+#include "pins_private.h"
+#include "user.h"
+
+_Static_assert((int)PINS_MAX <= (int)DATACACHE_PINS, "each pin needs a bit");
+
+enum {
+	AGAIN_US = 600000000,
+	CHANGED_US = 60000000,
+	/* The files of a tree that is walked are saved so often. */
+	SAVE_US = 10000000,
+	/* More are a loop that the server has made. */
+	DIRECTORIES_MAX = 1 << 20,
+};
+
+void pin_clear(struct pin *pin)
+{
+	free(pin->export);
+	free(pin->path);
+	memset(pin, 0, sizeof(*pin));
+}
+
+static unsigned number_of(const struct pins *ps, const struct pin *pin)
+{
+	return (unsigned)(pin - ps->pins);
+}
+
+/* ---- walks ------------------------------------------------------------ */
+
+static int walk_begin(struct pins *ps, struct pin *pin, uint64_t now_us)
+{
+	unsigned id = number_of(ps, pin);
+	struct user who = {.uid = pin->uid,
+	    .gid = pin->gid,
+	    .groups = pin->groups,
+	    .ngroups = pin->ngroups};
+
+	pin->walk =
+	    warm_begin_pin(ps->p.warm, &who, pin->export, pin->path, id);
+	if (!pin->walk)
+		return -errno;
+	pin->begun_us = now_us;
+	pin->changed = false;
+	datacache_pin_begin(ps->p.caches->data, id);
+	return 0;
+}
+
+/* It ended, or is to end. */
+static void walk_end(struct pins *ps, struct pin *pin)
+{
+	struct warm_progress *p = &pin->last;
+
+	warm_get_progress(pin->walk, p);
+	warm_end(pin->walk);
+	pin->walk = NULL;
+	pin->whole = p->state == WARM_DONE && p->failed == 0 && !p->full;
+	/* Where not all was looked at, what was not met may be there yet. */
+	if (p->state == WARM_DONE && p->failed == 0)
+		datacache_pin_end(ps->p.caches->data, number_of(ps, pin));
+	if (pin->whole)
+		pin->walked_s = clock_real_us() / 1000000;
+	ps->dirty = true;
+	log_info("pins server=%s pin=%u files=%" PRIu64
+		 " fetched_bytes=%" PRIu64 " refused=%" PRIu64
+		 " failed=%" PRIu64 "%s: walked",
+	    ps->p.server, number_of(ps, pin), p->files, p->fetched_bytes,
+	    p->refused, p->failed, p->full ? " full" : "");
+}
+
+static void walk_look(struct pins *ps, struct pin *pin)
+{
+	struct warm_progress p;
+
+	if (!pin->walk)
+		return;
+	warm_get_progress(pin->walk, &p);
+	if (p.state != WARM_WALKS)
+		walk_end(ps, pin);
+	else if (p.directories > DIRECTORIES_MAX) {
+		log_warn("pins server=%s pin=%u: the tree has no end",
+		    ps->p.server, number_of(ps, pin));
+		walk_end(ps, pin);
+		pin->last.failed++;
+	}
+}
+
+static bool is_due(const struct pin *pin, uint64_t now_us)
+{
+	uint64_t ago_us = now_us - pin->begun_us;
+
+	return pin->export && (pin->begun_us == 0 || ago_us >= AGAIN_US ||
+				  (pin->changed && ago_us >= CHANGED_US));
+}
+
+/* The one that has waited longest. */
+static struct pin *next_due(struct pins *ps, uint64_t now_us)
+{
+	struct pin *next = NULL;
+
+	for (unsigned i = 0; i < PINS_MAX; i++) {
+		struct pin *pin = &ps->pins[i];
+
+		if (pin->walk)
+			return NULL;
+		if (is_due(pin, now_us) &&
+		    (!next || pin->begun_us < next->begun_us))
+			next = pin;
+	}
+	return next;
+}
+
+void pins_tick(struct pins *ps, bool demand, uint64_t now_us)
+{
+	uint32_t changed;
+	bool walks = false;
+	struct pin *pin;
+
+	if (!ps->p.caches->data)
+		return;
+	changed = datacache_pins_changed(ps->p.caches->data);
+	for (unsigned i = 0; i < PINS_MAX; i++) {
+		pin = &ps->pins[i];
+		/* A walk finds out by itself. */
+		if (pin->export && !pin->walk && (changed >> i & 1))
+			pin->changed = true;
+		walk_look(ps, pin);
+		walks = walks || pin->walk;
+	}
+	pin = demand ? next_due(ps, now_us) : NULL;
+	if (pin && walk_begin(ps, pin, now_us) < 0)
+		pin->begun_us = now_us;
+	if (ps->dirty || (walks && now_us - ps->saved_us >= SAVE_US))
+		pins_file_save(ps, now_us);
+}
+
+/* ---- the list --------------------------------------------------------- */
+
+static bool is_at(const struct pin *pin, const char *export, const char *path)
+{
+	return pin->export && strcmp(pin->export, export) == 0 &&
+	       strcmp(pin->path, path) == 0;
+}
+
+/* The user's pin of this tree, or a free one; NULL where there are enough. */
+static struct pin *find_or_free(
+    struct pins *ps, uint32_t uid, const char *export, const char *path)
+{
+	struct pin *empty = NULL;
+	unsigned own = 0;
+
+	for (unsigned i = 0; i < PINS_MAX; i++) {
+		struct pin *pin = &ps->pins[i];
+
+		if (!pin->export) {
+			empty = empty ? empty : pin;
+			continue;
+		}
+		if (pin->uid == uid && is_at(pin, export, path))
+			return pin;
+		own += pin->uid == uid;
+	}
+	return uid == 0 || own < PINS_UID_MAX ? empty : NULL;
+}
+
+static void set_user(struct pin *pin, const struct user *who)
+{
+	pin->uid = (uint32_t)who->uid;
+	pin->gid = (uint32_t)who->gid;
+	pin->ngroups = 0;
+	for (size_t i = 0; i < who->ngroups && i < PIN_GROUPS_MAX; i++)
+		pin->groups[pin->ngroups++] = who->groups[i];
+}
+
+int pins_add(struct pins *ps, const struct user *who, const char *export,
+    const char *path, unsigned *id)
+{
+	struct pin *pin;
+	bool old;
+	int rc = 0;
+
+	if (!ps->p.caches->data)
+		return -ENODEV;
+	pin = find_or_free(ps, (uint32_t)who->uid, export, path);
+	if (!pin)
+		return -ENOSPC;
+	old = pin->export != NULL;
+	if (!old) {
+		pin->export = strdup(export);
+		pin->path = strdup(path);
+	}
+	set_user(pin, who);
+	walk_look(ps, pin);
+	if (!pin->export || !pin->path)
+		rc = -ENOMEM;
+	else if (!pin->walk)
+		rc = walk_begin(ps, pin, clock_now_us());
+	if (rc < 0 && !old)
+		pin_clear(pin);
+	if (rc < 0)
+		return rc;
+	*id = number_of(ps, pin);
+	pins_file_save(ps, clock_now_us());
+	return 0;
+}
+
+static void drop(struct pins *ps, struct pin *pin)
+{
+	if (pin->walk)
+		warm_end(pin->walk);
+	pin->walk = NULL;
+	if (ps->p.caches->data)
+		datacache_unpin(ps->p.caches->data, number_of(ps, pin));
+	pin_clear(pin);
+}
+
+unsigned pins_remove(
+    struct pins *ps, uint32_t uid, const char *export, const char *path)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < PINS_MAX; i++) {
+		struct pin *pin = &ps->pins[i];
+
+		if (!is_at(pin, export, path) || (uid != 0 && pin->uid != uid))
+			continue;
+		drop(ps, pin);
+		n++;
+	}
+	if (n > 0)
+		pins_file_save(ps, clock_now_us());
+	return n;
+}
+
+bool pins_get(struct pins *ps, unsigned id, bool sizes, struct pins_info *out)
+{
+	struct pin *pin = id < PINS_MAX ? &ps->pins[id] : NULL;
+	struct datacache_pin_stats st = {0};
+
+	if (!pin || !pin->export)
+		return false;
+	walk_look(ps, pin);
+	if (sizes && ps->p.caches->data)
+		datacache_get_pin_stats(ps->p.caches->data, id, &st);
+	*out = (struct pins_info){.uid = pin->uid,
+	    .export = pin->export,
+	    .path = pin->path,
+	    .files = st.files,
+	    .bytes = st.bytes,
+	    .cached_bytes = st.cached_bytes,
+	    .walking = pin->walk != NULL,
+	    .walked_s = pin->walked_s,
+	    .walk = pin->last};
+	out->complete = pin->whole && st.cached_bytes >= st.bytes;
+	if (pin->walk)
+		warm_get_progress(pin->walk, &out->walk);
+	return true;
+}
+
+struct sum {
+	uint64_t bytes;
+};
+
+static void add_bytes(
+    void *ctx, const struct data_key *key, uint64_t bytes, uint32_t pins)
+{
+	struct sum *sum = ctx;
+
+	(void)key;
+	(void)pins;
+	sum->bytes += bytes;
+}
+
+void pins_room(struct pins *ps, uint64_t *bytes, uint64_t *limit_bytes)
+{
+	struct datacache *dc = ps->p.caches->data;
+	struct sum sum = {0};
+
+	*limit_bytes = dc ? datacache_pin_limit_bytes(dc) : 0;
+	if (dc)
+		datacache_each_pinned(dc, add_bytes, &sum);
+	*bytes = sum.bytes;
+}
+
+/* ---- making one ------------------------------------------------------- */
+
+struct pins *pins_new(const struct pins_params *p)
+{
+	struct pins *ps = calloc(1, sizeof(*ps));
+	int rc;
+
+	if (!ps)
+		return NULL;
+	ps->p = *p;
+	snprintf(ps->path, sizeof(ps->path), "%s", p->path);
+	rc = pins_file_load(ps);
+	if (rc < 0 && rc != -ENOENT)
+		log_warn("pins server=%s file=%s: %s; nothing is pinned",
+		    p->server, ps->path,
+		    rc == -EBADMSG ? "it is damaged, and was set aside"
+				   : strerror(-rc));
+	return ps;
+}
+
+void pins_free(struct pins *ps)
+{
+	if (!ps)
+		return;
+	for (unsigned i = 0; i < PINS_MAX; i++)
+		if (ps->pins[i].walk) {
+			warm_end(ps->pins[i].walk);
+			ps->dirty = true;
+		}
+	pins_file_finish(ps);
+	for (unsigned i = 0; i < PINS_MAX; i++)
+		pin_clear(&ps->pins[i]);
+	free(ps);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Trees of one server that users have pinned: their data is not evicted
+ * (datacache_pin()). The list survives a restart, in a file of its own that is
+ * replaced as a whole; one that is damaged is set aside as PATH.damaged.
+ *
+ * A tree is walked (warm_begin_pin()) when it is pinned, and again after
+ * demand: once after a start, a minute after data of it was lost or changed,
+ * and else every ten minutes. Without demand nothing is asked. The walk has
+ * the user, group and groups of whoever pinned the tree, as they were then.
+ */
+#ifndef FOREFETCH_PINS_H
+#define FOREFETCH_PINS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "warm.h"
+
+struct caches;
+struct iopool;
+struct pins;
+struct user;
+
+enum {
+	PINS_MAX = 32,     /* DATACACHE_PINS */
+	PINS_UID_MAX = 16, /* of a uid other than 0 */
+};
+
+struct pins_params {
+	struct iopool *iopool;
+	struct caches *caches;
+	struct warm *warm;
+	const char *path;   /* of the file; copied */
+	const char *server; /* for log lines; outlives it */
+};
+
+/* Reads the file; what it has is pinned when this returns. NULL and errno
+ * without memory. */
+struct pins *pins_new(const struct pins_params *p);
+/* Writes the file where it is not up to date. NULL is allowed. */
+void pins_free(struct pins *ps);
+
+/*
+ * Pin what lies at `path` below `export`, as warm_begin() has them, for `who`,
+ * and walk it. A tree that `who` has pinned already is walked again, with the
+ * groups of now. 0 and the pin's number in `*id`, or -errno: those of
+ * warm_begin(), -ENOSPC where there are too many pins, -ENODEV where there is
+ * no data cache.
+ */
+int pins_add(struct pins *ps, const struct user *who, const char *export,
+    const char *path, unsigned *id);
+/* Unpin it: that of `uid`, or for root those of all. How many there were;
+ * 0: none. */
+unsigned pins_remove(
+    struct pins *ps, uint32_t uid, const char *export, const char *path);
+
+/* Once a second or so; `demand`: clients have called since the last time. */
+void pins_tick(struct pins *ps, bool demand, uint64_t now_us);
+
+struct pins_info {
+	uint32_t uid;
+	const char *export, *path; /* until the pin is removed */
+	uint64_t files;
+	uint64_t bytes;        /* their sizes */
+	uint64_t cached_bytes; /* what of it is there */
+	/* All was found and fetched at the last walk, and is there. */
+	bool complete;
+	bool walking;
+	uint64_t walked_s; /* end of the last walk that found all, since 1970;
+			    * 0: none */
+	struct warm_progress walk; /* the present one, or the last */
+};
+/* False where there is none of this number (below PINS_MAX). `sizes`: look at
+ * all its files, too. */
+bool pins_get(struct pins *ps, unsigned id, bool sizes, struct pins_info *out);
+/* What all pins together have, and may have. */
+void pins_room(struct pins *ps, uint64_t *bytes, uint64_t *limit_bytes);
+
+#endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+#include "caches.h"
+#include "fileio.h"
+#include "log.h"
+#include "metafile.h"
+#include "pins_private.h"
+
+/* The last two digits are the version of the layout. */
+#define MAGIC "ffpins01"
+
+enum {
+	FILE_MAX = 256 << 20,
+	FILE_BYTES = 28, /* one file */
+};
+
+/* ---- out -------------------------------------------------------------- */
+
+static void put_pin(struct metabuf *b, uint32_t id, const struct pin *pin)
+{
+	metabuf_put_u32(b, id);
+	metabuf_put_u32(b, pin->uid);
+	metabuf_put_u32(b, pin->gid);
+	metabuf_put_u32(b, pin->ngroups);
+	for (uint32_t i = 0; i < pin->ngroups; i++)
+		metabuf_put_u32(b, (uint32_t)pin->groups[i]);
+	metabuf_put_u64(b, pin->walked_s);
+	metabuf_put_u8(b, pin->whole);
+	metabuf_put_bytes(b, pin->export, strlen(pin->export));
+	metabuf_put_bytes(b, pin->path, strlen(pin->path));
+}
+
+struct put {
+	struct metabuf *b;
+	uint64_t files;
+};
+
+static void put_file(
+    void *ctx, const struct data_key *key, uint64_t bytes, uint32_t pins)
+{
+	struct put *put = ctx;
+
+	put->files++;
+	metabuf_put_u64(put->b, key->h[0]);
+	metabuf_put_u64(put->b, key->h[1]);
+	metabuf_put_u64(put->b, bytes);
+	metabuf_put_u32(put->b, pins);
+}
+
+static bool pack(struct pins *ps, struct metabuf *b)
+{
+	struct put put = {.b = b};
+	uint32_t n = 0;
+	size_t at;
+
+	for (uint32_t i = 0; i < PINS_MAX; i++)
+		n += ps->pins[i].export != NULL;
+	metabuf_put(b, MAGIC, 8);
+	metabuf_put_u32(b, n);
+	for (uint32_t i = 0; i < PINS_MAX; i++)
+		if (ps->pins[i].export)
+			put_pin(b, i, &ps->pins[i]);
+	at = b->len;
+	metabuf_put_u64(b, 0);
+	if (ps->p.caches->data)
+		datacache_each_pinned(ps->p.caches->data, put_file, &put);
+	if (!b->failed)
+		memcpy(b->data + at, &put.files, sizeof(put.files));
+	metabuf_put_u64(b, b->failed ? 0 : XXH3_64bits(b->data, b->len));
+	return !b->failed;
+}
+
+/* In a thread, or at the end. */
+static int write_file(const char *path, const void *data, size_t len)
+{
+	char tmp[PATH_MAX + 8];
+	int fd, err;
+
+	snprintf(tmp, sizeof(tmp), "%s.new", path);
+	fd = open(
+	    tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return errno;
+	err = fileio_write(fd, data, len);
+	if (!err && fdatasync(fd) < 0)
+		err = errno;
+	if (!err && rename(tmp, path) < 0)
+		err = errno;
+	if (err)
+		unlink(tmp);
+	close(fd);
+	return err;
+}
+
+static void job_run(struct iopool_job *job)
+{
+	struct pins *ps = (void *)((char *)job - offsetof(struct pins, job));
+
+	ps->error = write_file(ps->path, ps->data, ps->len);
+}
+
+static void warn(const struct pins *ps)
+{
+	if (ps->error)
+		log_warn("pins server=%s file=%s: %s: what was pinned would "
+			 "not survive a restart",
+		    ps->p.server, ps->path, strerror(ps->error));
+}
+
+static void job_done(struct iopool_job *job)
+{
+	struct pins *ps = (void *)((char *)job - offsetof(struct pins, job));
+
+	free(ps->data);
+	ps->data = NULL;
+	ps->saving = false;
+	warn(ps);
+	if (ps->dirty)
+		pins_file_save(ps, ps->saved_us);
+}
+
+void pins_file_save(struct pins *ps, uint64_t now_us)
+{
+	struct metabuf b = {0};
+
+	ps->dirty = true;
+	if (ps->saving)
+		return;
+	ps->saved_us = now_us;
+	if (!pack(ps, &b)) {
+		free(b.data);
+		return;
+	}
+	ps->dirty = false;
+	ps->saving = true;
+	ps->data = b.data;
+	ps->len = b.len;
+	ps->job.run = job_run;
+	ps->job.done = job_done;
+	iopool_submit(ps->p.iopool, &ps->job);
+}
+
+void pins_file_finish(struct pins *ps)
+{
+	struct metabuf b = {0};
+
+	if (ps->saving)
+		iopool_drain(ps->p.iopool);
+	if (!ps->dirty)
+		return;
+	ps->error = pack(ps, &b) ? write_file(ps->path, b.data, b.len) : ENOMEM;
+	free(b.data);
+	warn(ps);
+}
+
+/* ---- in --------------------------------------------------------------- */
+
+/* To be freed; NULL and `*err`. */
+static unsigned char *read_file(const char *path, size_t *len, int *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	unsigned char *data = NULL;
+	struct stat st;
+	ssize_t n = -1;
+
+	*err = errno;
+	if (fd < 0)
+		return NULL;
+	*err = EBADMSG;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    st.st_size <= FILE_MAX)
+		data = malloc((size_t)st.st_size + 1);
+	*len = 0;
+	while (
+	    data && (n = read(fd, data + *len, (size_t)st.st_size - *len)) > 0)
+		*len += (size_t)n;
+	close(fd);
+	if (n == 0)
+		return data;
+	free(data);
+	return NULL;
+}
+
+static char *get_text(struct metaview *v)
+{
+	uint32_t len;
+	const char *text = metaview_get_bytes(v, &len);
+
+	if (v->bad || len >= WARM_PATH_MAX || memchr(text, '\0', len))
+		return NULL;
+	return strndup(text, len);
+}
+
+static bool get_pin(struct metaview *v, struct pins *ps)
+{
+	uint32_t id = metaview_get_u32(v);
+	struct pin pin = {0};
+
+	pin.uid = metaview_get_u32(v);
+	pin.gid = metaview_get_u32(v);
+	pin.ngroups = metaview_get_u32(v);
+	if (v->bad || id >= PINS_MAX || ps->pins[id].export ||
+	    pin.ngroups > PIN_GROUPS_MAX)
+		return false;
+	for (uint32_t i = 0; i < pin.ngroups; i++)
+		pin.groups[i] = (gid_t)metaview_get_u32(v);
+	pin.walked_s = metaview_get_u64(v);
+	pin.whole = metaview_get_u8(v) != 0;
+	pin.export = get_text(v);
+	pin.path = get_text(v);
+	if (pin.export && pin.path && *pin.export && warm_path_ok(pin.path)) {
+		ps->pins[id] = pin;
+		return true;
+	}
+	pin_clear(&pin);
+	return false;
+}
+
+/* What there is no room for any more is said once, and fetched no more. */
+static void get_files(struct metaview *v, struct pins *ps, uint64_t files)
+{
+	uint64_t left_out = 0;
+
+	for (uint64_t i = 0; i < files; i++) {
+		struct data_key key;
+		uint64_t bytes;
+		uint32_t pins;
+
+		key.h[0] = metaview_get_u64(v);
+		key.h[1] = metaview_get_u64(v);
+		bytes = metaview_get_u64(v);
+		pins = metaview_get_u32(v);
+		for (unsigned k = 0; k < PINS_MAX && ps->p.caches->data; k++)
+			if ((pins >> k & 1) && ps->pins[k].export &&
+			    !datacache_pin(
+				ps->p.caches->data, &key, bytes, k)) {
+				ps->pins[k].whole = false;
+				left_out++;
+			}
+	}
+	if (left_out > 0)
+		log_warn("pins server=%s: %llu files are more than may be "
+			 "pinned now",
+		    ps->p.server, (unsigned long long)left_out);
+}
+
+static bool unpack(struct metaview *v, struct pins *ps)
+{
+	uint32_t n;
+	uint64_t files;
+
+	n = metaview_get_u32(v);
+	for (uint32_t i = 0; i < n; i++)
+		if (!get_pin(v, ps))
+			return false;
+	files = metaview_get_u64(v);
+	if (v->bad || files != v->len / FILE_BYTES || v->len % FILE_BYTES != 0)
+		return false;
+	get_files(v, ps, files);
+	return true;
+}
+
+static bool sound(const unsigned char *data, size_t len)
+{
+	uint64_t sum;
+
+	if (len < 8 + 4 + 8 + 8 || memcmp(data, MAGIC, 8) != 0)
+		return false;
+	memcpy(&sum, data + len - 8, 8);
+	return sum == XXH3_64bits(data, len - 8);
+}
+
+static void set_aside(const struct pins *ps)
+{
+	char aside[PATH_MAX + 16];
+
+	snprintf(aside, sizeof(aside), "%s.damaged", ps->path);
+	(void)rename(ps->path, aside);
+}
+
+int pins_file_load(struct pins *ps)
+{
+	size_t len = 0;
+	int err;
+	unsigned char *data = read_file(ps->path, &len, &err);
+	struct metaview v = {.data = data ? data + 8 : NULL, .len = len - 16};
+
+	if (!data && err != EBADMSG)
+		return -err;
+	if (data && sound(data, len) && unpack(&v, ps)) {
+		free(data);
+		return 0;
+	}
+	free(data);
+	for (unsigned i = 0; i < PINS_MAX; i++)
+		pin_clear(&ps->pins[i]);
+	set_aside(ps);
+	return -EBADMSG;
+}
