@@ -13,6 +13,7 @@ struct ctl_options {
 	char **args;
 	int nargs;
 	const char *server; /* --server; NULL: none */
+	const char *output; /* -o; NULL: none */
 	bool data;
 	bool metadata;
 	bool list;
@@ -33,6 +34,8 @@ int ctl_explain(const struct ctl_options *opt);
 int ctl_pin(const struct ctl_options *opt);
 int ctl_trace(const struct ctl_options *opt);
 int ctl_trees(const struct ctl_options *opt);
+/* With -o; no daemon is asked. */
+int ctl_trees_merge(const struct ctl_options *opt);
 int ctl_unpin(const struct ctl_options *opt);
 int ctl_warm(const struct ctl_options *opt);
 

@@ -41,6 +41,7 @@ struct command {
 	bool acts;          /* is not repeated: no --watch */
 	bool has_data;      /* takes --data and --metadata */
 	bool has_server;    /* takes --server */
+	bool has_output;    /* takes -o */
 	bool has_list;      /* takes --list, without arguments then */
 	int args_min;       /* 0: the name of a server may follow */
 	int args_max;
@@ -148,19 +149,22 @@ static const struct command commands[] = {
     {
 	.name = "trees",
 	.usage = "[--server SERVER] [--json] list | show ID | export FILE |\n"
-		 "       import FILE | merge FILE | clear [ID]",
+		 "       import FILE | merge FILE | clear [ID]\n"
+		 "       forefetch trees merge FILE... -o OUT",
 	.summary = "look at what was learned, carry it elsewhere, forget it",
 	.help =
 	    "Access trees are what a program, or a job, uses together. "
 	    "list shows yours, or for\nroot those of all, and show one of "
 	    "them. export writes them to FILE; import takes\nthem from "
 	    "there where you have none, merge adds them. clear forgets one, "
-	    "or all.\n",
+	    "or all. With -o,\nmerge makes one file of several, and asks no "
+	    "daemon.\n",
 	.run = ctl_trees,
 	.acts = true,
 	.has_server = true,
+	.has_output = true,
 	.args_min = 1,
-	.args_max = 2,
+	.args_max = ARGS_MAX,
     },
 };
 
@@ -174,6 +178,7 @@ static const struct option long_options[] = {
     {"data", no_argument, NULL, OPT_DATA},
     {"metadata", no_argument, NULL, OPT_METADATA},
     {"list", no_argument, NULL, OPT_LIST},
+    {"output", required_argument, NULL, 'o'},
     {"server", required_argument, NULL, OPT_SERVER},
     {"verbose", no_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
@@ -295,6 +300,8 @@ static int check(const struct command *cmd, const struct ctl_options *opt)
 		    "--data and --metadata are not for ", cmd->name);
 	if (opt->server && !cmd->has_server)
 		return usage_error("--server is not for ", cmd->name);
+	if (opt->output && !cmd->has_output)
+		return usage_error("-o is not for ", cmd->name);
 	if (opt->list && !cmd->has_list)
 		return usage_error("--list is not for ", cmd->name);
 	if (opt->list && opt->nargs > 0)
@@ -342,7 +349,8 @@ int main(int argc, char **argv)
 	struct ctl_options opt = {.socket = SOCKET_DEFAULT};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "hv", long_options, NULL)) != -1) {
+	while (
+	    (c = getopt_long(argc, argv, "hvo:", long_options, NULL)) != -1) {
 		switch (c) {
 		case OPT_SOCKET:
 			opt.socket = optarg;
@@ -372,6 +380,9 @@ int main(int argc, char **argv)
 		case OPT_VERSION:
 			puts("forefetch " FF_VERSION);
 			return EXIT_SUCCESS;
+		case 'o':
+			opt.output = optarg;
+			break;
 		case 'v':
 			opt.verbose = true;
 			break;

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "ctl_client.h"
 #include "ctl_command.h"
 #include "ctl_json.h"
+#include "ctl_outfile.h"
 #include "ctl_text.h"
 
 enum { PART = 48 << 10 }; /* of a file, in one request */
@@ -228,30 +226,13 @@ static bool export_to(
 /* The file appears when it is whole. */
 static bool export(struct ctl_client *c, const struct ctl_options *opt)
 {
-	const char *file = opt->args[1];
-	char *tmp;
-	FILE *out = NULL;
-	bool good;
-	int fd;
+	struct ctl_outfile f;
+	bool good = ctl_outfile_open(&f, opt->args[1]);
 
-	if (asprintf(&tmp, "%s.XXXXXX", file) < 0)
-		return complain(file);
-	fd = mkstemp(tmp);
-	if (fd >= 0)
-		out = fdopen(fd, "w");
-	if (!out) {
-		complain(tmp);
-		free(tmp);
-		return false;
-	}
-	good = export_to(out, c, opt);
-	if (fclose(out) != 0 && good)
-		good = complain(file);
-	if (good && rename(tmp, file) < 0)
-		good = complain(file);
 	if (!good)
-		unlink(tmp);
-	free(tmp);
+		return false;
+	good = export_to(f.out, c, opt);
+	good = ctl_outfile_close(&f, good);
 	if (good && opt->json)
 		puts("{}");
 	return good;
@@ -321,6 +302,8 @@ int ctl_trees(const struct ctl_options *opt)
 	struct ctl_client *c;
 	bool good;
 
+	if (opt->output)
+		return ctl_trees_merge(opt);
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
 		if (strcmp(actions[i].name, opt->arg) == 0)
 			a = &actions[i];

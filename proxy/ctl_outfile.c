@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "ctl_outfile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool complain(const char *file)
+{
+	fprintf(stderr, "forefetch: %s: %s\n", file, strerror(errno));
+	return false;
+}
+
+bool ctl_outfile_open(struct ctl_outfile *f, const char *file)
+{
+	int fd;
+
+	*f = (struct ctl_outfile){.file = file};
+	if (asprintf(&f->tmp, "%s.XXXXXX", file) < 0)
+		return complain(file);
+	fd = mkstemp(f->tmp);
+	if (fd >= 0)
+		f->out = fdopen(fd, "w");
+	if (f->out)
+		return true;
+	complain(f->tmp);
+	free(f->tmp);
+	return false;
+}
+
+bool ctl_outfile_close(struct ctl_outfile *f, bool good)
+{
+	if (fclose(f->out) != 0 && good)
+		good = complain(f->file);
+	if (good && rename(f->tmp, f->file) < 0)
+		good = complain(f->file);
+	if (!good)
+		unlink(f->tmp);
+	free(f->tmp);
+	return good;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* forefetch trees merge FILE... -o OUT: files into one, without a daemon. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl_command.h"
+#include "ctl_outfile.h"
+#include "trees.h"
+
+enum {
+	BUDGET = 512 << 20, /* of what is learned; more is forgotten */
+	FILE_MAX = 64 << 20,
+	/* What forefetchd takes from a client. */
+	IMPORT_MAX = 4 << 20,
+};
+
+static bool complain(const char *file, const char *what)
+{
+	fprintf(stderr, "forefetch: %s: %s\n", file, what);
+	return false;
+}
+
+static const char *why(int error)
+{
+	switch (error) {
+	case -EBADMSG:
+	case -EINVAL:
+		return "it does not hold exported access trees, or is damaged";
+	case -EPROTONOSUPPORT:
+		return "it is of a newer release";
+	case -EFBIG:
+	case -ENOSPC:
+		return "that is more than can be merged";
+	default:
+		return strerror(-error);
+	}
+}
+
+static bool read_all(const char *file, FILE *in, char **data, size_t *len)
+{
+	*data = malloc(FILE_MAX + 1);
+	if (!*data)
+		return complain(file, strerror(errno));
+	*len = fread(*data, 1, FILE_MAX + 1, in);
+	if (ferror(in))
+		return complain(file, strerror(errno));
+	return *len <= FILE_MAX || complain(file, why(-EFBIG));
+}
+
+static bool merge_one(struct predictor *p, const char *file)
+{
+	FILE *in = fopen(file, "re");
+	char *data = NULL;
+	size_t len = 0;
+	bool good;
+	int rc;
+
+	if (!in)
+		return complain(file, strerror(errno));
+	good = read_all(file, in, &data, &len);
+	fclose(in);
+	rc = good ? predictor_import_trees(p, TREES_ALL, data, len) : 0;
+	free(data);
+	return good && (rc == 0 || complain(file, why(rc)));
+}
+
+static bool write_out(const char *file, const void *data, size_t len)
+{
+	struct ctl_outfile f;
+
+	if (!ctl_outfile_open(&f, file))
+		return false;
+	if (fwrite(data, 1, len, f.out) == len)
+		return ctl_outfile_close(&f, true);
+	complain(file, strerror(errno));
+	return ctl_outfile_close(&f, false);
+}
+
+static bool export(const struct predictor *p, const struct ctl_options *opt)
+{
+	size_t len;
+	void *data = predictor_export_trees(p, TREES_ALL, &len);
+	bool good;
+
+	if (!data)
+		return complain(opt->output, strerror(errno));
+	good = write_out(opt->output, data, len);
+	free(data);
+	if (good && opt->json)
+		printf("{\"files\":%d,\"bytes\":%zu}\n", opt->nargs - 1, len);
+	if (good && len > IMPORT_MAX)
+		fprintf(stderr,
+		    "forefetch: %s: it is larger than the 4 MiB that "
+		    "forefetchd imports\n",
+		    opt->output);
+	return good;
+}
+
+int ctl_trees_merge(const struct ctl_options *opt)
+{
+	const struct predictor_options po = {.budget_bytes = BUDGET};
+	struct predictor *p;
+	bool good;
+
+	if (strcmp(opt->arg, "merge") != 0 || opt->nargs < 2) {
+		fputs(
+		    "forefetch: -o is for trees merge FILE... only\n", stderr);
+		return CTL_EXIT_USAGE;
+	}
+	p = predictor_new(&po);
+	good = p || complain(opt->output, strerror(errno));
+	for (int i = 1; good && i < opt->nargs; i++)
+		good = merge_one(p, opt->args[i]);
+	good = good && export(p, opt);
+	predictor_free(p);
+	return good ? EXIT_SUCCESS : EXIT_FAILURE;
+}
