@@ -11,13 +11,13 @@
  * and half of what goes is not moved in the long run (`credit_bytes`), so
  * that eviction ends.
  *
- * A segment more than half of which is pinned stays. Of others, what is pinned
- * is moved on in any case, to segments for what is pinned; room for one of
- * these is kept beside the other. Since at most half of the cache is pinned,
- * there is a segment that may go whenever the cache is full, and each one
- * makes twice as much room as it takes: so what was changed or removed on the
- * server, and what was unpinned, is squeezed out when its room is wanted, and
- * nothing is copied before that. What cannot be moved, since the disk is full,
+ * A segment that is pinned for more than three quarters stays. Of others, what
+ * is pinned is moved on in any case, to segments for what is pinned; room for
+ * one of these is kept beside the other. Since at most half of the cache is
+ * pinned, there is a segment that may go whenever the cache is full. What is
+ * pinned is copied once at most, when the room of what lies beside it is
+ * wanted; and again when a quarter of what it was copied to is gone, changed
+ * on the server or unpinned. What cannot be moved, since the disk is full,
  * stays, and its segment with it.
  */
 #include "datacache_private.h"
@@ -80,7 +80,8 @@ static bool is_sealed(const struct segment *seg)
 static bool may_go(const struct segment *seg)
 {
 	return seg->pinned_bytes == 0 ||
-	       (2 * seg->pinned_bytes <= seg->bytes && !seg->dc->full);
+	       (4 * seg->pinned_bytes <= 3 * (uint64_t)seg->bytes &&
+		   !seg->dc->full);
 }
 
 static struct segment *oldest_sealed(struct datacache *dc, int kind)
@@ -112,7 +113,9 @@ static struct segment *pick_open(struct datacache *dc)
 	for (int k = 0; k < SEGMENT_KINDS; k++) {
 		struct segment *seg = dc->writers[k].seg;
 
-		if (seg && !dc->writers[k].busy && may_go(seg) &&
+		/* An empty one is wanted itself. */
+		if (seg && !dc->writers[k].busy && seg->used > 0 &&
+		    may_go(seg) &&
 		    (k != SEGMENT_PINNED || seg->pinned_bytes == 0)) {
 			segment_seal(seg);
 			return seg;

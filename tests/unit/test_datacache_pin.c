@@ -60,6 +60,16 @@ static unsigned count_found(struct fixture *fx, uint64_t first, unsigned files)
 	return n;
 }
 
+/* Without using it, which would have it outlast newer data. */
+static bool has(struct fixture *fx, uint64_t file)
+{
+	struct data_version v = version_of(1);
+	struct datacache_read rd = {
+	    .key = key_of(file), .version = &v, .len = LEN};
+
+	return datacache_have(fx->dc, &rd) == LEN;
+}
+
 static void within_bounds(struct fixture *fx)
 {
 	if (fx->most_disk > fx->size + fx->size / 50)
@@ -118,6 +128,67 @@ static void test_scattered(void **state)
 	scattered(2, 500);
 	scattered(3, 500);
 	scattered(10, 500);
+}
+
+/* A little more than half of every segment is pinned: what is new is cached
+ * all the same. */
+static void test_spread(void **state)
+{
+	enum { EACH = 20, PINNED = 11, N = 29 * EACH };
+	struct fixture fx;
+	unsigned found = 0, pinned = 0;
+
+	(void)state;
+	fixture_begin(&fx, 64 * MIB);
+	fill(&fx, 0, N);
+	for (unsigned i = 0; i < N; i++)
+		if (i % EACH < PINNED && has(&fx, i)) {
+			assert_true(pin(&fx, i, LEN, 0));
+			pinned++;
+		}
+	assert_true(stats_of(&fx).pinned_bytes > 28 * MIB);
+	for (uint64_t first = SCAN; first < SCAN + 1000; first += 50) {
+		fill(&fx, first, 50);
+		for (unsigned i = 0; i < 50; i++)
+			found += has(&fx, first + i);
+	}
+	assert_int_equal(found, 1000);
+	assert_int_equal(stats_of(&fx).refused_bytes, 0);
+	found = 0;
+	for (unsigned i = 0; i < N; i++)
+		found += i % EACH < PINNED && find_some(&fx, i, 1, 0, LEN);
+	assert_int_equal(found, pinned);
+	within_bounds(&fx);
+	fixture_end(&fx);
+}
+
+/* Hardly a segment beside what is pinned: no standstill, nothing pinned lost.
+ */
+static void test_tiny(void **state)
+{
+	(void)state;
+	for (uint64_t size = 6 * MIB; size <= 16 * MIB; size += 2 * MIB) {
+		struct fixture fx;
+		unsigned n = (unsigned)(size / 2 / LEN), found = 0;
+
+		fixture_begin(&fx, size);
+		for (unsigned i = 0; i < n; i++)
+			assert_true(pin(&fx, i, LEN, 0));
+		for (unsigned i = 0; i < n; i++) {
+			fill(&fx, i, 1);
+			fill(&fx, SCAN + i, 1);
+			found += has(&fx, i);
+		}
+		for (unsigned i = 0; i < 300; i++)
+			fill(&fx, SCAN * 2 + i, 1);
+		for (unsigned i = 0; i < n; i++)
+			found -= has(&fx, i);
+		assert_int_equal(found, 0);
+		if (fx.most_disk > size + size / 50)
+			fail_msg(
+			    "%d bytes of %d", (int)fx.most_disk, (int)size);
+		fixture_end(&fx);
+	}
 }
 
 /* Up to the very limit. */
@@ -381,6 +452,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_stays),
 	    cmocka_unit_test(test_scattered),
+	    cmocka_unit_test(test_spread),
+	    cmocka_unit_test(test_tiny),
 	    cmocka_unit_test(test_half),
 	    cmocka_unit_test(test_liar),
 	    cmocka_unit_test(test_changes),
