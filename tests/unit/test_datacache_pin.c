@@ -3,6 +3,7 @@
 #include "datacache_fixture.h"
 
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 
 enum { LEN = 100 * KIB, SCAN = 1000000 };
@@ -189,6 +190,45 @@ static void test_tiny(void **state)
 			    "%d bytes of %d", (int)fx.most_disk, (int)size);
 		fixture_end(&fx);
 	}
+}
+
+/* A disk smaller than the cache may be: what cannot be moved stays. */
+static void test_small_disk(void **state)
+{
+	enum { N = 140 };
+	struct fixture fx;
+	unsigned pinned = 0, found = 0, fresh = 0;
+
+	(void)state;
+	fixture_prepare(&fx, 64 * MIB);
+	if (mount("none", fx.dir, "tmpfs", 0, "size=20m,mode=700") < 0) {
+		fixture_open(&fx);
+		fixture_end(&fx);
+		skip();
+	}
+	fixture_open(&fx);
+	fill(&fx, 0, N);
+	for (unsigned i = 0; i < N; i += 2)
+		if (has(&fx, i)) {
+			assert_true(pin(&fx, i, LEN, 0));
+			pinned++;
+		}
+	assert_true(pinned > N / 3);
+	fill(&fx, SCAN, 600);
+	for (unsigned i = 0; i < N; i += 2)
+		found += find_some(&fx, i, 1, 0, LEN);
+	assert_int_equal(found, pinned);
+	/* Then it is used on. */
+	datacache_unpin(fx.dc, 0);
+	for (unsigned i = 0; i < 600; i++) {
+		fill(&fx, 2 * SCAN + i, 1);
+		fresh += has(&fx, 2 * SCAN + i);
+	}
+	assert_true(fresh > 590);
+	fixture_close(&fx);
+	assert_int_equal(umount2(fx.dir, MNT_DETACH), 0);
+	fixture_open(&fx);
+	fixture_end(&fx);
 }
 
 /* Up to the very limit. */
@@ -454,6 +494,7 @@ int main(void)
 	    cmocka_unit_test(test_scattered),
 	    cmocka_unit_test(test_spread),
 	    cmocka_unit_test(test_tiny),
+	    cmocka_unit_test(test_small_disk),
 	    cmocka_unit_test(test_half),
 	    cmocka_unit_test(test_liar),
 	    cmocka_unit_test(test_changes),
