@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "caches.h"
 #include "control.h"
 #include "control.pb-c.h"
 #include "control_reply.h"
 #include "explain.h"
 #include "metrics.h"
 #include "objnames.h"
+#include "pins.h"
 #include "predictor.h"
 #include "tracer.h"
 #include "warm.h"
@@ -47,6 +49,28 @@ static void warm_progress(
 static void end_warm(void *ctx, struct warm_walk *walk)
 {
 	assert(ctx == walk);
+}
+
+/* Without a data cache nothing can be pinned. */
+static struct pins *pins_of(void *ctx, const char *server)
+{
+	static struct caches none;
+	static struct pins *pins;
+	const struct pins_params p = {
+	    .caches = &none, .path = "/nowhere/pins", .server = "nas"};
+
+	(void)ctx;
+	(void)server;
+	if (!pins)
+		pins = pins_new(&p);
+	return pins;
+}
+
+static struct pins *pins_at(
+    void *ctx, const struct control_place *at, const char **server)
+{
+	*server = "nas";
+	return *at->path ? NULL : pins_of(ctx, "nas");
 }
 
 static int explain_place(void *ctx, const struct control_peer *peer,
@@ -135,6 +159,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    .explain = explain_place,
 	    .predictor = predictor_of,
 	    .tracer = tracer_of,
+	    .pins = pins_of,
+	    .pins_at = pins_at,
 	    .trees_changed = trees_changed,
 	    .name_objects = name_objects,
 	};

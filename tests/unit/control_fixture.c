@@ -15,11 +15,13 @@
 
 #include <event2/event.h>
 
+#include "caches.h"
 #include "control.h"
 #include "control_fixture.h"
 #include "explain.h"
 #include "metrics.h"
 #include "objnames.h"
+#include "pins.h"
 #include "predictor.h"
 #include "tracer.h"
 #include "warm.h"
@@ -213,6 +215,25 @@ static struct tracer *tracer_of(void *ctx, const char *server)
 	return fx->tracer;
 }
 
+static struct pins *pins_of(void *ctx, const char *server)
+{
+	struct fixture *fx = ctx;
+
+	assert_true(strcmp(server, "nas") == 0 || strcmp(server, "src") == 0);
+	return fx->pins;
+}
+
+static struct pins *pins_at(
+    void *ctx, const struct control_place *at, const char **server)
+{
+	struct fixture *fx = ctx;
+
+	snprintf(fx->place, sizeof(fx->place), "%s %s %s", at->listen,
+	    at->export, at->path);
+	*server = "nas";
+	return fx->place_error ? NULL : fx->pins;
+}
+
 static void trees_changed(void *ctx, const char *server)
 {
 	struct fixture *fx = ctx;
@@ -241,6 +262,8 @@ static const struct control_ops ops = {
     .explain = explain_place,
     .predictor = predictor_of,
     .tracer = tracer_of,
+    .pins = pins_of,
+    .pins_at = pins_at,
     .trees_changed = trees_changed,
     .name_objects = name_objects,
 };
@@ -249,6 +272,15 @@ struct control *open_control(struct fixture *fx)
 {
 	return control_new(
 	    fx->base, fx->path, &ops, fx, fx->err, sizeof(fx->err));
+}
+
+static struct pins *new_pins(void)
+{
+	static struct caches none;
+	const struct pins_params p = {
+	    .caches = &none, .path = "/nowhere/pins", .server = "nas"};
+
+	return pins_new(&p);
 }
 
 int set_up(void **state)
@@ -266,8 +298,10 @@ int set_up(void **state)
 	fx->metrics = metrics_new();
 	fx->predictor = predictor_new(&po);
 	fx->tracer = tracer_new();
+	fx->pins = new_pins();
 	assert_non_null(fx->predictor);
 	assert_non_null(fx->tracer);
+	assert_non_null(fx->pins);
 	fx->servers = 1;
 	fx->conns = 2;
 	fx->control = open_control(fx);
@@ -287,6 +321,7 @@ int tear_down(void **state)
 	metrics_free(fx->metrics);
 	predictor_free(fx->predictor);
 	tracer_free(fx->tracer);
+	pins_free(fx->pins);
 	assert_int_equal(fx->walks, 0);
 	unlink(fx->path);
 	snprintf(dir, sizeof(dir), "%s/run", fx->dir);

@@ -19,6 +19,7 @@ struct control;
 struct event_base;
 struct metrics;
 struct predictor;
+struct pins;
 struct tracer;
 
 struct fixture {
@@ -39,6 +40,7 @@ struct fixture {
 	int changed;      /* calls of trees_changed */
 	struct predictor *predictor;
 	struct tracer *tracer;
+	struct pins *pins; /* of a server without a data cache */
 };
 
 uint64_t time_now_ms(void);

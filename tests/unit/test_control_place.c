@@ -338,6 +338,57 @@ static Forefetch__Response *ask_trace(
 	return client_receive(fx, fd);
 }
 
+static void send_pin(int fd, Forefetch__PinAction action, Forefetch__Place *p,
+    const char *server, uint32_t id)
+{
+	Forefetch__PinRequest pin = FOREFETCH__PIN_REQUEST__INIT;
+	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
+
+	pin.action = action;
+	pin.place = p;
+	pin.server = bytes(server);
+	pin.id = id;
+	request.command_case = FOREFETCH__REQUEST__COMMAND_PIN;
+	request.pin = &pin;
+	send_request(fd, &request);
+}
+
+/* What the list is made of: tests/hostile/test_pin.py. */
+static void test_pin(void **state)
+{
+	struct fixture *fx = *state;
+	Forefetch__Place p = place("a/b");
+	Forefetch__Response *res;
+	int fd = client_open(fx);
+
+	for (uint32_t id = 0; id < 40; id += 39) {
+		send_pin(fd, FOREFETCH__PIN_ACTION__PIN_LIST, NULL, "", id);
+		res = client_receive(fx, fd);
+		assert_int_equal(
+		    res->result_case, FOREFETCH__RESPONSE__RESULT_PINS);
+		assert_int_equal(res->pins->n_pins, 0);
+		response_free(res);
+	}
+	send_pin(fd, FOREFETCH__PIN_ACTION__PIN_LIST, NULL, "none", 0);
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__NO_SUCH_SERVER);
+	send_pin(fd, FOREFETCH__PIN_ACTION__PIN_ADD, NULL, "", 0);
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__BAD_REQUEST);
+	/* Without a data cache there is nothing to keep. */
+	send_pin(fd, FOREFETCH__PIN_ACTION__PIN_ADD, &p, "", 0);
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__FAILED);
+	assert_string_equal(fx->place, "127.0.0.1:2050 /srv a/b");
+	send_pin(fd, FOREFETCH__PIN_ACTION__PIN_REMOVE, &p, "", 0);
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__NO_SUCH_PLACE);
+	fx->place_error = ENOENT;
+	send_pin(fd, FOREFETCH__PIN_ACTION__PIN_ADD, &p, "", 0);
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__NO_SUCH_PLACE);
+	fx->place_error = 0;
+	send_pin(fd, (Forefetch__PinAction)77, &p, "", 0);
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__UNKNOWN_COMMAND);
+	close(fd);
+	pass(fx, 10);
+}
+
 static void test_trace(void **state)
 {
 	struct fixture *fx = *state;
@@ -409,6 +460,7 @@ int main(void)
 	    TEST(test_trees),
 	    TEST(test_carry),
 	    TEST(test_bad_imports),
+	    TEST(test_pin),
 	    TEST(test_trace),
 	    TEST(test_trace_bounds),
 	};
