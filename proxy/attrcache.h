@@ -42,6 +42,9 @@ enum node_flags {
 	NODE_DEAD = 4,  /* STALE or BADHANDLE: nothing of it counts */
 	NODE_MOVED = 8, /* by a call of our own that changed its ctime only */
 	NODE_PROGRAM = 16, /* its first bytes are those of one */
+	/* What PATHCONF said here, until its file system is known. */
+	NODE_CASE_SENSITIVE = 32,
+	NODE_CASE_BLIND = 64,
 };
 
 struct node {

@@ -34,8 +34,25 @@ static bool rights_differ(const fattr3 *x, const fattr3 *y)
 	return x->mode != y->mode || x->uid != y->uid || x->gid != y->gid;
 }
 
-/* Attributes of a node; false where nothing of the reply may be kept. */
-static bool apply(const struct learn *l, struct node *node, const fattr3 *a)
+/* A mount asks PATHCONF first of all, and knfsd's reply has no attributes: of
+ * which file system that was shows later. */
+static void learn_case(const struct learn *l, struct node *node)
+{
+	const unsigned said = NODE_CASE_SENSITIVE | NODE_CASE_BLIND;
+	struct fsys *fs;
+
+	if (!(node->flags & said) || !(node->flags & NODE_ATTRS))
+		return;
+	fs = attrcache_fsys(l->caches->attr, node);
+	if (!fs)
+		return;
+	fs->case_known = true;
+	fs->case_sensitive = (node->flags & NODE_CASE_SENSITIVE) != 0;
+	node->flags &= ~said & 0xffff;
+}
+
+static bool apply_attr(
+    const struct learn *l, struct node *node, const fattr3 *a)
 {
 	struct data_version from;
 	bool had = learn_version(l, node, &from);
@@ -66,6 +83,15 @@ static bool apply(const struct learn *l, struct node *node, const fattr3 *a)
 	default:
 		return true;
 	}
+}
+
+/* Attributes of a node; false where nothing of the reply may be kept. */
+static bool apply(const struct learn *l, struct node *node, const fattr3 *a)
+{
+	bool kept = apply_attr(l, node, a);
+
+	learn_case(l, node);
+	return kept;
 }
 
 /* The node of a handle that a successful reply was about. */
@@ -230,19 +256,19 @@ static void learn_pathconf(const struct learn *l)
 {
 	const PATHCONF3resok *r = &l->res->pathconf.PATHCONF3res_u.resok;
 	struct node *node;
-	struct fsys *fs;
 
 	learn_answer(l, &l->args->object,
 	    l->res->status == NFS3_OK
 		? &r->obj_attributes
 		: &l->res->pathconf.PATHCONF3res_u.obj_attributes,
 	    0);
-	node = attrcache_find(l->caches->attr, &l->args->object);
-	fs = node ? attrcache_fsys(l->caches->attr, node) : NULL;
-	if (!fs || l->res->status != NFS3_OK)
+	node = attrcache_get(l->caches->attr, &l->args->object);
+	if (!node || l->res->status != NFS3_OK)
 		return;
-	fs->case_known = true;
-	fs->case_sensitive = !r->case_insensitive;
+	node->flags &= ~(NODE_CASE_SENSITIVE | NODE_CASE_BLIND) & 0xffff;
+	node->flags |=
+	    r->case_insensitive ? NODE_CASE_BLIND : NODE_CASE_SENSITIVE;
+	learn_case(l, node);
 }
 
 static bool is_program(const char *data, uint32_t len)
