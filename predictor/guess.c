@@ -17,8 +17,8 @@ enum {
 	FIRST_PARENT = 128, /* of the calibration */
 	NEW_PARENT = 272,   /* 16 of them */
 	NEW_AHEAD = 4,
-	NEW_TRIES = 3,  /* guesses at it in vain */
-	RUN_SURE = 3,   /* uses in order: other kinds are left out */
+	NEW_TRIES = 3, /* guesses at it in vain */
+	RUN_SURE = 3,  /* uses in order: other kinds are left out */
 	SKIP_MAX = 64, /* names of kinds that are not in play */
 };
 
