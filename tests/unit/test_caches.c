@@ -158,14 +158,21 @@ static void say_lookup(struct world *w, const char *name, const char *child,
 	say(w, NFSPROC3_LOOKUP, &args, &res, sent_us);
 }
 
-static void say_sensitive(struct world *w)
+static void say_pathconf(struct world *w, bool with_attributes)
 {
 	union nfs_args args = {.object = fh_of("dir")};
 	union nfs_res res = {.status = NFS3_OK};
 
-	res.pathconf.PATHCONF3res_u.resok.obj_attributes = post(NF3DIR, 1, 10);
+	if (with_attributes)
+		res.pathconf.PATHCONF3res_u.resok.obj_attributes =
+		    post(NF3DIR, 1, 10);
 	res.pathconf.PATHCONF3res_u.resok.case_preserving = TRUE;
 	say(w, NFSPROC3_PATHCONF, &args, &res, round_trip(w));
+}
+
+static void say_sensitive(struct world *w)
+{
+	say_pathconf(w, true);
 }
 
 static void say_remove(
@@ -377,6 +384,19 @@ static void test_foreign_change_under_an_own_one(void **state)
 	/* Before ours it was 11: somebody was there. */
 	say_remove(w, "y", 11, 12);
 	assert_false(holds(w, "x"));
+}
+
+/* As at a mount, where knfsd tells no attributes. */
+static void test_pathconf_before_attributes(void **state)
+{
+	struct world *w = *state;
+
+	say_pathconf(w, false);
+	say_dir(w, "dir", 10);
+	w->now_us += S;
+	say_lookup(w, "x", "f", 10, round_trip(w));
+	say_remove(w, "y", 10, 11);
+	assert_true(holds(w, "x"));
 }
 
 static void test_own_change_where_names_fold(void **state)
@@ -613,6 +633,7 @@ int main(void)
 	    TEST(test_own_change_keeps_the_rest_for_the_bound),
 	    TEST(test_later_own_changes_do_not_renew),
 	    TEST(test_foreign_change_under_an_own_one),
+	    TEST(test_pathconf_before_attributes),
 	    TEST(test_own_change_where_names_fold),
 	    TEST(test_reply_from_before_an_own_change),
 	    TEST(test_older_call_never_overwrites),
