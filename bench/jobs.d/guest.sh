@@ -31,7 +31,8 @@ give_up() { echo "jobs: $*" >&2; exit 1; }
 job_where() {
 	case $1 in
 	import | node) echo "$1" ;;
-	git | grep | grep-all) echo git ;;
+	git | grep | grep-all | build) echo git ;;
+	*+*) echo . ;;
 	filters) echo filters/4 ;;
 	filters-*) echo "filters/${1#filters-}" ;;
 	esac
@@ -43,7 +44,9 @@ job_warm() {
 	import) "$JOBS_PYTHON" -c pass ;;
 	node) "$JOBS_NODE" -e 0 ;;
 	git) git --version ;;
+	*+*) job_warm "${1%%+*}"; job_warm "${1#*+}" ;;
 	grep*) grep --version ;;
+	build) echo 'int main;' | gcc -O0 -c -xc - -o "$state/tmp/warm.o" ;;
 	filters*) warm_filters ;;
 	esac >/dev/null 2>&1
 	return 0
@@ -62,6 +65,8 @@ job_run() {
 			-c advice.statusUoption=false status ;;
 	grep) grep -rn --include='*.h' 'struct strbuf \*' . ;;
 	grep-all) grep -rn 'strbuf_addf' . ;;
+	build) run_build ;;
+	*+*) run_both "${1%%+*}" "${1#*+}" ;;
 	filters*) run_filters ;;
 	esac
 }
@@ -82,6 +87,36 @@ run_filters() {
 	done
 }
 
+# The first 30 that need nothing that make would generate; objects are local.
+build_files="strbuf string-list wrapper usage hashmap oidset oid-array
+	commit-graph tree-walk tree blob tag commit object refs dir read-cache
+	diff diffcore-rename xdiff-interface revision list-objects
+	merge-recursive pathspec config path quote url utf8 prompt"
+
+run_build() {
+	local f
+	for f in $build_files; do
+		gcc -O0 -c -I. -DSHA1_DC -DSHA1DC_NO_STANDARD_INCLUDES=1 \
+			-DSHA256_BLK -DNO_OPENSSL -DGIT_HOST_CPU='"x"' \
+			-DPAGER_ENV='"x"' -DETC_GITCONFIG='"x"' \
+			-DDEFAULT_GIT_TEMPLATE_DIR='"x"' "$f.c" \
+			-o "$state/tmp/build.o" || return
+		size "$state/tmp/build.o"
+	done
+}
+
+# Two jobs at once: what the first prints, then what the second does.
+run_both() {
+	local rc=0 other
+	(cd "$LAB_WORK/$(job_where "$2")" && job_run "$2") \
+		>"$state/second" 2>&1 &
+	other=$!
+	(cd "$LAB_WORK/$(job_where "$1")" && job_run "$1") || rc=$?
+	wait $other || rc=$?
+	cat "$state/second"
+	return $rc
+}
+
 warm_filters() {
 	local f
 	for f in "${filters[@]}"; do cat "$(command -v "${f%% *}")"; done
@@ -93,6 +128,7 @@ job_environment() {
 	export HOME=$state/home TMPDIR=$state/tmp LC_ALL=C.UTF-8 TZ=UTC TERM=dumb
 	export MPLCONFIGDIR=$state/home/mpl GIT_OPTIONAL_LOCKS=0 GIT_PAGER=cat
 	export GIT_CONFIG_NOSYSTEM=1 NODE_DISABLE_COMPILE_CACHE=1
+	export PYTHONDONTWRITEBYTECODE=1
 	unset PYTHONPATH PYTHONHOME NODE_OPTIONS NODE_PATH
 	mkdir -p "$HOME" "$TMPDIR" "$MPLCONFIGDIR"
 }
@@ -265,7 +301,7 @@ one_run() {
 	times=$(tail -n 1 "$state/times")
 	echo "status $rc" >>"$state/out"
 	[ "$kind" != ref ] || keep_reference "$job" "$rc"
-	cmp -s "$state/out" "$state/ref" || { verdict=wrong; show_wrong; }
+	cmp -s "$state/out" "$state/ref-$job" || { verdict=wrong; show_wrong "$job"; }
 	echo "run $job $arm $kind $number $((t1 - t0)) $rc $verdict $times"
 	cat "$state/before" "$state/after"
 	echo end
@@ -275,7 +311,7 @@ one_run() {
 }
 
 keep_reference() {
-	cp "$state/out" "$state/ref"
+	cp "$state/out" "$state/ref-$1"
 	[ "$2" = 0 ] || {
 		cat "$state/err" >&2
 		give_up "$1 fails on the direct mount, with status $2"
@@ -285,7 +321,7 @@ keep_reference() {
 show_wrong() {
 	{
 		echo "jobs: WRONG: the output differs from the direct mount's:"
-		diff "$state/ref" "$state/out" | head -n 10
+		diff "$state/ref-$1" "$state/out" | head -n 10
 		tail -n 5 "$state/err"
 	} >&2
 }
@@ -326,12 +362,59 @@ timed() {
 run_job() {
 	local job=$1 arm
 	progress "$job: reference"
-	rm -f "$state/ref"
 	one_run "$job" floor ref 1
 	train "$job"
 	timed "$job"
 	arm_unmount
 	for arm in "${proxy_arms[@]}"; do arm_stop "$arm"; done
+}
+
+# --- mixed life --------------------------------------------------------------
+
+# What a day brings beside the jobs.
+unrelated() {
+	cd "$LAB_WORK/filters" || return
+	ls -lR . && find . -name '*7.txt' -exec md5sum {} + &&
+		head -c 100 ./*/*1.txt && du -s .
+	cd /
+} >/dev/null
+
+# One text file in twenty is a byte longer, on the server.
+change_files() {
+	find "$LAB_EXPORT"/{import,node,git} -type f \
+		\( -name '*.py' -o -name '*.js' -o -name '*.json' -o -name '*.[ch]' \) |
+		LC_ALL=C sort | awk 'NR % 20 == 0' |
+		while read -r f; do echo >>"$f"; done
+	sync
+}
+
+# Trained one after the other in any order, with other things between; then
+# two at once, after changes on the server.
+mixed_life() {
+	local arm=${proxy_arms[0]} i job both
+	local -a pairs
+	read -ra pairs <<<"$JOBS_PAIRS"
+	for job in $JOBS_LIST; do
+		progress "$job: reference"
+		one_run "$job" floor ref 1
+	done
+	arm_start "$arm"
+	for ((i = 1; i <= JOBS_TRAIN; i++)); do
+		for job in $(shuf -e $JOBS_LIST --random-source=<(yes $i)); do
+			one_run "$job" "$arm" train $i
+			unrelated
+		done
+	done
+	for job in $JOBS_LIST; do timed "$job"; done
+	arm_unmount
+	change_files
+	for both in "${pairs[@]}"; do
+		progress "$both: reference"
+		one_run "$both" floor ref 1
+		timed "$both"
+	done
+	arm_unmount
+	arm_stop "$arm"
 }
 
 # The index must have what the server says of each file, as after a checkout
@@ -365,7 +448,11 @@ main() {
 	for job in $JOBS_LIST; do
 		[ "$job" != git ] || prepare_git
 	done
-	for job in $JOBS_LIST; do run_job "$job"; done
+	if [ -n "$JOBS_PAIRS" ]; then
+		mixed_life
+	else
+		for job in $JOBS_LIST; do run_job "$job"; done
+	fi
 	echo done
 }
 

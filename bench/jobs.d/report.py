@@ -91,6 +91,12 @@ def finish_run(run, counts):
              if isinstance(v, int)},
             {k: v for k, v in new.get("counters", {}).items()
              if isinstance(v, int)})
+    # Without a proxy each call goes to the server.
+    run["misses"] = sum(
+        v for k, v in run["counters"].items()
+        if k.endswith("_misses")) if "counters" in run else sum(
+            run["client_calls"].values())
+    run["wait_s"] = sum(run["client_ms"].values()) / 1e3
     return run
 
 
@@ -193,7 +199,8 @@ def summarize_arms(mine, floor):
             for key in ("server_calls", "client_calls", "upstream_calls"):
                 row[key] = mean_calls(good, key)
             for key in ("link_bytes_in", "upstream_bytes_in", "daemon_cpu_s",
-                        "daemon_cpu_settled_s", "user_s", "system_s"):
+                        "daemon_cpu_settled_s", "user_s", "system_s",
+                        "misses", "wait_s"):
                 row[key] = mean(good, key)
         arms.append(row)
     return arms
@@ -211,7 +218,7 @@ def calls_cells(calls):
 
 def print_table(jobs, out):
     head = ["job", "arm", "median", "min", "max", "n", "first", "x floor",
-            "faster", "calls", "LOOKUP", "GETATTR", "ACCESS", "READ", "MB in",
+            "faster", "misses", "wait s", "calls", "LOOKUP", "GETATTR", "ACCESS", "READ", "MB in",
             "cpu s"]
     rows = []
     for job in jobs:
@@ -222,7 +229,8 @@ def print_table(jobs, out):
             row += [number(s.get(k), "%.2f") for k in ("median", "min", "max")]
             row += ["%d" % s.get("n", 0) + ("!" if a["wrong"] else ""),
                     number(a["first_s"]), number(a.get("times_floor")),
-                    number(a.get("speed_up"), "%.1f")]
+                    number(a.get("speed_up"), "%.1f"),
+                    number(a.get("misses"), "%d"), number(a.get("wait_s"))]
             if a.get("server_calls") is not None:
                 row += calls_cells(a["server_calls"])
                 row += [number(a["link_bytes_in"] / 1e6, "%.1f"),
@@ -239,7 +247,9 @@ def print_table(jobs, out):
     out.write(
         "\nmedian, min, max: seconds of the n timed runs; first: of the first "
         "run ever.\nx floor: median / floor's median; faster: direct's median "
-        "/ median.\ncalls, by procedure: mean of what the server was asked; "
+        "/ median.\nmisses: calls of clients that were not answered from the "
+        "caches; wait s: what\nthe kernel's client waited for all its calls."
+        "\ncalls, by procedure: mean of what the server was asked; "
         "MB in: mean of all bytes\nthat came over the link; both include what "
         "was fetched after the job's end.\ncpu s: of the daemon, while the "
         "job ran.\n")
