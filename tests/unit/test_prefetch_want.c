@@ -12,9 +12,7 @@
 #include <cmocka.h>
 
 #include "metrics.h"
-#include "prefetch_private.h"
-
-static const uint64_t T0 = UINT64_C(1) << 40;
+#include "prefetch_fixture.h"
 
 /* ---- a server that is silent ------------------------------------------ */
 
@@ -76,21 +74,9 @@ struct world {
 static int setup(void **state)
 {
 	struct world *w = calloc(1, sizeof(*w));
-	struct prefetch *pf = &w->pf;
 
-	pf->p.metrics = metrics_new();
-	pf->p.fetch = fetch_new(&w->up, NULL, pf->p.metrics, NULL);
-	TAILQ_INIT(&pf->spare);
-	TAILQ_INIT(&pf->later);
-	for (int i = 0; i < WANT_LANES; i++)
-		TAILQ_INIT(&pf->lanes[i]);
-	/* The pump is about to run, and never does. */
-	pf->active = true;
-	for (uint32_t i = 0; i < CREDS; i++) {
-		w->creds[i] = calloc(1, sizeof(*w->creds[i]));
-		w->creds[i]->refs = 1;
-		w->creds[i]->id = i + 1;
-	}
+	prefetch_open(&w->pf, w->creds, CREDS);
+	w->pf.p.fetch = fetch_new(&w->up, NULL, w->pf.p.metrics, NULL);
 	*state = w;
 	return 0;
 }
@@ -100,16 +86,10 @@ static int teardown(void **state)
 	struct world *w = *state;
 
 	wants_free(&w->pf);
-	assert_int_equal(w->pf.nwants, 0);
-	assert_int_equal(w->pf.nqueued, 0);
-	for (int i = 0; i < CREDS; i++) {
-		assert_int_equal(w->creds[i]->refs, 1);
-		pf_cred_unref(w->creds[i]);
-	}
 	for (int i = 0; i < FLIGHTS; i++)
 		free(w->flights[i].call);
 	fetch_free(w->pf.p.fetch);
-	metrics_free(w->pf.p.metrics);
+	prefetch_close(&w->pf, w->creds, CREDS);
 	free(w);
 	return 0;
 }

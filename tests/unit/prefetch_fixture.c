@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "prefetch_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "metrics.h"
+
+void prefetch_open(struct prefetch *pf, struct pf_cred **creds, uint32_t n)
+{
+	pf->p.metrics = metrics_new();
+	pf->p.link = linkest_new();
+	pf->notes = calloc(1, sizeof(*pf->notes));
+	TAILQ_INIT(&pf->spare);
+	TAILQ_INIT(&pf->later);
+	for (int i = 0; i < WANT_LANES; i++)
+		TAILQ_INIT(&pf->lanes[i]);
+	/* The pump is about to run, and never does. */
+	pf->active = true;
+	for (uint32_t i = 0; i < n; i++) {
+		creds[i] = calloc(1, sizeof(*creds[i]));
+		creds[i]->refs = 1;
+		creds[i]->id = i + 1;
+	}
+}
+
+void prefetch_close(struct prefetch *pf, struct pf_cred **creds, uint32_t n)
+{
+	wants_free(pf);
+	assert_int_equal(pf->nwants, 0);
+	assert_int_equal(pf->nqueued, 0);
+	for (uint32_t i = 0; i < n; i++) {
+		assert_int_equal(creds[i]->refs, 1);
+		pf_cred_unref(creds[i]);
+	}
+	free(pf->notes);
+	linkest_free(pf->p.link);
+	metrics_free(pf->p.metrics);
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is wanted with a lookup, from what followed others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "prefetch_fixture.h"
+
+enum {
+	CREDS = 2,
+	DIR = 5,       /* an object: where all names are */
+	TYPE_H = 1111, /* hashes of what names end in */
+	TYPE_C = 2222,
+	LOOKED_MAX = 512,
+	FILE_NEEDS = PREDICTOR_NEEDS_ACCESS | PREDICTOR_NEEDS_DATA,
+};
+
+struct world {
+	struct prefetch pf;
+	struct pf_cred *creds[CREDS];
+	uint64_t next; /* object */
+};
+
+static int setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	prefetch_open(&w->pf, w->creds, CREDS);
+	w->next = 1000;
+	*state = w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	prefetch_close(&w->pf, w->creds, CREDS);
+	free(w);
+	return 0;
+}
+
+/* ---- calls that are seen ---------------------------------------------- */
+
+static void see(struct world *w, int cred, struct predictor_obs obs)
+{
+	struct pf_seen seen = {.obs = obs, .cred = w->creds[cred]};
+
+	habit_seen(&w->pf, &seen, T0);
+}
+
+static uint64_t look_up(struct world *w, int cred, uint64_t type)
+{
+	see(w, cred,
+	    (struct predictor_obs){.kind = PREDICTOR_LOOKUP,
+		.object = w->next,
+		.parent = DIR,
+		.type_hash = type});
+	return w->next++;
+}
+
+/* A READ has no name, and so no type. */
+static void read_it(struct world *w, int cred, uint64_t object)
+{
+	see(w, cred,
+	    (struct predictor_obs){.kind = PREDICTOR_READ, .object = object});
+}
+
+static uint64_t look_up_dir(struct world *w, int cred)
+{
+	see(w, cred,
+	    (struct predictor_obs){.kind = PREDICTOR_LOOKUP,
+		.object = w->next,
+		.parent = DIR,
+		.directory = true});
+	return w->next++;
+}
+
+static void enter(struct world *w, int cred, uint64_t object)
+{
+	see(w, cred,
+	    (struct predictor_obs){
+		.kind = PREDICTOR_ACCESS, .object = object, .directory = true});
+}
+
+/* ---- what is wanted then ---------------------------------------------- */
+
+static void forget_wants(struct world *w)
+{
+	struct want *want;
+
+	while ((want = want_next(&w->pf)) != NULL)
+		want_drop(want);
+}
+
+static void assert_none(struct world *w)
+{
+	assert_int_equal(w->pf.nwants, 0);
+}
+
+/* The only one. */
+static void assert_want(struct world *w, int cred, uint64_t object,
+    uint8_t needs, unsigned followed, unsigned looked)
+{
+	struct want *want = want_next(&w->pf);
+	double p = (followed + 1.0) / (looked + 3.0);
+
+	assert_non_null(want);
+	assert_int_equal(want->object, object);
+	assert_int_equal(want->parent, DIR);
+	assert_int_equal(want->needs, needs);
+	assert_ptr_equal(want->cred, w->creds[cred]);
+	assert_true((double)want->p > p - 1e-4 && (double)want->p < p + 1e-4);
+	/* It is the very next thing. */
+	assert_int_equal(want->lane, 0);
+	want_drop(want);
+	assert_none(w);
+}
+
+/* `n` lookups, and the first `followed` of them with a READ each. */
+static void teach(
+    struct world *w, int cred, uint64_t type, unsigned n, unsigned followed)
+{
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t object = look_up(w, cred, type);
+
+		if (i < followed)
+			read_it(w, cred, object);
+	}
+	forget_wants(w);
+}
+
+/* ---- files ------------------------------------------------------------ */
+
+static void test_read_before(void **state)
+{
+	struct world *w = *state;
+	uint64_t object;
+
+	teach(w, 0, TYPE_H, 4, 4);
+	object = look_up(w, 0, TYPE_H);
+	assert_want(w, 0, object, FILE_NEEDS, 4, 4);
+	/* That one was looked up, and not read yet. */
+	object = look_up(w, 0, TYPE_H);
+	assert_want(w, 0, object, FILE_NEEDS, 4, 5);
+}
+
+/* Two in a row that nothing followed are enough. */
+static void test_never_read(void **state)
+{
+	struct world *w = *state;
+	uint64_t object = look_up(w, 0, TYPE_H);
+
+	assert_want(w, 0, object, FILE_NEEDS, 0, 0);
+	object = look_up(w, 0, TYPE_H);
+	assert_want(w, 0, object, FILE_NEEDS, 0, 1);
+	for (int i = 0; i < 50; i++)
+		(void)look_up(w, 0, TYPE_H);
+	assert_none(w);
+	/* One that is read does not change that … */
+	read_it(w, 0, look_up(w, 0, TYPE_H));
+	(void)look_up(w, 0, TYPE_H);
+	assert_none(w);
+	/* … nor are they files of another kind. */
+	object = look_up(w, 0, TYPE_C);
+	assert_want(w, 0, object, FILE_NEEDS, 0, 0);
+}
+
+/* A file is read in pieces, and others than were looked up. */
+static void test_read_twice(void **state)
+{
+	struct world *w = *state;
+	uint64_t object = look_up(w, 0, TYPE_H);
+
+	for (int i = 0; i < 5; i++) {
+		read_it(w, 0, object);
+		read_it(w, 0, object + 100);
+	}
+	forget_wants(w);
+	object = look_up(w, 0, TYPE_H);
+	assert_want(w, 0, object, FILE_NEEDS, 1, 1);
+}
+
+/* Neither what else is asked of a file, nor a name that is not there. */
+static void test_other_calls(void **state)
+{
+	static const enum predictor_kind kinds[] = {
+	    PREDICTOR_ACCESS, PREDICTOR_GETATTR, PREDICTOR_ABSENT};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < 3; i++) {
+		uint64_t object = look_up(w, 0, TYPE_H);
+
+		forget_wants(w);
+		see(w, 0,
+		    (struct predictor_obs){.kind = kinds[i],
+			.object = object,
+			.parent = DIR,
+			.type_hash = TYPE_H});
+		assert_none(w);
+	}
+	(void)look_up(w, 0, TYPE_H);
+	assert_none(w);
+}
+
+/* ---- credentials ------------------------------------------------------ */
+
+static void test_other_credential(void **state)
+{
+	struct world *w = *state;
+	uint64_t object;
+
+	teach(w, 0, TYPE_H, 20, 20);
+	object = look_up(w, 1, TYPE_H);
+	assert_want(w, 1, object, FILE_NEEDS, 0, 0);
+	teach(w, 1, TYPE_H, 20, 0);
+	(void)look_up(w, 1, TYPE_H);
+	assert_none(w);
+	object = look_up(w, 0, TYPE_H);
+	assert_want(w, 0, object, FILE_NEEDS, 20, 20);
+}
+
+/* One looks, another reads: nobody has done both. */
+static void test_other_reads(void **state)
+{
+	struct world *w = *state;
+	uint64_t object;
+
+	/* Lookups that wait for a READ have their places by object and
+	 * credential: here they meet. */
+	w->creds[1]->id = w->creds[0]->id + PF_LOOKED;
+	object = look_up(w, 0, TYPE_H);
+	read_it(w, 1, object);
+	forget_wants(w);
+	object = look_up(w, 0, TYPE_H);
+	assert_want(w, 0, object, FILE_NEEDS, 0, 1);
+	object = look_up(w, 1, TYPE_H);
+	assert_want(w, 1, object, FILE_NEEDS, 0, 0);
+}
+
+/* ---- directories ------------------------------------------------------ */
+
+static void test_directory(void **state)
+{
+	struct world *w = *state;
+	uint64_t object = look_up_dir(w, 0);
+
+	assert_want(w, 0, object, PREDICTOR_NEEDS_LISTING, 0, 0);
+	enter(w, 0, object);
+	object = look_up_dir(w, 0);
+	assert_want(w, 0, object, PREDICTOR_NEEDS_LISTING, 1, 1);
+	/* Files whose names end in nothing are not of their kind. */
+	object = look_up(w, 0, 0);
+	assert_want(w, 0, object, FILE_NEEDS, 0, 0);
+}
+
+static void test_directory_not_entered(void **state)
+{
+	struct world *w = *state;
+
+	for (int i = 0; i < 10; i++)
+		(void)look_up_dir(w, 0);
+	forget_wants(w);
+	(void)look_up_dir(w, 0);
+	assert_none(w);
+}
+
+/* ---- what was foreseen ------------------------------------------------ */
+
+static void foresee(struct world *w, uint64_t object, enum note_state state)
+{
+	struct prediction pred = {.object = object, .p = 0.5f, .lead = 3};
+
+	note_predicted(&w->pf, &pred, T0);
+	if (state == NOTE_READY)
+		note_set(&w->pf, object, NOTE_ASKED, T0);
+	if (state != NOTE_WANTED)
+		note_set(&w->pf, object, state, T0);
+	assert_int_equal(note_find(&w->pf, object)->state, state);
+}
+
+static void test_foreseen(void **state)
+{
+	static const enum note_state states[] = {
+	    NOTE_WANTED, NOTE_ASKED, NOTE_READY, NOTE_FRESH, NOTE_FAILED};
+	struct world *w = *state;
+	uint64_t object;
+
+	teach(w, 0, TYPE_H, 10, 10);
+	for (size_t i = 0; i < 5; i++) {
+		foresee(w, w->next, states[i]);
+		(void)look_up(w, 0, TYPE_H);
+		assert_none(w);
+	}
+	/* They are lookups like others, and so are READs behind them. */
+	read_it(w, 0, w->next - 1);
+	object = look_up(w, 0, TYPE_H);
+	assert_want(w, 0, object, FILE_NEEDS, 11, 15);
+}
+
+/* Trails thought little of it: this is another reason. */
+static void test_unlikely(void **state)
+{
+	struct world *w = *state;
+	uint64_t object;
+
+	foresee(w, w->next, NOTE_UNLIKELY);
+	object = look_up(w, 0, TYPE_H);
+	assert_want(w, 0, object, FILE_NEEDS, 0, 0);
+}
+
+/* ---- counts ----------------------------------------------------------- */
+
+/* What was long ago counts for less and less. */
+static void test_halved(void **state)
+{
+	struct world *w = *state;
+	uint64_t object;
+
+	teach(w, 0, TYPE_H, LOOKED_MAX - 1, 256);
+	object = look_up(w, 0, TYPE_H);
+	assert_want(w, 0, object, FILE_NEEDS, 256, LOOKED_MAX - 1);
+	object = look_up(w, 0, TYPE_H);
+	assert_want(w, 0, object, FILE_NEEDS, 128, 256);
+	teach(w, 0, TYPE_H, LOOKED_MAX - 257, 0);
+	object = look_up(w, 0, TYPE_H);
+	assert_want(w, 0, object, FILE_NEEDS, 64, 256);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_read_before),
+	    TEST(test_never_read),
+	    TEST(test_read_twice),
+	    TEST(test_other_calls),
+	    TEST(test_other_credential),
+	    TEST(test_other_reads),
+	    TEST(test_directory),
+	    TEST(test_directory_not_entered),
+	    TEST(test_foreseen),
+	    TEST(test_unlikely),
+	    TEST(test_halved),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

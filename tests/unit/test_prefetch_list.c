@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Listings that are asked for anew in pages, and what such pages leave. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "caches.h"
+#include "learn_fixture.h"
+#include "nfs3_list.h"
+#include "prefetch_private.h"
+
+enum {
+	SMALL = 12,
+	LARGE = 1000,
+	ROOM = 8192,
+	RESOK_HEAD = 88 + 8, /* of READDIRPLUS: post_op_attr, cookieverf */
+	TINY = 1,            /* room for less than one entry */
+};
+
+/* "." and "..", and then files; handles are as long as that of "dir". */
+static struct entry entries[LARGE];
+static char texts[LARGE][2][24];
+
+static int set_up_entries(void **state)
+{
+	(void)state;
+	for (int i = 0; i < LARGE; i++) {
+		snprintf(texts[i][0], sizeof(texts[i][0]), "file-%d.c", i);
+		snprintf(texts[i][1], sizeof(texts[i][1]), "%03d", i);
+		entries[i] = (struct entry){texts[i][0], texts[i][1], NF3REG};
+	}
+	entries[0] = (struct entry){".", "dir", NF3DIR};
+	entries[1] = (struct entry){"..", "top", NF3DIR};
+	return 0;
+}
+
+static struct listing *listing_of(struct world *w)
+{
+	return listcache_find(
+	    w->caches->lists, node_of(w, "dir"), w->cred, true);
+}
+
+/* The entries from `from` on, `n` of `all`. */
+static void say_some(struct world *w, size_t from, size_t n, size_t all)
+{
+	say_page(w, entries + from, n, from, from + n == all);
+}
+
+/* A whole listing, some time after its directory was first seen. */
+static struct listing *list_all(struct world *w, size_t all)
+{
+	struct listing *l;
+
+	say_dir(w);
+	w->now_us += GRAIN_US;
+	for (size_t i = 0; i < all; i += 100)
+		say_some(w, i, all - i < 100 ? all - i : 100, all);
+	l = listing_of(w);
+	assert_non_null(l);
+	assert_true(listing_complete(l));
+	assert_true(listing_binding(l).firm);
+	assert_int_equal(listing_count(l), all);
+	return l;
+}
+
+static uint64_t sent_us(struct world *w, size_t i)
+{
+	return attrcache_sent(w->caches->attr, node_of(w, entries[i].fh));
+}
+
+/* ---- pages of what is known whole ------------------------------------- */
+
+static void assert_whole(struct world *w, struct listing *l)
+{
+	assert_ptr_equal(listing_of(w), l);
+	assert_true(listing_complete(l));
+	assert_true(listing_binding(l).firm);
+	assert_int_equal(listing_count(l), SMALL);
+}
+
+static void test_page_again(void **state)
+{
+	struct world *w = *state;
+	struct listing *l = list_all(w, SMALL);
+	uint64_t before = sent_us(w, 9), now = w->now_us;
+
+	say_some(w, 4, 3, SMALL);
+	assert_whole(w, l);
+	for (size_t i = 4; i < 7; i++)
+		assert_int_equal(sent_us(w, i), now);
+	assert_int_equal(sent_us(w, 3), before);
+	assert_int_equal(sent_us(w, 7), before);
+	assert_int_equal(sent_us(w, 9), before);
+	/* A page that fits nothing that is known, and the last one. */
+	say_some(w, SMALL, 0, SMALL);
+	say_some(w, 9, 3, SMALL);
+	assert_whole(w, l);
+}
+
+static void test_first_page_again(void **state)
+{
+	struct world *w = *state;
+	struct listing *l = list_all(w, SMALL);
+	uint64_t now = w->now_us;
+
+	say_some(w, 0, 5, SMALL);
+	assert_whole(w, l);
+	assert_int_equal(sent_us(w, 4), now);
+	assert_true(sent_us(w, 5) < now);
+}
+
+static void test_first_page_changed(void **state)
+{
+	struct world *w = *state;
+	struct listing *l;
+
+	(void)list_all(w, SMALL);
+	w->version++;
+	say_some(w, 0, 5, SMALL);
+	l = listing_of(w);
+	assert_false(listing_complete(l));
+	assert_int_equal(listing_count(l), 5);
+	assert_int_equal(listing_binding(l).generation,
+	    attrcache_generation(w->caches->attr, node_of(w, "dir")));
+	/* It is the later version's that goes on. */
+	say_some(w, 5, 6, 11);
+	assert_ptr_equal(listing_of(w), l);
+	assert_true(listing_complete(l));
+	assert_int_equal(listing_count(l), 11);
+}
+
+static void test_later_page_changed(void **state)
+{
+	struct world *w = *state;
+	struct listing *l = list_all(w, SMALL);
+	uint64_t now = w->now_us;
+
+	w->version++;
+	say_some(w, 4, 3, SMALL);
+	assert_ptr_equal(listing_of(w), l);
+	assert_int_equal(listing_count(l), SMALL);
+	assert_int_not_equal(listing_binding(l).generation,
+	    attrcache_generation(w->caches->attr, node_of(w, "dir")));
+	/* What it says of its entries holds all the same. */
+	assert_int_equal(sent_us(w, 5), now);
+}
+
+static void test_other_verifier(void **state)
+{
+	struct world *w = *state;
+	struct listing *l = list_all(w, SMALL);
+
+	w->verf = 1;
+	say_some(w, 4, 3, SMALL);
+	assert_whole(w, l);
+	assert_int_equal(listing_verf(l)[0], 0);
+	say_some(w, 0, 5, SMALL);
+	l = listing_of(w);
+	assert_false(listing_complete(l));
+	assert_int_equal(listing_count(l), 5);
+	assert_int_equal(listing_verf(l)[0], 1);
+}
+
+/* It holds for a time only: the next one may hold for good. */
+static void test_provisional(void **state)
+{
+	struct world *w = *state;
+	struct listing *l;
+
+	say_dir(w);
+	say_some(w, 0, SMALL, SMALL);
+	l = listing_of(w);
+	assert_true(listing_complete(l));
+	assert_false(listing_binding(l).firm);
+	w->now_us += GRAIN_US;
+	say_some(w, 0, 5, SMALL);
+	l = listing_of(w);
+	assert_false(listing_complete(l));
+	assert_int_equal(listing_count(l), 5);
+	say_some(w, 5, 7, SMALL);
+	assert_whole(w, l);
+}
+
+/* ---- what is not fresh ------------------------------------------------ */
+
+/* The server says it again of this entry only. */
+static void refresh(struct world *w, size_t i)
+{
+	say_attr(w, entries[i].fh, entries[i].type, 30 + i);
+}
+
+static unsigned stale(struct world *w, uint64_t fresh_us, unsigned look)
+{
+	return listing_stale(
+	    w->caches, node_of(w, "dir"), listing_of(w), fresh_us, look);
+}
+
+static uint32_t page(
+    struct world *w, uint64_t fresh_us, size_t room, struct list_span *span)
+{
+	return listing_page(
+	    w->caches, node_of(w, "dir"), listing_of(w), fresh_us, room, span);
+}
+
+static void assert_page(struct world *w, uint64_t fresh_us, size_t room,
+    struct list_span *span, uint64_t from, uint64_t to)
+{
+	assert_int_not_equal(page(w, fresh_us, room, span), 0);
+	assert_int_equal(span->from, from);
+	assert_int_equal(span->to, to);
+}
+
+/* "." and ".." are nothing to ask for. */
+static void test_stale(void **state)
+{
+	struct world *w = *state;
+	uint64_t fresh_us;
+
+	(void)list_all(w, SMALL);
+	assert_int_equal(stale(w, 1, LARGE), 0);
+	fresh_us = w->now_us;
+	assert_int_equal(stale(w, fresh_us, LARGE), SMALL - 2);
+	assert_int_equal(stale(w, fresh_us, 5), 3);
+	assert_int_equal(stale(w, fresh_us, 2), 0);
+	assert_int_equal(stale(w, fresh_us, 0), 0);
+	refresh(w, 3);
+	refresh(w, 8);
+	assert_int_equal(stale(w, fresh_us, LARGE), SMALL - 4);
+	assert_int_equal(stale(w, fresh_us, 4), 1);
+}
+
+/* Entries that came without a handle are not known, and never fresh. */
+static void test_stale_unknown(void **state)
+{
+	static const struct entry bare[] = {
+	    {"a", "aaa", NF3REG}, {"b", NULL, NF3REG}, {"c", "ccc", NF3REG}};
+	struct world *w = *state;
+	struct list_span span = {0, 0};
+
+	say_dir(w);
+	say_page(w, bare, 3, 0, true);
+	assert_int_equal(stale(w, 1, LARGE), 1);
+	assert_page(w, 1, TINY, &span, 1, 2);
+	assert_int_equal(page(w, 1, TINY, &span), 0);
+}
+
+/* Pages of one entry each: those that are not fresh, in order. */
+static void test_one_by_one(void **state)
+{
+	static const size_t fresh[] = {2, 3, 4, 7, 8, 10};
+	struct world *w = *state;
+	struct list_span span = {0, 0};
+	uint64_t fresh_us;
+
+	(void)list_all(w, SMALL);
+	fresh_us = w->now_us;
+	for (size_t i = 0; i < 6; i++)
+		refresh(w, fresh[i]);
+	/* Behind the cookie of the one before. */
+	assert_page(w, fresh_us, TINY, &span, 5, 6);
+	assert_page(w, fresh_us, TINY, &span, 6, 7);
+	assert_page(w, fresh_us, TINY, &span, 9, 10);
+	assert_page(w, fresh_us, TINY, &span, 11, 12);
+	assert_int_equal(page(w, fresh_us, TINY, &span), 0);
+	assert_int_equal(span.to, 12);
+}
+
+static void test_fresh_at_start(void **state)
+{
+	struct world *w = *state;
+	struct list_span span = {0, 0};
+	uint64_t fresh_us;
+
+	(void)list_all(w, SMALL);
+	fresh_us = w->now_us;
+	assert_page(w, fresh_us, ROOM, &span, 2, 12);
+	refresh(w, 2);
+	refresh(w, 3);
+	refresh(w, 6);
+	span.to = 0;
+	assert_page(w, fresh_us, ROOM, &span, 4, 12);
+	assert_int_equal(page(w, fresh_us, ROOM, &span), 0);
+	for (size_t i = 4; i < SMALL; i++)
+		refresh(w, i);
+	span.to = 0;
+	assert_int_equal(page(w, fresh_us, ROOM, &span), 0);
+}
+
+static void test_unknown_cookie(void **state)
+{
+	struct world *w = *state;
+	struct list_span span = {.to = SMALL + 7};
+
+	(void)list_all(w, SMALL);
+	assert_int_equal(page(w, w->now_us, ROOM, &span), 0);
+	assert_int_equal(span.to, SMALL + 7);
+	/* The last one's leads to the end. */
+	span.to = SMALL;
+	assert_int_equal(page(w, w->now_us, ROOM, &span), 0);
+}
+
+static size_t size_of(size_t i)
+{
+	struct nfs3_dirent e = {.name = name_of(entries[i].name),
+	    .attributes = {.attributes_follow = TRUE},
+	    .handle = {.handle_follows = TRUE}};
+
+	e.handle.post_op_fh3_u.handle = fh_of(entries[i].fh);
+	return nfs3_dirent_size(true, &e);
+}
+
+/* READDIRPLUS from `from` on, as a server fills it; the entries. */
+static size_t serve(struct world *w, uint64_t from, size_t maxcount)
+{
+	size_t size = RESOK_HEAD + NFS3_DIRLIST_END_SIZE, n = 0;
+
+	while (from + n < LARGE && size + size_of(from + n) <= maxcount)
+		size += size_of(from + n++);
+	assert_true(n > 0);
+	say_some(w, from, n, LARGE);
+	return n;
+}
+
+/* No page is larger than the room, nor so small that one more would do. */
+static void test_room(void **state)
+{
+	struct world *w = *state;
+	struct list_span span = {0, 0};
+	size_t all = 0;
+
+	(void)list_all(w, LARGE);
+	for (size_t i = 2; i < LARGE; i++)
+		all += size_of(i);
+	for (size_t room = 512; room <= 32768; room *= 2) {
+		uint32_t bytes;
+
+		span.to = 0;
+		bytes = page(w, w->now_us, room, &span);
+		assert_true(bytes <= room);
+		assert_true(bytes + size_of(LARGE - 1) > room);
+		assert_int_equal(span.from, 2);
+	}
+	/* Room for all. */
+	span.to = 0;
+	assert_true(page(w, w->now_us, all * 2, &span) < all + 512);
+	assert_int_equal(span.to, LARGE);
+}
+
+/* As they are asked for: side by side, before any reply has come. */
+static void test_all_pages(void **state)
+{
+	struct list_span spans[LARGE], span = {0, 2};
+	struct world *w = *state;
+	struct listing *l = list_all(w, LARGE);
+	uint64_t fresh_us = w->now_us;
+	uint32_t bytes[LARGE];
+	size_t n = 0;
+
+	for (; (bytes[n] = page(w, fresh_us, ROOM, &span)) > 0; n++) {
+		assert_true(bytes[n] <= ROOM);
+		assert_int_equal(span.from, n > 0 ? spans[n - 1].to : 2);
+		assert_true(span.to > span.from);
+		spans[n] = span;
+	}
+	assert_true(n > 10 && n < 40);
+	assert_int_equal(spans[n - 1].to, LARGE);
+	/* Replies come in any order. */
+	while (n-- > 0) {
+		size_t got = serve(w, spans[n].from, bytes[n]);
+
+		assert_true(spans[n].from + got >= spans[n].to);
+	}
+	assert_int_equal(stale(w, fresh_us, LARGE), 0);
+	assert_ptr_equal(listing_of(w), l);
+	assert_true(listing_complete(l));
+	assert_int_equal(listing_count(l), LARGE);
+	span.to = 0;
+	assert_int_equal(page(w, fresh_us, ROOM, &span), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_page_again),
+	    TEST(test_first_page_again),
+	    TEST(test_first_page_changed),
+	    TEST(test_later_page_changed),
+	    TEST(test_other_verifier),
+	    TEST(test_provisional),
+	    TEST(test_stale),
+	    TEST(test_stale_unknown),
+	    TEST(test_one_by_one),
+	    TEST(test_fresh_at_start),
+	    TEST(test_unknown_cookie),
+	    TEST(test_room),
+	    TEST(test_all_pages),
+	};
+
+	return cmocka_run_group_tests(tests, set_up_entries, NULL);
+}
