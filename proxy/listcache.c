@@ -185,10 +185,13 @@ static bool listing_append(
 }
 
 /* The page is of a listing that is known whole and holds: it brings nothing
- * new but what it says of the entries, which is not kept here. */
-static bool listing_has(const struct listing *l, const struct list_page *page)
+ * new but what it says of the entries, which is not kept here. What was listed
+ * before a change of our own holds for a time only, and is renewed. */
+static bool listing_has(const struct node_ext *x, const struct listing *l,
+    const struct list_page *page)
 {
 	return l->complete && l->bound.firm &&
+	       l->bound.sent_us > x->changed_us &&
 	       l->bound.generation == page->bound.generation &&
 	       memcmp(l->verf, page->verf, sizeof(l->verf)) == 0;
 }
@@ -200,7 +203,7 @@ static struct listing *listing_for(
 	struct listing **link = find(lc, dir, page->cred, page->plus);
 	struct listing *l = link ? *link : NULL;
 
-	if (l && listing_has(l, page))
+	if (l && listing_has(attrcache_ext(lc->ac, dir), l, page))
 		return NULL;
 	if (l && page->cookie != 0)
 		return !l->complete && l->last_cookie == page->cookie &&

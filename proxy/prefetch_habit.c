@@ -8,7 +8,10 @@
  */
 #include "prefetch_private.h"
 
-enum { LOOKED_MAX = 512 }; /* lookups; then they count for half */
+enum {
+	LOOKED_MAX = 512, /* lookups; then they count for half */
+	FORESEEN_US = 10000000,
+};
 
 /* Nothing seen yet: at one in three. */
 #define READ_PRIOR   1
@@ -49,19 +52,23 @@ static void looked_up(struct prefetch *pf, struct pf_seen *seen)
 static void followed(struct prefetch *pf, struct pf_seen *seen)
 {
 	struct pf_looked *l = looked_at(pf, seen->cred, seen->obs.object);
+	struct pf_habit *h;
 
 	if (l->object != seen->obs.object || l->cred != seen->cred->id)
 		return;
 	l->object = 0;
-	habit_of(seen->cred, l->kind)->followed++;
+	h = habit_of(seen->cred, l->kind);
+	/* Its lookup may have been halved away. */
+	h->followed += h->followed < h->looked;
 }
 
-/* Trails said so already, and know it better. */
-static bool is_foreseen(struct prefetch *pf, uint64_t object)
+/* Trails said so already, and know it better. A note may tell of a call that
+ * is not over yet, from a time that is still to come. */
+static bool is_foreseen(struct prefetch *pf, uint64_t object, uint64_t now_us)
 {
 	const struct note *n = note_find(pf, object);
 
-	return n && n->state != NOTE_UNLIKELY;
+	return n && n->state != NOTE_UNLIKELY && n->us + FORESEEN_US >= now_us;
 }
 
 void habit_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
@@ -81,7 +88,7 @@ void habit_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 	pred.p = (float)(h->followed + READ_PRIOR) /
 		 (float)(h->looked + LOOKED_PRIOR);
 	looked_up(pf, seen);
-	if (!is_foreseen(pf, o->object) &&
+	if (!is_foreseen(pf, o->object, now_us) &&
 	    want_worth(pf, (double)pred.p, CONFIRM_BYTES))
 		(void)want_add(pf, seen->cred, &pred, now_us);
 }

@@ -13,28 +13,38 @@ enum {
 	PAGE_HEAD = 4 + 88 + 8 + NFS3_DIRLIST_END_SIZE + 100,
 };
 
+static struct node *entry_child(
+    struct caches *c, struct node *dir, const struct list_entry *e)
+{
+	struct dentry *d = namecache_find(c->names, dir, &e->name);
+
+	return d ? dentry_child(c->names, d) : NULL;
+}
+
 static bool entry_fresh(struct caches *c, struct node *dir,
     const struct list_entry *e, uint64_t fresh_us)
 {
-	struct dentry *d;
 	struct node *child;
 
 	if (namecache_is_dots(&e->name))
 		return true;
-	d = namecache_find(c->names, dir, &e->name);
-	child = d ? dentry_child(c->names, d) : NULL;
+	child = entry_child(c, dir, e);
 	return child && attrcache_sent(c->attr, child) >= fresh_us;
 }
 
-static size_t entry_size(const struct node *dir, const struct list_entry *le)
+/* The root of an export has a shorter handle than what is in it. */
+static size_t entry_size(
+    struct caches *c, struct node *dir, const struct list_entry *le)
 {
+	const struct node *child = entry_child(c, dir, le);
 	struct nfs3_dirent e = {.fileid = le->fileid,
 	    .name = le->name,
 	    .cookie = le->cookie,
 	    .attributes = {.attributes_follow = TRUE},
 	    .handle = {.handle_follows = TRUE}};
 
-	e.handle.post_op_fh3_u.handle.len = dir->fh_len;
+	e.handle.post_op_fh3_u.handle.len =
+	    child ? child->fh_len : NFS3_FHSIZE_MAX;
 	return nfs3_dirent_size(true, &e);
 }
 
@@ -54,13 +64,12 @@ uint32_t listing_page(struct caches *c, struct node *dir, struct listing *l,
     uint64_t fresh_us, size_t room, struct list_span *span)
 {
 	struct list_entry e;
-	size_t pos, before, size = PAGE_HEAD;
+	size_t pos, end = 0, size = PAGE_HEAD, bytes = 0;
 
 	if (!listing_seek(l, span->to, &pos))
 		return 0;
 	span->from = span->to;
 	for (;;) {
-		before = pos;
 		if (!listing_next(l, &pos, &e))
 			return 0;
 		if (!entry_fresh(c, dir, &e, fresh_us))
@@ -68,11 +77,14 @@ uint32_t listing_page(struct caches *c, struct node *dir, struct listing *l,
 		span->from = e.cookie;
 	}
 	do {
+		size += entry_size(c, dir, &e);
+		if (entry_fresh(c, dir, &e, fresh_us))
+			continue;
 		span->to = e.cookie;
-		before = pos;
-		size += entry_size(dir, &e);
+		end = pos;
+		bytes = size;
 	} while (
-	    listing_next(l, &pos, &e) && size + entry_size(dir, &e) <= room);
-	listing_remember(l, span->to, before);
-	return (uint32_t)size;
+	    listing_next(l, &pos, &e) && size + entry_size(c, dir, &e) <= room);
+	listing_remember(l, span->to, end);
+	return (uint32_t)bytes;
 }

@@ -330,6 +330,25 @@ static void test_halved(void **state)
 	assert_want(w, 0, object, FILE_NEEDS, 64, 256);
 }
 
+/* A READ of a lookup that was halved already counts no more than that. */
+static void test_never_above_one(void **state)
+{
+	struct world *w = *state;
+	uint64_t object;
+	struct want *want;
+
+	teach(w, 0, TYPE_H, LOOKED_MAX - PF_LOOKED, PF_LOOKED);
+	object = w->next;
+	teach(w, 0, TYPE_H, PF_LOOKED, 0);
+	for (; object < w->next; object++)
+		read_it(w, 0, object);
+	object = look_up(w, 0, TYPE_H);
+	want = want_next(&w->pf);
+	assert_non_null(want);
+	assert_int_equal(want->object, object);
+	assert_true(want->p <= 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -346,6 +365,7 @@ int main(void)
 	    TEST(test_foreseen),
 	    TEST(test_unlikely),
 	    TEST(test_halved),
+	    TEST(test_never_above_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
