@@ -59,7 +59,8 @@ static void followed(struct prefetch *pf, struct pf_seen *seen)
 	l->object = 0;
 	h = habit_of(seen->cred, l->kind);
 	/* Its lookup may have been halved away. */
-	h->followed += h->followed < h->looked;
+	if (h->followed < h->looked)
+		h->followed++;
 }
 
 /* Trails said so already, and know it better. A note may tell of a call that

@@ -509,7 +509,8 @@ static bool may_ask_ahead(void *ctx)
 	struct upstream_status st;
 
 	upstream_get_status(s->up[RESOLVE_NFS], &st);
-	return st.state == UPSTREAM_UP && st.queued == 0;
+	return st.state == UPSTREAM_UP && st.queued == 0 &&
+	       !(s->svc && svc_demand_waits(s->svc));
 }
 
 static void on_seen(void *ctx, const struct predictor_obs *obs)

@@ -391,6 +391,11 @@ uint64_t svc_waiting_us(const struct svc *svc)
 	return us;
 }
 
+bool svc_demand_waits(const struct svc *svc)
+{
+	return svc_pieces_waiting(svc->pieces);
+}
+
 void svc_set_offline(struct svc *svc, bool offline)
 {
 	if (svc->offline == offline)

@@ -62,6 +62,9 @@ void svc_data_fault(struct svc *svc);
  * was lost; 0: none did. */
 uint64_t svc_served_age_us(const struct svc *svc);
 
+/* Clients' READs wait for room on the link. */
+bool svc_demand_waits(const struct svc *svc);
+
 /* What a client's connection does for svc. */
 struct svc_client_ops {
 	/* As xprt_queue(). */

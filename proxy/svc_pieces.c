@@ -503,6 +503,11 @@ static void pump(struct svc_pieces *ps)
 		split_send(sp);
 }
 
+bool svc_pieces_waiting(const struct svc_pieces *ps)
+{
+	return !TAILQ_EMPTY(&ps->queue);
+}
+
 /* ---- requests --------------------------------------------------------- */
 
 static bool avoided(struct svc_pieces *ps, const nfs3_fh *fh, uint64_t now_us)

@@ -42,6 +42,9 @@ bool svc_pieces_rest(struct svc_rqst *rqst, const READ3args *args);
  * were not sent will not be, unless others wait for them. */
 void svc_pieces_leave(struct svc_rqst *rqst);
 
+/* Some pieces wait for room on the link. */
+bool svc_pieces_waiting(const struct svc_pieces *ps);
+
 /* How long the pieces of a READ of `count` bytes are; 0: it is asked whole.
  * From 4 KiB to 60 KiB, payload. */
 uint32_t svc_pieces_unit(const struct linkest *le, uint32_t count);
