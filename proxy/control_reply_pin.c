@@ -38,9 +38,12 @@ static void add_pin(struct pinning *p, const char *server, struct pins *ps,
 	struct pins_info info;
 	Forefetch__Pin *msg;
 
-	if (!pins_get(ps, id, sizes, &info) || !may_see(p->r, &info) ||
+	/* Sizes are looked up only for who may see them, and at the end. */
+	if (!pins_get(ps, id, false, &info) || !may_see(p->r, &info) ||
 	    p->out->n_pins == p->room)
 		return;
+	if (sizes || !info.walking)
+		(void)pins_get(ps, id, true, &info);
 	msg = reply_alloc(p->r, 1, sizeof(*msg));
 	if (!msg)
 		return;

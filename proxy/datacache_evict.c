@@ -76,12 +76,14 @@ static bool is_sealed(const struct segment *seg)
 	return w->seg != seg && !(w->n > 0 && w->batch[0]->seg == seg);
 }
 
-/* Whether it is not kept by what of it is pinned. */
+/* Whether it is not kept by what of it is pinned. Behind what was written, a
+ * sealed one has no room that moving on could win. */
 static bool may_go(const struct segment *seg)
 {
+	uint64_t bytes = is_sealed(seg) ? seg->used : seg->bytes;
+
 	return seg->pinned_bytes == 0 ||
-	       (4 * seg->pinned_bytes <= 3 * (uint64_t)seg->bytes &&
-		   !seg->dc->full);
+	       (4 * seg->pinned_bytes <= 3 * bytes && !seg->dc->full);
 }
 
 static struct segment *oldest_sealed(struct datacache *dc, int kind)

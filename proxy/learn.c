@@ -262,8 +262,10 @@ static void learn_pathconf(const struct learn *l)
 		? &r->obj_attributes
 		: &l->res->pathconf.PATHCONF3res_u.obj_attributes,
 	    0);
-	node = attrcache_get(l->caches->attr, &l->args->object);
-	if (!node || l->res->status != NFS3_OK)
+	node = l->res->status == NFS3_OK
+		   ? attrcache_get(l->caches->attr, &l->args->object)
+		   : NULL;
+	if (!node)
 		return;
 	node->flags &= ~(NODE_CASE_SENSITIVE | NODE_CASE_BLIND) & 0xffff;
 	node->flags |=

@@ -188,7 +188,11 @@ static struct listing *find_listing(
 
 	if (!l || !listing_complete(l))
 		l = listcache_find(c->lists, dir, cred, false);
-	return l && listing_complete(l) ? l : NULL;
+	return l && listing_complete(l) &&
+		       listing_binding(l).generation ==
+			   attrcache_generation(c->attr, dir)
+		   ? l
+		   : NULL;
 }
 
 bool observe_listed(struct caches *c, struct node *dir, uint32_t cred)

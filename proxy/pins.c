@@ -124,7 +124,7 @@ static struct pin *next_due(struct pins *ps, uint64_t now_us)
 void pins_tick(struct pins *ps, bool demand, uint64_t now_us)
 {
 	uint32_t changed;
-	bool walks = false;
+	bool walks = false, later;
 	struct pin *pin;
 
 	if (!ps->p.caches->data)
@@ -141,7 +141,8 @@ void pins_tick(struct pins *ps, bool demand, uint64_t now_us)
 	pin = demand ? next_due(ps, now_us) : NULL;
 	if (pin && walk_begin(ps, pin, now_us) < 0)
 		pin->begun_us = now_us;
-	if (ps->dirty || (walks && now_us - ps->saved_us >= SAVE_US))
+	later = now_us - ps->saved_us >= SAVE_US;
+	if ((ps->dirty && (!ps->error || later)) || (walks && later))
 		pins_file_save(ps, now_us);
 }
 

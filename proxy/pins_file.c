@@ -124,7 +124,9 @@ static void job_done(struct iopool_job *job)
 	ps->data = NULL;
 	ps->saving = false;
 	warn(ps);
-	if (ps->dirty)
+	if (ps->error)
+		ps->dirty = true; /* again, in a while: pins_tick() */
+	else if (ps->dirty)
 		pins_file_save(ps, ps->saved_us);
 }
 

@@ -8,10 +8,10 @@
 #include "prefetch_private.h"
 
 /* How long a server that is busy is left alone. */
-enum {
-	PAUSE_US = 5000000,
-	PAGE_BYTES = 4096, /* of a directory that changed */
-};
+enum { PAUSE_US = 5000000 };
+
+/* That a listing is still wanted, of which some pages came. */
+#define P_BEGUN 0.9f
 
 static void flight_end(struct pf_flight *fl)
 {
@@ -21,14 +21,24 @@ static void flight_end(struct pf_flight *fl)
 	free(fl);
 }
 
-static void read_listing_on(struct pf_flight *fl, struct node *dir);
+/* From where it has come to; it waits for its turn as others do. */
+static void want_listing(struct pf_flight *fl)
+{
+	struct prediction pred = {.object = fl->object,
+	    .needs = PREDICTOR_NEEDS_LISTING,
+	    .p = P_BEGUN,
+	    .lead = 1};
+	struct want *w = want_add(fl->pf, fl->cred, &pred, fl->pf->now_us);
+
+	if (w)
+		w->listed = false;
+}
 
 /* A directory that changed has none of its names left, nor what was known
  * to be absent: its listing brings them back. */
 static void after_confirm(struct pf_flight *fl, struct node *node)
 {
 	const struct node_ext *x;
-	union nfs_args args = {.readdirplus = {.dir = node_fh(node)}};
 
 	if (fl->proc->proc != NFSPROC3_ACCESS || !fl->known ||
 	    attrcache_type(fl->pf->p.caches->attr, node) != NF3DIR)
@@ -36,15 +46,54 @@ static void after_confirm(struct pf_flight *fl, struct node *node)
 	x = attrcache_ext(fl->pf->p.caches->attr, node);
 	if (!x || x->generation == fl->generation || x->nchildren == 0)
 		return;
-	if (!listing_worth(fl->pf, 2, x->nchildren * ENTRY_BYTES))
-		return;
-	args.readdirplus.maxcount = PAGE_BYTES;
-	args.readdirplus.dircount = args.readdirplus.maxcount;
-	(void)pf_flight_start(fl->pf, fl->cred, node, NFSPROC3_READDIRPLUS,
-	    &args, args.readdirplus.maxcount);
+	if (listing_worth(fl->pf, 2, x->nchildren * ENTRY_BYTES))
+		want_listing(fl);
 }
 
-static void after_reply(struct pf_flight *fl)
+/* How far a listing has come. */
+struct list_mark {
+	uint32_t entries;
+	uint64_t cookie;
+};
+
+static struct list_mark list_mark(const struct pf_flight *fl)
+{
+	struct caches *c = fl->pf->p.caches;
+	struct node *dir = attrcache_by_key(c->attr, fl->object);
+	struct listing *l =
+	    dir ? listcache_find(c->lists, dir, fl->cred->id, true) : NULL;
+
+	if (!l)
+		return (struct list_mark){0};
+	return (struct list_mark){listing_count(l), listing_last_cookie(l)};
+}
+
+/* Pages side by side of a directory that changed must not all go on. */
+static bool brought_entries(
+    const struct pf_flight *fl, const struct list_mark *before)
+{
+	struct list_mark now = list_mark(fl);
+
+	return now.entries != before->entries || now.cookie != before->cookie;
+}
+
+/* The next page, if this one made the listing longer; behind the last one the
+ * predictor hears of it. */
+static void read_listing_on(struct pf_flight *fl, struct node *dir, bool longer)
+{
+	struct prefetch *pf = fl->pf;
+	struct listing *l =
+	    listcache_find(pf->p.caches->lists, dir, fl->cred->id, true);
+
+	if (!l)
+		return;
+	if (listing_complete(l))
+		prefetch_listed(pf, fl->cred, dir);
+	else if (longer)
+		want_listing(fl);
+}
+
+static void after_reply(struct pf_flight *fl, const struct list_mark *before)
 {
 	struct node *node =
 	    attrcache_by_key(fl->pf->p.caches->attr, fl->object);
@@ -52,7 +101,7 @@ static void after_reply(struct pf_flight *fl)
 	if (!node || !(node->flags & NODE_ATTRS))
 		return;
 	if (fl->proc->proc == NFSPROC3_READDIRPLUS)
-		read_listing_on(fl, node);
+		read_listing_on(fl, node, brought_entries(fl, before));
 	else
 		after_confirm(fl, node);
 }
@@ -84,6 +133,7 @@ static void flight_learn(
 	    .sent_us = up->sent_us,
 	    .now_us = now_us,
 	    .ahead = true};
+	struct list_mark before;
 	union nfs_res res;
 
 	if (!up->rpc->accepted || up->rpc->status != SUCCESS ||
@@ -93,6 +143,7 @@ static void flight_learn(
 		metrics_add(pf->p.metrics, METRICS_PREFETCH_ERRORS, 1);
 		return;
 	}
+	before = list_mark(fl);
 	l.res = &res;
 	learn_reply(&l);
 	if (res.status != NFS3_OK) {
@@ -101,7 +152,7 @@ static void flight_learn(
 	}
 	note_bytes(pf, fl->object, up->rec->len);
 	note_set(pf, fl->object, NOTE_READY, now_us);
-	after_reply(fl);
+	after_reply(fl, &before);
 }
 
 static void on_reply(struct fetch_waiter *w, const struct upstream_result *up)
@@ -111,6 +162,8 @@ static void on_reply(struct fetch_waiter *w, const struct upstream_result *up)
 	struct prefetch *pf = fl->pf;
 	uint64_t now_us = up->sent_us + up->latency_us;
 
+	if (now_us > pf->now_us)
+		pf->now_us = now_us;
 	if (up->rec) {
 		metrics_add(
 		    pf->p.metrics, METRICS_PREFETCH_BYTES, up->rec->len);
@@ -176,30 +229,6 @@ bool pf_flight_start(struct prefetch *pf, struct pf_cred *cred,
 		return true;
 	flight_end(fl);
 	return false;
-}
-
-/* The next page; behind the last one the predictor hears of it. */
-static void read_listing_on(struct pf_flight *fl, struct node *dir)
-{
-	struct prefetch *pf = fl->pf;
-	struct listing *l =
-	    listcache_find(pf->p.caches->lists, dir, fl->cred->id, true);
-	union nfs_args args = {.readdirplus = fl->args.readdirplus};
-
-	if (!l)
-		return;
-	if (listing_complete(l)) {
-		prefetch_listed(pf, fl->cred, dir);
-		return;
-	}
-	args.readdirplus.cookie = listing_last_cookie(l);
-	memcpy(
-	    args.readdirplus.cookieverf, listing_verf(l), NFS3_COOKIEVERFSIZE);
-	/* A page that brought nothing leads nowhere. */
-	if (args.readdirplus.cookie == fl->args.readdirplus.cookie)
-		return;
-	(void)pf_flight_start(
-	    pf, fl->cred, dir, NFSPROC3_READDIRPLUS, &args, fl->bytes);
 }
 
 void pf_flights_free(struct prefetch *pf)

@@ -9,6 +9,7 @@
 #include "prefetch_private.h"
 
 enum {
+	PASS_MAX = 4096, /* fresh entries; then most of it is */
 	/* Status, post_op_attr, cookieverf, end; and some room. */
 	PAGE_HEAD = 4 + 88 + 8 + NFS3_DIRLIST_END_SIZE + 100,
 };
@@ -65,12 +66,13 @@ uint32_t listing_page(struct caches *c, struct node *dir, struct listing *l,
 {
 	struct list_entry e;
 	size_t pos, end = 0, size = PAGE_HEAD, bytes = 0;
+	unsigned passed = 0;
 
 	if (!listing_seek(l, span->to, &pos))
 		return 0;
 	span->from = span->to;
 	for (;;) {
-		if (!listing_next(l, &pos, &e))
+		if (!listing_next(l, &pos, &e) || passed++ == PASS_MAX)
 			return 0;
 		if (!entry_fresh(c, dir, &e, fresh_us))
 			break;
@@ -85,6 +87,9 @@ uint32_t listing_page(struct caches *c, struct node *dir, struct listing *l,
 		bytes = size;
 	} while (
 	    listing_next(l, &pos, &e) && size + entry_size(c, dir, &e) <= room);
+	/* Cookies that do not differ lead nowhere. */
+	if (span->to == span->from)
+		return 0;
 	listing_remember(l, span->to, end);
 	return (uint32_t)bytes;
 }

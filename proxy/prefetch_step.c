@@ -257,7 +257,23 @@ static struct listing *list_known(const struct turn *t, struct node *dir)
 		   : NULL;
 }
 
-/* In pages side by side, or the first page; the others follow then
+/* The next page of one of which some have come, or the first one. */
+static void next_page(
+    const struct turn *t, struct node *dir, READDIRPLUS3args *args)
+{
+	struct listing *l =
+	    listcache_find(t->c->lists, dir, t->w->cred->id, true);
+
+	args->dircount = args->maxcount = (uint32_t)page_bytes(t->pf);
+	if (!l || listing_complete(l) ||
+	    listing_binding(l).generation !=
+		attrcache_generation(t->c->attr, dir))
+		return;
+	args->cookie = listing_last_cookie(l);
+	memcpy(args->cookieverf, listing_verf(l), NFS3_COOKIEVERFSIZE);
+}
+
+/* In pages side by side, or one page; the others follow when that has come
  * (prefetch_flight.c). */
 static bool list(struct turn *t, struct node *dir)
 {
@@ -266,8 +282,6 @@ static bool list(struct turn *t, struct node *dir)
 	uint64_t bytes = listing_bytes(t, dir);
 	struct listing *l = list_known(t, dir);
 
-	args.readdirplus.dircount = (uint32_t)page;
-	args.readdirplus.maxcount = (uint32_t)page;
 	if (l && t->w->paging)
 		return list_anew(t, dir, l);
 	if (under_way(t, dir, NFSPROC3_READDIRPLUS))
@@ -279,6 +293,7 @@ static bool list(struct turn *t, struct node *dir)
 		return list_anew(t, dir, l);
 	if (too_early(t, dir))
 		return false;
+	next_page(t, dir, &args.readdirplus);
 	return ask(t, dir, NFSPROC3_READDIRPLUS, &args,
 		   bytes < page ? bytes : page) &&
 	       under_way(t, dir, NFSPROC3_READDIRPLUS);
