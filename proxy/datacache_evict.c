@@ -168,16 +168,18 @@ void evict_moved(struct datacache *dc)
 	victim_end(dc);
 }
 
-/* Bytes that may still be moved on from the victim. */
+/* Bytes that may still be moved on from the victim. A segment that is being
+ * made has its space already: on a slow disk it comes late, and what is hot
+ * must not go for that. */
 static uint64_t move_budget(const struct datacache *dc)
 {
 	const struct writer *w = &dc->writers[SEGMENT_DEMAND];
 	const struct pend *p;
 	uint64_t space;
 
-	if (!w->seg || dc->st.disk_bytes > limit_bytes(dc))
+	if ((!w->seg && !w->preparing) || dc->st.disk_bytes > limit_bytes(dc))
 		return 0;
-	space = w->seg->bytes - w->seg->used;
+	space = w->seg ? w->seg->bytes - w->seg->used : dc->seg_bytes;
 	TAILQ_FOREACH (p, &w->moves, link)
 		space -= p->len < space ? p->len : space;
 	return space < dc->evict.credit_bytes ? space : dc->evict.credit_bytes;
