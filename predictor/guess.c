@@ -262,10 +262,10 @@ static bool in_play(const struct predictor *p, const struct walk *w,
 }
 
 static void guess_ahead(struct predictor *p, struct stream *s,
-    const struct object *o, uint32_t run, uint64_t kinds)
+    const struct object *o, uint32_t run, uint32_t depth, uint64_t kinds)
 {
 	struct walk w = {o->dir, o->rank, false};
-	uint32_t depth = guess_depth(s, run), skipped = 0;
+	uint32_t skipped = 0;
 	bool leave = run >= WALK_MIN;
 
 	s->walk = 0;
@@ -284,24 +284,23 @@ void guess_event(
     struct predictor *p, struct stream *s, uint32_t object, uint8_t needs)
 {
 	const struct object *o = objects_at(p->objects, object);
+	const struct dir *d;
 	uint32_t run, depth;
-	uint16_t type = o->type;
-	uint64_t kinds;
 
 	if (o->dir == DIR_NONE || o->rank == RANK_NONE)
 		return;
 	use(p, o);
-	kinds = names_at(p->names, o->dir)->kinds;
-	run = guess_run(s, names_at(p->names, o->dir));
+	d = names_at(p->names, o->dir);
+	run = guess_run(s, d);
 	if (!s->walk_needs || needs & ~s->walk_needs)
 		s->walk_needs |= needs & (uint8_t)~PREDICTOR_NEEDS_ABSENCE;
 	if (s->walk > 0)
 		s->walk--;
 	depth = guess_depth(s, run);
-	if (!names_at(p->names, o->dir)->list)
+	if (!d->list)
 		return;
 	if (s->foreseen && !s->by_names) {
-		guess_new(p, s, names_at(p->names, o->dir), o->rank, type);
+		guess_new(p, s, d, o->rank, o->type);
 		return;
 	}
 	if (s->foreseen && s->walk > depth * 4 / 5)
@@ -309,7 +308,7 @@ void guess_event(
 	for (uint32_t i = 1; i <= BEHIND && i <= o->rank && !s->by_names; i++) {
 		struct walk back = {o->dir, o->rank - i, false};
 
-		guess_one(p, s, &back, run, i, kinds);
+		guess_one(p, s, &back, run, i, d->kinds);
 	}
-	guess_ahead(p, s, o, run, kinds);
+	guess_ahead(p, s, o, run, depth, d->kinds);
 }
