@@ -167,6 +167,8 @@ void datacache_unpin(struct datacache *dc, unsigned pin);
 uint32_t datacache_pins_changed(struct datacache *dc);
 /* What all pins together may have. */
 uint64_t datacache_pin_limit_bytes(const struct datacache *dc);
+/* The sizes of all pinned files. */
+uint64_t datacache_pinned_bytes(const struct datacache *dc);
 
 struct datacache_pin_stats {
 	uint64_t files;

@@ -72,6 +72,11 @@ uint64_t datacache_pin_limit_bytes(const struct datacache *dc)
 	return dc->size_bytes / PIN_SHARE;
 }
 
+uint64_t datacache_pinned_bytes(const struct datacache *dc)
+{
+	return dc->pinned.bytes;
+}
+
 /* The index of what is pinned is not given up either. */
 static uint64_t limit_files(const struct datacache *dc)
 {

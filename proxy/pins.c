@@ -269,29 +269,12 @@ bool pins_get(struct pins *ps, unsigned id, bool sizes, struct pins_info *out)
 	return true;
 }
 
-struct sum {
-	uint64_t bytes;
-};
-
-static void add_bytes(
-    void *ctx, const struct data_key *key, uint64_t bytes, uint32_t pins)
-{
-	struct sum *sum = ctx;
-
-	(void)key;
-	(void)pins;
-	sum->bytes += bytes;
-}
-
 void pins_room(struct pins *ps, uint64_t *bytes, uint64_t *limit_bytes)
 {
-	struct datacache *dc = ps->p.caches->data;
-	struct sum sum = {0};
+	const struct datacache *dc = ps->p.caches->data;
 
 	*limit_bytes = dc ? datacache_pin_limit_bytes(dc) : 0;
-	if (dc)
-		datacache_each_pinned(dc, add_bytes, &sum);
-	*bytes = sum.bytes;
+	*bytes = dc ? datacache_pinned_bytes(dc) : 0;
 }
 
 /* ---- making one ------------------------------------------------------- */
