@@ -550,6 +550,8 @@ class Load(daemon.Case):
                 c.send(rpc.WRITE, rpc.write_args(b"w" * MIB))
             for i in range(100):
                 c.send(rpc.ACCESS, rpc.access_args(b"h%d" % i))
+            # These go over different connections, in no order.
+            self.up.wait(rpc.WRITE, n * 16)
             self.up.wait(rpc.ACCESS, n * 100)
             c.abort()
             self.ff.clients(0)
