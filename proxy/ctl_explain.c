@@ -44,6 +44,8 @@ static const struct word sources[] = {
     {"tree", "an access tree: a program or job that used it before"},
     {"graph", "what followed what before"},
     {"names", "its name, from how names like it were used"},
+    {"pattern", "how it is being read"},
+    {"hint", "a program or user who said so"},
 };
 
 static const char *word(const struct word *list, size_t n, const char *key)

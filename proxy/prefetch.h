@@ -72,7 +72,7 @@ bool prefetch_waits(const struct prefetch *pf);
 struct prefetch_told {
 	bool predicted;
 	const char *state;  /* "used", "late", … */
-	const char *source; /* "tree", "graph", "names" */
+	const char *source; /* "tree", "graph", "names", "pattern", "hint" */
 	uint64_t age_us;    /* of the state */
 	double p;
 	uint32_t lead;  /* in accesses */

@@ -21,14 +21,29 @@ struct note *note_find(struct prefetch *pf, uint64_t object)
 	return NULL;
 }
 
+/* Only its own predictions teach the predictor. */
+static void feedback(
+    struct prefetch *pf, const struct note *x, enum predictor_outcome what)
+{
+	if (x->source < PREDICTOR_SOURCES)
+		predictor_feedback(pf->predictor, x->object, what);
+}
+
+static void count_bytes(
+    struct prefetch *pf, struct note *x, enum metrics_counter counter)
+{
+	metrics_add(pf->p.metrics, counter, x->bytes - x->counted);
+	x->counted = x->bytes;
+}
+
 static void judge(struct prefetch *pf, struct note *x)
 {
 	if (x->state != NOTE_READY)
 		return;
 	x->state = NOTE_UNUSED;
 	metrics_add(pf->p.metrics, METRICS_PREFETCH_UNUSED, 1);
-	metrics_add(pf->p.metrics, METRICS_PREFETCH_UNUSED_BYTES, x->bytes);
-	predictor_feedback(pf->predictor, x->object, PREDICTOR_UNUSED);
+	count_bytes(pf, x, METRICS_PREFETCH_UNUSED_BYTES);
+	feedback(pf, x, PREDICTOR_UNUSED);
 }
 
 static void unlink_note(struct notes *n, struct note *x)
@@ -69,7 +84,7 @@ void note_predicted(
 		return;
 	x->state = NOTE_WANTED;
 	x->us = now_us;
-	x->bytes = 0;
+	x->bytes = x->counted = 0;
 	x->p = pred->p;
 	x->lead = pred->lead;
 	x->source = pred->source;
@@ -111,9 +126,8 @@ void note_used(struct prefetch *pf, uint64_t object, bool late, bool missed,
 	x->us = now_us;
 	metrics_add(pf->p.metrics,
 	    late ? METRICS_PREFETCH_LATE : METRICS_PREFETCH_USED, 1);
-	metrics_add(pf->p.metrics, METRICS_PREFETCH_USED_BYTES, x->bytes);
-	predictor_feedback(
-	    pf->predictor, object, late ? PREDICTOR_LATE : PREDICTOR_USED);
+	count_bytes(pf, x, METRICS_PREFETCH_USED_BYTES);
+	feedback(pf, x, late ? PREDICTOR_LATE : PREDICTOR_USED);
 }
 
 void notes_age(struct prefetch *pf, uint64_t now_us)
@@ -147,10 +161,12 @@ void prefetch_tell(struct prefetch *pf, uint64_t object, uint64_t now_us,
 	    [NOTE_OLD] = "old",
 	    [NOTE_UNKNOWN] = "unknown",
 	    [NOTE_FAILED] = "failed"};
-	static const char *const sources[PREDICTOR_SOURCES] = {
+	static const char *const sources[NOTE_SOURCES] = {
 	    [PREDICTOR_FROM_TRAIL] = "tree",
 	    [PREDICTOR_FROM_GRAPH] = "graph",
-	    [PREDICTOR_FROM_NAMES] = "names"};
+	    [PREDICTOR_FROM_NAMES] = "names",
+	    [NOTE_FROM_PATTERN] = "pattern",
+	    [NOTE_FROM_HINT] = "hint"};
 	const struct note *x = note_find(pf, object);
 
 	*out = (struct prefetch_told){.predicted = x != NULL};

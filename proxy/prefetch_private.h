@@ -80,6 +80,27 @@ struct list_span {
 	uint64_t from, to;
 };
 
+/* Who says that something will be wanted: enum predictor_source goes on. */
+enum note_source {
+	NOTE_FROM_PATTERN = PREDICTOR_SOURCES,
+	NOTE_FROM_HINT,
+	NOTE_SOURCES
+};
+
+/* Part of a file that will be read. */
+struct want_range {
+	uint64_t object;
+	uint64_t parent; /* its directory; 0: not known */
+	uint64_t offset_bytes;
+	uint32_t count_bytes; /* > 0 */
+	float p;
+	uint32_t lead; /* READs until then, or the like: 1 for the next */
+	/* PREDICTOR_NEEDS_…: what else its use takes. Nothing for a file that
+	 * is being read; NAME and ACCESS for one that will be opened. */
+	uint8_t needs;
+	uint8_t source; /* enum note_source */
+};
+
 struct want {
 	TAILQ_ENTRY(want) link; /* in a lane; or among those free */
 	LIST_ENTRY(want) hash_link;
@@ -99,6 +120,10 @@ struct want {
 	bool queued;
 	bool delayed; /* in `later` */
 	bool listed;  /* its directory was asked for, for its handle */
+	/* The data of a range, which is its only extent; else `count` is 0. */
+	uint64_t offset;
+	uint32_t count;
+	uint8_t source;
 	/* Where the data goes on: extent, repetition, bytes into it. */
 	uint16_t extent;
 	uint32_t repeat;
@@ -151,6 +176,7 @@ struct note {
 	uint64_t object;
 	uint64_t us; /* of the last change */
 	uint32_t bytes;
+	uint32_t counted; /* of them, as used or not */
 	float p;
 	uint32_t lead;
 	uint16_t next; /* of equal hash; index + 1 */
@@ -235,6 +261,18 @@ void pf_creds_free(struct prefetch *pf);
 /* NULL where there are too many. */
 struct want *want_add(struct prefetch *pf, struct pf_cred *cred,
     const struct prediction *pred, uint64_t now_us);
+/*
+ * The bytes of a range; what of them is in the data cache, or under way, is not
+ * asked for. Ranges of one source that begin at the same offset are one want.
+ * It is a want like others, and gone without a word when it is done, or after
+ * five seconds; prefetch_wake() has it looked at. NULL where there are too many
+ * wants, or where it is not worth its bytes.
+ */
+struct want *want_add_range(struct prefetch *pf, struct pf_cred *cred,
+    const struct want_range *r, uint64_t now_us);
+/* It is not wanted any more, unless it is under way. */
+void want_drop_range(struct prefetch *pf, struct pf_cred *cred, uint64_t object,
+    uint64_t offset, enum note_source source);
 struct want *want_next(struct prefetch *pf);
 void want_queue(struct want *w, bool head);
 /* Not before a grain of the server's clock has passed. */

@@ -334,6 +334,9 @@ static bool next_piece(struct turn *t, const struct predictor_extent *ext,
 	uint64_t unit = linkest_unit_bytes(t->pf->p.link);
 	uint64_t begin = 0, end = first_bytes(t);
 
+	/* Of a range, nothing else is wanted. */
+	if (w->count > 0 && w->extent == 0)
+		w->extent = 1;
 	while (w->extent <= n) {
 		if (w->extent > 0) {
 			const struct predictor_extent *x = &ext[w->extent - 1];
@@ -360,7 +363,8 @@ static bool next_piece(struct turn *t, const struct predictor_extent *ext,
 	return false;
 }
 
-static bool have(const struct turn *t, uint64_t offset, uint32_t len)
+/* How many bytes from there on are cached. */
+static uint32_t have(const struct turn *t, uint64_t offset, uint32_t len)
 {
 	struct data_version version = caches_data_version(t->c, t->node);
 	struct contract k;
@@ -370,14 +374,14 @@ static bool have(const struct turn *t, uint64_t offset, uint32_t len)
 	    .len = len};
 
 	if (len == 0)
-		return true;
+		return 0;
 	contract_init(&k, t->policy, false, t->now_us, t->now_us);
 	rd.valid_us = contract_data_valid(&k);
-	if (datacache_have(t->c->data, &rd) < len)
-		return false;
+	rd.len = datacache_prefix(t->c->data, &rd);
 	/* Off the disk, and compared with its checksum, before it is wanted. */
-	datacache_touch(t->c->data, &rd);
-	return true;
+	if (rd.len > 0)
+		datacache_touch(t->c->data, &rd);
+	return rd.len;
 }
 
 static bool read_piece(struct turn *t, uint64_t offset, uint32_t len)
@@ -398,25 +402,54 @@ static bool read_piece(struct turn *t, uint64_t offset, uint32_t len)
 	return ask(t, t->node, NFSPROC3_READ, &args, len + CONFIRM_BYTES);
 }
 
+/* All of what is asked for first is there. */
+static bool have_first(const struct turn *t)
+{
+	const struct want *w = t->w;
+	uint64_t left = t->node->size;
+	uint32_t len = first_bytes(t);
+
+	if (w->count > 0) {
+		left = w->offset < left ? left - w->offset : 0;
+		len = left < w->count ? (uint32_t)left : w->count;
+	}
+	return have(t, w->offset, len) == len;
+}
+
+/* The parts of the file that are wanted beyond the first bytes. */
+static size_t extents(const struct turn *t, struct predictor_extent *ext)
+{
+	const struct want *w = t->w;
+
+	if (w->count > 0) {
+		*ext = (struct predictor_extent){.offset_bytes = w->offset,
+		    .length_bytes = w->count,
+		    .count = 1};
+		return 1;
+	}
+	if (!(w->needs & PREDICTOR_NEEDS_EXTENTS) ||
+	    t->policy->prefetch != CONFIG_PREFETCH_ON)
+		return 0;
+	return predictor_extents(t->pf->predictor, w->object, ext, EXTENTS);
+}
+
 /* All pieces that the link has room for; false where some are left. */
 static bool data(struct turn *t)
 {
 	struct predictor_extent ext[EXTENTS];
 	struct want *w = t->w;
+	size_t n = extents(t, ext);
 	uint64_t offset;
-	uint32_t len;
-	size_t n = 0;
+	uint32_t len, had;
 
-	if ((w->needs & PREDICTOR_NEEDS_EXTENTS) &&
-	    t->policy->prefetch == CONFIG_PREFETCH_ON)
-		n = predictor_extents(
-		    t->pf->predictor, w->object, ext, EXTENTS);
 	while (next_piece(t, ext, n, &offset, &len)) {
-		if (!have(t, offset, len) && !read_piece(t, offset, len))
+		had = have(t, offset, len);
+		if (had == 0 && !read_piece(t, offset, len))
 			return false;
-		w->into += len;
+		w->into += had ? had : len;
 		/* Others' first bytes go before this one's last ones. */
-		if (w->extent > 0 && w->lane != WANT_LANES - 1) {
+		if (w->count == 0 && w->extent > 0 &&
+		    w->lane != WANT_LANES - 1) {
 			w->lane = WANT_LANES - 1;
 			t->more = true;
 			return false;
@@ -427,9 +460,11 @@ static bool data(struct turn *t)
 
 static bool wants_data(const struct turn *t)
 {
+	enum config_prefetch mode =
+	    t->w->count > 0 ? CONFIG_PREFETCH_ON : CONFIG_PREFETCH_FIRST_BLOCK;
+
 	return (t->w->needs & PREDICTOR_NEEDS_DATA) && t->c->data &&
-	       t->policy->prefetch >= CONFIG_PREFETCH_FIRST_BLOCK &&
-	       (t->node->flags & NODE_ATTRS) &&
+	       t->policy->prefetch >= mode && (t->node->flags & NODE_ATTRS) &&
 	       attrcache_type(t->c->attr, t->node) == NF3REG;
 }
 
@@ -466,10 +501,21 @@ static bool step_name(struct turn *t)
 	return confirm(t, t->node);
 }
 
+/* Whoever reads the file has had its attributes and rights, and the READs
+ * that are asked ahead bring them anew. */
+static bool is_read(const struct turn *t)
+{
+	uint8_t open = PREDICTOR_NEEDS_NAME | PREDICTOR_NEEDS_ATTR |
+		       PREDICTOR_NEEDS_ACCESS;
+
+	return t->w->count > 0 && !(t->w->needs & open) &&
+	       (t->node->flags & NODE_ATTRS);
+}
+
 static bool step_node(struct turn *t)
 {
 	uint8_t rights = PREDICTOR_NEEDS_ACCESS | PREDICTOR_NEEDS_DATA;
-	bool fresh = confirmed(t, t->node, t->w->needs & rights);
+	bool fresh = is_read(t) || confirmed(t, t->node, t->w->needs & rights);
 
 	if ((t->w->needs & PREDICTOR_NEEDS_LISTING) && !t->w->listed &&
 	    (t->w->paging || !listing_good(t, t->node))) {
@@ -487,7 +533,7 @@ static bool step_node(struct turn *t)
 	if (!wants_data(t))
 		return true;
 	/* What is there may be of an older version: that shows first. */
-	if (!fresh && t->w->pending > 0 && have(t, 0, first_bytes(t)))
+	if (!fresh && t->w->pending > 0 && have_first(t))
 		return true;
 	return data(t);
 }

@@ -8,19 +8,31 @@
 #include "metrics.h"
 #include "prefetch_private.h"
 
-static struct want_list *bucket(
-    struct prefetch *pf, uint64_t object, const struct pf_cred *cred)
+/* Wants are found by these; equal ones are one. */
+struct want_key {
+	uint64_t object;
+	struct pf_cred *cred;
+	uint64_t offset;
+	bool ranged;
+	uint8_t source; /* of a range */
+};
+
+static struct want_list *bucket(struct prefetch *pf, const struct want_key *k)
 {
-	return &pf->wants[(object ^ cred->id * 2654435761u) % WANT_BUCKETS];
+	uint64_t h = k->object ^ k->cred->id * 2654435761u;
+
+	h ^= k->offset / 4096 * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+	return &pf->wants[h % WANT_BUCKETS];
 }
 
-static struct want *want_find(
-    struct prefetch *pf, uint64_t object, const struct pf_cred *cred)
+static struct want *want_find(struct prefetch *pf, const struct want_key *k)
 {
 	struct want *w;
 
-	LIST_FOREACH (w, bucket(pf, object, cred), hash_link)
-		if (w->object == object && w->cred == cred)
+	LIST_FOREACH (w, bucket(pf, k), hash_link)
+		if (w->object == k->object && w->cred == k->cred &&
+		    w->offset == k->offset && (w->count > 0) == k->ranged &&
+		    (!k->ranged || w->source == k->source))
 			return w;
 	return NULL;
 }
@@ -78,31 +90,89 @@ static void want_merge(
 	w->lane = lane;
 }
 
-struct want *want_add(struct prefetch *pf, struct pf_cred *cred,
+static struct want *want_make(struct prefetch *pf, const struct want_key *k,
     const struct prediction *pred, uint64_t now_us)
 {
-	struct want *w = want_find(pf, pred->object, cred);
+	struct want *w = want_new(pf);
 
-	if (w) {
-		want_merge(w, pred, now_us);
-		return w;
-	}
-	w = want_new(pf);
 	if (!w) {
 		metrics_add(pf->p.metrics, METRICS_PREFETCH_CROWDED, 1);
 		return NULL;
 	}
-	w->cred = pf_cred_ref(cred);
-	w->object = pred->object;
+	w->cred = pf_cred_ref(k->cred);
+	w->object = k->object;
+	w->offset = k->offset;
+	w->source = k->source;
 	w->parent = pred->parent;
 	w->born_us = now_us;
 	w->p = pred->p;
 	w->first_bytes = pred->first_bytes;
 	w->needs = pred->needs;
 	w->lane = lane_of(pred->lead);
-	LIST_INSERT_HEAD(bucket(pf, w->object, cred), w, hash_link);
+	LIST_INSERT_HEAD(bucket(pf, k), w, hash_link);
 	want_queue(w, false);
 	return w;
+}
+
+struct want *want_add(struct prefetch *pf, struct pf_cred *cred,
+    const struct prediction *pred, uint64_t now_us)
+{
+	struct want_key k = {.object = pred->object, .cred = cred};
+	struct want *w = want_find(pf, &k);
+
+	if (!w)
+		return want_make(pf, &k, pred, now_us);
+	want_merge(w, pred, now_us);
+	return w;
+}
+
+struct want *want_add_range(struct prefetch *pf, struct pf_cred *cred,
+    const struct want_range *r, uint64_t now_us)
+{
+	struct want_key k = {.object = r->object,
+	    .cred = cred,
+	    .offset = r->offset_bytes,
+	    .ranged = true,
+	    .source = r->source};
+	struct prediction pred = {.object = r->object,
+	    .parent = r->parent,
+	    .p = r->p,
+	    .lead = r->lead,
+	    .needs = r->needs | PREDICTOR_NEEDS_DATA,
+	    .source = r->source};
+	struct want *w;
+
+	note_predicted(pf, &pred, now_us);
+	if (!want_worth(pf, (double)r->p, r->count_bytes)) {
+		note_set(pf, r->object, NOTE_UNLIKELY, now_us);
+		metrics_add(pf->p.metrics, METRICS_PREFETCH_UNLIKELY, 1);
+		return NULL;
+	}
+	w = want_find(pf, &k);
+	if (w)
+		want_merge(w, &pred, now_us);
+	else
+		w = want_make(pf, &k, &pred, now_us);
+	if (w && r->count_bytes > w->count) {
+		w->count = r->count_bytes;
+		w->extent = 0;
+		w->into = 0;
+	}
+	return w;
+}
+
+void want_drop_range(struct prefetch *pf, struct pf_cred *cred, uint64_t object,
+    uint64_t offset, enum note_source source)
+{
+	struct want_key k = {.object = object,
+	    .cred = cred,
+	    .offset = offset,
+	    .ranged = true,
+	    .source = (uint8_t)source};
+	struct want *w = want_find(pf, &k);
+
+	if (w)
+		want_drop(w);
 }
 
 void want_queue(struct want *w, bool head)

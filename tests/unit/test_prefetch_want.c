@@ -267,6 +267,77 @@ static void test_merge_waiting(void **state)
 	assert_next(w, 11);
 }
 
+/* ---- ranges ----------------------------------------------------------- */
+
+static struct want *add_range(
+    struct world *w, uint64_t offset, uint32_t count, enum note_source source)
+{
+	struct want_range r = {.object = 10,
+	    .offset_bytes = offset,
+	    .count_bytes = count,
+	    .p = 0.9f,
+	    .lead = 1,
+	    .source = (uint8_t)source};
+
+	return want_add_range(&w->pf, w->creds[0], &r, T0);
+}
+
+/* Beside what is wanted of the object otherwise, and in the same lanes. */
+static void test_ranges(void **state)
+{
+	struct world *w = *state;
+	struct want *file = add(w, 10, 1);
+	struct want *a = add_range(w, 0, 4096, NOTE_FROM_PATTERN);
+	struct want *b = add_range(w, 8192, 4096, NOTE_FROM_PATTERN);
+	struct want *hint = add_range(w, 8192, 4096, NOTE_FROM_HINT);
+
+	assert_int_equal(w->pf.nwants, 4);
+	assert_ptr_equal(add_range(w, 8192, 16384, NOTE_FROM_PATTERN), b);
+	assert_ptr_equal(add_range(w, 8192, 512, NOTE_FROM_PATTERN), b);
+	assert_ptr_equal(add(w, 10, 1), file);
+	assert_int_equal(w->pf.nwants, 4);
+	assert_int_equal(a->count, 4096);
+	assert_int_equal(b->count, 16384);
+	assert_int_equal(hint->count, 4096);
+	assert_true(a->needs & PREDICTOR_NEEDS_DATA);
+	assert_ptr_equal(want_next(&w->pf), file);
+	assert_ptr_equal(want_next(&w->pf), a);
+	assert_ptr_equal(want_next(&w->pf), b);
+	assert_ptr_equal(want_next(&w->pf), hint);
+}
+
+/* Each source takes back what it wanted itself. */
+static void test_drop_range(void **state)
+{
+	struct world *w = *state;
+	struct want *hint;
+
+	add(w, 10, 1);
+	add_range(w, 0, 4096, NOTE_FROM_PATTERN);
+	hint = add_range(w, 0, 4096, NOTE_FROM_HINT);
+	want_drop_range(&w->pf, w->creds[0], 10, 4096, NOTE_FROM_PATTERN);
+	want_drop_range(&w->pf, w->creds[1], 10, 0, NOTE_FROM_PATTERN);
+	assert_int_equal(w->pf.nwants, 3);
+	want_drop_range(&w->pf, w->creds[0], 10, 0, NOTE_FROM_PATTERN);
+	want_drop_range(&w->pf, w->creds[0], 10, 0, NOTE_FROM_PATTERN);
+	assert_int_equal(w->pf.nwants, 2);
+	assert_next(w, 10);
+	assert_ptr_equal(want_next(&w->pf), hint);
+}
+
+/* What is hardly likely is not worth its bytes. */
+static void test_range_unlikely(void **state)
+{
+	struct world *w = *state;
+	struct want_range r = {
+	    .object = 10, .count_bytes = 1 << 20, .p = 0.01f, .lead = 1};
+
+	r.source = NOTE_FROM_HINT;
+	assert_null(want_add_range(&w->pf, w->creds[0], &r, T0));
+	assert_int_equal(w->pf.nwants, 0);
+	assert_int_equal(note_find(&w->pf, 10)->state, NOTE_UNLIKELY);
+}
+
 /* ---- the limit -------------------------------------------------------- */
 
 static void test_limit(void **state)
@@ -461,6 +532,9 @@ int main(void)
 	    TEST(test_merge),
 	    TEST(test_creds),
 	    TEST(test_merge_waiting),
+	    TEST(test_ranges),
+	    TEST(test_drop_range),
+	    TEST(test_range_unlikely),
 	    TEST(test_limit),
 	    TEST(test_delay),
 	    TEST(test_ripen_in_order),
