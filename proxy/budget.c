@@ -9,7 +9,7 @@
 #define CROWDED_US    UINT64_C(1000000)
 #define ALONE_US      UINT64_C(10000000)
 
-enum { WINDOW_START = 8192, WINDOW_MAX = 16 << 20 };
+enum { WINDOW_MAX = 16 << 20 };
 
 struct budget {
 	const struct linkest *le;
@@ -41,6 +41,11 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+static uint64_t budget_unit(const struct budget *b)
+{
+	return linkest_wire_bytes(linkest_unit_bytes(b->le));
+}
+
 struct budget *budget_new(
     const struct linkest *le, const struct config_rate *cap)
 {
@@ -49,7 +54,7 @@ struct budget *budget_new(
 	if (!b)
 		return NULL;
 	b->le = le;
-	b->window_bytes = WINDOW_START;
+	b->window_bytes = budget_unit(b);
 	b->slow_start = true;
 	budget_set_cap(b, cap);
 	return b;
@@ -67,19 +72,14 @@ void budget_set_cap(struct budget *b, const struct config_rate *cap)
 	b->cap = *cap;
 }
 
-static uint64_t budget_unit(const struct budget *b)
-{
-	return linkest_wire_bytes(linkest_unit_bytes(b->le));
-}
-
 uint64_t budget_limit_bytes(const struct budget *b)
 {
 	uint64_t rate = linkest_rate_Bps(b->le);
 	uint64_t base = linkest_base_us(b->le);
 
 	if (rate == 0)
-		return WINDOW_MAX;
-	return rate * base / SECOND_US + budget_unit(b);
+		rate = linkest_least_Bps(b->le);
+	return min_u64(rate * base / SECOND_US, WINDOW_MAX) + budget_unit(b);
 }
 
 static void budget_clamp(struct budget *b)
@@ -226,17 +226,22 @@ static void budget_probe(struct budget *b, uint64_t now_us)
 	b->crowded_us = b->pause_us;
 }
 
-/* Beyond it, the window has grown into a queue: that is let out at once. */
+/*
+ * Up to what the link holds, as soon as that is known: tokens see to it that
+ * it does not go out at once. A queue that the window has grown into is let
+ * out.
+ */
 static void budget_slow_start(struct budget *b, uint64_t wire, uint64_t now_us)
 {
-	if (linkest_rate_Bps(b->le) == 0 &&
-	    linkest_standing_us(b->le) <= budget_target_us(b)) {
-		if (b->full)
-			b->window_bytes += wire;
-		return;
+	if (linkest_standing_us(b->le) > budget_target_us(b)) {
+		b->slow_start = false;
+		budget_pause(b, now_us + linkest_srtt_us(b->le));
+	} else if (linkest_rate_Bps(b->le) > 0) {
+		b->slow_start = false;
+		b->window_bytes = budget_limit_bytes(b);
+	} else if (b->full) {
+		b->window_bytes += wire;
 	}
-	b->slow_start = false;
-	budget_pause(b, now_us + linkest_srtt_us(b->le));
 }
 
 void budget_received(

@@ -15,8 +15,9 @@
  *            link. Two units at most, since a whole window at once would be
  *            a queue for a round trip.
  *
- * While the rate is not known, the window doubles every round trip from
- * 8 KiB until a queue shows. Not a limit: one call may always be in flight,
+ * While the rate is not known, the window doubles every round trip from one
+ * unit until a queue shows, or what the link has shown that it carries is
+ * reached. Not a limit: one call may always be in flight,
  * whatever its length, if there are tokens.
  *
  * Bytes are what linkest takes: lengths of records. In flight and window are
@@ -72,7 +73,7 @@ uint64_t budget_window_bytes(const struct budget *b);
 uint64_t budget_inflight_max_bytes(const struct budget *b);
 /*
  * What the window may be at most now: rate by base round trip and one unit;
- * 16 MiB while the rate is not known.
+ * while the rate is not known, what the link has shown at least.
  */
 uint64_t budget_limit_bytes(const struct budget *b);
 

@@ -10,7 +10,7 @@
 
 /* Ethernet 14, IPv4 20, TCP with timestamps 32. */
 enum { SEGMENT_BYTES = 1448, SEGMENT_HEADER_BYTES = 66 };
-enum { UNIT_STEP = 4096, UNIT_UNKNOWN = 8192, UNIT_MAX = 1 << 20 };
+enum { UNIT_STEP = 4096, UNIT_UNKNOWN = 4096, UNIT_MAX = 1 << 20 };
 
 /*
  * Six seconds of base round trips at least, often ten, as BBR has: a bucket
@@ -38,6 +38,16 @@ enum { BASE_BUCKETS = 6, RATE_BUCKETS = 3 };
  */
 #define TELLING_BYTES 1024
 
+/*
+ * Bytes that come behind one another at once. TCP sends ten segments before
+ * it has heard anything (RFC 6928): a gap in these is the link's, however
+ * long; later ones may be the sender's, which waits for the other end.
+ */
+#define FIRST_FLIGHT_BYTES (10 * (SEGMENT_BYTES + SEGMENT_HEADER_BYTES))
+#define BURST_GAP_US       10000 /* where no base is known */
+#define BURST_US           1000  /* less is nearer to what a loop takes */
+enum { BURSTS = 3 };
+
 /* Replies that came back to back, until there are enough for a sample. */
 struct train {
 	uint64_t last_us; /* when the last reply came; 0: none to follow */
@@ -48,6 +58,13 @@ struct train {
 	uint64_t head_bytes;
 	uint64_t head_us;
 	bool late; /* than the rate allows: the last reply came so */
+};
+
+struct burst {
+	uint64_t last_us;
+	uint64_t bytes, us; /* behind the first ones */
+	uint64_t first_bytes;
+	uint64_t begun_bytes, begun_us; /* … inside of records */
 };
 
 struct linkest {
@@ -77,9 +94,17 @@ struct linkest {
 	bool rate_known;
 	struct train train;
 
+	struct burst burst;
+	uint64_t begin_us; /* when the first bytes of a record came last … */
+	uint64_t begin_bytes; /* … and how many */
+	unsigned burst_at;
+	/* Of the last bursts; 0: none. */
+	uint64_t burst_Bps[BURSTS];
+	uint64_t least_Bps[BURSTS];
+
 	enum config_link kind;
 	bool base_guessed; /* by the kind, and not measured yet */
-	bool rate_guessed;
+	bool rate_guessed; /* … or by bursts, or old */
 };
 
 /*
@@ -177,6 +202,9 @@ static void linkest_age(struct linkest *le)
 		memset(le->rate, 0, sizeof(le->rate));
 		le->rate[(le->rate_at + 1) % RATE_BUCKETS] = le->rate_Bps;
 	}
+	/* Parts of one reply may show it anew. */
+	le->rate_guessed = le->rate_known;
+	memset(le->burst_Bps, 0, sizeof(le->burst_Bps));
 	le->rate_busy_us = 0;
 	le->train = (struct train){0};
 }
@@ -234,18 +262,12 @@ static bool base_telling(const struct linkest *le,
 	       2 * linkest_wire_us(le, mark->ahead_bytes) < more_us;
 }
 
-/*
- * `took_us` is with the reply's own wire time, of which little is taken off:
- * with too low a rate, the base would fall, then the time for which the link
- * seems busy grow, and the rate fall again.
- */
 static void base_update(struct linkest *le, const struct linkest_mark *mark,
-    uint64_t wire, uint64_t took_us, uint64_t now_us)
+    uint64_t wire, uint64_t trip_us, uint64_t now_us)
 {
-	uint64_t *bucket = &le->base[le->base_at], trip_us;
+	uint64_t *bucket = &le->base[le->base_at];
 	unsigned i;
 
-	trip_us = took_us - min_u64(linkest_wire_us(le, wire), took_us / 32);
 	trip_us = max_u64(trip_us, 1);
 	if (le->base_us && trip_us >= le->base_us &&
 	    !base_telling(le, mark, wire, trip_us))
@@ -265,6 +287,29 @@ static void base_update(struct linkest *le, const struct linkest_mark *mark,
 	for (i = 0; i < BASE_BUCKETS; i++)
 		if (le->base[i])
 			le->base_us = min_u64(le->base_us, le->base[i]);
+}
+
+/*
+ * Of the reply's own wire time little is taken off: with too low a rate, the
+ * base would fall, then the time for which the link seems busy grow, and the
+ * rate fall again. But of a reply that stood behind no other and came in parts
+ * the first part tells, without the wire time of the rest; and a rate that was
+ * found by parts has nothing to do with the base.
+ */
+static void base_measure(struct linkest *le, const struct linkest_mark *mark,
+    uint64_t wire, uint64_t now_us)
+{
+	uint64_t took_us = now_us - mark->sent_us, off_us = took_us / 32;
+
+	if (mark->ahead_bytes == 0 && le->begin_us > mark->sent_us &&
+	    le->begin_us < now_us) {
+		took_us = le->begin_us - mark->sent_us;
+		if (le->rate_guessed)
+			off_us = took_us / 8 * 3;
+		wire = min_u64(wire, le->begin_bytes);
+	}
+	off_us = min_u64(linkest_wire_us(le, wire), off_us);
+	base_update(le, mark, wire, took_us - off_us, now_us);
 }
 
 /* RFC 6298 section 2.2 and 2.3. */
@@ -422,6 +467,75 @@ static void train_update(struct linkest *le, const struct linkest_mark *mark,
 	tr->last_us = now_us;
 }
 
+/* The middle one, so that one which was held up or cut does not count; of
+ * two the lower one. */
+static uint64_t bursts_middle(const uint64_t *v)
+{
+	uint64_t low = min_u64(v[0], v[1]), high = max_u64(v[0], v[1]);
+	uint64_t middle = clamp_u64(v[2], low, high);
+
+	return middle ? middle : max_u64(high, v[2]);
+}
+
+/* Only what differs clearly: a part of a reply is a short time to go by. */
+static void burst_guess(struct linkest *le)
+{
+	uint64_t rate_Bps = bursts_middle(le->burst_Bps);
+
+	if (le->rate_known &&
+	    (!le->rate_guessed || (rate_Bps <= le->rate_Bps / 4 * 5 &&
+				      rate_Bps >= le->rate_Bps / 5 * 4)))
+		return;
+	memset(le->rate, 0, sizeof(le->rate));
+	le->rate_guessed = true;
+	le->rate_known = true;
+	le->rate_Bps = rate_Bps;
+}
+
+static void burst_sample(struct linkest *le)
+{
+	const struct burst *b = &le->burst;
+	uint64_t *least = &le->least_Bps[le->burst_at];
+
+	if (b->begun_us >= BURST_US && b->begun_bytes >= TELLING_BYTES) {
+		le->burst_Bps[le->burst_at] =
+		    b->begun_bytes * SECOND_US / b->begun_us;
+		burst_guess(le);
+	}
+	if (b->us >= BURST_US)
+		*least = b->bytes * SECOND_US / b->us;
+	else if (b->first_bytes + b->bytes >= HEAVY_BYTES)
+		*least =
+		    (b->first_bytes + b->bytes) * SECOND_US / (2 * BURST_US);
+}
+
+void linkest_arrived(
+    struct linkest *le, uint64_t bytes, bool begun, uint64_t now_us)
+{
+	struct burst *b = &le->burst;
+	uint64_t wire = bytes + bytes * SEGMENT_HEADER_BYTES / SEGMENT_BYTES;
+	uint64_t gap_us = now_us - b->last_us;
+	uint64_t longest = le->base_us ? le->base_us / 2 : BURST_GAP_US;
+
+	if (!begun) {
+		le->begin_us = now_us;
+		le->begin_bytes = wire;
+	}
+	if (begun && b->first_bytes + b->bytes < FIRST_FLIGHT_BYTES)
+		longest = SECOND_US;
+	if (b->last_us == 0 || gap_us > longest) {
+		*b = (struct burst){.first_bytes = wire};
+		le->burst_at = (le->burst_at + 1) % BURSTS;
+	} else {
+		b->bytes += wire;
+		b->us += gap_us;
+		b->begun_bytes += begun ? wire : 0;
+		b->begun_us += begun ? gap_us : 0;
+	}
+	b->last_us = now_us;
+	burst_sample(le);
+}
+
 uint64_t linkest_received(struct linkest *le, const struct linkest_mark *mark,
     uint64_t bytes, uint64_t now_us)
 {
@@ -436,7 +550,7 @@ uint64_t linkest_received(struct linkest *le, const struct linkest_mark *mark,
 	le->first_sent_us = mark->sent_us;
 
 	took_us = now_us - mark->sent_us;
-	base_update(le, mark, wire, took_us, now_us);
+	base_measure(le, mark, wire, now_us);
 	trip_us = minus_u64(took_us, linkest_wire_us(le, wire));
 	trip_us = max_u64(trip_us, 1);
 	if (linkest_wire_us(le, mark->ahead_bytes) <= le->base_us / 8)
@@ -452,6 +566,11 @@ uint64_t linkest_received(struct linkest *le, const struct linkest_mark *mark,
 uint64_t linkest_rate_Bps(const struct linkest *le)
 {
 	return le->rate_known ? le->rate_Bps : 0;
+}
+
+uint64_t linkest_least_Bps(const struct linkest *le)
+{
+	return bursts_middle(le->least_Bps);
 }
 
 uint64_t linkest_base_us(const struct linkest *le)

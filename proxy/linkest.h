@@ -14,6 +14,7 @@
 #ifndef FOREFETCH_LINKEST_H
 #define FOREFETCH_LINKEST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "config.h"
@@ -67,6 +68,19 @@ void linkest_sent(struct linkest *le, struct linkest_mark *mark, uint64_t bytes,
 uint64_t linkest_received(struct linkest *le, const struct linkest_mark *mark,
     uint64_t bytes, uint64_t now_us);
 
+/*
+ * Bytes came over a connection to the server, at a time no earlier than the
+ * last ones; `begun` where they go on with a record of which some were there
+ * before. Before linkest_received() of the records that end with them.
+ *
+ * What lies between the parts of one reply is the link's doing, so that the
+ * first long reply tells a rate (packet dispersion: Dovrolis et al.,
+ * IEEE/ACM Trans. Networking 12(6), 2004, section II). It holds until replies
+ * that waited for one another tell better.
+ */
+void linkest_arrived(
+    struct linkest *le, uint64_t bytes, bool begun, uint64_t now_us);
+
 /* No reply will come: the connection broke. */
 void linkest_lost(struct linkest *le, const struct linkest_mark *mark);
 
@@ -90,9 +104,14 @@ void linkest_forget(struct linkest *le);
 
 /*
  * Bytes a second; the greatest of the last seconds in which the link was
- * busy. 0 until replies have waited for one another.
+ * busy. 0 until replies have waited for one another, or one came in parts.
  */
 uint64_t linkest_rate_Bps(const struct linkest *le);
+/*
+ * What the link carries at least, as short replies behind one another have
+ * shown while the rate is not known; 0: nothing yet.
+ */
+uint64_t linkest_least_Bps(const struct linkest *le);
 /* 0 until the first reply, then at least 1. */
 uint64_t linkest_base_us(const struct linkest *le);
 /*
@@ -115,7 +134,7 @@ uint64_t linkest_standing_us(const struct linkest *le);
 uint64_t linkest_inflight_bytes(const struct linkest *le);
 /*
  * The most that one speculative call should ask for: what the link carries
- * in 5 ms, from 4 KiB to 1 MiB, a multiple of 4 KiB; 8 KiB while the rate
+ * in 5 ms, from 4 KiB to 1 MiB, a multiple of 4 KiB; 4 KiB while the rate
  * is not known. Payload, not wire bytes.
  */
 uint64_t linkest_unit_bytes(const struct linkest *le);

@@ -125,7 +125,8 @@ static void on_sent(void *ctx, size_t bytes)
 	(void)bytes;
 }
 
-static const struct xprt_ops portmap_xprt_ops = {on_record, on_end, on_sent};
+static const struct xprt_ops portmap_xprt_ops = {
+    .on_record = on_record, .on_end = on_end, .on_sent = on_sent};
 
 static size_t encode_args(const struct portmap *pm, void *buf, size_t size)
 {

@@ -329,6 +329,15 @@ static void on_nfs_port(void *ctx, unsigned conn, uint16_t port)
 	drc_set_port(s->drc, conn, port);
 }
 
+static void on_nfs_received(
+    void *ctx, size_t bytes, bool begun, uint64_t now_us)
+{
+	const struct server *s = ctx;
+
+	if (s->estimate)
+		linkest_arrived(s->estimate, bytes, begun, now_us);
+}
+
 static void on_mount_port(void *ctx, unsigned conn, uint16_t port)
 {
 	(void)ctx;
@@ -442,6 +451,7 @@ static struct upstream *new_upstream(struct server *s, enum resolve_what what)
 	    .lazy = !nfs,
 	    .on_unreachable = on_unreachable,
 	    .on_port = nfs ? on_nfs_port : on_mount_port,
+	    .on_received = nfs ? on_nfs_received : NULL,
 	    .ctx = s};
 
 	return upstream_new(&up);

@@ -43,6 +43,9 @@ struct upstream_params {
 	void (*on_unreachable)(void *ctx);
 	/* Connection `conn` goes out from `port` now. */
 	void (*on_port)(void *ctx, unsigned conn, uint16_t port);
+	/* As xprt_ops.on_received, of any connection. May be NULL. */
+	void (*on_received)(
+	    void *ctx, size_t bytes, bool begun, uint64_t now_us);
 	void *ctx;
 };
 

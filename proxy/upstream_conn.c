@@ -33,11 +33,14 @@ enum {
 static void conn_on_record(void *ctx, const struct record *rec);
 static void conn_on_end(void *ctx, enum xprt_end end, const char *why);
 static void conn_on_sent(void *ctx, size_t bytes);
+static void conn_on_received(
+    void *ctx, size_t bytes, bool begun, uint64_t now_us);
 
 static const struct xprt_ops conn_xprt_ops = {
     .on_record = conn_on_record,
     .on_end = conn_on_end,
     .on_sent = conn_on_sent,
+    .on_received = conn_on_received,
 };
 
 static void conn_set_state(struct upstream_conn *c, enum upstream_state state)
@@ -244,6 +247,15 @@ static void conn_on_sent(void *ctx, size_t bytes)
 	(void)bytes;
 	if (c->up->queued > 0)
 		upstream_pump(c->up);
+}
+
+static void conn_on_received(
+    void *ctx, size_t bytes, bool begun, uint64_t now_us)
+{
+	const struct upstream_params *p = &((struct upstream_conn *)ctx)->up->p;
+
+	if (p->on_received)
+		p->on_received(p->ctx, bytes, begun, now_us);
 }
 
 bool upstream_conn_ready(const struct upstream_conn *c)

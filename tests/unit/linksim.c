@@ -174,12 +174,34 @@ static void linksim_served(struct linksim *s)
 	list_append(&s->down, c);
 }
 
+/* Segments come as the link carries them, but not before the last reply; two
+ * at a time, as the network's offloads have it. */
+static void linksim_arrived(struct linksim *s, uint64_t bytes)
+{
+	uint64_t wire_us =
+	    linkest_wire_bytes(bytes) * 1000000 / s->rate_Bps, left = bytes;
+	uint64_t last_us = s->arrived_us, at_us;
+
+	while (left > 0) {
+		uint64_t n = left < 2896 ? left : 2896;
+
+		left -= n;
+		at_us = s->now_us - wire_us * left / bytes;
+		if (at_us < last_us)
+			at_us = last_us;
+		linkest_arrived(s->le, n, left + n < bytes, at_us);
+		last_us = at_us;
+	}
+	s->arrived_us = s->now_us;
+}
+
 static void linksim_received(struct linksim *s)
 {
 	struct linksim_call *c = list_take(&s->down);
 	uint64_t wire = linkest_wire_bytes(c->bytes);
 	unsigned i;
 
+	linksim_arrived(s, c->bytes);
 	linkest_received(s->le, &c->mark, c->bytes, s->now_us);
 	if (c->speculative) {
 		budget_received(s->budget, c->bytes, c->bytes, s->now_us);

@@ -58,6 +58,7 @@ struct linksim {
 	struct linksim_call *serving;
 	uint64_t served_us;
 	uint64_t last_down_us;
+	uint64_t arrived_us;
 	struct linksim_call calls[LINKSIM_CALLS];
 	struct linksim_call *spare;
 

@@ -25,15 +25,14 @@ static void test_first_window(void **state)
 	(void)state;
 	for (n = 0; budget_may(b, 4000, 0, &wait_us); n++)
 		budget_sent(b, 4000, 0);
-	assert_int_equal(n, 2);
+	assert_int_equal(n, 1);
 	assert_int_equal(wait_us, 0);
-	assert_int_equal(
-	    budget_inflight_bytes(b), 2 * linkest_wire_bytes(4000));
+	assert_int_equal(budget_inflight_bytes(b), linkest_wire_bytes(4000));
 	while (n--)
 		budget_lost(b, 4000);
 	assert_int_equal(budget_inflight_bytes(b), 0);
 	assert_int_equal(
-	    budget_inflight_max_bytes(b), 2 * linkest_wire_bytes(4000));
+	    budget_inflight_max_bytes(b), linkest_wire_bytes(4000));
 	/* A long call goes alone. */
 	assert_true(budget_may(b, 65536, 0, &wait_us));
 	budget_sent(b, 65536, 0);
@@ -129,6 +128,39 @@ static void test_no_queue(void **state)
 			assert_no_queue();
 			linksim_fini(&sim);
 		}
+	}
+}
+
+/* From the first call on, of a link of which nothing is known. */
+static void test_start(void **state)
+{
+	static const uint64_t links[][2] = {{20000000, 40000}, {20000000, 1000},
+	    {2000000, 20000}, {1000000, 100000}, {500000, 20000}};
+	static const uint64_t sizes[] = {128, 1000, 65536};
+	uint64_t holds, unit;
+	unsigned i, k;
+
+	(void)state;
+	for (i = 0; i < 5 * 3 * 2; i++) {
+		linksim_init(&sim, 80, 0);
+		linksim_link(&sim, links[i / 6][0], links[i / 6][1]);
+		sim.spec_max = sizes[i / 2 % 3];
+		sim.speculate = true;
+		linksim_demand(&sim, i % 2, 100000, 16384);
+		/* Some 0.8 of what the link carries, four round trips later:
+		 * with what is shown at least, and then with the rate. */
+		for (k = 0; k < 6; k++) {
+			sim.spec_bytes = 0;
+			linksim_run(&sim, 2 * sim.delay_us);
+		}
+		holds = sim.rate_Bps * sim.delay_us / SECOND_US;
+		unit = linkest_wire_bytes(linkest_unit_bytes(sim.le));
+		if (i % 2 == 0 && holds > 2 * unit)
+			assert_in_range(sim.spec_bytes, holds, 2 * holds);
+		linksim_run(&sim, 5 * SECOND_US);
+		assert_in_range(
+		    sim.over_max_bytes, 0, (holds + unit) / 20 + 1514);
+		linksim_fini(&sim);
 	}
 }
 
@@ -240,6 +272,7 @@ int main(void)
 	    cmocka_unit_test(test_pause),
 	    cmocka_unit_test(test_tokens),
 	    cmocka_unit_test(test_no_queue),
+	    cmocka_unit_test(test_start),
 	    cmocka_unit_test(test_share),
 	    cmocka_unit_test(test_absolute),
 	    cmocka_unit_test(test_jitter),

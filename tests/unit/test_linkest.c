@@ -38,7 +38,7 @@ static void test_unknown(void **state)
 	(void)state;
 	assert_int_equal(linkest_rate_Bps(le), 0);
 	assert_int_equal(linkest_base_us(le), 0);
-	assert_int_equal(linkest_unit_bytes(le), 8192);
+	assert_int_equal(linkest_unit_bytes(le), 4096);
 	assert_int_equal(linkest_wire_us(le, 1000), 0);
 	/* Calls one at a time never say what the link could do. */
 	for (uint64_t now = 1; now < 5 * SECOND_US; now += 100000) {
@@ -138,6 +138,80 @@ static void test_demand_alone(void **state)
 	}
 }
 
+/* The parts of one reply show the rate, and its first one the base. */
+static void test_first_reply(void **state)
+{
+	static const struct link real[] = {
+	    {100000000, 5000},
+	    {20000000, 40000},
+	    {2000000, 20000},
+	    {1000000, 100000},
+	    {200000, 1000},
+	};
+	uint64_t bytes = 32768;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(real) / sizeof(real[0]); i++) {
+		linksim_init(&sim, 80, 0);
+		linksim_link(&sim, real[i].rate_bits, real[i].delay_us);
+		sim.demand_min = bytes;
+		linksim_demand(&sim, 1, 0, bytes);
+		linksim_run(&sim, sim.delay_us +
+				      linkest_wire_bytes(bytes) * SECOND_US /
+					  sim.rate_Bps +
+				      1);
+		assert_rate(10);
+		/* And what the first two segments take. */
+		assert_in_range(linkest_base_us(sim.le), sim.delay_us / 10 * 9,
+		    sim.delay_us + 3100 * SECOND_US / sim.rate_Bps);
+		linksim_fini(&sim);
+	}
+}
+
+/* Records that come behind one another may do so as the server makes them:
+ * that is the least that the link carries. */
+static void test_many_records(void **state)
+{
+	struct linkest *le = linkest_new();
+
+	(void)state;
+	for (uint64_t now = 100000; now < 104000; now += 100)
+		linkest_arrived(le, 1000, false, now);
+	assert_int_equal(linkest_rate_Bps(le), 0);
+	assert_near(linkest_least_Bps(le), 10450000, 10);
+	/* A pause is the client's. */
+	for (uint64_t now = SECOND_US; now < 5 * SECOND_US; now += 100000)
+		linkest_arrived(le, 1000, false, now);
+	assert_int_equal(linkest_rate_Bps(le), 0);
+	assert_near(linkest_least_Bps(le), 10450000, 10);
+	/* A long reply: behind ten segments there may be a pause, too. */
+	linkest_arrived(le, 1448, false, 6 * SECOND_US);
+	for (unsigned i = 1; i < 10; i++)
+		linkest_arrived(le, 1448, true, 6 * SECOND_US + i * 20000);
+	linkest_arrived(le, 1448, true, 7 * SECOND_US);
+	assert_near(linkest_rate_Bps(le), 75700, 2);
+	linkest_free(le);
+}
+
+/* A link that was changed while it was idle shows with the first reply. */
+static void test_idle_and_slower(void **state)
+{
+	(void)state;
+	demand_start(&links[1], 8, 30);
+	linksim_run(&sim, 5 * SECOND_US);
+	linksim_demand(&sim, 0, 0, 0);
+	for (size_t i = 0; i < LINKSIM_DEMAND; i++)
+		sim.demand_at_us[i] = UINT64_MAX;
+	linksim_run(&sim, 60 * SECOND_US);
+	linksim_link(&sim, 2000000, 40000);
+	sim.tiny_percent = 0;
+	sim.demand_min = 16384;
+	linksim_demand(&sim, 1, 0, 16384);
+	linksim_run(&sim, 120000);
+	assert_rate(10);
+	linksim_fini(&sim);
+}
+
 static void test_idle(void **state)
 {
 	uint64_t rate, base, srtt;
@@ -217,9 +291,9 @@ static void test_longer_route(void **state)
 		 * on the longer one is a queue on it first.
 		 */
 		linksim_link(&sim, 20000000, 10000);
-		linksim_run(&sim, SECOND_US);
+		linksim_run(&sim, 2 * SECOND_US);
 		assert_in_range(linkest_base_us(sim.le), 9000, 20000);
-		linksim_run(&sim, 11 * SECOND_US);
+		linksim_run(&sim, 10 * SECOND_US);
 		assert_base(15);
 		linksim_fini(&sim);
 	}
@@ -359,6 +433,9 @@ int main(void)
 	    cmocka_unit_test(test_smoothing),
 	    cmocka_unit_test(test_lost),
 	    cmocka_unit_test(test_demand_alone),
+	    cmocka_unit_test(test_first_reply),
+	    cmocka_unit_test(test_many_records),
+	    cmocka_unit_test(test_idle_and_slower),
 	    cmocka_unit_test(test_idle),
 	    cmocka_unit_test(test_drop_and_rise),
 	    cmocka_unit_test(test_longer_route),
