@@ -227,16 +227,16 @@ static void budget_probe(struct budget *b, uint64_t now_us)
 }
 
 /*
- * Up to what the link holds, as soon as that is known: tokens see to it that
- * it does not go out at once. A queue that the window has grown into is let
- * out.
+ * Up to what the link holds, as soon as that was measured: tokens see to it
+ * that it does not go out at once. A queue that the window has grown into is
+ * let out.
  */
 static void budget_slow_start(struct budget *b, uint64_t wire, uint64_t now_us)
 {
 	if (linkest_standing_us(b->le) > budget_target_us(b)) {
 		b->slow_start = false;
 		budget_pause(b, now_us + linkest_srtt_us(b->le));
-	} else if (linkest_rate_Bps(b->le) > 0) {
+	} else if (linkest_measured(b->le)) {
 		b->slow_start = false;
 		b->window_bytes = budget_limit_bytes(b);
 	} else if (b->full) {

@@ -103,8 +103,9 @@ struct linkest {
 	uint64_t least_Bps[BURSTS];
 
 	enum config_link kind;
-	bool base_guessed; /* by the kind, and not measured yet */
-	bool rate_guessed; /* … or by bursts, or old */
+	bool base_guessed;  /* by the kind, and not measured yet */
+	bool rate_guessed;  /* … or by bursts, or old */
+	bool rate_measured; /* by bursts at least, be it long ago */
 };
 
 /*
@@ -181,6 +182,23 @@ void linkest_forget(struct linkest *le)
 
 	*le = fresh;
 	linkest_guess(le);
+}
+
+bool linkest_keep(const struct linkest *le, struct linkest_kept *kept)
+{
+	kept->rate_Bps = linkest_rate_Bps(le);
+	kept->base_us = le->base_us;
+	return le->rate_measured && le->base_us > 0 && !le->base_guessed;
+}
+
+void linkest_begin(struct linkest *le, const struct linkest_kept *kept)
+{
+	linkest_forget(le);
+	le->base_us = kept->base_us;
+	le->base_guessed = true;
+	le->rate_Bps = max_u64(kept->rate_Bps / 2, 1);
+	le->rate_guessed = true;
+	le->rate_known = true;
 }
 
 uint64_t linkest_wire_bytes(uint64_t bytes)
@@ -307,6 +325,9 @@ static void base_measure(struct linkest *le, const struct linkest_mark *mark,
 		if (le->rate_guessed)
 			off_us = took_us / 8 * 3;
 		wire = min_u64(wire, le->begin_bytes);
+		/* However long it is, it says more than a guess. */
+		if (le->base_guessed && le->rate_measured)
+			le->base_us = 0;
 	}
 	off_us = min_u64(linkest_wire_us(le, wire), off_us);
 	base_update(le, mark, wire, took_us - off_us, now_us);
@@ -364,6 +385,7 @@ static void rate_full(struct linkest *le, uint64_t rate_Bps, uint64_t busy_us)
 	le->rate_busy_us += busy_us;
 	le->rate[le->rate_at] = max_u64(le->rate[le->rate_at], rate_Bps);
 	le->rate_known = true;
+	le->rate_measured = true;
 	rate_max(le);
 }
 
@@ -489,6 +511,7 @@ static void burst_guess(struct linkest *le)
 	memset(le->rate, 0, sizeof(le->rate));
 	le->rate_guessed = true;
 	le->rate_known = true;
+	le->rate_measured = true;
 	le->rate_Bps = rate_Bps;
 }
 
@@ -566,6 +589,11 @@ uint64_t linkest_received(struct linkest *le, const struct linkest_mark *mark,
 uint64_t linkest_rate_Bps(const struct linkest *le)
 {
 	return le->rate_known ? le->rate_Bps : 0;
+}
+
+bool linkest_measured(const struct linkest *le)
+{
+	return le->rate_measured;
 }
 
 uint64_t linkest_least_Bps(const struct linkest *le)

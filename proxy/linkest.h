@@ -102,11 +102,28 @@ void linkest_set_kind(struct linkest *le, enum config_link kind);
  * has them. */
 void linkest_forget(struct linkest *le);
 
+/* What is worth knowing after a restart. */
+struct linkest_kept {
+	uint64_t rate_Bps;
+	uint64_t base_us;
+};
+
+/* False where no rate was measured. */
+bool linkest_keep(const struct linkest *le, struct linkest_kept *kept);
+/*
+ * Begin with what was kept, and with half of its rate, in place of what the
+ * kind says: it may be another link by now. What is measured replaces it as it
+ * does that.
+ */
+void linkest_begin(struct linkest *le, const struct linkest_kept *kept);
+
 /*
  * Bytes a second; the greatest of the last seconds in which the link was
  * busy. 0 until replies have waited for one another, or one came in parts.
  */
 uint64_t linkest_rate_Bps(const struct linkest *le);
+/* Whether it was measured, be it long ago; else it is what was said or kept. */
+bool linkest_measured(const struct linkest *le);
 /*
  * What the link carries at least, as short replies behind one another have
  * shown while the rate is not known; 0: nothing yet.

@@ -24,6 +24,7 @@
 #include "explain.h"
 #include "fetch.h"
 #include "linkest.h"
+#include "linkkeep.h"
 #include "linkwatch.h"
 #include "log.h"
 #include "metrics.h"
@@ -70,6 +71,7 @@ struct server {
 	struct drc *write_drc;
 	struct cachehome *home;
 	struct linkest *estimate;
+	struct linkkeep *linkkeep;
 	struct linkwatch *link;
 	struct prefetch *prefetch;
 	struct tracer *tracer;
@@ -204,6 +206,7 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 	}
 	check_offline(s, now_us);
 	check_pins(s, now_us);
+	linkkeep_tick(s->linkkeep, now_us);
 	/* Accepting stops when descriptors run out; there may be some now. */
 	for (size_t i = 0; !s->draining && i < s->nlisteners; i++)
 		evconnlistener_enable(s->listeners[i]);
@@ -617,10 +620,12 @@ static bool open_service(struct server *s)
 	s->estimate = linkest_new();
 	if (s->estimate) {
 		linkest_set_kind(s->estimate, s->p.config->link);
+		s->linkkeep = linkkeep_new(s->p.state, s->name, s->estimate);
 		s->fetch = fetch_new(s->up[RESOLVE_NFS], s->up[RESOLVE_MOUNT],
 		    s->metrics, s->estimate);
 	}
-	if (!s->fetch || !open_prefetch(s) || !open_warm(s) || !open_pins(s))
+	if (!s->fetch || !s->linkkeep || !open_prefetch(s) || !open_warm(s) ||
+	    !open_pins(s))
 		return false;
 	sp.fetch = s->fetch;
 	sp.link = s->estimate;
@@ -684,6 +689,7 @@ void server_free(struct server *s)
 	tracer_free(s->tracer);
 	cachehome_free(s->home);
 	fetch_free(s->fetch);
+	linkkeep_free(s->linkkeep);
 	linkest_free(s->estimate);
 	resolve_free(s->resolve);
 	for (int i = 0; i < RESOLVE_COUNT; i++)

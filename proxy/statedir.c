@@ -122,39 +122,58 @@ int statedir_path(const struct statedir *sd, const char *server,
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
 
-int statedir_load_addr(const struct statedir *sd, const char *server,
-    const char *file, struct netmatch_addr *addr)
+int statedir_load_line(const struct statedir *sd, const char *server,
+    const char *file, char *line, size_t size)
 {
-	char path[PATH_MAX], line[NETMATCH_TEXT_MAX + 2];
+	char path[PATH_MAX];
 	int rc = statedir_path(sd, server, file, path, sizeof(path));
 	FILE *f = rc < 0 ? NULL : fopen(path, "re");
 
 	if (!f)
 		return rc < 0 ? rc : -errno;
-	if (!fgets(line, sizeof(line), f))
+	if (!fgets(line, (int)size, f))
 		line[0] = '\0';
 	fclose(f);
 	line[strcspn(line, "\n")] = '\0';
-	return netmatch_addr_parse(line, addr) ? -EINVAL : 0;
+	return 0;
 }
 
-int statedir_save_addr(const struct statedir *sd, const char *server,
-    const char *file, const struct netmatch_addr *addr)
+int statedir_save_line(const struct statedir *sd, const char *server,
+    const char *file, const char *line)
 {
-	char path[PATH_MAX], tmp[PATH_MAX + 8], text[NETMATCH_TEXT_MAX];
+	char path[PATH_MAX], tmp[PATH_MAX + 8];
 	int rc = statedir_path(sd, server, file, path, sizeof(path));
 	FILE *f;
 
 	if (rc < 0)
 		return rc;
 	snprintf(tmp, sizeof(tmp), "%s.new", path);
-	netmatch_addr_format(addr, text);
 	f = fopen(tmp, "we");
 	if (!f)
 		return -errno;
-	if (fprintf(f, "%s\n", text) < 0)
+	if (fprintf(f, "%s\n", line) < 0)
 		rc = -EIO;
 	if (fclose(f) != 0 || rc < 0 || rename(tmp, path) < 0)
 		return errno ? -errno : -EIO;
 	return 0;
+}
+
+int statedir_load_addr(const struct statedir *sd, const char *server,
+    const char *file, struct netmatch_addr *addr)
+{
+	char line[NETMATCH_TEXT_MAX + 2];
+	int rc = statedir_load_line(sd, server, file, line, sizeof(line));
+
+	if (rc < 0)
+		return rc;
+	return netmatch_addr_parse(line, addr) ? -EINVAL : 0;
+}
+
+int statedir_save_addr(const struct statedir *sd, const char *server,
+    const char *file, const struct netmatch_addr *addr)
+{
+	char text[NETMATCH_TEXT_MAX];
+
+	netmatch_addr_format(addr, text);
+	return statedir_save_line(sd, server, file, text);
 }

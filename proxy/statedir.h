@@ -23,6 +23,13 @@ void statedir_close(struct statedir *sd);
 int statedir_path(const struct statedir *sd, const char *server,
     const char *file, char *path, size_t size);
 
+/* One line of text kept under a name, without its end; -ENOENT where there is
+ * none. It is replaced as a whole. */
+int statedir_load_line(const struct statedir *sd, const char *server,
+    const char *file, char *line, size_t size);
+int statedir_save_line(const struct statedir *sd, const char *server,
+    const char *file, const char *line);
+
 /* An address kept under a name; -ENOENT where there is none. */
 int statedir_load_addr(const struct statedir *sd, const char *server,
     const char *file, struct netmatch_addr *addr);

@@ -174,8 +174,8 @@ static bool xprt_receive(struct xprt *x)
 	record_reader_filled(x->reader, (size_t)n);
 	x->received_bytes += (uint64_t)n;
 	if (x->ops->on_received)
-		x->ops->on_received(x->ctx, (size_t)n,
-		    x->partial_since_us != 0, x->last_rx_us);
+		x->ops->on_received(
+		    x->ctx, (size_t)n, x->partial_since_us != 0, x->last_rx_us);
 	return (size_t)n == space;
 }
 

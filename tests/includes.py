@@ -20,7 +20,7 @@ LAYERS = [
     "portmap upstream upstream_conn datacache datacache_private "
     "datacache_ahead datacache_evict datacache_index datacache_load datacache_pin "
     "datacache_read datacache_sum "
-    "datacache_segment datacache_tomb datacache_write reftab mounttab",
+    "datacache_segment datacache_tomb datacache_write reftab mounttab linkkeep",
     "attrcache",
     "contract",
     "accesscache answercache listcache namecache",

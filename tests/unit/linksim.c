@@ -178,8 +178,8 @@ static void linksim_served(struct linksim *s)
  * at a time, as the network's offloads have it. */
 static void linksim_arrived(struct linksim *s, uint64_t bytes)
 {
-	uint64_t wire_us =
-	    linkest_wire_bytes(bytes) * 1000000 / s->rate_Bps, left = bytes;
+	uint64_t wire_us = linkest_wire_bytes(bytes) * 1000000 / s->rate_Bps,
+		 left = bytes;
 	uint64_t last_us = s->arrived_us, at_us;
 
 	while (left > 0) {

@@ -156,10 +156,10 @@ static void test_first_reply(void **state)
 		linksim_link(&sim, real[i].rate_bits, real[i].delay_us);
 		sim.demand_min = bytes;
 		linksim_demand(&sim, 1, 0, bytes);
-		linksim_run(&sim, sim.delay_us +
-				      linkest_wire_bytes(bytes) * SECOND_US /
-					  sim.rate_Bps +
-				      1);
+		linksim_run(&sim,
+		    sim.delay_us +
+			linkest_wire_bytes(bytes) * SECOND_US / sim.rate_Bps +
+			1);
 		assert_rate(10);
 		/* And what the first two segments take. */
 		assert_in_range(linkest_base_us(sim.le), sim.delay_us / 10 * 9,

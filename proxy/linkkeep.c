@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "linkkeep.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "log.h"
+#include "statedir.h"
+
+enum { VERSION = 1, INTERVAL_US = 30000000 };
+
+/* From 8 kb/s to 1 Tb/s, and a minute. */
+#define RATE_MIN_BPS UINT64_C(1000)
+#define RATE_MAX_BPS UINT64_C(125000000000)
+#define BASE_MAX_US  UINT64_C(60000000)
+
+void linkkeep_format(
+    const struct linkest_kept *kept, char text[LINKKEEP_TEXT_MAX])
+{
+	int n = snprintf(text, LINKKEEP_TEXT_MAX, "%d %" PRIu64 " %" PRIu64,
+	    VERSION, kept->rate_Bps, kept->base_us);
+
+	snprintf(text + n, LINKKEEP_TEXT_MAX - (size_t)n, " %016" PRIx64,
+	    (uint64_t)XXH3_64bits(text, (size_t)n));
+}
+
+bool linkkeep_parse(const char *text, struct linkest_kept *kept)
+{
+	char again[LINKKEEP_TEXT_MAX];
+	int version;
+
+	if (sscanf(text, "%d %" SCNu64 " %" SCNu64, &version, &kept->rate_Bps,
+		&kept->base_us) != 3 ||
+	    version != VERSION)
+		return false;
+	/* As it would be written, or something has happened to it. */
+	linkkeep_format(kept, again);
+	return strcmp(text, again) == 0 && kept->rate_Bps >= RATE_MIN_BPS &&
+	       kept->rate_Bps <= RATE_MAX_BPS && kept->base_us >= 1 &&
+	       kept->base_us <= BASE_MAX_US;
+}
+
+struct linkkeep {
+	const struct statedir *sd;
+	const char *server;
+	struct linkest *le;
+	struct linkest_kept kept; /* on disk; zeros: nothing is */
+	uint64_t saved_us;
+};
+
+struct linkkeep *linkkeep_new(
+    const struct statedir *sd, const char *server, struct linkest *le)
+{
+	struct linkkeep *lk = calloc(1, sizeof(*lk));
+	struct linkest_kept kept;
+	char text[LINKKEEP_TEXT_MAX];
+
+	if (!lk)
+		return NULL;
+	lk->sd = sd;
+	lk->server = server;
+	lk->le = le;
+	if (statedir_load_line(sd, server, "link", text, sizeof(text)) == 0 &&
+	    linkkeep_parse(text, &kept)) {
+		lk->kept = kept;
+		linkest_begin(le, &kept);
+	}
+	return lk;
+}
+
+static bool differs(uint64_t now, uint64_t was)
+{
+	return now > was + was / 4 || now < was - was / 4;
+}
+
+static void save(struct linkkeep *lk)
+{
+	char text[LINKKEEP_TEXT_MAX];
+	struct linkest_kept now;
+	int rc;
+
+	if (!linkest_keep(lk->le, &now) ||
+	    (!differs(now.rate_Bps, lk->kept.rate_Bps) &&
+		!differs(now.base_us, lk->kept.base_us)))
+		return;
+	lk->kept = now;
+	linkkeep_format(&now, text);
+	rc = statedir_save_line(lk->sd, lk->server, "link", text);
+	if (rc < 0)
+		log_warn("linkkeep server=%s file=link: %s", lk->server,
+		    strerror(-rc));
+}
+
+void linkkeep_tick(struct linkkeep *lk, uint64_t now_us)
+{
+	if (now_us < lk->saved_us + INTERVAL_US)
+		return;
+	lk->saved_us = now_us;
+	save(lk);
+}
+
+void linkkeep_free(struct linkkeep *lk)
+{
+	if (lk)
+		save(lk);
+	free(lk);
+}

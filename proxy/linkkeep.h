@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The estimate of a link, kept over a restart in the file `link` of a server's
+ * directory: one line, replaced as a whole.
+ *
+ *	VERSION RATE BASE SUM
+ *
+ * Version 1, bytes a second, microseconds, and XXH3 of what precedes it, in
+ * hexadecimal. What is damaged, or of another version, is as none.
+ */
+#ifndef FOREFETCH_LINKKEEP_H
+#define FOREFETCH_LINKKEEP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "linkest.h"
+
+struct linkkeep;
+struct statedir;
+
+/* Has the estimate begin with what was kept. All three outlive it. NULL and
+ * errno without memory. */
+struct linkkeep *linkkeep_new(
+    const struct statedir *sd, const char *server, struct linkest *le);
+/* Keeps it for the next time, as linkkeep_tick() does. */
+void linkkeep_free(struct linkkeep *lk);
+/* To be called every second or so: from time to time, what has changed by
+ * more than a quarter is kept. */
+void linkkeep_tick(struct linkkeep *lk, uint64_t now_us);
+
+enum { LINKKEEP_TEXT_MAX = 80 };
+void linkkeep_format(
+    const struct linkest_kept *kept, char text[LINKKEEP_TEXT_MAX]);
+/* False where it is no such line, or says what no link is like. */
+bool linkkeep_parse(const char *text, struct linkest_kept *kept);
+
+#endif

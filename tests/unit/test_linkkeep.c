@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The estimate of a link over a restart. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "linkkeep.h"
+#include "linksim.h"
+#include "statedir.h"
+
+#define SECOND_US UINT64_C(1000000)
+
+static struct linksim sim;
+
+static void test_line(void **state)
+{
+	static const struct linkest_kept links[] = {
+	    {1000, 1}, {2500000, 40123}, {UINT64_C(125000000000), 60000000}};
+	char text[LINKKEEP_TEXT_MAX];
+	struct linkest_kept kept;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		linkkeep_format(&links[i], text);
+		assert_true(linkkeep_parse(text, &kept));
+		assert_int_equal(kept.rate_Bps, links[i].rate_Bps);
+		assert_int_equal(kept.base_us, links[i].base_us);
+	}
+}
+
+static void test_damaged(void **state)
+{
+	static const struct linkest_kept wrong[] = {{0, 40000}, {999, 40000},
+	    {UINT64_C(125000000001), 40000}, {UINT64_MAX, 40000}, {2500000, 0},
+	    {2500000, 60000001}, {2500000, UINT64_MAX}};
+	static const char *const other[] = {"", "1", "1 2500000 40123",
+	    "2 2500000 40123 0", "1 -5 40123 0",
+	    "1 99999999999999999999999999 4 0", "1 2500000 40123 zzzz"};
+	struct linkest_kept kept = {2500000, 40123};
+	char text[LINKKEEP_TEXT_MAX], bad[LINKKEEP_TEXT_MAX];
+	size_t i, len;
+
+	(void)state;
+	linkkeep_format(&kept, text);
+	len = strlen(text);
+	for (i = 0; i < len; i++) {
+		for (unsigned bit = 0; bit < 8; bit++) {
+			memcpy(bad, text, sizeof(bad));
+			bad[i] = (char)(bad[i] ^ (1 << bit));
+			assert_false(linkkeep_parse(bad, &kept));
+		}
+		memcpy(bad, text, sizeof(bad));
+		bad[i] = '\0';
+		assert_false(linkkeep_parse(bad, &kept));
+	}
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		linkkeep_format(&wrong[i], text);
+		assert_false(linkkeep_parse(text, &kept));
+	}
+	for (i = 0; i < sizeof(other) / sizeof(other[0]); i++)
+		assert_false(linkkeep_parse(other[i], &kept));
+}
+
+static void busy_link(uint64_t rate_bits, uint64_t delay_us)
+{
+	linksim_init(&sim, 80, 0);
+	linksim_link(&sim, rate_bits, delay_us);
+	linksim_demand(&sim, 4, 1000, 65536);
+	linksim_run(&sim, 5 * SECOND_US);
+}
+
+static void test_restart(void **state)
+{
+	char dir[] = "/tmp/forefetch-linkkeep.XXXXXX", err[256], cmd[64];
+	struct statedir *sd;
+	struct linkkeep *lk;
+	struct linkest *le;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	sd = statedir_open(dir, err, sizeof(err));
+	assert_non_null(sd);
+	/* Nothing is kept, and nothing is known. */
+	le = linkest_new();
+	lk = linkkeep_new(sd, "nas", le);
+	assert_int_equal(linkest_rate_Bps(le), 0);
+	linkkeep_free(lk);
+	linkest_free(le);
+
+	busy_link(20000000, 40000);
+	lk = linkkeep_new(sd, "nas", sim.le);
+	/* What was measured is not begun anew. */
+	assert_in_range(linkest_rate_Bps(sim.le), 2000000, 3000000);
+	linkkeep_free(lk);
+	linksim_fini(&sim);
+
+	le = linkest_new();
+	lk = linkkeep_new(sd, "nas", le);
+	assert_in_range(linkest_rate_Bps(le), 1000000, 1500000);
+	assert_in_range(linkest_base_us(le), 36000, 44000);
+	/* What was not measured is not kept: it would halve each time. */
+	linkkeep_tick(lk, 100 * SECOND_US);
+	linkkeep_free(lk);
+	linkest_free(le);
+	le = linkest_new();
+	lk = linkkeep_new(sd, "nas", le);
+	assert_in_range(linkest_rate_Bps(le), 1000000, 1500000);
+	linkkeep_free(lk);
+	linkest_free(le);
+	statedir_close(sd);
+	snprintf(cmd, sizeof(cmd), "rm -r %s", dir);
+	assert_int_equal(system(cmd), 0);
+}
+
+/* What was kept is of another link: the first samples show it. */
+static void test_other_link(void **state)
+{
+	static const uint64_t links[][2] = {{2000000, 40000}, {2000000, 20000},
+	    {1000000, 100000}, {100000000, 5000}};
+	struct linkest_kept kept = {2500000, 40000};
+	static const uint64_t sizes[] = {128, 65536};
+	uint64_t holds;
+
+	(void)state;
+	for (unsigned i = 0; i < 8; i++) {
+		linksim_init(&sim, 80, 0);
+		linksim_link(&sim, links[i / 2][0], links[i / 2][1]);
+		linkest_begin(sim.le, &kept);
+		sim.spec_max = sizes[i % 2];
+		sim.speculate = true;
+		linksim_demand(&sim, 1, 20000, 16384);
+		holds = sim.rate_Bps * sim.delay_us / SECOND_US;
+		linksim_run(&sim, SECOND_US);
+		sim.over_max_bytes = 0;
+		linksim_run(&sim, 10 * SECOND_US);
+		assert_in_range(linkest_rate_Bps(sim.le),
+		    sim.rate_Bps / 100 * 85, sim.rate_Bps / 100 * 115);
+		assert_in_range(sim.over_max_bytes, 0, holds / 20 + 1514);
+		linksim_fini(&sim);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_line),
+	    cmocka_unit_test(test_damaged),
+	    cmocka_unit_test(test_restart),
+	    cmocka_unit_test(test_other_link),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
