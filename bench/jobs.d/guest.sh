@@ -12,8 +12,10 @@
 # print), train, timed.  WHAT: nfsd (its calls by procedure), link (bytes from
 # and to the server), cpu (microseconds of the daemon), client (the kernel
 # client's calls by procedure), latency (milliseconds that those took, of all
-# added up), stats (JSON of forefetch stats).  `settled` is
-# when the server had nothing to do any more.
+# added up), server_cpu (microseconds of knfsd's threads), rss (KiB of the daemon,
+# now and at most), mount (the options of the mount), stats (JSON of forefetch
+# stats).  `settled` is when the server had nothing to do any more.  Beside these
+# blocks: `missing ARM REASON`, an arm that cannot be had here.
 #
 # All arms mount the export at $LAB_WORK, so that a job prints the same paths.
 # Nothing but the arm of the run is mounted.
@@ -25,117 +27,14 @@ first_port=2100
 progress() { echo "jobs: $*" >&2; }
 give_up() { echo "jobs: $*" >&2; exit 1; }
 
-# --- the jobs ----------------------------------------------------------------
-
-# job_where JOB: its directory in the export
-job_where() {
-	case $1 in
-	import | node) echo "$1" ;;
-	git | grep | grep-all | build) echo git ;;
-	*+*) echo . ;;
-	filters) echo filters/4 ;;
-	filters-*) echo "filters/${1#filters-}" ;;
-	esac
-}
-
-# The programs themselves are on the local disk: load them beforehand.
-job_warm() {
-	case $1 in
-	import) "$JOBS_PYTHON" -c pass ;;
-	node) "$JOBS_NODE" -e 0 ;;
-	git) git --version ;;
-	*+*) job_warm "${1%%+*}"; job_warm "${1#*+}" ;;
-	grep*) grep --version ;;
-	build) echo 'int main;' | gcc -O0 -c -xc - -o "$state/tmp/warm.o" ;;
-	filters*) warm_filters ;;
-	esac >/dev/null 2>&1
-	return 0
-}
-
-# No `exec` here: bash's `time` would be lost.
-job_run() {
-	case $1 in
-	import)
-		PYTHONPATH=$LAB_WORK/import/site PYTHONNOUSERSITE=1 \
-			"$JOBS_PYTHON" "$LAB_WORK/import/import.py" ;;
-	node) "$JOBS_NODE" node.js ;;
-	# Without the advice that status takes long, which is not always given.
-	git)
-		git -c core.fsmonitor=false -c safe.directory='*' \
-			-c advice.statusUoption=false status ;;
-	grep) grep -rn --include='*.h' 'struct strbuf \*' . ;;
-	grep-all) grep -rn 'strbuf_addf' . ;;
-	build) run_build ;;
-	*+*) run_both "${1%%+*}" "${1#*+}" ;;
-	filters*) run_filters ;;
-	esac
-}
-
-# The filters of Lei and Duchamp, as far as every system has them; in turn,
-# each on a file of its own.
-filters=(
-	"awk {print\$2,NF}" "sed s/the/THE/g" "sort" "strings" "uniq -c"
-	"base64" "grep -c the" "grep -E [a-f]{3}" "grep -F from" "gzip -nc"
-)
-
-# shellcheck disable=SC2086 # a filter is a list of words without patterns
-run_filters() {
-	local i=0 f files=(*.txt)
-	set -f
-	for f in "${files[@]}"; do
-		${filters[i++ % ${#filters[@]}]} <"$f" || return
-	done
-}
-
-# The first 30 that need nothing that make would generate; objects are local.
-build_files="strbuf string-list wrapper usage hashmap oidset oid-array
-	commit-graph tree-walk tree blob tag commit object refs dir read-cache
-	diff diffcore-rename xdiff-interface revision list-objects
-	merge-recursive pathspec config path quote url utf8 prompt"
-
-run_build() {
-	local f
-	for f in $build_files; do
-		gcc -O0 -c -I. -DSHA1_DC -DSHA1DC_NO_STANDARD_INCLUDES=1 \
-			-DSHA256_BLK -DNO_OPENSSL -DGIT_HOST_CPU='"x"' \
-			-DPAGER_ENV='"x"' -DETC_GITCONFIG='"x"' \
-			-DDEFAULT_GIT_TEMPLATE_DIR='"x"' "$f.c" \
-			-o "$state/tmp/build.o" || return
-		size "$state/tmp/build.o"
-	done
-}
-
-# Two jobs at once: what the first prints, then what the second does.
-run_both() {
-	local rc=0 other
-	(cd "$LAB_WORK/$(job_where "$2")" && job_run "$2") \
-		>"$state/second" 2>&1 &
-	other=$!
-	(cd "$LAB_WORK/$(job_where "$1")" && job_run "$1") || rc=$?
-	wait $other || rc=$?
-	cat "$state/second"
-	return $rc
-}
-
-warm_filters() {
-	local f
-	for f in "${filters[@]}"; do cat "$(command -v "${f%% *}")"; done
-}
-
-# Nothing of the person who runs this: no settings, no caches of their own.
-# What jobs write of their own accord goes to the guest's memory.
-job_environment() {
-	export HOME=$state/home TMPDIR=$state/tmp LC_ALL=C.UTF-8 TZ=UTC TERM=dumb
-	export MPLCONFIGDIR=$state/home/mpl GIT_OPTIONAL_LOCKS=0 GIT_PAGER=cat
-	export GIT_CONFIG_NOSYSTEM=1 NODE_DISABLE_COMPILE_CACHE=1
-	export PYTHONDONTWRITEBYTECODE=1
-	unset PYTHONPATH PYTHONHOME NODE_OPTIONS NODE_PATH
-	mkdir -p "$HOME" "$TMPDIR" "$MPLCONFIGDIR"
-}
+. "$jobs_dir/jobs.sh"
+. "$jobs_dir/peers.sh"
+. "$jobs_dir/farm.sh"
 
 # --- arms --------------------------------------------------------------------
 
-is_proxy() { [ "$1" != direct ] && [ "$1" != floor ]; }
+is_proxy() { [ "$1" != direct ] && [ "$1" != floor ] && ! is_peer "$1"; }
+learns() { is_proxy "$1" || peer_learns "$1"; }
 
 # with_arm ARM COMMAND...: the lab's functions mean the daemon of that arm
 with_arm() {
@@ -162,6 +61,10 @@ arm_conf() {
 	lab_conf_set forefetch cache_dir "$LAB_CACHE/jobs/$arm"
 	lab_conf_set forefetch control "$state/$arm.sock"
 	lab_conf_set "server lab" listen "127.0.0.1:$(arm_port "$arm")"
+	if farm_needed; then
+		lab_conf_set "server lab" listen "0.0.0.0:$(arm_port "$arm")"
+		lab_conf_set "server lab" allow "127.0.0.0/8 10.98.0.0/16"
+	fi
 	while read -r setting; do
 		[ -n "$setting" ] || continue
 		key=${setting%%=*} section="server lab"
@@ -196,6 +99,8 @@ arm_restart() {
 arm_mount() {
 	if is_proxy "$1"; then
 		lab_mount "127.0.0.1:$(arm_port "$1")" "$LAB_EXPORT" "$LAB_WORK"
+	elif is_peer "$1"; then
+		peer_mount "$1"
 	else
 		lab_mount direct "$LAB_EXPORT" "$LAB_WORK"
 	fi || give_up "$1 cannot be mounted"
@@ -226,13 +131,26 @@ count() {
 	read -r tx </sys/class/net/lab0/statistics/tx_bytes
 	echo "$1 nfsd ${proc#proc3 * }"
 	echo "$1 link $rx $tx"
+	echo "$1 server_cpu $(server_ticks)"
 	is_proxy "$2" || return 0
 	pid=$(with_arm "$2" lab_proxy_pid) || return 0
+	echo "$1 rss $(awk '/^VmRSS/ { now = $2 } /^VmHWM/ { most = $2 }
+		END { print now, most }' "/proc/$pid/status")"
 	read -r stat <"/proc/$pid/stat"
 	# shellcheck disable=SC2086 # the fields after the name
 	set -- "$1" "$2" ${stat##*) }
 	ticks=$((${14} + ${15}))
 	echo "$1 cpu $((ticks * 1000000 / hertz))"
+}
+
+server_ticks() {
+	cat /proc/[0-9]*/stat 2>/dev/null | awk -v hertz="$hertz" '
+	$2 == "(nfsd)" { ticks += $14 + $15 }
+	END { printf "%d", ticks * 1000000 / hertz }'
+}
+
+mount_options() {
+	awk -v dir="$LAB_WORK" '$2 == dir { print $3 ":" $4 }' /proc/mounts
 }
 
 count_client() {
@@ -277,10 +195,12 @@ one_run() {
 	arm_unmount
 	lab_floor $link || give_up "the link cannot be set"
 	arm_mount "$arm"
+	[ "$job" != farm ] || farm_mount "$arm"
 	cd "$LAB_WORK/$(job_where "$job")" ||
 		give_up "the image has no files for $job: bench/jobs prepare"
 	job_warm "$job"
 	{
+		echo "before mount $(mount_options)"
 		count before "$arm"
 		count_client before
 		count_stats before "$arm"
@@ -297,6 +217,7 @@ one_run() {
 			>>"$state/after"
 	fi
 	cd /
+	[ "$job" != farm ] || farm_umount
 	# shell's own words about a job that was killed may precede it
 	times=$(tail -n 1 "$state/times")
 	echo "status $rc" >>"$state/out"
@@ -328,28 +249,41 @@ show_wrong() {
 
 train() {
 	local job=$1 arm i
-	for arm in "${proxy_arms[@]}"; do
-		rm -rf "$LAB_CACHE/jobs/$arm"
-		arm_start "$arm"
+	for arm in "${all_arms[@]}"; do
+		learns "$arm" || continue
+		if is_proxy "$arm"; then
+			rm -rf "$LAB_CACHE/jobs/$arm"
+			arm_start "$arm"
+		fi
 		for ((i = 1; i <= JOBS_TRAIN; i++)); do
 			one_run "$job" "$arm" train $i
+			# What is in the disk cache once is there.
+			is_proxy "$arm" || break
 		done
-		if [ "$JOBS_RESTART" = once ]; then
+		if [ "$JOBS_RESTART" = once ] && is_proxy "$arm"; then
 			arm_unmount
 			arm_restart "$arm"
 		fi
 	done
 }
 
-# Each round begins with another arm.
+# shuffled ROUND WORD...: in an order that depends on the seed and the round
+shuffled() {
+	shuf -e "${@:2}" --random-source=<(yes "$JOBS_SEED $1")
+}
+
+# In each round the arms take turns in another order.
 timed() {
-	local job=$1 round i arm count=${#all_arms[@]}
+	local job=$1 round arm
+	local -a arms
 	for ((round = 1; round <= JOBS_RUNS; round++)); do
-		if [ "$round" -le "$JOBS_DIRECT" ]; then
-			one_run "$job" direct timed "$round"
-		fi
-		for ((i = 0; i < count; i++)); do
-			arm=${all_arms[(i + round - 1) % count]}
+		arms=()
+		for arm in "${all_arms[@]}"; do
+			[ "$arm" = floor ] || is_proxy "$arm" ||
+				[ "$round" -le "$JOBS_DIRECT" ] || continue
+			arms+=("$arm")
+		done
+		for arm in $(shuffled "$round" "${arms[@]}"); do
 			if is_proxy "$arm" && [ "$JOBS_RESTART" = each ]; then
 				arm_unmount
 				arm_restart "$arm"
@@ -364,6 +298,11 @@ run_job() {
 	progress "$job: reference"
 	one_run "$job" floor ref 1
 	train "$job"
+	arm_unmount
+	if job_update "$job"; then
+		progress "$job: a newer version, and its reference"
+		one_run "$job" floor ref 2
+	fi
 	timed "$job"
 	arm_unmount
 	for arm in "${proxy_arms[@]}"; do arm_stop "$arm"; done
@@ -417,37 +356,44 @@ mixed_life() {
 	arm_stop "$arm"
 }
 
-# The index must have what the server says of each file, as after a checkout
-# through the mount; else git would read all of them to be sure.
-prepare_git() {
-	progress "git: index"
-	git -c safe.directory='*' -C "$LAB_EXPORT/git" update-index -q --refresh ||
-		give_up "the checkout in the image is not clean"
-}
-
-main() {
-	local arm job word
+# The arms that can be had; of others, why not.
+set_arms() {
+	local arm why
 	local -a words
-	declare -gA arm_settings
-	declare -ga proxy_arms=() all_arms=(floor)
-	hertz=$(getconf CLK_TCK)
-	mkdir -p "$state" "$LAB_CACHE/jobs"
-	job_environment
-	lab_proxy_stop || exit 1
 	while read -r -a words; do
 		[ ${#words[@]} -gt 0 ] || continue
 		arm=${words[0]}
-		proxy_arms+=("$arm") all_arms+=("$arm")
+		proxy_arms+=("$arm")
 		arm_settings[$arm]=$(printf '%s\n' "${words[@]:1}")
 	done <<<"$JOBS_ARMS"
+	all_arms=(floor)
+	[ "$JOBS_DIRECT" = 0 ] || all_arms+=(direct)
+	for arm in $JOBS_PEERS; do
+		if why=$(peer_start "$arm"); then
+			all_arms+=("$arm")
+		else
+			echo "missing $arm $why" | head -n 1
+			progress "$arm cannot be had: $why"
+		fi
+	done
+	all_arms+=("${proxy_arms[@]}")
 	for arm in "${proxy_arms[@]}"; do
 		with_arm "$arm" arm_conf "$arm"
 		with_arm "$arm" check_conf "$arm"
 	done
-	mkdir -p "$LAB_WORK"
-	for job in $JOBS_LIST; do
-		[ "$job" != git ] || prepare_git
-	done
+}
+
+main() {
+	local job
+	declare -gA arm_settings
+	declare -ga proxy_arms=() all_arms=() farm_holders=()
+	hertz=$(getconf CLK_TCK)
+	mkdir -p "$state" "$LAB_CACHE/jobs" "$LAB_WORK"
+	job_environment
+	lab_proxy_stop || exit 1
+	set_arms
+	farm_start || give_up "the farm's machines cannot be made"
+	for job in $JOBS_LIST; do job_prepare "$job"; done
 	if [ -n "$JOBS_PAIRS" ]; then
 		mixed_life
 	else

@@ -31,7 +31,8 @@ lab_server_new() {
 		ip link set "lab$i" up &&
 		nsenter -t "$holder" -n ip addr add "10.99.$i.2/24" dev eth0 &&
 		nsenter -t "$holder" -n ip link set eth0 up || return 1
-	echo "$path $LAB_EXPORT_OPTS" >"$dir/exports"
+	# As its root, since / and /srv cannot be exported here.
+	echo "$path $LAB_EXPORT_OPTS${LAB_NFSD_V4:+,fsid=0}" >"$dir/exports"
 	LAB_ON=$name lab_server_start
 }
 
@@ -119,7 +120,15 @@ lab_knfsd_start() {
 		'echo 1048576 >/proc/fs/nfsd/max_block_size' 2>/dev/null
 	lab_knfsd_export || return 1
 	lab_daemon mountd rpc.mountd -F -p 20048
-	lab_in "$LAB_ON" rpc.nfsd -V 3 -N 4 8
+	if [ -n "${LAB_NFSD_V4:-}" ]; then
+		# The first to open a file waits for the end of it.
+		lab_in "$LAB_ON" sh -c '
+			echo 10 >/proc/fs/nfsd/nfsv4leasetime &&
+			echo 10 >/proc/fs/nfsd/nfsv4gracetime' &&
+			lab_in "$LAB_ON" rpc.nfsd -V 3 -V 4.2 8
+	else
+		lab_in "$LAB_ON" rpc.nfsd -V 3 -N 4 8
+	fi
 }
 
 lab_knfsd_stop() {

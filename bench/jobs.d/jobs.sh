@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# The jobs that guest.sh runs.  What they print must not depend on where the
+# export is mounted, nor on time; what they write for themselves goes to
+# $state/tmp, in memory.
+
+# job_where JOB: its directory in the export
+job_where() {
+	case $1 in
+	import | import-1) echo import ;;
+	node | node-1) echo node ;;
+	git | grep | grep-all | grep-500 | build) echo git ;;
+	*+*) echo . ;;
+	filters) echo filters/4 ;;
+	filters-*) echo "filters/${1#filters-}" ;;
+	status | log | checkout | tree-grep | editor) echo seeds/repo ;;
+	compile | zstd | andrew-* | farm) echo seeds/zstd ;;
+	ld | index | login | read-1m) echo "seeds/$1" ;;
+	esac
+}
+
+# The programs themselves are on the local disk: load them beforehand.
+job_warm() {
+	case $1 in
+	import | import-1) "$JOBS_PYTHON" -c pass ;;
+	node | node-1) "$JOBS_NODE" -e 0 ;;
+	git | status | log | checkout) git --version ;;
+	*+*) job_warm "${1%%+*}"; job_warm "${1#*+}" ;;
+	grep* | tree-grep) grep --version ;;
+	build | compile | zstd | andrew-make | farm)
+		echo 'int main;' | gcc -O0 -c -xc - -o "$state/tmp/warm.o"
+		size "$state/tmp/warm.o" ;;
+	ld) ld --version; size --version ;;
+	index | login | editor) "$JOBS_PYTHON" -c \
+		'import collections, hashlib, os, re, sys' ;;
+	filters*) warm_filters ;;
+	andrew-*) cp --version; rm --version; ls --version; wc --version ;;
+	read-1m) dd --version; sha256sum --version ;;
+	esac >/dev/null 2>&1
+	return 0
+}
+
+# No `exec` here: bash's `time` would be lost.
+job_run() {
+	case $1 in
+	import)
+		PYTHONPATH=$LAB_WORK/import/site PYTHONNOUSERSITE=1 \
+			"$JOBS_PYTHON" "$LAB_WORK/import/import.py" ;;
+	import-1)
+		PYTHONPATH=$LAB_WORK/import/site PYTHONNOUSERSITE=1 \
+			"$JOBS_PYTHON" -c 'import numpy
+print(numpy.__version__, numpy.linalg.det(numpy.eye(3)))' ;;
+	node) "$JOBS_NODE" node.js ;;
+	node-1) "$JOBS_NODE" -p 'require("@babel/core").version' ;;
+	# Without the advice that status takes long, which is not always given.
+	git | status) run_git status ;;
+	log) run_git log --stat -n 20 ;;
+	checkout)
+		run_git checkout -q next && run_git log -n 1 --format=%s &&
+			run_git checkout -q main && run_git status ;;
+	grep) grep -rn --include='*.h' 'struct strbuf \*' . ;;
+	grep-all) grep -rn 'strbuf_addf' . ;;
+	grep-500)
+		grep -rn 'rename' Documentation/RelNotes Documentation/technical ;;
+	tree-grep) grep -rn 'strbuf_addf' builtin xdiff refs ;;
+	build) run_build ;;
+	compile) run_compile old ;;
+	zstd) run_compile now ;;
+	andrew-copy) run_copy ;;
+	andrew-stat) find andrew -type f -size +1 | LC_ALL=C sort && du -a andrew ;;
+	andrew-read) find andrew -type f -exec wc {} + ;;
+	andrew-make) run_compile andrew ;;
+	ld) ld -r -o "$state/tmp/all.o" ./*.o && size "$state/tmp/all.o" ;;
+	index | login | editor)
+		"$JOBS_PYTHON" "$jobs_dir/session.py" "$1" "$state/tmp" ;;
+	read-1m) dd if=big bs=1M iflag=fullblock status=none | sha256sum ;;
+	farm) run_farm ;;
+	*+*) run_both "${1%%+*}" "${1#*+}" ;;
+	filters*) run_filters ;;
+	esac
+}
+
+run_git() {
+	git -c core.fsmonitor=false -c safe.directory='*' \
+		-c advice.statusUoption=false "$@"
+}
+
+# The filters of Lei and Duchamp, as far as every system has them; in turn,
+# each on a file of its own.
+filters=(
+	"awk {print\$2,NF}" "sed s/the/THE/g" "sort" "strings" "uniq -c"
+	"base64" "grep -c the" "grep -E [a-f]{3}" "grep -F from" "gzip -nc"
+)
+
+# shellcheck disable=SC2086 # a filter is a list of words without patterns
+run_filters() {
+	local i=0 f files=(*.txt)
+	set -f
+	for f in "${files[@]}"; do
+		${filters[i++ % ${#filters[@]}]} <"$f" || return
+	done
+}
+
+# The first 30 that need nothing that make would generate; objects are local.
+build_files="strbuf string-list wrapper usage hashmap oidset oid-array
+	commit-graph tree-walk tree blob tag commit object refs dir read-cache
+	diff diffcore-rename xdiff-interface revision list-objects
+	merge-recursive pathspec config path quote url utf8 prompt"
+
+run_build() {
+	local f
+	for f in $build_files; do
+		gcc -O0 -c -I. -DSHA1_DC -DSHA1DC_NO_STANDARD_INCLUDES=1 \
+			-DSHA256_BLK -DNO_OPENSSL -DGIT_HOST_CPU='"x"' \
+			-DPAGER_ENV='"x"' -DETC_GITCONFIG='"x"' \
+			-DDEFAULT_GIT_TEMPLATE_DIR='"x"' "$f.c" \
+			-o "$state/tmp/build.o" || return
+		size "$state/tmp/build.o"
+	done
+}
+
+# run_compile TREE [OUT]: all of its C files, two at a time; objects are local
+run_compile() {
+	local out=${2:-$state/tmp/compile}
+	rm -rf "$out"
+	mkdir -p "$out"
+	find "$1" -name '*.c' | LC_ALL=C sort |
+		OUT=$out TREE=$1 xargs -P 2 -n 1 bash -c '
+			o=${0//\//_}
+			gcc -O0 -c -DZSTD_DISABLE_ASM -I"$TREE" \
+				-I"$TREE/common" "$0" -o "$OUT/${o%.c}.o"' ||
+		return
+	(cd "$out" && size ./*.o)
+}
+
+run_copy() {
+	mkdir copied && cp -r andrew/. copied && ls -R copied &&
+		rm -r copied
+}
+
+# Each client's sources are on a mount of its own, see farm.sh.
+run_farm() {
+	local i rc=0 pids=()
+	for ((i = 1; i <= farm_clients; i++)); do
+		(
+			cd "$farm/$i/seeds/zstd" &&
+				run_compile old "$state/tmp/farm-$i"
+		) >"$state/farm-$i" 2>&1 & pids+=($!)
+	done
+	for i in "${pids[@]}"; do wait "$i" || rc=$?; done
+	for ((i = 1; i <= farm_clients; i++)); do cat "$state/farm-$i"; done
+	return $rc
+}
+
+# Two jobs at once: what the first prints, then what the second does.
+run_both() {
+	local rc=0 other
+	(cd "$LAB_WORK/$(job_where "$2")" && job_run "$2") \
+		>"$state/second" 2>&1 &
+	other=$!
+	(cd "$LAB_WORK/$(job_where "$1")" && job_run "$1") || rc=$?
+	wait $other || rc=$?
+	cat "$state/second"
+	return $rc
+}
+
+warm_filters() {
+	local f
+	for f in "${filters[@]}"; do cat "$(command -v "${f%% *}")"; done
+}
+
+# job_prepare JOB: on the server, before all runs
+job_prepare() {
+	case $1 in
+	# The index must have what the server says of each file, as after a
+	# checkout through the mount; else git would read all of them.
+	git) refresh_index git ;;
+	status | log | checkout) refresh_index seeds/repo ;;
+	zstd)
+		rm -rf "$LAB_EXPORT/seeds/zstd/now"
+		cp -a "$LAB_EXPORT/seeds/zstd/old" "$LAB_EXPORT/seeds/zstd/now" ;;
+	esac
+}
+
+refresh_index() {
+	progress "$1: index"
+	git -c safe.directory='*' -C "$LAB_EXPORT/$1" \
+		update-index -q --refresh ||
+		give_up "the checkout in the image is not clean"
+}
+
+# job_update JOB: on the server, after training; status 1 where there is
+# nothing.  A newer version is laid over the one that was trained.
+job_update() {
+	[ "$1" = zstd ] || return 1
+	find "$LAB_EXPORT/seeds/zstd/now" -mindepth 1 -delete
+	cp -r "$LAB_EXPORT/seeds/zstd/new/." "$LAB_EXPORT/seeds/zstd/now"
+	sync
+}
+
+# Nothing of the person who runs this: no settings, no caches of their own.
+# What jobs write of their own accord goes to the guest's memory.
+job_environment() {
+	export HOME=$state/home TMPDIR=$state/tmp LC_ALL=C.UTF-8 TZ=UTC TERM=dumb
+	export MPLCONFIGDIR=$state/home/mpl GIT_OPTIONAL_LOCKS=0 GIT_PAGER=cat
+	export GIT_CONFIG_NOSYSTEM=1 NODE_DISABLE_COMPILE_CACHE=1
+	export PYTHONDONTWRITEBYTECODE=1
+	unset PYTHONPATH PYTHONHOME NODE_OPTIONS NODE_PATH
+	mkdir -p "$HOME" "$TMPDIR" "$MPLCONFIGDIR"
+}

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# The arms of guest.sh that are neither the direct mount nor ours:
+#
+#   nfs4      the kernel's client, NFSv4.2
+#   fscache   the kernel's client, NFSv3, data in FS-Cache (cachefilesd)
+#   sshfs     sshfs, attributes and names cached for 20 s (its defaults)
+#
+# peer_start NAME prints why it cannot be had here, and returns 1.
+
+is_peer() { case $1 in nfs4 | fscache | sshfs) ;; *) return 1 ;; esac; }
+
+# Trained like ours, since they keep what they have read.
+peer_learns() { [ "$1" = fscache ]; }
+
+peer_start() {
+	case $1 in
+	nfs4) start_nfs4 ;;
+	fscache) start_fscache ;;
+	sshfs) start_sshfs ;;
+	esac
+}
+
+start_nfs4() {
+	/run/modprobe nfsv4 2>/dev/null || modprobe nfsv4 2>/dev/null || {
+		echo "this kernel has no NFSv4 client"
+		return 1
+	}
+	peer_mount nfs4 2>&1 || return 1
+	umount "$LAB_WORK"
+}
+
+start_fscache() {
+	local dir=$LAB_CACHE/fscache
+	/run/modprobe -a fscache cachefiles 2>/dev/null ||
+		modprobe -a fscache cachefiles 2>/dev/null || {
+		echo "this kernel has no FS-Cache"
+		return 1
+	}
+	command -v cachefilesd >/dev/null || {
+		echo "cachefilesd is missing (Debian: cachefilesd)"
+		return 1
+	}
+	mkdir -p "$dir"
+	printf 'dir %s\ntag forefetch\nbrun 10%%\nbcull 7%%\nbstop 3%%\n' \
+		"$dir" >"$state/cachefilesd.conf"
+	cachefilesd -f "$state/cachefilesd.conf" \
+		-p "$state/cachefilesd.pid" 2>&1 || return 1
+	lab_poll 10 test -s "$state/cachefilesd.pid" ||
+		{ echo "cachefilesd does not start"; return 1; }
+}
+
+# Without ssh between, as the other arms are not encrypted either.
+start_sshfs() {
+	local server=/usr/lib/openssh/sftp-server
+	command -v sshfs >/dev/null ||
+		{ echo "sshfs is missing (Debian: sshfs)"; return 1; }
+	[ -x $server ] || {
+		echo "sftp-server is missing (Debian: openssh-sftp-server)"
+		return 1
+	}
+	/run/modprobe fuse 2>/dev/null
+	lab_daemon sftp python3 -c 'import socket, subprocess, sys
+listening = socket.create_server(("", 2222))
+while True:
+    s, _ = listening.accept()
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    subprocess.Popen(sys.argv[1:], stdin=s, stdout=s)
+    s.close()' $server
+	lab_poll 10 lab_listening "$(lab_holder)" 2222 ||
+		{ echo "sftp-server does not listen"; return 1; }
+}
+
+peer_mount() {
+	local addr
+	addr=$(lab_addr "$LAB_ON")
+	case $1 in
+	nfs4) mount -t nfs4 -o "vers=4.2${LAB_MOUNT_OPTS:+,$LAB_MOUNT_OPTS}" \
+		"$addr:/" "$LAB_WORK" ;;
+	fscache) lab_mount direct "$LAB_EXPORT" "$LAB_WORK" fsc ;;
+	sshfs) sshfs -o directport=2222,allow_other \
+		"$addr:$LAB_EXPORT" "$LAB_WORK" </dev/null >/dev/null 2>&1 ;;
+	esac
+}
