@@ -121,6 +121,20 @@ arm_unmount() {
 
 no_client() { [ "$(wc -l </proc/fs/nfsfs/volumes)" -le 1 ]; }
 
+# The rate of a mobile link moves all the time; the floor has no link.
+vary_link() {
+	local mbits=(5 2 8 1 6 3 7 4) n=0 rtt
+	read -r rtt _ <"$LAB_STATE/srv/$LAB_ON/link"
+	while :; do
+		lab_nap 2
+		n=$(((n + 1) % ${#mbits[@]}))
+		flock "$link_lock" bash -c '
+			[ -e "$1/floor" ] ||
+				bash "$LAB_LIB" lab_link "$2" "$3" - -' \
+			vary "$LAB_STATE/srv/$LAB_ON" "$rtt" "${mbits[n]}mbit"
+	done
+}
+
 # --- what is counted ---------------------------------------------------------
 
 # count WHEN ARM: lines of the block
@@ -193,7 +207,7 @@ one_run() {
 	local job=$1 arm=$2 kind=$3 number=$4 t0 t1 rc=0 verdict=ok times link=off
 	[ "$arm" != floor ] || link=on
 	arm_unmount
-	lab_floor $link || give_up "the link cannot be set"
+	flock "$link_lock" bash "$LAB_LIB" lab_floor $link || give_up "the link cannot be set"
 	arm_mount "$arm"
 	[ "$job" != farm ] || farm_mount "$arm"
 	cd "$LAB_WORK/$(job_where "$job")" ||
@@ -392,6 +406,11 @@ main() {
 	job_environment
 	lab_proxy_stop || exit 1
 	set_arms
+	link_lock=$state/link.lock
+	if [ "$JOBS_VARY" = yes ]; then
+		vary_link &
+		trap "kill $!" EXIT
+	fi
 	farm_start || give_up "the farm's machines cannot be made"
 	for job in $JOBS_LIST; do job_prepare "$job"; done
 	if [ -n "$JOBS_PAIRS" ]; then

@@ -15,7 +15,7 @@ job_where() {
 	filters) echo filters/4 ;;
 	filters-*) echo "filters/${1#filters-}" ;;
 	status | log | checkout | tree-grep | editor) echo seeds/repo ;;
-	compile | zstd | andrew-* | farm) echo seeds/zstd ;;
+	compile | compile-all | zstd | andrew-* | farm) echo seeds/zstd ;;
 	ld | index | login | read-1m) echo "seeds/$1" ;;
 	esac
 }
@@ -28,7 +28,7 @@ job_warm() {
 	git | status | log | checkout) git --version ;;
 	*+*) job_warm "${1%%+*}"; job_warm "${1#*+}" ;;
 	grep* | tree-grep) grep --version ;;
-	build | compile | zstd | andrew-make | farm)
+	build | compile* | zstd | andrew-make | farm)
 		echo 'int main;' | gcc -O0 -c -xc - -o "$state/tmp/warm.o"
 		size "$state/tmp/warm.o" ;;
 	ld) ld --version; size --version ;;
@@ -65,12 +65,13 @@ print(numpy.__version__, numpy.linalg.det(numpy.eye(3)))' ;;
 		grep -rn 'rename' Documentation/RelNotes Documentation/technical ;;
 	tree-grep) grep -rn 'strbuf_addf' builtin xdiff refs ;;
 	build) run_build ;;
-	compile) run_compile old ;;
-	zstd) run_compile now ;;
+	compile) run_compile old compile common decompress ;;
+	compile-all) run_compile old compile . ;;
+	zstd) run_compile now compile common decompress ;;
 	andrew-copy) run_copy ;;
 	andrew-stat) find andrew -type f -size +1 | LC_ALL=C sort && du -a andrew ;;
 	andrew-read) find andrew -type f -exec wc {} + ;;
-	andrew-make) run_compile andrew ;;
+	andrew-make) run_compile andrew compile . ;;
 	ld) ld -r -o "$state/tmp/all.o" ./*.o && size "$state/tmp/all.o" ;;
 	index | login | editor)
 		"$JOBS_PYTHON" "$jobs_dir/session.py" "$1" "$state/tmp" ;;
@@ -120,13 +121,15 @@ run_build() {
 	done
 }
 
-# run_compile TREE [OUT]: all of its C files, two at a time; objects are local
+# run_compile TREE OUT DIR...: the C files there, two at a time; objects are
+# local
 run_compile() {
-	local out=${2:-$state/tmp/compile}
+	local tree=$1 out=$state/tmp/$2
+	shift 2
 	rm -rf "$out"
 	mkdir -p "$out"
-	find "$1" -name '*.c' | LC_ALL=C sort |
-		OUT=$out TREE=$1 xargs -P 2 -n 1 bash -c '
+	find "${@/#/$tree/}" -name '*.c' | LC_ALL=C sort |
+		OUT=$out TREE=$tree xargs -P 2 -n 1 bash -c '
 			o=${0//\//_}
 			gcc -O0 -c -DZSTD_DISABLE_ASM -I"$TREE" \
 				-I"$TREE/common" "$0" -o "$OUT/${o%.c}.o"' ||
@@ -145,7 +148,7 @@ run_farm() {
 	for ((i = 1; i <= farm_clients; i++)); do
 		(
 			cd "$farm/$i/seeds/zstd" &&
-				run_compile old "$state/tmp/farm-$i"
+				run_compile andrew "farm-$i" common
 		) >"$state/farm-$i" 2>&1 & pids+=($!)
 	done
 	for i in "${pids[@]}"; do wait "$i" || rc=$?; done

@@ -43,6 +43,7 @@ make_repo() {
 	git add -A
 	commit $((n++)) "Change $next files"
 	git checkout -q main
+	git repack -q -a -d
 }
 
 make_objects() {

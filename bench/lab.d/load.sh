@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# What bench/run's cell load-knfsd runs in the lab: nfsload against knfsd and
+# through forefetchd, 1, 10 and 100 connections. Prints one list of JSON.
+set -u
+: "${LOAD_ROUNDS:=5}"
+list=''
+for connections in 1 10 100; do
+	"$LOAD_NFSLOAD" --target "direct=$LAB_ADDR:2049:20048:$LAB_EXPORT" \
+		--target "bounded=127.0.0.1:2050:2050:$LAB_EXPORT" \
+		--mix getattr=40,lookup=30,access=20,read=10 --size 16K \
+		--connections $connections --prime --duration 1s \
+		--rounds "$LOAD_ROUNDS" --timeout 60s --quiet --json \
+		>/run/lab/load.json || exit 1
+	list+=,$(sed '1s/^ *\[//; $s/\] *$//' /run/lab/load.json)
+done
+echo "[${list#,}]"

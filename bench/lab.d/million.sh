@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# What bench/run's cell million runs in the lab: a tree of many files in
+# directories of a thousand is walked with find, which looks at each file.
+# Prints a JSON object: seconds, and what the daemon takes then.
+set -u
+: "${MILLION_FILES:=1000000}"
+
+python3 - "$LAB_EXPORT/many" "$MILLION_FILES" <<'END'
+import os, sys
+for i in range(int(sys.argv[2])):
+    where = os.path.join(sys.argv[1], "%04d" % (i // 1000))
+    if i % 1000 == 0:
+        os.makedirs(where)
+    os.close(os.open("%s/%03d" % (where, i % 1000), os.O_CREAT | os.O_WRONLY))
+END
+sync
+
+# walk MOUNT: microseconds into $took, the count into $count
+walk() {
+	local t0
+	lab_umount
+	lab_drop_caches
+	lab_mount_direct && lab_mount_proxy || exit 1
+	lab_now; t0=$LAB_NOW
+	count=$(find "$1/many" -type f -size 0 | wc -l)
+	lab_now
+	took=$((LAB_NOW - t0))
+	[ "$count" = "$MILLION_FILES" ] ||
+		{ echo "million: $count files through $1" >&2; exit 1; }
+	echo "million: $1: $((took / 1000)) ms" >&2
+}
+
+lab_conf_set forefetch memory_size 1G
+lab_umount
+lab_proxy_stop && lab_proxy_start || exit 1
+walk "$LAB_DIRECT"; direct=$took
+walk "$LAB_PROXY"; first=$took
+walk "$LAB_PROXY"; again=$took
+rss=$(awk '/^VmRSS/ { print $2 }' "/proc/$(lab_proxy_pid)/status")
+forefetch --socket /run/forefetch/control.sock stats --json >/run/lab/stats
+python3 - "$MILLION_FILES" $direct $first $again "$rss" <<'END'
+import json, sys
+files, direct, first, again, rss = map(int, sys.argv[1:])
+server = json.load(open("/run/lab/stats"))["servers"][0]
+gauges = dict(server.get("gauges", {}), **server.get("counters", {}))
+print(json.dumps({"files": files, "direct_s": direct / 1e6,
+                  "first_s": first / 1e6, "again_s": again / 1e6,
+                  "rss_kib": rss, "names": gauges.get("name_entries", 0),
+                  "entry_bytes": gauges.get("entry_bytes", 0)}))
+END

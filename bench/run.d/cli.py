@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The command line of bench/run."""
+import argparse
+import json
+import os
+import sys
+
+import experiments
+import report
+import runner
+
+USAGE = """\
+bench/run list
+       bench/run NAME... | all | headline  [--quick] [options]
+       bench/run report [--quick] [options]"""
+
+ABOUT = """\
+Runs experiments (`list` names them; `all` is all of them), one cell after the
+other: a cell is one call of bench/jobs, bench/filters, bench/harm and so on,
+in a guest of its own. What each gave goes to a file of the results directory:
+the command, versions, link, seed, mount options of every run, how it ended.
+A cell that failed, or a run whose output differs from the direct mount's, is
+a result too. Then the report is written: report.html, report.md, and a plot.
+
+It can be interrupted, and goes on with the same command: a cell is done again
+only where its command or forefetchd has changed, or with --again or --fresh.
+What is missing (packages, the jobs' trees) is fetched first; --no-fetch says
+what is missing instead.
+"""
+
+
+def parse(argv):
+    p = argparse.ArgumentParser(
+        prog="bench/run", usage=USAGE, description=ABOUT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="exit status: 0; 1 a cell failed or a run was wrong; 2 usage")
+    p.add_argument("names", nargs="+", metavar="NAME")
+    p.add_argument("--quick", action="store_true",
+                   help="smaller sets: all of it within an hour")
+    p.add_argument("--results", metavar="DIR",
+                   help="default: ~/.cache/forefetch/evidence/full, or quick")
+    p.add_argument("--resume", action="store_true",
+                   help="go on with what is there (always so)")
+    p.add_argument("--again", action="store_true",
+                   help="do cells that failed again")
+    p.add_argument("--fresh", action="store_true", help="do all cells again")
+    p.add_argument("--seed", type=int, default=1,
+                   help="of the order in which arms take turns (default: 1)")
+    p.add_argument("--build", metavar="DIR", help="where forefetchd is; "
+                   "default: as of bench/lab")
+    p.add_argument("--no-fetch", action="store_true",
+                   help="install and download nothing")
+    p.add_argument("--output", metavar="DIR",
+                   help="of the report; default: the results directory")
+    p.add_argument("--json", action="store_true",
+                   help="print the results as JSON")
+    p.add_argument("--verbose", "-v", action="store_true",
+                   help="what the cells say, as they say it")
+    return p.parse_args(argv)
+
+
+def default_results(quick):
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(base, "forefetch", "evidence",
+                        "quick" if quick else "full")
+
+
+def show_list():
+    for e in experiments.ALL:
+        quick, full = (sum(c.minutes for c in e.cells(q))
+                       for q in (True, False))
+        print("%-10s %s\n%10s about %d min, --quick %d min" % (
+            e.name, e.title, "", round(full), round(quick)))
+
+
+def say(text):
+    print("run: " + text, file=sys.stderr, flush=True)
+
+
+def main(argv=None):
+    args = parse(sys.argv[1:] if argv is None else argv)
+    if args.names == ["list"]:
+        show_list()
+        return 0
+    results = args.results or default_results(args.quick)
+    if args.names == ["report"]:
+        chosen = experiments.ALL
+    else:
+        try:
+            chosen = experiments.choose(args.names)
+        except KeyError as e:
+            say("no experiment is called %s; see bench/run list" % e.args[0])
+            return 2
+    if args.names != ["report"]:
+        cells = [c for e in chosen for c in e.cells(args.quick)]
+        try:
+            done = runner.run_all(cells, results, args, say)
+        except runner.Missing as e:
+            say(str(e))
+            return 1
+        except KeyboardInterrupt:
+            say("interrupted; the same command goes on")
+            done = False
+    else:
+        done = True
+    records = runner.load(results)
+    if not records:
+        say("there are no results in %s" % results)
+        return 1
+    if args.json:
+        print(json.dumps(records, indent=1))
+    paths = report.write(records, args.output or results, args.quick)
+    for path in paths:
+        say("written: " + path)
+    return 0 if done and all(runner.good(r) for r in records) else 1

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What can be run: experiments and their cells.
+
+A cell is one command, which prints or saves JSON:
+  id       its name, also of its file
+  kind     how figures.py reads the JSON: jobs, filters, harm, load, ...
+  link     for the report; the command has its own
+  argv     below bench/; OUT stands for the file to save to (else stdout),
+           BUILD for the build directory, SEED for the seed
+  sets     trees that bench/jobs must have prepared
+  minutes  how long it takes about, on two cores
+  group    what the report puts together
+"""
+import os
+
+BENCH = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
+OUT, BUILD, SEED = "@OUT@", "@BUILD@", "@SEED@"
+
+# bench/lab's presets, and what they are; wireless is run with and without loss.
+LINKS = {
+    "none": "no emulation", "lan": "1 Gb/s, 0.2 ms",
+    "wired": "10 Mb/s, 1 ms", "wireless": "2 Mb/s, 20 ms",
+    "wireless-loss": "2 Mb/s, 20 ms, 1% loss", "wifi": "20 Mb/s, 10 ms, jitter",
+    "wan": "20 Mb/s, 40 ms", "mobile": "1 to 8 Mb/s, 80 ms",
+    "satellite": "10 Mb/s, 600 ms",
+}
+TODAY = "import-1,node-1,git,grep-500,filters-4".split(",")
+TODAY_SMALL = "status,log,checkout,tree-grep,compile,editor,login".split(",")
+EVERY_ARM = "off,first-block,bounded,frozen,strict"
+EVERY_PEER = "nfs4,fscache,sshfs"
+
+
+class Cell:
+    def __init__(self, name, kind, link, argv, minutes, sets=(), save=True,
+                 group=None, needs=()):
+        self.id, self.kind, self.link = name, kind, link
+        self.argv, self.minutes, self.sets = argv, minutes, tuple(sets)
+        self.save, self.group, self.needs = save, group or name, needs
+
+
+class Experiment:
+    def __init__(self, name, title, cells):
+        self.name, self.title, self._cells = name, title, cells
+
+    def cells(self, quick):
+        made = self._cells(quick)
+        for c in made:
+            c.experiment = self.name
+        return made
+
+
+def link_options(link):
+    if link == "wireless":
+        return ["--link", "wireless", "--loss", "-"]
+    if link == "wireless-loss":
+        return ["--link", "wireless"]
+    if link == "mobile":
+        return ["--link", "mobile", "--vary"]
+    return ["--link", link]
+
+
+def jobs(name, link, jobs, minutes, arms="bounded", peers="", n=5, train=2,
+         direct=1, sets=("seeds",), group=None, extra=()):
+    argv = ["jobs", "--jobs", ",".join(jobs), "--arms", arms,
+            "-n", str(n), "--train", str(train), "--direct", str(direct),
+            "--restart", "never", "--seed", SEED, "--build", BUILD,
+            "--save", OUT] + link_options(link) + list(extra)
+    if peers:
+        argv += ["--peers", peers]
+    return Cell(name, "jobs", link, argv, minutes, sets, group=group)
+
+
+def headline(quick):
+    return [jobs("headline", "wan", ["node", "git", "grep-500"], 7.5,
+                 sets=["headline"])]
+
+
+def today(quick):
+    if quick:
+        out = [jobs("today-wan", "wan",
+                    ["status", "tree-grep", "compile", "editor", "login"], 9,
+                    arms="off,bounded,frozen", peers="fscache", n=3)]
+        for link in ("wireless", "mobile"):
+            out.append(jobs("today-" + link, link, ["log", "login"], 3,
+                            arms="off,bounded,frozen", peers="fscache", n=2))
+        return out
+    out = []
+    for link in ("wan", "wireless", "wireless-loss", "wifi", "mobile",
+                 "satellite", "wired", "lan"):
+        factor = {"satellite": 8, "lan": 0.3, "wired": 0.4}.get(link, 1)
+        out.append(jobs("today-small-" + link, link, TODAY_SMALL, 60 * factor,
+                        EVERY_ARM, EVERY_PEER, 10, 3, 3,
+                        group="today-" + link))
+        out.append(jobs("today-" + link, link, TODAY, 90 * factor, EVERY_ARM,
+                        EVERY_PEER, 5, 3, 1, sets=["jobs"],
+                        group="today-" + link))
+    return out
+
+
+def peers(quick):
+    return [jobs("peers", "wan", ["compile"] if quick else TODAY_SMALL,
+                 4 if quick else 60, "first-block,bounded,strict", EVERY_PEER,
+                 3 if quick else 10, direct=1 if quick else 5)]
+
+
+def leiduchamp(quick):
+    blocks = "1,4,16" if quick else "1,2,4,8,16,32"
+    n = "2" if quick else "10"
+    out = []
+    for link in ("wired", "wireless"):
+        out.append(Cell(
+            "filters-" + link, "filters", link,
+            ["filters", "--blocks", blocks, "--links", link, "--rsize",
+             "default", "-n", n, "--train", "2", "--build", BUILD,
+             "--seed", SEED, "--save", OUT],
+            (2 if link == "wired" else 3) * (1 if quick else 10), ["seeds"]))
+        out.append(jobs("builds-" + link, link, ["compile"],
+                        2 if quick else 20, "first-block,bounded,off",
+                        n=3 if quick else 10, direct=2 if quick else 5))
+    return out
+
+
+def kroegerlong(quick):
+    n, train = (4, 3) if quick else (20, 3)
+    return [jobs("kroegerlong", "wired" if quick else "wan",
+                 ["andrew-make", "ld", "index", "zstd"], 6 if quick else 90,
+                 "bounded", "" if quick else "fscache", n, train,
+                 direct=2 if quick else 5),
+            ] + ([] if quick else [
+        jobs("andrew-phases", "wan",
+             ["andrew-copy", "andrew-stat", "andrew-read", "andrew-make"], 30,
+             EVERY_ARM, "fscache", 20, 3, 5)])
+
+
+def legion(quick):
+    return [jobs("legion", "lan" if quick else "lan", ["read-1m"], 1,
+                 "off,frozen", n=5 if quick else 20, direct=5 if quick else 20)]
+
+
+def login(quick):
+    return [jobs("login", "wireless", ["login"], 4 if quick else 15,
+                 "off,bounded", n=3 if quick else 10, train=3)]
+
+
+def farm(quick):
+    return [jobs("farm", "wan", ["farm"], 5 if quick else 25, "bounded,frozen",
+                 n=2 if quick else 10, train=1 if quick else 3, direct=1)]
+
+
+def harm(quick):
+    small = ["--pairs", "2", "--reads", "100", "--files", "2000",
+             "--find", "4000"] if quick else ["--pairs", "5"]
+    return [Cell("harm", "harm", "wireless",
+                 ["harm", "--build", BUILD, "--save", OUT] + small,
+                 6 if quick else 60)]
+
+
+def load(quick):
+    out = []
+    for connections in (1, 10, 100):
+        out.append(Cell(
+            "load-ganesha-%d" % connections, "load", "none",
+            ["loopback", "--build", BUILD, "--nfsload", "@NFSLOAD@", "--modes",
+             "bounded,frozen", "--json", "--", "--mix",
+             "getattr=40,lookup=30,access=20,read=10", "--size", "16K",
+             "--connections", str(connections), "--prime",
+             "--duration", "1s" if quick else "5s",
+             "--rounds", "3" if quick else "15"],
+            0.5 if quick else 4, save=False, group="load", needs=["root"]))
+    out.append(Cell("load-knfsd", "load", "none",
+                    ["lab", "--build", BUILD, "--no-mount", "--timeout", "1800",
+                     "--env", "LOAD_NFSLOAD=@NFSLOAD@",
+                     "--env", "LOAD_ROUNDS=" + ("2" if quick else "9"),
+                     "lab.d/load.sh"], 1 if quick else 5, save=False,
+                    group="load"))
+    return out
+
+
+def million(quick):
+    files = 20000 if quick else 1000000
+    return [Cell("million", "million", "lan",
+                 ["lab", "--build", BUILD, "--link", "lan", "--disk", "8G",
+                  "--mem", "3072M", "--timeout", "14400", "--env",
+                  "MILLION_FILES=%d" % files, "lab.d/million.sh"],
+                 2 if quick else 60, save=False)]
+
+
+def soak(quick):
+    rounds = 40 if quick else 600
+    return [Cell("soak", "soak", "wireless",
+                 ["lab", "--build", BUILD, "--link", "wireless", "--rtt",
+                  "5ms", "--rate", "50mbit", "--loss", "-", "--mem", "1536M",
+                  "--timeout", "14400", "--env", "SOAK_ROUNDS=%d" % rounds,
+                  "--disk-image", "@IMAGE:seeds@", "lab.d/soak.sh"],
+                 3 if quick else 60, ["seeds"], save=False)]
+
+
+def other(name, script):
+    """A script that may not be there yet: then the report says so."""
+    def cells(quick):
+        argv = [script, "--json", "--build", BUILD]
+        return [Cell(name, "other", "-", argv + (["--quick"] if quick else []),
+                     3 if quick else 20, save=False, needs=["script"])]
+    return cells
+
+
+ALL = [
+    Experiment("headline", "node start, git status, grep -r of 500 files, "
+               "at 40 ms and 20 Mb/s", headline),
+    Experiment("today", "today's jobs, on every link", today),
+    Experiment("peers", "NFSv4.2, FS-Cache and sshfs beside every mode",
+               peers),
+    Experiment("leiduchamp", "filters and builds (Lei and Duchamp, 1997)",
+               leiduchamp),
+    Experiment("kroegerlong", "Andrew, ld, an index, a newer version built "
+               "(Kroeger and Long, 2001)", kroegerlong),
+    Experiment("legion", "reads of 1 MB (Legion, 2000)", legion),
+    Experiment("login", "a login, first and trained (Ubuntu prefetch, 2007)",
+               login),
+    Experiment("farm", "eight clients of one proxy build at once", farm),
+    Experiment("harm", "where prefetch cannot help, on and off in turns",
+               harm),
+    Experiment("load", "calls a second beside nfs-ganesha and knfsd", load),
+    Experiment("million", "a tree of a million files", million),
+    Experiment("soak", "a day, compressed: memory and descriptors", soak),
+    Experiment("patterns", "reads backward, with strides, irregular (AASFP, "
+               "2002)", other("patterns", "patterns")),
+    Experiment("hints", "reads with hints (AASFP, 2002)",
+               other("hints", "hints")),
+    Experiment("sessions", "mounts and logins replayed (Ubuntu prefetch)",
+               other("sessions", "sessions")),
+    Experiment("layout", "the disk cache in the order of use (Ubuntu "
+               "prefetch)", other("layout", "layout")),
+    Experiment("copies", "payload bytes copied for each byte read (Legion)",
+               other("copies", "copies")),
+]
+
+
+def choose(names):
+    known = {e.name: e for e in ALL}
+    if "all" in names:
+        return ALL
+    return [known[n] for n in dict.fromkeys(names)]

@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The report: sections of text, tables and plots, as Markdown and HTML.
+
+A block of a section is ("text", str), ("list", [str]), ("table", head, rows)
+or ("plot", name, svg, description).
+"""
+import os
+import time
+
+import document
+import experiments
+import figures
+import plots
+import seedrows
+from seedrows import percent
+
+
+def number(value, form="%.2f"):
+    return "–" if value is None else form % value
+
+
+def seconds(s):
+    if not s:
+        return "–"
+    return ("%.3f" if s["median"] < 1 else
+            "%.2f" if s["median"] < 10 else "%.1f") % s["median"]
+
+
+def spread(s):
+    if not s:
+        return "–"
+    if s["n"] < 2:
+        return seconds(s) + " (1 run)"
+    form = "%.2f–%.2f" if s["median"] < 10 else "%.1f–%.1f"
+    return "%s (%s)" % (seconds(s), form % (s["low"], s["high"]))
+
+
+def times(value):
+    return "–" if value is None else \
+        "× %.2f" % value if value < 10 else "× %.0f" % value
+
+
+def ran(records):
+    return [r for r in records if r["outcome"] != "skipped"]
+
+
+# --- sections ----------------------------------------------------------------
+
+def section_headline(records, rows):
+    lines = figures.headline(rows)
+    blocks = []
+    if not lines:
+        return "In one table", [("text", "The headline was not run: bench/run "
+                                         "headline.")]
+    table = []
+    for line in lines:
+        ours = line["ours"]
+        table.append(
+            [line["job"]] +
+            [seconds(line[a]["s"]) if line[a] else "not run"
+             for a in ("direct", "fscache")] +
+            [spread(ours["s"]), seconds(line["floor"]["s"])
+             if line["floor"] else "–", number(ours["first_s"]),
+             times(line["direct"]["s"]["median"] / ours["s"]["median"])
+             if line["direct"] else "–"])
+    said = []
+    for arm, form in (("direct", "%.1f × as fast as NFSv3"),
+                      ("fscache", "%.1f × as fast as NFSv3 with a warm "
+                                  "FS-Cache"),
+                      ("floor", "it takes %.2f × the time of NFSv3 without a "
+                                "link")):
+        value, count = figures.over_jobs(lines, arm)
+        if value:
+            if arm == "floor":
+                value = 1 / value
+            said.append(form % value + " (%d jobs)" % count)
+    blocks.append(("text", "At 40 ms and 20 Mb/s, in the median over today's "
+                           "jobs, trained: " + "; ".join(said) + "."))
+    blocks.append(("table", [
+        "job, seconds", "NFSv3", "FS-Cache, warm", "forefetch, trained",
+        "floor", "forefetch, first run", "faster than NFSv3"], table))
+    picture = plots.bars(
+        [(line["job"], {a: line[a]["s"] for a in ("direct", "fscache", "floor")
+                        if line[a]} | {"bounded": line["ours"]["s"]})
+         for line in lines], "Today's jobs at 40 ms, 20 Mb/s: less is better")
+    if picture:
+        blocks.append(("plot", "headline", picture,
+                       "Seconds of today's jobs, one bar for each arm"))
+    return "In one table", blocks
+
+
+def section_worse(records, rows):
+    found = figures.worse(records, rows)
+    skipped = ["%s: %s" % (r["id"], r["reason"]) for r in records
+               if r["outcome"] == "skipped"]
+    skipped += ["%s cannot be had here: %s" % (figures.name(a), why)
+                for a, why in figures.missing_arms(records).items()]
+    skipped += ["rclone serve nfs cannot be had here: Debian's rclone (1.60) "
+                "has no `serve nfs`, and its Go (1.19) cannot build one that "
+                "has",
+                "nfs-ganesha as a caching proxy was not measured; as a server "
+                "it is in the table of calls a second",
+                "a TeX run was not measured: texlive is not among the packages"]
+    blocks = []
+    if found:
+        blocks.append(("text", "All that took more than %.2f × the direct "
+                               "mount, or prefetch off, or failed, or gave "
+                               "another output:" % figures.WORSE))
+        blocks.append(("list", found))
+    else:
+        blocks.append(("text", "Nothing took longer than on the direct mount, "
+                               "failed, or gave another output."))
+    blocks.append(("text", "Not run:"))
+    blocks.append(("list", skipped))
+    return "What got worse, and what is missing", blocks
+
+
+def section_seeds(records, rows):
+    table = seedrows.table(rows, records)
+    met = sum(1 for r in table if r["met"])
+    not_met = sum(1 for r in table if r["met"] is False)
+    text = "Of %d published figures, %d are met, %d are not, %d were not run." \
+        % (len(table), met, not_met, len(table) - met - not_met)
+    if any(r["kind"] == "jobs" for r in records):
+        text += " Theirs are from other machines and local disks or old " \
+                "networks; the ratios are what can be compared."
+    return "The seeds' figures beside ours", [
+        ("text", text),
+        ("table", ["from", "what", "theirs", "ours", ""],
+         [[r["seed"], r["what"], r["theirs"], r["ours"], seedrows.verdict(r)]
+          for r in table])]
+
+
+def job_table(rows):
+    out, last = [], None
+    for r in rows:
+        job = "%s" % r["job"] if (r["cell"], r["job"]) != last else ""
+        last = r["cell"], r["job"]
+        out.append([
+            job, figures.name(r["arm"]), spread(r["s"]) + (
+                " **%d WRONG**" % r["wrong"] if r["wrong"] else ""),
+            number(r["first_s"]), times(r.get("times_direct")),
+            times(r.get("times_floor")), number(r.get("read_ms"), "%.1f"),
+            number(r.get("io_s")), percent_of(r.get("masked")),
+            number(r.get("calls"), "%d"),
+            number(r.get("data_misses"), "%d"),
+            number(r.get("name_misses"), "%d"),
+            number(r.get("unused") and r["unused"] / 1024, "%.0f"),
+            number(r.get("cpu_s")), number(r.get("server_cpu_s")),
+            number(r.get("rss_kib") and r["rss_kib"] / 1024, "%.0f")])
+    return ("table", [
+        "job", "arm", "elapsed s (95%)", "first run", "to direct", "to floor",
+        "READ ms", "I/O wait s", "masked", "RPCs", "READ misses",
+        "name misses", "unused KiB", "CPU s", "server CPU s", "MiB"], out)
+
+
+def percent_of(value):
+    return "–" if value is None else "%.0f%%" % (100 * value)
+
+
+def sections_jobs(records, rows):
+    """A section for each experiment that has jobs, a table for each group."""
+    for e in experiments.ALL:
+        mine = [r for r in rows if r["experiment"] == e.name]
+        if not mine:
+            continue
+        blocks = []
+        for group in dict.fromkeys(r["group"] for r in mine):
+            part = [r for r in mine if r["group"] == group]
+            link = part[0]["link"]
+            blocks.append(("text", "%s: %s (%s)" % (
+                group, link, experiments.LINKS.get(link, ""))))
+            blocks.append(job_table(part))
+            jobs = list(dict.fromkeys(r["job"] for r in part))
+            picture = e.name != "headline" and plots.bars(
+                [(j, {r["arm"]: r["s"] for r in part
+                      if r["job"] == j and r["s"]}) for j in jobs],
+                "%s, %s" % (group, experiments.LINKS.get(link, link)))
+            if picture:
+                blocks.append(("plot", group, picture, "Seconds of the jobs "
+                               "of %s, one bar for each arm" % group))
+        yield e.title, blocks
+
+
+def section_harm(records):
+    table = []
+    for r in records:
+        if r["kind"] != "harm" or not r["result"]:
+            continue
+        for c in r["result"]["cases"]:
+            if c["case"] == "ls":
+                table.append(["ls beside a trained job", "%.1f ms" %
+                              c["load"]["median"], "%.1f ms idle" %
+                              c["idle"]["median"], "%.2f units later a round "
+                              "trip" % c["median_late_units"], "–"])
+            else:
+                table.append([c["case"], "%.2f s" % c["on"]["s"],
+                              "%.2f s" % c["off"]["s"],
+                              "× %.3f" % c["ratio"],
+                              percent_of(c["waste"])])
+    if table:
+        yield "Where prefetch cannot help (2 Mb/s, 20 ms)", [
+            ("text", "bench/harm: random reads, a find, a reader beside a "
+                     "wrongly trained job, with prefetch on and off in "
+                     "turns; unused: fetched in vain, of the bytes that "
+                     "prefetch off brought."),
+            ("table", ["case", "on", "off", "on / off", "unused"], table)]
+
+
+def section_load(records):
+    table = []
+    for r in records:
+        if r["kind"] != "load" or not isinstance(r["result"], list):
+            continue
+        server = "knfsd (in the lab's guest)" if "knfsd" in r["id"] \
+            else "nfs-ganesha (native)"
+        for x in r["result"]:
+            if x["target"] == "again" or x.get("errors") is None:
+                continue
+            table.append([server, str(x["connections"]), x["op"],
+                          x["target"], "%.0f" % x["ops_per_s"],
+                          "%.0f" % x["p50_us"], "%.0f" % x["p99_us"],
+                          str(x["errors"])])
+    if table:
+        yield "Calls a second, without a link (nfsload)", [
+            ("text", "direct: the server itself; the others go through "
+                     "forefetchd, which has seen everything. Median over the "
+                     "rounds, which take turns."),
+            ("table", ["server", "connections", "call", "target", "a second",
+                       "p50 µs", "p99 µs", "errors"], table)]
+
+
+def section_million(records):
+    for r in records:
+        if r["kind"] == "million" and r["result"]:
+            x = r["result"]
+            yield "A tree of %s files" % format(x["files"], ","), [
+                ("table", ["", "seconds"], [
+                    ["find, direct", number(x["direct_s"])],
+                    ["find, forefetch, first", number(x["first_s"])],
+                    ["find, forefetch, again", number(x["again_s"])]]),
+                ("text", "The daemon then took %.0f MiB, %.0f bytes a name "
+                         "and object by its own count; names known: %s." % (
+                             x["rss_kib"] / 1024, x["entry_bytes"],
+                             format(x["names"], ",")))]
+
+
+def section_soak(records):
+    for r in records:
+        if r["kind"] != "soak" or not r["result"]:
+            continue
+        samples = r["result"]["samples"]
+        if len(samples) < 2:
+            continue
+        half = samples[len(samples) // 2]
+        end = samples[-1]
+        blocks = [("text", "%d rounds of jobs, changes on the server, broken "
+                   "links and new mounts in %.0f minutes; memory %.1f "
+                   "MiB at half time and %.1f at the end, descriptors %d and "
+                   "%d; jobs that failed or differed: %d." % (
+                       r["result"]["rounds"], end["s"] / 60,
+                       half["rss_kib"] / 1024, end["rss_kib"] / 1024,
+                       half["fds"], end["fds"], r["result"]["wrong"]))]
+        picture = plots.time_lines(samples, [
+            ("rss_kib", "resident memory, MiB", 1 / 1024),
+            ("fds", "descriptors", 1), ("job_s", "seconds of a round", 1)],
+            "A day, compressed")
+        if picture:
+            blocks.append(("plot", "soak", picture,
+                           "Memory, descriptors and time over the rounds"))
+        yield "A day, compressed", blocks
+
+
+def section_other(records):
+    """Scripts of their own: whatever they report as `cases`."""
+    for r in records:
+        if r["kind"] != "other" or not isinstance(r["result"], dict):
+            continue
+        cases = [c for c in r["result"].get("cases", [])
+                 if isinstance(c, dict)]
+        if not cases:
+            continue
+        keys = [k for k in cases[0]
+                if isinstance(cases[0][k], (int, float, str, bool))]
+        yield "bench/" + r["id"], [
+            ("table", keys, [[document.plain(c.get(k)) for k in keys]
+                             for c in cases])]
+
+
+def section_method(records, rows, quick):
+    made = ran(records)
+    blocks = [("text", "One guest (User-Mode Linux) holds a real NFS server, "
+               "an emulated link (netem at both ends), forefetchd with its "
+               "cache on a disk image, and the kernel's NFS client. Before "
+               "each run the export is mounted anew and all page caches are "
+               "dropped, but not what FS-Cache or forefetchd keep on disk; "
+               "forefetchd runs on between runs. In each round the arms take "
+               "turns in an order that the seed decides. A run counts only if "
+               "its output and exit status are those of the direct mount. "
+               "Elapsed: median and the interval of the median from order "
+               "statistics, 95% where there are six runs or more; below that "
+               "least and most, which is 94% for five, 88% for four, 75% for "
+               "three. I/O wait: elapsed less user and system time of the "
+               "job; masked: the share of the direct mount's that is gone. "
+               "RPCs: of the server; misses: READs and LOOKUPs that the "
+               "client sent and the proxy could not answer at once.")]
+    if quick:
+        blocks.append(("text", "These are the quick sets: smaller trees, "
+                               "fewer runs and links."))
+    mounts = {}
+    for r in rows:
+        if r.get("mount"):
+            mounts.setdefault(r["arm"], r["mount"])
+    if mounts:
+        blocks.append(("text", "Mount options, as the kernel shows them:"))
+        blocks.append(("table", ["arm", "options"],
+                       [[figures.name(a), m] for a, m in mounts.items()]))
+    blocks.append(("text", "Cells:"))
+    blocks.append(("table", ["cell", "command", "seed", "seconds", "outcome"],
+                   [[r["id"], "`" + (r["command"] or "–") + "`",
+                     str(r["seed"]), "%.0f" % r["seconds"],
+                     r["outcome"] + (": " + r["reason"] if r["reason"] else
+                                     "")] for r in records]))
+    if made:
+        blocks.append(("text", "Versions: " + ", ".join(
+            "%s %s" % item for item in made[-1]["versions"].items()) + "."))
+    return "How it was measured", blocks
+
+
+def build(records, quick):
+    rows = figures.rows_of(records)
+    sections = [section_headline(records, rows), section_worse(records, rows),
+                section_seeds(records, rows)]
+    sections += list(sections_jobs(records, rows))
+    for make in (section_harm, section_load, section_million, section_soak,
+                 section_other):
+        sections += list(make(records))
+    sections.append(section_method(records, rows, quick))
+    return sections
+
+
+def write(records, where, quick):
+    """Writes report.md, report.html and headline.svg; returns their paths."""
+    sections = build(records, quick)
+    when = time.strftime("%Y-%m-%d", time.gmtime(
+        max(r["started"] for r in records)))
+    title = "forefetch: the evidence"
+    under = "%s, %s; `bench/run%s`" % (
+        when, records[-1]["versions"]["commit"] or "no commit",
+        " --quick" if quick else "")
+    os.makedirs(where, exist_ok=True)
+    pictures = [b for _, blocks in sections for b in blocks
+                if b[0] == "plot" and b[1] == "headline"]
+    texts = {"report.md": document.markdown(title, under, sections),
+             "report.html": document.page(title, under, sections)}
+    if pictures:
+        texts["report-headline.svg"] = document.lone_svg(pictures[0][2])
+    for name, text in texts.items():
+        with open(os.path.join(where, name), "w") as f:
+            f.write(text)
+    return [os.path.join(where, name) for name in texts]

@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Runs cells and keeps what they gave, a file each, so that it can go on.
+
+A record, the JSON of a file:
+  id, experiment, kind, link, group    as of the cell
+  command    as it was called
+  key        of command and forefetchd: where it differs, it is done again
+  outcome    ok; failed (status, or no JSON); skipped (with a reason)
+  reason, status, started, seconds, versions, seed, log (the end of stderr)
+  result     what the command printed or saved
+"""
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import experiments
+
+BENCH = experiments.BENCH
+# The seconds without a word from a cell after which it is said to be alive.
+SILENCE = 30
+
+
+class Missing(Exception):
+    """Something that cannot be fetched, or must not be."""
+
+
+def store():
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.environ.get("FOREFETCH_JOBS") or os.path.join(
+        base, "forefetch", "jobs")
+
+
+def image_of(wanted):
+    """The image of a set of trees, or None; `jobs` contains `headline`."""
+    names = {"jobs": ["image"], "headline": ["image", "headline"],
+             "seeds": ["seeds"]}[wanted]
+    try:
+        files = sorted(os.listdir(store()))
+    except OSError:
+        return None
+    for name in names:
+        for f in files:
+            if f.startswith(name + "-"):
+                return os.path.join(store(), f)
+    return None
+
+
+def find_build(given):
+    """The directory that bench/lab would take: the newest build."""
+    root = os.path.dirname(BENCH)
+    if given:
+        found = [given]
+    else:
+        found = [os.path.join(root, d) for d in os.listdir(root)
+                 if d.startswith("build")]
+    found = [d for d in found
+             if os.access(os.path.join(d, "proxy/forefetchd"), os.X_OK)]
+    if not found:
+        raise Missing("forefetchd is not built: ./quickstart, or cmake and "
+                      "ninja as in README.md; or --build DIR")
+    return os.path.realpath(max(found, key=lambda d: os.path.getmtime(
+        os.path.join(d, "proxy/forefetchd"))))
+
+
+def output_of(*command):
+    try:
+        return subprocess.run(command, stdout=subprocess.PIPE, check=True,
+                              stderr=subprocess.DEVNULL,
+                              text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def package(name):
+    return output_of("dpkg-query", "-W", "-f", "${Version}", name)
+
+
+def versions(build):
+    with open(os.path.join(build, "proxy/forefetchd"), "rb") as f:
+        binary = hashlib.sha256(f.read()).hexdigest()[:16]
+    with open("/proc/cpuinfo") as f:
+        models = [line.split(":", 1)[1].strip() for line in f
+                  if line.startswith("model name")]
+    found = {"commit": output_of("git", "-C", BENCH, "describe", "--always",
+                                 "--dirty"),
+             "forefetchd": binary, "python": platform.python_version(),
+             "host_kernel": platform.release(), "cpus": os.cpu_count(),
+             "cpu": models[0] if models else "unknown"}
+    for name in ("user-mode-linux", "nfs-ganesha", "nfs-common",
+                 "cachefilesd", "sshfs"):
+        found[name] = package(name) or "missing"
+    return found
+
+
+def prepare(cells, args, say):
+    """Packages and trees. Raises Missing where they cannot be had."""
+    if shutil.which("linux.uml") is None and not args.no_fetch:
+        call_or_missing(["install-packages", "lab"], say)
+    if any(c.sets for c in cells) and not all(map(shutil.which, (
+            "node", "npm", "git"))):
+        if args.no_fetch:
+            raise Missing("missing: nodejs, npm or git; as root, "
+                          "bench/install-packages jobs")
+        call_or_missing(["install-packages", "jobs"], say)
+    if not args.no_fetch:
+        fetch_others(say)
+    for wanted in dict.fromkeys(s for c in cells for s in c.sets):
+        if image_of(wanted):
+            continue
+        command = ["jobs", "prepare", "--set", wanted]
+        if args.no_fetch:
+            raise Missing("call bench/" + " ".join(command) + " first")
+        say("the trees of the jobs, once: bench/" + " ".join(command))
+        call_or_missing(command, say)
+
+
+# Without these there is a report too, and it says what is missing.
+def fetch_others(say):
+    if os.geteuid() != 0 or package("cachefilesd") and \
+            package("python3-matplotlib"):
+        return
+    if subprocess.run([os.path.join(BENCH, "install-packages"),
+                       "evidence"]).returncode:
+        say("packages of the section evidence are missing; going on")
+
+
+def call_or_missing(command, say):
+    path = os.path.join(BENCH, command[0])
+    if subprocess.run([path] + command[1:], stdout=sys.stderr).returncode:
+        raise Missing("failed: bench/" + " ".join(command))
+
+
+def command_of(cell, build, seed, out):
+    words = {experiments.OUT: out, experiments.BUILD: build,
+             experiments.SEED: str(seed),
+             "@IMAGE:seeds@": image_of("seeds") or "none"}
+    nfsload = os.path.join(build, "bench/nfsload")
+    argv = []
+    for i, word in enumerate(cell.argv):
+        word = words.get(word, word).replace("@NFSLOAD@", nfsload)
+        if i == 0 or word.startswith("lab.d/"):
+            word = os.path.join(BENCH, word)
+        argv.append(word)
+    return argv
+
+
+def key_of(cell, found, seed):
+    text = json.dumps([cell.argv, found["forefetchd"], seed])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def path_of(results, cell_id):
+    return os.path.join(results, "cells", cell_id + ".json")
+
+
+def load_one(path):
+    try:
+        with open(path) as f:
+            return json.load(f)
+    except (OSError, ValueError):
+        return None
+
+
+def load(results):
+    """All records, in the order in which they were made."""
+    where = os.path.join(results, "cells")
+    names = sorted(os.listdir(where)) if os.path.isdir(where) else []
+    found = [load_one(os.path.join(where, n)) for n in names
+             if n.endswith(".json")]
+    order = {e.name: i for i, e in enumerate(experiments.ALL)}
+    return sorted((r for r in found if r), key=lambda r: (
+        order.get(r["experiment"], 99), r["started"]))
+
+
+def save(path, record):
+    """All of it or nothing, whenever it is killed."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path + ".new", "w") as f:
+        json.dump(record, f, indent=1)
+        f.write("\n")
+        f.flush()
+        os.fsync(f.fileno())
+    os.replace(path + ".new", path)
+
+
+def good(record):
+    return record["outcome"] == "skipped" or (
+        record["outcome"] == "ok" and not wrong_runs(record))
+
+
+def wrong_runs(record):
+    result = record.get("result")
+    if not isinstance(result, dict):
+        return []
+    runs = result.get("runs", [])
+    return [r for r in runs if isinstance(r, dict) and r.get("ok") is False]
+
+
+def wanted(record, key, args):
+    """Is the cell of this record, or none, to be done?"""
+    if record is None or args.fresh or record["key"] != key:
+        return True
+    return args.again and not good(record)
+
+
+def why_not(cell):
+    if "script" in cell.needs and not os.access(
+            os.path.join(BENCH, cell.argv[0]), os.X_OK):
+        return "bench/%s is not there" % cell.argv[0]
+    if "root" in cell.needs and os.geteuid() != 0:
+        return "needs root"
+    return None
+
+
+def parse_result(cell, out, stdout):
+    if cell.save:
+        return load_one(out)
+    try:
+        return json.loads(stdout)
+    except ValueError:
+        return None
+
+
+def run_cell(cell, build, args, tell):
+    """A record without key and versions. tell(line): what it says."""
+    record = {"id": cell.id, "experiment": cell.experiment, "kind": cell.kind,
+              "link": cell.link, "group": cell.group, "seed": args.seed,
+              "started": time.time(), "seconds": 0, "status": None,
+              "result": None, "log": "", "reason": None}
+    reason = why_not(cell)
+    if reason:
+        record.update(outcome="skipped", reason=reason, command=None)
+        return record
+    with tempfile.TemporaryDirectory(prefix="forefetch-run.",
+                                     dir="/var/tmp") as work:
+        out = os.path.join(work, "out.json")
+        argv = command_of(cell, build, args.seed, out)
+        record["command"] = " ".join(
+            os.path.relpath(w, os.path.dirname(BENCH)) if w.startswith(BENCH)
+            else w for w in argv)
+        status, stdout, log = execute(argv, work, tell)
+        record["seconds"] = round(time.time() - record["started"], 1)
+        record["status"], record["log"] = status, log
+        record["result"] = parse_result(cell, out, stdout)
+    # A status of 1 with figures: an aim missed, or a run wrong.
+    if record["result"] is None or status not in (0, 1):
+        record.update(outcome="failed", reason="status %s%s" % (
+            status, "" if record["result"] else ", no figures"))
+    else:
+        record["outcome"] = "ok"
+    return record
+
+
+def execute(argv, work, tell):
+    lines = []
+    with open(os.path.join(work, "stdout"), "w+") as stdout:
+        try:
+            child = subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=stdout, cwd=work,
+                stderr=subprocess.PIPE, text=True, errors="replace")
+        except OSError as e:
+            return 127, "", str(e)
+
+        def listen():
+            for line in child.stderr:
+                lines.append(line)
+                tell(line.rstrip())
+
+        listener = threading.Thread(target=listen)
+        listener.start()
+        try:
+            child.wait()
+        except KeyboardInterrupt:
+            # It has had the signal too, and may take its guest down.
+            child.wait()
+            listener.join()
+            raise
+        listener.join()
+        child.stderr.close()
+        stdout.seek(0)
+        return child.returncode, stdout.read(), "".join(lines)[-8000:]
+
+
+class Progress:
+    """What is done, and how long the rest takes, from what was expected."""
+
+    def __init__(self, cells, say, verbose):
+        self.cells, self.say, self.verbose = cells, say, verbose
+        self.done = self.took = self.expected = 0
+        self.last = 0
+
+    def left_minutes(self):
+        # The machine's own pace, once it is known.
+        pace = self.took / self.expected if self.expected else 1
+        rest = sum(c.minutes for c in self.cells[self.done:])
+        return pace * rest
+
+    def begin(self, cell):
+        self.last = time.time()
+        self.say("%d of %d: %s (about %d min left)" % (
+            self.done + 1, len(self.cells), cell.id,
+            round(self.left_minutes())))
+
+    def tell(self, line):
+        now = time.time()
+        if self.verbose or now - self.last >= SILENCE:
+            self.last = now
+            self.say("  " + line[:100])
+
+    def end(self, cell, record):
+        self.done += 1
+        if record["outcome"] != "skipped":
+            self.took += record["seconds"] / 60
+            self.expected += cell.minutes
+        text = record["outcome"]
+        if record["reason"]:
+            text += ": " + record["reason"]
+        wrong = len(wrong_runs(record))
+        if wrong:
+            text += ", %d runs wrong" % wrong
+        self.say("  %s, %d s" % (text, record["seconds"]))
+
+
+def run_all(cells, results, args, say):
+    """True if all cells are good."""
+    build = find_build(args.build)
+    if args.build is None:
+        say("forefetchd of " + build)
+    prepare(cells, args, say)
+    found = versions(build)
+    todo, kept = [], []
+    for cell in cells:
+        cell.key = key_of(cell, found, args.seed)
+        record = load_one(path_of(results, cell.id))
+        (todo if wanted(record, cell.key, args) else kept).append(cell)
+    if kept:
+        say("%d of %d cells are there already, in %s" % (
+            len(kept), len(cells), results))
+    progress = Progress(todo, say, args.verbose)
+    for cell in todo:
+        progress.begin(cell)
+        record = run_cell(cell, build, args, progress.tell)
+        record.update(key=cell.key, versions=found)
+        save(path_of(results, cell.id), record)
+        progress.end(cell, record)
+    return all(good(load_one(path_of(results, c.id))) for c in cells)

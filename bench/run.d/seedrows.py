@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Every figure of the five systems beside ours: met, not met, or not run.
+
+A row: seed, what, theirs (as published), ours (a sentence), met (True, False;
+None: nothing to compare), which experiment it is from.
+"""
+import statistics
+
+import figures
+from figures import one, pick
+
+LEI = "Lei & Duchamp 1997"
+KROEGER = "Kroeger & Long 2001"
+AASFP = "AASFP 2002"
+LEGION = "Legion 2000"
+UBUNTU = "Ubuntu prefetch 2007"
+NOT_RUN = "not run"
+
+
+def percent(value):
+    return "–" if value is None else "%+.0f%%" % (100 * value)
+
+
+def row(seed, what, theirs, ours, met, where):
+    return {"seed": seed, "what": what, "theirs": theirs,
+            "ours": ours or NOT_RUN, "met": met if ours else None,
+            "where": where}
+
+
+def lei_and_duchamp(rows, records):
+    trained = [r for r in rows if r["arm"] in ("bounded", "first-block",
+                                               "first") and r["s"]]
+    used = sum(r["used_objects"] for r in trained)
+    unused = sum(r["unused_objects"] for r in trained)
+    accuracy = figures.shared(used, unused)
+    yield row(LEI, "accuracy: fetched ahead and used, of all fetched ahead",
+              "about 90%", accuracy is not None and
+              "%.1f%% of %d objects, all trained runs" % (
+                  100 * accuracy, used + unused),
+              accuracy is not None and accuracy >= 0.90, "all")
+    mine = pick(trained, experiment="leiduchamp")
+    yield reduction(rows, mine, "misses (buffers and names)", "−47% at most",
+                    0.47, miss_down)
+    yield reduction(rows, mine, "latency of the client's calls",
+                    "−40% at most", 0.40, lambda rows, r: r["latency_down"])
+    yield from filter_rows(rows)
+    yield build_row(rows)
+    cpu = [r["cpu_s"] / r["s"]["median"] for r in mine if r["cpu_s"]]
+    yield row(LEI, "CPU of prefetching", "negligible",
+              cpu and "the daemon takes %.1f%% of one processor while the job "
+              "runs (median; most: %.1f%%)" % (
+                  100 * statistics.median(cpu), 100 * max(cpu)),
+              bool(cpu) and statistics.median(cpu) <= 0.05, "leiduchamp")
+    harm = harm_case(records, "find")
+    yield row(LEI, "a find over thousands of files", "hurt",
+              harm and "on takes %.3f × off" % harm["ratio"],
+              bool(harm) and harm["ratio"] <= figures.WORSE, "harm")
+
+
+def miss_down(rows, r):
+    direct = one(rows, cell=r["cell"], job=r["job"], arm="direct")
+    if not direct or not direct["s"]:
+        return None
+    both = [x["data_misses"] + x["name_misses"] for x in (r, direct)]
+    return figures.down(*both)
+
+
+def reduction(rows, mine, what, theirs, aim, value):
+    found = [v for v in (value(rows, r) for r in mine) if v is not None]
+    return row(LEI, what, theirs,
+               found and "%s at most, %s in the median of %d cases" % (
+                   percent(-max(found)), percent(-statistics.median(found)),
+                   len(found)),
+               bool(found) and max(found) >= aim, "leiduchamp")
+
+
+def filter_rows(rows):
+    for link, theirs in (("wired", "large speed-ups, largest for small inputs"),
+                         ("wireless", "speed-ups comparable to wired")):
+        parts, gains = [], []
+        for r in pick(rows, experiment="leiduchamp", link=link, arm="first"):
+            if r.get("times_direct"):
+                gains.append(1 / r["times_direct"])
+                parts.append("%s blocks × %.1f" % (
+                    r["job"].split("-")[-1], gains[-1]))
+        met = bool(gains) and gains[0] > 1.2 and gains[0] >= max(gains) * 0.9
+        yield row(LEI, "40 filters, %s link: faster than direct" % link,
+                  theirs, ", ".join(parts), met, "leiduchamp")
+
+
+def build_row(rows):
+    parts, met = [], True
+    for r in pick(rows, experiment="leiduchamp", job="compile",
+                  arm="first-block"):
+        direct = one(rows, cell=r["cell"], job="compile", arm="direct")
+        if not direct or not direct["s"] or not r["s"]:
+            continue
+        less = figures.down(r["data_misses"], direct["data_misses"])
+        parts.append("%s: misses %s, time %s" % (
+            r["link"], percent(None if less is None else -less),
+            percent(r["times_direct"] - 1)))
+        met = met and (less or 0) >= 0.65 and r["times_direct"] <= 1.02
+    return row(LEI, "builds: buffer misses, and no harm",
+               "−65…85%, latency unchanged", "; ".join(parts), met,
+               "leiduchamp")
+
+
+def harm_case(records, name):
+    for record in records:
+        if record["kind"] == "harm" and record["result"]:
+            for case in record["result"]["cases"]:
+                if case["case"] == name:
+                    return case
+    return None
+
+
+# job: what it stands for, elapsed, I/O, read latency, share of the gap closed
+KROEGER_ROWS = {
+    "andrew-make": ("Andrew, phase 5", 0.12, 0.90, 0.80, None),
+    "ld": ("GNU ld links many objects", 0.11, 0.34, 0.33, 0.33),
+    "index": ("an index of documentation", 0.16, 0.31, 0.92, 0.68),
+    "zstd": ("a newer version is built", 0.11, 0.84, 0.70, 0.99),
+}
+
+
+def kroeger_and_long(rows):
+    for job, (what, *aims) in KROEGER_ROWS.items():
+        r = one(rows, experiment="kroegerlong", job=job, arm="bounded")
+        names = ("elapsed", "I/O", "read latency", "of the gap to hot closed")
+        theirs = ", ".join(
+            "%s %s" % ((n, percent(-a)) if n != names[3] else
+                       ("%.0f%%" % (100 * a), n))
+            for n, a in zip(names, aims) if a is not None)
+        ours, met = None, None
+        if r and r["s"] and r.get("times_direct"):
+            mine = [1 - r["times_direct"], r["masked"], r["read_down"],
+                    gap_closed(rows, r)]
+            ours = ", ".join(
+                "%s %s" % ((n, percent(None if m is None else -m))
+                           if n != names[3] else
+                           ("–" if m is None else "%.0f%%" % (100 * m), n))
+                for n, m in zip(names, mine))
+            # A job that reads no more has no latency left to compare.
+            met = all(m is None or a is None or m >= a
+                      for m, a in zip(mine, aims))
+        yield row(KROEGER, what, theirs, ours, met, "kroegerlong")
+
+
+def gap_closed(rows, r):
+    direct, floor = (one(rows, cell=r["cell"], job=r["job"], arm=a)
+                     for a in ("direct", "floor"))
+    if not direct or not floor or not direct["s"] or not floor["s"]:
+        return None
+    cold, hot = direct["s"]["median"], floor["s"]["median"]
+    return (cold - r["s"]["median"]) / (cold - hot) if cold > hot else None
+
+
+AASFP_ROWS = (
+    ("volume visualization, 4 KB, orthonormal", 68.95, 31.76, "volume-4k"),
+    ("volume visualization, 4 KB, oblique", 83.05, 64.95, "volume-4k-oblique"),
+    ("volume visualization, 32 KB, orthonormal", 36.87, 31.23, "volume-32k"),
+    ("volume visualization, 32 KB, oblique", 30.99, 29.78,
+     "volume-32k-oblique"),
+    ("out-of-core FFT, 256K", 33.42, 33.74, "fft-256k"),
+    ("out-of-core FFT, 512K", 66.68, 67.84, "fft-512k"),
+    ("forward 1", 4.78, 4.76, "forward-1"),
+    ("forward 2", 4.61, 4.84, "forward-2"),
+    ("backward 1", 52.54, 7.63, "backward-1"),
+    ("backward 2", 25.02, 6.19, "backward-2"),
+)
+
+
+def other_cases(records, experiments):
+    """{case: {off_s, on_s, ...}} of the scripts that report `cases`."""
+    found = {}
+    for record in records:
+        result = record.get("result")
+        if record["experiment"] in experiments and isinstance(result, dict):
+            for case in result.get("cases", []):
+                if isinstance(case, dict) and "case" in case:
+                    found.setdefault(case["case"], case)
+    return found
+
+
+def why_not_run(records, names):
+    for record in records:
+        if record["experiment"] in names and record["outcome"] != "ok":
+            return "not run: " + (record["reason"] or record["outcome"])
+    return NOT_RUN
+
+
+def aasfp(records):
+    cases = other_cases(records, ("patterns", "hints"))
+    for what, before, after, key in AASFP_ROWS:
+        gain = 1 - after / before
+        case = cases.get(key)
+        ours, met = None, None
+        if case:
+            mine = 1 - case["on_s"] / case["off_s"]
+            ours = "%.2f → %.2f s (%s)" % (case["off_s"], case["on_s"],
+                                           percent(-mine))
+            met = mine >= gain
+        out = row(AASFP, what, "%.2f → %.2f s (%s)" % (
+            before, after, percent(-gain)), ours, met, "patterns, hints")
+        if not ours:
+            out["ours"] = why_not_run(records, ("patterns", "hints"))
+        yield out
+
+
+def legion(rows, records):
+    parts, met = [], True
+    for arm, what, most in (("frozen", "on a hit", 0.0), ("off", "", 1.0)):
+        r = one(rows, experiment="legion", arm=arm)
+        if r and r["s"] and r["returned"]:
+            each = r["copied"] / r["returned"]
+            parts.append("%.2f copies a byte %s" % (
+                each, what or "with prefetch off"))
+            met = met and each <= most + 0.005
+    yield row(LEGION, "copies on the way of a read of 1 MB",
+              "3 block copies and a byte copy → 2 block copies",
+              "; ".join(parts), met, "legion")
+    r, direct = (one(rows, experiment="legion", arm=a)
+                 for a in ("frozen", "direct"))
+    ok = r and direct and r["s"] and direct["s"]
+    yield row(LEGION, "time of reads of 1 MB", "−21.1 ms, −4.7%",
+              ok and "8 reads: %.0f → %.0f ms (%s) from the cache, at 1 Gb/s "
+              "and 0.2 ms" % (
+                  1000 * direct["s"]["median"], 1000 * r["s"]["median"],
+                  percent(r["times_direct"] - 1)),
+              bool(ok) and r["times_direct"] <= 1 - 0.047, "legion")
+
+
+def ubuntu(rows, records):
+    r, off = (one(rows, experiment="login", arm=a) for a in ("bounded", "off"))
+    ok = r and off and r["s"] and off["s"]
+    gain = 1 - r["s"]["median"] / off["s"]["median"] if ok else 0
+    for what, theirs, aim in (
+            ("start-up, prefetch against none", "61.21 → 54.91 s (−10%)", .10),
+            ("with a heavy application", "81.01 → 65.53 s (−19%)", .19)):
+        yield row(UBUNTU, what, theirs,
+                  ok and "a login at 2 Mb/s, 20 ms: %.2f → %.2f s (%s)" % (
+                      off["s"]["median"], r["s"]["median"], percent(-gain)),
+                  gain >= aim, "login")
+    cases = other_cases(records, ("layout", "sessions"))
+    for what, theirs, aim, key in (
+            ("layout by hand", "52.68 → 46.89 s (−11%)", 0.11, "layout-hand"),
+            ("layout, automatic", "52.68 → 47.75 s (−9%)", 0.09, "layout"),
+            ("I/O ticks", "21.84 → 17.38 (−20%)", 0.20, "layout-ticks"),
+            ("reordering takes", "14 to 20 s", None, "layout-reorder")):
+        case, ours, met = cases.get(key), None, None
+        if case and aim is None:
+            ours, met = "%.2f s" % case["on_s"], case["on_s"] <= 20
+        elif case:
+            mine = 1 - case["on_s"] / case["off_s"]
+            ours = "%.2f → %.2f (%s)" % (case["off_s"], case["on_s"],
+                                         percent(-mine))
+            met = mine >= aim
+        out = row(UBUNTU, what, theirs, ours, met, "layout")
+        if not ours:
+            out["ours"] = why_not_run(records, ("layout",))
+        yield out
+
+
+def table(rows, records):
+    return (list(lei_and_duchamp(rows, records)) +
+            list(kroeger_and_long(rows)) + list(aasfp(records)) +
+            list(legion(rows, records)) + list(ubuntu(rows, records)))
+
+
+def verdict(r):
+    return {True: "met", False: "NOT met", None: "–"}[r["met"]]

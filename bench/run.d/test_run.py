@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Tests of bench/run: statistics, going on after an interruption, and the
+report, from canned results with failures among them."""
+import argparse
+import json
+import os
+import re
+import stat
+import sys
+import tempfile
+import unittest
+from unittest import mock
+from xml.dom import minidom
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+import cli
+import document
+import experiments
+import figures
+import plots
+import report
+import runner
+import seedrows
+
+
+def made_run(job, arm, number, s, kind="timed", ok=True, **more):
+    run = {"job": job, "arm": arm, "kind": kind, "number": number, "s": s,
+           "ok": ok, "status": 0, "user_s": 0.1, "system_s": 0.1,
+           "mount": "nfs:vers=3,nolock", "server_calls": {"READ": 10},
+           "client_calls": {"READ": 10, "LOOKUP": 20},
+           "client_ms": {"READ": 400, "LOOKUP": 800}, "wait_s": 1.2,
+           "link_bytes_in": 1000, "server_cpu_s": 0.01}
+    if arm in figures.OURS:
+        run.update(counters={"data_misses": 1, "name_misses": 2,
+                             "prefetch_used": 95, "prefetch_unused": 5,
+                             "bytes_copied": 0, "bytes_returned": 4096},
+                   daemon_cpu_s=0.02, daemon_rss_max_kib=20480)
+    return dict(run, **more)
+
+
+def record_of(cell="headline", experiment="headline", runs=(), outcome="ok",
+              link="wan", kind="jobs", **more):
+    result = {"runs": list(runs), "problems": [], "missing": {}}
+    return dict({"id": cell, "experiment": experiment, "kind": kind,
+                 "link": link, "group": cell, "seed": 1, "key": "k",
+                 "command": "bench/jobs", "outcome": outcome, "reason": None,
+                 "status": 0, "started": 1e9, "seconds": 12.0, "log": "",
+                 "versions": {"commit": "abc", "forefetchd": "1"},
+                 "result": result}, **more)
+
+
+def usual_runs(job="node", ours=2.0, direct=100.0):
+    runs = [made_run(job, "floor", 0, 1.8, kind="ref"),
+            made_run(job, "bounded", 1, 30.0, kind="train")]
+    runs += [made_run(job, "floor", n, 1.8 + n / 100) for n in range(1, 6)]
+    runs += [made_run(job, "bounded", n, ours + n / 100) for n in range(1, 6)]
+    return runs + [made_run(job, "direct", 1, direct)]
+
+
+class Statistics(unittest.TestCase):
+    def test_interval_of_few_is_their_range(self):
+        found = figures.interval([3, 1, 2, 5, 4])
+        self.assertEqual((found["median"], found["low"], found["high"]),
+                         (3, 1, 5))
+        # 1 - 2 / 2^5
+        self.assertAlmostEqual(found["confidence"], 0.9375)
+
+    def test_interval_of_six_reaches_95(self):
+        found = figures.interval(range(6))
+        self.assertEqual((found["low"], found["high"]), (0, 5))
+        self.assertAlmostEqual(found["confidence"], 1 - 2 / 64)
+
+    def test_interval_of_twenty(self):
+        # The table of the sign test: the 6th and the 15th, 95.86%.
+        found = figures.interval(range(1, 21))
+        self.assertEqual((found["low"], found["high"]), (6, 15))
+        self.assertAlmostEqual(found["confidence"], 0.9586, places=4)
+
+    def test_interval_of_one_and_none(self):
+        self.assertEqual(figures.interval([7])["low"], 7)
+        self.assertEqual(figures.interval([7])["confidence"], 0)
+        self.assertIsNone(figures.interval([]))
+
+    def test_an_outlier_does_not_move_it(self):
+        found = figures.interval([1] * 19 + [1000])
+        self.assertEqual((found["median"], found["high"]), (1, 1))
+
+
+class Rows(unittest.TestCase):
+    def test_ratios_and_misses(self):
+        rows = figures.rows_of([record_of(runs=usual_runs())])
+        ours = figures.one(rows, arm="bounded")
+        self.assertAlmostEqual(ours["times_direct"], 2.03 / 100)
+        self.assertAlmostEqual(ours["times_floor"], 2.03 / 1.83)
+        self.assertEqual(ours["first_s"], 30.0)
+        self.assertEqual((ours["data_misses"], ours["name_misses"]), (1, 2))
+        self.assertEqual(figures.one(rows, arm="direct")["name_misses"], 20)
+        self.assertAlmostEqual(ours["read_ms"], 40)
+        self.assertAlmostEqual(ours["masked"], 1 - 1.83 / 99.8)
+
+    def test_a_wrong_run_is_not_timed(self):
+        runs = usual_runs() + [made_run("node", "bounded", 6, 0.1, ok=False)]
+        row = figures.one(figures.rows_of([record_of(runs=runs)]),
+                          arm="bounded")
+        self.assertEqual((row["wrong"], row["s"]["low"]), (1, 2.01))
+
+    def test_only_wrong_runs_have_no_time(self):
+        runs = [made_run("node", "bounded", 1, 0.1, ok=False),
+                made_run("node", "direct", 1, 9.0)]
+        rows = figures.rows_of([record_of(runs=runs)])
+        self.assertIsNone(figures.one(rows, arm="bounded")["s"])
+        self.assertEqual(figures.headline(rows), [])
+        self.assertIn("WRONG", figures.worse([], rows)[0])
+
+    def test_what_is_worse_comes_worst_first(self):
+        runs = usual_runs("slow", ours=120) + usual_runs("slower", ours=150)
+        records = [record_of(runs=runs),
+                   record_of("broken", outcome="failed", reason="status 124",
+                             result=None)]
+        found = figures.worse(records, figures.rows_of(records))
+        self.assertEqual([f.split(" ")[0] for f in found],
+                         ["broken", "slower", "slow"])
+
+    def test_headline_is_a_median_over_jobs(self):
+        runs = usual_runs("a", ours=1.97) + usual_runs("b", ours=3.97)
+        runs += usual_runs("c", ours=9.97)
+        lines = figures.headline(figures.rows_of([record_of(runs=runs)]))
+        self.assertEqual(figures.over_jobs(lines, "direct"), (25.0, 3))
+        self.assertEqual(figures.over_jobs(lines, "fscache"), (None, 0))
+
+
+class Seeds(unittest.TestCase):
+    def test_every_row_is_there_though_nothing_ran(self):
+        table = seedrows.table([], [])
+        self.assertEqual({r["met"] for r in table}, {None})
+        self.assertEqual(len({r["seed"] for r in table}), 5)
+        for r in table:
+            self.assertTrue(r["ours"].startswith("not run"), r)
+
+    def test_met_and_not_met(self):
+        for ours, met in ((10.0, True), (99.0, False)):
+            runs = usual_runs("ld", ours=ours)
+            for r in runs:
+                if r["arm"] == "bounded":
+                    r["client_ms"] = {"READ": 1}
+            rows = figures.rows_of([record_of("k", "kroegerlong", runs)])
+            found = [r for r in seedrows.table(rows, [])
+                     if r["what"].startswith("GNU ld")]
+            self.assertEqual(found[0]["met"], met, found)
+
+    def test_cases_of_other_scripts(self):
+        cases = [{"case": "backward-1", "off_s": 10.0, "on_s": 9.0}]
+        record = record_of("patterns", "patterns", kind="other",
+                           result={"cases": cases})
+        found = {r["what"]: r for r in seedrows.aasfp([record])}
+        self.assertEqual(found["backward 1"]["met"], False)
+        self.assertIsNone(found["backward 2"]["met"])
+
+
+class Report(unittest.TestCase):
+    def setUp(self):
+        self.records = [
+            record_of(runs=usual_runs("node") + usual_runs("git") +
+                      [made_run("git", "bounded", 6, 0.1, ok=False)]),
+            record_of("today-wan", "today", usual_runs("a & b")),
+            record_of("harm", "harm", outcome="failed", kind="harm",
+                      reason="status 124, no figures", result=None),
+            record_of("hints", "hints", outcome="skipped", kind="other",
+                      reason="bench/hints is not there", result=None,
+                      command=None)]
+        self.records[0]["result"]["missing"] = {"sshfs": "no <sshfs> here"}
+
+    def write(self):
+        with tempfile.TemporaryDirectory() as where:
+            for path in report.write(self.records, where, True):
+                with open(path) as f:
+                    yield os.path.basename(path), f.read()
+
+    def test_the_report_says_what_is_wrong(self):
+        texts = dict(self.write())
+        for name in ("report.md", "report.html"):
+            text = texts[name]
+            for said in ("1 runs WRONG", "FAILED", "status 124",
+                         "bench/hints is not there", "vers=3,nolock"):
+                self.assertIn(said, re.sub("<[^>]*>", "", text), name)
+            self.assertLess(text.index("What got worse"),
+                            text.index("figures beside ours"))
+        self.assertIn("a &amp; b", texts["report.html"])
+        self.assertIn("no &lt;sshfs&gt; here", texts["report.html"])
+        self.assertNotIn("http://localhost", texts["report.html"])
+
+    def test_the_page_needs_nothing_else(self):
+        page = dict(self.write())["report.html"]
+        self.assertNotRegex(page, r'(src|href)="(https?:|/)')
+        self.assertNotIn("@import", page)
+
+    def test_the_plot_is_an_svg(self):
+        if plots.pyplot() is None:
+            self.skipTest("no matplotlib")
+        texts = dict(self.write())
+        minidom.parseString(texts["report-headline.svg"])
+        ids = re.findall(r'\bid="([^"]+)"', texts["report.html"])
+        self.assertEqual(len(ids), len(set(ids)))
+
+    def test_without_matplotlib(self):
+        with mock.patch.object(plots, "pyplot", lambda: None):
+            texts = dict(self.write())
+        self.assertNotIn("report-headline.svg", texts)
+        self.assertIn("| node |", texts["report.md"])
+
+    def test_markdown_cells(self):
+        self.assertEqual(document.cell("a|b\nc"), "a\\|b c")
+
+
+FAKE = """#!/bin/sh
+echo "$@" >>"$0.called"
+[ ! -e "$0.fails" ] || { echo "it broke" >&2; exit 3; }
+echo '{"runs": [], "arguments": "'"$*"'"}'
+"""
+
+
+class Running(unittest.TestCase):
+    def setUp(self):
+        self.where = tempfile.TemporaryDirectory()
+        self.addCleanup(self.where.cleanup)
+        self.fake = os.path.join(self.where.name, "fake")
+        with open(self.fake, "w") as f:
+            f.write(FAKE)
+        os.chmod(self.fake, 0o755)
+        os.makedirs(os.path.join(self.where.name, "build", "proxy"))
+        self.daemon = os.path.join(self.where.name, "build/proxy/forefetchd")
+        with open(self.daemon, "w") as f:
+            f.write("1")
+        os.chmod(self.daemon, stat.S_IRWXU)
+        self.results = os.path.join(self.where.name, "results")
+        self.said = []
+
+    def cells(self, names=("a", "b")):
+        found = []
+        for name in names:
+            cell = experiments.Cell(name, "other", "-", [
+                self.fake, name, experiments.SEED], 1, save=False)
+            cell.experiment = "headline"
+            found.append(cell)
+        return found
+
+    def run_all(self, cells=None, **more):
+        args = argparse.Namespace(
+            seed=1, build=os.path.join(self.where.name, "build"), again=False,
+            fresh=False, verbose=False, no_fetch=True)
+        vars(args).update(more)
+        return runner.run_all(cells or self.cells(), self.results, args,
+                              self.said.append)
+
+    def called(self):
+        try:
+            with open(self.fake + ".called") as f:
+                return f.read().split("\n")[:-1]
+        except FileNotFoundError:
+            return []
+
+    def test_all_are_run_and_kept(self):
+        self.assertTrue(self.run_all())
+        self.assertEqual(self.called(), ["a 1", "b 1"])
+        records = runner.load(self.results)
+        self.assertEqual([r["id"] for r in records], ["a", "b"])
+        self.assertEqual(records[0]["result"]["arguments"], "a 1")
+        for key in ("versions", "link", "seed", "command", "outcome"):
+            self.assertIn(key, records[0])
+
+    def test_it_goes_on(self):
+        self.run_all(self.cells(["a"]))
+        self.run_all()
+        self.assertEqual(self.called(), ["a 1", "b 1"])
+        self.assertTrue(any("1 of 2" in s for s in self.said), self.said)
+
+    def test_another_daemon_or_seed_is_another_result(self):
+        self.run_all(self.cells(["a"]))
+        self.run_all(self.cells(["a"]), seed=2)
+        with open(self.daemon, "w") as f:
+            f.write("2")
+        self.run_all(self.cells(["a"]), seed=2)
+        self.assertEqual(self.called(), ["a 1", "a 2", "a 2"])
+
+    def test_failures_are_results(self):
+        open(self.fake + ".fails", "w").close()
+        self.assertFalse(self.run_all())
+        record = runner.load(self.results)[0]
+        self.assertEqual((record["outcome"], record["status"]), ("failed", 3))
+        self.assertIn("it broke", record["log"])
+        os.unlink(self.fake + ".fails")
+        self.run_all()
+        self.assertEqual(len(self.called()), 2)
+        self.assertTrue(self.run_all(again=True))
+        self.assertEqual(len(self.called()), 4)
+
+    def test_a_damaged_record_is_done_again(self):
+        self.run_all(self.cells(["a"]))
+        with open(runner.path_of(self.results, "a"), "w") as f:
+            f.write('{"id": "a"')
+        self.run_all(self.cells(["a"]))
+        self.assertEqual(len(self.called()), 2)
+
+    def test_a_script_that_is_not_there_is_skipped(self):
+        cell = experiments.Cell("x", "other", "-", ["no-such-script"], 1,
+                                save=False, needs=["script"])
+        cell.experiment = "hints"
+        self.assertTrue(self.run_all([cell]))
+        self.assertEqual(runner.load(self.results)[0]["outcome"], "skipped")
+
+    def test_time_left_follows_the_machine(self):
+        cells = self.cells(["a", "b", "c"])
+        progress = runner.Progress(cells, self.said.append, False)
+        self.assertEqual(progress.left_minutes(), 3)
+        progress.end(cells[0], {"outcome": "ok", "reason": None,
+                                "seconds": 120, "result": {}})
+        self.assertEqual(progress.left_minutes(), 4)
+
+
+class CommandLine(unittest.TestCase):
+    def test_experiments(self):
+        for quick in (True, False):
+            cells = [c for e in experiments.ALL for c in e.cells(quick)]
+            names = [c.id for c in cells]
+            self.assertEqual(len(names), len(set(names)))
+            for c in cells:
+                self.assertTrue(c.link == "-" or c.link in experiments.LINKS)
+        quick = [c for e in experiments.ALL for c in e.cells(True)]
+        self.assertLessEqual(sum(c.minutes for c in quick
+                                 if c.kind != "other"), 60)
+
+    def test_unknown_names_are_refused(self):
+        with mock.patch("sys.stderr"):
+            self.assertEqual(cli.main(["nonsense", "--no-fetch"]), 2)
+
+    def test_reports_from_what_is_there(self):
+        with tempfile.TemporaryDirectory() as where, mock.patch("sys.stderr"):
+            self.assertEqual(cli.main(["report", "--results", where]), 1)
+            runner.save(runner.path_of(where, "headline"),
+                        record_of(runs=usual_runs()))
+            self.assertEqual(cli.main(["report", "--results", where]), 0)
+            self.assertTrue(os.path.exists(os.path.join(where,
+                                                        "report.html")))
+            with open(runner.path_of(where, "headline")) as f:
+                self.assertEqual(json.load(f)["id"], "headline")
+
+
+if __name__ == "__main__":
+    unittest.main()
