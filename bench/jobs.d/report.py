@@ -97,6 +97,12 @@ def finish_run(run, counts):
             if calls != before[0]:
                 run["upstream_calls"][name] = calls - before[0]
             run["upstream_bytes_in"] += size - before[1]
+        # What was fetched in vain is known ten seconds later, when somebody
+        # asks: so these are of all runs before this one.
+        run["ahead_before"] = {
+            k: (old or {}).get("counters", {}).get(k, 0)
+            for k in ("prefetch_used", "prefetch_unused",
+                      "prefetch_unused_bytes")}
         run["counters"] = difference(
             {k: v for k, v in (old or {}).get("counters", {}).items()
              if isinstance(v, int)},

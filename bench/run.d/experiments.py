@@ -78,10 +78,10 @@ def headline(quick):
 def today(quick):
     if quick:
         out = [jobs("today-wan", "wan",
-                    ["status", "tree-grep", "compile", "editor", "login"], 9,
+                    ["status", "tree-grep", "editor", "login"], 7,
                     arms="off,bounded,frozen", peers="fscache", n=3)]
         for link in ("wireless", "mobile"):
-            out.append(jobs("today-" + link, link, ["log", "login"], 3,
+            out.append(jobs("today-" + link, link, ["status", "login"], 2,
                             arms="off,bounded,frozen", peers="fscache", n=2))
         return out
     out = []
@@ -100,7 +100,7 @@ def today(quick):
 def peers(quick):
     return [jobs("peers", "wan", ["compile"] if quick else TODAY_SMALL,
                  4 if quick else 60, "first-block,bounded,strict", EVERY_PEER,
-                 3 if quick else 10, direct=1 if quick else 5)]
+                 2 if quick else 10, direct=1 if quick else 5)]
 
 
 def leiduchamp(quick):
@@ -115,15 +115,15 @@ def leiduchamp(quick):
              "--seed", SEED, "--save", OUT],
             (2 if link == "wired" else 3) * (1 if quick else 10), ["seeds"]))
         out.append(jobs("builds-" + link, link, ["compile"],
-                        2 if quick else 20, "first-block,bounded,off",
+                        2 if quick else 20, "first-block,off",
                         n=3 if quick else 10, direct=2 if quick else 5))
     return out
 
 
 def kroegerlong(quick):
-    n, train = (4, 3) if quick else (20, 3)
+    n, train = (3, 3) if quick else (20, 3)
     return [jobs("kroegerlong", "wired" if quick else "wan",
-                 ["andrew-make", "ld", "index", "zstd"], 6 if quick else 90,
+                 ["andrew-make", "ld", "index", "zstd"], 5 if quick else 90,
                  "bounded", "" if quick else "fscache", n, train,
                  direct=2 if quick else 5),
             ] + ([] if quick else [
@@ -133,18 +133,18 @@ def kroegerlong(quick):
 
 
 def legion(quick):
-    return [jobs("legion", "lan" if quick else "lan", ["read-1m"], 1,
+    return [jobs("legion", "lan", ["read-1m"], 1,
                  "off,frozen", n=5 if quick else 20, direct=5 if quick else 20)]
 
 
 def login(quick):
-    return [jobs("login", "wireless", ["login"], 4 if quick else 15,
+    return [jobs("login", "wireless", ["login"], 2 if quick else 15,
                  "off,bounded", n=3 if quick else 10, train=3)]
 
 
 def farm(quick):
-    return [jobs("farm", "wan", ["farm"], 5 if quick else 25, "bounded,frozen",
-                 n=2 if quick else 10, train=1 if quick else 3, direct=1)]
+    return [jobs("farm", "wan", ["farm"], 4 if quick else 25,
+                 "bounded" if quick else "bounded,frozen", n=2 if quick else 10, train=1 if quick else 3, direct=1)]
 
 
 def harm(quick):
@@ -152,7 +152,7 @@ def harm(quick):
              "--find", "4000"] if quick else ["--pairs", "5"]
     return [Cell("harm", "harm", "wireless",
                  ["harm", "--build", BUILD, "--save", OUT] + small,
-                 6 if quick else 60)]
+                 5 if quick else 60)]
 
 
 def load(quick):
@@ -195,12 +195,13 @@ def soak(quick):
                  3 if quick else 60, ["seeds"], save=False)]
 
 
-def other(name, script):
+def other(name, quick_options, full_options=(), sets=()):
     """A script that may not be there yet: then the report says so."""
     def cells(quick):
-        argv = [script, "--json", "--build", BUILD]
-        return [Cell(name, "other", "-", argv + (["--quick"] if quick else []),
-                     3 if quick else 20, save=False, needs=["script"])]
+        options = quick_options if quick else full_options
+        return [Cell(name, "other", "-", [name, "--json", "--build", BUILD] +
+                     list(options), 2 if quick else 20, sets, save=False,
+                     needs=["script"])]
     return cells
 
 
@@ -224,15 +225,17 @@ ALL = [
     Experiment("million", "a tree of a million files", million),
     Experiment("soak", "a day, compressed: memory and descriptors", soak),
     Experiment("patterns", "reads backward, with strides, irregular (AASFP, "
-               "2002)", other("patterns", "patterns")),
-    Experiment("hints", "reads with hints (AASFP, 2002)",
-               other("hints", "hints")),
+               "2002)", other("patterns", ["--quick"])),
+    Experiment("hints", "reads in a random order, with hints (AASFP, 2002)",
+               other("hints", ["-n", "3", "--cases", "blocks"])),
     Experiment("sessions", "mounts and logins replayed (Ubuntu prefetch)",
-               other("sessions", "sessions")),
+               other("sessions", ["-n", "3", "--train", "3", "--cases",
+                                  "gone"], sets=["headline"])),
     Experiment("layout", "the disk cache in the order of use (Ubuntu "
-               "prefetch)", other("layout", "layout")),
+               "prefetch)", other("layout", ["--runs", "3", "--files",
+                                             "100"])),
     Experiment("copies", "payload bytes copied for each byte read (Legion)",
-               other("copies", "copies")),
+               other("copies", ["--quick"])),
 ]
 
 

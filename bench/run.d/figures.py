@@ -111,12 +111,26 @@ def arm_row(record, job, arm, runs):
         rss_kib=max((r["daemon_rss_max_kib"] for r in mine
                      if r.get("daemon_rss_max_kib")), default=None),
         bytes_in=middle(mine, lambda r: r.get("link_bytes_in")),
-        unused=middle(mine, counter("prefetch_unused_bytes")),
-        used_objects=sum(counter("prefetch_used")(r) or 0 for r in mine),
-        unused_objects=sum(counter("prefetch_unused")(r) or 0 for r in mine),
         copied=sum(counter("bytes_copied")(r) or 0 for r in mine),
         returned=sum(counter("bytes_returned")(r) or 0 for r in mine))
+    row.update(ahead(every))
     return row
+
+
+def ahead(runs):
+    """What was fetched ahead in all timed runs but the last: how many objects
+    were wanted, how many were not, and their bytes a run."""
+    runs = [r for r in runs if "ahead_before" in r]
+    if len(runs) < 2:
+        return {"used_objects": 0, "unused_objects": 0, "unused": None}
+    runs.sort(key=lambda r: r["number"])
+    used, unused, size = (
+        runs[-1]["ahead_before"][k] - runs[0]["ahead_before"][k]
+        for k in ("prefetch_used", "prefetch_unused", "prefetch_unused_bytes"))
+    if min(used, unused, size) < 0:     # the daemon began anew between them
+        return {"used_objects": 0, "unused_objects": 0, "unused": None}
+    return {"used_objects": used, "unused_objects": unused,
+            "unused": size / (len(runs) - 1)}
 
 
 def compare(rows):

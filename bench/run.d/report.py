@@ -10,6 +10,7 @@ import time
 import document
 import experiments
 import figures
+import others
 import plots
 import seedrows
 from seedrows import percent
@@ -145,7 +146,8 @@ def job_table(rows):
             number(r.get("calls"), "%d"),
             number(r.get("data_misses"), "%d"),
             number(r.get("name_misses"), "%d"),
-            number(r.get("unused") and r["unused"] / 1024, "%.0f"),
+            number(None if r.get("unused") is None else
+                   r["unused"] / 1024, "%.0f"),
             number(r.get("cpu_s")), number(r.get("server_cpu_s")),
             number(r.get("rss_kib") and r["rss_kib"] / 1024, "%.0f")])
     return ("table", [
@@ -272,19 +274,16 @@ def section_soak(records):
 
 
 def section_other(records):
-    """Scripts of their own: whatever they report as `cases`."""
-    for r in records:
-        if r["kind"] != "other" or not isinstance(r["result"], dict):
-            continue
-        cases = [c for c in r["result"].get("cases", [])
-                 if isinstance(c, dict)]
-        if not cases:
-            continue
-        keys = [k for k in cases[0]
-                if isinstance(cases[0][k], (int, float, str, bool))]
-        yield "bench/" + r["id"], [
-            ("table", keys, [[document.plain(c.get(k)) for k in keys]
-                             for c in cases])]
+    """Scripts with reports of their own."""
+    table = [[r["id"], c["case"], "%.3g" % c["off_s"], "%.3g" % c["on_s"],
+              percent(c["on_s"] / c["off_s"] - 1), c["what"]]
+             for r in records for c in others.cases(r)]
+    if table:
+        yield "Patterns, hints, sessions, layout", [
+            ("text", "Each script says more by itself: bench/patterns, "
+                     "bench/hints, bench/sessions, bench/layout."),
+            ("table", ["script", "case", "without", "with", "", "what"],
+             table)]
 
 
 def section_method(records, rows, quick):
@@ -303,7 +302,9 @@ def section_method(records, rows, quick):
                "three. I/O wait: elapsed less user and system time of the "
                "job; masked: the share of the direct mount's that is gone. "
                "RPCs: of the server; misses: READs and LOOKUPs that the "
-               "client sent and the proxy could not answer at once.")]
+               "client sent and the proxy could not answer at once; "
+               "unused: fetched ahead and not wanted within ten seconds, a "
+               "run; CPU, MiB: of forefetchd.")]
     if quick:
         blocks.append(("text", "These are the quick sets: smaller trees, "
                                "fewer runs and links."))

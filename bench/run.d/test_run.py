@@ -17,6 +17,7 @@ import cli
 import document
 import experiments
 import figures
+import others
 import plots
 import report
 import runner
@@ -32,8 +33,10 @@ def made_run(job, arm, number, s, kind="timed", ok=True, **more):
            "link_bytes_in": 1000, "server_cpu_s": 0.01}
     if arm in figures.OURS:
         run.update(counters={"data_misses": 1, "name_misses": 2,
-                             "prefetch_used": 95, "prefetch_unused": 5,
                              "bytes_copied": 0, "bytes_returned": 4096},
+                   ahead_before={"prefetch_used": 95 * number,
+                                 "prefetch_unused": 5 * number,
+                                 "prefetch_unused_bytes": 2048 * number},
                    daemon_cpu_s=0.02, daemon_rss_max_kib=20480)
     return dict(run, **more)
 
@@ -112,6 +115,15 @@ class Rows(unittest.TestCase):
         self.assertEqual(figures.headline(rows), [])
         self.assertIn("WRONG", figures.worse([], rows)[0])
 
+    def test_what_was_fetched_in_vain_is_counted_over_all_runs(self):
+        rows = figures.rows_of([record_of(runs=usual_runs())])
+        ours = figures.one(rows, arm="bounded")
+        self.assertEqual((ours["used_objects"], ours["unused_objects"],
+                          ours["unused"]), (380, 20, 2048))
+        accuracy = next(seedrows.lei_and_duchamp(rows, []))
+        self.assertIn("95.0% of 400", accuracy["ours"])
+        self.assertTrue(accuracy["met"])
+
     def test_what_is_worse_comes_worst_first(self):
         runs = usual_runs("slow", ours=120) + usual_runs("slower", ours=150)
         records = [record_of(runs=runs),
@@ -155,6 +167,30 @@ class Seeds(unittest.TestCase):
         found = {r["what"]: r for r in seedrows.aasfp([record])}
         self.assertEqual(found["backward 1"]["met"], False)
         self.assertIsNone(found["backward 2"]["met"])
+
+    def test_forms_of_other_scripts(self):
+        hints = {"cases": [{"case": "blocks", "plain": [9.0, 1], "void": 0,
+                            "hints": [3.0, 1], "oracle": [2.0, 1]},
+                           {"case": "bound", "void": 3}]}
+        disk = {"delay_ms": 8, "before": {"s": {"mean": 4.0}, "reads": 9},
+                "after": {"s": {"mean": 3.0}, "reads": 3}}
+        sessions = {"gone": {"arms": {
+            "without": {"total_s": {"median": 5.0}},
+            "with": {"total_s": {"median": 4.0}}}}}
+        records = [record_of(n, n, kind="other", result=r) for n, r in (
+            ("hints", hints), ("layout", {"disks": [disk], "compact": None}),
+            ("sessions", {"cases": sessions}))]
+        found = others.by_name(records)
+        self.assertEqual(set(found), {"hints-blocks", "layout-8-s",
+                                      "layout-8-reads", "sessions-gone"})
+        rows = list(seedrows.ubuntu([], records)) + list(
+            seedrows.aasfp(records))
+        self.assertEqual([r["met"] for r in rows if r["met"] is not None],
+                         [True, True, True, True, True])
+        # Another form than is known is no reason to fail.
+        for bad in ([], {"cases": [{"case": "x", "hints": 1}]}, {}):
+            record = record_of("hints", "hints", kind="other", result=bad)
+            self.assertEqual(others.cases(record), [])
 
 
 class Report(unittest.TestCase):

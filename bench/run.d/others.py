@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What scripts with reports of their own measured, in one form.
+
+cases(record) gives a list of {case, off_s, on_s, what}: seconds without and
+with what the script is about, and what these are.
+"""
+
+
+def of_hints(result):
+    for c in result["cases"]:
+        if "hints" in c:
+            yield {"case": "hints-" + c["case"], "off_s": c["plain"][0],
+                   "on_s": c["hints"][0], "what": "without hints, with; the "
+                   "oracle takes %.2f s" % c["oracle"][0]}
+
+
+def of_sessions(result):
+    for name, c in result["cases"].items():
+        arms = c["arms"]
+        if "without" in arms and "with" in arms:
+            yield {"case": "sessions-" + name,
+                   "off_s": arms["without"]["total_s"]["median"],
+                   "on_s": arms["with"]["total_s"]["median"],
+                   "what": "login and application, without replay, with"}
+
+
+def of_layout(result):
+    for d in result["disks"]:
+        for key, what in (("s", "seconds"), ("reads", "reads of the disk")):
+            old, new = d["before"][key], d["after"][key]
+            if key == "s":
+                old, new = old["mean"], new["mean"]
+            yield {"case": "layout-%d-%s" % (d["delay_ms"], key),
+                   "off_s": old, "on_s": new, "what": "%s, as it came, laid "
+                   "out; each read takes %d ms more" % (what, d["delay_ms"])}
+
+
+def of_any(result):
+    found = result.get("cases", [])
+    if isinstance(found, dict):
+        found = [dict(c, case=name) for name, c in found.items()
+                 if isinstance(c, dict)]
+    for c in found:
+        if {"case", "off_s", "on_s"} <= set(c):
+            yield {"case": c["case"], "off_s": c["off_s"], "on_s": c["on_s"],
+                   "what": c.get("what", "")}
+
+
+READERS = {"hints": of_hints, "sessions": of_sessions, "layout": of_layout}
+
+
+def cases(record):
+    """Those of a record; none where it has another form than is known."""
+    result = record.get("result")
+    if record["kind"] != "other" or not isinstance(result, dict):
+        return []
+    try:
+        return [c for c in READERS.get(record["id"], of_any)(result)
+                if c["off_s"] and c["on_s"] is not None]
+    except (KeyError, TypeError, IndexError, AttributeError):
+        return []
+
+
+def by_name(records):
+    return {c["case"]: c for r in records for c in cases(r)}
