@@ -141,6 +141,7 @@ void cands_retire(struct predictor *p, struct stream *s)
 
 		if (c->object == OBJECT_NONE)
 			continue;
+		withdraw_cand(p, c);
 		if ((int32_t)(c->due - s->events) > 0)
 			stream_cand_set(s, c, OBJECT_NONE);
 		else
@@ -218,7 +219,7 @@ static void cand_support(const struct stream *s, const struct cand *c,
 /* More likely than when it was told, or more will be needed. */
 bool cand_is_news(const struct cand *c)
 {
-	return c->p >= P_MIN && (c->p >= c->told + P_RISE ||
+	return c->p >= P_MIN && (c->withdrawn || c->p >= c->told + P_RISE ||
 				    (c->told > 0 && c->needs & ~c->told_needs));
 }
 

@@ -22,7 +22,7 @@
 /* Whoever was told that fetches it anyway. */
 #define P_SURE 0.85f
 
-enum { WANTED = 8, PROBATION = 4096 };
+enum { WANTED = 8, WITHDRAWN = 256, PROBATION = 4096 };
 
 /* Kept in trails and objects; the rest is of predictions only. */
 #define NEEDS_KEPT 63
@@ -49,7 +49,9 @@ struct predictor {
 	struct wall wall;
 	struct recent recent;
 	struct streams streams;
-	struct stream *now; /* of the last event */
+	struct stream *now;            /* of the last event */
+	uint32_t withdrawn[WITHDRAWN]; /* objects, by the last event */
+	uint32_t nwithdrawn;
 	uint32_t events;
 	uint64_t lead_ns; /* predictor_set_lead() */
 	float late_share; /* of the fetches that were used, lately */
@@ -122,6 +124,10 @@ void access_begin(struct predictor *p, struct stream *s, uint32_t object,
 /* predict.c */
 /* What was told of it is to be told again when it is nearer. */
 void predict_again(struct predictor *p, uint32_t object);
+
+/* withdraw.c */
+/* What the stream was told of it does not hold any more. */
+void withdraw_cand(struct predictor *p, struct cand *c);
 
 /* feedback.c */
 /* How much further ahead to predict, since fetches come late: 1 and up. */

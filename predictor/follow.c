@@ -34,14 +34,24 @@ static uint32_t entry_weight(const struct trails *t, uint32_t place)
 	return trails_needs(t, place) & PREDICTOR_NEEDS_DATA ? WEIGHT : 1;
 }
 
-static void cursor_drop(struct stream *s, int i)
+/* What only this one had ahead is withdrawn. */
+static void cursor_drop(struct predictor *p, struct stream *s, int i)
 {
+	uint8_t bit = (uint8_t)(1u << i);
+
 	if (s->cursors[i].place == TRAIL_NONE)
 		return;
 	s->cursors[i].place = TRAIL_NONE;
-	for (int j = 0; j < CANDS; j++)
-		if (s->keys[j] != OBJECT_NONE)
-			s->cands[j].mask &= (uint8_t) ~(1u << i);
+	for (int j = 0; j < CANDS; j++) {
+		struct cand *c = &s->cands[j];
+
+		if (s->keys[j] == OBJECT_NONE || !(c->mask & bit))
+			continue;
+		c->mask &= (uint8_t)~bit;
+		if (!c->mask && c->related <= 0 &&
+		    c->source == PREDICTOR_FROM_TRAIL)
+			withdraw_cand(p, c);
+	}
 }
 
 static void cursor_set_conf(struct stream *s, struct cursor *k, float conf)
@@ -112,7 +122,7 @@ static void cursor_move(struct predictor *p, struct stream *s, int i,
 		return;
 	cursor_set_conf(s, k, k->conf * 0.88f);
 	if (++k->missed > MISSES_MAX || k->conf < 0.05f)
-		cursor_drop(s, i);
+		cursor_drop(p, s, i);
 }
 
 static bool stream_recent(const struct stream *s, uint32_t object)
@@ -171,7 +181,7 @@ static void cursor_anchor(
 	if (s->cursors[least].place != TRAIL_NONE &&
 	    s->cursors[least].conf >= conf)
 		return;
-	cursor_drop(s, least);
+	cursor_drop(p, s, least);
 	s->cursors[least] =
 	    (struct cursor){.place = place, .horizon = place, .conf = conf};
 }

@@ -190,6 +190,7 @@ void predictor_observe(struct predictor *p, const struct predictor_obs *o)
 	uint32_t id;
 
 	p->now = NULL;
+	p->nwithdrawn = 0;
 	if (o->kind >= PREDICTOR_KINDS || !o->object)
 		return;
 	if (p->scan)

@@ -43,6 +43,7 @@ static void cand_tell(struct predictor *p, const struct stream *s,
 	c->last = c->cell;
 	c->told = c->p;
 	c->told_needs |= c->needs;
+	c->withdrawn = false;
 	p->predicted++;
 	p->predicted_by[c->source]++;
 }

@@ -166,6 +166,15 @@ void predictor_observe(struct predictor *p, const struct predictor_obs *o);
 size_t predictor_predict(
     struct predictor *p, struct prediction *out, size_t max);
 
+/*
+ * What was predicted to the stream of the last event and will hardly come,
+ * since that broke the trail that it was on, or came after a pause; and what
+ * no other stream of the same uid was told. To be asked right after
+ * predictor_predict(). Returns how many, `max` at most.
+ */
+size_t predictor_withdrawn(
+    const struct predictor *p, uint64_t *objects, size_t max);
+
 /* Which parts of the file a run reads, by offset of the first ones; none if
  * it read but the beginning, or without a pattern. `max` at most. */
 size_t predictor_extents(const struct predictor *p, uint64_t object,

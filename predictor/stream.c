@@ -45,7 +45,7 @@ static uint32_t cand_home(uint32_t object)
 	return object * 0x9e3779b1u >> (32 - CANDS_BITS);
 }
 
-struct cand *stream_cand(struct stream *s, uint32_t object)
+const struct cand *stream_find_cand(const struct stream *s, uint32_t object)
 {
 	uint32_t home = cand_home(object);
 
@@ -54,6 +54,13 @@ struct cand *stream_cand(struct stream *s, uint32_t object)
 			return &s->cands[(home + i) % CANDS];
 	}
 	return NULL;
+}
+
+struct cand *stream_cand(struct stream *s, uint32_t object)
+{
+	const struct cand *c = stream_find_cand(s, object);
+
+	return c ? &s->cands[c - s->cands] : NULL;
 }
 
 struct cand *stream_cand_slot(struct stream *s, uint32_t object)

@@ -53,6 +53,7 @@ struct cand {
 	uint8_t told_needs; /* when it was last given out */
 	bool more;          /* of an access that has begun */
 	bool fresh;
+	bool withdrawn; /* since it was told */
 };
 
 struct stream {
@@ -119,6 +120,7 @@ struct stream *streams_choose(struct streams *ss, const struct predictor_obs *o,
 void stream_cand_set(struct stream *s, struct cand *c, uint32_t object);
 void stream_reset(struct stream *s);
 struct cand *stream_cand(struct stream *s, uint32_t object);
+const struct cand *stream_find_cand(const struct stream *s, uint32_t object);
 /* Where a candidate for the object may be made: its own, a free one, or the
  * oldest nearby, which the caller has to decide first. */
 struct cand *stream_cand_slot(struct stream *s, uint32_t object);

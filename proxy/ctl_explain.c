@@ -35,6 +35,7 @@ static const struct word states[] = {
     {"unused", "had come, and was not used within ten seconds"},
     {"fresh", "was not fetched: it was there already"},
     {"unlikely", "was not fetched: too unlikely to be worth a call"},
+    {"withdrawn", "was not fetched: what foresaw it broke off before that"},
     {"old", "was not fetched: the link had no room before its time passed"},
     {"unknown", "was not fetched: its handle is not known"},
     {"failed", "was refused by the server"},

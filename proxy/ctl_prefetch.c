@@ -99,11 +99,12 @@ static void put_learned(const Forefetch__ServerStats *srv)
 static void put_not_fetched(const Forefetch__ServerStats *srv)
 {
 	printf("  not fetched %" PRIu64 " there already, %" PRIu64
-	       " unlikely, %" PRIu64 " too late, %" PRIu64
-	       " without a handle, %" PRIu64 " too many\n",
+	       " unlikely, %" PRIu64 " withdrawn, %" PRIu64
+	       " too late, %" PRIu64 " without a handle, %" PRIu64
+	       " too many\n",
 	    value(srv, "prefetch_fresh"), value(srv, "prefetch_unlikely"),
-	    value(srv, "prefetch_old"), value(srv, "prefetch_unknown"),
-	    value(srv, "prefetch_crowded"));
+	    value(srv, "prefetch_withdrawn"), value(srv, "prefetch_old"),
+	    value(srv, "prefetch_unknown"), value(srv, "prefetch_crowded"));
 }
 
 void ctl_put_prefetch(const Forefetch__ServerStats *srv)

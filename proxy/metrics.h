@@ -168,6 +168,9 @@ struct metrics_call {
 	    "Predictions of what was there already")                           \
 	X(PREFETCH_UNLIKELY, "prefetch_unlikely",                              \
 	    "Predictions not worth their cost")                                \
+	X(PREFETCH_WITHDRAWN, "prefetch_withdrawn",                            \
+	    "Predictions that were taken back before they were asked for, "    \
+	    "since what foresaw them broke off")                               \
 	X(PREFETCH_OLD, "prefetch_old",                                        \
 	    "Predictions whose time passed before the link had room")          \
 	X(PREFETCH_UNKNOWN, "prefetch_unknown",                                \

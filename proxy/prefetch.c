@@ -161,6 +161,7 @@ static bool is_wanted(struct prefetch *pf, struct pf_cred *cred,
 static void predict(struct prefetch *pf, struct pf_cred *cred, uint64_t now_us)
 {
 	struct prediction preds[PREDICTIONS];
+	uint64_t gone[PREDICTIONS];
 	size_t n;
 
 	pf->now = cred;
@@ -175,6 +176,9 @@ static void predict(struct prefetch *pf, struct pf_cred *cred, uint64_t now_us)
 		predictor_feedback(
 		    pf->predictor, preds[i].object, PREDICTOR_DROPPED);
 	}
+	n = predictor_withdrawn(pf->predictor, gone, PREDICTIONS);
+	for (size_t i = 0; i < n; i++)
+		want_withdraw(pf, cred, gone[i], now_us);
 }
 
 /* What files are asked for first: large requests are forgotten slowly. */

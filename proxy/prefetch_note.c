@@ -159,6 +159,7 @@ void prefetch_tell(struct prefetch *pf, uint64_t object, uint64_t now_us,
 	    [NOTE_FRESH] = "fresh",
 	    [NOTE_UNLIKELY] = "unlikely",
 	    [NOTE_OLD] = "old",
+	    [NOTE_WITHDRAWN] = "withdrawn",
 	    [NOTE_UNKNOWN] = "unknown",
 	    [NOTE_FAILED] = "failed"};
 	static const char *const sources[NOTE_SOURCES] = {

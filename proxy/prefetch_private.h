@@ -164,11 +164,12 @@ enum note_state {
 	NOTE_USED,
 	NOTE_LATE,
 	NOTE_UNUSED,
-	NOTE_FRESH,    /* it was there already */
-	NOTE_UNLIKELY, /* not worth it */
-	NOTE_OLD,      /* its time had passed before it could go out */
-	NOTE_UNKNOWN,  /* no handle */
-	NOTE_FAILED,   /* the server refused it */
+	NOTE_FRESH,     /* it was there already */
+	NOTE_UNLIKELY,  /* not worth it */
+	NOTE_OLD,       /* its time had passed before it could go out */
+	NOTE_WITHDRAWN, /* the tree that it was in broke before that */
+	NOTE_UNKNOWN,   /* no handle */
+	NOTE_FAILED,    /* the server refused it */
 };
 
 /* What became of the last prediction of an object. */
@@ -273,6 +274,10 @@ struct want *want_add_range(struct prefetch *pf, struct pf_cred *cred,
 /* It is not wanted any more, unless it is under way. */
 void want_drop_range(struct prefetch *pf, struct pf_cred *cred, uint64_t object,
     uint64_t offset, enum note_source source);
+/* The prediction was withdrawn: what of it is not under way is not asked for.
+ */
+void want_withdraw(struct prefetch *pf, struct pf_cred *cred, uint64_t object,
+    uint64_t now_us);
 struct want *want_next(struct prefetch *pf);
 void want_queue(struct want *w, bool head);
 /* Not before a grain of the server's clock has passed. */

@@ -175,6 +175,20 @@ void want_drop_range(struct prefetch *pf, struct pf_cred *cred, uint64_t object,
 		want_drop(w);
 }
 
+void want_withdraw(
+    struct prefetch *pf, struct pf_cred *cred, uint64_t object, uint64_t now_us)
+{
+	struct want_key k = {.object = object, .cred = cred};
+	struct want *w = want_find(pf, &k);
+
+	/* A watch, or a wait for the server's clock, goes on from a call. */
+	if (!w || !w->queued || w->steps > 0)
+		return;
+	note_set(pf, object, NOTE_WITHDRAWN, now_us);
+	metrics_add(pf->p.metrics, METRICS_PREFETCH_WITHDRAWN, 1);
+	want_drop(w);
+}
+
 void want_queue(struct want *w, bool head)
 {
 	struct want_queue *lane = &w->pf->lanes[w->lane];

@@ -100,6 +100,42 @@ static void test_trail(void **state)
 	world_end(&w);
 }
 
+/* A run that leaves its trail for good: what was ahead in it is taken back,
+ * once, and told again when the run comes back to it. */
+static void test_withdrawn(void **state)
+{
+	uint64_t gone[64];
+	bool taken[60] = {false};
+	unsigned ntaken = 0, again = 0;
+	struct world w;
+
+	(void)state;
+	world_begin(&w, 0);
+	for (int i = 0; i < 3; i++)
+		run_of(&w, 1000, 60);
+	for (uint64_t i = 0; i < 10; i++) {
+		see(&w, 1000 + i);
+		assert_int_equal(predictor_withdrawn(w.p, gone, 64), 0);
+	}
+	for (uint64_t i = 0; i < 40; i++) {
+		see(&w, 5000 + i);
+		for (size_t n = predictor_withdrawn(w.p, gone, 64); n > 0;) {
+			assert_in_range(gone[--n], 1010, 1059);
+			taken[gone[n] - 1000] = true;
+			ntaken++;
+		}
+	}
+	assert_in_range(ntaken, 5, 50);
+	for (uint64_t i = 10; i < 16; i++) {
+		see(&w, 1000 + i);
+		for (size_t j = 0; j < w.n; j++)
+			again += w.out[j].object < 1060 &&
+				 taken[w.out[j].object - 1000];
+	}
+	assert_in_range(again, 3, ntaken);
+	world_end(&w);
+}
+
 /* By falling probability, within 0 and 1, none of what the run has had. */
 static void test_order(void **state)
 {
@@ -610,6 +646,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_trail),
+	    cmocka_unit_test(test_withdrawn),
 	    cmocka_unit_test(test_order),
 	    cmocka_unit_test(test_streams),
 	    cmocka_unit_test(test_streams_overlap),

@@ -338,6 +338,23 @@ static void test_range_unlikely(void **state)
 	assert_int_equal(note_find(&w->pf, 10)->state, NOTE_UNLIKELY);
 }
 
+/* Only what was not asked for yet, and of that credential. */
+static void test_withdraw(void **state)
+{
+	struct world *w = *state;
+	struct want *asked = add(w, 11, 1);
+
+	add(w, 10, 1);
+	want_withdraw(&w->pf, w->creds[1], 10, T0);
+	assert_int_equal(w->pf.nwants, 2);
+	want_withdraw(&w->pf, w->creds[0], 10, T0);
+	want_withdraw(&w->pf, w->creds[0], 10, T0);
+	assert_int_equal(w->pf.nwants, 1);
+	assert_ptr_equal(want_next(&w->pf), asked);
+	want_withdraw(&w->pf, w->creds[0], 11, T0);
+	assert_int_equal(w->pf.nwants, 1);
+}
+
 /* ---- the limit -------------------------------------------------------- */
 
 static void test_limit(void **state)
@@ -535,6 +552,7 @@ int main(void)
 	    TEST(test_ranges),
 	    TEST(test_drop_range),
 	    TEST(test_range_unlikely),
+	    TEST(test_withdraw),
 	    TEST(test_limit),
 	    TEST(test_delay),
 	    TEST(test_ripen_in_order),
