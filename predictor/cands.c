@@ -216,11 +216,26 @@ static void cand_support(const struct stream *s, const struct cand *c,
 	*agree = all > 0 ? with / all : 0;
 }
 
-/* More likely than when it was told, or more will be needed. */
+/* More likely than when it was told, or more will be needed, or told long
+ * ago, or taken back since. */
 bool cand_is_news(const struct cand *c)
 {
-	return c->p >= P_MIN && (c->withdrawn || c->p >= c->told + P_RISE ||
-				    (c->told > 0 && c->needs & ~c->told_needs));
+	if (c->p < P_MIN)
+		return false;
+	return c->again || c->withdrawn || c->p >= c->told + P_RISE ||
+	       (c->told > 0 && c->needs & ~c->told_needs);
+}
+
+void cands_renew(struct predictor *p, struct stream *s, uint32_t object)
+{
+	struct cand *c = stream_cand(s, object);
+
+	if (!c || c->told <= 0 || c->fresh || s->nfresh == FRESH ||
+	    c->told_at >= p->recent.from)
+		return;
+	c->again = true;
+	c->fresh = true;
+	s->fresh[s->nfresh++] = (uint16_t)(c - s->cands);
 }
 
 void cands_set(

@@ -165,6 +165,9 @@ void cands_more_hit(
 struct cand *cands_make(
     struct predictor *p, struct stream *s, uint32_t object, uint32_t lead);
 bool cand_is_news(const struct cand *c);
+/* What the stream was told of it longer than options.recent_ns ago is told
+ * again: what was fetched then may have to be confirmed. */
+void cands_renew(struct predictor *p, struct stream *s, uint32_t object);
 /* A new estimate; if it is worth it, predict tells. */
 void cands_set(
     struct predictor *p, struct stream *s, struct cand *c, float prob);

@@ -22,8 +22,9 @@ enum {
 	 * to be ahead. Weights are in parts of a file's. */
 	WEIGHT = 6,
 	/* Entries ahead, up to which what was fresh when the horizon passed
-	 * it is looked at again: it may have to be confirmed by now. */
-	AGAIN_MAX = 12,
+	 * it, or was told long ago, is looked at again: it may have to be
+	 * confirmed by now. */
+	AGAIN_MAX = 24,
 	PEEK = 32,       /* entries behind one that waits for a listing */
 	AHEAD_MAX = 360, /* entries; the rest of the candidates' room is for
 			    what others say */
@@ -290,11 +291,13 @@ static void cursor_look_again(struct predictor *p, struct stream *s, int i)
 		at = trails_next(p->trails, at);
 		if (at == TRAIL_NONE)
 			return;
-		if (n != 2 && n != 5 && n != AGAIN_MAX)
+		if (n != 2 && n != 5 && n != 12 && n != AGAIN_MAX)
 			continue;
 		object = entry_object(p, s, at, &wait);
-		if (object != OBJECT_NONE && !wait)
-			cursor_tell(p, s, i, object, at, n);
+		if (object == OBJECT_NONE || wait)
+			continue;
+		cursor_tell(p, s, i, object, at, n);
+		cands_renew(p, s, object);
 	}
 }
 

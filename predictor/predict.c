@@ -43,9 +43,11 @@ static void cand_tell(struct predictor *p, const struct stream *s,
 	c->last = c->cell;
 	c->told = c->p;
 	c->told_needs |= c->needs;
-	c->withdrawn = false;
-	p->predicted++;
-	p->predicted_by[c->source]++;
+	c->told_at = p->events;
+	/* It was counted the first time. */
+	p->predicted += !c->again && !c->withdrawn;
+	p->predicted_by[c->source] += !c->again && !c->withdrawn;
+	c->again = c->withdrawn = false;
 }
 
 /* Whether it still is worth telling, and allowed. */

@@ -53,7 +53,9 @@ struct cand {
 	uint8_t told_needs; /* when it was last given out */
 	bool more;          /* of an access that has begun */
 	bool fresh;
-	bool withdrawn; /* since it was told */
+	bool again;       /* what was told is to be told once more */
+	bool withdrawn;   /* since it was told */
+	uint32_t told_at; /* event */
 };
 
 struct stream {

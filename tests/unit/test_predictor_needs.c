@@ -416,6 +416,41 @@ static void test_recent(void **state)
 	world_end(&w);
 }
 
+/* A run with so long between its calls: for how long at most the last telling
+ * of an object was over when that was called. */
+static uint64_t told_before_ms(struct world *w, uint64_t step_ms)
+{
+	uint64_t told_ns[60] = {0}, longest_ns = 0;
+
+	for (uint64_t i = 0; i < 60; i++) {
+		w->now_ns += step_ms * MS;
+		if (i >= 20 && i < 59 && w->now_ns - told_ns[i] > longest_ns)
+			longest_ns = w->now_ns - told_ns[i];
+		by_handle(w, PREDICTOR_GETATTR, 100 + i);
+		for (size_t j = 0; j < w->n; j++)
+			if (w->out[j].object > 100 + i)
+				told_ns[w->out[j].object - 100] = w->now_ns;
+	}
+	return longest_ns / MS;
+}
+
+/* A job that has become slow is told again what was told too long ago. */
+static void test_renewed(void **state)
+{
+	struct predictor_options opt = {.recent_ns = 1500 * MS};
+	struct world w;
+
+	(void)state;
+	world_begin(&w, &opt);
+	for (int run = 0; run < 5; run++) {
+		(void)told_before_ms(&w, 10);
+		pause_run(&w);
+	}
+	/* Two calls ahead, if it was long ago then. */
+	assert_in_range(told_before_ms(&w, 400), 1, 1500 + 3 * 400);
+	world_end(&w);
+}
+
 static bool may_calls;
 
 static bool may(void *ctx, uint64_t uid, uint64_t parent, uint64_t object)
@@ -498,6 +533,7 @@ int main(void)
 	    cmocka_unit_test(test_absent),
 	    cmocka_unit_test(test_absent_no_more),
 	    cmocka_unit_test(test_recent),
+	    cmocka_unit_test(test_renewed),
 	    cmocka_unit_test(test_wall),
 	    cmocka_unit_test(test_wall_closed),
 	};
