@@ -189,6 +189,18 @@ static void first_read(struct prefetch *pf, uint32_t bytes)
 	pf->first_read_bytes = bytes > was ? bytes : was;
 }
 
+static void read_begins(
+    struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us)
+{
+	struct node *node =
+	    attrcache_by_key(pf->p.caches->attr, seen->obs.object);
+
+	first_read(pf, seen->obs.count_bytes);
+	if (caches_policy(pf->p.caches, node)->prefetch != CONFIG_PREFETCH_ON)
+		return;
+	(void)want_rest(pf, seen->cred, seen->obs.object, now_us);
+}
+
 static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 {
 	struct node *dir =
@@ -200,7 +212,7 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 		return;
 	note_used(pf, seen->obs.object, seen->late, seen->missed, now_us);
 	if (seen->obs.kind == PREDICTOR_READ && seen->obs.offset_bytes == 0)
-		first_read(pf, seen->obs.count_bytes);
+		read_begins(pf, seen, now_us);
 	if (seen->missed) {
 		budget_demand(pf->budget, now_us);
 		dir_missed(pf, seen, now_us);

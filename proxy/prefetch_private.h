@@ -64,9 +64,10 @@ TAILQ_HEAD(pf_creds, pf_cred);
 enum {
 	/* Wants that need a confirmation and then another call. */
 	WANT_WATCHES = 4,
-	/* By lead, doubling; the last one is for what follows a file's first
-	 * bytes. */
-	WANT_LANES = 9,
+	/* By lead, doubling. What follows a file's first bytes goes behind the
+	 * first bytes of files that are up to four times as far ahead. */
+	WANT_LANES = 10,
+	WANT_TAIL_LANES = 2,
 	WANTS_MAX = 4096,
 	WANT_BUCKETS = 4096,
 	NOTES = 4096,
@@ -115,8 +116,10 @@ struct want {
 	/* Calls that a listing will spare; 0: it will be asked for itself. */
 	uint32_t names;
 	uint8_t needs;
+	uint8_t near; /* lane of what it begins with */
 	uint8_t lane;
 	uint8_t steps;
+	bool tail; /* its first bytes are there */
 	bool queued;
 	bool delayed; /* in `later` */
 	bool listed;  /* its directory was asked for, for its handle */
@@ -280,6 +283,13 @@ void want_withdraw(struct prefetch *pf, struct pf_cred *cred, uint64_t object,
     uint64_t now_us);
 struct want *want_next(struct prefetch *pf);
 void want_queue(struct want *w, bool head);
+/* Its first bytes are there, or under way: true where it has another lane from
+ * now on. Not while it is queued. */
+bool want_begins_tail(struct want *w);
+/* A client has begun to read the file: what follows is wanted at once. NULL
+ * where nothing is known to follow. */
+struct want *want_rest(struct prefetch *pf, struct pf_cred *cred,
+    uint64_t object, uint64_t now_us);
 /* Not before a grain of the server's clock has passed. */
 void want_delay(struct want *w, uint64_t now_us);
 /* Those whose time has come go into their lanes; when the next one's comes,

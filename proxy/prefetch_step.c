@@ -448,9 +448,8 @@ static bool data(struct turn *t)
 			return false;
 		w->into += had ? had : len;
 		/* Others' first bytes go before this one's last ones. */
-		if (w->count == 0 && w->extent > 0 &&
-		    w->lane != WANT_LANES - 1) {
-			w->lane = WANT_LANES - 1;
+		if (w->count == 0 && w->extent > 0 && !w->tail &&
+		    want_begins_tail(w)) {
 			t->more = true;
 			return false;
 		}

@@ -8,6 +8,9 @@
 #include "metrics.h"
 #include "prefetch_private.h"
 
+/* That a file whose beginning is read is read on as in former runs. */
+#define P_REST 0.9f
+
 /* Wants are found by these; equal ones are one. */
 struct want_key {
 	uint64_t object;
@@ -41,7 +44,7 @@ static uint8_t lane_of(uint32_t lead)
 {
 	uint8_t lane = 0;
 
-	while (lead > 1 && lane < WANT_LANES - 2) {
+	while (lead > 1 && lane < WANT_LANES - 1 - WANT_TAIL_LANES) {
 		lead /= 2;
 		lane++;
 	}
@@ -65,6 +68,34 @@ static struct want *want_new(struct prefetch *pf)
 	return w;
 }
 
+static uint8_t want_lane(const struct want *w)
+{
+	/* What is wanted next is wanted whole. */
+	return w->tail && w->near > 0 ? w->near + WANT_TAIL_LANES : w->near;
+}
+
+static void want_move(struct want *w)
+{
+	uint8_t lane = want_lane(w);
+
+	if (lane == w->lane)
+		return;
+	if (w->queued) {
+		TAILQ_REMOVE(&w->pf->lanes[w->lane], w, link);
+		TAILQ_INSERT_TAIL(&w->pf->lanes[lane], w, link);
+	}
+	w->lane = lane;
+}
+
+bool want_begins_tail(struct want *w)
+{
+	uint8_t was = w->lane;
+
+	w->tail = true;
+	want_move(w);
+	return w->lane != was;
+}
+
 /* It is wanted sooner, or for more. */
 static void want_merge(
     struct want *w, const struct prediction *pred, uint64_t now_us)
@@ -81,13 +112,10 @@ static void want_merge(
 		w->p = pred->p;
 	if (pred->first_bytes > w->first_bytes)
 		w->first_bytes = pred->first_bytes;
-	if (lane >= w->lane)
+	if (lane >= w->near)
 		return;
-	if (w->queued) {
-		TAILQ_REMOVE(&w->pf->lanes[w->lane], w, link);
-		TAILQ_INSERT_TAIL(&w->pf->lanes[lane], w, link);
-	}
-	w->lane = lane;
+	w->near = lane;
+	want_move(w);
 }
 
 static struct want *want_make(struct prefetch *pf, const struct want_key *k,
@@ -108,7 +136,8 @@ static struct want *want_make(struct prefetch *pf, const struct want_key *k,
 	w->p = pred->p;
 	w->first_bytes = pred->first_bytes;
 	w->needs = pred->needs;
-	w->lane = lane_of(pred->lead);
+	w->near = lane_of(pred->lead);
+	w->lane = w->near;
 	LIST_INSERT_HEAD(bucket(pf, k), w, hash_link);
 	want_queue(w, false);
 	return w;
@@ -124,6 +153,20 @@ struct want *want_add(struct prefetch *pf, struct pf_cred *cred,
 		return want_make(pf, &k, pred, now_us);
 	want_merge(w, pred, now_us);
 	return w;
+}
+
+struct want *want_rest(
+    struct prefetch *pf, struct pf_cred *cred, uint64_t object, uint64_t now_us)
+{
+	struct prediction pred = {.object = object,
+	    .needs = PREDICTOR_NEEDS_DATA | PREDICTOR_NEEDS_EXTENTS,
+	    .p = P_REST,
+	    .lead = 1};
+	struct predictor_extent one;
+
+	if (predictor_extents(pf->predictor, object, &one, 1) == 0)
+		return NULL;
+	return want_add(pf, cred, &pred, now_us);
 }
 
 struct want *want_add_range(struct prefetch *pf, struct pf_cred *cred,

@@ -172,18 +172,44 @@ static void test_order(void **state)
 	assert_int_equal(w->pf.nwants, 0);
 }
 
-/* No lead is so long that it goes behind what follows first bytes. */
-static void test_last_lane(void **state)
+/* What follows first bytes goes behind those of files that are not much further
+ * away; what is wanted next is wanted whole. */
+static void test_tail(void **state)
 {
 	struct world *w = *state;
-	struct want *rest = add(w, 10, 1);
+	struct want *tail = add(w, 10, 8);
 
-	assert_ptr_equal(want_next(&w->pf), rest);
-	rest->lane = WANT_LANES - 1;
-	want_queue(rest, false);
-	add(w, 11, UINT32_MAX);
-	assert_next(w, 11);
+	assert_ptr_equal(want_next(&w->pf), tail);
+	assert_true(want_begins_tail(tail));
+	want_queue(tail, false);
+	add(w, 11, 64);
+	add(w, 12, 31);
+	assert_next(w, 12);
 	assert_next(w, 10);
+	assert_next(w, 11);
+
+	tail = add(w, 13, 1);
+	assert_ptr_equal(want_next(&w->pf), tail);
+	assert_false(want_begins_tail(tail));
+	want_queue(tail, false);
+	add(w, 14, 2);
+	assert_next(w, 13);
+	assert_next(w, 14);
+
+	/* The furthest away has its tail behind all others. */
+	tail = add(w, 15, UINT32_MAX);
+	assert_ptr_equal(want_next(&w->pf), tail);
+	assert_true(want_begins_tail(tail));
+	want_queue(tail, false);
+	add(w, 16, UINT32_MAX);
+	assert_next(w, 16);
+	assert_ptr_equal(want_next(&w->pf), tail);
+	want_queue(tail, false);
+	add(w, 17, 4);
+	/* It has come near. */
+	add(w, 15, 1);
+	assert_next(w, 15);
+	assert_next(w, 17);
 }
 
 /* What found no room comes first when there is some. */
@@ -544,7 +570,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    TEST(test_order),
-	    TEST(test_last_lane),
+	    TEST(test_tail),
 	    TEST(test_back_to_head),
 	    TEST(test_merge),
 	    TEST(test_creds),
