@@ -70,6 +70,7 @@ static void datacache_free(struct datacache *dc)
 {
 	if (dc->dirfd >= 0)
 		close(dc->dirfd);
+	datacache_layout_stop(dc);
 	index_clear(dc);
 	pin_free(dc);
 	free(dc->segs);
@@ -103,6 +104,7 @@ struct datacache *datacache_open(
 	writer_init(dc);
 	tomb_init(dc);
 	evict_init(dc);
+	layout_init(dc);
 	if (!dc->dir || load_dir(dc, err, errlen) < 0) {
 		for (uint32_t i = 0; i < dc->segs_room; i++)
 			if (dc->segs[i])
@@ -215,7 +217,6 @@ static struct pend *pend_make(
 	version_hash(add->version, p->version);
 	p->offset = add->offset;
 	p->len = add->len;
-	p->sent_us = add->sent_us;
 	p->flags = add->flags & (EXT_FIRM | EXT_PREFETCHED);
 	/* It was asked for once, and for good. */
 	if (pin_wants(dc, &add->key, add->len))
@@ -235,6 +236,7 @@ static struct pend *pend_make(
 
 void datacache_add(struct datacache *dc, const struct datacache_add *add)
 {
+	uint64_t when = add->sent_us;
 	struct extent x;
 	struct file *f;
 	struct pend *p;
@@ -252,8 +254,10 @@ void datacache_add(struct datacache *dc, const struct datacache_add *add)
 		index_carve(dc, f, add->offset, add->offset + add->len, true);
 	else
 		f = index_make(dc, &add->key, p->version);
+	if (add->flags & DATACACHE_FIRM)
+		when = layout_stamp(dc, add->flags & DATACACHE_PREFETCHED);
 	x = (struct extent){.offset = add->offset,
-	    .meta = add->sent_us << 8 | p->flags | EXT_PENDING,
+	    .meta = when << 8 | p->flags | EXT_PENDING,
 	    .len = add->len,
 	    .owner = p->id};
 	if (!f || !index_insert(dc, f, &x)) {
@@ -341,6 +345,7 @@ void datacache_flush(struct datacache *dc)
 {
 	struct segment *seg;
 
+	datacache_layout_stop(dc);
 	index_clear(dc);
 	for (uint32_t i = 0; i < dc->pends_room; i++)
 		if (dc->pends[i])
@@ -408,4 +413,5 @@ void datacache_get_stats(const struct datacache *dc, struct datacache_stats *st)
 	*st = dc->st;
 	st->on = !dc->off && !dc->full;
 	st->files = dc->index.files;
+	st->run = dc->run.sum;
 }

@@ -184,6 +184,43 @@ void datacache_each_pinned(const struct datacache *dc,
 	void *ctx, const struct data_key *key, uint64_t bytes, uint32_t pins),
     void *ctx);
 
+/*
+ * Layout. The bytes that a warm start reads from the disk are sequential as
+ * far as each read begins where the former one ended, in the same segment, or
+ * at most 128 KiB behind. What was used is laid out in that order: extents are
+ * moved to segments of their own, in the order in which they were first read in
+ * the run that used them last. Up to 131,072 extents, those used last; runs
+ * that are long enough stay. It never evicts anything: it ends where the room
+ * that nobody wants does.
+ */
+struct datacache_sequence {
+	uint64_t bytes, sequential_bytes;
+	uint64_t runs; /* a run: what is read without a gap */
+};
+
+enum datacache_layout_end {
+	DATACACHE_LAYOUT_DONE,
+	DATACACHE_LAYOUT_GOOD, /* nine tenths were sequential; none moved */
+	DATACACHE_LAYOUT_ROOM, /* there was no more room */
+	DATACACHE_LAYOUT_DISK, /* the disk is full, or failed */
+	DATACACHE_LAYOUT_STOPPED
+};
+
+/* What is read from now on is another run. */
+void datacache_new_run(struct datacache *dc);
+/* Begin a pass; `force`: also where most is sequential, or nothing was used
+ * since the last one. 0, -EALREADY, -ENODATA where nothing was used (since),
+ * or -errno where it cannot be: -ENOSPC, -ENOMEM. */
+int datacache_layout_begin(struct datacache *dc, bool force);
+/* To be called again and again, with pauses, while it is busy: looks at some
+ * extents, or has up to `bytes` (or one extent) moved. What was moved. */
+uint64_t datacache_layout_step(struct datacache *dc, uint64_t bytes);
+bool datacache_layout_busy(const struct datacache *dc);
+/* Ends early; what was moved stays so. */
+void datacache_layout_stop(struct datacache *dc);
+/* Nothing waits for the disk, or is on its way to it. */
+bool datacache_disk_idle(const struct datacache *dc);
+
 /* Forget everything, files on disk too. */
 void datacache_flush(struct datacache *dc);
 /* `size_bytes` anew; evicts where it is less. */
@@ -214,7 +251,13 @@ struct datacache_stats {
 	    kept_bytes;        /* kept: moved on */
 	uint64_t unused_bytes; /* prefetched, and evicted without a use */
 	uint64_t verified_extents, bad_extents;
-	uint64_t loaded_extents; /* found at start */
+	uint64_t loaded_extents;       /* found at start */
+	struct datacache_sequence run; /* what this run read first */
+	uint64_t layout_passes;        /* that moved something */
+	uint64_t layout_moved_bytes;
+	/* Of the last pass: what it looked at. */
+	struct datacache_sequence layout_before, layout_after;
+	enum datacache_layout_end layout_end;
 };
 void datacache_get_stats(
     const struct datacache *dc, struct datacache_stats *st);

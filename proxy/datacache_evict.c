@@ -36,14 +36,22 @@ static uint64_t need_bytes(const struct datacache *dc)
 {
 	uint64_t segments = dc->pinned.files > 0 ? 2 : 1;
 
-	return segments * dc->seg_bytes + (SEGMENT_KINDS + 1) *
-					      (uint64_t)dc->seg_bytes /
-					      SEGMENT_IDX_SHARE;
+	/* That of what is laid out has its own. */
+	return segments * dc->seg_bytes +
+	       SEGMENT_KINDS * (uint64_t)dc->seg_bytes / SEGMENT_IDX_SHARE;
 }
 
 bool evict_room(const struct datacache *dc)
 {
 	return dc->st.disk_bytes + need_bytes(dc) <= limit_bytes(dc);
+}
+
+bool evict_room_spare(const struct datacache *dc)
+{
+	return evict_room(dc) && !dc->evict.victim && !dc->full && !dc->off &&
+	       dc->st.disk_bytes + need_bytes(dc) + dc->seg_bytes +
+		       dc->seg_bytes / SEGMENT_IDX_SHARE <=
+		   limit_bytes(dc);
 }
 
 static bool memory_wanted(const struct datacache *dc)
@@ -68,19 +76,11 @@ static bool disk_wanted(const struct datacache *dc)
 	return used + need_bytes(dc) > limit_bytes(dc);
 }
 
-static bool is_sealed(const struct segment *seg)
-{
-	const struct writer *w = &seg->dc->writers[seg->kind];
-
-	/* Nor is it being finished by a write. */
-	return w->seg != seg && !(w->n > 0 && w->batch[0]->seg == seg);
-}
-
 /* Whether it is not kept by what of it is pinned. Behind what was written, a
  * sealed one has no room that moving on could win. */
 static bool may_go(const struct segment *seg)
 {
-	uint64_t bytes = is_sealed(seg) ? seg->used : seg->bytes;
+	uint64_t bytes = segment_is_still(seg) ? seg->used : seg->bytes;
 
 	return seg->pinned_bytes == 0 ||
 	       (4 * seg->pinned_bytes <= 3 * bytes && !seg->dc->full);
@@ -91,7 +91,7 @@ static struct segment *oldest_sealed(struct datacache *dc, int kind)
 	struct segment *seg;
 
 	TAILQ_FOREACH (seg, &dc->lists[kind], link)
-		if (is_sealed(seg) && may_go(seg))
+		if (segment_is_still(seg) && may_go(seg))
 			return seg;
 	return NULL;
 }
@@ -103,8 +103,9 @@ static struct segment *pick_empty(struct datacache *dc)
 
 	for (int k = 0; k < SEGMENT_KINDS; k++)
 		TAILQ_FOREACH (seg, &dc->lists[k], link)
-			if (is_sealed(seg) && (seg->live_extents == 0 ||
-						  (seg->doomed && may_go(seg))))
+			if (segment_is_still(seg) &&
+			    (seg->live_extents == 0 ||
+				(seg->doomed && may_go(seg))))
 				return seg;
 	return NULL;
 }
@@ -129,8 +130,12 @@ static struct segment *pick_open(struct datacache *dc)
 static struct segment *pick(struct datacache *dc)
 {
 	struct segment *demand = oldest_sealed(dc, SEGMENT_DEMAND);
+	struct segment *laid = oldest_sealed(dc, SEGMENT_LAID);
 	struct segment *ahead = oldest_sealed(dc, SEGMENT_PREFETCH);
 	struct segment *seg = pick_empty(dc);
+
+	if (!demand || (laid && laid->number < demand->number))
+		demand = laid;
 
 	/* What was unpinned, or is for the most part gone, is missed least. */
 	if (!seg)
@@ -185,33 +190,18 @@ static uint64_t move_budget(const struct datacache *dc)
 	return space < dc->evict.credit_bytes ? space : dc->evict.credit_bytes;
 }
 
-/* The extent is served from the victim's mapping until it is written. */
 static bool extent_move(struct datacache *dc, const struct file *f,
     struct extent *x, const struct seg_entry *e, uint32_t slot)
 {
-	struct segment *seg = dc->evict.victim;
-	struct pend *p = pend_new(dc);
+	struct pend *p = pend_move(dc, f, x);
 
 	if (!p)
 		return false;
-	p->key = f->key;
-	memcpy(p->version, f->version, sizeof(p->version));
-	p->offset = x->offset;
-	p->len = x->len;
-	p->sent_us = x->meta >> 8;
-	p->flags = x->meta & (EXT_FIRM | EXT_PINNED);
-	p->data = seg->rb.data + x->pos;
-	p->hold = rbuf_ref(&seg->rb);
-	p->src = seg;
 	p->src_pos = e->pos;
 	p->src_slot = slot;
 	p->src_len = entry_len(e);
 	p->src_sum = e->extra;
-	p->live_bytes = x->len;
-	segment_account(seg, x, -(int64_t)x->len, -1);
-	x->meta = (x->meta & ~(uint64_t)EXT_USED) | EXT_PENDING;
-	x->owner = p->id;
-	x->pos = 0;
+	x->meta &= ~(uint64_t)EXT_USED;
 	dc->evict.moving++;
 	if (!(x->meta & EXT_PINNED))
 		dc->evict.credit_bytes -= x->len;
@@ -358,7 +348,7 @@ static void evict_give_up(struct datacache *dc)
 }
 
 /* What is pinned goes on even where room is short: the victim's room is had
- * for it at once. */
+ * for it at once. Where the layout wants room, that is looked at before. */
 static bool writer_may_begin(const struct writer *w)
 {
 	return evict_room(w->dc) ||
@@ -370,6 +360,7 @@ void evict_kick(struct datacache *dc)
 {
 	struct segment *seg;
 
+	layout_check_room(dc);
 	for (int k = 0; k < SEGMENT_KINDS; k++) {
 		struct writer *w = &dc->writers[k];
 

@@ -367,6 +367,20 @@ static bool entry_fits(const struct source *s, const struct seg_entry *e)
 	return e->pos <= s->bytes && entry_len(e) <= s->bytes - e->pos;
 }
 
+/* What the layout moved, and a kill left in its old place too, must not be
+ * found there when the new one is gone. */
+static void forget_double(
+    struct datacache *dc, struct file *f, const struct seg_entry *e)
+{
+	struct cursor c;
+	const struct extent *x;
+
+	index_seek(f, e->offset, &c);
+	x = cursor_get(&c);
+	if (x && x->offset == e->offset && x->len == entry_len(e))
+		segment_forget_entry(dc->segs[x->owner], x->slot);
+}
+
 /* A range of a file as this entry has it; only what is firm is kept. */
 static void load_data(
     struct datacache *dc, const struct source *s, const struct seg_entry *e)
@@ -386,6 +400,7 @@ static void load_data(
 		index_carve(dc, f, 0, UINT64_MAX, false);
 		memcpy(f->version, e->version, sizeof(f->version));
 	} else if (f) {
+		forget_double(dc, f, e);
 		index_carve(dc, f, e->offset, e->offset + len, false);
 	}
 	/* Where the file is shorter than it was, the data is not there. */

@@ -12,6 +12,7 @@
  *   datacache_ahead.c    verifying what will be wanted next
  *   datacache_evict.c    room: which segment goes, what of it is moved on
  *   datacache_pin.c      files that are to stay
+ *   datacache_layout.c   segments in the order of use
  *   datacache_load.c     the directory at start
  *
  * On disk: FORMAT, and for each segment NNNNNNNN.seg (payload only) and
@@ -50,6 +51,12 @@ enum {
 	DATACACHE_PAGE = 4096,
 	SUM_WINDOW = 32 << 10,
 	AHEAD_BYTES = 256 << 10, /* verified behind what is wanted */
+	LAYOUT_MAX = 1 << 17,    /* extents that are laid out, at most: those
+				  * used last */
+	LAYOUT_CHUNK = 1024,     /* files or extents looked at in one step */
+	LAYOUT_GAP = 128 << 10,  /* the kernel's readahead bridges it */
+	LAYOUT_RUN_SHARE = 32,   /* a run stays that is so many times as long
+				  * as its first extent */
 };
 
 /* 72 bytes in the byte order of the machine. */
@@ -95,7 +102,10 @@ enum extent_flags {
 
 struct extent {
 	uint64_t offset;
-	uint64_t meta; /* sent_us << 8 | enum extent_flags */
+	/* In the lower 8 bits enum extent_flags; above, of firm ones: the
+	 * place in the order of use (0: not used since the start); of others:
+	 * sent_us. */
+	uint64_t meta;
 	uint32_t len;
 	uint32_t pos;   /* in the segment; while pending, in the record */
 	uint32_t owner; /* the segment; while pending, the pend */
@@ -137,11 +147,13 @@ struct cursor {
 
 /* What is pinned goes to segments of its own, so that there is little else in
  * those that stay. On disk they are as those of SEGMENT_DEMAND: whether a
- * segment stays follows from what of it is pinned at present. */
+ * segment stays follows from what of it is pinned at present. So are those
+ * that were laid out. */
 enum segment_kind {
 	SEGMENT_DEMAND,
 	SEGMENT_PREFETCH,
 	SEGMENT_PINNED,
+	SEGMENT_LAID,
 	SEGMENT_KINDS
 };
 
@@ -162,6 +174,7 @@ struct segment {
 	uint64_t live_bytes, live_extents;
 	uint64_t pinned_bytes; /* of the live ones */
 	uint64_t dropped;      /* the last drop that it has a tombstone of */
+	unsigned laying;       /* pends of the layout whose source it is */
 	uint32_t ahead_from, ahead_to; /* bytes last verified ahead */
 	int fd, idx_fd;                /* while it is written to */
 	int err;                       /* of the job */
@@ -175,7 +188,7 @@ struct pend {
 	TAILQ_ENTRY(pend) link;
 	struct data_key key;
 	uint64_t version[2];
-	uint64_t offset, sent_us;
+	uint64_t offset;
 	const unsigned char *data;
 	struct rbuf *hold;
 	uint64_t cost_bytes; /* of what it holds */
@@ -184,6 +197,8 @@ struct pend {
 	unsigned flags;
 	bool busy;           /* a job has it */
 	bool bad;            /* its source does not verify */
+	bool laid;           /* moved by the layout: in vain, it stays */
+	bool stays;          /* it cannot be */
 	struct segment *seg; /* where it goes; known while it is busy */
 	uint32_t pos, slot;
 	struct segment *src; /* moved on from here; `data` is its mapping */
@@ -197,7 +212,7 @@ struct writer {
 	struct iopool_job job;
 	struct datacache *dc;
 	enum segment_kind kind;
-	struct pend_list moves; /* from the victim; they go first */
+	struct pend_list moves; /* to be moved on; they go first */
 	struct pend_list queue;
 	struct segment *seg; /* that is filled now */
 	bool busy;           /* the job runs */
@@ -230,6 +245,49 @@ struct evict {
 	unsigned moving;       /* pends whose source is the victim */
 	uint64_t credit_bytes; /* that may be moved on */
 	struct seg_entry *entries;
+};
+
+/* Where the last read ended, for the sequential share. */
+struct sequence {
+	uint32_t segment; /* index */
+	uint64_t end;     /* 0: there was none */
+	struct datacache_sequence sum;
+};
+
+enum layout_phase {
+	LAYOUT_NONE,
+	LAYOUT_COLLECT, /* what was used, from all buckets of the index */
+	LAYOUT_BEFORE,  /* how it lies now */
+	LAYOUT_MOVE,
+	LAYOUT_LAND, /* until the last move has arrived */
+	LAYOUT_AFTER
+};
+
+/* An extent that was used; len is 0 where there is none. */
+struct layout_item {
+	struct data_key key;
+	uint64_t offset;
+	uint32_t len;
+	bool stays;
+};
+
+struct layout {
+	enum layout_phase phase;
+	bool forced;
+	bool broken;              /* the disk was full, or failed */
+	struct layout_item *plan; /* in the order of use, from `first` on */
+	uint64_t first;
+	uint32_t n, at;
+	size_t bucket;
+	uint32_t run; /* item that the present run began with … */
+	uint32_t run_first_bytes;
+	uint64_t run_bytes;
+	unsigned moving;
+	uint64_t moved_bytes; /* of all passes, when this one began */
+	uint64_t use_next;    /* … */
+	uint64_t laid_next;   /* uses before it were looked at by a pass */
+	struct sequence seq;
+	enum datacache_layout_end end;
 };
 
 struct request_item {
@@ -305,6 +363,11 @@ struct datacache {
 	struct tomb_list tombs_busy;
 	struct iopool_job tomb_job;
 	struct evict evict;
+	uint64_t use_next;  /* the next place in the order of use */
+	uint64_t run_first; /* uses from here on are of the present run */
+	bool run_new;       /* nothing was used in it yet */
+	struct sequence run;
+	struct layout layout;
 	struct pinned_table pinned;
 	struct request_list requests;
 	unsigned request_count;
@@ -361,6 +424,8 @@ void segment_account(struct segment *seg, const struct extent *x, int64_t bytes,
 uint32_t segment_slots_max(const struct segment *seg);
 /* No more is written to it. */
 void segment_seal(struct segment *seg);
+/* Nobody writes to it, nor moves data out of it. */
+bool segment_is_still(const struct segment *seg);
 /* Given up: unlinked now, unmapped with the last reference. */
 void segment_retire(struct segment *seg);
 void segment_detach(struct segment *seg);
@@ -373,6 +438,8 @@ uint64_t entry_sum(const struct seg_entry *e, uint64_t id);
 /* Of the idx file by number; for threads. */
 int segment_read_entries(
     const struct segment *seg, uint32_t slot, struct seg_entry *e, uint32_t n);
+/* The entry is none from now on; for threads. */
+void segment_forget_entry(const struct segment *seg, uint32_t slot);
 
 /* datacache_sum.c */
 /* 32 KiB of a segment file; for the stack of a thread. `from`, `len`: what is
@@ -399,9 +466,15 @@ void writer_init(struct datacache *dc);
 struct pend *pend_new(struct datacache *dc);
 void pend_queue(struct datacache *dc, struct pend *p);
 struct writer *pend_writer(struct datacache *dc, const struct pend *p);
+/* The extent, served from its segment's mapping until it is written to
+ * another one. Not queued yet. */
+struct pend *pend_move(
+    struct datacache *dc, const struct file *f, struct extent *x);
 void pend_free(struct datacache *dc, struct pend *p);
 /* Give up what waits; `moved`: only what is moved on. */
 void writer_discard(struct writer *w, bool moved);
+/* … only what the layout moves: it stays where it was. */
+void writer_discard_laid(struct writer *w);
 void writer_kick(struct writer *w);
 /* The segment is there, or cannot be had. */
 void writer_prepared(struct writer *w, struct segment *seg, int err);
@@ -420,6 +493,8 @@ void read_forget_waiters(struct datacache *dc);
 /* datacache_evict.c */
 /* Room for one more segment? */
 bool evict_room(const struct datacache *dc);
+/* … for one that nothing is given up for, ever? */
+bool evict_room_spare(const struct datacache *dc);
 /* So much in memory that giving up cannot keep pace. */
 bool evict_memory_full(const struct datacache *dc);
 /* Make room, and let go on what waits for it. */
@@ -435,6 +510,20 @@ bool pin_wants(
 /* A pinned extent is gone, though not for want of room. */
 void pin_lost(struct datacache *dc, const struct data_key *key);
 void pin_free(struct datacache *dc);
+
+/* datacache_layout.c */
+void layout_init(struct datacache *dc);
+/* A firm extent that comes in now; `ahead`: without being used. */
+uint64_t layout_stamp(struct datacache *dc, bool ahead);
+/* It is read. */
+void layout_use(
+    struct datacache *dc, struct file *f, const struct datacache_read *rd);
+/* A pend of the layout is gone; its source was `src`. */
+void layout_moved(struct datacache *dc, struct segment *src);
+/* A segment for what is laid out cannot be had, or written to (NULL: none). */
+void layout_failed(struct datacache *dc, struct segment *seg, int err);
+/* Nothing waits for room that will not come. */
+void layout_check_room(struct datacache *dc);
 
 /* datacache_load.c */
 int load_dir(struct datacache *dc, char *err, size_t errlen);

@@ -451,6 +451,7 @@ enum datacache_found datacache_find(struct datacache *dc,
 		dc->st.misses++;
 		return DATACACHE_MISS;
 	}
+	layout_use(dc, f, rd);
 	if (unverified > 0 || !all_resident(pieces, *n))
 		return find_wait(dc, f, rd, unverified > 0, w);
 	mark_used(f, rd);

@@ -88,6 +88,23 @@ int segment_read_entries(
 	return rc == -ENODATA ? 0 : rc;
 }
 
+void segment_forget_entry(const struct segment *seg, uint32_t slot)
+{
+	static const struct seg_entry none;
+	char name[SEGMENT_NAME_MAX];
+	int fd, rc;
+
+	segment_name(name, seg->number, "idx");
+	fd = openat(seg->dc->dirfd, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return;
+	rc = write_all(fd, &none, sizeof(none), (uint64_t)slot * sizeof(none));
+	close(fd);
+	/* Better no segment after a start than one with wrong bytes. */
+	if (rc < 0)
+		unlinkat(seg->dc->dirfd, name, 0);
+}
+
 uint32_t segment_slots_max(const struct segment *seg)
 {
 	uint32_t most = seg->dc->seg_bytes / SEGMENT_IDX_SHARE;
@@ -328,6 +345,15 @@ void segment_seal(struct segment *seg)
 	/* Where it is being written to, the files go with the segment. */
 	if (!w->busy)
 		segment_close_files(seg);
+}
+
+bool segment_is_still(const struct segment *seg)
+{
+	const struct writer *w = &seg->dc->writers[seg->kind];
+
+	/* Nor is it being finished by a write. */
+	return w->seg != seg && seg->laying == 0 &&
+	       !(w->n > 0 && w->batch[0]->seg == seg);
 }
 
 static void segment_run_unlink(struct iopool_job *job)

@@ -41,6 +41,8 @@ struct writer *pend_writer(struct datacache *dc, const struct pend *p)
 {
 	if (p->flags & EXT_PINNED)
 		return &dc->writers[SEGMENT_PINNED];
+	if (p->laid)
+		return &dc->writers[SEGMENT_LAID];
 	/* What is moved on has been used. */
 	return &dc->writers[(p->flags & EXT_PREFETCHED) && !p->src
 				? SEGMENT_PREFETCH
@@ -52,6 +54,31 @@ static struct pend_list *pend_list(struct datacache *dc, const struct pend *p)
 	struct writer *w = pend_writer(dc, p);
 
 	return p->src ? &w->moves : &w->queue;
+}
+
+struct pend *pend_move(
+    struct datacache *dc, const struct file *f, struct extent *x)
+{
+	struct segment *seg = dc->segs[x->owner];
+	struct pend *p = pend_new(dc);
+
+	if (!p)
+		return NULL;
+	p->key = f->key;
+	memcpy(p->version, f->version, sizeof(p->version));
+	p->offset = x->offset;
+	p->len = x->len;
+	p->flags = x->meta & (EXT_FIRM | EXT_PINNED);
+	p->data = seg->rb.data + x->pos;
+	p->hold = rbuf_ref(&seg->rb);
+	p->src = seg;
+	p->src_slot = x->slot;
+	p->live_bytes = x->len;
+	segment_account(seg, x, -(int64_t)x->len, -1);
+	x->meta |= EXT_PENDING;
+	x->owner = p->id;
+	x->pos = 0;
+	return p;
 }
 
 void pend_queue(struct datacache *dc, struct pend *p)
@@ -70,7 +97,8 @@ static struct pend *writer_first(struct writer *w)
 /* No extent refers to it any more. */
 void pend_free(struct datacache *dc, struct pend *p)
 {
-	bool moved = p->src != NULL;
+	struct segment *src = p->src;
+	bool laid = p->laid;
 
 	if (!p->busy)
 		TAILQ_REMOVE(pend_list(dc, p), p, link);
@@ -78,9 +106,12 @@ void pend_free(struct datacache *dc, struct pend *p)
 	dc->pends[p->id] = NULL;
 	if (p->id < dc->pends_free)
 		dc->pends_free = p->id;
+	/* A segment goes in a later turn, if this was its last reference. */
 	rbuf_unref(p->hold);
 	dc_free(dc, p, sizeof(*p));
-	if (moved)
+	if (laid)
+		layout_moved(dc, src);
+	else if (src)
 		evict_moved(dc);
 }
 
@@ -94,10 +125,12 @@ static void extent_settle(
 	segment_account(seg, x, x->len, 1);
 }
 
-/* What is pinned, and cannot be moved, stays where it was. */
+/* What is pinned, or was to be laid out, and cannot be moved, stays where it
+ * was. */
 static bool extent_stays(const struct pend *p, struct extent *x)
 {
-	if (!p->src || p->src->dead || p->bad || !(x->meta & EXT_PINNED))
+	if (!p->src || p->src->dead || p->bad ||
+	    !(p->laid || (x->meta & EXT_PINNED)))
 		return false;
 	extent_settle(
 	    x, p->src, (uint32_t)(p->data - p->src->rb.data), p->src_slot);
@@ -143,6 +176,40 @@ void writer_discard(struct writer *w, bool moved)
 	}
 }
 
+void writer_discard_laid(struct writer *w)
+{
+	struct pend *p, *next;
+
+	for (p = TAILQ_FIRST(&w->moves); p; p = next) {
+		next = TAILQ_NEXT(p, link);
+		if (!p->laid)
+			continue;
+		pend_settle(w->dc, p, true);
+		pend_free(w->dc, p);
+	}
+	if (!writer_first(w))
+		w->waiting = false;
+}
+
+/* The layout moves what one entry says, as a whole, so that the entry can be
+ * forgotten. */
+static bool pend_read_entry(struct pend *p)
+{
+	struct seg_entry e;
+
+	if (segment_read_entries(p->src, p->src_slot, &e, 1) < 0 ||
+	    e.sum != entry_sum(&e, p->src->dc->id) ||
+	    !(entry_kind(&e) & ENTRY_DATA) || entry_len(&e) != p->len ||
+	    e.pos != (uint32_t)(p->data - p->src->rb.data) ||
+	    e.offset != p->offset ||
+	    memcmp(&e.key, &p->key, sizeof(e.key)) != 0)
+		return false;
+	p->src_pos = e.pos;
+	p->src_len = p->len;
+	p->src_sum = e.extra;
+	return true;
+}
+
 /* Moved on: read from the old segment, and it must be what was written. */
 static void *pend_read_source(const struct pend *p)
 {
@@ -186,13 +253,18 @@ static int writev_all(int fd, struct iovec *iov, int n, uint64_t pos)
 	return 0;
 }
 
-/* What to write of a pend; `*scratch` is to be freed. NULL: it is bad. */
-static const unsigned char *pend_bytes(const struct pend *p, void **scratch)
+/* What to write of a pend; `*scratch` is to be freed. NULL: it is bad, or
+ * stays. */
+static const unsigned char *pend_bytes(struct pend *p, void **scratch)
 {
 	*scratch = NULL;
 	if (!p->src)
 		return p->data;
-	*scratch = pend_read_source(p);
+	if (!p->laid || pend_read_entry(p))
+		*scratch = pend_read_source(p);
+	/* What the layout cannot move may be read all the same. */
+	p->stays = p->laid && !*scratch;
+	p->bad = !p->laid && !*scratch;
 	if (!*scratch)
 		return NULL;
 	return (unsigned char *)*scratch + (size_t)(p->data - p->src->rb.data) -
@@ -211,8 +283,7 @@ static int writer_write_data(struct writer *w, int fd, void **scratch)
 		struct seg_entry *e = &w->entries[i];
 		const unsigned char *data = pend_bytes(p, &scratch[i]);
 
-		p->bad = !data;
-		if (p->bad) {
+		if (!data) {
 			memset(e, 0, sizeof(*e));
 			rc = writev_all(fd, iov, k, pos);
 			pos = (uint64_t)p->pos + p->len;
@@ -239,13 +310,36 @@ static void writer_run(struct iopool_job *job)
 		w->err = write_all(seg->idx_fd, w->entries,
 		    w->n * sizeof(w->entries[0]),
 		    (uint64_t)w->slot * sizeof(w->entries[0]));
-	for (unsigned i = 0; i < w->n; i++)
+	for (unsigned i = 0; i < w->n; i++) {
+		const struct pend *p = w->batch[i];
+
+		if (w->err == 0 && p->laid && !p->stays)
+			segment_forget_entry(p->src, p->src_slot);
 		free(scratch[i]);
+	}
 }
 
 static bool is_full(int err)
 {
 	return err == -ENOSPC || err == -EDQUOT || err == -EFBIG;
+}
+
+static void batch_settle(struct writer *w)
+{
+	struct datacache *dc = w->dc;
+	unsigned n = w->n;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct pend *p = w->batch[i];
+
+		if (p->laid && w->err == 0 && !p->stays)
+			dc->st.layout_moved_bytes += p->len;
+		pend_settle(dc, p, w->err < 0 || p->bad || p->stays);
+	}
+	/* Nobody looks at those that are freed. */
+	w->n = 0;
+	for (unsigned i = 0; i < n; i++)
+		pend_free(dc, w->batch[i]);
 }
 
 static void writer_on_written(struct iopool_job *job)
@@ -254,21 +348,17 @@ static void writer_on_written(struct iopool_job *job)
 	struct datacache *dc = w->dc;
 	struct segment *seg = w->batch[0]->seg;
 
-	for (unsigned i = 0; i < w->n; i++) {
-		struct pend *p = w->batch[i];
-
-		pend_settle(dc, p, w->err < 0 || p->bad);
-		pend_free(dc, p);
-	}
+	batch_settle(w);
 	w->busy = false;
-	w->n = 0;
 	/* Given up meanwhile, or sealed: its files were left open for us. */
 	if (w->err < 0 && !seg->dead)
 		segment_seal(seg);
-	if (w->err < 0 && !seg->dead && !is_full(w->err))
+	if (w->err < 0 && w->kind == SEGMENT_LAID)
+		layout_failed(dc, seg, w->err);
+	else if (w->err < 0 && !seg->dead && !is_full(w->err))
 		datacache_failed(dc, "write", w->err);
 	/* Nothing that is pinned is moved on for now. */
-	if (is_full(w->err))
+	else if (is_full(w->err))
 		dc->full = true;
 	rbuf_unref(&seg->rb);
 	writer_kick(w);
@@ -369,6 +459,8 @@ void writer_prepared(struct writer *w, struct segment *seg, int err)
 		if (dc->cap_bytes != UINT64_MAX)
 			dc->cap_bytes += dc->seg_bytes / 8;
 		evict_kick(dc);
+	} else if (w->kind == SEGMENT_LAID) {
+		layout_failed(dc, NULL, err);
 	} else if (is_full(err)) {
 		writer_no_space(w, err);
 		return;

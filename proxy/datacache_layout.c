@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Segments in the order of use. Each firm extent has its place in that order:
+ * a number that it is given when it is read first in a run. A pass collects
+ * those that were used last, finds their runs on disk, and has what lies in
+ * short ones appended, in order, to a segment of its own, by the writer and as
+ * eviction moves things on: until it is written it is served from where it
+ * was, and where it cannot be written it stays there. When the new entry is on
+ * disk the old one is overwritten, so that the data cannot come back after it
+ * was dropped; a kill between the two leaves both, which the next start sees.
+ * A segment that has become empty goes at once.
+ *
+ * The order itself is not kept: the segments are in that order, and a run that
+ * was not laid out before a restart is seen again when it is repeated.
+ */
+#include "datacache_private.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "log.h"
+
+enum { MEMORY_SHARE = 16, MOVING_MAX = 2 * BATCH_MAX };
+
+static uint64_t extent_stamp(const struct extent *x)
+{
+	return x->meta & EXT_FIRM ? x->meta >> 8 : 0;
+}
+
+/* The extent is read; it is on disk. */
+static bool sequence_read(struct sequence *s, const struct extent *x)
+{
+	bool next = s->end > 0 && x->owner == s->segment && x->pos >= s->end &&
+		    x->pos - s->end <= LAYOUT_GAP;
+
+	s->segment = x->owner;
+	s->end = (uint64_t)x->pos + x->len;
+	s->sum.bytes += x->len;
+	if (next)
+		s->sum.sequential_bytes += x->len;
+	else
+		s->sum.runs++;
+	return next;
+}
+
+/* ---- use -------------------------------------------------------------- */
+
+static uint64_t use_number(struct datacache *dc)
+{
+	if (dc->run_new)
+		memset(&dc->run, 0, sizeof(dc->run));
+	dc->run_new = false;
+	return dc->use_next++;
+}
+
+uint64_t layout_stamp(struct datacache *dc, bool ahead)
+{
+	return ahead ? 0 : use_number(dc);
+}
+
+void layout_use(
+    struct datacache *dc, struct file *f, const struct datacache_read *rd)
+{
+	uint64_t end = rd->offset + rd->len;
+	struct cursor c;
+	struct extent *x;
+
+	for (index_seek(f, rd->offset, &c);
+	     (x = cursor_get(&c)) && x->offset < end; cursor_next(&c)) {
+		if (!(x->meta & EXT_FIRM) || extent_stamp(x) >= dc->run_first)
+			continue;
+		x->meta = use_number(dc) << 8 | (x->meta & 0xff);
+		if (!(x->meta & EXT_PENDING))
+			(void)sequence_read(&dc->run, x);
+	}
+}
+
+void datacache_new_run(struct datacache *dc)
+{
+	dc->run_first = dc->use_next;
+	dc->run_new = true;
+}
+
+/* ---- the plan --------------------------------------------------------- */
+
+static uint32_t plan_room(const struct datacache *dc)
+{
+	uint64_t bytes = dc->memory_max_bytes, used = dc->st.memory_bytes;
+	uint64_t room = bytes > used ? bytes - used : 0;
+
+	if (room > bytes / MEMORY_SHARE)
+		room = bytes / MEMORY_SHARE;
+	room /= sizeof(struct layout_item);
+	return room < LAYOUT_MAX ? (uint32_t)room : LAYOUT_MAX;
+}
+
+int datacache_layout_begin(struct datacache *dc, bool force)
+{
+	struct layout *ly = &dc->layout;
+	uint64_t n = dc->use_next - 1;
+
+	if (ly->phase != LAYOUT_NONE)
+		return -EALREADY;
+	if (dc->off)
+		return -ENODEV;
+	if (ly->broken && !force)
+		return -ENOSPC;
+	if (n == 0 || (dc->use_next == ly->laid_next && !force))
+		return -ENODATA;
+	if (n > plan_room(dc))
+		n = plan_room(dc);
+	ly->plan =
+	    n > 0 ? dc_realloc(dc, NULL, 0, n * sizeof(*ly->plan)) : NULL;
+	if (!ly->plan)
+		return -ENOMEM;
+	memset(ly->plan, 0, n * sizeof(*ly->plan));
+	ly->n = (uint32_t)n;
+	ly->first = dc->use_next - n;
+	ly->use_next = dc->use_next;
+	ly->moved_bytes = dc->st.layout_moved_bytes;
+	ly->bucket = 0;
+	ly->forced = force;
+	ly->broken = false;
+	ly->end = DATACACHE_LAYOUT_DONE;
+	ly->phase = LAYOUT_COLLECT;
+	return 0;
+}
+
+static void plan_free(struct datacache *dc)
+{
+	struct layout *ly = &dc->layout;
+
+	if (ly->plan)
+		dc_free(dc, ly->plan, ly->n * sizeof(*ly->plan));
+	ly->plan = NULL;
+	ly->phase = LAYOUT_NONE;
+}
+
+static void measure_begin(struct layout *ly, enum layout_phase phase)
+{
+	memset(&ly->seq, 0, sizeof(ly->seq));
+	ly->phase = phase;
+	ly->at = ly->run = 0;
+	ly->run_bytes = 0;
+}
+
+static void collect_file(struct layout *ly, struct file *f)
+{
+	struct cursor c;
+	const struct extent *x;
+
+	for (index_seek(f, 0, &c); (x = cursor_get(&c)); cursor_next(&c)) {
+		uint64_t at = extent_stamp(x) - ly->first;
+
+		if (extent_stamp(x) < ly->first || at >= ly->n)
+			continue;
+		ly->plan[at] = (struct layout_item){
+		    .key = f->key, .offset = x->offset, .len = x->len};
+	}
+}
+
+/* The index may grow meanwhile: a bucket is split into itself and one at the
+ * end. */
+static void collect_step(struct datacache *dc)
+{
+	struct layout *ly = &dc->layout;
+	const struct index *ix = &dc->index;
+	size_t end = ly->bucket + LAYOUT_CHUNK;
+
+	for (; ly->bucket < ix->level + ix->split; ly->bucket++) {
+		if (ly->bucket == end)
+			return;
+		for (struct file *f = ix->buckets[ly->bucket]; f; f = f->next)
+			collect_file(ly, f);
+	}
+	measure_begin(ly, LAYOUT_BEFORE);
+}
+
+/* What the plan's item is now; NULL: gone, or used again. */
+static struct extent *item_extent(
+    struct datacache *dc, uint32_t at, struct file **file)
+{
+	const struct layout_item *it = &dc->layout.plan[at];
+	struct cursor c;
+	struct extent *x;
+
+	*file = it->len > 0 ? index_lookup(dc, &it->key) : NULL;
+	if (!*file)
+		return NULL;
+	index_seek(*file, it->offset, &c);
+	x = cursor_get(&c);
+	if (!x || x->offset != it->offset || x->len != it->len ||
+	    (x->meta & EXT_PENDING) || extent_stamp(x) != dc->layout.first + at)
+		return NULL;
+	return x;
+}
+
+/* ---- measuring -------------------------------------------------------- */
+
+/* A seek before a long run costs nothing worth a rewrite. */
+static void run_end(struct layout *ly, uint32_t end)
+{
+	if (ly->run_bytes < (uint64_t)LAYOUT_RUN_SHARE * ly->run_first_bytes)
+		return;
+	for (uint32_t i = ly->run; i < end; i++)
+		ly->plan[i].stays = true;
+}
+
+/* False: there is more to look at. */
+static bool measure_step(struct datacache *dc)
+{
+	struct layout *ly = &dc->layout;
+	uint32_t end =
+	    ly->n - ly->at < LAYOUT_CHUNK ? ly->n : ly->at + LAYOUT_CHUNK;
+	const struct extent *x;
+	struct file *f;
+
+	for (; ly->at < end; ly->at++) {
+		x = item_extent(dc, ly->at, &f);
+		if (!x)
+			continue;
+		if (!sequence_read(&ly->seq, x)) {
+			run_end(ly, ly->at);
+			ly->run = ly->at;
+			ly->run_first_bytes = x->len;
+			ly->run_bytes = 0;
+		}
+		ly->run_bytes += x->len;
+	}
+	if (ly->at < ly->n)
+		return false;
+	run_end(ly, ly->n);
+	return true;
+}
+
+static void pass_end(struct datacache *dc)
+{
+	struct layout *ly = &dc->layout;
+
+	dc->st.layout_end = ly->end;
+	dc->st.layout_passes += dc->st.layout_moved_bytes > ly->moved_bytes;
+	ly->laid_next = ly->use_next;
+	plan_free(dc);
+}
+
+static void before_step(struct datacache *dc)
+{
+	struct layout *ly = &dc->layout;
+	const struct datacache_sequence *sum = &ly->seq.sum;
+
+	if (!measure_step(dc))
+		return;
+	dc->st.layout_before = dc->st.layout_after = *sum;
+	ly->at = 0;
+	ly->phase = LAYOUT_MOVE;
+	if (ly->forced || sum->sequential_bytes < sum->bytes / 10 * 9)
+		return;
+	ly->end = DATACACHE_LAYOUT_GOOD;
+	pass_end(dc);
+}
+
+static void after_step(struct datacache *dc)
+{
+	if (!measure_step(dc))
+		return;
+	dc->st.layout_after = dc->layout.seq.sum;
+	pass_end(dc);
+}
+
+/* ---- moving ----------------------------------------------------------- */
+
+static bool extent_lay(
+    struct datacache *dc, const struct file *f, struct extent *x)
+{
+	struct segment *seg = dc->segs[x->owner];
+	struct pend *p;
+
+	if (seg == dc->evict.victim || seg->doomed)
+		return false;
+	p = pend_move(dc, f, x);
+	if (!p)
+		return false;
+	p->laid = true;
+	seg->laying++;
+	dc->layout.moving++;
+	pend_queue(dc, p);
+	return true;
+}
+
+/* In the order of the plan, by a writer that keeps it. */
+static uint64_t move_step(struct datacache *dc, uint64_t bytes)
+{
+	struct layout *ly = &dc->layout;
+	uint32_t end =
+	    ly->n - ly->at < LAYOUT_CHUNK ? ly->n : ly->at + LAYOUT_CHUNK;
+	uint64_t moved = 0;
+	struct extent *x;
+	struct file *f;
+
+	for (; ly->at < end && moved < bytes && ly->moving < MOVING_MAX;
+	     ly->at++) {
+		x = ly->plan[ly->at].stays ? NULL : item_extent(dc, ly->at, &f);
+		if (x && extent_lay(dc, f, x))
+			moved += ly->plan[ly->at].len;
+	}
+	if (ly->at == ly->n)
+		ly->phase = LAYOUT_LAND;
+	writer_kick(&dc->writers[SEGMENT_PINNED]);
+	writer_kick(&dc->writers[SEGMENT_LAID]);
+	return moved;
+}
+
+void layout_moved(struct datacache *dc, struct segment *src)
+{
+	dc->layout.moving--;
+	src->laying--;
+	if (!src->dead && !dc->closing && src->live_extents == 0 &&
+	    src != dc->evict.victim && segment_is_still(src))
+		segment_retire(src);
+}
+
+/* What is not being written stays where it is. */
+static void moves_end(struct datacache *dc, enum datacache_layout_end why)
+{
+	struct layout *ly = &dc->layout;
+
+	if (ly->phase == LAYOUT_MOVE || ly->phase == LAYOUT_LAND) {
+		ly->end = why;
+		ly->phase = LAYOUT_LAND;
+	}
+	writer_discard_laid(&dc->writers[SEGMENT_LAID]);
+	writer_discard_laid(&dc->writers[SEGMENT_PINNED]);
+}
+
+void layout_failed(struct datacache *dc, struct segment *seg, int err)
+{
+	log_warn("datacache server=%s: laying out ends: %s", dc->server,
+	    strerror(-err));
+	dc->layout.broken = true;
+	if (seg && !seg->dead && seg->live_extents == 0 &&
+	    segment_is_still(seg))
+		segment_retire(seg);
+	moves_end(dc, DATACACHE_LAYOUT_DISK);
+}
+
+static bool waits_laid(const struct writer *w)
+{
+	const struct pend *p = TAILQ_FIRST(&w->moves);
+
+	return w->waiting && !w->preparing && p && p->laid;
+}
+
+void layout_check_room(struct datacache *dc)
+{
+	if ((waits_laid(&dc->writers[SEGMENT_LAID]) ||
+		waits_laid(&dc->writers[SEGMENT_PINNED])) &&
+	    !evict_room_spare(dc))
+		moves_end(dc, DATACACHE_LAYOUT_ROOM);
+}
+
+/* ---- a pass ----------------------------------------------------------- */
+
+uint64_t datacache_layout_step(struct datacache *dc, uint64_t bytes)
+{
+	struct layout *ly = &dc->layout;
+
+	switch (ly->phase) {
+	case LAYOUT_NONE:
+		break;
+	case LAYOUT_COLLECT:
+		collect_step(dc);
+		break;
+	case LAYOUT_BEFORE:
+		before_step(dc);
+		break;
+	case LAYOUT_MOVE:
+		return move_step(dc, bytes);
+	case LAYOUT_LAND:
+		if (ly->moving == 0)
+			measure_begin(ly, LAYOUT_AFTER);
+		break;
+	case LAYOUT_AFTER:
+		after_step(dc);
+		break;
+	}
+	return 0;
+}
+
+bool datacache_layout_busy(const struct datacache *dc)
+{
+	return dc->layout.phase != LAYOUT_NONE;
+}
+
+void datacache_layout_stop(struct datacache *dc)
+{
+	if (dc->layout.phase == LAYOUT_NONE)
+		return;
+	dc->st.layout_end = DATACACHE_LAYOUT_STOPPED;
+	plan_free(dc);
+}
+
+bool datacache_disk_idle(const struct datacache *dc)
+{
+	return dc->request_count == 0 && dc->st.pending_bytes == 0 &&
+	       !dc->evict.victim;
+}
+
+void layout_init(struct datacache *dc)
+{
+	dc->use_next = dc->run_first = 1;
+}

@@ -1,0 +1,623 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Laid out in the order of use: what moves, what stays, and what a kill, a
+ * full disk, drops, pins and eviction do meanwhile. */
+#include "datacache_fixture.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+
+enum { LEN = 32 * KIB, N = 200, OTHER = 1000000, ALL = 1 << 30 };
+
+/* The order of use: not that in which they come in. */
+static unsigned nth(unsigned i)
+{
+	return i * 77 % N;
+}
+
+static void fill(struct fixture *fx, uint64_t first, unsigned files)
+{
+	for (unsigned i = 0; i < files; i++) {
+		add_some(fx, first + i, 1, 0, LEN, FIRM);
+		if (i % 16 == 0)
+			iopool_drain(fx->pool);
+		stats_of(fx);
+	}
+	iopool_drain(fx->pool);
+	stats_of(fx);
+}
+
+/* Another run; how many were there. */
+static unsigned use(struct fixture *fx)
+{
+	unsigned found = 0;
+
+	datacache_new_run(fx->dc);
+	for (unsigned i = 0; i < N; i++)
+		found += find_some(fx, nth(i), 1, 0, LEN);
+	return found;
+}
+
+static void pass_step(struct fixture *fx, uint64_t bytes)
+{
+	(void)datacache_layout_step(fx->dc, bytes);
+	iopool_drain(fx->pool);
+	stats_of(fx);
+}
+
+static struct datacache_stats pass(struct fixture *fx, bool force)
+{
+	assert_int_equal(datacache_layout_begin(fx->dc, force), 0);
+	assert_int_equal(datacache_layout_begin(fx->dc, force), -EALREADY);
+	while (datacache_layout_busy(fx->dc))
+		pass_step(fx, MIB);
+	return stats_of(fx);
+}
+
+static bool is_sequential(const struct datacache_sequence *s)
+{
+	return s->bytes > 0 && s->sequential_bytes * 10 >= s->bytes * 9;
+}
+
+static bool has(struct fixture *fx, uint64_t file)
+{
+	struct data_version v = version_of(1);
+	struct datacache_read rd = {
+	    .key = key_of(file), .version = &v, .len = LEN};
+
+	return datacache_have(fx->dc, &rd) == LEN;
+}
+
+static void drop(struct fixture *fx, uint64_t file)
+{
+	struct data_key key = key_of(file);
+
+	datacache_drop(fx->dc, &key);
+}
+
+/* A cache whose files were used in an order of their own. */
+static void begin_used(struct fixture *fx)
+{
+	fixture_begin(fx, 64 * MIB);
+	fill(fx, 0, N);
+	assert_int_equal(use(fx), N);
+}
+
+static void test_order(void **state)
+{
+	struct fixture fx;
+	struct datacache_stats st, before;
+
+	(void)state;
+	begin_used(&fx);
+	before = stats_of(&fx);
+	assert_false(is_sequential(&before.run));
+	assert_int_equal(before.run.bytes, N * LEN);
+	st = pass(&fx, false);
+	assert_int_equal(st.layout_end, DATACACHE_LAYOUT_DONE);
+	assert_int_equal(st.layout_passes, 1);
+	assert_int_equal(st.layout_moved_bytes, N * LEN);
+	assert_int_equal(st.layout_before.bytes, N * LEN);
+	assert_int_equal(st.layout_after.bytes, N * LEN);
+	assert_false(is_sequential(&st.layout_before));
+	assert_true(is_sequential(&st.layout_after));
+	assert_true(st.layout_after.runs < 8);
+	/* What was emptied is gone, and the plan is. */
+	assert_int_equal(st.live_bytes, N * LEN);
+	assert_true(st.disk_bytes <= before.disk_bytes + 3 * MIB);
+	assert_true(st.memory_bytes <= before.memory_bytes + 4 * KIB);
+	assert_true(fx.most_disk <= fx.size + fx.size / 50);
+	/* A warm start reads in that order. */
+	fixture_reopen(&fx);
+	assert_int_equal(stats_of(&fx).loaded_extents, N);
+	assert_int_equal(use(&fx), N);
+	st = stats_of(&fx);
+	assert_int_equal(st.run.bytes, N * LEN);
+	assert_true(is_sequential(&st.run));
+	/* … and nothing is to be done any more. */
+	st = pass(&fx, false);
+	assert_int_equal(st.layout_end, DATACACHE_LAYOUT_GOOD);
+	assert_int_equal(st.layout_moved_bytes, 0);
+	assert_int_equal(st.layout_passes, 0);
+	assert_int_equal(datacache_layout_begin(fx.dc, false), -ENODATA);
+	fixture_end(&fx);
+}
+
+/* What was fetched ahead and never read, or not since the start, stays. */
+static void test_unused(void **state)
+{
+	struct fixture fx;
+	struct datacache_stats st;
+
+	(void)state;
+	fixture_begin(&fx, 64 * MIB);
+	assert_int_equal(datacache_layout_begin(fx.dc, true), -ENODATA);
+	for (unsigned i = 0; i < N; i++)
+		add_some(&fx, i, 1, 0, LEN, FIRM | DATACACHE_PREFETCHED);
+	iopool_drain(fx.pool);
+	assert_int_equal(datacache_layout_begin(fx.dc, true), -ENODATA);
+	datacache_new_run(fx.dc);
+	for (unsigned i = N / 2; i > 0; i--)
+		assert_true(find_some(&fx, 2 * i - 1, 1, 0, LEN));
+	st = pass(&fx, false);
+	assert_int_equal(st.layout_moved_bytes, N / 2 * LEN);
+	assert_true(is_sequential(&st.layout_after));
+	assert_int_equal(st.live_bytes, N * LEN);
+	/* Not again, unless it is used again; and what is long stays. */
+	assert_int_equal(datacache_layout_begin(fx.dc, false), -ENODATA);
+	fixture_reopen(&fx);
+	assert_int_equal(datacache_layout_begin(fx.dc, true), -ENODATA);
+	assert_int_equal(use(&fx), N);
+	fixture_end(&fx);
+}
+
+/* Only the last run's order counts, and what it read first. */
+static void test_last_run(void **state)
+{
+	struct fixture fx;
+	struct datacache_stats st;
+
+	(void)state;
+	begin_used(&fx);
+	datacache_new_run(fx.dc);
+	for (unsigned i = 0; i < N; i++) {
+		assert_true(find_some(&fx, i, 1, 0, LEN));
+		assert_true(find_some(&fx, i / 2, 1, 0, LEN));
+	}
+	st = stats_of(&fx);
+	assert_true(is_sequential(&st.run));
+	assert_int_equal(pass(&fx, false).layout_moved_bytes, 0);
+	assert_int_equal(use(&fx), N);
+	assert_true(pass(&fx, false).layout_moved_bytes > 0);
+	fixture_end(&fx);
+}
+
+/* A reader keeps what it was given, whatever moves. */
+static void test_references(void **state)
+{
+	struct fixture fx;
+	struct data_version v = version_of(1);
+	struct rbuf_piece pieces[N];
+
+	(void)state;
+	begin_used(&fx);
+	for (unsigned i = 0; i < N; i++) {
+		struct datacache_read rd = {
+		    .key = key_of(i), .version = &v, .len = LEN};
+		unsigned n;
+
+		assert_int_equal(
+		    datacache_find(fx.dc, &rd, &pieces[i], &n, NULL),
+		    DATACACHE_HIT);
+		assert_int_equal(n, 1);
+		rbuf_ref(pieces[i].hold);
+	}
+	(void)pass(&fx, true);
+	assert_int_equal(use(&fx), N);
+	for (unsigned i = 0; i < N; i++) {
+		const unsigned char *data = pieces[i].data;
+
+		for (uint32_t k = 0; k < LEN; k++)
+			assert_true(data[k] == pattern_byte(i, 1, k));
+		rbuf_unref(pieces[i].hold);
+	}
+	iopool_drain(fx.pool);
+	assert_true(stats_of(&fx).disk_bytes < 20 * MIB);
+	fixture_end(&fx);
+}
+
+/* Found while they are on their way, and dropped, cut and written anew. */
+static void test_changes(void **state)
+{
+	struct fixture fx;
+	struct data_key key;
+
+	(void)state;
+	begin_used(&fx);
+	assert_int_equal(datacache_layout_begin(fx.dc, false), 0);
+	for (unsigned i = 0; datacache_layout_busy(fx.dc); i++) {
+		unsigned one = nth(i % N);
+
+		(void)datacache_layout_step(fx.dc, MIB);
+		if (i % 3 == 0 && i < N)
+			drop(&fx, one);
+		key = key_of(nth((i + 7) % N));
+		if (i % 5 == 0)
+			datacache_cut(fx.dc, &key, 0, LEN / 2);
+		if (i % 7 == 0)
+			add_some(&fx, nth((i + 11) % N), 2, 0, LEN, FIRM);
+		if (i % 2 == 0)
+			iopool_drain(fx.pool);
+	}
+	for (unsigned i = 0; i < N; i += 2)
+		drop(&fx, i);
+	iopool_drain(fx.pool);
+	fixture_reopen(&fx);
+	for (unsigned i = 0; i < N; i += 2)
+		assert_false(has(&fx, i));
+	for (unsigned i = 1; i < N; i += 2)
+		(void)(find_some(&fx, i, 1, LEN / 2, LEN / 2) ||
+		       find_some(&fx, i, 2, 0, LEN));
+	fixture_end(&fx);
+}
+
+/* A part of what was written together stays where it is, whole. */
+static void test_parts(void **state)
+{
+	struct fixture fx;
+	struct data_key key;
+
+	(void)state;
+	begin_used(&fx);
+	for (unsigned i = 0; i < N; i += 4) {
+		key = key_of(i);
+		datacache_cut(fx.dc, &key, LEN / 4, LEN / 4);
+	}
+	datacache_new_run(fx.dc);
+	for (unsigned i = 0; i < N; i++)
+		assert_true(find_some(&fx, nth(i), 1, LEN / 2, LEN / 2));
+	assert_int_equal(pass(&fx, false).layout_moved_bytes, N / 4 * 3 * LEN);
+	for (unsigned twice = 0; twice < 2; twice++) {
+		for (unsigned i = 0; i < N; i++) {
+			assert_true(find_some(&fx, i, 1, LEN / 2, LEN / 2));
+			assert_true(find_some(&fx, i, 1, 0, LEN / 4));
+			assert_int_equal(
+			    find_some(&fx, i, 1, 0, LEN), i % 4 != 0);
+		}
+		fixture_reopen(&fx);
+	}
+	fixture_end(&fx);
+}
+
+/* ---- kills and damage ------------------------------------------------- */
+
+static void child_lays(struct fixture *fx, unsigned steps)
+{
+	/* Not the parent's threads. */
+	fx->base = event_base_new();
+	fx->pool = iopool_new(fx->base, 2);
+	fixture_open(fx);
+	if (use(fx) != N || datacache_layout_begin(fx->dc, true) != 0)
+		_exit(1);
+	for (unsigned i = 0; i < steps; i++)
+		pass_step(fx, 4 * LEN);
+	(void)datacache_layout_step(fx->dc, 4 * LEN);
+	kill(getpid(), SIGKILL);
+}
+
+/* Killed at any step, nothing is lost, and what is dropped later is gone. */
+static void test_kill(void **state)
+{
+	for (unsigned steps = 2; steps < 60; steps += 3) {
+		struct fixture fx;
+		int status;
+		pid_t pid;
+
+		(void)state;
+		fixture_begin(&fx, 64 * MIB);
+		fill(&fx, 0, N);
+		fixture_close(&fx);
+		pid = fork();
+		assert_true(pid >= 0);
+		if (pid == 0)
+			child_lays(&fx, steps);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFSIGNALED(status));
+		fixture_open(&fx);
+		assert_int_equal(stats_of(&fx).live_bytes, N * LEN);
+		for (unsigned i = 0; i < N; i += 2)
+			drop(&fx, i);
+		iopool_drain(fx.pool);
+		(void)use(&fx);
+		(void)pass(&fx, true);
+		fixture_reopen(&fx);
+		for (unsigned i = 0; i < N; i++)
+			assert_int_equal(
+			    find_some(&fx, i, 1, 0, LEN), i % 2 == 1);
+		fixture_end(&fx);
+	}
+}
+
+struct copies {
+	unsigned n;
+	char path[32][384];
+	char *data[32];
+	long len[32];
+};
+
+static void keep_copy(const char *path, void *arg)
+{
+	struct copies *c = arg;
+	FILE *f = fopen(path, "r");
+
+	assert_true(f && c->n < 32);
+	assert_int_equal(fseek(f, 0, SEEK_END), 0);
+	c->len[c->n] = ftell(f);
+	rewind(f);
+	c->data[c->n] = malloc((size_t)c->len[c->n]);
+	assert_int_equal(
+	    fread(c->data[c->n], 1, (size_t)c->len[c->n], f), c->len[c->n]);
+	fclose(f);
+	snprintf(c->path[c->n++], 384, "%s", path);
+}
+
+static void put_back(struct copies *c)
+{
+	for (unsigned i = 0; i < c->n; i++) {
+		FILE *f = fopen(c->path[i], "w");
+
+		assert_non_null(f);
+		assert_int_equal(
+		    fwrite(c->data[i], 1, (size_t)c->len[i], f), c->len[i]);
+		assert_int_equal(fclose(f), 0);
+		free(c->data[i]);
+	}
+}
+
+/* A kill before the old entries were forgotten leaves both; when the new ones
+ * go, dropped, the old ones must not come back. */
+static void test_doubles(void **state)
+{
+	struct fixture fx;
+	struct copies c = {0};
+
+	(void)state;
+	begin_used(&fx);
+	fixture_reopen(&fx);
+	assert_int_equal(use(&fx), N);
+	each_file(&fx, ".seg", keep_copy, &c);
+	each_file(&fx, ".idx", keep_copy, &c);
+	(void)pass(&fx, true);
+	fixture_close(&fx);
+	put_back(&c);
+	fixture_open(&fx);
+	assert_int_equal(stats_of(&fx).live_bytes, N * LEN);
+	assert_int_equal(use(&fx), N);
+	for (unsigned i = 0; i < N; i++)
+		drop(&fx, i);
+	iopool_drain(fx.pool);
+	/* The segments that were laid out, with all that they know. */
+	for (unsigned i = 1; i < 10; i++) {
+		char name[32], path[384];
+
+		snprintf(name, sizeof(name), "%08x.idx", c.n / 2 - 1 + i);
+		path_of(&fx, name, path);
+		unlink(path);
+	}
+	fixture_reopen(&fx);
+	assert_int_equal(stats_of(&fx).live_bytes, 0);
+	fixture_end(&fx);
+}
+
+static void flip(const char *path, void *arg)
+{
+	FILE *f = fopen(path, "r+");
+	long at = *(const long *)arg;
+	int c;
+
+	assert_non_null(f);
+	assert_int_equal(fseek(f, at, SEEK_SET), 0);
+	c = fgetc(f);
+	if (c != EOF) {
+		assert_int_equal(fseek(f, at, SEEK_SET), 0);
+		assert_int_equal(fputc(c ^ 1, f), c ^ 1);
+	}
+	fclose(f);
+}
+
+/* What does not verify is not given a checksum anew. */
+static void test_damaged(void **state)
+{
+	struct fixture fx;
+	long payload = 5 * LEN + 17, entry = 9 * 72 + 30;
+
+	(void)state;
+	begin_used(&fx);
+	each_file(&fx, ".seg", flip, &payload);
+	each_file(&fx, ".idx", flip, &entry);
+	(void)pass(&fx, true);
+	fixture_reopen(&fx);
+	assert_true(use(&fx) >= N - 8);
+	assert_true(use(&fx) < N);
+	fixture_end(&fx);
+}
+
+/* ---- room ------------------------------------------------------------- */
+
+static unsigned count(struct fixture *fx, uint64_t first, unsigned files)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < files; i++)
+		n += has(fx, first + i);
+	return n;
+}
+
+/* In a cache that is full nothing is given up for the layout. */
+static void test_full_cache(void **state)
+{
+	struct fixture fx;
+	struct datacache_stats before, st;
+	unsigned files;
+
+	(void)state;
+	fixture_begin(&fx, 16 * MIB);
+	fill(&fx, 0, 1000);
+	/* What it makes room for ahead. */
+	datacache_resize(fx.dc, fx.size);
+	iopool_drain(fx.pool);
+	files = count(&fx, 0, 1000);
+	datacache_new_run(fx.dc);
+	for (unsigned i = 0; i < 1000; i++)
+		(void)find_some(&fx, i * 77 % 1000, 1, 0, LEN);
+	before = stats_of(&fx);
+	assert_true(before.evicted_extents > 0);
+	st = pass(&fx, false);
+	assert_int_equal(st.layout_end, DATACACHE_LAYOUT_ROOM);
+	assert_int_equal(st.evicted_extents, before.evicted_extents);
+	assert_int_equal(count(&fx, 0, 1000), files);
+	assert_true(fx.most_disk <= fx.size + fx.size / 50);
+	fixture_reopen(&fx);
+	assert_int_equal(count(&fx, 0, 1000), files);
+	fixture_end(&fx);
+}
+
+/* Others write so much that segments go while they are moved out of. */
+static void test_evicted(void **state)
+{
+	struct fixture fx;
+	uint64_t next = OTHER;
+
+	(void)state;
+	begin_used(&fx);
+	assert_int_equal(datacache_layout_begin(fx.dc, false), 0);
+	while (datacache_layout_busy(fx.dc)) {
+		(void)datacache_layout_step(fx.dc, 8 * LEN);
+		for (unsigned i = 0; i < 64; i++)
+			add_some(&fx, next++, 1, 0, LEN, FIRM);
+		if (next % 128 == 0)
+			iopool_drain(fx.pool);
+		stats_of(&fx);
+	}
+	fill(&fx, next, 4 * 64 * MIB / LEN);
+	assert_true(fx.most_disk <= fx.size + fx.size / 50);
+	(void)use(&fx);
+	fixture_reopen(&fx);
+	(void)use(&fx);
+	fixture_end(&fx);
+}
+
+static void test_pinned(void **state)
+{
+	struct fixture fx;
+	struct datacache_stats st;
+
+	(void)state;
+	fixture_begin(&fx, 64 * MIB);
+	fill(&fx, 0, N);
+	for (unsigned i = 0; i < N; i += 2) {
+		struct data_key key = key_of(i);
+
+		assert_true(datacache_pin(fx.dc, &key, LEN, 3));
+	}
+	assert_int_equal(use(&fx), N);
+	st = pass(&fx, false);
+	assert_int_equal(st.pinned_bytes, N / 2 * LEN);
+	assert_int_equal(st.layout_moved_bytes, N * LEN);
+	assert_int_equal(use(&fx), N);
+	fill(&fx, OTHER, 4 * 64 * MIB / LEN);
+	assert_int_equal(stats_of(&fx).pinned_bytes, N / 2 * LEN);
+	for (unsigned i = 0; i < N; i += 2)
+		assert_true(find_some(&fx, i, 1, 0, LEN));
+	assert_true(fx.most_disk <= fx.size + fx.size / 50);
+	fixture_end(&fx);
+}
+
+/* A disk without room for it: what was cached is served on, and new data is
+ * taken as before. */
+static void test_full_disk(void **state)
+{
+	struct fixture fx;
+	struct datacache_stats st;
+
+	(void)state;
+	fixture_prepare(&fx, 64 * MIB);
+	if (mount("none", fx.dir, "tmpfs", 0, "size=9m,mode=700") < 0) {
+		fixture_open(&fx);
+		fixture_end(&fx);
+		skip();
+	}
+	fixture_open(&fx);
+	fill(&fx, 0, N);
+	assert_int_equal(use(&fx), N);
+	st = pass(&fx, false);
+	assert_int_equal(st.layout_end, DATACACHE_LAYOUT_DISK);
+	assert_true(st.on);
+	assert_int_equal(use(&fx), N);
+	/* Not again by itself. */
+	assert_int_equal(datacache_layout_begin(fx.dc, false), -ENOSPC);
+	fill(&fx, OTHER, 300);
+	assert_true(count(&fx, OTHER + 290, 10) > 0);
+	fixture_reopen(&fx);
+	(void)use(&fx);
+	fixture_close(&fx);
+	assert_int_equal(umount2(fx.dir, MNT_DETACH), 0);
+	fixture_open(&fx);
+	fixture_end(&fx);
+}
+
+static void test_flush(void **state)
+{
+	struct fixture fx;
+
+	(void)state;
+	begin_used(&fx);
+	for (unsigned steps = 0; steps < 12; steps++) {
+		assert_int_equal(datacache_layout_begin(fx.dc, true), 0);
+		for (unsigned i = 0; i < steps; i++)
+			(void)datacache_layout_step(fx.dc, 4 * LEN);
+		if (steps % 2)
+			datacache_flush(fx.dc);
+		else
+			datacache_layout_stop(fx.dc);
+		assert_false(datacache_layout_busy(fx.dc));
+		iopool_drain(fx.pool);
+		fill(&fx, 0, N);
+		assert_int_equal(use(&fx), N);
+	}
+	/* Closed in the midst of it. */
+	assert_int_equal(datacache_layout_begin(fx.dc, true), 0);
+	for (unsigned i = 0; i < 6; i++)
+		(void)datacache_layout_step(fx.dc, 4 * LEN);
+	fixture_reopen(&fx);
+	assert_int_equal(use(&fx), N);
+	fixture_end(&fx);
+}
+
+/* Little memory: fewer extents, those used last. */
+static void test_memory(void **state)
+{
+	struct fixture fx;
+	struct datacache_stats st;
+	uint64_t most;
+
+	(void)state;
+	begin_used(&fx);
+	most = 4 * stats_of(&fx).memory_bytes;
+	datacache_set_memory(fx.dc, most);
+	assert_int_equal(datacache_layout_begin(fx.dc, true), 0);
+	assert_true(stats_of(&fx).memory_bytes <= most);
+	datacache_layout_stop(fx.dc);
+	st = pass(&fx, true);
+	assert_true(st.layout_before.bytes > 0);
+	assert_int_equal(st.evicted_extents, 0);
+	assert_int_equal(use(&fx), N);
+	datacache_set_memory(fx.dc, st.memory_bytes);
+	assert_int_equal(datacache_layout_begin(fx.dc, true), -ENOMEM);
+	fixture_end(&fx);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_order),
+	    cmocka_unit_test(test_unused),
+	    cmocka_unit_test(test_last_run),
+	    cmocka_unit_test(test_references),
+	    cmocka_unit_test(test_changes),
+	    cmocka_unit_test(test_parts),
+	    cmocka_unit_test(test_kill),
+	    cmocka_unit_test(test_doubles),
+	    cmocka_unit_test(test_damaged),
+	    cmocka_unit_test(test_full_cache),
+	    cmocka_unit_test(test_evicted),
+	    cmocka_unit_test(test_pinned),
+	    cmocka_unit_test(test_full_disk),
+	    cmocka_unit_test(test_flush),
+	    cmocka_unit_test(test_memory),
+	};
+
+	return cmocka_run_group_tests_name(
+	    "datacache_layout", tests, NULL, NULL);
+}
