@@ -121,6 +121,7 @@ struct config {
 
 	char *cache_dir;
 	uint64_t cache_size;
+	uint64_t compact_rate; /* bytes a second; 0: off */
 	uint64_t memory_size;
 	char *control;               /* path of the control socket */
 	struct config_addrs metrics; /* none: off; else exactly one */

@@ -44,6 +44,8 @@ const struct config_key config_keys[] = {
 	    {0, PATH_BYTES, NULL}, "/var/cache/forefetch", FIXED},
 	{"cache_size", DAEMON(cache_size), &config_type_size,
 	    {MIB, 1024 * TIB, NULL}, "10G", 0},
+	{"compact_rate", DAEMON(compact_rate), &config_type_speed,
+	    {64 * KIB, TIB, NULL}, "8M", 0},
 	{"memory_size", DAEMON(memory_size), &config_type_size,
 	    {16 * MIB, TIB, NULL}, "256M", 0},
 	{"control", DAEMON(control), &config_type_path,

@@ -175,6 +175,32 @@ const struct config_type config_type_blocksize = {
     .print = size_print,
 };
 
+static int speed_parse(const struct config_range *range, const char *text,
+    void *field, struct config_why *why)
+{
+	if (strcasecmp(text, "off") == 0) {
+		*(uint64_t *)field = 0;
+		return 0;
+	}
+	return parse_number(range, text, size_units,
+	    "off, or bytes a second such as 500K or 8M", field, why);
+}
+
+static void speed_print(
+    const struct config_range *range, const void *field, FILE *out)
+{
+	if (*(const uint64_t *)field == 0)
+		fputs("off", out);
+	else
+		size_print(range, field, out);
+}
+
+const struct config_type config_type_speed = {
+    .size = sizeof(uint64_t),
+    .parse = speed_parse,
+    .print = speed_print,
+};
+
 static int duration_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {

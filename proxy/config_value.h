@@ -45,6 +45,7 @@ struct config_type {
 
 extern const struct config_type config_type_size;      /* uint64_t, bytes */
 extern const struct config_type config_type_blocksize; /* and of 4096 */
+extern const struct config_type config_type_speed;     /* or "off": 0 */
 extern const struct config_type config_type_duration;  /* uint64_t, us */
 extern const struct config_type config_type_count;     /* unsigned */
 extern const struct config_type config_type_port;      /* uint16_t */

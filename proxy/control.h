@@ -181,7 +181,9 @@ struct control_place {
  * each_server calls `cb` once for every server section, in the order of the
  * configuration, its gauges up to date; name and metrics stay valid until
  * control returns to the loop. flush empties the caches of one server: 0, or
- * -errno. Whether the peer may do that is control's business.
+ * -errno. compact has its data laid out (compact_begin()), or tells only
+ * whether that is being done. Whether the peer may do that is control's
+ * business.
  *
  * warm_begin walks a tree as the peer (warm.h); NULL and errno, ENOENT where
  * no server is mounted from there. Each walk is ended by warm_end. explain
@@ -198,6 +200,7 @@ struct control_ops {
 	    void (*cb)(void *arg, const char *name, const struct metrics *m),
 	    void *arg);
 	int (*flush)(void *ctx, const char *server);
+	int (*compact)(void *ctx, const char *server, bool begin, bool *busy);
 	struct warm_walk *(*warm_begin)(void *ctx,
 	    const struct control_peer *peer, const struct control_place *at,
 	    bool data);

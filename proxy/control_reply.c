@@ -213,15 +213,14 @@ static void count_on_server(
 	walk->n += reply_wants(walk->filter, name);
 }
 
-/* How many servers are to be told about; false after an error. */
-static bool walk_count(struct walk *walk, size_t *n)
+bool reply_count_servers(
+    struct reply *r, const ProtobufCBinaryData *filter, size_t *n)
 {
-	struct reply *r = walk->reply;
+	struct walk walk = {.reply = r, .filter = filter};
 
-	r->ops->each_server(r->ctx, count_on_server, walk);
-	*n = walk->n;
-	walk->n = 0;
-	if (walk->filter->len == 0 || *n > 0)
+	r->ops->each_server(r->ctx, count_on_server, &walk);
+	*n = walk.n;
+	if (filter->len == 0 || *n > 0)
 		return true;
 	reply_error(r, FOREFETCH__ERROR_CODE__NO_SUCH_SERVER,
 	    "no server of that name is configured");
@@ -274,7 +273,7 @@ static void reply_stats(struct reply *r, const Forefetch__StatsRequest *request)
 	Forefetch__Stats *out;
 	size_t n;
 
-	if (!walk_count(&walk, &n))
+	if (!reply_count_servers(r, walk.filter, &n))
 		return;
 	out = reply_alloc(r, 1, sizeof(*out));
 	walk.stats = reply_alloc(r, n, sizeof(*walk.stats));
@@ -333,7 +332,7 @@ static void reply_flush(struct reply *r, const Forefetch__FlushRequest *request)
 		    "empty its caches");
 		return;
 	}
-	if (!walk_count(&walk, &n))
+	if (!reply_count_servers(r, walk.filter, &n))
 		return;
 	out = reply_alloc(r, 1, sizeof(*out));
 	walk.flushed = reply_alloc(r, n, sizeof(*walk.flushed));
@@ -374,6 +373,9 @@ static void reply_dispatch(struct reply *r, const Forefetch__Request *request)
 		return;
 	case FOREFETCH__REQUEST__COMMAND_FLUSH:
 		reply_flush(r, request->flush);
+		return;
+	case FOREFETCH__REQUEST__COMMAND_COMPACT:
+		reply_compact(r, request->compact);
 		return;
 	case FOREFETCH__REQUEST__COMMAND_WARM:
 		reply_warm(r, request->warm);

@@ -4,6 +4,7 @@
  *
  *	control_reply.c          requests in, responses out; stats, flush
  *	control_reply_status.c   status
+ *	control_reply_compact.c  laying data out
  *	control_reply_place.c    commands about one place: warm, explain
  *	control_reply_pin.c      pinned trees
  *	control_reply_trees.c    access trees
@@ -44,6 +45,12 @@ ProtobufCBinaryData reply_bytes(const char *text);
 /* Does a request that names `filter` want this server? */
 bool reply_wants(const ProtobufCBinaryData *filter, const char *name);
 
+/* How many servers are to be told about, `filter` or all; false after an
+ * error. */
+bool reply_count_servers(
+    struct reply *r, const ProtobufCBinaryData *filter, size_t *n);
+
+void reply_compact(struct reply *r, const Forefetch__CompactRequest *request);
 void reply_status(struct reply *r, const Forefetch__StatusRequest *request);
 void reply_explain(struct reply *r, const Forefetch__ExplainRequest *request);
 /* The name of the server that a request means: the only one where it says

@@ -29,6 +29,7 @@ struct ctl_options {
  */
 int ctl_status(const struct ctl_options *opt);
 int ctl_stats(const struct ctl_options *opt);
+int ctl_compact(const struct ctl_options *opt);
 int ctl_flush(const struct ctl_options *opt);
 int ctl_explain(const struct ctl_options *opt);
 int ctl_pin(const struct ctl_options *opt);

@@ -80,6 +80,19 @@ static const struct command commands[] = {
 	.acts = true,
     },
     {
+	.name = "compact",
+	.usage = "[--json] [SERVER]",
+	.summary = "lay cached data out in the order of its use",
+	.help = "Moves what was read from the caches of every server, or of "
+		"SERVER alone, so that it\nlies on disk in the order in "
+		"which it was read, and shows how much did before. The\n"
+		"daemon does so by itself when nobody calls; see compact_rate "
+		"in forefetch.conf(5).\nOnly for root and the user that "
+		"forefetchd runs as. ^C ends the waiting only.\n",
+	.run = ctl_compact,
+	.acts = true,
+    },
+    {
 	.name = "warm",
 	.usage = "[--data | --metadata] [--json] PATH...",
 	.summary = "fetch files and directories before they are needed",

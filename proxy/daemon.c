@@ -13,6 +13,7 @@
 #include <event2/event.h>
 
 #include "clock.h"
+#include "compact.h"
 #include "config.h"
 #include "control.h"
 #include "iopool.h"
@@ -93,6 +94,23 @@ static int flush(void *ctx, const char *server)
 	for (size_t i = 0; i < d->nservers; i++)
 		if (strcmp(server_name(d->servers[i]), server) == 0)
 			return server_flush(d->servers[i]);
+	return -ENOENT;
+}
+
+static int compact(void *ctx, const char *server, bool begin, bool *busy)
+{
+	struct daemon *d = ctx;
+	struct compact *c;
+	int rc;
+
+	for (size_t i = 0; i < d->nservers; i++) {
+		if (strcmp(server_name(d->servers[i]), server) != 0)
+			continue;
+		c = server_compact(d->servers[i]);
+		rc = begin ? compact_begin(c) : 0;
+		*busy = compact_busy(c);
+		return rc;
+	}
 	return -ENOENT;
 }
 
@@ -200,6 +218,7 @@ static const struct control_ops control_ops = {
     .fill_status = fill_status,
     .each_server = each_server,
     .flush = flush,
+    .compact = compact,
     .warm_begin = begin_warm,
     .warm_progress = warm_progress,
     .warm_end = end_warm,
@@ -261,7 +280,8 @@ static void use_config(struct daemon *d, struct config *config)
 {
 	for (size_t i = 0; i < d->nservers; i++)
 		server_set_config(d->servers[i],
-		    config_server_find(config, server_name(d->servers[i])));
+		    config_server_find(config, server_name(d->servers[i])),
+		    config->compact_rate);
 	log_set_level(config->log_level);
 	config_free(d->config);
 	d->config = config;
@@ -354,6 +374,7 @@ static bool open_servers(struct daemon *d, char *err, size_t errlen)
 		    .iopool = d->iopool,
 		    .disk_bytes = c->cache_size / c->nservers,
 		    .memory_bytes = c->memory_size / c->nservers,
+		    .compact_rate = c->compact_rate,
 		    .config = &c->servers[i]};
 
 		d->servers[i] = server_new(&sp, err, errlen);

@@ -142,6 +142,9 @@ struct metrics_call {
 	X(DATA_VERIFIED, "data_verified", "Extents whose checksum was right")  \
 	X(DATA_BAD, "data_bad", "Extents whose checksum was wrong")            \
 	X(DATA_LOADED, "data_loaded", "Extents found at the start")            \
+	X(LAYOUT_PASSES, "layout_passes",                                      \
+	    "Times that data on disk was laid out in the order of its use")    \
+	X(LAYOUT_MOVED_BYTES, "layout_moved_bytes", "Bytes moved for that")    \
 	X(CONFIRMED, "confirmed",                                              \
 	    "Cached objects that were asked for again and had not changed")    \
 	X(CONTRADICTED, "contradicted",                                        \
@@ -224,6 +227,24 @@ enum metrics_counter {
 	    "This server's share of cache_size")                               \
 	X(DATA_MEMORY_BYTES, "data_memory_bytes",                              \
 	    "Memory of the data cache's index, counted in memory_bytes too")   \
+	X(RUN_BYTES, "run_bytes",                                              \
+	    "Cached data that was read in the present run, each byte once")    \
+	X(RUN_SEQUENTIAL_BYTES, "run_sequential_bytes",                        \
+	    "That of it which lies behind what was read before it")            \
+	X(RUN_RUNS, "run_runs", "Runs on disk that it lies in")                \
+	X(LAYOUT_BYTES, "layout_bytes",                                        \
+	    "Data that the last pass of the layout looked at")                 \
+	X(LAYOUT_SEQUENTIAL_BYTES, "layout_sequential_bytes",                  \
+	    "That of it which lies in the order of use since then")            \
+	X(LAYOUT_RUNS, "layout_runs", "Runs on disk that it lies in")          \
+	X(LAYOUT_BEFORE_SEQUENTIAL_BYTES, "layout_before_sequential_bytes",    \
+	    "That of it which lay in the order of use before")                 \
+	X(LAYOUT_BEFORE_BYTES, "layout_before_bytes", "All of it, before")     \
+	X(LAYOUT_BEFORE_RUNS, "layout_before_runs",                            \
+	    "Runs on disk that it lay in before")                              \
+	X(LAYOUT_END, "layout_end",                                            \
+	    "How the last pass ended: 0 done, 1 most was in order, 2 no "      \
+	    "room, 3 the disk failed, 4 stopped")                              \
 	X(PREFETCH_WANTS, "prefetch_wants", "Predictions that wait")           \
 	X(PREFETCH_FLIGHTS, "prefetch_flights", "Calls ahead under way")       \
 	X(PREFETCH_FLIGHT_BYTES, "prefetch_flight_bytes",                      \

@@ -16,6 +16,7 @@
 #include "cachehome.h"
 #include "caches.h"
 #include "clock.h"
+#include "compact.h"
 #include "config.h"
 #include "conn.h"
 #include "control.h"
@@ -77,6 +78,7 @@ struct server {
 	struct tracer *tracer;
 	struct warm *warm;
 	struct pins *pins;
+	struct compact *compact;
 	uint64_t calls; /* of clients, at the last sweep */
 	struct svc *svc;
 	struct evconnlistener **listeners;
@@ -608,6 +610,31 @@ static bool open_pins(struct server *s)
 	return s->pins != NULL;
 }
 
+static uint64_t compact_calls(void *ctx)
+{
+	return client_calls(ctx);
+}
+
+static bool link_busy(void *ctx)
+{
+	const struct server *s = ctx;
+
+	return fetch_in_flight(s->fetch) > 0;
+}
+
+static bool open_compact(struct server *s)
+{
+	struct compact_params cp = {.base = s->p.base,
+	    .data = cachehome_caches(s->home)->data,
+	    .rate_bytes = s->p.compact_rate,
+	    .calls = compact_calls,
+	    .busy = link_busy,
+	    .ctx = s};
+
+	s->compact = compact_new(&cp, clock_now_us());
+	return s->compact != NULL;
+}
+
 static bool open_service(struct server *s)
 {
 	struct svc_params sp = {.config = s->p.config,
@@ -625,7 +652,7 @@ static bool open_service(struct server *s)
 		    s->metrics, s->estimate);
 	}
 	if (!s->fetch || !s->linkkeep || !open_prefetch(s) || !open_warm(s) ||
-	    !open_pins(s))
+	    !open_pins(s) || !open_compact(s))
 		return false;
 	sp.fetch = s->fetch;
 	sp.link = s->estimate;
@@ -683,6 +710,7 @@ void server_free(struct server *s)
 		event_free(s->ev_sweep);
 	svc_free(s->svc);
 	linkwatch_free(s->link);
+	compact_free(s->compact);
 	pins_free(s->pins);
 	warm_free(s->warm);
 	prefetch_free(s->prefetch);
@@ -701,7 +729,8 @@ void server_free(struct server *s)
 	free(s);
 }
 
-void server_set_config(struct server *s, const struct config_server *config)
+void server_set_config(
+    struct server *s, const struct config_server *config, uint64_t compact_rate)
 {
 	/* The caches first: they look up names in the old one. */
 	caches_set_config(cachehome_caches(s->home), config);
@@ -710,6 +739,7 @@ void server_set_config(struct server *s, const struct config_server *config)
 	svc_set_config(s->svc, config);
 	prefetch_set_config(s->prefetch, config);
 	warm_set_config(s->warm, config);
+	compact_set_rate(s->compact, compact_rate);
 }
 
 int server_flush(struct server *s)
@@ -736,6 +766,11 @@ bool server_listens(const struct server *s, const struct netmatch_addr *at)
 struct warm *server_warm(struct server *s)
 {
 	return s->warm;
+}
+
+struct compact *server_compact(struct server *s)
+{
+	return s->compact;
 }
 
 struct pins *server_pins(struct server *s)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct caches;
+struct compact;
 struct config_server;
 struct control_server;
 struct evdns_base;
@@ -39,6 +40,7 @@ struct server_params {
 	/* This server's shares of cache_size and memory_size. */
 	uint64_t disk_bytes;
 	uint64_t memory_bytes;
+	uint64_t compact_rate; /* as in struct config */
 	const struct config_server *config;
 };
 
@@ -49,7 +51,8 @@ struct server *server_new(
 void server_free(struct server *s);
 
 /* A reloaded configuration, which differs in nothing that is fixed. */
-void server_set_config(struct server *s, const struct config_server *config);
+void server_set_config(struct server *s, const struct config_server *config,
+    uint64_t compact_rate);
 void server_network_changed(struct server *s, bool woke);
 
 /* Accept no more connections and calls. */
@@ -65,6 +68,7 @@ int server_flush(struct server *s);
 /* Whether clients reach it at an address ("127.0.0.1:2050"). */
 bool server_listens(const struct server *s, const struct netmatch_addr *at);
 struct warm *server_warm(struct server *s);
+struct compact *server_compact(struct server *s);
 struct pins *server_pins(struct server *s);
 struct prefetch *server_prefetch(struct server *s);
 struct tracer *server_tracer(struct server *s);

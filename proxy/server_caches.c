@@ -89,6 +89,28 @@ static void measure_data(
 	metrics_set(m, METRICS_DATA_LOADED, st->loaded_extents);
 }
 
+static void measure_layout(const struct datacache_stats *st, struct metrics *m)
+{
+	metrics_set(m, METRICS_LAYOUT_PASSES, st->layout_passes);
+	metrics_set(m, METRICS_LAYOUT_MOVED_BYTES, st->layout_moved_bytes);
+	metrics_set_gauge(m, METRICS_GAUGE_RUN_BYTES, st->run.bytes);
+	metrics_set_gauge(
+	    m, METRICS_GAUGE_RUN_SEQUENTIAL_BYTES, st->run.sequential_bytes);
+	metrics_set_gauge(m, METRICS_GAUGE_RUN_RUNS, st->run.runs);
+	metrics_set_gauge(
+	    m, METRICS_GAUGE_LAYOUT_BEFORE_BYTES, st->layout_before.bytes);
+	metrics_set_gauge(m, METRICS_GAUGE_LAYOUT_BEFORE_SEQUENTIAL_BYTES,
+	    st->layout_before.sequential_bytes);
+	metrics_set_gauge(
+	    m, METRICS_GAUGE_LAYOUT_BEFORE_RUNS, st->layout_before.runs);
+	metrics_set_gauge(
+	    m, METRICS_GAUGE_LAYOUT_BYTES, st->layout_after.bytes);
+	metrics_set_gauge(m, METRICS_GAUGE_LAYOUT_SEQUENTIAL_BYTES,
+	    st->layout_after.sequential_bytes);
+	metrics_set_gauge(m, METRICS_GAUGE_LAYOUT_RUNS, st->layout_after.runs);
+	metrics_set_gauge(m, METRICS_GAUGE_LAYOUT_END, st->layout_end);
+}
+
 void server_caches_measure(
     const struct caches *c, uint64_t disk_bytes, struct metrics *m)
 {
@@ -108,6 +130,7 @@ void server_caches_measure(
 	metrics_set_gauge(m, METRICS_GAUGE_MEMORY_BYTES, st.bytes);
 	metrics_set_gauge(m, METRICS_GAUGE_MEMORY_LIMIT_BYTES, c->memory_bytes);
 	measure_data(&st.data, disk_bytes, m);
+	measure_layout(&st.data, m);
 }
 
 /*

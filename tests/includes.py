@@ -31,14 +31,14 @@ LAYERS = [
     "observe",
     "prefetch prefetch_cred prefetch_dir prefetch_flight prefetch_habit prefetch_list prefetch_note prefetch_private "
     "prefetch_save prefetch_step prefetch_want",
-    "exports linkwatch",
+    "compact exports linkwatch",
     "user",
     "explain objnames tracer warm warm_flight warm_private warm_step",
     "pins pins_file pins_private",
     "svc svc_join svc_pieces svc_reply svc_rqst postcheck nfs3_proc mount3_proc "
     "cached cached_list cached_private cached_read",
     "conn",
-    "control control_listen control_reply control_reply_pin control_reply_place "
+    "control control_listen control_reply control_reply_compact control_reply_pin control_reply_place "
     "control_reply_private control_reply_status control_reply_trace "
     "control_reply_trees control_status metrics_http",
     "server server_caches server_prefetch",

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "compact.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <event2/event.h>
+
+#include "clock.h"
+#include "datacache.h"
+
+#define SECOND_US UINT64_C(1000000)
+#define QUIET_US  (5 * SECOND_US)
+#define WAIT_US   (600 * SECOND_US)
+#define WAIT_MAX  (24 * 3600 * SECOND_US)
+#define LOOK_US   SECOND_US
+#define STEP_US   UINT64_C(20000)
+/* A pause is not made up for. */
+#define BURST_US  (5 * STEP_US)
+
+struct compact {
+	struct compact_params p;
+	struct event *ev;
+	uint64_t calls;
+	uint64_t quiet_us; /* since when nobody called */
+	uint64_t after_us; /* no pass before */
+	uint64_t wait_us;  /* after a pass that moves something */
+	uint64_t last_us;  /* the step before */
+	uint64_t may_bytes, moved_bytes, passes;
+	bool running;
+	bool forced;
+	bool run_over;
+};
+
+static void pass_over(struct compact *c, uint64_t now_us)
+{
+	struct datacache_stats st;
+
+	c->running = c->forced = false;
+	datacache_get_stats(c->p.data, &st);
+	if (st.layout_passes == c->passes) {
+		if (st.layout_end == DATACACHE_LAYOUT_GOOD)
+			c->wait_us = WAIT_US;
+		return;
+	}
+	c->passes = st.layout_passes;
+	c->after_us = now_us + c->wait_us;
+	c->wait_us = c->wait_us < WAIT_MAX / 2 ? 2 * c->wait_us : WAIT_MAX;
+}
+
+/* Whether clients, the link and the disk have been idle for long enough. */
+static bool is_quiet(struct compact *c, uint64_t now_us)
+{
+	uint64_t calls = c->p.calls(c->p.ctx);
+
+	if (calls != c->calls || c->p.busy(c->p.ctx) ||
+	    (!c->running && !datacache_disk_idle(c->p.data)))
+		c->quiet_us = now_us;
+	c->calls = calls;
+	if (now_us - c->quiet_us < QUIET_US) {
+		c->run_over = false;
+		return false;
+	}
+	if (!c->run_over)
+		datacache_new_run(c->p.data);
+	c->run_over = true;
+	return true;
+}
+
+static void pass_step(struct compact *c, uint64_t now_us)
+{
+	uint64_t rate = c->p.rate_bytes ? c->p.rate_bytes : COMPACT_RATE;
+	uint64_t us = now_us - c->last_us;
+
+	c->may_bytes += rate * (us < BURST_US ? us : BURST_US) / SECOND_US;
+	if (c->may_bytes > rate)
+		c->may_bytes = rate;
+	c->last_us = now_us;
+	/* What the last extent went beyond it is paid for by and by. */
+	if (c->moved_bytes > c->may_bytes) {
+		c->moved_bytes -= c->may_bytes;
+		c->may_bytes = 0;
+		return;
+	}
+	c->may_bytes -= c->moved_bytes;
+	c->moved_bytes = datacache_layout_step(c->p.data, c->may_bytes);
+}
+
+static void pass_begun(struct compact *c, bool forced, uint64_t now_us)
+{
+	struct datacache_stats st;
+
+	datacache_get_stats(c->p.data, &st);
+	c->passes = st.layout_passes;
+	c->running = true;
+	c->forced = forced;
+	c->last_us = now_us;
+	c->may_bytes = c->moved_bytes = 0;
+}
+
+uint64_t compact_tick(struct compact *c, uint64_t now_us)
+{
+	struct datacache *dc = c->p.data;
+	bool quiet = is_quiet(c, now_us);
+
+	if (c->running && !c->forced && (!quiet || c->p.rate_bytes == 0))
+		datacache_layout_stop(dc);
+	if (c->running && !datacache_layout_busy(dc))
+		pass_over(c, now_us);
+	if (!c->running && quiet && c->p.rate_bytes > 0 &&
+	    now_us >= c->after_us && datacache_layout_begin(dc, false) == 0)
+		pass_begun(c, false, now_us);
+	if (!c->running)
+		return LOOK_US;
+	pass_step(c, now_us);
+	return STEP_US;
+}
+
+static void compact_on_time(evutil_socket_t fd, short what, void *arg)
+{
+	struct compact *c = arg;
+	struct timeval tv;
+
+	(void)fd;
+	(void)what;
+	tv = clock_timeval(compact_tick(c, clock_now_us()));
+	event_add(c->ev, &tv);
+}
+
+int compact_begin(struct compact *c)
+{
+	int rc;
+
+	if (!c->p.data)
+		return -ENODEV;
+	if (c->running && !c->forced) {
+		datacache_layout_stop(c->p.data);
+		c->running = false;
+	}
+	rc = datacache_layout_begin(c->p.data, true);
+	if (rc == 0)
+		pass_begun(c, true, c->last_us);
+	if (rc == 0 && c->ev)
+		event_active(c->ev, EV_TIMEOUT, 1);
+	return rc;
+}
+
+bool compact_busy(const struct compact *c)
+{
+	return c->running;
+}
+
+void compact_set_rate(struct compact *c, uint64_t rate_bytes)
+{
+	c->p.rate_bytes = rate_bytes;
+}
+
+struct compact *compact_new(const struct compact_params *p, uint64_t now_us)
+{
+	struct compact *c = calloc(1, sizeof(*c));
+	struct timeval tv = clock_timeval(LOOK_US);
+
+	if (!c)
+		return NULL;
+	c->p = *p;
+	c->quiet_us = c->last_us = now_us;
+	c->wait_us = WAIT_US;
+	if (!p->base || !p->data)
+		return c;
+	c->ev = evtimer_new(p->base, compact_on_time, c);
+	/* Behind all that anybody waits for. */
+	if (c->ev)
+		event_priority_set(
+		    c->ev, event_base_get_npriorities(p->base) - 1);
+	if (!c->ev || event_add(c->ev, &tv) < 0) {
+		compact_free(c);
+		errno = ENOMEM;
+		return NULL;
+	}
+	return c;
+}
+
+void compact_free(struct compact *c)
+{
+	if (!c)
+		return;
+	if (c->ev)
+		event_free(c->ev);
+	free(c);
+}
