@@ -46,6 +46,7 @@ enum { BASE_BUCKETS = 6, RATE_BUCKETS = 3 };
 #define FIRST_FLIGHT_BYTES (10 * (SEGMENT_BYTES + SEGMENT_HEADER_BYTES))
 #define BURST_GAP_US       10000 /* where no base is known */
 #define BURST_US           1000  /* less is nearer to what a loop takes */
+#define ALONE_BYTES        8192
 enum { BURSTS = 3 };
 
 /* Replies that came back to back, until there are enough for a sample. */
@@ -101,6 +102,8 @@ struct linkest {
 	/* Of the last bursts; 0: none. */
 	uint64_t burst_Bps[BURSTS];
 	uint64_t least_Bps[BURSTS];
+	uint64_t alone_Bps[BURSTS];
+	unsigned alone_at;
 
 	enum config_link kind;
 	bool base_guessed;  /* by the kind, and not measured yet */
@@ -559,6 +562,33 @@ void linkest_arrived(
 	burst_sample(le);
 }
 
+/*
+ * A client with one call at a time under way does not fill a link that has
+ * become faster; but the parts of replies that stood behind no other, where
+ * nothing was held up, show that it has. They raise the rate only, and only
+ * where it is clearly too low: three of them, by the middle one.
+ */
+static void alone_raise(
+    struct linkest *le, const struct linkest_mark *mark, uint64_t now_us)
+{
+	const struct burst *b = &le->burst;
+	uint64_t rate_Bps;
+
+	if (mark->ahead_bytes > 0 || le->begin_us <= mark->sent_us ||
+	    b->last_us != now_us || b->begun_us < BURST_US ||
+	    b->begun_bytes < ALONE_BYTES)
+		return;
+	le->alone_Bps[le->alone_at] = b->begun_bytes * SECOND_US / b->begun_us;
+	le->alone_at = (le->alone_at + 1) % BURSTS;
+	if (le->alone_Bps[BURSTS - 1] == 0 || !le->rate_known)
+		return;
+	rate_Bps = bursts_middle(le->alone_Bps);
+	if (rate_Bps <= le->rate_Bps / 4 * 5)
+		return;
+	le->rate[le->rate_at] = rate_Bps;
+	le->rate_Bps = rate_Bps;
+}
+
 uint64_t linkest_received(struct linkest *le, const struct linkest_mark *mark,
     uint64_t bytes, uint64_t now_us)
 {
@@ -583,6 +613,7 @@ uint64_t linkest_received(struct linkest *le, const struct linkest_mark *mark,
 	standing_update(le, queued_us, now_us);
 	train_update(le, mark, wire, now_us);
 	rate_bound(le, mark, now_us);
+	alone_raise(le, mark, now_us);
 	return queued_us;
 }
 

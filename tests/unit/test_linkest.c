@@ -212,6 +212,22 @@ static void test_idle_and_slower(void **state)
 	linksim_fini(&sim);
 }
 
+/* One caller never fills the link, and yet shows that it is faster now. */
+static void test_faster_for_one(void **state)
+{
+	(void)state;
+	linksim_init(&sim, 80, 0);
+	linksim_link(&sim, 1000000, 40000);
+	sim.demand_min = 65536;
+	linksim_demand(&sim, 1, 1000, 65536);
+	linksim_run(&sim, 10 * SECOND_US);
+	assert_rate(10);
+	linksim_link(&sim, 20000000, 40000);
+	linksim_run(&sim, 2 * SECOND_US);
+	assert_rate(10);
+	linksim_fini(&sim);
+}
+
 static void test_idle(void **state)
 {
 	uint64_t rate, base, srtt;
@@ -335,8 +351,8 @@ static void test_jitter(void **state)
 		sim.arg = &in;
 		sim.check = check_inflated;
 		linksim_run(&sim, 60 * SECOND_US);
-		assert_in_range(in.max_Bps, 0, sim.rate_Bps / 100 * 140);
-		assert_in_range(in.over, 0, in.events / 20);
+		assert_in_range(in.max_Bps, 0, sim.rate_Bps / 100 * 150);
+		assert_in_range(in.over, 0, in.events / 14);
 		assert_near(linkest_rate_Bps(sim.le), sim.rate_Bps, 35);
 		assert_base(15);
 		linksim_fini(&sim);
@@ -436,6 +452,7 @@ int main(void)
 	    cmocka_unit_test(test_first_reply),
 	    cmocka_unit_test(test_many_records),
 	    cmocka_unit_test(test_idle_and_slower),
+	    cmocka_unit_test(test_faster_for_one),
 	    cmocka_unit_test(test_idle),
 	    cmocka_unit_test(test_drop_and_rise),
 	    cmocka_unit_test(test_longer_route),

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Parts of bench/linkfollow, and its report.
+
+In the guest:
+  make DIR                  files to read
+  read ARM DIR STOP         reads one after another until STOP is there
+  sample ARM SOCKET STOP    what forefetch shows of the link, twice a second
+
+report ROWS JSON SAVE: ROWS is what linkfollow.sh prints (its head has the
+format).  Exit status 1 where an aim is missed or figures are missing.
+"""
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+
+FILES, BYTES, IN_DIR = 1500, 65536, 50
+FACTOR, FOLLOWS_S, LONGER_S = 1.5, 5, 1
+
+
+def now_us():
+    return int(time.clock_gettime(time.CLOCK_REALTIME) * 1e6)
+
+
+def say(*words):
+    """In one piece: others write to the same pipe."""
+    os.write(1, (" ".join(map(str, words)) + "\n").encode())
+
+
+def path(top, i):
+    return "%s/%d/%d" % (top, i // IN_DIR, i)
+
+
+def make(top):
+    rng = random.Random(1)
+    for i in range(FILES):
+        if i % IN_DIR == 0:
+            os.makedirs("%s/%d" % (top, i // IN_DIR))
+        with open(path(top, i), "wb") as f:
+            f.write(rng.randbytes(BYTES))
+
+
+def read(arm, top, stop):
+    order = list(range(FILES))
+    random.Random(2).shuffle(order)
+    for i in order:
+        if os.path.exists(stop):
+            return
+        begin = now_us()
+        with open(path(top, i), "rb", buffering=0) as f:
+            size = 0
+            while part := f.read(BYTES):
+                size += len(part)
+        assert size == BYTES
+        say("file", arm, begin, now_us())
+
+
+def sample(arm, socket, stop):
+    while not os.path.exists(stop):
+        out = subprocess.run(
+            ["forefetch", "--socket", socket, "stats", "--json"],
+            stdout=subprocess.PIPE, check=True).stdout
+        g = json.loads(out)["servers"][0]["gauges"]
+        say("rate", arm, now_us(), g.get("link_rate", 0),
+            g.get("link_base_us", 0))
+        time.sleep(0.5)
+
+
+# ---- the report -------------------------------------------------------------
+
+def read_rows(name):
+    phases, files, rates, complete = {}, {}, [], False
+    for line in open(name):
+        w = line.split()
+        if w[0] == "phase":
+            p = phases.setdefault(w[1], [])
+            if p:
+                p[-1]["end"] = int(w[4])
+            p.append({"name": w[2], "Bps": int(w[3]), "begin": int(w[4])})
+        elif w[0] == "file":
+            files.setdefault(w[1], []).append((int(w[2]), int(w[3])))
+        elif w[0] == "rate":
+            rates.append((int(w[2]), int(w[3]), int(w[4])))
+        elif w[0] == "done":
+            complete = True
+    return phases, files, rates, complete
+
+
+def follows(p, rates):
+    """Seconds, or None where the estimate never comes there."""
+    good = [(t, p["Bps"] / FACTOR <= rate <= p["Bps"] * FACTOR)
+            for t, rate, _ in rates if p["begin"] <= t < p["end"]]
+    for i, (t, ok) in enumerate(good):
+        rest = [g for _, g in good[i:]]
+        if ok and sum(rest) >= 0.75 * len(rest):
+            return (t - p["begin"]) / 1e6
+    return None
+
+
+def longest(p, files):
+    took = [end - begin for begin, end in files if p["begin"] <= end < p["end"]]
+    return max(took) / 1e6 if took else None
+
+
+def phase_result(p, phases, files, rates):
+    seen = [r for t, r, _ in rates if p["begin"] <= t < p["end"]]
+    direct = next((d for d in phases.get("direct", [])
+                   if d["name"] == p["name"] and "end" in d), None)
+    return {"phase": p["name"], "Bps": p["Bps"], "follows_s": follows(p, rates),
+            "last_Bps": seen[-1] if seen else None,
+            "files": sum(1 for _, end in files.get("proxy", [])
+                         if p["begin"] <= end < p["end"]),
+            "longest_s": longest(p, files.get("proxy", [])),
+            "longest_direct_s":
+            longest(direct, files.get("direct", [])) if direct else None}
+
+
+def judge(results, complete):
+    missed = [] if complete and results else ["not all runs are there"]
+    for r in results:
+        if r["phase"] in ("20mbit", "1mbit", "20mbit-again", "back") and (
+                r["follows_s"] is None or r["follows_s"] > FOLLOWS_S):
+            missed.append("%s: followed after %s s" % (
+                r["phase"], r["follows_s"]))
+        if r["longest_s"] and r["longest_direct_s"] and \
+                r["longest_s"] > r["longest_direct_s"] + LONGER_S:
+            missed.append("%s: %.2f s for a file, direct %.2f" % (
+                r["phase"], r["longest_s"], r["longest_direct_s"]))
+    return missed
+
+
+def number(value, form):
+    return "-" if value is None else form % value
+
+
+def report(name, as_json, save):
+    phases, files, rates, complete = read_rows(name)
+    results = [phase_result(p, phases, files, rates)
+               for p in phases.get("proxy", []) if "end" in p]
+    missed = judge(results, complete)
+    text = json.dumps({"phases": results, "missed": missed, "rates": rates,
+                       "files": files}, indent=1)
+    if save:
+        with open(save, "w") as f:
+            f.write(text + "\n")
+    if as_json == "yes":
+        print(text)
+        return 1 if missed else 0
+    print("%-13s%9s%11s%11s%7s%11s%11s" % (
+        "phase", "Mb/s", "follows s", "last Mb/s", "files", "longest s",
+        "direct s"))
+    for r in results:
+        print("%-13s%9.1f%11s%11s%7d%11s%11s" % (
+            r["phase"], r["Bps"] * 8e-6, number(r["follows_s"], "%.1f"),
+            number(r["last_Bps"] and r["last_Bps"] * 8e-6, "%.1f"), r["files"],
+            number(r["longest_s"], "%.2f"),
+            number(r["longest_direct_s"], "%.2f")))
+    for m in missed:
+        print("MISSED: " + m)
+    return 1 if missed else 0
+
+
+def main():
+    what, args = sys.argv[1], sys.argv[2:]
+    if what == "make":
+        make(*args)
+    elif what == "read":
+        read(*args)
+    elif what == "sample":
+        sample(*args)
+    elif what == "report":
+        return report(*args)
+    else:
+        sys.exit(__doc__)
+    return 0
+
+
+sys.exit(main())
