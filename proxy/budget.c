@@ -8,6 +8,8 @@
 #define TARGET_MIN_US UINT64_C(2000)
 #define CROWDED_US    UINT64_C(1000000)
 #define ALONE_US      UINT64_C(10000000)
+#define LATE_MAX_US   UINT64_C(20000)
+#define LATE_IDLE_US  UINT64_C(100000) /* then nothing was wanted */
 
 enum { WINDOW_MAX = 16 << 20 };
 
@@ -28,7 +30,9 @@ struct budget {
 
 	int64_t tokens; /* bytes times 10^6; below 0 after a long call */
 	uint64_t filled_us;
-	bool dry; /* tokens ran out, and the bucket is not full again */
+	bool dry; /* tokens ran out, and the bucket is not full again … */
+	uint64_t due_us;  /* … before this; 0: nobody waits for it */
+	uint64_t late_us; /* whoever waited came so much later */
 };
 
 static uint64_t max_u64(uint64_t a, uint64_t b)
@@ -99,18 +103,29 @@ static uint64_t budget_fill_Bps(const struct budget *b)
 	return max_u64(rate ? min_u64(rate, cap) : cap, 1);
 }
 
+/*
+ * Two units; and what would have gone out already if the timer had not been
+ * late, which it is where the machine is busy: the link was idle meanwhile.
+ */
 static int64_t budget_bucket(const struct budget *b)
 {
 	uint64_t bytes = min_u64(b->window_bytes, 2 * budget_unit(b));
 
-	return (int64_t)bytes * SECOND_US;
+	return (int64_t)bytes * SECOND_US +
+	       (int64_t)(budget_fill_Bps(b) * b->late_us);
 }
 
 static void budget_fill(struct budget *b, uint64_t now_us)
 {
-	int64_t full = budget_bucket(b), fill = (int64_t)budget_fill_Bps(b);
+	int64_t fill = (int64_t)budget_fill_Bps(b), full;
 	int64_t us = (int64_t)(now_us - b->filled_us);
 
+	if (b->due_us && now_us > b->due_us &&
+	    now_us < b->due_us + LATE_IDLE_US)
+		b->late_us = min_u64(now_us - b->due_us, LATE_MAX_US);
+	if (now_us >= b->due_us)
+		b->due_us = 0;
+	full = budget_bucket(b);
 	b->filled_us = now_us;
 	if (fill == 0 || us >= (full - b->tokens) / fill + 1)
 		b->tokens = full;
@@ -133,6 +148,8 @@ static uint64_t budget_tokens_wait(struct budget *b, uint64_t wire)
 	 * behind the other, and show what the link can do.
 	 */
 	b->dry = true;
+	b->late_us = 0;
+	full = budget_bucket(b);
 	if (fill == 0 || b->tokens >= full)
 		return 0;
 	return (uint64_t)((full - b->tokens) / fill + 1);
@@ -158,6 +175,7 @@ bool budget_may(
 		return false;
 	}
 	*wait_us = budget_tokens_wait(b, wire);
+	b->due_us = *wait_us > 0 ? now_us + *wait_us : 0;
 	return *wait_us == 0;
 }
 

@@ -13,7 +13,8 @@
  *            that maximum when speculation sends.
  *   bucket   of tokens, filled at prefetch_cap but never faster than the
  *            link. Two units at most, since a whole window at once would be
- *            a queue for a round trip.
+ *            a queue for a round trip; and what a timer that came up to 20 ms
+ *            late has kept back.
  *
  * While the rate is not known, the window doubles every round trip from one
  * unit until a queue shows, or what the link has shown that it carries is

@@ -77,6 +77,51 @@ static void test_tokens(void **state)
 	linkest_free(le);
 }
 
+/* Wire bytes that may go at once; their replies are there at once, too. */
+static uint64_t spend(struct budget *b, uint64_t now_us, uint64_t *wait_us)
+{
+	uint64_t bytes = 0;
+
+	while (budget_may(b, 1000, now_us, wait_us)) {
+		budget_sent(b, 1000, now_us);
+		budget_lost(b, 1000);
+		bytes += linkest_wire_bytes(1000);
+	}
+	return bytes;
+}
+
+/* A timer that is late does not make the link idle; but that is no burst. */
+static void test_late(void **state)
+{
+	struct config_rate cap = {0, 80};
+	struct linkest *le = linkest_new();
+	struct budget *b = budget_new(le, &cap);
+	uint64_t wait_us, now_us = SECOND_US, on_time, wire;
+
+	(void)state;
+	linkest_set_kind(le, CONFIG_LINK_WIRED); /* a byte a microsecond */
+	wire = linkest_wire_bytes(1000);
+	spend(b, now_us, &wait_us);
+	now_us += wait_us;
+	on_time = spend(b, now_us, &wait_us);
+	assert_true(on_time > 0 && wait_us > 0);
+	now_us += wait_us + 10000;
+	assert_in_range(spend(b, now_us, &wait_us), on_time + 10000 - wire,
+	    on_time + 10000 + wire);
+	/* Nothing of it is left. */
+	now_us += wait_us;
+	assert_in_range(
+	    spend(b, now_us, &wait_us), on_time - wire, on_time + wire);
+	now_us += wait_us + 60 * SECOND_US;
+	assert_in_range(
+	    spend(b, now_us, &wait_us), on_time - wire, on_time + wire);
+	now_us += wait_us + 90000;
+	assert_in_range(spend(b, now_us, &wait_us), on_time + 20000 - wire,
+	    on_time + 20000 + wire);
+	budget_free(b);
+	linkest_free(le);
+}
+
 static void share_start(
     uint64_t rate_bits, uint64_t delay_us, unsigned percent, uint64_t cap_bits)
 {
@@ -271,6 +316,7 @@ int main(void)
 	    cmocka_unit_test(test_first_window),
 	    cmocka_unit_test(test_pause),
 	    cmocka_unit_test(test_tokens),
+	    cmocka_unit_test(test_late),
 	    cmocka_unit_test(test_no_queue),
 	    cmocka_unit_test(test_start),
 	    cmocka_unit_test(test_share),
