@@ -95,6 +95,9 @@ struct linkest {
 	bool rate_known;
 	struct train train;
 
+	uint64_t held4_us; /* 4 times it: no rounding */
+	uint64_t held_at_us;
+
 	struct burst burst;
 	uint64_t begin_us; /* when the first bytes of a record came last … */
 	uint64_t begin_bytes; /* … and how many */
@@ -660,6 +663,21 @@ uint64_t linkest_jitter_us(const struct linkest *le)
 uint64_t linkest_queue_us(const struct linkest *le)
 {
 	return minus_u64(linkest_srtt_us(le), le->base_us);
+}
+
+void linkest_held(struct linkest *le, uint64_t us, uint64_t now_us)
+{
+	le->held4_us += us - le->held4_us / 4;
+	le->held_at_us = now_us;
+}
+
+uint64_t linkest_backlog_us(const struct linkest *le, uint64_t now_us)
+{
+	uint64_t held_us = le->held4_us / 4;
+
+	if (now_us > le->held_at_us + held_us + SECOND_US)
+		held_us = 0;
+	return linkest_queue_us(le) + held_us;
 }
 
 uint64_t linkest_standing_us(const struct linkest *le)

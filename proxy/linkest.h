@@ -143,6 +143,14 @@ uint64_t linkest_jitter_us(const struct linkest *le);
 /* The smoothed round trip beyond the base. */
 uint64_t linkest_queue_us(const struct linkest *le);
 /*
+ * A client's call has waited so long on this side for room on the link; 0: it
+ * has not, though it might have had to.
+ */
+void linkest_held(struct linkest *le, uint64_t us, uint64_t now_us);
+/* What a byte ahead would come before: the queue on the link, and that on this
+ * side, smoothed by 1/4 a call, for as long and a second. */
+uint64_t linkest_backlog_us(const struct linkest *le, uint64_t now_us);
+/*
  * The least that a reply of the last one or two round trips was queued. A
  * queue that stands delays all replies; jitter and a server's disk only some.
  */

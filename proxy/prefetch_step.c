@@ -106,7 +106,7 @@ bool want_worth(const struct prefetch *pf, double p, uint64_t bytes)
 	if (rtt <= 0)
 		rtt = DEFAULT_RTT_US / 1e6;
 	cost = (double)linkest_wire_bytes(bytes) / rate;
-	backlog = (double)linkest_queue_us(le) / 1e6;
+	backlog = (double)linkest_backlog_us(le, pf->now_us) / 1e6;
 	return p * (rtt + cost) >
 	       (1 - p) * (cost + CALL_SHARE * rtt) * (1 + 2 * backlog / rtt);
 }
@@ -126,8 +126,8 @@ bool listing_worth(const struct prefetch *pf, uint32_t names, uint64_t bytes)
 		rate = DEFAULT_RATE_BPS;
 	if (rtt <= 0)
 		rtt = DEFAULT_RTT_US;
-	return names * rtt >
-	       (double)bytes / rate * 1e6 + 2 * (double)linkest_queue_us(le);
+	return names * rtt > (double)bytes / rate * 1e6 +
+				 2 * (double)linkest_backlog_us(le, pf->now_us);
 }
 
 static bool worth(const struct turn *t, uint64_t bytes)

@@ -39,7 +39,7 @@ struct svc_params {
 	struct drc *drc;       /* of changes; survives the daemon */
 	struct drc *write_drc; /* of WRITEs; in memory */
 	struct caches *caches;
-	const struct linkest *link;
+	struct linkest *link;
 	struct prefetch *prefetch; /* hears of what was answered */
 };
 

@@ -79,6 +79,7 @@ struct svc_split {
 	unsigned sent;
 	unsigned end; /* those from here on are behind the end of the file */
 	unsigned under_way;
+	uint64_t begun_us;
 	bool queued; /* pieces are to be sent */
 	bool rest;   /* its row wants to be tried again, not an answer */
 	bool bad;    /* the pieces do not fit */
@@ -94,7 +95,7 @@ struct svc_pieces {
 	struct fetch *fetch;
 	struct caches *caches;
 	struct metrics *metrics;
-	const struct linkest *link;
+	struct linkest *link;
 	struct svc_split_list splits;
 	struct svc_splits queue;  /* the first one's next piece is next */
 	uint64_t under_way_bytes; /* on the wire, of pieces */
@@ -483,8 +484,12 @@ static void split_send(struct svc_split *sp)
 	struct piece *p = &sp->pieces[sp->sent];
 
 	turn_pass(ps, sp->claim.about.object);
-	if (++sp->sent == sp->end)
+	if (++sp->sent == sp->end) {
+		uint64_t now_us = clock_now_us();
+
 		split_unqueue(sp);
+		linkest_held(ps->link, now_us - sp->begun_us, now_us);
+	}
 	if (!piece_send(p)) {
 		split_fail(sp);
 		return;
@@ -570,6 +575,7 @@ static bool split_start(struct svc_rqst *rqst, const READ3args *args, bool rest)
 	if (!sp)
 		return false;
 	sp->rest = rest;
+	sp->begun_us = clock_now_us();
 	rqst->split = sp;
 	about = fetch_about_call(rqst->proc, &all, rqst->cred_id);
 	fetch_claim(ps->fetch, &sp->claim, &about);

@@ -74,6 +74,25 @@ static void test_smoothing(void **state)
 	linkest_free(le);
 }
 
+/* Who waits on this side is in the queue, too, for a while. */
+static void test_backlog(void **state)
+{
+	struct linkest *le = linkest_new();
+
+	(void)state;
+	assert_int_equal(linkest_backlog_us(le, 5 * SECOND_US), 0);
+	linkest_held(le, 400000, 5 * SECOND_US);
+	assert_int_equal(linkest_backlog_us(le, 5 * SECOND_US), 100000);
+	for (unsigned i = 0; i < 50; i++)
+		linkest_held(le, 400000, 6 * SECOND_US);
+	assert_near(linkest_backlog_us(le, 7 * SECOND_US), 400000, 1);
+	assert_int_equal(linkest_backlog_us(le, 7400001), 0);
+	for (unsigned i = 0; i < 20; i++)
+		linkest_held(le, 0, 6 * SECOND_US);
+	assert_in_range(linkest_backlog_us(le, 6 * SECOND_US), 0, 4000);
+	linkest_free(le);
+}
+
 static void test_lost(void **state)
 {
 	struct linkest *le = linkest_new();
@@ -447,6 +466,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_unknown),
 	    cmocka_unit_test(test_smoothing),
+	    cmocka_unit_test(test_backlog),
 	    cmocka_unit_test(test_lost),
 	    cmocka_unit_test(test_demand_alone),
 	    cmocka_unit_test(test_first_reply),
