@@ -4,8 +4,9 @@
 
 In the guest:
   make DIR                  files to read
-  read ARM DIR STOP         reads one after another until STOP is there
-  sample ARM SOCKET STOP    what forefetch shows of the link, twice a second
+  read ARM DIR RUN          reads one after another until RUN/stop is there
+  sample ARM SOCKET RUN     what forefetch shows of the link, twice a second
+Both make RUN/begun-NAME when they have begun.
 
 report ROWS JSON SAVE: ROWS is what linkfollow.sh prints (its head has the
 format).  Exit status 1 where an aim is missed or figures are missing.
@@ -43,12 +44,17 @@ def make(top):
             f.write(rng.randbytes(BYTES))
 
 
-def read(arm, top, stop):
+def until_stop(run, name):
+    """Turns of a loop; after the first one others know that it goes."""
+    while not os.path.exists(run + "/stop"):
+        yield
+        open(run + "/begun-" + name, "w").close()
+
+
+def read(arm, top, run):
     order = list(range(FILES))
     random.Random(2).shuffle(order)
-    for i in order:
-        if os.path.exists(stop):
-            return
+    for i, _ in zip(order, until_stop(run, "read")):
         begin = now_us()
         with open(path(top, i), "rb", buffering=0) as f:
             size = 0
@@ -58,8 +64,8 @@ def read(arm, top, stop):
         say("file", arm, begin, now_us())
 
 
-def sample(arm, socket, stop):
-    while not os.path.exists(stop):
+def sample(arm, socket, run):
+    for _ in until_stop(run, "sample"):
         out = subprocess.run(
             ["forefetch", "--socket", socket, "stats", "--json"],
             stdout=subprocess.PIPE, check=True).stdout

@@ -43,11 +43,13 @@ phases() {
 run() {
 	local reader sampler=''
 	lab_drop_caches
-	rm -f /run/lab/stop
-	tool read "$1" "$2/follow" /run/lab/stop & reader=$!
+	rm -f /run/lab/stop /run/lab/begun-*
+	tool read "$1" "$2/follow" /run/lab & reader=$!
 	if [ "$1" = proxy ]; then
-		tool sample "$1" "$socket" /run/lab/stop & sampler=$!
+		tool sample "$1" "$socket" /run/lab & sampler=$!
 	fi
+	lab_poll 60 test -e /run/lab/begun-read || exit 1
+	[ -z "$sampler" ] || lab_poll 60 test -e /run/lab/begun-sample || exit 1
 	phases "$1"
 	: >/run/lab/stop
 	wait $reader $sampler
