@@ -74,7 +74,7 @@ def markdown(title, under, sections):
     return "\n".join(out).rstrip() + "\n"
 
 
-# --- HTML ----------------------------------------------------------------------
+# --- HTML --------------------------------------------------------------------
 
 def rich(text):
     text = html.escape(text, quote=False)

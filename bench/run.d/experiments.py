@@ -144,7 +144,8 @@ def login(quick):
 
 def farm(quick):
     return [jobs("farm", "wan", ["farm"], 4 if quick else 25,
-                 "bounded" if quick else "bounded,frozen", n=2 if quick else 10, train=1 if quick else 3, direct=1)]
+                 "bounded" if quick else "bounded,frozen",
+                 n=2 if quick else 10, train=1 if quick else 3)]
 
 
 def harm(quick):

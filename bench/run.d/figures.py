@@ -203,8 +203,8 @@ def worse(records, rows):
     found = []
     for r in rows:
         if r["wrong"]:
-            found.append((1000 + r["wrong"], "%s, %s, %s: %d runs WRONG: output "
-                          "or exit status differ from the direct mount's" % (
+            found.append((1000 + r["wrong"], "%s, %s, %s: %d runs WRONG: "
+                          "output or exit status differ from the direct mount's" % (
                               r["cell"], r["job"], name(r["arm"]),
                               r["wrong"])))
         times = r.get("times_direct")

@@ -123,8 +123,11 @@ def prepare(cells, args, say):
 
 # Without these there is a report too, and it says what is missing.
 def fetch_others(say):
-    if os.geteuid() != 0 or package("cachefilesd") and \
-            package("python3-matplotlib"):
+    if package("cachefilesd") and package("python3-matplotlib"):
+        return
+    if os.geteuid() != 0:
+        say("without FS-Cache or plots; as root: bench/install-packages "
+            "evidence")
         return
     if subprocess.run([os.path.join(BENCH, "install-packages"),
                        "evidence"]).returncode:
