@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import signal
 import sys
 
 import experiments
@@ -77,6 +78,10 @@ def say(text):
     print("run: " + text, file=sys.stderr, flush=True)
 
 
+def on_signal(number, frame):
+    raise KeyboardInterrupt
+
+
 def main(argv=None):
     args = parse(sys.argv[1:] if argv is None else argv)
     if args.names == ["list"]:
@@ -93,6 +98,7 @@ def main(argv=None):
             return 2
     if args.names != ["report"]:
         cells = [c for e in chosen for c in e.cells(args.quick)]
+        signal.signal(signal.SIGTERM, on_signal)
         try:
             done = runner.run_all(cells, results, args, say)
         except runner.Missing as e:

@@ -204,9 +204,9 @@ def worse(records, rows):
     for r in rows:
         if r["wrong"]:
             found.append((1000 + r["wrong"], "%s, %s, %s: %d runs WRONG: "
-                          "output or exit status differ from the direct mount's" % (
-                              r["cell"], r["job"], name(r["arm"]),
-                              r["wrong"])))
+                          "output or exit status differ from the direct "
+                          "mount's" % (r["cell"], r["job"], name(r["arm"]),
+                                       r["wrong"])))
         times = r.get("times_direct")
         if r["arm"] in OURS and times and times > WORSE:
             found.append((times, "%s on %s, %s: %.2f × the time of the direct "

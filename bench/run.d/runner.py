@@ -14,6 +14,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -262,12 +263,14 @@ def run_cell(cell, build, args, tell):
 
 
 def execute(argv, work, tell):
+    """Exit status, output, and the end of what it said on stderr."""
     lines = []
     with open(os.path.join(work, "stdout"), "w+") as stdout:
         try:
             child = subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=stdout, cwd=work,
-                stderr=subprocess.PIPE, text=True, errors="replace")
+                stderr=subprocess.PIPE, text=True, errors="replace",
+                start_new_session=True)
         except OSError as e:
             return 127, "", str(e)
 
@@ -280,12 +283,13 @@ def execute(argv, work, tell):
         listener.start()
         try:
             child.wait()
-        except KeyboardInterrupt:
-            # It has had the signal too, and may take its guest down.
+        except BaseException:
+            # To all of the session: the lab takes its guest down.
+            os.killpg(child.pid, signal.SIGTERM)
             child.wait()
-            listener.join()
             raise
-        listener.join()
+        finally:
+            listener.join()
         child.stderr.close()
         stdout.seek(0)
         return child.returncode, stdout.read(), "".join(lines)[-8000:]

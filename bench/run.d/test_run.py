@@ -5,6 +5,7 @@ import argparse
 import json
 import os
 import re
+import signal
 import stat
 import sys
 import tempfile
@@ -329,6 +330,24 @@ class Running(unittest.TestCase):
         self.assertEqual(len(self.called()), 2)
         self.assertTrue(self.run_all(again=True))
         self.assertEqual(len(self.called()), 4)
+
+    def test_an_interrupted_cell_ends_with_all_that_it_began(self):
+        with open(self.fake, "w") as f:
+            # The second process is one that outlives a signal to the first.
+            f.write("#!/bin/sh\nsleep 1000 & echo $$ $! >&2; wait\n")
+        said = []
+
+        def tell(line):
+            said.extend(map(int, line.split()))
+            os.kill(os.getpid(), signal.SIGINT)
+
+        with self.assertRaises(KeyboardInterrupt):
+            runner.execute([self.fake], self.where.name, tell)
+        # stderr was read to its end: nobody has it open any more.
+        self.assertEqual(len(said), 2)
+        with self.assertRaises(ProcessLookupError):
+            os.kill(said[0], 0)
+        self.assertEqual(runner.load(self.results), [])
 
     def test_a_damaged_record_is_done_again(self):
         self.run_all(self.cells(["a"]))
