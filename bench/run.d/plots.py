@@ -52,7 +52,7 @@ def bars(lines, title):
     figure, axis = plot.subplots(figsize=(
         7.5, 0.9 + len(lines) * (0.25 + 0.17 * len(arms))))
     for i, arm in enumerate(arms):
-        at, width, less, more = [], [], [], []
+        at, width, less, more, ends = [], [], [], [], []
         for j, (_, values) in enumerate(lines):
             if values.get(arm):
                 v = values[arm]
@@ -60,11 +60,12 @@ def bars(lines, title):
                 width.append(v["median"])
                 less.append(v["median"] - v["low"])
                 more.append(v["high"] - v["median"])
+                ends.append(v["high"])
         axis.barh(at, width, thick * 0.9, color=COLOURS.get(arm, INK),
                   label=figures.name(arm), xerr=(less, more),
                   error_kw={"ecolor": INK, "elinewidth": 1})
-        for y, x in zip(at, width):
-            axis.text(x * 1.06, y, " %.3g" % x, va="center", fontsize=7.5)
+        for y, x, end in zip(at, width, ends):
+            axis.text(end * 1.06, y, " %.3g" % x, va="center", fontsize=7.5)
     axis.set_yticks(range(len(lines)), [job for job, _ in lines])
     axis.invert_yaxis()
     axis.set_xscale("log")

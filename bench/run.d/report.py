@@ -181,7 +181,7 @@ def sections_jobs(records, rows):
             if picture:
                 blocks.append(("plot", group, picture, "Seconds of the jobs "
                                "of %s, one bar for each arm" % group))
-        yield e.title, blocks
+        yield e.title[0].upper() + e.title[1:], blocks
 
 
 def section_harm(records):

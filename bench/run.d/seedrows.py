@@ -71,7 +71,7 @@ def miss_down(rows, r):
 def reduction(rows, mine, what, theirs, aim, value):
     found = [v for v in (value(rows, r) for r in mine) if v is not None]
     return row(LEI, what, theirs,
-               found and "%s at most, %s in the median of %d cases" % (
+               found and "%s at best, %s in the median of %d cases" % (
                    percent(-max(found)), percent(-statistics.median(found)),
                    len(found)),
                bool(found) and max(found) >= aim, "leiduchamp")
