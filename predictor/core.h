@@ -11,6 +11,7 @@
 #include "objects.h"
 #include "predictor.h"
 #include "recent.h"
+#include "sessions.h"
 #include "stream.h"
 #include "trails.h"
 #include "wall.h"
@@ -46,6 +47,7 @@ struct predictor {
 	struct keymap *places; /* (directory, name) → object */
 	struct calib *calib;
 	struct extents *extents;
+	struct sessions *sessions;
 	struct wall wall;
 	struct recent recent;
 	struct streams streams;
@@ -54,6 +56,7 @@ struct predictor {
 	uint32_t nwithdrawn;
 	uint32_t events;
 	uint64_t lead_ns; /* predictor_set_lead() */
+	uint64_t session_pause_ns, session_time_ns;
 	float late_share; /* of the fetches that were used, lately */
 	bool scan;        /* the last event was part of a walk */
 	struct probation

@@ -199,6 +199,10 @@ void predictor_observe(struct predictor *p, const struct predictor_obs *o)
 	if (id == OBJECT_NONE)
 		return;
 	id = object_learn(p, id, o, bit);
+	/* Sessions are those of a uid that is known for sure. */
+	if (bit)
+		sessions_event(
+		    p->sessions, o, id, access_needs(o->kind), p->events + 1);
 	s = access_find(p, id, o);
 	if (!s)
 		p->events++;

@@ -236,13 +236,68 @@ static bool export_calib(const struct predictor *p, Forefetch__TreeFile *f)
 	return true;
 }
 
+struct export_sessions {
+	struct export *x;
+	size_t uses, n;
+	bool count; /* only how many there are */
+};
+
+static int export_session(
+    void *ctx, uint64_t uid, uint64_t space, const struct session_record *r)
+{
+	struct export_sessions *s = ctx;
+	Forefetch__TreeFile *f = s->x->f;
+
+	if (!(wall_find(&s->x->p->wall, uid) & s->x->only))
+		return 0;
+	if (s->count) {
+		s->uses += r->n + 1;
+		s->n++;
+		return 0;
+	}
+	if (f->n_session_uid > 0)
+		f->session[f->n_session++] = 0;
+	f->session_uid[f->n_session_uid++] = uid;
+	f->session_space[f->n_session_space++] = space;
+	for (uint32_t i = 0; i < r->n; i++) {
+		uint32_t id = r->uses[i].object;
+
+		if (!s->x->objects[id] ||
+		    objects_at(s->x->p->objects, id)->born_at > r->at)
+			continue;
+		f->session_needs[f->n_session] = r->uses[i].needs;
+		f->session_blocks[f->n_session] = r->uses[i].blocks;
+		f->session[f->n_session++] = s->x->objects[id];
+	}
+	return 0;
+}
+
+static bool export_sessions(struct export *x)
+{
+	const struct sessions *ss = x->p->sessions;
+	struct export_sessions s = {.x = x, .count = true};
+	Forefetch__TreeFile *f = x->f;
+
+	sessions_walk(ss, export_session, &s);
+	if (!VEC_NEW(s.uses, f->session) ||
+	    !VEC_NEW(s.uses, f->session_needs) ||
+	    !VEC_NEW(s.uses, f->session_blocks) ||
+	    !VEC_NEW(s.n, f->session_uid) || !VEC_NEW(s.n, f->session_space))
+		return false;
+	s.count = false;
+	sessions_walk(ss, export_session, &s);
+	f->n_session_needs = f->n_session_blocks = f->n_session;
+	return true;
+}
+
 static bool export_parts(struct export *x)
 {
 	if (x->portable)
 		trails_walk(x->p->trails, export_choose, x);
 	return export_dirs(x) && export_objects(x) && export_trails(x) &&
 	       export_extents(x) && export_wall(x) &&
-	       (x->portable || export_calib(x->p, x->f));
+	       (x->portable ||
+		   (export_sessions(x) && export_calib(x->p, x->f)));
 }
 
 static bool export_all(struct export *x)
@@ -285,6 +340,11 @@ static void export_free(Forefetch__TreeFile *f)
 	free(f->extent_stride);
 	free(f->extent_length);
 	free(f->extent_count);
+	free(f->session);
+	free(f->session_needs);
+	free(f->session_blocks);
+	free(f->session_uid);
+	free(f->session_space);
 	free(f->calib_cell);
 	free(f->calib_hits);
 	free(f->calib_n);

@@ -37,6 +37,22 @@ static bool extents_sane(const Forefetch__TreeFile *f, size_t objects)
 	return true;
 }
 
+static bool sessions_sane(const Forefetch__TreeFile *f, size_t objects)
+{
+	size_t sessions = f->n_session_uid > 0;
+
+	if (f->n_session_needs != f->n_session ||
+	    f->n_session_blocks != f->n_session ||
+	    f->n_session_space != f->n_session_uid)
+		return false;
+	for (size_t i = 0; i < f->n_session; i++) {
+		if (f->session[i] > objects)
+			return false;
+		sessions += f->session[i] == 0;
+	}
+	return sessions == f->n_session_uid;
+}
+
 /* Whether columns are equally long and nothing points outside. */
 static bool file_sane(const Forefetch__TreeFile *f)
 {
@@ -59,7 +75,7 @@ static bool file_sane(const Forefetch__TreeFile *f)
 	for (size_t i = 0; i < f->n_trail; i++)
 		if (f->trail[i] > n)
 			return false;
-	if (!extents_sane(f, n))
+	if (!extents_sane(f, n) || !sessions_sane(f, n))
 		return false;
 	for (size_t i = 0; i < f->n_calib_cell; i++)
 		if (f->calib_cell[i] >= CALIB_CELLS ||
@@ -249,6 +265,49 @@ static void import_extents(const struct import *x)
 	}
 }
 
+/* The objects of one session, from `i` on, into `uses`. */
+static uint32_t import_session(
+    const struct import *x, size_t i, struct session_use *uses)
+{
+	const Forefetch__TreeFile *f = x->f;
+	uint32_t n = 0;
+
+	for (; i < f->n_session && f->session[i]; i++) {
+		uint32_t at = f->session[i] - 1, id = x->objects[at];
+
+		/* A crowded arena may have given the number away again. */
+		if (id != OBJECT_NONE &&
+		    objects_at(x->p->objects, id)->key == f->object_key[at])
+			uses[n++] = (struct session_use){.object = id,
+			    .blocks = f->session_blocks[i],
+			    .needs = f->session_needs[i] & NEEDS_KEPT};
+	}
+	return n;
+}
+
+/* Of uids that are known here; none that is more than a daemon writes. */
+static int import_sessions(const struct import *x)
+{
+	const Forefetch__TreeFile *f = x->f;
+	struct session_use *uses = calloc(f->n_session + 1, sizeof(*uses));
+	size_t at = 0;
+
+	if (!uses)
+		return -ENOMEM;
+	for (size_t k = 0; k < f->n_session_uid; k++) {
+		uint32_t n = import_session(x, at, uses);
+
+		if (wall_bit(&x->p->wall, f->session_uid[k]) && n > 0)
+			(void)sessions_add(x->p->sessions, f->session_uid[k],
+			    f->session_space[k], uses, n, x->p->events);
+		while (at < f->n_session && f->session[at])
+			at++;
+		at++;
+	}
+	free(uses);
+	return 0;
+}
+
 /* What was observed here says more. */
 static void import_calib(const struct import *x)
 {
@@ -277,10 +336,12 @@ static int import_all(struct import *x)
 			x->objects[i] = import_object(x, i);
 		import_trails(x);
 		import_extents(x);
-		/* Somebody else's would be hard to forget again. */
-		if (!x->f->portable)
-			import_calib(x);
 		ret = 0;
+		/* Somebody else's would be hard to forget again. */
+		if (!x->f->portable) {
+			import_calib(x);
+			ret = import_sessions(x);
+		}
 	}
 	free(x->objects);
 	free(x->dirs);

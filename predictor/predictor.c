@@ -68,13 +68,14 @@ static bool arenas_make(struct predictor *p)
 	p->graph = arena_graph(budget);
 	p->names = names_new((uint32_t)(budget / 16 / 128), budget / 16 / 8);
 	p->extents = extents_new((uint32_t)(budget / 64 / 384));
+	p->sessions = sessions_new((uint32_t)(budget / 8192), p->opt.recent_ns);
 	p->places = keymap_new(0);
 	p->suffixes = keymap_new(0);
 	p->calib = calib_new();
 	for (int i = 0; i < STREAMS; i++)
 		stream_reset(&p->streams.at[i]);
 	return p->objects && p->trails && p->graph && p->names && p->extents &&
-	       p->places && p->suffixes && p->calib;
+	       p->sessions && p->places && p->suffixes && p->calib;
 }
 
 struct predictor *predictor_new(const struct predictor_options *opt)
@@ -105,6 +106,7 @@ static void arenas_free(struct predictor *p)
 	graph_free(p->graph);
 	names_free(p->names);
 	extents_free(p->extents);
+	sessions_free(p->sessions);
 	keymap_free(p->places);
 	keymap_free(p->suffixes);
 	calib_free(p->calib);
@@ -117,6 +119,7 @@ int predictor_clear(struct predictor *p)
 	if (!fresh)
 		return -errno;
 	arenas_free(p);
+	predictor_set_sessions(fresh, p->session_pause_ns, p->session_time_ns);
 	*p = *fresh;
 	objects_set_ctx(p->objects, p);
 	free(fresh);
@@ -265,6 +268,7 @@ void predictor_get_stats(const struct predictor *p, struct predictor_stats *st)
 			    keymap_memory_bytes(p->suffixes) +
 			    names_memory_bytes(p->names) +
 			    extents_memory_bytes(p->extents) +
+			    sessions_memory_bytes(p->sessions) +
 			    calib_memory_bytes(p->calib)};
 	for (int i = 0; i < PREDICTOR_SOURCES; i++) {
 		st->by_source[i].predicted = p->predicted_by[i];

@@ -43,6 +43,8 @@ struct predictor_obs {
 	uint64_t actor;        /* client address and uid */
 	uint64_t uid;          /* whose trees these are */
 	uint64_t connection;   /* 0 if unknown */
+	uint64_t client;       /* address; 0: of no session */
+	uint64_t space;        /* file system; 0: of no session */
 	uint64_t pid;          /* 0 if unknown */
 	uint64_t object;       /* ABSENT: a hash of parent and name */
 	uint64_t parent;       /* its directory; 0 if unknown */
@@ -71,6 +73,7 @@ enum predictor_source {
 	PREDICTOR_FROM_TRAIL,
 	PREDICTOR_FROM_GRAPH,
 	PREDICTOR_FROM_NAMES,
+	PREDICTOR_FROM_SESSION,
 	PREDICTOR_SOURCES
 };
 
@@ -78,11 +81,13 @@ struct prediction {
 	uint64_t object;
 	uint64_t parent;      /* 0 if unknown */
 	uint64_t size_bytes;  /* 0 if unknown */
+	uint64_t read_bytes;  /* from its beginning on, in all; 0 if unknown */
 	float p;              /* that it will be used before long */
 	uint32_t lead;        /* in accesses of its stream, 1 for the next */
 	uint32_t first_bytes; /* that its first READ asked; 0 if unknown */
 	uint8_t needs;
 	uint8_t source;
+	bool early; /* long before: what is confirmed now will be too old */
 };
 
 /* `count` pieces of a file, `stride` from start to start; 1 and 0 for one. */
@@ -154,6 +159,36 @@ void predictor_free(struct predictor *p);
 /* How long before its use an object should be asked for, in nanoseconds: more
  * accesses are predicted to a stream that is fast. 0: as far as ever. */
 void predictor_set_lead(struct predictor *p, uint64_t lead_ns);
+
+/*
+ * Sessions: what a user's programs use in a file system after a mount, or
+ * with the first call after `pause_ns` (0: never for that reason), is recorded
+ * for `time_ns` (0: not at all). The last three of a uid are what the next one
+ * is told ahead, as far as it goes like them.
+ */
+void predictor_set_sessions(
+    struct predictor *p, uint64_t pause_ns, uint64_t time_ns);
+/* A client mounted the file system: each user's next call begins a session. */
+void predictor_mounted(struct predictor *p, uint64_t client, uint64_t space);
+/* The session that the last event is of, 0 if nothing is told of it. */
+uint32_t predictor_session(const struct predictor *p);
+/*
+ * What of that session is due, in the order of its use: of a little more than
+ * what is near, while it comes true. Returns how many, `max` at most; to be
+ * asked again while predictor_session_goes_on().
+ */
+size_t predictor_replay(struct predictor *p, uint32_t session, uint64_t now_ns,
+    struct prediction *out, size_t max);
+bool predictor_session_goes_on(const struct predictor *p, uint32_t session);
+
+struct predictor_session_stats {
+	uint64_t recorded, replayed;
+	uint64_t wanted;  /* objects told, each once */
+	uint64_t used;    /* of these */
+	uint64_t stopped; /* replays, since a session went otherwise */
+};
+void predictor_get_session_stats(
+    const struct predictor *p, struct predictor_session_stats *st);
 
 void predictor_observe(struct predictor *p, const struct predictor_obs *o);
 

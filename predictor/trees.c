@@ -88,6 +88,21 @@ struct list {
 	uint16_t only;
 };
 
+static int list_push(struct list *l, const struct tree *t)
+{
+	if (l->n == l->cap) {
+		uint32_t cap = l->cap ? l->cap * 2 : FIRST_TREES;
+		struct tree *more = realloc(l->trees, cap * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		l->trees = more;
+		l->cap = cap;
+	}
+	l->trees[l->n++] = *t;
+	return 0;
+}
+
 static uint32_t list_tree(struct list *l, uint32_t root)
 {
 	uint64_t key = (uint64_t)root << 16 | l->at.owner;
@@ -95,19 +110,10 @@ static uint32_t list_tree(struct list *l, uint32_t root)
 
 	if (i != KEYMAP_NONE)
 		return i;
-	if (l->n == l->cap) {
-		uint32_t cap = l->cap ? l->cap * 2 : FIRST_TREES;
-		struct tree *more = realloc(l->trees, cap * sizeof(*more));
-
-		if (!more)
-			return KEYMAP_NONE;
-		l->trees = more;
-		l->cap = cap;
-	}
-	if (keymap_put(l->map, key, l->n))
+	if (keymap_put(l->map, key, l->n) ||
+	    list_push(l, &(struct tree){.root = root, .owner = l->at.owner}))
 		return KEYMAP_NONE;
-	l->trees[l->n] = (struct tree){.root = root, .owner = l->at.owner};
-	return l->n++;
+	return l->n - 1;
 }
 
 /* A use of it begins. Of two, the later one says how large it is. */
@@ -178,6 +184,18 @@ static void tree_fill(const struct predictor *p, struct tree *t)
 	t->t.program = o->exec;
 }
 
+/* Filled already: sessions are no part of the trails. */
+static int list_sessions(struct list *l)
+{
+	struct predictor_tree t;
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && session_tree(l->at.p, i, l->only, &t); i++)
+		if (t.id)
+			ret = list_push(l, &(struct tree){.t = t});
+	return ret;
+}
+
 static int tree_cmp(const void *a, const void *b)
 {
 	const struct predictor_tree *x = &((const struct tree *)a)->t;
@@ -198,9 +216,11 @@ ssize_t predictor_trees(const struct predictor *p, uint64_t uid,
 		ret = trails_walk(p->trails, list_on_part, &l);
 	else if (l.map)
 		ret = 0;
+	for (uint32_t i = 0; i < l.n; i++)
+		tree_fill(p, &l.trees[i]);
+	if (!ret && l.only)
+		ret = list_sessions(&l);
 	if (!ret) {
-		for (uint32_t i = 0; i < l.n; i++)
-			tree_fill(p, &l.trees[i]);
 		if (l.n > 0)
 			qsort(l.trees, l.n, sizeof(*l.trees), tree_cmp);
 		for (uint32_t i = 0; i < l.n && i < max; i++)

@@ -5,7 +5,8 @@
  * A tree's root is a program, or what a stream used first after a pause. To
  * the tree of a run, which begins after a pause, belongs all up to the next
  * pause; to that of a program that began later, what was used until the next
- * program. A tree is that of a uid.
+ * program. What was used after a mount or a long pause, in the last sessions,
+ * is a tree, too. A tree is that of a uid.
  *
  * All of these go through what was learned from end to end: milliseconds for
  * each hundred thousand accesses.
@@ -30,6 +31,7 @@ struct predictor_tree {
 	uint32_t uses;    /* that are remembered */
 	uint32_t age;     /* events since its last use began, about */
 	bool program;
+	bool session; /* what was used after a mount or a long pause */
 };
 
 /*

@@ -211,15 +211,24 @@ int predictor_clear_uid(struct predictor *p, uint64_t uid)
 
 	if (uid == TREES_ALL)
 		return predictor_clear(p);
-	return trees_of(p, uid, &c.only) ? clear_run(&c) : -ENOENT;
+	if (!trees_of(p, uid, &c.only))
+		return -ENOENT;
+	sessions_forget(p->sessions, uid);
+	return clear_run(&c);
 }
 
 int predictor_clear_tree(struct predictor *p, uint64_t uid, uint64_t id)
 {
 	struct clear c = {.at.p = p, .p = p, .id = id};
+	uint32_t session;
 
 	if (!trees_of(p, uid, &c.only))
 		return -ENOENT;
+	session = session_find(p, c.only, id);
+	if (session != SESSION_NONE) {
+		sessions_forget_book(p->sessions, session);
+		return 0;
+	}
 	return trails_walk(p->trails, find_on_part, &c) ? clear_run(&c)
 							: -ENOENT;
 }

@@ -28,4 +28,14 @@ uint64_t trees_id(const struct predictor *p, uint32_t root, uint16_t owner);
 bool trees_of(const struct predictor *p, uint64_t uid, uint16_t *only);
 bool trees_has(uint16_t only, const struct trail_part *part);
 
+/* session_show.c: sessions, which are trees of their own. */
+#define SESSION_NONE UINT32_MAX
+/* The one number `i`: its id is 0 if it is not of `only`. False behind the
+ * last one. */
+bool session_tree(const struct predictor *p, uint32_t i, uint16_t only,
+    struct predictor_tree *tree);
+uint32_t session_find(const struct predictor *p, uint16_t only, uint64_t id);
+void session_show(const struct predictor *p, uint32_t i, FILE *out,
+    const char *(*name)(void *ctx, uint64_t object), void *ctx);
+
 #endif

@@ -96,9 +96,15 @@ int predictor_show_tree(const struct predictor *p, uint64_t uid, uint64_t id,
 {
 	struct show s = {
 	    .at.p = p, .id = id, .out = out, .name = name, .ctx = ctx};
+	uint32_t session;
 
 	if (!trees_of(p, uid, &s.only))
 		return -ENOENT;
+	session = session_find(p, s.only, id);
+	if (session != SESSION_NONE) {
+		session_show(p, session, out, name, ctx);
+		return 0;
+	}
 	trails_walk(p->trails, find_on_part, &s);
 	if (!s.found_part)
 		return -ENOENT;

@@ -25,14 +25,22 @@ static void use(struct predictor *p)
 	struct predictor_obs o = {.kind = PREDICTOR_READ,
 	    .latency_ns = 1000,
 	    .actor = 1,
+	    .uid = 1,
+	    .client = 1,
+	    .space = 1,
 	    .parent = 5,
 	    .name_hash = 6};
 
+	predictor_set_sessions(p, 1000, 1000000000);
 	for (uint64_t i = 1; i < 64; i++) {
 		o.object = i % 20 + 1;
 		o.now_ns += 2000;
 		predictor_observe(p, &o);
 		for (size_t n = predictor_predict(p, out, 64); n > 0; n--)
+			check(out[n - 1].p > 0 && out[n - 1].p < 1);
+		for (size_t n = predictor_replay(
+			 p, predictor_session(p), o.now_ns, out, 64);
+		     n > 0; n--)
 			check(out[n - 1].p > 0 && out[n - 1].p < 1);
 	}
 }

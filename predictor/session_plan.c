@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Three sessions into one: all that any of them used, each object with the
+ * probability that a session has it. The newest gives the order; what only an
+ * older one has comes behind what it came behind there.
+ */
+#include <stdlib.h>
+
+#include "keymap.h"
+#include "objects.h"
+#include "sessions.h"
+
+/* An object's place: behind this one of the newest session; of what is there,
+ * younger sessions first, each in its order. */
+struct place {
+	uint32_t anchor, session, i;
+	uint32_t count; /* sessions that have it … */
+	uint32_t last;  /* … and the last one of them */
+	struct session_step step;
+};
+
+struct merge {
+	struct place *places;
+	struct keymap *map; /* object → place */
+	uint32_t n;
+};
+
+static int place_cmp(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->anchor != y->anchor)
+		return x->anchor < y->anchor ? -1 : 1;
+	if (x->session != y->session)
+		return x->session < y->session ? -1 : 1;
+	return (x->i > y->i) - (x->i < y->i);
+}
+
+static void place_again(
+    struct place *x, const struct session_use *u, uint32_t session)
+{
+	x->count += x->last != session;
+	x->last = session;
+	x->step.needs |= u->needs;
+	if (u->blocks > x->step.blocks)
+		x->step.blocks = u->blocks;
+}
+
+static bool merge_record(
+    struct merge *m, const struct session_record *r, uint32_t session)
+{
+	uint32_t anchor = 0;
+
+	for (uint32_t i = 0; i < r->n; i++) {
+		uint32_t at = keymap_get(m->map, r->uses[i].object);
+
+		if (at != KEYMAP_NONE) {
+			place_again(&m->places[at], &r->uses[i], session);
+			anchor = m->places[at].anchor;
+			continue;
+		}
+		if (session == 0)
+			anchor = i;
+		if (keymap_put(m->map, r->uses[i].object, m->n))
+			return false;
+		m->places[m->n++] = (struct place){.anchor = anchor,
+		    .session = session,
+		    .i = i,
+		    .count = 1,
+		    .last = session,
+		    .step = {.object = r->uses[i].object,
+			.blocks = r->uses[i].blocks,
+			.at = r->at,
+			.needs = r->uses[i].needs}};
+	}
+	return true;
+}
+
+/* By the rule of succession, with one session's doubt. */
+static float place_p(const struct place *x, uint32_t sessions)
+{
+	return ((float)x->count + 0.5f) / ((float)sessions + 1);
+}
+
+static struct session_step *merge_steps(
+    struct merge *m, uint32_t sessions, uint32_t max, uint32_t *n)
+{
+	struct session_step *steps = calloc(m->n + 1, sizeof(*steps));
+
+	*n = 0;
+	if (!steps)
+		return NULL;
+	qsort(m->places, m->n, sizeof(*m->places), place_cmp);
+	for (uint32_t i = 0; i < m->n && *n < max; i++) {
+		steps[*n] = m->places[i].step;
+		steps[(*n)++].p = place_p(&m->places[i], sessions);
+	}
+	return steps;
+}
+
+struct session_step *session_plan(
+    const struct session_book *b, uint32_t max, uint32_t *n)
+{
+	struct session_step *steps = NULL;
+	struct merge m = {.map = keymap_new(0)};
+	uint32_t room = 0;
+	bool whole;
+
+	*n = 0;
+	for (uint32_t i = 0; i < b->n; i++)
+		room += b->kept[i].n;
+	m.places = calloc(room + 1, sizeof(*m.places));
+	whole = m.map && m.places && room > 0;
+	for (uint32_t i = 0; i < b->n && whole; i++)
+		whole = merge_record(&m, &b->kept[i], i);
+	if (whole)
+		steps = merge_steps(&m, b->n, max, n);
+	keymap_free(m.map);
+	free(m.places);
+	return steps;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sessions among the trees that a user is shown, and may clear. */
+#include <stdlib.h>
+
+#include <xxhash.h>
+
+#include "core.h"
+#include "trees_private.h"
+
+static bool book_is_of(
+    const struct predictor *p, const struct session_book *b, uint16_t only)
+{
+	return (wall_find(&p->wall, b->uid) & only) != 0;
+}
+
+static uint64_t book_id(const struct session_book *b)
+{
+	uint64_t pair[2] = {b->uid, b->space};
+	uint64_t id = XXH3_64bits_withSeed(pair, sizeof(pair), SESSIONS_KEPT);
+
+	return id ? id : 1;
+}
+
+/* What the newest one began with, as far as that is still known. */
+static uint64_t book_root(
+    const struct predictor *p, const struct session_book *b)
+{
+	const struct session_record *r = &b->kept[0];
+
+	for (uint32_t i = 0; i < r->n; i++) {
+		const struct object *o =
+		    objects_at(p->objects, r->uses[i].object);
+
+		if (!o->free && o->born_at <= r->at)
+			return o->key;
+	}
+	return 0;
+}
+
+/* The book `i` of them; false behind the last one, `*tree` is filled if it is
+ * to be shown. */
+bool session_tree(const struct predictor *p, uint32_t i, uint16_t only,
+    struct predictor_tree *tree)
+{
+	const struct session_book *b = sessions_book(p->sessions, i);
+
+	tree->id = 0;
+	if (!b)
+		return false;
+	if (b->n == 0 || !book_is_of(p, b, only))
+		return true;
+	*tree = (struct predictor_tree){.id = book_id(b),
+	    .root = book_root(p, b),
+	    .uid = b->uid,
+	    .objects = b->kept[0].n,
+	    .uses = b->n,
+	    .age = p->events > b->used_at ? p->events - b->used_at : 0,
+	    .session = true};
+	return true;
+}
+
+uint32_t session_find(const struct predictor *p, uint16_t only, uint64_t id)
+{
+	const struct session_book *b;
+
+	for (uint32_t i = 0; (b = sessions_book(p->sessions, i)) != NULL; i++)
+		if (b->n > 0 && book_id(b) == id && book_is_of(p, b, only))
+			return i;
+	return SESSION_NONE;
+}
+
+static void show_step(const struct predictor *p, const struct session_step *s,
+    FILE *out, const char *(*name)(void *ctx, uint64_t object), void *ctx)
+{
+	const struct object *o = objects_at(p->objects, s->object);
+	const char *known;
+
+	if (o->free || o->born_at > s->at)
+		return;
+	known = name ? name(ctx, o->key) : NULL;
+	if (known)
+		fprintf(out, "  %s\n", known);
+	else
+		fprintf(out, "  %016llx\n", (unsigned long long)o->key);
+}
+
+void session_show(const struct predictor *p, uint32_t i, FILE *out,
+    const char *(*name)(void *ctx, uint64_t object), void *ctx)
+{
+	struct session_step *plan;
+	uint32_t n;
+
+	plan = session_plan(sessions_book(p->sessions, i), SESSION_OBJECTS, &n);
+	for (uint32_t k = 0; plan && k < n; k++)
+		show_step(p, &plan[k], out, name, ctx);
+	free(plan);
+}

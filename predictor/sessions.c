@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sessions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ACTORS = 64 };
+
+/* A user of a client in a file system, and the session that goes on. */
+struct actor {
+	uint64_t client, uid, space; /* client 0: free */
+	uint64_t began_ns, last_ns;
+	uint32_t session;        /* its number */
+	bool told;               /* its plan is to be told … */
+	bool begun;              /* … and has been, in part */
+	struct session_run *run; /* NULL: over */
+};
+
+struct sessions {
+	struct session_book books[SESSION_BOOKS];
+	struct actor actors[ACTORS];
+	uint32_t nbooks, nruns;
+	uint32_t limit;
+	uint32_t numbers; /* of sessions, up to now */
+	uint32_t now;
+	uint32_t last; /* actor */
+	uint32_t event;
+	uint64_t refresh_ns, pause_ns, time_ns;
+	struct predictor_session_stats stats;
+};
+
+struct sessions *sessions_new(uint32_t limit, uint64_t refresh_ns)
+{
+	struct sessions *ss = calloc(1, sizeof(*ss));
+
+	if (!ss)
+		return NULL;
+	ss->limit = limit < SESSION_OBJECTS ? limit : SESSION_OBJECTS;
+	ss->refresh_ns = refresh_ns;
+	return ss;
+}
+
+static void book_clear(struct session_book *b)
+{
+	for (uint32_t i = 0; i < b->n; i++)
+		free(b->kept[i].uses);
+	*b = (struct session_book){0};
+}
+
+static void actor_end(struct sessions *ss, struct actor *a)
+{
+	if (!a->run)
+		return;
+	session_run_free(a->run);
+	a->run = NULL;
+	a->told = false;
+	ss->nruns--;
+}
+
+void sessions_free(struct sessions *ss)
+{
+	if (!ss)
+		return;
+	for (int i = 0; i < ACTORS; i++)
+		actor_end(ss, &ss->actors[i]);
+	for (uint32_t i = 0; i < ss->nbooks; i++)
+		book_clear(&ss->books[i]);
+	free(ss);
+}
+
+size_t sessions_memory_bytes(const struct sessions *ss)
+{
+	size_t bytes = sizeof(*ss);
+
+	for (int i = 0; i < ACTORS; i++)
+		if (ss->actors[i].run)
+			bytes += session_run_bytes(ss->actors[i].run);
+	for (uint32_t i = 0; i < ss->nbooks; i++)
+		for (uint32_t k = 0; k < ss->books[i].n; k++)
+			bytes +=
+			    ss->books[i].kept[k].n * sizeof(struct session_use);
+	return bytes;
+}
+
+void sessions_set(struct sessions *ss, uint64_t pause_ns, uint64_t time_ns)
+{
+	ss->pause_ns = pause_ns;
+	ss->time_ns = time_ns;
+	for (int i = 0; i < ACTORS && !time_ns; i++) {
+		actor_end(ss, &ss->actors[i]);
+		ss->actors[i].client = 0;
+	}
+}
+
+/* ---- books ------------------------------------------------------------ */
+
+static struct session_book *book_find(
+    struct sessions *ss, uint64_t uid, uint64_t space)
+{
+	for (uint32_t i = 0; i < ss->nbooks; i++)
+		if (ss->books[i].uid == uid && ss->books[i].space == space)
+			return &ss->books[i];
+	return NULL;
+}
+
+/* Made if there is none, in place of the one that was not used for longest. */
+static struct session_book *book_get(
+    struct sessions *ss, uint64_t uid, uint64_t space)
+{
+	struct session_book *b = book_find(ss, uid, space);
+
+	if (b)
+		return b;
+	if (ss->nbooks < SESSION_BOOKS) {
+		b = &ss->books[ss->nbooks++];
+	} else {
+		b = &ss->books[0];
+		for (uint32_t i = 1; i < ss->nbooks; i++)
+			if (ss->books[i].used_at < b->used_at)
+				b = &ss->books[i];
+		book_clear(b);
+	}
+	*b = (struct session_book){
+	    .uid = uid, .space = space, .used_at = ss->event};
+	return b;
+}
+
+/* At `i` of those that are kept; later ones move on, the last one goes. */
+static bool book_put(
+    struct session_book *b, uint32_t i, const struct session_record *r)
+{
+	struct session_use *uses = malloc(r->n * sizeof(*uses));
+
+	if (!uses)
+		return false;
+	memcpy(uses, r->uses, r->n * sizeof(*uses));
+	if (b->n == SESSIONS_KEPT)
+		free(b->kept[--b->n].uses);
+	memmove(&b->kept[i + 1], &b->kept[i], (b->n - i) * sizeof(*b->kept));
+	b->kept[i] =
+	    (struct session_record){.uses = uses, .n = r->n, .at = r->at};
+	b->n++;
+	return true;
+}
+
+const struct session_book *sessions_book(const struct sessions *ss, uint32_t i)
+{
+	return i < ss->nbooks ? &ss->books[i] : NULL;
+}
+
+/* Those that go on, which may have no book yet. */
+static int walk_runs(const struct sessions *ss, sessions_each each, void *ctx)
+{
+	int ret = 0;
+
+	for (int i = 0; i < ACTORS && !ret; i++) {
+		const struct actor *a = &ss->actors[i];
+		struct session_record r;
+
+		if (!a->run)
+			continue;
+		r = session_run_record(a->run, ss->event);
+		if (r.n >= SESSION_MIN)
+			ret = each(ctx, a->uid, a->space, &r);
+	}
+	return ret;
+}
+
+int sessions_walk(const struct sessions *ss, sessions_each each, void *ctx)
+{
+	int ret = walk_runs(ss, each, ctx);
+
+	for (uint32_t i = 0; i < ss->nbooks; i++) {
+		const struct session_book *b = &ss->books[i];
+
+		for (uint32_t k = 0; k < b->n && !ret; k++)
+			ret = each(ctx, b->uid, b->space, &b->kept[k]);
+	}
+	return ret;
+}
+
+bool sessions_add(struct sessions *ss, uint64_t uid, uint64_t space,
+    const struct session_use *uses, uint32_t n, uint32_t at)
+{
+	struct session_record r = {.n = n, .at = at};
+	struct session_book *b;
+
+	if (n == 0)
+		return false;
+	if (r.n > ss->limit)
+		r.n = ss->limit;
+	r.uses = (struct session_use *)(uintptr_t)uses;
+	b = book_get(ss, uid, space);
+	return b->n < SESSIONS_KEPT && book_put(b, b->n, &r);
+}
+
+void sessions_forget_book(struct sessions *ss, uint32_t i)
+{
+	struct session_book *b = &ss->books[i];
+
+	for (int k = 0; k < ACTORS; k++)
+		if (ss->actors[k].uid == b->uid &&
+		    ss->actors[k].space == b->space)
+			actor_end(ss, &ss->actors[k]);
+	book_clear(b);
+	ss->books[i] = ss->books[--ss->nbooks];
+	ss->books[ss->nbooks] = (struct session_book){0};
+}
+
+void sessions_forget(struct sessions *ss, uint64_t uid)
+{
+	for (uint32_t i = ss->nbooks; i-- > 0;)
+		if (ss->books[i].uid == uid)
+			sessions_forget_book(ss, i);
+	for (int k = 0; k < ACTORS; k++)
+		if (ss->actors[k].uid == uid)
+			actor_end(ss, &ss->actors[k]);
+}
+
+/* ---- sessions --------------------------------------------------------- */
+
+/* Its recording is over. */
+static void actor_keep(struct sessions *ss, struct actor *a)
+{
+	struct session_record r;
+
+	if (!a->run)
+		return;
+	r = session_run_record(a->run, ss->event);
+	if (r.n >= SESSION_MIN) {
+		struct session_book *b = book_get(ss, a->uid, a->space);
+
+		b->used_at = ss->event;
+		ss->stats.recorded += book_put(b, 0, &r);
+	}
+	actor_end(ss, a);
+}
+
+static bool actor_is(const struct actor *a, const struct predictor_obs *o)
+{
+	return a->client == o->client && a->uid == o->uid &&
+	       a->space == o->space;
+}
+
+static struct actor *actor_find(
+    struct sessions *ss, const struct predictor_obs *o)
+{
+	/* Most likely the one that it was before. */
+	if (actor_is(&ss->actors[ss->last], o))
+		return &ss->actors[ss->last];
+	for (uint32_t i = 0; i < ACTORS; i++) {
+		if (!actor_is(&ss->actors[i], o))
+			continue;
+		ss->last = i;
+		return &ss->actors[i];
+	}
+	return NULL;
+}
+
+/* A free one, or the one that was silent for longest. */
+static struct actor *actor_new(
+    struct sessions *ss, const struct predictor_obs *o)
+{
+	struct actor *a = &ss->actors[0];
+
+	for (int i = 0; i < ACTORS && a->client; i++)
+		if (!ss->actors[i].client || ss->actors[i].last_ns < a->last_ns)
+			a = &ss->actors[i];
+	actor_keep(ss, a);
+	*a = (struct actor){
+	    .client = o->client, .uid = o->uid, .space = o->space};
+	return a;
+}
+
+/* Too many go on: the oldest is over. */
+static void runs_room(struct sessions *ss)
+{
+	struct actor *oldest = NULL;
+
+	if (ss->nruns < SESSION_RUNS)
+		return;
+	for (int i = 0; i < ACTORS; i++) {
+		struct actor *a = &ss->actors[i];
+
+		if (a->run && (!oldest || a->began_ns < oldest->began_ns))
+			oldest = a;
+	}
+	actor_keep(ss, oldest);
+}
+
+static void actor_begin(struct sessions *ss, struct actor *a, uint64_t now_ns)
+{
+	struct session_book *b;
+	struct session_step *plan = NULL;
+	uint32_t n = 0;
+
+	actor_keep(ss, a);
+	runs_room(ss);
+	b = book_find(ss, a->uid, a->space);
+	if (b)
+		plan = session_plan(b, ss->limit, &n);
+	a->began_ns = now_ns;
+	a->run = session_run_new(ss->limit, ss->refresh_ns, plan, n);
+	a->told = a->run && n > 0;
+	a->begun = false;
+	a->session = ++ss->numbers ? ss->numbers : ++ss->numbers;
+	ss->nruns += a->run != NULL;
+	free(plan);
+}
+
+void sessions_mounted(struct sessions *ss, uint64_t client, uint64_t space)
+{
+	for (int i = 0; i < ACTORS; i++) {
+		struct actor *a = &ss->actors[i];
+
+		if (a->client != client || a->space != space)
+			continue;
+		actor_keep(ss, a);
+		a->client = 0;
+	}
+}
+
+void sessions_event(struct sessions *ss, const struct predictor_obs *o,
+    uint32_t object, uint8_t needs, uint32_t event)
+{
+	struct session_span read = {0, 0};
+	struct actor *a;
+
+	ss->now = 0;
+	ss->event = event;
+	if (!ss->time_ns || !o->client || !o->space)
+		return;
+	a = actor_find(ss, o);
+	if (!a)
+		a = actor_new(ss, o);
+	if (a->session == 0 ||
+	    (ss->pause_ns && o->now_ns > a->last_ns + ss->pause_ns))
+		actor_begin(ss, a, o->now_ns);
+	a->last_ns = o->now_ns + o->latency_ns;
+	if (!a->run)
+		return;
+	if (o->now_ns > a->began_ns + ss->time_ns) {
+		actor_keep(ss, a);
+		return;
+	}
+	if (o->kind == PREDICTOR_READ)
+		read = (struct session_span){
+		    o->offset_bytes, o->offset_bytes + o->count_bytes};
+	ss->stats.used += session_run_use(a->run, object, needs, &read);
+	if (a->told && session_run_strays(a->run)) {
+		a->told = false;
+		ss->stats.stopped++;
+	}
+	if (a->told)
+		ss->now = a->session;
+}
+
+uint32_t sessions_now(const struct sessions *ss)
+{
+	return ss->now;
+}
+
+static struct actor *actor_of(const struct sessions *ss, uint32_t session)
+{
+	for (int i = 0; i < ACTORS; i++)
+		if (ss->actors[i].session == session && ss->actors[i].told)
+			return (struct actor *)(uintptr_t)&ss->actors[i];
+	return NULL;
+}
+
+bool sessions_goes_on(const struct sessions *ss, uint32_t session)
+{
+	const struct actor *a = actor_of(ss, session);
+
+	return a && !session_run_done(a->run);
+}
+
+size_t sessions_due(struct sessions *ss, uint32_t session, uint64_t now_ns,
+    struct session_due *out, size_t max)
+{
+	struct actor *a = actor_of(ss, session);
+	size_t n;
+
+	if (!a)
+		return 0;
+	if (now_ns > a->began_ns + ss->time_ns) {
+		a->told = false;
+		return 0;
+	}
+	n = session_run_due(a->run, now_ns, out, max);
+	if (n > 0 && !a->begun) {
+		a->begun = true;
+		ss->stats.replayed++;
+	}
+	for (size_t i = 0; i < n; i++)
+		ss->stats.wanted += !out[i].again;
+	return n;
+}
+
+const struct predictor_session_stats *sessions_stats(const struct sessions *ss)
+{
+	return &ss->stats;
+}

@@ -1,0 +1,853 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sessions: what is recorded, what three of them make, what is told when. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "persist.h"
+#include "persist_format.h"
+#include "predictor.pb-c.h"
+#include "sessions.h"
+#include "trees.h"
+
+#define SECOND UINT64_C(1000000000)
+#define PAUSE  (600 * SECOND)
+#define TIME   (60 * SECOND)
+#define RECENT (3 * SECOND / 2)
+#define DATA   (PREDICTOR_NEEDS_DATA | PREDICTOR_NEEDS_EXTENTS)
+
+enum {
+	SPACE = 7,
+	CLIENT = 5,
+	JOB = 400,
+	ALICE = 1000,
+	BOB,
+	ROOM = 128,
+	AT_FIRST = 64, /* steps that are told of any plan */
+};
+
+/* A user at work. */
+struct desk {
+	struct predictor *p;
+	uint64_t now_ns;
+	uint64_t uid, client, space;
+	struct prediction got[8 * SESSION_OBJECTS]; /* since desk_new() … */
+	size_t n;                                   /* … or the last look */
+};
+
+static struct predictor *predictor_make(void)
+{
+	struct predictor_options opt = {
+	    .budget_bytes = 16 << 20, .recent_ns = RECENT};
+	struct predictor *p = predictor_new(&opt);
+
+	assert_non_null(p);
+	predictor_set_sessions(p, PAUSE, TIME);
+	return p;
+}
+
+static struct desk *desk_new(void)
+{
+	struct desk *d = calloc(1, sizeof(*d));
+
+	assert_non_null(d);
+	d->p = predictor_make();
+	d->now_ns = SECOND;
+	d->uid = ALICE;
+	d->client = CLIENT;
+	d->space = SPACE;
+	return d;
+}
+
+static void desk_free(struct desk *d)
+{
+	predictor_free(d->p);
+	free(d);
+}
+
+/* What is due, until there is no more. */
+static size_t desk_look(struct desk *d)
+{
+	uint32_t session = predictor_session(d->p);
+	size_t n, all = 0;
+
+	do {
+		n = predictor_replay(
+		    d->p, session, d->now_ns, &d->got[d->n], ROOM);
+		d->n += n;
+		all += n;
+		assert_true(d->n + ROOM < sizeof(d->got) / sizeof(*d->got));
+	} while (n > 0);
+	return all;
+}
+
+static void desk_call(struct desk *d, uint64_t object, enum predictor_kind kind)
+{
+	struct predictor_obs o = {.kind = kind,
+	    .now_ns = d->now_ns,
+	    .latency_ns = 100000,
+	    .actor = d->client ^ d->uid << 32,
+	    .uid = d->uid,
+	    .client = d->client,
+	    .space = d->space,
+	    .object = object,
+	    .parent = 1 + object % 3,
+	    .name_hash = object * 31,
+	    .size_bytes = 5000,
+	    .count_bytes = 5000};
+
+	predictor_observe(d->p, &o);
+	d->now_ns += 2000000;
+}
+
+static void desk_use(struct desk *d, uint64_t object)
+{
+	desk_call(d, object, PREDICTOR_LOOKUP);
+	desk_call(d, object, PREDICTOR_READ);
+}
+
+static void desk_work(struct desk *d, uint64_t first, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		desk_use(d, first + i);
+}
+
+static void desk_leave(struct desk *d)
+{
+	d->now_ns += PAUSE + SECOND;
+	d->n = 0;
+}
+
+/* Three sessions of the same work. */
+static struct desk *desk_taught(uint64_t first, unsigned n)
+{
+	struct desk *d = desk_new();
+
+	for (int i = 0; i < 3; i++) {
+		desk_work(d, first, n);
+		desk_leave(d);
+	}
+	return d;
+}
+
+static const struct prediction *told(const struct desk *d, uint64_t object)
+{
+	for (size_t i = 0; i < d->n; i++)
+		if (d->got[i].object == object)
+			return &d->got[i];
+	return NULL;
+}
+
+static struct predictor_session_stats stats(const struct desk *d)
+{
+	struct predictor_session_stats st;
+
+	predictor_get_session_stats(d->p, &st);
+	return st;
+}
+
+/* ---- recording -------------------------------------------------------- */
+
+static void test_first_session(void **state)
+{
+	struct desk *d = desk_new();
+
+	(void)state;
+	desk_work(d, 100, JOB);
+	assert_int_equal(desk_look(d), 0);
+	assert_int_equal(predictor_session(d->p), 0);
+	assert_int_equal(stats(d).recorded, 0);
+	desk_leave(d);
+	desk_use(d, 100);
+	assert_int_equal(stats(d).recorded, 1);
+	desk_free(d);
+}
+
+/* In the order of first use, with all that each was needed for. */
+static void test_order(void **state)
+{
+	struct desk *d = desk_new();
+
+	(void)state;
+	for (uint64_t i = 0; i < 40; i++) {
+		desk_call(d, 100 + i, PREDICTOR_LOOKUP);
+		desk_call(d, 100, PREDICTOR_GETATTR);
+	}
+	desk_call(d, 120, PREDICTOR_ACCESS);
+	desk_leave(d);
+	desk_use(d, 1);
+	assert_int_equal(desk_look(d), 40);
+	for (uint64_t i = 0; i < 40; i++)
+		assert_int_equal(d->got[i].object, 100 + i);
+	assert_true(d->got[20].needs & PREDICTOR_NEEDS_ACCESS);
+	assert_false(d->got[21].needs & PREDICTOR_NEEDS_ACCESS);
+	assert_int_equal(d->got[0].source, PREDICTOR_FROM_SESSION);
+	assert_int_equal(d->got[0].parent, 1 + 100 % 3);
+	assert_true(d->got[39].lead > d->got[0].lead);
+	desk_free(d);
+}
+
+static void test_short(void **state)
+{
+	struct desk *d = desk_taught(100, 30);
+
+	(void)state;
+	/* Somebody only looks in, again and again. */
+	for (int i = 0; i < 5; i++) {
+		desk_work(d, 5000, SESSION_MIN - 1);
+		desk_leave(d);
+	}
+	assert_int_equal(stats(d).recorded, 3);
+	desk_use(d, 100);
+	desk_look(d);
+	assert_non_null(told(d, 129));
+	assert_null(told(d, 5000));
+	desk_free(d);
+}
+
+static void test_time_over(void **state)
+{
+	struct desk *d = desk_new();
+
+	(void)state;
+	desk_work(d, 100, 30);
+	d->now_ns += TIME;
+	desk_work(d, 1000, 30);
+	assert_int_equal(stats(d).recorded, 1);
+	desk_leave(d);
+	desk_use(d, 100);
+	desk_look(d);
+	assert_non_null(told(d, 101));
+	assert_null(told(d, 1000));
+	desk_free(d);
+}
+
+static void test_off(void **state)
+{
+	struct desk *d = desk_taught(100, JOB);
+
+	(void)state;
+	predictor_set_sessions(d->p, PAUSE, 0);
+	desk_work(d, 100, 50);
+	assert_int_equal(desk_look(d), 0);
+	/* What was recorded is still there. */
+	predictor_set_sessions(d->p, PAUSE, TIME);
+	desk_use(d, 100);
+	assert_true(desk_look(d) > 0);
+	desk_free(d);
+}
+
+/* A scan of anything must not grow a session for ever. */
+static void test_large(void **state)
+{
+	struct desk *d = desk_new();
+	struct predictor_stats before, after;
+
+	(void)state;
+	predictor_set_sessions(d->p, PAUSE, 3600 * SECOND);
+	desk_work(d, 100, SESSION_OBJECTS);
+	predictor_get_stats(d->p, &before);
+	desk_work(d, 100 + SESSION_OBJECTS, SESSION_OBJECTS);
+	predictor_get_stats(d->p, &after);
+	assert_true(after.memory_bytes < before.memory_bytes + (8 << 20));
+	desk_leave(d);
+	for (uint64_t i = 0; i < SESSION_OBJECTS; i++)
+		desk_call(d, 100 + i, PREDICTOR_LOOKUP);
+	desk_look(d);
+	assert_null(told(d, 100 + SESSION_OBJECTS));
+	desk_free(d);
+}
+
+/* ---- three into one --------------------------------------------------- */
+
+static struct session_use *uses_of(const uint32_t *objects, uint32_t n)
+{
+	struct session_use *u = calloc(n, sizeof(*u));
+
+	for (uint32_t i = 0; i < n; i++)
+		u[i] = (struct session_use){.object = objects[i], .needs = 1};
+	return u;
+}
+
+static void book_fill(
+    struct session_book *b, const uint32_t *objects, uint32_t n)
+{
+	b->kept[b->n++] = (struct session_record){
+	    .uses = uses_of(objects, n), .n = n, .at = 9};
+}
+
+static void book_free(struct session_book *b)
+{
+	for (uint32_t i = 0; i < b->n; i++)
+		free(b->kept[i].uses);
+}
+
+static void test_plan(void **state)
+{
+	static const uint32_t newest[] = {1, 2, 3, 4, 5};
+	static const uint32_t middle[] = {1, 2, 20, 21, 4, 5, 22};
+	static const uint32_t oldest[] = {1, 20, 30, 3, 3, 5};
+	/* What only the others have comes behind what it came behind. */
+	static const uint32_t want[] = {1, 2, 20, 21, 30, 3, 4, 5, 22};
+	static const float p[] = {7, 5, 5, 3, 3, 5, 5, 7, 3};
+	struct session_book b = {0};
+	struct session_step *plan;
+	uint32_t n;
+
+	(void)state;
+	book_fill(&b, newest, 5);
+	book_fill(&b, middle, 7);
+	book_fill(&b, oldest, 6);
+	plan = session_plan(&b, 100, &n);
+	assert_int_equal(n, 9);
+	for (uint32_t i = 0; i < n; i++) {
+		assert_int_equal(plan[i].object, want[i]);
+		assert_float_equal(plan[i].p, p[i] / 8, 0.001);
+	}
+	free(plan);
+	plan = session_plan(&b, 4, &n);
+	assert_int_equal(n, 4);
+	free(plan);
+	book_free(&b);
+}
+
+static void test_plan_empty(void **state)
+{
+	struct session_book b = {0};
+	uint32_t n = 1;
+
+	(void)state;
+	assert_null(session_plan(&b, 100, &n));
+	assert_int_equal(n, 0);
+}
+
+/* Only the last three count. */
+static void test_kept(void **state)
+{
+	struct desk *d = desk_new();
+
+	(void)state;
+	for (uint64_t i = 0; i < 4; i++) {
+		desk_work(d, 100, 20);
+		desk_work(d, 1000 * (i + 1), 20);
+		desk_leave(d);
+	}
+	desk_work(d, 100, 3);
+	desk_look(d);
+	assert_null(told(d, 1000));
+	for (uint64_t i = 1; i < 4; i++)
+		assert_non_null(told(d, 1000 * (i + 1)));
+	assert_true(told(d, 110)->p > told(d, 2000)->p);
+	desk_free(d);
+}
+
+/* ---- replay ----------------------------------------------------------- */
+
+/* As far ahead as the session has proved right, and each object once. */
+static void test_ahead(void **state)
+{
+	struct desk *d = desk_taught(100, JOB);
+	size_t n, before;
+
+	(void)state;
+	desk_use(d, 100);
+	n = desk_look(d);
+	assert_true(n >= AT_FIRST / 2 && n < 2 * AT_FIRST);
+	assert_non_null(told(d, 101));
+	assert_null(told(d, 100 + JOB - 1));
+	assert_int_equal(desk_look(d), 0);
+	before = d->n;
+	desk_work(d, 101, 60);
+	assert_true(desk_look(d) > 0);
+	assert_int_equal(d->n, JOB - 1);
+	for (size_t i = before; i < d->n; i++)
+		for (size_t k = 0; k < i; k++)
+			assert_int_not_equal(
+			    d->got[i].object, d->got[k].object);
+	assert_int_equal(stats(d).used, 60);
+	assert_int_equal(stats(d).wanted, JOB - 1);
+	assert_int_equal(stats(d).replayed, 1);
+	desk_free(d);
+}
+
+/* What will be confirmed too early is not told but for its data, until the
+ * user is near. */
+static void test_early(void **state)
+{
+	struct desk *d = desk_new();
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		desk_work(d, 100, 300);
+		for (uint64_t k = 0; k < 40; k++)
+			desk_call(d, 1000 + k, PREDICTOR_LOOKUP);
+		desk_work(d, 2000, 60);
+		desk_leave(d);
+	}
+	desk_work(d, 100, 60);
+	desk_look(d);
+	assert_false(told(d, 200)->early);
+	assert_null(told(d, 1030));
+	assert_true(told(d, 2000)->early);
+	assert_true(told(d, 2059)->early);
+	d->n = 0;
+	desk_work(d, 160, 140);
+	d->now_ns += SECOND / 2;
+	desk_look(d);
+	assert_false(told(d, 1030)->early);
+	assert_false(told(d, 2000)->early);
+	assert_true(told(d, 2000)->needs & PREDICTOR_NEEDS_NAME);
+	desk_free(d);
+}
+
+/* Half a minute of thought: what is next is confirmed again, a few times. */
+static void test_think(void **state)
+{
+	struct desk *d = desk_taught(100, JOB);
+	size_t again = 0;
+	uint32_t session;
+
+	(void)state;
+	desk_work(d, 100, 60);
+	desk_look(d);
+	session = predictor_session(d->p);
+	assert_int_equal(desk_look(d), 0);
+	d->now_ns += RECENT / 2;
+	assert_int_equal(desk_look(d), 0);
+	d->n = 0;
+	for (int i = 0; i < 20; i++) {
+		d->now_ns += RECENT;
+		again += desk_look(d);
+	}
+	assert_true(predictor_session_goes_on(d->p, session));
+	assert_non_null(told(d, 160));
+	assert_null(told(d, 159));
+	assert_null(told(d, 100 + JOB - 1));
+	assert_true(again >= 256 && again <= 5 * 256);
+	assert_int_equal(stats(d).wanted, JOB - 60);
+	desk_free(d);
+}
+
+static void test_over(void **state)
+{
+	struct desk *d = desk_taught(100, JOB);
+	uint32_t session;
+
+	(void)state;
+	desk_use(d, 100);
+	session = predictor_session(d->p);
+	assert_int_not_equal(session, 0);
+	assert_true(predictor_session_goes_on(d->p, session));
+	d->now_ns += TIME;
+	assert_int_equal(desk_look(d), 0);
+	assert_false(predictor_session_goes_on(d->p, session));
+	desk_free(d);
+}
+
+static void test_end(void **state)
+{
+	struct desk *d = desk_taught(100, 50);
+	uint32_t session;
+
+	(void)state;
+	desk_work(d, 100, 49);
+	session = predictor_session(d->p);
+	assert_true(predictor_session_goes_on(d->p, session));
+	desk_use(d, 149);
+	assert_false(predictor_session_goes_on(d->p, session));
+	desk_free(d);
+}
+
+/* A user begins in the middle: what comes before that is not told any more. A
+ * chance hit there changes nothing. */
+static void test_leap(void **state)
+{
+	struct desk *d = desk_taught(100, JOB);
+
+	(void)state;
+	desk_use(d, 100);
+	desk_use(d, 100 + JOB - 1);
+	desk_look(d);
+	assert_non_null(told(d, 101));
+	assert_null(told(d, 300));
+	desk_use(d, 300);
+	desk_use(d, 301);
+	d->n = 0;
+	desk_look(d);
+	assert_non_null(told(d, 302));
+	assert_null(told(d, 299));
+	desk_free(d);
+}
+
+/* Something else is done: no more of it is told. */
+static void test_strays(void **state)
+{
+	struct desk *d = desk_taught(100, JOB);
+	uint32_t session;
+
+	(void)state;
+	desk_work(d, 100, 10);
+	session = predictor_session(d->p);
+	assert_int_not_equal(session, 0);
+	desk_work(d, 9000, 30);
+	assert_true(predictor_session_goes_on(d->p, session));
+	desk_use(d, 9030);
+	assert_false(predictor_session_goes_on(d->p, session));
+	assert_int_equal(predictor_session(d->p), 0);
+	assert_int_equal(
+	    predictor_replay(d->p, session, d->now_ns, d->got, ROOM), 0);
+	assert_int_equal(stats(d).stopped, 1);
+	desk_free(d);
+}
+
+static void test_strays_little(void **state)
+{
+	struct desk *d = desk_taught(100, JOB);
+
+	(void)state;
+	for (uint64_t i = 0; i < 60; i++) {
+		desk_use(d, 100 + i);
+		desk_use(d, 9000 + i);
+	}
+	assert_int_equal(stats(d).stopped, 0);
+	assert_int_not_equal(predictor_session(d->p), 0);
+	desk_look(d);
+	/* It is worth less than it was. */
+	assert_true(told(d, 170)->p < 0.7f);
+	desk_free(d);
+}
+
+/* Whoever only looks in costs no more than the first few. */
+static void test_looks_in(void **state)
+{
+	struct desk *d = desk_taught(100, 2000);
+
+	(void)state;
+	desk_call(d, 1, PREDICTOR_GETATTR);
+	desk_call(d, 1, PREDICTOR_READDIR);
+	desk_look(d);
+	assert_true(stats(d).wanted <= AT_FIRST);
+	desk_free(d);
+}
+
+/* ---- whose it is ------------------------------------------------------ */
+
+static void test_other_uid(void **state)
+{
+	struct desk *d = desk_taught(100, JOB);
+
+	(void)state;
+	d->uid = BOB;
+	desk_work(d, 100, 50);
+	assert_int_equal(predictor_session(d->p), 0);
+	assert_int_equal(desk_look(d), 0);
+	desk_free(d);
+}
+
+static void test_other_space(void **state)
+{
+	struct desk *d = desk_taught(100, JOB);
+
+	(void)state;
+	d->space = SPACE + 1;
+	desk_work(d, 100, 50);
+	assert_int_equal(desk_look(d), 0);
+	d->space = 0;
+	desk_work(d, 100, 50);
+	assert_int_equal(desk_look(d), 0);
+	desk_free(d);
+}
+
+/* A mount begins one without a pause; another client's or another file
+ * system's does not. */
+static void test_mount(void **state)
+{
+	struct desk *d = desk_taught(100, JOB);
+	uint32_t session;
+
+	(void)state;
+	desk_use(d, 100);
+	session = predictor_session(d->p);
+	predictor_mounted(d->p, CLIENT + 1, SPACE);
+	predictor_mounted(d->p, CLIENT, SPACE + 1);
+	desk_use(d, 101);
+	assert_int_equal(predictor_session(d->p), session);
+	predictor_mounted(d->p, CLIENT, SPACE);
+	assert_false(predictor_session_goes_on(d->p, session));
+	desk_use(d, 100);
+	assert_int_not_equal(predictor_session(d->p), session);
+	assert_true(desk_look(d) > 0);
+	desk_free(d);
+}
+
+/* More users at once than there is room for. */
+static void test_crowd(void **state)
+{
+	struct desk *d = desk_new();
+
+	(void)state;
+	for (int round = 0; round < 40; round++)
+		for (d->uid = 1; d->uid <= 100; d->uid++) {
+			d->client = 1 + d->uid % 7;
+			desk_use(d, d->uid * 1000 + (uint64_t)round);
+		}
+	desk_leave(d);
+	d->uid = 16;
+	d->client = 1 + 16 % 7;
+	desk_use(d, 16000);
+	desk_look(d);
+	for (size_t i = 0; i < d->n; i++)
+		assert_int_equal(d->got[i].object / 1000, 16);
+	desk_free(d);
+}
+
+/* ---- what stays ------------------------------------------------------- */
+
+static void desk_restart(struct desk *d)
+{
+	size_t len;
+	void *data = predictor_export(d->p, &len);
+
+	assert_non_null(data);
+	predictor_free(d->p);
+	d->p = predictor_make();
+	assert_int_equal(predictor_import(d->p, data, len), 0);
+	free(data);
+	d->n = 0;
+}
+
+static void test_restart(void **state)
+{
+	struct desk *d = desk_taught(100, 60);
+
+	(void)state;
+	/* One that goes on is there, too, and is the newest. */
+	desk_work(d, 100, 30);
+	desk_work(d, 5000, 30);
+	desk_restart(d);
+	desk_work(d, 100, 10);
+	desk_look(d);
+	assert_non_null(told(d, 5029));
+	assert_non_null(told(d, 159));
+	assert_true(told(d, 110)->p > told(d, 159)->p);
+	assert_true(told(d, 159)->p > told(d, 5029)->p);
+	assert_true(told(d, 110)->needs & PREDICTOR_NEEDS_DATA);
+	d->uid = BOB;
+	desk_work(d, 100, 30);
+	assert_int_equal(predictor_session(d->p), 0);
+	desk_free(d);
+}
+
+/* A name that got another handle is the same object. */
+static void test_new_handle(void **state)
+{
+	struct desk *d = desk_taught(100, 60);
+	struct predictor_obs o = {.kind = PREDICTOR_LOOKUP,
+	    .now_ns = d->now_ns,
+	    .actor = 99,
+	    .uid = ALICE,
+	    .object = 77777,
+	    .parent = 1 + 110 % 3,
+	    .name_hash = 110 * 31};
+
+	(void)state;
+	predictor_observe(d->p, &o);
+	desk_use(d, 100);
+	desk_look(d);
+	assert_non_null(told(d, 77777));
+	assert_null(told(d, 110));
+	/* What is gone is not asked for. */
+	predictor_forget(d->p, 120);
+	desk_leave(d);
+	desk_use(d, 100);
+	desk_look(d);
+	assert_null(told(d, 120));
+	desk_free(d);
+}
+
+/* Exported, changed by `spoil`, imported: what that returns. */
+static int damaged(void (*spoil)(Forefetch__TreeFile *f))
+{
+	struct desk *d = desk_taught(100, 60);
+	struct predictor *q = predictor_make();
+	Forefetch__TreeFile *f;
+	size_t len;
+	unsigned char *data = predictor_export(d->p, &len);
+	unsigned char *packed;
+	int ret;
+
+	assert_non_null(data);
+	f = forefetch__tree_file__unpack(
+	    NULL, len - HEADER_BYTES, data + HEADER_BYTES);
+	assert_non_null(f);
+	assert_int_equal(f->n_session_uid, 3);
+	spoil(f);
+	packed = malloc(forefetch__tree_file__get_packed_size(f));
+	len = forefetch__tree_file__pack(f, packed);
+	ret = persist_apply(q, packed, len);
+	forefetch__tree_file__free_unpacked(f, NULL);
+	free(packed);
+	free(data);
+	desk_free(d);
+	predictor_free(q);
+	return ret;
+}
+
+static void spoil_nothing(Forefetch__TreeFile *f)
+{
+	(void)f;
+}
+static void spoil_object(Forefetch__TreeFile *f)
+{
+	f->session[5] = (uint32_t)f->n_object_key + 1;
+}
+static void spoil_needs(Forefetch__TreeFile *f)
+{
+	f->n_session_needs--;
+}
+static void spoil_uids(Forefetch__TreeFile *f)
+{
+	f->n_session_uid--;
+}
+static void spoil_spaces(Forefetch__TreeFile *f)
+{
+	f->n_session_space--;
+}
+static void spoil_ends(Forefetch__TreeFile *f)
+{
+	f->session[5] = 0;
+}
+static void spoil_old(Forefetch__TreeFile *f)
+{
+	f->n_session = f->n_session_needs = f->n_session_blocks = 0;
+	f->n_session_uid = f->n_session_space = 0;
+}
+static void spoil_twice(Forefetch__TreeFile *f)
+{
+	for (size_t i = 0; i < f->n_session; i++)
+		if (f->session[i])
+			f->session[i] = 1;
+}
+
+static void test_damaged(void **state)
+{
+	(void)state;
+	assert_int_equal(damaged(spoil_nothing), 0);
+	assert_int_equal(damaged(spoil_old), 0);
+	assert_int_equal(damaged(spoil_twice), 0);
+	assert_int_equal(damaged(spoil_object), -EBADMSG);
+	assert_int_equal(damaged(spoil_needs), -EBADMSG);
+	assert_int_equal(damaged(spoil_uids), -EBADMSG);
+	assert_int_equal(damaged(spoil_spaces), -EBADMSG);
+	assert_int_equal(damaged(spoil_ends), -EBADMSG);
+}
+
+/* ---- as trees --------------------------------------------------------- */
+
+static uint64_t session_of(const struct predictor *p, uint64_t uid)
+{
+	struct predictor_tree t[64];
+	ssize_t n = predictor_trees(p, uid, t, 64);
+
+	assert_true(n >= 0 && n <= 64);
+	for (ssize_t i = 0; i < n; i++) {
+		if (!t[i].session)
+			continue;
+		assert_int_equal(t[i].uid, ALICE);
+		assert_int_equal(t[i].uses, 3);
+		assert_int_equal(t[i].objects, 60);
+		assert_int_equal(t[i].root, 100);
+		return t[i].id;
+	}
+	return 0;
+}
+
+static void test_trees(void **state)
+{
+	struct desk *d = desk_taught(100, 60);
+	char *text = NULL;
+	size_t len = 0;
+	uint64_t id;
+	FILE *out;
+
+	(void)state;
+	desk_work(d, 100, 1);
+	id = session_of(d->p, ALICE);
+	assert_int_not_equal(id, 0);
+	assert_true(session_of(d->p, TREES_ALL) == id);
+	d->uid = BOB;
+	desk_use(d, 100);
+	assert_int_equal(session_of(d->p, BOB), 0);
+	out = open_memstream(&text, &len);
+	assert_int_equal(
+	    predictor_show_tree(d->p, BOB, id, out, NULL, NULL), -ENOENT);
+	assert_int_equal(
+	    predictor_show_tree(d->p, ALICE, id, out, NULL, NULL), 0);
+	fclose(out);
+	assert_non_null(strstr(text, "  0000000000000064\n"));
+	assert_int_equal(len, 60 * 19);
+	free(text);
+	assert_int_equal(predictor_clear_tree(d->p, BOB, id), -ENOENT);
+	assert_int_equal(predictor_clear_tree(d->p, ALICE, id), 0);
+	assert_int_equal(session_of(d->p, ALICE), 0);
+	desk_free(d);
+}
+
+static void test_clear(void **state)
+{
+	struct desk *d = desk_taught(100, 60);
+
+	(void)state;
+	assert_int_equal(predictor_clear_uid(d->p, ALICE), 0);
+	desk_use(d, 100);
+	assert_int_equal(desk_look(d), 0);
+	desk_free(d);
+	d = desk_taught(100, 60);
+	assert_int_equal(predictor_clear(d->p), 0);
+	desk_work(d, 100, 60);
+	assert_int_equal(desk_look(d), 0);
+	/* It goes on to record. */
+	desk_leave(d);
+	desk_use(d, 100);
+	assert_true(desk_look(d) > 0);
+	desk_free(d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_first_session),
+	    cmocka_unit_test(test_order),
+	    cmocka_unit_test(test_short),
+	    cmocka_unit_test(test_time_over),
+	    cmocka_unit_test(test_off),
+	    cmocka_unit_test(test_large),
+	    cmocka_unit_test(test_plan),
+	    cmocka_unit_test(test_plan_empty),
+	    cmocka_unit_test(test_kept),
+	    cmocka_unit_test(test_ahead),
+	    cmocka_unit_test(test_early),
+	    cmocka_unit_test(test_think),
+	    cmocka_unit_test(test_over),
+	    cmocka_unit_test(test_end),
+	    cmocka_unit_test(test_leap),
+	    cmocka_unit_test(test_strays),
+	    cmocka_unit_test(test_strays_little),
+	    cmocka_unit_test(test_looks_in),
+	    cmocka_unit_test(test_other_uid),
+	    cmocka_unit_test(test_other_space),
+	    cmocka_unit_test(test_mount),
+	    cmocka_unit_test(test_crowd),
+	    cmocka_unit_test(test_restart),
+	    cmocka_unit_test(test_new_handle),
+	    cmocka_unit_test(test_damaged),
+	    cmocka_unit_test(test_trees),
+	    cmocka_unit_test(test_clear),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
