@@ -108,6 +108,9 @@ struct config_server {
 	enum config_link link;
 	enum config_offline offline;
 	struct config_rate prefetch_cap;
+	uint64_t session_pause_us;
+	uint64_t session_time_us; /* 0: there are no sessions */
+	uint64_t session_size;    /* bytes */
 
 	struct config_policy policy;
 	struct config_export *overrides; /* NULL when noverrides is 0 */

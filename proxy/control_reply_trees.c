@@ -80,6 +80,7 @@ static void fill_tree(struct reply *r, const struct predictor_tree *t,
 	msg->uses = t->uses;
 	msg->age = t->age;
 	msg->program = t->program;
+	msg->session = t->session;
 	copy = name ? reply_alloc(r, strlen(name) + 1, 1) : NULL;
 	if (!copy)
 		return;

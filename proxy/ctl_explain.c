@@ -47,6 +47,7 @@ static const struct word sources[] = {
     {"names", "its name, from how names like it were used"},
     {"pattern", "how it is being read"},
     {"hint", "a program or user who said so"},
+    {"session", "what was used when former sessions of the user began"},
 };
 
 static const char *word(const struct word *list, size_t n, const char *key)

@@ -107,6 +107,19 @@ static void put_not_fetched(const Forefetch__ServerStats *srv)
 	    value(srv, "prefetch_unknown"), value(srv, "prefetch_crowded"));
 }
 
+static void put_sessions(const Forefetch__ServerStats *srv)
+{
+	char bytes[CTL_TEXT_MAX];
+
+	printf("  sessions    %" PRIu64 " recorded, %" PRIu64
+	       " replayed, %" PRIu64 " of these given up; %" PRIu64
+	       " objects wanted, %" PRIu64 " used, %s asked for\n",
+	    value(srv, "sessions_recorded"), value(srv, "sessions_replayed"),
+	    value(srv, "sessions_stopped"), value(srv, "session_wanted"),
+	    value(srv, "session_used"),
+	    ctl_text_bytes(bytes, value(srv, "session_bytes")));
+}
+
 void ctl_put_prefetch(const Forefetch__ServerStats *srv)
 {
 	struct worth w = worth_of(srv);
@@ -129,6 +142,7 @@ void ctl_put_prefetch(const Forefetch__ServerStats *srv)
 	    value(srv, "prefetch_used"), ctl_text_us(time, w.saved_us));
 	put_calls(srv);
 	put_not_fetched(srv);
+	put_sessions(srv);
 	put_learned(srv);
 	put_link(srv);
 }

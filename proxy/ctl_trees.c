@@ -41,7 +41,7 @@ static void put_name(const Forefetch__Tree *t)
 		ctl_put_bytes(stdout, t->name.data, t->name.len);
 	else
 		putchar('-');
-	putchar('\n');
+	puts(t->session ? " (session)" : "");
 }
 
 static void put_list(const Forefetch__Trees *trees)
@@ -85,6 +85,7 @@ static void json_list(const Forefetch__Trees *trees)
 		ctl_json_number(&j, "uses", t->uses);
 		ctl_json_number(&j, "age_events", t->age);
 		ctl_json_bool(&j, "program", t->program);
+		ctl_json_bool(&j, "session", t->session);
 		ctl_json_bytes(&j, "name", t->name.data, t->name.len);
 		ctl_json_close(&j, '}');
 	}

@@ -182,6 +182,17 @@ struct metrics_call {
 	    "Predictions dropped: too many wait")                              \
 	X(PREFETCH_PAUSED, "prefetch_paused",                                  \
 	    "Times that the server was too busy for calls ahead")              \
+	X(SESSIONS_RECORDED, "sessions_recorded",                              \
+	    "Sessions whose use of files was recorded")                        \
+	X(SESSIONS_REPLAYED, "sessions_replayed",                              \
+	    "Sessions that former ones were replayed ahead of")                \
+	X(SESSIONS_STOPPED, "sessions_stopped",                                \
+	    "Replays given up, since a session went otherwise")                \
+	X(SESSION_WANTED, "session_wanted",                                    \
+	    "Objects that replays wanted ahead")                               \
+	X(SESSION_USED, "session_used", "Objects of these that were used")     \
+	X(SESSION_BYTES, "session_bytes",                                      \
+	    "Bytes asked for that nothing but replays wanted")                 \
 	X(WARM_CALLS, "warm_calls", "Calls sent for `forefetch warm`")         \
 	X(WARM_BYTES, "warm_bytes", "Bytes of their replies")                  \
 	X(BYTES_COPIED, "bytes_copied", "Payload bytes copied in memory")      \

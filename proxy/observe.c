@@ -32,6 +32,15 @@ static uint64_t type_of(const nfs3_name *name)
 	return 0;
 }
 
+/* File systems begin sessions of their own. */
+static uint64_t space_of(struct caches *c, const struct node *node)
+{
+	const struct fsys *f =
+	    node->flags & NODE_ATTRS ? attrcache_fsys(c->attr, node) : NULL;
+
+	return f ? f->fsid + 1 : 0;
+}
+
 static void about_node(
     struct caches *c, const struct node *node, struct predictor_obs *obs)
 {
@@ -40,6 +49,7 @@ static void about_node(
 	obs->object = fh_key(&fh);
 	if (!(node->flags & NODE_ATTRS))
 		return;
+	obs->space = space_of(c, node);
 	obs->directory = attrcache_type(c->attr, node) == NF3DIR;
 	obs->size_bytes = obs->directory ? 0 : node->size;
 	obs->exec = node->flags & NODE_PROGRAM;
@@ -61,6 +71,7 @@ static bool about_lookup(struct caches *c, const struct observe_call *call,
 	if (call->status == NFS3ERR_NOENT) {
 		obs->kind = PREDICTOR_ABSENT;
 		obs->object = observe_absent(&a->dir, &a->name);
+		obs->space = space_of(c, dir);
 		return true;
 	}
 	d = namecache_find(c->names, dir, &a->name);
@@ -126,10 +137,22 @@ bool observe_call(struct caches *c, const struct observe_call *call,
 	    .latency_ns = call->latency_us * 1000,
 	    .actor =
 		(call->actor ^ call->uid * UINT64_C(0x9e3779b97f4a7c15)) | 1,
-	    .uid = call->uid};
+	    .uid = call->uid,
+	    .client = call->actor};
 	if (call->proc->proc == NFSPROC3_LOOKUP)
 		return about_lookup(c, call, obs);
 	return about_object(c, call, obs);
+}
+
+uint64_t observe_mount(struct caches *c, const struct observe_call *call)
+{
+	const struct node *node = attrcache_find(c->attr, &call->args->object);
+
+	return node && call->status == NFS3_OK &&
+		       call->proc->prog == NFS_PROGRAM &&
+		       call->proc->proc == NFSPROC3_FSINFO
+		   ? space_of(c, node)
+		   : 0;
 }
 
 /* ---- listings --------------------------------------------------------- */

@@ -36,6 +36,10 @@ struct observe_call {
 bool observe_call(struct caches *c, const struct observe_call *call,
     struct predictor_obs *obs);
 
+/* The file system that a client mounts, as the predictor knows it: who does
+ * asks FSINFO of its root, and not again. 0: it does not. */
+uint64_t observe_mount(struct caches *c, const struct observe_call *call);
+
 /* Of a name in a directory, hashed. */
 uint64_t observe_name(const nfs3_name *name);
 

@@ -121,7 +121,9 @@ void prefetch_observe(struct prefetch *pf, const struct observe_call *call)
 		return;
 	*seen = (struct pf_seen){.late = call->late, .missed = call->missed};
 	listing = is_listing(call) && call->status == NFS3_OK;
-	if (!observe_call(pf->p.caches, call, &seen->obs) && !listing)
+	seen->mounted = observe_mount(pf->p.caches, call);
+	if (!observe_call(pf->p.caches, call, &seen->obs) && !listing &&
+	    !seen->mounted)
 		return;
 	if (listing)
 		seen->dir = fh_key(&call->args->object);
@@ -140,7 +142,7 @@ static uint64_t lead_ns(const struct prefetch *pf)
 	return LEAD_RTTS * 1000 * linkest_srtt_us(pf->p.link);
 }
 
-static bool is_wanted(struct prefetch *pf, struct pf_cred *cred,
+bool prefetch_want(struct prefetch *pf, struct pf_cred *cred,
     const struct prediction *pred, uint64_t now_us)
 {
 	struct want *w;
@@ -170,7 +172,7 @@ static void predict(struct prefetch *pf, struct pf_cred *cred, uint64_t now_us)
 	metrics_add(pf->p.metrics, METRICS_PREFETCH_PREDICTED, n);
 	for (size_t i = 0; i < n; i++) {
 		note_predicted(pf, &preds[i], now_us);
-		if (is_wanted(pf, cred, &preds[i], now_us))
+		if (prefetch_want(pf, cred, &preds[i], now_us))
 			continue;
 		/* It is told again when it is nearer, and surer perhaps. */
 		predictor_feedback(
@@ -206,6 +208,9 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 	struct node *dir =
 	    seen->dir ? attrcache_by_key(pf->p.caches->attr, seen->dir) : NULL;
 
+	if (seen->mounted)
+		predictor_mounted(
+		    pf->predictor, seen->obs.client, seen->mounted);
 	if (dir)
 		prefetch_listed(pf, seen->cred, dir);
 	if (!seen->obs.object)
@@ -222,6 +227,7 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 	habit_seen(pf, seen, now_us);
 	predictor_observe(pf->predictor, &seen->obs);
 	predict(pf, seen->cred, now_us);
+	session_seen(pf, seen->cred);
 }
 
 /* ---- the pump --------------------------------------------------------- */
@@ -274,6 +280,7 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 		pf_cred_unref(seen->cred);
 	}
 	notes_age(pf, now_us);
+	session_go_on(pf, now_us);
 	due_us = wants_ripen(pf, now_us);
 	pump(pf, now_us);
 	if (!due_us)
@@ -309,7 +316,8 @@ static bool make_parts(struct prefetch *pf)
 	pf->predictor = predictor_new(&po);
 	pf->budget = budget_new(pf->p.link, &pf->p.config->prefetch_cap);
 	pf->ev = evtimer_new(pf->p.base, on_turn, pf);
-	return pf->notes && pf->predictor && pf->budget && pf->ev;
+	return pf->notes && pf->predictor && pf->budget && pf->ev &&
+	       session_open(pf);
 }
 
 struct prefetch *prefetch_new(const struct prefetch_params *p)
@@ -342,6 +350,7 @@ void prefetch_free(struct prefetch *pf)
 	pf_save_close(pf);
 	wants_free(pf);
 	pf_flights_free(pf);
+	session_close(pf);
 	while (pf->ring_out != pf->ring_in)
 		pf_cred_unref(pf->ring[pf->ring_out++ % RING].cred);
 	pf_creds_free(pf);
@@ -358,6 +367,7 @@ void prefetch_set_config(
 {
 	pf->p.config = config;
 	budget_set_cap(pf->budget, &config->prefetch_cap);
+	session_configure(pf);
 }
 
 void prefetch_get_stats(const struct prefetch *pf, struct prefetch_stats *st)

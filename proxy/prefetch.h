@@ -71,9 +71,10 @@ bool prefetch_waits(const struct prefetch *pf);
 /* What became of the last prediction of an object; texts are static. */
 struct prefetch_told {
 	bool predicted;
-	const char *state;  /* "used", "late", … */
-	const char *source; /* "tree", "graph", "names", "pattern", "hint" */
-	uint64_t age_us;    /* of the state */
+	const char *state; /* "used", "late", … */
+	/* "tree", "graph", "names", "session", "pattern", "hint" */
+	const char *source;
+	uint64_t age_us; /* of the state */
 	double p;
 	uint32_t lead;  /* in accesses */
 	uint32_t needs; /* PREDICTOR_NEEDS_… */

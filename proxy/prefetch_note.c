@@ -43,7 +43,9 @@ static void judge(struct prefetch *pf, struct note *x)
 	x->state = NOTE_UNUSED;
 	metrics_add(pf->p.metrics, METRICS_PREFETCH_UNUSED, 1);
 	count_bytes(pf, x, METRICS_PREFETCH_UNUSED_BYTES);
-	feedback(pf, x, PREDICTOR_UNUSED);
+	/* A session may come to it after a pause of any length. */
+	if (x->source != PREDICTOR_FROM_SESSION)
+		feedback(pf, x, PREDICTOR_UNUSED);
 }
 
 static void unlink_note(struct notes *n, struct note *x)
@@ -166,6 +168,7 @@ void prefetch_tell(struct prefetch *pf, uint64_t object, uint64_t now_us,
 	    [PREDICTOR_FROM_TRAIL] = "tree",
 	    [PREDICTOR_FROM_GRAPH] = "graph",
 	    [PREDICTOR_FROM_NAMES] = "names",
+	    [PREDICTOR_FROM_SESSION] = "session",
 	    [NOTE_FROM_PATTERN] = "pattern",
 	    [NOTE_FROM_HINT] = "hint"};
 	const struct note *x = note_find(pf, object);

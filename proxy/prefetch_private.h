@@ -9,6 +9,7 @@
  *	prefetch_dir.c      what a miss says of its directory
  *	prefetch_habit.c    what follows a lookup
  *	prefetch_list.c     listings in pages side by side
+ *	prefetch_session.c  what sessions use
  *	prefetch_note.c     what became of it
  *	prefetch_cred.c     credentials that were seen
  *	prefetch_save.c     what was learned, on disk
@@ -33,6 +34,7 @@ struct event;
 enum {
 	PF_HABITS = 64,
 	PF_LOOKED = 256,
+	PF_SESSIONS = 8,
 };
 
 /* Of one kind of name: how often it was looked up, and read or entered. */
@@ -55,6 +57,8 @@ struct pf_cred {
 	bool listed;
 	uint32_t id; /* caches_cred() */
 	uint32_t uid;
+	uint32_t session;       /* that it is in, 0: of which nothing is told */
+	uint64_t session_bytes; /* that were asked for it ahead */
 	struct rpc_cred cred;
 	char body[RPC_AUTH_BODY_MAX];
 };
@@ -113,6 +117,7 @@ struct want {
 	uint64_t due_us; /* where it is too early now */
 	float p;
 	uint32_t first_bytes;
+	uint64_t read_bytes; /* from the beginning, of a session */
 	/* Calls that a listing will spare; 0: it will be asked for itself. */
 	uint32_t names;
 	uint8_t needs;
@@ -123,6 +128,8 @@ struct want {
 	bool queued;
 	bool delayed; /* in `later` */
 	bool listed;  /* its directory was asked for, for its handle */
+	bool session; /* nothing else says that it will be used */
+	bool early;   /* and not before what is confirmed now is too old */
 	/* The data of a range, which is its only extent; else `count` is 0. */
 	uint64_t offset;
 	uint32_t count;
@@ -200,7 +207,8 @@ struct notes {
 struct pf_seen {
 	struct predictor_obs obs;
 	struct pf_cred *cred;
-	uint64_t dir; /* a directory whose listing came; 0: none */
+	uint64_t dir;     /* a directory whose listing came; 0: none */
+	uint64_t mounted; /* a file system, as observe_mount() has it */
 	bool late;
 	bool missed;
 };
@@ -238,6 +246,9 @@ struct prefetch {
 	uint32_t first_read_bytes; /* that files are asked for first, lately */
 	struct pf_dir dirs[DIRS];  /* by key */
 	struct pf_looked looked[PF_LOOKED];
+	struct pf_cred *sessions[PF_SESSIONS]; /* that are in one; then NULL */
+	struct predictor_session_stats session_stats; /* as last counted */
+	struct event *ev_session;
 	uint64_t told[1024]; /* directories and generations, mixed */
 	struct iopool_job job;
 	void *saving;
@@ -250,6 +261,9 @@ struct prefetch {
 /* prefetch.c: have the pump run soon. */
 void prefetch_wake(struct prefetch *pf, uint64_t now_us);
 void prefetch_wake_in(struct prefetch *pf, uint64_t us);
+/* False where it is not worth it, or there are too many. */
+bool prefetch_want(struct prefetch *pf, struct pf_cred *cred,
+    const struct prediction *pred, uint64_t now_us);
 /* A listing of the directory came for the credential. */
 void prefetch_listed(
     struct prefetch *pf, const struct pf_cred *cred, struct node *dir);
@@ -348,6 +362,17 @@ bool dir_groups(struct prefetch *pf, const struct node *dir, uint64_t now_us);
 /* prefetch_habit.c */
 /* May want what the object of a lookup will need. */
 void habit_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us);
+
+/* prefetch_session.c */
+bool session_open(struct prefetch *pf);
+void session_close(struct prefetch *pf);
+void session_configure(struct prefetch *pf);
+/* The predictor has heard of a call of that credential. */
+void session_seen(struct prefetch *pf, struct pf_cred *cred);
+/* What is due is wanted. */
+void session_go_on(struct prefetch *pf, uint64_t now_us);
+/* It has had its share of bytes. */
+bool session_spent(const struct want *w);
 
 /* prefetch_note.c */
 struct note *note_find(struct prefetch *pf, uint64_t object);

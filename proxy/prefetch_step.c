@@ -80,6 +80,9 @@ static bool confirmed(const struct turn *t, struct node *node, bool rights)
 	/* In strict mode it would be asked again: known will do. */
 	if (t->policy->consistency == CONFIG_CONSISTENCY_STRICT && sent_us)
 		return true;
+	/* Long before, too: what is read shows what it is a version of. */
+	if (t->w->early && (node->flags & NODE_ATTRS))
+		return true;
 	if (!lasts(t, sent_us, t->policy->attr_timeout_us))
 		return false;
 	if (!rights)
@@ -149,6 +152,10 @@ static bool ask(struct turn *t, struct node *node, uint32_t proc,
 	if (!pf_flight_start(pf, t->w->cred, node, proc, args, bytes))
 		return false;
 	t->asked++;
+	if (t->w->session) {
+		t->w->cred->session_bytes += bytes;
+		metrics_add(pf->p.metrics, METRICS_SESSION_BYTES, bytes);
+	}
 	return true;
 }
 
@@ -416,21 +423,32 @@ static bool have_first(const struct turn *t)
 	return have(t, w->offset, len) == len;
 }
 
-/* The parts of the file that are wanted beyond the first bytes. */
+static size_t one_extent(
+    struct predictor_extent *ext, uint64_t offset, uint64_t len)
+{
+	*ext = (struct predictor_extent){.offset_bytes = offset,
+	    .length_bytes = len < UINT32_MAX ? (uint32_t)len : UINT32_MAX,
+	    .count = 1};
+	return 1;
+}
+
+/* The parts of the file that are wanted beyond the first bytes. A session has
+ * the time for all that was read, where there is no pattern in that. */
 static size_t extents(const struct turn *t, struct predictor_extent *ext)
 {
 	const struct want *w = t->w;
+	uint64_t first = first_bytes(t);
 
-	if (w->count > 0) {
-		*ext = (struct predictor_extent){.offset_bytes = w->offset,
-		    .length_bytes = w->count,
-		    .count = 1};
-		return 1;
-	}
-	if (!(w->needs & PREDICTOR_NEEDS_EXTENTS) ||
-	    t->policy->prefetch != CONFIG_PREFETCH_ON)
+	if (w->count > 0)
+		return one_extent(ext, w->offset, w->count);
+	if (t->policy->prefetch != CONFIG_PREFETCH_ON)
 		return 0;
-	return predictor_extents(t->pf->predictor, w->object, ext, EXTENTS);
+	if (w->needs & PREDICTOR_NEEDS_EXTENTS)
+		return predictor_extents(
+		    t->pf->predictor, w->object, ext, EXTENTS);
+	return w->session && w->read_bytes > first
+		   ? one_extent(ext, first, w->read_bytes - first)
+		   : 0;
 }
 
 /* All pieces that the link has room for; false where some are left. */
@@ -463,6 +481,7 @@ static bool wants_data(const struct turn *t)
 	    t->w->count > 0 ? CONFIG_PREFETCH_ON : CONFIG_PREFETCH_FIRST_BLOCK;
 
 	return (t->w->needs & PREDICTOR_NEEDS_DATA) && t->c->data &&
+	       !(t->w->session && session_spent(t->w)) &&
 	       t->policy->prefetch >= mode && (t->node->flags & NODE_ATTRS) &&
 	       attrcache_type(t->c->attr, t->node) == NF3REG;
 }
@@ -582,10 +601,11 @@ enum step want_step(struct want *w, uint64_t now_us, uint64_t *wait_us)
 	if (!t.node && !t.dir)
 		return drop(&t, NOTE_UNKNOWN, METRICS_PREFETCH_UNKNOWN);
 	t.policy = caches_policy(t.c, t.node ? t.node : t.dir);
-	if (t.policy->prefetch == CONFIG_PREFETCH_OFF)
+	if (t.policy->prefetch == CONFIG_PREFETCH_OFF ||
+	    (w->session && !w->cred->session))
 		return STEP_DONE;
 	/* Only data can be there before it is asked for. */
-	if (t.policy->consistency == CONFIG_CONSISTENCY_STRICT)
+	if (t.policy->consistency == CONFIG_CONSISTENCY_STRICT || w->early)
 		w->needs &= PREDICTOR_NEEDS_DATA | PREDICTOR_NEEDS_EXTENTS;
 	if (now_us - w->born_us > OLD_US || ++w->steps > STEPS_MAX)
 		return drop(&t, NOTE_OLD, METRICS_PREFETCH_OLD);

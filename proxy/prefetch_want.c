@@ -105,6 +105,8 @@ static void want_merge(
 	w->born_us = now_us;
 	w->steps = 0;
 	w->needs |= pred->needs;
+	w->session &= pred->source == PREDICTOR_FROM_SESSION;
+	w->early &= pred->early;
 	/* A directory is wanted for its listing without its own. */
 	if (!w->parent)
 		w->parent = pred->parent;
@@ -112,6 +114,8 @@ static void want_merge(
 		w->p = pred->p;
 	if (pred->first_bytes > w->first_bytes)
 		w->first_bytes = pred->first_bytes;
+	if (pred->read_bytes > w->read_bytes)
+		w->read_bytes = pred->read_bytes;
 	if (lane >= w->near)
 		return;
 	w->near = lane;
@@ -135,7 +139,10 @@ static struct want *want_make(struct prefetch *pf, const struct want_key *k,
 	w->born_us = now_us;
 	w->p = pred->p;
 	w->first_bytes = pred->first_bytes;
+	w->read_bytes = pred->read_bytes;
 	w->needs = pred->needs;
+	w->session = pred->source == PREDICTOR_FROM_SESSION;
+	w->early = pred->early;
 	w->near = lane_of(pred->lead);
 	w->lane = w->near;
 	LIST_INSERT_HEAD(bucket(pf, k), w, hash_link);

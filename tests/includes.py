@@ -30,7 +30,7 @@ LAYERS = [
     "cachehome resolve drc fetch",
     "observe",
     "prefetch prefetch_cred prefetch_dir prefetch_flight prefetch_habit prefetch_list prefetch_note prefetch_private "
-    "prefetch_save prefetch_step prefetch_want",
+    "prefetch_save prefetch_session prefetch_step prefetch_want",
     "compact exports linkwatch",
     "user",
     "explain objnames tracer warm warm_flight warm_private warm_step",

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Sessions (predictor.h): what a user used after former mounts or pauses is
+ * wanted when that begins again, like all that is predicted, with the
+ * credential of the call that is in the session. So much at a time as the
+ * link takes: what is predicted from the calls themselves comes first, and
+ * when the session goes otherwise, nothing of it is left waiting.
+ */
+#include <event2/event.h>
+
+#include "clock.h"
+#include "config.h"
+#include "metrics.h"
+#include "prefetch_private.h"
+
+enum {
+	ROOM = 128, /* wants that wait, at most, when more is asked for */
+	PART = 64,  /* of a session, at a time */
+	LOOK_US = 250000,
+};
+
+void session_configure(struct prefetch *pf)
+{
+	const struct config_server *c = pf->p.config;
+
+	predictor_set_sessions(pf->predictor, c->session_pause_us * 1000,
+	    c->session_time_us * 1000);
+}
+
+bool session_spent(const struct want *w)
+{
+	return w->cred->session_bytes >= w->pf->p.config->session_size;
+}
+
+/* The credential is in that session from now on, if it is the first one: a
+ * user may have others, of fewer groups. */
+static void session_enter(
+    struct prefetch *pf, struct pf_cred *cred, uint32_t session)
+{
+	int i = 0;
+
+	while (i < PF_SESSIONS && pf->sessions[i] && pf->sessions[i] != cred) {
+		if (pf->sessions[i]->session == session)
+			return;
+		i++;
+	}
+	if (i == PF_SESSIONS)
+		return;
+	if (!pf->sessions[i])
+		pf->sessions[i] = pf_cred_ref(cred);
+	cred->session = session;
+	cred->session_bytes = 0;
+}
+
+static void session_leave(struct prefetch *pf, int i)
+{
+	pf->sessions[i]->session = 0;
+	pf_cred_unref(pf->sessions[i]);
+	for (; i + 1 < PF_SESSIONS; i++)
+		pf->sessions[i] = pf->sessions[i + 1];
+	pf->sessions[PF_SESSIONS - 1] = NULL;
+}
+
+void session_seen(struct prefetch *pf, struct pf_cred *cred)
+{
+	uint32_t session = predictor_session(pf->predictor);
+
+	if (session && session != cred->session &&
+	    predictor_session_goes_on(pf->predictor, session))
+		session_enter(pf, cred, session);
+}
+
+static void session_tell(
+    struct prefetch *pf, struct pf_cred *cred, uint64_t now_us)
+{
+	struct prediction preds[PART];
+	size_t n;
+
+	while (pf->nqueued < ROOM) {
+		n = predictor_replay(
+		    pf->predictor, cred->session, now_us * 1000, preds, PART);
+		for (size_t i = 0; i < n; i++) {
+			note_predicted(pf, &preds[i], now_us);
+			(void)prefetch_want(pf, cred, &preds[i], now_us);
+		}
+		if (n == 0)
+			return;
+	}
+}
+
+static void session_count(struct prefetch *pf)
+{
+	struct predictor_session_stats st, was = pf->session_stats;
+	struct metrics *m = pf->p.metrics;
+
+	predictor_get_session_stats(pf->predictor, &st);
+	metrics_add(m, METRICS_SESSIONS_RECORDED, st.recorded - was.recorded);
+	metrics_add(m, METRICS_SESSIONS_REPLAYED, st.replayed - was.replayed);
+	metrics_add(m, METRICS_SESSIONS_STOPPED, st.stopped - was.stopped);
+	metrics_add(m, METRICS_SESSION_WANTED, st.wanted - was.wanted);
+	metrics_add(m, METRICS_SESSION_USED, st.used - was.used);
+	pf->session_stats = st;
+}
+
+static void on_look(evutil_socket_t fd, short what, void *arg)
+{
+	struct prefetch *pf = arg;
+
+	(void)fd;
+	(void)what;
+	prefetch_wake(pf, clock_now_us());
+}
+
+void session_go_on(struct prefetch *pf, uint64_t now_us)
+{
+	struct timeval tv = clock_timeval(LOOK_US);
+
+	for (int i = 0; i < PF_SESSIONS && pf->sessions[i];) {
+		struct pf_cred *cred = pf->sessions[i];
+
+		if (predictor_session_goes_on(pf->predictor, cred->session)) {
+			session_tell(pf, cred, now_us);
+			i++;
+		} else {
+			session_leave(pf, i);
+		}
+	}
+	session_count(pf);
+	/* While the user thinks, no call wakes the pump. */
+	if (pf->sessions[0] && !evtimer_pending(pf->ev_session, NULL))
+		event_add(pf->ev_session, &tv);
+}
+
+bool session_open(struct prefetch *pf)
+{
+	pf->ev_session = evtimer_new(pf->p.base, on_look, pf);
+	if (pf->ev_session)
+		session_configure(pf);
+	return pf->ev_session != NULL;
+}
+
+void session_close(struct prefetch *pf)
+{
+	while (pf->sessions[0])
+		session_leave(pf, 0);
+	if (pf->ev_session)
+		event_free(pf->ev_session);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is wanted of a session: with whose credential, how much at a time, and
+ * what is left of it when it is over. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <event2/event.h>
+
+#include "config.h"
+#include "metrics.h"
+#include "prefetch_fixture.h"
+
+#define SECOND_US UINT64_C(1000000)
+
+enum { CREDS = 3, JOB = 600, UID = 1000, QUEUE = 128 + 64 };
+
+struct world {
+	struct prefetch pf;
+	struct pf_cred *creds[CREDS]; /* two of UID's, and another user's */
+	struct config_server config;
+	uint64_t now_us;
+};
+
+static struct world *world_open(void)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct predictor_options po = {
+	    .budget_bytes = 64 << 20, .recent_ns = SECOND_US * 1500};
+
+	prefetch_open(&w->pf, w->creds, CREDS);
+	w->config = (struct config_server){.session_pause_us = 600 * SECOND_US,
+	    .session_time_us = 60 * SECOND_US,
+	    .session_size = 1 << 20};
+	w->pf.p.config = &w->config;
+	w->pf.p.base = event_base_new();
+	w->pf.predictor = predictor_new(&po);
+	assert_non_null(w->pf.predictor);
+	assert_true(session_open(&w->pf));
+	w->now_us = T0;
+	return w;
+}
+
+static void world_close(struct world *w)
+{
+	session_close(&w->pf);
+	predictor_free(w->pf.predictor);
+	prefetch_close(&w->pf, w->creds, CREDS);
+	event_base_free(w->pf.p.base);
+	free(w);
+}
+
+/* As prefetch.c does, of calls that predict nothing else. */
+static void use(struct world *w, int cred, uint64_t object)
+{
+	struct predictor_obs o = {.kind = PREDICTOR_LOOKUP,
+	    .now_ns = w->now_us * 1000,
+	    .latency_ns = 1000,
+	    .actor = cred < 2 ? 5 : 6,
+	    .client = 7,
+	    .space = 8,
+	    .uid = cred < 2 ? UID : UID + 1,
+	    .object = object,
+	    .parent = 1,
+	    .name_hash = object};
+
+	predictor_observe(w->pf.predictor, &o);
+	session_seen(&w->pf, w->creds[cred]);
+	w->now_us += 1000;
+}
+
+static struct world *world_taught(void)
+{
+	struct world *w = world_open();
+
+	for (int n = 0; n < 3; n++) {
+		for (uint64_t i = 0; i < JOB; i++)
+			use(w, 0, 100 + i);
+		w->now_us += 601 * SECOND_US;
+	}
+	return w;
+}
+
+static uint64_t counter(const struct world *w, enum metrics_counter c)
+{
+	return metrics_get(w->pf.p.metrics, c);
+}
+
+static void test_whose(void **state)
+{
+	struct world *w = world_taught();
+	struct want *want;
+
+	(void)state;
+	use(w, 2, 100);
+	session_go_on(&w->pf, w->now_us);
+	assert_int_equal(w->pf.nwants, 0);
+	use(w, 1, 100);
+	/* The same user, with other groups: it stays with the first one. */
+	use(w, 0, 101);
+	assert_int_equal(w->creds[0]->session, 0);
+	assert_int_not_equal(w->creds[1]->session, 0);
+	session_go_on(&w->pf, w->now_us);
+	assert_in_range(w->pf.nwants, 50, 100);
+	while ((want = want_next(&w->pf)) != NULL) {
+		assert_ptr_equal(want->cred, w->creds[1]);
+		assert_true(want->session);
+		assert_true(want->lane > 0);
+	}
+	assert_int_equal(
+	    event_pending(w->pf.ev_session, EV_TIMEOUT, NULL), EV_TIMEOUT);
+	world_close(w);
+}
+
+/* However much is due, a link that takes nothing has no more waiting. */
+static void test_room(void **state)
+{
+	struct world *w = world_taught();
+
+	(void)state;
+	for (uint64_t i = 0; i < JOB / 2; i++)
+		use(w, 0, 100 + i);
+	for (int i = 0; i < 10; i++)
+		session_go_on(&w->pf, w->now_us);
+	assert_in_range(w->pf.nwants, 100, QUEUE);
+	assert_true(counter(w, METRICS_SESSION_WANTED) <= QUEUE);
+	assert_int_equal(counter(w, METRICS_SESSIONS_REPLAYED), 1);
+	world_close(w);
+}
+
+static void test_otherwise(void **state)
+{
+	struct world *w = world_taught();
+
+	(void)state;
+	use(w, 0, 100);
+	session_go_on(&w->pf, w->now_us);
+	assert_true(w->pf.nwants > 0);
+	for (uint64_t i = 0; i < 40; i++)
+		use(w, 0, 9000 + i);
+	session_go_on(&w->pf, w->now_us);
+	assert_int_equal(w->creds[0]->session, 0);
+	assert_null(w->pf.sessions[0]);
+	assert_int_equal(counter(w, METRICS_SESSIONS_STOPPED), 1);
+	world_close(w);
+}
+
+/* What somebody else foresees, too, is not the session's to pay for. */
+static void test_merge(void **state)
+{
+	struct world *w = world_open();
+	struct prediction pred = {.object = 5,
+	    .p = 0.9f,
+	    .lead = 10,
+	    .read_bytes = 100000,
+	    .needs = PREDICTOR_NEEDS_DATA,
+	    .source = PREDICTOR_FROM_SESSION,
+	    .early = true};
+	struct want *want = want_add(&w->pf, w->creds[0], &pred, T0);
+
+	(void)state;
+	assert_true(want->session && want->early);
+	assert_int_equal(want->read_bytes, 100000);
+	want = want_add(&w->pf, w->creds[0], &pred, T0);
+	assert_true(want->session && want->early);
+	pred.early = false;
+	want = want_add(&w->pf, w->creds[0], &pred, T0);
+	assert_true(want->session && !want->early);
+	pred.source = PREDICTOR_FROM_TRAIL;
+	pred.read_bytes = 0;
+	want = want_add(&w->pf, w->creds[0], &pred, T0);
+	assert_false(want->session);
+	pred.source = PREDICTOR_FROM_SESSION;
+	want = want_add(&w->pf, w->creds[0], &pred, T0);
+	assert_false(want->session);
+	world_close(w);
+}
+
+static void test_spent(void **state)
+{
+	struct world *w = world_taught();
+	struct want *want;
+
+	(void)state;
+	use(w, 0, 100);
+	session_go_on(&w->pf, w->now_us);
+	want = want_next(&w->pf);
+	assert_non_null(want);
+	assert_false(session_spent(want));
+	w->creds[0]->session_bytes = 1 << 20;
+	assert_true(session_spent(want));
+	/* The next session begins anew. */
+	w->now_us += 601 * SECOND_US;
+	use(w, 0, 100);
+	assert_false(session_spent(want));
+	world_close(w);
+}
+
+static void test_off(void **state)
+{
+	struct world *w = world_taught();
+
+	(void)state;
+	w->config.session_time_us = 0;
+	session_configure(&w->pf);
+	use(w, 0, 100);
+	session_go_on(&w->pf, w->now_us);
+	assert_int_equal(w->pf.nwants, 0);
+	assert_int_equal(event_pending(w->pf.ev_session, EV_TIMEOUT, NULL), 0);
+	world_close(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_whose),
+	    cmocka_unit_test(test_room),
+	    cmocka_unit_test(test_otherwise),
+	    cmocka_unit_test(test_merge),
+	    cmocka_unit_test(test_spent),
+	    cmocka_unit_test(test_off),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
