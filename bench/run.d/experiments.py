@@ -85,14 +85,17 @@ def today(quick):
                             arms="off,bounded,frozen", peers="fscache", n=2))
         return out
     out = []
-    for link in ("wan", "wireless", "wireless-loss", "wifi", "mobile",
-                 "satellite", "wired", "lan"):
-        factor = {"satellite": 8, "lan": 0.3, "wired": 0.4}.get(link, 1)
-        out.append(jobs("today-small-" + link, link, TODAY_SMALL, 60 * factor,
-                        EVERY_ARM, EVERY_PEER, 10, 3, 3,
+    for link, minutes in (("wan", 50), ("wireless", 35),
+                          ("wireless-loss", 40), ("wifi", 20), ("mobile", 80),
+                          ("wired", 12), ("lan", 10)):
+        out.append(jobs("today-small-" + link, link, TODAY_SMALL, minutes,
+                        EVERY_ARM, EVERY_PEER, 6, 3, 2,
                         group="today-" + link))
-        out.append(jobs("today-" + link, link, TODAY, 90 * factor, EVERY_ARM,
-                        EVERY_PEER, 5, 3, 1, sets=["jobs"],
+    out.append(jobs("today-small-satellite", "satellite", TODAY_SMALL, 120,
+                    "off,bounded", "fscache", group="today-satellite"))
+    for link, minutes in (("wan", 70), ("wireless", 50), ("mobile", 110)):
+        out.append(jobs("today-" + link, link, TODAY, minutes, EVERY_ARM,
+                        EVERY_PEER, 6, 3, 1, sets=["jobs"],
                         group="today-" + link))
     return out
 
@@ -196,13 +199,13 @@ def soak(quick):
                  3 if quick else 60, ["seeds"], save=False)]
 
 
-def other(name, quick_options, full_options=(), sets=()):
+def other(name, quick_options, full_options=(), sets=(), needs=()):
     """A script that may not be there yet: then the report says so."""
     def cells(quick):
         options = quick_options if quick else full_options
         return [Cell(name, "other", "-", [name, "--json", "--build", BUILD] +
                      list(options), 2 if quick else 20, sets, save=False,
-                     needs=["script"])]
+                     needs=["script", *needs])]
     return cells
 
 
@@ -236,7 +239,7 @@ ALL = [
                "prefetch)", other("layout", ["--runs", "3", "--files",
                                              "100"])),
     Experiment("copies", "payload bytes copied for each byte read (Legion)",
-               other("copies", ["--quick"])),
+               other("copies", ["--runs", "3"], needs=["root", "build-copy"])),
 ]
 
 

@@ -35,6 +35,16 @@ def of_layout(result):
                    "out; each read takes %d ms more" % (what, d["delay_ms"])}
 
 
+def of_copies(result):
+    for r in result["rows"]:
+        for key, what in (("us_per_mib", "time"), ("cpu_us_per_mib", "CPU")):
+            yield {"case": "copies-%s-%s" % (r["test"], what.lower()),
+                   "off_s": r["copying"][key]["mean"],
+                   "on_s": r["plain"][key]["mean"],
+                   "what": "µs of %s a MiB, a build that copies, ours: %.3f "
+                   "copies a byte" % (what, r["plain"]["copies_per_byte"])}
+
+
 def of_any(result):
     found = result.get("cases", [])
     if isinstance(found, dict):
@@ -46,7 +56,8 @@ def of_any(result):
                    "what": c.get("what", "")}
 
 
-READERS = {"hints": of_hints, "sessions": of_sessions, "layout": of_layout}
+READERS = {"hints": of_hints, "sessions": of_sessions, "layout": of_layout,
+           "copies": of_copies}
 
 
 def cases(record):

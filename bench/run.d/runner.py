@@ -220,6 +220,10 @@ def why_not(cell):
         return "bench/%s is not there" % cell.argv[0]
     if "root" in cell.needs and os.geteuid() != 0:
         return "needs root"
+    if "build-copy" in cell.needs and not os.path.exists(os.path.join(
+            os.path.dirname(BENCH), "build-copy/proxy/forefetchd")):
+        return "a build that copies is not there: cmake -S . -B build-copy " \
+            "-G Ninja -DFF_COPY=ON && ninja -C build-copy"
     return None
 
 
@@ -280,8 +284,8 @@ def execute(argv, work, tell):
                 tell(line.rstrip())
 
         listener = threading.Thread(target=listen)
-        listener.start()
         try:
+            listener.start()
             child.wait()
         except BaseException:
             # To all of the session: the lab takes its guest down.
@@ -290,7 +294,7 @@ def execute(argv, work, tell):
             raise
         finally:
             listener.join()
-        child.stderr.close()
+            child.stderr.close()
         stdout.seek(0)
         return child.returncode, stdout.read(), "".join(lines)[-8000:]
 

@@ -213,6 +213,9 @@ def legion(rows, records):
                   1000 * direct["s"]["median"], 1000 * r["s"]["median"],
                   percent(r["times_direct"] - 1)),
               bool(ok) and r["times_direct"] <= 1 - 0.047, "legion")
+    yield compared(records, LEGION, "the same against a build that copies",
+                   "−4.7%", 0.047, others.by_name(records).get(
+                       "copies-hit-1m-cpu"), "copies")
 
 
 def ubuntu(rows, records):
