@@ -293,7 +293,8 @@ def execute(argv, work, tell):
             child.wait()
             raise
         finally:
-            listener.join()
+            if listener.ident:
+                listener.join()
             child.stderr.close()
         stdout.seek(0)
         return child.returncode, stdout.read(), "".join(lines)[-8000:]
