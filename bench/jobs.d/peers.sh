@@ -6,19 +6,22 @@
 #   nfs4      the kernel's client, NFSv4.2
 #   fscache   the kernel's client, NFSv3, data in FS-Cache (cachefilesd)
 #   sshfs     sshfs, attributes and names cached for 20 s (its defaults)
+#   ganesha   nfs-ganesha beside the client as a proxy: NFSv3 in front, NFSv4.1
+#             behind, attributes cached for 60 s (its defaults)
 #
 # peer_start NAME prints why it cannot be had here, and returns 1.
 
-is_peer() { case $1 in nfs4 | fscache | sshfs) ;; *) return 1 ;; esac; }
+is_peer() { case $1 in nfs4 | fscache | sshfs | ganesha) ;; *) return 1 ;; esac; }
 
 # Trained like ours, since they keep what they have read.
-peer_learns() { [ "$1" = fscache ]; }
+peer_learns() { [ "$1" = fscache ] || [ "$1" = ganesha ]; }
 
 peer_start() {
 	case $1 in
 	nfs4) start_nfs4 ;;
 	fscache) start_fscache ;;
 	sshfs) start_sshfs ;;
+	ganesha) start_ganesha ;;
 	esac
 }
 
@@ -72,6 +75,46 @@ while True:
 		{ echo "sftp-server does not listen"; return 1; }
 }
 
+start_ganesha() {
+	local conf=$state/ganesha.conf
+	ls /usr/lib/*/ganesha/libfsalproxy_v4.so >/dev/null 2>&1 || {
+		echo "its proxy is missing (Debian: nfs-ganesha-proxy-v4)"
+		return 1
+	}
+	cat >"$conf" <<END
+NFS_CORE_PARAM {
+	Protocols = 3;
+	Bind_addr = 10.99.0.1;
+	NFS_Port = 2060;
+	MNT_Port = 2061;
+	Enable_NLM = false;
+	Enable_RQUOTA = false;
+	mount_path_pseudo = false;
+}
+NFSV4 { Graceless = true; RecoveryRoot = /var/lib/nfs/ganesha; }
+EXPORT {
+	Export_Id = 1;
+	Path = /;
+	Pseudo = /export;
+	Access_Type = RW;
+	Squash = No_Root_Squash;
+	Protocols = 3;
+	Transports = TCP;
+	SecType = sys;
+	FSAL { Name = PROXY_V4; Srv_Addr = $(lab_addr "$LAB_ON"); NFS_Port = 2049;
+		Use_Privileged_Client_Port = true; }
+}
+END
+	mkdir -p /run/rpcbind /var/lib/nfs/ganesha
+	rpcbind 2>&1
+	setsid ganesha.nfsd -F -L "$state/ganesha.log" -f "$conf" \
+		-p "$state/ganesha.pid" </dev/null >/dev/null 2>&1 &
+	disown
+	lab_poll 30 lab_listening self 2060 &&
+		lab_poll 10 lab_listening self 2061 ||
+		{ echo "nfs-ganesha does not start as a proxy"; return 1; }
+}
+
 peer_mount() {
 	local addr
 	addr=$(lab_addr "$LAB_ON")
@@ -79,6 +122,10 @@ peer_mount() {
 	nfs4) mount -t nfs4 -o "vers=4.2${LAB_MOUNT_OPTS:+,$LAB_MOUNT_OPTS}" \
 		"$addr:/" "$LAB_WORK" ;;
 	fscache) lab_mount direct "$LAB_EXPORT" "$LAB_WORK" fsc ;;
+	# As with the lab's own: SETACL does not work.
+	ganesha) mount -t nfs -o "vers=3,nolock,noacl,proto=tcp,port=2060,\
+mountport=2061,mountproto=tcp${LAB_MOUNT_OPTS:+,$LAB_MOUNT_OPTS}" \
+		"10.99.0.1:/" "$LAB_WORK" ;;
 	sshfs) sshfs -o directport=2222,allow_other \
 		"$addr:$LAB_EXPORT" "$LAB_WORK" </dev/null >/dev/null 2>&1 ;;
 	esac

@@ -27,7 +27,7 @@ LINKS = {
 TODAY = "import-1,node-1,git,grep-500,filters-4".split(",")
 TODAY_SMALL = "status,log,checkout,tree-grep,compile,editor,login".split(",")
 EVERY_ARM = "off,first-block,bounded,frozen,strict"
-EVERY_PEER = "nfs4,fscache,sshfs"
+EVERY_PEER = "nfs4,fscache,sshfs,ganesha"
 
 
 class Cell:

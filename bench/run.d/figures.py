@@ -7,6 +7,7 @@ OURS = ("bounded", "frozen", "strict", "first-block", "first", "off")
 NAMES = {
     "floor": "floor (NFSv3, no link)", "direct": "NFSv3",
     "nfs4": "NFSv4.2", "fscache": "NFSv3 + FS-Cache, warm", "sshfs": "sshfs",
+    "ganesha": "nfs-ganesha as a proxy",
     "off": "forefetch, prefetch off", "first": "forefetch, first block",
     "first-block": "forefetch, first block", "bounded": "forefetch",
     "frozen": "forefetch, frozen", "strict": "forefetch, strict",
@@ -101,8 +102,9 @@ def arm_row(record, job, arm, runs):
         return row
     row.update(
         read_ms=middle(mine, read_latency), io_s=middle(mine, io_wait),
-        calls=middle(mine, lambda r: sum(r.get("server_calls", {}).values())
-                     or None),
+        # The server's count is of NFSv3.
+        calls=None if arm in ("nfs4", "sshfs", "ganesha") else middle(
+            mine, lambda r: sum(r.get("server_calls", {}).values())),
         data_misses=middle(mine, misses("READ", "data_misses")),
         name_misses=middle(mine, misses("LOOKUP", "name_misses")),
         server_cpu_s=middle(mine, lambda r: r.get("server_cpu_s")),
@@ -111,10 +113,16 @@ def arm_row(record, job, arm, runs):
         rss_kib=max((r["daemon_rss_max_kib"] for r in mine
                      if r.get("daemon_rss_max_kib")), default=None),
         bytes_in=middle(mine, lambda r: r.get("link_bytes_in")),
-        copied=sum(counter("bytes_copied")(r) or 0 for r in mine),
-        returned=sum(counter("bytes_returned")(r) or 0 for r in mine))
+        copies=copies(mine), first_copies=copies(first))
     row.update(ahead(every))
     return row
+
+
+def copies(runs):
+    """Bytes of payload that were moved in memory for each one returned."""
+    names = ("bytes_copied", "data_copied_bytes")
+    moved = sum(counter(n)(r) or 0 for r in runs for n in names)
+    return ratio(moved, sum(counter("bytes_returned")(r) or 0 for r in runs))
 
 
 def ahead(runs):
