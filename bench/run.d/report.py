@@ -99,8 +99,6 @@ def section_worse(records, rows):
     skipped += ["rclone serve nfs cannot be had here: Debian's rclone (1.60) "
                 "has no `serve nfs`, and its Go (1.19) cannot build one that "
                 "has",
-                "nfs-ganesha as a caching proxy was not measured; as a server "
-                "it is in the table of calls a second",
                 "a TeX run was not measured: texlive is not among the packages"]
     blocks = []
     if found:
