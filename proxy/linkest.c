@@ -569,7 +569,7 @@ void linkest_arrived(
  * A client with one call at a time under way does not fill a link that has
  * become faster; but the parts of replies that stood behind no other, where
  * nothing was held up, show that it has. They raise the rate only, and only
- * where it is clearly too low: three of them, by the middle one.
+ * where it is clearly too low: three in a row, by the least of them.
  */
 static void alone_raise(
     struct linkest *le, const struct linkest_mark *mark, uint64_t now_us)
@@ -583,10 +583,10 @@ static void alone_raise(
 		return;
 	le->alone_Bps[le->alone_at] = b->begun_bytes * SECOND_US / b->begun_us;
 	le->alone_at = (le->alone_at + 1) % BURSTS;
-	if (le->alone_Bps[BURSTS - 1] == 0 || !le->rate_known)
-		return;
-	rate_Bps = bursts_middle(le->alone_Bps);
-	if (rate_Bps <= le->rate_Bps / 4 * 5)
+	rate_Bps = le->alone_Bps[0];
+	for (unsigned i = 1; i < BURSTS; i++)
+		rate_Bps = min_u64(rate_Bps, le->alone_Bps[i]);
+	if (!le->rate_known || rate_Bps <= le->rate_Bps / 4 * 5)
 		return;
 	le->rate[le->rate_at] = rate_Bps;
 	le->rate_Bps = rate_Bps;

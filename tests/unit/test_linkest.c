@@ -212,6 +212,51 @@ static void test_many_records(void **state)
 	linkest_free(le);
 }
 
+/* Replies of 32 KiB at 20 ms, the second half at another rate, with so many
+ * calls under way; returns when. */
+static uint64_t replies(struct linkest *le, unsigned n, unsigned ahead,
+    const uint64_t rates[2], uint64_t now)
+{
+	struct linkest_mark marks[4];
+	unsigned sent = 0;
+
+	assert_true(ahead <= 4);
+	while (sent < ahead)
+		linkest_sent(le, &marks[sent++], 32768, now);
+	now += 20000;
+	for (unsigned i = 0; i < n; i++) {
+		for (unsigned k = 0; k < 23; k++) {
+			now += linkest_wire_bytes(1424) * SECOND_US /
+			       rates[i >= n / 2];
+			linkest_arrived(le, 1424, k > 0, now);
+		}
+		linkest_received(le, &marks[i % ahead], 32768, now);
+		if (sent < n)
+			linkest_sent(le, &marks[sent++ % ahead], 32768, now);
+	}
+	return now + 100000;
+}
+
+/* Single replies of a faster time do not raise a rate that has fallen since. */
+static void test_faster_once(void **state)
+{
+	static const uint64_t fast[] = {2500000, 2500000},
+			      falls[] = {2500000, 250000},
+			      slow[] = {250000, 250000};
+	struct linkest *le = linkest_new();
+	uint64_t now = SECOND_US;
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++)
+		now = replies(le, 1, 1, fast, now);
+	assert_near(linkest_rate_Bps(le), 2500000, 10);
+	now = replies(le, 80, 4, falls, now);
+	assert_near(linkest_rate_Bps(le), 250000, 10);
+	(void)replies(le, 1, 1, slow, now);
+	assert_near(linkest_rate_Bps(le), 250000, 10);
+	linkest_free(le);
+}
+
 /* A link that was changed while it was idle shows with the first reply. */
 static void test_idle_and_slower(void **state)
 {
@@ -231,9 +276,27 @@ static void test_idle_and_slower(void **state)
 	linksim_fini(&sim);
 }
 
+struct inflated {
+	uint64_t max_Bps;
+	unsigned events, over; /* by more than 15 % */
+};
+
+static void check_inflated(struct linksim *s)
+{
+	struct inflated *in = s->arg;
+	uint64_t rate = linkest_rate_Bps(s->le);
+
+	in->events++;
+	in->over += rate > s->rate_Bps / 100 * 115;
+	if (rate > in->max_Bps)
+		in->max_Bps = rate;
+}
+
 /* One caller never fills the link, and yet shows that it is faster now. */
 static void test_faster_for_one(void **state)
 {
+	struct inflated in = {0};
+
 	(void)state;
 	linksim_init(&sim, 80, 0);
 	linksim_link(&sim, 1000000, 40000);
@@ -243,6 +306,22 @@ static void test_faster_for_one(void **state)
 	assert_rate(10);
 	linksim_link(&sim, 20000000, 40000);
 	linksim_run(&sim, 2 * SECOND_US);
+	assert_rate(10);
+	/* What was faster before says nothing when it is slow again. */
+	linksim_demand(&sim, 8, 1000, 65536);
+	linksim_run(&sim, SECOND_US);
+	linksim_link(&sim, 1000000, 40000);
+	linksim_run(&sim, 10 * SECOND_US);
+	assert_rate(10);
+	linksim_demand(&sim, 0, 0, 0);
+	for (size_t i = 0; i < LINKSIM_DEMAND; i++)
+		sim.demand_at_us[i] = UINT64_MAX;
+	linksim_run(&sim, 8 * SECOND_US);
+	linksim_demand(&sim, 1, 1000, 65536);
+	sim.check = check_inflated;
+	sim.arg = &in;
+	linksim_run(&sim, 10 * SECOND_US);
+	assert_int_equal(in.over, 0);
 	assert_rate(10);
 	linksim_fini(&sim);
 }
@@ -332,22 +411,6 @@ static void test_longer_route(void **state)
 		assert_base(15);
 		linksim_fini(&sim);
 	}
-}
-
-struct inflated {
-	uint64_t max_Bps;
-	unsigned events, over; /* by more than 15 % */
-};
-
-static void check_inflated(struct linksim *s)
-{
-	struct inflated *in = s->arg;
-	uint64_t rate = linkest_rate_Bps(s->le);
-
-	in->events++;
-	in->over += rate > s->rate_Bps / 100 * 115;
-	if (rate > in->max_Bps)
-		in->max_Bps = rate;
 }
 
 static void test_jitter(void **state)
@@ -473,6 +536,7 @@ int main(void)
 	    cmocka_unit_test(test_many_records),
 	    cmocka_unit_test(test_idle_and_slower),
 	    cmocka_unit_test(test_faster_for_one),
+	    cmocka_unit_test(test_faster_once),
 	    cmocka_unit_test(test_idle),
 	    cmocka_unit_test(test_drop_and_rise),
 	    cmocka_unit_test(test_longer_route),
