@@ -182,6 +182,30 @@ def sections_jobs(records, rows):
         yield e.title[0].upper() + e.title[1:], blocks
 
 
+def section_lei(rows):
+    """What the Tables 3, 4 and 5 of Lei and Duchamp have."""
+    table = []
+    for r in figures.pick(rows, experiment="leiduchamp",
+                          arm=("first", "first-block")):
+        direct = figures.one(rows, cell=r["cell"], job=r["job"], arm="direct")
+        if not r["s"] or not direct or not direct["s"]:
+            continue
+        cells = [r["job"], r["link"]]
+        for key, form in (("data_misses", "%d"), ("name_misses", "%d"),
+                          ("wait_s", "%.2f")):
+            cells += ["%s → %s" % (number(direct[key], form),
+                                   number(r[key], form)),
+                      percent(-(figures.down(r[key], direct[key]) or 0))]
+        share = figures.ratio(r["cpu_s"], r["s"]["median"])
+        table.append(cells + [percent_of(share)])
+    if table:
+        yield "Filters and builds, as Lei and Duchamp's Tables 3, 4, 5", [
+            ("text", "NFSv3 → forefetch, which fetches first blocks ahead and "
+                     "has none of the data at the start of a filter's run."),
+            ("table", ["job", "link", "buffer misses", "", "name misses", "",
+                       "latency s", "", "daemon's CPU"], table)]
+
+
 def section_harm(records):
     table = []
     for r in records:
@@ -331,6 +355,7 @@ def build(records, quick):
     sections = [section_headline(records, rows), section_worse(records, rows),
                 section_seeds(records, rows)]
     sections += list(sections_jobs(records, rows))
+    sections += list(section_lei(rows))
     for make in (section_harm, section_load, section_million, section_soak,
                  section_other):
         sections += list(make(records))
