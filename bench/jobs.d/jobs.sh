@@ -15,7 +15,7 @@ job_where() {
 	filters) echo filters/4 ;;
 	filters-*) echo "filters/${1#filters-}" ;;
 	status | log | checkout | tree-grep | editor) echo seeds/repo ;;
-	compile | compile-all | zstd | andrew-* | farm) echo seeds/zstd ;;
+	compile | compile-4 | compile-all | zstd | andrew-* | farm) echo seeds/zstd ;;
 	ld | index | login | read-1m) echo "seeds/$1" ;;
 	esac
 }
@@ -66,12 +66,13 @@ print(numpy.__version__, numpy.linalg.det(numpy.eye(3)))' ;;
 	tree-grep) grep -rn 'strbuf_addf' builtin xdiff refs ;;
 	build) run_build ;;
 	compile) run_compile old compile common decompress ;;
+	compile-4) run_compile old compile "${four_files[@]}" ;;
 	compile-all) run_compile old compile . ;;
 	zstd) run_compile now compile common decompress ;;
 	andrew-copy) run_copy ;;
 	andrew-stat) find andrew -type f -size +1 | LC_ALL=C sort && du -a andrew ;;
 	andrew-read) find andrew -type f -exec wc {} + ;;
-	andrew-make) run_compile andrew compile . ;;
+	andrew-make) run_compile andrew compile common ;;
 	ld) ld -r -o "$state/tmp/all.o" ./*.o && size "$state/tmp/all.o" ;;
 	index | login | editor)
 		"$JOBS_PYTHON" "$jobs_dir/session.py" "$1" "$state/tmp" ;;
@@ -121,6 +122,8 @@ run_build() {
 	done
 }
 
+four_files=(common/{debug,error_private,entropy_common,fse_decompress}.c)
+
 # run_compile TREE OUT PLACE...: the C files there, two at a time; objects are
 # local
 run_compile() {
@@ -148,8 +151,7 @@ run_farm() {
 	for ((i = 1; i <= farm_clients; i++)); do
 		(
 			cd "$farm/$i/seeds/zstd" &&
-				run_compile andrew "farm-$i" common/{debug,error_private}.c \
-					common/{entropy_common,fse_decompress}.c
+				run_compile andrew "farm-$i" "${four_files[@]}"
 		) >"$state/farm-$i" 2>&1 & pids+=($!)
 	done
 	for i in "${pids[@]}"; do wait "$i" || rc=$?; done

@@ -25,7 +25,8 @@ LINKS = {
     "satellite": "10 Mb/s, 600 ms",
 }
 TODAY = "import-1,node-1,git,grep-500,filters-4".split(",")
-TODAY_SMALL = "status,log,checkout,tree-grep,compile,editor,login".split(",")
+TODAY_SMALL = \
+    "status,log,checkout,tree-grep,compile-all,editor,login".split(",")
 EVERY_ARM = "off,first-block,bounded,frozen,strict"
 EVERY_PEER = "nfs4,fscache,sshfs,ganesha"
 
@@ -101,8 +102,8 @@ def today(quick):
 
 
 def peers(quick):
-    return [jobs("peers", "wan", ["compile"] if quick else TODAY_SMALL,
-                 4 if quick else 60, "first-block,bounded,strict", EVERY_PEER,
+    return [jobs("peers", "wan", ["login"] if quick else TODAY_SMALL,
+                 4 if quick else 80, "first-block,bounded,strict", EVERY_PEER,
                  2 if quick else 10, direct=1 if quick else 5)]
 
 
@@ -117,14 +118,15 @@ def leiduchamp(quick):
              "default", "-n", n, "--train", "2", "--build", BUILD,
              "--seed", SEED, "--save", OUT],
             (2 if link == "wired" else 3) * (1 if quick else 10), ["seeds"]))
-        out.append(jobs("builds-" + link, link, ["compile"],
-                        2 if quick else 20, "first-block,off",
+        out.append(jobs("builds-" + link, link,
+                        ["compile-4" if quick else "compile-all"],
+                        2 if quick else 30, "first-block,off",
                         n=3 if quick else 10, direct=2 if quick else 5))
     return out
 
 
 def kroegerlong(quick):
-    n, train = (3, 3) if quick else (20, 3)
+    n, train = (2, 3) if quick else (20, 3)
     return [jobs("kroegerlong", "wired" if quick else "wan",
                  ["andrew-make", "ld", "index", "zstd"], 5 if quick else 90,
                  "bounded", "" if quick else "fscache", n, train,

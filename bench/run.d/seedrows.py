@@ -93,9 +93,9 @@ def filter_rows(rows):
 
 def build_row(rows):
     parts, met = [], True
-    for r in pick(rows, experiment="leiduchamp", job="compile",
-                  arm="first-block"):
-        direct = one(rows, cell=r["cell"], job="compile", arm="direct")
+    for r in pick(rows, experiment="leiduchamp", arm="first-block",
+                  job=("compile-4", "compile-all")):
+        direct = one(rows, cell=r["cell"], job=r["job"], arm="direct")
         if not direct or not direct["s"] or not r["s"]:
             continue
         less = figures.down(r["data_misses"], direct["data_misses"])
