@@ -344,10 +344,19 @@ def section_method(records, rows, quick):
                      str(r["seed"]), "%.0f" % r["seconds"],
                      r["outcome"] + (": " + r["reason"] if r["reason"] else
                                      "")] for r in records]))
-    if made:
-        blocks.append(("text", "Versions: " + ", ".join(
-            "%s %s" % item for item in made[-1]["versions"].items()) + "."))
+    blocks += versions(made)
     return "How it was measured", blocks
+
+
+def versions(records):
+    """One text, or one for each set of them with the cells that had it."""
+    found = {}
+    for r in records:
+        text = ", ".join("%s %s" % item for item in r["versions"].items())
+        found.setdefault(text, []).append(r["id"])
+    for text, cells in found.items():
+        of = " of " + ", ".join(cells) if len(found) > 1 else ""
+        yield "text", "Versions%s: %s." % (of, text)
 
 
 def build(records, quick):
