@@ -229,6 +229,7 @@ def worse(records, rows):
                           "direct mount (%.2f s)" % (
                               r["job"], r["link"], name(r["arm"]), times,
                               r["first_s"])))
+    found += worse_elsewhere(records)
     for record in records:
         if record["outcome"] == "failed":
             found.append((2000, "%s FAILED: %s" % (
@@ -239,6 +240,38 @@ def worse(records, rows):
                       for case in record["result"]["cases"]
                       if case.get("ratio", 0) > WORSE]
     return [text for _, text in sorted(found, key=lambda f: -f[0])]
+
+
+def worse_elsewhere(records):
+    """(how much, sentence) of the walk of many files and of the load."""
+    for record in records:
+        result = record["result"]
+        if record["kind"] == "million" and result:
+            for key, what in (("first_s", "first"), ("again_s", "again")):
+                times = result[key] / result["direct_s"]
+                if times > WORSE:
+                    yield times, "find over %d files on %s, %s: %.2f × the " \
+                        "direct mount (%.1f s)" % (
+                            result["files"], record["link"], what, times,
+                            result[key])
+        if record["kind"] == "load" and isinstance(result, list):
+            for (count, target), share in load_shares(result).items():
+                if share < 1 / WORSE:
+                    yield 1 / share, "%s, %d connections, %s: %.2f × the " \
+                        "calls a second of the server itself" % (
+                            record["id"], count, target, share)
+
+
+def load_shares(result):
+    """{(connections, target): calls a second, of those of direct}."""
+    total = {}
+    for x in result:
+        key = x["connections"], x["target"]
+        total[key] = total.get(key, 0) + x["ops_per_s"]
+    return {(count, target): rate / total[count, "direct"]
+            for (count, target), rate in total.items()
+            if target not in ("direct", "again") and
+            total.get((count, "direct"))}
 
 
 def name(arm):

@@ -134,6 +134,23 @@ class Rows(unittest.TestCase):
         self.assertEqual([f.split(" ")[0] for f in found],
                          ["broken", "slower", "slow"])
 
+    def test_load_and_walks_may_be_worse(self):
+        def load(target, rate):
+            return {"connections": 10, "target": target, "ops_per_s": rate}
+
+        records = [
+            record_of("load-x", "load", kind="load", result=[
+                load("direct", 60.0), load("direct", 40.0),
+                load("again", 10.0), load("bounded", 50.0),
+                load("frozen", 200.0)]),
+            record_of("million", "million", kind="million", link="lan",
+                      result={"files": 9, "direct_s": 1.0, "first_s": 3.0,
+                              "again_s": 0.5})]
+        found = figures.worse(records, [])
+        self.assertEqual(len(found), 2)
+        self.assertIn("3.00 ×", found[0])
+        self.assertIn("0.50 ×", found[1])
+
     def test_headline_is_a_median_over_jobs(self):
         runs = usual_runs("a", ours=1.97) + usual_runs("b", ours=3.97)
         runs += usual_runs("c", ours=9.97)
