@@ -327,6 +327,15 @@ def section_method(records, rows, quick):
                "client sent and the proxy could not answer at once; "
                "unused: fetched ahead and not wanted within ten seconds, a "
                "run; CPU, MiB: of forefetchd.")]
+    busy = [r["load"] for r in made
+            if r.get("load", 0) > 1.5 * r["versions"].get("cpus", 1)]
+    if busy:
+        blocks.append(("text", "**Others used the machine meanwhile**: %d of "
+                       "%d cells ended at a load average of %.0f to %.0f. The "
+                       "arms of a cell took turns, so they can be compared, "
+                       "but whatever needs a processor took longer than it "
+                       "has to, the floor too." % (
+                           len(busy), len(made), min(busy), max(busy))))
     if quick:
         blocks.append(("text", "These are the quick sets: smaller trees, "
                                "fewer runs and links."))
@@ -339,9 +348,11 @@ def section_method(records, rows, quick):
         blocks.append(("table", ["arm", "options"],
                        [[figures.name(a), m] for a, m in mounts.items()]))
     blocks.append(("text", "Cells:"))
-    blocks.append(("table", ["cell", "command", "seed", "seconds", "outcome"],
+    blocks.append(("table", ["cell", "command", "seed", "seconds", "load",
+                              "outcome"],
                    [[r["id"], "`" + (r["command"] or "–") + "`",
                      str(r["seed"]), "%.0f" % r["seconds"],
+                     number(r.get("load"), "%.0f"),
                      r["outcome"] + (": " + r["reason"] if r["reason"] else
                                      "")] for r in records]))
     blocks += versions(made)

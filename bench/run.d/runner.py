@@ -7,6 +7,8 @@ A record, the JSON of a file:
   key        of command and forefetchd: where it differs, it is done again
   outcome    ok; failed (status, or no JSON); skipped (with a reason)
   reason, status, started, seconds, versions, seed, log (the end of stderr)
+  load       of the machine at its end, averaged over five minutes; one cell by
+             itself makes about 1
   result     what the command printed or saved
 """
 import hashlib
@@ -256,6 +258,7 @@ def run_cell(cell, build, args, tell):
         status, stdout, log = execute(argv, work, tell)
         record["seconds"] = round(time.time() - record["started"], 1)
         record["status"], record["log"] = status, log
+        record["load"] = round(os.getloadavg()[1], 1)
         record["result"] = parse_result(cell, out, stdout)
     # A status of 1 with figures: an aim missed, or a run wrong.
     if record["result"] is None or status not in (0, 1):

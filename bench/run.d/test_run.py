@@ -49,7 +49,9 @@ def record_of(cell="headline", experiment="headline", runs=(), outcome="ok",
                  "link": link, "group": cell, "seed": 1, "key": "k",
                  "command": "bench/jobs", "outcome": outcome, "reason": None,
                  "status": 0, "started": 1e9, "seconds": 12.0, "log": "",
-                 "versions": {"commit": "abc", "forefetchd": "1"},
+                 "versions": {"commit": "abc", "forefetchd": "1",
+                              "cpus": 2},
+                 "load": 1.0,
                  "result": result}, **more)
 
 
@@ -249,6 +251,12 @@ class Report(unittest.TestCase):
         self.assertIn("a &amp; b", texts["report.html"])
         self.assertIn("no &lt;sshfs&gt; here", texts["report.html"])
         self.assertNotIn("http://localhost", texts["report.html"])
+
+    def test_a_busy_machine_is_told(self):
+        self.assertNotIn("Others used", dict(self.write())["report.md"])
+        self.records[0]["load"] = 23.0
+        self.assertIn("1 of 3 cells ended at a load average of 23",
+                      dict(self.write())["report.md"])
 
     def test_the_page_needs_nothing_else(self):
         page = dict(self.write())["report.html"]
