@@ -45,6 +45,19 @@ def ran(records):
     return [r for r in records if r["outcome"] != "skipped"]
 
 
+def busy(records):
+    """A block that says that the machine had other work, or none."""
+    made = ran(records)
+    loads = [r["load"] for r in made
+             if r.get("load", 0) > 1.5 * r["versions"].get("cpus", 1)]
+    if loads:
+        yield "text", "**Others used the machine meanwhile**: %d of %d cells " \
+            "ended at a load average of %.0f to %.0f. The arms of a cell took " \
+            "turns, so they can be compared, but whatever needs a processor " \
+            "took longer than it has to, the floor too." % (
+                len(loads), len(made), min(loads), max(loads))
+
+
 # --- sections ----------------------------------------------------------------
 
 def section_headline(records, rows):
@@ -75,6 +88,7 @@ def section_headline(records, rows):
             if arm == "floor":
                 value = 1 / value
             said.append(form % value + " (%d jobs)" % count)
+    blocks += busy(records)
     blocks.append(("text", "At 40 ms and 20 Mb/s, in the median over today's "
                            "jobs, trained: " + "; ".join(said) + "."))
     blocks.append(("table", [
@@ -327,15 +341,6 @@ def section_method(records, rows, quick):
                "client sent and the proxy could not answer at once; "
                "unused: fetched ahead and not wanted within ten seconds, a "
                "run; CPU, MiB: of forefetchd.")]
-    busy = [r["load"] for r in made
-            if r.get("load", 0) > 1.5 * r["versions"].get("cpus", 1)]
-    if busy:
-        blocks.append(("text", "**Others used the machine meanwhile**: %d of "
-                       "%d cells ended at a load average of %.0f to %.0f. The "
-                       "arms of a cell took turns, so they can be compared, "
-                       "but whatever needs a processor took longer than it "
-                       "has to, the floor too." % (
-                           len(busy), len(made), min(busy), max(busy))))
     if quick:
         blocks.append(("text", "These are the quick sets: smaller trees, "
                                "fewer runs and links."))
