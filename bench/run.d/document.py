@@ -117,7 +117,7 @@ def page(title, under, sections):
         out.append('<h2 id="%s">%s</h2>' % (anchor(name), html.escape(name)))
         for j, block in enumerate(blocks):
             if block[0] == "text":
-                lead = ' class="lead"' if i == 0 and block[1].startswith("At ") else ""
+                lead = ' class="lead"' if i == 0 and j == 0 else ""
                 out.append("<p%s>%s</p>" % (lead, rich(block[1])))
             elif block[0] == "list":
                 out += ["<ul>"] + ["<li>%s</li>" % rich(x)

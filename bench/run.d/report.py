@@ -88,7 +88,6 @@ def section_headline(records, rows):
             if arm == "floor":
                 value = 1 / value
             said.append(form % value + " (%d jobs)" % count)
-    blocks += busy(records)
     blocks.append(("text", "At 40 ms and 20 Mb/s, in the median over today's "
                            "jobs, trained: " + "; ".join(said) + "."))
     blocks.append(("table", [
