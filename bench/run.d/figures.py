@@ -85,6 +85,12 @@ def shared(used, unused):
         used + unused) else None
 
 
+def is_wrong(run):
+    """Did it print or return something else than on the direct mount? One that
+    took less than half of the floor is not timed either, but not wrong."""
+    return not run["ok"] and not run.get("too_fast")
+
+
 def arm_row(record, job, arm, runs):
     """One row of a table: an arm that did a job, over its timed runs."""
     every = [r for r in runs if r["kind"] == "timed"]
@@ -93,7 +99,8 @@ def arm_row(record, job, arm, runs):
     row = {
         "experiment": record["experiment"], "cell": record["id"],
         "group": record["group"], "link": record["link"], "job": job,
-        "arm": arm, "wrong": sum(1 for r in runs if not r["ok"]),
+        "arm": arm, "wrong": sum(1 for r in runs if is_wrong(r)),
+        "too_fast": sum(1 for r in runs if r.get("too_fast")),
         "s": interval([r["s"] for r in mine]),
         "first_s": first[0]["s"] if first and first[0]["ok"] else None,
         "mount": next((r["mount"] for r in runs if r.get("mount")), None),
@@ -215,6 +222,11 @@ def worse(records, rows):
                           "output or exit status differ from the direct "
                           "mount's" % (r["cell"], r["job"], name(r["arm"]),
                                        r["wrong"])))
+        if r["too_fast"]:
+            found.append((0, "%s, %s, %s: %d runs took less than half of the "
+                          "floor: an error of measurement, not timed" % (
+                              r["cell"], r["job"], name(r["arm"]),
+                              r["too_fast"])))
         times = r.get("times_direct")
         if r["arm"] in OURS and times and times > WORSE:
             found.append((times, "%s on %s, %s: %.2f × the time of the direct "

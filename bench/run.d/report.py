@@ -90,6 +90,7 @@ def section_headline(records, rows):
             said.append(form % value + " (%d jobs)" % count)
     blocks.append(("text", "At 40 ms and 20 Mb/s, in the median over today's "
                            "jobs, trained: " + "; ".join(said) + "."))
+    blocks += busy(records)
     blocks.append(("table", [
         "job, seconds", "NFSv3", "FS-Cache, warm", "forefetch, trained",
         "floor", "forefetch, first run", "faster than NFSv3"], table))

@@ -110,6 +110,17 @@ class Rows(unittest.TestCase):
                           arm="bounded")
         self.assertEqual((row["wrong"], row["s"]["low"]), (1, 2.01))
 
+    def test_a_run_that_is_too_fast_is_not_wrong(self):
+        runs = usual_runs() + [made_run("node", "bounded", 6, 0.1, ok=False,
+                                        too_fast=True)]
+        record = record_of(runs=runs)
+        row = figures.one(figures.rows_of([record]), arm="bounded")
+        self.assertEqual((row["wrong"], row["too_fast"], row["s"]["n"]),
+                         (0, 1, 5))
+        self.assertTrue(runner.good(record))
+        self.assertIn("an error of measurement",
+                      figures.worse([], figures.rows_of([record]))[-1])
+
     def test_only_wrong_runs_have_no_time(self):
         runs = [made_run("node", "bounded", 1, 0.1, ok=False),
                 made_run("node", "direct", 1, 9.0)]
