@@ -47,8 +47,8 @@ def parse(argv):
     p.add_argument("--fresh", action="store_true", help="do all cells again")
     p.add_argument("--seed", type=int, default=1,
                    help="of the order in which arms take turns (default: 1)")
-    p.add_argument("--build", metavar="DIR", help="where forefetchd is; "
-                   "default: as of bench/lab")
+    p.add_argument("--build", metavar="DIR", help="where it was built "
+                   "(default: build, in this checkout)")
     p.add_argument("--no-fetch", action="store_true",
                    help="install and download nothing")
     p.add_argument("--output", metavar="DIR",

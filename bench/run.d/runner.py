@@ -56,20 +56,12 @@ def image_of(wanted):
 
 
 def find_build(given):
-    """The directory that bench/lab would take: the newest build."""
-    root = os.path.dirname(BENCH)
-    if given:
-        found = [given]
-    else:
-        found = [os.path.join(root, d) for d in os.listdir(root)
-                 if d.startswith("build")]
-    found = [d for d in found
-             if os.access(os.path.join(d, "proxy/forefetchd"), os.X_OK)]
-    if not found:
-        raise Missing("forefetchd is not built: ./quickstart, or cmake and "
-                      "ninja as in README.md; or --build DIR")
-    return os.path.realpath(max(found, key=lambda d: os.path.getmtime(
-        os.path.join(d, "proxy/forefetchd"))))
+    """Not the newest, as bench/lab would: ./check builds with sanitizers."""
+    build = given or os.path.join(os.path.dirname(BENCH), "build")
+    if not os.access(os.path.join(build, "proxy/forefetchd"), os.X_OK):
+        raise Missing("no proxy/forefetchd in %s: ./quickstart builds it; or "
+                      "--build DIR" % build)
+    return os.path.realpath(build)
 
 
 def output_of(*command):
@@ -347,8 +339,6 @@ class Progress:
 def run_all(cells, results, args, say):
     """True if all cells are good."""
     build = find_build(args.build)
-    if args.build is None:
-        say("forefetchd of " + build)
     prepare(cells, args, say)
     found = versions(build)
     todo, kept = [], []
