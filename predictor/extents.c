@@ -6,7 +6,11 @@
 
 #include "keymap.h"
 
-enum { FIRST_FILES = 64 };
+enum {
+	FIRST_FILES = 64,
+	ORDER_SHARE = 256, /* bytes of orders, on average a file */
+	ORDER_LEAST = 16,  /* pieces: fewer do not replace an order */
+};
 
 /* In blocks. */
 struct piece {
@@ -14,7 +18,7 @@ struct piece {
 	int32_t stride;
 };
 
-struct pattern {
+struct shape {
 	struct piece at[EXTENTS_MAX];
 	uint8_t n;
 	bool random;
@@ -22,13 +26,18 @@ struct pattern {
 
 struct file {
 	uint32_t object; /* UINT32_MAX: not in use */
-	struct pattern now, last;
+	struct shape now, last;
+	struct order now_order, last_order;
+	uint32_t run; /* a number for `last` */
 };
 
 struct extents {
 	struct keymap *map;
 	struct file *files;
 	uint32_t n, cap, limit, hand;
+	uint32_t runs;       /* ever */
+	size_t order_bytes;  /* of orders, of all files */
+	uint32_t order_hand; /* the next one that gives way */
 };
 
 struct extents *extents_new(uint32_t limit)
@@ -50,6 +59,10 @@ void extents_free(struct extents *e)
 {
 	if (!e)
 		return;
+	for (uint32_t i = 0; i < e->n; i++) {
+		order_clear(&e->files[i].now_order);
+		order_clear(&e->files[i].last_order);
+	}
 	keymap_free(e->map);
 	free(e->files);
 	free(e);
@@ -79,6 +92,18 @@ static void extents_grow(struct extents *e)
 	e->cap = cap;
 }
 
+static void order_forget(struct extents *e, struct order *o)
+{
+	e->order_bytes -= o->cap;
+	order_clear(o);
+}
+
+static void file_forget(struct extents *e, struct file *f)
+{
+	order_forget(e, &f->now_order);
+	order_forget(e, &f->last_order);
+}
+
 static struct file *file_make(struct extents *e, uint32_t object)
 {
 	uint32_t at;
@@ -94,6 +119,7 @@ static struct file *file_make(struct extents *e, uint32_t object)
 		e->hand = (e->hand + 1) % e->n;
 		if (e->files[at].object != UINT32_MAX)
 			keymap_del(e->map, e->files[at].object);
+		file_forget(e, &e->files[at]);
 	}
 	memset(&e->files[at], 0, sizeof(e->files[at]));
 	e->files[at].object = object;
@@ -102,6 +128,45 @@ static struct file *file_make(struct extents *e, uint32_t object)
 		return NULL;
 	}
 	return &e->files[at];
+}
+
+/* A run is over: its order counts, unless it was but a glance. */
+static void orders_turn(struct extents *e, struct file *f)
+{
+	if (f->last.random && order_count(&f->now_order) < ORDER_LEAST &&
+	    order_count(&f->last_order) > 0) {
+		order_forget(e, &f->now_order);
+		return;
+	}
+	order_forget(e, &f->last_order);
+	if (!f->last.random)
+		order_forget(e, &f->now_order);
+	f->last_order = f->now_order;
+	f->now_order = (struct order){0};
+}
+
+/* Orders are large: where they are too many, others' go. */
+static void orders_trim(struct extents *e, const struct file *but)
+{
+	for (uint32_t i = 0; i < e->n; i++) {
+		struct file *f = &e->files[e->order_hand++ % e->n];
+
+		if (e->order_bytes <= (size_t)e->limit * ORDER_SHARE)
+			return;
+		if (f != but)
+			file_forget(e, f);
+	}
+}
+
+static void order_read(
+    struct extents *e, struct file *f, uint32_t at, uint32_t length)
+{
+	uint16_t cap = f->now_order.cap;
+
+	order_add(&f->now_order, at, length);
+	e->order_bytes += (size_t)(f->now_order.cap - cap);
+	if (f->now_order.cap > cap)
+		orders_trim(e, f);
 }
 
 void extents_begin(struct extents *e, uint32_t object)
@@ -113,6 +178,8 @@ void extents_begin(struct extents *e, uint32_t object)
 	f->last = f->now;
 	f->now.n = 0;
 	f->now.random = false;
+	orders_turn(e, f);
+	f->run = ++e->runs;
 }
 
 /* The piece has the blocks, or they lie right before or behind it. */
@@ -145,7 +212,7 @@ static int64_t piece_stride(const struct piece *a, const struct piece *b)
 
 /* The last piece goes on with the row before it; or the last three are one.
  * Two are not enough: what is read out of order would look like it. */
-static void pattern_fold(struct pattern *t)
+static void shape_fold(struct shape *t)
 {
 	struct piece *a, *b = &t->at[t->n - 1];
 	int64_t stride;
@@ -173,7 +240,7 @@ static void pattern_fold(struct pattern *t)
 }
 
 /* Piece `i` has grown: what it touches now is one with it. */
-static void pattern_unite(struct pattern *t, int i)
+static void shape_unite(struct shape *t, int i)
 {
 	for (int j = t->n - 1; j >= 0; j--) {
 		const struct piece *b = &t->at[j];
@@ -188,12 +255,12 @@ static void pattern_unite(struct pattern *t, int i)
 	}
 }
 
-static void pattern_add(struct pattern *t, uint32_t at, uint32_t length)
+static void shape_add(struct shape *t, uint32_t at, uint32_t length)
 {
 	for (int i = t->n - 1; i >= 0; i--) {
 		if (piece_join(&t->at[i], at, length)) {
-			pattern_unite(t, i);
-			pattern_fold(t);
+			shape_unite(t, i);
+			shape_fold(t);
 			return;
 		}
 	}
@@ -202,7 +269,7 @@ static void pattern_add(struct pattern *t, uint32_t at, uint32_t length)
 		return;
 	}
 	t->at[t->n++] = (struct piece){.at = at, .length = length, .count = 1};
-	pattern_fold(t);
+	shape_fold(t);
 }
 
 static uint32_t blocks(uint64_t bytes)
@@ -230,16 +297,17 @@ void extents_read(struct extents *e, uint32_t object, uint64_t offset_bytes,
 			return;
 	}
 	if (f->now.n == 0 && first_bytes && offset_bytes > 0)
-		pattern_add(&f->now, 0, blocks(first_bytes));
+		shape_add(&f->now, 0, blocks(first_bytes));
 	if (!f->now.random)
-		pattern_add(&f->now, at, length);
+		shape_add(&f->now, at, length);
+	order_read(e, f, at, length);
 }
 
 size_t extents_get(const struct extents *e, uint32_t object,
     struct predictor_extent *out, size_t max)
 {
 	const struct file *f = file_find(e, object);
-	const struct pattern *t;
+	const struct shape *t;
 	size_t n = 0;
 
 	if (!f)
@@ -277,6 +345,63 @@ void extents_set(struct extents *e, uint32_t object,
 			.stride = (int32_t)(in[i].stride_bytes / EXTENT_BLOCK)};
 }
 
+uint32_t extents_run(const struct extents *e, uint32_t object)
+{
+	const struct file *f = file_find(e, object);
+
+	return f ? f->run : 0;
+}
+
+/* Of the last run, as extents_get() has it. */
+static const struct order *order_of(const struct extents *e, uint32_t object)
+{
+	const struct file *f = file_find(e, object);
+
+	if (!f)
+		return NULL;
+	if (order_count(&f->last_order) == 0 && f->now.random)
+		return &f->now_order;
+	return &f->last_order;
+}
+
+size_t extents_order(const struct extents *e, uint32_t object,
+    struct order_piece *out, size_t max)
+{
+	const struct order *o = order_of(e, object);
+
+	return o ? order_get(o, out, max) : 0;
+}
+
+size_t extents_order_pack(
+    const struct extents *e, uint32_t object, unsigned char *out)
+{
+	const struct order *o = order_of(e, object);
+
+	return o ? order_pack(o, out) : 0;
+}
+
+bool extents_order_set(
+    struct extents *e, uint32_t object, const void *bytes, size_t len)
+{
+	struct file *f = file_find(e, object);
+	struct order o = {0};
+
+	if (!order_set(&o, bytes, len))
+		return false;
+	if (!f)
+		f = file_make(e, object);
+	if (!f) {
+		order_clear(&o);
+		return false;
+	}
+	order_forget(e, &f->last_order);
+	f->last_order = o;
+	f->run = ++e->runs;
+	e->order_bytes += o.cap;
+	orders_trim(e, f);
+	return true;
+}
+
 size_t extents_count(const struct extents *e)
 {
 	return e->n;
@@ -288,6 +413,7 @@ void extents_drop(struct extents *e, uint32_t object)
 
 	if (!f)
 		return;
+	file_forget(e, f);
 	f->object = UINT32_MAX;
 	keymap_del(e->map, object);
 }
@@ -295,5 +421,5 @@ void extents_drop(struct extents *e, uint32_t object)
 size_t extents_memory_bytes(const struct extents *e)
 {
 	return sizeof(*e) + keymap_memory_bytes(e->map) +
-	       e->cap * sizeof(*e->files);
+	       e->cap * sizeof(*e->files) + e->order_bytes;
 }

@@ -2,12 +2,13 @@
 /*
  * Patterns inside files: which parts of a file its last run read. Kept in
  * blocks of 4 KiB, in a few pieces a file, equal ones at equal distances as
- * one; a file read all over has no pattern. A bounded number of files; the
- * oldest gives way.
+ * one; of a file read all over the order is kept instead (order.h). A bounded
+ * number of files, and of bytes; the oldest gives way.
  */
 #ifndef FOREFETCH_EXTENTS_H
 #define FOREFETCH_EXTENTS_H
 
+#include "order.h"
 #include "predictor.h"
 
 enum { EXTENTS_MAX = 8, EXTENT_BLOCK = 4096 };
@@ -28,6 +29,17 @@ size_t extents_get(const struct extents *e, uint32_t object,
 /* As if a run had read so. */
 void extents_set(struct extents *e, uint32_t object,
     const struct predictor_extent *in, size_t n);
+/* A number that is another one when the file has another last run. */
+uint32_t extents_run(const struct extents *e, uint32_t object);
+/* The order of the last run of a file that was read all over; 0 pieces where
+ * it was not, or where there were too many. */
+size_t extents_order(const struct extents *e, uint32_t object,
+    struct order_piece *out, size_t max);
+/* The same, for a file: see order.h. */
+size_t extents_order_pack(
+    const struct extents *e, uint32_t object, unsigned char *out);
+bool extents_order_set(
+    struct extents *e, uint32_t object, const void *bytes, size_t len);
 /* Of files; some may be without a pattern. */
 size_t extents_count(const struct extents *e);
 void extents_drop(struct extents *e, uint32_t object);

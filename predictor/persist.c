@@ -205,6 +205,42 @@ static bool export_extents(struct export *x)
 	return true;
 }
 
+static bool export_order(Forefetch__TreeFile *f, uint32_t object,
+    const unsigned char *bytes, size_t len)
+{
+	ProtobufCBinaryData *out = &f->order_pieces[f->n_order_pieces];
+
+	out->data = malloc(len);
+	if (!out->data)
+		return false;
+	memcpy(out->data, bytes, len);
+	out->len = len;
+	f->n_order_pieces++;
+	f->order_object[f->n_order_object++] = object;
+	return true;
+}
+
+static bool export_orders(struct export *x)
+{
+	const struct predictor *p = x->p;
+	size_t room = extents_count(p->extents);
+	uint32_t end = objects_end(p->objects);
+
+	if (!VEC_NEW(room, x->f->order_object) ||
+	    !VEC_NEW(room, x->f->order_pieces))
+		return false;
+	for (uint32_t id = 0; id < end; id++) {
+		unsigned char bytes[ORDER_PACKED];
+		size_t len = x->objects[id]
+				 ? extents_order_pack(p->extents, id, bytes)
+				 : 0;
+
+		if (len > 0 && !export_order(x->f, x->objects[id], bytes, len))
+			return false;
+	}
+	return true;
+}
+
 static bool export_wall(const struct export *x)
 {
 	const struct wall *w = &x->p->wall;
@@ -295,7 +331,7 @@ static bool export_parts(struct export *x)
 	if (x->portable)
 		trails_walk(x->p->trails, export_choose, x);
 	return export_dirs(x) && export_objects(x) && export_trails(x) &&
-	       export_extents(x) && export_wall(x) &&
+	       export_extents(x) && export_orders(x) && export_wall(x) &&
 	       (x->portable ||
 		   (export_sessions(x) && export_calib(x->p, x->f)));
 }
@@ -345,6 +381,10 @@ static void export_free(Forefetch__TreeFile *f)
 	free(f->session_blocks);
 	free(f->session_uid);
 	free(f->session_space);
+	for (size_t i = 0; i < f->n_order_pieces; i++)
+		free(f->order_pieces[i].data);
+	free(f->order_pieces);
+	free(f->order_object);
 	free(f->calib_cell);
 	free(f->calib_hits);
 	free(f->calib_n);

@@ -53,6 +53,17 @@ static bool sessions_sane(const Forefetch__TreeFile *f, size_t objects)
 	return sessions == f->n_session_uid;
 }
 
+static bool orders_sane(const Forefetch__TreeFile *f, size_t objects)
+{
+	if (f->n_order_pieces != f->n_order_object)
+		return false;
+	for (size_t i = 0; i < f->n_order_object; i++)
+		if (f->order_object[i] == 0 || f->order_object[i] > objects ||
+		    f->order_pieces[i].len > ORDER_PACKED)
+			return false;
+	return true;
+}
+
 /* Whether columns are equally long and nothing points outside. */
 static bool file_sane(const Forefetch__TreeFile *f)
 {
@@ -75,7 +86,7 @@ static bool file_sane(const Forefetch__TreeFile *f)
 	for (size_t i = 0; i < f->n_trail; i++)
 		if (f->trail[i] > n)
 			return false;
-	if (!extents_sane(f, n) || !sessions_sane(f, n))
+	if (!extents_sane(f, n) || !orders_sane(f, n) || !sessions_sane(f, n))
 		return false;
 	for (size_t i = 0; i < f->n_calib_cell; i++)
 		if (f->calib_cell[i] >= CALIB_CELLS ||
@@ -308,6 +319,20 @@ static int import_sessions(const struct import *x)
 	return 0;
 }
 
+/* One that makes no sense is left out. */
+static void import_orders(const struct import *x)
+{
+	const Forefetch__TreeFile *f = x->f;
+
+	for (size_t i = 0; i < f->n_order_object; i++) {
+		uint32_t id = x->objects[f->order_object[i] - 1];
+
+		if (id != OBJECT_NONE && !objects_at(x->p->objects, id)->free)
+			(void)extents_order_set(x->p->extents, id,
+			    f->order_pieces[i].data, f->order_pieces[i].len);
+	}
+}
+
 /* What was observed here says more. */
 static void import_calib(const struct import *x)
 {
@@ -336,6 +361,7 @@ static int import_all(struct import *x)
 			x->objects[i] = import_object(x, i);
 		import_trails(x);
 		import_extents(x);
+		import_orders(x);
 		ret = 0;
 		/* Somebody else's would be hard to forget again. */
 		if (!x->f->portable) {

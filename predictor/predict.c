@@ -130,3 +130,28 @@ size_t predictor_extents(const struct predictor *p, uint64_t object,
 
 	return id == OBJECT_NONE ? 0 : extents_get(p->extents, id, out, max);
 }
+
+uint32_t predictor_run(const struct predictor *p, uint64_t object)
+{
+	uint32_t id = objects_find(p->objects, object);
+
+	return id == OBJECT_NONE ? 0 : extents_run(p->extents, id);
+}
+
+size_t predictor_order(const struct predictor *p, uint64_t object,
+    struct predictor_extent *out, size_t max)
+{
+	uint32_t id = objects_find(p->objects, object);
+	struct order_piece pieces[ORDER_MAX];
+	size_t n = 0;
+
+	if (id != OBJECT_NONE)
+		n = extents_order(
+		    p->extents, id, pieces, max < ORDER_MAX ? max : ORDER_MAX);
+	for (size_t i = 0; i < n; i++)
+		out[i] = (struct predictor_extent){
+		    .offset_bytes = (uint64_t)pieces[i].at * EXTENT_BLOCK,
+		    .length_bytes = pieces[i].length * EXTENT_BLOCK,
+		    .count = 1};
+	return n;
+}

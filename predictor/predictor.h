@@ -215,6 +215,13 @@ size_t predictor_withdrawn(
 size_t predictor_extents(const struct predictor *p, uint64_t object,
     struct predictor_extent *out, size_t max);
 
+/* In which order the last run read the file, piece by piece, where it went all
+ * over it; none where there were too many. `max` at most. */
+size_t predictor_order(const struct predictor *p, uint64_t object,
+    struct predictor_extent *out, size_t max);
+/* Another number where the file has another last run. */
+uint32_t predictor_run(const struct predictor *p, uint64_t object);
+
 /*
  * What became of a prediction that was fetched. Fetches in vain lower the
  * object's probability; late ones make predictions reach further ahead.

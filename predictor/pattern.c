@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pattern.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "order.h"
+
+enum {
+	HISTORY = 512, /* reads; a power of two */
+	SETS = 8,
+	WAYS = PATTERN_READERS / SETS,
+	NEED = 3,        /* differences that a period has kept */
+	NEED_PROVEN = 2, /* of a reader who kept to his patterns */
+	PROVEN = 16,
+	DOUBT_MAX = 13,
+	LONG = 8,     /* from so many on it begins further ahead */
+	SKIP = 8,     /* reads that may be left out, or change places */
+	LOCKSTEP = 4, /* forward reads, each after the last one's reply */
+	ORDER_NEAR = 8,
+	ORDER_NEED = 2,
+};
+
+/* One reader of one file. */
+struct pattern {
+	uint64_t object, reader;
+	uint64_t used; /* 0: free */
+	uint64_t offsets[HISTORY];
+	uint32_t counts[HISTORY];
+	uint32_t n;      /* reads, ever */
+	uint32_t period; /* 0: none */
+	uint32_t ahead;  /* told, from the last read on */
+	uint32_t depth;  /* to be told */
+	uint32_t run;    /* differences that kept the period */
+	uint32_t hits;   /* of them, since it was found */
+	uint32_t proven;
+	uint32_t doubt;
+	uint32_t lockstep;
+	uint64_t done_us; /* the last reply */
+	uint64_t think_us;
+	/* The order of the last run, how far this one is in it, and how many
+	 * of its reads in a row were. */
+	struct pattern_piece *order;
+	uint32_t norder, at, follows;
+	bool ordered;      /* what is told is the order's */
+	bool asked;        /* for an order … */
+	uint32_t file_run; /* … of the run before this one */
+};
+
+struct patterns {
+	pattern_order order;
+	void *ctx;
+	uint64_t clock;
+	size_t order_bytes;
+	struct pattern at[SETS][WAYS];
+};
+
+struct patterns *patterns_new(pattern_order order, void *ctx)
+{
+	struct patterns *ps = calloc(1, sizeof(*ps));
+
+	if (!ps)
+		return NULL;
+	ps->order = order;
+	ps->ctx = ctx;
+	return ps;
+}
+
+static void order_drop(struct patterns *ps, struct pattern *p)
+{
+	ps->order_bytes -= p->norder * sizeof(*p->order);
+	free(p->order);
+	p->order = NULL;
+	p->norder = p->at = p->follows = 0;
+}
+
+void patterns_free(struct patterns *ps)
+{
+	if (!ps)
+		return;
+	for (int i = 0; i < SETS; i++)
+		for (int k = 0; k < WAYS; k++)
+			free(ps->at[i][k].order);
+	free(ps);
+}
+
+size_t patterns_memory_bytes(const struct patterns *ps)
+{
+	return sizeof(*ps) + ps->order_bytes;
+}
+
+static struct pattern *pattern_find(
+    struct patterns *ps, const struct pattern_read *r)
+{
+	uint64_t h =
+	    (r->object ^ r->reader) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+	struct pattern *set = ps->at[h % SETS], *old = set;
+
+	for (int i = 0; i < WAYS; i++) {
+		if (set[i].used && set[i].object == r->object &&
+		    set[i].reader == r->reader)
+			return &set[i];
+		if (set[i].used < old->used)
+			old = &set[i];
+	}
+	order_drop(ps, old);
+	memset(old, 0, sizeof(*old));
+	old->object = r->object;
+	old->reader = r->reader;
+	return old;
+}
+
+/* ---- the last reads --------------------------------------------------- */
+
+/* `back` before the last one; there are so many. */
+static struct pattern_piece last(const struct pattern *p, uint32_t back)
+{
+	uint32_t i = (p->n - 1 - back) % HISTORY;
+
+	return (struct pattern_piece){p->offsets[i], p->counts[i]};
+}
+
+static uint32_t kept(const struct pattern *p)
+{
+	return p->n < HISTORY ? p->n : HISTORY;
+}
+
+static void push(struct pattern *p, uint64_t offset, uint32_t count)
+{
+	p->offsets[p->n % HISTORY] = offset;
+	p->counts[p->n % HISTORY] = count;
+	p->n++;
+	/* The place in the ring is all that it says. */
+	if (p->n == UINT32_MAX)
+		p->n = HISTORY + p->n % HISTORY;
+}
+
+static uint64_t difference(const struct pattern *p, uint32_t back)
+{
+	return last(p, back).offset_bytes - last(p, back + 1).offset_bytes;
+}
+
+/* How many of the last differences are as those a period before. */
+static uint32_t agreement(const struct pattern *p, uint32_t period)
+{
+	uint32_t n = 0, max = kept(p) - 1 - period;
+
+	while (n < max && n < PATTERN_AHEAD &&
+	       difference(p, n) == difference(p, n + period))
+		n++;
+	return n;
+}
+
+static uint32_t needed(const struct pattern *p)
+{
+	return (p->proven >= PROVEN ? NEED_PROVEN : NEED) + p->doubt;
+}
+
+/* The smallest that holds. */
+static void period_find(struct pattern *p)
+{
+	uint32_t need = needed(p), run;
+
+	for (uint32_t i = 1; i + need <= kept(p); i++) {
+		run = agreement(p, i);
+		/* So many equal steps agree once less. */
+		if (run + (i == 1) < need)
+			continue;
+		p->period = i;
+		p->run = run;
+		p->hits = 0;
+		p->depth = run >= LONG ? 4 : 2;
+		return;
+	}
+}
+
+/* It goes forward and leaves nothing out: a client's readahead does, too. */
+static bool is_forward(const struct pattern *p)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 1; i <= p->period; i++)
+		bytes += last(p, i).count_bytes;
+	return last(p, 0).offset_bytes - last(p, p->period).offset_bytes ==
+	       bytes;
+}
+
+/* ---- what follows ----------------------------------------------------- */
+
+/* The `k`th read from here, from 1 on. */
+static struct pattern_piece next(const struct pattern *p, uint32_t k)
+{
+	struct pattern_piece x;
+	uint64_t shift;
+
+	if (p->ordered)
+		return p->at + k < p->norder ? p->order[p->at + k]
+					     : (struct pattern_piece){0};
+	shift = last(p, 0).offset_bytes - last(p, p->period).offset_bytes;
+	x = last(p, p->period - 1 - (k - 1) % p->period);
+	x.offset_bytes += shift * ((k - 1) / p->period + 1);
+	return x;
+}
+
+static bool is_active(const struct pattern *p)
+{
+	return p->ordered || p->period > 0;
+}
+
+static bool has(const struct pattern_piece *x, const struct pattern_read *r)
+{
+	return r->offset_bytes >= x->offset_bytes &&
+	       r->offset_bytes - x->offset_bytes < x->count_bytes;
+}
+
+/* Which of the next ones it is; 0: none. */
+static uint32_t foreseen(const struct pattern *p, const struct pattern_read *r)
+{
+	uint32_t far = p->ahead + 1 < SKIP ? p->ahead + 1 : SKIP;
+
+	for (uint32_t k = 1; is_active(p) && k <= far; k++) {
+		struct pattern_piece x = next(p, k);
+
+		if (p->ordered ? has(&x, r) : x.offset_bytes == r->offset_bytes)
+			return k;
+	}
+	return 0;
+}
+
+/* One of the last few, again or late. */
+static bool was_just(const struct pattern *p, const struct pattern_read *r)
+{
+	for (uint32_t i = 0; i < SKIP && i < kept(p); i++)
+		if (last(p, i).offset_bytes == r->offset_bytes)
+			return true;
+	return p->ordered && p->at < p->norder && has(&p->order[p->at], r);
+}
+
+static void drop(struct pattern_news *news, struct pattern_piece x)
+{
+	if (news->ndrop < PATTERN_AHEAD && x.count_bytes > 0)
+		news->drop[news->ndrop++] = x;
+}
+
+static void advance(struct pattern *p, const struct pattern_read *r, uint32_t k,
+    struct pattern_news *news)
+{
+	news->hit = k <= p->ahead;
+	for (uint32_t i = 1; i <= k; i++) {
+		struct pattern_piece x = next(p, 1);
+
+		if (i <= p->ahead)
+			drop(news, x);
+		if (i == k)
+			push(p, r->offset_bytes, r->count_bytes);
+		else
+			push(p, x.offset_bytes, x.count_bytes);
+		if (p->ordered)
+			p->at++;
+	}
+	p->ahead = p->ahead > k ? p->ahead - k : 0;
+	p->run++;
+	p->hits++;
+	p->proven++;
+	p->depth *= 2;
+	if (p->doubt > 0 && p->hits % NEED == 0)
+		p->doubt--;
+}
+
+static void give_up(struct pattern *p, struct pattern_news *news)
+{
+	news->broken = p->ahead > 0;
+	for (uint32_t k = 1; k <= p->ahead; k++)
+		drop(news, next(p, k));
+	if (is_active(p) && p->hits < NEED) {
+		p->proven = 0;
+		p->doubt = p->doubt + 1 < DOUBT_MAX ? p->doubt + 1 : DOUBT_MAX;
+	}
+	p->ahead = p->period = p->run = p->hits = 0;
+	p->ordered = false;
+}
+
+/* ---- orders ----------------------------------------------------------- */
+
+/* Of the run before this one. */
+static void order_load(
+    struct patterns *ps, struct pattern *p, const struct pattern_read *r)
+{
+	struct predictor_extent pieces[ORDER_MAX];
+	size_t n;
+
+	if (!ps->order || (p->asked && p->file_run == r->run))
+		return;
+	order_drop(ps, p);
+	p->asked = true;
+	p->file_run = r->run;
+	n = ps->order(ps->ctx, p->object, pieces, ORDER_MAX);
+	p->order = n > 0 ? malloc(n * sizeof(*p->order)) : NULL;
+	if (!p->order)
+		return;
+	for (size_t i = 0; i < n; i++)
+		p->order[i] = (struct pattern_piece){
+		    pieces[i].offset_bytes, pieces[i].length_bytes};
+	p->norder = (uint32_t)n;
+	/* Before the first. */
+	p->at = p->norder - 1;
+	ps->order_bytes += n * sizeof(*p->order);
+}
+
+/* Where in the order the read is, at best a little further on. */
+static void order_follow(struct pattern *p, const struct pattern_read *r)
+{
+	uint32_t at = p->at;
+
+	if (p->follows > 0 && has(&p->order[at], r))
+		return;
+	for (uint32_t i = 1; i <= p->norder; i++) {
+		at = (p->at + i) % p->norder;
+		if (!has(&p->order[at], r))
+			continue;
+		p->follows = i <= ORDER_NEAR ? p->follows + 1 : 1;
+		p->at = at;
+		return;
+	}
+	p->follows = 0;
+}
+
+static bool order_begin(struct pattern *p, const struct pattern_read *r)
+{
+	if (p->norder == 0)
+		return false;
+	order_follow(p, r);
+	if (p->follows < ORDER_NEED + p->doubt)
+		return false;
+	p->ordered = true;
+	p->run = p->follows;
+	p->hits = 0;
+	p->depth = p->follows >= LONG ? 4 : 2;
+	return true;
+}
+
+/* ---- reads ------------------------------------------------------------ */
+
+/* In pieces of this size: what the link holds, as far as it takes that much
+ * for none to be waited for. */
+static uint32_t deep_enough(
+    const struct pattern *p, const struct pattern_read *r)
+{
+	uint64_t pipe = r->pipe_bytes / (r->count_bytes ? r->count_bytes : 1);
+	uint64_t pace = r->fetch_us / (p->think_us ? p->think_us : 1);
+	uint64_t depth = (pipe < pace ? pipe : pace) + 2;
+
+	return depth < PATTERN_AHEAD ? (uint32_t)depth : PATTERN_AHEAD;
+}
+
+static bool may_tell(const struct pattern *p)
+{
+	return is_active(p) &&
+	       (p->ordered || !is_forward(p) || p->lockstep >= LOCKSTEP);
+}
+
+static void tell(
+    struct pattern *p, const struct pattern_read *r, struct pattern_news *news)
+{
+	uint32_t max = deep_enough(p, r);
+
+	if (p->depth > max)
+		p->depth = max;
+	if (!may_tell(p))
+		return;
+	news->lead = p->ahead + 1;
+	news->p = (float)(p->run + 4) / (float)(p->run + 5);
+	while (p->ahead < p->depth) {
+		struct pattern_piece x = next(p, p->ahead + 1);
+
+		/* Beyond the file, or before it: so far it goes. */
+		if (x.count_bytes == 0 || x.offset_bytes >= r->size_bytes)
+			return;
+		news->want[news->nwant++] = x;
+		p->ahead++;
+	}
+}
+
+/* How long the reader takes between a reply and the next read. */
+static void pace(struct pattern *p, const struct pattern_read *r)
+{
+	uint64_t think = r->now_us > p->done_us ? r->now_us - p->done_us : 0;
+	uint64_t done_us = r->now_us + r->latency_us;
+
+	if (p->n > 0) {
+		p->lockstep = r->now_us >= p->done_us ? p->lockstep + 1 : 0;
+		p->think_us = p->think_us - p->think_us / 8 + think / 8;
+	}
+	if (done_us > p->done_us)
+		p->done_us = done_us;
+}
+
+void patterns_read(struct patterns *ps, const struct pattern_read *r,
+    struct pattern_news *news)
+{
+	struct pattern *p;
+	uint32_t k;
+
+	news->ndrop = news->nwant = 0;
+	news->hit = news->broken = false;
+	if (!r->object || r->count_bytes == 0 ||
+	    r->offset_bytes >= r->size_bytes)
+		return;
+	p = pattern_find(ps, r);
+	if (p->n > 0 && last(p, 0).offset_bytes == r->offset_bytes)
+		return;
+	p->used = ++ps->clock;
+	pace(p, r);
+	k = foreseen(p, r);
+	if (k > 0) {
+		advance(p, r, k, news);
+	} else if (is_active(p) && was_just(p, r)) {
+		return;
+	} else {
+		give_up(p, news);
+		push(p, r->offset_bytes, r->count_bytes);
+		order_load(ps, p, r);
+		if (!order_begin(p, r))
+			period_find(p);
+	}
+	tell(p, r, news);
+}
