@@ -193,6 +193,11 @@ struct metrics_call {
 	X(SESSION_USED, "session_used", "Objects of these that were used")     \
 	X(SESSION_BYTES, "session_bytes",                                      \
 	    "Bytes asked for that nothing but replays wanted")                 \
+	X(PATTERN_TOLD, "pattern_told",                                        \
+	    "Parts of files wanted by how they were being read")               \
+	X(PATTERN_HITS, "pattern_hits", "READs of such parts")                 \
+	X(PATTERN_BROKEN, "pattern_broken",                                    \
+	    "Times that a file was not read on as it had been")                \
 	X(WARM_CALLS, "warm_calls", "Calls sent for `forefetch warm`")         \
 	X(WARM_BYTES, "warm_bytes", "Bytes of their replies")                  \
 	X(BYTES_COPIED, "bytes_copied", "Payload bytes copied in memory")      \

@@ -15,6 +15,7 @@
 #include "clock.h"
 #include "config.h"
 #include "metrics.h"
+#include "pattern.h"
 #include "prefetch_private.h"
 
 enum {
@@ -227,6 +228,7 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 	habit_seen(pf, seen, now_us);
 	predictor_observe(pf->predictor, &seen->obs);
 	predict(pf, seen->cred, now_us);
+	pattern_seen(pf, seen, now_us);
 	session_seen(pf, seen->cred);
 }
 
@@ -314,10 +316,11 @@ static bool make_parts(struct prefetch *pf)
 
 	pf->notes = calloc(1, sizeof(*pf->notes));
 	pf->predictor = predictor_new(&po);
+	pf->patterns = pattern_open(pf);
 	pf->budget = budget_new(pf->p.link, &pf->p.config->prefetch_cap);
 	pf->ev = evtimer_new(pf->p.base, on_turn, pf);
-	return pf->notes && pf->predictor && pf->budget && pf->ev &&
-	       session_open(pf);
+	return pf->notes && pf->predictor && pf->patterns && pf->budget &&
+	       pf->ev && session_open(pf);
 }
 
 struct prefetch *prefetch_new(const struct prefetch_params *p)
@@ -357,6 +360,7 @@ void prefetch_free(struct prefetch *pf)
 	if (pf->ev)
 		event_free(pf->ev);
 	budget_free(pf->budget);
+	patterns_free(pf->patterns);
 	predictor_free(pf->predictor);
 	free(pf->notes);
 	free(pf);

@@ -9,6 +9,7 @@
  *	prefetch_dir.c      what a miss says of its directory
  *	prefetch_habit.c    what follows a lookup
  *	prefetch_list.c     listings in pages side by side
+ *	prefetch_pattern.c  what follows reads of a file
  *	prefetch_session.c  what sessions use
  *	prefetch_note.c     what became of it
  *	prefetch_cred.c     credentials that were seen
@@ -30,6 +31,7 @@
 #include "prefetch.h"
 
 struct event;
+struct patterns;
 
 enum {
 	PF_HABITS = 64,
@@ -225,6 +227,7 @@ struct prefetch {
 	struct prefetch_params p;
 	char path[PATH_MAX];
 	struct predictor *predictor;
+	struct patterns *patterns;
 	struct budget *budget;
 	struct event *ev; /* the pump */
 	struct event *ev_save;
@@ -373,6 +376,11 @@ void session_seen(struct prefetch *pf, struct pf_cred *cred);
 void session_go_on(struct prefetch *pf, uint64_t now_us);
 /* It has had its share of bytes. */
 bool session_spent(const struct want *w);
+
+/* prefetch_pattern.c */
+/* NULL without memory; of patterns_free(). */
+struct patterns *pattern_open(struct prefetch *pf);
+void pattern_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us);
 
 /* prefetch_note.c */
 struct note *note_find(struct prefetch *pf, uint64_t object);

@@ -29,7 +29,7 @@ LAYERS = [
     "metasave",
     "cachehome resolve drc fetch",
     "observe",
-    "prefetch prefetch_cred prefetch_dir prefetch_flight prefetch_habit prefetch_list prefetch_note prefetch_private "
+    "prefetch prefetch_cred prefetch_dir prefetch_flight prefetch_habit prefetch_list prefetch_note prefetch_pattern prefetch_private "
     "prefetch_save prefetch_session prefetch_step prefetch_want",
     "compact exports linkwatch",
     "user",
