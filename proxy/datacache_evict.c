@@ -118,7 +118,7 @@ static struct segment *pick_open(struct datacache *dc)
 
 		/* An empty one is wanted itself. */
 		if (seg && !dc->writers[k].busy && seg->used > 0 &&
-		    may_go(seg) &&
+		    seg->laying == 0 && may_go(seg) &&
 		    (k != SEGMENT_PINNED || seg->pinned_bytes == 0)) {
 			segment_seal(seg);
 			return seg;

@@ -206,6 +206,11 @@ static void request_run(struct iopool_job *job)
 			    O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 			err = fd < 0 ? -errno : 0;
 		}
+		/* In one go with what is looked at behind it: the kernel's own
+		 * readahead begins anew with every descriptor. */
+		if (err == 0 && i + 1 == rq->n && rq->ahead_to > it->pos)
+			posix_fadvise(fd, it->pos, rq->ahead_to - it->pos,
+			    POSIX_FADV_WILLNEED);
 		it->err = err < 0 ? err : item_check(rq, it, fd);
 	}
 	/* It may be verified in part only, so its end is not known here. */

@@ -4,9 +4,10 @@
 # lab: --rtt 5ms --timeout 3000
 #
 # cachekill.sh [--short] [KILLS [SEED]]: 100 kills at random moments under reads
-# and writes, a tenth of it in modes other than bounded; then bytes in the files
-# of the cache are flipped, the files cut, of another version, of another user,
-# or garbage.  --short: in bounded only, and flipped bytes only.
+# and writes, a tenth of it in modes other than bounded; half of them while data is
+# laid out in the order of its use.  Then bytes in the files of the cache are
+# flipped, the files cut, of another version, of another user, or garbage.
+# --short: in bounded only, and flipped bytes only.
 . "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
 
 modes=(bounded frozen strict) damage=(flip truncate head garbage owner)
@@ -25,8 +26,25 @@ tree=$LAB_PROXY/ck
 # Also `frozen`: nobody but the proxy's own client changes anything here.
 mode_set() {
 	lab_umount "$LAB_PROXY" && lab_proxy_stop &&
+		lab_conf_set forefetch compact_rate 1M &&
 		lab_conf_set "server lab" consistency "$1" &&
 		lab_proxy_start && lab_mount_proxy noac
+}
+
+ctl() { forefetch --socket "$(sed -n 's/^control *= *//p' "$LAB_CONF")" "$@"; }
+
+# Have the data laid out from now on, again and again, until the daemon is killed.
+lay_out() {
+	while lab_proxy_pid >/dev/null; do
+		ctl compact >/dev/null 2>&1
+		lab_nap 0.02
+	done
+}
+
+# Whether some was moved since the start, for the sum.
+laid_out() {
+	ctl stats --json 2>/dev/null |
+		grep -q '"layout_moved_bytes": *[1-9]' && echo yes >>/tmp/laid
 }
 
 verified() { lab_drop_caches; tool verify "$tree"; }
@@ -35,8 +53,8 @@ turns() { cat /tmp/stop.? 2>/dev/null | awk '{ n += $1 } END { print n + 0 }'; }
 moved() { [ "$(turns)" -gt "$1" ]; }
 
 under_load() {	# MODE KILLS
-	local i w pids=() rc=0 nap begun=0
-	rm -f /tmp/stop /tmp/stop.?
+	local i w pids=() rc=0 nap begun=0 laying
+	rm -f /tmp/stop /tmp/stop.? /tmp/laid
 	for w in 1 2 3 4; do
 		tool load "$tree" /tmp/stop $w >/tmp/load.$w 2>&1 &
 		pids+=($!)
@@ -46,8 +64,11 @@ under_load() {	# MODE KILLS
 		# before that would hit nothing.
 		lab_poll 60 moved "$(turns)" || { fail "load $i"; break; }
 		printf -v nap '0.%03d' $((RANDOM % 700))
+		((i % 2)) || { lay_out & laying=$!; }
 		lab_nap "$nap"
+		((i % 2)) || laid_out
 		lab_proxy_kill || fail "kill $i"
+		((i % 2)) || wait $laying || :
 		lab_proxy_start || { fail "start $i"; break; }
 		begun=$i
 	done
@@ -65,6 +86,12 @@ under_load() {	# MODE KILLS
 	check "$1: every byte was right" test $rc -eq 0 || cat /tmp/load.?
 	sed 's/^/     /' /tmp/load.?
 	check "$1: every byte is right afterwards" verified
+	echo "     laid out before $(cat /tmp/laid 2>/dev/null | wc -l) kills"
+	# And when all of it has been, and after another kill.
+	ctl compact | sed 's/^/     /'
+	check "$1: laid out, every byte is right" verified
+	lab_proxy_kill && lab_proxy_start || fail "kill after laying out"
+	check "$1: killed then, every byte is right" verified
 }
 
 spoiled() {	# HOW END

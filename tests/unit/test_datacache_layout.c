@@ -351,43 +351,68 @@ static void put_back(struct copies *c)
 		assert_int_equal(
 		    fwrite(c->data[i], 1, (size_t)c->len[i], f), c->len[i]);
 		assert_int_equal(fclose(f), 0);
-		free(c->data[i]);
 	}
 }
 
-/* A kill before the old entries were forgotten leaves both; when the new ones
- * go, dropped, the old ones must not come back. */
-static void test_doubles(void **state)
+static void free_copies(struct copies *c)
+{
+	for (unsigned i = 0; i < c->n; i++)
+		free(c->data[i]);
+}
+
+static void unlink_newer(const char *path, void *arg)
+{
+	const struct copies *c = arg;
+
+	for (unsigned i = 0; i < c->n; i++)
+		if (strcmp(path, c->path[i]) == 0)
+			return;
+	unlink(path);
+}
+
+/* Half of what lies in each segment is laid out, then dropped, and the segments
+ * that it was moved to go, with all that they know: it must not come back from
+ * where it was. `torn`: killed before the old entries were forgotten. */
+static void dropped(bool torn)
 {
 	struct fixture fx;
 	struct copies c = {0};
 
-	(void)state;
-	begin_used(&fx);
+	fixture_begin(&fx, 64 * MIB);
+	fill(&fx, 0, N);
 	fixture_reopen(&fx);
-	assert_int_equal(use(&fx), N);
-	each_file(&fx, ".seg", keep_copy, &c);
-	each_file(&fx, ".idx", keep_copy, &c);
-	(void)pass(&fx, true);
-	fixture_close(&fx);
-	put_back(&c);
-	fixture_open(&fx);
-	assert_int_equal(stats_of(&fx).live_bytes, N * LEN);
-	assert_int_equal(use(&fx), N);
 	for (unsigned i = 0; i < N; i++)
-		drop(&fx, i);
-	iopool_drain(fx.pool);
-	/* The segments that were laid out, with all that they know. */
-	for (unsigned i = 1; i < 10; i++) {
-		char name[32], path[384];
-
-		snprintf(name, sizeof(name), "%08x.idx", c.n / 2 - 1 + i);
-		path_of(&fx, name, path);
-		unlink(path);
+		if (nth(i) % 2)
+			assert_true(find_some(&fx, nth(i), 1, 0, LEN));
+	each_file(&fx, ".idx", keep_copy, &c);
+	assert_int_equal(pass(&fx, true).layout_moved_bytes, N / 2 * LEN);
+	if (torn) {
+		fixture_close(&fx);
+		put_back(&c);
+		fixture_open(&fx);
 	}
-	fixture_reopen(&fx);
-	assert_int_equal(stats_of(&fx).live_bytes, 0);
+	assert_int_equal(stats_of(&fx).live_bytes, N * LEN);
+	for (unsigned i = 1; i < N; i += 2)
+		drop(&fx, i);
+	fixture_close(&fx);
+	assert_true(each_file(&fx, ".idx", unlink_newer, &c) > c.n);
+	free_copies(&c);
+	fixture_open(&fx);
+	for (unsigned i = 0; i < N; i++)
+		assert_int_equal(has(&fx, i), i % 2 == 0);
 	fixture_end(&fx);
+}
+
+static void test_dropped(void **state)
+{
+	(void)state;
+	dropped(false);
+}
+
+static void test_doubles(void **state)
+{
+	(void)state;
+	dropped(true);
 }
 
 static void flip(const char *path, void *arg)
@@ -482,6 +507,28 @@ static void test_evicted(void **state)
 	}
 	fill(&fx, next, 4 * 64 * MIB / LEN);
 	assert_true(fx.most_disk <= fx.size + fx.size / 50);
+	(void)use(&fx);
+	fixture_reopen(&fx);
+	(void)use(&fx);
+	fixture_end(&fx);
+}
+
+/* What is on its way is not lost when eviction comes upon its segment. */
+static void test_evicted_source(void **state)
+{
+	struct fixture fx;
+
+	(void)state;
+	begin_used(&fx);
+	assert_int_equal(datacache_layout_begin(fx.dc, true), 0);
+	while (datacache_layout_busy(fx.dc)) {
+		(void)datacache_layout_step(fx.dc, MIB);
+		/* All but what is being written to is to go. */
+		datacache_resize(fx.dc, 1 * MIB);
+		datacache_resize(fx.dc, fx.size);
+		iopool_drain(fx.pool);
+	}
+	iopool_drain(fx.pool);
 	(void)use(&fx);
 	fixture_reopen(&fx);
 	(void)use(&fx);
@@ -608,10 +655,12 @@ int main(void)
 	    cmocka_unit_test(test_changes),
 	    cmocka_unit_test(test_parts),
 	    cmocka_unit_test(test_kill),
+	    cmocka_unit_test(test_dropped),
 	    cmocka_unit_test(test_doubles),
 	    cmocka_unit_test(test_damaged),
 	    cmocka_unit_test(test_full_cache),
 	    cmocka_unit_test(test_evicted),
+	    cmocka_unit_test(test_evicted_source),
 	    cmocka_unit_test(test_pinned),
 	    cmocka_unit_test(test_full_disk),
 	    cmocka_unit_test(test_flush),
