@@ -141,6 +141,34 @@ static void put_disk(const Forefetch__ServerStats *srv)
 	    bytes(refused, srv, "data_refused_bytes"));
 }
 
+static double percent(
+    const Forefetch__ServerStats *srv, const char *part, const char *all)
+{
+	double of = (double)value_of(srv, all);
+
+	return of > 0 ? (double)value_of(srv, part) * 100 / of : 0;
+}
+
+/* How much of the disk's part is read in sequence. */
+static void put_layout(const Forefetch__ServerStats *srv)
+{
+	char moved[CTL_TEXT_MAX];
+
+	if (value_of(srv, "run_bytes") > 0)
+		printf("  in order %.1f%% of what this run read from disk, in "
+		       "%" PRIu64 " runs\n",
+		    percent(srv, "run_sequential_bytes", "run_bytes"),
+		    value_of(srv, "run_runs"));
+	if (value_of(srv, "layout_bytes") > 0)
+		printf("  laid out %" PRIu64 " times, %s moved; the last time "
+		       "%.1f%% was in order, then %.1f%%\n",
+		    value_of(srv, "layout_passes"),
+		    bytes(moved, srv, "layout_moved_bytes"),
+		    percent(srv, "layout_before_sequential_bytes",
+			"layout_before_bytes"),
+		    percent(srv, "layout_sequential_bytes", "layout_bytes"));
+}
+
 /* Copies for each payload byte that clients were sent. */
 static void put_copies(const Forefetch__ServerStats *srv)
 {
@@ -165,6 +193,7 @@ void ctl_put_caches(const Forefetch__ServerStats *srv)
 		put_row(srv, i);
 	put_memory(srv);
 	put_disk(srv);
+	put_layout(srv);
 	put_copies(srv);
 	printf("  asked    again for %" PRIu64 " objects: %" PRIu64
 	       " unchanged, %" PRIu64 " changed\n",

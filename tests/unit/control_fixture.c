@@ -140,6 +140,19 @@ static void each_server(void *ctx,
 	cb(arg, "src", fx->metrics);
 }
 
+static int compact(void *ctx, const char *server, bool begin, bool *busy)
+{
+	struct fixture *fx = ctx;
+
+	if (begin) {
+		strcat(fx->flushed, "compact ");
+		strcat(fx->flushed, server);
+		strcat(fx->flushed, " ");
+	}
+	*busy = fx->compact_busy;
+	return begin ? fx->flush_error : 0;
+}
+
 static int flush(void *ctx, const char *server)
 {
 	struct fixture *fx = ctx;
@@ -256,6 +269,7 @@ static const struct control_ops ops = {
     .fill_status = fill_status,
     .each_server = each_server,
     .flush = flush,
+    .compact = compact,
     .warm_begin = begin_warm,
     .warm_progress = warm_progress,
     .warm_end = end_warm,
@@ -450,6 +464,22 @@ size_t message_stats(uint8_t buf[REQUEST_SIZE], const char *server)
 	request.stats = &stats;
 	stats.server.data = (uint8_t *)server;
 	stats.server.len = strlen(server);
+	return message(buf, &request);
+}
+
+size_t message_compact(
+    uint8_t buf[REQUEST_SIZE], const char *server, bool begin)
+{
+	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
+	Forefetch__CompactRequest compact_all =
+	    FOREFETCH__COMPACT_REQUEST__INIT;
+
+	request.version = 1;
+	request.command_case = FOREFETCH__REQUEST__COMMAND_COMPACT;
+	request.compact = &compact_all;
+	compact_all.server.data = (uint8_t *)server;
+	compact_all.server.len = strlen(server);
+	compact_all.begin = begin;
 	return message(buf, &request);
 }
 

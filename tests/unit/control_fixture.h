@@ -34,10 +34,11 @@ struct fixture {
 	unsigned served;  /* calls of fill_status */
 	char flushed[32]; /* servers that were flushed: "nas src " */
 	int flush_error;  /* what flush returns */
-	int place_error;  /* errno of warm and explain */
-	char place[256];  /* "LISTEN EXPORT PATH data" that was asked for */
-	int walks;        /* that go on */
-	int changed;      /* calls of trees_changed */
+	bool compact_busy;
+	int place_error; /* errno of warm and explain */
+	char place[256]; /* "LISTEN EXPORT PATH data" that was asked for */
+	int walks;       /* that go on */
+	int changed;     /* calls of trees_changed */
 	struct predictor *predictor;
 	struct tracer *tracer;
 	struct pins *pins; /* of a server without a data cache */
@@ -75,6 +76,8 @@ void response_free(Forefetch__Response *res);
 /* Requests as bytes; the length. An empty server is all. */
 size_t message_status(uint8_t buf[REQUEST_SIZE], const char *server);
 size_t message_stats(uint8_t buf[REQUEST_SIZE], const char *server);
+size_t message_compact(
+    uint8_t buf[REQUEST_SIZE], const char *server, bool begin);
 size_t message_flush(uint8_t buf[REQUEST_SIZE], const char *server);
 
 void send_request(int fd, Forefetch__Request *request);

@@ -95,6 +95,7 @@ static void check_sample(const struct config *cfg)
 
 	assert_string_equal(cfg->cache_dir, "/var/cache/forefetch");
 	assert_int_equal(cfg->cache_size, UINT64_C(10) << 30);
+	assert_int_equal(cfg->compact_rate, UINT64_C(8) << 20);
 	assert_int_equal(cfg->memory_size, 256 << 20);
 	assert_string_equal(cfg->control, "/run/forefetch/control.sock");
 	assert_int_equal(cfg->metrics.n, 0);
@@ -166,11 +167,13 @@ static void test_inherit(void **state)
 		      "address = fe80::1%eth0\n"
 		      "exports = /a/ /b ; /c\n"
 		      "[forefetch]\n"
+		      "compact_rate = Off\n"
 		      "metrics = [::1]:9150\n");
 	const struct config_server *nas = config_server_find(cfg, "nas");
 	const struct config_server *other = config_server_find(cfg, "other");
 
 	(void)state;
+	assert_int_equal(cfg->compact_rate, 0);
 	assert_int_equal(nas->policy.attr_timeout_us, 500000);
 	assert_int_equal(nas->noverrides, 2);
 	assert_string_equal(nas->overrides[0].path, "/a b");

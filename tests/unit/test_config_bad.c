@@ -120,6 +120,11 @@ static const struct {
     {NAS "nfs_port = 65536\n",
 	"t:4: [server nas] nfs_port: '65536' is out of range; want 0 to "
 	"65535"},
+    {"[forefetch]\ncompact_rate = on\n",
+	"t:2: [forefetch] compact_rate: 'on' is not off, or bytes a second "
+	"such as 500K or 8M"},
+    {"[forefetch]\ncompact_rate = 0\n",
+	"t:2: [forefetch] compact_rate: '0' is out of range; want 64K to 1T"},
     {"[forefetch]\ncache_size = 10GB\n",
 	"t:2: [forefetch] cache_size: '10GB' is not a size such as 65536, "
 	"16K, 256M or 10G"},

@@ -196,6 +196,54 @@ static void test_flush(void **state)
 	close(fd);
 }
 
+static void test_compact(void **state)
+{
+	struct fixture *fx = *state;
+	const Forefetch__CompactedServer *srv;
+	Forefetch__Response *res;
+	uint8_t buf[REQUEST_SIZE];
+	int fd = client_open(fx);
+
+	metrics_set_gauge(fx->metrics, METRICS_GAUGE_LAYOUT_BEFORE_BYTES, 10);
+	metrics_set_gauge(
+	    fx->metrics, METRICS_GAUGE_LAYOUT_SEQUENTIAL_BYTES, 9);
+	metrics_set_gauge(fx->metrics, METRICS_GAUGE_LAYOUT_END, 2);
+	metrics_set(fx->metrics, METRICS_LAYOUT_MOVED_BYTES, 7);
+	fx->compact_busy = true;
+	client_send(fd, buf, message_compact(buf, "src", true));
+	res = client_receive(fx, fd);
+	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_COMPACT);
+	assert_int_equal(res->compact->n_servers, 1);
+	srv = res->compact->servers[0];
+	assert_bytes(&srv->name, "src");
+	assert_true(srv->busy);
+	assert_int_equal(srv->before->bytes, 10);
+	assert_int_equal(srv->after->sequential_bytes, 9);
+	assert_int_equal(srv->moved_bytes, 7);
+	assert_string_equal(fx->flushed, "compact src ");
+	response_free(res);
+
+	fx->compact_busy = false;
+	client_send(fd, buf, message_compact(buf, "", false));
+	res = client_receive(fx, fd);
+	assert_int_equal(res->compact->n_servers, 2);
+	assert_false(res->compact->servers[1]->busy);
+	assert_int_equal(
+	    res->compact->servers[1]->end, FOREFETCH__COMPACT_END__NO_ROOM);
+	assert_string_equal(fx->flushed, "compact src ");
+	response_free(res);
+
+	client_send(fd, buf, message_compact(buf, "sr", true));
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__NO_SUCH_SERVER);
+	fx->flush_error = -ENODATA;
+	client_send(fd, buf, message_compact(buf, "nas", true));
+	res = client_receive(fx, fd);
+	assert_int_equal(
+	    res->compact->servers[0]->end, FOREFETCH__COMPACT_END__NOT_USED);
+	response_free(res);
+	close(fd);
+}
+
 static void test_filter(void **state)
 {
 	struct fixture *fx = *state;
@@ -390,6 +438,7 @@ int main(void)
 	    TEST(test_status),
 	    TEST(test_stats),
 	    TEST(test_flush),
+	    TEST(test_compact),
 	    TEST(test_filter),
 	    TEST(test_byte_by_byte),
 	    TEST(test_half_closed),

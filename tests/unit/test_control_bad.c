@@ -168,6 +168,8 @@ static void test_flush_by_others(void **state)
 	expect_error(fx, fd, FOREFETCH__ERROR_CODE__NOT_PERMITTED);
 	client_send(fd, buf, message_flush(buf, "nosuch"));
 	expect_error(fx, fd, FOREFETCH__ERROR_CODE__NOT_PERMITTED);
+	client_send(fd, buf, message_compact(buf, "", true));
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__NOT_PERMITTED);
 	assert_string_equal(fx->flushed, "");
 	send_status(fd);
 	expect_status(fx, fd);
