@@ -11,11 +11,13 @@
 #include "learn.h"
 #include "metrics.h"
 #include "observe.h"
+#include "payload.h"
 #include "postcheck.h"
 #include "prefetch.h"
 #include "svc_rqst.h"
 
-/* A record that fills less than this part of its buffer is copied. */
+/* A record that fills less than this part of its buffer is copied, unless it
+ * needed a large one. */
 enum { BUFFER_SHARE = 16 };
 
 /* ---- replies ---------------------------------------------------------- */
@@ -73,7 +75,8 @@ void svc_reply_bytes(struct svc_rqst *rqst, const void *data, size_t len,
 	if (rqst->drc)
 		drc_finish(svc_rqst_cache(rqst), rqst->drc, data, len);
 	if (client)
-		client->ops->send(client, &xid, sizeof(xid), &piece, 1);
+		payload_send(
+		    rqst->svc->p.metrics, client, &xid, sizeof(xid), &piece, 1);
 	rqst_observe(rqst);
 	svc_rqst_end(rqst);
 }
@@ -93,7 +96,7 @@ void svc_reply_pieces(struct svc_rqst *rqst, const union nfs_res *res,
 	count_reply(rqst, len - 4 + bytes, false);
 	metrics_add(rqst->svc->p.metrics, METRICS_BYTES_RETURNED, bytes);
 	if (client)
-		client->ops->send(client, buf, len, pieces, n);
+		payload_send(rqst->svc->p.metrics, client, buf, len, pieces, n);
 	rqst_observe(rqst);
 	svc_rqst_end(rqst);
 }
@@ -214,7 +217,8 @@ static void reply_bad(struct svc_rqst *rqst)
 static bool relay_copies(const struct record *rec)
 {
 	return rec->len <= SVC_SMALL_BYTES ||
-	       rec->len < rec->buf->size / BUFFER_SHARE;
+	       (rec->len < rec->buf->size / BUFFER_SHARE &&
+		   rec->len < RBUF_SMALL);
 }
 
 /* Pass the reply on as it came, large ones by reference. */

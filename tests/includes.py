@@ -36,7 +36,7 @@ LAYERS = [
     "explain objnames tracer warm warm_flight warm_private warm_step",
     "pins pins_file pins_private",
     "svc svc_join svc_pieces svc_reply svc_rqst postcheck nfs3_proc mount3_proc "
-    "cached cached_list cached_private cached_read",
+    "cached cached_list cached_private cached_read payload payload_copy",
     "conn",
     "control control_listen control_reply control_reply_compact control_reply_pin control_reply_place "
     "control_reply_private control_reply_status control_reply_trace "

@@ -17,6 +17,8 @@ import statistics
 import subprocess
 import sys
 
+from interval import t95
+
 GROUPS = 3
 RC_FILES, COMMON_FILES, GROUP_FILES, REPO_FILES = 30, 24, 24, 120
 
@@ -96,18 +98,14 @@ AIM_CASE, AIM = "gone", 0.19
 ARMS = ["direct", "floor", "without", "with"]
 SHOWN = ["sessions_replayed", "sessions_stopped", "session_wanted",
          "session_used", "session_bytes", "prefetch_calls", "prefetch_bytes"]
-# Student's t for 95%, by degrees of freedom; 1.96 beyond.
-T95 = [0, 12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-       2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086]
 
 
 def mean_95(values):
     """Mean and half the width of its 95% confidence interval."""
     if len(values) < 2:
         return (values[0] if values else math.nan), math.nan
-    t = T95[len(values) - 1] if len(values) <= len(T95) else 1.96
-    return (statistics.mean(values),
-            t * statistics.stdev(values) / math.sqrt(len(values)))
+    return (statistics.mean(values), t95(len(values)) *
+            statistics.stdev(values) / math.sqrt(len(values)))
 
 
 def read_counts(words, counts):
