@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# What bench/layout runs in the lab.  It prints `compact JSON` and for each run
+# `run DELAY SIDE US SUM BYTES SEQUENTIAL RUNS READS`; SIDE is before or after,
+# READS is how often the disk was read.
+set -eu
+
+give_up() { echo "layout: $*" >&2; exit 1; }
+tool() { python3 "$LAB_D/layout.py" "$@"; }
+
+disk_table() { echo "0 $sectors delay $device 0 $1 $device 0 0"; }
+
+# The caches, on the same device, behind dm-delay: reads take longer.
+slow_disk() {
+	/run/modprobe dm-delay 2>/dev/null || modprobe dm-delay ||
+		give_up "this kernel has no dm-delay"
+	command -v dmsetup >/dev/null ||
+		give_up "dmsetup is missing (Debian: dmsetup)"
+	device=$(findmnt -n -o SOURCE "$LAB_CACHE")
+	sectors=$(blockdev --getsz "$device")
+	umount "$LAB_CACHE"
+	lab_in server umount "$LAB_CACHE"
+	disk_table 0 | dmsetup --noudevsync create slow
+	dmsetup --noudevsync mknodes
+	mount -t ext4 -o acl,user_xattr,nobarrier /dev/mapper/slow "$LAB_CACHE"
+	block=/sys/block/$(basename "$(readlink -f /dev/mapper/slow)")
+	[ -e "$block/stat" ] || block=/sys/block/dm-0
+}
+
+set_delay() {
+	disk_table "$1" | dmsetup --noudevsync reload slow
+	dmsetup --noudevsync resume slow
+}
+
+disk_reads() {
+	local reads rest
+	# shellcheck disable=SC2034 # the rest of the line
+	read -r reads rest <"$block/stat"
+	echo "$reads"
+}
+
+ctl() { forefetch --socket "$(sed -n 's/^control *= *//p' "$LAB_CONF")" "$@"; }
+
+up() {	# SIDE
+	lab_conf_set forefetch cache_dir "$LAB_CACHE/$1"
+	lab_proxy_start && lab_mount_proxy
+}
+
+down() { lab_umount && lab_proxy_stop; }
+
+one_run() {	# DELAY SIDE
+	local before out
+	lab_drop_caches
+	up "$2"
+	lab_drop_caches
+	set_delay "$1"
+	before=$(disk_reads)
+	out=$(tool run "$LAB_PROXY")
+	before=$(($(disk_reads) - before))
+	set_delay 0
+	ctl stats --json >/run/lab/stats.json
+	echo "run $1 $2 $out $(tool gauges /run/lab/stats.json) $before"
+	down
+}
+
+lab_umount
+lab_proxy_stop
+slow_disk
+tool make "$LAB_EXPORT" "$LAYOUT_FILES"
+lab_conf_set "server lab" consistency frozen
+lab_conf_set forefetch compact_rate off
+while read -r setting; do
+	[ -z "$setting" ] ||
+		lab_conf_set "server lab" "${setting%%=*}" "${setting#*=}"
+done <<<"$LAYOUT_SET"
+
+echo "layout: filling the cache" >&2
+mkdir "$LAB_CACHE/before"
+up before
+tool fill "$LAB_PROXY"
+down
+# Used in its order, twice: what is prefetched is learned, too.
+for turn in 1 2; do
+	up before
+	lab_drop_caches
+	tool run "$LAB_PROXY" >/run/lab/turn.$turn
+	down
+done
+cp -a "$LAB_CACHE/before" "$LAB_CACHE/after"
+lab_conf_set forefetch compact_rate 1G
+up after
+lab_drop_caches
+tool run "$LAB_PROXY" >/dev/null
+echo "compact $(ctl compact --json)"
+down
+lab_conf_set forefetch compact_rate off
+for delay in 0 $LAYOUT_DELAY; do
+	for ((n = 0; n < LAYOUT_RUNS; n++)); do
+		echo "layout: delay $delay, pair $n" >&2
+		# Each goes first as often as the other.
+		if ((n % 2)); then sides="after before"
+		else sides="before after"; fi
+		for side in $sides; do one_run "$delay" "$side"; done
+	done
+done
