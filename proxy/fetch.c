@@ -331,6 +331,9 @@ struct fetch_about fetch_about_call(
 		a.from = args->read.offset;
 		a.to = args->read.offset + args->read.count;
 		a.reply_bytes += args->read.count;
+	} else if (proc->proc == NFSPROC3_LOOKUP) {
+		a.from = a.to =
+		    XXH3_64bits(args->dirop.name.data, args->dirop.name.len);
 	} else if (proc->proc == NFSPROC3_READDIR) {
 		a.from = a.to = args->readdir.cookie;
 		a.reply_bytes += list_bytes(args->readdir.count);
@@ -381,6 +384,13 @@ bool fetch_watch(
 bool fetch_under_way(struct fetch *f, const struct fetch_about *about)
 {
 	return about_find(f, about) != NULL;
+}
+
+bool fetch_is_watched(struct fetch *f, const struct fetch_about *about)
+{
+	const struct fetch_watches *list = about_find(f, about);
+
+	return list && !TAILQ_EMPTY(list);
 }
 
 void fetch_unwatch(struct fetch_watch *watch)

@@ -50,7 +50,8 @@ struct fetch_about {
 	uint64_t object; /* hash of the handle; 0: nobody looks for it */
 	uint32_t proc;   /* NFSPROC3_… */
 	uint32_t cred;   /* caches_cred() */
-	/* READ: the bytes asked for; READDIR(PLUS): the cookie, twice. */
+	/* READ: the bytes asked for; READDIR(PLUS): the cookie, twice; LOOKUP:
+	 * a hash of the name, likewise. */
 	uint64_t from;
 	uint64_t to;
 	uint32_t reply_bytes; /* what may be expected */
@@ -99,6 +100,8 @@ bool fetch_watch(struct fetch *f, const struct fetch_about *about,
     struct fetch_watch *watch);
 /* The same, but only asked. */
 bool fetch_under_way(struct fetch *f, const struct fetch_about *about);
+/* Whether somebody watches that. */
+bool fetch_is_watched(struct fetch *f, const struct fetch_about *about);
 void fetch_unwatch(struct fetch_watch *watch);
 
 /* Who asks for a range call by call says so, lest others ask for it, too. */

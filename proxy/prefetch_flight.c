@@ -146,6 +146,10 @@ static void flight_learn(
 	before = list_mark(fl);
 	l.res = &res;
 	learn_reply(&l);
+	/* What is noted of the directory does not hang on a name in it. */
+	if (fl->proc->proc == NFSPROC3_LOOKUP &&
+	    (res.status == NFS3_OK || res.status == NFS3ERR_NOENT))
+		return;
 	if (res.status != NFS3_OK) {
 		count_error(fl, res.status, now_us);
 		return;
@@ -178,6 +182,17 @@ static void on_reply(struct fetch_waiter *w, const struct upstream_result *up)
 
 static const struct fetch_ops ops = {.on_reply = on_reply};
 
+/* Views into the flight, where they were into what may go before it. */
+static void copy_args(struct pf_flight *fl, const union nfs_args *args)
+{
+	fl->args = *args;
+	fl->args.object.data = fl->fh;
+	if (fl->proc->proc != NFSPROC3_LOOKUP)
+		return;
+	memcpy(fl->name, args->dirop.name.data, args->dirop.name.len);
+	fl->args.dirop.name.data = fl->name;
+}
+
 static bool flight_send(struct pf_flight *fl, const union nfs_args *args)
 {
 	struct prefetch *pf = fl->pf;
@@ -185,8 +200,7 @@ static bool flight_send(struct pf_flight *fl, const union nfs_args *args)
 	    .proc = fl->proc, .cred = &fl->cred->cred};
 	struct fetch_about about;
 
-	fl->args = *args;
-	fl->args.object.data = fl->fh;
+	copy_args(fl, args);
 	req.args.data = (const char *)fl->encoded;
 	req.args.len = (uint32_t)nfs_args_encode(
 	    fl->proc, &fl->args, fl->encoded, sizeof(fl->encoded));

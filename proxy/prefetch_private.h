@@ -108,6 +108,23 @@ struct want_range {
 	uint8_t source; /* enum note_source */
 };
 
+/* A name to be looked up ahead. */
+struct want_name {
+	uint64_t dir;
+	const char *name; /* not copied: its owner keeps it until the end */
+	uint32_t len;
+	float p;
+	uint32_t lead;
+};
+
+/* Lies in whoever waits for the end of a want. */
+struct want_owner {
+	/* There is nothing more to be asked for it, or it was given up. Not
+	 * called where the owner drops it. */
+	void (*on_end)(struct want_owner *o, bool given_up);
+	struct want *want; /* NULL while there is none */
+};
+
 struct want {
 	TAILQ_ENTRY(want) link; /* in a lane; or among those free */
 	LIST_ENTRY(want) hash_link;
@@ -116,6 +133,7 @@ struct want {
 	uint64_t object;
 	uint64_t parent; /* 0: not known */
 	uint64_t born_us;
+	uint64_t order;  /* of its coming into its lane */
 	uint64_t due_us; /* where it is too early now */
 	float p;
 	uint32_t first_bytes;
@@ -136,6 +154,11 @@ struct want {
 	uint64_t offset;
 	uint32_t count;
 	uint8_t source;
+	/* Of one that is but a name in `parent`; else NULL. */
+	const char *name;
+	uint8_t name_len;
+	bool old; /* its time had passed before it could go out */
+	struct want_owner *owner; /* NULL: nobody */
 	/* Where the data goes on: extent, repetition, bytes into it. */
 	uint16_t extent;
 	uint32_t repeat;
@@ -163,7 +186,8 @@ struct pf_flight {
 	uint32_t generation; /* of the object, before */
 	bool known;          /* … which was known then */
 	char fh[NFS3_FHSIZE_MAX];
-	_Alignas(8) unsigned char encoded[160];
+	char name[NFS3_NAME_MAX]; /* LOOKUP */
+	_Alignas(8) unsigned char encoded[NFS3_FHSIZE_MAX + NFS3_NAME_MAX + 64];
 };
 
 LIST_HEAD(pf_flights, pf_flight);
@@ -243,6 +267,7 @@ struct prefetch {
 	struct want_queue spare;
 	struct want_list wants[WANT_BUCKETS];
 	unsigned nqueued, nwants, nmade;
+	uint64_t orders; /* that were given to wants */
 	struct pf_flights flights;
 	unsigned nflights;
 	struct notes *notes;
@@ -294,12 +319,21 @@ struct want *want_add_range(struct prefetch *pf, struct pf_cred *cred,
 /* It is not wanted any more, unless it is under way. */
 void want_drop_range(struct prefetch *pf, struct pf_cred *cred, uint64_t object,
     uint64_t offset, enum note_source source);
+/* Its LOOKUP under the credential, and what confirms its directory. NULL where
+ * there are too many wants. */
+struct want *want_add_name(struct prefetch *pf, struct pf_cred *cred,
+    const struct want_name *n, uint64_t now_us);
+/* The want has no owner yet. */
+void want_own(struct want *w, struct want_owner *o);
+/* The owner has lost interest. */
+void want_disown(struct want_owner *o);
 /* The prediction was withdrawn: what of it is not under way is not asked for.
  */
 void want_withdraw(struct prefetch *pf, struct pf_cred *cred, uint64_t object,
     uint64_t now_us);
 struct want *want_next(struct prefetch *pf);
-void want_queue(struct want *w, bool head);
+/* At the end of its lane; or `again`, in its order. */
+void want_queue(struct want *w, bool again);
 /* Its first bytes are there, or under way: true where it has another lane from
  * now on. Not while it is queued. */
 bool want_begins_tail(struct want *w);

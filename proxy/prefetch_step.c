@@ -451,6 +451,20 @@ static size_t extents(const struct turn *t, struct predictor_extent *ext)
 		   : 0;
 }
 
+/* A client waits for the piece before: it asks for what follows itself, as far
+ * as it wants it, all at once. It would only wait for one piece after the
+ * other. */
+static bool is_waited_for(const struct turn *t, uint64_t offset)
+{
+	struct fetch_about about = {.object = t->w->object,
+	    .proc = NFSPROC3_READ,
+	    .cred = t->w->cred->id,
+	    .from = offset - 1,
+	    .to = offset};
+
+	return t->w->into > 0 && fetch_is_watched(t->pf->p.fetch, &about);
+}
+
 /* All pieces that the link has room for; false where some are left. */
 static bool data(struct turn *t)
 {
@@ -462,6 +476,11 @@ static bool data(struct turn *t)
 
 	while (next_piece(t, ext, n, &offset, &len)) {
 		had = have(t, offset, len);
+		if (had == 0 && is_waited_for(t, offset)) {
+			t->early = true;
+			w->steps--;
+			return false;
+		}
 		if (had == 0 && !read_piece(t, offset, len))
 			return false;
 		w->into += had ? had : len;
@@ -500,9 +519,32 @@ static bool step_dir(struct turn *t)
 	       list(t, t->dir);
 }
 
+/* Once: then it is known, or known to be absent, or not to be had. */
+static bool look_up(struct turn *t)
+{
+	struct want *w = t->w;
+	union nfs_args args = {
+	    .dirop = {.dir = node_fh(t->dir),
+		.name = {.data = w->name, .len = w->name_len}}};
+	struct fetch_about about = fetch_about_call(
+	    nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_LOOKUP), &args,
+	    w->cred->id);
+
+	if (w->listed)
+		return true;
+	if (!fetch_under_way(t->pf->p.fetch, &about) &&
+	    !ask(t, t->dir, NFSPROC3_LOOKUP, &args, LOOKUP_BYTES))
+		return false;
+	w->listed = true;
+	(void)want_watch(w, &about);
+	return true;
+}
+
 /* Without a handle: its directory's listing may bring it. */
 static bool step_unknown(struct turn *t)
 {
+	if (t->w->name)
+		return look_up(t);
 	if ((t->w->needs & PREDICTOR_NEEDS_ABSENCE) || t->w->listed)
 		return true;
 	t->w->listed = true;
@@ -580,7 +622,7 @@ static enum step step_end(struct turn *t)
 		want_queue(w, false);
 		return STEP_WAITS;
 	}
-	if (!t->node && !(w->needs & PREDICTOR_NEEDS_ABSENCE))
+	if (!t->node && !w->name && !(w->needs & PREDICTOR_NEEDS_ABSENCE))
 		return drop(t, NOTE_UNKNOWN, METRICS_PREFETCH_UNKNOWN);
 	if (t->asked == 0 && w->steps == 1)
 		return drop(t, NOTE_FRESH, METRICS_PREFETCH_FRESH);
@@ -596,7 +638,7 @@ enum step want_step(struct want *w, uint64_t now_us, uint64_t *wait_us)
 	    .now_us = now_us,
 	    .wait_us = wait_us};
 
-	t.node = attrcache_by_key(t.c->attr, w->object);
+	t.node = w->name ? NULL : attrcache_by_key(t.c->attr, w->object);
 	t.dir = w->parent ? attrcache_by_key(t.c->attr, w->parent) : NULL;
 	if (!t.node && !t.dir)
 		return drop(&t, NOTE_UNKNOWN, METRICS_PREFETCH_UNKNOWN);
@@ -607,8 +649,10 @@ enum step want_step(struct want *w, uint64_t now_us, uint64_t *wait_us)
 	/* Only data can be there before it is asked for. */
 	if (t.policy->consistency == CONFIG_CONSISTENCY_STRICT || w->early)
 		w->needs &= PREDICTOR_NEEDS_DATA | PREDICTOR_NEEDS_EXTENTS;
-	if (now_us - w->born_us > OLD_US || ++w->steps > STEPS_MAX)
+	if (now_us - w->born_us > OLD_US || ++w->steps > STEPS_MAX) {
+		w->old = w->steps <= STEPS_MAX;
 		return drop(&t, NOTE_OLD, METRICS_PREFETCH_OLD);
+	}
 	if (!worth(&t, CONFIRM_BYTES))
 		return drop(&t, NOTE_UNLIKELY, METRICS_PREFETCH_UNLIKELY);
 	if (step_dir(&t)) {

@@ -5,6 +5,8 @@
  */
 #include <stdlib.h>
 
+#include <xxhash.h>
+
 #include "metrics.h"
 #include "prefetch_private.h"
 
@@ -84,6 +86,7 @@ static void want_move(struct want *w)
 		TAILQ_REMOVE(&w->pf->lanes[w->lane], w, link);
 		TAILQ_INSERT_TAIL(&w->pf->lanes[lane], w, link);
 	}
+	w->order = ++w->pf->orders;
 	w->lane = lane;
 }
 
@@ -239,12 +242,64 @@ void want_withdraw(
 	want_drop(w);
 }
 
-void want_queue(struct want *w, bool head)
+/* Not the object that stands for the absent name: that may be wanted, too. */
+static uint64_t name_object(const struct want_name *n)
+{
+	return XXH3_64bits_withSeed(n->name, n->len, ~n->dir) | 1;
+}
+
+struct want *want_add_name(struct prefetch *pf, struct pf_cred *cred,
+    const struct want_name *n, uint64_t now_us)
+{
+	struct want_key k = {.object = name_object(n), .cred = cred};
+	struct prediction pred = {.object = k.object,
+	    .parent = n->dir,
+	    .p = n->p,
+	    .lead = n->lead,
+	    .needs = PREDICTOR_NEEDS_NAME};
+	struct want *w = want_find(pf, &k);
+
+	if (w)
+		return w;
+	w = want_make(pf, &k, &pred, now_us);
+	if (w) {
+		w->name = n->name;
+		w->name_len = (uint8_t)n->len;
+	}
+	return w;
+}
+
+void want_own(struct want *w, struct want_owner *o)
+{
+	w->owner = o;
+	o->want = w;
+}
+
+void want_disown(struct want_owner *o)
+{
+	struct want *w = o->want;
+
+	if (!w)
+		return;
+	o->want = NULL;
+	w->owner = NULL;
+	want_drop(w);
+}
+
+void want_queue(struct want *w, bool again)
 {
 	struct want_queue *lane = &w->pf->lanes[w->lane];
+	struct want *next = NULL;
 
-	if (head)
-		TAILQ_INSERT_HEAD(lane, w, link);
+	/* It stood before nearly all that are there. */
+	if (again)
+		TAILQ_FOREACH (next, lane, link)
+			if (next->order > w->order)
+				break;
+	if (!again)
+		w->order = ++w->pf->orders;
+	if (next)
+		TAILQ_INSERT_BEFORE(next, w, link);
 	else
 		TAILQ_INSERT_TAIL(lane, w, link);
 	w->queued = true;
@@ -300,6 +355,8 @@ struct want *want_next(struct prefetch *pf)
 void want_drop(struct want *w)
 {
 	struct prefetch *pf = w->pf;
+	struct want_owner *o = w->owner;
+	bool given_up = w->old;
 
 	want_unqueue(w);
 	for (int i = 0; i < WANT_WATCHES; i++)
@@ -308,6 +365,10 @@ void want_drop(struct want *w)
 	pf_cred_unref(w->cred);
 	TAILQ_INSERT_HEAD(&pf->spare, w, link);
 	pf->nwants--;
+	if (!o)
+		return;
+	o->want = NULL;
+	o->on_end(o, given_up);
 }
 
 void wants_free(struct prefetch *pf)

@@ -39,6 +39,16 @@ static bool watch(
 	return fetch_watch(rqst->svc->p.fetch, &a, &rqst->watch);
 }
 
+/* The same LOOKUP, asked ahead. */
+static bool watch_name(struct svc_rqst *rqst)
+{
+	struct fetch_about a =
+	    fetch_about_call(rqst->proc, &rqst->args, rqst->cred_id);
+
+	rqst->watch.on_done = on_done;
+	return fetch_watch(rqst->svc->p.fetch, &a, &rqst->watch);
+}
+
 /* What the last reply said is no older than this, so asking anew is of use
  * only where it is not fresh. */
 static bool stale(const struct svc_rqst *rqst, struct node *node)
@@ -61,6 +71,8 @@ static bool watch_lookup(struct svc_rqst *rqst, struct node *dir, uint64_t key)
 	nfs3_fh fh;
 
 	if (watch(rqst, key, NFSPROC3_ACCESS, false))
+		return true;
+	if (!d && watch_name(rqst))
 		return true;
 	if (d && !child)
 		return stale(rqst, dir) &&
