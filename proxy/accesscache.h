@@ -26,6 +26,12 @@ struct grant {
 	uint64_t own_us : 48; /* READ of a file, LOOKUP in a directory */
 };
 
+/* Whether the server has let the credential search the directory. */
+static inline bool grant_search(const struct grant *g)
+{
+	return g && ((g->known & g->given & ACCESS3_LOOKUP) || g->own_us != 0);
+}
+
 struct accesscache *accesscache_new(struct slab *slab, struct attrcache *ac);
 void accesscache_free(struct accesscache *xc);
 

@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include "metrics.h"
+#include "nfs_proc.h"
 
 enum {
 	/* Listings may take this part of the budget, */
@@ -154,6 +155,25 @@ uint32_t caches_cred(struct caches *c, const struct rpc_cred *cred,
 
 	cred_key_make(&key, cred->flavor, auth);
 	return credtab_get(c->creds, &key);
+}
+
+bool caches_mounted(struct caches *c, const char *path, nfs3_fh *root)
+{
+	const struct nfs_proc *proc =
+	    nfs_proc_find(MOUNT_PROGRAM, MOUNT_V3, MOUNTPROC3_MNT);
+	struct mounttab_entry e;
+	union nfs_res res;
+
+	for (unsigned i = 0; mounttab_at(c->mounts, i, &e); i++) {
+		if (e.path_len != strlen(path) ||
+		    memcmp(e.path, path, e.path_len) != 0 ||
+		    !nfs_res_decode(proc, e.body.data, e.body.len, &res) ||
+		    res.mnt.status != MNT3_OK)
+			continue;
+		*root = res.mnt.MNT3res_u.resok.fhandle;
+		return root->len <= NFS3_FHSIZE_MAX;
+	}
+	return false;
 }
 
 const struct config_policy *caches_policy(

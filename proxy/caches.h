@@ -56,6 +56,9 @@ uint32_t caches_cred(struct caches *c, const struct rpc_cred *cred,
 const struct config_policy *caches_policy(
     const struct caches *c, const struct node *node);
 
+/* The root of what somebody has mounted, into what MNT answered; false where
+ * nobody has. */
+bool caches_mounted(struct caches *c, const char *path, nfs3_fh *root);
 /* The root of an [export] section's path is of this file system. */
 void caches_set_export(struct caches *c, const char *path, uint64_t fsid);
 

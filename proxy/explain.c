@@ -5,8 +5,6 @@
 
 #include "caches.h"
 #include "config.h"
-#include "mount3.h"
-#include "nfs_proc.h"
 #include "observe.h"
 #include "user.h"
 
@@ -33,23 +31,6 @@ static uint64_t age(const struct question *q, uint64_t sent_us)
 }
 
 /* ---- the way there ---------------------------------------------------- */
-
-static struct node *root_of(struct caches *c, const char *export)
-{
-	const struct nfs_proc *proc =
-	    nfs_proc_find(MOUNT_PROGRAM, MOUNT_V3, MOUNTPROC3_MNT);
-	struct mounttab_entry e;
-	union nfs_res res;
-
-	for (unsigned i = 0; mounttab_at(c->mounts, i, &e); i++)
-		if (e.path_len == strlen(export) &&
-		    memcmp(e.path, export, e.path_len) == 0 &&
-		    nfs_res_decode(proc, e.body.data, e.body.len, &res) &&
-		    res.mnt.status == MNT3_OK)
-			return attrcache_find(
-			    c->attr, &res.mnt.MNT3res_u.resok.fhandle);
-	return NULL;
-}
 
 /* A right that the server gave long ago says little: it may have changed. */
 static bool lately(const struct question *q, uint64_t sent_us)
@@ -206,7 +187,8 @@ void explain(struct caches *c, struct prefetch *pf, const struct user *user,
 	*out =
 	    (struct explain){.found = EXPLAIN_UNMOUNTED, .name_fresh = !*path};
 	q.cred = user_cred(c, user, &cred, body);
-	node = root_of(c, export);
+	node = caches_mounted(c, export, &fh) ? attrcache_find(c->attr, &fh)
+					      : NULL;
 	use_policy(&q, node);
 	if (node)
 		node = walk(&q, node, path, &key);

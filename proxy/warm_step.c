@@ -363,25 +363,14 @@ static enum warm_step step_name(const struct todo *t)
 /* What somebody mounted is known; else the server is asked. */
 static bool known_mount(const struct todo *t)
 {
-	struct mounttab_entry e;
-	union nfs_res res;
+	nfs3_fh root;
 
-	for (unsigned i = 0; mounttab_at(t->c->mounts, i, &e); i++) {
-		const nfs3_fh *fh = &res.mnt.MNT3res_u.resok.fhandle;
-
-		if (e.path_len != strlen(t->w->export) ||
-		    memcmp(e.path, t->w->export, e.path_len) != 0 ||
-		    !nfs_res_decode(
-			nfs_proc_find(MOUNT_PROGRAM, MOUNT_V3, MOUNTPROC3_MNT),
-			e.body.data, e.body.len, &res) ||
-		    res.mnt.status != MNT3_OK || fh->len > NFS3_FHSIZE_MAX)
-			continue;
-		t->it->fh_len = (uint8_t)fh->len;
-		memcpy(t->it->fh, fh->data, fh->len);
-		t->it->kind = *t->it->name ? ITEM_NAME : ITEM_OBJECT;
-		return true;
-	}
-	return false;
+	if (!caches_mounted(t->c, t->w->export, &root))
+		return false;
+	t->it->fh_len = (uint8_t)root.len;
+	memcpy(t->it->fh, root.data, root.len);
+	t->it->kind = *t->it->name ? ITEM_NAME : ITEM_OBJECT;
+	return true;
 }
 
 static enum warm_step step_mount(const struct todo *t)
