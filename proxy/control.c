@@ -29,6 +29,7 @@
 #include "control.h"
 #include "control_listen.h"
 #include "control_reply.h"
+#include "hint.h"
 #include "tracer.h"
 
 #define LENGTH_BYTES 4
@@ -80,6 +81,7 @@ static void client_free(struct client *cl)
 		c->ops->warm_end(c->ctx, cl->session.walk);
 	free(cl->session.blob);
 	tracer_end(cl->session.trace);
+	hint_end(cl->session.hints);
 	free(cl->peer.groups);
 	free(cl);
 }

@@ -9,6 +9,7 @@
 
 struct event_base;
 struct explain;
+struct hint_stream;
 struct metrics;
 struct objname;
 struct pins;
@@ -165,6 +166,7 @@ struct control_session {
 	void *blob;             /* that is carried in parts; allocated */
 	size_t blob_len;
 	struct tracer_trace *trace; /* NULL: none */
+	struct hint_stream *hints;  /* NULL: none */
 };
 
 /* Where a mount of the proxy has a file (control.proto, Place). */
@@ -187,7 +189,8 @@ struct control_place {
  *
  * warm_begin walks a tree as the peer (warm.h); NULL and errno, ENOENT where
  * no server is mounted from there. Each walk is ended by warm_end. explain
- * returns 0 or such an error, negative.
+ * returns 0 or such an error, negative. hint_begin begins a stream of hints as
+ * the peer (hint.h), with errors likewise; the session ends it by hint_end().
  *
  * predictor is what a server's calls taught, trees_changed to be called when
  * that was edited; name_objects is objnames_fill() for the peer. pins is what
@@ -207,6 +210,8 @@ struct control_ops {
 	void (*warm_progress)(
 	    void *ctx, const struct warm_walk *walk, struct warm_progress *out);
 	void (*warm_end)(void *ctx, struct warm_walk *walk);
+	struct hint_stream *(*hint_begin)(void *ctx,
+	    const struct control_peer *peer, const struct control_place *at);
 	struct tracer *(*tracer)(void *ctx, const char *server);
 	struct pins *(*pins)(void *ctx, const char *server);
 	struct pins *(*pins_at)(

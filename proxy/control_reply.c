@@ -389,6 +389,9 @@ static void reply_dispatch(struct reply *r, const Forefetch__Request *request)
 	case FOREFETCH__REQUEST__COMMAND_PIN:
 		reply_pin(r, request->pin);
 		return;
+	case FOREFETCH__REQUEST__COMMAND_HINT:
+		reply_hint(r, request->hint);
+		return;
 	case FOREFETCH__REQUEST__COMMAND_TREES:
 		reply_trees(r, request->trees);
 		return;

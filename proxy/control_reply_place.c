@@ -6,8 +6,7 @@
 #include "explain.h"
 #include "warm.h"
 
-/* As a string; NULL where it is none, or too long. */
-static const char *text_of(struct reply *r, const ProtobufCBinaryData *b)
+const char *reply_text(struct reply *r, const ProtobufCBinaryData *b)
 {
 	char *text;
 
@@ -24,9 +23,9 @@ bool reply_place(
     struct reply *r, const Forefetch__Place *place, struct control_place *out)
 {
 	if (place) {
-		out->listen = text_of(r, &place->listen);
-		out->export = text_of(r, &place->export);
-		out->path = text_of(r, &place->path);
+		out->listen = reply_text(r, &place->listen);
+		out->export = reply_text(r, &place->export);
+		out->path = reply_text(r, &place->path);
 	}
 	if (r->failed)
 		return false;

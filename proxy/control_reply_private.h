@@ -6,6 +6,7 @@
  *	control_reply_status.c   status
  *	control_reply_compact.c  laying data out
  *	control_reply_place.c    commands about one place: warm, explain
+ *	control_reply_hint.c     hints
  *	control_reply_pin.c      pinned trees
  *	control_reply_trees.c    access trees
  *	control_reply_trace.c    traces
@@ -66,6 +67,9 @@ void reply_place_error(struct reply *r, int error);
 /* NULL without memory. */
 Forefetch__Warmed *reply_warmed(struct reply *r, const struct warm_progress *p);
 
+/* As a string; NULL where it is none, or too long. */
+const char *reply_text(struct reply *r, const ProtobufCBinaryData *b);
+void reply_hint(struct reply *r, const Forefetch__HintRequest *request);
 void reply_pin(struct reply *r, const Forefetch__PinRequest *request);
 void reply_trace(struct reply *r, const Forefetch__TraceRequest *request);
 void reply_trees(struct reply *r, const Forefetch__TreesRequest *request);

@@ -16,6 +16,7 @@
 #include "compact.h"
 #include "config.h"
 #include "control.h"
+#include "hint.h"
 #include "iopool.h"
 #include "log.h"
 #include "metrics_http.h"
@@ -160,6 +161,17 @@ static void end_warm(void *ctx, struct warm_walk *walk)
 	warm_end(walk);
 }
 
+static struct hint_stream *begin_hints(
+    void *ctx, const struct control_peer *peer, const struct control_place *at)
+{
+	struct server *s = server_at(ctx, at);
+	struct user who = user_of(peer);
+
+	errno = ENOENT;
+	return s ? hint_begin(server_hints(s), &who, at->export, at->path)
+		 : NULL;
+}
+
 static int explain_place(void *ctx, const struct control_peer *peer,
     const struct control_place *at, struct explain *out)
 {
@@ -223,6 +235,7 @@ static const struct control_ops control_ops = {
     .warm_progress = warm_progress,
     .warm_end = end_warm,
     .explain = explain_place,
+    .hint_begin = begin_hints,
     .predictor = predictor_of,
     .tracer = tracer_of,
     .pins = pins_of,

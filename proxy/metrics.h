@@ -198,6 +198,13 @@ struct metrics_call {
 	X(PATTERN_HITS, "pattern_hits", "READs of such parts")                 \
 	X(PATTERN_BROKEN, "pattern_broken",                                    \
 	    "Times that a file was not read on as it had been")                \
+	X(HINTS_TAKEN, "hints_taken", "Hints of what will be read")            \
+	X(HINTS_USED, "hints_used", "Hints whose file was read there")         \
+	X(HINTS_PASSED, "hints_passed",                                        \
+	    "Hints dropped unread: the reader was beyond them")                \
+	X(HINTS_UNUSED, "hints_unused", "Hints dropped unread after a minute") \
+	X(HINTS_FAILED, "hints_failed",                                        \
+	    "Hints of what is not there, refused, or no file")                 \
 	X(WARM_CALLS, "warm_calls", "Calls sent for `forefetch warm`")         \
 	X(WARM_BYTES, "warm_bytes", "Bytes of their replies")                  \
 	X(BYTES_COPIED, "bytes_copied", "Payload bytes copied in memory")      \

@@ -208,6 +208,7 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 {
 	struct node *dir =
 	    seen->dir ? attrcache_by_key(pf->p.caches->attr, seen->dir) : NULL;
+	bool known;
 
 	if (seen->mounted)
 		predictor_mounted(
@@ -219,16 +220,18 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 	note_used(pf, seen->obs.object, seen->late, seen->missed, now_us);
 	if (seen->obs.kind == PREDICTOR_READ && seen->obs.offset_bytes == 0)
 		read_begins(pf, seen, now_us);
-	if (seen->missed) {
+	if (seen->missed)
 		budget_demand(pf->budget, now_us);
+	known = pf->p.on_seen && pf->p.on_seen(pf->p.ctx, &seen->obs);
+	if (seen->missed && !known)
 		dir_missed(pf, seen, now_us);
-	}
-	if (pf->p.on_seen)
-		pf->p.on_seen(pf->p.ctx, &seen->obs);
-	habit_seen(pf, seen, now_us);
+	if (!known)
+		habit_seen(pf, seen, now_us);
 	predictor_observe(pf->predictor, &seen->obs);
-	predict(pf, seen->cred, now_us);
-	pattern_seen(pf, seen, now_us);
+	if (!known) {
+		predict(pf, seen->cred, now_us);
+		pattern_seen(pf, seen, now_us);
+	}
 	session_seen(pf, seen->cred);
 }
 
@@ -298,13 +301,12 @@ static bool may(void *ctx, uint64_t uid, uint64_t parent, uint64_t object)
 {
 	const struct prefetch *pf = ctx;
 	struct node *dir = attrcache_by_key(pf->p.caches->attr, parent);
-	const struct grant *g;
 
 	(void)object;
 	if (!dir || !pf->now || pf->now->uid != uid)
 		return false;
-	g = accesscache_find(pf->p.caches->access, dir, pf->now->id);
-	return g && ((g->known & g->given & ACCESS3_LOOKUP) || g->own_us != 0);
+	return grant_search(
+	    accesscache_find(pf->p.caches->access, dir, pf->now->id));
 }
 
 static bool make_parts(struct prefetch *pf)

@@ -42,8 +42,9 @@ struct prefetch_params {
 	const char *name;    /* the server's, for log lines; outlives this */
 	const char *path;    /* of the learned trees, copied; "": not kept */
 	size_t memory_bytes; /* for what is learned */
-	/* Each call that the predictor hears of; may be NULL. */
-	void (*on_seen)(void *ctx, const struct predictor_obs *obs);
+	/* Each call that the predictor hears of; may be NULL. True where it is
+	 * known what will be asked next: then nothing is guessed. */
+	bool (*on_seen)(void *ctx, const struct predictor_obs *obs);
 	/* Whether the server can be asked at this moment. */
 	bool (*ready)(void *ctx);
 	void *ctx;

@@ -30,6 +30,7 @@
 #include "log.h"
 #include "metrics.h"
 #include "netmatch.h"
+#include "hint.h"
 #include "pins.h"
 #include "prefetch.h"
 #include "resolve.h"
@@ -79,6 +80,7 @@ struct server {
 	struct warm *warm;
 	struct pins *pins;
 	struct compact *compact;
+	struct hints *hints;
 	uint64_t calls; /* of clients, at the last sweep */
 	struct svc *svc;
 	struct evconnlistener **listeners;
@@ -528,11 +530,12 @@ static bool may_ask_ahead(void *ctx)
 	       !(s->svc && svc_demand_waits(s->svc));
 }
 
-static void on_seen(void *ctx, const struct predictor_obs *obs)
+static bool on_seen(void *ctx, const struct predictor_obs *obs)
 {
 	const struct server *s = ctx;
 
 	tracer_observe(s->tracer, obs);
+	return hints_seen(s->hints, obs);
 }
 
 static bool open_prefetch(struct server *s)
@@ -635,6 +638,20 @@ static bool open_compact(struct server *s)
 	return s->compact != NULL;
 }
 
+static bool open_hints(struct server *s)
+{
+	struct hint_params hp = {.base = s->p.base,
+	    .prefetch = s->prefetch,
+	    .caches = cachehome_caches(s->home),
+	    .link = s->estimate,
+	    .metrics = s->metrics,
+	    .config = s->p.config,
+	    .disk_bytes = s->p.disk_bytes};
+
+	s->hints = hints_new(&hp);
+	return s->hints != NULL;
+}
+
 static bool open_service(struct server *s)
 {
 	struct svc_params sp = {.config = s->p.config,
@@ -652,7 +669,7 @@ static bool open_service(struct server *s)
 		    s->metrics, s->estimate);
 	}
 	if (!s->fetch || !s->linkkeep || !open_prefetch(s) || !open_warm(s) ||
-	    !open_pins(s) || !open_compact(s))
+	    !open_pins(s) || !open_compact(s) || !open_hints(s))
 		return false;
 	sp.fetch = s->fetch;
 	sp.link = s->estimate;
@@ -711,6 +728,7 @@ void server_free(struct server *s)
 	svc_free(s->svc);
 	linkwatch_free(s->link);
 	compact_free(s->compact);
+	hints_free(s->hints);
 	pins_free(s->pins);
 	warm_free(s->warm);
 	prefetch_free(s->prefetch);
@@ -740,6 +758,7 @@ void server_set_config(
 	prefetch_set_config(s->prefetch, config);
 	warm_set_config(s->warm, config);
 	compact_set_rate(s->compact, compact_rate);
+	hints_set_config(s->hints, config);
 }
 
 int server_flush(struct server *s)
@@ -776,6 +795,11 @@ struct compact *server_compact(struct server *s)
 struct pins *server_pins(struct server *s)
 {
 	return s->pins;
+}
+
+struct hints *server_hints(struct server *s)
+{
+	return s->hints;
 }
 
 struct prefetch *server_prefetch(struct server *s)

@@ -34,11 +34,13 @@ LAYERS = [
     "compact exports linkwatch",
     "user",
     "explain objnames tracer warm warm_flight warm_private warm_step",
+    "hint hint_private hint_reader hint_step",
     "pins pins_file pins_private",
     "svc svc_join svc_pieces svc_reply svc_rqst postcheck nfs3_proc mount3_proc "
     "cached cached_list cached_private cached_read payload payload_copy",
     "conn",
-    "control control_listen control_reply control_reply_compact control_reply_pin control_reply_place "
+    "control control_listen control_reply control_reply_compact control_reply_hint "
+    "control_reply_pin control_reply_place "
     "control_reply_private control_reply_status control_reply_trace "
     "control_reply_trees control_status metrics_http",
     "server server_caches server_prefetch",
@@ -89,10 +91,20 @@ def check_proxy():
                 yield f"proxy/{path.name} includes {inc}, a layer above it"
 
 
+def check_hint():
+    """The library has but what forefetch has, too."""
+    headers = own_headers("proxy")
+    for path in sorted((ROOT / "hint").glob("*.[ch]")):
+        for inc in includes(path):
+            if inc.name in headers and not CTL.fullmatch(inc.stem):
+                yield f"hint/{path.name} includes {inc}"
+
+
 def main():
     bad = list(check_closed("nfsproto", ["proxy", "predictor"]))
     bad += check_closed("predictor", ["proxy", "nfsproto"])
     bad += check_proxy()
+    bad += check_hint()
     for line in bad:
         print(line)
     print(f"includes: {len(bad)} wrong")

@@ -8,11 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <event2/event.h>
+
 #include "caches.h"
 #include "control.h"
 #include "control.pb-c.h"
 #include "control_reply.h"
 #include "explain.h"
+#include "hint.h"
+#include "hint_fixture.h"
 #include "metrics.h"
 #include "objnames.h"
 #include "pins.h"
@@ -71,6 +75,26 @@ static struct pins *pins_at(
 {
 	*server = "nas";
 	return *at->path ? NULL : pins_of(ctx, "nas");
+}
+
+/* A stream in which hints are taken; all are wanted, and nobody is asked. */
+static struct hint_world *hint_world(void)
+{
+	static struct hint_world world, *w;
+
+	if (!w) {
+		w = &world;
+		hint_world_open(w);
+	}
+	return w;
+}
+
+static struct hint_stream *begin_hints(
+    void *ctx, const struct control_peer *peer, const struct control_place *at)
+{
+	(void)ctx;
+	(void)peer;
+	return hint_world_stream(hint_world(), at->path);
 }
 
 static int explain_place(void *ctx, const struct control_peer *peer,
@@ -157,6 +181,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    .warm_progress = warm_progress,
 	    .warm_end = end_warm,
 	    .explain = explain_place,
+	    .hint_begin = begin_hints,
 	    .predictor = predictor_of,
 	    .tracer = tracer_of,
 	    .pins = pins_of,
@@ -190,6 +215,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	forefetch__response__free_unpacked(res, NULL);
 	free(out);
 	free(session.blob);
+	if (session.hints)
+		event_base_loop(hint_world()->base, EVLOOP_NONBLOCK);
+	hint_end(session.hints);
 	tracer_end(session.trace);
 	return 0;
 }

@@ -196,6 +196,20 @@ static void end_warm(void *ctx, struct warm_walk *walk)
 	fx->walks--;
 }
 
+/* None begins: tests/unit/test_hint.c and tests/hostile/test_hint.py have what
+ * comes of one. */
+static struct hint_stream *begin_hints(
+    void *ctx, const struct control_peer *peer, const struct control_place *at)
+{
+	struct fixture *fx = ctx;
+
+	assert_int_equal(peer->uid, geteuid());
+	snprintf(fx->place, sizeof(fx->place), "%s %s %s", at->listen,
+	    at->export, at->path);
+	errno = fx->place_error;
+	return NULL;
+}
+
 static int explain_place(void *ctx, const struct control_peer *peer,
     const struct control_place *at, struct explain *out)
 {
@@ -274,6 +288,7 @@ static const struct control_ops ops = {
     .warm_progress = warm_progress,
     .warm_end = end_warm,
     .explain = explain_place,
+    .hint_begin = begin_hints,
     .predictor = predictor_of,
     .tracer = tracer_of,
     .pins = pins_of,

@@ -389,6 +389,54 @@ static void test_pin(void **state)
 	pass(fx, 10);
 }
 
+static void send_hint(int fd, Forefetch__Place *p, size_t n)
+{
+	Forefetch__HintRequest hint = FOREFETCH__HINT_REQUEST__INIT;
+	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
+	Forefetch__Hint one = FOREFETCH__HINT__INIT, *list[2] = {&one, &one};
+
+	one.seq = 1;
+	one.path = bytes("a");
+	hint.place = p;
+	hint.hints = list;
+	hint.n_hints = n;
+	request.command_case = FOREFETCH__REQUEST__COMMAND_HINT;
+	request.hint = &hint;
+	send_request(fd, &request);
+}
+
+static void test_bad_hints(void **state)
+{
+	static const struct {
+		int error;
+		Forefetch__ErrorCode code;
+	} errors[] = {{ENOENT, FOREFETCH__ERROR_CODE__NO_SUCH_PLACE},
+	    {EINVAL, FOREFETCH__ERROR_CODE__BAD_REQUEST},
+	    {EPERM, FOREFETCH__ERROR_CODE__NOT_PERMITTED},
+	    {EOPNOTSUPP, FOREFETCH__ERROR_CODE__NOT_PERMITTED},
+	    {EBUSY, FOREFETCH__ERROR_CODE__BUSY},
+	    {ENOMEM, FOREFETCH__ERROR_CODE__FAILED}};
+	struct fixture *fx = *state;
+	Forefetch__Place p = place("a/b");
+	int fd = client_open(fx);
+
+	for (size_t n = 0; n <= 2; n++) {
+		send_hint(fd, NULL, n);
+		expect_error(fx, fd, FOREFETCH__ERROR_CODE__BAD_REQUEST);
+	}
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		fx->place_error = errors[i].error;
+		send_hint(fd, &p, 1);
+		expect_error(fx, fd, errors[i].code);
+	}
+	assert_string_equal(fx->place, "127.0.0.1:2050 /srv a/b");
+	p.export = (ProtobufCBinaryData){.len = 3, .data = (uint8_t *)"a\0b"};
+	send_hint(fd, &p, 1);
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__BAD_REQUEST);
+	close(fd);
+	pass(fx, 10);
+}
+
 static void test_trace(void **state)
 {
 	struct fixture *fx = *state;
@@ -461,6 +509,7 @@ int main(void)
 	    TEST(test_carry),
 	    TEST(test_bad_imports),
 	    TEST(test_pin),
+	    TEST(test_bad_hints),
 	    TEST(test_trace),
 	    TEST(test_trace_bounds),
 	};

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+
+#include "control_reply_private.h"
+#include "hint.h"
+
+/* False after an error. */
+static bool begin(struct reply *r, const Forefetch__Place *place)
+{
+	struct control_session *s = r->session;
+	struct control_place at = {0};
+
+	if (!reply_place(r, place, &at))
+		return false;
+	hint_end(s->hints);
+	s->hints = r->ops->hint_begin(r->ctx, r->peer, &at);
+	if (s->hints)
+		return true;
+	if (errno == EOPNOTSUPP)
+		reply_error(r, FOREFETCH__ERROR_CODE__NOT_PERMITTED,
+		    "nothing is fetched ahead from there (prefetch = off)");
+	else if (errno == EBUSY)
+		reply_error(r, FOREFETCH__ERROR_CODE__BUSY,
+		    "too many programs give hints; try again");
+	else
+		reply_place_error(r, errno);
+	return false;
+}
+
+static int add(struct reply *r, const Forefetch__Hint *h)
+{
+	struct hint hint = {
+	    .seq = h->seq, .offset = h->offset, .length = h->length};
+
+	if (h->handle.len > 0) {
+		hint.fh.len = (uint32_t)h->handle.len;
+		hint.fh.data = (const char *)h->handle.data;
+		if (h->path.len > 0)
+			hint.fh.len = 0;
+	} else {
+		/* One that cannot be a path has no file either. */
+		hint.path = reply_text(r, &h->path);
+		if (!hint.path)
+			hint.path = "/";
+	}
+	return r->failed ? -ENOMEM : hint_add(r->session->hints, &hint);
+}
+
+/* Up to the first one that there is no room for. False after an error. */
+static bool add_all(struct reply *r, const Forefetch__HintRequest *request)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < request->n_hints && !rc; i++)
+		rc = add(r, request->hints[i]);
+	if (rc == -ENOMEM)
+		r->failed = true;
+	if (rc == -EINVAL)
+		reply_error(r, FOREFETCH__ERROR_CODE__BAD_REQUEST,
+		    "the hints are not numbered in their order, from 1");
+	return rc == 0 || rc == -EAGAIN;
+}
+
+static void fill(struct reply *r, Forefetch__Hinted *out)
+{
+	struct hint_progress p;
+
+	hint_get_progress(r->session->hints, &p);
+	forefetch__hinted__init(out);
+	out->accepted = p.accepted;
+	out->room = p.room;
+	out->reached = p.reached;
+	out->waiting = p.waiting;
+	out->ahead = p.ahead;
+	out->used = p.used;
+	out->passed = p.passed;
+	out->unused = p.unused;
+	out->failed = p.failed;
+	out->full = p.full;
+	r->res.result_case = FOREFETCH__RESPONSE__RESULT_HINT;
+	r->res.hint = out;
+}
+
+void reply_hint(struct reply *r, const Forefetch__HintRequest *request)
+{
+	Forefetch__Hinted *out = reply_alloc(r, 1, sizeof(*out));
+
+	if (!out || (request->place && !begin(r, request->place)))
+		return;
+	if (!r->session->hints) {
+		reply_error(r, FOREFETCH__ERROR_CODE__BAD_REQUEST,
+		    "nothing was begun over this connection");
+		return;
+	}
+	if (request->cancel)
+		hint_cancel(r->session->hints, request->cancel);
+	if (add_all(r, request))
+		fill(r, out);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where the reader is, in the streams of its uid. */
+#include "hint_private.h"
+#include "metrics.h"
+
+/* A read so far ahead of the last one counts at once. Beyond that it may be the
+ * client's readahead, unless the next one follows it. */
+enum { NEAR = 16 };
+
+static bool overlaps(
+    const struct hint_item *it, const struct predictor_obs *obs)
+{
+	return it->object == obs->object &&
+	       obs->offset_bytes + obs->count_bytes > it->offset &&
+	       (it->length == 0 || obs->offset_bytes < it->offset + it->length);
+}
+
+/* The first hint that names what is read. */
+static struct hint_item *find(
+    struct hint_stream *s, const struct predictor_obs *obs)
+{
+	struct hint_item *it, *first = NULL;
+
+	TAILQ_FOREACH (it, hint_bucket(s, obs->object), key_link)
+		if (overlaps(it, obs) && (!first || it->ord < first->ord))
+			first = it;
+	return first;
+}
+
+static bool is_dir(const struct hint_stream *s, uint64_t key)
+{
+	return key != 0 && s->dirs[key % HINT_DIRS] == key;
+}
+
+static bool names(struct hint_stream *s, const struct predictor_obs *obs)
+{
+	struct hint_item *it;
+
+	if (is_dir(s, obs->object) || is_dir(s, obs->parent))
+		return true;
+	TAILQ_FOREACH (it, hint_bucket(s, obs->object), key_link)
+		if (it->object == obs->object)
+			return true;
+	return false;
+}
+
+/* Whether the reader has come to it. */
+static bool is_there(struct hint_stream *s, const struct hint_item *it)
+{
+	uint64_t front = TAILQ_FIRST(&s->items)->ord;
+	bool follows = it->ord > s->far_ord && it->ord - s->far_ord <= NEAR;
+
+	if (it->ord - front <= NEAR || (s->far_ord > front && follows))
+		return true;
+	s->far_ord = it->ord;
+	return false;
+}
+
+/* What was read up to `end` need not be asked for. */
+static void skip(struct hint_item *it, uint64_t offset, uint64_t end)
+{
+	if (offset > it->read_to || end <= it->read_to)
+		return;
+	it->read_to = end;
+	if (it->state != HINT_DATA || end <= it->next)
+		return;
+	if (it->owner.want) {
+		if (end < it->next + it->out_bytes)
+			return;
+		want_disown(&it->owner);
+		hint_want_gone(it);
+	}
+	it->next = end;
+}
+
+/* It was read from `offset` to `end`. */
+static void meet(
+    struct hint_stream *s, struct hint_item *it, uint64_t offset, uint64_t end)
+{
+	struct hint_item *before;
+
+	skip(it, offset, end);
+	if (!it->met) {
+		it->met = true;
+		s->p.used++;
+		metrics_add(s->hints->p.metrics, METRICS_HINTS_USED, 1);
+	}
+	hint_not_ahead(it);
+	if (is_there(s, it)) {
+		s->p.reached = it->seq;
+		while ((before = TAILQ_FIRST(&s->items)) != it)
+			hint_pass(before);
+	}
+	hints_wake(s->hints);
+}
+
+static struct hint_read *last_read(
+    struct hint_stream *s, uint64_t object, uint64_t offset)
+{
+	return &s->last[(object ^ offset / 4096) % HINT_READS];
+}
+
+void hint_set_object(struct hint_item *it, uint64_t object, uint64_t parent)
+{
+	const struct hint_read *last;
+
+	it->object = object;
+	it->parent = parent;
+	it->state = HINT_DATA;
+	TAILQ_INSERT_TAIL(hint_bucket(it->stream, object), it, key_link);
+	it->stream->dirs[parent % HINT_DIRS] = parent;
+	it->next = it->read_to = it->offset;
+	last = last_read(it->stream, object, it->offset);
+	if (last->object == object && last->offset == it->offset &&
+	    last->n > it->reads)
+		meet(it->stream, it, it->offset, it->offset + last->count);
+}
+
+static void saw_read(struct hint_stream *s, const struct predictor_obs *obs)
+{
+	struct hint_item *it = find(s, obs);
+	uint64_t end = obs->offset_bytes + obs->count_bytes;
+
+	*last_read(s, obs->object, obs->offset_bytes) =
+	    (struct hint_read){.object = obs->object,
+		.offset = obs->offset_bytes,
+		.count = obs->count_bytes,
+		.n = ++s->reads};
+	if (it)
+		meet(s, it, obs->offset_bytes, end);
+}
+
+bool hints_seen(struct hints *h, const struct predictor_obs *obs)
+{
+	struct hint_stream *s;
+	bool known = false;
+
+	LIST_FOREACH (s, &h->streams, link) {
+		if (s->uid != obs->uid)
+			continue;
+		known = known || names(s, obs);
+		if (obs->kind == PREDICTOR_READ)
+			saw_read(s, obs);
+	}
+	return known;
+}
