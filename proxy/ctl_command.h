@@ -17,6 +17,7 @@ struct ctl_options {
 	bool data;
 	bool metadata;
 	bool list;
+	bool null; /* -0 */
 	bool json;
 	bool verbose;
 	bool histogram;
@@ -32,6 +33,7 @@ int ctl_stats(const struct ctl_options *opt);
 int ctl_compact(const struct ctl_options *opt);
 int ctl_flush(const struct ctl_options *opt);
 int ctl_explain(const struct ctl_options *opt);
+int ctl_hint(const struct ctl_options *opt);
 int ctl_pin(const struct ctl_options *opt);
 int ctl_trace(const struct ctl_options *opt);
 int ctl_trees(const struct ctl_options *opt);

@@ -42,6 +42,7 @@ struct command {
 	bool has_data;      /* takes --data and --metadata */
 	bool has_server;    /* takes --server */
 	bool has_output;    /* takes -o */
+	bool has_null;      /* takes -0 */
 	bool has_list;      /* takes --list, without arguments then */
 	int args_min;       /* 0: the name of a server may follow */
 	int args_max;
@@ -131,6 +132,22 @@ static const struct command commands[] = {
 		"wanted.\n",
 	.run = ctl_unpin,
 	.acts = true,
+	.args_min = 1,
+	.args_max = ARGS_MAX,
+    },
+    {
+	.name = "hint",
+	.usage = "[-0] [--json] - | PATH...",
+	.summary = "say what will be read, in its order",
+	.help = "Reads lines \"PATH [OFFSET LENGTH]\" from standard input, and "
+		"has what they name\nfetched in this order, ahead of whatever "
+		"reads it as the same user. What the reader\nhas passed is "
+		"dropped, and the rest waits for it. A PATH is on a mount of "
+		"the\nproxy; numbers may end in K, M, G or T. With -0, a NUL "
+		"ends a line.\n",
+	.run = ctl_hint,
+	.acts = true,
+	.has_null = true,
 	.args_min = 1,
 	.args_max = ARGS_MAX,
     },
@@ -315,6 +332,8 @@ static int check(const struct command *cmd, const struct ctl_options *opt)
 		return usage_error("--server is not for ", cmd->name);
 	if (opt->output && !cmd->has_output)
 		return usage_error("-o is not for ", cmd->name);
+	if (opt->null && !cmd->has_null)
+		return usage_error("-0 is not for ", cmd->name);
 	if (opt->list && !cmd->has_list)
 		return usage_error("--list is not for ", cmd->name);
 	if (opt->list && opt->nargs > 0)
@@ -363,7 +382,7 @@ int main(int argc, char **argv)
 	int c;
 
 	while (
-	    (c = getopt_long(argc, argv, "hvo:", long_options, NULL)) != -1) {
+	    (c = getopt_long(argc, argv, "0hvo:", long_options, NULL)) != -1) {
 		switch (c) {
 		case OPT_SOCKET:
 			opt.socket = optarg;
@@ -393,6 +412,9 @@ int main(int argc, char **argv)
 		case OPT_VERSION:
 			puts("forefetch " FF_VERSION);
 			return EXIT_SUCCESS;
+		case '0':
+			opt.null = true;
+			break;
 		case 'o':
 			opt.output = optarg;
 			break;

@@ -135,6 +135,61 @@ bool ctl_mount_find(FILE *mounts, const char *path, struct ctl_place *out)
 	return found;
 }
 
+struct ctl_mounts {
+	char *text;
+	FILE *file; /* of the text */
+};
+
+/* A file of /proc has no size. */
+static char *read_mounts(size_t *len)
+{
+	FILE *in = fopen(MOUNTS, "re"), *out;
+	char part[4096], *text = NULL;
+	size_t n;
+
+	if (!in)
+		return NULL;
+	out = open_memstream(&text, len);
+	while (out && (n = fread(part, 1, sizeof(part), in)) > 0)
+		fwrite(part, 1, n, out);
+	if (out)
+		fclose(out);
+	fclose(in);
+	return text;
+}
+
+struct ctl_mounts *ctl_mounts_load(void)
+{
+	struct ctl_mounts *m = calloc(1, sizeof(*m));
+	size_t len = 0;
+
+	if (m)
+		m->text = read_mounts(&len);
+	if (m && m->text)
+		m->file = fmemopen(m->text, len, "r");
+	if (m && m->file)
+		return m;
+	ctl_mounts_free(m);
+	return NULL;
+}
+
+void ctl_mounts_free(struct ctl_mounts *m)
+{
+	if (!m)
+		return;
+	if (m->file)
+		fclose(m->file);
+	free(m->text);
+	free(m);
+}
+
+bool ctl_mounts_place(
+    struct ctl_mounts *m, const char *path, struct ctl_place *out)
+{
+	rewind(m->file);
+	return ctl_mount_find(m->file, path, out);
+}
+
 char *ctl_path_plain(const char *path)
 {
 	char *cwd = *path == '/' ? NULL : getcwd(NULL, 0);

@@ -20,6 +20,14 @@ struct ctl_place {
  * (proc(5), mountinfo); false where it lies on no NFSv3 mount. */
 bool ctl_mount_find(FILE *mounts, const char *path, struct ctl_place *out);
 
+/* The mounts as they are now, for many paths; NULL and errno. */
+struct ctl_mounts;
+struct ctl_mounts *ctl_mounts_load(void);
+void ctl_mounts_free(struct ctl_mounts *m);
+/* ctl_mount_find() of them; says nothing. */
+bool ctl_mounts_place(
+    struct ctl_mounts *m, const char *path, struct ctl_place *out);
+
 /* Of any path; false after a message on stderr. */
 bool ctl_place_find(const char *path, struct ctl_place *out);
 /* The same without a look at the file, which would have the kernel ask for it:

@@ -55,27 +55,31 @@ static void put_progress(const Forefetch__Warmed *w)
 	fflush(stderr);
 }
 
-static void rest(unsigned *ms)
+void ctl_walk_rest(struct ctl_walk *s)
 {
+	unsigned ms = s->ms ? s->ms : ASK_MIN_MS;
 	const struct timespec ts = {
-	    .tv_sec = *ms / 1000, .tv_nsec = *ms % 1000 * 1000000L};
+	    .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
 
 	nanosleep(&ts, NULL);
-	*ms = *ms * 2 > ASK_MAX_MS ? ASK_MAX_MS : *ms * 2;
+	s->ms = ms * 2 > ASK_MAX_MS ? ASK_MAX_MS : ms * 2;
+}
+
+bool ctl_walk_is_shown(const struct ctl_walk *s)
+{
+	return !s->quiet && isatty(STDERR_FILENO);
 }
 
 void ctl_walk_show(struct ctl_walk *s, const Forefetch__Warmed *w)
 {
-	if (s->ms == 0)
-		s->ms = ASK_MIN_MS;
-	if (!s->quiet && isatty(STDERR_FILENO))
+	if (ctl_walk_is_shown(s))
 		put_progress(w);
-	rest(&s->ms);
+	ctl_walk_rest(s);
 }
 
 void ctl_walk_clear(const struct ctl_walk *s)
 {
-	if (!s->quiet && isatty(STDERR_FILENO))
+	if (ctl_walk_is_shown(s))
 		fputs("\r\033[K", stderr);
 }
 

@@ -16,8 +16,11 @@ bool ctl_walk_stopped(void);
 /* Zeros at first. */
 struct ctl_walk {
 	bool quiet;
-	unsigned ms; /* to the next question */
+	unsigned ms; /* to the next question; 0: the first one */
 };
+bool ctl_walk_is_shown(const struct ctl_walk *s);
+/* A rest before the next question, each time a longer one. */
+void ctl_walk_rest(struct ctl_walk *s);
 /* How far it is, on a terminal; and a rest before the next question. */
 void ctl_walk_show(struct ctl_walk *s, const Forefetch__Warmed *w);
 void ctl_walk_clear(const struct ctl_walk *s);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "ctl_hint_line.h"
 #include "ctl_json.h"
 #include "ctl_mount.h"
 #include "ctl_text.h"
@@ -163,6 +164,52 @@ static void test_plain(void **state)
 	free(below);
 }
 
+static void check_line(
+    const char *text, const char *path, uint64_t offset, uint64_t length)
+{
+	struct ctl_hint_line line;
+	char copy[64];
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	assert_true(ctl_hint_parse(copy, &line));
+	assert_string_equal(line.path, path);
+	assert_true(line.offset == offset);
+	assert_true(line.length == length);
+}
+
+static void test_hint_lines(void **state)
+{
+	static const char *const bad[] = {"a 18446744073709551615 1",
+	    "a 0 18446744073709551616", "a 16777216T 1", "a 0 99999999999999G"};
+	struct ctl_hint_line line;
+	char copy[64];
+
+	(void)state;
+	check_line("a", "a", 0, 0);
+	check_line("a b", "a b", 0, 0);
+	check_line("a 1 2", "a", 1, 2);
+	check_line("a\t64K \t 1M", "a", 65536, 1048576);
+	check_line("a b 0 3G", "a b", 0, UINT64_C(3) << 30);
+	check_line("a 1T 0", "a", UINT64_C(1) << 40, 0);
+	/* Not two numbers behind a name. */
+	check_line("a 2", "a 2", 0, 0);
+	check_line("1 2", "1 2", 0, 0);
+	check_line(" 1 2", " 1 2", 0, 0);
+	check_line("3 1 2", "3", 1, 2);
+	check_line("a 1 2 0 0", "a 1 2", 0, 0);
+	check_line("a 1 2k", "a 1 2k", 0, 0);
+	check_line("a -1 2", "a -1 2", 0, 0);
+	check_line("a 1 2 ", "a 1 2 ", 0, 0);
+	check_line("a 0x1 2", "a 0x1 2", 0, 0);
+	check_line("a K 2", "a K 2", 0, 0);
+	check_line(" ", " ", 0, 0);
+	check_line("a 0 18446744073709551615", "a", 0, UINT64_MAX);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(copy, sizeof(copy), "%s", bad[i]);
+		assert_false(ctl_hint_parse(copy, &line));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -170,6 +217,7 @@ int main(void)
 	    cmocka_unit_test(test_text),
 	    cmocka_unit_test(test_mounts),
 	    cmocka_unit_test(test_plain),
+	    cmocka_unit_test(test_hint_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * forefetch hint: what will be read, from arguments or a pipe. The daemon takes
+ * so much as it has room for; this waits with the rest, and so does whoever
+ * writes into the pipe.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ctl_client.h"
+#include "ctl_command.h"
+#include "ctl_hint_line.h"
+#include "ctl_json.h"
+#include "ctl_mount.h"
+#include "ctl_walk.h"
+
+enum {
+	MOUNTS = 8,  /* that one run may name files of */
+	BATCH = 256, /* hints of a request */
+	BATCH_BYTES = 40 << 10,
+	HINT_BYTES = 40, /* that one takes beside its path, at most */
+	COMPLAINTS = 10,
+};
+
+/* The hints for one mount: a connection, and what was not taken yet. */
+struct stream {
+	struct ctl_place place; /* its path is "" */
+	struct ctl_client *client;
+	bool begun;
+	uint64_t seq; /* of the last hint */
+	Forefetch__Hint *hints[BATCH];
+	size_t n, bytes;
+	Forefetch__Hinted told; /* the last answer */
+};
+
+struct run {
+	const struct ctl_options *opt;
+	struct ctl_mounts *mounts;
+	struct stream *streams[MOUNTS];
+	unsigned nstreams;
+	struct ctl_walk screen;
+	uint64_t lines;
+	uint64_t bad; /* lines, and files that are on no mount */
+	bool failed;  /* the daemon cannot be asked any more */
+};
+
+/* ---- one stream ------------------------------------------------------- */
+
+static void hint_free(Forefetch__Hint *h)
+{
+	free(h->path.data);
+	free(h);
+}
+
+static void taken(struct stream *s, uint64_t seq)
+{
+	size_t n = 0;
+
+	while (n < s->n && s->hints[n]->seq <= seq) {
+		s->bytes -= s->hints[n]->path.len + HINT_BYTES;
+		hint_free(s->hints[n++]);
+	}
+	s->n -= n;
+	memmove(s->hints, s->hints + n, s->n * sizeof(*s->hints));
+}
+
+static bool ask(struct run *run, struct stream *s)
+{
+	Forefetch__HintRequest hint = FOREFETCH__HINT_REQUEST__INIT;
+	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
+	Forefetch__Response *res;
+	Forefetch__Place place;
+
+	if (!s->begun) {
+		ctl_place_fill(&s->place, &place);
+		hint.place = &place;
+	}
+	hint.hints = s->hints;
+	hint.n_hints = s->n;
+	request.command_case = FOREFETCH__REQUEST__COMMAND_HINT;
+	request.hint = &hint;
+	res = ctl_ask(s->client, &request, FOREFETCH__RESPONSE__RESULT_HINT);
+	if (!res) {
+		run->failed = true;
+		return false;
+	}
+	s->begun = true;
+	s->told = *res->hint;
+	forefetch__response__free_unpacked(res, NULL);
+	taken(s, s->told.accepted);
+	return true;
+}
+
+/* ---- the screen ------------------------------------------------------- */
+
+static struct hint_sum {
+	uint64_t accepted, waiting, ahead, used, passed, unused, failed;
+	bool full;
+} sum_of(const struct run *run)
+{
+	struct hint_sum sum = {0};
+
+	for (unsigned i = 0; i < run->nstreams; i++) {
+		const Forefetch__Hinted *h = &run->streams[i]->told;
+
+		sum.accepted += h->accepted;
+		sum.waiting += h->waiting;
+		sum.ahead += h->ahead;
+		sum.used += h->used;
+		sum.passed += h->passed;
+		sum.unused += h->unused;
+		sum.failed += h->failed;
+		sum.full = sum.full || (h->full && h->waiting > 0);
+	}
+	return sum;
+}
+
+static void put_sum(FILE *out, const struct hint_sum *sum)
+{
+	fprintf(out,
+	    "%" PRIu64 " hints taken, %" PRIu64 " read, %" PRIu64
+	    " ahead, %" PRIu64 " waiting",
+	    sum->accepted, sum->used, sum->ahead, sum->waiting);
+}
+
+static void rest(struct run *run)
+{
+	struct hint_sum sum = sum_of(run);
+
+	if (ctl_walk_is_shown(&run->screen)) {
+		fputs("\r", stderr);
+		put_sum(stderr, &sum);
+		fprintf(stderr, "%s\033[K", sum.full ? " for the reader" : "");
+		fflush(stderr);
+	}
+	ctl_walk_rest(&run->screen);
+}
+
+/* Until all of it was taken. */
+static void flush(struct run *run, struct stream *s)
+{
+	run->screen.ms = 0;
+	while ((s->n > 0 || !s->begun) && !run->failed && !ctl_walk_stopped()) {
+		if (!ask(run, s))
+			return;
+		if (s->n > 0)
+			rest(run);
+	}
+}
+
+static void flush_all(struct run *run)
+{
+	for (unsigned i = 0; i < run->nstreams; i++)
+		flush(run, run->streams[i]);
+}
+
+/* ---- hints ------------------------------------------------------------ */
+
+static void complain(struct run *run, const char *path, const char *why)
+{
+	if (++run->bad <= COMPLAINTS)
+		fprintf(stderr, "forefetch: %s: %s\n", path, why);
+	if (run->bad == COMPLAINTS + 1)
+		fputs("forefetch: … and more like these\n", stderr);
+}
+
+static struct stream *stream_new(struct run *run, const struct ctl_place *at)
+{
+	struct stream *s = calloc(1, sizeof(*s));
+
+	if (!s) {
+		fputs("forefetch: out of memory\n", stderr);
+		run->failed = true;
+		return NULL;
+	}
+	s->place = *at;
+	s->place.path[0] = '\0';
+	s->client = ctl_open(run->opt->socket);
+	if (!s->client) {
+		run->failed = true;
+		free(s);
+		return NULL;
+	}
+	run->streams[run->nstreams++] = s;
+	return s;
+}
+
+static struct stream *stream_of(
+    struct run *run, const struct ctl_place *at, const char *path)
+{
+	for (unsigned i = 0; i < run->nstreams; i++) {
+		struct stream *s = run->streams[i];
+
+		if (strcmp(s->place.listen, at->listen) == 0 &&
+		    strcmp(s->place.export, at->export) == 0)
+			return s;
+	}
+	if (run->nstreams < MOUNTS)
+		return stream_new(run, at);
+	complain(run, path,
+	    "files of eight mounts are hinted at already; run "
+	    "forefetch hint once for each mount");
+	return NULL;
+}
+
+static void queue(struct run *run, struct stream *s, const struct ctl_place *at,
+    const struct ctl_hint_line *line)
+{
+	Forefetch__Hint *h = malloc(sizeof(*h));
+	size_t len = strlen(at->path);
+
+	if (s->n == BATCH || s->bytes + len + HINT_BYTES > BATCH_BYTES)
+		flush(run, s);
+	if (run->failed || ctl_walk_stopped() || !h) {
+		free(h);
+		return;
+	}
+	forefetch__hint__init(h);
+	h->seq = ++s->seq;
+	h->path.data = (uint8_t *)strdup(at->path);
+	h->path.len = h->path.data ? len : 0;
+	h->offset = line->offset;
+	h->length = line->length;
+	s->hints[s->n++] = h;
+	s->bytes += h->path.len + HINT_BYTES;
+}
+
+static void hint_at(struct run *run, const struct ctl_hint_line *line)
+{
+	char *path = ctl_path_plain(line->path);
+	struct ctl_place at;
+	struct stream *s;
+
+	run->lines++;
+	if (!path || !ctl_mounts_place(run->mounts, path, &at)) {
+		complain(run, line->path,
+		    "on no NFSv3 mount; name a file below the mount point of "
+		    "the proxy");
+	} else {
+		s = stream_of(run, &at, line->path);
+		if (s)
+			queue(run, s, &at, line);
+	}
+	free(path);
+}
+
+/* ---- a pipe ----------------------------------------------------------- */
+
+struct input {
+	char sep;
+	char buf[65536];
+	size_t len, at;
+	bool end;
+	bool skips; /* the rest of a record that is too long */
+};
+
+/* More of it; what is known is sent before this waits. */
+static void fill(struct run *run, struct input *in)
+{
+	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
+	ssize_t n;
+
+	memmove(in->buf, in->buf + in->at, in->len - in->at);
+	in->len -= in->at;
+	in->at = 0;
+	if (poll(&p, 1, 0) == 0)
+		flush_all(run);
+	if (ctl_walk_stopped() || run->failed)
+		return;
+	n = read(STDIN_FILENO, in->buf + in->len, sizeof(in->buf) - in->len);
+	if (n < 0 && errno == EINTR)
+		return;
+	if (n < 0)
+		fprintf(
+		    stderr, "forefetch: standard input: %s\n", strerror(errno));
+	in->end = n <= 0;
+	in->len += n > 0 ? (size_t)n : 0;
+}
+
+/* The next record; NULL: none yet, or no more. */
+static char *record(struct input *in)
+{
+	char *begin = in->buf + in->at, *end;
+
+	end = memchr(begin, in->sep, in->len - in->at);
+	if (!end && in->end && in->at < in->len && in->len < sizeof(in->buf))
+		end = in->buf + in->len;
+	if (!end)
+		return NULL;
+	*end = '\0';
+	in->at = (size_t)(end - in->buf) + 1;
+	if (in->at > in->len)
+		in->len = in->at;
+	return begin;
+}
+
+static void from_line(struct run *run, struct input *in, char *text)
+{
+	struct ctl_hint_line line;
+
+	if (in->skips) {
+		in->skips = false;
+		complain(run, "standard input",
+		    "a line is too long; file names end at a line's end, or "
+		    "with -0 at a NUL");
+	} else if (*text && !ctl_hint_parse(text, &line)) {
+		complain(run, text,
+		    "a range is OFFSET LENGTH, such as 1M 64K, within 2^64");
+	} else if (*text) {
+		hint_at(run, &line);
+	}
+}
+
+static void from_pipe(struct run *run)
+{
+	struct input *in = calloc(1, sizeof(*in));
+	char *text;
+
+	if (!in) {
+		run->failed = true;
+		return;
+	}
+	in->sep = run->opt->null ? '\0' : '\n';
+	while (!run->failed && !ctl_walk_stopped()) {
+		text = record(in);
+		if (text) {
+			from_line(run, in, text);
+			continue;
+		}
+		if (in->end)
+			break;
+		if (in->at == 0 && in->len == sizeof(in->buf)) {
+			in->skips = true;
+			in->len = 0;
+		}
+		fill(run, in);
+	}
+	free(in);
+}
+
+/* ---- all of it -------------------------------------------------------- */
+
+static bool all_asked(const struct run *run)
+{
+	for (unsigned i = 0; i < run->nstreams; i++)
+		if (run->streams[i]->told.waiting > 0)
+			return false;
+	return true;
+}
+
+/* Until nothing is left to be asked for. */
+static void wait_all(struct run *run)
+{
+	flush_all(run);
+	run->screen.ms = 0;
+	while (!run->failed && !ctl_walk_stopped() && !all_asked(run)) {
+		rest(run);
+		for (unsigned i = 0; i < run->nstreams && !run->failed; i++)
+			(void)ask(run, run->streams[i]);
+	}
+	ctl_walk_clear(&run->screen);
+}
+
+static void put_json(const struct run *run, const struct hint_sum *sum)
+{
+	struct ctl_json j = {.out = stdout};
+
+	ctl_json_open(&j, NULL, '{');
+	ctl_json_number(&j, "hints", run->lines);
+	ctl_json_number(&j, "bad", run->bad);
+	ctl_json_number(&j, "taken", sum->accepted);
+	ctl_json_number(&j, "used", sum->used);
+	ctl_json_number(&j, "passed", sum->passed);
+	ctl_json_number(&j, "unused", sum->unused);
+	ctl_json_number(&j, "failed", sum->failed);
+	ctl_json_number(&j, "ahead", sum->ahead);
+	ctl_json_number(&j, "waiting", sum->waiting);
+	ctl_json_bool(&j, "done", !run->failed && !ctl_walk_stopped());
+	ctl_json_close(&j, '}');
+	putchar('\n');
+}
+
+static void put_result(const struct run *run)
+{
+	struct hint_sum sum = sum_of(run);
+
+	if (run->opt->json) {
+		put_json(run, &sum);
+		return;
+	}
+	if (run->nstreams == 0)
+		return;
+	put_sum(stdout, &sum);
+	printf("%s\n", ctl_walk_stopped() ? ", stopped" : "");
+	if (sum.passed > 0)
+		printf("  %" PRIu64 " dropped: the reader was beyond them\n",
+		    sum.passed);
+	if (sum.unused > 0)
+		printf("  %" PRIu64 " not read within a minute\n", sum.unused);
+	if (sum.failed > 0)
+		printf("  %" PRIu64 " not found, refused by the server, or no "
+		       "file\n",
+		    sum.failed);
+}
+
+static void run_end(struct run *run)
+{
+	for (unsigned i = 0; i < run->nstreams; i++) {
+		struct stream *s = run->streams[i];
+
+		taken(s, UINT64_MAX);
+		ctl_close(s->client);
+		free(s);
+	}
+	ctl_mounts_free(run->mounts);
+}
+
+int ctl_hint(const struct ctl_options *opt)
+{
+	struct run run = {.opt = opt, .screen = {.quiet = opt->json}};
+	struct ctl_hint_line line = {0};
+
+	run.mounts = ctl_mounts_load();
+	if (!run.mounts) {
+		fprintf(stderr,
+		    "forefetch: the list of mounts cannot be read: %s\n",
+		    strerror(errno));
+		return EXIT_FAILURE;
+	}
+	ctl_walk_catch();
+	for (int i = 0; i < opt->nargs && !run.failed; i++) {
+		line.path = opt->args[i];
+		if (strcmp(line.path, "-") == 0)
+			from_pipe(&run);
+		else
+			hint_at(&run, &line);
+	}
+	wait_all(&run);
+	put_result(&run);
+	run_end(&run);
+	return run.failed || run.bad > 0 || ctl_walk_stopped() ? EXIT_FAILURE
+							       : EXIT_SUCCESS;
+}
