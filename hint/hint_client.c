@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ *	add ──▶ queue ──▶ thread ──▶ control socket
+ *	        (lock)    in batches; waits where there is no room for more
+ *
+ * The lock is held for a few microseconds at a time, and never while the thread
+ * waits for the daemon.
+ */
+#include "forefetch_hint.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "control.pb-c.h"
+#include "ctl_mount.h"
+#include "ctl_wire.h"
+
+#define API            __attribute__((visibility("default")))
+#define SOCKET_DEFAULT "/run/forefetch/control.sock"
+
+enum {
+	QUEUE = 1024,
+	BATCH = 256,
+	STREAMS = 4,
+	PATH_BYTES = 4096,
+	BATCH_BYTES = 40 << 10,
+	HINT_BYTES = 40,
+	REST_MS = 50,     /* while the daemon has no room */
+	AGAIN_MS = 5000,  /* while there is no daemon; hints are dropped */
+	MOUNTS_MS = 2000, /* so old may the list of mounts be */
+	STACK = 256 << 10,
+};
+
+/* Of one mount. All but the place is the thread's. */
+struct stream {
+	struct ctl_place place; /* its path is "" */
+	int fd;
+	uint64_t seq;
+	bool begun;
+};
+
+struct entry {
+	struct stream *stream;
+	char *path; /* below the mount */
+	uint64_t offset, length;
+};
+
+struct forefetch_hint {
+	pid_t pid;
+	char *socket;
+	pthread_t thread;
+	pthread_mutex_t lock; /* of what follows, up to `nstreams` */
+	pthread_cond_t wake;
+	struct entry queue[QUEUE];
+	unsigned in, out;
+	bool ends;
+	bool cancel;
+	struct ctl_mounts *mounts;
+	uint64_t mounts_ms; /* when they were read */
+	struct stream streams[STREAMS];
+	unsigned nstreams;
+	uint64_t down_ms; /* when there was no daemon; 0: there is */
+};
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* ---- the thread: one stream ------------------------------------------- */
+
+static void stream_reset(struct stream *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	s->fd = -1;
+	s->begun = false;
+	s->seq = 0;
+}
+
+/* The answer, or NULL: then the stream begins anew with the next hint. */
+static Forefetch__Response *exchange(
+    struct forefetch_hint *h, struct stream *s, Forefetch__HintRequest *hint)
+{
+	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
+	Forefetch__Response *res = NULL;
+	Forefetch__Place place;
+
+	if (s->fd < 0)
+		s->fd = ctl_wire_connect(h->socket);
+	if (!s->begun) {
+		ctl_place_fill(&s->place, &place);
+		hint->place = &place;
+	}
+	request.command_case = FOREFETCH__REQUEST__COMMAND_HINT;
+	request.hint = hint;
+	if (s->fd >= 0 && ctl_wire_send(s->fd, &request) == 0 &&
+	    ctl_wire_receive(s->fd, &res) == 0 &&
+	    res->result_case == FOREFETCH__RESPONSE__RESULT_HINT) {
+		s->begun = true;
+		h->down_ms = 0;
+		return res;
+	}
+	if (res)
+		forefetch__response__free_unpacked(res, NULL);
+	stream_reset(s);
+	h->down_ms = now_ms();
+	return NULL;
+}
+
+/* Whether the thread has something better to do by then. */
+static bool rest(struct forefetch_hint *h)
+{
+	struct timespec ts;
+	bool stop;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	ts.tv_nsec += REST_MS * 1000000L;
+	ts.tv_sec += ts.tv_nsec / 1000000000;
+	ts.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&h->lock);
+	if (!h->ends && !h->cancel)
+		pthread_cond_timedwait(&h->wake, &h->lock, &ts);
+	stop = h->ends || h->cancel;
+	pthread_mutex_unlock(&h->lock);
+	return stop;
+}
+
+/* Until all were taken, or dropped. */
+static void send_all(struct forefetch_hint *h, struct stream *s,
+    Forefetch__Hint **list, size_t n)
+{
+	while (n > 0) {
+		Forefetch__HintRequest hint = FOREFETCH__HINT_REQUEST__INIT;
+		Forefetch__Response *res;
+		uint64_t accepted;
+
+		hint.hints = list;
+		hint.n_hints = n;
+		res = exchange(h, s, &hint);
+		if (!res)
+			return;
+		accepted = res->hint->accepted;
+		forefetch__response__free_unpacked(res, NULL);
+		while (n > 0 && (*list)->seq <= accepted) {
+			list++;
+			n--;
+		}
+		if (n > 0 && rest(h))
+			return;
+	}
+}
+
+static void cancel_all(struct forefetch_hint *h)
+{
+	for (unsigned i = 0; i < h->nstreams; i++) {
+		struct stream *s = &h->streams[i];
+		Forefetch__HintRequest hint = FOREFETCH__HINT_REQUEST__INIT;
+		Forefetch__Response *res;
+
+		if (!s->begun)
+			continue;
+		hint.cancel = s->seq;
+		res = exchange(h, s, &hint);
+		if (res)
+			forefetch__response__free_unpacked(res, NULL);
+	}
+}
+
+/* ---- the thread: batches ---------------------------------------------- */
+
+struct batch {
+	struct stream *stream;
+	Forefetch__Hint hints[BATCH];
+	Forefetch__Hint *list[BATCH];
+	size_t n, bytes;
+};
+
+/* Of the queue, as many as are for one stream. Called with the lock. */
+static void take(struct forefetch_hint *h, struct batch *b)
+{
+	b->n = b->bytes = 0;
+	while (h->out != h->in && b->n < BATCH && b->bytes < BATCH_BYTES) {
+		struct entry *e = &h->queue[h->out % QUEUE];
+		Forefetch__Hint *hint = &b->hints[b->n];
+
+		if (b->n > 0 && e->stream != b->stream)
+			return;
+		b->stream = e->stream;
+		forefetch__hint__init(hint);
+		hint->path.data = (uint8_t *)e->path;
+		hint->path.len = strlen(e->path);
+		hint->offset = e->offset;
+		hint->length = e->length;
+		b->bytes += hint->path.len + HINT_BYTES;
+		b->list[b->n++] = hint;
+		h->out++;
+	}
+}
+
+static void send_batch(struct forefetch_hint *h, struct batch *b)
+{
+	bool down = h->down_ms && now_ms() - h->down_ms < AGAIN_MS;
+
+	for (size_t i = 0; i < b->n && !down; i++)
+		b->hints[i].seq = ++b->stream->seq;
+	if (b->n > 0 && !down)
+		send_all(h, b->stream, b->list, b->n);
+	for (size_t i = 0; i < b->n; i++)
+		free(b->hints[i].path.data);
+}
+
+static void drop_queue(struct forefetch_hint *h)
+{
+	while (h->out != h->in)
+		free(h->queue[h->out++ % QUEUE].path);
+}
+
+static void *run(void *arg)
+{
+	struct forefetch_hint *h = arg;
+	struct batch *b = malloc(sizeof(*b));
+	bool ends = false, cancel;
+
+	while (b && !ends) {
+		pthread_mutex_lock(&h->lock);
+		while (h->in == h->out && !h->ends && !h->cancel)
+			pthread_cond_wait(&h->wake, &h->lock);
+		ends = h->ends;
+		cancel = h->cancel;
+		h->cancel = false;
+		b->n = 0;
+		if (!ends)
+			take(h, b);
+		pthread_mutex_unlock(&h->lock);
+		if (cancel && !ends)
+			cancel_all(h);
+		if (!ends)
+			send_batch(h, b);
+	}
+	free(b);
+	return NULL;
+}
+
+/* ---- for everybody ---------------------------------------------------- */
+
+static bool make_lock(struct forefetch_hint *h)
+{
+	pthread_condattr_t attr;
+
+	if (pthread_condattr_init(&attr) != 0)
+		return false;
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_mutex_init(&h->lock, NULL);
+	pthread_cond_init(&h->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	return true;
+}
+
+/* Signals are for the program's own threads. */
+static bool make_thread(struct forefetch_hint *h)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	int rc;
+
+	if (pthread_attr_init(&attr) != 0)
+		return false;
+	pthread_attr_setstacksize(&attr, STACK);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = pthread_create(&h->thread, &attr, run, h);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return rc == 0;
+}
+
+API struct forefetch_hint *forefetch_hint_open(const char *socket)
+{
+	struct forefetch_hint *h = calloc(1, sizeof(*h));
+	int error = errno;
+
+	if (!socket)
+		socket = secure_getenv("FOREFETCH_HINT_SOCKET");
+	if (h) {
+		h->pid = getpid();
+		h->socket = strdup(socket ? socket : SOCKET_DEFAULT);
+		if (!h->socket || !make_lock(h) || !make_thread(h)) {
+			free(h->socket);
+			free(h);
+			h = NULL;
+		}
+	}
+	errno = error;
+	return h;
+}
+
+/* Called with the lock. */
+static bool find_place(
+    struct forefetch_hint *h, const char *path, struct ctl_place *at)
+{
+	uint64_t now = now_ms();
+
+	if (!h->mounts || now - h->mounts_ms > MOUNTS_MS) {
+		ctl_mounts_free(h->mounts);
+		h->mounts = ctl_mounts_load();
+		h->mounts_ms = now;
+	}
+	return h->mounts && ctl_mounts_place(h->mounts, path, at);
+}
+
+static struct stream *stream_at(
+    struct forefetch_hint *h, const struct ctl_place *at)
+{
+	struct stream *s;
+
+	for (unsigned i = 0; i < h->nstreams; i++) {
+		s = &h->streams[i];
+		if (strcmp(s->place.listen, at->listen) == 0 &&
+		    strcmp(s->place.export, at->export) == 0)
+			return s;
+	}
+	if (h->nstreams == STREAMS)
+		return NULL;
+	s = &h->streams[h->nstreams++];
+	s->place = *at;
+	s->place.path[0] = '\0';
+	s->fd = -1;
+	return s;
+}
+
+/* Called with the lock. */
+static int put(struct forefetch_hint *h, const char *path, struct entry *e)
+{
+	struct ctl_place at;
+
+	if (!find_place(h, path, &at))
+		return -ENODEV;
+	if (h->in - h->out == QUEUE)
+		return -EAGAIN;
+	e->stream = stream_at(h, &at);
+	if (!e->stream)
+		return -ENODEV;
+	e->path = strdup(at.path);
+	if (!e->path)
+		return -ENOMEM;
+	h->queue[h->in++ % QUEUE] = *e;
+	pthread_cond_signal(&h->wake);
+	return 0;
+}
+
+API int forefetch_hint_add(struct forefetch_hint *h, const char *path,
+    uint64_t offset, uint64_t length)
+{
+	struct entry e = {.offset = offset, .length = length};
+	int error = errno, rc;
+
+	if (h->pid != getpid())
+		return -ECHILD;
+	if (*path != '/' || strlen(path) >= PATH_BYTES ||
+	    offset + length < offset)
+		return -EINVAL;
+	pthread_mutex_lock(&h->lock);
+	rc = put(h, path, &e);
+	pthread_mutex_unlock(&h->lock);
+	errno = error;
+	return rc;
+}
+
+API void forefetch_hint_cancel(struct forefetch_hint *h)
+{
+	int error = errno;
+
+	if (h->pid != getpid())
+		return;
+	pthread_mutex_lock(&h->lock);
+	drop_queue(h);
+	h->cancel = true;
+	pthread_cond_signal(&h->wake);
+	pthread_mutex_unlock(&h->lock);
+	errno = error;
+}
+
+API void forefetch_hint_close(struct forefetch_hint *h)
+{
+	int error = errno;
+
+	/* The parent's thread is not here, and its lock may be held. */
+	if (!h || h->pid != getpid())
+		return;
+	pthread_mutex_lock(&h->lock);
+	h->ends = true;
+	pthread_cond_signal(&h->wake);
+	pthread_mutex_unlock(&h->lock);
+	pthread_join(h->thread, NULL);
+	drop_queue(h);
+	for (unsigned i = 0; i < h->nstreams; i++)
+		stream_reset(&h->streams[i]);
+	ctl_mounts_free(h->mounts);
+	pthread_cond_destroy(&h->wake);
+	pthread_mutex_destroy(&h->lock);
+	free(h->socket);
+	free(h);
+	errno = error;
+}
