@@ -386,13 +386,6 @@ bool fetch_under_way(struct fetch *f, const struct fetch_about *about)
 	return about_find(f, about) != NULL;
 }
 
-bool fetch_is_watched(struct fetch *f, const struct fetch_about *about)
-{
-	const struct fetch_watches *list = about_find(f, about);
-
-	return list && !TAILQ_EMPTY(list);
-}
-
 void fetch_unwatch(struct fetch_watch *watch)
 {
 	if (watch->list)

@@ -100,8 +100,6 @@ bool fetch_watch(struct fetch *f, const struct fetch_about *about,
     struct fetch_watch *watch);
 /* The same, but only asked. */
 bool fetch_under_way(struct fetch *f, const struct fetch_about *about);
-/* Whether somebody watches that. */
-bool fetch_is_watched(struct fetch *f, const struct fetch_about *about);
 void fetch_unwatch(struct fetch_watch *watch);
 
 /* Who asks for a range call by call says so, lest others ask for it, too. */

@@ -451,20 +451,6 @@ static size_t extents(const struct turn *t, struct predictor_extent *ext)
 		   : 0;
 }
 
-/* A client waits for the piece before: it asks for what follows itself, as far
- * as it wants it, all at once. It would only wait for one piece after the
- * other. */
-static bool is_waited_for(const struct turn *t, uint64_t offset)
-{
-	struct fetch_about about = {.object = t->w->object,
-	    .proc = NFSPROC3_READ,
-	    .cred = t->w->cred->id,
-	    .from = offset - 1,
-	    .to = offset};
-
-	return t->w->into > 0 && fetch_is_watched(t->pf->p.fetch, &about);
-}
-
 /* All pieces that the link has room for; false where some are left. */
 static bool data(struct turn *t)
 {
@@ -476,11 +462,6 @@ static bool data(struct turn *t)
 
 	while (next_piece(t, ext, n, &offset, &len)) {
 		had = have(t, offset, len);
-		if (had == 0 && is_waited_for(t, offset)) {
-			t->early = true;
-			w->steps--;
-			return false;
-		}
 		if (had == 0 && !read_piece(t, offset, len))
 			return false;
 		w->into += had ? had : len;
