@@ -136,7 +136,9 @@ def section_seeds(records, rows):
         % (len(table), met, not_met, len(table) - met - not_met)
     if any(r["kind"] == "jobs" for r in records):
         text += " Theirs are from other machines and local disks or old " \
-                "networks; the ratios are what can be compared."
+                "networks; the ratios are what can be compared. Ours are " \
+                "trained, with what former runs left in the cache on disk; " \
+                "those beside Lei and Duchamp's without any of the data."
     return "The seeds' figures beside ours", [
         ("text", text),
         ("table", ["from", "what", "theirs", "ours", ""],
