@@ -234,7 +234,7 @@ ALL = [
     Experiment("million", "a tree of a million files", million),
     Experiment("soak", "a day, compressed: memory and descriptors", soak),
     Experiment("patterns", "reads backward, with strides, irregular (AASFP, "
-               "2002)", other("patterns", ["--quick"])),
+               "2002)", other("patterns", ["-n", "2"])),
     Experiment("hints", "reads in a random order, with hints (AASFP, 2002)",
                other("hints", ["-n", "3", "--cases", "blocks"])),
     Experiment("sessions", "mounts and logins replayed (Ubuntu prefetch)",

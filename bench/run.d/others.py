@@ -14,6 +14,13 @@ def of_hints(result):
                    "oracle takes %.2f s" % c["oracle"][0]}
 
 
+def of_patterns(result):
+    for name, c in result["cases"].items():
+        if not c["void"] and "ours_s" in c:
+            yield {"case": name, "off_s": c["direct_s"][0],
+                   "on_s": c["ours_s"][0], "what": "direct, ours"}
+
+
 def of_sessions(result):
     for name, c in result["cases"].items():
         arms = c["arms"]
@@ -56,8 +63,8 @@ def of_any(result):
                    "what": c.get("what", "")}
 
 
-READERS = {"hints": of_hints, "sessions": of_sessions, "layout": of_layout,
-           "copies": of_copies}
+READERS = {"patterns": of_patterns, "hints": of_hints,
+           "sessions": of_sessions, "layout": of_layout, "copies": of_copies}
 
 
 def cases(record):

@@ -159,13 +159,13 @@ def gap_closed(rows, r):
 
 
 AASFP_ROWS = (
-    ("volume visualization, 4 KB, orthonormal", 68.95, 31.76, "volume-4k"),
-    ("volume visualization, 4 KB, oblique", 83.05, 64.95, "volume-4k-oblique"),
-    ("volume visualization, 32 KB, orthonormal", 36.87, 31.23, "volume-32k"),
+    ("volume visualization, 4 KB, orthonormal", 68.95, 31.76, "orthonormal-4"),
+    ("volume visualization, 4 KB, oblique", 83.05, 64.95, "oblique-4"),
+    ("volume visualization, 32 KB, orthonormal", 36.87, 31.23, "orthonormal-32"),
     ("volume visualization, 32 KB, oblique", 30.99, 29.78,
-     "volume-32k-oblique"),
-    ("out-of-core FFT, 256K", 33.42, 33.74, "fft-256k"),
-    ("out-of-core FFT, 512K", 66.68, 67.84, "fft-512k"),
+     "oblique-32"),
+    ("out-of-core FFT, 256K", 33.42, 33.74, "fft-256K"),
+    ("out-of-core FFT, 512K", 66.68, 67.84, "fft-512K"),
     ("forward 1", 4.78, 4.76, "forward-1"),
     ("forward 2", 4.61, 4.84, "forward-2"),
     ("backward 1", 52.54, 7.63, "backward-1"),
@@ -184,9 +184,10 @@ def aasfp(records):
     cases = others.by_name(records)
     for what, before, after, key in AASFP_ROWS:
         gain = 1 - after / before
+        # Where they gained nothing, there is no harm to be done.
+        aim = gain if gain > 0.01 else -0.02
         yield compared(records, AASFP, what, "%.2f → %.2f s (%s)" % (
-            before, after, percent(-gain)), gain,
-            cases.get(key), "patterns, hints")
+            before, after, percent(-gain)), aim, cases.get(key), "patterns")
     yield compared(records, AASFP, "hints, a random order never seen before",
                    "54% with 4 KB blocks", 0.54, cases.get("hints-blocks"),
                    "hints")

@@ -192,7 +192,9 @@ class Seeds(unittest.TestCase):
             self.assertEqual(found[0]["met"], met, found)
 
     def test_cases_of_other_scripts(self):
-        cases = [{"case": "backward-1", "off_s": 10.0, "on_s": 9.0}]
+        cases = {"backward-1": {"void": False, "direct_s": [10.0, 1],
+                                "ours_s": [9.0, 1]},
+                 "backward-2": {"void": True}}
         record = record_of("patterns", "patterns", kind="other",
                            result={"cases": cases})
         found = {r["what"]: r for r in seedrows.aasfp([record])}
