@@ -54,14 +54,13 @@ TAILQ_HEAD(hint_items, hint_item);
 enum {
 	HINT_KEYS = 256, /* buckets, by object */
 	HINT_DIRS = 256,
-	HINT_READS = 512,
+	HINT_READS = 128,
 };
 
 /* The reader may be at a hint before its object is known. */
 struct hint_read {
 	uint64_t object, offset;
 	uint32_t count;
-	uint64_t n; /* of the reads, from 1 on */
 };
 
 struct hint_stream {
@@ -85,7 +84,7 @@ struct hint_stream {
 	uint64_t far_ord;
 	struct hint_items keys[HINT_KEYS];
 	uint64_t dirs[HINT_DIRS]; /* of its objects, by key; the last ones */
-	struct hint_read last[HINT_READS]; /* by object and offset */
+	struct hint_read last[HINT_READS]; /* by their number */
 	uint64_t reads;
 	struct hint_progress p;
 };

@@ -94,10 +94,20 @@ static void meet(
 	hints_wake(s->hints);
 }
 
-static struct hint_read *last_read(
-    struct hint_stream *s, uint64_t object, uint64_t offset)
+/* The last read that had the hint's first byte since the hint came; or NULL. */
+static const struct hint_read *was_read(
+    const struct hint_stream *s, const struct hint_item *it)
 {
-	return &s->last[(object ^ offset / 4096) % HINT_READS];
+	uint64_t n = s->reads;
+
+	for (; n > it->reads && s->reads - n < HINT_READS; n--) {
+		const struct hint_read *r = &s->last[n % HINT_READS];
+
+		if (r->object == it->object && r->offset <= it->offset &&
+		    it->offset - r->offset < r->count)
+			return r;
+	}
+	return NULL;
 }
 
 void hint_set_object(struct hint_item *it, uint64_t object, uint64_t parent)
@@ -110,10 +120,9 @@ void hint_set_object(struct hint_item *it, uint64_t object, uint64_t parent)
 	TAILQ_INSERT_TAIL(hint_bucket(it->stream, object), it, key_link);
 	it->stream->dirs[parent % HINT_DIRS] = parent;
 	it->next = it->read_to = it->offset;
-	last = last_read(it->stream, object, it->offset);
-	if (last->object == object && last->offset == it->offset &&
-	    last->n > it->reads)
-		meet(it->stream, it, it->offset, it->offset + last->count);
+	last = was_read(it->stream, it);
+	if (last)
+		meet(it->stream, it, it->offset, last->offset + last->count);
 }
 
 static void saw_read(struct hint_stream *s, const struct predictor_obs *obs)
@@ -121,12 +130,12 @@ static void saw_read(struct hint_stream *s, const struct predictor_obs *obs)
 	struct hint_item *it = find(s, obs);
 	uint64_t end = obs->offset_bytes + obs->count_bytes;
 
-	*last_read(s, obs->object, obs->offset_bytes) =
+	s->last[++s->reads % HINT_READS] =
 	    (struct hint_read){.object = obs->object,
 		.offset = obs->offset_bytes,
-		.count = obs->count_bytes,
-		.n = ++s->reads};
-	if (it)
+		.count = obs->count_bytes};
+	/* A long read may have several. */
+	for (; it && overlaps(it, obs); it = TAILQ_NEXT(it, link))
 		meet(s, it, obs->offset_bytes, end);
 }
 

@@ -323,6 +323,31 @@ static void test_reader_inside(void **state)
 	hint_end(s);
 }
 
+/* One READ may be as long as many hints. */
+static void test_long_reads(void **state)
+{
+	struct hint_world *w = *state;
+	struct hint_stream *s = hint_world_stream(w, "");
+	struct predictor_obs obs = {.kind = PREDICTOR_READ,
+	    .uid = 1000,
+	    .object = hint_world_key("f0"),
+	    .count_bytes = 100 * BYTES};
+
+	make_files(w, 1);
+	for (uint64_t i = 0; i < 200; i++)
+		add(s, i + 1, "f0", i * BYTES);
+	turn(w);
+	for (; obs.offset_bytes < 200 * BYTES; obs.offset_bytes += 50 * BYTES) {
+		(void)hints_seen(w->hints, &obs);
+		turn(w);
+	}
+	for (struct want *want; (want = want_next(&w->pf)) != NULL; turn(w))
+		want_drop(want);
+	assert_int_equal(told(s).used, 200);
+	assert_int_equal(told(s).reached, 200);
+	hint_end(s);
+}
+
 static void test_cancel(void **state)
 {
 	struct hint_world *w = *state;
@@ -482,6 +507,7 @@ int main(void)
 	    TEST(test_far),
 	    TEST(test_reader_first),
 	    TEST(test_reader_inside),
+	    TEST(test_long_reads),
 	    TEST(test_cancel),
 	    TEST(test_unused),
 	    TEST(test_long),
