@@ -383,13 +383,10 @@ class Strict(Calls):
     joins = False
 
 
-# While the rate of the link is not known, a file comes in pieces.
-PIECES = 2
-
-
 class Trail(Slow):
     """What three runs did is asked for ahead in the fourth."""
-    settings = {"attr_timeout": "300ms"}
+    # While the rate of the link is not known, a file comes in pieces.
+    settings = {"attr_timeout": "300ms", "link": "wired"}
     names = (b"f0", b"f1", b"f2", b"f3", b"f4", b"f5")
 
     def setUp(self):
@@ -405,11 +402,11 @@ class Trail(Slow):
         self.client.nfs(rpc.ACCESS, rpc.access_args(fh(name)))
         self.read_by(self.client, name)
 
-    def run_until_held(self, proc, n=1):
+    def run_until_held(self, proc):
         self.hold.add((proc, self.late))
         self.use(b"f0")
         self.use(b"f1")
-        self.wait_held(n)
+        self.wait_held()
         self.mine = self.seen(proc, self.late)
         self.before = self.ff.counter("calls_joined")
 
@@ -426,7 +423,7 @@ class Trail(Slow):
     def test_read(self):
         """Of a file that has changed."""
         self.version[self.late] = 1
-        self.run_until_held(rpc.READ, PIECES)
+        self.run_until_held(rpc.READ)
         xid = self.client.send(rpc.READ, rpc.read_args(self.late, 0, SIZE))
         self.joined(self.before + 1)
         self.release()
@@ -440,7 +437,7 @@ class Trail(Slow):
     def test_read_of_nonsense(self):
         """More data than was asked for: the client never sees it."""
         self.version[self.late] = 1
-        self.run_until_held(rpc.READ, PIECES)
+        self.run_until_held(rpc.READ)
         self.client.send(rpc.READ, rpc.read_args(self.late, 0, SIZE))
         self.joined(self.before + 1)
         lie = rpc.pattern(8, 2 * SIZE)
