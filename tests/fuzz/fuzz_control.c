@@ -31,6 +31,14 @@ static int flush(void *ctx, const char *server)
 	return 0;
 }
 
+static int compact(void *ctx, const char *server, bool begin, bool *busy)
+{
+	(void)ctx;
+	(void)server;
+	*busy = begin;
+	return begin ? 0 : -ENODATA;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct warm_walk *begin_warm(void *ctx, const struct control_peer *peer,
@@ -177,6 +185,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    .fill_status = fill_status,
 	    .each_server = each_server,
 	    .flush = flush,
+	    .compact = compact,
 	    .warm_begin = begin_warm,
 	    .warm_progress = warm_progress,
 	    .warm_end = end_warm,
