@@ -186,20 +186,6 @@ count_stats() {
 		echo "$1 stats $json"
 }
 
-served() { lab_in server grep '^proc3 ' /proc/net/rpc/nfsd; }
-
-# The server was not asked anything for half a second; ten at most.
-settle() {
-	local i was now
-	now=$(served)
-	for ((i = 0; i < 20; i++)); do
-		was=$now
-		lab_nap 0.5
-		now=$(served)
-		[ "$now" != "$was" ] || return 0
-	done
-}
-
 # --- a run -------------------------------------------------------------------
 
 # one_run JOB ARM KIND NUMBER
@@ -226,7 +212,7 @@ one_run() {
 	lab_now; t1=$LAB_NOW
 	{ count after "$arm"; count_client after; } >"$state/after"
 	if is_proxy "$arm"; then
-		settle
+		lab_settle 1
 		{ count settled "$arm"; count_stats settled "$arm"; } \
 			>>"$state/after"
 	fi

@@ -39,6 +39,9 @@
 #   lab_link_up               undoes both
 #   lab_floor on|off          link without netem; `off` restores the setting
 #   lab_drop_caches           page cache, dentries, inodes of the guest
+#   lab_served                what knfsd has served until now, by procedure
+#   lab_settle SECONDS        until the server was not asked anything for so
+#                             long; ten times that at most
 #   lab_poll SECONDS COMMAND...      until COMMAND succeeds; status 1 if never
 #   lab_nap SECONDS           a short sleep without a process
 #   lab_now                   microseconds, into $LAB_NOW
@@ -247,6 +250,19 @@ lab_umount() {
 }
 
 lab_drop_caches() { sync; echo 3 >/proc/sys/vm/drop_caches; }
+
+lab_served() { lab_in server grep '^proc3 ' /proc/net/rpc/nfsd; }
+
+lab_settle() {
+	local i was now
+	now=$(lab_served)
+	for ((i = 0; i < 10; i++)); do
+		was=$now
+		lab_nap "$1"
+		now=$(lab_served)
+		[ "$now" != "$was" ] || return 0
+	done
+}
 
 # --- the proxy ---------------------------------------------------------------
 

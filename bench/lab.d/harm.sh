@@ -80,23 +80,9 @@ count() {
 	echo "count $1 $2 $3 stats $(stats "$2")"
 }
 
-served() { lab_in server grep '^proc3 ' /proc/net/rpc/nfsd; }
-
-# The server was not asked anything for a second; ten at most.
-settle() {
-	local i was now
-	now=$(served)
-	for ((i = 0; i < 10; i++)); do
-		was=$now
-		lab_nap 1
-		now=$(served)
-		[ "$now" != "$was" ] || return 0
-	done
-}
-
 # What was fetched in vain is counted ten seconds later, when somebody asks.
 judged() {
-	settle
+	lab_settle 1
 	lab_nap 11
 	stat "$LAB_WORK" >/dev/null
 	lab_nap 0.5

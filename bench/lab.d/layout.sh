@@ -9,36 +9,10 @@ set -eu
 give_up() { echo "layout: $*" >&2; exit 1; }
 tool() { python3 "$LAB_D/layout.py" "$@"; }
 
+# Only reads take longer.
 disk_table() { echo "0 $sectors delay $device 0 $1 $device 0 0"; }
-
-# The caches, on the same device, behind dm-delay: reads take longer.
-slow_disk() {
-	/run/modprobe dm-delay 2>/dev/null || modprobe dm-delay ||
-		give_up "this kernel has no dm-delay"
-	command -v dmsetup >/dev/null ||
-		give_up "dmsetup is missing (Debian: dmsetup)"
-	device=$(findmnt -n -o SOURCE "$LAB_CACHE")
-	sectors=$(blockdev --getsz "$device")
-	umount "$LAB_CACHE"
-	lab_in server umount "$LAB_CACHE"
-	disk_table 0 | dmsetup --noudevsync create slow
-	dmsetup --noudevsync mknodes
-	mount -t ext4 -o acl,user_xattr,nobarrier /dev/mapper/slow "$LAB_CACHE"
-	block=/sys/block/$(basename "$(readlink -f /dev/mapper/slow)")
-	[ -e "$block/stat" ] || block=/sys/block/dm-0
-}
-
-set_delay() {
-	disk_table "$1" | dmsetup --noudevsync reload slow
-	dmsetup --noudevsync resume slow
-}
-
-disk_reads() {
-	local reads rest
-	# shellcheck disable=SC2034 # the rest of the line
-	read -r reads rest <"$block/stat"
-	echo "$reads"
-}
+# shellcheck source=bench/lab.d/slow-disk.sh
+. "$LAB_D/slow-disk.sh"
 
 ctl() { forefetch --socket "$(sed -n 's/^control *= *//p' "$LAB_CONF")" "$@"; }
 

@@ -76,24 +76,10 @@ arm_mount() {
 	fi || give_up "$1 cannot be mounted"
 }
 
-served() { lab_in server grep '^proc3 ' /proc/net/rpc/nfsd; }
-
-# The server was not asked anything for a second; ten at most.
-settle() {
-	local i was now
-	now=$(served)
-	for ((i = 0; i < 10; i++)); do
-		was=$now
-		lab_nap 1
-		now=$(served)
-		[ "$now" != "$was" ] || return 0
-	done
-}
-
 # count CASE ARM WHEN
 count() {
 	local proc rx
-	proc=$(served)
+	proc=$(lab_served)
 	read -r rx </sys/class/net/lab0/statistics/rx_bytes
 	echo "count $1 $2 $3 nfsd ${proc#proc3 * }"
 	echo "count $1 $2 $3 link $rx"
@@ -160,7 +146,7 @@ session() {
 		lab_nap "$SESSIONS_THINK"
 		timed application
 	fi
-	if is_proxy "$arm"; then settle; fi
+	if is_proxy "$arm"; then lab_settle 1; fi
 	count "$case" "$arm" after >"$state/after"
 	cd /
 	echo "status $rc" >>"$state/out"

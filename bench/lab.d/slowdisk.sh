@@ -8,43 +8,10 @@ set -eu
 
 give_up() { echo "slowdisk: $*" >&2; exit 1; }
 
-# disk_table MS: every read and write takes so much longer
+# Reads and writes take longer.
 disk_table() { echo "0 $sectors delay $device 0 $1"; }
-
-# The proxy's cache, on the same device, behind dm-delay.
-slow_disk() {
-	/run/modprobe dm-delay 2>/dev/null || modprobe dm-delay ||
-		give_up "this kernel has no dm-delay"
-	command -v dmsetup >/dev/null ||
-		give_up "dmsetup is missing (Debian: dmsetup)"
-	device=$(findmnt -n -o SOURCE "$LAB_CACHE")
-	sectors=$(blockdev --getsz "$device")
-	umount "$LAB_CACHE"
-	# The server's namespace was made after that mount, and has it too.
-	lab_in server umount "$LAB_CACHE"
-	disk_table 0 | dmsetup --noudevsync create slow
-	dmsetup --noudevsync mknodes
-	mount -t ext4 -o acl,user_xattr,nobarrier /dev/mapper/slow "$LAB_CACHE"
-	block=/sys/block/$(basename "$(readlink -f /dev/mapper/slow)")
-	[ -e "$block/stat" ] || block=/sys/block/dm-0
-}
-
-set_delay() {
-	disk_table "$1" | dmsetup --noudevsync reload slow
-	dmsetup --noudevsync resume slow
-	lab_now; t0=$LAB_NOW
-	dd if=/dev/mapper/slow of=/dev/null bs=4k count=1 iflag=direct status=none
-	lab_now
-	[ $((LAB_NOW - t0)) -ge $(($1 * 1000)) ] ||
-		give_up "a read takes $((LAB_NOW - t0)) us in spite of the delay"
-}
-
-disk_reads() {
-	local reads rest
-	# shellcheck disable=SC2034 # the rest of the line
-	read -r reads rest <"$block/stat"
-	echo "$reads"
-}
+# shellcheck source=bench/lab.d/slow-disk.sh
+. "$LAB_D/slow-disk.sh"
 
 # Nothing of the cold files is in anybody's memory: neither the client's, nor
 # the page cache, nor the daemon.

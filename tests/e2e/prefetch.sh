@@ -64,8 +64,7 @@ train() {
 
 # Calls to the server, calls ahead, READs, up to now.
 calls() { forefetch stats --json | tool calls; }
-served() { lab_in server grep '^proc3 ' /proc/net/rpc/nfsd; }
-nfsd_calls() { served | awk '{ for (i = 3; i <= NF; i++) n += $i; print n }'; }
+nfsd_calls() { lab_served | awk '{ for (i = 3; i <= NF; i++) n += $i; print n }'; }
 
 # Milliseconds. Not a wait for something to happen: the time is what is tested.
 pause() {
