@@ -52,10 +52,10 @@ def busy(records):
              if r.get("load", 0) > 1.5 * r["versions"].get("cpus", 1)]
     if loads:
         yield "text", "**Others used the machine meanwhile**: %d of %d cells " \
-            "ended at a load average of %.0f to %.0f. The arms of a cell took " \
+            "ended at a load average of up to %.0f. The arms of a cell took " \
             "turns, so they can be compared, but whatever needs a processor " \
             "took longer than it has to, the floor too." % (
-                len(loads), len(made), min(loads), max(loads))
+                len(loads), len(made), max(loads))
 
 
 # --- sections ----------------------------------------------------------------

@@ -268,7 +268,7 @@ class Report(unittest.TestCase):
     def test_a_busy_machine_is_told(self):
         self.assertNotIn("Others used", dict(self.write())["report.md"])
         self.records[0]["load"] = 23.0
-        self.assertIn("1 of 3 cells ended at a load average of 23",
+        self.assertIn("1 of 3 cells ended at a load average of up to 23",
                       dict(self.write())["report.md"])
 
     def test_the_page_needs_nothing_else(self):
