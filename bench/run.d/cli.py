@@ -37,7 +37,7 @@ def parse(argv):
         epilog="exit status: 0; 1 a cell failed or a run was wrong; 2 usage")
     p.add_argument("names", nargs="+", metavar="NAME")
     p.add_argument("--quick", action="store_true",
-                   help="smaller sets: all of it within an hour")
+                   help="smaller sets: an hour or so for all of it")
     p.add_argument("--results", metavar="DIR",
                    help="default: ~/.cache/forefetch/evidence/full, or quick")
     p.add_argument("--resume", action="store_true",

@@ -218,8 +218,8 @@ ALL = [
     Experiment("headline", "node start, git status, grep -r of 500 files, "
                "at 40 ms and 20 Mb/s", headline),
     Experiment("today", "today's jobs, on every link", today),
-    Experiment("peers", "NFSv4.2, FS-Cache and sshfs beside every mode",
-               peers),
+    Experiment("peers", "NFSv4.2, FS-Cache, sshfs and nfs-ganesha beside every "
+               "mode", peers),
     Experiment("leiduchamp", "filters and builds (Lei and Duchamp, 1997)",
                leiduchamp),
     Experiment("kroegerlong", "Andrew, ld, an index, a newer version built "

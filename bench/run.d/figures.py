@@ -119,17 +119,9 @@ def arm_row(record, job, arm, runs):
         cpu_s=middle(mine, lambda r: r.get("daemon_cpu_s")),
         rss_kib=max((r["daemon_rss_max_kib"] for r in mine
                      if r.get("daemon_rss_max_kib")), default=None),
-        bytes_in=middle(mine, lambda r: r.get("link_bytes_in")),
-        copies=copies(mine), first_copies=copies(first))
+        bytes_in=middle(mine, lambda r: r.get("link_bytes_in")))
     row.update(ahead(every))
     return row
-
-
-def copies(runs):
-    """Bytes of payload that were moved in memory for each one returned."""
-    names = ("bytes_copied", "data_copied_bytes")
-    moved = sum(counter(n)(r) or 0 for r in runs for n in names)
-    return ratio(moved, sum(counter("bytes_returned")(r) or 0 for r in runs))
 
 
 def ahead(runs):

@@ -104,10 +104,20 @@ def section_headline(records, rows):
     return "In one table", blocks
 
 
-def section_worse(records, rows):
+def not_run(records, quick):
+    """Cells of which there is no record at all."""
+    known = {r["id"] for r in records}
+    for e in experiments.ALL:
+        missing = [c.id for c in e.cells(quick) if c.id not in known]
+        if missing:
+            yield "%s: not run yet (%s)" % (", ".join(missing), e.title)
+
+
+def section_worse(records, rows, quick):
     found = figures.worse(records, rows)
     skipped = ["%s: %s" % (r["id"], r["reason"]) for r in records
                if r["outcome"] == "skipped"]
+    skipped += not_run(records, quick)
     skipped += ["%s cannot be had here: %s" % (figures.name(a), why)
                 for a, why in figures.missing_arms(records).items()]
     skipped += ["rclone serve nfs cannot be had here: Debian's rclone (1.60) "
@@ -379,7 +389,7 @@ def versions(records):
 
 def build(records, quick):
     rows = figures.rows_of(records)
-    sections = [section_headline(records, rows), section_worse(records, rows),
+    sections = [section_headline(records, rows), section_worse(records, rows, quick),
                 section_seeds(records, rows)]
     sections += list(sections_jobs(records, rows))
     sections += list(section_lei(rows))
@@ -396,8 +406,11 @@ def write(records, where, quick):
     when = time.strftime("%Y-%m-%d", time.gmtime(
         max(r["started"] for r in records)))
     title = "forefetch: the evidence"
+    builds = {r["versions"]["forefetchd"]: r["versions"]["commit"]
+              for r in ran(records)}
     under = "%s, %s; `bench/run%s`" % (
-        when, records[-1]["versions"]["commit"] or "no commit",
+        when, "%d builds of forefetchd, see below" % len(builds)
+        if len(builds) > 1 else next(iter(builds.values()), "nothing ran"),
         " --quick" if quick else "")
     os.makedirs(where, exist_ok=True)
     pictures = [b for _, blocks in sections for b in blocks
