@@ -27,6 +27,7 @@ struct compact {
 	uint64_t wait_us;  /* after a pass that moves something */
 	uint64_t last_us;  /* the step before */
 	uint64_t may_bytes, moved_bytes, passes;
+	uint64_t pass_bytes; /* that this pass has moved */
 	bool running;
 	bool forced;
 	bool run_over;
@@ -38,6 +39,9 @@ static void pass_over(struct compact *c, uint64_t now_us)
 
 	c->running = c->forced = false;
 	datacache_get_stats(c->p.data, &st);
+	/* Cut short, it begins from the start: not at every pause. */
+	if (st.layout_end == DATACACHE_LAYOUT_STOPPED && c->pass_bytes > 0)
+		c->after_us = now_us + c->wait_us;
 	if (st.layout_passes == c->passes) {
 		if (st.layout_end == DATACACHE_LAYOUT_GOOD)
 			c->wait_us = WAIT_US;
@@ -84,6 +88,7 @@ static void pass_step(struct compact *c, uint64_t now_us)
 	}
 	c->may_bytes -= c->moved_bytes;
 	c->moved_bytes = datacache_layout_step(c->p.data, c->may_bytes);
+	c->pass_bytes += c->moved_bytes;
 }
 
 static void pass_begun(struct compact *c, bool forced, uint64_t now_us)
@@ -95,7 +100,7 @@ static void pass_begun(struct compact *c, bool forced, uint64_t now_us)
 	c->running = true;
 	c->forced = forced;
 	c->last_us = now_us;
-	c->may_bytes = c->moved_bytes = 0;
+	c->may_bytes = c->moved_bytes = c->pass_bytes = 0;
 }
 
 uint64_t compact_tick(struct compact *c, uint64_t now_us)

@@ -199,9 +199,13 @@ static struct extent *item_extent(
 /* ---- measuring -------------------------------------------------------- */
 
 /* A seek before a long run costs nothing worth a rewrite. */
-static void run_end(struct layout *ly, uint32_t end)
+static void run_end(struct datacache *dc, uint32_t end)
 {
-	if (ly->run_bytes < (uint64_t)LAYOUT_RUN_SHARE * ly->run_first_bytes)
+	struct layout *ly = &dc->layout;
+
+	/* No run is longer than a segment. */
+	if (ly->run_bytes < (uint64_t)LAYOUT_RUN_SHARE * ly->run_first_bytes &&
+	    ly->run_bytes < dc->seg_bytes / 4)
 		return;
 	for (uint32_t i = ly->run; i < end; i++)
 		ly->plan[i].stays = true;
@@ -221,7 +225,7 @@ static bool measure_step(struct datacache *dc)
 		if (!x)
 			continue;
 		if (!sequence_read(&ly->seq, x)) {
-			run_end(ly, ly->at);
+			run_end(dc, ly->at);
 			ly->run = ly->at;
 			ly->run_first_bytes = x->len;
 			ly->run_bytes = 0;
@@ -230,7 +234,7 @@ static bool measure_step(struct datacache *dc)
 	}
 	if (ly->at < ly->n)
 		return false;
-	run_end(ly, ly->n);
+	run_end(dc, ly->n);
 	return true;
 }
 
@@ -276,7 +280,7 @@ static bool extent_lay(
 	struct segment *seg = dc->segs[x->owner];
 	struct pend *p;
 
-	if (seg == dc->evict.victim || seg->doomed)
+	if (seg == dc->evict.victim || seg->doomed || !(x->meta & EXT_VERIFIED))
 		return false;
 	p = pend_move(dc, f, x);
 	if (!p)
@@ -396,6 +400,7 @@ void datacache_layout_stop(struct datacache *dc)
 {
 	if (dc->layout.phase == LAYOUT_NONE)
 		return;
+	moves_end(dc, DATACACHE_LAYOUT_STOPPED);
 	dc->st.layout_end = DATACACHE_LAYOUT_STOPPED;
 	plan_free(dc);
 }

@@ -109,6 +109,10 @@ static bool find_pieces(struct datacache *dc, struct file *f,
 		if (!x || x->offset > at || !extent_valid(x, rd) ||
 		    (first && !extents_agree(first, x)))
 			return false;
+		/* Moved on before anybody has compared it. */
+		if ((x->meta & (EXT_PENDING | EXT_VERIFIED)) == EXT_PENDING &&
+		    dc->pends[x->owner]->src)
+			return false;
 		first = x;
 		piece_of(dc, x, at, end, &piece);
 		if (!piece_put(pieces, n, &piece))
@@ -291,7 +295,14 @@ static void request_on_done(struct iopool_job *job)
 	dc_free(dc, rq, request_bytes(rq->n));
 }
 
-static unsigned count_items(struct file *f, const struct datacache_read *rd)
+/* The data is in a mapping: not on its way from memory. */
+static bool is_mapped(const struct datacache *dc, const struct extent *x)
+{
+	return !(x->meta & EXT_PENDING) || dc->pends[x->owner]->src;
+}
+
+static unsigned count_items(
+    const struct datacache *dc, struct file *f, const struct datacache_read *rd)
 {
 	uint64_t end = rd->offset + rd->len;
 	struct cursor c;
@@ -300,7 +311,7 @@ static unsigned count_items(struct file *f, const struct datacache_read *rd)
 
 	for (index_seek(f, rd->offset, &c);
 	     (x = cursor_get(&c)) && x->offset < end; cursor_next(&c))
-		n += !(x->meta & EXT_PENDING);
+		n += is_mapped(dc, x);
 	return n;
 }
 
@@ -323,7 +334,7 @@ static struct request *request_start(
     struct datacache *dc, struct file *f, const struct datacache_read *rd)
 {
 	uint64_t end = rd->offset + rd->len;
-	unsigned n = count_items(f, rd);
+	unsigned n = count_items(dc, f, rd);
 	struct request *rq = dc_realloc(dc, NULL, 0, request_bytes(n));
 	struct cursor c;
 	struct extent *x;
@@ -342,13 +353,18 @@ static struct request *request_start(
 	     (x = cursor_get(&c)) && x->offset < end; cursor_next(&c)) {
 		struct request_item *it = &rq->items[rq->n];
 
-		if (x->meta & EXT_PENDING)
+		const struct pend *p =
+		    x->meta & EXT_PENDING ? dc->pends[x->owner] : NULL;
+
+		if (!is_mapped(dc, x))
 			continue;
-		it->seg = dc->segs[x->owner];
+		it->seg = p ? p->src : dc->segs[x->owner];
 		it->offset = x->offset;
 		it->pos = x->pos;
+		if (p)
+			it->pos += (uint32_t)(p->data - p->src->rb.data);
 		it->len = x->len;
-		it->slot = x->slot;
+		it->slot = p ? p->src_slot : x->slot;
 		it->verify = !(x->meta & EXT_VERIFIED);
 		rbuf_ref(&it->seg->rb);
 		rq->n++;

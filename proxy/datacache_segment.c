@@ -96,10 +96,11 @@ void segment_forget_entry(const struct segment *seg, uint32_t slot)
 
 	segment_name(name, seg->number, "idx");
 	fd = openat(seg->dc->dirfd, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return;
-	rc = write_all(fd, &none, sizeof(none), (uint64_t)slot * sizeof(none));
-	close(fd);
+	rc = fd < 0 ? -errno
+		    : write_all(fd, &none, sizeof(none),
+			  (uint64_t)slot * sizeof(none));
+	if (fd >= 0)
+		close(fd);
 	/* Better no segment after a start than one with wrong bytes. */
 	if (rc < 0)
 		unlinkat(seg->dc->dirfd, name, 0);

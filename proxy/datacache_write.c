@@ -400,6 +400,7 @@ static bool writer_fits(const struct writer *w, const struct pend *p)
 void writer_kick(struct writer *w)
 {
 	struct pend *p = writer_first(w);
+	struct segment *seg = w->seg;
 	uint64_t bytes = 0;
 
 	if (w->busy)
@@ -408,8 +409,12 @@ void writer_kick(struct writer *w)
 	if (!p)
 		return;
 	if (!writer_fits(w, p)) {
-		if (w->seg)
-			segment_seal(w->seg);
+		if (seg)
+			segment_seal(seg);
+		/* All that was to be laid out there stays where it was. */
+		if (seg && w->kind == SEGMENT_LAID && seg->live_extents == 0 &&
+		    segment_is_still(seg))
+			segment_retire(seg);
 		w->waiting = true;
 		evict_kick(w->dc);
 		return;
@@ -456,6 +461,7 @@ void writer_prepared(struct writer *w, struct segment *seg, int err)
 		w->seg = seg;
 		w->waiting = false;
 		dc->full = false;
+		dc->layout.broken = false;
 		if (dc->cap_bytes != UINT64_MAX)
 			dc->cap_bytes += dc->seg_bytes / 8;
 		evict_kick(dc);

@@ -234,10 +234,28 @@ static void test_off(void **state)
 	world_end(&w);
 }
 
+/* A client calls again and again while a pass is made: that begins anew, but
+ * not at each of its pauses. */
+static void test_interrupted(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin(&w, MIB / 4);
+	use(&w);
+	for (unsigned i = 0; i < 30; i++) {
+		wait(&w, 10 * SECOND_US);
+		w.calls++;
+	}
+	assert_in_range(moved(&w), 1, 2 * N * LEN / 3);
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_idle),
+	    cmocka_unit_test(test_interrupted),
 	    cmocka_unit_test(test_rate),
 	    cmocka_unit_test(test_call),
 	    cmocka_unit_test(test_unstable),
