@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,6 +44,8 @@ struct stream {
 	int fd;
 	uint64_t seq;
 	bool begun;
+	ino_t ino;        /* of the socket: the program may have closed it */
+	uint64_t down_ms; /* when there was no daemon; 0: there is */
 };
 
 struct entry {
@@ -65,7 +68,6 @@ struct forefetch_hint {
 	uint64_t mounts_ms; /* when they were read */
 	struct stream streams[STREAMS];
 	unsigned nstreams;
-	uint64_t down_ms; /* when there was no daemon; 0: there is */
 };
 
 static uint64_t now_ms(void)
@@ -78,9 +80,17 @@ static uint64_t now_ms(void)
 
 /* ---- the thread: one stream ------------------------------------------- */
 
+static bool is_ours(const struct stream *s)
+{
+	struct stat st;
+
+	return s->fd >= 0 && fstat(s->fd, &st) == 0 && S_ISSOCK(st.st_mode) &&
+	       st.st_ino == s->ino;
+}
+
 static void stream_reset(struct stream *s)
 {
-	if (s->fd >= 0)
+	if (is_ours(s))
 		close(s->fd);
 	s->fd = -1;
 	s->begun = false;
@@ -94,9 +104,14 @@ static Forefetch__Response *exchange(
 	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
 	Forefetch__Response *res = NULL;
 	Forefetch__Place place;
+	struct stat st;
 
-	if (s->fd < 0)
+	if (!is_ours(s)) {
+		stream_reset(s);
 		s->fd = ctl_wire_connect(h->socket);
+		if (s->fd >= 0 && fstat(s->fd, &st) == 0)
+			s->ino = st.st_ino;
+	}
 	if (!s->begun) {
 		ctl_place_fill(&s->place, &place);
 		hint->place = &place;
@@ -107,13 +122,13 @@ static Forefetch__Response *exchange(
 	    ctl_wire_receive(s->fd, &res) == 0 &&
 	    res->result_case == FOREFETCH__RESPONSE__RESULT_HINT) {
 		s->begun = true;
-		h->down_ms = 0;
+		s->down_ms = 0;
 		return res;
 	}
 	if (res)
 		forefetch__response__free_unpacked(res, NULL);
 	stream_reset(s);
-	h->down_ms = now_ms();
+	s->down_ms = now_ms();
 	return NULL;
 }
 
@@ -209,7 +224,8 @@ static void take(struct forefetch_hint *h, struct batch *b)
 
 static void send_batch(struct forefetch_hint *h, struct batch *b)
 {
-	bool down = h->down_ms && now_ms() - h->down_ms < AGAIN_MS;
+	bool down = b->n > 0 && b->stream->down_ms &&
+		    now_ms() - b->stream->down_ms < AGAIN_MS;
 
 	for (size_t i = 0; i < b->n && !down; i++)
 		b->hints[i].seq = ++b->stream->seq;
@@ -362,16 +378,19 @@ API int forefetch_hint_add(struct forefetch_hint *h, const char *path,
     uint64_t offset, uint64_t length)
 {
 	struct entry e = {.offset = offset, .length = length};
-	int error = errno, rc;
+	int error = errno, rc, cancel;
 
 	if (h->pid != getpid())
 		return -ECHILD;
 	if (*path != '/' || strlen(path) >= PATH_BYTES ||
 	    offset + length < offset)
 		return -EINVAL;
+	/* Reading the mounts would leave the lock held. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&h->lock);
 	rc = put(h, path, &e);
 	pthread_mutex_unlock(&h->lock);
+	pthread_setcancelstate(cancel, NULL);
 	errno = error;
 	return rc;
 }

@@ -6,6 +6,9 @@
 
 enum { ACTORS = 64 };
 
+/* Whoever used something since has not gone. */
+#define SILENT_NS UINT64_C(60000000000)
+
 /* A user of a client in a file system, and the session that goes on. */
 struct actor {
 	uint64_t client, uid, space; /* client 0: free */
@@ -266,6 +269,8 @@ static struct actor *actor_new(
 	for (int i = 0; i < ACTORS && a->client; i++)
 		if (!ss->actors[i].client || ss->actors[i].last_ns < a->last_ns)
 			a = &ss->actors[i];
+	if (a->client && o->now_ns < a->last_ns + SILENT_NS)
+		return NULL;
 	actor_keep(ss, a);
 	*a = (struct actor){
 	    .client = o->client, .uid = o->uid, .space = o->space};
@@ -333,6 +338,8 @@ void sessions_event(struct sessions *ss, const struct predictor_obs *o,
 	a = actor_find(ss, o);
 	if (!a)
 		a = actor_new(ss, o);
+	if (!a)
+		return;
 	if (a->session == 0 ||
 	    (ss->pause_ns && o->now_ns > a->last_ns + ss->pause_ns))
 		actor_begin(ss, a, o->now_ns);

@@ -202,6 +202,12 @@ static void drop_unused(struct hint_stream *s, uint64_t now_us)
 	}
 }
 
+/* The reader comes to it next, and nothing of it is ahead. */
+static bool is_due(const struct hint_stream *s, const struct hint_item *it)
+{
+	return it == TAILQ_FIRST(&s->items) && it->ahead_bytes == 0;
+}
+
 /* When it is to be looked at again; 0: not before something happens. */
 static uint64_t turn(struct hint_stream *s, uint64_t now_us)
 {
@@ -212,7 +218,8 @@ static uint64_t turn(struct hint_stream *s, uint64_t now_us)
 
 	drop_unused(s, now_us);
 	find_todo(s);
-	for (it = s->todo; it && room(s) && !later; it = next) {
+	for (it = s->todo; it && (room(s) || is_due(s, it)) && !later;
+	     it = next) {
 		next = TAILQ_NEXT(it, link);
 		if (it->state == HINT_ASKED || it->owner.want)
 			continue;

@@ -36,6 +36,8 @@ static bool names(struct hint_stream *s, const struct predictor_obs *obs)
 {
 	struct hint_item *it;
 
+	if (TAILQ_EMPTY(&s->items))
+		return false;
 	if (is_dir(s, obs->object) || is_dir(s, obs->parent))
 		return true;
 	TAILQ_FOREACH (it, hint_bucket(s, obs->object), key_link)

@@ -258,8 +258,14 @@ void hint_step_done(struct hint_item *it, bool given_up, uint64_t now_us)
 			it->next = 0;
 		return;
 	}
-	if (given_up)
+	if (given_up) {
+		/* It counts when it is asked for again. */
+		if (it->ahead_bytes >= it->out_bytes) {
+			it->ahead_bytes -= it->out_bytes;
+			it->stream->ahead_bytes -= it->out_bytes;
+		}
 		return;
+	}
 	it->next += it->out_bytes;
 	node = attrcache_by_key(caches_of(it)->attr, it->object);
 	if (is_good(it, node) && it->next >= end_of(it, node))

@@ -164,7 +164,6 @@ bool prefetch_want(struct prefetch *pf, struct pf_cred *cred,
 static void predict(struct prefetch *pf, struct pf_cred *cred, uint64_t now_us)
 {
 	struct prediction preds[PREDICTIONS];
-	uint64_t gone[PREDICTIONS];
 	size_t n;
 
 	pf->now = cred;
@@ -179,7 +178,13 @@ static void predict(struct prefetch *pf, struct pf_cred *cred, uint64_t now_us)
 		predictor_feedback(
 		    pf->predictor, preds[i].object, PREDICTOR_DROPPED);
 	}
-	n = predictor_withdrawn(pf->predictor, gone, PREDICTIONS);
+}
+
+static void withdraw(struct prefetch *pf, struct pf_cred *cred, uint64_t now_us)
+{
+	uint64_t gone[PREDICTIONS];
+	size_t n = predictor_withdrawn(pf->predictor, gone, PREDICTIONS);
+
 	for (size_t i = 0; i < n; i++)
 		want_withdraw(pf, cred, gone[i], now_us);
 }
@@ -232,6 +237,7 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 		predict(pf, seen->cred, now_us);
 		pattern_seen(pf, seen, now_us);
 	}
+	withdraw(pf, seen->cred, now_us);
 	session_seen(pf, seen->cred);
 }
 

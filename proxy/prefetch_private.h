@@ -148,6 +148,7 @@ struct want {
 	bool queued;
 	bool delayed; /* in `later` */
 	bool listed;  /* its directory was asked for, for its handle */
+	bool planned; /* a session says that it will be used */
 	bool session; /* nothing else says that it will be used */
 	bool early;   /* and not before what is confirmed now is too old */
 	/* The data of a range, which is its only extent; else `count` is 0. */
@@ -263,7 +264,8 @@ struct prefetch {
 	struct pf_seen ring[RING];
 	unsigned ring_in, ring_out;
 	struct want_queue lanes[WANT_LANES];
-	struct want_queue later; /* those that are too early, in order */
+	struct want *back[WANT_LANES]; /* the last that came back; or NULL */
+	struct want_queue later;       /* those that are too early, in order */
 	struct want_queue spare;
 	struct want_list wants[WANT_BUCKETS];
 	unsigned nqueued, nwants, nmade;

@@ -48,8 +48,10 @@ static void session_enter(
 		return;
 	if (!pf->sessions[i])
 		pf->sessions[i] = pf_cred_ref(cred);
+	/* Of two that go on by turns, each would have it all again. */
+	if (!predictor_session_goes_on(pf->predictor, cred->session))
+		cred->session_bytes = 0;
 	cred->session = session;
-	cred->session_bytes = 0;
 }
 
 static void session_leave(struct prefetch *pf, int i)

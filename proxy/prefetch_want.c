@@ -76,6 +76,12 @@ static uint8_t want_lane(const struct want *w)
 	return w->tail && w->near > 0 ? w->near + WANT_TAIL_LANES : w->near;
 }
 
+static void back_forget(struct want *w)
+{
+	if (w->pf->back[w->lane] == w)
+		w->pf->back[w->lane] = NULL;
+}
+
 static void want_move(struct want *w)
 {
 	uint8_t lane = want_lane(w);
@@ -83,6 +89,7 @@ static void want_move(struct want *w)
 	if (lane == w->lane)
 		return;
 	if (w->queued) {
+		back_forget(w);
 		TAILQ_REMOVE(&w->pf->lanes[w->lane], w, link);
 		TAILQ_INSERT_TAIL(&w->pf->lanes[lane], w, link);
 	}
@@ -108,6 +115,7 @@ static void want_merge(
 	w->born_us = now_us;
 	w->steps = 0;
 	w->needs |= pred->needs;
+	w->planned |= pred->source == PREDICTOR_FROM_SESSION;
 	w->session &= pred->source == PREDICTOR_FROM_SESSION;
 	w->early &= pred->early;
 	/* A directory is wanted for its listing without its own. */
@@ -144,7 +152,7 @@ static struct want *want_make(struct prefetch *pf, const struct want_key *k,
 	w->first_bytes = pred->first_bytes;
 	w->read_bytes = pred->read_bytes;
 	w->needs = pred->needs;
-	w->session = pred->source == PREDICTOR_FROM_SESSION;
+	w->session = w->planned = pred->source == PREDICTOR_FROM_SESSION;
 	w->early = pred->early;
 	w->near = lane_of(pred->lead);
 	w->lane = w->near;
@@ -237,6 +245,10 @@ void want_withdraw(
 	/* A watch, or a wait for the server's clock, goes on from a call. */
 	if (!w || !w->queued || w->steps > 0)
 		return;
+	if (w->planned) {
+		w->session = true;
+		return;
+	}
 	note_set(pf, object, NOTE_WITHDRAWN, now_us);
 	metrics_add(pf->p.metrics, METRICS_PREFETCH_WITHDRAWN, 1);
 	want_drop(w);
@@ -292,10 +304,15 @@ void want_queue(struct want *w, bool again)
 	struct want *next = NULL;
 
 	/* It stood before nearly all that are there. */
-	if (again)
-		TAILQ_FOREACH (next, lane, link)
-			if (next->order > w->order)
-				break;
+	if (again) {
+		/* Those that come back together come in their order. */
+		next = w->pf->back[w->lane];
+		if (!next || next->order > w->order)
+			next = TAILQ_FIRST(lane);
+		while (next && next->order <= w->order)
+			next = TAILQ_NEXT(next, link);
+		w->pf->back[w->lane] = w;
+	}
 	if (!again)
 		w->order = ++w->pf->orders;
 	if (next)
@@ -334,6 +351,7 @@ static void want_unqueue(struct want *w)
 	w->delayed = false;
 	if (!w->queued)
 		return;
+	back_forget(w);
 	TAILQ_REMOVE(&w->pf->lanes[w->lane], w, link);
 	w->queued = false;
 	w->pf->nqueued--;
