@@ -661,7 +661,7 @@ static void flip_on_file(const char *path, void *arg)
 }
 
 static struct fixture torn;
-static int torn_found;
+static enum datacache_found torn_found;
 
 static void torn_on_ready(struct datacache_waiter *w)
 {
