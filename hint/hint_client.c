@@ -106,8 +106,9 @@ static Forefetch__Response *exchange(
 	Forefetch__Place place;
 	struct stat st;
 
+	/* The hints have their numbers already, which go on. */
 	if (!is_ours(s)) {
-		stream_reset(s);
+		s->begun = false;
 		s->fd = ctl_wire_connect(h->socket);
 		if (s->fd >= 0 && fstat(s->fd, &st) == 0)
 			s->ino = st.st_ino;
