@@ -226,6 +226,12 @@ bool cand_is_news(const struct cand *c)
 	       (c->told > 0 && c->needs & ~c->told_needs);
 }
 
+void cand_push(struct stream *s, struct cand *c)
+{
+	c->fresh = true;
+	s->fresh[s->nfresh++] = (uint16_t)(c - s->cands);
+}
+
 void cands_renew(struct predictor *p, struct stream *s, uint32_t object)
 {
 	struct cand *c = stream_cand(s, object);
@@ -234,8 +240,7 @@ void cands_renew(struct predictor *p, struct stream *s, uint32_t object)
 	    c->told_at >= p->recent.from)
 		return;
 	c->again = true;
-	c->fresh = true;
-	s->fresh[s->nfresh++] = (uint16_t)(c - s->cands);
+	cand_push(s, c);
 }
 
 void cands_set(
@@ -248,8 +253,7 @@ void cands_set(
 		s->stale = true;
 		return;
 	}
-	c->fresh = true;
-	s->fresh[s->nfresh++] = (uint16_t)(c - s->cands);
+	cand_push(s, c);
 }
 
 void cands_estimate(struct predictor *p, struct stream *s, struct cand *c)

@@ -168,6 +168,8 @@ void cands_more_hit(
 struct cand *cands_make(
     struct predictor *p, struct stream *s, uint32_t object, uint32_t lead);
 bool cand_is_news(const struct cand *c);
+/* It is to be told. Not where it is fresh, or FRESH of them are. */
+void cand_push(struct stream *s, struct cand *c);
 /* What the stream was told of it longer than options.recent_ns ago is told
  * again: what was fetched then may have to be confirmed. */
 void cands_renew(struct predictor *p, struct stream *s, uint32_t object);

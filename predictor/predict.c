@@ -119,8 +119,7 @@ void predict_again(struct predictor *p, uint32_t object)
 	c->retry = (uint16_t)(lead < UINT16_MAX ? lead : UINT16_MAX);
 	c->told = 0;
 	c->told_needs = 0;
-	c->fresh = true;
-	s->fresh[s->nfresh++] = (uint16_t)(c - s->cands);
+	cand_push(s, c);
 }
 
 size_t predictor_extents(const struct predictor *p, uint64_t object,

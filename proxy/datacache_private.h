@@ -438,7 +438,12 @@ uint64_t entry_sum(const struct seg_entry *e, uint64_t id);
 /* Of the idx file by number; for threads. */
 int segment_read_entries(
     const struct segment *seg, uint32_t slot, struct seg_entry *e, uint32_t n);
-/* The entry is none from now on; for threads. */
+/* Write one over what is there, or lose the index: better no segment after a
+ * start than one with wrong bytes. This and the next two are for threads. */
+void segment_put_entry(
+    const struct segment *seg, uint32_t slot, const struct seg_entry *e);
+void segment_drop_index(const struct segment *seg);
+/* The entry is none from now on. */
 void segment_forget_entry(const struct segment *seg, uint32_t slot);
 
 /* datacache_sum.c */

@@ -88,22 +88,35 @@ int segment_read_entries(
 	return rc == -ENODATA ? 0 : rc;
 }
 
-void segment_forget_entry(const struct segment *seg, uint32_t slot)
+void segment_put_entry(
+    const struct segment *seg, uint32_t slot, const struct seg_entry *e)
 {
-	static const struct seg_entry none;
 	char name[SEGMENT_NAME_MAX];
 	int fd, rc;
 
 	segment_name(name, seg->number, "idx");
 	fd = openat(seg->dc->dirfd, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
 	rc = fd < 0 ? -errno
-		    : write_all(fd, &none, sizeof(none),
-			  (uint64_t)slot * sizeof(none));
+		    : write_all(fd, e, sizeof(*e), (uint64_t)slot * sizeof(*e));
 	if (fd >= 0)
 		close(fd);
-	/* Better no segment after a start than one with wrong bytes. */
 	if (rc < 0)
-		unlinkat(seg->dc->dirfd, name, 0);
+		segment_drop_index(seg);
+}
+
+void segment_drop_index(const struct segment *seg)
+{
+	char name[SEGMENT_NAME_MAX];
+
+	segment_name(name, seg->number, "idx");
+	unlinkat(seg->dc->dirfd, name, 0);
+}
+
+void segment_forget_entry(const struct segment *seg, uint32_t slot)
+{
+	static const struct seg_entry none;
+
+	segment_put_entry(seg, slot, &none);
 }
 
 uint32_t segment_slots_max(const struct segment *seg)

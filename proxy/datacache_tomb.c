@@ -6,33 +6,12 @@
  */
 #include "datacache_private.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 static void tomb_free(struct datacache *dc, struct tomb *t)
 {
 	rbuf_unref(&t->seg->rb);
 	dc_free(dc, t, sizeof(*t));
-}
-
-static void tomb_write(const struct datacache *dc, const struct tomb *t)
-{
-	char name[SEGMENT_NAME_MAX];
-	int fd = -1, rc = -EIO;
-
-	segment_name(name, t->seg->number, "idx");
-	if (!t->last)
-		fd = openat(dc->dirfd, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd >= 0) {
-		rc = write_all(fd, &t->entry, sizeof(t->entry),
-		    (uint64_t)t->slot * sizeof(t->entry));
-		close(fd);
-	}
-	/* Better no segment after a start than one with wrong bytes. */
-	if (rc < 0)
-		unlinkat(dc->dirfd, name, 0);
 }
 
 static void tomb_run(struct iopool_job *job)
@@ -43,7 +22,10 @@ static void tomb_run(struct iopool_job *job)
 	struct tomb *t;
 
 	TAILQ_FOREACH (t, &dc->tombs_busy, link)
-		tomb_write(dc, t);
+		if (t->last)
+			segment_drop_index(t->seg);
+		else
+			segment_put_entry(t->seg, t->slot, &t->entry);
 }
 
 static void tomb_kick(struct datacache *dc)
