@@ -23,6 +23,8 @@ import statistics
 import sys
 import time
 
+from units import bytes_a_second, seconds
+
 NFS3 = """NULL GETATTR SETATTR LOOKUP ACCESS READLINK READ WRITE CREATE MKDIR
 SYMLINK MKNOD REMOVE RMDIR RENAME LINK READDIR READDIRPLUS FSSTAT FSINFO
 PATHCONF COMMIT""".split()
@@ -159,21 +161,6 @@ def ls(top, begin, count, stop):
 
 
 # ---- the report -------------------------------------------------------------
-
-def seconds(text):
-    for unit, factor in (("us", 1e-6), ("ms", 1e-3), ("s", 1)):
-        if text.endswith(unit):
-            return float(text[:-len(unit)]) * factor
-    raise ValueError("bad time: " + text)
-
-
-def bytes_a_second(text):
-    for unit, factor in (("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9),
-                         ("bit", 1)):
-        if text.endswith(unit):
-            return float(text[:-len(unit)]) * factor / 8
-    raise ValueError("bad rate: " + text)
-
 
 def wire(record):
     """With headers of TCP, IP and Ethernet in segments of 1448."""

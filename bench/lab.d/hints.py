@@ -23,19 +23,14 @@ import subprocess
 import sys
 import time
 
+from interval import t95
+from units import bytes_a_second
+
 BLOCK, BLOCKS = 65536, 1024
 FILE, FILES, FILES_A_DIR = 16384, 3000, 100
 FADVISE_AHEAD = 16
 AIM, BOUND_AIM = 0.8, 1.1
 ARMS = ("direct", "plain", "hints", "oracle")
-
-
-def bytes_a_second(text):
-    for unit, factor in (("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9),
-                         ("bit", 1)):
-        if text.endswith(unit):
-            return float(text[:-len(unit)]) * factor / 8
-    raise ValueError("bad rate: " + text)
 
 
 # ---- files and the reader ---------------------------------------------------
@@ -142,21 +137,12 @@ def read(top, count, seed, load, rate, how, build):
 
 # ---- the report -------------------------------------------------------------
 
-# Student's t, 97.5%, by degrees of freedom; beyond 30 that of the normal one.
-T975 = (0, 12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262,
-        2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093,
-        2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045,
-        2.042)
-
-
 def interval(values):
     """Mean and half the width of its 95% interval."""
     if len(values) < 2:
         return statistics.mean(values), math.inf
-    df = len(values) - 1
-    t = T975[df] if df < len(T975) else 1.98
-    return (statistics.mean(values),
-            t * statistics.stdev(values) / math.sqrt(len(values)))
+    return (statistics.mean(values), t95(len(values)) *
+            statistics.stdev(values) / math.sqrt(len(values)))
 
 
 def read_rows(path):

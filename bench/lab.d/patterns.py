@@ -11,9 +11,8 @@ import math
 import statistics
 import sys
 
-# Two-sided 95%, by degrees of freedom.
-T = [None, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20,
-     2.18, 2.16, 2.14, 2.13, 2.12, 2.11, 2.10, 2.09]
+from interval import t95
+
 # Of direct's time that is to be saved at least; -0.02: within 2%.
 AIMS = {"backward-1": .85, "backward-2": .75, "stride": .54,
         "stride-back": .54, "orthonormal-4": .54, "oblique-4": .22,
@@ -28,8 +27,7 @@ def interval(values):
     mean, n = statistics.mean(values), len(values)
     if n < 2:
         return mean, None
-    t = T[min(n - 1, len(T) - 1)]
-    return mean, t * statistics.stdev(values) / math.sqrt(n)
+    return mean, t95(n) * statistics.stdev(values) / math.sqrt(n)
 
 
 def bits(rate):
