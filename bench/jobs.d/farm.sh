@@ -6,6 +6,8 @@
 # connection, an NFS client and caches of its own:
 #
 #   10.98.N.2 eth0 in the namespace  <-->  farmN 10.98.N.1  -->  link, server
+#
+# The floor goes by the other way to the server, in both directions, as 10.96.N.2.
 
 farm=/mnt/farm
 farm_clients=8
@@ -16,7 +18,8 @@ farm_start() {
 	local i holder
 	farm_needed || return 0
 	echo 1 >/proc/sys/net/ipv4/ip_forward
-	lab_in server ip route add 10.98.0.0/16 via 10.99.0.1 || return 1
+	lab_in server ip route add 10.98.0.0/16 via 10.99.0.1 &&
+		lab_in server ip route add 10.96.0.0/16 via 10.97.0.1 || return 1
 	for ((i = 1; i <= farm_clients; i++)); do
 		setsid unshare --net sleep infinity </dev/null >/dev/null 2>&1 &
 		holder=$!
@@ -26,11 +29,15 @@ farm_start() {
 		mkdir -p "$farm/$i"
 		ip link add "farm$i" type veth peer name eth0 netns "$holder" &&
 			ip addr add "10.98.$i.1/24" dev "farm$i" &&
+			ip addr add "10.96.$i.1/24" dev "farm$i" &&
 			ip link set "farm$i" up &&
 			nsenter -t "$holder" -n sh -c "ip link set lo up &&
 				ip addr add 10.98.$i.2/24 dev eth0 &&
+				ip addr add 10.96.$i.2/24 dev eth0 &&
 				ip link set eth0 up &&
-				ip route add default via 10.98.$i.1" || return 1
+				ip route add default via 10.98.$i.1 &&
+				ip route add 10.97.0.0/24 via 10.96.$i.1 \
+					src 10.96.$i.2" || return 1
 	done
 }
 
@@ -44,7 +51,9 @@ farm_mount() {
 	local i where port opts=vers=3,nolock,tcp,mountproto=tcp
 	for ((i = 1; i <= farm_clients; i++)); do
 		where=$(lab_addr server) port=mountport=20048
-		if is_proxy "$1"; then
+		if [ "$1" = floor ]; then
+			where=10.97.0.2
+		elif is_proxy "$1"; then
 			where=10.98.$i.1
 			port=port=$(arm_port "$1"),mountport=$(arm_port "$1")
 		fi

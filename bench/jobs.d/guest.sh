@@ -101,8 +101,8 @@ arm_mount() {
 		lab_mount "127.0.0.1:$(arm_port "$1")" "$LAB_EXPORT" "$LAB_WORK"
 	elif is_peer "$1"; then
 		peer_mount "$1"
-	else
-		lab_mount direct "$LAB_EXPORT" "$LAB_WORK"
+	else	# direct or floor
+		lab_mount "$1" "$LAB_EXPORT" "$LAB_WORK"
 	fi || give_up "$1 cannot be mounted"
 }
 
@@ -121,17 +121,14 @@ arm_unmount() {
 
 no_client() { [ "$(wc -l </proc/fs/nfsfs/volumes)" -le 1 ]; }
 
-# The rate of a mobile link moves all the time; the floor has no link.
+# The rate of a mobile link moves all the time.
 vary_link() {
 	local mbits=(5 2 8 1 6 3 7 4) n=0 rtt
 	read -r rtt _ <"$LAB_STATE/srv/$LAB_ON/link"
 	while :; do
 		lab_nap 2
 		n=$(((n + 1) % ${#mbits[@]}))
-		flock "$link_lock" bash -c '
-			[ -e "$1/floor" ] ||
-				bash "$LAB_LIB" lab_link "$2" "$3" - -' \
-			vary "$LAB_STATE/srv/$LAB_ON" "$rtt" "${mbits[n]}mbit"
+		lab_link "$rtt" "${mbits[n]}mbit" - -
 	done
 }
 
@@ -139,10 +136,11 @@ vary_link() {
 
 # count WHEN ARM: lines of the block
 count() {
-	local proc rx tx pid stat ticks
+	local proc rx tx pid stat ticks dev=lab0
+	[ "$2" != floor ] || dev=floor0
 	proc=$(lab_in server grep '^proc3 ' /proc/net/rpc/nfsd)
-	read -r rx </sys/class/net/lab0/statistics/rx_bytes
-	read -r tx </sys/class/net/lab0/statistics/tx_bytes
+	read -r rx </sys/class/net/$dev/statistics/rx_bytes
+	read -r tx </sys/class/net/$dev/statistics/tx_bytes
 	echo "$1 nfsd ${proc#proc3 * }"
 	echo "$1 link $rx $tx"
 	echo "$1 server_cpu $(server_ticks)"
@@ -190,10 +188,8 @@ count_stats() {
 
 # one_run JOB ARM KIND NUMBER
 one_run() {
-	local job=$1 arm=$2 kind=$3 number=$4 t0 t1 rc=0 verdict=ok times link=off
-	[ "$arm" != floor ] || link=on
+	local job=$1 arm=$2 kind=$3 number=$4 t0 t1 rc=0 verdict=ok times
 	arm_unmount
-	flock "$link_lock" bash "$LAB_LIB" lab_floor $link || give_up "the link cannot be set"
 	arm_mount "$arm"
 	[ "$job" != farm ] || farm_mount "$arm"
 	cd "$LAB_WORK/$(job_where "$job")" ||
@@ -392,7 +388,6 @@ main() {
 	job_environment
 	lab_proxy_stop || exit 1
 	set_arms
-	link_lock=$state/link.lock
 	if [ "$JOBS_VARY" = yes ]; then
 		vary_link &
 		trap "kill $!" EXIT

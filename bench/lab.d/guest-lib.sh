@@ -37,7 +37,9 @@
 #   lab_link RTT RATE LOSS JITTER    `-` for none; may change at any time
 #   lab_link_down [pull|drop] the cable is pulled, or all packets are lost
 #   lab_link_up               undoes both
-#   lab_floor on|off          link without netem; `off` restores the setting
+#   lab_floor on|off          link without netem; `off` restores the setting.
+#                             Daemons see it too: for a direct mount without a
+#                             link there is `lab_mount floor`
 #   lab_drop_caches           page cache, dentries, inodes of the guest
 #   lab_served                what knfsd has served until now, by procedure
 #   lab_settle SECONDS        until the server was not asked anything for so
@@ -50,6 +52,7 @@
 
 LAB_DIRECT=/mnt/direct
 LAB_PROXY=/mnt/proxy
+LAB_FLOOR=/mnt/floor
 LAB_WORK=/mnt/work
 LAB_CACHE=/mnt/cache
 LAB_EXPORT=/srv/export
@@ -212,6 +215,7 @@ lab_mount() {
 	local where=$1 path=$2 dir=$3 opts=vers=3,nolock,mountproto=tcp host
 	case $where in
 	direct) host=$(lab_addr "$LAB_ON"); opts+=,proto=tcp,mountport=20048 ;;
+	floor)  host=10.97.$(lab_index).2; opts+=,proto=tcp,mountport=20048 ;;
 	proxy)  host=127.0.0.1; opts+=,proto=tcp,port=2050,mountport=2050 ;;
 	*)      host=${where%:*}
 		opts+=,port=${where##*:},mountport=${where##*:}
@@ -242,7 +246,7 @@ lab_mounted() {
 
 lab_umount() {
 	local d rc=0
-	if [ $# -eq 0 ]; then set -- "$LAB_DIRECT" "$LAB_PROXY"; fi
+	if [ $# -eq 0 ]; then set -- "$LAB_DIRECT" "$LAB_PROXY" "$LAB_FLOOR"; fi
 	for d in "$@"; do
 		if lab_mounted "$d"; then umount "$d" || rc=1; fi
 	done

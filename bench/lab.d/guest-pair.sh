@@ -38,6 +38,8 @@ lab_pair() {
 	shift 2
 	rm -rf "$LAB_STATE/pair"
 	mkdir -p "$LAB_STATE/pair" "$LAB_WORK"
+	[ $floor = no ] || lab_mounted "$LAB_FLOOR" ||
+		lab_pair_remount "$LAB_FLOOR" || return 1
 	: >"$rows"
 	lab_pair_run direct 1 "$@" || return 1
 	for ((i = 1; i <= warm; i++)); do
@@ -59,8 +61,7 @@ lab_pair() {
 lab_pair_run() {
 	local side=$1 i=$2 mnt=$LAB_PROXY out=$LAB_STATE/pair/out t0 t1 rc ok=1
 	shift 2
-	case $side in direct|floor) mnt=$LAB_DIRECT ;; esac
-	[ "$side" != floor ] || lab_floor on || return 1
+	case $side in direct) mnt=$LAB_DIRECT ;; floor) mnt=$LAB_FLOOR ;; esac
 	if [ "$remount" = yes ]; then lab_pair_remount "$mnt" || return 1; fi
 	eval "$prepare" || { lab_err "prepare failed: $prepare"; return 1; }
 	mount --bind "$mnt/$dir" "$LAB_WORK" || return 1
@@ -69,7 +70,6 @@ lab_pair_run() {
 	lab_pair_timed "$@"
 	# -i: else umount.nfs tells the server of an unmount for the bind too.
 	umount -i "$LAB_WORK" || lab_err "the job left something running"
-	[ "$side" != floor ] || lab_floor off || return 1
 	echo "$rc" >>"$out"
 	[ -e "$out.ref" ] || cp "$out" "$out.ref"
 	if ! cmp -s "$out" "$out.ref"; then
@@ -94,5 +94,9 @@ lab_pair_timed() {
 
 lab_pair_remount() {
 	lab_umount "$1" || return 1
-	if [ "$1" = "$LAB_DIRECT" ]; then lab_mount_direct; else lab_mount_proxy; fi
+	case $1 in
+	"$LAB_DIRECT") lab_mount_direct ;;
+	"$LAB_FLOOR") lab_mount floor "$LAB_EXPORT" "$1" ;;
+	*) lab_mount_proxy ;;
+	esac
 }

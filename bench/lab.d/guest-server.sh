@@ -5,6 +5,8 @@
 # namespaces kept by a sleeping process, with a /run and a /var/lib/nfs of its
 # own, joined to the client by a veth pair:
 #   client labN 10.99.N.1  <-->  10.99.N.2 eth0 in the server's namespace
+# and by another one that never has a link emulated (lab_mount floor):
+#   client floorN 10.97.N.1  <-->  10.97.N.2 eth1
 # Its state is in $LAB_STATE/srv/NAME: holder, index, kind, exports, link.
 
 lab_server_new() {
@@ -26,14 +28,20 @@ lab_server_new() {
 	echo "$holder" >"$dir/holder"
 	# It is ready when it sleeps.
 	lab_poll 10 grep -qx sleep "/proc/$holder/comm" || return 1
-	ip link add "lab$i" type veth peer name eth0 netns "$holder" &&
-		ip addr add "10.99.$i.1/24" dev "lab$i" &&
-		ip link set "lab$i" up &&
-		nsenter -t "$holder" -n ip addr add "10.99.$i.2/24" dev eth0 &&
-		nsenter -t "$holder" -n ip link set eth0 up || return 1
+	lab_join "lab$i" eth0 "10.99.$i" "$holder" &&
+		lab_join "floor$i" eth1 "10.97.$i" "$holder" || return 1
 	# As its root, since / and /srv cannot be exported here.
 	echo "$path $LAB_EXPORT_OPTS${LAB_NFSD_V4:+,fsid=0}" >"$dir/exports"
 	LAB_ON=$name lab_server_start
+}
+
+# lab_join OURS THEIRS NET HOLDER: a pair of devices, NET.1 here, NET.2 there
+lab_join() {
+	ip link add "$1" type veth peer name "$2" netns "$4" &&
+		ip addr add "$3.1/24" dev "$1" &&
+		ip link set "$1" up &&
+		nsenter -t "$4" -n ip addr add "$3.2/24" dev "$2" &&
+		nsenter -t "$4" -n ip link set "$2" up
 }
 
 lab_server_start() {
@@ -151,7 +159,7 @@ lab_ganesha_conf() {
 	cat <<EOF
 NFS_CORE_PARAM {
 	Protocols = 3;
-	Bind_addr = $(lab_addr "$LAB_ON");
+	Bind_addr = 0.0.0.0;
 	NFS_Port = 2049;
 	MNT_Port = 20048;
 	Enable_NLM = false;

@@ -72,15 +72,16 @@ arm_mount() {
 	if is_proxy "$1"; then
 		lab_mount "127.0.0.1:$(arm_port "$1")" "$LAB_EXPORT" "$LAB_WORK"
 	else
-		lab_mount direct "$LAB_EXPORT" "$LAB_WORK"
+		lab_mount "$1" "$LAB_EXPORT" "$LAB_WORK"
 	fi || give_up "$1 cannot be mounted"
 }
 
 # count CASE ARM WHEN
 count() {
-	local proc rx
+	local proc rx dev=lab0
 	proc=$(lab_served)
-	read -r rx </sys/class/net/lab0/statistics/rx_bytes
+	[ "$2" != floor ] || dev=floor0
+	read -r rx <"/sys/class/net/$dev/statistics/rx_bytes"
 	echo "count $1 $2 $3 nfsd ${proc#proc3 * }"
 	echo "count $1 $2 $3 link $rx"
 	! is_proxy "$2" || echo "count $1 $2 $3 stats" \
@@ -126,10 +127,8 @@ timed() {
 # session CASE ARM KIND NUMBER GROUP START
 session() {
 	local case=$1 arm=$2 kind=$3 number=$4 group=$5 start=$6
-	local rc=0 verdict=ok link=off took first ref=$state/ref-login-$group
+	local rc=0 verdict=ok took first ref=$state/ref-login-$group
 	arm_unmount
-	[ "$arm" != floor ] || link=on
-	lab_floor $link || give_up "the link cannot be set"
 	! is_proxy "$arm" || arm_renew "$arm" "$start"
 	warm_programs "$case"
 	count "$case" "$arm" before >"$state/before"

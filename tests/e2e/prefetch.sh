@@ -32,24 +32,17 @@ data_gone() {
 }
 
 # With its last mount go the client's pages, names and attributes.
-client_empty() {	# MOUNT
-	lab_umount "$1" &&
-		if [ "$1" = "$LAB_DIRECT" ]; then
-			lab_mount_direct
-		else
-			lab_mount_proxy
-		fi
-}
+client_empty() { lab_umount "$LAB_PROXY" && lab_mount_proxy; }
 
 # What the direct mount shows now; without delay, since only that counts.
 expect() {
-	lab_floor on && client_empty "$LAB_DIRECT"
-	tool job "$LAB_DIRECT/job" >/tmp/want.job
-	lab_floor off
+	lab_umount "$LAB_FLOOR" &&
+		lab_mount floor "$LAB_EXPORT" "$LAB_FLOOR" || return 1
+	tool job "$LAB_FLOOR/job" >/tmp/want.job
 }
 
 run_job() {	# NAME
-	client_empty "$LAB_PROXY"
+	client_empty
 	tool job "$LAB_PROXY/job" >/tmp/got.job
 	same "$1: output" /tmp/want.job /tmp/got.job
 }
@@ -80,7 +73,7 @@ part_gain() {
 	expect
 	direct=$(($(nfsd_calls) - n))
 	train
-	client_empty "$LAB_PROXY"
+	client_empty
 	before=($(calls))
 	tool job "$LAB_PROXY/job" >/tmp/got.job
 	after=($(calls))
@@ -190,7 +183,7 @@ part_settings() {
 during() {
 	local name=$1 pid
 	data_gone
-	client_empty "$LAB_PROXY"
+	client_empty
 	rm -f /tmp/progress
 	python3 "$E2E/prefetch.py" job "$LAB_PROXY/job" --think 0.03 \
 		--progress /tmp/progress >/tmp/got.job & pid=$!
