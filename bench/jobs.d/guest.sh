@@ -36,6 +36,9 @@ give_up() { echo "jobs: $*" >&2; exit 1; }
 is_proxy() { [ "$1" != direct ] && [ "$1" != floor ] && ! is_peer "$1"; }
 learns() { is_proxy "$1" || peer_learns "$1"; }
 
+# What only keeps what it has read has learned all in one run.
+foresees() { is_proxy "$1" && [[ ${arm_settings[$1]} != *prefetch=off* ]]; }
+
 # with_arm ARM COMMAND...: the lab's functions mean the daemon of that arm
 with_arm() {
 	local arm=$1
@@ -253,8 +256,7 @@ train() {
 		fi
 		for ((i = 1; i <= JOBS_TRAIN; i++)); do
 			one_run "$job" "$arm" train $i
-			# What is in the disk cache once is there.
-			is_proxy "$arm" || break
+			foresees "$arm" || break
 		done
 		if [ "$JOBS_RESTART" = once ] && is_proxy "$arm"; then
 			arm_unmount

@@ -80,13 +80,12 @@ def headline(quick):
 
 def today(quick):
     if quick:
-        out = [jobs("today-wan", "wan",
-                    ["status", "tree-grep", "editor", "login"], 7,
-                    arms="off,bounded,frozen", peers="fscache", n=3)]
-        for link in ("wireless", "mobile"):
-            out.append(jobs("today-" + link, link, ["status", "login"], 2,
-                            arms="off,bounded,frozen", peers="fscache", n=2))
-        return out
+        return [jobs("today-" + link, link, chosen, minutes,
+                     arms="off,bounded,frozen", peers="fscache", n=n)
+                for link, chosen, minutes, n in (
+                    ("wan", ["tree-grep", "editor", "login"], 7, 3),
+                    ("wireless", ["status"], 3, 2),
+                    ("mobile", ["editor"], 4, 2))]
     out = []
     for link, minutes in (("wan", 50), ("wireless", 35),
                           ("wireless-loss", 40), ("wifi", 20), ("mobile", 80),
