@@ -17,6 +17,7 @@ job_where() {
 	status | log | checkout | tree-grep | editor) echo seeds/repo ;;
 	compile | compile-4 | compile-all | zstd | andrew-* | farm) echo seeds/zstd ;;
 	ld | index | login | read-1m) echo "seeds/$1" ;;
+	tex) echo tex/book ;;
 	esac
 }
 
@@ -37,6 +38,9 @@ job_warm() {
 	filters*) warm_filters ;;
 	andrew-*) cp --version; rm --version; ls --version; wc --version ;;
 	read-1m) dd --version; sha256sum --version ;;
+	tex)
+		cat /usr/bin/pdflatex
+		/usr/bin/pdflatex --version; sha256sum --version ;;
 	esac >/dev/null 2>&1
 	return 0
 }
@@ -78,6 +82,7 @@ print(numpy.__version__, numpy.linalg.det(numpy.eye(3)))' ;;
 		"$JOBS_PYTHON" "$jobs_dir/session.py" "$1" "$state/tmp" ;;
 	read-1m) dd if=big bs=1M iflag=fullblock status=none | sha256sum ;;
 	farm) run_farm ;;
+	tex) run_tex ;;
 	*+*) run_both "${1%%+*}" "${1#*+}" ;;
 	filters*) run_filters ;;
 	esac
@@ -138,6 +143,30 @@ run_compile() {
 				-I"$TREE/common" "$0" -o "$OUT/${o%.c}.o"' ||
 		return
 	(cd "$out" && size ./*.o)
+}
+
+# A second pass for the table of contents and the references. TeX's program is
+# local; its tree is wholly in the export, and what it writes is local.
+run_tex() {
+	local tree=$LAB_WORK/tex out=$state/tmp/tex
+	rm -rf "$out"
+	mkdir -p "$out/chapters"
+	for _ in first second; do
+		TEXMFCNF=$tree/texmf-dist/web2c TEXMFROOT=$tree \
+			TEXMFSYSVAR=$tree/texmf-var \
+			TEXMFSYSCONFIG=$tree/texmf-config \
+			TEXMFDEBIAN=$tree/texmf-debian \
+			TEXMFLOCAL=$tree/texmf-local MKTEXTFM=0 MKTEXPK=0 \
+			SOURCE_DATE_EPOCH=1733054400 FORCE_SOURCE_DATE=1 \
+			max_print_line=1000 /usr/bin/pdflatex -halt-on-error \
+			-interaction=batchmode -output-directory="$out" \
+			book.tex >"$out/said" || {
+			tail -n 20 "$out/book.log" >&2
+			return 1
+		}
+	done
+	sed -n 's/^Output written on .* (/(/p' "$out/book.log" &&
+		sha256sum <"$out/book.pdf"
 }
 
 run_copy() {
