@@ -122,8 +122,7 @@ def section_worse(records, rows, quick):
                 for a, why in figures.missing_arms(records).items()]
     skipped += ["rclone serve nfs cannot be had here: Debian's rclone (1.60) "
                 "has no `serve nfs`, and its Go (1.19) cannot build one that "
-                "has",
-                "a TeX run was not measured: texlive is not among the packages"]
+                "has"]
     blocks = []
     if found:
         blocks.append(("text", "All that took more than %.2f × the direct "

@@ -43,7 +43,7 @@ def store():
 def image_of(wanted):
     """The image of a set of trees, or None; `jobs` contains `headline`."""
     names = {"jobs": ["image"], "headline": ["image", "headline"],
-             "seeds": ["seeds"]}[wanted]
+             "seeds": ["seeds"], "tex": ["tex"]}[wanted]
     try:
         files = sorted(os.listdir(store()))
     except OSError:
@@ -105,8 +105,9 @@ def prepare(cells, args, say):
                           "bench/install-packages jobs")
         call_or_missing(["install-packages", "jobs"], say)
     if not args.no_fetch:
-        fetch_others(say)
-    for wanted in dict.fromkeys(s for c in cells for s in c.sets):
+        fetch_others(cells, say)
+    for wanted in dict.fromkeys(s for c in cells if not why_not(c)
+                                for s in c.sets):
         if image_of(wanted):
             continue
         command = ["jobs", "prepare", "--set", wanted]
@@ -141,16 +142,23 @@ def build_that_copies(say):
 
 
 # Without these there is a report too, and it says what is missing.
-def fetch_others(say):
-    if package("cachefilesd") and package("python3-matplotlib"):
-        return
+def fetch_others(cells, say):
+    if not (package("cachefilesd") and package("python3-matplotlib")):
+        fetch_section("evidence", "FS-Cache or plots", say)
+    if any("tex" in c.needs for c in cells) and not have_tex():
+        fetch_section("tex", "a TeX run", say)
+
+
+def fetch_section(section, what, say):
     if os.geteuid() != 0:
-        say("without FS-Cache or plots; as root: bench/install-packages "
-            "evidence")
-        return
-    if subprocess.run([os.path.join(BENCH, "install-packages"),
-                       "evidence"]).returncode:
-        say("packages of the section evidence are missing; going on")
+        say("without %s; as root: bench/install-packages %s" % (what, section))
+    elif subprocess.run([os.path.join(BENCH, "install-packages"),
+                         section]).returncode:
+        say("packages of the section %s are missing; going on" % section)
+
+
+def have_tex():
+    return bool(package("texlive-latex-recommended"))
 
 
 def call_or_missing(command, say):
@@ -230,6 +238,9 @@ def wanted(record, key, args):
     """Is the cell of this record, or none, to be done?"""
     if record is None or args.fresh or record["key"] != key:
         return True
+    # What was missing then may be there now.
+    if record["outcome"] == "skipped":
+        return True
     return args.again and not good(record)
 
 
@@ -239,6 +250,8 @@ def why_not(cell):
         return "bench/%s is not there" % cell.argv[0]
     if "root" in cell.needs and os.geteuid() != 0:
         return "needs root"
+    if "tex" in cell.needs and not have_tex():
+        return "TeX is missing (as root: bench/install-packages tex)"
     if "build-copy" in cell.needs and not os.path.exists(os.path.join(
             copy_build(), "proxy/forefetchd")):
         return "a build that copies is not there: cmake -S . -B build-copy " \

@@ -412,6 +412,33 @@ class Running(unittest.TestCase):
         self.assertTrue(self.run_all([cell]))
         self.assertEqual(runner.load(self.results)[0]["outcome"], "skipped")
 
+    def test_what_was_missing_is_looked_for_again(self):
+        cells = self.cells(["a"])
+        cells[0].needs = ["tex"]
+        with mock.patch.object(runner, "have_tex", return_value=False):
+            self.assertTrue(self.run_all(cells))
+        record = runner.load(self.results)[0]
+        self.assertEqual(record["outcome"], "skipped")
+        self.assertIn("install-packages tex", record["reason"])
+        self.assertEqual(self.called(), [])
+        with mock.patch.object(runner, "have_tex", return_value=True):
+            self.assertTrue(self.run_all(cells))
+            self.assertTrue(self.run_all(cells))
+        self.assertEqual(self.called(), ["a 1"])
+
+    def test_trees_of_what_is_skipped_are_not_wanted(self):
+        cells = self.cells(["a"])
+        cells[0].needs, cells[0].sets = ["tex"], ["tex"]
+        for name, value in (("image_of", None), ("have_tex", False)):
+            patch = mock.patch.object(runner, name, return_value=value)
+            patch.start()
+            self.addCleanup(patch.stop)
+        with mock.patch.object(runner.shutil, "which", return_value="/x"):
+            self.assertTrue(self.run_all(cells))
+            runner.have_tex.return_value = True
+            with self.assertRaisesRegex(runner.Missing, "--set tex"):
+                self.run_all(cells)
+
     def test_time_left_follows_the_machine(self):
         cells = self.cells(["a", "b", "c"])
         progress = runner.Progress(cells, self.said.append, False)
@@ -432,6 +459,7 @@ class CommandLine(unittest.TestCase):
         quick = [c for e in experiments.ALL for c in e.cells(True)]
         self.assertLessEqual(sum(c.minutes for c in quick
                                  if c.kind != "other"), 60)
+        self.assertFalse(any("tex" in c.sets for c in quick))
 
     def test_unknown_names_are_refused(self):
         with mock.patch("sys.stderr"):
