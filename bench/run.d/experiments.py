@@ -29,6 +29,7 @@ TODAY_SMALL = \
     "status,log,checkout,tree-grep,compile-all,editor,login".split(",")
 # What was learned stays, names and attributes too, data does not.
 NO_DATA = ("--restart", "each", "--between", 'rm -rf "$ARM_CACHE"/*/data')
+FEW_ARMS = "off,bounded,frozen"
 EVERY_ARM = "off,first-block,bounded,frozen,strict"
 EVERY_PEER = "nfs4,fscache,sshfs,ganesha"
 
@@ -80,32 +81,33 @@ def headline(quick):
 
 
 def today(quick):
+    """Every arm and peer at wan (the small jobs': in `peers`), five elsewhere."""
+    few = {"arms": FEW_ARMS, "peers": "fscache"}
+    every = {"arms": EVERY_ARM, "peers": EVERY_PEER}
     if quick:
-        return [jobs("today-" + link, link, chosen, minutes,
-                     arms="off,bounded,frozen", peers="fscache", n=n)
+        return [jobs("today-" + link, link, chosen, minutes, n=n, **few)
                 for link, chosen, minutes, n in (
                     ("wan", ["tree-grep", "editor", "login"], 7, 3),
                     ("wireless", ["status"], 3, 2),
                     ("mobile", ["editor"], 4, 2))]
     out = []
-    for link, minutes in (("wan", 50), ("wireless", 35),
-                          ("wireless-loss", 40), ("wifi", 20), ("mobile", 80),
-                          ("wired", 12), ("lan", 10)):
+    for link, minutes in (("wan", 30), ("wireless", 20),
+                          ("wireless-loss", 22), ("wifi", 12), ("mobile", 45),
+                          ("wired", 7), ("lan", 6)):
         out.append(jobs("today-small-" + link, link, TODAY_SMALL, minutes,
-                        EVERY_ARM, EVERY_PEER, 6, 3, 2,
-                        group="today-" + link))
-    out.append(jobs("today-small-satellite", "satellite", TODAY_SMALL, 120,
-                    "off,bounded", "fscache", group="today-satellite"))
-    for link, minutes in (("wan", 70), ("wireless", 50), ("mobile", 110)):
-        out.append(jobs("today-" + link, link, TODAY, minutes, EVERY_ARM,
-                        EVERY_PEER, 6, 3, 1, sets=["jobs"],
-                        group="today-" + link))
+                        n=6, train=3, direct=2, group="today-" + link, **few))
+    out.append(jobs("today-small-satellite", "satellite", ["status", "login"],
+                    60, group="today-satellite", **few))
+    for link, minutes, arms in (("wan", 70, every), ("wireless", 30, few),
+                                ("mobile", 60, few)):
+        out.append(jobs("today-" + link, link, TODAY, minutes, n=6, train=3,
+                        sets=["jobs"], group="today-" + link, **arms))
     # By itself: a run takes minutes where it is not answered from a cache.
-    for link, minutes in (("wan", 50), ("wireless", 35), ("mobile", 110),
-                          ("wired", 6)):
-        out.append(jobs("today-tex-" + link, link, ["tex"], minutes, EVERY_ARM,
-                        EVERY_PEER, 6, 3, 1, sets=["tex"], needs=["tex"],
-                        group="today-" + link))
+    for link, minutes, arms in (("wan", 50, every), ("wireless", 20, few),
+                                ("wired", 5, few)):
+        out.append(jobs("today-tex-" + link, link, ["tex"], minutes, n=6,
+                        train=3, sets=["tex"], needs=["tex"],
+                        group="today-" + link, **arms))
     return out
 
 
