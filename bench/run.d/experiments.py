@@ -31,7 +31,7 @@ TODAY_SMALL = \
 NO_DATA = ("--restart", "each", "--between", 'rm -rf "$ARM_CACHE"/*/data')
 FEW_ARMS = "off,bounded,frozen"
 EVERY_ARM = "off,first-block,bounded,frozen,strict"
-EVERY_PEER = "nfs4,fscache,sshfs,ganesha"
+EVERY_PEER = "nfs4,fscache,sshfs,ganesha,rclone"
 
 
 class Cell:

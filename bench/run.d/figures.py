@@ -7,12 +7,14 @@ OURS = ("bounded", "frozen", "strict", "first-block", "first", "off")
 NAMES = {
     "floor": "floor (NFSv3, no link)", "direct": "NFSv3",
     "nfs4": "NFSv4.2", "fscache": "NFSv3 + FS-Cache, warm", "sshfs": "sshfs",
-    "ganesha": "nfs-ganesha as a proxy",
+    "ganesha": "nfs-ganesha as a proxy", "rclone": "rclone serve nfs",
     "off": "forefetch, prefetch off", "first": "forefetch, first block",
     "first-block": "forefetch, first block", "bounded": "forefetch",
     "frozen": "forefetch, frozen", "strict": "forefetch, strict",
 }
 ORDER = list(NAMES)
+# Proxies that do not say which of the client's calls they passed on.
+SILENT = ("ganesha", "rclone")
 # What is more than this above the direct mount is worse, not noise.
 WORSE = 1.02
 
@@ -110,10 +112,12 @@ def arm_row(record, job, arm, runs):
     row.update(
         read_ms=middle(mine, read_latency), io_s=middle(mine, io_wait),
         # The server's count is of NFSv3.
-        calls=None if arm in ("nfs4", "sshfs", "ganesha") else middle(
+        calls=None if arm in ("nfs4", "sshfs", *SILENT) else middle(
             mine, lambda r: sum(r.get("server_calls", {}).values())),
-        data_misses=middle(mine, misses("READ", "data_misses")),
-        name_misses=middle(mine, misses("LOOKUP", "name_misses")),
+        data_misses=None if arm in SILENT else middle(
+            mine, misses("READ", "data_misses")),
+        name_misses=None if arm in SILENT else middle(
+            mine, misses("LOOKUP", "name_misses")),
         server_cpu_s=middle(mine, lambda r: r.get("server_cpu_s")),
         wait_s=middle(mine, lambda r: r.get("wait_s")),
         cpu_s=middle(mine, lambda r: r.get("daemon_cpu_s")),

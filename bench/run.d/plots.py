@@ -6,7 +6,8 @@ import re
 import figures
 
 COLOURS = {"floor": "#7a8794", "direct": "#b5523b", "nfs4": "#cf8a6b",
-           "fscache": "#c9a227", "sshfs": "#9a6fb0", "ganesha": "#7d6a55", "off": "#9db7c9",
+           "fscache": "#c9a227", "sshfs": "#9a6fb0", "ganesha": "#7d6a55",
+           "rclone": "#c2708f", "off": "#9db7c9",
            "first-block": "#62a3c4", "first": "#62a3c4", "bounded": "#1f6f9f",
            "frozen": "#12456b", "strict": "#4aa68a"}
 # One that is read on white and on black.

@@ -120,9 +120,6 @@ def section_worse(records, rows, quick):
     skipped += not_run(records, quick)
     skipped += ["%s cannot be had here: %s" % (figures.name(a), why)
                 for a, why in figures.missing_arms(records).items()]
-    skipped += ["rclone serve nfs cannot be had here: Debian's rclone (1.60) "
-                "has no `serve nfs`, and its Go (1.19) cannot build one that "
-                "has"]
     blocks = []
     if found:
         blocks.append(("text", "All that took more than %.2f × the direct "
@@ -339,8 +336,9 @@ def section_method(records, rows, quick):
                "an emulated link (netem at both ends), forefetchd with its "
                "cache on a disk image, and the kernel's NFS client. Before "
                "each run the export is mounted anew and all page caches are "
-               "dropped, but not what FS-Cache or forefetchd keep on disk; "
-               "forefetchd runs on between runs. In each round the arms take "
+               "dropped, but not what FS-Cache, rclone or forefetchd keep on "
+               "disk; proxies run on between runs, with what they hold in "
+               "memory. In each round the arms take "
                "turns in an order that the seed decides. A run counts only if "
                "its output and exit status are those of the direct mount. "
                "Elapsed: median and the interval of the median from order "

@@ -11,6 +11,7 @@ A record, the JSON of a file:
              itself makes about 1
   result     what the command printed or saved
 """
+import glob
 import hashlib
 import json
 import os
@@ -77,6 +78,14 @@ def package(name):
     return output_of("dpkg-query", "-W", "-f", "${Version}", name)
 
 
+def rclone_version():
+    """Of the one that bench/jobs builds, if it is there."""
+    with open(os.path.join(BENCH, "jobs.d", "rclone", "go.mod")) as f:
+        wanted = f.read().split("rclone/rclone ", 1)[1].split()[0]
+    return wanted if glob.glob(os.path.join(
+        glob.escape(store()), "rclone-*", "rclone")) else "missing"
+
+
 def versions(build):
     with open(os.path.join(build, "proxy/forefetchd"), "rb") as f:
         binary = hashlib.sha256(f.read()).hexdigest()[:16]
@@ -91,6 +100,7 @@ def versions(build):
     for name in ("user-mode-linux", "nfs-ganesha", "nfs-common",
                  "cachefilesd", "sshfs"):
         found[name] = package(name) or "missing"
+    found["rclone"] = rclone_version()
     return found
 
 
@@ -106,6 +116,8 @@ def prepare(cells, args, say):
         call_or_missing(["install-packages", "jobs"], say)
     if not args.no_fetch:
         fetch_others(cells, say)
+        if any("rclone" in w.split(",") for c in cells for w in c.argv):
+            build_rclone(say)
     for wanted in dict.fromkeys(s for c in cells if not why_not(c)
                                 for s in c.sets):
         if image_of(wanted):
@@ -159,6 +171,13 @@ def fetch_section(section, what, say):
 
 def have_tex():
     return bool(package("texlive-latex-recommended"))
+
+
+# Where there is none, the guest knows why.
+def build_rclone(say):
+    if subprocess.run([os.path.join(BENCH, "jobs"), "rclone"],
+                      stdout=sys.stderr).returncode:
+        say("going on without rclone")
 
 
 def call_or_missing(command, say):

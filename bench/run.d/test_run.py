@@ -104,6 +104,16 @@ class Rows(unittest.TestCase):
         self.assertAlmostEqual(ours["read_ms"], 40)
         self.assertAlmostEqual(ours["masked"], 1 - 1.83 / 99.8)
 
+    def test_a_proxy_that_does_not_tell_has_no_misses(self):
+        runs = usual_runs() + [made_run("node", "rclone", 1, 50.0),
+                               made_run("node", "rclone", 1, 90.0,
+                                        kind="train")]
+        rows = figures.rows_of([record_of(runs=runs)])
+        row = figures.one(rows, arm="rclone")
+        self.assertEqual((row["calls"], row["data_misses"],
+                          row["name_misses"]), (None, None, None))
+        self.assertEqual((row["times_direct"], row["first_s"]), (0.5, 90.0))
+
     def test_a_wrong_run_is_not_timed(self):
         runs = usual_runs() + [made_run("node", "bounded", 6, 0.1, ok=False)]
         row = figures.one(figures.rows_of([record_of(runs=runs)]),
@@ -244,7 +254,8 @@ class Report(unittest.TestCase):
             record_of("hints", "hints", outcome="skipped", kind="other",
                       reason="bench/hints is not there", result=None,
                       command=None)]
-        self.records[0]["result"]["missing"] = {"sshfs": "no <sshfs> here"}
+        self.records[0]["result"]["missing"] = {
+            "sshfs": "no <sshfs> here", "rclone": "it is not built"}
 
     def write(self):
         with tempfile.TemporaryDirectory() as where:
@@ -264,6 +275,8 @@ class Report(unittest.TestCase):
                             text.index("figures beside ours"))
         self.assertIn("a &amp; b", texts["report.html"])
         self.assertIn("no &lt;sshfs&gt; here", texts["report.html"])
+        self.assertIn("rclone serve nfs cannot be had here: it is not built",
+                      texts["report.md"])
         self.assertNotIn("http://localhost", texts["report.html"])
 
     def test_a_busy_machine_is_told(self):
@@ -397,6 +410,28 @@ class Running(unittest.TestCase):
         with self.assertRaises(ProcessLookupError):
             os.kill(said[0], 0)
         self.assertEqual(runner.load(self.results), [])
+
+    def prepared(self, no_fetch):
+        """How often rclone was built, for a cell that wants it."""
+        os.rename(self.fake, os.path.join(self.where.name, "jobs"))
+        self.fake = os.path.join(self.where.name, "jobs")
+        open(self.fake + ".fails", "w").close()
+        cell = experiments.jobs("x", "wan", ["login"], 1, sets=(),
+                                peers="nfs4,rclone")
+        with mock.patch.object(runner, "BENCH", self.where.name), \
+                mock.patch.object(runner.shutil, "which"), \
+                mock.patch.object(runner, "fetch_others"):
+            runner.prepare([cell], argparse.Namespace(no_fetch=no_fetch),
+                           self.said.append)
+        return self.called().count("rclone")
+
+    def test_without_rclone_it_goes_on(self):
+        self.assertEqual(self.prepared(no_fetch=False), 1)
+        self.assertEqual(self.said, ["going on without rclone"])
+
+    def test_nothing_is_built_if_nothing_may_be_fetched(self):
+        self.assertEqual(self.prepared(no_fetch=True), 0)
+        self.assertEqual(self.said, [])
 
     def test_a_damaged_record_is_done_again(self):
         self.run_all(self.cells(["a"]))
