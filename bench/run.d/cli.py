@@ -34,7 +34,8 @@ def parse(argv):
     p = argparse.ArgumentParser(
         prog="bench/run", usage=USAGE, description=ABOUT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="exit status: 0; 1 a cell failed or a run was wrong; 2 usage")
+        epilog="exit status: 0; 1 a cell failed or a run, other than a "
+        "peer's, was wrong; 2 usage")
     p.add_argument("names", nargs="+", metavar="NAME")
     p.add_argument("--quick", action="store_true",
                    help="smaller sets: an hour or so for all of it")

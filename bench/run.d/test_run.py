@@ -120,6 +120,14 @@ class Rows(unittest.TestCase):
                           arm="bounded")
         self.assertEqual((row["wrong"], row["s"]["low"]), (1, 2.01))
 
+    def test_what_a_peer_shows_wrong_is_a_result(self):
+        for arm, is_good in (("rclone", True), ("bounded", False),
+                             ("floor", False)):
+            runs = usual_runs() + [made_run("node", arm, 6, 1.0, ok=False)]
+            record = record_of(runs=runs)
+            self.assertEqual(runner.good(record), is_good, arm)
+            self.assertEqual(len(runner.wrong_runs(record)), 1)
+
     def test_a_run_that_is_too_fast_is_not_wrong(self):
         runs = usual_runs() + [made_run("node", "bounded", 6, 0.1, ok=False,
                                         too_fast=True)]
