@@ -87,9 +87,9 @@ def today(quick):
     if quick:
         return [jobs("today-" + link, link, chosen, minutes, n=n, **few)
                 for link, chosen, minutes, n in (
-                    ("wan", ["tree-grep", "editor", "login"], 7, 3),
-                    ("wireless", ["status"], 3, 2),
-                    ("mobile", ["editor"], 4, 2))]
+                    ("wan", ["tree-grep", "editor", "login"], 9, 3),
+                    ("wireless", ["status"], 2.5, 2),
+                    ("mobile", ["editor"], 3.5, 2))]
     out = []
     for link, minutes in (("wan", 30), ("wireless", 20),
                           ("wireless-loss", 22), ("wifi", 12), ("mobile", 45),
@@ -112,9 +112,10 @@ def today(quick):
 
 
 def peers(quick):
-    return [jobs("peers", "wan", ["login"] if quick else TODAY_SMALL,
-                 4 if quick else 80, "first-block,bounded,strict", EVERY_PEER,
-                 2 if quick else 10, direct=1 if quick else 5)]
+    return [jobs("peers", "wan", ["tree-grep"] if quick else TODAY_SMALL,
+                 4.5 if quick else 80, "first-block,bounded,strict", EVERY_PEER,
+                 2 if quick else 10, train=1 if quick else 3,
+                 direct=1 if quick else 5)]
 
 
 def leiduchamp(quick):
@@ -130,7 +131,7 @@ def leiduchamp(quick):
             (2 if link == "wired" else 3) * (1 if quick else 10), ["seeds"]))
         out.append(jobs("builds-" + link, link,
                         ["compile-4" if quick else "compile-all"],
-                        2 if quick else 30, "first-block,off",
+                        1 if quick else 30, "first-block,off",
                         n=3 if quick else 10, direct=2 if quick else 5,
                         extra=NO_DATA))
     return out
@@ -139,9 +140,9 @@ def leiduchamp(quick):
 def kroegerlong(quick):
     n, train = (2, 3) if quick else (20, 3)
     return [jobs("kroegerlong", "wired" if quick else "wan",
-                 ["andrew-make", "ld", "index", "zstd"], 5 if quick else 90,
+                 ["andrew-make", "ld", "index", "zstd"], 4.5 if quick else 90,
                  "bounded", "" if quick else "fscache", n, train,
-                 direct=2 if quick else 5),
+                 direct=1 if quick else 5),
             ] + ([] if quick else [
         jobs("andrew-phases", "wan",
              ["andrew-copy", "andrew-stat", "andrew-read", "andrew-make"], 30,
@@ -153,13 +154,8 @@ def legion(quick):
                  "off,frozen", n=5 if quick else 20, direct=5 if quick else 20)]
 
 
-def login(quick):
-    return [jobs("login", "wireless", ["login"], 2 if quick else 15,
-                 "off,bounded", n=3 if quick else 10, train=3)]
-
-
 def farm(quick):
-    return [jobs("farm", "wan", ["farm"], 4 if quick else 25,
+    return [jobs("farm", "wan", ["farm"], 2 if quick else 25,
                  "bounded" if quick else "bounded,frozen",
                  n=2 if quick else 10, train=1 if quick else 3)]
 
@@ -199,17 +195,17 @@ def million(quick):
                  ["lab", "--build", BUILD, "--link", "lan", "--disk", "8G",
                   "--mem", "3072M", "--timeout", "14400", "--env",
                   "MILLION_FILES=%d" % files, "lab.d/million.sh"],
-                 2 if quick else 60, save=False)]
+                 0.5 if quick else 60, save=False)]
 
 
 def soak(quick):
-    rounds = 40 if quick else 600
+    rounds = 25 if quick else 600
     return [Cell("soak", "soak", "wireless",
                  ["lab", "--build", BUILD, "--link", "wireless", "--rtt",
                   "5ms", "--rate", "50mbit", "--loss", "-", "--mem", "1536M",
                   "--timeout", "14400", "--env", "SOAK_ROUNDS=%d" % rounds,
                   "--disk-image", "@IMAGE:seeds@", "lab.d/soak.sh"],
-                 3 if quick else 60, ["seeds"], save=False)]
+                 2 if quick else 60, ["seeds"], save=False)]
 
 
 def other(name, quick_options, full_options=(), sets=(), needs=()):
@@ -226,15 +222,13 @@ ALL = [
     Experiment("headline", "node start, git status, grep -r of 500 files, "
                "at 40 ms and 20 Mb/s", headline),
     Experiment("today", "today's jobs, on every link", today),
-    Experiment("peers", "NFSv4.2, FS-Cache, sshfs and nfs-ganesha beside every "
-               "mode", peers),
+    Experiment("peers", "NFSv4.2, FS-Cache, sshfs, nfs-ganesha and rclone beside "
+               "every mode", peers),
     Experiment("leiduchamp", "filters and builds (Lei and Duchamp, 1997)",
                leiduchamp),
     Experiment("kroegerlong", "Andrew, ld, an index, a newer version built "
                "(Kroeger and Long, 2001)", kroegerlong),
     Experiment("legion", "reads of 1 MB (Legion, 2000)", legion),
-    Experiment("login", "a login, first and trained (Ubuntu prefetch, 2007)",
-               login),
     Experiment("farm", "eight clients of one proxy build at once", farm),
     Experiment("harm", "where prefetch cannot help, on and off in turns",
                harm),
