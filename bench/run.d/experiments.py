@@ -161,11 +161,11 @@ def farm(quick):
 
 
 def harm(quick):
-    small = ["--pairs", "2", "--reads", "100", "--files", "2000",
+    small = ["--cases", "random,find", "--reads", "100", "--files", "2000",
              "--find", "4000"] if quick else ["--pairs", "5"]
     return [Cell("harm", "harm", "wireless",
                  ["harm", "--build", BUILD, "--save", OUT] + small,
-                 5 if quick else 60)]
+                 2.5 if quick else 60)]
 
 
 def load(quick):
@@ -241,7 +241,8 @@ ALL = [
                other("hints", ["-n", "3", "--cases", "blocks"])),
     Experiment("sessions", "mounts and logins replayed (Ubuntu prefetch)",
                other("sessions", ["-n", "3", "--train", "3", "--cases",
-                                  "gone"], sets=["headline"])),
+                                  "gone", "--direct", "0"],
+                     sets=["headline"])),
     Experiment("layout", "the disk cache in the order of use (Ubuntu "
                "prefetch)", other("layout", ["--runs", "3", "--files",
                                              "100"])),
