@@ -31,6 +31,9 @@ TODAY_SMALL = \
 NO_DATA = ("--restart", "each", "--between", 'rm -rf "$ARM_CACHE"/*/data')
 FEW_ARMS = "off,bounded,frozen"
 EVERY_ARM = "off,first-block,bounded,frozen,strict"
+# Those of bench/patterns' cases that are in AASFP's tables.
+PAPER = "forward-1,forward-2,backward-1,backward-2,orthonormal-4," \
+    "orthonormal-32,oblique-4,oblique-32,fft-256K,fft-512K"
 EVERY_PEER = "nfs4,fscache,sshfs,ganesha,rclone"
 
 
@@ -236,7 +239,7 @@ ALL = [
     Experiment("million", "a tree of a million files", million),
     Experiment("soak", "a day, compressed: memory and descriptors", soak),
     Experiment("patterns", "reads backward, with strides, irregular (AASFP, "
-               "2002)", other("patterns", ["-n", "2"])),
+               "2002)", other("patterns", ["-n", "2", "--cases", PAPER])),
     Experiment("hints", "reads in a random order, with hints (AASFP, 2002)",
                other("hints", ["-n", "3", "--cases", "blocks"])),
     Experiment("sessions", "mounts and logins replayed (Ubuntu prefetch)",
