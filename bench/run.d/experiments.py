@@ -36,6 +36,25 @@ PAPER = "forward-1,forward-2,backward-1,backward-2,orthonormal-4," \
     "orthonormal-32,oblique-4,oblique-32,fft-256K,fft-512K"
 EVERY_PEER = "nfs4,fscache,sshfs,ganesha,rclone"
 
+# What the jobs of bench/jobs do, for those who read the report.
+JOBS = {
+    "node": "node loads webpack, eslint, typescript and babel",
+    "node-1": "node loads babel", "import-1": "python imports numpy",
+    "git": "git status, 4,300 files", "grep-500": "grep -r, 500 documents",
+    "status": "git status, 600 files", "log": "git log --stat, 20 commits",
+    "checkout": "git checkout of a branch and back",
+    "tree-grep": "grep -r in a repository of 600 files",
+    "compile-4": "4 C files compiled, two at a time",
+    "compile-all": "24 C files compiled, two at a time",
+    "editor": "an editor session", "login": "a login",
+    "tex": "pdflatex, two passes over a book",
+    "farm": "eight clients, four C files compiled on each",
+    "andrew-copy": "Andrew: copy", "andrew-stat": "Andrew: stat",
+    "andrew-read": "Andrew: read", "andrew-make": "Andrew: compile",
+    "ld": "200 objects linked", "index": "an index of 800 documents",
+    "zstd": "a newer version compiled", "read-1m": "8 MiB read by 1 MiB",
+}
+
 
 class Cell:
     def __init__(self, name, kind, link, argv, minutes, sets=(), save=True,

@@ -70,7 +70,7 @@ def section_headline(records, rows):
     for line in lines:
         ours = line["ours"]
         table.append(
-            [line["job"]] +
+            [experiments.JOBS.get(line["job"], line["job"])] +
             [seconds(line[a]["s"]) if line[a] else "not run"
              for a in ("direct", "fscache")] +
             [spread(ours["s"]), seconds(line["floor"]["s"])
@@ -155,7 +155,7 @@ def section_seeds(records, rows):
 def job_table(rows):
     out, last = [], None
     for r in rows:
-        job = "%s" % r["job"] if (r["cell"], r["job"]) != last else ""
+        job = r["job"] if (r["cell"], r["job"]) != last else ""
         last = r["cell"], r["job"]
         out.append([
             job, figures.name(r["arm"]), spread(r["s"]) + (
@@ -353,6 +353,12 @@ def section_method(records, rows, quick):
     if quick:
         blocks.append(("text", "These are the quick sets: smaller trees, "
                                "fewer runs and links."))
+    jobs = [j for j in dict.fromkeys(r["job"] for r in rows)
+            if j in experiments.JOBS]
+    if jobs:
+        blocks.append(("text", "Jobs:"))
+        blocks.append(("table", ["job", "what it does"],
+                       [[j, experiments.JOBS[j]] for j in jobs]))
     mounts = {}
     for r in rows:
         if r.get("mount"):

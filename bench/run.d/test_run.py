@@ -310,7 +310,8 @@ class Report(unittest.TestCase):
         with mock.patch.object(plots, "pyplot", lambda: None):
             texts = dict(self.write())
         self.assertNotIn("report-headline.svg", texts)
-        self.assertIn("| node |", texts["report.md"])
+        self.assertIn("| node loads webpack", texts["report.md"])
+        self.assertIn("| node | floor", texts["report.md"])
 
     def test_markdown_cells(self):
         self.assertEqual(document.cell("a|b\nc"), "a\\|b c")
