@@ -3,6 +3,8 @@
 import math
 import statistics
 
+import others
+
 OURS = ("bounded", "frozen", "strict", "first-block", "first", "off")
 NAMES = {
     "floor": "floor (NFSv3, no link)", "direct": "NFSv3",
@@ -251,9 +253,14 @@ def worse(records, rows):
 
 
 def worse_elsewhere(records):
-    """(how much, sentence) of the walk of many files and of the load."""
+    """(how much, sentence) of what is not made of jobs."""
     for record in records:
         result = record["result"]
+        for case in others.cases(record):
+            times = case["on_s"] / case["off_s"]
+            if times > WORSE:
+                yield times, "%s, %s: %.2f × (%s)" % (
+                    record["id"], case["case"], times, case["what"])
         if record["kind"] == "million" and result:
             for key, what in (("first_s", "first"), ("again_s", "again")):
                 times = result[key] / result["direct_s"]

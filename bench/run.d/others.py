@@ -18,7 +18,9 @@ def of_patterns(result):
     for name, c in result["cases"].items():
         if not c["void"] and "ours_s" in c:
             yield {"case": name, "off_s": c["direct_s"][0],
-                   "on_s": c["ours_s"][0], "what": "direct, ours"}
+                   "on_s": c["ours_s"][0], "what": "direct, ours" + (
+                       "; the bytes alone take %.2f s" % c["least_s"]
+                       if c.get("least_s") else "")}
 
 
 def of_sessions(result):

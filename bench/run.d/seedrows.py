@@ -84,9 +84,12 @@ def filter_rows(rows):
         parts, gains = [], []
         for r in pick(rows, experiment="leiduchamp", link=link, arm="first"):
             if r.get("times_direct"):
+                floor = one(rows, cell=r["cell"], job=r["job"], arm="floor")
                 gains.append(1 / r["times_direct"])
-                parts.append("%s blocks × %.1f" % (
-                    r["job"].split("-")[-1], gains[-1]))
+                parts.append("%s blocks × %.1f%s" % (
+                    r["job"].split("-")[-1], gains[-1],
+                    " (floor × %.1f)" % (1 / floor["times_direct"])
+                    if floor and floor.get("times_direct") else ""))
         met = bool(gains) and gains[0] > 1.2 and gains[0] >= max(gains) * 0.9
         yield row(LEI, "40 filters, %s link: faster than direct" % link,
                   theirs, ", ".join(parts), met, "leiduchamp")

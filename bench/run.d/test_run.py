@@ -217,6 +217,9 @@ class Seeds(unittest.TestCase):
                            result={"cases": cases})
         found = {r["what"]: r for r in seedrows.aasfp([record])}
         self.assertEqual(found["backward 1"]["met"], False)
+        self.assertEqual(figures.worse([record], []), [])
+        cases["backward-1"]["ours_s"] = [10.3, 1]
+        self.assertIn("backward-1: 1.03 ×", figures.worse([record], [])[0])
         self.assertIsNone(found["backward 2"]["met"])
 
     def test_forms_of_other_scripts(self):
