@@ -38,6 +38,7 @@ def spread(s):
 
 def times(value):
     return "–" if value is None else \
+        "× %.3f" % value if value < 0.1 else \
         "× %.2f" % value if value < 10 else "× %.0f" % value
 
 
