@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What bench/layout runs in the lab.  It prints `compact JSON` and for each run
+# What bench/layout runs in the lab.  It prints `compact US JSON` and for each run
 # `run DELAY SIDE US SUM BYTES SEQUENTIAL RUNS READS`; SIDE is before or after,
 # READS is how often the disk was read.
 set -eu
@@ -66,7 +66,10 @@ lab_conf_set forefetch compact_rate 1G
 up after
 lab_drop_caches
 tool run "$LAB_PROXY" >/dev/null
-echo "compact $(ctl compact --json)"
+lab_now; t0=$LAB_NOW
+made=$(ctl compact --json)
+lab_now
+echo "compact $((LAB_NOW - t0)) $made"
 down
 lab_conf_set forefetch compact_rate off
 for delay in 0 $LAYOUT_DELAY; do

@@ -11,7 +11,8 @@ def read_rows(path):
     compact, runs = None, []
     for line in open(path):
         if line.startswith("compact "):
-            compact = json.loads(line[len("compact "):])["servers"][0]
+            _, us, made = line.split(maxsplit=2)
+            compact = dict(json.loads(made)["servers"][0], us=int(us))
         elif line.startswith("run "):
             _, delay, side, us, total, *numbers = line.split()
             got, seq, n, reads = map(int, numbers)
@@ -57,9 +58,10 @@ def main():
         print(json.dumps({"compact": compact, "disks": disks, "runs": runs,
                           "missed": missed}, indent=1))
         return 1 if missed else 0
-    print("compact: %s, %.1f MiB moved; sequential %.3f -> %.3f, "
+    print("compact: %s, %.1f MiB moved in %.2f s; sequential %.3f -> %.3f, "
           "runs %d -> %d" % (
               compact["end"], compact["moved_bytes"] / 2**20,
+              compact["us"] / 1e6,
               share(compact["before"]), share(compact["after"]),
               compact["before"]["runs"], compact["after"]["runs"]))
     print("%8s %-7s %8s %7s %9s %-24s %s" % (

@@ -5,6 +5,7 @@ A block of a section is ("text", str), ("list", [str]), ("table", head, rows)
 or ("plot", name, svg, description).
 """
 import os
+import re
 import time
 
 import document
@@ -130,8 +131,9 @@ def section_worse(records, rows, quick):
     else:
         blocks.append(("text", "Nothing took longer than on the direct mount, "
                                "failed, or gave another output."))
-    blocks.append(("text", "Not run:"))
-    blocks.append(("list", skipped))
+    if skipped:
+        blocks.append(("text", "Not run:"))
+        blocks.append(("list", skipped))
     return "What got worse, and what is missing", blocks
 
 
@@ -371,13 +373,18 @@ def section_method(records, rows, quick):
     blocks.append(("text", "Cells:"))
     blocks.append(("table", ["cell", "command", "seed", "seconds", "load",
                               "outcome"],
-                   [[r["id"], "`" + (r["command"] or "–") + "`",
+                   [[r["id"], "`" + shown(r["command"] or "–") + "`",
                      str(r["seed"]), "%.0f" % r["seconds"],
                      number(r.get("load"), "%.0f"),
                      r["outcome"] + (": " + r["reason"] if r["reason"] else
                                      "")] for r in records]))
     blocks += versions(made)
     return "How it was measured", blocks
+
+
+def shown(command):
+    """Without the directories of the machine that it ran on."""
+    return re.sub(r"(?<!\S)/\S*/|(?<==)/\S*/", "", command)
 
 
 def versions(records):

@@ -290,6 +290,13 @@ class Report(unittest.TestCase):
                       texts["report.md"])
         self.assertNotIn("http://localhost", texts["report.html"])
 
+    def test_commands_are_shown_without_directories(self):
+        self.assertEqual(report.shown(
+            "bench/lab --build /home/a/b/build --env X=/home/a/b/nfsload "
+            "--save /var/tmp/forefetch-run.1/out.json lab.d/soak.sh"),
+            "bench/lab --build build --env X=nfsload --save out.json "
+            "lab.d/soak.sh")
+
     def test_a_busy_machine_is_told(self):
         self.assertNotIn("Others used", dict(self.write())["report.md"])
         self.records[0]["load"] = 23.0
