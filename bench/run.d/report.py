@@ -320,9 +320,13 @@ def section_soak(records):
         yield "A day, compressed", blocks
 
 
+def figure(value):
+    return ("%.0f" if value >= 100 else "%.3g") % value
+
+
 def section_other(records):
     """Scripts with reports of their own."""
-    table = [[r["id"], c["case"], "%.3g" % c["off_s"], "%.3g" % c["on_s"],
+    table = [[r["id"], c["case"], figure(c["off_s"]), figure(c["on_s"]),
               percent(c["on_s"] / c["off_s"] - 1), c["what"]]
              for r in records for c in others.cases(r)]
     if table:
