@@ -27,14 +27,10 @@ farm_start() {
 		farm_holders[i]=$holder
 		lab_poll 10 farm_ready "$holder" || return 1
 		mkdir -p "$farm/$i"
-		ip link add "farm$i" type veth peer name eth0 netns "$holder" &&
-			ip addr add "10.98.$i.1/24" dev "farm$i" &&
+		lab_join "farm$i" eth0 "10.98.$i" "$holder" &&
 			ip addr add "10.96.$i.1/24" dev "farm$i" &&
-			ip link set "farm$i" up &&
 			nsenter -t "$holder" -n sh -c "ip link set lo up &&
-				ip addr add 10.98.$i.2/24 dev eth0 &&
 				ip addr add 10.96.$i.2/24 dev eth0 &&
-				ip link set eth0 up &&
 				ip route add default via 10.98.$i.1 &&
 				ip route add 10.97.0.0/24 via 10.96.$i.1 \
 					src 10.96.$i.2" || return 1
@@ -52,7 +48,7 @@ farm_mount() {
 	for ((i = 1; i <= farm_clients; i++)); do
 		where=$(lab_addr server) port=mountport=20048
 		if [ "$1" = floor ]; then
-			where=10.97.0.2
+			where=$(lab_floor_addr server)
 		elif is_proxy "$1"; then
 			where=10.98.$i.1
 			port=port=$(arm_port "$1"),mountport=$(arm_port "$1")

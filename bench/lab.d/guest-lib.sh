@@ -127,6 +127,7 @@ lab_dead() { ! lab_alive "$1"; }
 lab_index() { cat "$LAB_STATE/srv/${1:-$LAB_ON}/index"; }
 lab_holder() { cat "$LAB_STATE/srv/${1:-$LAB_ON}/holder"; }
 lab_addr() { echo "10.99.$(lab_index "$1").2"; }
+lab_floor_addr() { echo "10.97.$(lab_index "$1").2"; }
 lab_in() {
 	local holder
 	holder=$(lab_holder "$1") || return 1
@@ -215,7 +216,7 @@ lab_mount() {
 	local where=$1 path=$2 dir=$3 opts=vers=3,nolock,mountproto=tcp host
 	case $where in
 	direct) host=$(lab_addr "$LAB_ON"); opts+=,proto=tcp,mountport=20048 ;;
-	floor)  host=10.97.$(lab_index).2; opts+=,proto=tcp,mountport=20048 ;;
+	floor)  host=$(lab_floor_addr "$LAB_ON"); opts+=,proto=tcp,mountport=20048 ;;
 	proxy)  host=127.0.0.1; opts+=,proto=tcp,port=2050,mountport=2050 ;;
 	*)      host=${where%:*}
 		opts+=,port=${where##*:},mountport=${where##*:}
