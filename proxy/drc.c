@@ -19,7 +19,7 @@
 
 #include <xxhash.h>
 
-#define DRC_MAGIC 0x3243524446464651ull /* version 2 */
+#define DRC_MAGIC 0x3343524446464651ull /* version 3 */
 
 struct drc_entry {
 	uint64_t sum; /* of all that follows */
@@ -29,6 +29,10 @@ struct drc_entry {
 	uint32_t sent_source;
 	uint32_t sent_conn;
 	uint32_t reply_len;
+	uint32_t zero;
+	uint64_t first_us; /* when the call was first sent */
+	uint64_t done_us;  /* when it was answered */
+	struct drc_object object;
 	unsigned char reply[DRC_REPLY_MAX];
 };
 
@@ -256,12 +260,24 @@ static struct drc_entry *drc_take_slot(struct drc *drc)
 	return NULL;
 }
 
-enum drc_state drc_begin(
-    struct drc *drc, const struct drc_key *key, struct drc_entry **entry)
+/* A time in the future is one of before the machine was booted. */
+static bool drc_expired(const struct drc_entry *e, uint64_t now_us)
+{
+	return e->state == DRC_DONE &&
+	       (now_us < e->done_us || now_us - e->done_us > DRC_KEEP_US);
+}
+
+enum drc_state drc_begin(struct drc *drc, const struct drc_key *key,
+    uint64_t now_us, struct drc_entry **entry)
 {
 	struct drc_entry *e = drc_find(drc, key);
-	enum drc_state found = e ? (enum drc_state)e->state : DRC_NEW;
+	enum drc_state found;
 
+	if (e && drc_expired(e, now_us)) {
+		drc_clear(drc, e);
+		e = NULL;
+	}
+	found = e ? (enum drc_state)e->state : DRC_NEW;
 	if (!e)
 		e = drc_take_slot(drc);
 	*entry = e;
@@ -292,6 +308,7 @@ void drc_set_sent(struct drc_entry *e, const struct upstream_sent *sent)
 	e->sent_xid = sent->xid;
 	e->sent_conn = sent->conn;
 	e->sent_source = sent->source;
+	e->first_us = sent->first_us;
 	entry_seal(e);
 }
 
@@ -300,10 +317,23 @@ void drc_get_sent(const struct drc_entry *e, struct upstream_sent *sent)
 	sent->xid = e->sent_xid;
 	sent->conn = (uint16_t)e->sent_conn;
 	sent->source = e->sent_source;
+	sent->first_us = e->first_us;
 }
 
-void drc_finish(
-    struct drc *drc, struct drc_entry *e, const void *reply, size_t len)
+void drc_set_object(struct drc_entry *e, const struct drc_object *object)
+{
+	entry_open(e);
+	e->object = *object;
+	entry_seal(e);
+}
+
+struct drc_object drc_object(const struct drc_entry *e)
+{
+	return e->object;
+}
+
+void drc_finish(struct drc *drc, struct drc_entry *e, const void *reply,
+    size_t len, uint64_t now_us)
 {
 	assert(e->state == DRC_IN_PROGRESS);
 	if (len > DRC_REPLY_MAX) {
@@ -313,6 +343,7 @@ void drc_finish(
 	entry_open(e);
 	memcpy(e->reply, reply, len);
 	e->reply_len = (uint32_t)len;
+	e->done_us = now_us;
 	e->state = DRC_DONE;
 	entry_seal(e);
 	drc->owners[drc_slot(drc, e)] = NULL;

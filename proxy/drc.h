@@ -12,6 +12,10 @@
  * Entries live in a mapped file, so that they survive kill -9. One that was
  * in progress then says how its call went to the server, so that it can be
  * repeated in a way that the server's own cache recognises.
+ *
+ * A reply is kept for DRC_KEEP_US. A client repeats a call within seconds of
+ * coming back; a call that looks the same much later is another one, of a
+ * program that counts its XIDs from the same number at each start.
  */
 #ifndef FOREFETCH_DRC_H
 #define FOREFETCH_DRC_H
@@ -25,7 +29,10 @@
 struct drc;
 struct drc_entry;
 
-enum { DRC_REPLY_MAX = 400 }; /* bytes of a reply, without the XID */
+enum {
+	DRC_REPLY_MAX = 400,     /* bytes of a reply, without the XID */
+	DRC_KEEP_US = 300000000, /* five minutes */
+};
 
 struct drc_key {
 	uint64_t client; /* hash of address and principal */
@@ -56,9 +63,10 @@ void drc_close(struct drc *drc);
 unsigned drc_recovered(const struct drc *drc);
 
 /* Look a call up and enter it where it is new or recovered. The entry is
- * NULL with DRC_NEW where all slots are in progress. */
-enum drc_state drc_begin(
-    struct drc *drc, const struct drc_key *key, struct drc_entry **entry);
+ * NULL with DRC_NEW where all slots are in progress. `now_us` is of a clock
+ * that goes on while the machine sleeps, and begins anew when it is booted. */
+enum drc_state drc_begin(struct drc *drc, const struct drc_key *key,
+    uint64_t now_us, struct drc_entry **entry);
 
 /* The call's owner, while it is in progress. */
 void drc_set_owner(struct drc *drc, struct drc_entry *e, void *owner);
@@ -67,10 +75,19 @@ void *drc_owner(const struct drc *drc, const struct drc_entry *e);
 void drc_set_sent(struct drc_entry *e, const struct upstream_sent *sent);
 void drc_get_sent(const struct drc_entry *e, struct upstream_sent *sent);
 
+/* The object that a change was about, as it was known when the change was
+ * first sent; `fileid` 0: it was not known. */
+struct drc_object {
+	uint64_t fsid;
+	uint64_t fileid;
+};
+void drc_set_object(struct drc_entry *e, const struct drc_object *object);
+struct drc_object drc_object(const struct drc_entry *e);
+
 /* Answered: keep `reply` (behind its XID). One too long to keep is
  * forgotten, and so is an unanswered one that is dropped. */
-void drc_finish(
-    struct drc *drc, struct drc_entry *e, const void *reply, size_t len);
+void drc_finish(struct drc *drc, struct drc_entry *e, const void *reply,
+    size_t len, uint64_t now_us);
 void drc_drop(struct drc *drc, struct drc_entry *e);
 const void *drc_reply(const struct drc_entry *e, size_t *len);
 

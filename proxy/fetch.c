@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "fetch.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,9 +204,18 @@ static void flight_on_reply(void *arg, const struct upstream_result *res)
 	watches_ring(&watches);
 }
 
+static bool flight_on_doubt(void *arg)
+{
+	struct fetch_flight *fl = arg;
+	struct fetch_waiter *w = TAILQ_FIRST(&fl->waiters);
+
+	return w->ops->on_doubt && w->ops->on_doubt(w);
+}
+
 static const struct upstream_call_ops flight_ops = {
     .on_send = flight_on_send,
     .on_reply = flight_on_reply,
+    .on_doubt = flight_on_doubt,
 };
 
 static void flight_add_waiter(struct fetch_flight *fl, struct fetch_waiter *w)
@@ -420,6 +430,23 @@ void fetch_claim_drop(struct fetch_claim *c)
 void fetch_abandon(struct fetch_waiter *w)
 {
 	upstream_abandon(w->flight->call);
+}
+
+void fetch_resume(struct fetch_waiter *w)
+{
+	upstream_resume(w->flight->call);
+}
+
+void fetch_release(struct fetch_waiter *w)
+{
+	struct fetch_flight *fl = w->flight;
+
+	/* Nobody joins a change, nor watches one. */
+	assert(TAILQ_FIRST(&fl->waiters) == w && !TAILQ_NEXT(w, link) &&
+	       TAILQ_EMPTY(&fl->watches));
+	upstream_release(fl->call);
+	w->flight = NULL;
+	flight_free(fl);
 }
 
 unsigned fetch_in_flight(const struct fetch *f)

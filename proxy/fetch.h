@@ -36,6 +36,9 @@ struct fetch_ops {
 	/* The waiter is free again when this is called. */
 	void (*on_reply)(
 	    struct fetch_waiter *w, const struct upstream_result *res);
+	/* As upstream_call_ops.on_doubt; who answers true calls
+	 * fetch_resume() or fetch_release(). Of changes only. May be NULL. */
+	bool (*on_doubt)(struct fetch_waiter *w);
 };
 
 /* Lies in whoever waits. */
@@ -123,6 +126,11 @@ bool fetch_cancel(struct fetch *f, struct fetch_waiter *w);
  * a record where none will come; perhaps before this returns.
  */
 void fetch_abandon(struct fetch_waiter *w);
+
+/* What on_doubt() kept: have it repeated all the same, or forget it. Then the
+ * waiter is free again. */
+void fetch_resume(struct fetch_waiter *w);
+void fetch_release(struct fetch_waiter *w);
 
 /* Flights that are not answered yet. */
 unsigned fetch_in_flight(const struct fetch *f);

@@ -89,9 +89,11 @@ struct metrics_call {
 	X(UPSTREAM_TIMEOUTS, "upstream_timeouts",                              \
 	    "Calls that the server did not answer in time")                    \
 	X(POSTCHECK_REPAIRED, "postcheck_repaired",                            \
-	    "Errors of repeated changes made good: the state is as asked")     \
+	    "Changes in doubt found done, and not repeated")                   \
 	X(POSTCHECK_LEFT, "postcheck_left",                                    \
-	    "Errors of repeated changes passed on: the state is another")      \
+	    "Changes in doubt answered by an error that may be untrue")        \
+	X(CHANGES_DROPPED_DOUBTFUL, "changes_dropped_doubtful",                \
+	    "Changes in doubt not repeated: their client never came back")     \
 	X(CHANGES_DROPPED_UNSENT, "changes_dropped_unsent",                    \
 	    "Changes dropped unsent: the client's connection closed")          \
 	X(READS_STOPPED, "reads_stopped",                                      \

@@ -1,37 +1,46 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A check is a few calls, one after the other, each with a question to its
- * results; the first "no" ends it with the error that there was.
+ * A check is one or two calls. Each tells which object a name leads to, and
+ * that is compared with the object that the change was about when it was
+ * first sent:
  *
- *	CREATE, MKDIR, MKNOD   LOOKUP name: of the kind asked for?
- *	SYMLINK                LOOKUP name, READLINK: the same text?
- *	LINK                   LOOKUP name, GETATTR file: the same file?
- *	REMOVE, RMDIR          LOOKUP name: absent?
- *	RENAME                 LOOKUP from: absent? LOOKUP to: there?
- *	SETATTR                GETATTR: as asked for?
+ *	REMOVE, RMDIR   LOOKUP name   the object: repeat
+ *	                              absent: done
+ *	                              another one: NFS3ERR_NOENT
+ *	RENAME          LOOKUP from   the object: repeat; else
+ *	                LOOKUP to     the object: done; else NFS3ERR_NOENT
+ *	LINK            LOOKUP name   the object: done; else repeat
+ *	SETATTR, guard  GETATTR       ctime is the guard's: repeat
+ *	                              as asked for: done; else repeat
+ *
+ * Whatever a check cannot find out has the change repeated: then the server
+ * decides.
  */
 #include "postcheck.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "caches.h"
 #include "fetch.h"
 #include "metrics.h"
 #include "svc.h"
 
 struct postcheck {
 	struct svc_rqst *rqst;
-	nfsstat3 error; /* what the repeated call was answered */
 	struct fetch_waiter waiter;
 	const struct nfs_proc *proc; /* of the call in flight */
 	union nfs_args args;
 	unsigned char encoded[512];
-	/* Answers of the first call, for the second. */
-	unsigned char fh_bytes[NFS3_FHSIZE_MAX];
-	nfs3_fh fh;
-	post_op_attr obj;
-	post_op_attr dir;
-	bool second;
+	bool second; /* RENAME: the new name is looked up */
+};
+
+/* Where a name leads. */
+enum leads {
+	LEADS_UNKNOWN, /* an error, or no attributes */
+	LEADS_NOWHERE,
+	LEADS_TO_OBJECT,
+	LEADS_ELSEWHERE,
 };
 
 static void check_on_reply(
@@ -39,8 +48,56 @@ static void check_on_reply(
 
 static const struct fetch_ops check_ops = {.on_reply = check_on_reply};
 
-bool postcheck_wanted(const struct nfs_proc *proc, const union nfs_args *args,
-    const union nfs_res *res)
+/* ---- before the first sending ------------------------------------------ */
+
+static struct drc_object node_object(
+    const struct caches *c, const struct node *node)
+{
+	if (!node || !(node->flags & NODE_ATTRS))
+		return (struct drc_object){0};
+	return (struct drc_object){.fsid = attrcache_fsys(c->attr, node)->fsid,
+	    .fileid = node->fileid};
+}
+
+/* What the name leads to by what is known; NULL: absent, or not known. */
+static const struct node *named_node(
+    const struct caches *c, const diropargs3 *where)
+{
+	struct node *dir = attrcache_find(c->attr, &where->dir);
+	struct dentry *d =
+	    dir ? namecache_find(c->names, dir, &where->name) : NULL;
+
+	if (!d ||
+	    dentry_binding(d).generation != attrcache_generation(c->attr, dir))
+		return NULL;
+	return dentry_child(c->names, d);
+}
+
+struct drc_object postcheck_object(const struct caches *c,
+    const struct nfs_proc *proc, const union nfs_args *args)
+{
+	if (proc->prog != NFS_PROGRAM)
+		return (struct drc_object){0};
+	switch (proc->proc) {
+	case NFSPROC3_REMOVE:
+	case NFSPROC3_RMDIR:
+		return node_object(c, named_node(c, &args->dirop));
+	case NFSPROC3_RENAME:
+		return node_object(c, named_node(c, &args->rename.from));
+	case NFSPROC3_LINK:
+		/* A name that was there before is not of our making. */
+		if (named_node(c, &args->link.link))
+			break;
+		return node_object(
+		    c, attrcache_find(c->attr, &args->link.file));
+	default:
+		break;
+	}
+	return (struct drc_object){0};
+}
+
+bool postcheck_ambiguous(const struct nfs_proc *proc,
+    const union nfs_args *args, const union nfs_res *res)
 {
 	if (proc->prog != NFS_PROGRAM)
 		return false;
@@ -67,53 +124,61 @@ bool postcheck_wanted(const struct nfs_proc *proc, const union nfs_args *args,
 
 /* ---- the end ---------------------------------------------------------- */
 
-static void check_end(struct postcheck *pc, const union nfs_res *res)
+static void check_repeat(struct postcheck *pc)
+{
+	struct svc_rqst *rqst = pc->rqst;
+
+	rqst->check = NULL;
+	free(pc);
+	svc_repeat(rqst);
+}
+
+static void check_answer(struct postcheck *pc, const union nfs_res *res)
 {
 	struct svc_rqst *rqst = pc->rqst;
 
 	metrics_add(svc_metrics(rqst->svc),
-	    res ? METRICS_POSTCHECK_REPAIRED : METRICS_POSTCHECK_LEFT, 1);
+	    res->status == NFS3_OK ? METRICS_POSTCHECK_REPAIRED
+				   : METRICS_POSTCHECK_LEFT,
+	    1);
 	rqst->check = NULL;
-	if (res)
-		svc_reply_result(rqst, res);
-	else
-		svc_reply_status(rqst, pc->error);
 	free(pc);
+	svc_settle(rqst, res);
 }
 
-static void check_good(struct postcheck *pc)
+/* Done; `attr` is of the directory that the last LOOKUP was in, or of the
+ * object. Attributes from before the change are never invented. */
+static void check_done(struct postcheck *pc, const post_op_attr *attr)
 {
 	union nfs_res res;
 
 	memset(&res, 0, sizeof(res));
 	switch (pc->rqst->proc->proc) {
-	case NFSPROC3_REMOVE:
-	case NFSPROC3_RMDIR:
-		res.wccstat.wcc.after = pc->dir;
-		break;
-	case NFSPROC3_SETATTR:
-		res.wccstat.wcc.after = pc->obj;
-		break;
 	case NFSPROC3_RENAME:
-		res.rename.todir_wcc.after = pc->dir;
+		res.rename.todir_wcc.after = *attr;
 		break;
 	case NFSPROC3_LINK:
-		res.link.file_attributes = pc->obj;
-		res.link.linkdir_wcc.after = pc->dir;
+		res.link.linkdir_wcc.after = *attr;
 		break;
 	default:
-		res.newobj.newobj3res_u.resok.obj.handle_follows = TRUE;
-		res.newobj.newobj3res_u.resok.obj.post_op_fh3_u.handle = pc->fh;
-		res.newobj.newobj3res_u.resok.obj_attributes = pc->obj;
-		res.newobj.newobj3res_u.resok.dir_wcc.after = pc->dir;
+		res.wccstat.wcc.after = *attr;
 		break;
 	}
-	check_end(pc, &res);
+	check_answer(pc, &res);
+}
+
+static void check_gone(struct postcheck *pc)
+{
+	union nfs_res res;
+
+	memset(&res, 0, sizeof(res));
+	res.status = NFS3ERR_NOENT;
+	check_answer(pc, &res);
 }
 
 /* ---- calls ------------------------------------------------------------ */
 
-static void check_call(struct postcheck *pc, uint32_t proc)
+static bool check_call(struct postcheck *pc, uint32_t proc)
 {
 	struct upstream_request req = {.cred = &pc->rqst->call.cred};
 	size_t len;
@@ -125,57 +190,110 @@ static void check_call(struct postcheck *pc, uint32_t proc)
 	req.args.data = (const char *)pc->encoded;
 	req.args.len = (uint32_t)len;
 	pc->waiter.ops = &check_ops;
-	if (len == 0 ||
-	    fetch_start(svc_fetch(pc->rqst->svc), &req, NULL, &pc->waiter) < 0)
-		check_end(pc, NULL);
+	return len > 0 && fetch_start(svc_fetch(pc->rqst->svc), &req, NULL,
+			      &pc->waiter) == 0;
 }
 
-static void check_lookup(struct postcheck *pc, const diropargs3 *where)
+static bool check_lookup(struct postcheck *pc, const diropargs3 *where)
 {
 	pc->args.dirop = *where;
-	check_call(pc, NFSPROC3_LOOKUP);
+	return check_call(pc, NFSPROC3_LOOKUP);
 }
 
-static const diropargs3 *check_name(const struct svc_rqst *rqst)
+static bool check_first(struct postcheck *pc)
 {
-	switch (rqst->proc->proc) {
-	case NFSPROC3_CREATE:
-		return &rqst->args.create.where;
-	case NFSPROC3_MKDIR:
-		return &rqst->args.mkdir.where;
-	case NFSPROC3_SYMLINK:
-		return &rqst->args.symlink.where;
-	case NFSPROC3_MKNOD:
-		return &rqst->args.mknod.where;
-	case NFSPROC3_LINK:
-		return &rqst->args.link.link;
+	const union nfs_args *args = &pc->rqst->args;
+
+	switch (pc->rqst->proc->proc) {
+	case NFSPROC3_REMOVE:
+	case NFSPROC3_RMDIR:
+		return check_lookup(pc, &args->dirop);
 	case NFSPROC3_RENAME:
-		return &rqst->args.rename.from;
+		return check_lookup(pc, &args->rename.from);
+	case NFSPROC3_LINK:
+		return check_lookup(pc, &args->link.link);
 	default:
-		return &rqst->args.dirop;
+		pc->args.object = args->setattr.object;
+		return check_call(pc, NFSPROC3_GETATTR);
 	}
 }
 
-void postcheck_start(struct svc_rqst *rqst, const union nfs_res *res)
+/* Whether something can be found out about the change at all. */
+static bool can_check(const struct svc_rqst *rqst)
 {
-	struct postcheck *pc = calloc(1, sizeof(*pc));
+	if (rqst->proc->prog != NFS_PROGRAM)
+		return false;
+	if (rqst->proc->proc == NFSPROC3_SETATTR)
+		return rqst->args.setattr.guard.check;
+	return rqst->object.fileid != 0;
+}
 
-	if (!pc) {
-		svc_reply_result(rqst, res);
-		return;
-	}
+bool postcheck_start(struct svc_rqst *rqst)
+{
+	struct postcheck *pc = can_check(rqst) ? calloc(1, sizeof(*pc)) : NULL;
+
+	if (!pc)
+		return false;
 	pc->rqst = rqst;
-	pc->error = res->status;
-	rqst->check = pc;
-	if (rqst->proc->proc == NFSPROC3_SETATTR) {
-		pc->args.object = rqst->args.setattr.object;
-		check_call(pc, NFSPROC3_GETATTR);
-	} else {
-		check_lookup(pc, check_name(rqst));
+	if (!check_first(pc)) {
+		free(pc);
+		return false;
 	}
+	rqst->check = pc;
+	return true;
 }
 
 /* ---- answers ---------------------------------------------------------- */
+
+static enum leads where_it_leads(
+    const struct postcheck *pc, const LOOKUP3res *res)
+{
+	const struct drc_object *was = &pc->rqst->object;
+	const post_op_attr *attr = &res->LOOKUP3res_u.resok.obj_attributes;
+	const fattr3 *a = &attr->post_op_attr_u.attributes;
+
+	if (res->status == NFS3ERR_NOENT)
+		return LEADS_NOWHERE;
+	if (res->status != NFS3_OK || !attr->attributes_follow)
+		return LEADS_UNKNOWN;
+	return a->fsid == was->fsid && a->fileid == was->fileid
+		   ? LEADS_TO_OBJECT
+		   : LEADS_ELSEWHERE;
+}
+
+static void on_old_name(struct postcheck *pc, enum leads leads)
+{
+	pc->second = true;
+	if (leads == LEADS_TO_OBJECT || leads == LEADS_UNKNOWN ||
+	    !check_lookup(pc, &pc->rqst->args.rename.to))
+		check_repeat(pc);
+}
+
+static void on_lookup(struct postcheck *pc, const LOOKUP3res *res)
+{
+	enum leads leads = where_it_leads(pc, res);
+	uint32_t proc = pc->rqst->proc->proc;
+	const post_op_attr *dir = res->status == NFS3_OK
+				      ? &res->LOOKUP3res_u.resok.dir_attributes
+				      : &res->LOOKUP3res_u.dir_attributes;
+
+	if (proc == NFSPROC3_RENAME && !pc->second) {
+		on_old_name(pc, leads);
+	} else if (proc == NFSPROC3_RENAME || proc == NFSPROC3_LINK) {
+		if (leads == LEADS_TO_OBJECT)
+			check_done(pc, dir);
+		else if (proc == NFSPROC3_LINK || leads == LEADS_UNKNOWN)
+			check_repeat(pc);
+		else
+			check_gone(pc);
+	} else if (leads == LEADS_NOWHERE) {
+		check_done(pc, dir);
+	} else if (leads == LEADS_ELSEWHERE) {
+		check_gone(pc);
+	} else {
+		check_repeat(pc);
+	}
+}
 
 static bool same_time(const set_time *asked, const nfstime3 *is)
 {
@@ -194,121 +312,22 @@ static bool attributes_as_asked(const sattr3 *a, const fattr3 *is)
 	       same_time(&a->mtime, &is->mtime);
 }
 
-static ftype3 kind_asked(const struct svc_rqst *rqst)
-{
-	switch (rqst->proc->proc) {
-	case NFSPROC3_MKDIR:
-		return NF3DIR;
-	case NFSPROC3_SYMLINK:
-		return NF3LNK;
-	case NFSPROC3_MKNOD:
-		return rqst->args.mknod.what.type;
-	default:
-		return NF3REG;
-	}
-}
-
-/* A thing just made by the caller: nobody has put anything into it yet.
- * Where the server squashes users it is nobody's, and the error stands. */
-static bool just_made(const struct svc_rqst *rqst, const fattr3 *a)
-{
-	if (rqst->call.cred.flavor == AUTH_SYS && a->uid != rqst->auth.uid)
-		return false;
-	return a->type == NF3DIR ? a->nlink <= 2
-				 : a->type != NF3REG || a->size == 0;
-}
-
-/* Keep what a found name's LOOKUP says. */
-static void check_keep(struct postcheck *pc, const LOOKUP3resok *r)
-{
-	memcpy(pc->fh_bytes, r->object.data, r->object.len);
-	pc->fh.data = (const char *)pc->fh_bytes;
-	pc->fh.len = r->object.len;
-	pc->obj = r->obj_attributes;
-	pc->dir = r->dir_attributes;
-}
-
-static void found(struct postcheck *pc, const LOOKUP3resok *r)
-{
-	const fattr3 *a = &r->obj_attributes.post_op_attr_u.attributes;
-	uint32_t proc = pc->rqst->proc->proc;
-
-	check_keep(pc, r);
-	pc->second = true;
-	if (proc == NFSPROC3_LINK) {
-		pc->args.object = pc->rqst->args.link.file;
-		check_call(pc, NFSPROC3_GETATTR);
-	} else if (!r->obj_attributes.attributes_follow ||
-		   a->type != kind_asked(pc->rqst) || !just_made(pc->rqst, a)) {
-		check_end(pc, NULL);
-	} else if (proc == NFSPROC3_SYMLINK) {
-		pc->args.object = pc->fh;
-		check_call(pc, NFSPROC3_READLINK);
-	} else {
-		check_good(pc);
-	}
-}
-
-static void on_lookup(struct postcheck *pc, const LOOKUP3res *res)
-{
-	uint32_t proc = pc->rqst->proc->proc;
-	bool removal = proc == NFSPROC3_REMOVE || proc == NFSPROC3_RMDIR;
-	bool there = res->status == NFS3_OK;
-
-	if (!there && res->status != NFS3ERR_NOENT) {
-		check_end(pc, NULL);
-	} else if (proc == NFSPROC3_RENAME && pc->second) {
-		if (there)
-			pc->dir = res->LOOKUP3res_u.resok.dir_attributes;
-		if (there)
-			check_good(pc);
-		else
-			check_end(pc, NULL);
-	} else if (proc == NFSPROC3_RENAME && !there) {
-		pc->second = true;
-		check_lookup(pc, &pc->rqst->args.rename.to);
-	} else if (removal && !there) {
-		pc->dir = res->LOOKUP3res_u.dir_attributes;
-		check_good(pc);
-	} else if (there && !removal && proc != NFSPROC3_RENAME) {
-		found(pc, &res->LOOKUP3res_u.resok);
-	} else {
-		check_end(pc, NULL);
-	}
-}
-
 static void on_getattr(struct postcheck *pc, const GETATTR3res *res)
 {
+	const SETATTR3args *asked = &pc->rqst->args.setattr;
+	const nfstime3 *guard = &asked->guard.sattrguard3_u.obj_ctime;
+	post_op_attr attr = {.attributes_follow = TRUE};
 	const fattr3 *a = &res->GETATTR3res_u.resok.obj_attributes;
-	const fattr3 *found_attr = &pc->obj.post_op_attr_u.attributes;
-	bool good = res->status == NFS3_OK;
 
-	if (pc->rqst->proc->proc == NFSPROC3_LINK)
-		good = good && pc->obj.attributes_follow &&
-		       a->fileid == found_attr->fileid &&
-		       a->fsid == found_attr->fsid;
-	else
-		good = good && attributes_as_asked(
-				   &pc->rqst->args.setattr.new_attributes, a);
-	if (!good) {
-		check_end(pc, NULL);
+	if (res->status != NFS3_OK ||
+	    (a->ctime.seconds == guard->seconds &&
+		a->ctime.nseconds == guard->nseconds) ||
+	    !attributes_as_asked(&asked->new_attributes, a)) {
+		check_repeat(pc);
 		return;
 	}
-	pc->obj.attributes_follow = TRUE;
-	pc->obj.post_op_attr_u.attributes = *a;
-	check_good(pc);
-}
-
-static void on_readlink(struct postcheck *pc, const READLINK3res *res)
-{
-	const nfs3_path *is = &res->READLINK3res_u.resok.data;
-	const nfs3_path *asked = &pc->rqst->args.symlink.symlink.symlink_data;
-
-	if (res->status == NFS3_OK && is->len == asked->len &&
-	    (is->len == 0 || memcmp(is->data, asked->data, is->len) == 0))
-		check_good(pc);
-	else
-		check_end(pc, NULL);
+	attr.post_op_attr_u.attributes = *a;
+	check_done(pc, &attr);
 }
 
 static void check_on_reply(
@@ -322,11 +341,9 @@ static void check_on_reply(
 	    !nfs_res_decode(
 		pc->proc, up->rpc->body.data, up->rpc->body.len, &res) ||
 	    !nfs_res_check(pc->proc, &pc->args, &res))
-		check_end(pc, NULL);
+		check_repeat(pc);
 	else if (pc->proc->proc == NFSPROC3_LOOKUP)
 		on_lookup(pc, &res.lookup);
-	else if (pc->proc->proc == NFSPROC3_GETATTR)
-		on_getattr(pc, &res.getattr);
 	else
-		on_readlink(pc, &res.readlink);
+		on_getattr(pc, &res.getattr);
 }

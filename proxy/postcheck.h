@@ -1,29 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The last resort for a change that was repeated.
+ * What becomes of a change whose reply was lost, where the server's reply
+ * cache may not know a repeat of it (docs/CONTRACT.md, "Changes").
  *
- * A change whose reply was lost is sent again, and the server's reply cache
- * answers it as it did before. Where that cache can't have known the call
- * (another source port, a server that was restarted), the second execution
- * fails because the first one succeeded: MKDIR finds the directory, REMOVE
- * finds nothing. Then the state is looked at, and an error becomes success
- * if the state is the one that was asked for (RFC 1813 section 4.6 warns of
- * exactly this).
+ * Repeated blindly, it may fail because its first try succeeded, or undo what
+ * somebody else did meanwhile: an RMDIR would remove the lock directory of the
+ * next holder. So the proxy looks first (RFC 1813 section 4.6 warns of both).
+ * It answers success only where the identity of an object proves it, one that
+ * was known before the change was first sent. An object that a change makes
+ * has no such identity: whether MKDIR made the directory or somebody else did
+ * cannot be told, and its NFS3ERR_EXIST stays.
  */
 #ifndef FOREFETCH_POSTCHECK_H
 #define FOREFETCH_POSTCHECK_H
 
 #include <stdbool.h>
 
+#include "drc.h"
 #include "nfs_proc.h"
 
+struct caches;
 struct svc_rqst;
 
-/* Whether these results may stem from the call's own first success. */
-bool postcheck_wanted(const struct nfs_proc *proc, const union nfs_args *args,
-    const union nfs_res *res);
+/* The object that a change is about, as the caches know it now, before the
+ * change is sent; `fileid` 0: not known. */
+struct drc_object postcheck_object(const struct caches *c,
+    const struct nfs_proc *proc, const union nfs_args *args);
 
-/* Look at the state and answer the request, by success or by `res`. */
-void postcheck_start(struct svc_rqst *rqst, const union nfs_res *res);
+/*
+ * Look at the state before rqst's change is repeated. Ends in svc_repeat() or
+ * svc_settle(), later. False where nothing can be found out that way: the
+ * change is to be repeated now.
+ */
+bool postcheck_start(struct svc_rqst *rqst);
+
+/* Whether these results of a repeat in doubt may stem from the call's own
+ * first success. */
+bool postcheck_ambiguous(const struct nfs_proc *proc,
+    const union nfs_args *args, const union nfs_res *res);
 
 #endif

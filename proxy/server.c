@@ -208,6 +208,7 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 		next = LIST_NEXT(sc, link);
 		conn_check(sc->conn, now_us);
 	}
+	svc_expire(s->svc, now_us);
 	check_offline(s, now_us);
 	check_pins(s, now_us);
 	linkkeep_tick(s->linkkeep, now_us);

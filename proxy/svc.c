@@ -11,6 +11,7 @@
 #include "exports.h"
 #include "learn.h"
 #include "metrics.h"
+#include "postcheck.h"
 #include "svc_pieces.h"
 #include "svc_rqst.h"
 
@@ -186,6 +187,22 @@ void svc_rqst_learn(const struct svc_rqst *rqst, struct learn *l)
 	    .now_us = clock_now_us()};
 }
 
+/* What the change is about; of one that was sent before a restart, how. */
+static void rqst_note_object(
+    struct svc_rqst *rqst, struct upstream_sent *former)
+{
+	if (rqst->drc)
+		drc_get_sent(rqst->drc, former);
+	if (rqst->drc && former->xid != 0) {
+		rqst->object = drc_object(rqst->drc);
+		return;
+	}
+	rqst->object =
+	    postcheck_object(rqst->svc->p.caches, rqst->proc, &rqst->args);
+	if (rqst->drc && rqst->object.fileid != 0)
+		drc_set_object(rqst->drc, &rqst->object);
+}
+
 static void rqst_send(
     struct svc_rqst *rqst, struct xdr_view args, struct rbuf *hold)
 {
@@ -202,8 +219,8 @@ static void rqst_send(
 		return;
 	}
 
-	if (rqst->drc)
-		drc_get_sent(rqst->drc, &former);
+	if (rqst->proc->flags & NFS_PROC_CHANGE)
+		rqst_note_object(rqst, &former);
 	if (former.xid != 0)
 		req.former = &former;
 	if (svc_join(rqst))
@@ -572,6 +589,67 @@ static uint64_t principal_hash(const struct svc_rqst *rqst)
 	return h;
 }
 
+/* ---- changes in doubt --------------------------------------------------- */
+
+/* Nobody wants it any more, so what somebody else did meanwhile counts; but
+ * its client may come back. */
+static void rqst_hold(struct svc_rqst *rqst)
+{
+	rqst->held_us = clock_now_us();
+}
+
+static void rqst_claimed(struct svc_rqst *rqst)
+{
+	rqst->held_us = 0;
+	if (!postcheck_start(rqst))
+		fetch_resume(&rqst->waiter);
+}
+
+bool svc_rqst_in_doubt(struct svc_rqst *rqst)
+{
+	if (!(rqst->proc->flags & NFS_PROC_CHANGE))
+		return false;
+	if (rqst->client)
+		return postcheck_start(rqst);
+	rqst_hold(rqst);
+	return true;
+}
+
+void svc_repeat(struct svc_rqst *rqst)
+{
+	if (rqst->client)
+		fetch_resume(&rqst->waiter);
+	else
+		rqst_hold(rqst);
+}
+
+void svc_settle(struct svc_rqst *rqst, const union nfs_res *res)
+{
+	fetch_release(&rqst->waiter);
+	svc_rqst_arrived(rqst);
+	svc_rqst_unknown(rqst, rqst->received_us);
+	svc_reply_result(rqst, res);
+}
+
+void svc_expire(struct svc *svc, uint64_t now_us)
+{
+	struct svc_rqst *rqst, *next;
+
+	for (rqst = LIST_FIRST(&svc->orphans); rqst; rqst = next) {
+		next = LIST_NEXT(rqst, link);
+		if (!rqst->held_us || now_us - rqst->held_us < DRC_KEEP_US)
+			continue;
+		metrics_add(
+		    svc->p.metrics, METRICS_CHANGES_DROPPED_DOUBTFUL, 1);
+		fetch_release(&rqst->waiter);
+		svc_rqst_unknown(rqst, rqst->received_us);
+		svc_rqst_forget(rqst);
+		svc_rqst_end(rqst);
+	}
+}
+
+/* ---- calls that come ---------------------------------------------------- */
+
 /* A copy of a call that is not answered yet: the first one's reply will do,
  * but it must find its way to the connection that the client has now. */
 static void rqst_is_copy(struct svc_rqst *rqst, struct svc_rqst *first)
@@ -587,6 +665,8 @@ static void rqst_is_copy(struct svc_rqst *rqst, struct svc_rqst *first)
 		metrics_add(m, METRICS_DRC_REATTACHED, 1);
 		if (old)
 			old->ops->done(old);
+		if (first->held_us)
+			rqst_claimed(first);
 	} else {
 		metrics_add(m, METRICS_DRC_IN_PROGRESS_DROPPED, 1);
 	}
@@ -611,7 +691,7 @@ static bool rqst_check_drc(struct svc_rqst *rqst)
 	const void *reply;
 	size_t len;
 
-	switch (drc_begin(drc, &key, &e)) {
+	switch (drc_begin(drc, &key, rqst->received_us, &e)) {
 	case DRC_DONE:
 		metrics_add(rqst->svc->p.metrics, METRICS_DRC_HITS, 1);
 		reply = drc_reply(e, &len);

@@ -49,6 +49,9 @@ void svc_free(struct svc *svc);
 /* Changes that run their course though their clients are gone. */
 unsigned svc_orphans(const struct svc *svc);
 void svc_set_config(struct svc *svc, const struct config_server *config);
+/* To be called now and then. Forget changes in doubt that no client has asked
+ * for again while the reply cache would have kept their replies. */
+void svc_expire(struct svc *svc, uint64_t now_us);
 /* The server cannot be reached, or can again. Where `offline = serve`, what is
  * cached is an answer then, and all else but changes an error: also to those
  * that wait. */
@@ -107,7 +110,8 @@ struct svc_rqst {
 	union nfs_args args; /* views into the record */
 	struct rbuf *hold;   /* keeps the record; NULL where it was copied */
 	struct drc_entry *drc;
-	struct postcheck *check; /* while it looks; NULL else */
+	struct drc_object object; /* of a change, when it was first sent */
+	struct postcheck *check;  /* while it looks; NULL else */
 	struct fetch_waiter waiter;
 	struct fetch_watch watch; /* of a call that was under way already */
 	struct datacache_waiter disk;
@@ -127,7 +131,8 @@ struct svc_rqst {
 	uint8_t joins;    /* calls that were watched */
 	size_t charge_bytes;
 	uint64_t received_us;
-	uint64_t now_us; /* when its row was last called */
+	uint64_t now_us;  /* when its row was last called */
+	uint64_t held_us; /* since when it is in doubt without a client; or 0 */
 	/* Copy of a small record, or of edited arguments. */
 	_Alignas(8) unsigned char small[];
 };
@@ -144,6 +149,11 @@ struct svc_proc {
 extern const struct svc_proc nfs3_rows[];
 extern const struct svc_proc mount3_rows[];
 extern const struct svc_proc nfsacl3_rows[];
+
+/* For postcheck: the change in doubt is repeated, if it has a client still; or
+ * it is not, and answered. */
+void svc_repeat(struct svc_rqst *rqst);
+void svc_settle(struct svc_rqst *rqst, const union nfs_res *res);
 
 /* For procedures. Each of these ends the request, now or later. */
 void svc_forward(struct svc_rqst *rqst);

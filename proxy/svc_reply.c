@@ -73,7 +73,8 @@ void svc_reply_bytes(struct svc_rqst *rqst, const void *data, size_t len,
 
 	count_reply(rqst, len, error);
 	if (rqst->drc)
-		drc_finish(svc_rqst_cache(rqst), rqst->drc, data, len);
+		drc_finish(
+		    svc_rqst_cache(rqst), rqst->drc, data, len, clock_now_us());
 	if (client)
 		payload_send(
 		    rqst->svc->p.metrics, client, &xid, sizeof(xid), &piece, 1);
@@ -244,7 +245,7 @@ static void count_read(
 }
 
 /* A change whose effect is not known; nothing else is to be told. */
-static void rqst_unknown(struct svc_rqst *rqst, uint64_t sent_us)
+void svc_rqst_unknown(struct svc_rqst *rqst, uint64_t sent_us)
 {
 	struct learn l;
 
@@ -263,7 +264,7 @@ static void rqst_learn(struct svc_rqst *rqst, const union nfs_res *res,
 
 	/* A repeated change may have been done twice, or not now. */
 	if (up->doubtful) {
-		rqst_unknown(rqst, up->sent_us);
+		svc_rqst_unknown(rqst, up->sent_us);
 		return;
 	}
 	svc_rqst_learn(rqst, &l);
@@ -280,6 +281,25 @@ static void rqst_learn(struct svc_rqst *rqst, const union nfs_res *res,
 		exports_refresh(rqst->svc->exports, &rqst->call.cred, l.now_us);
 }
 
+/* An error that may stem from the change's own first success. It stays: the
+ * other way round, two would be told that they hold a lock. */
+static void count_ambiguous(
+    const struct svc_rqst *rqst, const union nfs_res *res)
+{
+	struct svc *svc = rqst->svc;
+	unsigned suppressed;
+
+	if (!postcheck_ambiguous(rqst->proc, &rqst->args, res))
+		return;
+	metrics_add(svc->p.metrics, METRICS_POSTCHECK_LEFT, 1);
+	if (log_limit_ok(&svc->doubt, clock_now_us(), &suppressed))
+		log_warn("svc server=%s procedure=%s status=%d suppressed=%u: "
+			 "the server was away; whether the first try did what "
+			 "the repeat failed to do cannot be told",
+		    svc->p.config->name, rqst->proc->name, (int)res->status,
+		    suppressed);
+}
+
 static void rqst_on_reply(
     struct fetch_waiter *w, const struct upstream_result *up)
 {
@@ -289,14 +309,14 @@ static void rqst_on_reply(
 
 	svc_rqst_arrived(rqst);
 	if (!up->rec) {
-		rqst_unknown(rqst, up->sent_us);
+		svc_rqst_unknown(rqst, up->sent_us);
 		svc_rqst_forget(rqst);
 		svc_rqst_end(rqst);
 		return;
 	}
 	if (!up->rpc->accepted || up->rpc->status != SUCCESS) {
 		rqst->status = NFS3ERR_IO;
-		rqst_unknown(rqst, up->sent_us);
+		svc_rqst_unknown(rqst, up->sent_us);
 		svc_rqst_forget(rqst);
 		rqst_relay(rqst, up->rec, true);
 		return;
@@ -304,7 +324,7 @@ static void rqst_on_reply(
 	if (!nfs_res_decode(
 		rqst->proc, up->rpc->body.data, up->rpc->body.len, &res) ||
 	    !nfs_res_check(rqst->proc, &rqst->args, &res)) {
-		rqst_unknown(rqst, up->sent_us);
+		svc_rqst_unknown(rqst, up->sent_us);
 		reply_bad(rqst);
 		return;
 	}
@@ -312,10 +332,10 @@ static void rqst_on_reply(
 		rqst->status = res.status;
 	count_read(rqst, &res, up->rec);
 	rqst_learn(rqst, &res, up);
-	if (up->doubtful && postcheck_wanted(rqst->proc, &rqst->args, &res))
-		postcheck_start(rqst, &res);
-	else if (rqst->row->edit && (!status || res.status == NFS3_OK) &&
-		 rqst->row->edit(rqst, &res))
+	if (up->doubtful)
+		count_ambiguous(rqst, &res);
+	if (rqst->row->edit && (!status || res.status == NFS3_OK) &&
+	    rqst->row->edit(rqst, &res))
 		svc_reply_result(rqst, &res);
 	else
 		rqst_relay(rqst, up->rec, status && res.status != NFS3_OK);
@@ -330,7 +350,13 @@ static void rqst_on_send(
 		drc_set_sent(rqst->drc, sent);
 }
 
+static bool rqst_on_doubt(struct fetch_waiter *w)
+{
+	return svc_rqst_in_doubt(svc_waiter_rqst(w));
+}
+
 const struct fetch_ops svc_reply_ops = {
     .on_send = rqst_on_send,
     .on_reply = rqst_on_reply,
+    .on_doubt = rqst_on_doubt,
 };

@@ -27,6 +27,7 @@ struct svc {
 	uint64_t served_age_us;
 	struct log_limit bad_call;
 	struct log_limit bad_reply;
+	struct log_limit doubt;
 };
 
 /* The request that a waiter lies in. */
@@ -43,6 +44,10 @@ void svc_rqst_retry(struct svc_rqst *rqst);
 /* What the caches are told of a reply, or of its absence. */
 struct learn;
 void svc_rqst_learn(const struct svc_rqst *rqst, struct learn *l);
+/* svc_reply.c: a change whose effect is not known, sent at `sent_us`. */
+void svc_rqst_unknown(struct svc_rqst *rqst, uint64_t sent_us);
+/* As upstream_call_ops.on_doubt. */
+bool svc_rqst_in_doubt(struct svc_rqst *rqst);
 /* The request is over, answered or not. */
 void svc_rqst_end(struct svc_rqst *rqst);
 /* The cache that knows copies of the call. */

@@ -6,7 +6,7 @@
  *	                   ▲            │ the connection is lost
  *	                   ├────────────┤ idempotent: over any connection
  *	                   │            ▼ a change: over the same one again
- *	                   └ never   `pinned`
+ *	                   └ never   `pinned` ─▶ in doubt: `held` by its owner
  */
 #include "upstream.h"
 
@@ -66,6 +66,9 @@ static void call_unlink(struct upstream_call *call)
 	case CALL_SENT:
 		TAILQ_REMOVE(&call->conn->sent, call, link);
 		call->conn->in_flight--;
+		break;
+	case CALL_HELD:
+		TAILQ_REMOVE(&call->up->held, call, link);
 		break;
 	}
 }
@@ -204,6 +207,9 @@ static void call_resume(
 	call->conn = &up->conns[former->conn % up->p.connections];
 	call->source = former->source;
 	call->sendings = 1;
+	if (former->first_us != 0 && former->first_us < call->first_us)
+		call->first_us = former->first_us;
+	call->sent_us = call->first_us;
 	if (*hash_slot(up, former->xid) == NULL)
 		call->xid = former->xid;
 	else
@@ -240,6 +246,34 @@ struct upstream_call *upstream_send(struct upstream *up,
 	upstream_pump(up);
 	upstream_wake(up);
 	return call;
+}
+
+bool upstream_call_hold(struct upstream_call *call)
+{
+	if (!call->ops->on_doubt || call->checked)
+		return false;
+	call->where = CALL_HELD;
+	TAILQ_INSERT_TAIL(&call->up->held, call, link);
+	if (call->ops->on_doubt(call->arg))
+		return true;
+	TAILQ_REMOVE(&call->up->held, call, link);
+	return false;
+}
+
+void upstream_resume(struct upstream_call *call)
+{
+	call_unlink(call);
+	call->checked = true;
+	if (call->conn->state == UPSTREAM_UP)
+		upstream_conn_send(call->conn, call);
+	else
+		call_pin(call, false);
+}
+
+void upstream_release(struct upstream_call *call)
+{
+	call_unlink(call);
+	call_free(call);
 }
 
 bool upstream_call_sent(const struct upstream_call *call)
@@ -394,6 +428,7 @@ static bool upstream_init(struct upstream *up)
 
 	TAILQ_INIT(&up->queue[CLASS_SMALL]);
 	TAILQ_INIT(&up->queue[CLASS_BULK]);
+	TAILQ_INIT(&up->held);
 	up->hash = calloc(HASH_SIZE, sizeof(struct upstream_call *));
 	up->conns = calloc(up->p.connections, sizeof(*up->conns));
 	up->ev_tick =
@@ -443,6 +478,7 @@ void upstream_free(struct upstream *up)
 	}
 	upstream_free_calls(&up->queue[CLASS_SMALL]);
 	upstream_free_calls(&up->queue[CLASS_BULK]);
+	upstream_free_calls(&up->held);
 	if (up->ev_tick)
 		event_free(up->ev_tick);
 	free(up->conns);

@@ -71,7 +71,8 @@ struct upstream_sent {
 	uint32_t xid;
 	uint32_t source; /* dial_source(), 0: no longer of use */
 	uint16_t conn;
-	uint64_t at_us; /* of this time; not kept over a restart */
+	uint64_t at_us;    /* of this time */
+	uint64_t first_us; /* of the first time */
 };
 
 struct upstream_result {
@@ -80,7 +81,7 @@ struct upstream_result {
 	const struct record *rec;
 	const struct rpc_reply *rpc;
 	/*
-	 * The call was repeated, and the server's reply cache can't have
+	 * The call was repeated, and the server's reply cache may not have
 	 * known it: an error may stem from its own first success.
 	 */
 	bool doubtful;
@@ -93,6 +94,12 @@ struct upstream_call_ops {
 	/* It goes out now, for the first time or again. */
 	void (*on_send)(void *arg, const struct upstream_sent *sent);
 	void (*on_reply)(void *arg, const struct upstream_result *res);
+	/*
+	 * The call is about to be repeated, and the server's reply cache may
+	 * not know it. True: the owner keeps it, until upstream_resume() or
+	 * upstream_release(). False: it is repeated now. May be NULL.
+	 */
+	bool (*on_doubt)(void *arg);
 };
 
 struct upstream_request {
@@ -120,6 +127,11 @@ bool upstream_drop(struct upstream_call *call);
  * to may go. Its reply is told all the same, or that there will be none.
  */
 void upstream_abandon(struct upstream_call *call);
+
+/* What on_doubt() kept: repeat it all the same; or forget it, without a word
+ * to its owner. */
+void upstream_resume(struct upstream_call *call);
+void upstream_release(struct upstream_call *call);
 
 enum upstream_state {
 	UPSTREAM_NO_ADDRESS,

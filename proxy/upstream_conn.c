@@ -28,6 +28,10 @@ enum {
 	 * instead can still be dropped, or go over another connection.
 	 */
 	BACKLOG_MAX_BYTES = 256 << 10,
+	/* Less than the time for which servers keep replies, */
+	SERVER_REPLIES_US = 100000000,
+	/* … and less than a server is away for that is rebooted. */
+	SERVER_RESTART_US = 10000000,
 };
 
 static void conn_on_record(void *ctx, const struct record *rec);
@@ -94,10 +98,7 @@ static void conn_failed(struct upstream_conn *c, int err)
 		log_warn("upstream server=%s program=%s: cannot connect: %s; "
 			 "retrying",
 		    up->p.name, up->p.program, strerror(err));
-	/* Nobody listens there: the server was restarted, and its reply
-	 * cache with it. */
-	if (err == ECONNREFUSED)
-		up->refused_us = clock_now_us();
+	up->failed_us = clock_now_us();
 	conn_retry_later(c, false);
 	conn_give_up_pinned(c);
 	up->p.on_unreachable(up->p.ctx);
@@ -134,6 +135,7 @@ static void conn_on_dialed(void *arg, int fd, int err)
 	}
 	c->port = dial_local_port(fd);
 	c->source = dial_source(fd);
+	c->connected_us = clock_now_us();
 	c->answered = false;
 	c->idle_since_us = clock_now_us();
 	up->failures = 0;
@@ -264,19 +266,38 @@ bool upstream_conn_ready(const struct upstream_conn *c)
 	       xprt_queued_bytes(c->xprt) < BACKLOG_MAX_BYTES;
 }
 
-static void count_sending(struct upstream_call *call, uint32_t source)
+/*
+ * Whether the server's reply cache may not know a call that is repeated over
+ * this connection. It knows one by XID and source for some minutes (knfsd:
+ * 120 s), while it is not restarted. Restarts show by connections that fail,
+ * or by nothing at all, where the link was down, too: then they take a while.
+ */
+static bool repeat_is_doubtful(
+    const struct upstream_call *call, const struct upstream_conn *c)
+{
+	uint64_t now_us = clock_now_us();
+
+	/* A server that has kept the connection has kept its replies. */
+	if (call->sendings == 0 || !(call->proc->flags & NFS_PROC_DRC) ||
+	    call->connected_us == c->connected_us)
+		return false;
+	return call->source != c->source ||
+	       call->sent_us < call->up->failed_us ||
+	       now_us - call->first_us > SERVER_REPLIES_US ||
+	       now_us - call->sent_us > SERVER_RESTART_US;
+}
+
+static void count_sending(
+    struct upstream_call *call, const struct upstream_conn *c)
 {
 	struct metrics *m = call->up->p.metrics;
 
+	call->checked = false;
 	if (call->sendings++ == 0)
 		return;
 	metrics_add(m, METRICS_UPSTREAM_RESENT, 1);
-	if (call->sent_us < call->up->refused_us)
-		call->doubtful = true;
-	if (call->source != source) {
+	if (call->source != c->source)
 		metrics_add(m, METRICS_UPSTREAM_RESENT_OTHER_PORT, 1);
-		call->doubtful = true;
-	}
 }
 
 void upstream_conn_send(struct upstream_conn *c, struct upstream_call *call)
@@ -293,15 +314,21 @@ void upstream_conn_send(struct upstream_conn *c, struct upstream_call *call)
 	    .data = call->args.data, .len = call->args.len, .hold = call->hold};
 	size_t len = rpc_call_encode(&rpc, head, sizeof(head));
 
-	count_sending(call, c->source);
+	call->conn = c;
+	if (repeat_is_doubtful(call, c))
+		call->doubtful = true;
+	if (call->doubtful && upstream_call_hold(call))
+		return;
+	count_sending(call, c);
 	call->sent_us = clock_now_us();
 	if (call->sendings == 1)
 		call->first_us = call->sent_us;
 	call->source = c->source;
+	call->connected_us = c->connected_us;
 	/* What is in doubt now still is after a restart. */
 	sent.source = call->doubtful ? 0 : c->source;
 	sent.at_us = call->sent_us;
-	call->conn = c;
+	sent.first_us = call->first_us;
 	call->where = CALL_SENT;
 	TAILQ_INSERT_TAIL(&c->sent, call, link);
 	c->in_flight++;

@@ -29,6 +29,7 @@ enum upstream_where {
 	CALL_QUEUED, /* in the queue of its class */
 	CALL_PINNED, /* in its connection's list, to be repeated there */
 	CALL_SENT,   /* in its connection's list of sent calls */
+	CALL_HELD,   /* with its owner, who decides whether it is repeated */
 };
 
 struct upstream_call {
@@ -48,9 +49,11 @@ struct upstream_call {
 	enum upstream_class class;
 	unsigned sendings;
 	bool doubtful;
+	bool checked; /* its owner had it sent again, in spite of doubt */
 	bool abandoned;
-	uint64_t first_us; /* when first sent */
-	uint64_t sent_us;  /* when last sent; 0: before a restart */
+	uint64_t first_us;     /* when first sent */
+	uint64_t sent_us;      /* when last sent */
+	uint64_t connected_us; /* of the connection that it went over */
 };
 
 TAILQ_HEAD(upstream_calls, upstream_call);
@@ -66,9 +69,10 @@ struct upstream_conn {
 	struct upstream_calls pinned; /* in the order they were sent in */
 	unsigned in_flight;
 	unsigned waiting;
-	uint16_t port;   /* wanted, or in use */
-	uint32_t source; /* while up */
-	bool answered;   /* since it was last connected */
+	uint16_t port;         /* wanted, or in use */
+	uint32_t source;       /* while up */
+	uint64_t connected_us; /* when it was last made: tells it from others */
+	bool answered;         /* since it was last connected */
 	uint64_t backoff_us;
 	uint64_t idle_since_us;
 };
@@ -79,11 +83,12 @@ struct upstream {
 	struct upstream_conn *conns;
 	struct upstream_calls queue[CLASS_COUNT];
 	unsigned queued; /* in both */
+	struct upstream_calls held;
 	struct upstream_call **hash;
 	uint32_t next_xid;
 	struct event *ev_tick;
-	unsigned failures;   /* since a connection was last made */
-	uint64_t refused_us; /* when nobody listened, last; 0: never */
+	unsigned failures;  /* since a connection was last made */
+	uint64_t failed_us; /* when a connection last failed to be made */
 	enum upstream_state state;
 	uint64_t since_us;
 	char last_error[128];
@@ -104,6 +109,9 @@ void upstream_conn_send(struct upstream_conn *c, struct upstream_call *call);
 /* upstream.c */
 void upstream_pump(struct upstream *up);
 void upstream_call_queue(struct upstream_call *call, bool head);
+/* Give a call that is in doubt, and in no list, to its owner; false where it
+ * is to be repeated. */
+bool upstream_call_hold(struct upstream_call *call);
 /* To be sent again; an abandoned one ends here. */
 void upstream_call_requeue(struct upstream_call *call);
 void upstream_on_record(struct upstream_conn *c, const struct record *rec);

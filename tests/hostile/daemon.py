@@ -96,8 +96,11 @@ class Daemon:
         try:
             socket.create_connection(("127.0.0.1", self.port), 1).close()
             self.probes += 1
-            return os.path.exists(self.socket)
-        except ConnectionRefusedError:
+            # A daemon that was killed has left its socket behind.
+            with socket.socket(socket.AF_UNIX) as control:
+                control.connect(self.socket)
+            return True
+        except (ConnectionRefusedError, FileNotFoundError):
             return False
 
     def kill(self):

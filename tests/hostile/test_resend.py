@@ -148,15 +148,22 @@ class ConnectionLost(ResendCase):
 
 
 class ServerRestarted(ResendCase):
-    """Nobody listened for a while: the server's reply cache is gone, and the
-    proxy looks whether what was asked has come to be."""
+    """Nobody listened for a while: the server's reply cache is gone. Before a
+    change is sent again, the proxy looks what became of its first try, and it
+    believes nothing but the identity of an object."""
 
-    def restart_after(self, proc, args, before_up=None):
-        """The call has its effect, its reply is lost, the server goes away
-        and comes back; the client's reply."""
+    def look_up(self, name):
+        """So that the proxy knows which object the name leads to."""
+        self.assertEqual(
+            self.client.nfs(rpc.LOOKUP, rpc.lookup_args(name))[0], 0)
+
+    def restart_after(self, proc, args, before_up=None, done=True):
+        """The call has its effect (where it is `done`), its reply is lost, the
+        server goes away and comes back; the client's reply."""
         def script(call):
             self.up.script(proc, None)
-            self.up.plausible(call)
+            if done:
+                self.up.plausible(call)
             return HOLD
         self.up.script(proc, script)
         failures = self.ff.counter("upstream_connect_failures")
@@ -170,102 +177,191 @@ class ServerRestarted(ResendCase):
         self.up.up()
         reply = self.client.recv()
         self.assertEqual(reply.xid, xid)
-        self.assertSameCall(self.up.wait(proc, 2))
         return reply
 
     def repaired(self, proc, args, before_up=None):
+        """It was done, so it is not sent again."""
         reply = self.restart_after(proc, args, before_up)
         self.assertEqual(rpc.status(reply), 0)
         self.ff.counted("postcheck_repaired", 1)
         self.assertEqual(self.ff.counter("postcheck_left"), 0)
+        self.assertEqual(len(self.up.seen(proc)), 1)
         self.bystander()
         r = rpc.Reader(reply.body)
         r.u32()
         return r
 
-    def left(self, proc, args, status, before_up=None):
-        reply = self.restart_after(proc, args, before_up)
+    def left(self, proc, args, status, before_up=None, sendings=2, done=True):
+        reply = self.restart_after(proc, args, before_up, done)
         self.assertEqual(rpc.status(reply), status)
         self.ff.counted("postcheck_left", 1)
         self.assertEqual(self.ff.counter("postcheck_repaired"), 0)
+        self.assertSameCall(self.up.wait(proc, sendings))
+        self.assertEqual(len(self.up.seen(proc)), sendings)
         self.bystander()
 
-    def test_mkdir(self):
-        r = self.repaired(rpc.MKDIR, rpc.mkdir_args("d"))
-        fh, attr = self.up.names[b"d"]
-        self.assertEqual((r.u32(), r.opaque(), r.u32()), (1, fh, 1))
-        self.assertEqual(r.fixed(84), attr)
-        # Pre-op attributes are never invented.
-        self.assertEqual(r.u32(), 0)
+    def repeated(self, proc, args):
+        """It was not done, so it is sent again."""
+        reply = self.restart_after(proc, args, done=False)
+        self.assertEqual(rpc.status(reply), 0)
+        self.assertSameCall(self.up.wait(proc, 2))
+        self.assertEqual(self.ff.counter("postcheck_repaired"), 0)
+        self.assertEqual(self.ff.counter("postcheck_left"), 0)
+        self.bystander()
+
+    def test_what_was_made_has_no_identity(self):
+        """Whether it was made by the first try, or by somebody else who holds
+        a lock now, cannot be told."""
+        fh, _ = self.up.make(b"file", rpc.REG)
+        cases = {
+            rpc.MKDIR: rpc.mkdir_args("a"),
+            rpc.CREATE: rpc.create_args("b", mode=1),
+            rpc.SYMLINK: rpc.symlink_args("c", "target"),
+            rpc.MKNOD: rpc.mknod_args("d"),
+            rpc.LINK: rpc.link_args(fh, "e"),
+        }
+        for n, (proc, args) in enumerate(cases.items()):
+            with self.subTest(proc=proc):
+                reply = self.restart_after(proc, args)
+                self.assertEqual(rpc.status(reply), rpc.EXIST)
+                self.ff.counted("postcheck_left", n + 1)
+        self.assertEqual(self.ff.counter("postcheck_repaired"), 0)
+        self.assertTrue(self.ff.lines("cannot be told"))
+
+    def test_what_was_not_made_is_made(self):
+        self.repeated(rpc.MKDIR, rpc.mkdir_args("a"))
+
+    def test_lock_directory_of_somebody_else(self):
+        """Known before, or not: two must not hold it."""
+        self.up.make(b"lock", rpc.DIR, uid=1000)
+        self.left(rpc.MKDIR, rpc.mkdir_args("lock"), rpc.EXIST, done=False)
+
+    def test_lock_directory_that_was_known(self):
+        self.up.make(b"lock", rpc.DIR, uid=1000)
+        self.look_up("lock")
+        self.left(rpc.MKDIR, rpc.mkdir_args("lock"), rpc.EXIST, done=False)
 
     def test_repaired_reply_is_remembered(self):
         xid = 4242
+        self.up.make(b"d", rpc.DIR)
+        self.look_up("d")
         self.client.xids = iter([xid, 5001, 5002])
-        self.repaired(rpc.MKDIR, rpc.mkdir_args("d"))
+        self.repaired(rpc.RMDIR, rpc.dirop("d"))
         n = len(self.up.calls)
-        self.client.send(rpc.MKDIR, rpc.mkdir_args("d"), xid=xid)
+        self.client.send(rpc.RMDIR, rpc.dirop("d"), xid=xid)
         self.assertEqual(rpc.status(self.client.recv()), 0)
         self.assertEqual(len(self.up.calls), n)
         self.assertEqual(self.ff.counter("drc_hits"), 1)
 
-    def test_mkdir_but_somebody_used_it(self):
-        def fill():
-            fh, _ = self.up.names[b"d"]
-            self.up.names[b"d"] = fh, rpc.fattr(rpc.DIR, nlink=5)
-        self.left(rpc.MKDIR, rpc.mkdir_args("d"), rpc.EXIST, fill)
-
-    def test_mkdir_but_it_is_somebody_elses(self):
-        def claim():
-            fh, _ = self.up.names[b"d"]
-            self.up.names[b"d"] = fh, rpc.fattr(rpc.DIR, uid=2000)
-        self.left(rpc.MKDIR, rpc.mkdir_args("d"), rpc.EXIST, claim)
-
-    def test_mkdir_but_it_is_a_file(self):
-        self.left(rpc.MKDIR, rpc.mkdir_args("d"), rpc.EXIST,
-                  lambda: self.up.make(b"d", rpc.REG))
-
-    def test_create(self):
-        self.repaired(rpc.CREATE, rpc.create_args("f", mode=1))
-
-    def test_create_but_it_is_not_empty(self):
-        self.left(rpc.CREATE, rpc.create_args("f", mode=1), rpc.EXIST,
-                  lambda: self.up.make(b"f", rpc.REG, size=5))
-
-    def test_mknod(self):
-        self.repaired(rpc.MKNOD, rpc.mknod_args("p"))
-
-    def test_symlink(self):
-        r = self.repaired(rpc.SYMLINK, rpc.symlink_args("l", "target"))
-        self.assertEqual((r.u32(), r.opaque()), (1, self.up.names[b"l"][0]))
-
-    def test_symlink_to_something_else(self):
-        self.left(rpc.SYMLINK, rpc.symlink_args("l", "elsewhere"), rpc.EXIST)
-
     def test_link(self):
         fh, _ = self.up.make(b"f", rpc.REG)
+        self.look_up("f")
         self.repaired(rpc.LINK, rpc.link_args(fh, "g"))
+
+    def test_link_that_was_there_before(self):
+        fh, attr = self.up.make(b"f", rpc.REG)
+        self.up.names[b"g"] = fh, attr
+        self.look_up("g")
+        self.left(rpc.LINK, rpc.link_args(fh, "g"), rpc.EXIST, done=False)
 
     def test_link_but_it_is_another_file(self):
         fh, _ = self.up.make(b"f", rpc.REG)
+        self.look_up("f")
         self.left(rpc.LINK, rpc.link_args(fh, "g"), rpc.EXIST,
                   lambda: self.up.make(b"g", rpc.REG))
 
     def test_remove(self):
         self.up.make(b"f", rpc.REG)
+        self.look_up("f")
         self.repaired(rpc.REMOVE, rpc.dirop("f"))
 
     def test_rmdir(self):
         self.up.make(b"d", rpc.DIR)
+        self.look_up("d")
         self.repaired(rpc.RMDIR, rpc.dirop("d"))
+
+    def test_remove_that_was_not_done(self):
+        self.up.make(b"f", rpc.REG)
+        self.look_up("f")
+        self.repeated(rpc.REMOVE, rpc.dirop("f"))
+        self.assertNotIn(b"f", self.up.names)
+
+    def test_remove_of_what_the_proxy_never_saw(self):
+        self.left(rpc.REMOVE, rpc.dirop("f"), rpc.NOENT, done=False)
+
+    def test_rmdir_spares_the_next_holder(self):
+        """The lock was released by the first try, and taken by another."""
+        self.up.make(b"lock", rpc.DIR)
+        self.look_up("lock")
+        self.left(rpc.RMDIR, rpc.dirop("lock"), rpc.NOENT,
+                  lambda: self.up.names.update({b"lock": (
+                      b"fh-next-holder..", rpc.fattr(rpc.DIR, 999))}),
+                  sendings=1)
+        self.assertEqual(self.up.names[b"lock"][0], b"fh-next-holder..")
 
     def test_rename(self):
         self.up.make(b"old", rpc.REG)
+        self.look_up("old")
         self.repaired(rpc.RENAME, rpc.rename_args("old", "new"))
+
+    def test_rename_that_was_not_done(self):
+        self.up.make(b"old", rpc.REG)
+        self.look_up("old")
+        self.repeated(rpc.RENAME, rpc.rename_args("old", "new"))
+
+    def test_rename_onto_what_had_long_been_there(self):
+        """The old name never was; the target is an old file."""
+        fh, _ = self.up.make(b"new", rpc.REG, size=111)
+        self.left(rpc.RENAME, rpc.rename_args("old", "new"), rpc.NOENT,
+                  done=False)
+        self.assertEqual(self.up.names[b"new"][0], fh)
+
+    def test_rename_of_what_somebody_else_took(self):
+        self.up.make(b"old", rpc.REG)
+        self.up.make(b"new", rpc.REG, size=111)
+        self.look_up("old")
+
+        def take():
+            self.up.names[b"taken"] = self.up.names.pop(b"old")
+        self.left(rpc.RENAME, rpc.rename_args("old", "new"), rpc.NOENT, take,
+                  sendings=1, done=False)
+
+    def test_rename_spares_what_has_the_old_name_now(self):
+        self.up.make(b"old", rpc.REG)
+        self.look_up("old")
+        self.repaired(rpc.RENAME, rpc.rename_args("old", "new"),
+                      lambda: self.up.make(b"old", rpc.REG))
+        self.assertIn(b"old", self.up.names)
 
     def test_rename_but_neither_is_there(self):
         self.up.make(b"old", rpc.REG)
+        self.look_up("old")
         self.left(rpc.RENAME, rpc.rename_args("old", "new"), rpc.NOENT,
-                  lambda: self.up.names.clear())
+                  lambda: self.up.names.clear(), sendings=1)
+
+    def test_nobody_wants_it_any_more(self):
+        """A client that is gone has no change repeated, until it comes back
+        for it."""
+        self.up.make(b"f", rpc.REG)
+        fh, _ = self.up.names[b"f"]
+        args = rpc.setattr_args(fh, rpc.sattr(size=0))
+        self.up.script(rpc.SETATTR, lambda call: HOLD)
+        failures = self.ff.counter("upstream_connect_failures")
+        self.client.send(rpc.SETATTR, args, xid=77)
+        self.up.wait(rpc.SETATTR)
+        self.client.abort()
+        self.ff.clients(0)
+        self.up.down()
+        poll(lambda: self.ff.counter("upstream_connect_failures") > failures,
+             "it is refused")
+        self.up.script(rpc.SETATTR, u32(0) + rpc.NO_WCC)
+        self.up.up()
+        self.bystander()
+        self.assertEqual(len(self.up.seen(rpc.SETATTR)), 1)
+        client = self.connect()
+        reply = client.call(rpc.SETATTR, args, xid=77)
+        self.assertEqual((reply.xid, rpc.status(reply)), (77, 0))
+        self.assertSameCall(self.up.wait(rpc.SETATTR, 2))
 
     def guarded(self, mode):
         """A SETATTR whose guard no longer holds when it is repeated."""
@@ -370,24 +466,28 @@ class ClientRepeats(ResendCase):
     def test_nobody_waits_while_the_state_is_looked_at(self):
         """The client goes while the proxy looks; its repeat gets the
         outcome."""
+        args = rpc.dirop("d")
+
         def effect(call):
-            self.up.script(rpc.MKDIR, None)
+            self.up.script(rpc.RMDIR, None)
             self.up.plausible(call)
             return HOLD
-        self.up.script(rpc.MKDIR, effect)
+        self.up.make(b"d", rpc.DIR)
+        self.client.nfs(rpc.LOOKUP, rpc.lookup_args("d"))
+        self.up.script(rpc.RMDIR, effect)
         lookups = self.hold(rpc.LOOKUP)
         failures = self.ff.counter("upstream_connect_failures")
-        self.client.send(rpc.MKDIR, self.args, xid=77)
-        self.up.wait(rpc.MKDIR)
+        self.client.send(rpc.RMDIR, args, xid=77)
+        self.up.wait(rpc.RMDIR)
         self.up.down()
         poll(lambda: self.ff.counter("upstream_connect_failures") > failures,
              "it is refused")
         self.up.up()
-        self.up.wait(rpc.LOOKUP)
+        poll(lambda: lookups, "it looks")
         self.client.abort()
         self.ff.clients(0)
         client = self.connect()
-        client.send(rpc.MKDIR, self.args, xid=77)
+        client.send(rpc.RMDIR, args, xid=77)
         self.ff.counted("drc_reattached", 1)
         lookups[0].reply(self.up.plausible(lookups[0]))
         reply = client.recv()
@@ -437,40 +537,41 @@ class Killed(ResendCase):
         self.bystander()
 
     def both_restarted(self):
-        """The server, too, while the call was in progress."""
-        self.hold(rpc.MKDIR)
-        self.client.send(rpc.MKDIR, self.args, xid=77)
-        self.up.wait(rpc.MKDIR)
+        """The server, too, while the call was in progress; it had done it."""
+        self.up.make(b"d", rpc.DIR)
+        self.client.nfs(rpc.LOOKUP, rpc.lookup_args("d"))
+        self.hold(rpc.RMDIR)
+        self.client.send(rpc.RMDIR, rpc.dirop("d"), xid=77)
+        self.up.wait(rpc.RMDIR)
         self.ff.kill()
         self.up.down()
         self.ff.start()
         poll(lambda: self.ff.counter("upstream_connect_failures"), "refused")
-        self.up.script(rpc.MKDIR, None)
-        self.up.make(b"d", rpc.DIR)
+        self.up.script(rpc.RMDIR, None)
+        del self.up.names[b"d"]
+
+    def found_done(self, reply):
+        self.assertEqual((reply.xid, rpc.status(reply)), (77, 0))
+        self.assertEqual(len(self.up.seen(rpc.RMDIR)), 1)
+        self.ff.counted("postcheck_repaired", 1)
+        self.bystander()
 
     def test_repeated_while_the_server_is_away(self):
         self.both_restarted()
         self.client = self.connect()
-        self.client.send(rpc.MKDIR, self.args, xid=77)
+        self.client.send(rpc.RMDIR, rpc.dirop("d"), xid=77)
         poll(lambda: self.ff.control("status")["upstreams"][0]["queued"],
              "it waits")
         self.up.up()
-        reply = self.client.recv()
-        self.assertEqual((reply.xid, rpc.status(reply)), (77, 0))
-        self.assertSameCall(self.up.wait(rpc.MKDIR, 2))
-        self.ff.counted("postcheck_repaired", 1)
-        self.bystander()
+        self.found_done(self.client.recv())
 
     def test_repeated_when_the_server_is_back(self):
         self.both_restarted()
         self.up.up()
         poll(lambda: self.ff.control("status")["state"] == "up", "it is up")
         self.client = self.connect()
-        reply = self.client.call(rpc.MKDIR, self.args, xid=77)
-        self.assertEqual(rpc.status(reply), 0)
-        self.assertSameCall(self.up.wait(rpc.MKDIR, 2))
-        self.ff.counted("postcheck_repaired", 1)
-        self.bystander()
+        self.found_done(
+            self.client.call(rpc.RMDIR, rpc.dirop("d"), xid=77))
 
     def test_in_progress_twice(self):
         self.hold(rpc.MKDIR)

@@ -92,6 +92,16 @@ void upstream_abandon(struct upstream_call *call)
 	(void)call;
 }
 
+void upstream_resume(struct upstream_call *call)
+{
+	(void)call;
+}
+
+void upstream_release(struct upstream_call *call)
+{
+	(void)call;
+}
+
 void prefetch_observe(struct prefetch *pf, const struct observe_call *call)
 {
 	(void)pf;
