@@ -710,10 +710,13 @@ bool attrcache_each(struct attrcache *ac, size_t bucket,
 	return true;
 }
 
-void attrcache_load(struct attrcache *ac, struct node *node, const fattr3 *a)
+void attrcache_load(struct attrcache *ac, struct node *node, const fattr3 *a,
+    uint64_t sent_us, uint64_t now_us)
 {
-	if (store(ac, node, a))
-		node->sent_us = 1;
+	if (!store(ac, node, a))
+		return;
+	node->sent_us = TIME48(sent_us);
+	node->seen_us = TIME48(now_us);
 }
 
 size_t attrcache_count(const struct attrcache *ac)

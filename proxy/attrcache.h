@@ -185,8 +185,10 @@ void attrcache_remove(struct attrcache *ac, struct node *node);
 /* All nodes of one bucket, from 0 on; false behind the last bucket. */
 bool attrcache_each(struct attrcache *ac, size_t bucket,
     void (*cb)(void *arg, struct node *node), void *arg);
-/* As it was saved: not confirmed since. */
-void attrcache_load(struct attrcache *ac, struct node *node, const fattr3 *a);
+/* As it was saved; `sent_us` as in contract.h. When its version was first seen
+ * is not known any more, so it counts as now. */
+void attrcache_load(struct attrcache *ac, struct node *node, const fattr3 *a,
+    uint64_t sent_us, uint64_t now_us);
 size_t attrcache_count(const struct attrcache *ac);
 /* Bytes outside of the slab. */
 size_t attrcache_bytes(const struct attrcache *ac);

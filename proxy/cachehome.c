@@ -133,3 +133,9 @@ struct caches *cachehome_caches(struct cachehome *h)
 {
 	return h->caches;
 }
+
+void cachehome_hurry(struct cachehome *h)
+{
+	if (h->save)
+		metasave_hurry(h->save);
+}

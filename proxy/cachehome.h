@@ -36,4 +36,7 @@ struct cachehome *cachehome_new(const struct cachehome_params *p);
 void cachehome_free(struct cachehome *h);
 struct caches *cachehome_caches(struct cachehome *h);
 
+/* The caches were emptied: what is on disk is to follow at once. */
+void cachehome_hurry(struct cachehome *h);
+
 #endif

@@ -17,8 +17,10 @@ static uint64_t oldest(const struct contract *c, uint64_t timeout_us)
 {
 	uint64_t us;
 
-	if (c->mode == CONFIG_CONSISTENCY_FROZEN || c->offline)
+	if (c->offline)
 		return 0;
+	if (c->mode == CONFIG_CONSISTENCY_FROZEN)
+		return CONTRACT_LOADED_WHOLE_US;
 	if (c->mode == CONFIG_CONSISTENCY_STRICT)
 		return c->received_us;
 	us = c->now_us - timeout_us;

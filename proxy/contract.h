@@ -4,7 +4,8 @@
  *
  * A confirmation has the age of the call that brought it, counted from when
  * that was sent. `strict` wants one that was sent after the request came in,
- * `bounded` one that is at most attr_timeout old, `frozen` any. Without a
+ * `bounded` one that is at most attr_timeout old, `frozen` any of this daemon
+ * or of one before it that ended in good order. Without a
  * link to the server, `offline = serve` takes any, too. Rights count for
  * attr_timeout in bounded mode, and for grant_timeout where attributes are
  * not asked for again.
@@ -17,6 +18,17 @@
 
 #include "attrcache.h"
 #include "config.h"
+
+/*
+ * What was loaded at the start counts as confirmed at these times, by which
+ * frozen mode tells them apart. After a kill or a crash, changes of our own
+ * that were answered may be missing from what was saved: then each object is
+ * confirmed once, and what is bound to its version holds if it still has it.
+ */
+enum {
+	CONTRACT_LOADED_US = 1,
+	CONTRACT_LOADED_WHOLE_US = 2, /* saved at the end, nothing missing */
+};
 
 /* For one request. */
 struct contract {

@@ -438,7 +438,8 @@ static bool packed_ok(const unsigned char *data, size_t len, uint32_t *n)
 }
 
 void listcache_load(struct listcache *lc, struct node *dir, uint32_t cred,
-    bool plus, const char *verf, const void *data, size_t len, bool firm)
+    bool plus, const char *verf, const void *data, size_t len,
+    const struct binding *bound)
 {
 	struct listing *l;
 	uint32_t n;
@@ -448,10 +449,8 @@ void listcache_load(struct listcache *lc, struct node *dir, uint32_t cred,
 	l = listing_new(lc, dir, cred, plus, verf);
 	if (!l)
 		return;
-	l->bound =
-	    (struct binding){.generation = attrcache_generation(lc->ac, dir),
-		.firm = firm,
-		.sent_us = 1};
+	l->bound = *bound;
+	l->bound.generation = attrcache_generation(lc->ac, dir);
 	if (!listing_grow(lc, l, len)) {
 		listing_drop(lc, attrcache_ext(lc->ac, dir), l);
 		return;

@@ -72,7 +72,8 @@ void listcache_each(struct listcache *lc, const struct node *dir,
 /* As it was saved: its packed entries. */
 const void *listing_data(const struct listing *l, size_t *len);
 void listcache_load(struct listcache *lc, struct node *dir, uint32_t cred,
-    bool plus, const char *verf, const void *data, size_t len, bool firm);
+    bool plus, const char *verf, const void *data, size_t len,
+    const struct binding *bound);
 size_t listcache_count(const struct listcache *lc);
 size_t listcache_bytes(const struct listcache *lc);
 

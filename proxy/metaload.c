@@ -20,6 +20,7 @@ struct load {
 	size_t ncreds;
 	uint64_t now_us;
 	uint64_t real_us;
+	uint64_t sent_us; /* CONTRACT_LOADED_… */
 };
 
 /* When a saved time was by the daemon's clock; 0: never, or not to be told. */
@@ -139,7 +140,7 @@ static void load_answers(
 		uint32_t proc = metaview_get_u32(v);
 		uint32_t key = metaview_get_u32(v);
 		struct binding b = {
-		    .firm = metaview_get_u8(v) != 0, .sent_us = 1};
+		    .firm = metaview_get_u8(v) != 0, .sent_us = ld->sent_us};
 		const struct nfs_proc *row = nfs_proc_find(prog, 3, proc);
 		struct xdr_view body;
 
@@ -160,7 +161,8 @@ static void load_listings(
 	while ((saved = metaview_get_u32(v)) != 0 && !v->bad) {
 		uint32_t cred = map_cred(ld, saved);
 		bool plus = metaview_get_u8(v) != 0;
-		bool firm = metaview_get_u8(v) != 0;
+		struct binding b = {
+		    .firm = metaview_get_u8(v) != 0, .sent_us = ld->sent_us};
 		char verf[NFS3_COOKIEVERFSIZE];
 		const void *data;
 
@@ -168,7 +170,7 @@ static void load_listings(
 		data = metaview_get_bytes(v, &len);
 		if (!v->bad && cred != 0)
 			listcache_load(ld->caches->lists, node, cred, plus,
-			    verf, data, len, firm);
+			    verf, data, len, &b);
 	}
 }
 
@@ -191,7 +193,7 @@ static void load_node(struct load *ld, struct metaview *v)
 	node = attrcache_get(ld->caches->attr, &fh);
 	if (!node)
 		return;
-	attrcache_load(ld->caches->attr, node, &a);
+	attrcache_load(ld->caches->attr, node, &a, ld->sent_us, ld->now_us);
 	load_grants(ld, node, v);
 	load_answers(ld, node, v);
 	load_listings(ld, node, v);
@@ -215,7 +217,8 @@ static void load_name(struct load *ld, struct metaview *v)
 	dir = attrcache_find(ac, &fh);
 	child = of.len > 0 ? attrcache_find(ac, &of) : NULL;
 	if (dir && (child || of.len == 0))
-		namecache_bind(ld->caches->names, dir, &name, child, 1, firm);
+		namecache_bind(
+		    ld->caches->names, dir, &name, child, ld->sent_us, firm);
 }
 
 static void load_record(
@@ -242,10 +245,12 @@ static void load_record(
 	}
 }
 
-bool metapack_load(
-    struct caches *c, const struct metaview *records, uint64_t now_us)
+bool metapack_load(struct caches *c, const struct metaview *records, bool whole,
+    uint64_t now_us)
 {
-	struct load ld = {.caches = c, .now_us = now_us};
+	struct load ld = {.caches = c,
+	    .now_us = now_us,
+	    .sent_us = whole ? CONTRACT_LOADED_WHOLE_US : CONTRACT_LOADED_US};
 	struct metaview v = *records, record;
 	enum metafile_type type;
 	unsigned n = 0;

@@ -24,8 +24,9 @@ struct metapack {
 /* Pack on until `out` has `bytes` more, about; false when all is in. */
 bool metapack_some(struct metapack *p, size_t bytes);
 
-/* Fill empty caches from records; false where they are malformed. */
-bool metapack_load(
-    struct caches *c, const struct metaview *records, uint64_t now_us);
+/* Fill empty caches from records; false where they are malformed. `whole`:
+ * nothing was learned after they were saved. */
+bool metapack_load(struct caches *c, const struct metaview *records, bool whole,
+    uint64_t now_us);
 
 #endif

@@ -37,6 +37,7 @@ struct metasave {
 	struct metasave_params p;
 	char path[PATH_MAX];
 	char tmp[PATH_MAX + 8];
+	char whole[PATH_MAX + 8];
 	struct event *ev; /* the next slice, or the next save */
 	struct iopool_job job;
 	uint64_t bytes; /* of the save under way, or the last one */
@@ -44,12 +45,14 @@ struct metasave {
 	struct metabuf packing; /* filled on the loop */
 	struct metabuf writing; /* the job's */
 	XXH3_state_t *sum;      /* the job's */
+	uint64_t saved_sum;     /* of the file; 0: there is none */
 	int fd;
 	int error;   /* of the job: an errno */
 	bool saving; /* from the first slice to the rename */
 	bool writes; /* the job is under way */
 	bool packed; /* all of it is */
 	bool last;   /* … and with this job all is written */
+	bool hurry;  /* the next save begins at once */
 };
 
 static void on_timer(evutil_socket_t fd, short what, void *arg);
@@ -63,6 +66,9 @@ static int finish_file(struct metasave *ms)
 		err = errno;
 	if (!err && rename(ms->tmp, ms->path) < 0)
 		err = errno;
+	/* The loop looks when the job is done. */
+	if (!err)
+		ms->saved_sum = sum;
 	return err;
 }
 
@@ -113,7 +119,15 @@ static void arm(struct metasave *ms, uint64_t us)
 
 static void arm_next(struct metasave *ms)
 {
-	arm(ms, INTERVAL_US + ms->bytes * 1000000 / BYTES_PER_S);
+	arm(ms,
+	    ms->hurry ? 0 : INTERVAL_US + ms->bytes * 1000000 / BYTES_PER_S);
+}
+
+void metasave_hurry(struct metasave *ms)
+{
+	ms->hurry = true;
+	if (!ms->saving)
+		arm(ms, 0);
 }
 
 static void job_done(struct iopool_job *job)
@@ -149,6 +163,7 @@ static void hand_over(struct metasave *ms)
 static void save_begin(struct metasave *ms)
 {
 	ms->saving = true;
+	ms->hurry = false;
 	ms->bytes = 0;
 	ms->packed = false;
 	ms->last = false;
@@ -203,6 +218,7 @@ struct metasave *metasave_new(const struct metasave_params *p)
 	ms->fd = -1;
 	snprintf(ms->path, sizeof(ms->path), "%s", p->path);
 	snprintf(ms->tmp, sizeof(ms->tmp), "%s.new", p->path);
+	snprintf(ms->whole, sizeof(ms->whole), "%s.whole", p->path);
 	ms->sum = XXH3_createState();
 	ms->ev = evtimer_new(p->base, on_timer, ms);
 	if (!ms->sum || !ms->ev) {
@@ -230,12 +246,30 @@ static void save_rest(struct metasave *ms)
 	}
 }
 
+/* The file has all that is known: leave word of that, unless it has not. */
+static void mark_whole(const struct metasave *ms)
+{
+	int fd, err;
+
+	if (ms->saved_sum == 0 || ms->p.caches->dirty)
+		return;
+	fd = open(ms->whole,
+	    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return;
+	err = fileio_write(fd, &ms->saved_sum, sizeof(ms->saved_sum));
+	if (close(fd) < 0 || err)
+		unlink(ms->whole);
+}
+
 void metasave_free(struct metasave *ms)
 {
 	if (!ms)
 		return;
-	if (ms->ev && ms->sum)
+	if (ms->ev && ms->sum) {
 		save_rest(ms);
+		mark_whole(ms);
+	}
 	if (ms->ev)
 		event_free(ms->ev);
 	XXH3_freeState(ms->sum);
@@ -245,6 +279,38 @@ void metasave_free(struct metasave *ms)
 }
 
 /* ---- loading ---------------------------------------------------------- */
+
+static void sync_dir(const char *file)
+{
+	char dir[PATH_MAX + 8];
+	int fd;
+
+	snprintf(dir, sizeof(dir), "%s", file);
+	*strrchr(dir, '/') = '\0';
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	(void)fsync(fd);
+	close(fd);
+}
+
+/* Whether the file with this checksum has all that the daemon before knew. It
+ * is so once only: changes begin now. Where that cannot be noted, it is not. */
+static bool take_whole(const struct metasave *ms, uint64_t sum)
+{
+	int fd = open(ms->whole, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	uint64_t of = 0;
+	bool whole;
+
+	if (fd < 0)
+		return false;
+	whole = read(fd, &of, sizeof(of)) == sizeof(of) && of == sum;
+	close(fd);
+	if (unlink(ms->whole) < 0)
+		return false;
+	sync_dir(ms->whole);
+	return whole;
+}
 
 /* Why the file is not to be used; NULL: it may be. */
 static const char *load_map(
@@ -258,7 +324,10 @@ static const char *load_map(
 		return "of another version";
 	if (XXH3_64bits(data, len - 8) != sum)
 		return "damaged";
-	if (!metapack_load(ms->p.caches, &v, clock_now_us())) {
+	ms->saved_sum = sum;
+	if (!metapack_load(
+		ms->p.caches, &v, take_whole(ms, sum), clock_now_us())) {
+		ms->saved_sum = 0;
 		caches_flush(ms->p.caches);
 		return "malformed";
 	}

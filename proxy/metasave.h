@@ -4,6 +4,11 @@
  * they survive a restart: one file, written anew from time to time, a slice
  * in a turn of the loop, and put in place by rename. What was loaded counts
  * as not confirmed (contract.h). A damaged file is set aside.
+ *
+ * A daemon that ends in good order leaves a second file, PATH.whole, that holds
+ * the checksum of the first: so much is all that was ever known. The next
+ * daemon removes it before it answers anybody. Where it is missing, changes of
+ * our own may have been answered that the first file knows nothing of.
  */
 #ifndef FOREFETCH_METASAVE_H
 #define FOREFETCH_METASAVE_H
@@ -29,5 +34,7 @@ struct metasave *metasave_new(const struct metasave_params *p);
 void metasave_free(struct metasave *ms);
 /* Fill the caches, which are empty, from the file. */
 void metasave_load(struct metasave *ms);
+/* The caches were emptied: have the file say so at once. */
+void metasave_hurry(struct metasave *ms);
 
 #endif

@@ -57,8 +57,9 @@ static bool lasts(const struct turn *t, uint64_t sent_us, uint64_t timeout_us)
 {
 	if (sent_us == 0)
 		return false;
-	return t->policy->consistency == CONFIG_CONSISTENCY_FROZEN ||
-	       sent_us + timeout_us >= t->now_us + slack_us(t->policy);
+	if (t->policy->consistency == CONFIG_CONSISTENCY_FROZEN)
+		return sent_us >= CONTRACT_LOADED_WHOLE_US;
+	return sent_us + timeout_us >= t->now_us + slack_us(t->policy);
 }
 
 /* What was sent since then lasts. */

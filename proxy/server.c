@@ -772,6 +772,7 @@ int server_flush(struct server *s)
 		log_warn("server server=%s: flush: %s", s->name, strerror(-rc));
 	else
 		log_info("server server=%s: caches emptied", s->name);
+	cachehome_hurry(s->home);
 	return rc;
 }
 

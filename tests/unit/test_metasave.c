@@ -225,6 +225,8 @@ static void test_change_is_noticed(void **state)
 	say_lookup(w, now_us - 2 * S);
 	say_lookup(w, now_us - S);
 	restart(w);
+	/* No call was sent before the start. */
+	now_us = clock_us();
 	res.getattr.GETATTR3res_u.resok.obj_attributes =
 	    attr_of(NF3DIR, 1, 11).post_op_attr_u.attributes;
 	say(w, NFSPROC3_GETATTR, &args, &res, now_us);
@@ -233,6 +235,99 @@ static void test_change_is_noticed(void **state)
 	b = dentry_binding(name_of(w));
 	assert_false(
 	    contract_bound(&c, w->caches->attr, node_of(w, "dir"), &b));
+}
+
+/* A kill -9: what was saved may lack changes that were answered. */
+static void killed(struct world *w)
+{
+	struct metasave *ms = saver(w);
+	char whole[80];
+
+	metasave_free(ms);
+	snprintf(whole, sizeof(whole), "%s.whole", w->path);
+	assert_int_equal(unlink(whole), 0);
+	caches_free(w->caches);
+	begin(w);
+	ms = saver(w);
+	metasave_load(ms);
+	metasave_free(ms);
+}
+
+static bool frozen_fresh(struct world *w, uint64_t now_us)
+{
+	struct contract c;
+
+	contract_init(&c, &w->config.policy, false, now_us, now_us);
+	c.mode = CONFIG_CONSISTENCY_FROZEN;
+	return contract_fresh(
+	    &c, attrcache_sent(w->caches->attr, node_of(w, "dir")));
+}
+
+static bool frozen_holds(struct world *w, uint64_t now_us)
+{
+	struct binding b = dentry_binding(name_of(w));
+	struct contract c;
+
+	contract_init(&c, &w->config.policy, false, now_us, now_us);
+	c.mode = CONFIG_CONSISTENCY_FROZEN;
+	return contract_bound(&c, w->caches->attr, node_of(w, "dir"), &b);
+}
+
+static void confirm_dir(struct world *w, uint32_t ctime, uint64_t sent_us)
+{
+	union nfs_args args = {.object = fh_of("dir")};
+	union nfs_res res = {.status = NFS3_OK};
+
+	res.getattr.GETATTR3res_u.resok.obj_attributes =
+	    attr_of(NF3DIR, 1, ctime).post_op_attr_u.attributes;
+	say(w, NFSPROC3_GETATTR, &args, &res, sent_us);
+}
+
+static void test_frozen_asks_once_more_after_a_kill(void **state)
+{
+	struct world *w = *state;
+	uint64_t now_us = clock_us();
+
+	say_lookup(w, now_us - 2 * S);
+	say_lookup(w, now_us - S);
+	killed(w);
+	assert_false(frozen_fresh(w, now_us));
+	confirm_dir(w, 10, clock_us());
+	assert_true(frozen_fresh(w, now_us));
+	assert_true(frozen_holds(w, now_us));
+}
+
+static void test_frozen_sees_own_change_after_a_kill(void **state)
+{
+	struct world *w = *state;
+	uint64_t now_us = clock_us();
+
+	say_lookup(w, now_us - 2 * S);
+	say_lookup(w, now_us - S);
+	killed(w);
+	confirm_dir(w, 11, clock_us());
+	assert_true(frozen_fresh(w, now_us));
+	assert_false(frozen_holds(w, now_us));
+}
+
+/* Word of a good end counts once. */
+static void test_word_of_a_good_end_is_taken(void **state)
+{
+	struct world *w = *state;
+	struct metasave *ms;
+	char whole[80];
+
+	snprintf(whole, sizeof(whole), "%s.whole", w->path);
+	say_lookup(w, clock_us() - S);
+	metasave_free(saver(w));
+	assert_int_equal(access(whole, F_OK), 0);
+	caches_free(w->caches);
+	begin(w);
+	ms = saver(w);
+	metasave_load(ms);
+	assert_true(frozen_fresh(w, clock_us()));
+	assert_int_not_equal(access(whole, F_OK), 0);
+	metasave_free(ms);
 }
 
 static void flip(const char *path, long at)
@@ -295,6 +390,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(test_survives),
 	    TEST(test_change_is_noticed),
+	    TEST(test_frozen_asks_once_more_after_a_kill),
+	    TEST(test_frozen_sees_own_change_after_a_kill),
+	    TEST(test_word_of_a_good_end_is_taken),
 	    TEST(test_damaged_is_set_aside),
 	    TEST(test_cut_is_set_aside),
 	};
