@@ -10,7 +10,7 @@
 #include "reftab.h"
 
 enum {
-	FSYS_MAX = 1024,
+	FSYS_MAX = 1 << 16, /* a server may export a file system a user */
 	CHANGES = 4096, /* a power of two: files with own changes, per fsys */
 	CHANGES_FSYS = 64, /* file systems that keep a list of them */
 	REFS_TOP = UINT16_MAX,
@@ -48,9 +48,11 @@ struct attrcache {
 	struct slab *slab;
 	struct reftab nodes;
 	struct reftab profiles;
-	struct fsys_slot *fsys[FSYS_MAX];
+	struct fsys_slot **fsys;
 	uint32_t nfsys;
-	uint32_t nchanges; /* of them with a list of changes */
+	uint32_t *fsys_places; /* index + 1 by hash of fsid; 0: free */
+	uint32_t fsys_room; /* of both: twice as many places; a power of two */
+	uint32_t nchanges;  /* of them with a list of changes */
 	/* Nodes that are gone may have been changed no later than this. */
 	uint64_t forgotten_us;
 	size_t hand; /* of the clock: a bucket */
@@ -109,6 +111,8 @@ void attrcache_free(struct attrcache *ac)
 		free(ac->fsys[i]->changes);
 		free(ac->fsys[i]);
 	}
+	free(ac->fsys);
+	free(ac->fsys_places);
 	free(ac);
 }
 
@@ -222,19 +226,55 @@ static void next_generation(struct attrcache *ac, struct node *node)
 
 /* ---- profiles and file systems ---------------------------------------- */
 
+/* Where the fsid stands, or is to stand. */
+static uint32_t *fsys_place(const struct attrcache *ac, uint64_t fsid)
+{
+	uint32_t mask = 2 * ac->fsys_room - 1;
+	uint32_t at = (uint32_t)XXH3_64bits(&fsid, sizeof(fsid)) & mask;
+
+	while (ac->fsys_places[at] != 0 &&
+	       ac->fsys[ac->fsys_places[at] - 1]->fs.fsid != fsid)
+		at = (at + 1) & mask;
+	return &ac->fsys_places[at];
+}
+
+static bool fsys_grow(struct attrcache *ac)
+{
+	uint32_t room = ac->fsys_room ? 2 * ac->fsys_room : 8;
+	uint32_t *places;
+	void *more;
+
+	if (room > FSYS_MAX)
+		return false;
+	more = realloc(ac->fsys, room * sizeof(struct fsys_slot *));
+	if (!more)
+		return false;
+	ac->fsys = more;
+	places = calloc((size_t)2 * room, sizeof(*places));
+	if (!places)
+		return false;
+	free(ac->fsys_places);
+	ac->fsys_places = places;
+	ac->fsys_room = room;
+	for (uint32_t i = 0; i < ac->nfsys; i++)
+		*fsys_place(ac, ac->fsys[i]->fs.fsid) = i + 1;
+	return true;
+}
+
 static uint32_t fsys_index(struct attrcache *ac, uint64_t fsid)
 {
+	uint32_t *place = ac->fsys_room ? fsys_place(ac, fsid) : NULL;
 	struct fsys_slot *fs;
 
-	for (uint32_t i = 0; i < ac->nfsys; i++)
-		if (ac->fsys[i]->fs.fsid == fsid)
-			return i;
-	if (ac->nfsys == FSYS_MAX)
+	if (place && *place != 0)
+		return *place - 1;
+	if (ac->nfsys == ac->fsys_room && !fsys_grow(ac))
 		return UINT32_MAX;
 	fs = calloc(1, sizeof(*fs));
 	if (!fs)
 		return UINT32_MAX;
 	fs->fs.fsid = fsid;
+	*fsys_place(ac, fsid) = ac->nfsys + 1;
 	ac->fsys[ac->nfsys] = fs;
 	return ac->nfsys++;
 }
@@ -465,8 +505,11 @@ static void note_change(
 	struct fsys_slot *fs = node_slot(ac, node);
 	struct change *c;
 
-	if (!fs)
+	if (!fs) {
+		/* Which file it is, and where, is not known: any may be it. */
+		attrcache_changed_some(ac, node, false, now_us);
 		return;
+	}
 	if (!fs->changes && ac->nchanges < CHANGES_FSYS) {
 		fs->changes = calloc(CHANGES, sizeof(*fs->changes));
 		ac->nchanges += fs->changes != NULL;
@@ -518,6 +561,9 @@ bool attrcache_apply_wcc(struct attrcache *ac, struct node *node,
 			(contents_stay && same_contents(node, after)));
 	bool older = sent_us < node->seen_us;
 
+	/* So that it is known which file was changed. */
+	if (!(node->flags & NODE_ATTRS) && wcc->after.attributes_follow)
+		(void)store(ac, node, after);
 	mark_changed(ac, node, sent_us, now_us);
 	if (!ours)
 		next_generation(ac, node);
@@ -728,5 +774,7 @@ size_t attrcache_bytes(const struct attrcache *ac)
 {
 	return reftab_bytes(&ac->nodes) + reftab_bytes(&ac->profiles) +
 	       ac->nfsys * sizeof(struct fsys_slot) +
+	       ac->fsys_room *
+		   (sizeof(struct fsys_slot *) + 2 * sizeof(uint32_t)) +
 	       (size_t)ac->nchanges * CHANGES * sizeof(struct change);
 }

@@ -30,9 +30,10 @@ struct answer;
 struct listing;
 
 enum {
-	/* The coarsest grain of a server's timestamps: that of Linux's
-	 * clock tick; a second where all of them are whole ones. */
-	GRAIN_US = 10000,
+	/* The coarsest grain of a server's timestamps: that of Windows's
+	 * clock tick, 15.6 ms (Linux's is 10 ms at most); a second where all of
+	 * them are whole ones. */
+	GRAIN_US = 16000,
 	GRAIN_COARSE_US = 1000000,
 };
 
@@ -85,9 +86,16 @@ struct fsys {
 	uint64_t subseconds : 1;  /* timestamps are finer than a second */
 	uint64_t case_known : 1;
 	uint64_t case_sensitive : 1;
+	uint64_t unlisted : 1; /* a name was found that a listing lacked */
 	uint64_t
 	    links_us : 48; /* some file lost or got a link, unknown which */
 };
+
+/* Whether a name that is there has one spelling, and is listed by it. */
+static inline bool fsys_lists_all(const struct fsys *fs)
+{
+	return fs && fs->case_known && fs->case_sensitive && !fs->unlisted;
+}
 
 struct attrcache *attrcache_new(struct slab *slab);
 void attrcache_free(struct attrcache *ac);

@@ -157,8 +157,7 @@ static bool listed_absent(
 
 	/* Names with a leading dot may be there though they are not listed:
 	 * .snapshot, .zfs. */
-	if (!fs || !fs->case_known || !fs->case_sensitive || name->len == 0 ||
-	    name->data[0] == '.')
+	if (!fsys_lists_all(fs) || name->len == 0 || name->data[0] == '.')
 		return false;
 	for (int plus = 0; plus < 2; plus++) {
 		struct listing *l = listcache_find(

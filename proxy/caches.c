@@ -188,10 +188,15 @@ const struct config_policy *caches_policy(
 
 void caches_set_export(struct caches *c, const char *path, uint64_t fsid)
 {
-	struct fsys *fs = attrcache_find_fsys(c->attr, fsid);
+	struct fsys *fs = attrcache_find_fsys(c->attr, fsid), *other;
+	uint32_t index = export_index(c->config, path);
 
+	/* The path leads to this one now, and to no other. */
+	for (uint32_t i = 0; (other = attrcache_fsys_at(c->attr, i)); i++)
+		if (index > 0 && other->export_plus_one == index)
+			other->export_plus_one = 0;
 	if (fs)
-		fs->export_plus_one = export_index(c->config, path);
+		fs->export_plus_one = index;
 }
 
 struct data_key caches_data_key(const struct node *node)

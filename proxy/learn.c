@@ -186,6 +186,32 @@ static void learn_absent(const struct learn *l)
 	learn_answered(l, dir, true);
 }
 
+/* A name was found. If the directory's own listing, which is firm and of the
+ * same version, lacks it, listings of that file system prove nothing: it has
+ * short names, say, or drops what stands at the end. */
+static void learn_unlisted(
+    const struct learn *l, struct node *dir, const nfs3_name *name)
+{
+	struct fsys *fs = attrcache_fsys(l->caches->attr, dir);
+	struct listing *list;
+
+	if (!fsys_lists_all(fs) || name->len == 0 || name->data[0] == '.')
+		return;
+	for (int plus = 0; plus < 2; plus++) {
+		struct binding b;
+
+		list =
+		    listcache_find(l->caches->lists, dir, l->cred, plus != 0);
+		b = list ? listing_binding(list) : (struct binding){0};
+		if (list && b.firm &&
+		    b.generation ==
+			attrcache_generation(l->caches->attr, dir) &&
+		    attrcache_may_fill(l->caches->attr, dir, b.sent_us) &&
+		    listing_lacks(l->caches->lists, list, name))
+			fs->unlisted = true;
+	}
+}
+
 static void learn_lookup(const struct learn *l)
 {
 	const LOOKUP3resok *r = &l->res->lookup.LOOKUP3res_u.resok;
@@ -206,6 +232,8 @@ static void learn_lookup(const struct learn *l)
 	child = learn_node(l, &r->object, &r->obj_attributes);
 	if (!dir || !child)
 		return;
+	if (r->dir_attributes.attributes_follow)
+		learn_unlisted(l, dir, &l->args->dirop.name);
 	bind_name(l, dir, &l->args->dirop.name, child);
 	learn_answered(l, dir, true);
 	learn_answered(l, child, false);

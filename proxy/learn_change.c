@@ -14,6 +14,12 @@ static bool has_bytes(const nfs3_fh *fh)
 	return fh->len > 0;
 }
 
+/* What a change of our own left of a directory. */
+struct own_dir {
+	bool preserved; /* nobody else changed it */
+	bool crossed;   /* what its names lead to is not known */
+};
+
 static void data_drop(const struct learn *l, const struct node *node)
 {
 	struct data_key key = caches_data_key(node);
@@ -56,9 +62,18 @@ static void object_unknown(const struct learn *l, const nfs3_fh *fh)
 	attrcache_changed(l->caches->attr, node, l->sent_us, l->now_us);
 }
 
+/* Whether another change of our own was answered while this one was under way:
+ * which of the two the server did last is not known. */
+static bool changes_crossed(const struct learn *l, const struct node *dir)
+{
+	const struct node_ext *x = attrcache_ext(l->caches->attr, dir);
+
+	return x && x->changed_us >= l->sent_us;
+}
+
 /* A directory whose names were changed; the caller binds the new ones. */
 static struct node *dir_changed(const struct learn *l, const nfs3_fh *fh,
-    const wcc_data *wcc, bool *preserved)
+    const wcc_data *wcc, struct own_dir *own)
 {
 	struct attrcache *ac = l->caches->attr;
 	struct node *dir = attrcache_get(ac, fh);
@@ -66,13 +81,14 @@ static struct node *dir_changed(const struct learn *l, const nfs3_fh *fh,
 
 	if (!dir)
 		return NULL;
-	*preserved = apply_own(l, dir, wcc, false);
+	own->crossed = changes_crossed(l, dir);
+	own->preserved = apply_own(l, dir, wcc, false);
 	listcache_drop(l->caches->lists, dir);
 	fs = attrcache_fsys(ac, dir);
 	/* The name may be known in another spelling, too. */
-	if (!fs || !fs->case_known || !fs->case_sensitive) {
+	if (!fsys_lists_all(fs)) {
 		attrcache_changed(ac, dir, l->sent_us, l->now_us);
-		*preserved = false;
+		own->preserved = false;
 	}
 	if (wcc->after.attributes_follow)
 		learn_answered(l, dir, false);
@@ -80,9 +96,13 @@ static struct node *dir_changed(const struct learn *l, const nfs3_fh *fh,
 }
 
 static void bind_own(const struct learn *l, struct node *dir,
-    const nfs3_name *name, struct node *child)
+    const struct own_dir *own, const nfs3_name *name, struct node *child)
 {
-	namecache_bind(l->caches->names, dir, name, child, l->sent_us, false);
+	if (own->crossed)
+		namecache_forget(l->caches->names, dir, name);
+	else
+		namecache_bind(
+		    l->caches->names, dir, name, child, l->sent_us, false);
 }
 
 /* Where a name led, as far as is known. */
@@ -143,8 +163,8 @@ static void own_create(const struct learn *l, const diropargs3 *where)
 {
 	const newobj3resok *r = &l->res->newobj.newobj3res_u.resok;
 	wcc_data wcc = {.after = r->obj_attributes};
-	bool preserved;
-	struct node *dir = dir_changed(l, &where->dir, &r->dir_wcc, &preserved);
+	struct own_dir own = {0};
+	struct node *dir = dir_changed(l, &where->dir, &r->dir_wcc, &own);
 	struct node *child = NULL;
 
 	if (r->obj.handle_follows)
@@ -160,20 +180,20 @@ static void own_create(const struct learn *l, const diropargs3 *where)
 	if (wcc.after.attributes_follow)
 		learn_answered(l, child, false);
 	if (dir)
-		bind_own(l, dir, &where->name, child);
+		bind_own(l, dir, &own, &where->name, child);
 }
 
 static void own_remove(const struct learn *l)
 {
 	const diropargs3 *where = &l->args->dirop;
 	struct was was = name_was(l, where);
-	bool preserved = false;
+	struct own_dir own = {0};
 	struct node *dir =
-	    dir_changed(l, &where->dir, &l->res->wccstat.wcc, &preserved);
+	    dir_changed(l, &where->dir, &l->res->wccstat.wcc, &own);
 
-	lost_name(l, &where->dir, &was, preserved);
+	lost_name(l, &where->dir, &was, own.preserved);
 	if (dir)
-		bind_own(l, dir, &where->name, NULL);
+		bind_own(l, dir, &own, &where->name, NULL);
 }
 
 static bool same_handle(const nfs3_fh *a, const nfs3_fh *b)
@@ -199,20 +219,21 @@ static void own_rename(const struct learn *l)
 	const diropargs3 *from = &l->args->rename.from;
 	const diropargs3 *to = &l->args->rename.to;
 	struct was moved = name_was(l, from), over = name_was(l, to);
-	bool kept_from = false, kept_to;
+	struct own_dir own = {0}, own_to;
 	struct node *dir =
-	    dir_changed(l, &from->dir, &l->res->rename.fromdir_wcc, &kept_from);
+	    dir_changed(l, &from->dir, &l->res->rename.fromdir_wcc, &own);
 
 	if (dir)
-		bind_own(l, dir, &from->name, NULL);
-	kept_to = kept_from;
+		bind_own(l, dir, &own, &from->name, NULL);
+	own_to = own;
 	if (!same_handle(&from->dir, &to->dir))
 		dir = dir_changed(
-		    l, &to->dir, &l->res->rename.todir_wcc, &kept_to);
-	lost_name(l, &from->dir, &moved, kept_from);
-	lost_name(l, &to->dir, &over, kept_to);
+		    l, &to->dir, &l->res->rename.todir_wcc, &own_to);
+	lost_name(l, &from->dir, &moved, own.preserved);
+	lost_name(l, &to->dir, &over, own_to.preserved);
 	forget_name(l, to);
-	bind_moved(l, dir, &to->name, &moved, kept_from);
+	if (!own.crossed && !own_to.crossed)
+		bind_moved(l, dir, &to->name, &moved, own.preserved);
 }
 
 /* The contents stay, the attributes are others. */
@@ -232,17 +253,16 @@ static void own_link(const struct learn *l)
 	struct attrcache *ac = l->caches->attr;
 	struct node *file = attrcache_get(ac, &l->args->link.file);
 	wcc_data wcc = {.after = r->file_attributes};
+	struct own_dir own = {0};
 	struct node *dir;
-	bool preserved;
 
 	if (file && wcc.after.attributes_follow)
 		object_moved(l, file, &wcc);
 	else if (file)
 		attrcache_moved(ac, file, l->sent_us, l->now_us);
-	dir = dir_changed(
-	    l, &l->args->link.link.dir, &r->linkdir_wcc, &preserved);
+	dir = dir_changed(l, &l->args->link.link.dir, &r->linkdir_wcc, &own);
 	if (dir && file)
-		bind_own(l, dir, &l->args->link.link.name, file);
+		bind_own(l, dir, &own, &l->args->link.link.name, file);
 }
 
 /* The file has another size: what lies below both is as it was. */
@@ -477,10 +497,92 @@ static bool certainly_not_done(nfsstat3 status)
 	}
 }
 
-void learn_change(const struct learn *l)
+/* What the server said of a directory whose names it did not change. */
+static const post_op_attr *dir_after(const struct learn *l, unsigned i)
+{
+	switch (l->proc->proc) {
+	case NFSPROC3_REMOVE:
+	case NFSPROC3_RMDIR:
+		return &l->res->wccstat.wcc.after;
+	case NFSPROC3_RENAME:
+		return i == 0 ? &l->res->rename.fromdir_wcc.after
+			      : &l->res->rename.todir_wcc.after;
+	case NFSPROC3_LINK:
+		return &l->res->link.linkdir_wcc.after;
+	default:
+		return &l->res->newobj.newobj3res_u.dir_wcc.after;
+	}
+}
+
+/* What was believed of the names may be why it failed: a listing that has
+ * them, or lacks them, is not to be believed either. */
+static void names_failed(const struct learn *l)
 {
 	const diropargs3 *names[2];
+	unsigned n = change_names(l, names);
 
+	for (unsigned i = 0; i < n; i++) {
+		struct was was = name_was(l, names[i]);
+		struct node *dir =
+		    attrcache_find(l->caches->attr, &names[i]->dir);
+
+		forget_name(l, names[i]);
+		if (dir && (l->res->status == NFS3ERR_EXIST ||
+			       l->res->status == NFS3ERR_NOENT))
+			listcache_drop(l->caches->lists, dir);
+		learn_attr(l, &names[i]->dir, dir_after(l, i));
+		/* A CREATE may have found it there, and cut it first. */
+		if (was.child && l->proc->proc == NFSPROC3_CREATE &&
+		    l->res->status != NFS3ERR_EXIST) {
+			nfs3_fh fh = node_fh(was.child);
+
+			object_unknown(l, &fh);
+		}
+	}
+}
+
+static bool says_nothing_new(
+    const struct learn *l, const struct node *node, const fattr3 *after)
+{
+	fattr3 was;
+
+	if (!(node->flags & NODE_ATTRS))
+		return false;
+	attrcache_fattr(l->caches->attr, node, &was);
+	return was.mode == after->mode && was.uid == after->uid &&
+	       was.gid == after->gid && was.size == after->size &&
+	       memcmp(&was.mtime, &after->mtime, sizeof(was.mtime)) == 0 &&
+	       memcmp(&was.ctime, &after->ctime, sizeof(was.ctime)) == 0;
+}
+
+/* A SETATTR is several changes in one, and some may have been made. */
+static void setattr_failed(const struct learn *l)
+{
+	const post_op_attr *after = &l->res->wccstat.wcc.after;
+	struct node *node =
+	    attrcache_find(l->caches->attr, &l->args->setattr.object);
+
+	if (!node)
+		return;
+	if (after->attributes_follow &&
+	    says_nothing_new(l, node, &after->post_op_attr_u.attributes))
+		learn_attr(l, &l->args->setattr.object, after);
+	else
+		learn_unknown(l);
+}
+
+static void learn_failed(const struct learn *l)
+{
+	if (l->proc->prog != NFS_PROGRAM)
+		return;
+	if (l->proc->proc == NFSPROC3_SETATTR)
+		setattr_failed(l);
+	else
+		names_failed(l);
+}
+
+void learn_change(const struct learn *l)
+{
 	if (l->proc->prog == NFS_PROGRAM && l->proc->proc == NFSPROC3_COMMIT) {
 		learn_commit(l);
 	} else if (l->res->status == NFS3_OK) {
@@ -488,11 +590,7 @@ void learn_change(const struct learn *l)
 	} else if (!certainly_not_done(l->res->status)) {
 		learn_unknown(l);
 	} else {
-		unsigned n = change_names(l, names);
-
-		/* What was believed of the names may be why it failed. */
-		for (unsigned i = 0; i < n; i++)
-			forget_name(l, names[i]);
+		learn_failed(l);
 	}
 }
 

@@ -343,10 +343,31 @@ size_t listing_size_max(const struct listing *l, bool plus)
 
 /* ---- absences --------------------------------------------------------- */
 
+/* Whether upper and lower case are the same is told wrongly by some servers
+ * (knfsd on a folder of ext4's that folds), so here they are. */
 static uint32_t short_hash(const nfs3_name *name)
 {
+	char folded[256];
+	uint32_t len =
+	    name->len < sizeof(folded) ? name->len : (uint32_t)sizeof(folded);
+
+	for (uint32_t i = 0; i < len; i++) {
+		char c = name->data[i];
+
+		folded[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+	}
 	/* 0 is an empty place. */
-	return (uint32_t)XXH3_64bits(name->data, name->len) | 1;
+	return (uint32_t)XXH3_64bits(folded, len) | 1;
+}
+
+/* Other letters have several spellings in some file systems: other cases, or
+ * other ways to compose them. */
+static bool is_ascii(const nfs3_name *name)
+{
+	for (uint32_t i = 0; i < name->len; i++)
+		if ((unsigned char)name->data[i] >= 0x80)
+			return false;
+	return true;
 }
 
 static bool names_make(struct listcache *lc, struct listing *l)
@@ -378,7 +399,8 @@ bool listing_lacks(
 	uint32_t h = short_hash(name);
 	size_t i;
 
-	if (!l->complete || (!l->names && !names_make(lc, l)))
+	if (!l->complete || !is_ascii(name) ||
+	    (!l->names && !names_make(lc, l)))
 		return false;
 	for (i = h & l->names_mask; l->names[i] != 0;
 	     i = (i + 1) & l->names_mask)

@@ -59,7 +59,8 @@ bool listing_next(const struct listing *l, size_t *pos, struct list_entry *e);
 void listing_remember(struct listing *l, uint64_t cookie, size_t pos);
 /* No more than so many bytes can come of it, encoded. */
 size_t listing_size_max(const struct listing *l, bool plus);
-/* Whether a complete listing has no such name for sure. */
+/* Whether a complete listing has no such name for sure, in whatever case. Of
+ * names that are not ASCII nothing is sure. */
 bool listing_lacks(
     struct listcache *lc, struct listing *l, const nfs3_name *name);
 

@@ -91,6 +91,7 @@ static void load_fsys(struct load *ld, struct metaview *v)
 	fs->subseconds = (flags & 1) != 0;
 	fs->case_known = (flags & 2) != 0;
 	fs->case_sensitive = (flags & 4) != 0;
+	fs->unlisted = (flags & 8) != 0;
 	text = len > 0 ? strndup(path, len) : NULL;
 	if (text)
 		caches_set_export(ld->caches, text, fsid);

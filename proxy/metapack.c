@@ -41,9 +41,9 @@ static void pack_fsys(struct metapack *p)
 				   ->overrides[fs->export_plus_one - 1]
 				   .path;
 		metabuf_put_u64(p->out, fs->fsid);
-		metabuf_put_u8(
-		    p->out, (uint8_t)(fs->subseconds | fs->case_known << 1 |
-				      fs->case_sensitive << 2));
+		metabuf_put_u8(p->out,
+		    (uint8_t)(fs->subseconds | fs->case_known << 1 |
+			      fs->case_sensitive << 2 | fs->unlisted << 3));
 		metabuf_put_bytes(p->out, path, strlen(path));
 		metabuf_end(p->out, at);
 	}

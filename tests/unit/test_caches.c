@@ -292,7 +292,7 @@ static void test_binding_is_firm_after_a_grain(void **state)
 	struct world *w = *state;
 
 	say_dir(w, "dir", 10);
-	w->now_us += 10 * MS;
+	w->now_us += GRAIN_US;
 	say_lookup(w, "late", "f", 10, round_trip(w));
 	w->now_us += 20 * S;
 	say_dir(w, "dir", 10);
@@ -304,7 +304,7 @@ static void test_binding_is_provisional_within_a_grain(void **state)
 	struct world *w = *state;
 
 	say_dir(w, "dir", 10);
-	w->now_us += 10 * MS - 1;
+	w->now_us += GRAIN_US - 1;
 	say_lookup(w, "soon", "f", 10, round_trip(w));
 	assert_true(holds(w, "soon"));
 	w->now_us += 3 * S;
@@ -462,6 +462,124 @@ static void test_another_handle_of_the_file(void **state)
 	say(w, NFSPROC3_SETATTR, &args, &res, round_trip(w));
 	assert_true(fresh(w, "one"));
 	assert_false(fresh(w, "two"));
+}
+
+/* A change that fails tells of the state, too. */
+static void test_failed_change_tells_of_the_directory(void **state)
+{
+	struct world *w = *state;
+	union nfs_args args = {
+	    .mkdir.where = {.dir = fh_of("dir"), .name = fh_of("d")}};
+	union nfs_res res = {.status = NFS3ERR_EXIST};
+
+	say_sensitive(w);
+	w->now_us += S;
+	say_lookup(w, "x", NULL, 10, round_trip(w));
+	assert_true(holds(w, "x"));
+	/* Somebody else was there: the directory is another. */
+	res.newobj.newobj3res_u.dir_wcc = wcc(1, 10, 50);
+	say(w, NFSPROC3_MKDIR, &args, &res, round_trip(w));
+	assert_int_equal(node_of(w, "dir")->ctime.seconds, 50);
+	assert_false(holds(w, "x"));
+}
+
+static void test_setattr_that_failed_half_way(void **state)
+{
+	struct world *w = *state;
+	fattr3 a = attr_of(NF3REG, 20, 5);
+	union nfs_args args = {.setattr = {.object = fh_of("one")}};
+	union nfs_res res = {.status = NFS3ERR_PERM};
+
+	say_getattr(w, "one", &a);
+	res.wccstat.wcc.after = post(NF3REG, 20, 5);
+	say(w, NFSPROC3_SETATTR, &args, &res, round_trip(w));
+	assert_true(fresh(w, "one"));
+	res.wccstat.wcc.after.post_op_attr_u.attributes.size = 0;
+	say(w, NFSPROC3_SETATTR, &args, &res, round_trip(w));
+	assert_false(fresh(w, "one"));
+}
+
+/* Two changes of one name, under way at once: the order is not known. */
+static void test_replies_that_crossed(void **state)
+{
+	struct world *w = *state;
+	union nfs_args args = {
+	    .create.where = {.dir = fh_of("dir"), .name = fh_of("x")}};
+	union nfs_res res = {.status = NFS3_OK};
+	newobj3resok *r = &res.newobj.newobj3res_u.resok;
+	nfs3_name x = fh_of("x");
+	uint64_t sent_us;
+
+	say_sensitive(w);
+	w->now_us += S;
+	sent_us = w->now_us;
+	say_remove(w, "x", 10, 11);
+	r->obj.handle_follows = TRUE;
+	r->obj.post_op_fh3_u.handle = fh_of("f");
+	r->obj_attributes = post(NF3REG, 20, 5);
+	r->dir_wcc = wcc(1, 11, 12);
+	say(w, NFSPROC3_CREATE, &args, &res, sent_us);
+	assert_null(namecache_find(w->caches->names, node_of(w, "dir"), &x));
+}
+
+static void test_export_that_moved(void **state)
+{
+	struct world *w = *state;
+	struct config_export over = {.path = (char *)"/src"};
+
+	w->config.overrides = &over;
+	w->config.noverrides = 1;
+	caches_set_export(w->caches, "/src", 7);
+	assert_int_equal(
+	    attrcache_find_fsys(w->caches->attr, 7)->export_plus_one, 1);
+	caches_set_export(w->caches, "/src", 8);
+	assert_int_equal(
+	    attrcache_find_fsys(w->caches->attr, 8)->export_plus_one, 1);
+	assert_int_equal(
+	    attrcache_find_fsys(w->caches->attr, 7)->export_plus_one, 0);
+	w->config.overrides = NULL;
+	w->config.noverrides = 0;
+}
+
+/* Nothing is known of the handle that it is changed by. */
+static void test_change_by_a_handle_not_seen_before(void **state)
+{
+	struct world *w = *state;
+	fattr3 a = attr_of(NF3REG, 20, 5);
+	union nfs_args args = {.setattr = {.object = fh_of("one")}};
+	union nfs_res res = {.status = NFS3_OK};
+
+	say_getattr(w, "two", &a);
+	assert_true(fresh(w, "two"));
+	res.wccstat.wcc.after = post(NF3REG, 20, 6);
+	say(w, NFSPROC3_SETATTR, &args, &res, round_trip(w));
+	assert_false(fresh(w, "two"));
+	/* Nor does the reply say which file that was. */
+	w->now_us += S;
+	say_getattr(w, "two", &a);
+	assert_true(fresh(w, "two"));
+	args.setattr.object = fh_of("three");
+	memset(&res, 0, sizeof(res));
+	say(w, NFSPROC3_SETATTR, &args, &res, round_trip(w));
+	assert_false(fresh(w, "two"));
+}
+
+static void test_many_file_systems(void **state)
+{
+	struct world *w = *state;
+	char name[16];
+
+	for (unsigned i = 0; i < 3000; i++) {
+		fattr3 a = attr_of(NF3REG, 20, 5);
+
+		a.fsid = 100 + i;
+		snprintf(name, sizeof(name), "f%u", i);
+		say_getattr(w, name, &a);
+		assert_true(fresh(w, name));
+		assert_int_equal(
+		    attrcache_fsys(w->caches->attr, node_of(w, name))->fsid,
+		    100 + i);
+	}
 }
 
 static void test_unknown_effect_forgets(void **state)
@@ -638,6 +756,12 @@ int main(void)
 	    TEST(test_reply_from_before_an_own_change),
 	    TEST(test_older_call_never_overwrites),
 	    TEST(test_another_handle_of_the_file),
+	    TEST(test_failed_change_tells_of_the_directory),
+	    TEST(test_setattr_that_failed_half_way),
+	    TEST(test_replies_that_crossed),
+	    TEST(test_export_that_moved),
+	    TEST(test_change_by_a_handle_not_seen_before),
+	    TEST(test_many_file_systems),
 	    TEST(test_unknown_effect_forgets),
 	    TEST(test_stale_drops_names),
 	    TEST(test_rights_are_one_credentials),
