@@ -76,10 +76,12 @@ void drc_set_sent(struct drc_entry *e, const struct upstream_sent *sent);
 void drc_get_sent(const struct drc_entry *e, struct upstream_sent *sent);
 
 /* The object that a change was about, as it was known when the change was
- * first sent; `fileid` 0: it was not known. */
+ * first sent. It is its handle that tells: file systems use the number of a
+ * file that was removed again at once. */
 struct drc_object {
-	uint64_t fsid;
-	uint64_t fileid;
+	uint64_t key;   /* fh_key(); 0: it was not known */
+	uint32_t nlink; /* LINK: the file's names */
+	uint32_t zero;
 };
 void drc_set_object(struct drc_entry *e, const struct drc_object *object);
 struct drc_object drc_object(const struct drc_entry *e);

@@ -9,7 +9,8 @@
  *	                              another one: NFS3ERR_NOENT
  *	RENAME          LOOKUP from   the object: repeat; else
  *	                LOOKUP to     the object: done; else NFS3ERR_NOENT
- *	LINK            LOOKUP name   the object: done; else repeat
+ *	LINK            LOOKUP name   the object, and it has one more name:
+ *	                              done; else repeat
  *	SETATTR, guard  GETATTR       ctime is the guard's: repeat
  *	                              as asked for: done; else repeat
  *
@@ -37,7 +38,7 @@ struct postcheck {
 
 /* Where a name leads. */
 enum leads {
-	LEADS_UNKNOWN, /* an error, or no attributes */
+	LEADS_UNKNOWN, /* an error */
 	LEADS_NOWHERE,
 	LEADS_TO_OBJECT,
 	LEADS_ELSEWHERE,
@@ -49,15 +50,6 @@ static void check_on_reply(
 static const struct fetch_ops check_ops = {.on_reply = check_on_reply};
 
 /* ---- before the first sending ------------------------------------------ */
-
-static struct drc_object node_object(
-    const struct caches *c, const struct node *node)
-{
-	if (!node || !(node->flags & NODE_ATTRS))
-		return (struct drc_object){0};
-	return (struct drc_object){.fsid = attrcache_fsys(c->attr, node)->fsid,
-	    .fileid = node->fileid};
-}
 
 /* What the name leads to by what is known; NULL: absent, or not known. */
 static const struct node *named_node(
@@ -73,6 +65,35 @@ static const struct node *named_node(
 	return dentry_child(c->names, d);
 }
 
+static struct drc_object node_object(const struct node *node)
+{
+	struct drc_object object = {0};
+	nfs3_fh fh;
+
+	if (!node)
+		return object;
+	fh = node_fh(node);
+	object.key = fh_key(&fh);
+	return object;
+}
+
+/* Known only with the number of its names, which tells whether one was added:
+ * the name may have been there before. */
+static struct drc_object linked_object(
+    const struct caches *c, const LINK3args *args)
+{
+	const struct node *node = attrcache_find(c->attr, &args->file);
+	struct drc_object object = {0};
+	fattr3 a;
+
+	if (!node || !(node->flags & NODE_ATTRS) || named_node(c, &args->link))
+		return object;
+	attrcache_fattr(c->attr, node, &a);
+	object = node_object(node);
+	object.nlink = a.nlink;
+	return object;
+}
+
 struct drc_object postcheck_object(const struct caches *c,
     const struct nfs_proc *proc, const union nfs_args *args)
 {
@@ -81,19 +102,14 @@ struct drc_object postcheck_object(const struct caches *c,
 	switch (proc->proc) {
 	case NFSPROC3_REMOVE:
 	case NFSPROC3_RMDIR:
-		return node_object(c, named_node(c, &args->dirop));
+		return node_object(named_node(c, &args->dirop));
 	case NFSPROC3_RENAME:
-		return node_object(c, named_node(c, &args->rename.from));
+		return node_object(named_node(c, &args->rename.from));
 	case NFSPROC3_LINK:
-		/* A name that was there before is not of our making. */
-		if (named_node(c, &args->link.link))
-			break;
-		return node_object(
-		    c, attrcache_find(c->attr, &args->link.file));
+		return linked_object(c, &args->link);
 	default:
-		break;
+		return (struct drc_object){0};
 	}
-	return (struct drc_object){0};
 }
 
 bool postcheck_ambiguous(const struct nfs_proc *proc,
@@ -225,7 +241,7 @@ static bool can_check(const struct svc_rqst *rqst)
 		return false;
 	if (rqst->proc->proc == NFSPROC3_SETATTR)
 		return rqst->args.setattr.guard.check;
-	return rqst->object.fileid != 0;
+	return rqst->object.key != 0;
 }
 
 bool postcheck_start(struct svc_rqst *rqst)
@@ -248,17 +264,32 @@ bool postcheck_start(struct svc_rqst *rqst)
 static enum leads where_it_leads(
     const struct postcheck *pc, const LOOKUP3res *res)
 {
-	const struct drc_object *was = &pc->rqst->object;
-	const post_op_attr *attr = &res->LOOKUP3res_u.resok.obj_attributes;
-	const fattr3 *a = &attr->post_op_attr_u.attributes;
+	const LOOKUP3resok *r = &res->LOOKUP3res_u.resok;
 
 	if (res->status == NFS3ERR_NOENT)
 		return LEADS_NOWHERE;
-	if (res->status != NFS3_OK || !attr->attributes_follow)
+	if (res->status != NFS3_OK)
 		return LEADS_UNKNOWN;
-	return a->fsid == was->fsid && a->fileid == was->fileid
-		   ? LEADS_TO_OBJECT
-		   : LEADS_ELSEWHERE;
+	return fh_key(&r->object) == pc->rqst->object.key ? LEADS_TO_OBJECT
+							  : LEADS_ELSEWHERE;
+}
+
+/* The name leads to the file, which has one more than before. */
+static bool was_linked(const struct postcheck *pc, const LOOKUP3res *res)
+{
+	const post_op_attr *attr = &res->LOOKUP3res_u.resok.obj_attributes;
+
+	return where_it_leads(pc, res) == LEADS_TO_OBJECT &&
+	       attr->attributes_follow &&
+	       attr->post_op_attr_u.attributes.nlink > pc->rqst->object.nlink;
+}
+
+static void on_link(struct postcheck *pc, const LOOKUP3res *res)
+{
+	if (was_linked(pc, res))
+		check_done(pc, &res->LOOKUP3res_u.resok.dir_attributes);
+	else
+		check_repeat(pc);
 }
 
 static void on_old_name(struct postcheck *pc, enum leads leads)
@@ -279,11 +310,13 @@ static void on_lookup(struct postcheck *pc, const LOOKUP3res *res)
 
 	if (proc == NFSPROC3_RENAME && !pc->second) {
 		on_old_name(pc, leads);
-	} else if (proc == NFSPROC3_RENAME || proc == NFSPROC3_LINK) {
+	} else if (proc == NFSPROC3_LINK) {
+		on_link(pc, res);
+	} else if (leads == LEADS_UNKNOWN) {
+		check_repeat(pc);
+	} else if (proc == NFSPROC3_RENAME) {
 		if (leads == LEADS_TO_OBJECT)
 			check_done(pc, dir);
-		else if (proc == NFSPROC3_LINK || leads == LEADS_UNKNOWN)
-			check_repeat(pc);
 		else
 			check_gone(pc);
 	} else if (leads == LEADS_NOWHERE) {

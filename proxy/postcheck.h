@@ -23,7 +23,7 @@ struct caches;
 struct svc_rqst;
 
 /* The object that a change is about, as the caches know it now, before the
- * change is sent; `fileid` 0: not known. */
+ * change is sent; `key` 0: not known. */
 struct drc_object postcheck_object(const struct caches *c,
     const struct nfs_proc *proc, const union nfs_args *args);
 

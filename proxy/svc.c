@@ -199,7 +199,7 @@ static void rqst_note_object(
 	}
 	rqst->object =
 	    postcheck_object(rqst->svc->p.caches, rqst->proc, &rqst->args);
-	if (rqst->drc && rqst->object.fileid != 0)
+	if (rqst->drc && rqst->object.key != 0)
 		drc_set_object(rqst->drc, &rqst->object);
 }
 

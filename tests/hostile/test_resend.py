@@ -256,7 +256,9 @@ class ServerRestarted(ResendCase):
     def test_link(self):
         fh, _ = self.up.make(b"f", rpc.REG)
         self.look_up("f")
-        self.repaired(rpc.LINK, rpc.link_args(fh, "g"))
+        two = fh, rpc.fattr(rpc.REG, nlink=2)
+        self.repaired(rpc.LINK, rpc.link_args(fh, "g"),
+                      lambda: self.up.names.update({b"f": two, b"g": two}))
 
     def test_link_that_was_there_before(self):
         fh, attr = self.up.make(b"f", rpc.REG)
@@ -330,7 +332,8 @@ class ServerRestarted(ResendCase):
         self.up.make(b"old", rpc.REG)
         self.look_up("old")
         self.repaired(rpc.RENAME, rpc.rename_args("old", "new"),
-                      lambda: self.up.make(b"old", rpc.REG))
+                      lambda: self.up.names.update({b"old": (
+                          b"fh-another-old..", rpc.fattr(rpc.REG, 999))}))
         self.assertIn(b"old", self.up.names)
 
     def test_rename_but_neither_is_there(self):
