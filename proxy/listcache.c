@@ -14,6 +14,9 @@ enum {
 	ENTRY_HEAD = 17,        /* fileid, cookie, length of the name */
 	LISTING_MAX = 64 << 20, /* bytes; a larger one is not kept */
 	CREDS_MAX = 16,         /* listings of one directory */
+	/* Entries that are searched for a cookie that nobody was answered up
+	 * to; behind them the server is asked. */
+	SEEK_MAX = 1 << 15,
 };
 
 struct listing {
@@ -313,7 +316,7 @@ bool listing_seek(const struct listing *l, uint64_t cookie, size_t *pos)
 		*pos = l->hints[i].pos;
 		return true;
 	}
-	while (listing_next(l, pos, &e))
+	for (unsigned i = 0; i < SEEK_MAX && listing_next(l, pos, &e); i++)
 		if (e.cookie == cookie)
 			return true;
 	return false;

@@ -51,7 +51,8 @@ uint32_t listing_count(const struct listing *l);
 uint64_t listing_last_cookie(const struct listing *l);
 /* All entries are known. */
 bool listing_complete(const struct listing *l);
-/* Where the entries behind a cookie begin; false where it is not known. */
+/* Where the entries behind a cookie begin; false where it is not known, or
+ * would take long to find. */
 bool listing_seek(const struct listing *l, uint64_t cookie, size_t *pos);
 /* The entry at `pos`, which moves on; false behind the last one. */
 bool listing_next(const struct listing *l, size_t *pos, struct list_entry *e);

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct metapack pack = {.caches = c, .out = &out};
 
 	MUST(c);
-	(void)metapack_load(c, &v, UINT64_C(1) << 41);
+	(void)metapack_load(c, &v, size % 2 == 0, UINT64_C(1) << 41);
 	while (metapack_some(&pack, 65536))
 		continue;
 	c->memory_bytes = 0;
