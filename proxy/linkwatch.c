@@ -6,13 +6,21 @@
 #include "fetch.h"
 #include "nfs_proc.h"
 
-enum { AWAY_US = 3000000 };
+enum {
+	/* Without a connection, or since a NULL was asked. */
+	AWAY_US = 3000000,
+	/* Nothing came for so long while a call waits: ask. */
+	ASK_US = 1000000,
+};
 
 struct linkwatch {
 	struct fetch *fetch;
 	struct upstream *nfs;
 	struct upstream *mount;
 	uint64_t up_us; /* when there was a connection last */
+	/* When the server was asked, or was last seen to live since then; 0:
+	 * it is not being asked. */
+	uint64_t asked_us;
 	bool away;
 	struct fetch_waiter probe;
 	struct rpc_cred cred; /* AUTH_NONE: nobody's */
@@ -26,6 +34,7 @@ static void on_reply(struct fetch_waiter *w, const struct upstream_result *up)
 	/* Whatever it says, it is there. */
 	(void)up;
 	lw->away = false;
+	lw->asked_us = 0;
 }
 
 static const struct fetch_ops ops = {.on_reply = on_reply};
@@ -52,26 +61,53 @@ void linkwatch_free(struct linkwatch *lw)
 	free(lw);
 }
 
-static void ask(struct linkwatch *lw)
+static void ask(struct linkwatch *lw, uint64_t now_us)
 {
 	struct upstream_request req = {
 	    .proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_NULL),
 	    .cred = &lw->cred,
 	    .alone = true};
 
+	if (lw->probe.flight)
+		return;
 	/* Without memory the next second will do. */
-	if (!lw->probe.flight)
-		(void)fetch_start(lw->fetch, &req, NULL, &lw->probe);
+	if (fetch_start(lw->fetch, &req, NULL, &lw->probe) == 0)
+		lw->asked_us = now_us;
 }
 
-static bool silent(
-    const struct linkwatch *lw, uint64_t waiting_us, uint64_t now_us)
+/* When bytes last came. */
+static uint64_t heard_us(const struct linkwatch *lw)
 {
 	uint64_t nfs_us = upstream_last_rx_us(lw->nfs);
 	uint64_t mount_us = upstream_last_rx_us(lw->mount);
 
-	return waiting_us != 0 && now_us - waiting_us >= AWAY_US &&
-	       nfs_us < waiting_us && mount_us < waiting_us;
+	return nfs_us > mount_us ? nfs_us : mount_us;
+}
+
+/* A call waits, and nothing comes. */
+static bool silent(
+    const struct linkwatch *lw, uint64_t waiting_us, uint64_t now_us)
+{
+	uint64_t since_us = heard_us(lw);
+
+	if (waiting_us == 0)
+		return false;
+	if (waiting_us > since_us)
+		since_us = waiting_us;
+	return now_us > since_us && now_us - since_us >= ASK_US;
+}
+
+/*
+ * Whether a NULL has been unanswered for too long. It may lie behind what was
+ * written before it: as long as that goes out, the server takes it.
+ */
+static bool unanswered(struct linkwatch *lw, uint64_t now_us)
+{
+	if (!lw->probe.flight || lw->asked_us == 0)
+		return false;
+	if (heard_us(lw) > lw->asked_us || upstream_is_sending(lw->nfs))
+		lw->asked_us = now_us;
+	return now_us - lw->asked_us >= AWAY_US;
 }
 
 bool linkwatch_away(struct linkwatch *lw, uint64_t waiting_us, uint64_t now_us)
@@ -82,9 +118,9 @@ bool linkwatch_away(struct linkwatch *lw, uint64_t waiting_us, uint64_t now_us)
 	if (st.state == UPSTREAM_UP)
 		lw->up_us = now_us;
 	if (!lw->away)
-		lw->away = now_us - lw->up_us >= AWAY_US ||
-			   silent(lw, waiting_us, now_us);
-	if (lw->away)
-		ask(lw);
+		lw->away =
+		    now_us - lw->up_us >= AWAY_US || unanswered(lw, now_us);
+	if (lw->away || silent(lw, waiting_us, now_us))
+		ask(lw, now_us);
 	return lw->away;
 }

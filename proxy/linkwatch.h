@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Whether the server can be reached, for `offline = serve`: it is away when
- * there was no connection for a while, or when a call has waited for a while
- * and nothing came since; and it is back when it answers a NULL.
+ * there was no connection for a while, or when it leaves a NULL unanswered,
+ * which it is asked as soon as a call waits and nothing comes; and it is back
+ * when it answers one. A server whose disk is slow answers NULL all the same.
  */
 #ifndef FOREFETCH_LINKWATCH_H
 #define FOREFETCH_LINKWATCH_H

@@ -17,7 +17,9 @@
 #include <event2/event.h>
 #include <event2/util.h>
 #include <netinet/in.h>
+#include <linux/sockios.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 
 #include "clock.h"
 #include "log.h"
@@ -32,6 +34,7 @@ enum {
 	TIMEO_US = 60000000,
 	TIMEO_RESENT_US = 5000000,
 	IDLE_CLOSE_US = 60000000,
+	ACK_RECENT_MS = 1000,
 };
 
 static struct upstream_call **hash_slot(struct upstream *up, uint32_t xid)
@@ -563,6 +566,28 @@ uint64_t upstream_last_rx_us(const struct upstream *up)
 			last_us = xprt_last_rx_us(c->xprt);
 	}
 	return last_us;
+}
+
+static bool conn_is_sending(const struct upstream_conn *c)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+	int left = 0;
+
+	if (!c->xprt || ioctl(xprt_fd(c->xprt), SIOCOUTQ, &left) < 0 ||
+	    (left == 0 && xprt_queued_bytes(c->xprt) == 0))
+		return false;
+	return getsockopt(
+		   xprt_fd(c->xprt), IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+	       info.tcpi_last_ack_recv < ACK_RECENT_MS;
+}
+
+bool upstream_is_sending(const struct upstream *up)
+{
+	for (unsigned i = 0; i < up->p.connections; i++)
+		if (conn_is_sending(&up->conns[i]))
+			return true;
+	return false;
 }
 
 void upstream_get_status(const struct upstream *up, struct upstream_status *st)

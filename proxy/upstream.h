@@ -159,6 +159,9 @@ struct upstream_status {
 
 /* When bytes last came over a connection that is up; 0: none is. */
 uint64_t upstream_last_rx_us(const struct upstream *up);
+/* Whether bytes wait to go out, and the peer acknowledges some now: they take
+ * their time, but the other end is there. */
+bool upstream_is_sending(const struct upstream *up);
 void upstream_get_status(const struct upstream *up, struct upstream_status *st);
 void upstream_get_conn_status(
     const struct upstream *up, unsigned conn, struct upstream_conn_status *st);

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`offline = serve`: when a server counts as away, and when as slow only."""
+import daemon
+import rpc
+from fakeserver import HOLD
+
+
+class Away(daemon.Case):
+    settings = {"offline": "serve", "prefetch": "off"}
+
+    def away(self):
+        return self.ff.control("status")["offline_active"]
+
+    def test_slow_read_gets_its_data(self):
+        """The server's disk spins up: it holds a READ, but answers NULL."""
+        held = []
+        self.up.script(rpc.READ, lambda call: held.append(call) or HOLD)
+        c = self.connect(timeout=60)
+        c.send(rpc.READ, rpc.read_args(count=64))
+        self.up.wait(rpc.READ)
+        # By now it would have been away twice over.
+        self.up.wait(rpc.NULL, 7, timeout=30)
+        self.assertFalse(self.away())
+        held[0].reply(rpc.read_ok(rpc.pattern(0, 64)))
+        reply = c.recv()
+        self.assertEqual(rpc.status(reply), 0)
+        self.assertIn(rpc.pattern(0, 64), reply.body)
+        self.assertEqual(self.ff.lines("cannot be reached"), [])
+
+    def test_dead_server_is_away(self):
+        """It takes calls and answers nothing at all, then comes back."""
+        held = []
+        for proc in (rpc.NULL, rpc.READ):
+            self.up.script(proc, lambda call: held.append(call) or HOLD)
+        c = self.connect(timeout=60)
+        c.send(rpc.READ, rpc.read_args(count=64))
+        self.assertEqual(rpc.status(c.recv()), rpc.IO)
+        self.assertEqual(len(self.up.seen(rpc.NULL)), 1)
+        self.assertTrue(self.away())
+        self.up.script(rpc.READ, None)
+        for call in held:
+            call.reply(b"" if call.proc == rpc.NULL else
+                       rpc.read_ok(rpc.pattern(0, 64)))
+        daemon.poll(lambda: not self.away(), "it is back")
+        self.bystander()
+
+    def test_dies_after_an_answer(self):
+        """Bytes that came while a call waited do not speak for ever."""
+        held = []
+        self.up.script(rpc.READ, lambda call: held.append(call) or HOLD)
+        c = self.connect(timeout=60)
+        c.send(rpc.READ, rpc.read_args(count=64))
+        self.up.wait(rpc.NULL, 2, timeout=30)
+        self.up.script(rpc.NULL, lambda call: held.append(call) or HOLD)
+        self.assertEqual(rpc.status(c.recv()), rpc.IO)
+        self.assertTrue(self.away())
+
+    def test_refused_server_is_away(self):
+        self.up.down()
+        c = self.connect(timeout=60)
+        c.send(rpc.READ, rpc.read_args(count=64))
+        self.assertEqual(rpc.status(c.recv()), rpc.IO)
+        self.assertTrue(self.away())
+        self.up.up()
+        daemon.poll(lambda: not self.away(), "it is back")
+
+
+if __name__ == "__main__":
+    daemon.main()
