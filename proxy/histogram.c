@@ -19,13 +19,20 @@ static size_t histogram_index(uint32_t value)
 
 void histogram_add(struct histogram *h, uint64_t value)
 {
+	histogram_add_many(h, value, 1);
+}
+
+void histogram_add_many(struct histogram *h, uint64_t value, uint64_t n)
+{
 	uint32_t v = value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
 
-	h->count++;
-	h->sum += value;
+	if (n == 0)
+		return;
+	h->count += n;
+	h->sum += value * n;
 	if (value > h->max)
 		h->max = value;
-	h->bucket[histogram_index(v)]++;
+	h->bucket[histogram_index(v)] += n;
 }
 
 uint32_t histogram_bucket_low(size_t index)

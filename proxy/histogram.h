@@ -29,6 +29,8 @@ struct histogram {
 
 /* Count one value. No allocation, no loop. */
 void histogram_add(struct histogram *h, uint64_t value);
+/* Count one value `n` times. */
+void histogram_add_many(struct histogram *h, uint64_t value, uint64_t n);
 
 /* The least and the greatest value that bucket `index` holds. */
 uint32_t histogram_bucket_low(size_t index);

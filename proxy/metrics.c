@@ -25,7 +25,10 @@ struct row {
 	uint64_t errors;
 	uint64_t bytes_in;
 	uint64_t bytes_out;
-	struct histogram latency; /* of the calls that were timed */
+	uint64_t at_once;    /* calls that were answered at once */
+	uint64_t at_once_us; /* what the last of them took that was timed */
+	uint64_t like_it;    /* calls since then; not in `latency` yet */
+	struct histogram latency; /* of all calls */
 };
 
 struct metrics {
@@ -113,6 +116,20 @@ static size_t metrics_find_row(uint32_t prog, uint32_t proc)
 	return ROW_OTHER;
 }
 
+/* Calls that were not timed took as long as the one before them. */
+static void row_settle(struct row *row)
+{
+	histogram_add_many(&row->latency, row->at_once_us, row->like_it);
+	row->like_it = 0;
+}
+
+static void row_time(struct row *row, uint64_t latency_us)
+{
+	row_settle(row);
+	row->at_once_us = latency_us;
+	histogram_add(&row->latency, latency_us);
+}
+
 void metrics_add_call(struct metrics *m, enum metrics_side side, uint32_t prog,
     uint32_t proc, const struct metrics_call *call)
 {
@@ -124,8 +141,19 @@ void metrics_add_call(struct metrics *m, enum metrics_side side, uint32_t prog,
 	row->errors += call->error;
 	row->bytes_in += call->bytes_in;
 	row->bytes_out += call->bytes_out;
-	if (!call->untimed)
+	if (call->clock && row->at_once++ % METRICS_SAMPLE != 0)
+		row->like_it++;
+	else if (call->clock)
+		row_time(row, call->clock() - call->since_us);
+	else
 		histogram_add(&row->latency, call->latency_us);
+}
+
+void metrics_settle(struct metrics *m)
+{
+	for (size_t side = 0; side < METRICS_SIDES; side++)
+		for (size_t i = 0; i < ROW_COUNT; i++)
+			row_settle(&m->rows[side][i]);
 }
 
 void metrics_add(struct metrics *m, enum metrics_counter counter, uint64_t n)

@@ -11,7 +11,7 @@ struct histogram;
 /*
  * What one server section has done since the daemon started: calls by
  * procedure on both sides, single counters, and gauges. Nothing here allocates,
- * locks or reads a clock except metrics_new.
+ * locks or reads a clock of its own except metrics_new.
  */
 struct metrics;
 
@@ -22,12 +22,21 @@ enum metrics_side {
 };
 
 /* One call that was answered, as its side saw it. */
+enum { METRICS_SAMPLE = 8 };
+
 struct metrics_call {
 	uint64_t bytes_in;   /* received: from the client, or the server */
 	uint64_t bytes_out;  /* sent: to the client, or the server */
 	uint64_t latency_us; /* from the call to its reply */
 	bool error;          /* an RPC error or a status other than OK */
-	bool untimed;        /* `latency_us` was not measured */
+	/*
+	 * Of a call that came at `since_us` and is answered at once; NULL
+	 * else. Reading the clock costs a part of what such an answer does, so
+	 * only one in METRICS_SAMPLE of a row is timed, and stands for those
+	 * that follow it.
+	 */
+	uint64_t (*clock)(void);
+	uint64_t since_us;
 };
 
 /*
@@ -306,6 +315,10 @@ void metrics_free(struct metrics *m);
 void metrics_add_call(struct metrics *m, enum metrics_side side, uint32_t prog,
     uint32_t proc, const struct metrics_call *call);
 
+/* To be called before histograms are read: those that were not timed are put
+ * in. */
+void metrics_settle(struct metrics *m);
+
 void metrics_add(struct metrics *m, enum metrics_counter counter, uint64_t n);
 /* One that is counted elsewhere. */
 void metrics_set(struct metrics *m, enum metrics_counter counter, uint64_t n);
@@ -327,7 +340,7 @@ struct metrics_row {
 	uint64_t errors;
 	uint64_t bytes_in;
 	uint64_t bytes_out;
-	/* Of those that were timed; lives as long as the metrics. */
+	/* Of as many, after metrics_settle(); lives as long as the metrics. */
 	const struct histogram *latency;
 };
 

@@ -112,6 +112,7 @@ const struct metrics *server_measure(struct server *s)
 	server_caches_measure(
 	    cachehome_caches(s->home), s->p.disk_bytes, s->metrics);
 	server_prefetch_measure(s->prefetch, s->estimate, s->metrics);
+	metrics_settle(s->metrics);
 	return s->metrics;
 }
 

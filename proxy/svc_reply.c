@@ -22,18 +22,15 @@ enum { BUFFER_SHARE = 16 };
 
 /* ---- replies ---------------------------------------------------------- */
 
-/* Reading the clock costs a part of what an answer from memory does, so of
- * those that went out at once only one in so many is timed. */
-enum { TIMED_SHARE = 8 };
-
 static void count_reply(struct svc_rqst *rqst, size_t bytes, bool error)
 {
 	struct metrics_call mc = {.bytes_in = rqst->call.body.len,
 	    .bytes_out = bytes,
-	    .error = error};
+	    .error = error,
+	    .clock = rqst->waited ? NULL : clock_now_us,
+	    .since_us = rqst->received_us};
 
-	mc.untimed = !rqst->waited && rqst->svc->replies++ % TIMED_SHARE != 0;
-	if (!mc.untimed)
+	if (rqst->waited)
 		mc.latency_us = clock_now_us() - rqst->received_us;
 	metrics_add_call(rqst->svc->p.metrics, METRICS_CLIENT, rqst->call.prog,
 	    rqst->call.proc, &mc);

@@ -23,7 +23,6 @@ struct svc {
 	struct exports *exports;
 	struct svc_pieces *pieces;
 	bool offline;
-	uint64_t replies;
 	uint64_t served_age_us;
 	struct log_limit bad_call;
 	struct log_limit bad_reply;

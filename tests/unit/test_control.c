@@ -102,10 +102,10 @@ static void check_calls(const Forefetch__CallStats *call)
 	assert_int_equal(call->side, FOREFETCH__SIDE__UPSTREAM);
 	assert_string_equal(call->program, "nfs");
 	assert_string_equal(call->procedure, "LOOKUP");
-	assert_int_equal(call->calls, 101);
+	assert_int_equal(call->calls, 100);
 	assert_int_equal(call->errors, 0);
-	assert_int_equal(call->bytes_in, 12120);
-	assert_int_equal(call->bytes_out, 13130);
+	assert_int_equal(call->bytes_in, 12000);
+	assert_int_equal(call->bytes_out, 13000);
 	assert_int_equal(call->p50_us, 51); /* bucket 50 to 51 */
 	assert_in_range(call->p90_us, 90, 96);
 	assert_in_range(call->p99_us, 99, 100);
@@ -130,8 +130,6 @@ static void test_stats(void **state)
 	for (call.latency_us = 1; call.latency_us <= 100; call.latency_us++)
 		metrics_add_call(
 		    fx->metrics, METRICS_UPSTREAM, 100003, 3, &call);
-	call.untimed = true;
-	metrics_add_call(fx->metrics, METRICS_UPSTREAM, 100003, 3, &call);
 	metrics_add(fx->metrics, METRICS_DRC_HITS, UINT64_MAX);
 	metrics_set(fx->metrics, METRICS_DATA_BAD, 17);
 	metrics_set_gauge(fx->metrics, METRICS_GAUGE_LIST_BYTES, UINT64_MAX);

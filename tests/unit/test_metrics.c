@@ -197,6 +197,42 @@ static void test_rows(void **state)
 	assert_int_equal(metrics_row_count(), 22 + 6 + 3 + 1);
 }
 
+static unsigned clock_reads;
+
+static uint64_t clock_of_test(void)
+{
+	return 1000 + clock_reads++;
+}
+
+/* One in so many of the calls that are answered at once is timed; all count,
+ * and what waited stands for itself only. */
+static void test_samples_stand_for_all(void **state)
+{
+	struct metrics *m = metrics_new();
+	const struct metrics_call at_once = {
+	    .clock = clock_of_test, .since_us = 990};
+	const struct metrics_call waited = {.latency_us = 100000};
+	struct metrics_row row = {0};
+	unsigned n;
+
+	(void)state;
+	assert_non_null(m);
+	for (n = 0; n < 18; n++) {
+		metrics_add_call(m, METRICS_CLIENT, 100003, 6, &at_once);
+		if (n % 8 == 0)
+			metrics_add_call(m, METRICS_CLIENT, 100003, 6, &waited);
+	}
+	metrics_settle(m);
+	for (n = 0; n < metrics_row_count() && row.calls == 0; n++)
+		metrics_get_row(m, METRICS_CLIENT, n, &row);
+	assert_int_equal(clock_reads, 3);
+	assert_int_equal(row.calls, 21);
+	assert_int_equal(row.latency->count, 21);
+	assert_int_equal(
+	    row.latency->sum, 8 * 10 + 8 * 11 + 2 * 12 + 3 * 100000);
+	metrics_free(m);
+}
+
 /* Names are unique and fit for Prometheus; each counter counts for itself. */
 static void test_counters(void **state)
 {
@@ -380,6 +416,7 @@ static void test_http(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_samples_stand_for_all),
 	    cmocka_unit_test(test_buckets_tile),
 	    cmocka_unit_test(test_bucket_of_value),
 	    cmocka_unit_test(test_percentiles),
