@@ -58,6 +58,7 @@ enum control_state {
 	CONTROL_RESOLVING,
 	CONTROL_CONNECTING,
 	CONTROL_UP,
+	CONTROL_IDLE, /* connected to when it is wanted */
 };
 
 /* One connection to the server. */
@@ -105,8 +106,14 @@ struct control_server {
 	enum control_state state;
 	uint64_t state_age_ms; /* since it is so */
 	char *last_error;      /* empty if there was none */
-	char *consistency;     /* "strict", "bounded", "frozen" */
-	uint64_t srtt_us;      /* 0 if unknown */
+	char *reason;          /* why it is not in order; empty if it is */
+	enum control_state mount_state;
+	uint64_t mount_state_age_ms;
+	char *mount_reason;     /* likewise */
+	char *rpcbind_error;    /* of the local one; empty if there was none */
+	uint64_t clients_bytes; /* that its clients' calls and replies hold */
+	char *consistency;      /* "strict", "bounded", "frozen" */
+	uint64_t srtt_us;       /* 0 if unknown */
 	uint64_t attr_timeout_us;
 	uint64_t negative_timeout_us;
 	uint64_t grant_timeout_us;
@@ -140,6 +147,10 @@ struct control_status {
 	char *config_file;
 	pid_t pid;
 	uint64_t uptime_ms;
+	char *reload_error;     /* of the last reload; empty if it went well */
+	uint64_t reload_age_ms; /* since the last; 0: there was none */
+	uint64_t clients_bytes; /* that all clients hold, and may */
+	uint64_t clients_limit_bytes;
 
 	/* Grown by the _add function only. */
 	struct control_server *servers;

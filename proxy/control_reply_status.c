@@ -12,6 +12,8 @@ static Forefetch__State state_of(enum control_state state)
 		return FOREFETCH__STATE__CONNECTING;
 	case CONTROL_UP:
 		return FOREFETCH__STATE__UP;
+	case CONTROL_IDLE:
+		return FOREFETCH__STATE__IDLE;
 	}
 	return FOREFETCH__STATE__DOWN;
 }
@@ -148,6 +150,20 @@ static void reply_link(struct reply *r, const struct control_server *srv,
 		out->prefetch = (char *)srv->prefetch;
 }
 
+static void reply_mount(struct reply *r, const struct control_server *srv,
+    Forefetch__ServerStatus *out)
+{
+	Forefetch__MountStatus *msg = reply_alloc(r, 1, sizeof(*msg));
+
+	if (!msg)
+		return;
+	forefetch__mount_status__init(msg);
+	msg->state = state_of(srv->mount_state);
+	msg->state_age_ms = srv->mount_state_age_ms;
+	msg->reason = reply_bytes(srv->mount_reason);
+	out->mount = msg;
+}
+
 static void reply_server(struct reply *r, const struct control_server *srv,
     Forefetch__ServerStatus *out)
 {
@@ -158,11 +174,15 @@ static void reply_server(struct reply *r, const struct control_server *srv,
 	out->state = state_of(srv->state);
 	out->state_age_ms = srv->state_age_ms;
 	out->last_error = reply_bytes(srv->last_error);
+	out->reason = reply_bytes(srv->reason);
+	out->rpcbind_error = reply_bytes(srv->rpcbind_error);
+	out->clients_bytes = srv->clients_bytes;
 	out->srtt_us = srv->srtt_us;
 	out->listens = reply_strings(r, srv->listens, srv->listens_len);
 	out->n_listens = srv->listens_len;
 	out->exports = reply_strings(r, srv->exports, srv->exports_len);
 	out->n_exports = srv->exports_len;
+	reply_mount(r, srv, out);
 	reply_caches(r, srv, out);
 	reply_link(r, srv, out);
 	reply_upstreams(r, srv, out);
@@ -190,6 +210,10 @@ void reply_status(struct reply *r, const Forefetch__StatusRequest *request)
 	out->pid = (uint32_t)st->pid;
 	out->uptime_ms = st->uptime_ms;
 	out->config_file = reply_bytes(st->config_file);
+	out->reload_error = reply_bytes(st->reload_error);
+	out->reload_age_ms = st->reload_age_ms;
+	out->clients_bytes = st->clients_bytes;
+	out->clients_limit_bytes = st->clients_limit_bytes;
 	for (i = 0; i < st->servers_len && !r->failed; i++) {
 		if (!reply_wants(&request->server, st->servers[i].name))
 			continue;

@@ -128,6 +128,9 @@ static void server_clear(struct control_server *srv)
 	free(srv->address);
 	free(srv->resolved);
 	free(srv->last_error);
+	free(srv->reason);
+	free(srv->mount_reason);
+	free(srv->rpcbind_error);
 	free(srv->consistency);
 	strings_clear(srv->listens, srv->listens_len);
 	strings_clear(srv->exports, srv->exports_len);
@@ -146,6 +149,7 @@ void control_status_clear(struct control_status *st)
 
 	free(st->version);
 	free(st->config_file);
+	free(st->reload_error);
 	for (i = 0; i < st->servers_len; i++)
 		server_clear(&st->servers[i]);
 	free(st->servers);

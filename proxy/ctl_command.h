@@ -19,6 +19,7 @@ struct ctl_options {
 	bool list;
 	bool null; /* -0 */
 	bool json;
+	bool check; /* --check */
 	bool verbose;
 	bool histogram;
 	double watch_s; /* 0: once */

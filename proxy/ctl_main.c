@@ -29,6 +29,7 @@ enum {
 	OPT_METADATA,
 	OPT_SERVER,
 	OPT_LIST,
+	OPT_CHECK,
 };
 
 struct command {
@@ -43,6 +44,7 @@ struct command {
 	bool has_server;    /* takes --server */
 	bool has_output;    /* takes -o */
 	bool has_null;      /* takes -0 */
+	bool has_check;     /* takes --check */
 	bool has_list;      /* takes --list, without arguments then */
 	int args_min;       /* 0: the name of a server may follow */
 	int args_max;
@@ -51,13 +53,17 @@ struct command {
 static const struct command commands[] = {
     {
 	.name = "status",
-	.usage = "[-v] [--json] [--watch SECONDS] [SERVER]",
+	.usage = "[-v] [--check] [--json] [--watch SECONDS] [SERVER]",
 	.summary = "show how the daemon and its servers are",
 	.help = "Shows for every server, or for SERVER alone, whether it is "
 		"up, the round trip\ntime, connections and calls in flight, "
 		"what answers from the caches rest on, and how\nfull these "
-		"are. With -v, every connection too.\n",
+		"are. With -v, every connection too. With --check, for "
+		"scripts:\na line "
+		"for each thing that is not in order, and exit status 1, or "
+		"nothing and 0.\n",
 	.run = ctl_status,
+	.has_check = true,
     },
     {
 	.name = "stats",
@@ -208,6 +214,7 @@ static const struct option long_options[] = {
     {"data", no_argument, NULL, OPT_DATA},
     {"metadata", no_argument, NULL, OPT_METADATA},
     {"list", no_argument, NULL, OPT_LIST},
+    {"check", no_argument, NULL, OPT_CHECK},
     {"output", required_argument, NULL, 'o'},
     {"server", required_argument, NULL, OPT_SERVER},
     {"verbose", no_argument, NULL, 'v'},
@@ -334,6 +341,8 @@ static int check(const struct command *cmd, const struct ctl_options *opt)
 		return usage_error("-o is not for ", cmd->name);
 	if (opt->null && !cmd->has_null)
 		return usage_error("-0 is not for ", cmd->name);
+	if (opt->check && !cmd->has_check)
+		return usage_error("--check is not for ", cmd->name);
 	if (opt->list && !cmd->has_list)
 		return usage_error("--list is not for ", cmd->name);
 	if (opt->list && opt->nargs > 0)
@@ -405,6 +414,9 @@ int main(int argc, char **argv)
 			break;
 		case OPT_LIST:
 			opt.list = true;
+			break;
+		case OPT_CHECK:
+			opt.check = true;
 			break;
 		case OPT_METADATA:
 			opt.metadata = true;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl_check.h"
 #include "ctl_client.h"
 #include "ctl_command.h"
 #include "ctl_json.h"
@@ -20,6 +21,8 @@ static const char *state_name(Forefetch__State state)
 		return "connecting";
 	case FOREFETCH__STATE__UP:
 		return "up";
+	case FOREFETCH__STATE__IDLE:
+		return "idle";
 	default:
 		return "unknown";
 	}
@@ -51,9 +54,9 @@ static void put_summary(const Forefetch__ServerStatus *srv)
 	printf(": %s", state_name(srv->state));
 	if (srv->state != FOREFETCH__STATE__UP) {
 		printf(" for %s", ctl_text_age(buf, srv->state_age_ms));
-		if (srv->last_error.len > 0) {
+		if (srv->reason.len > 0) {
 			fputs(" (", stdout);
-			put_bytes(&srv->last_error);
+			put_bytes(&srv->reason);
 			putchar(')');
 		}
 	} else if (srv->srtt_us > 0) {
@@ -238,6 +241,25 @@ static void put_prefetch(const Forefetch__ServerStatus *srv)
 	    ctl_text_us(queue, link->queue_us));
 }
 
+/* Only where it keeps somebody from mounting. */
+static void put_mount(const Forefetch__MountStatus *mount)
+{
+	if (mount && mount->reason.len > 0)
+		put_list("new mounts", &mount->reason, 1);
+}
+
+static void put_reload(const Forefetch__Status *st)
+{
+	char buf[CTL_TEXT_MAX];
+
+	if (st->reload_error.len == 0)
+		return;
+	printf("last reload failed %s ago: ",
+	    ctl_text_age(buf, st->reload_age_ms));
+	put_bytes(&st->reload_error);
+	putchar('\n');
+}
+
 static void put_server(
     const Forefetch__ServerStatus *srv, uint64_t uptime_ms, bool verbose)
 {
@@ -254,8 +276,13 @@ static void put_server(
 	}
 	printf("\n  %-12s %s for %s\n", "state", state_name(srv->state),
 	    ctl_text_age(buf, srv->state_age_ms));
-	if (srv->last_error.len > 0)
+	if (srv->reason.len > 0)
+		put_list("because", &srv->reason, 1);
+	else if (srv->last_error.len > 0)
 		put_list("last error", &srv->last_error, 1);
+	put_mount(srv->mount);
+	if (srv->rpcbind_error.len > 0)
+		put_list("rpcbind", &srv->rpcbind_error, 1);
 	put_consistency(srv);
 	put_offline(srv, uptime_ms);
 	put_caches(srv->cache);
@@ -284,6 +311,7 @@ static void status_put_text(const Forefetch__Status *st, bool verbose)
 	    ctl_text_age(buf, st->uptime_ms));
 	put_bytes(&st->config_file);
 	putchar('\n');
+	put_reload(st);
 	for (i = 0; i < st->n_servers; i++)
 		put_server(st->servers[i], st->uptime_ms, verbose);
 }
@@ -383,6 +411,17 @@ static void json_link(struct ctl_json *j, const Forefetch__ServerStatus *srv)
 	ctl_json_close(j, '}');
 }
 
+static void json_mount(struct ctl_json *j, const Forefetch__MountStatus *mount)
+{
+	if (!mount)
+		return;
+	ctl_json_open(j, "mount", '{');
+	ctl_json_text(j, "state", state_name(mount->state));
+	ctl_json_number(j, "state_age_ms", mount->state_age_ms);
+	json_bytes(j, "reason", &mount->reason);
+	ctl_json_close(j, '}');
+}
+
 static void json_server(struct ctl_json *j, const Forefetch__ServerStatus *srv)
 {
 	size_t i;
@@ -394,6 +433,9 @@ static void json_server(struct ctl_json *j, const Forefetch__ServerStatus *srv)
 	ctl_json_text(j, "state", state_name(srv->state));
 	ctl_json_number(j, "state_age_ms", srv->state_age_ms);
 	json_bytes(j, "last_error", &srv->last_error);
+	json_bytes(j, "reason", &srv->reason);
+	json_mount(j, srv->mount);
+	json_bytes(j, "rpcbind_error", &srv->rpcbind_error);
 	ctl_json_text(j, "consistency", srv->consistency);
 	ctl_json_known(j, "srtt_us", srv->srtt_us);
 	json_list(j, "listen", srv->listens, srv->n_listens);
@@ -422,6 +464,8 @@ static void status_put_json(const Forefetch__Status *st)
 	ctl_json_number(&j, "pid", st->pid);
 	ctl_json_number(&j, "uptime_ms", st->uptime_ms);
 	json_bytes(&j, "config_file", &st->config_file);
+	json_bytes(&j, "reload_error", &st->reload_error);
+	ctl_json_known(&j, "reload_age_ms", st->reload_age_ms);
 	ctl_json_open(&j, "servers", '[');
 	for (i = 0; i < st->n_servers; i++)
 		json_server(&j, st->servers[i]);
@@ -435,6 +479,7 @@ int ctl_status(const struct ctl_options *opt)
 	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
 	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
 	Forefetch__Response *res;
+	int code = EXIT_SUCCESS;
 
 	if (opt->arg) {
 		status.server.data = (uint8_t *)opt->arg;
@@ -446,10 +491,12 @@ int ctl_status(const struct ctl_options *opt)
 	    ctl_call(opt->socket, &request, FOREFETCH__RESPONSE__RESULT_STATUS);
 	if (!res)
 		return EXIT_FAILURE;
-	if (opt->json)
+	if (opt->check)
+		code = ctl_check(res->status, opt->json);
+	else if (opt->json)
 		status_put_json(res->status);
 	else
 		status_put_text(res->status, opt->verbose);
 	forefetch__response__free_unpacked(res, NULL);
-	return EXIT_SUCCESS;
+	return code;
 }

@@ -57,7 +57,9 @@ struct daemon {
 	struct event *ev_signals[3];
 	struct event *ev_drain;
 	uint64_t started_us;
-	uint64_t draining_us; /* since when; 0 while serving */
+	uint64_t reload_us;                /* when it was last told to; 0 */
+	char reload_error[CONFIG_ERR_MAX]; /* "" where that went well */
+	uint64_t draining_us;              /* since when; 0 while serving */
 };
 
 /* ---- what control asks ------------------------------------------------- */
@@ -71,6 +73,9 @@ static void fill_status(void *ctx, struct control_status *out)
 	control_set(&out->config_file, "%s", d->path);
 	out->pid = getpid();
 	out->uptime_ms = (clock_now_us() - d->started_us) / 1000;
+	control_set(&out->reload_error, "%s", d->reload_error);
+	if (d->reload_us)
+		out->reload_age_ms = (clock_now_us() - d->reload_us) / 1000;
 	for (size_t i = 0; i < d->nservers; i++) {
 		cs = control_status_add_server(out);
 		if (cs)
@@ -310,19 +315,22 @@ static void on_reload(evutil_socket_t sig, short what, void *arg)
 	(void)sig;
 	(void)what;
 	notify_reloading();
+	d->reload_us = clock_now_us();
+	d->reload_error[0] = '\0';
 	config = config_load(d->path, err, sizeof(err));
 	fixed = config ? config_diff_fixed(d->config, config) : NULL;
 	if (!config) {
-		log_error("daemon: not reloaded: %s", err);
+		snprintf(d->reload_error, sizeof(d->reload_error), "%s", err);
 	} else if (fixed) {
-		log_error("daemon: not reloaded: `%s` changed, which takes a "
-			  "restart",
-		    fixed);
+		snprintf(d->reload_error, sizeof(d->reload_error),
+		    "`%s` changed, which takes a restart", fixed);
 		config_free(config);
 	} else {
 		use_config(d, config);
 		log_info("daemon file=%s: reloaded", d->path);
 	}
+	if (*d->reload_error)
+		log_error("daemon: not reloaded: %s", d->reload_error);
 	notify_ready();
 }
 

@@ -12,6 +12,7 @@
 
 #include "clock.h"
 #include "dial.h"
+#include "nfs3.h"
 #include "rpc_msg.h"
 #include "xprt.h"
 
@@ -36,6 +37,7 @@ struct portmap {
 	uint32_t prog;
 	uint32_t vers;
 	portmap_cb cb;
+	portmap_probe_cb probe; /* this, and no `cb` */
 	void *arg;
 };
 
@@ -57,6 +59,28 @@ static void portmap_end(struct portmap *pm, uint16_t port, const char *why)
 
 	portmap_cancel(pm);
 	cb(arg, port, why);
+}
+
+static void probe_end(struct portmap *pm, int err)
+{
+	portmap_probe_cb cb = pm->probe;
+	void *arg = pm->arg;
+
+	portmap_cancel(pm);
+	cb(arg, err);
+}
+
+/* There is no answer. */
+static void portmap_fail(struct portmap *pm, int err)
+{
+	char why[128];
+
+	snprintf(why, sizeof(why), "the server's rpcbind (port %d): %s",
+	    RPCBIND_PORT, strerror(err));
+	if (pm->probe)
+		probe_end(pm, -err);
+	else
+		portmap_end(pm, 0, why);
 }
 
 /* The port of a universal address: "host.high.low" (RFC 1833 section 2.1). */
@@ -103,20 +127,25 @@ static void on_record(void *ctx, const struct record *rec)
 	struct rpc_reply rpc;
 	uint16_t port;
 
-	if (!rpc_reply_decode(rec->data, rec->len, &rpc) || !rpc.accepted ||
-	    rpc.status != SUCCESS) {
-		portmap_end(pm, 0, "rpcbind gave no answer");
-		return;
+	if (!rpc_reply_decode(rec->data, rec->len, &rpc) || !rpc.accepted) {
+		portmap_fail(pm, EPROTO);
+	} else if (pm->probe) {
+		probe_end(pm, rpc.status == SUCCESS ? 0 : -EPROTONOSUPPORT);
+	} else if (rpc.status != SUCCESS) {
+		portmap_fail(pm, EPROTO);
+	} else {
+		port = reply_port(pm, &rpc);
+		portmap_end(pm, port,
+		    port ? ""
+			 : "it is not registered with the server's rpcbind");
 	}
-	port = reply_port(pm, &rpc);
-	portmap_end(
-	    pm, port, port ? "" : "the program is not registered with rpcbind");
 }
 
 static void on_end(void *ctx, enum xprt_end end, const char *why)
 {
 	(void)end;
-	portmap_end(ctx, 0, why);
+	(void)why;
+	portmap_fail(ctx, ECONNRESET);
 }
 
 static void on_sent(void *ctx, size_t bytes)
@@ -146,6 +175,18 @@ static size_t encode_args(const struct portmap *pm, void *buf, size_t size)
 	return ok ? xdr_getpos(&xdrs) : 0;
 }
 
+static void portmap_call_null(struct portmap *pm)
+{
+	unsigned char head[RPC_CALL_HEADER_MAX];
+	struct rpc_call call = {.xid = (uint32_t)clock_now_us(),
+	    .prog = pm->prog,
+	    .vers = pm->vers,
+	    .cred = {.flavor = AUTH_NONE}};
+	size_t len = rpc_call_encode(&call, head, sizeof(head));
+
+	xprt_queue(pm->xprt, head, len, NULL, 0);
+}
+
 static void portmap_call(struct portmap *pm)
 {
 	unsigned char head[RPC_CALL_HEADER_MAX], args[64];
@@ -168,46 +209,36 @@ static void on_dialed(void *arg, int fd, int err)
 
 	pm->dial = NULL;
 	if (err) {
-		portmap_end(pm, 0, strerror(err));
+		portmap_fail(pm, err);
 		return;
 	}
 	pm->xprt = xprt_new(pm->base, fd, pm->pool, &portmap_xprt_ops, pm);
 	if (!pm->xprt) {
 		close(fd);
-		portmap_end(pm, 0, "out of memory");
-		return;
+		portmap_fail(pm, ENOMEM);
+	} else if (pm->probe) {
+		portmap_call_null(pm);
+	} else {
+		portmap_call(pm);
 	}
-	portmap_call(pm);
 }
 
 static void on_timeout(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	portmap_end(arg, 0, "rpcbind does not answer");
+	portmap_fail(arg, ETIMEDOUT);
 }
 
-struct portmap *portmap_query(struct event_base *base, struct rbuf_pool *pool,
-    const struct sockaddr *host, uint32_t prog, uint32_t vers, portmap_cb cb,
-    void *arg)
+/* NULL and errno, and then it is gone. */
+static struct portmap *portmap_start(struct portmap *pm)
 {
-	struct portmap *pm = calloc(1, sizeof(*pm));
 	struct timeval tv = clock_timeval(TIMEOUT_US);
 	int err;
 
-	if (!pm)
-		return NULL;
-	pm->base = base;
-	pm->pool = pool;
-	pm->prog = prog;
-	pm->vers = vers;
-	pm->cb = cb;
-	pm->arg = arg;
-	memcpy(&pm->to, host, dial_addr_len(host));
-	dial_addr_set_port((struct sockaddr *)&pm->to, RPCBIND_PORT);
-	pm->ev_timeout = evtimer_new(base, on_timeout, pm);
+	pm->ev_timeout = evtimer_new(pm->base, on_timeout, pm);
 	if (pm->ev_timeout && event_add(pm->ev_timeout, &tv) == 0)
-		pm->dial = dial_start(base, (struct sockaddr *)&pm->to, 0,
+		pm->dial = dial_start(pm->base, (struct sockaddr *)&pm->to, 0,
 		    TIMEOUT_US, on_dialed, pm);
 	if (pm->dial)
 		return pm;
@@ -215,4 +246,46 @@ struct portmap *portmap_query(struct event_base *base, struct rbuf_pool *pool,
 	portmap_cancel(pm);
 	errno = err;
 	return NULL;
+}
+
+static struct portmap *portmap_new(struct event_base *base,
+    struct rbuf_pool *pool, const struct sockaddr *to, void *arg)
+{
+	struct portmap *pm = calloc(1, sizeof(*pm));
+
+	if (!pm)
+		return NULL;
+	pm->base = base;
+	pm->pool = pool;
+	pm->arg = arg;
+	memcpy(&pm->to, to, dial_addr_len(to));
+	return pm;
+}
+
+struct portmap *portmap_query(struct event_base *base, struct rbuf_pool *pool,
+    const struct sockaddr *host, uint32_t prog, uint32_t vers, portmap_cb cb,
+    void *arg)
+{
+	struct portmap *pm = portmap_new(base, pool, host, arg);
+
+	if (!pm)
+		return NULL;
+	pm->prog = prog;
+	pm->vers = vers;
+	pm->cb = cb;
+	dial_addr_set_port((struct sockaddr *)&pm->to, RPCBIND_PORT);
+	return portmap_start(pm);
+}
+
+struct portmap *portmap_probe(struct event_base *base, struct rbuf_pool *pool,
+    const struct sockaddr *at, portmap_probe_cb cb, void *arg)
+{
+	struct portmap *pm = portmap_new(base, pool, at, arg);
+
+	if (!pm)
+		return NULL;
+	pm->prog = NFS_PROGRAM;
+	pm->vers = NFS_V3;
+	pm->probe = cb;
+	return portmap_start(pm);
 }

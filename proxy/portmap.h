@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Asking a server's rpcbind for the TCP port of a program (RFC 1833):
- * PMAP_GETPORT of version 2 over IPv4, RPCB_GETADDR of version 3 over IPv6.
+ * PMAP_GETPORT of version 2 over IPv4, RPCB_GETADDR of version 3 over IPv6;
+ * and whether what listens at a port is an NFSv3 server at all.
  */
 #ifndef FOREFETCH_PORTMAP_H
 #define FOREFETCH_PORTMAP_H
@@ -21,6 +22,14 @@ typedef void (*portmap_cb)(void *arg, uint16_t port, const char *why);
 struct portmap *portmap_query(struct event_base *base, struct rbuf_pool *pool,
     const struct sockaddr *host, uint32_t prog, uint32_t vers, portmap_cb cb,
     void *arg);
+
+/* 0: NFSv3 answers. -EPROTONOSUPPORT: other versions or programs do. Else
+ * what prevented an answer. The query is gone in any case. */
+typedef void (*portmap_probe_cb)(void *arg, int err);
+
+/* Call the NULL procedure of NFSv3 at an address and port. */
+struct portmap *portmap_probe(struct event_base *base, struct rbuf_pool *pool,
+    const struct sockaddr *at, portmap_probe_cb cb, void *arg);
 void portmap_cancel(struct portmap *pm);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,8 @@
 
 enum {
 	AGAIN_US = 5000000, /* between two looks */
+	ERROR_MAX = 320,
+	NFS_PORT = 2049,
 };
 
 struct resolve {
@@ -31,16 +34,33 @@ struct resolve {
 	struct sockaddr_storage found[RESOLVE_COUNT]; /* the last time */
 	unsigned round; /* which of the host's addresses is next */
 	bool warned;
+	bool given;  /* … it gave one */
+	bool denied; /* other versions only */
+	/* Whether the server has NFSv3: at the port that its rpcbind gave, or,
+	 * where that gave none, at the usual one. */
+	struct portmap *probe;
+	char error[RESOLVE_COUNT][ERROR_MAX];
 };
 
 static const struct {
 	const char *name;
+	const char *label; /* for people */
 	uint32_t prog;
 	uint32_t vers;
 } programs[RESOLVE_COUNT] = {
-    [RESOLVE_NFS] = {"nfs", NFS_PROGRAM, NFS_V3},
-    [RESOLVE_MOUNT] = {"mount", MOUNT_PROGRAM, MOUNT_V3},
+    [RESOLVE_NFS] = {"nfs", "NFSv3", NFS_PROGRAM, NFS_V3},
+    [RESOLVE_MOUNT] = {"mount", "MOUNTv3", MOUNT_PROGRAM, MOUNT_V3},
 };
+
+bool resolve_denied(const struct resolve *r)
+{
+	return r->denied;
+}
+
+const char *resolve_error(const struct resolve *r, enum resolve_what what)
+{
+	return r->error[what];
+}
 
 bool resolve_busy(const struct resolve *r)
 {
@@ -71,16 +91,60 @@ static void log_found(
 		log_debug(line, r->p.name, programs[what].name, port);
 }
 
+/* What rpcbind said, and what the server itself does. */
+static void on_probed(void *arg, int err)
+{
+	static const char *const only_v4 =
+	    "it seems to offer NFSv4 only; switch NFSv3 on there (vers3=y in "
+	    "its /etc/nfs.conf)";
+	struct resolve *r = arg;
+	char *error = r->error[RESOLVE_NFS];
+	size_t len = strlen(error);
+
+	r->probe = NULL;
+	r->denied = err == -EPROTONOSUPPORT;
+	if (err == -EPROTONOSUPPORT && r->given)
+		snprintf(error, ERROR_MAX,
+		    "the server does not serve NFSv3: %s", only_v4);
+	else if (err == -EPROTONOSUPPORT)
+		snprintf(error + len, ERROR_MAX - len, "; %s", only_v4);
+	else if (err == 0 && !r->given)
+		snprintf(error + len, ERROR_MAX - len,
+		    "; NFSv3 answers at port %d: set nfs_port and mount_port",
+		    NFS_PORT);
+}
+
+static void resolve_probe(struct resolve *r, uint16_t port)
+{
+	struct sockaddr_storage at = r->host;
+
+	if (r->probe)
+		return;
+	r->given = port != 0;
+	dial_addr_set_port((struct sockaddr *)&at, port ? port : NFS_PORT);
+	r->probe = portmap_probe(
+	    r->p.base, r->p.pool, (struct sockaddr *)&at, on_probed, r);
+}
+
 static void resolve_found(
     struct resolve *r, enum resolve_what what, uint16_t port)
 {
 	struct sockaddr *sa = (struct sockaddr *)&r->host;
 
+	r->error[what][0] = '\0';
 	dial_addr_set_port(sa, port);
 	r->warned = false;
 	log_found(r, what, port);
 	r->found[what] = r->host;
 	r->p.on_found(r->p.ctx, what, sa);
+}
+
+static void program_failed(
+    struct resolve *r, enum resolve_what what, const char *why)
+{
+	snprintf(
+	    r->error[what], ERROR_MAX, "%s: %s", programs[what].label, why);
+	resolve_failed(r, programs[what].name, why);
 }
 
 static void on_port(
@@ -90,7 +154,9 @@ static void on_port(
 	if (port)
 		resolve_found(r, what, port);
 	else
-		resolve_failed(r, programs[what].name, why);
+		program_failed(r, what, why);
+	if (what == RESOLVE_NFS)
+		resolve_probe(r, port);
 }
 
 static void on_nfs_port(void *arg, uint16_t port, const char *why)
@@ -115,7 +181,7 @@ static void resolve_port(struct resolve *r, enum resolve_what what)
 	    programs[what].prog, programs[what].vers,
 	    what == RESOLVE_NFS ? on_nfs_port : on_mount_port, r);
 	if (!r->query[what])
-		resolve_failed(r, programs[what].name, strerror(errno));
+		program_failed(r, what, strerror(errno));
 }
 
 /* One of the addresses, another one each time. */
@@ -133,6 +199,31 @@ static const struct evutil_addrinfo *pick_address(
 	return ai;
 }
 
+/* In words that say more than the library's. */
+static const char *gai_text(int err)
+{
+	switch (err) {
+	case 0:
+	case EVUTIL_EAI_NODATA:
+		return "it has no address";
+	case EVUTIL_EAI_NONAME:
+		return "no such name in /etc/hosts and DNS";
+	case EVUTIL_EAI_AGAIN:
+	case EVUTIL_EAI_FAIL:
+		return "no answer from the name servers of /etc/resolv.conf";
+	default:
+		return evutil_gai_strerror(err);
+	}
+}
+
+static void name_failed(struct resolve *r, const char *why)
+{
+	for (int i = 0; i < RESOLVE_COUNT; i++)
+		snprintf(r->error[i], ERROR_MAX, "cannot resolve %s: %s",
+		    r->p.host, why);
+	resolve_failed(r, "address", why);
+}
+
 static void on_addresses(int err, struct evutil_addrinfo *list, void *arg)
 {
 	struct resolve *r = arg;
@@ -142,8 +233,7 @@ static void on_addresses(int err, struct evutil_addrinfo *list, void *arg)
 		return;
 	r->req = NULL;
 	if (err || !list) {
-		resolve_failed(r, "address",
-		    err ? evutil_gai_strerror(err) : "it has none");
+		name_failed(r, gai_text(err));
 		return;
 	}
 	ai = pick_address(r, list);
@@ -214,6 +304,7 @@ void resolve_free(struct resolve *r)
 		evdns_getaddrinfo_cancel(r->req);
 	for (int i = 0; i < RESOLVE_COUNT; i++)
 		portmap_cancel(r->query[i]);
+	portmap_cancel(r->probe);
 	if (r->ev_again)
 		event_free(r->ev_again);
 	free(r->host_name);

@@ -42,6 +42,11 @@ void resolve_start(struct resolve *r);
 /* What was found does not answer: look again, though not all the time, and
  * take the next of the host's addresses. */
 void resolve_again(struct resolve *r);
+/* Why a program was not found the last time, a sentence with what to do about
+ * it where that is known; "" where it was. */
+const char *resolve_error(const struct resolve *r, enum resolve_what what);
+/* The server was asked, and does not serve NFSv3: resolve_error() says so. */
+bool resolve_denied(const struct resolve *r);
 /* Whether it is looking. */
 bool resolve_busy(const struct resolve *r);
 

@@ -25,31 +25,38 @@ static const struct netconfig *netconfig_of(const struct netmatch_addr *na)
 	return getnetconfigent(na->addr.ss_family == AF_INET6 ? "tcp6" : "tcp");
 }
 
-static void register_at(const char *server, const struct netmatch_addr *na)
+static unsigned register_at(const char *server, const struct netmatch_addr *na)
 {
 	struct netmatch_addr copy = *na;
 	struct netbuf nb = {
 	    .maxlen = copy.len, .len = copy.len, .buf = &copy.addr};
 	struct netconfig *nc = (struct netconfig *)(uintptr_t)netconfig_of(na);
 	char text[NETMATCH_TEXT_MAX];
+	unsigned refused = 0;
 
 	netmatch_addr_format(na, text);
-	for (size_t i = 0; i < PROGRAMS; i++)
-		if (!nc ||
-		    !rpcb_set(programs[i].prog, programs[i].vers, nc, &nb))
-			log_warn("rpcbind server=%s address=%s program=%u: not "
-				 "registered; is rpcbind running, and is no "
-				 "other NFS server registered?",
-			    server, text, (unsigned)programs[i].prog);
+	for (size_t i = 0; i < PROGRAMS; i++) {
+		if (nc && rpcb_set(programs[i].prog, programs[i].vers, nc, &nb))
+			continue;
+		refused++;
+		log_warn("rpcbind server=%s address=%s program=%u: not "
+			 "registered; is rpcbind running, and is no other NFS "
+			 "server registered?",
+		    server, text, (unsigned)programs[i].prog);
+	}
 	if (nc)
 		freenetconfigent(nc);
+	return refused;
 }
 
-void rpcbind_register(
+unsigned rpcbind_register(
     const char *server, const struct netmatch_addr *addrs, size_t count)
 {
+	unsigned refused = 0;
+
 	for (size_t i = 0; i < count; i++)
-		register_at(server, &addrs[i]);
+		refused += register_at(server, &addrs[i]);
+	return refused;
 }
 
 void rpcbind_unregister(void)

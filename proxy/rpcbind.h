@@ -11,8 +11,9 @@
 
 #include "netmatch.h"
 
-/* NFSv3, MOUNTv3 and NFSACL at each address; failures are logged. */
-void rpcbind_register(
+/* NFSv3, MOUNTv3 and NFSACL at each address; failures are logged. How many
+ * were refused. */
+unsigned rpcbind_register(
     const char *server, const struct netmatch_addr *addrs, size_t count);
 void rpcbind_unregister(void);
 

@@ -93,7 +93,8 @@ struct server {
 	struct log_limit refused;
 	struct log_limit closed_log;
 	struct netmatch_addr found[RESOLVE_COUNT]; /* len 0: not known */
-	uint64_t offline_us; /* since when it serves alone */
+	uint64_t offline_us;   /* since when it serves alone */
+	unsigned unregistered; /* programs, with the local rpcbind */
 	bool draining;
 };
 
@@ -705,7 +706,7 @@ struct server *server_new(
 		return NULL;
 	}
 	if (p->config->rpcbind)
-		rpcbind_register(
+		s->unregistered = rpcbind_register(
 		    s->name, p->config->listen.list, p->config->listen.n);
 	use_known_addresses(s);
 	resolve_start(s->resolve);
@@ -861,12 +862,52 @@ static enum control_state state_of(
 		return CONTROL_UP;
 	case UPSTREAM_CONNECTING:
 		return CONTROL_CONNECTING;
+	case UPSTREAM_IDLE:
+		return CONTROL_IDLE;
 	case UPSTREAM_NO_ADDRESS:
 		return resolve_busy(s->resolve) ? CONTROL_RESOLVING
 						: CONTROL_DOWN;
 	default:
 		return CONTROL_DOWN;
 	}
+}
+
+/* Why calls of a program do not get through, as far as that is known; "". */
+static void fill_reason(const struct server *s, enum resolve_what what,
+    const struct upstream_status *st, char **reason)
+{
+	const char *found = resolve_error(s->resolve, what), *error = "";
+	bool up = st->state == UPSTREAM_UP;
+	bool denied = what == RESOLVE_NFS && resolve_denied(s->resolve);
+
+	/* An address that works is good, wherever it was known from. */
+	if (up && !(denied && st->served == UPSTREAM_SERVED_UNKNOWN))
+		found = "";
+	if (up && st->served == UPSTREAM_UNSERVED && what == RESOLVE_NFS)
+		error = "the server does not serve NFSv3; does it offer NFSv4 "
+			"only? Switch NFSv3 on there (vers3=y in its "
+			"/etc/nfs.conf)";
+	else if (up && st->served == UPSTREAM_UNSERVED)
+		error = "the server does not serve MOUNTv3 at that port";
+	else if (!up && (st->failed || st->state != UPSTREAM_IDLE))
+		error = st->last_error;
+	control_set(
+	    reason, "%s%s%s", error, *error && *found ? "; " : "", found);
+}
+
+static void fill_mount(const struct server *s, struct control_server *out)
+{
+	struct upstream_status st;
+
+	upstream_get_status(s->up[RESOLVE_MOUNT], &st);
+	out->mount_state = state_of(s, st.state);
+	out->mount_state_age_ms = (clock_now_us() - st.since_us) / 1000;
+	fill_reason(s, RESOLVE_MOUNT, &st, &out->mount_reason);
+	if (s->unregistered > 0)
+		control_set(&out->rpcbind_error,
+		    "the local rpcbind refused %u of its programs; is it "
+		    "running, and is no other NFS server registered?",
+		    s->unregistered);
 }
 
 static void fill_upstream(const struct server *s, struct control_server *out)
@@ -878,7 +919,9 @@ static void fill_upstream(const struct server *s, struct control_server *out)
 	upstream_get_status(s->up[RESOLVE_NFS], &st);
 	out->state = state_of(s, st.state);
 	out->state_age_ms = (clock_now_us() - st.since_us) / 1000;
-	control_set(&out->last_error, "%s", st.last_error);
+	fill_reason(s, RESOLVE_NFS, &st, &out->reason);
+	control_set(&out->last_error, "%s",
+	    out->reason && *out->reason ? out->reason : st.last_error);
 	for (unsigned i = 0; i < st.connections; i++) {
 		upstream_get_conn_status(s->up[RESOLVE_NFS], i, &cs);
 		cu = control_server_add_upstream(out);
@@ -946,5 +989,6 @@ void server_fill_status(const struct server *s, struct control_server *out)
 	server_prefetch_fill_status(s->p.config, s->estimate, out);
 	fill_offline(s, out);
 	fill_upstream(s, out);
+	fill_mount(s, out);
 	fill_conns(s, out);
 }

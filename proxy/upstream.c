@@ -313,6 +313,17 @@ static void upstream_bad_reply(struct upstream_conn *c, const char *why)
 	upstream_conn_reset(c, why, false);
 }
 
+/* Of NFSACL it is known that many servers do without. */
+static void note_served(struct upstream *up, const struct nfs_proc *proc,
+    const struct rpc_reply *rpc)
+{
+	if (proc->prog == NFSACL_PROGRAM || !rpc->accepted)
+		return;
+	up->served = rpc->status == PROG_MISMATCH || rpc->status == PROG_UNAVAIL
+			 ? UPSTREAM_UNSERVED
+			 : UPSTREAM_SERVED;
+}
+
 static void upstream_finish(struct upstream_call *call,
     const struct record *rec, const struct rpc_reply *rpc)
 {
@@ -335,6 +346,7 @@ static void upstream_finish(struct upstream_call *call,
 			   memcmp(rpc->body.data, "\0\0\0\0", 4) != 0;
 	if (!ok)
 		metrics_add(up->p.metrics, METRICS_UPSTREAM_RPC_ERRORS, 1);
+	note_served(up, call->proc, rpc);
 	metrics_add_call(up->p.metrics, METRICS_UPSTREAM, call->proc->prog,
 	    call->proc->proc, &mc);
 	call_unlink(call);
@@ -540,6 +552,14 @@ void upstream_set_error(struct upstream *up, const char *why)
 	snprintf(up->last_error, sizeof(up->last_error), "%s", why);
 }
 
+/* What counts for how long it has been so: an outage is one, however often
+ * it was tried to connect meanwhile. */
+static enum upstream_state state_kind(enum upstream_state state)
+{
+	return state == UPSTREAM_UP || state == UPSTREAM_IDLE ? state
+							      : UPSTREAM_DOWN;
+}
+
 void upstream_state_changed(struct upstream *up)
 {
 	enum upstream_state best = UPSTREAM_NO_ADDRESS;
@@ -550,7 +570,7 @@ void upstream_state_changed(struct upstream *up)
 		else if (best != UPSTREAM_UP && up->conns[i].state > best)
 			best = up->conns[i].state;
 	}
-	if (best != up->state)
+	if (state_kind(best) != state_kind(up->state))
 		up->since_us = clock_now_us();
 	up->state = best;
 }
@@ -595,6 +615,8 @@ void upstream_get_status(const struct upstream *up, struct upstream_status *st)
 	st->state = up->state;
 	st->since_us = up->since_us;
 	st->last_error = up->last_error;
+	st->failed = up->failures > 0;
+	st->served = up->served;
 	st->connections = up->p.connections;
 	st->queued = up->queued;
 }

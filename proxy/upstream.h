@@ -149,10 +149,22 @@ struct upstream_conn_status {
 	unsigned waiting; /* to be repeated over this connection */
 };
 
+/* What the server's last answer said of the program itself. */
+enum upstream_served {
+	UPSTREAM_SERVED_UNKNOWN,
+	UPSTREAM_SERVED,
+	UPSTREAM_UNSERVED,
+};
+
 struct upstream_status {
 	enum upstream_state state; /* the best of the connections' */
-	uint64_t since_us;         /* since when it is so */
-	const char *last_error;    /* "" where there was none */
+	/* Since when it is up, or idle, or neither: the tries to connect in
+	 * between do not count. */
+	uint64_t since_us;
+	const char *last_error; /* "" where there was none */
+	/* It could not be connected to, the last time. */
+	bool failed;
+	enum upstream_served served;
 	unsigned connections;
 	unsigned queued; /* calls that wait for a connection */
 };

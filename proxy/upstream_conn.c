@@ -19,6 +19,7 @@
 #include "clock.h"
 #include "log.h"
 #include "metrics.h"
+#include "netmatch.h"
 
 enum {
 	CONNECT_TIMEOUT_US = 5000000,
@@ -88,12 +89,29 @@ static void conn_give_up_pinned(struct upstream_conn *c)
 	upstream_pump(c->up);
 }
 
+/* For status: who did not answer, and what that may mean. */
+static void note_failure(struct upstream *up, int err)
+{
+	char text[sizeof(up->last_error)], to[NETMATCH_TEXT_MAX];
+	const char *hint = "";
+
+	netmatch_format((const struct sockaddr *)&up->addr, to);
+	if (err == ECONNREFUSED)
+		hint = ": nothing listens there";
+	else if (err == ETIMEDOUT)
+		hint = ": is it switched on, and does no firewall stand "
+		       "between?";
+	snprintf(text, sizeof(text), "cannot connect to %s: %s%s", to,
+	    strerror(err), hint);
+	upstream_set_error(up, text);
+}
+
 static void conn_failed(struct upstream_conn *c, int err)
 {
 	struct upstream *up = c->up;
 
 	metrics_add(up->p.metrics, METRICS_UPSTREAM_CONNECT_FAILURES, 1);
-	upstream_set_error(up, strerror(err));
+	note_failure(up, err);
 	if (up->failures++ == 0)
 		log_warn("upstream server=%s program=%s: cannot connect: %s; "
 			 "retrying",

@@ -91,7 +91,8 @@ struct upstream {
 	uint64_t failed_us; /* when a connection last failed to be made */
 	enum upstream_state state;
 	uint64_t since_us;
-	char last_error[128];
+	char last_error[160];
+	enum upstream_served served;
 };
 
 /* upstream_conn.c */

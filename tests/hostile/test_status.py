@@ -1,7 +1,259 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What `forefetch status` and `stats` say is so."""
+import json
+import socket
+import subprocess
+import threading
+import unittest
+
 import daemon
+import fakeserver
 import rpc
+
+HOST = "127.77.0.1"  # whose ports below 1024 are free
+
+
+class Responder:
+    """Answers each RPC call that comes to a port by a function of the call's
+    header: [xid, 0, 2, program, version, procedure]."""
+
+    def __init__(self, port, answer):
+        self.answer = answer
+        self.sock = socket.socket()
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.sock.bind((HOST, port))
+        self.sock.listen(16)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                sock, _ = self.sock.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(sock,),
+                             daemon=True).start()
+
+    def serve(self, sock):
+        client = rpc.Client.__new__(rpc.Client)
+        client.sock = sock
+        try:
+            while True:
+                r = rpc.Reader(client.recv_record())
+                head = [r.u32() for _ in range(6)]
+                sock.sendall(rpc.record(self.answer(head, r)))
+        except (rpc.Closed, OSError):
+            sock.close()
+
+    def close(self):
+        self.sock.shutdown(socket.SHUT_RDWR)
+        self.sock.close()
+
+
+def rpcbind(ports):
+    """The answer of an rpcbind where (program, version) are at `ports`."""
+    def answer(head, r):
+        for _ in range(2):
+            r.u32()
+            r.opaque()
+        asked = r.u32(), r.u32()
+        return rpc.accepted(head[0], 0, rpc.u32(ports.get(asked, 0)))
+    return answer
+
+
+def only_version_4(head, r):
+    return rpc.accepted(head[0], rpc.PROG_MISMATCH, rpc.u32(4, 4))
+
+
+def can_bind(port):
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            s.bind((HOST, port))
+            return True
+        except OSError:
+            return False
+
+
+class Status(daemon.Case):
+    settings = {"prefetch": "off"}
+
+    def status(self, ff=None):
+        return (ff or self.ff).control("status")
+
+    def command(self, *args, ff=None):
+        return subprocess.run(
+            [daemon.binary("forefetch"), "--socket", (ff or self.ff).socket,
+             *args], env=daemon.environment(), stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, timeout=daemon.BOUND)
+
+    def check(self, *args, ff=None):
+        out = self.command("status", "--check", *args, ff=ff)
+        return out.returncode, out.stdout
+
+    def reason(self, *words, what=lambda st: st["reason"], ff=None):
+        """Wait until all these words are in it."""
+        return daemon.poll(
+            lambda: all(w in what(self.status(ff)) for w in words) and
+            what(self.status(ff)), "%r: %r" % (words, self.status(ff)), 20)
+
+
+class Outage(Status):
+    def test_since_the_connection_was_lost(self):
+        """However often it was tried to connect meanwhile."""
+        daemon.poll(lambda: self.status()["state"] == "up", "it is up")
+        self.assertEqual(self.status()["reason"], "")
+        self.assertEqual(self.check(), (0, ""))
+        self.up.down()
+        first = self.reason("cannot connect to 127.0.0.1:%d" % self.up.port,
+                            "refused")
+        tries = self.ff.counter("upstream_connect_failures")
+        age = self.status()["state_age_ms"]
+        daemon.poll(lambda: self.ff.counter("upstream_connect_failures") >=
+                    tries + 6, "it tries", 30)
+        st = self.status()
+        self.assertGreater(st["state_age_ms"], age)
+        # Each of six tries waited for longer than the first one, 50 ms.
+        self.assertGreater(st["state_age_ms"], 300)
+        self.assertIn(st["state"], ("down", "connecting"))
+        self.assertEqual(st["last_error"], first)
+        code, text = self.check()
+        self.assertEqual(code, 1)
+        self.assertRegex(text, r"^nas: not connected to the server for .*: "
+                         r"cannot connect to .*refused.*\n$")
+        self.up.up()
+        daemon.poll(lambda: self.status()["state"] == "up", "it is back", 20)
+        self.assertEqual(self.status()["reason"], "")
+        self.assertEqual(self.check(), (0, ""))
+
+    def test_check_as_json(self):
+        out = self.check("--json")
+        self.assertEqual((out[0], json.loads(out[1])),
+                         (0, {"problems": [], "ok": True}))
+        self.up.down()
+        self.reason("refused")
+        code, text = self.check("--json")
+        value = json.loads(text)
+        self.assertEqual((code, value["ok"]), (1, False))
+        self.assertEqual(value["problems"][0]["server"], "nas")
+        self.assertIn("refused", value["problems"][0]["reason"])
+
+    def test_usage(self):
+        self.assertEqual(self.command("stats", "--check").returncode, 2)
+
+    def test_no_daemon(self):
+        self.ff.stop()
+        code, text = self.check()
+        self.assertEqual(code, 1)
+        self.assertNotEqual(text, "")
+
+    def test_reload(self):
+        self.ff.write_config(attr_timeout="soon")
+        self.ff.hup()
+        code, text = self.check()
+        self.assertEqual(code, 1)
+        self.assertIn("forefetchd: the configuration was not reloaded: ",
+                      text)
+        self.assertIn("attr_timeout", text)
+        self.assertIn("last reload failed", self.command("status").stdout)
+        self.ff.write_config(attr_timeout="3s")
+        self.ff.hup()
+        self.assertEqual(self.check(), (0, ""))
+        self.assertNotIn("reload", self.command("status").stdout)
+
+    def test_refused_program(self):
+        """The server answers, but has no NFSv3."""
+        self.up.script(rpc.GETATTR, lambda call: fakeserver.Raw(
+            rpc.accepted(call.xid, rpc.PROG_MISMATCH, rpc.u32(4, 4))))
+        with self.connect() as c:
+            c.call(rpc.GETATTR, rpc.opaque(rpc.ROOT))
+        self.assertIn("NFSv4", self.status()["reason"])
+        code, text = self.check()
+        self.assertEqual(code, 1)
+        self.assertIn("nas: calls fail: the server does not serve NFSv3", text)
+        self.up.script(rpc.GETATTR, None)
+        with self.connect() as c:
+            c.call(rpc.GETATTR, rpc.opaque(rpc.ROOT))
+        self.assertEqual(self.check(), (0, ""))
+
+
+class Name(Status):
+    settings = {"address": "no-such-host.invalid"}
+
+    def test_name_is_not_known(self):
+        self.reason("cannot resolve no-such-host.invalid: ")
+        self.assertIn("cannot resolve", self.status()["last_error"])
+        code, text = self.check()
+        self.assertEqual(code, 1)
+        self.assertIn("cannot resolve no-such-host.invalid: ", text)
+
+
+@unittest.skipUnless(can_bind(111), "needs port 111")
+class Rpcbind(Status):
+    """A server whose ports are asked of its rpcbind."""
+
+    def setUp(self):
+        pass
+
+    def respond(self, port, answer):
+        responder = Responder(port, answer)
+        self.addCleanup(responder.close)
+
+    def start(self):
+        self.ff = daemon.Daemon(0, address=HOST)
+        del self.ff.server["nfs_port"], self.ff.server["mount_port"]
+        self.ff.write_config()
+        self.addCleanup(self.ff.close)
+        self.ff.start()
+
+    def test_no_rpcbind(self):
+        self.start()
+        self.reason("NFSv3", "rpcbind (port 111)", "refused")
+        self.reason("MOUNTv3", "rpcbind (port 111)", "refused",
+                    what=lambda st: st["mount"]["reason"])
+
+    def test_version_4_without_rpcbind(self):
+        self.respond(2049, only_version_4)
+        self.start()
+        self.reason("rpcbind (port 111)", "seems to offer NFSv4 only",
+                    "switch NFSv3 on")
+
+    def test_version_4_not_registered(self):
+        self.respond(111, rpcbind({}))
+        self.respond(2049, only_version_4)
+        self.start()
+        self.reason("NFSv3: it is not registered with the server's rpcbind",
+                    "seems to offer NFSv4 only")
+
+    def test_version_4_registered(self):
+        """rpcbind gives the port of another version, too."""
+        self.respond(111, rpcbind({(100003, 3): 2049, (100005, 3): 2049}))
+        self.respond(2049, only_version_4)
+        self.start()
+        self.reason("does not serve NFSv3", "seems to offer NFSv4 only")
+        self.assertEqual(self.status()["state"], "up")
+        code, text = self.check()
+        self.assertEqual(code, 1)
+        self.assertIn("NFSv4", text)
+
+    def test_version_3_without_rpcbind(self):
+        self.respond(2049, lambda head, r: rpc.accepted(head[0]))
+        self.start()
+        self.reason("NFSv3 answers at port 2049", "nfs_port")
+
+    def test_mount_is_missing(self):
+        """NFS works; who would mount hears why that fails."""
+        self.respond(111, rpcbind({(100003, 3): 2049}))
+        self.respond(2049, lambda head, r: rpc.accepted(head[0]))
+        self.start()
+        self.reason("MOUNTv3: it is not registered",
+                    what=lambda st: st["mount"]["reason"])
+        daemon.poll(lambda: self.status()["state"] == "up", "it is up")
+        self.assertEqual(self.status()["reason"], "")
+        code, text = self.check()
+        self.assertEqual(code, 1)
+        self.assertIn("nas: new mounts fail: MOUNTv3: it is not registered",
+                      text)
 
 
 class Latency(daemon.Case):

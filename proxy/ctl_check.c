@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* `forefetch status --check`: a line for each thing that is not in order. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl_check.h"
+#include "ctl_json.h"
+#include "ctl_text.h"
+
+struct check {
+	struct ctl_json json;
+	bool as_json;
+	unsigned problems;
+};
+
+/* `server` NULL: of the daemon itself. `why` NULL or empty: not known. */
+static void report(struct check *ck, const ProtobufCBinaryData *server,
+    const char *what, const ProtobufCBinaryData *why)
+{
+	bool known = why && why->len > 0;
+
+	ck->problems++;
+	if (ck->as_json) {
+		ctl_json_open(&ck->json, NULL, '{');
+		if (server)
+			ctl_json_bytes(
+			    &ck->json, "server", server->data, server->len);
+		ctl_json_text(&ck->json, "problem", what);
+		ctl_json_bytes(&ck->json, "reason", known ? why->data : NULL,
+		    known ? why->len : 0);
+		ctl_json_close(&ck->json, '}');
+		return;
+	}
+	if (server)
+		ctl_put_bytes(stdout, server->data, server->len);
+	else
+		fputs("forefetchd", stdout);
+	printf(": %s", what);
+	if (known) {
+		fputs(": ", stdout);
+		ctl_put_bytes(stdout, why->data, why->len);
+	}
+	putchar('\n');
+}
+
+/* "down for 12 s" */
+static const char *lasting(
+    char *buf, size_t size, const char *what, uint64_t age_ms)
+{
+	char age[CTL_TEXT_MAX];
+
+	snprintf(buf, size, "%s for %s", what, ctl_text_age(age, age_ms));
+	return buf;
+}
+
+static void check_mount(struct check *ck, const Forefetch__ServerStatus *srv)
+{
+	const Forefetch__MountStatus *m = srv->mount;
+
+	if (m && m->reason.len > 0)
+		report(ck, &srv->name, "new mounts fail", &m->reason);
+}
+
+static void check_server(struct check *ck, const Forefetch__ServerStatus *srv)
+{
+	char buf[2 * CTL_TEXT_MAX];
+
+	if (srv->state != FOREFETCH__STATE__UP)
+		report(ck, &srv->name,
+		    lasting(buf, sizeof(buf), "not connected to the server",
+			srv->state_age_ms),
+		    &srv->reason);
+	else if (srv->reason.len > 0)
+		report(ck, &srv->name, "calls fail", &srv->reason);
+	else
+		check_mount(ck, srv);
+	if (srv->offline_active)
+		report(ck, &srv->name,
+		    lasting(buf, sizeof(buf), "offline, serving what is cached",
+			srv->offline_age_ms),
+		    NULL);
+	if (srv->cache && srv->cache->disk_limit_bytes > 0 &&
+	    !srv->cache->disk_on)
+		report(ck, &srv->name,
+		    "the cache on disk is off; the daemon's log says why",
+		    NULL);
+	if (srv->rpcbind_error.len > 0)
+		report(ck, &srv->name, "not registered", &srv->rpcbind_error);
+}
+
+int ctl_check(const Forefetch__Status *st, bool json)
+{
+	struct check ck = {.json = {.out = stdout}, .as_json = json};
+	size_t i;
+
+	if (json) {
+		ctl_json_open(&ck.json, NULL, '{');
+		ctl_json_open(&ck.json, "problems", '[');
+	}
+	if (st->reload_error.len > 0)
+		report(&ck, NULL, "the configuration was not reloaded",
+		    &st->reload_error);
+	for (i = 0; i < st->n_servers; i++)
+		check_server(&ck, st->servers[i]);
+	if (json) {
+		ctl_json_close(&ck.json, ']');
+		ctl_json_bool(&ck.json, "ok", ck.problems == 0);
+		ctl_json_close(&ck.json, '}');
+		putchar('\n');
+	}
+	return ck.problems ? EXIT_FAILURE : EXIT_SUCCESS;
+}

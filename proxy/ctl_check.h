@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef FOREFETCH_CTL_CHECK_H
+#define FOREFETCH_CTL_CHECK_H
+
+#include <stdbool.h>
+
+#include "control.pb-c.h"
+
+/* Print what is not in order, a line each, or all of it as one JSON value: an
+ * exit code, EXIT_SUCCESS where there is nothing. */
+int ctl_check(const Forefetch__Status *st, bool json);
+
+#endif
