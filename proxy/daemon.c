@@ -422,8 +422,28 @@ static bool open_control(struct daemon *d, char *err, size_t errlen)
 	return d->http != NULL;
 }
 
+/* What the library has to say goes where all else does. A peer may be behind
+ * it (a name server that does not answer), so there is a limit. */
+static void on_library_line(int severity, const char *text)
+{
+	static struct log_limit limit;
+	unsigned suppressed;
+
+	if (!log_limit_ok(&limit, clock_now_us(), &suppressed))
+		return;
+	if (severity == EVENT_LOG_ERR)
+		log_error("libevent suppressed=%u: %s", suppressed, text);
+	else if (severity == EVENT_LOG_WARN)
+		log_warn("libevent suppressed=%u: %s", suppressed, text);
+	else if (severity == EVENT_LOG_MSG)
+		log_info("libevent suppressed=%u: %s", suppressed, text);
+	else
+		log_debug("libevent suppressed=%u: %s", suppressed, text);
+}
+
 static bool open_loop(struct daemon *d)
 {
+	event_set_log_callback(on_library_line);
 	d->base = event_base_new();
 	if (!d->base || event_base_priority_init(d->base, PRIORITIES) < 0)
 		return false;

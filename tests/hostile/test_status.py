@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What `forefetch status` and `stats` say is so."""
 import json
+import os
 import socket
 import subprocess
 import threading
 import unittest
+import unittest.mock
 
 import daemon
 import fakeserver
@@ -175,6 +177,18 @@ class Outage(Status):
         with self.connect() as c:
             c.call(rpc.GETATTR, rpc.opaque(rpc.ROOT))
         self.assertEqual(self.check(), (0, ""))
+
+
+class Log(unittest.TestCase):
+    def test_lines_of_libevent(self):
+        """They have a time and a priority, as all lines do."""
+        ff = daemon.Daemon(1)
+        self.addCleanup(ff.close)
+        with unittest.mock.patch.dict(os.environ, EVENT_SHOW_METHOD="1"):
+            ff.start()
+        lines = ff.lines("libevent using")
+        self.assertEqual(len(lines), 1)
+        self.assertRegex(lines[0], r"^\d{4}-\S+Z info libevent ")
 
 
 class Name(Status):
