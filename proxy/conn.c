@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 #include "log.h"
 #include "metrics.h"
 #include "netmatch.h"
+#include "room.h"
 #include "svc.h"
 #include "xprt.h"
 
@@ -20,9 +22,12 @@ struct conn {
 	struct svc_client client; /* first: svc gives it back */
 	struct conn_params p;
 	struct xprt *xprt;
+	struct room_part room;
 	uint64_t since_us;
-	bool full;     /* not read from, until there is room */
-	bool draining; /* not read from any more */
+	uint64_t taken_us;   /* when the client last took of its replies … */
+	uint64_t seen_bytes; /* … which is seen by what was sent until then */
+	bool full;           /* not read from, until there is room */
+	bool draining;       /* not read from any more */
 	bool closing;
 	char peer[NETMATCH_TEXT_MAX];
 };
@@ -35,15 +40,23 @@ static size_t conn_bytes(const struct conn *conn)
 /* Stop or go on reading, as there is room. */
 static void conn_update(struct conn *conn)
 {
-	bool full = conn->client.calls >= CONN_CALLS_MAX ||
-		    conn_bytes(conn) >= CONN_BYTES_MAX;
+	size_t bytes = conn_bytes(conn);
+	bool full;
 
+	room_set(conn->p.room, &conn->room, bytes);
 	if (conn->closing)
 		return;
+	full = conn->client.calls >= CONN_CALLS_MAX ||
+	       bytes >= CONN_BYTES_MAX || !room_ask(conn->p.room, &conn->room);
 	if (full && !conn->full)
 		metrics_add(conn->p.metrics, METRICS_READS_STOPPED, 1);
 	conn->full = full;
 	xprt_pause(conn->xprt, full || conn->draining);
+}
+
+static void conn_on_room(struct room_part *part)
+{
+	conn_update((void *)((char *)part - offsetof(struct conn, room)));
 }
 
 static void conn_close(struct conn *conn)
@@ -51,6 +64,7 @@ static void conn_close(struct conn *conn)
 	if (conn->closing)
 		return;
 	conn->closing = true;
+	room_leave(conn->p.room, &conn->room);
 	xprt_pause(conn->xprt, true);
 	conn->p.on_close(conn->p.ctx, conn);
 }
@@ -123,8 +137,7 @@ static void conn_on_sent(void *ctx, size_t bytes)
 	struct conn *conn = ctx;
 
 	(void)bytes;
-	if (conn->full)
-		conn_update(conn);
+	conn_update(conn);
 }
 
 static const struct xprt_ops conn_xprt_ops = {
@@ -160,6 +173,8 @@ struct conn *conn_new(
 	}
 	dial_keep_alive(fd);
 	conn->since_us = clock_now_us();
+	conn->taken_us = conn->since_us;
+	conn->room.on_room = conn_on_room;
 	netmatch_format(peer, conn->peer);
 	conn->client.ops = &client_ops;
 	conn->client.name = conn->peer;
@@ -174,8 +189,24 @@ void conn_free(struct conn *conn)
 		return;
 	conn->closing = true;
 	svc_client_gone(conn->p.svc, &conn->client);
+	room_leave(conn->p.room, &conn->room);
 	xprt_free(conn->xprt);
 	free(conn);
+}
+
+/* Whether it lets its replies lie. */
+static bool conn_takes_none(struct conn *conn, uint64_t now_us)
+{
+	uint64_t sent_bytes = xprt_sent_bytes(conn->xprt);
+	uint64_t max_us = room_is_short(conn->p.room) ? CONN_UNTAKEN_SHORT_US
+						      : CONN_UNTAKEN_MAX_US;
+
+	if (xprt_queued_bytes(conn->xprt) == 0 ||
+	    sent_bytes != conn->seen_bytes) {
+		conn->seen_bytes = sent_bytes;
+		conn->taken_us = now_us;
+	}
+	return now_us - conn->taken_us >= max_us;
 }
 
 void conn_check(struct conn *conn, uint64_t now_us)
@@ -187,6 +218,28 @@ void conn_check(struct conn *conn, uint64_t now_us)
 	else if (since_us != 0 && now_us - since_us >= CONN_PARTIAL_MAX_US)
 		conn_close_bad(conn, METRICS_CONNECTIONS_CLOSED_SLOW_RECORD,
 		    "a record took too long");
+	else if (conn_takes_none(conn, now_us))
+		conn_close_bad(conn, METRICS_CONNECTIONS_CLOSED_SLOW_READER,
+		    "it takes no replies");
+}
+
+uint64_t conn_idle_us(const struct conn *conn, uint64_t now_us, bool *used)
+{
+	uint64_t since_us = conn->since_us;
+
+	*used = xprt_received_bytes(conn->xprt) > 0;
+	if (!conn_idle(conn) || conn->closing ||
+	    xprt_partial_since_us(conn->xprt) != 0)
+		return 0;
+	if (xprt_last_rx_us(conn->xprt) > since_us)
+		since_us = xprt_last_rx_us(conn->xprt);
+	return now_us > since_us ? now_us - since_us : 0;
+}
+
+void conn_close_idle(struct conn *conn)
+{
+	conn_close_bad(conn, METRICS_CONNECTIONS_CLOSED_IDLE,
+	    "it is idle, and there are too many");
 }
 
 void conn_drain(struct conn *conn)

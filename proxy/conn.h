@@ -5,7 +5,8 @@
  *
  * A connection that has CONN_CALLS_MAX calls or CONN_BYTES_MAX bytes in
  * flight (requests, the replies they may bring, and replies not yet taken by
- * the client) is not read from until there is room again.
+ * the client), or more than its part of what all may have (room.h), is not
+ * read from until there is room again.
  */
 #ifndef FOREFETCH_CONN_H
 #define FOREFETCH_CONN_H
@@ -20,6 +21,7 @@ struct event_base;
 struct log_limit;
 struct metrics;
 struct rbuf_pool;
+struct room;
 struct svc;
 
 enum {
@@ -27,6 +29,10 @@ enum {
 	CONN_BYTES_MAX = 32 << 20,
 	/* An unfinished record older than this closes the connection. */
 	CONN_PARTIAL_MAX_US = 30000000,
+	/* So does taking none of the replies that wait for so long; and for
+	 * so long where clients hold most of what they may. */
+	CONN_UNTAKEN_MAX_US = 120000000,
+	CONN_UNTAKEN_SHORT_US = 15000000,
 };
 
 struct conn_params {
@@ -34,6 +40,7 @@ struct conn_params {
 	struct rbuf_pool *pool;
 	struct svc *svc;
 	struct metrics *metrics;
+	struct room *room;        /* of all clients */
 	struct log_limit *closed; /* for lines about bad clients */
 	/* The connection is over; the callee frees it, but not before it
 	 * returned to the event loop. */
@@ -47,12 +54,19 @@ struct conn *conn_new(
 void conn_free(struct conn *conn);
 
 /* To be called now and then. Close it by way of on_close() if it has kept
- * half a record for too long, or if it ended while it was not read from. */
+ * half a record, or its replies waiting, for too long, or if it ended while it
+ * was not read from. */
 void conn_check(struct conn *conn, uint64_t now_us);
 /* Take no more calls; replies still go out. */
 void conn_drain(struct conn *conn);
 /* Nothing in flight and nothing left to send. */
 bool conn_idle(const struct conn *conn);
+
+/* For how long it has had nothing to do; 0 where it has. `used`: calls came
+ * before. */
+uint64_t conn_idle_us(const struct conn *conn, uint64_t now_us, bool *used);
+/* End an idle one in favour of another, by way of on_close(). */
+void conn_close_idle(struct conn *conn);
 
 struct conn_status {
 	const char *peer; /* "127.0.0.1:812" */

@@ -248,6 +248,18 @@ static void put_mount(const Forefetch__MountStatus *mount)
 		put_list("new mounts", &mount->reason, 1);
 }
 
+static void put_count_of_clients(
+    const Forefetch__ServerStatus *srv, const Forefetch__Status *st)
+{
+	char held[CTL_TEXT_MAX], limit[CTL_TEXT_MAX];
+
+	printf("  %-12s %" PRIu64 ", holding %s", "clients",
+	    srv->n_clients + srv->clients_omitted,
+	    ctl_text_bytes(held, srv->clients_bytes));
+	printf("; those of all servers may hold %s\n",
+	    ctl_text_bytes(limit, st->clients_limit_bytes));
+}
+
 static void put_reload(const Forefetch__Status *st)
 {
 	char buf[CTL_TEXT_MAX];
@@ -260,8 +272,8 @@ static void put_reload(const Forefetch__Status *st)
 	putchar('\n');
 }
 
-static void put_server(
-    const Forefetch__ServerStatus *srv, uint64_t uptime_ms, bool verbose)
+static void put_server(const Forefetch__ServerStatus *srv,
+    const Forefetch__Status *st, bool verbose)
 {
 	char buf[CTL_TEXT_MAX];
 
@@ -284,13 +296,12 @@ static void put_server(
 	if (srv->rpcbind_error.len > 0)
 		put_list("rpcbind", &srv->rpcbind_error, 1);
 	put_consistency(srv);
-	put_offline(srv, uptime_ms);
+	put_offline(srv, st->uptime_ms);
 	put_caches(srv->cache);
 	put_prefetch(srv);
 	put_list("listen", srv->listens, srv->n_listens);
 	put_list("exports", srv->exports, srv->n_exports);
-	printf("  %-12s %" PRIu64 "\n", "clients",
-	    srv->n_clients + srv->clients_omitted);
+	put_count_of_clients(srv, st);
 	if (verbose) {
 		put_upstreams(srv);
 		put_clients(srv);
@@ -313,7 +324,7 @@ static void status_put_text(const Forefetch__Status *st, bool verbose)
 	putchar('\n');
 	put_reload(st);
 	for (i = 0; i < st->n_servers; i++)
-		put_server(st->servers[i], st->uptime_ms, verbose);
+		put_server(st->servers[i], st, verbose);
 }
 
 static void json_bytes(
@@ -449,6 +460,7 @@ static void json_server(struct ctl_json *j, const Forefetch__ServerStatus *srv)
 		json_client(j, srv->clients[i]);
 	ctl_json_close(j, ']');
 	ctl_json_number(j, "clients_omitted", srv->clients_omitted);
+	ctl_json_number(j, "clients_bytes", srv->clients_bytes);
 	json_caches(j, srv);
 	json_link(j, srv);
 	ctl_json_close(j, '}');
@@ -466,6 +478,8 @@ static void status_put_json(const Forefetch__Status *st)
 	json_bytes(&j, "config_file", &st->config_file);
 	json_bytes(&j, "reload_error", &st->reload_error);
 	ctl_json_known(&j, "reload_age_ms", st->reload_age_ms);
+	ctl_json_number(&j, "clients_bytes", st->clients_bytes);
+	ctl_json_number(&j, "clients_limit_bytes", st->clients_limit_bytes);
 	ctl_json_open(&j, "servers", '[');
 	for (i = 0; i < st->n_servers; i++)
 		json_server(&j, st->servers[i]);

@@ -27,6 +27,7 @@
 #include "prefetch.h"
 #include "rbuf.h"
 #include "reclaim.h"
+#include "room.h"
 #include "server.h"
 #include "statedir.h"
 #include "user.h"
@@ -35,6 +36,8 @@
 enum {
 	POOL_KEEP = 16, /* idle buffers of each size, beside the reserve */
 	IO_THREADS = 8,
+	CLIENTS_SHARE = 4, /* of memory_size */
+	CLIENTS_MIN_BYTES = 16 << 20,
 	PRIORITIES = 3, /* demand, metadata, prefetch and control */
 	DRAIN_STEP_US = 20000,
 	/* Calls to a server that is away would never end. */
@@ -47,6 +50,7 @@ struct daemon {
 	struct event_base *base;
 	struct evdns_base *dns;
 	struct rbuf_pool *pool;
+	struct room *room;
 	struct iopool *iopool;
 	struct statedir *state;
 	struct server **servers;
@@ -72,6 +76,8 @@ static void fill_status(void *ctx, struct control_status *out)
 	control_set(&out->version, "%s", FF_VERSION);
 	control_set(&out->config_file, "%s", d->path);
 	out->pid = getpid();
+	out->clients_bytes = room_bytes(d->room);
+	out->clients_limit_bytes = room_limit(d->room);
 	out->uptime_ms = (clock_now_us() - d->started_us) / 1000;
 	control_set(&out->reload_error, "%s", d->reload_error);
 	if (d->reload_us)
@@ -391,6 +397,7 @@ static bool open_servers(struct daemon *d, char *err, size_t errlen)
 		struct server_params sp = {.base = d->base,
 		    .dns = d->dns,
 		    .pool = d->pool,
+		    .room = d->room,
 		    .state = d->state,
 		    .iopool = d->iopool,
 		    .disk_bytes = c->cache_size / c->nservers,
@@ -441,6 +448,15 @@ static void on_library_line(int severity, const char *text)
 		log_debug("libevent suppressed=%u: %s", suppressed, text);
 }
 
+/* What clients' calls and replies may hold; memory_size is for other things,
+ * but says how large a machine this is. */
+static uint64_t clients_limit_bytes(const struct config *c)
+{
+	uint64_t bytes = c->memory_size / CLIENTS_SHARE;
+
+	return bytes > CLIENTS_MIN_BYTES ? bytes : CLIENTS_MIN_BYTES;
+}
+
 static bool open_loop(struct daemon *d)
 {
 	event_set_log_callback(on_library_line);
@@ -450,7 +466,8 @@ static bool open_loop(struct daemon *d)
 	d->dns = open_dns(d->base);
 	d->pool = rbuf_pool_new(RECLAIM_BUFFERS, POOL_KEEP);
 	d->iopool = iopool_new(d->base, IO_THREADS);
-	return d->dns && d->pool && d->iopool && catch_signals(d);
+	d->room = room_new(d->base, clients_limit_bytes(d->config));
+	return d->dns && d->pool && d->iopool && d->room && catch_signals(d);
 }
 
 struct daemon *daemon_new(
@@ -502,6 +519,7 @@ void daemon_free(struct daemon *d)
 			event_free(d->ev_signals[i]);
 	if (d->ev_drain)
 		event_free(d->ev_drain);
+	room_free(d->room);
 	rbuf_pool_free(d->pool);
 	if (d->dns)
 		evdns_base_free(d->dns, 0);

@@ -56,6 +56,10 @@ struct metrics_call {
 	    "Connections closed: malformed or oversized record")               \
 	X(CONNECTIONS_CLOSED_SLOW_RECORD, "connections_closed_slow_record",    \
 	    "Connections closed: a record took too long to arrive")            \
+	X(CONNECTIONS_CLOSED_SLOW_READER, "connections_closed_slow_reader",    \
+	    "Connections closed: replies were not taken")                      \
+	X(CONNECTIONS_CLOSED_IDLE, "connections_closed_idle",                  \
+	    "Connections closed: idle, in favour of new ones")                 \
 	X(RECORDS_BAD, "records_bad", "Records that held no RPC call")         \
 	X(CALLS_BAD_RPCVERS, "calls_bad_rpcvers",                              \
 	    "Calls refused: RPC version other than 2")                         \
@@ -231,6 +235,10 @@ enum metrics_counter {
  * All gauges: what is there now, as it was last set. As above.
  */
 #define METRICS_GAUGES(X)                                                      \
+	X(CLIENTS, "clients", "Connections of clients")                        \
+	X(CLIENTS_BYTES, "clients_bytes", "What their calls and replies hold") \
+	X(CLIENTS_LIMIT_BYTES, "clients_limit_bytes",                          \
+	    "What those of all servers may hold together")                     \
 	X(ATTR_ENTRIES, "attr_entries", "Objects in memory")                   \
 	X(NAME_ENTRIES, "name_entries", "Names in memory, absent ones too")    \
 	X(OBJECT_BYTES, "object_bytes", "Memory of objects and names")         \

@@ -34,6 +34,7 @@
 #include "pins.h"
 #include "prefetch.h"
 #include "resolve.h"
+#include "room.h"
 #include "rpcbind.h"
 #include "server_caches.h"
 #include "server_prefetch.h"
@@ -49,6 +50,8 @@ enum {
 	/* Changes without a client; more would come with each connection. */
 	ORPHANS_MAX = 4096,
 	SWEEP_US = 1000000,
+	/* A connection on which calls came is closed for another after. */
+	IDLE_MIN_US = 120000000,
 	BACKLOG = 128,
 	LEARN_SHARE = 4,
 	LEARN_MIN = 1 << 20,
@@ -108,11 +111,29 @@ const char *server_name(const struct server *s)
 	return s->name;
 }
 
+static uint64_t clients_bytes(const struct server *s)
+{
+	const struct server_conn *sc;
+	struct conn_status st;
+	uint64_t bytes = 0;
+
+	LIST_FOREACH (sc, &s->conns, link) {
+		conn_get_status(sc->conn, &st);
+		bytes += st.in_flight_bytes;
+	}
+	return bytes;
+}
+
 const struct metrics *server_measure(struct server *s)
 {
 	server_caches_measure(
 	    cachehome_caches(s->home), s->p.disk_bytes, s->metrics);
 	server_prefetch_measure(s->prefetch, s->estimate, s->metrics);
+	metrics_set_gauge(s->metrics, METRICS_GAUGE_CLIENTS, s->nconns);
+	metrics_set_gauge(
+	    s->metrics, METRICS_GAUGE_CLIENTS_BYTES, clients_bytes(s));
+	metrics_set_gauge(s->metrics, METRICS_GAUGE_CLIENTS_LIMIT_BYTES,
+	    room_limit(s->p.room));
 	metrics_settle(s->metrics);
 	return s->metrics;
 }
@@ -233,6 +254,29 @@ static void refuse(struct server *s, const struct sockaddr *peer,
 		    s->name, text, suppressed, why);
 }
 
+/* Close the connection that has been idle for longest: one that never called,
+ * or else one that has not for minutes, whose client will connect again. */
+static bool close_idle(struct server *s)
+{
+	struct server_conn *sc, *best = NULL;
+	uint64_t now_us = clock_now_us(), idle_us, best_us = 0;
+	bool used, best_used = true;
+
+	LIST_FOREACH (sc, &s->conns, link) {
+		idle_us = conn_idle_us(sc->conn, now_us, &used);
+		if (idle_us == 0 || (used && idle_us < IDLE_MIN_US) ||
+		    (used && !best_used) ||
+		    (used == best_used && idle_us <= best_us))
+			continue;
+		best = sc;
+		best_us = idle_us;
+		best_used = used;
+	}
+	if (best)
+		conn_close_idle(best->conn);
+	return best != NULL;
+}
+
 static bool may_connect(struct server *s, const struct sockaddr *peer)
 {
 	if (!config_server_allows(s->p.config, peer))
@@ -241,8 +285,8 @@ static bool may_connect(struct server *s, const struct sockaddr *peer)
 	else if (s->p.config->secure && dial_addr_port(peer) >= IPPORT_RESERVED)
 		refuse(s, peer, METRICS_CONNECTIONS_REFUSED_SECURE,
 		    "its port is not below 1024 (see `secure`)");
-	else if (s->nconns >= SERVER_CONNECTIONS_MAX ||
-		 svc_orphans(s->svc) >= ORPHANS_MAX)
+	else if (svc_orphans(s->svc) >= ORPHANS_MAX ||
+		 (s->nconns >= SERVER_CONNECTIONS_MAX && !close_idle(s)))
 		refuse(s, peer, METRICS_CONNECTIONS_REFUSED_LIMIT,
 		    "there are too many");
 	else
@@ -258,6 +302,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd,
 	    .pool = s->p.pool,
 	    .svc = s->svc,
 	    .metrics = s->metrics,
+	    .room = s->p.room,
 	    .closed = &s->closed_log,
 	    .on_close = on_conn_close,
 	    .ctx = s};
@@ -990,5 +1035,6 @@ void server_fill_status(const struct server *s, struct control_server *out)
 	fill_offline(s, out);
 	fill_upstream(s, out);
 	fill_mount(s, out);
+	out->clients_bytes = clients_bytes(s);
 	fill_conns(s, out);
 }

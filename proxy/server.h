@@ -24,6 +24,7 @@ struct hints;
 struct pins;
 struct prefetch;
 struct rbuf_pool;
+struct room;
 struct server;
 struct statedir;
 struct tracer;
@@ -36,6 +37,7 @@ struct server_params {
 	struct event_base *base;
 	struct evdns_base *dns;
 	struct rbuf_pool *pool;
+	struct room *room; /* of all clients */
 	const struct statedir *state;
 	struct iopool *iopool;
 	/* This server's shares of cache_size and memory_size. */

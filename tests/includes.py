@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = [
     "clock fileio log netmatch histogram notify reclaim",
     "config config_key config_parse config_text config_value metrics",
-    "xprt dial statedir rpcbind netwatch iopool slab credtab metafile linkest",
+    "room xprt dial statedir rpcbind netwatch iopool slab credtab metafile linkest",
     "budget",
     "portmap upstream upstream_conn datacache datacache_private "
     "datacache_ahead datacache_evict datacache_index datacache_layout datacache_load datacache_pin "
