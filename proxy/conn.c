@@ -113,9 +113,12 @@ static const struct svc_client_ops client_ops = {
 static void conn_on_record(void *ctx, const struct record *rec)
 {
 	struct conn *conn = ctx;
+	unsigned calls = conn->client.calls;
 
 	svc_receive(conn->p.svc, &conn->client, rec);
-	conn_update(conn);
+	/* Where it was answered at once, client_done() has seen to it. */
+	if (conn->client.calls != calls)
+		conn_update(conn);
 }
 
 static void conn_on_end(void *ctx, enum xprt_end end, const char *why)
