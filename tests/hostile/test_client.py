@@ -455,8 +455,8 @@ class Load(daemon.Case):
 
     def test_300_connections(self):
         held = [self.connect() for _ in range(300)]
-        self.ff.counted("connections_refused_limit", 44)
-        self.assertTrue(self.ff.lines("warn", "refused", "too many"))
+        self.ff.counted("connections_closed_idle", 44)
+        self.assertTrue(self.ff.lines("warn", "idle", "too many"))
         self.assertLess(len(self.ff.lines("warn", "too many")), 20)
         good = 0
         for c in held:

@@ -40,6 +40,8 @@ class Idle(daemon.Case):
         self.up.wait(rpc.READ, MAX // 2)
         with self.ff.connect() as c:
             self.assertTrue(c.is_closed())
+        self.ff.counted("connections_refused_limit", 1)
+        self.assertTrue(self.ff.lines("warn", "refused", "too many"))
         for call in held:
             call.reply(rpc.read_ok(rpc.pattern(0, 64)))
         for i, c in enumerate(users):
