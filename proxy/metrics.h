@@ -235,6 +235,10 @@ enum metrics_counter {
  * All gauges: what is there now, as it was last set. As above.
  */
 #define METRICS_GAUGES(X)                                                      \
+	X(UP, "up", "Whether the server is connected to, and serves NFSv3")    \
+	X(OFFLINE, "offline", "Whether what is cached is served unconfirmed")  \
+	X(CALLS_IN_FLIGHT, "calls_in_flight",                                  \
+	    "Calls of clients that are not answered yet")                      \
 	X(CLIENTS, "clients", "Connections of clients")                        \
 	X(CLIENTS_BYTES, "clients_bytes", "What their calls and replies hold") \
 	X(CLIENTS_LIMIT_BYTES, "clients_limit_bytes",                          \

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <event2/buffer.h>
 #include <event2/event.h>
@@ -216,6 +217,46 @@ static void gauges_add(const struct metrics_http *mh, struct evbuffer *out)
 	}
 }
 
+/* Resident memory; 0 where that cannot be told. */
+static uint64_t resident_bytes(void)
+{
+	unsigned long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "%*u %lu", &pages) != 1)
+		pages = 0;
+	fclose(f);
+	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void gauge_add(struct evbuffer *out, const char *name, const char *help,
+    const char *labels, uint64_t value)
+{
+	evbuffer_add_printf(out,
+	    "# HELP %s %s\n# TYPE %s gauge\n%s%s %" PRIu64 "\n", name, help,
+	    name, name, labels, value);
+}
+
+/* What is not of one server. */
+static void daemon_add(const struct metrics_http *mh, struct evbuffer *out)
+{
+	struct control_status st = {0};
+
+	mh->ops->fill_status(mh->ctx, &st);
+	gauge_add(out, "forefetch_build_info", "The version, as a label",
+	    "{version=\"" FF_VERSION "\"}", 1);
+	gauge_add(out, "forefetch_config_last_reload_successful",
+	    "Whether the last reload of the configuration was", "",
+	    !st.reload_error || !*st.reload_error);
+	gauge_add(out, "forefetch_uptime_seconds", "Since the daemon started",
+	    "", st.uptime_ms / 1000);
+	gauge_add(out, "process_resident_memory_bytes", "Resident memory", "",
+	    resident_bytes());
+	control_status_clear(&st);
+}
+
 /* The whole page. */
 static void page_add(const struct metrics_http *mh, struct evbuffer *out)
 {
@@ -241,6 +282,7 @@ static void page_add(const struct metrics_http *mh, struct evbuffer *out)
 		mh->ops->each_server(mh->ctx, counter_on_server, &round);
 	}
 	gauges_add(mh, out);
+	daemon_add(mh, out);
 }
 
 static void http_on_metrics(struct evhttp_request *req, void *arg)

@@ -111,17 +111,37 @@ const char *server_name(const struct server *s)
 	return s->name;
 }
 
-static uint64_t clients_bytes(const struct server *s)
+/* What all its clients hold, and their calls in flight. */
+static uint64_t clients_bytes(const struct server *s, uint64_t *calls)
 {
 	const struct server_conn *sc;
 	struct conn_status st;
 	uint64_t bytes = 0;
 
+	*calls = 0;
 	LIST_FOREACH (sc, &s->conns, link) {
 		conn_get_status(sc->conn, &st);
 		bytes += st.in_flight_bytes;
+		*calls += st.in_flight;
 	}
 	return bytes;
+}
+
+static void server_measure_state(struct server *s)
+{
+	struct upstream_status st;
+	struct metrics *m = s->metrics;
+	uint64_t calls, bytes = clients_bytes(s, &calls);
+
+	upstream_get_status(s->up[RESOLVE_NFS], &st);
+	metrics_set_gauge(m, METRICS_GAUGE_UP,
+	    st.state == UPSTREAM_UP && st.served != UPSTREAM_UNSERVED);
+	metrics_set_gauge(m, METRICS_GAUGE_OFFLINE, svc_offline(s->svc));
+	metrics_set_gauge(m, METRICS_GAUGE_CALLS_IN_FLIGHT, calls);
+	metrics_set_gauge(m, METRICS_GAUGE_CLIENTS, s->nconns);
+	metrics_set_gauge(m, METRICS_GAUGE_CLIENTS_BYTES, bytes);
+	metrics_set_gauge(
+	    m, METRICS_GAUGE_CLIENTS_LIMIT_BYTES, room_limit(s->p.room));
 }
 
 const struct metrics *server_measure(struct server *s)
@@ -129,11 +149,7 @@ const struct metrics *server_measure(struct server *s)
 	server_caches_measure(
 	    cachehome_caches(s->home), s->p.disk_bytes, s->metrics);
 	server_prefetch_measure(s->prefetch, s->estimate, s->metrics);
-	metrics_set_gauge(s->metrics, METRICS_GAUGE_CLIENTS, s->nconns);
-	metrics_set_gauge(
-	    s->metrics, METRICS_GAUGE_CLIENTS_BYTES, clients_bytes(s));
-	metrics_set_gauge(s->metrics, METRICS_GAUGE_CLIENTS_LIMIT_BYTES,
-	    room_limit(s->p.room));
+	server_measure_state(s);
 	metrics_settle(s->metrics);
 	return s->metrics;
 }
@@ -1017,6 +1033,7 @@ void server_fill_status(const struct server *s, struct control_server *out)
 {
 	const struct config_server *cfg = s->p.config;
 	char text[NETMATCH_TEXT_MAX] = "";
+	uint64_t calls;
 
 	control_set(&out->name, "%s", s->name);
 	control_set(&out->address, "%s", cfg->address);
@@ -1035,6 +1052,6 @@ void server_fill_status(const struct server *s, struct control_server *out)
 	fill_offline(s, out);
 	fill_upstream(s, out);
 	fill_mount(s, out);
-	out->clients_bytes = clients_bytes(s);
+	out->clients_bytes = clients_bytes(s, &calls);
 	fill_conns(s, out);
 }

@@ -191,6 +191,28 @@ class Log(unittest.TestCase):
         self.assertRegex(lines[0], r"^\d{4}-\S+Z info libevent ")
 
 
+class Gauges(Status):
+    def gauges(self):
+        return self.ff.control("stats")["gauges"]
+
+    def test_state_of_the_server(self):
+        held = []
+        self.up.script(rpc.READ,
+                       lambda call: held.append(call) or fakeserver.HOLD)
+        daemon.poll(lambda: self.gauges()["up"] == 1, "it is up")
+        c = self.connect()
+        c.send(rpc.READ, rpc.read_args(count=64))
+        self.up.wait(rpc.READ)
+        gauges = self.gauges()
+        self.assertEqual((gauges["clients"], gauges["calls_in_flight"]),
+                         (1, 1))
+        self.assertGreater(gauges["clients_bytes"], 0)
+        self.assertLess(gauges["clients_bytes"],
+                        gauges["clients_limit_bytes"])
+        self.up.down()
+        daemon.poll(lambda: self.gauges()["up"] == 0, "it is down")
+
+
 class Name(Status):
     settings = {"address": "no-such-host.invalid"}
 

@@ -278,7 +278,15 @@ static void page_each_server(void *ctx,
 	cb(arg, "a\"b\\c\nd", page->m);
 }
 
-static const struct control_ops page_ops = {.each_server = page_each_server};
+static void page_fill_status(void *ctx, struct control_status *out)
+{
+	(void)ctx;
+	control_set(&out->reload_error, "line 3: no such key");
+	out->uptime_ms = 61000;
+}
+
+static const struct control_ops page_ops = {
+    .each_server = page_each_server, .fill_status = page_fill_status};
 
 static int client_connect(struct sockaddr_in *addr)
 {
@@ -365,6 +373,11 @@ static void check_page(const char *text)
 	    "\nforefetch_drc_hits_total{server=\"nas\"} 42\n",
 	    "\nforefetch_drc_hits_total{server=\"a\\\"b\\\\c\\nd\"} 42\n",
 	    "\nforefetch_reads_stopped_total{server=\"nas\"} 0\n",
+	    "\nforefetch_up{server=\"nas\"} 0\n",
+	    "\nforefetch_build_info{version=\"",
+	    "\nforefetch_config_last_reload_successful 0\n",
+	    "\nforefetch_uptime_seconds 61\n",
+	    "\nprocess_resident_memory_bytes ",
 	};
 	size_t i;
 
