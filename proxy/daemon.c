@@ -430,7 +430,8 @@ static bool open_control(struct daemon *d, char *err, size_t errlen)
 }
 
 /* What the library has to say goes where all else does. A peer may be behind
- * it (a name server that does not answer), so there is a limit. */
+ * it (a name server that does not answer), so there is a limit; it is static,
+ * since the library passes no context. */
 static void on_library_line(int severity, const char *text)
 {
 	static struct log_limit limit;
