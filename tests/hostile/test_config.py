@@ -277,21 +277,23 @@ class Stop(daemon.Case):
         self.assertTrue(self.ff.lines("warn", "still in flight"))
 
     def test_while_the_state_is_looked_at(self):
-        """A check of a repeated change is in progress at the end."""
+        """What became of a change is being looked at, at the end."""
         def effect(call):
-            self.up.script(rpc.MKDIR, None)
+            self.up.script(rpc.RMDIR, None)
             self.up.plausible(call)
             return HOLD
-        self.up.script(rpc.MKDIR, effect)
-        self.up.script(rpc.LOOKUP, HOLD)
+        self.up.make(b"d", rpc.DIR)
         c = self.connect()
-        c.send(rpc.MKDIR, rpc.mkdir_args("d"))
-        self.up.wait(rpc.MKDIR)
+        c.nfs(rpc.LOOKUP, rpc.lookup_args("d"))
+        self.up.script(rpc.RMDIR, effect)
+        self.up.script(rpc.LOOKUP, HOLD)
+        c.send(rpc.RMDIR, rpc.dirop("d"))
+        self.up.wait(rpc.RMDIR)
         self.up.down()
         poll(lambda: self.ff.counter("upstream_connect_failures") > 1,
              "it is refused")
         self.up.up()
-        self.up.wait(rpc.LOOKUP)
+        self.up.wait(rpc.LOOKUP, 2)
         self.ff.process.terminate()
         poll(lambda: self.ff.lines("stopping"), "it stops")
         self.ff.process.terminate()
