@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""histories.py --server ADDR --mode MODE --by raw|mount [options] EXPORT
+"""histories.py --mode MODE [--by raw|mount --export ADDR:PATH] [options]
 
 A random history of changes, each acknowledged before the next, through a
 forefetchd of its own; kill -9 after some of them, and a new start at once.
-Then a model of what was acknowledged is compared with what the server has in
-EXPORT, and with what it looks like through the proxy: nothing acknowledged may
-be missing, and nothing stale may be served.
+Then a model of what was acknowledged is compared with what the server has, and
+with what it looks like through the proxy: nothing acknowledged may be missing,
+and nothing stale may be served.  The server is ADDR, whose PATH is looked at
+here, too; without --export one in memory, for which no lab is needed.
 
 The raw client also sends changes and has the daemon killed before the reply:
 these may have happened or not, but the proxy must show what is the case.
@@ -14,13 +15,13 @@ A failure is replayed for a shorter history that fails, too.
 """
 import argparse
 import errno
-import os
 import random
+import shutil
 import sys
+import tempfile
 import time
 
-import histories_fs
-from histories_fs import Daemon, Mounted, Raw, change, os_tree, poll
+from histories_fs import Daemon, Disk, Memory, Mounted, Raw, change
 
 NAMES = ("a", "b", "c", "d", "e.txt")
 DIRS = ("", "d1", "d2")
@@ -202,14 +203,14 @@ class Run:
     """One directory, one history in it."""
     dirs = 0
 
-    def __init__(self, opt, daemon):
+    def __init__(self, opt, side, daemon):
         Run.dirs += 1
-        name = "h-%s-%s-%d" % (opt.mode, opt.by, Run.dirs)
-        self.daemon, self.dir = daemon, opt.export + "/" + name
-        os.makedirs(self.dir)
-        os.chmod(self.dir, 0o755)
+        self.name = "h-%s-%s-%d" % (opt.mode, opt.by, Run.dirs)
+        self.side, self.daemon = side, daemon
+        side.make(self.name)
         self.model, self.events = Model(), []
-        self.fs = (Raw if opt.by == "raw" else Mounted)(opt.export, name)
+        self.fs = (Raw if opt.by == "raw" else Mounted)(
+            daemon.port, side.export, self.name)
         daemon.start()
         self.fs.mount()
         self.look()
@@ -227,7 +228,7 @@ class Run:
     def look(self):
         """Everything, and each name that could be: the proxy's caches know
         it afterwards."""
-        same(self.model.tree(), os_tree(self.dir), "the server")
+        same(self.model.tree(), self.side.tree(self.name), "the server")
         same(self.model.tree(), self.fs.tree(self.absent()), "the proxy")
 
     def do(self, event):
@@ -265,7 +266,7 @@ class Run:
         def seen():
             change(self.fs, "mkdir", "probe")
             change(self.fs, "rmdir", "probe")
-            return os_tree(self.dir)
+            return self.side.tree(self.name)
         is_ = seen()
         while True:
             again = seen()
@@ -273,10 +274,25 @@ class Run:
                 break
             is_ = again
         if is_ == was:
-            self.model = rebuild(is_, self.dir)
+            self.model = self.rebuild(is_)
         elif is_ != self.model.tree():
             same(self.model.tree(), is_, "the server after %s" % show(op))
         self.look()
+
+    def rebuild(self, tree):
+        """A model of what is there."""
+        model, objs = Model(), {}
+        for path in sorted(tree):
+            kind, mode, nlink, _, what = tree[path]
+            obj = objs.setdefault(
+                self.side.identity(self.name, path),
+                Obj(kind, mode, {} if kind == "d" else what))
+            obj.nlink = nlink
+            if path:
+                model.where(path)[0].what[path.rpartition("/")[2]] = obj
+            else:
+                model.top = obj
+        return model
 
     def do_look(self):
         self.look()
@@ -297,22 +313,6 @@ class Run:
         self.look()
         # From what the new one has cached.
         same(self.model.tree(), self.fs.tree(self.absent()), "the proxy, anew")
-
-
-def rebuild(tree, top):
-    """A model of what is there."""
-    model, inodes = Model(), {}
-    for path in sorted(tree):
-        kind, mode, nlink, _, what = tree[path]
-        ino = os.lstat(top + "/" + path).st_ino
-        obj = inodes.get(ino) or Obj(kind, mode, {} if kind == "d" else what)
-        inodes[ino] = obj
-        obj.nlink = nlink
-        if path:
-            model.where(path)[0].what[path.rpartition("/")[2]] = obj
-        else:
-            model.top = obj
-    return model
 
 
 def round_of(rng, n, by):
@@ -339,10 +339,10 @@ def show(event):
                     for x in event)
 
 
-def replay(opt, daemon, events):
+def replay(opt, side, daemon, events):
     """The history of events that fails, or None."""
     daemon.forget()
-    run = Run(opt, daemon)
+    run = Run(opt, side, daemon)
     try:
         for event in events:
             run.do(event)
@@ -353,30 +353,26 @@ def replay(opt, daemon, events):
         run.close()
 
 
-def shorten(opt, daemon, events, seconds):
-    end, best = time.monotonic() + seconds, None
-    n = 8
+def shorten(events, again, seconds):
+    """`again` replays a history.  The end of it first, then without one event
+    after the other."""
+    end, best, n = time.monotonic() + seconds, None, 8
     while not best and time.monotonic() < end:
-        best = replay(opt, daemon, events[-n:])
+        best = again(events[-n:])
         if n >= len(events):
             break
         n *= 4
-    if not best:
-        return None
-    i = 0
-    while i < len(best[0]) and time.monotonic() < end:
-        less = replay(opt, daemon, best[0][:i] + best[0][i + 1:])
-        if less:
-            best = less
-        else:
-            i += 1
+    i = len(best[0]) - 1 if best else -1
+    while i >= 0 and time.monotonic() < end:
+        best = again(best[0][:i] + best[0][i + 1:]) or best
+        i = min(i, len(best[0])) - 1
     return best
 
 
-def report(opt, daemon, events, e):
+def report(opt, events, e, again):
     print("%s, %s, seed %d: after %d events:\n  %s" % (
         opt.mode, opt.by, opt.seed, len(events), e))
-    best = shorten(opt, daemon, events, opt.shorten)
+    best = shorten(events, again, opt.shorten)
     if best:
         print("  shortest history found:")
         events, e = best
@@ -388,32 +384,36 @@ def report(opt, daemon, events, e):
     print("  then: %s" % e)
 
 
-def main():
+def options():
     p = argparse.ArgumentParser()
-    p.add_argument("--server", required=True)
     p.add_argument("--mode", choices=("frozen", "bounded"), required=True)
-    p.add_argument("--by", choices=("raw", "mount"), required=True)
+    p.add_argument("--by", choices=("raw", "mount"), default="raw")
+    p.add_argument("--export", metavar="ADDR:PATH")
     p.add_argument("--kills", type=int, default=100)
     p.add_argument("--seed", type=int)
-    p.add_argument("--work", default="/mnt/cache/histories")
+    p.add_argument("--program", default="forefetchd")
+    p.add_argument("--work", metavar="DIR", help="for cache and log")
     p.add_argument("--shorten", type=int, default=60, metavar="SECONDS")
-    p.add_argument("export")
     opt = p.parse_args()
     if opt.seed is None:
         opt.seed = random.SystemRandom().randrange(1 << 30)
-    rng = random.Random(opt.seed)
-    daemon = Daemon(opt.server, opt.work + "/" + opt.mode, opt.mode,
-                    "/run/lab/histories.log")
+    return opt
+
+
+def run_all(opt, side, daemon):
+    """Exit status."""
     daemon.forget()
-    run, began, changes = Run(opt, daemon), time.monotonic(), 0
+    rng, run, began = random.Random(opt.seed), None, time.monotonic()
+    run = Run(opt, side, daemon)
     try:
         for n in range(opt.kills):
             for event in round_of(rng, n, opt.by):
                 run.do(event)
     except Wrong as e:
         run.close()
-        report(opt, daemon, run.events, e)
-        sys.exit(1)
+        report(opt, run.events, e,
+               lambda events: replay(opt, side, daemon, events))
+        return 1
     run.close()
     kinds = [e[0] for e in run.events]
     print("%s, %s, seed %d: %d kills, %d changes, %d sent and not answered, "
@@ -422,6 +422,18 @@ def main():
               kinds.count("kill") + kinds.count("unanswered"),
               kinds.count("change"), kinds.count("unanswered"),
               time.monotonic() - began))
+    return 0
+
+
+def main():
+    opt = options()
+    side = Disk(*opt.export.split(":")) if opt.export else Memory()
+    work = opt.work or tempfile.mkdtemp(prefix="ff-histories-")
+    daemon = Daemon(side, work + "/" + opt.mode, opt.mode, opt.program)
+    status = run_all(opt, side, daemon)
+    if not opt.work:
+        shutil.rmtree(work)
+    sys.exit(status)
 
 
 if __name__ == "__main__":

@@ -14,10 +14,9 @@ mounted=$(((kills + 19) / 20))
 lab_export "$LAB_EXPORT" async || fail "cannot export"
 
 history() {	# MODE BY KILLS
-	if python3 "$E2E/histories.py" --server "$LAB_ADDR" --mode "$1" \
-		--by "$2" --kills "$3" --seed "$seed" \
-		--work "$LAB_CACHE/histories" \
-		"$LAB_EXPORT" >/tmp/history.out 2>&1; then
+	if python3 "$E2E/histories.py" --mode "$1" --by "$2" --kills "$3" \
+		--seed "$seed" --work "$LAB_CACHE/histories" \
+		--export "$LAB_ADDR:$LAB_EXPORT" >/tmp/history.out 2>&1; then
 		ok "$(cat /tmp/history.out)"
 	else
 		fail "$1, $2, seed $seed"

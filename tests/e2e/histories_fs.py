@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What histories.py works with: forefetchd, killed and started in some 100 ms,
-and a directory behind it: by raw calls (Raw) or by a kernel mount (Mounted).
+"""What histories.py works with: forefetchd, the server's side (Disk: an export of
+knfsd's; Memory: a server of our own), and a client: by raw calls (Raw) or by a
+kernel mount (Mounted).
 
-Both have one method for each kind of change, by paths below their top; each
+A client has a method for each kind of change, by paths below its top; each
 raises OSError where it is refused.  tree() is what is there, as it is told
 without any cache of a client's.
 """
@@ -17,11 +18,12 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "hostile"))
+import fakeserver # noqa: E402
+import memfs # noqa: E402
 import nfsraw # noqa: E402
 import rpc # noqa: E402
 from rpc import opaque # noqa: E402
 
-PORT = 2060
 ROOT_CRED = rpc.auth_sys(0, 0)
 ERRNO = {66: errno.ENOTEMPTY, 70: errno.ESTALE}
 KINDS = {stat.S_IFDIR: "d", stat.S_IFREG: "f", stat.S_IFLNK: "l"}
@@ -36,18 +38,18 @@ def poll(condition, what, bound=30):
 
 
 class Daemon:
-    def __init__(self, server, where, mode, log):
+    def __init__(self, side, where, mode, program):
         self.conf, self.cache = where + "/conf", where + "/cache"
         self.names = self.cache + "/nas/names"
-        self.log, self.process = log, None
-        self.starts = 0
+        self.program, self.log = program, where + "/log"
+        self.process, self.port = None, fakeserver.free_port()
         os.makedirs(where, exist_ok=True)
         with open(self.conf, "w") as f:
             f.write("[forefetch]\ncache_dir = %s\ncontrol = %s/sock\n"
-                    "[server nas]\naddress = %s\nnfs_port = 2049\n"
-                    "mount_port = 20048\nlisten = 127.0.0.1:%d\nsecure = no\n"
+                    "[server nas]\naddress = %s\nnfs_port = %d\n"
+                    "mount_port = %d\nlisten = 127.0.0.1:%d\nsecure = no\n"
                     "consistency = %s\n" % (
-                        self.cache, where, server, PORT, mode))
+                        self.cache, where, *side.address, self.port, mode))
             if mode == "bounded":
                 # Nothing heals by itself while the test looks.
                 f.write("attr_timeout = 1h\nnegative_timeout = 1h\n")
@@ -58,8 +60,7 @@ class Daemon:
     def start(self):
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                ["forefetchd", "-F", "-f", self.conf], stdout=log, stderr=log)
-        self.starts += 1
+                [self.program, "-F", "-f", self.conf], stdout=log, stderr=log)
         poll(self.listens, "forefetchd listens")
 
     def listens(self):
@@ -67,7 +68,7 @@ class Daemon:
             raise AssertionError("forefetchd ended with %d: %s" % (
                 self.process.returncode, self.log))
         try:
-            socket.create_connection(("127.0.0.1", PORT), 1).close()
+            socket.create_connection(("127.0.0.1", self.port), 1).close()
             return True
         except ConnectionRefusedError:
             return False
@@ -113,19 +114,68 @@ def os_tree(top):
     return out
 
 
+class Disk:
+    """What knfsd exports, seen without it."""
+
+    def __init__(self, address, export):
+        self.address, self.export = (address, 2049, 20048), export
+
+    def make(self, name):
+        path = self.export + "/" + name
+        os.mkdir(path)
+        os.chmod(path, 0o755)
+
+    def tree(self, name):
+        return os_tree(self.export + "/" + name)
+
+    def identity(self, name, path):
+        return os.lstat("%s/%s/%s" % (self.export, name, path)).st_ino
+
+
+class Memory:
+    """A server in this process."""
+    export = "/"
+
+    def __init__(self):
+        self.up = memfs.MemServer()
+        self.address = "127.0.0.1", self.up.port, self.up.port
+
+    def make(self, name):
+        self.up.make(name, rpc.DIR, uid=0, mode=0o755)
+
+    def tree(self, name):
+        with self.up.cond:
+            return self.visit("", self.up.node(name), {})
+
+    def visit(self, path, node, out):
+        kind = {rpc.DIR: "d", rpc.REG: "f", rpc.LNK: "l"}[node.kind]
+        what, size = bytes(node.data), len(node.data)
+        if kind == "d":
+            what, size = tuple(sorted(n.decode() for n in node.names)), 0
+            for name in what:
+                self.visit(path + "/" + name if path else name,
+                           node.names[name.encode()], out)
+        out[path] = (kind, node.mode, node.nlink, size, what)
+        return out
+
+    def identity(self, name, path):
+        return self.up.node(name + "/" + path if path else name).fileid
+
+
 class Mounted:
     """The kernel's client.  Its own caches are off or dropped."""
     kind = "mount"
 
-    def __init__(self, export, name):
-        self.export, self.point = export, "/mnt/histories"
-        self.name = name
+    def __init__(self, port, export, name):
+        self.port, self.export, self.name = port, export, name
+        self.point = "/mnt/histories"
 
     def mount(self):
         os.makedirs(self.point, exist_ok=True)
         subprocess.run(
             ["mount", "-t", "nfs", "-o", "vers=3,nolock,tcp,port=%d,"
-             "mountport=%d,mountproto=tcp,noac,lookupcache=none" % (PORT, PORT),
+             "mountport=%d,mountproto=tcp,noac,lookupcache=none" % (
+                 self.port, self.port),
              "127.0.0.1:" + self.export, self.point], check=True)
 
     def unmount(self):
@@ -197,11 +247,12 @@ class Raw:
     name on the way."""
     kind = "raw"
 
-    def __init__(self, export, name):
-        self.export, self.name, self.link_ = export, name, None
+    def __init__(self, port, export, name):
+        self.port, self.export, self.name = port, export, name
+        self.link_ = None
 
     def mount(self):
-        root = nfsraw.mount("127.0.0.1", PORT, self.export)
+        root = nfsraw.mount("127.0.0.1", self.port, self.export)
         self.connect()
         self.top = self.lookup(root, self.name)
 
@@ -210,7 +261,7 @@ class Raw:
 
     def connect(self):
         self.wire = nfsraw.Wire()
-        self.link_ = nfsraw.Link(self.wire, "127.0.0.1", PORT)
+        self.link_ = nfsraw.Link(self.wire, "127.0.0.1", self.port)
 
     def call(self, proc, body):
         r = self.link_.call(proc, body, ROOT_CRED)[2]

@@ -249,17 +249,16 @@ class MemServer(fakeserver.FakeServer):
         return u32(0) + self.wccs() + u32(count, 2) + b"verifier"
 
     def new_name(self, call, r, kind):
+        """The node that was made or found, and the results."""
         d, name = self.watch(self.at(r.opaque(), True)), r.opaque()
         there = d.names.get(name)
-        if kind == rpc.REG and r.u32() == 0 and there and \
-                there.kind == rpc.REG:
-            self.set(there, self.get_sattr(r))  # UNCHECKED
-            node = there
-        elif there:
+        mode = r.u32() if kind == rpc.REG else 1
+        asked = self.get_sattr(r) if mode < 2 else {}
+        if there and (mode or kind != there.kind):
             raise Failed(rpc.EXIST)
-        else:
-            node = self.new_node(d, name, kind, self.of(call), 0o755,
-                                 self.clock())
+        node = there or self.new_node(
+            d, name, kind, self.of(call), 0o755, self.clock())
+        self.set(node, asked)
         return node, u32(0, 1) + opaque(node.fh) + post_op(node.attr()) + \
             self.wccs()
 
@@ -271,11 +270,8 @@ class MemServer(fakeserver.FakeServer):
 
     def symlink(self, call, r):
         node, out = self.new_name(call, r, rpc.LNK)
-        args = call.reader()
-        args.opaque(), args.opaque()
-        self.get_sattr(args)
-        node.data[:] = args.opaque()
-        return out
+        node.data[:] = r.opaque()
+        return out[:28] + post_op(node.attr()) + self.wccs()
 
     def remove(self, call, r, directory=False):
         d, name = self.watch(self.at(r.opaque(), True)), r.opaque()
