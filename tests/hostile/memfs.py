@@ -21,9 +21,9 @@ GRAIN_NS = 4000000 # what Linux's timestamps move by
 
 
 class Node:
-    def __init__(self, kind, fileid, uid, mode, t):
+    def __init__(self, kind, fileid, uid, mode, t, generation=0):
         self.kind, self.fileid, self.uid, self.mode = kind, fileid, uid, mode
-        self.fh = b"fh-%012d." % fileid
+        self.fh = b"fh-%06d-%06d" % (fileid, generation)
         self.nlink = 2 if kind == rpc.DIR else 1
         self.data, self.names = bytearray(), {}
         self.ctime = self.mtime = t
@@ -72,12 +72,14 @@ class MemServer(fakeserver.FakeServer):
         at, name = self.walk(path)
         return at.names.get(name)
 
-    def make(self, path, kind, data=b"", age=0, uid=1000, mode=0o644):
-        """Made `age` seconds ago, by somebody else."""
+    def make(self, path, kind, data=b"", age=0, uid=1000, mode=0o644,
+             fileid=None):
+        """Made `age` seconds ago, by somebody else; `fileid`: in the place of
+        what had that number before, as file systems do."""
         t = self.clock() - age * 10 ** 9
         at, name = self.walk(path)
         with self.cond:
-            node = self.new_node(at, name, kind, uid, mode, t)
+            node = self.new_node(at, name, kind, uid, mode, t, fileid)
             node.data[:] = data
         return node
 
@@ -101,9 +103,9 @@ class MemServer(fakeserver.FakeServer):
 
     # ---- the file system
 
-    def new_node(self, at, name, kind, uid, mode, t):
+    def new_node(self, at, name, kind, uid, mode, t, fileid=None):
         self.fileids += 1
-        node = Node(kind, self.fileids, uid, mode, t)
+        node = Node(kind, fileid or self.fileids, uid, mode, t, self.fileids)
         self.nodes[node.fh] = node
         at.names[name] = node
         at.nlink += kind == rpc.DIR

@@ -356,20 +356,6 @@ class Happened(Restarted):
         self.up.make("dir", rpc.DIR, age=HOUR)
         self.enter()
 
-    def test_mkdir(self):
-        self.told(rpc.MKDIR, rpc.mkdir_args("new"))
-
-    def test_mkdir_of_a_name_known_to_be_absent(self):
-        self.lookup("new")
-        self.names()
-        self.told(rpc.MKDIR, rpc.mkdir_args("new"))
-
-    def test_create(self):
-        self.told(rpc.CREATE, rpc.create_args("new", mode=1))
-
-    def test_symlink(self):
-        self.told(rpc.SYMLINK, rpc.symlink_args("new", "target"))
-
     def test_link(self):
         self.lookup("file")
         self.told(rpc.LINK, rpc.link_args(self.file.fh, "new"))
@@ -392,6 +378,57 @@ class Happened(Restarted):
     def test_rmdir(self):
         self.lookup("dir")
         self.told(rpc.RMDIR, rpc.dirop("dir"))
+
+
+    def untold(self, proc, args):
+        """What was made looks like what somebody else made meanwhile."""
+        self.assertEqual(
+            self.outcome(proc, args, self.up.lose_reply), rpc.EXIST)
+        self.assertEqual(self.counters(
+            "postcheck_repaired", "postcheck_left"), (0, 1))
+
+    def test_mkdir(self):
+        self.untold(rpc.MKDIR, rpc.mkdir_args("new"))
+
+    def test_create(self):
+        self.untold(rpc.CREATE, rpc.create_args("new", mode=1))
+
+    def test_symlink(self):
+        self.untold(rpc.SYMLINK, rpc.symlink_args("new", "target"))
+
+    # Somebody else came in between. File systems use a number again at once.
+
+    def spares(self, proc, args, name, kind):
+        number = self.up.node(name).fileid
+        self.up.lose_reply(proc)
+        self.client.send(proc, args)
+        self.up.wait(proc)
+        poll(lambda: not self.up.node(name), "it is done")
+        self.up.make(name, kind, fileid=number)
+        self.refused()
+        self.client.recv()
+        self.assertTrue(self.up.node(name), "somebody else's is gone")
+
+    def test_rmdir_spares_the_next_holders_lock(self):
+        self.lookup("dir")
+        self.spares(rpc.RMDIR, rpc.dirop("dir"), "dir", rpc.DIR)
+
+    def test_remove_spares_the_next_holders_lock(self):
+        self.lookup("file")
+        self.spares(rpc.REMOVE, rpc.dirop("file"), "file", rpc.REG)
+
+    def test_rename_spares_what_has_the_old_name_now(self):
+        """What was renamed has been removed since, and its number used."""
+        self.lookup("file")
+        self.up.lose_reply(rpc.RENAME)
+        self.client.send(rpc.RENAME, rpc.rename_args("file", "target"))
+        self.up.wait(rpc.RENAME)
+        poll(lambda: not self.up.node("file"), "it is done")
+        self.up.remove_path("target")
+        self.up.make("file", rpc.REG, b"next", fileid=self.file.fileid)
+        self.refused()
+        self.client.recv()
+        self.assertTrue(self.up.node("file"))
 
 
 class Failing(ChangeCase):
