@@ -63,7 +63,8 @@ def swallow_replies():
 
 
 def replies_again():
-    server("tc", "qdisc", "del", "dev", "eth0", "root")
+    subprocess.run(["bash", os.environ["LAB_LIB"], "lab_link", "-", "-", "-",
+                    "-"], check=True)
 
 
 def poll(condition, what, bound=60):
@@ -325,8 +326,7 @@ def outage(kind, things, ours, other_of, rng):
         t.meanwhile(rng, other)
     while time.monotonic() - began < AWAY[kind]:
         time.sleep(0.2) # the length of the outage is what is tested
-    if kind != "refused":
-        replies_again()
+    replies_again()
     lab("lab_link_up")
     ours.wire.drain()
     return time.monotonic() - began
@@ -361,8 +361,12 @@ def main():
     ours.look(ours.files, [r.ours for r in renames])
     ours.look(ours.files, [r.target for r in renames])
     before = counters()
-    seconds = outage(kind, locks + renames, ours, lambda: Other(root),
-                     random.Random(seed))
+    try:
+        seconds = outage(kind, locks + renames, ours, lambda: Other(root),
+                         random.Random(seed))
+    finally:
+        replies_again()
+        lab("lab_link_up")
     wrong, untrue = (sum(x) for x in zip(
         report(kind, "locks", locks), report(kind, "renames", renames)))
     counts = {k: v - before[k] for k, v in counters().items()

@@ -14,6 +14,10 @@ kinds=("$@")
 FLOOR=$(lab_floor_addr)
 export FLOOR
 lab_export "$LAB_EXPORT" async || fail "cannot export"
+# knfsd goes on without acknowledgments for some hundred replies a connection.
+lab_proxy_stop
+lab_conf_set "server lab" connections 16
+lab_proxy_start || fail "the daemon starts"
 
 for kind in "${kinds[@]}"; do
 	if python3 "$E2E/repair.py" "$kind" "$n" >/tmp/repair.out 2>&1; then
