@@ -291,6 +291,17 @@ def fill(n):
     return locks, renames
 
 
+def settled(things):
+    """How many the server has done when it does no more."""
+    was, since = -1, time.monotonic()
+    while time.monotonic() - since < 2:
+        is_ = sum(t.done() for t in things)
+        if is_ != was:
+            was, since = is_, time.monotonic()
+        time.sleep(0.1)
+    return was
+
+
 def outage(kind, things, ours, other_of, rng):
     """Send all, half of them in vain; seconds that the server was away."""
     early = [t for i, t in enumerate(things) if i % 8 < 4 or i % 8 == 6]
@@ -298,9 +309,7 @@ def outage(kind, things, ours, other_of, rng):
     swallow_replies()
     for t in early:
         t.send(ours)
-    poll(lambda: all(t.done() for t in early
-                     if not getattr(t, "others", None) is True),
-         "the server has done the early half")
+    done = settled(early)
     began = time.monotonic()
     if kind == "refused":
         lab("lab_server_stop")
@@ -329,6 +338,8 @@ def outage(kind, things, ours, other_of, rng):
     replies_again()
     lab("lab_link_up")
     ours.wire.drain()
+    print("%s: %d of %d were sent, and %d done, when the server was lost" % (
+        kind, len(early), len(things), done))
     return time.monotonic() - began
 
 
