@@ -264,11 +264,11 @@ class Rename:
             None if self.other_removed else "ours"
         if ok and is_ != had:
             return "wrong", "OK, but %r, should be %r" % (is_, had)
-        if not ok and is_ == had and had:
+        if not ok and had and is_ == had or \
+                not ok and self.content(self.ours) == "ours":
             return "untrue", None
-        if not ok and (is_ != left[self.other_did] or had):
-            return "wrong", "status %d, target %r, source had %r" % (
-                self.status, is_, had)
+        if not ok and is_ != left[self.other_did]:
+            return "wrong", "status %d, but %r" % (self.status, is_)
         return "ok" if ok else "error", None
 
 

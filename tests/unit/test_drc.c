@@ -84,7 +84,7 @@ static void sent(uint32_t xid, uint64_t t)
 {
 	struct upstream_sent s = {
 	    .xid = xid + 500, .conn = 3, .source = 777, .first_us = t};
-	struct drc_object object = {.fsid = 5, .fileid = 6};
+	struct drc_object object = {.key = 5, .nlink = 6};
 	struct drc_entry *e;
 
 	assert_int_equal(begin(xid, t, &e), DRC_NEW);
@@ -170,8 +170,8 @@ static void test_call_that_was_sent_is_known_after_a_kill(void **state)
 	assert_int_equal(s.conn, 3);
 	assert_int_equal(s.source, 777);
 	assert_int_equal(s.first_us, now_us);
-	assert_int_equal(drc_object(e).fsid, 5);
-	assert_int_equal(drc_object(e).fileid, 6);
+	assert_int_equal(drc_object(e).key, 5);
+	assert_int_equal(drc_object(e).nlink, 6);
 	/* It is in progress again. */
 	assert_int_equal(begin(1, now_us + 2 * SECOND_US, &e), DRC_IN_PROGRESS);
 }
@@ -188,7 +188,7 @@ static void test_call_that_was_sent_grows_old_over_a_kill(void **state)
 	assert_int_equal(begin(1, now_us + 600 * MINUTE_US, &e), DRC_NEW);
 	drc_get_sent(e, &s);
 	assert_int_equal(s.xid, 0);
-	assert_int_equal(drc_object(e).fileid, 0);
+	assert_int_equal(drc_object(e).key, 0);
 }
 
 static void test_call_that_was_not_sent_is_new_after_a_kill(void **state)
