@@ -176,21 +176,6 @@ static void test_call_that_was_sent_is_known_after_a_kill(void **state)
 	assert_int_equal(begin(1, now_us + 2 * SECOND_US, &e), DRC_IN_PROGRESS);
 }
 
-/* Much later the same XID is another call. */
-static void test_call_that_was_sent_grows_old_over_a_kill(void **state)
-{
-	struct upstream_sent s;
-	struct drc_entry *e;
-
-	(void)state;
-	sent(1, now_us);
-	killed();
-	assert_int_equal(begin(1, now_us + 600 * MINUTE_US, &e), DRC_NEW);
-	drc_get_sent(e, &s);
-	assert_int_equal(s.xid, 0);
-	assert_int_equal(drc_object(e).key, 0);
-}
-
 static void test_call_that_was_not_sent_is_new_after_a_kill(void **state)
 {
 	struct drc_entry *e;
@@ -300,7 +285,6 @@ int main(void)
 	    T(test_reply_of_before_a_boot),
 	    T(test_call_in_progress_does_not_grow_old),
 	    T(test_call_that_was_sent_is_known_after_a_kill),
-	    T(test_call_that_was_sent_grows_old_over_a_kill),
 	    T(test_call_that_was_not_sent_is_new_after_a_kill),
 	    T(test_whatever_differs_is_another_call),
 	    T(test_oldest_makes_room),
