@@ -19,6 +19,7 @@
 #include "hint.h"
 #include "iopool.h"
 #include "log.h"
+#include "loopwatch.h"
 #include "metrics_http.h"
 #include "netmatch.h"
 #include "netwatch.h"
@@ -48,6 +49,7 @@ struct daemon {
 	struct config *config;
 	const char *path;
 	struct event_base *base;
+	struct loopwatch *loop;
 	struct evdns_base *dns;
 	struct rbuf_pool *pool;
 	struct room *room;
@@ -395,6 +397,7 @@ static bool open_servers(struct daemon *d, char *err, size_t errlen)
 	d->servers = calloc(c->nservers, sizeof(struct server *));
 	for (size_t i = 0; d->servers && i < c->nservers; i++) {
 		struct server_params sp = {.base = d->base,
+		    .loop = d->loop,
 		    .dns = d->dns,
 		    .pool = d->pool,
 		    .room = d->room,
@@ -464,11 +467,13 @@ static bool open_loop(struct daemon *d)
 	d->base = event_base_new();
 	if (!d->base || event_base_priority_init(d->base, PRIORITIES) < 0)
 		return false;
+	d->loop = loopwatch_new();
 	d->dns = open_dns(d->base);
 	d->pool = rbuf_pool_new(RECLAIM_BUFFERS, POOL_KEEP);
 	d->iopool = iopool_new(d->base, IO_THREADS);
 	d->room = room_new(d->base, clients_limit_bytes(d->config));
-	return d->dns && d->pool && d->iopool && d->room && catch_signals(d);
+	return d->loop && d->dns && d->pool && d->iopool && d->room &&
+	       catch_signals(d);
 }
 
 struct daemon *daemon_new(
@@ -526,6 +531,7 @@ void daemon_free(struct daemon *d)
 		evdns_base_free(d->dns, 0);
 	if (d->base)
 		event_base_free(d->base);
+	loopwatch_free(d->loop);
 	config_free(d->config);
 	free(d);
 }

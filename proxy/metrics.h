@@ -223,7 +223,9 @@ struct metrics_call {
 	X(WARM_CALLS, "warm_calls", "Calls sent for `forefetch warm`")         \
 	X(WARM_BYTES, "warm_bytes", "Bytes of their replies")                  \
 	X(BYTES_COPIED, "bytes_copied", "Payload bytes copied in memory")      \
-	X(BYTES_RETURNED, "bytes_returned", "Payload bytes sent to clients")
+	X(BYTES_RETURNED, "bytes_returned", "Payload bytes sent to clients")   \
+	X(LOOP_LONG_TURNS, "loop_long_turns",                                  \
+	    "Turns of the event loop that took more than 20 ms")
 
 #define METRICS_COUNTER_ENUM(id, name, help) METRICS_##id,
 enum metrics_counter {
@@ -309,7 +311,10 @@ enum metrics_counter {
 	X(LINK_RTTVAR_US, "link_rttvar_us",                                    \
 	    "Its mean deviation, in microseconds")                             \
 	X(LINK_QUEUE_US, "link_queue_us",                                      \
-	    "Estimated delay in queues, in microseconds")
+	    "Estimated delay in queues, in microseconds")                      \
+	X(LOOP_LONGEST_TURN_US, "loop_longest_turn_us",                        \
+	    "Longest turn of the event loop in the last seconds, in "          \
+	    "microseconds")
 
 #define METRICS_GAUGE_ENUM(id, name, help) METRICS_GAUGE_##id,
 enum metrics_gauge { METRICS_GAUGES(METRICS_GAUGE_ENUM) METRICS_GAUGE_COUNT };

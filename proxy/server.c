@@ -28,6 +28,7 @@
 #include "linkkeep.h"
 #include "linkwatch.h"
 #include "log.h"
+#include "loopwatch.h"
 #include "metrics.h"
 #include "netmatch.h"
 #include "hint.h"
@@ -150,6 +151,10 @@ const struct metrics *server_measure(struct server *s)
 	    cachehome_caches(s->home), s->p.disk_bytes, s->metrics);
 	server_prefetch_measure(s->prefetch, s->estimate, s->metrics);
 	server_measure_state(s);
+	metrics_set_gauge(s->metrics, METRICS_GAUGE_LOOP_LONGEST_TURN_US,
+	    loopwatch_longest_us(s->p.loop));
+	metrics_set(s->metrics, METRICS_LOOP_LONG_TURNS,
+	    loopwatch_long_turns(s->p.loop));
 	metrics_settle(s->metrics);
 	return s->metrics;
 }

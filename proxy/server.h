@@ -16,6 +16,7 @@ struct config_server;
 struct control_server;
 struct evdns_base;
 struct iopool;
+struct loopwatch;
 struct event_base;
 struct explain;
 struct metrics;
@@ -35,6 +36,7 @@ enum { SERVER_CONNECTIONS_MAX = 256 };
 
 struct server_params {
 	struct event_base *base;
+	const struct loopwatch *loop;
 	struct evdns_base *dns;
 	struct rbuf_pool *pool;
 	struct room *room; /* of all clients */

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # proxy/, from the ground up; a name stands for NAME.[ch].
 LAYERS = [
-    "clock fileio log netmatch histogram notify reclaim",
+    "clock fileio log loopwatch netmatch histogram notify reclaim",
     "config config_key config_parse config_text config_value metrics",
     "room xprt dial statedir rpcbind netwatch iopool slab credtab metafile linkest",
     "budget",

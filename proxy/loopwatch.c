@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * libevent 2.1 tells nobody when it begins and ends to wait (2.2 has evwatch),
+ * so this program's epoll_wait() is called in place of the C library's: two
+ * readings of the clock a turn, which need no system call.
+ */
+#include "loopwatch.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <time.h>
+
+enum { WINDOW_US = 3000000 };
+
+struct loopwatch {
+	uint64_t woke_us;             /* 0: no turn began yet */
+	uint64_t window_us;           /* when the present window began */
+	uint64_t longest_us, past_us; /* of this window, and the one before */
+	uint64_t long_turns;
+};
+
+/* Of the thread that has a loop to be watched. */
+static _Thread_local struct loopwatch *watched;
+
+/* Not clock_now_us(), which goes on while the machine sleeps. */
+static uint64_t now_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+int epoll_wait(int fd, struct epoll_event *events, int max, int timeout)
+{
+	struct loopwatch *w = watched;
+	int n;
+
+	if (!w)
+		return epoll_pwait(fd, events, max, timeout, NULL);
+	loopwatch_waits(w, now_us());
+	n = epoll_pwait(fd, events, max, timeout, NULL);
+	loopwatch_wakes(w, now_us());
+	return n;
+}
+
+struct loopwatch *loopwatch_new(void)
+{
+	struct loopwatch *w = calloc(1, sizeof(*w));
+
+	watched = w;
+	return w;
+}
+
+void loopwatch_free(struct loopwatch *w)
+{
+	if (w && watched == w)
+		watched = NULL;
+	free(w);
+}
+
+void loopwatch_waits(struct loopwatch *w, uint64_t now)
+{
+	uint64_t turn_us = w->woke_us ? now - w->woke_us : 0;
+
+	if (now - w->window_us >= WINDOW_US) {
+		w->past_us =
+		    now - w->window_us < 2 * WINDOW_US ? w->longest_us : 0;
+		w->longest_us = 0;
+		w->window_us = now;
+	}
+	if (turn_us > w->longest_us)
+		w->longest_us = turn_us;
+	w->long_turns += turn_us > LOOPWATCH_LONG_US;
+}
+
+void loopwatch_wakes(struct loopwatch *w, uint64_t now)
+{
+	w->woke_us = now;
+}
+
+uint64_t loopwatch_longest_us(const struct loopwatch *w)
+{
+	return w->longest_us > w->past_us ? w->longest_us : w->past_us;
+}
+
+uint64_t loopwatch_long_turns(const struct loopwatch *w)
+{
+	return w->long_turns;
+}

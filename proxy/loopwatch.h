@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How long the event loop stands still: a turn lasts from the end of one wait
+ * of epoll to the beginning of the next.
+ */
+#ifndef FOREFETCH_LOOPWATCH_H
+#define FOREFETCH_LOOPWATCH_H
+
+#include <stdint.h>
+
+struct loopwatch;
+
+/* Turns longer than this are counted. */
+#define LOOPWATCH_LONG_US UINT64_C(20000)
+
+/* Watches the loop of the calling thread. NULL without memory. */
+struct loopwatch *loopwatch_new(void);
+/* By the same thread. NULL is allowed. */
+void loopwatch_free(struct loopwatch *w);
+
+/* The longest turn of the last three to six seconds. */
+uint64_t loopwatch_longest_us(const struct loopwatch *w);
+/* How many there were that took longer than LOOPWATCH_LONG_US. */
+uint64_t loopwatch_long_turns(const struct loopwatch *w);
+
+/* What epoll_wait() does; the times are arguments, for tests. */
+void loopwatch_waits(struct loopwatch *w, uint64_t now_us);
+void loopwatch_wakes(struct loopwatch *w, uint64_t now_us);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The longest turn of an event loop, with virtual time and in a real loop. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+#include <cmocka.h>
+
+#include <event2/event.h>
+
+#include "loopwatch.h"
+
+enum { SECOND = 1000000 };
+
+static void turn(struct loopwatch *w, uint64_t *now_us, uint64_t us)
+{
+	loopwatch_wakes(w, *now_us);
+	*now_us += us;
+	loopwatch_waits(w, *now_us);
+}
+
+static void test_longest(void **state)
+{
+	struct loopwatch *w = loopwatch_new();
+	uint64_t now_us = SECOND;
+
+	(void)state;
+	loopwatch_waits(w, now_us);
+	assert_int_equal(loopwatch_longest_us(w), 0);
+	turn(w, &now_us, 700);
+	turn(w, &now_us, 50000);
+	turn(w, &now_us, 20000);
+	assert_int_equal(loopwatch_longest_us(w), 50000);
+	assert_int_equal(loopwatch_long_turns(w), 1);
+	/* What is waited for is not part of a turn. */
+	now_us += 2 * SECOND;
+	turn(w, &now_us, 10);
+	now_us += 2 * SECOND;
+	turn(w, &now_us, 10);
+	assert_int_equal(loopwatch_longest_us(w), 50000);
+	now_us += 4 * SECOND;
+	turn(w, &now_us, 30);
+	now_us += 4 * SECOND;
+	turn(w, &now_us, 20);
+	assert_int_equal(loopwatch_longest_us(w), 30);
+	assert_int_equal(loopwatch_long_turns(w), 1);
+	loopwatch_free(w);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct timespec begun, ts;
+	int *left = arg;
+
+	(void)fd;
+	(void)what;
+	clock_gettime(CLOCK_MONOTONIC, &begun);
+	do
+		clock_gettime(CLOCK_MONOTONIC, &ts);
+	while ((ts.tv_sec - begun.tv_sec) * 1000000000L + ts.tv_nsec -
+		   begun.tv_nsec <
+	       3000000);
+	--*left;
+}
+
+/* libevent waits by the function that is watched. */
+static void test_loop(void **state)
+{
+	struct event_base *base = event_base_new();
+	struct loopwatch *w = loopwatch_new();
+	struct timeval soon = {.tv_usec = 1000};
+	int left = 3;
+	struct event *ev = event_new(base, -1, EV_PERSIST, on_timer, &left);
+
+	(void)state;
+	event_add(ev, &soon);
+	while (left > 0)
+		event_base_loop(base, EVLOOP_ONCE);
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	assert_true(loopwatch_longest_us(w) >= 3000);
+	event_free(ev);
+	event_base_free(base);
+	loopwatch_free(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_longest),
+	    cmocka_unit_test(test_loop),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
