@@ -87,12 +87,23 @@ void tracer_observe(struct tracer *t, const struct predictor_obs *obs)
 			check(x, trace_writer_event(x->writer, obs));
 }
 
+/* One user is to leave some to the others. */
+static bool may_begin(const struct tracer *t, uid_t uid)
+{
+	const struct tracer_trace *x;
+	unsigned own = 0;
+
+	LIST_FOREACH (x, &t->list, link)
+		own += x->uid == uid;
+	return t->n < TRACER_TRACES_MAX && (uid == 0 || own < TRACER_UID_MAX);
+}
+
 struct tracer_trace *tracer_begin(struct tracer *t, uid_t uid, bool all)
 {
 	struct tracer_trace *x;
 
 	errno = EBUSY;
-	if (t->n >= TRACER_TRACES_MAX)
+	if (!may_begin(t, uid))
 		return NULL;
 	x = calloc(1, sizeof(*x));
 	if (x)

@@ -17,6 +17,7 @@ struct tracer_trace;
 
 enum {
 	TRACER_TRACES_MAX = 16,
+	TRACER_UID_MAX = 4,           /* of them, of a uid other than 0 */
 	TRACER_WAITS_MAX = 1 << 20,   /* bytes that nobody took yet */
 	TRACER_BYTES_MAX = 256 << 20, /* of a trace */
 };
