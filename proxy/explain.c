@@ -199,5 +199,5 @@ void explain(struct caches *c, struct prefetch *pf, const struct user *user,
 	}
 	out->consistency = config_consistency_name(q.policy->consistency);
 	if (key)
-		prefetch_tell(pf, key, now_us, &out->told);
+		prefetch_tell(pf, key, (uint32_t)user->uid, now_us, &out->told);
 }

@@ -171,7 +171,7 @@ static void predict(struct prefetch *pf, struct pf_cred *cred, uint64_t now_us)
 	n = predictor_predict(pf->predictor, preds, PREDICTIONS);
 	metrics_add(pf->p.metrics, METRICS_PREFETCH_PREDICTED, n);
 	for (size_t i = 0; i < n; i++) {
-		note_predicted(pf, &preds[i], now_us);
+		note_predicted(pf, &preds[i], cred->uid, now_us);
 		if (prefetch_want(pf, cred, &preds[i], now_us))
 			continue;
 		/* It is told again when it is nearer, and surer perhaps. */
@@ -222,7 +222,8 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 		prefetch_listed(pf, seen->cred, dir);
 	if (!seen->obs.object)
 		return;
-	note_used(pf, seen->obs.object, seen->late, seen->missed, now_us);
+	note_used(pf, seen->obs.object, seen->cred->uid, seen->late,
+	    seen->missed, now_us);
 	if (seen->obs.kind == PREDICTOR_READ && seen->obs.offset_bytes == 0)
 		read_begins(pf, seen, now_us);
 	if (seen->missed)

@@ -69,7 +69,8 @@ struct budget *prefetch_budget(struct prefetch *pf);
 /* Whether predictions wait for room on the link. */
 bool prefetch_waits(const struct prefetch *pf);
 
-/* What became of the last prediction of an object; texts are static. */
+/* What became of the last prediction of an object, texts are static: to root,
+ * or to the uid whose own use led to it, while nobody else has used it. */
 struct prefetch_told {
 	bool predicted;
 	const char *state; /* "used", "late", … */
@@ -81,8 +82,8 @@ struct prefetch_told {
 	uint32_t needs; /* PREDICTOR_NEEDS_… */
 	uint32_t bytes; /* that came */
 };
-void prefetch_tell(struct prefetch *pf, uint64_t object, uint64_t now_us,
-    struct prefetch_told *out);
+void prefetch_tell(struct prefetch *pf, uint64_t object, uint32_t uid,
+    uint64_t now_us, struct prefetch_told *out);
 
 /* What is there now, for gauges. */
 struct prefetch_stats {

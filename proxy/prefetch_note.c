@@ -74,8 +74,8 @@ static struct note *note_new(struct prefetch *pf, uint64_t object)
 	return x;
 }
 
-void note_predicted(
-    struct prefetch *pf, const struct prediction *pred, uint64_t now_us)
+void note_predicted(struct prefetch *pf, const struct prediction *pred,
+    uint32_t uid, uint64_t now_us)
 {
 	struct note *x = note_find(pf, pred->object);
 
@@ -85,6 +85,7 @@ void note_predicted(
 	if (x->state == NOTE_ASKED || x->state == NOTE_READY)
 		return;
 	x->state = NOTE_WANTED;
+	x->uid = uid;
 	x->us = now_us;
 	x->bytes = x->counted = 0;
 	x->p = pred->p;
@@ -113,8 +114,8 @@ void note_bytes(struct prefetch *pf, uint64_t object, uint64_t bytes)
 		x->bytes += (uint32_t)bytes;
 }
 
-void note_used(struct prefetch *pf, uint64_t object, bool late, bool missed,
-    uint64_t now_us)
+void note_used(struct prefetch *pf, uint64_t object, uint32_t uid, bool late,
+    bool missed, uint64_t now_us)
 {
 	struct note *x = note_find(pf, object);
 
@@ -125,6 +126,9 @@ void note_used(struct prefetch *pf, uint64_t object, bool late, bool missed,
 	if (missed && !late)
 		return;
 	x->state = late ? NOTE_LATE : NOTE_USED;
+	/* Now it tells of both. */
+	if (x->uid != uid)
+		x->uid = NOTE_UID_NONE;
 	x->us = now_us;
 	metrics_add(pf->p.metrics,
 	    late ? METRICS_PREFETCH_LATE : METRICS_PREFETCH_USED, 1);
@@ -148,8 +152,8 @@ void notes_age(struct prefetch *pf, uint64_t now_us)
 	}
 }
 
-void prefetch_tell(struct prefetch *pf, uint64_t object, uint64_t now_us,
-    struct prefetch_told *out)
+void prefetch_tell(struct prefetch *pf, uint64_t object, uint32_t uid,
+    uint64_t now_us, struct prefetch_told *out)
 {
 	static const char *const states[] = {[NOTE_NONE] = "none",
 	    [NOTE_WANTED] = "wanted",
@@ -173,6 +177,8 @@ void prefetch_tell(struct prefetch *pf, uint64_t object, uint64_t now_us,
 	    [NOTE_FROM_HINT] = "hint"};
 	const struct note *x = note_find(pf, object);
 
+	if (x && uid != 0 && x->uid != uid)
+		x = NULL;
 	*out = (struct prefetch_told){.predicted = x != NULL};
 	if (!x)
 		return;

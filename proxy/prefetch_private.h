@@ -209,6 +209,8 @@ enum note_state {
 	NOTE_FAILED,    /* the server refused it */
 };
 
+#define NOTE_UID_NONE UINT32_MAX
+
 /* What became of the last prediction of an object. */
 struct note {
 	uint64_t object;
@@ -217,6 +219,9 @@ struct note {
 	uint32_t counted; /* of them, as used or not */
 	float p;
 	uint32_t lead;
+	/* Whose use led to it, while it tells of nobody else's; then
+	 * NOTE_UID_NONE. */
+	uint32_t uid;
 	uint16_t next; /* of equal hash; index + 1 */
 	uint8_t state;
 	uint8_t source;
@@ -420,14 +425,15 @@ void pattern_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us);
 
 /* prefetch_note.c */
 struct note *note_find(struct prefetch *pf, uint64_t object);
-void note_predicted(
-    struct prefetch *pf, const struct prediction *pred, uint64_t now_us);
+/* To `uid`, by its own use. */
+void note_predicted(struct prefetch *pf, const struct prediction *pred,
+    uint32_t uid, uint64_t now_us);
 void note_set(struct prefetch *pf, uint64_t object, enum note_state state,
     uint64_t now_us);
 void note_bytes(struct prefetch *pf, uint64_t object, uint64_t bytes);
-/* Somebody wanted it. */
-void note_used(struct prefetch *pf, uint64_t object, bool late, bool missed,
-    uint64_t now_us);
+/* `uid` wanted it. */
+void note_used(struct prefetch *pf, uint64_t object, uint32_t uid, bool late,
+    bool missed, uint64_t now_us);
 /* Those that waited for too long. */
 void notes_age(struct prefetch *pf, uint64_t now_us);
 

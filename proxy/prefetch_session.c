@@ -82,7 +82,7 @@ static void session_tell(
 		n = predictor_replay(
 		    pf->predictor, cred->session, now_us * 1000, preds, PART);
 		for (size_t i = 0; i < n; i++) {
-			note_predicted(pf, &preds[i], now_us);
+			note_predicted(pf, &preds[i], cred->uid, now_us);
 			(void)prefetch_want(pf, cred, &preds[i], now_us);
 		}
 		if (n == 0)

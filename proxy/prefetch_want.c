@@ -203,7 +203,7 @@ struct want *want_add_range(struct prefetch *pf, struct pf_cred *cred,
 	    .source = r->source};
 	struct want *w;
 
-	note_predicted(pf, &pred, now_us);
+	note_predicted(pf, &pred, cred->uid, now_us);
 	if (!want_worth(pf, (double)r->p, r->count_bytes)) {
 		note_set(pf, r->object, NOTE_UNLIKELY, now_us);
 		metrics_add(pf->p.metrics, METRICS_PREFETCH_UNLIKELY, 1);

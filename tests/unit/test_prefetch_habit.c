@@ -274,7 +274,7 @@ static void foresee(struct world *w, uint64_t object, enum note_state state)
 {
 	struct prediction pred = {.object = object, .p = 0.5f, .lead = 3};
 
-	note_predicted(&w->pf, &pred, T0);
+	note_predicted(&w->pf, &pred, 0, T0);
 	if (state == NOTE_READY)
 		note_set(&w->pf, object, NOTE_ASKED, T0);
 	if (state != NOTE_WANTED)

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What users may ask of the daemon: none is told what another does, and none
+can keep the others from asking, or fill the daemon's memory."""
+import contextlib
+import os
+import struct
+import unittest
+
+import daemon
+import rpc
+from daemon import poll
+from rpc import opaque, u32
+from tree import Control, Tree, field, fields, fh, place
+
+TREES, TRACE, HINT, EXPLAIN, PIN = 21, 22, 24, 20, 23
+LIST, SHOW, EXPORT = range(3)
+BUSY = 5
+ALICE, BOB = 65001, 65002
+
+
+@contextlib.contextmanager
+def being(uid):
+    os.setegid(uid)
+    os.seteuid(uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+
+
+def cred(uid):
+    return rpc.auth_sys(uid=uid, gid=uid)
+
+
+@unittest.skipIf(os.getuid() != 0, "only root can be several users")
+class Users(Tree):
+    def setUp(self):
+        groups = os.getgroups()
+        os.setgroups([])
+        self.addCleanup(os.setgroups, groups)
+        super().setUp()
+        os.chmod(self.ff.dir, 0o755)
+        self.up.script(rpc.LOOKUP, self.lookup)
+        self.client = self.connect()
+        self.client.call(rpc.MNT, opaque(b"/srv"), prog=rpc.MOUNT)
+
+    def attr(self, name):
+        # As in its listings, or it would seem to change all the time.
+        return rpc.fattr(rpc.DIR) if name == b"root" else super().attr(name)
+
+    def lookup(self, call):
+        r = call.reader()
+        r.opaque()
+        name = r.opaque()
+        return rpc.lookup_ok(fh(name), self.attr(name))
+
+    def user(self, uid):
+        with being(uid):
+            control = Control(self.ff)
+        self.addCleanup(control.close)
+        # It is accepted, and known by its uid, before the next one is.
+        self.assertNotIn(-1, control.ask(16))
+        return control
+
+    # ---- traces
+
+    def test_traces_of_one_user(self):
+        begin = field(2, 0)
+        alice = [self.user(ALICE) for _ in range(5)]
+        got = [c.ask(TRACE, begin).get(-1) for c in alice]
+        self.assertEqual(got, [None] * 4 + [BUSY])
+        for uid in (BOB, 0):
+            self.assertNotIn(-1, self.user(uid).ask(TRACE, begin))
+        # One that ends makes room.
+        alice[0].close()
+        poll(lambda: -1 not in alice[4].ask(TRACE, begin), "there is room")
+
+    # ---- explain
+
+    def told(self, uid, name=b"file"):
+        """Its state, or None."""
+        user = self.user(uid)
+        got = user.ask(EXPLAIN, field(1, place(self.ff, name)))
+        user.close()
+        self.assertNotIn(-1, got)
+        return fields(got[18])[1] if 18 in got else None
+
+    def test_explain_tells_of_own_use_only(self):
+        for uid in (ALICE, BOB):
+            self.client.nfs(rpc.ACCESS, rpc.access_args(), cred=cred(uid))
+            self.client.nfs(rpc.LOOKUP, rpc.lookup_args(b"file"),
+                            cred=cred(uid))
+        hints = self.user(ALICE)
+        hints.ask(HINT, field(1, place(self.ff)))
+        hints.ask(HINT, field(2, field(1, 1) + field(2, b"file") +
+                              field(5, 4096)))
+        poll(lambda: self.told(ALICE), "it is told of")
+        self.assertIsNone(self.told(BOB))
+        poll(lambda: self.told(0) == b"ready", "it is fetched")
+        # What comes of it tells of Bob now.
+        for _ in range(2):
+            self.client.nfs(rpc.ACCESS, rpc.access_args(fh(b"file")),
+                            cred=cred(BOB))
+            self.client.nfs(rpc.READ, rpc.read_args(fh(b"file"), count=1024),
+                            cred=cred(BOB))
+        poll(lambda: self.told(0) == b"used", "it is used")
+        self.assertIsNone(self.told(ALICE))
+        self.assertIsNone(self.told(BOB))
+
+
+if __name__ == "__main__":
+    daemon.main()
