@@ -55,6 +55,9 @@ struct predictor {
 	uint32_t withdrawn[WITHDRAWN]; /* objects, by the last event */
 	uint32_t nwithdrawn;
 	uint32_t events;
+	/* Another one where objects and trails were numbered anew: what goes
+	 * through them from turn to turn ends then. */
+	uint32_t era;
 	uint64_t lead_ns; /* predictor_set_lead() */
 	uint64_t session_pause_ns, session_time_ns;
 	float late_share; /* of the fetches that were used, lately */

@@ -16,24 +16,54 @@
 
 #define VEC_NEW(n, vec) ((vec) = calloc((n) + 1, sizeof(*(vec))))
 
-/* What goes out, and under which number: index + 1, 0 if it does not. */
-struct export
-{
+/* How many objects, or parts of trails, a step looks at. */
+enum { STEP = 32 };
+
+/*
+ * What goes out, and under which number: index + 1, 0 if it does not. Where it
+ * is gathered from turn to turn, what is new since the beginning has no number;
+ * of what changes, each part is as it was when it was looked at.
+ */
+struct predictor_snapshot {
 	const struct predictor *p;
-	Forefetch__TreeFile *f;
+	Forefetch__TreeFile file, *f;
 	uint32_t *objects, *dirs;
+	uint32_t nobjects, ndirs;
+	uint32_t began; /* event: of objects that were made later, none */
+	uint32_t era;
+	unsigned phase;
+	uint32_t at; /* in this phase: the next object, or session */
+	struct trails_at walk;
+	size_t room; /* of the vectors that are being filled */
+	int error;
 	uint16_t only; /* trails of these */
 	bool portable;
+	bool walking;
 };
 
-static bool export_dirs(struct export *x)
+/* The object's number there; 0: it has none, or means another by now. */
+static uint32_t exported(const struct predictor_snapshot *x, uint32_t id)
+{
+	if (id >= x->nobjects || !x->objects[id] ||
+	    objects_at(x->p->objects, id)->born_at > x->began)
+		return 0;
+	return x->objects[id];
+}
+
+static uint32_t exported_dir(const struct predictor_snapshot *x, uint32_t dir)
+{
+	return dir < x->ndirs ? x->dirs[dir] : 0;
+}
+
+/* All at once, or a directory might seem to lie below itself. */
+static int export_dirs(struct predictor_snapshot *x)
 {
 	Forefetch__TreeFile *f = x->f;
-	uint32_t end = names_count(x->p->names), n = 0;
+	uint32_t end = x->ndirs, n = 0;
 
 	if (!VEC_NEW(end, f->dir_key) || !VEC_NEW(end, f->dir_parent) ||
 	    !VEC_NEW(end, f->dir_name) || !VEC_NEW(end, f->dir_known))
-		return false;
+		return -ENOMEM;
 	for (uint32_t i = 0; i < end; i++)
 		if (!x->portable || x->dirs[i])
 			x->dirs[i] = ++n;
@@ -44,13 +74,12 @@ static bool export_dirs(struct export *x)
 		if (!x->dirs[i])
 			continue;
 		f->dir_key[at] = d->key;
-		f->dir_parent[at] =
-		    d->parent == DIR_NONE ? 0 : x->dirs[d->parent];
+		f->dir_parent[at] = exported_dir(x, d->parent);
 		f->dir_name[at] = d->name;
 		f->dir_known[at] = d->known & x->only;
 	}
 	f->n_dir_key = f->n_dir_parent = f->n_dir_name = f->n_dir_known = n;
-	return true;
+	return 0;
 }
 
 static uint32_t object_flags(const struct object *o)
@@ -71,34 +100,40 @@ static bool objects_room(Forefetch__TreeFile *f, uint32_t room)
 }
 
 /* Those that were used; of the portable ones those that were chosen. */
-static bool export_objects(struct export *x)
+static void export_object(struct predictor_snapshot *x, uint32_t id)
+{
+	const struct object *o = objects_at(x->p->objects, id);
+	Forefetch__TreeFile *f = x->f;
+	size_t n = f->n_object_key;
+
+	if (o->free || o->count == 0 || o->born_at > x->began ||
+	    (x->portable && !x->objects[id])) {
+		x->objects[id] = 0;
+		return;
+	}
+	f->object_key[n] = o->key;
+	f->object_dir[n] = exported_dir(x, o->dir);
+	f->object_name[n] = o->name;
+	f->object_size[n] = o->size;
+	f->object_type[n] = o->type;
+	f->object_flags[n] = object_flags(o);
+	f->object_known[n] = o->known & x->only;
+	x->objects[id] = (uint32_t)++f->n_object_key;
+}
+
+static int export_objects(struct predictor_snapshot *x)
 {
 	Forefetch__TreeFile *f = x->f;
-	uint32_t end = objects_end(x->p->objects), n = 0;
+	size_t n;
 
-	if (!objects_room(f, end))
-		return false;
-	for (uint32_t id = 0; id < end; id++) {
-		const struct object *o = objects_at(x->p->objects, id);
-
-		if (o->free || o->count == 0 ||
-		    (x->portable && !x->objects[id])) {
-			x->objects[id] = 0;
-			continue;
-		}
-		f->object_key[n] = o->key;
-		f->object_dir[n] = o->dir == DIR_NONE ? 0 : x->dirs[o->dir];
-		f->object_name[n] = o->name;
-		f->object_size[n] = o->size;
-		f->object_type[n] = o->type;
-		f->object_flags[n] = object_flags(o);
-		f->object_known[n] = o->known & x->only;
-		x->objects[id] = ++n;
-	}
-	f->n_object_key = f->n_object_dir = f->n_object_name = n;
-	f->n_object_size = f->n_object_type = f->n_object_flags = n;
-	f->n_object_known = n;
-	return true;
+	if (!f->object_key && !objects_room(f, x->nobjects))
+		return -ENOMEM;
+	for (int i = 0; i < STEP && x->at < x->nobjects; i++)
+		export_object(x, x->at++);
+	n = f->n_object_key;
+	f->n_object_dir = f->n_object_name = f->n_object_size = n;
+	f->n_object_type = f->n_object_flags = f->n_object_known = n;
+	return x->at < x->nobjects;
 }
 
 /* A number may mean another object by now. */
@@ -110,61 +145,78 @@ static bool part_has(
 	return !o->free && part->ended_at >= o->born_at;
 }
 
-static int export_trail(void *ctx, const struct trail_part *part)
+/* The next part of a trail; false behind the last one. */
+static bool next_part(struct predictor_snapshot *x, struct trail_part *part)
 {
-	struct export *x = ctx;
+	if (!x->walking)
+		trails_begin(x->p->trails, &x->walk);
+	x->walking = trails_part(x->p->trails, &x->walk, part);
+	return x->walking;
+}
+
+static void export_trail(
+    struct predictor_snapshot *x, const struct trail_part *part)
+{
 	Forefetch__TreeFile *f = x->f;
 
-	if (!trees_has(x->only, part))
-		return 0;
 	if (!part->more) {
 		if (f->n_trail_owner > 0)
 			f->trail[f->n_trail++] = 0;
 		f->trail_owner[f->n_trail_owner++] = part->owner;
 	}
 	for (uint32_t i = 0; i < part->n; i++) {
-		if (!x->objects[part->objects[i]] || !part_has(x->p, part, i))
+		uint32_t object = exported(x, part->objects[i]);
+
+		if (!object || !part_has(x->p, part, i))
 			continue;
 		f->trail_needs[f->n_trail] = part->needs[i];
-		f->trail[f->n_trail++] = x->objects[part->objects[i]];
+		f->trail[f->n_trail++] = object;
 	}
-	return 0;
+	f->n_trail_needs = f->n_trail;
 }
 
-static bool export_trails(struct export *x)
+static int export_trails(struct predictor_snapshot *x)
 {
 	Forefetch__TreeFile *f = x->f;
-	size_t room = trails_entries(x->p->trails) * 2;
+	struct trail_part part;
 
-	if (!VEC_NEW(room, f->trail) || !VEC_NEW(room, f->trail_needs) ||
-	    !VEC_NEW(room, f->trail_owner))
-		return false;
-	trails_walk(x->p->trails, export_trail, x);
-	f->n_trail_needs = f->n_trail;
-	return true;
+	if (!f->trail) {
+		x->room = trails_entries(x->p->trails) * 2;
+		if (!VEC_NEW(x->room, f->trail) ||
+		    !VEC_NEW(x->room, f->trail_needs) ||
+		    !VEC_NEW(x->room, f->trail_owner))
+			return -ENOMEM;
+	}
+	/* The log may have grown since room was made. */
+	if (!next_part(x, &part) || f->n_trail + TRAIL_PART + 1 > x->room)
+		return 0;
+	if (trees_has(x->only, &part))
+		export_trail(x, &part);
+	return 1;
 }
 
 /* Chooses what the trails have that has a name, and its directories. */
-static int export_choose(void *ctx, const struct trail_part *part)
+static int export_choose(struct predictor_snapshot *x)
 {
-	struct export *x = ctx;
+	struct trail_part part;
 
-	if (!trees_has(x->only, part))
+	if (!x->portable || !next_part(x, &part))
 		return 0;
-	for (uint32_t i = 0; i < part->n; i++) {
-		const struct object *o =
-		    objects_at(x->p->objects, part->objects[i]);
-		uint32_t dir = o->dir;
+	for (uint32_t i = 0; i < part.n && trees_has(x->only, &part); i++) {
+		uint32_t id = part.objects[i], dir;
+		const struct object *o = objects_at(x->p->objects, id);
 
-		if (!part_has(x->p, part, i) || dir == DIR_NONE || !o->name)
+		dir = o->dir;
+		if (!part_has(x->p, &part, i) || dir == DIR_NONE || !o->name ||
+		    id >= x->nobjects)
 			continue;
-		x->objects[part->objects[i]] = 1;
-		while (dir != DIR_NONE && !x->dirs[dir]) {
+		x->objects[id] = 1;
+		while (dir < x->ndirs && !x->dirs[dir]) {
 			x->dirs[dir] = 1;
 			dir = names_at(x->p->names, dir)->parent;
 		}
 	}
-	return 0;
+	return 1;
 }
 
 /* Room for all that there may be is made by `room`, pieces. */
@@ -177,32 +229,36 @@ static bool extents_room(Forefetch__TreeFile *f, size_t room)
 	       VEC_NEW(room, f->extent_count);
 }
 
-static bool export_extents(struct export *x)
+static void export_extents_of(struct predictor_snapshot *x, uint32_t id)
 {
-	const struct predictor *p = x->p;
+	struct predictor_extent e[EXTENTS_MAX];
 	Forefetch__TreeFile *f = x->f;
-	uint32_t end = objects_end(p->objects);
-	size_t n = 0;
+	size_t n = f->n_extent_object;
+	size_t got = exported(x, id) && n + EXTENTS_MAX <= x->room
+			 ? extents_get(x->p->extents, id, e, EXTENTS_MAX)
+			 : 0;
 
-	if (!extents_room(f, extents_count(p->extents) * EXTENTS_MAX))
-		return false;
-	for (uint32_t id = 0; id < end; id++) {
-		struct predictor_extent e[EXTENTS_MAX];
-		size_t got = x->objects[id]
-				 ? extents_get(p->extents, id, e, EXTENTS_MAX)
-				 : 0;
-
-		for (size_t i = 0; i < got; i++, n++) {
-			f->extent_object[n] = x->objects[id];
-			f->extent_offset[n] = e[i].offset_bytes;
-			f->extent_stride[n] = e[i].stride_bytes;
-			f->extent_length[n] = e[i].length_bytes;
-			f->extent_count[n] = e[i].count;
-		}
+	for (size_t i = 0; i < got; i++, n++) {
+		f->extent_object[n] = x->objects[id];
+		f->extent_offset[n] = e[i].offset_bytes;
+		f->extent_stride[n] = e[i].stride_bytes;
+		f->extent_length[n] = e[i].length_bytes;
+		f->extent_count[n] = e[i].count;
 	}
 	f->n_extent_object = f->n_extent_offset = f->n_extent_stride = n;
 	f->n_extent_length = f->n_extent_count = n;
-	return true;
+}
+
+static int export_extents(struct predictor_snapshot *x)
+{
+	if (!x->f->extent_object) {
+		x->room = extents_count(x->p->extents) * EXTENTS_MAX;
+		if (!extents_room(x->f, x->room))
+			return -ENOMEM;
+	}
+	for (int i = 0; i < STEP && x->at < x->nobjects; i++)
+		export_extents_of(x, x->at++);
+	return x->at < x->nobjects;
 }
 
 static bool export_order(Forefetch__TreeFile *f, uint32_t object,
@@ -220,48 +276,54 @@ static bool export_order(Forefetch__TreeFile *f, uint32_t object,
 	return true;
 }
 
-static bool export_orders(struct export *x)
+static int export_orders(struct predictor_snapshot *x)
 {
 	const struct predictor *p = x->p;
-	size_t room = extents_count(p->extents);
-	uint32_t end = objects_end(p->objects);
 
-	if (!VEC_NEW(room, x->f->order_object) ||
-	    !VEC_NEW(room, x->f->order_pieces))
-		return false;
-	for (uint32_t id = 0; id < end; id++) {
+	if (!x->f->order_object) {
+		x->room = extents_count(p->extents);
+		if (!VEC_NEW(x->room, x->f->order_object) ||
+		    !VEC_NEW(x->room, x->f->order_pieces))
+			return -ENOMEM;
+	}
+	for (int i = 0; i < STEP && x->at < x->nobjects; i++) {
+		uint32_t id = x->at++;
 		unsigned char bytes[ORDER_PACKED];
-		size_t len = x->objects[id]
+		size_t len = exported(x, id) && x->f->n_order_object < x->room
 				 ? extents_order_pack(p->extents, id, bytes)
 				 : 0;
 
 		if (len > 0 && !export_order(x->f, x->objects[id], bytes, len))
-			return false;
+			return -ENOMEM;
 	}
-	return true;
+	return x->at < x->nobjects;
 }
 
-static bool export_wall(const struct export *x)
+static int export_wall(struct predictor_snapshot *x)
 {
 	const struct wall *w = &x->p->wall;
 
 	if (!VEC_NEW(WALL_UIDS, x->f->uid))
-		return false;
+		return -ENOMEM;
 	for (uint32_t i = 0; i < w->n; i++)
 		if (x->only & 1u << i)
 			x->f->uid[i] = w->uids[i];
 	x->f->n_uid = w->n;
-	return true;
+	return 0;
 }
 
-static bool export_calib(const struct predictor *p, Forefetch__TreeFile *f)
+static int export_calib(struct predictor_snapshot *x)
 {
+	const struct predictor *p = x->p;
+	Forefetch__TreeFile *f = x->f;
 	size_t n = 0;
 
+	if (x->portable)
+		return 0;
 	if (!VEC_NEW(CALIB_CELLS, f->calib_cell) ||
 	    !VEC_NEW(CALIB_CELLS, f->calib_hits) ||
 	    !VEC_NEW(CALIB_CELLS, f->calib_n))
-		return false;
+		return -ENOMEM;
 	for (uint32_t i = 0; i < CALIB_CELLS; i++) {
 		f->calib_cell[n] = i;
 		calib_get(
@@ -269,90 +331,94 @@ static bool export_calib(const struct predictor *p, Forefetch__TreeFile *f)
 		n += f->calib_n[n] > 0;
 	}
 	f->n_calib_cell = f->n_calib_hits = f->n_calib_n = n;
-	return true;
+	return 0;
 }
 
 struct export_sessions {
-	struct export *x;
+	struct predictor_snapshot *x;
 	size_t uses, n;
-	bool count; /* only how many there are */
+	uint32_t skip; /* records of former steps */
+	bool count;    /* only how many there are */
 };
 
+static bool session_has_room(
+    const struct predictor_snapshot *x, const struct session_record *r)
+{
+	const Forefetch__TreeFile *f = x->f;
+
+	return f->n_session + r->n + 1 <= x->room &&
+	       (f->n_session_uid + 1) * 2 <= x->room;
+}
+
+/* One record a step. */
 static int export_session(
     void *ctx, uint64_t uid, uint64_t space, const struct session_record *r)
 {
 	struct export_sessions *s = ctx;
 	Forefetch__TreeFile *f = s->x->f;
 
-	if (!(wall_find(&s->x->p->wall, uid) & s->x->only))
-		return 0;
 	if (s->count) {
-		s->uses += r->n + 1;
+		s->uses += r->n + 2;
 		s->n++;
 		return 0;
 	}
+	if (s->skip > 0) {
+		s->skip--;
+		return 0;
+	}
+	if (!(wall_find(&s->x->p->wall, uid) & s->x->only) ||
+	    !session_has_room(s->x, r))
+		return 1;
 	if (f->n_session_uid > 0)
 		f->session[f->n_session++] = 0;
 	f->session_uid[f->n_session_uid++] = uid;
 	f->session_space[f->n_session_space++] = space;
 	for (uint32_t i = 0; i < r->n; i++) {
-		uint32_t id = r->uses[i].object;
+		uint32_t id = r->uses[i].object, object = exported(s->x, id);
 
-		if (!s->x->objects[id] ||
+		if (!object ||
 		    objects_at(s->x->p->objects, id)->born_at > r->at)
 			continue;
 		f->session_needs[f->n_session] = r->uses[i].needs;
 		f->session_blocks[f->n_session] = r->uses[i].blocks;
-		f->session[f->n_session++] = s->x->objects[id];
+		f->session[f->n_session++] = object;
 	}
-	return 0;
+	return 1;
 }
 
-static bool export_sessions(struct export *x)
+static int export_sessions(struct predictor_snapshot *x)
 {
 	const struct sessions *ss = x->p->sessions;
-	struct export_sessions s = {.x = x, .count = true};
+	struct export_sessions s = {.x = x, .skip = x->at};
 	Forefetch__TreeFile *f = x->f;
+	int more;
 
-	sessions_walk(ss, export_session, &s);
-	if (!VEC_NEW(s.uses, f->session) ||
-	    !VEC_NEW(s.uses, f->session_needs) ||
-	    !VEC_NEW(s.uses, f->session_blocks) ||
-	    !VEC_NEW(s.n, f->session_uid) || !VEC_NEW(s.n, f->session_space))
-		return false;
-	s.count = false;
-	sessions_walk(ss, export_session, &s);
-	f->n_session_needs = f->n_session_blocks = f->n_session;
-	return true;
-}
-
-static bool export_parts(struct export *x)
-{
 	if (x->portable)
-		trails_walk(x->p->trails, export_choose, x);
-	return export_dirs(x) && export_objects(x) && export_trails(x) &&
-	       export_extents(x) && export_orders(x) && export_wall(x) &&
-	       (x->portable ||
-		   (export_sessions(x) && export_calib(x->p, x->f)));
+		return 0;
+	if (!f->session) {
+		s.count = true;
+		sessions_walk(ss, export_session, &s);
+		s.count = false;
+		x->room = s.uses;
+		if (!VEC_NEW(x->room, f->session) ||
+		    !VEC_NEW(x->room, f->session_needs) ||
+		    !VEC_NEW(x->room, f->session_blocks) ||
+		    !VEC_NEW(x->room, f->session_uid) ||
+		    !VEC_NEW(x->room, f->session_space))
+			return -ENOMEM;
+	}
+	more = sessions_walk(ss, export_session, &s);
+	f->n_session_needs = f->n_session_blocks = f->n_session;
+	x->at++;
+	return more;
 }
 
-static bool export_all(struct export *x)
-{
-	const struct predictor *p = x->p;
-	bool done;
+/* Each does a step of its own: 1 if there are more, 0, or -ENOMEM. */
+static int (*const phases[])(struct predictor_snapshot *x) = {export_choose,
+    export_dirs, export_objects, export_trails, export_extents, export_orders,
+    export_wall, export_sessions, export_calib};
 
-	forefetch__tree_file__init(x->f);
-	x->f->version = PERSIST_VERSION;
-	x->f->portable = x->portable;
-	VEC_NEW(objects_end(p->objects), x->objects);
-	VEC_NEW(names_count(p->names), x->dirs);
-	done = x->objects && x->dirs && export_parts(x);
-	if (done && x->portable)
-		portable_set_keys(x->f);
-	free(x->objects);
-	free(x->dirs);
-	return done;
-}
+enum { PHASES = sizeof(phases) / sizeof(phases[0]) };
 
 static void export_free(Forefetch__TreeFile *f)
 {
@@ -396,47 +462,138 @@ static void put_le(unsigned char *out, uint64_t v, int bytes)
 		out[i] = (unsigned char)(v >> 8 * i);
 }
 
-static void *export_pack(struct export *x, size_t *len)
+void *predictor_snapshot_pack(struct predictor_snapshot *x, size_t *len)
 {
-	Forefetch__TreeFile f;
-	unsigned char *data = NULL;
+	unsigned char *data;
+	size_t n;
 
-	x->f = &f;
-	if (export_all(x)) {
-		size_t n = forefetch__tree_file__get_packed_size(&f);
+	if (x->error || x->phase < PHASES)
+		return NULL;
+	if (x->portable)
+		portable_set_keys(x->f);
+	n = forefetch__tree_file__get_packed_size(x->f);
+	data = malloc(HEADER_BYTES + n);
+	if (!data)
+		return NULL;
+	memcpy(data, PERSIST_MAGIC, 8);
+	put_le(data + 8, PERSIST_VERSION, 8);
+	forefetch__tree_file__pack(x->f, data + HEADER_BYTES);
+	put_le(data + 16,
+	    XXH3_64bits_withSeed(data + HEADER_BYTES, n, PERSIST_VERSION), 8);
+	*len = HEADER_BYTES + n;
+	return data;
+}
 
-		data = malloc(HEADER_BYTES + n);
-		if (data) {
-			memcpy(data, PERSIST_MAGIC, 8);
-			put_le(data + 8, PERSIST_VERSION, 8);
-			forefetch__tree_file__pack(&f, data + HEADER_BYTES);
-			put_le(data + 16,
-			    XXH3_64bits_withSeed(
-				data + HEADER_BYTES, n, PERSIST_VERSION),
-			    8);
-			*len = HEADER_BYTES + n;
-		}
+static struct predictor_snapshot *snapshot_new(
+    const struct predictor *p, uint16_t only, bool portable)
+{
+	struct predictor_snapshot *x = calloc(1, sizeof(*x));
+
+	if (!x)
+		return NULL;
+	x->p = p;
+	x->f = &x->file;
+	x->only = only;
+	x->portable = portable;
+	x->era = p->era;
+	x->began = p->events;
+	forefetch__tree_file__init(x->f);
+	x->f->version = PERSIST_VERSION;
+	x->f->portable = portable;
+	x->nobjects = objects_end(p->objects);
+	x->ndirs = names_count(p->names);
+	if (VEC_NEW(x->nobjects, x->objects) && VEC_NEW(x->ndirs, x->dirs))
+		return x;
+	predictor_snapshot_free(x);
+	errno = ENOMEM;
+	return NULL;
+}
+
+/* What is made from now on is told apart by its event. */
+static struct predictor_snapshot *snapshot_begin(
+    struct predictor *p, uint16_t only, bool portable)
+{
+	struct predictor_snapshot *x = snapshot_new(p, only, portable);
+
+	if (x)
+		p->events++;
+	return x;
+}
+
+struct predictor_snapshot *predictor_snapshot_new(struct predictor *p)
+{
+	return snapshot_begin(p, UINT16_MAX, false);
+}
+
+struct predictor_snapshot *predictor_snapshot_trees(
+    struct predictor *p, uint64_t uid)
+{
+	uint16_t only;
+
+	if (trees_of(p, uid, &only))
+		return snapshot_begin(p, only, true);
+	errno = ENOENT;
+	return NULL;
+}
+
+void predictor_snapshot_free(struct predictor_snapshot *x)
+{
+	if (!x)
+		return;
+	export_free(x->f);
+	free(x->objects);
+	free(x->dirs);
+	free(x);
+}
+
+bool predictor_snapshot_step(struct predictor_snapshot *x, size_t steps)
+{
+	if (x->phase < PHASES && x->era != x->p->era)
+		x->error = -ESTALE;
+	for (; steps > 0 && x->phase < PHASES && !x->error; steps--) {
+		int rc = phases[x->phase](x);
+
+		x->error = rc < 0 ? rc : 0;
+		if (rc != 0)
+			continue;
+		x->phase++;
+		x->at = 0;
 	}
-	export_free(&f);
+	return x->phase == PHASES || x->error;
+}
+
+int predictor_snapshot_error(const struct predictor_snapshot *x)
+{
+	return x->error;
+}
+
+/* At once. */
+static void *export_pack(struct predictor_snapshot *x, size_t *len)
+{
+	void *data;
+
+	if (!x)
+		return NULL;
+	while (!predictor_snapshot_step(x, SIZE_MAX))
+		;
+	data = predictor_snapshot_pack(x, len);
+	predictor_snapshot_free(x);
+	errno = ENOMEM;
 	return data;
 }
 
 void *predictor_export(const struct predictor *p, size_t *len)
 {
-	struct export x = {.p = p, .only = UINT16_MAX};
-
-	return export_pack(&x, len);
+	return export_pack(snapshot_new(p, UINT16_MAX, false), len);
 }
 
 void *predictor_export_trees(
     const struct predictor *p, uint64_t uid, size_t *len)
 {
-	struct export x = {.p = p, .portable = true};
+	uint16_t only;
 
-	if (!trees_of(p, uid, &x.only)) {
-		errno = ENOENT;
-		return NULL;
-	}
-	errno = ENOMEM;
-	return export_pack(&x, len);
+	if (trees_of(p, uid, &only))
+		return export_pack(snapshot_new(p, only, true), len);
+	errno = ENOENT;
+	return NULL;
 }

@@ -31,6 +31,25 @@ int persist_apply(struct predictor *p, const void *data, size_t len);
 int persist_apply_trees(
     struct predictor *p, uint64_t uid, const void *data, size_t len);
 
+/*
+ * The same from turn to turn, while things are learned: a step looks at some
+ * 32 objects or entries, and returns true at the end, or after an error:
+ * -ENOMEM, or -ESTALE where what was learned was cleared meanwhile. Then it
+ * may be packed, and freed, by another thread: nothing of `p` is touched. What
+ * is learned after the beginning is left out, or not; what comes out is whole.
+ */
+struct predictor_snapshot;
+/* NULL and errno without memory. `p` outlives the last step. */
+struct predictor_snapshot *predictor_snapshot_new(struct predictor *p);
+/* As predictor_export_trees(); also ENOENT. */
+struct predictor_snapshot *predictor_snapshot_trees(
+    struct predictor *p, uint64_t uid);
+bool predictor_snapshot_step(struct predictor_snapshot *x, size_t steps);
+int predictor_snapshot_error(const struct predictor_snapshot *x);
+/* To be freed; NULL without memory, or after an error. */
+void *predictor_snapshot_pack(struct predictor_snapshot *x, size_t *len);
+void predictor_snapshot_free(struct predictor_snapshot *x); /* or NULL */
+
 /* Forget all. */
 int predictor_clear(struct predictor *p);
 

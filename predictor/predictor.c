@@ -120,6 +120,7 @@ int predictor_clear(struct predictor *p)
 		return -errno;
 	arenas_free(p);
 	predictor_set_sessions(fresh, p->session_pause_ns, p->session_time_ns);
+	fresh->era = p->era + 1;
 	*p = *fresh;
 	objects_set_ctx(p->objects, p);
 	free(fresh);

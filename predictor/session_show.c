@@ -68,30 +68,3 @@ uint32_t session_find(const struct predictor *p, uint16_t only, uint64_t id)
 			return i;
 	return SESSION_NONE;
 }
-
-static void show_step(const struct predictor *p, const struct session_step *s,
-    FILE *out, const char *(*name)(void *ctx, uint64_t object), void *ctx)
-{
-	const struct object *o = objects_at(p->objects, s->object);
-	const char *known;
-
-	if (o->free || o->born_at > s->at)
-		return;
-	known = name ? name(ctx, o->key) : NULL;
-	if (known)
-		fprintf(out, "  %s\n", known);
-	else
-		fprintf(out, "  %016llx\n", (unsigned long long)o->key);
-}
-
-void session_show(const struct predictor *p, uint32_t i, FILE *out,
-    const char *(*name)(void *ctx, uint64_t object), void *ctx)
-{
-	struct session_step *plan;
-	uint32_t n;
-
-	plan = session_plan(sessions_book(p->sessions, i), SESSION_OBJECTS, &n);
-	for (uint32_t k = 0; plan && k < n; k++)
-		show_step(p, &plan[k], out, name, ctx);
-	free(plan);
-}

@@ -310,26 +310,78 @@ static void chunk_part(
 	}
 }
 
-int trails_walk(const struct trails *t, trails_each each, void *ctx)
+void trails_begin(const struct trails *t, struct trails_at *at)
 {
-	struct trail_part part;
+	*at = (struct trails_at){
+	    .first = t->hand, .n = t->n, .chunk = TRAIL_NONE};
+}
 
-	/* Heads in the order of age, each with all that hangs on it. */
-	for (uint32_t i = 0; i < t->n; i++) {
-		uint32_t id = (t->hand + i) % t->n;
+/* The chunk that the walk is to go on with may be another trail's by now. */
+static bool goes_on(const struct trails *t, const struct trails_at *at)
+{
+	const struct chunk *c;
+
+	if (at->chunk == TRAIL_NONE)
+		return false;
+	c = &t->chunks[at->chunk];
+	return c->prev == at->prev && c->begun_at == at->begun_at;
+}
+
+/* Heads in the order of age, each with all that hangs on it. */
+static bool next_chunk(const struct trails *t, struct trails_at *at, bool *more)
+{
+	*more = goes_on(t, at);
+	if (*more)
+		return true;
+	for (at->chunk = TRAIL_NONE; at->done < at->n; at->done++) {
+		uint32_t id = (at->first + at->done) % at->n;
 
 		if (t->chunks[id].prev != TRAIL_NONE)
 			continue;
-		for (part.more = false; id != TRAIL_NONE; part.more = true) {
-			const struct chunk *c = &t->chunks[id];
-			int ret;
-
-			chunk_part(t, c, &part);
-			ret = each(ctx, &part);
-			if (ret)
-				return ret;
-			id = c->next;
-		}
+		at->chunk = id;
+		at->done++;
+		return true;
 	}
-	return 0;
+	return false;
+}
+
+bool trails_part(
+    const struct trails *t, struct trails_at *at, struct trail_part *part)
+{
+	const struct chunk *c;
+
+	if (!next_chunk(t, at, &part->more))
+		return false;
+	c = &t->chunks[at->chunk];
+	chunk_part(t, c, part);
+	part->place = at->chunk * CHUNK;
+	at->prev = at->chunk;
+	at->chunk = c->next;
+	at->begun_at = c->next == TRAIL_NONE ? 0 : t->chunks[c->next].begun_at;
+	return true;
+}
+
+bool trails_seek(const struct trails *t, uint32_t place, uint32_t begun_at,
+    struct trails_at *at)
+{
+	uint32_t id = place / CHUNK;
+
+	if (id >= t->n || t->chunks[id].begun_at != begun_at)
+		return false;
+	/* That trail only: no other heads. */
+	*at = (struct trails_at){
+	    .chunk = id, .prev = t->chunks[id].prev, .begun_at = begun_at};
+	return true;
+}
+
+int trails_walk(const struct trails *t, trails_each each, void *ctx)
+{
+	struct trail_part part;
+	struct trails_at at;
+	int ret = 0;
+
+	trails_begin(t, &at);
+	while (!ret && trails_part(t, &at, &part))
+		ret = each(ctx, &part);
+	return ret;
 }

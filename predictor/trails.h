@@ -73,13 +73,34 @@ struct trail_part {
 	uint32_t objects[TRAIL_PART];
 	uint8_t needs[TRAIL_PART]; /* and TRAIL_BEGINS */
 	uint32_t n;
+	uint32_t place;    /* of the first */
 	uint32_t begun_at; /* event */
 	uint32_t ended_at; /* not after that event; UINT32_MAX: it goes on */
 	uint16_t owner;
 	bool more; /* of the same trail as the part before */
 };
 
-/* Trails, oldest first, part by part. Nonzero stops, and is returned. */
+/*
+ * A walk over all trails, oldest first, part by part. The log may change
+ * between two parts: what is taken back meanwhile is left out, and a trail that
+ * has lost its middle is two.
+ */
+struct trails_at {
+	uint32_t first, n, done; /* heads: where it began, how many, so far */
+	uint32_t chunk;          /* the trail goes on with, TRAIL_NONE */
+	uint32_t prev, begun_at; /* … if that is still so */
+};
+
+void trails_begin(const struct trails *t, struct trails_at *at);
+/* The next part; false at the end. */
+bool trails_part(
+    const struct trails *t, struct trails_at *at, struct trail_part *part);
+/* The rest of the trail from a part on that a walk has met; false where it was
+ * taken back. */
+bool trails_seek(const struct trails *t, uint32_t place, uint32_t begun_at,
+    struct trails_at *at);
+
+/* All of it at once. Nonzero stops, and is returned. */
 typedef int (*trails_each)(void *ctx, const struct trail_part *part);
 int trails_walk(const struct trails *t, trails_each each, void *ctx);
 

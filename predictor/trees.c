@@ -79,16 +79,23 @@ struct tree {
 	uint16_t owner;
 };
 
-struct list {
+struct trees_list {
 	struct trees_at at;
+	struct trails_at walk;
 	struct keymap *map; /* root and owner → tree */
 	struct tree *trees;
 	uint32_t n, cap;
 	uint32_t run, program; /* those that go on, or NOT_COUNTED */
+	uint32_t *newest;      /* a heap, the oldest of them first */
+	uint32_t nnewest, max;
+	uint32_t looked; /* at trees, for the newest */
+	uint32_t era;
+	int error;
 	uint16_t only;
+	bool walked;
 };
 
-static int list_push(struct list *l, const struct tree *t)
+static int list_push(struct trees_list *l, const struct tree *t)
 {
 	if (l->n == l->cap) {
 		uint32_t cap = l->cap ? l->cap * 2 : FIRST_TREES;
@@ -103,26 +110,30 @@ static int list_push(struct list *l, const struct tree *t)
 	return 0;
 }
 
-static uint32_t list_tree(struct list *l, uint32_t root)
+static uint32_t list_tree(struct trees_list *l, uint32_t root)
 {
+	uint64_t object = objects_at(l->at.p->objects, root)->key;
 	uint64_t key = (uint64_t)root << 16 | l->at.owner;
 	uint32_t i = keymap_get(l->map, key);
 
+	/* The number may mean another object than at the beginning. */
 	if (i != KEYMAP_NONE)
-		return i;
+		return l->trees[i].t.root == object ? i : NOT_COUNTED;
 	if (keymap_put(l->map, key, l->n) ||
-	    list_push(l, &(struct tree){.root = root, .owner = l->at.owner}))
+	    list_push(
+		l, &(struct tree){
+		       .root = root, .owner = l->at.owner, .t.root = object}))
 		return KEYMAP_NONE;
 	return l->n - 1;
 }
 
 /* A use of it begins. Of two, the later one says how large it is. */
-static uint32_t list_begin(struct list *l, uint32_t root, uint32_t now)
+static uint32_t list_begin(struct trees_list *l, uint32_t root, uint32_t now)
 {
 	uint32_t i = list_tree(l, root);
 	struct tree *t;
 
-	if (i == KEYMAP_NONE)
+	if (i == KEYMAP_NONE || i == NOT_COUNTED)
 		return i;
 	t = &l->trees[i];
 	t->t.uses++;
@@ -134,13 +145,14 @@ static uint32_t list_begin(struct list *l, uint32_t root, uint32_t now)
 }
 
 /* One more object of a tree that goes on, if it is to be counted. */
-static void list_count(struct list *l, uint32_t tree)
+static void list_count(struct trees_list *l, uint32_t tree)
 {
 	if (tree != NOT_COUNTED)
 		l->trees[tree].t.objects++;
 }
 
-static int list_step(struct list *l, const struct trail_part *part, uint32_t i)
+static int list_step(
+    struct trees_list *l, const struct trail_part *part, uint32_t i)
 {
 	enum tree_step step = trees_step(&l->at, part, i);
 	uint32_t now = part->begun_at + i;
@@ -161,74 +173,194 @@ static int list_step(struct list *l, const struct trail_part *part, uint32_t i)
 	return 0;
 }
 
-static int list_on_part(void *ctx, const struct trail_part *part)
-{
-	struct list *l = ctx;
-	int ret = 0;
+/* ---- those that were used last ---------------------------------------- */
 
-	if (!trees_has(l->only, part))
-		return 0;
-	for (uint32_t i = 0; i < part->n && !ret; i++)
-		ret = list_step(l, part, i);
-	return ret;
+static bool is_older(const struct trees_list *l, uint32_t a, uint32_t b)
+{
+	return l->trees[l->newest[a]].used_at < l->trees[l->newest[b]].used_at;
+}
+
+static void heap_swap(struct trees_list *l, uint32_t a, uint32_t b)
+{
+	uint32_t x = l->newest[a];
+
+	l->newest[a] = l->newest[b];
+	l->newest[b] = x;
+}
+
+static void heap_down(struct trees_list *l)
+{
+	for (uint32_t at = 0, least = 0;; at = least) {
+		for (uint32_t k = 2 * at + 1; k <= 2 * at + 2; k++)
+			if (k < l->nnewest && is_older(l, k, least))
+				least = k;
+		if (least == at)
+			return;
+		heap_swap(l, at, least);
+	}
+}
+
+static void heap_add(struct trees_list *l, uint32_t tree)
+{
+	uint32_t at = l->nnewest;
+
+	if (l->nnewest == l->max) {
+		if (l->max == 0 ||
+		    l->trees[tree].used_at <= l->trees[l->newest[0]].used_at)
+			return;
+		l->newest[0] = tree;
+		heap_down(l);
+		return;
+	}
+	l->newest[l->nnewest++] = tree;
+	for (; at > 0 && is_older(l, at, (at - 1) / 2); at = (at - 1) / 2)
+		heap_swap(l, at, (at - 1) / 2);
 }
 
 static void tree_fill(const struct predictor *p, struct tree *t)
 {
 	const struct object *o = objects_at(p->objects, t->root);
 
-	t->t.id = trees_id(p, t->root, t->owner);
-	t->t.root = o->key;
 	t->t.uid = t->owner ? wall_uid(&p->wall, t->owner) : TREES_ALL;
 	t->t.age = p->events > t->used_at ? p->events - t->used_at : 0;
+	/* Of one that was forgotten meanwhile, the key is all that is known. */
+	if (o->free || o->key != t->t.root) {
+		t->t.id = t->t.root;
+		return;
+	}
+	t->t.id = trees_id(p, t->root, t->owner);
 	t->t.program = o->exec;
-}
-
-/* Filled already: sessions are no part of the trails. */
-static int list_sessions(struct list *l)
-{
-	struct predictor_tree t;
-	int ret = 0;
-
-	for (uint32_t i = 0; !ret && session_tree(l->at.p, i, l->only, &t); i++)
-		if (t.id)
-			ret = list_push(l, &(struct tree){.t = t});
-	return ret;
 }
 
 static int tree_cmp(const void *a, const void *b)
 {
-	const struct predictor_tree *x = &((const struct tree *)a)->t;
-	const struct predictor_tree *y = &((const struct tree *)b)->t;
+	const struct predictor_tree *x = a, *y = b;
 
 	if (x->age != y->age)
 		return x->age < y->age ? -1 : 1;
 	return (x->id > y->id) - (x->id < y->id);
 }
 
+/* ---- the walk --------------------------------------------------------- */
+
+struct trees_list *trees_list_new(
+    const struct predictor *p, uint64_t uid, size_t max)
+{
+	struct trees_list *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->at.p = p;
+	l->era = p->era;
+	l->max = (uint32_t)max;
+	l->map = keymap_new(0);
+	l->newest = calloc(max + 1, sizeof(*l->newest));
+	if (!l->map || !l->newest) {
+		trees_list_free(l);
+		errno = ENOMEM;
+		return NULL;
+	}
+	l->walked = !trees_of(p, uid, &l->only);
+	trails_begin(p->trails, &l->walk);
+	return l;
+}
+
+void trees_list_free(struct trees_list *l)
+{
+	if (!l)
+		return;
+	keymap_free(l->map);
+	free(l->newest);
+	free(l->trees);
+	free(l);
+}
+
+/* One part of a trail. */
+static void list_part(struct trees_list *l)
+{
+	struct trail_part part;
+
+	l->walked = !trails_part(l->at.p->trails, &l->walk, &part);
+	if (l->walked || !trees_has(l->only, &part))
+		return;
+	for (uint32_t i = 0; i < part.n && !l->error; i++)
+		l->error = list_step(l, &part, i);
+}
+
+bool trees_list_step(struct trees_list *l, size_t steps)
+{
+	if (l->era != l->at.p->era)
+		l->error = -ESTALE;
+	for (; steps > 0 && !l->error; steps--) {
+		if (!l->walked)
+			list_part(l);
+		else if (l->looked < l->n)
+			for (uint32_t i = 0; i < TRAIL_PART && l->looked < l->n;
+			     i++)
+				heap_add(l, l->looked++);
+		else
+			return true;
+	}
+	return l->error != 0;
+}
+
+/* Sessions are no part of the trails. There are few, and they come with the
+ * newest trees. */
+static size_t list_end(struct trees_list *l, struct predictor_tree *out)
+{
+	const struct predictor *p = l->at.p;
+	struct predictor_tree t;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < l->nnewest; i++) {
+		tree_fill(p, &l->trees[l->newest[i]]);
+		out[n++] = l->trees[l->newest[i]].t;
+	}
+	for (uint32_t i = 0; l->only && session_tree(p, i, l->only, &t); i++) {
+		if (!t.id)
+			continue;
+		out[n++] = t;
+		l->n++;
+	}
+	qsort(out, n, sizeof(*out), tree_cmp);
+	return n;
+}
+
+ssize_t trees_list_end(
+    struct trees_list *l, struct predictor_tree *out, size_t *shown)
+{
+	size_t room = l->nnewest + SESSION_BOOKS + 1, n;
+	struct predictor_tree *all;
+
+	*shown = 0;
+	if (!l->error && l->era != l->at.p->era)
+		l->error = -ESTALE;
+	if (l->error)
+		return l->error;
+	all = calloc(room, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	n = list_end(l, all);
+	*shown = n < l->max ? n : l->max;
+	if (*shown > 0)
+		memcpy(out, all, *shown * sizeof(*out));
+	free(all);
+	return (ssize_t)l->n;
+}
+
 ssize_t predictor_trees(const struct predictor *p, uint64_t uid,
     struct predictor_tree *out, size_t max)
 {
-	struct list l = {.at.p = p, .map = keymap_new(0)};
-	ssize_t ret = -ENOMEM;
+	struct trees_list *l = trees_list_new(p, uid, max);
+	size_t shown;
+	ssize_t ret;
 
-	if (l.map && trees_of(p, uid, &l.only))
-		ret = trails_walk(p->trails, list_on_part, &l);
-	else if (l.map)
-		ret = 0;
-	for (uint32_t i = 0; i < l.n; i++)
-		tree_fill(p, &l.trees[i]);
-	if (!ret && l.only)
-		ret = list_sessions(&l);
-	if (!ret) {
-		if (l.n > 0)
-			qsort(l.trees, l.n, sizeof(*l.trees), tree_cmp);
-		for (uint32_t i = 0; i < l.n && i < max; i++)
-			out[i] = l.trees[i].t;
-		ret = (ssize_t)l.n;
-	}
-	keymap_free(l.map);
-	free(l.trees);
+	if (!l)
+		return -ENOMEM;
+	while (!trees_list_step(l, SIZE_MAX))
+		;
+	ret = trees_list_end(l, out, &shown);
+	trees_list_free(l);
 	return ret;
 }
 

@@ -42,12 +42,45 @@ ssize_t predictor_trees(const struct predictor *p, uint64_t uid,
     struct predictor_tree *out, size_t max);
 
 /*
+ * The same from turn to turn, while things go on: a step looks at `steps` parts
+ * of trails, of 32 entries, and returns true at the end, or after an error.
+ * trees_list_end() gives what predictor_trees() does, to `out` for `max`, and
+ * how many it was; -ESTALE where trees were cleared meanwhile. `p` is to
+ * outlive it.
+ */
+struct trees_list;
+/* NULL and errno without memory. */
+struct trees_list *trees_list_new(
+    const struct predictor *p, uint64_t uid, size_t max);
+bool trees_list_step(struct trees_list *l, size_t steps);
+ssize_t trees_list_end(
+    struct trees_list *l, struct predictor_tree *out, size_t *shown);
+void trees_list_free(struct trees_list *l); /* NULL is allowed */
+
+/*
  * The last use of a tree, an object a line, indented; programs that began in
  * it have theirs below them. `name` gives an object's name, or NULL; it may be
  * NULL itself. 0, or -ENOENT if `uid` has no such tree.
  */
 int predictor_show_tree(const struct predictor *p, uint64_t uid, uint64_t id,
     FILE *out, const char *(*name)(void *ctx, uint64_t object), void *ctx);
+
+/* A line of it, root first: names and indentation are the caller's. */
+struct predictor_line {
+	uint64_t object;
+	uint32_t depth;
+};
+
+/* The same from turn to turn, as above; `max` lines at most. The lines are
+ * valid until trees_show_free(); `more`: there would be others. */
+struct trees_show;
+struct trees_show *trees_show_new(
+    const struct predictor *p, uint64_t uid, uint64_t id, size_t max);
+bool trees_show_step(struct trees_show *s, size_t steps);
+/* 0, -ENOENT as above, -ESTALE, -ENOMEM. */
+int trees_show_lines(const struct trees_show *s,
+    const struct predictor_line **lines, size_t *n, bool *more);
+void trees_show_free(struct trees_show *s); /* NULL is allowed */
 
 /*
  * The trees of `uid` in the portable form, which has names (as hashes) and no

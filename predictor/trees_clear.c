@@ -181,6 +181,7 @@ static void clear_all(struct clear *c)
 	graph_free(p->graph);
 	p->trails = c->trails;
 	p->graph = c->graph;
+	p->era++;
 	clear_streams(p);
 	clear_objects(c);
 	if (c->whole)

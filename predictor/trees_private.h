@@ -35,7 +35,5 @@ bool trees_has(uint16_t only, const struct trail_part *part);
 bool session_tree(const struct predictor *p, uint32_t i, uint16_t only,
     struct predictor_tree *tree);
 uint32_t session_find(const struct predictor *p, uint16_t only, uint64_t id);
-void session_show(const struct predictor *p, uint32_t i, FILE *out,
-    const char *(*name)(void *ctx, uint64_t object), void *ctx);
 
 #endif

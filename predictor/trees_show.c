@@ -1,20 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A tree, line by line: the trails are gone through for its last use, and then
+ * on from there to its end.
+ */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "core.h"
 #include "trees_private.h"
 
-struct show {
+enum { FIRST_LINES = 64 };
+
+struct trees_show {
 	struct trees_at at;
+	struct trails_at walk;
 	uint64_t id;
-	uint64_t part, found_part; /* numbers, from 1; 0: not found */
-	uint32_t found_i, found_at;
-	FILE *out;
-	const char *(*name)(void *ctx, uint64_t object);
-	void *ctx;
-	enum tree_step kind; /* of the root, while it is shown */
-	bool nested;
+	/* The use that began last: of which part, with which entry. */
+	uint32_t place, begun_at, entry;
+	enum tree_step kind; /* of the root; TREE_NOTHING: not found */
+	uint32_t run, program;
+	struct predictor_line *lines;
+	size_t n, cap, max;
+	uint32_t era;
+	int error;
 	uint16_t only;
+	bool found;  /* all was looked at for the root */
+	bool done;   /* all lines are there */
+	bool nested; /* below a program that began in the tree */
+	bool more;   /* there would be more than `max` lines */
 };
 
 static uint32_t step_root(const struct trees_at *at, enum tree_step step)
@@ -22,93 +35,210 @@ static uint32_t step_root(const struct trees_at *at, enum tree_step step)
 	return step == TREE_RUN ? at->run : at->program;
 }
 
-/* The use that began last. */
-static int find_on_part(void *ctx, const struct trail_part *part)
+/* ---- the last use ----------------------------------------------------- */
+
+static void find_step(
+    struct trees_show *s, const struct trail_part *part, uint32_t i)
 {
-	struct show *s = ctx;
+	enum tree_step step = trees_step(&s->at, part, i);
 
-	s->part++;
-	for (uint32_t i = 0; i < part->n; i++) {
-		enum tree_step step = trees_step(&s->at, part, i);
+	if (step != TREE_RUN && step != TREE_PROGRAM)
+		return;
+	if (!trees_has(s->only, part) ||
+	    (s->kind != TREE_NOTHING && part->begun_at < s->begun_at) ||
+	    trees_id(s->at.p, step_root(&s->at, step), s->at.owner) != s->id)
+		return;
+	s->kind = step;
+	s->place = part->place;
+	s->begun_at = part->begun_at;
+	s->entry = i;
+	s->run = s->at.run;
+	s->program = s->at.program;
+}
 
-		if (step != TREE_RUN && step != TREE_PROGRAM)
-			continue;
-		if (!trees_has(s->only, part) ||
-		    (s->found_part && part->begun_at < s->found_at) ||
-		    trees_id(s->at.p, step_root(&s->at, step), s->at.owner) !=
-			s->id)
-			continue;
-		s->found_part = s->part;
-		s->found_i = i;
-		s->found_at = part->begun_at;
+static void find_part(struct trees_show *s)
+{
+	const struct trails *t = s->at.p->trails;
+	struct trail_part part;
+
+	if (trails_part(t, &s->walk, &part)) {
+		for (uint32_t i = 0; i < part.n; i++)
+			find_step(s, &part, i);
+		return;
 	}
-	return 0;
+	s->found = true;
+	if (s->kind == TREE_NOTHING ||
+	    !trails_seek(t, s->place, s->begun_at, &s->walk))
+		s->error = -ENOENT;
 }
 
-static void show_object(struct show *s, uint32_t object, int depth)
+/* ---- lines ------------------------------------------------------------ */
+
+static void show_key(struct trees_show *s, uint64_t key, unsigned depth)
 {
-	uint64_t key = objects_at(s->at.p->objects, object)->key;
-	const char *name = s->name ? s->name(s->ctx, key) : NULL;
+	if (s->n == s->max) {
+		s->more = s->done = true;
+		return;
+	}
+	if (s->n == s->cap) {
+		size_t cap = s->cap ? s->cap * 2 : FIRST_LINES;
+		void *more = realloc(s->lines, cap * sizeof(*s->lines));
 
-	if (name)
-		fprintf(s->out, "%*s%s\n", 2 * depth, "", name);
-	else
-		fprintf(s->out, "%*s%016llx\n", 2 * depth, "",
-		    (unsigned long long)key);
-}
-
-/* Nonzero at the end of the tree. */
-static int show_step(struct show *s, uint32_t object, enum tree_step step)
-{
-	if (step == TREE_NOTHING)
-		return 0;
-	if (step == TREE_RUN ||
-	    (step == TREE_PROGRAM && s->kind == TREE_PROGRAM))
-		return 1;
-	s->nested |= step == TREE_PROGRAM;
-	show_object(s, object, s->nested && step == TREE_OBJECT ? 2 : 1);
-	return 0;
-}
-
-static int show_on_part(void *ctx, const struct trail_part *part)
-{
-	struct show *s = ctx;
-
-	s->part++;
-	if (s->kind != TREE_NOTHING && !part->more)
-		return 1;
-	for (uint32_t i = 0; i < part->n; i++) {
-		enum tree_step step = trees_step(&s->at, part, i);
-
-		if (s->kind != TREE_NOTHING) {
-			if (show_step(s, part->objects[i], step))
-				return 1;
-		} else if (s->part == s->found_part && i == s->found_i) {
-			s->kind = step;
-			show_object(s, part->objects[i], 0);
+		if (!more) {
+			s->error = -ENOMEM;
+			return;
 		}
+		s->lines = more;
+		s->cap = cap;
 	}
-	return 0;
+	s->lines[s->n++] =
+	    (struct predictor_line){.object = key, .depth = depth};
+}
+
+static void show_object(struct trees_show *s, uint32_t object, unsigned depth)
+{
+	show_key(s, objects_at(s->at.p->objects, object)->key, depth);
+}
+
+static void show_step(
+    struct trees_show *s, const struct trail_part *part, uint32_t i)
+{
+	enum tree_step step = trees_step(&s->at, part, i);
+
+	if (step == TREE_NOTHING)
+		return;
+	if (step == TREE_RUN ||
+	    (step == TREE_PROGRAM && s->kind == TREE_PROGRAM)) {
+		s->done = true;
+		return;
+	}
+	s->nested |= step == TREE_PROGRAM;
+	show_object(
+	    s, part->objects[i], s->nested && step == TREE_OBJECT ? 2 : 1);
+}
+
+/* The first one has the root; what lies before that is not of the tree. */
+static void show_part(struct trees_show *s)
+{
+	bool first = s->n == 0;
+	struct trail_part part;
+	uint32_t i = 0;
+
+	if (!trails_part(s->at.p->trails, &s->walk, &part) ||
+	    (!first && !part.more)) {
+		s->done = true;
+		return;
+	}
+	if (first) {
+		s->at.run = s->run;
+		s->at.program = s->program;
+		s->at.owner = part.owner;
+		show_object(s, step_root(&s->at, s->kind), 0);
+		i = s->entry + 1;
+		part.more = true;
+	}
+	for (; i < part.n && !s->done && !s->error; i++)
+		show_step(s, &part, i);
+}
+
+static void show_session(struct trees_show *s, uint32_t session)
+{
+	const struct predictor *p = s->at.p;
+	struct session_step *plan;
+	uint32_t n;
+
+	plan = session_plan(
+	    sessions_book(p->sessions, session), SESSION_OBJECTS, &n);
+	for (uint32_t i = 0; plan && i < n && !s->done && !s->error; i++) {
+		const struct object *o = objects_at(p->objects, plan[i].object);
+
+		if (!o->free && o->born_at <= plan[i].at)
+			show_key(s, o->key, 1);
+	}
+	free(plan);
+	s->found = s->done = true;
+}
+
+/* ---- the walk --------------------------------------------------------- */
+
+struct trees_show *trees_show_new(
+    const struct predictor *p, uint64_t uid, uint64_t id, size_t max)
+{
+	struct trees_show *s = calloc(1, sizeof(*s));
+	uint32_t session;
+
+	if (!s)
+		return NULL;
+	s->at.p = p;
+	s->era = p->era;
+	s->id = id;
+	s->max = max;
+	if (!trees_of(p, uid, &s->only)) {
+		s->error = -ENOENT;
+		return s;
+	}
+	session = session_find(p, s->only, id);
+	if (session != SESSION_NONE)
+		show_session(s, session);
+	else
+		trails_begin(p->trails, &s->walk);
+	return s;
+}
+
+void trees_show_free(struct trees_show *s)
+{
+	if (!s)
+		return;
+	free(s->lines);
+	free(s);
+}
+
+bool trees_show_step(struct trees_show *s, size_t steps)
+{
+	if (!s->done && s->era != s->at.p->era)
+		s->error = -ESTALE;
+	for (; steps > 0 && !s->done && !s->error; steps--)
+		if (s->found)
+			show_part(s);
+		else
+			find_part(s);
+	return s->done || s->error;
+}
+
+int trees_show_lines(const struct trees_show *s,
+    const struct predictor_line **lines, size_t *n, bool *more)
+{
+	*lines = s->lines;
+	*n = s->n;
+	*more = s->more;
+	return s->error;
+}
+
+static void put_line(const struct predictor_line *line, FILE *out,
+    const char *(*name)(void *ctx, uint64_t object), void *ctx)
+{
+	const char *known = name ? name(ctx, line->object) : NULL;
+	int indent = 2 * (int)line->depth;
+
+	if (known)
+		fprintf(out, "%*s%s\n", indent, "", known);
+	else
+		fprintf(out, "%*s%016llx\n", indent, "",
+		    (unsigned long long)line->object);
 }
 
 int predictor_show_tree(const struct predictor *p, uint64_t uid, uint64_t id,
     FILE *out, const char *(*name)(void *ctx, uint64_t object), void *ctx)
 {
-	struct show s = {
-	    .at.p = p, .id = id, .out = out, .name = name, .ctx = ctx};
-	uint32_t session;
+	struct trees_show *s = trees_show_new(p, uid, id, SIZE_MAX);
+	int ret = s ? 0 : -ENOMEM;
 
-	if (!trees_of(p, uid, &s.only))
-		return -ENOENT;
-	session = session_find(p, s.only, id);
-	if (session != SESSION_NONE) {
-		session_show(p, session, out, name, ctx);
-		return 0;
-	}
-	trails_walk(p->trails, find_on_part, &s);
-	if (!s.found_part)
-		return -ENOENT;
-	s.part = 0;
-	trails_walk(p->trails, show_on_part, &s);
-	return 0;
+	while (s && !trees_show_step(s, SIZE_MAX))
+		;
+	if (s)
+		ret = s->error;
+	for (size_t i = 0; !ret && i < s->n; i++)
+		put_line(&s->lines[i], out, name, ctx);
+	trees_show_free(s);
+	return ret;
 }

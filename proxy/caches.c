@@ -125,6 +125,7 @@ void caches_flush(struct caches *c)
 	}
 	if (c->data)
 		datacache_flush(c->data);
+	c->flushes++;
 	c->dirty = true;
 }
 

@@ -33,6 +33,7 @@ struct caches {
 	struct metrics *metrics;
 	size_t memory_bytes;  /* what all of them may take */
 	size_t trimmed_bytes; /* what they took when it was looked last */
+	uint64_t flushes;     /* how often all was forgotten */
 	bool dirty;           /* something came in since it was saved */
 	/* Of some [export] section the file system is not known (yet). */
 	bool exports_unknown;

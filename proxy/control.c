@@ -6,12 +6,15 @@
  *   ready      a request is whole; reading stops, it waits for its turn
  *   answering  a response is queued; nothing is read until it has left
  *
- * So a client holds at most one request and one response in memory. Turns
+ * So a client holds at most one request and one response in memory. What is
+ * much work is done in parts: the client stays ready, behind the others, with
+ * what was found so far; or it waits, where others have as much under way as
+ * they may. Turns
  * are given one in TURN_US, in the order of asking, and one client is accepted
  * in that time. That bounds what control costs, so its events may be the most
  * urgent ones: a daemon too busy for anything else still tells why. A timer
- * closes a client that leaves half a request, or a response, lying for
- * CONTROL_STALL_S.
+ * closes a client that leaves half a request, a response, or what it carries in
+ * parts lying for CONTROL_STALL_S.
  */
 #include <assert.h>
 #include <errno.h>
@@ -34,7 +37,8 @@
 
 #define LENGTH_BYTES 4
 #define TURN_US      5000
-#define BACKOFF_S    1 /* no descriptors: accept again after so long */
+#define PART_US      1000 /* between two parts of what takes long */
+#define BACKOFF_S    1    /* no descriptors: accept again after so long */
 #define PRIORITY     0
 
 enum client_state { CLIENT_READING, CLIENT_READY, CLIENT_ANSWERING };
@@ -46,6 +50,7 @@ struct client {
 	struct control_peer peer;
 	struct control_session session;
 	enum client_state state;
+	bool waits; /* ready, until somebody's work is done */
 	TAILQ_ENTRY(client) link;
 	TAILQ_ENTRY(client) ready_link; /* if CLIENT_READY */
 };
@@ -65,9 +70,21 @@ struct control {
 	size_t clients_len;
 };
 
+/* Who waited for less work may go on. */
+static void control_release(struct control *c)
+{
+	struct client *cl;
+
+	TAILQ_FOREACH (cl, &c->ready, ready_link)
+		cl->waits = false;
+}
+
 static void client_free(struct client *cl)
 {
 	struct control *c = cl->control;
+
+	if (cl->session.work)
+		control_release(c);
 
 	TAILQ_REMOVE(&c->clients, cl, link);
 	c->clients_len--;
@@ -79,7 +96,7 @@ static void client_free(struct client *cl)
 		bufferevent_free(cl->bev);
 	if (cl->session.walk)
 		c->ops->warm_end(c->ctx, cl->session.walk);
-	free(cl->session.blob);
+	control_reply_forget(&cl->session);
 	tracer_end(cl->session.trace);
 	hint_end(cl->session.hints);
 	free(cl->peer.groups);
@@ -121,41 +138,90 @@ static bool message_length(struct evbuffer *in, size_t *len)
 	return true;
 }
 
-/* Give a client its turn: answer its request, which is whole. */
-static void client_serve(struct client *cl)
+/* What others have bounds what it may begin. */
+static void client_weigh(struct client *cl)
+{
+	unsigned works = 0, own_works = 0, blobs = 0, own_blobs = 0;
+	struct control_session *s = &cl->session;
+	const struct client *x;
+
+	TAILQ_FOREACH (x, &cl->control->clients, link) {
+		bool own = x->peer.uid == cl->peer.uid;
+
+		if (x == cl)
+			continue;
+		works += x->session.work != NULL;
+		own_works += own && x->session.work;
+		blobs += x->session.blob != NULL;
+		own_blobs += own && x->session.blob;
+	}
+	s->may_work = works < CONTROL_WORKS_MAX &&
+		      (cl->peer.uid == 0 || own_works < CONTROL_WORKS_UID_MAX);
+	s->may_carry =
+	    cl->peer.uid == 0 ||
+	    (blobs < CONTROL_BLOBS_MAX && own_blobs < CONTROL_BLOBS_UID_MAX);
+}
+
+/* Answer its request, or close it where that failed. */
+static void client_finish(
+    struct client *cl, size_t len, uint8_t *res, size_t res_len, int error)
+{
+	if (error) {
+		client_free(cl);
+		return;
+	}
+	TAILQ_REMOVE(&cl->control->ready, cl, ready_link);
+	cl->state = CLIENT_READING;
+	evbuffer_drain(bufferevent_get_input(cl->bev), LENGTH_BYTES + len);
+	client_answer(cl, res, res_len);
+	free(res);
+}
+
+/* Give a client its turn: answer its request, which is whole. False where that
+ * takes more turns; then others have theirs before. */
+static bool client_serve(struct client *cl)
 {
 	struct evbuffer *in = bufferevent_get_input(cl->bev);
 	struct control *c = cl->control;
-	size_t len = 0, res_len;
-	uint8_t *req, *res;
+	bool worked = cl->session.work != NULL;
+	size_t len = 0, res_len = 0;
+	uint8_t *req, *res = NULL;
 	int error = -ENOMEM;
 
 	assert(cl->state == CLIENT_READY);
-	TAILQ_REMOVE(&c->ready, cl, ready_link);
-	cl->state = CLIENT_READING;
+	client_weigh(cl);
 	message_length(in, &len);
 	req = evbuffer_pullup(in, (ssize_t)(LENGTH_BYTES + len));
 	if (req)
 		error = control_reply_build(req + LENGTH_BYTES, len, &cl->peer,
 		    &cl->session, c->ops, c->ctx, &res, &res_len);
-	if (error) {
-		client_free(cl);
-		return;
+	if (worked && !cl->session.work)
+		control_release(c);
+	if (error != -EAGAIN) {
+		client_finish(cl, len, res, res_len, error);
+		return true;
 	}
-	evbuffer_drain(in, LENGTH_BYTES + len);
-	client_answer(cl, res, res_len);
-	free(res);
+	cl->waits = !cl->session.work;
+	TAILQ_REMOVE(&c->ready, cl, ready_link);
+	TAILQ_INSERT_TAIL(&c->ready, cl, ready_link);
+	return false;
 }
 
-/* Serve the first client that waits, unless the last turn was just now. */
+/* Serve the first client that is ready, unless the last turn was just now. */
 static void control_turn(struct control *c)
 {
-	const struct timeval rest = {.tv_usec = TURN_US};
-	struct client *cl = TAILQ_FIRST(&c->ready);
+	struct timeval rest = {.tv_usec = TURN_US};
+	struct client *cl;
 
-	if (!cl || evtimer_pending(c->turn, NULL))
+	if (evtimer_pending(c->turn, NULL))
 		return;
-	client_serve(cl);
+	TAILQ_FOREACH (cl, &c->ready, ready_link)
+		if (!cl->waits)
+			break;
+	if (!cl)
+		return;
+	if (!client_serve(cl))
+		rest.tv_usec = PART_US;
 	/* the rest counts from the end of a long turn */
 	event_base_update_cache_time(c->base);
 	evtimer_add(c->turn, &rest);
@@ -209,6 +275,9 @@ static void client_on_written(struct bufferevent *bev, void *arg)
 	evtimer_del(cl->stall);
 	cl->state = CLIENT_READING;
 	bufferevent_enable(bev, EV_READ);
+	/* What it carries takes room from others. */
+	if (cl->session.blob)
+		client_watch(cl);
 	client_check(cl);
 }
 

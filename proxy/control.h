@@ -10,8 +10,9 @@
 struct event_base;
 struct explain;
 struct hint_stream;
+struct iopool_job;
 struct metrics;
-struct objname;
+struct objnames;
 struct pins;
 struct predictor;
 struct tracer;
@@ -26,13 +27,21 @@ struct warm_walk;
  * send, in what is queued for them and in how often they are served.
  */
 struct control;
+struct control_work;
 
-#define CONTROL_REQUEST_MAX  (64U << 10) /* bytes, without the length */
-#define CONTROL_RESPONSE_MAX (1U << 20)  /* bytes, without the length */
-#define CONTROL_CLIENTS_MAX  64
-#define CONTROL_UID_MAX      16   /* clients of one uid, root and own exempt */
-#define CONTROL_STALL_S      10   /* half a message, or an unread reply */
-#define CONTROL_LIST_MAX     2048 /* clients of a server listed in status */
+#define CONTROL_REQUEST_MAX   (64U << 10) /* bytes, without the length */
+#define CONTROL_RESPONSE_MAX  (1U << 20)  /* bytes, without the length */
+#define CONTROL_CLIENTS_MAX   64
+#define CONTROL_UID_MAX       16 /* clients of one uid, root and own exempt */
+/* Half a message, an unread reply, or what is carried in parts. */
+#define CONTROL_STALL_S       10
+/* Commands that take many turns, at a time: of one uid but root, of all. */
+#define CONTROL_WORKS_UID_MAX 1
+#define CONTROL_WORKS_MAX     4
+/* Clients that carry something in parts, likewise; root exempt. */
+#define CONTROL_BLOBS_UID_MAX 2
+#define CONTROL_BLOBS_MAX     8
+#define CONTROL_LIST_MAX      2048 /* clients of a server listed in status */
 
 /* Who is at the other end, as the kernel says (SO_PEERCRED, _PEERGROUPS). */
 struct control_peer {
@@ -176,6 +185,10 @@ struct control_session {
 	struct warm_walk *walk; /* NULL: none */
 	void *blob;             /* that is carried in parts; allocated */
 	size_t blob_len;
+	/* What is done for the present request; NULL: nothing. */
+	struct control_work *work;
+	/* Whether work or a blob may begin now, by what others have. */
+	bool may_work, may_carry;
 	struct tracer_trace *trace; /* NULL: none */
 	struct hint_stream *hints;  /* NULL: none */
 };
@@ -204,7 +217,7 @@ struct control_place {
  * the peer (hint.h), with errors likewise; the session ends it by hint_end().
  *
  * predictor is what a server's calls taught, trees_changed to be called when
- * that was edited; name_objects is objnames_fill() for the peer. pins is what
+ * that was edited; name_objects is objnames_step() for the peer. pins is what
  * is pinned of a server; pins_at finds the server, whose name goes to `server`,
  * and returns NULL where no server is mounted from there.
  */
@@ -229,8 +242,11 @@ struct control_ops {
 	    void *ctx, const struct control_place *at, const char **server);
 	struct predictor *(*predictor)(void *ctx, const char *server);
 	void (*trees_changed)(void *ctx, const char *server);
-	void (*name_objects)(void *ctx, const char *server,
-	    const struct control_peer *peer, struct objname *list, size_t n);
+	bool (*name_objects)(void *ctx, const char *server,
+	    const struct control_peer *peer, struct objnames *names,
+	    size_t steps);
+	/* Have a job done by a thread (iopool.h). */
+	void (*submit)(void *ctx, struct iopool_job *job);
 	int (*explain)(void *ctx, const struct control_peer *peer,
 	    const struct control_place *at, struct explain *out);
 };
@@ -242,8 +258,10 @@ struct control_ops {
  * failure. `ops` must outlive the control.
  *
  * At most one request is served, and one client accepted, in 5 ms, so that
- * nobody who asks for numbers can hold up files; they go at priority 0, so
- * that a busy daemon answers too. SIGPIPE must be ignored in the process.
+ * nobody who asks for numbers can hold up files; what takes longer than about a
+ * millisecond is done in parts, a millisecond apart, the clients in turns. They
+ * go at priority 0, so that a busy daemon answers too. SIGPIPE must be ignored
+ * in the process.
  */
 struct control *control_new(struct event_base *base, const char *path,
     const struct control_ops *ops, void *ctx, char *err, size_t errlen);

@@ -52,6 +52,43 @@ static void reply_clear(struct reply *r)
 	control_status_clear(&r->status);
 }
 
+struct control_work *reply_work(struct reply *r)
+{
+	struct control_session *s = r->session;
+
+	r->later = !s->work && !s->may_work;
+	return s->work;
+}
+
+void reply_work_end(struct reply *r)
+{
+	struct control_session *s = r->session;
+
+	if (s && s->work) {
+		s->work->free(s->work);
+		s->work = NULL;
+	}
+}
+
+bool reply_may_carry(struct reply *r)
+{
+	if (r->session->blob || r->session->may_carry)
+		return true;
+	reply_error(r, FOREFETCH__ERROR_CODE__BUSY,
+	    "too much is exported or imported at a time; try again");
+	return false;
+}
+
+void control_reply_forget(struct control_session *session)
+{
+	if (session->work)
+		session->work->free(session->work);
+	session->work = NULL;
+	free(session->blob);
+	session->blob = NULL;
+	session->blob_len = 0;
+}
+
 void reply_error(struct reply *r, Forefetch__ErrorCode code, const char *text)
 {
 	forefetch__error__init(&r->error);
@@ -455,7 +492,10 @@ int control_reply_build(const uint8_t *req, size_t req_len,
 	reply_dispatch(&r, request);
 	if (request)
 		forefetch__request__free_unpacked(request, NULL);
-	error = reply_pack(&r, out, out_len);
+	error = r.later ? -EAGAIN : reply_pack(&r, out, out_len);
+	/* After an error it is over, too. */
+	if (error != -EAGAIN)
+		reply_work_end(&r);
 	reply_clear(&r);
 	return error;
 }

@@ -18,11 +18,16 @@ struct control_session;
  * begin other things.
  *
  * Returns 0 with `out` allocated (free it), at most CONTROL_RESPONSE_MAX
- * bytes; or -ENOMEM.
+ * bytes; or -ENOMEM; or -EAGAIN where that takes longer: to be called again
+ * with the same request, in another turn of the loop. Then the session has
+ * work, or is to wait until others have less (`may_work`).
  */
 int control_reply_build(const uint8_t *req, size_t req_len,
     const struct control_peer *peer, struct control_session *session,
     const struct control_ops *ops, void *ctx, uint8_t **out, size_t *out_len);
+
+/* Its work, and what it carries. */
+void control_reply_forget(struct control_session *session);
 
 /* The response to a client that is one too many; as above. */
 int control_reply_busy(uint8_t **out, size_t *out_len);

@@ -8,7 +8,9 @@
  *	control_reply_place.c    commands about one place: warm, explain
  *	control_reply_hint.c     hints
  *	control_reply_pin.c      pinned trees
- *	control_reply_trees.c    access trees
+ *	control_reply_trees.c    access trees; what is carried in files
+ *	control_reply_trees_look.c  listed and shown
+ *	control_reply_trees_export.c  exported
  *	control_reply_trace.c    traces
  */
 #ifndef FOREFETCH_CONTROL_REPLY_PRIVATE_H
@@ -23,6 +25,12 @@
 struct chunk;
 struct warm_progress;
 
+/* What takes more than one turn; lies at the beginning of what it needs. It
+ * is gone on with by the same request, which is asked again. */
+struct control_work {
+	void (*free)(struct control_work *w);
+};
+
 /* What is needed to make one response. */
 struct reply {
 	const struct control_ops *ops;
@@ -31,6 +39,7 @@ struct reply {
 	struct control_session *session; /* of this client */
 	struct chunk *chunks;
 	bool failed; /* memory was short somewhere */
+	bool later;  /* there is none yet: ask again in another turn */
 	struct control_status status;
 	Forefetch__Response res;
 	Forefetch__Error error;
@@ -38,6 +47,12 @@ struct reply {
 
 /* Zeroed memory that lives as long as the reply; NULL counts as a failure. */
 void *reply_alloc(struct reply *r, size_t n, size_t size);
+/* The session's work, or none: then it is to be begun, unless it is to wait
+ * for others (`later`). */
+struct control_work *reply_work(struct reply *r);
+void reply_work_end(struct reply *r);
+/* Before a blob begins: false after an error. */
+bool reply_may_carry(struct reply *r);
 /* `text` must live as long. */
 void reply_error(struct reply *r, Forefetch__ErrorCode code, const char *text);
 

@@ -6,30 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control_reply_private.h"
-#include "objnames.h"
+#include "control_reply_trees_private.h"
 #include "persist.h"
-#include "trees.h"
 
 enum {
-	LIST_MAX = 1000,
-	SHOW_MAX = 512 << 10, /* bytes of a tree, as text */
-	NAMES_MAX = 65536,    /* of one tree */
-	CHUNK = 512 << 10,    /* of what is exported, in one answer */
+	CHUNK = 512 << 10, /* of what is exported, in one answer */
 	IMPORT_MAX = 4 << 20,
 };
 
-/* One command. */
-struct trees {
-	struct reply *r;
-	const Forefetch__TreesRequest *request;
-	struct predictor *p;
-	const char *server;
-	uint64_t uid;
-	Forefetch__Trees *out;
-};
-
-static void trees_error(struct reply *r, int error)
+void trees_error(struct reply *r, int error)
 {
 	switch (error) {
 	case -ENOENT:
@@ -40,6 +25,10 @@ static void trees_error(struct reply *r, int error)
 		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
 		    "there are access trees of yours already; merge, or clear "
 		    "them first");
+		return;
+	case -ESTALE:
+		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
+		    "access trees were cleared meanwhile; try again");
 		return;
 	case -EBADMSG:
 	case -EINVAL:
@@ -65,136 +54,6 @@ static void trees_error(struct reply *r, int error)
 	}
 }
 
-/* ---- list ------------------------------------------------------------- */
-
-static void fill_tree(struct reply *r, const struct predictor_tree *t,
-    const char *name, Forefetch__Tree *msg)
-{
-	char *copy;
-
-	forefetch__tree__init(msg);
-	msg->id = t->id;
-	msg->all_uids = t->uid == TREES_ALL;
-	msg->uid = (uint32_t)t->uid;
-	msg->objects = t->objects;
-	msg->uses = t->uses;
-	msg->age = t->age;
-	msg->program = t->program;
-	msg->session = t->session;
-	copy = name ? reply_alloc(r, strlen(name) + 1, 1) : NULL;
-	if (!copy)
-		return;
-	strcpy(copy, name);
-	msg->name.data = (uint8_t *)copy;
-	msg->name.len = strlen(name);
-}
-
-static void name_them(const struct trees *t, struct objname *names, size_t n)
-{
-	t->r->ops->name_objects(t->r->ctx, t->server, t->r->peer, names, n);
-}
-
-static void list(const struct trees *t)
-{
-	struct predictor_tree *found =
-	    reply_alloc(t->r, LIST_MAX, sizeof(*found));
-	struct objname *names = reply_alloc(t->r, LIST_MAX, sizeof(*names));
-	Forefetch__Tree *msg = reply_alloc(t->r, LIST_MAX, sizeof(*msg));
-	ssize_t n;
-	size_t shown;
-
-	t->out->trees = reply_alloc(t->r, LIST_MAX, sizeof(*t->out->trees));
-	if (t->r->failed)
-		return;
-	n = predictor_trees(t->p, t->uid, found, LIST_MAX);
-	if (n < 0) {
-		trees_error(t->r, (int)n);
-		return;
-	}
-	shown = (size_t)(n < LIST_MAX ? n : LIST_MAX);
-	for (size_t i = 0; i < shown; i++)
-		names[i].object = found[i].root;
-	name_them(t, names, shown);
-	for (size_t i = 0; i < shown; i++) {
-		fill_tree(t->r, &found[i],
-		    objnames_find(names, shown, found[i].root), &msg[i]);
-		t->out->trees[i] = &msg[i];
-	}
-	objnames_clear(names, shown);
-	t->out->n_trees = shown;
-	t->out->total = (uint64_t)n;
-}
-
-/* ---- show ------------------------------------------------------------- */
-
-struct names {
-	struct objname *list;
-	size_t n;
-	bool known;
-};
-
-/* In a first pass, objects are gathered; in a second one they have names. */
-static const char *name_of(void *ctx, uint64_t object)
-{
-	struct names *names = ctx;
-
-	if (names->known)
-		return objnames_find(names->list, names->n, object);
-	if (names->n < NAMES_MAX)
-		names->list[names->n++].object = object;
-	return NULL;
-}
-
-/* The text, to be freed, or NULL. */
-static int text_of(
-    const struct trees *t, struct names *names, char **text, size_t *len)
-{
-	FILE *out = open_memstream(text, len);
-	int rc;
-
-	if (!out)
-		return -ENOMEM;
-	rc = predictor_show_tree(
-	    t->p, t->uid, t->request->id, out, name_of, names);
-	if (fclose(out) != 0 && rc == 0)
-		rc = -ENOMEM;
-	return rc;
-}
-
-static void show(const struct trees *t)
-{
-	struct names names = {
-	    .list = reply_alloc(t->r, NAMES_MAX, sizeof(*names.list))};
-	char *text = NULL, *copy;
-	size_t len = 0;
-	int rc;
-
-	if (!names.list)
-		return;
-	rc = text_of(t, &names, &text, &len);
-	free(text);
-	text = NULL;
-	if (rc == 0) {
-		name_them(t, names.list, names.n);
-		names.known = true;
-		rc = text_of(t, &names, &text, &len);
-	}
-	objnames_clear(names.list, names.n);
-	if (rc < 0) {
-		free(text);
-		trees_error(t->r, rc);
-		return;
-	}
-	t->out->more = len > SHOW_MAX;
-	len = len > SHOW_MAX ? SHOW_MAX : len;
-	copy = reply_alloc(t->r, len + 1, 1);
-	if (copy)
-		memcpy(copy, text, len);
-	free(text);
-	t->out->data.data = (uint8_t *)copy;
-	t->out->data.len = len;
-}
-
 /* ---- files ------------------------------------------------------------ */
 
 static void drop(struct control_session *s)
@@ -212,14 +71,8 @@ static void export(const struct trees *t)
 	uint8_t *copy;
 	size_t len;
 
-	if (offset == 0) {
-		drop(s);
-		s->blob = predictor_export_trees(t->p, t->uid, &s->blob_len);
-		if (!s->blob) {
-			trees_error(t->r, -errno);
-			return;
-		}
-	}
+	if (!reply_may_carry(t->r) || (offset == 0 && !trees_export(t)))
+		return;
 	if (offset > s->blob_len)
 		offset = s->blob_len;
 	len = s->blob_len - (size_t)offset;
@@ -262,8 +115,11 @@ static int take(const struct trees *t)
 static void import(const struct trees *t, bool merge)
 {
 	struct control_session *s = t->r->session;
-	int rc = take(t);
+	int rc;
 
+	if (!reply_may_carry(t->r))
+		return;
+	rc = take(t);
 	if (rc == 0 && t->request->more)
 		return;
 	if (rc == 0 && !merge && predictor_trees(t->p, t->uid, NULL, 0) > 0)
@@ -298,10 +154,10 @@ static void act(const struct trees *t)
 {
 	switch (t->request->action) {
 	case FOREFETCH__TREES_ACTION__LIST:
-		list(t);
+		trees_list(t);
 		return;
 	case FOREFETCH__TREES_ACTION__SHOW:
-		show(t);
+		trees_show(t);
 		return;
 	case FOREFETCH__TREES_ACTION__EXPORT:
 		export(t);

@@ -231,12 +231,20 @@ static void trees_changed(void *ctx, const char *server)
 	prefetch_edited(server_prefetch(server_named(ctx, server)));
 }
 
-static void name_objects(void *ctx, const char *server,
-    const struct control_peer *peer, struct objname *list, size_t n)
+static bool name_objects(void *ctx, const char *server,
+    const struct control_peer *peer, struct objnames *names, size_t steps)
 {
 	struct user who = user_of(peer);
 
-	objnames_fill(server_caches(server_named(ctx, server)), &who, list, n);
+	return objnames_step(
+	    names, server_caches(server_named(ctx, server)), &who, steps);
+}
+
+static void submit(void *ctx, struct iopool_job *job)
+{
+	struct daemon *d = ctx;
+
+	iopool_submit(d->iopool, job);
 }
 
 static const struct control_ops control_ops = {
@@ -255,6 +263,7 @@ static const struct control_ops control_ops = {
     .pins_at = pins_at,
     .trees_changed = trees_changed,
     .name_objects = name_objects,
+    .submit = submit,
 };
 
 /* ---- signals ---------------------------------------------------------- */

@@ -8,6 +8,8 @@
 
 #include "reftab.h"
 
+enum { AHEAD = 16 /* buckets that a walk has fetched into the CPU's cache */ };
+
 enum dentry_flags {
 	DENTRY_FIRM = 1,
 	DENTRY_USED = 2,
@@ -199,6 +201,10 @@ bool namecache_each(struct namecache *nc, size_t bucket,
 
 	if (bucket >= nc->names.n)
 		return false;
+	/* Names lie anywhere: a walk is but waiting for memory. */
+	if (bucket + AHEAD < nc->names.n && nc->names.buckets[bucket + AHEAD])
+		__builtin_prefetch(
+		    slab_ptr(nc->slab, nc->names.buckets[bucket + AHEAD]));
 	for (ref = nc->names.buckets[bucket]; ref != 0;
 	     ref = reftab_next(&nc->names, ref))
 		cb(arg, slab_ptr(nc->slab, ref));

@@ -1,34 +1,139 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A name leads to its object, not the other way. So the objects are looked up
+ * first; then each name is compared with them by a number, which needs nothing
+ * of its object's.
+ */
 #include "objnames.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "caches.h"
 #include "user.h"
 
+struct named {
+	uint64_t object;
+	slab_ref node; /* 0: not cached */
+	char *name;
+};
+
+struct objnames {
+	struct named *list;
+	/* Open addressing, index + 1: by object, and by node. */
+	uint32_t *objects, *nodes;
+	size_t mask;
+	size_t n, max;
+	size_t resolved; /* of the objects */
+	size_t bucket;   /* of the names, the next one */
+	uint64_t flushes;
+	bool begun;
+};
+
 struct search {
 	struct caches *c;
-	struct objname *list;
-	size_t n;
+	struct objnames *on;
 	uint32_t cred;
 	bool all;
 };
 
-static int compare(const void *a, const void *b)
+struct objnames *objnames_new(size_t max)
 {
-	const struct objname *x = a, *y = b;
+	struct objnames *on = calloc(1, sizeof(*on));
 
-	return (x->object > y->object) - (x->object < y->object);
+	if (!on)
+		return NULL;
+	for (on->mask = 1; on->mask < 2 * max; on->mask *= 2)
+		;
+	on->max = max;
+	on->list = calloc(max + 1, sizeof(*on->list));
+	on->objects = calloc(on->mask, sizeof(*on->objects));
+	on->nodes = calloc(on->mask, sizeof(*on->nodes));
+	on->mask--;
+	if (on->list && on->objects && on->nodes)
+		return on;
+	objnames_free(on);
+	errno = ENOMEM;
+	return NULL;
 }
 
-static struct objname *find(
-    const struct objname *list, size_t n, uint64_t object)
+void objnames_free(struct objnames *on)
 {
-	const struct objname key = {.object = object};
-
-	return n ? bsearch(&key, list, n, sizeof(*list), compare) : NULL;
+	if (!on)
+		return;
+	for (size_t i = 0; i < on->n; i++)
+		free(on->list[i].name);
+	free(on->list);
+	free(on->objects);
+	free(on->nodes);
+	free(on);
 }
+
+/* Where it is, or belongs. */
+static uint32_t *by_object(const struct objnames *on, uint64_t object)
+{
+	size_t at = object & on->mask;
+
+	while (
+	    on->objects[at] && on->list[on->objects[at] - 1].object != object)
+		at = (at + 1) & on->mask;
+	return &on->objects[at];
+}
+
+static uint32_t *by_node(const struct objnames *on, slab_ref node)
+{
+	size_t at = (node * UINT64_C(0x9e3779b97f4a7c15) >> 32) & on->mask;
+
+	while (on->nodes[at] && on->list[on->nodes[at] - 1].node != node)
+		at = (at + 1) & on->mask;
+	return &on->nodes[at];
+}
+
+static struct named *find(const struct objnames *on, uint64_t object)
+{
+	uint32_t i = *by_object(on, object);
+
+	return i ? &on->list[i - 1] : NULL;
+}
+
+void objnames_add(struct objnames *on, uint64_t object)
+{
+	uint32_t *at = by_object(on, object);
+
+	if (*at || on->n == on->max)
+		return;
+	on->list[on->n++].object = object;
+	*at = (uint32_t)on->n;
+}
+
+bool objnames_at(const struct objnames *on, size_t i, uint64_t *object)
+{
+	if (i >= on->n)
+		return false;
+	*object = on->list[i].object;
+	return true;
+}
+
+void objnames_set(
+    struct objnames *on, uint64_t object, const char *name, size_t len)
+{
+	struct named *x = find(on, object);
+
+	if (!x)
+		return;
+	free(x->name);
+	x->name = strndup(name, len);
+}
+
+const char *objnames_find(const struct objnames *on, uint64_t object)
+{
+	const struct named *x = find(on, object);
+
+	return x ? x->name : NULL;
+}
+
+/* ---- the walk --------------------------------------------------------- */
 
 static bool may_search(const struct search *s, const struct dentry *d)
 {
@@ -44,42 +149,53 @@ static bool may_search(const struct search *s, const struct dentry *d)
 static void on_name(void *arg, const struct dentry *d)
 {
 	struct search *s = arg;
-	struct node *node = dentry_child(s->c->names, d);
-	struct objname *x;
+	uint32_t i = d->child ? *by_node(s->on, d->child) : 0;
+	struct named *x = i ? &s->on->list[i - 1] : NULL;
+	struct node *node;
 	nfs3_fh fh;
 
+	if (!x || x->name)
+		return;
+	/* The number may mean another node by now. */
+	node = dentry_child(s->c->names, d);
 	if (!node)
 		return;
 	fh = node_fh(node);
-	x = find(s->list, s->n, fh_key(&fh));
-	if (x && !x->name && may_search(s, d))
+	if (fh_key(&fh) == x->object && may_search(s, d))
 		x->name = strndup(d->name, d->len);
 }
 
-void objnames_fill(
-    struct caches *c, const struct user *user, struct objname *list, size_t n)
+static void resolve(struct search *s, struct named *x)
 {
-	struct search s = {.c = c, .list = list, .n = n, .all = user->uid == 0};
+	struct node *node = attrcache_by_key(s->c->attr, x->object);
+	uint32_t *at;
+
+	if (!node)
+		return;
+	x->node = attrcache_ref(s->c->attr, node);
+	at = by_node(s->on, x->node);
+	if (!*at)
+		*at = (uint32_t)(x - s->on->list) + 1;
+}
+
+bool objnames_step(struct objnames *on, struct caches *c,
+    const struct user *user, size_t steps)
+{
+	struct search s = {.c = c, .on = on, .all = user->uid == 0};
 	char body[RPC_AUTH_BODY_MAX];
 	struct rpc_cred cred;
 
+	if (!on->begun)
+		on->flushes = c->flushes;
+	on->begun = true;
+	/* What they were numbers of is gone, and so are the names. */
+	if (on->flushes != c->flushes || on->n == 0)
+		return true;
 	s.cred = user_cred(c, user, &cred, body);
-	if (n > 1)
-		qsort(list, n, sizeof(*list), compare);
-	for (size_t i = 0; n > 0; i++)
-		if (!namecache_each(c->names, i, on_name, &s))
-			return;
-}
-
-const char *objnames_find(const struct objname *list, size_t n, uint64_t object)
-{
-	const struct objname *x = find(list, n, object);
-
-	return x ? x->name : NULL;
-}
-
-void objnames_clear(struct objname *list, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		free(list[i].name);
+	for (; steps > 0 && on->resolved < on->n; steps--)
+		resolve(&s, &on->list[on->resolved++]);
+	for (; steps > 0; steps--)
+		if (!namecache_each(c->names, on->bucket++, on_name, &s))
+			return true;
+	return false;
 }

@@ -32,6 +32,7 @@
 
 struct event;
 struct patterns;
+struct predictor_snapshot;
 
 enum {
 	PF_HABITS = 64,
@@ -286,8 +287,7 @@ struct prefetch {
 	struct event *ev_session;
 	uint64_t told[1024]; /* directories and generations, mixed */
 	struct iopool_job job;
-	void *saving;
-	size_t saving_len;
+	struct predictor_snapshot *saving; /* NULL: nothing is gathered */
 	int save_error;
 	bool saves;
 	uint64_t saved_events;

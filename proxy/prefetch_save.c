@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What was learned, on disk: at most a minute old, replaced as a whole. */
+/*
+ * What was learned, on disk: at most a minute old, replaced as a whole. It is
+ * gathered a part at a time, so that the loop goes on, and packed and written
+ * by a thread.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,24 +20,25 @@
 #include "persist.h"
 #include "prefetch_private.h"
 
-enum { INTERVAL_US = 50000000 };
+enum {
+	INTERVAL_US = 50000000,
+	/* Between two parts, and what one looks at: a third of a
+	 * millisecond. */
+	PART_US = 2000,
+	PART_STEPS = 64,
+};
 
-/* In a thread. */
-static void job_run(struct iopool_job *job)
+static int write_file(const struct prefetch *pf, const void *data, size_t len)
 {
-	struct prefetch *pf =
-	    (void *)((char *)job - offsetof(struct prefetch, job));
 	char tmp[PATH_MAX + 8];
 	int fd, err;
 
 	snprintf(tmp, sizeof(tmp), "%s.new", pf->path);
 	fd = open(
 	    tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0) {
-		pf->save_error = errno;
-		return;
-	}
-	err = fileio_write(fd, pf->saving, pf->saving_len);
+	if (fd < 0)
+		return errno;
+	err = fileio_write(fd, data, len);
 	if (!err && fdatasync(fd) < 0)
 		err = errno;
 	if (!err && rename(tmp, pf->path) < 0)
@@ -41,7 +46,21 @@ static void job_run(struct iopool_job *job)
 	if (err)
 		unlink(tmp);
 	close(fd);
-	pf->save_error = err;
+	return err;
+}
+
+/* In a thread. */
+static void job_run(struct iopool_job *job)
+{
+	struct prefetch *pf =
+	    (void *)((char *)job - offsetof(struct prefetch, job));
+	size_t len = 0;
+	void *data = predictor_snapshot_pack(pf->saving, &len);
+
+	predictor_snapshot_free(pf->saving);
+	pf->saving = NULL;
+	pf->save_error = data ? write_file(pf, data, len) : ENOMEM;
+	free(data);
 }
 
 static void warn(const struct prefetch *pf, int err)
@@ -51,16 +70,22 @@ static void warn(const struct prefetch *pf, int err)
 	    pf->p.name, pf->path, strerror(err));
 }
 
+static void arm(struct prefetch *pf, uint64_t us)
+{
+	struct timeval tv = clock_timeval(us);
+
+	event_add(pf->ev_save, &tv);
+}
+
 static void job_done(struct iopool_job *job)
 {
 	struct prefetch *pf =
 	    (void *)((char *)job - offsetof(struct prefetch, job));
 
-	free(pf->saving);
-	pf->saving = NULL;
 	pf->saves = false;
 	if (pf->save_error)
 		warn(pf, pf->save_error);
+	arm(pf, INTERVAL_US);
 }
 
 static uint64_t events(const struct prefetch *pf)
@@ -71,23 +96,39 @@ static uint64_t events(const struct prefetch *pf)
 	return st.events;
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *arg)
+/* All of it is there, or it was cleared meanwhile. */
+static void hand_over(struct prefetch *pf)
 {
-	struct prefetch *pf = arg;
-	uint64_t now = events(pf);
-
-	(void)fd;
-	(void)what;
-	if (pf->saves || now == pf->saved_events)
+	if (predictor_snapshot_error(pf->saving)) {
+		predictor_snapshot_free(pf->saving);
+		pf->saving = NULL;
+		prefetch_edited(pf);
+		arm(pf, INTERVAL_US);
 		return;
-	pf->saving = predictor_export(pf->predictor, &pf->saving_len);
-	if (!pf->saving)
-		return;
-	pf->saved_events = now;
+	}
 	pf->saves = true;
 	pf->job.run = job_run;
 	pf->job.done = job_done;
 	iopool_submit(pf->p.iopool, &pf->job);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct prefetch *pf = arg;
+
+	(void)fd;
+	(void)what;
+	if (!pf->saving && events(pf) != pf->saved_events) {
+		pf->saving = predictor_snapshot_new(pf->predictor);
+		if (pf->saving)
+			pf->saved_events = events(pf);
+	}
+	if (!pf->saving)
+		arm(pf, INTERVAL_US);
+	else if (predictor_snapshot_step(pf->saving, PART_STEPS))
+		hand_over(pf);
+	else
+		arm(pf, PART_US);
 }
 
 void prefetch_edited(struct prefetch *pf)
@@ -97,7 +138,6 @@ void prefetch_edited(struct prefetch *pf)
 
 void pf_save_open(struct prefetch *pf)
 {
-	struct timeval tv = clock_timeval(INTERVAL_US);
 	char err[PERSIST_ERR_MAX];
 	int rc;
 
@@ -107,21 +147,25 @@ void pf_save_open(struct prefetch *pf)
 	if (rc < 0 && rc != -ENOENT)
 		log_warn("prefetch server=%s: %s", pf->p.name, err);
 	pf->saved_events = events(pf);
-	pf->ev_save = event_new(pf->p.base, -1, EV_PERSIST, on_timer, pf);
+	pf->ev_save = evtimer_new(pf->p.base, on_timer, pf);
 	if (pf->ev_save)
-		event_add(pf->ev_save, &tv);
+		arm(pf, INTERVAL_US);
 }
 
 void pf_save_close(struct prefetch *pf)
 {
+	bool half;
 	int rc;
 
 	if (!pf->ev_save)
 		return;
-	event_free(pf->ev_save);
 	if (pf->saves)
 		iopool_drain(pf->p.iopool);
-	if (events(pf) == pf->saved_events)
+	event_free(pf->ev_save);
+	half = pf->saving != NULL;
+	predictor_snapshot_free(pf->saving);
+	pf->saving = NULL;
+	if (!half && events(pf) == pf->saved_events)
 		return;
 	rc = predictor_save(pf->predictor, pf->path);
 	if (rc < 0)

@@ -42,7 +42,8 @@ LAYERS = [
     "control control_listen control_reply control_reply_compact control_reply_hint "
     "control_reply_pin control_reply_place "
     "control_reply_private control_reply_status control_reply_trace "
-    "control_reply_trees control_status metrics_http",
+    "control_reply_trees control_reply_trees_export control_reply_trees_look control_reply_trees_private "
+    "control_status metrics_http",
     "server server_caches server_prefetch",
     "daemon",
     "main",

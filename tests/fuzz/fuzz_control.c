@@ -18,6 +18,7 @@
 #include "hint.h"
 #include "hint_fixture.h"
 #include "metrics.h"
+#include "iopool.h"
 #include "objnames.h"
 #include "pins.h"
 #include "predictor.h"
@@ -145,14 +146,22 @@ static void trees_changed(void *ctx, const char *server)
 	(void)server;
 }
 
-static void name_objects(void *ctx, const char *server,
-    const struct control_peer *peer, struct objname *list, size_t n)
+static void submit(void *ctx, struct iopool_job *job)
+{
+	(void)ctx;
+	job->run(job);
+	job->done(job);
+}
+
+static bool name_objects(void *ctx, const char *server,
+    const struct control_peer *peer, struct objnames *names, size_t steps)
 {
 	(void)ctx;
 	(void)server;
 	(void)peer;
-	(void)list;
-	(void)n;
+	(void)names;
+	(void)steps;
+	return true;
 }
 
 static void fill_status(void *ctx, struct control_status *out)
@@ -197,14 +206,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    .pins_at = pins_at,
 	    .trees_changed = trees_changed,
 	    .name_objects = name_objects,
+	    .submit = submit,
 	};
 	static const struct metrics_call call = {.latency_us = 40200};
 	static struct metrics *metrics;
 	const struct control_peer peer = {.pid = 1};
-	struct control_session session = {0};
+	struct control_session session = {.may_work = true, .may_carry = true};
 	Forefetch__Response *res;
 	uint8_t *out;
 	size_t len;
+	int rc;
 
 	if (!metrics) {
 		metrics = metrics_new();
@@ -213,8 +224,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (size > CONTROL_REQUEST_MAX)
 		return -1;
-	if (control_reply_build(
-		data, size, &peer, &session, &ops, metrics, &out, &len))
+	do
+		rc = control_reply_build(
+		    data, size, &peer, &session, &ops, metrics, &out, &len);
+	while (rc == -EAGAIN);
+	if (rc)
 		abort();
 	assert(len <= CONTROL_RESPONSE_MAX);
 	res = forefetch__response__unpack(NULL, len, out);
@@ -223,7 +237,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert(res->result_case != FOREFETCH__RESPONSE__RESULT__NOT_SET);
 	forefetch__response__free_unpacked(res, NULL);
 	free(out);
-	free(session.blob);
+	control_reply_forget(&session);
 	if (session.hints)
 		event_base_loop(hint_world()->base, EVLOOP_NONBLOCK);
 	hint_end(session.hints);

@@ -20,6 +20,7 @@
 #include "control_fixture.h"
 #include "explain.h"
 #include "metrics.h"
+#include "iopool.h"
 #include "objnames.h"
 #include "pins.h"
 #include "predictor.h"
@@ -269,14 +270,30 @@ static void trees_changed(void *ctx, const char *server)
 	fx->changed++;
 }
 
-static void name_objects(void *ctx, const char *server,
-    const struct control_peer *peer, struct objname *list, size_t n)
+static void submit(void *ctx, struct iopool_job *job)
 {
+	(void)ctx;
+	job->run(job);
+	job->done(job);
+}
+
+/* One in a turn. */
+static bool name_objects(void *ctx, const char *server,
+    const struct control_peer *peer, struct objnames *names, size_t steps)
+{
+	uint64_t object;
+
 	(void)ctx;
 	(void)server;
 	(void)peer;
-	for (size_t i = 0; i < n; i++)
-		list[i].name = strdup("name\n");
+	(void)steps;
+	for (size_t i = 0; objnames_at(names, i, &object); i++) {
+		if (objnames_find(names, object))
+			continue;
+		objnames_set(names, object, "name\n", 5);
+		return false;
+	}
+	return true;
 }
 
 static const struct control_ops ops = {
@@ -295,6 +312,7 @@ static const struct control_ops ops = {
     .pins_at = pins_at,
     .trees_changed = trees_changed,
     .name_objects = name_objects,
+    .submit = submit,
 };
 
 struct control *open_control(struct fixture *fx)

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Access trees as a file: gathered a part in each turn of the loop, and packed
+ * by a thread.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "control_reply_trees_private.h"
+#include "iopool.h"
+#include "persist.h"
+
+enum { EXPORT_STEPS = 64 }; /* in a turn: about half a millisecond */
+
+/* What the thread has. It frees itself where nobody waits for it any more. */
+struct packing {
+	struct iopool_job job;
+	struct predictor_snapshot *snapshot;
+	void *data;
+	size_t len;
+	bool over, abandoned;
+};
+
+struct exporting {
+	struct control_work work;
+	struct predictor_snapshot *snapshot; /* until it is packed */
+	struct packing *packing;             /* since */
+};
+
+static void packing_free(struct packing *k)
+{
+	predictor_snapshot_free(k->snapshot);
+	free(k->data);
+	free(k);
+}
+
+/* In a thread. */
+static void packing_on_run(struct iopool_job *job)
+{
+	struct packing *k = (struct packing *)job;
+
+	k->data = predictor_snapshot_pack(k->snapshot, &k->len);
+	predictor_snapshot_free(k->snapshot);
+	k->snapshot = NULL;
+}
+
+static void packing_on_done(struct iopool_job *job)
+{
+	struct packing *k = (struct packing *)job;
+
+	k->over = true;
+	if (k->abandoned)
+		packing_free(k);
+}
+
+static void exporting_free(struct control_work *w)
+{
+	struct exporting *e = (struct exporting *)w;
+
+	predictor_snapshot_free(e->snapshot);
+	if (e->packing && !e->packing->over)
+		e->packing->abandoned = true;
+	else if (e->packing)
+		packing_free(e->packing);
+	free(e);
+}
+
+/* NULL: later, or after an error. */
+static struct exporting *exporting_get(const struct trees *t)
+{
+	struct exporting *e = (struct exporting *)reply_work(t->r);
+
+	if (e || t->r->later)
+		return e;
+	e = calloc(1, sizeof(*e));
+	if (!e) {
+		t->r->failed = true;
+		return NULL;
+	}
+	e->work.free = exporting_free;
+	t->r->session->work = &e->work;
+	free(t->r->session->blob);
+	t->r->session->blob = NULL;
+	t->r->session->blob_len = 0;
+	e->snapshot = predictor_snapshot_trees(t->p, t->uid);
+	if (e->snapshot)
+		return e;
+	trees_error(t->r, -errno);
+	return NULL;
+}
+
+/* All was gathered: a thread is to pack it. */
+static void pack(const struct trees *t, struct exporting *e)
+{
+	struct packing *k;
+
+	if (predictor_snapshot_error(e->snapshot)) {
+		trees_error(t->r, predictor_snapshot_error(e->snapshot));
+		return;
+	}
+	k = calloc(1, sizeof(*k));
+	if (!k) {
+		t->r->failed = true;
+		return;
+	}
+	k->job.run = packing_on_run;
+	k->job.done = packing_on_done;
+	k->snapshot = e->snapshot;
+	e->snapshot = NULL;
+	e->packing = k;
+	t->r->later = true;
+	t->r->ops->submit(t->r->ctx, &k->job);
+}
+
+bool trees_export(const struct trees *t)
+{
+	struct control_session *s = t->r->session;
+	struct exporting *e = exporting_get(t);
+
+	if (!e)
+		return false;
+	if (e->snapshot) {
+		t->r->later =
+		    !predictor_snapshot_step(e->snapshot, EXPORT_STEPS);
+		if (!t->r->later)
+			pack(t, e);
+		return false;
+	}
+	t->r->later = !e->packing->over;
+	if (t->r->later)
+		return false;
+	s->blob = e->packing->data;
+	s->blob_len = e->packing->len;
+	e->packing->data = NULL;
+	if (!s->blob)
+		trees_error(t->r, -ENOMEM);
+	return s->blob != NULL;
+}

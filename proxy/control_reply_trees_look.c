@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Access trees, listed and shown: first what there is of them, then the names,
+ * a part in each turn of the loop.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control_reply_trees_private.h"
+#include "objnames.h"
+
+enum {
+	LIST_MAX = 1000,
+	SHOW_MAX = 512 << 10, /* bytes of a tree, as text */
+	LINES_MAX = 16384,    /* of one tree */
+	TEXT_MAX = 512,       /* bytes: indentation and name */
+	/* Of one part: about half a millisecond. */
+	LIST_STEPS = 256,
+	SHOW_STEPS = 64,
+	NAMES_STEPS = 1024,
+};
+
+struct look {
+	struct control_work work;
+	struct trees_list *list; /* one of these two */
+	struct trees_show *show;
+	struct predictor_tree *found; /* of the list, once it is there */
+	size_t shown;
+	ssize_t total;
+	struct objnames *names; /* NULL: not that far */
+};
+
+static void look_free(struct control_work *w)
+{
+	struct look *k = (struct look *)w;
+
+	trees_list_free(k->list);
+	trees_show_free(k->show);
+	objnames_free(k->names);
+	free(k->found);
+	free(k);
+}
+
+/* What was begun before, or a new one; NULL: later, or after an error. */
+static struct look *look_get(const struct trees *t, bool show)
+{
+	struct look *k = (struct look *)reply_work(t->r);
+
+	if (k || t->r->later)
+		return k;
+	k = calloc(1, sizeof(*k));
+	if (!k) {
+		t->r->failed = true;
+		return NULL;
+	}
+	k->work.free = look_free;
+	t->r->session->work = &k->work;
+	if (show)
+		k->show =
+		    trees_show_new(t->p, t->uid, t->request->id, LINES_MAX);
+	else
+		k->list = trees_list_new(t->p, t->uid, LIST_MAX);
+	if (k->show || k->list)
+		return k;
+	t->r->failed = true;
+	return NULL;
+}
+
+/* True once all objects have their names, as far as they are known. */
+static bool name_them(const struct trees *t, struct look *k)
+{
+	t->r->later = !t->r->ops->name_objects(
+	    t->r->ctx, t->server, t->r->peer, k->names, NAMES_STEPS);
+	return !t->r->later;
+}
+
+/* ---- list ------------------------------------------------------------- */
+
+/* The trees are there: their roots are to be named. */
+static bool list_found(const struct trees *t, struct look *k)
+{
+	k->found = calloc(LIST_MAX, sizeof(*k->found));
+	k->names = objnames_new(LIST_MAX);
+	if (!k->found || !k->names) {
+		t->r->failed = true;
+		return false;
+	}
+	k->total = trees_list_end(k->list, k->found, &k->shown);
+	if (k->total < 0) {
+		trees_error(t->r, (int)k->total);
+		return false;
+	}
+	for (size_t i = 0; i < k->shown; i++)
+		objnames_add(k->names, k->found[i].root);
+	return true;
+}
+
+static void fill_tree(struct reply *r, const struct predictor_tree *t,
+    const char *name, Forefetch__Tree *msg)
+{
+	char *copy;
+
+	forefetch__tree__init(msg);
+	msg->id = t->id;
+	msg->all_uids = t->uid == TREES_ALL;
+	msg->uid = (uint32_t)t->uid;
+	msg->objects = t->objects;
+	msg->uses = t->uses;
+	msg->age = t->age;
+	msg->program = t->program;
+	msg->session = t->session;
+	copy = name ? reply_alloc(r, strlen(name) + 1, 1) : NULL;
+	if (!copy)
+		return;
+	strcpy(copy, name);
+	msg->name.data = (uint8_t *)copy;
+	msg->name.len = strlen(name);
+}
+
+static void list_answer(const struct trees *t, const struct look *k)
+{
+	Forefetch__Tree *msg = reply_alloc(t->r, k->shown, sizeof(*msg));
+
+	t->out->trees = reply_alloc(t->r, k->shown, sizeof(*t->out->trees));
+	if (t->r->failed)
+		return;
+	for (size_t i = 0; i < k->shown; i++) {
+		fill_tree(t->r, &k->found[i],
+		    objnames_find(k->names, k->found[i].root), &msg[i]);
+		t->out->trees[i] = &msg[i];
+	}
+	t->out->n_trees = k->shown;
+	t->out->total = (uint64_t)k->total;
+}
+
+void trees_list(const struct trees *t)
+{
+	struct look *k = look_get(t, false);
+
+	if (!k)
+		return;
+	if (!k->names) {
+		t->r->later = !trees_list_step(k->list, LIST_STEPS);
+		if (t->r->later || !list_found(t, k))
+			return;
+	}
+	if (name_them(t, k))
+		list_answer(t, k);
+}
+
+/* ---- show ------------------------------------------------------------- */
+
+/* The lines are there: their objects are to be named. */
+static bool show_found(const struct trees *t, struct look *k)
+{
+	const struct predictor_line *lines;
+	size_t n;
+	bool more;
+	int rc = trees_show_lines(k->show, &lines, &n, &more);
+
+	if (rc < 0) {
+		trees_error(t->r, rc);
+		return false;
+	}
+	k->names = objnames_new(n);
+	if (!k->names) {
+		t->r->failed = true;
+		return false;
+	}
+	for (size_t i = 0; i < n; i++)
+		objnames_add(k->names, lines[i].object);
+	return true;
+}
+
+static int put_line(
+    char text[TEXT_MAX], const struct predictor_line *line, const char *name)
+{
+	int indent = 2 * (int)line->depth;
+
+	if (name)
+		return snprintf(text, TEXT_MAX, "%*s%s\n", indent, "", name);
+	return snprintf(
+	    text, TEXT_MAX, "%*s%016" PRIx64 "\n", indent, "", line->object);
+}
+
+static void show_answer(const struct trees *t, const struct look *k)
+{
+	char *text = reply_alloc(t->r, SHOW_MAX, 1), one[TEXT_MAX];
+	const struct predictor_line *lines;
+	size_t n, len = 0;
+	bool more;
+
+	if (!text)
+		return;
+	(void)trees_show_lines(k->show, &lines, &n, &more);
+	for (size_t i = 0; i < n; i++) {
+		size_t add = (size_t)put_line(
+		    one, &lines[i], objnames_find(k->names, lines[i].object));
+
+		if (len + add > SHOW_MAX) {
+			more = true;
+			break;
+		}
+		memcpy(text + len, one, add);
+		len += add;
+	}
+	t->out->more = more;
+	t->out->data.data = (uint8_t *)text;
+	t->out->data.len = len;
+}
+
+void trees_show(const struct trees *t)
+{
+	struct look *k = look_get(t, true);
+
+	if (!k)
+		return;
+	if (!k->names) {
+		t->r->later = !trees_show_step(k->show, SHOW_STEPS);
+		if (t->r->later || !show_found(t, k))
+			return;
+	}
+	if (name_them(t, k))
+		show_answer(t, k);
+}

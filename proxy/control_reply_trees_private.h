@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Private to control_reply_trees*.c. */
+#ifndef FOREFETCH_CONTROL_REPLY_TREES_PRIVATE_H
+#define FOREFETCH_CONTROL_REPLY_TREES_PRIVATE_H
+
+#include "control_reply_private.h"
+#include "trees.h"
+
+/* One command. */
+struct trees {
+	struct reply *r;
+	const Forefetch__TreesRequest *request;
+	struct predictor *p;
+	const char *server;
+	uint64_t uid;
+	Forefetch__Trees *out;
+};
+
+void trees_error(struct reply *r, int error);
+
+/* control_reply_trees_look.c: in parts. */
+void trees_list(const struct trees *t);
+void trees_show(const struct trees *t);
+/* control_reply_trees_export.c: the session's blob, made in parts; false: not
+ * yet, or after an error. */
+bool trees_export(const struct trees *t);
+
+#endif

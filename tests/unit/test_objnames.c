@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Names of objects: found a part at a time, while names come and go. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "caches.h"
+#include "objnames.h"
+#include "user.h"
+
+enum { FILES = 5000 };
+
+static const struct user root = {0};
+static const struct user alice = {.uid = 1000, .gid = 1000};
+static const uint64_t T0 = UINT64_C(1) << 40;
+
+static struct caches *open_caches(void)
+{
+	static struct config_server config;
+	struct caches *c = caches_new(&config, NULL, 64 << 20, NULL);
+
+	assert_non_null(c);
+	return c;
+}
+
+static nfs3_fh handle(char buf[16], unsigned i)
+{
+	return (nfs3_fh){
+	    .data = buf, .len = (uint32_t)snprintf(buf, 16, "file %06u", i)};
+}
+
+static struct node *directory(struct caches *c)
+{
+	const nfs3_fh fh = {.data = "dir", .len = 3};
+
+	return attrcache_get(c->attr, &fh);
+}
+
+static void bind_file(struct caches *c, unsigned i)
+{
+	char buf[16], text[16];
+	nfs3_fh fh = handle(buf, i);
+	nfs3_name name = {.data = text,
+	    .len = (uint32_t)snprintf(text, sizeof(text), "n%u", i)};
+
+	namecache_bind(c->names, directory(c), &name,
+	    attrcache_get(c->attr, &fh), T0, true);
+}
+
+static uint64_t object(unsigned i)
+{
+	char buf[16];
+	nfs3_fh fh = handle(buf, i);
+
+	return fh_key(&fh);
+}
+
+static struct objnames *wanted(void)
+{
+	struct objnames *on = objnames_new(8);
+
+	assert_non_null(on);
+	for (unsigned i = 0; i < FILES; i += FILES / 8)
+		objnames_add(on, object(i));
+	objnames_add(on, object(0));
+	return on;
+}
+
+static void assert_named(const struct objnames *on, unsigned i)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "n%u", i);
+	assert_non_null(objnames_find(on, object(i)));
+	assert_string_equal(objnames_find(on, object(i)), text);
+}
+
+/* No step looks at more than it was told to. */
+static void test_steps(void **state)
+{
+	struct caches *c = open_caches();
+	struct objnames *on = wanted();
+	unsigned steps = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < FILES; i++)
+		bind_file(c, i);
+	while (!objnames_step(on, c, &root, 10))
+		steps++;
+	assert_true(steps >= FILES / 10 / 2);
+	for (unsigned i = 0; i < FILES; i += FILES / 8)
+		assert_named(on, i);
+	assert_null(objnames_find(on, object(1)));
+	objnames_free(on);
+	caches_free(c);
+}
+
+/* The table grows under the walk: what was there is found. */
+static void test_growth(void **state)
+{
+	struct caches *c = open_caches();
+	struct objnames *on = wanted();
+	unsigned more = FILES;
+
+	(void)state;
+	for (unsigned i = 0; i < FILES; i++)
+		bind_file(c, i);
+	while (!objnames_step(on, c, &root, 50))
+		for (unsigned i = 0; i < 40; i++)
+			bind_file(c, more++);
+	for (unsigned i = 0; i < FILES; i += FILES / 8)
+		assert_named(on, i);
+	objnames_free(on);
+	caches_free(c);
+}
+
+/* Everything is forgotten between two steps, and other things come. */
+static void test_flush(void **state)
+{
+	struct caches *c = open_caches();
+	struct objnames *on = wanted();
+
+	(void)state;
+	for (unsigned i = 0; i < FILES; i++)
+		bind_file(c, i);
+	assert_false(objnames_step(on, c, &root, 100));
+	caches_flush(c);
+	for (unsigned i = 0; i < FILES; i++)
+		bind_file(c, FILES + i);
+	while (!objnames_step(on, c, &root, 100))
+		;
+	for (unsigned i = 0; i < FILES; i += FILES / 8) {
+		char text[16];
+		const char *name = objnames_find(on, object(i));
+
+		snprintf(text, sizeof(text), "n%u", i);
+		assert_true(!name || strcmp(name, text) == 0);
+	}
+	objnames_free(on);
+	caches_free(c);
+}
+
+static void test_rights(void **state)
+{
+	struct caches *c = open_caches();
+	struct objnames *on = wanted();
+
+	(void)state;
+	bind_file(c, 0);
+	while (!objnames_step(on, c, &alice, 100))
+		;
+	assert_null(objnames_find(on, object(0)));
+	objnames_free(on);
+	caches_free(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_steps),
+	    cmocka_unit_test(test_growth),
+	    cmocka_unit_test(test_flush),
+	    cmocka_unit_test(test_rights),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
