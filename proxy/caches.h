@@ -20,6 +20,7 @@
 struct metrics;
 
 struct caches {
+	struct caches *buried; /* were flushed, and are freed bit by bit */
 	struct slab *slab;
 	struct credtab *creds;
 	struct attrcache *attr;
@@ -33,6 +34,7 @@ struct caches {
 	struct metrics *metrics;
 	size_t memory_bytes;  /* what all of them may take */
 	size_t trimmed_bytes; /* what they took when it was looked last */
+	size_t bury_bucket;   /* of those that were flushed */
 	uint64_t flushes;     /* how often all was forgotten */
 	bool dirty;           /* something came in since it was saved */
 	/* Of some [export] section the file system is not known (yet). */
@@ -46,8 +48,11 @@ struct caches *caches_new(const struct config_server *config,
 void caches_free(struct caches *c);
 /* A reloaded configuration. */
 void caches_set_config(struct caches *c, const struct config_server *config);
-/* Forget everything, data too. */
+/* Forget everything, data too. The memory is given back by caches_bury(). */
 void caches_flush(struct caches *c);
+/* Free a part of what was flushed, some tenths of a millisecond; to be called
+ * again while it returns true. */
+bool caches_bury(struct caches *c);
 
 /* The number of who calls; 0: nothing is kept for it. */
 uint32_t caches_cred(struct caches *c, const struct rpc_cred *cred,

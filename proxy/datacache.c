@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -71,7 +72,7 @@ static void datacache_free(struct datacache *dc)
 	if (dc->dirfd >= 0)
 		close(dc->dirfd);
 	datacache_layout_stop(dc);
-	index_clear(dc);
+	index_bury(dc);
 	pin_free(dc);
 	free(dc->segs);
 	free(dc->pends);
@@ -123,6 +124,8 @@ void datacache_close(struct datacache *dc)
 	if (!dc)
 		return;
 	dc->closing = true;
+	while (datacache_bury(dc, UINT_MAX))
+		;
 	read_forget_waiters(dc);
 	iopool_drain(dc->pool);
 	for (int k = 0; k < SEGMENT_KINDS; k++)

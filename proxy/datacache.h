@@ -221,8 +221,11 @@ void datacache_layout_stop(struct datacache *dc);
 /* Nothing waits for the disk, or is on its way to it. */
 bool datacache_disk_idle(const struct datacache *dc);
 
-/* Forget everything, files on disk too. */
+/* Forget everything, files on disk too. The index's memory is given back by
+ * datacache_bury(). */
 void datacache_flush(struct datacache *dc);
+/* Free up to `n` files of that; false where none is left. */
+bool datacache_bury(struct datacache *dc, unsigned n);
 /* `size_bytes` anew; evicts where it is less. */
 void datacache_resize(struct datacache *dc, uint64_t size_bytes);
 /* What the index may take in memory; evicts where it is more, as for want of

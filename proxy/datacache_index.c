@@ -127,24 +127,55 @@ void index_tidy(struct datacache *dc, struct file *f)
 		index_clear(dc);
 }
 
-void index_clear(struct datacache *dc)
+/* Up to `n` files and buckets, the last ones first; false where none is left.
+ * Nothing else can be done with it then. */
+static bool index_free(struct datacache *dc, struct index *ix, uint64_t n)
 {
-	struct index *ix = &dc->index;
+	size_t end = ix->buckets ? ix->level + ix->split : 0;
 
-	for (size_t i = 0; ix->buckets && i < ix->level + ix->split; i++) {
-		while (ix->buckets[i]) {
-			struct file *f = ix->buckets[i];
+	for (; end > 0; n--) {
+		struct file *f = ix->buckets[end - 1];
 
-			ix->buckets[i] = f->next;
+		if (n == 0)
+			break;
+		if (f) {
+			ix->buckets[end - 1] = f->next;
 			file_free(dc, f);
+		} else {
+			end--;
 		}
 	}
+	ix->level = end;
+	ix->split = 0;
+	if (end > 0)
+		return true;
 	if (ix->buckets)
 		dc_free(dc, ix->buckets, ix->room * sizeof(*ix->buckets));
 	memset(ix, 0, sizeof(*ix));
+	return false;
+}
+
+void index_clear(struct datacache *dc)
+{
+	(void)index_free(dc, &dc->index, UINT64_MAX);
 	dc->st.extents = 0;
 	dc->st.live_bytes = 0;
 	dc->st.pinned_bytes = 0;
+}
+
+void index_bury(struct datacache *dc)
+{
+	/* What came in since the last time is not much. */
+	if (!dc->buried.buckets) {
+		dc->buried = dc->index;
+		memset(&dc->index, 0, sizeof(dc->index));
+	}
+	index_clear(dc);
+}
+
+bool datacache_bury(struct datacache *dc, unsigned n)
+{
+	return index_free(dc, &dc->buried, n);
 }
 
 struct extent *cursor_get(const struct cursor *c)

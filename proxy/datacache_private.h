@@ -350,6 +350,7 @@ struct datacache {
 	unsigned failures;
 	uint64_t full_skipped_bytes;
 	struct index index;
+	struct index buried; /* flushed, and freed bit by bit */
 	struct segment_list lists[SEGMENT_KINDS]; /* the oldest first */
 	uint64_t kind_bytes[SEGMENT_KINDS];
 	struct segment **segs; /* by index */
@@ -394,6 +395,8 @@ struct file *index_make(struct datacache *dc, const struct data_key *key,
 /* Free the file if no extent is left in it. */
 void index_tidy(struct datacache *dc, struct file *f);
 void index_clear(struct datacache *dc);
+/* The same, but that the memory is freed by datacache_bury(). */
+void index_bury(struct datacache *dc);
 /* To the first extent that ends behind `offset`. */
 void index_seek(struct file *f, uint64_t offset, struct cursor *c);
 struct extent *cursor_get(const struct cursor *c);

@@ -53,6 +53,8 @@ enum {
 	SWEEP_US = 1000000,
 	/* A connection on which calls came is closed for another after. */
 	IDLE_MIN_US = 120000000,
+	/* Between two parts of what was flushed. */
+	BURY_US = 1000,
 	BACKLOG = 128,
 	LEARN_SHARE = 4,
 	LEARN_MIN = 1 << 20,
@@ -94,6 +96,7 @@ struct server {
 	unsigned nconns;
 	struct event *ev_reap;
 	struct event *ev_sweep;
+	struct event *ev_bury; /* what was flushed */
 	struct log_limit refused;
 	struct log_limit closed_log;
 	struct netmatch_addr found[RESOLVE_COUNT]; /* len 0: not known */
@@ -721,6 +724,17 @@ static bool open_hints(struct server *s)
 	return s->hints != NULL;
 }
 
+static void on_bury(evutil_socket_t fd, short what, void *arg)
+{
+	const struct timeval soon = clock_timeval(BURY_US);
+	struct server *s = arg;
+
+	(void)fd;
+	(void)what;
+	if (caches_bury(cachehome_caches(s->home)))
+		event_add(s->ev_bury, &soon);
+}
+
 static bool open_service(struct server *s)
 {
 	struct svc_params sp = {.config = s->p.config,
@@ -747,8 +761,9 @@ static bool open_service(struct server *s)
 	s->link = linkwatch_new(
 	    s->fetch, s->up[RESOLVE_NFS], s->up[RESOLVE_MOUNT], clock_now_us());
 	s->ev_reap = evtimer_new(s->p.base, on_reap, s);
+	s->ev_bury = evtimer_new(s->p.base, on_bury, s);
 	s->ev_sweep = event_new(s->p.base, -1, EV_PERSIST, on_sweep, s);
-	return s->svc && s->link && s->ev_reap && s->ev_sweep &&
+	return s->svc && s->link && s->ev_reap && s->ev_bury && s->ev_sweep &&
 	       event_add(s->ev_sweep, &sweep) == 0;
 }
 
@@ -792,6 +807,8 @@ void server_free(struct server *s)
 	free_conns(&s->closed);
 	if (s->ev_reap)
 		event_free(s->ev_reap);
+	if (s->ev_bury)
+		event_free(s->ev_bury);
 	if (s->ev_sweep)
 		event_free(s->ev_sweep);
 	svc_free(s->svc);
@@ -834,6 +851,7 @@ int server_flush(struct server *s)
 {
 	int rc = server_caches_flush(cachehome_caches(s->home), clock_now_us());
 
+	event_active(s->ev_bury, EV_TIMEOUT, 0);
 	/* Which file system an [export] is about was forgotten, too. */
 	svc_set_config(s->svc, s->p.config);
 	if (rc < 0)

@@ -61,6 +61,14 @@ void slab_delete(struct slab *s)
 	free(s);
 }
 
+bool slab_shed(struct slab *s)
+{
+	if (s->nchunks == 0)
+		return false;
+	munmap(s->chunks[--s->nchunks], (size_t)CHUNK_GRAINS * GRAIN);
+	return true;
+}
+
 void *slab_ptr(const struct slab *s, slab_ref ref)
 {
 	assert(ref != 0 && (ref >> CHUNK_SHIFT) < s->nchunks);

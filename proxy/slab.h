@@ -6,6 +6,7 @@
 #ifndef FOREFETCH_SLAB_H
 #define FOREFETCH_SLAB_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,9 @@ enum { SLAB_ITEM_MAX = 512 }; /* bytes */
 
 struct slab *slab_new(void);
 void slab_delete(struct slab *s);
+/* Gives up a part of a slab that is to be deleted, of which nothing is used any
+ * more; false where none is left. */
+bool slab_shed(struct slab *s);
 
 /* An item of `size` bytes, all zero; 0 where there is no memory. */
 slab_ref slab_alloc(struct slab *s, size_t size);
