@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Pinned trees: a user's own; root's are everybody's. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "control_reply_private.h"
+#include "datacache.h"
 #include "pins.h"
 #include "user.h"
+
+enum { SIZES_STEPS = 2048 }; /* in a turn: about half a millisecond */
+
+/* The sizes of what is pinned, of one server after the other. */
+struct sizing {
+	struct control_work work;
+	struct datacache_pin_walk *walks;
+	size_t n, at;
+};
 
 /* One request, and what it is answered. */
 struct pinning {
@@ -13,6 +24,9 @@ struct pinning {
 	const Forefetch__PinRequest *request;
 	Forefetch__Pins *out;
 	size_t room;
+	const struct sizing *sizing; /* NULL: without sizes */
+	size_t server;               /* the next one, in its order */
+	bool walks; /* the one asked for does, or is not seen */
 };
 
 static Forefetch__Pins *pins_reply(struct reply *r)
@@ -33,17 +47,14 @@ static bool may_see(const struct reply *r, const struct pins_info *info)
 }
 
 static void add_pin(struct pinning *p, const char *server, struct pins *ps,
-    unsigned id, bool sizes)
+    unsigned id, const struct datacache_pin_walk *sizes)
 {
 	struct pins_info info;
 	Forefetch__Pin *msg;
 
-	/* Sizes are looked up only for who may see them, and at the end. */
-	if (!pins_get(ps, id, false, &info) || !may_see(p->r, &info) ||
+	if (!pins_get(ps, id, sizes, &info) || !may_see(p->r, &info) ||
 	    p->out->n_pins == p->room)
 		return;
-	if (sizes || !info.walking)
-		(void)pins_get(ps, id, true, &info);
 	msg = reply_alloc(p->r, 1, sizeof(*msg));
 	if (!msg)
 		return;
@@ -72,6 +83,33 @@ static bool make_room(struct pinning *p, size_t room)
 
 /* ---- list ------------------------------------------------------------- */
 
+static void sizing_free(struct control_work *w)
+{
+	struct sizing *s = (struct sizing *)w;
+
+	free(s->walks);
+	free(s);
+}
+
+/* NULL: later, or without memory. */
+static struct sizing *sizing_get(struct reply *r, size_t servers)
+{
+	struct sizing *s = (struct sizing *)reply_work(r);
+
+	if (s || r->later)
+		return s;
+	s = calloc(1, sizeof(*s));
+	r->failed = !s;
+	if (!s)
+		return NULL;
+	s->work.free = sizing_free;
+	r->session->work = &s->work;
+	s->n = servers;
+	s->walks = calloc(servers, sizeof(*s->walks));
+	r->failed = !s->walks;
+	return s->walks ? s : NULL;
+}
+
 static void count_on_server(
     void *arg, const char *name, const struct metrics *m)
 {
@@ -81,25 +119,79 @@ static void count_on_server(
 	p->room += reply_wants(&p->request->server, name) ? PINS_MAX : 0;
 }
 
+static void measure_on_server(
+    void *arg, const char *name, const struct metrics *m)
+{
+	struct pinning *p = arg;
+	struct sizing *s = (struct sizing *)p->r->session->work;
+
+	(void)m;
+	if (!reply_wants(&p->request->server, name) || p->server++ != s->at)
+		return;
+	if (pins_sizes_step(p->r->ops->pins(p->r->ctx, name), &s->walks[s->at],
+		SIZES_STEPS))
+		s->at++;
+}
+
 static void list_on_server(void *arg, const char *name, const struct metrics *m)
 {
 	struct pinning *p = arg;
+	const struct datacache_pin_walk *sizes = NULL;
 	uint64_t bytes, limit_bytes;
 	struct pins *ps;
 
 	(void)m;
 	if (!reply_wants(&p->request->server, name))
 		return;
+	if (p->sizing)
+		sizes = &p->sizing->walks[p->server++];
 	ps = p->r->ops->pins(p->r->ctx, name);
 	if (p->request->id > 0) {
-		add_pin(p, name, ps, p->request->id - 1, false);
+		add_pin(p, name, ps, p->request->id - 1, sizes);
 		return;
 	}
 	for (unsigned id = 0; id < PINS_MAX; id++)
-		add_pin(p, name, ps, id, true);
+		add_pin(p, name, ps, id, sizes);
 	pins_room(ps, &bytes, &limit_bytes);
 	p->out->pinned_bytes += bytes;
 	p->out->limit_bytes += limit_bytes;
+}
+
+static void walks_on_server(
+    void *arg, const char *name, const struct metrics *m)
+{
+	struct pinning *p = arg;
+	struct pins_info info;
+
+	(void)m;
+	p->walks = p->walks || (reply_wants(&p->request->server, name) &&
+				   pins_get(p->r->ops->pins(p->r->ctx, name),
+				       p->request->id - 1, NULL, &info) &&
+				   (info.walking || !may_see(p->r, &info)));
+}
+
+/* While a walk goes on, who watches it is told no sizes. */
+static bool wants_sizes(struct pinning *p)
+{
+	if (p->request->id == 0)
+		return true;
+	p->r->ops->each_server(p->r->ctx, walks_on_server, p);
+	return !p->walks;
+}
+
+static bool measure(struct pinning *p)
+{
+	struct reply *r = p->r;
+	struct sizing *s = sizing_get(r, p->room / PINS_MAX);
+
+	if (!s)
+		return false;
+	p->server = 0;
+	r->ops->each_server(r->ctx, measure_on_server, p);
+	r->later = s->at < s->n;
+	p->server = 0;
+	p->sizing = s;
+	return !r->later;
 }
 
 static void list(struct reply *r, const Forefetch__PinRequest *request)
@@ -112,6 +204,8 @@ static void list(struct reply *r, const Forefetch__PinRequest *request)
 		    r, FOREFETCH__ERROR_CODE__NO_SUCH_SERVER, "no such server");
 		return;
 	}
+	if (wants_sizes(&p) && !measure(&p))
+		return;
 	p.out = pins_reply(r);
 	if (p.out && make_room(&p, p.room))
 		r->ops->each_server(r->ctx, list_on_server, &p);
@@ -154,7 +248,7 @@ static void add(struct reply *r, struct pins *ps, const char *server,
 	}
 	p.out = pins_reply(r);
 	if (p.out && make_room(&p, 1))
-		add_pin(&p, server, ps, id, false);
+		add_pin(&p, server, ps, id, NULL);
 }
 
 static void remove_pin(

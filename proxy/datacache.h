@@ -97,6 +97,10 @@ enum datacache_found datacache_find(struct datacache *dc,
     struct datacache_waiter *w);
 void datacache_cancel(struct datacache *dc, struct datacache_waiter *w);
 
+/* As datacache_have(), of the whole file; of its first `max` extents only. */
+uint64_t datacache_have_file(struct datacache *dc, const struct data_key *key,
+    const struct data_version *version, uint64_t valid_us, unsigned max);
+
 /* Have what was not compared with its checksum since the start compared now,
  * so that nobody waits for that later. */
 void datacache_touch(struct datacache *dc, const struct datacache_read *rd);
@@ -175,7 +179,16 @@ struct datacache_pin_stats {
 	uint64_t bytes;        /* their sizes */
 	uint64_t cached_bytes; /* what of it is there */
 };
-/* Looks at all pinned files. */
+/* Of all pins; looks at all pinned files. */
+struct datacache_pin_walk {
+	struct datacache_pin_stats pins[DATACACHE_PINS];
+	size_t at, room; /* private; zero at first */
+};
+/* Looks at some `n` files or extents; true at the end. Where the table of files
+ * is made anew meanwhile, it begins again. */
+bool datacache_pin_stats_step(
+    struct datacache *dc, struct datacache_pin_walk *w, size_t n);
+/* The same at once, for one pin. */
 void datacache_get_pin_stats(
     struct datacache *dc, unsigned pin, struct datacache_pin_stats *out);
 /* Every pinned file, with a bit for each of its pins. */

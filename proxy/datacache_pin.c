@@ -271,7 +271,8 @@ void datacache_unpin(struct datacache *dc, unsigned pin)
 
 /* ---- what there is ---------------------------------------------------- */
 
-static uint64_t cached_bytes(struct datacache *dc, const struct data_key *key)
+static uint64_t cached_bytes(
+    struct datacache *dc, const struct data_key *key, size_t *extents)
 {
 	struct file *f = index_lookup(dc, key);
 	uint64_t bytes = 0;
@@ -280,24 +281,49 @@ static uint64_t cached_bytes(struct datacache *dc, const struct data_key *key)
 
 	if (!f)
 		return 0;
-	for (index_seek(f, 0, &c); (x = cursor_get(&c)); cursor_next(&c))
+	for (index_seek(f, 0, &c); (x = cursor_get(&c)); cursor_next(&c)) {
 		bytes += x->len;
+		++*extents;
+	}
 	return bytes;
+}
+
+static void count_file(struct datacache *dc, struct datacache_pin_walk *w,
+    const struct pinned *one, size_t *extents)
+{
+	uint64_t cached = cached_bytes(dc, &one->key, extents);
+
+	for (unsigned i = 0; i < DATACACHE_PINS; i++) {
+		if (!(one->pins >> i & 1))
+			continue;
+		w->pins[i].files++;
+		w->pins[i].bytes += one->bytes;
+		w->pins[i].cached_bytes += cached;
+	}
+}
+
+bool datacache_pin_stats_step(
+    struct datacache *dc, struct datacache_pin_walk *w, size_t n)
+{
+	const struct pinned_table *t = &dc->pinned;
+	size_t done = 0;
+
+	if (w->room != t->room)
+		*w = (struct datacache_pin_walk){.room = t->room};
+	for (; done < n && w->at < t->room; done++, w->at++)
+		if (t->v[w->at].pins != 0)
+			count_file(dc, w, &t->v[w->at], &done);
+	return w->at >= t->room;
 }
 
 void datacache_get_pin_stats(
     struct datacache *dc, unsigned pin, struct datacache_pin_stats *out)
 {
-	memset(out, 0, sizeof(*out));
-	for (size_t i = 0; i < dc->pinned.room; i++) {
-		const struct pinned *one = &dc->pinned.v[i];
+	struct datacache_pin_walk w = {0};
 
-		if (!(one->pins & UINT32_C(1) << pin))
-			continue;
-		out->files++;
-		out->bytes += one->bytes;
-		out->cached_bytes += cached_bytes(dc, &one->key);
-	}
+	while (!datacache_pin_stats_step(dc, &w, SIZE_MAX / 2))
+		;
+	*out = w.pins[pin];
 }
 
 void datacache_each_pinned(const struct datacache *dc,

@@ -529,6 +529,29 @@ uint64_t datacache_have(struct datacache *dc, const struct datacache_read *rd)
 	return have;
 }
 
+uint64_t datacache_have_file(struct datacache *dc, const struct data_key *key,
+    const struct data_version *version, uint64_t valid_us, unsigned max)
+{
+	struct file *f = dc->off ? NULL : index_lookup(dc, key);
+	const struct datacache_read rd = {
+	    .key = *key, .version = version, .valid_us = valid_us};
+	uint64_t at = 0, have = 0;
+	struct cursor c;
+	struct extent *x;
+
+	if (!f || !version_is(f, version))
+		return 0;
+	for (index_seek(f, 0, &c); max > 0 && (x = cursor_get(&c));
+	     cursor_next(&c), max--) {
+		uint64_t from = x->offset > at ? x->offset : at;
+
+		at = x->offset + x->len;
+		if (extent_valid(x, &rd))
+			have += at - from;
+	}
+	return have;
+}
+
 uint32_t datacache_prefix(struct datacache *dc, const struct datacache_read *rd)
 {
 	struct file *f = dc->off ? NULL : index_lookup(dc, &rd->key);

@@ -8,7 +8,8 @@
 #include "observe.h"
 #include "user.h"
 
-enum { DATA_STEP = 1 << 30 };
+/* Of a file: one in more parts is told to have less than it has. */
+enum { EXTENTS_MAX = 1 << 17 };
 
 /* One question. */
 struct question {
@@ -135,21 +136,15 @@ static void tell_listing(const struct question *q, struct node *node)
 			     contract_bound(&q->contract, q->c->attr, node, &b);
 }
 
+/* How large it is said to be does not matter: servers may say anything. */
 static void tell_data(const struct question *q, struct node *node)
 {
 	struct data_version version = caches_data_version(q->c, node);
-	struct datacache_read rd = {.key = caches_data_key(node),
-	    .version = &version,
-	    .valid_us = contract_data_valid(&q->contract)};
+	struct data_key key = caches_data_key(node);
 
-	if (!q->c->data)
-		return;
-	for (; rd.offset < node->size; rd.offset += rd.len) {
-		uint64_t len = node->size - rd.offset;
-
-		rd.len = (uint32_t)(len < DATA_STEP ? len : DATA_STEP);
-		q->out->data_bytes += datacache_have(q->c->data, &rd);
-	}
+	if (q->c->data)
+		q->out->data_bytes = datacache_have_file(q->c->data, &key,
+		    &version, contract_data_valid(&q->contract), EXTENTS_MAX);
 }
 
 static void tell_object(struct question *q, struct node *node)

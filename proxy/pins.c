@@ -244,7 +244,15 @@ unsigned pins_remove(
 	return n;
 }
 
-bool pins_get(struct pins *ps, unsigned id, bool sizes, struct pins_info *out)
+bool pins_sizes_step(
+    struct pins *ps, struct datacache_pin_walk *sizes, size_t n)
+{
+	return !ps->p.caches->data ||
+	       datacache_pin_stats_step(ps->p.caches->data, sizes, n);
+}
+
+bool pins_get(struct pins *ps, unsigned id,
+    const struct datacache_pin_walk *sizes, struct pins_info *out)
 {
 	struct pin *pin = id < PINS_MAX ? &ps->pins[id] : NULL;
 	struct datacache_pin_stats st = {0};
@@ -252,8 +260,8 @@ bool pins_get(struct pins *ps, unsigned id, bool sizes, struct pins_info *out)
 	if (!pin || !pin->export)
 		return false;
 	walk_look(ps, pin);
-	if (sizes && ps->p.caches->data)
-		datacache_get_pin_stats(ps->p.caches->data, id, &st);
+	if (sizes)
+		st = sizes->pins[id];
 	*out = (struct pins_info){.uid = pin->uid,
 	    .export = pin->export,
 	    .path = pin->path,

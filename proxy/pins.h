@@ -13,11 +13,13 @@
 #define FOREFETCH_PINS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "warm.h"
 
 struct caches;
+struct datacache_pin_walk;
 struct iopool;
 struct pins;
 struct user;
@@ -71,9 +73,13 @@ struct pins_info {
 			    * 0: none */
 	struct warm_progress walk; /* the present one, or the last */
 };
-/* False where there is none of this number (below PINS_MAX). `sizes`: look at
- * all its files, too. */
-bool pins_get(struct pins *ps, unsigned id, bool sizes, struct pins_info *out);
+/* False where there is none of this number (below PINS_MAX). `sizes`: a walk
+ * that has ended, or NULL: then what all its files have is not told. */
+bool pins_get(struct pins *ps, unsigned id,
+    const struct datacache_pin_walk *sizes, struct pins_info *out);
+/* datacache_pin_stats_step() */
+bool pins_sizes_step(
+    struct pins *ps, struct datacache_pin_walk *sizes, size_t n);
 /* What all pins together have, and may have. */
 void pins_room(struct pins *ps, uint64_t *bytes, uint64_t *limit_bytes);
 
