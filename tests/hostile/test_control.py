@@ -14,7 +14,7 @@ from rpc import opaque, u32
 from tree import Control, Tree, field, fields, fh, place
 
 TREES, TRACE, HINT, EXPLAIN, PIN = 21, 22, 24, 20, 23
-LIST, SHOW, EXPORT = range(3)
+LIST, SHOW, EXPORT, IMPORT = range(4)
 BUSY = 5
 ALICE, BOB = 65001, 65002
 
@@ -108,6 +108,77 @@ class Users(Tree):
         poll(lambda: self.told(0) == b"used", "it is used")
         self.assertIsNone(self.told(ALICE))
         self.assertIsNone(self.told(BOB))
+
+    # ---- what is carried in parts
+
+    def carry(self, control):
+        """The first part of a file, with more to come."""
+        return control.ask(TREES, field(2, IMPORT) + field(5, bytes(1000)) +
+                           field(6, 1)).get(-1)
+
+    def test_what_one_user_carries(self):
+        alice = [self.user(ALICE) for _ in range(3)]
+        self.assertEqual([self.carry(c) for c in alice], [None, None, BUSY])
+        self.assertIsNone(self.carry(self.user(BOB)))
+        self.assertIsNone(self.carry(self.user(0)))
+        alice[0].close()
+        poll(lambda: self.carry(alice[2]) is None, "there is room")
+
+    def test_what_all_users_carry(self):
+        users = [self.user(ALICE + i // 2) for i in range(9)]
+        self.assertEqual([self.carry(c) for c in users], [None] * 8 + [BUSY])
+        self.assertIsNone(self.carry(self.user(0)))
+
+    # ---- many at a time
+
+    def learn(self, uid):
+        """A program that uses some files."""
+        for i in range(40):
+            self.client.nfs(rpc.LOOKUP, rpc.lookup_args(b"file%d" % i),
+                            cred=cred(uid))
+
+    def request(self, control, body):
+        req = field(1, 1) + field(TREES, body)
+        control.sock.sendall(struct.pack(">I", len(req)) + req)
+
+    def answer(self, control):
+        n, = struct.unpack(">I", control.take(4))
+        return fields(fields(control.take(n))[TREES])
+
+    def test_many_ask_at_a_time(self):
+        """Sixteen connections of a user, over and over; others are answered,
+        and nothing is kept."""
+        self.learn(ALICE)
+        self.learn(BOB)
+        alice = [self.user(ALICE) for _ in range(16)]
+        bob = self.user(BOB)
+        want = self.tree_of(bob)
+        rss = []
+        for _ in range(12):
+            for i, c in enumerate(alice):
+                self.request(c, field(2, EXPORT if i % 2 else LIST))
+            self.assertEqual(self.tree_of(bob), want)
+            self.assertNotIn(-1, bob.ask(PIN))
+            for i, c in enumerate(alice):
+                self.assertIn(3 if i % 2 else 1, self.answer(c))
+            rss.append(self.ff.rss_kib())
+        self.assertLess(rss[-1] - rss[3], 8192)
+
+    def tree_of(self, control):
+        """The tree used last, as it lasts."""
+        got = control.ask(TREES)
+        self.assertNotIn(-1, got)
+        return fields(got[1])[1]
+
+    def test_who_leaves_in_the_middle(self):
+        """What was begun for it ends with it."""
+        self.learn(ALICE)
+        for _ in range(20):
+            for action in (LIST, EXPORT):
+                c = self.user(ALICE)
+                self.request(c, field(2, action))
+                c.close()
+        self.assertNotIn(-1, self.user(ALICE).ask(TREES))
 
 
 if __name__ == "__main__":
