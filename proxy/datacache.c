@@ -72,7 +72,9 @@ static void datacache_free(struct datacache *dc)
 	if (dc->dirfd >= 0)
 		close(dc->dirfd);
 	datacache_layout_stop(dc);
-	index_bury(dc);
+	index_clear(dc);
+	while (datacache_bury(dc, UINT_MAX))
+		;
 	pin_free(dc);
 	free(dc->segs);
 	free(dc->pends);
@@ -124,8 +126,6 @@ void datacache_close(struct datacache *dc)
 	if (!dc)
 		return;
 	dc->closing = true;
-	while (datacache_bury(dc, UINT_MAX))
-		;
 	read_forget_waiters(dc);
 	iopool_drain(dc->pool);
 	for (int k = 0; k < SEGMENT_KINDS; k++)
@@ -349,7 +349,7 @@ void datacache_flush(struct datacache *dc)
 	struct segment *seg;
 
 	datacache_layout_stop(dc);
-	index_clear(dc);
+	index_bury(dc);
 	for (uint32_t i = 0; i < dc->pends_room; i++)
 		if (dc->pends[i])
 			dc->pends[i]->live_bytes = 0;

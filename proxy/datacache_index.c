@@ -163,10 +163,13 @@ void index_clear(struct datacache *dc)
 	dc->st.pinned_bytes = 0;
 }
 
+enum { BURY_MIN = 4096 /* files */ };
+
 void index_bury(struct datacache *dc)
 {
-	/* What came in since the last time is not much. */
-	if (!dc->buried.buckets) {
+	/* What is little is freed at once, and what came in since the last
+	 * time is little. */
+	if (!dc->buried.buckets && dc->index.files > BURY_MIN) {
 		dc->buried = dc->index;
 		memset(&dc->index, 0, sizeof(dc->index));
 	}
