@@ -18,6 +18,7 @@
 #include "control.h"
 #include "hint.h"
 #include "iopool.h"
+#include "listens.h"
 #include "log.h"
 #include "loopwatch.h"
 #include "metrics_http.h"
@@ -54,6 +55,7 @@ struct daemon {
 	struct rbuf_pool *pool;
 	struct room *room;
 	struct iopool *iopool;
+	struct listens *listens;
 	struct statedir *state;
 	struct server **servers;
 	size_t nservers;
@@ -62,6 +64,7 @@ struct daemon {
 	struct netwatch *netwatch;
 	struct event *ev_signals[3];
 	struct event *ev_drain;
+	struct event *ev_alive; /* NULL: nobody watches */
 	uint64_t started_us;
 	uint64_t reload_us;                /* when it was last told to; 0 */
 	char reload_error[CONFIG_ERR_MAX]; /* "" where that went well */
@@ -399,10 +402,22 @@ static struct evdns_base *open_dns(struct event_base *base)
 
 /* ---- making one ------------------------------------------------------- */
 
+static void warn_of_ports(const struct config *c)
+{
+	char text[LISTENS_TEXT_MAX];
+
+	for (size_t i = 0; i < c->nservers; i++)
+		for (size_t k = 0; k < c->servers[i].listen.n; k++)
+			if (listens_unsafe(&c->servers[i].listen.list[k], text))
+				log_warn("daemon server=%s: %s",
+				    c->servers[i].name, text);
+}
+
 static bool open_servers(struct daemon *d, char *err, size_t errlen)
 {
 	const struct config *c = d->config;
 
+	warn_of_ports(c);
 	d->servers = calloc(c->nservers, sizeof(struct server *));
 	for (size_t i = 0; d->servers && i < c->nservers; i++) {
 		struct server_params sp = {.base = d->base,
@@ -412,6 +427,7 @@ static bool open_servers(struct daemon *d, char *err, size_t errlen)
 		    .room = d->room,
 		    .state = d->state,
 		    .iopool = d->iopool,
+		    .listens = d->listens,
 		    .disk_bytes = c->cache_size / c->nservers,
 		    .memory_bytes = c->memory_size / c->nservers,
 		    .compact_rate = c->compact_rate,
@@ -470,6 +486,26 @@ static uint64_t clients_limit_bytes(const struct config *c)
 	return bytes > CLIENTS_MIN_BYTES ? bytes : CLIENTS_MIN_BYTES;
 }
 
+static void on_alive(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	notify_alive();
+}
+
+/* systemd ends a daemon whose loop stands still. */
+static bool watch_loop(struct daemon *d)
+{
+	uint64_t us = notify_watchdog_us();
+	struct timeval tv = clock_timeval(us / 3);
+
+	if (us == 0)
+		return true;
+	d->ev_alive = event_new(d->base, -1, EV_PERSIST, on_alive, d);
+	return d->ev_alive && event_add(d->ev_alive, &tv) == 0;
+}
+
 static bool open_loop(struct daemon *d)
 {
 	event_set_log_callback(on_library_line);
@@ -481,18 +517,23 @@ static bool open_loop(struct daemon *d)
 	d->pool = rbuf_pool_new(RECLAIM_BUFFERS, POOL_KEEP);
 	d->iopool = iopool_new(d->base, IO_THREADS);
 	d->room = room_new(d->base, clients_limit_bytes(d->config));
+	d->listens = listens_new();
+	if (d->listens)
+		listens_drop_unwanted(d->listens, d->config);
 	return d->loop && d->dns && d->pool && d->iopool && d->room &&
-	       catch_signals(d);
+	       d->listens && catch_signals(d) && watch_loop(d);
 }
 
 struct daemon *daemon_new(
     struct config *config, const char *path, char *err, size_t errlen)
 {
 	struct daemon *d = calloc(1, sizeof(*d));
+	bool taken;
 
 	snprintf(err, errlen, "out of memory");
 	if (!d) {
 		config_free(config);
+		errno = ENOMEM;
 		return NULL;
 	}
 	d->config = config;
@@ -507,7 +548,9 @@ struct daemon *daemon_new(
 		reclaim_prepare();
 	if (!d->state || !open_servers(d, err, errlen) ||
 	    !open_control(d, err, errlen)) {
+		taken = d->listens && listens_taken(d->listens);
 		daemon_free(d);
+		errno = taken ? EADDRINUSE : EINVAL;
 		return NULL;
 	}
 	d->netwatch = netwatch_new(d->base, on_network, d);
@@ -528,12 +571,15 @@ void daemon_free(struct daemon *d)
 		server_free(d->servers[i]);
 	free(d->servers);
 	iopool_free(d->iopool);
+	listens_free(d->listens);
 	statedir_close(d->state);
 	for (int i = 0; i < 3; i++)
 		if (d->ev_signals[i])
 			event_free(d->ev_signals[i]);
 	if (d->ev_drain)
 		event_free(d->ev_drain);
+	if (d->ev_alive)
+		event_free(d->ev_alive);
 	room_free(d->room);
 	rbuf_pool_free(d->pool);
 	if (d->dns)

@@ -11,7 +11,8 @@ struct config;
 struct daemon;
 
 /* Takes `config`, which was read from `path` (read again on HUP). Listens
- * when it returns. NULL and a sentence in `err`; `config` is freed then. */
+ * when it returns. NULL and a sentence in `err`; `config` is freed
+ * then, and errno is EADDRINUSE where somebody else has a `listen` port. */
 struct daemon *daemon_new(
     struct config *config, const char *path, char *err, size_t errlen);
 void daemon_free(struct daemon *d);

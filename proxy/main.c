@@ -5,7 +5,8 @@
  *
  *	main        arguments; into the background
  *	daemon      the event loop, signals, all servers
- *	server      one [server]: listening sockets, clients, wiring
+ *	server      one [server]: clients, wiring
+ *	listens     listening sockets; portowner: who else has the port
  *	conn        a client's connection and its limits
  *	xprt        records over a socket, both ways
  *	svc         from a record to a request; svc_reply: its answer
@@ -27,13 +28,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "config.h"
 #include "daemon.h"
+#include "listens.h"
 #include "log.h"
 
-enum { EXIT_USAGE = 2 };
+enum { EXIT_USAGE = 2, EXIT_TAKEN = 3 };
 
 struct options {
 	const char *file;
@@ -103,6 +106,17 @@ static void parse_options(int argc, char **argv, struct options *o)
 	}
 }
 
+/* What a child that failed has ended with. */
+static int exit_status(pid_t pid)
+{
+	int status;
+
+	if (waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+	    WEXITSTATUS(status) != EXIT_SUCCESS)
+		return WEXITSTATUS(status);
+	return EXIT_FAILURE;
+}
+
 /*
  * Go into the background. The parent waits until the child serves, so that
  * whoever started it learns of errors. Returns, in the child, a descriptor
@@ -122,7 +136,7 @@ static int go_background(void)
 	if (pid > 0) {
 		close(ready[1]);
 		(void)!read(ready[0], &ok, 1);
-		_exit(ok ? EXIT_SUCCESS : EXIT_FAILURE);
+		_exit(ok ? EXIT_SUCCESS : exit_status(pid));
 	}
 	close(ready[0]);
 	if (setsid() < 0)
@@ -158,11 +172,25 @@ static void tell_ready(int fd)
 	close(fd);
 }
 
+/* What is no error and yet a risk, for who checks a configuration. */
+static void print_warnings(const struct config *c)
+{
+	char text[LISTENS_TEXT_MAX];
+
+	for (size_t i = 0; i < c->nservers; i++)
+		for (size_t k = 0; k < c->servers[i].listen.n; k++)
+			if (listens_unsafe(&c->servers[i].listen.list[k], text))
+				fprintf(stderr,
+				    "forefetchd: warning: [server %s] %s\n",
+				    c->servers[i].name, text);
+}
+
 static int serve(struct config *config, const struct options *o)
 {
 	char err[CONFIG_ERR_MAX];
 	struct daemon *d;
 	int ready = -1, rc;
+	bool taken;
 
 	if (!o->foreground) {
 		ready = go_background();
@@ -175,8 +203,9 @@ static int serve(struct config *config, const struct options *o)
 	raise_descriptor_limit();
 	d = daemon_new(config, o->file, err, sizeof(err));
 	if (!d) {
+		taken = errno == EADDRINUSE;
 		log_error("main: %s", err);
-		return EXIT_FAILURE;
+		return taken ? EXIT_TAKEN : EXIT_FAILURE;
 	}
 	/* The working directory may lie on what we serve. */
 	if (chdir("/") < 0)
@@ -202,6 +231,7 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (o.test) {
+		print_warnings(config);
 		if (o.verbose)
 			config_print(config, stdout);
 		else

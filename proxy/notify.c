@@ -4,9 +4,12 @@
 #ifdef FF_SYSTEMD
 
 #include <inttypes.h>
-#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <systemd/sd-daemon.h>
 #include <time.h>
+
+enum { SETTLE_US = 5000000 };
 
 void notify_ready(void)
 {
@@ -27,6 +30,49 @@ void notify_stopping(void)
 	(void)sd_notify(0, "STOPPING=1");
 }
 
+uint64_t notify_watchdog_us(void)
+{
+	uint64_t us = 0;
+
+	return sd_watchdog_enabled(0, &us) > 0 ? us : 0;
+}
+
+void notify_alive(void)
+{
+	(void)sd_notify(0, "WATCHDOG=1");
+}
+
+size_t notify_take_fds(int **fds, char ***names)
+{
+	int n = sd_listen_fds_with_names(1, names);
+
+	*fds = n > 0 ? calloc((size_t)n, sizeof(int)) : NULL;
+	if (!*fds)
+		return 0;
+	for (int i = 0; i < n; i++)
+		(*fds)[i] = SD_LISTEN_FDS_START + i;
+	return (size_t)n;
+}
+
+/* FDPOLL=0: an error that is pending on it is ours to see. */
+void notify_keep_fd(int fd, const char *name)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
+	(void)sd_pid_notify_with_fds(0, 0, text, &fd, 1);
+}
+
+void notify_drop_fd(const char *name)
+{
+	(void)sd_notifyf(0, "FDSTOREREMOVE=1\nFDNAME=%s", name);
+}
+
+void notify_settle(void)
+{
+	(void)sd_notify_barrier(0, SETTLE_US);
+}
+
 #else
 
 void notify_ready(void)
@@ -38,6 +84,37 @@ void notify_reloading(void)
 }
 
 void notify_stopping(void)
+{
+}
+
+uint64_t notify_watchdog_us(void)
+{
+	return 0;
+}
+
+void notify_alive(void)
+{
+}
+
+size_t notify_take_fds(int **fds, char ***names)
+{
+	*fds = NULL;
+	*names = NULL;
+	return 0;
+}
+
+void notify_keep_fd(int fd, const char *name)
+{
+	(void)fd;
+	(void)name;
+}
+
+void notify_drop_fd(const char *name)
+{
+	(void)name;
+}
+
+void notify_settle(void)
 {
 }
 

@@ -27,6 +27,7 @@
 #include "linkest.h"
 #include "linkkeep.h"
 #include "linkwatch.h"
+#include "listens.h"
 #include "log.h"
 #include "loopwatch.h"
 #include "metrics.h"
@@ -55,7 +56,6 @@ enum {
 	IDLE_MIN_US = 120000000,
 	/* Between two parts of what was flushed. */
 	BURY_US = 1000,
-	BACKLOG = 128,
 	LEARN_SHARE = 4,
 	LEARN_MIN = 1 << 20,
 	LEARN_MAX = 64 << 20,
@@ -445,58 +445,40 @@ static void use_known_addresses(struct server *s)
 
 /* ---- making one ------------------------------------------------------- */
 
-static int listen_at(const struct netmatch_addr *na)
-{
-	int one = 1, err;
-	int fd = socket(
-	    na->addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return -1;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (na->addr.ss_family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
-	if (bind(fd, (const struct sockaddr *)&na->addr, na->len) == 0 &&
-	    listen(fd, BACKLOG) == 0)
-		return fd;
-	err = errno;
-	close(fd);
-	errno = err;
-	return -1;
-}
-
-static int open_listener(struct server *s, const struct netmatch_addr *na)
+static bool open_listener(struct server *s, const struct netmatch_addr *na,
+    char text[LISTENS_TEXT_MAX])
 {
 	struct evconnlistener *l;
-	int fd = listen_at(na);
+	int fd = listens_open(s->p.listens, na, text);
 
 	if (fd < 0)
-		return -errno;
+		return false;
 	l = evconnlistener_new(s->p.base, on_accept, s,
 	    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, -1, fd);
 	if (!l) {
 		close(fd);
-		return -ENOMEM;
+		snprintf(text, LISTENS_TEXT_MAX, "out of memory");
+		return false;
 	}
 	evconnlistener_set_error_cb(l, on_accept_error);
 	s->listeners[s->nlisteners++] = l;
-	return 0;
+	return true;
 }
 
 static bool open_listeners(struct server *s, char *err, size_t errlen)
 {
 	const struct config_addrs *list = &s->p.config->listen;
-	char text[NETMATCH_TEXT_MAX];
-	int rc;
+	char at[NETMATCH_TEXT_MAX], text[LISTENS_TEXT_MAX];
 
 	s->listeners = calloc(list->n, sizeof(struct evconnlistener *));
+	if (!s->listeners)
+		return false;
 	for (size_t i = 0; i < list->n; i++) {
-		rc = s->listeners ? open_listener(s, &list->list[i]) : -ENOMEM;
-		if (rc == 0)
+		if (open_listener(s, &list->list[i], text))
 			continue;
-		netmatch_addr_format(&list->list[i], text);
-		snprintf(err, errlen, "server %s: listen = %s: %s", s->name,
-		    text, strerror(-rc));
+		netmatch_addr_format(&list->list[i], at);
+		snprintf(err, errlen, "server %s: listen = %s: %s", s->name, at,
+		    text);
 		return false;
 	}
 	return true;

@@ -16,6 +16,7 @@ struct config_server;
 struct control_server;
 struct evdns_base;
 struct iopool;
+struct listens;
 struct loopwatch;
 struct event_base;
 struct explain;
@@ -42,6 +43,7 @@ struct server_params {
 	struct room *room; /* of all clients */
 	const struct statedir *state;
 	struct iopool *iopool;
+	struct listens *listens;
 	/* This server's shares of cache_size and memory_size. */
 	uint64_t disk_bytes;
 	uint64_t memory_bytes;

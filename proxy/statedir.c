@@ -48,7 +48,8 @@ static const char *unfit(const char *path)
 	if (!S_ISDIR(st.st_mode))
 		return "it is not a directory";
 	if (st.st_uid != geteuid())
-		return "it belongs to somebody else";
+		return "it belongs to somebody else; chown -R it to the user "
+		       "that the daemon runs as";
 	if (st.st_mode & 022)
 		return "others may write to it; chmod go-w it";
 	if (fs.f_type == NFS_SUPER_MAGIC)

@@ -13,9 +13,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # proxy/, from the ground up; a name stands for NAME.[ch].
 LAYERS = [
-    "clock fileio log loopwatch netmatch histogram notify reclaim",
+    "clock fileio log loopwatch netmatch histogram notify portowner reclaim",
     "config config_key config_parse config_text config_value metrics",
-    "room xprt dial statedir rpcbind netwatch iopool slab credtab metafile linkest",
+    "room xprt dial listens statedir rpcbind netwatch iopool slab credtab metafile linkest",
     "budget",
     "portmap upstream upstream_conn datacache datacache_private "
     "datacache_ahead datacache_evict datacache_index datacache_layout datacache_load datacache_pin "

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "listens.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "dial.h"
+#include "notify.h"
+#include "portowner.h"
+
+enum {
+	BACKLOG = 128,
+	SAFE_PORT = 289, /* in the examples; see forefetch.conf(5) */
+};
+
+/* A socket that systemd kept. */
+struct kept {
+	int fd; /* -1: taken or closed */
+	char *name;
+	struct netmatch_addr at; /* len 0: it does not listen */
+};
+
+struct listens {
+	struct kept *kept;
+	size_t n;
+	bool taken;
+};
+
+/* ---- what systemd kept ------------------------------------------------- */
+
+static void bound_address(int fd, struct netmatch_addr *at)
+{
+	struct sockaddr *sa = (struct sockaddr *)&at->addr;
+	socklen_t len = sizeof(at->addr), one = sizeof(int);
+	int listening = 0;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &one) < 0 ||
+	    !listening || getsockname(fd, sa, &len) < 0)
+		return;
+	if (sa->sa_family == AF_INET || sa->sa_family == AF_INET6)
+		at->len = dial_addr_len(sa);
+}
+
+struct listens *listens_new(void)
+{
+	struct listens *l = calloc(1, sizeof(*l));
+	char **names = NULL;
+	int *fds = NULL;
+	size_t n;
+
+	if (!l)
+		return NULL;
+	n = notify_take_fds(&fds, &names);
+	l->kept = n > 0 ? calloc(n, sizeof(*l->kept)) : NULL;
+	for (size_t i = 0; l->kept && i < n; i++) {
+		l->kept[i].fd = fds[i];
+		l->kept[i].name = names ? names[i] : NULL;
+		bound_address(fds[i], &l->kept[i].at);
+		l->n++;
+	}
+	free(fds);
+	free(names);
+	return l;
+}
+
+static void close_kept(struct kept *k)
+{
+	if (k->fd >= 0)
+		close(k->fd);
+	k->fd = -1;
+}
+
+void listens_free(struct listens *l)
+{
+	if (!l)
+		return;
+	for (size_t i = 0; i < l->n; i++) {
+		close_kept(&l->kept[i]);
+		free(l->kept[i].name);
+	}
+	free(l->kept);
+	free(l);
+}
+
+/* The same address and port, not only ones that clash. */
+static bool same_address(
+    const struct netmatch_addr *a, const struct netmatch_addr *b)
+{
+	char at[NETMATCH_TEXT_MAX], bt[NETMATCH_TEXT_MAX];
+
+	if (a->len == 0 || a->len != b->len)
+		return false;
+	netmatch_addr_format(a, at);
+	netmatch_addr_format(b, bt);
+	return strcmp(at, bt) == 0;
+}
+
+static bool wanted(const struct config *c, const struct netmatch_addr *at)
+{
+	for (size_t i = 0; i < c->nservers; i++)
+		for (size_t k = 0; k < c->servers[i].listen.n; k++)
+			if (same_address(at, &c->servers[i].listen.list[k]))
+				return true;
+	return false;
+}
+
+void listens_drop_unwanted(struct listens *l, const struct config *config)
+{
+	bool dropped = false;
+
+	for (size_t i = 0; i < l->n; i++) {
+		struct kept *k = &l->kept[i];
+
+		if (k->fd < 0 || wanted(config, &k->at))
+			continue;
+		close_kept(k);
+		if (k->name)
+			notify_drop_fd(k->name);
+		dropped = true;
+	}
+	/* Until systemd has closed its copy, the address is in use. */
+	if (dropped)
+		notify_settle();
+}
+
+static int take_kept(struct listens *l, const struct netmatch_addr *na)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		struct kept *k = &l->kept[i];
+		int fd = k->fd;
+
+		if (fd < 0 || !same_address(na, &k->at))
+			continue;
+		k->fd = -1;
+		if (fcntl(fd, F_SETFL, O_NONBLOCK) == 0)
+			return fd;
+		close(fd);
+	}
+	return -1;
+}
+
+/* A name for each address; systemd allows no colon in it. */
+static void keep(int fd, const struct netmatch_addr *na)
+{
+	char text[NETMATCH_TEXT_MAX], name[NETMATCH_TEXT_MAX + 8];
+
+	netmatch_addr_format(na, text);
+	snprintf(name, sizeof(name), "listen-%s", text);
+	for (char *p = name; *p; p++)
+		if (*p == ':')
+			*p = '-';
+	notify_keep_fd(fd, name);
+}
+
+/* ---- new ones ---------------------------------------------------------- */
+
+/* A descriptor or -errno. */
+static int listen_at(const struct netmatch_addr *na)
+{
+	int one = 1, err;
+	int fd = socket(
+	    na->addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (na->addr.ss_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+	if (bind(fd, (const struct sockaddr *)&na->addr, na->len) == 0 &&
+	    listen(fd, BACKLOG) == 0)
+		return fd;
+	err = errno;
+	close(fd);
+	return -err;
+}
+
+/* The first port that is for everybody (ip-sysctl.rst). */
+static unsigned unprivileged_start(void)
+{
+	FILE *f = fopen("/proc/sys/net/ipv4/ip_unprivileged_port_start", "re");
+	unsigned start = IPPORT_RESERVED;
+
+	if (f && fscanf(f, "%u", &start) != 1)
+		start = IPPORT_RESERVED;
+	if (f)
+		fclose(f);
+	return start;
+}
+
+static void say_why(
+    const struct netmatch_addr *na, int err, char text[LISTENS_TEXT_MAX])
+{
+	char who[PORTOWNER_TEXT_MAX];
+
+	if (err == EADDRINUSE && portowner_find(na, who))
+		snprintf(text, LISTENS_TEXT_MAX,
+		    "the port is taken by %s; stop that, or choose another "
+		    "port here and in the mounts",
+		    who);
+	else if (err == EACCES)
+		snprintf(text, LISTENS_TEXT_MAX,
+		    "%s; a port below %u takes root or CAP_NET_BIND_SERVICE",
+		    strerror(err), unprivileged_start());
+	else
+		snprintf(text, LISTENS_TEXT_MAX, "%s", strerror(err));
+}
+
+int listens_open(struct listens *l, const struct netmatch_addr *na,
+    char text[LISTENS_TEXT_MAX])
+{
+	int fd = take_kept(l, na);
+
+	if (fd >= 0)
+		return fd;
+	fd = listen_at(na);
+	if (fd >= 0) {
+		keep(fd, na);
+		return fd;
+	}
+	if (fd == -EADDRINUSE)
+		l->taken = true;
+	say_why(na, -fd, text);
+	return fd;
+}
+
+bool listens_taken(const struct listens *l)
+{
+	return l->taken;
+}
+
+bool listens_unsafe(const struct netmatch_addr *na, char text[LISTENS_TEXT_MAX])
+{
+	unsigned port = dial_addr_port((const struct sockaddr *)&na->addr);
+	unsigned start = unprivileged_start();
+	char at[NETMATCH_TEXT_MAX];
+	int n;
+
+	if (port < start)
+		return false;
+	netmatch_addr_format(na, at);
+	n = snprintf(text, LISTENS_TEXT_MAX,
+	    "listen = %s: while the daemon is stopped, any local user may "
+	    "listen there and answer what is mounted; ",
+	    at);
+	if (start > SAFE_PORT)
+		snprintf(text + n, LISTENS_TEXT_MAX - (size_t)n,
+		    "choose a port below %u, such as %d", start, SAFE_PORT);
+	else
+		snprintf(text + n, LISTENS_TEXT_MAX - (size_t)n,
+		    "set net.ipv4.ip_unprivileged_port_start to %d, and choose "
+		    "a port below it",
+		    IPPORT_RESERVED);
+	return true;
+}

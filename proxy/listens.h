@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Sockets that clients connect to. systemd keeps a copy of each while the
+ * daemon is restarted or has crashed (its file descriptor store): clients wait
+ * in the backlog, and nobody else can take the port meanwhile.
+ */
+#ifndef FOREFETCH_LISTENS_H
+#define FOREFETCH_LISTENS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "netmatch.h"
+
+struct config;
+struct listens;
+
+enum { LISTENS_TEXT_MAX = 384 };
+
+/* Takes what systemd kept. NULL: no memory. */
+struct listens *listens_new(void);
+/* Closes what was not opened. */
+void listens_free(struct listens *l);
+
+/* Closes all that no `listen` of the configuration names. May wait for
+ * systemd, so this is for the start. */
+void listens_drop_unwanted(struct listens *l, const struct config *config);
+
+/* A socket that listens at `na`, non-blocking, the caller's; or -errno, with a
+ * sentence about the cause and what to do. */
+int listens_open(struct listens *l, const struct netmatch_addr *na,
+    char text[LISTENS_TEXT_MAX]);
+/* Whether it failed since somebody else listens at such an address. */
+bool listens_taken(const struct listens *l);
+
+/* Whether any local user could listen at `na` while nobody else does; if so,
+ * with a sentence. */
+bool listens_unsafe(
+    const struct netmatch_addr *na, char text[LISTENS_TEXT_MAX]);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who has a TCP port that we want, from /proc. */
+#ifndef FOREFETCH_PORTOWNER_H
+#define FOREFETCH_PORTOWNER_H
+
+#include <stdbool.h>
+
+#include "netmatch.h"
+
+enum { PORTOWNER_TEXT_MAX = 128 };
+
+/*
+ * "nc (process 123, user id 1000)", or "a program of user id 1000" where we
+ * may not see whose the socket is. False: nobody is found.
+ */
+bool portowner_find(
+    const struct netmatch_addr *at, char text[PORTOWNER_TEXT_MAX]);
+
+#endif
