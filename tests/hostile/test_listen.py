@@ -2,18 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The sockets that clients connect to: who else could have them, who has them,
 and systemd, which keeps them while the daemon is away."""
-import array
 import os
 import socket
-import subprocess
-import sys
-import threading
 import unittest
 
 import daemon
 import fakeserver
 import rpc
 from daemon import poll
+from systemd import Kept
 
 TAKEN = 3
 NOBODY = 65534
@@ -29,100 +26,6 @@ def listener(port, host="127.0.0.1"):
         s.close()
         raise
     return s
-
-
-class Systemd:
-    """The end of sd_notify(3) that keeps descriptors."""
-
-    def __init__(self, path):
-        self.path, self.texts, self.store = path, [], {}
-        self.cond = threading.Condition()
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.sock.bind(path)
-        os.chmod(path, 0o777)
-        threading.Thread(target=self.run, daemon=True).start()
-
-    def run(self):
-        while True:
-            try:
-                data, cmsgs, _, _ = self.sock.recvmsg(
-                    4096, socket.CMSG_SPACE(64))
-            except OSError:
-                return
-            fds = array.array("i")
-            for _, _, raw in cmsgs:
-                fds.frombytes(raw)
-            self.take(data.decode(), list(fds))
-
-    def take(self, text, fds):
-        fields = dict(l.split("=", 1) for l in text.splitlines())
-        with self.cond:
-            name = fields.get("FDNAME")
-            if fields.get("FDSTOREREMOVE") == "1":
-                for fd in self.store.pop(name, []):
-                    os.close(fd)
-            elif fields.get("FDSTORE") == "1":
-                self.store.setdefault(name, []).extend(fds)
-                fds = []
-            self.texts.append(text)
-            self.cond.notify_all()
-        for fd in fds:  # of a barrier, too
-            os.close(fd)
-
-    def said(self, text):
-        with self.cond:
-            return [t for t in self.texts if text in t]
-
-    def close(self):
-        self.sock.close()
-        for fds in self.store.values():
-            for fd in fds:
-                os.close(fd)
-
-
-# Gives what is kept to the daemon as descriptors 3 and up.
-EXEC = """
-import os, sys
-fds = [os.dup(int(f)) for f in sys.argv[1].split(",") if f]
-fds = [os.dup2(f, 200 + i) for i, f in enumerate(fds)]
-for i, f in enumerate(fds):
-    os.dup2(f, 3 + i)
-    os.set_inheritable(3 + i, True)
-os.closerange(3 + len(fds), 300)
-os.environ["LISTEN_PID"] = os.environ["WATCHDOG_PID"] = str(os.getpid())
-os.execv(sys.argv[2], sys.argv[2:])
-"""
-
-
-class Kept(daemon.Daemon):
-    """A daemon that systemd looks after."""
-
-    def __init__(self, upstream, **kw):
-        super().__init__(upstream, **kw)
-        self.systemd = Systemd(os.path.join(self.dir, "notify"))
-
-    def start(self):
-        kept = [(n, fd) for n, fds in self.systemd.store.items() for fd in fds]
-        env = dict(daemon.environment(), NOTIFY_SOCKET=self.systemd.path,
-                   LISTEN_FDS=str(len(kept)), WATCHDOG_USEC="300000",
-                   LISTEN_FDNAMES=":".join(n for n, _ in kept))
-        ready = len(self.systemd.said("READY=1"))
-        with open(self.log_path, "ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", EXEC,
-                 ",".join(str(fd) for _, fd in kept),
-                 daemon.binary("forefetchd"), "-F", "-f", self.file],
-                stderr=log, stdout=log, env=env, pass_fds=[
-                    fd for _, fd in kept])
-        poll(lambda: len(self.systemd.said("READY=1")) > ready
-             or self.process.poll() is not None, "it is ready")
-        if self.process.poll() is not None:
-            raise AssertionError("it exited:\n" + self.log())
-        return self
-
-    def close(self):
-        super().close()
-        self.systemd.close()
 
 
 class KeptSockets(unittest.TestCase):
