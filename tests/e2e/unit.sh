@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# unit     systemd's own unit: restarts and a poweroff under load do not hang
+# unit     systemd's own unit: kills, restarts, a poweroff under load do not hang
 # lab: --no-mount --timeout 600
 #
 # A real systemd runs the unit of configs/, a mount unit and a writing service,
@@ -10,6 +10,7 @@
 root=/run/unit/root
 marks=/run/unit/marks
 units=$root/etc/systemd/system
+scripts=/usr/local/lib/e2e # of $root, which has nothing of the guest's mounts
 source=$(readlink -f "$E2E/../..")
 
 make_root() {
@@ -22,23 +23,32 @@ make_root() {
 		mount -t sysfs sysfs $root/sys &&
 		mount -t tmpfs run $root/run &&
 		mount -t tmpfs tmp $root/tmp &&
-		mkdir -p $root/marks $root/mnt/work $root/mnt/cache &&
+		mkdir -p $root/marks $root/mnt/work $root/var/cache/forefetch &&
 		mount --bind $marks $root/marks &&
-		mount --bind "$LAB_CACHE" $root/mnt/cache
+		mount --bind "$LAB_CACHE" $root/var/cache/forefetch &&
+		mkdir -p $root$scripts &&
+		cp "$E2E"/{load.py,impostor.py,unit_driver.bash} $root$scripts &&
+		cp "$source/configs/forefetch.sysusers" \
+			$root/usr/lib/sysusers.d/forefetch.conf &&
+		systemd-sysusers --root=$root &&
+		mkdir -m 777 $marks/impostor
 }
 
 # Nothing of the machine's own units is to start here.
 write_units() {
 	rm -rf ${units:?} && mkdir -p $units $root/usr/local/sbin &&
 		cp "$LAB_BUILD/forefetchd" $root/usr/local/sbin/
-	sed 's#@[A-Z_]*SBINDIR@#/usr/local/sbin#' \
+	sed 's#@SBINDIR@#/usr/local/sbin#' \
 		"$source/configs/forefetchd.service.in" >$units/forefetchd.service
-	lab_conf_write >$root/etc/forefetch.conf
+	# A port that is for everybody: only the unit keeps others off it. The
+	# cache was the lab's own daemon's, who is root.
+	lab_conf_write | sed 's#^cache_dir = .*#cache_dir = /var/cache/forefetch#' \
+		>$root/etc/forefetch.conf
 	# Its own stop tells whether the clients' was before it.
 	mkdir $units/forefetchd.service.d
 	cat >$units/forefetchd.service.d/lab.conf <<-'END'
 		[Service]
-		ExecStop=/bin/bash -c 'mountpoint -q /mnt/work || touch /marks/unmounted'
+		ExecStop=+/bin/bash -c 'mountpoint -q /mnt/work || touch /marks/unmounted'
 	END
 	cat >$units/mnt-work.mount <<-END
 		[Unit]
@@ -47,13 +57,13 @@ write_units() {
 		What=127.0.0.1:$LAB_EXPORT
 		Where=/mnt/work
 		Type=nfs
-		Options=vers=3,nolock,tcp,port=2050,mountport=2050,mountproto=tcp,_netdev
+		Options=vers=3,nolock,nosuid,nodev,tcp,port=2050,mountport=2050,mountproto=tcp,_netdev
 	END
 	cat >$units/load.service <<-END
 		[Unit]
 		RequiresMountsFor=/mnt/work
 		[Service]
-		ExecStart=/usr/bin/env python3 $E2E/load.py /mnt/work/load /marks/count
+		ExecStart=/usr/bin/env python3 $scripts/load.py /mnt/work/load /marks/count
 		TimeoutStopSec=20s
 	END
 	cat >$units/driver.service <<-END
@@ -61,12 +71,24 @@ write_units() {
 		After=load.service
 		[Service]
 		Type=oneshot
-		ExecStart=/bin/bash $E2E/unit_driver.bash /marks
+		ExecStart=/bin/bash $scripts/unit_driver.bash /marks
+	END
+	cat >$units/impostor.service <<-END
+		[Service]
+		User=nobody
+		ExecStart=/usr/bin/env python3 $scripts/impostor.py 2050 /marks/impostor
 	END
 	cat >$units/lab.target <<-END
 		[Unit]
 		Wants=forefetchd.service mnt-work.mount load.service driver.service
 	END
+}
+
+cache_is_ours() {
+	local uid
+	uid=$(sed -n 's/^forefetch:x:\([0-9]*\):.*/\1/p' $root/etc/passwd)
+	[ -n "$uid" ] && [ -e "$LAB_CACHE/lab/whose" ] &&
+		! find "$LAB_CACHE" ! -user "$uid" | grep .
 }
 
 boot() {
@@ -79,19 +101,37 @@ boot() {
 	booted=$!
 }
 
+# What a wait in vain needs to be understood; the rest would wait in vain, too.
+give_up() {
+	echo "--- the log of the units:"
+	journalctl --root=$root --no-pager -n 60 2>&1
+	lab_hang_report
+	e2e_end
+}
+reached() { check "$1" lab_poll "${3:-60}" test -e "$marks/$2" || give_up; }
+
 check "stop the lab's own daemon" lab_proxy_stop
-check "a root for systemd" make_root
+check "a root for systemd" make_root || give_up
 write_units
 boot
-check "the unit starts, mounts and works" \
-	lab_poll 90 test -e $marks/began || lab_hang_report
+reached "the unit starts, mounts and works, on a cache that root left" began 90
+check "the cache is the unit's user's now" cache_is_ours
 for i in 1 2 3; do
-	check "restart $i under load" lab_poll 90 test -e $marks/restarted.$i ||
-		lab_hang_report
+	reached "restart $i under load" restarted.$i
+	reached "the load goes on" progress.$i
 done
-check "the load went on after each" lab_poll 60 test -e $marks/progress.3
-check "poweroff under load begins" lab_poll 30 test -e $marks/poweroff
-check "and ends" lab_poll 120 lab_dead $booted || lab_hang_report
+reached "an impostor tries to get the port" impostor/tries
+for i in 1 2 3 4 5; do
+	reached "kill -9 $i under load" killed.$i
+	reached "the load goes on" progress.killed.$i
+done
+reached "an upgrade: a new program, a restart" upgraded
+reached "the load goes on" progress.upgraded
+reached "poweroff under load begins" poweroff
+check "and ends" lab_poll 120 lab_dead $booted || give_up
+check "the impostor never got the port, of $(cat $marks/impostor/tries) tries" \
+	test ! -e $marks/impostor/got
+check "the runtime directory outlived the kills" test -e $marks/runtime
 check "the file system was unmounted before the daemon stopped" \
 	test -e $marks/unmounted
 count=$(cat $marks/count)

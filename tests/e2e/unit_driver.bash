@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What unit.sh runs under its systemd: three restarts of the daemon while
-# load.py writes, each followed by progress, then a poweroff. Leaves a mark in
-# $1 for each step.
+# What unit.sh runs under its systemd: restarts, kills and an upgrade of the
+# daemon while load.py writes, each followed by progress, then a poweroff.
+# Leaves a mark in $1 for each step.
 marks=$1
 count() { cat "$marks/count" 2>/dev/null || echo 0; }
 
@@ -18,11 +18,43 @@ progress() {
 	return 1
 }
 
-progress 3 && touch "$marks/began"
-for i in 1 2 3; do
+main_pid() { systemctl show -P MainPID forefetchd; }
+
+# kill -9, until another process of the unit is ready.
+kill_main() {
+	local i before
+	before=$(main_pid)
+	kill -9 "$before" || return 1
+	for ((i = 0; i < 600; i++)); do
+		[ "$(main_pid)" != "$before" ] &&
+			systemctl -q is-active forefetchd && return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+# A new program in the place of the old one, as cmake and packages do it.
+upgrade() {
+	local program=/usr/local/sbin/forefetchd
+	cp $program $program.new && mv $program.new $program &&
+		systemctl daemon-reload && systemctl restart forefetchd
+}
+
+# did COMMAND... MARK: then the load has gone on.
+did() {
+	local mark=${*: -1} before
 	before=$(count)
-	systemctl restart forefetchd && touch "$marks/restarted.$i"
-	progress "$before" && touch "$marks/progress.$i"
-done
+	"${@:1:$#-1}" && touch "$marks/$mark"
+	progress "$before" && touch "$marks/progress.${mark#restarted.}"
+}
+
+progress 3 && touch "$marks/began"
+for i in 1 2 3; do did systemctl restart forefetchd "restarted.$i"; done
+systemctl start impostor
+touch /run/forefetch/mark
+for i in 1 2 3 4 5; do did kill_main "killed.$i"; done
+did upgrade upgraded
+[ ! -e /run/forefetch/mark ] || touch "$marks/runtime"
+systemctl stop impostor
 touch "$marks/poweroff"
 systemctl --no-block poweroff
