@@ -9,7 +9,9 @@
 . "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
 
 SOCK=/run/forefetch/control.sock
-PRELOAD=$LAB_BUILD/../hint/libforefetch_preload.so
+# ld.so would divide a path with a blank in it.
+PRELOAD=/tmp/libforefetch_preload.so
+cp "$LAB_BUILD/../hint/libforefetch_preload.so" $PRELOAD
 files=40
 
 ff() { forefetch --socket $SOCK "$@"; }

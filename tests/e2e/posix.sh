@@ -14,7 +14,7 @@ for side in direct proxy; do
 	mnt=$LAB_DIRECT
 	[ $side = direct ] || mnt=$LAB_PROXY
 	check "the sequence runs ($side)" eval \
-		"(cd $mnt/posix-$side && python3 $E2E/posix.py) >/tmp/$side.txt"
+		"(cd $mnt/posix-$side && python3 \"\$E2E/posix.py\") >/tmp/$side.txt"
 	sums "$LAB_EXPORT/posix-$side" |
 		awk '{ if ($4 > 1700000000) $4 = "now"; print }' >/tmp/$side.tree
 	(cd "$LAB_EXPORT/posix-$side" && getfacl -R -p . 2>/dev/null) >/tmp/$side.acl
