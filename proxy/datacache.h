@@ -68,6 +68,7 @@ struct datacache_waiter {
 	 * from within a function of this header. */
 	void (*on_ready)(struct datacache_waiter *w);
 	void *request; /* NULL while it waits for nothing; private */
+	bool woken;    /* it has waited: find will not say WAIT again */
 };
 
 enum datacache_found {
@@ -90,7 +91,8 @@ struct datacache_read {
  * All of [offset, offset + len) in `pieces`, whose `hold` the caller takes a
  * reference to, or nothing. Data of another version is dropped. Extents that
  * are not firm are not put together: they may be of two moments. `w` may be
- * NULL: then WAIT starts the disk and nobody is told.
+ * NULL: then WAIT starts the disk and nobody is told. A waiter waits once: when
+ * it asks again, what is verified is a HIT and all else a MISS.
  */
 enum datacache_found datacache_find(struct datacache *dc,
     const struct datacache_read *rd, struct rbuf_piece *pieces, unsigned *n,

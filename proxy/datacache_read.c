@@ -134,8 +134,9 @@ static bool is_resident(const struct rbuf_piece *piece)
 
 		if (n > sizeof(pages))
 			n = sizeof(pages);
+		/* Whoever may not ask takes it to be there. */
 		if (mincore((void *)at, n * DATACACHE_PAGE, pages) < 0)
-			return false;
+			return true;
 		for (size_t i = 0; i < n; i++)
 			if (!(pages[i] & 1))
 				return false;
@@ -172,6 +173,20 @@ static int item_entry(const struct request *rq, const struct request_item *it,
 	return 0;
 }
 
+/* Where reads and mappings do not share their pages (ZFS, DAX, 9p), pread does
+ * not bring what is sent from the mapping. Only a fault says that the disk
+ * failed; kernels before 5.14 do not know the call, and filters refuse it. */
+static int item_populate(const struct request_item *it)
+{
+	uintptr_t at = (uintptr_t)it->seg->rb.data + it->pos;
+	uintptr_t end = at + it->len;
+
+	at &= ~(uintptr_t)(DATACACHE_PAGE - 1);
+	if (madvise((void *)at, end - at, MADV_POPULATE_READ) == 0)
+		return 0;
+	return errno == EFAULT || errno == EHWPOISON ? -EIO : 0;
+}
+
 static int item_check(
     const struct request *rq, const struct request_item *it, int fd)
 {
@@ -188,7 +203,7 @@ static int item_check(
 	rc = window_sum(&w, e.pos, entry_len(&e), &sum);
 	if (rc == 0 && it->verify && sum != e.extra)
 		rc = -EBADMSG;
-	return rc;
+	return rc < 0 ? rc : item_populate(it);
 }
 
 static void request_run(struct iopool_job *job)
@@ -261,6 +276,7 @@ static void request_wake(struct request *rq)
 	while ((w = TAILQ_FIRST(&rq->waiters))) {
 		TAILQ_REMOVE(&rq->waiters, w, link);
 		w->request = NULL;
+		w->woken = true;
 		w->on_ready(w);
 	}
 }
@@ -427,9 +443,10 @@ static enum datacache_found find_wait(struct datacache *dc, struct file *f,
     const struct datacache_read *rd, bool unverified,
     struct datacache_waiter *w)
 {
-	struct request *rq = request_find(dc, f, rd, unverified);
+	bool again = w && w->woken;
+	struct request *rq = again ? NULL : request_find(dc, f, rd, unverified);
 
-	if (!rq && dc->request_count < REQUESTS_MAX)
+	if (!rq && !again && dc->request_count < REQUESTS_MAX)
 		rq = request_start(dc, f, rd);
 	if (!rq) {
 		dc->st.misses++;
@@ -441,6 +458,14 @@ static enum datacache_found find_wait(struct datacache *dc, struct file *f,
 	}
 	dc->st.waits++;
 	return DATACACHE_WAIT;
+}
+
+/* Whether it may be sent as it is, or has to be waited for, once: what was
+ * verified is served even if the kernel says that it is gone again. */
+static bool find_ready(const struct rbuf_piece *pieces, unsigned n,
+    bool unverified, const struct datacache_waiter *w)
+{
+	return !unverified && ((w && w->woken) || all_resident(pieces, n));
 }
 
 static void mark_used(struct file *f, const struct datacache_read *rd)
@@ -473,7 +498,7 @@ enum datacache_found datacache_find(struct datacache *dc,
 		return DATACACHE_MISS;
 	}
 	layout_use(dc, f, rd);
-	if (unverified > 0 || !all_resident(pieces, *n))
+	if (!find_ready(pieces, *n, unverified > 0, w))
 		return find_wait(dc, f, rd, unverified > 0, w);
 	mark_used(f, rd);
 	dc->st.hits++;

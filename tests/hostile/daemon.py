@@ -27,6 +27,20 @@ def binary(name):
     return path if os.access(path, os.X_OK) else os.path.join(BUILD, name)
 
 
+def on_tmpfs():
+    """A directory on a tmpfs, where the reply cache outlives a kill; or
+    None."""
+    for path in ("/dev/shm", "/run"):
+        out = subprocess.run(["stat", "-f", "-c", "%T", path],
+                             stdout=subprocess.PIPE, text=True)
+        if out.stdout.strip() == "tmpfs" and os.access(path, os.W_OK):
+            return path
+    return None
+
+
+TMPFS = on_tmpfs()
+
+
 def environment():
     env = dict(os.environ, ASAN_OPTIONS=ASAN,
                UBSAN_OPTIONS="print_stacktrace=1")
@@ -60,7 +74,9 @@ class Daemon:
         self.dir = tempfile.mkdtemp(prefix="ff-hostile-")
         self.port = fakeserver.free_port()
         self.file = os.path.join(self.dir, "conf")
-        self.socket = os.path.join(self.dir, "control.sock")
+        self.run = tempfile.mkdtemp(prefix="ff-hostile-", dir=TMPFS)
+        self.socket = os.path.join(self.run, "control.sock")
+        self.env = {}
         self.log_path = os.path.join(self.dir, "log")
         self.top = {"cache_dir": os.path.join(self.dir, "cache"),
                     "control": self.socket}
@@ -86,7 +102,7 @@ class Daemon:
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
                 [binary("forefetchd"), "-F", "-f", self.file], stderr=log,
-                stdout=log, env=environment())
+                stdout=log, env=dict(environment(), **self.env))
         poll(self.listens, "the daemon listens")
         return self
 
@@ -179,6 +195,7 @@ class Daemon:
             if self.process and self.process.poll() is None:
                 self.kill()
             shutil.rmtree(self.dir, ignore_errors=True)
+            shutil.rmtree(self.run, ignore_errors=True)
 
 
 class Case(unittest.TestCase):

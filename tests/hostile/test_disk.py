@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The cache's disk fails, in every way: clients get right bytes, a little
+later, and the daemon goes on."""
+import glob
+import os
+import unittest
+
+import daemon
+import rpc
+from daemon import poll
+from rpc import opaque, u32
+
+FILE = b"file-handle-0001"
+SIZE = 1 << 20
+PIECE = 1 << 16
+
+
+class Disk(daemon.Case):
+    """A daemon whose cache_dir is on a disk with faults, see faults.c."""
+    settings = {"prefetch": "off", "consistency": "frozen"}
+    top = {}
+
+    def start_daemon(self, **kw):
+        ff = daemon.Daemon(self.up.port, daemon=self.top, **kw)
+        self.addCleanup(ff.close)
+        self.faults = os.path.join(ff.dir, "faults")
+        os.mkdir(self.faults)
+        self.cache = os.path.join(ff.dir, "cache")
+        ff.env = {"LD_PRELOAD": os.path.join(daemon.BUILD, "tests",
+                                             "faults.so"),
+                  "FF_FAULTS": self.faults, "FF_FAULTS_DISK": self.cache}
+        self.addCleanup(self.mend)
+        self.up.script(rpc.GETATTR, lambda call: u32(0) + self.attr())
+        self.up.script(rpc.ACCESS, lambda call: u32(0) + rpc.post_op(
+            self.attr()) + u32(0x3f))
+        self.up.script(rpc.READ, self.read)
+        self.before_start()
+        return ff.start()
+
+    def before_start(self):
+        pass
+
+    def fault(self, name):
+        open(os.path.join(self.faults, name), "w").close()
+
+    def mend(self):
+        for name in glob.glob(self.faults + "/*"):
+            os.unlink(name)
+
+    def attr(self):
+        return rpc.fattr(rpc.REG, 300, SIZE, ctime=(5, 7))
+
+    def read(self, call):
+        r = call.reader()
+        r.opaque()
+        offset, count = r.u64(), r.u32()
+        n = max(0, min(count, SIZE - offset))
+        return (u32(0) + rpc.post_op(self.attr()) +
+                u32(n, int(offset + n == SIZE)) +
+                opaque(rpc.pattern(offset, n)))
+
+    def right(self, reply, offset, count):
+        self.assertEqual(rpc.status(reply), 0)
+        r = rpc.Reader(reply.body)
+        self.assertEqual(r.u32(), 0)
+        if r.u32():
+            r.fixed(84)
+        self.assertEqual(r.u32(), count)
+        r.u32()
+        self.assertEqual(r.opaque(), rpc.pattern(offset, count))
+
+    def get(self, client, offset=0, count=PIECE):
+        self.right(client.call(rpc.READ, rpc.read_args(FILE, offset, count)),
+                   offset, count)
+
+    def get_all(self, client):
+        for offset in range(0, SIZE, PIECE):
+            self.get(client, offset)
+
+    def client_of_file(self):
+        """One that has opened the file."""
+        client = self.connect()
+        client.nfs(rpc.GETATTR, opaque(FILE))
+        client.nfs(rpc.ACCESS, rpc.access_args(FILE))
+        return client
+
+    def reads(self):
+        return len(self.up.seen(rpc.READ))
+
+    def gauge(self, name):
+        return self.ff.control("stats")["gauges"][name]
+
+    def written(self):
+        """All that was added is on disk."""
+        poll(lambda: self.gauge("data_pending_bytes") == 0, "it is written")
+
+    def cached(self, client):
+        """The file, read and written to the cache."""
+        self.get_all(client)
+        self.written()
+
+    def alive(self):
+        self.assertIsNone(self.ff.process.poll(), self.ff.log())
+
+
+class NotResident(Disk):
+    """The kernel never says that a page is in memory."""
+
+    def serves(self, fault):
+        client = self.client_of_file()
+        self.cached(client)
+        self.fault(fault)
+        before = self.reads()
+        self.get_all(client)
+        self.get_all(client)
+        self.assertEqual(self.reads(), before)
+
+    def test_mincore_refused(self):
+        """As by systemd's filter of system calls."""
+        self.serves("mincore-refused")
+
+    def test_mincore_absent(self):
+        """As where reads and mappings do not share pages."""
+        self.serves("mincore-absent")
+
+
+if __name__ == "__main__":
+    daemon.main()
