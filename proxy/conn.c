@@ -121,6 +121,20 @@ static void conn_on_record(void *ctx, const struct record *rec)
 		conn_update(conn);
 }
 
+/* The socket took nothing, so what cannot be read is among the first bytes.
+ * The client will connect and ask again, and must not find it then. */
+static void conn_on_fault(struct conn *conn)
+{
+	enum { LOOK_MAX = 32 };
+	struct iovec pieces[LOOK_MAX];
+	unsigned n = xprt_unsent(conn->xprt, pieces, LOOK_MAX);
+
+	for (unsigned i = 0; i < n; i++)
+		if (svc_data_fault(
+			conn->p.svc, pieces[i].iov_base, pieces[i].iov_len))
+			return;
+}
+
 static void conn_on_end(void *ctx, enum xprt_end end, const char *why)
 {
 	struct conn *conn = ctx;
@@ -130,7 +144,7 @@ static void conn_on_end(void *ctx, enum xprt_end end, const char *why)
 		return;
 	}
 	if (end == XPRT_END_FAULT)
-		svc_data_fault(conn->p.svc);
+		conn_on_fault(conn);
 	log_debug("conn client=%s: closed: %s", conn->peer, why);
 	conn_close(conn);
 }

@@ -400,15 +400,20 @@ uint64_t datacache_memory_bytes(const struct datacache *dc)
 	return dc->st.memory_bytes;
 }
 
-void datacache_suspect(struct datacache *dc, const struct rbuf *hold)
+bool datacache_suspect(struct datacache *dc, const void *data, size_t len)
 {
-	struct segment *seg = segment_of(hold);
+	struct segment *seg = segment_at(dc, data);
 
-	if (!seg || seg->dc != dc)
-		return;
-	if (!seg->dead)
-		index_drop_segment(dc, seg, true);
+	if (!seg || mapping_fault(data, len) == 0)
+		return false;
+	/* Others may have met it, and it may be given up already. */
+	if (seg->live_extents == 0)
+		return true;
+	dc->st.bad_extents += seg->live_extents;
+	index_drop_segment(dc, seg, true);
+	segment_seal(seg);
 	datacache_failed(dc, "read", -EIO);
+	return true;
 }
 
 void datacache_get_stats(const struct datacache *dc, struct datacache_stats *st)

@@ -249,8 +249,9 @@ void datacache_set_memory(struct datacache *dc, uint64_t memory_bytes);
 /* As in datacache_stats; for every reply. */
 uint64_t datacache_memory_bytes(const struct datacache *dc);
 
-/* Sending from a segment failed with EFAULT: the disk could not be read. */
-void datacache_suspect(struct datacache *dc, const struct rbuf *hold);
+/* Sending failed with EFAULT. Where these bytes are of the cache and cannot be
+ * read, all of their segment is forgotten; else false. */
+bool datacache_suspect(struct datacache *dc, const void *data, size_t len);
 
 struct datacache_stats {
 	bool on; /* false: the disk failed, or is full */

@@ -434,6 +434,11 @@ void segment_retire(struct segment *seg);
 void segment_detach(struct segment *seg);
 /* The segment whose mapping this is, or NULL. */
 struct segment *segment_of(const struct rbuf *b);
+/* … in whose mapping this lies. */
+struct segment *segment_at(const struct datacache *dc, const void *data);
+/* Have these bytes of a mapping in memory; -EIO where the disk fails, -ENOSYS
+ * where the kernel cannot say. May block. */
+int mapping_fault(const void *data, size_t len);
 /* Read or write all, at an offset; 0 or -errno (-ENODATA: it is shorter). */
 int read_all(int fd, void *buf, size_t len, uint64_t pos);
 int write_all(int fd, const void *buf, size_t len, uint64_t pos);

@@ -174,17 +174,12 @@ static int item_entry(const struct request *rq, const struct request_item *it,
 }
 
 /* Where reads and mappings do not share their pages (ZFS, DAX, 9p), pread does
- * not bring what is sent from the mapping. Only a fault says that the disk
- * failed; kernels before 5.14 do not know the call, and filters refuse it. */
-static int item_populate(const struct request_item *it)
+ * not bring what is sent from the mapping. */
+static int item_fault(const struct request_item *it)
 {
-	uintptr_t at = (uintptr_t)it->seg->rb.data + it->pos;
-	uintptr_t end = at + it->len;
+	int rc = mapping_fault(it->seg->rb.data + it->pos, it->len);
 
-	at &= ~(uintptr_t)(DATACACHE_PAGE - 1);
-	if (madvise((void *)at, end - at, MADV_POPULATE_READ) == 0)
-		return 0;
-	return errno == EFAULT || errno == EHWPOISON ? -EIO : 0;
+	return rc == -EIO ? rc : 0;
 }
 
 static int item_check(
@@ -203,7 +198,7 @@ static int item_check(
 	rc = window_sum(&w, e.pos, entry_len(&e), &sum);
 	if (rc == 0 && it->verify && sum != e.extra)
 		rc = -EBADMSG;
-	return rc < 0 ? rc : item_populate(it);
+	return rc < 0 ? rc : item_fault(it);
 }
 
 static void request_run(struct iopool_job *job)

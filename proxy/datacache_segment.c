@@ -238,6 +238,31 @@ struct segment *segment_of(const struct rbuf *b)
 	    struct segment *)((const char *)b - offsetof(struct segment, rb));
 }
 
+struct segment *segment_at(const struct datacache *dc, const void *data)
+{
+	for (uint32_t i = 0; i < dc->segs_room; i++) {
+		struct segment *seg = dc->segs[i];
+
+		/* One that is being made has no references yet. */
+		if (seg && seg->rb.refs > 0 &&
+		    (const unsigned char *)data >= seg->rb.data &&
+		    (const unsigned char *)data < seg->rb.data + seg->rb.size)
+			return seg;
+	}
+	return NULL;
+}
+
+/* Kernels before 5.14 do not know the call, and filters refuse it. */
+int mapping_fault(const void *data, size_t len)
+{
+	uintptr_t at = (uintptr_t)data & ~(uintptr_t)(DATACACHE_PAGE - 1);
+	size_t bytes = (uintptr_t)data + len - at;
+
+	if (madvise((void *)at, bytes, MADV_POPULATE_READ) == 0)
+		return 0;
+	return errno == EFAULT || errno == EHWPOISON ? -EIO : -ENOSYS;
+}
+
 void segment_adopt(struct segment *seg, void *map)
 {
 	rbuf_init_foreign(&seg->rb, map, seg->bytes, segment_on_release);

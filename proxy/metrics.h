@@ -155,7 +155,8 @@ struct metrics_call {
 	X(DATA_UNUSED_BYTES, "data_unused_bytes",                              \
 	    "Bytes fetched ahead and given up without a use")                  \
 	X(DATA_VERIFIED, "data_verified", "Extents whose checksum was right")  \
-	X(DATA_BAD, "data_bad", "Extents whose checksum was wrong")            \
+	X(DATA_BAD, "data_bad",                                                \
+	    "Extents that could not be read, or were wrong")                   \
 	X(DATA_LOADED, "data_loaded", "Extents found at the start")            \
 	X(LAYOUT_PASSES, "layout_passes",                                      \
 	    "Times that data on disk was laid out in the order of its use")    \

@@ -115,10 +115,11 @@ uint64_t svc_served_age_us(const struct svc *svc)
 	return svc->served_age_us;
 }
 
-void svc_data_fault(struct svc *svc)
+bool svc_data_fault(struct svc *svc, const void *data, size_t len)
 {
-	if (svc->p.caches->data)
-		datacache_suspect(svc->p.caches->data, NULL);
+	struct datacache *dc = svc->p.caches->data;
+
+	return dc && datacache_suspect(dc, data, len);
 }
 
 unsigned svc_orphans(const struct svc *svc)

@@ -59,8 +59,9 @@ void svc_set_offline(struct svc *svc, bool offline);
 /* When the request came in that has waited longest for the server; 0: none
  * waits. */
 uint64_t svc_waiting_us(const struct svc *svc);
-/* What was sent could not be read from the cache's disk. */
-void svc_data_fault(struct svc *svc);
+/* Some of what was being sent could not be read. If these bytes, they are of
+ * the cache's disk, and are forgotten with all that lies beside them. */
+bool svc_data_fault(struct svc *svc, const void *data, size_t len);
 /* Age of the oldest confirmation that an answer rested on since the server
  * was lost; 0: none did. */
 uint64_t svc_served_age_us(const struct svc *svc);

@@ -311,6 +311,18 @@ bool xprt_peer_closed(const struct xprt *x)
 	return poll(&p, 1, 0) > 0;
 }
 
+unsigned xprt_unsent(const struct xprt *x, struct iovec *pieces, unsigned n)
+{
+	struct evbuffer_iovec v[n];
+	int found = evbuffer_peek(x->out, -1, NULL, v, (int)n);
+
+	if (found < (int)n)
+		n = found < 0 ? 0 : (unsigned)found;
+	for (unsigned i = 0; i < n; i++)
+		pieces[i] = (struct iovec){v[i].iov_base, v[i].iov_len};
+	return n;
+}
+
 size_t xprt_queued_bytes(const struct xprt *x)
 {
 	return evbuffer_get_length(x->out);

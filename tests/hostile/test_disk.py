@@ -125,5 +125,31 @@ class NotResident(Disk):
         self.serves("mincore-absent")
 
 
+class Unreadable(Disk):
+    """What waits to be sent cannot be read any more."""
+
+    def test_segment(self):
+        client = self.client_of_file()
+        self.cached(client)
+        slow = self.connect(rcvbuf=8192)
+        for offset in range(0, 8 * SIZE, PIECE):
+            slow.send(rpc.READ, rpc.read_args(FILE, offset % SIZE, PIECE))
+        poll(lambda: self.gauge("data_disk_bytes") > 0 and
+             self.ff.control("status")["clients"], "it answers")
+        for path in glob.glob(self.cache + "/nas/data/*.seg"):
+            os.truncate(path, 0)
+        with self.assertRaises((rpc.Closed, OSError)):
+            for offset in range(0, 8 * SIZE, PIECE):
+                self.right(slow.recv(), offset % SIZE, PIECE)
+        self.alive()
+        self.get_all(self.connect())
+        self.assertGreater(self.ff.counter("data_bad"), 0)
+        # It is cached again.
+        self.cached(client)
+        before = self.reads()
+        self.get_all(client)
+        self.assertEqual(self.reads(), before)
+
+
 if __name__ == "__main__":
     daemon.main()

@@ -543,6 +543,13 @@ static void test_not_resident(void **state)
 	fixture_end(&fx);
 }
 
+static void cut_to_nothing(const char *path, void *arg)
+{
+	(void)arg;
+	assert_int_equal(truncate(path, 0), 0);
+}
+
+/* Bytes that cannot be read any more, as of a disk that fails. */
 static void test_suspect(void **state)
 {
 	struct data_version v = version_of(1);
@@ -559,7 +566,14 @@ static void test_suspect(void **state)
 		assert_int_equal(datacache_find(fx.dc, &rd, pieces, &n, NULL),
 		    DATACACHE_HIT);
 		assert_true(stats_of(&fx).on);
-		datacache_suspect(fx.dc, pieces[0].hold);
+		/* The disk is well, or they are somebody else's. */
+		assert_false(
+		    datacache_suspect(fx.dc, pieces[0].data, pieces[0].len));
+		assert_false(datacache_suspect(fx.dc, &fx, sizeof(fx)));
+		assert_int_equal(count_found(&fx, 10, 5000), 10);
+		each_file(&fx, ".seg", cut_to_nothing, NULL);
+		assert_true(
+		    datacache_suspect(fx.dc, pieces[0].data, pieces[0].len));
 		assert_int_equal(count_found(&fx, 10, 5000), 0);
 	}
 	assert_false(stats_of(&fx).on);
