@@ -36,7 +36,7 @@ static bool rest_missed(struct svc_rqst *rqst, const struct cached *k,
 	uint32_t have;
 
 	(void)cached_missed(rqst, METRICS_DATA_MISSES);
-	if (rqst->filled || k->contract.offline)
+	if (rqst->filled || k->contract.offline || rqst->disk.late)
 		return false;
 	have = datacache_prefix(k->caches->data, rd);
 	if (have < REST_MIN || have == rd->len)
@@ -76,6 +76,7 @@ bool cached_read(struct svc_rqst *rqst)
 	rd.key = caches_data_key(k.node);
 	version = caches_data_version(k.caches, k.node);
 	rd.valid_us = contract_data_valid(&k.contract);
+	rd.patient = k.contract.offline;
 	if (cached_fresh(&k) &&
 	    (cached_granted(&k, ACCESS3_READ) || cached_own(&k))) {
 		if (rd.len > 0) {

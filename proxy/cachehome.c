@@ -20,6 +20,7 @@ struct cachehome {
 	struct cachehome_params p;
 	struct caches *caches;
 	struct metasave *save;
+	uint64_t problem_us; /* there is one since; 0: there is none */
 	char names[PATH_MAX];
 	char whose[PATH_MAX];
 };
@@ -127,6 +128,39 @@ void cachehome_free(struct cachehome *h)
 	metasave_free(h->save);
 	caches_free(h->caches);
 	free(h);
+}
+
+void cachehome_tick(struct cachehome *h, uint64_t now_us, bool patient)
+{
+	struct cachehome_problem p;
+
+	if (h->caches->data)
+		datacache_tick(h->caches->data, now_us, patient);
+	cachehome_get_problem(h, &p);
+	if (!p.text[0])
+		h->problem_us = 0;
+	else if (h->problem_us == 0)
+		h->problem_us = now_us;
+}
+
+void cachehome_get_problem(
+    const struct cachehome *h, struct cachehome_problem *p)
+{
+	struct datacache_stats st = {0};
+	const char *text = "";
+
+	p->since_us = h->problem_us;
+	if (h->caches->data)
+		datacache_get_stats(h->caches->data, &st);
+	else
+		text = "it could not be opened; see the daemon's log";
+	if (h->caches->data && !st.on)
+		text = "it failed or is full; see the daemon's log";
+	if (st.hangs_since_us > 0) {
+		text = "it does not answer";
+		p->since_us = st.hangs_since_us;
+	}
+	snprintf(p->text, sizeof(p->text), "%s", text);
 }
 
 struct caches *cachehome_caches(struct cachehome *h)

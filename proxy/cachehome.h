@@ -7,6 +7,7 @@
 #ifndef FOREFETCH_CACHEHOME_H
 #define FOREFETCH_CACHEHOME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,16 @@ struct cachehome *cachehome_new(const struct cachehome_params *p);
 /* Saves what is to be saved. */
 void cachehome_free(struct cachehome *h);
 struct caches *cachehome_caches(struct cachehome *h);
+/* To be called every second; see datacache_tick(). */
+void cachehome_tick(struct cachehome *h, uint64_t now_us, bool patient);
+
+/* Why no data is kept on disk. */
+struct cachehome_problem {
+	char text[512];    /* empty: it is */
+	uint64_t since_us; /* 0: not known */
+};
+void cachehome_get_problem(
+    const struct cachehome *h, struct cachehome_problem *p);
 
 /* The caches were emptied: what is on disk is to follow at once. */
 void cachehome_hurry(struct cachehome *h);

@@ -105,7 +105,8 @@ struct control_caches {
 	uint64_t memory_limit_bytes;
 	uint64_t disk_bytes;
 	uint64_t disk_limit_bytes;
-	bool disk_on; /* false: it failed, is full, or could not be opened */
+	bool disk_on; /* false: see disk_problem */
+	uint64_t disk_problem_age_ms;
 };
 
 struct control_server {
@@ -136,6 +137,7 @@ struct control_server {
 	uint64_t link_queue_us;
 	uint64_t served_age_us; /* of the oldest answer since then; 0: none */
 	struct control_caches caches;
+	char *disk_problem; /* why no data is kept on disk; empty: it is */
 
 	/* Grown by the _add functions only. */
 	struct control_override *overrides;

@@ -120,6 +120,8 @@ static void reply_caches(struct reply *r, const struct control_server *srv,
 	msg->disk_on = caches->disk_on;
 	msg->disk_bytes = caches->disk_bytes;
 	msg->disk_limit_bytes = caches->disk_limit_bytes;
+	msg->disk_problem = reply_bytes(srv->disk_problem);
+	msg->disk_problem_age_ms = caches->disk_problem_age_ms;
 	out->cache = msg;
 	if (srv->consistency)
 		out->consistency = srv->consistency;

@@ -131,6 +131,7 @@ static void server_clear(struct control_server *srv)
 	free(srv->reason);
 	free(srv->mount_reason);
 	free(srv->rpcbind_error);
+	free(srv->disk_problem);
 	free(srv->consistency);
 	strings_clear(srv->listens, srv->listens_len);
 	strings_clear(srv->exports, srv->exports_len);

@@ -216,12 +216,16 @@ static void put_caches(const Forefetch__CacheStatus *cache)
 	printf("  %-12s memory %s of %s, ", "caches",
 	    ctl_text_bytes(used, cache->memory_bytes),
 	    ctl_text_bytes(limit, cache->memory_limit_bytes));
-	if (cache->disk_on)
+	if (cache->disk_on) {
 		printf("disk %s of %s\n",
 		    ctl_text_bytes(used, cache->disk_bytes),
 		    ctl_text_bytes(limit, cache->disk_limit_bytes));
-	else
-		puts("disk OFF: it failed or is full; see the daemon's log");
+		return;
+	}
+	printf("disk OFF for %s\n  %-12s ",
+	    ctl_text_age(used, cache->disk_problem_age_ms), "");
+	put_bytes(&cache->disk_problem);
+	putchar('\n');
 }
 
 static void put_prefetch(const Forefetch__ServerStatus *srv)
@@ -405,6 +409,8 @@ static void json_caches(struct ctl_json *j, const Forefetch__ServerStatus *srv)
 	ctl_json_bool(j, "disk_on", cache->disk_on);
 	ctl_json_number(j, "disk_bytes", cache->disk_bytes);
 	ctl_json_number(j, "disk_limit_bytes", cache->disk_limit_bytes);
+	json_bytes(j, "disk_problem", &cache->disk_problem);
+	ctl_json_number(j, "disk_problem_age_ms", cache->disk_problem_age_ms);
 	ctl_json_close(j, '}');
 }
 

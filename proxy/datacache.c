@@ -420,6 +420,7 @@ void datacache_get_stats(const struct datacache *dc, struct datacache_stats *st)
 {
 	*st = dc->st;
 	st->on = !dc->off && !dc->full;
+	st->hangs_since_us = dc->hang.since_us;
 	st->files = dc->index.files;
 	st->run = dc->run.sum;
 }

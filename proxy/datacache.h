@@ -65,10 +65,11 @@ enum { DATA_PIECES_MAX = 64 };
 struct datacache_waiter {
 	TAILQ_ENTRY(datacache_waiter) link;
 	/* Ask again; the waiter is free when this is called. Never called
-	 * from within a function of this header. */
+	 * from within a function of this header but datacache_tick(). */
 	void (*on_ready)(struct datacache_waiter *w);
 	void *request; /* NULL while it waits for nothing; private */
 	bool woken;    /* it has waited: find will not say WAIT again */
+	bool late;     /* … in vain, so far */
 };
 
 enum datacache_found {
@@ -85,6 +86,8 @@ struct datacache_read {
 	/* An extent that is not firm counts where it was sent at or after
 	 * this; see datacache_add(). 0: all count. */
 	uint64_t valid_us;
+	/* There is nobody else to ask: wait, however long the disk takes. */
+	bool patient;
 };
 
 /*
@@ -102,6 +105,10 @@ void datacache_cancel(struct datacache *dc, struct datacache_waiter *w);
 /* As datacache_have(), of the whole file; of its first `max` extents only. */
 uint64_t datacache_have_file(struct datacache *dc, const struct data_key *key,
     const struct data_version *version, uint64_t valid_us, unsigned max);
+
+/* To be called every second. While the disk does not answer, all that would
+ * have to wait for it is a MISS, unless `patient`: then who waits, waits on. */
+void datacache_tick(struct datacache *dc, uint64_t now_us, bool patient);
 
 /* Have what was not compared with its checksum since the start compared now,
  * so that nobody waits for that later. */
@@ -254,7 +261,8 @@ uint64_t datacache_memory_bytes(const struct datacache *dc);
 bool datacache_suspect(struct datacache *dc, const void *data, size_t len);
 
 struct datacache_stats {
-	bool on; /* false: the disk failed, or is full */
+	bool on;                 /* false: the disk failed, or is full */
+	uint64_t hangs_since_us; /* it does not answer; 0: it does */
 	uint64_t files;
 	uint64_t extents;
 	uint64_t disk_bytes;    /* that the files take */

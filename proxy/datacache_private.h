@@ -9,6 +9,7 @@
  *   datacache_tomb.c     what must not come back after a start
  *   datacache_read.c     find; verifying and reading in
  *   datacache_sum.c      checksums of what is on disk
+ *   datacache_hang.c     a disk that does not answer
  *   datacache_ahead.c    verifying what will be wanted next
  *   datacache_evict.c    room: which segment goes, what of it is moved on
  *   datacache_pin.c      files that are to stay
@@ -23,6 +24,7 @@
 #ifndef FOREFETCH_DATACACHE_PRIVATE_H
 #define FOREFETCH_DATACACHE_PRIVATE_H
 
+#include <stdatomic.h>
 #include <sys/uio.h>
 
 #include "datacache.h"
@@ -215,6 +217,7 @@ struct writer {
 	struct pend_list moves; /* to be moved on; they go first */
 	struct pend_list queue;
 	struct segment *seg; /* that is filled now */
+	uint64_t begun_us;   /* see datacache_hang.c; 0: not known yet */
 	bool busy;           /* the job runs */
 	bool waiting;        /* for a new segment */
 	bool preparing;      /* which is being made */
@@ -295,7 +298,8 @@ struct request_item {
 	uint64_t offset;
 	uint32_t pos, len, slot;
 	bool verify;
-	int err; /* -EBADMSG: not what was written */
+	/* -EBADMSG: not what was written; -ECANCELED: not looked at */
+	int err;
 };
 
 struct request {
@@ -304,6 +308,9 @@ struct request {
 	TAILQ_ENTRY(request) link;
 	TAILQ_HEAD(, datacache_waiter) waiters;
 	struct data_key key;
+	uint64_t begun_us; /* as a writer's */
+	/* Nobody waits any more: if it has not begun, it need not. */
+	atomic_bool given_up;
 	uint64_t offset, end;
 	/* What is verified behind the last item: bytes of its segment; from 0
 	 * to 0 where that is not done. */
@@ -330,6 +337,12 @@ struct pinned_table {
 	uint64_t files;
 	uint64_t bytes;   /* sizes of all */
 	uint32_t changed; /* see datacache_pins_changed() */
+};
+
+struct hang {
+	uint64_t since_us; /* the disk does not answer; 0: it does */
+	uint64_t over_us;  /* … but does again */
+	uint64_t pause_us; /* that it is left alone for, then */
 };
 
 struct datacache {
@@ -372,6 +385,7 @@ struct datacache {
 	struct pinned_table pinned;
 	struct request_list requests;
 	unsigned request_count;
+	struct hang hang;
 	uint64_t dying_bytes; /* given up, about to be free */
 	uint64_t held_bytes;  /* given up, somebody sends from it */
 	struct datacache_stats st;
@@ -501,6 +515,8 @@ void tomb_clear(struct datacache *dc);
 /* datacache_read.c */
 void version_hash(const struct data_version *v, uint64_t hash[2]);
 bool version_is(const struct file *f, const struct data_version *v);
+/* Nobody waits any more: all who did, miss. */
+void read_give_up(struct datacache *dc);
 void read_forget_waiters(struct datacache *dc);
 
 /* datacache_evict.c */

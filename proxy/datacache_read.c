@@ -211,7 +211,10 @@ static void request_run(struct iopool_job *job)
 	for (unsigned i = 0; i < rq->n; i++) {
 		struct request_item *it = &rq->items[i];
 
-		if (i == 0 || it->seg != seg) {
+		it->err = -ECANCELED;
+		if (rq->given_up)
+			continue;
+		if (it->seg != seg) {
 			if (fd >= 0)
 				close(fd);
 			seg = it->seg;
@@ -228,7 +231,7 @@ static void request_run(struct iopool_job *job)
 		it->err = err < 0 ? err : item_check(rq, it, fd);
 	}
 	/* It may be verified in part only, so its end is not known here. */
-	if (fd >= 0 && err == 0 && rq->ahead_to > 0)
+	if (fd >= 0 && err == 0 && rq->ahead_to > 0 && !rq->given_up)
 		rq->ahead = ahead_run(rq->dc, seg,
 		    rq->items[rq->n - 1].slot + 1, rq->ahead_from, fd);
 	if (fd >= 0)
@@ -244,7 +247,7 @@ static void item_apply(struct datacache *dc, const struct request *rq,
 	struct cursor c;
 	struct extent *x;
 
-	if (!f)
+	if (!f || it->err == -ECANCELED)
 		return;
 	index_seek(f, it->offset, &c);
 	while ((x = cursor_get(&c)) && x->offset < end) {
@@ -264,7 +267,7 @@ static void item_apply(struct datacache *dc, const struct request *rq,
 	index_tidy(dc, f);
 }
 
-static void request_wake(struct request *rq)
+static void request_wake(struct request *rq, bool late)
 {
 	struct datacache_waiter *w;
 
@@ -272,6 +275,7 @@ static void request_wake(struct request *rq)
 		TAILQ_REMOVE(&rq->waiters, w, link);
 		w->request = NULL;
 		w->woken = true;
+		w->late = late;
 		w->on_ready(w);
 	}
 }
@@ -302,7 +306,7 @@ static void request_on_done(struct iopool_job *job)
 		datacache_failed(dc, "read", failed);
 	for (unsigned i = 0; i < rq->n; i++)
 		rbuf_unref(&rq->items[i].seg->rb);
-	request_wake(rq);
+	request_wake(rq, false);
 	dc_free(dc, rq, request_bytes(rq->n));
 }
 
@@ -421,16 +425,25 @@ static struct request *request_find(struct datacache *dc, struct file *f,
 	struct request *rq;
 
 	TAILQ_FOREACH (rq, &dc->requests, link)
-		if (rq->offset <= rd->offset &&
+		if (!rq->given_up && rq->offset <= rd->offset &&
 		    rq->end >= rd->offset + rd->len &&
 		    memcmp(&rq->key, &rd->key, sizeof(rq->key)) == 0)
 			return rq;
 	if (!unverified)
 		return NULL;
 	TAILQ_FOREACH (rq, &dc->requests, link)
-		if (request_is_ahead(rq, f, rd))
+		if (!rq->given_up && request_is_ahead(rq, f, rd))
 			return rq;
 	return NULL;
+}
+
+/* Once, and not for a disk that hangs, if there is a server to ask. */
+static bool find_may_wait(const struct datacache *dc,
+    const struct datacache_read *rd, const struct datacache_waiter *w)
+{
+	if (dc->hang.since_us > 0 && !rd->patient)
+		return false;
+	return !w || !w->woken || (w->late && rd->patient);
 }
 
 /* One request for a range, however many wait for it. */
@@ -438,10 +451,10 @@ static enum datacache_found find_wait(struct datacache *dc, struct file *f,
     const struct datacache_read *rd, bool unverified,
     struct datacache_waiter *w)
 {
-	bool again = w && w->woken;
-	struct request *rq = again ? NULL : request_find(dc, f, rd, unverified);
+	bool may = find_may_wait(dc, rd, w);
+	struct request *rq = may ? request_find(dc, f, rd, unverified) : NULL;
 
-	if (!rq && !again && dc->request_count < REQUESTS_MAX)
+	if (!rq && may && dc->request_count < REQUESTS_MAX)
 		rq = request_start(dc, f, rd);
 	if (!rq) {
 		dc->st.misses++;
@@ -460,7 +473,8 @@ static enum datacache_found find_wait(struct datacache *dc, struct file *f,
 static bool find_ready(const struct rbuf_piece *pieces, unsigned n,
     bool unverified, const struct datacache_waiter *w)
 {
-	return !unverified && ((w && w->woken) || all_resident(pieces, n));
+	return !unverified &&
+	       ((w && w->woken && !w->late) || all_resident(pieces, n));
 }
 
 static void mark_used(struct file *f, const struct datacache_read *rd)
@@ -508,7 +522,7 @@ void datacache_touch(struct datacache *dc, const struct datacache_read *rd)
 	unsigned n, unverified;
 
 	/* Half of the places are for those who wait. */
-	if (!f || !version_is(f, rd->version) ||
+	if (!f || dc->hang.since_us > 0 || !version_is(f, rd->version) ||
 	    dc->request_count >= REQUESTS_MAX / 2 ||
 	    !find_pieces(dc, f, rd, pieces, &n, &unverified) ||
 	    unverified == 0 || request_find(dc, f, rd, true))
@@ -591,6 +605,17 @@ uint32_t datacache_prefix(struct datacache *dc, const struct datacache_read *rd)
 		at = x->offset + x->len;
 	}
 	return (uint32_t)((at < end ? at : end) - rd->offset);
+}
+
+void read_give_up(struct datacache *dc)
+{
+	struct request *rq;
+
+	TAILQ_FOREACH (rq, &dc->requests, link)
+		rq->given_up = true;
+	/* Who is woken asks again, but nobody waits again now. */
+	TAILQ_FOREACH (rq, &dc->requests, link)
+		request_wake(rq, true);
 }
 
 void read_forget_waiters(struct datacache *dc)

@@ -350,6 +350,7 @@ static void writer_on_written(struct iopool_job *job)
 
 	batch_settle(w);
 	w->busy = false;
+	w->begun_us = 0;
 	/* Given up meanwhile, or sealed: its files were left open for us. */
 	if (w->err < 0 && !seg->dead)
 		segment_seal(seg);
@@ -455,6 +456,7 @@ void writer_prepared(struct writer *w, struct segment *seg, int err)
 	struct datacache *dc = w->dc;
 
 	w->preparing = false;
+	w->begun_us = 0;
 	if (seg && (dc->off || w->seg)) {
 		segment_retire(seg);
 	} else if (seg) {

@@ -157,6 +157,8 @@ struct metrics_call {
 	X(DATA_VERIFIED, "data_verified", "Extents whose checksum was right")  \
 	X(DATA_BAD, "data_bad",                                                \
 	    "Extents that could not be read, or were wrong")                   \
+	X(DATA_LATE, "data_late",                                              \
+	    "READs that the disk left waiting, so that the server was asked")  \
 	X(DATA_LOADED, "data_loaded", "Extents found at the start")            \
 	X(LAYOUT_PASSES, "layout_passes",                                      \
 	    "Times that data on disk was laid out in the order of its use")    \

@@ -257,6 +257,7 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 	}
 	svc_expire(s->svc, now_us);
 	check_offline(s, now_us);
+	cachehome_tick(s->home, now_us, svc_offline(s->svc));
 	check_pins(s, now_us);
 	linkkeep_tick(s->linkkeep, now_us);
 	/* Accepting stops when descriptors run out; there may be some now. */
@@ -1034,6 +1035,18 @@ static void fill_offline(const struct server *s, struct control_server *out)
 	out->served_age_us = svc_served_age_us(s->svc);
 }
 
+static void fill_disk(const struct server *s, struct control_server *out)
+{
+	struct cachehome_problem p;
+
+	cachehome_get_problem(s->home, &p);
+	control_set(&out->disk_problem, "%s", p.text);
+	out->caches.disk_on = p.text[0] == '\0';
+	if (p.since_us > 0)
+		out->caches.disk_problem_age_ms =
+		    (clock_now_us() - p.since_us) / 1000;
+}
+
 void server_fill_status(const struct server *s, struct control_server *out)
 {
 	const struct config_server *cfg = s->p.config;
@@ -1054,6 +1067,7 @@ void server_fill_status(const struct server *s, struct control_server *out)
 	server_caches_fill_status(
 	    cachehome_caches(s->home), s->p.disk_bytes, out);
 	server_prefetch_fill_status(s->p.config, s->estimate, out);
+	fill_disk(s, out);
 	fill_offline(s, out);
 	fill_upstream(s, out);
 	fill_mount(s, out);

@@ -358,6 +358,8 @@ static void disk_on_ready(struct datacache_waiter *w)
 	struct svc_rqst *rqst =
 	    (void *)((char *)w - offsetof(struct svc_rqst, disk));
 
+	if (w->late)
+		metrics_add(rqst->svc->p.metrics, METRICS_DATA_LATE, 1);
 	rqst->now_us = clock_now_us();
 	rqst->waited = true;
 	rqst->row->call(rqst);

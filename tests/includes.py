@@ -18,7 +18,7 @@ LAYERS = [
     "room xprt dial listens statedir rpcbind netwatch iopool slab credtab metafile linkest",
     "budget",
     "portmap upstream upstream_conn datacache datacache_private "
-    "datacache_ahead datacache_evict datacache_index datacache_layout datacache_load datacache_pin "
+    "datacache_ahead datacache_evict datacache_hang datacache_index datacache_layout datacache_load datacache_pin "
     "datacache_read datacache_sum "
     "datacache_segment datacache_tomb datacache_write reftab mounttab linkkeep",
     "attrcache",

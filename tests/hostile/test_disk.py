@@ -4,7 +4,7 @@
 later, and the daemon goes on."""
 import glob
 import os
-import unittest
+import time
 
 import daemon
 import rpc
@@ -14,6 +14,7 @@ from rpc import opaque, u32
 FILE = b"file-handle-0001"
 SIZE = 1 << 20
 PIECE = 1 << 16
+GRAIN = 0.02  # seconds; what is read later is kept over a restart
 
 
 class Disk(daemon.Case):
@@ -83,6 +84,7 @@ class Disk(daemon.Case):
         client = self.connect()
         client.nfs(rpc.GETATTR, opaque(FILE))
         client.nfs(rpc.ACCESS, rpc.access_args(FILE))
+        time.sleep(GRAIN)
         return client
 
     def reads(self):
@@ -123,6 +125,59 @@ class NotResident(Disk):
     def test_mincore_absent(self):
         """As where reads and mappings do not share pages."""
         self.serves("mincore-absent")
+
+
+class Hangs(Disk):
+    """The disk takes what it is asked, and does not answer."""
+
+    def problem(self):
+        return self.ff.control("status")["caches"]["disk_problem"]
+
+    def not_verified(self):
+        """A file in the cache that a new daemon has not looked at."""
+        self.cached(self.client_of_file())
+        self.ff.stop()
+        self.ff.start()
+        return self.client_of_file()
+
+    def test_server_answers(self):
+        client = self.not_verified()
+        before = self.reads()
+        self.fault("hang-read")
+        self.get(client)
+        self.assertEqual(self.reads(), before + 1)
+        self.assertIn("does not answer", self.problem())
+        self.assertFalse(self.ff.control("status")["caches"]["disk_on"])
+        # Nobody else waits for it …
+        self.get_all(self.client_of_file())
+        self.assertEqual(self.ff.counter("data_late"), 1)
+        self.assertEqual(len(self.ff.lines("does not answer")), 1)
+        # … and what came meanwhile is in memory.
+        before = self.reads()
+        self.get_all(client)
+        self.assertEqual(self.reads(), before)
+        self.mend()
+        poll(lambda: self.problem() == "", "the disk is back")
+
+    def test_used_again(self):
+        client = self.not_verified()
+        self.fault("hang-read")
+        self.get(client)
+        self.mend()
+        poll(lambda: self.problem() == "", "the disk is back")
+        before = self.reads()
+        self.get_all(client)
+        self.assertEqual(self.reads(), before)
+        self.assertEqual(len(self.ff.lines("answers again")), 1)
+
+    def test_status_answers(self):
+        """All of it hangs: the loop does not."""
+        client = self.not_verified()
+        self.fault("hang")
+        self.get_all(client)
+        self.assertIn("does not answer", self.problem())
+        self.assertEqual(
+            rpc.status(client.call(rpc.MKDIR, rpc.mkdir_args("a"))), 0)
 
 
 class Unreadable(Disk):

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A disk that hangs. Who waits for it for longer than a deadline misses, and
+ * while it hangs nobody begins to wait; what is in memory is served on. A disk
+ * that hangs again and again is left alone for longer each time, so that a job
+ * does not pay the deadline every few seconds.
+ */
+#include "datacache_private.h"
+
+#include "log.h"
+
+#define SECOND_US UINT64_C(1000000)
+
+enum {
+	READ_DEADLINE_S = 1,
+	/* Where memory is short, a write may wait for all those before it. */
+	WRITE_DEADLINE_S = 10,
+	PAUSE_MAX_S = 60,
+};
+
+/* Since when it is under way: known to a second, since nobody tells the time
+ * but the check. */
+static uint64_t begun_us(uint64_t *begun, uint64_t now_us)
+{
+	if (*begun == 0)
+		*begun = now_us;
+	return *begun;
+}
+
+/* The oldest that is late; 0: none is. */
+static uint64_t late_since(struct datacache *dc, uint64_t now_us)
+{
+	uint64_t since, oldest = now_us;
+	struct request *rq;
+
+	TAILQ_FOREACH (rq, &dc->requests, link) {
+		since = begun_us(&rq->begun_us, now_us);
+		if (now_us - since >= READ_DEADLINE_S * SECOND_US &&
+		    since < oldest)
+			oldest = since;
+	}
+	for (int k = 0; k < SEGMENT_KINDS; k++) {
+		struct writer *w = &dc->writers[k];
+
+		if (!w->busy && !w->preparing)
+			continue;
+		since = begun_us(&w->begun_us, now_us);
+		if (now_us - since >= WRITE_DEADLINE_S * SECOND_US &&
+		    since < oldest)
+			oldest = since;
+	}
+	return oldest < now_us ? oldest : 0;
+}
+
+static void hang_begin(struct datacache *dc, uint64_t since_us, uint64_t now_us)
+{
+	struct hang *h = &dc->hang;
+	bool again =
+	    h->over_us > 0 && now_us - h->over_us < PAUSE_MAX_S * SECOND_US;
+
+	h->since_us = since_us;
+	h->pause_us = again ? 2 * h->pause_us : SECOND_US;
+	if (h->pause_us > PAUSE_MAX_S * SECOND_US)
+		h->pause_us = PAUSE_MAX_S * SECOND_US;
+	log_warn("datacache server=%s: the disk does not answer; what is not "
+		 "in memory comes from the server",
+	    dc->server);
+}
+
+static void hang_end(struct datacache *dc, uint64_t now_us)
+{
+	struct hang *h = &dc->hang;
+
+	if (h->over_us <= h->since_us)
+		h->over_us = now_us;
+	if (now_us - h->over_us < h->pause_us)
+		return;
+	log_info("datacache server=%s seconds=%llu: the disk answers again",
+	    dc->server,
+	    (unsigned long long)((h->over_us - h->since_us) / SECOND_US));
+	h->since_us = 0;
+}
+
+void datacache_tick(struct datacache *dc, uint64_t now_us, bool patient)
+{
+	uint64_t late_us = late_since(dc, now_us);
+	struct hang *h = &dc->hang;
+
+	if (late_us > 0 && h->since_us == 0)
+		hang_begin(dc, late_us, now_us);
+	if (late_us > 0)
+		h->over_us = 0;
+	if (late_us == 0 && h->since_us > 0)
+		hang_end(dc, now_us);
+	if (h->since_us > 0 && !patient)
+		read_give_up(dc);
+}
