@@ -426,6 +426,7 @@ static bool open_servers(struct daemon *d, char *err, size_t errlen)
 		    .pool = d->pool,
 		    .room = d->room,
 		    .state = d->state,
+		    .control = c->control,
 		    .iopool = d->iopool,
 		    .listens = d->listens,
 		    .disk_bytes = c->cache_size / c->nservers,
@@ -546,8 +547,9 @@ struct daemon *daemon_new(
 	 * memory, and stay there. */
 	if (d->state)
 		reclaim_prepare();
-	if (!d->state || !open_servers(d, err, errlen) ||
-	    !open_control(d, err, errlen)) {
+	/* The reply caches lie beside the control socket. */
+	if (!d->state || !open_control(d, err, errlen) ||
+	    !open_servers(d, err, errlen)) {
 		taken = d->listens && listens_taken(d->listens);
 		daemon_free(d);
 		errno = taken ? EADDRINUSE : EINVAL;

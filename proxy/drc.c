@@ -10,13 +10,18 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include <linux/magic.h>
 #include <xxhash.h>
 
 #define DRC_MAGIC 0x3343524446464651ull /* version 3 */
@@ -51,6 +56,7 @@ struct drc {
 	size_t bytes;
 	unsigned slots;
 	unsigned recovered;
+	int fd; /* keeps the lock; -1: memory only */
 	uint32_t mask;
 	uint32_t *heads; /* slot + 1 by key; 0 ends a chain */
 	uint32_t *chain;
@@ -147,33 +153,74 @@ static void drc_recover(struct drc *drc)
 		drc_recover_slot(drc, i);
 }
 
-static void *drc_map(const char *path, size_t bytes)
+/* Stores into a mapped file of a disk wait for it, and kill where a
+ * copy-on-write disk is full: only what is memory will do. */
+static bool is_memory(const char *path)
 {
-	int flags = MAP_SHARED, fd = -1, err;
-	void *p;
+	char dir[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+	struct statfs fs;
 
-	if (!path)
-		return mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return MAP_FAILED;
-	/* Space is taken now: a store into a hole of a full disk kills. */
+	if (!slash)
+		return false;
+	snprintf(dir, sizeof(dir), "%.*s/", (int)(slash - path), path);
+	return statfs(dir, &fs) == 0 &&
+	       (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
+}
+
+/* The file is ours alone: replies tell of others' files, and who cuts it
+ * short would kill us. 0 or an errno. */
+static int take_file(int fd, size_t bytes)
+{
+	struct stat st;
+	int err;
+
+	if (fstat(fd, &st) < 0)
+		return errno;
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	    (st.st_mode & 077) || st.st_nlink != 1)
+		return EPERM;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return errno;
+	/* Space is taken now: a store into a hole kills when it is full. */
 	err = posix_fallocate(fd, 0, (off_t)bytes);
 	if (err == 0 && ftruncate(fd, (off_t)bytes) < 0)
 		err = errno;
-	p = err ? MAP_FAILED
-		: mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		      flags | MAP_POPULATE, fd, 0);
-	/* A change must not wait for the disk that reclaim waits for
-	 * (reclaim.h); without the right to, it mostly stays all the same. */
-	if (p != MAP_FAILED)
-		(void)mlock(p, bytes);
+	return err;
+}
+
+static void *map_file(struct drc *drc, const char *path)
+{
+	void *p = MAP_FAILED;
+	int err;
+
+	if (!is_memory(path)) {
+		errno = ENOTSUP;
+		return MAP_FAILED;
+	}
+	drc->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (drc->fd < 0)
+		return MAP_FAILED;
+	err = take_file(drc->fd, drc->bytes);
+	if (!err)
+		p = mmap(NULL, drc->bytes, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_POPULATE, drc->fd, 0);
 	if (!err && p == MAP_FAILED)
 		err = errno;
-	close(fd);
+	/* A change must not wait for the disk that reclaim waits for
+	 * (reclaim.h), here for swap space. */
+	if (!err)
+		(void)mlock(p, drc->bytes);
 	errno = err;
 	return p;
+}
+
+static void *drc_map(struct drc *drc, const char *path)
+{
+	if (path)
+		return map_file(drc, path);
+	return mmap(NULL, drc->bytes, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
 struct drc *drc_open(const char *path, unsigned slots)
@@ -186,15 +233,15 @@ struct drc *drc_open(const char *path, unsigned slots)
 		return NULL;
 	while (heads < slots)
 		heads *= 2;
+	drc->fd = -1;
 	drc->slots = slots;
 	drc->mask = (uint32_t)heads - 1;
 	drc->bytes = sizeof(struct drc_file) + slots * sizeof(struct drc_entry);
 	drc->heads = calloc(heads, sizeof(*drc->heads));
 	drc->chain = calloc(slots, sizeof(*drc->chain));
 	drc->owners = calloc(slots, sizeof(*drc->owners));
-	drc->file = drc->heads && drc->chain && drc->owners
-			? drc_map(path, drc->bytes)
-			: MAP_FAILED;
+	drc->file = drc->heads && drc->chain && drc->owners ? drc_map(drc, path)
+							    : MAP_FAILED;
 	if (drc->file == MAP_FAILED) {
 		err = errno;
 		drc->file = NULL;
@@ -212,6 +259,8 @@ void drc_close(struct drc *drc)
 		return;
 	if (drc->file)
 		munmap(drc->file, drc->bytes);
+	if (drc->fd >= 0)
+		close(drc->fd);
 	free(drc->heads);
 	free(drc->chain);
 	free(drc->owners);

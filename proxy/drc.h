@@ -55,7 +55,8 @@ enum drc_state {
 /*
  * Open or make the file at `path` (NULL: memory only) for `slots` entries.
  * A file of another version or size, or a damaged one, is begun anew. NULL
- * and errno on failure.
+ * and errno on failure: ENOTSUP where the file would not be on a tmpfs, EPERM
+ * where it is not ours alone, EWOULDBLOCK where another daemon has it.
  */
 struct drc *drc_open(const char *path, unsigned slots);
 void drc_close(struct drc *drc);

@@ -485,18 +485,35 @@ static bool open_listeners(struct server *s, char *err, size_t errlen)
 	return true;
 }
 
-static bool open_drc(struct server *s, char *err, size_t errlen)
+/* Beside the control socket, which by default is on a tmpfs that outlives the
+ * daemon. */
+static struct drc *open_change_drc(const struct server *s)
 {
-	char path[PATH_MAX] = "";
-	int rc = statedir_path(s->p.state, s->name, "drc", path, sizeof(path));
+	const char *control = s->p.control, *slash = strrchr(control, '/');
+	int dir = slash ? (int)(slash - control) : 0;
+	char path[PATH_MAX];
+	struct drc *drc;
 
-	s->drc = rc < 0 ? NULL : drc_open(path, DRC_SLOTS);
+	snprintf(path, sizeof(path), "%.*s/%s.drc", dir, control, s->name);
+	drc = drc_open(path, DRC_SLOTS);
+	if (drc)
+		return drc;
+	log_warn("server server=%s file=%s: %s: replies to changes are kept "
+		 "in memory only, so a change that is under way when the "
+		 "daemon is killed may be done twice; set `control` to a path "
+		 "on a tmpfs, such as /run/forefetch/control.sock",
+	    s->name, path,
+	    errno == ENOTSUP ? "its directory is not on a tmpfs"
+			     : strerror(errno));
+	return drc_open(NULL, DRC_SLOTS);
+}
+
+static bool open_drc(struct server *s)
+{
+	s->drc = open_change_drc(s);
 	s->write_drc = drc_open(NULL, WRITE_DRC_SLOTS);
-	if (!s->drc || !s->write_drc) {
-		snprintf(err, errlen, "server %s: %s: %s", s->name, path,
-		    strerror(rc < 0 ? -rc : errno));
+	if (!s->drc || !s->write_drc)
 		return false;
-	}
 	metrics_add(s->metrics, METRICS_DRC_RECOVERED, drc_recovered(s->drc));
 	return true;
 }
@@ -763,7 +780,7 @@ struct server *server_new(
 	LIST_INIT(&s->closed);
 	s->name = strdup(p->config->name);
 	s->metrics = s->name ? metrics_new() : NULL;
-	if (!s->metrics || !open_drc(s, err, errlen) || !open_upstreams(s) ||
+	if (!s->metrics || !open_drc(s) || !open_upstreams(s) ||
 	    !open_caches(s) || !open_service(s) ||
 	    !open_listeners(s, err, errlen)) {
 		server_free(s);

@@ -42,6 +42,7 @@ struct server_params {
 	struct rbuf_pool *pool;
 	struct room *room; /* of all clients */
 	const struct statedir *state;
+	const char *control; /* path of the socket */
 	struct iopool *iopool;
 	struct listens *listens;
 	/* This server's shares of cache_size and memory_size. */

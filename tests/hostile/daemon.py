@@ -76,6 +76,7 @@ class Daemon:
         self.file = os.path.join(self.dir, "conf")
         self.run = tempfile.mkdtemp(prefix="ff-hostile-", dir=TMPFS)
         self.socket = os.path.join(self.run, "control.sock")
+        self.drc = os.path.join(self.run, "nas.drc")
         self.env = {}
         self.log_path = os.path.join(self.dir, "log")
         self.top = {"cache_dir": os.path.join(self.dir, "cache"),

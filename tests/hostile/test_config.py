@@ -351,11 +351,49 @@ class Start(daemon.Case):
         open(ff.top["cache_dir"], "w").close()
         self.fails(ff, "cache_dir .*: (it is not a directory|Not a dir)")
 
+    def without_drc(self, ff, why):
+        """It says so, and goes on."""
+        ff.start()
+        self.assertEqual(len(ff.lines("warn", "nas.drc", why)), 1, ff.log())
+        with ff.connect() as c:
+            self.assertEqual(rpc.status(
+                c.call(rpc.MKDIR, rpc.mkdir_args("a%d" % ff.process.pid))), 0)
+        ff.stop()
+
     def test_drc_is_a_symlink(self):
         ff = self.second()
-        os.makedirs(ff.top["cache_dir"] + "/nas", 0o700)
-        os.symlink("/nonexistent", ff.top["cache_dir"] + "/nas/drc")
-        self.fails(ff, "drc")
+        os.symlink(ff.dir + "/elsewhere", ff.drc)
+        self.without_drc(ff, "Too many levels")
+        self.assertFalse(os.path.exists(ff.dir + "/elsewhere"))
+
+    @unittest.skipUnless(daemon.TMPFS, "needs a tmpfs")
+    def test_drc_of_others(self):
+        ff = self.second()
+        with open(ff.drc, "w") as f:
+            f.write("precious")
+        os.chmod(ff.drc, 0o644)
+        self.without_drc(ff, "Operation not permitted")
+        os.chmod(ff.drc, 0o600)
+        os.link(ff.drc, ff.drc + ".2")
+        open(ff.log_path, "w").close()
+        self.without_drc(ff, "Operation not permitted")
+        with open(ff.drc) as f:
+            self.assertEqual(f.read(), "precious")
+
+    @unittest.skipUnless(daemon.TMPFS, "needs a tmpfs")
+    def test_drc_of_another_daemon(self):
+        one, two = self.second(), self.second()
+        two.top["control"] = two.socket = one.socket + ".2"
+        two.write_config()
+        one.start()
+        self.without_drc(two, "Resource temporarily unavailable")
+
+    def test_drc_not_on_a_tmpfs(self):
+        ff = self.second()
+        ff.top["control"] = ff.socket = ff.dir + "/control.sock"
+        ff.write_config()
+        self.without_drc(ff, "not on a tmpfs")
+        self.assertFalse(os.path.exists(ff.dir + "/nas.drc"))
 
     def test_parents_are_made(self):
         top = tempfile.mkdtemp(prefix="ff-hostile-")

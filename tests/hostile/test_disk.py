@@ -127,6 +127,20 @@ class NotResident(Disk):
         self.serves("mincore-absent")
 
 
+class Full(Disk):
+    """Stores into a mapping of a full copy-on-write disk kill."""
+
+    def test_no_stores_into_mappings(self):
+        client = self.client_of_file()
+        self.cached(client)
+        self.assertEqual(
+            rpc.status(client.call(rpc.MKDIR, rpc.mkdir_args("a"))), 0)
+        with open("/proc/%d/maps" % self.ff.process.pid) as f:
+            maps = [l.split() for l in f if self.cache in l]
+        self.assertTrue(maps)
+        self.assertEqual([m for m in maps if "w" in m[1]], [])
+
+
 class Hangs(Disk):
     """The disk takes what it is asked, and does not answer."""
 

@@ -608,7 +608,7 @@ class Killed(ResendCase):
     def test_damaged_file(self):
         self.client.call(rpc.MKDIR, self.args, xid=77)
         self.ff.kill()
-        path = self.ff.top["cache_dir"] + "/nas/drc"
+        path = self.ff.drc
         with open(path, "r+b") as f:
             size = f.seek(0, 2)
             for at in range(8, size, 509):
@@ -621,7 +621,7 @@ class Killed(ResendCase):
         self.bystander()
 
     def test_file_cut_short_or_of_zeros(self):
-        path = self.ff.top["cache_dir"] + "/nas/drc"
+        path = self.ff.drc
         for n, content in enumerate((b"", b"\0" * 100, b"\xff" * 2000000)):
             self.ff.kill()
             with open(path, "wb") as f:
