@@ -1,133 +1,326 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Whatever waits for the disk is done by one job, at the start and again
+ * until it succeeds: it has the directory, reads all that is kept there, and
+ * opens the data. Then the loop takes what it brought.
+ */
 #include "cachehome.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "caches.h"
+#include "clock.h"
 #include "config.h"
+#include "iopool.h"
 #include "log.h"
 #include "metasave.h"
 #include "statedir.h"
 
+#define RETRY_US UINT64_C(30000000)
+
+enum { TEXT_MAX = 512 };
+
+struct opening {
+	struct iopool_job job;
+	bool busy;
+	bool done;  /* at least once */
+	bool keep;  /* the data is well */
+	bool renew; /* … or has failed */
+	int rc;
+	char err[TEXT_MAX]; /* of the directory … */
+	char data_err[TEXT_MAX];
+	bool same; /* it is of the same server */
+	struct datacache *data;
+	struct metasave_file names;
+};
+
 struct cachehome {
 	struct cachehome_params p;
 	struct caches *caches;
-	struct metasave *save;
+	struct metasave *save; /* NULL: the directory was not had yet */
+	struct opening open;
+	uint64_t retry_us;
 	uint64_t problem_us; /* there is one since; 0: there is none */
-	char names[PATH_MAX];
-	char whose[PATH_MAX];
+	bool started;        /* what is had from now on comes late */
+	bool closing;
+	char whose[TEXT_MAX];
+	char problem[TEXT_MAX];
+	char logged[TEXT_MAX];
 };
 
-static struct datacache *open_data(struct cachehome *h)
+/* ---- in a thread ------------------------------------------------------ */
+
+static struct cachehome *home_of(struct iopool_job *job)
 {
-	char path[PATH_MAX], err[512];
-	int rc =
-	    statedir_path(h->p.state, h->p.name, "data", path, sizeof(path));
+	return (void *)((char *)job - offsetof(struct cachehome, open.job));
+}
+
+/* The loop will read it from memory. */
+static void read_ahead(const struct cachehome *h, const char *file)
+{
+	char path[PATH_MAX], buf[16 << 10];
+	int fd = -1;
+
+	if (statedir_path(h->p.state, h->p.name, file, path, sizeof(path)) == 0)
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return;
+	while (read(fd, buf, sizeof(buf)) > 0)
+		continue;
+	close(fd);
+}
+
+/* Handles of one server mean nothing to another one. It is written each time:
+ * so it shows whether the disk can be written to. A full one serves, if it is
+ * ours. */
+static int claim(struct cachehome *h)
+{
+	struct opening *o = &h->open;
+	char was[TEXT_MAX] = "", path[PATH_MAX];
+	int rc = statedir_make_server(h->p.state, h->p.name);
+
+	if (rc < 0)
+		return rc;
+	(void)statedir_load_line(
+	    h->p.state, h->p.name, "whose", was, sizeof(was));
+	o->same = strcmp(was, h->whose) == 0;
+	if (!o->same && statedir_path(h->p.state, h->p.name, "names", path,
+			    sizeof(path)) == 0)
+		unlink(path);
+	rc = statedir_write_line(h->p.state, h->p.name, "whose", h->whose);
+	return o->same && (rc == -ENOSPC || rc == -EDQUOT) ? 0 : rc;
+}
+
+static void open_data(struct cachehome *h)
+{
+	struct opening *o = &h->open;
+	char path[PATH_MAX];
 	struct datacache_params dp = {.dir = path,
 	    .server = h->p.name,
 	    .size_bytes = h->p.disk_bytes,
 	    .iopool = h->p.iopool};
-	struct datacache *dc = NULL;
+	int rc =
+	    statedir_path(h->p.state, h->p.name, "data", path, sizeof(path));
 
+	o->data_err[0] = '\0';
 	if (rc < 0)
-		snprintf(err, sizeof(err), "%s", strerror(-rc));
-	else
-		dc = datacache_open(&dp, err, sizeof(err));
-	if (!dc)
-		log_warn("cachehome server=%s: no data is cached: %s",
-		    h->p.name, err);
-	return dc;
-}
-
-/* Handles of one server mean nothing to another one. */
-static bool same_server(const struct cachehome *h, char *text, size_t size)
-{
-	const struct config_server *cfg = h->p.config;
-	char was[512] = "";
-	FILE *f = fopen(h->whose, "re");
-
-	snprintf(text, size, "%s %u\n", cfg->address, cfg->nfs_port);
-	if (!f)
-		return false;
-	if (!fgets(was, sizeof(was), f))
-		was[0] = '\0';
-	fclose(f);
-	return strcmp(was, text) == 0;
-}
-
-static void claim(struct cachehome *h)
-{
-	char text[512];
-	FILE *f;
-	bool bad;
-
-	if (same_server(h, text, sizeof(text)))
+		snprintf(o->data_err, TEXT_MAX, "%s", strerror(-rc));
+	else if (o->keep)
 		return;
-	unlink(h->names);
-	caches_flush(h->caches);
-	f = fopen(h->whose, "we");
-	bad = !f || fputs(text, f) < 0;
-	if (f && fclose(f) != 0)
-		bad = true;
-	if (bad)
-		log_warn("cachehome server=%s file=%s: %s", h->p.name, h->whose,
-		    strerror(errno));
+	else if (o->renew)
+		o->rc = datacache_renew(h->caches->data, o->err, TEXT_MAX);
+	else
+		o->data = datacache_load(&dp, o->data_err, TEXT_MAX);
 }
+
+static void read_files(struct cachehome *h)
+{
+	static const char *const files[] = {
+	    "address-nfs", "address-mount", "link", "pins", "trees"};
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+		read_ahead(h, files[i]);
+	if (h->open.same && statedir_path(h->p.state, h->p.name, "names", path,
+				sizeof(path)) == 0)
+		metasave_read(path, h->p.name, &h->open.names);
+	/* Earlier versions kept the replies here. */
+	if (statedir_path(h->p.state, h->p.name, "drc", path, sizeof(path)) ==
+	    0)
+		unlink(path);
+}
+
+static void open_run(struct iopool_job *job)
+{
+	struct cachehome *h = home_of(job);
+	struct opening *o = &h->open;
+
+	o->rc = statedir_take(h->p.state, o->err, sizeof(o->err));
+	if (o->rc < 0)
+		return;
+	o->rc = claim(h);
+	if (o->rc < 0) {
+		snprintf(o->err, sizeof(o->err), "%s", strerror(-o->rc));
+		return;
+	}
+	if (!h->save)
+		read_files(h);
+	open_data(h);
+}
+
+/* ---- on the loop ------------------------------------------------------ */
 
 static void open_save(struct cachehome *h)
 {
+	char path[PATH_MAX];
 	struct metasave_params mp = {.base = h->p.base,
 	    .iopool = h->p.iopool,
 	    .caches = h->caches,
-	    .path = h->names,
+	    .path = path,
 	    .server = h->p.name};
 
-	if (statedir_path(h->p.state, h->p.name, "names", h->names,
-		sizeof(h->names)) < 0 ||
-	    statedir_path(
-		h->p.state, h->p.name, "whose", h->whose, sizeof(h->whose)) < 0)
+	if (statedir_path(h->p.state, h->p.name, "names", path, sizeof(path)) <
+	    0)
 		return;
-	claim(h);
 	h->save = metasave_new(&mp);
-	if (h->save)
-		metasave_load(h->save);
+	/* What came in meanwhile is newer. */
+	if (h->save && !h->started)
+		metasave_use(h->save, &h->open.names);
+}
+
+static void set_problem(struct cachehome *h, const char *text)
+{
+	snprintf(h->problem, sizeof(h->problem), "%s", text);
+	if (!text[0] || strcmp(text, h->logged) == 0)
+		return;
+	snprintf(h->logged, sizeof(h->logged), "%s", text);
+	log_warn("cachehome server=%s: no data is kept on disk: %s; it is "
+		 "tried again every %d s",
+	    h->p.name, text, (int)(RETRY_US / 1000000));
+}
+
+static void use_data(struct cachehome *h)
+{
+	struct opening *o = &h->open;
+
+	if (o->renew)
+		datacache_renewed(h->caches->data);
+	if (o->data) {
+		datacache_begin(o->data);
+		if (!o->same)
+			datacache_flush(o->data);
+		caches_set_data(h->caches, o->data);
+		o->data = NULL;
+	}
+	set_problem(h, o->data_err);
+	if (!o->data_err[0] && h->logged[0]) {
+		log_info("cachehome server=%s: data is kept on disk again",
+		    h->p.name);
+		h->logged[0] = '\0';
+	}
+}
+
+static void open_on_done(struct iopool_job *job)
+{
+	struct cachehome *h = home_of(job);
+	struct opening *o = &h->open;
+	bool late = h->started;
+
+	o->busy = false;
+	o->done = true;
+	h->retry_us = clock_now_us() + RETRY_US;
+	if (o->rc < 0) {
+		set_problem(h, o->err);
+	} else if (!h->closing) {
+		statedir_resume(h->p.state);
+		if (!h->save)
+			open_save(h);
+		use_data(h);
+	}
+	metasave_forget(&o->names);
+	if (o->rc == 0 && late && !h->closing)
+		h->p.on_disk(h->p.ctx);
+}
+
+static void begin(struct cachehome *h)
+{
+	struct opening *o = &h->open;
+	struct datacache_stats st = {0};
+
+	if (h->caches->data)
+		datacache_get_stats(h->caches->data, &st);
+	o->busy = true;
+	o->renew = st.failed != 0;
+	o->keep = h->caches->data && !o->renew;
+	o->job.run = open_run;
+	o->job.done = open_on_done;
+	iopool_submit(h->p.iopool, &o->job);
 }
 
 struct cachehome *cachehome_new(const struct cachehome_params *p)
 {
 	struct cachehome *h = calloc(1, sizeof(*h));
-	struct datacache *dc;
 
 	if (!h)
 		return NULL;
 	h->p = *p;
-	dc = open_data(h);
+	snprintf(h->whose, sizeof(h->whose), "%s %u", p->config->address,
+	    p->config->nfs_port);
 	h->caches =
-	    caches_new(p->config, p->metrics, (size_t)p->memory_bytes, dc);
+	    caches_new(p->config, p->metrics, (size_t)p->memory_bytes, NULL);
 	if (!h->caches) {
-		datacache_close(dc);
 		free(h);
 		errno = ENOMEM;
 		return NULL;
 	}
-	open_save(h);
+	begin(h);
 	return h;
+}
+
+int cachehome_wait(struct cachehome *h, uint64_t us, char *err, size_t errlen)
+{
+	bool done = iopool_wait(h->p.iopool, &h->open.done, us);
+
+	h->started = true;
+	if (!done)
+		set_problem(h, "the disk of cache_dir does not answer");
+	else if (h->open.rc == -EINVAL)
+		snprintf(err, errlen, "%s", h->open.err);
+	return done && h->open.rc == -EINVAL ? -EINVAL : 0;
+}
+
+void cachehome_stop(struct cachehome *h)
+{
+	if (h)
+		h->closing = true;
 }
 
 void cachehome_free(struct cachehome *h)
 {
 	if (!h)
 		return;
+	h->closing = true;
+	iopool_drain(h->p.iopool);
 	metasave_free(h->save);
+	/* It came too late. */
+	if (h->open.data)
+		datacache_close(h->open.data);
 	caches_free(h->caches);
 	free(h);
+}
+
+struct caches *cachehome_caches(struct cachehome *h)
+{
+	return h->caches;
+}
+
+bool cachehome_on_disk(const struct cachehome *h)
+{
+	return h->save != NULL;
+}
+
+/* Whether there is something to try. */
+static bool is_broken(const struct cachehome *h)
+{
+	struct datacache_stats st;
+
+	if (!h->save || !h->caches->data)
+		return true;
+	datacache_get_stats(h->caches->data, &st);
+	return st.failed != 0;
+}
+
+void cachehome_retry(struct cachehome *h)
+{
+	if (!h->open.busy && is_broken(h))
+		begin(h);
 }
 
 void cachehome_tick(struct cachehome *h, uint64_t now_us, bool patient)
@@ -137,35 +330,38 @@ void cachehome_tick(struct cachehome *h, uint64_t now_us, bool patient)
 	if (h->caches->data)
 		datacache_tick(h->caches->data, now_us, patient);
 	cachehome_get_problem(h, &p);
-	if (!p.text[0])
+	if (!p.text[0]) {
 		h->problem_us = 0;
-	else if (h->problem_us == 0)
+		return;
+	}
+	if (h->problem_us == 0) {
 		h->problem_us = now_us;
+		h->retry_us = now_us + RETRY_US;
+	}
+	if (now_us >= h->retry_us)
+		cachehome_retry(h);
 }
 
 void cachehome_get_problem(
     const struct cachehome *h, struct cachehome_problem *p)
 {
 	struct datacache_stats st = {0};
-	const char *text = "";
+	const char *text = h->problem;
 
 	p->since_us = h->problem_us;
 	if (h->caches->data)
 		datacache_get_stats(h->caches->data, &st);
-	else
-		text = "it could not be opened; see the daemon's log";
-	if (h->caches->data && !st.on)
-		text = "it failed or is full; see the daemon's log";
 	if (st.hangs_since_us > 0) {
-		text = "it does not answer";
+		text = "the disk of cache_dir does not answer";
 		p->since_us = st.hangs_since_us;
+	} else if (h->caches->data && st.failed) {
+		snprintf(p->text, sizeof(p->text),
+		    "the disk of cache_dir failed: %s", strerror(st.failed));
+		return;
+	} else if (h->caches->data && !st.on) {
+		text = "the disk of cache_dir is full";
 	}
 	snprintf(p->text, sizeof(p->text), "%s", text);
-}
-
-struct caches *cachehome_caches(struct cachehome *h)
-{
-	return h->caches;
 }
 
 void cachehome_hurry(struct cachehome *h)

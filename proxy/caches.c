@@ -96,15 +96,20 @@ struct caches *caches_new(const struct config_server *config,
 	c->metrics = metrics;
 	c->memory_bytes = memory_bytes;
 	if (caches_make(c)) {
-		c->data = data;
 		if (data)
-			datacache_set_memory(data, memory_bytes / DATA_SHARE);
+			caches_set_data(c, data);
 		return c;
 	}
 	caches_unmake(c);
 	free(c);
 	errno = ENOMEM;
 	return NULL;
+}
+
+void caches_set_data(struct caches *c, struct datacache *data)
+{
+	c->data = data;
+	datacache_set_memory(data, c->memory_bytes / DATA_SHARE);
 }
 
 void caches_free(struct caches *c)

@@ -46,6 +46,8 @@ struct caches {
 struct caches *caches_new(const struct config_server *config,
     struct metrics *metrics, size_t memory_bytes, struct datacache *data);
 void caches_free(struct caches *c);
+/* They have had none until now. */
+void caches_set_data(struct caches *c, struct datacache *data);
 /* A reloaded configuration. */
 void caches_set_config(struct caches *c, const struct config_server *config);
 /* Forget everything, data too. The memory is given back by caches_bury(). */

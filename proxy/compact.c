@@ -163,26 +163,33 @@ void compact_set_rate(struct compact *c, uint64_t rate_bytes)
 struct compact *compact_new(const struct compact_params *p, uint64_t now_us)
 {
 	struct compact *c = calloc(1, sizeof(*c));
-	struct timeval tv = clock_timeval(LOOK_US);
 
 	if (!c)
 		return NULL;
 	c->p = *p;
 	c->quiet_us = c->last_us = now_us;
 	c->wait_us = WAIT_US;
-	if (!p->base || !p->data)
+	c->p.data = NULL;
+	if (!p->data || compact_set_data(c, p->data) == 0)
 		return c;
-	c->ev = evtimer_new(p->base, compact_on_time, c);
+	compact_free(c);
+	errno = ENOMEM;
+	return NULL;
+}
+
+int compact_set_data(struct compact *c, struct datacache *data)
+{
+	struct timeval tv = clock_timeval(LOOK_US);
+
+	c->p.data = data;
+	if (!c->p.base || c->ev)
+		return 0;
+	c->ev = evtimer_new(c->p.base, compact_on_time, c);
 	/* Behind all that anybody waits for. */
 	if (c->ev)
 		event_priority_set(
-		    c->ev, event_base_get_npriorities(p->base) - 1);
-	if (!c->ev || event_add(c->ev, &tv) < 0) {
-		compact_free(c);
-		errno = ENOMEM;
-		return NULL;
-	}
-	return c;
+		    c->ev, event_base_get_npriorities(c->p.base) - 1);
+	return c->ev && event_add(c->ev, &tv) == 0 ? 0 : -ENOMEM;
 }
 
 void compact_free(struct compact *c)

@@ -35,6 +35,8 @@ struct compact_params {
 struct compact *compact_new(const struct compact_params *p, uint64_t now_us);
 /* NULL is allowed. */
 void compact_free(struct compact *c);
+/* The data, where there was none; 0 or -ENOMEM. */
+int compact_set_data(struct compact *c, struct datacache *data);
 void compact_set_rate(struct compact *c, uint64_t rate_bytes);
 
 /* Begin now, whatever clients do, and with whatever order: 0 or -errno of

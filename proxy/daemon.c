@@ -16,6 +16,7 @@
 #include "compact.h"
 #include "config.h"
 #include "control.h"
+#include "datacache.h"
 #include "hint.h"
 #include "iopool.h"
 #include "listens.h"
@@ -41,6 +42,8 @@ enum {
 	CLIENTS_SHARE = 4, /* of memory_size */
 	CLIENTS_MIN_BYTES = 16 << 20,
 	PRIORITIES = 3, /* demand, metadata, prefetch and control */
+	/* Without the disk of cache_dir, a start goes on after so long. */
+	DISK_WAIT_US = 5000000,
 	DRAIN_STEP_US = 20000,
 	/* Calls to a server that is away would never end. */
 	DRAIN_MAX_US = 5000000,
@@ -413,6 +416,19 @@ static void warn_of_ports(const struct config *c)
 				    c->servers[i].name, text);
 }
 
+/* All servers wait for the same disk. */
+static uint64_t disk_wait_us(const struct daemon *d)
+{
+	uint64_t us = clock_now_us() - d->started_us;
+
+	return us < DISK_WAIT_US ? DISK_WAIT_US - us : 0;
+}
+
+static uint64_t disk_need_bytes(const struct config *c)
+{
+	return c->nservers * datacache_need_bytes(c->cache_size / c->nservers);
+}
+
 static bool open_servers(struct daemon *d, char *err, size_t errlen)
 {
 	const struct config *c = d->config;
@@ -429,6 +445,7 @@ static bool open_servers(struct daemon *d, char *err, size_t errlen)
 		    .control = c->control,
 		    .iopool = d->iopool,
 		    .listens = d->listens,
+		    .disk_wait_us = disk_wait_us(d),
 		    .disk_bytes = c->cache_size / c->nservers,
 		    .memory_bytes = c->memory_size / c->nservers,
 		    .compact_rate = c->compact_rate,
@@ -525,11 +542,21 @@ static bool open_loop(struct daemon *d)
 	       d->listens && catch_signals(d) && watch_loop(d);
 }
 
+bool daemon_check(const struct config *config, char *err, size_t errlen)
+{
+	uid_t uid = geteuid();
+
+	return statedir_check(config->cache_dir,
+	    uid == 0 ? STATEDIR_ANYBODY : uid, disk_need_bytes(config), err,
+	    errlen);
+}
+
 struct daemon *daemon_new(
     struct config *config, const char *path, char *err, size_t errlen)
 {
 	struct daemon *d = calloc(1, sizeof(*d));
 	bool taken;
+	int rc;
 
 	snprintf(err, errlen, "out of memory");
 	if (!d) {
@@ -542,7 +569,8 @@ struct daemon *daemon_new(
 	d->started_us = clock_now_us();
 	log_set_level(config->log_level);
 	if (open_loop(d))
-		d->state = statedir_open(config->cache_dir, err, errlen);
+		d->state = statedir_new(
+		    config->cache_dir, disk_need_bytes(config), d->iopool);
 	/* Before the data caches are mapped: all of them would be read into
 	 * memory, and stay there. */
 	if (d->state)
@@ -551,8 +579,9 @@ struct daemon *daemon_new(
 	if (!d->state || !open_control(d, err, errlen) ||
 	    !open_servers(d, err, errlen)) {
 		taken = d->listens && listens_taken(d->listens);
+		rc = errno;
 		daemon_free(d);
-		errno = taken ? EADDRINUSE : EINVAL;
+		errno = taken ? EADDRINUSE : rc;
 		return NULL;
 	}
 	d->netwatch = netwatch_new(d->base, on_network, d);
@@ -574,7 +603,7 @@ void daemon_free(struct daemon *d)
 	free(d->servers);
 	iopool_free(d->iopool);
 	listens_free(d->listens);
-	statedir_close(d->state);
+	statedir_free(d->state);
 	for (int i = 0; i < 3; i++)
 		if (d->ev_signals[i])
 			event_free(d->ev_signals[i]);

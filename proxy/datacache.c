@@ -83,7 +83,7 @@ static void datacache_free(struct datacache *dc)
 	free(dc);
 }
 
-struct datacache *datacache_open(
+struct datacache *datacache_load(
     const struct datacache_params *p, char *err, size_t errlen)
 {
 	struct datacache *dc = calloc(1, sizeof(*dc));
@@ -115,9 +115,24 @@ struct datacache *datacache_open(
 		datacache_free(dc);
 		return NULL;
 	}
+	return dc;
+}
+
+void datacache_begin(struct datacache *dc)
+{
+	load_retire(dc);
 	/* It may have been larger; else there is no haste. */
 	if (dc->st.disk_bytes > dc->size_bytes)
 		evict_kick(dc);
+}
+
+struct datacache *datacache_open(
+    const struct datacache_params *p, char *err, size_t errlen)
+{
+	struct datacache *dc = datacache_load(p, err, errlen);
+
+	if (dc)
+		datacache_begin(dc);
 	return dc;
 }
 
@@ -364,15 +379,34 @@ void datacache_flush(struct datacache *dc)
 		writer_discard(&dc->writers[k], false);
 	}
 	tomb_clear(dc);
+	dc->full = false;
+	dc->cap_bytes = UINT64_MAX;
+}
+
+int datacache_renew(struct datacache *dc, char *err, size_t errlen)
+{
+	return load_anew(dc, err, errlen);
+}
+
+void datacache_renewed(struct datacache *dc)
+{
 	dc->off = dc->full = false;
 	dc->failures = 0;
 	dc->cap_bytes = UINT64_MAX;
+}
+
+uint64_t datacache_need_bytes(uint64_t size_bytes)
+{
+	uint64_t seg = datacache_seg_bytes(size_bytes);
+
+	return seg + SEGMENT_KINDS * seg / SEGMENT_IDX_SHARE;
 }
 
 void datacache_failed(struct datacache *dc, const char *what, int err)
 {
 	log_warn(
 	    "datacache server=%s: %s: %s", dc->server, what, strerror(-err));
+	dc->error = -err;
 	if (++dc->failures < FAILURES_MAX || dc->off)
 		return;
 	log_warn("datacache server=%s: off, the disk failed %u times",
@@ -420,6 +454,7 @@ void datacache_get_stats(const struct datacache *dc, struct datacache_stats *st)
 {
 	*st = dc->st;
 	st->on = !dc->off && !dc->full;
+	st->failed = dc->off ? dc->error : 0;
 	st->hangs_since_us = dc->hang.since_us;
 	st->files = dc->index.files;
 	st->run = dc->run.sum;

@@ -57,6 +57,10 @@ struct datacache_params {
  */
 struct datacache *datacache_open(
     const struct datacache_params *p, char *err, size_t errlen);
+/* The two halves of it, for a thread and for the loop. */
+struct datacache *datacache_load(
+    const struct datacache_params *p, char *err, size_t errlen);
+void datacache_begin(struct datacache *dc);
 /* Waits for writes under way; waiters are forgotten without a word. */
 void datacache_close(struct datacache *dc);
 
@@ -248,6 +252,15 @@ bool datacache_disk_idle(const struct datacache *dc);
 void datacache_flush(struct datacache *dc);
 /* Free up to `n` files of that; false where none is left. */
 bool datacache_bury(struct datacache *dc, unsigned n);
+/*
+ * It was switched off, since the disk failed (`failed` in the stats): try it
+ * again, and begin it anew. First in a thread, 0 or -errno and a sentence in
+ * `err`; then, where that was 0, on the loop.
+ */
+int datacache_renew(struct datacache *dc, char *err, size_t errlen);
+void datacache_renewed(struct datacache *dc);
+/* What the files need on disk at least, for a cache of that size. */
+uint64_t datacache_need_bytes(uint64_t size_bytes);
 /* `size_bytes` anew; evicts where it is less. */
 void datacache_resize(struct datacache *dc, uint64_t size_bytes);
 /* What the index may take in memory; evicts where it is more, as for want of
@@ -262,6 +275,7 @@ bool datacache_suspect(struct datacache *dc, const void *data, size_t len);
 
 struct datacache_stats {
 	bool on;                 /* false: the disk failed, or is full */
+	int failed;              /* then: how it did, an errno; 0: it is full */
 	uint64_t hangs_since_us; /* it does not answer; 0: it does */
 	uint64_t files;
 	uint64_t extents;

@@ -81,11 +81,22 @@ static void hang_end(struct datacache *dc, uint64_t now_us)
 	h->since_us = 0;
 }
 
+/* A bad sector in a month is not a bad disk. */
+static void forgive(struct datacache *dc, uint64_t now_us)
+{
+	if (dc->failures != dc->failures_seen)
+		dc->failed_us = now_us;
+	else if (!dc->off && now_us - dc->failed_us >= FAILURES_US)
+		dc->failures = 0;
+	dc->failures_seen = dc->failures;
+}
+
 void datacache_tick(struct datacache *dc, uint64_t now_us, bool patient)
 {
 	uint64_t late_us = late_since(dc, now_us);
 	struct hang *h = &dc->hang;
 
+	forgive(dc, now_us);
 	if (late_us > 0 && h->since_us == 0)
 		hang_begin(dc, late_us, now_us);
 	if (late_us > 0)

@@ -186,15 +186,18 @@ static int format_write(struct load *ld, struct format *f)
 	struct datacache *dc = ld->dc;
 	int fd, rc;
 
-	if (getrandom(&f->id, sizeof(f->id), 0) != sizeof(f->id))
+	if (dc->id == 0 &&
+	    getrandom(&dc->id, sizeof(dc->id), 0) != sizeof(dc->id))
 		return refuse(ld, "FORMAT", strerror(errno));
-	dc->id = f->id;
+	f->id = dc->id;
 	f->sum = format_sum(f);
 	fd = openat(dc->dirfd, "FORMAT.new",
 	    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return refuse(ld, "FORMAT", strerror(errno));
 	rc = write_all(fd, f, sizeof(*f), 0);
+	if (rc == 0 && fdatasync(fd) < 0)
+		rc = -errno;
 	close(fd);
 	if (rc == 0 && renameat(dc->dirfd, "FORMAT.new", dc->dirfd, "FORMAT"))
 		rc = -errno;
@@ -211,14 +214,19 @@ static void unlink_source(struct datacache *dc, const struct source *s)
 	unlinkat(dc->dirfd, name, 0);
 }
 
+static struct format format_of(const struct datacache *dc)
+{
+	return (struct format){.magic = FORMAT_MAGIC,
+	    .layout = DATACACHE_LAYOUT,
+	    .entry_bytes = sizeof(struct seg_entry),
+	    .server = XXH3_64bits(dc->server, strlen(dc->server))};
+}
+
 static int check_format(struct load *ld)
 {
 	struct datacache *dc = ld->dc;
-	struct format f = {.magic = FORMAT_MAGIC,
-	    .layout = DATACACHE_LAYOUT,
-	    .entry_bytes = sizeof(struct seg_entry)};
+	struct format f = format_of(dc);
 
-	f.server = XXH3_64bits(dc->server, strlen(dc->server));
 	if (format_read(dc, &f))
 		return 0;
 	if (ld->n > 0)
@@ -543,9 +551,8 @@ static void trim_tail(struct datacache *dc, struct segment *seg)
 	close(fd);
 }
 
-static void load_finish(struct load *ld)
+void load_retire(struct datacache *dc)
 {
-	struct datacache *dc = ld->dc;
 	struct segment *seg, *next;
 
 	for (int k = 0; k < SEGMENT_KINDS; k++) {
@@ -553,11 +560,45 @@ static void load_finish(struct load *ld)
 			next = TAILQ_NEXT(seg, link);
 			if (seg->live_extents == 0)
 				segment_retire(seg);
-			else
-				trim_tail(dc, seg);
 		}
 	}
+}
+
+static void load_finish(struct load *ld)
+{
+	struct datacache *dc = ld->dc;
+	struct segment *seg;
+
+	for (int k = 0; k < SEGMENT_KINDS; k++)
+		TAILQ_FOREACH (seg, &dc->lists[k], link)
+			if (seg->live_extents > 0)
+				trim_tail(dc, seg);
 	dc->st.loaded_extents = dc->st.extents;
+}
+
+/* What is there belongs to before the disk failed: nobody knows which
+ * tombstones are missing. Jobs from before know the descriptor by its number,
+ * and the segments that they are about will not come back. */
+int load_anew(struct datacache *dc, char *err, size_t errlen)
+{
+	struct datacache now = {
+	    .dir = dc->dir, .server = dc->server, .id = dc->id, .dirfd = -1};
+	struct load ld = {.dc = &now, .err = err, .errlen = errlen};
+	struct format f = format_of(dc);
+	int rc = open_dir(&ld);
+
+	if (rc == 0)
+		rc = scan_dir(&ld);
+	for (uint32_t i = 0; rc == 0 && i < ld.n; i++)
+		unlink_source(&now, &ld.sources[i]);
+	if (rc == 0)
+		rc = format_write(&ld, &f);
+	if (rc == 0 && dup3(now.dirfd, dc->dirfd, O_CLOEXEC) < 0)
+		rc = refuse(&ld, "", strerror(errno));
+	if (now.dirfd >= 0)
+		close(now.dirfd);
+	free(ld.sources);
+	return rc;
 }
 
 int load_dir(struct datacache *dc, char *err, size_t errlen)

@@ -49,6 +49,7 @@ enum {
 	PIN_MEMORY_SHARE = 2,   /* its index 1/2 of all indexes, at */
 	PIN_FILE_BYTES = 256,   /* so much a file */
 	FAILURES_MAX = 3,       /* of the disk; then it is switched off */
+	FAILURES_US = 60000000, /* after that, they are forgiven */
 	DATACACHE_LAYOUT = 1,   /* of the files; change it with them */
 	DATACACHE_PAGE = 4096,
 	SUM_WINDOW = 32 << 10,
@@ -360,7 +361,10 @@ struct datacache {
 	bool off;  /* the disk failed */
 	bool full; /* it takes nothing */
 	bool closing;
-	unsigned failures;
+	unsigned failures; /* within FAILURES_US */
+	int error;         /* the last of them, an errno */
+	unsigned failures_seen;
+	uint64_t failed_us; /* when the check saw it */
 	uint64_t full_skipped_bytes;
 	struct index index;
 	struct index buried; /* flushed, and freed bit by bit */
@@ -556,5 +560,9 @@ void layout_check_room(struct datacache *dc);
 
 /* datacache_load.c */
 int load_dir(struct datacache *dc, char *err, size_t errlen);
+/* Segments in which nothing was found go. */
+void load_retire(struct datacache *dc);
+/* Without what is there; nobody else may use the disk meanwhile. */
+int load_anew(struct datacache *dc, char *err, size_t errlen);
 
 #endif

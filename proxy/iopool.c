@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <event2/event.h>
@@ -139,6 +140,7 @@ struct iopool *iopool_new(struct event_base *base, unsigned threads)
 {
 	struct iopool *pool =
 	    calloc(1, sizeof(*pool) + threads * sizeof(pool->thread[0]));
+	pthread_condattr_t attr;
 	int err = 0;
 
 	assert(threads > 0);
@@ -146,7 +148,10 @@ struct iopool *iopool_new(struct event_base *base, unsigned threads)
 		return NULL;
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->given, NULL);
-	pthread_cond_init(&pool->ran, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&pool->ran, &attr);
+	pthread_condattr_destroy(&attr);
 	STAILQ_INIT(&pool->todo);
 	STAILQ_INIT(&pool->finished);
 	pool->efd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -194,4 +199,27 @@ void iopool_drain(struct iopool *pool)
 		pthread_mutex_unlock(&pool->lock);
 		iopool_reap(pool);
 	}
+}
+
+bool iopool_wait(struct iopool *pool, const bool *over, uint64_t us)
+{
+	struct timespec end;
+	int rc = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += (time_t)(us / 1000000);
+	end.tv_nsec += (long)(us % 1000000) * 1000;
+	if (end.tv_nsec >= 1000000000) {
+		end.tv_sec++;
+		end.tv_nsec -= 1000000000;
+	}
+	while (!*over && rc == 0) {
+		pthread_mutex_lock(&pool->lock);
+		while (rc == 0 && STAILQ_EMPTY(&pool->finished))
+			rc = pthread_cond_timedwait(
+			    &pool->ran, &pool->lock, &end);
+		pthread_mutex_unlock(&pool->lock);
+		iopool_reap(pool);
+	}
+	return *over;
 }

@@ -8,7 +8,9 @@
 #ifndef FOREFETCH_IOPOOL_H
 #define FOREFETCH_IOPOOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/queue.h>
 
 struct event_base;
@@ -32,5 +34,7 @@ void iopool_submit(struct iopool *pool, struct iopool_job *job);
 /* Runs jobs and their done() until none is left; blocks. Not from within a
  * done(). */
 void iopool_drain(struct iopool *pool);
+/* The same until `*over`, which a done() sets, or for so long; `*over`. */
+bool iopool_wait(struct iopool *pool, const bool *over, uint64_t us);
 
 #endif

@@ -8,7 +8,6 @@
 
 #include <xxhash.h>
 
-#include "log.h"
 #include "statedir.h"
 
 enum { VERSION = 1, INTERVAL_US = 30000000 };
@@ -45,7 +44,7 @@ bool linkkeep_parse(const char *text, struct linkest_kept *kept)
 }
 
 struct linkkeep {
-	const struct statedir *sd;
+	struct statedir *sd;
 	const char *server;
 	struct linkest *le;
 	struct linkest_kept kept; /* on disk; zeros: nothing is */
@@ -53,7 +52,7 @@ struct linkkeep {
 };
 
 struct linkkeep *linkkeep_new(
-    const struct statedir *sd, const char *server, struct linkest *le)
+    struct statedir *sd, const char *server, struct linkest *le)
 {
 	struct linkkeep *lk = calloc(1, sizeof(*lk));
 	struct linkest_kept kept;
@@ -64,7 +63,8 @@ struct linkkeep *linkkeep_new(
 	lk->sd = sd;
 	lk->server = server;
 	lk->le = le;
-	if (statedir_load_line(sd, server, "link", text, sizeof(text)) == 0 &&
+	if (statedir_taken(sd) &&
+	    statedir_load_line(sd, server, "link", text, sizeof(text)) == 0 &&
 	    linkkeep_parse(text, &kept)) {
 		lk->kept = kept;
 		linkest_begin(le, &kept);
@@ -81,7 +81,6 @@ static void save(struct linkkeep *lk)
 {
 	char text[LINKKEEP_TEXT_MAX];
 	struct linkest_kept now;
-	int rc;
 
 	if (!linkest_keep(lk->le, &now) ||
 	    (!differs(now.rate_Bps, lk->kept.rate_Bps) &&
@@ -89,10 +88,7 @@ static void save(struct linkkeep *lk)
 		return;
 	lk->kept = now;
 	linkkeep_format(&now, text);
-	rc = statedir_save_line(lk->sd, lk->server, "link", text);
-	if (rc < 0)
-		log_warn("linkkeep server=%s file=link: %s", lk->server,
-		    strerror(-rc));
+	statedir_save_line(lk->sd, lk->server, "link", text);
 }
 
 void linkkeep_tick(struct linkkeep *lk, uint64_t now_us)

@@ -203,9 +203,11 @@ static int serve(struct config *config, const struct options *o)
 	raise_descriptor_limit();
 	d = daemon_new(config, o->file, err, sizeof(err));
 	if (!d) {
-		taken = errno == EADDRINUSE;
+		rc = errno == EADDRINUSE ? EXIT_TAKEN
+		     : errno == EINVAL   ? EXIT_USAGE
+					 : EXIT_FAILURE;
 		log_error("main: %s", err);
-		return taken ? EXIT_TAKEN : EXIT_FAILURE;
+		return rc;
 	}
 	/* The working directory may lie on what we serve. */
 	if (chdir("/") < 0)
@@ -215,6 +217,22 @@ static int serve(struct config *config, const struct options *o)
 	rc = daemon_run(d);
 	daemon_free(d);
 	return rc < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static int test(struct config *config, const struct options *o)
+{
+	char err[CONFIG_ERR_MAX];
+	bool ok = daemon_check(config, err, sizeof(err));
+
+	print_warnings(config);
+	if (!ok)
+		fprintf(stderr, "forefetchd: %s\n", err);
+	else if (o->verbose)
+		config_print(config, stdout);
+	else
+		printf("%s: correct\n", o->file);
+	config_free(config);
+	return ok ? EXIT_SUCCESS : EXIT_USAGE;
 }
 
 int main(int argc, char **argv)
@@ -230,15 +248,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "forefetchd: %s\n", err);
 		return EXIT_USAGE;
 	}
-	if (o.test) {
-		print_warnings(config);
-		if (o.verbose)
-			config_print(config, stdout);
-		else
-			printf("%s: correct\n", o.file);
-		config_free(config);
-		return EXIT_SUCCESS;
-	}
+	if (o.test)
+		return test(config, &o);
 	/* HUP reads it again, from whatever directory. */
 	file = realpath(o.file, NULL);
 	if (file)

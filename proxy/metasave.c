@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -296,80 +295,121 @@ static void sync_dir(const char *file)
 
 /* Whether the file with this checksum has all that the daemon before knew. It
  * is so once only: changes begin now. Where that cannot be noted, it is not. */
-static bool take_whole(const struct metasave *ms, uint64_t sum)
+static bool take_whole(const char *path, uint64_t sum)
 {
-	int fd = open(ms->whole, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	char name[PATH_MAX + 8];
 	uint64_t of = 0;
 	bool whole;
+	int fd;
 
+	snprintf(name, sizeof(name), "%s.whole", path);
+	fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return false;
 	whole = read(fd, &of, sizeof(of)) == sizeof(of) && of == sum;
 	close(fd);
-	if (unlink(ms->whole) < 0)
+	if (unlink(name) < 0)
 		return false;
-	sync_dir(ms->whole);
+	sync_dir(name);
 	return whole;
 }
 
-/* Why the file is not to be used; NULL: it may be. */
-static const char *load_map(
-    struct metasave *ms, const unsigned char *data, size_t len)
+/* All of it, by read: a bad sector under a mapping would kill. NULL and why. */
+static unsigned char *read_whole(int fd, size_t *len, const char **why)
 {
-	struct metaview v = {.data = data + 8, .len = len - 16};
-	uint64_t sum;
+	unsigned char *data;
+	struct stat st;
+	ssize_t n = 1;
 
-	memcpy(&sum, data + len - 8, sizeof(sum));
-	if (memcmp(data, METAFILE_MAGIC, 8) != 0)
-		return "of another version";
-	if (XXH3_64bits(data, len - 8) != sum)
-		return "damaged";
-	ms->saved_sum = sum;
-	if (!metapack_load(
-		ms->p.caches, &v, take_whole(ms, sum), clock_now_us())) {
-		ms->saved_sum = 0;
-		caches_flush(ms->p.caches);
-		return "malformed";
+	*why = "not the daemon's own";
+	if (fstat(fd, &st) < 0 || st.st_uid != geteuid() ||
+	    (st.st_mode & 022) || !S_ISREG(st.st_mode))
+		return NULL;
+	*why = "too short";
+	if (st.st_size < 16)
+		return NULL;
+	*why = strerror(ENOMEM);
+	data = malloc((size_t)st.st_size);
+	*len = 0;
+	while (data && n > 0 && *len < (size_t)st.st_size) {
+		n = read(fd, data + *len, (size_t)st.st_size - *len);
+		*len += n > 0 ? (size_t)n : 0;
 	}
+	if (n > 0)
+		return data;
+	*why = n < 0 ? strerror(errno) : "too short";
+	free(data);
 	return NULL;
 }
 
-static const char *load_fd(struct metasave *ms, int fd)
+static const char *check_sum(struct metasave_file *f)
 {
-	const char *why;
-	struct stat st;
-	void *map;
+	memcpy(&f->sum, f->data + f->len - 8, sizeof(f->sum));
+	if (memcmp(f->data, METAFILE_MAGIC, 8) != 0)
+		return "of another version";
+	return XXH3_64bits(f->data, f->len - 8) == f->sum ? NULL : "damaged";
+}
 
-	if (fstat(fd, &st) < 0)
-		return strerror(errno);
-	if (st.st_uid != geteuid() || (st.st_mode & 022) ||
-	    !S_ISREG(st.st_mode))
-		return "not the daemon's own";
-	if (st.st_size < 16)
-		return "too short";
-	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (map == MAP_FAILED)
-		return strerror(errno);
-	why = load_map(ms, map, (size_t)st.st_size);
-	munmap(map, (size_t)st.st_size);
-	return why;
+static void set_aside(const char *path, const char *server, const char *why)
+{
+	char aside[PATH_MAX + 8];
+
+	snprintf(aside, sizeof(aside), "%s.bad", path);
+	rename(path, aside);
+	log_warn(
+	    "metasave server=%s file=%s: %s: set aside", server, path, why);
+}
+
+void metasave_read(
+    const char *path, const char *server, struct metasave_file *f)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	const char *why = NULL;
+
+	*f = (struct metasave_file){0};
+	if (fd < 0 && errno == ENOENT)
+		return;
+	if (fd < 0)
+		why = strerror(errno);
+	else
+		f->data = read_whole(fd, &f->len, &why);
+	if (f->data)
+		why = check_sum(f);
+	if (fd >= 0)
+		close(fd);
+	if (!why) {
+		f->whole = take_whole(path, f->sum);
+		return;
+	}
+	metasave_forget(f);
+	set_aside(path, server, why);
+}
+
+void metasave_forget(struct metasave_file *f)
+{
+	free(f->data);
+	f->data = NULL;
+}
+
+void metasave_use(struct metasave *ms, struct metasave_file *f)
+{
+	struct metaview v = {.data = f->data + 8, .len = f->len - 16};
+
+	if (!f->data)
+		return;
+	ms->saved_sum = f->sum;
+	if (!metapack_load(ms->p.caches, &v, f->whole, clock_now_us())) {
+		ms->saved_sum = 0;
+		caches_flush(ms->p.caches);
+		set_aside(ms->path, ms->p.server, "malformed");
+	}
+	metasave_forget(f);
 }
 
 void metasave_load(struct metasave *ms)
 {
-	int fd = open(ms->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	char aside[PATH_MAX + 8];
-	const char *why;
+	struct metasave_file f;
 
-	if (fd < 0 && errno == ENOENT)
-		return;
-	why = fd < 0 ? strerror(errno) : load_fd(ms, fd);
-	if (fd >= 0)
-		close(fd);
-	if (!why)
-		return;
-	snprintf(aside, sizeof(aside), "%s.bad", ms->path);
-	rename(ms->path, aside);
-	log_warn("metasave server=%s file=%s: %s: set aside", ms->p.server,
-	    ms->path, why);
+	metasave_read(ms->path, ms->p.server, &f);
+	metasave_use(ms, &f);
 }

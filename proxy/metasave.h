@@ -14,6 +14,8 @@
 #define FOREFETCH_METASAVE_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct caches;
 struct event_base;
@@ -36,5 +38,16 @@ void metasave_free(struct metasave *ms);
 void metasave_load(struct metasave *ms);
 /* The caches were emptied: have the file say so at once. */
 void metasave_hurry(struct metasave *ms);
+/* The two halves of it, for a thread and for the loop. */
+struct metasave_file {
+	unsigned char *data; /* NULL: there is none, or it was set aside */
+	size_t len;
+	uint64_t sum;
+	bool whole; /* it has all that the daemon before knew */
+};
+void metasave_read(
+    const char *path, const char *server, struct metasave_file *f);
+void metasave_use(struct metasave *ms, struct metasave_file *f);
+void metasave_forget(struct metasave_file *f);
 
 #endif

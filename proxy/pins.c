@@ -287,21 +287,29 @@ void pins_room(struct pins *ps, uint64_t *bytes, uint64_t *limit_bytes)
 
 /* ---- making one ------------------------------------------------------- */
 
+void pins_set_file(struct pins *ps, const char *path)
+{
+	int rc;
+
+	if (ps->path[0] || !path[0])
+		return;
+	snprintf(ps->path, sizeof(ps->path), "%s", path);
+	rc = pins_file_load(ps);
+	if (rc < 0 && rc != -ENOENT)
+		log_warn("pins server=%s file=%s: %s; nothing is pinned",
+		    ps->p.server, ps->path,
+		    rc == -EBADMSG ? "it is damaged, and was set aside"
+				   : strerror(-rc));
+}
+
 struct pins *pins_new(const struct pins_params *p)
 {
 	struct pins *ps = calloc(1, sizeof(*ps));
-	int rc;
 
 	if (!ps)
 		return NULL;
 	ps->p = *p;
-	snprintf(ps->path, sizeof(ps->path), "%s", p->path);
-	rc = pins_file_load(ps);
-	if (rc < 0 && rc != -ENOENT)
-		log_warn("pins server=%s file=%s: %s; nothing is pinned",
-		    p->server, ps->path,
-		    rc == -EBADMSG ? "it is damaged, and was set aside"
-				   : strerror(-rc));
+	pins_set_file(ps, p->path);
 	return ps;
 }
 

@@ -40,6 +40,9 @@ struct pins_params {
 /* Reads the file; what it has is pinned when this returns. NULL and errno
  * without memory. */
 struct pins *pins_new(const struct pins_params *p);
+/* The file, where the path was empty: there was no disk, nor anything pinned.
+ * May block for as long as reading it takes. */
+void pins_set_file(struct pins *ps, const char *path);
 /* Writes the file where it is not up to date. NULL is allowed. */
 void pins_free(struct pins *ps);
 

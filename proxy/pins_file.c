@@ -135,7 +135,7 @@ void pins_file_save(struct pins *ps, uint64_t now_us)
 	struct metabuf b = {0};
 
 	ps->dirty = true;
-	if (ps->saving)
+	if (ps->saving || !ps->path[0])
 		return;
 	ps->saved_us = now_us;
 	if (!pack(ps, &b)) {
@@ -157,7 +157,7 @@ void pins_file_finish(struct pins *ps)
 
 	if (ps->saving)
 		iopool_drain(ps->p.iopool);
-	if (!ps->dirty)
+	if (!ps->dirty || !ps->path[0])
 		return;
 	ps->error = pack(ps, &b) ? write_file(ps->path, b.data, b.len) : ENOMEM;
 	free(b.data);

@@ -62,6 +62,9 @@ void prefetch_set_config(
 void prefetch_observe(struct prefetch *pf, const struct observe_call *call);
 
 struct predictor *prefetch_predictor(struct prefetch *pf);
+/* A file to keep what is learned in, where there was none: what is there is
+ * added to what is known. May block for as long as reading it takes. */
+void prefetch_set_file(struct prefetch *pf, const char *path);
 /* What was learned was changed by other means than calls: it is saved. */
 void prefetch_edited(struct prefetch *pf);
 /* For whatever else is fetched ahead. */

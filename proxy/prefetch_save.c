@@ -152,6 +152,16 @@ void pf_save_open(struct prefetch *pf)
 		arm(pf, INTERVAL_US);
 }
 
+void prefetch_set_file(struct prefetch *pf, const char *path)
+{
+	if (pf->path[0] || !path[0])
+		return;
+	snprintf(pf->path, sizeof(pf->path), "%s", path);
+	pf_save_open(pf);
+	/* What is known without it is to be in it. */
+	prefetch_edited(pf);
+}
+
 void pf_save_close(struct prefetch *pf)
 {
 	bool half;

@@ -375,7 +375,6 @@ static void on_found(
 	struct server *s = ctx;
 	struct netmatch_addr na = {0};
 	struct upstream_status st;
-	int rc;
 
 	/* It was the other program that did not answer: a connection that
 	 * works is worth more than the next of the host's addresses. */
@@ -385,13 +384,8 @@ static void on_found(
 	na.len = dial_addr_len(sa);
 	memcpy(&na.addr, sa, na.len);
 	if (na.len != s->found[what].len ||
-	    memcmp(&na.addr, &s->found[what].addr, na.len) != 0) {
-		rc = statedir_save_addr(
-		    s->p.state, s->name, addr_files[what], &na);
-		if (rc < 0)
-			log_warn("server server=%s file=%s: %s", s->name,
-			    addr_files[what], strerror(-rc));
-	}
+	    memcmp(&na.addr, &s->found[what].addr, na.len) != 0)
+		statedir_save_addr(s->p.state, s->name, addr_files[what], &na);
 	set_address(s, what, &na);
 }
 
@@ -438,7 +432,7 @@ static void use_known_addresses(struct server *s)
 {
 	struct netmatch_addr na;
 
-	for (int i = 0; i < RESOLVE_COUNT; i++)
+	for (int i = 0; i < RESOLVE_COUNT && cachehome_on_disk(s->home); i++)
 		if (statedir_load_addr(
 			s->p.state, s->name, addr_files[i], &na) == 0)
 			set_address(s, (enum resolve_what)i, &na);
@@ -576,7 +570,33 @@ static uint64_t cache_bytes(const struct server *s)
 	return all > 2 * learn ? all - learn : all / 2;
 }
 
-static bool open_caches(struct server *s)
+/* The path of a file that is kept, or nothing while the disk is not had. */
+static void kept_path(
+    const struct server *s, const char *file, char *path, size_t size)
+{
+	if (!cachehome_on_disk(s->home) ||
+	    statedir_path(s->p.state, s->name, file, path, size) < 0)
+		path[0] = '\0';
+}
+
+/* The start did not wait for it. */
+static void on_disk(void *ctx)
+{
+	struct server *s = ctx;
+	struct datacache *data = cachehome_caches(s->home)->data;
+	char path[PATH_MAX];
+
+	kept_path(s, "pins", path, sizeof(path));
+	pins_set_file(s->pins, path);
+	kept_path(s, "trees", path, sizeof(path));
+	prefetch_set_file(s->prefetch, path);
+	if (data && compact_set_data(s->compact, data) < 0)
+		log_warn("server server=%s: data is not laid out: %s", s->name,
+		    strerror(ENOMEM));
+}
+
+/* errno is EINVAL where the configuration is wrong. */
+static bool open_caches(struct server *s, char *err, size_t errlen)
 {
 	struct cachehome_params hp = {.base = s->p.base,
 	    .iopool = s->p.iopool,
@@ -585,10 +605,15 @@ static bool open_caches(struct server *s)
 	    .name = s->name,
 	    .metrics = s->metrics,
 	    .disk_bytes = s->p.disk_bytes,
-	    .memory_bytes = cache_bytes(s)};
+	    .memory_bytes = cache_bytes(s),
+	    .on_disk = on_disk,
+	    .ctx = s};
 
 	s->home = cachehome_new(&hp);
-	return s->home != NULL;
+	if (!s->home)
+		return false;
+	errno = -cachehome_wait(s->home, s->p.disk_wait_us, err, errlen);
+	return errno == 0;
 }
 
 /* Calls ahead neither wait for a connection nor in front of one. */
@@ -627,8 +652,7 @@ static bool open_prefetch(struct server *s)
 	    .ready = may_ask_ahead,
 	    .ctx = s};
 
-	if (statedir_path(s->p.state, s->name, "trees", path, sizeof(path)) < 0)
-		path[0] = '\0';
+	kept_path(s, "trees", path, sizeof(path));
 	s->tracer = tracer_new();
 	s->prefetch = prefetch_new(&pp);
 	return s->prefetch && s->tracer;
@@ -679,8 +703,7 @@ static bool open_pins(struct server *s)
 	    .path = path,
 	    .server = s->name};
 
-	if (statedir_path(s->p.state, s->name, "pins", path, sizeof(path)) < 0)
-		return false;
+	kept_path(s, "pins", path, sizeof(path));
 	s->pins = pins_new(&pp);
 	return s->pins != NULL;
 }
@@ -771,6 +794,7 @@ struct server *server_new(
     const struct server_params *p, char *err, size_t errlen)
 {
 	struct server *s = calloc(1, sizeof(*s));
+	int rc;
 
 	snprintf(err, errlen, "out of memory");
 	if (!s)
@@ -781,9 +805,11 @@ struct server *server_new(
 	s->name = strdup(p->config->name);
 	s->metrics = s->name ? metrics_new() : NULL;
 	if (!s->metrics || !open_drc(s) || !open_upstreams(s) ||
-	    !open_caches(s) || !open_service(s) ||
+	    !open_caches(s, err, errlen) || !open_service(s) ||
 	    !open_listeners(s, err, errlen)) {
+		rc = errno;
 		server_free(s);
+		errno = rc;
 		return NULL;
 	}
 	if (p->config->rpcbind)
@@ -798,6 +824,7 @@ void server_free(struct server *s)
 {
 	if (!s)
 		return;
+	cachehome_stop(s->home);
 	for (size_t i = 0; i < s->nlisteners; i++)
 		evconnlistener_free(s->listeners[i]);
 	free(s->listeners);
@@ -852,6 +879,7 @@ int server_flush(struct server *s)
 	int rc = server_caches_flush(cachehome_caches(s->home), clock_now_us());
 
 	event_active(s->ev_bury, EV_TIMEOUT, 0);
+	cachehome_retry(s->home);
 	/* Which file system an [export] is about was forgotten, too. */
 	svc_set_config(s->svc, s->p.config);
 	if (rc < 0)

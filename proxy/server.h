@@ -41,8 +41,9 @@ struct server_params {
 	struct evdns_base *dns;
 	struct rbuf_pool *pool;
 	struct room *room; /* of all clients */
-	const struct statedir *state;
-	const char *control; /* path of the socket */
+	struct statedir *state;
+	uint64_t disk_wait_us; /* how long a start may wait for cache_dir */
+	const char *control;   /* path of the socket */
 	struct iopool *iopool;
 	struct listens *listens;
 	/* This server's shares of cache_size and memory_size. */

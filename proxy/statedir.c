@@ -4,18 +4,44 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/queue.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include <linux/magic.h>
 
+#include "clock.h"
+#include "fileio.h"
+#include "iopool.h"
+#include "log.h"
+
+/* A line that was given to be kept, and the job that writes it. */
+struct line {
+	struct iopool_job job;
+	SLIST_ENTRY(line) link;
+	struct statedir *sd;
+	char *server;
+	const char *file;
+	char *next;    /* to be written; NULL: nothing is */
+	char *writing; /* the job's; NULL: none is under way */
+	int error;
+	struct log_limit warned;
+};
+
 struct statedir {
 	char *path;
+	uint64_t need_bytes;
+	struct iopool *pool;
+	SLIST_HEAD(, line) lines;
+	atomic_bool taken;
+	pthread_mutex_t lock; /* for what follows */
 	int lock_fd;
 };
 
@@ -37,126 +63,299 @@ static int make_path(const char *path)
 	return 0;
 }
 
-/* Whether the directory is fit to hold what other users may not see. */
-static const char *unfit(const char *path)
+static bool refuse(const char *path, const char *why, char *err, size_t errlen)
+{
+	snprintf(err, errlen, "cache_dir %s: %s", path, why);
+	return false;
+}
+
+static bool check_room(const char *path, const struct statfs *fs,
+    uint64_t need_bytes, char *err, size_t errlen)
+{
+	uint64_t bytes = (uint64_t)fs->f_blocks * (uint64_t)fs->f_bsize;
+
+	/* A tmpfs without a limit says zero. */
+	if (fs->f_blocks == 0 || bytes >= need_bytes)
+		return true;
+	snprintf(err, errlen,
+	    "cache_dir %s: its file system has %llu MiB, and with this "
+	    "cache_size at least %llu MiB are needed; give it a larger one, "
+	    "or set cache_size to %lluM",
+	    path, (unsigned long long)(bytes >> 20),
+	    (unsigned long long)((need_bytes + (1 << 20) - 1) >> 20),
+	    (unsigned long long)(bytes >> 21 ? bytes >> 21 : 1));
+	return false;
+}
+
+bool statedir_check(
+    const char *path, uid_t uid, uint64_t need_bytes, char *err, size_t errlen)
 {
 	struct statfs fs;
 	struct stat st;
 
-	if (stat(path, &st) < 0 || statfs(path, &fs) < 0)
-		return strerror(errno);
+	if (lstat(path, &st) < 0)
+		return errno != ENOTDIR ||
+		       refuse(path, "a part of the path is not a directory",
+			   err, errlen);
+	if (S_ISLNK(st.st_mode))
+		return refuse(path,
+		    "it is a symbolic link; give the path that it leads to",
+		    err, errlen);
 	if (!S_ISDIR(st.st_mode))
-		return "it is not a directory";
-	if (st.st_uid != geteuid())
-		return "it belongs to somebody else; chown -R it to the user "
-		       "that the daemon runs as";
+		return refuse(path, "it is not a directory", err, errlen);
+	if (uid != STATEDIR_ANYBODY && st.st_uid != uid)
+		return refuse(path,
+		    "it belongs to somebody else; chown it to the user that "
+		    "forefetchd runs as",
+		    err, errlen);
 	if (st.st_mode & 022)
-		return "others may write to it; chmod go-w it";
+		return refuse(
+		    path, "others may write to it; chmod go-w it", err, errlen);
+	if (statfs(path, &fs) < 0)
+		return true;
 	if (fs.f_type == NFS_SUPER_MAGIC)
-		return "it lies on NFS, and the daemon would wait for itself";
-	return NULL;
+		return refuse(path,
+		    "it lies on NFS, and the daemon would wait for itself; "
+		    "put it on a local disk",
+		    err, errlen);
+	return check_room(path, &fs, need_bytes, err, errlen);
 }
 
-static int lock_dir(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-/* NULL, or why the directory cannot be had. */
-static const char *statedir_take(struct statedir *sd, const char *path)
-{
-	int rc = make_path(path);
-	const char *why = rc < 0 ? strerror(-rc) : unfit(path);
-
-	if (why)
-		return why;
-	sd->lock_fd = lock_dir(path);
-	if (sd->lock_fd < 0)
-		return errno == EWOULDBLOCK ? "another forefetchd uses it"
-					    : strerror(errno);
-	sd->path = strdup(path);
-	return sd->path ? NULL : strerror(ENOMEM);
-}
-
-struct statedir *statedir_open(const char *path, char *err, size_t errlen)
+struct statedir *statedir_new(
+    const char *path, uint64_t need_bytes, struct iopool *pool)
 {
 	struct statedir *sd = calloc(1, sizeof(*sd));
-	const char *why = strerror(ENOMEM);
 
-	if (sd) {
-		sd->lock_fd = -1;
-		why = statedir_take(sd, path);
-	}
-	if (!why)
+	if (!sd)
+		return NULL;
+	sd->path = strdup(path);
+	sd->need_bytes = need_bytes;
+	sd->pool = pool;
+	sd->lock_fd = -1;
+	pthread_mutex_init(&sd->lock, NULL);
+	if (sd->path)
 		return sd;
-	statedir_close(sd);
-	snprintf(err, errlen, "cache_dir %s: %s", path, why);
+	statedir_free(sd);
 	return NULL;
 }
 
-void statedir_close(struct statedir *sd)
+void statedir_free(struct statedir *sd)
 {
+	struct line *l;
+
 	if (!sd)
 		return;
+	while ((l = SLIST_FIRST(&sd->lines))) {
+		SLIST_REMOVE_HEAD(&sd->lines, link);
+		free(l->next);
+		free(l->server);
+		free(l);
+	}
 	if (sd->lock_fd >= 0)
 		close(sd->lock_fd);
+	pthread_mutex_destroy(&sd->lock);
 	free(sd->path);
 	free(sd);
+}
+
+/* Another disk may be mounted there now. */
+static bool still_locked(const struct statedir *sd)
+{
+	struct stat a, b;
+
+	return sd->lock_fd >= 0 && fstat(sd->lock_fd, &a) == 0 &&
+	       stat(sd->path, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+static int take(struct statedir *sd, char *err, size_t errlen)
+{
+	int rc = make_path(sd->path), fd;
+
+	if (!statedir_check(sd->path, geteuid(), sd->need_bytes, err, errlen))
+		return -EINVAL;
+	if (rc == 0 && still_locked(sd))
+		return 0;
+	fd = open(sd->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0) {
+		rc = rc < 0 ? rc : -errno;
+		refuse(sd->path, strerror(-rc), err, errlen);
+		return rc;
+	}
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		rc = errno == EWOULDBLOCK ? -EINVAL : -errno;
+		refuse(sd->path,
+		    rc == -EINVAL ? "another forefetchd uses it; give each its "
+				    "own"
+				  : strerror(-rc),
+		    err, errlen);
+		close(fd);
+		return rc;
+	}
+	if (sd->lock_fd >= 0)
+		close(sd->lock_fd);
+	sd->lock_fd = fd;
+	sd->taken = true;
+	return 0;
+}
+
+int statedir_take(struct statedir *sd, char *err, size_t errlen)
+{
+	int rc;
+
+	pthread_mutex_lock(&sd->lock);
+	rc = take(sd, err, errlen);
+	pthread_mutex_unlock(&sd->lock);
+	return rc;
+}
+
+bool statedir_taken(const struct statedir *sd)
+{
+	return sd->taken;
+}
+
+int statedir_make_server(const struct statedir *sd, const char *server)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s/%s", sd->path, server);
+
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -ENAMETOOLONG;
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	return 0;
 }
 
 int statedir_path(const struct statedir *sd, const char *server,
     const char *file, char *path, size_t size)
 {
-	int n = snprintf(path, size, "%s/%s", sd->path, server);
+	int n = snprintf(path, size, "%s/%s/%s", sd->path, server, file);
 
-	if (n < 0 || (size_t)n >= size)
-		return -ENAMETOOLONG;
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
-		return -errno;
-	n = snprintf(path, size, "%s/%s/%s", sd->path, server, file);
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
+
+/* ---- lines ------------------------------------------------------------ */
 
 int statedir_load_line(const struct statedir *sd, const char *server,
     const char *file, char *line, size_t size)
 {
 	char path[PATH_MAX];
 	int rc = statedir_path(sd, server, file, path, sizeof(path));
-	FILE *f = rc < 0 ? NULL : fopen(path, "re");
+	int fd =
+	    rc < 0 ? -1
+		   : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	ssize_t n;
 
-	if (!f)
+	if (fd < 0)
 		return rc < 0 ? rc : -errno;
-	if (!fgets(line, (int)size, f))
-		line[0] = '\0';
-	fclose(f);
+	n = read(fd, line, size - 1);
+	rc = n < 0 ? -errno : 0;
+	close(fd);
+	if (rc < 0)
+		return rc;
+	line[n] = '\0';
 	line[strcspn(line, "\n")] = '\0';
 	return 0;
 }
 
-int statedir_save_line(const struct statedir *sd, const char *server,
+int statedir_write_line(const struct statedir *sd, const char *server,
     const char *file, const char *line)
 {
 	char path[PATH_MAX], tmp[PATH_MAX + 8];
-	int rc = statedir_path(sd, server, file, path, sizeof(path));
-	FILE *f;
+	int fd, err;
 
-	if (rc < 0)
-		return rc;
+	if (statedir_path(sd, server, file, path, sizeof(path)) < 0)
+		return -ENAMETOOLONG;
 	snprintf(tmp, sizeof(tmp), "%s.new", path);
-	f = fopen(tmp, "we");
-	if (!f)
+	fd = open(
+	    tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
 		return -errno;
-	if (fprintf(f, "%s\n", line) < 0)
-		rc = -EIO;
-	if (fclose(f) != 0 || rc < 0 || rename(tmp, path) < 0)
-		return errno ? -errno : -EIO;
-	return 0;
+	err = fileio_write(fd, line, strlen(line));
+	if (!err)
+		err = fileio_write(fd, "\n", 1);
+	if (close(fd) < 0 && !err)
+		err = errno;
+	if (!err && rename(tmp, path) < 0)
+		err = errno;
+	if (err)
+		unlink(tmp);
+	return -err;
+}
+
+static void line_run(struct iopool_job *job)
+{
+	struct line *l = (struct line *)job;
+
+	l->error = statedir_write_line(l->sd, l->server, l->file, l->writing);
+}
+
+static void line_on_written(struct iopool_job *job);
+
+static void line_begin(struct line *l)
+{
+	if (!l->next || l->writing || !l->sd->taken)
+		return;
+	l->writing = l->next;
+	l->next = NULL;
+	l->job.run = line_run;
+	l->job.done = line_on_written;
+	iopool_submit(l->sd->pool, &l->job);
+}
+
+static void line_on_written(struct iopool_job *job)
+{
+	struct line *l = (struct line *)job;
+	unsigned suppressed;
+
+	free(l->writing);
+	l->writing = NULL;
+	if (l->error && log_limit_ok(&l->warned, clock_now_us(), &suppressed))
+		log_warn("statedir server=%s file=%s suppressed=%u: %s",
+		    l->server, l->file, suppressed, strerror(-l->error));
+	line_begin(l);
+}
+
+static struct line *line_of(
+    struct statedir *sd, const char *server, const char *file)
+{
+	struct line *l;
+
+	SLIST_FOREACH(l, &sd->lines, link)
+	if (strcmp(l->server, server) == 0 && strcmp(l->file, file) == 0)
+		return l;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return NULL;
+	l->sd = sd;
+	l->server = strdup(server);
+	l->file = file;
+	if (!l->server) {
+		free(l);
+		return NULL;
+	}
+	SLIST_INSERT_HEAD(&sd->lines, l, link);
+	return l;
+}
+
+void statedir_save_line(
+    struct statedir *sd, const char *server, const char *file, const char *line)
+{
+	struct line *l = line_of(sd, server, file);
+
+	if (!l)
+		return;
+	free(l->next);
+	l->next = strdup(line);
+	line_begin(l);
+}
+
+void statedir_resume(struct statedir *sd)
+{
+	struct line *l;
+
+	SLIST_FOREACH(l, &sd->lines, link)
+	line_begin(l);
 }
 
 int statedir_load_addr(const struct statedir *sd, const char *server,
@@ -170,11 +369,11 @@ int statedir_load_addr(const struct statedir *sd, const char *server,
 	return netmatch_addr_parse(line, addr) ? -EINVAL : 0;
 }
 
-int statedir_save_addr(const struct statedir *sd, const char *server,
+void statedir_save_addr(struct statedir *sd, const char *server,
     const char *file, const struct netmatch_addr *addr)
 {
 	char text[NETMATCH_TEXT_MAX];
 
 	netmatch_addr_format(addr, text);
-	return statedir_save_line(sd, server, file, text);
+	statedir_save_line(sd, server, file, text);
 }

@@ -1,39 +1,75 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where the daemon keeps what must survive it: cache_dir, with a directory
+ * Where the daemon keeps what is to survive it: cache_dir, with a directory
  * for each server. Small files only; blocks that are cached are not here.
+ *
+ * The disk may be away, full or broken, or hang: it is had as soon as
+ * statedir_take() succeeds, and files are written by threads.
  */
 #ifndef FOREFETCH_STATEDIR_H
 #define FOREFETCH_STATEDIR_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #include "netmatch.h"
 
+struct iopool;
 struct statedir;
 
 /*
- * Make `path` if it is missing, and lock it: one daemon at a time. Refused on
- * NFS, since the daemon would wait for itself. NULL and a sentence in `err`.
+ * Whether `path` may be had by this user: not a file or a link, not on NFS,
+ * since the daemon would wait for itself, nor on a file system with less than
+ * `need_bytes`. What is missing or does not work may mend itself, and is no
+ * reason. False and a sentence in `err`; may block.
  */
-struct statedir *statedir_open(const char *path, char *err, size_t errlen);
-void statedir_close(struct statedir *sd);
+bool statedir_check(
+    const char *path, uid_t uid, uint64_t need_bytes, char *err, size_t errlen);
+#define STATEDIR_ANYBODY ((uid_t)-1)
 
-/* The path of `file` of `server`, whose directory is made; 0 or -errno. */
+/* Looks at nothing yet. NULL without memory. */
+struct statedir *statedir_new(
+    const char *path, uint64_t need_bytes, struct iopool *pool);
+/* After the pool: what is being written was written then. */
+void statedir_free(struct statedir *sd);
+
+/*
+ * Make the directory where it is missing, and lock it: one daemon at a time;
+ * again where there is another one now. For threads; may block. 0, or -errno
+ * and a sentence in `err`: -EINVAL where statedir_check() would refuse it, or
+ * another daemon has it.
+ */
+int statedir_take(struct statedir *sd, char *err, size_t errlen);
+/* … and that of a server; 0 or -errno. */
+int statedir_make_server(const struct statedir *sd, const char *server);
+/* It was taken once. */
+bool statedir_taken(const struct statedir *sd);
+
+/* The path of `file` of `server`; 0 or -ENAMETOOLONG. */
 int statedir_path(const struct statedir *sd, const char *server,
     const char *file, char *path, size_t size);
 
 /* One line of text kept under a name, without its end; -ENOENT where there is
- * none. It is replaced as a whole. */
+ * none. May block. */
 int statedir_load_line(const struct statedir *sd, const char *server,
     const char *file, char *line, size_t size);
-int statedir_save_line(const struct statedir *sd, const char *server,
+/* It is replaced as a whole, by a thread, as soon as the directory is had;
+ * where another one is given meanwhile, the last one counts. A failure is
+ * logged. `file` outlives this. */
+void statedir_save_line(struct statedir *sd, const char *server,
     const char *file, const char *line);
+/* The same at once; for threads. 0 or -errno. */
+int statedir_write_line(const struct statedir *sd, const char *server,
+    const char *file, const char *line);
+/* The directory was taken: write what has waited for it. */
+void statedir_resume(struct statedir *sd);
 
 /* An address kept under a name; -ENOENT where there is none. */
 int statedir_load_addr(const struct statedir *sd, const char *server,
     const char *file, struct netmatch_addr *addr);
-int statedir_save_addr(const struct statedir *sd, const char *server,
+void statedir_save_addr(struct statedir *sd, const char *server,
     const char *file, const struct netmatch_addr *addr);
 
 #endif

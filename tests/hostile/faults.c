@@ -164,7 +164,11 @@ int fallocate(int fd, int mode, off_t at, off_t len)
 
 int mkdir(const char *path, mode_t mode)
 {
-	if (suffer(below(path), CHANGES | GROWS) < 0)
+	/* What is there is found before anything is changed. */
+	unsigned use =
+	    faccessat(AT_FDCWD, path, F_OK, 0) == 0 ? LOOKS : CHANGES | GROWS;
+
+	if (suffer(below(path), use) < 0)
 		return -1;
 	return NEXT(int (*)(const char *, mode_t), "mkdir")(path, mode);
 }

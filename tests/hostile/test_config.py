@@ -307,18 +307,25 @@ class Start(daemon.Case):
         self.addCleanup(ff.close)
         return ff
 
-    def fails(self, ff, text, status=1):
+    def fails(self, ff, text, code=1):
         for args in (["-F"], []):
             done = daemon.run(*args, "-f", ff.file)
-            self.assertEqual(done.returncode, status, done.stdout)
+            self.assertEqual(done.returncode, code, done.stdout)
             self.assertRegex(done.stdout, text)
             for mark in daemon.MARKS:
                 self.assertNotIn(mark, done.stdout)
         self.bystander()
 
+    def refused(self, ff, text):
+        """At the start, and when it is asked before."""
+        self.fails(ff, text, 2)
+        done = daemon.run("-t", "-f", ff.file)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertRegex(done.stdout, text)
+
     def test_cache_dir_in_use(self):
         self.fails(self.second(daemon={
-            "cache_dir": self.ff.top["cache_dir"]}), "another forefetchd")
+            "cache_dir": self.ff.top["cache_dir"]}), "another forefetchd", 2)
 
     def test_control_socket_in_use(self):
         self.fails(self.second(daemon={"control": self.ff.socket}),
@@ -337,19 +344,44 @@ class Start(daemon.Case):
         os.mkdir(ff.top["cache_dir"])
         for mode in (0o770, 0o707, 0o777):
             os.chmod(ff.top["cache_dir"], mode)
-            self.fails(ff, "others may write")
+            self.refused(ff, "others may write.*chmod")
 
     @unittest.skipIf(os.geteuid(), "needs root to give a directory away")
     def test_cache_dir_of_another_owner(self):
         ff = self.second()
         os.mkdir(ff.top["cache_dir"], 0o700)
         os.chown(ff.top["cache_dir"], 12345, 12345)
-        self.fails(ff, "belongs to somebody else")
+        self.fails(ff, "belongs to somebody else.*chown", 2)
 
     def test_cache_dir_is_a_file(self):
         ff = self.second()
         open(ff.top["cache_dir"], "w").close()
-        self.fails(ff, "cache_dir .*: (it is not a directory|Not a dir)")
+        self.refused(ff, "cache_dir .*: it is not a directory")
+
+    def test_cache_dir_is_a_link(self):
+        ff = self.second()
+        os.symlink(ff.run, ff.top["cache_dir"])
+        self.refused(ff, "symbolic link; give the path")
+
+    def test_cache_dir_below_a_file(self):
+        ff = self.second()
+        open(ff.dir + "/file", "w").close()
+        ff.top["cache_dir"] = ff.dir + "/file/cache"
+        ff.write_config()
+        self.refused(ff, "is not a directory")
+
+    @unittest.skipIf(os.geteuid(), "needs root to mount")
+    def test_cache_dir_too_small(self):
+        ff = self.second(daemon={"cache_size": "10G"})
+        os.mkdir(ff.top["cache_dir"], 0o700)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16M,mode=700",
+                        "ff-test", ff.top["cache_dir"]], check=True)
+        self.addCleanup(subprocess.run, ["umount", ff.top["cache_dir"]])
+        self.refused(ff, "has 16 MiB.*at least 96 MiB.*cache_size to 8M")
+        ff.top["cache_size"] = "8M"
+        ff.write_config()
+        ff.start()
+        ff.stop()
 
     def without_drc(self, ff, why):
         """It says so, and goes on."""

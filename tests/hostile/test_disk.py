@@ -4,6 +4,8 @@
 later, and the daemon goes on."""
 import glob
 import os
+import shutil
+import subprocess
 import time
 
 import daemon
@@ -102,6 +104,37 @@ class Disk(daemon.Case):
         self.get_all(client)
         self.written()
 
+    def problem(self):
+        return self.ff.control("status")["caches"]["disk_problem"]
+
+    def flush(self):
+        """What is broken is tried at once, and not in half a minute."""
+        subprocess.run(
+            [daemon.binary("forefetch"), "--socket", self.ff.socket, "flush"],
+            env=daemon.environment(), stdout=subprocess.DEVNULL, check=True)
+
+    def well_again(self):
+        """Data is kept on disk, by the daemon that was there all the time."""
+        pid = self.ff.process.pid
+        self.mend()
+        self.flush()
+        poll(lambda: self.problem() == "", "the disk is used")
+        self.assertTrue(self.ff.control("status")["caches"]["disk_on"])
+        client = self.client_of_file()
+        self.cached(client)
+        before = self.reads()
+        self.get_all(client)
+        self.assertEqual(self.reads(), before)
+        self.assertGreater(self.gauge("data_disk_bytes"), SIZE)
+        self.assertEqual(self.ff.process.pid, pid)
+        self.alive()
+
+    def changes(self):
+        """Clients notice nothing."""
+        with self.ff.connect() as c:
+            self.assertEqual(rpc.status(c.call(
+                rpc.MKDIR, rpc.mkdir_args("d%d" % next(rpc.Client.xids)))), 0)
+
     def alive(self):
         self.assertIsNone(self.ff.process.poll(), self.ff.log())
 
@@ -143,9 +176,6 @@ class Full(Disk):
 
 class Hangs(Disk):
     """The disk takes what it is asked, and does not answer."""
-
-    def problem(self):
-        return self.ff.control("status")["caches"]["disk_problem"]
 
     def not_verified(self):
         """A file in the cache that a new daemon has not looked at."""
@@ -218,6 +248,98 @@ class Unreadable(Disk):
         before = self.reads()
         self.get_all(client)
         self.assertEqual(self.reads(), before)
+
+
+class Start(Disk):
+    """The disk is not well when the daemon starts."""
+
+    def starts(self, fault, text):
+        self.cached(self.client_of_file())
+        self.ff.stop()
+        self.fault(fault)
+        self.ff.start()
+        client = self.client_of_file()
+        for _ in range(2):
+            self.get_all(client)
+        self.changes()
+        self.assertIn(text, self.problem())
+        self.assertFalse(self.ff.control("status")["caches"]["disk_on"])
+        self.assertEqual(
+            len(self.ff.lines("warn", "no data is kept on disk", text)), 1)
+        self.well_again()
+        self.assertEqual(
+            len(self.ff.lines("data is kept on disk again")), 1)
+
+    def test_io_error(self):
+        self.starts("eio", "Input/output error")
+
+    def test_read_only(self):
+        self.starts("erofs", "Read-only file system")
+
+    def test_hangs(self):
+        self.starts("hang", "does not answer")
+
+    def test_first_start_on_a_full_disk(self):
+        self.ff.stop()
+        shutil.rmtree(self.cache)
+        self.fault("enospc")
+        self.ff.start()
+        self.get_all(self.client_of_file())
+        self.changes()
+        self.assertIn("No space left on device", self.problem())
+        self.well_again()
+
+    def test_full_disk(self):
+        """What is there is served."""
+        self.cached(self.client_of_file())
+        self.ff.stop()
+        self.fault("enospc")
+        self.ff.start()
+        client = self.client_of_file()
+        before = self.reads()
+        self.get_all(client)
+        self.assertEqual(self.reads(), before, self.ff.log())
+        self.changes()
+
+    def test_learned_before_is_kept(self):
+        """A late disk's files are read, and not written over."""
+        self.ff.stop()
+        self.fault("eio")
+        self.ff.start()
+        self.get_all(self.client_of_file())
+        self.well_again()
+        self.ff.stop()
+        self.ff.start()
+        client = self.client_of_file()
+        before = self.reads()
+        self.get_all(client)
+        self.assertEqual(self.reads(), before)
+
+
+class Running(Disk):
+    """The disk fails under a daemon that uses it."""
+
+    def fails(self, fault, text):
+        client = self.client_of_file()
+        self.cached(client)
+        self.fault(fault)
+        # Enough for several segments.
+        for _ in range(8):
+            self.flush()
+            self.get_all(self.client_of_file())
+        self.changes()
+        self.alive()
+        poll(lambda: text in self.problem(), "status says " + text)
+        self.well_again()
+
+    def test_io_error(self):
+        self.fails("eio", "Input/output error")
+
+    def test_read_only(self):
+        self.fails("erofs", "Read-only file system")
+
+    def test_full(self):
+        self.fails("enospc", "is full")
 
 
 if __name__ == "__main__":

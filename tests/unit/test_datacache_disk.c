@@ -2,6 +2,7 @@
 /* What is on disk: starts, kills, damage, a full disk, eviction. */
 #include "datacache_fixture.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -549,6 +550,16 @@ static void cut_to_nothing(const char *path, void *arg)
 	assert_int_equal(truncate(path, 0), 0);
 }
 
+static void add_stray_segment(const struct fixture *fx)
+{
+	char path[384];
+	FILE *f;
+
+	path_of(fx, "00000077.seg", path);
+	f = fopen(path, "w");
+	assert_true(f && fclose(f) == 0);
+}
+
 /* Bytes that cannot be read any more, as of a disk that fails. */
 static void test_suspect(void **state)
 {
@@ -557,6 +568,7 @@ static void test_suspect(void **state)
 	    .key = key_of(0), .version = &v, .len = 5000};
 	struct rbuf_piece pieces[DATA_PIECES_MAX];
 	struct fixture fx;
+	char err[256];
 	unsigned n;
 
 	(void)state;
@@ -580,7 +592,12 @@ static void test_suspect(void **state)
 	fill(&fx, 10, 5000);
 	assert_int_equal(count_found(&fx, 10, 5000), 0);
 	assert_int_equal(stats_of(&fx).disk_bytes, 0);
-	datacache_flush(fx.dc);
+	assert_int_equal(stats_of(&fx).failed, EIO);
+	/* As of a time when nobody could write a tombstone. */
+	add_stray_segment(&fx);
+	assert_int_equal(datacache_renew(fx.dc, err, sizeof(err)), 0);
+	datacache_renewed(fx.dc);
+	assert_int_equal(each_file(&fx, ".seg", NULL, NULL), 0);
 	fill(&fx, 10, 5000);
 	assert_int_equal(count_found(&fx, 10, 5000), 10);
 	fixture_end(&fx);

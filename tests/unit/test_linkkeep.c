@@ -8,10 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <event2/event.h>
+
 #include <cmocka.h>
 
 #include "linkkeep.h"
 #include "linksim.h"
+#include "iopool.h"
 #include "statedir.h"
 
 #define SECOND_US UINT64_C(1000000)
@@ -78,14 +81,17 @@ static void busy_link(uint64_t rate_bits, uint64_t delay_us)
 static void test_restart(void **state)
 {
 	char dir[] = "/tmp/forefetch-linkkeep.XXXXXX", err[256], cmd[64];
+	struct event_base *base = event_base_new();
+	struct iopool *pool = iopool_new(base, 1);
 	struct statedir *sd;
 	struct linkkeep *lk;
 	struct linkest *le;
 
 	(void)state;
 	assert_non_null(mkdtemp(dir));
-	sd = statedir_open(dir, err, sizeof(err));
-	assert_non_null(sd);
+	sd = statedir_new(dir, 0, pool);
+	assert_int_equal(statedir_take(sd, err, sizeof(err)), 0);
+	assert_int_equal(statedir_make_server(sd, "nas"), 0);
 	/* Nothing is kept, and nothing is known. */
 	le = linkest_new();
 	lk = linkkeep_new(sd, "nas", le);
@@ -98,6 +104,7 @@ static void test_restart(void **state)
 	/* What was measured is not begun anew. */
 	assert_in_range(linkest_rate_Bps(sim.le), 2000000, 3000000);
 	linkkeep_free(lk);
+	iopool_drain(pool);
 	linksim_fini(&sim);
 
 	le = linkest_new();
@@ -113,7 +120,9 @@ static void test_restart(void **state)
 	assert_in_range(linkest_rate_Bps(le), 1000000, 1500000);
 	linkkeep_free(lk);
 	linkest_free(le);
-	statedir_close(sd);
+	iopool_free(pool);
+	event_base_free(base);
+	statedir_free(sd);
 	snprintf(cmd, sizeof(cmd), "rm -r %s", dir);
 	assert_int_equal(system(cmd), 0);
 }
