@@ -46,7 +46,8 @@ struct metasave {
 	XXH3_state_t *sum;      /* the job's */
 	uint64_t saved_sum;     /* of the file; 0: there is none */
 	int fd;
-	int error;   /* of the job: an errno */
+	int error; /* of the job: an errno */
+	struct log_limit warned;
 	bool saving; /* from the first slice to the rename */
 	bool writes; /* the job is under way */
 	bool packed; /* all of it is */
@@ -93,6 +94,17 @@ static void job_run(struct iopool_job *job)
 		ms->error = finish_file(ms);
 }
 
+/* It is tried again every few seconds. */
+static void warn(struct metasave *ms)
+{
+	unsigned suppressed;
+
+	if (log_limit_ok(&ms->warned, clock_now_us(), &suppressed))
+		log_warn("metasave server=%s file=%s suppressed=%u: %s: names "
+			 "would not survive a restart",
+		    ms->p.server, ms->path, suppressed, strerror(ms->error));
+}
+
 static void save_end(struct metasave *ms)
 {
 	if (ms->fd >= 0)
@@ -100,9 +112,7 @@ static void save_end(struct metasave *ms)
 	ms->fd = -1;
 	if (ms->error) {
 		unlink(ms->tmp);
-		log_warn("metasave server=%s file=%s: %s: names would not "
-			 "survive a restart",
-		    ms->p.server, ms->path, strerror(ms->error));
+		warn(ms);
 		ms->p.caches->dirty = true;
 	}
 	ms->saving = false;

@@ -1,0 +1,231 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# disk  the disk of the cache fails in many ways: slower, and never an outage
+# lab: --rtt 1ms --timeout 1800
+#
+# disk.sh [KIND...]: full, cow (full, a file system that copies on write), readonly,
+# error (some sectors), gone (all), slow (10 s).  Each sets in under a copy of a
+# tree in and out through the mount, and is there at a start.  Checksums are right
+# each time, the daemon is the same one, `forefetch status` says what is wrong, and
+# when the disk is well, data is kept on it again.
+. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
+
+kinds=("$@")
+[ $# -gt 0 ] || kinds=(full cow readonly error gone slow)
+size=96 # MiB, of the cache's disk
+
+give_up() { echo "SKIP: $*"; exit 0; }
+command -v dmsetup >/dev/null || give_up "dmsetup is missing (Debian: dmsetup)"
+module() { /run/modprobe "$1" 2>/dev/null || modprobe "$1" 2>/dev/null; }
+module dm-flakey && module dm-delay ||
+	give_up "this kernel has no dm-flakey or no dm-delay"
+
+ctl() { forefetch "$@"; }
+problem() {
+	ctl status --json | python3 -c 'import json, sys
+print(json.load(sys.stdin)["servers"][0]["caches"]["disk_problem"])'
+}
+says() { problem | grep -q "$1"; }
+gauge() {
+	ctl stats --json | python3 -c 'import json, sys
+print(json.load(sys.stdin)["servers"][0]["gauges"][sys.argv[1]])' "$1"
+}
+
+# --- the disk ----------------------------------------------------------------
+
+# With `error` the second third of it cannot be read or written.
+table() {
+	local third=$((sectors / 3))
+	case $1 in
+	well) echo "0 $sectors linear $loop 0" ;;
+	gone) echo "0 $sectors error" ;;
+	slow) echo "0 $sectors delay $loop 0 10000" ;;
+	readonly) echo "0 $sectors flakey $loop 0 0 3600 1 error_writes" ;;
+	error)
+		echo "0 $third linear $loop 0"
+		echo "$third $third flakey $loop $third 0 3600"
+		echo "$((2 * third)) $((sectors - 2 * third))" \
+			"linear $loop $((2 * third))" ;;
+	esac
+}
+
+turn() {	# WELL|GONE|...: what the disk is from now on
+	dmsetup --noudevsync suspend --noflush --nolockfs bad
+	table "$1" | dmsetup --noudevsync reload bad
+	dmsetup --noudevsync resume bad
+}
+
+disk_make() {	# FILESYSTEM
+	image=$(mktemp -p "$LAB_WORK" disk.XXXXXX)
+	truncate -s "${size}M" "$image"
+	loop=$(losetup -f --show "$image")
+	sectors=$(blockdev --getsz "$loop")
+	table well | dmsetup --noudevsync create bad
+	dmsetup --noudevsync mknodes
+	"mkfs.$1" -q /dev/mapper/bad && disk_mount
+}
+
+disk_mount() { mount /dev/mapper/bad /srv/bad; }
+
+disk_free() {
+	umount -l /srv/bad
+	umount -l /srv/bad 2>/dev/null
+	dmsetup --noudevsync remove --force --retry bad
+	losetup -d "$loop"
+	rm -f "$image" "$image.new"
+}
+
+# --- what fails, and mends ---------------------------------------------------
+
+fill() {
+	local bs
+	for bs in 1M 4k 512; do
+		dd if=/dev/zero of=/srv/bad/fill bs=$bs oflag=append \
+			conv=notrunc 2>/dev/null
+	done
+	sync -f /srv/bad
+}
+
+fault() {
+	case $1 in
+	full | cow)
+		# Not so that what is there has room for all that comes.
+		ctl flush >/dev/null 2>&1
+		lab_nap 0.5
+		fill ;;
+	*) turn "$1" ;;
+	esac
+	# Nothing of what is cached is in memory by chance.
+	echo 1 >/proc/sys/vm/drop_caches
+}
+
+mend() {
+	case $1 in
+	full | cow) rm -f /srv/bad/fill ;;
+	gone | error | readonly)
+		# Another disk in its place.
+		turn well
+		umount -l /srv/bad
+		truncate -s "${size}M" "$image.new" &&
+			mkfs.ext4 -q -F "$image.new" &&
+			mount -o loop "$image.new" /srv/bad ;;
+	*) turn well ;;
+	esac
+}
+
+runs=0
+declare -A said=([full]="full\|No space" [cow]="full\|No space\|failed" [readonly]="Read-only\|Input/output"
+	[error]="." [gone]="Input/output" [slow]="does not answer")
+
+# --- a job -------------------------------------------------------------------
+
+python3 - "$LAB_EXPORT/tree" <<'END'
+import os, random, sys
+random.seed(7)
+for d in range(3):
+    os.makedirs("%s/%d" % (sys.argv[1], d))
+    for f in range(10):
+        with open("%s/%d/%d" % (sys.argv[1], d, f), "wb") as out:
+            out.write(random.randbytes(random.choice((300, 20000, 200000))))
+END
+sums "$LAB_EXPORT/tree" | cut -d' ' -f1,2,5- >/tmp/want
+
+# In and out: what was read through the mount is written back through it.
+job() {	# NAME
+	rm -rf /tmp/in
+	cp -a "$LAB_PROXY/tree" /tmp/in &&
+		cp -a /tmp/in "$LAB_PROXY/$1" || return
+	sums "$LAB_EXPORT/$1" | cut -d' ' -f1,2,5- >"/tmp/got"
+	cmp /tmp/want /tmp/got
+}
+
+daemon_start() {
+	lab_proxy_start && lab_mount_proxy
+}
+
+# The kernel's client forgets what it has read.
+again() { lab_umount "$LAB_PROXY"; lab_mount_proxy; }
+
+kept() { [ "$(gauge data_disk_bytes)" -gt 1000000 ]; }
+
+well_again() {	# KIND
+	mend "$1" || return
+	lab_poll 40 tried || { problem; return 1; }
+	again
+	runs=$((runs + 1))
+	job "well-$1-$runs" && lab_poll 20 kept
+}
+
+tried() { ctl flush >/dev/null; [ -z "$(problem)" ]; }
+
+during() {	# KIND
+	local kind=$1 pid
+	daemon_start || return
+	pid=$(lab_proxy_pid)
+	check "$kind: before" job "before-$kind"
+	again
+	(lab_nap 1; fault "$kind") &
+	check "$kind: sets in under a job" job "under-$kind"
+	wait $!
+	again
+	check "$kind: a job meanwhile" job "with-$kind"
+	[ "$kind" = error ] ||
+		check "$kind: status says it" lab_poll 30 says "${said[$kind]}"
+	check "$kind: the disk is used again" well_again "$kind"
+	check "$kind: the daemon is the same" \
+		test "$(lab_proxy_pid)" = "$pid"
+	lab_umount "$LAB_PROXY"
+	check "$kind: stop" lab_proxy_stop
+}
+
+at_start() {	# KIND
+	local kind=$1 pid
+	case $kind in
+	gone | error | readonly)
+		disk_free
+		disk_make "$fs" && daemon_start && job "fill-$kind"
+		lab_umount "$LAB_PROXY"
+		lab_proxy_stop ;;
+	esac
+	fault "$kind"
+	check "$kind: a start" daemon_start || return
+	pid=$(lab_proxy_pid)
+	check "$kind: a job after the start" job "start-$kind"
+	[ "$kind" = error ] ||
+		check "$kind: status says it after the start" \
+			lab_poll 30 says "${said[$kind]}"
+	check "$kind: the disk is used after the start" well_again "$kind"
+	check "$kind: still the same daemon" test "$(lab_proxy_pid)" = "$pid"
+	lab_umount "$LAB_PROXY"
+	check "$kind: stop again" lab_proxy_stop
+}
+
+# A file system that copies on write, if there is one.
+cow_fs() {
+	local fs
+	for fs in btrfs nilfs2 f2fs; do
+		command -v "mkfs.$fs" >/dev/null || continue
+		grep -qw "$fs" /proc/filesystems || module "$fs" || continue
+		echo "$fs"
+		return
+	done
+	return 1
+}
+
+lab_umount "$LAB_PROXY"
+lab_proxy_stop
+mkdir -p /srv/bad
+lab_conf_set forefetch cache_dir /srv/bad/cache
+lab_conf_set forefetch cache_size 32M
+for kind in "${kinds[@]}"; do
+	fs=ext4
+	if [ "$kind" = cow ] && ! fs=$(cow_fs); then
+		echo "# cow: not tried, neither btrfs, nilfs2 nor f2fs is there"
+		continue
+	fi
+	disk_make "$fs" || { fail "$kind: a disk"; continue; }
+	during "$kind"
+	at_start "$kind"
+	disk_free
+done
+e2e_end
