@@ -380,7 +380,9 @@ static struct request *request_start(
 			it->pos += (uint32_t)(p->data - p->src->rb.data);
 		it->len = x->len;
 		it->slot = p ? p->src_slot : x->slot;
-		it->verify = !(x->meta & EXT_VERIFIED);
+		/* What the page cache gave up may never have been written, and
+		 * nobody was told. Without an index there is no checksum. */
+		it->verify = !(x->meta & EXT_VERIFIED) || !it->seg->doomed;
 		rbuf_ref(&it->seg->rb);
 		rq->n++;
 		/* An extent is verified whole. */

@@ -65,7 +65,10 @@ disk_make() {	# FILESYSTEM
 	"mkfs.$1" -q /dev/mapper/bad && disk_mount
 }
 
-disk_mount() { mount /dev/mapper/bad /srv/bad; }
+disk_mount() {
+	mount /dev/mapper/bad /srv/bad || return
+	[ "$fs" != ext4 ] || mount -o remount,errors=remount-ro /srv/bad
+}
 
 disk_free() {
 	umount -l /srv/bad
@@ -93,8 +96,13 @@ fault() {
 		ctl flush >/dev/null 2>&1
 		lab_nap 0.5
 		fill ;;
+	readonly)
+		# Writes fail, so it is mounted read-only by itself.
+		turn readonly
+		touch /srv/bad/written
+		sync -f /srv/bad ;;
 	*) turn "$1" ;;
-	esac
+	esac 2>/dev/null
 	# Nothing of what is cached is in memory by chance.
 	echo 1 >/proc/sys/vm/drop_caches
 }

@@ -160,6 +160,20 @@ class NotResident(Disk):
         self.serves("mincore-absent")
 
 
+class Lost(Disk):
+    """A write that failed later, when nobody was told."""
+
+    def test_never_written(self):
+        client = self.client_of_file()
+        self.cached(client)
+        for path in glob.glob(self.cache + "/nas/data/*.seg"):
+            with open(path, "r+b") as f:
+                f.write(bytes(os.path.getsize(path)))
+        self.fault("mincore-absent")
+        self.get_all(client)
+        self.assertGreater(self.ff.counter("data_bad"), 0)
+
+
 class Full(Disk):
     """Stores into a mapping of a full copy-on-write disk kill."""
 
