@@ -200,7 +200,7 @@ static void use_data(struct cachehome *h)
 		o->data = NULL;
 	}
 	set_problem(h, o->data_err);
-	if (!o->data_err[0] && h->logged[0]) {
+	if (!o->data_err[0] && (h->logged[0] || o->renew)) {
 		log_info("cachehome server=%s: data is kept on disk again",
 		    h->p.name);
 		h->logged[0] = '\0';

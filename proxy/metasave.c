@@ -403,10 +403,11 @@ void metasave_forget(struct metasave_file *f)
 
 void metasave_use(struct metasave *ms, struct metasave_file *f)
 {
-	struct metaview v = {.data = f->data + 8, .len = f->len - 16};
+	struct metaview v;
 
 	if (!f->data)
 		return;
+	v = (struct metaview){.data = f->data + 8, .len = f->len - 16};
 	ms->saved_sum = f->sum;
 	if (!metapack_load(ms->p.caches, &v, f->whole, clock_now_us())) {
 		ms->saved_sum = 0;
