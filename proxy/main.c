@@ -190,7 +190,6 @@ static int serve(struct config *config, const struct options *o)
 	char err[CONFIG_ERR_MAX];
 	struct daemon *d;
 	int ready = -1, rc;
-	bool taken;
 
 	if (!o->foreground) {
 		ready = go_background();
