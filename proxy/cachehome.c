@@ -47,8 +47,9 @@ struct cachehome {
 	struct metasave *save; /* NULL: the directory was not had yet */
 	struct opening open;
 	uint64_t retry_us;
-	uint64_t problem_us; /* there is one since; 0: there is none */
-	bool started;        /* what is had from now on comes late */
+	unsigned save_failures; /* that were seen */
+	uint64_t problem_us;    /* there is one since; 0: there is none */
+	bool started;           /* what is had from now on comes late */
 	bool closing;
 	char whose[TEXT_MAX];
 	char problem[TEXT_MAX];
@@ -323,12 +324,29 @@ void cachehome_retry(struct cachehome *h)
 		begin(h);
 }
 
+/* What is written to the data goes to memory first, so that a disk that is gone
+ * would not be noticed: names are forced to it. A full one is no failure. */
+static void check_saves(struct cachehome *h)
+{
+	unsigned n;
+	int err;
+
+	if (!h->save || !h->caches->data)
+		return;
+	n = metasave_failures(h->save, &err);
+	if (n != h->save_failures && err != ENOSPC && err != EDQUOT &&
+	    err != ENOMEM)
+		datacache_disk_failed(h->caches->data, err);
+	h->save_failures = n;
+}
+
 void cachehome_tick(struct cachehome *h, uint64_t now_us, bool patient)
 {
 	struct cachehome_problem p;
 
 	if (h->caches->data)
 		datacache_tick(h->caches->data, now_us, patient);
+	check_saves(h);
 	cachehome_get_problem(h, &p);
 	if (!p.text[0]) {
 		h->problem_us = 0;

@@ -415,6 +415,12 @@ void datacache_failed(struct datacache *dc, const char *what, int err)
 	dc->off = true;
 }
 
+void datacache_disk_failed(struct datacache *dc, int error)
+{
+	if (!dc->off)
+		datacache_failed(dc, "the disk", -error);
+}
+
 void datacache_resize(struct datacache *dc, uint64_t size_bytes)
 {
 	dc->size_bytes = size_bytes;

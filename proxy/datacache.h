@@ -252,6 +252,8 @@ bool datacache_disk_idle(const struct datacache *dc);
 void datacache_flush(struct datacache *dc);
 /* Free up to `n` files of that; false where none is left. */
 bool datacache_bury(struct datacache *dc, unsigned n);
+/* Something else on the same disk failed so, an errno. */
+void datacache_disk_failed(struct datacache *dc, int error);
 /*
  * It was switched off, since the disk failed (`failed` in the stats): try it
  * again, and begin it anew. First in a thread, 0 or -errno and a sentence in

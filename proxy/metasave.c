@@ -48,6 +48,8 @@ struct metasave {
 	int fd;
 	int error; /* of the job: an errno */
 	struct log_limit warned;
+	unsigned failures;
+	int failed;  /* the last one's error */
 	bool saving; /* from the first slice to the rename */
 	bool writes; /* the job is under way */
 	bool packed; /* all of it is */
@@ -113,6 +115,8 @@ static void save_end(struct metasave *ms)
 	if (ms->error) {
 		unlink(ms->tmp);
 		warn(ms);
+		ms->failures++;
+		ms->failed = ms->error;
 		ms->p.caches->dirty = true;
 	}
 	ms->saving = false;
@@ -130,6 +134,12 @@ static void arm_next(struct metasave *ms)
 {
 	arm(ms,
 	    ms->hurry ? 0 : INTERVAL_US + ms->bytes * 1000000 / BYTES_PER_S);
+}
+
+unsigned metasave_failures(const struct metasave *ms, int *error)
+{
+	*error = ms->failed;
+	return ms->failures;
 }
 
 void metasave_hurry(struct metasave *ms)

@@ -34,6 +34,8 @@ struct metasave_params {
 struct metasave *metasave_new(const struct metasave_params *p);
 /* Saves what is not saved yet; waits for the disk. */
 void metasave_free(struct metasave *ms);
+/* How many saves have failed, and how the last one did, an errno. */
+unsigned metasave_failures(const struct metasave *ms, int *error);
 /* Fill the caches, which are empty, from the file. */
 void metasave_load(struct metasave *ms);
 /* The caches were emptied: have the file say so at once. */
