@@ -123,7 +123,7 @@ mend() {
 
 runs=0
 declare -A said=([full]="full\|No space" [cow]="full\|No space\|failed" [readonly]="Read-only\|Input/output"
-	[error]="." [gone]="Input/output" [slow]="does not answer")
+	[error]="." [gone]="Read-only\|Input/output" [slow]="does not answer")
 
 # --- a job -------------------------------------------------------------------
 
