@@ -581,7 +581,8 @@ struct daemon *daemon_new(
 		taken = d->listens && listens_taken(d->listens);
 		rc = errno;
 		daemon_free(d);
-		errno = taken ? EADDRINUSE : rc;
+		/* The control socket in use is neither of the two. */
+		errno = taken ? EADDRINUSE : rc == EINVAL ? EINVAL : EIO;
 		return NULL;
 	}
 	d->netwatch = netwatch_new(d->base, on_network, d);
