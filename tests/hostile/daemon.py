@@ -75,6 +75,8 @@ class Daemon:
         self.port = fakeserver.free_port()
         self.file = os.path.join(self.dir, "conf")
         self.run = tempfile.mkdtemp(prefix="ff-hostile-", dir=TMPFS)
+        # As /run/forefetch: every user may ask.
+        os.chmod(self.run, 0o755)
         self.socket = os.path.join(self.run, "control.sock")
         self.drc = os.path.join(self.run, "nas.drc")
         self.env = {}
