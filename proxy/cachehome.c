@@ -171,6 +171,7 @@ static void open_save(struct cachehome *h)
 	    0)
 		return;
 	h->save = metasave_new(&mp);
+	h->open.names.whole = h->open.names.whole && !h->p.detached;
 	/* What came in meanwhile is newer. */
 	if (h->save && !h->started)
 		metasave_use(h->save, &h->open.names);

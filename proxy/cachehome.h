@@ -31,6 +31,8 @@ struct cachehome_params {
 	struct metrics *metrics;
 	uint64_t disk_bytes;   /* this server's shares of cache_size … */
 	uint64_t memory_bytes; /* … and of memory_size */
+	/* A daemon served without the disk since it was written to last. */
+	bool detached;
 	/* The disk was had, or data is kept on it again, after
 	 * cachehome_wait(). */
 	void (*on_disk)(void *ctx);

@@ -46,7 +46,7 @@ struct drc_file {
 	uint32_t slots;
 	uint32_t entry_bytes;
 	uint32_t next; /* where to look for a slot to reuse */
-	uint32_t zero;
+	uint32_t detached;
 	uint16_t ports[UPSTREAM_CONNECTIONS_MAX];
 	struct drc_entry entries[];
 };
@@ -407,6 +407,16 @@ const void *drc_reply(const struct drc_entry *e, size_t *len)
 {
 	*len = e->reply_len;
 	return e->reply;
+}
+
+void drc_set_detached(struct drc *drc, bool detached)
+{
+	drc->file->detached = detached;
+}
+
+bool drc_detached(const struct drc *drc)
+{
+	return drc->file->detached != 0;
 }
 
 uint16_t drc_port(const struct drc *drc, unsigned conn)

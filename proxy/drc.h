@@ -94,6 +94,11 @@ void drc_finish(struct drc *drc, struct drc_entry *e, const void *reply,
 void drc_drop(struct drc *drc, struct drc_entry *e);
 const void *drc_reply(const struct drc_entry *e, size_t *len);
 
+/* A daemon serves without its cache_dir: the files there know nothing of what
+ * it answers, and the next daemon must be told so. */
+void drc_set_detached(struct drc *drc, bool detached);
+bool drc_detached(const struct drc *drc);
+
 /* The source ports of the connections, kept for the next start. */
 uint16_t drc_port(const struct drc *drc, unsigned conn);
 void drc_set_port(struct drc *drc, unsigned conn, uint16_t port);

@@ -586,6 +586,7 @@ static void on_disk(void *ctx)
 	struct datacache *data = cachehome_caches(s->home)->data;
 	char path[PATH_MAX];
 
+	drc_set_detached(s->drc, false);
 	kept_path(s, "pins", path, sizeof(path));
 	pins_set_file(s->pins, path);
 	kept_path(s, "trees", path, sizeof(path));
@@ -606,13 +607,17 @@ static bool open_caches(struct server *s, char *err, size_t errlen)
 	    .metrics = s->metrics,
 	    .disk_bytes = s->p.disk_bytes,
 	    .memory_bytes = cache_bytes(s),
+	    .detached = drc_detached(s->drc),
 	    .on_disk = on_disk,
 	    .ctx = s};
 
+	drc_set_detached(s->drc, true);
 	s->home = cachehome_new(&hp);
 	if (!s->home)
 		return false;
 	errno = -cachehome_wait(s->home, s->p.disk_wait_us, err, errlen);
+	if (cachehome_on_disk(s->home))
+		drc_set_detached(s->drc, false);
 	return errno == 0;
 }
 

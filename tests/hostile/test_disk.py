@@ -330,6 +330,53 @@ class Start(Disk):
         self.assertEqual(self.reads(), before)
 
 
+class Detached(Disk):
+    """A daemon without its disk made changes, and was killed. What the disk has
+    was whole before that, and is not now; the mode is frozen."""
+
+    def attr(self):
+        return rpc.fattr(rpc.REG, 300, self.size,
+                         ctime=(5, 7) if self.size else (50, 9))
+
+    def start_daemon(self, **kw):
+        self.size = SIZE
+        self.up.script(rpc.SETATTR, self.cut)
+        return super().start_daemon(**kw)
+
+    def cut(self, call):
+        self.size = 0
+        return u32(0, 0) + rpc.post_op(self.attr())
+
+    def asked_size(self):
+        with self.ff.connect() as c:
+            st, r = c.nfs(rpc.GETATTR, opaque(FILE))
+            self.assertEqual(st, 0)
+            r.fixed(20)
+            return r.u64()
+
+    def test_own_change_is_seen(self):
+        self.cached(self.client_of_file())
+        self.assertEqual(self.asked_size(), SIZE)
+        self.ff.stop()
+        self.fault("eio")
+        self.ff.start()
+        with self.ff.connect() as c:
+            self.assertEqual(rpc.status(c.call(
+                rpc.SETATTR, rpc.setattr_args(FILE, rpc.sattr(size=0)))), 0)
+        self.ff.kill()
+        self.mend()
+        self.ff.start()
+        self.assertEqual(self.asked_size(), 0)
+
+    def test_a_good_end_is_believed(self):
+        """Or the test above would show nothing."""
+        self.cached(self.client_of_file())
+        self.ff.stop()
+        self.ff.start()
+        self.size = 0
+        self.assertEqual(self.asked_size(), SIZE)
+
+
 class Running(Disk):
     """The disk fails under a daemon that uses it."""
 
