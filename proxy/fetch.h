@@ -127,8 +127,8 @@ bool fetch_cancel(struct fetch *f, struct fetch_waiter *w);
  */
 void fetch_abandon(struct fetch_waiter *w);
 
-/* What on_doubt() kept: have it repeated all the same, or forget it. Then the
- * waiter is free again. */
+/* What on_doubt() kept: have it repeated all the same, as upstream_resume();
+ * or forget it, after which the waiter is free again. */
 void fetch_resume(struct fetch_waiter *w);
 void fetch_release(struct fetch_waiter *w);
 

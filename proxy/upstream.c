@@ -266,11 +266,13 @@ bool upstream_call_hold(struct upstream_call *call)
 void upstream_resume(struct upstream_call *call)
 {
 	call_unlink(call);
-	call->checked = true;
-	if (call->conn->state == UPSTREAM_UP)
-		upstream_conn_send(call->conn, call);
-	else
+	if (call->conn->state != UPSTREAM_UP) {
+		/* What its owner saw may not be so by then. */
 		call_pin(call, false);
+		return;
+	}
+	call->checked = true;
+	upstream_conn_send(call->conn, call);
 }
 
 void upstream_release(struct upstream_call *call)

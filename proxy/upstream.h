@@ -128,8 +128,8 @@ bool upstream_drop(struct upstream_call *call);
  */
 void upstream_abandon(struct upstream_call *call);
 
-/* What on_doubt() kept: repeat it all the same; or forget it, without a word
- * to its owner. */
+/* What on_doubt() kept: repeat it all the same, where that can be done now,
+ * else on_doubt() comes again; or forget it, without a word to its owner. */
 void upstream_resume(struct upstream_call *call);
 void upstream_release(struct upstream_call *call);
 

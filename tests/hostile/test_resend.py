@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The contract of sending again: a call is sent until it is answered, a
 change has its effect once, and the client gets the first reply."""
+import socket
+
 import daemon
 import rpc
 from daemon import poll
@@ -395,6 +397,50 @@ class ServerRestarted(ResendCase):
     def test_setattr_with_a_guard_but_somebody_else_did_it(self):
         self.assertEqual(self.guarded(0o640), rpc.NOT_SYNC)
         self.ff.counted("postcheck_left", 1)
+
+
+class LookedAtTooEarly(ResendCase):
+    """The connection that a change is to be repeated over is lost again while
+    the proxy looks, over another one."""
+    settings = {"connections": 2}
+
+    def refuse(self):
+        """No new connections; those that there are stay."""
+        with self.up.cond:
+            listener, self.up.listener = self.up.listener, None
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+
+    def waits(self):
+        return sum(u["queued"] for u in self.ff.control("status")["upstreams"])
+
+    def test_looks_again(self):
+        self.up.make(b"lock", rpc.DIR)
+        self.client.nfs(rpc.LOOKUP, rpc.lookup_args("lock"))
+        self.hold(rpc.RMDIR)
+        failures = self.ff.counter("upstream_connect_failures")
+        self.client.send(rpc.RMDIR, rpc.dirop("lock"))
+        self.up.wait(rpc.RMDIR)
+        self.up.down()
+        poll(lambda: self.ff.counter("upstream_connect_failures") > failures,
+             "it is refused")
+        self.up.script(rpc.RMDIR, None)
+        looks = self.hold(rpc.LOOKUP)
+        self.up.up()
+        poll(lambda: looks and len(self.up.conns) == 2, "it looks")
+        self.refuse()
+        looks[0].conn.reset()
+        poll(lambda: len(looks) == 2, "it looks over the other one")
+        looks[1].reply(self.up.plausible(looks[1]))
+        poll(lambda: self.waits() == 1, "it is to be repeated")
+        self.up.script(rpc.LOOKUP, None)
+        holder = b"fh-next-holder.."
+        self.up.names[b"lock"] = holder, rpc.fattr(rpc.DIR, 999)
+        self.up.up()
+        self.assertEqual(rpc.status(self.client.recv()), rpc.NOENT)
+        self.assertEqual(self.up.names[b"lock"][0], holder)
+        self.assertEqual(len(self.up.seen(rpc.RMDIR)), 1)
+        self.bystander()
 
 
 class ClientRepeats(ResendCase):
