@@ -15,7 +15,8 @@
  *	                              as asked for: done; else repeat
  *
  * Whatever a check cannot find out has the change repeated: then the server
- * decides.
+ * decides. Not so a RENAME whose old name leads to another object: it would
+ * move that one, so it is NFS3ERR_NOENT, too.
  */
 #include "postcheck.h"
 
@@ -33,7 +34,8 @@ struct postcheck {
 	const struct nfs_proc *proc; /* of the call in flight */
 	union nfs_args args;
 	unsigned char encoded[512];
-	bool second; /* RENAME: the new name is looked up */
+	bool second; /* RENAME: the new name is looked up … */
+	bool taken;  /* … and the old one leads to another object */
 };
 
 /* Where a name leads. */
@@ -192,6 +194,14 @@ static void check_gone(struct postcheck *pc)
 	check_answer(pc, &res);
 }
 
+static void check_unknown(struct postcheck *pc)
+{
+	if (pc->taken)
+		check_gone(pc);
+	else
+		check_repeat(pc);
+}
+
 /* ---- calls ------------------------------------------------------------ */
 
 static bool check_call(struct postcheck *pc, uint32_t proc)
@@ -295,9 +305,10 @@ static void on_link(struct postcheck *pc, const LOOKUP3res *res)
 static void on_old_name(struct postcheck *pc, enum leads leads)
 {
 	pc->second = true;
+	pc->taken = leads == LEADS_ELSEWHERE;
 	if (leads == LEADS_TO_OBJECT || leads == LEADS_UNKNOWN ||
 	    !check_lookup(pc, &pc->rqst->args.rename.to))
-		check_repeat(pc);
+		check_unknown(pc);
 }
 
 static void on_lookup(struct postcheck *pc, const LOOKUP3res *res)
@@ -313,7 +324,7 @@ static void on_lookup(struct postcheck *pc, const LOOKUP3res *res)
 	} else if (proc == NFSPROC3_LINK) {
 		on_link(pc, res);
 	} else if (leads == LEADS_UNKNOWN) {
-		check_repeat(pc);
+		check_unknown(pc);
 	} else if (proc == NFSPROC3_RENAME) {
 		if (leads == LEADS_TO_OBJECT)
 			check_done(pc, dir);
@@ -374,7 +385,7 @@ static void check_on_reply(
 	    !nfs_res_decode(
 		pc->proc, up->rpc->body.data, up->rpc->body.len, &res) ||
 	    !nfs_res_check(pc->proc, &pc->args, &res))
-		check_repeat(pc);
+		check_unknown(pc);
 	else if (pc->proc->proc == NFSPROC3_LOOKUP)
 		on_lookup(pc, &res.lookup);
 	else

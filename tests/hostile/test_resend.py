@@ -338,6 +338,20 @@ class ServerRestarted(ResendCase):
                           b"fh-another-old..", rpc.fattr(rpc.REG, 999))}))
         self.assertIn(b"old", self.up.names)
 
+    def test_rename_spares_it_where_the_new_name_cannot_be_told(self):
+        self.up.make(b"old", rpc.REG)
+        self.look_up("old")
+
+        def take():
+            self.up.names[b"old"] = (
+                b"fh-another-old..", rpc.fattr(rpc.REG, 999))
+            self.up.script(
+                rpc.LOOKUP, lambda call: u32(rpc.JUKEBOX) + rpc.post_op(None)
+                if opaque(b"new") in call.body else None)
+        self.left(rpc.RENAME, rpc.rename_args("old", "new"), rpc.NOENT, take,
+                  sendings=1, done=False)
+        self.assertEqual(self.up.names[b"old"][0], b"fh-another-old..")
+
     def test_rename_but_neither_is_there(self):
         self.up.make(b"old", rpc.REG)
         self.look_up("old")
