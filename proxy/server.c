@@ -205,6 +205,17 @@ static void on_reap(evutil_socket_t fd, short what, void *arg)
 	free_conns(&s->closed);
 }
 
+static void on_bury(evutil_socket_t fd, short what, void *arg)
+{
+	const struct timeval soon = clock_timeval(BURY_US);
+	struct server *s = arg;
+
+	(void)fd;
+	(void)what;
+	if (caches_bury(cachehome_caches(s->home)))
+		event_add(s->ev_bury, &soon);
+}
+
 /* Where `offline = serve`: whether the server is away. */
 static void check_offline(struct server *s, uint64_t now_us)
 {
@@ -258,6 +269,9 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 	svc_expire(s->svc, now_us);
 	check_offline(s, now_us);
 	cachehome_tick(s->home, now_us, svc_offline(s->svc));
+	/* Not only the user flushes: data is, too, where the disk failed, or
+	 * held that of another server. */
+	on_bury(-1, 0, s);
 	check_pins(s, now_us);
 	linkkeep_tick(s->linkkeep, now_us);
 	/* Accepting stops when descriptors run out; there may be some now. */
@@ -750,17 +764,6 @@ static bool open_hints(struct server *s)
 
 	s->hints = hints_new(&hp);
 	return s->hints != NULL;
-}
-
-static void on_bury(evutil_socket_t fd, short what, void *arg)
-{
-	const struct timeval soon = clock_timeval(BURY_US);
-	struct server *s = arg;
-
-	(void)fd;
-	(void)what;
-	if (caches_bury(cachehome_caches(s->home)))
-		event_add(s->ev_bury, &soon);
 }
 
 static bool open_service(struct server *s)

@@ -377,6 +377,48 @@ class Detached(Disk):
         self.assertEqual(self.asked_size(), SIZE)
 
 
+class OfAnotherServer(Disk):
+    """What the disk has is of the address that was configured before."""
+    FILES = 4200  # more than are forgotten at once
+    AT_ONCE = 64
+
+    def attr(self, fileid=300):
+        return rpc.fattr(rpc.REG, fileid, SIZE, ctime=(5, 7))
+
+    def before_start(self):
+        def fileid(call):
+            return int(call.reader().opaque()[-8:])
+        self.up.script(
+            rpc.GETATTR, lambda call: u32(0) + self.attr(fileid(call)))
+        self.up.script(
+            rpc.READ, lambda call: u32(0) + rpc.post_op(
+                self.attr(fileid(call))) + u32(8, 0) + opaque(b"contents"))
+
+    def ask_of_all(self, client, proc, args):
+        for first in range(0, self.FILES, self.AT_ONCE):
+            some = range(first, min(first + self.AT_ONCE, self.FILES))
+            for i in some:
+                client.send(proc, args(b"file-%08d" % (1000 + i)))
+            for _ in some:
+                self.assertEqual(rpc.status(client.recv()), 0)
+
+    def test_memory_is_given_back(self):
+        client = self.connect()
+        self.ask_of_all(client, rpc.GETATTR, opaque)
+        time.sleep(GRAIN)
+        self.ask_of_all(client, rpc.READ,
+                        lambda fh: rpc.read_args(fh, 0, 8))
+        self.written()
+        self.assertEqual(self.gauge("data_files"), self.FILES)
+        before = self.gauge("data_memory_bytes")
+        self.ff.stop()
+        self.ff.write_config(address="127.0.0.2")
+        self.ff.start()
+        self.assertEqual(self.gauge("data_files"), 0)
+        poll(lambda: self.gauge("data_memory_bytes") < before / 2,
+             "the memory is given back")
+
+
 class Running(Disk):
     """The disk fails under a daemon that uses it."""
 
