@@ -84,8 +84,9 @@ static void check_server(struct check *ck, const Forefetch__ServerStatus *srv)
 	if (srv->cache && srv->cache->disk_limit_bytes > 0 &&
 	    !srv->cache->disk_on)
 		report(ck, &srv->name,
-		    "the cache on disk is off; the daemon's log says why",
-		    NULL);
+		    lasting(buf, sizeof(buf), "the cache on disk is off",
+			srv->cache->disk_problem_age_ms),
+		    &srv->cache->disk_problem);
 	if (srv->rpcbind_error.len > 0)
 		report(ck, &srv->name, "not registered", &srv->rpcbind_error);
 }

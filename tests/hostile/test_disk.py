@@ -107,6 +107,13 @@ class Disk(daemon.Case):
     def problem(self):
         return self.ff.control("status")["caches"]["disk_problem"]
 
+    def check(self):
+        """What `forefetch status --check` says."""
+        return subprocess.run(
+            [daemon.binary("forefetch"), "--socket", self.ff.socket, "status",
+             "--check"], env=daemon.environment(), text=True,
+            stdout=subprocess.PIPE).stdout
+
     def flush(self):
         """What is broken is tried at once, and not in half a minute."""
         subprocess.run(
@@ -277,6 +284,8 @@ class Start(Disk):
             self.get_all(client)
         self.changes()
         self.assertIn(text, self.problem())
+        self.assertRegex(
+            self.check(), "(?m)^nas: the cache on disk is off for .*" + text)
         self.assertFalse(self.ff.control("status")["caches"]["disk_on"])
         self.assertEqual(
             len(self.ff.lines("warn", "no data is kept on disk", text)), 1)
