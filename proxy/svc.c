@@ -405,8 +405,9 @@ uint64_t svc_waiting_us(const struct svc *svc)
 	const struct svc_rqst *rqst;
 	uint64_t us = 0;
 
+	/* What is held waits for its client. */
 	LIST_FOREACH (rqst, &svc->waiting, wait_link)
-		if (us == 0 || rqst->received_us < us)
+		if (!rqst->held_us && (us == 0 || rqst->received_us < us))
 			us = rqst->received_us;
 	return us;
 }

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """`offline = serve`: when a server counts as away, and when as slow only."""
+import time
+
 import daemon
 import rpc
 from fakeserver import HOLD
@@ -54,6 +56,26 @@ class Away(daemon.Case):
         self.up.script(rpc.NULL, lambda call: held.append(call) or HOLD)
         self.assertEqual(rpc.status(c.recv()), rpc.IO)
         self.assertTrue(self.away())
+
+    def test_nobody_waits_for_a_change_in_doubt(self):
+        """It is kept for its client for minutes, and nothing is asked."""
+        self.up.script(rpc.MKDIR, HOLD)
+        c = self.connect()
+        c.send(rpc.MKDIR, rpc.mkdir_args("d"))
+        self.up.wait(rpc.MKDIR)
+        c.abort()
+        self.ff.clients(0)
+        failures = self.ff.counter("upstream_connect_failures")
+        self.up.down()
+        daemon.poll(lambda: self.ff.counter("upstream_connect_failures") >
+                    failures, "it is refused")
+        self.up.up()
+        daemon.poll(lambda: not self.away() and self.up.conns, "it is back")
+        time.sleep(1.5)
+        before = len(self.up.seen(rpc.NULL))
+        time.sleep(4)
+        self.assertEqual(len(self.up.seen(rpc.NULL)), before)
+        self.assertEqual(len(self.up.seen(rpc.MKDIR)), 1)
 
     def test_refused_server_is_away(self):
         self.up.down()
