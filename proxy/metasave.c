@@ -197,14 +197,15 @@ static bool save_step(struct metasave *ms)
 {
 	if (!ms->packed && ms->packing.len < WRITE_BYTES)
 		ms->packed = !metapack_some(&ms->pack, SLICE_BYTES);
+	/* The job has the descriptor: even a save that fails waits for it. */
+	if (ms->writes)
+		return false;
 	if (ms->packing.failed) {
 		ms->packing.failed = false;
 		ms->error = ENOMEM;
 		save_end(ms);
 		return false;
 	}
-	if (ms->writes)
-		return false;
 	if (!ms->packed && ms->packing.len < WRITE_BYTES)
 		return true;
 	hand_over(ms);
@@ -299,18 +300,20 @@ void metasave_free(struct metasave *ms)
 
 /* ---- loading ---------------------------------------------------------- */
 
-static void sync_dir(const char *file)
+static bool sync_dir(const char *file)
 {
 	char dir[PATH_MAX + 8];
+	bool synced;
 	int fd;
 
 	snprintf(dir, sizeof(dir), "%s", file);
 	*strrchr(dir, '/') = '\0';
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return;
-	(void)fsync(fd);
+		return false;
+	synced = fsync(fd) == 0;
 	close(fd);
+	return synced;
 }
 
 /* Whether the file with this checksum has all that the daemon before knew. It
@@ -328,10 +331,7 @@ static bool take_whole(const char *path, uint64_t sum)
 		return false;
 	whole = read(fd, &of, sizeof(of)) == sizeof(of) && of == sum;
 	close(fd);
-	if (unlink(name) < 0)
-		return false;
-	sync_dir(name);
-	return whole;
+	return unlink(name) == 0 && sync_dir(name) && whole;
 }
 
 /* All of it, by read: a bad sector under a mapping would kill. NULL and why. */
