@@ -321,9 +321,10 @@ static struct line *line_of(
 {
 	struct line *l;
 
-	SLIST_FOREACH(l, &sd->lines, link)
-	if (strcmp(l->server, server) == 0 && strcmp(l->file, file) == 0)
-		return l;
+	SLIST_FOREACH (l, &sd->lines, link)
+		if (strcmp(l->server, server) == 0 &&
+		    strcmp(l->file, file) == 0)
+			return l;
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return NULL;
@@ -354,8 +355,8 @@ void statedir_resume(struct statedir *sd)
 {
 	struct line *l;
 
-	SLIST_FOREACH(l, &sd->lines, link)
-	line_begin(l);
+	SLIST_FOREACH (l, &sd->lines, link)
+		line_begin(l);
 }
 
 int statedir_load_addr(const struct statedir *sd, const char *server,
