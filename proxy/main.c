@@ -7,12 +7,12 @@
  *	daemon      the event loop, signals, all servers
  *	server      one [server]: clients, wiring
  *	listens     listening sockets; portowner: who else has the port
- *	conn        a client's connection and its limits
+ *	conn        a client's connection and its limits; room: of all
  *	xprt        records over a socket, both ways
  *	svc         from a record to a request; svc_reply: its answer
  *	drc         replies kept for repeated calls
  *	nfs3_proc, mount3_proc   one short function a procedure
- *	postcheck   the last resort for repeated changes
+ *	postcheck   what became of a change, before it is repeated
  *	fetch       the one table of what is asked of the server
  *	upstream    calls to the server, sent until they are answered
  *	dial, portmap, resolve   where the server is, and how to reach it

@@ -34,11 +34,11 @@ struct resolve {
 	struct sockaddr_storage found[RESOLVE_COUNT]; /* the last time */
 	unsigned round; /* which of the host's addresses is next */
 	bool warned;
-	bool given;  /* … it gave one */
-	bool denied; /* other versions only */
-	/* Whether the server has NFSv3: at the port that its rpcbind gave, or,
-	 * where that gave none, at the usual one. */
+	/* Asks whether the server has NFSv3: at the port that its rpcbind gave,
+	 * or, where that gave none, at the usual one. */
 	struct portmap *probe;
+	bool given;  /* rpcbind gave one */
+	bool denied; /* the server has other versions only */
 	char error[RESOLVE_COUNT][ERROR_MAX];
 };
 
