@@ -346,9 +346,18 @@ static bool same_time(const set_time *asked, const nfstime3 *is)
 		   asked->set_time_u.time.nseconds == is->nseconds);
 }
 
+/* Times of the server's clock do not show. */
+static bool asks_what_shows(const sattr3 *a)
+{
+	return a->mode.set_it || a->uid.set_it || a->gid.set_it ||
+	       a->size.set_it || a->atime.set_it == SET_TO_CLIENT_TIME ||
+	       a->mtime.set_it == SET_TO_CLIENT_TIME;
+}
+
 static bool attributes_as_asked(const sattr3 *a, const fattr3 *is)
 {
-	return (!a->mode.set_it || a->mode.set_uint32_u.value == is->mode) &&
+	return asks_what_shows(a) &&
+	       (!a->mode.set_it || a->mode.set_uint32_u.value == is->mode) &&
 	       (!a->uid.set_it || a->uid.set_uint32_u.value == is->uid) &&
 	       (!a->gid.set_it || a->gid.set_uint32_u.value == is->gid) &&
 	       (!a->size.set_it || a->size.set_size3_u.size == is->size) &&

@@ -382,7 +382,7 @@ class ServerRestarted(ResendCase):
         self.assertEqual((reply.xid, rpc.status(reply)), (77, 0))
         self.assertSameCall(self.up.wait(rpc.SETATTR, 2))
 
-    def guarded(self, mode):
+    def guarded(self, mode, asked=rpc.sattr(mode=0o600)):
         """A SETATTR whose guard no longer holds when it is repeated."""
         fh, _ = self.up.make(b"f", rpc.REG)
         done = []
@@ -396,7 +396,7 @@ class ServerRestarted(ResendCase):
         failures = self.ff.counter("upstream_connect_failures")
         self.up.script(rpc.SETATTR, setattr_once)
         self.client.send(rpc.SETATTR, rpc.setattr_args(
-            fh, rpc.sattr(mode=0o600), guard=(5, 0)))
+            fh, asked, guard=(5, 0)))
         self.up.wait(rpc.SETATTR)
         self.up.down()
         poll(lambda: self.ff.counter("upstream_connect_failures") > failures,
@@ -410,6 +410,12 @@ class ServerRestarted(ResendCase):
 
     def test_setattr_with_a_guard_but_somebody_else_did_it(self):
         self.assertEqual(self.guarded(0o640), rpc.NOT_SYNC)
+        self.ff.counted("postcheck_left", 1)
+
+    def test_setattr_with_a_guard_that_cannot_be_seen(self):
+        """The server's time: any other change looks the same."""
+        now = rpc.sattr()[:-4] + u32(1)
+        self.assertEqual(self.guarded(0o640, now), rpc.NOT_SYNC)
         self.ff.counted("postcheck_left", 1)
 
 
