@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sockets that clients connect to: opened, or had from systemd. */
 #include "listens.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who has a port: by /proc/net and the descriptors of processes. */
 #include "portowner.h"
 
 #include <ctype.h>

@@ -155,10 +155,11 @@ static void check_answer(struct postcheck *pc, const union nfs_res *res)
 {
 	struct svc_rqst *rqst = pc->rqst;
 
-	metrics_add(svc_metrics(rqst->svc),
-	    res->status == NFS3_OK ? METRICS_POSTCHECK_REPAIRED
-				   : METRICS_POSTCHECK_LEFT,
-	    1);
+	if (res->status == NFS3_OK)
+		metrics_add(
+		    svc_metrics(rqst->svc), METRICS_POSTCHECK_REPAIRED, 1);
+	else
+		svc_note_left(rqst, res->status);
 	rqst->check = NULL;
 	free(pc);
 	svc_settle(rqst, res);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One bound for what all clients hold, shared by those that want more. */
 #include "room.h"
 
 #include <assert.h>

@@ -155,6 +155,10 @@ extern const struct svc_proc nfsacl3_rows[];
  * it is not, and answered. */
 void svc_repeat(struct svc_rqst *rqst);
 void svc_settle(struct svc_rqst *rqst, const union nfs_res *res);
+/* A change in doubt is answered by an error that may stem from its own first
+ * success. It stays: the other way round, two would be told that they hold a
+ * lock. */
+void svc_note_left(const struct svc_rqst *rqst, nfsstat3 status);
 
 /* For procedures. Each of these ends the request, now or later. */
 void svc_forward(struct svc_rqst *rqst);

@@ -278,22 +278,17 @@ static void rqst_learn(struct svc_rqst *rqst, const union nfs_res *res,
 		exports_refresh(rqst->svc->exports, &rqst->call.cred, l.now_us);
 }
 
-/* An error that may stem from the change's own first success. It stays: the
- * other way round, two would be told that they hold a lock. */
-static void count_ambiguous(
-    const struct svc_rqst *rqst, const union nfs_res *res)
+void svc_note_left(const struct svc_rqst *rqst, nfsstat3 status)
 {
 	struct svc *svc = rqst->svc;
 	unsigned suppressed;
 
-	if (!postcheck_ambiguous(rqst->proc, &rqst->args, res))
-		return;
 	metrics_add(svc->p.metrics, METRICS_POSTCHECK_LEFT, 1);
 	if (log_limit_ok(&svc->doubt, clock_now_us(), &suppressed))
 		log_warn("svc server=%s procedure=%s status=%d suppressed=%u: "
 			 "the server was away; whether the first try did what "
 			 "the repeat failed to do cannot be told",
-		    svc->p.config->name, rqst->proc->name, (int)res->status,
+		    svc->p.config->name, rqst->proc->name, (int)status,
 		    suppressed);
 }
 
@@ -329,8 +324,8 @@ static void rqst_on_reply(
 		rqst->status = res.status;
 	count_read(rqst, &res, up->rec);
 	rqst_learn(rqst, &res, up);
-	if (up->doubtful)
-		count_ambiguous(rqst, &res);
+	if (up->doubtful && postcheck_ambiguous(rqst->proc, &rqst->args, &res))
+		svc_note_left(rqst, res.status);
 	if (rqst->row->edit && (!status || res.status == NFS3_OK) &&
 	    rqst->row->edit(rqst, &res))
 		svc_reply_result(rqst, &res);

@@ -228,6 +228,8 @@ void upstream_conn_reset(struct upstream_conn *c, const char *why, bool now)
 	}
 	upstream_set_error(up, why);
 	conn_hang_up(c);
+	/* Nothing can go over it any more, whatever hears of this. */
+	conn_set_state(c, UPSTREAM_DOWN);
 	conn_take_back(c);
 	conn_retry_later(c, now);
 	upstream_pump(up);
