@@ -23,7 +23,9 @@
 #include "metasave.h"
 #include "statedir.h"
 
-#define RETRY_US UINT64_C(30000000)
+#define RETRY_US         UINT64_C(30000000)
+/* As long as a write of data may take. */
+#define SAVE_DEADLINE_US UINT64_C(10000000)
 
 enum { TEXT_MAX = 512 };
 
@@ -48,6 +50,7 @@ struct cachehome {
 	struct opening open;
 	uint64_t retry_us;
 	unsigned save_failures; /* that were seen */
+	uint64_t save_late_us;  /* one is under way since; 0: none is late */
 	uint64_t problem_us;    /* there is one since; 0: there is none */
 	bool started;           /* what is had from now on comes late */
 	bool closing;
@@ -341,6 +344,20 @@ static void check_saves(struct cachehome *h)
 	h->save_failures = n;
 }
 
+/* Where all data is in memory, nobody else may wait for the disk. */
+static void check_late(struct cachehome *h, uint64_t now_us)
+{
+	uint64_t since_us = h->save ? metasave_waits_since_us(h->save) : 0;
+
+	if (since_us == 0 || now_us < since_us + SAVE_DEADLINE_US)
+		since_us = 0;
+	if (since_us > 0 && h->save_late_us == 0)
+		log_warn("cachehome server=%s: the disk does not answer; names "
+			 "wait to be saved",
+		    h->p.name);
+	h->save_late_us = since_us;
+}
+
 void cachehome_tick(struct cachehome *h, uint64_t now_us, bool patient)
 {
 	struct cachehome_problem p;
@@ -348,6 +365,7 @@ void cachehome_tick(struct cachehome *h, uint64_t now_us, bool patient)
 	if (h->caches->data)
 		datacache_tick(h->caches->data, now_us, patient);
 	check_saves(h);
+	check_late(h, now_us);
 	cachehome_get_problem(h, &p);
 	if (!p.text[0]) {
 		h->problem_us = 0;
@@ -370,9 +388,10 @@ void cachehome_get_problem(
 	p->since_us = h->problem_us;
 	if (h->caches->data)
 		datacache_get_stats(h->caches->data, &st);
-	if (st.hangs_since_us > 0) {
+	if (st.hangs_since_us > 0 || h->save_late_us > 0) {
 		text = "the disk of cache_dir does not answer";
-		p->since_us = st.hangs_since_us;
+		p->since_us =
+		    st.hangs_since_us > 0 ? st.hangs_since_us : h->save_late_us;
 	} else if (h->caches->data && st.failed) {
 		snprintf(p->text, sizeof(p->text),
 		    "the disk of cache_dir failed: %s", strerror(st.failed));

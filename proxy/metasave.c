@@ -49,12 +49,13 @@ struct metasave {
 	int error; /* of the job: an errno */
 	struct log_limit warned;
 	unsigned failures;
-	int failed;  /* the last one's error */
-	bool saving; /* from the first slice to the rename */
-	bool writes; /* the job is under way */
-	bool packed; /* all of it is */
-	bool last;   /* … and with this job all is written */
-	bool hurry;  /* the next save begins at once */
+	int failed;      /* the last one's error */
+	uint64_t job_us; /* since when the job is under way */
+	bool saving;     /* from the first slice to the rename */
+	bool writes;     /* the job is under way */
+	bool packed;     /* all of it is */
+	bool last;       /* … and with this job all is written */
+	bool hurry;      /* the next save begins at once */
 };
 
 static void on_timer(evutil_socket_t fd, short what, void *arg);
@@ -142,6 +143,11 @@ unsigned metasave_failures(const struct metasave *ms, int *error)
 	return ms->failures;
 }
 
+uint64_t metasave_waits_since_us(const struct metasave *ms)
+{
+	return ms->writes ? ms->job_us : 0;
+}
+
 void metasave_hurry(struct metasave *ms)
 {
 	ms->hurry = true;
@@ -174,6 +180,7 @@ static void hand_over(struct metasave *ms)
 	ms->bytes += ms->writing.len;
 	ms->last = ms->packed;
 	ms->writes = true;
+	ms->job_us = clock_now_us();
 	ms->job.run = job_run;
 	ms->job.done = job_done;
 	iopool_submit(ms->p.iopool, &ms->job);

@@ -36,6 +36,9 @@ struct metasave *metasave_new(const struct metasave_params *p);
 void metasave_free(struct metasave *ms);
 /* How many saves have failed, and how the last one did, an errno. */
 unsigned metasave_failures(const struct metasave *ms, int *error);
+/* Since when something that was handed to the disk is not written; 0: nothing
+ * is. */
+uint64_t metasave_waits_since_us(const struct metasave *ms);
 /* Fill the caches, which are empty, from the file. */
 void metasave_load(struct metasave *ms);
 /* The caches were emptied: have the file say so at once. */

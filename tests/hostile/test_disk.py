@@ -375,6 +375,17 @@ class Hangs(Disk):
             rpc.status(client.call(rpc.MKDIR, rpc.mkdir_args("a"))), 0)
 
 
+    def test_names_wait(self):
+        """Nothing else wants the disk."""
+        self.fault("hang")
+        self.changes()
+        poll(lambda: "does not answer" in self.problem(), "status says it", 20)
+        self.changes()
+        self.mend()
+        poll(lambda: self.problem() == "", "the disk is back")
+        self.assertEqual(len(self.ff.lines("warn", "names wait")), 1)
+
+
 class Unreadable(Disk):
     """What waits to be sent cannot be read any more."""
 
