@@ -158,27 +158,42 @@ kept() { [ "$(gauge data_disk_bytes)" -gt 1000000 ]; }
 
 well_again() {	# KIND
 	mend "$1" || return
-	lab_poll 40 tried || { problem; return 1; }
-	again
-	runs=$((runs + 1))
-	job "well-$1-$runs" && lab_poll 20 kept
+	# That the former disk failed may be noticed only now.
+	for _ in 1 2 3; do
+		lab_poll 40 tried || { problem; return 1; }
+		again
+		runs=$((runs + 1))
+		job "well-$1-$runs" || return
+		! lab_poll 10 kept || return 0
+	done
+	problem
+	return 1
 }
 
 tried() { ctl flush >/dev/null; [ -z "$(problem)" ]; }
 
+# What is wrong is said when it is met, which may be in the middle of a job.
+watch() { lab_poll 120 says "${said[$1]}" & watched=$!; }
+
+# Some bad sectors may be met by nobody.
+told() {	# NAME KIND
+	if [ "$2" = error ]; then kill $watched; else check "$1" wait $watched; fi
+}
+
 during() {	# KIND
-	local kind=$1 pid
+	local kind=$1 pid faulty
 	daemon_start || return
 	pid=$(lab_proxy_pid)
 	check "$kind: before" job "before-$kind"
 	again
+	watch "$kind"
 	(lab_nap 1; fault "$kind") &
+	faulty=$!
 	check "$kind: sets in under a job" job "under-$kind"
-	wait $!
+	wait $faulty
 	again
 	check "$kind: a job meanwhile" job "with-$kind"
-	[ "$kind" = error ] ||
-		check "$kind: status says it" lab_poll 30 says "${said[$kind]}"
+	told "$kind: status says it" "$kind"
 	check "$kind: the disk is used again" well_again "$kind"
 	check "$kind: the daemon is the same" \
 		test "$(lab_proxy_pid)" = "$pid"
@@ -197,11 +212,10 @@ at_start() {	# KIND
 	esac
 	fault "$kind"
 	check "$kind: a start" daemon_start || return
+	watch "$kind"
 	pid=$(lab_proxy_pid)
 	check "$kind: a job after the start" job "start-$kind"
-	[ "$kind" = error ] ||
-		check "$kind: status says it after the start" \
-			lab_poll 30 says "${said[$kind]}"
+	told "$kind: status says it after the start" "$kind"
 	check "$kind: the disk is used after the start" well_again "$kind"
 	check "$kind: still the same daemon" test "$(lab_proxy_pid)" = "$pid"
 	lab_umount "$LAB_PROXY"
