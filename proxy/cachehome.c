@@ -51,8 +51,9 @@ struct cachehome {
 	uint64_t retry_us;
 	unsigned save_failures; /* that were seen */
 	uint64_t save_late_us;  /* one is under way since; 0: none is late */
-	uint64_t problem_us;    /* there is one since; 0: there is none */
-	bool started;           /* what is had from now on comes late */
+	struct log_limit late;
+	uint64_t problem_us; /* there is one since; 0: there is none */
+	bool started;        /* what is had from now on comes late */
 	bool closing;
 	char whose[TEXT_MAX];
 	char problem[TEXT_MAX];
@@ -348,13 +349,15 @@ static void check_saves(struct cachehome *h)
 static void check_late(struct cachehome *h, uint64_t now_us)
 {
 	uint64_t since_us = h->save ? metasave_waits_since_us(h->save) : 0;
+	unsigned suppressed;
 
 	if (since_us == 0 || now_us < since_us + SAVE_DEADLINE_US)
 		since_us = 0;
-	if (since_us > 0 && h->save_late_us == 0)
-		log_warn("cachehome server=%s: the disk does not answer; names "
-			 "wait to be saved",
-		    h->p.name);
+	if (since_us > 0 && h->save_late_us == 0 &&
+	    log_limit_ok(&h->late, now_us, &suppressed))
+		log_warn("cachehome server=%s suppressed=%u: the disk does not "
+			 "answer; names wait to be saved",
+		    h->p.name, suppressed);
 	h->save_late_us = since_us;
 }
 
