@@ -34,9 +34,11 @@ class Disk(daemon.Case):
         self.faults = os.path.join(ff.dir, "faults")
         os.mkdir(self.faults)
         self.cache = os.path.join(ff.dir, "cache")
-        ff.env = {"LD_PRELOAD": os.path.join(daemon.BUILD, "tests",
-                                             "faults.so"),
-                  "FF_FAULTS": self.faults, "FF_FAULTS_DISK": self.cache}
+        # LD_PRELOAD is a list: its paths have no blanks.
+        preload = os.path.join(ff.dir, "faults.so")
+        os.symlink(os.path.join(daemon.BUILD, "tests", "faults.so"), preload)
+        ff.env = {"LD_PRELOAD": preload, "FF_FAULTS": self.faults,
+                  "FF_FAULTS_DISK": self.cache}
         self.addCleanup(self.mend)
         self.up.script(rpc.GETATTR, lambda call: u32(0) + self.attr())
         self.up.script(rpc.ACCESS, lambda call: u32(0) + rpc.post_op(

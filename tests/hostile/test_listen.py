@@ -125,7 +125,7 @@ class Taken(unittest.TestCase):
 
     @unittest.skipIf(os.getuid() != 0, "needs root")
     def test_whom_it_may_not_see_it_names_by_user(self):
-        for path in self.ff.dir, self.ff.file:
+        for path in self.ff.dir, self.ff.run, self.ff.file:
             os.chown(path, NOBODY, NOBODY)
         with listener(self.ff.port):
             out = self.start(user=NOBODY, group=NOBODY)
