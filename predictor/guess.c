@@ -297,7 +297,8 @@ void guess_event(
 	if (s->walk > 0)
 		s->walk--;
 	depth = guess_depth(s, run);
-	if (!d->list)
+	/* Its place may be of a longer listing than there is now. */
+	if (!d->list || o->rank >= d->n)
 		return;
 	if (s->foreseen && !s->by_names) {
 		guess_new(p, s, d, o->rank, o->type);

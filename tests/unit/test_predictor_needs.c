@@ -280,6 +280,23 @@ static void test_walk_unseen(void **state)
 	}
 }
 
+/* A place in a longer listing means nothing in a shorter one: the sanitizers
+ * judge. */
+static void test_listing_that_shrank(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin(&w, NULL);
+	list_dir(&w, 1, 100, 40, false);
+	for (uint64_t f = 100; f < 120; f++)
+		named(&w, PREDICTOR_LOOKUP, f, 1, false);
+	list_dir(&w, 1, 100, 1, false);
+	for (uint64_t f = 138; f >= 120; f--)
+		named(&w, PREDICTOR_LOOKUP, f, 1, false);
+	world_end(&w);
+}
+
 /* A walk asks for the listings of the directories that come next. */
 static void test_walk_listings(void **state)
 {
@@ -528,6 +545,7 @@ int main(void)
 	    cmocka_unit_test(test_rest_of_access),
 	    cmocka_unit_test(test_attributes_only),
 	    cmocka_unit_test(test_walk_unseen),
+	    cmocka_unit_test(test_listing_that_shrank),
 	    cmocka_unit_test(test_walk_listings),
 	    cmocka_unit_test(test_analogy),
 	    cmocka_unit_test(test_absent),
