@@ -212,6 +212,17 @@ static void bind_moved(const struct learn *l, struct node *dir,
 	    was->firm && preserved ? l->sent_us : 0, false);
 }
 
+/* Whether a RENAME may have done nothing, since both names led to one file. */
+static bool may_have_other_names(const struct learn *l, const struct node *node)
+{
+	fattr3 a;
+
+	if (!node || !(node->flags & NODE_ATTRS))
+		return true;
+	attrcache_fattr(l->caches->attr, node, &a);
+	return a.type != NF3DIR && a.nlink > 1;
+}
+
 /* A RENAME of a name onto another one of the same file does nothing, and a
  * REMOVE with several links leaves the file: attributes tell, when asked. */
 static void own_rename(const struct learn *l)
@@ -223,7 +234,9 @@ static void own_rename(const struct learn *l)
 	struct node *dir =
 	    dir_changed(l, &from->dir, &l->res->rename.fromdir_wcc, &own);
 
-	if (dir)
+	if (may_have_other_names(l, moved.child))
+		forget_name(l, from);
+	else if (dir)
 		bind_own(l, dir, &own, &from->name, NULL);
 	own_to = own;
 	if (!same_handle(&from->dir, &to->dir))

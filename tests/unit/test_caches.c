@@ -522,6 +522,30 @@ static void test_replies_that_crossed(void **state)
 	assert_null(namecache_find(w->caches->names, node_of(w, "dir"), &x));
 }
 
+/* RENAME of a name onto another one of the same file does nothing (RFC 1813,
+ * section 3.3.14), and both stay. */
+static void test_rename_of_one_of_two_names(void **state)
+{
+	struct world *w = *state;
+	union nfs_args args = {
+	    .rename = {.from = {.dir = fh_of("dir"), .name = fh_of("x")},
+		.to = {.dir = fh_of("dir"), .name = fh_of("y")}}};
+	union nfs_res res = {.status = NFS3_OK};
+	fattr3 a = attr_of(NF3REG, 20, 5);
+	nfs3_name x = fh_of("x");
+
+	say_sensitive(w);
+	w->now_us += S;
+	say_lookup(w, "x", "f", 10, round_trip(w));
+	say_lookup(w, "y", "f", 10, round_trip(w));
+	a.nlink = 2;
+	a.ctime.seconds = 6;
+	say_getattr(w, "f", &a);
+	res.rename.fromdir_wcc = res.rename.todir_wcc = wcc(1, 10, 10);
+	say(w, NFSPROC3_RENAME, &args, &res, round_trip(w));
+	assert_null(namecache_find(w->caches->names, node_of(w, "dir"), &x));
+}
+
 static void test_export_that_moved(void **state)
 {
 	struct world *w = *state;
@@ -759,6 +783,7 @@ int main(void)
 	    TEST(test_failed_change_tells_of_the_directory),
 	    TEST(test_setattr_that_failed_half_way),
 	    TEST(test_replies_that_crossed),
+	    TEST(test_rename_of_one_of_two_names),
 	    TEST(test_export_that_moved),
 	    TEST(test_change_by_a_handle_not_seen_before),
 	    TEST(test_many_file_systems),
