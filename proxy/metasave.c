@@ -433,11 +433,3 @@ void metasave_use(struct metasave *ms, struct metasave_file *f)
 	}
 	metasave_forget(f);
 }
-
-void metasave_load(struct metasave *ms)
-{
-	struct metasave_file f;
-
-	metasave_read(ms->path, ms->p.server, &f);
-	metasave_use(ms, &f);
-}

@@ -39,8 +39,6 @@ unsigned metasave_failures(const struct metasave *ms, int *error);
 /* Since when something that was handed to the disk is not written; 0: nothing
  * is. */
 uint64_t metasave_waits_since_us(const struct metasave *ms);
-/* Fill the caches, which are empty, from the file. */
-void metasave_load(struct metasave *ms);
 /* The caches were emptied: have the file say so at once. */
 void metasave_hurry(struct metasave *ms);
 /* The two halves of it, for a thread and for the loop. */
