@@ -18,9 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "control.pb-c.h"
-#include "ctl_mount.h"
-#include "ctl_wire.h"
+#include "control/control.pb-c.h"
+#include "ctl/ctl_mount.h"
+#include "ctl/ctl_wire.h"
 
 #define API            __attribute__((visibility("default")))
 #define SOCKET_DEFAULT "/run/forefetch/control.sock"

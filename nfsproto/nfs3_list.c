@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One link of a chained list at a time, in a loop and not by recursion. */
-#include "nfs3_list.h"
+#include "nfsproto/nfs3_list.h"
 
 #include <string.h>
 

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "nfs3.h"
+#include "nfsproto/nfs3.h"
 
 enum { NFSACL3_ENTRY_BYTES = 12 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The table of procedures and the codecs that it drives. */
-#include "nfs_proc.h"
+#include "nfsproto/nfs_proc.h"
 
 #include <string.h>
 

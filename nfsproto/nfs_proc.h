@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "mount3.h"
-#include "nfs3.h"
-#include "nfsacl3.h"
+#include "nfsproto/mount3.h"
+#include "nfsproto/nfs3.h"
+#include "nfsproto/nfsacl3.h"
 
 /* The longest encoded arguments or results without a payload or a list. */
 enum { NFS_RES_SMALL_MAX = 2048 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A pool of receive buffers in two sizes. */
-#include "rbuf.h"
+#include "nfsproto/rbuf.h"
 
 #include <assert.h>
 #include <stdlib.h>

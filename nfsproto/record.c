@@ -9,7 +9,7 @@
  * `end` and `scan` are equal until a record has a second fragment, whose
  * mark leaves a gap of four bytes between them.
  */
-#include "record.h"
+#include "nfsproto/record.h"
 
 #include <string.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rbuf.h"
+#include "nfsproto/rbuf.h"
 
 enum {
 	RECORD_MARK_BYTES = 4,

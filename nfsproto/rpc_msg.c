@@ -4,7 +4,7 @@
  * answers FALSE for a wrong RPC version and for a long credential alike, and
  * each has an answer of its own (RFC 5531 section 9).
  */
-#include "rpc_msg.h"
+#include "nfsproto/rpc_msg.h"
 
 #include <string.h>
 

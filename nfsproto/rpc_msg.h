@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "xdr_view.h"
+#include "nfsproto/xdr_view.h"
 
 enum {
 	RPC_AUTH_BODY_MAX = 400, /* RFC 5531 section 8.2 */

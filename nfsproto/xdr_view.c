@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Views: bounded, allocation-free decoding of variable-length items. */
-#include "xdr_view.h"
+#include "nfsproto/xdr_view.h"
 
-#include "nfs3_list.h"
+#include "nfsproto/nfs3_list.h"
 
 /* Step over `len` bytes and their padding; false where they are not there. */
 static bool view_take(XDR *xdrs, uint32_t len, const char **data)

@@ -246,6 +246,8 @@ void predictor_rename(
     struct predictor *p, uint64_t object, uint64_t parent, uint64_t name_hash);
 /* An object is gone (removed, or its handle stale). */
 void predictor_forget(struct predictor *p, uint64_t object);
+/* All that was learned is forgotten. 0, or -ENOMEM and nothing changed. */
+int predictor_clear(struct predictor *p);
 
 void predictor_get_stats(const struct predictor *p, struct predictor_stats *st);
 

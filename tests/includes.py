@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Dependencies run one way: fails where an include goes up, or across.
+"""Dependencies run one way: fails where an #include breaks the table below.
 
-A file may include headers of its own layer and of those listed before it.
-nfsproto and predictor know nothing of proxy, nor of each other.
+A folder may include headers of the folders that its row names, and its own.
+What a header's name calls private, or PRIVATE lists, is for its folder alone.
 """
 import re
 import sys
@@ -11,104 +11,135 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# proxy/, from the ground up; a name stands for NAME.[ch].
-LAYERS = [
-    "clock fileio log loopwatch netmatch histogram notify portowner reclaim",
-    "config config_key config_parse config_text config_value metrics",
-    "room xprt dial listens statedir rpcbind netwatch iopool slab credtab metafile linkest",
-    "budget",
-    "portmap upstream upstream_conn datacache datacache_private "
-    "datacache_ahead datacache_evict datacache_hang datacache_index datacache_layout datacache_load datacache_pin "
-    "datacache_read datacache_sum "
-    "datacache_segment datacache_tomb datacache_write reftab mounttab linkkeep",
-    "attrcache",
-    "contract",
-    "accesscache answercache listcache namecache",
-    "caches",
-    "learn learn_change learn_private metapack metaload",
-    "metasave",
-    "cachehome resolve drc fetch",
-    "observe",
-    "prefetch prefetch_cred prefetch_dir prefetch_flight prefetch_habit prefetch_list prefetch_note prefetch_pattern prefetch_private "
-    "prefetch_save prefetch_session prefetch_step prefetch_want",
-    "compact exports linkwatch",
-    "user",
-    "explain objnames tracer warm warm_flight warm_private warm_step",
-    "hint hint_private hint_reader hint_step",
-    "pins pins_file pins_private",
-    "svc svc_join svc_pieces svc_reply svc_rqst postcheck nfs3_proc mount3_proc "
-    "cached cached_list cached_private cached_read payload payload_copy",
-    "conn",
-    "control control_listen control_reply control_reply_compact control_reply_hint "
-    "control_reply_pin control_reply_place "
-    "control_reply_private control_reply_status control_reply_trace "
-    "control_reply_trees control_reply_trees_export control_reply_trees_look control_reply_trees_private "
-    "control_status metrics_http",
-    "server server_caches server_prefetch",
-    "daemon",
-    "main",
-]
-# forefetch is a program of its own; control.h has the limits of messages.
-CTL = re.compile(r"ctl_\w+")
-CTL_MAY = {"control"}
+# folder: what it may include, from the ground up; an arrow never points up.
+ARROWS = {
+    "nfsproto": "",
 
-INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+    "predictor": "",  # predictor.h
+    "predictor/store": "predictor",
+    "predictor/sessions": "predictor predictor/store",
+    "predictor/core": "predictor predictor/store predictor/sessions",
+    "predictor/persist": "predictor predictor/store predictor/core",
+    "predictor/trace": "predictor predictor/store",
+    "predictor/baselines": "predictor predictor/store",
+    "predictor/sim": "predictor predictor/store predictor/trace predictor/baselines",
 
+    "proxy/base": "",
+    "proxy/config": "nfsproto proxy/base",
+    "proxy/link": "proxy/base proxy/config",
+    "proxy/datacache": "nfsproto proxy/base",
+    "proxy/cache": "nfsproto proxy/base proxy/config proxy/datacache",
+    "proxy/upstream": "nfsproto proxy/base proxy/link",
+    "proxy/prefetch": "nfsproto predictor predictor/core predictor/persist "
+    "proxy/base proxy/config proxy/link proxy/cache proxy/upstream",
+    "proxy/svc": "nfsproto proxy/base proxy/config proxy/link proxy/datacache proxy/cache "
+    "proxy/upstream proxy/prefetch",
+    "proxy/explain": "nfsproto predictor/trace proxy/config proxy/cache proxy/prefetch",
+    "proxy/warm": "nfsproto proxy/base proxy/config proxy/link proxy/cache proxy/upstream",
+    "proxy/hint": "nfsproto proxy/base proxy/config proxy/cache proxy/prefetch",
+    "proxy/control": "predictor/persist proxy/base proxy/datacache proxy/cache "
+    "proxy/explain proxy/warm proxy/hint",
+    "proxy/daemon": "nfsproto proxy/base proxy/config proxy/link proxy/datacache "
+    "proxy/cache proxy/upstream proxy/prefetch proxy/svc proxy/explain proxy/warm "
+    "proxy/hint proxy/control",
+    # Programs of their own, which know the daemon by its messages alone.
+    "proxy/ctl": "predictor/persist proxy/control",
+    "hint": "proxy/ctl proxy/control",
+}
 
-def includes(path):
-    return [Path(name) for name in INCLUDE.findall(path.read_text())]
+# Headers that only their folder includes, beside all NAME_private.h.
+PRIVATE = {
+    "predictor/persist": "persist_format.h portable.h",
+    "predictor/trace": "trace_format.h trace_line.h",
+    "proxy/config": "config_key.h config_parse.h config_value.h",
+    "proxy/svc": "cached.h exports.h payload.h postcheck.h svc_pieces.h svc_rqst.h",
+    "proxy/upstream": "upstream_conn.h",
+}
+# Wants have no header of their own yet.
+EXCEPT = {("proxy/hint", "prefetch_private.h")}
+# forefetch and the library know of control/ what goes over the socket.
+PROTOCOL = {"protocol.h", "control.pb-c.h"}
 
-
-def own_headers(folder):
-    names = {p.name for p in (ROOT / folder).glob("*.h")}
-    return names | {p.stem + ".h" for p in (ROOT / folder).glob("*.x")}
-
-
-def check_closed(folder, others):
-    """`folder` includes nothing of the other folders."""
-    foreign = set().union(*(own_headers(o) for o in others))
-    foreign -= own_headers(folder)
-    for path in sorted((ROOT / folder).glob("*.[chx]")):
-        for inc in includes(path):
-            if inc.name in foreign:
-                yield f"{folder}/{path.name} includes {inc}"
+GENERATED = {"nfsproto/nfs3.h", "nfsproto/mount3.h", "nfsproto/nfsacl3.h",
+             "control/control.pb-c.h", "predictor/persist/predictor.pb-c.h",
+             "predictor/trace/trace.pb-c.h"}
+INCLUDE = re.compile(r'^\s*%?#\s*include\s+"([^"]+)"', re.M)
 
 
-def check_proxy():
-    layer = {n: i for i, names in enumerate(LAYERS) for n in names.split()}
-    headers = own_headers("proxy")
-    for path in sorted((ROOT / "proxy").glob("*.[ch]")):
-        ctl = CTL.fullmatch(path.stem)
-        if not ctl and path.stem not in layer:
-            yield f"proxy/{path.name} has no layer in tests/includes.py"
-            continue
-        for inc in includes(path):
-            if inc.name not in headers:
-                continue
-            if ctl:
-                if not CTL.fullmatch(inc.stem) and inc.stem not in CTL_MAY:
-                    yield f"proxy/{path.name} includes {inc}"
-            elif layer.get(inc.stem, len(LAYERS)) > layer[path.stem]:
-                yield f"proxy/{path.name} includes {inc}, a layer above it"
+def home(include):
+    """The folder of an included header, or None where it is not there."""
+    for prefix in ("", "proxy/", "hint/"):
+        path = Path(prefix + include)
+        if (ROOT / path).exists() or include in GENERATED:
+            if include.startswith("control/"):
+                return "proxy/control"
+            return str(path.parent)
+    return None
 
 
-def check_hint():
-    """The library has but what forefetch has, too."""
-    headers = own_headers("proxy")
-    for path in sorted((ROOT / "hint").glob("*.[ch]")):
-        for inc in includes(path):
-            if inc.name in headers and not CTL.fullmatch(inc.stem):
-                yield f"hint/{path.name} includes {inc}"
+def sources(folder):
+    paths = (ROOT / folder).iterdir()
+    return sorted(p for p in paths if p.suffix in (".c", ".h", ".x"))
+
+
+def is_private(folder, name):
+    return name.endswith("_private.h") or name in PRIVATE.get(folder, "").split()
+
+
+def wrong(folder, include):
+    """Why `folder` may not include it, or None."""
+    other = home(include)
+    name = Path(include).name
+    if other is None:
+        return "which is not there, or is named without its folder"
+    if other == folder:
+        return None
+    if other not in ARROWS[folder].split():
+        return "to which no arrow leads"
+    if is_private(other, name) and (folder, name) not in EXCEPT:
+        return "which is private to %s" % other
+    if folder in ("hint", "proxy/ctl") and other == "proxy/control" and name not in PROTOCOL:
+        return "which is the daemon's side"
+    return None
+
+
+def check_table():
+    """No arrow may point to a folder that stands below in the table."""
+    seen = set()
+    for folder, arrows in ARROWS.items():
+        for arrow in arrows.split():
+            if arrow not in seen:
+                yield "the table has an arrow up: %s to %s" % (folder, arrow)
+        seen.add(folder)
+    for base in ("nfsproto", "predictor", "proxy", "hint"):
+        for path in sorted((ROOT / base).rglob("*.[chx]")):
+            if str(path.parent.relative_to(ROOT)) not in ARROWS:
+                yield "%s is in no folder of the table" % path.relative_to(ROOT)
+
+
+def check_includes():
+    for folder in ARROWS:
+        for path in sources(folder):
+            for include in INCLUDE.findall(path.read_text()):
+                why = wrong(folder, include)
+                if why:
+                    yield "%s includes %s, %s" % (path.relative_to(ROOT), include, why)
+
+
+def check_used():
+    """An arrow that nothing uses goes."""
+    for folder, arrows in ARROWS.items():
+        used = {home(i) for p in sources(folder) for i in INCLUDE.findall(p.read_text())}
+        for arrow in arrows.split():
+            if arrow not in used:
+                yield "the table has an arrow that nothing uses: %s to %s" % (folder, arrow)
 
 
 def main():
-    bad = list(check_closed("nfsproto", ["proxy", "predictor"]))
-    bad += check_closed("predictor", ["proxy", "nfsproto"])
-    bad += check_proxy()
-    bad += check_hint()
+    bad = list(check_table()) + list(check_includes()) + list(check_used())
     for line in bad:
         print(line)
-    print(f"includes: {len(bad)} wrong")
+    print("includes: %d wrong" % len(bad))
     return 1 if bad else 0
 
 

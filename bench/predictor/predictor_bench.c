@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "persist.h"
-#include "predictor.h"
+#include "predictor/persist/persist.h"
+#include "predictor/predictor.h"
 
 enum {
 	JOBS = 400,

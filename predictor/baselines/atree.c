@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "atree.h"
+#include "predictor/baselines/atree.h"
 
 static size_t count_kind(const struct atree_node *t, size_t n, bool exec)
 {

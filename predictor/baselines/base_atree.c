@@ -7,13 +7,13 @@
  * threshold is taken, the newest on a tie. With pids each process has its own
  * working tree.
  */
-#include "model.h"
+#include "predictor/baselines/model.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "atree.h"
-#include "ids.h"
+#include "predictor/baselines/atree.h"
+#include "predictor/baselines/ids.h"
 
 enum { PATTERNS = 5, NODES_MAX = 1024 };
 #define THRESHOLD 0.5

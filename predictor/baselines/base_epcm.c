@@ -5,12 +5,12 @@
  * it by one node; a full partition halves its counts and drops zeros. The
  * deepest context with a future is followed down while it is likely.
  */
-#include "model.h"
+#include "predictor/baselines/model.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "ids.h"
+#include "predictor/baselines/ids.h"
 
 enum {
 	PART_NODES = 256,

@@ -3,9 +3,9 @@
  * Probability graph (Griffioen and Appleton 1994): how often B followed A
  * within the window, over how often A came.
  */
-#include "model.h"
+#include "predictor/baselines/model.h"
 
-#include "edges.h"
+#include "predictor/baselines/edges.h"
 
 enum { WINDOW = 20 };
 

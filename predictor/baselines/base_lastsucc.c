@@ -4,11 +4,11 @@
  * long. The judge's row takes all of it; the other says how often the
  * successor of each file was right, and multiplies along the chain.
  */
-#include "model.h"
+#include "predictor/baselines/model.h"
 
 #include <stdlib.h>
 
-#include "ids.h"
+#include "predictor/baselines/ids.h"
 
 enum { CHAIN = 8 };
 

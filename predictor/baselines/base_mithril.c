@@ -4,12 +4,12 @@
  * equally often, and each time within a few accesses of one another, belong
  * together; mined whenever enough objects have come often enough.
  */
-#include "model.h"
+#include "predictor/baselines/model.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "ids.h"
+#include "predictor/baselines/ids.h"
 
 enum {
 	SUPPORT = 2, /* occurrences before an object is mined */

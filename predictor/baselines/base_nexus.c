@@ -3,9 +3,9 @@
  * Nexus (Gu et al. 2006): a relationship graph whose edges weigh less the
  * further apart two accesses are.
  */
-#include "model.h"
+#include "predictor/baselines/model.h"
 
-#include "edges.h"
+#include "predictor/baselines/edges.h"
 
 enum { WINDOW = 10 };
 

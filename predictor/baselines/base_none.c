@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* No prefetch: the cache alone. */
-#include "model.h"
+#include "predictor/baselines/model.h"
 
 #include <stdlib.h>
 

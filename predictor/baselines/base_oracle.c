@@ -4,7 +4,7 @@
  * knows it only of files that were used before, the third of those and of
  * files in directories that were listed.
  */
-#include "model.h"
+#include "predictor/baselines/model.h"
 
 #include <stdlib.h>
 

@@ -4,12 +4,12 @@
  * partitions): the longest known context says what comes next, and so on for
  * a chain of 16.
  */
-#include "model.h"
+#include "predictor/baselines/model.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "ids.h"
+#include "predictor/baselines/ids.h"
 
 enum { ORDER = 3, CHAIN = 16, NEXTS = 8 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "edges.h"
+#include "predictor/baselines/edges.h"
 
 #include <stdlib.h>
 

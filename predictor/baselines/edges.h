@@ -4,8 +4,8 @@
 #ifndef FOREFETCH_EDGES_H
 #define FOREFETCH_EDGES_H
 
-#include "ids.h"
-#include "predictor.h"
+#include "predictor/baselines/ids.h"
+#include "predictor/predictor.h"
 
 /* Weight of the `distance`-th successor, 1 for the next. */
 typedef float (*edges_weight)(unsigned distance);

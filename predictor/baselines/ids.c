@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "ids.h"
+#include "predictor/baselines/ids.h"
 
 #include <errno.h>
 #include <stdlib.h>

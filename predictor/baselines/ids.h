@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "keymap.h"
+#include "predictor/store/keymap.h"
 
 struct ids {
 	struct keymap *map;

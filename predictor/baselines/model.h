@@ -6,7 +6,7 @@
 #ifndef FOREFETCH_MODEL_H
 #define FOREFETCH_MODEL_H
 
-#include "predictor.h"
+#include "predictor/predictor.h"
 
 struct model_options {
 	size_t budget_bytes;

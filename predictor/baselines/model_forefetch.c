@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Our predictor as the simulator wants it. */
-#include "model.h"
+#include "predictor/baselines/model.h"
 
 static void *forefetch_create(const struct model_options *opt)
 {

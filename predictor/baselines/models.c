@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "model.h"
+#include "predictor/baselines/model.h"
 
 #include <string.h>
 

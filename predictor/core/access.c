@@ -5,7 +5,7 @@
  * event that trails know, the others say what it needed. READs further on
  * are of the access that began the file, however late they come.
  */
-#include "core.h"
+#include "predictor/core/core.h"
 
 enum {
 	MERGE = 16, /* accesses of the stream, within which it goes on */

@@ -4,7 +4,7 @@
  * through the directories, for the same name in each. The next directories
  * in the listing above are looked into; their own listings are asked for.
  */
-#include "core.h"
+#include "predictor/core/core.h"
 
 enum {
 	BACK = 6,   /* events in which the same name may have been used */

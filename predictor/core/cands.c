@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "core.h"
+#include "predictor/core/core.h"
 
 enum {
 	LIFE_EVENTS = 64,   /* of the stream, after it was due */

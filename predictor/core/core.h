@@ -3,18 +3,18 @@
 #ifndef FOREFETCH_CORE_H
 #define FOREFETCH_CORE_H
 
-#include "calib.h"
-#include "extents.h"
-#include "graph.h"
-#include "keymap.h"
-#include "names.h"
-#include "objects.h"
-#include "predictor.h"
-#include "recent.h"
-#include "sessions.h"
-#include "stream.h"
-#include "trails.h"
-#include "wall.h"
+#include "predictor/core/stream.h"
+#include "predictor/predictor.h"
+#include "predictor/sessions/sessions.h"
+#include "predictor/store/calib.h"
+#include "predictor/store/extents.h"
+#include "predictor/store/graph.h"
+#include "predictor/store/keymap.h"
+#include "predictor/store/names.h"
+#include "predictor/store/objects.h"
+#include "predictor/store/recent.h"
+#include "predictor/store/trails.h"
+#include "predictor/core/wall.h"
 
 /* Below this nobody would fetch, and what does not rise by as much is not
  * told again. */

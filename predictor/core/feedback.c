@@ -4,7 +4,7 @@
  * as a hit in any case (cands.c); here it counts whether the fetch was of
  * use: it was not, if the cache had dropped it before.
  */
-#include "core.h"
+#include "predictor/core/core.h"
 
 #define LATE_WEIGHT 0.02f
 /* More than this share late, and predictions reach further. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "fit.h"
+#include "predictor/core/fit.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifndef FOREFETCH_FIT_H
 #define FOREFETCH_FIT_H
 
-#include "core.h"
+#include "predictor/core/core.h"
 
 enum { PLACES = 2 };
 

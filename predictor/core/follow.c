@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "core.h"
+#include "predictor/core/core.h"
 
 enum {
 	REACH = 24,    /* entries ahead in which an event may lie */

@@ -5,7 +5,7 @@
  * directory to directory, into those whose listings are known; listings that
  * are not are asked for.
  */
-#include "core.h"
+#include "predictor/core/core.h"
 
 enum {
 	NEAR = 10,          /* names ahead, without a run */

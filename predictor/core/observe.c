@@ -11,8 +11,8 @@
  */
 #include <string.h>
 
-#include "core.h"
-#include "fit.h"
+#include "predictor/core/core.h"
+#include "predictor/core/fit.h"
 
 /* Accesses further apart than this are not of one run of work. */
 #define PACE_MIN_NS 20000

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "pattern.h"
+#include "predictor/core/pattern.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "order.h"
+#include "predictor/store/order.h"
 
 enum {
 	HISTORY = 512, /* reads; a power of two */

@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "predictor.h"
+#include "predictor/predictor.h"
 
 enum {
 	PATTERN_READERS = 32,

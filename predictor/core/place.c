@@ -3,7 +3,7 @@
  * An object is what its directory calls by its name: editors save by rename,
  * so a new handle under an old name is the old object, changed.
  */
-#include "core.h"
+#include "predictor/core/core.h"
 
 static uint64_t place_key(uint32_t dir, uint32_t name)
 {

@@ -2,7 +2,7 @@
 /* Predicting: the candidates of the last event's stream that are news. */
 #include <stdlib.h>
 
-#include "core.h"
+#include "predictor/core/core.h"
 
 static int prediction_cmp(const void *a, const void *b)
 {

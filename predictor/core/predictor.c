@@ -6,14 +6,13 @@
  * The budget is cut into arenas when the predictor is made; each of them
  * then gives up what is oldest.
  */
-#include "predictor.h"
+#include "predictor/predictor.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core.h"
-#include "persist.h"
+#include "predictor/core/core.h"
 
 enum {
 	BUDGET_DEFAULT = 64 << 20,

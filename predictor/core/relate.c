@@ -3,7 +3,7 @@
  * The successor graph at work: what followed an object within a window,
  * whatever the order. It has what trails miss when a job's order changes.
  */
-#include "core.h"
+#include "predictor/core/core.h"
 
 /* Edges that are less likely are not worth a candidate. */
 #define EDGE_MIN 0.15f

@@ -5,7 +5,7 @@
  * objects make room for each other, and its trail is not kept. While there
  * is room they are kept like any, since walks come again.
  */
-#include "core.h"
+#include "predictor/core/core.h"
 
 enum {
 	SCAN_MIN = 256, /* uses of what is new, in the order of names */

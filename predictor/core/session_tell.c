@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is due of a session, as predictions. */
-#include "core.h"
+#include "predictor/core/core.h"
 
 enum {
 	DUE = 128,

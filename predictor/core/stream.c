@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "stream.h"
+#include "predictor/core/stream.h"
 
 #include <string.h>
 
-#include "objects.h"
+#include "predictor/store/objects.h"
 
 enum { PROBES = 8, CANDS_BITS = 9 };
 _Static_assert(1 << CANDS_BITS == CANDS, "homes are as many");

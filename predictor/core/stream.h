@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "calib.h"
-#include "predictor.h"
-#include "trails.h"
+#include "predictor/predictor.h"
+#include "predictor/store/calib.h"
+#include "predictor/store/trails.h"
 
 enum {
 	STREAMS = 32,

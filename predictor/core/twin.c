@@ -5,7 +5,7 @@
  * meets twins learns which directory stands for which (`from` → `to`), and
  * old trails are read through that.
  */
-#include "core.h"
+#include "predictor/core/core.h"
 
 enum { LEVELS_MAX = 12 };
 

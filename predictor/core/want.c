@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Directories whose listing would show where a stream goes. */
-#include "core.h"
+#include "predictor/core/core.h"
 
 enum { LIST_PATIENCE = 24 };
 

@@ -5,7 +5,7 @@
  * counted as wrong, or right after all; and it is told again if something
  * else makes it likely.
  */
-#include "core.h"
+#include "predictor/core/core.h"
 
 void withdraw_cand(struct predictor *p, struct cand *c)
 {

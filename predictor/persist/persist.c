@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What was learned, as bytes: see persist_format.h. */
-#include "persist.h"
+#include "predictor/persist/persist.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,11 +8,11 @@
 
 #include <xxhash.h>
 
-#include "core.h"
-#include "persist_format.h"
-#include "portable.h"
-#include "predictor.pb-c.h"
-#include "trees_private.h"
+#include "predictor/core/core.h"
+#include "predictor/persist/persist_format.h"
+#include "predictor/persist/portable.h"
+#include "predictor/persist/predictor.pb-c.h"
+#include "predictor/persist/trees_private.h"
 
 #define VEC_NEW(n, vec) ((vec) = calloc((n) + 1, sizeof(*(vec))))
 

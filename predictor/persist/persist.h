@@ -6,7 +6,7 @@
 #ifndef FOREFETCH_PERSIST_H
 #define FOREFETCH_PERSIST_H
 
-#include "predictor.h"
+#include "predictor/predictor.h"
 
 enum { PERSIST_VERSION = 2, PERSIST_ERR_MAX = 256 };
 
@@ -49,9 +49,6 @@ int predictor_snapshot_error(const struct predictor_snapshot *x);
 /* To be freed; NULL without memory, or after an error. */
 void *predictor_snapshot_pack(struct predictor_snapshot *x, size_t *len);
 void predictor_snapshot_free(struct predictor_snapshot *x); /* or NULL */
-
-/* Forget all. */
-int predictor_clear(struct predictor *p);
 
 /* Called with each trail's objects, oldest trail first; a long trail comes
  * in parts, `more` set from the second on. Nonzero stops, and is returned. */

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core.h"
-#include "persist.h"
+#include "predictor/core/core.h"
+#include "predictor/persist/persist.h"
 
 #define FILE_BYTES_MAX ((off_t)1 << 30)
 

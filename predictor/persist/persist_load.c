@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Bytes into what was learned: see persist_format.h. */
-#include "persist.h"
+#include "predictor/persist/persist.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,11 +8,11 @@
 
 #include <xxhash.h>
 
-#include "core.h"
-#include "persist_format.h"
-#include "portable.h"
-#include "predictor.pb-c.h"
-#include "trees.h"
+#include "predictor/core/core.h"
+#include "predictor/persist/persist_format.h"
+#include "predictor/persist/portable.h"
+#include "predictor/persist/predictor.pb-c.h"
+#include "predictor/persist/trees.h"
 
 static uint64_t get_le(const unsigned char *in, int bytes)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "portable.h"
+#include "predictor/persist/portable.h"
 
 #include <xxhash.h>
 

@@ -7,7 +7,7 @@
 #ifndef FOREFETCH_PORTABLE_H
 #define FOREFETCH_PORTABLE_H
 
-#include "predictor.pb-c.h"
+#include "predictor/persist/predictor.pb-c.h"
 
 /*
  * Gives all directories and objects keys that follow from their names below

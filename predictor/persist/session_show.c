@@ -4,8 +4,8 @@
 
 #include <xxhash.h>
 
-#include "core.h"
-#include "trees_private.h"
+#include "predictor/core/core.h"
+#include "predictor/persist/trees_private.h"
 
 static bool book_is_of(
     const struct predictor *p, const struct session_book *b, uint16_t only)

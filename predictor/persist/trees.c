@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "trees.h"
+#include "predictor/persist/trees.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include <xxhash.h>
 
-#include "core.h"
-#include "trees_private.h"
+#include "predictor/core/core.h"
+#include "predictor/persist/trees_private.h"
 
 enum { LEVELS_MAX = 64, FIRST_TREES = 64 };
 #define NOT_COUNTED (KEYMAP_NONE - 1)

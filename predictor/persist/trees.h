@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "predictor.h"
+#include "predictor/predictor.h"
 
 /* For a uid: all trees, also those of uids beyond the first 16, which are
  * nobody's. As the uid of a tree: nobody's. */

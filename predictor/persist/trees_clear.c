@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core.h"
-#include "persist.h"
-#include "trees_private.h"
+#include "predictor/core/core.h"
+#include "predictor/persist/persist.h"
+#include "predictor/persist/trees_private.h"
 
 struct clear {
 	struct trees_at at;

@@ -3,8 +3,8 @@
 #ifndef FOREFETCH_TREES_PRIVATE_H
 #define FOREFETCH_TREES_PRIVATE_H
 
-#include "trails.h"
-#include "trees.h"
+#include "predictor/persist/trees.h"
+#include "predictor/store/trails.h"
 
 /* Where a walk is: roots of the trees that go on, OBJECT_NONE. */
 struct trees_at {

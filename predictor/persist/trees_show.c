@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core.h"
-#include "trees_private.h"
+#include "predictor/core/core.h"
+#include "predictor/persist/trees_private.h"
 
 enum { FIRST_LINES = 64 };
 

@@ -6,9 +6,9 @@
  */
 #include <stdlib.h>
 
-#include "keymap.h"
-#include "objects.h"
-#include "sessions.h"
+#include "predictor/sessions/sessions.h"
+#include "predictor/store/keymap.h"
+#include "predictor/store/objects.h"
 
 /* An object's place: behind this one of the newest session; of what is there,
  * younger sessions first, each in its order. */

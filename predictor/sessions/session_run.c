@@ -8,8 +8,8 @@
  */
 #include <stdlib.h>
 
-#include "keymap.h"
-#include "sessions.h"
+#include "predictor/sessions/sessions.h"
+#include "predictor/store/keymap.h"
 
 enum {
 	AHEAD = 64, /* steps ahead of the user, in any case */

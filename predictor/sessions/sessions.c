@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "sessions.h"
+#include "predictor/sessions/sessions.h"
 
 #include <stdlib.h>
 #include <string.h>

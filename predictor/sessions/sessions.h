@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "predictor.h"
+#include "predictor/predictor.h"
 
 enum {
 	SESSIONS_KEPT = 3,

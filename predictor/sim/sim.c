@@ -22,10 +22,10 @@
  * replies. Attributes, absent names and listings hold for 3 s, as a proxy's in
  * `bounded` mode; data as long as the cache has it.
  */
-#include "sim.h"
+#include "predictor/sim/sim.h"
 
-#include "sim_private.h"
-#include "simpolicy.h"
+#include "predictor/sim/sim_private.h"
+#include "predictor/sim/simpolicy.h"
 
 #include <errno.h>
 #include <math.h>

@@ -7,8 +7,8 @@
 #ifndef FOREFETCH_SIM_H
 #define FOREFETCH_SIM_H
 
-#include "model.h"
-#include "trace.h"
+#include "predictor/baselines/model.h"
+#include "predictor/trace/trace.h"
 
 struct sim_options {
 	unsigned streams;

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "sim_private.h"
+#include "predictor/sim/sim_private.h"
 
 static uint64_t host_now_ns(void)
 {

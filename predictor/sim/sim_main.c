@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim.h"
-#include "sim_report.h"
-#include "sim_units.h"
+#include "predictor/sim/sim.h"
+#include "predictor/sim/sim_report.h"
+#include "predictor/sim/sim_units.h"
 
 enum { EXIT_USAGE = 2, STREAMS_MAX = 64, ROWS_MAX = 256 };
 

@@ -4,9 +4,9 @@
 #ifndef FOREFETCH_SIM_PRIVATE_H
 #define FOREFETCH_SIM_PRIVATE_H
 
-#include "keymap.h"
-#include "sim.h"
-#include "simcache.h"
+#include "predictor/sim/sim.h"
+#include "predictor/sim/simcache.h"
+#include "predictor/store/keymap.h"
 
 enum {
 	BLOCK_BYTES = 65536,

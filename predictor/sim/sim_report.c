@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "sim_report.h"
+#include "predictor/sim/sim_report.h"
 
 #include <stdlib.h>
 

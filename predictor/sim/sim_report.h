@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "sim.h"
+#include "predictor/sim/sim.h"
 
 struct sim_report;
 

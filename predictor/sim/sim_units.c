@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "sim_units.h"
+#include "predictor/sim/sim_units.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "simcache.h"
+#include "predictor/sim/simcache.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "simpolicy.h"
+#include "predictor/sim/simpolicy.h"
 
 #include <stdlib.h>
 

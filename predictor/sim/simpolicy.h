@@ -11,7 +11,7 @@
 #ifndef FOREFETCH_SIMPOLICY_H
 #define FOREFETCH_SIMPOLICY_H
 
-#include "predictor.h"
+#include "predictor/predictor.h"
 
 struct simpolicy_link {
 	double rtt_s, bytes_per_s, backlog_s, price;

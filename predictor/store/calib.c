@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "calib.h"
+#include "predictor/store/calib.h"
 
 #include <stdlib.h>
 

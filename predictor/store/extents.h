@@ -8,8 +8,8 @@
 #ifndef FOREFETCH_EXTENTS_H
 #define FOREFETCH_EXTENTS_H
 
-#include "order.h"
-#include "predictor.h"
+#include "predictor/predictor.h"
+#include "predictor/store/order.h"
 
 enum { EXTENTS_MAX = 8, EXTENT_BLOCK = 4096 };
 

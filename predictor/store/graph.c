@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "graph.h"
+#include "predictor/store/graph.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "keymap.h"
+#include "predictor/store/keymap.h"
 
 #include <errno.h>
 #include <stdlib.h>

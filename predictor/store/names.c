@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "names.h"
+#include "predictor/store/names.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "keymap.h"
+#include "predictor/store/keymap.h"
 
 enum {
 	FIRST_DIRS = 64,

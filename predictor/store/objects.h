@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "names.h" /* RANK_NONE */
+#include "predictor/store/names.h" /* RANK_NONE */
 
 #define OBJECT_NONE UINT32_MAX
 

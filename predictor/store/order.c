@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "order.h"
+#include "predictor/store/order.h"
 
 #include <stdlib.h>
 #include <string.h>

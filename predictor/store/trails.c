@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "trails.h"
+#include "predictor/store/trails.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,13 +3,13 @@
  * Lines are taken as they come, then events are put together by run, and what
  * a run reads a second time is dropped. Names are looked up by their hash.
  */
-#include "trace.h"
+#include "predictor/trace/trace.h"
 
-#include "keymap.h"
-#include "predictor.h"
-#include "trace_format.h"
-#include "trace_line.h"
-#include "trace_private.h"
+#include "predictor/predictor.h"
+#include "predictor/store/keymap.h"
+#include "predictor/trace/trace_format.h"
+#include "predictor/trace/trace_line.h"
+#include "predictor/trace/trace_private.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -10,10 +10,10 @@
 
 #include <xxhash.h>
 
-#include "predictor.h"
-#include "trace.pb-c.h"
-#include "trace_format.h"
-#include "trace_private.h"
+#include "predictor/predictor.h"
+#include "predictor/trace/trace.pb-c.h"
+#include "predictor/trace/trace_format.h"
+#include "predictor/trace/trace_private.h"
 
 enum { PAUSE_US = 2000000, LEVELS_MAX = 256 };
 

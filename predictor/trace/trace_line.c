@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "trace_line.h"
+#include "predictor/trace/trace_line.h"
 
-#include "predictor.h"
+#include "predictor/predictor.h"
 
 #include <string.h>
 

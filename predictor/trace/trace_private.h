@@ -3,8 +3,8 @@
 #ifndef FOREFETCH_TRACE_PRIVATE_H
 #define FOREFETCH_TRACE_PRIVATE_H
 
-#include "keymap.h"
-#include "trace.h"
+#include "predictor/store/keymap.h"
+#include "predictor/trace/trace.h"
 
 struct reader {
 	struct trace *t;

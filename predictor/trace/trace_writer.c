@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "trace_writer.h"
+#include "predictor/trace/trace_writer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include <xxhash.h>
 
-#include "trace.pb-c.h"
-#include "trace_format.h"
+#include "predictor/trace/trace.pb-c.h"
+#include "predictor/trace/trace_format.h"
 
 struct trace_writer {
 	trace_sink sink;

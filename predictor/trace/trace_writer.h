@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "predictor.h"
+#include "predictor/predictor.h"
 
 /* To be written whole, in this order. 0, or -errno, which ends the trace:
  * it is returned to whoever called, and by every call from then on. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "fileio.h"
+#include "base/fileio.h"
 
 #include <errno.h>
 #include <unistd.h>

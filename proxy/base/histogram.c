@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <assert.h>
 
-#include "histogram.h"
+#include "base/histogram.h"
 
 /* Buckets of a power of two: 1 << SUB_BITS. */
 #define SUB_BITS 4

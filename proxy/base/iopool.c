@@ -4,7 +4,7 @@
  * tells the loop of the second; libevent itself is used by the loop's thread
  * only, so evthread is not needed.
  */
-#include "iopool.h"
+#include "base/iopool.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
  * so this program's epoll_wait() is called in place of the C library's: two
  * readings of the clock a turn, which need no system call.
  */
-#include "loopwatch.h"
+#include "base/loopwatch.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "histogram.h"
-#include "metrics.h"
+#include "base/metrics.h"
+#include "base/histogram.h"
 
 #define PROG_NFS    100003
 #define PROG_MOUNT  100005

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "netmatch.h"
+#include "base/netmatch.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

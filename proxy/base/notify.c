@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "notify.h"
+#include "base/notify.h"
 
 #ifdef FF_SYSTEMD
 

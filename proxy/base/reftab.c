@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "reftab.h"
+#include "base/reftab.h"
 
 #include <stdlib.h>
 

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "slab.h"
+#include "base/slab.h"
 
 struct reftab {
 	struct slab *slab;

@@ -4,7 +4,7 @@
  * size again, or what is kept would be as large as the most that each size
  * ever took, all together.
  */
-#include "slab.h"
+#include "base/slab.h"
 
 #include <assert.h>
 #include <stdbool.h>

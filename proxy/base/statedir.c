@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "statedir.h"
+#include "base/statedir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,10 +17,10 @@
 
 #include <linux/magic.h>
 
-#include "clock.h"
-#include "fileio.h"
-#include "iopool.h"
-#include "log.h"
+#include "base/clock.h"
+#include "base/fileio.h"
+#include "base/iopool.h"
+#include "base/log.h"
 
 /* A line that was given to be kept, and the job that writes it. */
 struct line {

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "netmatch.h"
+#include "base/netmatch.h"
 
 struct iopool;
 struct statedir;

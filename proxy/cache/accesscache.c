@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "accesscache.h"
+#include "cache/accesscache.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
 #ifndef FOREFETCH_ACCESSCACHE_H
 #define FOREFETCH_ACCESSCACHE_H
 
-#include "attrcache.h"
+#include "cache/attrcache.h"
 
 struct accesscache;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "answercache.h"
+#include "cache/answercache.h"
 
 #include <stdlib.h>
 #include <string.h>

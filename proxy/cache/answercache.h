@@ -7,9 +7,9 @@
 #ifndef FOREFETCH_ANSWERCACHE_H
 #define FOREFETCH_ANSWERCACHE_H
 
-#include "attrcache.h"
-#include "contract.h"
-#include "nfs_proc.h"
+#include "cache/attrcache.h"
+#include "cache/contract.h"
+#include "nfsproto/nfs_proc.h"
 
 struct answercache;
 

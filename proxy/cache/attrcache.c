@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "attrcache.h"
+#include "cache/attrcache.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -7,7 +7,8 @@
 
 #include <xxhash.h>
 
-#include "reftab.h"
+#include "base/reftab.h"
+#include "nfsproto/nfs3_object.h"
 
 enum {
 	FSYS_MAX = 1 << 16, /* a server may export a file system a user */
@@ -60,9 +61,11 @@ struct attrcache {
 
 /* ---- nodes ------------------------------------------------------------ */
 
-static uint64_t fh_hash(const void *data, size_t len)
+static uint64_t node_key(const struct node *n)
 {
-	return XXH3_64bits(data, len);
+	nfs3_fh fh = {.len = n->fh_len, .data = (const char *)n->fh};
+
+	return fh_key(&fh);
 }
 
 static uint64_t node_hash(const struct reftab *t, const void *item)
@@ -70,7 +73,7 @@ static uint64_t node_hash(const struct reftab *t, const void *item)
 	const struct node *n = item;
 
 	(void)t;
-	return fh_hash(n->fh, n->fh_len);
+	return node_key(n);
 }
 
 static uint64_t profile_hash(const struct reftab *t, const void *item)
@@ -136,13 +139,6 @@ static slab_ref find_ref(
 	return 0;
 }
 
-uint64_t fh_key(const nfs3_fh *fh)
-{
-	uint64_t key = fh_hash(fh->data, fh->len);
-
-	return key ? key : 1;
-}
-
 struct node *attrcache_by_key(struct attrcache *ac, uint64_t key)
 {
 	slab_ref ref = *reftab_head(&ac->nodes, key);
@@ -161,12 +157,12 @@ slab_ref attrcache_ref(const struct attrcache *ac, const struct node *node)
 {
 	nfs3_fh fh = node_fh(node);
 
-	return find_ref(ac, &fh, fh_hash(node->fh, node->fh_len));
+	return find_ref(ac, &fh, node_key(node));
 }
 
 struct node *attrcache_find(struct attrcache *ac, const nfs3_fh *fh)
 {
-	slab_ref ref = find_ref(ac, fh, fh_hash(fh->data, fh->len));
+	slab_ref ref = find_ref(ac, fh, fh_key(fh));
 	struct node *n;
 
 	if (!ref)
@@ -189,7 +185,7 @@ struct node *attrcache_get(struct attrcache *ac, const nfs3_fh *fh)
 	n = slab_ptr(ac->slab, ref);
 	n->fh_len = (uint8_t)fh->len;
 	memcpy(n->fh, fh->data, fh->len);
-	reftab_insert(&ac->nodes, ref, fh_hash(n->fh, n->fh_len));
+	reftab_insert(&ac->nodes, ref, node_key(n));
 	return n;
 }
 
@@ -635,7 +631,7 @@ void attrcache_dead(struct attrcache *ac, struct node *node)
 
 	assert(!node->grants);
 	ac->forgotten_us = us;
-	reftab_remove(&ac->nodes, ref, fh_hash(node->fh, node->fh_len));
+	reftab_remove(&ac->nodes, ref, node_key(node));
 	forget_attrs(ac, node);
 	node->flags |= NODE_DEAD;
 	if (node_idle(ac, node))
@@ -737,7 +733,7 @@ void attrcache_remove(struct attrcache *ac, struct node *node)
 
 	assert(node_idle(ac, node) && !node->grants);
 	ac->forgotten_us = node_changed_us(ac, node);
-	reftab_remove(&ac->nodes, ref, fh_hash(node->fh, node->fh_len));
+	reftab_remove(&ac->nodes, ref, node_key(node));
 	forget_attrs(ac, node);
 	node_free(ac, ref);
 }

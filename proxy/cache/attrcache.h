@@ -19,8 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "nfs3.h"
-#include "slab.h"
+#include "base/slab.h"
+#include "nfsproto/nfs3.h"
 
 /* Times are kept in 48 bits (clock.h). */
 #define TIME48(us) ((us) & ((UINT64_C(1) << 48) - 1))
@@ -100,10 +100,6 @@ static inline bool fsys_lists_all(const struct fsys *fs)
 struct attrcache *attrcache_new(struct slab *slab);
 void attrcache_free(struct attrcache *ac);
 
-/* A handle in 64 bits, never 0: what names an object where handles are too
- * long. Equal ones of two objects do not matter where only guesses rest on
- * them. */
-uint64_t fh_key(const nfs3_fh *fh);
 /* The object of a key, or NULL. */
 struct node *attrcache_by_key(struct attrcache *ac, uint64_t key);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "caches.h"
+#include "cache/caches.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include <xxhash.h>
 
-#include "metrics.h"
-#include "nfs_proc.h"
+#include "base/metrics.h"
+#include "nfsproto/nfs_proc.h"
 
 enum {
 	/* Listings may take this part of the budget, */

@@ -6,16 +6,16 @@
 #ifndef FOREFETCH_CACHES_H
 #define FOREFETCH_CACHES_H
 
-#include "accesscache.h"
-#include "answercache.h"
-#include "attrcache.h"
-#include "config.h"
-#include "contract.h"
-#include "credtab.h"
-#include "datacache.h"
-#include "listcache.h"
-#include "mounttab.h"
-#include "namecache.h"
+#include "cache/accesscache.h"
+#include "cache/answercache.h"
+#include "cache/attrcache.h"
+#include "cache/contract.h"
+#include "cache/credtab.h"
+#include "cache/listcache.h"
+#include "cache/mounttab.h"
+#include "cache/namecache.h"
+#include "config/config.h"
+#include "datacache/datacache.h"
 
 struct metrics;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "contract.h"
+#include "cache/contract.h"
 
 void contract_init(struct contract *c, const struct config_policy *policy,
     bool offline, uint64_t received_us, uint64_t now_us)

@@ -16,8 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "attrcache.h"
-#include "config.h"
+#include "cache/attrcache.h"
+#include "config/config.h"
 
 /*
  * What was loaded at the start counts as confirmed at these times, by which

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "rpc_msg.h"
+#include "nfsproto/rpc_msg.h"
 
 struct credtab;
 

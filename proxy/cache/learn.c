@@ -2,10 +2,10 @@
 /* Replies that changed nothing; learn_change.c has the others. */
 #include <string.h>
 
-#include "caches.h"
-#include "learn_private.h"
-#include "metrics.h"
-#include "nfs3_list.h"
+#include "base/metrics.h"
+#include "cache/caches.h"
+#include "cache/learn_private.h"
+#include "nfsproto/nfs3_list.h"
 
 void learn_data_moved(const struct learn *l, const struct node *node,
     const struct data_version *from)

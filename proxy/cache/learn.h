@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "nfs_proc.h"
+#include "nfsproto/nfs_proc.h"
 
 struct caches;
 struct cred_key;

@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
-#include "caches.h"
-#include "learn_private.h"
+#include "cache/caches.h"
+#include "cache/learn_private.h"
 
 static bool has_bytes(const nfs3_fh *fh)
 {

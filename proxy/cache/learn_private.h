@@ -3,8 +3,8 @@
 #ifndef FOREFETCH_LEARN_PRIVATE_H
 #define FOREFETCH_LEARN_PRIVATE_H
 
-#include "datacache.h"
-#include "learn.h"
+#include "cache/learn.h"
+#include "datacache/datacache.h"
 
 struct node;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "listcache.h"
+#include "cache/listcache.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #include <xxhash.h>
 
-#include "nfs3_list.h"
+#include "nfsproto/nfs3_list.h"
 
 enum {
 	HINTS = 8,

@@ -9,8 +9,8 @@
 #ifndef FOREFETCH_LISTCACHE_H
 #define FOREFETCH_LISTCACHE_H
 
-#include "attrcache.h"
-#include "contract.h"
+#include "cache/attrcache.h"
+#include "cache/contract.h"
 
 struct listcache;
 struct listing;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "metafile.h"
+#include "cache/metafile.h"
 
 #include <stdlib.h>
 #include <string.h>

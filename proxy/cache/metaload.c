@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "caches.h"
-#include "clock.h"
-#include "metapack.h"
+#include "base/clock.h"
+#include "cache/caches.h"
+#include "cache/metapack.h"
 
 /* Numbers of credentials in the file, by those they have now. */
 struct cred_map {

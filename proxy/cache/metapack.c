@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "metapack.h"
+#include "cache/metapack.h"
 
 #include <string.h>
 
-#include "caches.h"
-#include "clock.h"
+#include "base/clock.h"
+#include "cache/caches.h"
 
 /* Times go to disk by the wall clock: the other one begins anew with the
  * machine. */

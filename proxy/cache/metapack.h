@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "metafile.h"
+#include "cache/metafile.h"
 
 struct caches;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "metasave.h"
+#include "cache/metasave.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,13 +13,13 @@
 #include <event2/event.h>
 #include <xxhash.h>
 
-#include "caches.h"
-#include "clock.h"
-#include "fileio.h"
-#include "iopool.h"
-#include "log.h"
-#include "metafile.h"
-#include "metapack.h"
+#include "base/clock.h"
+#include "base/fileio.h"
+#include "base/iopool.h"
+#include "base/log.h"
+#include "cache/caches.h"
+#include "cache/metafile.h"
+#include "cache/metapack.h"
 
 enum {
 	/* Between two saves; more where they are large, so that the disk is

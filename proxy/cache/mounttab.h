@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "credtab.h"
-#include "xdr_view.h"
+#include "cache/credtab.h"
+#include "nfsproto/xdr_view.h"
 
 struct mounttab;
 

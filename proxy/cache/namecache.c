@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "namecache.h"
+#include "cache/namecache.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include <xxhash.h>
 
-#include "reftab.h"
+#include "base/reftab.h"
+#include "nfsproto/nfs3_object.h"
 
 enum { AHEAD = 16 /* buckets that a walk has fetched into the CPU's cache */ };
 
@@ -110,12 +111,6 @@ static void dentry_free(struct namecache *nc, slab_ref ref)
 	attrcache_release_dir(nc->ac, dir);
 }
 
-bool namecache_is_dots(const nfs3_name *name)
-{
-	return (name->len == 1 && name->data[0] == '.') ||
-	       (name->len == 2 && memcmp(name->data, "..", 2) == 0);
-}
-
 static struct dentry *dentry_new(
     struct namecache *nc, struct node *dir, const nfs3_name *name)
 {
@@ -143,7 +138,7 @@ void namecache_bind(struct namecache *nc, struct node *dir,
 	struct dentry *d = find(nc, attrcache_ref(nc->ac, dir), name, &ref);
 
 	if (name->len == 0 || name->len > NFS3_NAME_MAX ||
-	    namecache_is_dots(name))
+	    nfs3_name_is_dots(name))
 		return;
 	if (!d)
 		d = dentry_new(nc, dir, name);

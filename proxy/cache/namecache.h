@@ -8,8 +8,8 @@
 #ifndef FOREFETCH_NAMECACHE_H
 #define FOREFETCH_NAMECACHE_H
 
-#include "attrcache.h"
-#include "contract.h"
+#include "cache/attrcache.h"
+#include "cache/contract.h"
 
 struct namecache;
 
@@ -26,9 +26,6 @@ struct dentry {
 
 struct namecache *namecache_new(struct slab *slab, struct attrcache *ac);
 void namecache_free(struct namecache *nc);
-
-/* "." or "..". */
-bool namecache_is_dots(const nfs3_name *name);
 
 /* What is known of a name, in whatever generation; or NULL. */
 struct dentry *namecache_find(

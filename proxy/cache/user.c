@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "user.h"
+#include "cache/user.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#include "caches.h"
+#include "cache/caches.h"
 
 uint32_t user_cred(struct caches *c, const struct user *user,
     struct rpc_cred *cred, char body[RPC_AUTH_BODY_MAX])

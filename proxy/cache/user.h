@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "rpc_msg.h"
+#include "nfsproto/rpc_msg.h"
 
 struct caches;
 

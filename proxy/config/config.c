@@ -5,10 +5,10 @@
  *   config_key.c             the table of keys
  *   config_value.c, _text.c  the kinds of value
  */
-#include "config.h"
+#include "config/config.h"
 
-#include "config_key.h"
-#include "config_parse.h"
+#include "config/config_key.h"
+#include "config/config_parse.h"
 
 #include <errno.h>
 #include <stdlib.h>

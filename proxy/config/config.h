@@ -10,8 +10,8 @@
 #ifndef FOREFETCH_CONFIG_H
 #define FOREFETCH_CONFIG_H
 
-#include "log.h"
-#include "netmatch.h"
+#include "base/log.h"
+#include "base/netmatch.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "config_key.h"
+#include "config/config_key.h"
 
 #include <assert.h>
 #include <stdlib.h>

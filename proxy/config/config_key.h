@@ -7,8 +7,8 @@
 #ifndef FOREFETCH_CONFIG_KEY_H
 #define FOREFETCH_CONFIG_KEY_H
 
-#include "config.h"
-#include "config_value.h"
+#include "config/config.h"
+#include "config/config_value.h"
 
 enum config_scope {
 	CONFIG_SCOPE_DAEMON, /* [forefetch]; offset into struct config */

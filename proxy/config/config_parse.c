@@ -7,9 +7,9 @@
  * of a line. So the reader counts lines, drops comments, opens sections and
  * refuses what would be cut; libinih gets to see lines with keys only.
  */
-#include "config_parse.h"
+#include "config/config_parse.h"
 
-#include "config_key.h"
+#include "config/config_key.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 #ifndef FOREFETCH_CONFIG_PARSE_H
 #define FOREFETCH_CONFIG_PARSE_H
 
-#include "config.h"
+#include "config/config.h"
 
 /*
  * Fill `cfg`, which is all zero, from `len` bytes of text. Returns 0, or

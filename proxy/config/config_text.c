@@ -3,8 +3,8 @@
  * The values that own memory: paths, names, and lists of things separated by
  * blanks. The other half of config_value.h.
  */
-#include "config.h"
-#include "config_value.h"
+#include "config/config.h"
+#include "config/config_value.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "config_value.h"
+#include "config/config_value.h"
 
-#include "config.h"
+#include "config/config.h"
 
 #include <assert.h>
 #include <ctype.h>

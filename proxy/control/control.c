@@ -29,11 +29,11 @@
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 
-#include "control.h"
-#include "control_listen.h"
-#include "control_reply.h"
-#include "hint.h"
-#include "tracer.h"
+#include "control/control.h"
+#include "control/control_listen.h"
+#include "control/control_reply.h"
+#include "explain/tracer.h"
+#include "hint/hint.h"
 
 #define LENGTH_BYTES 4
 #define TURN_US      5000

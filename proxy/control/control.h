@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "control/protocol.h"
+
 struct event_base;
 struct explain;
 struct hint_stream;
@@ -21,16 +23,13 @@ struct warm_progress;
 struct warm_walk;
 
 /*
- * The control socket: a UNIX stream socket on the daemon's event loop.
- * A message is its length in four bytes, big endian, and so many bytes of
- * protobuf (control.proto). Clients are bounded in number, in what they may
+ * The control socket: a UNIX stream socket on the daemon's event loop, with
+ * the messages of protocol.h. Clients are bounded in number, in what they may
  * send, in what is queued for them and in how often they are served.
  */
 struct control;
 struct control_work;
 
-#define CONTROL_REQUEST_MAX   (64U << 10) /* bytes, without the length */
-#define CONTROL_RESPONSE_MAX  (1U << 20)  /* bytes, without the length */
 #define CONTROL_CLIENTS_MAX   64
 #define CONTROL_UID_MAX       16 /* clients of one uid, root and own exempt */
 /* Half a message, an unread reply, or what is carried in parts. */
@@ -201,8 +200,6 @@ struct control_place {
 	const char *export;
 	const char *path;
 };
-
-#define CONTROL_PATH_MAX 4096 /* bytes of each, with the final NUL */
 
 /*
  * What control asks of the daemon. Called on the loop; must not block.

@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "control_listen.h"
+#include "control/control_listen.h"
 
 #define BACKLOG 16
 

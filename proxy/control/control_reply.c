@@ -12,12 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "control.h"
-#include "control.pb-c.h"
-#include "control_reply.h"
-#include "control_reply_private.h"
-#include "histogram.h"
-#include "metrics.h"
+#include "control/control_reply.h"
+#include "base/histogram.h"
+#include "base/metrics.h"
+#include "control/control.h"
+#include "control/control.pb-c.h"
+#include "control/control_reply_private.h"
 
 #define PROTOCOL_VERSION 1
 

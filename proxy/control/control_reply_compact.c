@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "control.h"
-#include "control.pb-c.h"
-#include "control_reply_private.h"
-#include "metrics.h"
+#include "base/metrics.h"
+#include "control/control.h"
+#include "control/control.pb-c.h"
+#include "control/control_reply_private.h"
 
 /* Servers are told about one after the other. */
 struct walk {

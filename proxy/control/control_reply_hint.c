@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 
-#include "control_reply_private.h"
-#include "hint.h"
+#include "control/control_reply_private.h"
+#include "hint/hint.h"
 
 /* False after an error. */
 static bool begin(struct reply *r, const Forefetch__Place *place)

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control_reply_private.h"
-#include "datacache.h"
-#include "pins.h"
-#include "user.h"
+#include "cache/user.h"
+#include "control/control_reply_private.h"
+#include "datacache/datacache.h"
+#include "warm/pins.h"
 
 enum { SIZES_STEPS = 2048 }; /* in a turn: about half a millisecond */
 

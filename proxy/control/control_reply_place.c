@@ -2,9 +2,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "control_reply_private.h"
-#include "explain.h"
-#include "warm.h"
+#include "control/control_reply_private.h"
+#include "explain/explain.h"
+#include "warm/warm.h"
 
 const char *reply_text(struct reply *r, const ProtobufCBinaryData *b)
 {

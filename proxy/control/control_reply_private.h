@@ -19,8 +19,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "control.h"
-#include "control.pb-c.h"
+#include "control/control.h"
+#include "control/control.pb-c.h"
 
 struct chunk;
 struct warm_progress;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "control_reply_private.h"
+#include "control/control_reply_private.h"
 
 static Forefetch__State state_of(enum control_state state)
 {

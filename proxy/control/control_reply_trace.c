@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "control_reply_private.h"
-#include "tracer.h"
+#include "control/control_reply_private.h"
+#include "explain/tracer.h"
 
 enum { PART = 512 << 10 };
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control_reply_trees_private.h"
-#include "persist.h"
+#include "control/control_reply_trees_private.h"
+#include "predictor/persist/persist.h"
 
 enum {
 	CHUNK = 512 << 10, /* of what is exported, in one answer */

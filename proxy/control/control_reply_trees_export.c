@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "control_reply_trees_private.h"
-#include "iopool.h"
-#include "persist.h"
+#include "base/iopool.h"
+#include "control/control_reply_trees_private.h"
+#include "predictor/persist/persist.h"
 
 enum { EXPORT_STEPS = 64 }; /* in a turn: about half a millisecond */
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control_reply_trees_private.h"
-#include "objnames.h"
+#include "control/control_reply_trees_private.h"
+#include "explain/objnames.h"
 
 enum {
 	LIST_MAX = 1000,

@@ -3,8 +3,8 @@
 #ifndef FOREFETCH_CONTROL_REPLY_TREES_PRIVATE_H
 #define FOREFETCH_CONTROL_REPLY_TREES_PRIVATE_H
 
-#include "control_reply_private.h"
-#include "trees.h"
+#include "control/control_reply_private.h"
+#include "predictor/persist/trees.h"
 
 /* One command. */
 struct trees {

@@ -19,10 +19,10 @@
 #include <event2/http.h>
 #include <event2/listener.h>
 
-#include "control.h"
-#include "histogram.h"
-#include "metrics.h"
-#include "metrics_http.h"
+#include "control/metrics_http.h"
+#include "base/histogram.h"
+#include "base/metrics.h"
+#include "control/control.h"
 
 #define HEADERS_MAX 8192 /* bytes of a request's headers */
 #define TIMEOUT_S   10

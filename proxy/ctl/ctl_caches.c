@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ctl_caches.h"
-#include "ctl_text.h"
+#include "ctl/ctl_caches.h"
+#include "ctl/ctl_text.h"
 
 /* One row: names of a counter or a gauge; NULL: there is none. */
 static const struct row {

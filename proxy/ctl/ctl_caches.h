@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "control.pb-c.h"
+#include "control/control.pb-c.h"
 
 /* What the caches of a server hold and did; nothing where the daemon does not
  * say. */

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl_check.h"
-#include "ctl_json.h"
-#include "ctl_text.h"
+#include "ctl/ctl_check.h"
+#include "ctl/ctl_json.h"
+#include "ctl/ctl_text.h"
 
 struct check {
 	struct ctl_json json;

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "control.pb-c.h"
+#include "control/control.pb-c.h"
 
 /* Print what is not in order, a line each, or all of it as one JSON value: an
  * exit code, EXIT_SUCCESS where there is nothing. */

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ctl_client.h"
-#include "ctl_wire.h"
+#include "ctl/ctl_client.h"
+#include "ctl/ctl_wire.h"
 
 static void complain_connect(const char *path, int error)
 {

@@ -2,7 +2,7 @@
 #ifndef FOREFETCH_CTL_CLIENT_H
 #define FOREFETCH_CTL_CLIENT_H
 
-#include "control.pb-c.h"
+#include "control/control.pb-c.h"
 
 struct ctl_client;
 

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "ctl_client.h"
-#include "ctl_command.h"
-#include "ctl_json.h"
-#include "ctl_text.h"
+#include "ctl/ctl_client.h"
+#include "ctl/ctl_command.h"
+#include "ctl/ctl_json.h"
+#include "ctl/ctl_text.h"
 
 /* Between two questions. */
 enum { ASK_MS = 100 };

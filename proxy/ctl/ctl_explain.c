@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl_client.h"
-#include "ctl_command.h"
-#include "ctl_json.h"
-#include "ctl_mount.h"
-#include "ctl_text.h"
+#include "ctl/ctl_client.h"
+#include "ctl/ctl_command.h"
+#include "ctl/ctl_json.h"
+#include "ctl/ctl_mount.h"
+#include "ctl/ctl_text.h"
 
 struct word {
 	const char *key;

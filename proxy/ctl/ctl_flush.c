@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl_client.h"
-#include "ctl_command.h"
-#include "ctl_json.h"
-#include "ctl_text.h"
+#include "ctl/ctl_client.h"
+#include "ctl/ctl_command.h"
+#include "ctl/ctl_json.h"
+#include "ctl/ctl_text.h"
 
 static void flush_put_text(const Forefetch__Flushed *flushed)
 {

@@ -14,12 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ctl_client.h"
-#include "ctl_command.h"
-#include "ctl_hint_line.h"
-#include "ctl_json.h"
-#include "ctl_mount.h"
-#include "ctl_walk.h"
+#include "ctl/ctl_client.h"
+#include "ctl/ctl_command.h"
+#include "ctl/ctl_hint_line.h"
+#include "ctl/ctl_json.h"
+#include "ctl/ctl_mount.h"
+#include "ctl/ctl_walk.h"
 
 enum {
 	MOUNTS = 8,  /* that one run may name files of */

@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "ctl_json.h"
-#include "ctl_text.h"
+#include "ctl/ctl_json.h"
+#include "ctl/ctl_text.h"
 
 static void put_string(FILE *out, const uint8_t *s, size_t len)
 {

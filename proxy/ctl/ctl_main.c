@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ctl_command.h"
+#include "ctl/ctl_command.h"
 
 #define SOCKET_DEFAULT "/run/forefetch/control.sock"
 #define ARGS_MAX       1024

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "ctl_mount.h"
+#include "ctl/ctl_mount.h"
 
 #include <errno.h>
 #include <limits.h>

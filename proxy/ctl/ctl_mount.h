@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "control.h"
-#include "control.pb-c.h"
+#include "control/protocol.h"
+#include "control/control.pb-c.h"
 
 /* See Place in control.proto. */
 struct ctl_place {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "ctl_outfile.h"
+#include "ctl/ctl_outfile.h"
 
 #include <errno.h>
 #include <stdlib.h>

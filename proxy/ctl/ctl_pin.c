@@ -7,12 +7,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "ctl_client.h"
-#include "ctl_command.h"
-#include "ctl_json.h"
-#include "ctl_mount.h"
-#include "ctl_text.h"
-#include "ctl_walk.h"
+#include "ctl/ctl_client.h"
+#include "ctl/ctl_command.h"
+#include "ctl/ctl_json.h"
+#include "ctl/ctl_mount.h"
+#include "ctl/ctl_text.h"
+#include "ctl/ctl_walk.h"
 
 static Forefetch__Response *ask(
     struct ctl_client *c, Forefetch__PinRequest *pin)

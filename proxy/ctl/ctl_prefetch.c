@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "ctl_prefetch.h"
+#include "ctl/ctl_prefetch.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "ctl_caches.h"
-#include "ctl_json.h"
-#include "ctl_text.h"
+#include "ctl/ctl_caches.h"
+#include "ctl/ctl_json.h"
+#include "ctl/ctl_text.h"
 
 /* Parts of a whole; the whole may be 0: then there is no such share. */
 struct share {

@@ -2,7 +2,7 @@
 #ifndef FOREFETCH_CTL_PREFETCH_H
 #define FOREFETCH_CTL_PREFETCH_H
 
-#include "control.pb-c.h"
+#include "control/control.pb-c.h"
 
 struct ctl_json;
 

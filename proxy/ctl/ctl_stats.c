@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl_caches.h"
-#include "ctl_client.h"
-#include "ctl_command.h"
-#include "ctl_json.h"
-#include "ctl_prefetch.h"
-#include "ctl_text.h"
+#include "ctl/ctl_caches.h"
+#include "ctl/ctl_client.h"
+#include "ctl/ctl_command.h"
+#include "ctl/ctl_json.h"
+#include "ctl/ctl_prefetch.h"
+#include "ctl/ctl_text.h"
 
 #define BAR_WIDTH 40
 #define POWERS    33 /* a bar for 0, and for each power of two */

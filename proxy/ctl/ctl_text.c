@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 
-#include "ctl_text.h"
+#include "ctl/ctl_text.h"
 
 static const char *three_digits(
     char buf[CTL_TEXT_MAX], double value, const char *unit)

@@ -13,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ctl_client.h"
-#include "ctl_command.h"
-#include "ctl_json.h"
+#include "ctl/ctl_client.h"
+#include "ctl/ctl_command.h"
+#include "ctl/ctl_json.h"
 
 enum { TAKE_MS = 200, STOP_MS = 50, STOP_TRIES = 200 };
 

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl_client.h"
-#include "ctl_command.h"
-#include "ctl_json.h"
-#include "ctl_outfile.h"
-#include "ctl_text.h"
+#include "ctl/ctl_client.h"
+#include "ctl/ctl_command.h"
+#include "ctl/ctl_json.h"
+#include "ctl/ctl_outfile.h"
+#include "ctl/ctl_text.h"
 
 enum { PART = 48 << 10 }; /* of a file, in one request */
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl_command.h"
-#include "ctl_outfile.h"
-#include "trees.h"
+#include "ctl/ctl_command.h"
+#include "ctl/ctl_outfile.h"
+#include "predictor/persist/trees.h"
 
 enum {
 	BUDGET = 512 << 20, /* of what is learned; more is forgotten */

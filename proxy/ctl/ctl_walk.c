@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "ctl_walk.h"
+#include "ctl/ctl_walk.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ctl_text.h"
+#include "ctl/ctl_text.h"
 
 /* Between two questions, growing. */
 enum { ASK_MIN_MS = 20, ASK_MAX_MS = 250 };

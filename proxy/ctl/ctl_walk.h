@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "control.pb-c.h"
-#include "ctl_json.h"
+#include "control/control.pb-c.h"
+#include "ctl/ctl_json.h"
 
 /* From now on ^C and TERM do not end the program, but are told here. */
 void ctl_walk_catch(void);

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ctl_client.h"
-#include "ctl_command.h"
-#include "ctl_json.h"
-#include "ctl_mount.h"
-#include "ctl_text.h"
-#include "ctl_walk.h"
+#include "ctl/ctl_client.h"
+#include "ctl/ctl_command.h"
+#include "ctl/ctl_json.h"
+#include "ctl/ctl_mount.h"
+#include "ctl/ctl_text.h"
+#include "ctl/ctl_walk.h"
 
 static void put_result(const char *path, const Forefetch__Warmed *w)
 {

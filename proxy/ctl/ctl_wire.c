@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "ctl_wire.h"
+#include "ctl/ctl_wire.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "control.h"
+#include "control/protocol.h"
 
 #define LENGTH_BYTES     4
 #define TIMEOUT_S        10

@@ -3,7 +3,7 @@
 #ifndef FOREFETCH_CTL_WIRE_H
 #define FOREFETCH_CTL_WIRE_H
 
-#include "control.pb-c.h"
+#include "control/control.pb-c.h"
 
 /* A connected descriptor, or -errno. */
 int ctl_wire_connect(const char *path);

@@ -4,7 +4,7 @@
  * until it succeeds: it has the directory, reads all that is kept there, and
  * opens the data. Then the loop takes what it brought.
  */
-#include "cachehome.h"
+#include "daemon/cachehome.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,13 +15,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "caches.h"
-#include "clock.h"
-#include "config.h"
-#include "iopool.h"
-#include "log.h"
-#include "metasave.h"
-#include "statedir.h"
+#include "base/clock.h"
+#include "base/iopool.h"
+#include "base/log.h"
+#include "base/statedir.h"
+#include "cache/caches.h"
+#include "cache/metasave.h"
+#include "config/config.h"
 
 #define RETRY_US         UINT64_C(30000000)
 /* As long as a write of data may take. */

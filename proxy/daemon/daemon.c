@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon.h"
+#include "daemon/daemon.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -12,29 +12,29 @@
 #include <event2/dns.h>
 #include <event2/event.h>
 
-#include "clock.h"
-#include "compact.h"
-#include "config.h"
-#include "control.h"
-#include "datacache.h"
-#include "hint.h"
-#include "iopool.h"
-#include "listens.h"
-#include "log.h"
-#include "loopwatch.h"
-#include "metrics_http.h"
-#include "netmatch.h"
-#include "netwatch.h"
-#include "notify.h"
-#include "objnames.h"
-#include "prefetch.h"
-#include "rbuf.h"
-#include "reclaim.h"
-#include "room.h"
-#include "server.h"
-#include "statedir.h"
-#include "user.h"
-#include "warm.h"
+#include "base/clock.h"
+#include "base/iopool.h"
+#include "base/log.h"
+#include "base/loopwatch.h"
+#include "base/netmatch.h"
+#include "base/notify.h"
+#include "base/reclaim.h"
+#include "base/statedir.h"
+#include "cache/user.h"
+#include "config/config.h"
+#include "control/control.h"
+#include "control/metrics_http.h"
+#include "daemon/listens.h"
+#include "daemon/server.h"
+#include "datacache/compact.h"
+#include "datacache/datacache.h"
+#include "explain/objnames.h"
+#include "hint/hint.h"
+#include "nfsproto/rbuf.h"
+#include "prefetch/prefetch.h"
+#include "svc/room.h"
+#include "upstream/netwatch.h"
+#include "warm/warm.h"
 
 enum {
 	POOL_KEEP = 16, /* idle buffers of each size, beside the reserve */

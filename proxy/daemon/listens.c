@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sockets that clients connect to: opened, or had from systemd. */
-#include "listens.h"
+#include "daemon/listens.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,10 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "config.h"
-#include "dial.h"
-#include "notify.h"
-#include "portowner.h"
+#include "base/notify.h"
+#include "config/config.h"
+#include "daemon/portowner.h"
+#include "upstream/dial.h"
 
 enum {
 	BACKLOG = 128,

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "netmatch.h"
+#include "base/netmatch.h"
 
 struct config;
 struct listens;

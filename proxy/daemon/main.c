@@ -31,10 +31,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "config.h"
-#include "daemon.h"
-#include "listens.h"
-#include "log.h"
+#include "base/log.h"
+#include "config/config.h"
+#include "daemon/daemon.h"
+#include "daemon/listens.h"
 
 enum { EXIT_USAGE = 2, EXIT_TAKEN = 3 };
 

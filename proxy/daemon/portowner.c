@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Who has a port: by /proc/net and the descriptors of processes. */
-#include "portowner.h"
+#include "daemon/portowner.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "log.h"
+#include "base/log.h"
 
 enum { COMM_MAX = 16, STATE_LISTEN = 0x0a };
 

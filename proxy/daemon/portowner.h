@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "netmatch.h"
+#include "base/netmatch.h"
 
 enum { PORTOWNER_TEXT_MAX = 128 };
 

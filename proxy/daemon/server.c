@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "server.h"
+#include "daemon/server.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -13,38 +13,39 @@
 #include <event2/event.h>
 #include <event2/listener.h>
 
-#include "cachehome.h"
-#include "caches.h"
-#include "clock.h"
-#include "compact.h"
-#include "config.h"
-#include "conn.h"
-#include "control.h"
-#include "dial.h"
-#include "drc.h"
-#include "explain.h"
-#include "fetch.h"
-#include "linkest.h"
-#include "linkkeep.h"
-#include "linkwatch.h"
-#include "listens.h"
-#include "log.h"
-#include "loopwatch.h"
-#include "metrics.h"
-#include "netmatch.h"
-#include "hint.h"
-#include "pins.h"
-#include "prefetch.h"
-#include "resolve.h"
-#include "room.h"
-#include "rpcbind.h"
-#include "server_caches.h"
-#include "server_prefetch.h"
-#include "statedir.h"
-#include "svc.h"
-#include "tracer.h"
-#include "upstream.h"
-#include "warm.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/loopwatch.h"
+#include "base/metrics.h"
+#include "base/netmatch.h"
+#include "base/statedir.h"
+#include "cache/caches.h"
+#include "config/config.h"
+#include "config/exportpath.h"
+#include "control/control.h"
+#include "daemon/cachehome.h"
+#include "daemon/listens.h"
+#include "daemon/server_caches.h"
+#include "daemon/server_prefetch.h"
+#include "datacache/compact.h"
+#include "explain/explain.h"
+#include "explain/tracer.h"
+#include "hint/hint.h"
+#include "link/linkest.h"
+#include "link/linkkeep.h"
+#include "prefetch/prefetch.h"
+#include "svc/conn.h"
+#include "svc/drc.h"
+#include "svc/room.h"
+#include "svc/svc.h"
+#include "upstream/dial.h"
+#include "upstream/fetch.h"
+#include "upstream/linkwatch.h"
+#include "upstream/resolve.h"
+#include "upstream/rpcbind.h"
+#include "upstream/upstream.h"
+#include "warm/pins.h"
+#include "warm/warm.h"
 
 enum {
 	DRC_SLOTS = 4096,
@@ -944,7 +945,7 @@ struct caches *server_caches(struct server *s)
 int server_explain(struct server *s, const struct user *user,
     const char *export, const char *path, struct explain *out)
 {
-	if (!warm_path_ok(path))
+	if (!exportpath_below_ok(path))
 		return -EINVAL;
 	explain(cachehome_caches(s->home), s->prefetch, user, export, path,
 	    clock_now_us(), out);

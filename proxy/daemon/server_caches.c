@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "server_caches.h"
+#include "daemon/server_caches.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "caches.h"
-#include "config.h"
-#include "control.h"
-#include "metrics.h"
+#include "base/metrics.h"
+#include "cache/caches.h"
+#include "config/config.h"
+#include "control/control.h"
 
 static bool export_known(const struct caches *c, size_t i)
 {

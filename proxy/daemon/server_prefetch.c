@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "server_prefetch.h"
+#include "daemon/server_prefetch.h"
 
-#include "config.h"
-#include "control.h"
-#include "linkest.h"
-#include "metrics.h"
-#include "prefetch.h"
+#include "base/metrics.h"
+#include "config/config.h"
+#include "control/control.h"
+#include "link/linkest.h"
+#include "prefetch/prefetch.h"
 
 void server_prefetch_measure(
     const struct prefetch *pf, const struct linkest *le, struct metrics *m)

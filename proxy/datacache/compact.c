@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "compact.h"
+#include "datacache/compact.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include <event2/event.h>
 
-#include "clock.h"
-#include "datacache.h"
+#include "base/clock.h"
+#include "datacache/datacache.h"
 
 #define SECOND_US UINT64_C(1000000)
 #define QUIET_US  (5 * SECOND_US)

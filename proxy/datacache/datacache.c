@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the caller does to the cache; the parts: see datacache_private.h. */
-#include "datacache_private.h"
+#include "datacache/datacache_private.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "log.h"
+#include "base/log.h"
 
 /* What malloc takes for it, on 64-bit machines. */
 static size_t malloc_bytes(size_t size)

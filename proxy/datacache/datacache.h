@@ -22,7 +22,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "rbuf.h"
+#include "nfsproto/rbuf.h"
 
 struct datacache;
 struct iopool;

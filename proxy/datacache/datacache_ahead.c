@@ -5,7 +5,7 @@
  * the segment came behind it the last time, and is likely to be wanted next:
  * the thread goes on for a while, so that the next ones need not wait.
  */
-#include "datacache_private.h"
+#include "datacache/datacache_private.h"
 
 #include <stdlib.h>
 

@@ -20,7 +20,7 @@
  * on the server or unpinned. What cannot be moved, since the disk is full,
  * stays, and its segment with it.
  */
-#include "datacache_private.h"
+#include "datacache/datacache_private.h"
 
 #include <assert.h>
 #include <stdlib.h>

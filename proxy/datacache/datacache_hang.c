@@ -5,9 +5,9 @@
  * that hangs again and again is left alone for longer each time, so that a job
  * does not pay the deadline every few seconds.
  */
-#include "datacache_private.h"
+#include "datacache/datacache_private.h"
 
-#include "log.h"
+#include "base/log.h"
 
 #define SECOND_US UINT64_C(1000000)
 

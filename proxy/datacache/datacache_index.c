@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Files and their extents, in memory. */
-#include "datacache_private.h"
+#include "datacache/datacache_private.h"
 
 #include <assert.h>
 #include <stdlib.h>

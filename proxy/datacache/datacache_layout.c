@@ -13,13 +13,13 @@
  * The order itself is not kept: the segments are in that order, and a run that
  * was not laid out before a restart is seen again when it is repeated.
  */
-#include "datacache_private.h"
+#include "datacache/datacache_private.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "log.h"
+#include "base/log.h"
 
 enum { MEMORY_SHARE = 16, MOVING_MAX = 2 * BATCH_MAX };
 

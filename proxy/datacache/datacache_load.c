@@ -3,7 +3,7 @@
  * The directory at start. The indexes are read and merged by sequence number,
  * so that what was newer wins; payload is not looked at before it is used.
  */
-#include "datacache_private.h"
+#include "datacache/datacache_private.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 #include <xxhash.h>
 
-#include "log.h"
+#include "base/log.h"
 
 #define FORMAT_MAGIC 0x3143444646464651ull
 

@@ -6,7 +6,7 @@
  * the limit only, whatever the sizes were said to be, so that eviction can
  * rest on it.
  */
-#include "datacache_private.h"
+#include "datacache/datacache_private.h"
 
 #include <assert.h>
 #include <string.h>

@@ -27,9 +27,9 @@
 #include <stdatomic.h>
 #include <sys/uio.h>
 
-#include "datacache.h"
-#include "iopool.h"
-#include "rbuf.h"
+#include "base/iopool.h"
+#include "datacache/datacache.h"
+#include "nfsproto/rbuf.h"
 
 enum {
 	SEGMENT_MIN = 2 << 20,

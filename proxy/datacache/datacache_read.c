@@ -4,7 +4,7 @@
  * once a start, was compared with its checksum; else a request has the pool
  * read it first, with pread, since a mapping that cannot be read kills.
  */
-#include "datacache_private.h"
+#include "datacache/datacache_private.h"
 
 #include <assert.h>
 #include <errno.h>

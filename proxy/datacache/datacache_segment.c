@@ -4,7 +4,7 @@
  * who sends from it does; the last one lets the segment be unmapped. So a
  * segment that is given up never changes under anybody.
  */
-#include "datacache_private.h"
+#include "datacache/datacache_private.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 #include <xxhash.h>
 
-#include "log.h"
+#include "base/log.h"
 
 void segment_name(
     char name[SEGMENT_NAME_MAX], uint32_t number, const char *suffix)

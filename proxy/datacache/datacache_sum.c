@@ -4,7 +4,7 @@
  * in the cache of the processor. A buffer for the whole of an extent would be
  * mapped and locked anew for each, which costs more than all the rest.
  */
-#include "datacache_private.h"
+#include "datacache/datacache_private.h"
 
 #include <errno.h>
 

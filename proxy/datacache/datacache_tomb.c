@@ -4,7 +4,7 @@
  * appended to the index of the segment that has the data, so that both go
  * together. A segment that cannot take one loses its index.
  */
-#include "datacache_private.h"
+#include "datacache/datacache_private.h"
 
 #include <string.h>
 

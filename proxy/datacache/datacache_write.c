@@ -5,7 +5,7 @@
  * are given out here, on the loop, so that the order of what is on disk is
  * known before it is there.
  */
-#include "datacache_private.h"
+#include "datacache/datacache_private.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #include <xxhash.h>
 
-#include "log.h"
+#include "base/log.h"
 
 struct pend *pend_new(struct datacache *dc)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "explain.h"
+#include "explain/explain.h"
 
 #include <string.h>
 
-#include "caches.h"
-#include "config.h"
-#include "observe.h"
-#include "user.h"
+#include "cache/caches.h"
+#include "cache/user.h"
+#include "config/config.h"
+#include "nfsproto/nfs3_object.h"
+#include "prefetch/observe.h"
 
 /* Of a file: one in more parts is told to have less than it has. */
 enum { EXTENTS_MAX = 1 << 17 };

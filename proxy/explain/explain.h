@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "prefetch.h"
+#include "prefetch/prefetch.h"
 
 struct caches;
 struct user;

@@ -4,14 +4,15 @@
  * first; then each name is compared with them by a number, which needs nothing
  * of its object's.
  */
-#include "objnames.h"
+#include "explain/objnames.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "caches.h"
-#include "user.h"
+#include "cache/caches.h"
+#include "cache/user.h"
+#include "nfsproto/nfs3_object.h"
 
 struct named {
 	uint64_t object;

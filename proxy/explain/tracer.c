@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tracer.h"
+#include "explain/tracer.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "trace_writer.h"
+#include "predictor/trace/trace_writer.h"
 
 enum { ROOM_MIN = 65536 };
 

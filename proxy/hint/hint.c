@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "hint.h"
+#include "hint/hint.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,13 +7,12 @@
 
 #include <event2/event.h>
 
-#include "clock.h"
-#include "config.h"
-#include "exports.h"
-#include "hint_private.h"
-#include "metrics.h"
-#include "user.h"
-#include "warm.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "cache/user.h"
+#include "config/config.h"
+#include "config/exportpath.h"
+#include "hint/hint_private.h"
 
 enum {
 	WANTS_MAX_OUT = 48,   /* of a stream */
@@ -270,7 +269,7 @@ static bool hint_good(const struct hint *hint)
 	if (hint->offset + hint->length < hint->offset)
 		return false;
 	if (hint->path)
-		return warm_path_ok(hint->path);
+		return exportpath_below_ok(hint->path);
 	return hint->fh.len > 0 && hint->fh.len <= NFS3_FHSIZE_MAX;
 }
 
@@ -297,7 +296,7 @@ int hint_add(struct hint_stream *s, const struct hint *hint)
 	if (hint->seq <= s->p.accepted)
 		return -EINVAL;
 	len = text_len(s, hint);
-	if (!hint_good(hint) || len > WARM_PATH_MAX) {
+	if (!hint_good(hint) || len > EXPORTPATH_BELOW_MAX) {
 		s->p.accepted = hint->seq;
 		count_failed(s);
 		return 0;
@@ -340,7 +339,7 @@ void hint_cancel(struct hint_stream *s, uint64_t seq)
 
 void hint_get_progress(const struct hint_stream *s, struct hint_progress *out)
 {
-	uint64_t texts = (HINT_TEXT_MAX - s->text_bytes) / WARM_PATH_MAX;
+	uint64_t texts = (HINT_TEXT_MAX - s->text_bytes) / EXPORTPATH_BELOW_MAX;
 
 	*out = s->p;
 	out->room = HINT_ITEMS_MAX - s->nitems;
@@ -362,9 +361,10 @@ static int may_begin(struct hints *h, uid_t uid, const char *export,
 	unsigned same = 0;
 	struct node *node;
 
-	if (mnt.len == 0 || mnt.len > MNT3_PATH_MAX || !warm_path_ok(path))
+	if (mnt.len == 0 || mnt.len > MNT3_PATH_MAX ||
+	    !exportpath_below_ok(path))
 		return EINVAL;
-	if (!exports_allow(h->p.config, &mnt))
+	if (!exportpath_allowed(h->p.config, &mnt))
 		return EPERM;
 	if (!caches_mounted(h->p.caches, export, root))
 		return ENOENT;

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "nfs3.h"
+#include "nfsproto/nfs3.h"
 
 struct caches;
 struct config_server;

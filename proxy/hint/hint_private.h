@@ -17,8 +17,8 @@
 
 #include <sys/queue.h>
 
-#include "hint.h"
-#include "prefetch_private.h"
+#include "hint/hint.h"
+#include "prefetch/prefetch_private.h"
 
 enum hint_state {
 	HINT_NAME, /* part of its path is not known yet */

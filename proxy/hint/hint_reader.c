@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where the reader is, in the streams of its uid. */
-#include "hint_private.h"
-#include "metrics.h"
+#include "base/metrics.h"
+#include "hint/hint_private.h"
 
 /* A read so far ahead of the last one counts at once. Beyond that it may be the
  * client's readahead, unless the next one follows it. */

@@ -6,8 +6,9 @@
  */
 #include <string.h>
 
-#include "hint_private.h"
-#include "metrics.h"
+#include "base/metrics.h"
+#include "hint/hint_private.h"
+#include "nfsproto/nfs3_object.h"
 
 enum {
 	CHUNK_MIN = 16 << 10,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "budget.h"
+#include "link/budget.h"
 
 #include <assert.h>
 #include <stdlib.h>

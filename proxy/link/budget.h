@@ -30,8 +30,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "config.h"
-#include "linkest.h"
+#include "config/config.h"
+#include "link/linkest.h"
 
 struct budget;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linkest.h"
+#include "link/linkest.h"
 
 #include <assert.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linkkeep.h"
+#include "link/linkkeep.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include <xxhash.h>
 
-#include "statedir.h"
+#include "base/statedir.h"
 
 enum { VERSION = 1, INTERVAL_US = 30000000 };
 

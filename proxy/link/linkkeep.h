@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "linkest.h"
+#include "link/linkest.h"
 
 struct linkkeep;
 struct statedir;

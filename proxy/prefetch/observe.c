@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "observe.h"
+#include "prefetch/observe.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include <xxhash.h>
 
-#include "caches.h"
+#include "cache/caches.h"
+#include "nfsproto/nfs3_object.h"
 
 /* A larger directory would hold up the loop for too long. */
 enum { LISTING_MAX = 16384 };
@@ -63,7 +64,7 @@ static bool about_lookup(struct caches *c, const struct observe_call *call,
 	struct dentry *d;
 	struct node *child;
 
-	if (!dir || namecache_is_dots(&a->name))
+	if (!dir || nfs3_name_is_dots(&a->name))
 		return false;
 	obs->parent = fh_key(&a->dir);
 	obs->name_hash = observe_name(&a->name);
@@ -179,7 +180,7 @@ static bool entry_fill(struct caches *c, struct node *dir,
 	struct node *child;
 	nfs3_fh fh;
 
-	if (namecache_is_dots(name))
+	if (nfs3_name_is_dots(name))
 		return false;
 	d = namecache_find(c->names, dir, name);
 	child = d ? dentry_child(c->names, d) : NULL;

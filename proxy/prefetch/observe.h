@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "nfs_proc.h"
-#include "predictor.h"
+#include "nfsproto/nfs_proc.h"
+#include "predictor/predictor.h"
 
 struct caches;
 struct node;

@@ -3,7 +3,7 @@
  *	reply out ─▶ ring ─▶ observe ─▶ predict ─▶ wants ─▶ calls
  *	  (now)              └──────── the pump, a turn later ───┘
  */
-#include "prefetch.h"
+#include "prefetch/prefetch.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,11 +12,12 @@
 
 #include <event2/event.h>
 
-#include "clock.h"
-#include "config.h"
-#include "metrics.h"
-#include "pattern.h"
-#include "prefetch_private.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "config/config.h"
+#include "nfsproto/nfs3_object.h"
+#include "predictor/core/pattern.h"
+#include "prefetch/prefetch_private.h"
 
 enum {
 	PREDICTIONS = 128, /* after one event */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "prefetch_private.h"
+#include "prefetch/prefetch_private.h"
 
 enum { CREDS_MAX = 256 };
 

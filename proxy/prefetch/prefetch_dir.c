@@ -5,7 +5,8 @@
  * listing answers the others, and the absent ones of a search path, in one
  * round trip.
  */
-#include "prefetch_private.h"
+#include "nfsproto/nfs3_object.h"
+#include "prefetch/prefetch_private.h"
 
 enum {
 	/* What is wanted in one directory belongs together for so long. */

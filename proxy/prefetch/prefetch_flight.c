@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn.h"
-#include "metrics.h"
-#include "prefetch_private.h"
+#include "base/metrics.h"
+#include "cache/learn.h"
+#include "prefetch/prefetch_private.h"
 
 /* How long a server that is busy is left alone. */
 enum { PAUSE_US = 5000000 };

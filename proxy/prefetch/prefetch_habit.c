@@ -6,7 +6,7 @@
  * first bytes, or the listing, are under way while the client still asks for
  * what comes first.
  */
-#include "prefetch_private.h"
+#include "prefetch/prefetch_private.h"
 
 enum {
 	LOOKED_MAX = 512, /* lookups; then they count for half */

@@ -5,8 +5,9 @@
  * time. Else each page would cost a round trip, since only a page says where
  * the next one begins.
  */
-#include "nfs3_list.h"
-#include "prefetch_private.h"
+#include "nfsproto/nfs3_list.h"
+#include "nfsproto/nfs3_object.h"
+#include "prefetch/prefetch_private.h"
 
 enum {
 	PASS_MAX = 4096, /* fresh entries; then most of it is */
@@ -27,7 +28,7 @@ static bool entry_fresh(struct caches *c, struct node *dir,
 {
 	struct node *child;
 
-	if (namecache_is_dots(&e->name))
+	if (nfs3_name_is_dots(&e->name))
 		return true;
 	child = entry_child(c, dir, e);
 	return child && attrcache_sent(c->attr, child) >= fresh_us;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What became of predictions: for the predictor, for stats and for explain. */
-#include "metrics.h"
-#include "prefetch_private.h"
+#include "base/metrics.h"
+#include "prefetch/prefetch_private.h"
 
 /* What was not used for so long was fetched in vain. */
 enum { JUDGED_US = 10000000 };

@@ -21,14 +21,14 @@
 #include <limits.h>
 #include <sys/queue.h>
 
-#include "budget.h"
-#include "caches.h"
-#include "fetch.h"
-#include "iopool.h"
-#include "linkest.h"
-#include "observe.h"
-#include "predictor.h"
-#include "prefetch.h"
+#include "base/iopool.h"
+#include "cache/caches.h"
+#include "link/budget.h"
+#include "link/linkest.h"
+#include "predictor/predictor.h"
+#include "prefetch/observe.h"
+#include "prefetch/prefetch.h"
+#include "upstream/fetch.h"
 
 struct event;
 struct patterns;

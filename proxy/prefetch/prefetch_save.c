@@ -14,11 +14,11 @@
 
 #include <event2/event.h>
 
-#include "clock.h"
-#include "fileio.h"
-#include "log.h"
-#include "persist.h"
-#include "prefetch_private.h"
+#include "base/clock.h"
+#include "base/fileio.h"
+#include "base/log.h"
+#include "predictor/persist/persist.h"
+#include "prefetch/prefetch_private.h"
 
 enum {
 	INTERVAL_US = 50000000,

@@ -8,10 +8,10 @@
  */
 #include <event2/event.h>
 
-#include "clock.h"
-#include "config.h"
-#include "metrics.h"
-#include "prefetch_private.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "config/config.h"
+#include "prefetch/prefetch_private.h"
 
 enum {
 	ROOM = 128, /* wants that wait, at most, when more is asked for */

@@ -7,10 +7,11 @@
  */
 #include <string.h>
 
-#include "config.h"
-#include "metrics.h"
-#include "nfs3_list.h"
-#include "prefetch_private.h"
+#include "base/metrics.h"
+#include "config/config.h"
+#include "nfsproto/nfs3_list.h"
+#include "nfsproto/nfs3_object.h"
+#include "prefetch/prefetch_private.h"
 
 enum {
 	OLD_US = 5000000, /* what could not go out for so long is not wanted */

@@ -7,8 +7,8 @@
 
 #include <xxhash.h>
 
-#include "metrics.h"
-#include "prefetch_private.h"
+#include "base/metrics.h"
+#include "prefetch/prefetch_private.h"
 
 /* That a file whose beginning is read is read on as in former runs. */
 #define P_REST 0.9f

@@ -3,11 +3,11 @@
  * Answers about one object: what they need is the table in DESIGN,
  * "Contract"; listings are in cached_list.c, data in cached_read.c.
  */
-#include "cached.h"
+#include "svc/cached.h"
 
 #include <string.h>
 
-#include "cached_private.h"
+#include "svc/cached_private.h"
 
 void cached_open_node(
     struct cached *k, const struct svc_rqst *rqst, struct node *node)

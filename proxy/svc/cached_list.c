@@ -4,13 +4,14 @@
  * cookie. Attributes and handles come from the other caches: those that are
  * not fresh are left out, unless so many are that the server does better.
  */
-#include "cached.h"
+#include "svc/cached.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "cached_private.h"
-#include "nfs3_list.h"
+#include "nfsproto/nfs3_list.h"
+#include "nfsproto/nfs3_object.h"
+#include "svc/cached_private.h"
 
 enum {
 	/* post_op_attr and cookieverf before the entries. */
@@ -43,7 +44,7 @@ static void fill_plus(struct page *p, struct nfs3_dirent *e)
 	struct binding b;
 	struct cached k;
 
-	if (namecache_is_dots(&e->name))
+	if (nfs3_name_is_dots(&e->name))
 		return;
 	p->stale++;
 	if (!child)

@@ -3,9 +3,9 @@
 #ifndef FOREFETCH_CACHED_PRIVATE_H
 #define FOREFETCH_CACHED_PRIVATE_H
 
-#include "caches.h"
-#include "metrics.h"
-#include "svc.h"
+#include "base/metrics.h"
+#include "cache/caches.h"
+#include "svc/svc.h"
 
 /* What is known of the object of a request. */
 struct cached {

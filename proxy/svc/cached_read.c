@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* READ from the data cache, by reference. */
-#include "cached.h"
+#include "svc/cached.h"
 
-#include "cached_private.h"
+#include "svc/cached_private.h"
 
 enum { REST_MIN = 4096 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "conn.h"
+#include "svc/conn.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -9,14 +9,14 @@
 
 #include <xxhash.h>
 
-#include "clock.h"
-#include "dial.h"
-#include "log.h"
-#include "metrics.h"
-#include "netmatch.h"
-#include "room.h"
-#include "svc.h"
-#include "xprt.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/netmatch.h"
+#include "svc/room.h"
+#include "svc/svc.h"
+#include "upstream/dial.h"
+#include "upstream/xprt.h"
 
 struct conn {
 	struct svc_client client; /* first: svc gives it back */

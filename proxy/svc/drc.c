@@ -5,7 +5,7 @@
  * kill at any moment leaves a slot as it was, or invalid. Chains and owners
  * are in memory only.
  */
-#include "drc.h"
+#include "svc/drc.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "upstream.h"
+#include "upstream/upstream.h"
 
 struct drc;
 struct drc_entry;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "exports.h"
+#include "svc/exports.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "caches.h"
-#include "config.h"
-#include "fetch.h"
-#include "log.h"
-#include "nfs_proc.h"
+#include "base/log.h"
+#include "cache/caches.h"
+#include "config/config.h"
+#include "nfsproto/nfs_proc.h"
+#include "upstream/fetch.h"
 
 enum {
 	AGAIN_US = 10000000, /* between two looks */
@@ -237,37 +237,3 @@ void exports_refresh(
 /* ---- what may be mounted ---------------------------------------------- */
 
 /* Whether `path` has a component "..", which no server's export needs. */
-static bool path_climbs(const mnt3_path *path)
-{
-	for (uint32_t i = 0; i + 2 <= path->len; i++) {
-		if (memcmp(path->data + i, "..", 2) != 0 ||
-		    (i > 0 && path->data[i - 1] != '/'))
-			continue;
-		if (i + 2 == path->len || path->data[i + 2] == '/')
-			return true;
-	}
-	return false;
-}
-
-/* Whether `path` is `dir` or lies below it. */
-static bool path_within(const mnt3_path *path, const char *dir)
-{
-	size_t len = strlen(dir);
-
-	while (len > 0 && dir[len - 1] == '/')
-		len--;
-	return path->len >= len && memcmp(path->data, dir, len) == 0 &&
-	       (path->len == len || path->data[len] == '/');
-}
-
-bool exports_allow(const struct config_server *cfg, const mnt3_path *path)
-{
-	if (cfg->exports.n == 0)
-		return true;
-	if (path->len == 0 || path_climbs(path))
-		return false;
-	for (size_t i = 0; i < cfg->exports.n; i++)
-		if (path_within(path, cfg->exports.list[i]))
-			return true;
-	return false;
-}

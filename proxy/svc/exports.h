@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "xdr_view.h"
+#include "nfsproto/xdr_view.h"
 
 struct caches;
 struct config_server;
@@ -29,8 +29,5 @@ void exports_poll(
 /* A client mounts: file systems may have changed, so look again. */
 void exports_refresh(
     struct exports *ex, const struct rpc_cred *cred, uint64_t now_us);
-
-/* Whether `exports` of the configuration lets clients mount it. */
-bool exports_allow(const struct config_server *config, const mnt3_path *path);
 
 #endif

@@ -3,11 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "caches.h"
-#include "config.h"
-#include "exports.h"
-#include "nfs3_list.h"
-#include "svc.h"
+#include "cache/caches.h"
+#include "config/config.h"
+#include "config/exportpath.h"
+#include "nfsproto/nfs3_list.h"
+#include "svc/exports.h"
+#include "svc/svc.h"
 
 static void proc_null(struct svc_rqst *rqst)
 {
@@ -38,7 +39,7 @@ static bool mnt_offline(struct svc_rqst *rqst)
 
 static void proc_mnt(struct svc_rqst *rqst)
 {
-	if (!exports_allow(svc_config(rqst->svc), &rqst->args.mnt.dirpath))
+	if (!exportpath_allowed(svc_config(rqst->svc), &rqst->args.mnt.dirpath))
 		svc_reply_status(rqst, (nfsstat3)MNT3ERR_ACCES);
 	else if (!svc_offline(rqst->svc) || !mnt_offline(rqst))
 		svc_forward(rqst);
@@ -81,7 +82,7 @@ static bool edit_export(struct svc_rqst *rqst, union nfs_res *res)
 		return false;
 	nfs3_list_open(&xdrs, list);
 	while (mnt3_export_decode(&xdrs, &e, &more) && more) {
-		if (!exports_allow(svc_config(rqst->svc), &e.dir))
+		if (!exportpath_allowed(svc_config(rqst->svc), &e.dir))
 			continue;
 		memmove(to + kept, e.raw.data, e.raw.len);
 		kept += e.raw.len;

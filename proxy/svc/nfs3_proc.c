@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* NFSv3 and NFSACL, one short function a procedure. */
-#include "accesscache.h"
-#include "cached.h"
-#include "nfs_proc.h"
-#include "svc.h"
+#include "cache/accesscache.h"
+#include "nfsproto/nfs_proc.h"
+#include "svc/cached.h"
+#include "svc/svc.h"
 
 static uint32_t clamp(uint32_t value, uint32_t max)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "payload.h"
+#include "svc/payload.h"
 
-#include "svc.h"
+#include "svc/svc.h"
 
 void payload_send(struct metrics *m, struct svc_client *client,
     const void *head, size_t head_len, const struct rbuf_piece *pieces,

@@ -8,13 +8,13 @@
  *
  * Both buffers are used again and again, as a good one of these would do.
  */
-#include "payload.h"
+#include "svc/payload.h"
 
 #include <string.h>
 
-#include "metrics.h"
-#include "rbuf.h"
-#include "svc.h"
+#include "base/metrics.h"
+#include "nfsproto/rbuf.h"
+#include "svc/svc.h"
 
 enum { KEEP = 16 /* idle buffers of each size */ };
 

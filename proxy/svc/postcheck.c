@@ -18,15 +18,16 @@
  * decides. Not so a RENAME whose old name leads to another object: it would
  * move that one, so it is NFS3ERR_NOENT, too.
  */
-#include "postcheck.h"
+#include "svc/postcheck.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "caches.h"
-#include "fetch.h"
-#include "metrics.h"
-#include "svc.h"
+#include "base/metrics.h"
+#include "cache/caches.h"
+#include "nfsproto/nfs3_object.h"
+#include "svc/svc.h"
+#include "upstream/fetch.h"
 
 struct postcheck {
 	struct svc_rqst *rqst;

@@ -16,8 +16,8 @@
 
 #include <stdbool.h>
 
-#include "drc.h"
-#include "nfs_proc.h"
+#include "nfsproto/nfs_proc.h"
+#include "svc/drc.h"
 
 struct caches;
 struct svc_rqst;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One bound for what all clients hold, shared by those that want more. */
-#include "room.h"
+#include "svc/room.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -5,15 +5,15 @@
 
 #include <xxhash.h>
 
-#include "caches.h"
-#include "clock.h"
-#include "config.h"
-#include "exports.h"
-#include "learn.h"
-#include "metrics.h"
-#include "postcheck.h"
-#include "svc_pieces.h"
-#include "svc_rqst.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "cache/caches.h"
+#include "cache/learn.h"
+#include "config/config.h"
+#include "svc/exports.h"
+#include "svc/postcheck.h"
+#include "svc/svc_pieces.h"
+#include "svc/svc_rqst.h"
 
 /* What a reply without payload or list may take. */
 enum { REPLY_BYTES = 512 };

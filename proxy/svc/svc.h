@@ -15,12 +15,12 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "datacache.h"
-#include "drc.h"
-#include "fetch.h"
-#include "nfs_proc.h"
-#include "record.h"
-#include "rpc_msg.h"
+#include "datacache/datacache.h"
+#include "nfsproto/nfs_proc.h"
+#include "nfsproto/record.h"
+#include "nfsproto/rpc_msg.h"
+#include "svc/drc.h"
+#include "upstream/fetch.h"
 
 struct caches;
 struct config_server;

@@ -5,10 +5,11 @@
  * one credential's call never reaches another but under a grant of its own.
  * In strict mode nothing that was sent before a request may answer it.
  */
-#include "caches.h"
-#include "clock.h"
-#include "metrics.h"
-#include "svc_rqst.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "cache/caches.h"
+#include "nfsproto/nfs3_object.h"
+#include "svc/svc_rqst.h"
 
 /* Names of a page, then of the next; the directory, then the file. */
 enum { JOINS_MAX = 8 };

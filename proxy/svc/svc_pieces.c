@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "svc_pieces.h"
+#include "svc/svc_pieces.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "caches.h"
-#include "clock.h"
-#include "learn.h"
-#include "linkest.h"
-#include "metrics.h"
-#include "svc_rqst.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "cache/caches.h"
+#include "cache/learn.h"
+#include "link/linkest.h"
+#include "nfsproto/nfs3_object.h"
+#include "svc/svc_rqst.h"
 
 /*
  * A READ whose reply takes less than this on the wire is no burden to others.

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "nfs_proc.h"
+#include "nfsproto/nfs_proc.h"
 
 struct linkest;
 struct svc_params;

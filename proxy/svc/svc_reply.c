@@ -4,17 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "credtab.h"
-#include "exports.h"
-#include "config.h"
-#include "learn.h"
-#include "metrics.h"
-#include "observe.h"
-#include "payload.h"
-#include "postcheck.h"
-#include "prefetch.h"
-#include "svc_rqst.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "cache/credtab.h"
+#include "cache/learn.h"
+#include "config/config.h"
+#include "prefetch/observe.h"
+#include "prefetch/prefetch.h"
+#include "svc/exports.h"
+#include "svc/payload.h"
+#include "svc/postcheck.h"
+#include "svc/svc_rqst.h"
 
 /* A record that fills less than this part of its buffer is copied, unless it
  * needed a large one. */

@@ -6,8 +6,8 @@
 #ifndef FOREFETCH_SVC_RQST_H
 #define FOREFETCH_SVC_RQST_H
 
-#include "log.h"
-#include "svc.h"
+#include "base/log.h"
+#include "svc/svc.h"
 
 enum {
 	/* A record up to this size is copied, so that it does not keep a

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "dial.h"
+#include "upstream/dial.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -14,7 +14,7 @@
 
 #include <xxhash.h>
 
-#include "clock.h"
+#include "base/clock.h"
 
 enum {
 	RESERVED_FIRST = 665, /* below lie the ports of well-known services */

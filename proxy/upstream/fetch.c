@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "fetch.h"
+#include "upstream/fetch.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -8,9 +8,9 @@
 
 #include <xxhash.h>
 
-#include "attrcache.h"
-#include "linkest.h"
-#include "metrics.h"
+#include "base/metrics.h"
+#include "link/linkest.h"
+#include "nfsproto/nfs3_object.h"
 
 enum {
 	JOIN_HASH_SIZE = 1024, /* powers of two */

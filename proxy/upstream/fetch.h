@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
-#include "upstream.h"
+#include "upstream/upstream.h"
 
 struct fetch;
 struct fetch_flight;

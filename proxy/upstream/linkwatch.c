@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linkwatch.h"
+#include "upstream/linkwatch.h"
 
 #include <stdlib.h>
 
-#include "fetch.h"
-#include "nfs_proc.h"
+#include "nfsproto/nfs_proc.h"
+#include "upstream/fetch.h"
 
 enum {
 	/* Without a connection, or since a NULL was asked. */

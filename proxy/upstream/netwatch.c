@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "netwatch.h"
+#include "upstream/netwatch.h"
 
 #include <errno.h>
 #include <linux/netlink.h>
@@ -13,7 +13,7 @@
 
 #include <event2/event.h>
 
-#include "clock.h"
+#include "base/clock.h"
 
 enum {
 	SETTLE_US = 200000, /* changes come in flocks */

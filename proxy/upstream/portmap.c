@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "portmap.h"
+#include "upstream/portmap.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -10,11 +10,11 @@
 
 #include <event2/event.h>
 
-#include "clock.h"
-#include "dial.h"
-#include "nfs3.h"
-#include "rpc_msg.h"
-#include "xprt.h"
+#include "base/clock.h"
+#include "nfsproto/nfs3.h"
+#include "nfsproto/rpc_msg.h"
+#include "upstream/dial.h"
+#include "upstream/xprt.h"
 
 enum {
 	RPCBIND_PORT = 111,

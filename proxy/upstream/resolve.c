@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "resolve.h"
+#include "upstream/resolve.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -11,12 +11,12 @@
 #include <event2/event.h>
 #include <event2/util.h>
 
-#include "clock.h"
-#include "dial.h"
-#include "log.h"
-#include "mount3.h"
-#include "nfs3.h"
-#include "portmap.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "nfsproto/mount3.h"
+#include "nfsproto/nfs3.h"
+#include "upstream/dial.h"
+#include "upstream/portmap.h"
 
 enum {
 	AGAIN_US = 5000000, /* between two looks */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "rpcbind.h"
+#include "upstream/rpcbind.h"
 
 #include <rpc/rpc.h>
 #include <rpc/rpcb_clnt.h>
 
-#include "log.h"
-#include "mount3.h"
-#include "nfs3.h"
-#include "nfsacl3.h"
+#include "base/log.h"
+#include "nfsproto/mount3.h"
+#include "nfsproto/nfs3.h"
+#include "nfsproto/nfsacl3.h"
 
 static const struct {
 	rpcprog_t prog;

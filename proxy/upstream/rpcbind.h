@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#include "netmatch.h"
+#include "base/netmatch.h"
 
 /* NFSv3, MOUNTv3 and NFSACL at each address; failures are logged. How many
  * were refused. */

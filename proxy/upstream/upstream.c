@@ -8,7 +8,7 @@
  *	                   │            ▼ a change: over the same one again
  *	                   └ never   `pinned` ─▶ in doubt: `held` by its owner
  */
-#include "upstream.h"
+#include "upstream/upstream.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,10 +21,10 @@
 #include <netinet/tcp.h>
 #include <sys/ioctl.h>
 
-#include "clock.h"
-#include "log.h"
-#include "metrics.h"
-#include "upstream_conn.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "upstream/upstream_conn.h"
 
 enum {
 	HASH_SIZE = 4096, /* a power of two */

@@ -19,9 +19,9 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "nfs_proc.h"
-#include "record.h"
-#include "rpc_msg.h"
+#include "nfsproto/nfs_proc.h"
+#include "nfsproto/record.h"
+#include "nfsproto/rpc_msg.h"
 
 struct event_base;
 struct metrics;

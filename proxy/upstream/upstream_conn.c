@@ -7,7 +7,7 @@
  *	           backoff│    ▼failed  ▼
  *	                  └── DOWN ◀────┘
  */
-#include "upstream_conn.h"
+#include "upstream/upstream_conn.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,10 +16,10 @@
 #include <event2/event.h>
 #include <event2/util.h>
 
-#include "clock.h"
-#include "log.h"
-#include "metrics.h"
-#include "netmatch.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/netmatch.h"
 
 enum {
 	CONNECT_TIMEOUT_US = 5000000,

@@ -8,9 +8,9 @@
 
 #include <sys/queue.h>
 
-#include "dial.h"
-#include "upstream.h"
-#include "xprt.h"
+#include "upstream/dial.h"
+#include "upstream/upstream.h"
+#include "upstream/xprt.h"
 
 enum { UPSTREAM_BACKOFF_FIRST_US = 100000 };
 

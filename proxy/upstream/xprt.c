@@ -3,7 +3,7 @@
  * evbuffer_read() takes 4 KiB a system call whatever it is told, so bytes
  * are received by recv() into large buffers; an evbuffer serves the way out.
  */
-#include "xprt.h"
+#include "upstream/xprt.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,8 +16,8 @@
 #include <event2/buffer.h>
 #include <event2/event.h>
 
-#include "clock.h"
-#include "xdr_view.h"
+#include "base/clock.h"
+#include "nfsproto/xdr_view.h"
 
 enum {
 	/* recv() calls in one turn, so that one peer cannot hold the loop. */

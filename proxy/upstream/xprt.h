@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#include "record.h"
+#include "nfsproto/record.h"
 
 struct event_base;
 struct xprt;

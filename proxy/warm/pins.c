@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "pins.h"
+#include "warm/pins.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "caches.h"
-#include "clock.h"
-#include "log.h"
-#include "pins_private.h"
-#include "user.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "cache/caches.h"
+#include "cache/user.h"
+#include "warm/pins_private.h"
 
 _Static_assert((int)PINS_MAX <= (int)DATACACHE_PINS, "each pin needs a bit");
 

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "warm.h"
+#include "warm/warm.h"
 
 struct caches;
 struct datacache_pin_walk;

@@ -9,11 +9,12 @@
 
 #include <xxhash.h>
 
-#include "caches.h"
-#include "fileio.h"
-#include "log.h"
-#include "metafile.h"
-#include "pins_private.h"
+#include "base/fileio.h"
+#include "base/log.h"
+#include "cache/caches.h"
+#include "cache/metafile.h"
+#include "config/exportpath.h"
+#include "warm/pins_private.h"
 
 /* The last two digits are the version of the layout. */
 #define MAGIC "ffpins01"
@@ -197,7 +198,7 @@ static char *get_text(struct metaview *v)
 	uint32_t len;
 	const char *text = metaview_get_bytes(v, &len);
 
-	if (v->bad || len >= WARM_PATH_MAX || memchr(text, '\0', len))
+	if (v->bad || len >= EXPORTPATH_BELOW_MAX || memchr(text, '\0', len))
 		return NULL;
 	return strndup(text, len);
 }
@@ -219,7 +220,8 @@ static bool get_pin(struct metaview *v, struct pins *ps)
 	pin.whole = metaview_get_u8(v) != 0;
 	pin.export = get_text(v);
 	pin.path = get_text(v);
-	if (pin.export && pin.path && *pin.export && warm_path_ok(pin.path)) {
+	if (pin.export && pin.path && *pin.export &&
+	    exportpath_below_ok(pin.path)) {
 		ps->pins[id] = pin;
 		return true;
 	}

@@ -18,8 +18,8 @@
 #include <limits.h>
 #include <sys/types.h>
 
-#include "iopool.h"
-#include "pins.h"
+#include "base/iopool.h"
+#include "warm/pins.h"
 
 /* Of a credential; of more groups the first count. */
 enum { PIN_GROUPS_MAX = 16 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "warm.h"
+#include "warm/warm.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,11 +7,12 @@
 
 #include <event2/event.h>
 
-#include "clock.h"
-#include "config.h"
-#include "exports.h"
-#include "user.h"
-#include "warm_private.h"
+#include "base/clock.h"
+#include "cache/user.h"
+#include "config/config.h"
+#include "config/exportpath.h"
+#include "nfsproto/nfs3_object.h"
+#include "warm/warm_private.h"
 
 enum {
 	TURN_STEPS = 64, /* of a walk, in one turn of the loop */
@@ -106,7 +107,7 @@ bool warm_skips(const nfs3_name *name)
 {
 	static const char *const names[] = {".snapshot", ".zfs"};
 
-	if (namecache_is_dots(name) || name->len == 0)
+	if (nfs3_name_is_dots(name) || name->len == 0)
 		return true;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (name->len == strlen(names[i]) &&
@@ -208,25 +209,6 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 
 /* ---- walks ------------------------------------------------------------ */
 
-bool warm_path_ok(const char *path)
-{
-	nfs3_name part;
-
-	if (strlen(path) >= WARM_PATH_MAX)
-		return false;
-	while (*path) {
-		part.data = path;
-		part.len = (uint32_t)strcspn(path, "/");
-		if (part.len == 0 || part.len > NFS3_NAME_MAX ||
-		    namecache_is_dots(&part))
-			return false;
-		path += part.len;
-		if (*path && !*++path)
-			return false;
-	}
-	return true;
-}
-
 static struct warm_walk *walk_new(struct warm *wm, const struct user *who,
     const char *export, const char *path)
 {
@@ -258,10 +240,11 @@ static struct warm_walk *begin(struct warm *wm, const struct user *who,
 	struct warm_walk *w;
 
 	errno = EINVAL;
-	if (mnt.len == 0 || mnt.len > MNT3_PATH_MAX || !warm_path_ok(path))
+	if (mnt.len == 0 || mnt.len > MNT3_PATH_MAX ||
+	    !exportpath_below_ok(path))
 		return NULL;
 	errno = EPERM;
-	if (!exports_allow(wm->p.config, &mnt))
+	if (!exportpath_allowed(wm->p.config, &mnt))
 		return NULL;
 	errno = EBUSY;
 	if (wm->nwalks >= WARM_WALKS_MAX)

@@ -33,7 +33,7 @@ struct user;
 struct warm;
 struct warm_walk;
 
-enum { WARM_WALKS_MAX = 32, WARM_PATH_MAX = 4096 };
+enum { WARM_WALKS_MAX = 32 };
 
 struct warm_params {
 	struct event_base *base;
@@ -57,9 +57,6 @@ struct warm *warm_new(const struct warm_params *p);
 /* Walks are over without a word; their handles must not be used after it. */
 void warm_free(struct warm *wm);
 void warm_set_config(struct warm *wm, const struct config_server *config);
-
-/* "a/b", or "": each part a name that a server could know. */
-bool warm_path_ok(const char *path);
 
 /*
  * Walk, with the rights of `who`, what lies at `path` ("" for all) below the

@@ -2,11 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "learn.h"
-#include "metrics.h"
-#include "nfs3_list.h"
-#include "warm_private.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "cache/learn.h"
+#include "nfsproto/nfs3_list.h"
+#include "warm/warm_private.h"
 
 /* How long a server that is busy is left alone. */
 enum { PAUSE_US = 5000000 };

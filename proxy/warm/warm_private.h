@@ -15,11 +15,11 @@
 
 #include <sys/queue.h>
 
-#include "budget.h"
-#include "caches.h"
-#include "fetch.h"
-#include "linkest.h"
-#include "warm.h"
+#include "cache/caches.h"
+#include "link/budget.h"
+#include "link/linkest.h"
+#include "upstream/fetch.h"
+#include "warm/warm.h"
 
 struct event;
 

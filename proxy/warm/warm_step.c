@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "config.h"
-#include "warm_private.h"
+#include "config/config.h"
+#include "warm/warm_private.h"
 
 enum {
 	CALL_BYTES = 128,       /* a small reply, headers apart */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "xdr_view.h"
+#include "nfsproto/xdr_view.h"
 
 /* An invariant; assert() would be the code's own. */
 #define MUST(cond)                                                             \

@@ -3,7 +3,7 @@
  * Any text either loads, and then prints as a text that loads and prints the
  * same, or is refused with a message that names the file.
  */
-#include "config.h"
+#include "config/config.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,20 +10,20 @@
 
 #include <event2/event.h>
 
-#include "caches.h"
-#include "control.h"
-#include "control.pb-c.h"
-#include "control_reply.h"
-#include "explain.h"
-#include "hint.h"
-#include "hint_fixture.h"
-#include "metrics.h"
-#include "iopool.h"
-#include "objnames.h"
-#include "pins.h"
-#include "predictor.h"
-#include "tracer.h"
-#include "warm.h"
+#include "base/iopool.h"
+#include "base/metrics.h"
+#include "cache/caches.h"
+#include "control/control.h"
+#include "control/control.pb-c.h"
+#include "control/control_reply.h"
+#include "explain/explain.h"
+#include "explain/objnames.h"
+#include "explain/tracer.h"
+#include "hint/hint.h"
+#include "hint/hint_fixture.h"
+#include "predictor/predictor.h"
+#include "warm/pins.h"
+#include "warm/warm.h"
 
 static int flush(void *ctx, const char *server)
 {

@@ -15,7 +15,7 @@
 #include <event2/event.h>
 #include <xxhash.h>
 
-#include "datacache_private.h"
+#include "datacache/datacache_private.h"
 
 enum { SEGMENTS = 3, SEG_BYTES = 8192, ENTRIES_MAX = 64, KEYS = 4 };
 

@@ -5,9 +5,9 @@
  */
 #include "fuzz.h"
 
-#include "caches.h"
-#include "learn.h"
-#include "metrics.h"
+#include "base/metrics.h"
+#include "cache/caches.h"
+#include "cache/learn.h"
 
 enum { STEP_BYTES = 8, HANDLES = 6, NAMES = 5 };
 

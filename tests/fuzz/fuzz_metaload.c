@@ -3,9 +3,9 @@
  * what was loaded can be packed and given up again. */
 #include "fuzz.h"
 
-#include "caches.h"
-#include "metapack.h"
-#include "metrics.h"
+#include "base/metrics.h"
+#include "cache/caches.h"
+#include "cache/metapack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

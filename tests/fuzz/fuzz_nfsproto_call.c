@@ -7,8 +7,8 @@
  * the xid picks, so that one corpus serves all rows of the table.
  */
 #include "fuzz.h"
-#include "nfs_proc.h"
-#include "rpc_msg.h"
+#include "nfsproto/nfs_proc.h"
+#include "nfsproto/rpc_msg.h"
 
 static const struct nfs_proc *pick_proc(uint32_t n)
 {

@@ -5,8 +5,8 @@
  * model that has the whole stream before it says what must come out.
  */
 #include "fuzz.h"
-#include "rbuf.h"
-#include "record.h"
+#include "nfsproto/rbuf.h"
+#include "nfsproto/record.h"
 
 enum { STREAM_MAX = 9 << 18, KEPT_MAX = 16, OP_BYTES = 4 };
 

@@ -5,9 +5,9 @@
  * follows. Where it is no reply, the whole is taken for results.
  */
 #include "fuzz.h"
-#include "nfs3_list.h"
-#include "nfs_proc.h"
-#include "rpc_msg.h"
+#include "nfsproto/nfs3_list.h"
+#include "nfsproto/nfs_proc.h"
+#include "nfsproto/rpc_msg.h"
 
 static const struct nfs_proc *pick_proc(uint32_t n)
 {

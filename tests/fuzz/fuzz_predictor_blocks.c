@@ -3,14 +3,14 @@
  * Any message in a block of a binary trace, past the checksum, either plays
  * or is refused with a message that names the file.
  */
-#include "sim.h"
+#include "predictor/sim/sim.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include <xxhash.h>
 
-#include "trace_format.h"
+#include "predictor/trace/trace_format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,12 +4,12 @@
  * the checksum and past it; as trees of a user too, which are then shown,
  * carried on and forgotten.
  */
-#include "persist.h"
+#include "predictor/persist/persist.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "trees.h"
+#include "predictor/persist/trees.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
  * Any text either is a trace, which then plays, or is refused with a message
  * that names the file.
  */
-#include "sim.h"
+#include "predictor/sim/sim.h"
 
 #include <stdlib.h>
 #include <string.h>

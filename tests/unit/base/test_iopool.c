@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "iopool.h"
+#include "base/iopool.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -9,7 +9,7 @@
 
 #include <event2/event.h>
 
-#include "loopwatch.h"
+#include "base/loopwatch.h"
 
 enum { SECOND = 1000000 };
 

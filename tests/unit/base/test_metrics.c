@@ -16,10 +16,10 @@
 
 #include <event2/event.h>
 
-#include "control.h"
-#include "histogram.h"
-#include "metrics.h"
-#include "metrics_http.h"
+#include "base/histogram.h"
+#include "base/metrics.h"
+#include "control/control.h"
+#include "control/metrics_http.h"
 
 static uint64_t random_next(uint64_t *state)
 {

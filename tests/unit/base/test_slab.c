@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "slab.h"
+#include "base/slab.h"
 
 enum { ITEMS = 20000, TURNS = 400000 };
 

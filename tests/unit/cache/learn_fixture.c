@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "learn_fixture.h"
+#include "cache/learn_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "caches.h"
-#include "learn.h"
-#include "metrics.h"
-#include "nfs3_list.h"
+#include "base/metrics.h"
+#include "cache/caches.h"
+#include "cache/learn.h"
+#include "nfsproto/nfs3_list.h"
 
 static const uint64_t T0 = UINT64_C(1) << 40;
 

@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config.h"
-#include "nfs_proc.h"
-#include "predictor.h"
+#include "config/config.h"
+#include "nfsproto/nfs_proc.h"
+#include "predictor/predictor.h"
 
 struct caches;
 struct metrics;

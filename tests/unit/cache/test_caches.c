@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "caches.h"
-#include "learn.h"
-#include "metrics.h"
+#include "base/metrics.h"
+#include "cache/caches.h"
+#include "cache/learn.h"
 
 enum { MS = 1000, S = 1000000 };
 

@@ -3,11 +3,11 @@
  * Caches with a million names, and with a million blocks: what one of them
  * takes, that memory_size holds, and that what is used stays.
  */
-#include "datacache_fixture.h"
+#include "datacache/datacache_fixture.h"
 
-#include "caches.h"
-#include "learn.h"
-#include "metrics.h"
+#include "base/metrics.h"
+#include "cache/caches.h"
+#include "cache/learn.h"
 
 enum {
 	MILLION = 1000000,

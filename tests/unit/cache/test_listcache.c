@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "caches.h"
-#include "learn_fixture.h"
+#include "cache/caches.h"
+#include "cache/learn_fixture.h"
 
 enum { S = 1000000 };
 

@@ -12,11 +12,11 @@
 
 #include <event2/event.h>
 
-#include "caches.h"
-#include "iopool.h"
-#include "learn.h"
-#include "metasave.h"
-#include "metrics.h"
+#include "base/iopool.h"
+#include "base/metrics.h"
+#include "cache/caches.h"
+#include "cache/learn.h"
+#include "cache/metasave.h"
 
 enum { S = 1000000 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "config.h"
-#include "config_key.h"
+#include "config/config.h"
+#include "config/config_key.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a configuration is refused for, and in which words. */
-#include "config.h"
+#include "config/config.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -15,17 +15,17 @@
 
 #include <event2/event.h>
 
-#include "caches.h"
-#include "control.h"
-#include "control_fixture.h"
-#include "explain.h"
-#include "metrics.h"
-#include "iopool.h"
-#include "objnames.h"
-#include "pins.h"
-#include "predictor.h"
-#include "tracer.h"
-#include "warm.h"
+#include "control/control_fixture.h"
+#include "base/iopool.h"
+#include "base/metrics.h"
+#include "cache/caches.h"
+#include "control/control.h"
+#include "explain/explain.h"
+#include "explain/objnames.h"
+#include "explain/tracer.h"
+#include "predictor/predictor.h"
+#include "warm/pins.h"
+#include "warm/warm.h"
 
 #define STEPS_MAX 60000 /* a minute */
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "control.pb-c.h"
+#include "control/control.pb-c.h"
 
 #define REQUEST_SIZE 64
 

@@ -12,9 +12,9 @@
 #include <sys/un.h>
 #include <cmocka.h>
 
-#include "control.h"
-#include "control_fixture.h"
-#include "metrics.h"
+#include "base/metrics.h"
+#include "control/control.h"
+#include "control/control_fixture.h"
 
 static void check_server(const Forefetch__ServerStatus *srv)
 {

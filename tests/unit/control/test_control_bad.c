@@ -10,8 +10,8 @@
 #include <sys/un.h>
 #include <cmocka.h>
 
-#include "control.h"
-#include "control_fixture.h"
+#include "control/control.h"
+#include "control/control_fixture.h"
 
 static void test_wrong_requests(void **state)
 {

@@ -8,11 +8,12 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "control.h"
-#include "control_fixture.h"
-#include "predictor.h"
-#include "tracer.h"
-#include "warm.h"
+#include "config/exportpath.h"
+#include "control/control.h"
+#include "control/control_fixture.h"
+#include "explain/tracer.h"
+#include "predictor/predictor.h"
+#include "warm/warm.h"
 
 static ProtobufCBinaryData bytes(const char *text)
 {
@@ -121,16 +122,16 @@ static void test_paths(void **state)
 
 	(void)state;
 	memset(name, 'x', 256);
-	assert_true(warm_path_ok(""));
-	assert_true(warm_path_ok("a"));
-	assert_true(warm_path_ok("a/...b/c d"));
-	assert_false(warm_path_ok("/a"));
-	assert_false(warm_path_ok("a/"));
-	assert_false(warm_path_ok("a//b"));
-	assert_false(warm_path_ok("."));
-	assert_false(warm_path_ok("a/../b"));
-	assert_false(warm_path_ok(name));
-	assert_true(warm_path_ok(name + 1));
+	assert_true(exportpath_below_ok(""));
+	assert_true(exportpath_below_ok("a"));
+	assert_true(exportpath_below_ok("a/...b/c d"));
+	assert_false(exportpath_below_ok("/a"));
+	assert_false(exportpath_below_ok("a/"));
+	assert_false(exportpath_below_ok("a//b"));
+	assert_false(exportpath_below_ok("."));
+	assert_false(exportpath_below_ok("a/../b"));
+	assert_false(exportpath_below_ok(name));
+	assert_true(exportpath_below_ok(name + 1));
 }
 
 static void test_explain(void **state)

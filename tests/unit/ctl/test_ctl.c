@@ -10,10 +10,10 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "ctl_hint_line.h"
-#include "ctl_json.h"
-#include "ctl_mount.h"
-#include "ctl_text.h"
+#include "ctl/ctl_hint_line.h"
+#include "ctl/ctl_json.h"
+#include "ctl/ctl_mount.h"
+#include "ctl/ctl_text.h"
 
 static void expect_json(const uint8_t *bytes, size_t len, const char *want)
 {

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "ctl_command.h"
-#include "trees.h"
+#include "ctl/ctl_command.h"
+#include "predictor/persist/trees.h"
 
 #define MS 1000000ull
 

@@ -23,9 +23,9 @@
 
 #include <cmocka.h>
 
-#include "datacache.h"
-#include "iopool.h"
-#include "rbuf.h"
+#include "base/iopool.h"
+#include "datacache/datacache.h"
+#include "nfsproto/rbuf.h"
 
 enum { KIB = 1024, MIB = 1 << 20, FIRM = DATACACHE_FIRM };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* When data is laid out, and how fast; in virtual time. */
-#include "datacache_fixture.h"
+#include "datacache/datacache_fixture.h"
 
 #include <errno.h>
 
-#include "compact.h"
+#include "datacache/compact.h"
 
 enum { LEN = 32 * KIB, N = 100 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is found, and when; the disk: test_datacache_disk.c. */
-#include "datacache_fixture.h"
+#include "datacache/datacache_fixture.h"
 
 static void test_find(void **state)
 {

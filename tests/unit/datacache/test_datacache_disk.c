@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is on disk: starts, kills, damage, a full disk, eviction. */
-#include "datacache_fixture.h"
+#include "datacache/datacache_fixture.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A disk that does not answer; the time is the test's. */
-#include "datacache_fixture.h"
+#include "datacache/datacache_fixture.h"
 
 #define SECOND UINT64_C(1000000)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Laid out in the order of use: what moves, what stays, and what a kill, a
  * full disk, drops, pins and eviction do meanwhile. */
-#include "datacache_fixture.h"
+#include "datacache/datacache_fixture.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Pinned files: what stays when all else goes. */
-#include "datacache_fixture.h"
+#include "datacache/datacache_fixture.h"
 
 #include <signal.h>
 #include <sys/mount.h>

@@ -7,9 +7,10 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "caches.h"
-#include "objnames.h"
-#include "user.h"
+#include "cache/caches.h"
+#include "cache/user.h"
+#include "explain/objnames.h"
+#include "nfsproto/nfs3_object.h"
 
 enum { FILES = 5000 };
 

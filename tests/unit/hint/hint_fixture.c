@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "hint_fixture.h"
+#include "hint/hint_fixture.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -7,11 +7,12 @@
 
 #include <event2/event.h>
 
-#include "clock.h"
-#include "learn.h"
-#include "metrics.h"
-#include "nfs_proc.h"
-#include "user.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "cache/learn.h"
+#include "cache/user.h"
+#include "nfsproto/nfs3_object.h"
+#include "nfsproto/nfs_proc.h"
 
 static const struct user user = {.uid = 1000, .gid = 1000};
 

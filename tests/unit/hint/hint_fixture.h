@@ -6,9 +6,9 @@
 #ifndef FOREFETCH_TEST_HINT_FIXTURE_H
 #define FOREFETCH_TEST_HINT_FIXTURE_H
 
-#include "config.h"
-#include "hint.h"
-#include "prefetch_private.h"
+#include "config/config.h"
+#include "hint/hint.h"
+#include "prefetch/prefetch_private.h"
 
 struct event_base;
 

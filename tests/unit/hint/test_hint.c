@@ -12,8 +12,8 @@
 
 #include <event2/event.h>
 
-#include "hint_fixture.h"
-#include "user.h"
+#include "cache/user.h"
+#include "hint/hint_fixture.h"
 
 enum { BYTES = 1000 };
 

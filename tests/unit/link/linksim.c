@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linksim.h"
+#include "link/linksim.h"
 
 #include <assert.h>
 #include <stdlib.h>

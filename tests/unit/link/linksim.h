@@ -6,9 +6,9 @@
 #ifndef FOREFETCH_LINKSIM_H
 #define FOREFETCH_LINKSIM_H
 
-#include "budget.h"
-#include "histogram.h"
-#include "linkest.h"
+#include "base/histogram.h"
+#include "link/budget.h"
+#include "link/linkest.h"
 
 #include <stdbool.h>
 #include <stdint.h>

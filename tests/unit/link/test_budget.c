@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "linksim.h"
+#include "link/linksim.h"
 
 #define SECOND_US UINT64_C(1000000)
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "linksim.h"
+#include "link/linksim.h"
 
 #define SECOND_US UINT64_C(1000000)
 

@@ -12,10 +12,10 @@
 
 #include <cmocka.h>
 
-#include "linkkeep.h"
-#include "linksim.h"
-#include "iopool.h"
-#include "statedir.h"
+#include "base/iopool.h"
+#include "base/statedir.h"
+#include "link/linkkeep.h"
+#include "link/linksim.h"
 
 #define SECOND_US UINT64_C(1000000)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The tests' own encoder, and one message of every kind. */
-#include "nfsproto_wire.h"
+#include "nfsproto/nfsproto_wire.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* libnfs's side of the comparison. No header of libtirpc may come in here. */
-#include "nfsproto_zdr.h"
+#include "nfsproto/nfsproto_zdr.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include <nfsc/libnfs-raw-mount.h>
 #include <nfsc/libnfs-raw-nfs.h>
 
-#include "nfsproto_wire.h"
+#include "nfsproto/nfsproto_wire.h"
 
 #define CODEC(fn) ((zdrproc_t)(void *)(fn))
 #define PAIR(name)                                                             \

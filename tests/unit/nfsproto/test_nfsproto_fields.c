@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "nfs_proc.h"
-#include "nfsproto_wire.h"
+#include "nfsproto/nfs_proc.h"
+#include "nfsproto/nfsproto_wire.h"
 
 static void is_text(const struct xdr_view *v, const char *text)
 {

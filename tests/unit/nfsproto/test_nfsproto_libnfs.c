@@ -17,9 +17,9 @@
 
 #include <cmocka.h>
 
-#include "nfs_proc.h"
-#include "nfsproto_wire.h"
-#include "nfsproto_zdr.h"
+#include "nfsproto/nfs_proc.h"
+#include "nfsproto/nfsproto_wire.h"
+#include "nfsproto/nfsproto_zdr.h"
 
 enum { OUT_SIZE = 1 << 16 };
 

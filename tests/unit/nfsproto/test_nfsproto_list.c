@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "nfs3_list.h"
-#include "nfs_proc.h"
-#include "nfsproto_wire.h"
+#include "nfsproto/nfs3_list.h"
+#include "nfsproto/nfs_proc.h"
+#include "nfsproto/nfsproto_wire.h"
 
 static void put_entry(struct wire *w, uint32_t i, bool plus)
 {

@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "nfs_proc.h"
-#include "nfsproto_wire.h"
+#include "nfsproto/nfs_proc.h"
+#include "nfsproto/nfsproto_wire.h"
 
 union body {
 	union nfs_args args;

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "record.h"
-#include "nfsproto_wire.h"
+#include "nfsproto/nfsproto_wire.h"
+#include "nfsproto/record.h"
 
 enum { MIB = 1 << 20 };
 

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "rpc_msg.h"
-#include "nfsproto_wire.h"
+#include "nfsproto/nfsproto_wire.h"
+#include "nfsproto/rpc_msg.h"
 
 /* Decode an exactly sized copy; views of the outcome are not to be used. */
 static enum rpc_call_status call_decode(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Orders of reading: packed and unpacked, and through a file of trees. */
-#include "order.h"
+#include "predictor/store/order.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "persist.h"
+#include "predictor/persist/persist.h"
 
 static uint64_t mix(uint64_t x)
 {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "pattern.h"
+#include "predictor/core/pattern.h"
 
 enum { KIB = 1024, BLOCK = 4 * KIB, MOST = 4096 };
 

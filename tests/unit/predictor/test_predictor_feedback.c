@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What feedback does, the scan guard, ageing, and patterns inside files. */
-#include "predictor.h"
+#include "predictor/predictor.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "extents.h"
-#include "persist.h"
+#include "predictor/persist/persist.h"
+#include "predictor/store/extents.h"
 
 #define MS 1000000ull
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* kill -9 while saving: the file is the last save that ended, or a newer one;
  * it is never damaged. */
-#include "persist.h"
+#include "predictor/persist/persist.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Streams, trails, names and identity, in virtual time. */
-#include "predictor.h"
+#include "predictor/predictor.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "atree.h"
-#include "core.h"
+#include "predictor/baselines/atree.h"
+#include "predictor/core/core.h"
 
 #define MS 1000000ull
 

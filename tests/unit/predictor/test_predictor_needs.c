@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What predictions say that an object needs, and what makes one access. */
-#include "predictor.h"
+#include "predictor/predictor.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What was learned, saved and loaded: whole, or not at all. */
-#include "persist.h"
+#include "predictor/persist/persist.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -8,11 +8,11 @@
 
 #include <cmocka.h>
 
-#include "persist.h"
-#include "persist_format.h"
-#include "predictor.pb-c.h"
-#include "sessions.h"
-#include "trees.h"
+#include "predictor/persist/persist.h"
+#include "predictor/persist/persist_format.h"
+#include "predictor/persist/predictor.pb-c.h"
+#include "predictor/persist/trees.h"
+#include "predictor/sessions/sessions.h"
 
 #define SECOND UINT64_C(1000000000)
 #define PAUSE  (600 * SECOND)

@@ -4,7 +4,7 @@
  * rate 1 MB/s, so that a file of 1000 bytes takes 1 ms on the wire and a miss
  * 11 ms. Two runs of one label, a b c each, without think time.
  */
-#include "sim.h"
+#include "predictor/sim/sim.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "persist.h"
-#include "trees.h"
+#include "predictor/persist/persist.h"
+#include "predictor/persist/trees.h"
 
 #define MS UINT64_C(1000000)
 

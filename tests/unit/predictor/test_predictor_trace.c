@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The proxy's own traces, written and read again. */
-#include "trace_writer.h"
+#include "predictor/trace/trace_writer.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "sim.h"
+#include "predictor/sim/sim.h"
 
 struct bytes {
 	char data[1 << 20];

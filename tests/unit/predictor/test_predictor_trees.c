@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Access trees: listed, shown, carried to another machine, forgotten. */
-#include "trees.h"
+#include "predictor/persist/trees.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "persist.h"
+#include "predictor/persist/persist.h"
 
 #define MS 1000000ull
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "prefetch_fixture.h"
+#include "prefetch/prefetch_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "metrics.h"
+#include "base/metrics.h"
 
 void prefetch_open(struct prefetch *pf, struct pf_cred **creds, uint32_t n)
 {

@@ -4,7 +4,7 @@
 #ifndef FOREFETCH_TEST_PREFETCH_FIXTURE_H
 #define FOREFETCH_TEST_PREFETCH_FIXTURE_H
 
-#include "prefetch_private.h"
+#include "prefetch/prefetch_private.h"
 
 static const uint64_t T0 = UINT64_C(1) << 40;
 

@@ -8,9 +8,10 @@
 
 #include <cmocka.h>
 
-#include "caches.h"
-#include "learn_fixture.h"
-#include "observe.h"
+#include "cache/caches.h"
+#include "cache/learn_fixture.h"
+#include "nfsproto/nfs3_object.h"
+#include "prefetch/observe.h"
 
 /* ---- questions -------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "prefetch_fixture.h"
+#include "prefetch/prefetch_fixture.h"
 
 enum {
 	CREDS = 2,

@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "caches.h"
-#include "learn_fixture.h"
-#include "nfs3_list.h"
-#include "prefetch_private.h"
+#include "cache/caches.h"
+#include "cache/learn_fixture.h"
+#include "nfsproto/nfs3_list.h"
+#include "prefetch/prefetch_private.h"
 
 enum {
 	SMALL = 12,

@@ -9,9 +9,9 @@
 #include <cmocka.h>
 #include <event2/event.h>
 
-#include "config.h"
-#include "metrics.h"
-#include "prefetch_fixture.h"
+#include "base/metrics.h"
+#include "config/config.h"
+#include "prefetch/prefetch_fixture.h"
 
 #define SECOND_US UINT64_C(1000000)
 

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "metrics.h"
-#include "prefetch_fixture.h"
+#include "base/metrics.h"
+#include "prefetch/prefetch_fixture.h"
 
 /* ---- a server that is silent ------------------------------------------ */
 

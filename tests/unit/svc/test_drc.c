@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "drc.h"
+#include "svc/drc.h"
 
 #define SECOND_US UINT64_C(1000000)
 #define MINUTE_US (60 * SECOND_US)

@@ -10,7 +10,7 @@
 
 #include <event2/event.h>
 
-#include "room.h"
+#include "svc/room.h"
 
 enum { LIMIT = 1000, PARTS = 4 };
 

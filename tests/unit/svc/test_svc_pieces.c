@@ -13,14 +13,14 @@
 
 #include <cmocka.h>
 
-#include "caches.h"
-#include "clock.h"
-#include "linkest.h"
-#include "metrics.h"
-#include "observe.h"
-#include "prefetch.h"
-#include "svc.h"
-#include "svc_pieces.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "cache/caches.h"
+#include "link/linkest.h"
+#include "prefetch/observe.h"
+#include "prefetch/prefetch.h"
+#include "svc/svc.h"
+#include "svc/svc_pieces.h"
 
 enum {
 	KIB = 1024,

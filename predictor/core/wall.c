@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "core.h"
+#include "predictor/core/core.h"
 
 uint16_t wall_bit(struct wall *w, uint64_t uid)
 {

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config/exportpath.h"
+
+#include <string.h>
+
+#include "config/config.h"
+#include "nfsproto/nfs3_object.h"
+
+static bool path_climbs(const mnt3_path *path)
+{
+	for (uint32_t i = 0; i + 2 <= path->len; i++) {
+		if (memcmp(path->data + i, "..", 2) != 0 ||
+		    (i > 0 && path->data[i - 1] != '/'))
+			continue;
+		if (i + 2 == path->len || path->data[i + 2] == '/')
+			return true;
+	}
+	return false;
+}
+
+/* Whether `path` is `dir` or lies below it. */
+static bool path_within(const mnt3_path *path, const char *dir)
+{
+	size_t len = strlen(dir);
+
+	while (len > 0 && dir[len - 1] == '/')
+		len--;
+	return path->len >= len && memcmp(path->data, dir, len) == 0 &&
+	       (path->len == len || path->data[len] == '/');
+}
+
+bool exportpath_allowed(const struct config_server *cfg, const mnt3_path *path)
+{
+	if (cfg->exports.n == 0)
+		return true;
+	if (path->len == 0 || path_climbs(path))
+		return false;
+	for (size_t i = 0; i < cfg->exports.n; i++)
+		if (path_within(path, cfg->exports.list[i]))
+			return true;
+	return false;
+}
+
+bool exportpath_below_ok(const char *path)
+{
+	nfs3_name part;
+
+	if (strlen(path) >= EXPORTPATH_BELOW_MAX)
+		return false;
+	while (*path) {
+		part.data = path;
+		part.len = (uint32_t)strcspn(path, "/");
+		if (part.len == 0 || part.len > NFS3_NAME_MAX ||
+		    nfs3_name_is_dots(&part))
+			return false;
+		path += part.len;
+		if (*path && !*++path)
+			return false;
+	}
+	return true;
+}

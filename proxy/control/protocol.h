@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What both ends of the control socket know. A message is its length in four
+ * bytes, big endian, and as many bytes of protobuf (control.proto).
+ */
+#ifndef FOREFETCH_CONTROL_PROTOCOL_H
+#define FOREFETCH_CONTROL_PROTOCOL_H
+
+#define CONTROL_REQUEST_MAX  (64U << 10) /* bytes, without the length */
+#define CONTROL_RESPONSE_MAX (1U << 20)  /* bytes, without the length */
+#define CONTROL_PATH_MAX     4096        /* of each path, with the final NUL */
+
+#endif
