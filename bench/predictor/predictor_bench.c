@@ -125,13 +125,19 @@ static int bench_save(struct bench *b)
 {
 	char path[] = "/tmp/predictor-bench.XXXXXX", err[PERSIST_ERR_MAX];
 	int fd = mkstemp(path), ret;
-	struct bench other;
+	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
 	double begin = seconds(), saved;
+	struct bench other;
+	size_t len;
+	void *data;
 
-	if (fd < 0)
+	if (!out)
 		return -errno;
-	close(fd);
-	ret = predictor_save(b->p, path);
+	data = predictor_export(b->p, &len);
+	ret = !data ? -ENOMEM : fwrite(data, 1, len, out) == len ? 0 : -EIO;
+	free(data);
+	if (fclose(out) != 0 && !ret)
+		ret = -errno;
 	saved = seconds();
 	if (!ret && bench_init(&other)) {
 		double loads = seconds();

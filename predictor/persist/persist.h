@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What was learned, as a file: saved, loaded, merged, looked at. A file that
- * is damaged or of a newer version changes nothing.
+ * What was learned, as the bytes of a file: packed, loaded, merged, looked at.
+ * Whoever has the disk writes them. A file that is damaged or of a newer
+ * version changes nothing.
  */
 #ifndef FOREFETCH_PERSIST_H
 #define FOREFETCH_PERSIST_H
@@ -9,9 +10,6 @@
 #include "predictor/predictor.h"
 
 enum { PERSIST_VERSION = 2, PERSIST_ERR_MAX = 256 };
-
-/* 0 or -errno. The file is replaced as a whole, or not at all. */
-int predictor_save(const struct predictor *p, const char *path);
 
 /*
  * Adds what the file has to what is known: an empty predictor loads, another

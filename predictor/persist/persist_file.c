@@ -2,7 +2,6 @@
 /* Files around persist.c, and ways to look at what was learned. */
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,60 +12,6 @@
 #include "predictor/persist/persist.h"
 
 #define FILE_BYTES_MAX ((off_t)1 << 30)
-
-static int write_all(int fd, const char *data, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, data, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		data += n;
-		len -= (size_t)n;
-	}
-	return fsync(fd) ? -errno : 0;
-}
-
-/* The name itself has to survive a power cut too. */
-static int sync_dir_of(const char *path)
-{
-	char copy[PATH_MAX];
-	int fd, ret;
-
-	snprintf(copy, sizeof(copy), "%s", path);
-	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	ret = fsync(fd) ? -errno : 0;
-	close(fd);
-	return ret;
-}
-
-int predictor_save(const struct predictor *p, const char *path)
-{
-	char tmp[PATH_MAX];
-	size_t len;
-	char *data;
-	int fd, ret;
-
-	if (snprintf(tmp, sizeof(tmp), "%s.new", path) >= (int)sizeof(tmp))
-		return -ENAMETOOLONG;
-	data = predictor_export(p, &len);
-	if (!data)
-		return -ENOMEM;
-	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	ret = fd < 0 ? -errno : write_all(fd, data, len);
-	if (fd >= 0 && close(fd) && !ret)
-		ret = -errno;
-	free(data);
-	if (!ret && rename(tmp, path))
-		ret = -errno;
-	if (ret && fd >= 0)
-		unlink(tmp);
-	return ret ? ret : sync_dir_of(path);
-}
 
 static int read_all(int fd, char **data, size_t *len)
 {

@@ -18,9 +18,9 @@
 #include <linux/magic.h>
 
 #include "base/clock.h"
-#include "base/fileio.h"
 #include "base/iopool.h"
 #include "base/log.h"
+#include "base/statefile.h"
 
 /* A line that was given to be kept, and the job that writes it. */
 struct line {
@@ -261,26 +261,18 @@ int statedir_load_line(const struct statedir *sd, const char *server,
 int statedir_write_line(const struct statedir *sd, const char *server,
     const char *file, const char *line)
 {
-	char path[PATH_MAX], tmp[PATH_MAX + 8];
-	int fd, err;
+	char path[PATH_MAX], *text;
+	int rc = statedir_path(sd, server, file, path, sizeof(path));
+	int len;
 
-	if (statedir_path(sd, server, file, path, sizeof(path)) < 0)
-		return -ENAMETOOLONG;
-	snprintf(tmp, sizeof(tmp), "%s.new", path);
-	fd = open(
-	    tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return -errno;
-	err = fileio_write(fd, line, strlen(line));
-	if (!err)
-		err = fileio_write(fd, "\n", 1);
-	if (close(fd) < 0 && !err)
-		err = errno;
-	if (!err && rename(tmp, path) < 0)
-		err = errno;
-	if (err)
-		unlink(tmp);
-	return -err;
+	if (rc < 0)
+		return rc;
+	len = asprintf(&text, "%s\n", line);
+	if (len < 0)
+		return -ENOMEM;
+	rc = statefile_write(path, text, (size_t)len);
+	free(text);
+	return rc;
 }
 
 static void line_run(struct iopool_job *job)

@@ -14,9 +14,9 @@
 #include <xxhash.h>
 
 #include "base/clock.h"
-#include "base/fileio.h"
 #include "base/iopool.h"
 #include "base/log.h"
+#include "base/statefile.h"
 #include "cache/caches.h"
 #include "cache/metafile.h"
 #include "cache/metapack.h"
@@ -35,7 +35,6 @@ enum {
 struct metasave {
 	struct metasave_params p;
 	char path[PATH_MAX];
-	char tmp[PATH_MAX + 8];
 	char whole[PATH_MAX + 8];
 	struct event *ev; /* the next slice, or the next save */
 	struct iopool_job job;
@@ -45,8 +44,8 @@ struct metasave {
 	struct metabuf writing; /* the job's */
 	XXH3_state_t *sum;      /* the job's */
 	uint64_t saved_sum;     /* of the file; 0: there is none */
-	int fd;
-	int error; /* of the job: an errno */
+	struct statefile file;  /* the job's */
+	int error;              /* of the job: -errno */
 	struct log_limit warned;
 	unsigned failures;
 	int failed;      /* the last one's error */
@@ -63,16 +62,14 @@ static void on_timer(evutil_socket_t fd, short what, void *arg);
 static int finish_file(struct metasave *ms)
 {
 	uint64_t sum = XXH3_64bits_digest(ms->sum);
-	int err = fileio_write(ms->fd, &sum, sizeof(sum));
+	int rc = statefile_append(&ms->file, &sum, sizeof(sum));
 
-	if (!err && fdatasync(ms->fd) < 0)
-		err = errno;
-	if (!err && rename(ms->tmp, ms->path) < 0)
-		err = errno;
+	if (rc == 0)
+		rc = statefile_commit(&ms->file);
 	/* The loop looks when the job is done. */
-	if (!err)
+	if (rc == 0)
 		ms->saved_sum = sum;
-	return err;
+	return rc;
 }
 
 /* In a thread: append what was packed. */
@@ -81,18 +78,15 @@ static void job_run(struct iopool_job *job)
 	struct metasave *ms =
 	    (void *)((char *)job - offsetof(struct metasave, job));
 
-	if (ms->fd < 0) {
-		ms->fd = open(ms->tmp,
-		    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-		    0600);
+	if (ms->file.fd < 0) {
+		ms->error = statefile_begin(&ms->file, ms->path);
 		XXH3_64bits_reset(ms->sum);
 	}
-	if (ms->fd < 0) {
-		ms->error = errno;
+	if (ms->error)
 		return;
-	}
 	XXH3_64bits_update(ms->sum, ms->writing.data, ms->writing.len);
-	ms->error = fileio_write(ms->fd, ms->writing.data, ms->writing.len);
+	ms->error =
+	    statefile_append(&ms->file, ms->writing.data, ms->writing.len);
 	if (!ms->error && ms->last)
 		ms->error = finish_file(ms);
 }
@@ -105,19 +99,16 @@ static void warn(struct metasave *ms)
 	if (log_limit_ok(&ms->warned, clock_now_us(), &suppressed))
 		log_warn("metasave server=%s file=%s suppressed=%u: %s: names "
 			 "would not survive a restart",
-		    ms->p.server, ms->path, suppressed, strerror(ms->error));
+		    ms->p.server, ms->path, suppressed, strerror(-ms->error));
 }
 
 static void save_end(struct metasave *ms)
 {
-	if (ms->fd >= 0)
-		close(ms->fd);
-	ms->fd = -1;
+	statefile_abandon(&ms->file);
 	if (ms->error) {
-		unlink(ms->tmp);
 		warn(ms);
 		ms->failures++;
-		ms->failed = ms->error;
+		ms->failed = -ms->error;
 		ms->p.caches->dirty = true;
 	}
 	ms->saving = false;
@@ -209,7 +200,7 @@ static bool save_step(struct metasave *ms)
 		return false;
 	if (ms->packing.failed) {
 		ms->packing.failed = false;
-		ms->error = ENOMEM;
+		ms->error = -ENOMEM;
 		save_end(ms);
 		return false;
 	}
@@ -242,9 +233,8 @@ struct metasave *metasave_new(const struct metasave_params *p)
 	if (!ms)
 		return NULL;
 	ms->p = *p;
-	ms->fd = -1;
+	ms->file.fd = -1;
 	snprintf(ms->path, sizeof(ms->path), "%s", p->path);
-	snprintf(ms->tmp, sizeof(ms->tmp), "%s.new", p->path);
 	snprintf(ms->whole, sizeof(ms->whole), "%s.whole", p->path);
 	ms->sum = XXH3_createState();
 	ms->ev = evtimer_new(p->base, on_timer, ms);
@@ -276,17 +266,9 @@ static void save_rest(struct metasave *ms)
 /* The file has all that is known: leave word of that, unless it has not. */
 static void mark_whole(const struct metasave *ms)
 {
-	int fd, err;
-
-	if (ms->saved_sum == 0 || ms->p.caches->dirty)
-		return;
-	fd = open(ms->whole,
-	    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return;
-	err = fileio_write(fd, &ms->saved_sum, sizeof(ms->saved_sum));
-	if (close(fd) < 0 || err)
-		unlink(ms->whole);
+	if (ms->saved_sum != 0 && !ms->p.caches->dirty)
+		(void)statefile_write(
+		    ms->whole, &ms->saved_sum, sizeof(ms->saved_sum));
 }
 
 void metasave_free(struct metasave *ms)
@@ -307,22 +289,6 @@ void metasave_free(struct metasave *ms)
 
 /* ---- loading ---------------------------------------------------------- */
 
-static bool sync_dir(const char *file)
-{
-	char dir[PATH_MAX + 8];
-	bool synced;
-	int fd;
-
-	snprintf(dir, sizeof(dir), "%s", file);
-	*strrchr(dir, '/') = '\0';
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	synced = fsync(fd) == 0;
-	close(fd);
-	return synced;
-}
-
 /* Whether the file with this checksum has all that the daemon before knew. It
  * is so once only: changes begin now. Where that cannot be noted, it is not. */
 static bool take_whole(const char *path, uint64_t sum)
@@ -338,7 +304,7 @@ static bool take_whole(const char *path, uint64_t sum)
 		return false;
 	whole = read(fd, &of, sizeof(of)) == sizeof(of) && of == sum;
 	close(fd);
-	return unlink(name) == 0 && sync_dir(name) && whole;
+	return unlink(name) == 0 && statefile_sync_dir(name) == 0 && whole;
 }
 
 /* All of it, by read: a bad sector under a mapping would kill. NULL and why. */

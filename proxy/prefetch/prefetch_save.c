@@ -5,18 +5,16 @@
  * by a thread.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <event2/event.h>
 
 #include "base/clock.h"
-#include "base/fileio.h"
 #include "base/log.h"
+#include "base/statefile.h"
 #include "predictor/persist/persist.h"
 #include "prefetch/prefetch_private.h"
 
@@ -28,27 +26,6 @@ enum {
 	PART_STEPS = 64,
 };
 
-static int write_file(const struct prefetch *pf, const void *data, size_t len)
-{
-	char tmp[PATH_MAX + 8];
-	int fd, err;
-
-	snprintf(tmp, sizeof(tmp), "%s.new", pf->path);
-	fd = open(
-	    tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return errno;
-	err = fileio_write(fd, data, len);
-	if (!err && fdatasync(fd) < 0)
-		err = errno;
-	if (!err && rename(tmp, pf->path) < 0)
-		err = errno;
-	if (err)
-		unlink(tmp);
-	close(fd);
-	return err;
-}
-
 /* In a thread. */
 static void job_run(struct iopool_job *job)
 {
@@ -59,15 +36,15 @@ static void job_run(struct iopool_job *job)
 
 	predictor_snapshot_free(pf->saving);
 	pf->saving = NULL;
-	pf->save_error = data ? write_file(pf, data, len) : ENOMEM;
+	pf->save_error = data ? statefile_write(pf->path, data, len) : -ENOMEM;
 	free(data);
 }
 
-static void warn(const struct prefetch *pf, int err)
+static void warn(const struct prefetch *pf, int error)
 {
 	log_warn("prefetch server=%s file=%s: %s: what was learned would not "
 		 "survive a restart",
-	    pf->p.name, pf->path, strerror(err));
+	    pf->p.name, pf->path, strerror(-error));
 }
 
 static void arm(struct prefetch *pf, uint64_t us)
@@ -164,6 +141,8 @@ void prefetch_set_file(struct prefetch *pf, const char *path)
 
 void pf_save_close(struct prefetch *pf)
 {
+	size_t len;
+	void *data;
 	bool half;
 	int rc;
 
@@ -177,7 +156,9 @@ void pf_save_close(struct prefetch *pf)
 	pf->saving = NULL;
 	if (!half && events(pf) == pf->saved_events)
 		return;
-	rc = predictor_save(pf->predictor, pf->path);
+	data = predictor_export(pf->predictor, &len);
+	rc = data ? statefile_write(pf->path, data, len) : -ENOMEM;
+	free(data);
 	if (rc < 0)
-		warn(pf, -rc);
+		warn(pf, rc);
 }

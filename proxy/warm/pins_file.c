@@ -9,8 +9,8 @@
 
 #include <xxhash.h>
 
-#include "base/fileio.h"
 #include "base/log.h"
+#include "base/statefile.h"
 #include "cache/caches.h"
 #include "cache/metafile.h"
 #include "config/exportpath.h"
@@ -80,33 +80,12 @@ static bool pack(struct pins *ps, struct metabuf *b)
 	return !b->failed;
 }
 
-/* In a thread, or at the end. */
-static int write_file(const char *path, const void *data, size_t len)
-{
-	char tmp[PATH_MAX + 8];
-	int fd, err;
-
-	snprintf(tmp, sizeof(tmp), "%s.new", path);
-	fd = open(
-	    tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return errno;
-	err = fileio_write(fd, data, len);
-	if (!err && fdatasync(fd) < 0)
-		err = errno;
-	if (!err && rename(tmp, path) < 0)
-		err = errno;
-	if (err)
-		unlink(tmp);
-	close(fd);
-	return err;
-}
-
+/* In a thread. */
 static void job_run(struct iopool_job *job)
 {
 	struct pins *ps = (void *)((char *)job - offsetof(struct pins, job));
 
-	ps->error = write_file(ps->path, ps->data, ps->len);
+	ps->error = statefile_write(ps->path, ps->data, ps->len);
 }
 
 static void warn(const struct pins *ps)
@@ -114,7 +93,7 @@ static void warn(const struct pins *ps)
 	if (ps->error)
 		log_warn("pins server=%s file=%s: %s: what was pinned would "
 			 "not survive a restart",
-		    ps->p.server, ps->path, strerror(ps->error));
+		    ps->p.server, ps->path, strerror(-ps->error));
 }
 
 static void job_done(struct iopool_job *job)
@@ -160,7 +139,8 @@ void pins_file_finish(struct pins *ps)
 		iopool_drain(ps->p.iopool);
 	if (!ps->dirty || !ps->path[0])
 		return;
-	ps->error = pack(ps, &b) ? write_file(ps->path, b.data, b.len) : ENOMEM;
+	ps->error =
+	    pack(ps, &b) ? statefile_write(ps->path, b.data, b.len) : -ENOMEM;
 	free(b.data);
 	warn(ps);
 }

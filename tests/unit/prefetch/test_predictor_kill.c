@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "base/statefile.h"
+
 enum { ROUNDS = 40, STEP = 200 };
 
 static void teach(struct predictor *p, uint64_t first)
@@ -55,11 +57,15 @@ static void child_run(const char *path, int safe)
 		_exit(1);
 	for (;;) {
 		uint64_t objects;
+		size_t len;
+		void *data;
 
 		predictor_get_stats(p, &st);
 		teach(p, 1 + st.objects % 6000);
-		if (predictor_save(p, path))
+		data = predictor_export(p, &len);
+		if (!data || statefile_write(path, data, len))
 			_exit(2);
+		free(data);
 		predictor_get_stats(p, &st);
 		objects = st.objects;
 		if (write(safe, &objects, sizeof(objects)) != sizeof(objects))

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Files that are replaced as a whole: what is there after each kind of end. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/statefile.h"
+
+struct place {
+	char dir[32], path[64], tmp[72];
+};
+
+static int setup(void **state)
+{
+	struct place *p = calloc(1, sizeof(*p));
+
+	strcpy(p->dir, "/tmp/statefile.XXXXXX");
+	assert_non_null(mkdtemp(p->dir));
+	snprintf(p->path, sizeof(p->path), "%s/kept", p->dir);
+	snprintf(p->tmp, sizeof(p->tmp), "%s.new", p->path);
+	*state = p;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct place *p = *state;
+
+	unlink(p->path);
+	assert_int_equal(rmdir(p->dir), 0); /* nothing else is left behind */
+	free(p);
+	return 0;
+}
+
+static void assert_holds(const struct place *p, const char *text)
+{
+	char buf[64] = "";
+	int fd = open(p->path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_true(read(fd, buf, sizeof(buf) - 1) >= 0);
+	close(fd);
+	assert_string_equal(buf, text);
+}
+
+static void test_replaces(void **state)
+{
+	const struct place *p = *state;
+	struct stat st;
+
+	assert_int_equal(statefile_write(p->path, "first", 5), 0);
+	assert_int_equal(statefile_write(p->path, "2nd", 3), 0);
+	assert_holds(p, "2nd");
+	assert_int_equal(stat(p->path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	assert_int_not_equal(access(p->tmp, F_OK), 0);
+}
+
+static void test_parts(void **state)
+{
+	const struct place *p = *state;
+	struct statefile f;
+
+	assert_int_equal(statefile_write(p->path, "old", 3), 0);
+	assert_int_equal(statefile_begin(&f, p->path), 0);
+	assert_int_equal(statefile_append(&f, "one ", 4), 0);
+	assert_holds(p, "old");
+	assert_int_equal(statefile_append(&f, "two", 3), 0);
+	assert_int_equal(statefile_commit(&f), 0);
+	assert_int_equal(f.fd, -1);
+	assert_holds(p, "one two");
+	statefile_abandon(&f); /* harmless by now */
+	assert_holds(p, "one two");
+}
+
+static void test_abandoned(void **state)
+{
+	const struct place *p = *state;
+	struct statefile f;
+
+	assert_int_equal(statefile_write(p->path, "old", 3), 0);
+	assert_int_equal(statefile_begin(&f, p->path), 0);
+	assert_int_equal(statefile_append(&f, "half", 4), 0);
+	statefile_abandon(&f);
+	assert_holds(p, "old");
+	assert_int_not_equal(access(p->tmp, F_OK), 0);
+}
+
+/* What a killed daemon left half written is written over. */
+static void test_left_over(void **state)
+{
+	const struct place *p = *state;
+	struct statefile f;
+
+	assert_int_equal(statefile_begin(&f, p->path), 0);
+	assert_int_equal(statefile_append(&f, "much longer", 11), 0);
+	close(f.fd);
+	assert_int_equal(statefile_write(p->path, "new", 3), 0);
+	assert_holds(p, "new");
+}
+
+static void test_fails(void **state)
+{
+	const struct place *p = *state;
+	char long_path[5000];
+
+	memset(long_path, 'a', sizeof(long_path) - 1);
+	long_path[sizeof(long_path) - 1] = '\0';
+	assert_int_equal(statefile_write(long_path, "x", 1), -ENAMETOOLONG);
+	assert_int_equal(
+	    statefile_write("/nonexistent/dir/file", "x", 1), -ENOENT);
+	/* A directory in its place: the rename fails. */
+	assert_int_equal(mkdir(p->path, 0700), 0);
+	assert_int_equal(statefile_write(p->path, "x", 1), -EISDIR);
+	assert_int_not_equal(access(p->tmp, F_OK), 0);
+	assert_int_equal(rmdir(p->path), 0);
+}
+
+/* A symbolic link is not followed to a file of somebody else. */
+static void test_link(void **state)
+{
+	const struct place *p = *state;
+
+	assert_int_equal(symlink("/etc/passwd", p->tmp), 0);
+	assert_int_equal(statefile_write(p->path, "x", 1), -ELOOP);
+	assert_int_equal(unlink(p->tmp), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(test_replaces, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_parts, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_abandoned, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_left_over, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_fails, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_link, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
