@@ -35,7 +35,7 @@ ARROWS = {
     "proxy/svc": "nfsproto proxy/base proxy/config proxy/link proxy/datacache proxy/cache "
     "proxy/upstream proxy/prefetch",
     "proxy/explain": "nfsproto predictor/trace proxy/config proxy/cache proxy/prefetch",
-    "proxy/warm": "nfsproto proxy/base proxy/config proxy/link proxy/cache proxy/upstream",
+    "proxy/warm": "nfsproto proxy/base proxy/config proxy/link proxy/cache proxy/prefetch",
     "proxy/hint": "nfsproto proxy/base proxy/config proxy/cache proxy/prefetch",
     "proxy/control": "predictor/persist proxy/base proxy/datacache proxy/cache "
     "proxy/explain proxy/warm proxy/hint",

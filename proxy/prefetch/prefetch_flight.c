@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/metrics.h"
-#include "cache/learn.h"
 #include "prefetch/prefetch_private.h"
 
 /* How long a server that is busy is left alone. */
@@ -40,7 +39,7 @@ static void after_confirm(struct pf_flight *fl, struct node *node)
 {
 	const struct node_ext *x;
 
-	if (fl->proc->proc != NFSPROC3_ACCESS || !fl->known ||
+	if (fl->call.proc->proc != NFSPROC3_ACCESS || !fl->known ||
 	    attrcache_type(fl->pf->p.caches->attr, node) != NF3DIR)
 		return;
 	x = attrcache_ext(fl->pf->p.caches->attr, node);
@@ -100,7 +99,7 @@ static void after_reply(struct pf_flight *fl, const struct list_mark *before)
 
 	if (!node || !(node->flags & NODE_ATTRS))
 		return;
-	if (fl->proc->proc == NFSPROC3_READDIRPLUS)
+	if (fl->call.proc->proc == NFSPROC3_READDIRPLUS)
 		read_listing_on(fl, node, brought_entries(fl, before));
 	else
 		after_confirm(fl, node);
@@ -120,38 +119,19 @@ static void count_error(struct pf_flight *fl, nfsstat3 status, uint64_t now_us)
 		predictor_forget(pf->predictor, fl->object);
 }
 
-static void flight_learn(
-    struct pf_flight *fl, const struct upstream_result *up, uint64_t now_us)
+static void flight_learn(struct pf_flight *fl, const union nfs_res *res,
+    const struct upstream_result *up, uint64_t now_us)
 {
 	struct prefetch *pf = fl->pf;
-	struct learn l = {.caches = pf->p.caches,
-	    .proc = fl->proc,
-	    .args = &fl->args,
-	    .cred = fl->cred->id,
-	    .body = &up->rpc->body,
-	    .hold = up->rec->buf,
-	    .sent_us = up->sent_us,
-	    .now_us = now_us,
-	    .ahead = true};
-	struct list_mark before;
-	union nfs_res res;
+	struct list_mark before = list_mark(fl);
 
-	if (!up->rpc->accepted || up->rpc->status != SUCCESS ||
-	    !nfs_res_decode(
-		fl->proc, up->rpc->body.data, up->rpc->body.len, &res) ||
-	    !nfs_res_check(fl->proc, &fl->args, &res)) {
-		metrics_add(pf->p.metrics, METRICS_PREFETCH_ERRORS, 1);
+	owncall_learn(&fl->call, pf->p.caches, res, up, now_us, true);
+	/* The note is of the directory, and a name in it changes nothing. */
+	if (fl->call.proc->proc == NFSPROC3_LOOKUP &&
+	    (res->status == NFS3_OK || res->status == NFS3ERR_NOENT))
 		return;
-	}
-	before = list_mark(fl);
-	l.res = &res;
-	learn_reply(&l);
-	/* What is noted of the directory does not hang on a name in it. */
-	if (fl->proc->proc == NFSPROC3_LOOKUP &&
-	    (res.status == NFS3_OK || res.status == NFS3ERR_NOENT))
-		return;
-	if (res.status != NFS3_OK) {
-		count_error(fl, res.status, now_us);
+	if (res->status != NFS3_OK) {
+		count_error(fl, res->status, now_us);
 		return;
 	}
 	note_bytes(pf, fl->object, up->rec->len);
@@ -159,62 +139,58 @@ static void flight_learn(
 	after_reply(fl, &before);
 }
 
-static void on_reply(struct fetch_waiter *w, const struct upstream_result *up)
+static void on_reply(struct owncall *c, enum reply_kind kind,
+    const union nfs_res *res, const struct upstream_result *up)
 {
 	struct pf_flight *fl =
-	    (void *)((char *)w - offsetof(struct pf_flight, waiter));
+	    (void *)((char *)c - offsetof(struct pf_flight, call));
 	struct prefetch *pf = fl->pf;
 	uint64_t now_us = up->sent_us + up->latency_us;
 
 	if (now_us > pf->now_us)
 		pf->now_us = now_us;
-	if (up->rec) {
+	if (kind == REPLY_NONE) {
+		budget_lost(pf->budget, fl->bytes);
+	} else {
 		metrics_add(
 		    pf->p.metrics, METRICS_PREFETCH_BYTES, up->rec->len);
 		budget_received(pf->budget, fl->bytes, up->rec->len, now_us);
-		flight_learn(fl, up, now_us);
-	} else {
-		budget_lost(pf->budget, fl->bytes);
+		if (kind == REPLY_RESULTS)
+			flight_learn(fl, res, up, now_us);
+		else
+			metrics_add(pf->p.metrics, METRICS_PREFETCH_ERRORS, 1);
 	}
 	flight_end(fl);
 	prefetch_wake(pf, now_us);
 }
 
-static const struct fetch_ops ops = {.on_reply = on_reply};
-
 /* Views into the flight, where they were into what may go before it. */
 static void copy_args(struct pf_flight *fl, const union nfs_args *args)
 {
-	fl->args = *args;
-	fl->args.object.data = fl->fh;
-	if (fl->proc->proc != NFSPROC3_LOOKUP)
+	fl->call.args = *args;
+	fl->call.args.object.data = fl->fh;
+	if (fl->call.proc->proc != NFSPROC3_LOOKUP)
 		return;
 	memcpy(fl->name, args->dirop.name.data, args->dirop.name.len);
-	fl->args.dirop.name.data = fl->name;
+	fl->call.args.dirop.name.data = fl->name;
 }
 
 static bool flight_send(struct pf_flight *fl, const union nfs_args *args)
 {
 	struct prefetch *pf = fl->pf;
-	struct upstream_request req = {
-	    .proc = fl->proc, .cred = &fl->cred->cred};
 	struct fetch_about about;
 
 	copy_args(fl, args);
-	req.args.data = (const char *)fl->encoded;
-	req.args.len = (uint32_t)nfs_args_encode(
-	    fl->proc, &fl->args, fl->encoded, sizeof(fl->encoded));
-	about = fetch_about_call(fl->proc, &fl->args, fl->cred->id);
+	about = fetch_about_call(fl->call.proc, &fl->call.args, fl->cred->id);
 	about.reply_bytes = (uint32_t)fl->bytes;
 	/* Whoever wants a name of it does not know on which page it is. */
-	if (fl->proc->proc == NFSPROC3_READDIRPLUS) {
+	if (fl->call.proc->proc == NFSPROC3_READDIRPLUS) {
 		about.from = 0;
 		about.to = UINT64_MAX;
 	}
 	fl->object = about.object;
-	fl->waiter.ops = &ops;
-	if (req.args.len == 0 ||
-	    fetch_start(pf->p.fetch, &req, &about, &fl->waiter) < 0)
+	if (!owncall_send(&fl->call, pf->p.fetch, &fl->cred->cred, &about,
+		fl->encoded, sizeof(fl->encoded)))
 		return false;
 	budget_sent(pf->budget, fl->bytes, pf->now_us);
 	metrics_add(pf->p.metrics, METRICS_PREFETCH_CALLS, 1);
@@ -230,7 +206,9 @@ bool pf_flight_start(struct prefetch *pf, struct pf_cred *cred,
 	if (!fl)
 		return false;
 	fl->pf = pf;
-	fl->proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, proc);
+	fl->call.proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, proc);
+	fl->call.cred_id = cred->id;
+	fl->call.on_reply = on_reply;
 	fl->bytes = bytes;
 	fl->cred = pf_cred_ref(cred);
 	memcpy(fl->fh, node->fh, node->fh_len);
@@ -251,7 +229,7 @@ void pf_flights_free(struct prefetch *pf)
 	while (!LIST_EMPTY(&pf->flights)) {
 		struct pf_flight *fl = LIST_FIRST(&pf->flights);
 
-		(void)fetch_cancel(pf->p.fetch, &fl->waiter);
+		(void)fetch_cancel(pf->p.fetch, &fl->call.waiter);
 		flight_end(fl);
 	}
 }

@@ -27,8 +27,8 @@
 #include "link/linkest.h"
 #include "predictor/predictor.h"
 #include "prefetch/observe.h"
+#include "prefetch/owncall.h"
 #include "prefetch/prefetch.h"
-#include "upstream/fetch.h"
 
 struct event;
 struct patterns;
@@ -178,11 +178,9 @@ LIST_HEAD(want_list, want);
 /* A call of ours under way. */
 struct pf_flight {
 	LIST_ENTRY(pf_flight) link;
-	struct fetch_waiter waiter;
+	struct owncall call;
 	struct prefetch *pf;
 	struct pf_cred *cred;
-	const struct nfs_proc *proc;
-	union nfs_args args;
 	uint64_t object;
 	uint64_t bytes;      /* that were reserved for the reply */
 	uint32_t generation; /* of the object, before */

@@ -9,7 +9,7 @@
 #include "cache/caches.h"
 #include "config/config.h"
 #include "nfsproto/nfs_proc.h"
-#include "upstream/fetch.h"
+#include "prefetch/owncall.h"
 
 enum {
 	AGAIN_US = 10000000, /* between two looks */
@@ -25,11 +25,11 @@ struct export
 	const struct config_export *config;
 	bool known; /* as far as it can be */
 	enum look look;
-	struct fetch_waiter waiter;
+	struct owncall call;
 	struct rpc_cred cred;
 	char cred_bytes[RPC_AUTH_BODY_MAX];
-	_Alignas(8) char args[ARGS_BYTES];
-	uint32_t args_len;
+	char fh[NFS3_FHSIZE_MAX]; /* of the root, while LOOK_ATTRIBUTES */
+	_Alignas(8) char encoded[ARGS_BYTES];
 };
 
 struct exports {
@@ -40,10 +40,6 @@ struct exports {
 	size_t n;
 	uint64_t looked_us;
 };
-
-static void on_reply(struct fetch_waiter *w, const struct upstream_result *up);
-
-static const struct fetch_ops ops = {.on_reply = on_reply};
 
 static bool already_known(const struct exports *ex, size_t i)
 {
@@ -77,7 +73,6 @@ static bool make_list(struct exports *ex, const struct config_server *config)
 	for (size_t i = 0; i < ex->n; i++) {
 		list[i].ex = ex;
 		list[i].config = &config->overrides[i];
-		list[i].waiter.ops = &ops;
 		list[i].known = already_known(ex, i);
 	}
 	update_unknown(ex);
@@ -104,8 +99,8 @@ struct exports *exports_new(struct fetch *fetch, struct caches *caches,
 static void drop_list(struct exports *ex)
 {
 	for (size_t i = 0; i < ex->n; i++)
-		if (ex->list[i].waiter.flight)
-			(void)fetch_cancel(ex->fetch, &ex->list[i].waiter);
+		if (ex->list[i].call.waiter.flight)
+			(void)fetch_cancel(ex->fetch, &ex->list[i].call.waiter);
 	free(ex->list);
 	ex->list = NULL;
 	ex->n = 0;
@@ -137,20 +132,23 @@ static void finish(struct export *e, bool known)
 	update_unknown(e->ex);
 }
 
-static void ask(struct export *e, enum look look, const union nfs_args *args)
-{
-	struct upstream_request req = {.cred = &e->cred};
+static void on_reply(struct owncall *c, enum reply_kind kind,
+    const union nfs_res *res, const struct upstream_result *up);
 
-	req.proc = look == LOOK_MOUNT
-		       ? nfs_proc_find(MOUNT_PROGRAM, MOUNT_V3, MOUNTPROC3_MNT)
-		       : nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_GETATTR);
+static void send_look(
+    struct export *e, enum look look, const union nfs_args *args)
+{
 	e->look = look;
-	e->args_len =
-	    (uint32_t)nfs_args_encode(req.proc, args, e->args, sizeof(e->args));
-	req.args = (struct xdr_view){.len = e->args_len, .data = e->args};
-	/* Others must not wait on what goes with this list. */
-	req.alone = true;
-	if (fetch_start(e->ex->fetch, &req, NULL, &e->waiter) < 0)
+	e->call = (struct owncall){
+	    .proc = look == LOOK_MOUNT
+			? nfs_proc_find(MOUNT_PROGRAM, MOUNT_V3, MOUNTPROC3_MNT)
+			: nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_GETATTR),
+	    .args = *args,
+	    /* A client's call must not wait on one that goes with the list. */
+	    .alone = true,
+	    .on_reply = on_reply};
+	if (!owncall_send(&e->call, e->ex->fetch, &e->cred, NULL, e->encoded,
+		sizeof(e->encoded)))
 		finish(e, false);
 }
 
@@ -166,7 +164,9 @@ static void on_mounted(struct export *e, const union nfs_res *res)
 		return;
 	}
 	args.object = res->mnt.MNT3res_u.resok.fhandle;
-	ask(e, LOOK_ATTRIBUTES, &args);
+	memcpy(e->fh, args.object.data, args.object.len);
+	args.object.data = e->fh;
+	send_look(e, LOOK_ATTRIBUTES, &args);
 }
 
 static void on_attributes(struct export *e, const union nfs_res *res)
@@ -178,26 +178,18 @@ static void on_attributes(struct export *e, const union nfs_res *res)
 	finish(e, res->status == NFS3_OK);
 }
 
-static void on_reply(struct fetch_waiter *w, const struct upstream_result *up)
+static void on_reply(struct owncall *c, enum reply_kind kind,
+    const union nfs_res *res, const struct upstream_result *up)
 {
-	struct export *e =
-	    (void *)((char *)w - offsetof(struct export, waiter));
-	bool mount = e->look == LOOK_MOUNT;
-	const struct nfs_proc *proc =
-	    mount ? nfs_proc_find(MOUNT_PROGRAM, MOUNT_V3, MOUNTPROC3_MNT)
-		  : nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_GETATTR);
-	union nfs_args none = {.object = {0}};
-	union nfs_res res;
+	struct export *e = (void *)((char *)c - offsetof(struct export, call));
 
-	if (!up->rpc->accepted || up->rpc->status != SUCCESS ||
-	    !nfs_res_decode(
-		proc, up->rpc->body.data, up->rpc->body.len, &res) ||
-	    !nfs_res_check(proc, &none, &res))
+	(void)up;
+	if (kind != REPLY_RESULTS)
 		finish(e, false);
-	else if (mount)
-		on_mounted(e, &res);
+	else if (e->look == LOOK_MOUNT)
+		on_mounted(e, res);
 	else
-		on_attributes(e, &res);
+		on_attributes(e, res);
 }
 
 static void look(struct export *e, const struct rpc_cred *cred)
@@ -211,7 +203,7 @@ static void look(struct export *e, const struct rpc_cred *cred)
 	memcpy(e->cred_bytes, cred->body.data, cred->body.len);
 	e->cred = *cred;
 	e->cred.body.data = e->cred_bytes;
-	ask(e, LOOK_MOUNT, &args);
+	send_look(e, LOOK_MOUNT, &args);
 }
 
 void exports_poll(
@@ -233,7 +225,3 @@ void exports_refresh(
 	for (size_t i = 0; i < ex->n; i++)
 		look(&ex->list[i], cred);
 }
-
-/* ---- what may be mounted ---------------------------------------------- */
-
-/* Whether `path` has a component "..", which no server's export needs. */

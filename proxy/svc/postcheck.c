@@ -26,14 +26,12 @@
 #include "base/metrics.h"
 #include "cache/caches.h"
 #include "nfsproto/nfs3_object.h"
+#include "prefetch/owncall.h"
 #include "svc/svc.h"
-#include "upstream/fetch.h"
 
 struct postcheck {
 	struct svc_rqst *rqst;
-	struct fetch_waiter waiter;
-	const struct nfs_proc *proc; /* of the call in flight */
-	union nfs_args args;
+	struct owncall call;
 	unsigned char encoded[512];
 	bool second; /* RENAME: the new name is looked up … */
 	bool taken;  /* … and the old one leads to another object */
@@ -46,11 +44,6 @@ enum leads {
 	LEADS_TO_OBJECT,
 	LEADS_ELSEWHERE,
 };
-
-static void check_on_reply(
-    struct fetch_waiter *w, const struct upstream_result *up);
-
-static const struct fetch_ops check_ops = {.on_reply = check_on_reply};
 
 /* ---- before the first sending ------------------------------------------ */
 
@@ -206,25 +199,20 @@ static void check_unknown(struct postcheck *pc)
 
 /* ---- calls ------------------------------------------------------------ */
 
+static void check_on_reply(struct owncall *c, enum reply_kind kind,
+    const union nfs_res *res, const struct upstream_result *up);
+
 static bool check_call(struct postcheck *pc, uint32_t proc)
 {
-	struct upstream_request req = {.cred = &pc->rqst->call.cred};
-	size_t len;
-
-	pc->proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, proc);
-	len = nfs_args_encode(
-	    pc->proc, &pc->args, pc->encoded, sizeof(pc->encoded));
-	req.proc = pc->proc;
-	req.args.data = (const char *)pc->encoded;
-	req.args.len = (uint32_t)len;
-	pc->waiter.ops = &check_ops;
-	return len > 0 && fetch_start(svc_fetch(pc->rqst->svc), &req, NULL,
-			      &pc->waiter) == 0;
+	pc->call.proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, proc);
+	pc->call.on_reply = check_on_reply;
+	return owncall_send(&pc->call, svc_fetch(pc->rqst->svc),
+	    &pc->rqst->call.cred, NULL, pc->encoded, sizeof(pc->encoded));
 }
 
 static bool check_lookup(struct postcheck *pc, const diropargs3 *where)
 {
-	pc->args.dirop = *where;
+	pc->call.args.dirop = *where;
 	return check_call(pc, NFSPROC3_LOOKUP);
 }
 
@@ -241,7 +229,7 @@ static bool check_first(struct postcheck *pc)
 	case NFSPROC3_LINK:
 		return check_lookup(pc, &args->link.link);
 	default:
-		pc->args.object = args->setattr.object;
+		pc->call.args.object = args->setattr.object;
 		return check_call(pc, NFSPROC3_GETATTR);
 	}
 }
@@ -385,20 +373,17 @@ static void on_getattr(struct postcheck *pc, const GETATTR3res *res)
 	check_done(pc, &attr);
 }
 
-static void check_on_reply(
-    struct fetch_waiter *w, const struct upstream_result *up)
+static void check_on_reply(struct owncall *c, enum reply_kind kind,
+    const union nfs_res *res, const struct upstream_result *up)
 {
 	struct postcheck *pc =
-	    (void *)((char *)w - offsetof(struct postcheck, waiter));
-	union nfs_res res;
+	    (void *)((char *)c - offsetof(struct postcheck, call));
 
-	if (!up->rpc->accepted || up->rpc->status != SUCCESS ||
-	    !nfs_res_decode(
-		pc->proc, up->rpc->body.data, up->rpc->body.len, &res) ||
-	    !nfs_res_check(pc->proc, &pc->args, &res))
+	(void)up;
+	if (kind != REPLY_RESULTS)
 		check_unknown(pc);
-	else if (pc->proc->proc == NFSPROC3_LOOKUP)
-		on_lookup(pc, &res.lookup);
+	else if (c->proc->proc == NFSPROC3_LOOKUP)
+		on_lookup(pc, &res->lookup);
 	else
-		on_getattr(pc, &res.getattr);
+		on_getattr(pc, &res->getattr);
 }

@@ -14,6 +14,7 @@
 #include "svc/postcheck.h"
 #include "svc/svc_pieces.h"
 #include "svc/svc_rqst.h"
+#include "upstream/reply.h"
 
 /* What a reply without payload or list may take. */
 enum { REPLY_BYTES = 512 };
@@ -247,10 +248,7 @@ static void learn_asked(struct svc_rqst *rqst, uint32_t proc,
 
 	svc_rqst_learn(rqst, &l);
 	l.proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, proc);
-	if (!up->rpc->accepted || up->rpc->status != SUCCESS ||
-	    !nfs_res_decode(
-		l.proc, up->rpc->body.data, up->rpc->body.len, &res) ||
-	    !nfs_res_check(l.proc, args, &res))
+	if (reply_decode(up, l.proc, args, &res) != REPLY_RESULTS)
 		return;
 	l.args = args;
 	l.res = &res;

@@ -8,9 +8,9 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "cache/caches.h"
-#include "cache/learn.h"
 #include "link/linkest.h"
 #include "nfsproto/nfs3_object.h"
+#include "prefetch/owncall.h"
 #include "svc/svc_rqst.h"
 
 /*
@@ -49,7 +49,7 @@ enum {
 };
 
 struct piece {
-	struct fetch_waiter waiter;
+	struct owncall call;
 	struct svc_split *split;
 	uint32_t count; /* asked for */
 	bool done;
@@ -58,7 +58,7 @@ struct piece {
 	uint32_t len;
 	const void *data;
 	struct rbuf *hold;
-	unsigned char args[ARGS_BYTES];
+	unsigned char encoded[ARGS_BYTES];
 };
 
 TAILQ_HEAD(svc_splits, svc_split);
@@ -178,9 +178,9 @@ void svc_pieces_free(struct svc_pieces *ps)
 		return;
 	while ((sp = LIST_FIRST(&ps->splits)) != NULL) {
 		for (unsigned i = 0; i < sp->sent; i++)
-			if (sp->pieces[i].waiter.flight)
+			if (sp->pieces[i].call.waiter.flight)
 				(void)fetch_cancel(
-				    ps->fetch, &sp->pieces[i].waiter);
+				    ps->fetch, &sp->pieces[i].call.waiter);
 		if (!sp->over)
 			fetch_claim_drop(&sp->claim);
 		split_free(sp);
@@ -364,57 +364,35 @@ static void piece_keep(
 	p->hold = rbuf_ref(up->rec->buf);
 }
 
-static READ3args piece_args(const struct piece *p)
-{
-	const struct svc_split *sp = p->split;
-
-	return (READ3args){.file = sp->args.file,
-	    .offset = sp->args.offset + (uint64_t)(p - sp->pieces) * sp->unit,
-	    .count = p->count};
-}
-
-/* Tell the caches, and keep the bytes where they are wanted. */
-static void piece_take(struct piece *p, const struct upstream_result *up)
+/* Tell the caches, and keep the bytes where they are wanted. `res` may be
+ * NULL. */
+static void piece_take(
+    struct piece *p, const union nfs_res *res, const struct upstream_result *up)
 {
 	struct svc_split *sp = p->split;
-	const struct nfs_proc *proc =
-	    nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_READ);
-	union nfs_args args = {.read = piece_args(p)};
-	union nfs_res res;
-	struct learn l = {.caches = sp->ps->caches,
-	    .proc = proc,
-	    .args = &args,
-	    .res = &res,
-	    .cred = sp->cred_id,
-	    .sent_us = up->sent_us};
 
-	if (!up->rec || !up->rpc->accepted || up->rpc->status != SUCCESS ||
-	    !nfs_res_decode(
-		proc, up->rpc->body.data, up->rpc->body.len, &res) ||
-	    !nfs_res_check(proc, &args, &res)) {
+	if (!res) {
 		sp->bad = true;
 		return;
 	}
-	l.body = &up->rpc->body;
-	l.hold = up->rec->buf;
-	l.now_us = clock_now_us();
-	learn_reply(&l);
-	if (res.status != NFS3_OK)
+	owncall_learn(&p->call, sp->ps->caches, res, up, clock_now_us(), false);
+	if (res->status != NFS3_OK)
 		sp->bad = true;
 	else if (!sp->over)
-		piece_keep(p, &res.read.READ3res_u.resok, up);
+		piece_keep(p, &res->read.READ3res_u.resok, up);
 }
 
 static void pump(struct svc_pieces *ps);
 
-static void piece_on_reply(
-    struct fetch_waiter *w, const struct upstream_result *up)
+static void piece_on_reply(struct owncall *c, enum reply_kind kind,
+    const union nfs_res *res, const struct upstream_result *up)
 {
-	struct piece *p = (void *)((char *)w - offsetof(struct piece, waiter));
+	struct piece *p = (void *)((char *)c - offsetof(struct piece, call));
 	struct svc_split *sp = p->split;
 
+	(void)kind;
 	sp->ps->under_way_bytes -= piece_wire(p->count);
-	piece_take(p, up);
+	piece_take(p, res, up);
 	if (sp->bad)
 		split_unqueue(sp);
 	/* The link first: what follows may take its time. */
@@ -428,8 +406,6 @@ static void piece_on_reply(
 		split_end(sp);
 	}
 }
-
-static const struct fetch_ops piece_ops = {.on_reply = piece_on_reply};
 
 /* ---- sending ---------------------------------------------------------- */
 
@@ -453,18 +429,18 @@ static void turn_pass(struct svc_pieces *ps, uint64_t object)
 static bool piece_send(struct piece *p)
 {
 	struct svc_split *sp = p->split;
-	union nfs_args args = {.read = piece_args(p)};
-	struct upstream_request req = {
-	    .proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_READ),
-	    .cred = &sp->cred,
-	    .args = {.data = (const char *)p->args}};
-	struct fetch_about about =
-	    fetch_about_call(req.proc, &args, sp->cred_id);
+	struct fetch_about about;
 
-	req.args.len = (uint32_t)nfs_args_encode(
-	    req.proc, &args, p->args, sizeof(p->args));
-	p->waiter.ops = &piece_ops;
-	return fetch_start(sp->ps->fetch, &req, &about, &p->waiter) == 0;
+	p->call = (struct owncall){
+	    .proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_READ),
+	    .cred_id = sp->cred_id,
+	    .on_reply = piece_on_reply};
+	p->call.args.read = (READ3args){.file = sp->args.file,
+	    .offset = sp->args.offset + (uint64_t)(p - sp->pieces) * sp->unit,
+	    .count = p->count};
+	about = fetch_about_call(p->call.proc, &p->call.args, sp->cred_id);
+	return owncall_send(&p->call, sp->ps->fetch, &sp->cred, &about,
+	    p->encoded, sizeof(p->encoded));
 }
 
 /* Out of memory: those that are under way end it, or it ends now. */

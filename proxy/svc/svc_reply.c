@@ -15,6 +15,7 @@
 #include "svc/payload.h"
 #include "svc/postcheck.h"
 #include "svc/svc_rqst.h"
+#include "upstream/reply.h"
 
 /* A record that fills less than this part of its buffer is copied, unless it
  * needed a large one. */
@@ -292,45 +293,51 @@ void svc_note_left(const struct svc_rqst *rqst, nfsstat3 status)
 		    suppressed);
 }
 
+static void reply_results(
+    struct svc_rqst *rqst, union nfs_res *res, const struct upstream_result *up)
+{
+	bool status = rqst->proc->flags & NFS_PROC_STATUS;
+
+	if (status)
+		rqst->status = res->status;
+	count_read(rqst, res, up->rec);
+	rqst_learn(rqst, res, up);
+	if (up->doubtful && postcheck_ambiguous(rqst->proc, &rqst->args, res))
+		svc_note_left(rqst, res->status);
+	if (rqst->row->edit && (!status || res->status == NFS3_OK) &&
+	    rqst->row->edit(rqst, res))
+		svc_reply_result(rqst, res);
+	else
+		rqst_relay(rqst, up->rec, status && res->status != NFS3_OK);
+}
+
 static void rqst_on_reply(
     struct fetch_waiter *w, const struct upstream_result *up)
 {
 	struct svc_rqst *rqst = svc_waiter_rqst(w);
 	union nfs_res res;
-	bool status = rqst->proc->flags & NFS_PROC_STATUS;
+	enum reply_kind kind = reply_decode(up, rqst->proc, &rqst->args, &res);
 
 	svc_rqst_arrived(rqst);
-	if (!up->rec) {
+	if (kind != REPLY_RESULTS)
 		svc_rqst_unknown(rqst, up->sent_us);
+	switch (kind) {
+	case REPLY_NONE:
 		svc_rqst_forget(rqst);
 		svc_rqst_end(rqst);
-		return;
-	}
-	if (!up->rpc->accepted || up->rpc->status != SUCCESS) {
+		break;
+	case REPLY_RPC_ERROR:
 		rqst->status = NFS3ERR_IO;
-		svc_rqst_unknown(rqst, up->sent_us);
 		svc_rqst_forget(rqst);
 		rqst_relay(rqst, up->rec, true);
-		return;
-	}
-	if (!nfs_res_decode(
-		rqst->proc, up->rpc->body.data, up->rpc->body.len, &res) ||
-	    !nfs_res_check(rqst->proc, &rqst->args, &res)) {
-		svc_rqst_unknown(rqst, up->sent_us);
+		break;
+	case REPLY_MALFORMED:
 		reply_bad(rqst);
-		return;
+		break;
+	case REPLY_RESULTS:
+		reply_results(rqst, &res, up);
+		break;
 	}
-	if (status)
-		rqst->status = res.status;
-	count_read(rqst, &res, up->rec);
-	rqst_learn(rqst, &res, up);
-	if (up->doubtful && postcheck_ambiguous(rqst->proc, &rqst->args, &res))
-		svc_note_left(rqst, res.status);
-	if (rqst->row->edit && (!status || res.status == NFS3_OK) &&
-	    rqst->row->edit(rqst, &res))
-		svc_reply_result(rqst, &res);
-	else
-		rqst_relay(rqst, up->rec, status && res.status != NFS3_OK);
 }
 
 static void rqst_on_send(

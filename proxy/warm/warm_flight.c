@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "cache/learn.h"
 #include "nfsproto/nfs3_list.h"
 #include "warm/warm_private.h"
 
@@ -102,14 +101,15 @@ static void enter(
 		warm_push_object(
 		    fl->walk, &e->handle.post_op_fh3_u.handle, a->type, false);
 	else
-		warm_push_name(fl->walk, &fl->args.readdirplus.dir, &e->name);
+		warm_push_name(
+		    fl->walk, &fl->call.args.readdirplus.dir, &e->name);
 }
 
 /* Directories first: what lies above them on the stack is done before. */
 static uint64_t enter_page(
     struct warm_flight *fl, const nfs3_dirlist *list, bool dirs)
 {
-	uint64_t cookie = fl->args.readdirplus.cookie;
+	uint64_t cookie = fl->call.args.readdirplus.cookie;
 	struct nfs3_dirent e;
 	bool more = false;
 	XDR xdrs;
@@ -136,7 +136,7 @@ static uint64_t last_cookie(const nfs3_dirlist *list, uint64_t cookie)
 
 static void found_page(struct warm_flight *fl, const READDIRPLUS3resok *r)
 {
-	uint64_t before = fl->args.readdirplus.cookie;
+	uint64_t before = fl->call.args.readdirplus.cookie;
 	struct item next = fl->item;
 
 	if (before == 0)
@@ -154,7 +154,7 @@ static void found_page(struct warm_flight *fl, const READDIRPLUS3resok *r)
 /* Servers may give less than was asked for. */
 static void found_data(struct warm_flight *fl, const READ3resok *r)
 {
-	const READ3args *a = &fl->args.read;
+	const READ3args *a = &fl->call.args.read;
 	struct item rest = fl->item;
 
 	if (r->eof || r->data.len == 0 || r->data.len >= a->count)
@@ -167,10 +167,10 @@ static void found_data(struct warm_flight *fl, const READ3resok *r)
 
 static void found(struct warm_flight *fl, const union nfs_res *res)
 {
-	switch (fl->proc->proc) {
+	switch (fl->call.proc->proc) {
 	case NFSPROC3_LOOKUP:
 		found_name(fl, &res->lookup.LOOKUP3res_u.resok.object,
-		    fl->args.dirop.name.len);
+		    fl->call.args.dirop.name.len);
 		break;
 	case NFSPROC3_ACCESS:
 		found_attributes(fl);
@@ -201,9 +201,9 @@ static void drop_rest(struct warm_flight *fl)
 
 static void count_refusal(struct warm_flight *fl)
 {
-	if (fl->proc->proc == NFSPROC3_READ) {
+	if (fl->call.proc->proc == NFSPROC3_READ) {
 		drop_rest(fl);
-		if (fl->args.read.offset > 0)
+		if (fl->call.args.read.offset > 0)
 			return;
 	}
 	fl->walk->p.refused++;
@@ -252,77 +252,54 @@ static void mounted(struct warm_flight *fl, const union nfs_res *res)
 
 /* ---- replies ---------------------------------------------------------- */
 
-static void learn(struct warm_flight *fl, const struct upstream_result *up,
-    const union nfs_res *res, uint64_t now_us)
+static void take(struct warm_flight *fl, const union nfs_res *res,
+    const struct upstream_result *up, uint64_t now_us)
 {
-	struct learn l = {.caches = fl->warm->p.caches,
-	    .proc = fl->proc,
-	    .args = &fl->args,
-	    .res = res,
-	    .cred = fl->cred_id,
-	    .body = &up->rpc->body,
-	    .hold = up->rec->buf,
-	    .sent_us = up->sent_us,
-	    .now_us = now_us};
+	bool nfs = fl->call.proc->prog == NFS_PROGRAM;
 
-	if (fl->proc->prog == NFS_PROGRAM)
-		learn_reply(&l);
-	if (fl->proc->prog == NFS_PROGRAM && res->status == NFS3ERR_JUKEBOX)
+	if (nfs)
+		owncall_learn(
+		    &fl->call, fl->warm->p.caches, res, up, now_us, false);
+	if (nfs && res->status == NFS3ERR_JUKEBOX)
 		budget_pause(fl->warm->p.budget, now_us + PAUSE_US);
-}
-
-static void take(
-    struct warm_flight *fl, const struct upstream_result *up, uint64_t now_us)
-{
-	union nfs_res res;
-
-	if (!up->rpc->accepted || up->rpc->status != SUCCESS ||
-	    !nfs_res_decode(
-		fl->proc, up->rpc->body.data, up->rpc->body.len, &res) ||
-	    !nfs_res_check(fl->proc, &fl->args, &res)) {
-		if (fl->walk)
-			not_found(fl, NFS3ERR_IO);
-		return;
-	}
-	learn(fl, up, &res, now_us);
 	if (!fl->walk)
 		return;
 	fl->walk->p.fetched_bytes += up->rec->len;
-	if (fl->proc->prog == MOUNT_PROGRAM)
-		mounted(fl, &res);
-	else if (res.status != NFS3_OK)
-		not_found(fl, res.status);
+	if (!nfs)
+		mounted(fl, res);
+	else if (res->status != NFS3_OK)
+		not_found(fl, res->status);
 	else
-		found(fl, &res);
+		found(fl, res);
 }
 
-static void on_reply(struct fetch_waiter *w, const struct upstream_result *up)
+static void on_reply(struct owncall *c, enum reply_kind kind,
+    const union nfs_res *res, const struct upstream_result *up)
 {
 	struct warm_flight *fl =
-	    (void *)((char *)w - offsetof(struct warm_flight, waiter));
+	    (void *)((char *)c - offsetof(struct warm_flight, call));
 	struct warm *wm = fl->warm;
 	uint64_t now_us = clock_now_us();
 
-	if (up->rec) {
+	if (kind == REPLY_NONE) {
+		budget_lost(wm->p.budget, fl->bytes);
+	} else {
 		metrics_add(wm->p.metrics, METRICS_WARM_BYTES, up->rec->len);
 		budget_received(wm->p.budget, fl->bytes, up->rec->len, now_us);
-		take(fl, up, now_us);
-	} else {
-		budget_lost(wm->p.budget, fl->bytes);
-		if (fl->walk)
-			not_found(fl, NFS3ERR_IO);
 	}
+	if (kind == REPLY_RESULTS)
+		take(fl, res, up, now_us);
+	else if (fl->walk)
+		not_found(fl, NFS3ERR_IO);
 	flight_end(fl);
 	warm_wake(wm);
 }
-
-static const struct fetch_ops ops = {.on_reply = on_reply};
 
 /* ---- calls ------------------------------------------------------------ */
 
 static void copy_cred(struct warm_flight *fl, const struct warm_walk *w)
 {
-	fl->cred_id = w->cred_id;
+	fl->call.cred_id = w->cred_id;
 	fl->cred = w->cred;
 	memcpy(fl->cred_body, w->cred_body, w->cred.body.len);
 	fl->cred.body.data = fl->cred_body;
@@ -331,17 +308,12 @@ static void copy_cred(struct warm_flight *fl, const struct warm_walk *w)
 static bool flight_send(struct warm_flight *fl, uint64_t now_us)
 {
 	struct warm *wm = fl->warm;
-	struct upstream_request req = {.proc = fl->proc, .cred = &fl->cred};
-	struct fetch_about about;
-	bool nfs = fl->proc->prog == NFS_PROGRAM;
+	struct owncall *c = &fl->call;
+	struct fetch_about about =
+	    fetch_about_call(c->proc, &c->args, c->cred_id);
 
-	req.args.data = fl->encoded;
-	req.args.len = (uint32_t)nfs_args_encode(
-	    fl->proc, &fl->args, fl->encoded, sizeof(fl->encoded));
-	about = fetch_about_call(fl->proc, &fl->args, fl->cred_id);
-	fl->waiter.ops = &ops;
-	if (req.args.len == 0 || fetch_start(wm->p.fetch, &req,
-				     nfs ? &about : NULL, &fl->waiter) < 0)
+	if (!owncall_send(c, wm->p.fetch, &fl->cred,
+		about.object ? &about : NULL, fl->encoded, sizeof(fl->encoded)))
 		return false;
 	budget_sent(wm->p.budget, fl->bytes, now_us);
 	metrics_add(wm->p.metrics, METRICS_WARM_CALLS, 1);
@@ -358,15 +330,16 @@ bool warm_flight_start(struct warm_walk *w, const struct item *it,
 		return false;
 	fl->warm = w->warm;
 	fl->walk = w;
-	fl->proc = proc;
+	fl->call.proc = proc;
+	fl->call.on_reply = on_reply;
 	fl->item = *it;
 	fl->bytes = bytes;
 	copy_cred(fl, w);
-	fl->args = *args;
+	fl->call.args = *args;
 	/* Views into the item point into this copy of it; a MOUNT's path is
 	 * the walk's, and encoded at once. */
 	if (proc->prog == NFS_PROGRAM)
-		fl->args.object.data = fl->item.fh;
+		fl->call.args.object.data = fl->item.fh;
 	LIST_INSERT_HEAD(&w->warm->flights, fl, link);
 	w->warm->nflights++;
 	w->nflights++;
@@ -395,7 +368,7 @@ void warm_flights_free(struct warm *wm)
 	while (!LIST_EMPTY(&wm->flights)) {
 		struct warm_flight *fl = LIST_FIRST(&wm->flights);
 
-		(void)fetch_cancel(wm->p.fetch, &fl->waiter);
+		(void)fetch_cancel(wm->p.fetch, &fl->call.waiter);
 		flight_end(fl);
 	}
 }

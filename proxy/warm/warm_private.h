@@ -18,7 +18,7 @@
 #include "cache/caches.h"
 #include "link/budget.h"
 #include "link/linkest.h"
-#include "upstream/fetch.h"
+#include "prefetch/owncall.h"
 #include "warm/warm.h"
 
 struct event;
@@ -81,14 +81,11 @@ LIST_HEAD(warm_walks, warm_walk);
 /* A call of ours under way; outlives its walk. */
 struct warm_flight {
 	LIST_ENTRY(warm_flight) link;
-	struct fetch_waiter waiter;
+	struct owncall call;
 	struct warm *warm;
 	struct warm_walk *walk; /* NULL: it ended meanwhile */
-	const struct nfs_proc *proc;
-	union nfs_args args;
-	struct item item; /* as it was when the call went out */
-	uint64_t bytes;   /* that were reserved for the reply */
-	uint32_t cred_id;
+	struct item item;       /* as it was when the call went out */
+	uint64_t bytes;         /* that were reserved for the reply */
 	struct rpc_cred cred;
 	char cred_body[RPC_AUTH_BODY_MAX];
 	_Alignas(8) char encoded[1152];
