@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "cache/caches.h"
+#include "cache/known.h"
 #include "cache/learn_private.h"
 
 static bool has_bytes(const nfs3_fh *fh)
@@ -116,18 +116,17 @@ static struct was name_was(const struct learn *l, const diropargs3 *where)
 {
 	struct attrcache *ac = l->caches->attr;
 	struct node *dir = attrcache_find(ac, &where->dir);
-	struct dentry *d =
-	    dir ? namecache_find(l->caches->names, dir, &where->name) : NULL;
 	struct was w = {.child = NULL};
-	struct binding b;
+	struct named to;
 
-	if (!d)
+	if (!dir)
 		return w;
-	b = dentry_binding(d);
-	w.child = dentry_child(l->caches->names, d);
-	w.known = b.generation == attrcache_generation(ac, dir);
-	w.firm =
-	    w.known && b.firm && b.sent_us > attrcache_ext(ac, dir)->changed_us;
+	to = known_name(l->caches, dir, &where->name);
+	w.child = to.child;
+	w.known =
+	    to.known && to.bound.generation == attrcache_generation(ac, dir);
+	w.firm = w.known && to.bound.firm &&
+		 to.bound.sent_us > attrcache_ext(ac, dir)->changed_us;
 	return w;
 }
 

@@ -9,74 +9,16 @@
 
 #include "svc/cached_private.h"
 
-void cached_open_node(
-    struct cached *k, const struct svc_rqst *rqst, struct node *node)
+bool cached_find(
+    struct known *k, const struct svc_rqst *rqst, const nfs3_fh *fh)
 {
-	k->caches = svc_caches(rqst->svc);
-	k->node = node;
-	contract_init(&k->contract, caches_policy(k->caches, node),
-	    svc_offline(rqst->svc), rqst->received_us, rqst->now_us);
-	k->grant = accesscache_find(k->caches->access, node, rqst->cred_id);
-	k->sent_us = attrcache_sent(k->caches->attr, node);
-}
+	struct asker who = svc_asker(rqst);
 
-bool cached_open(
-    struct cached *k, const struct svc_rqst *rqst, const nfs3_fh *fh)
-{
-	struct node *node = attrcache_find(svc_caches(rqst->svc)->attr, fh);
-
-	if (!node)
-		return false;
-	cached_open_node(k, rqst, node);
-	return true;
-}
-
-bool cached_fresh(const struct cached *k)
-{
-	return contract_fresh(&k->contract, k->sent_us);
-}
-
-bool cached_granted(const struct cached *k, uint32_t bits)
-{
-	const struct grant *g = k->grant;
-
-	return g && (g->known & bits) == bits && (g->given & bits) == bits &&
-	       contract_granted(&k->contract, g->access_us);
-}
-
-bool cached_own(const struct cached *k)
-{
-	return k->grant && contract_granted(&k->contract, k->grant->own_us);
-}
-
-bool cached_any(const struct cached *k)
-{
-	return k->grant && contract_granted(&k->contract, k->grant->any_us);
-}
-
-bool cached_bound(const struct cached *k, const struct binding *b)
-{
-	/* What must be asked for again may be gone, with all that hangs on it:
-	 * a directory that we removed. */
-	return k->sent_us != 0 &&
-	       contract_bound(&k->contract, k->caches->attr, k->node, b) &&
-	       (cached_fresh(k) || contract_fresh(&k->contract, b->sent_us));
-}
-
-post_op_attr cached_attr(const struct cached *k)
-{
-	post_op_attr attr = {.attributes_follow = FALSE};
-
-	if (!cached_fresh(k))
-		return attr;
-	attr.attributes_follow = TRUE;
-	attrcache_fattr(
-	    k->caches->attr, k->node, &attr.post_op_attr_u.attributes);
-	return attr;
+	return known_find(k, &who, fh);
 }
 
 void cached_served(
-    const struct cached *k, struct svc_rqst *rqst, enum metrics_counter counter)
+    const struct known *k, struct svc_rqst *rqst, enum metrics_counter counter)
 {
 	struct metrics *m = svc_metrics(rqst->svc);
 
@@ -97,10 +39,10 @@ bool cached_missed(struct svc_rqst *rqst, enum metrics_counter counter)
 bool cached_getattr(struct svc_rqst *rqst)
 {
 	union nfs_res res = {.status = NFS3_OK};
-	struct cached k;
+	struct known k;
 
-	if (!cached_open(&k, rqst, &rqst->args.object) || !cached_any(&k) ||
-	    !cached_fresh(&k))
+	if (!cached_find(&k, rqst, &rqst->args.object) || !known_any(&k) ||
+	    !known_fresh(&k))
 		return cached_missed(rqst, METRICS_ATTR_MISSES);
 	attrcache_fattr(k.caches->attr, k.node,
 	    &res.getattr.GETATTR3res_u.resok.obj_attributes);
@@ -114,14 +56,14 @@ bool cached_access(struct svc_rqst *rqst)
 	union nfs_res res = {.status = NFS3_OK};
 	ACCESS3resok *r = &res.access.ACCESS3res_u.resok;
 	uint32_t asked = rqst->args.access.access;
-	struct cached k;
+	struct known k;
 
-	if (!cached_open(&k, rqst, &rqst->args.access.object) || !k.grant ||
+	if (!cached_find(&k, rqst, &rqst->args.access.object) || !k.grant ||
 	    (k.grant->known & asked) != asked ||
 	    !contract_granted(&k.contract, k.grant->access_us) ||
-	    !cached_fresh(&k))
+	    !known_fresh(&k))
 		return cached_missed(rqst, METRICS_ACCESS_MISSES);
-	r->obj_attributes = cached_attr(&k);
+	r->obj_attributes = known_attr(&k);
 	r->access = k.grant->given & asked;
 	cached_served(&k, rqst, METRICS_ACCESS_HITS);
 	svc_reply_result(rqst, &res);
@@ -130,28 +72,18 @@ bool cached_access(struct svc_rqst *rqst)
 
 /* ---- LOOKUP ----------------------------------------------------------- */
 
-static void reply_absent(struct svc_rqst *rqst, const struct cached *dir)
+static void reply_absent(struct svc_rqst *rqst, const struct known *dir)
 {
 	union nfs_res res = {.status = NFS3ERR_NOENT};
 
-	res.lookup.LOOKUP3res_u.dir_attributes = cached_attr(dir);
+	res.lookup.LOOKUP3res_u.dir_attributes = known_attr(dir);
 	cached_served(dir, rqst, METRICS_NEGATIVE_HITS);
 	svc_reply_result(rqst, &res);
 }
 
-/* An absence rests on what its name was asked, or the directory. */
-static bool absence_holds(const struct cached *dir, const struct binding *b)
-{
-	uint64_t sent_us = b->sent_us;
-
-	if (b->firm && dir->sent_us > sent_us)
-		sent_us = dir->sent_us;
-	return cached_bound(dir, b) && contract_absent(&dir->contract, sent_us);
-}
-
 /* A complete listing of the caller's own has no such name. */
 static bool listed_absent(
-    const struct cached *dir, uint32_t cred, const nfs3_name *name)
+    const struct known *dir, uint32_t cred, const nfs3_name *name)
 {
 	const struct fsys *fs = attrcache_fsys(dir->caches->attr, dir->node);
 
@@ -167,7 +99,7 @@ static bool listed_absent(
 		if (!l)
 			continue;
 		b = listing_binding(l);
-		if (absence_holds(dir, &b) &&
+		if (known_absent(dir, &b) &&
 		    listing_lacks(dir->caches->lists, l, name))
 			return true;
 	}
@@ -175,18 +107,19 @@ static bool listed_absent(
 }
 
 static bool reply_found(
-    struct svc_rqst *rqst, const struct cached *dir, struct node *child)
+    struct svc_rqst *rqst, const struct known *dir, struct node *child)
 {
 	union nfs_res res = {.status = NFS3_OK};
 	LOOKUP3resok *r = &res.lookup.LOOKUP3res_u.resok;
-	struct cached k;
+	struct asker who = svc_asker(rqst);
+	struct known k;
 
-	cached_open_node(&k, rqst, child);
-	if (!cached_fresh(&k))
+	known_node(&k, &who, child);
+	if (!known_fresh(&k))
 		return false;
 	r->object = node_fh(child);
-	r->obj_attributes = cached_attr(&k);
-	r->dir_attributes = cached_attr(dir);
+	r->obj_attributes = known_attr(&k);
+	r->dir_attributes = known_attr(dir);
 	cached_served(&k, rqst, METRICS_NAME_HITS);
 	svc_reply_result(rqst, &res);
 	return true;
@@ -195,26 +128,18 @@ static bool reply_found(
 bool cached_lookup(struct svc_rqst *rqst)
 {
 	const nfs3_name *name = &rqst->args.dirop.name;
-	struct cached dir;
-	struct dentry *d;
-	struct binding b;
+	struct known dir;
+	struct named to;
 
-	if (!cached_open(&dir, rqst, &rqst->args.dirop.dir) ||
-	    !(cached_granted(&dir, ACCESS3_LOOKUP) || cached_own(&dir)))
+	if (!cached_find(&dir, rqst, &rqst->args.dirop.dir) ||
+	    !known_search(&dir))
 		return cached_missed(rqst, METRICS_NAME_MISSES);
-	d = namecache_find(dir.caches->names, dir.node, name);
-	if (d) {
-		struct node *child = dentry_child(dir.caches->names, d);
-
-		b = dentry_binding(d);
-		if (d->child == 0 && absence_holds(&dir, &b)) {
-			reply_absent(rqst, &dir);
-			return true;
-		}
-		if (child && cached_bound(&dir, &b) &&
-		    reply_found(rqst, &dir, child))
-			return true;
-	} else if (listed_absent(&dir, rqst->cred_id, name)) {
+	to = known_name(dir.caches, dir.node, name);
+	if (to.child && known_bound(&dir, &to.bound) &&
+	    reply_found(rqst, &dir, to.child))
+		return true;
+	if (to.known ? to.absent && known_absent(&dir, &to.bound)
+		     : listed_absent(&dir, rqst->cred_id, name)) {
 		reply_absent(rqst, &dir);
 		return true;
 	}
@@ -225,9 +150,9 @@ bool cached_lookup(struct svc_rqst *rqst)
 
 /* Their attributes stand first in all of them. */
 static void put_attr(
-    struct svc_rqst *rqst, union nfs_res *res, const struct cached *k)
+    struct svc_rqst *rqst, union nfs_res *res, const struct known *k)
 {
-	post_op_attr attr = cached_attr(k);
+	post_op_attr attr = known_attr(k);
 
 	if (rqst->proc->prog == NFSACL_PROGRAM)
 		res->getacl.GETACL3res_u.resok.attributes = attr;
@@ -236,11 +161,11 @@ static void put_attr(
 }
 
 /* Bound to the object's version, or a thing of the file system's. */
-static bool answer_holds(const struct svc_rqst *rqst, const struct cached *k,
-    const struct binding *b)
+static bool answer_holds(
+    const struct svc_rqst *rqst, const struct known *k, const struct binding *b)
 {
 	if (answer_of_version(rqst->proc))
-		return cached_bound(k, b);
+		return known_bound(k, b);
 	return contract_fresh(&k->contract, b->sent_us);
 }
 
@@ -250,10 +175,10 @@ bool cached_answer(struct svc_rqst *rqst)
 	    rqst->proc->prog == NFSACL_PROGRAM ? rqst->args.getacl.mask : 0;
 	const struct answer *a;
 	union nfs_res res;
-	struct cached k;
+	struct known k;
 
-	if (!cached_open(&k, rqst, &rqst->args.object) || !cached_any(&k) ||
-	    !cached_fresh(&k))
+	if (!cached_find(&k, rqst, &rqst->args.object) || !known_any(&k) ||
+	    !known_fresh(&k))
 		return cached_missed(rqst, METRICS_ANSWER_MISSES);
 	a = answercache_find(k.caches->answers, k.node, rqst->proc, key);
 	if (!a || !answer_holds(rqst, &k, &a->bound) ||

@@ -23,7 +23,7 @@ enum {
 /* A reply in the making. */
 struct page {
 	struct svc_rqst *rqst;
-	const struct cached *dir;
+	const struct known *dir;
 	bool plus;
 	size_t room;     /* bytes that the client takes */
 	size_t dir_room; /* … of names and cookies, READDIRPLUS */
@@ -38,28 +38,25 @@ struct page {
 /* The handle and attributes behind a name, if they may be told. */
 static void fill_plus(struct page *p, struct nfs3_dirent *e)
 {
-	struct caches *c = p->dir->caches;
-	struct dentry *d = namecache_find(c->names, p->dir->node, &e->name);
-	struct node *child = d ? dentry_child(c->names, d) : NULL;
-	struct binding b;
-	struct cached k;
+	struct asker who = svc_asker(p->rqst);
+	struct named to;
+	struct known k;
 
 	if (nfs3_name_is_dots(&e->name))
 		return;
+	to = known_name(p->dir->caches, p->dir->node, &e->name);
 	p->stale++;
-	if (!child)
-		return;
-	b = dentry_binding(d);
-	cached_open_node(&k, p->rqst, child);
 	/* Who may read a directory may not look up in it for that. */
-	if (!cached_own(p->dir) && !cached_granted(p->dir, ACCESS3_LOOKUP))
+	if (!to.child || !known_search(p->dir) ||
+	    !known_bound(p->dir, &to.bound))
 		return;
-	if (!cached_bound(p->dir, &b) || !cached_fresh(&k))
+	known_node(&k, &who, to.child);
+	if (!known_fresh(&k))
 		return;
 	p->stale--;
-	e->attributes = cached_attr(&k);
+	e->attributes = known_attr(&k);
 	e->handle.handle_follows = TRUE;
-	e->handle.post_op_fh3_u.handle = node_fh(child);
+	e->handle.post_op_fh3_u.handle = node_fh(to.child);
 }
 
 /* False where the entry does not fit. */
@@ -108,13 +105,13 @@ static void page_reply(struct page *p, const struct listing *l, bool eof)
 	if (p->plus) {
 		READDIRPLUS3resok *r = &res.readdirplus.READDIRPLUS3res_u.resok;
 
-		r->dir_attributes = cached_attr(p->dir);
+		r->dir_attributes = known_attr(p->dir);
 		memcpy(r->cookieverf, listing_verf(l), NFS3_COOKIEVERFSIZE);
 		r->reply = list;
 	} else {
 		READDIR3resok *r = &res.readdir.READDIR3res_u.resok;
 
-		r->dir_attributes = cached_attr(p->dir);
+		r->dir_attributes = known_attr(p->dir);
 		memcpy(r->cookieverf, listing_verf(l), NFS3_COOKIEVERFSIZE);
 		r->reply = list;
 	}
@@ -150,11 +147,11 @@ static bool page_make(struct page *p, struct listing *l, uint64_t cookie)
 	return good;
 }
 
-static bool may_list(const struct cached *dir, const struct listing *l)
+static bool may_list(const struct known *dir, const struct listing *l)
 {
 	struct binding b = listing_binding(l);
 
-	return cached_granted(dir, ACCESS3_READ) ||
+	return known_granted(dir, ACCESS3_READ) ||
 	       contract_granted(&dir->contract, b.sent_us);
 }
 
@@ -163,11 +160,11 @@ static bool cached_page(
 {
 	static const char none[NFS3_COOKIEVERFSIZE];
 	struct svc_rqst *rqst = p->rqst;
-	struct cached dir;
+	struct known dir;
 	struct listing *l;
 	struct binding b;
 
-	if (!cached_open(&dir, rqst, fh))
+	if (!cached_find(&dir, rqst, fh))
 		return false;
 	l = listcache_find(dir.caches->lists, dir.node, rqst->cred_id, p->plus);
 	if (!l ||
@@ -175,7 +172,7 @@ static bool cached_page(
 		return false;
 	b = listing_binding(l);
 	p->dir = &dir;
-	if (cached_bound(&dir, &b) && may_list(&dir, l))
+	if (known_bound(&dir, &b) && may_list(&dir, l))
 		return page_make(p, l, cookie);
 	/* Worth a round trip only if it spares one that is larger. */
 	if (rqst->confirmed || dir.contract.offline || cookie != 0 || p->plus ||

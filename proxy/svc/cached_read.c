@@ -6,13 +6,13 @@
 
 enum { REST_MIN = 4096 };
 
-static void reply_data(struct svc_rqst *rqst, const struct cached *k,
+static void reply_data(struct svc_rqst *rqst, const struct known *k,
     const struct rbuf_piece *pieces, unsigned n, uint32_t len)
 {
 	union nfs_res res = {.status = NFS3_OK};
 	READ3resok *r = &res.read.READ3res_u.resok;
 
-	r->file_attributes = cached_attr(k);
+	r->file_attributes = known_attr(k);
 	r->count = len;
 	r->data.len = len;
 	r->eof = rqst->args.read.offset + len >= k->node->size;
@@ -30,7 +30,7 @@ static uint32_t read_len(const struct node *node, const READ3args *a)
 
 /* What is there need not come again, if it is not but a crumb; nor need what
  * is on its way. */
-static bool rest_missed(struct svc_rqst *rqst, const struct cached *k,
+static bool rest_missed(struct svc_rqst *rqst, const struct known *k,
     const struct datacache_read *rd)
 {
 	uint32_t have;
@@ -45,7 +45,7 @@ static bool rest_missed(struct svc_rqst *rqst, const struct cached *k,
 	return true;
 }
 
-static bool reply_found(struct svc_rqst *rqst, const struct cached *k,
+static bool reply_found(struct svc_rqst *rqst, const struct known *k,
     const struct datacache_read *rd)
 {
 	struct rbuf_piece pieces[DATA_PIECES_MAX];
@@ -66,19 +66,16 @@ bool cached_read(struct svc_rqst *rqst)
 {
 	const READ3args *a = &rqst->args.read;
 	struct data_version version;
-	struct datacache_read rd = {.version = &version, .offset = a->offset};
-	struct cached k;
+	struct datacache_read rd;
+	struct known k;
 
-	if (!cached_open(&k, rqst, &a->file) || k.sent_us == 0 ||
+	if (!cached_find(&k, rqst, &a->file) || k.sent_us == 0 ||
 	    !k.caches->data || attrcache_type(k.caches->attr, k.node) != NF3REG)
 		return cached_missed(rqst, METRICS_DATA_MISSES);
-	rd.len = read_len(k.node, a);
-	rd.key = caches_data_key(k.node);
-	version = caches_data_version(k.caches, k.node);
-	rd.valid_us = contract_data_valid(&k.contract);
+	rd = known_data(&k, &version, a->offset, read_len(k.node, a));
 	rd.patient = k.contract.offline;
-	if (cached_fresh(&k) &&
-	    (cached_granted(&k, ACCESS3_READ) || cached_own(&k))) {
+	if (known_fresh(&k) &&
+	    (known_granted(&k, ACCESS3_READ) || known_own(&k))) {
 		if (rd.len > 0) {
 			svc_wait_disk(rqst);
 			return reply_found(rqst, &k, &rd);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache/caches.h"
+#include "cache/known.h"
 #include "config/config.h"
 #include "config/exportpath.h"
 #include "nfsproto/nfs3_list.h"
@@ -18,17 +18,17 @@ static void proc_null(struct svc_rqst *rqst)
 /* While the server is away: what it answered this user before. */
 static bool mnt_offline(struct svc_rqst *rqst)
 {
-	struct caches *c = svc_caches(rqst->svc);
-	struct contract contract;
+	struct asker who = svc_asker(rqst);
 	struct mounttab_entry e;
+	struct known k;
 	struct cred_key key;
 	union nfs_res res;
 
 	cred_key_make(&key, rqst->call.cred.flavor, &rqst->auth);
-	contract_init(&contract, &c->config->policy, true, rqst->received_us,
-	    rqst->received_us);
-	if (!mounttab_find(c->mounts, &rqst->args.mnt.dirpath, &key, &e) ||
-	    !contract_granted(&contract, e.sent_us) ||
+	known_node(&k, &who, NULL);
+	if (!mounttab_find(
+		who.caches->mounts, &rqst->args.mnt.dirpath, &key, &e) ||
+	    !contract_granted(&k.contract, e.sent_us) ||
 	    !nfs_res_decode(rqst->proc, e.body.data, e.body.len, &res))
 		return false;
 	(void)rqst->row->edit(rqst, &res);

@@ -24,7 +24,7 @@
 #include <string.h>
 
 #include "base/metrics.h"
-#include "cache/caches.h"
+#include "cache/known.h"
 #include "nfsproto/nfs3_object.h"
 #include "prefetch/owncall.h"
 #include "svc/svc.h"
@@ -52,13 +52,14 @@ static const struct node *named_node(
     const struct caches *c, const diropargs3 *where)
 {
 	struct node *dir = attrcache_find(c->attr, &where->dir);
-	struct dentry *d =
-	    dir ? namecache_find(c->names, dir, &where->name) : NULL;
+	struct named to;
 
-	if (!d ||
-	    dentry_binding(d).generation != attrcache_generation(c->attr, dir))
+	if (!dir)
 		return NULL;
-	return dentry_child(c->names, d);
+	to = known_name(c, dir, &where->name);
+	return to.bound.generation == attrcache_generation(c->attr, dir)
+		   ? to.child
+		   : NULL;
 }
 
 static struct drc_object node_object(const struct node *node)

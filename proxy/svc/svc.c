@@ -100,6 +100,15 @@ struct caches *svc_caches(const struct svc *svc)
 	return svc->p.caches;
 }
 
+struct asker svc_asker(const struct svc_rqst *rqst)
+{
+	return (struct asker){.caches = rqst->svc->p.caches,
+	    .cred = rqst->cred_id,
+	    .offline = rqst->svc->offline,
+	    .received_us = rqst->received_us,
+	    .now_us = rqst->now_us};
+}
+
 bool svc_offline(const struct svc *svc)
 {
 	return svc->offline;

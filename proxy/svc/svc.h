@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "cache/known.h"
 #include "datacache/datacache.h"
 #include "nfsproto/nfs_proc.h"
 #include "nfsproto/record.h"
@@ -22,7 +23,6 @@
 #include "svc/drc.h"
 #include "upstream/fetch.h"
 
-struct caches;
 struct config_server;
 struct linkest;
 struct metrics;
@@ -185,6 +185,8 @@ void svc_reply_accepted(struct svc_rqst *rqst, enum accept_stat stat);
 const struct config_server *svc_config(const struct svc *svc);
 struct fetch *svc_fetch(const struct svc *svc);
 struct caches *svc_caches(const struct svc *svc);
+/* Who asks by a request. */
+struct asker svc_asker(const struct svc_rqst *rqst);
 /* Whether cached answers go out unconfirmed, since the server is away. */
 bool svc_offline(const struct svc *svc);
 /* An answer rested on a confirmation of then. */

@@ -7,7 +7,7 @@
  */
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "cache/caches.h"
+#include "cache/known.h"
 #include "nfsproto/nfs3_object.h"
 #include "svc/svc_rqst.h"
 
@@ -54,28 +54,26 @@ static bool watch_name(struct svc_rqst *rqst)
  * only where it is not fresh. */
 static bool stale(const struct svc_rqst *rqst, struct node *node)
 {
-	struct caches *c = rqst->svc->p.caches;
-	struct contract k;
+	struct asker who = svc_asker(rqst);
+	struct known k;
 
-	contract_init(
-	    &k, caches_policy(c, node), false, rqst->received_us, rqst->now_us);
-	return !contract_fresh(&k, attrcache_sent(c->attr, node));
+	known_node(&k, &who, node);
+	return !known_fresh(&k);
 }
 
 /* Through the directory, or the file that the name is thought to be. */
 static bool watch_lookup(struct svc_rqst *rqst, struct node *dir, uint64_t key)
 {
-	struct caches *c = rqst->svc->p.caches;
-	struct dentry *d =
-	    namecache_find(c->names, dir, &rqst->args.dirop.name);
-	struct node *child = d ? dentry_child(c->names, d) : NULL;
+	struct named to =
+	    known_name(rqst->svc->p.caches, dir, &rqst->args.dirop.name);
+	struct node *child = to.child;
 	nfs3_fh fh;
 
 	if (watch(rqst, key, NFSPROC3_ACCESS, false))
 		return true;
-	if (!d && watch_name(rqst))
+	if (!to.known && watch_name(rqst))
 		return true;
-	if (d && !child)
+	if (to.known && !child)
 		return stale(rqst, dir) &&
 		       watch(rqst, key, NFSPROC3_READDIRPLUS, false);
 	if (!child || stale(rqst, child)) {

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The questions of known.h, put to all caches and to the contract. */
+#include "cache/known.h"
+
+#include <string.h>
+
+void known_node(struct known *k, const struct asker *who, struct node *node)
+{
+	struct caches *c = who->caches;
+
+	k->caches = c;
+	k->node = node;
+	k->policy = caches_policy(c, node);
+	contract_init(&k->contract, k->policy, who->offline, who->received_us,
+	    who->now_us);
+	k->cred = who->cred;
+	k->grant = node ? accesscache_find(c->access, node, who->cred) : NULL;
+	k->sent_us = node ? attrcache_sent(c->attr, node) : 0;
+}
+
+bool known_find(struct known *k, const struct asker *who, const nfs3_fh *fh)
+{
+	struct node *node = attrcache_find(who->caches->attr, fh);
+
+	if (!node)
+		return false;
+	known_node(k, who, node);
+	return true;
+}
+
+bool known_fresh(const struct known *k)
+{
+	return contract_fresh(&k->contract, k->sent_us);
+}
+
+bool known_granted(const struct known *k, uint32_t bits)
+{
+	const struct grant *g = k->grant;
+
+	return g && (g->known & bits) == bits && (g->given & bits) == bits &&
+	       contract_granted(&k->contract, g->access_us);
+}
+
+bool known_own(const struct known *k)
+{
+	return k->grant && contract_granted(&k->contract, k->grant->own_us);
+}
+
+bool known_any(const struct known *k)
+{
+	return k->grant && contract_granted(&k->contract, k->grant->any_us);
+}
+
+bool known_search(const struct known *k)
+{
+	return known_granted(k, ACCESS3_LOOKUP) || known_own(k);
+}
+
+bool known_holds(const struct known *k, const struct binding *b)
+{
+	return contract_bound(&k->contract, k->caches->attr, k->node, b);
+}
+
+bool known_bound(const struct known *k, const struct binding *b)
+{
+	/* An object whose attributes must not be used any more may be gone,
+	 * with all that hangs on it: a directory that we removed. */
+	return k->sent_us != 0 && known_holds(k, b) &&
+	       (known_fresh(k) || contract_fresh(&k->contract, b->sent_us));
+}
+
+bool known_absent(const struct known *k, const struct binding *b)
+{
+	uint64_t sent_us = b->sent_us;
+
+	if (b->firm && k->sent_us > sent_us)
+		sent_us = k->sent_us;
+	return known_bound(k, b) && contract_absent(&k->contract, sent_us);
+}
+
+post_op_attr known_attr(const struct known *k)
+{
+	post_op_attr attr = {.attributes_follow = FALSE};
+
+	if (!known_fresh(k))
+		return attr;
+	attr.attributes_follow = TRUE;
+	attrcache_fattr(
+	    k->caches->attr, k->node, &attr.post_op_attr_u.attributes);
+	return attr;
+}
+
+struct datacache_read known_data(const struct known *k,
+    struct data_version *version, uint64_t offset, uint32_t len)
+{
+	*version = caches_data_version(k->caches, k->node);
+	return (struct datacache_read){.key = caches_data_key(k->node),
+	    .version = version,
+	    .offset = offset,
+	    .len = len,
+	    .valid_us = contract_data_valid(&k->contract)};
+}
+
+struct named known_name(
+    const struct caches *c, const struct node *dir, const nfs3_name *name)
+{
+	struct dentry *d = namecache_find(c->names, dir, name);
+
+	if (!d)
+		return (struct named){0};
+	return (struct named){.known = true,
+	    .absent = d->child == 0,
+	    .child = dentry_child(c->names, d),
+	    .bound = dentry_binding(d)};
+}
+
+void known_walk_begin(struct known_walk *w, const struct asker *who,
+    struct node *root, const char *path)
+{
+	*w = (struct known_walk){.who = *who, .node = root, .left = path};
+}
+
+bool known_walk_next(struct known_walk *w)
+{
+	if (!w->node || !*w->left)
+		return false;
+	known_node(&w->dir, &w->who, w->node);
+	w->name = (nfs3_name){
+	    .data = w->left, .len = (uint32_t)strcspn(w->left, "/")};
+	w->left += w->name.len;
+	w->left += *w->left == '/';
+	w->named = known_name(w->dir.caches, w->dir.node, &w->name);
+	w->node = w->named.child;
+	return true;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What is known of one object, and may it be used?
+ *
+ * Everybody who answers from the caches, or asks for what they lack, puts
+ * these questions: which node is it, which policy holds there, how old may a
+ * confirmation be (contract.h), what was this credential granted, and when
+ * were the attributes confirmed. `struct known` holds the answers for one
+ * object and one asker. It lies on the stack and owns nothing: it is good
+ * until something is learned (learn.h), since that may free what it points to.
+ */
+#ifndef FOREFETCH_KNOWN_H
+#define FOREFETCH_KNOWN_H
+
+#include "cache/caches.h"
+
+/* Who asks, and when. */
+struct asker {
+	struct caches *caches;
+	uint32_t cred; /* caches_cred(); 0: nobody whom anything is kept for */
+	bool offline;  /* without a link, any confirmation will do */
+	uint64_t received_us; /* when the request came in */
+	uint64_t now_us;
+};
+
+/* Somebody who asks of his own accord, not for a request. */
+static inline struct asker asker_now(
+    struct caches *c, uint32_t cred, uint64_t now_us)
+{
+	return (struct asker){
+	    .caches = c, .cred = cred, .received_us = now_us, .now_us = now_us};
+}
+
+struct known {
+	struct caches *caches;
+	struct node *node; /* NULL: nothing is known */
+	const struct config_policy *policy;
+	struct contract contract;
+	const struct grant *grant; /* of the asker; NULL: none */
+	uint32_t cred;
+	uint64_t sent_us; /* attrcache_sent(); 0: no attributes */
+};
+
+/* What is known of a node; of NULL, the server's policy only. */
+void known_node(struct known *k, const struct asker *who, struct node *node);
+/* The same by its handle; false where there is no such node. */
+bool known_find(struct known *k, const struct asker *who, const nfs3_fh *fh);
+
+/* Whether an answer may rest on the attributes. */
+bool known_fresh(const struct known *k);
+/* Whether ACCESS granted the asker all these bits (ACCESS3_READ …). */
+bool known_granted(const struct known *k, uint32_t bits);
+/* … or a call of the asker's own was answered: a READ, a LOOKUP. */
+bool known_own(const struct known *k);
+/* … or any call of the asker's about this handle was. */
+bool known_any(const struct known *k);
+/* Whether the asker may look up names in the directory. */
+bool known_search(const struct known *k);
+/* Whether what is bound to the node holds if the node is as it is known. */
+bool known_holds(const struct known *k, const struct binding *b);
+/* … and the node is known to be so, or the bound thing was itself asked for
+ * within the bound. */
+bool known_bound(const struct known *k, const struct binding *b);
+/* … where it says that a name is absent, which has a timeout of its own. */
+bool known_absent(const struct known *k, const struct binding *b);
+/* The attributes, if they may be told; else none. */
+post_op_attr known_attr(const struct known *k);
+/* A part of the file's data as datacache_find() and its like want it. Into
+ * `*version` goes what they compare; it must live as long. */
+struct datacache_read known_data(const struct known *k,
+    struct data_version *version, uint64_t offset, uint32_t len);
+
+/* Where a name leads, in whatever version of its directory. */
+struct named {
+	bool known;
+	bool absent;
+	struct node *child; /* NULL: absent, or of no use any more */
+	struct binding bound;
+};
+
+struct named known_name(
+    const struct caches *c, const struct node *dir, const nfs3_name *name);
+
+/*
+ * A way along a path, name by name:
+ *
+ *	known_walk_begin(&w, &who, root, "src/lib.c");
+ *	while (known_walk_next(&w))
+ *		look at w.dir, w.name and w.named; stop, or go on
+ *
+ * Whether the asker may search `dir`, and whether the name holds, is for the
+ * caller to say. At the end `node` is what the whole path leads to.
+ */
+struct known_walk {
+	struct asker who;
+	struct node *node; /* where it has come to; NULL: nowhere */
+	struct known dir;  /* of `name` */
+	nfs3_name name;    /* in the path */
+	struct named named;
+	const char *left; /* of the path, behind `name` */
+};
+
+void known_walk_begin(struct known_walk *w, const struct asker *who,
+    struct node *root, const char *path);
+/* False at the end of the path, and where the last name led nowhere. */
+bool known_walk_next(struct known_walk *w);
+
+#endif
