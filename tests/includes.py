@@ -17,6 +17,7 @@ ARROWS = {
 
     "predictor": "",  # predictor.h
     "predictor/store": "predictor",
+    "predictor/pattern": "predictor predictor/store",
     "predictor/sessions": "predictor predictor/store",
     "predictor/core": "predictor predictor/store predictor/sessions",
     "predictor/persist": "predictor predictor/store predictor/core",
@@ -30,7 +31,7 @@ ARROWS = {
     "proxy/datacache": "nfsproto proxy/base",
     "proxy/cache": "nfsproto proxy/base proxy/config proxy/datacache",
     "proxy/upstream": "nfsproto proxy/base proxy/link",
-    "proxy/prefetch": "nfsproto predictor predictor/core predictor/persist "
+    "proxy/prefetch": "nfsproto predictor predictor/pattern predictor/persist "
     "proxy/base proxy/config proxy/link proxy/cache proxy/upstream",
     "proxy/svc": "nfsproto proxy/base proxy/config proxy/link proxy/datacache proxy/cache "
     "proxy/upstream proxy/prefetch",
@@ -49,6 +50,8 @@ ARROWS = {
 
 # Headers that only their folder includes, beside all NAME_private.h.
 PRIVATE = {
+    "predictor/core": "fit.h stream.h wall.h",  # core.h has all
+    "predictor/baselines": "atree.h edges.h ids.h",
     "predictor/persist": "persist_format.h portable.h",
     "predictor/trace": "trace_format.h trace_line.h",
     "proxy/config": "config_key.h config_parse.h config_value.h",

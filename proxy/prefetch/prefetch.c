@@ -16,7 +16,7 @@
 #include "base/metrics.h"
 #include "config/config.h"
 #include "nfsproto/nfs3_object.h"
-#include "predictor/core/pattern.h"
+#include "predictor/pattern/pattern.h"
 #include "prefetch/prefetch_private.h"
 
 enum {

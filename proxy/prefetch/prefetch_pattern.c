@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What follows the last reads of a file, by predictor/pattern.h, is wanted as
+/* What follows the last reads of a file, by pattern.h, is wanted as
  * ranges; what does not follow after all is not wanted any more. */
 #include "base/metrics.h"
 #include "config/config.h"
-#include "predictor/core/pattern.h"
+#include "predictor/pattern/pattern.h"
 #include "prefetch/prefetch_private.h"
 
 /* Does the policy of the file let data be fetched that may be used? In strict

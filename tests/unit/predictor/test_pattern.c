@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "predictor/core/pattern.h"
+#include "predictor/pattern/pattern.h"
 
 enum { KIB = 1024, BLOCK = 4 * KIB, MOST = 4096 };
 

@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "predictor/core/pattern.h"
+/*
+ * The differences of the last reads, and the period that they keep.
+ *
+ *	read -> was it predicted?  yes: advance in the pattern
+ *	                           no:  give the pattern up; look for another,
+ *	                                in the file's last order, then by period
+ *	     -> tell: predict from here up to the depth
+ *
+ * The depth begins at 2, or at 4 for a long period, and doubles with each hit.
+ * bench/patterns measures what the bounds below are worth.
+ */
+#include "predictor/pattern/pattern.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,15 +21,15 @@ enum {
 	HISTORY = 512, /* reads; a power of two */
 	SETS = 8,
 	WAYS = PATTERN_READERS / SETS,
-	NEED = 3,        /* differences that a period has kept */
-	NEED_PROVEN = 2, /* of a reader who kept to his patterns */
+	NEED = 3,        /* differences that a new period must have kept */
+	NEED_PROVEN = 2, /* the same for a reader with PROVEN hits */
 	PROVEN = 16,
-	DOUBT_MAX = 13,
-	LONG = 8,     /* from so many on it begins further ahead */
-	SKIP = 8,     /* reads that may be left out, or change places */
-	LOCKSTEP = 4, /* forward reads, each after the last one's reply */
-	ORDER_NEAR = 8,
-	ORDER_NEED = 2,
+	DOUBT_MAX = 13, /* differences that wrong patterns add to NEED */
+	LONG = 8,       /* a period kept for so long begins with depth 4 */
+	SKIP = 8,       /* reads that may be left out, or change places */
+	LOCKSTEP = 4,   /* reads that each came after the last one's reply */
+	ORDER_NEAR = 8, /* pieces that a read of an order may leave out */
+	ORDER_NEED = 2, /* reads in an order before it is believed */
 };
 
 /* One reader of one file. */
@@ -27,24 +38,24 @@ struct pattern {
 	uint64_t used; /* 0: free */
 	uint64_t offsets[HISTORY];
 	uint32_t counts[HISTORY];
-	uint32_t n;      /* reads, ever */
-	uint32_t period; /* 0: none */
-	uint32_t ahead;  /* told, from the last read on */
-	uint32_t depth;  /* to be told */
-	uint32_t run;    /* differences that kept the period */
-	uint32_t hits;   /* of them, since it was found */
-	uint32_t proven;
-	uint32_t doubt;
-	uint32_t lockstep;
-	uint64_t done_us; /* the last reply */
-	uint64_t think_us;
-	/* The order of the last run, how far this one is in it, and how many
-	 * of its reads in a row were. */
+	uint32_t n;        /* reads, ever */
+	uint32_t period;   /* 0: none */
+	uint32_t ahead;    /* reads predicted beyond the last one */
+	uint32_t depth;    /* how many there are to be */
+	uint32_t run;      /* differences that kept the period */
+	uint32_t hits;     /* reads that it predicted, since it was found */
+	uint32_t proven;   /* the same, of all patterns of this reader */
+	uint32_t doubt;    /* patterns that were wrong, and few hits since */
+	uint32_t lockstep; /* reads in a row that waited for a reply */
+	uint64_t done_us;  /* when the last reply went out */
+	uint64_t think_us; /* from a reply to the next read, on average */
+	/* The order of the last run, where in it the last read was, and how
+	 * many reads in a row have followed it. */
 	struct pattern_piece *order;
 	uint32_t norder, at, follows;
-	bool ordered;      /* what is told is the order's */
-	bool asked;        /* for an order … */
-	uint32_t file_run; /* … of the run before this one */
+	bool ordered;      /* predictions come from the order, not a period */
+	bool asked;        /* the order was asked for, … */
+	uint32_t file_run; /* … when the file had this run */
 };
 
 struct patterns {
@@ -112,7 +123,8 @@ static struct pattern *pattern_find(
 
 /* ---- the last reads --------------------------------------------------- */
 
-/* `back` before the last one; there are so many. */
+/* The read that came `back` reads before the last one; there must be so
+ * many. */
 static struct pattern_piece last(const struct pattern *p, uint32_t back)
 {
 	uint32_t i = (p->n - 1 - back) % HISTORY;
@@ -130,7 +142,7 @@ static void push(struct pattern *p, uint64_t offset, uint32_t count)
 	p->offsets[p->n % HISTORY] = offset;
 	p->counts[p->n % HISTORY] = count;
 	p->n++;
-	/* The place in the ring is all that it says. */
+	/* Only the place in the ring matters, and it stays the same. */
 	if (p->n == UINT32_MAX)
 		p->n = HISTORY + p->n % HISTORY;
 }
@@ -140,7 +152,7 @@ static uint64_t difference(const struct pattern *p, uint32_t back)
 	return last(p, back).offset_bytes - last(p, back + 1).offset_bytes;
 }
 
-/* How many of the last differences are as those a period before. */
+/* How many of the last differences equal those one period before them. */
 static uint32_t agreement(const struct pattern *p, uint32_t period)
 {
 	uint32_t n = 0, max = kept(p) - 1 - period;
@@ -151,19 +163,21 @@ static uint32_t agreement(const struct pattern *p, uint32_t period)
 	return n;
 }
 
+/* How many differences must agree before a period is believed. */
 static uint32_t needed(const struct pattern *p)
 {
 	return (p->proven >= PROVEN ? NEED_PROVEN : NEED) + p->doubt;
 }
 
-/* The smallest that holds. */
+/* Takes the smallest period that holds, if there is one. */
 static void period_find(struct pattern *p)
 {
 	uint32_t need = needed(p), run;
 
 	for (uint32_t i = 1; i + need <= kept(p); i++) {
 		run = agreement(p, i);
-		/* So many equal steps agree once less. */
+		/* n equal steps make n differences, but n - 1 pairs of
+		 * them, so a period of 1 is given one for nothing. */
 		if (run + (i == 1) < need)
 			continue;
 		p->period = i;
@@ -174,7 +188,7 @@ static void period_find(struct pattern *p)
 	}
 }
 
-/* It goes forward and leaves nothing out: a client's readahead does, too. */
+/* Whether the reads go forward and leave nothing out, as readahead does. */
 static bool is_forward(const struct pattern *p)
 {
 	uint64_t bytes = 0;
@@ -187,7 +201,8 @@ static bool is_forward(const struct pattern *p)
 
 /* ---- what follows ----------------------------------------------------- */
 
-/* The `k`th read from here, from 1 on. */
+/* The `k`th read from here; 1 is the next one. Nothing behind an order's
+ * end. */
 static struct pattern_piece next(const struct pattern *p, uint32_t k)
 {
 	struct pattern_piece x;
@@ -213,7 +228,7 @@ static bool has(const struct pattern_piece *x, const struct pattern_read *r)
 	       r->offset_bytes - x->offset_bytes < x->count_bytes;
 }
 
-/* Which of the next ones it is; 0: none. */
+/* Which of the next reads this one is; 0 for none of them. */
 static uint32_t foreseen(const struct pattern *p, const struct pattern_read *r)
 {
 	uint32_t far = p->ahead + 1 < SKIP ? p->ahead + 1 : SKIP;
@@ -227,7 +242,7 @@ static uint32_t foreseen(const struct pattern *p, const struct pattern_read *r)
 	return 0;
 }
 
-/* One of the last few, again or late. */
+/* Whether it is one of the last few reads, repeated or out of order. */
 static bool was_just(const struct pattern *p, const struct pattern_read *r)
 {
 	for (uint32_t i = 0; i < SKIP && i < kept(p); i++)
@@ -282,7 +297,7 @@ static void give_up(struct pattern *p, struct pattern_news *news)
 
 /* ---- orders ----------------------------------------------------------- */
 
-/* Of the run before this one. */
+/* Gets the order of the file's last run, once for each run. */
 static void order_load(
     struct patterns *ps, struct pattern *p, const struct pattern_read *r)
 {
@@ -302,12 +317,12 @@ static void order_load(
 		p->order[i] = (struct pattern_piece){
 		    pieces[i].offset_bytes, pieces[i].length_bytes};
 	p->norder = (uint32_t)n;
-	/* Before the first. */
+	/* The search begins behind `at`, which is the first piece then. */
 	p->at = p->norder - 1;
 	ps->order_bytes += n * sizeof(*p->order);
 }
 
-/* Where in the order the read is, at best a little further on. */
+/* Finds the read in the order, looking forward from the last one. */
 static void order_follow(struct pattern *p, const struct pattern_read *r)
 {
 	uint32_t at = p->at;
@@ -341,8 +356,8 @@ static bool order_begin(struct pattern *p, const struct pattern_read *r)
 
 /* ---- reads ------------------------------------------------------------ */
 
-/* In pieces of this size: what the link holds, as far as it takes that much
- * for none to be waited for. */
+/* How many reads of this size the link holds, or how many the reader sends
+ * while one is fetched, whichever is less, and two more. */
 static uint32_t deep_enough(
     const struct pattern *p, const struct pattern_read *r)
 {
@@ -369,11 +384,14 @@ static void tell(
 	if (!may_tell(p))
 		return;
 	news->lead = p->ahead + 1;
+	/* The rule of succession: after n hits (n + 1) / (n + 2); the three
+	 * differences that made the pattern count as hits. */
 	news->p = (float)(p->run + 4) / (float)(p->run + 5);
 	while (p->ahead < p->depth) {
 		struct pattern_piece x = next(p, p->ahead + 1);
 
-		/* Beyond the file, or before it: so far it goes. */
+		/* The pattern leaves the file here, at its end or its
+		 * beginning. */
 		if (x.count_bytes == 0 || x.offset_bytes >= r->size_bytes)
 			return;
 		news->want[news->nwant++] = x;
@@ -381,7 +399,8 @@ static void tell(
 	}
 }
 
-/* How long the reader takes between a reply and the next read. */
+/* Learns how long the reader takes from a reply to its next read; the average
+ * gives the newest an eighth, as RFC 6298 does for round trips. */
 static void pace(struct pattern *p, const struct pattern_read *r)
 {
 	uint64_t think = r->now_us > p->done_us ? r->now_us - p->done_us : 0;
