@@ -37,7 +37,7 @@ ARROWS = {
     "proxy/upstream proxy/prefetch",
     "proxy/explain": "nfsproto predictor/trace proxy/config proxy/cache proxy/prefetch",
     "proxy/warm": "nfsproto proxy/base proxy/config proxy/link proxy/cache proxy/prefetch",
-    "proxy/hint": "nfsproto proxy/base proxy/config proxy/cache proxy/prefetch",
+    "proxy/hint": "nfsproto proxy/base proxy/config proxy/link proxy/cache proxy/prefetch",
     "proxy/control": "predictor/persist proxy/base proxy/datacache proxy/cache "
     "proxy/explain proxy/warm proxy/hint",
     "proxy/daemon": "nfsproto proxy/base proxy/config proxy/link proxy/datacache "
@@ -58,8 +58,6 @@ PRIVATE = {
     "proxy/svc": "cached.h exports.h payload.h postcheck.h svc_pieces.h svc_rqst.h",
     "proxy/upstream": "upstream_conn.h",
 }
-# Wants have no header of their own yet.
-EXCEPT = {("proxy/hint", "prefetch_private.h")}
 # forefetch and the library know of control/ what goes over the socket.
 PROTOCOL = {"protocol.h", "control.pb-c.h"}
 
@@ -99,7 +97,7 @@ def wrong(folder, include):
         return None
     if other not in ARROWS[folder].split():
         return "to which no arrow leads"
-    if is_private(other, name) and (folder, name) not in EXCEPT:
+    if is_private(other, name):
         return "which is private to %s" % other
     if folder in ("hint", "proxy/ctl") and other == "proxy/control" and name not in PROTOCOL:
         return "which is the daemon's side"

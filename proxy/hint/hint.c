@@ -13,6 +13,8 @@
 #include "config/config.h"
 #include "config/exportpath.h"
 #include "hint/hint_private.h"
+#include "link/budget.h"
+#include "prefetch/prefetch.h"
 
 enum {
 	WANTS_MAX_OUT = 48,   /* of a stream */
@@ -74,11 +76,10 @@ static void on_end(struct want_owner *o, bool given_up)
 	hints_wake(it->stream->hints);
 }
 
-void hint_out(struct hint_item *it, struct want *w, uint32_t bytes)
+void hint_out(struct hint_item *it, uint32_t bytes)
 {
 	struct hint_stream *s = it->stream;
 
-	want_own(w, &it->owner);
 	it->out_bytes = bytes;
 	s->nwants++;
 	s->out_bytes += bytes;

@@ -6,19 +6,20 @@
  *	hint_step.c   what a hint needs next: a name, or bytes
  *	hint_reader.c where the reader is
  *
- * A stream is a list of items in the order of the hints:
+ * A stream is a list of items in the order of the hints. What stands at the
+ * mark and behind it is asked for only as far as room() allows:
  *
  *	front ──▶ asked, asked, asked │ todo ──▶ name, data, name …
- *	(the reader)                  └ nothing is asked of what is behind it
- *but within the bounds of room()
+ *	(the reader)                  └ the mark
  */
 #ifndef FOREFETCH_HINT_PRIVATE_H
 #define FOREFETCH_HINT_PRIVATE_H
 
 #include <sys/queue.h>
 
+#include "cache/caches.h"
 #include "hint/hint.h"
-#include "prefetch/prefetch_private.h"
+#include "prefetch/want.h"
 
 enum hint_state {
 	HINT_NAME, /* part of its path is not known yet */
@@ -112,8 +113,8 @@ void hint_want_gone(struct hint_item *it);
 void hint_asked(struct hint_item *it, uint64_t now_us);
 /* It is of no use: gone. */
 void hint_fail(struct hint_item *it);
-/* A want of `bytes` is out for it. */
-void hint_out(struct hint_item *it, struct want *w, uint32_t bytes);
+/* It has taken a want of `bytes`. */
+void hint_out(struct hint_item *it, uint32_t bytes);
 
 /* hint_reader.c */
 /* Its object is known now; those before it may be gone then. */

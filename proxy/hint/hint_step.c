@@ -8,6 +8,7 @@
 
 #include "base/metrics.h"
 #include "hint/hint_private.h"
+#include "link/linkest.h"
 #include "nfsproto/nfs3_object.h"
 
 enum {
@@ -70,7 +71,7 @@ static bool holds(const struct walk *k, const struct dentry *d)
 
 static enum walked walk_name(struct walk *k)
 {
-	uint32_t cred = k->it->stream->cred->id;
+	uint32_t cred = pf_cred_id(k->it->stream->cred);
 	struct dentry *d;
 
 	k->dir = k->node;
@@ -121,10 +122,10 @@ static enum hint_step ask_name(struct walk *k)
 	    want_add_name(s->hints->p.prefetch, s->cred, &n, k->now_us);
 
 	/* Another hint's, whose answer will do. */
-	if (!w || w->owner)
+	if (!w || !want_own(w, &it->owner))
 		return HINT_STEP_LATER;
 	it->next = (uint64_t)(k->name.data - it->text) + 1;
-	hint_out(it, w, LOOKUP_BYTES);
+	hint_out(it, LOOKUP_BYTES);
 	return HINT_STEP_OUT;
 }
 
@@ -144,8 +145,8 @@ static void found(struct walk *k)
 
 static bool refused(const struct hint_item *it, struct node *node)
 {
-	const struct grant *g =
-	    accesscache_find(caches_of(it)->access, node, it->stream->cred->id);
+	const struct grant *g = accesscache_find(
+	    caches_of(it)->access, node, pf_cred_id(it->stream->cred));
 
 	return g && (g->known & ACCESS3_READ) && !(g->given & ACCESS3_READ);
 }
@@ -191,9 +192,9 @@ static enum hint_step ask_bytes(
 	    end - it->next < chunk ? (uint32_t)(end - it->next) : chunk;
 	r.lead = lead_of(it);
 	w = want_add_range(s->hints->p.prefetch, s->cred, &r, now_us);
-	if (!w || w->owner)
+	if (!w || !want_own(w, &it->owner))
 		return HINT_STEP_LATER;
-	hint_out(it, w, r.count_bytes);
+	hint_out(it, r.count_bytes);
 	return HINT_STEP_OUT;
 }
 

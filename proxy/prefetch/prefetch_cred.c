@@ -18,6 +18,11 @@ void pf_cred_unref(struct pf_cred *c)
 		free(c);
 }
 
+uint32_t pf_cred_id(const struct pf_cred *c)
+{
+	return c->id;
+}
+
 static void unlist(struct prefetch *pf, struct pf_cred *c)
 {
 	TAILQ_REMOVE(&pf->creds, c, link);

@@ -29,6 +29,7 @@
 #include "prefetch/observe.h"
 #include "prefetch/owncall.h"
 #include "prefetch/prefetch.h"
+#include "prefetch/want.h"
 
 struct event;
 struct patterns;
@@ -86,44 +87,6 @@ enum {
 /* Part of a listing: behind one cookie, up to another. */
 struct list_span {
 	uint64_t from, to;
-};
-
-/* Who says that something will be wanted: enum predictor_source goes on. */
-enum note_source {
-	NOTE_FROM_PATTERN = PREDICTOR_SOURCES,
-	NOTE_FROM_HINT,
-	NOTE_SOURCES
-};
-
-/* Part of a file that will be read. */
-struct want_range {
-	uint64_t object;
-	uint64_t parent; /* its directory; 0: not known */
-	uint64_t offset_bytes;
-	uint32_t count_bytes; /* > 0 */
-	float p;
-	uint32_t lead; /* READs until then, or the like: 1 for the next */
-	/* PREDICTOR_NEEDS_…: what else its use takes. Nothing for a file that
-	 * is being read; NAME and ACCESS for one that will be opened. */
-	uint8_t needs;
-	uint8_t source; /* enum note_source */
-};
-
-/* A name to be looked up ahead. */
-struct want_name {
-	uint64_t dir;
-	const char *name; /* not copied: its owner keeps it until the end */
-	uint32_t len;
-	float p;
-	uint32_t lead;
-};
-
-/* Lies in whoever waits for the end of a want. */
-struct want_owner {
-	/* There is nothing more to be asked for it, or it was given up. Not
-	 * called where the owner drops it. */
-	void (*on_end)(struct want_owner *o, bool given_up);
-	struct want *want; /* NULL while there is none */
 };
 
 struct want {
@@ -291,8 +254,7 @@ struct prefetch {
 	uint64_t saved_events;
 };
 
-/* prefetch.c: have the pump run soon. */
-void prefetch_wake(struct prefetch *pf, uint64_t now_us);
+/* prefetch.c: have the pump run after `us`. */
 void prefetch_wake_in(struct prefetch *pf, uint64_t us);
 /* False where it is not worth it, or there are too many. */
 bool prefetch_want(struct prefetch *pf, struct pf_cred *cred,
@@ -302,36 +264,15 @@ void prefetch_listed(
     struct prefetch *pf, const struct pf_cred *cred, struct node *dir);
 
 /* prefetch_cred.c */
-struct pf_cred *pf_cred_get(struct prefetch *pf, const struct rpc_cred *cred,
-    uint32_t id, uint32_t uid);
-struct pf_cred *pf_cred_ref(struct pf_cred *c);
-void pf_cred_unref(struct pf_cred *c);
 void pf_creds_free(struct prefetch *pf);
 
 /* prefetch_want.c */
 /* NULL where there are too many. */
 struct want *want_add(struct prefetch *pf, struct pf_cred *cred,
     const struct prediction *pred, uint64_t now_us);
-/*
- * The bytes of a range; what of them is in the data cache, or under way, is not
- * asked for. Ranges of one source that begin at the same offset are one want.
- * It is a want like others, and gone without a word when it is done, or after
- * five seconds; prefetch_wake() has it looked at. NULL where there are too many
- * wants, or where it is not worth its bytes.
- */
-struct want *want_add_range(struct prefetch *pf, struct pf_cred *cred,
-    const struct want_range *r, uint64_t now_us);
 /* It is not wanted any more, unless it is under way. */
 void want_drop_range(struct prefetch *pf, struct pf_cred *cred, uint64_t object,
     uint64_t offset, enum note_source source);
-/* Its LOOKUP under the credential, and what confirms its directory. NULL where
- * there are too many wants. */
-struct want *want_add_name(struct prefetch *pf, struct pf_cred *cred,
-    const struct want_name *n, uint64_t now_us);
-/* The want has no owner yet. */
-void want_own(struct want *w, struct want_owner *o);
-/* The owner has lost interest. */
-void want_disown(struct want_owner *o);
 /* The prediction was withdrawn: what of it is not under way is not asked for.
  */
 void want_withdraw(struct prefetch *pf, struct pf_cred *cred, uint64_t object,
@@ -383,8 +324,6 @@ uint32_t listing_page(struct caches *c, struct node *dir, struct listing *l,
     uint64_t fresh_us, size_t room, struct list_span *span);
 
 /* prefetch_flight.c */
-/* What a reply will take on the link, headers apart. */
-enum { CONFIRM_BYTES = 128, LOOKUP_BYTES = 260 };
 /* Ask; false without memory. `args` begin with the handle of `node`. */
 bool pf_flight_start(struct prefetch *pf, struct pf_cred *cred,
     struct node *node, uint32_t proc, const union nfs_args *args,

@@ -281,10 +281,13 @@ struct want *want_add_name(struct prefetch *pf, struct pf_cred *cred,
 	return w;
 }
 
-void want_own(struct want *w, struct want_owner *o)
+bool want_own(struct want *w, struct want_owner *o)
 {
+	if (w->owner)
+		return false;
 	w->owner = o;
 	o->want = w;
+	return true;
 }
 
 void want_disown(struct want_owner *o)
