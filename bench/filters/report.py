@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Table of bench/filters: filters.py SAVE FILE...
+"""Table of bench/filters/run: report.py SAVE FILE...
 
-Each FILE is called LINK-RSIZE and has the JSON of bench/jobs; all of it goes to
+Each FILE is called LINK-RSIZE and has the JSON of bench/jobs/run; all of it goes to
 SAVE, unless that is empty.  Exit status 1 where the aim is missed, or a run was
 wrong or is missing.
 """

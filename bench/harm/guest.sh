@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What bench/harm runs in the lab.  Prints, for bench/lab.d/harm.py:
+# What bench/harm/run runs in the lab.  Prints, for bench/harm/harm.py:
 #
 #   run CASE ARM train|timed NUMBER MICROSECONDS
 #   ls ARM idle|load NUMBER CALLS MICROSECONDS...     a listing each
@@ -11,7 +11,7 @@ set -u
 
 give_up() { echo "harm: $*" >&2; lab_logs >&2; exit 1; }
 progress() { echo "harm: $*" >&2; }
-tool() { python3 "$LAB_D/harm.py" "$@"; }
+tool() { python3 "$LAB_ROOT/bench/harm/harm.py" "$@"; }
 
 # with_arm ARM COMMAND...: the lab's functions mean the daemon of that arm
 with_arm() {

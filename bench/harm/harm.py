@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Jobs of bench/harm, and its report.
+"""Jobs of bench/harm/run, and its report.
 
 In the guest, at the top of the mount:
   random DIR FILES COUNT SEED   4 KiB of COUNT files in a random order
@@ -12,7 +12,7 @@ In the guest, at the top of the mount:
                                 prints the calls that took, and microseconds
 make-random, make-find, make-reader, make-ls: their files, in the export.
 
-report ROWS RTT RATE JSON SAVE: ROWS is what harm.sh prints (its head has the
+report ROWS RTT RATE JSON SAVE: ROWS is what guest.sh prints (its head has the
 format).  Exit status 1 where an aim is missed or figures are missing.
 """
 import hashlib
@@ -23,7 +23,9 @@ import statistics
 import sys
 import time
 
-from units import bytes_a_second, seconds
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)),
+                                "..", "lab"))
+from units import bytes_a_second, seconds  # noqa: E402
 
 NFS3 = """NULL GETATTR SETATTR LOOKUP ACCESS READLINK READ WRITE CREATE MKDIR
 SYMLINK MKNOD REMOVE RMDIR RENAME LINK READDIR READDIRPLUS FSSTAT FSINFO
@@ -366,7 +368,7 @@ def report(path, rtt, rate, as_json, save):
     if as_json == "yes":
         print(text)
     else:
-        print("bench/harm at %s, %s" % (rtt, rate))
+        print("bench/harm/run at %s, %s" % (rtt, rate))
         for c in cases:
             if c["case"] == "ls":
                 print_ls(c, unit_ms)

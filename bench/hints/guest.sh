@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What bench/hints runs in the lab.  Prints, for bench/lab.d/hints.py:
+# What bench/hints/run runs in the lab.  Prints, for bench/hints/hints.py:
 #
 #   run CASE ARM ROUND MICROSECONDS BYTES READS THINK-US LINK-BYTES SHA256
 #   stats CASE ARM ROUND JSON       what the arm's daemon has counted
@@ -10,7 +10,7 @@ set -u
 
 give_up() { echo "hints: $*" >&2; lab_logs >&2; exit 1; }
 progress() { echo "hints: $*" >&2; }
-tool() { python3 "$LAB_D/hints.py" "$@"; }
+tool() { python3 "$LAB_ROOT/bench/hints/hints.py" "$@"; }
 
 # with_arm ARM COMMAND...: the lab's functions mean the daemon of that arm
 with_arm() {

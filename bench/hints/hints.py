@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The reader of bench/hints, and its report.
+"""The reader of bench/hints/run, and its report.
 
 In the guest:
   make EXPORT       the files
@@ -10,7 +10,7 @@ In the guest:
       is `none`, the socket of a daemon, or preload: and that. Prints its
       microseconds, bytes, reads, microseconds of thought, and SHA-256.
 
-report ROWS RTT RATE JSON SAVE: ROWS is what hints.sh prints (its head has the
+report ROWS RTT RATE JSON SAVE: ROWS is what guest.sh prints (its head has the
 format).  Exit status 1 where an aim is missed or figures are missing.
 """
 import hashlib
@@ -23,8 +23,10 @@ import subprocess
 import sys
 import time
 
-from interval import t95
-from units import bytes_a_second
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)),
+                                "..", "lab"))
+from interval import t95  # noqa: E402
+from units import bytes_a_second  # noqa: E402
 
 BLOCK, BLOCKS = 65536, 1024
 FILE, FILES, FILES_A_DIR = 16384, 3000, 100
@@ -242,7 +244,7 @@ def report(path, rtt, rate, as_json, save):
     if as_json == "yes":
         print(text)
     else:
-        print("bench/hints at %s, %s; mean ± half of the 95%% interval" % (
+        print("bench/hints/run at %s, %s; mean ± half of the 95%% interval" % (
             rtt, rate))
         for c in cases:
             if "share" in c:

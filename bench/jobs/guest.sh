@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What bench/jobs runs in the lab.  Prints a block of lines for each run of a
-# job, which bench/jobs.d/report.py reads:
+# What bench/jobs/run runs in the lab.  Prints a block of lines for each run of a
+# job, which bench/jobs/report.py reads:
 #
 #   run JOB ARM KIND NUMBER MICROSECONDS STATUS ok|wrong USER SYSTEM
 #   before WHAT ...   after WHAT ...   settled WHAT ...
@@ -20,7 +20,7 @@
 # All arms mount the export at $LAB_WORK, so that a job prints the same paths.
 # Nothing but the arm of the run is mounted.
 
-jobs_dir=$LAB_D/../jobs.d
+jobs_dir=$LAB_ROOT/bench/jobs
 state=$LAB_STATE/jobs
 first_port=2100
 
@@ -196,7 +196,7 @@ one_run() {
 	arm_mount "$arm"
 	[ "$job" != farm ] || farm_mount "$arm"
 	cd "$LAB_WORK/$(job_where "$job")" ||
-		give_up "the image has no files for $job: bench/jobs prepare"
+		give_up "the image has no files for $job: bench/jobs/prepare"
 	job_warm "$job"
 	{
 		echo "before mount $(mount_options)"

@@ -132,7 +132,7 @@ END
 		{ echo "nfs-ganesha does not start as a proxy"; return 1; }
 }
 
-# JOBS_RCLONE: the directory of what bench/jobs built, or why there is none.
+# JOBS_RCLONE: the directory of what bench/jobs/run built, or why there is none.
 start_rclone() {
 	[ -x "$JOBS_RCLONE/rclone" ] || { echo "$JOBS_RCLONE"; return 1; }
 	start_sftp || return 1

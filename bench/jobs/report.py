@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Table or JSON of bench/jobs: report.py [--json] [--save FILE] ROWS META.
+"""Table or JSON of bench/jobs/run: report.py [--json] [--save FILE] ROWS META.
 
-ROWS is what bench/jobs.d/guest.sh printed (its head has the format), META a
+ROWS is what bench/jobs/guest.sh printed (its head has the format), META a
 JSON object to put in front.  Exit status 1 where a run differed from the
 direct mount's, is impossibly fast, or is missing.
 """

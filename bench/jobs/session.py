@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Jobs of bench/jobs that are sessions: session.py index|login|editor TMP.
+"""Jobs of bench/jobs/run that are sessions: session.py index|login|editor TMP.
 
 They work in the current directory, print what they found, and keep what they
 make for themselves in TMP.

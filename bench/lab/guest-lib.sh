@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# Library of the lab's guest.  bench/lab loads it before a shell script; other
+# Library of the lab's guest.  bench/lab/run loads it before a shell script; other
 # programs call `bash "$LAB_LIB" FUNCTION ARG...`.
 #
 # Variables

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Times and rates as bench/lab takes them."""
+"""Times and rates as bench/lab/run takes them."""
 
 
 def seconds(text):

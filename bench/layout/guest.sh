@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What bench/layout runs in the lab.  It prints `compact US JSON` and for each run
+# What bench/layout/run runs in the lab.  It prints `compact US JSON` and for each run
 # `run DELAY SIDE US SUM BYTES SEQUENTIAL RUNS READS`; SIDE is before or after,
 # READS is how often the disk was read.
 set -eu
 
 give_up() { echo "layout: $*" >&2; exit 1; }
-tool() { python3 "$LAB_D/layout.py" "$@"; }
+tool() { python3 "$LAB_ROOT/bench/layout/layout.py" "$@"; }
 
 # Only reads take longer.
 disk_table() { echo "0 $sectors delay $device 0 $1 $device 0 0"; }
-# shellcheck source=bench/lab.d/slow-disk.sh
+# shellcheck source=bench/lab/slow-disk.sh
 . "$LAB_D/slow-disk.sh"
 
 ctl() { forefetch --socket "$(sed -n 's/^control *= *//p' "$LAB_CONF")" "$@"; }

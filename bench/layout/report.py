@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Table or JSON of bench/layout: layout_report.py ROWS yes|no."""
+"""Table or JSON of bench/layout/run: report.py ROWS yes|no."""
 import json
+import os
 import sys
 
-from interval import mean_interval
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)),
+                                "..", "lab"))
+from interval import mean_interval  # noqa: E402
 
 
 def read_rows(path):

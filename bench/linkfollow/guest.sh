@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What bench/linkfollow runs in the lab.  Prints, for bench/lab.d/linkfollow.py,
+# What bench/linkfollow/run runs in the lab.  Prints, for bench/linkfollow/linkfollow.py,
 # with microseconds of one clock:
 #
 #   phase ARM NAME BYTES_A_SECOND BEGIN     what the link is from then on
@@ -9,7 +9,7 @@
 #   rate ARM TIME BYTES_A_SECOND BASE_US    what forefetch shows
 #   done
 set -u
-tool() { python3 "$LAB_D/linkfollow.py" "$@"; }
+tool() { python3 "$LAB_ROOT/bench/linkfollow/linkfollow.py" "$@"; }
 socket=$(sed -n 's/^control *= *//p' "$LAB_CONF")
 
 phase() {

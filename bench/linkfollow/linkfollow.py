@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Parts of bench/linkfollow, and its report.
+"""Parts of bench/linkfollow/run, and its report.
 
 In the guest:
   make DIR                  files to read
@@ -8,7 +8,7 @@ In the guest:
   sample ARM SOCKET RUN     what forefetch shows of the link, twice a second
 Both make RUN/begun-NAME when they have begun.
 
-report ROWS JSON SAVE: ROWS is what linkfollow.sh prints (its head has the
+report ROWS JSON SAVE: ROWS is what guest.sh prints (its head has the
 format).  Exit status 1 where an aim is missed or figures are missing.
 """
 import json

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Report of `bench/loopback --hits`: hits.py DIRECTORY JSON CHECK.
+"""Report of `bench/loopback/run --hits`: hits.py DIRECTORY JSON CHECK.
 
 DIRECTORY has TEST.json of nfsload and TEST.MODE.before.stats, .after.stats of
 forefetch; JSON and CHECK are yes or no.  Exit status 1 with CHECK where an

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
-# What bench/overhead runs in the lab.
+# What bench/overhead/run runs in the lab.
 set -eu
 dd if=/dev/urandom of="$LAB_EXPORT/tree/big" bs=1M count=8 status=none
 lab_pair -n "$RUNS" -d tree "grep -r" -- grep -rc include --include='*.[ch]' .

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What bench/patterns runs in the lab.  Prints, for bench/lab.d/patterns.py:
+# What bench/patterns/run runs in the lab.  Prints, for bench/patterns/report.py:
 #
 #   run CASE direct|train|ours NUMBER CHECKSUM READS BYTES MICROSECONDS
 #   stats CASE NUMBER JSON

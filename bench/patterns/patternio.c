@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * patternio - programs that read inside a file, as those of AASFP's paper do
- * (Yang, Mitra, Chiueh, FREENIX 2002); bench/patterns runs them.
+ * (Yang, Mitra, Chiueh, FREENIX 2002); bench/patterns/run runs them.
  *
  * A program is a list of block numbers, made before the clock runs; the FFT
  * is its own. It prints `CHECKSUM READS BYTES MICROSECONDS`.

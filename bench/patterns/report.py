@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Report of bench/patterns: patterns.py ROWS RATE JSON SAVE.
+"""Report of bench/patterns/run: report.py ROWS RATE JSON SAVE.
 
-ROWS is what patterns.sh prints (its head has the format). Intervals are of
+ROWS is what guest.sh prints (its head has the format). Intervals are of
 95%, by Student's t; a gain's is that of the differences of pairs of runs, over
 direct's mean. Exit status 1 where an aim is missed, or a run void or missing.
 """
 import json
 import math
+import os
 import statistics
 import sys
 
-from interval import t95
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)),
+                                "..", "lab"))
+from interval import t95  # noqa: E402
 
 # Of direct's time that is to be saved at least; -0.02: within 2%.
 AIMS = {"backward-1": .85, "backward-2": .75, "stride": .54,

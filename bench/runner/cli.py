@@ -17,7 +17,7 @@ bench/run list
 
 ABOUT = """\
 Runs experiments (`list` names them; `all` is all of them), one cell after the
-other: a cell is one call of bench/jobs, bench/filters, bench/harm and so on,
+other: a cell is one call of bench/jobs/run, bench/filters/run, bench/harm/run and so on,
 in a guest of its own. What each gave goes to a file of the results directory:
 the command, versions, link, seed, mount options of every run, how it ended.
 A cell that failed, or a run whose output differs from the direct mount's, is

@@ -7,7 +7,7 @@ A cell is one command, which prints or saves JSON:
   link     for the report; the command has its own
   argv     below bench/; OUT stands for the file to save to (else stdout),
            BUILD for the build directory, SEED for the seed
-  sets     trees that bench/jobs must have prepared
+  sets     trees that bench/jobs/run must have prepared
   minutes  how long it takes about, on two cores
   group    what the report puts together
 """
@@ -16,7 +16,7 @@ import os
 BENCH = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
 OUT, BUILD, SEED = "@OUT@", "@BUILD@", "@SEED@"
 
-# bench/lab's presets, and what they are; wireless is run with and without loss.
+# bench/lab/run's presets, and what they are; wireless is run with and without loss.
 LINKS = {
     "none": "no emulation", "lan": "1 Gb/s, 0.2 ms",
     "wired": "10 Mb/s, 1 ms", "wireless": "2 Mb/s, 20 ms",
@@ -36,7 +36,7 @@ PAPER = "forward-1,forward-2,backward-1,backward-2,orthonormal-4," \
     "orthonormal-32,oblique-4,oblique-32,fft-256K,fft-512K"
 EVERY_PEER = "nfs4,fscache,sshfs,ganesha,rclone"
 
-# What the jobs of bench/jobs do, for those who read the report.
+# What the jobs of bench/jobs/run do, for those who read the report.
 JOBS = {
     "node": "node loads webpack, eslint, typescript and babel",
     "node-1": "node loads babel", "import-1": "python imports numpy",
@@ -206,7 +206,7 @@ def load(quick):
                     ["lab", "--build", BUILD, "--no-mount", "--timeout", "1800",
                      "--env", "LOAD_NFSLOAD=@NFSLOAD@",
                      "--env", "LOAD_ROUNDS=" + ("2" if quick else "9"),
-                     "lab.d/load.sh"], 1 if quick else 5, save=False,
+                     "load/guest.sh"], 1 if quick else 5, save=False,
                     group="load"))
     return out
 
@@ -216,7 +216,7 @@ def million(quick):
     return [Cell("million", "million", "lan",
                  ["lab", "--build", BUILD, "--link", "lan", "--disk", "8G",
                   "--mem", "3072M", "--timeout", "14400", "--env",
-                  "MILLION_FILES=%d" % files, "lab.d/million.sh"],
+                  "MILLION_FILES=%d" % files, "million/guest.sh"],
                  0.5 if quick else 60, save=False)]
 
 
@@ -226,7 +226,7 @@ def soak(quick):
                  ["lab", "--build", BUILD, "--link", "wireless", "--rtt",
                   "5ms", "--rate", "50mbit", "--loss", "-", "--mem", "1536M",
                   "--timeout", "14400", "--env", "SOAK_ROUNDS=%d" % rounds,
-                  "--disk-image", "@IMAGE:seeds@", "lab.d/soak.sh"],
+                  "--disk-image", "@IMAGE:seeds@", "soak/guest.sh"],
                  2 if quick else 60, ["seeds"], save=False)]
 
 

@@ -249,7 +249,7 @@ def section_harm(records):
                               percent_of(c["waste"])])
     if table:
         yield "Where prefetch cannot help (2 Mb/s, 20 ms)", [
-            ("text", "bench/harm: random reads, a find, a reader beside a "
+            ("text", "bench/harm/run: random reads, a find, a reader beside a "
                      "wrongly trained job, with prefetch on and off in "
                      "turns; unused: fetched in vain, of the bytes that "
                      "prefetch off brought."),
@@ -331,8 +331,8 @@ def section_other(records):
              for r in records for c in others.cases(r)]
     if table:
         yield "Patterns, hints, sessions, layout", [
-            ("text", "Each script says more by itself: bench/patterns, "
-                     "bench/hints, bench/sessions, bench/layout."),
+            ("text", "Each script says more by itself: bench/patterns/run, "
+                     "bench/hints/run, bench/sessions/run, bench/layout/run."),
             ("table", ["script", "case", "without", "with", "", "what"],
              table)]
 

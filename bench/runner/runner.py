@@ -57,7 +57,7 @@ def image_of(wanted):
 
 
 def find_build(given):
-    """Not the newest, as bench/lab would: ./check builds with sanitizers."""
+    """Not the newest, as bench/lab/run would: ./check builds with sanitizers."""
     build = given or os.path.join(os.path.dirname(BENCH), "build")
     if not os.access(os.path.join(build, "proxy/forefetchd"), os.X_OK):
         raise Missing("no proxy/forefetchd in %s: ./quickstart builds it; or "
@@ -79,8 +79,8 @@ def package(name):
 
 
 def rclone_version():
-    """Of the one that bench/jobs builds, if it is there."""
-    with open(os.path.join(BENCH, "jobs.d", "rclone", "go.mod")) as f:
+    """Of the one that bench/jobs/run builds, if it is there."""
+    with open(os.path.join(BENCH, "jobs", "rclone", "go.mod")) as f:
         wanted = f.read().split("rclone/rclone ", 1)[1].split()[0]
     return wanted if glob.glob(os.path.join(
         glob.escape(store()), "rclone-*", "rclone")) else "missing"
@@ -122,7 +122,7 @@ def prepare(cells, args, say):
                                 for s in c.sets):
         if image_of(wanted):
             continue
-        command = ["jobs", "prepare", "--set", wanted]
+        command = ["jobs/prepare", "--set", wanted]
         if args.no_fetch:
             raise Missing("call bench/" + " ".join(command) + " first")
         say("the trees of the jobs, once: bench/" + " ".join(command))
@@ -175,7 +175,7 @@ def have_tex():
 
 # Where there is none, the guest knows why.
 def build_rclone(say):
-    if subprocess.run([os.path.join(BENCH, "jobs"), "rclone"],
+    if subprocess.run([os.path.join(BENCH, "jobs/build-rclone")],
                       stdout=sys.stderr).returncode:
         say("going on without rclone")
 
@@ -186,6 +186,11 @@ def call_or_missing(command, say):
         raise Missing("failed: bench/" + " ".join(command))
 
 
+def program(name):
+    """The command that makes the figures of an experiment."""
+    return os.path.join(BENCH, name, "run")
+
+
 def command_of(cell, build, seed, out):
     words = {experiments.OUT: out, experiments.BUILD: build,
              experiments.SEED: str(seed),
@@ -194,7 +199,9 @@ def command_of(cell, build, seed, out):
     argv = []
     for i, word in enumerate(cell.argv):
         word = words.get(word, word).replace("@NFSLOAD@", nfsload)
-        if i == 0 or word.startswith("lab.d/"):
+        if i == 0:
+            word = program(word)
+        elif word.endswith("/guest.sh"):
             word = os.path.join(BENCH, word)
         argv.append(word)
     return argv
@@ -269,8 +276,8 @@ def wanted(record, key, args):
 
 def why_not(cell):
     if "script" in cell.needs and not os.access(
-            os.path.join(BENCH, cell.argv[0]), os.X_OK):
-        return "bench/%s is not there" % cell.argv[0]
+            program(cell.argv[0]), os.X_OK):
+        return "bench/%s/run is not there" % cell.argv[0]
     if "root" in cell.needs and os.geteuid() != 0:
         return "needs root"
     if "tex" in cell.needs and not have_tex():

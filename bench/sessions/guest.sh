@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What bench/sessions runs in the lab.  Prints, for bench/lab.d/sessions.py:
+# What bench/sessions/run runs in the lab.  Prints, for bench/sessions/sessions.py:
 #
 #   session CASE ARM train|timed NUMBER LOGIN APP STATUS ok|wrong
 #   count CASE ARM before|after nfsd CALLS... | link BYTES | stats JSON
@@ -18,7 +18,7 @@ first_port=2200
 
 give_up() { echo "sessions: $*" >&2; lab_logs >&2; exit 1; }
 progress() { echo "sessions: $*" >&2; }
-tool() { python3 "$LAB_D/sessions.py" "$@"; }
+tool() { python3 "$LAB_ROOT/bench/sessions/sessions.py" "$@"; }
 is_proxy() { [ "$1" != direct ] && [ "$1" != floor ]; }
 
 # --- arms --------------------------------------------------------------------

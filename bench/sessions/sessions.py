@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Files of bench/sessions, and its report.
+"""Files of bench/sessions/run, and its report.
 
 make DIR: a home directory: what a login shell reads, small configuration
 files, and a repository for each of three groups.
 
-report ROWS RTT RATE THINK JSON SAVE: ROWS is what sessions.sh prints (its head
+report ROWS RTT RATE THINK JSON SAVE: ROWS is what guest.sh prints (its head
 has the format).  Exit status 1 where the aim is missed, a session went wrong,
 or figures are missing.
 """
@@ -17,7 +17,9 @@ import statistics
 import subprocess
 import sys
 
-from interval import t95
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)),
+                                "..", "lab"))
+from interval import t95  # noqa: E402
 
 GROUPS = 3
 RC_FILES, COMMON_FILES, GROUP_FILES, REPO_FILES = 30, 24, 24, 120
@@ -225,7 +227,7 @@ def report(rows, rtt, rate, think, as_json, save):
         json.dump(out, sys.stdout, indent=1)
         print()
     else:
-        print("bench/sessions, %s, %s, %s s between login and application; "
+        print("bench/sessions/run, %s, %s, %s s between login and application; "
               "means and 95%% intervals" % (rtt, rate, think))
         for name, case in cases.items():
             put_case(name, case)

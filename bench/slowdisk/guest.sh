@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What bench/slowdisk runs in the lab.  For each case it prints `case DELAY
+# What bench/slowdisk/run runs in the lab.  For each case it prints `case DELAY
 # idle|busy`, the JSON of nfsload, and `disk READS FILES`: how often the disk
 # was read meanwhile, and how many files the readers had.
 set -eu
@@ -10,7 +10,7 @@ give_up() { echo "slowdisk: $*" >&2; exit 1; }
 
 # Reads and writes take longer.
 disk_table() { echo "0 $sectors delay $device 0 $1"; }
-# shellcheck source=bench/lab.d/slow-disk.sh
+# shellcheck source=bench/lab/slow-disk.sh
 . "$LAB_D/slow-disk.sh"
 
 # Nothing of the cold files is in anybody's memory: neither the client's, nor

@@ -5,13 +5,13 @@
 # beside a second process that lists one unknown directory after another. In the
 # lab, e.g.
 #
-#   bench/lab --rtt 20ms --rate 2mbit bench/lab.d/slowread.sh
+#   bench/lab/run --rtt 20ms --rate 2mbit bench/slowread/guest.sh
 #
 # Twice, in turns. The daemon begins with an empty cache; KEY=VALUE are settings
 # of its server.
 set -u
 mib=${1:-8}
-tool() { python3 "$LAB_D/slowread.py" "$@"; }
+tool() { python3 "$LAB_ROOT/bench/slowread/slowread.py" "$@"; }
 
 tool make "$LAB_EXPORT" "$mib" 4
 lab_umount "$LAB_PROXY" && lab_proxy_stop

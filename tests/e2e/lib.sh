@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
-# What the end-to-end tests share; they run in the lab (bench/lab.d/guest-lib.sh).
+# What the end-to-end tests share; they run in the lab (bench/lab/guest-lib.sh).
 #
 #   ok NAME; fail NAME   print one line, count
 #   check NAME COMMAND...   ok when COMMAND succeeds; its output when it fails

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Report of bench/copies: copies.py DIRECTORY RUNS yes|no.
+"""Report of bench/copies/run: report.py DIRECTORY RUNS yes|no.
 
 DIRECTORY has TEST.RUN.load of nfsload and TEST.RUN.0.NAME, TEST.RUN.1.NAME of
 forefetch, before and after; NAME is plain or copying.
@@ -9,7 +9,7 @@ import json
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "lab.d"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lab"))
 from interval import mean_interval  # noqa: E402
 
 TESTS = [("hit-1m", "READ 1 MiB, hits"), ("hit-64k", "READ 64 KiB, hits"),

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# What bench/jobs/run, prepare and build-rclone share: the directory where
+# everything is kept that is fetched or built once, and the names in it.
+recipe=$here
+store=${FOREFETCH_JOBS:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/forefetch/jobs}
+git_version=2.39.5
+tex_packages="texlive-base texlive-latex-base texlive-latex-recommended"
+
+die() { echo "jobs: $*" >&2; exit 1; }
+bad_usage() { echo "jobs: $*; see --help" >&2; exit 2; }
+say() { echo "jobs: $*" >&2; }
+
+# The programs the jobs run in the guest, which has the host's files.
+find_programs() {
+	python=${JOBS_PYTHON:-/usr/bin/python3}
+	[ -x "$python" ] || python=$(command -v python3) ||
+		die "python3 not found"
+	# Not a wrapper of a version manager: that costs more than the job.
+	python=$("$python" -c 'import sys; print(sys.executable)') ||
+		die "$python does not run"
+	node=${JOBS_NODE:-$(command -v node)} || node=''
+	[ -z "$node" ] || node=$("$node" -p process.execPath)
+}
+
+# image_of SET: its name. Those of the set `jobs` have had no other.
+image_of() {
+	case $1 in
+	jobs) echo "$store/image" ;;
+	*) echo "$store/$1" ;;
+	esac
+}
+
+# Of the programs too: they refuse each other's formats.
+tex_versions() {
+	# shellcheck disable=SC2086 # words
+	dpkg-query -W texlive-binaries $tex_packages 2>/dev/null
+}
+
+versions() {
+	echo "python $("$python" -c 'import platform
+print(platform.python_version())'), node $("$node" -p process.version)"
+	grep -v '^#' "$recipe/requirements.txt" | paste -sd ' '
+	"$node" -p 'Object.entries(JSON.parse(fs.readFileSync(
+		process.argv[1])).dependencies).map(e => e.join("@")).join(" ")' \
+		"$recipe/package.json"
+	echo "git $git_version"
+	tex_versions | sed -n 's/^texlive-base\t/texlive /p'
+}
+
+go_wanted() { awk '$1 == "go" { print $2 }' "$recipe/rclone/go.mod"; }
+
+rclone_sources=(go.mod go.sum main.go connect/main.go)
+
+# The directory of the two programs, which may not be there yet.
+rclone_dir() {
+	(cd "$recipe/rclone" && echo "$store/rclone-$(cat "${rclone_sources[@]}" |
+		sha256sum | cut -c1-16)")
+}
+
+# Which Go there is, without a newer one being fetched by it.
+go_here() {
+	command -v go >/dev/null || { echo "there is no Go here"; return; }
+	(cd / && echo "here is $(GOTOOLCHAIN=local go env GOVERSION)")
+}
