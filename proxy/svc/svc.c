@@ -214,6 +214,18 @@ static void rqst_note_object(
 		drc_set_object(rqst->drc, &rqst->object);
 }
 
+/*
+ * What waits for the server while it is away, where all else would hang its
+ * user: changes, and COMMIT. A client that is told that COMMIT failed drops
+ * what it has written, instead of writing it again (RFC 1813 section 4.8).
+ */
+static bool waits_for_server(const struct svc_rqst *rqst)
+{
+	return (rqst->proc->flags & NFS_PROC_DRC) ||
+	       (rqst->proc->prog == NFS_PROGRAM &&
+		   rqst->proc->proc == NFSPROC3_COMMIT);
+}
+
 static void rqst_send(
     struct svc_rqst *rqst, struct xdr_view args, struct rbuf *hold)
 {
@@ -224,8 +236,7 @@ static void rqst_send(
 	    .hold = hold};
 	struct fetch_about about;
 
-	/* Changes wait for the server; all else would hang its user. */
-	if (rqst->svc->offline && !(rqst->proc->flags & NFS_PROC_DRC)) {
+	if (rqst->svc->offline && !waits_for_server(rqst)) {
 		svc_reply_status(rqst, NFS3ERR_IO);
 		return;
 	}
@@ -382,7 +393,7 @@ void svc_wait_disk(struct svc_rqst *rqst)
 /* Try again with what is cached; false where it has to wait. */
 static bool rqst_retry_offline(struct svc_rqst *rqst)
 {
-	if ((rqst->proc->flags & NFS_PROC_DRC) || rqst->check)
+	if (waits_for_server(rqst) || rqst->check)
 		return false;
 	if (rqst->watch.list)
 		fetch_unwatch(&rqst->watch);

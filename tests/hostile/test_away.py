@@ -5,6 +5,7 @@ import time
 import daemon
 import rpc
 from fakeserver import HOLD
+from rpc import opaque, u32, u64
 
 
 class Away(daemon.Case):
@@ -76,6 +77,25 @@ class Away(daemon.Case):
         time.sleep(4)
         self.assertEqual(len(self.up.seen(rpc.NULL)), before)
         self.assertEqual(len(self.up.seen(rpc.MKDIR)), 1)
+
+    def test_commit_waits(self):
+        """A client that is told that it failed drops what it has written:
+        one that came before the server went away, and one after."""
+        self.up.down()
+        verifier = b"verifier"
+        commit = opaque(rpc.ROOT) + u64(0) + u32(0)
+        early, late, reader = (self.connect(timeout=60) for _ in range(3))
+        early.send(rpc.COMMIT, commit)
+        reader.send(rpc.READ, rpc.read_args(count=64))
+        self.assertEqual(rpc.status(reader.recv()), rpc.IO)
+        self.assertTrue(self.away())
+        late.send(rpc.COMMIT, commit)
+        self.up.script(rpc.COMMIT, u32(0) + rpc.NO_WCC + verifier)
+        self.up.up()
+        for client in early, late:
+            reply = client.recv()
+            self.assertEqual(rpc.status(reply), 0)
+            self.assertTrue(reply.body.endswith(verifier))
 
     def test_refused_server_is_away(self):
         self.up.down()
