@@ -8,7 +8,7 @@
 # tree in and out through the mount, and is there at a start.  Checksums are right
 # each time, the daemon is the same one, `forefetch status` says what is wrong, and
 # when the disk is well, data is kept on it again.
-. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
+. "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
 kinds=("$@")
 [ $# -gt 0 ] || kinds=(full cow readonly error gone slow)

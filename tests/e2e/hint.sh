@@ -6,7 +6,7 @@
 # What was hinted is read without a call to the server, in its order and without
 # more than was said; backpressure; who is refused what; LD_PRELOAD, whose
 # programs neither fail nor wait where there is no daemon.
-. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
+. "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
 SOCK=/run/forefetch/control.sock
 # ld.so would divide a path with a blank in it.

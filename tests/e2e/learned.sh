@@ -5,7 +5,7 @@
 #
 # A program is run; its tree is listed, shown by names, exported, forgotten and
 # brought back, by its own user only. A trace is what forefetch-sim reads.
-. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
+. "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
 SOCK=/run/forefetch/control.sock
 SIM=${LAB_BUILD:-}/../predictor/forefetch-sim

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # memory   a small machine writes twice its memory; TERM and restart under load
 # lab: --mem 512M --timeout 1500
-. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
+. "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
 mib=${1:-1024}
 cat >/tmp/write.py <<'P'

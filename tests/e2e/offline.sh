@@ -7,7 +7,7 @@
 # was read before can be mounted, listed and read on, the rest ends in EIO soon,
 # changes wait and go through later; the same after the daemon was killed or
 # stopped meanwhile.  With `wait` nothing fails.  All, or what is named.
-. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
+. "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
 kinds=() values=()
 for word; do
@@ -22,7 +22,7 @@ soon=20 # s; for what must not hang
 
 # A tree that will be cached, and a file beside it that will not.
 make_tree() {
-	python3 "$E2E/cachekill.py" make "$LAB_EXPORT/tree-$1" 30
+	python3 "$E2E/cachekill/cachekill.py" make "$LAB_EXPORT/tree-$1" 30
 	mkdir "$LAB_EXPORT/tree-$1/sub"
 	echo inner >"$LAB_EXPORT/tree-$1/sub/inner"
 	ln -s sub/inner "$LAB_EXPORT/tree-$1/link"

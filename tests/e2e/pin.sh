@@ -6,7 +6,7 @@
 # A tree is pinned, more than cache_size is read, the daemon is stopped, killed
 # and started; without the server the tree is read right.  Who may pin what,
 # what is too much, a list that is damaged, unpin.
-. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
+. "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
 SOCK=/run/forefetch/control.sock
 files=60 others=10

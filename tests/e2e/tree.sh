@@ -4,7 +4,7 @@
 # lab: --tree /usr/include --timeout 1500
 #
 # Twice, as the second pass is answered from what the proxy keeps.
-. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
+. "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
 src=${1:-/usr/include}
 sums "$LAB_EXPORT/tree" >/tmp/server.sums

@@ -5,7 +5,7 @@
 #
 # What was warmed is read without the server; a second walk takes few calls; a
 # user gets what it may have and no more; bad paths are refused.
-. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
+. "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
 SOCK=/run/forefetch/control.sock
 dirs=20 files=20

@@ -8,7 +8,7 @@
 # laid out in the order of its use.  Then bytes in the files of the cache are
 # flipped, the files cut, of another version, of another user, or garbage.
 # --short: in bounded only, and flipped bytes only.
-. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
+. "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
 modes=(bounded frozen strict) damage=(flip truncate head garbage owner)
 ends=(kill stop) short=no
@@ -19,7 +19,7 @@ fi
 kills=${1:-100}
 RANDOM=${2:-$((SECONDS + $$))}
 files=42
-tool() { python3 "$E2E/cachekill.py" "$@"; }
+tool() { python3 "$E2E/cachekill/cachekill.py" "$@"; }
 tool make "$LAB_EXPORT/ck" $files
 tree=$LAB_PROXY/ck
 

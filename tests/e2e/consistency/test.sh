@@ -7,7 +7,7 @@
 # Every answer that the proxy's client gets must be explained by a state that
 # was true within the bound of the mode; see consistency_model.py.  --selftest
 # tries proxies that are wrong on purpose, each of which must be caught.
-. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
+. "$LAB_ROOT/tests/e2e/lib/lib.sh"
 export PYTHONDONTWRITEBYTECODE=1
 
 selftest=no
@@ -23,7 +23,7 @@ options=()
 judge() {	# MODE SEED PROXY [OPTION...]
 	local mode=$1 seed=$2 proxy=$3
 	shift 3
-	python3 "$E2E/consistency.py" --direct "$LAB_ADDR:2049" \
+	python3 "$E2E/consistency/consistency.py" --direct "$LAB_ADDR:2049" \
 		--mount "$LAB_ADDR:20048" --proxy "$proxy" --mode "$mode" \
 		--seed "$seed" "${options[@]}" "$@" "$LAB_EXPORT"
 }

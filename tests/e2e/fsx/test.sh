@@ -8,13 +8,13 @@
 # seeds 1 to SEEDS (20) in each mode: what it wrote itself it must read back.
 # Two at a time, so that files disturb each other; in every other run the client
 # keeps as little as it can.
-. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
+. "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
 operations=${1:-1000}
 seeds=${2:-20}
-fsx=$("$E2E/fsx-get" --path)
+fsx=$("$E2E/fsx/fsx-get" --path)
 if [ ! -x "$fsx" ]; then
-	echo "SKIP: $fsx is not there; tests/e2e/fsx-get on the host builds it," \
+	echo "SKIP: $fsx is not there; tests/e2e/fsx/fsx-get on the host builds it," \
 		"which needs cargo"
 	exit 0
 fi

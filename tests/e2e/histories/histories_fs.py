@@ -17,10 +17,10 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                                "..", "hostile"))
+                                "../lib"))
+import nfsraw # noqa: E402
 import fakeserver # noqa: E402
 import memfs # noqa: E402
-import nfsraw # noqa: E402
 import rpc # noqa: E402
 from rpc import opaque # noqa: E402
 

@@ -7,7 +7,7 @@
 # of them by a raw client, which is faster, some under a kernel mount.  A failure
 # prints the shortest history that it finds; the seed repeats it.  For thousands
 # of kills run histories.py without the lab: see there.
-. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
+. "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
 kills=${1:-200} seed=${2:-$((RANDOM * 32768 + RANDOM))}
 mounted=$(((kills + 19) / 20))
@@ -15,7 +15,7 @@ mounted=$(((kills + 19) / 20))
 lab_export "$LAB_EXPORT" async || fail "cannot export"
 
 history() {	# MODE BY KILLS
-	if python3 "$E2E/histories.py" --mode "$1" --by "$2" --kills "$3" \
+	if python3 "$E2E/histories/histories.py" --mode "$1" --by "$2" --kills "$3" \
 		--seed "$seed" --work "$LAB_CACHE/histories" \
 		--export "$LAB_ADDR:$LAB_EXPORT" >/tmp/history.out 2>&1; then
 		ok "$(cat /tmp/history.out)"

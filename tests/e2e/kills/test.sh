@@ -6,7 +6,7 @@
 # kills.sh [KILLS]: mkdir, rename, link, unlink, rmdir, symlink and exclusive
 # creates in a loop, while forefetchd is killed at random moments and started
 # again.  A spurious EEXIST or ENOENT is a change that was done twice.
-. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
+. "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
 kills=${1:-200}
 workers="1 2 3 4 5 6 7 8" # so that each kill finds calls in flight
@@ -15,7 +15,7 @@ mkdir "$LAB_EXPORT/kills"
 pids=()
 for worker in $workers; do
 	mkdir "$LAB_EXPORT/kills/$worker"
-	python3 "$E2E/kills.py" "$LAB_PROXY/kills/$worker" /tmp/stop \
+	python3 "$E2E/kills/kills.py" "$LAB_PROXY/kills/$worker" /tmp/stop \
 		>/tmp/kills.$worker 2>&1 &
 	pids+=($!)
 done

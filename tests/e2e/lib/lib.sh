@@ -8,7 +8,7 @@
 #   sums DIR                checksums of all files, links and kinds below DIR
 #   e2e_end                 summary; the exit status of the test
 
-E2E=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+E2E=$LAB_ROOT/tests/e2e
 e2e_failed=0 e2e_passed=0
 
 ok() { echo "ok   $*"; e2e_passed=$((e2e_passed + 1)); }
@@ -31,7 +31,7 @@ same() {
 	return 1
 }
 
-sums() { python3 "$E2E/sums.py" "$1"; }
+sums() { python3 "$E2E/lib/sums.py" "$1"; }
 
 e2e_end() {
 	echo "$e2e_passed ok, $e2e_failed failed"

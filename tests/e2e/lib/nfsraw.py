@@ -16,7 +16,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                                "..", "hostile"))
+                                "../../hostile"))
 import rpc # noqa: E402
 
 STALE, NOTEMPTY, BAD_COOKIE, NOTSUPP = 70, 66, 10003, 10004

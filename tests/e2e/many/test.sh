@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # many     several exports, servers, ports, mounts; order of mounts and starts
 # lab: --rtt 5ms --timeout 900 --no-mount
-. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
+. "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
 # A second export of the first server, on a file system of its own, and a
 # second server.  Its file system is a copy of the first one's image: equal
@@ -63,11 +63,11 @@ for i in 1 2 3 4 5; do
 done
 check "five remounts" test "$i" = 5
 
-python3 "$E2E/mount3.py" dump 127.0.0.1 2050 export >/tmp/exports.proxy
-python3 "$E2E/mount3.py" dump "$LAB_ADDR" 20048 export >/tmp/exports.direct
+python3 "$E2E/many/mount3.py" dump 127.0.0.1 2050 export >/tmp/exports.proxy
+python3 "$E2E/many/mount3.py" dump "$LAB_ADDR" 20048 export >/tmp/exports.direct
 same "showmount -e" /tmp/exports.direct /tmp/exports.proxy
 check "exports are named" grep -q "^$LAB_EXPORT" /tmp/exports.proxy
-check "dump of mounts answers" python3 "$E2E/mount3.py" dump 127.0.0.1 2050 mounts
+check "dump of mounts answers" python3 "$E2E/many/mount3.py" dump 127.0.0.1 2050 mounts
 
 umount /mnt/c /mnt/d /mnt/six
 check "stop" lab_proxy_stop

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # outage   server, link and daemon go away in the middle of copies both ways
 # lab: --rtt 10ms --rate 50mbit --timeout 1800 --mem 768M
-. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
+. "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
 files=${1:-160}
 python3 - /tmp/src "$files" <<'P'
@@ -28,8 +28,8 @@ during() {
 	lab_drop_caches
 	# What was copied before would come out of the cache at once.
 	forefetch --socket /run/forefetch/control.sock flush >/dev/null
-	python3 "$E2E/copy.py" /tmp/src "$LAB_PROXY/in" /tmp/in.progress & in=$!
-	python3 "$E2E/copy.py" "$LAB_PROXY/src" /tmp/out /tmp/out.progress & out=$!
+	python3 "$E2E/outage/copy.py" /tmp/src "$LAB_PROXY/in" /tmp/in.progress & in=$!
+	python3 "$E2E/outage/copy.py" "$LAB_PROXY/src" /tmp/out /tmp/out.progress & out=$!
 	check "$name: copies are under way" lab_poll 120 \
 		eval 'copied /tmp/in.progress 8 && copied /tmp/out.progress 8'
 	check "$name: break" eval "$2"

@@ -5,7 +5,7 @@
 #
 # posix.py writes down what each operation returned; the two records and the
 # two trees it left behind, as the server sees them, must be equal.
-. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
+. "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
 umask 022
 for side in direct proxy; do
@@ -14,7 +14,7 @@ for side in direct proxy; do
 	mnt=$LAB_DIRECT
 	[ $side = direct ] || mnt=$LAB_PROXY
 	check "the sequence runs ($side)" eval \
-		"(cd $mnt/posix-$side && python3 \"\$E2E/posix.py\") >/tmp/$side.txt"
+		"(cd $mnt/posix-$side && python3 \"\$E2E/posix/posix.py\") >/tmp/$side.txt"
 	sums "$LAB_EXPORT/posix-$side" |
 		awk '{ if ($4 > 1700000000) $4 = "now"; print }' >/tmp/$side.tree
 	(cd "$LAB_EXPORT/posix-$side" && getfacl -R -p . 2>/dev/null) >/tmp/$side.acl

@@ -13,8 +13,10 @@ import os
 import subprocess
 import sys
 
-import nfsraw
-from nfsraw import rpc
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "../lib"))
+import nfsraw # noqa: E402
+from nfsraw import rpc # noqa: E402
 
 OWNER, STRANGER = 1000, 1001
 TOP = "prefetch-users"

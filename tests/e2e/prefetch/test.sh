@@ -7,13 +7,13 @@
 # E2E_SILENCE: seconds in which there is to be no call (20).
 # The kernel client's caches are emptied before each run of the job; what the
 # job prints is what it prints on the direct mount.
-. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
+. "$LAB_ROOT/tests/e2e/lib/lib.sh"
 export PYTHONDONTWRITEBYTECODE=1
 
 parts=("$@")
 [ ${#parts[@]} -gt 0 ] ||
 	parts=(gain silence changes settings faults users)
-tool() { python3 "$E2E/prefetch.py" "$@"; }
+tool() { python3 "$E2E/prefetch/prefetch.py" "$@"; }
 
 proxy_restart() {	# [KEY=VALUE...]
 	local s
@@ -104,7 +104,7 @@ part_users() {
 	local relay log=/tmp/relay.log
 	lab_link 10ms 20mbit - -
 	: >$log
-	python3 "$E2E/prefetch.py" relay 3049 "$LAB_ADDR:2049" $log \
+	python3 "$E2E/prefetch/prefetch.py" relay 3049 "$LAB_ADDR:2049" $log \
 		3048 "$LAB_ADDR:20048" $log &
 	relay=$!
 	cp "$LAB_CONF" /tmp/users.conf
@@ -113,7 +113,7 @@ part_users() {
 		attr_timeout=500ms
 	lab_umount "$LAB_PROXY"
 	who() {
-		python3 "$E2E/prefetch_users.py" --direct "$LAB_ADDR:2049" \
+		python3 "$E2E/prefetch/prefetch_users.py" --direct "$LAB_ADDR:2049" \
 			--mount "$LAB_ADDR:20048" --proxy 127.0.0.1:2050 \
 			"$1" "$LAB_EXPORT"
 	}
@@ -185,7 +185,7 @@ during() {
 	data_gone
 	client_empty
 	rm -f /tmp/progress
-	python3 "$E2E/prefetch.py" job "$LAB_PROXY/job" --think 0.03 \
+	python3 "$E2E/prefetch/prefetch.py" job "$LAB_PROXY/job" --think 0.03 \
 		--progress /tmp/progress >/tmp/got.job & pid=$!
 	under_way() { local n=0; { read -r n </tmp/progress; } 2>/dev/null
 		[ "${n:-0}" -ge 40 ]; }

@@ -9,12 +9,15 @@ gives no right.  Objects are made by way of DIR, the export as the server sees
 it, or by a raw client as root where --raw (nfs-ganesha caches what it knows).
 """
 import argparse
+import os
 import random
 import sys
 import time
 
-import nfsraw
-from nfsraw import now, rpc
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "../lib"))
+import nfsraw # noqa: E402
+from nfsraw import now, rpc # noqa: E402
 
 ALICE, BOB, TEAM = 3001, 3002, 4000
 MANY = list(range(5000, 5015))

@@ -7,7 +7,7 @@
 # through the proxy, for several credentials, after root and the owner have read
 # everything; then rights are taken away.  In all modes, and where root is
 # squashed; --short: in bounded only, and half of the cases.
-. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
+. "$LAB_ROOT/tests/e2e/lib/lib.sh"
 export PYTHONDONTWRITEBYTECODE=1
 
 modes=(strict bounded frozen) squashed=(everybody together)
@@ -28,7 +28,7 @@ mode_set() {
 try() {	# NAME MODE CASE EXPORT [OPTION...]
 	local name=$1 mode=$2 case=$3 export=$4
 	shift 4
-	if python3 "$E2E/private.py" --direct "$LAB_ADDR:2049" \
+	if python3 "$E2E/private/private.py" --direct "$LAB_ADDR:2049" \
 		--mount "$LAB_ADDR:20048" --proxy 127.0.0.1:2050 \
 		--mode "$mode" --case "$case" "$@" "$export" \
 		>/tmp/private.out 2>&1; then

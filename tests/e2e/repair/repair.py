@@ -30,9 +30,11 @@ import subprocess
 import sys
 import time
 
-import nfsraw
-import rpc
-from rpc import opaque
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "../lib"))
+import nfsraw # noqa: E402
+import rpc # noqa: E402
+from rpc import opaque # noqa: E402
 
 EXPORT = os.environ["LAB_EXPORT"]
 CRED = rpc.auth_sys(0, 0)

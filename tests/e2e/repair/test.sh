@@ -5,7 +5,7 @@
 #
 # repair.sh [N [KIND...]]: N lock directories and N renames (1000 of each) in
 # each kind of outage: refused, silent and long; see repair.py.
-. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
+. "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
 n=${1:-1000}
 shift
@@ -20,7 +20,7 @@ lab_conf_set "server lab" connections 16
 lab_proxy_start || fail "the daemon starts"
 
 for kind in "${kinds[@]}"; do
-	if python3 "$E2E/repair.py" "$kind" "$n" >/tmp/repair.out 2>&1; then
+	if python3 "$E2E/repair/repair.py" "$kind" "$n" >/tmp/repair.out 2>&1; then
 		ok "$kind"
 	else
 		fail "$kind"

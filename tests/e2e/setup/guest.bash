@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# The guest's half of tests/e2e/setup. $E2E_ROOT, where the first of README's
+# The guest's half of tests/e2e/setup/run. $E2E_ROOT, where the first of README's
 # commands were run, is booted by its own systemd, as pid 1 of namespaces of its
 # own; $E2E_COMMANDS has the other commands. Only the environment is arranged:
 # README's server name resolves to the lab's server, which exports what README
 # mounts.
-. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
+. "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
 root=/run/setup/root
 
@@ -117,7 +117,7 @@ careful_mount() {
 # One READ of the proxy each: O_DIRECT passes the client's cache.
 many_reads() {
 	nsenter -t "$(init)" -m -- timeout -k 5 240 \
-		python3 "$E2E/direct_reads.py" "$root$place/file" \
+		python3 "$E2E/setup/direct_reads.py" "$root$place/file" \
 		"$LAB_EXPORT/file" "$1"
 }
 killed() {

@@ -5,13 +5,13 @@
 #
 # A real systemd runs the unit of configs/, a mount unit and a writing service,
 # as pid 1 of a namespace of its own, on an overlay of the root file system.
-. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
+. "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
 root=/run/unit/root
 marks=/run/unit/marks
 units=$root/etc/systemd/system
 scripts=/usr/local/lib/e2e # of $root, which has nothing of the guest's mounts
-source=$(readlink -f "$E2E/../..")
+source=$LAB_ROOT
 
 make_root() {
 	mkdir -p /run/unit && mount -t tmpfs unit /run/unit &&
@@ -27,7 +27,7 @@ make_root() {
 		mount --bind $marks $root/marks &&
 		mount --bind "$LAB_CACHE" $root/var/cache/forefetch &&
 		mkdir -p $root$scripts &&
-		cp "$E2E"/{load.py,impostor.py,unit_driver.bash} $root$scripts &&
+		cp "$E2E"/unit/{load.py,impostor.py,driver.bash} $root$scripts &&
 		cp "$source/configs/forefetch.sysusers" \
 			$root/usr/lib/sysusers.d/forefetch.conf &&
 		systemd-sysusers --root=$root &&
@@ -71,7 +71,7 @@ write_units() {
 		After=load.service
 		[Service]
 		Type=oneshot
-		ExecStart=/bin/bash $scripts/unit_driver.bash /marks
+		ExecStart=/bin/bash $scripts/driver.bash /marks
 	END
 	cat >$units/impostor.service <<-END
 		[Service]

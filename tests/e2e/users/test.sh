@@ -6,14 +6,14 @@
 # users.py tries every operation on every object as every user, first on the
 # direct mount and then through the proxy, in an order in which the proxy has
 # just answered another user who had more rights; and once more with caches warm.
-. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
+. "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
 matrix() {	# NAME DIRECT-MOUNT PROXY-MOUNT EXPORT
 	local pass
-	python3 "$E2E/users.py" make "$4/users"
-	python3 "$E2E/users.py" try "$2/users" >/tmp/direct.txt
+	python3 "$E2E/users/users.py" make "$4/users"
+	python3 "$E2E/users/users.py" try "$2/users" >/tmp/direct.txt
 	for pass in first second; do
-		python3 "$E2E/users.py" try "$3/users" >/tmp/proxy.txt
+		python3 "$E2E/users/users.py" try "$3/users" >/tmp/proxy.txt
 		same "$1, $pass time ($(wc -l </tmp/direct.txt) results)" \
 			/tmp/direct.txt /tmp/proxy.txt
 	done
