@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Calls and replies as text, so that a scenario can name them:
+ *
+ *	GETATTR /f              READ /f OFFSET COUNT        CREATE /f [guarded]
+ *	ACCESS /f               WRITE /f OFFSET TEXT [unstable]
+ *	LOOKUP /f               COMMIT /f                   REMOVE /f
+ *	READDIR /d              SYMLINK /l TARGET           RENAME /a /b
+ *	SETATTR /f mode OCTAL|size N|mtime SECONDS [guarded]
+ *
+ * and others alike. A path stands for the handle of what has it now at the
+ * server, or had it last.
+ */
+#ifndef FOREFETCH_TESTS_CALLTEXT_H
+#define FOREFETCH_TESTS_CALLTEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "scenario/memfs.h"
+
+enum { CALLTEXT_MAX = 512 };
+
+struct calltext_facts {
+	unsigned n;
+	char list[16][CALLTEXT_MAX];
+};
+
+/* False and a sentence in `err`. Arguments point into `words` and `fs`. */
+bool calltext_parse(struct memfs *fs, char *const *words, unsigned n,
+    const struct nfs_proc **proc, union nfs_args *args, char err[CALLTEXT_MAX]);
+/* A call as it is written in a scenario; `words` are told apart by blanks. */
+void calltext_describe(struct memfs *fs, const struct nfs_proc *proc,
+    const union nfs_args *args, char text[CALLTEXT_MAX]);
+/* What a reply says: "OK", "size 5", "data hello", "verifier 1", … */
+void calltext_facts(const struct nfs_proc *proc, const union nfs_res *res,
+    struct calltext_facts *facts);
+/* NFS3ERR_… by its name without NFS3ERR_; -1. */
+int calltext_status(const char *name);
+const char *calltext_status_name(int status);
+
+#endif

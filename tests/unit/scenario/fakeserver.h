@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The NFS server of a scenario: it receives calls and keeps them until it is
+ * told what to do with each. MOUNT calls it answers by itself.
+ */
+#ifndef FOREFETCH_TESTS_FAKESERVER_H
+#define FOREFETCH_TESTS_FAKESERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "scenario/calltext.h"
+
+struct event_base;
+struct fakeserver;
+
+struct fakeserver_call {
+	TAILQ_ENTRY(fakeserver_call) link;
+	const struct nfs_proc *proc;
+	union nfs_args args; /* into `bytes` */
+	char text[CALLTEXT_MAX];
+	uint32_t xid;
+	unsigned conn; /* by the order in which they were made, from 0 */
+	unsigned uid;
+	uint16_t port;
+	bool again;   /* its XID came before … */
+	bool moved;   /* … from another port */
+	bool claimed; /* a line of the scenario has named it */
+	_Alignas(8) unsigned char bytes[];
+};
+
+/* Does not listen yet. */
+struct fakeserver *fakeserver_new(
+    struct event_base *base, struct memfs *fs, uint32_t address);
+void fakeserver_free(struct fakeserver *s);
+
+void fakeserver_listen(struct fakeserver *s, bool on);
+/* All connections are reset, or that over which a call came. */
+void fakeserver_break(struct fakeserver *s);
+void fakeserver_break_one(struct fakeserver *s, unsigned conn);
+/* It forgets what was not committed, and tells so by its verifier. */
+void fakeserver_reboot(struct fakeserver *s);
+/* The source port of the newest connection that was made first; 0: none. */
+uint16_t fakeserver_peer_port(const struct fakeserver *s);
+/* Answer each call as it comes. */
+void fakeserver_serve(struct fakeserver *s, bool on);
+
+/* The oldest call that is not over and has the text, or begins with it;
+ * `claimed`: among those that were named already. NULL text: any. */
+struct fakeserver_call *fakeserver_find(
+    struct fakeserver *s, const char *text, bool claimed);
+
+/* Each of these ends the call. */
+void fakeserver_do(struct fakeserver *s, struct fakeserver_call *call);
+void fakeserver_do_silently(struct fakeserver *s, struct fakeserver_call *call);
+void fakeserver_drop(struct fakeserver *s, struct fakeserver_call *call);
+void fakeserver_answer(
+    struct fakeserver *s, struct fakeserver_call *call, nfsstat3 status);
+void fakeserver_answer_rpc(struct fakeserver *s, struct fakeserver_call *call,
+    enum accept_stat status);
+void fakeserver_deny(struct fakeserver *s, struct fakeserver_call *call);
+/* A reply whose results do not decode; a record that is no reply. */
+void fakeserver_babble(struct fakeserver *s, struct fakeserver_call *call);
+void fakeserver_break_record(
+    struct fakeserver *s, struct fakeserver_call *call);
+/* The server's reply cache knows the call: false where it does not. */
+bool fakeserver_repeat(struct fakeserver *s, struct fakeserver_call *call);
+
+#endif

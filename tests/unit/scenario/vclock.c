@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What is sent over the loopback device lies in a queue of this processor's
+ * until the kernel gives it to its receiver, most of the time at once. A byte
+ * that goes the same way comes behind it: vclock waits for that byte where it
+ * must know that nothing else is under way. A handshake takes several turns.
+ */
+#include "scenario/vclock.h"
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "base/iopool.h"
+
+enum {
+	READING_NS = 1000,
+	TURNS = 4,          /* of a byte, for a handshake */
+	QUIET = 2,          /* looks without an event, for silence */
+	LOOKS_MAX = 100000, /* something never comes to rest */
+};
+
+/* 2023-11-14; the machine has been up for a while. */
+#define EPOCH_NS UINT64_C(1700000000000000000)
+#define BOOT_NS  UINT64_C(5000000000000)
+
+static uint64_t now_ns = BOOT_NS;
+static uint64_t asleep_ns;
+static uint64_t left_ns; /* that vclock_pass() may still let pass */
+static unsigned events;  /* that the loop got */
+static struct event_base *loop;
+static struct iopool *jobs;
+static int ends[2] = {-1, -1};
+
+/* ---- in place of the C library's and libevent's ------------------------- */
+
+/* Threads read it, too, to write a line of the log. */
+int clock_gettime(clockid_t id, struct timespec *ts)
+{
+	uint64_t ns;
+
+	if (id == CLOCK_PROCESS_CPUTIME_ID || id == CLOCK_THREAD_CPUTIME_ID)
+		return (int)syscall(SYS_clock_gettime, id, ts);
+	ns = __atomic_add_fetch(&now_ns, READING_NS, __ATOMIC_RELAXED);
+	if (id == CLOCK_BOOTTIME || id == CLOCK_REALTIME ||
+	    id == CLOCK_REALTIME_COARSE)
+		ns += asleep_ns;
+	if (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE)
+		ns += EPOCH_NS;
+	ts->tv_sec = (time_t)(ns / 1000000000);
+	ts->tv_nsec = (long)(ns % 1000000000);
+	return 0;
+}
+
+static int look(int fd, struct epoll_event *list, int max, const sigset_t *mask)
+{
+	return (int)syscall(SYS_epoll_pwait, fd, list, max, 0, mask, _NSIG / 8);
+}
+
+static void go_on(int timeout_ms)
+{
+	uint64_t ns = timeout_ms < 0 ? left_ns : (uint64_t)timeout_ms * 1000000;
+
+	if (ns > left_ns)
+		ns = left_ns;
+	now_ns += ns;
+	left_ns -= ns;
+	if (left_ns == 0)
+		event_base_loopbreak(loop);
+}
+
+static void turn(void)
+{
+	char byte = 0;
+
+	if (send(ends[0], &byte, 1, 0) != 1 || recv(ends[1], &byte, 1, 0) != 1)
+		abort();
+}
+
+static void wait_for_packets(void)
+{
+	for (int i = 0; i < TURNS; i++)
+		turn();
+}
+
+int epoll_pwait(int fd, struct epoll_event *list, int max, int timeout,
+    const sigset_t *mask)
+{
+	int n = look(fd, list, max, mask);
+
+	if (n == 0 && timeout != 0) {
+		wait_for_packets();
+		n = look(fd, list, max, mask);
+		if (n == 0)
+			go_on(timeout);
+	}
+	events += n > 0;
+	return n;
+}
+
+/* Backoffs, XIDs and ports are the same in each run. */
+void evutil_secure_rng_get_bytes(void *buf, size_t n)
+{
+	static uint64_t x = 88172645463325252;
+	unsigned char *to = buf;
+
+	while (n-- > 0) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		*to++ = (unsigned char)(x >> 32);
+	}
+}
+
+/* ---- for tests ------------------------------------------------------------
+ */
+
+/* All that is sent goes through one processor's queue. */
+static void stay_here(void)
+{
+	cpu_set_t set;
+	int cpu = sched_getcpu();
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu < 0 ? 0u : (unsigned)cpu, &set);
+	(void)sched_setaffinity(0, sizeof(set), &set);
+}
+
+static void open_ends(void)
+{
+	struct sockaddr_in at = {
+	    .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(at);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	ends[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || ends[0] < 0 || bind(fd, (void *)&at, len) < 0 ||
+	    listen(fd, 1) < 0 || getsockname(fd, (void *)&at, &len) < 0 ||
+	    connect(ends[0], (void *)&at, len) < 0)
+		abort();
+	ends[1] = accept(fd, NULL, NULL);
+	close(fd);
+}
+
+void vclock_start(struct event_base *base)
+{
+	if (ends[0] < 0) {
+		stay_here();
+		open_ends();
+	}
+	loop = base;
+	jobs = NULL;
+}
+
+void vclock_set_pool(struct iopool *pool)
+{
+	jobs = pool;
+}
+
+void vclock_settle(void)
+{
+	unsigned looks = 0;
+
+	for (int quiet = 0; quiet < QUIET; quiet = events ? 0 : quiet + 1) {
+		if (++looks > LOOKS_MAX)
+			abort();
+		events = 0;
+		event_base_loop(loop, EVLOOP_NONBLOCK);
+		if (jobs)
+			iopool_drain(jobs);
+		wait_for_packets();
+	}
+}
+
+void vclock_pass(uint64_t us)
+{
+	vclock_settle();
+	left_ns = us * 1000;
+	while (left_ns > 0) {
+		event_base_loop(loop, EVLOOP_ONCE);
+		vclock_settle();
+	}
+}
+
+void vclock_sleep(uint64_t us)
+{
+	vclock_settle();
+	asleep_ns += us * 1000;
+}
+
+uint64_t vclock_wall_ns(void)
+{
+	return EPOCH_NS + now_ns + asleep_ns;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "scenario/world.h"
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <event2/dns.h>
+#include <event2/event.h>
+
+#include "base/iopool.h"
+#include "base/loopwatch.h"
+#include "base/metrics.h"
+#include "base/statedir.h"
+#include "config/config.h"
+#include "daemon/listens.h"
+#include "daemon/server.h"
+#include "nfsproto/rbuf.h"
+#include "scenario/files.h"
+#include "scenario/script.h"
+#include "scenario/vclock.h"
+#include "svc/room.h"
+
+enum {
+	PROXY_PORT = 2050,
+	PRIORITIES = 3, /* as in daemon.c */
+	CLIENTS_BYTES = 16 << 20,
+	DISK_WAIT_US = 5000000,
+	HOST_SERVER = 1,
+	HOST_PROXY = 2,
+	HOST_CLIENT = 10, /* A; B is the next one */
+};
+
+/* 127.x.y.host, where x and y are this process's own. */
+static uint32_t address(unsigned host)
+{
+	unsigned pid = (unsigned)getpid();
+
+	return 127u << 24 | (1 + (pid >> 8) % 254) << 16 | (pid & 255) << 8 |
+	       host;
+}
+
+static void address_text(unsigned host, char text[16])
+{
+	uint32_t a = address(host);
+
+	snprintf(text, 16, "%u.%u.%u.%u", a >> 24, a >> 16 & 255, a >> 8 & 255,
+	    a & 255);
+}
+
+struct world *world_new(void)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	w->taken_fd = -1;
+	w->base = event_base_new();
+	event_base_priority_init(w->base, PRIORITIES);
+	vclock_start(w->base);
+	/* On a tmpfs, as the daemon wants it for its reply cache. */
+	strcpy(w->dir, "/dev/shm/ff-scenario-XXXXXX");
+	if (!mkdtemp(w->dir))
+		abort();
+	w->fs = memfs_new(vclock_wall_ns());
+	w->nfs = fakeserver_new(w->base, w->fs, address(HOST_SERVER));
+	fakeserver_listen(w->nfs, true);
+	return w;
+}
+
+void world_free(struct world *w)
+{
+	for (int i = 0; i < WORLD_CLIENTS; i++)
+		client_free(w->clients[i]);
+	if (w->server)
+		world_stop(w);
+	fakeserver_free(w->nfs);
+	memfs_free(w->fs);
+	if (w->taken_fd >= 0)
+		close(w->taken_fd);
+	event_base_free(w->base);
+	files_remove(w->dir);
+	free(w);
+}
+
+/* ---- the daemon -----------------------------------------------------------
+ */
+
+static void load_config(struct world *w)
+{
+	char text[2 * WORLD_CONFIG_MAX], err[CONFIG_ERR_MAX];
+	char nas[16], listen_at[16];
+
+	address_text(HOST_SERVER, nas);
+	address_text(HOST_PROXY, listen_at);
+	snprintf(text, sizeof(text),
+	    "[forefetch]\ncache_dir = %s/cache\ncache_size = 64M\n"
+	    "memory_size = 16M\ncontrol = %s/control.sock\n"
+	    "[server nas]\naddress = %s\nnfs_port = 2049\nmount_port = 2049\n"
+	    "listen = %s:%u\nallow = 127.0.0.0/8\nsecure = no\n"
+	    "prefetch = off\n%s",
+	    w->dir, w->dir, nas, listen_at, PROXY_PORT, w->settings);
+	w->config = config_parse_string(text, "the scenario", err, sizeof(err));
+	if (!w->config)
+		script_fail("%s", err);
+}
+
+void world_start(struct world *w)
+{
+	struct server_params sp = {.base = w->base};
+	char err[CONFIG_ERR_MAX];
+
+	if (w->server)
+		return;
+	load_config(w);
+	sp.loop = w->loop = loopwatch_new();
+	w->pool = sp.pool = rbuf_pool_new(0, 4);
+	w->room = sp.room = room_new(w->base, CLIENTS_BYTES);
+	w->iopool = sp.iopool = iopool_new(w->base, 1);
+	w->listens = sp.listens = listens_new();
+	w->state = sp.state = statedir_new(w->config->cache_dir, 0, w->iopool);
+	/* The address is a number, but it is asked all the same. */
+	w->dns = sp.dns =
+	    evdns_base_new(w->base, EVDNS_BASE_DISABLE_WHEN_INACTIVE);
+	vclock_set_pool(w->iopool);
+	sp.control = w->config->control;
+	sp.disk_wait_us = DISK_WAIT_US;
+	sp.disk_bytes = w->config->cache_size;
+	sp.memory_bytes = w->config->memory_size;
+	sp.config = w->config->servers;
+	w->server = server_new(&sp, err, sizeof(err));
+	if (!w->server)
+		script_fail("the daemon does not start: %s", err);
+	vclock_settle();
+}
+
+static void daemon_end(struct world *w)
+{
+	server_free(w->server);
+	w->server = NULL;
+	vclock_set_pool(NULL);
+	iopool_free(w->iopool);
+	evdns_base_free(w->dns, 0);
+	statedir_free(w->state);
+	listens_free(w->listens);
+	room_free(w->room);
+	rbuf_pool_free(w->pool);
+	loopwatch_free(w->loop);
+	config_free(w->config);
+	vclock_settle();
+}
+
+void world_stop(struct world *w)
+{
+	vclock_settle();
+	server_drain(w->server);
+	daemon_end(w);
+}
+
+/* What is not written by now is lost; what ending it writes, is taken back. */
+void world_kill(struct world *w)
+{
+	struct files *saved;
+
+	vclock_settle();
+	saved = files_save(w->dir);
+	daemon_end(w);
+	files_restore(saved, w->dir);
+}
+
+void world_crash(struct world *w)
+{
+	char path[64];
+
+	world_kill(w);
+	snprintf(path, sizeof(path), "%s/nas.drc", w->dir);
+	unlink(path);
+}
+
+/* ---- what scenarios look at -----------------------------------------------
+ */
+
+struct client *world_client(struct world *w, char name)
+{
+	unsigned i = (unsigned)(name - 'A');
+	struct client_params p = {.base = w->base,
+	    .fs = w->fs,
+	    .name = name,
+	    .from = address(HOST_CLIENT + i),
+	    .to = address(HOST_PROXY),
+	    .port = PROXY_PORT};
+
+	if (i >= WORLD_CLIENTS)
+		script_fail("clients are A to Z");
+	if (!w->clients[i])
+		w->clients[i] = client_new(&p);
+	return w->clients[i];
+}
+
+bool world_counter(struct world *w, const char *name, uint64_t *value)
+{
+	const struct metrics *m = server_measure(w->server);
+
+	for (int i = 0; i < METRICS_COUNTER_COUNT; i++)
+		if (strcmp(metrics_counter_name(i), name) == 0) {
+			*value = metrics_get(m, i);
+			return true;
+		}
+	for (int i = 0; i < METRICS_GAUGE_COUNT; i++)
+		if (strcmp(metrics_gauge_name(i), name) == 0) {
+			*value = metrics_get_gauge(m, i);
+			return true;
+		}
+	return false;
+}
+
+void world_take_port(struct world *w, uint16_t port)
+{
+	struct sockaddr_in at = {
+	    .sin_family = AF_INET, .sin_port = htons(port)};
+
+	w->taken_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (bind(w->taken_fd, (void *)&at, sizeof(at)) < 0)
+		script_fail("port %u cannot be taken", port);
+}
