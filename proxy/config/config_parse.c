@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reading the file. libinih splits a line into key and value; the rest is done
- * by the reader that feeds it, because libinih as distributions build it has
- * no line numbers, cuts section names at 49 bytes and lines at 199 without a
- * word, does not report sections without keys, and knows '#' only at the start
- * of a line. So the reader counts lines, drops comments, opens sections and
- * refuses what would be cut; libinih gets to see lines with keys only.
+ * From text to sections and keys:
+ *
+ *   text -> next_line(): comments off, continuations joined
+ *        -> open_section(): the struct that the next keys are for
+ *        -> set_key(): parses the value as the table of config_key.c says
+ *
+ * After the last line come the defaults, the checks that span keys, and the
+ * [export] sections, each of which is handed to its server.
  */
 #include "config/config_parse.h"
 
@@ -13,7 +15,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <ini.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,8 @@
 #define EXPORTS_MAX     256 /* [export] sections */
 #define SERVER_NAME_MAX 64  /* of a server, bytes */
 #define PATH_BYTES      1024
+/* A line with all that continues it: a list of some thousand paths. */
+#define LINE_BYTES      65536
 
 #define BLANKS " \t\r"
 
@@ -30,9 +33,10 @@ struct parser {
 	struct config_export *exports; /* until their servers are known */
 	size_t nexports;
 
-	const char *text; /* what is still to be read */
+	char *text; /* what is still to be read; lines are cut out of it */
 	const char *end;
-	unsigned line;
+	unsigned read; /* lines that were read */
+	unsigned line; /* where what is being parsed begins */
 
 	struct config_section section; /* the one that is open */
 	const char *file;
@@ -83,10 +87,7 @@ static void set_title(struct parser *p, const char *kind, const char *name)
 
 static struct config_server *find_server(struct config *cfg, const char *name)
 {
-	for (size_t i = 0; i < cfg->nservers; i++)
-		if (strcmp(cfg->servers[i].name, name) == 0)
-			return &cfg->servers[i];
-	return NULL;
+	return (struct config_server *)config_server_find(cfg, name);
 }
 
 static int open_daemon(struct parser *p)
@@ -309,110 +310,131 @@ static int set_key(struct parser *p, const char *name, const char *value)
 	return 0;
 }
 
-/* For libinih: 1 goes on, 0 is an error. */
-static int parser_on_key(
-    void *user, const char *section, const char *name, const char *value)
+/* Whether text[at] is the first byte, or stands behind a blank. */
+static bool is_word_start(const char *text, size_t at)
 {
-	struct parser *p = user;
-
-	(void)section; /* libinih saw none */
-	if (p->failed)
-		return 0;
-	if (p->title[0] == '\0') {
-		fail(p, p->line, name, "stands before the first [section]");
-		return 0;
-	}
-	return set_key(p, name, value) == 0;
+	return at == 0 || strchr(BLANKS, text[at - 1]);
 }
 
-static void fail_length(struct parser *p, size_t len, size_t most)
+/* Cut the next line off the text; NULL after an error. */
+static char *cut_line(struct parser *p, size_t *len)
 {
-	fail(p, p->line, NULL,
-	    "the line is too long (%zu bytes, want %zu at most)", len, most);
+	char *line = p->text;
+	char *eol = memchr(line, '\n', (size_t)(p->end - line));
+	size_t n = (size_t)((eol ? eol : p->end) - line);
+
+	p->text = line + n + (eol != NULL);
+	p->read++;
+	if (n > 0 && line[n - 1] == '\r')
+		n--;
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)line[i];
+
+		if (!iscntrl(c) || c == '\t')
+			continue;
+		fail(p, p->read, NULL, "a control character (byte 0x%02x)", c);
+		return NULL;
+	}
+	*len = n;
+	return line;
 }
 
 /*
- * Copy the next line without its comment and the blanks around it. Returns
- * false when it does not fit or holds what no text file holds.
+ * Take the comment off a line and the blanks around the rest. Returns whether
+ * there was nothing but a comment.
  */
-static bool copy_line(struct parser *p, char *out, size_t outlen)
+static bool trim(char **line, size_t *len)
 {
-	const char *eol = memchr(p->text, '\n', (size_t)(p->end - p->text));
-	const char *start = p->text, *stop = eol ? eol : p->end;
-	size_t len = 0;
+	size_t n = 0;
+	bool comment;
 
-	p->text = eol ? eol + 1 : p->end;
-	p->line++;
-	if (stop > start && stop[-1] == '\r')
-		stop--;
-	for (const char *c = start; c < stop; c++) {
-		if (!iscntrl((unsigned char)*c) || *c == '\t')
-			continue;
-		fail(p, p->line, NULL, "a control character (byte 0x%02x)",
-		    (unsigned char)*c);
+	while (
+	    n < *len && !(strchr("#;", (*line)[n]) && is_word_start(*line, n)))
+		n++;
+	comment = n < *len;
+	while (n > 0 && strchr(BLANKS, (*line)[n - 1]))
+		n--;
+	for (; n > 0 && strchr(BLANKS, **line); n--)
+		++*line;
+	*len = n;
+	return comment && n == 0;
+}
+
+/* Does the line go on with the next one? Its '\' is taken off then. */
+static bool is_continued(const char *line, size_t *len)
+{
+	if (*len == 0 || line[*len - 1] != '\\' ||
+	    !is_word_start(line, *len - 1))
 		return false;
-	}
-	while (start < stop && strchr(BLANKS, *start))
-		start++;
-	for (; start + len < stop; len++)
-		if (strchr("#;", start[len]) &&
-		    (len == 0 || strchr(BLANKS, start[len - 1])))
-			break;
-	while (len > 0 && strchr(BLANKS, start[len - 1]))
-		len--;
-	if (len >= outlen) {
-		fail_length(p, len, outlen - 1);
-		return false;
-	}
-	memcpy(out, start, len);
-	out[len] = '\0';
+	--*len;
 	return true;
 }
 
-/* libinih takes ':' for '=' too; a missing '=' must not pass by that door. */
-static bool looks_like_key(const char *line)
+/*
+ * The next line, with all that continues it: the parts are moved together
+ * where they lie, each behind the blank that was before the '\'. Lines that
+ * are only a comment do not end what is continued. NULL after an error.
+ */
+static char *next_line(struct parser *p)
 {
-	size_t n = strcspn(line, "=:" BLANKS);
+	size_t len, more;
+	char *line = cut_line(p, &len), *part;
+	bool comment;
 
-	if (n == 0)
-		return false;
-	n += strspn(line + n, BLANKS);
-	return line[n] == '=';
+	p->line = p->read;
+	if (!line)
+		return NULL;
+	trim(&line, &len);
+	for (comment = false; comment || is_continued(line, &len);) {
+		if (p->text == p->end) {
+			fail(p, p->read, NULL, "nothing follows the '\\'");
+			return NULL;
+		}
+		part = cut_line(p, &more);
+		if (!part)
+			return NULL;
+		comment = trim(&part, &more);
+		memmove(line + len, part, more);
+		len += more;
+	}
+	if (len > LINE_BYTES) {
+		fail(p, p->line, NULL,
+		    "the line is too long (%zu bytes, want %d at most)", len,
+		    LINE_BYTES);
+		return NULL;
+	}
+	while (len > 0 && strchr(BLANKS, line[len - 1]))
+		len--;
+	line[len] = '\0';
+	return line;
 }
 
-/*
- * For libinih, like fgets(3): the next line that holds a key, or NULL at the
- * end or after an error.
- */
-static char *parser_on_read(char *out, int outlen, void *user)
+/* "KEY = VALUE"; it is cut into pieces. */
+static int parse_key(struct parser *p, char *line)
 {
-	char line[PATH_BYTES + 256];
-	struct parser *p = user;
-	size_t len;
+	size_t n = strcspn(line, "=:" BLANKS);
+	char *value = line + n + strspn(line + n, BLANKS);
 
+	if (n == 0 || *value != '=')
+		return fail(p, p->line, NULL, "want KEY = VALUE");
+	value++;
+	line[n] = '\0';
+	if (p->title[0] == '\0')
+		return fail(
+		    p, p->line, line, "stands before the first [section]");
+	return set_key(p, line, value + strspn(value, BLANKS));
+}
+
+static void parse_lines(struct parser *p)
+{
 	while (!p->failed && p->text < p->end) {
-		if (!copy_line(p, line, sizeof(line)))
-			return NULL;
-		if (line[0] == '\0')
-			continue;
-		if (line[0] == '[') {
+		char *line = next_line(p);
+
+		if (line && line[0] == '[')
 			open_section(p, line);
-			continue;
-		}
-		if (!looks_like_key(line)) {
-			fail(p, p->line, NULL, "want KEY = VALUE");
-			return NULL;
-		}
-		/* libinih wants room for a line break and the NUL. */
-		len = strlen(line);
-		if (len + 3 > (size_t)outlen) {
-			fail_length(p, len, (size_t)outlen - 3);
-			return NULL;
-		}
-		memcpy(out, line, len + 1);
-		return out;
+		else if (line && line[0] != '\0')
+			parse_key(p, line);
 	}
-	return NULL;
 }
 
 /* Hand each [export] to its server, which must exist. */
@@ -504,23 +526,27 @@ static int finish(struct parser *p)
 int config_parse_text(struct config *cfg, const char *text, size_t len,
     const char *name, char *err, size_t errlen)
 {
+	char *copy = malloc(len + 1);
 	struct parser p = {
 	    .cfg = cfg,
-	    .text = text,
-	    .end = text + len,
+	    .text = copy,
+	    .end = copy + len,
 	    .file = name,
 	    .err = err,
 	    .errlen = errlen,
 	};
 
+	if (!copy)
+		return fail_memory(&p);
+	memcpy(copy, text, len);
 	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
 		p.text += 3; /* a byte order mark */
-	if (ini_parse_stream(parser_on_read, &p, parser_on_key, &p) != 0)
-		fail(&p, p.line, NULL, "want KEY = VALUE");
+	parse_lines(&p);
 	if (!p.failed)
 		finish(&p);
 	for (size_t i = 0; i < p.nexports; i++)
 		free_export(&p.exports[i]);
 	free(p.exports);
+	free(copy);
 	return p.failed ? -EINVAL : 0;
 }

@@ -259,32 +259,7 @@ static void test_bad(void **state)
 	}
 }
 
-/* What does not fit must be an error, never a shorter value. */
-static void test_long_line(void **state)
-{
-	char text[4096], err[CONFIG_ERR_MAX];
-	struct config *cfg;
-	size_t n = 0;
-
-	(void)state;
-	for (unsigned i = 150; i < 260; i++) {
-		n = (size_t)snprintf(text, sizeof(text), NAS "exports = /");
-		memset(text + n, 'x', i);
-		strcpy(text + n + i, " # the comment does not count\n");
-		cfg = config_parse_string(text, "t", err, sizeof(err));
-		if (cfg) {
-			assert_int_equal(
-			    strlen(cfg->servers[0].exports.list[0]), i + 1);
-			config_free(cfg);
-		} else {
-			assert_true(i > 180);
-			assert_non_null(strstr(err, "too long"));
-		}
-	}
-	assert_non_null(strstr(err, "t:4: [server nas]: the line is too long"));
-}
-
-/* libinih alone cuts section names at 49 bytes. */
+/* A name is never cut. */
 static void test_long_section(void **state)
 {
 	char text[4096], path[1200];
@@ -363,7 +338,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_bad),
-	    cmocka_unit_test(test_long_line),
 	    cmocka_unit_test(test_long_section),
 	    cmocka_unit_test(test_files),
 	    cmocka_unit_test(test_many),
