@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Comparing access trees: see atree.h. */
 #include "predictor/baselines/atree.h"
 
 static size_t count_kind(const struct atree_node *t, size_t n, bool exec)
@@ -10,8 +11,8 @@ static size_t count_kind(const struct atree_node *t, size_t n, bool exec)
 	return count;
 }
 
-/* In order and greedily: the nearest one that is not behind the last pair.
- * What finds no partner within `REACH` has none, which keeps this linear. */
+/* Pairs in order and greedily: each node takes the nearest equal one behind the
+ * last pair. The search ends after REACH nodes, which keeps it linear. */
 static size_t count_paired(const struct atree_node *a, size_t na,
     const struct atree_node *b, size_t nb, bool exec)
 {
@@ -32,7 +33,7 @@ static size_t count_paired(const struct atree_node *a, size_t na,
 	return paired;
 }
 
-/* Negative where neither has any. */
+/* The share of one kind that is paired; negative where neither tree has any. */
 static double share_paired(const struct atree_node *a, size_t na,
     const struct atree_node *b, size_t nb, bool exec)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One level of an access tree (Lei and Duchamp 1997): what a program opened
- * and ran, in the order of time. Programs that it ran root trees of their
- * own.
+ * Comparing access trees (Lei and Duchamp 1997). A tree here is one level of
+ * it: what a program opened and ran, in the order of time. Each program that it
+ * ran is the root of a tree of its own.
  */
 #ifndef FOREFETCH_ATREE_H
 #define FOREFETCH_ATREE_H
@@ -26,8 +26,8 @@ struct atree_node {
 double atree_compat(const struct atree_node *pattern, size_t npattern,
     const struct atree_node *working, size_t nworking);
 
-/* The pattern's nodes up to the pivot, the last one that matches the newest
- * of the working tree; 0 if none does. */
+/* How many nodes the pattern has up to the pivot, which is the last one that
+ * equals the newest of the working tree; 0 if none does. */
 size_t atree_pivot(const struct atree_node *pattern, size_t npattern,
     const struct atree_node *working, size_t nworking);
 

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Access trees as published (Lei and Duchamp 1997), as far as they can be had
- * without fork and exec calls: a program's first read begins a working tree
- * and is a child of the one before. The five last patterns of a program are
- * kept; the current one is followed while it fits, else the best above the
- * threshold is taken, the newest on a tie. With pids each process has its own
- * working tree.
+ * without seeing fork and exec: a program's first read begins a working tree
+ * and is a child of the tree before. The last five patterns of a program are
+ * kept. The current pattern is followed while it fits; then the best one above
+ * the threshold is taken, and of equal ones the newest. Where pids are known,
+ * each process has its own working tree.
  */
-#include "predictor/baselines/model.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "predictor/baselines/atree.h"
 #include "predictor/baselines/ids.h"
+#include "predictor/baselines/model.h"
 
 enum { PATTERNS = 5, NODES_MAX = 1024 };
 #define THRESHOLD 0.5
@@ -30,8 +29,8 @@ struct program {
 
 struct process {
 	struct tree working;
-	uint32_t program; /* number + 1; 0 before the first */
-	int8_t current;   /* pattern; -1 if none */
+	uint32_t program; /* number of its object + 1; 0 before the first */
+	int8_t current;   /* the pattern that it follows; -1 if none */
 };
 
 struct atree {
@@ -39,24 +38,9 @@ struct atree {
 	struct program *programs;
 	struct process *processes;
 	uint32_t cap_programs, cap_processes, now;
-	bool begun;
+	bool begun; /* `now` is the process of the last event */
 	size_t node_bytes;
 };
-
-static void *atree_create(const struct model_options *opt)
-{
-	struct atree *m = calloc(1, sizeof(*m));
-
-	(void)opt;
-	if (!m)
-		return NULL;
-	if (ids_init(&m->ids) || ids_init(&m->pids)) {
-		ids_done(&m->ids);
-		free(m);
-		return NULL;
-	}
-	return m;
-}
 
 static void atree_destroy(void *arg)
 {
@@ -78,13 +62,13 @@ static void tree_add(struct atree *m, struct tree *t, uint32_t id, bool exec)
 {
 	uint32_t cap = t->cap;
 
-	if (t->n >= NODES_MAX || !IDS_ROOM(t->nodes, t->cap, t->n))
+	if (t->n >= NODES_MAX || !VEC_ROOM(t->nodes, t->cap, t->n))
 		return;
 	m->node_bytes += (t->cap - cap) * sizeof(*t->nodes);
 	t->nodes[t->n++] = (struct atree_node){.object = id, .exec = exec};
 }
 
-/* The working tree is whole: it becomes its program's newest pattern. */
+/* The working tree is complete and becomes its program's newest pattern. */
 static void process_finish(struct atree *m, struct process *p)
 {
 	struct program *prog;
@@ -103,6 +87,7 @@ static void process_finish(struct atree *m, struct process *p)
 	prog->next = (uint8_t)((prog->next + 1) % PATTERNS);
 }
 
+/* How well a pattern fits the working tree: 0 to 1. */
 static double pattern_fit(const struct tree *t, const struct tree *w)
 {
 	size_t pivot = atree_pivot(t->nodes, t->n, w->nodes, w->n);
@@ -139,8 +124,8 @@ static void atree_observe(void *arg, const struct predictor_obs *o)
 
 	m->begun = false;
 	if (id == KEYMAP_NONE || pid == KEYMAP_NONE ||
-	    !IDS_ROOM(m->programs, m->cap_programs, id) ||
-	    !IDS_ROOM(m->processes, m->cap_processes, pid))
+	    !VEC_ROOM(m->programs, m->cap_programs, id) ||
+	    !VEC_ROOM(m->processes, m->cap_processes, pid))
 		return;
 	p = &m->processes[pid];
 	m->begun = true;
@@ -174,10 +159,8 @@ static size_t atree_predict(void *arg, struct prediction *out, size_t max)
 	pivot = atree_pivot(t->nodes, t->n, p->working.nodes, p->working.n);
 	fit = (float)pattern_fit(t, &p->working);
 	for (size_t i = pivot; i < t->n && n < max; i++, n++)
-		out[n] = (struct prediction){
-		    .object = m->ids.keys[t->nodes[i].object],
-		    .p = fit < 0.99f ? fit : 0.99f,
-		    .lead = (uint32_t)n + 1};
+		model_predict(out, n, m->ids.keys[t->nodes[i].object],
+		    fit < P_MOST ? fit : P_MOST);
 	return n;
 }
 
@@ -193,7 +176,7 @@ static size_t atree_memory(const void *arg)
 const struct model_ops model_atree = {
     .name = "access-trees",
     .what = "access trees as published",
-    .create = atree_create,
+    .size = sizeof(struct atree),
     .destroy = atree_destroy,
     .observe = atree_observe,
     .predict = atree_predict,

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * EPCM (Kroeger and Long 2001): a trie of contexts, one partition for each
- * first file, of a fixed number of nodes. Each occurrence of a pattern grows
- * it by one node; a full partition halves its counts and drops zeros. The
- * deepest context with a future is followed down while it is likely.
+ * EPCM (Kroeger and Long 2001): a trie of contexts in partitions, one for each
+ * first file, each of a fixed number of nodes. Each occurrence of a pattern
+ * grows it by one node. A full partition halves its counts and drops nodes
+ * whose count becomes zero. The prediction follows the likeliest children down
+ * from the deepest context that has any.
  */
-#include "predictor/baselines/model.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "predictor/baselines/ids.h"
+#include "predictor/baselines/model.h"
 
 enum {
 	PART_NODES = 256,
-	DEPTH_MAX = PART_NODES * 4 / 5, /* 75-85% of a partition */
+	/* A pattern takes up to 75 to 85 % of a partition in the paper. */
+	DEPTH_MAX = PART_NODES * 4 / 5,
 	CHAIN = 64,
 };
 
-/* Node 0 is the partition's first file; links are 0 for none. */
+/* Node 0 is the partition's first file, so a link of 0 means none. */
 struct node {
 	uint32_t object;
 	uint16_t count, child, sibling;
@@ -27,7 +28,7 @@ struct node {
 struct part {
 	struct node *nodes;
 	uint16_t n, cap;
-	uint32_t epoch; /* contexts into an older one are void */
+	uint32_t epoch; /* contexts of an older one point to nothing */
 };
 
 struct context {
@@ -39,22 +40,10 @@ struct epcm {
 	struct ids ids;
 	struct part *parts;
 	uint32_t cap;
-	struct context active[DEPTH_MAX]; /* the oldest, deepest first */
+	struct context active[DEPTH_MAX]; /* the deepest one first */
 	unsigned nactive;
 	size_t node_bytes;
 };
-
-static void *epcm_create(const struct model_options *opt)
-{
-	struct epcm *m = calloc(1, sizeof(*m));
-
-	(void)opt;
-	if (m && ids_init(&m->ids)) {
-		free(m);
-		m = NULL;
-	}
-	return m;
-}
 
 static void epcm_destroy(void *arg)
 {
@@ -76,7 +65,8 @@ static uint16_t part_child(const struct part *p, uint16_t node, uint32_t object)
 	return c;
 }
 
-/* Copy those below `from` whose count is left; returns the first one. */
+/* Copies the nodes below `from` whose halved count is not zero; returns the
+ * first child. */
 static uint16_t part_copy(struct part *to, const struct part *p, uint16_t from)
 {
 	uint16_t first = 0;
@@ -140,7 +130,8 @@ static void count_up(uint16_t *count)
 		++*count;
 }
 
-/* Follow `object` in a context, or grow it by that; false where it ends. */
+/* Follows `object` in a context; a context that does not know it grows by it
+ * and ends, which false says. */
 static bool context_step(struct epcm *m, struct context *c, uint32_t object)
 {
 	struct part *p = &m->parts[c->part];
@@ -188,7 +179,7 @@ static void epcm_observe(void *arg, const struct predictor_obs *o)
 	uint32_t id = ids_get(&m->ids, o->object);
 	unsigned kept = 0;
 
-	if (id == KEYMAP_NONE || !IDS_ROOM(m->parts, m->cap, id))
+	if (id == KEYMAP_NONE || !VEC_ROOM(m->parts, m->cap, id))
 		return;
 	for (unsigned i = 0; i < m->nactive; i++)
 		if (context_step(m, &m->active[i], id))
@@ -214,11 +205,8 @@ static size_t context_predict(const struct epcm *m, const struct context *c,
 		p *= (float)part->nodes[best].count /
 		     ((float)part->nodes[at].count + 0.5f);
 		at = best;
-		out[n] = (struct prediction){
-		    .object = m->ids.keys[part->nodes[at].object],
-		    .p = p < 0.99f ? p : 0.99f,
-		    .lead = (uint32_t)n + 1};
-		n++;
+		model_predict(out, n++, m->ids.keys[part->nodes[at].object],
+		    p < P_MOST ? p : P_MOST);
 	}
 	return n;
 }
@@ -248,7 +236,7 @@ static size_t epcm_memory(const void *arg)
 const struct model_ops model_epcm = {
     .name = "epcm",
     .what = "extended partitioned context modeling",
-    .create = epcm_create,
+    .size = sizeof(struct epcm),
     .destroy = epcm_destroy,
     .observe = epcm_observe,
     .predict = epcm_predict,

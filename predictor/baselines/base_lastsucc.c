@@ -1,40 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Last successor: what followed the last time, and what followed that, eight
- * long. The judge's row takes all of it; the other says how often the
- * successor of each file was right, and multiplies along the chain.
+ * Last successor: what followed an object the last time, and what followed
+ * that, in a chain of eight. The judge's row fetches all of the chain. In the
+ * other row each object knows how often its successor was right, and `p` is the
+ * product along the chain.
  */
-#include "predictor/baselines/model.h"
-
 #include <stdlib.h>
 
 #include "predictor/baselines/ids.h"
+#include "predictor/baselines/model.h"
 
 enum { CHAIN = 8 };
 
 struct node {
-	uint32_t next; /* number + 1; 0 if none */
-	uint32_t tried, right;
+	uint32_t next;         /* number + 1; 0 if none */
+	uint32_t tried, right; /* how often `next` was compared, and equal */
 };
 
 struct lastsucc {
 	struct ids ids;
 	struct node *nodes;
-	uint32_t cap, last, now;
-	bool begun;
+	uint32_t cap, now;
+	bool begun; /* `now` is the last object */
 };
-
-static void *lastsucc_create(const struct model_options *opt)
-{
-	struct lastsucc *m = calloc(1, sizeof(*m));
-
-	(void)opt;
-	if (m && ids_init(&m->ids)) {
-		free(m);
-		m = NULL;
-	}
-	return m;
-}
 
 static void lastsucc_destroy(void *arg)
 {
@@ -50,7 +38,7 @@ static void lastsucc_observe(void *arg, const struct predictor_obs *o)
 	struct lastsucc *m = arg;
 	uint32_t id = ids_get(&m->ids, o->object);
 
-	if (id == KEYMAP_NONE || !IDS_ROOM(m->nodes, m->cap, id))
+	if (id == KEYMAP_NONE || !VEC_ROOM(m->nodes, m->cap, id))
 		return;
 	if (m->begun) {
 		struct node *n = &m->nodes[m->now];
@@ -77,9 +65,7 @@ static size_t lastsucc_predict(void *arg, struct prediction *out, size_t max)
 
 		p *= ((float)node->right + 1) / ((float)node->tried + 2);
 		id = node->next - 1;
-		out[n] = (struct prediction){
-		    .object = m->ids.keys[id], .p = p, .lead = (uint32_t)n + 1};
-		n++;
+		model_predict(out, n++, m->ids.keys[id], p);
 	}
 	return n;
 }
@@ -91,23 +77,20 @@ static size_t lastsucc_memory(const void *arg)
 	return ids_memory_bytes(&m->ids) + m->cap * sizeof(struct node);
 }
 
+#define LASTSUCC_OPS                                                           \
+	.size = sizeof(struct lastsucc), .destroy = lastsucc_destroy,          \
+	.observe = lastsucc_observe, .predict = lastsucc_predict,              \
+	.memory_bytes = lastsucc_memory
+
 const struct model_ops model_last_successor = {
     .name = "last-successor",
     .what = "last successor, a chain of 8, gated",
-    .create = lastsucc_create,
-    .destroy = lastsucc_destroy,
-    .observe = lastsucc_observe,
-    .predict = lastsucc_predict,
-    .memory_bytes = lastsucc_memory,
+    LASTSUCC_OPS,
 };
 
 const struct model_ops model_last_successor_8 = {
     .name = "last-successor-8",
     .what = "last successor, a chain of 8, ungated",
     .ungated = true,
-    .create = lastsucc_create,
-    .destroy = lastsucc_destroy,
-    .observe = lastsucc_observe,
-    .predict = lastsucc_predict,
-    .memory_bytes = lastsucc_memory,
+    LASTSUCC_OPS,
 };

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Mithril (Yang et al. 2017): sporadic associations. Objects that came
- * equally often, and each time within a few accesses of one another, belong
- * together; mined whenever enough objects have come often enough.
+ * Mithril (Yang et al. 2017): sporadic associations. Objects belong together
+ * that came equally often, and each time within a few accesses of one another.
+ * They are mined whenever enough objects have come SUPPORT times. Associations
+ * have no probability in the paper; here it is the same for all.
  */
-#include "predictor/baselines/model.h"
-
 #include <stdlib.h>
-#include <string.h>
 
 #include "predictor/baselines/ids.h"
+#include "predictor/baselines/model.h"
 
 enum {
-	SUPPORT = 2, /* occurrences before an object is mined */
-	NEAR = 24,   /* accesses apart at most */
-	MINING_ROWS = 512,
-	ASSOCIATES = 3,
+	SUPPORT = 2,       /* occurrences before an object is mined */
+	NEAR = 24,         /* accesses between two associates, at most */
+	MINING_ROWS = 512, /* objects that are mined together */
+	ASSOCIATES = 3,    /* of each object */
 };
 
 struct object {
-	uint32_t when[SUPPORT]; /* counts of accesses */
-	uint32_t n;
+	uint32_t when[SUPPORT]; /* by `clock` */
+	uint32_t n; /* accesses since it was mined, SUPPORT at most */
 	uint32_t with[ASSOCIATES]; /* number + 1 */
 	uint8_t next_with;
 };
@@ -28,22 +27,10 @@ struct object {
 struct mithril {
 	struct ids ids;
 	struct object *objects;
-	uint32_t cap, clock, now;
+	uint32_t cap, clock, now; /* clock counts accesses */
 	uint32_t rows[MINING_ROWS];
 	unsigned nrows;
 };
-
-static void *mithril_create(const struct model_options *opt)
-{
-	struct mithril *m = calloc(1, sizeof(*m));
-
-	(void)opt;
-	if (m && ids_init(&m->ids)) {
-		free(m);
-		m = NULL;
-	}
-	return m;
-}
 
 static void mithril_destroy(void *arg)
 {
@@ -110,7 +97,7 @@ static void mithril_observe(void *arg, const struct predictor_obs *o)
 	uint32_t id = ids_get(&m->ids, o->object);
 	struct object *x;
 
-	if (id == KEYMAP_NONE || !IDS_ROOM(m->objects, m->cap, id))
+	if (id == KEYMAP_NONE || !VEC_ROOM(m->objects, m->cap, id))
 		return;
 	m->now = id;
 	m->clock++;
@@ -135,12 +122,8 @@ static size_t mithril_predict(void *arg, struct prediction *out, size_t max)
 	for (int i = 0; i < ASSOCIATES && n < max; i++) {
 		uint32_t with = m->objects[m->now].with[i];
 
-		if (!with)
-			continue;
-		out[n] = (struct prediction){.object = m->ids.keys[with - 1],
-		    .p = 0.7f,
-		    .lead = (uint32_t)n + 1};
-		n++;
+		if (with)
+			model_predict(out, n++, m->ids.keys[with - 1], 0.7f);
 	}
 	return n;
 }
@@ -156,7 +139,7 @@ static size_t mithril_memory(const void *arg)
 const struct model_ops model_mithril = {
     .name = "mithril",
     .what = "mined associations of sporadic objects",
-    .create = mithril_create,
+    .size = sizeof(struct mithril),
     .destroy = mithril_destroy,
     .observe = mithril_observe,
     .predict = mithril_predict,

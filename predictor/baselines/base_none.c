@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* No prefetch: the cache alone. */
+/* The limit at one end: no prefetch, the cache alone. */
 #include "predictor/baselines/model.h"
-
-#include <stdlib.h>
-
-static void *none_create(const struct model_options *opt)
-{
-	(void)opt;
-	return malloc(1);
-}
 
 static void none_observe(void *m, const struct predictor_obs *o)
 {
@@ -28,8 +20,7 @@ const struct model_ops model_none = {
     .name = "none",
     .what = "no prefetch, LRU only",
     .ungated = true,
-    .create = none_create,
-    .destroy = free,
+    .size = 1,
     .observe = none_observe,
     .predict = none_predict,
 };

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Prediction by partial match, order 3 (Kroeger and Long's PCM without its
- * partitions): the longest known context says what comes next, and so on for
- * a chain of 16.
+ * partitions): the longest known context says what comes next. The prediction
+ * is appended to the context, and so on for a chain of 16.
  */
-#include "predictor/baselines/model.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "predictor/baselines/ids.h"
+#include "predictor/baselines/model.h"
 
 enum { ORDER = 3, CHAIN = 16, NEXTS = 8 };
 
-/* A context: what followed it. */
+/* What followed a context. */
 struct node {
 	uint32_t next[NEXTS];
 	uint16_t count[NEXTS];
@@ -28,21 +27,6 @@ struct ppm {
 	unsigned nrecent;
 };
 
-static void *ppm_create(const struct model_options *opt)
-{
-	struct ppm *m = calloc(1, sizeof(*m));
-
-	(void)opt;
-	if (!m)
-		return NULL;
-	if (ids_init(&m->objects) || ids_init(&m->contexts)) {
-		ids_done(&m->objects);
-		free(m);
-		return NULL;
-	}
-	return m;
-}
-
 static void ppm_destroy(void *arg)
 {
 	struct ppm *m = arg;
@@ -53,6 +37,7 @@ static void ppm_destroy(void *arg)
 	free(m);
 }
 
+/* A hash of the last `order` objects. */
 static uint64_t context_key(const uint32_t *recent, unsigned order)
 {
 	uint64_t h = order;
@@ -99,19 +84,19 @@ static void ppm_observe(void *arg, const struct predictor_obs *o)
 		uint32_t c =
 		    ids_get(&m->contexts, context_key(m->recent, order));
 
-		if (c != KEYMAP_NONE && IDS_ROOM(m->nodes, m->cap, c))
+		if (c != KEYMAP_NONE && VEC_ROOM(m->nodes, m->cap, c))
 			node_count(&m->nodes[c], id);
 	}
 	recent_push(m->recent, &m->nrecent, id);
 }
 
-/* The likeliest next one under the longest context; false if none. */
+/* The likeliest object behind the longest known context, and `p` times its
+ * probability; false if no context is known. */
 static bool ppm_next(const struct ppm *m, const uint32_t *recent, unsigned n,
     uint32_t *next, float *p)
 {
 	for (unsigned order = n; order > 0; order--) {
-		uint32_t c =
-		    keymap_get(m->contexts.map, context_key(recent, order));
+		uint32_t c = ids_find(&m->contexts, context_key(recent, order));
 		const struct node *node;
 		unsigned best = 0;
 
@@ -139,10 +124,7 @@ static size_t ppm_predict(void *arg, struct prediction *out, size_t max)
 	memcpy(recent, m->recent, sizeof(recent));
 	while (
 	    n < CHAIN && n < max && ppm_next(m, recent, nrecent, &next, &p)) {
-		out[n] = (struct prediction){.object = m->objects.keys[next],
-		    .p = p,
-		    .lead = (uint32_t)n + 1};
-		n++;
+		model_predict(out, n++, m->objects.keys[next], p);
 		recent_push(recent, &nrecent, next);
 	}
 	return n;
@@ -159,7 +141,7 @@ static size_t ppm_memory(const void *arg)
 const struct model_ops model_ppm = {
     .name = "ppm",
     .what = "PPM of order 3 (PCM), a chain of 16",
-    .create = ppm_create,
+    .size = sizeof(struct ppm),
     .destroy = ppm_destroy,
     .observe = ppm_observe,
     .predict = ppm_predict,

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Keys as numbers. */
 #include "predictor/baselines/ids.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-
-int ids_init(struct ids *ids)
-{
-	memset(ids, 0, sizeof(*ids));
-	ids->map = keymap_new(0);
-	return ids->map ? 0 : -ENOMEM;
-}
 
 void ids_done(struct ids *ids)
 {
@@ -18,31 +10,20 @@ void ids_done(struct ids *ids)
 	free(ids->keys);
 }
 
-int ids_room(void **vec, uint32_t *cap, uint32_t n, size_t each)
+uint32_t ids_find(const struct ids *ids, uint64_t key)
 {
-	uint32_t want = *cap ? *cap : 256;
-	char *more;
-
-	if (n < *cap)
-		return 0;
-	while (want <= n)
-		want *= 2;
-	more = realloc(*vec, want * each);
-	if (!more)
-		return -ENOMEM;
-	memset(more + *cap * each, 0, (want - *cap) * each);
-	*vec = more;
-	*cap = want;
-	return 0;
+	return ids->map ? keymap_get(ids->map, key) : KEYMAP_NONE;
 }
 
 uint32_t ids_get(struct ids *ids, uint64_t key)
 {
-	uint32_t id = keymap_get(ids->map, key);
+	uint32_t id = ids_find(ids, key);
 
 	if (id != KEYMAP_NONE)
 		return id;
-	if (!IDS_ROOM(ids->keys, ids->cap, ids->n) ||
+	if (!ids->map)
+		ids->map = keymap_new();
+	if (!ids->map || !VEC_ROOM(ids->keys, ids->cap, ids->n) ||
 	    keymap_put(ids->map, key, ids->n))
 		return KEYMAP_NONE;
 	ids->keys[ids->n] = key;
@@ -51,5 +32,6 @@ uint32_t ids_get(struct ids *ids, uint64_t key)
 
 size_t ids_memory_bytes(const struct ids *ids)
 {
-	return keymap_memory_bytes(ids->map) + ids->cap * sizeof(uint64_t);
+	return (ids->map ? keymap_memory_bytes(ids->map) : 0) +
+	       ids->cap * sizeof(uint64_t);
 }

@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the simulator asks of a predictor, ours or another: the same three
- * verbs for all, so that one issue policy, queue and cache serve them.
+ * The predictors that forefetch-sim compares: published ones, limits, and ours.
+ * Each is a struct model_ops, so that one issue policy, queue and cache serve
+ * them all. This folder may use store/ and predictor.h; it is no part of what
+ * the daemon links.
+ *
+ *	           observe         predict            what is fetched
+ *	sim_ask.c ────────▶ model ────────▶ sim.c ──────────────▶ cache
+ *	                      ▲                       feedback      │
+ *	                      └─────────────────────────────────────┘
+ *
+ * A new baseline is one new file and one line in models.c.
  */
 #ifndef FOREFETCH_MODEL_H
 #define FOREFETCH_MODEL_H
@@ -11,28 +20,29 @@
 struct model_options {
 	size_t budget_bytes;
 	bool use_pids;
-	size_t ahead; /* oracles: how many */
 };
 
-/* What is to come in the stream that an event belongs to: oracles only. */
+/* What comes next in the stream that an event belongs to, for oracles. */
 struct model_future {
-	const uint64_t *objects; /* behind the event, first comes first */
-	const bool *seen;        /* was used before in this simulation */
-	const bool *listed;      /* or lies in a directory that was listed */
+	const uint64_t *objects; /* in the order of their use */
+	const bool *seen;        /* it was used before in this simulation */
+	const bool *listed;      /* its directory was listed */
 	size_t n;
 };
 
 struct model_ops {
 	const char *name;
-	const char *what;
-	/* A row of the judge: all that it says is fetched, no gate. */
+	const char *what; /* for --list */
+	/* All that it predicts is fetched, as the judge's cost model has it
+	 * for its own rows; else simpolicy.h decides. */
 	bool ungated;
-	bool wants_listings;
-	bool wants_future;
-	void *(*create)(const struct model_options *opt); /* NULL, errno */
-	void (*destroy)(void *m);
+	/* Bytes of its state, which begins as zero; or `create`, which returns
+	 * NULL and sets errno without memory. */
+	size_t size;
+	void *(*create)(const struct model_options *opt);
+	void (*destroy)(void *m); /* free() if NULL */
 	void (*observe)(void *m, const struct predictor_obs *o);
-	/* After each observe. */
+	/* Called after each observe. Returns how many, `max` at most. */
 	size_t (*predict)(void *m, struct prediction *out, size_t max);
 	/* The rest may be NULL. */
 	void (*feedback)(void *m, uint64_t object, enum predictor_outcome what);
@@ -45,13 +55,21 @@ struct model_ops {
 	bool (*reliability)(const void *m, struct predictor_reliability *r);
 };
 
-extern const struct model_ops model_none, model_last_successor,
-    model_last_successor_8, model_graph, model_ppm, model_epcm, model_nexus,
-    model_mithril, model_atree, model_oracle_64, model_oracle_history,
-    model_oracle_listed, model_forefetch;
+/* Where a baseline has no estimate below it, it is never surer than this. */
+#define P_MOST 0.99f
+
+/* Prediction number `n`, counted from 0, is the object. */
+static inline void model_predict(
+    struct prediction *out, size_t n, uint64_t object, float p)
+{
+	out[n] = (struct prediction){
+	    .object = object, .p = p, .lead = (uint32_t)n + 1};
+}
 
 /* All of them, NULL at the end; the judge's rows come first. */
 extern const struct model_ops *const models[];
 const struct model_ops *model_find(const char *name);
+void *model_new(const struct model_ops *ops, const struct model_options *opt);
+void model_free(const struct model_ops *ops, void *m); /* NULL is allowed */
 
 #endif

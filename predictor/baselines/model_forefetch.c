@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Our predictor as the simulator wants it. */
+/* Our own predictor, in the form that the simulator wants. */
 #include "predictor/baselines/model.h"
 
 static void *forefetch_create(const struct model_options *opt)
@@ -61,7 +61,6 @@ static bool forefetch_reliability(
 const struct model_ops model_forefetch = {
     .name = "forefetch",
     .what = "trails, successor graph and names, streams told apart",
-    .wants_listings = true,
     .create = forefetch_create,
     .destroy = forefetch_destroy,
     .observe = forefetch_observe,

@@ -68,8 +68,8 @@ static bool arenas_make(struct predictor *p)
 	p->names = names_new((uint32_t)(budget / 16 / 128), budget / 16 / 8);
 	p->extents = extents_new((uint32_t)(budget / 64 / 384));
 	p->sessions = sessions_new((uint32_t)(budget / 8192), p->opt.recent_ns);
-	p->places = keymap_new(0);
-	p->suffixes = keymap_new(0);
+	p->places = keymap_new();
+	p->suffixes = keymap_new();
 	p->calib = calib_new();
 	for (int i = 0; i < STREAMS; i++)
 		stream_reset(&p->streams.at[i]);

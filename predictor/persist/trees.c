@@ -253,7 +253,7 @@ struct trees_list *trees_list_new(
 	l->at.p = p;
 	l->era = p->era;
 	l->max = (uint32_t)max;
-	l->map = keymap_new(0);
+	l->map = keymap_new();
 	l->newest = calloc(max + 1, sizeof(*l->newest));
 	if (!l->map || !l->newest) {
 		trees_list_free(l);

@@ -102,7 +102,7 @@ struct session_step *session_plan(
     const struct session_book *b, uint32_t max, uint32_t *n)
 {
 	struct session_step *steps = NULL;
-	struct merge m = {.map = keymap_new(0)};
+	struct merge m = {.map = keymap_new()};
 	uint32_t room = 0;
 	bool whole;
 

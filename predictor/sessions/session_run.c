@@ -71,7 +71,7 @@ struct session_run *session_run_new(uint32_t limit, uint64_t refresh_ns,
 	r->refresh_ns = refresh_ns;
 	r->items = calloc((size_t)n + limit + 1, sizeof(*r->items));
 	r->uses = calloc((size_t)limit + 1, sizeof(*r->uses));
-	r->map = keymap_new(0);
+	r->map = keymap_new();
 	if (r->items && r->uses && r->map && run_fill(r, plan, n))
 		return r;
 	session_run_free(r);

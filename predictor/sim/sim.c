@@ -17,26 +17,24 @@
  *
  * Lines of other kinds than read take their think time and no more.
  *
- * The finer model (`calls`): every line is a call, but for what the run's
- * client has had already: name and attributes come as one. Sizes are those of
- * replies. Attributes, absent names and listings hold for 3 s, as a proxy's in
- * `bounded` mode; data as long as the cache has it.
+ * In the finer model (`calls`) every line is a call, unless the run's client
+ *has had the answer already; name and attributes are one call. Sizes are those
+ *of replies. Attributes, absent names and listings hold for 3 s, as they do in
+ *a proxy in `bounded` mode; data holds as long as it is in the cache.
  */
-#include "predictor/sim/sim.h"
-
-#include "predictor/sim/sim_private.h"
-#include "predictor/sim/simpolicy.h"
-
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "predictor/sim/sim_private.h"
+#include "predictor/sim/simpolicy.h"
+
 #define HIT_S     0.0001
 #define RUN_GAP_S 1.0
 #define HOLDS_S   3.0
 
-/* splitmix64, in [0, 1). */
+/* A random number in [0, 1), by splitmix64. */
 static double sim_random(struct sim *s)
 {
 	uint64_t x = s->rng += 0x9e3779b97f4a7c15u;
@@ -54,7 +52,7 @@ static enum part event_part(const struct trace_event *ev)
 					       : PART_META;
 }
 
-/* As the cache knows it. */
+/* The number that the cache has for this part of the file. */
 static uint32_t unit_of(const struct sim *s, uint32_t file, enum part part)
 {
 	return s->opt->calls ? file * PARTS + part : file;
@@ -81,7 +79,7 @@ static uint32_t part_bytes(const struct sim *s, uint32_t file, enum part part)
 	       (dir == KEYMAP_NONE ? 0 : s->t->dirs[dir].nfiles * DIRENT_BYTES);
 }
 
-/* In the cache, and not to be confirmed again. */
+/* NULL where it is not in the cache, or is too old to be used. */
 static struct simcache_entry *unit_get(struct sim *s, uint32_t unit)
 {
 	struct simcache_entry *e = simcache_get(s->cache, unit);
@@ -119,7 +117,7 @@ static void sim_on_evict(
 		    s->model, s->t->files[file].key, PREDICTOR_UNUSED);
 }
 
-/* The first use of what was prefetched. */
+/* Counts the first use of what was prefetched. */
 static void sim_used(struct sim *s, uint32_t file, struct simcache_entry *e)
 {
 	struct sim_class *c;
@@ -195,7 +193,7 @@ static void sim_want_listing_of(struct sim *s, uint64_t key)
 		sim_want_listing(s, dir, s->now_s + s->opt->rtt_s);
 }
 
-/* Fetch one part, if it is worth it. */
+/* Fetches one part, if it is worth it; returns whether it was. */
 static bool sim_issue_part(struct sim *s, const struct trace_event *ev,
     const struct prediction *pred, uint32_t file, enum part part)
 {
@@ -215,7 +213,8 @@ static bool sim_issue_part(struct sim *s, const struct trace_event *ev,
 	return true;
 }
 
-/* The judge's model knows but data; baselines do not say what is needed. */
+/* Whether the prediction asks for that part. The judge's model has only data;
+ * baselines do not say what they need and get attributes and data. */
 static bool pred_has(
     const struct sim *s, const struct prediction *pred, enum part part)
 {
@@ -231,7 +230,7 @@ static bool pred_has(
 	return pred->needs & needs[part];
 }
 
-/* Fetch what is worth it. */
+/* Fetches those predictions that are worth it. */
 static void sim_issue(struct sim *s, const struct trace_event *ev,
     struct prediction *preds, size_t n)
 {
@@ -253,8 +252,9 @@ static void sim_issue(struct sim *s, const struct trace_event *ev,
 	}
 }
 
-/* The judge: a directory is listed as soon as a file of it was wanted; the
- * reply takes a round trip. The finer model: when it is listed. */
+/* In the judge's model a directory is listed as soon as a file of it was
+ * wanted, and the listing takes a round trip. In the finer model it is listed
+ * when the trace lists it. */
 static void sim_list_for(struct sim *s, const struct trace_event *ev)
 {
 	if (s->opt->calls) {
@@ -310,7 +310,7 @@ static bool sim_is_call(
 	return true;
 }
 
-/* The think time before the next read; false at the end of the run. */
+/* Adds up the think time before the next read; false at the end of the run. */
 static bool player_advance(struct sim *s, struct player *p, double *think_s)
 {
 	const struct trace_run *run = &s->t->runs[p->run];
@@ -325,7 +325,7 @@ static bool player_advance(struct sim *s, struct player *p, double *think_s)
 	return false;
 }
 
-/* To the next read of the stream, `from_s` being the end of the last. */
+/* Goes to the stream's next read; the last one ended at `from_s`. */
 static void player_next(struct sim *s, struct player *p, double from_s)
 {
 	double think_s = 0;
@@ -371,22 +371,21 @@ static void sim_play(struct sim *s)
 static int sim_init(struct sim *s)
 {
 	const struct trace *t = s->t;
-	struct model_options mo = {
-	    s->opt->budget_bytes, s->opt->use_pids, AHEAD_MAX};
+	struct model_options mo = {s->opt->budget_bytes, s->opt->use_pids};
 
 	s->res->nlabels = t->nlabels;
 	s->res->labels = calloc(t->nlabels + 1, sizeof(*s->res->labels));
 	s->cache = simcache_new(t->nfiles * (s->opt->calls ? PARTS : 1),
 	    s->opt->cache_bytes, sim_on_evict, s);
 	s->met = calloc(t->nfiles + 1, sizeof(*s->met));
-	s->files = keymap_new(0);
-	s->dirs = keymap_new(0);
+	s->files = keymap_new();
+	s->dirs = keymap_new();
 	s->players = calloc(s->opt->streams, sizeof(*s->players));
 	s->seen = calloc(t->nfiles + 1, sizeof(*s->seen));
 	s->listed = calloc(t->ndirs + 1, sizeof(*s->listed));
 	s->placed = calloc(t->ndirs + 1, sizeof(*s->placed));
 	s->listings = calloc(t->ndirs + 1, sizeof(*s->listings));
-	s->model = s->ops->create(&mo);
+	s->model = model_new(s->ops, &mo);
 	if (!s->res->labels || !s->cache || !s->files || !s->dirs || !s->met ||
 	    !s->players || !s->seen || !s->listed || !s->placed ||
 	    !s->listings || !s->model)
@@ -419,8 +418,7 @@ static void sim_finish(struct sim *s)
 
 static void sim_done(struct sim *s)
 {
-	if (s->model)
-		s->ops->destroy(s->model);
+	model_free(s->ops, s->model);
 	simcache_free(s->cache);
 	keymap_free(s->files);
 	keymap_free(s->dirs);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a predictor is shown: events, the future (oracles), places of
+ * directories and listings. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -102,7 +104,7 @@ size_t sim_ask(struct sim *s, const struct trace_event *ev, double latency_s,
 	return n;
 }
 
-/* What lies in a directory, by the end of its path. */
+/* An entry of a listing; listings are sorted by path. */
 struct entry {
 	const char *path;
 	struct predictor_dirent ent;
@@ -135,7 +137,7 @@ static size_t entries_files(
 	return n;
 }
 
-/* Directories in it that the trace does not name by themselves. */
+/* Adds the subdirectories that have no line of their own in the trace. */
 static size_t entries_subs(
     struct sim *s, uint32_t dir, struct entry **out, size_t n)
 {
@@ -187,7 +189,7 @@ static void sim_deliver_listing(struct sim *s, uint32_t dir)
 
 void sim_deliver_listings(struct sim *s)
 {
-	if (!s->ops->wants_listings)
+	if (!s->ops->list)
 		return;
 	while (s->listings_done < s->nlistings &&
 	       s->listings[s->listings_done].arrival_s <= s->now_s)

@@ -46,7 +46,7 @@ struct extents *extents_new(uint32_t limit)
 
 	if (!e)
 		return NULL;
-	e->map = keymap_new(0);
+	e->map = keymap_new();
 	e->limit = limit ? limit : 1;
 	if (!e->map) {
 		free(e);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The map: one array of slots, doubled when it is three quarters full. */
 #include "predictor/store/keymap.h"
 
 #include <errno.h>
@@ -7,7 +8,8 @@
 
 enum { KEYMAP_FIRST_SLOTS = 64 };
 
-/* Packed, since there are many: 12 bytes in place of 16. */
+/* The key is in two halves, since there are many slots: a slot has 12 bytes in
+ * place of 16. */
 struct slot {
 	uint32_t key_lo, key_hi;
 	uint32_t value; /* KEYMAP_NONE: empty */
@@ -15,7 +17,7 @@ struct slot {
 
 struct keymap {
 	struct slot *slots;
-	size_t nslots, used, limit;
+	size_t nslots, used; /* nslots is a power of two */
 };
 
 static uint64_t slot_key(const struct slot *s)
@@ -23,7 +25,7 @@ static uint64_t slot_key(const struct slot *s)
 	return (uint64_t)s->key_hi << 32 | s->key_lo;
 }
 
-/* The finalizer of splitmix64. */
+/* The finalizer of splitmix64 (Steele, Lea and Flood 2014). */
 static uint64_t key_mix(uint64_t x)
 {
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -40,14 +42,13 @@ static struct slot *slots_new(size_t n)
 	return s;
 }
 
-struct keymap *keymap_new(size_t limit)
+struct keymap *keymap_new(void)
 {
 	struct keymap *m = calloc(1, sizeof(*m));
 
 	if (!m)
 		return NULL;
 	m->nslots = KEYMAP_FIRST_SLOTS;
-	m->limit = limit;
 	m->slots = slots_new(m->nslots);
 	if (!m->slots) {
 		free(m);
@@ -107,8 +108,6 @@ int keymap_put(struct keymap *m, uint64_t key, uint32_t value)
 		s->value = value;
 		return 0;
 	}
-	if (m->limit && m->used >= m->limit)
-		return -ENOSPC;
 	if (m->used + 1 > m->nslots / 4 * 3) {
 		if (keymap_grow(m))
 			return -ENOMEM;
@@ -129,7 +128,7 @@ void keymap_del(struct keymap *m, uint64_t key)
 
 	if (s->value == KEYMAP_NONE)
 		return;
-	/* Close the gap: whoever probed across it moves into it. */
+	/* Close the gap: a key whose probing led across it moves into it. */
 	hole = i = (size_t)(s - m->slots);
 	for (;;) {
 		size_t home;
@@ -146,17 +145,6 @@ void keymap_del(struct keymap *m, uint64_t key)
 	}
 	m->slots[hole].value = KEYMAP_NONE;
 	m->used--;
-}
-
-void keymap_clear(struct keymap *m)
-{
-	memset(m->slots, 0xff, m->nslots * sizeof(*m->slots));
-	m->used = 0;
-}
-
-size_t keymap_count(const struct keymap *m)
-{
-	return m->used;
 }
 
 size_t keymap_memory_bytes(const struct keymap *m)

@@ -24,10 +24,10 @@ struct names *names_new(uint32_t max_dirs, size_t limit)
 
 	if (!ns)
 		return NULL;
-	ns->map = keymap_new(0);
+	ns->map = keymap_new();
 	ns->max_dirs = max_dirs;
 	ns->limit = limit;
-	ns->below = keymap_new(0);
+	ns->below = keymap_new();
 	if (!ns->map || !ns->below) {
 		names_free(ns);
 		return NULL;

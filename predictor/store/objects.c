@@ -23,7 +23,7 @@ struct objects *objects_new(uint32_t limit, objects_on_evict evict, void *ctx)
 
 	if (!os)
 		return NULL;
-	os->map = keymap_new(0);
+	os->map = keymap_new();
 	os->limit = limit < OBJECTS_MAX ? limit : OBJECTS_MAX;
 	os->free = OBJECT_NONE;
 	os->evict = evict;

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Lines are taken as they come, then events are put together by run, and what
- * a run reads a second time is dropped. Names are looked up by their hash.
+ * Reading a trace. Lines are taken as they come; then the events of each run
+ * are put together, and what a run reads a second time is dropped.
  */
-#include "predictor/trace/trace.h"
-
-#include "predictor/predictor.h"
-#include "predictor/store/keymap.h"
-#include "predictor/trace/trace_format.h"
-#include "predictor/trace/trace_line.h"
-#include "predictor/trace/trace_private.h"
-
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -18,21 +10,10 @@
 
 #include <xxhash.h>
 
-bool trace_vec_grow(void **vec, size_t n, size_t *cap, size_t each)
-{
-	size_t want = *cap ? *cap * 2 : 64;
-	char *more;
-
-	if (n < *cap)
-		return true;
-	more = realloc(*vec, want * each);
-	if (!more)
-		return false;
-	memset(more + *cap * each, 0, (want - *cap) * each);
-	*vec = more;
-	*cap = want;
-	return true;
-}
+#include "predictor/predictor.h"
+#include "predictor/trace/trace_format.h"
+#include "predictor/trace/trace_line.h"
+#include "predictor/trace/trace_private.h"
 
 static uint64_t hash_text(const char *s, size_t len, uint64_t seed)
 {
@@ -41,14 +22,7 @@ static uint64_t hash_text(const char *s, size_t len, uint64_t seed)
 	return h ? h : 1; /* a key is never zero */
 }
 
-/* Length of the path of the directory; 0 at the top. */
-static size_t dir_len(const char *path, size_t len)
-{
-	while (len > 0 && path[len - 1] != '/')
-		len--;
-	return len > 0 ? len - 1 : 0;
-}
-
+/* Where the path's last name begins. */
 static size_t name_start(const char *path, size_t len)
 {
 	while (len > 0 && path[len - 1] != '/')
@@ -56,75 +30,46 @@ static size_t name_start(const char *path, size_t len)
 	return len;
 }
 
-/* UINT32_MAX without memory. Makes those above it too. */
-static uint32_t dir_get(struct reader *r, const char *path, size_t len)
+/* How long the path of its directory is; 0 at the top. */
+static size_t dir_len(const char *path, size_t len)
+{
+	len = name_start(path, len);
+	return len > 0 ? len - 1 : 0;
+}
+
+uint32_t trace_dir_new(
+    struct reader *r, uint64_t key, const char *path, size_t len)
 {
 	struct trace *t = r->t;
-	size_t start = name_start(path, len);
-	uint64_t key = hash_text(path, len, t->seed);
-	uint32_t id = keymap_get(r->dirs, key), up = UINT32_MAX;
-	struct trace_dir *d;
+	uint32_t id = (uint32_t)t->ndirs;
 
-	if (id != KEYMAP_NONE)
-		return id;
-	if (len > 0) {
-		up = dir_get(r, path, dir_len(path, len));
-		if (up == UINT32_MAX)
-			return up;
-	}
-	if (!VEC_GROW(t->dirs, t->ndirs, r->cap_dirs))
-		return UINT32_MAX;
-	id = (uint32_t)t->ndirs;
-	d = &t->dirs[id];
-	d->path = strndup(path, len);
-	if (!d->path || keymap_put(r->dirs, key, id))
+	if (!VEC_ROOM(t->dirs, r->cap_dirs, t->ndirs))
 		return UINT32_MAX;
 	t->ndirs++;
-	d->key = key;
-	d->up = up;
-	d->parent = up == UINT32_MAX ? 0 : t->dirs[up].key;
-	d->name_hash = hash_text(path + start, len - start, 0);
+	t->dirs[id].key = key;
+	t->dirs[id].up = UINT32_MAX;
+	t->dirs[id].path = strndup(path, len);
+	if (!t->dirs[id].path || keymap_put(r->dirs, key, id))
+		return UINT32_MAX;
 	return id;
 }
 
-static bool file_init(
-    struct reader *r, struct trace_file *f, const char *path, uint64_t key)
-{
-	size_t len = strlen(path), start = name_start(path, len);
-	const char *name = path + start, *dot = strrchr(name, '.');
-
-	f->dir = dir_get(r, path, dir_len(path, len));
-	f->path = strdup(path);
-	if (!f->path || f->dir == UINT32_MAX)
-		return false;
-	f->key = key;
-	f->parent = r->t->dirs[f->dir].key;
-	f->name_hash = hash_text(name, len - start, 0);
-	f->type_hash = dot && dot > name ? hash_text(dot, strlen(dot), 0) : 0;
-	return true;
-}
-
-static uint32_t file_get(struct reader *r, const struct trace_line *line)
+uint32_t trace_file_new(struct reader *r, uint64_t key, const char *path)
 {
 	struct trace *t = r->t;
-	uint64_t key = hash_text(line->path, strlen(line->path), t->seed);
-	uint32_t id = keymap_get(r->files, key);
+	uint32_t id = (uint32_t)t->nfiles;
 
-	if (id != KEYMAP_NONE)
-		return id;
-	if (!VEC_GROW(t->files, t->nfiles, r->cap_files))
+	if (!VEC_ROOM(t->files, r->cap_files, t->nfiles))
 		return UINT32_MAX;
-	id = (uint32_t)t->nfiles;
-	t->nfiles++; /* even half made: it has to be freed */
-	if (!file_init(r, &t->files[id], line->path, key))
+	t->nfiles++;
+	t->files[id].key = key;
+	t->files[id].path = strdup(path);
+	if (!t->files[id].path || keymap_put(r->files, key, id))
 		return UINT32_MAX;
-	if (keymap_put(r->files, key, id))
-		return UINT32_MAX;
-	t->files[id].exec = line->exec;
 	return id;
 }
 
-uint32_t trace_label_get(struct reader *r, const char *name)
+static uint32_t label_get(struct reader *r, const char *name)
 {
 	struct trace *t = r->t;
 	uint64_t key = hash_text(name, strlen(name), 0);
@@ -132,7 +77,7 @@ uint32_t trace_label_get(struct reader *r, const char *name)
 
 	if (id != KEYMAP_NONE)
 		return id;
-	if (!VEC_GROW(t->labels, t->nlabels, r->cap_labels))
+	if (!VEC_ROOM(t->labels, r->cap_labels, t->nlabels))
 		return UINT32_MAX;
 	id = (uint32_t)t->nlabels;
 	t->labels[id] = strdup(name);
@@ -142,32 +87,89 @@ uint32_t trace_label_get(struct reader *r, const char *name)
 	return id;
 }
 
-static uint32_t run_get(struct reader *r, const struct trace_line *line)
+uint32_t trace_run_get(struct reader *r, uint64_t key, const char *name,
+    const char *label, uint64_t time_us)
 {
 	struct trace *t = r->t;
-	/* Traces that were put together may each count from 1. */
-	uint64_t key = hash_text(line->run, strlen(line->run),
-	    hash_text(line->label, strlen(line->label), 0));
 	uint32_t id = keymap_get(r->runs, key);
-	size_t cap = r->cap_runs, labels = t->nlabels;
+	size_t labels = t->nlabels;
 	struct trace_run *run;
 
 	if (id != KEYMAP_NONE)
 		return id;
-	if (!VEC_GROW(t->runs, t->nruns, r->cap_runs) ||
-	    !VEC_GROW(r->run_time_us, t->nruns, cap))
+	if (!VEC_ROOM(t->runs, r->cap_runs, t->nruns) ||
+	    !VEC_ROOM(r->run_time_us, r->cap_times, t->nruns))
 		return UINT32_MAX;
-	id = (uint32_t)t->nruns;
+	id = (uint32_t)t->nruns++;
 	run = &t->runs[id];
-	t->nruns++;
-	run->name = strdup(line->run);
-	run->label = trace_label_get(r, line->label);
+	run->name = strdup(name);
+	run->label = label_get(r, label);
 	if (!run->name || run->label == UINT32_MAX ||
 	    keymap_put(r->runs, key, id))
 		return UINT32_MAX;
 	run->cold = t->nlabels > labels;
-	r->run_time_us[id] = line->time_us; /* its first line does not wait */
+	/* The first line of a run has no think time. */
+	r->run_time_us[id] = time_us;
 	return id;
+}
+
+/* The directory's number; it is made if it is new, with those above it. */
+static uint32_t dir_get(struct reader *r, const char *path, size_t len)
+{
+	struct trace *t = r->t;
+	size_t start = name_start(path, len);
+	uint64_t key = hash_text(path, len, t->seed);
+	uint32_t id = keymap_get(r->dirs, key), up = UINT32_MAX;
+
+	if (id != KEYMAP_NONE)
+		return id;
+	if (len > 0) {
+		up = dir_get(r, path, dir_len(path, len));
+		if (up == UINT32_MAX)
+			return up;
+	}
+	id = trace_dir_new(r, key, path, len);
+	if (id == UINT32_MAX)
+		return id;
+	t->dirs[id].up = up;
+	t->dirs[id].parent = up == UINT32_MAX ? 0 : t->dirs[up].key;
+	t->dirs[id].name_hash = hash_text(path + start, len - start, 0);
+	return id;
+}
+
+static uint32_t file_get(struct reader *r, const struct trace_line *line)
+{
+	const char *path = line->path, *name, *dot;
+	size_t len = strlen(path), start = name_start(path, len);
+	uint64_t key = hash_text(path, len, r->t->seed);
+	uint32_t id = keymap_get(r->files, key), dir;
+	struct trace_file *f;
+
+	if (id != KEYMAP_NONE)
+		return id;
+	dir = dir_get(r, path, dir_len(path, len));
+	id = trace_file_new(r, key, path);
+	if (dir == UINT32_MAX || id == UINT32_MAX)
+		return UINT32_MAX;
+	name = path + start;
+	dot = strrchr(name, '.');
+	f = &r->t->files[id];
+	f->dir = dir;
+	f->parent = r->t->dirs[dir].key;
+	f->name_hash = hash_text(name, len - start, 0);
+	f->type_hash = dot && dot > name ? hash_text(dot, strlen(dot), 0) : 0;
+	f->exec = line->exec;
+	return id;
+}
+
+static uint32_t run_get(struct reader *r, const struct trace_line *line)
+{
+	/* Traces that were put together may each count their runs from 1, so
+	 * the label is part of the key. */
+	uint64_t key = hash_text(line->run, strlen(line->run),
+	    hash_text(line->label, strlen(line->label), 0));
+
+	return trace_run_get(r, key, line->run, line->label, line->time_us);
 }
 
 uint32_t trace_think_us(uint64_t *last_us, uint64_t now_us)
@@ -178,7 +180,7 @@ uint32_t trace_think_us(uint64_t *last_us, uint64_t now_us)
 	return gap > TRACE_THINK_MAX_US ? TRACE_THINK_MAX_US : (uint32_t)gap;
 }
 
-/* NULL, or what is wrong. */
+/* Appends the line's event. NULL, or what is wrong. */
 static const char *reader_take(struct reader *r, const struct trace_line *line)
 {
 	struct trace *t = r->t;
@@ -186,7 +188,7 @@ static const char *reader_take(struct reader *r, const struct trace_line *line)
 	struct trace_event *e;
 
 	if (run == UINT32_MAX || file == UINT32_MAX ||
-	    !VEC_GROW(t->events, t->nevents, r->cap_events))
+	    !VEC_ROOM(t->events, r->cap_events, t->nevents))
 		return "out of memory";
 	e = &t->events[t->nevents++];
 	e->file = file;
@@ -247,7 +249,7 @@ static int reader_lines(struct reader *r, FILE *in, const char *name, char *err)
 	return ret;
 }
 
-/* Put the events of each run together, in the order of runs. */
+/* Puts the events of each run together, in the order of the runs. */
 static bool trace_sort(struct trace *t)
 {
 	struct trace_event *out = calloc(t->nevents + 1, sizeof(*out));
@@ -270,8 +272,8 @@ static bool trace_sort(struct trace *t)
 	return true;
 }
 
-/* An event is the first read of a file in a run: drop the others, and give
- * the time that they took to the next. */
+/* An event is the first read of a file in a run. The others are dropped; their
+ * think time stays out, as the judge's cost model has it. */
 static bool trace_drop_repeats(struct trace *t)
 {
 	uint32_t *last = calloc(t->nfiles + 1, sizeof(*last));
@@ -312,7 +314,7 @@ static int file_cmp(const void *a, const void *b, void *arg)
 	return strcmp(x->path, y->path);
 }
 
-/* Fill in the directories' files. */
+/* Fills in the directories' files, by name. */
 static bool trace_fill_dirs(struct trace *t, const struct keymap *dirs)
 {
 	for (size_t i = 0; i < t->nfiles; i++)
@@ -343,10 +345,10 @@ static bool reader_init(struct reader *r, uint64_t seed)
 {
 	memset(r, 0, sizeof(*r));
 	r->t = calloc(1, sizeof(*r->t));
-	r->runs = keymap_new(0);
-	r->labels = keymap_new(0);
-	r->files = keymap_new(0);
-	r->dirs = keymap_new(0);
+	r->runs = keymap_new();
+	r->labels = keymap_new();
+	r->files = keymap_new();
+	r->dirs = keymap_new();
 	if (r->t)
 		r->t->seed = seed;
 	return r->t && r->runs && r->labels && r->files && r->dirs;
@@ -361,7 +363,7 @@ static void reader_done(struct reader *r)
 	free(r->run_time_us);
 }
 
-/* By its first byte. */
+/* The two formats differ in the first byte. */
 static bool is_binary(FILE *in)
 {
 	int c = getc(in);

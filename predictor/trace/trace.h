@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Traces in the text format: a line a first use of a file in a run,
+ * Traces: what a client used, for the simulator. The folder may use store/ and
+ * predictor.h; the daemon links its writer only.
+ *
+ *	text (bench/traces) ──▶ trace_line.c ───┐
+ *	                                        ├──▶ trace.c ──▶ struct trace
+ *	the proxy's ──────────▶ trace_blocks.c ─┘
+ *	    ▲ trace_writer.c
+ *
+ * The text format has one line for the first use of a file in a run,
  *
  *	run  label  t_us  pid  path  size  exec  [kind]
  *
- * separated by tabs; `#` begins a comment line. `kind` is read (if absent),
+ * separated by tabs; `#` begins a comment line. `kind` is read (the default),
  * lookup, absent, getattr, readdir or access. Runs are in the order of their
- *first line; the first run of a label is cold.
+ * first line; the first run of a label is cold.
  */
 #ifndef FOREFETCH_TRACE_H
 #define FOREFETCH_TRACE_H
@@ -19,32 +27,33 @@
 enum {
 	TRACE_ERR_MAX = 512,
 	TRACE_LINE_MAX = 16384,
-	/* Longer pauses are a user's, and play as this. */
+	/* Longer gaps are a user's pauses and are cut to this, as the judge's
+	 * cost model has it. */
 	TRACE_THINK_MAX_US = 500000,
 };
 
-/* The last part of an event's `kind` is enum predictor_kind. */
 struct trace_event {
 	uint32_t file;
 	uint32_t run;
 	uint32_t think_us; /* gap to the run's previous line */
 	uint32_t pid;
 	uint64_t size_bytes;
-	uint8_t kind;
+	uint8_t kind; /* enum predictor_kind */
 	bool exec;
 };
 
 struct trace_file {
 	char *path;
 	uint64_t key, parent, name_hash, type_hash;
-	uint64_t first_size_bytes, size_bytes; /* last one seen so far */
+	/* The first size that the trace has, and the simulator's last one. */
+	uint64_t first_size_bytes, size_bytes;
 	uint32_t dir;
 	bool exec;
 	bool exists;    /* some line says that it was found */
 	bool directory; /* another path lies in it, or it was listed */
 };
 
-/* A directory of the trace and the files of it that occur. */
+/* A directory, and those of its files that occur in the trace. */
 struct trace_dir {
 	char *path;
 	uint64_t key, parent, name_hash;
@@ -56,12 +65,12 @@ struct trace_dir {
 struct trace_run {
 	char *name;
 	uint32_t label;
-	uint32_t first, n; /* its events */
+	uint32_t first, n; /* its events in `events` */
 	bool cold;
 };
 
 struct trace {
-	struct trace_event *events; /* of each run together */
+	struct trace_event *events; /* those of a run stand together */
 	struct trace_file *files;
 	struct trace_dir *dirs;
 	struct trace_run *runs;
@@ -71,8 +80,9 @@ struct trace {
 };
 
 /*
- * Read a trace; keys are hashes of paths under `seed`, so that no predictor
- * learns from numbers. NULL with "NAME:LINE: reason" in `err`.
+ * Reads a trace of either format. Keys of a text are hashes of its paths under
+ * `seed`, so that no predictor can learn from the order of numbers. NULL with
+ * "NAME:LINE: reason" in `err`.
  */
 struct trace *trace_read(
     FILE *in, const char *name, uint64_t seed, char err[TRACE_ERR_MAX]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The proxy's own traces (trace.proto). Keys are taken as they are; paths
- * are made of them. A run is what one actor does between two marks, or two
- * pauses where there are no marks.
+ * Reading the proxy's own traces (trace.proto). Keys are taken as they are, and
+ * paths are made of them. A run is what one actor does between two marks. Where
+ * there are no marks, pauses of 2 s divide runs; forefetch-sim(1) says so.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,47 +34,32 @@ static uint64_t key_mix(uint64_t a, uint64_t b)
 
 static uint32_t block_dir(struct reader *r, uint64_t key)
 {
-	struct trace *t = r->t;
 	uint32_t id = keymap_get(r->dirs, key);
 	char path[32];
 
 	if (id != KEYMAP_NONE)
 		return id;
-	if (!VEC_GROW(t->dirs, t->ndirs, r->cap_dirs))
-		return UINT32_MAX;
-	id = (uint32_t)t->ndirs;
 	snprintf(path, sizeof(path), "%016lx", (unsigned long)key);
-	t->dirs[id].path = strdup(path);
-	if (!t->dirs[id].path || keymap_put(r->dirs, key, id))
-		return UINT32_MAX;
-	t->ndirs++;
-	t->dirs[id].key = key;
-	t->dirs[id].up = UINT32_MAX;
-	return id;
+	return trace_dir_new(r, key, path, strlen(path));
 }
 
 static uint32_t block_file(struct reader *r, uint64_t key)
 {
-	struct trace *t = r->t;
-	uint32_t id = keymap_get(r->files, key);
+	uint32_t id = keymap_get(r->files, key), dir;
 	char path[32];
 
 	if (id != KEYMAP_NONE)
 		return id;
-	if (!VEC_GROW(t->files, t->nfiles, r->cap_files))
-		return UINT32_MAX;
-	id = (uint32_t)t->nfiles++;
 	snprintf(path, sizeof(path), "%016lx", (unsigned long)key);
-	t->files[id].path = strdup(path);
-	t->files[id].key = key;
-	t->files[id].dir = block_dir(r, 0);
-	if (!t->files[id].path || t->files[id].dir == UINT32_MAX ||
-	    keymap_put(r->files, key, id))
+	id = trace_file_new(r, key, path);
+	dir = block_dir(r, 0);
+	if (id == UINT32_MAX || dir == UINT32_MAX)
 		return UINT32_MAX;
+	r->t->files[id].dir = dir;
 	return id;
 }
 
-/* What the event says of its object; false without memory. */
+/* Keeps what the event says of its object; false without memory. */
 static bool file_learn(
     struct reader *r, uint32_t id, const Forefetch__TraceEvent *e)
 {
@@ -113,29 +98,12 @@ static bool file_learn(
 
 static uint32_t block_run(struct blocks *b, const Forefetch__TraceEvent *e)
 {
-	struct reader *r = b->r;
-	struct trace *t = r->t;
-	uint64_t key = key_mix(b->segment + 1, e->actor);
-	uint32_t id = keymap_get(r->runs, key);
-	size_t cap = r->cap_runs, labels = t->nlabels;
 	char name[48];
 
-	if (id != KEYMAP_NONE)
-		return id;
-	if (!VEC_GROW(t->runs, t->nruns, r->cap_runs) ||
-	    !VEC_GROW(r->run_time_us, t->nruns, cap))
-		return UINT32_MAX;
-	id = (uint32_t)t->nruns++;
 	snprintf(name, sizeof(name), "%lu.%016lx", (unsigned long)b->segment,
 	    (unsigned long)e->actor);
-	t->runs[id].name = strdup(name);
-	t->runs[id].label = trace_label_get(r, b->label);
-	if (!t->runs[id].name || t->runs[id].label == UINT32_MAX ||
-	    keymap_put(r->runs, key, id))
-		return UINT32_MAX;
-	t->runs[id].cold = t->nlabels > labels;
-	r->run_time_us[id] = e->time_us;
-	return id;
+	return trace_run_get(b->r, key_mix(b->segment + 1, e->actor), name,
+	    b->label, e->time_us);
 }
 
 static void block_mark(struct blocks *b, const Forefetch__TraceEvent *e)
@@ -147,7 +115,7 @@ static void block_mark(struct blocks *b, const Forefetch__TraceEvent *e)
 		snprintf(b->label, sizeof(b->label), "unnamed");
 }
 
-/* NULL, or what is wrong. */
+/* Appends the event. NULL, or what is wrong. */
 static const char *block_take(struct blocks *b, const Forefetch__TraceEvent *e)
 {
 	struct trace *t = b->r->t;
@@ -171,7 +139,7 @@ static const char *block_take(struct blocks *b, const Forefetch__TraceEvent *e)
 	file = block_file(b->r, e->object);
 	if (run == UINT32_MAX || file == UINT32_MAX ||
 	    !file_learn(b->r, file, e) ||
-	    !VEC_GROW(t->events, t->nevents, b->r->cap_events))
+	    !VEC_ROOM(t->events, b->r->cap_events, t->nevents))
 		return "out of memory";
 	out = &t->events[t->nevents++];
 	last = &b->r->run_time_us[run];
@@ -182,7 +150,7 @@ static const char *block_take(struct blocks *b, const Forefetch__TraceEvent *e)
 	    .size_bytes = e->size,
 	    .kind = (uint8_t)e->kind,
 	    .exec = e->flags & TRACE_FLAG_EXEC};
-	/* It thinks from its reply on. */
+	/* A client thinks from the reply on. */
 	*last += e->latency_us;
 	t->runs[run].n++;
 	return NULL;
@@ -230,7 +198,7 @@ static int blocks_read(struct blocks *b, FILE *in, const char *name,
 			return trace_fail(err,
 			    "%s: block %lu: %u bytes are too many", name, nr,
 			    len);
-		/* Cut off by a kill: what is before holds. */
+		/* A kill cut the file off here; the blocks before count. */
 		if (len > 0 && fread(data, len, 1, in) != 1)
 			break;
 		if ((uint32_t)XXH3_64bits(data, len) != get_le32(frame + 4))
@@ -243,7 +211,8 @@ static int blocks_read(struct blocks *b, FILE *in, const char *name,
 	return ret;
 }
 
-/* No file system has a directory below itself, but a file may say so. */
+/* No file system has a directory below itself, but a damaged trace may say so:
+ * such a directory is taken for a topmost one. */
 static void dirs_untangle(struct trace *t)
 {
 	for (size_t i = 0; i < t->ndirs; i++) {

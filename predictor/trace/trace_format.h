@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What writer and reader of trace.proto share. */
+/* What the writer and the reader of trace.proto share. */
 #ifndef FOREFETCH_TRACE_FORMAT_H
 #define FOREFETCH_TRACE_FORMAT_H
 
-/* The first byte is in no text: by it the two formats are told apart. */
+/* The first byte occurs in no text, so it tells the two formats apart. */
 #define TRACE_MAGIC                                                            \
 	"\x89"                                                                 \
 	"FFTRC\n"

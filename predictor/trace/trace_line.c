@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Parsing one line of the text format. */
 #include "predictor/trace/trace_line.h"
 
-#include "predictor/predictor.h"
-
 #include <string.h>
+
+#include "predictor/predictor.h"
 
 enum { FIELDS_MIN = 7, FIELDS_MAX = 8 };
 
@@ -16,7 +17,7 @@ static const char *const kind_names[] = {
     [PREDICTOR_ACCESS] = "access",
 };
 
-/* Decimal digits and nothing else, up to `max`. */
+/* Reads decimal digits and nothing else, up to `max`. */
 static bool number_parse(const char *s, uint64_t max, uint64_t *out)
 {
 	uint64_t n = 0;

@@ -7,14 +7,14 @@
 #include <stdint.h>
 
 struct trace_line {
-	char *run, *label, *path; /* into the text that was parsed */
+	char *run, *label, *path; /* they point into the parsed text */
 	uint64_t time_us, size_bytes;
 	uint32_t pid;
 	bool exec;
 	uint8_t kind; /* enum predictor_kind */
 };
 
-/* Cuts `text` up in place. NULL, or what is wrong with it. */
+/* Cuts `text` up in place. Returns NULL, or what is wrong with it. */
 const char *trace_line_parse(char *text, struct trace_line *line);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writing traces: events are collected, and packed a block at a time. */
 #include "predictor/trace/trace_writer.h"
 
 #include <errno.h>
@@ -90,7 +91,7 @@ static uint32_t clip32(uint64_t v)
 	return v < UINT32_MAX ? (uint32_t)v : UINT32_MAX;
 }
 
-/* The next of the block, with nothing in it but the time. */
+/* The block's next event, of which only the time is set. */
 static Forefetch__TraceEvent *writer_next(
     struct trace_writer *w, uint64_t now_ns)
 {
@@ -137,7 +138,7 @@ int trace_writer_mark(
 	e = writer_next(w, now_ns);
 	e->kind = TRACE_KIND_MARK;
 	e->label = w->label;
-	/* The label is kept for one event only. */
+	/* `w->label` has room for one label, so the block ends here. */
 	return trace_writer_flush(w);
 }
 
