@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Closed-loop simulation of a trace: a hit brings the later events of its
- * stream forward, prefetches share the link with demand, predictors are
- * tested before they are trained. The cost model is drawn in sim.c.
+ * The judge: a closed-loop simulation of a trace. A hit brings the later events
+ * of its stream forward, prefetches share the link with demand, and predictors
+ * are tested before they are trained. The cost model stands in sim.c. The
+ *folder may use trace/, baselines/ and store/; the daemon does not link it.
+ *
+ *	trace ──▶ sim.c ── observe, listings (sim_ask.c) ──▶ model
+ *	            │ ◀──────────── predictions ───────────────┘
+ *	            ├─ is it worth it? (simpolicy.c)
+ *	            ├─ fetch ──▶ simcache.c
+ *	            └─ result ──▶ sim_report.c
  */
 #ifndef FOREFETCH_SIM_H
 #define FOREFETCH_SIM_H
@@ -14,15 +21,15 @@ struct sim_options {
 	unsigned streams;
 	double rtt_s, bytes_per_s;
 	size_t cache_bytes;
-	/* The issue policy: how many bytes of waste a byte of saving is worth;
+	/* Weight of waste against saving in the issue policy (simpolicy.h):
 	 * more is more careful. */
 	double price;
-	double noise; /* share of events sent without waiting */
+	double noise; /* share of events that nobody waits for */
 	bool use_pids;
 	bool calls; /* the finer model: names, attributes, listings too */
 	uint64_t seed;
 	size_t budget_bytes;
-	/* Called now and then; may be NULL. */
+	/* Called every few thousand events; may be NULL. */
 	void (*on_progress)(void *ctx, size_t done, size_t of);
 	void *progress_ctx;
 };
@@ -40,9 +47,9 @@ struct sim_result {
 	struct sim_class cold, warm;
 	struct sim_class *labels; /* both together, for each label */
 	size_t nlabels;
-	double ns_per_event;    /* observe and predict, by the host's clock */
+	double ns_per_event; /* of observe and predict, by the host's clock */
 	double bytes_per_event; /* the predictor's memory at the end */
-	uint64_t seen;          /* events that it observed */
+	uint64_t seen;          /* events that the predictor observed */
 	bool has_reliability;
 	struct predictor_reliability reliability;
 };

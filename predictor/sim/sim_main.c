@@ -10,7 +10,7 @@
 #include "predictor/sim/sim_report.h"
 #include "predictor/sim/sim_units.h"
 
-enum { EXIT_USAGE = 2, STREAMS_MAX = 64, ROWS_MAX = 256 };
+enum { EXIT_USAGE = 2, STREAMS_MAX = 64 };
 
 struct arguments {
 	struct sim_options sim;
@@ -18,7 +18,7 @@ struct arguments {
 	bool json, frontier, labels, quiet;
 };
 
-/* From careless to careful; the middle one is the default. */
+/* The prices of a frontier, from careless to careful; 1 is the default. */
 static const double frontier_prices[] = {
     0.05, 0.1, 0.2, 0.35, 0.6, 1, 1.7, 3, 5, 10, 20, 50, 200, 1000};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the parts of the simulator share: sim.c plays, sim_ask.c shows a
- * predictor what happens. */
+/* What the two halves of the simulator share: sim.c plays the trace, sim_ask.c
+ * shows a predictor what happens. */
 #ifndef FOREFETCH_SIM_PRIVATE_H
 #define FOREFETCH_SIM_PRIVATE_H
 
@@ -9,21 +9,25 @@
 #include "predictor/store/keymap.h"
 
 enum {
+	/* The judge's cost model: a file's bytes, prefetches an event. */
 	BLOCK_BYTES = 65536,
 	AHEAD_MAX = 64,
-	AHEAD_CALLS = 256, /* in the finer model */
+	/* The finer model: prefetches an event, and bytes of a reply with
+	 * attributes and of an entry of a listing; forefetch-sim(1). */
+	AHEAD_CALLS = 256,
 	META_BYTES = 256,
 	DIRENT_BYTES = 192,
-	PROGRESS_EVERY = 4096,
+	PROGRESS_EVERY = 4096, /* events */
 };
 
-/* What of a file the cache has; in the judge's model, DATA alone. */
+/* What the cache may have of a file; in the judge's model only data. */
 enum part { PART_DATA, PART_META, PART_LISTING, PARTS };
 
+/* A stream that plays its runs, one after another. */
 struct player {
 	uint32_t run; /* nruns at the end */
 	uint32_t event;
-	double next_s;
+	double next_s; /* when its next event comes */
 };
 
 /* A directory whose listing is on its way to the predictor. */
@@ -40,7 +44,8 @@ struct sim {
 	struct sim_result *res;
 	struct simcache *cache;
 	struct keymap *files, *dirs; /* key → number */
-	uint32_t *met; /* by file: the run that has its attributes, plus 1 */
+	uint32_t *met; /* by file: the last run that got its attributes, plus
+			* 1 */
 	struct player *players;
 	bool *seen, *listed; /* files, directories */
 	bool *placed;        /* directories */
@@ -55,12 +60,13 @@ struct sim {
 };
 
 /* sim_ask.c */
-/* The predictor sees the event, and says what comes next. */
+/* The predictor observes the event and says what comes next; returns how many
+ * predictions. */
 size_t sim_ask(struct sim *s, const struct trace_event *ev, double latency_s,
     struct prediction *preds);
-/* Its listing comes to the predictor at that time. */
+/* The predictor will be shown the directory's listing at that time. */
 void sim_want_listing(struct sim *s, uint32_t dir, double arrival_s);
-/* Those which came before now. */
+/* Shows the predictor the listings that have arrived by now. */
 void sim_deliver_listings(struct sim *s);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Printing results: a table for people, JSON for bench/frontier. */
 #include "predictor/sim/sim_report.h"
 
 #include <stdlib.h>
@@ -50,7 +51,7 @@ static void json_reliability(FILE *out, const struct predictor_reliability *r)
 	fputs("]", out);
 }
 
-/* As JSON wants it: labels come from a file. */
+/* Labels come from a file, so they may have any bytes. */
 static void json_string(FILE *out, const char *s)
 {
 	fputc('"', out);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Parsing numbers with units. */
 #include "predictor/sim/sim_units.h"
 
 #include <math.h>

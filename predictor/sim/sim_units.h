@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Numbers with units, as in 30ms, 100mbit, 32M, 20%. False if they do not
- * parse, or are negative. */
+/* Parses numbers with units: 30ms, 100mbit, 32M, 20%. False if the text is no
+ * such number, or is negative. */
 #ifndef FOREFETCH_SIM_UNITS_H
 #define FOREFETCH_SIM_UNITS_H
 

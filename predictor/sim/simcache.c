@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* An array of entries by file, linked in the order of their use. */
 #include "predictor/sim/simcache.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 struct simcache {
-	struct simcache_entry *entries; /* the last is the list's head */
+	/* One a file, and one more: the head of a circular list, whose `newer`
+	 * is the least recently used entry. */
+	struct simcache_entry *entries;
 	uint32_t head;
 	size_t used_bytes, max_bytes;
 	simcache_on_evict evict;

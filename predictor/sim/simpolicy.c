@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The issue policy of the simulator: see simpolicy.h. */
 #include "predictor/sim/simpolicy.h"
 
 #include <stdlib.h>
 
-/* Of a call and its reply: else an empty file would cost nothing. */
+/* A call and its reply, without data: an empty file must cost something. */
 #define OVERHEAD_BYTES 512
 #define BACKLOG_RTTS   8
 
@@ -28,7 +29,7 @@ bool simpolicy_worth(const struct simpolicy_link *link,
 	double gain_s = pred->p * (link->rtt_s + cost_s);
 	double waste_s = (1 - pred->p) * cost_s;
 
-	/* What queues for so long would come later than a call of its own. */
+	/* Behind such a queue it would hardly come before it is wanted. */
 	if (link->backlog_s > BACKLOG_RTTS * link->rtt_s)
 		return false;
 	return gain_s >

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The issue policy that all gated predictors share: fetch what saves more
- * than it costs,
+ * The issue policy that all gated predictors share: a prediction is fetched if
+ * it saves more than it costs,
  *
  *	p * (rtt + cost) > price * (1 - p) * cost * (1 + 2 * backlog / rtt)
  *
- * with cost = (bytes + overhead) / rate, and nothing while the backlog is
- *longer than a few round trips. What is wanted soonest comes first.
+ * where cost = (bytes + overhead) / rate, and nothing is fetched while the
+ * backlog is longer than a few round trips. What is wanted soonest goes first.
  */
 #ifndef FOREFETCH_SIMPOLICY_H
 #define FOREFETCH_SIMPOLICY_H
@@ -17,7 +17,7 @@ struct simpolicy_link {
 	double rtt_s, bytes_per_s, backlog_s, price;
 };
 
-/* In the order in which they are wanted. */
+/* Sorts by when they are wanted. */
 void simpolicy_order(struct prediction *preds, size_t n);
 bool simpolicy_worth(const struct simpolicy_link *link,
     const struct prediction *pred, uint32_t bytes);
