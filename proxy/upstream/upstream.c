@@ -400,7 +400,8 @@ static void conn_check_timeouts(struct upstream_conn *c, uint64_t now_us)
 
 	for (call = TAILQ_FIRST(&c->sent); call && n-- > 0; call = next) {
 		next = TAILQ_NEXT(call, link);
-		if (now_us - call->sent_us < call_timeo_us(call))
+		/* What this tick has sent again is younger than the tick. */
+		if (now_us < call->sent_us + call_timeo_us(call))
 			continue;
 		metrics_add(c->up->p.metrics, METRICS_UPSTREAM_TIMEOUTS, 1);
 		if (xprt_last_rx_us(c->xprt) < call->sent_us) {
