@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The words of a call, as arguments; the arguments of a call, as words. */
 #include "scenario/calltext.h"
 
 #include <stdarg.h>
@@ -17,7 +18,7 @@ struct parser {
 };
 
 static const struct {
-	int status;
+	nfsstat3 status;
 	const char *name;
 } statuses[] = {
     {NFS3_OK, "OK"},
@@ -42,11 +43,11 @@ int calltext_status(const char *name)
 {
 	for (int i = 0; i < STATUSES; i++)
 		if (strcmp(statuses[i].name, name) == 0)
-			return statuses[i].status;
+			return (int)statuses[i].status;
 	return -1;
 }
 
-const char *calltext_status_name(int status)
+const char *calltext_status_name(nfsstat3 status)
 {
 	for (int i = 0; i < STATUSES; i++)
 		if (statuses[i].status == status)

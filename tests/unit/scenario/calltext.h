@@ -37,6 +37,6 @@ void calltext_facts(const struct nfs_proc *proc, const union nfs_res *res,
     struct calltext_facts *facts);
 /* NFS3ERR_… by its name without NFS3ERR_; -1. */
 int calltext_status(const char *name);
-const char *calltext_status_name(int status);
+const char *calltext_status_name(nfsstat3 status);
 
 #endif

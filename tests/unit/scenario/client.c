@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A client: its calls and their replies, matched by XID. */
 #include "scenario/client.h"
 
 #include <stdio.h>

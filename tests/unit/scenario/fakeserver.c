@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The server: connections, the calls that came, and what is done with each. */
 #include "scenario/fakeserver.h"
 
 #include <netinet/in.h>

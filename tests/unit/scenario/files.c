@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copies of a directory, by cp and rename. */
 #include "scenario/files.h"
 
 #include <ftw.h>

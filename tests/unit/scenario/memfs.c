@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The file system: objects, names, and what each call does to them. */
 #include "scenario/memfs.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Record marking over a bufferevent. */
 #include "scenario/peer.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads scenarios line by line, and finds each line's sentence. */
 #include "scenario/script.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Makes and ends what a scenario happens in. */
 #include "scenario/world.h"
 
 #include <netinet/in.h>
@@ -219,8 +220,14 @@ void world_take_port(struct world *w, uint16_t port)
 {
 	struct sockaddr_in at = {
 	    .sin_family = AF_INET, .sin_port = htons(port)};
+	int one = 1;
 
 	w->taken_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (bind(w->taken_fd, (void *)&at, sizeof(at)) < 0)
+	/* Beside the connection that has it; a listener shares it with nobody
+	 * who comes later. */
+	(void)setsockopt(
+	    w->taken_fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(w->taken_fd, (void *)&at, sizeof(at)) < 0 ||
+	    listen(w->taken_fd, 1) < 0)
 		script_fail("port %u cannot be taken", port);
 }
