@@ -269,7 +269,7 @@ ALL = [
                "prefetch)", other("layout", ["--runs", "3", "--files",
                                              "100"])),
     Experiment("copies", "payload bytes copied for each byte read (Legion)",
-               other("copies", ["--runs", "3"], needs=["root", "build-copy"])),
+               other("copies", ["--runs", "3"], needs=["root"])),
 ]
 
 

@@ -51,7 +51,7 @@ def of_copies(result):
                    "off_s": r["copying"][key]["mean"],
                    "on_s": r["plain"][key]["mean"],
                    "copies": r["plain"]["copies_per_byte"],
-                   "what": "µs of %s a MiB, a build that copies, ours: %.3f "
+                   "what": "µs of %s a MiB, a daemon that copies, ours: %.3f "
                    "copies a byte" % (what, r["plain"]["copies_per_byte"])}
 
 

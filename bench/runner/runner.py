@@ -127,30 +127,6 @@ def prepare(cells, args, say):
             raise Missing("call bench/" + " ".join(command) + " first")
         say("the trees of the jobs, once: bench/" + " ".join(command))
         call_or_missing(command, say)
-    if any("build-copy" in c.needs for c in cells):
-        build_that_copies(say)
-
-
-def copy_build():
-    return os.path.join(os.path.dirname(BENCH), "build-copy")
-
-
-# Without it all but one cell can be done: that one says how it is built.
-def build_that_copies(say):
-    root, build = os.path.dirname(BENCH), copy_build()
-    if not os.path.exists(os.path.join(build, "proxy/forefetchd")):
-        say("a build that copies, to compare with: build-copy")
-    for command in (["cmake", "-S", root, "-B", build, "-G", "Ninja",
-                     "-DFF_COPY=ON"],
-                    ["ninja", "-C", build, "--quiet", "forefetchd"]):
-        try:
-            failed = subprocess.run(command, stdout=subprocess.DEVNULL,
-                                    check=False).returncode
-        except OSError:
-            failed = True
-        if failed:
-            say("failed: " + " ".join(command))
-            return
 
 
 # Without these there is a report too, and it says what is missing.
@@ -282,10 +258,6 @@ def why_not(cell):
         return "needs root"
     if "tex" in cell.needs and not have_tex():
         return "TeX is missing (as root: bench/install-packages tex)"
-    if "build-copy" in cell.needs and not os.path.exists(os.path.join(
-            copy_build(), "proxy/forefetchd")):
-        return "a build that copies is not there: cmake -S . -B build-copy " \
-            "-G Ninja -DFF_COPY=ON && ninja -C build-copy"
     return None
 
 

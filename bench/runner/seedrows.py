@@ -219,7 +219,7 @@ def legion(rows, records):
                   direct["read_ms"], r["read_ms"], percent(-r["read_down"]),
                   1000 * direct["s"]["median"], 1000 * r["s"]["median"]),
               bool(ok) and r["read_down"] >= 0.047, "legion")
-    yield compared(records, LEGION, "the same against a build that copies",
+    yield compared(records, LEGION, "the same against a daemon that copies",
                    "−4.7%", 0.047, cases.get("copies-hit-1m-cpu"), "copies")
 
 

@@ -12,7 +12,6 @@
 #include "prefetch/observe.h"
 #include "prefetch/prefetch.h"
 #include "svc/exports.h"
-#include "svc/payload.h"
 #include "svc/postcheck.h"
 #include "svc/svc_rqst.h"
 #include "upstream/reply.h"
@@ -74,8 +73,7 @@ void svc_reply_bytes(struct svc_rqst *rqst, const void *data, size_t len,
 		drc_finish(
 		    svc_rqst_cache(rqst), rqst->drc, data, len, clock_now_us());
 	if (client)
-		payload_send(
-		    rqst->svc->p.metrics, client, &xid, sizeof(xid), &piece, 1);
+		client->ops->send(client, &xid, sizeof(xid), &piece, 1);
 	rqst_observe(rqst);
 	svc_rqst_end(rqst);
 }
@@ -95,7 +93,7 @@ void svc_reply_pieces(struct svc_rqst *rqst, const union nfs_res *res,
 	count_reply(rqst, len - 4 + bytes, false);
 	metrics_add(rqst->svc->p.metrics, METRICS_BYTES_RETURNED, bytes);
 	if (client)
-		payload_send(rqst->svc->p.metrics, client, buf, len, pieces, n);
+		client->ops->send(client, buf, len, pieces, n);
 	rqst_observe(rqst);
 	svc_rqst_end(rqst);
 }
