@@ -264,4 +264,23 @@ static inline bool find_some(struct fixture *fx, uint64_t file,
 	return find_at(fx, file, version, offset, len, 0);
 }
 
+/* One extent of each of `files` files, the first of them number 0. */
+static inline void add_files(struct fixture *fx, unsigned files, uint32_t len)
+{
+	for (unsigned i = 0; i < files; i++)
+		add_some(fx, i, 1, 0, len, FIRM);
+	iopool_drain(fx->pool);
+}
+
+/* How many of them are found. */
+static inline unsigned count_files(
+    struct fixture *fx, unsigned files, uint32_t len)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < files; i++)
+		n += find_some(fx, i, 1, 0, len);
+	return n;
+}
+
 #endif

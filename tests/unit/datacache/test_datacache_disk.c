@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is on disk: starts, kills, damage, a full disk, eviction. */
+/* What is on disk: starts, kills, damage, a disk that is full or fails. */
 #include "datacache/datacache_fixture.h"
 
 #include <errno.h>
@@ -9,22 +9,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-static void fill(struct fixture *fx, unsigned files, uint32_t len)
-{
-	for (unsigned i = 0; i < files; i++)
-		add_some(fx, i, 1, 0, len, FIRM);
-	iopool_drain(fx->pool);
-}
-
-static unsigned count_found(struct fixture *fx, unsigned files, uint32_t len)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < files; i++)
-		n += find_some(fx, i, 1, 0, len);
-	return n;
-}
-
 static void test_reload(void **state)
 {
 	struct fixture fx;
@@ -32,7 +16,7 @@ static void test_reload(void **state)
 
 	(void)state;
 	fixture_begin(&fx, 64 * MIB);
-	fill(&fx, 200, 5000);
+	add_files(&fx, 200, 5000);
 	/* Not even drained: close waits. */
 	add_some(&fx, 1000, 1, 0, 3000, FIRM | DATACACHE_PREFETCHED);
 	fixture_reopen(&fx);
@@ -41,7 +25,7 @@ static void test_reload(void **state)
 	assert_int_equal(st.live_bytes, 200 * 5000 + 3000);
 	/* No more is taken than is used. */
 	assert_true(st.disk_bytes < 1100 * KIB);
-	assert_int_equal(count_found(&fx, 200, 5000), 200);
+	assert_int_equal(count_files(&fx, 200, 5000), 200);
 	assert_true(find_some(&fx, 1000, 1, 0, 3000));
 	st = stats_of(&fx);
 	assert_int_equal(st.verified_extents, 201);
@@ -78,7 +62,7 @@ static void test_kill(void **state)
 		waitpid(pid, NULL, 0);
 		fx.pool = iopool_new(fx.base, 2);
 		fixture_open(&fx);
-		found += count_found(&fx, 300, 4000);
+		found += count_files(&fx, 300, 4000);
 		assert_int_equal(stats_of(&fx).bad_extents, 0);
 		fixture_close(&fx);
 		iopool_free(fx.pool);
@@ -116,11 +100,11 @@ static void test_flipped(void **state)
 
 	(void)state;
 	fixture_begin(&fx, 16 * MIB);
-	fill(&fx, 20, 5000);
+	add_files(&fx, 20, 5000);
 	fixture_close(&fx);
 	assert_int_equal(each_file(&fx, ".seg", damage_one, &d), 1);
 	fixture_open(&fx);
-	assert_int_equal(count_found(&fx, 20, 5000), 19);
+	assert_int_equal(count_files(&fx, 20, 5000), 19);
 	assert_int_equal(stats_of(&fx).bad_extents, 1);
 	assert_false(find_some(&fx, 7, 1, 4999, 1));
 	/* Nor does it come back. */
@@ -143,11 +127,11 @@ static void test_damaged_index(void **state)
 			struct fixture fx;
 
 			fixture_begin(&fx, 16 * MIB);
-			fill(&fx, N, 5000);
+			add_files(&fx, N, 5000);
 			fixture_close(&fx);
 			each_file(&fx, ".idx", damage_one, &d);
 			fixture_open(&fx);
-			assert_int_equal(count_found(&fx, N, 5000), hit);
+			assert_int_equal(count_files(&fx, N, 5000), hit);
 			fixture_end(&fx);
 		}
 	}
@@ -160,11 +144,11 @@ static void test_cut_segment(void **state)
 
 	(void)state;
 	fixture_begin(&fx, 16 * MIB);
-	fill(&fx, 10, 5000);
+	add_files(&fx, 10, 5000);
 	fixture_close(&fx);
 	each_file(&fx, ".seg", damage_one, &d);
 	fixture_open(&fx);
-	assert_int_equal(count_found(&fx, 10, 5000), 2);
+	assert_int_equal(count_files(&fx, 10, 5000), 2);
 	fixture_end(&fx);
 }
 
@@ -176,7 +160,7 @@ static void test_other_layout(void **state)
 
 	(void)state;
 	fixture_begin(&fx, 16 * MIB);
-	fill(&fx, 10, 5000);
+	add_files(&fx, 10, 5000);
 	fixture_close(&fx);
 	path_of(&fx, "FORMAT", path);
 	damage_one(path, &d);
@@ -184,9 +168,9 @@ static void test_other_layout(void **state)
 	assert_int_equal(stats_of(&fx).loaded_extents, 0);
 	assert_int_equal(each_file(&fx, ".seg", NULL, NULL), 0);
 	assert_int_equal(each_file(&fx, ".idx", NULL, NULL), 0);
-	fill(&fx, 10, 5000);
+	add_files(&fx, 10, 5000);
 	fixture_reopen(&fx);
-	assert_int_equal(count_found(&fx, 10, 5000), 10);
+	assert_int_equal(count_files(&fx, 10, 5000), 10);
 	fixture_end(&fx);
 }
 
@@ -204,7 +188,7 @@ static void test_kill_cut(void **state)
 	if (pid == 0) {
 		fx.pool = iopool_new(fx.base, 2);
 		fixture_open(&fx);
-		fill(&fx, 1000, 5000);
+		add_files(&fx, 1000, 5000);
 		for (unsigned i = 0; i < 1000; i++) {
 			struct data_key key = key_of(i);
 
@@ -247,8 +231,8 @@ static void test_doomed(void **state)
 	assert_true(find_some(&fx, 1, 1, 1000 * KIB, 100 * KIB));
 	fixture_reopen(&fx);
 	assert_int_equal(stats_of(&fx).loaded_extents, 0);
-	fill(&fx, 10, 5000);
-	assert_int_equal(count_found(&fx, 10, 5000), 10);
+	add_files(&fx, 10, 5000);
+	assert_int_equal(count_files(&fx, 10, 5000), 10);
 	fixture_end(&fx);
 }
 
@@ -272,7 +256,7 @@ static void test_foreign(void **state)
 
 	(void)state;
 	fixture_begin(&fx, 16 * MIB);
-	fill(&fx, 10, 5000);
+	add_files(&fx, 10, 5000);
 	fixture_close(&fx);
 	path_of(&fx, "00000000.seg", path);
 	path_of(&fx, "aside", other);
@@ -296,7 +280,7 @@ static void test_foreign(void **state)
 		assert_int_equal(chown(fx.dir, 0, 0), 0);
 	}
 	fixture_open(&fx);
-	assert_int_equal(count_found(&fx, 10, 5000), 10);
+	assert_int_equal(count_files(&fx, 10, 5000), 10);
 	fixture_end(&fx);
 }
 
@@ -312,17 +296,17 @@ static void test_no_space(void **state)
 	small.rlim_max = old.rlim_max;
 	fixture_begin(&fx, 16 * MIB);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-	fill(&fx, 10, 5000);
+	add_files(&fx, 10, 5000);
 	st = stats_of(&fx);
 	assert_false(st.on);
 	assert_int_equal(st.pending_bytes + st.disk_bytes + st.extents, 0);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
 	/* It is tried again after a while. */
 	for (unsigned i = 0; i < 3 && !stats_of(&fx).on; i++)
-		fill(&fx, 300, 8000);
+		add_files(&fx, 300, 8000);
 	assert_true(stats_of(&fx).on);
-	fill(&fx, 10, 5000);
-	assert_int_equal(count_found(&fx, 10, 5000), 10);
+	add_files(&fx, 10, 5000);
+	assert_int_equal(count_files(&fx, 10, 5000), 10);
 	fixture_end(&fx);
 }
 
@@ -351,132 +335,10 @@ static void test_small_disk(void **state)
 	assert_true(st.live_bytes > 8 * MIB);
 	assert_true(n > 590);
 	fixture_reopen(&fx);
-	assert_true(count_found(&fx, 600, 100 * KIB) > 80);
+	assert_true(count_files(&fx, 600, 100 * KIB) > 80);
 	fixture_close(&fx);
 	assert_int_equal(umount2(fx.dir, MNT_DETACH), 0);
 	fixture_open(&fx);
-	fixture_end(&fx);
-}
-
-static uint64_t dir_bytes(const struct fixture *fx)
-{
-	uint64_t sum = 0;
-	DIR *dir = opendir(fx->dir);
-	struct dirent *de;
-	struct stat st;
-
-	while ((de = readdir(dir)))
-		if (de->d_name[0] != '.' &&
-		    fstatat(dirfd(dir), de->d_name, &st, 0) == 0)
-			sum += (uint64_t)st.st_blocks * 512;
-	closedir(dir);
-	return sum;
-}
-
-static void test_size_held(void **state)
-{
-	static const uint64_t sizes[] = {16 * MIB, 40 * MIB};
-
-	(void)state;
-	for (unsigned s = 0; s < 2; s++) {
-		struct fixture fx;
-		uint64_t most = 0, now, live = 0;
-
-		fixture_begin(&fx, sizes[s]);
-		srand(s);
-		for (unsigned i = 0; i < 6000; i++) {
-			unsigned f = (unsigned)rand() % 3000;
-			uint32_t len = (uint32_t)rand() % 60000 + 1;
-			unsigned flags = i % 3 ? FIRM : DATACACHE_PREFETCHED;
-
-			add_some(
-			    &fx, f, 1, 0, i % 2 ? len : len / 100 + 1, flags);
-			find_some(&fx, (unsigned)rand() % 3000, 1, 0, 100);
-			stats_of(&fx);
-			if (i % 8)
-				continue;
-			event_base_loop(fx.base, EVLOOP_NONBLOCK);
-			now = dir_bytes(&fx);
-			most = now > most ? now : most;
-			if (i % 64 == 0)
-				iopool_drain(fx.pool);
-		}
-		iopool_drain(fx.pool);
-		live = stats_of(&fx).live_bytes;
-		assert_true(fx.most_disk <= fx.size + fx.size / 50);
-		assert_true(most <= fx.size + fx.size / 50);
-		assert_true(live > fx.size / 4);
-		/* Less is made of it at once. */
-		datacache_resize(fx.dc, 8 * MIB);
-		iopool_drain(fx.pool);
-		assert_true(stats_of(&fx).disk_bytes <= 8 * MIB);
-		fixture_end(&fx);
-	}
-}
-
-/* 6 MiB that are used again and again, while 4 x the cache goes by once. */
-static void test_scan(void **state)
-{
-	enum { HOT = 60, LEN = 100 * KIB };
-	struct fixture fx;
-	struct datacache_stats st;
-	unsigned n;
-
-	(void)state;
-	fixture_begin(&fx, 32 * MIB);
-	fill(&fx, HOT, LEN);
-	for (unsigned i = 0; i < 4 * 32 * 10; i++) {
-		add_some(&fx, 1000 + i, 1, 0, LEN, FIRM);
-		find_some(&fx, i % HOT, 1, 0, LEN);
-		if (i % 4 == 0)
-			iopool_drain(fx.pool);
-	}
-	n = count_found(&fx, HOT, LEN);
-	assert_in_range(n, HOT * 9 / 10, HOT);
-	st = stats_of(&fx);
-	assert_true(st.kept_bytes > 6 * MIB);
-	assert_true(st.evicted_bytes > 90 * MIB);
-	assert_int_equal(st.bad_extents, 0);
-	/* What was moved is as good on disk. */
-	fixture_reopen(&fx);
-	assert_true(count_found(&fx, HOT, LEN) >= HOT * 9 / 10);
-	assert_int_equal(stats_of(&fx).bad_extents, 0);
-	fixture_end(&fx);
-}
-
-static void test_prefetched_first(void **state)
-{
-	enum { LEN = 100 * KIB, N = 120 };
-	struct fixture fx;
-	unsigned ahead = 0, demand = 0, used = 0;
-
-	(void)state;
-	fixture_begin(&fx, 32 * MIB);
-	for (unsigned i = 0; i < N; i++) {
-		add_some(&fx, i, 1, 0, LEN, FIRM);
-		add_some(&fx, 1000 + i, 1, 0, LEN, FIRM | DATACACHE_PREFETCHED);
-		if (i % 4 == 0)
-			iopool_drain(fx.pool);
-	}
-	iopool_drain(fx.pool);
-	for (unsigned i = 0; i < N; i += 10)
-		used += find_some(&fx, 1000 + i, 1, 0, LEN);
-	for (unsigned i = 0; i < 90; i++) {
-		add_some(&fx, 5000 + i, 1, 0, LEN, FIRM);
-		if (i % 4 == 0)
-			iopool_drain(fx.pool);
-	}
-	demand = count_found(&fx, N, LEN);
-	assert_int_equal(demand, N);
-	for (unsigned i = 1; i < N; i++)
-		ahead += i % 10 && find_some(&fx, 1000 + i, 1, 0, LEN);
-	assert_true(ahead < 60);
-	assert_true(stats_of(&fx).unused_bytes > 5 * MIB);
-	assert_true(used >= 10);
-	for (unsigned i = 0; i < N; i += 10)
-		used -= find_some(&fx, 1000 + i, 1, 0, LEN);
-	/* Moved on, but for what did not fit. */
-	assert_in_range(used, 0, 3);
 	fixture_end(&fx);
 }
 
@@ -495,7 +357,7 @@ static void test_reference(void **state)
 	(void)state;
 	pattern_fill(want, 0, 1, 0, LEN);
 	fixture_begin(&fx, 16 * MIB);
-	fill(&fx, 1, LEN);
+	add_files(&fx, 1, LEN);
 	for (unsigned k = 0; k < 2; k++) {
 		assert_int_equal(datacache_find(fx.dc, &rd, pieces, &n, NULL),
 		    DATACACHE_HIT);
@@ -536,11 +398,11 @@ static void test_not_resident(void **state)
 
 	(void)state;
 	fixture_begin(&fx, 16 * MIB);
-	fill(&fx, 10, 100 * KIB);
+	add_files(&fx, 10, 100 * KIB);
 	each_file(&fx, ".seg", drop_pages, NULL);
 	if (find_now(&fx, 1, 1, 0, 100 * KIB, 0, NULL) == DATACACHE_HIT)
 		print_message("the pages would not go\n");
-	assert_int_equal(count_found(&fx, 10, 100 * KIB), 10);
+	assert_int_equal(count_files(&fx, 10, 100 * KIB), 10);
 	fixture_end(&fx);
 }
 
@@ -574,7 +436,7 @@ static void test_suspect(void **state)
 	(void)state;
 	fixture_begin(&fx, 16 * MIB);
 	for (unsigned i = 0; i < 3; i++) {
-		fill(&fx, 10, 5000);
+		add_files(&fx, 10, 5000);
 		assert_int_equal(datacache_find(fx.dc, &rd, pieces, &n, NULL),
 		    DATACACHE_HIT);
 		assert_true(stats_of(&fx).on);
@@ -582,15 +444,15 @@ static void test_suspect(void **state)
 		assert_false(
 		    datacache_suspect(fx.dc, pieces[0].data, pieces[0].len));
 		assert_false(datacache_suspect(fx.dc, &fx, sizeof(fx)));
-		assert_int_equal(count_found(&fx, 10, 5000), 10);
+		assert_int_equal(count_files(&fx, 10, 5000), 10);
 		each_file(&fx, ".seg", cut_to_nothing, NULL);
 		assert_true(
 		    datacache_suspect(fx.dc, pieces[0].data, pieces[0].len));
-		assert_int_equal(count_found(&fx, 10, 5000), 0);
+		assert_int_equal(count_files(&fx, 10, 5000), 0);
 	}
 	assert_false(stats_of(&fx).on);
-	fill(&fx, 10, 5000);
-	assert_int_equal(count_found(&fx, 10, 5000), 0);
+	add_files(&fx, 10, 5000);
+	assert_int_equal(count_files(&fx, 10, 5000), 0);
 	assert_int_equal(stats_of(&fx).disk_bytes, 0);
 	assert_int_equal(stats_of(&fx).failed, EIO);
 	/* As of a time when nobody could write a tombstone. */
@@ -598,8 +460,8 @@ static void test_suspect(void **state)
 	assert_int_equal(datacache_renew(fx.dc, err, sizeof(err)), 0);
 	datacache_renewed(fx.dc);
 	assert_int_equal(each_file(&fx, ".seg", NULL, NULL), 0);
-	fill(&fx, 10, 5000);
-	assert_int_equal(count_found(&fx, 10, 5000), 10);
+	add_files(&fx, 10, 5000);
+	assert_int_equal(count_files(&fx, 10, 5000), 10);
 	fixture_end(&fx);
 }
 
@@ -617,9 +479,6 @@ int main(void)
 	    cmocka_unit_test(test_foreign),
 	    cmocka_unit_test(test_no_space),
 	    cmocka_unit_test(test_small_disk),
-	    cmocka_unit_test(test_size_held),
-	    cmocka_unit_test(test_scan),
-	    cmocka_unit_test(test_prefetched_first),
 	    cmocka_unit_test(test_reference),
 	    cmocka_unit_test(test_not_resident),
 	    cmocka_unit_test(test_suspect),

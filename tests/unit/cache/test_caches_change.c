@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The contract of docs/CONTRACT.md where files change: by this client, by
+ * another one, at the same time, or with a reply that does not tell.
+ */
+#include "cache/caches_fixture.h"
+
+/* ---- changes ---------------------------------------------------------- */
+
+static void test_foreign_change_ends_names(void **state)
+{
+	struct world *w = *state;
+
+	say_dir(w, "dir", 10);
+	w->now_us += S;
+	say_lookup(w, "x", "f", 10, round_trip(w));
+	say_dir(w, "dir", 11);
+	assert_false(holds(w, "x"));
+}
+
+static void test_own_change_keeps_the_rest_for_the_bound(void **state)
+{
+	struct world *w = *state;
+
+	say_sensitive(w);
+	w->now_us += S;
+	say_lookup(w, "x", "f", 10, round_trip(w));
+	w->now_us += S;
+	say_remove(w, "y", 10, 11);
+	assert_true(holds(w, "x"));
+	/* Another change may have met the same tick: asked for again. */
+	w->now_us += 3 * S;
+	say_dir(w, "dir", 11);
+	assert_false(holds(w, "x"));
+}
+
+static void test_later_own_changes_do_not_renew(void **state)
+{
+	struct world *w = *state;
+
+	say_sensitive(w);
+	w->now_us += S;
+	say_lookup(w, "x", "f", 10, round_trip(w));
+	say_remove(w, "y", 10, 11);
+	w->now_us += 2 * S;
+	say_remove(w, "z", 11, 12);
+	w->now_us += 1500 * MS;
+	assert_false(holds(w, "x"));
+}
+
+static void test_foreign_change_under_an_own_one(void **state)
+{
+	struct world *w = *state;
+
+	say_sensitive(w);
+	w->now_us += S;
+	say_lookup(w, "x", "f", 10, round_trip(w));
+	/* Before ours it was 11: somebody was there. */
+	say_remove(w, "y", 11, 12);
+	assert_false(holds(w, "x"));
+}
+
+/* As at a mount, where knfsd tells no attributes. */
+static void test_pathconf_before_attributes(void **state)
+{
+	struct world *w = *state;
+
+	say_pathconf(w, false);
+	say_dir(w, "dir", 10);
+	w->now_us += S;
+	say_lookup(w, "x", "f", 10, round_trip(w));
+	say_remove(w, "y", 10, 11);
+	assert_true(holds(w, "x"));
+}
+
+static void test_own_change_where_names_fold(void **state)
+{
+	struct world *w = *state;
+
+	/* Whether case counts was never asked. */
+	say_dir(w, "dir", 10);
+	w->now_us += S;
+	say_lookup(w, "NAME", "f", 10, round_trip(w));
+	say_remove(w, "name", 10, 11);
+	assert_false(holds(w, "NAME"));
+}
+
+static void test_reply_from_before_an_own_change(void **state)
+{
+	struct world *w = *state;
+	uint64_t sent_us;
+
+	say_sensitive(w);
+	w->now_us += S;
+	sent_us = w->now_us;
+	say_remove(w, "x", 10, 11);
+	/* It was sent before the REMOVE was answered. */
+	say_lookup(w, "x", "f", 10, sent_us);
+	assert_int_equal(node_of(w, "dir")->ctime.seconds, 11);
+	{
+		nfs3_name x = fh_of("x");
+		struct dentry *d =
+		    namecache_find(w->caches->names, node_of(w, "dir"), &x);
+
+		assert_non_null(d);
+		assert_int_equal(d->child, 0);
+	}
+}
+
+static void test_older_call_never_overwrites(void **state)
+{
+	struct world *w = *state;
+	fattr3 a = attr_of(NF3DIR, 1, 9);
+	union nfs_args args = {.object = fh_of("dir")};
+	union nfs_res res = {.status = NFS3_OK};
+	uint64_t sent_us = w->now_us;
+
+	w->now_us += 1;
+	say_dir(w, "dir", 10);
+	res.getattr.GETATTR3res_u.resok.obj_attributes = a;
+	say(w, NFSPROC3_GETATTR, &args, &res, sent_us);
+	assert_int_equal(node_of(w, "dir")->ctime.seconds, 10);
+}
+
+static void test_another_handle_of_the_file(void **state)
+{
+	struct world *w = *state;
+	fattr3 a = attr_of(NF3REG, 20, 5);
+	union nfs_args args = {.setattr = {.object = fh_of("one")}};
+	union nfs_res res = {.status = NFS3_OK};
+
+	say_getattr(w, "one", &a);
+	say_getattr(w, "two", &a);
+	assert_true(fresh(w, "two"));
+	res.wccstat.wcc.after = post(NF3REG, 20, 6);
+	say(w, NFSPROC3_SETATTR, &args, &res, round_trip(w));
+	assert_true(fresh(w, "one"));
+	assert_false(fresh(w, "two"));
+}
+
+/* A change that fails tells of the state, too. */
+static void test_failed_change_tells_of_the_directory(void **state)
+{
+	struct world *w = *state;
+	union nfs_args args = {
+	    .mkdir.where = {.dir = fh_of("dir"), .name = fh_of("d")}};
+	union nfs_res res = {.status = NFS3ERR_EXIST};
+
+	say_sensitive(w);
+	w->now_us += S;
+	say_lookup(w, "x", NULL, 10, round_trip(w));
+	assert_true(holds(w, "x"));
+	/* Somebody else was there: the directory is another. */
+	res.newobj.newobj3res_u.dir_wcc = wcc(1, 10, 50);
+	say(w, NFSPROC3_MKDIR, &args, &res, round_trip(w));
+	assert_int_equal(node_of(w, "dir")->ctime.seconds, 50);
+	assert_false(holds(w, "x"));
+}
+
+static void test_setattr_that_failed_half_way(void **state)
+{
+	struct world *w = *state;
+	fattr3 a = attr_of(NF3REG, 20, 5);
+	union nfs_args args = {.setattr = {.object = fh_of("one")}};
+	union nfs_res res = {.status = NFS3ERR_PERM};
+
+	say_getattr(w, "one", &a);
+	res.wccstat.wcc.after = post(NF3REG, 20, 5);
+	say(w, NFSPROC3_SETATTR, &args, &res, round_trip(w));
+	assert_true(fresh(w, "one"));
+	res.wccstat.wcc.after.post_op_attr_u.attributes.size = 0;
+	say(w, NFSPROC3_SETATTR, &args, &res, round_trip(w));
+	assert_false(fresh(w, "one"));
+}
+
+/* Two changes of one name, under way at once: the order is not known. */
+static void test_replies_that_crossed(void **state)
+{
+	struct world *w = *state;
+	union nfs_args args = {
+	    .create.where = {.dir = fh_of("dir"), .name = fh_of("x")}};
+	union nfs_res res = {.status = NFS3_OK};
+	newobj3resok *r = &res.newobj.newobj3res_u.resok;
+	nfs3_name x = fh_of("x");
+	uint64_t sent_us;
+
+	say_sensitive(w);
+	w->now_us += S;
+	sent_us = w->now_us;
+	say_remove(w, "x", 10, 11);
+	r->obj.handle_follows = TRUE;
+	r->obj.post_op_fh3_u.handle = fh_of("f");
+	r->obj_attributes = post(NF3REG, 20, 5);
+	r->dir_wcc = wcc(1, 11, 12);
+	say(w, NFSPROC3_CREATE, &args, &res, sent_us);
+	assert_null(namecache_find(w->caches->names, node_of(w, "dir"), &x));
+}
+
+/* RENAME of a name onto another one of the same file does nothing (RFC 1813,
+ * section 3.3.14), and both stay. */
+static void test_rename_of_one_of_two_names(void **state)
+{
+	struct world *w = *state;
+	union nfs_args args = {
+	    .rename = {.from = {.dir = fh_of("dir"), .name = fh_of("x")},
+		.to = {.dir = fh_of("dir"), .name = fh_of("y")}}};
+	union nfs_res res = {.status = NFS3_OK};
+	fattr3 a = attr_of(NF3REG, 20, 5);
+	nfs3_name x = fh_of("x");
+
+	say_sensitive(w);
+	w->now_us += S;
+	say_lookup(w, "x", "f", 10, round_trip(w));
+	say_lookup(w, "y", "f", 10, round_trip(w));
+	a.nlink = 2;
+	a.ctime.seconds = 6;
+	say_getattr(w, "f", &a);
+	res.rename.fromdir_wcc = res.rename.todir_wcc = wcc(1, 10, 10);
+	say(w, NFSPROC3_RENAME, &args, &res, round_trip(w));
+	assert_null(namecache_find(w->caches->names, node_of(w, "dir"), &x));
+}
+
+static void test_export_that_moved(void **state)
+{
+	struct world *w = *state;
+	struct config_export over = {.path = (char *)"/src"};
+
+	w->config.overrides = &over;
+	w->config.noverrides = 1;
+	caches_set_export(w->caches, "/src", 7);
+	assert_int_equal(
+	    attrcache_find_fsys(w->caches->attr, 7)->export_plus_one, 1);
+	caches_set_export(w->caches, "/src", 8);
+	assert_int_equal(
+	    attrcache_find_fsys(w->caches->attr, 8)->export_plus_one, 1);
+	assert_int_equal(
+	    attrcache_find_fsys(w->caches->attr, 7)->export_plus_one, 0);
+	w->config.overrides = NULL;
+	w->config.noverrides = 0;
+}
+
+/* Nothing is known of the handle that it is changed by. */
+static void test_change_by_a_handle_not_seen_before(void **state)
+{
+	struct world *w = *state;
+	fattr3 a = attr_of(NF3REG, 20, 5);
+	union nfs_args args = {.setattr = {.object = fh_of("one")}};
+	union nfs_res res = {.status = NFS3_OK};
+
+	say_getattr(w, "two", &a);
+	assert_true(fresh(w, "two"));
+	res.wccstat.wcc.after = post(NF3REG, 20, 6);
+	say(w, NFSPROC3_SETATTR, &args, &res, round_trip(w));
+	assert_false(fresh(w, "two"));
+	/* Nor does the reply say which file that was. */
+	w->now_us += S;
+	say_getattr(w, "two", &a);
+	assert_true(fresh(w, "two"));
+	args.setattr.object = fh_of("three");
+	memset(&res, 0, sizeof(res));
+	say(w, NFSPROC3_SETATTR, &args, &res, round_trip(w));
+	assert_false(fresh(w, "two"));
+}
+
+static void test_many_file_systems(void **state)
+{
+	struct world *w = *state;
+	char name[16];
+
+	for (unsigned i = 0; i < 3000; i++) {
+		fattr3 a = attr_of(NF3REG, 20, 5);
+
+		a.fsid = 100 + i;
+		snprintf(name, sizeof(name), "f%u", i);
+		say_getattr(w, name, &a);
+		assert_true(fresh(w, name));
+		assert_int_equal(
+		    attrcache_fsys(w->caches->attr, node_of(w, name))->fsid,
+		    100 + i);
+	}
+}
+
+static void test_unknown_effect_forgets(void **state)
+{
+	struct world *w = *state;
+	union nfs_args args = {
+	    .dirop = {.dir = fh_of("dir"), .name = fh_of("x")}};
+	struct learn l = {.caches = w->caches,
+	    .proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_REMOVE),
+	    .args = &args};
+
+	set_mode(w, CONFIG_CONSISTENCY_FROZEN);
+	say_dir(w, "dir", 10);
+	w->now_us += S;
+	say_lookup(w, "x", "f", 10, round_trip(w));
+	l.sent_us = l.now_us = w->now_us;
+	learn_unknown(&l);
+	assert_false(holds(w, "x"));
+	assert_false(fresh(w, "dir"));
+}
+
+static void test_stale_drops_names(void **state)
+{
+	struct world *w = *state;
+	union nfs_args args = {.object = fh_of("f")};
+	union nfs_res res = {.status = NFS3ERR_STALE};
+	nfs3_name x = fh_of("x");
+	struct dentry *d;
+
+	say_dir(w, "dir", 10);
+	w->now_us += S;
+	say_lookup(w, "x", "f", 10, round_trip(w));
+	say(w, NFSPROC3_GETATTR, &args, &res, round_trip(w));
+	d = namecache_find(w->caches->names, node_of(w, "dir"), &x);
+	assert_true(!d || !dentry_child(w->caches->names, d));
+	assert_null(node_of(w, "f"));
+	/* The same handle again is another node. */
+	say_lookup(w, "x", "f", 10, round_trip(w));
+	assert_true(fresh(w, "f"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_foreign_change_ends_names),
+	    TEST(test_own_change_keeps_the_rest_for_the_bound),
+	    TEST(test_later_own_changes_do_not_renew),
+	    TEST(test_foreign_change_under_an_own_one),
+	    TEST(test_pathconf_before_attributes),
+	    TEST(test_own_change_where_names_fold),
+	    TEST(test_reply_from_before_an_own_change),
+	    TEST(test_older_call_never_overwrites),
+	    TEST(test_another_handle_of_the_file),
+	    TEST(test_failed_change_tells_of_the_directory),
+	    TEST(test_setattr_that_failed_half_way),
+	    TEST(test_replies_that_crossed),
+	    TEST(test_rename_of_one_of_two_names),
+	    TEST(test_export_that_moved),
+	    TEST(test_change_by_a_handle_not_seen_before),
+	    TEST(test_many_file_systems),
+	    TEST(test_unknown_effect_forgets),
+	    TEST(test_stale_drops_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
