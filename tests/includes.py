@@ -38,8 +38,8 @@ ARROWS = {
     "proxy/explain": "nfsproto predictor/trace proxy/config proxy/cache proxy/prefetch",
     "proxy/warm": "nfsproto proxy/base proxy/config proxy/link proxy/cache proxy/prefetch",
     "proxy/hint": "nfsproto proxy/base proxy/config proxy/link proxy/cache proxy/prefetch",
-    "proxy/control": "predictor/persist proxy/base proxy/datacache proxy/cache "
-    "proxy/explain proxy/warm proxy/hint",
+    "proxy/control": "predictor/persist proxy/base proxy/config proxy/datacache "
+    "proxy/cache proxy/prefetch proxy/explain proxy/warm proxy/hint",
     "proxy/daemon": "nfsproto proxy/base proxy/config proxy/link proxy/datacache "
     "proxy/cache proxy/upstream proxy/prefetch proxy/svc proxy/explain proxy/warm "
     "proxy/hint proxy/control",

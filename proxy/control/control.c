@@ -34,6 +34,7 @@
 #include "control/control_reply.h"
 #include "explain/tracer.h"
 #include "hint/hint.h"
+#include "warm/warm.h"
 
 #define LENGTH_BYTES 4
 #define TURN_US      5000
@@ -95,7 +96,7 @@ static void client_free(struct client *cl)
 	if (cl->bev)
 		bufferevent_free(cl->bev);
 	if (cl->session.walk)
-		c->ops->warm_end(c->ctx, cl->session.walk);
+		warm_end(cl->session.walk);
 	control_reply_forget(&cl->session);
 	tracer_end(cl->session.trace);
 	hint_end(cl->session.hints);

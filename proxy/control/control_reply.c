@@ -1,62 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Requests and responses of the control socket: control_reply*.c are the only
- * files of the daemon that know protobuf. A response is a tree of messages that
- * point into the status and metrics they tell about; the messages live in an
- * arena, so that the whole is freed at once and a failed allocation is looked
- * at once.
+ * From a request to its response: decodes, gives it to the command that it is
+ * (control_reply_*.c), and encodes what that made.
+ *
+ *	bytes ──▶ Request ──▶ reply_COMMAND() ──▶ Response ──▶ bytes
+ *	                        │        ▲
+ *	                        ▼        │ in an arena
+ *	             a server, its modules
+ *
+ * Messages point into the arena of their response, and into what the servers
+ * have; so the whole is freed at once, and whether memory was short is asked
+ * once, at the end.
  */
+#include "control/control_reply.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "control/control_reply.h"
-#include "base/histogram.h"
-#include "base/metrics.h"
-#include "control/control.h"
-#include "control/control.pb-c.h"
 #include "control/control_reply_private.h"
 
 #define PROTOCOL_VERSION 1
 
-struct chunk {
-	struct chunk *next;
-	max_align_t data[];
-};
+/* ---- for all commands ------------------------------------------------- */
 
-void *reply_alloc(struct reply *r, size_t n, size_t size)
-{
-	struct chunk *chunk;
-
-	assert(size == 0 || n <= SIZE_MAX / 2 / size);
-	chunk = calloc(1, sizeof(*chunk) + n * size);
-	if (!chunk) {
-		r->failed = true;
-		return NULL;
-	}
-	chunk->next = r->chunks;
-	r->chunks = chunk;
-	return chunk->data;
-}
-
-static void reply_clear(struct reply *r)
-{
-	struct chunk *next;
-
-	for (; r->chunks; r->chunks = next) {
-		next = r->chunks->next;
-		free(r->chunks);
-	}
-	control_status_clear(&r->status);
-}
-
-struct control_work *reply_work(struct reply *r)
+void *reply_work(struct reply *r, size_t size,
+    void (*free)(struct control_work *w), bool *begun)
 {
 	struct control_session *s = r->session;
 
+	*begun = !s->work && s->may_work;
 	r->later = !s->work && !s->may_work;
+	if (!*begun)
+		return s->work;
+	s->work = calloc(1, size);
+	if (s->work)
+		s->work->free = free;
+	else
+		r->arena.failed = true;
 	return s->work;
 }
 
@@ -75,7 +58,7 @@ bool reply_may_carry(struct reply *r)
 	if (r->session->blob || r->session->may_carry)
 		return true;
 	reply_error(r, FOREFETCH__ERROR_CODE__BUSY,
-	    "too much is exported or imported at a time; try again");
+	    "too many exports and imports are under way; try again");
 	return false;
 }
 
@@ -98,6 +81,34 @@ void reply_error(struct reply *r, Forefetch__ErrorCode code, const char *text)
 	r->res.error = &r->error;
 }
 
+void reply_unknown_command(struct reply *r)
+{
+	reply_error(r, FOREFETCH__ERROR_CODE__UNKNOWN_COMMAND,
+	    "forefetchd does not know this command");
+}
+
+void reply_not_begun(struct reply *r)
+{
+	reply_error(r, FOREFETCH__ERROR_CODE__BAD_REQUEST,
+	    "nothing was begun over this connection");
+}
+
+struct user reply_user(const struct reply *r)
+{
+	return (struct user){.uid = r->peer->uid,
+	    .gid = r->peer->gid,
+	    .groups = r->peer->groups,
+	    .ngroups = r->peer->groups_len};
+}
+
+bool reply_is_owner(struct reply *r, const char *text)
+{
+	if (r->peer->uid == 0 || r->peer->uid == geteuid())
+		return true;
+	reply_error(r, FOREFETCH__ERROR_CODE__NOT_PERMITTED, text);
+	return false;
+}
+
 ProtobufCBinaryData reply_bytes(const char *text)
 {
 	return (ProtobufCBinaryData){
@@ -106,288 +117,76 @@ ProtobufCBinaryData reply_bytes(const char *text)
 	};
 }
 
-bool reply_wants(const ProtobufCBinaryData *filter, const char *name)
+const char *reply_text(struct reply *r, const ProtobufCBinaryData *b)
 {
-	if (filter->len == 0)
-		return true;
-	return name && strlen(name) == filter->len &&
-	       memcmp(name, filter->data, filter->len) == 0;
-}
+	char *text;
 
-static void reply_buckets(
-    struct reply *r, const struct histogram *h, Forefetch__CallStats *out)
-{
-	size_t i, n = 0;
-
-	for (i = 0; i < HISTOGRAM_BUCKETS; i++)
-		n += h->bucket[i] > 0;
-	out->bucket_low = reply_alloc(r, n, sizeof(*out->bucket_low));
-	out->bucket_high = reply_alloc(r, n, sizeof(*out->bucket_high));
-	out->bucket_count = reply_alloc(r, n, sizeof(*out->bucket_count));
-	if (r->failed)
-		return;
-	n = 0;
-	for (i = 0; i < HISTOGRAM_BUCKETS; i++) {
-		if (h->bucket[i] == 0)
-			continue;
-		out->bucket_low[n] = histogram_bucket_low(i);
-		out->bucket_high[n] = histogram_bucket_high(i);
-		out->bucket_count[n] = h->bucket[i];
-		n++;
-	}
-	out->n_bucket_low = n;
-	out->n_bucket_high = n;
-	out->n_bucket_count = n;
-}
-
-static Forefetch__CallStats *reply_calls(
-    struct reply *r, enum metrics_side side, const struct metrics_row *row)
-{
-	Forefetch__CallStats *out = reply_alloc(r, 1, sizeof(*out));
-
-	if (!out)
+	if (b->len >= CONTROL_PATH_MAX ||
+	    (b->len > 0 && memchr(b->data, '\0', b->len)))
 		return NULL;
-	forefetch__call_stats__init(out);
-	out->side = side == METRICS_CLIENT ? FOREFETCH__SIDE__CLIENT
-					   : FOREFETCH__SIDE__UPSTREAM;
-	out->program = (char *)row->program;
-	out->procedure = (char *)row->procedure;
-	out->calls = row->calls;
-	out->errors = row->errors;
-	out->bytes_in = row->bytes_in;
-	out->bytes_out = row->bytes_out;
-	out->p50_us = histogram_percentile(row->latency, 500);
-	out->p90_us = histogram_percentile(row->latency, 900);
-	out->p99_us = histogram_percentile(row->latency, 990);
-	out->max_us = row->latency->max;
-	out->sum_us = row->latency->sum;
-	reply_buckets(r, row->latency, out);
-	return out;
+	text = arena_alloc(&r->arena, b->len + 1, 1);
+	if (text && b->len > 0)
+		memcpy(text, b->data, b->len);
+	return text;
 }
 
-static void reply_counters(
-    struct reply *r, const struct metrics *m, Forefetch__ServerStats *out)
-{
-	Forefetch__Counter *msg;
-	size_t i, n = METRICS_COUNTER_COUNT;
+/* ---- which servers ---------------------------------------------------- */
 
-	msg = reply_alloc(r, n, sizeof(*msg));
-	out->counters = reply_alloc(r, n, sizeof(*out->counters));
-	if (r->failed)
-		return;
-	for (i = 0; i < n; i++, msg++) {
-		forefetch__counter__init(msg);
-		msg->name =
-		    (char *)metrics_counter_name((enum metrics_counter)i);
-		msg->value = metrics_get(m, (enum metrics_counter)i);
-		out->counters[i] = msg;
+bool reply_wants(
+    const ProtobufCBinaryData *filter, const void *name, size_t len)
+{
+	return filter->len == 0 ||
+	       (len == filter->len && memcmp(name, filter->data, len) == 0);
+}
+
+bool reply_next(struct reply_servers *s)
+{
+	const struct reply *r = s->reply;
+
+	while (r->ops->server(r->ctx, s->next, &s->at)) {
+		s->next++;
+		if (reply_wants(s->filter, s->at.name, strlen(s->at.name)))
+			return true;
 	}
-	out->n_counters = n;
-}
-
-static void reply_gauges(
-    struct reply *r, const struct metrics *m, Forefetch__ServerStats *out)
-{
-	Forefetch__Counter *msg;
-	size_t i, n = METRICS_GAUGE_COUNT;
-
-	msg = reply_alloc(r, n, sizeof(*msg));
-	out->gauges = reply_alloc(r, n, sizeof(*out->gauges));
-	if (r->failed)
-		return;
-	for (i = 0; i < n; i++, msg++) {
-		forefetch__counter__init(msg);
-		msg->name = (char *)metrics_gauge_name((enum metrics_gauge)i);
-		msg->value = metrics_get_gauge(m, (enum metrics_gauge)i);
-		out->gauges[i] = msg;
-	}
-	out->n_gauges = n;
-}
-
-static Forefetch__ServerStats *reply_server_stats(
-    struct reply *r, const char *name, const struct metrics *m)
-{
-	Forefetch__ServerStats *out = reply_alloc(r, 1, sizeof(*out));
-	size_t i, n = metrics_row_count();
-	struct metrics_row row;
-	int side;
-
-	if (!out)
-		return NULL;
-	forefetch__server_stats__init(out);
-	out->name = reply_bytes(name);
-	out->calls = reply_alloc(r, METRICS_SIDES * n, sizeof(*out->calls));
-	for (side = 0; side < METRICS_SIDES; side++) {
-		for (i = 0; i < n && !r->failed; i++) {
-			metrics_get_row(m, (enum metrics_side)side, i, &row);
-			if (row.calls == 0)
-				continue;
-			out->calls[out->n_calls++] =
-			    reply_calls(r, (enum metrics_side)side, &row);
-		}
-	}
-	reply_counters(r, m, out);
-	reply_gauges(r, m, out);
-	return out;
-}
-
-/* Servers are counted in a first round and told about in a second. */
-struct walk {
-	struct reply *reply;
-	const ProtobufCBinaryData *filter;
-	size_t n;
-	Forefetch__ServerStats **stats;     /* of the second round: to be */
-	Forefetch__FlushedServer **flushed; /* filled in */
-	bool failed;                        /* to flush */
-};
-
-static void count_on_server(
-    void *arg, const char *name, const struct metrics *m)
-{
-	struct walk *walk = arg;
-
-	(void)m;
-	walk->n += reply_wants(walk->filter, name);
-}
-
-bool reply_count_servers(
-    struct reply *r, const ProtobufCBinaryData *filter, size_t *n)
-{
-	struct walk walk = {.reply = r, .filter = filter};
-
-	r->ops->each_server(r->ctx, count_on_server, &walk);
-	*n = walk.n;
-	if (filter->len == 0 || *n > 0)
-		return true;
-	reply_error(r, FOREFETCH__ERROR_CODE__NO_SUCH_SERVER,
-	    "no server of that name is configured");
 	return false;
 }
 
-struct one {
-	const ProtobufCBinaryData *filter;
-	const char *name;
-	size_t n;
-};
-
-static void one_on_server(void *arg, const char *name, const struct metrics *m)
+void reply_no_server(struct reply *r)
 {
-	struct one *one = arg;
-
-	(void)m;
-	if (!reply_wants(one->filter, name))
-		return;
-	one->name = name;
-	one->n++;
-}
-
-const char *reply_one_server(struct reply *r, const ProtobufCBinaryData *filter)
-{
-	struct one one = {.filter = filter};
-
-	r->ops->each_server(r->ctx, one_on_server, &one);
-	if (one.n == 1)
-		return one.name;
 	reply_error(r, FOREFETCH__ERROR_CODE__NO_SUCH_SERVER,
-	    one.n == 0 ? "no server of that name is configured"
-		       : "there are several servers: name one with --server");
-	return NULL;
+	    "no server of that name is configured");
 }
 
-static void stats_on_server(
-    void *arg, const char *name, const struct metrics *m)
+bool reply_count(struct reply *r, const ProtobufCBinaryData *filter, size_t *n)
 {
-	struct walk *walk = arg;
+	struct reply_servers s = {.reply = r, .filter = filter};
 
-	if (reply_wants(walk->filter, name) && !walk->reply->failed)
-		walk->stats[walk->n++] =
-		    reply_server_stats(walk->reply, name, m);
+	for (*n = 0; reply_next(&s);)
+		++*n;
+	if (filter->len == 0 || *n > 0)
+		return true;
+	reply_no_server(r);
+	return false;
 }
 
-static void reply_stats(struct reply *r, const Forefetch__StatsRequest *request)
+bool reply_server(struct reply *r, const ProtobufCBinaryData *filter,
+    struct control_server *out)
 {
-	struct walk walk = {.reply = r, .filter = &request->server};
-	Forefetch__Stats *out;
-	size_t n;
+	struct reply_servers s = {.reply = r, .filter = filter};
 
-	if (!reply_count_servers(r, walk.filter, &n))
-		return;
-	out = reply_alloc(r, 1, sizeof(*out));
-	walk.stats = reply_alloc(r, n, sizeof(*walk.stats));
-	if (r->failed)
-		return;
-	forefetch__stats__init(out);
-	r->ops->each_server(r->ctx, stats_on_server, &walk);
-	out->servers = walk.stats;
-	out->n_servers = walk.n;
-	r->res.result_case = FOREFETCH__RESPONSE__RESULT_STATS;
-	r->res.stats = out;
-}
-
-static Forefetch__FlushedServer *reply_flushed(
-    struct reply *r, const char *name, const struct metrics *m)
-{
-	Forefetch__FlushedServer *out = reply_alloc(r, 1, sizeof(*out));
-
-	if (!out)
-		return NULL;
-	forefetch__flushed_server__init(out);
-	out->name = reply_bytes(name);
-	out->objects = metrics_get_gauge(m, METRICS_GAUGE_ATTR_ENTRIES);
-	out->names = metrics_get_gauge(m, METRICS_GAUGE_NAME_ENTRIES);
-	out->rights = metrics_get_gauge(m, METRICS_GAUGE_ACCESS_ENTRIES);
-	out->listings = metrics_get_gauge(m, METRICS_GAUGE_LIST_ENTRIES);
-	out->answers = metrics_get_gauge(m, METRICS_GAUGE_ANSWER_ENTRIES);
-	out->files = metrics_get_gauge(m, METRICS_GAUGE_DATA_FILES);
-	out->memory_bytes = metrics_get_gauge(m, METRICS_GAUGE_MEMORY_BYTES);
-	out->data_bytes = metrics_get_gauge(m, METRICS_GAUGE_DATA_LIVE_BYTES);
-	return out;
-}
-
-static void flush_on_server(
-    void *arg, const char *name, const struct metrics *m)
-{
-	struct walk *walk = arg;
-	struct reply *r = walk->reply;
-
-	if (!reply_wants(walk->filter, name) || r->failed)
-		return;
-	walk->flushed[walk->n++] = reply_flushed(r, name, m);
-	if (!r->failed && r->ops->flush(r->ctx, name) < 0)
-		walk->failed = true;
-}
-
-static void reply_flush(struct reply *r, const Forefetch__FlushRequest *request)
-{
-	struct walk walk = {.reply = r, .filter = &request->server};
-	Forefetch__Flushed *out;
-	size_t n;
-
-	if (r->peer->uid != 0 && r->peer->uid != geteuid()) {
-		reply_error(r, FOREFETCH__ERROR_CODE__NOT_PERMITTED,
-		    "only root and the user that forefetchd runs as may "
-		    "empty its caches");
-		return;
+	if (!reply_next(&s)) {
+		reply_no_server(r);
+		return false;
 	}
-	if (!reply_count_servers(r, walk.filter, &n))
-		return;
-	out = reply_alloc(r, 1, sizeof(*out));
-	walk.flushed = reply_alloc(r, n, sizeof(*walk.flushed));
-	if (r->failed)
-		return;
-	forefetch__flushed__init(out);
-	r->ops->each_server(r->ctx, flush_on_server, &walk);
-	if (walk.failed) {
-		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
-		    "forefetchd has too little memory to do it; not all "
-		    "caches were emptied");
-		return;
-	}
-	out->servers = walk.flushed;
-	out->n_servers = walk.n;
-	r->res.result_case = FOREFETCH__RESPONSE__RESULT_FLUSH;
-	r->res.flush = out;
+	*out = s.at;
+	if (!reply_next(&s))
+		return true;
+	reply_error(r, FOREFETCH__ERROR_CODE__NO_SUCH_SERVER,
+	    "there are several servers: name one with --server");
+	return false;
 }
+
+/* ---- requests and responses ------------------------------------------- */
 
 static void reply_dispatch(struct reply *r, const Forefetch__Request *request)
 {
@@ -433,20 +232,18 @@ static void reply_dispatch(struct reply *r, const Forefetch__Request *request)
 		reply_trees(r, request->trees);
 		return;
 	default:
-		reply_error(r, FOREFETCH__ERROR_CODE__UNKNOWN_COMMAND,
-		    "forefetchd does not know this command");
+		reply_unknown_command(r);
 	}
 }
 
 /* Leave out what is long until the rest fits. */
 static void reply_shrink(struct reply *r)
 {
-	Forefetch__ServerStatus *srv;
-	size_t i;
-
 	if (r->res.result_case == FOREFETCH__RESPONSE__RESULT_STATUS) {
-		for (i = 0; i < r->res.status->n_servers; i++) {
-			srv = r->res.status->servers[i];
+		for (size_t i = 0; i < r->res.status->n_servers; i++) {
+			Forefetch__ServerStatus *srv =
+			    r->res.status->servers[i];
+
 			srv->clients_omitted += srv->n_clients;
 			srv->n_clients = 0;
 		}
@@ -462,7 +259,7 @@ static int reply_pack(struct reply *r, uint8_t **out, size_t *out_len)
 {
 	size_t len;
 
-	if (r->failed)
+	if (r->arena.failed)
 		return -ENOMEM;
 	len = forefetch__response__get_packed_size(&r->res);
 	if (len > CONTROL_RESPONSE_MAX) {
@@ -496,7 +293,7 @@ int control_reply_build(const uint8_t *req, size_t req_len,
 	/* After an error it is over, too. */
 	if (error != -EAGAIN)
 		reply_work_end(&r);
-	reply_clear(&r);
+	arena_clear(&r.arena);
 	return error;
 }
 

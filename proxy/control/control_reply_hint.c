@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Hints: a stream of what the peer will read. */
 #include <errno.h>
 
 #include "control/control_reply_private.h"
@@ -8,12 +9,14 @@
 static bool begin(struct reply *r, const Forefetch__Place *place)
 {
 	struct control_session *s = r->session;
-	struct control_place at = {0};
+	struct user who = reply_user(r);
+	struct control_server srv;
+	struct control_place at;
 
-	if (!reply_place(r, place, &at))
+	if (!reply_server_at(r, place, &at, &srv))
 		return false;
 	hint_end(s->hints);
-	s->hints = r->ops->hint_begin(r->ctx, r->peer, &at);
+	s->hints = hint_begin(srv.hints, &who, at.export, at.path);
 	if (s->hints)
 		return true;
 	if (errno == EOPNOTSUPP)
@@ -43,7 +46,7 @@ static int add(struct reply *r, const Forefetch__Hint *h)
 		if (!hint.path)
 			hint.path = "/";
 	}
-	return r->failed ? -ENOMEM : hint_add(r->session->hints, &hint);
+	return r->arena.failed ? -ENOMEM : hint_add(r->session->hints, &hint);
 }
 
 /* Up to the first one that there is no room for. False after an error. */
@@ -54,7 +57,7 @@ static bool add_all(struct reply *r, const Forefetch__HintRequest *request)
 	for (size_t i = 0; i < request->n_hints && !rc; i++)
 		rc = add(r, request->hints[i]);
 	if (rc == -ENOMEM)
-		r->failed = true;
+		r->arena.failed = true;
 	if (rc == -EINVAL)
 		reply_error(r, FOREFETCH__ERROR_CODE__BAD_REQUEST,
 		    "the hints are not numbered in their order, from 1");
@@ -66,7 +69,6 @@ static void fill(struct reply *r, Forefetch__Hinted *out)
 	struct hint_progress p;
 
 	hint_get_progress(r->session->hints, &p);
-	forefetch__hinted__init(out);
 	out->accepted = p.accepted;
 	out->room = p.room;
 	out->reached = p.reached;
@@ -83,13 +85,13 @@ static void fill(struct reply *r, Forefetch__Hinted *out)
 
 void reply_hint(struct reply *r, const Forefetch__HintRequest *request)
 {
-	Forefetch__Hinted *out = reply_alloc(r, 1, sizeof(*out));
+	Forefetch__Hinted *out =
+	    arena_message(&r->arena, &forefetch__hinted__descriptor);
 
 	if (!out || (request->place && !begin(r, request->place)))
 		return;
 	if (!r->session->hints) {
-		reply_error(r, FOREFETCH__ERROR_CODE__BAD_REQUEST,
-		    "nothing was begun over this connection");
+		reply_not_begun(r);
 		return;
 	}
 	if (request->cancel)

@@ -1,38 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Commands about one place: warm walks its tree, explain tells what is known.
+ */
 #include <errno.h>
-#include <string.h>
 
+#include "base/clock.h"
+#include "config/exportpath.h"
 #include "control/control_reply_private.h"
 #include "explain/explain.h"
 #include "warm/warm.h"
 
-const char *reply_text(struct reply *r, const ProtobufCBinaryData *b)
-{
-	char *text;
-
-	if (b->len >= CONTROL_PATH_MAX ||
-	    (b->len > 0 && memchr(b->data, '\0', b->len)))
-		return NULL;
-	text = reply_alloc(r, b->len + 1, 1);
-	if (text && b->len > 0)
-		memcpy(text, b->data, b->len);
-	return text;
-}
-
-bool reply_place(
+static bool read_place(
     struct reply *r, const Forefetch__Place *place, struct control_place *out)
 {
-	if (place) {
-		out->listen = reply_text(r, &place->listen);
-		out->export = reply_text(r, &place->export);
-		out->path = reply_text(r, &place->path);
-	}
-	if (r->failed)
+	if (!place)
 		return false;
-	if (place && out->listen && out->export && out->path)
+	out->listen = reply_text(r, &place->listen);
+	out->export = reply_text(r, &place->export);
+	out->path = reply_text(r, &place->path);
+	return out->listen && out->export && out->path;
+}
+
+bool reply_server_at(struct reply *r, const Forefetch__Place *place,
+    struct control_place *at, struct control_server *out)
+{
+	if (!read_place(r, place, at))
+		reply_place_error(r, EINVAL);
+	else if (!r->ops->server_at(r->ctx, at, out))
+		reply_place_error(r, ENOENT);
+	else
 		return true;
-	reply_error(r, FOREFETCH__ERROR_CODE__BAD_REQUEST,
-	    "that is no path, or one that is too long");
 	return false;
 }
 
@@ -63,11 +59,11 @@ void reply_place_error(struct reply *r, int error)
 
 Forefetch__Warmed *reply_warmed(struct reply *r, const struct warm_progress *p)
 {
-	Forefetch__Warmed *out = reply_alloc(r, 1, sizeof(*out));
+	Forefetch__Warmed *out =
+	    arena_message(&r->arena, &forefetch__warmed__descriptor);
 
 	if (!out)
 		return NULL;
-	forefetch__warmed__init(out);
 	out->done = p->state != WARM_WALKS;
 	out->status = p->state == WARM_FAILED ? p->status : 0;
 	out->waits = p->waits;
@@ -85,58 +81,60 @@ Forefetch__Warmed *reply_warmed(struct reply *r, const struct warm_progress *p)
 	return out;
 }
 
-static void reply_progress(struct reply *r)
+static bool warm_at(struct reply *r, const Forefetch__WarmRequest *request)
+{
+	struct control_session *s = r->session;
+	struct user who = reply_user(r);
+	struct control_server srv;
+	struct control_place at;
+
+	if (!reply_server_at(r, request->place, &at, &srv))
+		return false;
+	if (s->walk)
+		warm_end(s->walk);
+	s->walk = warm_begin(
+	    srv.warm, &who, at.export, at.path, !request->metadata_only);
+	if (!s->walk)
+		reply_place_error(r, errno);
+	return s->walk != NULL;
+}
+
+void reply_warm(struct reply *r, const Forefetch__WarmRequest *request)
 {
 	struct warm_progress p = {0};
 
-	r->ops->warm_progress(r->ctx, r->session->walk, &p);
+	if (request->place && !warm_at(r, request))
+		return;
+	if (!r->session->walk) {
+		reply_not_begun(r);
+		return;
+	}
+	warm_get_progress(r->session->walk, &p);
 	r->res.warm = reply_warmed(r, &p);
 	if (r->res.warm)
 		r->res.result_case = FOREFETCH__RESPONSE__RESULT_WARM;
 }
 
-void reply_warm(struct reply *r, const Forefetch__WarmRequest *request)
-{
-	struct control_place at = {0};
+/* ---- explain ---------------------------------------------------------- */
 
-	if (request->place) {
-		if (!reply_place(r, request->place, &at))
-			return;
-		if (r->session->walk)
-			r->ops->warm_end(r->ctx, r->session->walk);
-		r->session->walk = r->ops->warm_begin(
-		    r->ctx, r->peer, &at, !request->metadata_only);
-		if (!r->session->walk) {
-			reply_place_error(r, errno);
-			return;
-		}
-	}
-	if (r->session->walk)
-		reply_progress(r);
-	else
-		reply_error(r, FOREFETCH__ERROR_CODE__BAD_REQUEST,
-		    "nothing was begun over this connection");
-}
-
-static void fill_told(struct reply *r, const struct prefetch_told *told,
+static void fill_prediction(struct reply *r, const struct prefetch_told *told,
     Forefetch__Explained *out)
 {
-	Forefetch__Told *msg;
+	Forefetch__Prediction *msg;
 
 	if (!told->predicted)
 		return;
-	msg = reply_alloc(r, 1, sizeof(*msg));
+	msg = arena_message(&r->arena, &forefetch__prediction__descriptor);
 	if (!msg)
 		return;
-	forefetch__told__init(msg);
 	msg->state = (char *)told->state;
 	msg->source = (char *)told->source;
 	msg->age_us = told->age_us;
-	msg->p = told->p;
+	msg->p_permille = (uint32_t)(told->p * 1000 + 0.5);
 	msg->lead = told->lead;
 	msg->needs = told->needs;
 	msg->bytes = told->bytes;
-	out->told = msg;
+	out->prefetch = msg;
 }
 
 static Forefetch__Found found_of(enum explain_found found)
@@ -162,7 +160,7 @@ static void fill_explained(
 	out->consistency = (char *)x->consistency;
 	out->left = x->left;
 	out->name_fresh = x->name_fresh;
-	out->type = x->type;
+	out->type = (Forefetch__Explained__Type)x->type;
 	out->size = x->size;
 	out->attr_age_us = x->attr_age_us;
 	out->attr_fresh = x->attr_fresh;
@@ -175,24 +173,26 @@ static void fill_explained(
 	out->list_fresh = x->list_fresh;
 	out->list_entries = x->list_entries;
 	out->data_bytes = x->data_bytes;
-	fill_told(r, &x->told, out);
+	fill_prediction(r, &x->told, out);
 }
 
 void reply_explain(struct reply *r, const Forefetch__ExplainRequest *request)
 {
-	Forefetch__Explained *out = reply_alloc(r, 1, sizeof(*out));
-	struct control_place at = {0};
+	Forefetch__Explained *out =
+	    arena_message(&r->arena, &forefetch__explained__descriptor);
+	struct user who = reply_user(r);
+	struct control_server srv;
+	struct control_place at;
 	struct explain x = {0};
-	int rc;
 
-	if (!out || !reply_place(r, request->place, &at))
+	if (!out || !reply_server_at(r, request->place, &at, &srv))
 		return;
-	rc = r->ops->explain(r->ctx, r->peer, &at, &x);
-	if (rc < 0) {
-		reply_place_error(r, -rc);
+	if (!exportpath_below_ok(at.path)) {
+		reply_place_error(r, EINVAL);
 		return;
 	}
-	forefetch__explained__init(out);
+	explain(srv.caches, srv.prefetch, &who, at.export, at.path,
+	    clock_now_us(), &x);
 	fill_explained(r, &x, out);
 	r->res.result_case = FOREFETCH__RESPONSE__RESULT_EXPLAIN;
 	r->res.explain = out;

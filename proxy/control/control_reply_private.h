@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Private to control_reply*.c.
+ * Private to control_reply*.c. A request finds its server, or all of them, by
+ * reply_servers(), reply_server() or reply_server_at(), and asks its modules.
  *
- *	control_reply.c          requests in, responses out; stats, flush
- *	control_reply_status.c   status
+ *	control_reply.c          requests in, responses out; which servers
+ *	control_reply_stats.c    status, statistics, flush
  *	control_reply_compact.c  laying data out
  *	control_reply_place.c    commands about one place: warm, explain
  *	control_reply_hint.c     hints
@@ -19,14 +20,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cache/user.h"
 #include "control/control.h"
-#include "control/control.pb-c.h"
 
-struct chunk;
 struct warm_progress;
 
-/* What takes more than one turn; lies at the beginning of what it needs. It
- * is gone on with by the same request, which is asked again. */
+/* What takes more than one turn of the loop; the first member of what it
+ * needs. The same request, asked again, goes on with it. */
 struct control_work {
 	void (*free)(struct control_work *w);
 };
@@ -37,53 +37,74 @@ struct reply {
 	void *ctx;
 	const struct control_peer *peer; /* for commands that act as it */
 	struct control_session *session; /* of this client */
-	struct chunk *chunks;
-	bool failed; /* memory was short somewhere */
-	bool later;  /* there is none yet: ask again in another turn */
-	struct control_status status;
+	struct arena arena;
+	bool later; /* there is none yet: ask again in another turn */
 	Forefetch__Response res;
 	Forefetch__Error error;
 };
 
-/* Zeroed memory that lives as long as the reply; NULL counts as a failure. */
-void *reply_alloc(struct reply *r, size_t n, size_t size);
-/* The session's work, or none: then it is to be begun, unless it is to wait
- * for others (`later`). */
-struct control_work *reply_work(struct reply *r);
+/*
+ * What the session does in many turns: `size` bytes, which begin with a struct
+ * control_work. It is begun now, zeroed, where there is none; then `*begun`.
+ * NULL where it is to wait for others (`later`), or without memory.
+ */
+void *reply_work(struct reply *r, size_t size,
+    void (*free)(struct control_work *w), bool *begun);
 void reply_work_end(struct reply *r);
 /* Before a blob begins: false after an error. */
 bool reply_may_carry(struct reply *r);
 /* `text` must live as long. */
 void reply_error(struct reply *r, Forefetch__ErrorCode code, const char *text);
+void reply_unknown_command(struct reply *r);
+/* The connection has no walk, trace or stream of hints to go on with. */
+void reply_not_begun(struct reply *r);
+
+/* The peer, as the modules take it. */
+struct user reply_user(const struct reply *r);
+/* Whether the peer is root or the daemon's own user; an error where not, of
+ * this text. */
+bool reply_is_owner(struct reply *r, const char *text);
 
 /* Borrow a string, which may be NULL. */
 ProtobufCBinaryData reply_bytes(const char *text);
-/* Does a request that names `filter` want this server? */
-bool reply_wants(const ProtobufCBinaryData *filter, const char *name);
+/* As a string; NULL where it is none, or too long. */
+const char *reply_text(struct reply *r, const ProtobufCBinaryData *b);
 
-/* How many servers are to be told about, `filter` or all; false after an
- * error. */
-bool reply_count_servers(
-    struct reply *r, const ProtobufCBinaryData *filter, size_t *n);
-
-void reply_compact(struct reply *r, const Forefetch__CompactRequest *request);
-void reply_status(struct reply *r, const Forefetch__StatusRequest *request);
-void reply_explain(struct reply *r, const Forefetch__ExplainRequest *request);
-/* The name of the server that a request means: the only one where it says
- * none. NULL after an error. */
-const char *reply_one_server(
-    struct reply *r, const ProtobufCBinaryData *filter);
-
-/* False after an error. */
-bool reply_place(
-    struct reply *r, const Forefetch__Place *place, struct control_place *out);
+/*
+ * The servers that a request is about: those of the name `filter`, or all where
+ * that is empty. reply_next() moves to the next one, beginning with the first;
+ * false: there are no more. reply_count() says how many there are, with an
+ * error where there is none of that name.
+ */
+struct reply_servers {
+	struct reply *reply;
+	const ProtobufCBinaryData *filter;
+	size_t next;              /* of all servers */
+	struct control_server at; /* the present one */
+};
+bool reply_next(struct reply_servers *s);
+bool reply_wants(
+    const ProtobufCBinaryData *filter, const void *name, size_t len);
+void reply_no_server(struct reply *r);
+bool reply_count(struct reply *r, const ProtobufCBinaryData *filter, size_t *n);
+/* The one server that a request means: the only one where it names none. False
+ * after an error. */
+bool reply_server(struct reply *r, const ProtobufCBinaryData *filter,
+    struct control_server *out);
+/* The server that a place is mounted from; false after an error. */
+bool reply_server_at(struct reply *r, const Forefetch__Place *place,
+    struct control_place *at, struct control_server *out);
 /* What warm_begin() failed with. */
 void reply_place_error(struct reply *r, int error);
 /* NULL without memory. */
 Forefetch__Warmed *reply_warmed(struct reply *r, const struct warm_progress *p);
 
-/* As a string; NULL where it is none, or too long. */
-const char *reply_text(struct reply *r, const ProtobufCBinaryData *b);
+/* One function a command. */
+void reply_status(struct reply *r, const Forefetch__StatusRequest *request);
+void reply_stats(struct reply *r, const Forefetch__StatsRequest *request);
+void reply_flush(struct reply *r, const Forefetch__FlushRequest *request);
+void reply_compact(struct reply *r, const Forefetch__CompactRequest *request);
+void reply_explain(struct reply *r, const Forefetch__ExplainRequest *request);
 void reply_hint(struct reply *r, const Forefetch__HintRequest *request);
 void reply_pin(struct reply *r, const Forefetch__PinRequest *request);
 void reply_trace(struct reply *r, const Forefetch__TraceRequest *request);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Traces: what the peer does from now on, for forefetch-sim. */
 #include <errno.h>
-#include <string.h>
 
 #include "control/control_reply_private.h"
 #include "explain/tracer.h"
@@ -44,11 +44,10 @@ static void take(struct reply *r, Forefetch__Traced *out)
 	enum tracer_state state;
 
 	if (!r->session->trace) {
-		reply_error(r, FOREFETCH__ERROR_CODE__BAD_REQUEST,
-		    "nothing was begun over this connection");
+		reply_not_begun(r);
 		return;
 	}
-	out->data.data = reply_alloc(r, PART, 1);
+	out->data.data = arena_alloc(&r->arena, PART, 1);
 	if (!out->data.data)
 		return;
 	out->data.len =
@@ -58,31 +57,26 @@ static void take(struct reply *r, Forefetch__Traced *out)
 
 void reply_trace(struct reply *r, const Forefetch__TraceRequest *request)
 {
-	const char *server = reply_one_server(r, &request->server);
-	Forefetch__Traced *out;
-	struct tracer *t;
+	Forefetch__Traced *out =
+	    arena_message(&r->arena, &forefetch__traced__descriptor);
+	struct control_server srv;
 
-	if (!server)
+	if (!out || !reply_server(r, &request->server, &srv))
 		return;
-	out = reply_alloc(r, 1, sizeof(*out));
-	if (!out)
-		return;
-	t = r->ops->tracer(r->ctx, server);
-	forefetch__traced__init(out);
 	r->res.result_case = FOREFETCH__RESPONSE__RESULT_TRACE;
 	r->res.trace = out;
 	switch (request->action) {
 	case FOREFETCH__TRACE_ACTION__BEGIN:
-		begin(r, t);
+		begin(r, srv.tracer);
 		return;
 	case FOREFETCH__TRACE_ACTION__TAKE:
 		take(r, out);
 		return;
 	case FOREFETCH__TRACE_ACTION__STOP:
-		out->going = tracer_stop(t, r->peer->uid, r->peer->uid == 0);
+		out->going =
+		    tracer_stop(srv.tracer, r->peer->uid, r->peer->uid == 0);
 		return;
 	default:
-		reply_error(r, FOREFETCH__ERROR_CODE__UNKNOWN_COMMAND,
-		    "forefetchd does not know this command");
+		reply_unknown_command(r);
 	}
 }

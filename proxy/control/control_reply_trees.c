@@ -6,6 +6,7 @@
 
 #include "control/control_reply_trees_private.h"
 #include "predictor/persist/persist.h"
+#include "prefetch/prefetch.h"
 
 enum {
 	CHUNK = 512 << 10, /* of what is exported, in one answer */
@@ -54,7 +55,7 @@ void trees_error(struct reply *r, int error)
 
 /* ---- files ------------------------------------------------------------ */
 
-static void drop(struct control_session *s)
+void trees_drop_blob(struct control_session *s)
 {
 	free(s->blob);
 	s->blob = NULL;
@@ -76,7 +77,7 @@ static void export(const struct trees *t)
 	len = s->blob_len - (size_t)offset;
 	t->out->more = len > CHUNK;
 	len = len > CHUNK ? CHUNK : len;
-	copy = reply_alloc(t->r, len + 1, 1);
+	copy = arena_alloc(&t->r->arena, len + 1, 1);
 	if (!copy)
 		return;
 	if (len > 0)
@@ -84,7 +85,7 @@ static void export(const struct trees *t)
 	t->out->data.data = copy;
 	t->out->data.len = len;
 	if (!t->out->more)
-		drop(s);
+		trees_drop_blob(s);
 }
 
 static int take(const struct trees *t)
@@ -94,7 +95,7 @@ static int take(const struct trees *t)
 	void *blob;
 
 	if (t->request->offset == 0)
-		drop(s);
+		trees_drop_blob(s);
 	if (t->request->offset != s->blob_len)
 		return -EBADMSG;
 	if (s->blob_len + data->len > IMPORT_MAX)
@@ -125,11 +126,11 @@ static void import(const struct trees *t, bool merge)
 	if (rc == 0)
 		rc = predictor_import_trees(
 		    t->p, t->uid, s->blob ? s->blob : "", s->blob_len);
-	drop(s);
+	trees_drop_blob(s);
 	if (rc < 0)
 		trees_error(t->r, rc);
 	else
-		t->r->ops->trees_changed(t->r->ctx, t->server);
+		prefetch_edited(t->server.prefetch);
 }
 
 static void clear(const struct trees *t)
@@ -145,7 +146,7 @@ static void clear(const struct trees *t)
 	if (rc < 0)
 		trees_error(t->r, rc);
 	else
-		t->r->ops->trees_changed(t->r->ctx, t->server);
+		prefetch_edited(t->server.prefetch);
 }
 
 static void act(const struct trees *t)
@@ -170,8 +171,7 @@ static void act(const struct trees *t)
 		clear(t);
 		return;
 	default:
-		reply_error(t->r, FOREFETCH__ERROR_CODE__UNKNOWN_COMMAND,
-		    "forefetchd does not know this command");
+		reply_unknown_command(t->r);
 	}
 }
 
@@ -180,14 +180,12 @@ void reply_trees(struct reply *r, const Forefetch__TreesRequest *request)
 	struct trees t = {.r = r, .request = request};
 
 	t.uid = r->peer->uid == 0 ? TREES_ALL : r->peer->uid;
-	t.server = reply_one_server(r, &request->server);
-	if (!t.server)
+	if (!reply_server(r, &request->server, &t.server))
 		return;
-	t.p = r->ops->predictor(r->ctx, t.server);
-	t.out = reply_alloc(r, 1, sizeof(*t.out));
+	t.p = prefetch_predictor(t.server.prefetch);
+	t.out = arena_message(&r->arena, &forefetch__trees__descriptor);
 	if (!t.out)
 		return;
-	forefetch__trees__init(t.out);
 	r->res.result_case = FOREFETCH__RESPONSE__RESULT_TREES;
 	r->res.trees = t.out;
 	act(&t);

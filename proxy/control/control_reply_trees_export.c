@@ -65,23 +65,16 @@ static void exporting_free(struct control_work *w)
 	free(e);
 }
 
-/* NULL: later, or after an error. */
+/* What was begun before, or a new one; NULL: later, or after an error. */
 static struct exporting *exporting_get(const struct trees *t)
 {
-	struct exporting *e = (struct exporting *)reply_work(t->r);
+	bool begun;
+	struct exporting *e =
+	    reply_work(t->r, sizeof(*e), exporting_free, &begun);
 
-	if (e || t->r->later)
+	if (!e || !begun)
 		return e;
-	e = calloc(1, sizeof(*e));
-	if (!e) {
-		t->r->failed = true;
-		return NULL;
-	}
-	e->work.free = exporting_free;
-	t->r->session->work = &e->work;
-	free(t->r->session->blob);
-	t->r->session->blob = NULL;
-	t->r->session->blob_len = 0;
+	trees_drop_blob(t->r->session);
 	e->snapshot = predictor_snapshot_trees(t->p, t->uid);
 	if (e->snapshot)
 		return e;
@@ -100,7 +93,7 @@ static void pack(const struct trees *t, struct exporting *e)
 	}
 	k = calloc(1, sizeof(*k));
 	if (!k) {
-		t->r->failed = true;
+		t->r->arena.failed = true;
 		return;
 	}
 	k->job.run = packing_on_run;

@@ -47,17 +47,11 @@ static void look_free(struct control_work *w)
 /* What was begun before, or a new one; NULL: later, or after an error. */
 static struct look *look_get(const struct trees *t, bool show)
 {
-	struct look *k = (struct look *)reply_work(t->r);
+	bool begun;
+	struct look *k = reply_work(t->r, sizeof(*k), look_free, &begun);
 
-	if (k || t->r->later)
+	if (!k || !begun)
 		return k;
-	k = calloc(1, sizeof(*k));
-	if (!k) {
-		t->r->failed = true;
-		return NULL;
-	}
-	k->work.free = look_free;
-	t->r->session->work = &k->work;
 	if (show)
 		k->show =
 		    trees_show_new(t->p, t->uid, t->request->id, LINES_MAX);
@@ -65,16 +59,8 @@ static struct look *look_get(const struct trees *t, bool show)
 		k->list = trees_list_new(t->p, t->uid, LIST_MAX);
 	if (k->show || k->list)
 		return k;
-	t->r->failed = true;
+	t->r->arena.failed = true;
 	return NULL;
-}
-
-/* True once all objects have their names, as far as they are known. */
-static bool name_them(const struct trees *t, struct look *k)
-{
-	t->r->later = !t->r->ops->name_objects(
-	    t->r->ctx, t->server, t->r->peer, k->names, NAMES_STEPS);
-	return !t->r->later;
 }
 
 /* ---- list ------------------------------------------------------------- */
@@ -85,7 +71,7 @@ static bool list_found(const struct trees *t, struct look *k)
 	k->found = calloc(LIST_MAX, sizeof(*k->found));
 	k->names = objnames_new(LIST_MAX);
 	if (!k->found || !k->names) {
-		t->r->failed = true;
+		t->r->arena.failed = true;
 		return false;
 	}
 	k->total = trees_list_end(k->list, k->found, &k->shown);
@@ -101,54 +87,34 @@ static bool list_found(const struct trees *t, struct look *k)
 static void fill_tree(struct reply *r, const struct predictor_tree *t,
     const char *name, Forefetch__Tree *msg)
 {
-	char *copy;
-
-	forefetch__tree__init(msg);
 	msg->id = t->id;
-	msg->all_uids = t->uid == TREES_ALL;
-	msg->uid = (uint32_t)t->uid;
+	msg->uid = t->uid == TREES_ALL ? UID_NOBODY : (uint32_t)t->uid;
 	msg->objects = t->objects;
 	msg->uses = t->uses;
-	msg->age = t->age;
+	msg->age_events = t->age;
 	msg->program = t->program;
 	msg->session = t->session;
-	copy = name ? reply_alloc(r, strlen(name) + 1, 1) : NULL;
-	if (!copy)
-		return;
-	strcpy(copy, name);
-	msg->name.data = (uint8_t *)copy;
-	msg->name.len = strlen(name);
+	if (name)
+		msg->name = arena_bytes(&r->arena, "%s", name);
 }
 
 static void list_answer(const struct trees *t, const struct look *k)
 {
-	Forefetch__Tree *msg = reply_alloc(t->r, k->shown, sizeof(*msg));
+	struct arena *a = &t->r->arena;
+	Forefetch__TreeList *out =
+	    arena_message(a, &forefetch__tree_list__descriptor);
 
-	t->out->trees = reply_alloc(t->r, k->shown, sizeof(*t->out->trees));
-	if (t->r->failed)
+	if (!out)
 		return;
-	for (size_t i = 0; i < k->shown; i++) {
+	out->trees = arena_messages(a, &forefetch__tree__descriptor, k->shown);
+	if (!out->trees)
+		return;
+	for (size_t i = 0; i < k->shown; i++)
 		fill_tree(t->r, &k->found[i],
-		    objnames_find(k->names, k->found[i].root), &msg[i]);
-		t->out->trees[i] = &msg[i];
-	}
-	t->out->n_trees = k->shown;
-	t->out->total = (uint64_t)k->total;
-}
-
-void trees_list(const struct trees *t)
-{
-	struct look *k = look_get(t, false);
-
-	if (!k)
-		return;
-	if (!k->names) {
-		t->r->later = !trees_list_step(k->list, LIST_STEPS);
-		if (t->r->later || !list_found(t, k))
-			return;
-	}
-	if (name_them(t, k))
-		list_answer(t, k);
+		    objnames_find(k->names, k->found[i].root), out->trees[i]);
+	out->n_trees = k->shown;
+	out->total = (uint64_t)k->total;
+	t->out->list = out;
 }
 
 /* ---- show ------------------------------------------------------------- */
@@ -167,7 +133,7 @@ static bool show_found(const struct trees *t, struct look *k)
 	}
 	k->names = objnames_new(n);
 	if (!k->names) {
-		t->r->failed = true;
+		t->r->arena.failed = true;
 		return false;
 	}
 	for (size_t i = 0; i < n; i++)
@@ -188,12 +154,15 @@ static int put_line(
 
 static void show_answer(const struct trees *t, const struct look *k)
 {
-	char *text = reply_alloc(t->r, SHOW_MAX, 1), one[TEXT_MAX];
+	struct arena *a = &t->r->arena;
+	Forefetch__TreeText *out =
+	    arena_message(a, &forefetch__tree_text__descriptor);
+	char *text = arena_alloc(a, SHOW_MAX, 1), one[TEXT_MAX];
 	const struct predictor_line *lines;
 	size_t n, len = 0;
 	bool more;
 
-	if (!text)
+	if (!out || !text)
 		return;
 	(void)trees_show_lines(k->show, &lines, &n, &more);
 	for (size_t i = 0; i < n; i++) {
@@ -207,22 +176,47 @@ static void show_answer(const struct trees *t, const struct look *k)
 		memcpy(text + len, one, add);
 		len += add;
 	}
-	t->out->more = more;
-	t->out->data.data = (uint8_t *)text;
-	t->out->data.len = len;
+	out->more = more;
+	out->text.data = (uint8_t *)text;
+	out->text.len = len;
+	t->out->shown = out;
 }
 
-void trees_show(const struct trees *t)
+/* ---- both ------------------------------------------------------------- */
+
+/* One part of it; in the last turn, the answer. */
+static void look(const struct trees *t, bool show)
 {
-	struct look *k = look_get(t, true);
+	struct look *k = look_get(t, show);
+	struct user who = reply_user(t->r);
+	bool over;
 
 	if (!k)
 		return;
 	if (!k->names) {
-		t->r->later = !trees_show_step(k->show, SHOW_STEPS);
-		if (t->r->later || !show_found(t, k))
+		over = show ? trees_show_step(k->show, SHOW_STEPS)
+			    : trees_list_step(k->list, LIST_STEPS);
+		t->r->later = !over;
+		if (!over || !(show ? show_found(t, k) : list_found(t, k)))
 			return;
 	}
-	if (name_them(t, k))
+	/* All objects have their names then, as far as they are known. */
+	t->r->later =
+	    !objnames_step(k->names, t->server.caches, &who, NAMES_STEPS);
+	if (t->r->later)
+		return;
+	if (show)
 		show_answer(t, k);
+	else
+		list_answer(t, k);
+}
+
+void trees_list(const struct trees *t)
+{
+	look(t, false);
+}
+
+void trees_show(const struct trees *t)
+{
+	look(t, true);
 }

@@ -10,13 +10,15 @@
 struct trees {
 	struct reply *r;
 	const Forefetch__TreesRequest *request;
+	struct control_server server;
 	struct predictor *p;
-	const char *server;
 	uint64_t uid;
 	Forefetch__Trees *out;
 };
 
 void trees_error(struct reply *r, int error);
+/* What the session carried in parts. */
+void trees_drop_blob(struct control_session *s);
 
 /* control_reply_trees_look.c: in parts. */
 void trees_list(const struct trees *t);

@@ -158,10 +158,9 @@ static void row_add(
 	evbuffer_add_printf(out, "} %" PRIu64 "\n", values[metric]);
 }
 
-static void calls_on_server(
-    void *arg, const char *name, const struct metrics *m)
+static void calls_add(
+    const struct round *round, const char *name, const struct metrics *m)
 {
-	const struct round *round = arg;
 	size_t i, n = metrics_row_count();
 	struct metrics_row row;
 	struct labels labels = {.server = name, .row = &row};
@@ -177,10 +176,9 @@ static void calls_on_server(
 	}
 }
 
-static void counter_on_server(
-    void *arg, const char *name, const struct metrics *m)
+static void counter_add(
+    const struct round *round, const char *name, const struct metrics *m)
 {
-	const struct round *round = arg;
 
 	evbuffer_add_printf(round->out, "forefetch_%s_total{server=\"",
 	    metrics_counter_name(round->counter));
@@ -189,16 +187,26 @@ static void counter_on_server(
 	    round->out, "\"} %" PRIu64 "\n", metrics_get(m, round->counter));
 }
 
-static void gauge_on_server(
-    void *arg, const char *name, const struct metrics *m)
+static void gauge_add(
+    const struct round *round, const char *name, const struct metrics *m)
 {
-	const struct round *round = arg;
 
 	evbuffer_add_printf(round->out, "forefetch_%s{server=\"",
 	    metrics_gauge_name(round->gauge));
 	value_add(round->out, name);
 	evbuffer_add_printf(round->out, "\"} %" PRIu64 "\n",
 	    metrics_get_gauge(m, round->gauge));
+}
+
+static void for_all(const struct metrics_http *mh,
+    void (*add)(
+	const struct round *round, const char *name, const struct metrics *m),
+    const struct round *round)
+{
+	struct control_server srv;
+
+	for (size_t i = 0; mh->ops->server(mh->ctx, i, &srv); i++)
+		add(round, srv.name, srv.metrics);
 }
 
 static void gauges_add(const struct metrics_http *mh, struct evbuffer *out)
@@ -213,7 +221,7 @@ static void gauges_add(const struct metrics_http *mh, struct evbuffer *out)
 		evbuffer_add_printf(out,
 		    "# HELP forefetch_%s %s\n# TYPE forefetch_%s gauge\n", name,
 		    metrics_gauge_help(round.gauge), name);
-		mh->ops->each_server(mh->ctx, gauge_on_server, &round);
+		for_all(mh, gauge_add, &round);
 	}
 }
 
@@ -231,7 +239,7 @@ static uint64_t resident_bytes(void)
 	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void gauge_add(struct evbuffer *out, const char *name, const char *help,
+static void number_add(struct evbuffer *out, const char *name, const char *help,
     const char *labels, uint64_t value)
 {
 	evbuffer_add_printf(out,
@@ -242,19 +250,20 @@ static void gauge_add(struct evbuffer *out, const char *name, const char *help,
 /* What is not of one server. */
 static void daemon_add(const struct metrics_http *mh, struct evbuffer *out)
 {
-	struct control_status st = {0};
+	Forefetch__Status st = FOREFETCH__STATUS__INIT;
+	struct arena arena = {0};
 
-	mh->ops->fill_status(mh->ctx, &st);
-	gauge_add(out, "forefetch_build_info", "The version, as a label",
+	mh->ops->fill_status(mh->ctx, &arena, &st);
+	number_add(out, "forefetch_build_info", "The version, as a label",
 	    "{version=\"" FF_VERSION "\"}", 1);
-	gauge_add(out, "forefetch_config_last_reload_successful",
+	number_add(out, "forefetch_config_last_reload_successful",
 	    "Whether the last reload of the configuration was", "",
-	    !st.reload_error || !*st.reload_error);
-	gauge_add(out, "forefetch_uptime_seconds", "Since the daemon started",
+	    st.reload_error.len == 0);
+	number_add(out, "forefetch_uptime_seconds", "Since the daemon started",
 	    "", st.uptime_ms / 1000);
-	gauge_add(out, "process_resident_memory_bytes", "Resident memory", "",
+	number_add(out, "process_resident_memory_bytes", "Resident memory", "",
 	    resident_bytes());
-	control_status_clear(&st);
+	arena_clear(&arena);
 }
 
 /* The whole page. */
@@ -270,7 +279,7 @@ static void page_add(const struct metrics_http *mh, struct evbuffer *out)
 		    "# HELP forefetch_%s %s\n# TYPE forefetch_%s %s\n", name,
 		    call_metrics[i].help, name, call_metrics[i].type);
 		round.metric = (enum call_metric)i;
-		mh->ops->each_server(mh->ctx, calls_on_server, &round);
+		for_all(mh, calls_add, &round);
 	}
 	for (i = 0; i < METRICS_COUNTER_COUNT; i++) {
 		round.counter = (enum metrics_counter)i;
@@ -279,7 +288,7 @@ static void page_add(const struct metrics_http *mh, struct evbuffer *out)
 		    "# HELP forefetch_%s_total %s\n"
 		    "# TYPE forefetch_%s_total counter\n",
 		    name, metrics_counter_help(round.counter), name);
-		mh->ops->each_server(mh->ctx, counter_on_server, &round);
+		for_all(mh, counter_add, &round);
 	}
 	gauges_add(mh, out);
 	daemon_add(mh, out);

@@ -15,8 +15,8 @@ struct sockaddr;
 struct metrics_http;
 
 /*
- * Listen at `addr`. NULL, a sentence in `err` and errno set on failure. Only
- * ops->each_server is used; `ops` must outlive the result.
+ * Listen at `addr`. NULL, a sentence in `err` and errno set on failure. Of
+ * `ops`, server() and fill_status() are used; it must outlive the result.
  */
 struct metrics_http *metrics_http_new(struct event_base *base,
     const struct sockaddr *addr, const struct control_ops *ops, void *ctx,

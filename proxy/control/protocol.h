@@ -6,8 +6,15 @@
 #ifndef FOREFETCH_CONTROL_PROTOCOL_H
 #define FOREFETCH_CONTROL_PROTOCOL_H
 
+#include <stdint.h>
+
 #define CONTROL_REQUEST_MAX  (64U << 10) /* bytes, without the length */
 #define CONTROL_RESPONSE_MAX (1U << 20)  /* bytes, without the length */
 #define CONTROL_PATH_MAX     4096        /* of each path, with the final NUL */
+
+/* What stands for "not known" where 0 is a value. */
+#define PERMILLE_UNKNOWN UINT32_MAX
+#define UID_NOBODY       UINT32_MAX
+#define AGE_UNKNOWN      UINT64_MAX
 
 #endif

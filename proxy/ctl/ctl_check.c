@@ -81,12 +81,12 @@ static void check_server(struct check *ck, const Forefetch__ServerStatus *srv)
 		    lasting(buf, sizeof(buf), "offline, serving what is cached",
 			srv->offline_age_ms),
 		    NULL);
-	if (srv->cache && srv->cache->disk_limit_bytes > 0 &&
-	    !srv->cache->disk_on)
+	if (srv->caches && srv->caches->disk_limit_bytes > 0 &&
+	    !srv->caches->disk_on)
 		report(ck, &srv->name,
 		    lasting(buf, sizeof(buf), "the cache on disk is off",
-			srv->cache->disk_problem_age_ms),
-		    &srv->cache->disk_problem);
+			srv->caches->disk_problem_age_ms),
+		    &srv->caches->disk_problem);
 	if (srv->rpcbind_error.len > 0)
 		report(ck, &srv->name, "not registered", &srv->rpcbind_error);
 }

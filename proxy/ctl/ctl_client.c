@@ -125,8 +125,7 @@ Forefetch__Response *ctl_ask(struct ctl_client *c, Forefetch__Request *request,
 		complain_response(res->error);
 	else
 		complain_transfer(c->path, error ? -error : EPROTO);
-	if (res)
-		forefetch__response__free_unpacked(res, NULL);
+	ctl_free(res);
 	return NULL;
 }
 
@@ -138,4 +137,15 @@ Forefetch__Response *ctl_call(const char *path, Forefetch__Request *request,
 
 	ctl_close(c);
 	return res;
+}
+
+ProtobufCBinaryData ctl_bytes(const char *text)
+{
+	return (ProtobufCBinaryData){
+	    .len = text ? strlen(text) : 0, .data = (uint8_t *)text};
+}
+
+void ctl_free(Forefetch__Response *res)
+{
+	forefetch__response__free_unpacked(res, NULL);
 }

@@ -10,10 +10,15 @@ struct ctl_client;
  * Ask the daemon at the socket `path` one thing, to be answered with a result
  * of the kind `want`. NULL after a message on stderr that says what to do; a
  * response that is an error is told there too.
- * Free the answer with forefetch__response__free_unpacked(res, NULL).
+ * Free the answer with ctl_free().
  */
 Forefetch__Response *ctl_call(const char *path, Forefetch__Request *request,
     Forefetch__Response__ResultCase want);
+
+/* Text of a user for a field of bytes; NULL is empty. */
+ProtobufCBinaryData ctl_bytes(const char *text);
+/* Free an answer; NULL is allowed. */
+void ctl_free(Forefetch__Response *res);
 
 /* The same, several times over one connection: what was begun over it ends with
  * it. NULL after a message. */

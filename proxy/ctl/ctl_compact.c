@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* forefetch compact: has data laid out, and waits until it is. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "ctl/ctl_client.h"
@@ -13,56 +13,18 @@
 /* Between two questions. */
 enum { ASK_MS = 100 };
 
-/* How it was when it began, and how it ended; both of the same servers. */
-struct pass {
-	const Forefetch__Compacted *begun;
-	const Forefetch__Compacted *over;
+static const char *const ends[] = {
+    [FOREFETCH__COMPACT_END__LAID_OUT] = "laid out",
+    [FOREFETCH__COMPACT_END__IN_ORDER] = "was in order already",
+    [FOREFETCH__COMPACT_END__NO_ROOM] = "the cache is too full to lay it out",
+    [FOREFETCH__COMPACT_END__DISK_FAILED] =
+	"the disk is full or failed; see the daemon's log",
+    [FOREFETCH__COMPACT_END__STOPPED] = "stopped",
+    [FOREFETCH__COMPACT_END__NOT_USED] =
+	"nothing was read since the daemon started",
+    [FOREFETCH__COMPACT_END__NO_DISK] = "there is no data cache on disk",
+    [FOREFETCH__COMPACT_END__NO_MEMORY] = "too little memory",
 };
-
-static const struct {
-	const char *name; /* for JSON */
-	const char *text;
-} ends[] = {
-    [FOREFETCH__COMPACT_END__LAID_OUT] = {"laid-out", "laid out"},
-    [FOREFETCH__COMPACT_END__IN_ORDER] = {"in-order", "it was in order"},
-    [FOREFETCH__COMPACT_END__NO_ROOM] = {"no-room",
-	"the cache has no more room to lay it out"},
-    [FOREFETCH__COMPACT_END__DISK_FAILED] = {"disk-failed",
-	"the disk is full, or failed; see the daemon's log"},
-    [FOREFETCH__COMPACT_END__STOPPED] = {"stopped", "stopped"},
-    [FOREFETCH__COMPACT_END__NOT_USED] = {"not-used",
-	"nothing was read since the start"},
-    [FOREFETCH__COMPACT_END__NO_DISK] = {"no-disk", "no data cache on disk"},
-    [FOREFETCH__COMPACT_END__NO_MEMORY] = {"no-memory",
-	"too little memory for it"},
-};
-
-/* What began nothing has said then why. */
-static Forefetch__CompactEnd pass_end(const struct pass *p, size_t i)
-{
-	if (i >= p->begun->n_servers || p->begun->servers[i]->busy)
-		return p->over->servers[i]->end;
-	return p->begun->servers[i]->end;
-}
-
-static bool end_known(Forefetch__CompactEnd end)
-{
-	return (size_t)end < sizeof(ends) / sizeof(ends[0]);
-}
-
-static bool end_good(Forefetch__CompactEnd end)
-{
-	return end == FOREFETCH__COMPACT_END__LAID_OUT ||
-	       end == FOREFETCH__COMPACT_END__IN_ORDER;
-}
-
-static uint64_t moved_bytes(const struct pass *p, size_t i)
-{
-	uint64_t all = p->over->servers[i]->moved_bytes;
-
-	return i < p->begun->n_servers ? all - p->begun->servers[i]->moved_bytes
-				       : all;
-}
 
 static double share(const Forefetch__SequentialShare *s)
 {
@@ -71,60 +33,33 @@ static double share(const Forefetch__SequentialShare *s)
 		   : 0;
 }
 
-static void put_text(const struct pass *p)
+static void put_server(const Forefetch__CompactedServer *srv)
 {
 	char moved[CTL_TEXT_MAX], all[CTL_TEXT_MAX];
 
-	for (size_t i = 0; i < p->over->n_servers; i++) {
-		const Forefetch__CompactedServer *srv = p->over->servers[i];
-		Forefetch__CompactEnd end = pass_end(p, i);
-
-		ctl_put_bytes(stdout, srv->name.data, srv->name.len);
-		printf(": %s", end_known(end) ? ends[end].text : "?");
-		if (srv->before && srv->after && srv->after->bytes > 0)
-			printf("; %s moved; of %s, %.1f%% in sequence, %" PRIu64
-			       " runs; before %.1f%%, %" PRIu64 " runs",
-			    ctl_text_bytes(moved, moved_bytes(p, i)),
-			    ctl_text_bytes(all, srv->after->bytes),
-			    share(srv->after), srv->after->runs,
-			    share(srv->before), srv->before->runs);
-		putchar('\n');
-	}
-}
-
-static void put_json_share(
-    struct ctl_json *j, const char *name, const Forefetch__SequentialShare *s)
-{
-	if (!s)
-		return;
-	ctl_json_open(j, name, '{');
-	ctl_json_number(j, "bytes", s->bytes);
-	ctl_json_number(j, "sequential_bytes", s->sequential_bytes);
-	ctl_json_number(j, "runs", s->runs);
-	ctl_json_close(j, '}');
-}
-
-static void put_json(const struct pass *p)
-{
-	struct ctl_json j = {.out = stdout};
-
-	ctl_json_open(&j, NULL, '{');
-	ctl_json_open(&j, "servers", '[');
-	for (size_t i = 0; i < p->over->n_servers; i++) {
-		const Forefetch__CompactedServer *srv = p->over->servers[i];
-		Forefetch__CompactEnd end = pass_end(p, i);
-
-		ctl_json_open(&j, NULL, '{');
-		ctl_json_bytes(&j, "name", srv->name.data, srv->name.len);
-		ctl_json_text(&j, "end", end_known(end) ? ends[end].name : "?");
-		ctl_json_number(&j, "moved_bytes", moved_bytes(p, i));
-		put_json_share(&j, "before", srv->before);
-		put_json_share(&j, "after", srv->after);
-		ctl_json_close(&j, '}');
-	}
-	ctl_json_close(&j, ']');
-	ctl_json_close(&j, '}');
+	ctl_put_bytes(stdout, srv->name.data, srv->name.len);
+	printf(": %s", (size_t)srv->end < sizeof(ends) / sizeof(ends[0])
+			   ? ends[srv->end]
+			   : "?");
+	if (srv->before && srv->after && srv->after->bytes > 0)
+		printf("; %s moved; of %s, %.1f%% in sequence, %" PRIu64
+		       " runs; before %.1f%%, %" PRIu64 " runs",
+		    ctl_text_bytes(moved, srv->moved_bytes),
+		    ctl_text_bytes(all, srv->after->bytes), share(srv->after),
+		    srv->after->runs, share(srv->before), srv->before->runs);
 	putchar('\n');
+}
+
+/* What is told at the end is about all passes; `first` is what was told when
+ * this one began. A server that did not begin one said then why. */
+static void subtract(
+    Forefetch__Compacted *last, const Forefetch__Compacted *first)
+{
+	for (size_t i = 0; i < last->n_servers && i < first->n_servers; i++) {
+		if (!first->servers[i]->busy)
+			last->servers[i]->end = first->servers[i]->end;
+		last->servers[i]->moved_bytes -= first->servers[i]->moved_bytes;
+	}
 }
 
 static Forefetch__Response *ask(const struct ctl_options *opt, bool begin)
@@ -133,10 +68,7 @@ static Forefetch__Response *ask(const struct ctl_options *opt, bool begin)
 	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
 
 	compact.begin = begin;
-	if (opt->arg) {
-		compact.server.data = (uint8_t *)opt->arg;
-		compact.server.len = strlen(opt->arg);
-	}
+	compact.server = ctl_bytes(opt->arg);
 	request.command_case = FOREFETCH__REQUEST__COMMAND_COMPACT;
 	request.compact = &compact;
 	return ctl_call(
@@ -151,33 +83,35 @@ static bool is_busy(const Forefetch__Compacted *c)
 	return false;
 }
 
+static bool is_good(const Forefetch__CompactedServer *srv)
+{
+	return srv->end == FOREFETCH__COMPACT_END__LAID_OUT ||
+	       srv->end == FOREFETCH__COMPACT_END__IN_ORDER;
+}
+
 int ctl_compact(const struct ctl_options *opt)
 {
 	const struct timespec rest = {.tv_nsec = ASK_MS * 1000000L};
-	Forefetch__Response *first = ask(opt, true), *last = first;
-	int code = EXIT_FAILURE;
-	struct pass p;
+	Forefetch__Response *first = ask(opt, true);
+	Forefetch__Response *last = first ? ask(opt, false) : NULL;
+	int code = last ? EXIT_SUCCESS : EXIT_FAILURE;
 
 	while (last && is_busy(last->compact)) {
 		nanosleep(&rest, NULL);
-		if (last != first)
-			forefetch__response__free_unpacked(last, NULL);
+		ctl_free(last);
 		last = ask(opt, false);
 	}
-	if (last) {
-		p = (struct pass){first->compact, last->compact};
-		if (opt->json)
-			put_json(&p);
-		else
-			put_text(&p);
-		code = EXIT_SUCCESS;
-		for (size_t i = 0; i < p.over->n_servers; i++)
-			if (!end_good(pass_end(&p, i)))
-				code = EXIT_FAILURE;
+	if (last)
+		subtract(last->compact, first->compact);
+	if (last && opt->json)
+		ctl_json_print(last->compact);
+	for (size_t i = 0; last && i < last->compact->n_servers; i++) {
+		if (!opt->json)
+			put_server(last->compact->servers[i]);
+		if (!is_good(last->compact->servers[i]))
+			code = EXIT_FAILURE;
 	}
-	if (last && last != first)
-		forefetch__response__free_unpacked(last, NULL);
-	if (first)
-		forefetch__response__free_unpacked(first, NULL);
+	ctl_free(last);
+	ctl_free(first);
 	return code;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* forefetch explain: what is known of a file, and what prefetch did. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/protocol.h"
 #include "ctl/ctl_client.h"
 #include "ctl/ctl_command.h"
 #include "ctl/ctl_json.h"
@@ -23,8 +25,8 @@ static const char *const rights[] = {
 static const char *const needs[] = {"name", "attributes", "rights",
     "first bytes", "listing", "absence", "later parts"};
 
-static const char *const types[] = {"unknown", "file", "directory", "block",
-    "character", "link", "socket", "fifo"};
+static const char *const types[] = {"unknown", "regular file", "directory",
+    "block", "character", "link", "socket", "fifo"};
 
 static const struct word states[] = {
     {"wanted", "waits for room on the link"},
@@ -60,9 +62,10 @@ static const char *word(const struct word *list, size_t n, const char *key)
 
 #define WORD(list, key) word(list, sizeof(list) / sizeof((list)[0]), key)
 
-static const char *type_name(uint32_t type)
+static const char *type_name(Forefetch__Explained__Type type)
 {
-	return types[type < sizeof(types) / sizeof(types[0]) ? type : 0];
+	return types[(size_t)type < sizeof(types) / sizeof(types[0]) ? type
+								     : 0];
 }
 
 static void put_bits(const char *const *names, size_t n, uint32_t bits)
@@ -83,33 +86,33 @@ static void put_age(uint64_t us, bool fresh)
 {
 	char buf[CTL_TEXT_MAX];
 
-	if (us == UINT64_MAX)
+	if (us == AGE_UNKNOWN)
 		fputs("not confirmed since the daemon started", stdout);
 	else
 		printf("confirmed %s ago", ctl_text_us(buf, us));
-	puts(fresh ? ": fresh" : ": to be asked again");
+	puts(fresh ? ": fresh" : ": to be confirmed");
 }
 
 static void put_object(const Forefetch__Explained *x)
 {
 	char size[CTL_TEXT_MAX], have[CTL_TEXT_MAX];
 
-	if (x->type == 0) {
+	if (x->type == FOREFETCH__EXPLAINED__TYPE__UNKNOWN) {
 		puts("  attributes   not cached");
 		return;
 	}
-	printf("  attributes   %s%s, %s; ", x->type == 1 ? "regular " : "",
-	    type_name(x->type), ctl_text_bytes(size, x->size));
+	printf("  attributes   %s, %s; ", type_name(x->type),
+	    ctl_text_bytes(size, x->size));
 	put_age(x->attr_age_us, x->attr_fresh);
-	if (x->type == 1)
+	if (x->type == FOREFETCH__EXPLAINED__TYPE__FILE)
 		printf("  data         %s of %s cached\n",
 		    ctl_text_bytes(have, x->data_bytes), size);
-	if (x->type != 2)
+	if (x->type != FOREFETCH__EXPLAINED__TYPE__DIRECTORY)
 		return;
 	if (x->listed)
 		printf("  listing      %" PRIu32 " entries, %s; %s\n",
 		    x->list_entries, x->list_complete ? "all" : "not all",
-		    x->list_fresh ? "fresh" : "to be asked again");
+		    x->list_fresh ? "fresh" : "to be confirmed");
 	else
 		puts("  listing      not cached for you");
 }
@@ -117,7 +120,8 @@ static void put_object(const Forefetch__Explained *x)
 static void put_rights(const Forefetch__Explained *x)
 {
 	if (!x->rights_known) {
-		puts("  rights       you were not seen to ask");
+		puts("  rights       you have not asked the server for them "
+		     "yet");
 		return;
 	}
 	fputs("  rights       ", stdout);
@@ -126,19 +130,20 @@ static void put_rights(const Forefetch__Explained *x)
 	put_age(x->rights_age_us, x->rights_fresh);
 }
 
-static void put_told(const Forefetch__Told *told)
+static void put_prediction(const Forefetch__Prediction *told)
 {
 	char age[CTL_TEXT_MAX], bytes[CTL_TEXT_MAX];
 
 	if (!told) {
-		puts("  prefetch     not predicted of late");
+		puts("  prefetch     not predicted recently");
 		return;
 	}
 	printf("  prefetch     %s (%s ago)\n", WORD(states, told->state),
 	    ctl_text_us(age, told->age_us));
 	printf("               predicted at %.0f%%, %" PRIu32
 	       " accesses ahead, by %s\n",
-	    told->p * 100, told->lead, WORD(sources, told->source));
+	    (double)told->p_permille / 10, told->lead,
+	    WORD(sources, told->source));
 	fputs("               for its ", stdout);
 	put_bits(needs, sizeof(needs) / sizeof(needs[0]), told->needs);
 	printf("; %s came\n", ctl_text_bytes(bytes, told->bytes));
@@ -150,7 +155,7 @@ static void put_not_found(const char *path, const Forefetch__Explained *x)
 	    [FOREFETCH__FOUND__ABSENT] = "known to be absent",
 	    [FOREFETCH__FOUND__UNKNOWN] = "not cached",
 	    [FOREFETCH__FOUND__HIDDEN] =
-		"you have not been seen to be let into its directory",
+		"you have not yet been seen to have access to its directory",
 	    [FOREFETCH__FOUND__UNMOUNTED] =
 		"nothing is known of what is mounted there"};
 	size_t len = strlen(path);
@@ -165,7 +170,7 @@ static void put_not_found(const char *path, const Forefetch__Explained *x)
 	    x->found <= FOREFETCH__FOUND__UNMOUNTED ? why[x->found]
 						    : "not known",
 	    x->found == FOREFETCH__FOUND__ABSENT && !x->name_fresh
-		? ", to be asked again"
+		? ", to be confirmed"
 		: "");
 }
 
@@ -175,65 +180,22 @@ static void put_text(const char *path, const Forefetch__Explained *x)
 	printf("\n  consistency  %s\n", x->consistency);
 	if (x->found == FOREFETCH__FOUND__OBJECT) {
 		printf("  name         %s\n",
-		    x->name_fresh ? "fresh" : "to be asked again");
+		    x->name_fresh ? "fresh" : "to be confirmed");
 		put_object(x);
 		put_rights(x);
 	} else {
 		put_not_found(path, x);
 	}
-	put_told(x->told);
-}
-
-/* ---- JSON ------------------------------------------------------------- */
-
-static void json_age(struct ctl_json *j, const char *key, uint64_t us)
-{
-	if (us == UINT64_MAX)
-		ctl_json_known(j, key, 0);
-	else
-		ctl_json_number(j, key, us);
-}
-
-static void json_told(struct ctl_json *j, const Forefetch__Told *told)
-{
-	if (!told)
-		return;
-	ctl_json_open(j, "prefetch", '{');
-	ctl_json_text(j, "state", told->state);
-	ctl_json_text(j, "source", told->source);
-	ctl_json_number(j, "age_us", told->age_us);
-	ctl_json_number(j, "p_permille", (uint64_t)(told->p * 1000 + 0.5));
-	ctl_json_number(j, "lead", told->lead);
-	ctl_json_number(j, "needs", told->needs);
-	ctl_json_number(j, "bytes", told->bytes);
-	ctl_json_close(j, '}');
+	put_prediction(x->prefetch);
 }
 
 static void put_json(const char *path, const Forefetch__Explained *x)
 {
-	static const char *const found[] = {
-	    "object", "absent", "unknown", "hidden", "unmounted"};
 	struct ctl_json j = {.out = stdout};
 
 	ctl_json_open(&j, NULL, '{');
-	ctl_json_bytes(&j, "path", (const uint8_t *)path, strlen(path));
-	ctl_json_text(&j, "found", found[x->found <= 4 ? x->found : 2]);
-	ctl_json_text(&j, "consistency", x->consistency);
-	ctl_json_bool(&j, "name_fresh", x->name_fresh);
-	ctl_json_text(&j, "type", type_name(x->type));
-	ctl_json_number(&j, "size", x->size);
-	json_age(&j, "attr_age_us", x->attr_age_us);
-	ctl_json_bool(&j, "attr_fresh", x->attr_fresh);
-	ctl_json_number(&j, "rights_known", x->rights_known);
-	ctl_json_number(&j, "rights_given", x->rights_given);
-	json_age(&j, "rights_age_us", x->rights_age_us);
-	ctl_json_bool(&j, "rights_fresh", x->rights_fresh);
-	ctl_json_bool(&j, "listed", x->listed);
-	ctl_json_bool(&j, "list_complete", x->list_complete);
-	ctl_json_bool(&j, "list_fresh", x->list_fresh);
-	ctl_json_number(&j, "list_entries", x->list_entries);
-	ctl_json_number(&j, "data_bytes", x->data_bytes);
-	json_told(&j, x->told);
+	ctl_json_text(&j, "path", path);
+	ctl_json_fields(&j, x);
 	ctl_json_close(&j, '}');
 	putchar('\n');
 }
@@ -260,6 +222,6 @@ int ctl_explain(const struct ctl_options *opt)
 		put_json(opt->arg, res->explain);
 	else
 		put_text(opt->arg, res->explain);
-	forefetch__response__free_unpacked(res, NULL);
+	ctl_free(res);
 	return EXIT_SUCCESS;
 }

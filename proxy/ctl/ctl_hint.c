@@ -93,7 +93,7 @@ static bool ask(struct run *run, struct stream *s)
 	}
 	s->begun = true;
 	s->told = *res->hint;
-	forefetch__response__free_unpacked(res, NULL);
+	ctl_free(res);
 	taken(s, s->told.accepted);
 	return true;
 }

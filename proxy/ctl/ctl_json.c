@@ -1,9 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Everything that --json prints. */
+#include "ctl/ctl_json.h"
+
+#include <ctype.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "ctl/ctl_json.h"
+#include "control/control.pb-c.h"
+#include "control/protocol.h"
 #include "ctl/ctl_text.h"
+
+/* The values that mean "not known"; null is printed for them. */
+static const struct {
+	const ProtobufCMessageDescriptor *of;
+	const char *field;
+	uint64_t value;
+} unknown[] = {
+    {&forefetch__status__descriptor, "reload_age_ms", 0},
+    {&forefetch__server_status__descriptor, "srtt_us", 0},
+    {&forefetch__server_status__descriptor, "served_age_us", 0},
+    {&forefetch__upstream_status__descriptor, "local_port", 0},
+    {&forefetch__upstream_status__descriptor, "srtt_us", 0},
+    {&forefetch__link_status__descriptor, "rate", 0},
+    {&forefetch__link_status__descriptor, "base_us", 0},
+    {&forefetch__pin__descriptor, "walked_s", 0},
+    {&forefetch__prefetch_stats__descriptor, "accuracy_permille",
+	PERMILLE_UNKNOWN},
+    {&forefetch__prefetch_stats__descriptor, "coverage_permille",
+	PERMILLE_UNKNOWN},
+    {&forefetch__prefetch_stats__descriptor, "timeliness_permille",
+	PERMILLE_UNKNOWN},
+    {&forefetch__prefetch_stats__descriptor, "waste_permille",
+	PERMILLE_UNKNOWN},
+    {&forefetch__explained__descriptor, "attr_age_us", AGE_UNKNOWN},
+    {&forefetch__explained__descriptor, "rights_age_us", AGE_UNKNOWN},
+    {&forefetch__tree__descriptor, "uid", UID_NOBODY},
+};
+
+/* ---- the writer ------------------------------------------------------- */
 
 static void put_string(FILE *out, const uint8_t *s, size_t len)
 {
@@ -56,16 +91,6 @@ void ctl_json_number(struct ctl_json *j, const char *key, uint64_t value)
 	fprintf(j->out, "%" PRIu64, value);
 }
 
-void ctl_json_known(struct ctl_json *j, const char *key, uint64_t value)
-{
-	if (value > 0) {
-		ctl_json_number(j, key, value);
-		return;
-	}
-	put_key(j, key);
-	fputs("null", j->out);
-}
-
 void ctl_json_bool(struct ctl_json *j, const char *key, bool value)
 {
 	put_key(j, key);
@@ -82,4 +107,160 @@ void ctl_json_bytes(
 void ctl_json_text(struct ctl_json *j, const char *key, const char *text)
 {
 	ctl_json_bytes(j, key, (const uint8_t *)text, strlen(text));
+}
+
+/* ---- messages --------------------------------------------------------- */
+
+static bool is_unknown(const ProtobufCMessageDescriptor *of,
+    const ProtobufCFieldDescriptor *f, uint64_t value)
+{
+	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
+		if (unknown[i].of == of && unknown[i].value == value &&
+		    strcmp(unknown[i].field, f->name) == 0)
+			return true;
+	return false;
+}
+
+/* LAID_OUT is "laid-out". */
+static void put_word(struct ctl_json *j, const char *key,
+    const ProtobufCEnumDescriptor *of, int value)
+{
+	const ProtobufCEnumValue *v =
+	    protobuf_c_enum_descriptor_get_value(of, value);
+	char word[CTL_TEXT_MAX];
+	size_t n = 0;
+
+	for (const char *s = v ? v->name : "unknown";
+	     *s && n + 1 < sizeof(word); s++)
+		word[n++] = *s == '_' ? '-' : (char)tolower(*s);
+	word[n] = '\0';
+	ctl_json_text(j, key, word);
+}
+
+static void put_number(struct ctl_json *j, const char *key,
+    const ProtobufCMessageDescriptor *of, const ProtobufCFieldDescriptor *f,
+    uint64_t value)
+{
+	if (is_unknown(of, f, value)) {
+		put_key(j, key);
+		fputs("null", j->out);
+	} else {
+		ctl_json_number(j, key, value);
+	}
+}
+
+/* One value of a field; in a list, without a key. */
+static void put_value(struct ctl_json *j, const char *key,
+    const ProtobufCMessageDescriptor *of, const ProtobufCFieldDescriptor *f,
+    const void *at)
+{
+	const ProtobufCBinaryData *bytes = at;
+	char id[CTL_TEXT_MAX];
+
+	switch (f->type) {
+	case PROTOBUF_C_TYPE_UINT32:
+		put_number(j, key, of, f, *(const uint32_t *)at);
+		return;
+	case PROTOBUF_C_TYPE_UINT64:
+		put_number(j, key, of, f, *(const uint64_t *)at);
+		return;
+	case PROTOBUF_C_TYPE_FIXED64:
+		snprintf(id, sizeof(id), "%016" PRIx64, *(const uint64_t *)at);
+		ctl_json_text(j, key, id);
+		return;
+	case PROTOBUF_C_TYPE_BOOL:
+		ctl_json_bool(j, key, *(const protobuf_c_boolean *)at);
+		return;
+	case PROTOBUF_C_TYPE_ENUM:
+		put_word(j, key, f->descriptor, *(const int *)at);
+		return;
+	case PROTOBUF_C_TYPE_STRING:
+		ctl_json_text(j, key, *(char *const *)at);
+		return;
+	case PROTOBUF_C_TYPE_BYTES:
+		ctl_json_bytes(j, key, bytes->data, bytes->len);
+		return;
+	case PROTOBUF_C_TYPE_MESSAGE:
+		if (*(const void *const *)at)
+			ctl_json_message(j, key, *(const void *const *)at);
+		return;
+	default:
+		abort(); /* control.proto has no others */
+	}
+}
+
+/* A list of counters is an object, of which each is a member. */
+static void put_counters(struct ctl_json *j, const char *key,
+    Forefetch__Counter *const *list, size_t n)
+{
+	ctl_json_open(j, key, '{');
+	for (size_t i = 0; i < n; i++)
+		ctl_json_number(j, list[i]->key, list[i]->value);
+	ctl_json_close(j, '}');
+}
+
+static void put_list(struct ctl_json *j, const ProtobufCMessageDescriptor *of,
+    const ProtobufCFieldDescriptor *f, const char *list, size_t n)
+{
+	size_t size = f->type == PROTOBUF_C_TYPE_BYTES
+			  ? sizeof(ProtobufCBinaryData)
+			  : sizeof(void *);
+
+	if (f->descriptor == &forefetch__counter__descriptor) {
+		put_counters(j, f->name, (void *)list, n);
+		return;
+	}
+	ctl_json_open(j, f->name, '[');
+	for (size_t i = 0; i < n; i++)
+		put_value(j, NULL, of, f, list + i * size);
+	ctl_json_close(j, ']');
+}
+
+void ctl_json_fields(struct ctl_json *j, const void *message)
+{
+	const ProtobufCMessageDescriptor *of =
+	    ((const ProtobufCMessage *)message)->descriptor;
+
+	for (unsigned i = 0; i < of->n_fields; i++) {
+		const ProtobufCFieldDescriptor *f = &of->fields[i];
+		const char *at = (const char *)message + f->offset;
+
+		if (f->label == PROTOBUF_C_LABEL_REPEATED)
+			put_list(j, of, f, *(const char *const *)at,
+			    *(const size_t *)((const char *)message +
+					      f->quantifier_offset));
+		else
+			put_value(j, f->name, of, f, at);
+	}
+}
+
+/* [low, high, count] */
+static void put_bucket(
+    struct ctl_json *j, const char *key, const Forefetch__Bucket *b)
+{
+	ctl_json_open(j, key, '[');
+	ctl_json_number(j, NULL, b->low);
+	ctl_json_number(j, NULL, b->high);
+	ctl_json_number(j, NULL, b->count);
+	ctl_json_close(j, ']');
+}
+
+void ctl_json_message(struct ctl_json *j, const char *key, const void *message)
+{
+	if (((const ProtobufCMessage *)message)->descriptor ==
+	    &forefetch__bucket__descriptor) {
+		put_bucket(j, key, message);
+		return;
+	}
+	ctl_json_open(j, key, '{');
+	ctl_json_fields(j, message);
+	ctl_json_close(j, '}');
+}
+
+void ctl_json_print(const void *message)
+{
+	struct ctl_json j = {.out = stdout};
+
+	ctl_json_message(&j, NULL, message);
+	putchar('\n');
 }

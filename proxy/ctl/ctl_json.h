@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * JSON, one value on one line. Messages are printed by what protobuf-c knows of
+ * them, so that each field of control.proto is there under its own name.
+ */
 #ifndef FOREFETCH_CTL_JSON_H
 #define FOREFETCH_CTL_JSON_H
 
@@ -7,10 +11,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <protobuf-c/protobuf-c.h>
+
 /*
- * Writes one JSON value on one line. `key` is NULL for the outermost value
- * and within an array. Start with {.out = FILE}; the caller closes what it
- * opens.
+ * The writer. `key` is NULL for the outermost value and within an array. Start
+ * with {.out = FILE}; the caller closes what it opens.
  */
 struct ctl_json {
 	FILE *out;
@@ -20,10 +25,6 @@ struct ctl_json {
 void ctl_json_open(struct ctl_json *j, const char *key, char bracket);
 void ctl_json_close(struct ctl_json *j, char bracket);
 void ctl_json_number(struct ctl_json *j, const char *key, uint64_t value);
-
-/* null for 0: what is not known. */
-void ctl_json_known(struct ctl_json *j, const char *key, uint64_t value);
-
 void ctl_json_bool(struct ctl_json *j, const char *key, bool value);
 void ctl_json_text(struct ctl_json *j, const char *key, const char *text);
 
@@ -34,5 +35,16 @@ void ctl_json_text(struct ctl_json *j, const char *key, const char *text);
  */
 void ctl_json_bytes(
     struct ctl_json *j, const char *key, const uint8_t *s, size_t len);
+
+/*
+ * A message as an object, or its fields alone. A message within it that is
+ * missing is left out; a number that is not known is null; a word of an enum is
+ * in lower case; a fixed64 is an id, in 16 hexadecimal digits.
+ */
+void ctl_json_message(struct ctl_json *j, const char *key, const void *message);
+void ctl_json_fields(struct ctl_json *j, const void *message);
+
+/* A message on stdout, as a line. */
+void ctl_json_print(const void *message);
 
 #endif

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -390,6 +391,8 @@ int main(int argc, char **argv)
 	struct ctl_options opt = {.socket = SOCKET_DEFAULT};
 	int c;
 
+	/* For libsmartcols: UTF-8 is text wherever this runs, as elsewhere. */
+	setlocale(LC_CTYPE, "C.UTF-8");
 	while (
 	    (c = getopt_long(argc, argv, "0hvo:", long_options, NULL)) != -1) {
 		switch (c) {

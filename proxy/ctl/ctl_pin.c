@@ -11,17 +11,18 @@
 #include "ctl/ctl_command.h"
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_mount.h"
+#include "ctl/ctl_table.h"
 #include "ctl/ctl_text.h"
 #include "ctl/ctl_walk.h"
 
-static Forefetch__Response *ask(
-    struct ctl_client *c, Forefetch__PinRequest *pin)
+static Forefetch__Response *ask(struct ctl_client *c,
+    Forefetch__PinRequest *pin, Forefetch__Response__ResultCase want)
 {
 	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
 
 	request.command_case = FOREFETCH__REQUEST__COMMAND_PIN;
 	request.pin = pin;
-	return ctl_ask(c, &request, FOREFETCH__RESPONSE__RESULT_PINS);
+	return ctl_ask(c, &request, want);
 }
 
 static Forefetch__Response *ask_at(
@@ -33,116 +34,78 @@ static Forefetch__Response *ask_at(
 	ctl_place_fill(at, &place);
 	pin.action = action;
 	pin.place = &place;
-	return ask(c, &pin);
+	return ask(c, &pin,
+	    action == FOREFETCH__PIN_ACTION__PIN_ADD
+		? FOREFETCH__RESPONSE__RESULT_PINS
+		: FOREFETCH__RESPONSE__RESULT_UNPIN);
 }
 
 /* ---- list ------------------------------------------------------------- */
 
-/* "SERVER:EXPORT/PATH" */
-static void put_place(const Forefetch__Pin *p)
-{
-	ctl_put_bytes(stdout, p->server.data, p->server.len);
-	putchar(':');
-	ctl_put_bytes(stdout, p->export.data, p->export.len);
-	if (p->path.len > 0 && p->export.len > 0 &&
-	    p->export.data[p->export.len - 1] != '/')
-		putchar('/');
-	ctl_put_bytes(stdout, p->path.data, p->path.len);
-}
-
-static void put_state(const Forefetch__Pin *p)
+static const char *state_of(const Forefetch__Pin *p)
 {
 	const Forefetch__Warmed *w = p->walk;
 
 	if (p->walks)
-		fputs(w->waits ? "waiting" : "fetching", stdout);
-	else if (p->complete)
-		fputs("complete", stdout);
-	else if (w->full)
-		fputs("no room", stdout);
-	else if (w->status > 0)
-		fputs("not found", stdout);
-	else
-		fputs("incomplete", stdout);
+		return w->waits ? "waiting" : "fetching";
+	if (p->complete)
+		return "complete";
+	if (w->full)
+		return "no room";
+	return w->status > 0 ? "not found" : "incomplete";
 }
 
-static void put_pin(const Forefetch__Pin *p)
+static void add_pin(struct ctl_table *t, const Forefetch__Pin *p)
 {
 	const struct passwd *pw = getpwuid(p->uid);
-	char size[CTL_TEXT_MAX], have[CTL_TEXT_MAX], uid[16];
+	bool slash = p->path.len > 0 && p->export.len > 0 &&
+		     p->export.data[p->export.len - 1] != '/';
+	char buf[CTL_TEXT_MAX];
 
-	snprintf(uid, sizeof(uid), "%" PRIu32, p->uid);
-	printf("%-10s %8" PRIu64 " %10s %10s  ", pw ? pw->pw_name : uid,
-	    p->files, ctl_text_bytes(size, p->bytes),
-	    ctl_text_bytes(have, p->cached_bytes));
-	put_state(p);
-	fputs("  ", stdout);
-	put_place(p);
-	putchar('\n');
-	if (!p->walks)
-		ctl_walk_put_errors(p->walk);
+	ctl_table_row(t);
+	if (pw)
+		ctl_table_cell(t, "%s", pw->pw_name);
+	else
+		ctl_table_cell(t, "%" PRIu32, p->uid);
+	ctl_table_cell(t, "%" PRIu64, p->files);
+	ctl_table_cell(t, "%s", ctl_text_bytes(buf, p->bytes));
+	ctl_table_cell(t, "%s", ctl_text_bytes(buf, p->cached_bytes));
+	ctl_table_cell(t, "%s", state_of(p));
+	ctl_table_cell(t, "%" PRIu64, p->walks ? 0 : p->walk->refused);
+	ctl_table_cell(t, "%" PRIu64, p->walks ? 0 : p->walk->failed);
+	ctl_table_cell(t, "%.*s:%.*s%s%.*s", (int)p->server.len,
+	    (char *)p->server.data, (int)p->export.len, (char *)p->export.data,
+	    slash ? "/" : "", (int)p->path.len,
+	    p->path.len ? (char *)p->path.data : "");
 }
 
 static void put_list(const Forefetch__Pins *pins)
 {
+	struct ctl_table *t = ctl_table_new(
+	    "user,>files,>size,>cached,state,>refused,>failed,tree");
 	char size[CTL_TEXT_MAX], limit[CTL_TEXT_MAX];
 
-	printf("%-10s %8s %10s %10s  %s\n", "user", "files", "size", "cached",
-	    "state, tree");
 	for (size_t i = 0; i < pins->n_pins; i++)
-		put_pin(pins->pins[i]);
+		add_pin(t, pins->pins[i]);
+	ctl_table_print(t);
 	printf("%s of %s that may be pinned\n",
 	    ctl_text_bytes(size, pins->pinned_bytes),
 	    ctl_text_bytes(limit, pins->limit_bytes));
-}
-
-static void json_pin(struct ctl_json *j, const Forefetch__Pin *p)
-{
-	ctl_json_open(j, NULL, '{');
-	ctl_json_bytes(j, "server", p->server.data, p->server.len);
-	ctl_json_bytes(j, "export", p->export.data, p->export.len);
-	ctl_json_bytes(j, "path", p->path.data, p->path.len);
-	ctl_json_number(j, "uid", p->uid);
-	ctl_json_number(j, "files", p->files);
-	ctl_json_number(j, "bytes", p->bytes);
-	ctl_json_number(j, "cached_bytes", p->cached_bytes);
-	ctl_json_bool(j, "complete", p->complete);
-	ctl_json_bool(j, "walks", p->walks);
-	ctl_json_known(j, "walked_s", p->walked_s);
-	ctl_json_open(j, "walk", '{');
-	ctl_walk_json(j, p->walk);
-	ctl_json_close(j, '}');
-	ctl_json_close(j, '}');
-}
-
-static void json_list(const Forefetch__Pins *pins)
-{
-	struct ctl_json j = {.out = stdout};
-
-	ctl_json_open(&j, NULL, '{');
-	ctl_json_open(&j, "pins", '[');
-	for (size_t i = 0; i < pins->n_pins; i++)
-		json_pin(&j, pins->pins[i]);
-	ctl_json_close(&j, ']');
-	ctl_json_number(&j, "pinned_bytes", pins->pinned_bytes);
-	ctl_json_number(&j, "limit_bytes", pins->limit_bytes);
-	ctl_json_close(&j, '}');
-	putchar('\n');
 }
 
 static bool list(const struct ctl_options *opt)
 {
 	Forefetch__PinRequest pin = FOREFETCH__PIN_REQUEST__INIT;
 	struct ctl_client *c = ctl_open(opt->socket);
-	Forefetch__Response *res = c ? ask(c, &pin) : NULL;
+	Forefetch__Response *res =
+	    c ? ask(c, &pin, FOREFETCH__RESPONSE__RESULT_PINS) : NULL;
 
 	if (res && opt->json)
-		json_list(res->pins);
+		ctl_json_print(res->pins);
 	else if (res)
 		put_list(res->pins);
-	if (res)
-		forefetch__response__free_unpacked(res, NULL);
 	ctl_close(c);
+	ctl_free(res);
 	return res != NULL;
 }
 
@@ -156,7 +119,7 @@ static Forefetch__Response *ask_again(
 
 	pin.server = p->server;
 	pin.id = p->id;
-	return ask(c, &pin);
+	return ask(c, &pin, FOREFETCH__RESPONSE__RESULT_PINS);
 }
 
 /* The last answer; NULL after a message. */
@@ -171,14 +134,14 @@ static Forefetch__Response *follow(
 	       !ctl_walk_stopped()) {
 		ctl_walk_show(&screen, res->pins->pins[0]->walk);
 		next = ask_again(c, res->pins->pins[0]);
-		forefetch__response__free_unpacked(res, NULL);
+		ctl_free(res);
 		res = next;
 	}
 	ctl_walk_clear(&screen);
 	if (!res || res->pins->n_pins > 0)
 		return res;
 	fputs("forefetch: it was unpinned meanwhile\n", stderr);
-	forefetch__response__free_unpacked(res, NULL);
+	ctl_free(res);
 	return NULL;
 }
 
@@ -226,10 +189,10 @@ static bool pin_one(
 
 		good = is_good(path, p);
 		if (opt->json)
-			json_pin(j, p);
+			ctl_json_message(j, NULL, p);
 		else if (!p->walk->status)
 			put_result(path, p);
-		forefetch__response__free_unpacked(res, NULL);
+		ctl_free(res);
 	}
 	ctl_close(c);
 	return good;
@@ -282,8 +245,8 @@ int ctl_unpin(const struct ctl_options *opt)
 		good = good && res;
 		if (!res)
 			continue;
-		removed += res->pins->removed;
-		forefetch__response__free_unpacked(res, NULL);
+		removed += res->unpin->removed;
+		ctl_free(res);
 	}
 	ctl_close(c);
 	if (opt->json)

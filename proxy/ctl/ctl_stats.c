@@ -1,23 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* forefetch stats: calls, caches, prefetch, counters, and charts of times. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/ctl_caches.h"
+#include "control/protocol.h"
 #include "ctl/ctl_client.h"
 #include "ctl/ctl_command.h"
 #include "ctl/ctl_json.h"
-#include "ctl/ctl_prefetch.h"
+#include "ctl/ctl_table.h"
 #include "ctl/ctl_text.h"
+#include "ctl/ctl_values.h"
 
-#define BAR_WIDTH 40
-#define POWERS    33 /* a bar for 0, and for each power of two */
+enum {
+	BAR_WIDTH = 40,
+	POWERS = 33, /* a bar for 0, and for each power of two */
+};
 
 static const char *side_name(Forefetch__Side side)
 {
 	return side == FOREFETCH__SIDE__CLIENT ? "client" : "upstream";
 }
+
+static void put_title(const Forefetch__ServerStats *srv, const char *what)
+{
+	putchar('\n');
+	ctl_put_bytes(stdout, srv->name.data, srv->name.len);
+	printf(": %s\n", what);
+}
+
+/* ---- calls ------------------------------------------------------------ */
 
 /* The nfs program goes without saying. */
 static const char *call_name(
@@ -32,27 +45,231 @@ static const char *call_name(
 	return buf;
 }
 
-static size_t bucket_count(const Forefetch__CallStats *call)
+static void add_call(struct ctl_table *t, const Forefetch__CallStats *call)
 {
-	size_t n = call->n_bucket_low;
+	const uint64_t us[] = {
+	    call->p50_us, call->p90_us, call->p99_us, call->max_us};
+	char buf[CTL_TEXT_MAX];
 
-	if (n > call->n_bucket_high)
-		n = call->n_bucket_high;
-	return n < call->n_bucket_count ? n : call->n_bucket_count;
+	ctl_table_row(t);
+	ctl_table_cell(t, "%s", call_name(buf, call));
+	ctl_table_cell(t, "%" PRIu64, call->calls);
+	ctl_table_cell(t, "%" PRIu64, call->errors);
+	ctl_table_cell(t, "%s", ctl_text_bytes(buf, call->bytes_in));
+	ctl_table_cell(t, "%s", ctl_text_bytes(buf, call->bytes_out));
+	for (size_t i = 0; i < sizeof(us) / sizeof(us[0]); i++)
+		ctl_table_cell(t, "%s", ctl_text_us(buf, us[i]));
 }
 
-static void put_call(const Forefetch__CallStats *call)
+/* The calls of one side; nothing if there were none. */
+static void put_calls(const Forefetch__ServerStats *srv, Forefetch__Side side)
 {
-	char name[CTL_TEXT_MAX], in[CTL_TEXT_MAX], out[CTL_TEXT_MAX],
-	    t[4][CTL_TEXT_MAX];
+	struct ctl_table *t = NULL;
 
-	printf("%-13s %8" PRIu64 " %6" PRIu64 " %8s %8s %7s %7s %7s %7s\n",
-	    call_name(name, call), call->calls, call->errors,
-	    ctl_text_bytes(in, call->bytes_in),
-	    ctl_text_bytes(out, call->bytes_out),
-	    ctl_text_us(t[0], call->p50_us), ctl_text_us(t[1], call->p90_us),
-	    ctl_text_us(t[2], call->p99_us), ctl_text_us(t[3], call->max_us));
+	for (size_t i = 0; i < srv->n_calls; i++) {
+		if (srv->calls[i]->side != side)
+			continue;
+		if (!t) {
+			put_title(srv, side == FOREFETCH__SIDE__CLIENT
+					   ? "calls of clients"
+					   : "calls to the server");
+			t = ctl_table_new("procedure,>calls,>errors,>in,>out,"
+					  ">p50,>p90,>p99,>max");
+		}
+		add_call(t, srv->calls[i]);
+	}
+	ctl_table_print(t);
 }
+
+/* The short form first: "nas: 1614 calls of clients, 412 to the server". */
+static void put_summary(const Forefetch__ServerStats *srv)
+{
+	uint64_t calls[2] = {0}, errors[2] = {0};
+
+	for (size_t i = 0; i < srv->n_calls; i++) {
+		bool up = srv->calls[i]->side == FOREFETCH__SIDE__UPSTREAM;
+
+		calls[up] += srv->calls[i]->calls;
+		errors[up] += srv->calls[i]->errors;
+	}
+	ctl_put_bytes(stdout, srv->name.data, srv->name.len);
+	printf(": %" PRIu64 " calls of clients (%" PRIu64 " errors), %" PRIu64
+	       " to the server (%" PRIu64 " errors)\n",
+	    calls[0], errors[0], calls[1], errors[1]);
+}
+
+/* ---- caches and prefetch ---------------------------------------------- */
+
+/* A row is made of counters and gauges; NULL: there is none. */
+static const struct cache_row {
+	const char *title;
+	const char *hits, *misses, *entries, *bytes, *evicted;
+} cache_rows[] = {
+    {"attributes", "attr_hits", "attr_misses", "attr_entries", "object_bytes",
+	"attr_evicted"},
+    {"names", "name_hits", "name_misses", "name_entries", NULL, "name_evicted"},
+    {"absent names", "negative_hits", NULL, NULL, NULL, NULL},
+    {"access rights", "access_hits", "access_misses", "access_entries",
+	"access_bytes", NULL},
+    {"listings", "list_hits", "list_misses", "list_entries", "list_bytes",
+	"list_evicted"},
+    {"answers", "answer_hits", "answer_misses", "answer_entries",
+	"answer_bytes", NULL},
+    {"data", "data_hits", "data_misses", "data_extents", "data_live_bytes",
+	"data_evicted"},
+};
+
+static void add_number(
+    struct ctl_table *t, const Forefetch__ServerStats *srv, const char *name)
+{
+	uint64_t value;
+
+	if (ctl_value_find(srv, name, &value))
+		ctl_table_cell(t, "%" PRIu64, value);
+	else
+		ctl_table_cell(t, "-");
+}
+
+static void add_cache(struct ctl_table *t, const Forefetch__ServerStats *srv,
+    const struct cache_row *row)
+{
+	double hits = (double)ctl_value(srv, row->hits);
+	double calls = hits + (double)ctl_value(srv, row->misses);
+	char buf[CTL_TEXT_MAX];
+	uint64_t bytes;
+
+	ctl_table_row(t);
+	ctl_table_cell(t, "%s", row->title);
+	add_number(t, srv, row->hits);
+	add_number(t, srv, row->misses);
+	if (row->misses && calls > 0)
+		ctl_table_cell(t, "%.1f%%", hits * 100 / calls);
+	else
+		ctl_table_cell(t, "-");
+	add_number(t, srv, row->entries);
+	if (ctl_value_find(srv, row->bytes, &bytes))
+		ctl_table_cell(t, "%s", ctl_text_bytes(buf, bytes));
+	else
+		ctl_table_cell(t, "-");
+	add_number(t, srv, row->evicted);
+}
+
+/* How often a byte was copied for each one that clients were sent. */
+static void put_copies(const Forefetch__ServerStats *srv)
+{
+	double returned = (double)ctl_value(srv, "bytes_returned");
+	double copied = (double)ctl_value(srv, "bytes_copied") +
+			(double)ctl_value(srv, "data_copied_bytes");
+
+	if (returned > 0)
+		printf("  copies   %.2f for each byte returned\n",
+		    copied / returned);
+}
+
+static void put_caches(const Forefetch__ServerStats *srv)
+{
+	struct ctl_table *t =
+	    ctl_table_new("cache,>hits,>misses,>hit,>entries,>bytes,>evicted");
+
+	put_title(srv, "caches");
+	for (size_t i = 0; i < sizeof(cache_rows) / sizeof(cache_rows[0]); i++)
+		add_cache(t, srv, &cache_rows[i]);
+	ctl_table_print(t);
+	ctl_values_put(srv,
+	    "  memory   {memory_bytes:B} of {memory_limit_bytes:B}, "
+	    "{entry_bytes:B} for a name and its object\n");
+	if (!ctl_value(srv, "data_on"))
+		puts("  disk     OFF: it failed or is full; see the daemon's "
+		     "log");
+	ctl_values_put(srv,
+	    "  disk     {data_disk_bytes:B} of {data_limit_bytes:B}, "
+	    "{data_files} files in {data_extents} extents, "
+	    "{data_live_bytes:B} live, {data_pending_bytes:B} pending\n"
+	    "           {data_verified} extents verified, {data_bad} bad, "
+	    "{data_refused_bytes:B} refused\n");
+	if (ctl_value(srv, "run_bytes") > 0)
+		ctl_values_put(srv,
+		    "  in order {run_sequential_bytes/run_bytes} of what this "
+		    "run read from disk, in {run_runs} runs\n");
+	if (ctl_value(srv, "layout_bytes") > 0)
+		ctl_values_put(srv,
+		    "  laid out {layout_passes} times, "
+		    "{layout_moved_bytes:B} moved; the last time "
+		    "{layout_before_sequential_bytes/layout_before_bytes} was "
+		    "in order, then {layout_sequential_bytes/layout_bytes}\n");
+	put_copies(srv);
+	printf("  asked    again for %" PRIu64 " objects: ",
+	    ctl_value(srv, "confirmed") + ctl_value(srv, "contradicted"));
+	ctl_values_put(srv, "{confirmed} unchanged, {contradicted} changed\n"
+			    "  saved    {round_trips_saved} round trips\n");
+}
+
+static const char *percent(char buf[CTL_TEXT_MAX], uint32_t permille)
+{
+	if (permille == PERMILLE_UNKNOWN)
+		return "-";
+	snprintf(buf, CTL_TEXT_MAX, "%.1f%%", (double)permille / 10);
+	return buf;
+}
+
+static void put_prefetch(const Forefetch__ServerStats *srv)
+{
+	const Forefetch__PrefetchStats *p = srv->prefetch;
+	char text[4][CTL_TEXT_MAX];
+
+	if (!p)
+		return;
+	put_title(srv, "prefetch");
+	printf("  accuracy    %s, coverage %s, timeliness %s, waste %s\n",
+	    percent(text[0], p->accuracy_permille),
+	    percent(text[1], p->coverage_permille),
+	    percent(text[2], p->timeliness_permille),
+	    percent(text[3], p->waste_permille));
+	ctl_values_put(srv, "  objects     {prefetch_used} used, "
+			    "{prefetch_late} late, {prefetch_unused} unused\n");
+	printf("  saved       %" PRIu64 " round trips, %s\n",
+	    p->saved_round_trips, ctl_text_us(text[0], p->saved_us));
+	ctl_values_put(srv,
+	    "  ahead       {prefetch_calls} calls, {prefetch_bytes:B}, "
+	    "{prefetch_errors} refused; {prefetch_flight_bytes:B} of at most "
+	    "{prefetch_window_bytes:B} under way\n"
+	    "  not fetched {prefetch_fresh} already cached, "
+	    "{prefetch_unlikely} unlikely, {prefetch_withdrawn} withdrawn, "
+	    "{prefetch_old} too late, {prefetch_unknown} without a handle, "
+	    "{prefetch_crowded} too many\n"
+	    "  sessions    {sessions_recorded} recorded, {sessions_replayed} "
+	    "replayed, {sessions_stopped} of these given up; {session_wanted} "
+	    "objects wanted, {session_used} used, {session_bytes:B} "
+	    "requested\n"
+	    "  learned     {learned_objects} objects, {learned_bytes:B}\n"
+	    "  link        ");
+	ctl_values_put(srv, ctl_value(srv, "link_rate")
+				? "{link_rate:B}/s, "
+				: "rate not known yet, ");
+	ctl_values_put(srv, "round trip {link_base_us:T} when idle, "
+			    "{link_srtt_us:T} now, {link_queue_us:T} of that "
+			    "in queues\n");
+}
+
+static void put_counters(const Forefetch__ServerStats *srv, bool zeros)
+{
+	struct ctl_table *t = NULL;
+
+	for (size_t i = 0; i < srv->n_counters; i++) {
+		if (srv->counters[i]->value == 0 && !zeros)
+			continue;
+		if (!t)
+			t = ctl_table_new("counter,>value");
+		ctl_table_row(t);
+		ctl_table_cell(t, "%s", srv->counters[i]->key);
+		ctl_table_cell(t, "%" PRIu64, srv->counters[i]->value);
+	}
+	if (t)
+		put_title(srv, "counters");
+	ctl_table_print(t);
+}
+
+/* ---- charts ----------------------------------------------------------- */
 
 /* 0 for 0, else p such that 2^(p-1) <= us < 2^p. */
 static unsigned power_of(uint32_t us)
@@ -83,12 +300,10 @@ static void put_histogram(
 	uint64_t bars[POWERS] = {0}, most = 0;
 	unsigned power, first = POWERS, last = 0;
 	char name[CTL_TEXT_MAX];
-	size_t i, n = bucket_count(call);
 
-	for (i = 0; i < n; i++) {
-		power = power_of(call->bucket_low[i]);
-		bars[power] += call->bucket_count[i];
-	}
+	for (size_t i = 0; i < call->n_histogram; i++)
+		bars[power_of(call->histogram[i]->low)] +=
+		    call->histogram[i]->count;
 	for (power = 0; power < POWERS; power++) {
 		if (bars[power] == 0)
 			continue;
@@ -104,153 +319,20 @@ static void put_histogram(
 		put_bar(power, bars[power], most);
 }
 
-/* A table of the calls of one side; nothing if there were none. */
-static void put_calls(const Forefetch__ServerStats *srv, Forefetch__Side side)
+/* ---- the command ------------------------------------------------------ */
+
+static void put_server(
+    const Forefetch__ServerStats *srv, const struct ctl_options *opt)
 {
-	bool headed = false;
-	size_t i;
-
-	for (i = 0; i < srv->n_calls; i++) {
-		if (srv->calls[i]->side != side)
-			continue;
-		if (!headed) {
-			putchar('\n');
-			ctl_put_bytes(stdout, srv->name.data, srv->name.len);
-			printf(": calls %s\n", side == FOREFETCH__SIDE__CLIENT
-						   ? "of clients"
-						   : "to the server");
-			printf("%-13s %8s %6s %8s %8s %7s %7s %7s %7s\n",
-			    "procedure", "calls", "errors", "in", "out", "p50",
-			    "p90", "p99", "max");
-			headed = true;
-		}
-		put_call(srv->calls[i]);
-	}
-}
-
-static void put_counters(const Forefetch__ServerStats *srv, bool zeros)
-{
-	bool headed = false;
-	size_t i;
-
-	for (i = 0; i < srv->n_counters; i++) {
-		if (srv->counters[i]->value == 0 && !zeros)
-			continue;
-		if (!headed) {
-			putchar('\n');
-			ctl_put_bytes(stdout, srv->name.data, srv->name.len);
-			fputs(": counters\n", stdout);
-			headed = true;
-		}
-		printf("%-32s %12" PRIu64 "\n", srv->counters[i]->name,
-		    srv->counters[i]->value);
-	}
-}
-
-/* The short form first: "nas: 1614 calls of clients, 412 to the server". */
-static void put_summary(const Forefetch__ServerStats *srv)
-{
-	uint64_t calls[2] = {0}, errors[2] = {0};
-	size_t i;
-
-	for (i = 0; i < srv->n_calls; i++) {
-		calls[srv->calls[i]->side == FOREFETCH__SIDE__UPSTREAM] +=
-		    srv->calls[i]->calls;
-		errors[srv->calls[i]->side == FOREFETCH__SIDE__UPSTREAM] +=
-		    srv->calls[i]->errors;
-	}
-	ctl_put_bytes(stdout, srv->name.data, srv->name.len);
-	printf(": %" PRIu64 " calls of clients (%" PRIu64 " errors), %" PRIu64
-	       " to the server (%" PRIu64 " errors)\n",
-	    calls[0], errors[0], calls[1], errors[1]);
-}
-
-static void stats_put_text(
-    const Forefetch__Stats *stats, const struct ctl_options *opt)
-{
-	const Forefetch__ServerStats *srv;
-	size_t i, k;
-
-	for (i = 0; i < stats->n_servers; i++)
-		put_summary(stats->servers[i]);
-	for (i = 0; i < stats->n_servers; i++) {
-		srv = stats->servers[i];
-		put_calls(srv, FOREFETCH__SIDE__CLIENT);
-		put_calls(srv, FOREFETCH__SIDE__UPSTREAM);
-		ctl_put_caches(srv);
-		ctl_put_prefetch(srv);
-		put_counters(srv, opt->verbose);
-		if (!opt->histogram && !opt->verbose)
-			continue;
-		for (k = 0; k < srv->n_calls; k++)
-			put_histogram(&srv->name, srv->calls[k]);
-	}
-}
-
-static void json_call(struct ctl_json *j, const Forefetch__CallStats *call)
-{
-	size_t i, n = bucket_count(call);
-
-	ctl_json_open(j, NULL, '{');
-	ctl_json_text(j, "side", side_name(call->side));
-	ctl_json_text(j, "program", call->program);
-	ctl_json_text(j, "procedure", call->procedure);
-	ctl_json_number(j, "calls", call->calls);
-	ctl_json_number(j, "errors", call->errors);
-	ctl_json_number(j, "bytes_in", call->bytes_in);
-	ctl_json_number(j, "bytes_out", call->bytes_out);
-	ctl_json_number(j, "p50_us", call->p50_us);
-	ctl_json_number(j, "p90_us", call->p90_us);
-	ctl_json_number(j, "p99_us", call->p99_us);
-	ctl_json_number(j, "max_us", call->max_us);
-	ctl_json_number(j, "sum_us", call->sum_us);
-	ctl_json_open(j, "histogram", '[');
-	for (i = 0; i < n; i++) {
-		ctl_json_open(j, NULL, '[');
-		ctl_json_number(j, NULL, call->bucket_low[i]);
-		ctl_json_number(j, NULL, call->bucket_high[i]);
-		ctl_json_number(j, NULL, call->bucket_count[i]);
-		ctl_json_close(j, ']');
-	}
-	ctl_json_close(j, ']');
-	ctl_json_close(j, '}');
-}
-
-static void json_named(struct ctl_json *j, const char *key,
-    Forefetch__Counter *const *list, size_t n)
-{
-	size_t i;
-
-	ctl_json_open(j, key, '{');
-	for (i = 0; i < n; i++)
-		ctl_json_number(j, list[i]->name, list[i]->value);
-	ctl_json_close(j, '}');
-}
-
-static void stats_put_json(const Forefetch__Stats *stats)
-{
-	struct ctl_json j = {.out = stdout};
-	const Forefetch__ServerStats *srv;
-	size_t i, k;
-
-	ctl_json_open(&j, NULL, '{');
-	ctl_json_open(&j, "servers", '[');
-	for (i = 0; i < stats->n_servers; i++) {
-		srv = stats->servers[i];
-		ctl_json_open(&j, NULL, '{');
-		ctl_json_bytes(&j, "name", srv->name.data, srv->name.len);
-		ctl_json_open(&j, "calls", '[');
-		for (k = 0; k < srv->n_calls; k++)
-			json_call(&j, srv->calls[k]);
-		ctl_json_close(&j, ']');
-		json_named(&j, "counters", srv->counters, srv->n_counters);
-		json_named(&j, "gauges", srv->gauges, srv->n_gauges);
-		ctl_json_prefetch(&j, srv);
-		ctl_json_close(&j, '}');
-	}
-	ctl_json_close(&j, ']');
-	ctl_json_close(&j, '}');
-	putchar('\n');
+	put_calls(srv, FOREFETCH__SIDE__CLIENT);
+	put_calls(srv, FOREFETCH__SIDE__UPSTREAM);
+	put_caches(srv);
+	put_prefetch(srv);
+	put_counters(srv, opt->verbose);
+	if (!opt->histogram && !opt->verbose)
+		return;
+	for (size_t i = 0; i < srv->n_calls; i++)
+		put_histogram(&srv->name, srv->calls[i]);
 }
 
 int ctl_stats(const struct ctl_options *opt)
@@ -259,10 +341,7 @@ int ctl_stats(const struct ctl_options *opt)
 	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
 	Forefetch__Response *res;
 
-	if (opt->arg) {
-		stats.server.data = (uint8_t *)opt->arg;
-		stats.server.len = strlen(opt->arg);
-	}
+	stats.server = ctl_bytes(opt->arg);
 	request.command_case = FOREFETCH__REQUEST__COMMAND_STATS;
 	request.stats = &stats;
 	res =
@@ -270,9 +349,11 @@ int ctl_stats(const struct ctl_options *opt)
 	if (!res)
 		return EXIT_FAILURE;
 	if (opt->json)
-		stats_put_json(res->stats);
-	else
-		stats_put_text(res->stats, opt);
-	forefetch__response__free_unpacked(res, NULL);
+		ctl_json_print(res->stats);
+	for (size_t i = 0; !opt->json && i < res->stats->n_servers; i++)
+		put_summary(res->stats->servers[i]);
+	for (size_t i = 0; !opt->json && i < res->stats->n_servers; i++)
+		put_server(res->stats->servers[i], opt);
+	ctl_free(res);
 	return EXIT_SUCCESS;
 }

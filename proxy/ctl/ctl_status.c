@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* forefetch status: the daemon, and each server. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include "ctl/ctl_client.h"
 #include "ctl/ctl_command.h"
 #include "ctl/ctl_json.h"
+#include "ctl/ctl_table.h"
 #include "ctl/ctl_text.h"
 
 static const char *state_name(Forefetch__State state)
@@ -89,50 +91,52 @@ static void put_list(
 
 static void put_upstreams(const Forefetch__ServerStatus *srv)
 {
-	const Forefetch__UpstreamStatus *up;
+	struct ctl_table *t =
+	    ctl_table_new(">local port,state,>round trip,>in flight,>waiting");
 	char buf[CTL_TEXT_MAX];
-	size_t i;
 
-	if (srv->n_upstreams == 0)
-		return;
-	printf("\n  to the server\n  %10s %-10s %10s %10s %10s\n", "local port",
-	    "state", "round trip", "in flight", "waiting");
-	for (i = 0; i < srv->n_upstreams; i++) {
-		up = srv->upstreams[i];
+	for (size_t i = 0; i < srv->n_upstreams; i++) {
+		const Forefetch__UpstreamStatus *up = srv->upstreams[i];
+
+		ctl_table_row(t);
 		if (up->local_port > 0)
-			snprintf(buf, sizeof(buf), "%" PRIu32, up->local_port);
+			ctl_table_cell(t, "%" PRIu32, up->local_port);
 		else
-			snprintf(buf, sizeof(buf), "-");
-		printf("  %10s %-10s", buf, state_name(up->state));
-		printf(" %10s %10" PRIu32 " %10" PRIu32 "\n",
-		    up->srtt_us > 0 ? ctl_text_us(buf, up->srtt_us) : "-",
-		    up->in_flight, up->queued);
+			ctl_table_cell(t, "-");
+		ctl_table_cell(t, "%s", state_name(up->state));
+		ctl_table_cell(t, "%s",
+		    up->srtt_us > 0 ? ctl_text_us(buf, up->srtt_us) : "-");
+		ctl_table_cell(t, "%" PRIu32, up->in_flight);
+		ctl_table_cell(t, "%" PRIu32, up->queued);
 	}
+	if (srv->n_upstreams > 0)
+		puts("\nconnections to the server");
+	ctl_table_print(t);
 }
 
 static void put_clients(const Forefetch__ServerStatus *srv)
 {
-	const Forefetch__ClientStatus *cl;
-	char age[CTL_TEXT_MAX], held[CTL_TEXT_MAX], in[CTL_TEXT_MAX],
-	    out[CTL_TEXT_MAX];
-	size_t i;
+	struct ctl_table *t =
+	    ctl_table_new(">in flight,>held,>in,>out,>since,address");
+	char buf[CTL_TEXT_MAX];
 
-	if (srv->n_clients == 0)
-		return;
-	printf("\n  from clients\n  %10s %9s %9s %9s %12s  %s\n", "in flight",
-	    "held", "in", "out", "since", "address");
-	for (i = 0; i < srv->n_clients; i++) {
-		cl = srv->clients[i];
-		printf("  %10" PRIu32 " %9s %9s %9s %12s  ", cl->in_flight,
-		    ctl_text_bytes(held, cl->bytes_in_flight),
-		    ctl_text_bytes(in, cl->bytes_in),
-		    ctl_text_bytes(out, cl->bytes_out),
-		    ctl_text_age(age, cl->age_ms));
-		put_bytes(&cl->address);
-		putchar('\n');
+	for (size_t i = 0; i < srv->n_clients; i++) {
+		const Forefetch__ClientStatus *cl = srv->clients[i];
+		const uint64_t bytes[] = {
+		    cl->bytes_in_flight, cl->bytes_in, cl->bytes_out};
+
+		ctl_table_row(t);
+		ctl_table_cell(t, "%" PRIu32, cl->in_flight);
+		for (size_t k = 0; k < 3; k++)
+			ctl_table_cell(t, "%s", ctl_text_bytes(buf, bytes[k]));
+		ctl_table_cell(t, "%s", ctl_text_age(buf, cl->age_ms));
+		ctl_table_bytes(t, cl->address.data, cl->address.len);
 	}
+	if (srv->n_clients > 0)
+		puts("\nconnections of clients");
+	ctl_table_print(t);
 	if (srv->clients_omitted > 0)
-		printf("  and %" PRIu64 " more\n", srv->clients_omitted);
+		printf("and %" PRIu64 " more\n", srv->clients_omitted);
 }
 
 /* "bounded, at most 3.00 s old" */
@@ -301,9 +305,9 @@ static void put_server(const Forefetch__ServerStatus *srv,
 		put_list("rpcbind", &srv->rpcbind_error, 1);
 	put_consistency(srv);
 	put_offline(srv, st->uptime_ms);
-	put_caches(srv->cache);
+	put_caches(srv->caches);
 	put_prefetch(srv);
-	put_list("listen", srv->listens, srv->n_listens);
+	put_list("listen", srv->listen, srv->n_listen);
 	put_list("exports", srv->exports, srv->n_exports);
 	put_count_of_clients(srv, st);
 	if (verbose) {
@@ -320,8 +324,8 @@ static void status_put_text(const Forefetch__Status *st, bool verbose)
 	for (i = 0; i < st->n_servers; i++)
 		put_summary(st->servers[i]);
 	fputs("\nforefetchd ", stdout);
-	ctl_put_bytes(stdout, (const uint8_t *)st->daemon_version,
-	    strlen(st->daemon_version));
+	ctl_put_bytes(
+	    stdout, (const uint8_t *)st->version, strlen(st->version));
 	printf(", pid %" PRIu32 ", running for %s, ", st->pid,
 	    ctl_text_age(buf, st->uptime_ms));
 	put_bytes(&st->config_file);
@@ -331,169 +335,6 @@ static void status_put_text(const Forefetch__Status *st, bool verbose)
 		put_server(st->servers[i], st, verbose);
 }
 
-static void json_bytes(
-    struct ctl_json *j, const char *key, const ProtobufCBinaryData *bytes)
-{
-	ctl_json_bytes(j, key, bytes->data, bytes->len);
-}
-
-static void json_list(struct ctl_json *j, const char *key,
-    const ProtobufCBinaryData *list, size_t n)
-{
-	size_t i;
-
-	ctl_json_open(j, key, '[');
-	for (i = 0; i < n; i++)
-		json_bytes(j, NULL, &list[i]);
-	ctl_json_close(j, ']');
-}
-
-static void json_upstream(
-    struct ctl_json *j, const Forefetch__UpstreamStatus *up)
-{
-	ctl_json_open(j, NULL, '{');
-	ctl_json_text(j, "state", state_name(up->state));
-	ctl_json_known(j, "local_port", up->local_port);
-	ctl_json_known(j, "srtt_us", up->srtt_us);
-	ctl_json_number(j, "in_flight", up->in_flight);
-	ctl_json_number(j, "queued", up->queued);
-	ctl_json_close(j, '}');
-}
-
-static void json_client(struct ctl_json *j, const Forefetch__ClientStatus *cl)
-{
-	ctl_json_open(j, NULL, '{');
-	json_bytes(j, "address", &cl->address);
-	ctl_json_number(j, "age_ms", cl->age_ms);
-	ctl_json_number(j, "in_flight", cl->in_flight);
-	ctl_json_number(j, "bytes_in_flight", cl->bytes_in_flight);
-	ctl_json_number(j, "bytes_in", cl->bytes_in);
-	ctl_json_number(j, "bytes_out", cl->bytes_out);
-	ctl_json_close(j, '}');
-}
-
-static void json_override(struct ctl_json *j, const Forefetch__ExportStatus *ex)
-{
-	ctl_json_open(j, NULL, '{');
-	json_bytes(j, "path", &ex->path);
-	ctl_json_text(j, "consistency", ex->consistency);
-	ctl_json_number(j, "attr_timeout_us", ex->attr_timeout_us);
-	ctl_json_number(j, "negative_timeout_us", ex->negative_timeout_us);
-	ctl_json_number(j, "grant_timeout_us", ex->grant_timeout_us);
-	ctl_json_bool(j, "known", ex->known);
-	ctl_json_close(j, '}');
-}
-
-static void json_caches(struct ctl_json *j, const Forefetch__ServerStatus *srv)
-{
-	const Forefetch__CacheStatus *cache = srv->cache;
-	size_t i;
-
-	ctl_json_number(j, "attr_timeout_us", srv->attr_timeout_us);
-	ctl_json_number(j, "negative_timeout_us", srv->negative_timeout_us);
-	ctl_json_number(j, "grant_timeout_us", srv->grant_timeout_us);
-	ctl_json_open(j, "overrides", '[');
-	for (i = 0; i < srv->n_overrides; i++)
-		json_override(j, srv->overrides[i]);
-	ctl_json_close(j, ']');
-	ctl_json_bool(j, "strict_until_known", srv->strict_until_known);
-	ctl_json_text(j, "offline", srv->offline);
-	ctl_json_bool(j, "offline_active", srv->offline_active);
-	ctl_json_number(j, "offline_age_ms", srv->offline_age_ms);
-	ctl_json_known(j, "served_age_us", srv->served_age_us);
-	if (!cache)
-		return;
-	ctl_json_open(j, "caches", '{');
-	ctl_json_number(j, "memory_bytes", cache->memory_bytes);
-	ctl_json_number(j, "memory_limit_bytes", cache->memory_limit_bytes);
-	ctl_json_bool(j, "disk_on", cache->disk_on);
-	ctl_json_number(j, "disk_bytes", cache->disk_bytes);
-	ctl_json_number(j, "disk_limit_bytes", cache->disk_limit_bytes);
-	json_bytes(j, "disk_problem", &cache->disk_problem);
-	ctl_json_number(j, "disk_problem_age_ms", cache->disk_problem_age_ms);
-	ctl_json_close(j, '}');
-}
-
-static void json_link(struct ctl_json *j, const Forefetch__ServerStatus *srv)
-{
-	const Forefetch__LinkStatus *link = srv->link;
-
-	if (!link)
-		return;
-	ctl_json_text(j, "prefetch", srv->prefetch);
-	ctl_json_open(j, "link", '{');
-	ctl_json_known(j, "rate", link->rate);
-	ctl_json_known(j, "base_us", link->base_us);
-	ctl_json_number(j, "queue_us", link->queue_us);
-	ctl_json_close(j, '}');
-}
-
-static void json_mount(struct ctl_json *j, const Forefetch__MountStatus *mount)
-{
-	if (!mount)
-		return;
-	ctl_json_open(j, "mount", '{');
-	ctl_json_text(j, "state", state_name(mount->state));
-	ctl_json_number(j, "state_age_ms", mount->state_age_ms);
-	json_bytes(j, "reason", &mount->reason);
-	ctl_json_close(j, '}');
-}
-
-static void json_server(struct ctl_json *j, const Forefetch__ServerStatus *srv)
-{
-	size_t i;
-
-	ctl_json_open(j, NULL, '{');
-	json_bytes(j, "name", &srv->name);
-	json_bytes(j, "address", &srv->address);
-	json_bytes(j, "resolved", &srv->resolved);
-	ctl_json_text(j, "state", state_name(srv->state));
-	ctl_json_number(j, "state_age_ms", srv->state_age_ms);
-	json_bytes(j, "last_error", &srv->last_error);
-	json_bytes(j, "reason", &srv->reason);
-	json_mount(j, srv->mount);
-	json_bytes(j, "rpcbind_error", &srv->rpcbind_error);
-	ctl_json_text(j, "consistency", srv->consistency);
-	ctl_json_known(j, "srtt_us", srv->srtt_us);
-	json_list(j, "listen", srv->listens, srv->n_listens);
-	json_list(j, "exports", srv->exports, srv->n_exports);
-	ctl_json_open(j, "upstreams", '[');
-	for (i = 0; i < srv->n_upstreams; i++)
-		json_upstream(j, srv->upstreams[i]);
-	ctl_json_close(j, ']');
-	ctl_json_open(j, "clients", '[');
-	for (i = 0; i < srv->n_clients; i++)
-		json_client(j, srv->clients[i]);
-	ctl_json_close(j, ']');
-	ctl_json_number(j, "clients_omitted", srv->clients_omitted);
-	ctl_json_number(j, "clients_bytes", srv->clients_bytes);
-	json_caches(j, srv);
-	json_link(j, srv);
-	ctl_json_close(j, '}');
-}
-
-static void status_put_json(const Forefetch__Status *st)
-{
-	struct ctl_json j = {.out = stdout};
-	size_t i;
-
-	ctl_json_open(&j, NULL, '{');
-	ctl_json_text(&j, "version", st->daemon_version);
-	ctl_json_number(&j, "pid", st->pid);
-	ctl_json_number(&j, "uptime_ms", st->uptime_ms);
-	json_bytes(&j, "config_file", &st->config_file);
-	json_bytes(&j, "reload_error", &st->reload_error);
-	ctl_json_known(&j, "reload_age_ms", st->reload_age_ms);
-	ctl_json_number(&j, "clients_bytes", st->clients_bytes);
-	ctl_json_number(&j, "clients_limit_bytes", st->clients_limit_bytes);
-	ctl_json_open(&j, "servers", '[');
-	for (i = 0; i < st->n_servers; i++)
-		json_server(&j, st->servers[i]);
-	ctl_json_close(&j, ']');
-	ctl_json_close(&j, '}');
-	putchar('\n');
-}
-
 int ctl_status(const struct ctl_options *opt)
 {
 	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
@@ -501,10 +342,7 @@ int ctl_status(const struct ctl_options *opt)
 	Forefetch__Response *res;
 	int code = EXIT_SUCCESS;
 
-	if (opt->arg) {
-		status.server.data = (uint8_t *)opt->arg;
-		status.server.len = strlen(opt->arg);
-	}
+	status.server = ctl_bytes(opt->arg);
 	request.command_case = FOREFETCH__REQUEST__COMMAND_STATUS;
 	request.status = &status;
 	res =
@@ -514,9 +352,9 @@ int ctl_status(const struct ctl_options *opt)
 	if (opt->check)
 		code = ctl_check(res->status, opt->json);
 	else if (opt->json)
-		status_put_json(res->status);
+		ctl_json_print(res->status);
 	else
 		status_put_text(res->status, opt->verbose);
-	forefetch__response__free_unpacked(res, NULL);
+	ctl_free(res);
 	return code;
 }

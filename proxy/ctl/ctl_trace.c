@@ -33,10 +33,7 @@ static Forefetch__Response *ask(struct ctl_client *c,
 	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
 
 	trace.action = action;
-	if (opt->server) {
-		trace.server.data = (uint8_t *)opt->server;
-		trace.server.len = strlen(opt->server);
-	}
+	trace.server = ctl_bytes(opt->server);
 	request.command_case = FOREFETCH__REQUEST__COMMAND_TRACE;
 	request.trace = &trace;
 	return ctl_ask(c, &request, FOREFETCH__RESPONSE__RESULT_TRACE);
@@ -75,7 +72,7 @@ static int take_all(struct ctl_client *c, const struct ctl_options *opt, int fd)
 		over = t->data.len == 0 && t->why[0];
 		if (t->data.len == 0 && !over)
 			rest(TAKE_MS);
-		forefetch__response__free_unpacked(res, NULL);
+		ctl_free(res);
 	}
 	return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -99,8 +96,7 @@ static void tell(const struct ctl_options *opt, pid_t pid)
 		return;
 	}
 	ctl_json_open(&j, NULL, '{');
-	ctl_json_bytes(
-	    &j, "file", (const uint8_t *)opt->args[1], strlen(opt->args[1]));
+	ctl_json_text(&j, "file", opt->args[1]);
 	ctl_json_number(&j, "pid", (uint64_t)pid);
 	ctl_json_close(&j, '}');
 	putchar('\n');
@@ -113,7 +109,7 @@ static int begin(struct ctl_client *c, const struct ctl_options *opt, int fd)
 
 	if (!res)
 		return EXIT_FAILURE;
-	forefetch__response__free_unpacked(res, NULL);
+	ctl_free(res);
 	pid = fork();
 	if (pid < 0) {
 		fprintf(stderr, "forefetch: %s\n", strerror(errno));
@@ -165,7 +161,7 @@ static int stop(const struct ctl_options *opt)
 		going = res->trace->going;
 		if (i == 0)
 			first = going;
-		forefetch__response__free_unpacked(res, NULL);
+		ctl_free(res);
 		if (going > 0)
 			rest(STOP_MS);
 	}

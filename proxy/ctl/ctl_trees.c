@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* forefetch trees: what was learned is listed, shown, carried and cleared. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/protocol.h"
 #include "ctl/ctl_client.h"
 #include "ctl/ctl_command.h"
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_outfile.h"
+#include "ctl/ctl_table.h"
 #include "ctl/ctl_text.h"
 
 enum { PART = 48 << 10 }; /* of a file, in one request */
@@ -18,10 +21,7 @@ static Forefetch__Response *ask(struct ctl_client *c,
 {
 	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
 
-	if (opt->server) {
-		trees->server.data = (uint8_t *)opt->server;
-		trees->server.len = strlen(opt->server);
-	}
+	trees->server = ctl_bytes(opt->server);
 	request.command_case = FOREFETCH__REQUEST__COMMAND_TREES;
 	request.trees = trees;
 	return ctl_ask(c, &request, FOREFETCH__RESPONSE__RESULT_TREES);
@@ -35,64 +35,32 @@ static bool complain(const char *file)
 
 /* ---- list ------------------------------------------------------------- */
 
-static void put_name(const Forefetch__Tree *t)
+static void add_tree(struct ctl_table *t, const Forefetch__Tree *tree)
 {
-	if (t->name.len > 0)
-		ctl_put_bytes(stdout, t->name.data, t->name.len);
+	ctl_table_row(t);
+	ctl_table_cell(t, "%016" PRIx64, tree->id);
+	if (tree->uid == UID_NOBODY)
+		ctl_table_cell(t, "-");
 	else
-		putchar('-');
-	puts(t->session ? " (session)" : "");
+		ctl_table_cell(t, "%" PRIu32, tree->uid);
+	ctl_table_cell(t, "%" PRIu32, tree->objects);
+	ctl_table_cell(t, "%" PRIu32, tree->age_events);
+	ctl_table_cell(t, "%" PRIu32, tree->uses);
+	ctl_table_cell(t, "%.*s%s",
+	    tree->name.len > 0 ? (int)tree->name.len : 1,
+	    tree->name.len > 0 ? (char *)tree->name.data : "-",
+	    tree->session ? " (session)" : "");
 }
 
-static void put_list(const Forefetch__Trees *trees)
+static void put_list(const Forefetch__TreeList *list)
 {
-	printf("%-16s %8s %8s %8s %6s  %s\n", "id", "uid", "objects", "ago",
-	    "uses", "root");
-	for (size_t i = 0; i < trees->n_trees; i++) {
-		const Forefetch__Tree *t = trees->trees[i];
+	struct ctl_table *t = ctl_table_new("id,>uid,>objects,>ago,>uses,root");
 
-		printf("%016" PRIx64 " ", t->id);
-		if (t->all_uids)
-			printf("%8s", "-");
-		else
-			printf("%8" PRIu32, t->uid);
-		printf(" %8" PRIu32 " %8" PRIu32 " %6" PRIu32 "  ", t->objects,
-		    t->age, t->uses);
-		put_name(t);
-	}
-	if (trees->total > trees->n_trees)
-		printf("and %" PRIu64 " more\n", trees->total - trees->n_trees);
-}
-
-static void json_list(const Forefetch__Trees *trees)
-{
-	struct ctl_json j = {.out = stdout};
-	char id[CTL_TEXT_MAX];
-
-	ctl_json_open(&j, NULL, '{');
-	ctl_json_open(&j, "trees", '[');
-	for (size_t i = 0; i < trees->n_trees; i++) {
-		const Forefetch__Tree *t = trees->trees[i];
-
-		snprintf(id, sizeof(id), "%016" PRIx64, t->id);
-		ctl_json_open(&j, NULL, '{');
-		ctl_json_text(&j, "id", id);
-		if (t->all_uids)
-			ctl_json_known(&j, "uid", 0);
-		else
-			ctl_json_number(&j, "uid", t->uid);
-		ctl_json_number(&j, "objects", t->objects);
-		ctl_json_number(&j, "uses", t->uses);
-		ctl_json_number(&j, "age_events", t->age);
-		ctl_json_bool(&j, "program", t->program);
-		ctl_json_bool(&j, "session", t->session);
-		ctl_json_bytes(&j, "name", t->name.data, t->name.len);
-		ctl_json_close(&j, '}');
-	}
-	ctl_json_close(&j, ']');
-	ctl_json_number(&j, "total", trees->total);
-	ctl_json_close(&j, '}');
-	putchar('\n');
+	for (size_t i = 0; i < list->n_trees; i++)
+		add_tree(t, list->trees[i]);
+	ctl_table_print(t);
+	if (list->total > list->n_trees)
+		printf("and %" PRIu64 " more\n", list->total - list->n_trees);
 }
 
 static bool list(struct ctl_client *c, const struct ctl_options *opt)
@@ -105,10 +73,10 @@ static bool list(struct ctl_client *c, const struct ctl_options *opt)
 	if (!res)
 		return false;
 	if (opt->json)
-		json_list(res->trees);
+		ctl_json_print(res->trees->list);
 	else
-		put_list(res->trees);
-	forefetch__response__free_unpacked(res, NULL);
+		put_list(res->trees->list);
+	ctl_free(res);
 	return true;
 }
 
@@ -147,7 +115,6 @@ static void put_lines(const ProtobufCBinaryData *text)
 static bool show(struct ctl_client *c, const struct ctl_options *opt)
 {
 	Forefetch__TreesRequest trees = FOREFETCH__TREES_REQUEST__INIT;
-	struct ctl_json j = {.out = stdout};
 	Forefetch__Response *res;
 
 	trees.action = FOREFETCH__TREES_ACTION__SHOW;
@@ -157,18 +124,13 @@ static bool show(struct ctl_client *c, const struct ctl_options *opt)
 	if (!res)
 		return false;
 	if (opt->json) {
-		ctl_json_open(&j, NULL, '{');
-		ctl_json_bytes(
-		    &j, "text", res->trees->data.data, res->trees->data.len);
-		ctl_json_bool(&j, "more", res->trees->more);
-		ctl_json_close(&j, '}');
-		putchar('\n');
+		ctl_json_print(res->trees->shown);
 	} else {
-		put_lines(&res->trees->data);
-		if (res->trees->more)
+		put_lines(&res->trees->shown->text);
+		if (res->trees->shown->more)
 			puts("...");
 	}
-	forefetch__response__free_unpacked(res, NULL);
+	ctl_free(res);
 	return true;
 }
 
@@ -177,7 +139,7 @@ static bool done(Forefetch__Response *res, const struct ctl_options *opt)
 {
 	if (!res)
 		return false;
-	forefetch__response__free_unpacked(res, NULL);
+	ctl_free(res);
 	if (opt->json)
 		puts("{}");
 	return true;
@@ -217,7 +179,7 @@ static bool export_to(
 		offset += data->len;
 		written = data->len == 0 ||
 			  fwrite(data->data, data->len, 1, out) == 1;
-		forefetch__response__free_unpacked(res, NULL);
+		ctl_free(res);
 		if (!written)
 			return complain(opt->args[1]);
 	}
@@ -263,7 +225,7 @@ static bool import_from(FILE *in, struct ctl_client *c,
 			return done(res, opt);
 		if (!res)
 			return false;
-		forefetch__response__free_unpacked(res, NULL);
+		ctl_free(res);
 		trees.offset += trees.data.len;
 	}
 }

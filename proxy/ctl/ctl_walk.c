@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What warm, pin and hint do while the daemon works. */
 #include "ctl/ctl_walk.h"
 
 #include <inttypes.h>
@@ -101,20 +102,4 @@ bool ctl_walk_good(const char *path, const Forefetch__Warmed *w)
 		return false;
 	}
 	return w->done && w->refused == 0 && w->failed == 0;
-}
-
-void ctl_walk_json(struct ctl_json *j, const Forefetch__Warmed *w)
-{
-	ctl_json_bool(j, "done", w->done);
-	ctl_json_number(j, "status", w->status);
-	ctl_json_bool(j, "full", w->full);
-	ctl_json_number(j, "directories", w->directories);
-	ctl_json_number(j, "files", w->files);
-	ctl_json_number(j, "others", w->others);
-	ctl_json_number(j, "file_bytes", w->file_bytes);
-	ctl_json_number(j, "fetched_bytes", w->fetched_bytes);
-	ctl_json_number(j, "calls", w->calls);
-	ctl_json_number(j, "refused", w->refused);
-	ctl_json_number(j, "failed", w->failed);
-	ctl_json_number(j, "elapsed_us", w->elapsed_us);
 }

@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "control/control.pb-c.h"
-#include "ctl/ctl_json.h"
 
 /* From now on ^C and TERM do not end the program, but are told here. */
 void ctl_walk_catch(void);
@@ -29,8 +28,6 @@ void ctl_walk_clear(const struct ctl_walk *s);
 void ctl_walk_put(FILE *out, const Forefetch__Warmed *w);
 /* Lines on stdout, where there were some. */
 void ctl_walk_put_errors(const Forefetch__Warmed *w);
-/* Members. */
-void ctl_walk_json(struct ctl_json *j, const Forefetch__Warmed *w);
 /* Whether it ended with all that was asked for; a message where the path was
  * not found. */
 bool ctl_walk_good(const char *path, const Forefetch__Warmed *w);

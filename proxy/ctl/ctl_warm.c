@@ -32,8 +32,8 @@ static void put_json(
     struct ctl_json *j, const char *path, const Forefetch__Warmed *w)
 {
 	ctl_json_open(j, NULL, '{');
-	ctl_json_bytes(j, "path", (const uint8_t *)path, strlen(path));
-	ctl_walk_json(j, w);
+	ctl_json_text(j, "path", path);
+	ctl_json_fields(j, w);
 	ctl_json_close(j, '}');
 }
 
@@ -63,7 +63,7 @@ static Forefetch__Response *walk(
 
 	while (res && !res->warm->done && !ctl_walk_stopped()) {
 		ctl_walk_show(&screen, res->warm);
-		forefetch__response__free_unpacked(res, NULL);
+		ctl_free(res);
 		res = ask(c, NULL, opt);
 	}
 	ctl_walk_clear(&screen);
@@ -89,7 +89,7 @@ static bool warm_one(
 			put_json(j, path, res->warm);
 		else if (!res->warm->status)
 			put_result(path, res->warm);
-		forefetch__response__free_unpacked(res, NULL);
+		ctl_free(res);
 	}
 	/* Which ends a walk that goes on. */
 	ctl_close(c);

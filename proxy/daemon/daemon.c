@@ -20,21 +20,15 @@
 #include "base/notify.h"
 #include "base/reclaim.h"
 #include "base/statedir.h"
-#include "cache/user.h"
 #include "config/config.h"
 #include "control/control.h"
 #include "control/metrics_http.h"
 #include "daemon/listens.h"
 #include "daemon/server.h"
-#include "datacache/compact.h"
 #include "datacache/datacache.h"
-#include "explain/objnames.h"
-#include "hint/hint.h"
 #include "nfsproto/rbuf.h"
-#include "prefetch/prefetch.h"
 #include "svc/room.h"
 #include "upstream/netwatch.h"
-#include "warm/warm.h"
 
 enum {
 	POOL_KEEP = 16, /* idle buffers of each size, beside the reserve */
@@ -76,174 +70,55 @@ struct daemon {
 
 /* ---- what control asks ------------------------------------------------- */
 
-static void fill_status(void *ctx, struct control_status *out)
+static void fill_status(void *ctx, struct arena *a, Forefetch__Status *out)
 {
 	struct daemon *d = ctx;
-	struct control_server *cs;
 
-	control_set(&out->version, "%s", FF_VERSION);
-	control_set(&out->config_file, "%s", d->path);
-	out->pid = getpid();
+	out->version = FF_VERSION;
+	out->config_file = arena_bytes(a, "%s", d->path);
+	out->pid = (uint32_t)getpid();
 	out->clients_bytes = room_bytes(d->room);
 	out->clients_limit_bytes = room_limit(d->room);
 	out->uptime_ms = (clock_now_us() - d->started_us) / 1000;
-	control_set(&out->reload_error, "%s", d->reload_error);
+	out->reload_error = arena_bytes(a, "%s", d->reload_error);
 	if (d->reload_us)
 		out->reload_age_ms = (clock_now_us() - d->reload_us) / 1000;
-	for (size_t i = 0; i < d->nservers; i++) {
-		cs = control_status_add_server(out);
-		if (cs)
-			server_fill_status(d->servers[i], cs);
-	}
+	out->servers = arena_messages(
+	    a, &forefetch__server_status__descriptor, d->nservers);
+	for (size_t i = 0; out->servers && i < d->nservers; i++)
+		server_fill_status(
+		    d->servers[i], a, out->servers[out->n_servers++]);
 }
 
-static void each_server(void *ctx,
-    void (*cb)(void *arg, const char *name, const struct metrics *m), void *arg)
+static bool find_server(void *ctx, size_t i, struct control_server *out)
 {
 	struct daemon *d = ctx;
 
-	for (size_t i = 0; i < d->nservers; i++)
-		cb(arg, server_name(d->servers[i]),
-		    server_measure(d->servers[i]));
+	if (i >= d->nservers)
+		return false;
+	server_modules(d->servers[i], out);
+	return true;
 }
 
-static int flush(void *ctx, const char *server)
+static bool find_server_at(
+    void *ctx, const struct control_place *at, struct control_server *out)
 {
 	struct daemon *d = ctx;
-
-	for (size_t i = 0; i < d->nservers; i++)
-		if (strcmp(server_name(d->servers[i]), server) == 0)
-			return server_flush(d->servers[i]);
-	return -ENOENT;
-}
-
-static int compact(void *ctx, const char *server, bool begin, bool *busy)
-{
-	struct daemon *d = ctx;
-	struct compact *c;
-	int rc;
-
-	for (size_t i = 0; i < d->nservers; i++) {
-		if (strcmp(server_name(d->servers[i]), server) != 0)
-			continue;
-		c = server_compact(d->servers[i]);
-		rc = begin ? compact_begin(c) : 0;
-		*busy = compact_busy(c);
-		return rc;
-	}
-	return -ENOENT;
-}
-
-/* The server that a place is mounted from; NULL: none. */
-static struct server *server_at(
-    const struct daemon *d, const struct control_place *at)
-{
 	struct netmatch_addr addr;
 
 	if (netmatch_addr_parse(at->listen, &addr))
-		return NULL;
+		return false;
 	for (size_t i = 0; i < d->nservers; i++)
 		if (server_listens(d->servers[i], &addr))
-			return d->servers[i];
-	return NULL;
+			return find_server(ctx, i, out);
+	return false;
 }
 
-static struct user user_of(const struct control_peer *peer)
+static int flush(void *ctx, size_t i)
 {
-	return (struct user){.uid = peer->uid,
-	    .gid = peer->gid,
-	    .groups = peer->groups,
-	    .ngroups = peer->groups_len};
-}
+	struct daemon *d = ctx;
 
-static struct warm_walk *begin_warm(void *ctx, const struct control_peer *peer,
-    const struct control_place *at, bool data)
-{
-	struct server *s = server_at(ctx, at);
-	struct user who = user_of(peer);
-
-	errno = ENOENT;
-	return s ? warm_begin(server_warm(s), &who, at->export, at->path, data)
-		 : NULL;
-}
-
-static void warm_progress(
-    void *ctx, const struct warm_walk *walk, struct warm_progress *out)
-{
-	(void)ctx;
-	warm_get_progress(walk, out);
-}
-
-static void end_warm(void *ctx, struct warm_walk *walk)
-{
-	(void)ctx;
-	warm_end(walk);
-}
-
-static struct hint_stream *begin_hints(
-    void *ctx, const struct control_peer *peer, const struct control_place *at)
-{
-	struct server *s = server_at(ctx, at);
-	struct user who = user_of(peer);
-
-	errno = ENOENT;
-	return s ? hint_begin(server_hints(s), &who, at->export, at->path)
-		 : NULL;
-}
-
-static int explain_place(void *ctx, const struct control_peer *peer,
-    const struct control_place *at, struct explain *out)
-{
-	struct server *s = server_at(ctx, at);
-	struct user who = user_of(peer);
-
-	return s ? server_explain(s, &who, at->export, at->path, out) : -ENOENT;
-}
-
-static struct server *server_named(const struct daemon *d, const char *name)
-{
-	for (size_t i = 0; i < d->nservers; i++)
-		if (strcmp(server_name(d->servers[i]), name) == 0)
-			return d->servers[i];
-	return NULL;
-}
-
-static struct predictor *predictor_of(void *ctx, const char *server)
-{
-	return prefetch_predictor(server_prefetch(server_named(ctx, server)));
-}
-
-static struct tracer *tracer_of(void *ctx, const char *server)
-{
-	return server_tracer(server_named(ctx, server));
-}
-
-static struct pins *pins_of(void *ctx, const char *server)
-{
-	return server_pins(server_named(ctx, server));
-}
-
-static struct pins *pins_at(
-    void *ctx, const struct control_place *at, const char **server)
-{
-	struct server *s = server_at(ctx, at);
-
-	*server = s ? server_name(s) : NULL;
-	return s ? server_pins(s) : NULL;
-}
-
-static void trees_changed(void *ctx, const char *server)
-{
-	prefetch_edited(server_prefetch(server_named(ctx, server)));
-}
-
-static bool name_objects(void *ctx, const char *server,
-    const struct control_peer *peer, struct objnames *names, size_t steps)
-{
-	struct user who = user_of(peer);
-
-	return objnames_step(
-	    names, server_caches(server_named(ctx, server)), &who, steps);
+	return server_flush(d->servers[i]);
 }
 
 static void submit(void *ctx, struct iopool_job *job)
@@ -255,20 +130,9 @@ static void submit(void *ctx, struct iopool_job *job)
 
 static const struct control_ops control_ops = {
     .fill_status = fill_status,
-    .each_server = each_server,
+    .server = find_server,
+    .server_at = find_server_at,
     .flush = flush,
-    .compact = compact,
-    .warm_begin = begin_warm,
-    .warm_progress = warm_progress,
-    .warm_end = end_warm,
-    .explain = explain_place,
-    .hint_begin = begin_hints,
-    .predictor = predictor_of,
-    .tracer = tracer_of,
-    .pins = pins_of,
-    .pins_at = pins_at,
-    .trees_changed = trees_changed,
-    .name_objects = name_objects,
     .submit = submit,
 };
 

@@ -10,30 +10,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct caches;
-struct compact;
+#include "control/control.h"
+
 struct config_server;
-struct control_server;
 struct evdns_base;
 struct iopool;
 struct listens;
 struct loopwatch;
 struct event_base;
-struct explain;
-struct metrics;
 struct netmatch_addr;
-struct hints;
-struct pins;
-struct prefetch;
 struct rbuf_pool;
 struct room;
 struct server;
 struct statedir;
-struct tracer;
-struct user;
-struct warm;
-
-enum { SERVER_CONNECTIONS_MAX = 256 };
 
 struct server_params {
 	struct event_base *base;
@@ -76,17 +65,9 @@ const struct metrics *server_measure(struct server *s);
 int server_flush(struct server *s);
 /* Whether clients reach it at an address ("127.0.0.1:2050"). */
 bool server_listens(const struct server *s, const struct netmatch_addr *at);
-struct warm *server_warm(struct server *s);
-struct compact *server_compact(struct server *s);
-struct pins *server_pins(struct server *s);
-struct hints *server_hints(struct server *s);
-struct prefetch *server_prefetch(struct server *s);
-struct tracer *server_tracer(struct server *s);
-struct caches *server_caches(struct server *s);
-/* What is known of a path below an export (explain.h): 0, or -EINVAL where it
- * is none. */
-int server_explain(struct server *s, const struct user *user,
-    const char *export, const char *path, struct explain *out);
-void server_fill_status(const struct server *s, struct control_server *out);
+/* What control may ask, with gauges as they are now. */
+void server_modules(struct server *s, struct control_server *out);
+void server_fill_status(
+    const struct server *s, struct arena *a, Forefetch__ServerStatus *out);
 
 #endif

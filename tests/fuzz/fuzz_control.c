@@ -13,77 +13,34 @@
 #include "base/iopool.h"
 #include "base/metrics.h"
 #include "cache/caches.h"
+#include "cache/user.h"
 #include "control/control.h"
 #include "control/control.pb-c.h"
 #include "control/control_reply.h"
+#include "datacache/compact.h"
 #include "explain/explain.h"
 #include "explain/objnames.h"
 #include "explain/tracer.h"
 #include "hint/hint.h"
 #include "hint/hint_fixture.h"
 #include "predictor/predictor.h"
+#include "prefetch/prefetch.h"
 #include "warm/pins.h"
 #include "warm/warm.h"
 
-static int flush(void *ctx, const char *server)
-{
-	(void)ctx;
-	(void)server;
-	return 0;
-}
-
-static int compact(void *ctx, const char *server, bool begin, bool *busy)
-{
-	(void)ctx;
-	(void)server;
-	*busy = begin;
-	return begin ? 0 : -ENODATA;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct warm_walk *begin_warm(void *ctx, const struct control_peer *peer,
-    const struct control_place *at, bool data)
-{
-	(void)peer;
-	(void)data;
-	assert(strlen(at->path) < CONTROL_PATH_MAX);
-	errno = ENOENT;
-	return *at->path ? NULL : ctx;
-}
-
-static void warm_progress(
-    void *ctx, const struct warm_walk *walk, struct warm_progress *out)
-{
-	assert(ctx == walk);
-	out->files = 1;
-}
-
-static void end_warm(void *ctx, struct warm_walk *walk)
-{
-	assert(ctx == walk);
-}
-
 /* Without a data cache nothing can be pinned. */
-static struct pins *pins_of(void *ctx, const char *server)
+static struct pins *pins_of_all(void)
 {
 	static struct caches none;
 	static struct pins *pins;
 	const struct pins_params p = {
 	    .caches = &none, .path = "/nowhere/pins", .server = "nas"};
 
-	(void)ctx;
-	(void)server;
 	if (!pins)
 		pins = pins_new(&p);
 	return pins;
-}
-
-static struct pins *pins_at(
-    void *ctx, const struct control_place *at, const char **server)
-{
-	*server = "nas";
-	return *at->path ? NULL : pins_of(ctx, "nas");
 }
 
 /* A stream in which hints are taken; all are wanted, and nobody is asked. */
@@ -98,52 +55,58 @@ static struct hint_world *hint_world(void)
 	return w;
 }
 
-static struct hint_stream *begin_hints(
-    void *ctx, const struct control_peer *peer, const struct control_place *at)
-{
-	(void)ctx;
-	(void)peer;
-	return hint_world_stream(hint_world(), at->path);
-}
-
-static int explain_place(void *ctx, const struct control_peer *peer,
-    const struct control_place *at, struct explain *out)
-{
-	(void)ctx;
-	(void)peer;
-	out->consistency = "strict";
-	return *at->path ? -ENOENT : 0;
-}
-
-static struct predictor *predictor_of(void *ctx, const char *server)
-{
-	static struct predictor *p;
-	static const struct predictor_options po = {.budget_bytes = 2 << 20};
-
-	(void)ctx;
-	(void)server;
-	if (!p)
-		p = predictor_new(&po);
-	assert(p);
-	return p;
-}
-
-static struct tracer *tracer_of(void *ctx, const char *server)
+static struct tracer *tracer_of_all(void)
 {
 	static struct tracer *t;
 
-	(void)ctx;
-	(void)server;
 	if (!t)
 		t = tracer_new();
 	assert(t);
 	return t;
 }
 
-static void trees_changed(void *ctx, const char *server)
+static void fill_status(void *ctx, struct arena *a, Forefetch__Status *out)
+{
+	Forefetch__ServerStatus *srv;
+
+	(void)ctx;
+	out->version = "1";
+	out->n_servers = 1;
+	out->servers =
+	    arena_messages(a, &forefetch__server_status__descriptor, 1);
+	srv = out->servers[0];
+	srv->name = arena_bytes(a, "nas");
+	srv->n_exports = 1;
+	srv->exports = arena_alloc(a, 1, sizeof(*srv->exports));
+	srv->exports[0] = arena_bytes(a, "/\xff");
+	srv->n_clients = 1;
+	srv->clients =
+	    arena_messages(a, &forefetch__client_status__descriptor, 1);
+	srv->clients[0]->address = arena_bytes(a, "127.0.0.1:812");
+}
+
+static bool find_server(void *ctx, size_t i, struct control_server *out)
+{
+	*out = (struct control_server){.name = "nas",
+	    .metrics = ctx,
+	    .hints = hint_world()->hints,
+	    .pins = pins_of_all(),
+	    .tracer = tracer_of_all()};
+	return i == 0;
+}
+
+static bool find_server_at(
+    void *ctx, const struct control_place *at, struct control_server *out)
+{
+	assert(strlen(at->path) < CONTROL_PATH_MAX);
+	return !*at->path && find_server(ctx, 0, out);
+}
+
+static int flush(void *ctx, size_t i)
 {
 	(void)ctx;
-	(void)server;
+	assert(i == 0);
+	return 0;
 }
 
 static void submit(void *ctx, struct iopool_job *job)
@@ -153,59 +116,118 @@ static void submit(void *ctx, struct iopool_job *job)
 	job->done(job);
 }
 
-static bool name_objects(void *ctx, const char *server,
-    const struct control_peer *peer, struct objnames *names, size_t steps)
+/* ---- modules ---------------------------------------------------------- */
+
+int __wrap_compact_begin(struct compact *c);
+bool __wrap_compact_busy(const struct compact *c);
+struct warm_walk *__wrap_warm_begin(struct warm *wm, const struct user *who,
+    const char *export, const char *path, bool data);
+void __wrap_warm_get_progress(
+    const struct warm_walk *walk, struct warm_progress *out);
+void __wrap_warm_end(struct warm_walk *walk);
+struct hint_stream *__wrap_hint_begin(struct hints *h, const struct user *who,
+    const char *export, const char *path);
+void __wrap_explain(struct caches *c, struct prefetch *pf,
+    const struct user *user, const char *export, const char *path,
+    uint64_t now_us, struct explain *out);
+struct predictor *__wrap_prefetch_predictor(struct prefetch *pf);
+void __wrap_prefetch_edited(struct prefetch *pf);
+bool __wrap_objnames_step(struct objnames *on, struct caches *c,
+    const struct user *user, size_t steps);
+
+int __wrap_compact_begin(struct compact *c)
 {
-	(void)ctx;
-	(void)server;
-	(void)peer;
-	(void)names;
-	(void)steps;
+	(void)c;
+	return 0;
+}
+
+bool __wrap_compact_busy(const struct compact *c)
+{
+	(void)c;
 	return true;
 }
 
-static void fill_status(void *ctx, struct control_status *out)
+struct warm_walk *__wrap_warm_begin(struct warm *wm, const struct user *who,
+    const char *export, const char *path, bool data)
 {
-	struct control_server *srv;
-	struct control_conn *conn;
+	static char walk;
 
-	(void)ctx;
-	control_set(&out->version, "1");
-	srv = control_status_add_server(out);
-	assert(srv);
-	control_set(&srv->name, "nas");
-	control_server_add_export(srv, "/\xff");
-	control_server_add_listen(srv, "127.0.0.1:2050");
-	control_server_add_upstream(srv);
-	conn = control_server_add_conn(srv);
-	assert(conn);
-	control_set(&conn->address, "127.0.0.1:812");
+	(void)wm;
+	(void)who;
+	(void)export;
+	(void)path;
+	errno = ENOENT;
+	return data ? (struct warm_walk *)&walk : NULL;
 }
 
-static void each_server(void *ctx,
-    void (*cb)(void *arg, const char *name, const struct metrics *m), void *arg)
+void __wrap_warm_get_progress(
+    const struct warm_walk *walk, struct warm_progress *out)
 {
-	cb(arg, "nas", ctx);
+	assert(walk);
+	out->files = 1;
+}
+
+void __wrap_warm_end(struct warm_walk *walk)
+{
+	assert(walk);
+}
+
+struct hint_stream *__wrap_hint_begin(struct hints *h, const struct user *who,
+    const char *export, const char *path)
+{
+	(void)h;
+	(void)who;
+	(void)export;
+	return hint_world_stream(hint_world(), path);
+}
+
+void __wrap_explain(struct caches *c, struct prefetch *pf,
+    const struct user *user, const char *export, const char *path,
+    uint64_t now_us, struct explain *out)
+{
+	(void)c;
+	(void)pf;
+	(void)user;
+	(void)export;
+	(void)path;
+	(void)now_us;
+	out->consistency = "strict";
+}
+
+struct predictor *__wrap_prefetch_predictor(struct prefetch *pf)
+{
+	static struct predictor *p;
+	static const struct predictor_options po = {.budget_bytes = 2 << 20};
+
+	(void)pf;
+	if (!p)
+		p = predictor_new(&po);
+	assert(p);
+	return p;
+}
+
+void __wrap_prefetch_edited(struct prefetch *pf)
+{
+	(void)pf;
+}
+
+bool __wrap_objnames_step(struct objnames *on, struct caches *c,
+    const struct user *user, size_t steps)
+{
+	(void)on;
+	(void)c;
+	(void)user;
+	(void)steps;
+	return true;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct control_ops ops = {
 	    .fill_status = fill_status,
-	    .each_server = each_server,
+	    .server = find_server,
+	    .server_at = find_server_at,
 	    .flush = flush,
-	    .compact = compact,
-	    .warm_begin = begin_warm,
-	    .warm_progress = warm_progress,
-	    .warm_end = end_warm,
-	    .explain = explain_place,
-	    .hint_begin = begin_hints,
-	    .predictor = predictor_of,
-	    .tracer = tracer_of,
-	    .pins = pins_of,
-	    .pins_at = pins_at,
-	    .trees_changed = trees_changed,
-	    .name_objects = name_objects,
 	    .submit = submit,
 	};
 	static const struct metrics_call call = {.latency_us = 40200};

@@ -12,6 +12,7 @@ from rpc import opaque, u32
 from tree import Control, Tree, entry, field, fields, page, place
 
 LIST, ADD, REMOVE = range(3)
+UNPINNED = 25  # what REMOVE is answered with
 NAMES = {1: "id", 4: "path", 5: "uid", 6: "files", 7: "bytes", 8: "cached",
          9: "complete", 10: "walks", 12: "walk"}
 WALK = {2: "status", 4: "full", 5: "directories", 6: "files", 11: "refused",
@@ -35,9 +36,9 @@ class Pins(Tree):
         self.control.close()
         self.bystander_alive()
 
-    def ask(self, action, path=b"", **kw):
+    def ask(self, action, path=b""):
         return self.control.ask(23, field(1, action) + field(
-            2, place(self.ff, path)), **kw)
+            2, place(self.ff, path)), UNPINNED if action == REMOVE else None)
 
     def pin(self, path=b""):
         """Wait for the walk's end; the pin as it is then."""
@@ -73,7 +74,7 @@ class Pins(Tree):
             self.ff.control("stats")["gauges"]["data_pinned_bytes"],
             2 * self.size)
         self.assertEqual(self.pin()["id"], pin["id"])
-        self.assertEqual(self.ask(REMOVE), {2: 1})
+        self.assertEqual(self.ask(REMOVE), {1: 1})
         self.assertIsNone(self.pins())
         self.assertEqual(
             self.ff.control("stats")["gauges"]["data_pinned_bytes"], 0)
@@ -135,7 +136,7 @@ class Pins(Tree):
         self.ask(ADD)
         self.up.wait(rpc.READDIRPLUS, 100)
         self.assertTrue(self.walks())
-        self.assertEqual(self.ask(REMOVE), {2: 1})
+        self.assertEqual(self.ask(REMOVE), {1: 1})
         before = [-1]
 
         def quiet():
@@ -218,7 +219,7 @@ class Pins(Tree):
             poll(lambda: -1 not in self.ask(ADD, b"n%d" % i), "a pin")
         self.assertEqual(self.ask(ADD, b"one too many"), {-1: 5})
         self.assertNotIn(-1, self.ask(ADD, b"n0"))
-        self.assertEqual(self.ask(REMOVE, b"n3"), {2: 1})
+        self.assertEqual(self.ask(REMOVE, b"n3"), {1: 1})
         self.assertNotIn(-1, self.ask(ADD, b"one too many"))
 
 

@@ -40,6 +40,10 @@ def fields(data):
                 return n
     while i < len(data):
         tag = take()
+        if tag & 7 == 1:
+            out[tag >> 3] = int.from_bytes(data[i:i + 8], "little")
+            i += 8
+            continue
         n = take()
         if tag & 7 == 2:
             out[tag >> 3] = data[i:i + n]
@@ -57,15 +61,17 @@ class Control:
         # The file is there a moment before somebody listens.
         poll(lambda: self.sock.connect_ex(ff.socket) == 0, "control")
 
-    def ask(self, command, body=b""):
-        """The answer to it, by field; its error's code is field -1."""
+    def ask(self, command, body=b"", answer=None):
+        """The answer to it, by field; its error's code is field -1. `answer`:
+        where that is not of the command's number."""
+        answer = answer or command
         req = field(1, 1) + field(command, body)
         self.sock.sendall(struct.pack(">I", len(req)) + req)
         n, = struct.unpack(">I", self.take(4))
         res = fields(self.take(n))
-        if command not in res:
+        if answer not in res:
             return {-1: fields(res[15])[1]}
-        return fields(res[command])
+        return fields(res[answer])
 
     def take(self, n):
         data = b""

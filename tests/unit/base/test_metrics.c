@@ -269,24 +269,26 @@ struct page {
 	char text[200000];
 };
 
-static void page_each_server(void *ctx,
-    void (*cb)(void *arg, const char *name, const struct metrics *m), void *arg)
+static bool page_server(void *ctx, size_t i, struct control_server *out)
 {
+	static const char *const names[] = {"nas", "a\"b\\c\nd"};
 	struct page *page = ctx;
 
-	cb(arg, "nas", page->m);
-	cb(arg, "a\"b\\c\nd", page->m);
+	if (i < 2)
+		*out = (struct control_server){
+		    .name = names[i], .metrics = page->m};
+	return i < 2;
 }
 
-static void page_fill_status(void *ctx, struct control_status *out)
+static void page_fill_status(void *ctx, struct arena *a, Forefetch__Status *out)
 {
 	(void)ctx;
-	control_set(&out->reload_error, "line 3: no such key");
+	out->reload_error = arena_bytes(a, "line 3: no such key");
 	out->uptime_ms = 61000;
 }
 
 static const struct control_ops page_ops = {
-    .each_server = page_each_server, .fill_status = page_fill_status};
+    .server = page_server, .fill_status = page_fill_status};
 
 static int client_connect(struct sockaddr_in *addr)
 {

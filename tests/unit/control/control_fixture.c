@@ -19,11 +19,15 @@
 #include "base/iopool.h"
 #include "base/metrics.h"
 #include "cache/caches.h"
+#include "cache/user.h"
 #include "control/control.h"
+#include "datacache/compact.h"
 #include "explain/explain.h"
 #include "explain/objnames.h"
 #include "explain/tracer.h"
+#include "hint/hint.h"
 #include "predictor/predictor.h"
+#include "prefetch/prefetch.h"
 #include "warm/pins.h"
 #include "warm/warm.h"
 
@@ -44,27 +48,31 @@ uint64_t time_now_ms(void)
 	return now_ms;
 }
 
-static void fill_caches(struct control_server *srv)
+static void fill_caches(struct arena *a, Forefetch__ServerStatus *srv)
 {
-	struct control_override *ov;
-
 	srv->attr_timeout_us = 3000000;
 	srv->negative_timeout_us = 2000000;
 	srv->grant_timeout_us = UINT64_C(3600000000);
 	srv->strict_until_known = true;
-	srv->offline_serve = true;
+	srv->offline = "serve";
 	srv->offline_active = true;
 	srv->offline_age_ms = 5;
 	srv->served_age_us = UINT64_MAX;
-	srv->caches = (struct control_caches){.memory_bytes = 1,
-	    .memory_limit_bytes = 2,
-	    .disk_bytes = 3,
-	    .disk_limit_bytes = UINT64_MAX,
-	    .disk_on = true};
+	srv->caches = arena_message(a, &forefetch__cache_status__descriptor);
+	assert_non_null(srv->caches);
+	srv->caches->memory_bytes = 1;
+	srv->caches->memory_limit_bytes = 2;
+	srv->caches->disk_bytes = 3;
+	srv->caches->disk_limit_bytes = UINT64_MAX;
+	srv->caches->disk_on = true;
+	srv->n_overrides = 3;
+	srv->overrides =
+	    arena_messages(a, &forefetch__export_status__descriptor, 3);
+	assert_non_null(srv->overrides);
 	for (int i = 0; i < 3; i++) {
-		ov = control_server_add_override(srv);
-		assert_non_null(ov);
-		control_set(&ov->path, "/src%d", i);
+		Forefetch__ExportStatus *ov = srv->overrides[i];
+
+		ov->path = arena_bytes(a, "/src%d", i);
 		ov->consistency = "frozen";
 		ov->attr_timeout_us = 1;
 		ov->grant_timeout_us = 7;
@@ -72,40 +80,54 @@ static void fill_caches(struct control_server *srv)
 	}
 }
 
-static void fill_server(struct fixture *fx, struct control_server *srv)
+static void fill_upstreams(struct arena *a, Forefetch__ServerStatus *srv)
 {
-	struct control_upstream *up;
-	struct control_conn *conn;
-	size_t i;
+	srv->n_upstreams = 2;
+	srv->upstreams =
+	    arena_messages(a, &forefetch__upstream_status__descriptor, 2);
+	assert_non_null(srv->upstreams);
+	for (unsigned i = 0; i < 2; i++) {
+		Forefetch__UpstreamStatus *up = srv->upstreams[i];
 
-	control_set(&srv->name, "nas");
-	control_set(&srv->address, "nas.example.org");
-	control_set(&srv->resolved, "192.0.2.%d:%d", 1, 2049);
-	control_set(&srv->last_error, "old");
-	control_set(&srv->last_error, "connection refused");
-	control_set(&srv->consistency, "bounded");
-	srv->state = CONTROL_CONNECTING;
-	srv->state_age_ms = 1234;
-	srv->srtt_us = 40200;
-	control_server_add_listen(srv, "127.0.0.1:2050");
-	control_server_add_listen(srv, "[::1]:2050");
-	for (i = 0; i < 5; i++)
-		control_server_add_export(srv, i ? "/\xff" : "/home");
-	fill_caches(srv);
-	for (i = 0; i < 2; i++) {
-		up = control_server_add_upstream(srv);
-		assert_non_null(up);
-		up->state = i ? CONTROL_DOWN : CONTROL_UP;
-		up->local_port = (uint16_t)(800 + i);
+		up->state = i ? FOREFETCH__STATE__DOWN : FOREFETCH__STATE__UP;
+		up->local_port = 800 + i;
 		up->srtt_us = 40000;
 		up->in_flight = 3;
 		up->queued = 4;
 	}
-	for (i = 0; i < fx->conns; i++) {
-		conn = control_server_add_conn(srv);
-		if (!conn)
-			continue;
-		control_set(&conn->address, "[2001:db8::%zx]:812", i);
+}
+
+static void fill_server(
+    struct fixture *fx, struct arena *a, Forefetch__ServerStatus *srv)
+{
+	srv->name = arena_bytes(a, "nas");
+	srv->address = arena_bytes(a, "nas.example.org");
+	srv->resolved = arena_bytes(a, "192.0.2.%d:%d", 1, 2049);
+	srv->last_error = arena_bytes(a, "connection refused");
+	srv->consistency = "bounded";
+	srv->state = FOREFETCH__STATE__CONNECTING;
+	srv->state_age_ms = 1234;
+	srv->srtt_us = 40200;
+	srv->n_listen = 2;
+	srv->listen = arena_alloc(a, 2, sizeof(*srv->listen));
+	srv->listen[0] = arena_bytes(a, "127.0.0.1:2050");
+	srv->listen[1] = arena_bytes(a, "[::1]:2050");
+	srv->n_exports = 5;
+	srv->exports = arena_alloc(a, 5, sizeof(*srv->exports));
+	for (size_t i = 0; i < 5; i++)
+		srv->exports[i] = arena_bytes(a, i ? "/\xff" : "/home");
+	fill_caches(a, srv);
+	fill_upstreams(a, srv);
+	srv->clients_omitted =
+	    fx->conns > CONTROL_LIST_MAX ? fx->conns - CONTROL_LIST_MAX : 0;
+	srv->n_clients = fx->conns - srv->clients_omitted;
+	srv->clients = arena_messages(
+	    a, &forefetch__client_status__descriptor, srv->n_clients);
+	assert_non_null(srv->clients);
+	for (size_t i = 0; i < srv->n_clients; i++) {
+		Forefetch__ClientStatus *conn = srv->clients[i];
+
+		conn->address = arena_bytes(a, "[2001:db8::%zx]:812", i);
 		conn->age_ms = UINT64_MAX;
 		conn->in_flight = UINT32_MAX;
 		conn->bytes_in_flight = UINT64_MAX;
@@ -114,160 +136,63 @@ static void fill_server(struct fixture *fx, struct control_server *srv)
 	}
 }
 
-static void fill_status(void *ctx, struct control_status *out)
+static void fill_status(void *ctx, struct arena *a, Forefetch__Status *out)
 {
-	struct control_server *srv;
 	struct fixture *fx = ctx;
-	size_t i;
 
 	fx->served++;
-	control_set(&out->version, "1.2.3");
-	control_set(&out->config_file, "/etc/forefetch.conf");
+	out->version = "1.2.3";
+	out->config_file = arena_bytes(a, "/etc/forefetch.conf");
 	out->pid = 4711;
 	out->uptime_ms = 99;
-	for (i = 0; i < fx->servers; i++) {
-		srv = control_status_add_server(out);
-		assert_non_null(srv);
-		fill_server(fx, srv);
-	}
+	out->n_servers = fx->servers;
+	out->servers = arena_messages(
+	    a, &forefetch__server_status__descriptor, fx->servers);
+	assert_non_null(out->servers);
+	for (size_t i = 0; i < fx->servers; i++)
+		fill_server(fx, a, out->servers[i]);
 }
 
-static void each_server(void *ctx,
-    void (*cb)(void *arg, const char *name, const struct metrics *m), void *arg)
+static const char *const names[] = {"nas", "src"};
+
+/* Its modules but tracer and pins are the fixture itself, and their functions
+ * those below, which the linker puts in the place of the real ones. */
+static bool find_server(void *ctx, size_t i, struct control_server *out)
 {
 	struct fixture *fx = ctx;
 
-	cb(arg, "nas", fx->metrics);
-	cb(arg, "src", fx->metrics);
+	if (i >= 2)
+		return false;
+	fx->server = names[i];
+	*out = (struct control_server){.name = names[i],
+	    .metrics = fx->metrics,
+	    .caches = ctx,
+	    .compact = ctx,
+	    .hints = ctx,
+	    .pins = fx->pins,
+	    .prefetch = ctx,
+	    .tracer = fx->tracer,
+	    .warm = ctx};
+	return true;
 }
 
-static int compact(void *ctx, const char *server, bool begin, bool *busy)
+static bool find_server_at(
+    void *ctx, const struct control_place *at, struct control_server *out)
 {
 	struct fixture *fx = ctx;
 
-	if (begin) {
-		strcat(fx->flushed, "compact ");
-		strcat(fx->flushed, server);
-		strcat(fx->flushed, " ");
-	}
-	*busy = fx->compact_busy;
-	return begin ? fx->flush_error : 0;
+	snprintf(fx->place, sizeof(fx->place), "%s %s %s", at->listen,
+	    at->export, at->path);
+	return fx->place_error != ENOENT && find_server(ctx, 0, out);
 }
 
-static int flush(void *ctx, const char *server)
+static int flush(void *ctx, size_t i)
 {
 	struct fixture *fx = ctx;
 
-	strcat(fx->flushed, server);
+	strcat(fx->flushed, names[i]);
 	strcat(fx->flushed, " ");
 	return fx->flush_error;
-}
-
-/* A walk is the fixture itself. */
-static struct warm_walk *begin_warm(void *ctx, const struct control_peer *peer,
-    const struct control_place *at, bool data)
-{
-	struct fixture *fx = ctx;
-
-	assert_int_equal(peer->uid, geteuid());
-	errno = fx->place_error;
-	if (errno)
-		return NULL;
-	snprintf(fx->place, sizeof(fx->place), "%s %s %s %s", at->listen,
-	    at->export, at->path, data ? "data" : "metadata");
-	fx->walks++;
-	return ctx;
-}
-
-static void warm_progress(
-    void *ctx, const struct warm_walk *walk, struct warm_progress *out)
-{
-	assert_ptr_equal(ctx, walk);
-	out->state = WARM_FAILED;
-	out->status = 13;
-	out->files = 1;
-	out->left = UINT64_MAX;
-}
-
-static void end_warm(void *ctx, struct warm_walk *walk)
-{
-	struct fixture *fx = ctx;
-
-	assert_ptr_equal(ctx, walk);
-	fx->walks--;
-}
-
-/* None begins: tests/unit/test_hint.c and tests/hostile/test_hint.py have what
- * comes of one. */
-static struct hint_stream *begin_hints(
-    void *ctx, const struct control_peer *peer, const struct control_place *at)
-{
-	struct fixture *fx = ctx;
-
-	assert_int_equal(peer->uid, geteuid());
-	snprintf(fx->place, sizeof(fx->place), "%s %s %s", at->listen,
-	    at->export, at->path);
-	errno = fx->place_error;
-	return NULL;
-}
-
-static int explain_place(void *ctx, const struct control_peer *peer,
-    const struct control_place *at, struct explain *out)
-{
-	struct fixture *fx = ctx;
-
-	(void)peer;
-	snprintf(fx->place, sizeof(fx->place), "%s %s %s", at->listen,
-	    at->export, at->path);
-	out->found = EXPLAIN_ABSENT;
-	out->consistency = "frozen";
-	out->attr_age_us = UINT64_MAX;
-	out->told = (struct prefetch_told){
-	    .predicted = true, .state = "used", .source = "tree", .p = 0.5};
-	return -fx->place_error;
-}
-
-static struct predictor *predictor_of(void *ctx, const char *server)
-{
-	struct fixture *fx = ctx;
-
-	assert_string_equal(server, "nas");
-	return fx->predictor;
-}
-
-static struct tracer *tracer_of(void *ctx, const char *server)
-{
-	struct fixture *fx = ctx;
-
-	assert_string_equal(server, "nas");
-	return fx->tracer;
-}
-
-static struct pins *pins_of(void *ctx, const char *server)
-{
-	struct fixture *fx = ctx;
-
-	assert_true(strcmp(server, "nas") == 0 || strcmp(server, "src") == 0);
-	return fx->pins;
-}
-
-static struct pins *pins_at(
-    void *ctx, const struct control_place *at, const char **server)
-{
-	struct fixture *fx = ctx;
-
-	snprintf(fx->place, sizeof(fx->place), "%s %s %s", at->listen,
-	    at->export, at->path);
-	*server = "nas";
-	return fx->place_error ? NULL : fx->pins;
-}
-
-static void trees_changed(void *ctx, const char *server)
-{
-	struct fixture *fx = ctx;
-
-	(void)server;
-	fx->changed++;
 }
 
 static void submit(void *ctx, struct iopool_job *job)
@@ -277,43 +202,140 @@ static void submit(void *ctx, struct iopool_job *job)
 	job->done(job);
 }
 
+static const struct control_ops ops = {
+    .fill_status = fill_status,
+    .server = find_server,
+    .server_at = find_server_at,
+    .flush = flush,
+    .submit = submit,
+};
+
+/* ---- modules ---------------------------------------------------------- */
+
+int __wrap_compact_begin(struct compact *c);
+bool __wrap_compact_busy(const struct compact *c);
+struct warm_walk *__wrap_warm_begin(struct warm *wm, const struct user *who,
+    const char *export, const char *path, bool data);
+void __wrap_warm_get_progress(
+    const struct warm_walk *walk, struct warm_progress *out);
+void __wrap_warm_end(struct warm_walk *walk);
+struct hint_stream *__wrap_hint_begin(struct hints *h, const struct user *who,
+    const char *export, const char *path);
+void __wrap_explain(struct caches *c, struct prefetch *pf,
+    const struct user *user, const char *export, const char *path,
+    uint64_t now_us, struct explain *out);
+struct predictor *__wrap_prefetch_predictor(struct prefetch *pf);
+void __wrap_prefetch_edited(struct prefetch *pf);
+bool __wrap_objnames_step(struct objnames *on, struct caches *c,
+    const struct user *user, size_t steps);
+
+int __wrap_compact_begin(struct compact *c)
+{
+	struct fixture *fx = (struct fixture *)c;
+
+	strcat(fx->flushed, "compact ");
+	strcat(fx->flushed, fx->server);
+	strcat(fx->flushed, " ");
+	return fx->flush_error;
+}
+
+bool __wrap_compact_busy(const struct compact *c)
+{
+	return ((const struct fixture *)c)->compact_busy;
+}
+
+/* A walk is the fixture itself. */
+struct warm_walk *__wrap_warm_begin(struct warm *wm, const struct user *who,
+    const char *export, const char *path, bool data)
+{
+	struct fixture *fx = (struct fixture *)wm;
+	size_t len;
+
+	(void)export;
+	(void)path;
+	assert_int_equal(who->uid, geteuid());
+	errno = fx->place_error;
+	if (errno)
+		return NULL;
+	len = strlen(fx->place);
+	snprintf(fx->place + len, sizeof(fx->place) - len, " %s",
+	    data ? "data" : "metadata");
+	fx->walks++;
+	return (struct warm_walk *)wm;
+}
+
+void __wrap_warm_get_progress(
+    const struct warm_walk *walk, struct warm_progress *out)
+{
+	assert_true(((const struct fixture *)walk)->walks > 0);
+	out->state = WARM_FAILED;
+	out->status = 13;
+	out->files = 1;
+	out->left = UINT64_MAX;
+}
+
+void __wrap_warm_end(struct warm_walk *walk)
+{
+	((struct fixture *)walk)->walks--;
+}
+
+/* None begins: tests/unit/hint/test_hint.c and tests/hostile/test_hint.py have
+ * what comes of one. */
+struct hint_stream *__wrap_hint_begin(struct hints *h, const struct user *who,
+    const char *export, const char *path)
+{
+	(void)export;
+	(void)path;
+	assert_int_equal(who->uid, geteuid());
+	errno = ((struct fixture *)h)->place_error;
+	return NULL;
+}
+
+void __wrap_explain(struct caches *c, struct prefetch *pf,
+    const struct user *user, const char *export, const char *path,
+    uint64_t now_us, struct explain *out)
+{
+	assert_ptr_equal(c, pf);
+	assert_int_equal(user->uid, geteuid());
+	(void)export;
+	(void)path;
+	(void)now_us;
+	out->found = EXPLAIN_ABSENT;
+	out->consistency = "frozen";
+	out->attr_age_us = UINT64_MAX;
+	out->told = (struct prefetch_told){
+	    .predicted = true, .state = "used", .source = "tree", .p = 0.5};
+}
+
+struct predictor *__wrap_prefetch_predictor(struct prefetch *pf)
+{
+	return ((struct fixture *)pf)->predictor;
+}
+
+void __wrap_prefetch_edited(struct prefetch *pf)
+{
+	((struct fixture *)pf)->changed++;
+}
+
 /* One in a turn. */
-static bool name_objects(void *ctx, const char *server,
-    const struct control_peer *peer, struct objnames *names, size_t steps)
+bool __wrap_objnames_step(struct objnames *on, struct caches *c,
+    const struct user *user, size_t steps)
 {
 	uint64_t object;
 
-	(void)ctx;
-	(void)server;
-	(void)peer;
+	(void)c;
+	(void)user;
 	(void)steps;
-	for (size_t i = 0; objnames_at(names, i, &object); i++) {
-		if (objnames_find(names, object))
+	for (size_t i = 0; objnames_at(on, i, &object); i++) {
+		if (objnames_find(on, object))
 			continue;
-		objnames_set(names, object, "name\n", 5);
+		objnames_set(on, object, "name\n", 5);
 		return false;
 	}
 	return true;
 }
 
-static const struct control_ops ops = {
-    .fill_status = fill_status,
-    .each_server = each_server,
-    .flush = flush,
-    .compact = compact,
-    .warm_begin = begin_warm,
-    .warm_progress = warm_progress,
-    .warm_end = end_warm,
-    .explain = explain_place,
-    .hint_begin = begin_hints,
-    .predictor = predictor_of,
-    .tracer = tracer_of,
-    .pins = pins_of,
-    .pins_at = pins_at,
-    .trees_changed = trees_changed,
-    .name_objects = name_objects,
-    .submit = submit,
-};
+/* ---- the fixture ------------------------------------------------------ */
 
 struct control *open_control(struct fixture *fx)
 {
@@ -542,7 +564,7 @@ void expect_status(struct fixture *fx, int fd)
 
 	assert_non_null(res);
 	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_STATUS);
-	assert_string_equal(res->status->daemon_version, "1.2.3");
+	assert_string_equal(res->status->version, "1.2.3");
 	response_free(res);
 }
 

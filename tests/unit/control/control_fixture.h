@@ -29,16 +29,17 @@ struct fixture {
 	char dir[32];
 	char path[256];
 	char err[256];
-	size_t conns;     /* clients that status lists */
-	size_t servers;   /* servers that status lists */
-	unsigned served;  /* calls of fill_status */
-	char flushed[32]; /* servers that were flushed: "nas src " */
-	int flush_error;  /* what flush returns */
+	size_t conns;       /* clients that status lists */
+	size_t servers;     /* servers that status lists */
+	unsigned served;    /* calls of fill_status */
+	const char *server; /* the one that was found last */
+	char flushed[64];   /* servers that were flushed: "nas src " */
+	int flush_error;    /* what flush returns */
 	bool compact_busy;
 	int place_error; /* errno of warm and explain */
 	char place[256]; /* "LISTEN EXPORT PATH data" that was asked for */
 	int walks;       /* that go on */
-	int changed;     /* calls of trees_changed */
+	int changed;     /* calls of prefetch_edited() */
 	struct predictor *predictor;
 	struct tracer *tracer;
 	struct pins *pins; /* of a server without a data cache */

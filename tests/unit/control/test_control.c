@@ -26,8 +26,8 @@ static void check_server(const Forefetch__ServerStatus *srv)
 	assert_int_equal(srv->state, FOREFETCH__STATE__CONNECTING);
 	assert_int_equal(srv->state_age_ms, 1234);
 	assert_int_equal(srv->srtt_us, 40200);
-	assert_int_equal(srv->n_listens, 2);
-	assert_bytes(&srv->listens[1], "[::1]:2050");
+	assert_int_equal(srv->n_listen, 2);
+	assert_bytes(&srv->listen[1], "[::1]:2050");
 	assert_int_equal(srv->n_exports, 5);
 	assert_bytes(&srv->exports[0], "/home");
 	assert_bytes(&srv->exports[4], "/\xff");
@@ -68,12 +68,12 @@ static void check_caches(const Forefetch__ServerStatus *srv)
 	assert_int_equal(ex->grant_timeout_us, 7);
 	assert_true(ex->known);
 	assert_false(srv->overrides[2]->known);
-	assert_non_null(srv->cache);
-	assert_int_equal(srv->cache->memory_bytes, 1);
-	assert_int_equal(srv->cache->memory_limit_bytes, 2);
-	assert_int_equal(srv->cache->disk_bytes, 3);
-	assert_true(srv->cache->disk_limit_bytes == UINT64_MAX);
-	assert_true(srv->cache->disk_on);
+	assert_non_null(srv->caches);
+	assert_int_equal(srv->caches->memory_bytes, 1);
+	assert_int_equal(srv->caches->memory_limit_bytes, 2);
+	assert_int_equal(srv->caches->disk_bytes, 3);
+	assert_true(srv->caches->disk_limit_bytes == UINT64_MAX);
+	assert_true(srv->caches->disk_on);
 }
 
 static void test_status(void **state)
@@ -86,7 +86,7 @@ static void test_status(void **state)
 	res = client_receive(fx, fd);
 	assert_non_null(res);
 	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_STATUS);
-	assert_string_equal(res->status->daemon_version, "1.2.3");
+	assert_string_equal(res->status->version, "1.2.3");
 	assert_bytes(&res->status->config_file, "/etc/forefetch.conf");
 	assert_int_equal(res->status->pid, 4711);
 	assert_int_equal(res->status->uptime_ms, 99);
@@ -111,11 +111,10 @@ static void check_calls(const Forefetch__CallStats *call)
 	assert_in_range(call->p99_us, 99, 100);
 	assert_int_equal(call->max_us, 100);
 	assert_int_equal(call->sum_us, 5050);
-	assert_int_equal(call->n_bucket_low, call->n_bucket_count);
-	assert_int_equal(call->n_bucket_high, call->n_bucket_count);
-	assert_int_equal(call->bucket_low[0], 1);
-	assert_int_equal(call->bucket_high[0], 1);
-	assert_int_equal(call->bucket_count[0], 1);
+	assert_true(call->n_histogram > 0);
+	assert_int_equal(call->histogram[0]->low, 1);
+	assert_int_equal(call->histogram[0]->high, 1);
+	assert_int_equal(call->histogram[0]->count, 1);
 }
 
 static void test_stats(void **state)
@@ -143,12 +142,12 @@ static void test_stats(void **state)
 	assert_int_equal(srv->n_calls, 1);
 	check_calls(srv->calls[0]);
 	assert_int_equal(srv->n_counters, METRICS_COUNTER_COUNT);
-	assert_string_equal(srv->counters[METRICS_DRC_HITS]->name, "drc_hits");
+	assert_string_equal(srv->counters[METRICS_DRC_HITS]->key, "drc_hits");
 	assert_true(srv->counters[METRICS_DRC_HITS]->value == UINT64_MAX);
 	assert_int_equal(srv->counters[METRICS_DATA_BAD]->value, 17);
 	assert_int_equal(srv->n_gauges, METRICS_GAUGE_COUNT);
 	assert_string_equal(
-	    srv->gauges[METRICS_GAUGE_LIST_BYTES]->name, "list_bytes");
+	    srv->gauges[METRICS_GAUGE_LIST_BYTES]->key, "list_bytes");
 	assert_true(srv->gauges[METRICS_GAUGE_LIST_BYTES]->value == UINT64_MAX);
 	response_free(res);
 

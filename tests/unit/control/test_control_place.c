@@ -155,7 +155,7 @@ static void test_explain(void **state)
 	assert_int_equal(res->explain->found, FOREFETCH__FOUND__ABSENT);
 	assert_string_equal(res->explain->consistency, "frozen");
 	assert_true(res->explain->attr_age_us == UINT64_MAX);
-	assert_string_equal(res->explain->told->state, "used");
+	assert_string_equal(res->explain->prefetch->state, "used");
 	response_free(res);
 	fx->place_error = ENOENT;
 	send_request(fd, &request);
@@ -212,10 +212,10 @@ static uint64_t first_tree(struct fixture *fx, int fd)
 	uint64_t id = 0;
 
 	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_TREES);
-	assert_int_equal(res->trees->n_trees, res->trees->total);
-	if (res->trees->n_trees > 0) {
-		id = res->trees->trees[0]->id;
-		assert_bytes(&res->trees->trees[0]->name, "name\n");
+	assert_int_equal(res->trees->list->n_trees, res->trees->list->total);
+	if (res->trees->list->n_trees > 0) {
+		id = res->trees->list->trees[0]->id;
+		assert_bytes(&res->trees->list->trees[0]->name, "name\n");
 	}
 	response_free(res);
 	return id;
@@ -238,8 +238,8 @@ static void test_trees(void **state)
 	assert_true(what.id != 0);
 	res = ask_trees(fx, fd, &what);
 	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_TREES);
-	assert_memory_equal(res->trees->data.data, "name\n", 5);
-	assert_false(res->trees->more);
+	assert_memory_equal(res->trees->shown->text.data, "name\n", 5);
+	assert_false(res->trees->shown->more);
 	response_free(res);
 	what.action = FOREFETCH__TREES_ACTION__CLEAR;
 	what.id = 0;

@@ -10,6 +10,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "control/control.pb-c.h"
+#include "control/protocol.h"
 #include "ctl/ctl_hint_line.h"
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_mount.h"
@@ -24,7 +26,6 @@ static void expect_json(const uint8_t *bytes, size_t len, const char *want)
 	j.out = open_memstream(&text, &size);
 	ctl_json_open(&j, NULL, '{');
 	ctl_json_bytes(&j, "k", bytes, len);
-	ctl_json_known(&j, "n", 0);
 	ctl_json_number(&j, "m", UINT64_MAX);
 	ctl_json_bool(&j, "b", false);
 	ctl_json_bool(&j, "c", true);
@@ -33,7 +34,7 @@ static void expect_json(const uint8_t *bytes, size_t len, const char *want)
 	assert_int_equal(strncmp(text, "{\"k\":", 5), 0);
 	assert_int_equal(strncmp(text + 5, want, strlen(want)), 0);
 	assert_string_equal(text + 5 + strlen(want),
-	    ",\"n\":null,\"m\":18446744073709551615,"
+	    ",\"m\":18446744073709551615,"
 	    "\"b\":false,\"c\":true}");
 	free(text);
 }
@@ -65,6 +66,84 @@ static void test_json(void **state)
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		expect_json(
 		    (const uint8_t *)rows[i].bytes, rows[i].len, rows[i].want);
+}
+
+static char *json_of(const void *message)
+{
+	struct ctl_json j = {0};
+	char *text;
+	size_t size;
+
+	j.out = open_memstream(&text, &size);
+	ctl_json_message(&j, NULL, message);
+	fclose(j.out);
+	return text;
+}
+
+static void expect_message(const void *message, const char *want)
+{
+	char *text = json_of(message);
+
+	assert_string_equal(text, want);
+	free(text);
+}
+
+/* Fields have their names; what is not known is null. */
+static void test_messages(void **state)
+{
+	Forefetch__UpstreamStatus up = FOREFETCH__UPSTREAM_STATUS__INIT;
+	Forefetch__Bucket bucket = FOREFETCH__BUCKET__INIT,
+			  *buckets[] = {&bucket, &bucket};
+	Forefetch__CallStats call = FOREFETCH__CALL_STATS__INIT;
+	Forefetch__CallStats *calls[] = {&call};
+	Forefetch__Counter counter = FOREFETCH__COUNTER__INIT,
+			   *counters[] = {&counter};
+	Forefetch__ServerStats srv = FOREFETCH__SERVER_STATS__INIT;
+	Forefetch__Tree tree = FOREFETCH__TREE__INIT;
+	Forefetch__CompactedServer end = FOREFETCH__COMPACTED_SERVER__INIT;
+	char *text;
+
+	(void)state;
+	up.state = FOREFETCH__STATE__CONNECTING;
+	expect_message(&up, "{\"state\":\"connecting\",\"local_port\":null,"
+			    "\"srtt_us\":null,\"in_flight\":0,\"queued\":0}");
+	up.state = (Forefetch__State)77;
+	up.local_port = 800;
+	up.srtt_us = UINT64_MAX;
+	expect_message(&up, "{\"state\":\"unknown\",\"local_port\":800,"
+			    "\"srtt_us\":18446744073709551615,"
+			    "\"in_flight\":0,\"queued\":0}");
+	bucket.low = 1;
+	bucket.high = 2;
+	bucket.count = 3;
+	call.side = FOREFETCH__SIDE__UPSTREAM;
+	call.procedure = "LOOKUP";
+	call.histogram = buckets;
+	call.n_histogram = 2;
+	counter.key = "drc_hits";
+	counter.value = 5;
+	srv.name.data = (uint8_t *)"n\xff";
+	srv.name.len = 2;
+	srv.calls = calls;
+	srv.n_calls = 1;
+	srv.counters = counters;
+	srv.n_counters = 1;
+	expect_message(&srv,
+	    "{\"name\":\"n\\udcff\",\"calls\":[{\"side\":\"upstream\","
+	    "\"program\":\"\",\"procedure\":\"LOOKUP\",\"calls\":0,"
+	    "\"errors\":0,\"bytes_in\":0,\"bytes_out\":0,\"p50_us\":0,"
+	    "\"p90_us\":0,\"p99_us\":0,\"max_us\":0,\"sum_us\":0,"
+	    "\"histogram\":[[1,2,3],[1,2,3]]}],"
+	    "\"counters\":{\"drc_hits\":5},\"gauges\":{}}");
+	tree.id = 0xabc;
+	tree.uid = UID_NOBODY;
+	text = json_of(&tree);
+	assert_non_null(
+	    strstr(text, "\"id\":\"0000000000000abc\",\"uid\":null,"));
+	free(text);
+	end.end = FOREFETCH__COMPACT_END__LAID_OUT;
+	expect_message(&end, "{\"name\":\"\",\"busy\":false,"
+			     "\"end\":\"laid-out\",\"moved_bytes\":0}");
 }
 
 static void test_text(void **state)
@@ -214,6 +293,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_json),
+	    cmocka_unit_test(test_messages),
 	    cmocka_unit_test(test_text),
 	    cmocka_unit_test(test_mounts),
 	    cmocka_unit_test(test_plain),

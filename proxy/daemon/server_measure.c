@@ -1,66 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/server_caches.h"
-
-#include <errno.h>
-#include <stdbool.h>
-#include <stddef.h>
-
+/* A server's gauges, and the counters that its modules keep themselves. */
+#include "base/loopwatch.h"
 #include "base/metrics.h"
 #include "cache/caches.h"
-#include "config/config.h"
-#include "control/control.h"
-
-static bool export_known(const struct caches *c, size_t i)
-{
-	const struct fsys *fs;
-
-	for (uint32_t n = 0; (fs = attrcache_fsys_at(c->attr, n)); n++)
-		if (fs->export_plus_one == i + 1)
-			return true;
-	return false;
-}
-
-static void fill_overrides(const struct caches *c, struct control_server *out)
-{
-	const struct config_export *ex;
-	struct control_override *ov;
-
-	for (size_t i = 0; i < c->config->noverrides; i++) {
-		ov = control_server_add_override(out);
-		if (!ov)
-			return;
-		ex = &c->config->overrides[i];
-		control_set(&ov->path, "%s", ex->path);
-		ov->consistency =
-		    config_consistency_name(ex->policy.consistency);
-		ov->attr_timeout_us = ex->policy.attr_timeout_us;
-		ov->negative_timeout_us = ex->policy.negative_timeout_us;
-		ov->grant_timeout_us = ex->policy.grant_timeout_us;
-		ov->known = export_known(c, i);
-	}
-}
-
-void server_caches_fill_status(
-    const struct caches *c, uint64_t disk_bytes, struct control_server *out)
-{
-	const struct config_policy *policy = &c->config->policy;
-	struct datacache_stats st = {0};
-
-	if (c->data)
-		datacache_get_stats(c->data, &st);
-	control_set(&out->consistency, "%s",
-	    config_consistency_name(policy->consistency));
-	out->attr_timeout_us = policy->attr_timeout_us;
-	out->negative_timeout_us = policy->negative_timeout_us;
-	out->grant_timeout_us = policy->grant_timeout_us;
-	out->strict_until_known = c->exports_unknown;
-	out->caches = (struct control_caches){.memory_bytes = caches_bytes(c),
-	    .memory_limit_bytes = c->memory_bytes,
-	    .disk_bytes = st.disk_bytes,
-	    .disk_limit_bytes = disk_bytes,
-	    .disk_on = st.on};
-	fill_overrides(c, out);
-}
+#include "daemon/cachehome.h"
+#include "daemon/clients.h"
+#include "daemon/server_private.h"
+#include "link/linkest.h"
+#include "prefetch/prefetch.h"
+#include "svc/room.h"
+#include "svc/svc.h"
 
 static void measure_data(
     const struct datacache_stats *st, uint64_t disk_bytes, struct metrics *m)
@@ -111,7 +60,7 @@ static void measure_layout(const struct datacache_stats *st, struct metrics *m)
 	metrics_set_gauge(m, METRICS_GAUGE_LAYOUT_END, st->layout_end);
 }
 
-void server_caches_measure(
+static void measure_caches(
     const struct caches *c, uint64_t disk_bytes, struct metrics *m)
 {
 	struct caches_stats st;
@@ -133,33 +82,57 @@ void server_caches_measure(
 	measure_layout(&st.data, m);
 }
 
-/*
- * What was forgotten may have been changed by a call of our own a moment ago.
- * So that no answer from before that counts, an object is changed and
- * forgotten for all of them.
- */
-static bool forget_until(struct attrcache *ac, uint64_t now_us)
+static void measure_prefetch(
+    const struct prefetch *pf, const struct linkest *le, struct metrics *m)
 {
-	const nfs3_fh fh = {.len = 1, .data = "\0"};
-	struct node *node = attrcache_get(ac, &fh);
+	struct prefetch_stats st;
 
-	if (!node)
-		return false;
-	attrcache_changed(ac, node, now_us, now_us);
-	attrcache_dead(ac, node);
-	return true;
+	prefetch_get_stats(pf, &st);
+	metrics_set_gauge(m, METRICS_GAUGE_PREFETCH_WANTS, st.wants);
+	metrics_set_gauge(m, METRICS_GAUGE_PREFETCH_FLIGHTS, st.flights);
+	metrics_set_gauge(
+	    m, METRICS_GAUGE_PREFETCH_FLIGHT_BYTES, st.flight_bytes);
+	metrics_set_gauge(
+	    m, METRICS_GAUGE_PREFETCH_FLIGHT_BYTES_MAX, st.flight_bytes_max);
+	metrics_set_gauge(
+	    m, METRICS_GAUGE_PREFETCH_WINDOW_BYTES, st.window_bytes);
+	metrics_set_gauge(m, METRICS_GAUGE_LEARNED_BYTES, st.memory_bytes);
+	metrics_set_gauge(m, METRICS_GAUGE_LEARNED_OBJECTS, st.objects);
+	metrics_set_gauge(m, METRICS_GAUGE_LINK_RATE, linkest_rate_Bps(le));
+	metrics_set_gauge(m, METRICS_GAUGE_LINK_BASE_US, linkest_base_us(le));
+	metrics_set_gauge(m, METRICS_GAUGE_LINK_SRTT_US, linkest_srtt_us(le));
+	metrics_set_gauge(
+	    m, METRICS_GAUGE_LINK_RTTVAR_US, linkest_rttvar_us(le));
+	metrics_set_gauge(m, METRICS_GAUGE_LINK_QUEUE_US, linkest_queue_us(le));
 }
 
-int server_caches_flush(struct caches *c, uint64_t now_us)
+static void measure_state(struct server *s)
 {
-	struct credtab *creds = c->creds;
-	const struct attrcache *old = c->attr;
+	struct upstream_status st;
+	struct metrics *m = s->metrics;
+	struct clients_load load;
 
-	/* Requests under way, and a save, know the numbers of credentials. */
-	c->creds = NULL;
-	caches_flush(c);
-	if (c->creds)
-		credtab_free(c->creds);
-	c->creds = creds;
-	return c->attr != old && forget_until(c->attr, now_us) ? 0 : -ENOMEM;
+	clients_get_load(s->clients, &load);
+	upstream_get_status(s->up[RESOLVE_NFS], &st);
+	metrics_set_gauge(m, METRICS_GAUGE_UP,
+	    st.state == UPSTREAM_UP && st.served != UPSTREAM_UNSERVED);
+	metrics_set_gauge(m, METRICS_GAUGE_OFFLINE, svc_offline(s->svc));
+	metrics_set_gauge(m, METRICS_GAUGE_CALLS_IN_FLIGHT, load.calls);
+	metrics_set_gauge(m, METRICS_GAUGE_CLIENTS, load.connections);
+	metrics_set_gauge(m, METRICS_GAUGE_CLIENTS_BYTES, load.bytes);
+	metrics_set_gauge(
+	    m, METRICS_GAUGE_CLIENTS_LIMIT_BYTES, room_limit(s->p.room));
+}
+
+const struct metrics *server_measure(struct server *s)
+{
+	measure_caches(cachehome_caches(s->home), s->p.disk_bytes, s->metrics);
+	measure_prefetch(s->prefetch, s->estimate, s->metrics);
+	measure_state(s);
+	metrics_set_gauge(s->metrics, METRICS_GAUGE_LOOP_LONGEST_TURN_US,
+	    loopwatch_longest_us(s->p.loop));
+	metrics_set(s->metrics, METRICS_LOOP_LONG_TURNS,
+	    loopwatch_long_turns(s->p.loop));
+	metrics_settle(s->metrics);
+	return s->metrics;
 }

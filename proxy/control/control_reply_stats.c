@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is counted and measured: status, stats, and what a flush gave up. */
+#include "base/histogram.h"
+#include "base/metrics.h"
+#include "control/control_reply_private.h"
+
+void reply_status(struct reply *r, const Forefetch__StatusRequest *request)
+{
+	Forefetch__Status *out =
+	    arena_message(&r->arena, &forefetch__status__descriptor);
+	size_t n = 0;
+
+	if (!out)
+		return;
+	r->ops->fill_status(r->ctx, &r->arena, out);
+	for (size_t i = 0; !r->arena.failed && i < out->n_servers; i++) {
+		const ProtobufCBinaryData *name = &out->servers[i]->name;
+
+		if (reply_wants(&request->server, name->data, name->len))
+			out->servers[n++] = out->servers[i];
+	}
+	out->n_servers = n;
+	r->res.result_case = FOREFETCH__RESPONSE__RESULT_STATUS;
+	r->res.status = out;
+	if (request->server.len > 0 && n == 0)
+		reply_no_server(r);
+}
+
+/* ---- stats ------------------------------------------------------------ */
+
+static void fill_histogram(
+    struct reply *r, const struct histogram *h, Forefetch__CallStats *out)
+{
+	Forefetch__Bucket *msg;
+	size_t n = 0;
+
+	for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++)
+		n += h->bucket[i] > 0;
+	out->histogram =
+	    arena_messages(&r->arena, &forefetch__bucket__descriptor, n);
+	if (!out->histogram)
+		return;
+	for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
+		if (h->bucket[i] == 0)
+			continue;
+		msg = out->histogram[out->n_histogram++];
+		msg->low = histogram_bucket_low(i);
+		msg->high = histogram_bucket_high(i);
+		msg->count = h->bucket[i];
+	}
+}
+
+static void fill_call(struct reply *r, enum metrics_side side,
+    const struct metrics_row *row, Forefetch__CallStats *out)
+{
+	out->side = side == METRICS_CLIENT ? FOREFETCH__SIDE__CLIENT
+					   : FOREFETCH__SIDE__UPSTREAM;
+	out->program = (char *)row->program;
+	out->procedure = (char *)row->procedure;
+	out->calls = row->calls;
+	out->errors = row->errors;
+	out->bytes_in = row->bytes_in;
+	out->bytes_out = row->bytes_out;
+	out->p50_us = histogram_percentile(row->latency, 500);
+	out->p90_us = histogram_percentile(row->latency, 900);
+	out->p99_us = histogram_percentile(row->latency, 990);
+	out->max_us = row->latency->max;
+	out->sum_us = row->latency->sum;
+	fill_histogram(r, row->latency, out);
+}
+
+static void fill_calls(
+    struct reply *r, const struct metrics *m, Forefetch__ServerStats *out)
+{
+	size_t n = metrics_row_count();
+	struct metrics_row row;
+
+	out->calls = arena_messages(
+	    &r->arena, &forefetch__call_stats__descriptor, METRICS_SIDES * n);
+	for (int side = 0; side < METRICS_SIDES; side++) {
+		for (size_t i = 0; out->calls && i < n; i++) {
+			metrics_get_row(m, (enum metrics_side)side, i, &row);
+			if (row.calls > 0)
+				fill_call(r, (enum metrics_side)side, &row,
+				    out->calls[out->n_calls++]);
+		}
+	}
+}
+
+static void fill_counters(
+    struct reply *r, const struct metrics *m, Forefetch__ServerStats *out)
+{
+	out->counters = arena_messages(
+	    &r->arena, &forefetch__counter__descriptor, METRICS_COUNTER_COUNT);
+	out->gauges = arena_messages(
+	    &r->arena, &forefetch__counter__descriptor, METRICS_GAUGE_COUNT);
+	if (r->arena.failed)
+		return;
+	for (size_t i = 0; i < METRICS_COUNTER_COUNT; i++) {
+		enum metrics_counter c = (enum metrics_counter)i;
+
+		out->counters[i]->key = (char *)metrics_counter_name(c);
+		out->counters[i]->value = metrics_get(m, c);
+	}
+	for (size_t i = 0; i < METRICS_GAUGE_COUNT; i++) {
+		enum metrics_gauge g = (enum metrics_gauge)i;
+
+		out->gauges[i]->key = (char *)metrics_gauge_name(g);
+		out->gauges[i]->value = metrics_get_gauge(m, g);
+	}
+	out->n_counters = METRICS_COUNTER_COUNT;
+	out->n_gauges = METRICS_GAUGE_COUNT;
+}
+
+static uint32_t permille(uint64_t part, uint64_t whole)
+{
+	if (whole == 0)
+		return PERMILLE_UNKNOWN;
+	return (uint32_t)((double)part * 1000 / (double)whole + 0.5);
+}
+
+static void fill_prefetch(
+    struct reply *r, const struct metrics *m, Forefetch__ServerStats *out)
+{
+	static const enum metrics_counter misses[] = {METRICS_ATTR_MISSES,
+	    METRICS_NAME_MISSES, METRICS_ACCESS_MISSES, METRICS_LIST_MISSES,
+	    METRICS_ANSWER_MISSES, METRICS_DATA_MISSES};
+	uint64_t used = metrics_get(m, METRICS_PREFETCH_USED), missed = 0;
+	Forefetch__PrefetchStats *msg =
+	    arena_message(&r->arena, &forefetch__prefetch_stats__descriptor);
+
+	if (!msg)
+		return;
+	for (size_t i = 0; i < sizeof(misses) / sizeof(misses[0]); i++)
+		missed += metrics_get(m, misses[i]);
+	msg->accuracy_permille =
+	    permille(used, used + metrics_get(m, METRICS_PREFETCH_UNUSED));
+	msg->coverage_permille = permille(used, used + missed);
+	msg->timeliness_permille =
+	    permille(used, used + metrics_get(m, METRICS_PREFETCH_LATE));
+	msg->waste_permille =
+	    permille(metrics_get(m, METRICS_PREFETCH_UNUSED_BYTES),
+		metrics_get(m, METRICS_BYTES_RETURNED));
+	msg->saved_round_trips = used;
+	msg->saved_us = used * metrics_get_gauge(m, METRICS_GAUGE_LINK_SRTT_US);
+	out->prefetch = msg;
+}
+
+void reply_stats(struct reply *r, const Forefetch__StatsRequest *request)
+{
+	Forefetch__Stats *out =
+	    arena_message(&r->arena, &forefetch__stats__descriptor);
+	struct reply_servers s = {.reply = r, .filter = &request->server};
+	size_t n;
+
+	if (!out || !reply_count(r, &request->server, &n))
+		return;
+	out->servers =
+	    arena_messages(&r->arena, &forefetch__server_stats__descriptor, n);
+	while (!r->arena.failed && reply_next(&s)) {
+		Forefetch__ServerStats *srv = out->servers[out->n_servers++];
+
+		srv->name = reply_bytes(s.at.name);
+		fill_calls(r, s.at.metrics, srv);
+		fill_counters(r, s.at.metrics, srv);
+		fill_prefetch(r, s.at.metrics, srv);
+	}
+	r->res.result_case = FOREFETCH__RESPONSE__RESULT_STATS;
+	r->res.stats = out;
+}
+
+/* ---- flush ------------------------------------------------------------ */
+
+static void fill_flushed(
+    const struct control_server *srv, Forefetch__FlushedServer *out)
+{
+	const struct metrics *m = srv->metrics;
+
+	out->name = reply_bytes(srv->name);
+	out->objects = metrics_get_gauge(m, METRICS_GAUGE_ATTR_ENTRIES);
+	out->names = metrics_get_gauge(m, METRICS_GAUGE_NAME_ENTRIES);
+	out->rights = metrics_get_gauge(m, METRICS_GAUGE_ACCESS_ENTRIES);
+	out->listings = metrics_get_gauge(m, METRICS_GAUGE_LIST_ENTRIES);
+	out->answers = metrics_get_gauge(m, METRICS_GAUGE_ANSWER_ENTRIES);
+	out->files = metrics_get_gauge(m, METRICS_GAUGE_DATA_FILES);
+	out->memory_bytes = metrics_get_gauge(m, METRICS_GAUGE_MEMORY_BYTES);
+	out->data_bytes = metrics_get_gauge(m, METRICS_GAUGE_DATA_LIVE_BYTES);
+}
+
+void reply_flush(struct reply *r, const Forefetch__FlushRequest *request)
+{
+	Forefetch__Flushed *out =
+	    arena_message(&r->arena, &forefetch__flushed__descriptor);
+	struct reply_servers s = {.reply = r, .filter = &request->server};
+	bool failed = false;
+	size_t n;
+
+	if (!out ||
+	    !reply_is_owner(r, "only root and the user that forefetchd runs as "
+			       "may empty its caches") ||
+	    !reply_count(r, &request->server, &n))
+		return;
+	out->servers = arena_messages(
+	    &r->arena, &forefetch__flushed_server__descriptor, n);
+	while (!r->arena.failed && reply_next(&s)) {
+		fill_flushed(&s.at, out->servers[out->n_servers++]);
+		failed |= r->ops->flush(r->ctx, s.next - 1) < 0;
+	}
+	r->res.result_case = FOREFETCH__RESPONSE__RESULT_FLUSH;
+	r->res.flush = out;
+	if (failed)
+		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
+		    "forefetchd has too little memory to do it; not all "
+		    "caches were emptied");
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tables on stdout. */
+#include "ctl/ctl_table.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libsmartcols.h>
+
+struct ctl_table {
+	struct libscols_table *table;
+	struct libscols_line *line;
+	size_t column; /* of the next cell */
+};
+
+struct ctl_table *ctl_table_new(const char *columns)
+{
+	struct ctl_table *t = calloc(1, sizeof(*t));
+	char *names = strdup(columns), *rest = names, *name;
+
+	if (t && names)
+		t->table = scols_new_table();
+	while (t && t->table && (name = strsep(&rest, ",")))
+		scols_table_new_column(t->table, name + (*name == '>'), 0,
+		    *name == '>' ? SCOLS_FL_RIGHT : 0);
+	free(names);
+	if (t && t->table)
+		return t;
+	free(t);
+	return NULL;
+}
+
+void ctl_table_row(struct ctl_table *t)
+{
+	if (!t)
+		return;
+	t->line = scols_table_new_line(t->table, NULL);
+	t->column = 0;
+}
+
+void ctl_table_cell(struct ctl_table *t, const char *format, ...)
+{
+	char *text = NULL;
+	va_list ap;
+
+	if (!t || !t->line)
+		return;
+	va_start(ap, format);
+	if (vasprintf(&text, format, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	if (scols_line_refer_data(t->line, t->column++, text))
+		free(text);
+}
+
+/* The library prints what is no text as \xNN. */
+void ctl_table_bytes(struct ctl_table *t, const uint8_t *s, size_t len)
+{
+	ctl_table_cell(t, "%.*s", (int)len, len ? (const char *)s : "");
+}
+
+void ctl_table_print(struct ctl_table *t)
+{
+	if (!t)
+		return;
+	scols_print_table(t->table);
+	scols_unref_table(t->table);
+	free(t);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The clients of one server: its listening sockets, who may connect, and the
+ * connections there are.
+ */
+#ifndef FOREFETCH_CLIENTS_H
+#define FOREFETCH_CLIENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "control/control.h"
+
+struct clients;
+struct config_server;
+struct event_base;
+struct listens;
+struct rbuf_pool;
+struct room;
+struct svc;
+
+/* Connections of one server's clients. */
+enum { CLIENTS_MAX = 256 };
+
+struct clients_params {
+	struct event_base *base;
+	struct rbuf_pool *pool;
+	struct room *room; /* of the clients of all servers */
+	struct listens *listens;
+	struct svc *svc;
+	struct metrics *metrics;
+	const struct config_server *config; /* see clients_set_config() */
+	const char *server;                 /* its name; outlives this */
+};
+
+/* Listens at all addresses of the configuration. NULL, a sentence in `err` and
+ * errno where one cannot be had. */
+struct clients *clients_new(
+    const struct clients_params *p, char *err, size_t errlen);
+/* Closes all connections. */
+void clients_free(struct clients *c);
+/* `listen` does not change. */
+void clients_set_config(struct clients *c, const struct config_server *config);
+
+/* To be called every second: ends the connections that are stuck, and accepts
+ * again where descriptors had run out. */
+void clients_sweep(struct clients *c, uint64_t now_us);
+/* Accept no more connections and calls. */
+void clients_drain(struct clients *c);
+/* Nothing is in flight, and nothing left to send. */
+bool clients_idle(const struct clients *c);
+
+struct clients_load {
+	unsigned connections;
+	uint64_t calls; /* in flight */
+	uint64_t bytes; /* that their calls and replies hold */
+};
+void clients_get_load(const struct clients *c, struct clients_load *out);
+/* CONTROL_LIST_MAX of them. */
+void clients_fill_status(
+    const struct clients *c, struct arena *a, Forefetch__ServerStatus *out);
+
+#endif

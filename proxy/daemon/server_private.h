@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Private to server*.c: what a server is made of. */
+#ifndef FOREFETCH_SERVER_PRIVATE_H
+#define FOREFETCH_SERVER_PRIVATE_H
+
+#include "base/netmatch.h"
+#include "daemon/server.h"
+#include "upstream/resolve.h"
+#include "upstream/upstream.h"
+
+struct server {
+	struct server_params p;
+	char *name; /* outlives reloads */
+	struct metrics *metrics;
+	struct upstream *up[RESOLVE_COUNT];
+	struct resolve *resolve;
+	struct fetch *fetch;
+	struct drc *drc;
+	struct drc *write_drc;
+	struct cachehome *home;
+	struct linkest *estimate;
+	struct linkkeep *linkkeep;
+	struct linkwatch *link;
+	struct prefetch *prefetch;
+	struct tracer *tracer;
+	struct warm *warm;
+	struct pins *pins;
+	struct compact *compact;
+	struct hints *hints;
+	uint64_t calls; /* of clients, at the last sweep */
+	struct svc *svc;
+	struct clients *clients; /* last: they may call at once */
+	struct event *ev_sweep;
+	struct event *ev_bury;                     /* what was flushed */
+	struct netmatch_addr found[RESOLVE_COUNT]; /* len 0: not known */
+	uint64_t offline_us;   /* since when it serves alone */
+	bool registered;       /* with the local rpcbind */
+	unsigned unregistered; /* programs that this refused */
+};
+
+/* server_upstream.c: connections to the server, once it is found; false
+ * without memory. */
+bool server_open_upstreams(struct server *s);
+/* Begins to look for it, with what a former daemon found. */
+void server_resolve(struct server *s);
+
+#endif

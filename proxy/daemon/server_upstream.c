@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The way to the server: where its programs are, and the connections to them.
+ * Addresses are kept on disk, so that a daemon that is started again need not
+ * wait for a resolver.
+ */
+#include <string.h>
+
+#include "base/statedir.h"
+#include "config/config.h"
+#include "daemon/cachehome.h"
+#include "daemon/server_private.h"
+#include "link/linkest.h"
+#include "svc/drc.h"
+#include "upstream/dial.h"
+
+static const char *const addr_files[RESOLVE_COUNT] = {
+    [RESOLVE_NFS] = "address-nfs",
+    [RESOLVE_MOUNT] = "address-mount",
+};
+
+static void set_address(
+    struct server *s, enum resolve_what what, const struct netmatch_addr *na)
+{
+	s->found[what] = *na;
+	upstream_set_address(s->up[what], (const struct sockaddr *)&na->addr);
+}
+
+static void on_found(
+    void *ctx, enum resolve_what what, const struct sockaddr *sa)
+{
+	struct server *s = ctx;
+	struct netmatch_addr na = {0};
+	struct upstream_status st;
+
+	/* It was the other program that did not answer: a connection that
+	 * works is worth more than the next of the host's addresses. */
+	upstream_get_status(s->up[what], &st);
+	if (st.state == UPSTREAM_UP)
+		return;
+	na.len = dial_addr_len(sa);
+	memcpy(&na.addr, sa, na.len);
+	if (na.len != s->found[what].len ||
+	    memcmp(&na.addr, &s->found[what].addr, na.len) != 0)
+		statedir_save_addr(s->p.state, s->name, addr_files[what], &na);
+	set_address(s, what, &na);
+}
+
+static void on_unreachable(void *ctx)
+{
+	struct server *s = ctx;
+
+	resolve_again(s->resolve);
+}
+
+static void on_nfs_port(void *ctx, unsigned conn, uint16_t port)
+{
+	struct server *s = ctx;
+
+	drc_set_port(s->drc, conn, port);
+}
+
+static void on_nfs_received(
+    void *ctx, size_t bytes, bool begun, uint64_t now_us)
+{
+	const struct server *s = ctx;
+
+	if (s->estimate)
+		linkest_arrived(s->estimate, bytes, begun, now_us);
+}
+
+static void on_mount_port(void *ctx, unsigned conn, uint16_t port)
+{
+	(void)ctx;
+	(void)conn;
+	(void)port;
+}
+
+void server_network_changed(struct server *s, bool woke)
+{
+	for (int i = 0; i < RESOLVE_COUNT; i++)
+		upstream_kick(s->up[i], woke);
+	/* Another link, perhaps: it tells soon. */
+	linkest_forget(s->estimate);
+}
+
+/* What a former daemon found out serves until the resolver knows better. */
+static void use_known_addresses(struct server *s)
+{
+	struct netmatch_addr na;
+
+	for (int i = 0; i < RESOLVE_COUNT && cachehome_on_disk(s->home); i++)
+		if (statedir_load_addr(
+			s->p.state, s->name, addr_files[i], &na) == 0)
+			set_address(s, (enum resolve_what)i, &na);
+}
+
+static struct upstream *new_upstream(struct server *s, enum resolve_what what)
+{
+	bool nfs = what == RESOLVE_NFS;
+	struct upstream_params up = {.base = s->p.base,
+	    .pool = s->p.pool,
+	    .metrics = s->metrics,
+	    .name = s->name,
+	    .program = nfs ? "nfs" : "mount",
+	    .connections = nfs ? s->p.config->connections : 1,
+	    .lazy = !nfs,
+	    .on_unreachable = on_unreachable,
+	    .on_port = nfs ? on_nfs_port : on_mount_port,
+	    .on_received = nfs ? on_nfs_received : NULL,
+	    .ctx = s};
+
+	return upstream_new(&up);
+}
+
+bool server_open_upstreams(struct server *s)
+{
+	const struct config_server *cfg = s->p.config;
+	struct resolve_params rp = {.base = s->p.base,
+	    .dns = s->p.dns,
+	    .pool = s->p.pool,
+	    .name = s->name,
+	    .host = cfg->address,
+	    .ports = {cfg->nfs_port, cfg->mount_port},
+	    .on_found = on_found,
+	    .ctx = s};
+
+	s->up[RESOLVE_NFS] = new_upstream(s, RESOLVE_NFS);
+	s->up[RESOLVE_MOUNT] = new_upstream(s, RESOLVE_MOUNT);
+	s->resolve = resolve_new(&rp);
+	if (!s->up[RESOLVE_NFS] || !s->up[RESOLVE_MOUNT] || !s->resolve)
+		return false;
+	for (unsigned i = 0; i < cfg->connections; i++)
+		upstream_set_port(s->up[RESOLVE_NFS], i, drc_port(s->drc, i));
+	return true;
+}
+
+void server_resolve(struct server *s)
+{
+	use_known_addresses(s);
+	resolve_start(s->resolve);
+}
