@@ -269,37 +269,13 @@ static bool open_prefetch(struct server *s)
 	return s->prefetch && s->tracer;
 }
 
-/* Predictions go first: what they bring is wanted sooner. */
-static bool may_warm(void *ctx)
-{
-	struct server *s = ctx;
-
-	return may_ask_ahead(s) && !prefetch_waits(s->prefetch);
-}
-
-static unsigned demand(void *ctx)
-{
-	const struct server *s = ctx;
-	struct prefetch_stats st;
-	unsigned all = fetch_in_flight(s->fetch);
-
-	prefetch_get_stats(s->prefetch, &st);
-	return all > st.flights ? all - st.flights : 0;
-}
-
 static bool open_warm(struct server *s)
 {
-	struct warm_params wp = {.base = s->p.base,
-	    .fetch = s->fetch,
+	struct warm_params wp = {.prefetch = s->prefetch,
 	    .caches = cachehome_caches(s->home),
 	    .link = s->estimate,
-	    .budget = prefetch_budget(s->prefetch),
-	    .metrics = s->metrics,
 	    .config = s->p.config,
-	    .disk_bytes = s->p.disk_bytes,
-	    .ready = may_warm,
-	    .demand = demand,
-	    .ctx = s};
+	    .disk_bytes = s->p.disk_bytes};
 
 	s->warm = warm_new(&wp);
 	return s->warm != NULL;

@@ -379,16 +379,6 @@ static int may_begin(struct hints *h, uid_t uid, const char *export,
 		   : 0;
 }
 
-static struct pf_cred *cred_of(struct hints *h, const struct user *who)
-{
-	char body[RPC_AUTH_BODY_MAX];
-	struct rpc_cred cred;
-	uint32_t id = user_cred(h->p.caches, who, &cred, body);
-
-	return id ? pf_cred_get(h->p.prefetch, &cred, id, (uint32_t)who->uid)
-		  : NULL;
-}
-
 struct hint_stream *hint_begin(struct hints *h, const struct user *who,
     const char *export, const char *path)
 {
@@ -407,14 +397,15 @@ struct hint_stream *hint_begin(struct hints *h, const struct user *who,
 	for (int i = 0; i < HINT_KEYS; i++)
 		TAILQ_INIT(&s->keys[i]);
 	s->path = strdup(path);
-	s->cred = cred_of(h, who);
+	s->cred = pf_cred_of_user(h->p.prefetch, who);
 	if (!s->path || !s->cred) {
+		if (s->cred)
+			pf_cred_unref(s->cred);
 		free(s->path);
 		free(s);
 		errno = ENOMEM;
 		return NULL;
 	}
-	(void)pf_cred_ref(s->cred);
 	memcpy(s->root_fh, root.data, root.len);
 	s->root = (nfs3_fh){.len = root.len, .data = s->root_fh};
 	LIST_INSERT_HEAD(&h->streams, s, link);

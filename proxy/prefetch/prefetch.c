@@ -24,7 +24,8 @@ enum {
 	LEAD_RTTS = 3,
 	/* That a listing will answer, where the names are all that is known. */
 	GUESSED_NAMES = 3,
-	TURN_WANTS = 64, /* in one turn of the loop */
+	TURN_WANTS = 64,      /* in one turn of the loop */
+	JOBS_POLL_US = 20000, /* while the server cannot be asked */
 };
 
 void prefetch_wake(struct prefetch *pf, uint64_t now_us)
@@ -55,9 +56,14 @@ struct budget *prefetch_budget(struct prefetch *pf)
 	return pf->budget;
 }
 
-bool prefetch_waits(const struct prefetch *pf)
+bool prefetch_holds_jobs(const struct prefetch *pf)
 {
-	return pf->nqueued > 0;
+	return pf->nqueued > 0 || !pf->p.ready(pf->p.ctx);
+}
+
+bool prefetch_sees_demand(const struct prefetch *pf)
+{
+	return fetch_in_flight(pf->p.fetch) > pf->nflights_all;
 }
 
 /* ---- listings --------------------------------------------------------- */
@@ -245,34 +251,61 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 
 /* ---- the pump --------------------------------------------------------- */
 
-static void pump(struct prefetch *pf, uint64_t now_us)
+static bool have_jobs(const struct prefetch *pf)
+{
+	return !TAILQ_EMPTY(&pf->lanes[WANT_LANE_JOBS]);
+}
+
+static enum step take_turn(struct want *w, uint64_t now_us, uint64_t *wait_us)
+{
+	struct want_owner *o = w->owner;
+
+	return o && o->on_turn ? o->on_turn(o, now_us, wait_us)
+			       : want_step(w, now_us, wait_us);
+}
+
+/* False where the link has no room for more. */
+static bool pump_one(struct want *w, uint64_t now_us, uint64_t *wait_us)
+{
+	switch (take_turn(w, now_us, wait_us)) {
+	case STEP_DONE:
+		want_drop(w);
+		break;
+	case STEP_MORE:
+		want_queue(w, false);
+		break;
+	case STEP_WAITS:
+		break;
+	case STEP_LATER:
+		want_delay(w, now_us);
+		break;
+	case STEP_BLOCKED:
+		/* Jobs have their turns one after the other. */
+		want_queue(w, w->lane != WANT_LANE_JOBS);
+		return false;
+	}
+	return true;
+}
+
+/* How long to wait before it goes on; 0: until something happens. */
+static uint64_t pump(struct prefetch *pf, uint64_t now_us)
 {
 	uint64_t wait_us = 0;
 	struct want *w;
 
-	if (pf->nqueued > 0 && !pf->p.ready(pf->p.ctx))
-		return;
+	if (pf->nqueued == 0 && !have_jobs(pf))
+		return 0;
+	if (!pf->p.ready(pf->p.ctx))
+		return have_jobs(pf) ? JOBS_POLL_US : 0;
 	for (int i = 0; i < TURN_WANTS; i++) {
 		w = want_next(pf);
 		if (!w)
-			return;
-		switch (want_step(w, now_us, &wait_us)) {
-		case STEP_DONE:
-			want_drop(w);
-			break;
-		case STEP_WAITS:
-			break;
-		case STEP_LATER:
-			want_delay(w, now_us);
-			break;
-		case STEP_BLOCKED:
-			want_queue(w, true);
-			if (wait_us > 0)
-				prefetch_wake_in(pf, wait_us);
-			return;
-		}
+			return 0;
+		if (!pump_one(w, now_us, &wait_us))
+			return wait_us;
 	}
 	prefetch_wake(pf, now_us);
+	return 0;
 }
 
 static void on_turn(evutil_socket_t fd, short what, void *arg)
@@ -280,7 +313,8 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 	struct prefetch *pf = arg;
 	/* Reading the clock costs as much as all of this where little is to
 	 * be done: what woke it knows the time. */
-	uint64_t now_us = pf->active ? pf->now_us : clock_now_us(), due_us;
+	uint64_t now_us = pf->active ? pf->now_us : clock_now_us();
+	uint64_t due_us, wait_us;
 
 	(void)fd;
 	(void)what;
@@ -295,11 +329,13 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 	notes_age(pf, now_us);
 	session_go_on(pf, now_us);
 	due_us = wants_ripen(pf, now_us);
-	pump(pf, now_us);
+	wait_us = pump(pf, now_us);
 	if (!due_us)
 		due_us = wants_ripen(pf, now_us);
-	if (due_us)
-		prefetch_wake_in(pf, due_us - now_us);
+	if (due_us && (wait_us == 0 || due_us - now_us < wait_us))
+		wait_us = due_us - now_us;
+	if (wait_us > 0)
+		prefetch_wake_in(pf, wait_us);
 }
 
 /* ---- making one ------------------------------------------------------- */
@@ -343,6 +379,7 @@ struct prefetch *prefetch_new(const struct prefetch_params *p)
 	pf->p.path = pf->path;
 	snprintf(pf->path, sizeof(pf->path), "%s", p->path);
 	TAILQ_INIT(&pf->creds);
+	pf_flights_init(pf);
 	TAILQ_INIT(&pf->spare);
 	TAILQ_INIT(&pf->later);
 	for (int i = 0; i < WANT_LANES; i++)
@@ -362,7 +399,7 @@ void prefetch_free(struct prefetch *pf)
 		return;
 	pf_save_close(pf);
 	wants_free(pf);
-	pf_flights_free(pf);
+	flights_free(&pf->flights);
 	session_close(pf);
 	while (pf->ring_out != pf->ring_in)
 		pf_cred_unref(pf->ring[pf->ring_out++ % RING].cred);
@@ -390,7 +427,7 @@ void prefetch_get_stats(const struct prefetch *pf, struct prefetch_stats *st)
 
 	predictor_get_stats(pf->predictor, &ps);
 	*st = (struct prefetch_stats){.wants = pf->nwants,
-	    .flights = pf->nflights,
+	    .flights = pf->flights.n,
 	    .flight_bytes = budget_inflight_bytes(pf->budget),
 	    .flight_bytes_max = budget_inflight_max_bytes(pf->budget),
 	    .window_bytes = budget_window_bytes(pf->budget),

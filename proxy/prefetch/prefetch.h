@@ -45,7 +45,8 @@ struct prefetch_params {
 	/* Each call that the predictor hears of; may be NULL. True where it is
 	 * known what will be asked next: then nothing is guessed. */
 	bool (*on_seen)(void *ctx, const struct predictor_obs *obs);
-	/* Whether the server can be asked at this moment. */
+	/* Whether the server can be asked at this moment, and no call of a
+	 * client waits to be sent. */
 	bool (*ready)(void *ctx);
 	void *ctx;
 };
@@ -69,8 +70,11 @@ void prefetch_set_file(struct prefetch *pf, const char *path);
 void prefetch_edited(struct prefetch *pf);
 /* For whatever else is fetched ahead. */
 struct budget *prefetch_budget(struct prefetch *pf);
-/* Whether predictions wait for room on the link. */
-bool prefetch_waits(const struct prefetch *pf);
+/* Whether jobs (want.h) have to wait now: the server cannot be asked, or wants
+ * wait for room on the link. */
+bool prefetch_holds_jobs(const struct prefetch *pf);
+/* Whether calls are under way that were not sent ahead. */
+bool prefetch_sees_demand(const struct prefetch *pf);
 
 /* What became of the last prediction of an object, texts are static: to root,
  * or to the uid whose own use led to it, while nobody else has used it. */

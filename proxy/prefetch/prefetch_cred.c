@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The credentials that calls came with, the last ones used, for calls ahead. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache/user.h"
 #include "prefetch/prefetch_private.h"
 
 enum { CREDS_MAX = 256 };
@@ -16,6 +18,17 @@ void pf_cred_unref(struct pf_cred *c)
 {
 	if (--c->refs == 0)
 		free(c);
+}
+
+struct pf_cred *pf_cred_of_user(struct prefetch *pf, const struct user *who)
+{
+	char body[RPC_AUTH_BODY_MAX];
+	struct rpc_cred cred;
+	uint32_t id = user_cred(pf->p.caches, who, &cred, body);
+	struct pf_cred *c =
+	    id ? pf_cred_get(pf, &cred, id, (uint32_t)who->uid) : NULL;
+
+	return c ? pf_cred_ref(c) : NULL;
 }
 
 uint32_t pf_cred_id(const struct pf_cred *c)

@@ -27,7 +27,7 @@
 #include "link/linkest.h"
 #include "predictor/predictor.h"
 #include "prefetch/observe.h"
-#include "prefetch/owncall.h"
+#include "prefetch/flight.h"
 #include "prefetch/prefetch.h"
 #include "prefetch/want.h"
 
@@ -74,8 +74,9 @@ enum {
 	WANT_WATCHES = 4,
 	/* By lead, doubling. What follows a file's first bytes goes behind the
 	 * first bytes of files that are up to four times as far ahead. */
-	WANT_LANES = 10,
+	WANT_LANES = 11,
 	WANT_TAIL_LANES = 2,
+	WANT_LANE_JOBS = WANT_LANES - 1, /* the last one */
 	WANTS_MAX = 4096,
 	WANT_BUCKETS = 4096,
 	NOTES = 4096,
@@ -138,22 +139,15 @@ struct want {
 TAILQ_HEAD(want_queue, want);
 LIST_HEAD(want_list, want);
 
-/* A call of ours under way. */
+/* A call for a want. */
 struct pf_flight {
-	LIST_ENTRY(pf_flight) link;
-	struct owncall call;
+	struct flight fl;
 	struct prefetch *pf;
-	struct pf_cred *cred;
 	uint64_t object;
-	uint64_t bytes;      /* that were reserved for the reply */
-	uint32_t generation; /* of the object, before */
-	bool known;          /* … which was known then */
-	char fh[NFS3_FHSIZE_MAX];
+	uint32_t generation;      /* of the object, before the call … */
+	bool known;               /* … if anything was known of it then */
 	char name[NFS3_NAME_MAX]; /* LOOKUP */
-	_Alignas(8) unsigned char encoded[NFS3_FHSIZE_MAX + NFS3_NAME_MAX + 64];
 };
-
-LIST_HEAD(pf_flights, pf_flight);
 
 enum note_state {
 	NOTE_NONE,
@@ -235,10 +229,11 @@ struct prefetch {
 	struct want_queue later;       /* those that are too early, in order */
 	struct want_queue spare;
 	struct want_list wants[WANT_BUCKETS];
+	/* Jobs are neither among those queued nor among the wants. */
 	unsigned nqueued, nwants, nmade;
-	uint64_t orders; /* that were given to wants */
-	struct pf_flights flights;
-	unsigned nflights;
+	uint64_t orders;        /* that were given to wants */
+	struct flights flights; /* of wants */
+	unsigned nflights_all;  /* the owners' of wants, too */
 	struct notes *notes;
 	uint32_t first_read_bytes; /* that files are asked for first, lately */
 	struct pf_dir dirs[DIRS];  /* by key */
@@ -264,6 +259,10 @@ void prefetch_listed(
     struct prefetch *pf, const struct pf_cred *cred, struct node *dir);
 
 /* prefetch_cred.c */
+/* The reference is the list's: take one of your own. NULL without memory. */
+struct pf_cred *pf_cred_get(struct prefetch *pf, const struct rpc_cred *cred,
+    uint32_t id, uint32_t uid);
+struct pf_cred *pf_cred_ref(struct pf_cred *c);
 void pf_creds_free(struct prefetch *pf);
 
 /* prefetch_want.c */
@@ -298,12 +297,6 @@ void wants_free(struct prefetch *pf);
 bool want_watch(struct want *w, const struct fetch_about *about);
 
 /* prefetch_step.c */
-enum step {
-	STEP_DONE,    /* nothing more is to be asked */
-	STEP_WAITS,   /* for what is under way */
-	STEP_LATER,   /* it is too early: after a grain of the server's clock */
-	STEP_BLOCKED, /* no room on the link: `*wait_us`, 0: until a reply */
-};
 /* Whether what is used with probability `p` is worth a reply of `bytes`. */
 bool want_worth(const struct prefetch *pf, double p, uint64_t bytes);
 /* Whether a listing of `bytes` is, for so many names in it. */
@@ -328,7 +321,7 @@ uint32_t listing_page(struct caches *c, struct node *dir, struct listing *l,
 bool pf_flight_start(struct prefetch *pf, struct pf_cred *cred,
     struct node *node, uint32_t proc, const union nfs_args *args,
     uint64_t bytes);
-void pf_flights_free(struct prefetch *pf);
+void pf_flights_init(struct prefetch *pf);
 
 /* prefetch_dir.c */
 void dir_missed(

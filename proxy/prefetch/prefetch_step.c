@@ -201,19 +201,20 @@ static uint64_t listing_bytes(const struct turn *t, struct node *dir)
 	return bytes > least ? bytes : least;
 }
 
-/*
- * What is fetched within a grain of the first sight of a version holds for a
- * moment only (DESIGN, "Contract"): it is worth the wait, unless the server
- * counts in seconds.
- */
-static bool too_early(struct turn *t, struct node *node)
+bool want_too_early(
+    const struct caches *c, const struct node *node, uint64_t now_us)
 {
-	if (!(node->flags & NODE_ATTRS) ||
-	    attrcache_firm(t->c->attr, node, t->now_us) ||
-	    !attrcache_firm(t->c->attr, node, t->now_us + GRAIN_US))
-		return false;
-	t->early = true;
-	return true;
+	return (node->flags & NODE_ATTRS) &&
+	       !attrcache_firm(c->attr, node, now_us) &&
+	       attrcache_firm(c->attr, node, now_us + GRAIN_US);
+}
+
+static bool too_early(struct turn *t, const struct node *node)
+{
+	bool early = want_too_early(t->c, node, t->now_us);
+
+	t->early = t->early || early;
+	return early;
 }
 
 /* While the rate is not known, the window tells what the link bears. */
@@ -601,10 +602,8 @@ static enum step step_end(struct turn *t)
 		w->steps--;
 		return STEP_BLOCKED;
 	}
-	if (t->more) {
-		want_queue(w, false);
-		return STEP_WAITS;
-	}
+	if (t->more)
+		return STEP_MORE;
 	if (!t->node && !w->name && !(w->needs & PREDICTOR_NEEDS_ABSENCE))
 		return drop(t, NOTE_UNKNOWN, METRICS_PREFETCH_UNKNOWN);
 	if (t->asked == 0 && w->steps == 1)

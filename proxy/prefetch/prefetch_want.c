@@ -46,7 +46,7 @@ static uint8_t lane_of(uint32_t lead)
 {
 	uint8_t lane = 0;
 
-	while (lead > 1 && lane < WANT_LANES - 1 - WANT_TAIL_LANES) {
+	while (lead > 1 && lane < WANT_LANE_JOBS - 1 - WANT_TAIL_LANES) {
 		lead /= 2;
 		lane++;
 	}
@@ -68,6 +68,11 @@ static struct want *want_new(struct prefetch *pf)
 		pf->nwants++;
 	}
 	return w;
+}
+
+static bool is_job(const struct want *w)
+{
+	return w->lane == WANT_LANE_JOBS;
 }
 
 static uint8_t want_lane(const struct want *w)
@@ -281,6 +286,29 @@ struct want *want_add_name(struct prefetch *pf, struct pf_cred *cred,
 	return w;
 }
 
+/* Nothing finds it but its owner, nor is it taken from what wants may be. */
+bool want_add_job(
+    struct prefetch *pf, struct pf_cred *cred, struct want_owner *o)
+{
+	struct want *w = malloc(sizeof(*w));
+
+	if (!w)
+		return false;
+	*w = (struct want){.pf = pf, .lane = WANT_LANE_JOBS};
+	w->cred = pf_cred_ref(cred);
+	(void)want_own(w, o);
+	want_queue(w, false);
+	return true;
+}
+
+void want_go_on(struct want_owner *o)
+{
+	struct want *w = o->want;
+
+	if (w && !w->queued && !w->delayed)
+		want_queue(w, false);
+}
+
 bool want_own(struct want *w, struct want_owner *o)
 {
 	if (w->owner)
@@ -323,7 +351,7 @@ void want_queue(struct want *w, bool again)
 	else
 		TAILQ_INSERT_TAIL(lane, w, link);
 	w->queued = true;
-	w->pf->nqueued++;
+	w->pf->nqueued += !is_job(w);
 }
 
 void want_delay(struct want *w, uint64_t now_us)
@@ -357,7 +385,7 @@ static void want_unqueue(struct want *w)
 	back_forget(w);
 	TAILQ_REMOVE(&w->pf->lanes[w->lane], w, link);
 	w->queued = false;
-	w->pf->nqueued--;
+	w->pf->nqueued -= !is_job(w);
 }
 
 struct want *want_next(struct prefetch *pf)
@@ -380,12 +408,16 @@ void want_drop(struct want *w)
 	bool given_up = w->old;
 
 	want_unqueue(w);
-	for (int i = 0; i < WANT_WATCHES; i++)
-		fetch_unwatch(&w->watches[i]);
-	LIST_REMOVE(w, hash_link);
 	pf_cred_unref(w->cred);
-	TAILQ_INSERT_HEAD(&pf->spare, w, link);
-	pf->nwants--;
+	if (is_job(w)) {
+		free(w);
+	} else {
+		for (int i = 0; i < WANT_WATCHES; i++)
+			fetch_unwatch(&w->watches[i]);
+		LIST_REMOVE(w, hash_link);
+		TAILQ_INSERT_HEAD(&pf->spare, w, link);
+		pf->nwants--;
+	}
 	if (!o)
 		return;
 	o->want = NULL;

@@ -2,16 +2,22 @@
 /*
  * Wants: what shall be in the caches before a client asks for it.
  *
- *	sessions, patterns, habits, missed names, hints
- *	        │ want_add_…()
- *	        ▼
- *	lanes of one queue, the most urgent first ─▶ want_step() ─▶ calls
- *	        │                                      ▲    │
- *	        └── the pump (prefetch.c) ─────────────┘    └─▶ want_owner
+ *	sessions, patterns, habits, missed names, hints │ walks of trees
+ *	        │ want_add_…()                          │ want_add_job()
+ *	        ▼                                       ▼
+ *	lanes of one queue, the most urgent first ─────▶ the last lane
+ *	        │ the pump (prefetch.c)                 │
+ *	        ▼                                       ▼
+ *	   want_step() ─▶ calls (flight.h) ◀─ want_owner.on_turn()
  *
  * A want is gone when there is nothing more to ask for it, or when it could
  * not be asked for within five seconds. Whoever has to know when that happens
  * gives it an owner.
+ *
+ * A job is a want whose owner knows itself which calls are to be sent, and
+ * sends them. It has its turn when nothing else waits in the queue, and lasts
+ * as long as the owner says: neither its age ends it, nor `prefetch = off`,
+ * nor strict consistency.
  */
 #ifndef FOREFETCH_WANT_H
 #define FOREFETCH_WANT_H
@@ -19,11 +25,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "nfsproto/rpc_msg.h"
 #include "predictor/predictor.h"
 
+struct caches;
+struct node;
 struct pf_cred;
 struct prefetch;
+struct user;
 struct want;
 
 /* What a reply will take on the link, in bytes without headers. */
@@ -59,11 +67,24 @@ struct want_name {
 	uint32_t lead;
 };
 
+/* What came of a turn with a want. */
+enum step {
+	STEP_DONE,    /* nothing more is to be asked: the want ends */
+	STEP_MORE,    /* it has more to ask, after others of its lane */
+	STEP_WAITS,   /* for what is under way */
+	STEP_LATER,   /* it is too early: after a grain of the server's clock */
+	STEP_BLOCKED, /* no room on the link: `*wait_us`, 0: until a reply */
+};
+
 /* Embedded in whoever waits for the end of a want. */
 struct want_owner {
 	/* There is nothing more to ask for it, or it was given up for its age.
 	 * Not called after want_disown(). */
 	void (*on_end)(struct want_owner *o, bool given_up);
+	/* Of jobs: the next call may be sent. Behind STEP_WAITS want_go_on()
+	 * has it called again. */
+	enum step (*on_turn)(
+	    struct want_owner *o, uint64_t now_us, uint64_t *wait_us);
 	struct want *want; /* NULL while there is none */
 };
 
@@ -79,22 +100,30 @@ struct want *want_add_range(struct prefetch *pf, struct pf_cred *cred,
  * there are too many wants. */
 struct want *want_add_name(struct prefetch *pf, struct pf_cred *cred,
     const struct want_name *n, uint64_t now_us);
+/* Has to end before the queue does. False without memory. */
+bool want_add_job(
+    struct prefetch *pf, struct pf_cred *cred, struct want_owner *o);
+/* The job has something to do again. Not to be called from its own turn. */
+void want_go_on(struct want_owner *o);
 /* False where the want has another owner. */
 bool want_own(struct want *w, struct want_owner *o);
 /* The owner has lost interest: its want is dropped. */
 void want_disown(struct want_owner *o);
+/*
+ * Whether bytes or names of the object that are asked for now would be bound
+ * to this version for a moment only, but for good after a grain of the
+ * server's clock (CONTRACT): that is worth the wait. Not so where the server
+ * counts in seconds.
+ */
+bool want_too_early(
+    const struct caches *c, const struct node *node, uint64_t now_us);
 
 /* Have the queue looked at in a later turn of the loop. */
 void prefetch_wake(struct prefetch *pf, uint64_t now_us);
 
-/*
- * Credentials under which wants are asked for. The reference that
- * pf_cred_get() returns is the list's: take one of your own. NULL without
- * memory.
- */
-struct pf_cred *pf_cred_get(struct prefetch *pf, const struct rpc_cred *cred,
-    uint32_t id, uint32_t uid);
-struct pf_cred *pf_cred_ref(struct pf_cred *c);
+/* The credential of a user of this machine, with a reference; NULL without
+ * memory. Wants are asked for under it. */
+struct pf_cred *pf_cred_of_user(struct prefetch *pf, const struct user *who);
 void pf_cred_unref(struct pf_cred *c);
 uint32_t pf_cred_id(const struct pf_cred *c); /* caches_cred() */
 

@@ -1,35 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Walks: how they begin and end, their stacks of items, and their turns. */
 #include "warm/warm.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <event2/event.h>
-
 #include "base/clock.h"
-#include "cache/user.h"
 #include "config/config.h"
 #include "config/exportpath.h"
 #include "nfsproto/nfs3_object.h"
+#include "link/budget.h"
+#include "prefetch/prefetch.h"
 #include "warm/warm_private.h"
 
 enum {
-	TURN_STEPS = 64, /* of a walk, in one turn of the loop */
 	PROBE_US = 500000,
 	QUIET_US = 1000000,
-	POLL_US = 20000, /* while others go first, or the server is away */
+	POLL_US = 20000, /* while the link has no room */
 	ITEMS_MIN = 64,  /* room that is made first */
 };
 
 nfs3_fh item_fh(const struct item *it)
 {
 	return (nfs3_fh){.len = it->fh_len, .data = it->fh};
-}
-
-void warm_wake(struct warm *wm)
-{
-	event_active(wm->ev, EV_TIMEOUT, 1);
 }
 
 /* ---- what is to be looked at ------------------------------------------ */
@@ -124,7 +118,8 @@ bool warm_probe(struct warm *wm, uint64_t bytes, uint64_t now_us)
 		return false;
 	if (now_us - wm->probed_us >= PROBE_US) {
 		wm->probed_us = now_us;
-		wm->probe_bytes = budget_limit_bytes(wm->p.budget);
+		wm->probe_bytes =
+		    budget_limit_bytes(prefetch_budget(wm->p.prefetch));
 	}
 	if (wm->probe_bytes < bytes)
 		return false;
@@ -134,80 +129,64 @@ bool warm_probe(struct warm *wm, uint64_t bytes, uint64_t now_us)
 
 /* ---- turns ------------------------------------------------------------ */
 
-static void finish(struct warm_walk *w, uint64_t now_us)
+static struct warm_walk *walk_of(struct want_owner *o)
+{
+	return (void *)((char *)o - offsetof(struct warm_walk, job));
+}
+
+static void finish(struct warm_walk *w)
 {
 	if (w->p.state == WARM_WALKS)
 		w->p.state = WARM_DONE;
-	w->ended_us = now_us;
+	w->ended_us = clock_now_us();
 	while (w->nitems > 0)
 		free(w->items[--w->nitems].name);
 }
 
-/* False where it has to wait. */
-static bool step_top(struct warm_walk *w, uint64_t now_us, uint64_t *wait_us)
+static void on_end(struct want_owner *o, bool given_up)
 {
-	struct item it = w->items[--w->nitems];
-
-	switch (warm_step(w, &it, now_us, wait_us)) {
-	case WARM_STEP_DONE:
-		return true;
-	case WARM_STEP_AGAIN:
-		warm_push(w, &it);
-		return true;
-	default:
-		warm_push(w, &it);
-		return false;
-	}
+	(void)given_up;
+	finish(walk_of(o));
 }
 
-static void turn(struct warm_walk *w, uint64_t now_us, uint64_t *wait_us)
+/* The item on top. */
+static enum step on_turn(
+    struct want_owner *o, uint64_t now_us, uint64_t *wait_us)
 {
-	uint64_t us = 0;
+	struct warm_walk *w = walk_of(o);
+	struct warm *wm = w->warm;
+	enum step step = STEP_BLOCKED;
+	struct item it;
 
-	w->p.waits = false;
-	for (int i = 0; i < TURN_STEPS && w->nitems > 0; i++) {
-		if (w->warm->nflights < WARM_FLIGHTS_MAX &&
-		    step_top(w, now_us, &us) && w->p.state == WARM_WALKS)
-			continue;
-		if (us > 0 && us < *wait_us)
-			*wait_us = us;
-		return;
-	}
-	if (w->nitems > 0)
-		*wait_us = 1;
-	else if (w->nflights == 0)
-		finish(w, now_us);
-}
-
-static void on_turn(evutil_socket_t fd, short what, void *arg)
-{
-	struct warm *wm = arg;
-	struct warm_walk *w;
-	uint64_t now_us = clock_now_us(), wait_us = POLL_US;
-	bool ready = wm->p.ready(wm->p.ctx), walks = false;
-	struct timeval tv;
-
-	(void)fd;
-	(void)what;
-	if (wm->p.demand(wm->p.ctx) > wm->nflights)
+	if (w->p.state != WARM_WALKS || (w->nitems == 0 && w->nflights == 0))
+		return STEP_DONE;
+	if (w->nitems == 0)
+		return STEP_WAITS;
+	if (prefetch_sees_demand(wm->p.prefetch))
 		wm->demand_us = now_us;
-	LIST_FOREACH (w, &wm->walks, link) {
-		if (w->p.state != WARM_WALKS) {
-			if (!w->ended_us)
-				finish(w, now_us);
-			continue;
-		}
-		walks = true;
-		w->p.waits = !ready;
-		if (ready)
-			turn(w, now_us, &wait_us);
+	*wait_us = 0;
+	if (wm->flights.n < WARM_FLIGHTS_MAX) {
+		it = w->items[--w->nitems];
+		step = warm_step(w, &it, now_us, wait_us);
+		if (step != STEP_DONE)
+			warm_push(w, &it);
 	}
-	tv = clock_timeval(wait_us);
-	if (walks)
-		event_add(wm->ev, &tv);
+	/* There may be room to probe before a reply comes. */
+	if (*wait_us == 0 || *wait_us > POLL_US)
+		*wait_us = POLL_US;
+	return step == STEP_DONE ? STEP_MORE : step;
 }
 
 /* ---- walks ------------------------------------------------------------ */
+
+static void walk_free(struct warm_walk *w)
+{
+	if (w->cred)
+		pf_cred_unref(w->cred);
+	free(w->export);
+	free(w->items);
+	free(w);
+}
 
 static struct warm_walk *walk_new(struct warm *wm, const struct user *who,
     const char *export, const char *path)
@@ -218,18 +197,19 @@ static struct warm_walk *walk_new(struct warm *wm, const struct user *who,
 	if (!w)
 		return NULL;
 	w->warm = wm;
+	w->job.on_end = on_end;
+	w->job.on_turn = on_turn;
 	w->export = strdup(export);
 	it.name = strdup(path);
-	w->cred_id = user_cred(wm->p.caches, who, &w->cred, w->cred_body);
-	if (w->export && it.name && w->cred_id)
+	w->cred = pf_cred_of_user(wm->p.prefetch, who);
+	if (w->export && it.name && w->cred)
 		warm_push(w, &it);
 	else
 		free(it.name);
-	if (w->nitems > 0)
+	if (w->nitems > 0 && want_add_job(wm->p.prefetch, w->cred, &w->job))
 		return w;
-	free(w->export);
-	free(w->items);
-	free(w);
+	finish(w);
+	walk_free(w);
 	return NULL;
 }
 
@@ -258,7 +238,7 @@ static struct warm_walk *begin(struct warm *wm, const struct user *who,
 	w->begun_us = clock_now_us();
 	LIST_INSERT_HEAD(&wm->walks, w, link);
 	wm->nwalks++;
-	warm_wake(wm);
+	prefetch_wake(wm->p.prefetch, w->begun_us);
 	return w;
 }
 
@@ -277,17 +257,17 @@ struct warm_walk *warm_begin_pin(struct warm *wm, const struct user *who,
 void warm_end(struct warm_walk *w)
 {
 	warm_flights_leave(w);
-	finish(w, clock_now_us());
+	want_disown(&w->job);
+	finish(w);
 	LIST_REMOVE(w, link);
 	w->warm->nwalks--;
-	free(w->export);
-	free(w->items);
-	free(w);
+	walk_free(w);
 }
 
 void warm_get_progress(const struct warm_walk *w, struct warm_progress *out)
 {
 	*out = w->p;
+	out->waits = w->job.want && prefetch_holds_jobs(w->warm->p.prefetch);
 	out->left = w->nitems + w->nflights;
 	out->elapsed_us =
 	    (w->ended_us ? w->ended_us : clock_now_us()) - w->begun_us;
@@ -306,13 +286,8 @@ struct warm *warm_new(const struct warm_params *p)
 		return NULL;
 	wm->p = *p;
 	LIST_INIT(&wm->walks);
-	LIST_INIT(&wm->flights);
-	wm->ev = evtimer_new(p->base, on_turn, wm);
-	if (wm->ev)
-		return wm;
-	free(wm);
-	errno = ENOMEM;
-	return NULL;
+	warm_flights_init(wm);
+	return wm;
 }
 
 void warm_free(struct warm *wm)
@@ -321,8 +296,7 @@ void warm_free(struct warm *wm)
 		return;
 	while (!LIST_EMPTY(&wm->walks))
 		warm_end(LIST_FIRST(&wm->walks));
-	warm_flights_free(wm);
-	event_free(wm->ev);
+	flights_free(&wm->flights);
 	free(wm);
 }
 

@@ -5,8 +5,17 @@
  * A walk goes through a tree under the credential of the user who asked, and
  * asks the server for what the caches lack or would confirm anyway: listings
  * with attributes, rights where they last (frozen, or offline = serve), links,
- * and data. It sends no more than speculation may (budget.h), and nothing
- * while predictions wait. What comes back goes where all replies go (learn.h).
+ * and data. What comes back goes where all replies go (learn.h).
+ *
+ *	walk ─▶ job in the last lane of the want queue (want.h)
+ *	  ▲               │ its turn
+ *	  │               ▼
+ *	items ─▶ what does the next one need? ─▶ call ─▶ server
+ *	  ▲                                                │
+ *	  └── entries, rest of a path, rest of a file ◀────┘
+ *
+ * So it sends no more than speculation may (budget.h), and nothing while
+ * predictions wait.
  *
  * A walk that is begun again finds what the former one brought: where a tree
  * has not changed, each directory takes one call, or none while its entries
@@ -22,13 +31,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct budget;
 struct caches;
 struct config_server;
-struct event_base;
-struct fetch;
 struct linkest;
-struct metrics;
+struct prefetch;
 struct user;
 struct warm;
 struct warm_walk;
@@ -36,20 +42,11 @@ struct warm_walk;
 enum { WARM_WALKS_MAX = 32 };
 
 struct warm_params {
-	struct event_base *base;
-	struct fetch *fetch;
+	struct prefetch *prefetch; /* whose queue the walks are in */
 	struct caches *caches;
 	struct linkest *link;
-	struct budget *budget; /* shared with speculation */
-	struct metrics *metrics;
 	const struct config_server *config; /* see warm_set_config() */
 	uint64_t disk_bytes;                /* what the data cache may take */
-	/* Whether the server can be asked at this moment, and nothing that is
-	 * more urgent waits. */
-	bool (*ready)(void *ctx);
-	/* Calls under way that are no speculation; ours are among them. */
-	unsigned (*demand)(void *ctx);
-	void *ctx;
 };
 
 /* NULL and errno without memory. */

@@ -1,30 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The calls of walks, and which items their replies put on the stack. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/metrics.h"
 #include "nfsproto/nfs3_list.h"
 #include "warm/warm_private.h"
 
-/* How long a server that is busy is left alone. */
-enum { PAUSE_US = 5000000 };
-
-static void flight_end(struct warm_flight *fl)
-{
-	LIST_REMOVE(fl, link);
-	fl->warm->nflights--;
-	if (fl->walk)
-		fl->walk->nflights--;
-	free(fl->item.name);
-	free(fl);
-}
-
 /* ---- what a reply leads to -------------------------------------------- */
+
+static struct caches *caches_of(const struct warm_flight *fl)
+{
+	return fl->warm->p.caches;
+}
 
 static struct node *node_of(const struct warm_flight *fl, const nfs3_fh *fh)
 {
-	struct node *node = attrcache_find(fl->warm->p.caches->attr, fh);
+	struct node *node = attrcache_find(caches_of(fl)->attr, fh);
 
 	return node && (node->flags & NODE_ATTRS) ? node : NULL;
 }
@@ -39,7 +30,7 @@ static void found_object(struct warm_flight *fl, const nfs3_fh *fh, bool root)
 	memcpy(it.fh, fh->data, fh->len);
 	if (node)
 		warm_push_object(fl->walk, fh,
-		    attrcache_type(fl->warm->p.caches->attr, node), root);
+		    attrcache_type(caches_of(fl)->attr, node), root);
 	else
 		warm_push(fl->walk, &it);
 }
@@ -79,7 +70,7 @@ static void found_attributes(struct warm_flight *fl)
 		fl->walk->p.failed++;
 		return;
 	}
-	type = attrcache_type(fl->warm->p.caches->attr, node);
+	type = attrcache_type(caches_of(fl)->attr, node);
 	/* A file in the middle of which the caches forgot it goes on there. */
 	it.kind = ITEM_FILE;
 	if (type == NF3REG && (it.file.counted || it.proof))
@@ -102,14 +93,14 @@ static void enter(
 		    fl->walk, &e->handle.post_op_fh3_u.handle, a->type, false);
 	else
 		warm_push_name(
-		    fl->walk, &fl->call.args.readdirplus.dir, &e->name);
+		    fl->walk, &fl->fl.call.args.readdirplus.dir, &e->name);
 }
 
 /* Directories first: what lies above them on the stack is done before. */
 static uint64_t enter_page(
     struct warm_flight *fl, const nfs3_dirlist *list, bool dirs)
 {
-	uint64_t cookie = fl->call.args.readdirplus.cookie;
+	uint64_t cookie = fl->fl.call.args.readdirplus.cookie;
 	struct nfs3_dirent e;
 	bool more = false;
 	XDR xdrs;
@@ -136,7 +127,7 @@ static uint64_t last_cookie(const nfs3_dirlist *list, uint64_t cookie)
 
 static void found_page(struct warm_flight *fl, const READDIRPLUS3resok *r)
 {
-	uint64_t before = fl->call.args.readdirplus.cookie;
+	uint64_t before = fl->fl.call.args.readdirplus.cookie;
 	struct item next = fl->item;
 
 	if (before == 0)
@@ -154,7 +145,7 @@ static void found_page(struct warm_flight *fl, const READDIRPLUS3resok *r)
 /* Servers may give less than was asked for. */
 static void found_data(struct warm_flight *fl, const READ3resok *r)
 {
-	const READ3args *a = &fl->call.args.read;
+	const READ3args *a = &fl->fl.call.args.read;
 	struct item rest = fl->item;
 
 	if (r->eof || r->data.len == 0 || r->data.len >= a->count)
@@ -167,10 +158,10 @@ static void found_data(struct warm_flight *fl, const READ3resok *r)
 
 static void found(struct warm_flight *fl, const union nfs_res *res)
 {
-	switch (fl->call.proc->proc) {
+	switch (fl->fl.call.proc->proc) {
 	case NFSPROC3_LOOKUP:
 		found_name(fl, &res->lookup.LOOKUP3res_u.resok.object,
-		    fl->call.args.dirop.name.len);
+		    fl->fl.call.args.dirop.name.len);
 		break;
 	case NFSPROC3_ACCESS:
 		found_attributes(fl);
@@ -201,9 +192,9 @@ static void drop_rest(struct warm_flight *fl)
 
 static void count_refusal(struct warm_flight *fl)
 {
-	if (fl->call.proc->proc == NFSPROC3_READ) {
+	if (fl->fl.call.proc->proc == NFSPROC3_READ) {
 		drop_rest(fl);
-		if (fl->call.args.read.offset > 0)
+		if (fl->fl.call.args.read.offset > 0)
 			return;
 	}
 	fl->walk->p.refused++;
@@ -250,22 +241,13 @@ static void mounted(struct warm_flight *fl, const union nfs_res *res)
 		found_name(fl, &res->mnt.MNT3res_u.resok.fhandle, 0);
 }
 
-/* ---- replies ---------------------------------------------------------- */
+/* ---- flights ---------------------------------------------------------- */
 
 static void take(struct warm_flight *fl, const union nfs_res *res,
-    const struct upstream_result *up, uint64_t now_us)
+    const struct upstream_result *up)
 {
-	bool nfs = fl->call.proc->prog == NFS_PROGRAM;
-
-	if (nfs)
-		owncall_learn(
-		    &fl->call, fl->warm->p.caches, res, up, now_us, false);
-	if (nfs && res->status == NFS3ERR_JUKEBOX)
-		budget_pause(fl->warm->p.budget, now_us + PAUSE_US);
-	if (!fl->walk)
-		return;
 	fl->walk->p.fetched_bytes += up->rec->len;
-	if (!nfs)
+	if (fl->fl.call.proc->prog == MOUNT_PROGRAM)
 		mounted(fl, res);
 	else if (res->status != NFS3_OK)
 		not_found(fl, res->status);
@@ -273,102 +255,74 @@ static void take(struct warm_flight *fl, const union nfs_res *res,
 		found(fl, res);
 }
 
-static void on_reply(struct owncall *c, enum reply_kind kind,
-    const union nfs_res *res, const struct upstream_result *up)
+static void on_reply(struct flight *f, enum reply_kind kind,
+    const union nfs_res *res, const struct upstream_result *up, uint64_t now_us)
 {
-	struct warm_flight *fl =
-	    (void *)((char *)c - offsetof(struct warm_flight, call));
-	struct warm *wm = fl->warm;
-	uint64_t now_us = clock_now_us();
+	struct warm_flight *fl = (struct warm_flight *)f;
 
-	if (kind == REPLY_NONE) {
-		budget_lost(wm->p.budget, fl->bytes);
-	} else {
-		metrics_add(wm->p.metrics, METRICS_WARM_BYTES, up->rec->len);
-		budget_received(wm->p.budget, fl->bytes, up->rec->len, now_us);
-	}
+	if (res && f->call.proc->prog == NFS_PROGRAM)
+		owncall_learn(&f->call, caches_of(fl), res, up, now_us, false);
+	if (!fl->walk)
+		return;
 	if (kind == REPLY_RESULTS)
-		take(fl, res, up, now_us);
-	else if (fl->walk)
+		take(fl, res, up);
+	else
 		not_found(fl, NFS3ERR_IO);
-	flight_end(fl);
-	warm_wake(wm);
+	want_go_on(&fl->walk->job);
 }
 
-/* ---- calls ------------------------------------------------------------ */
-
-static void copy_cred(struct warm_flight *fl, const struct warm_walk *w)
+static void on_end(struct flight *f)
 {
-	fl->call.cred_id = w->cred_id;
-	fl->cred = w->cred;
-	memcpy(fl->cred_body, w->cred_body, w->cred.body.len);
-	fl->cred.body.data = fl->cred_body;
+	struct warm_flight *fl = (struct warm_flight *)f;
+
+	if (fl->walk)
+		fl->walk->nflights--;
+	free(fl->item.name);
 }
 
-static bool flight_send(struct warm_flight *fl, uint64_t now_us)
+void warm_flights_init(struct warm *wm)
 {
-	struct warm *wm = fl->warm;
-	struct owncall *c = &fl->call;
-	struct fetch_about about =
-	    fetch_about_call(c->proc, &c->args, c->cred_id);
-
-	if (!owncall_send(c, wm->p.fetch, &fl->cred,
-		about.object ? &about : NULL, fl->encoded, sizeof(fl->encoded)))
-		return false;
-	budget_sent(wm->p.budget, fl->bytes, now_us);
-	metrics_add(wm->p.metrics, METRICS_WARM_CALLS, 1);
-	return true;
+	wm->flights = (struct flights){.pf = wm->p.prefetch,
+	    .calls = METRICS_WARM_CALLS,
+	    .bytes = METRICS_WARM_BYTES,
+	    .on_reply = on_reply,
+	    .on_end = on_end};
 }
 
 bool warm_flight_start(struct warm_walk *w, const struct item *it,
     const struct nfs_proc *proc, const union nfs_args *args, uint64_t bytes,
     uint64_t now_us)
 {
-	struct warm_flight *fl = calloc(1, sizeof(*fl));
+	struct warm_flight *fl =
+	    flight_new(&w->warm->flights, sizeof(*fl), w->cred, proc);
+	struct fetch_about about;
 
 	if (!fl)
 		return false;
 	fl->warm = w->warm;
 	fl->walk = w;
-	fl->call.proc = proc;
-	fl->call.on_reply = on_reply;
-	fl->item = *it;
-	fl->bytes = bytes;
-	copy_cred(fl, w);
-	fl->call.args = *args;
-	/* Views into the item point into this copy of it; a MOUNT's path is
-	 * the walk's, and encoded at once. */
-	if (proc->prog == NFS_PROGRAM)
-		fl->call.args.object.data = fl->item.fh;
-	LIST_INSERT_HEAD(&w->warm->flights, fl, link);
-	w->warm->nflights++;
 	w->nflights++;
-	if (flight_send(fl, now_us)) {
-		w->p.calls++;
-		return true;
-	}
+	fl->item = *it;
+	/* It is the flight's only if that goes out. */
 	fl->item.name = NULL;
-	flight_end(fl);
-	return false;
+	flight_set_args(&fl->fl, args);
+	about = fetch_about_call(proc, &fl->fl.call.args, pf_cred_id(w->cred));
+	if (!flight_send(&fl->fl, about.object ? &about : NULL, bytes, now_us))
+		return false;
+	fl->item.name = it->name;
+	w->p.calls++;
+	return true;
 }
 
 void warm_flights_leave(struct warm_walk *w)
 {
-	struct warm_flight *fl;
+	struct flight *f;
 
-	LIST_FOREACH (fl, &w->warm->flights, link)
+	LIST_FOREACH (f, &w->warm->flights.list, link) {
+		struct warm_flight *fl = (struct warm_flight *)f;
+
 		if (fl->walk == w)
 			fl->walk = NULL;
-	w->nflights = 0;
-}
-
-void warm_flights_free(struct warm *wm)
-{
-	/* The flights are forgotten with fetch. */
-	while (!LIST_EMPTY(&wm->flights)) {
-		struct warm_flight *fl = LIST_FIRST(&wm->flights);
-
-		(void)fetch_cancel(wm->p.fetch, &fl->call.waiter);
-		flight_end(fl);
 	}
+	w->nflights = 0;
 }

@@ -16,12 +16,10 @@
 #include <sys/queue.h>
 
 #include "cache/caches.h"
-#include "link/budget.h"
 #include "link/linkest.h"
-#include "prefetch/owncall.h"
+#include "prefetch/flight.h"
+#include "prefetch/want.h"
 #include "warm/warm.h"
-
-struct event;
 
 enum {
 	WARM_ITEMS_MAX = 65536, /* of one walk; about 7 MiB */
@@ -63,9 +61,8 @@ struct item {
 struct warm_walk {
 	LIST_ENTRY(warm_walk) link;
 	struct warm *warm;
-	struct rpc_cred cred;
-	char cred_body[RPC_AUTH_BODY_MAX];
-	uint32_t cred_id;
+	struct want_owner job; /* its place in the queue */
+	struct pf_cred *cred;
 	bool data;
 	int pin; /* -1: for none */
 	char *export;
@@ -78,28 +75,19 @@ struct warm_walk {
 
 LIST_HEAD(warm_walks, warm_walk);
 
-/* A call of ours under way; outlives its walk. */
+/* A call of a walk; may outlive it. */
 struct warm_flight {
-	LIST_ENTRY(warm_flight) link;
-	struct owncall call;
+	struct flight fl;
 	struct warm *warm;
 	struct warm_walk *walk; /* NULL: it ended meanwhile */
 	struct item item;       /* as it was when the call went out */
-	uint64_t bytes;         /* that were reserved for the reply */
-	struct rpc_cred cred;
-	char cred_body[RPC_AUTH_BODY_MAX];
-	_Alignas(8) char encoded[1152];
 };
-
-LIST_HEAD(warm_flights, warm_flight);
 
 struct warm {
 	struct warm_params p;
-	struct event *ev;
 	struct warm_walks walks;
 	unsigned nwalks;
-	struct warm_flights flights;
-	unsigned nflights;
+	struct flights flights;
 	uint64_t demand_us; /* when others' calls were last under way */
 	uint64_t probed_us;
 	uint64_t probe_bytes; /* that may still go out beyond the budget */
@@ -118,18 +106,13 @@ void warm_push_object(
 /* An entry of a directory that was listed without its handle. */
 void warm_push_name(
     struct warm_walk *w, const nfs3_fh *dir, const nfs3_name *name);
-void warm_wake(struct warm *wm);
 /* Whether it is better left alone, unless named: copies of the tree. */
 bool warm_skips(const nfs3_name *name);
 nfs3_fh item_fh(const struct item *it);
 
 /* warm_step.c */
-enum warm_step {
-	WARM_STEP_DONE,    /* the item is used up */
-	WARM_STEP_AGAIN,   /* it has more to do */
-	WARM_STEP_BLOCKED, /* no room: `*wait_us`; 0: until a reply */
-};
-enum warm_step warm_step(
+/* As a turn of its want; STEP_DONE: the item is used up. */
+enum step warm_step(
     struct warm_walk *w, struct item *it, uint64_t now_us, uint64_t *wait_us);
 
 /* warm_flight.c */
@@ -137,8 +120,8 @@ enum warm_step warm_step(
 bool warm_flight_start(struct warm_walk *w, const struct item *it,
     const struct nfs_proc *proc, const union nfs_args *args, uint64_t bytes,
     uint64_t now_us);
+void warm_flights_init(struct warm *wm);
 /* The walk ends; its calls run their course. */
 void warm_flights_leave(struct warm_walk *w);
-void warm_flights_free(struct warm *wm);
 
 #endif

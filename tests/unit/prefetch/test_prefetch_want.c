@@ -69,7 +69,7 @@ void upstream_release(struct upstream_call *call)
 enum { CREDS = 2, FLIGHTS = WANT_WATCHES + 2 };
 
 /* A call under way about object 100 + its index. */
-struct flight {
+struct call {
 	struct fetch_waiter waiter;
 	struct upstream_call *call;
 };
@@ -77,7 +77,7 @@ struct flight {
 struct world {
 	struct prefetch pf;
 	struct pf_cred *creds[CREDS];
-	struct flight flights[FLIGHTS];
+	struct call calls[FLIGHTS];
 	struct upstream up;
 };
 
@@ -97,7 +97,7 @@ static int teardown(void **state)
 
 	wants_free(&w->pf);
 	for (int i = 0; i < FLIGHTS; i++)
-		free(w->flights[i].call);
+		free(w->calls[i].call);
 	fetch_free(w->pf.p.fetch);
 	prefetch_close(&w->pf, w->creds, CREDS);
 	free(w);
@@ -147,18 +147,18 @@ static void depart(struct world *w, unsigned i)
 	    .cred = &w->creds[0]->cred,
 	    .args = {.data = args, .len = sizeof(args)}};
 
-	w->flights[i].waiter.ops = &flight_ops;
+	w->calls[i].waiter.ops = &flight_ops;
 	assert_int_equal(
-	    fetch_start(w->pf.p.fetch, &req, &a, &w->flights[i].waiter), 0);
-	w->flights[i].call = w->up.last;
+	    fetch_start(w->pf.p.fetch, &req, &a, &w->calls[i].waiter), 0);
+	w->calls[i].call = w->up.last;
 }
 
 static void arrive(struct world *w, unsigned i)
 {
-	struct upstream_call *call = w->flights[i].call;
+	struct upstream_call *call = w->calls[i].call;
 	struct upstream_result res = {.latency_us = 1};
 
-	w->flights[i].call = NULL;
+	w->calls[i].call = NULL;
 	call->ops->on_reply(call->arg, &res);
 	free(call);
 }
@@ -472,7 +472,7 @@ static void test_drop_delayed(void **state)
 
 /* ---- waiting ---------------------------------------------------------- */
 
-/* A want that watches the first `n` flights. */
+/* A want that watches the first `n` calls. */
 static struct want *watching(struct world *w, uint64_t object, unsigned n)
 {
 	struct want *want = add(w, object, 1);

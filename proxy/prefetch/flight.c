@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Calls ahead: nobody waits for them but whoever watches (fetch.h). */
+#include "prefetch/flight.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "prefetch/prefetch_private.h"
+
+/* How long a server is left alone that answered with NFS3ERR_JUKEBOX: as long
+ * as Linux's client waits (NFS_JUKEBOX_RETRY_TIME). */
+enum { PAUSE_US = 5000000 };
+
+static void flight_end(struct flight *fl)
+{
+	struct flights *of = fl->of;
+
+	LIST_REMOVE(fl, link);
+	of->n--;
+	of->pf->nflights_all--;
+	if (of->on_end)
+		of->on_end(fl);
+	pf_cred_unref(fl->cred);
+	free(fl);
+}
+
+static void on_reply(struct owncall *c, enum reply_kind kind,
+    const union nfs_res *res, const struct upstream_result *up)
+{
+	struct flight *fl = (void *)((char *)c - offsetof(struct flight, call));
+	struct flights *of = fl->of;
+	struct prefetch *pf = of->pf;
+	uint64_t now_us = up->sent_us + up->latency_us;
+
+	if (now_us > pf->now_us)
+		pf->now_us = now_us;
+	if (kind == REPLY_NONE) {
+		budget_lost(pf->budget, fl->bytes);
+	} else {
+		metrics_add(pf->p.metrics, of->bytes, up->rec->len);
+		budget_received(pf->budget, fl->bytes, up->rec->len, now_us);
+	}
+	if (res && c->proc->prog == NFS_PROGRAM &&
+	    res->status == NFS3ERR_JUKEBOX)
+		budget_pause(pf->budget, now_us + PAUSE_US);
+	of->on_reply(fl, kind, res, up, now_us);
+	flight_end(fl);
+	prefetch_wake(pf, now_us);
+}
+
+void *flight_new(struct flights *of, size_t size, struct pf_cred *cred,
+    const struct nfs_proc *proc)
+{
+	struct flight *fl = calloc(1, size);
+
+	if (!fl)
+		return NULL;
+	fl->of = of;
+	fl->call.proc = proc;
+	fl->call.cred_id = cred->id;
+	fl->call.on_reply = on_reply;
+	fl->cred = pf_cred_ref(cred);
+	LIST_INSERT_HEAD(&of->list, fl, link);
+	of->n++;
+	of->pf->nflights_all++;
+	return fl;
+}
+
+void flight_set_args(struct flight *fl, const union nfs_args *args)
+{
+	fl->call.args = *args;
+	if (fl->call.proc->prog != NFS_PROGRAM)
+		return;
+	memcpy(fl->fh, args->object.data, args->object.len);
+	fl->call.args.object.data = fl->fh;
+}
+
+bool flight_send(struct flight *fl, const struct fetch_about *about,
+    uint64_t bytes, uint64_t now_us)
+{
+	struct prefetch *pf = fl->of->pf;
+
+	if (!owncall_send(&fl->call, pf->p.fetch, &fl->cred->cred, about,
+		fl->encoded, sizeof(fl->encoded))) {
+		flight_end(fl);
+		return false;
+	}
+	fl->bytes = bytes;
+	budget_sent(pf->budget, bytes, now_us);
+	metrics_add(pf->p.metrics, fl->of->calls, 1);
+	return true;
+}
+
+void flights_free(struct flights *of)
+{
+	struct flight *fl;
+
+	/* Calls under way are forgotten with fetch. */
+	while ((fl = LIST_FIRST(&of->list)) != NULL) {
+		(void)fetch_cancel(of->pf->p.fetch, &fl->call.waiter);
+		flight_end(fl);
+	}
+}
