@@ -163,8 +163,8 @@ bool prefetch_want(struct prefetch *pf, struct pf_cred *cred,
 	w = want_add(pf, cred, pred, now_us);
 	/* Nobody will ask for that listing, but for names in it. */
 	if (w && pred->source == PREDICTOR_FROM_NAMES &&
-	    pred->needs == PREDICTOR_NEEDS_LISTING && w->names == 0)
-		w->names = GUESSED_NAMES;
+	    pred->needs == PREDICTOR_NEEDS_LISTING && w->calls_spared == 0)
+		w->calls_spared = GUESSED_NAMES;
 	return w != NULL;
 }
 

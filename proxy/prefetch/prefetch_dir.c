@@ -19,19 +19,19 @@ enum {
 #define P_AGAIN   0.9f
 
 bool dir_loose(struct prefetch *pf, const struct pf_cred *cred,
-    const struct node *dir, uint64_t now_us)
+    struct node *dir, uint64_t now_us)
 {
 	struct listing *l =
 	    listcache_find(pf->p.caches->lists, dir, cred->id, true);
-	struct contract k;
+	struct asker who = asker_now(pf->p.caches, cred->id, now_us);
+	struct known k;
 	struct binding b;
 
 	if (!l)
 		return false;
 	b = listing_binding(l);
-	contract_init(
-	    &k, caches_policy(pf->p.caches, dir), false, now_us, now_us);
-	return !contract_bound(&k, pf->p.caches->attr, dir, &b);
+	known_node(&k, &who, dir);
+	return !known_holds(&k, &b);
 }
 
 /* Whether all its names are known already, though perhaps not fresh. */
@@ -103,6 +103,6 @@ void dir_missed(
 	pred.p = misses < 2 ? P_ENTERED : P_AGAIN;
 	w = want_add(pf, seen->cred, &pred, now_us);
 	/* As many again as there were: it may be the last one. */
-	if (w && (w->born_us == now_us || w->names > 0))
-		w->names = misses;
+	if (w && (w->born_us == now_us || w->calls_spared > 0))
+		w->calls_spared = misses;
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A listing whose names hold, but not what is known of its entries, is asked
- * for anew in pages side by side: where each begins is known from the last
- * time. Else each page would cost a round trip, since only a page says where
- * the next one begins.
+ * Listings of directories, ahead. One that was never read comes page after
+ * page, since only a page says where the next one begins. One whose names hold,
+ * but not what is known of its entries, is asked for in pages side by side:
+ * where each begins is known from the last time.
  */
+#include <string.h>
+
+#include "cache/known.h"
 #include "nfsproto/nfs3_list.h"
 #include "nfsproto/nfs3_object.h"
 #include "prefetch/prefetch_private.h"
@@ -13,15 +16,12 @@ enum {
 	PASS_MAX = 4096, /* fresh entries; then most of it is */
 	/* Status, post_op_attr, cookieverf, end; and some room. */
 	PAGE_HEAD = 4 + 88 + 8 + NFS3_DIRLIST_END_SIZE + 100,
+	PAGE_MAX = 8192, /* bytes that are asked for at once */
+	WINDOW_PARTS = 4,
+	LISTING_BYTES = 2048, /* of a directory of one block, never listed */
+	DIR_BLOCK = 4096,
+	LOOK = 16, /* entries that stand for all of a listing */
 };
-
-static struct node *entry_child(
-    struct caches *c, struct node *dir, const struct list_entry *e)
-{
-	struct dentry *d = namecache_find(c->names, dir, &e->name);
-
-	return d ? dentry_child(c->names, d) : NULL;
-}
 
 static bool entry_fresh(struct caches *c, struct node *dir,
     const struct list_entry *e, uint64_t fresh_us)
@@ -30,7 +30,7 @@ static bool entry_fresh(struct caches *c, struct node *dir,
 
 	if (nfs3_name_is_dots(&e->name))
 		return true;
-	child = entry_child(c, dir, e);
+	child = known_name(c, dir, &e->name).child;
 	return child && attrcache_sent(c->attr, child) >= fresh_us;
 }
 
@@ -38,7 +38,7 @@ static bool entry_fresh(struct caches *c, struct node *dir,
 static size_t entry_size(
     struct caches *c, struct node *dir, const struct list_entry *le)
 {
-	const struct node *child = entry_child(c, dir, le);
+	const struct node *child = known_name(c, dir, &le->name).child;
 	struct nfs3_dirent e = {.fileid = le->fileid,
 	    .name = le->name,
 	    .cookie = le->cookie,
@@ -93,4 +93,122 @@ uint32_t listing_page(struct caches *c, struct node *dir, struct listing *l,
 		return 0;
 	listing_remember(l, span->to, end);
 	return (uint32_t)bytes;
+}
+
+/* ---- calls ------------------------------------------------------------ */
+
+/* Of a directory that was never listed, its size tells as much; about 40
+ * bytes of it are an entry, and a block is there for few, too. */
+static uint64_t listing_bytes(const struct turn *t, struct node *dir)
+{
+	const struct node_ext *x = attrcache_ext(t->c->attr, dir);
+	uint64_t bytes = x ? (x->nchildren + 2) * ENTRY_BYTES : 0, least;
+
+	if (listcache_find(t->c->lists, dir, t->w->cred->id, true))
+		return bytes;
+	least = LISTING_BYTES +
+		(dir->size > DIR_BLOCK ? (dir->size - DIR_BLOCK) * 4 : 0);
+	return bytes > least ? bytes : least;
+}
+
+/* While the rate is not known, the window tells what the link bears. */
+static uint64_t page_bytes(const struct prefetch *pf)
+{
+	uint64_t unit = linkest_unit_bytes(pf->p.link);
+	uint64_t part = budget_window_bytes(pf->budget) / WINDOW_PARTS;
+
+	if (linkest_rate_Bps(pf->p.link) == 0 && part > unit)
+		unit = part;
+	return unit < PAGE_MAX ? unit : PAGE_MAX;
+}
+
+/* All pages of it for which there is room; false where some are left. */
+static bool list_anew(struct turn *t, struct node *dir, struct listing *l)
+{
+	struct want *w = t->w;
+	struct list_span next = w->page;
+	union nfs_args args = {.readdirplus = {.dir = node_fh(dir)}};
+	READDIRPLUS3args *a = &args.readdirplus;
+	uint32_t bytes;
+
+	w->paging = true;
+	while ((bytes = listing_page(t->c, dir, l, turn_fresh_since_us(t),
+		    page_bytes(t->pf), &next)) > 0) {
+		a->cookie = next.from;
+		a->dircount = a->maxcount = bytes;
+		if (next.from != 0)
+			memcpy(a->cookieverf, listing_verf(l),
+			    NFS3_COOKIEVERFSIZE);
+		if (!turn_send(t, dir, NFSPROC3_READDIRPLUS, &args, bytes))
+			return false;
+		w->page = next;
+	}
+	w->paging = false;
+	(void)turn_under_way(t, dir, NFSPROC3_READDIRPLUS);
+	return true;
+}
+
+/* Its names hold as far as is known: pages need not be asked for one after
+ * the other. */
+static struct listing *list_known(const struct turn *t, struct node *dir)
+{
+	struct listing *l =
+	    listcache_find(t->c->lists, dir, t->w->cred->id, true);
+
+	return l && listing_complete(l) && listing_binding(l).firm &&
+		       !dir_loose(t->pf, t->w->cred, dir, t->now_us)
+		   ? l
+		   : NULL;
+}
+
+/* The next page of one of which some have come, or the first one. */
+static void next_page(
+    const struct turn *t, struct node *dir, READDIRPLUS3args *args)
+{
+	struct listing *l =
+	    listcache_find(t->c->lists, dir, t->w->cred->id, true);
+
+	args->dircount = args->maxcount = (uint32_t)page_bytes(t->pf);
+	if (!l || listing_complete(l) ||
+	    listing_binding(l).generation !=
+		attrcache_generation(t->c->attr, dir))
+		return;
+	args->cookie = listing_last_cookie(l);
+	memcpy(args->cookieverf, listing_verf(l), NFS3_COOKIEVERFSIZE);
+}
+
+/* In pages side by side, or one page; the others follow when that has come
+ * (prefetch_flight.c). */
+bool turn_list(struct turn *t, struct node *dir)
+{
+	uint64_t page = page_bytes(t->pf);
+	union nfs_args args = {.readdirplus = {.dir = node_fh(dir)}};
+	uint64_t bytes = listing_bytes(t, dir);
+	struct listing *l = list_known(t, dir);
+
+	if (l && t->w->paging)
+		return list_anew(t, dir, l);
+	if (turn_under_way(t, dir, NFSPROC3_READDIRPLUS))
+		return true;
+	if (t->w->calls_spared > 0
+		? !listing_worth(t->pf, t->w->calls_spared, bytes)
+		: !turn_worth(t, bytes))
+		return true;
+	if (l)
+		return list_anew(t, dir, l);
+	if (turn_too_early(t, dir))
+		return false;
+	next_page(t, dir, &args.readdirplus);
+	return turn_send(t, dir, NFSPROC3_READDIRPLUS, &args,
+		   bytes < page ? bytes : page) &&
+	       turn_under_way(t, dir, NFSPROC3_READDIRPLUS);
+}
+
+/* The first few entries stand for all. */
+bool turn_listing_good(const struct turn *t, struct node *dir)
+{
+	struct listing *l = list_known(t, dir);
+
+	return l && turn_confirmed(t, dir, false) &&
+	       listing_stale(t->c, dir, l, turn_fresh_since_us(t), LOOK) == 0;
 }

@@ -5,10 +5,12 @@
  *	prefetch.c          observations in, predictions out, the pump
  *	prefetch_want.c     what is wanted, in the order of its urgency
  *	prefetch_step.c     what a want needs next
- *	prefetch_flight.c   calls under way
+ *	prefetch_worth.c    whether a call ahead is worth it
+ *	prefetch_data.c     the bytes of a file
+ *	prefetch_flight.c   the calls of wants
  *	prefetch_dir.c      what a miss says of its directory
  *	prefetch_habit.c    what follows a lookup
- *	prefetch_list.c     listings in pages side by side
+ *	prefetch_list.c     listings of directories
  *	prefetch_pattern.c  what follows reads of a file
  *	prefetch_session.c  what sessions use
  *	prefetch_note.c     what became of it
@@ -22,7 +24,7 @@
 #include <sys/queue.h>
 
 #include "base/iopool.h"
-#include "cache/caches.h"
+#include "cache/known.h"
 #include "link/budget.h"
 #include "link/linkest.h"
 #include "predictor/predictor.h"
@@ -103,8 +105,8 @@ struct want {
 	float p;
 	uint32_t first_bytes;
 	uint64_t read_bytes; /* from the beginning, of a session */
-	/* Calls that a listing will spare; 0: it will be asked for itself. */
-	uint32_t names;
+	/* Calls that the listing will spare; 0: it will be read itself. */
+	uint32_t calls_spared;
 	uint8_t needs;
 	uint8_t near; /* lane of what it begins with */
 	uint8_t lane;
@@ -123,7 +125,7 @@ struct want {
 	/* Of one that is but a name in `parent`; else NULL. */
 	const char *name;
 	uint8_t name_len;
-	bool old; /* its time had passed before it could go out */
+	bool expired; /* its time had passed before it could go out */
 	struct want_owner *owner; /* NULL: nobody */
 	/* Where the data goes on: extent, repetition, bytes into it. */
 	uint16_t extent;
@@ -296,14 +298,59 @@ void wants_free(struct prefetch *pf);
 /* Hear when the call is over; false where it is not under way. */
 bool want_watch(struct want *w, const struct fetch_about *about);
 
-/* prefetch_step.c */
+/* prefetch_worth.c */
 /* Whether what is used with probability `p` is worth a reply of `bytes`. */
 bool want_worth(const struct prefetch *pf, double p, uint64_t bytes);
-/* Whether a listing of `bytes` is, for so many names in it. */
-bool listing_worth(const struct prefetch *pf, uint32_t names, uint64_t bytes);
+/* Whether a listing of `bytes` is worth it where it spares so many calls. */
+bool listing_worth(const struct prefetch *pf, uint32_t calls, uint64_t bytes);
+
+/* One turn with a want. */
+struct turn {
+	struct want *w;
+	struct prefetch *pf;
+	struct caches *c;
+	struct known k;    /* of the node; or else of the directory */
+	struct node *node; /* NULL: not known */
+	struct node *dir;  /* NULL: not known */
+	uint64_t now_us;
+	uint64_t *wait_us;
+	unsigned sent;  /* calls that went out */
+	bool blocked;   /* the link had no room for one */
+	bool more;      /* its lane is another one from now on */
+	bool too_early; /* what came now would be bound for a moment only */
+};
+
+/*
+ * prefetch_step.c. Functions of a turn return false where the turn is over: the
+ * link has no room, or it is too early.
+ */
+/* Send a call about `node`, for a reply of `bytes` without headers. */
+bool turn_send(struct turn *t, struct node *node, uint32_t proc,
+    const union nfs_args *args, uint64_t bytes);
+/* Whether such a call is under way, whoever sent it: the want watches it. */
+bool turn_under_way(struct turn *t, struct node *node, uint32_t proc);
+bool turn_worth(const struct turn *t, uint64_t bytes);
+bool turn_too_early(struct turn *t, const struct node *node);
+/* Whether attributes (and rights) will still be fresh when they are used. */
+bool turn_confirmed(const struct turn *t, struct node *node, bool rights);
+/* A confirmation that was sent since then will. */
+uint64_t turn_fresh_since_us(const struct turn *t);
 enum step want_step(struct want *w, uint64_t now_us, uint64_t *wait_us);
 
+/* prefetch_data.c */
+/* Whether bytes of the file are wanted, and may be had. */
+bool turn_wants_data(const struct turn *t);
+/* Whether all that is to be asked for first is cached. */
+bool turn_has_first(const struct turn *t);
+/* Ask for all pieces that the link has room for. */
+bool turn_read(struct turn *t);
+
 /* prefetch_list.c */
+/* Ask for the directory's listing, if it is worth it. */
+bool turn_list(struct turn *t, struct node *dir);
+/* Whether the listing can go out from here: its names hold, and most of the
+ * entries' attributes are fresh. */
+bool turn_listing_good(const struct turn *t, struct node *dir);
 /* How many of the first `look` entries were last confirmed by what was sent
  * before `fresh_us`. */
 unsigned listing_stale(struct caches *c, struct node *dir,
@@ -328,7 +375,7 @@ void dir_missed(
     struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us);
 /* Its names were listed, but in a way that does not hold for long. */
 bool dir_loose(struct prefetch *pf, const struct pf_cred *cred,
-    const struct node *dir, uint64_t now_us);
+    struct node *dir, uint64_t now_us);
 /* Attributes of a name are wanted, and no rights: true where those of others
  * in the same directory were so lately, and its listing has them all. */
 bool dir_groups(struct prefetch *pf, const struct node *dir, uint64_t now_us);

@@ -405,7 +405,7 @@ void want_drop(struct want *w)
 {
 	struct prefetch *pf = w->pf;
 	struct want_owner *o = w->owner;
-	bool given_up = w->old;
+	bool given_up = w->expired;
 
 	want_unqueue(w);
 	pf_cred_unref(w->cred);

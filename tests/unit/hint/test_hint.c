@@ -176,7 +176,7 @@ static void test_given_up(void **state)
 	struct hint_stream *s = stream_of_files(w, 1);
 	struct want *want = want_next(&w->pf);
 
-	want->old = true;
+	want->expired = true;
 	want_drop(want);
 	turn(w);
 	expect_bytes(w, "f0", 0, BYTES);

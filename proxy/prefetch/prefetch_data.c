@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The bytes of a file that a want is about: which pieces they are, which of
+ * them are cached, and their READs. */
+#include "base/metrics.h"
+#include "config/config.h"
+#include "prefetch/prefetch_private.h"
+
+enum {
+	EXTENTS = 32, /* of a file, at most, from the predictor */
+	/* Of a file that was never read, however much is read first of others.
+	 */
+	FIRST_MAX = 131072,
+};
+
+static uint32_t first_bytes(const struct turn *t)
+{
+	uint64_t n = t->k.policy->prefetch_block * t->k.policy->prefetch_blocks;
+	uint64_t asked = t->w->first_bytes;
+
+	/* A file that was never read will be read like others. */
+	if (asked == 0)
+		asked = t->pf->first_read_bytes < FIRST_MAX
+			    ? t->pf->first_read_bytes
+			    : FIRST_MAX;
+	if (asked > n && t->k.policy->prefetch == CONFIG_PREFETCH_ON)
+		n = asked;
+	return (uint32_t)(n < t->node->size ? n : t->node->size);
+}
+
+/* The next piece that is wanted, from where the want stands; false: none. */
+static bool next_piece(struct turn *t, const struct predictor_extent *ext,
+    size_t n, uint64_t *offset, uint32_t *len)
+{
+	struct want *w = t->w;
+	uint64_t unit = linkest_unit_bytes(t->pf->p.link);
+	uint64_t begin = 0, end = first_bytes(t);
+
+	/* Of a range, nothing else is wanted. */
+	if (w->count > 0 && w->extent == 0)
+		w->extent = 1;
+	while (w->extent <= n) {
+		if (w->extent > 0) {
+			const struct predictor_extent *x = &ext[w->extent - 1];
+			int64_t skip = x->stride_bytes * (int64_t)w->repeat;
+
+			begin = x->offset_bytes + (uint64_t)skip;
+			end = begin + x->length_bytes;
+		}
+		if (end > t->node->size)
+			end = t->node->size;
+		if (begin + w->into < end) {
+			*offset = begin + w->into;
+			*len = (uint32_t)(end - *offset < unit ? end - *offset
+							       : unit);
+			return true;
+		}
+		w->into = 0;
+		w->repeat++;
+		if (w->extent == 0 || w->repeat >= ext[w->extent - 1].count) {
+			w->repeat = 0;
+			w->extent++;
+		}
+	}
+	return false;
+}
+
+/* How many bytes from there on are cached. */
+static uint32_t have(const struct turn *t, uint64_t offset, uint32_t len)
+{
+	struct data_version version;
+	struct datacache_read rd = known_data(&t->k, &version, offset, len);
+
+	if (len == 0)
+		return 0;
+	rd.len = datacache_prefix(t->c->data, &rd);
+	/* Off the disk, and compared with its checksum, before it is wanted. */
+	if (rd.len > 0)
+		datacache_touch(t->c->data, &rd);
+	return rd.len;
+}
+
+static bool read_piece(struct turn *t, uint64_t offset, uint32_t len)
+{
+	union nfs_args args = {
+	    .read = {.file = node_fh(t->node), .offset = offset, .count = len}};
+	struct fetch_about about;
+
+	about =
+	    fetch_about_call(nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_READ),
+		&args, t->w->cred->id);
+	if (fetch_under_way(t->pf->p.fetch, &about))
+		return true;
+	if (!turn_worth(t, len))
+		return true;
+	if (turn_too_early(t, t->node))
+		return false;
+	return turn_send(t, t->node, NFSPROC3_READ, &args, len + CONFIRM_BYTES);
+}
+
+/* All of what is asked for first is there. */
+bool turn_has_first(const struct turn *t)
+{
+	const struct want *w = t->w;
+	uint64_t left = t->node->size;
+	uint32_t len = first_bytes(t);
+
+	if (w->count > 0) {
+		left = w->offset < left ? left - w->offset : 0;
+		len = left < w->count ? (uint32_t)left : w->count;
+	}
+	return have(t, w->offset, len) == len;
+}
+
+static size_t one_extent(
+    struct predictor_extent *ext, uint64_t offset, uint64_t len)
+{
+	*ext = (struct predictor_extent){.offset_bytes = offset,
+	    .length_bytes = len < UINT32_MAX ? (uint32_t)len : UINT32_MAX,
+	    .count = 1};
+	return 1;
+}
+
+/* The parts of the file that are wanted beyond the first bytes. A session has
+ * the time for all that was read, where there is no pattern in that. */
+static size_t extents(const struct turn *t, struct predictor_extent *ext)
+{
+	const struct want *w = t->w;
+	uint64_t first = first_bytes(t);
+
+	if (w->count > 0)
+		return one_extent(ext, w->offset, w->count);
+	if (t->k.policy->prefetch != CONFIG_PREFETCH_ON)
+		return 0;
+	if (w->needs & PREDICTOR_NEEDS_EXTENTS)
+		return predictor_extents(
+		    t->pf->predictor, w->object, ext, EXTENTS);
+	return w->session && w->read_bytes > first
+		   ? one_extent(ext, first, w->read_bytes - first)
+		   : 0;
+}
+
+/* All pieces that the link has room for; false where some are left. */
+bool turn_read(struct turn *t)
+{
+	struct predictor_extent ext[EXTENTS];
+	struct want *w = t->w;
+	size_t n = extents(t, ext);
+	uint64_t offset;
+	uint32_t len, had;
+
+	while (next_piece(t, ext, n, &offset, &len)) {
+		had = have(t, offset, len);
+		if (had == 0 && !read_piece(t, offset, len))
+			return false;
+		w->into += had ? had : len;
+		/* Others' first bytes go before this one's last ones. */
+		if (w->count == 0 && w->extent > 0 && !w->tail &&
+		    want_begins_tail(w)) {
+			t->more = true;
+			return false;
+		}
+	}
+	return true;
+}
+
+bool turn_wants_data(const struct turn *t)
+{
+	enum config_prefetch mode =
+	    t->w->count > 0 ? CONFIG_PREFETCH_ON : CONFIG_PREFETCH_FIRST_BLOCK;
+
+	return (t->w->needs & PREDICTOR_NEEDS_DATA) && t->c->data &&
+	       !(t->w->session && session_spent(t->w)) &&
+	       t->k.policy->prefetch >= mode && (t->node->flags & NODE_ATTRS) &&
+	       attrcache_type(t->c->attr, t->node) == NF3REG;
+}
