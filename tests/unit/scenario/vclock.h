@@ -20,8 +20,8 @@
 struct event_base;
 struct iopool;
 
-/* The loop whose time it is; before anything else. The clock goes on from
- * where it was, and never back. */
+/* The loop whose time it is; before anything else. The clock and the random
+ * numbers begin anew. */
 void vclock_start(struct event_base *base);
 /* Jobs of the pool take no time: they are done when others wait. May be NULL.
  */

@@ -203,12 +203,12 @@ bool world_counter(struct world *w, const char *name, uint64_t *value)
 {
 	const struct metrics *m = server_measure(w->server);
 
-	for (int i = 0; i < METRICS_COUNTER_COUNT; i++)
+	for (enum metrics_counter i = 0; i < METRICS_COUNTER_COUNT; i++)
 		if (strcmp(metrics_counter_name(i), name) == 0) {
 			*value = metrics_get(m, i);
 			return true;
 		}
-	for (int i = 0; i < METRICS_GAUGE_COUNT; i++)
+	for (enum metrics_gauge i = 0; i < METRICS_GAUGE_COUNT; i++)
 		if (strcmp(metrics_gauge_name(i), name) == 0) {
 			*value = metrics_get_gauge(m, i);
 			return true;
