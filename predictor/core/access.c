@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Calls into accesses. An open is a LOOKUP, an ACCESS, a READ and whatever
- * else its client asks of the object right after; the first of them is the
- * event that trails know, the others say what it needed. READs further on
- * are of the access that began the file, however late they come.
+ * From calls to accesses. An open is a LOOKUP, an ACCESS, a READ and whatever
+ * else its client asks about the object right after. The first of these calls
+ * is the event that trails know; the others say what the access needed. READs
+ * further on in the file belong to the access that began it, however late they
+ * come.
  */
 #include "predictor/core/core.h"
 
 enum {
-	MERGE = 16, /* accesses of the stream, within which it goes on */
-	AGAIN = 2,  /* the same if it asks for what it has had */
+	/* Accesses of the stream within which a call about the object belongs
+	 * to the access that has begun; fewer if it asks for the same again. */
+	MERGE = 16,
+	AGAIN = 2,
 };
 
 uint8_t access_needs(enum predictor_kind kind)
@@ -44,7 +47,8 @@ struct stream *access_find(
 		return NULL;
 	if (is_inner_read(o))
 		return s;
-	/* Who waits for a reply asks nothing: this is somebody else. */
+	/* A program that waits for a reply asks nothing else meanwhile, unless
+	 * it is readahead, so this is another program. */
 	if (s->reply_ns > o->now_ns && o->kind != PREDICTOR_READ)
 		return NULL;
 	if (x->seen_at < s->began_at || stream_paused(s, o->now_ns))
@@ -57,7 +61,7 @@ struct stream *access_find(
 	return NULL;
 }
 
-/* What the call says beyond its kind. */
+/* Learns what the call says beyond its kind. */
 static void access_learn(struct predictor *p, struct stream *s, uint32_t object,
     const struct predictor_obs *o)
 {
@@ -84,9 +88,9 @@ void access_continue(struct predictor *p, struct stream *s, uint32_t object,
 	x->seen_at = p->events;
 	if (trails_holds(p->trails, x->last, object))
 		trails_add_needs(p->trails, x->last, needs);
-	cands_more_hit(p, s, object, needs);
+	cands_rest_hit(p, s, object, needs);
 	access_learn(p, s, object, o);
-	/* Readahead blocks nobody. */
+	/* No program waits for readahead. */
 	if (is_inner_read(o)) {
 		if (s->reply_ns < o->now_ns)
 			s->reply_ns = o->now_ns;
@@ -97,7 +101,8 @@ void access_continue(struct predictor *p, struct stream *s, uint32_t object,
 	s->reply_ns = o->now_ns + o->latency_ns;
 }
 
-/* What the trails have that lead here, else what it was used for last. */
+/* What the access will need: what it needed where the cursors stand, else what
+ * its last access needed, else what the walk needed of its neighbours. */
 static uint8_t access_expects(
     const struct predictor *p, const struct stream *s, uint32_t object)
 {
@@ -130,9 +135,9 @@ void access_begin(struct predictor *p, struct stream *s, uint32_t object,
 	x->needs = needs;
 	extents_begin(p->extents, object);
 	access_learn(p, s, object, o);
-	/* Whoever reads has opened it before. */
+	/* A READ comes last in an open, so the other calls will not come. */
 	if (o->kind == PREDICTOR_READ)
 		more &= PREDICTOR_NEEDS_LISTING;
 	if (more && o->kind != PREDICTOR_ABSENT)
-		cands_more(p, s, object, more);
+		cands_rest(p, s, object, more);
 }

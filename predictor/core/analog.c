@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Guesses by analogy: whoever reads a/package.json and b/package.json goes
- * through the directories, for the same name in each. The next directories
- * in the listing above are looked into; their own listings are asked for.
+ * Guesses by analogy: a stream that reads a/package.json and b/package.json
+ * goes through the directories for the same name in each. So that name is
+ * predicted in the next directories of the listing above; if their own listings
+ * are not known, they are asked for.
  */
 #include "predictor/core/core.h"
 
 enum {
-	BACK = 6,   /* events in which the same name may have been used */
-	AHEAD = 12, /* directories */
-	FIRST_PARENT = 288, /* of the calibration: 16 of them */
+	BACK = 6,   /* events since the same name was used elsewhere, at most */
+	AHEAD = 12, /* directories that are looked into */
+	FIRST_PARENT = 288, /* cells of the calibration: 16 parents from here */
 };
 
-/* Directory of directories, as the object lies in it; DIR_NONE. */
+/* The directory above the object's directory, or DIR_NONE. */
 static uint32_t object_above(const struct predictor *p, const struct object *o)
 {
 	return o->dir == DIR_NONE ? DIR_NONE
 				  : names_at(p->names, o->dir)->parent;
 }
 
-/* Whether the stream used the name in a neighbour directory just now. */
+/* Whether the stream has just used the same name in a neighbour directory. */
 static bool analog_goes_on(
     const struct predictor *p, const struct stream *s, const struct object *o)
 {
@@ -40,24 +41,19 @@ static void analog_tell(struct predictor *p, struct stream *s, uint32_t object,
     uint8_t needs, uint32_t distance)
 {
 	const struct object *o = objects_at(p->objects, object);
-	unsigned run = s->analog < 15 ? s->analog : 15;
-	struct cand *c;
+	unsigned run = s->analogies < 15 ? s->analogies : 15;
 	calib_cell cell;
-	float prob;
 
 	needs = cands_lacks(p, s, object, needs);
 	if (!needs || o->absent)
 		return;
 	cell = (calib_cell)((FIRST_PARENT + run) * CALIB_FINE +
 			    (distance - 1) * 2 + (o->count > 0));
-	prob = calib_p(p->calib, cell, run < 2 ? 0.1f : run < 4 ? 0.3f : 0.5f);
-	c = cands_make(p, s, object, distance);
-	if ((c->told > 0 || c->mask || c->related > 0) && prob <= c->p)
-		return;
-	c->source = PREDICTOR_FROM_NAMES;
-	c->needs |= needs;
-	c->cell = cell;
-	cands_set(p, s, c, prob);
+	cands_guess(p, s, object, distance, needs, cell,
+	    calib_p(p->calib, cell,
+		run < 2   ? 0.1f
+		: run < 4 ? 0.3f
+			  : 0.5f));
 }
 
 void analog_event(struct predictor *p, struct stream *s, uint32_t object)
@@ -67,10 +63,10 @@ void analog_event(struct predictor *p, struct stream *s, uint32_t object)
 	const struct dir *d;
 
 	if (above == DIR_NONE || !analog_goes_on(p, s, o)) {
-		s->analog -= s->analog > 0 && !s->foreseen;
+		s->analogies -= s->analogies > 0 && !s->foreseen;
 		return;
 	}
-	s->analog += s->analog < 255;
+	s->analogies += s->analogies < 255;
 	d = names_at(p->names, above);
 	at = place_find(p, above, names_at(p->names, o->dir)->name);
 	if (at == OBJECT_NONE || !d->list)
@@ -92,7 +88,7 @@ void analog_event(struct predictor *p, struct stream *s, uint32_t object)
 		same = place_find(p, below, name);
 		if (same != OBJECT_NONE)
 			analog_tell(p, s, same, s->walk_needs, i);
-		else if (s->analog > 1)
+		else if (s->analogies > 1)
 			want_listing(p, s, below);
 	}
 }

@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Candidates: what was predicted to a stream, until it is used, or was not
- * for long enough. The outcome teaches the calibration, whether the thing
- * was fetched or not.
+ * Candidates: what may be predicted to a stream, until it is used, or has not
+ * been used for so long that it counts as wrong. The outcome teaches the
+ * calibration, whether the object was fetched or not.
+ *
+ *	cands_make -> estimate -> fresh -> told (predict.c) -> used:    a hit
+ *	                  ^                  |               -> expired: a miss
+ *	                  +-- risen, withdrawn, dropped      -> retired: either
  */
 #include <math.h>
 
 #include "predictor/core/core.h"
 
 enum {
-	LIFE_EVENTS = 64,   /* of the stream, after it was due */
-	IDLE_EVENTS = 1024, /* of all: the stream has ended */
-	SWEEP = 12,
-	MORE_PARENT = 256, /* of the calibration: 16 of them */
+	/* Events of the stream after which a candidate that was due is wrong.
+	 * With 32 the warm stall of three streams is a sixth higher, with 128
+	 * waste rises (forefetch-sim, tuning half). */
+	LIFE_EVENTS = 64,
+	IDLE_EVENTS = 1024, /* of all streams: this one has ended */
+	SWEEP = 12,         /* candidates that an event looks at */
+	REST_PARENT = 256,  /* cells of the calibration: 16 parents from here */
 };
 
+/* How often predictions of the object came true: 0 if there were hardly any,
+ * then below a half, below nine tenths, above. */
 static unsigned history_bucket(const struct object *o)
 {
 	if (o->tries < 2)
@@ -45,31 +54,34 @@ static void reliability_count(
 	r->used[i] += hit;
 }
 
+/* The outcome of a candidate is known: it is counted, and the slot is free. */
 static void cand_decide(
     struct predictor *p, struct stream *s, struct cand *c, bool hit)
 {
-	if (c->told > 0) {
+	if (c->told_p > 0) {
 		struct object *o = objects_at(p->objects, c->object);
 
-		calib_learn(p->calib, c->last, hit);
-		if (c->first != c->last)
-			calib_learn(p->calib, c->first, hit);
+		calib_learn(p->calib, c->last_cell, hit);
+		if (c->first_cell != c->last_cell)
+			calib_learn(p->calib, c->first_cell, hit);
 		object_outcome(o, hit);
+		/* An average over the last twenty or so. */
 		if (c->source == PREDICTOR_FROM_NAMES)
-			s->guessed += 0.05f * ((float)hit - s->guessed);
-		calib_learn_told(p->calib, c->told, hit);
-		reliability_count(&p->reliability, c->said, hit);
+			s->guess_share += 0.05f * ((float)hit - s->guess_share);
+		calib_learn_told(p->calib, c->told_p, hit);
+		reliability_count(&p->reliability, c->told_corrected, hit);
 		p->used_by[c->source] += hit;
 	}
 	stream_cand_set(s, c, OBJECT_NONE);
 }
 
-/* Used by whatever stream: the cache is one. */
+/* Its time is over. It counts as a hit if any stream used it, since there is
+ * one cache for all. */
 static void cand_expire(struct predictor *p, struct stream *s, struct cand *c)
 {
 	const struct object *o = objects_at(p->objects, c->object);
 
-	cand_decide(p, s, c, !c->more && o->seen_at > c->born_at);
+	cand_decide(p, s, c, !c->rest && o->seen_at > c->born_at);
 }
 
 uint8_t cands_hit(struct predictor *p, struct stream *s, uint32_t object)
@@ -77,35 +89,36 @@ uint8_t cands_hit(struct predictor *p, struct stream *s, uint32_t object)
 	struct cand *c = stream_cand(s, object);
 	uint8_t told = 0;
 
-	s->foreseen = c != NULL && c->told > 0.3f;
+	s->foreseen = c != NULL && c->told_p > 0.3f;
 	s->by_names = s->foreseen && c->source == PREDICTOR_FROM_NAMES;
 	if (c) {
 		told = c->told_needs;
-		cand_decide(p, s, c, !c->more);
+		cand_decide(p, s, c, !c->rest);
 	}
 	return told;
 }
 
-void cands_more_hit(
+void cands_rest_hit(
     struct predictor *p, struct stream *s, uint32_t object, uint8_t needs)
 {
 	struct cand *c = stream_cand(s, object);
 
-	if (c && c->more && c->needs & needs)
+	if (c && c->rest && c->needs & needs)
 		cand_decide(p, s, c, true);
 }
 
-/* Whether a second half of an access comes: by what its first half is. */
-void cands_more(
+/* Whether the rest of an access comes is learned by data or not, program or
+ * not, and the object's history. */
+void cands_rest(
     struct predictor *p, struct stream *s, uint32_t object, uint8_t needs)
 {
 	const struct object *o = objects_at(p->objects, object);
 	struct cand *c = cands_make(p, s, object, 0);
-	unsigned parent = MORE_PARENT +
+	unsigned parent = REST_PARENT +
 			  (needs & PREDICTOR_NEEDS_DATA ? 8u : 0) +
 			  (o->exec ? 4u : 0) + history_bucket(o);
 
-	c->more = true;
+	c->rest = true;
 	c->needs = needs;
 	c->source = PREDICTOR_FROM_TRAIL;
 	c->cell = (calib_cell)(parent * CALIB_FINE + o->count % CALIB_FINE);
@@ -132,7 +145,7 @@ void cands_sweep_idle(struct predictor *p)
 	cands_retire(p, s);
 }
 
-/* What was not due yet has been right or wrong about nothing: a job that
+/* A candidate that was not due yet was neither right nor wrong: a job that
  * stops to think goes on where it was. */
 void cands_retire(struct predictor *p, struct stream *s)
 {
@@ -184,6 +197,7 @@ struct cand *cands_make(
 	return c;
 }
 
+/* How far ahead it is, in four steps. */
 static unsigned lead_bucket(const struct stream *s, const struct cand *c)
 {
 	int32_t lead = (int32_t)(c->due - s->events);
@@ -191,7 +205,8 @@ static unsigned lead_bucket(const struct stream *s, const struct cand *c)
 	return lead <= 4 ? 0 : lead <= 12 ? 1 : lead <= 32 ? 2 : 3;
 }
 
-/* The strongest cursor that has it, and the share of those that have. */
+/* The strongest confidence and the most hits among the cursors that have it,
+ * and the share of these cursors, weighed by confidence. */
 static void cand_support(const struct stream *s, const struct cand *c,
     float *conf, float *agree, uint32_t *hits)
 {
@@ -205,7 +220,7 @@ static void cand_support(const struct stream *s, const struct cand *c,
 		if (k->place == TRAIL_NONE)
 			continue;
 		all += k->conf;
-		if (!(c->mask & 1u << i))
+		if (!(c->cursor_bits & 1u << i))
 			continue;
 		with += k->conf;
 		if (k->conf > *conf)
@@ -216,14 +231,12 @@ static void cand_support(const struct stream *s, const struct cand *c,
 	*agree = all > 0 ? with / all : 0;
 }
 
-/* More likely than when it was told, or more will be needed, or told long
- * ago, or taken back since. */
 bool cand_is_news(const struct cand *c)
 {
 	if (c->p < P_MIN)
 		return false;
-	return c->again || c->withdrawn || c->p >= c->told + P_RISE ||
-	       (c->told > 0 && c->needs & ~c->told_needs);
+	return c->retell || c->withdrawn || c->p >= c->told_p + P_RISE ||
+	       (c->told_p > 0 && c->needs & ~c->told_needs);
 }
 
 void cand_push(struct stream *s, struct cand *c)
@@ -236,10 +249,10 @@ void cands_renew(struct predictor *p, struct stream *s, uint32_t object)
 {
 	struct cand *c = stream_cand(s, object);
 
-	if (!c || c->told <= 0 || c->fresh || s->nfresh == FRESH ||
+	if (!c || c->told_p <= 0 || c->fresh || s->nfresh == FRESH ||
 	    c->told_at >= p->recent.from)
 		return;
-	c->again = true;
+	c->retell = true;
 	cand_push(s, c);
 }
 
@@ -256,6 +269,19 @@ void cands_set(
 	cand_push(s, c);
 }
 
+void cands_guess(struct predictor *p, struct stream *s, uint32_t object,
+    uint32_t lead, uint8_t needs, calib_cell cell, float prob)
+{
+	struct cand *c = cands_make(p, s, object, lead);
+
+	if ((c->told_p > 0 || c->cursor_bits || c->graph_p > 0) && prob <= c->p)
+		return;
+	c->source = PREDICTOR_FROM_NAMES;
+	c->needs |= needs;
+	c->cell = cell;
+	cands_set(p, s, c, prob);
+}
+
 void cands_estimate(struct predictor *p, struct stream *s, struct cand *c)
 {
 	const struct object *o = objects_at(p->objects, c->object);
@@ -263,15 +289,15 @@ void cands_estimate(struct predictor *p, struct stream *s, struct cand *c)
 	uint32_t hits;
 	unsigned parent, fine;
 
-	if (c->source == PREDICTOR_FROM_NAMES || c->more)
+	if (c->source == PREDICTOR_FROM_NAMES || c->rest)
 		return;
 	cand_support(s, c, &conf, &agree, &hits);
-	if (conf <= 0 && c->related <= 0) {
+	if (conf <= 0 && c->graph_p <= 0) {
 		c->p = 0;
 		return;
 	}
 	parent = (unsigned)(conf > 0 ? fminf(1 + conf * 7, 7) : 0) * 16 +
-		 (agree > 0.5f) * 8u + (unsigned)fminf(c->related * 8, 7);
+		 (agree > 0.5f) * 8u + (unsigned)fminf(c->graph_p * 8, 7);
 	fine = lead_bucket(s, c) * 16 + history_bucket(o) * 4 +
 	       (hits < 2       ? 0
 		   : hits < 5  ? 1
@@ -279,7 +305,9 @@ void cands_estimate(struct predictor *p, struct stream *s, struct cand *c)
 			       : 3);
 	c->cell = (calib_cell)(parent * CALIB_FINE + fine);
 	c->source = conf > 0 ? PREDICTOR_FROM_TRAIL : PREDICTOR_FROM_GRAPH;
+	/* The prior counts only until the cell has seen a few outcomes, so its
+	 * weights hardly matter (forefetch-sim). */
 	cands_set(p, s, c,
 	    calib_p(p->calib, c->cell,
-		fmaxf(conf * (0.3f + 0.6f * agree), c->related * 0.8f)));
+		fmaxf(conf * (0.3f + 0.6f * agree), c->graph_p * 0.8f)));
 }

@@ -1,9 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the parts of the predictor share: nothing outside it includes this. */
+/*
+ * The map of core/: what the parts of the predictor share. Only predictor/ may
+ * include this; the world sees predictor.h.
+ *
+ *	predictor_observe(): an event                           observe.c
+ *	  what is the object?       place.c twin.c              store/objects
+ *names a new access, or more of one that has begun?          access.c whose is
+ *it?              stream.c fit.c was it predicted?         cands.c ->
+ *calibration      store/calib what comes next? Each of these makes candidates
+ *of the stream: follow.c    what came next in older trails store/trails
+ *	    relate.c    what was used soon after it before      store/graph
+ *	    guess.c     the next names of the directory         store/names
+ *	    analog.c    the same name in the next directory
+ *	    want.c      listings that would show more
+ *	  remember it               scan.c keeps walks out      store/trails
+ *	predictor_predict(): candidates that are news           predict.c wall.c
+ *	predictor_withdrawn(): what was told and will not come  withdraw.c
+ *	predictor_replay(): what a session used the last time   session_tell.c
+ *	predictor_feedback(): what the fetches were worth       feedback.c
+ *	predictor_new(), _list(), _rename(), statistics         predictor.c
+ *
+ * core/ may use store/ (the memory: arenas of fixed size) and sessions/;
+ *persist/ goes over the same memory to save, load and show it. Objects,
+ *directories and places in the trail log are numbers (indices); a number is
+ *given to another object when the old one is evicted, so whoever keeps one
+ *compares the time at which the object was made.
+ */
 #ifndef FOREFETCH_CORE_H
 #define FOREFETCH_CORE_H
 
 #include "predictor/core/stream.h"
+#include "predictor/core/wall.h"
 #include "predictor/predictor.h"
 #include "predictor/sessions/sessions.h"
 #include "predictor/store/calib.h"
@@ -14,22 +41,22 @@
 #include "predictor/store/objects.h"
 #include "predictor/store/recent.h"
 #include "predictor/store/trails.h"
-#include "predictor/core/wall.h"
 
-/* Below this nobody would fetch, and what does not rise by as much is not
- * told again. */
+/* A candidate is told if its probability is at least P_MIN, and again when it
+ * has risen by P_RISE: below, no issue policy would fetch it. Above P_SURE it
+ * is fetched in any case, so that nothing is gained by telling it again. */
 #define P_MIN  0.03f
 #define P_RISE 0.04f
-/* Whoever was told that fetches it anyway. */
 #define P_SURE 0.85f
 
 enum { WANTED = 8, WITHDRAWN = 256, PROBATION = 4096 };
 
-/* Kept in trails and objects; the rest is of predictions only. */
+/* The bits of PREDICTOR_NEEDS_… that trails and objects keep; the others are
+ * made when something is predicted. */
 #define NEEDS_KEPT 63
 
-/* An object on probation, and when it was made: its number may mean another
- * one by now. */
+/* An object on probation (scan.c), and the event that made it: its number may
+ * mean another object by now. */
 struct probation {
 	uint32_t object, born_at;
 };
@@ -40,10 +67,10 @@ struct predictor {
 	struct trails *trails;
 	struct graph *graph;
 	struct names *names;
-	struct keymap *suffixes; /* of paths → object, twin.c */
-	uint32_t wanted[WANTED]; /* directories to be listed */
+	struct keymap *suffixes; /* end of the path → object: twin.c */
+	uint32_t wanted[WANTED]; /* directories to be listed: want.c */
 	uint32_t nwanted;
-	uint64_t wanted_by;    /* uid */
+	uint64_t wanted_by;    /* the uid whose streams wanted them */
 	struct keymap *places; /* (directory, name) → object */
 	struct calib *calib;
 	struct extents *extents;
@@ -51,135 +78,162 @@ struct predictor {
 	struct wall wall;
 	struct recent recent;
 	struct streams streams;
-	struct stream *now;            /* of the last event */
-	uint32_t withdrawn[WITHDRAWN]; /* objects, by the last event */
+	struct stream *now;            /* the stream of the last event */
+	uint32_t withdrawn[WITHDRAWN]; /* objects that the last event broke */
 	uint32_t nwithdrawn;
 	uint32_t events;
-	/* Another one where objects and trails were numbered anew: what goes
-	 * through them from turn to turn ends then. */
+	/* A new number whenever objects and trails are numbered anew, so that
+	 * walks that go on from turn to turn notice it and end. */
 	uint32_t era;
 	uint64_t lead_ns; /* predictor_set_lead() */
 	uint64_t session_pause_ns, session_time_ns;
-	float late_share; /* of the fetches that were used, lately */
+	float late_share; /* of the last fetches that were used */
 	bool scan;        /* the last event was part of a walk */
-	struct probation
-	    probation[PROBATION]; /* a ring: of walks and listings */
+	/* A ring of objects that walks and listings made. */
+	struct probation probation[PROBATION];
 	uint32_t probation_in, probation_out;
 	uint64_t predicted, used, late, unused, guarded, walled;
 	uint64_t predicted_by[PREDICTOR_SOURCES], used_by[PREDICTOR_SOURCES];
 	struct predictor_reliability reliability;
 };
 
-/* predictor.c: as large as the budget has them. NULL without memory. */
+/* predictor.c: trails and graph of the size that the budget gives them. NULL
+ * without memory. */
 struct trails *arena_trails(size_t budget_bytes);
 struct graph *arena_graph(size_t budget_bytes);
 
-/* place.c: identity is (directory, name). */
-/* Puts the object there; what was known about the place goes over to it.
- * Returns its number, which may be another one than before. */
+/* place.c: an object is what its directory calls by its name. */
+/* Puts the object at that place. If another object was known there, the two
+ * become one. Returns the number that goes on. */
 uint32_t place_object(
     struct predictor *p, uint32_t object, uint32_t dir, uint64_t name_hash);
-/* OBJECT_NONE if nothing is known there. */
+/* The object of that name, or OBJECT_NONE. */
 uint32_t place_find(const struct predictor *p, uint32_t dir, uint32_t name);
+/* Forgets the place of an object that is going. */
 void place_drop(struct predictor *p, uint32_t id, const struct object *o);
 
-/* twin.c: the same path suffix elsewhere. */
-/* Of an object that was never used; OBJECT_NONE if there is none. */
+/* twin.c: objects whose paths end alike. */
+/* The twin of an object that was never used, or OBJECT_NONE. */
 uint32_t twin_find(struct predictor *p, struct stream *s, uint32_t object);
-/* The stream begins anew. */
+/* The stream is not in a copy of something known any more. */
 void twin_forget(struct stream *s);
+/* The object may be the twin of others from now on; or not any more. */
 void twin_learn(struct predictor *p, uint32_t object);
 void twin_drop(struct predictor *p, uint32_t id, const struct object *o);
 /* What the object of an old trail is to this stream: itself, its twin, or
- * OBJECT_NONE; `wait` if a listing may show it before long. */
+ * OBJECT_NONE. `wait` is set if a listing may show the twin before long. */
 uint32_t twin_translate(
     struct predictor *p, struct stream *s, uint32_t object, bool *wait);
 
-/* follow.c: trails. After an event of `s`, which is not in the log yet. */
+/* Candidates after an event of `s` that is not in the log yet. `twin` is what
+ * twin_find() found. */
+/* follow.c: what lies ahead in older trails. */
 void follow_event(
     struct predictor *p, struct stream *s, uint32_t object, uint32_t twin);
 
-/* relate.c: the graph. */
+/* relate.c: what the graph has. */
 void relate_event(
     struct predictor *p, struct stream *s, uint32_t object, uint32_t twin);
 
-/* guess.c: names. `needs` is what the event asked for. */
+/* guess.c: the next names. `needs` is what the event asked for. */
 void guess_event(
     struct predictor *p, struct stream *s, uint32_t object, uint8_t needs);
 
 /* analog.c: the same name in the next directory. */
 void analog_event(struct predictor *p, struct stream *s, uint32_t object);
 
-/* want.c: directories whose listing would help. */
-/* Ask for a listing; false if that was done, and did not help. */
+/* want.c: directories whose listing would show more. */
+/* Asks for the directory's listing, unless that was done. False if it is known
+ * or has not come for so long that nobody should wait for it. */
 bool want_listing(struct predictor *p, struct stream *s, uint32_t dir);
+/* The listings to be asked for now, as predictions. */
 size_t want_tell(struct predictor *p, struct prediction *out, size_t max);
 
-/* access.c: what is one access, and what it needs. */
+/* access.c: which calls are one access, and what it needs. */
+/* What a call of that kind needs: PREDICTOR_NEEDS_…. */
 uint8_t access_needs(enum predictor_kind kind);
-/* The stream whose access of the object goes on with `o`; NULL if it is a
- * new one. */
+/* The stream whose access of the object goes on with `o`; NULL if a new access
+ * begins. */
 struct stream *access_find(
     struct predictor *p, uint32_t object, const struct predictor_obs *o);
 void access_continue(struct predictor *p, struct stream *s, uint32_t object,
     const struct predictor_obs *o);
-/* A new one; `told` is what the stream was told of it. */
+/* A new access; `told` is what the stream was told that it would need. */
 void access_begin(struct predictor *p, struct stream *s, uint32_t object,
     const struct predictor_obs *o, uint8_t told);
 
 /* predict.c */
-/* What was told of it is to be told again when it is nearer. */
-void predict_again(struct predictor *p, uint32_t object);
+/* What is predicted of an object, whoever says so: key, directory, sizes; needs
+ * with PREDICTOR_NEEDS_EXTENTS where more than the beginning is read. */
+struct prediction predict_object(
+    const struct predictor *p, uint32_t object, uint8_t needs);
+/* What of `needs` makes sense: of an absent name its absence, else the rest. */
+static inline uint8_t predict_needs(const struct object *o, uint8_t needs)
+{
+	return needs & (uint8_t)(o->absent ? PREDICTOR_NEEDS_ABSENCE
+					   : ~PREDICTOR_NEEDS_ABSENCE);
+}
+/* It was told and not fetched: it is told again when it is nearer. */
+void predict_later(struct predictor *p, uint32_t object);
 
 /* withdraw.c */
-/* What the stream was told of it does not hold any more. */
+/* The stream will hardly use it after all. */
 void withdraw_cand(struct predictor *p, struct cand *c);
 
 /* feedback.c */
-/* How much further ahead to predict, since fetches come late: 1 and up. */
+/* How many times as far ahead to predict, since fetches come late: 1 to 2. */
 float feedback_reach(const struct predictor *p);
-/* What is left of a probability after fetches in vain. */
+/* The factor for the probability of an object that was fetched in vain. */
 float feedback_discount(const struct object *o);
 
 /* scan.c: walks over what nobody used before stay out of a full history. */
-/* Before an object is made that a walk or a listing brings: if it is unknown
- * and there is no room, an older one of these gives way. */
+/* To be called before an object is made that a walk or a listing brings: if it
+ * is new and there is no room, an older object of that kind gives way. */
 void scan_room(struct predictor *p, uint64_t key);
-/* This was one. */
+/* The object is of that kind. */
 void scan_try(struct predictor *p, uint32_t object);
-/* Whether the event of `s` is to be kept out. */
+/* Whether the event of `s` is to be kept out of the log. */
 bool scan_guards(struct predictor *p, struct stream *s, uint32_t object);
 
-/* cands.c */
-/* The event was or was not among the candidates of the stream; what the
- * stream was told that the object will need. */
+/* cands.c: what was predicted to a stream, and whether it came true. */
+/* An access of the object begins: counts its candidate as a hit, if there is
+ * one. Returns what the stream was told that the object would need. */
 uint8_t cands_hit(struct predictor *p, struct stream *s, uint32_t object);
-/* A few of the oldest are decided. */
+/* Counts a few candidates as wrong that have been due for long. */
 void cands_sweep(struct predictor *p, struct stream *s);
-/* Streams that ended: what they waited for. */
+/* The same for streams that have ended. */
 void cands_sweep_idle(struct predictor *p);
+/* The stream's run is over: all of its candidates go. */
 void cands_retire(struct predictor *p, struct stream *s);
-/* What of `needs` is worth predicting: the stream does not have it yet. */
+/* What of `needs` the stream does not have yet. */
 uint8_t cands_lacks(const struct predictor *p, const struct stream *s,
     uint32_t object, uint8_t needs);
-/* An access of `object` has begun, and will need these too. */
-void cands_more(
+/* An access of `object` has begun and will need these, too. */
+void cands_rest(
     struct predictor *p, struct stream *s, uint32_t object, uint8_t needs);
-/* It has asked for these now. */
-void cands_more_hit(
+/* The access has asked for these now. */
+void cands_rest_hit(
     struct predictor *p, struct stream *s, uint32_t object, uint8_t needs);
+/* The stream's candidate for the object, made if there is none; its use lies
+ * `lead` events ahead. */
 struct cand *cands_make(
     struct predictor *p, struct stream *s, uint32_t object, uint32_t lead);
+/* Whether the candidate should be told (again). */
 bool cand_is_news(const struct cand *c);
-/* It is to be told. Not where it is fresh, or FRESH of them are. */
+/* Queues the candidate to be told. It must not be fresh, and there must be
+ * fewer than FRESH fresh ones. */
 void cand_push(struct stream *s, struct cand *c);
-/* What the stream was told of it longer than options.recent_ns ago is told
- * again: what was fetched then may have to be confirmed. */
+/* Tells it again if that was done longer than options.recent_ns ago: what was
+ * fetched then may have to be confirmed. */
 void cands_renew(struct predictor *p, struct stream *s, uint32_t object);
-/* A new estimate; if it is worth it, predict tells. */
+/* Sets the probability; predictor_predict() tells it if it is news. */
 void cands_set(
     struct predictor *p, struct stream *s, struct cand *c, float prob);
-/* Probability now, from cursors, history and calibration. */
+/* A guess from names, with its cell of the calibration and its probability,
+ * unless something better is known of the object. */
+void cands_guess(struct predictor *p, struct stream *s, uint32_t object,
+    uint32_t lead, uint8_t needs, calib_cell cell, float prob);
+/* Estimates the probability from cursors, graph, history and calibration. */
 void cands_estimate(struct predictor *p, struct stream *s, struct cand *c);
 
 #endif

@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The fit of an object. The weights were searched for together with those of
+ * stream.c; what most of them are exactly does not matter: half or double
+ * changes the warm stall by less than seeds do. Two do: with 0.8 in place of
+ * 0.42 for a vote it is a fifth higher at three streams, with 1.7 in place
+ * of 3.5 for directories waste is.
+ */
 #include "predictor/core/fit.h"
 
 #include <string.h>
 
-/* Who used lately what was near the object before. */
+/* Counts which streams have just used what stood near the object in older
+ * trails. */
 static void fit_vote(struct fit *f)
 {
 	enum { BEFORE = 10, VOTES_MAX = 8, LATELY = 512 };
@@ -49,13 +57,14 @@ void fit_init(struct fit *f, struct predictor *p, uint32_t object)
 	fit_vote(f);
 }
 
-/* Four at a time. */
+/* Four directories at a time: this runs for each stream at each event. */
 typedef uint32_t quad __attribute__((vector_size(16)));
 enum { QUADS = RECENT_DIRS * LEVELS / 4 };
 _Static_assert(QUADS * 4 == RECENT_DIRS * LEVELS, "whole quads");
 
-/* A bit for how high the directory is that both have, of the object's (row)
- * and of those where the stream has been; the nearest has the highest bit. */
+/* The bit for a directory that both have, by how high it lies above the object
+ * (row) and above where the stream has been (the levels of each directory, in
+ * turn). The nearest common one has the highest bit. */
 static const quad near_bits[LEVELS][QUADS] = {
     {{32, 16, 4, 32}, {16, 4, 32, 16}, {4, 32, 16, 4}},
     {{16, 8, 2, 16}, {8, 2, 16, 8}, {2, 16, 8, 2}},
@@ -63,7 +72,8 @@ static const quad near_bits[LEVELS][QUADS] = {
 };
 static const float near_fit[] = {0, 0.2f, 0.3f, 0.4f, 0.5f, 0.6f, 0.9f};
 
-/* How near the object is to where the stream has been. */
+/* How near the object is to where the stream has been; nearer if it is where
+ * the stream was last. */
 static float fit_dirs(const struct fit *f, const struct stream *s)
 {
 	quad been[QUADS], bits = {0};
@@ -85,7 +95,6 @@ static float fit_dirs(const struct fit *f, const struct stream *s)
 	return fit;
 }
 
-/* Beyond timing: was it foreseen, did its neighbours go there, is it near. */
 float fit_score(void *ctx, const struct stream *s)
 {
 	const struct fit *f = ctx;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How well an object fits a stream, beyond the timing of replies. */
+/* How well an event's object fits a stream, apart from the timing of replies:
+ * was it predicted there, did its neighbours go there, is it near. */
 #ifndef FOREFETCH_FIT_H
 #define FOREFETCH_FIT_H
 
@@ -10,13 +11,14 @@ enum { PLACES = 2 };
 struct fit {
 	struct predictor *p;
 	uint32_t object;
-	uint32_t dirs[LEVELS];
-	uint32_t before[PLACES]; /* what it came after in older trails */
-	uint8_t votes[STREAMS];  /* of its neighbours there */
+	uint32_t dirs[LEVELS]; /* its directory and those above */
+	uint32_t
+	    before[PLACES];     /* objects that it came after in older trails */
+	uint8_t votes[STREAMS]; /* how many neighbours there a stream used */
 };
 
 void fit_init(struct fit *f, struct predictor *p, uint32_t object);
-/* A stream_fit; `ctx` is a struct fit. */
+/* The score, as stream_fit has it; `ctx` is a struct fit. */
 float fit_score(void *ctx, const struct stream *s);
 
 #endif

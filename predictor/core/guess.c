@@ -1,44 +1,63 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Guesses from names: the next names of a directory, while what is used in
- * it was not foreseen by trails. A walk that goes on as foreseen is led from
- * directory to directory, into those whose listings are known; listings that
- * are not are asked for.
+ * Guesses from names: the next names of a directory, by name or in the order of
+ * READDIR, while trails do not foresee what is used in it. This is all that can
+ * be said of what was never used before.
+ *
+ *	dir/  a  b  c  d  e  f  g       used: a, b, c, a run of 3
+ *	            ^  1  2  3  4       guessed: the further away, the less
+ *likely
+ *
+ * A walk that goes as foreseen is led on from directory to directory: down into
+ * those whose listings are known, while the others' listings are asked for, and
+ * from the end of a directory to the next one above.
  */
 #include "predictor/core/core.h"
 
 enum {
-	NEAR = 10,          /* names ahead, without a run */
-	RUN_MAX = 60,       /* with one, of files that are read */
-	META_MAX = 240,     /* of names and attributes only */
-	BEHIND = 16,        /* the same, before where it is */
-	UP_MAX = 8,         /* directories that may end together */
-	WALK_MIN = 3,       /* in order, before it leaves its directory */
-	FIRST_PARENT = 128, /* of the calibration */
-	NEW_PARENT = 272,   /* 16 of them */
+	/* How many names are guessed: by forefetch-sim on the tuning half. Half
+	 * of NEAR or BEHIND makes the stall of cold runs up to a twentieth
+	 * higher, double brings nothing. With RUN_MAX 30 it is a tenth higher,
+	 * with 120 a little lower, at more waste for one stream. */
+	NEAR = 10,      /* names ahead, without a run */
+	RUN_MAX = 60,   /* with a run, of files whose data is read */
+	META_MAX = 240, /* with a run, where no data is read */
+	BEHIND = 16,    /* names before the present one */
+	UP_MAX = 8,     /* directories that may end at the same name */
+	WALK_MIN = 3,   /* uses in order, before a walk leaves its directory */
+	RUN_SURE = 3, /* uses in order, before kinds not in play are left out */
+	SKIP_MAX = 64, /* names of such kinds that are passed over */
+	/* New names beside those that were foreseen. */
 	NEW_AHEAD = 4,
-	NEW_TRIES = 3, /* guesses at it in vain */
-	RUN_SURE = 3,  /* uses in order: other kinds are left out */
-	SKIP_MAX = 64, /* names of kinds that are not in play */
+	NEW_TRIES = 3, /* wrong guesses at an object, before it is left alone */
+	/* Cells of the calibration begin here: 8 * 16 parents, and 16. */
+	FIRST_PARENT = 128,
+	NEW_PARENT = 272,
 };
 
-/* `near` of what lies in another directory, and of what lies behind. */
+/* How near a name is: by the logarithm of its distance, up to NEAR_MAX; two
+ * more values for names in another directory and names behind the present one.
+ */
 enum { NEAR_MAX = 5, NEAR_OTHER = 6, NEAR_BEHIND = 7 };
 
+/* A name, and whether the walk has left the directory where it began. */
 struct walk {
 	uint32_t dir, rank;
-	bool other; /* than where it began */
+	bool other;
 };
 
-/* One bit of 64: files by the end of their names, directories. */
+/* The object's kind as one bit of 64: a directory, or a file by the extension
+ * of its name. A kind is in play if it was used in the directory in this burst.
+ */
 static uint64_t kind_of(const struct object *o)
 {
 	return o->directory ? 1 : UINT64_C(2) << (o->type % 63);
 }
 
 /*
- * How far `rank` is behind the last one that was used: of the names between,
- * only those count whose kind is in play. Who reads the headers among many
+ * How many steps `rank` comes behind the rank used last, 1 for the next one; 0
+ * if it does not come behind it, or further than NAMES_STEP_MAX. Names whose
+ * kind is not in play are no steps: a stream that reads the headers among many
  * other files goes in order, too.
  */
 static uint32_t step_to(const struct predictor *p, const struct dir *d,
@@ -63,6 +82,7 @@ static uint32_t step_to(const struct predictor *p, const struct dir *d,
 	return 0;
 }
 
+/* The binary logarithm, 7 at most. */
 static unsigned log_bucket(uint32_t n)
 {
 	unsigned b = 0;
@@ -74,6 +94,7 @@ static unsigned log_bucket(uint32_t n)
 	return b;
 }
 
+/* Which share of the directory was used in this burst, in four steps. */
 static unsigned share_bucket(const struct dir *d)
 {
 	uint32_t percent = d->used * 100 / (d->n ? d->n : 1);
@@ -81,9 +102,12 @@ static unsigned share_bucket(const struct dir *d)
 	return percent < 10 ? 0 : percent < 30 ? 1 : percent < 60 ? 2 : 3;
 }
 
-/* Before anything is known of such a guess: by the length of the run. */
+/* The probability of a guess before its cell has seen any, by the length of the
+ * run. Half as much makes the stall of cold runs a quarter higher, more changes
+ * little (forefetch-sim, tuning half). */
 static const float run_prior[] = {0.05f, 0.3f, 0.5f, 0.6f, 0.7f};
 
+/* What the stream will need of it: what it needed of the others. */
 static uint8_t guess_needs(const struct stream *s, const struct object *o)
 {
 	if (o->directory)
@@ -111,9 +135,7 @@ static void guess_one(struct predictor *p, struct stream *s,
 	uint32_t object = d->list[w->rank];
 	const struct object *o;
 	unsigned parent;
-	struct cand *c;
 	calib_cell cell;
-	float prob;
 	uint8_t needs;
 
 	if (object == OBJECT_NONE)
@@ -126,18 +148,12 @@ static void guess_one(struct predictor *p, struct stream *s,
 		 ((kinds & kind_of(o)) != 0) * 2u + (o->count > 0);
 	cell = (calib_cell)(parent * CALIB_FINE +
 			    guess_near(d, w, distance, s->by_order) * 8 +
-			    log_bucket(d->n) / 2 * 2 + (s->guessed > 0.4f));
-	prob = calib_p(p->calib, cell, run_prior[run < 4 ? run : 4]);
-	c = cands_make(p, s, object, distance);
-	if ((c->told > 0 || c->mask || c->related > 0) && prob <= c->p)
-		return;
-	c->source = PREDICTOR_FROM_NAMES;
-	c->needs |= needs;
-	c->cell = cell;
-	cands_set(p, s, c, prob);
+			    log_bucket(d->n) / 2 * 2 + (s->guess_share > 0.4f));
+	cands_guess(p, s, object, distance, needs, cell,
+	    calib_p(p->calib, cell, run_prior[run < 4 ? run : 4]));
 }
 
-/* Into the directory that the name is, if its listing is known. */
+/* Goes down if the name is a directory whose listing is known. */
 static bool walk_down(struct predictor *p, struct stream *s, struct walk *w)
 {
 	uint32_t object = names_at(p->names, w->dir)->list[w->rank], below;
@@ -157,7 +173,8 @@ static bool walk_down(struct predictor *p, struct stream *s, struct walk *w)
 	return true;
 }
 
-/* On in the directory, and from its end to the next one of its parent. */
+/* Goes on to the next name; at the end of a directory, if the walk may leave
+ * it, to the next name above. */
 static bool walk_on(
     struct predictor *p, const struct stream *s, struct walk *w, bool leave)
 {
@@ -183,7 +200,7 @@ static bool walk_on(
 	return false;
 }
 
-/* How many names ahead are told. */
+/* How many names ahead are guessed. */
 static uint32_t guess_depth(const struct stream *s, uint32_t run)
 {
 	bool data = s->walk_needs & PREDICTOR_NEEDS_DATA;
@@ -193,7 +210,7 @@ static uint32_t guess_depth(const struct stream *s, uint32_t run)
 	return depth < max ? depth : max;
 }
 
-/* How long it has gone in order, over directories too. */
+/* How long the stream has gone in order, over directories, too. */
 static uint32_t guess_run(struct stream *s, const struct dir *d)
 {
 	uint32_t run = names_run(d);
@@ -207,8 +224,8 @@ static uint32_t guess_run(struct stream *s, const struct dir *d)
 	return run > s->momentum ? run : s->momentum;
 }
 
-/* Beside what was foreseen: names next to it that nobody used before, since
- * they may be new, where the whole directory is in use. */
+/* Guesses names beside a foreseen one that nobody used before: where the whole
+ * directory is in use, they may be new files. */
 static void guess_new(struct predictor *p, struct stream *s,
     const struct dir *d, uint32_t from, uint16_t type)
 {
@@ -225,7 +242,7 @@ static void guess_new(struct predictor *p, struct stream *s,
 		    !cands_lacks(p, s, object, s->walk_needs))
 			continue;
 		c = cands_make(p, s, object, NEW_AHEAD);
-		if (c->told > 0 || c->mask || c->related > 0)
+		if (c->told_p > 0 || c->cursor_bits || c->graph_p > 0)
 			continue;
 		c->source = PREDICTOR_FROM_NAMES;
 		c->needs |= s->walk_needs;
@@ -234,10 +251,12 @@ static void guess_new(struct predictor *p, struct stream *s,
 					   CALIB_FINE +
 				       o->tries * 16u + log_bucket(d->n) * 2 +
 				       (i > 2));
+		/* The prior is between those of no run and of a run of 1. */
 		cands_set(p, s, c, calib_p(p->calib, c->cell, 0.15f));
 	}
 }
 
+/* Counts the use in the object's directory. */
 static void use(struct predictor *p, const struct object *o)
 {
 	uint64_t kind = kind_of(o);
@@ -250,7 +269,7 @@ static void use(struct predictor *p, const struct object *o)
 	    step_to(p, d, o->rank, kind, true), p->events);
 }
 
-/* Whether it is worth a guess in such a run. */
+/* Whether the name is worth a guess: in a run, only kinds in play are. */
 static bool in_play(const struct predictor *p, const struct walk *w,
     uint32_t run, uint64_t kinds)
 {
@@ -261,6 +280,7 @@ static bool in_play(const struct predictor *p, const struct walk *w,
 		   (kinds & kind_of(objects_at(p->objects, object))));
 }
 
+/* Walks ahead for as many names as the depth has. */
 static void guess_ahead(struct predictor *p, struct stream *s,
     const struct object *o, uint32_t run, uint32_t depth, uint64_t kinds)
 {
@@ -268,13 +288,13 @@ static void guess_ahead(struct predictor *p, struct stream *s,
 	uint32_t skipped = 0;
 	bool leave = run >= WALK_MIN;
 
-	s->walk = 0;
-	while (s->walk < depth && skipped < SKIP_MAX) {
+	s->names_ahead = 0;
+	while (s->names_ahead < depth && skipped < SKIP_MAX) {
 		if (!(leave && walk_down(p, s, &w)) &&
 		    !walk_on(p, s, &w, leave))
 			break;
 		if (in_play(p, &w, run, kinds))
-			guess_one(p, s, &w, run, ++s->walk, kinds);
+			guess_one(p, s, &w, run, ++s->names_ahead, kinds);
 		else
 			skipped++;
 	}
@@ -294,17 +314,18 @@ void guess_event(
 	run = guess_run(s, d);
 	if (!s->walk_needs || needs & ~s->walk_needs)
 		s->walk_needs |= needs & (uint8_t)~PREDICTOR_NEEDS_ABSENCE;
-	if (s->walk > 0)
-		s->walk--;
+	if (s->names_ahead > 0)
+		s->names_ahead--;
 	depth = guess_depth(s, run);
-	/* Its place may be of a longer listing than there is now. */
+	/* The rank may be of a longer listing than there is now. */
 	if (!d->list || o->rank >= d->n)
 		return;
 	if (s->foreseen && !s->by_names) {
 		guess_new(p, s, d, o->rank, o->type);
 		return;
 	}
-	if (s->foreseen && s->walk > depth * 4 / 5)
+	/* Enough names are ahead: the next time, many are added at once. */
+	if (s->foreseen && s->names_ahead > depth * 4 / 5)
 		return;
 	for (uint32_t i = 1; i <= BEHIND && i <= o->rank && !s->by_names; i++) {
 		struct walk back = {o->dir, o->rank - i, false};

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Observing:
+ * Observing, the way of one event:
  *
- *	object_learn    what the call says of the object; its place
- *	access_find     part of an access that has begun: that is all
- *	streams_choose  whose it is
- *	cands_hit       was it foreseen?
- *	follow, relate, guess   what will come: candidates
- *	stream_take     the log
+ *	object_learn     what the call says of the object, and its place
+ *	sessions_event   the session that it belongs to
+ *	access_find      more of an access that has begun ends here
+ *	streams_choose   whose it is
+ *	cands_hit        was it predicted?
+ *	follow, relate, guess, analog   what will come: candidates
+ *	stream_take      the log, and what the stream knows
+ *	cands_sweep      candidates whose time is over
  */
 #include <string.h>
 
 #include "predictor/core/core.h"
 #include "predictor/core/fit.h"
 
-/* Accesses further apart than this are not of one run of work. */
+/* Bounds for the pace of a stream: a shorter gap would have all predicted at
+ * once, a longer one is no pace but a pause for thought. */
 #define PACE_MIN_NS 20000
 #define PACE_MAX_NS 5000000
 
@@ -22,7 +25,7 @@ static void object_set(struct object *x, const struct predictor_obs *o)
 {
 	x->recent = true;
 	x->absent = o->kind == PREDICTOR_ABSENT;
-	/* Whoever sees no evidence has not seen that there is none. */
+	/* No evidence of a program is not evidence of no program. */
 	if (o->exec)
 		x->exec = true;
 	if (o->directory || o->kind == PREDICTOR_READDIR)
@@ -34,7 +37,8 @@ static void object_set(struct object *x, const struct predictor_obs *o)
 		x->type = (uint16_t)o->type_hash;
 }
 
-/* Returns its number: a new handle under an old name has the old one's. */
+/* Learns what the call says of the object. Returns its number, which is the old
+ * one's where a new handle has an old name. */
 static uint32_t object_learn(struct predictor *p, uint32_t id,
     const struct predictor_obs *o, uint16_t bit)
 {
@@ -47,7 +51,7 @@ static uint32_t object_learn(struct predictor *p, uint32_t id,
 	if (dir != DIR_NONE && x->dir == DIR_NONE)
 		x->dir = dir;
 	object_set(x, o);
-	x->known |= bit;
+	x->met_by |= bit;
 	if (x->directory && o->parent && o->name_hash)
 		predictor_place_dir(
 		    p, o->uid, o->object, o->parent, o->name_hash);
@@ -62,6 +66,7 @@ static void on_retire(void *ctx, struct stream *s)
 	cands_retire(f->p, s);
 }
 
+/* The stream has come to another directory. */
 static void stream_move(struct stream *s, const struct fit *f)
 {
 	if (s->moves > 0 &&
@@ -70,6 +75,7 @@ static void stream_move(struct stream *s, const struct fit *f)
 	memcpy(s->dirs[s->moves++ % RECENT_DIRS], f->dirs, sizeof(f->dirs));
 }
 
+/* Appends the access to the stream's trail. */
 static void stream_log(struct predictor *p, struct stream *s, uint32_t id)
 {
 	struct object *x = objects_at(p->objects, id);
@@ -80,14 +86,15 @@ static void stream_log(struct predictor *p, struct stream *s, uint32_t id)
 	    &(struct trail_use){.object = id,
 		.last = x->last,
 		.now = p->events,
-		.owner = s->bit,
+		.owner = s->uid_bit,
 		.needs = x->needs,
 		.begins = s->begins});
 	s->begins = false;
 	x->last = s->tail;
 }
 
-/* How fast it would go if all its calls were answered at once. */
+/* Learns how fast the stream would go if all its calls were answered at once;
+ * the newest gap counts a sixteenth. */
 static void stream_pace(struct stream *s, const struct predictor_obs *o)
 {
 	uint64_t ns = o->now_ns - s->began_ns;
@@ -106,6 +113,7 @@ static void stream_pace(struct stream *s, const struct predictor_obs *o)
 	s->waited_ns = o->latency_ns;
 }
 
+/* The access becomes part of the stream. */
 static void stream_take(struct predictor *p, struct stream *s,
     const struct predictor_obs *o, const struct fit *f)
 {
@@ -130,20 +138,20 @@ static void stream_take(struct predictor *p, struct stream *s,
 	s->reply_ns = o->now_ns + o->latency_ns;
 }
 
-/* After a pause: what was to come before it will not. */
+/* A run begins after a pause: what was to come before it will not. */
 static void stream_begin(struct predictor *p, struct stream *s)
 {
 	s->began_at = p->events;
 	s->begins = true;
 	s->walk_lists = s->scans = false;
 	s->walk_needs = 0;
-	s->walk = s->momentum = s->news = 0;
-	s->analog = 0;
+	s->names_ahead = s->momentum = s->unseen = 0;
+	s->analogies = 0;
 	twin_forget(s);
 	cands_retire(p, s);
 }
 
-/* What the access before this one came to need: the next will be like it. */
+/* Names ahead will need what the access before this one came to need. */
 static void stream_look_back(struct predictor *p, struct stream *s)
 {
 	const struct object *x;
@@ -155,7 +163,7 @@ static void stream_look_back(struct predictor *p, struct stream *s)
 		s->walk_needs = x->needs;
 }
 
-/* An access that is new, of an object that is `f->object`. */
+/* A new access, of the object `f->object`. */
 static void observe_access(struct predictor *p, const struct predictor_obs *o,
     struct fit *f, uint16_t bit)
 {
@@ -165,7 +173,7 @@ static void observe_access(struct predictor *p, const struct predictor_obs *o,
 
 	s = streams_choose(
 	    &p->streams, o, p->opt.use_pids, fit_score, on_retire, f);
-	s->bit = bit;
+	s->uid_bit = bit;
 	if (stream_paused(s, o->now_ns))
 		stream_begin(p, s);
 	stream_look_back(p, s);
@@ -199,7 +207,7 @@ void predictor_observe(struct predictor *p, const struct predictor_obs *o)
 	if (id == OBJECT_NONE)
 		return;
 	id = object_learn(p, id, o, bit);
-	/* Sessions are those of a uid that is known for sure. */
+	/* Without a bit nobody could tell whose session it is. */
 	if (bit)
 		sessions_event(
 		    p->sessions, o, id, access_needs(o->kind), p->events + 1);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An object is what its directory calls by its name: editors save by rename,
- * so a new handle under an old name is the old object, changed.
+ * Identity: an object is what its directory calls by its name. Editors save by
+ * writing a new file and renaming it, so a new handle under an old name is the
+ * old object with new contents, and keeps what was learned.
  */
 #include "predictor/core/core.h"
 
@@ -34,14 +35,14 @@ uint32_t place_object(
 	if (there == object)
 		return object;
 	if (there != OBJECT_NONE) {
-		/* The known one goes on under the new handle; whether that is
-		 * a program is the handle's own. */
+		/* The known object goes on under the new handle. Whether it is
+		 * a program is what the new handle says. */
 		objects_at(p->objects, there)->exec = o->exec;
 		objects_drop(p->objects, object);
 		objects_rekey(p->objects, there, key);
 		return there;
 	}
-	/* A second name does not take away the first. */
+	/* A hard link gives an object a second name; both lead to it. */
 	if (o->dir == DIR_NONE || !(o->dir == dir && o->name == name)) {
 		place_drop(p, object, o);
 		if (o->dir != dir)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Predicting: the candidates of the last event's stream that are news. */
+/* Predicting: the candidates of the last event's stream that are news are told,
+ * the likeliest first. */
 #include <stdlib.h>
 
 #include "predictor/core/core.h"
@@ -11,62 +12,62 @@ static int prediction_cmp(const void *a, const void *b)
 	return (x->p < y->p) - (x->p > y->p);
 }
 
-/* Accesses of the stream until it is due. */
+/* How many accesses of the stream lie between now and its use. */
 static int32_t cand_lead(const struct stream *s, const struct cand *c)
 {
 	return (int32_t)(c->due - s->events);
 }
 
+struct prediction predict_object(
+    const struct predictor *p, uint32_t object, uint8_t needs)
+{
+	const struct object *o = objects_at(p->objects, object);
+	struct predictor_extent one;
+
+	if (needs & PREDICTOR_NEEDS_DATA &&
+	    extents_get(p->extents, object, &one, 1) > 0)
+		needs |= PREDICTOR_NEEDS_EXTENTS;
+	return (struct prediction){.object = o->key,
+	    .parent = names_key(p->names, o->dir),
+	    .size_bytes = o->size,
+	    .first_bytes = o->first * (uint32_t)FIRST_UNIT,
+	    .needs = needs};
+}
+
 static void cand_tell(struct predictor *p, const struct stream *s,
     struct cand *c, uint8_t needs, struct prediction *out)
 {
-	const struct object *o = objects_at(p->objects, c->object);
 	int32_t lead = cand_lead(s, c);
 
-	if (needs & PREDICTOR_NEEDS_DATA) {
-		struct predictor_extent one;
-
-		if (extents_get(p->extents, c->object, &one, 1) > 0)
-			needs |= PREDICTOR_NEEDS_EXTENTS;
-	}
-	c->said = calib_correct(p->calib, c->p);
-	*out = (struct prediction){.object = o->key,
-	    .parent = o->dir == DIR_NONE ? 0 : names_at(p->names, o->dir)->key,
-	    .size_bytes = o->size,
-	    .p = c->said,
-	    .lead = lead > 0 ? (uint32_t)lead + 1 : 1,
-	    .first_bytes = o->first * (uint32_t)FIRST_UNIT,
-	    .needs = needs,
-	    .source = c->source};
-	if (c->told <= 0)
-		c->first = c->cell;
-	c->last = c->cell;
-	c->told = c->p;
+	c->told_corrected = calib_correct(p->calib, c->p);
+	*out = predict_object(p, c->object, needs);
+	out->p = c->told_corrected;
+	out->lead = lead > 0 ? (uint32_t)lead + 1 : 1;
+	out->source = c->source;
+	if (c->told_p <= 0)
+		c->first_cell = c->cell;
+	c->last_cell = c->cell;
+	c->told_p = c->p;
 	c->told_needs |= c->needs;
 	c->told_at = p->events;
-	/* It was counted the first time. */
-	p->predicted += !c->again && !c->withdrawn;
-	p->predicted_by[c->source] += !c->again && !c->withdrawn;
-	c->again = c->withdrawn = false;
+	/* What is told once more has been counted the first time. */
+	p->predicted += !c->retell && !c->withdrawn;
+	p->predicted_by[c->source] += !c->retell && !c->withdrawn;
+	c->retell = c->withdrawn = false;
 }
 
-/* Whether it still is worth telling, and allowed. */
+/* Whether something of it is still needed, and the uid may be told. */
 static bool cand_passes(
     struct predictor *p, struct stream *s, struct cand *c, uint8_t *needs)
 {
 	const struct object *o = objects_at(p->objects, c->object);
-	const struct dir *d =
-	    o->dir == DIR_NONE ? NULL : names_at(p->names, o->dir);
 
-	*needs = cands_lacks(p, s, c->object, c->needs);
-	if (c->more || !p->opt.recent_ns)
-		*needs = c->needs;
-	/* Present in one way only. */
-	if (o->absent)
-		*needs &= PREDICTOR_NEEDS_ABSENCE;
-	else
-		*needs &= (uint8_t)~PREDICTOR_NEEDS_ABSENCE;
-	return *needs && wall_passes(p, s, o->known, d ? d->key : 0, o->key);
+	*needs = c->needs;
+	if (!c->rest && p->opt.recent_ns)
+		*needs = cands_lacks(p, s, c->object, c->needs);
+	*needs = predict_needs(o, *needs);
+	return *needs && wall_passes(p, s, o->met_by,
+			     names_key(p->names, o->dir), o->key);
 }
 
 size_t predictor_predict(
@@ -79,14 +80,15 @@ size_t predictor_predict(
 	if (!s)
 		return 0;
 	for (int i = 0; i < CANDS && s->stale; i++)
-		if (s->keys[i] != OBJECT_NONE && s->cands[i].told < P_SURE)
+		if (s->keys[i] != OBJECT_NONE && s->cands[i].told_p < P_SURE)
 			cands_estimate(p, s, &s->cands[i]);
 	s->stale = false;
 	for (int i = 0; i < s->nfresh; i++) {
 		struct cand *c = &s->cands[s->fresh[i]];
 		uint8_t needs;
 
-		/* What does not fit is told after the next event. */
+		/* What finds no room is told after the next event; what was
+		 * dropped is told when it is nearer. */
 		if (c->object != OBJECT_NONE &&
 		    (n == max || (c->retry && cand_lead(s, c) > c->retry))) {
 			s->fresh[kept++] = s->fresh[i];
@@ -105,19 +107,19 @@ size_t predictor_predict(
 	return n;
 }
 
-void predict_again(struct predictor *p, uint32_t object)
+void predict_later(struct predictor *p, uint32_t object)
 {
 	struct stream *s = p->now;
 	struct cand *c = s ? stream_cand(s, object) : NULL;
 	int32_t lead;
 
-	if (!c || c->told <= 0 || c->fresh || s->nfresh == FRESH)
+	if (!c || c->told_p <= 0 || c->fresh || s->nfresh == FRESH)
 		return;
 	lead = cand_lead(s, c) / 2;
 	if (lead < 1)
 		return;
 	c->retry = (uint16_t)(lead < UINT16_MAX ? lead : UINT16_MAX);
-	c->told = 0;
+	c->told_p = 0;
 	c->told_needs = 0;
 	cand_push(s, c);
 }

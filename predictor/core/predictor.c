@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Making one, and what is told of names and places. observe.c and predict.c
- * have the two verbs, feedback.c the third.
+ * Making a predictor, and what it is told of names and places. The verbs are in
+ * observe.c, predict.c and feedback.c.
  *
- * The budget is cut into arenas when the predictor is made; each of them
- * then gives up what is oldest.
+ * The budget is divided among arenas when the predictor is made; a full arena
+ * gives up what is oldest.
  */
 #include "predictor/predictor.h"
 
@@ -19,6 +19,7 @@ enum {
 	BUDGET_MIN = 1 << 20,
 };
 
+/* An object's number is about to be given to another: forgets it everywhere. */
 static void on_evict(void *ctx, uint32_t id, struct object *o)
 {
 	struct predictor *p = ctx;
@@ -26,17 +27,16 @@ static void on_evict(void *ctx, uint32_t id, struct object *o)
 	if (o->dir != DIR_NONE && o->rank != RANK_NONE) {
 		struct dir *d = names_at(p->names, o->dir);
 
-		/* The number will mean another object. */
-		if (o->rank < d->n && d->list[o->rank] == id) {
+		/* The listing has the number: it goes, too. */
+		if (o->rank < d->n && d->list[o->rank] == id)
 			names_set_list(p->names, o->dir, NULL, NULL, 0);
-		}
 	}
 	twin_drop(p, id, o);
 	extents_drop(p->extents, id);
 	place_drop(p, id, o);
 	if (o->edges != GRAPH_NONE)
 		graph_drop(p->graph, o->edges);
-	/* Streams may still know the number. */
+	/* A stream's last object may be this one. */
 	o->edges = GRAPH_NONE;
 	for (int i = 0; i < STREAMS; i++) {
 		struct cand *c = stream_cand(&p->streams.at[i], id);
@@ -56,8 +56,15 @@ struct graph *arena_graph(size_t budget_bytes)
 	return graph_new((uint32_t)(budget_bytes / 5 / 128));
 }
 
-/* Bytes each: an object 48 and those of three maps, an entry 8 and up to 16 of
- * the index; maps and arenas double, so plan for them half empty. */
+/*
+ * Who gets which share of the budget, divided by what one element takes. An
+ * object has 48 bytes and an entry of three maps; an entry of a trail has 8,
+ *and up to 16 in the index; a node of the graph has 128. Maps and arenas grow
+ *by doubling, so they may be half empty.
+ *
+ *	trails 9/20   objects 1/4   graph 1/5   names 1/16 and 1/16   extents
+ *1/64
+ */
 static bool arenas_make(struct predictor *p)
 {
 	size_t budget = p->opt.budget_bytes;
@@ -139,6 +146,7 @@ void predictor_free(struct predictor *p)
 	free(p);
 }
 
+/* Learns what a listing says of one entry. */
 static void dirent_learn(struct predictor *p, uint32_t id, uint64_t dir,
     const struct predictor_dirent *e, uint16_t bit)
 {
@@ -150,7 +158,7 @@ static void dirent_learn(struct predictor *p, uint32_t id, uint64_t dir,
 	o->rank = (uint16_t)e->rank;
 	o->size =
 	    e->size_bytes < UINT32_MAX ? (uint32_t)e->size_bytes : UINT32_MAX;
-	o->known |= bit;
+	o->met_by |= bit;
 	o->absent = false;
 	o->directory = e->directory;
 	if (e->directory) {
@@ -158,13 +166,13 @@ static void dirent_learn(struct predictor *p, uint32_t id, uint64_t dir,
 
 		if (d == DIR_NONE)
 			return;
-		names_at(p->names, d)->known |= bit;
+		names_at(p->names, d)->met_by |= bit;
 		names_place(p->names, d, names_dir(p->names, dir),
 		    (uint32_t)e->name_hash);
 	}
 }
 
-/* The order of READDIR, unless it is by name. */
+/* The order of READDIR, as names_set_list() wants it; NULL if it is by name. */
 static uint16_t *order_make(const struct predictor_dirent *ents, size_t n)
 {
 	uint16_t *order;

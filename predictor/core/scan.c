@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The scan guard. A walk over thousands of files that nobody used before
- * would drive out of a full memory what is worth more than it: so its
- * objects make room for each other, and its trail is not kept. While there
- * is room they are kept like any, since walks come again.
+ * The scan guard. A walk over thousands of files that nobody used before would
+ * drive more useful objects out of a full memory. So the objects of a walk are
+ * on probation: they make room for each other, and their trail is not kept.
+ * While there is room they are kept like all others, since walks come again.
  */
 #include "predictor/core/core.h"
 
 enum {
-	SCAN_MIN = 256, /* uses of what is new, in the order of names */
-	SCAN_LEAVE = 8, /* one other use takes so many back */
+	SCAN_MIN = 256, /* uses of new objects in order, before it is a walk */
+	SCAN_LEAVE = 8, /* any other use takes so many of them back */
 };
 
+/* A sixteenth of all objects may be on probation. */
 static uint32_t probation_size(const struct predictor *p)
 {
 	uint32_t most = objects_end(p->objects) / 16;
@@ -55,13 +56,13 @@ bool scan_guards(struct predictor *p, struct stream *s, uint32_t object)
 
 	if (o->dir != DIR_NONE && o->rank != RANK_NONE)
 		inorder |= names_run(names_at(p->names, o->dir)) > 1;
-	if (o->count == 0 && inorder && s->news < SCAN_MIN)
-		s->news++;
+	if (o->count == 0 && inorder && s->unseen < SCAN_MIN)
+		s->unseen++;
 	else if (o->count > 0 || !inorder)
-		s->news = s->news > SCAN_LEAVE ? s->news - SCAN_LEAVE : 0;
-	if (s->news == 0)
+		s->unseen = s->unseen > SCAN_LEAVE ? s->unseen - SCAN_LEAVE : 0;
+	if (s->unseen == 0)
 		s->scans = false;
-	if (s->news == SCAN_MIN && !s->scans) {
+	if (s->unseen == SCAN_MIN && !s->scans) {
 		s->scans = true;
 		p->guarded++;
 	}

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is due of a session, as predictions. */
+/* Sessions at the facade: what is due of a session, as predictions. */
 #include "predictor/core/core.h"
 
 enum {
-	DUE = 128,
-	/* What is predicted from what was used just now goes first. */
+	DUE = 128, /* steps that are looked at together */
+	/* A session's steps queue behind what was predicted from the last
+	 * access: as if they were needed so many accesses later. */
 	BEHIND = 8,
 };
 
@@ -37,39 +38,27 @@ void predictor_get_session_stats(
 	*st = *sessions_stats(p->sessions);
 }
 
-/* False where there is nothing to be asked for, or no more. */
+/* Makes a prediction of the step; false where nothing is to be fetched for it
+ * now. */
 static bool due_tell(
     struct predictor *p, const struct session_due *due, struct prediction *out)
 {
 	uint32_t id = due->step.object;
 	const struct object *o = objects_at(p->objects, id);
-	uint8_t needs = due->step.needs;
-	struct predictor_extent one;
-	uint64_t read_bytes = 0;
+	uint8_t needs;
 
 	/* The number may mean another object by now. */
 	if (o->free || o->born_at > due->step.at)
 		return false;
-	/* Present in one way only. */
-	if (o->absent)
-		needs &= PREDICTOR_NEEDS_ABSENCE;
-	else
-		needs &= (uint8_t)~PREDICTOR_NEEDS_ABSENCE;
-	if ((needs & PREDICTOR_NEEDS_DATA) &&
-	    extents_get(p->extents, id, &one, 1) > 0)
-		needs |= PREDICTOR_NEEDS_EXTENTS;
-	else if (needs & PREDICTOR_NEEDS_DATA)
-		read_bytes = (uint64_t)due->step.blocks * FIRST_UNIT;
-	*out = (struct prediction){.object = o->key,
-	    .parent = o->dir == DIR_NONE ? 0 : names_at(p->names, o->dir)->key,
-	    .size_bytes = o->size,
-	    .p = due->step.p,
-	    .lead = due->ahead + BEHIND,
-	    .first_bytes = o->first * (uint32_t)FIRST_UNIT,
-	    .read_bytes = read_bytes,
-	    .needs = needs,
-	    .source = PREDICTOR_FROM_SESSION,
-	    .early = due->early};
+	needs = predict_needs(o, due->step.needs);
+	*out = predict_object(p, id, needs);
+	if (needs & PREDICTOR_NEEDS_DATA &&
+	    !(out->needs & PREDICTOR_NEEDS_EXTENTS))
+		out->read_bytes = (uint64_t)due->step.blocks * FIRST_UNIT;
+	out->p = due->step.p;
+	out->lead = due->ahead + BEHIND;
+	out->source = PREDICTOR_FROM_SESSION;
+	out->early = due->early;
 	return needs & (due->early ? PREDICTOR_NEEDS_DATA : UINT8_MAX);
 }
 
@@ -79,7 +68,8 @@ size_t predictor_replay(struct predictor *p, uint32_t session, uint64_t now_ns,
 	struct session_due due[DUE];
 	size_t n, told = 0;
 
-	/* Of what is due, all may be gone, or nothing worth it yet. */
+	/* All that is due may be gone or not worth it yet: then what comes
+	 * behind it is looked at. */
 	do {
 		n = sessions_due(
 		    p->sessions, session, now_ns, due, max < DUE ? max : DUE);

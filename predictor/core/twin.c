@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Portable identity: a file whose last three path components are those of
- * another one is its twin in a second checkout or environment. A stream that
- * meets twins learns which directory stands for which (`from` → `to`), and
- * old trails are read through that.
+ * Portable identity: a file whose last three path components equal those of
+ * another file is its twin, in a second checkout or environment. A stream that
+ * meets twins learns which directory stands for which, and reads old trails
+ * through that.
+ *
+ *	known:     /src/git/builtin/log.c           twin_from = /src/git
+ *	the event: /tmp/copy/builtin/log.c          twin_to   = /tmp/copy
+ *	a trail with /src/git/refs.c then means     /tmp/copy/refs.c
  */
 #include "predictor/core/core.h"
 
+/* Directories between a file and the top of its checkout, at most. */
 enum { LEVELS_MAX = 12 };
 
+/* Multiplies by 2^64 over the golden ratio, as Knuth's hashing does. */
 static uint64_t mix(uint64_t h, uint64_t v)
 {
 	h = (h ^ v) * 0x9e3779b97f4a7c15u;
 	return h ^ h >> 31;
 }
 
-/* 0 if not all three names are known. */
+/* A hash of the last three names of the path; 0 if not all are known. */
 static uint64_t object_suffix(const struct predictor *p, const struct object *o)
 {
 	const struct dir *d, *up;
@@ -31,11 +37,13 @@ static uint64_t object_suffix(const struct predictor *p, const struct object *o)
 
 void twin_forget(struct stream *s)
 {
-	s->from = s->to = s->maybe_from = s->maybe_to = DIR_NONE;
+	s->twin_from = s->twin_to = s->maybe_twin_from = s->maybe_twin_to =
+	    DIR_NONE;
 }
 
-/* The directories in which two equal paths, seen from below, first differ.
- * One twin may be chance: two that agree are believed. */
+/* Finds the directories in which the two paths first differ, seen from below.
+ * One twin may be chance, so only a second one that agrees with it is believed.
+ */
 static bool twin_map(
     struct predictor *p, struct stream *s, uint32_t from, uint32_t to)
 {
@@ -51,25 +59,26 @@ static bool twin_map(
 	}
 	if (from == to)
 		return false;
-	if (s->maybe_from == from && s->maybe_to == to) {
-		s->from = from;
-		s->to = to;
+	if (s->maybe_twin_from == from && s->maybe_twin_to == to) {
+		s->twin_from = from;
+		s->twin_to = to;
 	}
-	s->maybe_from = from;
-	s->maybe_to = to;
-	return s->from == from && s->to == to;
+	s->maybe_twin_from = from;
+	s->maybe_twin_to = to;
+	return s->twin_from == from && s->twin_to == to;
 }
 
-/* Names from `dir` up to the stream's `from`: how many, or -1. */
+/* The names from `dir` up to twin_from: how many, or -1 if it does not lie
+ * below it. */
 static int names_up(const struct predictor *p, const struct stream *s,
     uint32_t dir, uint32_t names[LEVELS_MAX])
 {
 	int n = 0;
 
-	while (dir != s->from) {
+	while (dir != s->twin_from) {
 		const struct dir *d;
 
-		if (dir == DIR_NONE || dir == s->to || n == LEVELS_MAX)
+		if (dir == DIR_NONE || dir == s->twin_to || n == LEVELS_MAX)
 			return -1;
 		d = names_at(p->names, dir);
 		names[n++] = d->name;
@@ -85,8 +94,10 @@ uint32_t twin_find(struct predictor *p, struct stream *s, uint32_t object)
 	uint64_t suffix;
 
 	if (o->count > 0) {
-		/* Back at the original: what is old means itself again. */
-		if (s->from != DIR_NONE && names_up(p, s, o->dir, names) >= 0)
+		/* The stream is back at the original: old trails mean what they
+		 * say again. */
+		if (s->twin_from != DIR_NONE &&
+		    names_up(p, s, o->dir, names) >= 0)
 			twin_forget(s);
 		return OBJECT_NONE;
 	}
@@ -120,11 +131,11 @@ uint32_t twin_translate(
     struct predictor *p, struct stream *s, uint32_t object, bool *wait)
 {
 	const struct object *o = objects_at(p->objects, object);
-	uint32_t names[LEVELS_MAX], dir = s->to, twin;
+	uint32_t names[LEVELS_MAX], dir = s->twin_to, twin;
 	int n;
 
 	*wait = false;
-	if (s->from == DIR_NONE || o->dir == DIR_NONE)
+	if (s->twin_from == DIR_NONE || o->dir == DIR_NONE)
 		return object;
 	n = names_up(p, s, o->dir, names);
 	if (n < 0)

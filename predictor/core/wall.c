@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which uid has met what: see wall.h. */
 #include "predictor/core/core.h"
 
 uint16_t wall_bit(struct wall *w, uint64_t uid)
@@ -27,10 +28,10 @@ uint64_t wall_uid(const struct wall *w, uint16_t bit)
 	return w->uids[__builtin_ctz(bit)];
 }
 
-bool wall_passes(struct predictor *p, const struct stream *s, uint16_t known,
+bool wall_passes(struct predictor *p, const struct stream *s, uint16_t met_by,
     uint64_t parent, uint64_t object)
 {
-	if (known & s->bit)
+	if (met_by & s->uid_bit)
 		return true;
 	if (p->opt.may && p->opt.may(p->opt.may_ctx, s->uid, parent, object))
 		return true;
@@ -40,13 +41,12 @@ bool wall_passes(struct predictor *p, const struct stream *s, uint16_t known,
 
 void wall_open(struct predictor *p, uint32_t dir, uint16_t bit)
 {
-	/* Whoever has met a directory has met those above it. */
 	while (bit && dir != DIR_NONE) {
 		struct dir *d = names_at(p->names, dir);
 
-		if (d->known & bit)
+		if (d->met_by & bit)
 			return;
-		d->known |= bit;
+		d->met_by |= bit;
 		dir = d->parent;
 	}
 }

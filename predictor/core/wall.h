@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Trees belong to a uid. Of the first sixteen uids it is known exactly what
- * each has met; for anything else, and for all other uids, the caller is
- * asked whether they may.
+ * The wall between uids: what was learned from one uid is told to another only
+ * if it has met the object itself, or the caller says that it may search the
+ * directory. The first sixteen uids have a bit each in `met_by` of objects and
+ * directories; for all others the caller is always asked.
  */
 #ifndef FOREFETCH_WALL_H
 #define FOREFETCH_WALL_H
@@ -20,17 +21,16 @@ struct wall {
 	uint32_t n;
 };
 
-/* The bit of `uid` in what is `known`; 0 if it has none. It gets one while
- * there are any. */
+/* The bit of `uid`; it gets one if there is one left. 0 if there is none. */
 uint16_t wall_bit(struct wall *w, uint64_t uid);
-/* The same, and it gets none. */
+/* The bit of `uid`, 0 if it has none. */
 uint16_t wall_find(const struct wall *w, uint64_t uid);
 /* The uid of a bit. */
 uint64_t wall_uid(const struct wall *w, uint16_t bit);
-/* Whether `s` may be told of `object`, in `parent`. */
-bool wall_passes(struct predictor *p, const struct stream *s, uint16_t known,
+/* Whether `s` may be told of `object` in `parent`, which `met_by` have met. */
+bool wall_passes(struct predictor *p, const struct stream *s, uint16_t met_by,
     uint64_t parent, uint64_t object);
-/* The directory and those above it were met by whom `bit` stands for. */
+/* The uid of `bit` has met the directory, and so those above it. */
 void wall_open(struct predictor *p, uint32_t dir, uint16_t bit);
 
 #endif

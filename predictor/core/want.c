@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Directories whose listing would show where a stream goes. */
+/* Directories whose listing would show where a stream goes: they are told as
+ * predictions, once each. */
 #include "predictor/core/core.h"
 
+/* Events until a listing that was asked for is given up: a stream that waits
+ * for it makes no other predictions from that trail. */
 enum { LIST_PATIENCE = 24 };
 
-/* What another uid wanted, and was not told in time, is not for this one. */
+/* What was wanted for another uid and not told in time is dropped: this uid may
+ * have no right to it. */
 static void want_begin(struct predictor *p, const struct stream *s)
 {
 	if (p->wanted_by != s->uid)
@@ -19,12 +23,9 @@ bool want_listing(struct predictor *p, struct stream *s, uint32_t dir)
 		return false;
 	want_begin(p, s);
 	if (!d->wanted_at) {
-		uint64_t parent = d->parent == DIR_NONE
-				      ? 0
-				      : names_at(p->names, d->parent)->key;
-
 		if (p->nwanted == WANTED ||
-		    !wall_passes(p, s, d->known, parent, d->key))
+		    !wall_passes(p, s, d->met_by,
+			names_key(p->names, d->parent), d->key))
 			return false;
 		d->wanted_at = p->events;
 		p->wanted[p->nwanted++] = dir;
@@ -43,9 +44,8 @@ size_t want_tell(struct predictor *p, struct prediction *out, size_t max)
 		    names_at(p->names, p->wanted[--p->nwanted]);
 
 		out[n++] = (struct prediction){.object = d->key,
-		    .parent = d->parent == DIR_NONE
-				  ? 0
-				  : names_at(p->names, d->parent)->key,
+		    .parent = names_key(p->names, d->parent),
+		    /* Above P_SURE: a stream waits for it. */
 		    .p = 0.9f,
 		    .lead = 1,
 		    .needs = PREDICTOR_NEEDS_LISTING,

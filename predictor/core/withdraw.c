@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Taking back what was told: a tree broke, so that what was ahead in it will
- * hardly come. The candidate stays until its time is over, since it has to be
- * counted as wrong, or right after all; and it is told again if something
- * else makes it likely.
+ * Taking back what was told, since the stream left the trail that it came from.
+ * The candidate stays until its time is over, because it has to be counted as
+ * wrong, or as right after all. It is told again if something else makes it
+ * likely.
  */
 #include "predictor/core/core.h"
 
 void withdraw_cand(struct predictor *p, struct cand *c)
 {
-	if (c->told <= 0 || c->withdrawn || c->more)
+	if (c->told_p <= 0 || c->withdrawn || c->rest)
 		return;
 	c->withdrawn = true;
 	if (p->nwithdrawn < WITHDRAWN)
 		p->withdrawn[p->nwithdrawn++] = c->object;
 }
 
-/* A stream of that uid counts on it. */
+/* Whether any stream of that uid still counts on it. */
 static bool is_told(const struct predictor *p, uint64_t uid, uint32_t object)
 {
 	for (int i = 0; i < STREAMS; i++) {
@@ -26,7 +26,7 @@ static bool is_told(const struct predictor *p, uint64_t uid, uint32_t object)
 		if (!s->used || s->uid != uid || !s->pending)
 			continue;
 		c = stream_find_cand(s, object);
-		if (c && c->told > 0 && !c->withdrawn)
+		if (c && c->told_p > 0 && !c->withdrawn)
 			return true;
 	}
 	return false;

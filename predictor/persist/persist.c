@@ -76,7 +76,7 @@ static int export_dirs(struct predictor_snapshot *x)
 		f->dir_key[at] = d->key;
 		f->dir_parent[at] = exported_dir(x, d->parent);
 		f->dir_name[at] = d->name;
-		f->dir_known[at] = d->known & x->only;
+		f->dir_known[at] = d->met_by & x->only;
 	}
 	f->n_dir_key = f->n_dir_parent = f->n_dir_name = f->n_dir_known = n;
 	return 0;
@@ -117,7 +117,7 @@ static void export_object(struct predictor_snapshot *x, uint32_t id)
 	f->object_size[n] = o->size;
 	f->object_type[n] = o->type;
 	f->object_flags[n] = object_flags(o);
-	f->object_known[n] = o->known & x->only;
+	f->object_known[n] = o->met_by & x->only;
 	x->objects[id] = (uint32_t)++f->n_object_key;
 }
 

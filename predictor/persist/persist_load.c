@@ -149,7 +149,7 @@ static void import_dirs(const struct import *x)
 			continue;
 		names_place(
 		    ns, d, up ? x->dirs[up - 1] : DIR_NONE, f->dir_name[i]);
-		names_at(ns, d)->known |= import_known(x, f->dir_known[i]);
+		names_at(ns, d)->met_by |= import_known(x, f->dir_known[i]);
 	}
 }
 
@@ -198,7 +198,7 @@ static uint32_t import_object(const struct import *x, size_t i)
 	o->recent = true;
 	o->size = f->object_size[i];
 	o->type = (uint16_t)f->object_type[i];
-	o->known |= import_known(x, f->object_known[i]);
+	o->met_by |= import_known(x, f->object_known[i]);
 	import_flags(o, f->object_flags[i]);
 	if (dir != DIR_NONE && o->dir == DIR_NONE)
 		id = place_object(p, id, dir, f->object_name[i]);

@@ -133,10 +133,10 @@ static void clear_objects(struct clear *c)
 			continue;
 		if (c->cut[id] && o->last == TRAIL_NONE)
 			object_unuse(c->p, id);
-		if (!(o->known & bit))
+		if (!(o->met_by & bit))
 			continue;
-		o->known &= (uint16_t)~bit;
-		if (!o->known)
+		o->met_by &= (uint16_t)~bit;
+		if (!o->met_by)
 			objects_drop(c->p->objects, id);
 	}
 }
@@ -146,10 +146,10 @@ static void clear_dirs(struct clear *c)
 	for (uint32_t i = 0; i < names_count(c->p->names); i++) {
 		struct dir *d = names_at(c->p->names, i);
 
-		if (!(d->known & c->only))
+		if (!(d->met_by & c->only))
 			continue;
-		d->known &= (uint16_t)~c->only;
-		if (!d->known)
+		d->met_by &= (uint16_t)~c->only;
+		if (!d->met_by)
 			names_set_list(c->p->names, i, NULL, NULL, 0);
 	}
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Cells, their parents, and the correction of what is told: see calib.h. */
 #include "predictor/store/calib.h"
 
 #include <stdlib.h>
 
-/* Outcomes that the coarser estimate weighs as much as. */
+/* How many outcomes the coarser estimate counts as. Half or double changes the
+ * stall by less than seeds do (forefetch-sim, tuning half). */
 #define LEAN_PARENT 6.0f
 #define LEAN_PRIOR  4.0f
 #define LEAN_TOLD   20.0f
 
-/* Steps of what was told. */
+/* Probabilities that were told are counted in so many steps. */
 enum { TOLD = 20 };
 
 struct cell {
@@ -63,6 +65,7 @@ static int told_step(float p)
 	return i < 0 ? 0 : i < TOLD ? i : TOLD - 1;
 }
 
+/* Which share of step `i` came true; the middle of the step is the prior. */
 static float told_share(const struct calib *c, int i)
 {
 	const struct cell *t = &c->told[i];
@@ -71,7 +74,7 @@ static float told_share(const struct calib *c, int i)
 	return (t->hits + LEAN_TOLD * said) / (t->n + LEAN_TOLD);
 }
 
-/* Between the middles of two steps, a straight line. */
+/* Interpolates between the middles of two steps. */
 float calib_correct(const struct calib *c, float p)
 {
 	float x = p * TOLD - 0.5f;
@@ -98,7 +101,7 @@ void calib_get(const struct calib *c, calib_cell cell, float *hits, float *n)
 	*n = c->fine[cell].n;
 }
 
-/* Parents are the sums of what they have, up to the limit. */
+/* A parent becomes the sum of its cells, up to CALIB_OUTCOMES. */
 void calib_set(struct calib *c, calib_cell cell, float hits, float n)
 {
 	struct cell *up = &c->parents[cell / CALIB_FINE];

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Calibration: how often predictions of a kind came true. A kind is a cell
- * of features; a cell that has seen little leans on its coarser parent, and
- * that on the prior. Old outcomes decay.
+ * Calibration: how often predictions of a kind came true. A kind is a cell,
+ *which is a combination of features. A cell that has seen few outcomes leans on
+ *its parent, which has fewer features, and the parent on a prior. Old outcomes
+ *decay.
+ *
+ *	parents 0 to 127    trails and graph   cands.c
+ *	      128 to 255    names              guess.c
+ *	      256 to 271    rest of an access  cands.c
+ *	      272 to 287    new names          guess.c
+ *	      288 to 303    analogies          analog.c
  */
 #ifndef FOREFETCH_CALIB_H
 #define FOREFETCH_CALIB_H
@@ -12,7 +19,7 @@
 
 enum { CALIB_PARENTS = 304, CALIB_FINE = 64, CALIB_OUTCOMES = 256 };
 
-/* parent * CALIB_FINE + fine */
+/* parent * CALIB_FINE + fine features */
 typedef uint16_t calib_cell;
 
 struct calib;
@@ -20,11 +27,14 @@ struct calib;
 struct calib *calib_new(void);
 void calib_free(struct calib *c);
 
+/* The probability of a prediction of that cell. */
 float calib_p(const struct calib *c, calib_cell cell, float prior);
-/* A prediction of that cell came true, or not. */
+/* A prediction of that cell came true (hit), or not. */
 void calib_learn(struct calib *c, calib_cell cell, int hit);
-/* Estimates that were told, and what became of them: said → was. */
+/* Corrects an estimate by what became of those that were told before: they may
+ * be too high or too low, since several cells choose what is told. */
 float calib_correct(const struct calib *c, float p);
+/* What was told with probability `p` came true, or not. */
 void calib_learn_told(struct calib *c, float p, int hit);
 
 size_t calib_memory_bytes(const struct calib *c);

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The shape of a run is a few pieces: neighbours are joined as they are read,
+ * and three equal pieces at equal distances become one with a count. A run that
+ * does not fit into EXTENTS_MAX pieces is random, and its order is kept
+ * instead.
+ */
 #include "predictor/store/extents.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "predictor/store/keymap.h"
+#include "predictor/store/vec.h"
 
 enum {
 	FIRST_FILES = 64,
-	ORDER_SHARE = 256, /* bytes of orders, on average a file */
-	ORDER_LEAST = 16,  /* pieces: fewer do not replace an order */
+	ORDER_SHARE = 256, /* bytes of orders for each file of the limit */
+	ORDER_LEAST = 16,  /* pieces that an order needs to replace another */
 };
 
-/* In blocks. */
+/* `count` equal pieces, `stride` from start to start. All in blocks. */
 struct piece {
 	uint32_t at, length, count;
 	int32_t stride;
@@ -21,23 +28,24 @@ struct piece {
 struct shape {
 	struct piece at[EXTENTS_MAX];
 	uint8_t n;
-	bool random;
+	bool random; /* there were more pieces */
 };
 
 struct file {
-	uint32_t object; /* UINT32_MAX: not in use */
-	struct shape now, last;
+	uint32_t object;        /* UINT32_MAX: not in use */
+	struct shape now, last; /* of the present run, and the one before */
 	struct order now_order, last_order;
-	uint32_t run; /* a number for `last` */
+	uint32_t run; /* the number of `last` */
 };
 
 struct extents {
 	struct keymap *map;
 	struct file *files;
-	uint32_t n, cap, limit, hand;
-	uint32_t runs;       /* ever */
-	size_t order_bytes;  /* of orders, of all files */
-	uint32_t order_hand; /* the next one that gives way */
+	uint32_t n, cap, limit;
+	uint32_t hand;       /* the next file that gives way */
+	uint32_t runs;       /* up to now */
+	size_t order_bytes;  /* of all files */
+	uint32_t order_hand; /* the next file that loses its orders */
 };
 
 struct extents *extents_new(uint32_t limit)
@@ -75,23 +83,6 @@ static struct file *file_find(const struct extents *e, uint32_t object)
 	return at == KEYMAP_NONE ? NULL : &e->files[at];
 }
 
-/* Without memory, it stays as it is. */
-static void extents_grow(struct extents *e)
-{
-	uint32_t cap = e->cap ? e->cap * 2 : FIRST_FILES;
-	struct file *more;
-
-	if (e->cap >= e->limit)
-		return;
-	if (cap > e->limit)
-		cap = e->limit;
-	more = realloc(e->files, cap * sizeof(*more));
-	if (!more)
-		return;
-	e->files = more;
-	e->cap = cap;
-}
-
 static void order_forget(struct extents *e, struct order *o)
 {
 	e->order_bytes -= o->cap;
@@ -108,8 +99,10 @@ static struct file *file_make(struct extents *e, uint32_t object)
 {
 	uint32_t at;
 
+	/* Without memory for more files, the oldest gives way. */
 	if (e->n == e->cap)
-		extents_grow(e);
+		VEC_GROW(e->files, e->cap, e->cap ? e->cap * 2 : FIRST_FILES,
+		    e->limit);
 	if (!e->files)
 		return NULL;
 	if (e->n < e->cap) {
@@ -130,7 +123,8 @@ static struct file *file_make(struct extents *e, uint32_t object)
 	return &e->files[at];
 }
 
-/* A run is over: its order counts, unless it was but a glance. */
+/* A run is over. Its order becomes the last one, unless the file is random and
+ * the run read only a few pieces of it. */
 static void orders_turn(struct extents *e, struct file *f)
 {
 	if (f->last.random && order_count(&f->now_order) < ORDER_LEAST &&
@@ -145,7 +139,7 @@ static void orders_turn(struct extents *e, struct file *f)
 	f->now_order = (struct order){0};
 }
 
-/* Orders are large: where they are too many, others' go. */
+/* Orders are large: when there are too many, those of other files go. */
 static void orders_trim(struct extents *e, const struct file *but)
 {
 	for (uint32_t i = 0; i < e->n; i++) {
@@ -182,7 +176,8 @@ void extents_begin(struct extents *e, uint32_t object)
 	f->run = ++e->runs;
 }
 
-/* The piece has the blocks, or they lie right before or behind it. */
+/* Joins the blocks with the piece if it has them, or they lie right before or
+ * behind it; false if not. */
 static bool piece_join(struct piece *p, uint32_t at, uint32_t length)
 {
 	uint32_t end = at + length, had = p->at + p->length;
@@ -190,7 +185,7 @@ static bool piece_join(struct piece *p, uint32_t at, uint32_t length)
 	if (p->count > 1) {
 		int64_t far = ((int64_t)at - p->at);
 
-		/* One of the pieces in the row, read again. */
+		/* A row of pieces cannot grow, but may be read again. */
 		return p->stride && far % p->stride == 0 &&
 		       far / p->stride >= 0 && far / p->stride < p->count &&
 		       length <= p->length;
@@ -203,6 +198,7 @@ static bool piece_join(struct piece *p, uint32_t at, uint32_t length)
 	return true;
 }
 
+/* From one single piece to an equal one; 0 if they are not. */
 static int64_t piece_stride(const struct piece *a, const struct piece *b)
 {
 	return a->count == 1 && b->count == 1 && a->length == b->length
@@ -210,8 +206,8 @@ static int64_t piece_stride(const struct piece *a, const struct piece *b)
 		   : 0;
 }
 
-/* The last piece goes on with the row before it; or the last three are one.
- * Two are not enough: what is read out of order would look like it. */
+/* Makes the last piece part of the row before it, or the last three pieces a
+ * row. Two do not make one, because reads out of order would look like it. */
 static void shape_fold(struct shape *t)
 {
 	struct piece *a, *b = &t->at[t->n - 1];
@@ -239,7 +235,7 @@ static void shape_fold(struct shape *t)
 	t->n = (uint8_t)(t->n - 2);
 }
 
-/* Piece `i` has grown: what it touches now is one with it. */
+/* Piece `i` has grown, and takes in the pieces that it touches now. */
 static void shape_unite(struct shape *t, int i)
 {
 	for (int j = t->n - 1; j >= 0; j--) {
@@ -272,6 +268,8 @@ static void shape_add(struct shape *t, uint32_t at, uint32_t length)
 	shape_fold(t);
 }
 
+/* So many bytes in blocks, rounded up; half of all numbers at most, so that
+ * sums of two do not overflow. */
 static uint32_t blocks(uint64_t bytes)
 {
 	bytes = (bytes + EXTENT_BLOCK - 1) / EXTENT_BLOCK;
@@ -289,7 +287,7 @@ void extents_read(struct extents *e, uint32_t object, uint64_t offset_bytes,
 	if (length == 0)
 		return;
 	if (!f) {
-		/* The beginning alone is no pattern. */
+		/* A file of which only the beginning is read needs no entry. */
 		if (offset_bytes == 0)
 			return;
 		f = file_make(e, object);
@@ -352,7 +350,7 @@ uint32_t extents_run(const struct extents *e, uint32_t object)
 	return f ? f->run : 0;
 }
 
-/* Of the last run, as extents_get() has it. */
+/* The order of the last run, or of the present one if that is the first. */
 static const struct order *order_of(const struct extents *e, uint32_t object)
 {
 	const struct file *f = file_find(e, object);

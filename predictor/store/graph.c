@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The nodes of the graph, in an arena. */
 #include "predictor/store/graph.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_NODES = 64 };
+#include "predictor/store/vec.h"
+
+enum { FIRST_NODES = 64, TOTAL_MAX = 64 };
 
 struct graph {
 	struct graph_node *nodes;
 	uint32_t n, cap, limit;
-	uint32_t free; /* a list through to[0] */
+	uint32_t free; /* nodes: a list through to[0] */
 };
 
 struct graph *graph_new(uint32_t limit)
@@ -32,30 +35,15 @@ void graph_free(struct graph *g)
 	free(g);
 }
 
-static bool graph_grow(struct graph *g)
-{
-	uint32_t cap = g->cap ? g->cap + g->cap / 2 : FIRST_NODES;
-	struct graph_node *more;
-
-	if (g->cap >= g->limit)
-		return false;
-	if (cap > g->limit)
-		cap = g->limit;
-	more = realloc(g->nodes, cap * sizeof(*more));
-	if (!more)
-		return false;
-	g->nodes = more;
-	g->cap = cap;
-	return true;
-}
-
 uint32_t graph_make(struct graph *g)
 {
 	uint32_t id = g->free;
 
 	if (id != GRAPH_NONE)
 		g->free = g->nodes[id].to[0];
-	else if (g->n < g->cap || graph_grow(g))
+	else if (g->n < g->cap ||
+		 VEC_GROW(g->nodes, g->cap,
+		     g->cap ? g->cap + g->cap / 2 : FIRST_NODES, g->limit))
 		id = g->n++;
 	else
 		return GRAPH_NONE;
@@ -86,7 +74,7 @@ void graph_occur(struct graph *g, uint32_t node)
 {
 	struct graph_node *n = &g->nodes[node];
 
-	if (n->total >= 64)
+	if (n->total >= TOTAL_MAX)
 		node_halve(n);
 	n->total++;
 }

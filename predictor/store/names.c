@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Directories by number; each is found by its key, or by parent and name. */
 #include "predictor/store/names.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "predictor/store/keymap.h"
+#include "predictor/store/vec.h"
 
 enum {
 	FIRST_DIRS = 64,
-	BURST_EVENTS = 1024, /* without a use end a burst */
+	BURST_EVENTS = 1024, /* a burst ends after so many without a use */
 };
 
 struct names {
 	struct keymap *map, *below; /* by key; by parent and name */
 	struct dir *dirs;
 	uint32_t n, cap, max_dirs;
-	size_t listed, limit;
+	size_t listed, limit; /* entries of all listings */
 };
 
 struct names *names_new(uint32_t max_dirs, size_t limit)
@@ -64,15 +66,10 @@ uint32_t names_dir(struct names *ns, uint64_t key)
 		return id;
 	if (ns->n >= ns->max_dirs)
 		return DIR_NONE;
-	if (ns->n == ns->cap) {
-		uint32_t cap = ns->cap ? ns->cap * 2 : FIRST_DIRS;
-		struct dir *more = realloc(ns->dirs, cap * sizeof(*more));
-
-		if (!more)
-			return DIR_NONE;
-		ns->dirs = more;
-		ns->cap = cap;
-	}
+	if (ns->n == ns->cap &&
+	    !VEC_GROW(ns->dirs, ns->cap, ns->cap ? ns->cap * 2 : FIRST_DIRS,
+		UINT32_MAX))
+		return DIR_NONE;
 	if (keymap_put(ns->map, key, ns->n))
 		return DIR_NONE;
 	ns->dirs[ns->n] = (struct dir){.key = key, .parent = DIR_NONE};
@@ -82,6 +79,11 @@ uint32_t names_dir(struct names *ns, uint64_t key)
 struct dir *names_at(const struct names *ns, uint32_t dir)
 {
 	return &ns->dirs[dir];
+}
+
+uint64_t names_key(const struct names *ns, uint32_t dir)
+{
+	return dir == DIR_NONE ? 0 : ns->dirs[dir].key;
 }
 
 static uint64_t below_key(uint32_t parent, uint32_t name)

@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The name space: directories, what is listed in them, and runs of uses in
- * the order of names. It is all that can be said of what was never used.
+ * The name space: directories, their listings, and runs of uses in the order of
+ * names. It is all that can be said of objects that were never used.
+ *
+ * `list` has a directory's objects by name, and an object's rank is its index
+ * there. `order` has the ranks in the order of READDIR, and behind these n the
+ * inverse: where in that order each rank stands.
+ *
+ *	rank    0 1 2 3        order   2 0 3 1 | 1 3 0 2
+ *	list    a b c d        so READDIR said  c a d b
+ *
+ * Uses of a directory within BURST_EVENTS of each other are a burst.
  */
 #ifndef FOREFETCH_NAMES_H
 #define FOREFETCH_NAMES_H
@@ -17,58 +26,60 @@ struct dir {
 	uint64_t key;
 	uint32_t parent;    /* DIR_NONE if unknown */
 	uint32_t name;      /* low half of its hash */
-	uint32_t *list;     /* objects, by name */
-	uint16_t *order;    /* ranks in the order of READDIR, then the place
-			     * of each rank in it; NULL if that is by name */
-	uint32_t n;         /* of them */
-	uint16_t known;     /* a bit for each uid that has met it, wall.c */
-	uint32_t used;      /* of them in this burst */
-	uint32_t used_at;   /* event: last use */
-	uint32_t last;      /* rank used last */
-	uint32_t wanted_at; /* event: its listing was asked for; 0 */
-	uint32_t run;       /* uses in order, up to now */
+	uint32_t *list;     /* objects by name; NULL: not listed */
+	uint16_t *order;    /* NULL if READDIR has them by name */
+	uint32_t n;         /* entries of `list` */
+	uint16_t met_by;    /* wall_bit() of each uid that has met it */
+	uint32_t used;      /* uses in this burst */
+	uint32_t used_at;   /* event of the last one */
+	uint32_t last;      /* the rank used last */
+	uint32_t wanted_at; /* event: its listing was asked for; or 0 */
+	uint32_t run;       /* uses in a row by name; halves otherwise */
 	uint32_t order_run; /* the same in the order of READDIR */
-	uint64_t kinds;     /* in play: a bit for each used in this burst */
+	uint64_t kinds;     /* in play, guess.c: used in this burst */
 };
 
-enum { NAMES_STEP_MAX = 3 /* names that a run may leave out */ };
+enum { NAMES_STEP_MAX = 3 /* a run goes on over steps of so many names */ };
 
 struct names;
 
-/* All listings together have `limit` entries at most. */
+/* Room for `max_dirs` directories, whose listings together have `limit` entries
+ * at most. NULL without memory. */
 struct names *names_new(uint32_t max_dirs, size_t limit);
 void names_free(struct names *ns);
 
-/* DIR_NONE if it is not known. */
+/* The directory of that key; DIR_NONE if it is not known. */
 uint32_t names_find(const struct names *ns, uint64_t key);
-/* DIR_NONE if there is no more room. */
+/* The same, and it is made; DIR_NONE if there is no more room. */
 uint32_t names_dir(struct names *ns, uint64_t key);
 struct dir *names_at(const struct names *ns, uint32_t dir);
-/* Where it hangs. */
+/* The directory's key; 0 for DIR_NONE. */
+uint64_t names_key(const struct names *ns, uint32_t dir);
+/* Says where the directory hangs. */
 void names_place(
     struct names *ns, uint32_t dir, uint32_t parent, uint32_t name);
 /* The directory of that name in `parent`, DIR_NONE if not known. */
 uint32_t names_below(const struct names *ns, uint32_t parent, uint32_t name);
-/* Takes the list and the order, or frees them. */
+/* Takes both arrays; frees them if there is no room. */
 void names_set_list(struct names *ns, uint32_t dir, uint32_t *list,
     uint16_t *order, uint32_t n);
-/* The rank behind `rank`, by name or in the order of READDIR; RANK_NONE at
- * the end. */
+/* The rank that comes behind `rank`, by name or in the order of READDIR;
+ * RANK_NONE at the end. */
 uint16_t names_next(const struct dir *d, uint32_t rank, bool by_order);
-/* The one that such a walk begins with. */
+/* The first rank in that order. */
 uint16_t names_begin(const struct dir *d, bool by_order);
-/* How long the present run is, by whichever order. */
+/* How long the present run is, by the order in which it is longer. */
 uint32_t names_run(const struct dir *d);
-/* A directory that was not used for long begins anew. */
+/* Begins a new burst if the last use was long ago. */
 void names_wake(struct names *ns, uint32_t dir, uint32_t now);
 /*
- * A use of the object at `rank`, of the kind that has this bit. The steps say
- * how far it is behind the last one, by name and in the order of READDIR: 0 if
- * it is not behind it, or far.
+ * Counts a use of the object at `rank`, whose kind has this bit. The steps say
+ * how far it comes behind the last one, by name and in the order of READDIR; 0
+ * if it does not, or is far.
  */
 void names_use(struct names *ns, uint32_t dir, uint32_t rank, uint64_t kind,
     uint32_t step, uint32_t order_step, uint32_t now);
-/* How many directories there may ever be. */
+/* How many directories there may ever be, and how many there are. */
 size_t names_limit(const struct names *ns);
 uint32_t names_count(const struct names *ns);
 size_t names_memory_bytes(const struct names *ns);

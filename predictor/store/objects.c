@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The arena of objects, and the map of their keys. */
 #include "predictor/store/objects.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "predictor/store/keymap.h"
+#include "predictor/store/vec.h"
 
 enum { FIRST_OBJECTS = 256 };
 
@@ -81,30 +83,16 @@ void objects_drop(struct objects *os, uint32_t id)
 	object_free(os, id);
 }
 
-static bool objects_grow(struct objects *os)
-{
-	uint32_t cap = os->cap ? os->cap * 2 : FIRST_OBJECTS;
-	struct object *more;
-
-	if (os->cap >= os->limit)
-		return false;
-	if (cap > os->limit)
-		cap = os->limit;
-	more = realloc(os->at, cap * sizeof(*more));
-	if (!more)
-		return false;
-	os->at = more;
-	os->cap = cap;
-	return true;
-}
-
-/* A number that is free, or becomes it. */
+/* A number that is free: one that was dropped, a new one, or the one that the
+ * clock hand takes from an object. */
 static uint32_t objects_take(struct objects *os)
 {
 	uint32_t id = os->free;
 
 	if (id == OBJECT_NONE) {
-		if (os->n < os->cap || objects_grow(os))
+		if (os->n < os->cap ||
+		    VEC_GROW(os->at, os->cap,
+			os->cap ? os->cap * 2 : FIRST_OBJECTS, os->limit))
 			return os->n++;
 		if (os->n == 0)
 			return OBJECT_NONE;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Packing and unpacking orders: see order.h. */
 #include "predictor/store/order.h"
 
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 enum {
 	LENGTH_MAX = 32, /* blocks of one piece */
 	FIRST_BYTES = 64,
-	NUMBER_BYTES = 5, /* of 33 bits */
+	NUMBER_BYTES = 5, /* for 33 bits */
 };
 
 void order_clear(struct order *o)
@@ -40,7 +41,7 @@ static void put(struct order *o, uint64_t v)
 	o->bytes[o->len++] = (unsigned char)v;
 }
 
-/* A piece that does not go on any more. */
+/* The last piece does not grow any more, and is packed. */
 static void finish(struct order *o)
 {
 	int64_t skip = (int64_t)o->last.at - o->end;
@@ -66,7 +67,7 @@ void order_add(struct order *o, uint32_t at, uint32_t length)
 		return;
 	if (length > LENGTH_MAX)
 		length = LENGTH_MAX;
-	/* The same again, or what comes right behind it. */
+	/* The same blocks again, or those right behind them. */
 	if (x->length > 0 && at >= x->at && at <= x->at + x->length &&
 	    at + length <= x->at + LENGTH_MAX) {
 		if (at + length > x->at + x->length)
@@ -96,7 +97,7 @@ static bool get(const unsigned char **at, const unsigned char *end, uint64_t *v)
 	return false;
 }
 
-/* The next piece, behind one that ends at `*end`. */
+/* Unpacks the piece behind one that ends at `*end`; false if it is nonsense. */
 static bool get_piece(const unsigned char **at, const unsigned char *stop,
     int64_t *end, struct order_piece *x)
 {
@@ -135,7 +136,7 @@ size_t order_pack(const struct order *o, unsigned char *out)
 
 	if (o->len > 0)
 		memcpy(out, o->bytes, o->len);
-	/* With room enough: it will not be allocated anew. */
+	/* It has room enough, so finish() will not allocate. */
 	copy.bytes = out;
 	copy.cap = ORDER_PACKED;
 	finish(&copy);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * When events were: which of them lie within a window of time. Of the last
- * 65,536, which are 3 s at 20,000 accesses a second; older ones lie outside.
+ * Which events lie within a window of time. The times of the last 65,536 events
+ * are kept, which is 3 s at 20,000 accesses a second; older ones count as
+ * outside.
  */
 #ifndef FOREFETCH_RECENT_H
 #define FOREFETCH_RECENT_H
@@ -12,10 +13,10 @@ enum { RECENT_EVENTS = 65536 };
 
 struct recent {
 	uint32_t ms[RECENT_EVENTS]; /* a ring, by event */
-	uint32_t from;              /* events since this one are within */
+	uint32_t from;              /* the first event within the window */
 };
 
-/* `event` was at `now_ns`; the window reaches back `window_ns` from there. */
+/* `event` came at `now_ns`; the window reaches back `window_ns` from there. */
 static inline void recent_event(
     struct recent *r, uint32_t event, uint64_t now_ns, uint64_t window_ns)
 {

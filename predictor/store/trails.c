@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The log in chunks, and the index of pairs: see trails.h. */
 #include "predictor/store/trails.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "predictor/store/vec.h"
 
 enum { CHUNK = TRAIL_PART, FIRST_CHUNKS = 64 };
 
@@ -23,7 +26,7 @@ struct chunk {
 	uint16_t n, owner;
 };
 
-/* Lossy: a newer pair takes the slot of an older one. */
+/* A slot of the index; a newer pair simply takes the slot of an older one. */
 struct pair {
 	uint32_t tag, place;
 };
@@ -32,8 +35,8 @@ struct trails {
 	struct chunk *chunks;
 	struct pair *pairs;
 	uint32_t n, cap, limit; /* chunks */
-	uint32_t hand;          /* the oldest, once all are in use */
-	uint32_t npairs;        /* a power of two */
+	uint32_t hand;          /* the oldest chunk, once all are in use */
+	uint32_t npairs;        /* slots; a power of two */
 };
 
 struct trails *trails_new(uint32_t limit)
@@ -65,7 +68,7 @@ static struct entry *place_entry(const struct trails *t, uint32_t place)
 	return &t->chunks[place / CHUNK].at[place % CHUNK];
 }
 
-int trails_holds(const struct trails *t, uint32_t place, uint32_t object)
+bool trails_holds(const struct trails *t, uint32_t place, uint32_t object)
 {
 	return place / CHUNK < t->n &&
 	       place % CHUNK < place_chunk(t, place)->n &&
@@ -94,7 +97,7 @@ void trails_add_needs(struct trails *t, uint32_t place, uint8_t needs)
 	e->needs = (e->needs | needs) & NEEDS_BITS;
 }
 
-int trails_full(const struct trails *t)
+bool trails_full(const struct trails *t)
 {
 	return t->n >= t->limit;
 }
@@ -171,7 +174,8 @@ static void trails_add_pair(
 	p->place = place;
 }
 
-/* The index has a slot an entry; what is in it comes again with use. */
+/* The index grows to one slot an entry, and takes over what it can find again
+ * in the log. */
 static bool trails_grow_pairs(struct trails *t, uint32_t want)
 {
 	struct pair *old = t->pairs, *fresh;
@@ -203,18 +207,10 @@ static bool trails_grow(struct trails *t)
 {
 	uint32_t cap = t->cap ? t->cap * 2 : FIRST_CHUNKS;
 	uint32_t pairs = FIRST_CHUNKS * CHUNK;
-	struct chunk *more;
 
-	if (t->cap >= t->limit)
+	if (!VEC_GROW(t->chunks, t->cap, cap, t->limit))
 		return false;
-	if (cap > t->limit)
-		cap = t->limit;
-	more = realloc(t->chunks, cap * sizeof(*more));
-	if (!more)
-		return false;
-	t->chunks = more;
-	t->cap = cap;
-	while (pairs < cap * CHUNK)
+	while (pairs < t->cap * CHUNK)
 		pairs *= 2;
 	return trails_grow_pairs(t, pairs);
 }
@@ -227,7 +223,8 @@ static void chunk_unlink(struct trails *t, struct chunk *c)
 		t->chunks[c->next].prev = TRAIL_NONE;
 }
 
-/* A fresh chunk behind `prev`; TRAIL_NONE without memory. */
+/* A new chunk behind `prev`, the oldest one if all are in use; TRAIL_NONE
+ * without memory. */
 static uint32_t trails_chunk(
     struct trails *t, uint32_t prev, const struct trail_use *use)
 {
@@ -316,7 +313,7 @@ void trails_begin(const struct trails *t, struct trails_at *at)
 	    .first = t->hand, .n = t->n, .chunk = TRAIL_NONE};
 }
 
-/* The chunk that the walk is to go on with may be another trail's by now. */
+/* Whether the walk's next chunk still belongs to the same trail. */
 static bool goes_on(const struct trails *t, const struct trails_at *at)
 {
 	const struct chunk *c;
@@ -327,7 +324,8 @@ static bool goes_on(const struct trails *t, const struct trails_at *at)
 	return c->prev == at->prev && c->begun_at == at->begun_at;
 }
 
-/* Heads in the order of age, each with all that hangs on it. */
+/* The next chunk of the trail, or at its end the head of the next trail; heads
+ * come in the order of age. */
 static bool next_chunk(const struct trails *t, struct trails_at *at, bool *more)
 {
 	*more = goes_on(t, at);
@@ -368,7 +366,7 @@ bool trails_seek(const struct trails *t, uint32_t place, uint32_t begun_at,
 
 	if (id >= t->n || t->chunks[id].begun_at != begun_at)
 		return false;
-	/* That trail only: no other heads. */
+	/* Without heads to look at, the walk ends with this trail. */
 	*at = (struct trails_at){
 	    .chunk = id, .prev = t->chunks[id].prev, .begun_at = begun_at};
 	return true;
