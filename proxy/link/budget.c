@@ -1,16 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What speculation may have in flight: a window, and a bucket of tokens. The
+ * numbers were tried on the simulated link of tests/unit/link/linksim.c. */
 #include "link/budget.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-#define SECOND_US     INT64_C(1000000)
-#define TARGET_MIN_US UINT64_C(2000)
-#define CROWDED_US    UINT64_C(1000000)
-#define ALONE_US      UINT64_C(10000000)
-#define LATE_MAX_US   UINT64_C(20000)
-#define LATE_IDLE_US  UINT64_C(100000) /* then nothing was wanted */
+#include "base/uint.h"
 
+#define SECOND_US INT64_C(1000000)
+
+/* The queue that the window may build is the wire time of a unit, but at least
+ * this, since on a fast link that is next to nothing. */
+#define TARGET_MIN_US UINT64_C(2000)
+
+/*
+ * Speculation is silent for two round trips when the window has been at its
+ * least for so long, or when every reply has stood behind others for as long as
+ * linkest keeps a base round trip: see budget_probe().
+ */
+#define CROWDED_US UINT64_C(1000000)
+#define ALONE_US   UINT64_C(10000000)
+
+/* A timer that comes late is made up for, but not by more than 20 ms; after
+ * 100 ms it was not late: nothing was wanted. */
+#define LATE_MAX_US  UINT64_C(20000)
+#define LATE_IDLE_US UINT64_C(100000)
+
+/* 1 Gb/s at a round trip of 130 ms. */
 enum { WINDOW_MAX = 16 << 20 };
 
 struct budget {
@@ -22,28 +39,18 @@ struct budget {
 	uint64_t inflight_max_bytes;
 	bool slow_start;
 	bool full; /* a call did not fit into the window since it last grew */
-	uint64_t cut_us;
+	uint64_t cut_us; /* the window is not halved again before this */
 
-	uint64_t crowded_us; /* until when the window was not at its least */
-	uint64_t probed_us;
-	uint64_t pause_us;
+	uint64_t crowded_us; /* last time the window was above its least */
+	uint64_t probed_us;  /* when the last silence for a probe ended */
+	uint64_t pause_us;   /* nothing goes before this */
 
 	int64_t tokens; /* bytes times 10^6; below 0 after a long call */
 	uint64_t filled_us;
-	bool dry; /* tokens ran out, and the bucket is not full again … */
-	uint64_t due_us;  /* … before this; 0: nobody waits for it */
-	uint64_t late_us; /* whoever waited came so much later */
+	bool dry;         /* it ran out of tokens, and is not full again */
+	uint64_t due_us;  /* when it will be; 0: nobody waits for it */
+	uint64_t late_us; /* how much later whoever waited for it came */
 };
-
-static uint64_t max_u64(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint64_t min_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 static uint64_t budget_unit(const struct budget *b)
 {
@@ -104,8 +111,9 @@ static uint64_t budget_fill_Bps(const struct budget *b)
 }
 
 /*
- * Two units; and what would have gone out already if the timer had not been
- * late, which it is where the machine is busy: the link was idle meanwhile.
+ * The most tokens there may be: two units, and what would have gone out
+ * already if the timer had not been late. Timers are late on a busy machine,
+ * and the link is idle meanwhile.
  */
 static int64_t budget_bucket(const struct budget *b)
 {
@@ -144,8 +152,8 @@ static uint64_t budget_tokens_wait(struct budget *b, uint64_t wire)
 	if (!b->dry && b->tokens >= (need < full ? need : full))
 		return 0;
 	/*
-	 * Then for a full one: calls that go out together come back one
-	 * behind the other, and show what the link can do.
+	 * It waits for a full bucket: calls that go out together come back
+	 * one behind the other, and show what the link can do.
 	 */
 	b->dry = true;
 	b->late_us = 0;
@@ -203,7 +211,8 @@ static uint64_t budget_target_us(const struct budget *b)
 	return max_u64(us, linkest_wire_us(b->le, budget_unit(b)));
 }
 
-/* RFC 6817 section 2.4.2, with a unit for MSS, and GAIN 1. */
+/* LEDBAT, RFC 6817 section 2.4.2, with a unit in place of MSS and GAIN 1; but
+ * the window shrinks at half of that speed. */
 static void budget_adapt(struct budget *b, uint64_t wire)
 {
 	int64_t target = (int64_t)budget_target_us(b);
@@ -222,10 +231,10 @@ static void budget_adapt(struct budget *b, uint64_t wire)
 }
 
 /*
- * A queue that stands although speculation hardly sends is either demand's
- * or none but a longer route; and a queue that stood from the start looks
- * like the route. Silence for a round trip or two lets linkest tell, as
- * ProbeRTT does for BBR.
+ * Be silent for two round trips now and then, so that linkest can measure the
+ * base again, as BBR does in its ProbeRTT phase. Without it, a longer route
+ * looks like a queue that stands although speculation hardly sends, and a queue
+ * that stood from the start looks like the route.
  */
 static void budget_probe(struct budget *b, uint64_t now_us)
 {
@@ -245,9 +254,9 @@ static void budget_probe(struct budget *b, uint64_t now_us)
 }
 
 /*
- * Up to what the link holds, as soon as that was measured: tokens see to it
- * that it does not go out at once. A queue that the window has grown into is
- * let out.
+ * The window doubles every round trip until a queue shows, which a pause then
+ * lets out; or until the rate was measured. Then it is what the link holds at
+ * once, and the tokens see to it that this does not go out in one go.
  */
 static void budget_slow_start(struct budget *b, uint64_t wire, uint64_t now_us)
 {

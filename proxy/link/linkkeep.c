@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The estimate of a link in a file: what is kept, when, and its line of text.
+ */
 #include "link/linkkeep.h"
 
 #include <inttypes.h>
@@ -10,9 +12,10 @@
 
 #include "base/statedir.h"
 
+/* Every 30 s at most: who restarts sooner loses little. */
 enum { VERSION = 1, INTERVAL_US = 30000000 };
 
-/* From 8 kb/s to 1 Tb/s, and a minute. */
+/* What a link can be like: 8 kb/s to 1 Tb/s, a round trip of a minute. */
 #define RATE_MIN_BPS UINT64_C(1000)
 #define RATE_MAX_BPS UINT64_C(125000000000)
 #define BASE_MAX_US  UINT64_C(60000000)
@@ -36,7 +39,7 @@ bool linkkeep_parse(const char *text, struct linkest_kept *kept)
 		&kept->base_us) != 3 ||
 	    version != VERSION)
 		return false;
-	/* As it would be written, or something has happened to it. */
+	/* A line that is not what would be written for it is damaged. */
 	linkkeep_format(kept, again);
 	return strcmp(text, again) == 0 && kept->rate_Bps >= RATE_MIN_BPS &&
 	       kept->rate_Bps <= RATE_MAX_BPS && kept->base_us >= 1 &&
@@ -47,7 +50,7 @@ struct linkkeep {
 	struct statedir *sd;
 	const char *server;
 	struct linkest *le;
-	struct linkest_kept kept; /* on disk; zeros: nothing is */
+	struct linkest_kept kept; /* what the file says; zeros: no file */
 	uint64_t saved_us;
 };
 
@@ -72,6 +75,7 @@ struct linkkeep *linkkeep_new(
 	return lk;
 }
 
+/* By more than a quarter. */
 static bool differs(uint64_t now, uint64_t was)
 {
 	return now > was + was / 4 || now < was - was / 4;

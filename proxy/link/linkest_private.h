@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The state of an estimate; for linkest.c and linkest_rate.c.
+ *
+ * Numbers without a source were chosen on the simulated link of
+ * tests/unit/link/linksim.c and checked in bench/linkfollow, which changes a
+ * real link's rate and sees how soon the estimate follows.
+ */
+#ifndef FOREFETCH_LINKEST_PRIVATE_H
+#define FOREFETCH_LINKEST_PRIVATE_H
+
+#include "base/uint.h"
+#include "link/linkest.h"
+
+#define SECOND_US UINT64_C(1000000)
+
+/* An Ethernet frame of 1500 bytes: headers of Ethernet 14, of IPv4 20, of TCP
+ * with timestamps 32, and the rest of TCP's payload. */
+enum { SEGMENT_BYTES = 1448, SEGMENT_HEADER_BYTES = 66 };
+
+/*
+ * Windowed filters, as BBR has them: the base is the least round trip of some
+ * ten seconds, the rate the greatest sample of the last 1.5 s in which the
+ * link was busy. A bucket ends only when there is something to put into the
+ * next one, so idle time does not count.
+ */
+enum { BASE_BUCKETS = 6, RATE_BUCKETS = 3, BURSTS = 3 };
+
+/*
+ * A shorter call, with all that is expected ahead of it, tells more of how
+ * quick the server is than of the link.
+ */
+#define HEAVY_BYTES   4096
+/*
+ * So do replies that are shorter than this on average, however many there
+ * are: on a fast link they come as fast as the server makes them. They can
+ * raise the rate only.
+ */
+#define TELLING_BYTES 1024
+
+/*
+ * Replies that came back to back, until they make a sample. All bytes are
+ * wire bytes, and `us` is the time that the link was busy with them.
+ */
+struct train {
+	uint64_t last_us; /* when the last reply came; 0: none to follow */
+	uint64_t bytes;
+	uint64_t us;
+	unsigned replies;
+	/* The reply before the train, which itself waited for no other. It is
+	 * added when a second one comes; see train_head(). */
+	uint64_t head_bytes;
+	uint64_t head_us;
+	bool late; /* the last reply came later than the rate allows */
+};
+
+/* Bytes that were received without a long gap between them. */
+struct burst {
+	uint64_t last_us;
+	uint64_t first_bytes; /* received first, in no time that is known */
+	uint64_t bytes, us;   /* received after those */
+	/* The part of these that went on with a record which had begun. */
+	uint64_t begun_bytes, begun_us;
+};
+
+struct linkest {
+	/* Calls under way, and the wire bytes that are expected for them. */
+	uint64_t inflight_bytes;
+	unsigned calls;
+	uint64_t last_us; /* of the last call or reply */
+
+	/* C.first_sent_time, C.delivered_time and C.delivered of the draft
+	 * that linkest.h names. */
+	uint64_t first_sent_us;
+	uint64_t delivered_us;
+	uint64_t delivered_bytes;
+
+	uint64_t base[BASE_BUCKETS]; /* least of each; 0: empty */
+	unsigned base_at;
+	uint64_t base_start_us;
+	uint64_t base_us;
+	uint64_t alone_us; /* last reply that hardly stood behind others */
+
+	uint64_t srtt8_us; /* 8 times srtt, 4 times rttvar: no rounding */
+	uint64_t rttvar4_us;
+	/* The least queue of this round trip and of the one before. */
+	uint64_t standing_us[2];
+	uint64_t standing_start_us;
+
+	uint64_t rate[RATE_BUCKETS]; /* greatest of each; 0: empty */
+	unsigned rate_at;
+	uint64_t rate_busy_us; /* in the bucket at rate_at */
+	uint64_t rate_Bps;
+	bool rate_known;
+	struct train train;
+
+	uint64_t held4_us; /* 4 times the smoothed wait: no rounding */
+	uint64_t held_at_us;
+
+	struct burst burst;
+	uint64_t begin_us;    /* when a record's first bytes came last */
+	uint64_t begin_bytes; /* and how many these were */
+	unsigned burst_at;
+	/* Rates of the last bursts; 0: none. */
+	uint64_t burst_Bps[BURSTS]; /* of parts of records */
+	uint64_t least_Bps[BURSTS]; /* lower bounds, of all bytes */
+	uint64_t alone_Bps[BURSTS]; /* of replies that stood behind none */
+	unsigned alone_at;
+
+	enum config_link kind;
+	bool base_guessed;  /* by the kind or a file; not measured yet */
+	bool rate_guessed;  /* by these, by bursts, or before a silence */
+	bool rate_measured; /* by bursts at least, be it long ago */
+};
+
+/*
+ * A reply of `wire` bytes has come: what it says of the rate. After the base
+ * and the smoothed round trip were updated.
+ */
+void rate_on_reply(struct linkest *le, const struct linkest_mark *mark,
+    uint64_t wire, uint64_t now_us);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where a server is, whether it can be reached, and what is told of that. */
+#include "upstream/upstream.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <netinet/in.h>
+#include <linux/sockios.h>
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
+
+#include "base/clock.h"
+#include "upstream/upstream_conn.h"
+
+/* The server has acknowledged bytes so lately that it is there. */
+enum { ACK_RECENT_MS = 1000 };
+
+void upstream_set_address(struct upstream *up, const struct sockaddr *sa)
+{
+	struct sockaddr_storage ss = {0};
+	bool changed;
+
+	memcpy(&ss, sa, dial_addr_len(sa));
+	changed = memcmp(&ss, &up->addr, sizeof(ss)) != 0;
+	up->addr = ss;
+	if (!changed)
+		return;
+	for (unsigned i = 0; i < up->p.connections; i++) {
+		struct upstream_conn *c = &up->conns[i];
+
+		if (c->xprt || c->dial)
+			upstream_conn_reset(c, "the address changed", true);
+		else if (!up->p.lazy || up->queued > 0)
+			upstream_conn_start(c);
+		else
+			upstream_conn_close_idle(c);
+	}
+}
+
+void upstream_set_port(struct upstream *up, unsigned conn, uint16_t port)
+{
+	if (conn < up->p.connections)
+		up->conns[conn].port = port;
+}
+
+void upstream_kick(struct upstream *up, bool woke)
+{
+	const struct sockaddr *to = (const struct sockaddr *)&up->addr;
+
+	for (unsigned i = 0; i < up->p.connections; i++) {
+		struct upstream_conn *c = &up->conns[i];
+
+		c->backoff_us = UPSTREAM_BACKOFF_FIRST_US;
+		if (c->state == UPSTREAM_UP &&
+		    (woke || dial_source_changed(xprt_fd(c->xprt), to)))
+			upstream_conn_reset(c, "the network changed", true);
+		else if (c->state == UPSTREAM_CONNECTING)
+			upstream_conn_reset(c, "the network changed", true);
+		else if (c->state == UPSTREAM_DOWN)
+			upstream_conn_start(c);
+	}
+}
+
+void upstream_set_error(struct upstream *up, const char *why)
+{
+	snprintf(up->last_error, sizeof(up->last_error), "%s", why);
+}
+
+/* What counts for how long it has been so: an outage is one, however often
+ * it was tried to connect meanwhile. */
+static enum upstream_state state_kind(enum upstream_state state)
+{
+	return state == UPSTREAM_UP || state == UPSTREAM_IDLE ? state
+							      : UPSTREAM_DOWN;
+}
+
+void upstream_state_changed(struct upstream *up)
+{
+	enum upstream_state best = UPSTREAM_NO_ADDRESS;
+
+	for (unsigned i = 0; i < up->p.connections; i++) {
+		if (up->conns[i].state == UPSTREAM_UP)
+			best = UPSTREAM_UP;
+		else if (best != UPSTREAM_UP && up->conns[i].state > best)
+			best = up->conns[i].state;
+	}
+	if (state_kind(best) != state_kind(up->state))
+		up->since_us = clock_now_us();
+	up->state = best;
+}
+
+uint64_t upstream_last_rx_us(const struct upstream *up)
+{
+	uint64_t last_us = 0;
+
+	for (unsigned i = 0; i < up->p.connections; i++) {
+		const struct upstream_conn *c = &up->conns[i];
+
+		if (c->xprt && xprt_last_rx_us(c->xprt) > last_us)
+			last_us = xprt_last_rx_us(c->xprt);
+	}
+	return last_us;
+}
+
+static bool conn_is_sending(const struct upstream_conn *c)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+	int left = 0;
+
+	if (!c->xprt || ioctl(xprt_fd(c->xprt), SIOCOUTQ, &left) < 0 ||
+	    (left == 0 && xprt_queued_bytes(c->xprt) == 0))
+		return false;
+	return getsockopt(
+		   xprt_fd(c->xprt), IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+	       info.tcpi_last_ack_recv < ACK_RECENT_MS;
+}
+
+bool upstream_is_sending(const struct upstream *up)
+{
+	for (unsigned i = 0; i < up->p.connections; i++)
+		if (conn_is_sending(&up->conns[i]))
+			return true;
+	return false;
+}
+
+void upstream_get_status(const struct upstream *up, struct upstream_status *st)
+{
+	st->state = up->state;
+	st->since_us = up->since_us;
+	st->last_error = up->last_error;
+	st->failed = up->failures > 0;
+	st->served = up->served;
+	st->connections = up->p.connections;
+	st->queued = up->queued;
+}
+
+void upstream_get_conn_status(
+    const struct upstream *up, unsigned conn, struct upstream_conn_status *st)
+{
+	const struct upstream_conn *c = &up->conns[conn];
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	memset(st, 0, sizeof(*st));
+	st->state = c->state;
+	st->in_flight = c->in_flight;
+	st->waiting = c->waiting;
+	if (!c->xprt)
+		return;
+	st->local_port = c->port;
+	if (getsockopt(xprt_fd(c->xprt), IPPROTO_TCP, TCP_INFO, &info, &len) ==
+	    0)
+		st->srtt_us = info.tcpi_rtt;
+}
