@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "config/exportpath.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "config/config.h"
@@ -58,4 +59,15 @@ bool exportpath_below_ok(const char *path)
 			return false;
 	}
 	return true;
+}
+
+int exportpath_check(
+    const struct config_server *config, const char *export, const char *below)
+{
+	mnt3_path mnt = {.data = export, .len = (uint32_t)strlen(export)};
+
+	if (mnt.len == 0 || mnt.len > MNT3_PATH_MAX ||
+	    !exportpath_below_ok(below))
+		return EINVAL;
+	return exportpath_allowed(config, &mnt) ? 0 : EPERM;
 }

@@ -20,5 +20,9 @@ bool exportpath_allowed(
  * where each part is a name that a server could know and none is "." or "..".
  */
 bool exportpath_below_ok(const char *path);
+/* Both for a path `below` an export: 0, EINVAL for a path that cannot be, EPERM
+ * for an export that is not offered. */
+int exportpath_check(
+    const struct config_server *config, const char *export, const char *below);
 
 #endif

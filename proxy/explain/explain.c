@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Along a path through the caches, and what they would answer at its end. */
 #include "explain/explain.h"
 
 #include <string.h>
 
-#include "cache/caches.h"
+#include "cache/known.h"
 #include "cache/user.h"
 #include "config/config.h"
 #include "nfsproto/nfs3_object.h"
@@ -14,18 +15,14 @@ enum { EXTENTS_MAX = 1 << 17 };
 
 /* One question. */
 struct question {
-	struct caches *c;
-	const struct config_policy *policy;
-	struct contract contract;
-	uint32_t cred;
+	struct asker who;
 	bool all; /* whoever asks may know everything */
-	uint64_t now_us;
 	struct explain *out;
 };
 
 static uint64_t age(const struct question *q, uint64_t sent_us)
 {
-	uint64_t now_us = TIME48(q->now_us);
+	uint64_t now_us = TIME48(q->who.now_us);
 
 	if (sent_us == 0)
 		return UINT64_MAX;
@@ -34,82 +31,72 @@ static uint64_t age(const struct question *q, uint64_t sent_us)
 
 /* ---- the way there ---------------------------------------------------- */
 
-/* A right that the server gave long ago says little: it may have changed. */
-static bool lately(const struct question *q, uint64_t sent_us)
+/* A right that the server gave longer ago says little: it may have changed. */
+static bool still_counts(
+    const struct question *q, const struct known *dir, uint64_t sent_us)
 {
-	return sent_us != 0 && age(q, sent_us) <= q->policy->grant_timeout_us;
+	return sent_us != 0 && age(q, sent_us) <= dir->policy->grant_timeout_us;
 }
 
-static bool may_search(const struct question *q, struct node *dir)
+static bool may_search(const struct question *q, const struct known *dir)
 {
-	const struct grant *g;
+	const struct grant *g = dir->grant;
 
 	if (q->all)
 		return true;
-	g = accesscache_find(q->c->access, dir, q->cred);
 	return g && (((g->known & g->given & ACCESS3_LOOKUP) &&
-			 lately(q, g->access_us)) ||
-			lately(q, g->own_us));
+			 still_counts(q, dir, g->access_us)) ||
+			still_counts(q, dir, g->own_us));
 }
 
-static void use_policy(struct question *q, const struct node *node)
+/* What `w` has come to; NULL: nothing, and `found` says why. */
+static struct node *look_at_name(
+    struct question *q, const struct known_walk *w, uint64_t *key)
 {
-	q->policy = caches_policy(q->c, node);
-	contract_init(&q->contract, q->policy, false, q->now_us, q->now_us);
-}
+	const struct known *dir = &w->dir;
 
-/* The node of a name, or NULL: then `found` says why. */
-static struct node *look_up(
-    struct question *q, struct node *dir, const nfs3_name *name, uint64_t *key)
-{
-	struct node *child;
-	struct dentry *d;
-	struct binding b;
-	nfs3_fh fh = node_fh(dir);
-
-	use_policy(q, dir);
 	q->out->found = EXPLAIN_HIDDEN;
 	if (!may_search(q, dir))
 		return NULL;
 	q->out->found = EXPLAIN_UNKNOWN;
-	d = namecache_find(q->c->names, dir, name);
-	if (!d)
+	if (!w->named.known)
 		return NULL;
-	b = dentry_binding(d);
 	q->out->name_fresh =
-	    contract_fresh(&q->contract, attrcache_sent(q->c->attr, dir)) &&
-	    contract_bound(&q->contract, q->c->attr, dir, &b);
-	child = dentry_child(q->c->names, d);
-	if (!child && d->child == 0) {
+	    known_fresh(dir) && known_holds(dir, &w->named.bound);
+	if (w->named.absent) {
+		nfs3_fh fh = node_fh(dir->node);
+
 		q->out->found = EXPLAIN_ABSENT;
-		*key = observe_absent(&fh, name);
+		*key = observe_absent(&fh, &w->name);
 	}
-	return child;
+	return w->named.child;
 }
 
+/* Leaves in `k` what is known of the object, or of the last directory. */
 static struct node *walk(
-    struct question *q, struct node *node, const char *path, uint64_t *key)
+    struct question *q, struct known *k, const char *path, uint64_t *key)
 {
-	while (*path) {
-		nfs3_name name = {
-		    .data = path, .len = (uint32_t)strcspn(path, "/")};
+	struct node *node = k->node;
+	struct known_walk w;
 
-		q->out->left = strlen(path);
-		node = look_up(q, node, &name, key);
-		if (!node)
-			return NULL;
-		path += name.len;
-		path += *path == '/';
+	known_walk_begin(&w, &q->who, node, path);
+	while (node && known_walk_next(&w)) {
+		q->out->left = strlen(w.name.data);
+		*k = w.dir;
+		node = look_at_name(q, &w, key);
 	}
+	if (!node)
+		return NULL;
 	q->out->left = 0;
+	known_node(k, &q->who, node);
 	return node;
 }
 
 /* ---- what is known of it ---------------------------------------------- */
 
-static void tell_rights(const struct question *q, struct node *node)
+static void tell_rights(const struct question *q, const struct known *k)
 {
-	const struct grant *g = accesscache_find(q->c->access, node, q->cred);
+	const struct grant *g = k->grant;
 
 	q->out->rights_age_us = UINT64_MAX;
 	if (!g || !g->known)
@@ -117,83 +104,81 @@ static void tell_rights(const struct question *q, struct node *node)
 	q->out->rights_known = g->known;
 	q->out->rights_given = g->given;
 	q->out->rights_age_us = age(q, g->access_us);
-	q->out->rights_fresh = contract_granted(&q->contract, g->access_us);
+	q->out->rights_fresh = contract_granted(&k->contract, g->access_us);
 }
 
-static void tell_listing(const struct question *q, struct node *node)
+static void tell_listing(const struct question *q, const struct known *k)
 {
-	struct listing *l = listcache_find(q->c->lists, node, q->cred, true);
+	struct listcache *lists = k->caches->lists;
+	struct listing *l = listcache_find(lists, k->node, k->cred, true);
 	struct binding b;
 
 	if (!l)
-		l = listcache_find(q->c->lists, node, q->cred, false);
+		l = listcache_find(lists, k->node, k->cred, false);
 	if (!l)
 		return;
 	b = listing_binding(l);
 	q->out->listed = true;
 	q->out->list_entries = listing_count(l);
 	q->out->list_complete = listing_complete(l);
-	q->out->list_fresh = q->out->attr_fresh &&
-			     contract_bound(&q->contract, q->c->attr, node, &b);
+	q->out->list_fresh = q->out->attr_fresh && known_holds(k, &b);
 }
 
 /* How large it is said to be does not matter: servers may say anything. */
-static void tell_data(const struct question *q, struct node *node)
+static void tell_data(const struct question *q, const struct known *k)
 {
-	struct data_version version = caches_data_version(q->c, node);
-	struct data_key key = caches_data_key(node);
+	struct data_version version = caches_data_version(k->caches, k->node);
+	struct data_key key = caches_data_key(k->node);
 
-	if (q->c->data)
-		q->out->data_bytes = datacache_have_file(q->c->data, &key,
-		    &version, contract_data_valid(&q->contract), EXTENTS_MAX);
+	if (k->caches->data)
+		q->out->data_bytes = datacache_have_file(k->caches->data, &key,
+		    &version, contract_data_valid(&k->contract), EXTENTS_MAX);
 }
 
-static void tell_object(struct question *q, struct node *node)
+static void tell_object(struct question *q, const struct known *k)
 {
 	struct explain *out = q->out;
-	uint64_t sent_us = attrcache_sent(q->c->attr, node);
 
-	use_policy(q, node);
 	out->found = EXPLAIN_OBJECT;
-	out->attr_age_us = age(q, sent_us);
-	tell_rights(q, node);
-	if (!(node->flags & NODE_ATTRS))
+	out->attr_age_us = age(q, k->sent_us);
+	tell_rights(q, k);
+	if (!(k->node->flags & NODE_ATTRS))
 		return;
-	out->type = attrcache_type(q->c->attr, node);
-	out->size = node->size;
-	out->attr_fresh = contract_fresh(&q->contract, sent_us);
+	out->type = attrcache_type(k->caches->attr, k->node);
+	out->size = k->node->size;
+	out->attr_fresh = known_fresh(k);
 	if (out->type == NF3DIR)
-		tell_listing(q, node);
+		tell_listing(q, k);
 	else if (out->type == NF3REG)
-		tell_data(q, node);
+		tell_data(q, k);
 }
 
 void explain(struct caches *c, struct prefetch *pf, const struct user *user,
     const char *export, const char *path, uint64_t now_us, struct explain *out)
 {
-	struct question q = {
-	    .c = c, .all = user->uid == 0, .now_us = now_us, .out = out};
+	struct question q = {.all = user->uid == 0, .out = out};
 	char body[RPC_AUTH_BODY_MAX];
 	struct rpc_cred cred;
 	struct node *node;
+	struct known k;
 	uint64_t key = 0;
 	nfs3_fh fh;
 
 	/* A mount needs no name. */
 	*out =
 	    (struct explain){.found = EXPLAIN_UNMOUNTED, .name_fresh = !*path};
-	q.cred = user_cred(c, user, &cred, body);
+	q.who = asker_now(c, user_cred(c, user, &cred, body), now_us);
 	node = caches_mounted(c, export, &fh) ? attrcache_find(c->attr, &fh)
 					      : NULL;
-	use_policy(&q, node);
+	known_node(&k, &q.who, node);
 	if (node)
-		node = walk(&q, node, path, &key);
+		node = walk(&q, &k, path, &key);
 	if (node) {
 		fh = node_fh(node);
 		key = fh_key(&fh);
-		tell_object(&q, node);
+		tell_object(&q, &k);
 	}
-	out->consistency = config_consistency_name(q.policy->consistency);
+	out->consistency = config_consistency_name(k.policy->consistency);
 	if (key)
 		prefetch_tell(pf, key, (uint32_t)user->uid, now_us, &out->told);
 }

@@ -357,16 +357,13 @@ void hint_get_progress(const struct hint_stream *s, struct hint_progress *out)
 static int may_begin(struct hints *h, uid_t uid, const char *export,
     const char *path, nfs3_fh *root)
 {
-	mnt3_path mnt = {.data = export, .len = (uint32_t)strlen(export)};
+	int error = exportpath_check(h->p.config, export, path);
 	struct hint_stream *s;
 	unsigned same = 0;
 	struct node *node;
 
-	if (mnt.len == 0 || mnt.len > MNT3_PATH_MAX ||
-	    !exportpath_below_ok(path))
-		return EINVAL;
-	if (!exportpath_allowed(h->p.config, &mnt))
-		return EPERM;
+	if (error)
+		return error;
 	if (!caches_mounted(h->p.caches, export, root))
 		return ENOENT;
 	node = attrcache_find(h->p.caches->attr, root);

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "base/metrics.h"
+#include "cache/known.h"
 #include "hint/hint_private.h"
 #include "link/linkest.h"
 #include "nfsproto/nfs3_object.h"
@@ -21,16 +21,6 @@ enum {
 #define P_HINT 1.0f
 
 enum walked { WALK_FOUND, WALK_ASK, WALK_NONE };
-
-/* Along a path. */
-struct walk {
-	struct hint_item *it;
-	struct caches *c;
-	struct node *node; /* where it has come to */
-	struct node *dir;  /* of `name`, the last one that was looked at */
-	nfs3_name name;
-	uint64_t now_us;
-};
 
 static struct caches *caches_of(const struct hint_item *it)
 {
@@ -51,75 +41,73 @@ static uint32_t lead_of(struct hint_item *it)
 
 /* ---- names ------------------------------------------------------------ */
 
-/* One that was looked up just now holds for this once. */
-static bool asked_already(const struct walk *k)
+/* Whether the name that the walk has come to was looked up for the hint just
+ * now: its answer is taken once, however long it holds. */
+static bool asked_already(
+    const struct hint_item *it, const struct known_walk *k)
 {
-	return k->it->next == (uint64_t)(k->name.data - k->it->text) + 1;
+	return it->next == (uint64_t)(k->name.data - it->text) + 1;
 }
 
-static bool holds(const struct walk *k, const struct dentry *d)
+static bool holds(const struct known_walk *k)
 {
-	struct binding b = dentry_binding(d);
-	struct contract c;
-
-	contract_init(
-	    &c, caches_policy(k->c, k->dir), false, k->now_us, k->now_us);
-	return contract_bound(&c, k->c->attr, k->dir, &b) &&
-	       (d->child != 0 ||
-		   contract_fresh(&c, attrcache_sent(k->c->attr, k->dir)));
+	return known_holds(&k->dir, &k->named.bound) &&
+	       (!k->named.absent || known_fresh(&k->dir));
 }
 
-static enum walked walk_name(struct walk *k)
+static enum walked walk_name(
+    const struct hint_item *it, const struct known_walk *k)
 {
-	uint32_t cred = pf_cred_id(k->it->stream->cred);
-	struct dentry *d;
+	const struct node *dir = k->dir.node;
 
-	k->dir = k->node;
-	if ((k->dir->flags & NODE_ATTRS) &&
-	    attrcache_type(k->c->attr, k->dir) != NF3DIR)
+	if ((dir->flags & NODE_ATTRS) &&
+	    attrcache_type(k->dir.caches->attr, dir) != NF3DIR)
 		return WALK_NONE;
-	if (!grant_search(accesscache_find(k->c->access, k->dir, cred)))
+	if (!grant_search(k->dir.grant) || !k->named.known ||
+	    (!holds(k) && !asked_already(it, k)))
 		return WALK_ASK;
-	d = namecache_find(k->c->names, k->dir, &k->name);
-	if (!d || (!holds(k, d) && !asked_already(k)))
-		return WALK_ASK;
-	k->node = dentry_child(k->c->names, d);
-	if (k->node)
+	if (k->named.child)
 		return WALK_FOUND;
-	return d->child == 0 ? WALK_NONE : WALK_ASK;
+	return k->named.absent ? WALK_NONE : WALK_ASK;
 }
 
-static enum walked walk_path(struct walk *k)
+static enum walked walk_path(
+    const struct hint_item *it, struct known_walk *k, uint64_t now_us)
 {
-	const char *path = k->it->text;
-	enum walked w = WALK_FOUND;
-
-	k->node = attrcache_get(k->c->attr, &k->it->stream->root);
-	if (!k->node)
-		return WALK_NONE;
-	while (*path && w == WALK_FOUND) {
-		k->name.data = path;
-		k->name.len = (uint32_t)strcspn(path, "/");
-		w = walk_name(k);
-		path += k->name.len;
-		path += *path == '/';
-	}
-	/* It was asked for, and there is no answer to go on with. */
-	return w == WALK_ASK && asked_already(k) ? WALK_NONE : w;
-}
-
-static enum hint_step ask_name(struct walk *k)
-{
-	struct hint_item *it = k->it;
 	struct hint_stream *s = it->stream;
-	nfs3_fh dir = node_fh(k->dir);
-	struct want_name n = {.dir = fh_key(&dir),
+	struct caches *c = caches_of(it);
+	struct asker who = asker_now(c, pf_cred_id(s->cred), now_us);
+	struct node *root = attrcache_get(c->attr, &s->root);
+	enum walked w = root ? WALK_FOUND : WALK_NONE;
+
+	known_walk_begin(k, &who, root, it->text);
+	while (w == WALK_FOUND && known_walk_next(k))
+		w = walk_name(it, k);
+	/* It was asked for, and there is no answer to go on with. */
+	return w == WALK_ASK && asked_already(it, k) ? WALK_NONE : w;
+}
+
+static uint64_t key_of(const struct node *node)
+{
+	nfs3_fh fh;
+
+	if (!node)
+		return 0;
+	fh = node_fh(node);
+	return fh_key(&fh);
+}
+
+static enum hint_step ask_name(
+    struct hint_item *it, const struct known_walk *k, uint64_t now_us)
+{
+	struct hint_stream *s = it->stream;
+	struct want_name n = {.dir = key_of(k->dir.node),
 	    .name = k->name.data,
 	    .len = k->name.len,
 	    .p = P_HINT,
 	    .lead = lead_of(it)};
 	struct want *w =
-	    want_add_name(s->hints->p.prefetch, s->cred, &n, k->now_us);
+	    want_add_name(s->hints->p.prefetch, s->cred, &n, now_us);
 
 	/* Another hint's, whose answer will do. */
 	if (!w || !want_own(w, &it->owner))
@@ -127,18 +115,6 @@ static enum hint_step ask_name(struct walk *k)
 	it->next = (uint64_t)(k->name.data - it->text) + 1;
 	hint_out(it, LOOKUP_BYTES);
 	return HINT_STEP_OUT;
-}
-
-static void found(struct walk *k)
-{
-	nfs3_fh fh = node_fh(k->node), dir;
-	uint64_t parent = 0;
-
-	if (k->dir) {
-		dir = node_fh(k->dir);
-		parent = fh_key(&dir);
-	}
-	hint_set_object(k->it, fh_key(&fh), parent);
 }
 
 /* ---- bytes ------------------------------------------------------------ */
@@ -224,30 +200,30 @@ static enum hint_step step_data(struct hint_item *it, uint64_t now_us)
 
 /* ---- either ----------------------------------------------------------- */
 
-static enum walked walk_fh(struct walk *k)
+/* Others would be a way to try which handles there are. */
+static enum walked walk_fh(const struct hint_item *it, struct known_walk *k)
 {
-	nfs3_fh fh = {.len = k->it->fh_len, .data = k->it->text};
+	nfs3_fh fh = {.len = it->fh_len, .data = it->text};
 
-	/* Others would be a way to try which ones there are. */
-	k->node = attrcache_find(k->c->attr, &fh);
+	k->node = attrcache_find(caches_of(it)->attr, &fh);
 	return k->node ? WALK_FOUND : WALK_NONE;
 }
 
 enum hint_step hint_step(struct hint_item *it, uint64_t now_us)
 {
-	struct walk k = {.it = it, .c = caches_of(it), .now_us = now_us};
+	struct known_walk k = {0};
 	enum walked w;
 
 	if (it->state == HINT_DATA)
 		return step_data(it, now_us);
-	w = it->fh_len > 0 ? walk_fh(&k) : walk_path(&k);
+	w = it->fh_len > 0 ? walk_fh(it, &k) : walk_path(it, &k, now_us);
 	if (w == WALK_ASK)
-		return ask_name(&k);
+		return ask_name(it, &k, now_us);
 	if (w == WALK_NONE) {
 		hint_fail(it);
 		return HINT_STEP_OUT;
 	}
-	found(&k);
+	hint_set_object(it, key_of(k.node), key_of(k.dir.node));
 	return step_data(it, now_us);
 }
 

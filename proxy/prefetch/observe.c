@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What an answered call, or a listing, tells the predictor. */
 #include "prefetch/observe.h"
 
 #include <stdlib.h>
@@ -6,7 +7,7 @@
 
 #include <xxhash.h>
 
-#include "cache/caches.h"
+#include "cache/known.h"
 #include "nfsproto/nfs3_object.h"
 
 /* A larger directory would hold up the loop for too long. */
@@ -56,15 +57,13 @@ static void about_node(
 	obs->exec = node->flags & NODE_PROGRAM;
 }
 
-static bool about_lookup(struct caches *c, const struct observe_call *call,
-    struct predictor_obs *obs)
+static bool about_lookup(struct caches *c, struct node *dir,
+    const struct observe_call *call, struct predictor_obs *obs)
 {
 	const diropargs3 *a = &call->args->dirop;
-	struct node *dir = attrcache_find(c->attr, &a->dir);
-	struct dentry *d;
 	struct node *child;
 
-	if (!dir || nfs3_name_is_dots(&a->name))
+	if (nfs3_name_is_dots(&a->name))
 		return false;
 	obs->parent = fh_key(&a->dir);
 	obs->name_hash = observe_name(&a->name);
@@ -75,8 +74,7 @@ static bool about_lookup(struct caches *c, const struct observe_call *call,
 		obs->space = space_of(c, dir);
 		return true;
 	}
-	d = namecache_find(c->names, dir, &a->name);
-	child = d ? dentry_child(c->names, d) : NULL;
+	child = known_name(c, dir, &a->name).child;
 	if (!child || call->status != NFS3_OK)
 		return false;
 	obs->kind = PREDICTOR_LOOKUP;
@@ -105,11 +103,9 @@ static bool kind_of(uint32_t proc, enum predictor_kind *kind)
 	}
 }
 
-static bool about_object(struct caches *c, const struct observe_call *call,
-    struct predictor_obs *obs)
+static bool about_object(struct caches *c, const struct node *node,
+    const struct observe_call *call, struct predictor_obs *obs)
 {
-	struct node *node;
-
 	if (call->status != NFS3_OK || !kind_of(call->proc->proc, &obs->kind))
 		return false;
 	/* Later pages come with the first. */
@@ -117,9 +113,6 @@ static bool about_object(struct caches *c, const struct observe_call *call,
 		call->args->readdir.cookie != 0) ||
 	    (call->proc->proc == NFSPROC3_READDIRPLUS &&
 		call->args->readdirplus.cookie != 0))
-		return false;
-	node = attrcache_find(c->attr, &call->args->object);
-	if (!node)
 		return false;
 	about_node(c, node, obs);
 	if (obs->kind == PREDICTOR_READ) {
@@ -129,10 +122,17 @@ static bool about_object(struct caches *c, const struct observe_call *call,
 	return true;
 }
 
-bool observe_call(struct caches *c, const struct observe_call *call,
-    struct predictor_obs *obs)
+struct node *observe_node(struct caches *c, const struct observe_call *call)
 {
-	if (call->proc->prog != NFS_PROGRAM || !call->cred_id)
+	return call->proc->prog == NFS_PROGRAM
+		   ? attrcache_find(c->attr, &call->args->object)
+		   : NULL;
+}
+
+bool observe_call(struct caches *c, struct node *node,
+    const struct observe_call *call, struct predictor_obs *obs)
+{
+	if (!node || !call->cred_id)
 		return false;
 	*obs = (struct predictor_obs){.now_ns = call->received_us * 1000,
 	    .latency_ns = call->latency_us * 1000,
@@ -141,16 +141,14 @@ bool observe_call(struct caches *c, const struct observe_call *call,
 	    .uid = call->uid,
 	    .client = call->actor};
 	if (call->proc->proc == NFSPROC3_LOOKUP)
-		return about_lookup(c, call, obs);
-	return about_object(c, call, obs);
+		return about_lookup(c, node, call, obs);
+	return about_object(c, node, call, obs);
 }
 
-uint64_t observe_mount(struct caches *c, const struct observe_call *call)
+uint64_t observe_mount(
+    struct caches *c, const struct node *node, const struct observe_call *call)
 {
-	const struct node *node = attrcache_find(c->attr, &call->args->object);
-
 	return node && call->status == NFS3_OK &&
-		       call->proc->prog == NFS_PROGRAM &&
 		       call->proc->proc == NFSPROC3_FSINFO
 		   ? space_of(c, node)
 		   : 0;
@@ -176,14 +174,12 @@ static int name_cmp(const void *a, const void *b)
 static bool entry_fill(struct caches *c, struct node *dir,
     const nfs3_name *name, struct predictor_dirent *e)
 {
-	struct dentry *d;
 	struct node *child;
 	nfs3_fh fh;
 
 	if (nfs3_name_is_dots(name))
 		return false;
-	d = namecache_find(c->names, dir, name);
-	child = d ? dentry_child(c->names, d) : NULL;
+	child = known_name(c, dir, name).child;
 	if (!child || !(child->flags & NODE_ATTRS))
 		return false;
 	fh = node_fh(child);

@@ -32,13 +32,17 @@ struct observe_call {
 	bool missed; /* the server was asked for it */
 };
 
-/* False where the call says nothing about what will come. */
-bool observe_call(struct caches *c, const struct observe_call *call,
-    struct predictor_obs *obs);
+/* The node of the handle that the arguments begin with; NULL: not known. */
+struct node *observe_node(struct caches *c, const struct observe_call *call);
+/* False where the call says nothing about what will come. `node` is
+ * observe_node(). */
+bool observe_call(struct caches *c, struct node *node,
+    const struct observe_call *call, struct predictor_obs *obs);
 
-/* The file system that a client mounts, as the predictor knows it: who does
- * asks FSINFO of its root, and not again. 0: it does not. */
-uint64_t observe_mount(struct caches *c, const struct observe_call *call);
+/* The file system that a client mounts, as the predictor numbers it: a client
+ * asks FSINFO of the root when it mounts, and not again. 0: it mounts none. */
+uint64_t observe_mount(
+    struct caches *c, const struct node *node, const struct observe_call *call);
 
 /* Of a name in a directory, hashed. */
 uint64_t observe_name(const nfs3_name *name);

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- *	reply out ─▶ ring ─▶ observe ─▶ predict ─▶ wants ─▶ calls
- *	  (now)              └──────── the pump, a turn later ───┘
+ * From calls that were answered to calls ahead.
+ *
+ *	reply to a client (svc)
+ *	   │ prefetch_observe(): what it says, by what the caches know now
+ *	   ▼
+ *	 ring ─▶ notes, hints, predictor, patterns ─▶ wants ─▶ calls
+ *	   └───────── the pump, in a later turn of the loop ─────┘
+ *
+ * Only what has to be read from the caches at once is read in the reply's path:
+ * the client has its reply before anything is predicted.
  */
 #include "prefetch/prefetch.h"
 
@@ -21,9 +29,12 @@
 
 enum {
 	PREDICTIONS = 128, /* after one event */
+	/* A confirmation, a listing or data behind it, and their way through
+	 * the queue: a round trip each. */
 	LEAD_RTTS = 3,
-	/* That a listing will answer, where the names are all that is known. */
-	GUESSED_NAMES = 3,
+	/* A listing that is predicted for the names in it alone is taken to
+	 * spare so many calls. */
+	CALLS_SPARED_GUESS = 3,
 	TURN_WANTS = 64,      /* in one turn of the loop */
 	JOBS_POLL_US = 20000, /* while the server cannot be asked */
 };
@@ -73,8 +84,7 @@ static bool was_told(struct prefetch *pf, uint64_t key, uint32_t generation)
 {
 	uint64_t mix =
 	    key ^ (uint64_t)generation * UINT64_C(0x9e3779b97f4a7c15);
-	uint64_t *slot =
-	    &pf->told[key % (sizeof(pf->told) / sizeof(*pf->told))];
+	uint64_t *slot = &pf->listings_told[key % LISTINGS_TOLD];
 
 	if (*slot == mix)
 		return true;
@@ -102,15 +112,6 @@ void prefetch_listed(
 
 /* ---- observations ----------------------------------------------------- */
 
-static bool is_off(struct prefetch *pf, const struct observe_call *call)
-{
-	struct node *node =
-	    attrcache_find(pf->p.caches->attr, &call->args->object);
-
-	return caches_policy(pf->p.caches, node)->prefetch ==
-	       CONFIG_PREFETCH_OFF;
-}
-
 static bool is_listing(const struct observe_call *call)
 {
 	return call->proc->proc == NFSPROC3_READDIR ||
@@ -120,17 +121,22 @@ static bool is_listing(const struct observe_call *call)
 void prefetch_observe(struct prefetch *pf, const struct observe_call *call)
 {
 	struct pf_seen *seen = &pf->ring[pf->ring_in % RING];
+	struct caches *c = pf->p.caches;
+	struct node *node;
 	bool listing;
 
 	if (call->proc->prog != NFS_PROGRAM || !call->cred_id ||
 	    (call->proc->flags & NFS_PROC_DRC) ||
 	    call->proc->proc == NFSPROC3_NULL ||
-	    pf->ring_in - pf->ring_out == RING || is_off(pf, call))
+	    pf->ring_in - pf->ring_out == RING)
+		return;
+	node = observe_node(c, call);
+	if (caches_policy(c, node)->prefetch == CONFIG_PREFETCH_OFF)
 		return;
 	*seen = (struct pf_seen){.late = call->late, .missed = call->missed};
 	listing = is_listing(call) && call->status == NFS3_OK;
-	seen->mounted = observe_mount(pf->p.caches, call);
-	if (!observe_call(pf->p.caches, call, &seen->obs) && !listing &&
+	seen->mounted = observe_mount(c, node, call);
+	if (!observe_call(c, node, call, &seen->obs) && !listing &&
 	    !seen->mounted)
 		return;
 	if (listing)
@@ -143,8 +149,6 @@ void prefetch_observe(struct prefetch *pf, const struct observe_call *call)
 	prefetch_wake(pf, call->received_us + call->latency_us);
 }
 
-/* A confirmation and a listing, or data behind it, and their way through the
- * queue. */
 static uint64_t lead_ns(const struct prefetch *pf)
 {
 	return LEAD_RTTS * 1000 * linkest_srtt_us(pf->p.link);
@@ -161,10 +165,10 @@ bool prefetch_want(struct prefetch *pf, struct pf_cred *cred,
 		return false;
 	}
 	w = want_add(pf, cred, pred, now_us);
-	/* Nobody will ask for that listing, but for names in it. */
+	/* Nobody will read that directory, but look up names in it. */
 	if (w && pred->source == PREDICTOR_FROM_NAMES &&
 	    pred->needs == PREDICTOR_NEEDS_LISTING && w->calls_spared == 0)
-		w->calls_spared = GUESSED_NAMES;
+		w->calls_spared = CALLS_SPARED_GUESS;
 	return w != NULL;
 }
 
@@ -173,7 +177,7 @@ static void predict(struct prefetch *pf, struct pf_cred *cred, uint64_t now_us)
 	struct prediction preds[PREDICTIONS];
 	size_t n;
 
-	pf->now = cred;
+	pf->caller = cred;
 	predictor_set_lead(pf->predictor, lead_ns(pf));
 	n = predictor_predict(pf->predictor, preds, PREDICTIONS);
 	metrics_add(pf->p.metrics, METRICS_PREFETCH_PREDICTED, n);
@@ -196,7 +200,8 @@ static void withdraw(struct prefetch *pf, struct pf_cred *cred, uint64_t now_us)
 		want_withdraw(pf, cred, gone[i], now_us);
 }
 
-/* What files are asked for first: large requests are forgotten slowly. */
+/* How many bytes the first READ of a file asks for: the largest of late, since
+ * a small one is forgotten by an eighth of it with each READ. */
 static void first_read(struct prefetch *pf, uint32_t bytes)
 {
 	uint32_t was = pf->first_read_bytes - pf->first_read_bytes / 8;
@@ -340,24 +345,25 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 
 /* ---- making one ------------------------------------------------------- */
 
-/* The user asks now: what its credential may search was seen just before. */
-static bool may(void *ctx, uint64_t uid, uint64_t parent, uint64_t object)
+/* Of the user whose call was seen just now, who was seen to search it. */
+static bool may_search(
+    void *ctx, uint64_t uid, uint64_t parent, uint64_t object)
 {
 	const struct prefetch *pf = ctx;
 	struct node *dir = attrcache_by_key(pf->p.caches->attr, parent);
 
 	(void)object;
-	if (!dir || !pf->now || pf->now->uid != uid)
+	if (!dir || !pf->caller || pf->caller->uid != uid)
 		return false;
 	return grant_search(
-	    accesscache_find(pf->p.caches->access, dir, pf->now->id));
+	    accesscache_find(pf->p.caches->access, dir, pf->caller->id));
 }
 
 static bool make_parts(struct prefetch *pf)
 {
 	struct predictor_options po = {.budget_bytes = pf->p.memory_bytes,
 	    .recent_ns = pf->p.config->policy.attr_timeout_us * 500,
-	    .may = may,
+	    .may = may_search,
 	    .may_ctx = pf};
 
 	pf->notes = calloc(1, sizeof(*pf->notes));

@@ -14,7 +14,8 @@ enum {
 	GROUP_MIN = 3, /* names; fewer are asked for one by one */
 };
 
-/* That more of it will be wanted: before, and after it was again. */
+/* How likely more of the directory will be wanted after a first miss in it, and
+ * after the second. */
 #define P_ENTERED 0.5f
 #define P_AGAIN   0.9f
 
@@ -35,8 +36,8 @@ bool dir_loose(struct prefetch *pf, const struct pf_cred *cred,
 }
 
 /* Whether all its names are known already, though perhaps not fresh. */
-static bool known(struct prefetch *pf, const struct pf_cred *cred, uint64_t key,
-    uint64_t now_us)
+static bool names_known(struct prefetch *pf, const struct pf_cred *cred,
+    uint64_t key, uint64_t now_us)
 {
 	struct node *dir = attrcache_by_key(pf->p.caches->attr, key);
 	struct listing *l =
@@ -46,7 +47,8 @@ static bool known(struct prefetch *pf, const struct pf_cred *cred, uint64_t key,
 	return l && listing_complete(l) && !dir_loose(pf, cred, dir, now_us);
 }
 
-static struct pf_dir *lately(struct prefetch *pf, uint64_t key, uint64_t now_us)
+/* What was missed or wanted in the directory just before, by anybody. */
+static struct pf_dir *recent(struct prefetch *pf, uint64_t key, uint64_t now_us)
 {
 	struct pf_dir *d = &pf->dirs[key % DIRS];
 
@@ -60,7 +62,7 @@ bool dir_groups(struct prefetch *pf, const struct node *dir, uint64_t now_us)
 {
 	const struct node_ext *x = attrcache_ext(pf->p.caches->attr, dir);
 	nfs3_fh fh = node_fh(dir);
-	struct pf_dir *d = lately(pf, fh_key(&fh), now_us);
+	struct pf_dir *d = recent(pf, fh_key(&fh), now_us);
 
 	d->names++;
 	return d->names >= GROUP_MIN &&
@@ -77,7 +79,7 @@ static void listing_missed(
 	    .p = P_AGAIN,
 	    .lead = 1};
 
-	if (known(pf, seen->cred, pred.object, now_us))
+	if (names_known(pf, seen->cred, pred.object, now_us))
 		(void)want_add(pf, seen->cred, &pred, now_us);
 }
 
@@ -97,12 +99,13 @@ void dir_missed(
 		listing_missed(pf, seen, now_us);
 	if (!pred.object)
 		return;
-	misses = ++lately(pf, pred.object, now_us)->misses;
-	if (misses < 2 && known(pf, seen->cred, pred.object, now_us))
+	misses = ++recent(pf, pred.object, now_us)->misses;
+	if (misses < 2 && names_known(pf, seen->cred, pred.object, now_us))
 		return;
 	pred.p = misses < 2 ? P_ENTERED : P_AGAIN;
 	w = want_add(pf, seen->cred, &pred, now_us);
-	/* As many again as there were: it may be the last one. */
+	/* It is taken to go on for as long as it has: this miss may be the
+	 * last one. */
 	if (w && (w->born_us == now_us || w->calls_spared > 0))
 		w->calls_spared = misses;
 }

@@ -37,13 +37,38 @@ struct event;
 struct patterns;
 struct predictor_snapshot;
 
+/* The bounds on what is kept, of one server. */
 enum {
-	PF_HABITS = 64,
-	PF_LOOKED = 256,
-	PF_SESSIONS = 8,
+	PF_HABITS = 64,  /* kinds of names, of a credential */
+	PF_LOOKED = 256, /* lookups that nothing followed yet */
+	PF_SESSIONS = 8, /* that go on at the same time */
+	WANTS_MAX = 4096,
+	WANT_BUCKETS = 4096,
+	NOTES = 4096,         /* objects of which it is told what became */
+	RING = 256,           /* observations, in one turn of the loop */
+	DIRS = 256,           /* directories in which names were missed */
+	LISTINGS_TOLD = 1024, /* that the predictor has heard of */
 };
 
-/* Of one kind of name: how often it was looked up, and read or entered. */
+enum {
+	/* Calls that a want can wait for at the same time. */
+	WANT_WATCHES = 4,
+	/*
+	 * Wants of one lane are used about equally soon: a lane holds twice as
+	 * long a lead as the one before. What follows a file's first bytes goes
+	 * into a later lane than they do, so that it stands behind the first
+	 * bytes of files that are up to four times as far ahead.
+	 */
+	WANT_TAIL_LANES = 2,
+	WANT_LANES = 11,
+	WANT_LANE_JOBS = WANT_LANES - 1, /* the last one */
+	/* What an entry takes in a reply to READDIRPLUS, about: attributes,
+	 * a handle, and a name of ordinary length. */
+	ENTRY_BYTES = 170,
+};
+
+/* How often names of one kind were looked up, and how often the object was read
+ * or entered after that. */
 struct pf_habit {
 	uint16_t looked, followed;
 };
@@ -55,83 +80,68 @@ struct pf_looked {
 	uint8_t kind;
 };
 
-/* A credential as a client sent it; never of a former daemon. */
+/* A credential as a client sent it to this daemon, and what its user does. */
 struct pf_cred {
 	TAILQ_ENTRY(pf_cred) link; /* the one used last comes first */
 	unsigned refs;
 	struct pf_habit habits[PF_HABITS];
-	bool listed;
 	uint32_t id; /* caches_cred() */
 	uint32_t uid;
-	uint32_t session;       /* that it is in, 0: of which nothing is told */
-	uint64_t session_bytes; /* that were asked for it ahead */
+	uint32_t session;       /* that it is in; 0: none that is known */
+	uint64_t session_bytes; /* that were asked ahead for the session */
 	struct rpc_cred cred;
 	char body[RPC_AUTH_BODY_MAX];
 };
 
 TAILQ_HEAD(pf_creds, pf_cred);
 
-enum {
-	/* Wants that need a confirmation and then another call. */
-	WANT_WATCHES = 4,
-	/* By lead, doubling. What follows a file's first bytes goes behind the
-	 * first bytes of files that are up to four times as far ahead. */
-	WANT_LANES = 11,
-	WANT_TAIL_LANES = 2,
-	WANT_LANE_JOBS = WANT_LANES - 1, /* the last one */
-	WANTS_MAX = 4096,
-	WANT_BUCKETS = 4096,
-	NOTES = 4096,
-	RING = 256,
-	ENTRY_BYTES = 170, /* of READDIRPLUS, about */
-	DIRS = 256,
-};
-
-/* Part of a listing: behind one cookie, up to another. */
+/* The entries of a listing behind one cookie, up to another. */
 struct list_span {
 	uint64_t from, to;
 };
 
+/* What shall be in the caches before a client asks for it (want.h). */
 struct want {
-	TAILQ_ENTRY(want) link; /* in a lane; or among those free */
+	TAILQ_ENTRY(want) link; /* in a lane, in `later` or in `spare` */
 	LIST_ENTRY(want) hash_link;
 	struct prefetch *pf;
-	struct pf_cred *cred;
+	struct pf_cred *cred; /* under which it is asked for */
 	uint64_t object;
-	uint64_t parent; /* 0: not known */
+	uint64_t parent; /* the object's directory; 0: not known */
 	uint64_t born_us;
-	uint64_t order;  /* of its coming into its lane */
-	uint64_t due_us; /* where it is too early now */
-	float p;
-	uint32_t first_bytes;
-	uint64_t read_bytes; /* from the beginning, of a session */
+	uint64_t order;       /* grows with each want that comes into a lane */
+	uint64_t due_us;      /* in `later`: when its turn comes again */
+	float p;              /* the probability that it will be used */
+	uint32_t first_bytes; /* that are read first; 0: not known */
+	uint64_t read_bytes;  /* that a session reads from the beginning */
 	/* Calls that the listing will spare; 0: it will be read itself. */
 	uint32_t calls_spared;
-	uint8_t needs;
-	uint8_t near; /* lane of what it begins with */
-	uint8_t lane;
-	uint8_t steps;
-	bool tail; /* its first bytes are there */
-	bool queued;
-	bool delayed; /* in `later` */
-	bool listed;  /* its directory was asked for, for its handle */
-	bool planned; /* a session says that it will be used */
-	bool session; /* nothing else says that it will be used */
-	bool early;   /* and not before what is confirmed now is too old */
-	/* The data of a range, which is its only extent; else `count` is 0. */
+	uint8_t needs;     /* PREDICTOR_NEEDS_… */
+	uint8_t base_lane; /* where it belongs by its lead … */
+	uint8_t lane;      /* … and where it is, which differs for a tail */
+	uint8_t steps;     /* turns that it had */
+	bool tail;         /* its first bytes are there, or asked for */
+	bool queued;       /* in a lane */
+	bool delayed;      /* in `later` */
+	bool listed;       /* the listing that it needs was asked for */
+	bool planned;      /* a session says that it will be used … */
+	bool session;      /* … and nothing else does */
+	bool far_off;      /* what is confirmed now is too old by its use */
+	bool expired;      /* its time had passed before it could go out */
+	/* A range: nothing else of the file is wanted. Else `count` is 0. */
 	uint64_t offset;
 	uint32_t count;
-	uint8_t source;
-	/* Of one that is but a name in `parent`; else NULL. */
+	uint8_t source; /* of a range: enum note_source */
+	/* A name in `parent` that is to be looked up; else NULL. */
 	const char *name;
 	uint8_t name_len;
-	bool expired; /* its time had passed before it could go out */
 	struct want_owner *owner; /* NULL: nobody */
-	/* Where the data goes on: extent, repetition, bytes into it. */
+	/* Which bytes come next: of which extent (0: the first bytes of the
+	 * file), in which of its repetitions, and where in that. */
 	uint16_t extent;
 	uint32_t repeat;
 	uint64_t into;
-	/* Of a listing that is asked for anew in pages. */
+	/* The listing comes in pages side by side; the last one asked for. */
 	bool paging;
 	struct list_span page;
 	unsigned pending; /* watches that are set */
@@ -141,7 +151,7 @@ struct want {
 TAILQ_HEAD(want_queue, want);
 LIST_HEAD(want_list, want);
 
-/* A call for a want. */
+/* A call that a want sent. */
 struct pf_flight {
 	struct flight fl;
 	struct prefetch *pf;
@@ -151,19 +161,20 @@ struct pf_flight {
 	char name[NFS3_NAME_MAX]; /* LOOKUP */
 };
 
+/* What became of a prediction; those behind UNUSED cost no call. */
 enum note_state {
 	NOTE_NONE,
 	NOTE_WANTED,
-	NOTE_ASKED,
-	NOTE_READY,
-	NOTE_USED,
-	NOTE_LATE,
-	NOTE_UNUSED,
+	NOTE_ASKED,     /* a call for it is under way */
+	NOTE_READY,     /* it has come, and was not used yet */
+	NOTE_USED,      /* … and was used */
+	NOTE_LATE,      /* it was used before it had come */
+	NOTE_UNUSED,    /* it was never used */
 	NOTE_FRESH,     /* it was there already */
-	NOTE_UNLIKELY,  /* not worth it */
-	NOTE_OLD,       /* its time had passed before it could go out */
-	NOTE_WITHDRAWN, /* the tree that it was in broke before that */
-	NOTE_UNKNOWN,   /* no handle */
+	NOTE_UNLIKELY,  /* it was not worth a call */
+	NOTE_OLD,       /* its time had passed before a call could go out */
+	NOTE_WITHDRAWN, /* the predictor took it back before that */
+	NOTE_UNKNOWN,   /* its handle is not known */
 	NOTE_FAILED,    /* the server refused it */
 };
 
@@ -177,8 +188,8 @@ struct note {
 	uint32_t counted; /* of them, as used or not */
 	float p;
 	uint32_t lead;
-	/* Whose use led to it, while it tells of nobody else's; then
-	 * NOTE_UID_NONE. */
+	/* The user whose calls led to it; NOTE_UID_NONE once another one has
+	 * used it: then the note tells of both. */
 	uint32_t uid;
 	uint16_t next; /* of equal hash; index + 1 */
 	uint8_t state;
@@ -203,12 +214,12 @@ struct pf_seen {
 	bool missed;
 };
 
-/* Misses in a directory, lately. */
+/* What was asked for in one directory within a short time. */
 struct pf_dir {
 	uint64_t key;
-	uint64_t us;
-	unsigned misses;
-	unsigned names; /* of which but the attributes are wanted */
+	uint64_t us;     /* of the last one */
+	unsigned misses; /* calls that went to the server */
+	unsigned names;  /* wants for the attributes of a name in it */
 };
 
 struct prefetch {
@@ -219,32 +230,37 @@ struct prefetch {
 	struct budget *budget;
 	struct event *ev; /* the pump */
 	struct event *ev_save;
-	bool active;     /* `ev` is about to run … */
-	uint64_t now_us; /* … and it is no earlier than this */
+	bool active;     /* `ev` is about to run */
+	uint64_t now_us; /* the last time that anybody told */
 	struct pf_creds creds;
 	unsigned ncreds;
-	struct pf_cred *now; /* whose predictions are asked for */
+	struct pf_cred *caller; /* for whom the predictor predicts just now */
 	struct pf_seen ring[RING];
 	unsigned ring_in, ring_out;
 	struct want_queue lanes[WANT_LANES];
-	struct want *back[WANT_LANES]; /* the last that came back; or NULL */
-	struct want_queue later;       /* those that are too early, in order */
-	struct want_queue spare;
+	/* The want that was last queued again in its order, so that the next
+	 * one finds its place from there; or NULL. */
+	struct want *last_requeued[WANT_LANES];
+	struct want_queue
+	    later; /* until a grain of the server's clock passed */
+	struct want_queue spare; /* allocated, and of no use now */
 	struct want_list wants[WANT_BUCKETS];
 	/* Jobs are neither among those queued nor among the wants. */
 	unsigned nqueued, nwants, nmade;
-	uint64_t orders;        /* that were given to wants */
+	uint64_t orders;        /* the last `order` of a want */
 	struct flights flights; /* of wants */
-	unsigned nflights_all;  /* the owners' of wants, too */
+	unsigned nflights_all;  /* … and of jobs */
 	struct notes *notes;
-	uint32_t first_read_bytes; /* that files are asked for first, lately */
+	uint32_t first_read_bytes; /* how much is read first of files */
 	struct pf_dir dirs[DIRS];  /* by key */
 	struct pf_looked looked[PF_LOOKED];
-	struct pf_cred *sessions[PF_SESSIONS]; /* that are in one; then NULL */
+	struct pf_cred *sessions[PF_SESSIONS]; /* in a session; then NULL */
 	struct predictor_session_stats session_stats; /* as last counted */
 	struct event *ev_session;
-	uint64_t told[1024]; /* directories and generations, mixed */
-	struct iopool_job job;
+	/* Of which listings the predictor has heard: a hash of directory and
+	 * generation, at the directory's place. */
+	uint64_t listings_told[LISTINGS_TOLD];
+	struct iopool_job job;             /* writes what was learned */
 	struct predictor_snapshot *saving; /* NULL: nothing is gathered */
 	int save_error;
 	bool saves;
@@ -253,7 +269,8 @@ struct prefetch {
 
 /* prefetch.c: have the pump run after `us`. */
 void prefetch_wake_in(struct prefetch *pf, uint64_t us);
-/* False where it is not worth it, or there are too many. */
+/* A prediction becomes a want; false where it is not worth it, or there are too
+ * many. */
 bool prefetch_want(struct prefetch *pf, struct pf_cred *cred,
     const struct prediction *pred, uint64_t now_us);
 /* A listing of the directory came for the credential. */
@@ -268,21 +285,23 @@ struct pf_cred *pf_cred_ref(struct pf_cred *c);
 void pf_creds_free(struct prefetch *pf);
 
 /* prefetch_want.c */
-/* NULL where there are too many. */
+/* A prediction of an object; what is wanted already is wanted sooner, or for
+ * more. NULL where there are too many. */
 struct want *want_add(struct prefetch *pf, struct pf_cred *cred,
     const struct prediction *pred, uint64_t now_us);
-/* It is not wanted any more, unless it is under way. */
+/* A range is not wanted any more; calls under way go on. */
 void want_drop_range(struct prefetch *pf, struct pf_cred *cred, uint64_t object,
     uint64_t offset, enum note_source source);
 /* The prediction was withdrawn: what of it is not under way is not asked for.
  */
 void want_withdraw(struct prefetch *pf, struct pf_cred *cred, uint64_t object,
     uint64_t now_us);
+/* The first of the first lane that has any, which it leaves; or NULL. */
 struct want *want_next(struct prefetch *pf);
-/* At the end of its lane; or `again`, in its order. */
+/* Into its lane: at the end, or `again`, where its order says. */
 void want_queue(struct want *w, bool again);
-/* Its first bytes are there, or under way: true where it has another lane from
- * now on. Not while it is queued. */
+/* The first bytes of the file are there, or under way. True where its lane is
+ * another one from now on. */
 bool want_begins_tail(struct want *w);
 /* A client has begun to read the file: what follows is wanted at once. NULL
  * where nothing is known to follow. */
@@ -290,12 +309,12 @@ struct want *want_rest(struct prefetch *pf, struct pf_cred *cred,
     uint64_t object, uint64_t now_us);
 /* Not before a grain of the server's clock has passed. */
 void want_delay(struct want *w, uint64_t now_us);
-/* Those whose time has come go into their lanes; when the next one's comes,
- * or 0. */
+/* Wants whose time has come go back into their lanes. Returns when the next
+ * one's comes, or 0. */
 uint64_t wants_ripen(struct prefetch *pf, uint64_t now_us);
 void want_drop(struct want *w);
 void wants_free(struct prefetch *pf);
-/* Hear when the call is over; false where it is not under way. */
+/* It has its next turn when the call is over. False where there is none. */
 bool want_watch(struct want *w, const struct fetch_about *about);
 
 /* prefetch_worth.c */
@@ -371,13 +390,15 @@ bool pf_flight_start(struct prefetch *pf, struct pf_cred *cred,
 void pf_flights_init(struct prefetch *pf);
 
 /* prefetch_dir.c */
+/* A call about a directory, or a name in it, went to the server. */
 void dir_missed(
     struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us);
-/* Its names were listed, but in a way that does not hold for long. */
+/* Whether its listing is cached, but must not be relied on any more. */
 bool dir_loose(struct prefetch *pf, const struct pf_cred *cred,
     struct node *dir, uint64_t now_us);
-/* Attributes of a name are wanted, and no rights: true where those of others
- * in the same directory were so lately, and its listing has them all. */
+/* The attributes of a name are wanted, and no rights. True where those of other
+ * names in the directory were wanted just before: then a listing, which brings
+ * them all, is worth more than one call each. */
 bool dir_groups(struct prefetch *pf, const struct node *dir, uint64_t now_us);
 
 /* prefetch_habit.c */
@@ -390,9 +411,9 @@ void session_close(struct prefetch *pf);
 void session_configure(struct prefetch *pf);
 /* The predictor has heard of a call of that credential. */
 void session_seen(struct prefetch *pf, struct pf_cred *cred);
-/* What is due is wanted. */
+/* What comes next in the sessions is wanted. */
 void session_go_on(struct prefetch *pf, uint64_t now_us);
-/* It has had its share of bytes. */
+/* Whether the want's session has had its share of bytes (`session_size`). */
 bool session_spent(const struct want *w);
 
 /* prefetch_pattern.c */
@@ -402,16 +423,17 @@ void pattern_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us);
 
 /* prefetch_note.c */
 struct note *note_find(struct prefetch *pf, uint64_t object);
-/* To `uid`, by its own use. */
+/* It was predicted by what `uid` did. */
 void note_predicted(struct prefetch *pf, const struct prediction *pred,
     uint32_t uid, uint64_t now_us);
 void note_set(struct prefetch *pf, uint64_t object, enum note_state state,
     uint64_t now_us);
 void note_bytes(struct prefetch *pf, uint64_t object, uint64_t bytes);
-/* `uid` wanted it. */
+/* `uid` asked for it; `late`: had to wait for it; `missed`: the server was
+ * asked for it all the same. */
 void note_used(struct prefetch *pf, uint64_t object, uint32_t uid, bool late,
     bool missed, uint64_t now_us);
-/* Those that waited for too long. */
+/* What was not used for too long counts as unused. */
 void notes_age(struct prefetch *pf, uint64_t now_us);
 
 /* prefetch_save.c */

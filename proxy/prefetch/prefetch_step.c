@@ -53,7 +53,7 @@ bool turn_confirmed(const struct turn *t, struct node *node, bool rights)
 	if (t->k.policy->consistency == CONFIG_CONSISTENCY_STRICT && sent_us)
 		return true;
 	/* So it is where the use is far off; and a READ shows the version. */
-	if (t->w->early && (node->flags & NODE_ATTRS))
+	if (t->w->far_off && (node->flags & NODE_ATTRS))
 		return true;
 	if (!lasts(t, sent_us, t->k.policy->attr_timeout_us))
 		return false;
@@ -268,7 +268,7 @@ enum step want_step(struct want *w, uint64_t now_us, uint64_t *wait_us)
 	    (w->session && !w->cred->session))
 		return STEP_DONE;
 	/* A confirmation would not last until it is used: data only. */
-	if (t.k.policy->consistency == CONFIG_CONSISTENCY_STRICT || w->early)
+	if (t.k.policy->consistency == CONFIG_CONSISTENCY_STRICT || w->far_off)
 		w->needs &= PREDICTOR_NEEDS_DATA | PREDICTOR_NEEDS_EXTENTS;
 	if (now_us - w->born_us > EXPIRED_US || ++w->steps > STEPS_MAX) {
 		w->expired = w->steps <= STEPS_MAX;

@@ -78,13 +78,14 @@ static bool is_job(const struct want *w)
 static uint8_t want_lane(const struct want *w)
 {
 	/* What is wanted next is wanted whole. */
-	return w->tail && w->near > 0 ? w->near + WANT_TAIL_LANES : w->near;
+	return w->tail && w->base_lane > 0 ? w->base_lane + WANT_TAIL_LANES
+					   : w->base_lane;
 }
 
-static void back_forget(struct want *w)
+static void requeued_forget(struct want *w)
 {
-	if (w->pf->back[w->lane] == w)
-		w->pf->back[w->lane] = NULL;
+	if (w->pf->last_requeued[w->lane] == w)
+		w->pf->last_requeued[w->lane] = NULL;
 }
 
 static void want_move(struct want *w)
@@ -94,7 +95,7 @@ static void want_move(struct want *w)
 	if (lane == w->lane)
 		return;
 	if (w->queued) {
-		back_forget(w);
+		requeued_forget(w);
 		TAILQ_REMOVE(&w->pf->lanes[w->lane], w, link);
 		TAILQ_INSERT_TAIL(&w->pf->lanes[lane], w, link);
 	}
@@ -122,7 +123,7 @@ static void want_merge(
 	w->needs |= pred->needs;
 	w->planned |= pred->source == PREDICTOR_FROM_SESSION;
 	w->session &= pred->source == PREDICTOR_FROM_SESSION;
-	w->early &= pred->early;
+	w->far_off &= pred->early;
 	/* A directory is wanted for its listing without its own. */
 	if (!w->parent)
 		w->parent = pred->parent;
@@ -132,9 +133,9 @@ static void want_merge(
 		w->first_bytes = pred->first_bytes;
 	if (pred->read_bytes > w->read_bytes)
 		w->read_bytes = pred->read_bytes;
-	if (lane >= w->near)
+	if (lane >= w->base_lane)
 		return;
-	w->near = lane;
+	w->base_lane = lane;
 	want_move(w);
 }
 
@@ -158,9 +159,9 @@ static struct want *want_make(struct prefetch *pf, const struct want_key *k,
 	w->read_bytes = pred->read_bytes;
 	w->needs = pred->needs;
 	w->session = w->planned = pred->source == PREDICTOR_FROM_SESSION;
-	w->early = pred->early;
-	w->near = lane_of(pred->lead);
-	w->lane = w->near;
+	w->far_off = pred->early;
+	w->base_lane = lane_of(pred->lead);
+	w->lane = w->base_lane;
 	LIST_INSERT_HEAD(bucket(pf, k), w, hash_link);
 	want_queue(w, false);
 	return w;
@@ -337,12 +338,12 @@ void want_queue(struct want *w, bool again)
 	/* It stood before nearly all that are there. */
 	if (again) {
 		/* Those that come back together come in their order. */
-		next = w->pf->back[w->lane];
+		next = w->pf->last_requeued[w->lane];
 		if (!next || next->order > w->order)
 			next = TAILQ_FIRST(lane);
 		while (next && next->order <= w->order)
 			next = TAILQ_NEXT(next, link);
-		w->pf->back[w->lane] = w;
+		w->pf->last_requeued[w->lane] = w;
 	}
 	if (!again)
 		w->order = ++w->pf->orders;
@@ -382,7 +383,7 @@ static void want_unqueue(struct want *w)
 	w->delayed = false;
 	if (!w->queued)
 		return;
-	back_forget(w);
+	requeued_forget(w);
 	TAILQ_REMOVE(&w->pf->lanes[w->lane], w, link);
 	w->queued = false;
 	w->pf->nqueued -= !is_job(w);

@@ -216,18 +216,12 @@ static struct warm_walk *walk_new(struct warm *wm, const struct user *who,
 static struct warm_walk *begin(struct warm *wm, const struct user *who,
     const char *export, const char *path, bool data, int pin)
 {
-	mnt3_path mnt = {.data = export, .len = (uint32_t)strlen(export)};
 	struct warm_walk *w;
 
-	errno = EINVAL;
-	if (mnt.len == 0 || mnt.len > MNT3_PATH_MAX ||
-	    !exportpath_below_ok(path))
-		return NULL;
-	errno = EPERM;
-	if (!exportpath_allowed(wm->p.config, &mnt))
-		return NULL;
-	errno = EBUSY;
-	if (wm->nwalks >= WARM_WALKS_MAX)
+	errno = exportpath_check(wm->p.config, export, path);
+	if (!errno && wm->nwalks >= WARM_WALKS_MAX)
+		errno = EBUSY;
+	if (errno)
 		return NULL;
 	w = walk_new(wm, who, export, path);
 	errno = ENOMEM;

@@ -35,6 +35,12 @@ static struct observe_call call_of(
 	    .latency_us = 40000};
 }
 
+static bool observe(struct world *w, const struct observe_call *call)
+{
+	return observe_call(
+	    w->caches, observe_node(w->caches, call), call, &w->obs);
+}
+
 static bool ask(
     struct world *w, uint32_t proc, const union nfs_args *args, nfsstat3 status)
 {
@@ -42,7 +48,7 @@ static bool ask(
 
 	call.status = status;
 	memset(&w->obs, 0xee, sizeof(w->obs));
-	return observe_call(w->caches, &call, &w->obs);
+	return observe(w, &call);
 }
 
 static bool ask_name(struct world *w, const char *name, nfsstat3 status)
@@ -231,11 +237,11 @@ static void test_says_nothing(void **state)
 	assert_false(ask_object(w, NFSPROC3_REMOVE, "dir", NFS3_OK));
 	/* Nothing is kept for whoever has no number. */
 	call.cred_id = 0;
-	assert_false(observe_call(w->caches, &call, &w->obs));
+	assert_false(observe(w, &call));
 	call.cred_id = w->cred;
 	call.proc = nfs_proc_find(MOUNT_PROGRAM, MOUNT_V3, MOUNTPROC3_NULL);
 	assert_non_null(call.proc);
-	assert_false(observe_call(w->caches, &call, &w->obs));
+	assert_false(observe(w, &call));
 }
 
 /* Two users of a client are two actors, and so are two clients of a user. */
@@ -247,15 +253,15 @@ static void test_actors(void **state)
 	uint64_t first;
 
 	say_dir(w);
-	assert_true(observe_call(w->caches, &call, &w->obs));
+	assert_true(observe(w, &call));
 	first = w->obs.actor;
 	assert_int_not_equal(first, 0);
 	call.uid = 1001;
-	assert_true(observe_call(w->caches, &call, &w->obs));
+	assert_true(observe(w, &call));
 	assert_int_not_equal(w->obs.actor, first);
 	call.uid = 1000;
 	call.actor = 1 << 20;
-	assert_true(observe_call(w->caches, &call, &w->obs));
+	assert_true(observe(w, &call));
 	assert_int_not_equal(w->obs.actor, first);
 }
 

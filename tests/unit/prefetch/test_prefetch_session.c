@@ -161,13 +161,13 @@ static void test_merge(void **state)
 	struct want *want = want_add(&w->pf, w->creds[0], &pred, T0);
 
 	(void)state;
-	assert_true(want->session && want->early);
+	assert_true(want->session && want->far_off);
 	assert_int_equal(want->read_bytes, 100000);
 	want = want_add(&w->pf, w->creds[0], &pred, T0);
-	assert_true(want->session && want->early);
+	assert_true(want->session && want->far_off);
 	pred.early = false;
 	want = want_add(&w->pf, w->creds[0], &pred, T0);
-	assert_true(want->session && !want->early);
+	assert_true(want->session && !want->far_off);
 	pred.source = PREDICTOR_FROM_TRAIL;
 	pred.read_bytes = 0;
 	want = want_add(&w->pf, w->creds[0], &pred, T0);
