@@ -121,8 +121,25 @@ static diropargs3 name_at(struct parser *p, unsigned i)
 	    .name = view_of(slash + 1)};
 }
 
-static void parse_setattr(struct parser *p, SETATTR3args *a)
+static void parse_nothing(struct parser *p, union nfs_args *args)
 {
+	(void)p;
+	(void)args;
+}
+
+static void parse_object(struct parser *p, union nfs_args *args)
+{
+	args->object = handle_at(p, 0);
+}
+
+static void parse_name(struct parser *p, union nfs_args *args)
+{
+	args->dirop = name_at(p, 0);
+}
+
+static void parse_setattr(struct parser *p, union nfs_args *args)
+{
+	SETATTR3args *a = &args->setattr;
 	const struct memfs_object *o = object_at(p, 0);
 	const char *what = word(p, 1), *value = word(p, 2);
 	nfstime3 *guard = &a->guard.sattrguard3_u.obj_ctime;
@@ -147,23 +164,25 @@ static void parse_setattr(struct parser *p, SETATTR3args *a)
 	guard->nseconds = (unsigned)(o->ctime_ns % 1000000000);
 }
 
-static void parse_create(struct parser *p, CREATE3args *a)
+static void parse_access(struct parser *p, union nfs_args *args)
 {
-	a->where = name_at(p, 0);
-	a->how.mode = has(p, "guarded")     ? GUARDED
-		      : has(p, "exclusive") ? EXCLUSIVE
-					    : UNCHECKED;
+	args->access.object = handle_at(p, 0);
+	args->access.access = 0x3f;
 }
 
-static void parse_read(struct parser *p, READ3args *a)
+static void parse_read(struct parser *p, union nfs_args *args)
 {
+	READ3args *a = &args->read;
+
 	a->file = handle_at(p, 0);
 	a->offset = p->n > 1 ? strtoull(word(p, 1), NULL, 10) : 0;
 	a->count = p->n > 2 ? (unsigned)strtoul(word(p, 2), NULL, 10) : COUNT;
 }
 
-static void parse_write(struct parser *p, WRITE3args *a)
+static void parse_write(struct parser *p, union nfs_args *args)
 {
+	WRITE3args *a = &args->write;
+
 	a->file = handle_at(p, 0);
 	a->offset = strtoull(word(p, 1), NULL, 10);
 	a->data = view_of(word(p, 2));
@@ -171,70 +190,78 @@ static void parse_write(struct parser *p, WRITE3args *a)
 	a->stable = has(p, "unstable") ? UNSTABLE : FILE_SYNC;
 }
 
-static void parse_symlink(struct parser *p, SYMLINK3args *a)
+static void parse_create(struct parser *p, union nfs_args *args)
 {
-	a->where = name_at(p, 0);
-	a->symlink.symlink_data = view_of(word(p, 1));
+	createhow3 *how = &args->create.how;
+
+	args->create.where = name_at(p, 0);
+	if (has(p, "guarded"))
+		how->mode = GUARDED;
+	else if (has(p, "exclusive"))
+		how->mode = EXCLUSIVE;
 }
 
-static void parse_args(struct parser *p, uint32_t proc, union nfs_args *a)
+static void parse_symlink(struct parser *p, union nfs_args *args)
 {
-	switch (proc) {
-	case NFSPROC3_NULL:
-		break;
-	case NFSPROC3_SETATTR:
-		parse_setattr(p, &a->setattr);
-		break;
-	case NFSPROC3_LOOKUP:
-	case NFSPROC3_REMOVE:
-	case NFSPROC3_RMDIR:
-		a->dirop = name_at(p, 0);
-		break;
-	case NFSPROC3_ACCESS:
-		a->access.object = handle_at(p, 0);
-		a->access.access = 0x3f;
-		break;
-	case NFSPROC3_READ:
-		parse_read(p, &a->read);
-		break;
-	case NFSPROC3_WRITE:
-		parse_write(p, &a->write);
-		break;
-	case NFSPROC3_CREATE:
-		parse_create(p, &a->create);
-		break;
-	case NFSPROC3_MKDIR:
-		a->mkdir.where = name_at(p, 0);
-		break;
-	case NFSPROC3_SYMLINK:
-		parse_symlink(p, &a->symlink);
-		break;
-	case NFSPROC3_MKNOD:
-		a->mknod.where = name_at(p, 0);
-		a->mknod.what.type = NF3FIFO;
-		break;
-	case NFSPROC3_RENAME:
-		a->rename.from = name_at(p, 0);
-		a->rename.to = name_at(p, 1);
-		break;
-	case NFSPROC3_LINK:
-		a->link.file = handle_at(p, 0);
-		a->link.link = name_at(p, 1);
-		break;
-	case NFSPROC3_READDIR:
-		a->readdir.dir = handle_at(p, 0);
-		a->readdir.count = COUNT;
-		break;
-	case NFSPROC3_READDIRPLUS:
-		a->readdirplus.dir = handle_at(p, 0);
-		a->readdirplus.dircount = COUNT;
-		a->readdirplus.maxcount = 2 * COUNT;
-		break;
-	default: /* they begin with the handle */
-		a->object = handle_at(p, 0);
-		break;
-	}
+	args->symlink.where = name_at(p, 0);
+	args->symlink.symlink.symlink_data = view_of(word(p, 1));
 }
+
+static void parse_mknod(struct parser *p, union nfs_args *args)
+{
+	args->mknod.where = name_at(p, 0);
+	args->mknod.what.type = NF3FIFO;
+}
+
+static void parse_rename(struct parser *p, union nfs_args *args)
+{
+	args->rename.from = name_at(p, 0);
+	args->rename.to = name_at(p, 1);
+}
+
+static void parse_link(struct parser *p, union nfs_args *args)
+{
+	args->link.file = handle_at(p, 0);
+	args->link.link = name_at(p, 1);
+}
+
+static void parse_readdir(struct parser *p, union nfs_args *args)
+{
+	args->readdir.dir = handle_at(p, 0);
+	args->readdir.count = COUNT;
+}
+
+static void parse_readdirplus(struct parser *p, union nfs_args *args)
+{
+	args->readdirplus.dir = handle_at(p, 0);
+	args->readdirplus.dircount = COUNT;
+	args->readdirplus.maxcount = 2 * COUNT;
+}
+
+static void (*const parsers[])(struct parser *p, union nfs_args *args) = {
+    [NFSPROC3_NULL] = parse_nothing,
+    [NFSPROC3_GETATTR] = parse_object,
+    [NFSPROC3_SETATTR] = parse_setattr,
+    [NFSPROC3_LOOKUP] = parse_name,
+    [NFSPROC3_ACCESS] = parse_access,
+    [NFSPROC3_READLINK] = parse_object,
+    [NFSPROC3_READ] = parse_read,
+    [NFSPROC3_WRITE] = parse_write,
+    [NFSPROC3_CREATE] = parse_create,
+    [NFSPROC3_MKDIR] = parse_name, /* and no attributes */
+    [NFSPROC3_SYMLINK] = parse_symlink,
+    [NFSPROC3_MKNOD] = parse_mknod,
+    [NFSPROC3_REMOVE] = parse_name,
+    [NFSPROC3_RMDIR] = parse_name,
+    [NFSPROC3_RENAME] = parse_rename,
+    [NFSPROC3_LINK] = parse_link,
+    [NFSPROC3_READDIR] = parse_readdir,
+    [NFSPROC3_READDIRPLUS] = parse_readdirplus,
+    [NFSPROC3_FSSTAT] = parse_object,
+    [NFSPROC3_FSINFO] = parse_object,
+    [NFSPROC3_PATHCONF] = parse_object,
+    [NFSPROC3_COMMIT] = parse_object, /* all of it */
+};
 
 static const struct nfs_proc *proc_named(const char *name)
 {
@@ -260,7 +287,7 @@ bool calltext_parse(struct memfs *fs, char *const *words, unsigned n,
 		    n > 0 ? words[0] : "nothing");
 		return false;
 	}
-	parse_args(&p, (*proc)->proc, args);
+	parsers[(*proc)->proc](&p, args);
 	return p.ok;
 }
 

@@ -60,56 +60,58 @@ static void facts_of_list(
 	fact(f, "%s", len > 5 ? names : "no names");
 }
 
+static void facts_of_write(struct calltext_facts *f, const WRITE3resok *r)
+{
+	fact(f, "verifier %d", r->verf[0]);
+	fact(f, "%s", r->committed == UNSTABLE ? "unstable" : "stable");
+}
+
+static void facts_of_target(struct calltext_facts *f, const READLINK3resok *r)
+{
+	fact(f, "target %.*s", (int)r->data.len, r->data.data);
+}
+
+/* Those whose success says no more than attributes of the object. */
+static const post_op_attr *attr_of(uint32_t proc, const union nfs_res *res)
+{
+	switch (proc) {
+	case NFSPROC3_SETATTR:
+		return &res->wccstat.wcc.after;
+	case NFSPROC3_LOOKUP:
+		return &res->lookup.LOOKUP3res_u.resok.obj_attributes;
+	case NFSPROC3_LINK:
+		return &res->link.file_attributes;
+	default:
+		return NULL;
+	}
+}
+
 static void facts_of_ok(
     struct calltext_facts *f, uint32_t proc, const union nfs_res *res)
 {
-	switch (proc) {
-	case NFSPROC3_GETATTR:
+	const post_op_attr *attr = attr_of(proc, res);
+
+	if (attr)
+		facts_of_post_op(f, attr);
+	else if (proc == NFSPROC3_GETATTR)
 		facts_of_attr(
 		    f, &res->getattr.GETATTR3res_u.resok.obj_attributes);
-		break;
-	case NFSPROC3_SETATTR:
-		facts_of_post_op(f, &res->wccstat.wcc.after);
-		break;
-	case NFSPROC3_LOOKUP:
-		facts_of_post_op(
-		    f, &res->lookup.LOOKUP3res_u.resok.obj_attributes);
-		break;
-	case NFSPROC3_ACCESS:
+	else if (proc == NFSPROC3_ACCESS)
 		fact(f, "access %x", res->access.ACCESS3res_u.resok.access);
-		break;
-	case NFSPROC3_READLINK:
-		fact(f, "target %.*s",
-		    (int)res->readlink.READLINK3res_u.resok.data.len,
-		    res->readlink.READLINK3res_u.resok.data.data);
-		break;
-	case NFSPROC3_READ:
+	else if (proc == NFSPROC3_READLINK)
+		facts_of_target(f, &res->readlink.READLINK3res_u.resok);
+	else if (proc == NFSPROC3_READ)
 		facts_of_read(f, &res->read.READ3res_u.resok);
-		break;
-	case NFSPROC3_WRITE:
-		fact(f, "verifier %d", res->write.WRITE3res_u.resok.verf[0]);
-		fact(f, "%s",
-		    res->write.WRITE3res_u.resok.committed == UNSTABLE
-			? "unstable"
-			: "stable");
-		break;
-	case NFSPROC3_COMMIT:
+	else if (proc == NFSPROC3_WRITE)
+		facts_of_write(f, &res->write.WRITE3res_u.resok);
+	else if (proc == NFSPROC3_COMMIT)
 		fact(f, "verifier %d", res->commit.COMMIT3res_u.resok.verf[0]);
-		break;
-	case NFSPROC3_LINK:
-		facts_of_post_op(f, &res->link.file_attributes);
-		break;
-	case NFSPROC3_READDIR:
+	else if (proc == NFSPROC3_READDIR)
 		facts_of_list(
 		    f, &res->readdir.READDIR3res_u.resok.reply, false);
-		break;
-	case NFSPROC3_READDIRPLUS:
+	else if (proc == NFSPROC3_READDIRPLUS)
 		facts_of_list(
 		    f, &res->readdirplus.READDIRPLUS3res_u.resok.reply, true);
-		break;
-	default:
-		break;
-	}
 }
 
 void calltext_facts(const struct nfs_proc *proc, const union nfs_res *res,

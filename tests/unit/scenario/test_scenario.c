@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Runs the scenarios beside it (script.h says how they are written): all of
- * them, or those that are named. */
+/*
+ * Runs the scenarios in the folders beside it (script.h says how they are
+ * written): all of them, or those that are named.
+ *
+ *	change  what is looked at before a change is repeated
+ *	doubt   when it is, and what becomes of changes without a client
+ *	copy    the reply cache, and calls that are alike
+ *	cache   what may be answered from the caches
+ *	server  a server that is away, slow, or talks nonsense
+ */
 #include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,7 +72,7 @@ int main(int argc, char **argv)
 	int failed;
 
 	log_set_level(script_is_traced() ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR);
-	if (glob(FF_SOURCE_DIR "/tests/unit/scenario/*.scenario", 0, NULL,
+	if (glob(FF_SOURCE_DIR "/tests/unit/scenario/*/*.scenario", 0, NULL,
 		&found) != 0)
 		return 1;
 	tests = calloc(found.gl_pathc, sizeof(*tests));
