@@ -72,8 +72,10 @@ int main(int argc, char **argv)
 	int failed;
 
 	log_set_level(script_is_traced() ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR);
-	if (glob(FF_SOURCE_DIR "/tests/unit/scenario/*/*.scenario", 0, NULL,
-		&found) != 0)
+	if (glob(FF_SOURCE_DIR "/tests/unit/scenario/*.scenario", 0, NULL,
+		&found) == GLOB_NOSPACE ||
+	    glob(FF_SOURCE_DIR "/tests/unit/scenario/*/*.scenario", GLOB_APPEND,
+		NULL, &found) != 0)
 		return 1;
 	tests = calloc(found.gl_pathc, sizeof(*tests));
 	all = calloc(found.gl_pathc, sizeof(*all));
