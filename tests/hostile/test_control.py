@@ -10,7 +10,7 @@ import unittest
 import daemon
 import rpc
 from daemon import poll
-from rpc import opaque, u32
+from rpc import opaque
 from tree import Control, Tree, field, fields, fh, place
 
 TREES, TRACE, HINT, EXPLAIN, PIN = 21, 22, 24, 20, 23
