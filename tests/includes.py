@@ -55,7 +55,7 @@ PRIVATE = {
     "predictor/persist": "persist_format.h portable.h",
     "predictor/trace": "trace_format.h trace_line.h",
     "proxy/config": "config_key.h config_parse.h config_value.h",
-    "proxy/svc": "cached.h exports.h postcheck.h svc_pieces.h svc_rqst.h",
+    "proxy/svc": "cached.h doubt.h exports.h svc_pieces.h svc_rqst.h",
     "proxy/upstream": "upstream_conn.h",
 }
 # forefetch and the library know of control/ what goes over the socket.

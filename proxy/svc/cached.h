@@ -1,23 +1,73 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Answers from the caches, one function a procedure. Each returns true where
- * it took care of the request: answered it, or asked for what is missing to
- * answer it and will be tried again. Else the call is the server's.
+ * May a call be answered from the caches? One function a procedure decides,
+ * and does nothing else: it sends nothing, counts nothing, and knows of the
+ * request only what is in `struct cached_call`.
+ *
+ *	svc_answer.c ─ call ─▶ cached_*() ─▶ HIT      these are the results
+ *	                                     CONFIRM  … if the object is as it
+ *was REST     … with the end of the data WAIT     … which the disk will bring
+ *	                                     MISS     the server must be asked
+ *
+ * After CONFIRM, REST and WAIT, when there is an answer, the function is asked
+ * again. What each answer needs, for the credential that asks, is the table in
+ * docs/ARCHITECTURE.md, "Contract".
  */
 #ifndef FOREFETCH_CACHED_H
 #define FOREFETCH_CACHED_H
 
 #include <stdbool.h>
 
-struct svc_rqst;
+#include "cache/known.h"
+#include "nfsproto/nfs_proc.h"
 
-bool cached_getattr(struct svc_rqst *rqst);
-bool cached_lookup(struct svc_rqst *rqst);
-bool cached_access(struct svc_rqst *rqst);
-bool cached_read(struct svc_rqst *rqst);
-bool cached_readdir(struct svc_rqst *rqst);
-bool cached_readdirplus(struct svc_rqst *rqst);
+enum cached_verdict {
+	CACHED_MISS,
+	CACHED_HIT,
+	/* An ACCESS of the object, which stands first in the arguments, spares
+	 * a reply that is larger. */
+	CACHED_CONFIRM,
+	CACHED_REST, /* READ: the first `have` bytes are there */
+	CACHED_WAIT, /* READ: `disk` hears of it */
+};
+
+struct cached_call {
+	struct asker who;
+	const struct nfs_proc *proc;
+	const union nfs_args *args;
+	bool confirmed;                /* its object was asked for already */
+	bool rest_asked;               /* … or the end of its data */
+	struct datacache_waiter *disk; /* READ; as in datacache_find() */
+};
+
+struct cached_answer {
+	union nfs_res res;
+	/* When the confirmation was sent that the answer rests on. */
+	uint64_t sent_us;
+	uint32_t have; /* REST */
+	/* The data of a READ, by reference; the cache keeps it until the event
+	 * loop goes on. */
+	unsigned npieces;
+	struct rbuf_piece pieces[DATA_PIECES_MAX];
+	/* The entries that `res` of READDIR and READDIRPLUS points to; to be
+	 * freed by the caller. Else NULL. */
+	char *list;
+};
+
+enum cached_verdict cached_getattr(
+    const struct cached_call *call, struct cached_answer *a);
+enum cached_verdict cached_access(
+    const struct cached_call *call, struct cached_answer *a);
+enum cached_verdict cached_lookup(
+    const struct cached_call *call, struct cached_answer *a);
+enum cached_verdict cached_read(
+    const struct cached_call *call, struct cached_answer *a);
+enum cached_verdict cached_readdir(
+    const struct cached_call *call, struct cached_answer *a);
+enum cached_verdict cached_readdirplus(
+    const struct cached_call *call, struct cached_answer *a);
 /* READLINK, FSSTAT, FSINFO, PATHCONF, GETACL. */
-bool cached_answer(struct svc_rqst *rqst);
+enum cached_verdict cached_whole(
+    const struct cached_call *call, struct cached_answer *a);
 
 #endif

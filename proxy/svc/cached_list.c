@@ -4,8 +4,6 @@
  * cookie. Attributes and handles come from the other caches: those that are
  * not fresh are left out, unless so many are that the server does better.
  */
-#include "svc/cached.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +20,7 @@ enum {
 
 /* A reply in the making. */
 struct page {
-	struct svc_rqst *rqst;
+	const struct cached_call *call;
 	const struct known *dir;
 	bool plus;
 	size_t room;     /* bytes that the client takes */
@@ -38,7 +36,6 @@ struct page {
 /* The handle and attributes behind a name, if they may be told. */
 static void fill_plus(struct page *p, struct nfs3_dirent *e)
 {
-	struct asker who = svc_asker(p->rqst);
 	struct named to;
 	struct known k;
 
@@ -50,7 +47,7 @@ static void fill_plus(struct page *p, struct nfs3_dirent *e)
 	if (!to.child || !known_search(p->dir) ||
 	    !known_bound(p->dir, &to.bound))
 		return;
-	known_node(&k, &who, to.child);
+	known_node(&k, &p->call->who, to.child);
 	if (!known_fresh(&k))
 		return;
 	p->stale--;
@@ -95,110 +92,105 @@ static bool page_fill(struct page *p, const struct listing *l, size_t *pos)
 	return true;
 }
 
-static void page_reply(struct page *p, const struct listing *l, bool eof)
+/* The end of the list, and the results around it. */
+static void page_finish(
+    struct page *p, struct cached_answer *a, const struct listing *l, bool eof)
 {
-	union nfs_res res = {.status = NFS3_OK};
+	READDIR3resok *r = &a->res.readdir.READDIR3res_u.resok;
+	READDIRPLUS3resok *plus = &a->res.readdirplus.READDIRPLUS3res_u.resok;
 	struct xdr_view list = {.data = p->buf};
 
 	(void)nfs3_dirlist_end(&p->xdrs, eof);
 	list.len = xdr_getpos(&p->xdrs);
 	if (p->plus) {
-		READDIRPLUS3resok *r = &res.readdirplus.READDIRPLUS3res_u.resok;
-
-		r->dir_attributes = known_attr(p->dir);
-		memcpy(r->cookieverf, listing_verf(l), NFS3_COOKIEVERFSIZE);
-		r->reply = list;
+		plus->dir_attributes = known_attr(p->dir);
+		memcpy(plus->cookieverf, listing_verf(l), NFS3_COOKIEVERFSIZE);
+		plus->reply = list;
 	} else {
-		READDIR3resok *r = &res.readdir.READDIR3res_u.resok;
-
 		r->dir_attributes = known_attr(p->dir);
 		memcpy(r->cookieverf, listing_verf(l), NFS3_COOKIEVERFSIZE);
 		r->reply = list;
 	}
-	cached_served(p->dir, p->rqst, METRICS_LIST_HITS);
-	svc_reply_result(p->rqst, &res);
 }
 
-static bool page_make(struct page *p, struct listing *l, uint64_t cookie)
+static enum cached_verdict page_make(
+    struct page *p, struct cached_answer *a, struct listing *l, uint64_t cookie)
 {
 	size_t pos;
-	bool all, eof, good;
+	bool all, eof;
 
 	if (!listing_seek(l, cookie, &pos) || p->room <= LIST_HEAD_SIZE)
-		return false;
+		return CACHED_MISS;
 	p->room -= LIST_HEAD_SIZE;
 	if (p->room > listing_size_max(l, p->plus))
 		p->room = listing_size_max(l, p->plus);
 	p->buf = malloc(p->room);
 	if (!p->buf)
-		return false;
+		return CACHED_MISS;
 	xdrmem_create(&p->xdrs, p->buf, (unsigned)p->room, XDR_ENCODE);
 	all = page_fill(p, l, &pos);
 	eof = all && listing_complete(l);
-	good =
-	    (p->entries > 0 || eof) &&
-	    (p->dir->contract.offline || p->stale * STALE_SHARE <= p->entries);
-	if (good) {
-		if (!eof)
-			listing_remember(l, p->cookie, pos);
-		page_reply(p, l, eof);
+	if ((p->entries == 0 && !eof) ||
+	    (!p->call->who.offline && p->stale * STALE_SHARE > p->entries)) {
+		free(p->buf);
+		return CACHED_MISS;
 	}
-	free(p->buf);
-	return good;
+	if (!eof)
+		listing_remember(l, p->cookie, pos);
+	page_finish(p, a, l, eof);
+	a->list = p->buf;
+	return answer_end(a, p->dir);
 }
 
-static bool may_list(const struct known *dir, const struct listing *l)
+static bool may_list(const struct known *dir, const struct binding *b)
 {
-	struct binding b = listing_binding(l);
-
 	return known_granted(dir, ACCESS3_READ) ||
-	       contract_granted(&dir->contract, b.sent_us);
+	       contract_granted(&dir->contract, b->sent_us);
 }
 
-static bool cached_page(
-    struct page *p, const nfs3_fh *fh, uint64_t cookie, const char *verf)
+static enum cached_verdict cached_page(struct page *p, struct cached_answer *a,
+    const nfs3_fh *fh, uint64_t cookie, const char *verf)
 {
-	static const char none[NFS3_COOKIEVERFSIZE];
-	struct svc_rqst *rqst = p->rqst;
+	const struct cached_call *call = p->call;
 	struct known dir;
 	struct listing *l;
 	struct binding b;
 
-	if (!cached_find(&dir, rqst, fh))
-		return false;
-	l = listcache_find(dir.caches->lists, dir.node, rqst->cred_id, p->plus);
-	if (!l ||
-	    (cookie != 0 && memcmp(verf, listing_verf(l), sizeof(none)) != 0))
-		return false;
+	answer_begin(a);
+	if (!known_find(&dir, &call->who, fh))
+		return CACHED_MISS;
+	l = listcache_find(dir.caches->lists, dir.node, dir.cred, p->plus);
+	if (!l || (cookie != 0 &&
+		      memcmp(verf, listing_verf(l), NFS3_COOKIEVERFSIZE) != 0))
+		return CACHED_MISS;
 	b = listing_binding(l);
 	p->dir = &dir;
-	if (known_bound(&dir, &b) && may_list(&dir, l))
-		return page_make(p, l, cookie);
+	if (known_bound(&dir, &b) && may_list(&dir, &b))
+		return page_make(p, a, l, cookie);
 	/* Worth a round trip only if it spares one that is larger. */
-	if (rqst->confirmed || dir.contract.offline || cookie != 0 || p->plus ||
+	if (call->confirmed || call->who.offline || cookie != 0 || p->plus ||
 	    !b.firm)
-		return false;
-	svc_confirm(rqst, fh);
-	return true;
+		return CACHED_MISS;
+	return CACHED_CONFIRM;
 }
 
-bool cached_readdir(struct svc_rqst *rqst)
+enum cached_verdict cached_readdir(
+    const struct cached_call *call, struct cached_answer *a)
 {
-	const READDIR3args *a = &rqst->args.readdir;
-	struct page p = {.rqst = rqst, .room = a->count};
+	const READDIR3args *args = &call->args->readdir;
+	struct page p = {.call = call, .room = args->count};
 
-	return cached_page(&p, &a->dir, a->cookie, a->cookieverf) ||
-	       cached_missed(rqst, METRICS_LIST_MISSES);
+	return cached_page(&p, a, &args->dir, args->cookie, args->cookieverf);
 }
 
-bool cached_readdirplus(struct svc_rqst *rqst)
+enum cached_verdict cached_readdirplus(
+    const struct cached_call *call, struct cached_answer *a)
 {
-	const READDIRPLUS3args *a = &rqst->args.readdirplus;
-	struct page p = {.rqst = rqst,
+	const READDIRPLUS3args *args = &call->args->readdirplus;
+	struct page p = {.call = call,
 	    .plus = true,
-	    .room = a->maxcount,
-	    .dir_room = a->dircount};
+	    .room = args->maxcount,
+	    .dir_room = args->dircount};
 
-	return cached_page(&p, &a->dir, a->cookie, a->cookieverf) ||
-	       cached_missed(rqst, METRICS_LIST_MISSES);
+	return cached_page(&p, a, &args->dir, args->cookie, args->cookieverf);
 }

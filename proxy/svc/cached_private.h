@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Private to cached*.c. */
+/* Private to cached*.c: how an answer begins and ends. */
 #ifndef FOREFETCH_CACHED_PRIVATE_H
 #define FOREFETCH_CACHED_PRIVATE_H
 
-#include "base/metrics.h"
-#include "cache/known.h"
-#include "svc/svc.h"
+#include "svc/cached.h"
 
-/* What is known of an object to who asks; false where nothing is. */
-bool cached_find(
-    struct known *k, const struct svc_rqst *rqst, const nfs3_fh *fh);
-/* An answer goes out that rests on these attributes. */
-void cached_served(
-    const struct known *k, struct svc_rqst *rqst, enum metrics_counter counter);
-bool cached_missed(struct svc_rqst *rqst, enum metrics_counter counter);
+/* Nothing in it yet, and NFS3_OK. The pieces are not touched: they are many. */
+static inline void answer_begin(struct cached_answer *a)
+{
+	a->res = (union nfs_res){.status = NFS3_OK};
+	a->sent_us = 0;
+	a->have = 0;
+	a->npieces = 0;
+	a->list = NULL;
+}
+
+/* It rests on what is known of this object. */
+static inline enum cached_verdict answer_end(
+    struct cached_answer *a, const struct known *k)
+{
+	a->sent_us = k->sent_us;
+	return CACHED_HIT;
+}
 
 #endif

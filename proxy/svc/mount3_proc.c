@@ -7,8 +7,7 @@
 #include "config/config.h"
 #include "config/exportpath.h"
 #include "nfsproto/nfs3_list.h"
-#include "svc/exports.h"
-#include "svc/svc.h"
+#include "svc/svc_rqst.h"
 
 static void proc_null(struct svc_rqst *rqst)
 {
@@ -39,9 +38,9 @@ static bool mnt_offline(struct svc_rqst *rqst)
 
 static void proc_mnt(struct svc_rqst *rqst)
 {
-	if (!exportpath_allowed(svc_config(rqst->svc), &rqst->args.mnt.dirpath))
+	if (!exportpath_allowed(rqst->svc->p.config, &rqst->args.mnt.dirpath))
 		svc_reply_status(rqst, (nfsstat3)MNT3ERR_ACCES);
-	else if (!svc_offline(rqst->svc) || !mnt_offline(rqst))
+	else if (!rqst->svc->offline || !mnt_offline(rqst))
 		svc_forward(rqst);
 }
 
@@ -78,11 +77,11 @@ static bool edit_export(struct svc_rqst *rqst, union nfs_res *res)
 	bool more;
 	XDR xdrs;
 
-	if (svc_config(rqst->svc)->exports.n == 0)
+	if (rqst->svc->p.config->exports.n == 0)
 		return false;
 	nfs3_list_open(&xdrs, list);
 	while (mnt3_export_decode(&xdrs, &e, &more) && more) {
-		if (!exportpath_allowed(svc_config(rqst->svc), &e.dir))
+		if (!exportpath_allowed(rqst->svc->p.config, &e.dir))
 			continue;
 		memmove(to + kept, e.raw.data, e.raw.len);
 		kept += e.raw.len;
@@ -93,10 +92,10 @@ static bool edit_export(struct svc_rqst *rqst, union nfs_res *res)
 }
 
 const struct svc_proc mount3_rows[] = {
-    [MOUNTPROC3_NULL] = {proc_null, NULL},
-    [MOUNTPROC3_MNT] = {proc_mnt, edit_mnt},
-    [MOUNTPROC3_DUMP] = {svc_forward, NULL},
-    [MOUNTPROC3_UMNT] = {svc_forward, NULL},
-    [MOUNTPROC3_UMNTALL] = {svc_forward, NULL},
-    [MOUNTPROC3_EXPORT] = {svc_forward, edit_export},
+    [MOUNTPROC3_NULL] = {.call = proc_null},
+    [MOUNTPROC3_MNT] = {.call = proc_mnt, .edit = edit_mnt},
+    [MOUNTPROC3_DUMP] = {.call = svc_forward},
+    [MOUNTPROC3_UMNT] = {.call = svc_forward},
+    [MOUNTPROC3_UMNTALL] = {.call = svc_forward},
+    [MOUNTPROC3_EXPORT] = {.call = svc_forward, .edit = edit_export},
 };

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* NFSv3 and NFSACL, one short function a procedure. */
-#include "cache/accesscache.h"
-#include "nfsproto/nfs_proc.h"
-#include "svc/cached.h"
-#include "svc/svc.h"
+#include "svc/svc_rqst.h"
 
 static uint32_t clamp(uint32_t value, uint32_t max)
 {
@@ -16,31 +13,11 @@ static void proc_null(struct svc_rqst *rqst)
 	svc_reply_accepted(rqst, SUCCESS);
 }
 
-static void proc_getattr(struct svc_rqst *rqst)
-{
-	if (!cached_getattr(rqst))
-		svc_forward(rqst);
-}
-
-static void proc_lookup(struct svc_rqst *rqst)
-{
-	if (!cached_lookup(rqst))
-		svc_forward(rqst);
-}
-
-static void proc_answer(struct svc_rqst *rqst)
-{
-	if (!cached_answer(rqst))
-		svc_forward(rqst);
-}
-
 /* The server is asked for all bits, the client told of those it wants. */
-static void proc_access(struct svc_rqst *rqst)
+static void forward_access(struct svc_rqst *rqst)
 {
 	union nfs_args all = rqst->args;
 
-	if (cached_access(rqst))
-		return;
 	all.access.access |= ACCESS_ALL;
 	svc_forward_args(rqst, &all);
 }
@@ -52,12 +29,10 @@ static bool edit_access(struct svc_rqst *rqst, union nfs_res *res)
 }
 
 /* A reply larger than the largest record would be thrown away. */
-static void proc_read(struct svc_rqst *rqst)
+static void forward_read(struct svc_rqst *rqst)
 {
 	READ3args *a = &rqst->args.read;
 
-	if (cached_read(rqst))
-		return;
 	if (a->count <= NFS3_DATA_MAX) {
 		svc_forward(rqst);
 		return;
@@ -66,12 +41,10 @@ static void proc_read(struct svc_rqst *rqst)
 	svc_forward_args(rqst, &rqst->args);
 }
 
-static void proc_readdir(struct svc_rqst *rqst)
+static void forward_readdir(struct svc_rqst *rqst)
 {
 	READDIR3args *a = &rqst->args.readdir;
 
-	if (cached_readdir(rqst))
-		return;
 	if (a->count <= NFS3_DIR_MAX) {
 		svc_forward(rqst);
 		return;
@@ -80,12 +53,10 @@ static void proc_readdir(struct svc_rqst *rqst)
 	svc_forward_args(rqst, &rqst->args);
 }
 
-static void proc_readdirplus(struct svc_rqst *rqst)
+static void forward_readdirplus(struct svc_rqst *rqst)
 {
 	READDIRPLUS3args *a = &rqst->args.readdirplus;
 
-	if (cached_readdirplus(rqst))
-		return;
 	if (a->maxcount <= NFS3_DIR_MAX) {
 		svc_forward(rqst);
 		return;
@@ -113,33 +84,72 @@ static bool edit_fsinfo(struct svc_rqst *rqst, union nfs_res *res)
 }
 
 const struct svc_proc nfs3_rows[] = {
-    [NFSPROC3_NULL] = {proc_null, NULL},
-    [NFSPROC3_GETATTR] = {proc_getattr, NULL},
-    [NFSPROC3_SETATTR] = {svc_forward, NULL},
-    [NFSPROC3_LOOKUP] = {proc_lookup, NULL},
-    [NFSPROC3_ACCESS] = {proc_access, edit_access},
-    [NFSPROC3_READLINK] = {proc_answer, NULL},
-    [NFSPROC3_READ] = {proc_read, NULL},
-    [NFSPROC3_WRITE] = {svc_forward, NULL},
-    [NFSPROC3_CREATE] = {svc_forward, NULL},
-    [NFSPROC3_MKDIR] = {svc_forward, NULL},
-    [NFSPROC3_SYMLINK] = {svc_forward, NULL},
-    [NFSPROC3_MKNOD] = {svc_forward, NULL},
-    [NFSPROC3_REMOVE] = {svc_forward, NULL},
-    [NFSPROC3_RMDIR] = {svc_forward, NULL},
-    [NFSPROC3_RENAME] = {svc_forward, NULL},
-    [NFSPROC3_LINK] = {svc_forward, NULL},
-    [NFSPROC3_READDIR] = {proc_readdir, NULL},
-    [NFSPROC3_READDIRPLUS] = {proc_readdirplus, NULL},
-    [NFSPROC3_FSSTAT] = {proc_answer, NULL},
-    [NFSPROC3_FSINFO] = {proc_answer, edit_fsinfo},
-    [NFSPROC3_PATHCONF] = {proc_answer, NULL},
-    [NFSPROC3_COMMIT] = {svc_forward, NULL},
+    [NFSPROC3_NULL] = {.call = proc_null},
+    [NFSPROC3_GETATTR] = {.call = svc_answer,
+	.cached = cached_getattr,
+	.hits = METRICS_ATTR_HITS,
+	.misses = METRICS_ATTR_MISSES},
+    [NFSPROC3_SETATTR] = {.call = svc_forward},
+    [NFSPROC3_LOOKUP] = {.call = svc_answer,
+	.cached = cached_lookup,
+	.hits = METRICS_NAME_HITS,
+	.misses = METRICS_NAME_MISSES},
+    [NFSPROC3_ACCESS] = {.call = svc_answer,
+	.cached = cached_access,
+	.hits = METRICS_ACCESS_HITS,
+	.misses = METRICS_ACCESS_MISSES,
+	.forward = forward_access,
+	.edit = edit_access},
+    [NFSPROC3_READLINK] = {.call = svc_answer,
+	.cached = cached_whole,
+	.hits = METRICS_ANSWER_HITS,
+	.misses = METRICS_ANSWER_MISSES},
+    [NFSPROC3_READ] = {.call = svc_answer,
+	.cached = cached_read,
+	.hits = METRICS_DATA_HITS,
+	.misses = METRICS_DATA_MISSES,
+	.forward = forward_read},
+    [NFSPROC3_WRITE] = {.call = svc_forward},
+    [NFSPROC3_CREATE] = {.call = svc_forward},
+    [NFSPROC3_MKDIR] = {.call = svc_forward},
+    [NFSPROC3_SYMLINK] = {.call = svc_forward},
+    [NFSPROC3_MKNOD] = {.call = svc_forward},
+    [NFSPROC3_REMOVE] = {.call = svc_forward},
+    [NFSPROC3_RMDIR] = {.call = svc_forward},
+    [NFSPROC3_RENAME] = {.call = svc_forward},
+    [NFSPROC3_LINK] = {.call = svc_forward},
+    [NFSPROC3_READDIR] = {.call = svc_answer,
+	.cached = cached_readdir,
+	.hits = METRICS_LIST_HITS,
+	.misses = METRICS_LIST_MISSES,
+	.forward = forward_readdir},
+    [NFSPROC3_READDIRPLUS] = {.call = svc_answer,
+	.cached = cached_readdirplus,
+	.hits = METRICS_LIST_HITS,
+	.misses = METRICS_LIST_MISSES,
+	.forward = forward_readdirplus},
+    [NFSPROC3_FSSTAT] = {.call = svc_answer,
+	.cached = cached_whole,
+	.hits = METRICS_ANSWER_HITS,
+	.misses = METRICS_ANSWER_MISSES},
+    [NFSPROC3_FSINFO] = {.call = svc_answer,
+	.cached = cached_whole,
+	.hits = METRICS_ANSWER_HITS,
+	.misses = METRICS_ANSWER_MISSES,
+	.edit = edit_fsinfo},
+    [NFSPROC3_PATHCONF] = {.call = svc_answer,
+	.cached = cached_whole,
+	.hits = METRICS_ANSWER_HITS,
+	.misses = METRICS_ANSWER_MISSES},
+    [NFSPROC3_COMMIT] = {.call = svc_forward},
 };
 
-/* NULL goes to the server, too: a client asks by it whether there are ACLs. */
 const struct svc_proc nfsacl3_rows[] = {
-    [NFSACLPROC3_NULL] = {svc_forward, NULL},
-    [NFSACLPROC3_GETACL] = {proc_answer, NULL},
-    [NFSACLPROC3_SETACL] = {svc_forward, NULL},
+    /* The server's, too: a client asks by it whether there are ACLs. */
+    [NFSACLPROC3_NULL] = {.call = svc_forward},
+    [NFSACLPROC3_GETACL] = {.call = svc_answer,
+	.cached = cached_whole,
+	.hits = METRICS_ANSWER_HITS,
+	.misses = METRICS_ANSWER_MISSES},
+    [NFSACLPROC3_SETACL] = {.call = svc_forward},
 };

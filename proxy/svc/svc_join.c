@@ -5,8 +5,6 @@
  * one credential's call never reaches another but under a grant of its own.
  * In strict mode nothing that was sent before a request may answer it.
  */
-#include "base/clock.h"
-#include "base/metrics.h"
 #include "cache/known.h"
 #include "nfsproto/nfs3_object.h"
 #include "svc/svc_rqst.h"
@@ -19,9 +17,7 @@ static void on_done(struct fetch_watch *w)
 	struct svc_rqst *rqst =
 	    (void *)((char *)w - offsetof(struct svc_rqst, watch));
 
-	svc_rqst_arrived(rqst);
-	rqst->now_us = clock_now_us();
-	rqst->row->call(rqst);
+	svc_rqst_retry(rqst);
 }
 
 static bool watch(
@@ -110,19 +106,19 @@ static bool joined(struct svc_rqst *rqst)
 {
 	rqst->joins++;
 	metrics_add(rqst->svc->p.metrics, METRICS_CALLS_JOINED, 1);
-	svc_rqst_wait(rqst);
+	svc_rqst_wait(rqst, SVC_WAIT_JOINED);
 	return true;
 }
 
-/* Whether a request may wait for calls about the object. */
-static struct node *may_join(struct svc_rqst *rqst, const nfs3_fh *fh)
+/* The request's object, if it may wait for calls about that. */
+static struct node *may_join(struct svc_rqst *rqst)
 {
 	struct caches *c = rqst->svc->p.caches;
 	struct node *node;
 
 	if (!rqst->cred_id || rqst->svc->offline || rqst->joins >= JOINS_MAX)
 		return NULL;
-	node = attrcache_find(c->attr, fh);
+	node = attrcache_find(c->attr, &rqst->args.object);
 	if (!node ||
 	    caches_policy(c, node)->consistency == CONFIG_CONSISTENCY_STRICT)
 		return NULL;
@@ -131,15 +127,17 @@ static struct node *may_join(struct svc_rqst *rqst, const nfs3_fh *fh)
 
 bool svc_join_rest(struct svc_rqst *rqst)
 {
-	return may_join(rqst, &rqst->args.object) &&
+	return may_join(rqst) &&
 	       watch(rqst, fh_key(&rqst->args.object), NFSPROC3_READ, true) &&
 	       joined(rqst);
 }
 
-bool svc_join_confirm(struct svc_rqst *rqst, const nfs3_fh *fh)
+bool svc_join_confirm(struct svc_rqst *rqst)
 {
-	return may_join(rqst, fh) &&
-	       watch(rqst, fh_key(fh), NFSPROC3_ACCESS, false) && joined(rqst);
+	return may_join(rqst) &&
+	       watch(
+		   rqst, fh_key(&rqst->args.object), NFSPROC3_ACCESS, false) &&
+	       joined(rqst);
 }
 
 bool svc_join(struct svc_rqst *rqst)
@@ -150,6 +148,6 @@ bool svc_join(struct svc_rqst *rqst)
 	    (rqst->proc->flags & NFS_PROC_DRC) ||
 	    rqst->proc->proc == NFSPROC3_NULL)
 		return false;
-	node = may_join(rqst, &rqst->args.object);
+	node = may_join(rqst);
 	return node && watch_any(rqst, node) && joined(rqst);
 }

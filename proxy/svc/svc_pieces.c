@@ -214,7 +214,7 @@ static struct svc_rqst *split_detach(struct svc_split *sp)
 
 	sp->rqst = NULL;
 	rqst->split = NULL;
-	svc_rqst_arrived(rqst);
+	svc_rqst_wait(rqst, SVC_WAIT_NONE);
 	return rqst;
 }
 
@@ -268,7 +268,7 @@ static void split_retry(struct svc_split *sp)
 	struct svc_rqst *rqst = split_detach(sp);
 
 	if (sp->bad) {
-		rqst->whole = true;
+		rqst->tried |= SVC_TRIED_PIECES;
 		metrics_add(sp->ps->metrics, METRICS_READS_WHOLE, 1);
 	}
 	svc_rqst_retry(rqst);
@@ -544,7 +544,7 @@ static bool split_start(struct svc_rqst *rqst, const READ3args *args, bool rest)
 	struct fetch_about about;
 	struct svc_split *sp;
 
-	if (unit == 0 || rqst->whole ||
+	if (unit == 0 || (rqst->tried & SVC_TRIED_PIECES) ||
 	    avoided(ps, &args->file, rqst->now_us) ||
 	    !file_firm(ps, &args->file, rqst->now_us))
 		return false;
@@ -560,7 +560,7 @@ static bool split_start(struct svc_rqst *rqst, const READ3args *args, bool rest)
 	TAILQ_INSERT_TAIL(&ps->queue, sp, turn);
 	sp->queued = true;
 	metrics_add(ps->metrics, METRICS_READS_SPLIT, 1);
-	svc_rqst_wait(rqst);
+	svc_rqst_wait(rqst, SVC_WAIT_PIECES);
 	pump(ps);
 	return true;
 }

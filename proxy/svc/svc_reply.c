@@ -11,8 +11,8 @@
 #include "config/config.h"
 #include "prefetch/observe.h"
 #include "prefetch/prefetch.h"
+#include "svc/doubt.h"
 #include "svc/exports.h"
-#include "svc/postcheck.h"
 #include "svc/svc_rqst.h"
 #include "upstream/reply.h"
 
@@ -27,10 +27,10 @@ static void count_reply(struct svc_rqst *rqst, size_t bytes, bool error)
 	struct metrics_call mc = {.bytes_in = rqst->call.body.len,
 	    .bytes_out = bytes,
 	    .error = error,
-	    .clock = rqst->waited ? NULL : clock_now_us,
+	    .clock = rqst->tried & SVC_TRIED_WAIT ? NULL : clock_now_us,
 	    .since_us = rqst->received_us};
 
-	if (rqst->waited)
+	if (rqst->tried & SVC_TRIED_WAIT)
 		mc.latency_us = clock_now_us() - rqst->received_us;
 	metrics_add_call(rqst->svc->p.metrics, METRICS_CLIENT, rqst->call.prog,
 	    rqst->call.proc, &mc);
@@ -50,12 +50,12 @@ static void rqst_observe(struct svc_rqst *rqst)
 	    .uid = rqst->call.cred.flavor == AUTH_SYS ? rqst->auth.uid : NOBODY,
 	    .received_us = rqst->received_us,
 	    .late = rqst->joins > 0,
-	    .missed = rqst->missed};
+	    .missed = rqst->tried & SVC_TRIED_SERVER};
 
 	if (!rqst->cred_id || !rqst->client)
 		return;
 	call.actor = rqst->client->address_hash;
-	if (rqst->waited)
+	if (rqst->tried & SVC_TRIED_WAIT)
 		call.latency_us = clock_now_us() - rqst->received_us;
 	prefetch_observe(rqst->svc->p.prefetch, &call);
 }
@@ -240,18 +240,6 @@ static void count_read(
 		metrics_add(m, METRICS_BYTES_COPIED, len);
 }
 
-/* A change whose effect is not known; nothing else is to be told. */
-void svc_rqst_unknown(struct svc_rqst *rqst, uint64_t sent_us)
-{
-	struct learn l;
-
-	if (!(rqst->proc->flags & NFS_PROC_DRC))
-		return;
-	svc_rqst_learn(rqst, &l);
-	l.sent_us = sent_us;
-	learn_unknown(&l);
-}
-
 static void rqst_learn(struct svc_rqst *rqst, const union nfs_res *res,
     const struct upstream_result *up)
 {
@@ -277,20 +265,6 @@ static void rqst_learn(struct svc_rqst *rqst, const union nfs_res *res,
 		exports_refresh(rqst->svc->exports, &rqst->call.cred, l.now_us);
 }
 
-void svc_note_left(const struct svc_rqst *rqst, nfsstat3 status)
-{
-	struct svc *svc = rqst->svc;
-	unsigned suppressed;
-
-	metrics_add(svc->p.metrics, METRICS_POSTCHECK_LEFT, 1);
-	if (log_limit_ok(&svc->doubt, clock_now_us(), &suppressed))
-		log_warn("svc server=%s procedure=%s status=%d suppressed=%u: "
-			 "the server was away; whether the first try did what "
-			 "the repeat failed to do cannot be told",
-		    svc->p.config->name, rqst->proc->name, (int)status,
-		    suppressed);
-}
-
 static void reply_results(
     struct svc_rqst *rqst, union nfs_res *res, const struct upstream_result *up)
 {
@@ -300,8 +274,8 @@ static void reply_results(
 		rqst->status = res->status;
 	count_read(rqst, res, up->rec);
 	rqst_learn(rqst, res, up);
-	if (up->doubtful && postcheck_ambiguous(rqst->proc, &rqst->args, res))
-		svc_note_left(rqst, res->status);
+	if (up->doubtful && doubt_ambiguous(rqst->proc, &rqst->args, res))
+		doubt_note_left(rqst, res->status);
 	if (rqst->row->edit && (!status || res->status == NFS3_OK) &&
 	    rqst->row->edit(rqst, res))
 		svc_reply_result(rqst, res);
@@ -316,7 +290,7 @@ static void rqst_on_reply(
 	union nfs_res res;
 	enum reply_kind kind = reply_decode(up, rqst->proc, &rqst->args, &res);
 
-	svc_rqst_arrived(rqst);
+	svc_rqst_wait(rqst, SVC_WAIT_NONE);
 	if (kind != REPLY_RESULTS)
 		svc_rqst_unknown(rqst, up->sent_us);
 	switch (kind) {
@@ -349,7 +323,7 @@ static void rqst_on_send(
 
 static bool rqst_on_doubt(struct fetch_waiter *w)
 {
-	return svc_rqst_in_doubt(svc_waiter_rqst(w));
+	return doubt_begin(svc_waiter_rqst(w));
 }
 
 const struct fetch_ops svc_reply_ops = {

@@ -1,13 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Private to svc*.c: svc.c has requests and what clients call, svc_reply.c
- * what they are answered.
+ * Private to svc/: one request, and what the files of the folder do with it.
+ *
+ *	svc_receive() ─▶ row->call ─▶ answered: svc_reply_*() ends it
+ *	                   ▲      └─▶ it waits (enum svc_wait)
+ *	                   │             │
+ *	                   └─ svc_rqst_retry(): what it waited for has come
+ *
+ * A request ends with its reply, or without one when its client is gone.
  */
 #ifndef FOREFETCH_SVC_RQST_H
 #define FOREFETCH_SVC_RQST_H
 
 #include "base/log.h"
+#include "base/metrics.h"
+#include "datacache/datacache.h"
+#include "nfsproto/nfs_proc.h"
+#include "nfsproto/rpc_msg.h"
+#include "svc/cached.h"
+#include "svc/drc.h"
 #include "svc/svc.h"
+#include "upstream/fetch.h"
+
+struct look;
+struct learn;
+struct svc_split;
 
 enum {
 	/* A record up to this size is copied, so that it does not keep a
@@ -29,48 +46,157 @@ struct svc {
 	struct log_limit doubt;
 };
 
+/* What a request waits for. */
+enum svc_wait {
+	SVC_WAIT_NONE,
+	SVC_WAIT_REPLY,  /* the server's, to its call as it is */
+	SVC_WAIT_ASKED,  /* … to what was asked on the way to its answer */
+	SVC_WAIT_PIECES, /* the pieces of its data, or of the end of that */
+	SVC_WAIT_JOINED, /* a call that was under way already */
+	SVC_WAIT_DISK,   /* the cache's */
+	SVC_WAIT_LOOK,   /* doubt.c, before its change is repeated */
+	SVC_WAIT_CLIENT, /* its client, with a change in doubt */
+	SVC_WAIT_END,    /* a WRITE whose client is gone: to be over */
+};
+
+/* What was tried for it: once is enough. */
+enum svc_tried {
+	SVC_TRIED_SERVER = 1,  /* the server was asked for what it wants */
+	SVC_TRIED_CONFIRM = 2, /* attributes and rights were asked for */
+	SVC_TRIED_REST = 4,    /* the end of its data was asked for */
+	SVC_TRIED_PIECES = 8,  /* a READ, but they did not fit */
+	SVC_TRIED_WAIT = 16,   /* it was not answered at once */
+};
+
+struct svc_rqst {
+	struct svc *svc;
+	struct svc_client *client;      /* NULL once it is gone */
+	LIST_ENTRY(svc_rqst) link;      /* in the client's, or svc's, list */
+	LIST_ENTRY(svc_rqst) wait_link; /* while it waits for the server */
+	struct rpc_call call;
+	struct rpc_auth_sys auth; /* where call.cred is AUTH_SYS */
+	const struct nfs_proc *proc;
+	const struct svc_proc *row;
+	union nfs_args args; /* views into the record */
+	struct rbuf *hold;   /* keeps the record; NULL where it was copied */
+	struct drc_entry *drc;
+	struct drc_object object; /* of a change, when it was first sent */
+	enum svc_wait wait;
+	unsigned tried;               /* enum svc_tried */
+	struct fetch_waiter waiter;   /* REPLY, ASKED; LOOK, CLIENT: held */
+	struct svc_split *split;      /* PIECES */
+	struct fetch_watch watch;     /* JOINED */
+	struct datacache_waiter disk; /* DISK */
+	struct look *look;            /* LOOK */
+	uint64_t held_us;             /* CLIENT: since when */
+	uint32_t cred_id;             /* caches_cred() */
+	uint32_t have;                /* bytes of a READ that are there */
+	nfsstat3 status;              /* that it was answered */
+	uint8_t joins;                /* calls that were watched */
+	size_t charge_bytes;
+	uint64_t received_us;
+	uint64_t now_us; /* when its row was last called */
+	/* Copy of a small record, or of edited arguments. */
+	_Alignas(8) unsigned char small[];
+};
+
+/* A procedure's row: what to do with a call, and with its results. */
+struct svc_proc {
+	/* Begin, and after each wait try again. It ends the request, or has
+	 * it wait: svc_forward(), svc_answer(), or the procedure's own. */
+	void (*call)(struct svc_rqst *rqst);
+	/* For svc_answer(): ask the caches, count that, */
+	enum cached_verdict (*cached)(
+	    const struct cached_call *call, struct cached_answer *a);
+	enum metrics_counter hits, misses;
+	/* and ask the server; NULL: svc_forward(). */
+	void (*forward)(struct svc_rqst *rqst);
+	/* Change good results on their way to the client; true where they
+	 * were changed. NULL: never. */
+	bool (*edit)(struct svc_rqst *rqst, union nfs_res *res);
+};
+
+/* Rows of each program, by procedure number. */
+extern const struct svc_proc nfs3_rows[];
+extern const struct svc_proc mount3_rows[];
+extern const struct svc_proc nfsacl3_rows[];
+
+/* ---- svc_rqst.c: the life of a request --------------------------------- */
+
+/* NULL without memory. */
+struct svc_rqst *svc_rqst_new(
+    struct svc *svc, struct svc_client *client, const struct record *rec);
+/* It is over, answered or not. */
+void svc_rqst_end(struct svc_rqst *rqst);
+/* It is over, and its client is not to hear of it. */
+void svc_rqst_drop(struct svc_rqst *rqst);
+/* The bytes that it keeps are so many more. */
+void svc_rqst_charge(struct svc_rqst *rqst, size_t bytes);
+/* Its client has another connection now; NULL: is gone. */
+void svc_rqst_move(struct svc_rqst *rqst, struct svc_client *client);
+/* It waits from now on; for NONE: no longer. */
+void svc_rqst_wait(struct svc_rqst *rqst, enum svc_wait wait);
+/* Have it wait no longer; false where that cannot be, since a call is on its
+ * way, or a change is in doubt. */
+bool svc_rqst_stop(struct svc_rqst *rqst);
+/* Try its row again; without a client, it is over. */
+void svc_rqst_retry(struct svc_rqst *rqst);
+/* The cache that knows copies of the call. */
+struct drc *svc_rqst_cache(const struct svc_rqst *rqst);
+/* What comes says nothing about the call's effect: it may be repeated. */
+void svc_rqst_forget(struct svc_rqst *rqst);
+/* What the caches are told of a reply, or of its absence. */
+void svc_rqst_learn(const struct svc_rqst *rqst, struct learn *l);
+/* A change, sent at `sent_us`, whose effect is not known. */
+void svc_rqst_unknown(struct svc_rqst *rqst, uint64_t sent_us);
+/* Who asks by it. */
+struct asker svc_asker(const struct svc_rqst *rqst);
+
 /* The request that a waiter lies in. */
 static inline struct svc_rqst *svc_waiter_rqst(struct fetch_waiter *w)
 {
 	return (void *)((char *)w - offsetof(struct svc_rqst, waiter));
 }
 
-/* svc.c: it waits for the server, or no longer. */
-void svc_rqst_wait(struct svc_rqst *rqst);
-void svc_rqst_arrived(struct svc_rqst *rqst);
-/* Try its row again; without a client, it is over. */
-void svc_rqst_retry(struct svc_rqst *rqst);
-/* What the caches are told of a reply, or of its absence. */
-struct learn;
-void svc_rqst_learn(const struct svc_rqst *rqst, struct learn *l);
-/* svc_reply.c: a change whose effect is not known, sent at `sent_us`. */
-void svc_rqst_unknown(struct svc_rqst *rqst, uint64_t sent_us);
-/* As upstream_call_ops.on_doubt. */
-bool svc_rqst_in_doubt(struct svc_rqst *rqst);
-/* The request is over, answered or not. */
-void svc_rqst_end(struct svc_rqst *rqst);
-/* The cache that knows copies of the call. */
-struct drc *svc_rqst_cache(const struct svc_rqst *rqst);
-/* What comes says nothing about the call's effect: it may be repeated. */
-void svc_rqst_forget(struct svc_rqst *rqst);
+/* ---- svc_answer.c: the way to the answer ------------------------------- */
 
-/* svc_join.c: wait for calls under way, most likely fetched ahead, whose
- * answers this request can be answered from; false where there is none. */
+/* From the caches, if they may answer, or else from the server. */
+void svc_answer(struct svc_rqst *rqst);
+/* From the server. */
+void svc_forward(struct svc_rqst *rqst);
+/* … with arguments that differ from those that came. */
+void svc_forward_args(struct svc_rqst *rqst, const union nfs_args *args);
+/* An answer rested on a confirmation of then. */
+void svc_served(struct svc *svc, uint64_t sent_us, uint64_t now_us);
+/* Whether it waits for the server even while that is away. */
+bool svc_is_patient(const struct svc_rqst *rqst);
+
+/* ---- svc_join.c: wait for calls under way, most likely fetched ahead, from
+ * whose answers this request can be answered; false where there is none. --- */
+
 bool svc_join(struct svc_rqst *rqst);
 /* … where the first `have` bytes of a READ are there. */
 bool svc_join_rest(struct svc_rqst *rqst);
-/* … where it waits for a confirmation of `fh` only. */
-bool svc_join_confirm(struct svc_rqst *rqst, const nfs3_fh *fh);
+/* … where it waits for a confirmation of its object only. */
+bool svc_join_confirm(struct svc_rqst *rqst);
 
+/* ---- svc_reply.c: what the client is answered; each ends the request ---- */
+
+/* The server's answer, for fetch. */
+extern const struct fetch_ops svc_reply_ops;
+void svc_reply_result(struct svc_rqst *rqst, const union nfs_res *res);
+/* A READ's results, whose data lies in pieces. */
+void svc_reply_pieces(struct svc_rqst *rqst, const union nfs_res *res,
+    const struct rbuf_piece *pieces, unsigned n);
+void svc_reply_status(struct svc_rqst *rqst, nfsstat3 status);
+void svc_reply_accepted(struct svc_rqst *rqst, enum accept_stat stat);
+void svc_reply_auth_error(struct svc_rqst *rqst, enum auth_stat why);
+void svc_reply_mismatch(struct svc_rqst *rqst);
 /*
- * svc_reply.c: send a reply whose bytes behind the XID are `data`, and keep
- * it for copies of the call. `hold` as in xprt_queue(). Ends the request.
+ * A reply whose bytes behind the XID are `data`, which is kept for copies of
+ * the call. `hold` as in xprt_queue().
  */
 void svc_reply_bytes(struct svc_rqst *rqst, const void *data, size_t len,
     struct rbuf *hold, bool error);
-void svc_reply_auth_error(struct svc_rqst *rqst, enum auth_stat why);
-void svc_reply_mismatch(struct svc_rqst *rqst);
-/* The server's answer, for fetch. */
-extern const struct fetch_ops svc_reply_ops;
 
 #endif

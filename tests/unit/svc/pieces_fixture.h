@@ -21,6 +21,7 @@
 #include "cache/caches.h"
 #include "link/linkest.h"
 #include "svc/svc.h"
+#include "upstream/fetch.h"
 
 enum {
 	KIB = 1024,

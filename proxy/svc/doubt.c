@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A check is one or two calls. Each tells which object a name leads to, and
- * that is compared with the object that the change was about when it was
- * first sent:
+ * Changes in doubt: held while nobody wants them, or looked into before they
+ * are repeated. A look is one or two calls. Each tells which object a name
+ * leads to, and that is compared with the object that the change was about when
+ * it was first sent:
  *
  *	REMOVE, RMDIR   LOOKUP name   the object: repeat
  *	                              absent: done
@@ -14,28 +15,31 @@
  *	SETATTR, guard  GETATTR       ctime is the guard's: repeat
  *	                              as asked for: done; else repeat
  *
- * Whatever a check cannot find out has the change repeated: then the server
+ * Whatever a look cannot find out has the change repeated: then the server
  * decides. Not so a RENAME whose old name leads to another object: it would
  * move that one, so it is NFS3ERR_NOENT, too.
  */
-#include "svc/postcheck.h"
+#include "svc/doubt.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/metrics.h"
+#include "base/clock.h"
 #include "cache/known.h"
+#include "config/config.h"
 #include "nfsproto/nfs3_object.h"
 #include "prefetch/owncall.h"
-#include "svc/svc.h"
+#include "svc/svc_rqst.h"
 
-struct postcheck {
+struct look {
 	struct svc_rqst *rqst;
 	struct owncall call;
 	unsigned char encoded[512];
 	bool second; /* RENAME: the new name is looked up … */
 	bool taken;  /* … and the old one leads to another object */
 };
+
+static bool look_start(struct svc_rqst *rqst);
 
 /* Where a name leads. */
 enum leads {
@@ -91,7 +95,7 @@ static struct drc_object linked_object(
 	return object;
 }
 
-struct drc_object postcheck_object(const struct caches *c,
+struct drc_object doubt_object(const struct caches *c,
     const struct nfs_proc *proc, const union nfs_args *args)
 {
 	if (proc->prog != NFS_PROGRAM)
@@ -109,8 +113,8 @@ struct drc_object postcheck_object(const struct caches *c,
 	}
 }
 
-bool postcheck_ambiguous(const struct nfs_proc *proc,
-    const union nfs_args *args, const union nfs_res *res)
+bool doubt_ambiguous(const struct nfs_proc *proc, const union nfs_args *args,
+    const union nfs_res *res)
 {
 	if (proc->prog != NFS_PROGRAM)
 		return false;
@@ -135,39 +139,115 @@ bool postcheck_ambiguous(const struct nfs_proc *proc,
 	}
 }
 
-/* ---- the end ---------------------------------------------------------- */
+/* ---- held, or looked into ---------------------------------------------- */
 
-static void check_repeat(struct postcheck *pc)
+/* Nobody wants it any more, so what somebody else did meanwhile counts; but
+ * its client may come back. */
+static void hold(struct svc_rqst *rqst)
 {
-	struct svc_rqst *rqst = pc->rqst;
-
-	rqst->check = NULL;
-	free(pc);
-	svc_repeat(rqst);
+	rqst->held_us = clock_now_us();
+	svc_rqst_wait(rqst, SVC_WAIT_CLIENT);
 }
 
-static void check_answer(struct postcheck *pc, const union nfs_res *res)
+static void repeat(struct svc_rqst *rqst)
 {
-	struct svc_rqst *rqst = pc->rqst;
+	svc_rqst_wait(rqst, SVC_WAIT_REPLY);
+	fetch_resume(&rqst->waiter);
+}
+
+/* It is not repeated, but answered: its effect is known by the look alone. */
+static void settle(struct svc_rqst *rqst, const union nfs_res *res)
+{
+	fetch_release(&rqst->waiter);
+	svc_rqst_wait(rqst, SVC_WAIT_NONE);
+	svc_rqst_unknown(rqst, rqst->received_us);
+	svc_reply_result(rqst, res);
+}
+
+bool doubt_begin(struct svc_rqst *rqst)
+{
+	if (!(rqst->proc->flags & NFS_PROC_CHANGE))
+		return false;
+	if (rqst->client)
+		return look_start(rqst);
+	hold(rqst);
+	return true;
+}
+
+void doubt_claim(struct svc_rqst *rqst)
+{
+	if (!look_start(rqst))
+		repeat(rqst);
+}
+
+void svc_expire(struct svc *svc, uint64_t now_us)
+{
+	struct svc_rqst *rqst, *next;
+
+	for (rqst = LIST_FIRST(&svc->orphans); rqst; rqst = next) {
+		next = LIST_NEXT(rqst, link);
+		if (rqst->wait != SVC_WAIT_CLIENT ||
+		    now_us - rqst->held_us < DRC_KEEP_US)
+			continue;
+		metrics_add(
+		    svc->p.metrics, METRICS_CHANGES_DROPPED_DOUBTFUL, 1);
+		fetch_release(&rqst->waiter);
+		svc_rqst_unknown(rqst, rqst->received_us);
+		svc_rqst_forget(rqst);
+		svc_rqst_end(rqst);
+	}
+}
+
+void doubt_note_left(const struct svc_rqst *rqst, nfsstat3 status)
+{
+	struct svc *svc = rqst->svc;
+	unsigned suppressed;
+
+	metrics_add(svc->p.metrics, METRICS_POSTCHECK_LEFT, 1);
+	if (log_limit_ok(&svc->doubt, clock_now_us(), &suppressed))
+		log_warn("svc server=%s procedure=%s status=%d suppressed=%u: "
+			 "the server was away; whether the first try did what "
+			 "the repeat failed to do cannot be told",
+		    svc->p.config->name, rqst->proc->name, (int)status,
+		    suppressed);
+}
+
+/* ---- the end of a look ------------------------------------------------- */
+
+static void look_repeat(struct look *lk)
+{
+	struct svc_rqst *rqst = lk->rqst;
+
+	rqst->look = NULL;
+	free(lk);
+	if (rqst->client)
+		repeat(rqst);
+	else
+		hold(rqst);
+}
+
+static void look_answer(struct look *lk, const union nfs_res *res)
+{
+	struct svc_rqst *rqst = lk->rqst;
 
 	if (res->status == NFS3_OK)
 		metrics_add(
-		    svc_metrics(rqst->svc), METRICS_POSTCHECK_REPAIRED, 1);
+		    rqst->svc->p.metrics, METRICS_POSTCHECK_REPAIRED, 1);
 	else
-		svc_note_left(rqst, res->status);
-	rqst->check = NULL;
-	free(pc);
-	svc_settle(rqst, res);
+		doubt_note_left(rqst, res->status);
+	rqst->look = NULL;
+	free(lk);
+	settle(rqst, res);
 }
 
 /* Done; `attr` is of the directory that the last LOOKUP was in, or of the
  * object. Attributes from before the change are never invented. */
-static void check_done(struct postcheck *pc, const post_op_attr *attr)
+static void look_done(struct look *lk, const post_op_attr *attr)
 {
 	union nfs_res res;
 
 	memset(&res, 0, sizeof(res));
-	switch (pc->rqst->proc->proc) {
+	switch (lk->rqst->proc->proc) {
 	case NFSPROC3_RENAME:
 		res.rename.todir_wcc.after = *attr;
 		break;
@@ -178,65 +258,65 @@ static void check_done(struct postcheck *pc, const post_op_attr *attr)
 		res.wccstat.wcc.after = *attr;
 		break;
 	}
-	check_answer(pc, &res);
+	look_answer(lk, &res);
 }
 
-static void check_gone(struct postcheck *pc)
+static void look_gone(struct look *lk)
 {
 	union nfs_res res;
 
 	memset(&res, 0, sizeof(res));
 	res.status = NFS3ERR_NOENT;
-	check_answer(pc, &res);
+	look_answer(lk, &res);
 }
 
-static void check_unknown(struct postcheck *pc)
+static void look_unknown(struct look *lk)
 {
-	if (pc->taken)
-		check_gone(pc);
+	if (lk->taken)
+		look_gone(lk);
 	else
-		check_repeat(pc);
+		look_repeat(lk);
 }
 
 /* ---- calls ------------------------------------------------------------ */
 
-static void check_on_reply(struct owncall *c, enum reply_kind kind,
+static void look_on_reply(struct owncall *c, enum reply_kind kind,
     const union nfs_res *res, const struct upstream_result *up);
 
-static bool check_call(struct postcheck *pc, uint32_t proc)
+static bool look_call(struct look *lk, uint32_t proc)
 {
-	pc->call.proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, proc);
-	pc->call.on_reply = check_on_reply;
-	return owncall_send(&pc->call, svc_fetch(pc->rqst->svc),
-	    &pc->rqst->call.cred, NULL, pc->encoded, sizeof(pc->encoded));
+	lk->call.proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, proc);
+	lk->call.on_reply = look_on_reply;
+	return owncall_send(&lk->call, lk->rqst->svc->p.fetch,
+	    &lk->rqst->call.cred, NULL, lk->encoded, sizeof(lk->encoded));
 }
 
-static bool check_lookup(struct postcheck *pc, const diropargs3 *where)
+static bool look_lookup(struct look *lk, const diropargs3 *where)
 {
-	pc->call.args.dirop = *where;
-	return check_call(pc, NFSPROC3_LOOKUP);
+	lk->call.args.dirop = *where;
+	return look_call(lk, NFSPROC3_LOOKUP);
 }
 
-static bool check_first(struct postcheck *pc)
+static bool look_first(struct look *lk)
 {
-	const union nfs_args *args = &pc->rqst->args;
+	const union nfs_args *args = &lk->rqst->args;
 
-	switch (pc->rqst->proc->proc) {
+	switch (lk->rqst->proc->proc) {
 	case NFSPROC3_REMOVE:
 	case NFSPROC3_RMDIR:
-		return check_lookup(pc, &args->dirop);
+		return look_lookup(lk, &args->dirop);
 	case NFSPROC3_RENAME:
-		return check_lookup(pc, &args->rename.from);
+		return look_lookup(lk, &args->rename.from);
 	case NFSPROC3_LINK:
-		return check_lookup(pc, &args->link.link);
+		return look_lookup(lk, &args->link.link);
 	default:
-		pc->call.args.object = args->setattr.object;
-		return check_call(pc, NFSPROC3_GETATTR);
+		lk->call.args.object = args->setattr.object;
+		return look_call(lk, NFSPROC3_GETATTR);
 	}
 }
 
 /* Whether something can be found out about the change at all. */
-static bool can_check(const struct svc_rqst *rqst)
+static bool can_look(const struct svc_rqst *rqst)
 {
 	if (rqst->proc->prog != NFS_PROGRAM)
 		return false;
@@ -245,25 +325,25 @@ static bool can_check(const struct svc_rqst *rqst)
 	return rqst->object.key != 0;
 }
 
-bool postcheck_start(struct svc_rqst *rqst)
+static bool look_start(struct svc_rqst *rqst)
 {
-	struct postcheck *pc = can_check(rqst) ? calloc(1, sizeof(*pc)) : NULL;
+	struct look *lk = can_look(rqst) ? calloc(1, sizeof(*lk)) : NULL;
 
-	if (!pc)
+	if (!lk)
 		return false;
-	pc->rqst = rqst;
-	if (!check_first(pc)) {
-		free(pc);
+	lk->rqst = rqst;
+	if (!look_first(lk)) {
+		free(lk);
 		return false;
 	}
-	rqst->check = pc;
+	rqst->look = lk;
+	svc_rqst_wait(rqst, SVC_WAIT_LOOK);
 	return true;
 }
 
 /* ---- answers ---------------------------------------------------------- */
 
-static enum leads where_it_leads(
-    const struct postcheck *pc, const LOOKUP3res *res)
+static enum leads where_it_leads(const struct look *lk, const LOOKUP3res *res)
 {
 	const LOOKUP3resok *r = &res->LOOKUP3res_u.resok;
 
@@ -271,62 +351,62 @@ static enum leads where_it_leads(
 		return LEADS_NOWHERE;
 	if (res->status != NFS3_OK)
 		return LEADS_UNKNOWN;
-	return fh_key(&r->object) == pc->rqst->object.key ? LEADS_TO_OBJECT
+	return fh_key(&r->object) == lk->rqst->object.key ? LEADS_TO_OBJECT
 							  : LEADS_ELSEWHERE;
 }
 
 /* The name leads to the file, which has one more than before. */
-static bool was_linked(const struct postcheck *pc, const LOOKUP3res *res)
+static bool was_linked(const struct look *lk, const LOOKUP3res *res)
 {
 	const post_op_attr *attr = &res->LOOKUP3res_u.resok.obj_attributes;
 
-	return where_it_leads(pc, res) == LEADS_TO_OBJECT &&
+	return where_it_leads(lk, res) == LEADS_TO_OBJECT &&
 	       attr->attributes_follow &&
-	       attr->post_op_attr_u.attributes.nlink > pc->rqst->object.nlink;
+	       attr->post_op_attr_u.attributes.nlink > lk->rqst->object.nlink;
 }
 
-static void on_link(struct postcheck *pc, const LOOKUP3res *res)
+static void on_link(struct look *lk, const LOOKUP3res *res)
 {
-	if (was_linked(pc, res))
-		check_done(pc, &res->LOOKUP3res_u.resok.dir_attributes);
+	if (was_linked(lk, res))
+		look_done(lk, &res->LOOKUP3res_u.resok.dir_attributes);
 	else
-		check_repeat(pc);
+		look_repeat(lk);
 }
 
-static void on_old_name(struct postcheck *pc, enum leads leads)
+static void on_old_name(struct look *lk, enum leads leads)
 {
-	pc->second = true;
-	pc->taken = leads == LEADS_ELSEWHERE;
+	lk->second = true;
+	lk->taken = leads == LEADS_ELSEWHERE;
 	if (leads == LEADS_TO_OBJECT || leads == LEADS_UNKNOWN ||
-	    !check_lookup(pc, &pc->rqst->args.rename.to))
-		check_unknown(pc);
+	    !look_lookup(lk, &lk->rqst->args.rename.to))
+		look_unknown(lk);
 }
 
-static void on_lookup(struct postcheck *pc, const LOOKUP3res *res)
+static void on_lookup(struct look *lk, const LOOKUP3res *res)
 {
-	enum leads leads = where_it_leads(pc, res);
-	uint32_t proc = pc->rqst->proc->proc;
+	enum leads leads = where_it_leads(lk, res);
+	uint32_t proc = lk->rqst->proc->proc;
 	const post_op_attr *dir = res->status == NFS3_OK
 				      ? &res->LOOKUP3res_u.resok.dir_attributes
 				      : &res->LOOKUP3res_u.dir_attributes;
 
-	if (proc == NFSPROC3_RENAME && !pc->second) {
-		on_old_name(pc, leads);
+	if (proc == NFSPROC3_RENAME && !lk->second) {
+		on_old_name(lk, leads);
 	} else if (proc == NFSPROC3_LINK) {
-		on_link(pc, res);
+		on_link(lk, res);
 	} else if (leads == LEADS_UNKNOWN) {
-		check_unknown(pc);
+		look_unknown(lk);
 	} else if (proc == NFSPROC3_RENAME) {
 		if (leads == LEADS_TO_OBJECT)
-			check_done(pc, dir);
+			look_done(lk, dir);
 		else
-			check_gone(pc);
+			look_gone(lk);
 	} else if (leads == LEADS_NOWHERE) {
-		check_done(pc, dir);
+		look_done(lk, dir);
 	} else if (leads == LEADS_ELSEWHERE) {
-		check_gone(pc);
+		look_gone(lk);
 	} else {
-		check_repeat(pc);
+		look_repeat(lk);
 	}
 }
 
@@ -356,9 +436,9 @@ static bool attributes_as_asked(const sattr3 *a, const fattr3 *is)
 	       same_time(&a->mtime, &is->mtime);
 }
 
-static void on_getattr(struct postcheck *pc, const GETATTR3res *res)
+static void on_getattr(struct look *lk, const GETATTR3res *res)
 {
-	const SETATTR3args *asked = &pc->rqst->args.setattr;
+	const SETATTR3args *asked = &lk->rqst->args.setattr;
 	const nfstime3 *guard = &asked->guard.sattrguard3_u.obj_ctime;
 	post_op_attr attr = {.attributes_follow = TRUE};
 	const fattr3 *a = &res->GETATTR3res_u.resok.obj_attributes;
@@ -367,24 +447,23 @@ static void on_getattr(struct postcheck *pc, const GETATTR3res *res)
 	    (a->ctime.seconds == guard->seconds &&
 		a->ctime.nseconds == guard->nseconds) ||
 	    !attributes_as_asked(&asked->new_attributes, a)) {
-		check_repeat(pc);
+		look_repeat(lk);
 		return;
 	}
 	attr.post_op_attr_u.attributes = *a;
-	check_done(pc, &attr);
+	look_done(lk, &attr);
 }
 
-static void check_on_reply(struct owncall *c, enum reply_kind kind,
+static void look_on_reply(struct owncall *c, enum reply_kind kind,
     const union nfs_res *res, const struct upstream_result *up)
 {
-	struct postcheck *pc =
-	    (void *)((char *)c - offsetof(struct postcheck, call));
+	struct look *lk = (void *)((char *)c - offsetof(struct look, call));
 
 	(void)up;
 	if (kind != REPLY_RESULTS)
-		check_unknown(pc);
+		look_unknown(lk);
 	else if (c->proc->proc == NFSPROC3_LOOKUP)
-		on_lookup(pc, &res->lookup);
+		on_lookup(lk, &res->lookup);
 	else
-		on_getattr(pc, &res->getattr);
+		on_getattr(lk, &res->getattr);
 }

@@ -11,8 +11,8 @@
  * has no such identity: whether MKDIR made the directory or somebody else did
  * cannot be told, and its NFS3ERR_EXIST stays.
  */
-#ifndef FOREFETCH_POSTCHECK_H
-#define FOREFETCH_POSTCHECK_H
+#ifndef FOREFETCH_DOUBT_H
+#define FOREFETCH_DOUBT_H
 
 #include <stdbool.h>
 
@@ -24,19 +24,25 @@ struct svc_rqst;
 
 /* The object that a change is about, as the caches know it now, before the
  * change is sent; `key` 0: not known. */
-struct drc_object postcheck_object(const struct caches *c,
+struct drc_object doubt_object(const struct caches *c,
     const struct nfs_proc *proc, const union nfs_args *args);
 
 /*
- * Look at the state before rqst's change is repeated. Ends in svc_repeat() or
- * svc_settle(), later. False where nothing can be found out that way: the
- * change is to be repeated now.
+ * A repeat of the request's change is in doubt: as upstream_call_ops.on_doubt.
+ * True where it is not to be repeated now. Then it is looked into, and repeated
+ * or answered later, or held until its client comes back (doubt_claim()) or
+ * svc_expire() forgets it.
  */
-bool postcheck_start(struct svc_rqst *rqst);
+bool doubt_begin(struct svc_rqst *rqst);
+/* The client of one that is held asks again. */
+void doubt_claim(struct svc_rqst *rqst);
 
 /* Whether these results of a repeat in doubt may stem from the call's own
  * first success. */
-bool postcheck_ambiguous(const struct nfs_proc *proc,
-    const union nfs_args *args, const union nfs_res *res);
+bool doubt_ambiguous(const struct nfs_proc *proc, const union nfs_args *args,
+    const union nfs_res *res);
+/* Count and log that a change in doubt is answered by such an error. The error
+ * stays: made a success, two might be told that they hold one lock. */
+void doubt_note_left(const struct svc_rqst *rqst, nfsstat3 status);
 
 #endif

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The way to a request's answer: the caches decide (cached.h), and what they
+ * lack is asked of the server, as little of it as will do.
+ *
+ *	HIT ─────────▶ reply
+ *	CONFIRM ─────▶ ACCESS ──────────┐
+ *	REST ────────▶ the end's READ ──┼─▶ learn ─▶ the caches decide again
+ *	WAIT ────────▶ the disk ────────┘
+ *	MISS ────────▶ the call itself ─▶ svc_reply.c
+ *
+ * Calls that are under way already are joined instead (svc_join.c), and long
+ * READs go in pieces (svc_pieces.c).
+ */
+#include <stdlib.h>
+
+#include "cache/caches.h"
+#include "cache/learn.h"
+#include "svc/doubt.h"
+#include "svc/svc_pieces.h"
+#include "svc/svc_rqst.h"
+#include "upstream/reply.h"
+
+/* ---- from the server -------------------------------------------------- */
+
+/* The object of a change; of one that was sent before a restart, how, too. */
+static void note_object(struct svc_rqst *rqst, struct upstream_sent *former)
+{
+	if (rqst->drc)
+		drc_get_sent(rqst->drc, former);
+	if (rqst->drc && former->xid != 0) {
+		rqst->object = drc_object(rqst->drc);
+		return;
+	}
+	rqst->object =
+	    doubt_object(rqst->svc->p.caches, rqst->proc, &rqst->args);
+	if (rqst->drc && rqst->object.key != 0)
+		drc_set_object(rqst->drc, &rqst->object);
+}
+
+/*
+ * Changes wait for the server while it is away, and so does COMMIT: a client
+ * that is told that COMMIT failed drops what it has written, instead of
+ * writing it again (RFC 1813 section 4.8). All else would hang its user.
+ */
+bool svc_is_patient(const struct svc_rqst *rqst)
+{
+	return (rqst->proc->flags & NFS_PROC_DRC) ||
+	       (rqst->proc->prog == NFS_PROGRAM &&
+		   rqst->proc->proc == NFSPROC3_COMMIT);
+}
+
+static void start(struct svc_rqst *rqst, const struct upstream_request *req,
+    const union nfs_args *args, enum svc_wait wait, const struct fetch_ops *ops)
+{
+	struct fetch_about about =
+	    fetch_about_call(req->proc, args, rqst->cred_id);
+
+	rqst->waiter.ops = ops;
+	svc_rqst_wait(rqst, wait);
+	if (fetch_start(rqst->svc->p.fetch, req, &about, &rqst->waiter) == 0)
+		return;
+	svc_rqst_wait(rqst, SVC_WAIT_NONE);
+	svc_reply_accepted(rqst, SYSTEM_ERR);
+}
+
+static void forward(
+    struct svc_rqst *rqst, struct xdr_view args, struct rbuf *hold)
+{
+	struct upstream_sent former = {0};
+	struct upstream_request req = {.proc = rqst->proc,
+	    .cred = &rqst->call.cred,
+	    .args = args,
+	    .hold = hold};
+
+	if (rqst->svc->offline && !svc_is_patient(rqst)) {
+		svc_reply_status(rqst, NFS3ERR_IO);
+		return;
+	}
+	if (rqst->proc->flags & NFS_PROC_CHANGE)
+		note_object(rqst, &former);
+	if (former.xid != 0)
+		req.former = &former;
+	if (svc_join(rqst))
+		return;
+	rqst->tried |= SVC_TRIED_SERVER;
+	if (!svc_pieces_forward(rqst))
+		start(rqst, &req, &rqst->args, SVC_WAIT_REPLY, &svc_reply_ops);
+}
+
+void svc_forward(struct svc_rqst *rqst)
+{
+	forward(rqst, rqst->call.body, rqst->hold);
+}
+
+/* Encoded behind the copy of the record, which arguments point into. */
+static struct xdr_view encode(struct svc_rqst *rqst,
+    const struct nfs_proc *proc, const union nfs_args *args)
+{
+	unsigned char *to = rqst->small + SVC_SMALL_BYTES;
+	size_t len = nfs_args_encode(proc, args, to, SVC_SMALL_BYTES);
+
+	return (struct xdr_view){
+	    .len = (uint32_t)len, .data = (const char *)to};
+}
+
+void svc_forward_args(struct svc_rqst *rqst, const union nfs_args *args)
+{
+	forward(rqst, encode(rqst, rqst->proc, args), NULL);
+}
+
+/* ---- what is missing to answer from the caches ------------------------- */
+
+static void ask(struct svc_rqst *rqst, uint32_t proc,
+    const union nfs_args *args, const struct fetch_ops *ops)
+{
+	struct upstream_request req = {
+	    .proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, proc),
+	    .cred = &rqst->call.cred};
+
+	req.args = encode(rqst, req.proc, args);
+	start(rqst, &req, args, SVC_WAIT_ASKED, ops);
+}
+
+static void asked(struct fetch_waiter *w, uint32_t proc,
+    const union nfs_args *args, const struct upstream_result *up)
+{
+	struct svc_rqst *rqst = svc_waiter_rqst(w);
+	union nfs_res res;
+	struct learn l;
+
+	svc_rqst_learn(rqst, &l);
+	l.proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, proc);
+	if (reply_decode(up, l.proc, args, &res) == REPLY_RESULTS) {
+		l.args = args;
+		l.res = &res;
+		l.body = &up->rpc->body;
+		l.hold = up->rec->buf;
+		l.sent_us = up->sent_us;
+		learn_reply(&l);
+	}
+	svc_rqst_retry(rqst);
+}
+
+/* The handle stands first in the arguments of whatever is confirmed. */
+static union nfs_args confirm_args(const struct svc_rqst *rqst)
+{
+	return (union nfs_args){.access = {
+				    .object = rqst->args.object,
+				    .access = ACCESS_ALL,
+				}};
+}
+
+static void confirm_on_reply(
+    struct fetch_waiter *w, const struct upstream_result *up)
+{
+	union nfs_args args = confirm_args(svc_waiter_rqst(w));
+
+	asked(w, NFSPROC3_ACCESS, &args, up);
+}
+
+static const struct fetch_ops confirm_ops = {.on_reply = confirm_on_reply};
+
+static void confirm(struct svc_rqst *rqst)
+{
+	union nfs_args args = confirm_args(rqst);
+
+	if (svc_join_confirm(rqst))
+		return;
+	rqst->tried |= SVC_TRIED_CONFIRM;
+	ask(rqst, NFSPROC3_ACCESS, &args, &confirm_ops);
+}
+
+/* The end of a READ behind `rqst->have` bytes. */
+static union nfs_args rest_args(const struct svc_rqst *rqst)
+{
+	union nfs_args args = {.read = rqst->args.read};
+
+	args.read.offset += rqst->have;
+	args.read.count -= rqst->have;
+	if (args.read.count > NFS3_DATA_MAX)
+		args.read.count = NFS3_DATA_MAX;
+	return args;
+}
+
+static void rest_on_reply(
+    struct fetch_waiter *w, const struct upstream_result *up)
+{
+	union nfs_args args = rest_args(svc_waiter_rqst(w));
+
+	asked(w, NFSPROC3_READ, &args, up);
+}
+
+static const struct fetch_ops rest_ops = {.on_reply = rest_on_reply};
+
+static void read_rest(struct svc_rqst *rqst, uint32_t have)
+{
+	union nfs_args args;
+
+	rqst->have = have;
+	if (svc_join_rest(rqst))
+		return;
+	rqst->tried |= SVC_TRIED_REST | SVC_TRIED_SERVER;
+	args = rest_args(rqst);
+	if (!svc_pieces_rest(rqst, &args.read))
+		ask(rqst, NFSPROC3_READ, &args, &rest_ops);
+}
+
+static void disk_on_ready(struct datacache_waiter *w)
+{
+	struct svc_rqst *rqst =
+	    (void *)((char *)w - offsetof(struct svc_rqst, disk));
+
+	if (w->late)
+		metrics_add(rqst->svc->p.metrics, METRICS_DATA_LATE, 1);
+	svc_rqst_retry(rqst);
+}
+
+/* ---- from the caches -------------------------------------------------- */
+
+void svc_served(struct svc *svc, uint64_t sent_us, uint64_t now_us)
+{
+	if (svc->offline && now_us - sent_us > svc->served_age_us)
+		svc->served_age_us = now_us - sent_us;
+}
+
+static void hit(struct svc_rqst *rqst, struct cached_answer *a)
+{
+	const struct svc_proc *row = rqst->row;
+	struct metrics *m = rqst->svc->p.metrics;
+
+	metrics_add(
+	    m, a->res.status == NFS3_OK ? row->hits : METRICS_NEGATIVE_HITS, 1);
+	if (!(rqst->tried & SVC_TRIED_CONFIRM))
+		metrics_add(m, METRICS_ROUND_TRIPS_SAVED, 1);
+	svc_served(rqst->svc, a->sent_us, rqst->now_us);
+	if (row->edit && a->res.status == NFS3_OK)
+		(void)row->edit(rqst, &a->res);
+	if (a->npieces > 0)
+		svc_reply_pieces(rqst, &a->res, a->pieces, a->npieces);
+	else
+		svc_reply_result(rqst, &a->res);
+	free(a->list);
+}
+
+/* Once, however often the caches are asked. */
+static void count_miss(const struct svc_rqst *rqst)
+{
+	if (rqst->joins == 0 && !(rqst->tried & SVC_TRIED_CONFIRM))
+		metrics_add(rqst->svc->p.metrics, rqst->row->misses, 1);
+}
+
+static void miss(struct svc_rqst *rqst)
+{
+	count_miss(rqst);
+	if (rqst->row->forward)
+		rqst->row->forward(rqst);
+	else
+		svc_forward(rqst);
+}
+
+void svc_answer(struct svc_rqst *rqst)
+{
+	struct cached_call call = {.who = svc_asker(rqst),
+	    .proc = rqst->proc,
+	    .args = &rqst->args,
+	    .confirmed = rqst->tried & SVC_TRIED_CONFIRM,
+	    .rest_asked = rqst->tried & SVC_TRIED_REST,
+	    .disk = &rqst->disk};
+	struct cached_answer a;
+
+	rqst->disk.on_ready = disk_on_ready;
+	switch (rqst->row->cached(&call, &a)) {
+	case CACHED_HIT:
+		hit(rqst, &a);
+		break;
+	case CACHED_CONFIRM:
+		confirm(rqst);
+		break;
+	case CACHED_REST:
+		count_miss(rqst);
+		read_rest(rqst, a.have);
+		break;
+	case CACHED_WAIT:
+		svc_rqst_wait(rqst, SVC_WAIT_DISK);
+		break;
+	default:
+		miss(rqst);
+		break;
+	}
+}
