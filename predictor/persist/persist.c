@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What was learned, as bytes: see persist_format.h. */
+/*
+ * What was learned, as bytes (persist_format.h). A snapshot goes through it in
+ * phases, a small step at a time, so that the daemon can go on in between; then
+ * another thread may pack it.
+ *
+ *	predictor ── phases: choose, dirs, objects, trails, ... ──▶ TreeFile
+ *	TreeFile ── predictor_snapshot_pack() ──▶ header and message
+ */
 #include "predictor/persist/persist.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,32 +24,33 @@
 
 #define VEC_NEW(n, vec) ((vec) = calloc((n) + 1, sizeof(*(vec))))
 
-/* How many objects, or parts of trails, a step looks at. */
+/* How many objects a step looks at. */
 enum { STEP = 32 };
 
 /*
- * What goes out, and under which number: index + 1, 0 if it does not. Where it
- * is gathered from turn to turn, what is new since the beginning has no number;
- * of what changes, each part is as it was when it was looked at.
+ * `objects` and `dirs` have the number of each in the file: index + 1, or 0 if
+ * it is left out. What is made after the beginning has no number. What changes
+ * meanwhile is saved as it was when its phase came to it.
  */
 struct predictor_snapshot {
 	const struct predictor *p;
-	Forefetch__TreeFile file, *f;
+	Forefetch__TreeFile *f;
 	uint32_t *objects, *dirs;
 	uint32_t nobjects, ndirs;
-	uint32_t began; /* event: of objects that were made later, none */
+	uint32_t began; /* event; objects that were made later are left out */
 	uint32_t era;
 	unsigned phase;
-	uint32_t at; /* in this phase: the next object, or session */
+	uint32_t at; /* the next object, or session, of this phase */
 	struct trails_at walk;
 	size_t room; /* of the vectors that are being filled */
 	int error;
-	uint16_t only; /* trails of these */
+	uint16_t only; /* bits of the uids whose trails go out */
 	bool portable;
-	bool walking;
+	bool walking; /* `walk` has begun */
 };
 
-/* The object's number there; 0: it has none, or means another by now. */
+/* The object's number in the file; 0 if it has none, or the id means another
+ * object by now. */
 static uint32_t exported(const struct predictor_snapshot *x, uint32_t id)
 {
 	if (id >= x->nobjects || !x->objects[id] ||
@@ -55,7 +64,8 @@ static uint32_t exported_dir(const struct predictor_snapshot *x, uint32_t dir)
 	return dir < x->ndirs ? x->dirs[dir] : 0;
 }
 
-/* All at once, or a directory might seem to lie below itself. */
+/* All directories in one step; else one that is moved meanwhile might seem to
+ * lie below itself. */
 static int export_dirs(struct predictor_snapshot *x)
 {
 	Forefetch__TreeFile *f = x->f;
@@ -99,7 +109,7 @@ static bool objects_room(Forefetch__TreeFile *f, uint32_t room)
 	       VEC_NEW(room, f->object_flags) && VEC_NEW(room, f->object_known);
 }
 
-/* Those that were used; of the portable ones those that were chosen. */
+/* Objects that were used go out; if portable, those that were chosen. */
 static void export_object(struct predictor_snapshot *x, uint32_t id)
 {
 	const struct object *o = objects_at(x->p->objects, id);
@@ -136,7 +146,7 @@ static int export_objects(struct predictor_snapshot *x)
 	return x->at < x->nobjects;
 }
 
-/* A number may mean another object by now. */
+/* Whether the entry still means the same object. */
 static bool part_has(
     const struct predictor *p, const struct trail_part *part, uint32_t i)
 {
@@ -187,7 +197,7 @@ static int export_trails(struct predictor_snapshot *x)
 		    !VEC_NEW(x->room, f->trail_owner))
 			return -ENOMEM;
 	}
-	/* The log may have grown since room was made. */
+	/* The log may have grown since there was room for all of it. */
 	if (!next_part(x, &part) || f->n_trail + TRAIL_PART + 1 > x->room)
 		return 0;
 	if (trees_has(x->only, &part))
@@ -195,7 +205,8 @@ static int export_trails(struct predictor_snapshot *x)
 	return 1;
 }
 
-/* Chooses what the trails have that has a name, and its directories. */
+/* For the portable form: chooses the objects of the trails that have a name,
+ * and the directories above them. */
 static int export_choose(struct predictor_snapshot *x)
 {
 	struct trail_part part;
@@ -219,7 +230,6 @@ static int export_choose(struct predictor_snapshot *x)
 	return 1;
 }
 
-/* Room for all that there may be is made by `room`, pieces. */
 static bool extents_room(Forefetch__TreeFile *f, size_t room)
 {
 	return VEC_NEW(room, f->extent_object) &&
@@ -338,7 +348,7 @@ struct export_sessions {
 	struct predictor_snapshot *x;
 	size_t uses, n;
 	uint32_t skip; /* records of former steps */
-	bool count;    /* only how many there are */
+	bool count;    /* only count them, to know how much room they need */
 };
 
 static bool session_has_room(
@@ -350,7 +360,7 @@ static bool session_has_room(
 	       (f->n_session_uid + 1) * 2 <= x->room;
 }
 
-/* One record a step. */
+/* Exports the record behind those of former steps, one a step. */
 static int export_session(
     void *ctx, uint64_t uid, uint64_t space, const struct session_record *r)
 {
@@ -413,54 +423,12 @@ static int export_sessions(struct predictor_snapshot *x)
 	return more;
 }
 
-/* Each does a step of its own: 1 if there are more, 0, or -ENOMEM. */
+/* A phase does one step: 1 if there is more to do, 0 at its end, or -ENOMEM. */
 static int (*const phases[])(struct predictor_snapshot *x) = {export_choose,
     export_dirs, export_objects, export_trails, export_extents, export_orders,
     export_wall, export_sessions, export_calib};
 
 enum { PHASES = sizeof(phases) / sizeof(phases[0]) };
-
-static void export_free(Forefetch__TreeFile *f)
-{
-	free(f->dir_key);
-	free(f->dir_parent);
-	free(f->dir_name);
-	free(f->dir_known);
-	free(f->object_key);
-	free(f->object_dir);
-	free(f->object_name);
-	free(f->object_size);
-	free(f->object_type);
-	free(f->object_flags);
-	free(f->object_known);
-	free(f->trail);
-	free(f->trail_needs);
-	free(f->trail_owner);
-	free(f->uid);
-	free(f->extent_object);
-	free(f->extent_offset);
-	free(f->extent_stride);
-	free(f->extent_length);
-	free(f->extent_count);
-	free(f->session);
-	free(f->session_needs);
-	free(f->session_blocks);
-	free(f->session_uid);
-	free(f->session_space);
-	for (size_t i = 0; i < f->n_order_pieces; i++)
-		free(f->order_pieces[i].data);
-	free(f->order_pieces);
-	free(f->order_object);
-	free(f->calib_cell);
-	free(f->calib_hits);
-	free(f->calib_n);
-}
-
-static void put_le(unsigned char *out, uint64_t v, int bytes)
-{
-	for (int i = 0; i < bytes; i++)
-		out[i] = (unsigned char)(v >> 8 * i);
-}
 
 void *predictor_snapshot_pack(struct predictor_snapshot *x, size_t *len)
 {
@@ -475,11 +443,13 @@ void *predictor_snapshot_pack(struct predictor_snapshot *x, size_t *len)
 	data = malloc(HEADER_BYTES + n);
 	if (!data)
 		return NULL;
-	memcpy(data, PERSIST_MAGIC, 8);
-	put_le(data + 8, PERSIST_VERSION, 8);
 	forefetch__tree_file__pack(x->f, data + HEADER_BYTES);
-	put_le(data + 16,
-	    XXH3_64bits_withSeed(data + HEADER_BYTES, n, PERSIST_VERSION), 8);
+	memcpy(data,
+	    &(struct persist_header){.magic = PERSIST_MAGIC,
+		.version = htole64(PERSIST_VERSION),
+		.checksum = htole64(XXH3_64bits_withSeed(
+		    data + HEADER_BYTES, n, PERSIST_VERSION))},
+	    HEADER_BYTES);
 	*len = HEADER_BYTES + n;
 	return data;
 }
@@ -492,24 +462,26 @@ static struct predictor_snapshot *snapshot_new(
 	if (!x)
 		return NULL;
 	x->p = p;
-	x->f = &x->file;
+	x->f = calloc(1, sizeof(*x->f));
 	x->only = only;
 	x->portable = portable;
 	x->era = p->era;
 	x->began = p->events;
-	forefetch__tree_file__init(x->f);
-	x->f->version = PERSIST_VERSION;
-	x->f->portable = portable;
 	x->nobjects = objects_end(p->objects);
 	x->ndirs = names_count(p->names);
-	if (VEC_NEW(x->nobjects, x->objects) && VEC_NEW(x->ndirs, x->dirs))
+	if (x->f && VEC_NEW(x->nobjects, x->objects) &&
+	    VEC_NEW(x->ndirs, x->dirs)) {
+		forefetch__tree_file__init(x->f);
+		x->f->version = PERSIST_VERSION;
+		x->f->portable = portable;
 		return x;
+	}
 	predictor_snapshot_free(x);
 	errno = ENOMEM;
 	return NULL;
 }
 
-/* What is made from now on is told apart by its event. */
+/* Objects that are made from now on belong to a later event. */
 static struct predictor_snapshot *snapshot_begin(
     struct predictor *p, uint16_t only, bool portable)
 {
@@ -540,7 +512,9 @@ void predictor_snapshot_free(struct predictor_snapshot *x)
 {
 	if (!x)
 		return;
-	export_free(x->f);
+	/* Its columns come from malloc(), as if it had been unpacked. */
+	if (x->f)
+		forefetch__tree_file__free_unpacked(x->f, NULL);
 	free(x->objects);
 	free(x->dirs);
 	free(x);
@@ -567,7 +541,7 @@ int predictor_snapshot_error(const struct predictor_snapshot *x)
 	return x->error;
 }
 
-/* At once. */
+/* All steps at once. */
 static void *export_pack(struct predictor_snapshot *x, size_t *len)
 {
 	void *data;

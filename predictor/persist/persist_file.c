@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files around persist.c, and ways to look at what was learned. */
+/* Loading a file of what was learned; one that is of no use is set aside. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "predictor/core/core.h"
 #include "predictor/persist/persist.h"
 
+/* Far above what a predictor of any sensible budget writes. */
 #define FILE_BYTES_MAX ((off_t)1 << 30)
 
 static int read_all(int fd, char **data, size_t *len)
@@ -76,68 +76,4 @@ int predictor_load(
 	else if (ret)
 		snprintf(err, PERSIST_ERR_MAX, "%s: %s", path, strerror(-ret));
 	return ret;
-}
-
-struct walk {
-	const struct predictor *p;
-	predictor_on_trail each;
-	void *ctx;
-};
-
-static int on_trail(void *ctx, const struct trail_part *part)
-{
-	struct walk *w = ctx;
-	uint64_t keys[TRAIL_PART];
-
-	for (uint32_t i = 0; i < part->n; i++)
-		keys[i] = objects_at(w->p->objects, part->objects[i])->key;
-	return w->each(w->ctx, keys, part->n, part->more);
-}
-
-int predictor_each_trail(
-    const struct predictor *p, predictor_on_trail each, void *ctx)
-{
-	struct walk w = {p, each, ctx};
-
-	return trails_walk(p->trails, on_trail, &w);
-}
-
-struct show {
-	const struct predictor *p;
-	FILE *out;
-	const char *(*name)(void *ctx, uint64_t object);
-	void *ctx;
-	bool in_program;
-};
-
-static int on_show(void *ctx, const uint64_t *objects, size_t n, bool more)
-{
-	struct show *s = ctx;
-
-	if (!more) {
-		fputs("trail\n", s->out);
-		s->in_program = false;
-	}
-	for (size_t i = 0; i < n; i++) {
-		uint32_t id = objects_find(s->p->objects, objects[i]);
-		bool exec =
-		    id != OBJECT_NONE && objects_at(s->p->objects, id)->exec;
-		const char *name = s->name ? s->name(s->ctx, objects[i]) : NULL;
-
-		fputs(exec ? "  " : s->in_program ? "    " : "  ", s->out);
-		if (name)
-			fprintf(s->out, "%s\n", name);
-		else
-			fprintf(s->out, "%016lx\n", (unsigned long)objects[i]);
-		s->in_program |= exec;
-	}
-	return 0;
-}
-
-void predictor_show(const struct predictor *p, FILE *out,
-    const char *(*name)(void *ctx, uint64_t object), void *ctx)
-{
-	struct show s = {p, out, name, ctx, false};
-
-	predictor_each_trail(p, on_show, &s);
 }

@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The file: "FFTREES\n", then version (8, little-endian) and XXH3 (8) of the
- * message, seeded by the version; then the message. It is checked whole before
- * any of it is taken. The graph is not saved: it grows again out of the
- * trails.
+ * The file: a header, then a TreeFile (predictor.proto). All of it is checked
+ * before any of it is taken. The graph is not saved, since it grows again out
+ * of the trails.
  */
 #ifndef FOREFETCH_PERSIST_FORMAT_H
 #define FOREFETCH_PERSIST_FORMAT_H
 
+#include <stdint.h>
+
 #define PERSIST_MAGIC "FFTREES\n"
 
-enum { HEADER_BYTES = 24 };
+struct persist_header {
+	char magic[8];     /* without a zero at the end */
+	uint64_t version;  /* little-endian, as the checksum is */
+	uint64_t checksum; /* XXH3 of the message, seeded by the version */
+};
 
-/* Object flags of the message: bits, and where numbers begin. */
+enum { HEADER_BYTES = sizeof(struct persist_header) };
+
+/* Flags of an object in the message: single bits, and the lowest bits of
+ * numbers. */
 enum {
 	FLAG_EXEC = 1,
 	FLAG_COUNT = 1,

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Bytes into what was learned: see persist_format.h. */
+/*
+ * From bytes to what was learned (persist_format.h). The message is checked as
+ * a whole; then its directories, objects, trails, extents, orders and sessions
+ * are added to what is known here.
+ */
 #include "predictor/persist/persist.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +18,6 @@
 #include "predictor/persist/portable.h"
 #include "predictor/persist/predictor.pb-c.h"
 #include "predictor/persist/trees.h"
-
-static uint64_t get_le(const unsigned char *in, int bytes)
-{
-	uint64_t v = 0;
-
-	for (int i = 0; i < bytes; i++)
-		v |= (uint64_t)in[i] << 8 * i;
-	return v;
-}
 
 static bool extents_sane(const Forefetch__TreeFile *f, size_t objects)
 {
@@ -97,27 +93,28 @@ static bool file_sane(const Forefetch__TreeFile *f)
 	return true;
 }
 
-/* What comes in, and what it is here: DIR_NONE, OBJECT_NONE if nothing. */
+/* A message, and what its directories and objects are here: DIR_NONE and
+ * OBJECT_NONE if they are left out. */
 struct import {
 	struct predictor *p;
 	const Forefetch__TreeFile *f;
 	uint32_t *objects, *dirs;
-	uint16_t as; /* all of it is this uid's; 0: whose the file says */
+	uint16_t as; /* the bit of the uid that gets it; 0: as the file says */
 };
 
-/* `known`, with the bits that the uids have here. */
-static uint16_t import_known(const struct import *x, uint32_t known)
+/* The uids of the message's bits, with the bits that they have here. */
+static uint16_t import_bits(const struct import *x, uint32_t theirs)
 {
 	uint16_t bits = x->as;
 
 	for (size_t i = 0; i < x->f->n_uid && !x->as; i++)
-		if (known & 1u << i)
+		if (theirs & 1u << i)
 			bits |= wall_bit(&x->p->wall, x->f->uid[i]);
 	return bits;
 }
 
-/* A key that is in use here for something else stays that; only what is
- * portable is not to be believed so far. */
+/* A portable file is not trusted: where it uses a key that means another
+ * directory here, that directory is left out. */
 static bool dir_is_free(const struct import *x, size_t i)
 {
 	const struct names *ns = x->p->names;
@@ -149,10 +146,12 @@ static void import_dirs(const struct import *x)
 			continue;
 		names_place(
 		    ns, d, up ? x->dirs[up - 1] : DIR_NONE, f->dir_name[i]);
-		names_at(ns, d)->met_by |= import_known(x, f->dir_known[i]);
+		names_at(ns, d)->met_by |= import_bits(x, f->dir_known[i]);
 	}
 }
 
+/* The same for objects; without a place they mean nothing on another machine.
+ */
 static bool object_is_free(const struct import *x, size_t i, uint32_t dir)
 {
 	uint32_t id = objects_find(x->p->objects, x->f->object_key[i]);
@@ -198,7 +197,7 @@ static uint32_t import_object(const struct import *x, size_t i)
 	o->recent = true;
 	o->size = f->object_size[i];
 	o->type = (uint16_t)f->object_type[i];
-	o->met_by |= import_known(x, f->object_known[i]);
+	o->met_by |= import_bits(x, f->object_known[i]);
 	import_flags(o, f->object_flags[i]);
 	if (dir != DIR_NONE && o->dir == DIR_NONE)
 		id = place_object(p, id, dir, f->object_name[i]);
@@ -228,7 +227,7 @@ static void import_use(const struct import *x, uint32_t *tail, uint16_t owner,
 
 static uint16_t import_owner(const struct import *x, size_t trail)
 {
-	return import_known(
+	return import_bits(
 	    x, trail < x->f->n_trail_owner ? x->f->trail_owner[trail] : 0);
 }
 
@@ -247,7 +246,7 @@ static void import_trails(const struct import *x)
 			tail = TRAIL_NONE;
 			owner = import_owner(x, ++trail);
 		}
-		/* A crowded arena may have given the number away again. */
+		/* A full arena may have evicted it again. */
 		if (id == OBJECT_NONE ||
 		    objects_at(x->p->objects, id)->key != f->object_key[at - 1])
 			continue;
@@ -276,7 +275,7 @@ static void import_extents(const struct import *x)
 	}
 }
 
-/* The objects of one session, from `i` on, into `uses`. */
+/* Writes the objects of the session that begins at `i` to `uses`. */
 static uint32_t import_session(
     const struct import *x, size_t i, struct session_use *uses)
 {
@@ -286,7 +285,7 @@ static uint32_t import_session(
 	for (; i < f->n_session && f->session[i]; i++) {
 		uint32_t at = f->session[i] - 1, id = x->objects[at];
 
-		/* A crowded arena may have given the number away again. */
+		/* A full arena may have evicted it again. */
 		if (id != OBJECT_NONE &&
 		    objects_at(x->p->objects, id)->key == f->object_key[at])
 			uses[n++] = (struct session_use){.object = id,
@@ -296,7 +295,7 @@ static uint32_t import_session(
 	return n;
 }
 
-/* Of uids that are known here; none that is more than a daemon writes. */
+/* Sessions of uids that have a bit here. */
 static int import_sessions(const struct import *x)
 {
 	const Forefetch__TreeFile *f = x->f;
@@ -319,7 +318,7 @@ static int import_sessions(const struct import *x)
 	return 0;
 }
 
-/* One that makes no sense is left out. */
+/* Orders that make no sense are left out. */
 static void import_orders(const struct import *x)
 {
 	const Forefetch__TreeFile *f = x->f;
@@ -333,7 +332,7 @@ static void import_orders(const struct import *x)
 	}
 }
 
-/* What was observed here says more. */
+/* Where something was observed here, that counts more. */
 static void import_calib(const struct import *x)
 {
 	for (size_t i = 0; i < x->f->n_calib_cell; i++) {
@@ -363,7 +362,8 @@ static int import_all(struct import *x)
 		import_extents(x);
 		import_orders(x);
 		ret = 0;
-		/* Somebody else's would be hard to forget again. */
+		/* The calibration of another machine could not be forgotten
+		 * again, and sessions have keys of file systems. */
 		if (!x->f->portable) {
 			import_calib(x);
 			ret = import_sessions(x);
@@ -374,7 +374,7 @@ static int import_all(struct import *x)
 	return ret;
 }
 
-/* One user is not to drive out what the others have. */
+/* One user must not drive out what the others have. */
 static bool import_is_large(const struct import *x)
 {
 	return x->f->n_trail > trails_limit(x->p->trails) / 4 ||
@@ -405,8 +405,8 @@ static int import_file(
 	return import_all(&x);
 }
 
-static int import_message(
-    struct predictor *p, const void *data, size_t len, bool trees, uint64_t uid)
+int persist_apply(
+    struct predictor *p, bool trees, uint64_t uid, const void *data, size_t len)
 {
 	Forefetch__TreeFile *f = forefetch__tree_file__unpack(NULL, len, data);
 	int ret;
@@ -418,46 +418,34 @@ static int import_message(
 	return ret;
 }
 
-int persist_apply(struct predictor *p, const void *data, size_t len)
+/* Applies the message behind a good header. */
+static int import_bytes(
+    struct predictor *p, bool trees, uint64_t uid, const void *data, size_t len)
 {
-	return import_message(p, data, len, false, TREES_ALL);
-}
+	const char *message = (const char *)data + HEADER_BYTES;
+	struct persist_header h;
 
-int persist_apply_trees(
-    struct predictor *p, uint64_t uid, const void *data, size_t len)
-{
-	return import_message(p, data, len, true, uid);
-}
-
-/* 0 if a message of a version that can be read follows. */
-static int header_check(const unsigned char *d, size_t len)
-{
-	uint64_t version;
-
-	if (len < HEADER_BYTES || memcmp(d, PERSIST_MAGIC, 8) != 0)
+	if (len < HEADER_BYTES)
 		return -EBADMSG;
-	version = get_le(d + 8, 8);
-	if (XXH3_64bits_withSeed(d + HEADER_BYTES, len - HEADER_BYTES,
-		version) != get_le(d + 16, 8))
+	memcpy(&h, data, HEADER_BYTES);
+	len -= HEADER_BYTES;
+	h.version = le64toh(h.version);
+	if (memcmp(h.magic, PERSIST_MAGIC, sizeof(h.magic)) != 0 ||
+	    XXH3_64bits_withSeed(message, len, h.version) !=
+		le64toh(h.checksum))
 		return -EBADMSG;
-	return version > PERSIST_VERSION ? -EPROTONOSUPPORT : 0;
+	if (h.version > PERSIST_VERSION)
+		return -EPROTONOSUPPORT;
+	return persist_apply(p, trees, uid, message, len);
 }
 
 int predictor_import(struct predictor *p, const void *data, size_t len)
 {
-	int ret = header_check(data, len);
-
-	return ret ? ret
-		   : persist_apply(p, (const char *)data + HEADER_BYTES,
-			 len - HEADER_BYTES);
+	return import_bytes(p, false, TREES_ALL, data, len);
 }
 
 int predictor_import_trees(
     struct predictor *p, uint64_t uid, const void *data, size_t len)
 {
-	int ret = header_check(data, len);
-
-	return ret ? ret
-		   : persist_apply_trees(p, uid,
-			 (const char *)data + HEADER_BYTES, len - HEADER_BYTES);
+	return import_bytes(p, true, uid, data, len);
 }

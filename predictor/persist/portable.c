@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Keys that follow from names: see portable.h. */
 #include "predictor/persist/portable.h"
 
 #include <xxhash.h>
@@ -13,8 +14,8 @@ static uint64_t key_below(uint64_t parent, uint64_t name)
 	return key ? key : 1;
 }
 
-/* `dir` counts from 1. What hangs deeper than anything does, or in a circle,
- * ends somewhere. */
+/* `dir` counts from 1. Deeper than LEVELS_MAX the names above do not count,
+ * which also ends a circle. */
 static uint64_t dir_key(const Forefetch__TreeFile *f, uint32_t dir)
 {
 	uint32_t names[LEVELS_MAX];
@@ -31,7 +32,8 @@ static uint64_t dir_key(const Forefetch__TreeFile *f, uint32_t dir)
 	return key;
 }
 
-/* Only the keys of topmost directories are read; they are written last. */
+/* dir_key() reads the keys of topmost directories, so these are written last.
+ */
 void portable_set_keys(Forefetch__TreeFile *f)
 {
 	uint64_t *keys = f->dir_key;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sessions among the trees that a user is shown, and may clear. */
+/* Sessions among the trees that a user is shown and may clear: each book of
+ * sessions counts as one tree. */
 #include <stdlib.h>
 
 #include <xxhash.h>
@@ -21,7 +22,7 @@ static uint64_t book_id(const struct session_book *b)
 	return id ? id : 1;
 }
 
-/* What the newest one began with, as far as that is still known. */
+/* What the newest session began with; the first object that still exists. */
 static uint64_t book_root(
     const struct predictor *p, const struct session_book *b)
 {
@@ -37,8 +38,6 @@ static uint64_t book_root(
 	return 0;
 }
 
-/* The book `i` of them; false behind the last one, `*tree` is filled if it is
- * to be shown. */
 bool session_tree(const struct predictor *p, uint32_t i, uint16_t only,
     struct predictor_tree *tree)
 {

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Listing trees: one walk over the trails counts the uses and objects of each
+ * tree; then a heap keeps the newest ones.
+ */
 #include "predictor/persist/trees.h"
 
 #include <errno.h>
@@ -9,11 +13,14 @@
 
 #include "predictor/core/core.h"
 #include "predictor/persist/trees_private.h"
+#include "predictor/store/vec.h"
 
-enum { LEVELS_MAX = 64, FIRST_TREES = 64 };
+enum { LEVELS_MAX = 64 };
+/* In place of a tree whose present use is not counted. */
 #define NOT_COUNTED (KEYMAP_NONE - 1)
 
-/* A new handle under its name leaves a tree its id. */
+/* A hash of the path as far as it is known, so that a tree keeps its id when
+ * its root gets a new handle. */
 static uint64_t object_id(const struct predictor *p, uint32_t object)
 {
 	const struct object *o = objects_at(p->objects, object);
@@ -59,7 +66,7 @@ enum tree_step trees_step(
 	/* The number may mean another object by now. */
 	if (o->free || part->ended_at < o->born_at)
 		return TREE_NOTHING;
-	/* Where the log has lost what was before, a run begins. */
+	/* Where the log has lost what stood before, a run begins, too. */
 	begins = at->run == OBJECT_NONE || (part->needs[i] & TRAIL_BEGINS) != 0;
 	if (begins) {
 		at->run = part->objects[i];
@@ -75,7 +82,7 @@ enum tree_step trees_step(
 struct tree {
 	struct predictor_tree t;
 	uint32_t root;
-	uint32_t used_at; /* event, about */
+	uint32_t used_at; /* event of its last use, about */
 	uint16_t owner;
 };
 
@@ -85,49 +92,35 @@ struct trees_list {
 	struct keymap *map; /* root and owner → tree */
 	struct tree *trees;
 	uint32_t n, cap;
-	uint32_t run, program; /* those that go on, or NOT_COUNTED */
-	uint32_t *newest;      /* a heap, the oldest of them first */
+	uint32_t run, program; /* trees that go on, or NOT_COUNTED */
+	uint32_t *newest;      /* a heap of trees, the oldest one first */
 	uint32_t nnewest, max;
-	uint32_t looked; /* at trees, for the newest */
+	uint32_t looked; /* trees that the heap has seen */
 	uint32_t era;
 	int error;
 	uint16_t only;
 	bool walked;
 };
 
-static int list_push(struct trees_list *l, const struct tree *t)
-{
-	if (l->n == l->cap) {
-		uint32_t cap = l->cap ? l->cap * 2 : FIRST_TREES;
-		struct tree *more = realloc(l->trees, cap * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		l->trees = more;
-		l->cap = cap;
-	}
-	l->trees[l->n++] = *t;
-	return 0;
-}
-
+/* The tree of that root and owner, made if there is none; KEYMAP_NONE without
+ * memory. */
 static uint32_t list_tree(struct trees_list *l, uint32_t root)
 {
 	uint64_t object = objects_at(l->at.p->objects, root)->key;
 	uint64_t key = (uint64_t)root << 16 | l->at.owner;
 	uint32_t i = keymap_get(l->map, key);
 
-	/* The number may mean another object than at the beginning. */
+	/* The number may mean another object than when the tree was made. */
 	if (i != KEYMAP_NONE)
 		return l->trees[i].t.root == object ? i : NOT_COUNTED;
-	if (keymap_put(l->map, key, l->n) ||
-	    list_push(
-		l, &(struct tree){
-		       .root = root, .owner = l->at.owner, .t.root = object}))
+	if (!VEC_ROOM(l->trees, l->cap, l->n) || keymap_put(l->map, key, l->n))
 		return KEYMAP_NONE;
-	return l->n - 1;
+	l->trees[l->n] =
+	    (struct tree){.root = root, .owner = l->at.owner, .t.root = object};
+	return l->n++;
 }
 
-/* A use of it begins. Of two, the later one says how large it is. */
+/* A use of the tree begins. The size is that of the use that began last. */
 static uint32_t list_begin(struct trees_list *l, uint32_t root, uint32_t now)
 {
 	uint32_t i = list_tree(l, root);
@@ -144,7 +137,7 @@ static uint32_t list_begin(struct trees_list *l, uint32_t root, uint32_t now)
 	return i;
 }
 
-/* One more object of a tree that goes on, if it is to be counted. */
+/* One more object of the tree. */
 static void list_count(struct trees_list *l, uint32_t tree)
 {
 	if (tree != NOT_COUNTED)
@@ -173,7 +166,7 @@ static int list_step(
 	return 0;
 }
 
-/* ---- those that were used last ---------------------------------------- */
+/* ---- the newest trees ------------------------------------------------- */
 
 static bool is_older(const struct trees_list *l, uint32_t a, uint32_t b)
 {
@@ -223,7 +216,7 @@ static void tree_fill(const struct predictor *p, struct tree *t)
 
 	t->t.uid = t->owner ? wall_uid(&p->wall, t->owner) : TREES_ALL;
 	t->t.age = p->events > t->used_at ? p->events - t->used_at : 0;
-	/* Of one that was forgotten meanwhile, the key is all that is known. */
+	/* Of a root that was forgotten meanwhile only the key is known. */
 	if (o->free || o->key != t->t.root) {
 		t->t.id = t->t.root;
 		return;
@@ -275,7 +268,7 @@ void trees_list_free(struct trees_list *l)
 	free(l);
 }
 
-/* One part of a trail. */
+/* Looks at one part of a trail. */
 static void list_part(struct trees_list *l)
 {
 	struct trail_part part;
@@ -304,8 +297,8 @@ bool trees_list_step(struct trees_list *l, size_t steps)
 	return l->error != 0;
 }
 
-/* Sessions are no part of the trails. There are few, and they come with the
- * newest trees. */
+/* Sessions are not in the trails. There are few, so all of them are added to
+ * the newest trees. */
 static size_t list_end(struct trees_list *l, struct predictor_tree *out)
 {
 	const struct predictor *p = l->at.p;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Forgetting a part: the trails are written anew without it, and the graph
- * grows again out of them.
+ * Forgetting a uid or a tree: all trails are written anew without it, and the
+ * graph grows again out of them. Streams begin anew, because the places that
+ * they know are gone.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,14 +15,14 @@ struct clear {
 	struct trees_at at;
 	struct predictor *p;
 	struct trails *trails; /* the new ones */
-	struct graph *graph;
-	bool *cut; /* objects that lost a use */
+	struct graph *graph;   /* the same */
+	bool *cut;             /* by object: it lost a use */
 	uint64_t id;
-	uint32_t tail;
-	uint32_t not_before; /* event, in this trail */
-	uint16_t only;
-	bool whole;              /* all that is of `only`; else the tree `id` */
-	bool in_run, in_program; /* of that tree */
+	uint32_t tail;           /* of the new trail */
+	uint32_t not_before;     /* event of its last entry */
+	uint16_t only;           /* bits of uids */
+	bool whole;              /* all that is theirs; else the tree `id` */
+	bool in_run, in_program; /* the entry belongs to that tree */
 };
 
 static bool clear_is_root(const struct clear *c, uint32_t root)
@@ -29,7 +30,7 @@ static bool clear_is_root(const struct clear *c, uint32_t root)
 	return trees_id(c->p, root, c->at.owner) == c->id;
 }
 
-/* Whether the entry goes. */
+/* Whether the entry is to be forgotten. */
 static bool clear_takes(
     struct clear *c, const struct trail_part *part, uint32_t i)
 {
@@ -53,7 +54,7 @@ static bool clear_takes(
 	return true;
 }
 
-/* Whether there is such a tree: 1. */
+/* Returns 1 where the tree begins. */
 static int find_on_part(void *ctx, const struct trail_part *part)
 {
 	struct clear *c = ctx;
@@ -70,7 +71,8 @@ static int find_on_part(void *ctx, const struct trail_part *part)
 	return 0;
 }
 
-/* When it was, about: not before what the trail had up to there was made. */
+/* About when the entry was written: not before its object was made, nor before
+ * the entries in front of it. */
 static uint32_t clear_time(
     struct clear *c, const struct trail_part *part, uint32_t i)
 {
@@ -109,7 +111,7 @@ static int clear_on_part(void *ctx, const struct trail_part *part)
 	return 0;
 }
 
-/* As if it was never used, but listed. */
+/* The object becomes as if it was listed and never used. */
 static void object_unuse(struct predictor *p, uint32_t id)
 {
 	struct object *o = objects_at(p->objects, id);
@@ -154,7 +156,7 @@ static void clear_dirs(struct clear *c)
 	}
 }
 
-/* Numbers of objects and places that streams have may mean nothing now. */
+/* Streams know numbers of objects and places that mean nothing now. */
 static void clear_streams(struct predictor *p)
 {
 	for (int i = 0; i < STREAMS; i++)

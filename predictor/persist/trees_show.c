@@ -1,33 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A tree, line by line: the trails are gone through for its last use, and then
- * on from there to its end.
+ * Showing a tree, line by line: a walk over the trails finds the tree's last
+ * use; a second one goes on from there to its end.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "predictor/core/core.h"
 #include "predictor/persist/trees_private.h"
-
-enum { FIRST_LINES = 64 };
+#include "predictor/store/vec.h"
 
 struct trees_show {
 	struct trees_at at;
 	struct trails_at walk;
 	uint64_t id;
-	/* The use that began last: of which part, with which entry. */
+	/* The use that began last: in which part, with which entry. */
 	uint32_t place, begun_at, entry;
 	enum tree_step kind; /* of the root; TREE_NOTHING: not found */
 	uint32_t run, program;
 	struct predictor_line *lines;
-	size_t n, cap, max;
-	uint32_t era;
+	size_t n, max;
+	uint32_t cap, era;
 	int error;
 	uint16_t only;
-	bool found;  /* all was looked at for the root */
+	bool found;  /* the first walk is over */
 	bool done;   /* all lines are there */
-	bool nested; /* below a program that began in the tree */
-	bool more;   /* there would be more than `max` lines */
+	bool nested; /* a program has begun in the tree */
+	bool more;   /* there are more than `max` lines */
 };
 
 static uint32_t step_root(const struct trees_at *at, enum tree_step step)
@@ -80,16 +79,9 @@ static void show_key(struct trees_show *s, uint64_t key, unsigned depth)
 		s->more = s->done = true;
 		return;
 	}
-	if (s->n == s->cap) {
-		size_t cap = s->cap ? s->cap * 2 : FIRST_LINES;
-		void *more = realloc(s->lines, cap * sizeof(*s->lines));
-
-		if (!more) {
-			s->error = -ENOMEM;
-			return;
-		}
-		s->lines = more;
-		s->cap = cap;
+	if (!VEC_ROOM(s->lines, s->cap, s->n)) {
+		s->error = -ENOMEM;
+		return;
 	}
 	s->lines[s->n++] =
 	    (struct predictor_line){.object = key, .depth = depth};
@@ -117,7 +109,7 @@ static void show_step(
 	    s, part->objects[i], s->nested && step == TREE_OBJECT ? 2 : 1);
 }
 
-/* The first one has the root; what lies before that is not of the tree. */
+/* The first part has the root; what stands before it is not of the tree. */
 static void show_part(struct trees_show *s)
 {
 	bool first = s->n == 0;
@@ -212,33 +204,4 @@ int trees_show_lines(const struct trees_show *s,
 	*n = s->n;
 	*more = s->more;
 	return s->error;
-}
-
-static void put_line(const struct predictor_line *line, FILE *out,
-    const char *(*name)(void *ctx, uint64_t object), void *ctx)
-{
-	const char *known = name ? name(ctx, line->object) : NULL;
-	int indent = 2 * (int)line->depth;
-
-	if (known)
-		fprintf(out, "%*s%s\n", indent, "", known);
-	else
-		fprintf(out, "%*s%016llx\n", indent, "",
-		    (unsigned long long)line->object);
-}
-
-int predictor_show_tree(const struct predictor *p, uint64_t uid, uint64_t id,
-    FILE *out, const char *(*name)(void *ctx, uint64_t object), void *ctx)
-{
-	struct trees_show *s = trees_show_new(p, uid, id, SIZE_MAX);
-	int ret = s ? 0 : -ENOMEM;
-
-	while (s && !trees_show_step(s, SIZE_MAX))
-		;
-	if (s)
-		ret = s->error;
-	for (size_t i = 0; !ret && i < s->n; i++)
-		put_line(&s->lines[i], out, name, ctx);
-	trees_show_free(s);
-	return ret;
 }

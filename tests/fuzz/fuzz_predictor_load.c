@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "predictor/persist/trees.h"
+#include "predictor/tree_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -55,7 +56,7 @@ static void apply_trees(struct predictor *p, const uint8_t *data, size_t size)
 	if (size > 0)
 		memcpy(all, data, size);
 	memcpy(all + size, portable, sizeof(portable));
-	persist_apply_trees(p, 7, all, size + sizeof(portable));
+	persist_apply(p, true, 7, all, size + sizeof(portable));
 	free(all);
 }
 
@@ -69,8 +70,7 @@ static void use_trees(struct predictor *p)
 
 	check(n >= 0 && out);
 	for (ssize_t i = 0; i < n && i < 16; i++)
-		check(predictor_show_tree(
-			  p, t[i].uid, t[i].id, out, NULL, NULL) == 0);
+		check(show_tree(p, t[i].uid, t[i].id, out, NULL, NULL) == 0);
 	fclose(out);
 	free(text);
 	for (ssize_t i = 0; i < n && i < 4; i++)
@@ -98,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	check(p && q);
 	predictor_import(p, data, size);
-	if (persist_apply(p, data, size) == 0)
+	if (persist_apply(p, false, TREES_ALL, data, size) == 0)
 		use(p);
 	apply_trees(p, data, size);
 	use(p);

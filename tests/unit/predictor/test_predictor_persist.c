@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "predictor/core/core.h"
+
 static struct predictor *predictor_make(void)
 {
 	struct predictor_options opt = {.budget_bytes = 4 << 20};
@@ -195,6 +197,73 @@ static void test_file(void **state)
 	predictor_free(q);
 }
 
+/* Called with the objects of each part of a trail, oldest trail first. */
+typedef int (*on_objects)(
+    void *ctx, const uint64_t *objects, size_t n, bool more);
+
+struct walk {
+	const struct predictor *p;
+	on_objects each;
+	void *ctx;
+};
+
+static int on_part(void *ctx, const struct trail_part *part)
+{
+	struct walk *w = ctx;
+	uint64_t keys[TRAIL_PART];
+
+	for (uint32_t i = 0; i < part->n; i++)
+		keys[i] = objects_at(w->p->objects, part->objects[i])->key;
+	return w->each(w->ctx, keys, part->n, part->more);
+}
+
+static int each_trail(const struct predictor *p, on_objects each, void *ctx)
+{
+	struct walk w = {p, each, ctx};
+
+	return trails_walk(p->trails, on_part, &w);
+}
+
+struct show {
+	const struct predictor *p;
+	FILE *out;
+	const char *(*name)(void *ctx, uint64_t object);
+	void *ctx;
+	bool in_program;
+};
+
+static int on_show(void *ctx, const uint64_t *objects, size_t n, bool more)
+{
+	struct show *s = ctx;
+
+	if (!more) {
+		fputs("trail\n", s->out);
+		s->in_program = false;
+	}
+	for (size_t i = 0; i < n; i++) {
+		uint32_t id = objects_find(s->p->objects, objects[i]);
+		bool exec =
+		    id != OBJECT_NONE && objects_at(s->p->objects, id)->exec;
+		const char *name = s->name ? s->name(s->ctx, objects[i]) : NULL;
+
+		fputs(exec ? "  " : s->in_program ? "    " : "  ", s->out);
+		if (name)
+			fprintf(s->out, "%s\n", name);
+		else
+			fprintf(s->out, "%016lx\n", (unsigned long)objects[i]);
+		s->in_program |= exec;
+	}
+	return 0;
+}
+
+static void show_trails(const struct predictor *p, FILE *out,
+    const char *(*name)(void *ctx, uint64_t object), void *ctx)
+{
+	struct show s = {p, out, name, ctx, false};
+
+	each_trail(p, on_show, &s);
+}
+
 static int on_trail(void *ctx, const uint64_t *objects, size_t n, bool more)
 {
 	uint64_t *sum = ctx;
@@ -214,9 +283,9 @@ static void test_show(void **state)
 	FILE *out = open_memstream(&text, &len);
 
 	(void)state;
-	predictor_each_trail(p, on_trail, &sum);
+	each_trail(p, on_trail, &sum);
 	assert_int_equal(sum, 3 * (100 + 101 + 102));
-	predictor_show(p, out, NULL, NULL);
+	show_trails(p, out, NULL, NULL);
 	fclose(out);
 	assert_non_null(strstr(text, "  0000000000000064\n"
 				     "    0000000000000065\n"));

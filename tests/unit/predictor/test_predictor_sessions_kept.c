@@ -8,6 +8,7 @@
 #include "predictor/persist/predictor.pb-c.h"
 #include "predictor/persist/trees.h"
 #include "predictor/sessions_fixture.h"
+#include "predictor/tree_text.h"
 
 /* ---- what stays ------------------------------------------------------- */
 
@@ -92,7 +93,7 @@ static int damaged(void (*spoil)(Forefetch__TreeFile *f))
 	spoil(f);
 	packed = malloc(forefetch__tree_file__get_packed_size(f));
 	len = forefetch__tree_file__pack(f, packed);
-	ret = persist_apply(q, packed, len);
+	ret = persist_apply(q, false, TREES_ALL, packed, len);
 	forefetch__tree_file__free_unpacked(f, NULL);
 	free(packed);
 	free(data);
@@ -187,10 +188,8 @@ static void test_trees(void **state)
 	desk_use(d, 100);
 	assert_int_equal(session_of(d->p, BOB), 0);
 	out = open_memstream(&text, &len);
-	assert_int_equal(
-	    predictor_show_tree(d->p, BOB, id, out, NULL, NULL), -ENOENT);
-	assert_int_equal(
-	    predictor_show_tree(d->p, ALICE, id, out, NULL, NULL), 0);
+	assert_int_equal(show_tree(d->p, BOB, id, out, NULL, NULL), -ENOENT);
+	assert_int_equal(show_tree(d->p, ALICE, id, out, NULL, NULL), 0);
 	fclose(out);
 	assert_non_null(strstr(text, "  0000000000000064\n"));
 	assert_int_equal(len, 60 * 19);

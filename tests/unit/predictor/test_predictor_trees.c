@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "predictor/tree_text.h"
 #include "predictor/persist/persist.h"
 
 #define MS 1000000ull
@@ -246,15 +247,13 @@ static void test_show(void **state)
 	machine_shell(&m);
 	assert_int_equal(predictor_trees(m.p, 10, t, 2), 2);
 	out = open_memstream(&text, &len);
-	assert_int_equal(
-	    predictor_show_tree(m.p, 10, t[1].id, out, on_name, &m), 0);
+	assert_int_equal(show_tree(m.p, 10, t[1].id, out, on_name, &m), 0);
 	fputs("--\n", out);
 	assert_int_equal(
-	    predictor_show_tree(m.p, TREES_ALL, t[0].id, out, on_name, &m), 0);
+	    show_tree(m.p, TREES_ALL, t[0].id, out, on_name, &m), 0);
 	assert_int_equal(
-	    predictor_show_tree(m.p, 20, t[0].id, out, on_name, &m), -ENOENT);
-	assert_int_equal(
-	    predictor_show_tree(m.p, 10, 99, out, on_name, &m), -ENOENT);
+	    show_tree(m.p, 20, t[0].id, out, on_name, &m), -ENOENT);
+	assert_int_equal(show_tree(m.p, 10, 99, out, on_name, &m), -ENOENT);
 	fclose(out);
 	assert_string_equal(text, "file12\n  file13\n  file20\n    file23\n"
 				  "--\nfile20\n  file23\n");
