@@ -1,18 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What comes next, learned from what passes: streams told apart by the time
- * of replies, trails (access trees, flattened; Lei & Duchamp 1997), a bounded
- * successor graph, and the name space for what was never seen.
+ * The predictor: what a client will use next, learned from what it uses.
  *
- * Objects, directories, actors and connections are opaque 64-bit keys, never
- * zero; a directory has one key as an object and as a parent. Names are
+ *	observe()  ─▶ [streams, trails, graph, names, sessions] ─▶ predict()
+ *	list() ─────▶                   ▲                        ─▶ withdrawn()
+ *	                                └─ feedback() ◀─ what became of fetches
+ *
+ * It tells streams apart by the timing of replies. It predicts from trails,
+ *which are access trees, flattened (Lei and Duchamp 1997), from a bounded graph
+ *of successors, and from the names in directories for what was never used
+ *before.
+ *
+ *	core/       observing and predicting; core.h is its map
+ *	store/      the memory: objects, names, trails, graph, extents,
+ *calibration sessions/   what a user does after a mount or a long pause
+ *	persist/    saving, loading, showing and forgetting what was learned
+ *	pattern/    patterns inside a file, beside the predictor
+ *	trace/ sim/ baselines/   recorded traces, and the judge: forefetch-sim
+ *
+ * Objects, directories, actors and connections are opaque 64-bit keys and never
+ * zero; a directory has the same key as an object and as a parent. Names are
  * hashes. Times are nanoseconds of any steady clock, and come as arguments.
- * Memory stays below the budget given at the start. An event costs constant
- * time, amortised.
+ *There is no I/O but in persist/ and the simulator. Memory stays below the
+ *budget given at the start. An event costs constant time, amortised.
  *
  * Calls about one object that come close together are one access of it: the
- * LOOKUP, ACCESS and READs of an open. Reads further on belong to the access
- * that began the file. What the access needed is learned with it.
+ * LOOKUP, ACCESS and READs of an open. Later READs of the file belong to the
+ * access that began it. What an access needed is learned with it.
  */
 #ifndef FOREFETCH_PREDICTOR_H
 #define FOREFETCH_PREDICTOR_H
@@ -34,17 +48,17 @@ enum predictor_kind {
 
 struct predictor_obs {
 	enum predictor_kind kind;
-	/* A program: EXECUTE granted, ELF or #!. False says nothing: once
-	 * said it holds, until the name gets another object. */
+	/* It is a program: EXECUTE was granted, or it begins with ELF or #!.
+	 * Once said, it holds until the name gets another object. */
 	bool exec;
-	bool directory;        /* the object is one */
+	bool directory;        /* the object is a directory */
 	uint64_t now_ns;       /* when the request came */
 	uint64_t latency_ns;   /* until its reply went out */
 	uint64_t actor;        /* client address and uid */
-	uint64_t uid;          /* whose trees these are */
+	uint64_t uid;          /* trees belong to it */
 	uint64_t connection;   /* 0 if unknown */
-	uint64_t client;       /* address; 0: of no session */
-	uint64_t space;        /* file system; 0: of no session */
+	uint64_t client;       /* address; 0: not part of a session */
+	uint64_t space;        /* file system; 0: not part of a session */
 	uint64_t pid;          /* 0 if unknown */
 	uint64_t object;       /* ABSENT: a hash of parent and name */
 	uint64_t parent;       /* its directory; 0 if unknown */
@@ -62,10 +76,10 @@ enum {
 	PREDICTOR_NEEDS_ACCESS = 1 << 2,
 	PREDICTOR_NEEDS_DATA = 1 << 3,
 	PREDICTOR_NEEDS_LISTING = 1 << 4, /* of the directory */
-	/* That the name is not in `parent`: what confirms the directory
-	 * confirms it, and so does its listing. */
+	/* That the name is not in `parent`; whatever confirms that directory,
+	 * or its listing, confirms this. */
 	PREDICTOR_NEEDS_ABSENCE = 1 << 5,
-	/* DATA beyond the first bytes: predictor_extents() */
+	/* data beyond the first bytes: see predictor_extents() */
 	PREDICTOR_NEEDS_EXTENTS = 1 << 6,
 };
 
@@ -81,13 +95,13 @@ struct prediction {
 	uint64_t object;
 	uint64_t parent;      /* 0 if unknown */
 	uint64_t size_bytes;  /* 0 if unknown */
-	uint64_t read_bytes;  /* from its beginning on, in all; 0 if unknown */
-	float p;              /* that it will be used before long */
+	uint64_t read_bytes;  /* of its beginning, in all; 0 if unknown */
+	float p;              /* probability that it will be used soon */
 	uint32_t lead;        /* in accesses of its stream, 1 for the next */
-	uint32_t first_bytes; /* that its first READ asked; 0 if unknown */
-	uint8_t needs;
-	uint8_t source;
-	bool early; /* long before: what is confirmed now will be too old */
+	uint32_t first_bytes; /* that its first READ asked for; 0 if unknown */
+	uint8_t needs;        /* PREDICTOR_NEEDS_… */
+	uint8_t source;       /* enum predictor_source */
+	bool early; /* used so late that attributes fetched now are too old */
 };
 
 /* `count` pieces of a file, `stride` from start to start; 1 and 0 for one. */
@@ -102,8 +116,8 @@ enum predictor_outcome {
 	PREDICTOR_USED,   /* fetched ahead and there when it was wanted */
 	PREDICTOR_LATE,   /* used, and still in flight when it was wanted */
 	PREDICTOR_UNUSED, /* fetched ahead and dropped without a use */
-	/* Not fetched, since other things went first: it is told again when it
-	 * is nearer. To be said right after predictor_predict(). */
+	/* Not fetched, since other things went first: it is predicted again
+	 * when it is nearer. To be said right after predictor_predict(). */
 	PREDICTOR_DROPPED,
 };
 
@@ -113,14 +127,14 @@ struct predictor_dirent {
 	uint64_t name_hash;
 	uint64_t type_hash;
 	uint64_t size_bytes;
-	uint32_t rank; /* of its name among the names of this listing */
+	uint32_t rank; /* its place if the listing was sorted by name */
 	bool exec;
 	bool directory;
 };
 
 /*
- * Whether `uid` may search `parent`, so that it may profit from `object`
- * there, which it has never met itself. Asked while predicting only.
+ * Whether `uid` may search `parent`: then it may be told of `object` there,
+ * which it has never met itself. It is called while predicting only.
  */
 typedef bool (*predictor_may)(
     void *ctx, uint64_t uid, uint64_t parent, uint64_t object);
@@ -129,11 +143,11 @@ struct predictor_options {
 	/* Of what is learned; 0: 64 MiB. Streams take 1.3 MiB beside it. */
 	size_t budget_bytes;
 	bool use_pids; /* believe obs.pid */
-	/* What a uid's calls have brought within so long is not predicted to
-	 * it, but later may be, to be confirmed again. 0: nothing is that the
-	 * stream has had since its last pause. */
+	/* What a uid has used within this time is not predicted to it; later it
+	 * is, so that it is confirmed again. 0: what a stream has used since
+	 * its last pause is not predicted to it. */
 	uint64_t recent_ns;
-	predictor_may may; /* NULL: no uid profits from another */
+	predictor_may may; /* NULL: no uid is told of others' objects */
 	void *may_ctx;
 };
 
@@ -141,9 +155,9 @@ struct predictor_stats {
 	uint64_t events, predicted, used, late, unused;
 	uint64_t streams_made;
 	uint64_t scans_guarded; /* walks that were kept out of the history */
-	uint64_t walled;        /* predictions that `may` did not let pass */
-	/* Where predictions came from, and how many of them came true,
-	 * whether they were fetched or not. */
+	uint64_t walled;        /* predictions that `may` refused */
+	/* Predictions by their source, and how many of them came true, whether
+	 * they were fetched or not. */
 	struct {
 		uint64_t predicted, used;
 	} by_source[PREDICTOR_SOURCES];
@@ -156,26 +170,26 @@ struct predictor;
 struct predictor *predictor_new(const struct predictor_options *opt);
 void predictor_free(struct predictor *p);
 
-/* How long before its use an object should be asked for, in nanoseconds: more
- * accesses are predicted to a stream that is fast. 0: as far as ever. */
+/* How long before its use an object should be asked for, in nanoseconds: so a
+ * fast stream is predicted more accesses. 0: the pace does not matter. */
 void predictor_set_lead(struct predictor *p, uint64_t lead_ns);
 
 /*
- * Sessions: what a user's programs use in a file system after a mount, or
- * with the first call after `pause_ns` (0: never for that reason), is recorded
- * for `time_ns` (0: not at all). The last three of a uid are what the next one
- * is told ahead, as far as it goes like them.
+ * Sessions: what a user's programs use in a file system after a mount, or after
+ * a pause of `pause_ns` (0: after mounts only), is recorded for `time_ns` (0:
+ * not at all). The last three sessions of a uid are told ahead to its next one,
+ * as far as that goes like them.
  */
 void predictor_set_sessions(
     struct predictor *p, uint64_t pause_ns, uint64_t time_ns);
 /* A client mounted the file system: each user's next call begins a session. */
 void predictor_mounted(struct predictor *p, uint64_t client, uint64_t space);
-/* The session that the last event is of, 0 if nothing is told of it. */
+/* The session of the last event; 0 if it has none that is told anything. */
 uint32_t predictor_session(const struct predictor *p);
 /*
- * What of that session is due, in the order of its use: of a little more than
- * what is near, while it comes true. Returns how many, `max` at most; to be
- * asked again while predictor_session_goes_on().
+ * What of that session should be fetched now, in the order of its use. Returns
+ * how many, `max` at most; to be asked again from time to time while
+ * predictor_session_goes_on().
  */
 size_t predictor_replay(struct predictor *p, uint32_t session, uint64_t now_ns,
     struct prediction *out, size_t max);
@@ -183,43 +197,44 @@ bool predictor_session_goes_on(const struct predictor *p, uint32_t session);
 
 struct predictor_session_stats {
 	uint64_t recorded, replayed;
-	uint64_t wanted;  /* objects told, each once */
-	uint64_t used;    /* of these */
-	uint64_t stopped; /* replays, since a session went otherwise */
+	uint64_t wanted;  /* objects that were told, each counted once */
+	uint64_t used;    /* how many of these were used */
+	uint64_t stopped; /* replays that ended: the session went otherwise */
 };
 void predictor_get_session_stats(
     const struct predictor *p, struct predictor_session_stats *st);
 
+/* A call was answered. */
 void predictor_observe(struct predictor *p, const struct predictor_obs *o);
 
 /*
- * What the last event makes likely and was not predicted to the same stream
- * already, by falling probability. Returns how many, `max` at most. The
- * object of the event itself is among them if more of it will be needed than
- * was asked for.
+ * What the last event makes likely, unless the stream was told already, the
+ * likeliest first. Returns how many, `max` at most. The object of the event
+ * itself is among them if its access will need more than it has asked for.
  */
 size_t predictor_predict(
     struct predictor *p, struct prediction *out, size_t max);
 
 /*
  * What was predicted to the stream of the last event and will hardly come,
- * since that broke the trail that it was on, or came after a pause; and what
- * no other stream of the same uid was told. To be asked right after
- * predictor_predict(). Returns how many, `max` at most.
+ * since the stream left its trail or paused; without what another stream of the
+ * same uid was told, too. To be asked right after predictor_predict(). Returns
+ * how many, `max` at most.
  */
 size_t predictor_withdrawn(
     const struct predictor *p, uint64_t *objects, size_t max);
 
-/* Which parts of the file a run reads, by offset of the first ones; none if
- * it read but the beginning, or without a pattern. `max` at most. */
+/* Which parts of the file its last run read; none if that was only the
+ * beginning, or had no pattern. Returns how many, `max` at most. */
 size_t predictor_extents(const struct predictor *p, uint64_t object,
     struct predictor_extent *out, size_t max);
 
-/* In which order the last run read the file, piece by piece, where it went all
- * over it; none where there were too many. `max` at most. */
+/* In which order the last run read the file, piece by piece, if it went all
+ * over it; none if there were too many pieces. Returns how many, `max` at most.
+ */
 size_t predictor_order(const struct predictor *p, uint64_t object,
     struct predictor_extent *out, size_t max);
-/* Another number where the file has another last run. */
+/* A number that changes when the file has another last run. */
 uint32_t predictor_run(const struct predictor *p, uint64_t object);
 
 /*
@@ -229,29 +244,30 @@ uint32_t predictor_run(const struct predictor *p, uint64_t object);
 void predictor_feedback(
     struct predictor *p, uint64_t object, enum predictor_outcome what);
 
-/* A directory was listed, whole, for `uid`; `ents` are in the order of
- * READDIR. */
+/* A directory was listed for `uid`; `ents` are all of its names, in the order
+ * of READDIR. */
 void predictor_list(struct predictor *p, uint64_t uid, uint64_t dir,
     const struct predictor_dirent *ents, size_t n);
 
-/* Where a directory hangs: gives its objects their path suffix, by which a
- * second checkout is known to be like the first. Observations and listings
- * of directories say it too. */
+/* Says where a directory hangs. This gives its objects the end of their path,
+ * by which a second checkout is known to be like the first. Observations and
+ * listings of directories say it, too. */
 void predictor_place_dir(struct predictor *p, uint64_t uid, uint64_t dir,
     uint64_t parent, uint64_t name_hash);
 
-/* An object got another place, or a name another object: what is known about
- * (parent, name) goes over to `object`. */
+/* The object is called by that name now: what is known about (parent, name)
+ * goes over to it. */
 void predictor_rename(
     struct predictor *p, uint64_t object, uint64_t parent, uint64_t name_hash);
 /* An object is gone (removed, or its handle stale). */
 void predictor_forget(struct predictor *p, uint64_t object);
-/* All that was learned is forgotten. 0, or -ENOMEM and nothing changed. */
+/* Forgets all that was learned. 0, or -ENOMEM and nothing has changed. */
 int predictor_clear(struct predictor *p);
 
 void predictor_get_stats(const struct predictor *p, struct predictor_stats *st);
 
-/* Ten buckets of predicted probability: how many, and how many were used. */
+/* Predictions in ten buckets of probability: how many, and how many of them
+ * came true. */
 struct predictor_reliability {
 	double predicted[10]; /* sum of p */
 	uint64_t n[10], used[10];

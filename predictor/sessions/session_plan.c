@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Three sessions into one: all that any of them used, each object with the
- * probability that a session has it. The newest gives the order; what only an
- * older one has comes behind what it came behind there.
+ * Merging three sessions into a plan: all objects that any of them used, each
+ * with the probability that a session uses it. The order is that of the newest
+ * session. An object that only an older one has comes behind the object that it
+ * followed there.
  */
 #include <stdlib.h>
 
@@ -10,12 +11,12 @@
 #include "predictor/store/keymap.h"
 #include "predictor/store/objects.h"
 
-/* An object's place: behind this one of the newest session; of what is there,
- * younger sessions first, each in its order. */
+/* Where an object stands in the plan: behind number `anchor` of the newest
+ * session; there, those of younger sessions come first, each in its order. */
 struct place {
 	uint32_t anchor, session, i;
-	uint32_t count; /* sessions that have it … */
-	uint32_t last;  /* … and the last one of them */
+	uint32_t count; /* how many sessions have it … */
+	uint32_t last;  /* … and which of them had it last */
 	struct session_step step;
 };
 
@@ -76,7 +77,7 @@ static bool merge_record(
 	return true;
 }
 
-/* By the rule of succession, with one session's doubt. */
+/* The rule of succession, where the prior counts as one session. */
 static float place_p(const struct place *x, uint32_t sessions)
 {
 	return ((float)x->count + 0.5f) / ((float)sessions + 1);

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A session that goes on. Its plan is told as far ahead of the user as it has
- * proved right: a little at first, and all of it soon where it comes true.
- * Data may be fetched long before its use; of what else is known, only what
- * lies right ahead is told, and again while the user pauses, since what was
- * confirmed then will be too old.
+ * A session that goes on: it records what is used, and tells its plan as far
+ *ahead of the user as the plan has proved right. That is a little at first, and
+ *soon all of it where it comes true.
+ *
+ *	plan   . x . x x . x . . . . . . . . . . . . .     x: it was used
+ *	                   ^ pos     ^ next
+ *	       looked at again, told ─┘   and not told yet
+ *
+ * Data may be fetched long before its use. Names and attributes are told only
+ *when they are near, and again while the user pauses, because what was
+ *confirmed before will be too old by then.
  */
 #include <stdlib.h>
 
@@ -12,39 +18,39 @@
 #include "predictor/store/keymap.h"
 
 enum {
-	AHEAD = 64, /* steps ahead of the user, in any case */
-	GROWTH = 8, /* more of them for each that came true */
-	FIRST = 32, /* uses before the plan is judged … */
-	RIGHT = 4,  /* … which has to have one in so many of them */
-	NEXT = 256, /* steps that are told again, with all they need */
-	TELLS = 6,  /* times, at most */
-	NEAR = 32,  /* steps of each other: no chance */
-	BLOCK = 4096,
-	SLACK = 512 << 10,
+	AHEAD = 64,   /* steps that are told ahead of the user in any case */
+	GROWTH = 8,   /* steps more for each step that came true */
+	FIRST = 32,   /* uses before the plan is judged … */
+	RIGHT = 4,    /* … it must have had one in so many of them */
+	NEXT = 256,   /* steps ahead that are told again, with all they need */
+	TELLS = 6,    /* how often a step is told, at most */
+	NEAR = 32,    /* two leaps so near each other are no coincidence */
+	BLOCK = 4096, /* bytes */
+	SLACK = 512 << 10, /* bytes that a READ may be ahead of the others */
 };
 
-/* Two looks at what is to be told again are so far apart. */
+/* How often steps are looked at that may be told again. */
 #define LOOK_NS 250000000u
 
 struct item {
 	struct session_step step;
-	uint32_t use; /* in `uses`, if used */
-	uint32_t told_ms;
-	uint8_t told; /* times */
-	bool early;   /* the last time */
+	uint32_t use;     /* its index in `uses`, if used */
+	uint32_t told_ms; /* when it was told the last time */
+	uint8_t told;     /* how often */
+	bool early;       /* it was far ahead the last time */
 	bool used;
 };
 
 struct session_run {
 	struct item *items;       /* the plan, then what else is used */
-	struct session_use *uses; /* in order */
+	struct session_use *uses; /* in the order of first use */
 	struct keymap *map;       /* object → item */
 	uint32_t limit;           /* of uses */
 	uint32_t nplan, nitems, nuses;
-	uint32_t pos;  /* steps up to the furthest that came true */
-	uint32_t next; /* step to be told */
-	uint32_t met;  /* steps that came true */
-	uint32_t leap; /* the last of these that was not told; 0: none */
+	uint32_t pos;  /* the step behind the furthest one that came true */
+	uint32_t next; /* the first step that was not told yet */
+	uint32_t met;  /* how many steps came true */
+	uint32_t leap; /* the last one that had not been told; 0: none */
 	uint64_t looked_ns, refresh_ns;
 };
 
@@ -107,8 +113,8 @@ static struct item *run_item(struct session_run *r, uint32_t object)
 	return &r->items[i];
 }
 
-/* From its beginning on, as far as that goes: readahead may come a little out
- * of order. */
+/* Notes how much was read from the file's beginning on; readahead may come a
+ * little out of order. */
 static void use_read(struct session_use *u, const struct session_span *read)
 {
 	uint64_t end = (uint64_t)u->blocks * BLOCK, blocks;
@@ -119,8 +125,9 @@ static void use_read(struct session_use *u, const struct session_span *read)
 	u->blocks = blocks < UINT32_MAX ? (uint32_t)blocks : UINT32_MAX;
 }
 
-/* The user has come to a step. One that was not told yet may be a chance hit:
- * two that lie together are not, and what was left out then is past. */
+/* The user has come to step `i`. One step that was not told yet may be a
+ * coincidence. Two that lie together are not: then the steps before them are
+ * past, and are not told any more. */
 static void run_move(struct session_run *r, uint32_t i)
 {
 	uint32_t leap = r->leap;
@@ -174,7 +181,8 @@ bool session_run_strays(const struct session_run *r)
 	       r->met * RIGHT < r->nuses;
 }
 
-/* What the plan is worth by what came true of it. */
+/* The share of uses that the plan had; it begins as 1 and counts as eight uses.
+ */
 static float run_trust(const struct session_run *r)
 {
 	return (float)(r->met + 8) / (float)(r->nuses + 8);
@@ -194,7 +202,8 @@ static void run_tell(
 	x->told_ms = (uint32_t)(now_ns / 1000000);
 }
 
-/* What was told, and may be too old when it is used. */
+/* Steps near the user that were told so long ago that what was fetched then may
+ * be too old when it is used. */
 static size_t run_again(
     struct session_run *r, uint64_t now_ns, struct session_due *out, size_t max)
 {

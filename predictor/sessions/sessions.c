@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which session an event belongs to, and the books in which the last ones are
+ * kept. An actor is a user of a client in a file system.
+ */
 #include "predictor/sessions/sessions.h"
 
 #include <stdlib.h>
@@ -6,17 +10,17 @@
 
 enum { ACTORS = 64 };
 
-/* Whoever used something since has not gone. */
+/* An actor that was silent for so long may give its slot to another. */
 #define SILENT_NS UINT64_C(60000000000)
 
 /* A user of a client in a file system, and the session that goes on. */
 struct actor {
 	uint64_t client, uid, space; /* client 0: free */
-	uint64_t began_ns, last_ns;
-	uint32_t session;        /* its number */
-	bool told;               /* its plan is to be told … */
-	bool begun;              /* … and has been, in part */
-	struct session_run *run; /* NULL: over */
+	uint64_t began_ns, last_ns;  /* of the session, and its last reply */
+	uint32_t session;            /* its number */
+	bool told;                   /* its plan is to be told … */
+	bool begun;                  /* … and a part of it has been */
+	struct session_run *run;     /* NULL: it is over */
 };
 
 struct sessions {
@@ -24,10 +28,10 @@ struct sessions {
 	struct actor actors[ACTORS];
 	uint32_t nbooks, nruns;
 	uint32_t limit;
-	uint32_t numbers; /* of sessions, up to now */
-	uint32_t now;
-	uint32_t last; /* actor */
-	uint32_t event;
+	uint32_t numbers; /* sessions up to now */
+	uint32_t now;     /* sessions_now() */
+	uint32_t last;    /* the actor of the last event */
+	uint32_t event;   /* the last one */
 	uint64_t refresh_ns, pause_ns, time_ns;
 	struct predictor_session_stats stats;
 };
@@ -106,7 +110,8 @@ static struct session_book *book_find(
 	return NULL;
 }
 
-/* Made if there is none, in place of the one that was not used for longest. */
+/* The same, and it is made, if need be in place of the book that was not used
+ * for longest. */
 static struct session_book *book_get(
     struct sessions *ss, uint64_t uid, uint64_t space)
 {
@@ -128,7 +133,8 @@ static struct session_book *book_get(
 	return b;
 }
 
-/* At `i` of those that are kept; later ones move on, the last one goes. */
+/* Inserts a copy of the session at `i`; the last one goes if there are too
+ * many. */
 static bool book_put(
     struct session_book *b, uint32_t i, const struct session_record *r)
 {
@@ -151,7 +157,7 @@ const struct session_book *sessions_book(const struct sessions *ss, uint32_t i)
 	return i < ss->nbooks ? &ss->books[i] : NULL;
 }
 
-/* Those that go on, which may have no book yet. */
+/* Sessions that go on, whose users may have no book yet. */
 static int walk_runs(const struct sessions *ss, sessions_each each, void *ctx)
 {
 	int ret = 0;
@@ -222,7 +228,7 @@ void sessions_forget(struct sessions *ss, uint64_t uid)
 
 /* ---- sessions --------------------------------------------------------- */
 
-/* Its recording is over. */
+/* The session is over: it is kept if it is long enough. */
 static void actor_keep(struct sessions *ss, struct actor *a)
 {
 	struct session_record r;
@@ -248,7 +254,7 @@ static bool actor_is(const struct actor *a, const struct predictor_obs *o)
 static struct actor *actor_find(
     struct sessions *ss, const struct predictor_obs *o)
 {
-	/* Most likely the one that it was before. */
+	/* Most likely it is the actor of the last event. */
 	if (actor_is(&ss->actors[ss->last], o))
 		return &ss->actors[ss->last];
 	for (uint32_t i = 0; i < ACTORS; i++) {
@@ -260,7 +266,8 @@ static struct actor *actor_find(
 	return NULL;
 }
 
-/* A free one, or the one that was silent for longest. */
+/* A free slot, or that of the actor that was silent for longest; NULL if none
+ * was silent for long enough. */
 static struct actor *actor_new(
     struct sessions *ss, const struct predictor_obs *o)
 {
@@ -277,7 +284,7 @@ static struct actor *actor_new(
 	return a;
 }
 
-/* Too many go on: the oldest is over. */
+/* Ends the oldest session if too many go on. */
 static void runs_room(struct sessions *ss)
 {
 	struct actor *oldest = NULL;
@@ -293,6 +300,7 @@ static void runs_room(struct sessions *ss)
 	actor_keep(ss, oldest);
 }
 
+/* A session begins: it gets its plan, and a number that is not 0. */
 static void actor_begin(struct sessions *ss, struct actor *a, uint64_t now_ns)
 {
 	struct session_book *b;
@@ -367,6 +375,8 @@ uint32_t sessions_now(const struct sessions *ss)
 	return ss->now;
 }
 
+/* The actor whose session has this number and is told; NULL if there is none.
+ */
 static struct actor *actor_of(const struct sessions *ss, uint32_t session)
 {
 	for (int i = 0; i < ACTORS; i++)
