@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What bench/harm/run runs in the lab.  Prints, for bench/harm/harm.py:
+# The part of bench/harm/run that runs in the lab's guest.
+# Prints, for bench/harm/harm.py:
 #
 #   run CASE ARM train|timed NUMBER MICROSECONDS
 #   ls ARM idle|load NUMBER CALLS MICROSECONDS...     a listing each

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What bench/hints/run runs in the lab.  Prints, for bench/hints/hints.py:
+# The part of bench/hints/run that runs in the lab's guest.
+# Prints, for bench/hints/hints.py:
 #
 #   run CASE ARM ROUND MICROSECONDS BYTES READS THINK-US LINK-BYTES SHA256
 #   stats CASE ARM ROUND JSON       what the arm's daemon has counted

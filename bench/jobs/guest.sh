@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What bench/jobs/run runs in the lab.  Prints a block of lines for each run of a
+# The part of bench/jobs/run that runs in the lab's guest.
+# Prints a block of lines for each run of a
 # job, which bench/jobs/report.py reads:
 #
 #   run JOB ARM KIND NUMBER MICROSECONDS STATUS ok|wrong USER SYSTEM

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What bench/layout/run runs in the lab.  It prints `compact US JSON` and for each run
+# The part of bench/layout/run that runs in the lab's guest.
+# It prints `compact US JSON` and for each run
 # `run DELAY SIDE US SUM BYTES SEQUENTIAL RUNS READS`; SIDE is before or after,
 # READS is how often the disk was read.
 set -eu

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What bench/linkfollow/run runs in the lab.  Prints, for bench/linkfollow/linkfollow.py,
+# The part of bench/linkfollow/run that runs in the lab's guest.
+# Prints, for bench/linkfollow/linkfollow.py,
 # with microseconds of one clock:
 #
 #   phase ARM NAME BYTES_A_SECOND BEGIN     what the link is from then on

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What bench/run's cell million runs in the lab: a tree of many files in
+# The part of `bench/run million` that runs in the lab's guest:
+# a tree of many files in
 # directories of a thousand is walked with find, which looks at each file.
 # Prints a JSON object: seconds, and what the daemon takes then.
 set -u

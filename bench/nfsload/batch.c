@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Calls in bulk on one connection: fills, sends and takes them; see batch.h. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>

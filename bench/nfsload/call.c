@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Encodes each kind of call by libnfs, and reads its reply; see call.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

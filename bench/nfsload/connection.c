@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sends calls on one TCP connection and waits for them; see connection.h. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

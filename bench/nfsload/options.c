@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads the command line, and says what is wrong with it. */
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Rates and percentiles of all turns, as a table or as JSON; see report.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

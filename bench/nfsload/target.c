@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Finds a server's address and ports, mounts its export, opens connections. */
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <stdio.h>

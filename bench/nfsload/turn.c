@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The closed loop that is measured: each reply is followed by the next call. */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>

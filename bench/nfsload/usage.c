@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The text of `nfsload --help`. */
 #include <stdio.h>
 
 #include "usage.h"

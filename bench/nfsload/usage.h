@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The text of `nfsload --help`. */
 #ifndef NFSLOAD_USAGE_H
 #define NFSLOAD_USAGE_H
 

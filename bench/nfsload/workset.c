@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Makes, looks up and removes the files that calls are about; workset.h. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* An out-of-core Fourier transform of a file, one part in memory at a time. */
 #include "fft.h"
 
 #include <complex.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The out-of-core Fourier transform among the programs of patternio. */
 #ifndef FOREFETCH_PATTERNIO_FFT_H
 #define FOREFETCH_PATTERNIO_FFT_H
 

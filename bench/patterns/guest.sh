@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What bench/patterns/run runs in the lab.  Prints, for bench/patterns/report.py:
+# The part of bench/patterns/run that runs in the lab's guest.
+# Prints, for bench/patterns/report.py:
 #
 #   run CASE direct|train|ours NUMBER CHECKSUM READS BYTES MICROSECONDS
 #   stats CASE NUMBER JSON

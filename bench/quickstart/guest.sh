@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What ./quickstart runs in the lab: a tree in, out again, and a short table.
+# The part of ./quickstart that runs in the lab's guest: copies a tree in and out
+# again, compares it, and prints a short table.
 set -eu
 
 src=$LAB_ROOT/proxy

@@ -16,17 +16,18 @@ bench/run list
        bench/run report [--quick] [options]"""
 
 ABOUT = """\
-Runs experiments (`list` names them; `all` is all of them), one cell after the
-other: a cell is one call of bench/jobs/run, bench/filters/run, bench/harm/run and so on,
-in a guest of its own. What each gave goes to a file of the results directory:
-the command, versions, link, seed, mount options of every run, how it ended.
-A cell that failed, or a run whose output differs from the direct mount's, is
-a result too. Then the report is written: report.html, report.md, and a plot.
+Runs experiments one after the other. `list` names them, and `all` runs all of
+them. An experiment has one or more cells; a cell is one call of bench/jobs/run,
+bench/filters/run, bench/harm/run and so on, in a guest of its own. The result of
+each cell is written to a file in the results directory: the command, versions,
+link, seed, the mount options of every run, and how it ended. A cell that failed,
+or a run whose output differs from the direct mount's, is a result too. At the
+end it writes the report (report.md, report.html and a plot) and prints where.
 
-It can be interrupted, and goes on with the same command: a cell is done again
-only where its command or forefetchd has changed, or with --again or --fresh.
-What is missing (packages, the jobs' trees) is fetched first; --no-fetch says
-what is missing instead.
+You can interrupt it; the same command continues. It repeats a cell only if the
+cell's command or forefetchd has changed, or with --again or --fresh. It first
+fetches what is missing (packages, the trees that the jobs read); with --no-fetch
+it only says what is missing.
 """
 
 
@@ -34,30 +35,32 @@ def parse(argv):
     p = argparse.ArgumentParser(
         prog="bench/run", usage=USAGE, description=ABOUT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="exit status: 0; 1 a cell failed or a run, other than a "
-        "peer's, was wrong; 2 usage")
+        epilog="exit status: 0; 1 a cell failed, or a run was wrong that is "
+        "not a peer's; 2 usage")
     p.add_argument("names", nargs="+", metavar="NAME")
     p.add_argument("--quick", action="store_true",
-                   help="smaller sets: an hour or so for all of it")
+                   help="run smaller sets: all of them take about an hour")
     p.add_argument("--results", metavar="DIR",
                    help="default: ~/.cache/forefetch/evidence/full, or quick")
     p.add_argument("--resume", action="store_true",
-                   help="go on with what is there (always so)")
+                   help="continue with what is there (this is always so)")
     p.add_argument("--again", action="store_true",
-                   help="do cells that failed again")
-    p.add_argument("--fresh", action="store_true", help="do all cells again")
+                   help="repeat the cells that failed")
+    p.add_argument("--fresh", action="store_true", help="repeat all cells")
     p.add_argument("--seed", type=int, default=1,
-                   help="of the order in which arms take turns (default: 1)")
-    p.add_argument("--build", metavar="DIR", help="where it was built "
+                   help="seed of the order in which arms take turns "
+                   "(default: 1)")
+    p.add_argument("--build", metavar="DIR", help="the build directory "
                    "(default: build, in this checkout)")
     p.add_argument("--no-fetch", action="store_true",
-                   help="install and download nothing")
+                   help="install nothing and download nothing")
     p.add_argument("--output", metavar="DIR",
-                   help="of the report; default: the results directory")
+                   help="where the report is written "
+                   "(default: the results directory)")
     p.add_argument("--json", action="store_true",
-                   help="print the results as JSON")
+                   help="print the results as JSON as well")
     p.add_argument("--verbose", "-v", action="store_true",
-                   help="what the cells say, as they say it")
+                   help="show what the cells print while they run")
     return p.parse_args(argv)
 
 
@@ -95,7 +98,7 @@ def main(argv=None):
         try:
             chosen = experiments.choose(args.names)
         except KeyError as e:
-            say("no experiment is called %s; see bench/run list" % e.args[0])
+            say("there is no experiment %s; see bench/run list" % e.args[0])
             return 2
     if args.names != ["report"]:
         cells = [c for e in chosen for c in e.cells(args.quick)]
@@ -106,7 +109,7 @@ def main(argv=None):
             say(str(e))
             return 1
         except KeyboardInterrupt:
-            say("interrupted; the same command goes on")
+            say("interrupted; the same command continues")
             done = False
     else:
         done = True
@@ -118,5 +121,5 @@ def main(argv=None):
         print(json.dumps(records, indent=1))
     paths = report.write(records, args.output or results, args.quick)
     for path in paths:
-        say("written: " + path)
+        say("wrote " + path)
     return 0 if done and all(runner.good(r) for r in records) else 1

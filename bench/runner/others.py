@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What scripts with reports of their own measured, in one form.
+"""The results of experiments that have reports of their own, in one form.
 
 cases(record) gives a list of {case, off_s, on_s, what}: seconds without and
 with what the script is about, and what these are.

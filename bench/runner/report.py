@@ -66,8 +66,8 @@ def section_headline(records, rows):
     lines = figures.headline(rows)
     blocks = []
     if not lines:
-        return "In one table", [("text", "The headline was not run: bench/run "
-                                         "headline.")]
+        return "In one table", [("text", "The headline was not run; `bench/run "
+                                         "headline` runs it.")]
     table = []
     for line in lines:
         ours = line["ours"]
@@ -120,7 +120,7 @@ def section_worse(records, rows, quick):
     skipped = ["%s: %s" % (r["id"], r["reason"]) for r in records
                if r["outcome"] == "skipped"]
     skipped += not_run(records, quick)
-    skipped += ["%s cannot be had here: %s" % (figures.name(a), why)
+    skipped += ["%s is not available here: %s" % (figures.name(a), why)
                 for a, why in figures.missing_arms(records).items()]
     blocks = []
     if found:
@@ -331,7 +331,7 @@ def section_other(records):
              for r in records for c in others.cases(r)]
     if table:
         yield "Patterns, hints, sessions, layout", [
-            ("text", "Each script says more by itself: bench/patterns/run, "
+            ("text", "Each of these commands prints more: bench/patterns/run, "
                      "bench/hints/run, bench/sessions/run, bench/layout/run."),
             ("table", ["script", "case", "without", "with", "", "what"],
              table)]

@@ -27,12 +27,12 @@ import time
 import experiments
 
 BENCH = experiments.BENCH
-# The seconds without a word from a cell after which it is said to be alive.
+# A cell that has printed nothing for so many seconds is said to be alive.
 SILENCE = 30
 
 
 class Missing(Exception):
-    """Something that cannot be fetched, or must not be."""
+    """Something is missing that cannot be fetched, or must not be."""
 
 
 def store():
@@ -57,7 +57,7 @@ def image_of(wanted):
 
 
 def find_build(given):
-    """Not the newest, as bench/lab/run would: ./check builds with sanitizers."""
+    """Not the newest, as bench/lab/run takes: ./check builds with sanitizers."""
     build = given or os.path.join(os.path.dirname(BENCH), "build")
     if not os.access(os.path.join(build, "proxy/forefetchd"), os.X_OK):
         raise Missing("no proxy/forefetchd in %s: ./quickstart builds it; or "
@@ -124,8 +124,9 @@ def prepare(cells, args, say):
             continue
         command = ["jobs/prepare", "--set", wanted]
         if args.no_fetch:
-            raise Missing("call bench/" + " ".join(command) + " first")
-        say("the trees of the jobs, once: bench/" + " ".join(command))
+            raise Missing("run bench/" + " ".join(command) + " first")
+        say("fetching the trees that the jobs read, once: bench/" +
+            " ".join(command))
         call_or_missing(command, say)
 
 
@@ -142,7 +143,8 @@ def fetch_section(section, what, say):
         say("without %s; as root: bench/install-packages %s" % (what, section))
     elif subprocess.run([os.path.join(BENCH, "install-packages"),
                          section]).returncode:
-        say("packages of the section %s are missing; going on" % section)
+        say("packages of the section %s are missing; continuing without" %
+            section)
 
 
 def have_tex():
@@ -153,7 +155,7 @@ def have_tex():
 def build_rclone(say):
     if subprocess.run([os.path.join(BENCH, "jobs/build-rclone")],
                       stdout=sys.stderr).returncode:
-        say("going on without rclone")
+        say("continuing without rclone")
 
 
 def call_or_missing(command, say):
@@ -386,7 +388,7 @@ def run_all(cells, results, args, say):
         record = load_one(path_of(results, cell.id))
         (todo if wanted(record, cell.key, args) else kept).append(cell)
     if kept:
-        say("%d of %d cells are there already, in %s" % (
+        say("%d of %d cells have results already, in %s" % (
             len(kept), len(cells), results))
     progress = Progress(todo, say, args.verbose)
     for cell in todo:

@@ -286,7 +286,7 @@ class Report(unittest.TestCase):
                             text.index("figures beside ours"))
         self.assertIn("a &amp; b", texts["report.html"])
         self.assertIn("no &lt;sshfs&gt; here", texts["report.html"])
-        self.assertIn("rclone serve nfs cannot be had here: it is not built",
+        self.assertIn("rclone serve nfs is not available here: it is not built",
                       texts["report.md"])
         self.assertNotIn("http://localhost", texts["report.html"])
 
@@ -449,7 +449,7 @@ class Running(unittest.TestCase):
 
     def test_without_rclone_it_goes_on(self):
         self.assertEqual(self.prepared(no_fetch=False), 1)
-        self.assertEqual(self.said, ["going on without rclone"])
+        self.assertEqual(self.said, ["continuing without rclone"])
 
     def test_nothing_is_built_if_nothing_may_be_fetched(self):
         self.assertEqual(self.prepared(no_fetch=True), 0)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What bench/sessions/run runs in the lab.  Prints, for bench/sessions/sessions.py:
+# The part of bench/sessions/run that runs in the lab's guest.
+# Prints, for bench/sessions/sessions.py:
 #
 #   session CASE ARM train|timed NUMBER LOGIN APP STATUS ok|wrong
 #   count CASE ARM before|after nfsd CALLS... | link BYTES | stats JSON

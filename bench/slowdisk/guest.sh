@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What bench/slowdisk/run runs in the lab.  For each case it prints `case DELAY
+# The part of bench/slowdisk/run that runs in the lab's guest.
+# For each case it prints `case DELAY
 # idle|busy`, the JSON of nfsload, and `disk READS FILES`: how often the disk
 # was read meanwhile, and how many files the readers had.
 set -eu

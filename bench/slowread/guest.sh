@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# slowread.sh [MIB [KEY=VALUE...]]: a reader of large files on a slow link, alone and
+# guest.sh [MIB [KEY=VALUE...]]: a reader of large files on a slow link, alone and
 # beside a second process that lists one unknown directory after another. In the
 # lab, e.g.
 #

@@ -3,7 +3,7 @@
 # disk  the disk of the cache fails in many ways: slower, and never an outage
 # lab: --rtt 1ms --timeout 1800
 #
-# disk.sh [KIND...]: full, cow (full, a file system that copies on write), readonly,
+# disk [KIND...]: full, cow (full, a file system that copies on write), readonly,
 # error (some sectors), gone (all), slow (10 s).  Each sets in under a copy of a
 # tree in and out through the mount, and is there at a start.  Checksums are right
 # each time, the daemon is the same one, `forefetch status` says what is wrong, and

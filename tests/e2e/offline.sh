@@ -3,7 +3,7 @@
 # offline  the link goes away: offline = serve reads on, offline = wait waits
 # lab: --rtt 25ms --timeout 1800
 #
-# offline.sh [pull|drop|serve|wait...]: for each kind of outage, with `serve`: what
+# offline [pull|drop|serve|wait...]: for each kind of outage, with `serve`: what
 # was read before can be mounted, listed and read on, the rest ends in EIO soon,
 # changes wait and go through later; the same after the daemon was killed or
 # stopped meanwhile.  With `wait` nothing fails.  All, or what is named.

@@ -3,7 +3,7 @@
 # cachekill  kill -9 under load, then a damaged cache: never a wrong byte
 # lab: --rtt 5ms --timeout 3000
 #
-# cachekill.sh [--short] [KILLS [SEED]]: 100 kills at random moments under reads
+# cachekill [--short] [KILLS [SEED]]: 100 kills at random moments under reads
 # and writes, a tenth of it in modes other than bounded; half of them while data is
 # laid out in the order of its use.  Then bytes in the files of the cache are
 # flipped, the files cut, of another version, of another user, or garbage.

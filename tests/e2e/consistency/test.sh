@@ -3,7 +3,7 @@
 # consistency  two raw clients change files under each other's eyes, all modes
 # lab: --no-mount --timeout 1500
 #
-# consistency.sh [--selftest] [OPERATIONS [SEED...]]: 2000 operations a mode.
+# consistency [--selftest] [OPERATIONS [SEED...]]: 2000 operations a mode.
 # Every answer that the proxy's client gets must be explained by a state that
 # was true within the bound of the mode; see consistency_model.py.  --selftest
 # tries proxies that are wrong on purpose, each of which must be caught.

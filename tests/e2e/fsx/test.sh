@@ -4,7 +4,7 @@
 # lab: --timeout 3000
 # host: fsx-get
 #
-# fsx.sh [OPERATIONS [SEEDS]]: `fsx` of crates.io, which nobody here wrote, with
+# fsx [OPERATIONS [SEEDS]]: `fsx` of crates.io, which nobody here wrote, with
 # seeds 1 to SEEDS (20) in each mode: what it wrote itself it must read back.
 # Two at a time, so that files disturb each other; in every other run the client
 # keeps as little as it can.

@@ -3,7 +3,7 @@
 # histories  random changes, kill -9, a new start: nothing lost, nothing stale
 # lab: --no-mount --no-proxy --timeout 3000
 #
-# histories.sh [KILLS [SEED]]: KILLS (200) in frozen and as many in bounded, most
+# histories [KILLS [SEED]]: KILLS (200) in frozen and as many in bounded, most
 # of them by a raw client, which is faster, some under a kernel mount.  A failure
 # prints the shortest history that it finds; the seed repeats it.  For thousands
 # of kills run histories.py without the lab: see there.

@@ -3,7 +3,7 @@
 # kills    no operation fails while the daemon is killed -9 again and again
 # lab: --rtt 40ms --timeout 3000
 #
-# kills.sh [KILLS]: mkdir, rename, link, unlink, rmdir, symlink and exclusive
+# kills [KILLS]: mkdir, rename, link, unlink, rmdir, symlink and exclusive
 # creates in a loop, while forefetchd is killed at random moments and started
 # again.  A spurious EEXIST or ENOENT is a change that was done twice.
 . "$LAB_ROOT/tests/e2e/lib/lib.sh"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What prefetch.sh runs.
+"""The tools of the test `prefetch`.
 
 prefetch.py make DIR                 a tree of 122 files
 prefetch.py job DIR [OPTION...]      stats and reads them in a fixed order, and

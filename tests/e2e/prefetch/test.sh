@@ -3,7 +3,7 @@
 # prefetch what is fetched ahead: right, of nobody else's, and an end to it
 # lab: --rtt 40ms --rate 20mbit --timeout 900
 #
-# prefetch.sh [PART...]: gain silence changes settings faults users (all).
+# prefetch [PART...]: gain silence changes settings faults users (all).
 # E2E_SILENCE: seconds in which there is to be no call (20).
 # The kernel client's caches are emptied before each run of the job; what the
 # job prints is what it prints on the direct mount.

@@ -3,7 +3,7 @@
 # private  nobody gets through the proxy what the server would deny him
 # lab: --no-mount --timeout 1500
 #
-# private.sh [--short]: private.py compares every procedure's answer, direct and
+# private [--short]: private.py compares every procedure's answer, direct and
 # through the proxy, for several credentials, after root and the owner have read
 # everything; then rights are taken away.  In all modes, and where root is
 # squashed; --short: in bounded only, and half of the cases.

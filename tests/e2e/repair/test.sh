@@ -3,7 +3,7 @@
 # repair   changes under way when the server is lost: nothing OK that was not
 # lab: --no-mount --rtt 2ms --mem 768M --timeout 2400
 #
-# repair.sh [N [KIND...]]: N lock directories and N renames (1000 of each) in
+# repair [N [KIND...]]: N lock directories and N renames (1000 of each) in
 # each kind of outage: refused, silent and long; see repair.py.
 . "$LAB_ROOT/tests/e2e/lib/lib.sh"
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What unit.sh runs under its systemd: restarts, kills and an upgrade of the
+# What the test `unit` runs under its systemd: restarts, kills and an upgrade of the
 # daemon while load.py writes, each followed by progress, then a poweroff.
 # Leaves a mark in $1 for each step.
 marks=$1

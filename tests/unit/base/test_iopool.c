@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The I/O pool: where jobs run and end, in which order, and that all drain. */
 #include "base/iopool.h"
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The log: its forms, its level, its limit, and bytes of a peer in it. */
 #include "base/log.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A server's replies as caches learn them; see the header. */
 #include "cache/learn_fixture.h"
 
 #include <setjmp.h>

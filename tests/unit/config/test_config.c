@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Configurations that are right: every key, every form of value, reloads. */
 #include "config/config.h"
 #include "config/config_key.h"
 

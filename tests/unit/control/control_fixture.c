@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A control socket and its clients in virtual time; see the header. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>

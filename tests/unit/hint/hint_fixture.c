@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Hints over caches that know the root of "/srv"; see the header. */
 #include "hint/hint_fixture.h"
 
 #include <assert.h>

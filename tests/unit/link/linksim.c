@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A simulated link, in virtual time; see the header. */
 #include "link/linksim.h"
 
 #include <assert.h>

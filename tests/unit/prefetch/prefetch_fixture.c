@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A prefetch with nothing but wants; see the header. */
 #include "prefetch/prefetch_fixture.h"
 
 #include <setjmp.h>
