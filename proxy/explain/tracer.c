@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Traces under way: the blocks of each wait in memory until they are taken. */
 #include "explain/tracer.h"
 
 #include <errno.h>

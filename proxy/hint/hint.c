@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Streams of hints: what is taken in, how far ahead of the reader it is asked
+ * for, and when a hint is dropped. */
 #include "hint/hint.h"
 
 #include <errno.h>

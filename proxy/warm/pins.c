@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Pinned trees: the list, and when each is walked. */
 #include "warm/pins.h"
 
 #include <assert.h>

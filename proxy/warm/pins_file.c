@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The file of pins (its layout is in pins_private.h): packed, written by a
+ * thread, and checked when it is read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -15,10 +15,10 @@
 #include "warm/warm_private.h"
 
 enum {
-	PROBE_US = 500000,
-	QUIET_US = 1000000,
-	POLL_US = 20000, /* while the link has no room */
-	ITEMS_MIN = 64,  /* room that is made first */
+	PROBE_US = 500000,  /* between two looks whether the link takes more */
+	QUIET_US = 1000000, /* without calls of clients, before such a look */
+	POLL_US = 20000,    /* while the link has no room */
+	ITEMS_MIN = 64,     /* room that is made first */
 };
 
 nfs3_fh item_fh(const struct item *it)
@@ -55,46 +55,32 @@ void warm_push(struct warm_walk *w, const struct item *it)
 	free(it->name);
 }
 
-static void set_fh(struct item *it, const nfs3_fh *fh)
+void warm_push_new(struct warm_walk *w, enum item_kind kind, const nfs3_fh *fh,
+    const nfs3_name *name, bool root)
 {
-	it->fh_len = (uint8_t)fh->len;
-	memcpy(it->fh, fh->data, fh->len);
+	struct item it = {
+	    .kind = (uint8_t)kind, .root = root, .fh_len = (uint8_t)fh->len};
+
+	memcpy(it.fh, fh->data, fh->len);
+	if (name)
+		it.name = strndup(name->data, name->len);
+	if (name && !it.name)
+		w->p.failed++;
+	else
+		warm_push(w, &it);
 }
 
 void warm_push_object(
     struct warm_walk *w, const nfs3_fh *fh, ftype3 type, bool root)
 {
-	struct item it = {.root = root};
-
-	set_fh(&it, fh);
-	switch (type) {
-	case NF3DIR:
-		it.kind = ITEM_DIR;
-		break;
-	case NF3REG:
-		it.kind = ITEM_FILE;
-		break;
-	case NF3LNK:
-		it.kind = ITEM_LINK;
-		break;
-	default:
-		w->p.others++;
-		return;
-	}
-	warm_push(w, &it);
-}
-
-void warm_push_name(
-    struct warm_walk *w, const nfs3_fh *dir, const nfs3_name *name)
-{
-	struct item it = {.kind = ITEM_NAME};
-
-	set_fh(&it, dir);
-	it.name = strndup(name->data, name->len);
-	if (it.name)
-		warm_push(w, &it);
+	if (type == NF3DIR)
+		warm_push_new(w, ITEM_DIR, fh, NULL, root);
+	else if (type == NF3REG)
+		warm_push_new(w, ITEM_FILE, fh, NULL, root);
+	else if (type == NF3LNK)
+		warm_push_new(w, ITEM_LINK, fh, NULL, root);
 	else
-		w->p.failed++;
+		w->p.others++;
 }
 
 bool warm_skips(const nfs3_name *name)
@@ -149,7 +135,7 @@ static void on_end(struct want_owner *o, bool given_up)
 	finish(walk_of(o));
 }
 
-/* The item on top. */
+/* The item on top of the stack has its turn. */
 static enum step on_turn(
     struct want_owner *o, uint64_t now_us, uint64_t *wait_us)
 {

@@ -20,40 +20,23 @@ static struct node *node_of(const struct warm_flight *fl, const nfs3_fh *fh)
 	return node && (node->flags & NODE_ATTRS) ? node : NULL;
 }
 
-/* The end of a path: its attributes may have come with it. */
-static void found_object(struct warm_flight *fl, const nfs3_fh *fh, bool root)
+/* The rest of a path goes on from here; at its end, attributes may have come
+ * with the handle. */
+static void found_handle(struct warm_flight *fl, const nfs3_fh *fh, size_t used)
 {
 	struct node *node = node_of(fl, fh);
-	struct item it = {
-	    .kind = ITEM_OBJECT, .root = root, .fh_len = (uint8_t)fh->len};
-
-	memcpy(it.fh, fh->data, fh->len);
-	if (node)
-		warm_push_object(fl->walk, fh,
-		    attrcache_type(caches_of(fl)->attr, node), root);
-	else
-		warm_push(fl->walk, &it);
-}
-
-/* The rest of a path goes on from here. */
-static void found_name(struct warm_flight *fl, const nfs3_fh *fh, size_t used)
-{
-	struct item it = {.kind = ITEM_NAME,
-	    .root = fl->item.root,
-	    .fh_len = (uint8_t)fh->len};
 	const char *rest = fl->item.name + used;
+	nfs3_name left;
 
 	rest += *rest == '/';
-	if (!*rest) {
-		found_object(fl, fh, fl->item.root);
-		return;
-	}
-	memcpy(it.fh, fh->data, fh->len);
-	it.name = strdup(rest);
-	if (it.name)
-		warm_push(fl->walk, &it);
+	left = (nfs3_name){.data = rest, .len = (uint32_t)strlen(rest)};
+	if (*rest)
+		warm_push_new(fl->walk, ITEM_NAME, fh, &left, fl->item.root);
+	else if (node)
+		warm_push_object(fl->walk, fh,
+		    attrcache_type(caches_of(fl)->attr, node), fl->item.root);
 	else
-		fl->walk->p.failed++;
+		warm_push_new(fl->walk, ITEM_OBJECT, fh, NULL, fl->item.root);
 }
 
 /* The object itself answered: now it is known what it is. */
@@ -79,26 +62,34 @@ static void found_attributes(struct warm_flight *fl)
 		warm_push_object(fl->walk, &fh, type, it.root);
 }
 
+/* What is taken from a page in one pass over it. */
+enum pass {
+	PASS_COOKIE, /* nothing but the last cookie */
+	PASS_DIRS,
+	PASS_OTHERS,
+};
+
 static void enter(
-    struct warm_flight *fl, const struct nfs3_dirent *e, bool dirs)
+    struct warm_flight *fl, const struct nfs3_dirent *e, enum pass pass)
 {
 	const fattr3 *a = &e->attributes.post_op_attr_u.attributes;
 	bool known =
 	    e->handle.handle_follows && e->attributes.attributes_follow;
+	bool dir = known && a->type == NF3DIR;
 
-	if (warm_skips(&e->name) || (known && a->type == NF3DIR) != dirs)
+	if (warm_skips(&e->name) || pass != (dir ? PASS_DIRS : PASS_OTHERS))
 		return;
 	if (known)
 		warm_push_object(
 		    fl->walk, &e->handle.post_op_fh3_u.handle, a->type, false);
 	else
-		warm_push_name(
-		    fl->walk, &fl->fl.call.args.readdirplus.dir, &e->name);
+		warm_push_new(fl->walk, ITEM_NAME,
+		    &fl->fl.call.args.readdirplus.dir, &e->name, false);
 }
 
-/* Directories first: what lies above them on the stack is done before. */
-static uint64_t enter_page(
-    struct warm_flight *fl, const nfs3_dirlist *list, bool dirs)
+/* Returns the last cookie. */
+static uint64_t pass_page(
+    struct warm_flight *fl, const nfs3_dirlist *list, enum pass pass)
 {
 	uint64_t cookie = fl->fl.call.args.readdirplus.cookie;
 	struct nfs3_dirent e;
@@ -107,24 +98,14 @@ static uint64_t enter_page(
 
 	nfs3_list_open(&xdrs, list);
 	while (nfs3_dirent_decode(&xdrs, true, &e, &more) && more) {
-		enter(fl, &e, dirs);
+		enter(fl, &e, pass);
 		cookie = e.cookie;
 	}
 	return cookie;
 }
 
-static uint64_t last_cookie(const nfs3_dirlist *list, uint64_t cookie)
-{
-	struct nfs3_dirent e;
-	bool more = false;
-	XDR xdrs;
-
-	nfs3_list_open(&xdrs, list);
-	while (nfs3_dirent_decode(&xdrs, true, &e, &more) && more)
-		cookie = e.cookie;
-	return cookie;
-}
-
+/* The next page goes below the entries of this one, and its directories below
+ * its files: what is pushed last is done first. */
 static void found_page(struct warm_flight *fl, const READDIRPLUS3resok *r)
 {
 	uint64_t before = fl->fl.call.args.readdirplus.cookie;
@@ -132,14 +113,14 @@ static void found_page(struct warm_flight *fl, const READDIRPLUS3resok *r)
 
 	if (before == 0)
 		fl->walk->p.directories++;
-	next.dir.cookie = last_cookie(&r->reply, before);
+	next.dir.cookie = pass_page(fl, &r->reply, PASS_COOKIE);
 	next.root = false;
 	memcpy(next.dir.verf, r->cookieverf, NFS3_COOKIEVERFSIZE);
 	/* A page that brought nothing leads nowhere. */
 	if (!nfs3_dirlist_eof(&r->reply) && next.dir.cookie != before)
 		warm_push(fl->walk, &next);
-	(void)enter_page(fl, &r->reply, true);
-	(void)enter_page(fl, &r->reply, false);
+	(void)pass_page(fl, &r->reply, PASS_DIRS);
+	(void)pass_page(fl, &r->reply, PASS_OTHERS);
 }
 
 /* Servers may give less than was asked for. */
@@ -160,7 +141,7 @@ static void found(struct warm_flight *fl, const union nfs_res *res)
 {
 	switch (fl->fl.call.proc->proc) {
 	case NFSPROC3_LOOKUP:
-		found_name(fl, &res->lookup.LOOKUP3res_u.resok.object,
+		found_handle(fl, &res->lookup.LOOKUP3res_u.resok.object,
 		    fl->fl.call.args.dirop.name.len);
 		break;
 	case NFSPROC3_ACCESS:
@@ -238,7 +219,7 @@ static void mounted(struct warm_flight *fl, const union nfs_res *res)
 	if (res->mnt.status != MNT3_OK)
 		not_found(fl, (nfsstat3)res->mnt.status);
 	else
-		found_name(fl, &res->mnt.MNT3res_u.resok.fhandle, 0);
+		found_handle(fl, &res->mnt.MNT3res_u.resok.fhandle, 0);
 }
 
 /* ---- flights ---------------------------------------------------------- */

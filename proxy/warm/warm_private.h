@@ -28,20 +28,21 @@ enum {
 };
 
 enum item_kind {
-	ITEM_MOUNT,  /* the export's root */
-	ITEM_NAME,   /* `name`, a path, below fh */
-	ITEM_OBJECT, /* attributes are not known yet */
+	ITEM_MOUNT,  /* the export's root is to be mounted */
+	ITEM_NAME,   /* `name`, a path below `fh`, is to be looked up */
+	ITEM_OBJECT, /* what `fh` is has to be asked */
 	ITEM_DIR,
 	ITEM_FILE,
 	ITEM_LINK,
 };
 
+/* Something of the tree that is to be looked at. */
 struct item {
 	uint8_t kind;
 	uint8_t tries;
-	bool root;   /* of the path itself: its errors end the walk */
-	bool rights; /* were asked for */
-	bool proof;  /* likewise, before a file is pinned */
+	bool root;   /* where the walk begins: an error on the way ends it */
+	bool rights; /* the user's rights were asked for */
+	bool proof;  /* … because the file is to be pinned */
 	uint8_t fh_len;
 	char fh[NFS3_FHSIZE_MAX];
 	char *name; /* MOUNT, NAME: what is left of the path; allocated */
@@ -52,7 +53,7 @@ struct item {
 		} dir;
 		struct {
 			uint64_t offset, end;
-			bool counted;
+			bool counted; /* in the progress */
 			bool pinned;
 		} file;
 	};
@@ -88,30 +89,34 @@ struct warm {
 	struct warm_walks walks;
 	unsigned nwalks;
 	struct flights flights;
-	uint64_t demand_us; /* when others' calls were last under way */
-	uint64_t probed_us;
+	uint64_t demand_us;   /* when others' calls were last under way */
+	uint64_t probed_us;   /* when the last probe began */
 	uint64_t probe_bytes; /* that may still go out beyond the budget */
 };
 
 /* warm.c */
-/* Whether a call may go out that the budget has no room for. What is sent
- * within an estimate never shows that the link could carry more; so where
- * nobody else uses it, there is once as much on it for a round trip. */
+/*
+ * Whether a call may go out that the budget has no room for. Calls that keep
+ * within the estimate of the link never show that it could carry more: so now
+ * and then, while clients are quiet, a walk may send as much again for one
+ * round trip.
+ */
 bool warm_probe(struct warm *wm, uint64_t bytes, uint64_t now_us);
 /* Takes `it`, its name too, even where there is no room. */
 void warm_push(struct warm_walk *w, const struct item *it);
-/* An object with known attributes. */
+/* A new item; `name` is copied, and may be NULL. */
+void warm_push_new(struct warm_walk *w, enum item_kind kind, const nfs3_fh *fh,
+    const nfs3_name *name, bool root);
+/* An object with known attributes, by what it is. */
 void warm_push_object(
     struct warm_walk *w, const nfs3_fh *fh, ftype3 type, bool root);
-/* An entry of a directory that was listed without its handle. */
-void warm_push_name(
-    struct warm_walk *w, const nfs3_fh *dir, const nfs3_name *name);
-/* Whether it is better left alone, unless named: copies of the tree. */
+/* Whether an entry of a directory is left out: a file server's snapshots, which
+ * are copies of the tree. Who names one gets it. */
 bool warm_skips(const nfs3_name *name);
 nfs3_fh item_fh(const struct item *it);
 
 /* warm_step.c */
-/* As a turn of its want; STEP_DONE: the item is used up. */
+/* One call at most; STEP_DONE: the item is used up. */
 enum step warm_step(
     struct warm_walk *w, struct item *it, uint64_t now_us, uint64_t *wait_us);
 
