@@ -19,17 +19,22 @@
 #include "prefetch/prefetch.h"
 
 enum {
-	WANTS_MAX_OUT = 48,   /* of a stream */
-	ITEM_BYTES = 1024,    /* that a hint counts for at least */
-	AHEAD_MIN = 1 << 20,  /* however slow the link */
-	AHEAD_S = 2,          /* … of which so much may be ahead */
-	AHEAD_DISK_PARTS = 8, /* … and such a part of the data cache */
+	WANTS_MAX_OUT = 48, /* of a stream at a time */
+	ITEM_BYTES = 1024,  /* that a hint counts for beside its bytes */
+	/* How much of a stream may be ahead of its reader: what the link
+	 * brings in so many seconds, but no less than this, and no more than
+	 * such a part of the data cache. */
+	AHEAD_S = 2,
+	AHEAD_MIN = 1 << 20,
+	AHEAD_DISK_PARTS = 8,
+	/* How many bytes its wants may be about: so many times what the link
+	 * holds, but no less than this. */
+	OUT_TIMES = 4,
 	OUT_MIN = 64 << 10,
-	OUT_PARTS = 4, /* wants, of what the link holds */
-	UNUSED_US = 60000000,
-	POLL_US = 20000,  /* while there is no room for wants */
-	AGE_US = 1000000, /* while hints wait for the reader */
-	TURN_STEPS = 256, /* of a stream */
+	UNUSED_US = 60000000, /* then nobody is taken to read it any more */
+	POLL_US = 20000,      /* while there is no room for wants */
+	AGE_US = 1000000,     /* while hints wait for the reader */
+	TURN_STEPS = 256,     /* of a stream in one turn of the loop */
 };
 
 void hints_wake(struct hints *h)
@@ -44,7 +49,7 @@ struct hint_items *hint_bucket(struct hint_stream *s, uint64_t object)
 
 /* ---- the life of an item ---------------------------------------------- */
 
-static void ahead(struct hint_item *it, uint64_t bytes, uint64_t now_us)
+static void count_ahead(struct hint_item *it, uint64_t bytes, uint64_t now_us)
 {
 	it->asked_us = now_us;
 	if (it->ahead_bytes == 0)
@@ -86,7 +91,7 @@ void hint_out(struct hint_item *it, uint32_t bytes)
 	s->nwants++;
 	s->out_bytes += bytes;
 	if (it->state == HINT_DATA)
-		ahead(it, bytes, clock_now_us());
+		count_ahead(it, bytes, clock_now_us());
 }
 
 void hint_asked(struct hint_item *it, uint64_t now_us)
@@ -128,7 +133,6 @@ void hint_fail(struct hint_item *it)
 	item_free(it);
 }
 
-/* The reader is beyond it, or whoever said so has changed their mind. */
 void hint_pass(struct hint_item *it)
 {
 	struct hint_stream *s = it->stream;
@@ -160,7 +164,7 @@ static uint64_t out_limit(const struct hint_stream *s)
 	if (linkest_rate_Bps(s->hints->p.link) == 0)
 		return OUT_MIN;
 	n = budget_limit_bytes(prefetch_budget(s->hints->p.prefetch)) *
-	    OUT_PARTS;
+	    OUT_TIMES;
 	return n > OUT_MIN ? n : OUT_MIN;
 }
 
@@ -175,15 +179,15 @@ static bool room(const struct hint_stream *s)
 	       !is_full(s);
 }
 
-/* All before it were asked for. */
+/* The first item that is not asked for. */
 static void find_todo(struct hint_stream *s)
 {
 	while (s->todo && s->todo->state == HINT_ASKED)
 		s->todo = TAILQ_NEXT(s->todo, link);
 }
 
-/* Nobody has read them: perhaps the client had them itself. One that is too
- * long to be ahead as a whole goes on. */
+/* Items that nobody has read for so long: perhaps the client had the files in
+ * its own cache. One that is too long to be ahead as a whole goes on. */
 static void drop_unused(struct hint_stream *s, uint64_t now_us)
 {
 	struct hint_item *it;
@@ -204,7 +208,8 @@ static void drop_unused(struct hint_stream *s, uint64_t now_us)
 	}
 }
 
-/* The reader comes to it next, and nothing of it is ahead. */
+/* The reader comes to it next, and nothing of it is ahead: it may go out
+ * however much of the stream is. */
 static bool is_due(const struct hint_stream *s, const struct hint_item *it)
 {
 	return it == TAILQ_FIRST(&s->items) && it->ahead_bytes == 0;
@@ -355,8 +360,8 @@ void hint_get_progress(const struct hint_stream *s, struct hint_progress *out)
 
 /* ---- streams ---------------------------------------------------------- */
 
-/* 0 where a stream may begin. */
-static int may_begin(struct hints *h, uid_t uid, const char *export,
+/* 0, or why no stream may begin. */
+static int check_begin(struct hints *h, uid_t uid, const char *export,
     const char *path, nfs3_fh *root)
 {
 	int error = exportpath_check(h->p.config, export, path);
@@ -384,7 +389,7 @@ struct hint_stream *hint_begin(struct hints *h, const struct user *who,
 	struct hint_stream *s;
 	nfs3_fh root;
 
-	errno = may_begin(h, who->uid, export, path, &root);
+	errno = check_begin(h, who->uid, export, path, &root);
 	if (errno)
 		return NULL;
 	s = calloc(1, sizeof(*s));

@@ -22,43 +22,47 @@
 #include "prefetch/want.h"
 
 enum hint_state {
-	HINT_NAME, /* part of its path is not known yet */
-	HINT_DATA, /* bytes of it are to be asked for */
-	HINT_ASKED,
+	HINT_NAME,  /* part of its path is not known yet */
+	HINT_DATA,  /* bytes of it are to be asked for */
+	HINT_ASKED, /* all of it was asked for */
 };
 
+/* A hint that was taken. */
 struct hint_item {
 	TAILQ_ENTRY(hint_item) link;
-	TAILQ_ENTRY(hint_item) key_link; /* where its object is known */
+	TAILQ_ENTRY(hint_item) key_link; /* once its object is known */
 	struct hint_stream *stream;
-	struct want_owner owner; /* the want that is out for it */
-	uint64_t ord;            /* counts the stream's items */
-	uint64_t seq;
-	uint64_t offset, length; /* length 0: to the end */
-	uint64_t object;         /* 0: not known yet */
-	uint64_t parent;         /* 0: not known */
-	uint64_t next;           /* from where on bytes are to be asked for */
-	uint64_t read_to;        /* up to where it was read, in one go */
-	uint64_t asked_us;       /* last; 0: never */
-	uint64_t reads;          /* that there were when it came */
-	uint64_t ahead_bytes;    /* that count as ahead */
-	uint32_t out_bytes;      /* that its want is about */
-	uint16_t text_bytes;
+	struct want_owner owner; /* of the one want that it may have */
+	uint64_t ord;            /* its number in the stream */
+	uint64_t seq;            /* … and the one that the hint came with */
+	uint64_t offset, length; /* what will be read; length 0: to the end */
+	uint64_t object;         /* fh_key(); 0: not known yet */
+	uint64_t parent;         /* of its directory; 0: not known */
+	/* HINT_DATA: the offset that is asked for next. HINT_NAME: the place in
+	 * `text` of the name that was looked up last, and one; or 0. */
+	uint64_t next;
+	uint64_t read_to;     /* where the reader's READs of it have come to */
+	uint64_t asked_us;    /* when bytes were asked for last; 0: never */
+	uint64_t reads;       /* how many READs the stream had seen before it */
+	uint64_t ahead_bytes; /* that count in the stream's ahead_bytes */
+	uint32_t out_bytes;   /* what its want is about */
+	uint16_t text_bytes;  /* for HINT_TEXT_MAX */
 	uint8_t state;
-	bool met; /* the reader was there */
-	uint8_t fh_len;
-	char text[]; /* the handle; or the path, with a NUL */
+	bool met;       /* the reader was there */
+	uint8_t fh_len; /* 0: `text` is a path */
+	char text[];    /* the handle; or the path, with its NUL */
 };
 
 TAILQ_HEAD(hint_items, hint_item);
 
 enum {
-	HINT_KEYS = 256, /* buckets, by object */
-	HINT_DIRS = 256,
-	HINT_READS = 128,
+	HINT_KEYS = 256,  /* buckets of items, by object */
+	HINT_DIRS = 256,  /* directories that are remembered */
+	HINT_READS = 128, /* READs that are remembered */
 };
 
-/* The reader may be at a hint before its object is known. */
+/* A READ of the stream's user. They are remembered because the reader may be at
+ * a hint before its object is known. */
 struct hint_read {
 	uint64_t object, offset;
 	uint32_t count;
@@ -74,19 +78,19 @@ struct hint_stream {
 	char root_fh[NFS3_FHSIZE_MAX];
 	struct hint_items items;
 	struct hint_item *todo; /* NULL: all were asked for */
-	uint32_t nitems, nasked;
-	uint32_t nwants;
-	uint64_t text_bytes;
-	uint64_t out_bytes;   /* of wants */
-	uint64_t ahead_bytes; /* asked for and not met */
-	uint64_t ords;        /* that were given */
+	uint32_t nitems, nasked, nwants;
+	uint64_t text_bytes;  /* of all items */
+	uint64_t out_bytes;   /* of all wants */
+	uint64_t ahead_bytes; /* asked for, and the reader was not there yet */
+	uint64_t ords;        /* the last item's `ord` */
 	uint32_t last_lead;   /* of the last want */
-	/* Where the reader was seen far ahead, if it goes on there. */
+	/* The reader was seen at this item, far ahead of where it was before.
+	 * It has come there only if its next READ is near, too. */
 	uint64_t far_ord;
 	struct hint_items keys[HINT_KEYS];
-	uint64_t dirs[HINT_DIRS]; /* of its objects, by key; the last ones */
-	struct hint_read last[HINT_READS]; /* by their number */
-	uint64_t reads;
+	uint64_t dirs[HINT_DIRS]; /* directories of its objects, by their key */
+	struct hint_read last[HINT_READS]; /* a ring … */
+	uint64_t reads;                    /* … and how many there were */
 	struct hint_progress p;
 };
 
@@ -101,23 +105,24 @@ struct hints {
 
 /* hint.c */
 void hints_wake(struct hints *h);
-/* Of a stream's items whose objects are known. */
+/* The stream's items that may be about the object. */
 struct hint_items *hint_bucket(struct hint_stream *s, uint64_t object);
-/* Its bytes count as ahead no longer. */
+/* The reader has come to it: its bytes are not ahead of the reader any more. */
 void hint_not_ahead(struct hint_item *it);
-/* The reader is beyond it, or whoever said so has changed their mind. */
+/* The reader is beyond it, or it was cancelled: it is freed. */
 void hint_pass(struct hint_item *it);
-/* There is no want for it any more. */
+/* Its want is gone. */
 void hint_want_gone(struct hint_item *it);
 /* All of it was asked for, or need not be. */
 void hint_asked(struct hint_item *it, uint64_t now_us);
-/* It is of no use: gone. */
+/* It cannot be followed: it counts as failed, and is freed. */
 void hint_fail(struct hint_item *it);
-/* It has taken a want of `bytes`. */
+/* It owns a want of `bytes` from now on. */
 void hint_out(struct hint_item *it, uint32_t bytes);
 
 /* hint_reader.c */
-/* Its object is known now; those before it may be gone then. */
+/* Its object is known now. If the reader was there already, the items before
+ * it are passed. */
 void hint_set_object(struct hint_item *it, uint64_t object, uint64_t parent);
 
 /* hint_step.c */

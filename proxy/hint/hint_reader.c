@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where the reader is, in the streams of its uid. */
+/*
+ * Where the reader is. Any process of the stream's user counts as the reader:
+ * its READs are compared with the hints, and what they come to is met. READs
+ * may overtake each other, and a client's own readahead reads what no program
+ * has asked for yet; so one that is far ahead counts when a second one follows.
+ */
 #include "base/metrics.h"
 #include "hint/hint_private.h"
 
-/* A read so far ahead of the last one counts at once. Beyond that it may be the
- * client's readahead, unless the next one follows it. */
+/* Items: a READ that is no further ahead counts at once. */
 enum { NEAR = 16 };
 
 static bool overlaps(
@@ -16,7 +20,7 @@ static bool overlaps(
 }
 
 /* The first hint that names what is read. */
-static struct hint_item *find(
+static struct hint_item *find_read(
     struct hint_stream *s, const struct predictor_obs *obs)
 {
 	struct hint_item *it, *first = NULL;
@@ -32,7 +36,8 @@ static bool is_dir(const struct hint_stream *s, uint64_t key)
 	return key != 0 && s->dirs[key % HINT_DIRS] == key;
 }
 
-static bool names(struct hint_stream *s, const struct predictor_obs *obs)
+static bool is_about_hints(
+    struct hint_stream *s, const struct predictor_obs *obs)
 {
 	struct hint_item *it;
 
@@ -58,7 +63,7 @@ static bool is_there(struct hint_stream *s, const struct hint_item *it)
 	return false;
 }
 
-/* What was read up to `end` need not be asked for. */
+/* What the reader has read up to `end` need not be asked for. */
 static void skip(struct hint_item *it, uint64_t offset, uint64_t end)
 {
 	if (offset > it->read_to || end <= it->read_to)
@@ -96,7 +101,7 @@ static void meet(
 	hints_wake(s->hints);
 }
 
-/* The last read that had the hint's first byte since the hint came; or NULL. */
+/* The last READ of the hint's first byte since the hint came; or NULL. */
 static const struct hint_read *was_read(
     const struct hint_stream *s, const struct hint_item *it)
 {
@@ -129,7 +134,7 @@ void hint_set_object(struct hint_item *it, uint64_t object, uint64_t parent)
 
 static void saw_read(struct hint_stream *s, const struct predictor_obs *obs)
 {
-	struct hint_item *it = find(s, obs);
+	struct hint_item *it = find_read(s, obs);
 	uint64_t end = obs->offset_bytes + obs->count_bytes;
 
 	s->last[++s->reads % HINT_READS] =
@@ -149,7 +154,7 @@ bool hints_seen(struct hints *h, const struct predictor_obs *obs)
 	LIST_FOREACH (s, &h->streams, link) {
 		if (s->uid != obs->uid)
 			continue;
-		known = known || names(s, obs);
+		known = known || is_about_hints(s, obs);
 		if (obs->kind == PREDICTOR_READ)
 			saw_read(s, obs);
 	}

@@ -17,7 +17,7 @@ enum {
 	CHUNK_PARTS = 4, /* of what the link carries in a second */
 };
 
-/* Somebody said so. Whether the link has room is the budget's to say. */
+/* Who gives a hint says that it will be read. */
 #define P_HINT 1.0f
 
 enum walked { WALK_FOUND, WALK_ASK, WALK_NONE };
@@ -27,7 +27,8 @@ static struct caches *caches_of(const struct hint_item *it)
 	return it->stream->hints->p.caches;
 }
 
-/* Nearer ones of one stream must not go before those that wait. */
+/* How far ahead of the reader it is. A later want of a stream must not have a
+ * smaller lead than one that waits, or it would go out before it. */
 static uint32_t lead_of(struct hint_item *it)
 {
 	struct hint_stream *s = it->stream;
@@ -138,7 +139,7 @@ static uint32_t chunk_bytes(const struct hint_item *it)
 	return n < CHUNK_MAX ? (uint32_t)n : CHUNK_MAX;
 }
 
-/* Where it ends, as far as is known. */
+/* The offset at which the hinted bytes end, as far as the file is known. */
 static uint64_t end_of(const struct hint_item *it, const struct node *node)
 {
 	uint64_t end = it->length > 0 ? it->offset + it->length : UINT64_MAX;
@@ -174,8 +175,8 @@ static enum hint_step ask_bytes(
 	return HINT_STEP_OUT;
 }
 
-/* A file, as far as is known, that may be read. */
-static bool is_good(const struct hint_item *it, struct node *node)
+/* Whether it is a file that may be read, as far as is known. */
+static bool can_be_read(const struct hint_item *it, struct node *node)
 {
 	if (!node || !(node->flags & NODE_ATTRS))
 		return node && it->next == it->offset;
@@ -187,7 +188,7 @@ static enum hint_step step_data(struct hint_item *it, uint64_t now_us)
 {
 	struct node *node = attrcache_by_key(caches_of(it)->attr, it->object);
 
-	if (!is_good(it, node)) {
+	if (!can_be_read(it, node)) {
 		hint_fail(it);
 		return HINT_STEP_OUT;
 	}
@@ -246,6 +247,6 @@ void hint_step_done(struct hint_item *it, bool given_up, uint64_t now_us)
 	}
 	it->next += it->out_bytes;
 	node = attrcache_by_key(caches_of(it)->attr, it->object);
-	if (is_good(it, node) && it->next >= end_of(it, node))
+	if (can_be_read(it, node) && it->next >= end_of(it, node))
 		hint_asked(it, now_us);
 }

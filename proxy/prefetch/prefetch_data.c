@@ -27,7 +27,7 @@ static uint32_t first_bytes(const struct turn *t)
 	return (uint32_t)(n < t->node->size ? n : t->node->size);
 }
 
-/* The next piece that is wanted, from where the want stands; false: none. */
+/* The next piece, from where the want stands; false where there is none. */
 static bool next_piece(struct turn *t, const struct predictor_extent *ext,
     size_t n, uint64_t *offset, uint32_t *len)
 {
@@ -73,7 +73,8 @@ static uint32_t have(const struct turn *t, uint64_t offset, uint32_t len)
 	if (len == 0)
 		return 0;
 	rd.len = datacache_prefix(t->c->data, &rd);
-	/* Off the disk, and compared with its checksum, before it is wanted. */
+	/* It is read off the disk, and compared with its checksum, before a
+	 * client wants it. */
 	if (rd.len > 0)
 		datacache_touch(t->c->data, &rd);
 	return rd.len;
@@ -97,7 +98,6 @@ static bool read_piece(struct turn *t, uint64_t offset, uint32_t len)
 	return turn_send(t, t->node, NFSPROC3_READ, &args, len + CONFIRM_BYTES);
 }
 
-/* All of what is asked for first is there. */
 bool turn_has_first(const struct turn *t)
 {
 	const struct want *w = t->w;
@@ -139,7 +139,6 @@ static size_t extents(const struct turn *t, struct predictor_extent *ext)
 		   : 0;
 }
 
-/* All pieces that the link has room for; false where some are left. */
 bool turn_read(struct turn *t)
 {
 	struct predictor_extent ext[EXTENTS];
@@ -153,7 +152,7 @@ bool turn_read(struct turn *t)
 		if (had == 0 && !read_piece(t, offset, len))
 			return false;
 		w->into += had ? had : len;
-		/* Others' first bytes go before this one's last ones. */
+		/* The first bytes of other files go before the rest of this. */
 		if (w->count == 0 && w->extent > 0 && !w->tail &&
 		    want_begins_tail(w)) {
 			t->more = true;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * First runs: nothing is known but the name space. Whoever enters a
- * directory, or misses a name in it, seldom wants that one name only: its
- * listing answers the others, and the absent ones of a search path, in one
- * round trip.
+ * Misses in directories. In a first run nothing is known but names. Yet whoever
+ * enters a directory, or asks for a name in it that is not cached, seldom wants
+ * that name only: a listing answers for all names in one round trip, and for
+ * those that do not exist as well, as on a search path.
  */
 #include "nfsproto/nfs3_object.h"
 #include "prefetch/prefetch_private.h"
 
 enum {
-	/* What is wanted in one directory belongs together for so long. */
+	/* Calls in one directory belong together if they come so close. */
 	TOGETHER_US = 1000000,
-	GROUP_MIN = 3, /* names; fewer are asked for one by one */
+	GROUP_MIN = 3, /* fewer names are asked for one by one */
 };
 
 /* How likely more of the directory will be wanted after a first miss in it, and
@@ -70,7 +70,8 @@ bool dir_groups(struct prefetch *pf, const struct node *dir, uint64_t now_us)
 		   pf, d->names, (x ? x->nchildren : 0) * ENTRY_BYTES);
 }
 
-/* The first page was not fresh, nor will the others be. */
+/* A client reads a listing whose first page was not fresh: the others will not
+ * be, either. */
 static void listing_missed(
     struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us)
 {

@@ -4,10 +4,10 @@
 
 #include "prefetch/prefetch_private.h"
 
-/* That a listing is still wanted, of which some pages came. */
+/* How likely a listing is still wanted once some pages of it have come. */
 #define P_BEGUN 0.9f
 
-/* From where it has come to; it waits for its turn as others do. */
+/* The next page is a want like others, and waits for its turn. */
 static void want_listing(struct pf_flight *fl)
 {
 	struct prediction pred = {.object = fl->object,
@@ -20,8 +20,8 @@ static void want_listing(struct pf_flight *fl)
 		w->listed = false;
 }
 
-/* A directory that changed has none of its names left, nor what was known
- * to be absent: its listing brings them back. */
+/* If a directory has changed, nothing is known any more of the names in it, or
+ * of those that were absent: its listing brings all that back. */
 static void after_confirm(struct pf_flight *fl, struct node *node)
 {
 	const struct node_ext *x;
@@ -54,7 +54,9 @@ static struct list_mark list_mark(const struct pf_flight *fl)
 	return (struct list_mark){listing_count(l), listing_last_cookie(l)};
 }
 
-/* Pages side by side of a directory that changed must not all go on. */
+/* Whether the page made the listing longer. Of pages that came side by side
+ * from a directory that has changed, only one does: else each would want a
+ * next. */
 static bool brought_entries(
     const struct pf_flight *fl, const struct list_mark *before)
 {
@@ -63,8 +65,7 @@ static bool brought_entries(
 	return now.entries != before->entries || now.cookie != before->cookie;
 }
 
-/* The next page, if this one made the listing longer; behind the last one the
- * predictor hears of it. */
+/* The next page is wanted, or the predictor hears of the whole listing. */
 static void read_listing_on(struct pf_flight *fl, struct node *dir, bool longer)
 {
 	struct prefetch *pf = fl->pf;

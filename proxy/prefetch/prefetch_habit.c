@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What follows a lookup. Nothing may be known of an object but its name, yet
- * whoever read the files of that kind that it looked up before will read this
- * one, and whoever entered directories will enter this one. So rights and the
- * first bytes, or the listing, are under way while the client still asks for
- * what comes first.
+ * What follows a lookup. Even if nothing is known of an object but its name, a
+ * user who has read the files of that kind that it looked up before will read
+ * this one, and one who has entered directories will enter this one. So rights
+ * and the first bytes, or the listing, are under way while the client still
+ * asks for attributes.
  */
 #include "prefetch/prefetch_private.h"
 
 enum {
-	LOOKED_MAX = 512, /* lookups; then they count for half */
+	/* Of this many lookups of a kind both counts are halved, so that they
+	 * tell of the last ones. */
+	LOOKED_MAX = 512,
+	/* A prediction of the same object that is younger is not repeated. */
 	FORESEEN_US = 10000000,
 };
 
-/* Nothing seen yet: at one in three. */
+/* Before anything was seen, one lookup in three is taken to be followed. */
 #define READ_PRIOR   1
 #define LOOKED_PRIOR 3
 
@@ -22,7 +25,7 @@ static struct pf_habit *habit_of(struct pf_cred *cred, uint8_t kind)
 	return &cred->habits[kind];
 }
 
-/* By the end of the name; directories are one kind. */
+/* A number for the end of the name (".c"); all directories are one kind. */
 static uint8_t kind_of(const struct predictor_obs *o)
 {
 	return o->directory ? 0 : (uint8_t)(1 + o->type_hash % (PF_HABITS - 1));
@@ -58,13 +61,13 @@ static void followed(struct prefetch *pf, struct pf_seen *seen)
 		return;
 	l->object = 0;
 	h = habit_of(seen->cred, l->kind);
-	/* Its lookup may have been halved away. */
+	/* The lookup may have been dropped by a halving. */
 	if (h->followed < h->looked)
 		h->followed++;
 }
 
-/* Trails said so already, and know it better. A note may tell of a call that
- * is not over yet, from a time that is still to come. */
+/* Whether the predictor said so already, which knows it better. The time of a
+ * note may lie after `now_us`: it may be told by a reply that came since. */
 static bool is_foreseen(struct prefetch *pf, uint64_t object, uint64_t now_us)
 {
 	const struct note *n = note_find(pf, object);

@@ -13,11 +13,14 @@
 #include "prefetch/prefetch_private.h"
 
 enum {
-	PASS_MAX = 4096, /* fresh entries; then most of it is */
-	/* Status, post_op_attr, cookieverf, end; and some room. */
+	/* After so many fresh entries no others are looked for: most of the
+	 * listing is fresh. */
+	PASS_MAX = 4096,
+	/* What a reply has beside its entries (RFC 1813 section 3.3.17):
+	 * status, post_op_attr, cookieverf, the end; and some room. */
 	PAGE_HEAD = 4 + 88 + 8 + NFS3_DIRLIST_END_SIZE + 100,
-	PAGE_MAX = 8192, /* bytes that are asked for at once */
-	WINDOW_PARTS = 4,
+	PAGE_MAX = 8192,      /* bytes that are asked for at once */
+	WINDOW_PARTS = 4,     /* of the budget's window, a page is one */
 	LISTING_BYTES = 2048, /* of a directory of one block, never listed */
 	DIR_BLOCK = 4096,
 	LOOK = 16, /* entries that stand for all of a listing */
@@ -34,7 +37,8 @@ static bool entry_fresh(struct caches *c, struct node *dir,
 	return child && attrcache_sent(c->attr, child) >= fresh_us;
 }
 
-/* The root of an export has a shorter handle than what is in it. */
+/* Bytes of the entry in a reply. The handle counts by its own length: that of
+ * an export's root is shorter than those below it. */
 static size_t entry_size(
     struct caches *c, struct node *dir, const struct list_entry *le)
 {
@@ -88,7 +92,7 @@ uint32_t listing_page(struct caches *c, struct node *dir, struct listing *l,
 		bytes = size;
 	} while (
 	    listing_next(l, &pos, &e) && size + entry_size(c, dir, &e) <= room);
-	/* Cookies that do not differ lead nowhere. */
+	/* With equal cookies the page would be asked for for ever. */
 	if (span->to == span->from)
 		return 0;
 	listing_remember(l, span->to, end);
@@ -97,8 +101,9 @@ uint32_t listing_page(struct caches *c, struct node *dir, struct listing *l,
 
 /* ---- calls ------------------------------------------------------------ */
 
-/* Of a directory that was never listed, its size tells as much; about 40
- * bytes of it are an entry, and a block is there for few, too. */
+/* What its listing takes. Of a directory that was never listed, the size tells:
+ * an entry has about 40 bytes on a server's disk, and four times as much in a
+ * reply; the first block is there for few entries, too. */
 static uint64_t listing_bytes(const struct turn *t, struct node *dir)
 {
 	const struct node_ext *x = attrcache_ext(t->c->attr, dir);
@@ -111,7 +116,7 @@ static uint64_t listing_bytes(const struct turn *t, struct node *dir)
 	return bytes > least ? bytes : least;
 }
 
-/* While the rate is not known, the window tells what the link bears. */
+/* While the link's rate is not known, the window says what it carries. */
 static uint64_t page_bytes(const struct prefetch *pf)
 {
 	uint64_t unit = linkest_unit_bytes(pf->p.link);
@@ -122,7 +127,7 @@ static uint64_t page_bytes(const struct prefetch *pf)
 	return unit < PAGE_MAX ? unit : PAGE_MAX;
 }
 
-/* All pages of it for which there is room; false where some are left. */
+/* Ask for all pages for which there is room; false where some are left. */
 static bool list_anew(struct turn *t, struct node *dir, struct listing *l)
 {
 	struct want *w = t->w;
@@ -148,8 +153,8 @@ static bool list_anew(struct turn *t, struct node *dir, struct listing *l)
 	return true;
 }
 
-/* Its names hold as far as is known: pages need not be asked for one after
- * the other. */
+/* The listing, if its names hold as far as is known: then its pages need not be
+ * asked for one after the other. */
 static struct listing *list_known(const struct turn *t, struct node *dir)
 {
 	struct listing *l =

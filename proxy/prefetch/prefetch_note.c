@@ -3,7 +3,7 @@
 #include "base/metrics.h"
 #include "prefetch/prefetch_private.h"
 
-/* What was not used for so long was fetched in vain. */
+/* What was not used within this time counts as fetched in vain. */
 enum { JUDGED_US = 10000000 };
 
 static uint16_t *head_of(struct notes *n, uint64_t object)
@@ -21,7 +21,7 @@ struct note *note_find(struct prefetch *pf, uint64_t object)
 	return NULL;
 }
 
-/* Only its own predictions teach the predictor. */
+/* The predictor learns from what became of its own predictions only. */
 static void feedback(
     struct prefetch *pf, const struct note *x, enum predictor_outcome what)
 {
@@ -43,7 +43,7 @@ static void judge(struct prefetch *pf, struct note *x)
 	x->state = NOTE_UNUSED;
 	metrics_add(pf->p.metrics, METRICS_PREFETCH_UNUSED, 1);
 	count_bytes(pf, x, METRICS_PREFETCH_UNUSED_BYTES);
-	/* A session may come to it after a pause of any length. */
+	/* The user of a session may come to it after any pause. */
 	if (x->source != PREDICTOR_FROM_SESSION)
 		feedback(pf, x, PREDICTOR_UNUSED);
 }
@@ -81,7 +81,7 @@ void note_predicted(struct prefetch *pf, const struct prediction *pred,
 
 	if (!x)
 		x = note_new(pf, pred->object);
-	/* Under way, or there and not used yet: it is the same one. */
+	/* Of what is under way, or there and not used yet, the note stays. */
 	if (x->state == NOTE_ASKED || x->state == NOTE_READY)
 		return;
 	x->state = NOTE_WANTED;
@@ -122,11 +122,11 @@ void note_used(struct prefetch *pf, uint64_t object, uint32_t uid, bool late,
 	if (!x || (x->state != NOTE_ASKED && x->state != NOTE_READY))
 		return;
 	late = late || x->state == NOTE_ASKED;
-	/* Asked for all the same: it was there in part only. */
+	/* The server was asked all the same: only part of it was there. */
 	if (missed && !late)
 		return;
 	x->state = late ? NOTE_LATE : NOTE_USED;
-	/* Now it tells of both. */
+	/* From now on the note tells of both users. */
 	if (x->uid != uid)
 		x->uid = NOTE_UID_NONE;
 	x->us = now_us;

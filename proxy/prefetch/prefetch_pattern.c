@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What follows the last reads of a file, by pattern.h, is wanted as
- * ranges; what does not follow after all is not wanted any more. */
+/* Patterns in the reads of a file (pattern.h): the ranges that follow are
+ * wanted, and those that turn out not to follow are dropped. */
 #include "base/metrics.h"
 #include "config/config.h"
 #include "predictor/pattern/pattern.h"
 #include "prefetch/prefetch_private.h"
 
-/* Does the policy of the file let data be fetched that may be used? In strict
- * mode a read would ask the server once more, and be no sooner there. */
+/* Whether data of the file may be fetched ahead, and then be used. In strict
+ * mode a READ asks the server anyway, and is answered no sooner. */
 static bool allowed(const struct prefetch *pf, uint64_t object)
 {
 	struct caches *c = pf->p.caches;
@@ -21,7 +21,7 @@ static bool allowed(const struct prefetch *pf, uint64_t object)
 	       policy->consistency != CONFIG_CONSISTENCY_STRICT;
 }
 
-/* While the rate is not known, the window says what the link bears. */
+/* What the link holds; while its rate is not known, the window says it. */
 static uint64_t pipe_bytes(const struct prefetch *pf)
 {
 	return linkest_rate_Bps(pf->p.link) ? budget_limit_bytes(pf->budget)
@@ -65,7 +65,7 @@ void pattern_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 	}
 }
 
-/* Of a run before this one. */
+/* In which order the file was read in a run before this one. */
 static size_t order(
     void *ctx, uint64_t object, struct predictor_extent *out, size_t max)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sessions (predictor.h): what a user used after former mounts or pauses is
- * wanted when that begins again, like all that is predicted, with the
- * credential of the call that is in the session. So much at a time as the
- * link takes: what is predicted from the calls themselves comes first, and
- * when the session goes otherwise, nothing of it is left waiting.
+ * Sessions (predictor.h): what a user used after a mount or a pause is wanted
+ * again when a session begins that goes like a former one, under the credential
+ * of the call that it began with. Only as many wants are made at a time as the
+ * link takes: so what is predicted from single calls goes first, and if the
+ * session goes another way after all, hardly anything of it is left waiting.
  */
 #include <event2/event.h>
 
@@ -14,9 +14,9 @@
 #include "prefetch/prefetch_private.h"
 
 enum {
-	ROOM = 128, /* wants that wait, at most, when more is asked for */
-	PART = 64,  /* of a session, at a time */
-	LOOK_US = 250000,
+	ROOM = 128,       /* no more is asked for while so many wants wait */
+	PART = 64,        /* predictions that are asked for at a time */
+	LOOK_US = 250000, /* between two looks while no call comes */
 };
 
 void session_configure(struct prefetch *pf)
@@ -32,8 +32,8 @@ bool session_spent(const struct want *w)
 	return w->cred->session_bytes >= w->pf->p.config->session_size;
 }
 
-/* The credential is in that session from now on, if it is the first one: a
- * user may have others, of fewer groups. */
+/* The credential is in that session from now on, unless another one is: a user
+ * may have several, which differ in their groups. */
 static void session_enter(
     struct prefetch *pf, struct pf_cred *cred, uint32_t session)
 {
@@ -48,7 +48,8 @@ static void session_enter(
 		return;
 	if (!pf->sessions[i])
 		pf->sessions[i] = pf_cred_ref(cred);
-	/* Of two that go on by turns, each would have it all again. */
+	/* If the former session goes on as well, its share of bytes is shared:
+	 * else two that take turns would have it anew each time. */
 	if (!predictor_session_goes_on(pf->predictor, cred->session))
 		cred->session_bytes = 0;
 	cred->session = session;
@@ -72,7 +73,7 @@ void session_seen(struct prefetch *pf, struct pf_cred *cred)
 		session_enter(pf, cred, session);
 }
 
-static void session_tell(
+static void session_want(
     struct prefetch *pf, struct pf_cred *cred, uint64_t now_us)
 {
 	struct prediction preds[PART];
@@ -121,14 +122,14 @@ void session_go_on(struct prefetch *pf, uint64_t now_us)
 		struct pf_cred *cred = pf->sessions[i];
 
 		if (predictor_session_goes_on(pf->predictor, cred->session)) {
-			session_tell(pf, cred, now_us);
+			session_want(pf, cred, now_us);
 			i++;
 		} else {
 			session_leave(pf, i);
 		}
 	}
 	session_count(pf);
-	/* While the user thinks, no call wakes the pump. */
+	/* No call wakes the pump while the user thinks. */
 	if (pf->sessions[0] && !evtimer_pending(pf->ev_session, NULL))
 		event_add(pf->ev_session, &tv);
 }

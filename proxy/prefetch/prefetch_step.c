@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a want needs next: its directory confirmed, so that the name holds;
- * its listing; itself confirmed, attributes and rights in one ACCESS; then
- * data, if that is missing or of another version. A confirmation that will
- * be fresh when it is wanted is not asked for, nor is what is under way.
+ * What a want needs next. In each turn it goes through these, and asks for the
+ * first that is missing:
+ *
+ *	its directory confirmed, so that its name holds
+ *	its listing, of a directory
+ *	itself confirmed: attributes and rights in one ACCESS
+ *	data, if that is missing or of another version
+ *
+ * What will still be fresh when it is used is not asked for, nor is what is
+ * under way already, whoever asked.
  */
 #include "base/metrics.h"
 #include "config/config.h"
@@ -17,7 +23,7 @@ enum {
 	STEPS_MAX = 12,
 };
 
-/* How long before a confirmation grows too old it is asked for again. */
+/* A confirmation that grows too old within this time is asked for again. */
 static uint64_t slack_us(const struct config_policy *policy)
 {
 	return policy->attr_timeout_us / 3;
@@ -139,7 +145,7 @@ static bool step_dir(struct turn *t)
 	       turn_list(t, t->dir);
 }
 
-/* Once: then it is known, or known to be absent, or not to be had. */
+/* Only once: then the name is known, or cannot be. */
 static bool look_up(struct turn *t)
 {
 	struct want *w = t->w;
@@ -160,7 +166,7 @@ static bool look_up(struct turn *t)
 	return true;
 }
 
-/* Without a handle: its directory's listing may bring it. */
+/* Its handle is not known: the listing of its directory may bring it. */
 static bool step_unknown(struct turn *t)
 {
 	if (t->w->name)
@@ -171,7 +177,7 @@ static bool step_unknown(struct turn *t)
 	return !t->dir || turn_list(t, t->dir);
 }
 
-/* Of a file, of which no more than name and attributes are wanted. */
+/* No more than name and attributes of a file are wanted. */
 static bool step_name(struct turn *t)
 {
 	if (t->dir && turn_under_way(t, t->dir, NFSPROC3_READDIRPLUS))
@@ -181,8 +187,8 @@ static bool step_name(struct turn *t)
 	return confirm(t, t->node);
 }
 
-/* Whoever reads the file has had its attributes and rights, and the READs
- * that are asked ahead bring them anew. */
+/* Whether the file is being read: then its client has its attributes and
+ * rights, and the READs ahead bring the attributes anew. */
 static bool is_read(const struct turn *t)
 {
 	uint8_t open = PREDICTOR_NEEDS_NAME | PREDICTOR_NEEDS_ATTR |
@@ -213,7 +219,8 @@ static bool step_node(struct turn *t)
 	}
 	if (!turn_wants_data(t))
 		return true;
-	/* What is there may be of an older version: that shows first. */
+	/* What is cached may be of an older version: the confirmation that is
+	 * under way will say so. */
 	if (!fresh && t->w->pending > 0 && turn_has_first(t))
 		return true;
 	return turn_read(t);

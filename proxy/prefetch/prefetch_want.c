@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is wanted: in lanes by how soon, each first in, first out, so that
- * nothing here takes longer when there is more of it.
+ * The queue of wants. It has a lane for each distance at which something will
+ * be used, and a lane is first in, first out: so nothing here takes longer when
+ * there is more of it.
  */
 #include <stdlib.h>
 
@@ -10,10 +11,11 @@
 #include "base/metrics.h"
 #include "prefetch/prefetch_private.h"
 
-/* That a file whose beginning is read is read on as in former runs. */
+/* How likely a file whose beginning is read will be read on as it was in former
+ * runs. */
 #define P_REST 0.9f
 
-/* Wants are found by these; equal ones are one. */
+/* What tells wants apart: what has an equal key is the same want. */
 struct want_key {
 	uint64_t object;
 	struct pf_cred *cred;
@@ -77,7 +79,7 @@ static bool is_job(const struct want *w)
 
 static uint8_t want_lane(const struct want *w)
 {
-	/* What is wanted next is wanted whole. */
+	/* The tail of what will be used next is as urgent as its beginning. */
 	return w->tail && w->base_lane > 0 ? w->base_lane + WANT_TAIL_LANES
 					   : w->base_lane;
 }
@@ -112,7 +114,7 @@ bool want_begins_tail(struct want *w)
 	return w->lane != was;
 }
 
-/* It is wanted sooner, or for more. */
+/* The want is predicted again: sooner, or for more. */
 static void want_merge(
     struct want *w, const struct prediction *pred, uint64_t now_us)
 {
@@ -124,7 +126,7 @@ static void want_merge(
 	w->planned |= pred->source == PREDICTOR_FROM_SESSION;
 	w->session &= pred->source == PREDICTOR_FROM_SESSION;
 	w->far_off &= pred->early;
-	/* A directory is wanted for its listing without its own. */
+	/* A want for a directory's listing comes without the parent. */
 	if (!w->parent)
 		w->parent = pred->parent;
 	if (pred->p > w->p)
@@ -248,7 +250,7 @@ void want_withdraw(
 	struct want_key k = {.object = object, .cred = cred};
 	struct want *w = want_find(pf, &k);
 
-	/* A watch, or a wait for the server's clock, goes on from a call. */
+	/* Once it has had a turn, calls for it may be under way. */
 	if (!w || !w->queued || w->steps > 0)
 		return;
 	if (w->planned) {
@@ -260,7 +262,8 @@ void want_withdraw(
 	want_drop(w);
 }
 
-/* Not the object that stands for the absent name: that may be wanted, too. */
+/* Another number than observe_absent(): an absent name, too, may be wanted as
+ * an object. */
 static uint64_t name_object(const struct want_name *n)
 {
 	return XXH3_64bits_withSeed(n->name, n->len, ~n->dir) | 1;
@@ -287,7 +290,7 @@ struct want *want_add_name(struct prefetch *pf, struct pf_cred *cred,
 	return w;
 }
 
-/* Nothing finds it but its owner, nor is it taken from what wants may be. */
+/* Jobs are few, and have no key: only their owners find them. */
 bool want_add_job(
     struct prefetch *pf, struct pf_cred *cred, struct want_owner *o)
 {
@@ -335,9 +338,10 @@ void want_queue(struct want *w, bool again)
 	struct want_queue *lane = &w->pf->lanes[w->lane];
 	struct want *next = NULL;
 
-	/* It stood before nearly all that are there. */
+	/* A want that comes back stood before nearly all that are there. Many
+	 * come back at the same time, in their order: so its place is looked
+	 * for behind the one that came back before it. */
 	if (again) {
-		/* Those that come back together come in their order. */
 		next = w->pf->last_requeued[w->lane];
 		if (!next || next->order > w->order)
 			next = TAILQ_FIRST(lane);
@@ -440,7 +444,6 @@ void wants_free(struct prefetch *pf)
 
 static void on_done(struct fetch_watch *watch)
 {
-	/* Its neighbours are the want's other watches. */
 	struct want *w = watch->ctx;
 
 	if (--w->pending > 0)
@@ -463,6 +466,6 @@ bool want_watch(struct want *w, const struct fetch_about *about)
 		w->pending++;
 		return true;
 	}
-	/* More than it can watch is under way: it will ask again. */
+	/* It cannot watch that many calls: it asks again in its next turn. */
 	return true;
 }
