@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whatever waits for the disk is done by one job, at the start and again
- * until it succeeds: it has the directory, reads all that is kept there, and
- * opens the data. Then the loop takes what it brought.
+ * All that may wait for the disk is in one job for a thread, which is done at
+ * the start and again until it succeeds: it creates the directory, reads the
+ * files and opens the data. Then the loop takes over what it found.
+ *
+ *	loop: begin() ──▶ thread: open_run() ──▶ loop: open_on_done()
  */
 #include "daemon/cachehome.h"
 
@@ -33,12 +35,12 @@ struct opening {
 	struct iopool_job job;
 	bool busy;
 	bool done;  /* at least once */
-	bool keep;  /* the data is well */
-	bool renew; /* … or has failed */
+	bool keep;  /* the data is open and works */
+	bool renew; /* the data is open and failed */
 	int rc;
-	char err[TEXT_MAX]; /* of the directory … */
+	char err[TEXT_MAX]; /* why the directory cannot be used */
 	char data_err[TEXT_MAX];
-	bool same; /* it is of the same server */
+	bool same; /* the files are of the configured server */
 	struct datacache *data;
 	struct metasave_file names;
 };
@@ -46,18 +48,18 @@ struct opening {
 struct cachehome {
 	struct cachehome_params p;
 	struct caches *caches;
-	struct metasave *save; /* NULL: the directory was not had yet */
+	struct metasave *save; /* NULL: the directory was never usable */
 	struct opening open;
 	uint64_t retry_us;
-	unsigned save_failures; /* that were seen */
+	unsigned save_failures; /* as of the last tick */
 	uint64_t save_late_us;  /* one is under way since; 0: none is late */
 	struct log_limit late;
-	uint64_t problem_us; /* there is one since; 0: there is none */
-	bool started;        /* what is had from now on comes late */
+	uint64_t problem_us; /* since when; 0: there is none */
+	bool started;        /* cachehome_wait() returned */
 	bool closing;
-	char whose[TEXT_MAX];
+	char whose[TEXT_MAX]; /* address and port of the server */
 	char problem[TEXT_MAX];
-	char logged[TEXT_MAX];
+	char logged[TEXT_MAX]; /* the problem that the log tells of */
 };
 
 /* ---- in a thread ------------------------------------------------------ */
@@ -67,7 +69,7 @@ static struct cachehome *home_of(struct iopool_job *job)
 	return (void *)((char *)job - offsetof(struct cachehome, open.job));
 }
 
-/* The loop will read it from memory. */
+/* Has a file in the page cache, so that the loop can read it at once. */
 static void read_ahead(const struct cachehome *h, const char *file)
 {
 	char path[PATH_MAX], buf[16 << 10];
@@ -82,9 +84,10 @@ static void read_ahead(const struct cachehome *h, const char *file)
 	close(fd);
 }
 
-/* Handles of one server mean nothing to another one. It is written each time:
- * so it shows whether the disk can be written to. A full one serves, if it is
- * ours. */
+/* Says in the file `whose` which server the directory is for, since the handles
+ * of one server mean nothing to another. The file is written each time, which
+ * shows whether the disk can be written to; a full disk will do if the
+ * directory is ours already. */
 static int claim(struct cachehome *h)
 {
 	struct opening *o = &h->open;
@@ -176,7 +179,7 @@ static void open_save(struct cachehome *h)
 		return;
 	h->save = metasave_new(&mp);
 	h->open.names.whole = h->open.names.whole && !h->p.detached;
-	/* What came in meanwhile is newer. */
+	/* Else what came in meanwhile is newer than the file. */
 	if (h->save && !h->started)
 		metasave_use(h->save, &h->open.names);
 }
@@ -295,7 +298,7 @@ void cachehome_free(struct cachehome *h)
 	h->closing = true;
 	iopool_drain(h->p.iopool);
 	metasave_free(h->save);
-	/* It came too late. */
+	/* Data that was opened, and not used yet. */
 	if (h->open.data)
 		datacache_close(h->open.data);
 	caches_free(h->caches);
@@ -312,7 +315,7 @@ bool cachehome_on_disk(const struct cachehome *h)
 	return h->save != NULL;
 }
 
-/* Whether there is something to try. */
+/* Whether the disk is to be tried again. */
 static bool is_broken(const struct cachehome *h)
 {
 	struct datacache_stats st;
@@ -329,8 +332,9 @@ void cachehome_retry(struct cachehome *h)
 		begin(h);
 }
 
-/* What is written to the data goes to memory first, so that a disk that is gone
- * would not be noticed: names are forced to it. A full one is no failure. */
+/* Writes of data go to the page cache first, where a disk that is gone would
+ * not be noticed. Saves of names are forced to the disk (fsync), so a failure
+ * of these counts for the data, too. A full disk is no failure. */
 static void check_saves(struct cachehome *h)
 {
 	unsigned n;
@@ -345,7 +349,8 @@ static void check_saves(struct cachehome *h)
 	h->save_failures = n;
 }
 
-/* Where all data is in memory, nobody else may wait for the disk. */
+/* If all data is in the page cache, only a save can show that the disk hangs.
+ */
 static void check_late(struct cachehome *h, uint64_t now_us)
 {
 	uint64_t since_us = h->save ? metasave_waits_since_us(h->save) : 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A server's caches and where they live on disk: cache_dir/NAME/data and
- * …/names. What is there belongs to one server address; where the
- * configuration names another one, it is thrown away.
+ * A server's caches and their files: cache_dir/NAME/data and …/names. The files
+ * belong to one server address; if the configuration names another one, they
+ * are thrown away.
  *
- * The disk may be away, full, broken or slow. It is opened by a thread, and
- * tried again until it is well; until then there are the caches in memory.
+ * The disk may be missing, full, broken or slow. A thread opens it, and tries
+ * again until it works; until then the caches are in memory only.
  */
 #ifndef FOREFETCH_CACHEHOME_H
 #define FOREFETCH_CACHEHOME_H
@@ -31,30 +31,30 @@ struct cachehome_params {
 	struct metrics *metrics;
 	uint64_t disk_bytes;   /* this server's shares of cache_size … */
 	uint64_t memory_bytes; /* … and of memory_size */
-	/* A daemon served without the disk since it was written to last. */
+	/* A former daemon served without the disk, so the disk may be outdated.
+	 */
 	bool detached;
-	/* The disk was had, or data is kept on it again, after
-	 * cachehome_wait(). */
+	/* The disk works, which it did not when cachehome_wait() returned. */
 	void (*on_disk)(void *ctx);
 	void *ctx;
 };
 
 /* Begins to open the disk. NULL and errno where there is no memory. */
 struct cachehome *cachehome_new(const struct cachehome_params *p);
-/* on_disk() will not be called any more: its owner is going. */
+/* Never call on_disk() again, since its owner is about to be freed. */
 void cachehome_stop(struct cachehome *h);
-/* Saves what is to be saved. */
+/* Saves the caches first. */
 void cachehome_free(struct cachehome *h);
 struct caches *cachehome_caches(struct cachehome *h);
 
-/* Wait for the disk, but no longer than that: -EINVAL and a sentence where the
- * configuration is wrong; 0 whether or not the disk was had. */
+/* Wait for the disk for at most `us`. -EINVAL and a sentence in `err` where the
+ * configuration is wrong; else 0, whether or not the disk answered. */
 int cachehome_wait(struct cachehome *h, uint64_t us, char *err, size_t errlen);
-/* The directory is had, and what it has of small files is in memory. */
+/* Whether the disk works, and its small files were read ahead. */
 bool cachehome_on_disk(const struct cachehome *h);
-/* Try again now, if there is something to try. */
+/* Try the disk again now, if it does not work. */
 void cachehome_retry(struct cachehome *h);
-/* To be called every second; see datacache_tick(). */
+/* To be called every second; `patient` as in datacache_tick(). */
 void cachehome_tick(struct cachehome *h, uint64_t now_us, bool patient);
 
 /* Why no data is kept on disk. */
@@ -65,7 +65,7 @@ struct cachehome_problem {
 void cachehome_get_problem(
     const struct cachehome *h, struct cachehome_problem *p);
 
-/* The caches were emptied: what is on disk is to follow at once. */
+/* The caches were emptied: save them at once, so that the files are, too. */
 void cachehome_hurry(struct cachehome *h);
 
 #endif

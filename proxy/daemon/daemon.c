@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The daemon: the event loop and what all servers share, signals, reloading,
+ * and stopping.
+ *
+ * This folder puts everything together, so it may use all others, and none may
+ * use it:
+ *
+ *	main ──▶ daemon ──▶ server (one a section) ──▶ clients ──▶ listens
+ *	                      │                                      │
+ *	                      ├──▶ cachehome: its part of cache_dir  portowner
+ *	                      └──▶ all that the section is made of
+ */
 #include "daemon/daemon.h"
 
 #include <errno.h>
@@ -35,11 +47,17 @@ enum {
 	IO_THREADS = 8,
 	CLIENTS_SHARE = 4, /* of memory_size */
 	CLIENTS_MIN_BYTES = 16 << 20,
-	PRIORITIES = 3, /* demand, metadata, prefetch and control */
-	/* Without the disk of cache_dir, a start goes on after so long. */
+	/* Of libevent: 0 is for the control socket, so that a daemon that is
+	 * too busy for anything else still says why; 2 is for laying data out,
+	 * which everything else precedes; all else has the middle, libevent's
+	 * default. */
+	PRIORITIES = 3,
+	/* If the disk of cache_dir does not answer within this time, the start
+	 * goes on without it. */
 	DISK_WAIT_US = 5000000,
 	DRAIN_STEP_US = 20000,
-	/* Calls to a server that is away would never end. */
+	/* A stop waits for calls in flight no longer than this: calls to a
+	 * server that is away would never end. */
 	DRAIN_MAX_US = 5000000,
 };
 
@@ -63,8 +81,8 @@ struct daemon {
 	struct event *ev_drain;
 	struct event *ev_alive; /* NULL: nobody watches */
 	uint64_t started_us;
-	uint64_t reload_us;                /* when it was last told to; 0 */
-	char reload_error[CONFIG_ERR_MAX]; /* "" where that went well */
+	uint64_t reload_us; /* time of the last reload; 0: none */
+	char reload_error[CONFIG_ERR_MAX]; /* of that; "": it went well */
 	uint64_t draining_us;              /* since when; 0 while serving */
 };
 
@@ -210,7 +228,8 @@ static void on_reload(evutil_socket_t sig, short what, void *arg)
 		snprintf(d->reload_error, sizeof(d->reload_error), "%s", err);
 	} else if (fixed) {
 		snprintf(d->reload_error, sizeof(d->reload_error),
-		    "`%s` changed, which takes a restart", fixed);
+		    "`%s` changed; that takes effect after a restart only",
+		    fixed);
 		config_free(config);
 	} else {
 		use_config(d, config);
@@ -339,9 +358,9 @@ static bool open_control(struct daemon *d, char *err, size_t errlen)
 	return d->http != NULL;
 }
 
-/* What the library has to say goes where all else does. A peer may be behind
- * it (a name server that does not answer), so there is a limit; it is static,
- * since the library passes no context. */
+/* Lines of libevent go to our log. A peer can cause them (a name server that
+ * does not answer), so they are rate limited; the limit is static, since
+ * libevent passes no context. */
 static void on_library_line(int severity, const char *text)
 {
 	static struct log_limit limit;
@@ -359,8 +378,8 @@ static void on_library_line(int severity, const char *text)
 		log_debug("libevent suppressed=%u: %s", suppressed, text);
 }
 
-/* What clients' calls and replies may hold; memory_size is for other things,
- * but says how large a machine this is. */
+/* How many bytes the calls and replies of all clients may hold. memory_size is
+ * for the caches, but it shows how large the machine is. */
 static uint64_t clients_limit_bytes(const struct config *c)
 {
 	uint64_t bytes = c->memory_size / CLIENTS_SHARE;
@@ -376,7 +395,7 @@ static void on_alive(evutil_socket_t fd, short what, void *arg)
 	notify_alive();
 }
 
-/* systemd ends a daemon whose loop stands still. */
+/* systemd restarts a daemon whose loop stands still. */
 static bool watch_loop(struct daemon *d)
 {
 	uint64_t us = notify_watchdog_us();
@@ -435,8 +454,8 @@ struct daemon *daemon_new(
 	if (open_loop(d))
 		d->state = statedir_new(
 		    config->cache_dir, disk_need_bytes(config), d->iopool);
-	/* Before the data caches are mapped: all of them would be read into
-	 * memory, and stay there. */
+	/* This locks our memory, so it comes before the data caches are mapped:
+	 * else all of their data would be read into memory and stay there. */
 	if (d->state)
 		reclaim_prepare();
 	/* The reply caches lie beside the control socket. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sockets that clients connect to: opened, or had from systemd. */
+/* Sockets that clients connect to: opened here, or kept by systemd. */
 #include "daemon/listens.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 enum {
 	BACKLOG = 128,
-	SAFE_PORT = 289, /* in the examples; see forefetch.conf(5) */
+	SAFE_PORT = 289, /* as in the examples of forefetch.conf(5) */
 };
 
 /* A socket that systemd kept. */
@@ -182,7 +182,7 @@ static int listen_at(const struct netmatch_addr *na)
 	return -err;
 }
 
-/* The first port that is for everybody (ip-sysctl.rst). */
+/* The first port that any user may listen at (Linux, ip-sysctl.rst). */
 static unsigned unprivileged_start(void)
 {
 	FILE *f = fopen("/proc/sys/net/ipv4/ip_unprivileged_port_start", "re");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sockets that clients connect to. systemd keeps a copy of each while the
- * daemon is restarted or has crashed (its file descriptor store): clients wait
- * in the backlog, and nobody else can take the port meanwhile.
+ * Sockets that clients connect to. systemd keeps a copy of each in its file
+ * descriptor store, also while the daemon restarts or after it crashed: clients
+ * wait in the backlog meanwhile, and nobody else can take the port.
  */
 #ifndef FOREFETCH_LISTENS_H
 #define FOREFETCH_LISTENS_H
@@ -17,9 +17,9 @@ struct listens;
 
 enum { LISTENS_TEXT_MAX = 384 };
 
-/* Takes what systemd kept. NULL: no memory. */
+/* Takes the sockets that systemd kept. NULL without memory. */
 struct listens *listens_new(void);
-/* Closes what was not opened. */
+/* Closes those that listens_open() did not hand out. */
 void listens_free(struct listens *l);
 
 /* Closes all that no `listen` of the configuration names. May wait for

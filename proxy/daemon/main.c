@@ -6,7 +6,7 @@
  *	main        arguments; into the background
  *	daemon      the event loop, signals, all servers
  *	server      one [server]: clients, wiring
- *	listens     listening sockets; portowner: who else has the port
+ *	clients     who may connect to it; listens: listening sockets
  *	conn        a client's connection and its limits; room: of all
  *	xprt        records over a socket, both ways
  *	svc         from a record to a request; svc_reply: its answer
@@ -106,7 +106,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 	}
 }
 
-/* What a child that failed has ended with. */
+/* The exit status of a child that failed. */
 static int exit_status(pid_t pid)
 {
 	int status;
@@ -156,8 +156,8 @@ static void raise_descriptor_limit(void)
 		log_warn("main: RLIMIT_NOFILE: %s", strerror(errno));
 }
 
-/* What is left to say after the start goes to the log, on stderr; whoever
- * reads our stdout need not wait for it any more. */
+/* After the start, messages go to the log, on stderr. Standard output is given
+ * up, so that a program that reads it does not wait for its end. */
 static void tell_ready(int fd)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -172,7 +172,8 @@ static void tell_ready(int fd)
 	close(fd);
 }
 
-/* What is no error and yet a risk, for who checks a configuration. */
+/* Settings that are no errors, but risks, for those who check a configuration.
+ */
 static void print_warnings(const struct config *c)
 {
 	char text[LISTENS_TEXT_MAX];
@@ -229,7 +230,7 @@ static int test(struct config *config, const struct options *o)
 	else if (o->verbose)
 		config_print(config, stdout);
 	else
-		printf("%s: correct\n", o->file);
+		printf("%s: no errors found\n", o->file);
 	config_free(config);
 	return ok ? EXIT_SUCCESS : EXIT_USAGE;
 }

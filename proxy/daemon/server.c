@@ -41,12 +41,15 @@
 enum {
 	DRC_SLOTS = 4096,
 	WRITE_DRC_SLOTS = 1024,
+	/* How often what depends on time is looked after. */
 	SWEEP_US = 1000000,
-	/* Between two parts of what was flushed. */
+	/* Flushed caches are freed in parts, with this rest between two. */
 	BURY_US = 1000,
+	/* What is learned may take this part of the server's memory, within
+	 * these bounds. */
 	LEARN_SHARE = 4,
-	LEARN_MIN = 1 << 20,
-	LEARN_MAX = 64 << 20,
+	LEARN_MIN_BYTES = 1 << 20,
+	LEARN_MAX_BYTES = 64 << 20,
 };
 
 const char *server_name(const struct server *s)
@@ -75,8 +78,8 @@ static void check_offline(struct server *s, uint64_t now_us)
 
 	if (away != svc_offline(s->svc))
 		log_warn("server server=%s: %s", s->name,
-		    away ? "it cannot be reached; what is cached is served"
-			 : "it is back");
+		    away ? "it cannot be reached; serving what is cached"
+			 : "it can be reached again");
 	if (away && !svc_offline(s->svc))
 		s->offline_us = now_us; /* for status */
 	svc_set_offline(s->svc, away);
@@ -95,8 +98,8 @@ static uint64_t client_calls(const struct server *s)
 	return calls;
 }
 
-/* Pinned trees are looked after while somebody uses the server, so that the
- * link is silent when nobody does. */
+/* Pinned trees are checked for changes while somebody uses the server, so that
+ * the link is silent when nobody does. */
 static void check_pins(struct server *s, uint64_t now_us)
 {
 	uint64_t calls = client_calls(s);
@@ -116,8 +119,8 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 	svc_expire(s->svc, now_us);
 	check_offline(s, now_us);
 	cachehome_tick(s->home, now_us, svc_offline(s->svc));
-	/* Not only the user flushes: data is, too, where the disk failed, or
-	 * held that of another server. */
+	/* Caches are emptied not only by users: also where the disk failed, or
+	 * held the data of another server. */
 	on_bury(-1, 0, s);
 	check_pins(s, now_us);
 	linkkeep_tick(s->linkkeep, now_us);
@@ -125,8 +128,8 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 
 /* ---- making one ------------------------------------------------------- */
 
-/* Beside the control socket, which by default is on a tmpfs that outlives the
- * daemon. */
+/* The replies to changes are kept beside the control socket, which by default
+ * is on a tmpfs, so that they survive when the daemon is killed. */
 static struct drc *open_change_drc(const struct server *s)
 {
 	const char *control = s->p.control, *slash = strrchr(control, '/');
@@ -158,25 +161,25 @@ static bool open_drc(struct server *s)
 	return true;
 }
 
-/* What may be learned takes a part of the server's memory. */
+/* How much memory what is learned may take. */
 static uint64_t learn_bytes(const struct server *s)
 {
 	uint64_t bytes = s->p.memory_bytes / LEARN_SHARE;
 
-	if (bytes < LEARN_MIN)
-		return LEARN_MIN;
-	return bytes < LEARN_MAX ? bytes : LEARN_MAX;
+	if (bytes < LEARN_MIN_BYTES)
+		return LEARN_MIN_BYTES;
+	return bytes < LEARN_MAX_BYTES ? bytes : LEARN_MAX_BYTES;
 }
 
 static uint64_t cache_bytes(const struct server *s)
 {
 	uint64_t learn = learn_bytes(s), all = s->p.memory_bytes;
 
-	/* Where all is less than the least that learning takes. */
+	/* Half of it, where learning would leave less than that. */
 	return all > 2 * learn ? all - learn : all / 2;
 }
 
-/* The path of a file that is kept, or nothing while the disk is not had. */
+/* The path of a file in cache_dir; "" while its disk is not available. */
 static void kept_path(
     const struct server *s, const char *file, char *path, size_t size)
 {
@@ -185,7 +188,7 @@ static void kept_path(
 		path[0] = '\0';
 }
 
-/* The start did not wait for it. */
+/* The disk answers, after the start went on without it. */
 static void on_disk(void *ctx)
 {
 	struct server *s = ctx;
@@ -198,8 +201,9 @@ static void on_disk(void *ctx)
 	kept_path(s, "trees", path, sizeof(path));
 	prefetch_set_file(s->prefetch, path);
 	if (data && compact_set_data(s->compact, data) < 0)
-		log_warn("server server=%s: data is not laid out: %s", s->name,
-		    strerror(ENOMEM));
+		log_warn("server server=%s: data will not be put in the order "
+			 "of its use: %s",
+		    s->name, strerror(ENOMEM));
 }
 
 /* errno is EINVAL where the configuration is wrong. */
@@ -227,7 +231,8 @@ static bool open_caches(struct server *s, char *err, size_t errlen)
 	return errno == 0;
 }
 
-/* Calls ahead neither wait for a connection nor in front of one. */
+/* Whether a call may be sent ahead of its use now: not while the server is not
+ * connected, nor while calls of clients wait. */
 static bool may_ask_ahead(void *ctx)
 {
 	const struct server *s = ctx;

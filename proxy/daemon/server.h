@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One [server] section at work: its listening sockets, its clients, and the
- * way to the server that it stands for.
+ * One [server] section of the configuration at work: its clients, the caches,
+ * everything that learns and fetches ahead, and the way to the NFS server.
+ *
+ *	clients ──▶ svc ──▶ caches ──▶ fetch ──▶ upstream ──▶ NFS server
+ *	             │                   ▲
+ *	             └──▶ prefetch ──────┤
+ *	                  warm, pins, hints
  */
 #ifndef FOREFETCH_SERVER_H
 #define FOREFETCH_SERVER_H
