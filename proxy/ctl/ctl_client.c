@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Commands to the daemon, and what is said where one fails. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,22 +10,18 @@
 #include "ctl/ctl_client.h"
 #include "ctl/ctl_wire.h"
 
-static void complain_connect(const char *path, int error)
+static void complain(const char *path, int error)
 {
 	switch (error) {
 	case ENOENT:
 	case ENOTDIR:
-		fprintf(stderr,
-		    "forefetch: forefetchd is not running (no socket at %s); "
-		    "start it with systemctl start forefetchd, or name its "
-		    "socket with --socket\n",
-		    path);
-		return;
 	case ECONNREFUSED:
 		fprintf(stderr,
-		    "forefetch: forefetchd is not running (nobody listens at "
-		    "%s); start it with systemctl start forefetchd, or name "
-		    "its socket with --socket\n",
+		    "forefetch: forefetchd is not running (%s %s); start it "
+		    "with systemctl start forefetchd, or name its socket with "
+		    "--socket\n",
+		    error == ECONNREFUSED ? "nobody listens at"
+					  : "no socket at",
 		    path);
 		return;
 	case EAGAIN:
@@ -32,6 +29,18 @@ static void complain_connect(const char *path, int error)
 		    "forefetch: forefetchd does not answer at %s; see its log "
 		    "with journalctl -u forefetchd\n",
 		    path);
+		return;
+	case EPROTO:
+		fprintf(stderr,
+		    "forefetch: the program at %s is not forefetchd, or is of "
+		    "another release; restart forefetchd\n",
+		    path);
+		return;
+	case ENODATA:
+	case ECONNRESET:
+		fprintf(stderr,
+		    "forefetch: forefetchd closed the connection; see its log "
+		    "with journalctl -u forefetchd\n");
 		return;
 	default:
 		fprintf(stderr,
@@ -43,42 +52,15 @@ static void complain_connect(const char *path, int error)
 
 static void complain_response(const Forefetch__Error *error)
 {
-	switch (error->code) {
-	case FOREFETCH__ERROR_CODE__BAD_VERSION:
-	case FOREFETCH__ERROR_CODE__UNKNOWN_COMMAND:
-		fprintf(stderr,
-		    "forefetch: forefetch and forefetchd are of different "
-		    "releases (%s); restart forefetchd\n",
-		    error->text);
-		return;
-	case FOREFETCH__ERROR_CODE__NO_SUCH_SERVER:
-		fprintf(stderr,
-		    "forefetch: %s; \"forefetch status\" lists them\n",
-		    error->text);
-		return;
-	default:
-		fprintf(stderr, "forefetch: %s\n", error->text);
-	}
-}
+	const char *format = "forefetch: %s\n";
 
-static void complain_transfer(const char *path, int error)
-{
-	switch (error) {
-	case EPROTO:
-		fprintf(stderr,
-		    "forefetch: what answers at %s is no forefetchd, or one "
-		    "of another release; restart forefetchd\n",
-		    path);
-		return;
-	case ENODATA:
-	case ECONNRESET:
-		fprintf(stderr,
-		    "forefetch: forefetchd closed the connection; see its log "
-		    "with journalctl -u forefetchd\n");
-		return;
-	default:
-		complain_connect(path, error);
-	}
+	if (error->code == FOREFETCH__ERROR_CODE__BAD_VERSION ||
+	    error->code == FOREFETCH__ERROR_CODE__UNKNOWN_COMMAND)
+		format = "forefetch: forefetch and forefetchd are of "
+			 "different releases (%s); restart forefetchd\n";
+	if (error->code == FOREFETCH__ERROR_CODE__NO_SUCH_SERVER)
+		format = "forefetch: %s; \"forefetch status\" lists them\n";
+	fprintf(stderr, format, error->text);
 }
 
 struct ctl_client {
@@ -98,7 +80,7 @@ struct ctl_client *ctl_open(const char *path)
 	c->fd = ctl_wire_connect(path);
 	if (c->fd >= 0)
 		return c;
-	complain_connect(path, -c->fd);
+	complain(path, -c->fd);
 	free(c);
 	return NULL;
 }
@@ -111,12 +93,18 @@ void ctl_close(struct ctl_client *c)
 	free(c);
 }
 
-Forefetch__Response *ctl_ask(struct ctl_client *c, Forefetch__Request *request,
+Forefetch__Response *ctl_ask_for(struct ctl_client *c,
+    Forefetch__Request__CommandCase command, void *message,
     Forefetch__Response__ResultCase want)
 {
+	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
 	Forefetch__Response *res = NULL;
-	int error = ctl_wire_send(c->fd, request);
+	int error;
 
+	/* All members of the union are pointers to messages. */
+	request.command_case = command;
+	request.status = message;
+	error = ctl_wire_send(c->fd, &request);
 	if (!error)
 		error = ctl_wire_receive(c->fd, &res);
 	if (!error && res->result_case == want)
@@ -124,16 +112,23 @@ Forefetch__Response *ctl_ask(struct ctl_client *c, Forefetch__Request *request,
 	if (!error && res->result_case == FOREFETCH__RESPONSE__RESULT_ERROR)
 		complain_response(res->error);
 	else
-		complain_transfer(c->path, error ? -error : EPROTO);
+		complain(c->path, error ? -error : EPROTO);
 	ctl_free(res);
 	return NULL;
 }
 
-Forefetch__Response *ctl_call(const char *path, Forefetch__Request *request,
-    Forefetch__Response__ResultCase want)
+Forefetch__Response *ctl_ask(struct ctl_client *c,
+    Forefetch__Request__CommandCase command, void *message)
+{
+	return ctl_ask_for(
+	    c, command, message, (Forefetch__Response__ResultCase)command);
+}
+
+Forefetch__Response *ctl_call(
+    const char *path, Forefetch__Request__CommandCase command, void *message)
 {
 	struct ctl_client *c = ctl_open(path);
-	Forefetch__Response *res = c ? ctl_ask(c, request, want) : NULL;
+	Forefetch__Response *res = c ? ctl_ask(c, command, message) : NULL;
 
 	ctl_close(c);
 	return res;

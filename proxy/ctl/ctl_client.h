@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Commands to the daemon, and its answers; what went wrong is told on stderr.
+ */
 #ifndef FOREFETCH_CTL_CLIENT_H
 #define FOREFETCH_CTL_CLIENT_H
 
@@ -7,13 +9,13 @@
 struct ctl_client;
 
 /*
- * Ask the daemon at the socket `path` one thing, to be answered with a result
- * of the kind `want`. NULL after a message on stderr that says what to do; a
- * response that is an error is told there too.
- * Free the answer with ctl_free().
+ * Ask the daemon at the socket `path` one thing: a command of control.proto,
+ * and its message. It is answered with the result of the same number. NULL
+ * after a message on stderr that says what to do; a response that is an error
+ * is told there too. Free the answer with ctl_free().
  */
-Forefetch__Response *ctl_call(const char *path, Forefetch__Request *request,
-    Forefetch__Response__ResultCase want);
+Forefetch__Response *ctl_call(
+    const char *path, Forefetch__Request__CommandCase command, void *message);
 
 /* Text of a user for a field of bytes; NULL is empty. */
 ProtobufCBinaryData ctl_bytes(const char *text);
@@ -23,7 +25,11 @@ void ctl_free(Forefetch__Response *res);
 /* The same, several times over one connection: what was begun over it ends with
  * it. NULL after a message. */
 struct ctl_client *ctl_open(const char *path);
-Forefetch__Response *ctl_ask(struct ctl_client *c, Forefetch__Request *request,
+Forefetch__Response *ctl_ask(struct ctl_client *c,
+    Forefetch__Request__CommandCase command, void *message);
+/* … with the result that answers it. */
+Forefetch__Response *ctl_ask_for(struct ctl_client *c,
+    Forefetch__Request__CommandCase command, void *message,
     Forefetch__Response__ResultCase want);
 /* NULL is allowed. */
 void ctl_close(struct ctl_client *c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* forefetch compact: has data laid out, and waits until it is. */
-#include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -8,7 +8,7 @@
 #include "ctl/ctl_client.h"
 #include "ctl/ctl_command.h"
 #include "ctl/ctl_json.h"
-#include "ctl/ctl_text.h"
+#include "ctl/ctl_put.h"
 
 /* Between two questions. */
 enum { ASK_MS = 100 };
@@ -26,27 +26,20 @@ static const char *const ends[] = {
     [FOREFETCH__COMPACT_END__NO_MEMORY] = "too little memory",
 };
 
-static double share(const Forefetch__SequentialShare *s)
-{
-	return s && s->bytes > 0
-		   ? (double)s->sequential_bytes * 100 / (double)s->bytes
-		   : 0;
-}
-
 static void put_server(const Forefetch__CompactedServer *srv)
 {
-	char moved[CTL_TEXT_MAX], all[CTL_TEXT_MAX];
+	bool known = (size_t)srv->end < sizeof(ends) / sizeof(ends[0]);
 
-	ctl_put_bytes(stdout, srv->name.data, srv->name.len);
-	printf(": %s", (size_t)srv->end < sizeof(ends) / sizeof(ends[0])
-			   ? ends[srv->end]
-			   : "?");
-	if (srv->before && srv->after && srv->after->bytes > 0)
-		printf("; %s moved; of %s, %.1f%% in sequence, %" PRIu64
-		       " runs; before %.1f%%, %" PRIu64 " runs",
-		    ctl_text_bytes(moved, srv->moved_bytes),
-		    ctl_text_bytes(all, srv->after->bytes), share(srv->after),
-		    srv->after->runs, share(srv->before), srv->before->runs);
+	ctl_put(stdout, srv, "{name}: ");
+	fputs(known ? ends[srv->end] : "?", stdout);
+	if (srv->before && srv->after && srv->after->bytes > 0) {
+		ctl_put(stdout, srv, "; {moved_bytes:B} moved");
+		ctl_put(stdout, srv->after,
+		    "; of {bytes:B}, {sequential_bytes/bytes} in sequence, "
+		    "{runs} runs");
+		ctl_put(stdout, srv->before,
+		    "; before {sequential_bytes/bytes}, {runs} runs");
+	}
 	putchar('\n');
 }
 
@@ -65,14 +58,11 @@ static void subtract(
 static Forefetch__Response *ask(const struct ctl_options *opt, bool begin)
 {
 	Forefetch__CompactRequest compact = FOREFETCH__COMPACT_REQUEST__INIT;
-	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
 
 	compact.begin = begin;
 	compact.server = ctl_bytes(opt->arg);
-	request.command_case = FOREFETCH__REQUEST__COMMAND_COMPACT;
-	request.compact = &compact;
 	return ctl_call(
-	    opt->socket, &request, FOREFETCH__RESPONSE__RESULT_COMPACT);
+	    opt->socket, FOREFETCH__REQUEST__COMMAND_COMPACT, &compact);
 }
 
 static bool is_busy(const Forefetch__Compacted *c)

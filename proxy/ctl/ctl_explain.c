@@ -203,7 +203,6 @@ static void put_json(const char *path, const Forefetch__Explained *x)
 int ctl_explain(const struct ctl_options *opt)
 {
 	Forefetch__ExplainRequest explain = FOREFETCH__EXPLAIN_REQUEST__INIT;
-	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
 	Forefetch__Response *res;
 	Forefetch__Place place;
 	struct ctl_place at;
@@ -212,10 +211,8 @@ int ctl_explain(const struct ctl_options *opt)
 		return EXIT_FAILURE;
 	ctl_place_fill(&at, &place);
 	explain.place = &place;
-	request.command_case = FOREFETCH__REQUEST__COMMAND_EXPLAIN;
-	request.explain = &explain;
 	res = ctl_call(
-	    opt->socket, &request, FOREFETCH__RESPONSE__RESULT_EXPLAIN);
+	    opt->socket, FOREFETCH__REQUEST__COMMAND_EXPLAIN, &explain);
 	if (!res)
 		return EXIT_FAILURE;
 	if (opt->json)

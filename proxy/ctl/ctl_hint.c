@@ -74,7 +74,6 @@ static void taken(struct stream *s, uint64_t seq)
 static bool ask(struct run *run, struct stream *s)
 {
 	Forefetch__HintRequest hint = FOREFETCH__HINT_REQUEST__INIT;
-	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
 	Forefetch__Response *res;
 	Forefetch__Place place;
 
@@ -84,9 +83,7 @@ static bool ask(struct run *run, struct stream *s)
 	}
 	hint.hints = s->hints;
 	hint.n_hints = s->n;
-	request.command_case = FOREFETCH__REQUEST__COMMAND_HINT;
-	request.hint = &hint;
-	res = ctl_ask(s->client, &request, FOREFETCH__RESPONSE__RESULT_HINT);
+	res = ctl_ask(s->client, FOREFETCH__REQUEST__COMMAND_HINT, &hint);
 	if (!res) {
 		run->failed = true;
 		return false;

@@ -2,7 +2,6 @@
 /* Everything that --json prints. */
 #include "ctl/ctl_json.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,22 +120,6 @@ static bool is_unknown(const ProtobufCMessageDescriptor *of,
 	return false;
 }
 
-/* LAID_OUT is "laid-out". */
-static void put_word(struct ctl_json *j, const char *key,
-    const ProtobufCEnumDescriptor *of, int value)
-{
-	const ProtobufCEnumValue *v =
-	    protobuf_c_enum_descriptor_get_value(of, value);
-	char word[CTL_TEXT_MAX];
-	size_t n = 0;
-
-	for (const char *s = v ? v->name : "unknown";
-	     *s && n + 1 < sizeof(word); s++)
-		word[n++] = *s == '_' ? '-' : (char)tolower(*s);
-	word[n] = '\0';
-	ctl_json_text(j, key, word);
-}
-
 static void put_number(struct ctl_json *j, const char *key,
     const ProtobufCMessageDescriptor *of, const ProtobufCFieldDescriptor *f,
     uint64_t value)
@@ -155,7 +138,7 @@ static void put_value(struct ctl_json *j, const char *key,
     const void *at)
 {
 	const ProtobufCBinaryData *bytes = at;
-	char id[CTL_TEXT_MAX];
+	char text[CTL_TEXT_MAX];
 
 	switch (f->type) {
 	case PROTOBUF_C_TYPE_UINT32:
@@ -165,14 +148,16 @@ static void put_value(struct ctl_json *j, const char *key,
 		put_number(j, key, of, f, *(const uint64_t *)at);
 		return;
 	case PROTOBUF_C_TYPE_FIXED64:
-		snprintf(id, sizeof(id), "%016" PRIx64, *(const uint64_t *)at);
-		ctl_json_text(j, key, id);
+		snprintf(
+		    text, sizeof(text), "%016" PRIx64, *(const uint64_t *)at);
+		ctl_json_text(j, key, text);
 		return;
 	case PROTOBUF_C_TYPE_BOOL:
 		ctl_json_bool(j, key, *(const protobuf_c_boolean *)at);
 		return;
 	case PROTOBUF_C_TYPE_ENUM:
-		put_word(j, key, f->descriptor, *(const int *)at);
+		ctl_json_text(j, key,
+		    ctl_text_word(text, f->descriptor, *(const int *)at));
 		return;
 	case PROTOBUF_C_TYPE_STRING:
 		ctl_json_text(j, key, *(char *const *)at);

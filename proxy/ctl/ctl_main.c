@@ -33,21 +33,26 @@ enum {
 	OPT_CHECK,
 };
 
+/* Options that only some commands take. */
+enum {
+	TAKES_WATCH = 1,
+	TAKES_HISTOGRAM = 2,
+	TAKES_DATA = 4, /* --data and --metadata */
+	TAKES_SERVER = 8,
+	TAKES_OUTPUT = 16,
+	TAKES_NUL = 32,
+	TAKES_CHECK = 64,
+	TAKES_LIST = 128, /* and no arguments then */
+};
+
 struct command {
 	const char *name;
 	const char *usage; /* what follows the name */
 	const char *summary;
 	const char *help;
 	int (*run)(const struct ctl_options *opt);
-	bool has_histogram; /* takes --histogram */
-	bool acts;          /* is not repeated: no --watch */
-	bool has_data;      /* takes --data and --metadata */
-	bool has_server;    /* takes --server */
-	bool has_output;    /* takes -o */
-	bool has_null;      /* takes -0 */
-	bool has_check;     /* takes --check */
-	bool has_list;      /* takes --list, without arguments then */
-	int args_min;       /* 0: the name of a server may follow */
+	unsigned takes; /* options that not every command takes */
+	int args_min;   /* 0: the name of a server may follow */
 	int args_max;
 };
 
@@ -55,63 +60,61 @@ static const struct command commands[] = {
     {
 	.name = "status",
 	.usage = "[-v] [--check] [--json] [--watch SECONDS] [SERVER]",
-	.summary = "show how the daemon and its servers are",
+	.summary = "show the state of the daemon and its servers",
 	.help = "Shows for every server, or for SERVER alone, whether it is "
 		"up, the round trip\ntime, connections and calls in flight, "
-		"what answers from the caches rest on, and how\nfull these "
-		"are. With -v, every connection too. With --check, for "
-		"scripts:\na line "
-		"for each thing that is not in order, and exit status 1, or "
-		"nothing and 0.\n",
+		"how consistent answers from the caches are,\nand how full "
+		"the caches are. With -v, it also lists every connection. "
+		"--check is for\nscripts: it prints a line for each problem "
+		"and exits with 1, or prints nothing and\nexits with 0.\n",
 	.run = ctl_status,
-	.has_check = true,
+	.takes = TAKES_WATCH | TAKES_CHECK,
     },
     {
 	.name = "stats",
 	.usage = "[-v] [--histogram] [--json] [--watch SECONDS] [SERVER]",
-	.summary = "show what was counted and how long calls took",
+	.summary = "show counters and how long calls took",
 	.help = "Shows calls by procedure, of clients and to the server, the "
-		"caches, and counters\nthat are not zero, since the daemon "
-		"started. With --histogram, also a chart of the\ntimes of "
-		"every procedure; with -v, that and all counters.\n",
+		"caches, prefetching,\nand the counters that are not zero, "
+		"since the daemon started. With --histogram, it\nalso draws "
+		"a chart of the times of every procedure; with -v, that and "
+		"all counters.\n",
 	.run = ctl_stats,
-	.has_histogram = true,
+	.takes = TAKES_WATCH | TAKES_HISTOGRAM,
     },
     {
 	.name = "flush",
 	.usage = "[--json] [SERVER]",
 	.summary = "empty the caches",
 	.help = "Empties the caches of every server, or of SERVER alone, in "
-		"memory and on disk, and\nshows what was given up. Only for "
-		"root and the user that forefetchd runs as.\n",
+		"memory and on disk, and\nshows what was dropped. Only root "
+		"and the user that forefetchd runs as may do this.\n",
 	.run = ctl_flush,
-	.acts = true,
     },
     {
 	.name = "compact",
 	.usage = "[--json] [SERVER]",
-	.summary = "lay cached data out in the order of its use",
-	.help = "Moves what was read from the caches of every server, or of "
-		"SERVER alone, so that it\nlies on disk in the order in "
-		"which it was read, and shows how much did before. The\n"
-		"daemon does so by itself when nobody calls; see compact_rate "
-		"in forefetch.conf(5).\nOnly for root and the user that "
-		"forefetchd runs as. ^C ends the waiting only.\n",
+	.summary = "put cached data on disk in the order of its use",
+	.help = "Moves cached data of every server, or of SERVER alone, so "
+		"that it lies on disk in\nthe order in which it was read, "
+		"and shows how much did before and does now. The\ndaemon "
+		"does this by itself when it is idle; see compact_rate in "
+		"forefetch.conf(5).\nOnly root and the user that forefetchd "
+		"runs as may do this. ^C stops waiting for it,\nnot the work "
+		"itself.\n",
 	.run = ctl_compact,
-	.acts = true,
     },
     {
 	.name = "warm",
 	.usage = "[--data | --metadata] [--json] PATH...",
 	.summary = "fetch files and directories before they are needed",
-	.help = "Walks what lies at each PATH, on a mount of the proxy, and "
+	.help = "Walks the tree at each PATH, on a mount of the proxy, and "
 		"fetches names,\nattributes, rights and data that are not "
-		"cached, or, with --metadata, all but the\ndata. It sees what "
-		"you may see. ^C ends it; begun again, it goes on where it "
-		"was.\n",
+		"cached yet; with --metadata, everything but\nthe data. It "
+		"fetches only what you may see. ^C stops it; if you run it "
+		"again, it\ncontinues.\n",
 	.run = ctl_warm,
-	.acts = true,
-	.has_data = true,
+	.takes = TAKES_DATA,
 	.args_min = 1,
 	.args_max = ARGS_MAX,
     },
@@ -119,67 +122,65 @@ static const struct command commands[] = {
 	.name = "pin",
 	.usage = "[--json] PATH... | --list",
 	.summary = "keep files and directories in the cache",
-	.help = "Fetches what lies at each PATH, on a mount of the proxy, as "
-		"warm does, and keeps its\ndata in the cache, whatever else "
-		"passes, until unpin. The list is kept, too, and the\ntrees "
-		"are looked through again when they are used. --list shows "
-		"what you have pinned,\nor for root what all have.\n",
+	.help = "Fetches the tree at each PATH, on a mount of the proxy, as "
+		"warm does, and keeps its\ndata in the cache until unpin, "
+		"whatever else is cached. Pins survive a restart, and\nthe "
+		"trees are checked for changes while they are in use. --list "
+		"shows what you have\npinned; for root, what all users "
+		"have.\n",
 	.run = ctl_pin,
-	.acts = true,
-	.has_list = true,
+	.takes = TAKES_LIST,
 	.args_min = 1,
 	.args_max = ARGS_MAX,
     },
     {
 	.name = "unpin",
 	.usage = "[--json] PATH...",
-	.summary = "keep them no longer",
+	.summary = "stop keeping files and directories in the cache",
 	.help = "Each PATH is one that you have pinned; root may name those "
-		"of all. The data stays\nin the cache until its room is "
-		"wanted.\n",
+		"of all users. The data\nstays in the cache until its space "
+		"is needed.\n",
 	.run = ctl_unpin,
-	.acts = true,
 	.args_min = 1,
 	.args_max = ARGS_MAX,
     },
     {
 	.name = "hint",
 	.usage = "[-0] [--json] - | PATH...",
-	.summary = "say what will be read, in its order",
+	.summary = "announce what will be read, in order",
 	.help = "Reads lines \"PATH [OFFSET LENGTH]\" from standard input, and "
-		"has what they name\nfetched in this order, ahead of whatever "
-		"reads it as the same user. What the reader\nhas passed is "
-		"dropped, and the rest waits for it. A PATH is on a mount of "
-		"the\nproxy; numbers may end in K, M, G or T. With -0, a NUL "
-		"ends a line.\n",
+		"has what they name\nfetched in this order, ahead of the "
+		"program that reads it as the same user. Hints\nthat the "
+		"reader has passed are dropped; the others wait for it. A "
+		"PATH is on a mount\nof the proxy; numbers may end in K, M, "
+		"G or T. With -0, a NUL ends a line.\n",
 	.run = ctl_hint,
-	.acts = true,
-	.has_null = true,
+	.takes = TAKES_NUL,
 	.args_min = 1,
 	.args_max = ARGS_MAX,
     },
     {
 	.name = "explain",
 	.usage = "[--json] PATH",
-	.summary = "show what is known of a file, and what prefetch did",
-	.help = "Shows what the caches know of the file at PATH, on a mount "
-		"of the proxy, how old\nthat is, and what became of the last "
-		"prediction of it. Nothing is asked of the server.\n",
+	.summary = "show what is cached of a file and what was predicted",
+	.help = "Shows what is cached of the file at PATH, on a mount of the "
+		"proxy, how old that is,\nand what became of the last "
+		"prediction of it. The server is not asked.\n",
 	.run = ctl_explain,
+	.takes = TAKES_WATCH,
 	.args_min = 1,
 	.args_max = 1,
     },
     {
 	.name = "trace",
 	.usage = "[--server SERVER] [--json] start FILE | stop",
-	.summary = "write what is used, for forefetch-sim",
-	.help = "start has a process in the background write what you use "
-		"through the proxy, or for\nroot what all do, to FILE, until "
-		"stop, which returns when FILE is whole. Names are\nwritten as "
-		"hashes.\n",
+	.summary = "record accesses for forefetch-sim",
+	.help = "start begins to record your accesses through the proxy to "
+		"FILE, or for root those of\nall users, in the background. "
+		"stop ends that and returns when FILE is complete.\nNames are "
+		"recorded as hashes.\n",
 	.run = ctl_trace,
-	.acts = true,
-	.has_server = true,
+	.takes = TAKES_SERVER,
 	.args_min = 1,
 	.args_max = 2,
     },
@@ -188,18 +189,16 @@ static const struct command commands[] = {
 	.usage = "[--server SERVER] [--json] list | show ID | export FILE |\n"
 		 "       import FILE | merge FILE | clear [ID]\n"
 		 "       forefetch trees merge FILE... -o OUT",
-	.summary = "look at what was learned, carry it elsewhere, forget it",
+	.summary = "show, export, import and clear what was learned",
 	.help =
-	    "Access trees are what a program, or a job, uses together. "
-	    "list shows yours, or for\nroot those of all, and show one of "
-	    "them. export writes them to FILE; import takes\nthem from "
-	    "there where you have none, merge adds them. clear forgets one, "
-	    "or all. With -o,\nmerge makes one file of several, and asks no "
-	    "daemon.\n",
+	    "An access tree is a set of files that a program or job uses "
+	    "together. list shows\nyours, for root those of all users; show "
+	    "shows one. export writes them to FILE;\nimport reads them from "
+	    "FILE if you have none yet, merge adds them to those that "
+	    "you\nhave. clear removes one of them, or all. With -o, merge "
+	    "combines several files into\none, without a daemon.\n",
 	.run = ctl_trees,
-	.acts = true,
-	.has_server = true,
-	.has_output = true,
+	.takes = TAKES_SERVER | TAKES_OUTPUT,
 	.args_min = 1,
 	.args_max = ARGS_MAX,
     },
@@ -252,11 +251,11 @@ static void help_all(void)
 	printf("\n"
 	       "  --socket PATH    the daemon's control socket\n"
 	       "                   (" SOCKET_DEFAULT ")\n"
-	       "  --json           print JSON, one value a line\n"
-	       "  --watch SECONDS  again and again\n"
-	       "  -v, --verbose    all there is\n"
+	       "  --json           print JSON, one value per line\n"
+	       "  --watch SECONDS  repeat every so many seconds\n"
+	       "  -v, --verbose    print everything\n"
 	       "  --version        print the version\n"
-	       "\nforefetch(1) tells more.\n");
+	       "\nSee forefetch(1) for details.\n");
 }
 
 static int help(const char *name)
@@ -284,7 +283,7 @@ static int parse_watch(const char *text, double *seconds)
 	if (end == text || *end || !(*seconds >= WATCH_MIN_S) ||
 	    !(*seconds <= WATCH_MAX_S))
 		return usage_error(
-		    "--watch wants seconds from 0.1 to 86400, not ", text);
+		    "--watch takes 0.1 to 86400 seconds, not ", text);
 	return 0;
 }
 
@@ -325,32 +324,42 @@ static int run_watch(const struct command *cmd, const struct ctl_options *opt)
 	}
 }
 
-static int check(const struct command *cmd, const struct ctl_options *opt)
+static int check_options(
+    const struct command *cmd, const struct ctl_options *opt)
+{
+	const struct {
+		bool given;
+		unsigned takes;
+		const char *complaint;
+	} rows[] = {
+	    {opt->histogram, TAKES_HISTOGRAM, "--histogram is not for "},
+	    {opt->watch_s > 0, TAKES_WATCH, "--watch is not for "},
+	    {opt->metadata || opt->data, TAKES_DATA,
+		"--data and --metadata are not for "},
+	    {opt->server != NULL, TAKES_SERVER, "--server is not for "},
+	    {opt->output != NULL, TAKES_OUTPUT, "-o is not for "},
+	    {opt->null, TAKES_NUL, "-0 is not for "},
+	    {opt->check, TAKES_CHECK, "--check is not for "},
+	    {opt->list, TAKES_LIST, "--list is not for "},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].given && !(cmd->takes & rows[i].takes))
+			return usage_error(rows[i].complaint, cmd->name);
+	if (opt->metadata && opt->data)
+		return usage_error(
+		    "--data and --metadata exclude each other", "");
+	return 0;
+}
+
+static int check_arguments(
+    const struct command *cmd, const struct ctl_options *opt)
 {
 	int max = cmd->args_max ? cmd->args_max : 1;
 
-	if (opt->histogram && !cmd->has_histogram)
-		return usage_error("--histogram is not for ", cmd->name);
-	if (opt->watch_s > 0 && cmd->acts)
-		return usage_error("--watch is not for ", cmd->name);
-	if ((opt->metadata || opt->data) && !cmd->has_data)
-		return usage_error(
-		    "--data and --metadata are not for ", cmd->name);
-	if (opt->server && !cmd->has_server)
-		return usage_error("--server is not for ", cmd->name);
-	if (opt->output && !cmd->has_output)
-		return usage_error("-o is not for ", cmd->name);
-	if (opt->null && !cmd->has_null)
-		return usage_error("-0 is not for ", cmd->name);
-	if (opt->check && !cmd->has_check)
-		return usage_error("--check is not for ", cmd->name);
-	if (opt->list && !cmd->has_list)
-		return usage_error("--list is not for ", cmd->name);
-	if (opt->list && opt->nargs > 0)
-		return usage_error("too many arguments: ", opt->args[0]);
-	if (opt->metadata && opt->data)
-		return usage_error("--data and --metadata are both given", "");
-	if (opt->nargs < cmd->args_min && !opt->list)
+	if (opt->list)
+		max = 0;
+	else if (opt->nargs < cmd->args_min)
 		return usage_error(
 		    "arguments are missing: forefetch help ", cmd->name);
 	if (opt->nargs > max)
@@ -380,7 +389,9 @@ static int run(int argc, char **argv, struct ctl_options *opt)
 	opt->args = argv + 1;
 	opt->nargs = argc - 1;
 	opt->arg = argv[1];
-	code = check(cmd, opt);
+	code = check_options(cmd, opt);
+	if (!code)
+		code = check_arguments(cmd, opt);
 	if (code)
 		return code;
 	return opt->watch_s > 0 ? run_watch(cmd, opt) : run_once(cmd, opt);

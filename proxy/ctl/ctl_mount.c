@@ -1,64 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which mount of the proxy a path lies on. The C library's getmntent(3) does
+ * for the command and for the library for hints alike: that one is preloaded
+ * into programs of others, and linked into static ones, so that libmount (with
+ * libblkid, libselinux and libpcre behind it) is nothing to bring along.
+ */
 #include "ctl/ctl_mount.h"
 
 #include <errno.h>
-#include <limits.h>
+#include <mntent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define MOUNTS "/proc/self/mountinfo"
+#define MOUNTS "/proc/self/mounts"
 
-/* A line of mountinfo: strings into it. */
-struct mount {
-	char *point;
-	char *type;
-	char *source;
-	char *options; /* of the file system */
-};
-
-/* "\040" and the like, as the kernel writes blanks; in place. */
-static void unescape(char *s)
-{
-	char *to = s;
-
-	while (*s) {
-		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' &&
-		    s[2] <= '7' && s[3] >= '0' && s[3] <= '7') {
-			*to++ = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 |
-				       (s[3] - '0'));
-			s += 4;
-		} else {
-			*to++ = *s++;
-		}
-	}
-	*to = '\0';
-}
-
-static bool parse_line(char *line, struct mount *m)
-{
-	char *fields[5], *rest = strstr(line, " - ");
-	char *save = NULL;
-
-	if (!rest)
-		return false;
-	*rest = '\0';
-	rest += 3;
-	for (int i = 0; i < 5; i++) {
-		fields[i] = strtok_r(i ? NULL : line, " ", &save);
-		if (!fields[i])
-			return false;
-	}
-	m->point = fields[4];
-	m->type = strtok_r(rest, " ", &save);
-	m->source = m->type ? strtok_r(NULL, " ", &save) : NULL;
-	m->options = m->source ? strtok_r(NULL, " \n", &save) : NULL;
-	if (!m->options)
-		return false;
-	unescape(m->point);
-	unescape(m->source);
-	return true;
-}
+/* Of a line: five fields, of which three may be paths whose blanks take four
+ * bytes each. What is longer is cut off, and is no mount of ours. */
+enum { LINE_BYTES = 64 << 10 };
 
 /* What of `path` lies below `point`, without a slash in front; NULL: not. */
 static const char *below(const char *path, const char *point)
@@ -74,34 +33,28 @@ static const char *below(const char *path, const char *point)
 	return *path == '/' ? path + 1 : path;
 }
 
-/* The value of `name=` among options; "" where it is not there. */
+/* The value of `name=` among a mount's options; "" where it is not there. */
 static void option(
-    const char *options, const char *name, char *out, size_t size)
+    const struct mntent *m, const char *name, char *out, size_t size)
 {
-	size_t len = strlen(name);
+	const char *value = hasmntopt(m, name);
 
 	*out = '\0';
-	while (*options) {
-		size_t n = strcspn(options, ",");
-
-		if (n > len && strncmp(options, name, len) == 0 &&
-		    options[len] == '=') {
-			snprintf(out, size, "%.*s", (int)(n - len - 1),
-			    options + len + 1);
-			return;
-		}
-		options += n + (options[n] == ',');
-	}
+	value = value ? value + strlen(name) : "";
+	if (*value == '=')
+		snprintf(
+		    out, size, "%.*s", (int)strcspn(value + 1, ","), value + 1);
 }
 
-static bool fill(const struct mount *m, const char *path, struct ctl_place *out)
+static bool fill(
+    const struct mntent *m, const char *path, struct ctl_place *out)
 {
 	char addr[64], port[16];
-	const char *export = strstr(m->source, ":/");
+	const char *export = strstr(m->mnt_fsname, ":/");
 
-	option(m->options, "addr", addr, sizeof(addr));
-	option(m->options, "port", port, sizeof(port));
-	if (strcmp(m->type, "nfs") != 0 || !export || !*addr ||
+	option(m, "addr", addr, sizeof(addr));
+	option(m, "port", port, sizeof(port));
+	if (strcmp(m->mnt_type, "nfs") != 0 || !export || !*addr ||
 	    strlen(export) >= sizeof(out->export) ||
 	    strlen(path) >= sizeof(out->path))
 		return false;
@@ -115,23 +68,21 @@ static bool fill(const struct mount *m, const char *path, struct ctl_place *out)
 
 bool ctl_mount_find(FILE *mounts, const char *path, struct ctl_place *out)
 {
-	char *line = NULL;
-	size_t size = 0, longest = 0;
-	struct mount m;
+	char *buf = malloc(LINE_BYTES);
+	size_t longest = 0;
+	struct mntent m;
 	const char *rest;
 	bool found = false;
 
 	/* The last of the longest ones hides the others. */
-	while (getline(&line, &size, mounts) > 0) {
-		if (!parse_line(line, &m))
+	while (buf && getmntent_r(mounts, &m, buf, LINE_BYTES)) {
+		rest = below(path, m.mnt_dir);
+		if (!rest || strlen(m.mnt_dir) < longest)
 			continue;
-		rest = below(path, m.point);
-		if (!rest || strlen(m.point) < longest)
-			continue;
-		longest = strlen(m.point);
+		longest = strlen(m.mnt_dir);
 		found = fill(&m, rest, out);
 	}
-	free(line);
+	free(buf);
 	return found;
 }
 

@@ -17,7 +17,7 @@ struct ctl_place {
 };
 
 /* Of a path without symbolic links, "." and "..", by the lines of `mounts`
- * (proc(5), mountinfo); false where it lies on no NFSv3 mount. */
+ * (fstab(5)); false where it lies on no NFSv3 mount. */
 bool ctl_mount_find(FILE *mounts, const char *path, struct ctl_place *out);
 
 /* The mounts as they are now, for many paths; NULL and errno. */

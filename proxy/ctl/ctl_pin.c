@@ -15,16 +15,6 @@
 #include "ctl/ctl_text.h"
 #include "ctl/ctl_walk.h"
 
-static Forefetch__Response *ask(struct ctl_client *c,
-    Forefetch__PinRequest *pin, Forefetch__Response__ResultCase want)
-{
-	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
-
-	request.command_case = FOREFETCH__REQUEST__COMMAND_PIN;
-	request.pin = pin;
-	return ctl_ask(c, &request, want);
-}
-
 static Forefetch__Response *ask_at(
     struct ctl_client *c, struct ctl_place *at, Forefetch__PinAction action)
 {
@@ -34,7 +24,7 @@ static Forefetch__Response *ask_at(
 	ctl_place_fill(at, &place);
 	pin.action = action;
 	pin.place = &place;
-	return ask(c, &pin,
+	return ctl_ask_for(c, FOREFETCH__REQUEST__COMMAND_PIN, &pin,
 	    action == FOREFETCH__PIN_ACTION__PIN_ADD
 		? FOREFETCH__RESPONSE__RESULT_PINS
 		: FOREFETCH__RESPONSE__RESULT_UNPIN);
@@ -96,17 +86,16 @@ static void put_list(const Forefetch__Pins *pins)
 static bool list(const struct ctl_options *opt)
 {
 	Forefetch__PinRequest pin = FOREFETCH__PIN_REQUEST__INIT;
-	struct ctl_client *c = ctl_open(opt->socket);
 	Forefetch__Response *res =
-	    c ? ask(c, &pin, FOREFETCH__RESPONSE__RESULT_PINS) : NULL;
+	    ctl_call(opt->socket, FOREFETCH__REQUEST__COMMAND_PIN, &pin);
+	bool good = res != NULL;
 
-	if (res && opt->json)
+	if (good && opt->json)
 		ctl_json_print(res->pins);
-	else if (res)
+	else if (good)
 		put_list(res->pins);
-	ctl_close(c);
 	ctl_free(res);
-	return res != NULL;
+	return good;
 }
 
 /* ---- pin -------------------------------------------------------------- */
@@ -119,7 +108,7 @@ static Forefetch__Response *ask_again(
 
 	pin.server = p->server;
 	pin.id = p->id;
-	return ask(c, &pin, FOREFETCH__RESPONSE__RESULT_PINS);
+	return ctl_ask(c, FOREFETCH__REQUEST__COMMAND_PIN, &pin);
 }
 
 /* The last answer; NULL after a message. */
@@ -171,53 +160,28 @@ static bool is_good(const char *path, const Forefetch__Pin *p)
 	return good && !p->walk->full;
 }
 
-static bool pin_one(
-    const struct ctl_options *opt, const char *path, struct ctl_json *j)
+static bool pin_one(struct ctl_client *c, struct ctl_place *at,
+    const char *path, const struct ctl_options *opt, struct ctl_json *j)
 {
-	struct ctl_place at;
-	struct ctl_client *c;
-	Forefetch__Response *res = NULL;
-	bool good = false;
+	Forefetch__Response *res = follow(c, at, opt);
+	bool good;
 
-	if (!ctl_place_find(path, &at))
+	if (!res)
 		return false;
-	c = ctl_open(opt->socket);
-	if (c)
-		res = follow(c, &at, opt);
-	if (res) {
-		const Forefetch__Pin *p = res->pins->pins[0];
-
-		good = is_good(path, p);
-		if (opt->json)
-			ctl_json_message(j, NULL, p);
-		else if (!p->walk->status)
-			put_result(path, p);
-		ctl_free(res);
-	}
-	ctl_close(c);
+	good = is_good(path, res->pins->pins[0]);
+	if (opt->json)
+		ctl_json_message(j, NULL, res->pins->pins[0]);
+	else if (!res->pins->pins[0]->walk->status)
+		put_result(path, res->pins->pins[0]);
+	ctl_free(res);
 	return good;
 }
 
 int ctl_pin(const struct ctl_options *opt)
 {
-	struct ctl_json j = {.out = stdout};
-	bool good = true;
+	bool good = opt->list ? list(opt) : ctl_walk_all(opt, "pins", pin_one);
 
-	if (opt->list)
-		return list(opt) ? EXIT_SUCCESS : EXIT_FAILURE;
-	ctl_walk_catch();
-	if (opt->json) {
-		ctl_json_open(&j, NULL, '{');
-		ctl_json_open(&j, "pins", '[');
-	}
-	for (int i = 0; i < opt->nargs && !ctl_walk_stopped(); i++)
-		good = pin_one(opt, opt->args[i], &j) && good;
-	if (opt->json) {
-		ctl_json_close(&j, ']');
-		ctl_json_close(&j, '}');
-		putchar('\n');
-	}
-	return good && !ctl_walk_stopped() ? EXIT_SUCCESS : EXIT_FAILURE;
+	return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 /* ---- unpin ------------------------------------------------------------ */

@@ -9,9 +9,9 @@
 #include "ctl/ctl_client.h"
 #include "ctl/ctl_command.h"
 #include "ctl/ctl_json.h"
+#include "ctl/ctl_put.h"
 #include "ctl/ctl_table.h"
 #include "ctl/ctl_text.h"
-#include "ctl/ctl_values.h"
 
 enum {
 	BAR_WIDTH = 40,
@@ -26,8 +26,8 @@ static const char *side_name(Forefetch__Side side)
 static void put_title(const Forefetch__ServerStats *srv, const char *what)
 {
 	putchar('\n');
-	ctl_put_bytes(stdout, srv->name.data, srv->name.len);
-	printf(": %s\n", what);
+	ctl_put(stdout, srv, "{name}: ");
+	puts(what);
 }
 
 /* ---- calls ------------------------------------------------------------ */
@@ -124,7 +124,7 @@ static void add_number(
 {
 	uint64_t value;
 
-	if (ctl_value_find(srv, name, &value))
+	if (ctl_find(srv, name, &value))
 		ctl_table_cell(t, "%" PRIu64, value);
 	else
 		ctl_table_cell(t, "-");
@@ -133,8 +133,9 @@ static void add_number(
 static void add_cache(struct ctl_table *t, const Forefetch__ServerStats *srv,
     const struct cache_row *row)
 {
-	double hits = (double)ctl_value(srv, row->hits);
-	double calls = hits + (double)ctl_value(srv, row->misses);
+	double hits = (double)ctl_number(srv, row->hits);
+	double calls =
+	    row->misses ? hits + (double)ctl_number(srv, row->misses) : 0;
 	char buf[CTL_TEXT_MAX];
 	uint64_t bytes;
 
@@ -142,12 +143,12 @@ static void add_cache(struct ctl_table *t, const Forefetch__ServerStats *srv,
 	ctl_table_cell(t, "%s", row->title);
 	add_number(t, srv, row->hits);
 	add_number(t, srv, row->misses);
-	if (row->misses && calls > 0)
+	if (calls > 0)
 		ctl_table_cell(t, "%.1f%%", hits * 100 / calls);
 	else
 		ctl_table_cell(t, "-");
 	add_number(t, srv, row->entries);
-	if (ctl_value_find(srv, row->bytes, &bytes))
+	if (ctl_find(srv, row->bytes, &bytes))
 		ctl_table_cell(t, "%s", ctl_text_bytes(buf, bytes));
 	else
 		ctl_table_cell(t, "-");
@@ -157,9 +158,9 @@ static void add_cache(struct ctl_table *t, const Forefetch__ServerStats *srv,
 /* How often a byte was copied for each one that clients were sent. */
 static void put_copies(const Forefetch__ServerStats *srv)
 {
-	double returned = (double)ctl_value(srv, "bytes_returned");
-	double copied = (double)ctl_value(srv, "bytes_copied") +
-			(double)ctl_value(srv, "data_copied_bytes");
+	double returned = (double)ctl_number(srv, "bytes_returned");
+	double copied = (double)ctl_number(srv, "bytes_copied") +
+			(double)ctl_number(srv, "data_copied_bytes");
 
 	if (returned > 0)
 		printf("  copies   %.2f for each byte returned\n",
@@ -175,33 +176,34 @@ static void put_caches(const Forefetch__ServerStats *srv)
 	for (size_t i = 0; i < sizeof(cache_rows) / sizeof(cache_rows[0]); i++)
 		add_cache(t, srv, &cache_rows[i]);
 	ctl_table_print(t);
-	ctl_values_put(srv,
+	ctl_put(stdout, srv,
 	    "  memory   {memory_bytes:B} of {memory_limit_bytes:B}, "
 	    "{entry_bytes:B} for a name and its object\n");
-	if (!ctl_value(srv, "data_on"))
+	if (!ctl_number(srv, "data_on"))
 		puts("  disk     OFF: it failed or is full; see the daemon's "
 		     "log");
-	ctl_values_put(srv,
+	ctl_put(stdout, srv,
 	    "  disk     {data_disk_bytes:B} of {data_limit_bytes:B}, "
 	    "{data_files} files in {data_extents} extents, "
 	    "{data_live_bytes:B} live, {data_pending_bytes:B} pending\n"
 	    "           {data_verified} extents verified, {data_bad} bad, "
 	    "{data_refused_bytes:B} refused\n");
-	if (ctl_value(srv, "run_bytes") > 0)
-		ctl_values_put(srv,
+	if (ctl_number(srv, "run_bytes") > 0)
+		ctl_put(stdout, srv,
 		    "  in order {run_sequential_bytes/run_bytes} of what this "
 		    "run read from disk, in {run_runs} runs\n");
-	if (ctl_value(srv, "layout_bytes") > 0)
-		ctl_values_put(srv,
+	if (ctl_number(srv, "layout_bytes") > 0)
+		ctl_put(stdout, srv,
 		    "  laid out {layout_passes} times, "
 		    "{layout_moved_bytes:B} moved; the last time "
 		    "{layout_before_sequential_bytes/layout_before_bytes} was "
 		    "in order, then {layout_sequential_bytes/layout_bytes}\n");
 	put_copies(srv);
 	printf("  asked    again for %" PRIu64 " objects: ",
-	    ctl_value(srv, "confirmed") + ctl_value(srv, "contradicted"));
-	ctl_values_put(srv, "{confirmed} unchanged, {contradicted} changed\n"
-			    "  saved    {round_trips_saved} round trips\n");
+	    ctl_number(srv, "confirmed") + ctl_number(srv, "contradicted"));
+	ctl_put(stdout, srv,
+	    "{confirmed} unchanged, {contradicted} changed\n"
+	    "  saved    {round_trips_saved} round trips\n");
 }
 
 static const char *percent(char buf[CTL_TEXT_MAX], uint32_t permille)
@@ -225,11 +227,12 @@ static void put_prefetch(const Forefetch__ServerStats *srv)
 	    percent(text[1], p->coverage_permille),
 	    percent(text[2], p->timeliness_permille),
 	    percent(text[3], p->waste_permille));
-	ctl_values_put(srv, "  objects     {prefetch_used} used, "
-			    "{prefetch_late} late, {prefetch_unused} unused\n");
-	printf("  saved       %" PRIu64 " round trips, %s\n",
-	    p->saved_round_trips, ctl_text_us(text[0], p->saved_us));
-	ctl_values_put(srv,
+	ctl_put(stdout, srv,
+	    "  objects     {prefetch_used} used, "
+	    "{prefetch_late} late, {prefetch_unused} unused\n");
+	ctl_put(stdout, p,
+	    "  saved       {saved_round_trips} round trips, {saved_us:T}\n");
+	ctl_put(stdout, srv,
 	    "  ahead       {prefetch_calls} calls, {prefetch_bytes:B}, "
 	    "{prefetch_errors} refused; {prefetch_flight_bytes:B} of at most "
 	    "{prefetch_window_bytes:B} under way\n"
@@ -243,12 +246,13 @@ static void put_prefetch(const Forefetch__ServerStats *srv)
 	    "requested\n"
 	    "  learned     {learned_objects} objects, {learned_bytes:B}\n"
 	    "  link        ");
-	ctl_values_put(srv, ctl_value(srv, "link_rate")
-				? "{link_rate:B}/s, "
-				: "rate not known yet, ");
-	ctl_values_put(srv, "round trip {link_base_us:T} when idle, "
-			    "{link_srtt_us:T} now, {link_queue_us:T} of that "
-			    "in queues\n");
+	ctl_put(stdout, srv,
+	    ctl_number(srv, "link_rate") ? "{link_rate:B}/s, "
+					 : "rate not known yet, ");
+	ctl_put(stdout, srv,
+	    "round trip {link_base_us:T} when idle, "
+	    "{link_srtt_us:T} now, {link_queue_us:T} of that "
+	    "in queues\n");
 }
 
 static void put_counters(const Forefetch__ServerStats *srv, bool zeros)
@@ -338,14 +342,10 @@ static void put_server(
 int ctl_stats(const struct ctl_options *opt)
 {
 	Forefetch__StatsRequest stats = FOREFETCH__STATS_REQUEST__INIT;
-	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
 	Forefetch__Response *res;
 
 	stats.server = ctl_bytes(opt->arg);
-	request.command_case = FOREFETCH__REQUEST__COMMAND_STATS;
-	request.stats = &stats;
-	res =
-	    ctl_call(opt->socket, &request, FOREFETCH__RESPONSE__RESULT_STATS);
+	res = ctl_call(opt->socket, FOREFETCH__REQUEST__COMMAND_STATS, &stats);
 	if (!res)
 		return EXIT_FAILURE;
 	if (opt->json)

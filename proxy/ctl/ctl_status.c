@@ -9,85 +9,37 @@
 #include "ctl/ctl_client.h"
 #include "ctl/ctl_command.h"
 #include "ctl/ctl_json.h"
+#include "ctl/ctl_put.h"
 #include "ctl/ctl_table.h"
 #include "ctl/ctl_text.h"
-
-static const char *state_name(Forefetch__State state)
-{
-	switch (state) {
-	case FOREFETCH__STATE__DOWN:
-		return "down";
-	case FOREFETCH__STATE__RESOLVING:
-		return "resolving";
-	case FOREFETCH__STATE__CONNECTING:
-		return "connecting";
-	case FOREFETCH__STATE__UP:
-		return "up";
-	case FOREFETCH__STATE__IDLE:
-		return "idle";
-	default:
-		return "unknown";
-	}
-}
-
-static void put_bytes(const ProtobufCBinaryData *bytes)
-{
-	ctl_put_bytes(stdout, bytes->data, bytes->len);
-}
-
-static void put_count(uint64_t n, const char *what)
-{
-	printf(", %" PRIu64 " %s%s", n, what, n == 1 ? "" : "s");
-}
 
 /* "nas: up, 40.2 ms, 2 connections, 3 calls in flight" */
 static void put_summary(const Forefetch__ServerStatus *srv)
 {
 	uint64_t up = 0, in_flight = 0, queued = 0;
-	char buf[CTL_TEXT_MAX];
-	size_t i;
 
-	for (i = 0; i < srv->n_upstreams; i++) {
+	for (size_t i = 0; i < srv->n_upstreams; i++) {
 		up += srv->upstreams[i]->state == FOREFETCH__STATE__UP;
 		in_flight += srv->upstreams[i]->in_flight;
 		queued += srv->upstreams[i]->queued;
 	}
-	put_bytes(&srv->name);
-	printf(": %s", state_name(srv->state));
-	if (srv->state != FOREFETCH__STATE__UP) {
-		printf(" for %s", ctl_text_age(buf, srv->state_age_ms));
-		if (srv->reason.len > 0) {
-			fputs(" (", stdout);
-			put_bytes(&srv->reason);
-			putchar(')');
-		}
-	} else if (srv->srtt_us > 0) {
-		printf(", %s", ctl_text_us(buf, srv->srtt_us));
-	}
+	ctl_put(stdout, srv, "{name}: {state}");
+	if (srv->state != FOREFETCH__STATE__UP)
+		ctl_put(stdout, srv,
+		    srv->reason.len > 0 ? " for {state_age_ms:A} ({reason})"
+					: " for {state_age_ms:A}");
+	else if (srv->srtt_us > 0)
+		ctl_put(stdout, srv, ", {srtt_us:T}");
 	if (srv->offline_active)
 		fputs(", serving what is cached", stdout);
-	put_count(up, "connection");
-	put_count(in_flight, "call");
-	fputs(" in flight", stdout);
+	printf(", %" PRIu64 " connection%s, %" PRIu64 " call%s in flight", up,
+	    up == 1 ? "" : "s", in_flight, in_flight == 1 ? "" : "s");
 	if (queued > 0)
 		printf(", %" PRIu64 " waiting", queued);
 	putchar('\n');
 }
 
-static void put_list(
-    const char *name, const ProtobufCBinaryData *list, size_t n)
-{
-	size_t i;
-
-	if (n == 0)
-		return;
-	printf("  %-12s", name);
-	for (i = 0; i < n; i++) {
-		putchar(' ');
-		put_bytes(&list[i]);
-	}
-	putchar('\n');
-}
+/* ---- with -v ---------------------------------------------------------- */
 
 static void put_upstreams(const Forefetch__ServerStatus *srv)
 {
@@ -103,7 +55,9 @@ static void put_upstreams(const Forefetch__ServerStatus *srv)
 			ctl_table_cell(t, "%" PRIu32, up->local_port);
 		else
 			ctl_table_cell(t, "-");
-		ctl_table_cell(t, "%s", state_name(up->state));
+		ctl_table_cell(t, "%s",
+		    ctl_text_word(
+			buf, &forefetch__state__descriptor, (int)up->state));
 		ctl_table_cell(t, "%s",
 		    up->srtt_us > 0 ? ctl_text_us(buf, up->srtt_us) : "-");
 		ctl_table_cell(t, "%" PRIu32, up->in_flight);
@@ -139,214 +93,166 @@ static void put_clients(const Forefetch__ServerStatus *srv)
 		printf("and %" PRIu64 " more\n", srv->clients_omitted);
 }
 
-/* "bounded, at most 3.00 s old" */
-static void put_mode(
-    const char *mode, uint64_t attr_timeout_us, uint64_t grant_timeout_us)
-{
-	char buf[CTL_TEXT_MAX];
+/* ---- one server ------------------------------------------------------- */
 
-	printf("%s", mode);
-	if (strcmp(mode, "bounded") == 0)
-		printf(", attr_timeout %s", ctl_text_us(buf, attr_timeout_us));
-	if (strcmp(mode, "frozen") == 0)
-		printf(", rights are held for %s",
-		    ctl_text_age(buf, grant_timeout_us / 1000));
+/* "bounded, attr_timeout 3.00 s"; of a server or an [export] section. */
+static void put_mode(const void *message, const char *mode)
+{
+	ctl_put(stdout, message,
+	    strcmp(mode, "bounded") == 0
+		? "{consistency}, attr_timeout {attr_timeout_us:T}"
+	    : strcmp(mode, "frozen") == 0
+		? "{consistency}, rights are held for {grant_timeout_us:T}"
+		: "{consistency}");
 }
 
 static void put_consistency(const Forefetch__ServerStatus *srv)
 {
-	const Forefetch__ExportStatus *ex;
-	size_t i;
-
-	printf("  %-12s ", "consistency");
-	put_mode(srv->consistency, srv->attr_timeout_us, srv->grant_timeout_us);
+	fputs("  consistency  ", stdout);
+	put_mode(srv, srv->consistency);
 	putchar('\n');
-	for (i = 0; i < srv->n_overrides; i++) {
-		ex = srv->overrides[i];
-		printf("  %-12s ", i == 0 ? "overrides" : "");
-		put_bytes(&ex->path);
-		fputs(": ", stdout);
-		put_mode(
-		    ex->consistency, ex->attr_timeout_us, ex->grant_timeout_us);
+	for (size_t i = 0; i < srv->n_overrides; i++) {
+		const Forefetch__ExportStatus *ex = srv->overrides[i];
+
+		ctl_put(stdout, ex,
+		    i == 0 ? "  overrides    {path}: "
+			   : "               {path}: ");
+		put_mode(ex, ex->consistency);
 		puts(ex->known ? "" : "; its file system is not known yet");
 	}
 	if (srv->strict_until_known)
-		printf("  %-12s until all overrides are known, what is of "
-		       "none is strict\n",
-		    "");
+		puts("               until all overrides are known, everything "
+		     "that none covers is strict");
 }
 
 /* What was loaded from disk has no age, so it looks older than all else. */
-static void put_served(uint64_t age_ms, uint64_t uptime_ms)
+static const char *served(
+    const Forefetch__ServerStatus *srv, uint64_t uptime_ms)
 {
-	char buf[CTL_TEXT_MAX];
-
-	if (age_ms == 0)
-		fputs("; nothing was asked for yet", stdout);
-	else if (age_ms > uptime_ms)
-		fputs("; the oldest answer had been confirmed before the "
-		      "daemon started",
-		    stdout);
-	else
-		printf("; the oldest answer had been confirmed %s before",
-		    ctl_text_age(buf, age_ms));
+	if (srv->served_age_us == 0)
+		return "; nothing was asked for yet\n";
+	if (srv->served_age_us / 1000 > uptime_ms)
+		return "; the oldest answer had been confirmed before the "
+		       "daemon started\n";
+	return "; the oldest answer had been confirmed {served_age_us:T} "
+	       "before\n";
 }
 
 static void put_offline(const Forefetch__ServerStatus *srv, uint64_t uptime_ms)
 {
-	char buf[CTL_TEXT_MAX];
-
-	if (srv->offline[0] == '\0')
-		return;
-	printf("  %-12s %s", "offline", srv->offline);
-	if (strcmp(srv->offline, "serve") == 0)
-		printf(", rights are held for %s",
-		    ctl_text_age(buf, srv->grant_timeout_us / 1000));
-	putchar('\n');
+	ctl_put(stdout, srv,
+	    strcmp(srv->offline, "serve") == 0
+		? "  offline      {offline}, rights are held for "
+		  "{grant_timeout_us:T}\n"
+		: "  offline      {offline}\n");
 	if (!srv->offline_active)
 		return;
-	printf("  %-12s serving what is cached for %s", "",
-	    ctl_text_age(buf, srv->offline_age_ms));
-	put_served((srv->served_age_us + 999) / 1000, uptime_ms);
-	putchar('\n');
+	ctl_put(stdout, srv,
+	    "               serving what is cached for {offline_age_ms:A}");
+	ctl_put(stdout, srv, served(srv, uptime_ms));
 }
 
-static void put_caches(const Forefetch__CacheStatus *cache)
+static void put_caches(const Forefetch__CacheStatus *caches)
 {
-	char used[CTL_TEXT_MAX], limit[CTL_TEXT_MAX];
-
-	if (!cache)
+	if (!caches)
 		return;
-	printf("  %-12s memory %s of %s, ", "caches",
-	    ctl_text_bytes(used, cache->memory_bytes),
-	    ctl_text_bytes(limit, cache->memory_limit_bytes));
-	if (cache->disk_on) {
-		printf("disk %s of %s\n",
-		    ctl_text_bytes(used, cache->disk_bytes),
-		    ctl_text_bytes(limit, cache->disk_limit_bytes));
-		return;
-	}
-	printf("disk OFF for %s\n  %-12s ",
-	    ctl_text_age(used, cache->disk_problem_age_ms), "");
-	put_bytes(&cache->disk_problem);
-	putchar('\n');
+	ctl_put(stdout, caches,
+	    "  caches       memory {memory_bytes:B} of "
+	    "{memory_limit_bytes:B}, ");
+	ctl_put(stdout, caches,
+	    caches->disk_on ? "disk {disk_bytes:B} of {disk_limit_bytes:B}\n"
+			    : "disk OFF for {disk_problem_age_ms:A}\n"
+			      "               {disk_problem}\n");
 }
 
 static void put_prefetch(const Forefetch__ServerStatus *srv)
 {
-	const Forefetch__LinkStatus *link = srv->link;
-	char rate[CTL_TEXT_MAX], base[CTL_TEXT_MAX], queue[CTL_TEXT_MAX];
-
-	if (srv->prefetch[0])
-		printf("  %-12s %s\n", "prefetch", srv->prefetch);
-	if (!link || link->base_us == 0)
+	ctl_put(stdout, srv, "  prefetch     {prefetch}\n");
+	if (!srv->link || srv->link->base_us == 0)
 		return;
-	printf("  %-12s ", "link");
-	if (link->rate)
-		printf("%s/s, ", ctl_text_bytes(rate, link->rate));
-	printf("round trip %s when idle, %s in queues\n",
-	    ctl_text_us(base, link->base_us),
-	    ctl_text_us(queue, link->queue_us));
+	ctl_put(stdout, srv->link,
+	    srv->link->rate ? "  link         {rate:B}/s, "
+			    : "  link         ");
+	ctl_put(stdout, srv->link,
+	    "round trip {base_us:T} when idle, {queue_us:T} in queues\n");
 }
 
-/* Only where it keeps somebody from mounting. */
-static void put_mount(const Forefetch__MountStatus *mount)
+static void put_list(
+    const char *name, const ProtobufCBinaryData *list, size_t n)
 {
-	if (mount && mount->reason.len > 0)
-		put_list("new mounts", &mount->reason, 1);
-}
-
-static void put_count_of_clients(
-    const Forefetch__ServerStatus *srv, const Forefetch__Status *st)
-{
-	char held[CTL_TEXT_MAX], limit[CTL_TEXT_MAX];
-
-	printf("  %-12s %" PRIu64 ", holding %s", "clients",
-	    srv->n_clients + srv->clients_omitted,
-	    ctl_text_bytes(held, srv->clients_bytes));
-	printf("; those of all servers may hold %s\n",
-	    ctl_text_bytes(limit, st->clients_limit_bytes));
-}
-
-static void put_reload(const Forefetch__Status *st)
-{
-	char buf[CTL_TEXT_MAX];
-
-	if (st->reload_error.len == 0)
+	if (n == 0)
 		return;
-	printf("last reload failed %s ago: ",
-	    ctl_text_age(buf, st->reload_age_ms));
-	put_bytes(&st->reload_error);
+	printf("  %-12s", name);
+	for (size_t i = 0; i < n; i++) {
+		putchar(' ');
+		ctl_put_bytes(stdout, list[i].data, list[i].len);
+	}
 	putchar('\n');
+}
+
+/* What is not in order, as far as the server knows why. */
+static void put_problems(const Forefetch__ServerStatus *srv)
+{
+	if (srv->reason.len > 0)
+		ctl_put(stdout, srv, "  because      {reason}\n");
+	else if (srv->last_error.len > 0)
+		ctl_put(stdout, srv, "  last error   {last_error}\n");
+	if (srv->mount && srv->mount->reason.len > 0)
+		ctl_put(stdout, srv, "  new mounts   {mount.reason}\n");
+	if (srv->rpcbind_error.len > 0)
+		ctl_put(stdout, srv, "  rpcbind      {rpcbind_error}\n");
 }
 
 static void put_server(const Forefetch__ServerStatus *srv,
     const Forefetch__Status *st, bool verbose)
 {
-	char buf[CTL_TEXT_MAX];
-
-	putchar('\n');
-	put_bytes(&srv->name);
-	printf("\n  %-12s ", "address");
-	put_bytes(&srv->address);
-	if (srv->resolved.len > 0) {
-		fputs(" (", stdout);
-		put_bytes(&srv->resolved);
-		putchar(')');
-	}
-	printf("\n  %-12s %s for %s\n", "state", state_name(srv->state),
-	    ctl_text_age(buf, srv->state_age_ms));
-	if (srv->reason.len > 0)
-		put_list("because", &srv->reason, 1);
-	else if (srv->last_error.len > 0)
-		put_list("last error", &srv->last_error, 1);
-	put_mount(srv->mount);
-	if (srv->rpcbind_error.len > 0)
-		put_list("rpcbind", &srv->rpcbind_error, 1);
+	ctl_put(stdout, srv,
+	    srv->resolved.len > 0
+		? "\n{name}\n  address      {address} ({resolved})\n"
+		: "\n{name}\n  address      {address}\n");
+	ctl_put(stdout, srv, "  state        {state} for {state_age_ms:A}\n");
+	put_problems(srv);
 	put_consistency(srv);
 	put_offline(srv, st->uptime_ms);
 	put_caches(srv->caches);
 	put_prefetch(srv);
 	put_list("listen", srv->listen, srv->n_listen);
 	put_list("exports", srv->exports, srv->n_exports);
-	put_count_of_clients(srv, st);
+	printf(
+	    "  clients      %" PRIu64, srv->n_clients + srv->clients_omitted);
+	ctl_put(stdout, srv, ", holding {clients_bytes:B}; ");
+	ctl_put(stdout, st,
+	    "those of all servers may hold {clients_limit_bytes:B}\n");
 	if (verbose) {
 		put_upstreams(srv);
 		put_clients(srv);
 	}
 }
 
-static void status_put_text(const Forefetch__Status *st, bool verbose)
+static void put_text(const Forefetch__Status *st, bool verbose)
 {
-	char buf[CTL_TEXT_MAX];
-	size_t i;
-
-	for (i = 0; i < st->n_servers; i++)
+	for (size_t i = 0; i < st->n_servers; i++)
 		put_summary(st->servers[i]);
-	fputs("\nforefetchd ", stdout);
-	ctl_put_bytes(
-	    stdout, (const uint8_t *)st->version, strlen(st->version));
-	printf(", pid %" PRIu32 ", running for %s, ", st->pid,
-	    ctl_text_age(buf, st->uptime_ms));
-	put_bytes(&st->config_file);
-	putchar('\n');
-	put_reload(st);
-	for (i = 0; i < st->n_servers; i++)
+	ctl_put(stdout, st,
+	    "\nforefetchd {version}, pid {pid}, running for {uptime_ms:A}, "
+	    "{config_file}\n");
+	if (st->reload_error.len > 0)
+		ctl_put(stdout, st,
+		    "last reload failed {reload_age_ms:A} ago: "
+		    "{reload_error}\n");
+	for (size_t i = 0; i < st->n_servers; i++)
 		put_server(st->servers[i], st, verbose);
 }
 
 int ctl_status(const struct ctl_options *opt)
 {
 	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
-	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
 	Forefetch__Response *res;
 	int code = EXIT_SUCCESS;
 
 	status.server = ctl_bytes(opt->arg);
-	request.command_case = FOREFETCH__REQUEST__COMMAND_STATUS;
-	request.status = &status;
 	res =
-	    ctl_call(opt->socket, &request, FOREFETCH__RESPONSE__RESULT_STATUS);
+	    ctl_call(opt->socket, FOREFETCH__REQUEST__COMMAND_STATUS, &status);
 	if (!res)
 		return EXIT_FAILURE;
 	if (opt->check)
@@ -354,7 +260,7 @@ int ctl_status(const struct ctl_options *opt)
 	else if (opt->json)
 		ctl_json_print(res->status);
 	else
-		status_put_text(res->status, opt->verbose);
+		put_text(res->status, opt->verbose);
 	ctl_free(res);
 	return code;
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Numbers with units, words, and bytes of unknown origin, for people. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdbool.h>
 
@@ -57,6 +59,20 @@ const char *ctl_text_age(char buf[CTL_TEXT_MAX], uint64_t ms)
 	else
 		snprintf(buf, CTL_TEXT_MAX, "%" PRIu64 " d %" PRIu64 " h",
 		    s / 86400, s / 3600 % 24);
+	return buf;
+}
+
+const char *ctl_text_word(
+    char buf[CTL_TEXT_MAX], const ProtobufCEnumDescriptor *of, int value)
+{
+	const ProtobufCEnumValue *v =
+	    protobuf_c_enum_descriptor_get_value(of, value);
+	const char *name = v ? v->name : "unknown";
+	size_t n = 0;
+
+	for (; name[n] && n + 1 < CTL_TEXT_MAX; n++)
+		buf[n] = name[n] == '_' ? '-' : (char)tolower(name[n]);
+	buf[n] = '\0';
 	return buf;
 }
 

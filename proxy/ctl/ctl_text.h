@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Numbers with units, words, and bytes of unknown origin, for people. */
 #ifndef FOREFETCH_CTL_TEXT_H
 #define FOREFETCH_CTL_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+
+#include <protobuf-c/protobuf-c.h>
 
 #define CTL_TEXT_MAX 32 /* enough for any of these */
 
@@ -16,6 +19,10 @@ const char *ctl_text_bytes(char buf[CTL_TEXT_MAX], uint64_t bytes);
 
 /* "12 s", "3 h 12 min", "4 d 2 h". */
 const char *ctl_text_age(char buf[CTL_TEXT_MAX], uint64_t ms);
+
+/* LAID_OUT is "laid-out"; "unknown" where this release knows no such word. */
+const char *ctl_text_word(
+    char buf[CTL_TEXT_MAX], const ProtobufCEnumDescriptor *of, int value);
 
 /*
  * The length of the UTF-8 sequence at the start of `s`, 1 to 4; 0 if there is

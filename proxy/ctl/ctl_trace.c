@@ -30,13 +30,10 @@ static Forefetch__Response *ask(struct ctl_client *c,
     const struct ctl_options *opt, Forefetch__TraceAction action)
 {
 	Forefetch__TraceRequest trace = FOREFETCH__TRACE_REQUEST__INIT;
-	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
 
 	trace.action = action;
 	trace.server = ctl_bytes(opt->server);
-	request.command_case = FOREFETCH__REQUEST__COMMAND_TRACE;
-	request.trace = &trace;
-	return ctl_ask(c, &request, FOREFETCH__RESPONSE__RESULT_TRACE);
+	return ctl_ask(c, FOREFETCH__REQUEST__COMMAND_TRACE, &trace);
 }
 
 /* ---- start ------------------------------------------------------------ */

@@ -19,12 +19,9 @@ enum { PART = 48 << 10 }; /* of a file, in one request */
 static Forefetch__Response *ask(struct ctl_client *c,
     const struct ctl_options *opt, Forefetch__TreesRequest *trees)
 {
-	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
 
 	trees->server = ctl_bytes(opt->server);
-	request.command_case = FOREFETCH__REQUEST__COMMAND_TREES;
-	request.trees = trees;
-	return ctl_ask(c, &request, FOREFETCH__RESPONSE__RESULT_TREES);
+	return ctl_ask(c, FOREFETCH__REQUEST__COMMAND_TREES, trees);
 }
 
 static bool complain(const char *file)
@@ -58,6 +55,8 @@ static void put_list(const Forefetch__TreeList *list)
 
 	for (size_t i = 0; i < list->n_trees; i++)
 		add_tree(t, list->trees[i]);
+	if (list->n_trees == 0)
+		puts("no access trees have been learned yet");
 	ctl_table_print(t);
 	if (list->total > list->n_trees)
 		printf("and %" PRIu64 " more\n", list->total - list->n_trees);

@@ -2,12 +2,12 @@
 /* What warm, pin and hint do while the daemon works. */
 #include "ctl/ctl_walk.h"
 
-#include <inttypes.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "ctl/ctl_put.h"
 #include "ctl/ctl_text.h"
 
 /* Between two questions, growing. */
@@ -23,16 +23,16 @@ static void on_signal(int sig)
 
 void ctl_walk_put(FILE *out, const Forefetch__Warmed *w)
 {
-	char size[CTL_TEXT_MAX], got[CTL_TEXT_MAX], rate[CTL_TEXT_MAX];
-	uint64_t us = w->elapsed_us ? w->elapsed_us : 1;
+	double s = w->elapsed_us ? (double)w->elapsed_us / 1e6 : 1e-6;
+	char rate[CTL_TEXT_MAX];
 
-	fprintf(out,
-	    "%" PRIu64 " directories, %" PRIu64 " files (%s), %" PRIu64
-	    " calls, %s fetched, %s/s",
-	    w->directories, w->files, ctl_text_bytes(size, w->file_bytes),
-	    w->calls, ctl_text_bytes(got, w->fetched_bytes),
-	    ctl_text_bytes(
-		rate, (uint64_t)((double)w->fetched_bytes / (double)us * 1e6)));
+	ctl_put(out, w, "{directories} director");
+	fputs(w->directories == 1 ? "y" : "ies", out);
+	ctl_put(out, w,
+	    ", {files} file{files:S} ({file_bytes:B}), {calls} "
+	    "call{calls:S}, {fetched_bytes:B} fetched, ");
+	fprintf(out, "%s/s",
+	    ctl_text_bytes(rate, (uint64_t)((double)w->fetched_bytes / s)));
 }
 
 bool ctl_walk_stopped(void)
@@ -87,9 +87,9 @@ void ctl_walk_clear(const struct ctl_walk *s)
 void ctl_walk_put_errors(const Forefetch__Warmed *w)
 {
 	if (w->refused > 0)
-		printf("  %" PRIu64 " refused by the server\n", w->refused);
+		ctl_put(stdout, w, "  {refused} refused by the server\n");
 	if (w->failed > 0)
-		printf("  %" PRIu64 " failed\n", w->failed);
+		ctl_put(stdout, w, "  {failed} failed\n");
 }
 
 bool ctl_walk_good(const char *path, const Forefetch__Warmed *w)
@@ -102,4 +102,43 @@ bool ctl_walk_good(const char *path, const Forefetch__Warmed *w)
 		return false;
 	}
 	return w->done && w->refused == 0 && w->failed == 0;
+}
+
+static bool walk_one(const struct ctl_options *opt, const char *path,
+    struct ctl_json *j,
+    bool (*one)(struct ctl_client *c, struct ctl_place *at, const char *path,
+	const struct ctl_options *opt, struct ctl_json *j))
+{
+	struct ctl_client *c;
+	struct ctl_place at;
+	bool good;
+
+	if (!ctl_place_find(path, &at))
+		return false;
+	c = ctl_open(opt->socket);
+	good = c && one(c, &at, path, opt, j);
+	ctl_close(c);
+	return good;
+}
+
+bool ctl_walk_all(const struct ctl_options *opt, const char *key,
+    bool (*one)(struct ctl_client *c, struct ctl_place *at, const char *path,
+	const struct ctl_options *opt, struct ctl_json *j))
+{
+	struct ctl_json j = {.out = stdout};
+	bool good = true;
+
+	ctl_walk_catch();
+	if (opt->json) {
+		ctl_json_open(&j, NULL, '{');
+		ctl_json_open(&j, key, '[');
+	}
+	for (int i = 0; i < opt->nargs && !ctl_walk_stopped(); i++)
+		good = walk_one(opt, opt->args[i], &j, one) && good;
+	if (opt->json) {
+		ctl_json_close(&j, ']');
+		ctl_json_close(&j, '}');
+		putchar('\n');
+	}
+	return good && !ctl_walk_stopped();
 }

@@ -7,6 +7,10 @@
 #include <stdio.h>
 
 #include "control/control.pb-c.h"
+#include "ctl/ctl_client.h"
+#include "ctl/ctl_command.h"
+#include "ctl/ctl_json.h"
+#include "ctl/ctl_mount.h"
 
 /* From now on ^C and TERM do not end the program, but are told here. */
 void ctl_walk_catch(void);
@@ -23,6 +27,16 @@ void ctl_walk_rest(struct ctl_walk *s);
 /* How far it is, on a terminal; and a rest before the next question. */
 void ctl_walk_show(struct ctl_walk *s, const Forefetch__Warmed *w);
 void ctl_walk_clear(const struct ctl_walk *s);
+
+/*
+ * Does `one` for the path of each argument, over a connection of its own, whose
+ * end also ends a walk that goes on; all of it as one JSON value whose member
+ * `key` has an object for each. False where one was false, or the user stopped
+ * it.
+ */
+bool ctl_walk_all(const struct ctl_options *opt, const char *key,
+    bool (*one)(struct ctl_client *c, struct ctl_place *at, const char *path,
+	const struct ctl_options *opt, struct ctl_json *j));
 
 /* What was fetched: the rest of a line. */
 void ctl_walk_put(FILE *out, const Forefetch__Warmed *w);

@@ -41,7 +41,6 @@ static Forefetch__Response *ask(
     struct ctl_client *c, struct ctl_place *at, const struct ctl_options *opt)
 {
 	Forefetch__WarmRequest warm = FOREFETCH__WARM_REQUEST__INIT;
-	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
 	Forefetch__Place place;
 
 	if (at) {
@@ -49,9 +48,7 @@ static Forefetch__Response *ask(
 		warm.place = &place;
 		warm.metadata_only = opt->metadata;
 	}
-	request.command_case = FOREFETCH__REQUEST__COMMAND_WARM;
-	request.warm = &warm;
-	return ctl_ask(c, &request, FOREFETCH__RESPONSE__RESULT_WARM);
+	return ctl_ask(c, FOREFETCH__REQUEST__COMMAND_WARM, &warm);
 }
 
 /* The last answer; NULL after a message. */
@@ -70,48 +67,25 @@ static Forefetch__Response *walk(
 	return res;
 }
 
-static bool warm_one(
-    const struct ctl_options *opt, const char *path, struct ctl_json *j)
+static bool warm_one(struct ctl_client *c, struct ctl_place *at,
+    const char *path, const struct ctl_options *opt, struct ctl_json *j)
 {
-	struct ctl_place at;
-	struct ctl_client *c;
-	Forefetch__Response *res = NULL;
-	bool good = false;
+	Forefetch__Response *res = walk(c, at, opt);
+	bool good;
 
-	if (!ctl_place_find(path, &at))
+	if (!res)
 		return false;
-	c = ctl_open(opt->socket);
-	if (c)
-		res = walk(c, &at, opt);
-	if (res) {
-		good = ctl_walk_good(path, res->warm);
-		if (opt->json)
-			put_json(j, path, res->warm);
-		else if (!res->warm->status)
-			put_result(path, res->warm);
-		ctl_free(res);
-	}
-	/* Which ends a walk that goes on. */
-	ctl_close(c);
+	good = ctl_walk_good(path, res->warm);
+	if (opt->json)
+		put_json(j, path, res->warm);
+	else if (!res->warm->status)
+		put_result(path, res->warm);
+	ctl_free(res);
 	return good;
 }
 
 int ctl_warm(const struct ctl_options *opt)
 {
-	struct ctl_json j = {.out = stdout};
-	bool good = true;
-
-	ctl_walk_catch();
-	if (opt->json) {
-		ctl_json_open(&j, NULL, '{');
-		ctl_json_open(&j, "trees", '[');
-	}
-	for (int i = 0; i < opt->nargs && !ctl_walk_stopped(); i++)
-		good = warm_one(opt, opt->args[i], &j) && good;
-	if (opt->json) {
-		ctl_json_close(&j, ']');
-		ctl_json_close(&j, '}');
-		putchar('\n');
-	}
-	return good && !ctl_walk_stopped() ? EXIT_SUCCESS : EXIT_FAILURE;
+	return ctl_walk_all(opt, "trees", warm_one) ? EXIT_SUCCESS
+						    : EXIT_FAILURE;
 }

@@ -176,14 +176,14 @@ static void test_text(void **state)
 }
 
 static const char mounts[] =
-    "21 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
-    "30 21 0:40 / /mnt/a rw,relatime shared:5 - nfs 127.0.0.1:/srv/a "
-    "rw,vers=3,port=2050,mountport=2050,addr=127.0.0.1\n"
-    "31 21 0:41 / /mnt/a\\040b rw - nfs [::1]:/ rw,vers=3,addr=::1\n"
-    "32 30 8:2 / /mnt/a/local rw - ext4 /dev/sdb1 rw\n"
-    "33 21 0:42 / /mnt/four rw - nfs4 127.0.0.1:/x rw,port=1,addr=::1\n"
-    "34 21 0:43 / /twice rw - nfs old:/x rw,port=1,addr=10.0.0.1\n"
-    "35 34 0:44 / /twice rw - nfs new:/y rw,port=2,addr=10.0.0.2\n"
+    "/dev/sda1 / ext4 rw 0 0\n"
+    "127.0.0.1:/srv/a /mnt/a nfs rw,relatime,vers=3,port=2050,"
+    "mountaddr=10.9.9.9,mountport=2051,addr=127.0.0.1 0 0\n"
+    "[::1]:/ /mnt/a\\040b nfs rw,vers=3,addr=::1 0 0\n"
+    "/dev/sdb1 /mnt/a/local ext4 rw 0 0\n"
+    "127.0.0.1:/x /mnt/four nfs4 rw,port=1,addr=::1 0 0\n"
+    "old:/x /twice nfs rw,port=1,addr=10.0.0.1 0 0\n"
+    "new:/y /twice nfs rw,port=2,addr=10.0.0.2 0 0\n"
     "broken line\n36 - nfs\n";
 
 static bool find(const char *path, struct ctl_place *out)

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Text for people, made of the fields of a message. */
+#ifndef FOREFETCH_CTL_PUT_H
+#define FOREFETCH_CTL_PUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "control/control.pb-c.h"
+
+/*
+ * Writes `text` with values in the place of their names:
+ *
+ *	{name}        as it is; a word of an enum in lower case
+ *	{name:B}      a number of bytes
+ *	{name:T}      a time in microseconds
+ *	{name:A}      an age in milliseconds
+ *	{name:S}      nothing where it is 1, else "s"
+ *	{part/whole}  in percent
+ *	{a.b}         field b of the message a
+ *
+ * Of a ServerStats, counters and gauges have names, too. What is not there is
+ * a dash.
+ */
+void ctl_put(FILE *out, const void *message, const char *text);
+
+/* A counter or a gauge; 0 and false where the daemon has none of that name, or
+ * `name` is NULL. */
+bool ctl_find(
+    const Forefetch__ServerStats *srv, const char *name, uint64_t *value);
+/* A number of a message, or 0. */
+uint64_t ctl_number(const void *message, const char *name);
+
+#endif
