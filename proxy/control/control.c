@@ -6,15 +6,15 @@
  *   ready      a request is whole; reading stops, it waits for its turn
  *   answering  a response is queued; nothing is read until it has left
  *
- * So a client holds at most one request and one response in memory. What is
- * much work is done in parts: the client stays ready, behind the others, with
- * what was found so far; or it waits, where others have as much under way as
- * they may. Turns
- * are given one in TURN_US, in the order of asking, and one client is accepted
- * in that time. That bounds what control costs, so its events may be the most
- * urgent ones: a daemon too busy for anything else still tells why. A timer
- * closes a client that leaves half a request, a response, or what it carries in
- * parts lying for CONTROL_STALL_S.
+ * So a client holds at most one request and one response in memory. Long work
+ * is done in parts: after each, the client goes behind the others that are
+ * ready, with its intermediate result. A client waits if too much of such work
+ * is under way already. One turn is given every TURN_US, in the order of the
+ * requests, and one client is accepted in that time. That bounds what control
+ * costs, so its events can have the highest priority: a daemon that is too busy
+ * for anything else still says why. A timer closes a client that does not go on
+ * with half a request, an unread response, or a file in parts for
+ * CONTROL_STALL_S.
  */
 #include <assert.h>
 #include <errno.h>
@@ -38,9 +38,9 @@
 
 #define LENGTH_BYTES 4
 #define TURN_US      5000
-#define PART_US      1000 /* between two parts of what takes long */
+#define PART_US      1000 /* between two parts of long work */
 #define BACKOFF_S    1    /* no descriptors: accept again after so long */
-#define PRIORITY     0
+#define PRIORITY     0    /* of libevent: the highest */
 
 enum client_state { CLIENT_READING, CLIENT_READY, CLIENT_ANSWERING };
 
@@ -51,7 +51,7 @@ struct client {
 	struct control_peer peer;
 	struct control_session session;
 	enum client_state state;
-	bool waits; /* ready, until somebody's work is done */
+	bool waits; /* though ready: for the end of others' work */
 	TAILQ_ENTRY(client) link;
 	TAILQ_ENTRY(client) ready_link; /* if CLIENT_READY */
 };
@@ -64,14 +64,14 @@ struct control {
 	void *ctx;
 	struct control_socket socket;
 	struct event *acceptable;
-	struct event *pause; /* pending: nobody is accepted */
-	struct event *turn;  /* pending: the next turn is not yet */
+	struct event *pause; /* pending: no client is accepted */
+	struct event *turn;  /* pending until the next turn may begin */
 	struct client_list clients;
 	struct client_list ready;
 	size_t clients_len;
 };
 
-/* Who waited for less work may go on. */
+/* Some work is over, so those who waited for that may begin theirs. */
 static void control_release(struct control *c)
 {
 	struct client *cl;
@@ -139,8 +139,8 @@ static bool message_length(struct evbuffer *in, size_t *len)
 	return true;
 }
 
-/* What others have bounds what it may begin. */
-static void client_weigh(struct client *cl)
+/* Sets what this client may begin, by what the others have under way. */
+static void client_set_limits(struct client *cl)
 {
 	unsigned works = 0, own_works = 0, blobs = 0, own_blobs = 0;
 	struct control_session *s = &cl->session;
@@ -179,7 +179,7 @@ static void client_finish(
 }
 
 /* Give a client its turn: answer its request, which is whole. False where that
- * takes more turns; then others have theirs before. */
+ * takes more turns; the other clients have theirs first. */
 static bool client_serve(struct client *cl)
 {
 	struct evbuffer *in = bufferevent_get_input(cl->bev);
@@ -190,7 +190,7 @@ static bool client_serve(struct client *cl)
 	int error = -ENOMEM;
 
 	assert(cl->state == CLIENT_READY);
-	client_weigh(cl);
+	client_set_limits(cl);
 	message_length(in, &len);
 	req = evbuffer_pullup(in, (ssize_t)(LENGTH_BYTES + len));
 	if (req)
@@ -276,7 +276,7 @@ static void client_on_written(struct bufferevent *bev, void *arg)
 	evtimer_del(cl->stall);
 	cl->state = CLIENT_READING;
 	bufferevent_enable(bev, EV_READ);
-	/* What it carries takes room from others. */
+	/* A file in parts takes room from others, so it must go on. */
 	if (cl->session.blob)
 		client_watch(cl);
 	client_check(cl);

@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The control socket: what `forefetch` asks the daemon, and who may ask.
+ *
+ * This folder answers requests (control.proto). It finds a server by
+ * control_ops, which the daemon implements, and asks the server's modules
+ * itself: prefetch, warm, hint, explain and the caches. It may not use svc,
+ * upstream or daemon. `forefetch` itself is in ctl/, and uses of this folder
+ * only the messages (protocol.h, control.pb-c.h).
+ *
+ *	socket ──▶ control ──▶ control_reply ──▶ control_ops: which server
+ *	                                     └─▶ its modules
+ */
 #ifndef FOREFETCH_CONTROL_H
 #define FOREFETCH_CONTROL_H
 
@@ -26,21 +38,24 @@ struct warm;
 struct warm_walk;
 
 /*
- * The control socket: a UNIX stream socket on the daemon's event loop, with
- * the messages of protocol.h. Clients are bounded in number, in what they may
- * send, in what is queued for them and in how often they are served.
+ * A UNIX stream socket on the daemon's event loop, with the messages of
+ * protocol.h. Clients are bounded in number, in what they may send, in what is
+ * queued for them and in how often they are served.
  */
 struct control;
 struct control_work;
 
 #define CONTROL_CLIENTS_MAX   64
-#define CONTROL_UID_MAX       16 /* clients of one uid, root and own exempt */
-/* Half a message, an unread reply, or what is carried in parts. */
+#define CONTROL_UID_MAX       16 /* clients of one uid; not root, nor ours */
+/* A client is closed if half a message, an unread response, or a file that is
+ * carried in parts does not go on for so long. */
 #define CONTROL_STALL_S       10
-/* Commands that take many turns, at a time: of one uid but root, of all. */
+/* How many commands that take many turns may be under way: of one uid other
+ * than root, and of all. */
 #define CONTROL_WORKS_UID_MAX 1
 #define CONTROL_WORKS_MAX     4
-/* Clients that carry something in parts, likewise; root exempt. */
+/* How many clients may carry a file in parts: of one uid other than root, and
+ * of all others. */
 #define CONTROL_BLOBS_UID_MAX 2
 #define CONTROL_BLOBS_MAX     8
 #define CONTROL_LIST_MAX      2048 /* clients of a server listed in status */
@@ -54,14 +69,14 @@ struct control_peer {
 	size_t groups_len;
 };
 
-/* What a client began; zeros at first. It ends with its connection. */
+/* What a client has begun, which ends with its connection. Zeros at first. */
 struct control_session {
 	struct warm_walk *walk; /* NULL: none */
-	void *blob;             /* that is carried in parts; allocated */
+	void *blob;             /* a file that is carried in parts; allocated */
 	size_t blob_len;
-	/* What is done for the present request; NULL: nothing. */
+	/* What is under way for the present request; NULL: nothing. */
 	struct control_work *work;
-	/* Whether work or a blob may begin now, by what others have. */
+	/* Whether work or a blob may begin now, or others have too many. */
 	bool may_work, may_carry;
 	struct tracer_trace *trace; /* NULL: none */
 	struct hint_stream *hints;  /* NULL: none */

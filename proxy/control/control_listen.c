@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The file of the control socket: made, replaced if it is stale, removed. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>

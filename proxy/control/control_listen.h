@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The file of the control socket. */
 #ifndef FOREFETCH_CONTROL_LISTEN_H
 #define FOREFETCH_CONTROL_LISTEN_H
 

@@ -21,7 +21,7 @@ static bool begin(struct reply *r, const Forefetch__Place *place)
 		return true;
 	if (errno == EOPNOTSUPP)
 		reply_error(r, FOREFETCH__ERROR_CODE__NOT_PERMITTED,
-		    "nothing is fetched ahead from there (prefetch = off)");
+		    "nothing is fetched ahead there (prefetch = off)");
 	else if (errno == EBUSY)
 		reply_error(r, FOREFETCH__ERROR_CODE__BUSY,
 		    "too many programs give hints; try again");
@@ -41,7 +41,7 @@ static int add(struct reply *r, const Forefetch__Hint *h)
 		if (h->path.len > 0)
 			hint.fh.len = 0;
 	} else {
-		/* One that cannot be a path has no file either. */
+		/* What cannot be a path is a hint for no file. */
 		hint.path = reply_text(r, &h->path);
 		if (!hint.path)
 			hint.path = "/";
@@ -49,7 +49,7 @@ static int add(struct reply *r, const Forefetch__Hint *h)
 	return r->arena.failed ? -ENOMEM : hint_add(r->session->hints, &hint);
 }
 
-/* Up to the first one that there is no room for. False after an error. */
+/* Until there is no more room. False after an error. */
 static bool add_all(struct reply *r, const Forefetch__HintRequest *request)
 {
 	int rc = 0;

@@ -41,11 +41,11 @@ void reply_place_error(struct reply *r, int error)
 		return;
 	case EINVAL:
 		reply_error(r, FOREFETCH__ERROR_CODE__BAD_REQUEST,
-		    "that is no path, or one that is too long");
+		    "the path is not valid, or too long");
 		return;
 	case EPERM:
 		reply_error(r, FOREFETCH__ERROR_CODE__NOT_PERMITTED,
-		    "the configuration does not let this be mounted");
+		    "the configuration does not allow this to be mounted");
 		return;
 	case EBUSY:
 		reply_error(r, FOREFETCH__ERROR_CODE__BUSY,

@@ -18,34 +18,34 @@ void trees_error(struct reply *r, int error)
 	switch (error) {
 	case -ENOENT:
 		reply_error(r, FOREFETCH__ERROR_CODE__NO_SUCH_TREE,
-		    "there is no such access tree of yours");
+		    "you have no such access tree");
 		return;
 	case -EEXIST:
 		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
-		    "there are access trees of yours already; merge, or clear "
-		    "them first");
+		    "you have access trees already; merge, or clear them "
+		    "first");
 		return;
 	case -ESTALE:
 		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
-		    "access trees were cleared meanwhile; try again");
+		    "the access trees were cleared meanwhile; try again");
 		return;
 	case -EBADMSG:
 	case -EINVAL:
 		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
-		    "the file does not hold exported access trees, or is "
+		    "the file contains no exported access trees, or is "
 		    "damaged");
 		return;
 	case -EPROTONOSUPPORT:
 		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
-		    "the file is of a newer release");
+		    "the file was written by a newer release");
 		return;
 	case -EFBIG:
 		reply_error(r, FOREFETCH__ERROR_CODE__TOO_LARGE,
-		    "that is more than one user may bring");
+		    "the file is larger than one user may import");
 		return;
 	case -ENOSPC:
 		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
-		    "there are access trees of too many users already");
+		    "access trees of too many users are kept already");
 		return;
 	default:
 		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Access trees as a file: gathered a part in each turn of the loop, and packed
- * by a thread.
+ * Access trees as a file. They are copied, a part in each turn of the loop;
+ * then a thread packs the copy.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { EXPORT_STEPS = 64 }; /* in a turn: about half a millisecond */
 
-/* What the thread has. It frees itself where nobody waits for it any more. */
+/* What the thread works on. It frees itself if its client has gone. */
 struct packing {
 	struct iopool_job job;
 	struct predictor_snapshot *snapshot;
@@ -23,8 +23,8 @@ struct packing {
 
 struct exporting {
 	struct control_work work;
-	struct predictor_snapshot *snapshot; /* until it is packed */
-	struct packing *packing;             /* since */
+	struct predictor_snapshot *snapshot; /* while it is made */
+	struct packing *packing;             /* … and then */
 };
 
 static void packing_free(struct packing *k)
@@ -82,7 +82,7 @@ static struct exporting *exporting_get(const struct trees *t)
 	return NULL;
 }
 
-/* All was gathered: a thread is to pack it. */
+/* The copy is complete: have a thread pack it. */
 static void pack(const struct trees *t, struct exporting *e)
 {
 	struct packing *k;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Access trees, listed and shown: first what there is of them, then the names,
- * a part in each turn of the loop.
+ * Access trees, listed and shown. First the trees or the lines are collected,
+ * then their names are looked up; a part of that in each turn of the loop.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@ enum {
 	SHOW_MAX = 512 << 10, /* bytes of a tree, as text */
 	LINES_MAX = 16384,    /* of one tree */
 	TEXT_MAX = 512,       /* bytes: indentation and name */
-	/* Of one part: about half a millisecond. */
+	/* Steps of one part, which take about half a millisecond. */
 	LIST_STEPS = 256,
 	SHOW_STEPS = 64,
 	NAMES_STEPS = 1024,
@@ -25,12 +25,12 @@ enum {
 
 struct look {
 	struct control_work work;
-	struct trees_list *list; /* one of these two */
-	struct trees_show *show;
-	struct predictor_tree *found; /* of the list, once it is there */
+	struct trees_list *list;      /* either this … */
+	struct trees_show *show;      /* … or this */
+	struct predictor_tree *found; /* the list, once it is complete */
 	size_t shown;
 	ssize_t total;
-	struct objnames *names; /* NULL: not that far */
+	struct objnames *names; /* NULL while the above is collected */
 };
 
 static void look_free(struct control_work *w)
@@ -65,7 +65,7 @@ static struct look *look_get(const struct trees *t, bool show)
 
 /* ---- list ------------------------------------------------------------- */
 
-/* The trees are there: their roots are to be named. */
+/* The list is complete: have its roots named next. */
 static bool list_found(const struct trees *t, struct look *k)
 {
 	k->found = calloc(LIST_MAX, sizeof(*k->found));
@@ -119,7 +119,7 @@ static void list_answer(const struct trees *t, const struct look *k)
 
 /* ---- show ------------------------------------------------------------- */
 
-/* The lines are there: their objects are to be named. */
+/* The lines are complete: have their objects named next. */
 static bool show_found(const struct trees *t, struct look *k)
 {
 	const struct predictor_line *lines;

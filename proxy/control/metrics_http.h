@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The page of metrics for Prometheus. */
 #ifndef FOREFETCH_METRICS_HTTP_H
 #define FOREFETCH_METRICS_HTTP_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* `forefetch status --check`. */
 #ifndef FOREFETCH_CTL_CHECK_H
 #define FOREFETCH_CTL_CHECK_H
 

@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The program `forefetch`: its commands and their options.
+ *
+ * This folder is a program of its own: it talks to the daemon over the control
+ * socket, and uses nothing else of it but the messages (control/protocol.h and
+ * control.pb-c.h). ctl_mount and ctl_wire are parts of the library for hints,
+ * too (hint/).
+ *
+ *	ctl_main ──▶ ctl_COMMAND ──▶ ctl_client ──▶ ctl_wire ──▶ daemon
+ *	                 ├─ for people: ctl_put, ctl_table, ctl_text
+ *	                 └─ for programs: ctl_json
+ */
 #ifndef FOREFETCH_CTL_COMMAND_H
 #define FOREFETCH_CTL_COMMAND_H
 

@@ -31,25 +31,25 @@ static const char *const types[] = {"unknown", "regular file", "directory",
 static const struct word states[] = {
     {"wanted", "waits for room on the link"},
     {"asked", "is under way"},
-    {"ready", "has come, and was not used yet"},
-    {"used", "was there when it was used"},
-    {"late", "was used before all of it had come"},
-    {"unused", "had come, and was not used within ten seconds"},
-    {"fresh", "was not fetched: it was there already"},
+    {"ready", "was fetched, and not used yet"},
+    {"used", "was cached when it was used"},
+    {"late", "was used before all of it had arrived"},
+    {"unused", "was fetched, and not used within ten seconds"},
+    {"fresh", "was not fetched: it was cached already"},
     {"unlikely", "was not fetched: too unlikely to be worth a call"},
-    {"withdrawn", "was not fetched: what foresaw it broke off before that"},
-    {"old", "was not fetched: the link had no room before its time passed"},
+    {"withdrawn", "was not fetched: its prediction was withdrawn"},
+    {"old", "was not fetched: the link had no spare capacity in time"},
     {"unknown", "was not fetched: its handle is not known"},
     {"failed", "was refused by the server"},
 };
 
 static const struct word sources[] = {
     {"tree", "an access tree: a program or job that used it before"},
-    {"graph", "what followed what before"},
-    {"names", "its name, from how names like it were used"},
-    {"pattern", "how it is being read"},
-    {"hint", "a program or user who said so"},
-    {"session", "what was used when former sessions of the user began"},
+    {"graph", "what followed such accesses before"},
+    {"names", "its name: names like it were used before"},
+    {"pattern", "the pattern in which it is being read"},
+    {"hint", "a hint of a program or user"},
+    {"session", "the beginnings of the user's former sessions"},
 };
 
 static const char *word(const struct word *list, size_t n, const char *key)

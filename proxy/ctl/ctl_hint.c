@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * forefetch hint: what will be read, from arguments or a pipe. The daemon takes
- * so much as it has room for; this waits with the rest, and so does whoever
+ * forefetch hint: sends the daemon what will be read, from arguments or a pipe.
+ * If the daemon has no more room, this waits, and so does the program that
  * writes into the pipe.
  */
 #include <errno.h>
@@ -25,7 +25,7 @@ enum {
 	MOUNTS = 8,  /* that one run may name files of */
 	BATCH = 256, /* hints of a request */
 	BATCH_BYTES = 40 << 10,
-	HINT_BYTES = 40, /* that one takes beside its path, at most */
+	HINT_BYTES = 40, /* at most, of a hint without its path */
 	COMPLAINTS = 10,
 };
 
@@ -140,7 +140,7 @@ static void rest(struct run *run)
 	ctl_walk_rest(&run->screen);
 }
 
-/* Until all of it was taken. */
+/* Sends all hints of a stream, and waits until they were taken. */
 static void flush(struct run *run, struct stream *s)
 {
 	run->screen.ms = 0;
@@ -202,8 +202,8 @@ static struct stream *stream_of(
 	if (run->nstreams < MOUNTS)
 		return stream_new(run, at);
 	complain(run, path,
-	    "files of eight mounts are hinted at already; run "
-	    "forefetch hint once for each mount");
+	    "hints for more than eight mounts; run forefetch hint once for "
+	    "each mount");
 	return NULL;
 }
 
@@ -238,8 +238,8 @@ static void hint_at(struct run *run, const struct ctl_hint_line *line)
 	run->lines++;
 	if (!path || !ctl_mounts_place(run->mounts, path, &at)) {
 		complain(run, line->path,
-		    "on no NFSv3 mount; name a file below the mount point of "
-		    "the proxy");
+		    "not on an NFSv3 mount; name a file below the mount point "
+		    "of the proxy");
 	} else {
 		s = stream_of(run, &at, line->path);
 		if (s)
@@ -305,7 +305,7 @@ static void from_line(struct run *run, struct input *in, char *text)
 	if (in->skips) {
 		in->skips = false;
 		complain(run, "standard input",
-		    "a line is too long; file names end at a line's end, or "
+		    "a line is too long; a file name ends with its line, or "
 		    "with -0 at a NUL");
 	} else if (*text && !ctl_hint_parse(text, &line)) {
 		complain(run, text,
@@ -397,13 +397,13 @@ static void put_result(const struct run *run)
 	put_sum(stdout, &sum);
 	printf("%s\n", ctl_walk_stopped() ? ", stopped" : "");
 	if (sum.passed > 0)
-		printf("  %" PRIu64 " dropped: the reader was beyond them\n",
+		printf("  %" PRIu64 " dropped: the reader had passed them\n",
 		    sum.passed);
 	if (sum.unused > 0)
 		printf("  %" PRIu64 " not read within a minute\n", sum.unused);
 	if (sum.failed > 0)
-		printf("  %" PRIu64 " not found, refused by the server, or no "
-		       "file\n",
+		printf("  %" PRIu64 " not found, refused by the server, or not "
+		       "a file\n",
 		    sum.failed);
 }
 

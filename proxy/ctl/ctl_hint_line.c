@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A line of `forefetch hint -`: PATH [OFFSET LENGTH]. */
 #include "ctl/ctl_hint_line.h"
 
 #include <errno.h>

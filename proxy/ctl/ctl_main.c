@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * forefetch: asks a running forefetchd. A command is one row of the table
- * `commands` and one function in a file of its own (ctl_status.c, ...), which
- * asks through ctl_client.c and prints with ctl_text.c or ctl_json.c.
+ * forefetch: the command line. A command is one row of the table `commands` and
+ * one function in a file of its own (ctl_status.c, …).
  */
 #include <errno.h>
 #include <getopt.h>

@@ -28,10 +28,10 @@ void ctl_mounts_free(struct ctl_mounts *m);
 bool ctl_mounts_place(
     struct ctl_mounts *m, const char *path, struct ctl_place *out);
 
-/* Of any path; false after a message on stderr. */
+/* Of any path, with symbolic links followed; false after a message. */
 bool ctl_place_find(const char *path, struct ctl_place *out);
-/* The same without a look at the file, which would have the kernel ask for it:
- * symbolic links are not followed. */
+/* The same, but without access to the file, so that the kernel does not ask the
+ * server about it; symbolic links are not followed. */
 bool ctl_place_guess(const char *path, struct ctl_place *out);
 /* An absolute path without ".", ".." and doubled slashes, to be freed; NULL
  * without memory, or where there is no working directory. */

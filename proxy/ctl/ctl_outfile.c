@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A file that appears under its name when it is complete. */
 #include "ctl/ctl_outfile.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A file that appears when it is whole. */
+/* A file that appears under its name when it is complete. */
 #ifndef FOREFETCH_CTL_OUTFILE_H
 #define FOREFETCH_CTL_OUTFILE_H
 
@@ -14,8 +14,9 @@ struct ctl_outfile {
 
 /* False after a message on stderr. */
 bool ctl_outfile_open(struct ctl_outfile *f, const char *file);
-/* `good`: what was to be written was written. False after a message, or where
- * it was not good; then the file is what it was. */
+/* `good`: everything was written, so the file may appear. False after a
+ * message, or if it was not good; then a former file of that name is unchanged.
+ */
 bool ctl_outfile_close(struct ctl_outfile *f, bool good);
 
 #endif

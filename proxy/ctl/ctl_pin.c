@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch pin, unpin: trees that stay in the cache. */
+/* forefetch pin, unpin: trees whose data stays in the cache. */
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -100,7 +100,7 @@ static bool list(const struct ctl_options *opt)
 
 /* ---- pin -------------------------------------------------------------- */
 
-/* How far that is which an answer is about. */
+/* The present state of a pin. */
 static Forefetch__Response *ask_again(
     struct ctl_client *c, const Forefetch__Pin *p)
 {
@@ -142,7 +142,7 @@ static void put_result(const char *path, const Forefetch__Pin *p)
 	fputs(": ", stdout);
 	ctl_walk_put(stdout, p->walk);
 	printf(", %s%s\n", ctl_text_us(time, p->walk->elapsed_us),
-	    p->walks ? ", and forefetchd goes on" : "");
+	    p->walks ? "; forefetchd continues" : "");
 	ctl_walk_put_errors(p->walk);
 }
 
@@ -152,10 +152,10 @@ static bool is_good(const char *path, const Forefetch__Pin *p)
 
 	if (p->walk->full)
 		fprintf(stderr,
-		    "forefetch: %s: all that is pinned may take half of "
-		    "cache_size, and the index of its files half of the "
-		    "memory for that: the rest of it is not pinned; unpin "
-		    "something, or make cache_size or memory_size larger\n",
+		    "forefetch: %s: pinned data may take half of cache_size, "
+		    "and its index half of the memory for that; the rest of "
+		    "this tree is not pinned. Unpin something, or increase "
+		    "cache_size or memory_size\n",
 		    path);
 	return good && !p->walk->full;
 }
@@ -186,7 +186,8 @@ int ctl_pin(const struct ctl_options *opt)
 
 /* ---- unpin ------------------------------------------------------------ */
 
-/* As it was pinned; where that is not there any more, as it is called. */
+/* By its path without symbolic links, as it was pinned; if it does not exist
+ * any more, by the path as given. */
 static Forefetch__Response *unpin(struct ctl_client *c, const char *path)
 {
 	char *real = realpath(path, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * forefetch trace: a process in the background takes what the daemon has seen
- * and writes it, as the user who began it and within its limits, until it is
- * told that the trace was stopped.
+ * forefetch trace: a process in the background asks the daemon for what it saw
+ * and writes that to the file, with the rights of the user who started it,
+ * until the trace is stopped.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -141,7 +141,7 @@ static int start(const struct ctl_options *opt)
 
 /* ---- stop ------------------------------------------------------------- */
 
-/* Until what was seen before is in the files. */
+/* Waits until the files are complete. */
 static int stop(const struct ctl_options *opt)
 {
 	struct ctl_client *c = ctl_open(opt->socket);
@@ -166,7 +166,7 @@ static int stop(const struct ctl_options *opt)
 	if (going > 0 || first == 0) {
 		fprintf(stderr, "forefetch: %s\n",
 		    first == 0 ? "no trace of yours is being written"
-			       : "a trace does not end; see the process that "
+			       : "a trace does not end; check the process that "
 				 "writes it");
 		return EXIT_FAILURE;
 	}

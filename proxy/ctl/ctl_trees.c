@@ -90,8 +90,8 @@ static bool parse_id(const char *text, uint64_t *id)
 	if (errno == 0 && end != text && !*end && *id != 0)
 		return true;
 	fprintf(stderr,
-	    "forefetch: %s is no tree's id; \"forefetch trees list\" shows "
-	    "them\n",
+	    "forefetch: %s is not the id of a tree; \"forefetch trees "
+	    "list\" shows them\n",
 	    text);
 	return false;
 }
@@ -133,7 +133,7 @@ static bool show(struct ctl_client *c, const struct ctl_options *opt)
 	return true;
 }
 
-/* What has nothing to say but that it was done. */
+/* For commands whose answer is empty. */
 static bool done(Forefetch__Response *res, const struct ctl_options *opt)
 {
 	if (!res)
@@ -185,7 +185,6 @@ static bool export_to(
 	return true;
 }
 
-/* The file appears when it is whole. */
 static bool export(struct ctl_client *c, const struct ctl_options *opt)
 {
 	struct ctl_outfile f;

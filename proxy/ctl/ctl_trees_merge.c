@@ -28,12 +28,12 @@ static const char *why(int error)
 	switch (error) {
 	case -EBADMSG:
 	case -EINVAL:
-		return "it does not hold exported access trees, or is damaged";
+		return "it contains no exported access trees, or is damaged";
 	case -EPROTONOSUPPORT:
-		return "it is of a newer release";
+		return "it was written by a newer release";
 	case -EFBIG:
 	case -ENOSPC:
-		return "that is more than can be merged";
+		return "it is more than can be merged";
 	default:
 		return strerror(-error);
 	}
@@ -94,7 +94,7 @@ static bool export(const struct predictor *p, const struct ctl_options *opt)
 	if (good && len > IMPORT_MAX)
 		fprintf(stderr,
 		    "forefetch: %s: it is larger than the 4 MiB that "
-		    "forefetchd imports\n",
+		    "forefetchd can import\n",
 		    opt->output);
 	return good;
 }

@@ -95,10 +95,10 @@ void ctl_walk_put_errors(const Forefetch__Warmed *w)
 bool ctl_walk_good(const char *path, const Forefetch__Warmed *w)
 {
 	if (w->status > 0) {
-		/* These are the same in both worlds. */
+		/* The first 30 of nfsstat3 have the numbers of errno. */
 		fprintf(stderr, "forefetch: %s: the server says: %s\n", path,
 		    w->status <= 30 ? strerror((int)w->status)
-				    : "it cannot be had");
+				    : "it cannot be read");
 		return false;
 	}
 	return w->done && w->refused == 0 && w->failed == 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The daemon walks a tree while a command asks how far it is. */
+/* Commands that wait while the daemon walks trees: warm, pin; and hint. */
 #ifndef FOREFETCH_CTL_WALK_H
 #define FOREFETCH_CTL_WALK_H
 
@@ -12,7 +12,8 @@
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_mount.h"
 
-/* From now on ^C and TERM do not end the program, but are told here. */
+/* From now on, ^C and TERM do not end the program; ctl_walk_stopped() says that
+ * there was one. */
 void ctl_walk_catch(void);
 bool ctl_walk_stopped(void);
 
@@ -24,7 +25,8 @@ struct ctl_walk {
 bool ctl_walk_is_shown(const struct ctl_walk *s);
 /* A rest before the next question, each time a longer one. */
 void ctl_walk_rest(struct ctl_walk *s);
-/* How far it is, on a terminal; and a rest before the next question. */
+/* Show the progress, if stderr is a terminal, and rest before the next
+ * question. */
 void ctl_walk_show(struct ctl_walk *s, const Forefetch__Warmed *w);
 void ctl_walk_clear(const struct ctl_walk *s);
 
@@ -40,10 +42,10 @@ bool ctl_walk_all(const struct ctl_options *opt, const char *key,
 
 /* What was fetched: the rest of a line. */
 void ctl_walk_put(FILE *out, const Forefetch__Warmed *w);
-/* Lines on stdout, where there were some. */
+/* What was refused or failed, a line each, if anything. */
 void ctl_walk_put_errors(const Forefetch__Warmed *w);
-/* Whether it ended with all that was asked for; a message where the path was
- * not found. */
+/* Whether everything was fetched. Prints a message if the path was not found.
+ */
 bool ctl_walk_good(const char *path, const Forefetch__Warmed *w);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch warm: the daemon walks while this asks how far it is. */
+/* forefetch warm: has trees fetched, and shows how far that is. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +24,8 @@ static void put_result(const char *path, const Forefetch__Warmed *w)
 	    w->done ? "" : ", stopped");
 	ctl_walk_put_errors(w);
 	if (w->full)
-		puts("  more than the cache can hold (cache_size); the data "
-		     "of the rest was left out");
+		puts("  the cache is too small for all of it (cache_size); "
+		     "the rest of the data was not fetched");
 }
 
 static void put_json(

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Messages over the control socket, as the client sends and receives them. */
 #include "ctl/ctl_wire.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Messages to the daemon and back, without a word on stderr. */
+/* Messages to the daemon and back. Nothing is printed. */
 #ifndef FOREFETCH_CTL_WIRE_H
 #define FOREFETCH_CTL_WIRE_H
 

@@ -74,10 +74,10 @@ check "trees import" ff_as 4711 trees import /tmp/mine
 check "… brings one" test -n "$(roots ff_as 4711)"
 check "trees merge" ff_as 4711 trees merge /tmp/mine
 head -c 100000 /dev/urandom >/tmp/noise
-check "noise" gives 1 'does not hold' ff_as 4711 trees merge /tmp/noise
+check "noise" gives 1 'contains no' ff_as 4711 trees merge /tmp/noise
 check "files are merged" ff_as 4711 trees merge /tmp/mine /tmp/mine -o /tmp/both
 check "… into one that is taken" ff_as 4711 trees merge /tmp/both
-check "… and noise is not" gives 1 'noise: it does not hold' \
+check "… and noise is not" gives 1 'noise: it contains no' \
 	ff_as 4711 trees merge /tmp/mine /tmp/noise -o /tmp/none
 check "… with nothing written" test ! -e /tmp/none
 check "what is no action" gives 2 'help trees' ff trees prune

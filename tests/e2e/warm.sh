@@ -124,7 +124,7 @@ check "explain: a file that was warmed" says "$t/dir3/file4" \
 	'regular file, 9 B' '9 B of 9 B' 'prefetch.*not predicted'
 check "explain: a directory" says "$t/dir3" 'directory' '2[0-9] entries, all'
 check "explain: nothing there" says "$t/dir3/none" 'not cached\|known to be absent'
-check "explain: what a user may not see" refused 0 'not been seen' \
+check "explain: what a user may not see" refused 0 'not yet been seen' \
 	user forefetch --socket $SOCK explain "$t/secret/file"
 explain_json() { ff explain --json "$t/large" | python3 -c 'import json, sys
 x = json.load(sys.stdin)
