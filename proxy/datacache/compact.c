@@ -7,7 +7,7 @@
 #include <event2/event.h>
 
 #include "base/clock.h"
-#include "datacache/datacache.h"
+#include "datacache/datacache_layout.h"
 
 #define SECOND_US UINT64_C(1000000)
 #define QUIET_US  (5 * SECOND_US)

@@ -141,7 +141,7 @@ void datacache_close(struct datacache *dc)
 	if (!dc)
 		return;
 	dc->closing = true;
-	read_forget_waiters(dc);
+	requests_forget_waiters(dc);
 	iopool_drain(dc->pool);
 	for (int k = 0; k < SEGMENT_KINDS; k++)
 		writer_discard(&dc->writers[k], false);

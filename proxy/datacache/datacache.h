@@ -210,20 +210,13 @@ void datacache_each_pinned(const struct datacache *dc,
 	void *ctx, const struct data_key *key, uint64_t bytes, uint32_t pins),
     void *ctx);
 
-/*
- * Layout. The bytes that a warm start reads from the disk are sequential as
- * far as each read begins where the former one ended, in the same segment, or
- * at most 128 KiB behind. What was used is laid out in that order: extents are
- * moved to segments of their own, in the order in which they were first read in
- * the run that used them last. Up to 131,072 extents, those used last; runs
- * that are long enough stay. It never evicts anything: it ends where the room
- * that nobody wants does.
- */
+/* How sequentially something lies on disk; see datacache_layout.h. */
 struct datacache_sequence {
 	uint64_t bytes, sequential_bytes;
-	uint64_t runs; /* a run: what is read without a gap */
+	uint64_t runs; /* stretches that are read without a gap */
 };
 
+/* How the last layout pass ended. */
 enum datacache_layout_end {
 	DATACACHE_LAYOUT_DONE,
 	DATACACHE_LAYOUT_GOOD, /* nine tenths were sequential; none moved */
@@ -231,21 +224,6 @@ enum datacache_layout_end {
 	DATACACHE_LAYOUT_DISK, /* the disk is full, or failed */
 	DATACACHE_LAYOUT_STOPPED
 };
-
-/* What is read from now on is another run. */
-void datacache_new_run(struct datacache *dc);
-/* Begin a pass; `force`: also where most is sequential, or nothing was used
- * since the last one. 0, -EALREADY, -ENODATA where nothing was used (since),
- * or -errno where it cannot be: -ENOSPC, -ENOMEM. */
-int datacache_layout_begin(struct datacache *dc, bool force);
-/* To be called again and again, with pauses, while it is busy: looks at some
- * extents, or has up to `bytes` (or one extent) moved. What was moved. */
-uint64_t datacache_layout_step(struct datacache *dc, uint64_t bytes);
-bool datacache_layout_busy(const struct datacache *dc);
-/* Ends early; what was moved stays so. */
-void datacache_layout_stop(struct datacache *dc);
-/* Nothing waits for the disk, or is on its way to it. */
-bool datacache_disk_idle(const struct datacache *dc);
 
 /* Forget everything, files on disk too. The index's memory is given back by
  * datacache_bury(). */

@@ -118,7 +118,7 @@ static struct segment *pick_open(struct datacache *dc)
 
 		/* An empty one is wanted itself. */
 		if (seg && !dc->writers[k].busy && seg->used > 0 &&
-		    seg->laying == 0 && may_go(seg) &&
+		    seg->layout_moves == 0 && may_go(seg) &&
 		    (k != SEGMENT_PINNED || seg->pinned_bytes == 0)) {
 			segment_seal(seg);
 			return seg;
@@ -130,7 +130,7 @@ static struct segment *pick_open(struct datacache *dc)
 static struct segment *pick(struct datacache *dc)
 {
 	struct segment *demand = oldest_sealed(dc, SEGMENT_DEMAND);
-	struct segment *laid = oldest_sealed(dc, SEGMENT_LAID);
+	struct segment *laid = oldest_sealed(dc, SEGMENT_LAYOUT);
 	struct segment *ahead = oldest_sealed(dc, SEGMENT_PREFETCH);
 	struct segment *seg = pick_empty(dc);
 

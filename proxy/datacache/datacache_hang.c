@@ -104,5 +104,5 @@ void datacache_tick(struct datacache *dc, uint64_t now_us, bool patient)
 	if (late_us == 0 && h->since_us > 0)
 		hang_end(dc, now_us);
 	if (h->since_us > 0 && !patient)
-		read_give_up(dc);
+		requests_give_up(dc);
 }

@@ -106,7 +106,7 @@ int datacache_layout_begin(struct datacache *dc, bool force)
 		return -ENODEV;
 	if (ly->broken && !force)
 		return -ENOSPC;
-	if (n == 0 || (dc->use_next == ly->laid_next && !force))
+	if (n == 0 || (dc->use_next == ly->examined_next && !force))
 		return -ENODATA;
 	if (n > plan_room(dc))
 		n = plan_room(dc);
@@ -208,7 +208,7 @@ static void run_end(struct datacache *dc, uint32_t end)
 	    ly->run_bytes < dc->seg_bytes / 4)
 		return;
 	for (uint32_t i = ly->run; i < end; i++)
-		ly->plan[i].stays = true;
+		ly->plan[i].in_long_run = true;
 }
 
 /* False: there is more to look at. */
@@ -244,7 +244,7 @@ static void pass_end(struct datacache *dc)
 
 	dc->st.layout_end = ly->end;
 	dc->st.layout_passes += dc->st.layout_moved_bytes > ly->moved_bytes;
-	ly->laid_next = ly->use_next;
+	ly->examined_next = ly->use_next;
 	plan_free(dc);
 }
 
@@ -274,7 +274,7 @@ static void after_step(struct datacache *dc)
 
 /* ---- moving ----------------------------------------------------------- */
 
-static bool extent_lay(
+static bool extent_move(
     struct datacache *dc, const struct file *f, struct extent *x)
 {
 	struct segment *seg = dc->segs[x->owner];
@@ -285,8 +285,8 @@ static bool extent_lay(
 	p = pend_move(dc, f, x);
 	if (!p)
 		return false;
-	p->laid = true;
-	seg->laying++;
+	p->by_layout = true;
+	seg->layout_moves++;
 	dc->layout.moving++;
 	pend_queue(dc, p);
 	return true;
@@ -304,21 +304,22 @@ static uint64_t move_step(struct datacache *dc, uint64_t bytes)
 
 	for (; ly->at < end && moved < bytes && ly->moving < MOVING_MAX;
 	     ly->at++) {
-		x = ly->plan[ly->at].stays ? NULL : item_extent(dc, ly->at, &f);
-		if (x && extent_lay(dc, f, x))
+		x = ly->plan[ly->at].in_long_run ? NULL
+						 : item_extent(dc, ly->at, &f);
+		if (x && extent_move(dc, f, x))
 			moved += ly->plan[ly->at].len;
 	}
 	if (ly->at == ly->n)
 		ly->phase = LAYOUT_LAND;
 	writer_kick(&dc->writers[SEGMENT_PINNED]);
-	writer_kick(&dc->writers[SEGMENT_LAID]);
+	writer_kick(&dc->writers[SEGMENT_LAYOUT]);
 	return moved;
 }
 
 void layout_moved(struct datacache *dc, struct segment *src)
 {
 	dc->layout.moving--;
-	src->laying--;
+	src->layout_moves--;
 	if (!src->dead && !dc->closing && src->live_extents == 0 &&
 	    src != dc->evict.victim && segment_is_still(src))
 		segment_retire(src);
@@ -333,8 +334,8 @@ static void moves_end(struct datacache *dc, enum datacache_layout_end why)
 		ly->end = why;
 		ly->phase = LAYOUT_LAND;
 	}
-	writer_discard_laid(&dc->writers[SEGMENT_LAID]);
-	writer_discard_laid(&dc->writers[SEGMENT_PINNED]);
+	writer_discard_layout(&dc->writers[SEGMENT_LAYOUT]);
+	writer_discard_layout(&dc->writers[SEGMENT_PINNED]);
 }
 
 void layout_failed(struct datacache *dc, struct segment *seg, int err)
@@ -348,17 +349,17 @@ void layout_failed(struct datacache *dc, struct segment *seg, int err)
 	moves_end(dc, DATACACHE_LAYOUT_DISK);
 }
 
-static bool waits_laid(const struct writer *w)
+static bool waits_for_room(const struct writer *w)
 {
 	const struct pend *p = TAILQ_FIRST(&w->moves);
 
-	return w->waiting && !w->preparing && p && p->laid;
+	return w->waiting && !w->preparing && p && p->by_layout;
 }
 
 void layout_check_room(struct datacache *dc)
 {
-	if ((waits_laid(&dc->writers[SEGMENT_LAID]) ||
-		waits_laid(&dc->writers[SEGMENT_PINNED])) &&
+	if ((waits_for_room(&dc->writers[SEGMENT_LAYOUT]) ||
+		waits_for_room(&dc->writers[SEGMENT_PINNED])) &&
 	    !evict_room_spare(dc))
 		moves_end(dc, DATACACHE_LAYOUT_ROOM);
 }

@@ -5,32 +5,15 @@
  */
 #include "datacache/datacache_private.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <xxhash.h>
-
 #include "base/log.h"
-
-#define FORMAT_MAGIC 0x3143444646464651ull
-
-struct format {
-	uint64_t magic;
-	uint32_t layout;
-	uint32_t entry_bytes;
-	uint64_t server; /* XXH3 of its name */
-	uint64_t id;
-	uint64_t sum; /* of what precedes */
-};
 
 /* A segment whose index is being merged. */
 struct source {
@@ -45,163 +28,31 @@ struct source {
 };
 
 struct load {
+	struct dir dir;
 	struct datacache *dc;
-	char *err;
-	size_t errlen;
 	struct source *sources;
 	uint32_t n, room;
 	struct source **heap; /* by the sequence number of their next entry */
 	uint32_t heap_n;
 };
 
-static int refuse(struct load *ld, const char *file, const char *cause)
+static int add_source(void *ctx, uint32_t number)
 {
-	snprintf(ld->err, ld->errlen, "%s%s%s: %s", ld->dc->dir,
-	    file[0] ? "/" : "", file, cause);
-	return -EPERM;
-}
+	struct load *ld = ctx;
 
-static const char *unfit(const struct stat *st, bool dir)
-{
-	if (dir ? !S_ISDIR(st->st_mode) : !S_ISREG(st->st_mode))
-		return dir ? "it is not a directory" : "it is not a file";
-	if (st->st_uid != geteuid())
-		return "it belongs to somebody else";
-	if (st->st_mode & 022)
-		return "others may write to it; chmod go-w it";
-	return NULL;
-}
-
-static int open_dir(struct load *ld)
-{
-	struct datacache *dc = ld->dc;
-	const char *cause;
-	struct stat st;
-
-	if (mkdir(dc->dir, 0700) < 0 && errno != EEXIST)
-		return refuse(ld, "", strerror(errno));
-	dc->dirfd =
-	    open(dc->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (dc->dirfd < 0 || fstat(dc->dirfd, &st) < 0)
-		return refuse(ld, "", strerror(errno));
-	cause = unfit(&st, true);
-	return cause ? refuse(ld, "", cause) : 0;
-}
-
-static bool parse_name(const char *name, uint32_t *number, bool *idx)
-{
-	char again[SEGMENT_NAME_MAX], *end;
-	unsigned long n = strtoul(name, &end, 16);
-
-	*idx = strcmp(end, ".idx") == 0;
-	*number = (uint32_t)n;
-	segment_name(again, *number, *idx ? "idx" : "seg");
-	return strcmp(again, name) == 0;
-}
-
-static int add_source(struct load *ld, uint32_t number)
-{
 	if (ld->n == ld->room) {
 		uint32_t room = 2 * ld->room + 64;
 		struct source *p =
 		    realloc(ld->sources, room * sizeof(*ld->sources));
 
 		if (!p)
-			return refuse(ld, "", strerror(ENOMEM));
+			return dir_refuse(&ld->dir, "", strerror(ENOMEM));
 		ld->sources = p;
 		ld->room = room;
 	}
 	memset(&ld->sources[ld->n], 0, sizeof(ld->sources[0]));
 	ld->sources[ld->n++].number = number;
 	return 0;
-}
-
-/* One name of the directory; what is not ours by its name is let be. */
-static int scan_name(struct load *ld, const char *name)
-{
-	struct datacache *dc = ld->dc;
-	const char *cause;
-	uint32_t number;
-	struct stat st;
-	bool idx;
-	bool seg = parse_name(name, &number, &idx);
-
-	if (!seg && strcmp(name, "FORMAT") != 0 &&
-	    strcmp(name, "FORMAT.new") != 0)
-		return 0;
-	if (fstatat(dc->dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return refuse(ld, name, strerror(errno));
-	cause = unfit(&st, false);
-	if (cause)
-		return refuse(ld, name, cause);
-	if (!seg)
-		return 0;
-	if (number >= dc->next_number)
-		dc->next_number = number + 1;
-	/* A segment alone is to be unlinked as well. */
-	return add_source(ld, number);
-}
-
-static int scan_dir(struct load *ld)
-{
-	int fd = openat(ld->dc->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *de;
-	int rc = 0;
-
-	if (!dir) {
-		if (fd >= 0)
-			close(fd);
-		return refuse(ld, "", strerror(errno));
-	}
-	while (rc == 0 && (de = readdir(dir)))
-		rc = scan_name(ld, de->d_name);
-	closedir(dir);
-	return rc;
-}
-
-static uint64_t format_sum(const struct format *f)
-{
-	return XXH3_64bits(f, offsetof(struct format, sum));
-}
-
-static bool format_read(struct datacache *dc, const struct format *want)
-{
-	int fd = openat(dc->dirfd, "FORMAT", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	struct format f;
-	bool ok;
-
-	if (fd < 0)
-		return false;
-	ok = read_all(fd, &f, sizeof(f), 0) == 0 && f.sum == format_sum(&f) &&
-	     memcmp(&f, want, offsetof(struct format, id)) == 0;
-	close(fd);
-	if (ok)
-		dc->id = f.id;
-	return ok;
-}
-
-static int format_write(struct load *ld, struct format *f)
-{
-	struct datacache *dc = ld->dc;
-	int fd, rc;
-
-	if (dc->id == 0 &&
-	    getrandom(&dc->id, sizeof(dc->id), 0) != sizeof(dc->id))
-		return refuse(ld, "FORMAT", strerror(errno));
-	f->id = dc->id;
-	f->sum = format_sum(f);
-	fd = openat(dc->dirfd, "FORMAT.new",
-	    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return refuse(ld, "FORMAT", strerror(errno));
-	rc = write_all(fd, f, sizeof(*f), 0);
-	if (rc == 0 && fdatasync(fd) < 0)
-		rc = -errno;
-	close(fd);
-	if (rc == 0 && renameat(dc->dirfd, "FORMAT.new", dc->dirfd, "FORMAT"))
-		rc = -errno;
-	return rc < 0 ? refuse(ld, "FORMAT", strerror(-rc)) : 0;
 }
 
 static void unlink_source(struct datacache *dc, const struct source *s)
@@ -214,20 +65,11 @@ static void unlink_source(struct datacache *dc, const struct source *s)
 	unlinkat(dc->dirfd, name, 0);
 }
 
-static struct format format_of(const struct datacache *dc)
-{
-	return (struct format){.magic = FORMAT_MAGIC,
-	    .layout = DATACACHE_LAYOUT,
-	    .entry_bytes = sizeof(struct seg_entry),
-	    .server = XXH3_64bits(dc->server, strlen(dc->server))};
-}
-
 static int check_format(struct load *ld)
 {
 	struct datacache *dc = ld->dc;
-	struct format f = format_of(dc);
 
-	if (format_read(dc, &f))
+	if (dir_format_read(dc))
 		return 0;
 	if (ld->n > 0)
 		log_info("datacache server=%s: of another layout, begun anew",
@@ -235,7 +77,7 @@ static int check_format(struct load *ld)
 	for (uint32_t i = 0; i < ld->n; i++)
 		unlink_source(dc, &ld->sources[i]);
 	ld->n = 0;
-	return format_write(ld, &f);
+	return dir_format_write(&ld->dir);
 }
 
 static int by_number(const void *a, const void *b)
@@ -493,7 +335,7 @@ static int load_heads(struct load *ld)
 	if (kept > 0)
 		qsort(ld->sources, kept, sizeof(ld->sources[0]), by_base);
 	ld->heap = calloc(kept ? kept : 1, sizeof(struct source *));
-	return ld->heap ? 0 : refuse(ld, "", strerror(ENOMEM));
+	return ld->heap ? 0 : dir_refuse(&ld->dir, "", strerror(ENOMEM));
 }
 
 static void load_source(struct load *ld, struct source *s)
@@ -583,18 +425,17 @@ int load_anew(struct datacache *dc, char *err, size_t errlen)
 {
 	struct datacache now = {
 	    .dir = dc->dir, .server = dc->server, .id = dc->id, .dirfd = -1};
-	struct load ld = {.dc = &now, .err = err, .errlen = errlen};
-	struct format f = format_of(dc);
-	int rc = open_dir(&ld);
+	struct load ld = {.dir = {&now, err, errlen}, .dc = &now};
+	int rc = dir_open(&ld.dir);
 
 	if (rc == 0)
-		rc = scan_dir(&ld);
+		rc = dir_scan(&ld.dir, add_source, &ld);
 	for (uint32_t i = 0; rc == 0 && i < ld.n; i++)
 		unlink_source(&now, &ld.sources[i]);
 	if (rc == 0)
-		rc = format_write(&ld, &f);
+		rc = dir_format_write(&ld.dir);
 	if (rc == 0 && dup3(now.dirfd, dc->dirfd, O_CLOEXEC) < 0)
-		rc = refuse(&ld, "", strerror(errno));
+		rc = dir_refuse(&ld.dir, "", strerror(errno));
 	if (now.dirfd >= 0)
 		close(now.dirfd);
 	free(ld.sources);
@@ -603,11 +444,11 @@ int load_anew(struct datacache *dc, char *err, size_t errlen)
 
 int load_dir(struct datacache *dc, char *err, size_t errlen)
 {
-	struct load ld = {.dc = dc, .err = err, .errlen = errlen};
-	int rc = open_dir(&ld);
+	struct load ld = {.dir = {dc, err, errlen}, .dc = dc};
+	int rc = dir_open(&ld.dir);
 
 	if (rc == 0)
-		rc = scan_dir(&ld);
+		rc = dir_scan(&ld.dir, add_source, &ld);
 	if (rc == 0)
 		rc = check_format(&ld);
 	if (rc == 0)

@@ -391,7 +391,7 @@ bool segment_is_still(const struct segment *seg)
 	const struct writer *w = &seg->dc->writers[seg->kind];
 
 	/* Nor is it being finished by a write. */
-	return w->seg != seg && seg->laying == 0 &&
+	return w->seg != seg && seg->layout_moves == 0 &&
 	       !(w->n > 0 && w->batch[0]->seg == seg);
 }
 

@@ -41,8 +41,8 @@ struct writer *pend_writer(struct datacache *dc, const struct pend *p)
 {
 	if (p->flags & EXT_PINNED)
 		return &dc->writers[SEGMENT_PINNED];
-	if (p->laid)
-		return &dc->writers[SEGMENT_LAID];
+	if (p->by_layout)
+		return &dc->writers[SEGMENT_LAYOUT];
 	/* What is moved on has been used. */
 	return &dc->writers[(p->flags & EXT_PREFETCHED) && !p->src
 				? SEGMENT_PREFETCH
@@ -98,7 +98,7 @@ static struct pend *writer_first(struct writer *w)
 void pend_free(struct datacache *dc, struct pend *p)
 {
 	struct segment *src = p->src;
-	bool laid = p->laid;
+	bool by_layout = p->by_layout;
 
 	if (!p->busy)
 		TAILQ_REMOVE(pend_list(dc, p), p, link);
@@ -109,7 +109,7 @@ void pend_free(struct datacache *dc, struct pend *p)
 	/* A segment goes in a later turn, if this was its last reference. */
 	rbuf_unref(p->hold);
 	dc_free(dc, p, sizeof(*p));
-	if (laid)
+	if (by_layout)
 		layout_moved(dc, src);
 	else if (src)
 		evict_moved(dc);
@@ -127,10 +127,10 @@ static void extent_settle(
 
 /* What is pinned, or was to be laid out, and cannot be moved, stays where it
  * was. */
-static bool extent_stays(const struct pend *p, struct extent *x)
+static bool extent_keep_in_place(const struct pend *p, struct extent *x)
 {
 	if (!p->src || p->src->dead || p->bad ||
-	    !(p->laid || (x->meta & EXT_PINNED)))
+	    !(p->by_layout || (x->meta & EXT_PINNED)))
 		return false;
 	extent_settle(
 	    x, p->src, (uint32_t)(p->data - p->src->rb.data), p->src_slot);
@@ -155,7 +155,7 @@ static void pend_settle(struct datacache *dc, struct pend *p, bool lost)
 			extent_settle(x, p->seg, p->pos, p->slot);
 			x->meta |= EXT_VERIFIED;
 			cursor_next(&c);
-		} else if (extent_stays(p, x)) {
+		} else if (extent_keep_in_place(p, x)) {
 			cursor_next(&c);
 		} else {
 			index_remove(dc, &c);
@@ -176,13 +176,13 @@ void writer_discard(struct writer *w, bool moved)
 	}
 }
 
-void writer_discard_laid(struct writer *w)
+void writer_discard_layout(struct writer *w)
 {
 	struct pend *p, *next;
 
 	for (p = TAILQ_FIRST(&w->moves); p; p = next) {
 		next = TAILQ_NEXT(p, link);
-		if (!p->laid)
+		if (!p->by_layout)
 			continue;
 		pend_settle(w->dc, p, true);
 		pend_free(w->dc, p);
@@ -260,11 +260,11 @@ static const unsigned char *pend_bytes(struct pend *p, void **scratch)
 	*scratch = NULL;
 	if (!p->src)
 		return p->data;
-	if (!p->laid || pend_read_entry(p))
+	if (!p->by_layout || pend_read_entry(p))
 		*scratch = pend_read_source(p);
 	/* What the layout cannot move may be read all the same. */
-	p->stays = p->laid && !*scratch;
-	p->bad = !p->laid && !*scratch;
+	p->kept_in_place = p->by_layout && !*scratch;
+	p->bad = !p->by_layout && !*scratch;
 	if (!*scratch)
 		return NULL;
 	return (unsigned char *)*scratch + (size_t)(p->data - p->src->rb.data) -
@@ -313,7 +313,7 @@ static void writer_run(struct iopool_job *job)
 	for (unsigned i = 0; i < w->n; i++) {
 		const struct pend *p = w->batch[i];
 
-		if (w->err == 0 && p->laid && !p->stays)
+		if (w->err == 0 && p->by_layout && !p->kept_in_place)
 			segment_forget_entry(p->src, p->src_slot);
 		free(scratch[i]);
 	}
@@ -332,9 +332,9 @@ static void batch_settle(struct writer *w)
 	for (unsigned i = 0; i < n; i++) {
 		struct pend *p = w->batch[i];
 
-		if (p->laid && w->err == 0 && !p->stays)
+		if (p->by_layout && w->err == 0 && !p->kept_in_place)
 			dc->st.layout_moved_bytes += p->len;
-		pend_settle(dc, p, w->err < 0 || p->bad || p->stays);
+		pend_settle(dc, p, w->err < 0 || p->bad || p->kept_in_place);
 	}
 	/* Nobody looks at those that are freed. */
 	w->n = 0;
@@ -354,7 +354,7 @@ static void writer_on_written(struct iopool_job *job)
 	/* Given up meanwhile, or sealed: its files were left open for us. */
 	if (w->err < 0 && !seg->dead)
 		segment_seal(seg);
-	if (w->err < 0 && w->kind == SEGMENT_LAID)
+	if (w->err < 0 && w->kind == SEGMENT_LAYOUT)
 		layout_failed(dc, seg, w->err);
 	else if (w->err < 0 && !seg->dead && !is_full(w->err))
 		datacache_failed(dc, "write", w->err);
@@ -413,8 +413,8 @@ void writer_kick(struct writer *w)
 		if (seg)
 			segment_seal(seg);
 		/* All that was to be laid out there stays where it was. */
-		if (seg && w->kind == SEGMENT_LAID && seg->live_extents == 0 &&
-		    segment_is_still(seg))
+		if (seg && w->kind == SEGMENT_LAYOUT &&
+		    seg->live_extents == 0 && segment_is_still(seg))
 			segment_retire(seg);
 		w->waiting = true;
 		evict_kick(w->dc);
@@ -467,7 +467,7 @@ void writer_prepared(struct writer *w, struct segment *seg, int err)
 		if (dc->cap_bytes != UINT64_MAX)
 			dc->cap_bytes += dc->seg_bytes / 8;
 		evict_kick(dc);
-	} else if (w->kind == SEGMENT_LAID) {
+	} else if (w->kind == SEGMENT_LAYOUT) {
 		layout_failed(dc, NULL, err);
 	} else if (is_full(err)) {
 		writer_no_space(w, err);

@@ -25,6 +25,7 @@
 
 #include "base/iopool.h"
 #include "datacache/datacache.h"
+#include "datacache/datacache_layout.h"
 #include "nfsproto/rbuf.h"
 
 enum { KIB = 1024, MIB = 1 << 20, FIRM = DATACACHE_FIRM };

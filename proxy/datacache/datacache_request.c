@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Requests to the disk: a job of the pool that reads extents, so that they are
+ * in memory, and compares them with their checksums, so that they may be sent.
+ *
+ *   datacache_find() ─▶ request_find(): one that is under way will do
+ *                    └▶ request_start() ─▶ pool: request_run()
+ *                                          loop: request_on_done() ─▶ waiters
+ *
+ * It reads with pread, since a mapping that cannot be read kills the process.
+ */
+#include "datacache/datacache_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The extent as it was written, which its checksum is of. */
+static int item_entry(const struct request *rq, const struct request_item *it,
+    struct seg_entry *e)
+{
+	uint64_t delta;
+	int rc = segment_read_entries(it->seg, it->slot, e, 1);
+
+	if (rc < 0)
+		return rc;
+	delta = it->offset - e->offset;
+	if (e->sum != entry_sum(e, rq->dc->id) ||
+	    !(entry_kind(e) & ENTRY_DATA) ||
+	    memcmp(&e->key, &rq->key, sizeof(e->key)) != 0 ||
+	    it->offset < e->offset || delta != it->pos - e->pos ||
+	    delta + it->len > entry_len(e) ||
+	    (uint64_t)e->pos + entry_len(e) > it->seg->bytes)
+		return -EBADMSG;
+	return 0;
+}
+
+/* Where reads and mappings do not share their pages (ZFS, DAX, 9p), pread does
+ * not bring what is sent from the mapping. */
+static int item_fault(const struct request_item *it)
+{
+	int rc = mapping_fault(it->seg->rb.data + it->pos, it->len);
+
+	return rc == -EIO ? rc : 0;
+}
+
+static int item_check(
+    const struct request *rq, const struct request_item *it, int fd)
+{
+	struct seg_entry e = {.pos = it->pos, .len_kind = it->len};
+	int rc = it->verify ? item_entry(rq, it, &e) : 0;
+	struct sum_window w;
+	uint64_t sum;
+
+	if (rc < 0)
+		return rc;
+	w.fd = fd;
+	w.from = w.len = 0;
+	w.end = (uint64_t)e.pos + entry_len(&e);
+	rc = window_sum(&w, e.pos, entry_len(&e), &sum);
+	if (rc == 0 && it->verify && sum != e.extra)
+		rc = -EBADMSG;
+	return rc < 0 ? rc : item_fault(it);
+}
+
+static void request_run(struct iopool_job *job)
+{
+	struct request *rq = (struct request *)job;
+	const struct segment *seg = NULL;
+	char name[SEGMENT_NAME_MAX];
+	int fd = -1, err = 0;
+
+	for (unsigned i = 0; i < rq->n; i++) {
+		struct request_item *it = &rq->items[i];
+
+		it->err = -ECANCELED;
+		if (rq->given_up)
+			continue;
+		if (it->seg != seg) {
+			if (fd >= 0)
+				close(fd);
+			seg = it->seg;
+			segment_name(name, seg->number, "seg");
+			fd = openat(rq->dc->dirfd, name,
+			    O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+			err = fd < 0 ? -errno : 0;
+		}
+		/* In one go with what is looked at behind it: the kernel's own
+		 * readahead begins anew with every descriptor. */
+		if (err == 0 && i + 1 == rq->n && rq->ahead_to > it->pos)
+			posix_fadvise(fd, it->pos, rq->ahead_to - it->pos,
+			    POSIX_FADV_WILLNEED);
+		it->err = err < 0 ? err : item_check(rq, it, fd);
+	}
+	/* It may be verified in part only, so its end is not known here. */
+	if (fd >= 0 && err == 0 && rq->ahead_to > 0 && !rq->given_up)
+		rq->ahead = ahead_run(rq->dc, seg,
+		    rq->items[rq->n - 1].slot + 1, rq->ahead_from, fd);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* What of the item is still there: verified now, or gone. */
+static void item_apply(struct datacache *dc, const struct request *rq,
+    const struct request_item *it)
+{
+	struct file *f = index_lookup(dc, &rq->key);
+	uint64_t end = it->offset + it->len;
+	struct cursor c;
+	struct extent *x;
+
+	if (!f || it->err == -ECANCELED)
+		return;
+	index_seek(f, it->offset, &c);
+	while ((x = cursor_get(&c)) && x->offset < end) {
+		uint64_t from = x->offset, to = from + x->len;
+
+		if (!extent_is_of(x, it->seg->index, it->slot)) {
+			cursor_next(&c);
+		} else if (it->err == 0) {
+			x->meta |= it->verify ? EXT_VERIFIED : 0;
+			cursor_next(&c);
+		} else {
+			dc->st.bad_extents++;
+			index_carve(dc, f, from, to, true);
+			index_seek(f, to, &c);
+		}
+	}
+	index_tidy(dc, f);
+}
+
+static void request_wake(struct request *rq, bool late)
+{
+	struct datacache_waiter *w;
+
+	while ((w = TAILQ_FIRST(&rq->waiters))) {
+		TAILQ_REMOVE(&rq->waiters, w, link);
+		w->request = NULL;
+		w->woken = true;
+		w->late = late;
+		w->on_ready(w);
+	}
+}
+
+static size_t request_bytes(unsigned n)
+{
+	return sizeof(struct request) + n * sizeof(struct request_item);
+}
+
+static void request_on_done(struct iopool_job *job)
+{
+	struct request *rq = (struct request *)job;
+	struct datacache *dc = rq->dc;
+	int failed = 0;
+
+	TAILQ_REMOVE(&dc->requests, rq, link);
+	dc->request_count--;
+	for (unsigned i = 0; i < rq->n; i++) {
+		struct request_item *it = &rq->items[i];
+
+		item_apply(dc, rq, it);
+		if (it->err == -EIO)
+			failed = it->err;
+		dc->st.verified_extents += it->verify && it->err == 0;
+	}
+	ahead_done(dc, rq->ahead);
+	if (failed)
+		datacache_failed(dc, "read", failed);
+	for (unsigned i = 0; i < rq->n; i++)
+		rbuf_unref(&rq->items[i].seg->rb);
+	request_wake(rq, false);
+	dc_free(dc, rq, request_bytes(rq->n));
+}
+
+/* The data is in a mapping: not on its way from memory. */
+static bool is_mapped(const struct datacache *dc, const struct extent *x)
+{
+	return !(x->meta & EXT_PENDING) || dc->pends[x->owner]->src;
+}
+
+static unsigned count_items(
+    const struct datacache *dc, struct file *f, const struct datacache_read *rd)
+{
+	uint64_t end = rd->offset + rd->len;
+	struct cursor c;
+	struct extent *x;
+	unsigned n = 0;
+
+	for (index_seek(f, rd->offset, &c);
+	     (x = cursor_get(&c)) && x->offset < end; cursor_next(&c))
+		n += is_mapped(dc, x);
+	return n;
+}
+
+/* Verify what lies behind the last item, unless that is being done or was. */
+static void request_look_ahead(struct request *rq)
+{
+	const struct request_item *last = &rq->items[rq->n - 1];
+	struct segment *seg = last->seg;
+	uint32_t from = last->pos + last->len;
+
+	if (!last->verify || (from >= seg->ahead_from && from < seg->ahead_to))
+		return;
+	rq->ahead_from = seg->ahead_from = from;
+	rq->ahead_to = seg->ahead_to = from + AHEAD_BYTES;
+}
+
+/* Data on its way to the disk needs no help: if it lies in a mapping, being
+ * moved on, the move reads it. */
+struct request *request_start(
+    struct datacache *dc, struct file *f, const struct datacache_read *rd)
+{
+	uint64_t end = rd->offset + rd->len;
+	unsigned n = count_items(dc, f, rd);
+	struct request *rq = dc_realloc(dc, NULL, 0, request_bytes(n));
+	struct cursor c;
+	struct extent *x;
+
+	if (!rq)
+		return NULL;
+	memset(rq, 0, request_bytes(n));
+	rq->job.run = request_run;
+	rq->job.done = request_on_done;
+	rq->dc = dc;
+	rq->key = rd->key;
+	rq->offset = rd->offset;
+	rq->end = end;
+	TAILQ_INIT(&rq->waiters);
+	for (index_seek(f, rd->offset, &c);
+	     (x = cursor_get(&c)) && x->offset < end; cursor_next(&c)) {
+		struct request_item *it = &rq->items[rq->n];
+
+		const struct pend *p =
+		    x->meta & EXT_PENDING ? dc->pends[x->owner] : NULL;
+
+		if (!is_mapped(dc, x))
+			continue;
+		it->seg = p ? p->src : dc->segs[x->owner];
+		it->offset = x->offset;
+		it->pos = x->pos;
+		if (p)
+			it->pos += (uint32_t)(p->data - p->src->rb.data);
+		it->len = x->len;
+		it->slot = p ? p->src_slot : x->slot;
+		/* What the page cache gave up may never have been written, and
+		 * nobody was told. Without an index there is no checksum. */
+		it->verify = !(x->meta & EXT_VERIFIED) || !it->seg->doomed;
+		rbuf_ref(&it->seg->rb);
+		rq->n++;
+		/* An extent is verified whole. */
+		if (x->offset < rq->offset)
+			rq->offset = x->offset;
+		if (x->offset + x->len > rq->end)
+			rq->end = x->offset + x->len;
+	}
+	if (rq->n > 0)
+		request_look_ahead(rq);
+	TAILQ_INSERT_TAIL(&dc->requests, rq, link);
+	dc->request_count++;
+	iopool_submit(dc->pool, &rq->job);
+	return rq;
+}
+
+/* Whether all that is not verified yet is looked at behind rq's own. */
+static bool request_is_ahead(
+    const struct request *rq, struct file *f, const struct datacache_read *rd)
+{
+	uint64_t end = rd->offset + rd->len;
+	struct cursor c;
+	struct extent *x;
+
+	if (rq->ahead_to == 0)
+		return false;
+	for (index_seek(f, rd->offset, &c);
+	     (x = cursor_get(&c)) && x->offset < end; cursor_next(&c))
+		if ((x->meta & EXT_PENDING) ||
+		    (!(x->meta & EXT_VERIFIED) &&
+			(x->owner != rq->items[rq->n - 1].seg->index ||
+			    x->pos < rq->ahead_from ||
+			    (uint64_t)x->pos + x->len > rq->ahead_to)))
+			return false;
+	return true;
+}
+
+/* What is under way and brings it; `unverified`: not just to be read in. */
+struct request *request_find(struct datacache *dc, struct file *f,
+    const struct datacache_read *rd, bool unverified)
+{
+	struct request *rq;
+
+	TAILQ_FOREACH (rq, &dc->requests, link)
+		if (!rq->given_up && rq->offset <= rd->offset &&
+		    rq->end >= rd->offset + rd->len &&
+		    memcmp(&rq->key, &rd->key, sizeof(rq->key)) == 0)
+			return rq;
+	if (!unverified)
+		return NULL;
+	TAILQ_FOREACH (rq, &dc->requests, link)
+		if (!rq->given_up && request_is_ahead(rq, f, rd))
+			return rq;
+	return NULL;
+}
+
+void datacache_cancel(struct datacache *dc, struct datacache_waiter *w)
+{
+	struct request *rq = w->request;
+
+	(void)dc;
+	if (!rq)
+		return;
+	TAILQ_REMOVE(&rq->waiters, w, link);
+	w->request = NULL;
+}
+
+void requests_give_up(struct datacache *dc)
+{
+	struct request *rq;
+
+	TAILQ_FOREACH (rq, &dc->requests, link)
+		rq->given_up = true;
+	/* Who is woken asks again, but nobody waits again now. */
+	TAILQ_FOREACH (rq, &dc->requests, link)
+		request_wake(rq, true);
+}
+
+void requests_forget_waiters(struct datacache *dc)
+{
+	struct request *rq;
+
+	TAILQ_FOREACH (rq, &dc->requests, link)
+		while (!TAILQ_EMPTY(&rq->waiters))
+			datacache_cancel(dc, TAILQ_FIRST(&rq->waiters));
+}
