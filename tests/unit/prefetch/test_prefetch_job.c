@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Jobs in the queue of wants: when they have their turns, what they count as,
+ * and how they end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "prefetch/prefetch_fixture.h"
+
+enum { CREDS = 1 };
+
+struct job {
+	struct want_owner owner;
+	unsigned ended;
+};
+
+struct world {
+	struct prefetch pf;
+	struct pf_cred *creds[CREDS];
+	struct job jobs[2];
+};
+
+static void on_end(struct want_owner *o, bool given_up)
+{
+	struct job *j = (struct job *)o;
+
+	assert_false(given_up);
+	assert_null(o->want);
+	j->ended++;
+}
+
+static enum step on_turn(
+    struct want_owner *o, uint64_t now_us, uint64_t *wait_us)
+{
+	(void)o;
+	(void)now_us;
+	(void)wait_us;
+	return STEP_DONE;
+}
+
+static int setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	prefetch_open(&w->pf, w->creds, CREDS);
+	for (int i = 0; i < 2; i++) {
+		w->jobs[i].owner.on_end = on_end;
+		w->jobs[i].owner.on_turn = on_turn;
+		assert_true(
+		    want_add_job(&w->pf, w->creds[0], &w->jobs[i].owner));
+	}
+	*state = w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	for (int i = 0; i < 2; i++)
+		want_disown(&w->jobs[i].owner);
+	prefetch_close(&w->pf, w->creds, CREDS);
+	free(w);
+	return 0;
+}
+
+static struct want *add(struct world *w, uint64_t object, uint32_t lead)
+{
+	struct prediction pred = {.object = object,
+	    .p = 0.5f,
+	    .lead = lead,
+	    .needs = PREDICTOR_NEEDS_ATTR};
+
+	return want_add(&w->pf, w->creds[0], &pred, T0);
+}
+
+/* Whatever else is wanted goes first, however far ahead it is. */
+static void test_last(void **state)
+{
+	struct world *w = *state;
+	struct want *far = add(w, 10, UINT32_MAX);
+
+	assert_true(want_begins_tail(far));
+	assert_ptr_equal(want_next(&w->pf), far);
+	want_drop(far);
+	assert_ptr_equal(want_next(&w->pf), w->jobs[0].owner.want);
+	assert_ptr_equal(want_next(&w->pf), w->jobs[1].owner.want);
+	assert_null(want_next(&w->pf));
+}
+
+/* Who asks how much is wanted does not mean jobs. */
+static void test_not_counted(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(w->pf.nqueued, 0);
+	assert_int_equal(w->pf.nwants, 0);
+	(void)add(w, 10, 1);
+	assert_int_equal(w->pf.nqueued, 1);
+	want_drop(want_next(&w->pf));
+	(void)want_next(&w->pf);
+	assert_int_equal(w->pf.nqueued, 0);
+}
+
+/* As the pump does it where a job has more to ask. */
+static void test_by_turns(void **state)
+{
+	struct world *w = *state;
+
+	for (int i = 0; i < 6; i++) {
+		struct want *want = want_next(&w->pf);
+
+		assert_ptr_equal(want, w->jobs[i % 2].owner.want);
+		want_queue(want, false);
+	}
+}
+
+/* A job that waits goes on when its owner says so, and is in the queue once. */
+static void test_go_on(void **state)
+{
+	struct world *w = *state;
+	struct want_owner *o = &w->jobs[0].owner;
+
+	want_go_on(o);
+	assert_ptr_equal(want_next(&w->pf), o->want);
+	assert_ptr_equal(want_next(&w->pf), w->jobs[1].owner.want);
+	want_go_on(o);
+	want_go_on(o);
+	assert_ptr_equal(want_next(&w->pf), o->want);
+	assert_null(want_next(&w->pf));
+}
+
+/* While it is too early for it, nothing else brings it back. */
+static void test_later(void **state)
+{
+	struct world *w = *state;
+	struct want_owner *o = &w->jobs[0].owner;
+
+	want_delay(want_next(&w->pf), T0);
+	want_go_on(o);
+	assert_ptr_equal(want_next(&w->pf), w->jobs[1].owner.want);
+	assert_null(want_next(&w->pf));
+	assert_int_equal(wants_ripen(&w->pf, T0 + GRAIN_US), 0);
+	assert_ptr_equal(want_next(&w->pf), o->want);
+}
+
+/* Its owner hears of the end, but for one that has lost interest. */
+static void test_end(void **state)
+{
+	struct world *w = *state;
+
+	want_drop(want_next(&w->pf));
+	assert_int_equal(w->jobs[0].ended, 1);
+	assert_null(w->jobs[0].owner.want);
+	want_disown(&w->jobs[1].owner);
+	assert_int_equal(w->jobs[1].ended, 0);
+	assert_null(want_next(&w->pf));
+	want_go_on(&w->jobs[0].owner);
+	assert_null(want_next(&w->pf));
+	/* Nothing is left to be used again for wants. */
+	assert_int_equal(w->pf.nmade, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_last),
+	    TEST(test_not_counted),
+	    TEST(test_by_turns),
+	    TEST(test_go_on),
+	    TEST(test_later),
+	    TEST(test_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
