@@ -1,65 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cache/attrcache.h"
-
+/*
+ * Nodes: found by their handles, held by the names that lead to them, and
+ * given up by a clock's hand that passes over those that were not used.
+ */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <xxhash.h>
-
-#include "base/reftab.h"
+#include "cache/attrcache_private.h"
 #include "nfsproto/nfs3_object.h"
 
-enum {
-	FSYS_MAX = 1 << 16, /* a server may export a file system a user */
-	CHANGES = 4096, /* a power of two: files with own changes, per fsys */
-	CHANGES_FSYS = 64, /* file systems that keep a list of them */
-	REFS_TOP = UINT16_MAX,
-};
-
-/* What many objects have in common, once. */
-struct profile {
-	slab_ref next;
-	uint32_t users;
-	uint32_t type;
-	uint32_t mode;
-	uint32_t nlink;
-	uint32_t uid;
-	uint32_t gid;
-	uint32_t fsys; /* index */
-	specdata3 rdev;
-};
-
-_Static_assert(sizeof(struct profile) == 40, "no padding: it is hashed");
-
-/* A file changed through one handle: others of it must be asked anew. */
-struct change {
-	uint64_t fileid;
-	uint64_t us;
-	slab_ref node;
-};
-
-struct fsys_slot {
-	struct fsys fs;    /* first: it is given out */
-	uint64_t floor_us; /* changes that were forgotten are no younger */
-	struct change *changes;
-};
-
-struct attrcache {
-	struct slab *slab;
-	struct reftab nodes;
-	struct reftab profiles;
-	struct fsys_slot **fsys;
-	uint32_t nfsys;
-	uint32_t *fsys_places; /* index + 1 by hash of fsid; 0: free */
-	uint32_t fsys_room; /* of both: twice as many places; a power of two */
-	uint32_t nchanges;  /* of them with a list of changes */
-	/* Nodes that are gone may have been changed no later than this. */
-	uint64_t forgotten_us;
-	size_t hand; /* of the clock: a bucket */
-};
-
-/* ---- nodes ------------------------------------------------------------ */
+/* A node to which more names lead is never given up. */
+enum { REFS_TOP = UINT16_MAX };
 
 static uint64_t node_key(const struct node *n)
 {
@@ -74,15 +26,6 @@ static uint64_t node_hash(const struct reftab *t, const void *item)
 
 	(void)t;
 	return node_key(n);
-}
-
-static uint64_t profile_hash(const struct reftab *t, const void *item)
-{
-	const struct profile *p = item;
-
-	(void)t;
-	return XXH3_64bits(
-	    &p->type, sizeof(*p) - offsetof(struct profile, type));
 }
 
 static size_t node_size(const struct node *n)
@@ -208,403 +151,7 @@ uint32_t attrcache_generation(struct attrcache *ac, const struct node *node)
 	return x ? x->generation : 0;
 }
 
-/* What hangs on the node counts no more. A node on which nothing hangs has
- * no generation to count. */
-static void next_generation(struct attrcache *ac, struct node *node)
-{
-	struct node_ext *x = attrcache_ext(ac, node);
-
-	if (!x)
-		return;
-	x->generation++;
-	x->first_sent_us = 0;
-}
-
-/* ---- profiles and file systems ---------------------------------------- */
-
-/* Where the fsid stands, or is to stand. */
-static uint32_t *fsys_place(const struct attrcache *ac, uint64_t fsid)
-{
-	uint32_t mask = 2 * ac->fsys_room - 1;
-	uint32_t at = (uint32_t)XXH3_64bits(&fsid, sizeof(fsid)) & mask;
-
-	while (ac->fsys_places[at] != 0 &&
-	       ac->fsys[ac->fsys_places[at] - 1]->fs.fsid != fsid)
-		at = (at + 1) & mask;
-	return &ac->fsys_places[at];
-}
-
-static bool fsys_grow(struct attrcache *ac)
-{
-	uint32_t room = ac->fsys_room ? 2 * ac->fsys_room : 8;
-	uint32_t *places;
-	void *more;
-
-	if (room > FSYS_MAX)
-		return false;
-	more = realloc(ac->fsys, room * sizeof(struct fsys_slot *));
-	if (!more)
-		return false;
-	ac->fsys = more;
-	places = calloc((size_t)2 * room, sizeof(*places));
-	if (!places)
-		return false;
-	free(ac->fsys_places);
-	ac->fsys_places = places;
-	ac->fsys_room = room;
-	for (uint32_t i = 0; i < ac->nfsys; i++)
-		*fsys_place(ac, ac->fsys[i]->fs.fsid) = i + 1;
-	return true;
-}
-
-static uint32_t fsys_index(struct attrcache *ac, uint64_t fsid)
-{
-	uint32_t *place = ac->fsys_room ? fsys_place(ac, fsid) : NULL;
-	struct fsys_slot *fs;
-
-	if (place && *place != 0)
-		return *place - 1;
-	if (ac->nfsys == ac->fsys_room && !fsys_grow(ac))
-		return UINT32_MAX;
-	fs = calloc(1, sizeof(*fs));
-	if (!fs)
-		return UINT32_MAX;
-	fs->fs.fsid = fsid;
-	*fsys_place(ac, fsid) = ac->nfsys + 1;
-	ac->fsys[ac->nfsys] = fs;
-	return ac->nfsys++;
-}
-
-struct fsys *attrcache_find_fsys(struct attrcache *ac, uint64_t fsid)
-{
-	uint32_t i = fsys_index(ac, fsid);
-
-	return i == UINT32_MAX ? NULL : &ac->fsys[i]->fs;
-}
-
-struct fsys *attrcache_fsys_at(struct attrcache *ac, uint32_t i)
-{
-	return i < ac->nfsys ? &ac->fsys[i]->fs : NULL;
-}
-
-static struct profile *node_profile(
-    const struct attrcache *ac, const struct node *node)
-{
-	return slab_ptr(ac->slab, node->profile);
-}
-
-static struct fsys_slot *node_slot(
-    const struct attrcache *ac, const struct node *node)
-{
-	return node->profile ? ac->fsys[node_profile(ac, node)->fsys] : NULL;
-}
-
-struct fsys *attrcache_fsys(const struct attrcache *ac, const struct node *node)
-{
-	struct fsys_slot *fs = node_slot(ac, node);
-
-	return fs ? &fs->fs : NULL;
-}
-
-static void profile_drop(struct attrcache *ac, slab_ref ref)
-{
-	struct profile *p;
-
-	if (!ref)
-		return;
-	p = slab_ptr(ac->slab, ref);
-	if (--p->users > 0)
-		return;
-	reftab_remove(&ac->profiles, ref, profile_hash(&ac->profiles, p));
-	slab_free(ac->slab, ref, sizeof(*p));
-}
-
-static slab_ref profile_find(
-    const struct attrcache *ac, const struct profile *want, uint64_t hash)
-{
-	slab_ref ref = *reftab_head(&ac->profiles, hash);
-
-	for (; ref != 0; ref = reftab_next(&ac->profiles, ref)) {
-		const struct profile *p = slab_ptr(ac->slab, ref);
-
-		if (memcmp(&p->type, &want->type,
-			sizeof(*p) - offsetof(struct profile, type)) == 0)
-			return ref;
-	}
-	return 0;
-}
-
-static slab_ref profile_get(struct attrcache *ac, const fattr3 *a)
-{
-	struct profile want;
-	slab_ref ref;
-	uint64_t hash;
-
-	memset(&want, 0, sizeof(want));
-	want.type = a->type;
-	want.mode = a->mode;
-	want.nlink = a->nlink;
-	want.uid = a->uid;
-	want.gid = a->gid;
-	want.rdev = a->rdev;
-	want.fsys = fsys_index(ac, a->fsid);
-	if (want.fsys == UINT32_MAX)
-		return 0;
-	hash = profile_hash(&ac->profiles, &want);
-	ref = profile_find(ac, &want, hash);
-	if (!ref) {
-		ref = slab_alloc(ac->slab, sizeof(want));
-		if (!ref)
-			return 0;
-		memcpy(slab_ptr(ac->slab, ref), &want, sizeof(want));
-		reftab_insert(&ac->profiles, ref, hash);
-	}
-	((struct profile *)slab_ptr(ac->slab, ref))->users++;
-	return ref;
-}
-
-ftype3 attrcache_type(const struct attrcache *ac, const struct node *node)
-{
-	return (ftype3)node_profile(ac, node)->type;
-}
-
-void attrcache_fattr(
-    const struct attrcache *ac, const struct node *node, fattr3 *out)
-{
-	const struct profile *p = node_profile(ac, node);
-
-	/* Its padding goes to disk, too. */
-	memset(out, 0, sizeof(*out));
-	*out = (fattr3){.type = (ftype3)p->type,
-	    .mode = p->mode,
-	    .nlink = p->nlink,
-	    .uid = p->uid,
-	    .gid = p->gid,
-	    .size = node->size,
-	    .used = node->used,
-	    .rdev = p->rdev,
-	    .fsid = ac->fsys[p->fsys]->fs.fsid,
-	    .fileid = node->fileid,
-	    .atime = node->atime,
-	    .mtime = node->mtime,
-	    .ctime = node->ctime};
-}
-
-/* ---- applying --------------------------------------------------------- */
-
-static bool time_equal(const nfstime3 *a, const nfstime3 *b)
-{
-	return a->seconds == b->seconds && a->nseconds == b->nseconds;
-}
-
-static bool same_version(
-    const struct attrcache *ac, const struct node *n, const fattr3 *a)
-{
-	const struct profile *p = node_profile(ac, n);
-
-	return n->size == a->size && n->fileid == a->fileid &&
-	       time_equal(&n->mtime, &a->mtime) &&
-	       time_equal(&n->ctime, &a->ctime) && p->type == a->type &&
-	       ac->fsys[p->fsys]->fs.fsid == a->fsid;
-}
-
-static bool same_contents(const struct node *n, const fattr3 *a)
-{
-	return (n->flags & NODE_ATTRS) && n->size == a->size &&
-	       n->fileid == a->fileid && time_equal(&n->mtime, &a->mtime);
-}
-
-static void forget_attrs(struct attrcache *ac, struct node *node)
-{
-	node->flags &= (uint16_t)~NODE_ATTRS;
-	node->sent_us = 0;
-	profile_drop(ac, node->profile);
-	node->profile = 0;
-}
-
-static bool store(struct attrcache *ac, struct node *node, const fattr3 *a)
-{
-	slab_ref profile = profile_get(ac, a);
-	struct fsys_slot *fs;
-
-	if (!profile) {
-		forget_attrs(ac, node);
-		return false;
-	}
-	profile_drop(ac, node->profile);
-	node->profile = profile;
-	node->flags |= NODE_ATTRS;
-	node->size = a->size;
-	node->used = a->used;
-	node->fileid = a->fileid;
-	node->atime = a->atime;
-	node->mtime = a->mtime;
-	node->ctime = a->ctime;
-	fs = node_slot(ac, node);
-	if (a->ctime.nseconds != 0)
-		fs->fs.subseconds = true;
-	return true;
-}
-
-static uint64_t node_changed_us(
-    const struct attrcache *ac, const struct node *node)
-{
-	const struct node_ext *x =
-	    node->ext ? slab_ptr(ac->slab, node->ext) : NULL;
-	uint64_t us = x ? x->changed_us : 0;
-
-	return us > ac->forgotten_us ? us : ac->forgotten_us;
-}
-
-bool attrcache_may_fill(
-    const struct attrcache *ac, const struct node *node, uint64_t sent_us)
-{
-	return sent_us > node_changed_us(ac, node);
-}
-
-enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
-    const fattr3 *a, uint64_t sent_us, uint64_t now_us)
-{
-	bool had = node->flags & NODE_ATTRS, moved;
-	bool same = had && same_version(ac, node, a);
-
-	if (!attrcache_may_fill(ac, node, sent_us) ||
-	    (!same && sent_us < node->seen_us)) {
-		/* Which is the later state must be asked: calls overtake each
-		 * other on their way. */
-		if (!same)
-			node->sent_us = 0;
-		return ATTR_IGNORED;
-	}
-	if (same) {
-		if (sent_us >= node->sent_us && store(ac, node, a))
-			node->sent_us = TIME48(sent_us);
-		return ATTR_SAME;
-	}
-	moved = (node->flags & NODE_MOVED) && same_contents(node, a);
-	if (!moved)
-		next_generation(ac, node);
-	node->flags &= (uint16_t)~NODE_MOVED;
-	if (!store(ac, node, a))
-		return ATTR_IGNORED;
-	node->sent_us = TIME48(sent_us);
-	node->seen_us = TIME48(now_us);
-	if (moved)
-		return ATTR_MOVED;
-	return had ? ATTR_CHANGED : ATTR_NEW;
-}
-
-/* Other handles of the same file know nothing of the change. */
-static void note_change(
-    struct attrcache *ac, const struct node *node, uint64_t now_us)
-{
-	struct fsys_slot *fs = node_slot(ac, node);
-	struct change *c;
-
-	if (!fs) {
-		/* Which file it is, and where, is not known: any may be it. */
-		attrcache_changed_some(ac, node, false, now_us);
-		return;
-	}
-	if (!fs->changes && ac->nchanges < CHANGES_FSYS) {
-		fs->changes = calloc(CHANGES, sizeof(*fs->changes));
-		ac->nchanges += fs->changes != NULL;
-	}
-	if (!fs->changes) {
-		fs->floor_us = now_us;
-		return;
-	}
-	c = &fs->changes[XXH3_64bits(&node->fileid, sizeof(node->fileid)) &
-			 (CHANGES - 1)];
-	if (c->fileid != node->fileid && c->us > fs->floor_us)
-		fs->floor_us = c->us;
-	*c = (struct change){.fileid = node->fileid,
-	    .us = now_us,
-	    .node = attrcache_ref(ac, node)};
-}
-
-static void mark_changed(
-    struct attrcache *ac, struct node *node, uint64_t sent_us, uint64_t now_us)
-{
-	struct node_ext *x = attrcache_make_ext(ac, node);
-
-	note_change(ac, node, now_us);
-	if (x) {
-		if (x->first_sent_us == 0)
-			x->first_sent_us = sent_us;
-		x->changed_us = now_us;
-	} else {
-		ac->forgotten_us = now_us;
-	}
-}
-
-static bool matches_before(const struct node *node, const pre_op_attr *before)
-{
-	const wcc_attr *w = &before->pre_op_attr_u.attributes;
-
-	return before->attributes_follow && (node->flags & NODE_ATTRS) &&
-	       node->size == w->size && time_equal(&node->mtime, &w->mtime) &&
-	       time_equal(&node->ctime, &w->ctime);
-}
-
-bool attrcache_apply_wcc(struct attrcache *ac, struct node *node,
-    const wcc_data *wcc, bool contents_stay, uint64_t sent_us, uint64_t now_us)
-{
-	const fattr3 *after = &wcc->after.post_op_attr_u.attributes;
-	bool ours = wcc->after.attributes_follow &&
-		    node->fileid == after->fileid &&
-		    (matches_before(node, &wcc->before) ||
-			(contents_stay && same_contents(node, after)));
-	bool older = sent_us < node->seen_us;
-
-	/* So that it is known which file was changed. */
-	if (!(node->flags & NODE_ATTRS) && wcc->after.attributes_follow)
-		(void)store(ac, node, after);
-	mark_changed(ac, node, sent_us, now_us);
-	if (!ours)
-		next_generation(ac, node);
-	if (!wcc->after.attributes_follow || (older && !ours)) {
-		/* Which of two replies tells the later state is not known. */
-		node->sent_us = 0;
-		return false;
-	}
-	node->seen_us = TIME48(now_us);
-	if (store(ac, node, after) && !older)
-		node->sent_us = TIME48(sent_us);
-	return ours;
-}
-
-void attrcache_changed(
-    struct attrcache *ac, struct node *node, uint64_t sent_us, uint64_t now_us)
-{
-	mark_changed(ac, node, sent_us, now_us);
-	next_generation(ac, node);
-	node->sent_us = 0;
-}
-
-void attrcache_moved(
-    struct attrcache *ac, struct node *node, uint64_t sent_us, uint64_t now_us)
-{
-	mark_changed(ac, node, sent_us, now_us);
-	node->sent_us = 0;
-	node->flags |= NODE_MOVED;
-}
-
-void attrcache_changed_some(
-    struct attrcache *ac, const struct node *node, bool links, uint64_t now_us)
-{
-	struct fsys_slot *fs = node_slot(ac, node);
-
-	/* Without attributes it is of any file system. */
-	for (uint32_t i = 0; i < ac->nfsys; i++) {
-		if (fs && ac->fsys[i] != fs)
-			continue;
-		if (links)
-			ac->fsys[i]->fs.links_us = TIME48(now_us);
-		else
-			ac->fsys[i]->floor_us = now_us;
-	}
-}
+/* ---- held and let go --------------------------------------------------- */
 
 static bool node_idle(struct attrcache *ac, const struct node *node)
 {
@@ -632,7 +179,7 @@ void attrcache_dead(struct attrcache *ac, struct node *node)
 	assert(!node->grants);
 	ac->forgotten_us = us;
 	reftab_remove(&ac->nodes, ref, node_key(node));
-	forget_attrs(ac, node);
+	node_forget_attrs(ac, node);
 	node->flags |= NODE_DEAD;
 	if (node_idle(ac, node))
 		node_free(ac, ref);
@@ -669,39 +216,6 @@ void attrcache_release_dir(struct attrcache *ac, slab_ref ref)
 	node_let_go(ac, ref);
 }
 
-/* ---- asking ----------------------------------------------------------- */
-
-uint64_t attrcache_sent(const struct attrcache *ac, const struct node *node)
-{
-	const struct fsys_slot *fs = node_slot(ac, node);
-	const struct change *c;
-
-	if (!(node->flags & NODE_ATTRS) || !fs ||
-	    node->sent_us <= fs->floor_us ||
-	    (node_profile(ac, node)->nlink > 1 &&
-		node_profile(ac, node)->type != NF3DIR &&
-		node->sent_us <= fs->fs.links_us))
-		return 0;
-	if (!fs->changes)
-		return node->sent_us;
-	c = &fs->changes[XXH3_64bits(&node->fileid, sizeof(node->fileid)) &
-			 (CHANGES - 1)];
-	if (c->fileid == node->fileid && node->sent_us <= c->us &&
-	    attrcache_node(ac, c->node) != node)
-		return 0;
-	return node->sent_us;
-}
-
-bool attrcache_firm(
-    const struct attrcache *ac, const struct node *node, uint64_t sent_us)
-{
-	const struct fsys_slot *fs = node_slot(ac, node);
-
-	return fs &&
-	       sent_us >= node->seen_us +
-			      (fs->fs.subseconds ? GRAIN_US : GRAIN_COARSE_US);
-}
-
 /* ---- giving up, saving ------------------------------------------------ */
 
 bool attrcache_is_idle(struct attrcache *ac, const struct node *node)
@@ -734,7 +248,7 @@ void attrcache_remove(struct attrcache *ac, struct node *node)
 	assert(node_idle(ac, node) && !node->grants);
 	ac->forgotten_us = node_changed_us(ac, node);
 	reftab_remove(&ac->nodes, ref, node_key(node));
-	forget_attrs(ac, node);
+	node_forget_attrs(ac, node);
 	node_free(ac, ref);
 }
 
@@ -755,7 +269,7 @@ bool attrcache_each(struct attrcache *ac, size_t bucket,
 void attrcache_load(struct attrcache *ac, struct node *node, const fattr3 *a,
     uint64_t sent_us, uint64_t now_us)
 {
-	if (!store(ac, node, a))
+	if (!node_store(ac, node, a))
 		return;
 	node->sent_us = TIME48(sent_us);
 	node->seen_us = TIME48(now_us);

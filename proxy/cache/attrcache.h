@@ -125,6 +125,15 @@ struct fsys *attrcache_find_fsys(struct attrcache *ac, uint64_t fsid);
 /* All of them, from `i` = 0 on; NULL behind the last one. */
 struct fsys *attrcache_fsys_at(struct attrcache *ac, uint32_t i);
 
+static inline bool nfstime_equal(const nfstime3 *a, const nfstime3 *b)
+{
+	return a->seconds == b->seconds && a->nseconds == b->nseconds;
+}
+
+/* Whether these attributes are of the version that is known. */
+bool attrcache_is_version(
+    const struct attrcache *ac, const struct node *node, const fattr3 *a);
+
 enum attr_result {
 	ATTR_IGNORED, /* sent before a newer state, or before an own change */
 	ATTR_SAME,    /* confirmed */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Replies that changed nothing; learn_change.c has the others. */
+/*
+ * Replies to calls that changed nothing: attributes, names, rights, answers
+ * that are kept whole, data and listings. learn_change.c has the others.
+ */
 #include <string.h>
 
 #include "base/metrics.h"
@@ -29,7 +32,7 @@ bool learn_version(
 	return true;
 }
 
-static bool rights_differ(const fattr3 *x, const fattr3 *y)
+bool learn_rights_differ(const fattr3 *x, const fattr3 *y)
 {
 	return x->mode != y->mode || x->uid != y->uid || x->gid != y->gid;
 }
@@ -77,7 +80,7 @@ static bool apply_attr(
 		if (had)
 			learn_data_moved(l, node, &from);
 		/* Somebody may have come before us, or between. */
-		if (had && rights_differ(&was, a))
+		if (had && learn_rights_differ(&was, a))
 			accesscache_changed(l->caches->access, node);
 		return true;
 	default:

@@ -9,18 +9,13 @@
 #include "cache/known.h"
 #include "cache/learn_private.h"
 
-static bool has_bytes(const nfs3_fh *fh)
-{
-	return fh->len > 0;
-}
-
 /* What a change of our own left of a directory. */
 struct own_dir {
 	bool preserved; /* nobody else changed it */
 	bool crossed;   /* what its names lead to is not known */
 };
 
-static void data_drop(const struct learn *l, const struct node *node)
+void learn_data_drop(const struct learn *l, const struct node *node)
 {
 	struct data_key key = caches_data_key(node);
 
@@ -43,23 +38,9 @@ static bool apply_own(const struct learn *l, struct node *node,
 		l->sent_us, l->now_us))
 		return true;
 	if (wcc->before.attributes_follow || !wcc->after.attributes_follow ||
-	    !had || old.mode != after->mode || old.uid != after->uid ||
-	    old.gid != after->gid)
+	    !had || learn_rights_differ(&old, after))
 		accesscache_changed(l->caches->access, node);
 	return false;
-}
-
-/* The object was changed, how is not known. */
-static void object_unknown(const struct learn *l, const nfs3_fh *fh)
-{
-	struct node *node = attrcache_get(l->caches->attr, fh);
-
-	if (!node)
-		return;
-	data_drop(l, node);
-	accesscache_drop(l->caches->access, node);
-	listcache_drop(l->caches->lists, node);
-	attrcache_changed(l->caches->attr, node, l->sent_us, l->now_us);
 }
 
 /* Whether another change of our own was answered while this one was under way:
@@ -105,18 +86,11 @@ static void bind_own(const struct learn *l, struct node *dir,
 		    l->caches->names, dir, name, child, l->sent_us, false);
 }
 
-/* Where a name led, as far as is known. */
-struct was {
-	struct node *child; /* NULL: not known, or absent */
-	bool known;         /* in this generation, if not for sure … */
-	bool firm;          /* … but for sure */
-};
-
-static struct was name_was(const struct learn *l, const diropargs3 *where)
+struct learn_was learn_name_was(const struct learn *l, const diropargs3 *where)
 {
 	struct attrcache *ac = l->caches->attr;
 	struct node *dir = attrcache_find(ac, &where->dir);
-	struct was w = {.child = NULL};
+	struct learn_was w = {.child = NULL};
 	struct named to;
 
 	if (!dir)
@@ -130,13 +104,8 @@ static struct was name_was(const struct learn *l, const diropargs3 *where)
 	return w;
 }
 
-/*
- * A name of an object is gone: its links and its ctime changed. Where it is
- * not known which object that was, any may be it; even where it is, it may
- * have been exchanged within a tick for one with other names.
- */
-static void lost_name(const struct learn *l, const nfs3_fh *fh,
-    const struct was *was, bool preserved)
+void learn_lost_name(const struct learn *l, const nfs3_fh *fh,
+    const struct learn_was *was, bool preserved)
 {
 	struct attrcache *ac = l->caches->attr;
 	struct node *dir = attrcache_find(ac, fh);
@@ -148,7 +117,7 @@ static void lost_name(const struct learn *l, const nfs3_fh *fh,
 		    ac, dir, was->known && preserved, l->now_us);
 }
 
-static void forget_name(const struct learn *l, const diropargs3 *where)
+void learn_forget_name(const struct learn *l, const diropargs3 *where)
 {
 	struct node *dir = attrcache_find(l->caches->attr, &where->dir);
 
@@ -158,8 +127,10 @@ static void forget_name(const struct learn *l, const diropargs3 *where)
 
 /* ---- well done -------------------------------------------------------- */
 
-static void own_create(const struct learn *l, const diropargs3 *where)
+static void own_create(const struct learn *l)
 {
+	/* It stands first in the arguments of all four. */
+	const diropargs3 *where = &l->args->dirop;
 	const newobj3resok *r = &l->res->newobj.newobj3res_u.resok;
 	wcc_data wcc = {.after = r->obj_attributes};
 	struct own_dir own = {0};
@@ -170,12 +141,12 @@ static void own_create(const struct learn *l, const diropargs3 *where)
 		child = attrcache_get(
 		    l->caches->attr, &r->obj.post_op_fh3_u.handle);
 	if (!child) {
-		forget_name(l, where);
+		learn_forget_name(l, where);
 		return;
 	}
 	/* It may have been there before, and be cut now. */
 	(void)apply_own(l, child, &wcc, false);
-	data_drop(l, child);
+	learn_data_drop(l, child);
 	if (wcc.after.attributes_follow)
 		learn_answered(l, child, false);
 	if (dir)
@@ -185,12 +156,12 @@ static void own_create(const struct learn *l, const diropargs3 *where)
 static void own_remove(const struct learn *l)
 {
 	const diropargs3 *where = &l->args->dirop;
-	struct was was = name_was(l, where);
+	struct learn_was was = learn_name_was(l, where);
 	struct own_dir own = {0};
 	struct node *dir =
 	    dir_changed(l, &where->dir, &l->res->wccstat.wcc, &own);
 
-	lost_name(l, &where->dir, &was, own.preserved);
+	learn_lost_name(l, &where->dir, &was, own.preserved);
 	if (dir)
 		bind_own(l, dir, &own, &where->name, NULL);
 }
@@ -203,7 +174,7 @@ static bool same_handle(const nfs3_fh *a, const nfs3_fh *b)
 /* What a RENAME moved: only what was there for sure is an answer; else it is
  * kept as a guess of what a later change is about. */
 static void bind_moved(const struct learn *l, struct node *dir,
-    const nfs3_name *name, const struct was *was, bool preserved)
+    const nfs3_name *name, const struct learn_was *was, bool preserved)
 {
 	if (!dir || !was->child)
 		return;
@@ -228,22 +199,23 @@ static void own_rename(const struct learn *l)
 {
 	const diropargs3 *from = &l->args->rename.from;
 	const diropargs3 *to = &l->args->rename.to;
-	struct was moved = name_was(l, from), over = name_was(l, to);
+	struct learn_was moved = learn_name_was(l, from);
+	struct learn_was over = learn_name_was(l, to);
 	struct own_dir own = {0}, own_to;
 	struct node *dir =
 	    dir_changed(l, &from->dir, &l->res->rename.fromdir_wcc, &own);
 
 	if (may_have_other_names(l, moved.child))
-		forget_name(l, from);
+		learn_forget_name(l, from);
 	else if (dir)
 		bind_own(l, dir, &own, &from->name, NULL);
 	own_to = own;
 	if (!same_handle(&from->dir, &to->dir))
 		dir = dir_changed(
 		    l, &to->dir, &l->res->rename.todir_wcc, &own_to);
-	lost_name(l, &from->dir, &moved, own.preserved);
-	lost_name(l, &to->dir, &over, own_to.preserved);
-	forget_name(l, to);
+	learn_lost_name(l, &from->dir, &moved, own.preserved);
+	learn_lost_name(l, &to->dir, &over, own_to.preserved);
+	learn_forget_name(l, to);
 	if (!own.crossed && !own_to.crossed)
 		bind_moved(l, dir, &to->name, &moved, own.preserved);
 }
@@ -287,7 +259,7 @@ static void own_truncate(const struct learn *l, struct node *node)
 
 	if (!apply_own(l, node, &l->res->wccstat.wcc, false) || !had ||
 	    !l->caches->data) {
-		data_drop(l, node);
+		learn_data_drop(l, node);
 		return;
 	}
 	if (from.size < size)
@@ -351,7 +323,7 @@ static void own_write(const struct learn *l)
 	had = learn_version(l, node, &from);
 	if (!apply_own(l, node, &r->file_wcc, false) || !had ||
 	    !l->caches->data) {
-		data_drop(l, node);
+		learn_data_drop(l, node);
 		return;
 	}
 	/* What the server made of a count that differs is not known. */
@@ -385,16 +357,10 @@ static void learn_done(const struct learn *l)
 		own_write(l);
 		break;
 	case NFSPROC3_CREATE:
-		own_create(l, &l->args->create.where);
-		break;
 	case NFSPROC3_MKDIR:
-		own_create(l, &l->args->mkdir.where);
-		break;
 	case NFSPROC3_SYMLINK:
-		own_create(l, &l->args->symlink.where);
-		break;
 	case NFSPROC3_MKNOD:
-		own_create(l, &l->args->mknod.where);
+		own_create(l);
 		break;
 	case NFSPROC3_REMOVE:
 	case NFSPROC3_RMDIR:
@@ -411,227 +377,15 @@ static void learn_done(const struct learn *l)
 	}
 }
 
-/* ---- not done, or not known ------------------------------------------- */
-
-/* The one or two names that a change was about. */
-static unsigned change_names(const struct learn *l, const diropargs3 *names[2])
-{
-	if (l->proc->prog != NFS_PROGRAM)
-		return 0;
-	switch (l->proc->proc) {
-	case NFSPROC3_CREATE:
-		names[0] = &l->args->create.where;
-		return 1;
-	case NFSPROC3_MKDIR:
-		names[0] = &l->args->mkdir.where;
-		return 1;
-	case NFSPROC3_SYMLINK:
-		names[0] = &l->args->symlink.where;
-		return 1;
-	case NFSPROC3_MKNOD:
-		names[0] = &l->args->mknod.where;
-		return 1;
-	case NFSPROC3_REMOVE:
-	case NFSPROC3_RMDIR:
-		names[0] = &l->args->dirop;
-		return 1;
-	case NFSPROC3_RENAME:
-		names[0] = &l->args->rename.from;
-		names[1] = &l->args->rename.to;
-		return 2;
-	case NFSPROC3_LINK:
-		names[0] = &l->args->link.link;
-		return 1;
-	default:
-		return 0;
-	}
-}
-
-/* The object that a change was about, beside names. */
-static nfs3_fh change_object(const struct learn *l)
-{
-	if (l->proc->prog == NFSACL_PROGRAM)
-		return l->args->setacl.object;
-	switch (l->proc->proc) {
-	case NFSPROC3_SETATTR:
-		return l->args->setattr.object;
-	case NFSPROC3_WRITE:
-		return l->args->write.file;
-	case NFSPROC3_LINK:
-		return l->args->link.file;
-	default:
-		return (nfs3_fh){0};
-	}
-}
-
-void learn_unknown(const struct learn *l)
-{
-	const diropargs3 *names[2];
-	unsigned n = change_names(l, names);
-	nfs3_fh object = change_object(l);
-
-	for (unsigned i = 0; i < n; i++) {
-		struct was was = name_was(l, names[i]);
-
-		lost_name(l, &names[i]->dir, &was, false);
-	}
-	for (unsigned i = 0; i < n; i++) {
-		forget_name(l, names[i]);
-		object_unknown(l, &names[i]->dir);
-	}
-	if (has_bytes(&object))
-		object_unknown(l, &object);
-}
-
-/* Errors that a server finds before it does anything. */
-static bool certainly_not_done(nfsstat3 status)
-{
-	switch (status) {
-	case NFS3ERR_PERM:
-	case NFS3ERR_NOENT:
-	case NFS3ERR_ACCES:
-	case NFS3ERR_EXIST:
-	case NFS3ERR_XDEV:
-	case NFS3ERR_NOTDIR:
-	case NFS3ERR_ISDIR:
-	case NFS3ERR_INVAL:
-	case NFS3ERR_ROFS:
-	case NFS3ERR_MLINK:
-	case NFS3ERR_NAMETOOLONG:
-	case NFS3ERR_NOTEMPTY:
-	case NFS3ERR_NOT_SYNC:
-	case NFS3ERR_NOTSUPP:
-	case NFS3ERR_BADTYPE:
-	case NFS3ERR_JUKEBOX:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* What the server said of a directory whose names it did not change. */
-static const post_op_attr *dir_after(const struct learn *l, unsigned i)
-{
-	switch (l->proc->proc) {
-	case NFSPROC3_REMOVE:
-	case NFSPROC3_RMDIR:
-		return &l->res->wccstat.wcc.after;
-	case NFSPROC3_RENAME:
-		return i == 0 ? &l->res->rename.fromdir_wcc.after
-			      : &l->res->rename.todir_wcc.after;
-	case NFSPROC3_LINK:
-		return &l->res->link.linkdir_wcc.after;
-	default:
-		return &l->res->newobj.newobj3res_u.dir_wcc.after;
-	}
-}
-
-/* What was believed of the names may be why it failed: a listing that has
- * them, or lacks them, is not to be believed either. */
-static void names_failed(const struct learn *l)
-{
-	const diropargs3 *names[2];
-	unsigned n = change_names(l, names);
-
-	for (unsigned i = 0; i < n; i++) {
-		struct was was = name_was(l, names[i]);
-		struct node *dir =
-		    attrcache_find(l->caches->attr, &names[i]->dir);
-
-		forget_name(l, names[i]);
-		if (dir && (l->res->status == NFS3ERR_EXIST ||
-			       l->res->status == NFS3ERR_NOENT))
-			listcache_drop(l->caches->lists, dir);
-		learn_attr(l, &names[i]->dir, dir_after(l, i));
-		/* A CREATE may have found it there, and cut it first. */
-		if (was.child && l->proc->proc == NFSPROC3_CREATE &&
-		    l->res->status != NFS3ERR_EXIST) {
-			nfs3_fh fh = node_fh(was.child);
-
-			object_unknown(l, &fh);
-		}
-	}
-}
-
-static bool says_nothing_new(
-    const struct learn *l, const struct node *node, const fattr3 *after)
-{
-	fattr3 was;
-
-	if (!(node->flags & NODE_ATTRS))
-		return false;
-	attrcache_fattr(l->caches->attr, node, &was);
-	return was.mode == after->mode && was.uid == after->uid &&
-	       was.gid == after->gid && was.size == after->size &&
-	       memcmp(&was.mtime, &after->mtime, sizeof(was.mtime)) == 0 &&
-	       memcmp(&was.ctime, &after->ctime, sizeof(was.ctime)) == 0;
-}
-
-/* A SETATTR is several changes in one, and some may have been made. */
-static void setattr_failed(const struct learn *l)
-{
-	const post_op_attr *after = &l->res->wccstat.wcc.after;
-	struct node *node =
-	    attrcache_find(l->caches->attr, &l->args->setattr.object);
-
-	if (!node)
-		return;
-	if (after->attributes_follow &&
-	    says_nothing_new(l, node, &after->post_op_attr_u.attributes))
-		learn_attr(l, &l->args->setattr.object, after);
-	else
-		learn_unknown(l);
-}
-
-static void learn_failed(const struct learn *l)
-{
-	if (l->proc->prog != NFS_PROGRAM)
-		return;
-	if (l->proc->proc == NFSPROC3_SETATTR)
-		setattr_failed(l);
-	else
-		names_failed(l);
-}
-
 void learn_change(const struct learn *l)
 {
 	if (l->proc->prog == NFS_PROGRAM && l->proc->proc == NFSPROC3_COMMIT) {
 		learn_commit(l);
 	} else if (l->res->status == NFS3_OK) {
 		learn_done(l);
-	} else if (!certainly_not_done(l->res->status)) {
+	} else if (!learn_certainly_not_done(l->res->status)) {
 		learn_unknown(l);
 	} else {
-		learn_failed(l);
+		learn_not_done(l);
 	}
-}
-
-/* ---- handles that are of no use --------------------------------------- */
-
-/* The handles that a call was about: a directory's first. */
-static unsigned call_handles(const struct learn *l, nfs3_fh fh[2])
-{
-	const diropargs3 *names[2];
-	unsigned n = change_names(l, names);
-	nfs3_fh object = change_object(l);
-
-	for (unsigned i = 0; i < n; i++)
-		fh[i] = names[i]->dir;
-	if (n == 2)
-		return n;
-	if (n == 0 && !has_bytes(&object))
-		/* The handle stands first in all other arguments. */
-		object = l->args->object;
-	if (has_bytes(&object))
-		fh[n++] = object;
-	return n;
-}
-
-void learn_stale(const struct learn *l)
-{
-	nfs3_fh fh[2];
-	unsigned n = l->proc->prog == MOUNT_PROGRAM ? 0 : call_handles(l, fh);
-
-	for (unsigned i = 0; i < n; i++)
-		caches_dead(l->caches, &fh[i]);
 }

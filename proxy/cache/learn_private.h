@@ -18,8 +18,35 @@ bool learn_version(
 void learn_data_moved(const struct learn *l, const struct node *node,
     const struct data_version *from);
 
+/* Whether they say different things of who may do what. */
+bool learn_rights_differ(const fattr3 *x, const fattr3 *y);
+
 /* learn_change.c */
 void learn_change(const struct learn *l);
+void learn_data_drop(const struct learn *l, const struct node *node);
+
+/* Where a name led, as far as is known. */
+struct learn_was {
+	struct node *child; /* NULL: not known, or absent */
+	bool known;         /* in this generation, if not for sure … */
+	bool firm;          /* … but for sure */
+};
+
+struct learn_was learn_name_was(const struct learn *l, const diropargs3 *where);
+/*
+ * A name of an object is gone: its links and its ctime changed. Where it is
+ * not known which object that was, any may be it; even where it is, it may
+ * have been exchanged within a tick for one with other names.
+ */
+void learn_lost_name(const struct learn *l, const nfs3_fh *fh,
+    const struct learn_was *was, bool preserved);
+void learn_forget_name(const struct learn *l, const diropargs3 *where);
+
+/* learn_failed.c: errors that a server finds before it does anything. */
+bool learn_certainly_not_done(nfsstat3 status);
+/* A change that was answered by one. */
+void learn_not_done(const struct learn *l);
+/* STALE or BADHANDLE. */
 void learn_stale(const struct learn *l);
 
 #endif

@@ -413,8 +413,7 @@ static void on_lookup(struct look *lk, const LOOKUP3res *res)
 static bool same_time(const set_time *asked, const nfstime3 *is)
 {
 	return asked->set_it != SET_TO_CLIENT_TIME ||
-	       (asked->set_time_u.time.seconds == is->seconds &&
-		   asked->set_time_u.time.nseconds == is->nseconds);
+	       nfstime_equal(&asked->set_time_u.time, is);
 }
 
 /* Times of the server's clock do not show. */
@@ -443,9 +442,7 @@ static void on_getattr(struct look *lk, const GETATTR3res *res)
 	post_op_attr attr = {.attributes_follow = TRUE};
 	const fattr3 *a = &res->GETATTR3res_u.resok.obj_attributes;
 
-	if (res->status != NFS3_OK ||
-	    (a->ctime.seconds == guard->seconds &&
-		a->ctime.nseconds == guard->nseconds) ||
+	if (res->status != NFS3_OK || nfstime_equal(&a->ctime, guard) ||
 	    !attributes_as_asked(&asked->new_attributes, a)) {
 		look_repeat(lk);
 		return;

@@ -292,16 +292,11 @@ static void split_answer(struct svc_split *sp, const struct piece *p,
 
 /* ---- replies ---------------------------------------------------------- */
 
-static bool time_equal(const nfstime3 *a, const nfstime3 *b)
-{
-	return a->seconds == b->seconds && a->nseconds == b->nseconds;
-}
-
 static bool version_equal(const fattr3 *a, const fattr3 *b)
 {
 	return a->fsid == b->fsid && a->fileid == b->fileid &&
-	       a->size == b->size && time_equal(&a->mtime, &b->mtime) &&
-	       time_equal(&a->ctime, &b->ctime);
+	       a->size == b->size && nfstime_equal(&a->mtime, &b->mtime) &&
+	       nfstime_equal(&a->ctime, &b->ctime);
 }
 
 static void split_avoid(struct svc_split *sp, uint64_t object)

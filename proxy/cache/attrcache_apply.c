@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What replies say of nodes: which of two states is the later one, what a
+ * change of our own leaves good, and how old a confirmation is. Calls overtake
+ * each other on their way, so nothing is concluded from the order of replies.
+ */
+#include <stdlib.h>
+
+#include <xxhash.h>
+
+#include "cache/attrcache_private.h"
+
+/* So many file systems have a list of changed files; in the others each change
+ * of our own makes all older confirmations void. */
+enum { CHANGES_FSYS = 64 };
+
+/* What hangs on the node counts no more. A node on which nothing hangs has
+ * no generation to count. */
+static void next_generation(struct attrcache *ac, struct node *node)
+{
+	struct node_ext *x = attrcache_ext(ac, node);
+
+	if (!x)
+		return;
+	x->generation++;
+	x->first_sent_us = 0;
+}
+
+bool attrcache_is_version(
+    const struct attrcache *ac, const struct node *n, const fattr3 *a)
+{
+	const struct profile *p;
+
+	if (!(n->flags & NODE_ATTRS))
+		return false;
+	p = node_profile(ac, n);
+	return n->size == a->size && n->fileid == a->fileid &&
+	       nfstime_equal(&n->mtime, &a->mtime) &&
+	       nfstime_equal(&n->ctime, &a->ctime) && p->type == a->type &&
+	       ac->fsys[p->fsys]->fs.fsid == a->fsid;
+}
+
+static bool same_contents(const struct node *n, const fattr3 *a)
+{
+	return (n->flags & NODE_ATTRS) && n->size == a->size &&
+	       n->fileid == a->fileid && nfstime_equal(&n->mtime, &a->mtime);
+}
+
+void node_forget_attrs(struct attrcache *ac, struct node *node)
+{
+	node->flags &= (uint16_t)~NODE_ATTRS;
+	node->sent_us = 0;
+	profile_drop(ac, node->profile);
+	node->profile = 0;
+}
+
+bool node_store(struct attrcache *ac, struct node *node, const fattr3 *a)
+{
+	slab_ref profile = profile_get(ac, a);
+	struct fsys_slot *fs;
+
+	if (!profile) {
+		node_forget_attrs(ac, node);
+		return false;
+	}
+	profile_drop(ac, node->profile);
+	node->profile = profile;
+	node->flags |= NODE_ATTRS;
+	node->size = a->size;
+	node->used = a->used;
+	node->fileid = a->fileid;
+	node->atime = a->atime;
+	node->mtime = a->mtime;
+	node->ctime = a->ctime;
+	fs = node_slot(ac, node);
+	if (a->ctime.nseconds != 0)
+		fs->fs.subseconds = true;
+	return true;
+}
+
+bool attrcache_may_fill(
+    const struct attrcache *ac, const struct node *node, uint64_t sent_us)
+{
+	return sent_us > node_changed_us(ac, node);
+}
+
+enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
+    const fattr3 *a, uint64_t sent_us, uint64_t now_us)
+{
+	bool had = node->flags & NODE_ATTRS, moved;
+	bool same = attrcache_is_version(ac, node, a);
+
+	if (!attrcache_may_fill(ac, node, sent_us) ||
+	    (!same && sent_us < node->seen_us)) {
+		/* Which is the later state must be asked: calls overtake each
+		 * other on their way. */
+		if (!same)
+			node->sent_us = 0;
+		return ATTR_IGNORED;
+	}
+	if (same) {
+		if (sent_us >= node->sent_us && node_store(ac, node, a))
+			node->sent_us = TIME48(sent_us);
+		return ATTR_SAME;
+	}
+	moved = (node->flags & NODE_MOVED) && same_contents(node, a);
+	if (!moved)
+		next_generation(ac, node);
+	node->flags &= (uint16_t)~NODE_MOVED;
+	if (!node_store(ac, node, a))
+		return ATTR_IGNORED;
+	node->sent_us = TIME48(sent_us);
+	node->seen_us = TIME48(now_us);
+	if (moved)
+		return ATTR_MOVED;
+	return had ? ATTR_CHANGED : ATTR_NEW;
+}
+
+/* Other handles of the same file know nothing of the change. */
+static void note_change(
+    struct attrcache *ac, const struct node *node, uint64_t now_us)
+{
+	struct fsys_slot *fs = node_slot(ac, node);
+	struct change *c;
+
+	if (!fs) {
+		/* Which file it is, and where, is not known: any may be it. */
+		attrcache_changed_some(ac, node, false, now_us);
+		return;
+	}
+	if (!fs->changes && ac->nchanges < CHANGES_FSYS) {
+		fs->changes = calloc(CHANGES, sizeof(*fs->changes));
+		ac->nchanges += fs->changes != NULL;
+	}
+	if (!fs->changes) {
+		fs->floor_us = now_us;
+		return;
+	}
+	c = &fs->changes[XXH3_64bits(&node->fileid, sizeof(node->fileid)) &
+			 (CHANGES - 1)];
+	if (c->fileid != node->fileid && c->us > fs->floor_us)
+		fs->floor_us = c->us;
+	*c = (struct change){.fileid = node->fileid,
+	    .us = now_us,
+	    .node = attrcache_ref(ac, node)};
+}
+
+static void mark_changed(
+    struct attrcache *ac, struct node *node, uint64_t sent_us, uint64_t now_us)
+{
+	struct node_ext *x = attrcache_make_ext(ac, node);
+
+	note_change(ac, node, now_us);
+	if (x) {
+		if (x->first_sent_us == 0)
+			x->first_sent_us = sent_us;
+		x->changed_us = now_us;
+	} else {
+		ac->forgotten_us = now_us;
+	}
+}
+
+static bool matches_before(const struct node *node, const pre_op_attr *before)
+{
+	const wcc_attr *w = &before->pre_op_attr_u.attributes;
+
+	return before->attributes_follow && (node->flags & NODE_ATTRS) &&
+	       node->size == w->size &&
+	       nfstime_equal(&node->mtime, &w->mtime) &&
+	       nfstime_equal(&node->ctime, &w->ctime);
+}
+
+bool attrcache_apply_wcc(struct attrcache *ac, struct node *node,
+    const wcc_data *wcc, bool contents_stay, uint64_t sent_us, uint64_t now_us)
+{
+	const fattr3 *after = &wcc->after.post_op_attr_u.attributes;
+	bool ours = wcc->after.attributes_follow &&
+		    node->fileid == after->fileid &&
+		    (matches_before(node, &wcc->before) ||
+			(contents_stay && same_contents(node, after)));
+	bool older = sent_us < node->seen_us;
+
+	/* So that it is known which file was changed. */
+	if (!(node->flags & NODE_ATTRS) && wcc->after.attributes_follow)
+		(void)node_store(ac, node, after);
+	mark_changed(ac, node, sent_us, now_us);
+	if (!ours)
+		next_generation(ac, node);
+	if (!wcc->after.attributes_follow || (older && !ours)) {
+		/* Which of two replies tells the later state is not known. */
+		node->sent_us = 0;
+		return false;
+	}
+	node->seen_us = TIME48(now_us);
+	if (node_store(ac, node, after) && !older)
+		node->sent_us = TIME48(sent_us);
+	return ours;
+}
+
+void attrcache_changed(
+    struct attrcache *ac, struct node *node, uint64_t sent_us, uint64_t now_us)
+{
+	mark_changed(ac, node, sent_us, now_us);
+	next_generation(ac, node);
+	node->sent_us = 0;
+}
+
+void attrcache_moved(
+    struct attrcache *ac, struct node *node, uint64_t sent_us, uint64_t now_us)
+{
+	mark_changed(ac, node, sent_us, now_us);
+	node->sent_us = 0;
+	node->flags |= NODE_MOVED;
+}
+
+void attrcache_changed_some(
+    struct attrcache *ac, const struct node *node, bool links, uint64_t now_us)
+{
+	struct fsys_slot *fs = node_slot(ac, node);
+
+	/* Without attributes it is of any file system. */
+	for (uint32_t i = 0; i < ac->nfsys; i++) {
+		if (fs && ac->fsys[i] != fs)
+			continue;
+		if (links)
+			ac->fsys[i]->fs.links_us = TIME48(now_us);
+		else
+			ac->fsys[i]->floor_us = now_us;
+	}
+}
+
+/* ---- asking ----------------------------------------------------------- */
+
+uint64_t attrcache_sent(const struct attrcache *ac, const struct node *node)
+{
+	const struct fsys_slot *fs = node_slot(ac, node);
+	const struct change *c;
+
+	if (!(node->flags & NODE_ATTRS) || !fs ||
+	    node->sent_us <= fs->floor_us ||
+	    (node_profile(ac, node)->nlink > 1 &&
+		node_profile(ac, node)->type != NF3DIR &&
+		node->sent_us <= fs->fs.links_us))
+		return 0;
+	if (!fs->changes)
+		return node->sent_us;
+	c = &fs->changes[XXH3_64bits(&node->fileid, sizeof(node->fileid)) &
+			 (CHANGES - 1)];
+	if (c->fileid == node->fileid && node->sent_us <= c->us &&
+	    attrcache_node(ac, c->node) != node)
+		return 0;
+	return node->sent_us;
+}
+
+bool attrcache_firm(
+    const struct attrcache *ac, const struct node *node, uint64_t sent_us)
+{
+	const struct fsys_slot *fs = node_slot(ac, node);
+
+	return fs &&
+	       sent_us >= node->seen_us +
+			      (fs->fs.subseconds ? GRAIN_US : GRAIN_COARSE_US);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Changes of our own that failed, or of which nobody knows whether they were
+ * made, and handles of which the server says that they are of no use: what they
+ * were about is forgotten, as far as it may be wrong.
+ */
+#include "cache/known.h"
+#include "cache/learn_private.h"
+
+static bool has_bytes(const nfs3_fh *fh)
+{
+	return fh->len > 0;
+}
+
+/* The object was changed, how is not known. */
+static void object_unknown(const struct learn *l, const nfs3_fh *fh)
+{
+	struct node *node = attrcache_get(l->caches->attr, fh);
+
+	if (!node)
+		return;
+	learn_data_drop(l, node);
+	accesscache_drop(l->caches->access, node);
+	listcache_drop(l->caches->lists, node);
+	attrcache_changed(l->caches->attr, node, l->sent_us, l->now_us);
+}
+
+/* The one or two names that a change was about. */
+static unsigned change_names(const struct learn *l, const diropargs3 *names[2])
+{
+	if (l->proc->prog != NFS_PROGRAM)
+		return 0;
+	switch (l->proc->proc) {
+	case NFSPROC3_CREATE:
+	case NFSPROC3_MKDIR:
+	case NFSPROC3_SYMLINK:
+	case NFSPROC3_MKNOD:
+	case NFSPROC3_REMOVE:
+	case NFSPROC3_RMDIR:
+		/* The name stands first in all of these. */
+		names[0] = &l->args->dirop;
+		return 1;
+	case NFSPROC3_RENAME:
+		names[0] = &l->args->rename.from;
+		names[1] = &l->args->rename.to;
+		return 2;
+	case NFSPROC3_LINK:
+		names[0] = &l->args->link.link;
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* The object that a change was about, beside names. */
+static nfs3_fh change_object(const struct learn *l)
+{
+	if (l->proc->prog == NFSACL_PROGRAM)
+		return l->args->setacl.object;
+	switch (l->proc->proc) {
+	case NFSPROC3_SETATTR:
+		return l->args->setattr.object;
+	case NFSPROC3_WRITE:
+		return l->args->write.file;
+	case NFSPROC3_LINK:
+		return l->args->link.file;
+	default:
+		return (nfs3_fh){0};
+	}
+}
+
+void learn_unknown(const struct learn *l)
+{
+	const diropargs3 *names[2];
+	unsigned n = change_names(l, names);
+	nfs3_fh object = change_object(l);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct learn_was was = learn_name_was(l, names[i]);
+
+		learn_lost_name(l, &names[i]->dir, &was, false);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		learn_forget_name(l, names[i]);
+		object_unknown(l, &names[i]->dir);
+	}
+	if (has_bytes(&object))
+		object_unknown(l, &object);
+}
+
+/* Errors that a server finds before it does anything. */
+bool learn_certainly_not_done(nfsstat3 status)
+{
+	switch (status) {
+	case NFS3ERR_PERM:
+	case NFS3ERR_NOENT:
+	case NFS3ERR_ACCES:
+	case NFS3ERR_EXIST:
+	case NFS3ERR_XDEV:
+	case NFS3ERR_NOTDIR:
+	case NFS3ERR_ISDIR:
+	case NFS3ERR_INVAL:
+	case NFS3ERR_ROFS:
+	case NFS3ERR_MLINK:
+	case NFS3ERR_NAMETOOLONG:
+	case NFS3ERR_NOTEMPTY:
+	case NFS3ERR_NOT_SYNC:
+	case NFS3ERR_NOTSUPP:
+	case NFS3ERR_BADTYPE:
+	case NFS3ERR_JUKEBOX:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* What the server said of a directory whose names it did not change. */
+static const post_op_attr *dir_after(const struct learn *l, unsigned i)
+{
+	switch (l->proc->proc) {
+	case NFSPROC3_REMOVE:
+	case NFSPROC3_RMDIR:
+		return &l->res->wccstat.wcc.after;
+	case NFSPROC3_RENAME:
+		return i == 0 ? &l->res->rename.fromdir_wcc.after
+			      : &l->res->rename.todir_wcc.after;
+	case NFSPROC3_LINK:
+		return &l->res->link.linkdir_wcc.after;
+	default:
+		return &l->res->newobj.newobj3res_u.dir_wcc.after;
+	}
+}
+
+/* What was believed of the names may be why it failed: a listing that has
+ * them, or lacks them, is not to be believed either. */
+static void names_failed(const struct learn *l)
+{
+	const diropargs3 *names[2];
+	unsigned n = change_names(l, names);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct learn_was was = learn_name_was(l, names[i]);
+		struct node *dir =
+		    attrcache_find(l->caches->attr, &names[i]->dir);
+
+		learn_forget_name(l, names[i]);
+		if (dir && (l->res->status == NFS3ERR_EXIST ||
+			       l->res->status == NFS3ERR_NOENT))
+			listcache_drop(l->caches->lists, dir);
+		learn_attr(l, &names[i]->dir, dir_after(l, i));
+		/* A CREATE may have found it there, and cut it first. */
+		if (was.child && l->proc->proc == NFSPROC3_CREATE &&
+		    l->res->status != NFS3ERR_EXIST) {
+			nfs3_fh fh = node_fh(was.child);
+
+			object_unknown(l, &fh);
+		}
+	}
+}
+
+/* A ctime may stay the same within a tick of the server's clock. */
+static bool is_unchanged(
+    const struct learn *l, const struct node *node, const fattr3 *after)
+{
+	fattr3 was;
+
+	if (!attrcache_is_version(l->caches->attr, node, after))
+		return false;
+	attrcache_fattr(l->caches->attr, node, &was);
+	return !learn_rights_differ(&was, after);
+}
+
+/* A SETATTR is several changes in one, and some may have been made. */
+static void setattr_failed(const struct learn *l)
+{
+	const post_op_attr *after = &l->res->wccstat.wcc.after;
+	struct node *node =
+	    attrcache_find(l->caches->attr, &l->args->setattr.object);
+
+	if (!node)
+		return;
+	if (after->attributes_follow &&
+	    is_unchanged(l, node, &after->post_op_attr_u.attributes))
+		learn_attr(l, &l->args->setattr.object, after);
+	else
+		learn_unknown(l);
+}
+
+void learn_not_done(const struct learn *l)
+{
+	if (l->proc->prog != NFS_PROGRAM)
+		return;
+	if (l->proc->proc == NFSPROC3_SETATTR)
+		setattr_failed(l);
+	else
+		names_failed(l);
+}
+
+/* ---- handles that are of no use --------------------------------------- */
+
+/* The handles that a call was about: a directory's first. */
+static unsigned call_handles(const struct learn *l, nfs3_fh fh[2])
+{
+	const diropargs3 *names[2];
+	unsigned n = change_names(l, names);
+	nfs3_fh object = change_object(l);
+
+	for (unsigned i = 0; i < n; i++)
+		fh[i] = names[i]->dir;
+	if (n == 2)
+		return n;
+	if (n == 0 && !has_bytes(&object))
+		/* The handle stands first in all other arguments. */
+		object = l->args->object;
+	if (has_bytes(&object))
+		fh[n++] = object;
+	return n;
+}
+
+void learn_stale(const struct learn *l)
+{
+	nfs3_fh fh[2];
+	unsigned n = l->proc->prog == MOUNT_PROGRAM ? 0 : call_handles(l, fh);
+
+	for (unsigned i = 0; i < n; i++)
+		caches_dead(l->caches, &fh[i]);
+}
