@@ -5,6 +5,17 @@
  *
  * The disk may be away, full or broken, or hang: it is had as soon as
  * statedir_take() succeeds, and files are written by threads.
+ *
+ *	cache_dir/NAME/
+ *	  address-nfs, address-mount  last ADDRESS:PORT, a line of text
+ *	  link                        what was measured of the link (linkkeep.h)
+ *	  trees                       what was learned (prefetch_save.c)
+ *	  pins                        pinned trees (pins_private.h)
+ *	  names, names.whole          caches but data (metasave.h)
+ *	  data/                       file data (datacache_private.h)
+ *	  whose                       whose names and data these are: an address
+ *
+ * The reply cache, NAME.drc, is not here but beside the control socket (drc.h).
  */
 #ifndef FOREFETCH_STATEDIR_H
 #define FOREFETCH_STATEDIR_H

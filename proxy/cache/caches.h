@@ -2,6 +2,24 @@
 /*
  * The caches of one server together: they know neither each other nor the
  * network, and share one budget of memory here.
+ *
+ *	reply ─▶ learn.c, the only way in
+ *	           ▼
+ *	attrcache: a node for each handle ─▶ accesscache: rights of credentials
+ *	  ├─▶ namecache, listcache, answercache: bound to the node's version
+ *	  └─▶ datacache: file data, by handle and version
+ *	           ▼
+ *	contract.c: what may come out
+ *
+ * Nodes, names and grants are slab items of a few dozen bytes, which refer to
+ * each other by 32 bits. What many nodes have in common (type, mode, owner,
+ * file system) is kept once. A name with its object takes 157 bytes.
+ *
+ * A quarter of the server's share of memory_size is for what is learned (1 MiB
+ * to 64 MiB), the rest for these caches. caches_trim(), after each reply, gives
+ * up what was not used lately: clocks' hands over names and nodes begin a
+ * sixteenth below the limit and look at as much as came in; the oldest listings
+ * go first where listings take more than a quarter.
  */
 #ifndef FOREFETCH_CACHES_H
 #define FOREFETCH_CACHES_H

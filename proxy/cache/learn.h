@@ -4,7 +4,7 @@
  *
  * Everything that the caches know comes in here, whoever asked for it:
  * attributes of every reply, names, rights, data, and what a change of our
- * own leaves good (DESIGN, "Contract").
+ * own leaves good (docs/CONTRACT.md).
  */
 #ifndef FOREFETCH_LEARN_H
 #define FOREFETCH_LEARN_H

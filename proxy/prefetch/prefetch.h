@@ -10,6 +10,23 @@
  *
  * Calls that clients wait for go first: a want goes out only when the link
  * has room for it (budget.h), and is forgotten when it comes too late.
+ *
+ * 1. Observed: a reply was queued; observe.c makes of the call what the
+ *    predictor hears (nothing where `prefetch = off` holds for its object).
+ * 2. Predicted: up to 128 objects, each with a probability, a lead (how many
+ *    accesses ahead) and needs (name, absence, attributes, rights, first bytes,
+ *    later parts, listing). The predictor looks three round trips ahead.
+ * 3. Wanted (prefetch_want.c): a want for each object and credential, in one
+ *    of ten lanes by its lead.
+ * 4. A step (prefetch_step.c): what is missing next, and whether it is worth a
+ *    call: p (round trip + wire time) against (1 - p) (wire time + a quarter of
+ *    a round trip), the latter weighed by the queue on the link.
+ * 5. Sent, when the link has spare capacity (budget.h) and no call of a client
+ *    waits for a connection; with a credential that was seen since the daemon
+ *    started. JUKEBOX stops calls ahead for 5 s (PAUSE_US).
+ * 6. Learned like any reply; the note of the prediction says what became of it,
+ *    and the predictor is told (prefetch_note.c).
+ * In strict mode only data is fetched: all else would be asked for again.
  */
 #ifndef FOREFETCH_PREFETCH_H
 #define FOREFETCH_PREFETCH_H

@@ -5,6 +5,13 @@
  * of the call that it began with. Only as many wants are made at a time as the
  * link takes: so what is predicted from single calls goes first, and if the
  * session goes another way after all, hardly anything of it is left waiting.
+ *
+ * Wants of sessions stand in lanes eight accesses further off than they are,
+ * and are made only while fewer than 128 wants wait. Beyond a file's first
+ * bytes a session wants all that was read of it from its beginning, two lanes
+ * further off: here there is time for it, which a client's readahead does not
+ * have. Nobody waits for any of it: the mount and the first call are answered
+ * before.
  */
 #include <event2/event.h>
 

@@ -4,14 +4,15 @@
  * and does nothing else: it sends nothing, counts nothing, and knows of the
  * request only what is in `struct cached_call`.
  *
- *	svc_answer.c ─ call ─▶ cached_*() ─▶ HIT      these are the results
- *	                                     CONFIRM  … if the object is as it
- *was REST     … with the end of the data WAIT     … which the disk will bring
- *	                                     MISS     the server must be asked
+ *	svc_answer.c ─ call ─▶ cached_*() ─┬▶ HIT: these are the results
+ *	     ▲                             ├▶ CONFIRM: … if it is as it was
+ *	     │                             ├▶ REST: … but for the end of data
+ *	     │                             ├▶ WAIT: … when the disk brings it
+ *	     └── when there is an answer ──┘▶ MISS: the server must be asked
  *
  * After CONFIRM, REST and WAIT, when there is an answer, the function is asked
- * again. What each answer needs, for the credential that asks, is the table in
- * docs/ARCHITECTURE.md, "Contract".
+ * again. What each answer needs, for the credential that asks, is a table in
+ * docs/CONTRACT.md.
  */
 #ifndef FOREFETCH_CACHED_H
 #define FOREFETCH_CACHED_H

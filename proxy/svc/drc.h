@@ -16,6 +16,17 @@
  * A reply is kept for DRC_KEEP_US. A client repeats a call within seconds of
  * coming back; a call that looks the same much later is another one, of a
  * program that counts its XIDs from the same number at each start.
+ *
+ *	(none) ──drc_begin──▶ IN_PROGRESS ──drc_finish──▶ DONE ─5 min─▶ (none)
+ *	                        │     ▲
+ *	         daemon killed, │     │ the client repeats the call
+ *	         call was sent  ▼     │
+ *	                       RECOVERED
+ *
+ * The file lies beside the control socket, on a tmpfs only: a store into a
+ * mapping of a disk waits for the disk, and kills where a copy-on-write disk is
+ * full. Its space is allocated when it is made, since a store into a hole of a
+ * full tmpfs kills, too. It outlives the process, not the machine.
  */
 #ifndef FOREFETCH_DRC_H
 #define FOREFETCH_DRC_H

@@ -4,6 +4,11 @@
  * look into the caches again, under the same rules as ever. So an answer to
  * one credential's call never reaches another but under a grant of its own.
  * In strict mode nothing that was sent before a request may answer it.
+ *
+ * What is waited for: ACCESS of the object, for GETATTR and ACCESS; ACCESS or
+ * READDIRPLUS of the directory, the same LOOKUP, or ACCESS of the file that the
+ * name is thought to be, for LOOKUP; READ with the first byte that is missing,
+ * for READ; READDIRPLUS for listings. At most eight calls in turn.
  */
 #include "cache/known.h"
 #include "nfsproto/nfs3_object.h"

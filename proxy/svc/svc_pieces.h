@@ -11,6 +11,15 @@
  * in the network. All pieces of a reply must show one version of the file, one
  * that was known for a grain of the server's clock before they were sent; else
  * the READ is asked whole.
+ *
+ * At 2 Mb/s a READ of 128 KiB occupies the link for half a second, and its
+ * client has several under way. Where the rate is not known, or the link is
+ * fast, READs pass whole.
+ *
+ * A piece is a flight like any other: it is learned from, and can be joined and
+ * watched. One that is not sent yet is claimed (fetch_claim()), so that nobody
+ * else asks for it. An error of the first piece is the answer; a short piece
+ * ends it, and with it the pieces that were not sent.
  */
 #ifndef FOREFETCH_SVC_PIECES_H
 #define FOREFETCH_SVC_PIECES_H

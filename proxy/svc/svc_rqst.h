@@ -8,6 +8,16 @@
  *	                   └─ svc_rqst_retry(): what it waited for has come
  *
  * A request ends with its reply, or without one when its client is gone.
+ *
+ * A request owns its bytes: a record up to 1 KiB is copied into `small`, so
+ * that it keeps no large buffer; a larger one is held (`hold`). `args` and
+ * `call` are views into one or the other, and the call to the server points to
+ * them. So a request must outlive its call:
+ * - one whose client is gone, and whose call was sent or is waited for by
+ *   others, is an orphan until its reply has come;
+ * - of several requests that wait for one flight, the first one keeps what the
+ *   flight points to: it is told last, and cannot leave while others wait.
+ * Replies leave in the order in which they complete.
  */
 #ifndef FOREFETCH_SVC_RQST_H
 #define FOREFETCH_SVC_RQST_H

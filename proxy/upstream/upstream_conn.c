@@ -6,6 +6,17 @@
  *	                  ▲    │        │ lost, silent, garbage
  *	           backoff│    ▼failed  ▼
  *	                  └── DOWN ◀────┘
+ *
+ * DOWN lasts 0.1 s, doubling up to 5 s, each time between half and one and a
+ * half of that; but a connection that had answered before it was lost is made
+ * again at once. CONNECTING gives up after 5 s. A failure has resolve.c look
+ * again, every 5 s at most, and take the host's next address. The upstream of
+ * MOUNT is lazy: IDLE until there is a call, and again after 60 s without one.
+ *
+ * A call waits 60 s for its reply, its repeats 5, 10, 20, 40, 60 s. If nothing
+ * was received since it was sent, the connection is made anew; else the call
+ * is sent again over it. When a connection is lost, changes that were sent go
+ * to `pinned`, others to the head of the queue, both in their order.
  */
 #include "upstream/upstream_conn.h"
 
