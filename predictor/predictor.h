@@ -2,27 +2,29 @@
 /*
  * The predictor: what a client will use next, learned from what it uses.
  *
- *	observe()  ─▶ [streams, trails, graph, names, sessions] ─▶ predict()
- *	list() ─────▶                   ▲                        ─▶ withdrawn()
- *	                                └─ feedback() ◀─ what became of fetches
+ *	observe() ──▶ ┌──────────────────────────────────┐ ──▶ predict()
+ *	list() ─────▶ │ streams, trails, graph, names,   │ ──▶ replay()
+ *	feedback() ─▶ │ sessions                         │ ──▶ withdrawn()
+ *	              └──────────────────────────────────┘
  *
  * It tells streams apart by the timing of replies. It predicts from trails,
- *which are access trees, flattened (Lei and Duchamp 1997), from a bounded graph
- *of successors, and from the names in directories for what was never used
- *before.
+ * which are access trees, flattened (Lei and Duchamp 1997), from a bounded
+ * graph of successors, and from the names in directories for what was never
+ * used before.
  *
  *	core/       observing and predicting; core.h is its map
- *	store/      the memory: objects, names, trails, graph, extents,
- *calibration sessions/   what a user does after a mount or a long pause
+ *	store/      the memory: objects, names, trails, graph, calibration ...
+ *	sessions/   what a user does after a mount or a long pause
  *	persist/    saving, loading, showing and forgetting what was learned
  *	pattern/    patterns inside a file, beside the predictor
  *	trace/ sim/ baselines/   recorded traces, and the judge: forefetch-sim
  *
- * Objects, directories, actors and connections are opaque 64-bit keys and never
- * zero; a directory has the same key as an object and as a parent. Names are
- * hashes. Times are nanoseconds of any steady clock, and come as arguments.
- *There is no I/O but in persist/ and the simulator. Memory stays below the
- *budget given at the start. An event costs constant time, amortised.
+ * Objects, directories, actors and connections are opaque 64-bit keys and
+ * never zero; a directory has the same key as an object and as a parent. Names
+ * are hashes. Times are nanoseconds of any steady clock, and come as
+ * arguments. There is no I/O but in persist/ and the simulator. Memory stays
+ * below the budget given at the start. An event costs constant time,
+ * amortised.
  *
  * Calls about one object that come close together are one access of it: the
  * LOOKUP, ACCESS and READs of an open. Later READs of the file belong to the
@@ -136,7 +138,7 @@ struct predictor_dirent {
  * Whether `uid` may search `parent`: then it may be told of `object` there,
  * which it has never met itself. It is called while predicting only.
  */
-typedef bool (*predictor_may)(
+typedef bool (*predictor_may_search)(
     void *ctx, uint64_t uid, uint64_t parent, uint64_t object);
 
 struct predictor_options {
@@ -147,15 +149,16 @@ struct predictor_options {
 	 * is, so that it is confirmed again. 0: what a stream has used since
 	 * its last pause is not predicted to it. */
 	uint64_t recent_ns;
-	predictor_may may; /* NULL: no uid is told of others' objects */
-	void *may_ctx;
+	/* NULL: no uid is told of what only others have used. */
+	predictor_may_search may_search;
+	void *may_search_ctx;
 };
 
 struct predictor_stats {
 	uint64_t events, predicted, used, late, unused;
 	uint64_t streams_made;
 	uint64_t scans_guarded; /* walks that were kept out of the history */
-	uint64_t walled;        /* predictions that `may` refused */
+	uint64_t walled;        /* predictions that may_search() refused */
 	/* Predictions by their source, and how many of them came true, whether
 	 * they were fetched or not. */
 	struct {

@@ -97,7 +97,6 @@ void access_continue(struct predictor *p, struct stream *s, uint32_t object,
 		return;
 	}
 	s->waited_ns += o->latency_ns;
-	s->request_ns = o->now_ns;
 	s->reply_ns = o->now_ns + o->latency_ns;
 }
 

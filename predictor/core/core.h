@@ -3,28 +3,29 @@
  * The map of core/: what the parts of the predictor share. Only predictor/ may
  * include this; the world sees predictor.h.
  *
- *	predictor_observe(): an event                           observe.c
- *	  what is the object?       place.c twin.c              store/objects
- *names a new access, or more of one that has begun?          access.c whose is
- *it?              stream.c fit.c was it predicted?         cands.c ->
- *calibration      store/calib what comes next? Each of these makes candidates
- *of the stream: follow.c    what came next in older trails store/trails
- *	    relate.c    what was used soon after it before      store/graph
- *	    guess.c     the next names of the directory         store/names
+ *	predictor_observe(): an event                        observe.c
+ *	  what is the object?      place.c twin.c            store/objects names
+ *	  a new access, or more of one that has begun?       access.c
+ *	  whose is it?             stream.c fit.c
+ *	  was it predicted?        cands.c                   store/calib
+ *	  what comes next? Each of these makes candidates:
+ *	    follow.c    what came next in older trails       store/trails
+ *	    relate.c    what was used soon after it before   store/graph
+ *	    guess.c     the next names of the directory      store/names
  *	    analog.c    the same name in the next directory
  *	    want.c      listings that would show more
- *	  remember it               scan.c keeps walks out      store/trails
- *	predictor_predict(): candidates that are news           predict.c wall.c
- *	predictor_withdrawn(): what was told and will not come  withdraw.c
- *	predictor_replay(): what a session used the last time   session_tell.c
- *	predictor_feedback(): what the fetches were worth       feedback.c
- *	predictor_new(), _list(), _rename(), statistics         predictor.c
+ *	  remember it              scan.c keeps walks out    store/trails
+ *	predictor_predict(): candidates that are news        predict.c wall.c
+ *	predictor_withdrawn(): what was told and will not come   withdraw.c
+ *	predictor_replay(): what the last sessions used      session_tell.c
+ *	predictor_feedback(): what the fetches were worth    feedback.c
+ *	predictor_new(), _list(), _rename(), statistics      predictor.c
  *
  * core/ may use store/ (the memory: arenas of fixed size) and sessions/;
- *persist/ goes over the same memory to save, load and show it. Objects,
- *directories and places in the trail log are numbers (indices); a number is
- *given to another object when the old one is evicted, so whoever keeps one
- *compares the time at which the object was made.
+ * persist/ goes over the same memory to save, load and show it. Objects,
+ * directories and places in the trail log are numbers (indices). A number is
+ * given to another object when the old one is evicted, so whoever keeps one
+ * compares the time at which the object was made.
  */
 #ifndef FOREFETCH_CORE_H
 #define FOREFETCH_CORE_H
@@ -125,9 +126,9 @@ void twin_drop(struct predictor *p, uint32_t id, const struct object *o);
 uint32_t twin_translate(
     struct predictor *p, struct stream *s, uint32_t object, bool *wait);
 
-/* Candidates after an event of `s` that is not in the log yet. `twin` is what
- * twin_find() found. */
-/* follow.c: what lies ahead in older trails. */
+/* The next four make candidates, after an event of `s` that is not in the log
+ * yet; `twin` is what twin_find() found.
+ * follow.c: what lies ahead in older trails. */
 void follow_event(
     struct predictor *p, struct stream *s, uint32_t object, uint32_t twin);
 

@@ -10,14 +10,15 @@
  *	the stream    a x c d
  *
  * An event within REACH moves the cursor there and makes it surer. An event
- *that it does not have makes it less sure, and MISSES_MAX of them end it.
+ * that it does not have makes it less sure, and more than MISSES_MAX of them
+ * in a row end it.
  *
- * The bounds were tried with forefetch-sim on the tuning half of the corpus, at
- * 1, 3 and 6 streams. Half or double of REACH, BACK, TRIES, CONTEXT, STEPS or
- * MISSES_MAX changes the warm stall by less than seeds do (.002), and so do
- *0.75 to 0.96 and 0.05 to 0.4 for the two weights of the confidence. DEPTH_MAX
- *does matter: with 20 the warm stall of one stream goes from .019 to .028, with
- *90 waste rises by a tenth to a quarter.
+ * The bounds were tried with forefetch-sim on the tuning half of the corpus,
+ * at 1, 3 and 6 streams. Half or double of REACH, BACK, TRIES, CONTEXT, STEPS
+ * or MISSES_MAX changes the warm stall by less than seeds do (.002), and so do
+ * 0.75 to 0.96 and 0.05 to 0.4 for the two weights of the confidence.
+ * DEPTH_MAX does matter: with 20 the warm stall of one stream goes from .019
+ * to .028, with 90 waste rises by a tenth to a quarter.
  */
 #include <math.h>
 
@@ -70,8 +71,8 @@ static void cursor_drop(struct predictor *p, struct stream *s, int i)
 
 static void cursor_set_conf(struct stream *s, struct cursor *k, float conf)
 {
-	/* Only what rises is told again: told in seven steps, as
-	 * cands_estimate() has it. */
+	/* Estimates are made anew when it reaches another of the seven steps of
+	 * cands_estimate(). What falls is not told again. */
 	if ((int)(conf * 7) > (int)(k->conf * 7))
 		s->stale = true;
 	k->conf = conf;

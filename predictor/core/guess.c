@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Guesses from names: the next names of a directory, by name or in the order of
- * READDIR, while trails do not foresee what is used in it. This is all that can
- * be said of what was never used before.
+ * Guesses from names: the next names of a directory, by name or in the order
+ * of READDIR, while trails do not foresee what is used in it. This is all that
+ * can be said of what was never used before.
  *
- *	dir/  a  b  c  d  e  f  g       used: a, b, c, a run of 3
- *	            ^  1  2  3  4       guessed: the further away, the less
- *likely
+ *	dir/   a b c d e f g      used: a, b, c, which is a run of 3
+ *	             1 2 3 4      guessed: the further away, the less likely
  *
- * A walk that goes as foreseen is led on from directory to directory: down into
- * those whose listings are known, while the others' listings are asked for, and
- * from the end of a directory to the next one above.
+ * A walk that goes as foreseen is led on from directory to directory: down
+ * into those whose listings are known, while the others' listings are asked
+ * for, and from the end of a directory to the next one above.
  */
 #include "predictor/core/core.h"
 
@@ -257,7 +256,7 @@ static void guess_new(struct predictor *p, struct stream *s,
 }
 
 /* Counts the use in the object's directory. */
-static void use(struct predictor *p, const struct object *o)
+static void count_use(struct predictor *p, const struct object *o)
 {
 	uint64_t kind = kind_of(o);
 	const struct dir *d;
@@ -309,7 +308,7 @@ void guess_event(
 
 	if (o->dir == DIR_NONE || o->rank == RANK_NONE)
 		return;
-	use(p, o);
+	count_use(p, o);
 	d = names_at(p->names, o->dir);
 	run = guess_run(s, d);
 	if (!s->walk_needs || needs & ~s->walk_needs)

@@ -134,7 +134,6 @@ static void stream_take(struct predictor *p, struct stream *s,
 	s->last_at = p->events;
 	stream_pace(s, o);
 	stream_move(s, f);
-	s->request_ns = o->now_ns;
 	s->reply_ns = o->now_ns + o->latency_ns;
 }
 

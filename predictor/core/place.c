@@ -13,9 +13,7 @@ static uint64_t place_key(uint32_t dir, uint32_t name)
 
 uint32_t place_find(const struct predictor *p, uint32_t dir, uint32_t name)
 {
-	uint32_t id = keymap_get(p->places, place_key(dir, name));
-
-	return id == KEYMAP_NONE ? OBJECT_NONE : id;
+	return keymap_get(p->places, place_key(dir, name));
 }
 
 void place_drop(struct predictor *p, uint32_t id, const struct object *o)

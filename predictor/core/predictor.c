@@ -59,11 +59,11 @@ struct graph *arena_graph(size_t budget_bytes)
 /*
  * Who gets which share of the budget, divided by what one element takes. An
  * object has 48 bytes and an entry of three maps; an entry of a trail has 8,
- *and up to 16 in the index; a node of the graph has 128. Maps and arenas grow
- *by doubling, so they may be half empty.
+ * and up to 16 in the index; a node of the graph has 128. Maps and arenas grow
+ * by doubling, so they may be half empty.
  *
- *	trails 9/20   objects 1/4   graph 1/5   names 1/16 and 1/16   extents
- *1/64
+ *	trails 9/20     objects 1/4    graph 1/5
+ *	names 1/16 for directories and 1/16 for listings    extents 1/64
  */
 static bool arenas_make(struct predictor *p)
 {

@@ -140,7 +140,6 @@ static struct stream *streams_new(struct streams *ss,
 	stream_reset(s);
 	s->used = true;
 	s->actor = o->actor;
-	s->connection = o->connection;
 	s->uid = o->uid;
 	s->pid = o->pid;
 	ss->made++;

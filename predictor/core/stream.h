@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Streams: who is asking. A stream is what one program reads, one call after
- * another; pids are seldom known, so the events of an actor (a user of a
- *client) are dealt out to up to 32 streams. A stream that still waits for a
- *reply cannot be the one that asks now. A stream that has just got its reply,
- *or for which this object was predicted, most likely is.
+ * another. Pids are seldom known, so the events of an actor (a user of a
+ * client) are dealt out to up to 32 streams. A stream that still waits for a
+ * reply cannot be the one that asks now. A stream that has just got its reply,
+ * or for which this object was predicted, most likely is.
  *
  *	event -> score of each stream = timing of its replies (stream.c)
  *	                              + fit of the object     (fit.c)
  *	      -> the best one, or a new one where none is good enough
  *
  * Each stream keeps its candidates: what was predicted to it and is neither
- *used nor given up yet (cands.c). It also keeps up to four cursors, which are
- *places in older trails that went like it (follow.c).
+ * used nor given up yet (cands.c). It also keeps up to four cursors, which are
+ * places in older trails that went like it (follow.c).
  */
 #ifndef FOREFETCH_STREAM_H
 #define FOREFETCH_STREAM_H
@@ -82,8 +82,7 @@ struct stream {
 	bool foreseen; /* the last event had been told */
 	bool begins;   /* the next log entry begins a run, after a pause */
 	uint32_t dirs[RECENT_DIRS][LEVELS]; /* a ring, by moves */
-	uint64_t uid, connection;
-	uint64_t request_ns;
+	uint64_t uid;
 	uint64_t access_ns; /* from one access to the next, without waiting */
 	uint64_t began_ns;  /* the last access */
 	uint64_t waited_ns; /* for replies, since then */

@@ -33,7 +33,8 @@ bool wall_passes(struct predictor *p, const struct stream *s, uint16_t met_by,
 {
 	if (met_by & s->uid_bit)
 		return true;
-	if (p->opt.may && p->opt.may(p->opt.may_ctx, s->uid, parent, object))
+	if (p->opt.may_search &&
+	    p->opt.may_search(p->opt.may_search_ctx, s->uid, parent, object))
 		return true;
 	p->walled++;
 	return false;

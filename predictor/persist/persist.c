@@ -200,7 +200,7 @@ static int export_trails(struct predictor_snapshot *x)
 	/* The log may have grown since there was room for all of it. */
 	if (!next_part(x, &part) || f->n_trail + TRAIL_PART + 1 > x->room)
 		return 0;
-	if (trees_has(x->only, &part))
+	if (trees_part_is_of(x->only, &part))
 		export_trail(x, &part);
 	return 1;
 }
@@ -213,7 +213,8 @@ static int export_choose(struct predictor_snapshot *x)
 
 	if (!x->portable || !next_part(x, &part))
 		return 0;
-	for (uint32_t i = 0; i < part.n && trees_has(x->only, &part); i++) {
+	for (uint32_t i = 0; i < part.n && trees_part_is_of(x->only, &part);
+	     i++) {
 		uint32_t id = part.objects[i], dir;
 		const struct object *o = objects_at(x->p->objects, id);
 
@@ -502,7 +503,7 @@ struct predictor_snapshot *predictor_snapshot_trees(
 {
 	uint16_t only;
 
-	if (trees_of(p, uid, &only))
+	if (trees_uid_bits(p, uid, &only))
 		return snapshot_begin(p, only, true);
 	errno = ENOENT;
 	return NULL;
@@ -566,7 +567,7 @@ void *predictor_export_trees(
 {
 	uint16_t only;
 
-	if (trees_of(p, uid, &only))
+	if (trees_uid_bits(p, uid, &only))
 		return export_pack(snapshot_new(p, only, true), len);
 	errno = ENOENT;
 	return NULL;

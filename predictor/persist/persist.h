@@ -2,8 +2,8 @@
 /*
  * What was learned, as the bytes of a file: packed, loaded and merged. Whoever
  * has the disk writes them. A file that is damaged or of a newer version
- *changes nothing. The folder works on core/ and store/, and is public by this
- *header and trees.h.
+ * changes nothing. The folder works on core/ and store/, and is public by this
+ * header and trees.h.
  *
  *	persist.c        what was learned -> message -> bytes
  *	persist_load.c   bytes -> message -> added to what is known

@@ -253,7 +253,7 @@ struct trees_list *trees_list_new(
 		errno = ENOMEM;
 		return NULL;
 	}
-	l->walked = !trees_of(p, uid, &l->only);
+	l->walked = !trees_uid_bits(p, uid, &l->only);
 	trails_begin(p->trails, &l->walk);
 	return l;
 }
@@ -274,7 +274,7 @@ static void list_part(struct trees_list *l)
 	struct trail_part part;
 
 	l->walked = !trails_part(l->at.p->trails, &l->walk, &part);
-	if (l->walked || !trees_has(l->only, &part))
+	if (l->walked || !trees_part_is_of(l->only, &part))
 		return;
 	for (uint32_t i = 0; i < part.n && !l->error; i++)
 		l->error = list_step(l, &part, i);
@@ -357,13 +357,13 @@ ssize_t predictor_trees(const struct predictor *p, uint64_t uid,
 	return ret;
 }
 
-bool trees_of(const struct predictor *p, uint64_t uid, uint16_t *only)
+bool trees_uid_bits(const struct predictor *p, uint64_t uid, uint16_t *only)
 {
 	*only = uid == TREES_ALL ? UINT16_MAX : wall_find(&p->wall, uid);
 	return *only != 0;
 }
 
-bool trees_has(uint16_t only, const struct trail_part *part)
+bool trees_part_is_of(uint16_t only, const struct trail_part *part)
 {
 	return only == UINT16_MAX || (part->owner & only) != 0;
 }

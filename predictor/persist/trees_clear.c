@@ -47,7 +47,7 @@ static bool clear_takes(
 	case TREE_OBJECT:
 		break;
 	}
-	if (!trees_has(c->only, part) ||
+	if (!trees_part_is_of(c->only, part) ||
 	    !(c->whole || c->in_run || c->in_program))
 		return false;
 	c->cut[part->objects[i]] = true;
@@ -62,7 +62,7 @@ static int find_on_part(void *ctx, const struct trail_part *part)
 	for (uint32_t i = 0; i < part->n; i++) {
 		enum tree_step step = trees_step(&c->at, part, i);
 
-		if (!trees_has(c->only, part))
+		if (!trees_part_is_of(c->only, part))
 			continue;
 		if ((step == TREE_RUN && clear_is_root(c, c->at.run)) ||
 		    (step == TREE_PROGRAM && clear_is_root(c, c->at.program)))
@@ -214,7 +214,7 @@ int predictor_clear_uid(struct predictor *p, uint64_t uid)
 
 	if (uid == TREES_ALL)
 		return predictor_clear(p);
-	if (!trees_of(p, uid, &c.only))
+	if (!trees_uid_bits(p, uid, &c.only))
 		return -ENOENT;
 	sessions_forget(p->sessions, uid);
 	return clear_run(&c);
@@ -225,7 +225,7 @@ int predictor_clear_tree(struct predictor *p, uint64_t uid, uint64_t id)
 	struct clear c = {.at.p = p, .p = p, .id = id};
 	uint32_t session;
 
-	if (!trees_of(p, uid, &c.only))
+	if (!trees_uid_bits(p, uid, &c.only))
 		return -ENOENT;
 	session = session_find(p, c.only, id);
 	if (session != SESSION_NONE) {

@@ -28,9 +28,9 @@ enum tree_step trees_step(
 uint64_t trees_id(const struct predictor *p, uint32_t root, uint16_t owner);
 /* The bits of the uid, all of them for TREES_ALL; false if nothing is known of
  * the uid. */
-bool trees_of(const struct predictor *p, uint64_t uid, uint16_t *only);
+bool trees_uid_bits(const struct predictor *p, uint64_t uid, uint16_t *only);
 /* Whether the part is of one of these. */
-bool trees_has(uint16_t only, const struct trail_part *part);
+bool trees_part_is_of(uint16_t only, const struct trail_part *part);
 
 /* session_show.c: sessions, which are trees of their own. */
 #define SESSION_NONE UINT32_MAX

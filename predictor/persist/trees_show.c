@@ -43,7 +43,7 @@ static void find_step(
 
 	if (step != TREE_RUN && step != TREE_PROGRAM)
 		return;
-	if (!trees_has(s->only, part) ||
+	if (!trees_part_is_of(s->only, part) ||
 	    (s->kind != TREE_NOTHING && part->begun_at < s->begun_at) ||
 	    trees_id(s->at.p, step_root(&s->at, step), s->at.owner) != s->id)
 		return;
@@ -165,7 +165,7 @@ struct trees_show *trees_show_new(
 	s->era = p->era;
 	s->id = id;
 	s->max = max;
-	if (!trees_of(p, uid, &s->only)) {
+	if (!trees_uid_bits(p, uid, &s->only)) {
 		s->error = -ENOENT;
 		return s;
 	}

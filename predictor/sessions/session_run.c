@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A session that goes on: it records what is used, and tells its plan as far
- *ahead of the user as the plan has proved right. That is a little at first, and
- *soon all of it where it comes true.
+ * ahead of the user as the plan has proved right. That is a little at first,
+ * and soon all of it where it comes true.
  *
  *	plan   . x . x x . x . . . . . . . . . . . . .     x: it was used
- *	                   ^ pos     ^ next
- *	       looked at again, told ─┘   and not told yet
+ *	                     ^ pos     ^ next
+ *	                     |         not told yet from here on
+ *	                     looked at again from here on
  *
  * Data may be fetched long before its use. Names and attributes are told only
- *when they are near, and again while the user pauses, because what was
- *confirmed before will be too old by then.
+ * when they are near, and again while the user pauses, because what was
+ * confirmed before will be too old by then.
  */
 #include <stdlib.h>
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Sessions: what a user's programs use after a mount or a long pause, in the
- * order of first use, in whatever streams and with whatever shorter pauses. The
- * last three sessions of each user and file system are kept. When the next one
- * begins, they are merged into its plan, which is told ahead of where the user
- * is, as long as the session goes like it.
+ * order of first use, in whatever streams and with whatever shorter pauses.
+ * The last three sessions of each user and file system are kept. When the next
+ * one begins, they are merged into its plan, which is told ahead of where the
+ * user is, as long as the session goes like it.
  *
- *	event ──▶ sessions.c ──▶ session_run.c ── over ──▶ the book of the user
+ *	event ──▶ sessions.c ──▶ session_run.c ── over ──▶ the user's book
  *	          whose is it?   records, tells            │ (three sessions)
  *	                              ▲                    ▼
  *	                              └──── plan ── session_plan.c
  *
  * The folder may use store/. Objects are numbers of objects.h, which may mean
  * other objects later; so each session knows the event at which it was
- *recorded. bench/sessions measures what sessions bring.
+ * recorded. bench/sessions measures what sessions bring.
  */
 #ifndef FOREFETCH_SESSIONS_H
 #define FOREFETCH_SESSIONS_H

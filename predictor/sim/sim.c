@@ -18,9 +18,9 @@
  * Lines of other kinds than read take their think time and no more.
  *
  * In the finer model (`calls`) every line is a call, unless the run's client
- *has had the answer already; name and attributes are one call. Sizes are those
- *of replies. Attributes, absent names and listings hold for 3 s, as they do in
- *a proxy in `bounded` mode; data holds as long as it is in the cache.
+ * has had the answer already; name and attributes are one call. Sizes are
+ * those of replies. Attributes, absent names and listings hold for 3 s, as
+ * they do in a proxy in `bounded` mode; data holds as long as it is cached.
  */
 #include <errno.h>
 #include <math.h>
@@ -179,10 +179,8 @@ static void sim_prefetch(
 	    s->link_free_s + s->opt->rtt_s);
 	e->issuer = ev->run;
 	e->unused = true;
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++)
 		cls[i]->issued++;
-		cls[i]->issued_bytes += bytes;
-	}
 }
 
 static void sim_want_listing_of(struct sim *s, uint64_t key)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The judge: a closed-loop simulation of a trace. A hit brings the later events
- * of its stream forward, prefetches share the link with demand, and predictors
- * are tested before they are trained. The cost model stands in sim.c. The
- *folder may use trace/, baselines/ and store/; the daemon does not link it.
+ * The judge: a closed-loop simulation of a trace. A hit brings the later
+ * events of its stream forward, prefetches share the link with demand, and
+ * predictors are tested before they are trained. The cost model stands in
+ * sim.c. The folder may use trace/, baselines/ and store/; the daemon does not
+ * link it.
  *
  *	trace ──▶ sim.c ── observe, listings (sim_ask.c) ──▶ model
  *	            │ ◀──────────── predictions ───────────────┘
@@ -36,7 +37,7 @@ struct sim_options {
 
 struct sim_class {
 	uint64_t events, hits, issued, used, late, unused;
-	uint64_t demand_bytes, issued_bytes, waste_bytes;
+	uint64_t demand_bytes, waste_bytes;
 	double stall_s, base_s;
 };
 

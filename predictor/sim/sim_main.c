@@ -10,7 +10,7 @@
 #include "predictor/sim/sim_report.h"
 #include "predictor/sim/sim_units.h"
 
-enum { EXIT_USAGE = 2, STREAMS_MAX = 64 };
+enum { EXIT_USAGE = 2, STREAMS_MAX = 64, HELP_COLUMN = 20 };
 
 struct arguments {
 	struct sim_options sim;
@@ -23,69 +23,70 @@ static const double frontier_prices[] = {
     0.05, 0.1, 0.2, 0.35, 0.6, 1, 1.7, 3, 5, 10, 20, 50, 200, 1000};
 
 enum {
-	OPT_TRACE = 256,
+	OPT_TRACE,
 	OPT_PREDICTOR,
 	OPT_STREAMS,
 	OPT_RTT,
 	OPT_RATE,
 	OPT_CACHE,
-	OPT_PIDS,
-	OPT_CALLS,
-	OPT_JSON,
-	OPT_FRONTIER,
 	OPT_NOISE,
 	OPT_PRICE,
-	OPT_SEED,
+	OPT_FRONTIER,
+	OPT_PIDS,
+	OPT_CALLS,
 	OPT_BUDGET,
+	OPT_SEED,
 	OPT_LABELS,
+	OPT_JSON,
 	OPT_QUIET,
 	OPT_LIST,
 	OPT_HELP,
 	OPT_VERSION,
+	OPTIONS
 };
 
-static const struct option long_options[] = {
-    {"trace", required_argument, NULL, OPT_TRACE},
-    {"predictor", required_argument, NULL, OPT_PREDICTOR},
-    {"streams", required_argument, NULL, OPT_STREAMS},
-    {"rtt", required_argument, NULL, OPT_RTT},
-    {"rate", required_argument, NULL, OPT_RATE},
-    {"cache", required_argument, NULL, OPT_CACHE},
-    {"pids", no_argument, NULL, OPT_PIDS},
-    {"calls", no_argument, NULL, OPT_CALLS},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"frontier", no_argument, NULL, OPT_FRONTIER},
-    {"noise", required_argument, NULL, OPT_NOISE},
-    {"price", required_argument, NULL, OPT_PRICE},
-    {"seed", required_argument, NULL, OPT_SEED},
-    {"budget", required_argument, NULL, OPT_BUDGET},
-    {"labels", no_argument, NULL, OPT_LABELS},
-    {"quiet", no_argument, NULL, OPT_QUIET},
-    {"list", no_argument, NULL, OPT_LIST},
-    {"help", no_argument, NULL, OPT_HELP},
-    {"version", no_argument, NULL, OPT_VERSION},
-    {NULL, 0, NULL, 0},
+/* Options with `parse` have a number, others with `arg` a text; the rest are
+ * flags. */
+static const struct choice {
+	const char *name, *arg;
+	const char *help; /* NULL: --help does not show it */
+	bool (*parse)(const char *text, double *value);
+	double value; /* if it is not given */
+	double max;   /* 0: any number */
+} choices[OPTIONS] = {
+#define TEXT(name, arg, help)                                                  \
+	{                                                                      \
+		name, arg, help, NULL, 0, 0                                    \
+	}
+#define FLAG(name, help)                                                       \
+	{                                                                      \
+		name, NULL, help, NULL, 0, 0                                   \
+	}
+    TEXT("trace", "FILE", "trace in the text format; - for standard input"),
+    TEXT("predictor", "NAME", "one of --list, several with commas, or all"),
+    {"streams", "N", "runs that play at a time (1)", units_parse_number, 1,
+	STREAMS_MAX},
+    {"rtt", "TIME", "round trip (30ms)", units_parse_time, 0.030, 0},
+    {"rate", "RATE", "of the link (100mbit)", units_parse_rate, 100e6 / 8, 0},
+    {"cache", "SIZE", "of the cache (32M)", units_parse_size, 32 << 20, 0},
+    {"noise", "SHARE", "events sent without waiting (0%)", units_parse_share, 0,
+	0},
+    {"price", "P", "weight of waste against stall (1)", units_parse_number, 1,
+	1e9},
+    FLAG("frontier", "a row for each of several prices"),
+    FLAG("pids", "tell predictors the pids"),
+    FLAG("calls", "the finer model: every call counts"),
+    {"budget", "SIZE", "memory of our predictor (64M)", units_parse_size,
+	64 << 20, 0},
+    {"seed", "N", "of offsets, noise and keys (1)", units_parse_number, 1,
+	1e15},
+    FLAG("labels", "a table of the stall of each workload"),
+    FLAG("json", "a list of objects in place of the table"),
+    FLAG("quiet", "no progress on a terminal"),
+    FLAG("list", "names of predictors"),
+    FLAG("help", NULL),
+    FLAG("version", NULL),
 };
-
-static const char usage_text[] =
-    "usage: forefetch-sim --trace FILE [options]\n"
-    "  --trace FILE      trace in the text format; - for standard input\n"
-    "  --predictor NAME  one of --list, several with commas, or all\n"
-    "  --streams N       runs that play at a time (1)\n"
-    "  --rtt TIME        round trip (30ms)\n"
-    "  --rate RATE       of the link (100mbit)\n"
-    "  --cache SIZE      of the cache (32M)\n"
-    "  --noise SHARE     events sent without waiting (0%)\n"
-    "  --price P         weight of waste against stall (1)\n"
-    "  --frontier        a row for each of several prices\n"
-    "  --pids            tell predictors the pids\n"
-    "  --calls           the finer model: every call counts\n"
-    "  --budget SIZE     memory of our predictor (64M)\n"
-    "  --seed N          of offsets, noise and keys (1)\n"
-    "  --labels          a table of the stall of each workload\n"
-    "  --json            a list of objects in place of the table\n"
-    "  --quiet           no progress on a terminal\n"
-    "  --list            names of predictors\n";
 
 static void usage_error(const char *fmt, const char *what)
     __attribute__((noreturn));
@@ -98,29 +99,19 @@ static void usage_error(const char *fmt, const char *what)
 	exit(EXIT_USAGE);
 }
 
-static double parse_or_die(
-    bool (*parse)(const char *, double *), const char *name, const char *text)
+static double choice_parse(const struct choice *c, const char *text)
 {
 	double v;
 
-	if (!parse(text, &v)) {
+	if (!c->parse(text, &v))
 		fprintf(stderr, "forefetch-sim: --%s: cannot read \"%s\"\n",
-		    name, text);
-		exit(EXIT_USAGE);
-	}
-	return v;
-}
-
-static double parse_range(const char *name, const char *text, double max)
-{
-	double v = parse_or_die(units_parse_number, name, text);
-
-	if (v > max) {
-		fprintf(
-		    stderr, "forefetch-sim: --%s: at most %.0f\n", name, max);
-		exit(EXIT_USAGE);
-	}
-	return v;
+		    c->name, text);
+	else if (c->max > 0 && v > c->max)
+		fprintf(stderr, "forefetch-sim: --%s: at most %.0f\n", c->name,
+		    c->max);
+	else
+		return v;
+	exit(EXIT_USAGE);
 }
 
 static void list_predictors(void)
@@ -129,99 +120,81 @@ static void list_predictors(void)
 		printf("%-18s%s\n", models[i]->name, models[i]->what);
 }
 
+static void print_help(void)
+{
+	puts("usage: forefetch-sim --trace FILE [options]");
+	for (const struct choice *c = choices; c < choices + OPTIONS; c++) {
+		int n;
+
+		if (!c->help)
+			continue;
+		n = printf("  --%s %s", c->name, c->arg ? c->arg : "");
+		printf("%*s%s\n", HELP_COLUMN - n, "", c->help);
+	}
+}
+
 /* Options that print something and end the program. */
 static void take_action(int opt)
 {
 	if (opt == OPT_LIST)
 		list_predictors();
 	else if (opt == OPT_HELP)
-		fputs(usage_text, stdout);
+		print_help();
 	else if (opt == OPT_VERSION)
 		puts("forefetch-sim " FF_VERSION);
 	else
-		usage_error("bad usage", "");
+		return;
 	exit(EXIT_SUCCESS);
 }
 
-static bool take_flag(struct arguments *a, int opt)
+/* Reads the command line into a number and a text for each option. */
+static void options_parse(
+    int argc, char **argv, double value[OPTIONS], const char *text[OPTIONS])
 {
-	switch (opt) {
-	case OPT_PIDS:
-		return a->sim.use_pids = true;
-	case OPT_CALLS:
-		return a->sim.calls = true;
-	case OPT_JSON:
-		return a->json = true;
-	case OPT_FRONTIER:
-		return a->frontier = true;
-	case OPT_LABELS:
-		return a->labels = true;
-	case OPT_QUIET:
-		return a->quiet = true;
-	default:
-		return false;
+	struct option options[OPTIONS + 1] = {{0}};
+	int opt;
+
+	for (int i = 0; i < OPTIONS; i++) {
+		options[i].name = choices[i].name;
+		options[i].has_arg = choices[i].arg != NULL;
+		options[i].val = i;
+		value[i] = choices[i].value;
 	}
-}
-
-static void take_value(struct arguments *a, int opt, const char *v)
-{
-	struct sim_options *s = &a->sim;
-
-	switch (opt) {
-	case OPT_TRACE:
-		a->trace = v;
-		break;
-	case OPT_PREDICTOR:
-		a->predictor = v;
-		break;
-	case OPT_STREAMS:
-		s->streams = (unsigned)parse_range("streams", v, STREAMS_MAX);
-		break;
-	case OPT_RTT:
-		s->rtt_s = parse_or_die(units_parse_time, "rtt", v);
-		break;
-	case OPT_RATE:
-		s->bytes_per_s = parse_or_die(units_parse_rate, "rate", v);
-		break;
-	case OPT_CACHE:
-		s->cache_bytes =
-		    (size_t)parse_or_die(units_parse_size, "cache", v);
-		break;
-	case OPT_NOISE:
-		s->noise = parse_or_die(units_parse_share, "noise", v);
-		break;
-	case OPT_PRICE:
-		s->price = parse_range("price", v, 1e9);
-		break;
-	case OPT_SEED:
-		s->seed = (uint64_t)parse_range("seed", v, 1e15);
-		break;
-	case OPT_BUDGET:
-		s->budget_bytes =
-		    (size_t)parse_or_die(units_parse_size, "budget", v);
-		break;
-	default:
+	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (opt >= OPTIONS)
+			usage_error("bad usage", "");
 		take_action(opt);
+		text[opt] = optarg;
+		value[opt] = choices[opt].parse
+				 ? choice_parse(&choices[opt], optarg)
+				 : 1;
 	}
+	if (optind < argc)
+		usage_error("unexpected argument", argv[optind]);
 }
 
 static void arguments_parse(struct arguments *a, int argc, char **argv)
 {
-	int opt;
+	const char *text[OPTIONS] = {[OPT_PREDICTOR] = "all"};
+	double v[OPTIONS];
 
-	*a = (struct arguments){.predictor = "all",
-	    .sim = {.streams = 1,
-		.rtt_s = 0.030,
-		.bytes_per_s = 100e6 / 8,
-		.cache_bytes = 32u << 20,
-		.price = 1,
-		.seed = 1,
-		.budget_bytes = 64u << 20}};
-	while ((opt = getopt_long(argc, argv, "", long_options, NULL)) != -1)
-		if (!take_flag(a, opt))
-			take_value(a, opt, optarg);
-	if (optind < argc)
-		usage_error("unexpected argument", argv[optind]);
+	options_parse(argc, argv, v, text);
+	*a = (struct arguments){.trace = text[OPT_TRACE],
+	    .predictor = text[OPT_PREDICTOR],
+	    .json = v[OPT_JSON] > 0,
+	    .frontier = v[OPT_FRONTIER] > 0,
+	    .labels = v[OPT_LABELS] > 0,
+	    .quiet = v[OPT_QUIET] > 0,
+	    .sim = {.streams = (unsigned)v[OPT_STREAMS],
+		.rtt_s = v[OPT_RTT],
+		.bytes_per_s = v[OPT_RATE],
+		.cache_bytes = (size_t)v[OPT_CACHE],
+		.noise = v[OPT_NOISE],
+		.price = v[OPT_PRICE],
+		.use_pids = v[OPT_PIDS] > 0,
+		.calls = v[OPT_CALLS] > 0,
+		.seed = (uint64_t)v[OPT_SEED],
+		.budget_bytes = (size_t)v[OPT_BUDGET]}};
 	if (!a->trace)
 		usage_error("--trace is", "missing");
 	if (a->sim.streams == 0 || a->sim.rtt_s <= 0 || a->sim.bytes_per_s <= 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Calibration: how often predictions of a kind came true. A kind is a cell,
- *which is a combination of features. A cell that has seen few outcomes leans on
- *its parent, which has fewer features, and the parent on a prior. Old outcomes
- *decay.
+ * which is a combination of features. A cell that has seen few outcomes leans
+ * on its parent, which has fewer features, and the parent on a prior. Old
+ * outcomes decay.
  *
  *	parents 0 to 127    trails and graph   cands.c
  *	      128 to 255    names              guess.c

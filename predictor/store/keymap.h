@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* OBJECT_NONE, DIR_NONE and TRAIL_NONE are the same. */
 #define KEYMAP_NONE UINT32_MAX
 
 struct keymap;

@@ -53,9 +53,7 @@ void names_free(struct names *ns)
 
 uint32_t names_find(const struct names *ns, uint64_t key)
 {
-	uint32_t id = keymap_get(ns->map, key);
-
-	return id == KEYMAP_NONE ? DIR_NONE : id;
+	return keymap_get(ns->map, key);
 }
 
 uint32_t names_dir(struct names *ns, uint64_t key)
@@ -107,9 +105,7 @@ void names_place(struct names *ns, uint32_t dir, uint32_t parent, uint32_t name)
 
 uint32_t names_below(const struct names *ns, uint32_t parent, uint32_t name)
 {
-	uint32_t dir = keymap_get(ns->below, below_key(parent, name));
-
-	return dir == KEYMAP_NONE ? DIR_NONE : dir;
+	return keymap_get(ns->below, below_key(parent, name));
 }
 
 void names_set_list(

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The trail log: what each stream used, in order. These are the access trees of
- * its programs, flattened. A place in the log is a number.
+ * The trail log: what each stream used, in order. These are the access trees
+ * of its programs, flattened. A place in the log is a number.
  *
  *	chunk 3 [a b c ... ] <-> chunk 7 [f g a ... ] <-> chunk 8 [...]
- *	             ^                        |
- *	             +-------- earlier -------+   each entry knows the place
+ *	         ^                            |
+ *	         +--------- earlier ----------+   each entry knows the place
  *	                                          of its object before
  *	index: (before, object) -> the last place of that pair
  *
  * Each stream writes into chunks of its own, which are linked; when the log is
  * full, the oldest chunk is taken back. An entry has the object, what was
- *needed of it (six bits, PREDICTOR_NEEDS_…), and whether a run begins with it.
+ * needed of it (six bits, PREDICTOR_NEEDS_…), and whether a run begins with
+ * it.
  */
 #ifndef FOREFETCH_TRAILS_H
 #define FOREFETCH_TRAILS_H

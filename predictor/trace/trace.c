@@ -172,7 +172,8 @@ static uint32_t run_get(struct reader *r, const struct trace_line *line)
 	return trace_run_get(r, key, line->run, line->label, line->time_us);
 }
 
-uint32_t trace_think_us(uint64_t *last_us, uint64_t now_us)
+/* The time from the run's last event to this one, as it will be played. */
+static uint32_t think_us(uint64_t *last_us, uint64_t now_us)
 {
 	uint64_t gap = now_us > *last_us ? now_us - *last_us : 0;
 
@@ -180,31 +181,41 @@ uint32_t trace_think_us(uint64_t *last_us, uint64_t now_us)
 	return gap > TRACE_THINK_MAX_US ? TRACE_THINK_MAX_US : (uint32_t)gap;
 }
 
-/* Appends the line's event. NULL, or what is wrong. */
-static const char *reader_take(struct reader *r, const struct trace_line *line)
+struct trace_event *trace_event_new(
+    struct reader *r, uint32_t run, uint32_t file, uint64_t time_us)
 {
 	struct trace *t = r->t;
-	uint32_t run = run_get(r, line), file = file_get(r, line);
 	struct trace_event *e;
 
 	if (run == UINT32_MAX || file == UINT32_MAX ||
 	    !VEC_ROOM(t->events, r->cap_events, t->nevents))
-		return "out of memory";
+		return NULL;
 	e = &t->events[t->nevents++];
 	e->file = file;
 	e->run = run;
-	e->think_us = trace_think_us(&r->run_time_us[run], line->time_us);
+	e->think_us = think_us(&r->run_time_us[run], time_us);
+	t->runs[run].n++;
+	return e;
+}
+
+/* Appends the line's event. NULL, or what is wrong. */
+static const char *reader_take(struct reader *r, const struct trace_line *line)
+{
+	uint32_t run = run_get(r, line), file = file_get(r, line);
+	struct trace_event *e = trace_event_new(r, run, file, line->time_us);
+	struct trace_file *f;
+
+	if (!e)
+		return "out of memory";
 	e->pid = line->pid;
 	e->size_bytes = line->size_bytes;
 	e->kind = line->kind;
 	e->exec = line->exec;
-	t->runs[run].n++;
-	if (line->kind != PREDICTOR_ABSENT)
-		t->files[file].exists = true;
-	if (line->kind == PREDICTOR_READDIR)
-		t->files[file].directory = true;
-	if (t->files[file].first_size_bytes == 0)
-		t->files[file].first_size_bytes = line->size_bytes;
+	f = &r->t->files[file];
+	f->exists |= line->kind != PREDICTOR_ABSENT;
+	f->directory |= line->kind == PREDICTOR_READDIR;
+	if (f->first_size_bytes == 0)
+		f->first_size_bytes = line->size_bytes;
 	return NULL;
 }
 

@@ -4,6 +4,7 @@
  * paths are made of them. A run is what one actor does between two marks. Where
  * there are no marks, pauses of 2 s divide runs; forefetch-sim(1) says so.
  */
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,10 +119,8 @@ static void block_mark(struct blocks *b, const Forefetch__TraceEvent *e)
 /* Appends the event. NULL, or what is wrong. */
 static const char *block_take(struct blocks *b, const Forefetch__TraceEvent *e)
 {
-	struct trace *t = b->r->t;
 	struct trace_event *out;
 	uint32_t run, file;
-	uint64_t *last;
 
 	if (e->kind == TRACE_KIND_MARK) {
 		block_mark(b, e);
@@ -137,29 +136,16 @@ static const char *block_take(struct blocks *b, const Forefetch__TraceEvent *e)
 		b->last_us = e->time_us;
 	run = block_run(b, e);
 	file = block_file(b->r, e->object);
-	if (run == UINT32_MAX || file == UINT32_MAX ||
-	    !file_learn(b->r, file, e) ||
-	    !VEC_ROOM(t->events, b->r->cap_events, t->nevents))
+	out = trace_event_new(b->r, run, file, e->time_us);
+	if (!out || !file_learn(b->r, file, e))
 		return "out of memory";
-	out = &t->events[t->nevents++];
-	last = &b->r->run_time_us[run];
-	*out = (struct trace_event){.file = file,
-	    .run = run,
-	    .think_us = trace_think_us(last, e->time_us),
-	    .pid = (uint32_t)e->pid,
-	    .size_bytes = e->size,
-	    .kind = (uint8_t)e->kind,
-	    .exec = e->flags & TRACE_FLAG_EXEC};
+	out->pid = (uint32_t)e->pid;
+	out->size_bytes = e->size;
+	out->kind = (uint8_t)e->kind;
+	out->exec = e->flags & TRACE_FLAG_EXEC;
 	/* A client thinks from the reply on. */
-	*last += e->latency_us;
-	t->runs[run].n++;
+	b->r->run_time_us[run] += e->latency_us;
 	return NULL;
-}
-
-static uint32_t get_le32(const unsigned char *in)
-{
-	return (uint32_t)in[0] | (uint32_t)in[1] << 8 | (uint32_t)in[2] << 16 |
-	       (uint32_t)in[3] << 24;
 }
 
 static int block_read(struct blocks *b, const void *data, size_t len,
@@ -186,12 +172,12 @@ static int block_read(struct blocks *b, const void *data, size_t len,
 static int blocks_read(struct blocks *b, FILE *in, const char *name,
     unsigned char *data, char *err)
 {
-	unsigned char frame[TRACE_FRAME_BYTES];
+	struct trace_frame frame;
 	unsigned long nr = 0;
 	int ret = 0;
 
-	while (!ret && fread(frame, sizeof(frame), 1, in) == 1) {
-		uint32_t len = get_le32(frame);
+	while (!ret && fread(&frame, sizeof(frame), 1, in) == 1) {
+		uint32_t len = le32toh(frame.len);
 
 		nr++;
 		if (len > TRACE_BLOCK_MAX)
@@ -201,7 +187,7 @@ static int blocks_read(struct blocks *b, FILE *in, const char *name,
 		/* A kill cut the file off here; the blocks before count. */
 		if (len > 0 && fread(data, len, 1, in) != 1)
 			break;
-		if ((uint32_t)XXH3_64bits(data, len) != get_le32(frame + 4))
+		if ((uint32_t)XXH3_64bits(data, len) != le32toh(frame.checksum))
 			return trace_fail(err,
 			    "%s: block %lu: the checksum is wrong", name, nr);
 		ret = block_read(b, data, len, name, nr, err);

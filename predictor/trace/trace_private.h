@@ -24,8 +24,10 @@ uint32_t trace_file_new(struct reader *r, uint64_t key, const char *path);
 /* The run is made if the key is new; it began at that time then. */
 uint32_t trace_run_get(struct reader *r, uint64_t key, const char *name,
     const char *label, uint64_t time_us);
-/* The time from the run's last event to this one, as it will be played. */
-uint32_t trace_think_us(uint64_t *last_us, uint64_t now_us);
+/* Appends an event of that run and file, with its think time; the rest of it is
+ * zero. NULL without memory. */
+struct trace_event *trace_event_new(
+    struct reader *r, uint32_t run, uint32_t file, uint64_t time_us);
 /* Writes the message to `err` and returns -EINVAL. */
 int trace_fail(char *err, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

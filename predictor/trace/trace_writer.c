@@ -2,6 +2,7 @@
 /* Writing traces: events are collected, and packed a block at a time. */
 #include "predictor/trace/trace_writer.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,12 +57,6 @@ void trace_writer_free(struct trace_writer *w)
 	free(w);
 }
 
-static void put_le32(unsigned char *out, uint32_t v)
-{
-	for (int i = 0; i < 4; i++)
-		out[i] = (unsigned char)(v >> 8 * i);
-}
-
 int trace_writer_flush(struct trace_writer *w)
 {
 	Forefetch__TraceBlock block = FOREFETCH__TRACE_BLOCK__INIT;
@@ -78,9 +73,10 @@ int trace_writer_flush(struct trace_writer *w)
 	if (!data)
 		return w->failed = -ENOMEM;
 	forefetch__trace_block__pack(&block, data + TRACE_FRAME_BYTES);
-	put_le32(data, (uint32_t)len);
-	put_le32(
-	    data + 4, (uint32_t)XXH3_64bits(data + TRACE_FRAME_BYTES, len));
+	memcpy(data,
+	    &(struct trace_frame){htole32((uint32_t)len),
+		htole32((uint32_t)XXH3_64bits(data + TRACE_FRAME_BYTES, len))},
+	    TRACE_FRAME_BYTES);
 	writer_put(w, data, TRACE_FRAME_BYTES + len);
 	free(data);
 	return w->failed;

@@ -363,8 +363,8 @@ static bool make_parts(struct prefetch *pf)
 {
 	struct predictor_options po = {.budget_bytes = pf->p.memory_bytes,
 	    .recent_ns = pf->p.config->policy.attr_timeout_us * 500,
-	    .may = may_search,
-	    .may_ctx = pf};
+	    .may_search = may_search,
+	    .may_search_ctx = pf};
 
 	pf->notes = calloc(1, sizeof(*pf->notes));
 	pf->predictor = predictor_new(&po);

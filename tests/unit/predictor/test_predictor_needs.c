@@ -481,7 +481,8 @@ static bool may(void *ctx, uint64_t uid, uint64_t parent, uint64_t object)
 /* What uid 10 did, 20 may profit from and 30 may not. */
 static void test_wall(void **state)
 {
-	struct predictor_options opt = {.may = may, .may_ctx = &may_calls};
+	struct predictor_options opt = {
+	    .may_search = may, .may_search_ctx = &may_calls};
 	struct predictor_stats st;
 	struct world w;
 
