@@ -225,6 +225,29 @@ bool __wrap_objnames_step(struct objnames *on, struct caches *c,
 	return true;
 }
 
+static struct metrics *metrics_of_one_call(void)
+{
+	static const struct metrics_call call = {.latency_us = 40200};
+	struct metrics *m = metrics_new();
+
+	assert(m);
+	metrics_add_call(m, METRICS_CLIENT, 100003, 3, &call);
+	return m;
+}
+
+/* Whatever was asked, what comes back is a response with a result. */
+static void judge_response(const uint8_t *bytes, size_t len)
+{
+	Forefetch__Response *res;
+
+	assert(len <= CONTROL_RESPONSE_MAX);
+	res = forefetch__response__unpack(NULL, len, bytes);
+	assert(res);
+	assert(res->version == 1);
+	assert(res->result_case != FOREFETCH__RESPONSE__RESULT__NOT_SET);
+	forefetch__response__free_unpacked(res, NULL);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct control_ops ops = {
@@ -234,20 +257,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    .flush = flush,
 	    .submit = submit,
 	};
-	static const struct metrics_call call = {.latency_us = 40200};
 	static struct metrics *metrics;
 	const struct control_peer peer = {.pid = 1};
 	struct control_session session = {.may_work = true, .may_carry = true};
-	Forefetch__Response *res;
 	uint8_t *out;
 	size_t len;
 	int rc;
 
-	if (!metrics) {
-		metrics = metrics_new();
-		assert(metrics);
-		metrics_add_call(metrics, METRICS_CLIENT, 100003, 3, &call);
-	}
+	if (!metrics)
+		metrics = metrics_of_one_call();
 	if (size > CONTROL_REQUEST_MAX)
 		return -1;
 	do
@@ -256,12 +274,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (rc == -EAGAIN);
 	if (rc)
 		abort();
-	assert(len <= CONTROL_RESPONSE_MAX);
-	res = forefetch__response__unpack(NULL, len, out);
-	assert(res);
-	assert(res->version == 1);
-	assert(res->result_case != FOREFETCH__RESPONSE__RESULT__NOT_SET);
-	forefetch__response__free_unpacked(res, NULL);
+	judge_response(out, len);
 	free(out);
 	control_reply_forget(&session);
 	if (session.hints)

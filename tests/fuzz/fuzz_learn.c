@@ -87,6 +87,23 @@ static void fill_newobj(const struct step *s, union nfs_res *res)
 	r->dir_wcc = wcc_of(s, s->fh);
 }
 
+/* RENAME and LINK are about two objects each. */
+static void fill_two(
+    const struct step *s, union nfs_args *args, union nfs_res *res)
+{
+	if (s->proc % 22 == NFSPROC3_RENAME) {
+		args->rename.to =
+		    (diropargs3){fh_of(s->other), name_of(s->sent)};
+		res->rename.fromdir_wcc = wcc_of(s, s->fh);
+		res->rename.todir_wcc = wcc_of(s, s->other);
+	} else {
+		args->link = (LINK3args){
+		    fh_of(s->other), {fh_of(s->fh), name_of(s->name)}};
+		res->link.file_attributes = attr_of(s, s->other);
+		res->link.linkdir_wcc = wcc_of(s, s->fh);
+	}
+}
+
 static void fill(const struct step *s, union nfs_args *args, union nfs_res *res)
 {
 	args->dirop = (diropargs3){fh_of(s->fh), name_of(s->name)};
@@ -118,16 +135,8 @@ static void fill(const struct step *s, union nfs_args *args, union nfs_res *res)
 		res->wccstat.wcc = wcc_of(s, s->fh);
 		break;
 	case NFSPROC3_RENAME:
-		args->rename.to =
-		    (diropargs3){fh_of(s->other), name_of(s->sent)};
-		res->rename.fromdir_wcc = wcc_of(s, s->fh);
-		res->rename.todir_wcc = wcc_of(s, s->other);
-		break;
 	case NFSPROC3_LINK:
-		args->link = (LINK3args){
-		    fh_of(s->other), {fh_of(s->fh), name_of(s->name)}};
-		res->link.file_attributes = attr_of(s, s->other);
-		res->link.linkdir_wcc = wcc_of(s, s->fh);
+		fill_two(s, args, res);
 		break;
 	default:
 		break;
