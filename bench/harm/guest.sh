@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # The part of bench/harm/run that runs in the lab's guest.
-# Prints, for bench/harm/harm.py:
+# It prints, for harm.py:
 #
 #   run CASE ARM train|timed NUMBER MICROSECONDS
 #   ls ARM idle|load NUMBER CALLS MICROSECONDS...     a listing each
@@ -46,7 +46,7 @@ arm_new() {
 	with_arm "$1" lab_proxy_start || give_up "forefetchd does not start"
 }
 
-# What is learned and the names stay, data goes.
+# The daemon keeps what it has learned and the names; its data is removed.
 arm_data_gone() {
 	arm_unmount
 	with_arm "$1" lab_proxy_stop
@@ -81,7 +81,7 @@ count() {
 	echo "count $1 $2 $3 stats $(stats "$2")"
 }
 
-# What was fetched in vain is counted ten seconds later, when somebody asks.
+# The daemon counts data as fetched in vain ten seconds later, when asked.
 judged() {
 	lab_settle 1
 	lab_nap 11
@@ -185,7 +185,7 @@ ls_run() {
 	arm_data_gone "$1"
 	arm_mount "$1"
 	cd "$LAB_WORK" || give_up "not mounted"
-	# Its own way there is known, as in a terminal somebody works in.
+	# The path to the directory is known, as in a terminal that is in use.
 	tool ls ls 99 1 - >/dev/null
 	count ls "$1" before
 	if [ "$2" = load ]; then

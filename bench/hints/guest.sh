@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # The part of bench/hints/run that runs in the lab's guest.
-# Prints, for bench/hints/hints.py:
+# It prints, for hints.py:
 #
 #   run CASE ARM ROUND MICROSECONDS BYTES READS THINK-US LINK-BYTES SHA256
 #   stats CASE ARM ROUND JSON       what the arm's daemon has counted
@@ -54,7 +54,7 @@ arm_mount() {
 		give_up "$1 cannot be mounted"
 }
 
-# Nothing is cached anywhere; or all of it, but for the client.
+# Nothing is cached anywhere; or, for the oracle, everything in the proxy only.
 prepare() {	# ARM CASE-DIR
 	unmount
 	case $1 in

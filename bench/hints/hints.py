@@ -78,7 +78,7 @@ class Hinter:
 def read_blocks(order, think_us, advise):
     total, sha = 0, hashlib.sha256()
     fd = os.open("blocks/large", os.O_RDONLY)
-    # As who reads at random says: no readahead of the kernel's.
+    # A reader at random says so, and the kernel reads nothing ahead.
     os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)
     for k, i in enumerate(order):
         if advise:

@@ -2,8 +2,7 @@
 # shellcheck shell=bash
 #
 # The part of bench/jobs/run that runs in the lab's guest.
-# Prints a block of lines for each run of a
-# job, which bench/jobs/report.py reads:
+# It prints a block of lines for each run of a job, which report.py reads:
 #
 #   run JOB ARM KIND NUMBER MICROSECONDS STATUS ok|wrong USER SYSTEM
 #   before WHAT ...   after WHAT ...   settled WHAT ...
@@ -37,7 +36,7 @@ give_up() { echo "jobs: $*" >&2; exit 1; }
 is_proxy() { [ "$1" != direct ] && [ "$1" != floor ] && ! is_peer "$1"; }
 learns() { is_proxy "$1" || peer_learns "$1"; }
 
-# What only keeps what it has read has learned all in one run.
+# An arm that only keeps what it has read has learned everything in one run.
 foresees() { is_proxy "$1" && [[ ${arm_settings[$1]} != *prefetch=off* ]]; }
 
 # with_arm ARM COMMAND...: the lab's functions mean the daemon of that arm
@@ -323,7 +322,7 @@ run_job() {
 
 # --- mixed life --------------------------------------------------------------
 
-# What a day brings beside the jobs.
+# Other work of a day, between the jobs.
 unrelated() {
 	cd "$LAB_WORK/filters" || return
 	ls -lR . && find . -name '*7.txt' -exec md5sum {} + &&
@@ -331,7 +330,7 @@ unrelated() {
 	cd /
 } >/dev/null
 
-# One text file in twenty is a byte longer, on the server.
+# Makes one text file in twenty a byte longer, on the server.
 change_files() {
 	find "$LAB_EXPORT"/{import,node,git} -type f \
 		\( -name '*.py' -o -name '*.js' -o -name '*.json' -o -name '*.[ch]' \) |
@@ -369,7 +368,7 @@ mixed_life() {
 	arm_stop "$arm"
 }
 
-# The arms that can be had; of others, why not.
+# Prints the arms that are available, and for the others the reason.
 set_arms() {
 	local arm why
 	local -a words

@@ -45,7 +45,7 @@ job_warm() {
 	return 0
 }
 
-# No `exec` here: bash's `time` would be lost.
+# There is no `exec` here, since bash's `time` would be lost.
 job_run() {
 	case $1 in
 	import)
@@ -57,7 +57,8 @@ job_run() {
 print(numpy.__version__, numpy.linalg.det(numpy.eye(3)))' ;;
 	node) "$JOBS_NODE" node.js ;;
 	node-1) "$JOBS_NODE" -p 'require("@babel/core").version' ;;
-	# Without the advice that status takes long, which is not always given.
+	# Suppresses the advice that status takes long, which git gives only
+	# sometimes.
 	git | status) run_git status ;;
 	log) run_git log --stat -n 20 ;;
 	checkout)
@@ -234,8 +235,8 @@ job_update() {
 	sync
 }
 
-# Nothing of the person who runs this: no settings, no caches of their own.
-# What jobs write of their own accord goes to the guest's memory.
+# The jobs see no settings and no caches of the person who runs this. What
+# they write of their own accord goes to the guest's memory.
 job_environment() {
 	export HOME=$state/home TMPDIR=$state/tmp LC_ALL=C.UTF-8 TZ=UTC TERM=dumb
 	export MPLCONFIGDIR=$state/home/mpl GIT_OPTIONAL_LOCKS=0 GIT_PAGER=cat

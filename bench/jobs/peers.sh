@@ -19,7 +19,7 @@ is_peer() {
 	case $1 in nfs4 | fscache | sshfs | ganesha | rclone) ;; *) return 1 ;; esac
 }
 
-# Trained like ours, since they keep what they have read.
+# These arms are trained like ours, since they keep what they have read.
 peer_learns() {
 	case $1 in fscache | ganesha | rclone) ;; *) return 1 ;; esac
 }
@@ -73,7 +73,7 @@ start_sshfs() {
 	start_sftp
 }
 
-# Without ssh between, as the other arms are not encrypted either.
+# There is no ssh in between, since the other arms are not encrypted either.
 start_sftp() {
 	local server=/usr/lib/openssh/sftp-server
 	if lab_listening "$(lab_holder)" 2222; then return; fi
@@ -181,7 +181,7 @@ mountport=2070,mountproto=tcp${LAB_MOUNT_OPTS:+,$LAB_MOUNT_OPTS}" \
 		127.0.0.1:/ "$LAB_WORK"
 }
 
-# Has it nothing to write any more? If it ended, what was on its way is written.
+# Has it written everything? If it has ended, everything is written.
 rclone_clean() {
 	if rclone_alive; then
 		! grep -rqs '"Dirty": *true' "$LAB_CACHE/rclone/vfsMeta"
@@ -193,7 +193,7 @@ rclone_clean() {
 # peer_settle NAME JOB: after a run. What it writes later is written, else the
 # next arm would find files that change. And git's index has what the server says
 # of files; with what this peer says the next arm would have to read them all.
-# Status 1: nothing to do.
+# Returns 1 if there is nothing to do.
 peer_settle() {
 	case $1 in
 	rclone) lab_poll 120 rclone_clean ||
@@ -204,7 +204,7 @@ peer_settle() {
 	[ "$2" != checkout ] || restore_checkout "$1"
 }
 
-# Where it ended in the middle of a checkout, all of that is made anew.
+# If it ended in the middle of a checkout, the whole checkout is made again.
 restore_checkout() {
 	local dir=$LAB_EXPORT/seeds/repo
 	local git=(git -c safe.directory='*' -C "$dir")
@@ -224,7 +224,7 @@ peer_mount() {
 	nfs4) mount -t nfs4 -o "vers=4.2${LAB_MOUNT_OPTS:+,$LAB_MOUNT_OPTS}" \
 		"$addr:/" "$LAB_WORK" ;;
 	fscache) lab_mount direct "$LAB_EXPORT" "$LAB_WORK" fsc ;;
-	# As with the lab's own: SETACL does not work.
+	# SETACL does not work, as with the lab's own ganesha.
 	ganesha) mount -t nfs -o "vers=3,nolock,noacl,proto=tcp,port=2060,\
 mountport=2061,mountproto=tcp${LAB_MOUNT_OPTS:+,$LAB_MOUNT_OPTS}" \
 		"10.99.0.1:/" "$LAB_WORK" ;;

@@ -12,19 +12,20 @@ die() { echo "jobs: $*" >&2; exit 1; }
 bad_usage() { echo "jobs: $*; see --help" >&2; exit 2; }
 say() { echo "jobs: $*" >&2; }
 
-# The programs the jobs run in the guest, which has the host's files.
+# The programs that the jobs run in the guest, which sees the host's files.
 find_programs() {
 	python=${JOBS_PYTHON:-/usr/bin/python3}
 	[ -x "$python" ] || python=$(command -v python3) ||
 		die "python3 not found"
-	# Not a wrapper of a version manager: that costs more than the job.
+	# The interpreter itself, not a version manager's wrapper, which would
+	# cost more time than the job.
 	python=$("$python" -c 'import sys; print(sys.executable)') ||
 		die "$python does not run"
 	node=${JOBS_NODE:-$(command -v node)} || node=''
 	[ -z "$node" ] || node=$("$node" -p process.execPath)
 }
 
-# image_of SET: its name. Those of the set `jobs` have had no other.
+# image_of SET: the beginning of its file's name, which a key follows.
 image_of() {
 	case $1 in
 	jobs) echo "$store/image" ;;
@@ -32,7 +33,7 @@ image_of() {
 	esac
 }
 
-# Of the programs too: they refuse each other's formats.
+# The versions of the programs belong to it: they refuse each other's formats.
 tex_versions() {
 	# shellcheck disable=SC2086 # words
 	dpkg-query -W texlive-binaries $tex_packages 2>/dev/null
@@ -59,7 +60,7 @@ rclone_dir() {
 		sha256sum | cut -c1-16)")
 }
 
-# Which Go there is, without a newer one being fetched by it.
+# Says which Go is installed, and keeps it from fetching a newer one.
 go_here() {
 	command -v go >/dev/null || { echo "there is no Go here"; return; }
 	(cd / && echo "here is $(GOTOOLCHAIN=local go env GOVERSION)")

@@ -300,7 +300,7 @@ lab_proxy_ports() {
 	awk '$1 == "listen" { n = split($3, a, ":"); print a[n] }' "$LAB_CONF"
 }
 
-# All ports listen, or the daemon is dead.
+# Succeeds when all ports listen, or when the daemon is dead.
 lab_proxy_settled() {
 	local port
 	lab_alive "$1" || return 0

@@ -151,7 +151,7 @@ lab_knfsd_stop() {
 # fail; lab_mount therefore adds `noacl` where the server is ganesha.  It keeps
 # names and attributes in memory: what a script changes in $LAB_EXPORT itself
 # is not seen through it for a while, and removed files turn up as ESTALE.
-# D-Bus is not there; it says so in its log and does without.
+# D-Bus is absent; ganesha says so in its log and does without it.
 # Bind_addr: ganesha refuses to start in a namespace with only a loopback
 # address.  Graceless: else its grace period answers JUKEBOX to every SETATTR.
 lab_ganesha_conf() {
@@ -197,5 +197,5 @@ lab_ganesha_start() {
 
 lab_ganesha_stop() { lab_daemon_end ganesha; }
 
-# It reads exports at its start (or by way of D-Bus, which is not there).
+# It reads its exports when it starts (or through D-Bus, which is absent here).
 lab_ganesha_export() { lab_server_stop; lab_server_start; }

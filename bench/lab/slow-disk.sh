@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# For guests: the disk at $LAB_CACHE behind dm-delay.
+# Puts the guest's disk at $LAB_CACHE behind the kernel's dm-delay.
 #   slow_disk         from now on
 #   set_delay MS      reads take so much longer, as is tried
 #   disk_reads        how often it was read until now

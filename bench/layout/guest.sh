@@ -55,7 +55,8 @@ mkdir "$LAB_CACHE/before"
 up before
 tool fill "$LAB_PROXY"
 down
-# Used in its order, twice: what is prefetched is learned, too.
+# The job uses its files in its order, twice, so that the daemon learns what
+# is prefetched, too.
 for turn in 1 2; do
 	up before
 	lab_drop_caches
@@ -76,7 +77,7 @@ lab_conf_set forefetch compact_rate off
 for delay in 0 $LAYOUT_DELAY; do
 	for ((n = 0; n < LAYOUT_RUNS; n++)); do
 		echo "layout: delay $delay, pair $n" >&2
-		# Each goes first as often as the other.
+		# Each of the two goes first equally often.
 		if ((n % 2)); then sides="after before"
 		else sides="before after"; fi
 		for side in $sides; do one_run "$delay" "$side"; done

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # The part of bench/linkfollow/run that runs in the lab's guest.
-# Prints, for bench/linkfollow/linkfollow.py,
+# It prints, for linkfollow.py,
 # with microseconds of one clock:
 #
 #   phase ARM NAME BYTES_A_SECOND BEGIN     what the link is from then on

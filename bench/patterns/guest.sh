@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # The part of bench/patterns/run that runs in the lab's guest.
-# Prints, for bench/patterns/report.py:
+# It prints, for report.py:
 #
 #   run CASE direct|train|ours NUMBER CHECKSUM READS BYTES MICROSECONDS
 #   stats CASE NUMBER JSON

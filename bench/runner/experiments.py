@@ -16,7 +16,7 @@ import os
 BENCH = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
 OUT, BUILD, SEED = "@OUT@", "@BUILD@", "@SEED@"
 
-# bench/lab/run's presets, and what they are; wireless is run with and without loss.
+# The presets of bench/lab/run; wireless is used with and without loss.
 LINKS = {
     "none": "no emulation", "lan": "1 Gb/s, 0.2 ms",
     "wired": "10 Mb/s, 1 ms", "wireless": "2 Mb/s, 20 ms",
@@ -27,11 +27,11 @@ LINKS = {
 TODAY = "import-1,node-1,git,grep-500,filters-4".split(",")
 TODAY_SMALL = \
     "status,log,checkout,tree-grep,compile-all,editor,login".split(",")
-# What was learned stays, names and attributes too, data does not.
+# The proxy keeps what it has learned, names and attributes, but no data.
 NO_DATA = ("--restart", "each", "--between", 'rm -rf "$ARM_CACHE"/*/data')
 FEW_ARMS = "off,bounded,frozen"
 EVERY_ARM = "off,first-block,bounded,frozen,strict"
-# Those of bench/patterns' cases that are in AASFP's tables.
+# The cases of bench/patterns that are in AASFP's tables.
 PAPER = "forward-1,forward-2,backward-1,backward-2,orthonormal-4," \
     "orthonormal-32,oblique-4,oblique-32,fft-256K,fft-512K"
 EVERY_PEER = "nfs4,fscache,sshfs,ganesha,rclone"
@@ -124,7 +124,7 @@ def today(quick):
                                 ("mobile", 60, few)):
         out.append(jobs("today-" + link, link, TODAY, minutes, n=6, train=3,
                         sets=["jobs"], group="today-" + link, **arms))
-    # By itself: a run takes minutes where it is not answered from a cache.
+    # TeX has cells of its own: a run takes minutes if no cache answers it.
     for link, minutes, arms in (("wan", 50, every), ("wireless", 20, few),
                                 ("wired", 5, few)):
         out.append(jobs("today-tex-" + link, link, ["tex"], minutes, n=6,

@@ -15,9 +15,9 @@ NAMES = {
     "frozen": "forefetch, frozen", "strict": "forefetch, strict",
 }
 ORDER = list(NAMES)
-# Proxies that do not say which of the client's calls they passed on.
+# These proxies do not tell which of the client's calls they passed on.
 SILENT = ("ganesha", "rclone")
-# What is more than this above the direct mount is worse, not noise.
+# A time of more than this factor of the direct mount's is worse, not noise.
 WORSE = 1.02
 
 

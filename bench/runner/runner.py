@@ -130,7 +130,7 @@ def prepare(cells, args, say):
         call_or_missing(command, say)
 
 
-# Without these there is a report too, and it says what is missing.
+# Without these packages there is still a report, which says what is missing.
 def fetch_others(cells, say):
     if not (package("cachefilesd") and package("python3-matplotlib")):
         fetch_section("evidence", "FS-Cache or plots", say)
@@ -151,7 +151,7 @@ def have_tex():
     return bool(package("texlive-latex-recommended"))
 
 
-# Where there is none, the guest knows why.
+# If it cannot be built, the guest's part of the jobs reports why.
 def build_rclone(say):
     if subprocess.run([os.path.join(BENCH, "jobs/build-rclone")],
                       stdout=sys.stderr).returncode:
@@ -246,7 +246,7 @@ def wanted(record, key, args):
     """Is the cell of this record, or none, to be done?"""
     if record is None or args.fresh or record["key"] != key:
         return True
-    # What was missing then may be there now.
+    # What was missing then may be available now.
     if record["outcome"] == "skipped":
         return True
     return args.again and not good(record)
@@ -294,7 +294,7 @@ def run_cell(cell, build, args, tell):
         record["status"], record["log"] = status, log
         record["load"] = round(os.getloadavg()[1], 1)
         record["result"] = parse_result(cell, out, stdout)
-    # A status of 1 with figures: an aim missed, or a run wrong.
+    # A status of 1 with figures means that an aim was missed or a run was wrong.
     if record["result"] is None or status not in (0, 1):
         record.update(outcome="failed", reason="status %s%s" % (
             status, "" if record["result"] else ", no figures"))
@@ -325,7 +325,7 @@ def execute(argv, work, tell):
             listener.start()
             child.wait()
         except BaseException:
-            # To all of the session: the lab takes its guest down.
+            # The signal goes to the whole session, so that the lab ends its guest.
             os.killpg(child.pid, signal.SIGTERM)
             child.wait()
             raise

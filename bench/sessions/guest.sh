@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # The part of bench/sessions/run that runs in the lab's guest.
-# Prints, for bench/sessions/sessions.py:
+# It prints, for sessions.py:
 #
 #   session CASE ARM train|timed NUMBER LOGIN APP STATUS ok|wrong
 #   count CASE ARM before|after nfsd CALLS... | link BYTES | stats JSON
@@ -91,7 +91,7 @@ count() {
 
 # --- a session ---------------------------------------------------------------
 
-# Nothing of the person who runs this: no settings, no caches of their own.
+# The session sees no settings and no caches of the person who runs this.
 session_environment() {
 	export HOME=$LAB_WORK/home LC_ALL=C.UTF-8 TZ=UTC TERM=dumb
 	export GIT_OPTIONAL_LOCKS=0 GIT_PAGER=cat GIT_CONFIG_NOSYSTEM=1
