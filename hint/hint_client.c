@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
+ * The library for hints: puts them into a queue, from which a thread sends them
+ * to the daemon. It runs in programs of others, so it touches neither their
+ * signals nor errno nor descriptors, and never makes them wait. It uses the
+ * messages of the control socket, ctl_mount and ctl_wire.
+ *
  *	add ──▶ queue ──▶ thread ──▶ control socket
- *	        (lock)    in batches; waits where there is no room for more
+ *	        (lock)    in batches; waits while the daemon has no room
  *
  * The lock is held for a few microseconds at a time, and never while the thread
  * waits for the daemon.
@@ -32,20 +37,23 @@ enum {
 	PATH_BYTES = 4096,
 	BATCH_BYTES = 40 << 10,
 	HINT_BYTES = 40,
-	REST_MS = 50,     /* while the daemon has no room */
-	AGAIN_MS = 5000,  /* while there is no daemon; hints are dropped */
-	MOUNTS_MS = 2000, /* so old may the list of mounts be */
+	REST_MS = 50,     /* between two tries while the daemon has no room */
+	AGAIN_MS = 5000,  /* until a daemon that is not there is tried again;
+			   * hints are dropped meanwhile */
+	MOUNTS_MS = 2000, /* the list of mounts is read again after this */
 	STACK = 256 << 10,
 };
 
-/* Of one mount. All but the place is the thread's. */
+/* The hints for one mount. Only the thread uses it, except for `place`. */
 struct stream {
 	struct ctl_place place; /* its path is "" */
 	int fd;
 	uint64_t seq;
 	bool begun;
-	ino_t ino;        /* of the socket: the program may have closed it */
-	uint64_t down_ms; /* when there was no daemon; 0: there is */
+	/* Of the socket: the program may have closed our descriptor, and opened
+	 * something else under its number. */
+	ino_t ino;
+	uint64_t down_ms; /* when no daemon answered; 0: it does */
 };
 
 struct entry {
@@ -58,7 +66,7 @@ struct forefetch_hint {
 	pid_t pid;
 	char *socket;
 	pthread_t thread;
-	pthread_mutex_t lock; /* of what follows, up to `nstreams` */
+	pthread_mutex_t lock; /* for what follows, up to `nstreams` */
 	pthread_cond_t wake;
 	struct entry queue[QUEUE];
 	unsigned in, out;
@@ -97,7 +105,8 @@ static void stream_reset(struct stream *s)
 	s->seq = 0;
 }
 
-/* The answer, or NULL: then the stream begins anew with the next hint. */
+/* The answer; NULL on failure, after which the next hint begins a new stream.
+ */
 static Forefetch__Response *exchange(
     struct forefetch_hint *h, struct stream *s, Forefetch__HintRequest *hint)
 {
@@ -106,7 +115,7 @@ static Forefetch__Response *exchange(
 	Forefetch__Place place;
 	struct stat st;
 
-	/* The hints have their numbers already, which go on. */
+	/* A new connection goes on with the numbers that the hints have. */
 	if (!is_ours(s)) {
 		s->begun = false;
 		s->fd = ctl_wire_connect(h->socket);
@@ -133,7 +142,7 @@ static Forefetch__Response *exchange(
 	return NULL;
 }
 
-/* Whether the thread has something better to do by then. */
+/* Rest, but not if there is something to do: then it returns true. */
 static bool rest(struct forefetch_hint *h)
 {
 	struct timespec ts;
@@ -151,7 +160,7 @@ static bool rest(struct forefetch_hint *h)
 	return stop;
 }
 
-/* Until all were taken, or dropped. */
+/* Sends hints until all were taken, or dropped. */
 static void send_all(struct forefetch_hint *h, struct stream *s,
     Forefetch__Hint **list, size_t n)
 {
@@ -201,7 +210,8 @@ struct batch {
 	size_t n, bytes;
 };
 
-/* Of the queue, as many as are for one stream. Called with the lock. */
+/* Takes from the queue as many hints as are for one stream. Called with the
+ * lock. */
 static void take(struct forefetch_hint *h, struct batch *b)
 {
 	b->n = b->bytes = 0;
@@ -283,7 +293,7 @@ static bool make_lock(struct forefetch_hint *h)
 	return true;
 }
 
-/* Signals are for the program's own threads. */
+/* The thread blocks all signals, which are for the program's own threads. */
 static bool make_thread(struct forefetch_hint *h)
 {
 	pthread_attr_t attr;
@@ -386,7 +396,8 @@ API int forefetch_hint_add(struct forefetch_hint *h, const char *path,
 	if (*path != '/' || strlen(path) >= PATH_BYTES ||
 	    offset + length < offset)
 		return -EINVAL;
-	/* Reading the mounts would leave the lock held. */
+	/* A thread that is cancelled while it reads the mounts would keep the
+	 * lock. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&h->lock);
 	rc = put(h, path, &e);
@@ -414,7 +425,7 @@ API void forefetch_hint_close(struct forefetch_hint *h)
 {
 	int error = errno;
 
-	/* The parent's thread is not here, and its lock may be held. */
+	/* In a child there is no thread, and the lock may be held for ever. */
 	if (!h || h->pid != getpid())
 		return;
 	pthread_mutex_lock(&h->lock);

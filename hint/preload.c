@@ -6,8 +6,8 @@
  *
  * turns posix_fadvise(fd, offset, len, POSIX_FADV_WILLNEED) and
  * readahead(fd, offset, count) on files of NFSv3 mounts into hints, in place of
- * the kernel's own readahead, which would ask for all of it at once. Whatever
- * cannot be a hint goes to the kernel as ever.
+ * the kernel's own readahead, which would request all of it at once. Calls that
+ * cannot be hints go to the kernel as usual.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,8 +26,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct forefetch_hint *stream;
 static pid_t stream_pid;
 
-/* A child has a stream of its own; its parent's is left as it is. NULL where
- * another thread is at it: that is no reason to wait. */
+/* The stream of this process: a child opens its own, and leaves its parent's
+ * alone. NULL while another thread opens it, since the caller must not wait. */
 static struct forefetch_hint *my_stream(void)
 {
 	struct forefetch_hint *h;
@@ -43,7 +43,7 @@ static struct forefetch_hint *my_stream(void)
 	return h;
 }
 
-/* So that a child finds the lock free. */
+/* The lock is held during a fork, so that the child finds it free. */
 static void hold(void)
 {
 	pthread_mutex_lock(&lock);

@@ -188,6 +188,22 @@ bool reply_server(struct reply *r, const ProtobufCBinaryData *filter,
 
 /* ---- requests and responses ------------------------------------------- */
 
+static const struct {
+	Forefetch__Request__CommandCase command;
+	void (*reply)(struct reply *r, const Forefetch__Request *request);
+} commands[] = {
+    {FOREFETCH__REQUEST__COMMAND_STATUS, reply_status},
+    {FOREFETCH__REQUEST__COMMAND_STATS, reply_stats},
+    {FOREFETCH__REQUEST__COMMAND_FLUSH, reply_flush},
+    {FOREFETCH__REQUEST__COMMAND_COMPACT, reply_compact},
+    {FOREFETCH__REQUEST__COMMAND_WARM, reply_warm},
+    {FOREFETCH__REQUEST__COMMAND_EXPLAIN, reply_explain},
+    {FOREFETCH__REQUEST__COMMAND_TRACE, reply_trace},
+    {FOREFETCH__REQUEST__COMMAND_PIN, reply_pin},
+    {FOREFETCH__REQUEST__COMMAND_HINT, reply_hint},
+    {FOREFETCH__REQUEST__COMMAND_TREES, reply_trees},
+};
+
 static void reply_dispatch(struct reply *r, const Forefetch__Request *request)
 {
 	if (!request) {
@@ -200,40 +216,13 @@ static void reply_dispatch(struct reply *r, const Forefetch__Request *request)
 		    "forefetchd speaks version 1 of the control protocol");
 		return;
 	}
-	switch (request->command_case) {
-	case FOREFETCH__REQUEST__COMMAND_STATUS:
-		reply_status(r, request->status);
-		return;
-	case FOREFETCH__REQUEST__COMMAND_STATS:
-		reply_stats(r, request->stats);
-		return;
-	case FOREFETCH__REQUEST__COMMAND_FLUSH:
-		reply_flush(r, request->flush);
-		return;
-	case FOREFETCH__REQUEST__COMMAND_COMPACT:
-		reply_compact(r, request->compact);
-		return;
-	case FOREFETCH__REQUEST__COMMAND_WARM:
-		reply_warm(r, request->warm);
-		return;
-	case FOREFETCH__REQUEST__COMMAND_EXPLAIN:
-		reply_explain(r, request->explain);
-		return;
-	case FOREFETCH__REQUEST__COMMAND_TRACE:
-		reply_trace(r, request->trace);
-		return;
-	case FOREFETCH__REQUEST__COMMAND_PIN:
-		reply_pin(r, request->pin);
-		return;
-	case FOREFETCH__REQUEST__COMMAND_HINT:
-		reply_hint(r, request->hint);
-		return;
-	case FOREFETCH__REQUEST__COMMAND_TREES:
-		reply_trees(r, request->trees);
-		return;
-	default:
-		reply_unknown_command(r);
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (commands[i].command == request->command_case) {
+			commands[i].reply(r, request);
+			return;
+		}
 	}
+	reply_unknown_command(r);
 }
 
 /* Leave out what is long until the rest fits. */

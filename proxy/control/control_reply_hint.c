@@ -83,19 +83,19 @@ static void fill(struct reply *r, Forefetch__Hinted *out)
 	r->res.hint = out;
 }
 
-void reply_hint(struct reply *r, const Forefetch__HintRequest *request)
+void reply_hint(struct reply *r, const Forefetch__Request *request)
 {
 	Forefetch__Hinted *out =
 	    arena_message(&r->arena, &forefetch__hinted__descriptor);
 
-	if (!out || (request->place && !begin(r, request->place)))
+	if (!out || (request->hint->place && !begin(r, request->hint->place)))
 		return;
 	if (!r->session->hints) {
 		reply_not_begun(r);
 		return;
 	}
-	if (request->cancel)
-		hint_cancel(r->session->hints, request->cancel);
-	if (add_all(r, request))
+	if (request->hint->cancel)
+		hint_cancel(r->session->hints, request->hint->cancel);
+	if (add_all(r, request->hint))
 		fill(r, out);
 }

@@ -202,20 +202,20 @@ static void remove_pin(struct reply *r, const struct control_server *srv,
 	}
 }
 
-void reply_pin(struct reply *r, const Forefetch__PinRequest *request)
+void reply_pin(struct reply *r, const Forefetch__Request *request)
 {
 	struct control_server srv;
 	struct control_place at;
 
-	if (request->action == FOREFETCH__PIN_ACTION__PIN_LIST) {
-		list(r, request);
+	if (request->pin->action == FOREFETCH__PIN_ACTION__PIN_LIST) {
+		list(r, request->pin);
 		return;
 	}
-	if (!reply_server_at(r, request->place, &at, &srv))
+	if (!reply_server_at(r, request->pin->place, &at, &srv))
 		return;
-	if (request->action == FOREFETCH__PIN_ACTION__PIN_ADD)
+	if (request->pin->action == FOREFETCH__PIN_ACTION__PIN_ADD)
 		add(r, &srv, &at);
-	else if (request->action == FOREFETCH__PIN_ACTION__PIN_REMOVE)
+	else if (request->pin->action == FOREFETCH__PIN_ACTION__PIN_REMOVE)
 		remove_pin(r, &srv, &at);
 	else
 		reply_unknown_command(r);

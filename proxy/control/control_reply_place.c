@@ -99,11 +99,11 @@ static bool warm_at(struct reply *r, const Forefetch__WarmRequest *request)
 	return s->walk != NULL;
 }
 
-void reply_warm(struct reply *r, const Forefetch__WarmRequest *request)
+void reply_warm(struct reply *r, const Forefetch__Request *request)
 {
 	struct warm_progress p = {0};
 
-	if (request->place && !warm_at(r, request))
+	if (request->warm->place && !warm_at(r, request->warm))
 		return;
 	if (!r->session->walk) {
 		reply_not_begun(r);
@@ -176,7 +176,7 @@ static void fill_explained(
 	fill_prediction(r, &x->told, out);
 }
 
-void reply_explain(struct reply *r, const Forefetch__ExplainRequest *request)
+void reply_explain(struct reply *r, const Forefetch__Request *request)
 {
 	Forefetch__Explained *out =
 	    arena_message(&r->arena, &forefetch__explained__descriptor);
@@ -185,7 +185,7 @@ void reply_explain(struct reply *r, const Forefetch__ExplainRequest *request)
 	struct control_place at;
 	struct explain x = {0};
 
-	if (!out || !reply_server_at(r, request->place, &at, &srv))
+	if (!out || !reply_server_at(r, request->explain->place, &at, &srv))
 		return;
 	if (!exportpath_below_ok(at.path)) {
 		reply_place_error(r, EINVAL);

@@ -99,16 +99,16 @@ void reply_place_error(struct reply *r, int error);
 /* NULL without memory. */
 Forefetch__Warmed *reply_warmed(struct reply *r, const struct warm_progress *p);
 
-/* One function a command. */
-void reply_status(struct reply *r, const Forefetch__StatusRequest *request);
-void reply_stats(struct reply *r, const Forefetch__StatsRequest *request);
-void reply_flush(struct reply *r, const Forefetch__FlushRequest *request);
-void reply_compact(struct reply *r, const Forefetch__CompactRequest *request);
-void reply_explain(struct reply *r, const Forefetch__ExplainRequest *request);
-void reply_hint(struct reply *r, const Forefetch__HintRequest *request);
-void reply_pin(struct reply *r, const Forefetch__PinRequest *request);
-void reply_trace(struct reply *r, const Forefetch__TraceRequest *request);
-void reply_trees(struct reply *r, const Forefetch__TreesRequest *request);
-void reply_warm(struct reply *r, const Forefetch__WarmRequest *request);
+/* One function a command, which is the request's. */
+void reply_status(struct reply *r, const Forefetch__Request *request);
+void reply_stats(struct reply *r, const Forefetch__Request *request);
+void reply_flush(struct reply *r, const Forefetch__Request *request);
+void reply_compact(struct reply *r, const Forefetch__Request *request);
+void reply_explain(struct reply *r, const Forefetch__Request *request);
+void reply_hint(struct reply *r, const Forefetch__Request *request);
+void reply_pin(struct reply *r, const Forefetch__Request *request);
+void reply_trace(struct reply *r, const Forefetch__Request *request);
+void reply_trees(struct reply *r, const Forefetch__Request *request);
+void reply_warm(struct reply *r, const Forefetch__Request *request);
 
 #endif

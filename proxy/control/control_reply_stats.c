@@ -4,7 +4,7 @@
 #include "base/metrics.h"
 #include "control/control_reply_private.h"
 
-void reply_status(struct reply *r, const Forefetch__StatusRequest *request)
+void reply_status(struct reply *r, const Forefetch__Request *request)
 {
 	Forefetch__Status *out =
 	    arena_message(&r->arena, &forefetch__status__descriptor);
@@ -16,13 +16,14 @@ void reply_status(struct reply *r, const Forefetch__StatusRequest *request)
 	for (size_t i = 0; !r->arena.failed && i < out->n_servers; i++) {
 		const ProtobufCBinaryData *name = &out->servers[i]->name;
 
-		if (reply_wants(&request->server, name->data, name->len))
+		if (reply_wants(
+			&request->status->server, name->data, name->len))
 			out->servers[n++] = out->servers[i];
 	}
 	out->n_servers = n;
 	r->res.result_case = FOREFETCH__RESPONSE__RESULT_STATUS;
 	r->res.status = out;
-	if (request->server.len > 0 && n == 0)
+	if (request->status->server.len > 0 && n == 0)
 		reply_no_server(r);
 }
 
@@ -146,14 +147,15 @@ static void fill_prefetch(
 	out->prefetch = msg;
 }
 
-void reply_stats(struct reply *r, const Forefetch__StatsRequest *request)
+void reply_stats(struct reply *r, const Forefetch__Request *request)
 {
 	Forefetch__Stats *out =
 	    arena_message(&r->arena, &forefetch__stats__descriptor);
-	struct reply_servers s = {.reply = r, .filter = &request->server};
+	struct reply_servers s = {
+	    .reply = r, .filter = &request->stats->server};
 	size_t n;
 
-	if (!out || !reply_count(r, &request->server, &n))
+	if (!out || !reply_count(r, &request->stats->server, &n))
 		return;
 	out->servers =
 	    arena_messages(&r->arena, &forefetch__server_stats__descriptor, n);
@@ -187,18 +189,19 @@ static void fill_flushed(
 	out->data_bytes = metrics_get_gauge(m, METRICS_GAUGE_DATA_LIVE_BYTES);
 }
 
-void reply_flush(struct reply *r, const Forefetch__FlushRequest *request)
+void reply_flush(struct reply *r, const Forefetch__Request *request)
 {
 	Forefetch__Flushed *out =
 	    arena_message(&r->arena, &forefetch__flushed__descriptor);
-	struct reply_servers s = {.reply = r, .filter = &request->server};
+	struct reply_servers s = {
+	    .reply = r, .filter = &request->flush->server};
 	bool failed = false;
 	size_t n;
 
 	if (!out ||
 	    !reply_is_owner(r, "only root and the user that forefetchd runs as "
 			       "may empty its caches") ||
-	    !reply_count(r, &request->server, &n))
+	    !reply_count(r, &request->flush->server, &n))
 		return;
 	out->servers = arena_messages(
 	    &r->arena, &forefetch__flushed_server__descriptor, n);

@@ -55,17 +55,17 @@ static void take(struct reply *r, Forefetch__Traced *out)
 	out->why = (char *)why(state);
 }
 
-void reply_trace(struct reply *r, const Forefetch__TraceRequest *request)
+void reply_trace(struct reply *r, const Forefetch__Request *request)
 {
 	Forefetch__Traced *out =
 	    arena_message(&r->arena, &forefetch__traced__descriptor);
 	struct control_server srv;
 
-	if (!out || !reply_server(r, &request->server, &srv))
+	if (!out || !reply_server(r, &request->trace->server, &srv))
 		return;
 	r->res.result_case = FOREFETCH__RESPONSE__RESULT_TRACE;
 	r->res.trace = out;
-	switch (request->action) {
+	switch (request->trace->action) {
 	case FOREFETCH__TRACE_ACTION__BEGIN:
 		begin(r, srv.tracer);
 		return;

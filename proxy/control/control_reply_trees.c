@@ -175,12 +175,12 @@ static void act(const struct trees *t)
 	}
 }
 
-void reply_trees(struct reply *r, const Forefetch__TreesRequest *request)
+void reply_trees(struct reply *r, const Forefetch__Request *request)
 {
-	struct trees t = {.r = r, .request = request};
+	struct trees t = {.r = r, .request = request->trees};
 
 	t.uid = r->peer->uid == 0 ? TREES_ALL : r->peer->uid;
-	if (!reply_server(r, &request->server, &t.server))
+	if (!reply_server(r, &request->trees->server, &t.server))
 		return;
 	t.p = prefetch_predictor(t.server.prefetch);
 	t.out = arena_message(&r->arena, &forefetch__trees__descriptor);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <locale.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -396,6 +397,42 @@ static int run(int argc, char **argv, struct ctl_options *opt)
 	return opt->watch_s > 0 ? run_watch(cmd, opt) : run_once(cmd, opt);
 }
 
+/* Options that set a member of struct ctl_options: to true, or to their
+ * argument. */
+static const struct {
+	int code;
+	size_t offset;
+	bool has_argument;
+} settings[] = {
+    {OPT_SOCKET, offsetof(struct ctl_options, socket), true},
+    {OPT_SERVER, offsetof(struct ctl_options, server), true},
+    {'o', offsetof(struct ctl_options, output), true},
+    {OPT_JSON, offsetof(struct ctl_options, json), false},
+    {OPT_HISTOGRAM, offsetof(struct ctl_options, histogram), false},
+    {OPT_DATA, offsetof(struct ctl_options, data), false},
+    {OPT_METADATA, offsetof(struct ctl_options, metadata), false},
+    {OPT_LIST, offsetof(struct ctl_options, list), false},
+    {OPT_CHECK, offsetof(struct ctl_options, check), false},
+    {'0', offsetof(struct ctl_options, null), false},
+    {'v', offsetof(struct ctl_options, verbose), false},
+};
+
+static bool set_option(struct ctl_options *opt, int code)
+{
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+		char *at = (char *)opt + settings[i].offset;
+
+		if (settings[i].code != code)
+			continue;
+		if (settings[i].has_argument)
+			*(const char **)(void *)at = optarg;
+		else
+			*(bool *)at = true;
+		return true;
+	}
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	struct ctl_options opt = {.socket = SOCKET_DEFAULT};
@@ -405,47 +442,16 @@ int main(int argc, char **argv)
 	setlocale(LC_CTYPE, "C.UTF-8");
 	while (
 	    (c = getopt_long(argc, argv, "0hvo:", long_options, NULL)) != -1) {
+		if (set_option(&opt, c))
+			continue;
 		switch (c) {
-		case OPT_SOCKET:
-			opt.socket = optarg;
-			break;
-		case OPT_JSON:
-			opt.json = true;
-			break;
 		case OPT_WATCH:
 			if (parse_watch(optarg, &opt.watch_s))
 				return CTL_EXIT_USAGE;
 			break;
-		case OPT_HISTOGRAM:
-			opt.histogram = true;
-			break;
-		case OPT_DATA:
-			opt.data = true;
-			break;
-		case OPT_SERVER:
-			opt.server = optarg;
-			break;
-		case OPT_LIST:
-			opt.list = true;
-			break;
-		case OPT_CHECK:
-			opt.check = true;
-			break;
-		case OPT_METADATA:
-			opt.metadata = true;
-			break;
 		case OPT_VERSION:
 			puts("forefetch " FF_VERSION);
 			return EXIT_SUCCESS;
-		case '0':
-			opt.null = true;
-			break;
-		case 'o':
-			opt.output = optarg;
-			break;
-		case 'v':
-			opt.verbose = true;
-			break;
 		case 'h':
 			return help(optind < argc ? argv[optind] : NULL);
 		default:

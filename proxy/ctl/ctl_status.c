@@ -121,8 +121,8 @@ static void put_consistency(const Forefetch__ServerStatus *srv)
 		puts(ex->known ? "" : "; its file system is not known yet");
 	}
 	if (srv->strict_until_known)
-		puts("               until all overrides are known, everything "
-		     "that none covers is strict");
+		puts("               everything else is strict until all "
+		     "overrides are known");
 }
 
 /* What was loaded from disk has no age, so it looks older than all else. */

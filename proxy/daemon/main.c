@@ -60,17 +60,18 @@ static void print_help(FILE *out)
 	    out);
 }
 
+static const struct option longs[] = {
+    {"file", required_argument, NULL, 'f'},
+    {"foreground", no_argument, NULL, 'F'},
+    {"test", no_argument, NULL, 't'},
+    {"verbose", no_argument, NULL, 'v'},
+    {"version", no_argument, NULL, 'V'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
 static void parse_options(int argc, char **argv, struct options *o)
 {
-	static const struct option longs[] = {
-	    {"file", required_argument, NULL, 'f'},
-	    {"foreground", no_argument, NULL, 'F'},
-	    {"test", no_argument, NULL, 't'},
-	    {"verbose", no_argument, NULL, 'v'},
-	    {"version", no_argument, NULL, 'V'},
-	    {"help", no_argument, NULL, 'h'},
-	    {NULL, 0, NULL, 0},
-	};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "f:FtvVh", longs, NULL)) != -1) {

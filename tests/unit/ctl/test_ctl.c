@@ -15,6 +15,7 @@
 #include "ctl/ctl_hint_line.h"
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_mount.h"
+#include "ctl/ctl_put.h"
 #include "ctl/ctl_text.h"
 
 static void expect_json(const uint8_t *bytes, size_t len, const char *want)
@@ -92,13 +93,6 @@ static void expect_message(const void *message, const char *want)
 static void test_messages(void **state)
 {
 	Forefetch__UpstreamStatus up = FOREFETCH__UPSTREAM_STATUS__INIT;
-	Forefetch__Bucket bucket = FOREFETCH__BUCKET__INIT,
-			  *buckets[] = {&bucket, &bucket};
-	Forefetch__CallStats call = FOREFETCH__CALL_STATS__INIT;
-	Forefetch__CallStats *calls[] = {&call};
-	Forefetch__Counter counter = FOREFETCH__COUNTER__INIT,
-			   *counters[] = {&counter};
-	Forefetch__ServerStats srv = FOREFETCH__SERVER_STATS__INIT;
 	Forefetch__Tree tree = FOREFETCH__TREE__INIT;
 	Forefetch__CompactedServer end = FOREFETCH__COMPACTED_SERVER__INIT;
 	char *text;
@@ -113,6 +107,29 @@ static void test_messages(void **state)
 	expect_message(&up, "{\"state\":\"unknown\",\"local_port\":800,"
 			    "\"srtt_us\":18446744073709551615,"
 			    "\"in_flight\":0,\"queued\":0}");
+	tree.id = 0xabc;
+	tree.uid = UID_NOBODY;
+	text = json_of(&tree);
+	assert_non_null(
+	    strstr(text, "\"id\":\"0000000000000abc\",\"uid\":null,"));
+	free(text);
+	end.end = FOREFETCH__COMPACT_END__LAID_OUT;
+	expect_message(&end, "{\"name\":\"\",\"busy\":false,"
+			     "\"end\":\"laid-out\",\"moved_bytes\":0}");
+}
+
+/* Buckets are arrays, counters an object. */
+static void test_stats(void **state)
+{
+	Forefetch__Bucket bucket = FOREFETCH__BUCKET__INIT;
+	Forefetch__Bucket *buckets[] = {&bucket, &bucket};
+	Forefetch__CallStats call = FOREFETCH__CALL_STATS__INIT;
+	Forefetch__CallStats *calls[] = {&call};
+	Forefetch__Counter counter = FOREFETCH__COUNTER__INIT;
+	Forefetch__Counter *counters[] = {&counter};
+	Forefetch__ServerStats srv = FOREFETCH__SERVER_STATS__INIT;
+
+	(void)state;
 	bucket.low = 1;
 	bucket.high = 2;
 	bucket.count = 3;
@@ -135,15 +152,59 @@ static void test_messages(void **state)
 	    "\"p90_us\":0,\"p99_us\":0,\"max_us\":0,\"sum_us\":0,"
 	    "\"histogram\":[[1,2,3],[1,2,3]]}],"
 	    "\"counters\":{\"drc_hits\":5},\"gauges\":{}}");
-	tree.id = 0xabc;
-	tree.uid = UID_NOBODY;
-	text = json_of(&tree);
-	assert_non_null(
-	    strstr(text, "\"id\":\"0000000000000abc\",\"uid\":null,"));
-	free(text);
-	end.end = FOREFETCH__COMPACT_END__LAID_OUT;
-	expect_message(&end, "{\"name\":\"\",\"busy\":false,"
-			     "\"end\":\"laid-out\",\"moved_bytes\":0}");
+}
+
+static void expect_put(const void *message, const char *text, const char *want)
+{
+	char *got;
+	size_t size;
+	FILE *out = open_memstream(&got, &size);
+
+	ctl_put(out, message, text);
+	fclose(out);
+	assert_string_equal(got, want);
+	free(got);
+}
+
+/* Text that is made of the fields of a message. */
+static void test_put(void **state)
+{
+	Forefetch__MountStatus mount = FOREFETCH__MOUNT_STATUS__INIT;
+	Forefetch__ServerStatus srv = FOREFETCH__SERVER_STATUS__INIT;
+	Forefetch__SequentialShare share = FOREFETCH__SEQUENTIAL_SHARE__INIT;
+	Forefetch__Counter counter = FOREFETCH__COUNTER__INIT;
+	Forefetch__Counter *gauges[] = {&counter};
+	Forefetch__ServerStats stats = FOREFETCH__SERVER_STATS__INIT;
+
+	(void)state;
+	srv.state = FOREFETCH__STATE__UP;
+	srv.name.data = (uint8_t *)"n\x1b";
+	srv.name.len = 2;
+	srv.consistency = "frozen";
+	srv.srtt_us = 40200;
+	srv.grant_timeout_us = UINT64_C(3600000000);
+	srv.state_age_ms = 61000;
+	srv.clients_bytes = 2048;
+	expect_put(&srv,
+	    "{name}: {state}, {consistency} {srtt_us:T} {grant_timeout_us:T} "
+	    "{state_age_ms:A} {clients_bytes:B} {mount.reason} {none}.",
+	    "n\\x1b: up, frozen 40.2 ms 1 h 0 min 1 min 1 s 2.00 KiB - -.");
+	mount.state = FOREFETCH__STATE__IDLE;
+	srv.mount = &mount;
+	expect_put(&srv, "{mount.state}{clients:B}", "idle-");
+	share.bytes = 8;
+	share.sequential_bytes = 1;
+	expect_put(&share,
+	    "{sequential_bytes/bytes} {runs/runs} {bytes}{bytes:S}"
+	    "{sequential_bytes:S}",
+	    "12.5% 0.0% 8s");
+	counter.key = "names";
+	counter.value = 7;
+	stats.gauges = gauges;
+	stats.n_gauges = 1;
+	expect_put(&stats, "{names} {other}", "7 -");
+	assert_int_equal(ctl_number(&stats, "names"), 7);
+	assert_int_equal(ctl_number(&stats, "other"), 0);
 }
 
 static void test_text(void **state)
@@ -294,6 +355,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_json),
 	    cmocka_unit_test(test_messages),
+	    cmocka_unit_test(test_stats),
+	    cmocka_unit_test(test_put),
 	    cmocka_unit_test(test_text),
 	    cmocka_unit_test(test_mounts),
 	    cmocka_unit_test(test_plain),
