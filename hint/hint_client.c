@@ -212,7 +212,7 @@ struct batch {
 
 /* Takes from the queue as many hints as are for one stream. Called with the
  * lock. */
-static void take(struct forefetch_hint *h, struct batch *b)
+static void take_batch(struct forefetch_hint *h, struct batch *b)
 {
 	b->n = b->bytes = 0;
 	while (h->out != h->in && b->n < BATCH && b->bytes < BATCH_BYTES) {
@@ -267,7 +267,7 @@ static void *run(void *arg)
 		h->cancel = false;
 		b->n = 0;
 		if (!ends)
-			take(h, b);
+			take_batch(h, b);
 		pthread_mutex_unlock(&h->lock);
 		if (cancel && !ends)
 			cancel_all(h);
@@ -366,7 +366,8 @@ static struct stream *stream_at(
 }
 
 /* Called with the lock. */
-static int put(struct forefetch_hint *h, const char *path, struct entry *e)
+static int queue_hint(
+    struct forefetch_hint *h, const char *path, struct entry *e)
 {
 	struct ctl_place at;
 
@@ -400,7 +401,7 @@ API int forefetch_hint_add(struct forefetch_hint *h, const char *path,
 	 * lock. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&h->lock);
-	rc = put(h, path, &e);
+	rc = queue_hint(h, path, &e);
 	pthread_mutex_unlock(&h->lock);
 	pthread_setcancelstate(cancel, NULL);
 	errno = error;

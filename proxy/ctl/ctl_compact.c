@@ -55,7 +55,8 @@ static void subtract(
 	}
 }
 
-static Forefetch__Response *ask(const struct ctl_options *opt, bool begin)
+static Forefetch__Response *ask_compact(
+    const struct ctl_options *opt, bool begin)
 {
 	Forefetch__CompactRequest compact = FOREFETCH__COMPACT_REQUEST__INIT;
 
@@ -82,14 +83,14 @@ static bool is_good(const Forefetch__CompactedServer *srv)
 int ctl_compact(const struct ctl_options *opt)
 {
 	const struct timespec rest = {.tv_nsec = ASK_MS * 1000000L};
-	Forefetch__Response *first = ask(opt, true);
-	Forefetch__Response *last = first ? ask(opt, false) : NULL;
+	Forefetch__Response *first = ask_compact(opt, true);
+	Forefetch__Response *last = first ? ask_compact(opt, false) : NULL;
 	int code = last ? EXIT_SUCCESS : EXIT_FAILURE;
 
 	while (last && is_busy(last->compact)) {
 		nanosleep(&rest, NULL);
 		ctl_free(last);
-		last = ask(opt, false);
+		last = ask_compact(opt, false);
 	}
 	if (last)
 		subtract(last->compact, first->compact);

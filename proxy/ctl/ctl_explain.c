@@ -130,23 +130,22 @@ static void put_rights(const Forefetch__Explained *x)
 	put_age(x->rights_age_us, x->rights_fresh);
 }
 
-static void put_prediction(const Forefetch__Prediction *told)
+static void put_prediction(const Forefetch__Prediction *p)
 {
 	char age[CTL_TEXT_MAX], bytes[CTL_TEXT_MAX];
 
-	if (!told) {
+	if (!p) {
 		puts("  prefetch     not predicted recently");
 		return;
 	}
-	printf("  prefetch     %s (%s ago)\n", WORD(states, told->state),
-	    ctl_text_us(age, told->age_us));
+	printf("  prefetch     %s (%s ago)\n", WORD(states, p->state),
+	    ctl_text_us(age, p->age_us));
 	printf("               predicted at %.0f%%, %" PRIu32
 	       " accesses ahead, by %s\n",
-	    (double)told->p_permille / 10, told->lead,
-	    WORD(sources, told->source));
+	    (double)p->p_permille / 10, p->lead, WORD(sources, p->source));
 	fputs("               for its ", stdout);
-	put_bits(needs, sizeof(needs) / sizeof(needs[0]), told->needs);
-	printf("; %s came\n", ctl_text_bytes(bytes, told->bytes));
+	put_bits(needs, sizeof(needs) / sizeof(needs[0]), p->needs);
+	printf("; %s came\n", ctl_text_bytes(bytes, p->bytes));
 }
 
 static void put_not_found(const char *path, const Forefetch__Explained *x)

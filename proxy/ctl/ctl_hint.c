@@ -37,7 +37,7 @@ struct stream {
 	uint64_t seq; /* of the last hint */
 	Forefetch__Hint *hints[BATCH];
 	size_t n, bytes;
-	Forefetch__Hinted told; /* the last answer */
+	Forefetch__Hinted answer; /* the last answer */
 };
 
 struct run {
@@ -59,7 +59,7 @@ static void hint_free(Forefetch__Hint *h)
 	free(h);
 }
 
-static void taken(struct stream *s, uint64_t seq)
+static void drop_taken(struct stream *s, uint64_t seq)
 {
 	size_t n = 0;
 
@@ -71,7 +71,7 @@ static void taken(struct stream *s, uint64_t seq)
 	memmove(s->hints, s->hints + n, s->n * sizeof(*s->hints));
 }
 
-static bool ask(struct run *run, struct stream *s)
+static bool send_hints(struct run *run, struct stream *s)
 {
 	Forefetch__HintRequest hint = FOREFETCH__HINT_REQUEST__INIT;
 	Forefetch__Response *res;
@@ -89,9 +89,9 @@ static bool ask(struct run *run, struct stream *s)
 		return false;
 	}
 	s->begun = true;
-	s->told = *res->hint;
+	s->answer = *res->hint;
 	ctl_free(res);
-	taken(s, s->told.accepted);
+	drop_taken(s, s->answer.accepted);
 	return true;
 }
 
@@ -105,7 +105,7 @@ static struct hint_sum {
 	struct hint_sum sum = {0};
 
 	for (unsigned i = 0; i < run->nstreams; i++) {
-		const Forefetch__Hinted *h = &run->streams[i]->told;
+		const Forefetch__Hinted *h = &run->streams[i]->answer;
 
 		sum.accepted += h->accepted;
 		sum.waiting += h->waiting;
@@ -127,7 +127,7 @@ static void put_sum(FILE *out, const struct hint_sum *sum)
 	    sum->accepted, sum->used, sum->ahead, sum->waiting);
 }
 
-static void rest(struct run *run)
+static void show_and_rest(struct run *run)
 {
 	struct hint_sum sum = sum_of(run);
 
@@ -141,21 +141,21 @@ static void rest(struct run *run)
 }
 
 /* Sends all hints of a stream, and waits until they were taken. */
-static void flush(struct run *run, struct stream *s)
+static void flush_stream(struct run *run, struct stream *s)
 {
 	run->screen.ms = 0;
 	while ((s->n > 0 || !s->begun) && !run->failed && !ctl_walk_stopped()) {
-		if (!ask(run, s))
+		if (!send_hints(run, s))
 			return;
 		if (s->n > 0)
-			rest(run);
+			show_and_rest(run);
 	}
 }
 
 static void flush_all(struct run *run)
 {
 	for (unsigned i = 0; i < run->nstreams; i++)
-		flush(run, run->streams[i]);
+		flush_stream(run, run->streams[i]);
 }
 
 /* ---- hints ------------------------------------------------------------ */
@@ -207,14 +207,14 @@ static struct stream *stream_of(
 	return NULL;
 }
 
-static void queue(struct run *run, struct stream *s, const struct ctl_place *at,
-    const struct ctl_hint_line *line)
+static void queue_hint(struct run *run, struct stream *s,
+    const struct ctl_place *at, const struct ctl_hint_line *line)
 {
 	Forefetch__Hint *h = malloc(sizeof(*h));
 	size_t len = strlen(at->path);
 
 	if (s->n == BATCH || s->bytes + len + HINT_BYTES > BATCH_BYTES)
-		flush(run, s);
+		flush_stream(run, s);
 	if (run->failed || ctl_walk_stopped() || !h) {
 		free(h);
 		return;
@@ -243,7 +243,7 @@ static void hint_at(struct run *run, const struct ctl_hint_line *line)
 	} else {
 		s = stream_of(run, &at, line->path);
 		if (s)
-			queue(run, s, &at, line);
+			queue_hint(run, s, &at, line);
 	}
 	free(path);
 }
@@ -259,7 +259,7 @@ struct input {
 };
 
 /* More of it; what is known is sent before this waits. */
-static void fill(struct run *run, struct input *in)
+static void read_more(struct run *run, struct input *in)
 {
 	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
 	ssize_t n;
@@ -282,7 +282,7 @@ static void fill(struct run *run, struct input *in)
 }
 
 /* The next record; NULL: none yet, or no more. */
-static char *record(struct input *in)
+static char *next_record(struct input *in)
 {
 	char *begin = in->buf + in->at, *end;
 
@@ -326,7 +326,7 @@ static void from_pipe(struct run *run)
 	}
 	in->sep = run->opt->null ? '\0' : '\n';
 	while (!run->failed && !ctl_walk_stopped()) {
-		text = record(in);
+		text = next_record(in);
 		if (text) {
 			from_line(run, in, text);
 			continue;
@@ -337,7 +337,7 @@ static void from_pipe(struct run *run)
 			in->skips = true;
 			in->len = 0;
 		}
-		fill(run, in);
+		read_more(run, in);
 	}
 	free(in);
 }
@@ -347,7 +347,7 @@ static void from_pipe(struct run *run)
 static bool all_asked(const struct run *run)
 {
 	for (unsigned i = 0; i < run->nstreams; i++)
-		if (run->streams[i]->told.waiting > 0)
+		if (run->streams[i]->answer.waiting > 0)
 			return false;
 	return true;
 }
@@ -358,9 +358,9 @@ static void wait_all(struct run *run)
 	flush_all(run);
 	run->screen.ms = 0;
 	while (!run->failed && !ctl_walk_stopped() && !all_asked(run)) {
-		rest(run);
+		show_and_rest(run);
 		for (unsigned i = 0; i < run->nstreams && !run->failed; i++)
-			(void)ask(run, run->streams[i]);
+			(void)send_hints(run, run->streams[i]);
 	}
 	ctl_walk_clear(&run->screen);
 }
@@ -412,7 +412,7 @@ static void run_end(struct run *run)
 	for (unsigned i = 0; i < run->nstreams; i++) {
 		struct stream *s = run->streams[i];
 
-		taken(s, UINT64_MAX);
+		drop_taken(s, UINT64_MAX);
 		ctl_close(s->client);
 		free(s);
 	}

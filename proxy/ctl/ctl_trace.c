@@ -26,7 +26,7 @@ static void rest(unsigned ms)
 	nanosleep(&ts, NULL);
 }
 
-static Forefetch__Response *ask(struct ctl_client *c,
+static Forefetch__Response *ask_trace(struct ctl_client *c,
     const struct ctl_options *opt, Forefetch__TraceAction action)
 {
 	Forefetch__TraceRequest trace = FOREFETCH__TRACE_REQUEST__INIT;
@@ -60,7 +60,7 @@ static int take_all(struct ctl_client *c, const struct ctl_options *opt, int fd)
 
 	while (good && !over) {
 		Forefetch__Response *res =
-		    ask(c, opt, FOREFETCH__TRACE_ACTION__TAKE);
+		    ask_trace(c, opt, FOREFETCH__TRACE_ACTION__TAKE);
 		const Forefetch__Traced *t = res ? res->trace : NULL;
 
 		if (!t)
@@ -83,7 +83,7 @@ static void leave_terminal(void)
 		(void)dup2(fd, i);
 }
 
-static void tell(const struct ctl_options *opt, pid_t pid)
+static void put_started(const struct ctl_options *opt, pid_t pid)
 {
 	struct ctl_json j = {.out = stdout};
 
@@ -101,7 +101,8 @@ static void tell(const struct ctl_options *opt, pid_t pid)
 
 static int begin(struct ctl_client *c, const struct ctl_options *opt, int fd)
 {
-	Forefetch__Response *res = ask(c, opt, FOREFETCH__TRACE_ACTION__BEGIN);
+	Forefetch__Response *res =
+	    ask_trace(c, opt, FOREFETCH__TRACE_ACTION__BEGIN);
 	pid_t pid;
 
 	if (!res)
@@ -116,7 +117,7 @@ static int begin(struct ctl_client *c, const struct ctl_options *opt, int fd)
 		leave_terminal();
 		_exit(take_all(c, opt, fd));
 	}
-	tell(opt, pid);
+	put_started(opt, pid);
 	return EXIT_SUCCESS;
 }
 
@@ -151,7 +152,7 @@ static int stop(const struct ctl_options *opt)
 		return EXIT_FAILURE;
 	for (int i = 0; i < STOP_TRIES && going > 0; i++) {
 		Forefetch__Response *res =
-		    ask(c, opt, FOREFETCH__TRACE_ACTION__STOP);
+		    ask_trace(c, opt, FOREFETCH__TRACE_ACTION__STOP);
 
 		if (!res)
 			break;

@@ -16,7 +16,7 @@
 
 enum { PART = 48 << 10 }; /* of a file, in one request */
 
-static Forefetch__Response *ask(struct ctl_client *c,
+static Forefetch__Response *ask_trees(struct ctl_client *c,
     const struct ctl_options *opt, Forefetch__TreesRequest *trees)
 {
 
@@ -68,7 +68,7 @@ static bool list(struct ctl_client *c, const struct ctl_options *opt)
 	Forefetch__Response *res;
 
 	trees.action = FOREFETCH__TREES_ACTION__LIST;
-	res = ask(c, opt, &trees);
+	res = ask_trees(c, opt, &trees);
 	if (!res)
 		return false;
 	if (opt->json)
@@ -119,7 +119,7 @@ static bool show(struct ctl_client *c, const struct ctl_options *opt)
 	trees.action = FOREFETCH__TREES_ACTION__SHOW;
 	if (!parse_id(opt->args[1], &trees.id))
 		return false;
-	res = ask(c, opt, &trees);
+	res = ask_trees(c, opt, &trees);
 	if (!res)
 		return false;
 	if (opt->json) {
@@ -151,7 +151,7 @@ static bool clear(struct ctl_client *c, const struct ctl_options *opt)
 	trees.action = FOREFETCH__TREES_ACTION__CLEAR;
 	if (opt->nargs > 1 && !parse_id(opt->args[1], &trees.id))
 		return false;
-	return done(ask(c, opt, &trees), opt);
+	return done(ask_trees(c, opt, &trees), opt);
 }
 
 /* ---- files ------------------------------------------------------------ */
@@ -170,7 +170,7 @@ static bool export_to(
 
 		trees.action = FOREFETCH__TREES_ACTION__EXPORT;
 		trees.offset = offset;
-		res = ask(c, opt, &trees);
+		res = ask_trees(c, opt, &trees);
 		if (!res)
 			return false;
 		data = &res->trees->data;
@@ -218,7 +218,7 @@ static bool import_from(FILE *in, struct ctl_client *c,
 			ungetc(c2, in);
 		if (ferror(in))
 			return complain(opt->args[1]);
-		res = ask(c, opt, &trees);
+		res = ask_trees(c, opt, &trees);
 		if (!trees.more)
 			return done(res, opt);
 		if (!res)

@@ -37,7 +37,7 @@ static void put_json(
 	ctl_json_close(j, '}');
 }
 
-static Forefetch__Response *ask(
+static Forefetch__Response *ask_warm(
     struct ctl_client *c, struct ctl_place *at, const struct ctl_options *opt)
 {
 	Forefetch__WarmRequest warm = FOREFETCH__WARM_REQUEST__INIT;
@@ -56,12 +56,12 @@ static Forefetch__Response *walk(
     struct ctl_client *c, struct ctl_place *at, const struct ctl_options *opt)
 {
 	struct ctl_walk screen = {.quiet = opt->json};
-	Forefetch__Response *res = ask(c, at, opt);
+	Forefetch__Response *res = ask_warm(c, at, opt);
 
 	while (res && !res->warm->done && !ctl_walk_stopped()) {
 		ctl_walk_show(&screen, res->warm);
 		ctl_free(res);
-		res = ask(c, NULL, opt);
+		res = ask_warm(c, NULL, opt);
 	}
 	ctl_walk_clear(&screen);
 	return res;
