@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Handles and names as keys. */
 #include "nfsproto/nfs3_object.h"
 
 #include <xxhash.h>

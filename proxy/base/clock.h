@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The time, and what else base/ is: what every other folder of proxy/ stands
+ * on and that knows nothing of NFS. It includes no other folder. Logging,
+ * counters (metrics, histogram), memory (slab, reftab), work for threads
+ * (iopool), files (statefile, statedir), addresses (netmatch), and what the
+ * daemon tells systemd and the kernel (notify, reclaim, loopwatch).
+ */
 #ifndef FOREFETCH_CLOCK_H
 #define FOREFETCH_CLOCK_H
 
@@ -6,12 +13,14 @@
 #include <sys/time.h>
 #include <time.h>
 
-/* So that times before the machine was booted have a number, too. */
+/* Added to all times, so that a time before the machine was booted is not
+ * negative. */
 #define CLOCK_ORIGIN_US (UINT64_C(1) << 40)
 
-/* Microseconds of a clock that never steps and goes on in suspend: what was
- * confirmed before it is old behind it. Below 2^48 for nine years. Only the
- * callbacks of the event loop read it; all else is told the time. */
+/* Microseconds of a clock that never steps and goes on while the machine
+ * sleeps, so that what was confirmed before is old afterwards. They take less
+ * than 48 bits for nine years. Only callbacks of the event loop read it; all
+ * other functions are told the time as an argument. */
 static inline uint64_t clock_now_us(void)
 {
 	struct timespec ts;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How often each value occurred, in buckets; histogram.h draws them. */
 #include <assert.h>
 
 #include "base/histogram.h"

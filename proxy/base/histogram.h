@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef FOREFETCH_HISTOGRAM_H
-#define FOREFETCH_HISTOGRAM_H
-
-#include <stddef.h>
-#include <stdint.h>
-
 /*
  * A log-linear histogram of 32-bit values; here microseconds, which reach
  * from 0 to 71 minutes. Values below 16 have a bucket each; every power of
@@ -18,6 +12,12 @@
  * The structure is visible only so that it can be embedded; its fields are
  * read by other files and written by histogram.c alone.
  */
+#ifndef FOREFETCH_HISTOGRAM_H
+#define FOREFETCH_HISTOGRAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
 #define HISTOGRAM_BUCKETS 464
 
 struct histogram {

@@ -21,7 +21,8 @@
 
 STAILQ_HEAD(iopool_list, iopool_job);
 
-/* The daemon locks its memory, stacks too, and 8 MiB each are the preset. */
+/* The daemon locks its memory, stacks too, of which glibc would make 8 MiB for
+ * each thread. Jobs have buffers of 32 KiB on theirs (datacache_sum.c). */
 enum { STACK_BYTES = 256 << 10 };
 
 struct iopool {
@@ -32,7 +33,7 @@ struct iopool {
 	struct iopool_list finished;
 	bool stop;
 	/* Of the loop's thread: */
-	unsigned out; /* given, and done() not called yet */
+	unsigned out; /* jobs given whose done() was not called yet */
 	struct event *ev;
 	int efd;
 	unsigned threads;
@@ -70,7 +71,7 @@ static void *iopool_thread(void *arg)
 	return NULL;
 }
 
-/* done() may submit; what that brings is for the next turn. */
+/* done() may submit jobs; these are reaped in the next turn. */
 static void iopool_reap(struct iopool *pool)
 {
 	struct iopool_list list = STAILQ_HEAD_INITIALIZER(list);

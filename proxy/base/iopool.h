@@ -16,7 +16,8 @@
 struct event_base;
 struct iopool;
 
-/* Lies in whoever wants something done, and stays there until done(). */
+/* A part of the struct of whoever wants something done; must stay where it is
+ * until done(). */
 struct iopool_job {
 	STAILQ_ENTRY(iopool_job) link;
 	/* In a thread: may block; touches nothing that the loop may touch. */
@@ -28,13 +29,14 @@ struct iopool_job {
 /* Starts `threads` threads; NULL and errno on failure. All signals are
  * blocked in them. */
 struct iopool *iopool_new(struct event_base *base, unsigned threads);
-/* Runs what was given, done() included, then ends the threads. */
+/* Runs all jobs that were given, and their done(), then ends the threads. */
 void iopool_free(struct iopool *pool);
 void iopool_submit(struct iopool *pool, struct iopool_job *job);
 /* Runs jobs and their done() until none is left; blocks. Not from within a
  * done(). */
 void iopool_drain(struct iopool *pool);
-/* The same until `*over`, which a done() sets, or for so long; `*over`. */
+/* The same until a done() sets `*over`, or for `us` microseconds. Returns
+ * `*over`. */
 bool iopool_wait(struct iopool *pool, const bool *over, uint64_t us);
 
 #endif

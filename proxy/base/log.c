@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Log lines: where they go, their prefix, and the limit of repeated ones. */
 #include "base/log.h"
 
 #include <ctype.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Counters, gauges and the calls of each procedure, with their names. */
 #include <assert.h>
 #include <stdlib.h>
 

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What one server section has done since the daemon started: calls by
+ * procedure on both sides, single counters, and gauges. Nothing here allocates,
+ * locks or reads a clock of its own except metrics_new.
+ */
 #ifndef FOREFETCH_METRICS_H
 #define FOREFETCH_METRICS_H
 
@@ -8,11 +13,6 @@
 
 struct histogram;
 
-/*
- * What one server section has done since the daemon started: calls by
- * procedure on both sides, single counters, and gauges. Nothing here allocates,
- * locks or reads a clock of its own except metrics_new.
- */
 struct metrics;
 
 enum metrics_side {
@@ -21,9 +21,10 @@ enum metrics_side {
 	METRICS_SIDES
 };
 
-/* One call that was answered, as its side saw it. */
+/* One in so many calls that are answered at once is timed. */
 enum { METRICS_SAMPLE = 8 };
 
+/* One call that was answered, as its side saw it. */
 struct metrics_call {
 	uint64_t bytes_in;   /* received: from the client, or the server */
 	uint64_t bytes_out;  /* sent: to the client, or the server */

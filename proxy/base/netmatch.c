@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Addresses and networks: parsed, printed, compared. */
 #include "base/netmatch.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What systemd is told (sd_notify(3)); nothing in a build without libsystemd.
+ */
 #include "base/notify.h"
 
 #ifdef FF_SYSTEMD
@@ -9,7 +11,7 @@
 #include <systemd/sd-daemon.h>
 #include <time.h>
 
-enum { SETTLE_US = 5000000 };
+enum { SETTLE_US = 5000000 }; /* as notify.h promises */
 
 void notify_ready(void)
 {

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Asking the kernel to treat the daemon as a part of its own way to free
+ * memory. */
 #include "base/reclaim.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Linear hashing over references to slab items. */
 #include "base/reftab.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* cache_dir: checked, made, locked; and the small files of one line in it. */
 #include "base/statedir.h"
 
 #include <errno.h>
@@ -22,15 +23,15 @@
 #include "base/log.h"
 #include "base/statefile.h"
 
-/* A line that was given to be kept, and the job that writes it. */
+/* A file of one line: what it is to hold, and the job that writes it. */
 struct line {
 	struct iopool_job job;
 	SLIST_ENTRY(line) link;
 	struct statedir *sd;
 	char *server;
 	const char *file;
-	char *next;    /* to be written; NULL: nothing is */
-	char *writing; /* the job's; NULL: none is under way */
+	char *next;    /* what is to be written next; NULL: nothing */
+	char *writing; /* what the job writes; NULL: it does not run */
 	int error;
 	struct log_limit warned;
 };
@@ -74,7 +75,7 @@ static bool check_room(const char *path, const struct statfs *fs,
 {
 	uint64_t bytes = (uint64_t)fs->f_blocks * (uint64_t)fs->f_bsize;
 
-	/* A tmpfs without a limit says zero. */
+	/* A tmpfs without a limit has zero blocks. */
 	if (fs->f_blocks == 0 || bytes >= need_bytes)
 		return true;
 	snprintf(err, errlen,
@@ -158,7 +159,8 @@ void statedir_free(struct statedir *sd)
 	free(sd);
 }
 
-/* Another disk may be mounted there now. */
+/* Whether the lock is on what is there now: another disk may have been mounted
+ * over it since. */
 static bool still_locked(const struct statedir *sd)
 {
 	struct stat a, b;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where the daemon keeps what is to survive it: cache_dir, with a directory
- * for each server. Small files only; blocks that are cached are not here.
+ * cache_dir, where the daemon keeps what is to survive it, with a directory for
+ * each server. This is about the directory and small files; cached data is
+ * datacache's.
  *
- * The disk may be away, full or broken, or hang: it is had as soon as
- * statedir_take() succeeds, and files are written by threads.
+ * The disk may be absent, full or broken, or hang. So the daemon starts without
+ * it, tries statedir_take() in a thread until that succeeds, and has files
+ * written by threads.
  *
  *	cache_dir/NAME/
  *	  address-nfs, address-mount  last ADDRESS:PORT, a line of text
@@ -31,10 +33,10 @@ struct iopool;
 struct statedir;
 
 /*
- * Whether `path` may be had by this user: not a file or a link, not on NFS,
- * since the daemon would wait for itself, nor on a file system with less than
- * `need_bytes`. What is missing or does not work may mend itself, and is no
- * reason. False and a sentence in `err`; may block.
+ * Whether `path` may be this user's cache_dir. It must not be a file or a link,
+ * nor lie on NFS, since the daemon would wait for itself, nor on a file system
+ * of less than `need_bytes`. A directory that is missing or does not work is
+ * accepted: that may mend itself. False and a sentence in `err`; may block.
  */
 bool statedir_check(
     const char *path, uid_t uid, uint64_t need_bytes, char *err, size_t errlen);
@@ -43,38 +45,38 @@ bool statedir_check(
 /* Looks at nothing yet. NULL without memory. */
 struct statedir *statedir_new(
     const char *path, uint64_t need_bytes, struct iopool *pool);
-/* After the pool: what is being written was written then. */
+/* To be called after iopool_free(), which waits for what is being written. */
 void statedir_free(struct statedir *sd);
 
 /*
- * Make the directory where it is missing, and lock it: one daemon at a time;
- * again where there is another one now. For threads; may block. 0, or -errno
- * and a sentence in `err`: -EINVAL where statedir_check() would refuse it, or
- * another daemon has it.
+ * Make the directory if it is missing, and lock it, so that one daemon at a
+ * time uses it. Where another directory has taken its place, that is locked in
+ * turn. For threads; may block. 0, or -errno and a sentence in `err`: -EINVAL
+ * where statedir_check() would refuse it, or another daemon has locked it.
  */
 int statedir_take(struct statedir *sd, char *err, size_t errlen);
-/* … and that of a server; 0 or -errno. */
+/* Make the directory of a server; 0 or -errno. */
 int statedir_make_server(const struct statedir *sd, const char *server);
-/* It was taken once. */
+/* Whether statedir_take() has ever succeeded. */
 bool statedir_taken(const struct statedir *sd);
 
 /* The path of `file` of `server`; 0 or -ENAMETOOLONG. */
 int statedir_path(const struct statedir *sd, const char *server,
     const char *file, char *path, size_t size);
 
-/* One line of text kept under a name, without its end; -ENOENT where there is
- * none. May block. */
+/* Read the line of `file`, without its line break; -ENOENT where there is no
+ * such file. May block. */
 int statedir_load_line(const struct statedir *sd, const char *server,
     const char *file, char *line, size_t size);
-/* It is replaced as a whole, by a thread, as soon as the directory is had;
- * where another one is given meanwhile, the last one counts. A failure is
- * logged. `file` outlives this. */
+/* Replace the line of `file`, in a thread, as soon as the directory was taken.
+ * Of several lines that are given meanwhile the last one is written. A failure
+ * is logged. `file` outlives the statedir. */
 void statedir_save_line(struct statedir *sd, const char *server,
     const char *file, const char *line);
-/* The same at once; for threads. 0 or -errno. */
+/* The same at once, by the caller, who is a thread. 0 or -errno. */
 int statedir_write_line(const struct statedir *sd, const char *server,
     const char *file, const char *line);
-/* The directory was taken: write what has waited for it. */
+/* The directory was taken: write the lines that have waited for it. */
 void statedir_resume(struct statedir *sd);
 
 /* An address kept under a name; -ENOENT where there is none. */

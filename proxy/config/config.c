@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Loading, releasing, printing and comparing configurations. In other files:
+ * The configuration file. This folder uses base/ and, for paths, nfsproto; all
+ * others read its structs.
+ *
+ *   config.c                 load, free, print, compare
  *   config_parse.c           lines, sections, checks that span keys
  *   config_key.c             the table of keys
  *   config_value.c, _text.c  the kinds of value
+ *   exportpath.c             which paths a server may be asked for
  */
 #include "config/config.h"
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The table of all keys with their ranges and defaults; typos of their names.
+ */
 #include "config/config_key.h"
 
 #include <assert.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The values that are numbers, switches and words; config_text.c has those that
+ * own memory. */
 #include "config/config_value.h"
 
 #include "config/config.h"

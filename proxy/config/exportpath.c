@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Paths that clients, pins and the control program name: are they offered? */
 #include "config/exportpath.h"
 
 #include <errno.h>

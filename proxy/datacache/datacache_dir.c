@@ -4,7 +4,7 @@
  * it, and FORMAT, the file that says of what layout and of which server they
  * are. Others could otherwise put files there that are served as a server's.
  */
-#include "datacache/datacache_private.h"
+#include "datacache/datacache_dir.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,6 +20,7 @@
 #include <xxhash.h>
 
 #include "base/statefile.h"
+#include "datacache/datacache_private.h"
 
 #define FORMAT_MAGIC 0x3143444646464651ull /* "QFFFFDC1" */
 

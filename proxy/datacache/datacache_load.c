@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "datacache/datacache_dir.h"
 
 /* A segment whose index is being merged. */
 struct source {

@@ -576,26 +576,6 @@ bool pin_wants(
 void pin_lost(struct datacache *dc, const struct data_key *key);
 void pin_free(struct datacache *dc);
 
-/* datacache_dir.c */
-/* The directory of `dc`, and where a sentence goes that says what is wrong. */
-struct dir {
-	struct datacache *dc;
-	char *err;
-	size_t errlen;
-};
-typedef int (*dir_on_segment)(void *ctx, uint32_t number);
-
-/* Make and open it: dc->dirfd. This and the next two: 0, or dir_refuse(). */
-int dir_open(const struct dir *d);
-/* Call `each` for every file of a segment; it may stop that with an error. */
-int dir_scan(const struct dir *d, dir_on_segment each, void *ctx);
-/* Write FORMAT with dc->id, which is made at random where it is 0. */
-int dir_format_write(const struct dir *d);
-/* Whether FORMAT is there and right; dc->id is read from it. */
-bool dir_format_read(struct datacache *dc);
-/* Say why `file` ("": the directory itself) cannot be used: -EPERM. */
-int dir_refuse(const struct dir *d, const char *file, const char *cause);
-
 /* datacache_load.c */
 /* Read the indexes of the directory; 0, or -errno and a sentence in `err`. */
 int load_dir(struct datacache *dc, char *err, size_t errlen);

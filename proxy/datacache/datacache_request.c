@@ -207,8 +207,33 @@ static void request_look_ahead(struct request *rq)
 	rq->ahead_to = seg->ahead_to = from + AHEAD_BYTES;
 }
 
-/* Data on its way to the disk needs no help: if it lies in a mapping, being
- * moved on, the move reads it. */
+static void request_add(struct request *rq, const struct extent *x)
+{
+	const struct datacache *dc = rq->dc;
+	const struct pend *p =
+	    x->meta & EXT_PENDING ? dc->pends[x->owner] : NULL;
+	struct request_item *it = &rq->items[rq->n++];
+
+	it->seg = p ? p->src : dc->segs[x->owner];
+	it->offset = x->offset;
+	it->pos = x->pos;
+	if (p)
+		it->pos += (uint32_t)(p->data - p->src->rb.data);
+	it->len = x->len;
+	it->slot = p ? p->src_slot : x->slot;
+	/* Pages that the page cache gave up may never have been written, and
+	 * nobody was told. Without an index there is no checksum. */
+	it->verify = !(x->meta & EXT_VERIFIED) || !it->seg->doomed;
+	rbuf_ref(&it->seg->rb);
+	/* An extent is verified whole. */
+	if (x->offset < rq->offset)
+		rq->offset = x->offset;
+	if (x->offset + x->len > rq->end)
+		rq->end = x->offset + x->len;
+}
+
+/* Data that is written from memory needs no request. Data that is moved on from
+ * a mapping does: the move may come too late for whoever waits. */
 struct request *request_start(
     struct datacache *dc, struct file *f, const struct datacache_read *rd)
 {
@@ -229,32 +254,9 @@ struct request *request_start(
 	rq->end = end;
 	TAILQ_INIT(&rq->waiters);
 	for (index_seek(f, rd->offset, &c);
-	     (x = cursor_get(&c)) && x->offset < end; cursor_next(&c)) {
-		struct request_item *it = &rq->items[rq->n];
-
-		const struct pend *p =
-		    x->meta & EXT_PENDING ? dc->pends[x->owner] : NULL;
-
-		if (!is_mapped(dc, x))
-			continue;
-		it->seg = p ? p->src : dc->segs[x->owner];
-		it->offset = x->offset;
-		it->pos = x->pos;
-		if (p)
-			it->pos += (uint32_t)(p->data - p->src->rb.data);
-		it->len = x->len;
-		it->slot = p ? p->src_slot : x->slot;
-		/* What the page cache gave up may never have been written, and
-		 * nobody was told. Without an index there is no checksum. */
-		it->verify = !(x->meta & EXT_VERIFIED) || !it->seg->doomed;
-		rbuf_ref(&it->seg->rb);
-		rq->n++;
-		/* An extent is verified whole. */
-		if (x->offset < rq->offset)
-			rq->offset = x->offset;
-		if (x->offset + x->len > rq->end)
-			rq->end = x->offset + x->len;
-	}
+	     (x = cursor_get(&c)) && x->offset < end; cursor_next(&c))
+		if (is_mapped(dc, x))
+			request_add(rq, x);
 	if (rq->n > 0)
 		request_look_ahead(rq);
 	TAILQ_INSERT_TAIL(&dc->requests, rq, link);

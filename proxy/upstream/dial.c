@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A TCP connection in the making: source port, keepalive, timeouts. */
 #include "upstream/dial.h"
 
 #include <errno.h>
@@ -17,7 +18,9 @@
 #include "base/clock.h"
 
 enum {
-	RESERVED_FIRST = 665, /* below lie the ports of well-known services */
+	/* As the Linux NFS client (sunrpc.min_resvport): below lie the ports
+	 * of well-known services. */
+	RESERVED_FIRST = 665,
 	RESERVED_LAST = 1023,
 	KEEPALIVE_IDLE_S = 10,
 	KEEPALIVE_EVERY_S = 5,

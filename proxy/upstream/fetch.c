@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The flights. One that could not go out yet is in `join`, by what it asks,
+ * until it is sent; one that is about an object is in `about` until it ends,
+ * so that others can watch it.
+ */
 #include "upstream/fetch.h"
 
 #include <assert.h>
@@ -15,7 +20,9 @@
 enum {
 	JOIN_HASH_SIZE = 1024, /* powers of two */
 	ABOUT_HASH_SIZE = 1024,
-	REPLY_BYTES = 160, /* of a reply without payload */
+	/* What linkest is told to expect: of a reply without payload, and of
+	 * a listing whose length nobody has said. */
+	REPLY_BYTES = 160,
 	LISTING_BYTES = 4096,
 };
 
@@ -86,7 +93,8 @@ static void flight_free(struct fetch_flight *fl)
 	free(fl);
 }
 
-/* Those of a flight that is over; each may make others unwatch. */
+/* Tell those who watched a flight that it is over. Each of them may unwatch
+ * others, so the list is looked at anew each time. */
 static void watches_ring(struct fetch_watches *list)
 {
 	struct fetch_watch *w;
@@ -116,7 +124,7 @@ void fetch_free(struct fetch *f)
 	free(f);
 }
 
-/* Only what changes nothing, and is cheap to compare. */
+/* A request may be joined if it changes nothing and is cheap to compare. */
 static bool request_joinable(const struct upstream_request *req)
 {
 	return !(req->proc->flags & NFS_PROC_CHANGE) && !req->former &&
@@ -176,7 +184,8 @@ static void flight_on_send(void *arg, const struct upstream_sent *sent)
 static void flight_measure(
     struct fetch_flight *fl, const struct upstream_result *res)
 {
-	/* One that was sent twice may be answered for either time. */
+	/* The reply of a call that was sent twice may be that of either time.
+	 */
 	if (!fl->timed || !res->rec || res->resent)
 		return;
 	fl->timed = false;
@@ -195,7 +204,7 @@ static void flight_on_reply(void *arg, const struct upstream_result *res)
 	watches_take(&fl->watches, &watches);
 	flight_measure(fl, res);
 	flight_free(fl);
-	/* The first one last: it keeps what the others were asking. */
+	/* The first waiter last: the request that all share points into it. */
 	while ((w = TAILQ_LAST(&waiters, fetch_waiters)) != NULL) {
 		TAILQ_REMOVE(&waiters, w, link);
 		w->flight = NULL;
@@ -224,7 +233,7 @@ static void flight_add_waiter(struct fetch_flight *fl, struct fetch_waiter *w)
 	TAILQ_INSERT_TAIL(&fl->waiters, w, link);
 }
 
-/* Make it known to those that may join, if it could not go out at once. */
+/* Let others join it, if it could not go out at once. */
 static void flight_offer(struct fetch_flight *fl)
 {
 	struct fetch *f = fl->fetch;

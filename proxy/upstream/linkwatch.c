@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Is the server away? A NULL asks it when calls wait and nothing comes. */
 #include "upstream/linkwatch.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Netlink and a timer tell of changes of the network and of sleep. */
 #include "upstream/netwatch.h"
 
 #include <errno.h>
@@ -16,8 +17,8 @@
 #include "base/clock.h"
 
 enum {
-	SETTLE_US = 200000, /* changes come in flocks */
-	SLEPT_US = 1000000, /* less is not worth a new connection */
+	SETTLE_US = 200000, /* several changes at once make one call */
+	SLEPT_US = 1000000, /* a shorter sleep breaks no connection */
 };
 
 struct netwatch {

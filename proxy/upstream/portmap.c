@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One query of a server's rpcbind, or one probe of a port, over a connection of
+ * its own. */
 #include "upstream/portmap.h"
 
 #include <arpa/inet.h>

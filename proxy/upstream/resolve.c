@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Name, then ports, then a probe:
+ *
+ *   host name ─▶ addresses (evdns) ─▶ rpcbind: NFS, MOUNT ─▶ NULL of NFSv3
+ *       ▲                                                       │
+ *       └───── after AGAIN_US, with the next address ◀── fails ─┘
+ */
 #include "upstream/resolve.h"
 
 #include <errno.h>
@@ -19,7 +26,7 @@
 #include "upstream/portmap.h"
 
 enum {
-	AGAIN_US = 5000000, /* between two looks */
+	AGAIN_US = 5000000, /* between two tries */
 	ERROR_MAX = 320,
 	NFS_PORT = 2049,
 };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Registering at the local rpcbind, with libtirpc. */
 #include "upstream/rpcbind.h"
 
 #include <rpc/rpc.h>

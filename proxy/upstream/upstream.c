@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The calls to one program of one server.
+ * The calls to one program of one server. The folder has all that talks to
+ * servers; it uses link/, nfsproto and base/, and knows no cache.
+ *
+ *   fetch         flights: who waits for which call, who may join it
+ *   upstream      calls: queued, sent, repeated, answered (this file);
+ *                 upstream_conn.c connections, upstream_state.c what is told
+ *   xprt, dial    records over a TCP connection; making one
+ *   reply         what a reply says, decoded and checked
+ *   resolve, portmap   where the server is; rpcbind: where we are
+ *   netwatch, linkwatch   changes of the network; is the server away?
+ *
+ * A call moves like this:
  *
  *	upstream_send ─▶ queue ─▶ a connection's `sent` ─▶ reply
  *	                   ▲            │ the connection is lost
@@ -24,8 +35,12 @@
 enum {
 	HASH_SIZE = 4096, /* a power of two */
 	TICK_US = 1000000,
-	/* When to send again on a connection that lives: the server may have
-	 * lost the call. A repeated call may have been dropped as a copy. */
+	/*
+	 * When a call is sent again on a connection that lives, as the server
+	 * may have lost it: 60 s, as the Linux client does over TCP (timeo,
+	 * nfs(5)). A repeated one is sent again sooner: knfsd drops a copy
+	 * of a call that it is still working on.
+	 */
 	TIMEO_US = 60000000,
 	TIMEO_RESENT_US = 5000000,
 	IDLE_CLOSE_US = 60000000,
@@ -103,7 +118,7 @@ void upstream_call_queue(struct upstream_call *call, bool head)
 	call->up->queued++;
 }
 
-/* Nobody will know what became of it. */
+/* End a call whose reply will never come. */
 static void call_lost(struct upstream_call *call)
 {
 	const struct upstream_call_ops *ops = call->ops;
@@ -139,8 +154,8 @@ static enum upstream_class class_of(const struct nfs_proc *proc)
 	}
 }
 
-/* The one with the least in flight of the connections from `first` on that
- * are up; `*up_now` says whether there is any. */
+/* Of the connections from `first` to `end` that are up, the one with the least
+ * calls in flight; `*up_now` says whether there is any. */
 static struct upstream_conn *pick_among(
     struct upstream *up, unsigned first, unsigned end, bool *up_now)
 {
@@ -158,7 +173,7 @@ static struct upstream_conn *pick_among(
 	return best;
 }
 
-/* A connection of the class; any other where those are down. */
+/* A connection of the class, or any other if all of those are down. */
 static struct upstream_conn *upstream_pick(
     struct upstream *up, enum upstream_class class)
 {
@@ -261,7 +276,8 @@ void upstream_resume(struct upstream_call *call)
 {
 	call_unlink(call);
 	if (call->conn->state != UPSTREAM_UP) {
-		/* What its owner saw may not be so by then. */
+		/* By the time it can be sent, what its owner saw may have
+		 * changed; so on_doubt() will ask again. */
 		call_pin(call, false);
 		return;
 	}
@@ -282,7 +298,7 @@ bool upstream_call_sent(const struct upstream_call *call)
 
 void upstream_abandon(struct upstream_call *call)
 {
-	/* Not sent yet again: it waits in a list of its connection's. */
+	/* It waits to be sent (again), so it can be forgotten. */
 	if (call->where != CALL_SENT) {
 		call_unlink(call);
 		call_lost(call);
@@ -309,7 +325,8 @@ static void upstream_bad_reply(struct upstream_conn *c, const char *why)
 	upstream_conn_reset(c, why, false);
 }
 
-/* Of NFSACL it is known that many servers do without. */
+/* Note whether the server has the program. NFSACL does not count: many servers
+ * do without. */
 static void note_served(struct upstream *up, const struct nfs_proc *proc,
     const struct rpc_reply *rpc)
 {
@@ -385,8 +402,8 @@ static uint64_t call_timeo_us(const struct upstream_call *call)
 	return timeo < TIMEO_US ? timeo : TIMEO_US;
 }
 
-/* Send again what waits too long, or over a new connection where this one
- * has been silent since. */
+/* Send again what has waited too long; over a new connection if this one has
+ * been silent since the call was sent. */
 static void conn_check_timeouts(struct upstream_conn *c, uint64_t now_us)
 {
 	struct upstream_call *call, *next;
@@ -394,7 +411,8 @@ static void conn_check_timeouts(struct upstream_conn *c, uint64_t now_us)
 
 	for (call = TAILQ_FIRST(&c->sent); call && n-- > 0; call = next) {
 		next = TAILQ_NEXT(call, link);
-		/* What this tick has sent again is younger than the tick. */
+		/* A call that this tick has sent again is younger than now_us.
+		 */
 		if (now_us < call->sent_us + call_timeo_us(call))
 			continue;
 		metrics_add(c->up->p.metrics, METRICS_UPSTREAM_TIMEOUTS, 1);

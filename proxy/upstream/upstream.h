@@ -46,14 +46,16 @@ struct upstream_params {
 	struct event_base *base;
 	struct rbuf_pool *pool;
 	struct metrics *metrics;
-	const char *name;     /* the server's, for log lines; kept by … */
-	const char *program;  /* … the caller, as "nfs" or "mount" */
+	/* For log lines: the server's name, and "nfs" or "mount". Both outlive
+	 * the upstream. */
+	const char *name;
+	const char *program;
 	unsigned connections; /* 1 … UPSTREAM_CONNECTIONS_MAX */
 	/* Connect when there is a call, and close after a while without. */
 	bool lazy;
 	/* The address does not answer: look it up anew. */
 	void (*on_unreachable)(void *ctx);
-	/* Connection `conn` goes out from `port` now. */
+	/* Connection `conn` has `port` as its source port now. */
 	void (*on_port)(void *ctx, unsigned conn, uint16_t port);
 	/* As xprt_ops.on_received, of any connection. May be NULL. */
 	void (*on_received)(
@@ -81,10 +83,10 @@ void upstream_kick(struct upstream *up, bool woke);
 /* How a call went out: what it takes to repeat it after a restart. */
 struct upstream_sent {
 	uint32_t xid;
-	uint32_t source; /* dial_source(), 0: no longer of use */
+	uint32_t source; /* dial_source(); 0: it cannot be used again */
 	uint16_t conn;
-	uint64_t at_us;    /* of this time */
-	uint64_t first_us; /* of the first time */
+	uint64_t at_us;    /* when it was sent this time */
+	uint64_t first_us; /* when it was sent first */
 };
 
 struct upstream_result {
@@ -116,8 +118,8 @@ struct upstream_call_ops {
 
 struct upstream_request {
 	const struct nfs_proc *proc;
-	const struct rpc_cred *cred;        /* kept by the caller, as is … */
-	struct xdr_view args;               /* … this, until the reply */
+	const struct rpc_cred *cred;        /* the caller keeps both … */
+	struct xdr_view args;               /* until the reply */
 	struct rbuf *hold;                  /* holds `args`; may be NULL */
 	const struct upstream_sent *former; /* it was sent before a restart */
 	bool alone;                         /* nobody may join it (fetch.h) */
@@ -140,8 +142,9 @@ bool upstream_drop(struct upstream_call *call);
  */
 void upstream_abandon(struct upstream_call *call);
 
-/* What on_doubt() kept: repeat it all the same, where that can be done now,
- * else on_doubt() comes again; or forget it, without a word to its owner. */
+/* End what on_doubt() began. Resume: repeat the call all the same; where that
+ * cannot be done now, on_doubt() will be called again. Release: forget it,
+ * without a word to its owner. */
 void upstream_resume(struct upstream_call *call);
 void upstream_release(struct upstream_call *call);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Private to upstream*.c: what a call, a connection and an upstream are.
- * upstream.c has the calls and the queue, upstream_conn.c the connections.
+ * What a call, a connection and an upstream are. Private to upstream.c (calls
+ * and queues), upstream_conn.c (connections) and upstream_state.c (address,
+ * state, what is told of both).
  */
 #ifndef FOREFETCH_UPSTREAM_CONN_H
 #define FOREFETCH_UPSTREAM_CONN_H
@@ -107,7 +108,12 @@ void upstream_conn_close_idle(struct upstream_conn *c);
 bool upstream_conn_ready(const struct upstream_conn *c);
 void upstream_conn_send(struct upstream_conn *c, struct upstream_call *call);
 
+/* upstream_state.c */
+void upstream_state_changed(struct upstream *up);
+void upstream_set_error(struct upstream *up, const char *why);
+
 /* upstream.c */
+/* Send what waits, as far as connections take it. */
 void upstream_pump(struct upstream *up);
 void upstream_call_queue(struct upstream_call *call, bool head);
 /* Give a call that is in doubt, and in no list, to its owner; false where it
@@ -116,7 +122,5 @@ bool upstream_call_hold(struct upstream_call *call);
 /* To be sent again; an abandoned one ends here. */
 void upstream_call_requeue(struct upstream_call *call);
 void upstream_on_record(struct upstream_conn *c, const struct record *rec);
-void upstream_state_changed(struct upstream *up);
-void upstream_set_error(struct upstream *up, const char *why);
 
 #endif
