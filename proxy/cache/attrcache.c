@@ -13,7 +13,7 @@
 /* A node to which more names lead is never given up. */
 enum { REFS_TOP = UINT16_MAX };
 
-static uint64_t node_key(const struct node *n)
+uint64_t node_key(const struct node *n)
 {
 	nfs3_fh fh = {.len = n->fh_len, .data = (const char *)n->fh};
 

@@ -115,6 +115,8 @@ static inline nfs3_fh node_fh(const struct node *node)
 {
 	return (nfs3_fh){.len = node->fh_len, .data = (const char *)node->fh};
 }
+/* fh_key() of its handle. */
+uint64_t node_key(const struct node *node);
 
 void attrcache_fattr(
     const struct attrcache *ac, const struct node *node, fattr3 *out);

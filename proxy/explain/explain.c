@@ -174,8 +174,7 @@ void explain(struct caches *c, struct prefetch *pf, const struct user *user,
 	if (node)
 		node = walk(&q, &k, path, &key);
 	if (node) {
-		fh = node_fh(node);
-		key = fh_key(&fh);
+		key = node_key(node);
 		tell_object(&q, &k);
 	}
 	out->consistency = config_consistency_name(k.policy->consistency);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the caches know of a path, for one who may search its directories.
- * Nothing is asked of the server, and nothing is marked as used.
+ * What the caches know of a path, told to a user who may search its
+ * directories. The server is not asked, and nothing is marked as used.
  */
 #ifndef FOREFETCH_EXPLAIN_H
 #define FOREFETCH_EXPLAIN_H
@@ -16,14 +16,15 @@ struct user;
 
 enum explain_found {
 	EXPLAIN_OBJECT,
-	EXPLAIN_ABSENT,    /* it is known that there is no such name */
-	EXPLAIN_UNKNOWN,   /* nothing is cached of it */
-	EXPLAIN_HIDDEN,    /* the user was not seen to be let in */
+	EXPLAIN_ABSENT,  /* it is known that there is no such name */
+	EXPLAIN_UNKNOWN, /* nothing is cached of it */
+	EXPLAIN_HIDDEN,  /* the server has not yet let the user search there */
 	EXPLAIN_UNMOUNTED, /* nobody has mounted the export */
 };
 
-/* Ages are of the calls that told, when they were sent; UINT64_MAX: there was
- * none since the daemon started. `…_fresh`: an answer would rest on it now. */
+/* Ages count from the sending of the call that brought it; UINT64_MAX: there
+ * was none since the daemon started. `…_fresh`: a client would be answered from
+ * it now, without the server. */
 struct explain {
 	enum explain_found found;
 	const char *consistency; /* static */

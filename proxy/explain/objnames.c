@@ -153,16 +153,12 @@ static void on_name(void *arg, const struct dentry *d)
 	uint32_t i = d->child ? *by_node(s->on, d->child) : 0;
 	struct named *x = i ? &s->on->list[i - 1] : NULL;
 	struct node *node;
-	nfs3_fh fh;
 
 	if (!x || x->name)
 		return;
 	/* The number may mean another node by now. */
 	node = dentry_child(s->c->names, d);
-	if (!node)
-		return;
-	fh = node_fh(node);
-	if (fh_key(&fh) == x->object && may_search(s, d))
+	if (node && node_key(node) == x->object && may_search(s, d))
 		x->name = strndup(d->name, d->len);
 }
 

@@ -19,7 +19,7 @@ struct user;
 struct objnames *objnames_new(size_t max);
 void objnames_free(struct objnames *on); /* NULL is allowed */
 
-/* To be named; what is more than `max` stays without a name. */
+/* Name this object, too. Objects beyond `max` stay without a name. */
 void objnames_add(struct objnames *on, uint64_t object);
 /* Number `i` of those that were added, each once; false behind the last. */
 bool objnames_at(const struct objnames *on, size_t i, uint64_t *object);
@@ -30,8 +30,8 @@ const char *objnames_find(const struct objnames *on, uint64_t object);
 
 /*
  * Looks at `steps` objects or places of the name cache, for names in
- * directories that `user` was seen to be let into; true at the end. What comes
- * in between two steps may be met or not.
+ * directories that the server has let `user` search; true at the end. A name
+ * that is cached between two steps may be found or not.
  */
 bool objnames_step(struct objnames *on, struct caches *c,
     const struct user *user, size_t steps);

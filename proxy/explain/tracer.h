@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Observations as a trace for forefetch-sim, while somebody takes it: blocks
- * wait here for a moment, and nothing touches a file. A user's trace has but
- * what its own uid did.
+ * Traces of what clients do, for forefetch-sim, as long as somebody takes them.
+ * Blocks wait in memory until they are taken; nothing is written to a file
+ * here. A user's trace has only what the same uid did.
  */
 #ifndef FOREFETCH_TRACER_H
 #define FOREFETCH_TRACER_H
@@ -17,9 +17,9 @@ struct tracer_trace;
 
 enum {
 	TRACER_TRACES_MAX = 16,
-	TRACER_UID_MAX = 4,           /* of them, of a uid other than 0 */
-	TRACER_WAITS_MAX = 1 << 20,   /* bytes that nobody took yet */
-	TRACER_BYTES_MAX = 256 << 20, /* of a trace */
+	TRACER_UID_MAX = 4,           /* of a uid other than 0 */
+	TRACER_WAITS_MAX = 1 << 20,   /* bytes of one that wait to be taken */
+	TRACER_BYTES_MAX = 256 << 20, /* of a whole trace */
 };
 
 /* NULL and errno without memory. */
@@ -29,13 +29,13 @@ void tracer_free(struct tracer *t);
 
 void tracer_observe(struct tracer *t, const struct predictor_obs *obs);
 
-/* Of one uid, or where `all`, of all. NULL and errno: EBUSY, ENOMEM. */
+/* Trace one uid, or with `all` every one. NULL and errno: EBUSY, ENOMEM. */
 struct tracer_trace *tracer_begin(struct tracer *t, uid_t uid, bool all);
 void tracer_end(struct tracer_trace *x); /* NULL is allowed */
 
 enum tracer_state {
 	TRACER_GOES_ON,
-	TRACER_STOPPED, /* as below */
+	TRACER_STOPPED, /* by tracer_stop() */
 	TRACER_SLOW,    /* it was not taken fast enough */
 	TRACER_FULL,    /* it has reached its size */
 	TRACER_FAILED,  /* without memory */

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Hints: what somebody says will be read, in its order.
+ * Hints: a program says which files will be read, in which order.
  *
- * A stream of hints belongs to a user, with whose credential all is asked. What
- * comes next in it is wanted like what is predicted (prefetch.h), and goes the
- * same way: names, attributes and rights, then the bytes. When the reader,
- * which is any process of that uid, reads what a hint names, those before it
- * are dropped. So much of a stream is fetched ahead as the link brings in two
- * seconds; then the reader is waited for.
+ *	hint_add() ─▶ stream: item, item, item … ─▶ wants (want.h) ─▶ calls
+ *	                 ▲
+ *	hints_seen() ────┘ where the reader is: what lies before it is dropped
  *
- * Nothing is told of what a hint found but counts, and nothing binds: a hint
- * that is wrong costs its bytes, and what is not taken is not fetched.
+ * A stream of hints belongs to a user, and everything is asked under that
+ * user's credential. What comes next in the stream is wanted like what is
+ * predicted, and goes the same way: names, attributes and rights, then the
+ * bytes. The reader is any process of that uid. As much of a stream is fetched
+ * ahead of the reader as the link brings in two seconds; then it waits.
+ *
+ * A wrong hint does no harm but for the bytes that it costs. Whoever gives
+ * hints hears how many came to what, and nothing about the files.
  */
 #ifndef FOREFETCH_HINT_H
 #define FOREFETCH_HINT_H
@@ -53,8 +56,8 @@ struct hints *hints_new(const struct hint_params *p);
 /* All streams must have ended. NULL is allowed. */
 void hints_free(struct hints *h);
 void hints_set_config(struct hints *h, const struct config_server *config);
-/* A call of a client was answered. Whether it was about what a hint of its uid
- * names, or about a directory on the way there. */
+/* A call of a client was answered. True where it was about a file that a hint
+ * of its uid names, or about a directory on the way there. */
 bool hints_seen(struct hints *h, const struct predictor_obs *obs);
 
 /*
@@ -65,7 +68,7 @@ bool hints_seen(struct hints *h, const struct predictor_obs *obs);
  */
 struct hint_stream *hint_begin(struct hints *h, const struct user *who,
     const char *export, const char *path);
-/* What is under way is still learned from. NULL is allowed. */
+/* The caches still learn from calls under way. NULL is allowed. */
 void hint_end(struct hint_stream *s);
 
 /* `length` 0: to the end of the file. */
@@ -76,11 +79,12 @@ struct hint {
 	uint64_t offset;
 	uint64_t length;
 };
-/* 0, also for a bad path, handle or range, which has failed then; -EAGAIN
- * without room; -EINVAL for a `seq` that is not above all before it; -ENOMEM.
+/* 0, also for a bad path, handle or range, which counts as failed; -EAGAIN
+ * where the stream is full; -EINVAL for a `seq` that is not above all before;
+ * -ENOMEM.
  */
 int hint_add(struct hint_stream *s, const struct hint *hint);
-/* Those up to `seq` are dropped. */
+/* The hints up to `seq` are dropped. */
 void hint_cancel(struct hint_stream *s, uint64_t seq);
 
 /* As Hinted in control.proto. */

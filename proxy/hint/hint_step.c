@@ -90,12 +90,7 @@ static enum walked walk_path(
 
 static uint64_t key_of(const struct node *node)
 {
-	nfs3_fh fh;
-
-	if (!node)
-		return 0;
-	fh = node_fh(node);
-	return fh_key(&fh);
+	return node ? node_key(node) : 0;
 }
 
 static enum hint_step ask_name(

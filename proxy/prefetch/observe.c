@@ -46,9 +46,7 @@ static uint64_t space_of(struct caches *c, const struct node *node)
 static void about_node(
     struct caches *c, const struct node *node, struct predictor_obs *obs)
 {
-	nfs3_fh fh = node_fh(node);
-
-	obs->object = fh_key(&fh);
+	obs->object = node_key(node);
 	if (!(node->flags & NODE_ATTRS))
 		return;
 	obs->space = space_of(c, node);
@@ -175,15 +173,13 @@ static bool entry_fill(struct caches *c, struct node *dir,
     const nfs3_name *name, struct predictor_dirent *e)
 {
 	struct node *child;
-	nfs3_fh fh;
 
 	if (nfs3_name_is_dots(name))
 		return false;
 	child = known_name(c, dir, name).child;
 	if (!child || !(child->flags & NODE_ATTRS))
 		return false;
-	fh = node_fh(child);
-	*e = (struct predictor_dirent){.object = fh_key(&fh),
+	*e = (struct predictor_dirent){.object = node_key(child),
 	    .name_hash = observe_name(name),
 	    .type_hash = type_of(name),
 	    .exec = child->flags & NODE_PROGRAM,

@@ -49,7 +49,7 @@ void prefetch_wake(struct prefetch *pf, uint64_t now_us)
 	event_active(pf->ev, EV_TIMEOUT, 1);
 }
 
-void prefetch_wake_in(struct prefetch *pf, uint64_t us)
+static void wake_in(struct prefetch *pf, uint64_t us)
 {
 	struct timeval tv = clock_timeval(us);
 
@@ -96,17 +96,16 @@ void prefetch_listed(
     struct prefetch *pf, const struct pf_cred *cred, struct node *dir)
 {
 	struct predictor_dirent *ents;
-	nfs3_fh fh = node_fh(dir);
+	uint64_t key = node_key(dir);
 	size_t n;
 
 	/* A large one comes in pages, and is told when it is whole. */
 	if (!observe_listed(pf->p.caches, dir, cred->id) ||
-	    was_told(
-		pf, fh_key(&fh), attrcache_generation(pf->p.caches->attr, dir)))
+	    was_told(pf, key, attrcache_generation(pf->p.caches->attr, dir)))
 		return;
 	n = observe_listing(pf->p.caches, dir, cred->id, &ents);
 	if (n > 0)
-		predictor_list(pf->predictor, cred->uid, fh_key(&fh), ents, n);
+		predictor_list(pf->predictor, cred->uid, key, ents, n);
 	free(ents);
 }
 
@@ -340,7 +339,7 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 	if (due_us && (wait_us == 0 || due_us - now_us < wait_us))
 		wait_us = due_us - now_us;
 	if (wait_us > 0)
-		prefetch_wake_in(pf, wait_us);
+		wake_in(pf, wait_us);
 }
 
 /* ---- making one ------------------------------------------------------- */

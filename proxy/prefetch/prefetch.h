@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Predictions to fetches.
+ * Fetching ahead.
  *
- * Each call that was answered is observed; what the predictor makes of it is
- * wanted, and what is wanted and not fresh is asked of the server, by the
- * same fetch as ever, with the credential of the call that was observed.
- * What comes back goes where all replies go (learn.h): there is no other
- * way from here to a client.
+ *	calls of clients ─▶ predictor (predictor.h) ─▶ wants (want.h)
+ *	                                                 │ not fresh, and the
+ *	                                                 ▼ link has room
+ *	caches ◀─ learn.h ◀─────────────── server ◀──── calls
  *
- * Calls that clients wait for go first: a want goes out only when the link
- * has room for it (budget.h), and is forgotten when it comes too late.
+ * Calls that clients wait for go first: a want goes out only when the link has
+ * room for it (budget.h), and is dropped when that comes too late.
  *
  * 1. Observed: a reply was queued; observe.c makes of the call what the
  *    predictor hears (nothing where `prefetch = off` holds for its object).
@@ -19,13 +18,16 @@
  * 3. Wanted (prefetch_want.c): a want for each object and credential, in one
  *    of ten lanes by its lead.
  * 4. A step (prefetch_step.c): what is missing next, and whether it is worth a
- *    call: p (round trip + wire time) against (1 - p) (wire time + a quarter of
- *    a round trip), the latter weighed by the queue on the link.
- * 5. Sent, when the link has spare capacity (budget.h) and no call of a client
- *    waits for a connection; with a credential that was seen since the daemon
- *    started. JUKEBOX stops calls ahead for 5 s (PAUSE_US).
- * 6. Learned like any reply; the note of the prediction says what became of it,
- *    and the predictor is told (prefetch_note.c).
+ *    call (prefetch_worth.c): p (round trip + wire time) against (1 - p) (wire
+ *    time + a quarter of a round trip), the latter weighed by the queue on the
+ *    link.
+ * 5. Sent (flight.c), when the link has spare capacity (budget.h) and no call
+ *    of a client waits for a connection; with a credential that was seen since
+ *    the daemon started. JUKEBOX stops calls ahead for 5 s (PAUSE_US).
+ * 6. Learned like any reply: that is its only way to a client. The note of the
+ *    prediction says what became of it, and the predictor is told
+ *    (prefetch_note.c).
+ *
  * In strict mode only data is fetched: all else would be asked for again.
  */
 #ifndef FOREFETCH_PREFETCH_H
@@ -59,8 +61,9 @@ struct prefetch_params {
 	const char *name;    /* the server's, for log lines; outlives this */
 	const char *path;    /* of the learned trees, copied; "": not kept */
 	size_t memory_bytes; /* for what is learned */
-	/* Each call that the predictor hears of; may be NULL. True where it is
-	 * known what will be asked next: then nothing is guessed. */
+	/* Called for each call that the predictor hears of; may be NULL. True
+	 * where somebody has said what will be asked next (hint.h): then
+	 * nothing is predicted from this call. */
 	bool (*on_seen)(void *ctx, const struct predictor_obs *obs);
 	/* Whether the server can be asked at this moment, and no call of a
 	 * client waits to be sent. */
@@ -80,12 +83,12 @@ void prefetch_set_config(
 void prefetch_observe(struct prefetch *pf, const struct observe_call *call);
 
 struct predictor *prefetch_predictor(struct prefetch *pf);
-/* A file to keep what is learned in, where there was none: what is there is
- * added to what is known. May block for as long as reading it takes. */
+/* Gives a file to one that had none. What the file holds is added to what was
+ * learned. May block for as long as reading it takes. */
 void prefetch_set_file(struct prefetch *pf, const char *path);
-/* What was learned was changed by other means than calls: it is saved. */
+/* Somebody else changed what was learned: it is to be saved. */
 void prefetch_edited(struct prefetch *pf);
-/* For whatever else is fetched ahead. */
+/* The budget that all calls ahead share. */
 struct budget *prefetch_budget(struct prefetch *pf);
 /* Whether jobs (want.h) have to wait now: the server cannot be asked, or wants
  * wait for room on the link. */
@@ -93,8 +96,7 @@ bool prefetch_holds_jobs(const struct prefetch *pf);
 /* Whether calls are under way that were not sent ahead. */
 bool prefetch_sees_demand(const struct prefetch *pf);
 
-/* What became of the last prediction of an object, texts are static: to root,
- * or to the uid whose own use led to it, while nobody else has used it. */
+/* What became of the last prediction of an object. Texts are static. */
 struct prefetch_told {
 	bool predicted;
 	const char *state; /* "used", "late", … */
@@ -106,6 +108,8 @@ struct prefetch_told {
 	uint32_t needs; /* PREDICTOR_NEEDS_… */
 	uint32_t bytes; /* that came */
 };
+/* Root hears of each; another user only of what its own calls led to, and only
+ * while nobody else has used the object. */
 void prefetch_tell(struct prefetch *pf, uint64_t object, uint32_t uid,
     uint64_t now_us, struct prefetch_told *out);
 

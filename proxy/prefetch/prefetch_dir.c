@@ -61,8 +61,7 @@ static struct pf_dir *recent(struct prefetch *pf, uint64_t key, uint64_t now_us)
 bool dir_groups(struct prefetch *pf, const struct node *dir, uint64_t now_us)
 {
 	const struct node_ext *x = attrcache_ext(pf->p.caches->attr, dir);
-	nfs3_fh fh = node_fh(dir);
-	struct pf_dir *d = recent(pf, fh_key(&fh), now_us);
+	struct pf_dir *d = recent(pf, node_key(dir), now_us);
 
 	d->names++;
 	return d->names >= GROUP_MIN &&

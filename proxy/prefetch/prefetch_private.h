@@ -267,8 +267,7 @@ struct prefetch {
 	uint64_t saved_events;
 };
 
-/* prefetch.c: have the pump run after `us`. */
-void prefetch_wake_in(struct prefetch *pf, uint64_t us);
+/* prefetch.c */
 /* A prediction becomes a want; false where it is not worth it, or there are too
  * many. */
 bool prefetch_want(struct prefetch *pf, struct pf_cred *cred,

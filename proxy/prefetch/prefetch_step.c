@@ -102,9 +102,8 @@ bool turn_send(struct turn *t, struct node *node, uint32_t proc,
 
 bool turn_under_way(struct turn *t, struct node *node, uint32_t proc)
 {
-	nfs3_fh fh = node_fh(node);
 	struct fetch_about a = {
-	    .object = fh_key(&fh), .proc = proc, .cred = t->w->cred->id};
+	    .object = node_key(node), .proc = proc, .cred = t->w->cred->id};
 
 	if (!fetch_under_way(t->pf->p.fetch, &a))
 		return false;

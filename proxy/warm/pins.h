@@ -40,8 +40,8 @@ struct pins_params {
 /* Reads the file; what it has is pinned when this returns. NULL and errno
  * without memory. */
 struct pins *pins_new(const struct pins_params *p);
-/* The file, where the path was empty: there was no disk, nor anything pinned.
- * May block for as long as reading it takes. */
+/* Gives a file to pins that had none, because there was no disk: nothing can be
+ * pinned yet. May block for as long as reading it takes. */
 void pins_set_file(struct pins *ps, const char *path);
 /* Writes the file where it is not up to date. NULL is allowed. */
 void pins_free(struct pins *ps);
@@ -55,8 +55,8 @@ void pins_free(struct pins *ps);
  */
 int pins_add(struct pins *ps, const struct user *who, const char *export,
     const char *path, unsigned *id);
-/* Unpin it: that of `uid`, or for root those of all. How many there were;
- * 0: none. */
+/* Unpin what `uid` has pinned there, or for root what anybody has. Returns how
+ * many pins there were. */
 unsigned pins_remove(
     struct pins *ps, uint32_t uid, const char *export, const char *path);
 

@@ -64,25 +64,25 @@ void warm_set_config(struct warm *wm, const struct config_server *config);
  */
 struct warm_walk *warm_begin(struct warm *wm, const struct user *who,
     const char *export, const char *path, bool data);
-/* The same for a pin (datacache_pin()), with data. What was refused, or has no
- * room, is not pinned. */
+/* The same for a pin (datacache_pin()), with data. Files that the server does
+ * not let the user read, or for which there is no room, are not pinned. */
 struct warm_walk *warm_begin_pin(struct warm *wm, const struct user *who,
     const char *export, const char *path, unsigned pin);
-/* Ends it, if it goes on; what is under way is still learned from. */
+/* Ends and frees it. The caches still learn from calls under way. */
 void warm_end(struct warm_walk *w);
 
 enum warm_state {
 	WARM_WALKS,
 	WARM_DONE,
-	WARM_FAILED, /* the path could not be found; see `status` */
+	WARM_FAILED, /* the path could not be reached; see `status` */
 };
 
 struct warm_progress {
 	enum warm_state state;
-	uint32_t status;      /* of the server, where FAILED: nfsstat3 */
-	bool waits;           /* the server is away, or others go first */
-	bool full;            /* the tree's data has no room in the cache, or
-			       * more would be pinned than may be */
+	uint32_t status; /* of the server, where FAILED: nfsstat3 */
+	bool waits;      /* the server is away, or other calls go first */
+	bool full; /* the tree's data has no room in the cache, or more would
+		    * be pinned than may be */
 	uint64_t directories; /* looked at */
 	uint64_t files;
 	uint64_t others;        /* links, devices */
