@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Grants hang on their node in a list, the latest one first. A node keeps the
+ * grants of a few credentials only, so that a directory that everybody uses
+ * takes no more memory than others.
+ */
 #include "cache/accesscache.h"
 
 #include <stdlib.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Answers hang on their node in a list. A node has a handful at most, one for
+ * each procedure (and mask of GETACL), so the list needs no index.
+ */
 #include "cache/answercache.h"
 
 #include <stdlib.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Making, flushing and giving up. Memory is given back a little at a time: what
+ * was flushed is freed by caches_bury() turn by turn of the event loop, and
+ * caches_trim() moves the hands of two clocks, over names and over nodes, by a
+ * few buckets with each reply that is learned.
+ */
 #include "cache/caches.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Each mode comes down to one number, the oldest time of sending that will do;
+ * 0 where any will.
+ */
 #include "cache/contract.h"
 
 void contract_init(struct contract *c, const struct config_policy *policy,

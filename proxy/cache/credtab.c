@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Credentials in an array with a hash table of indices. When it is full, the
+ * one that was used longest ago loses its number, which is never given again.
+ */
 #include "cache/credtab.h"
 
 #include <stdlib.h>

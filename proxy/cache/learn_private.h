@@ -28,8 +28,8 @@ void learn_data_drop(const struct learn *l, const struct node *node);
 /* Where a name led, as far as is known. */
 struct learn_was {
 	struct node *child; /* NULL: not known, or absent */
-	bool known;         /* in this generation, if not for sure … */
-	bool firm;          /* … but for sure */
+	bool known; /* the name is of the directory's present generation */
+	bool firm;  /* … and bound to it for good, so it led there for sure */
 };
 
 struct learn_was learn_name_was(const struct learn *l, const diropargs3 *where);

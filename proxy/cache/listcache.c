@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A listing is one run of packed entries, in the order in which the server gave
+ * them. Where a reader will go on is remembered as hints; whether a name is
+ * missing is asked of a hash table, made when it is first asked.
+ */
 #include "cache/listcache.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Packing bytes into records, and taking them out again. */
 #include "cache/metafile.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the caches keep, into records, a few buckets at a time. */
 #include "cache/metapack.h"
 
 #include <string.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Saving beside everything else: the loop packs a slice, a thread writes it,
+ * and so on until all is in the new file, which then takes the old one's place.
+ *
+ *	caches ─ on_timer(): a slice ─▶ packing ─▶ writing ─ a thread ─▶ file
+ */
 #include "cache/metasave.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A short list, the latest mount first: clients mount seldom. */
 #include "cache/mounttab.h"
 
 #include <stdlib.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Names in a hash table by directory and name, as items of a slab. They are
+ * given up like nodes: a clock's hand passes over those that were not used
+ * since it passed before.
+ */
 #include "cache/namecache.h"
 
 #include <stdlib.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Somebody who asks by the control socket has the credential that the NFS
+ * client of this machine would send for him: the same caches answer both.
+ */
 #include "cache/user.h"
 
 #include <string.h>

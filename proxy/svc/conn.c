@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A client's connection between its transport (xprt.h) and svc. It is read from
+ * while there is room, and asks its owner to close it when the client breaks
+ * the rules of conn.h.
+ */
 #include "svc/conn.h"
 
 #include <errno.h>

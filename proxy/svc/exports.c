@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Each section's path is looked at by two calls: MNT gives the handle of its
+ * root, and GETATTR of that the fsid, to which the section then applies.
+ */
 #include "svc/exports.h"
 
 #include <stdbool.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* MOUNTv3: what may be mounted, and under which flavors. */
+/*
+ * MOUNTv3: which paths may be mounted, and under which flavors. Only paths of
+ * the configuration are let through, and of flavors only AUTH_SYS is offered.
+ */
 #include <stdlib.h>
 #include <string.h>
 

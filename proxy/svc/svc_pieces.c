@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A READ in pieces is a `struct svc_split`. The splits that have pieces to send
+ * wait in one queue; pump() sends from it while the pipe is not full. A split
+ * may outlive its request, since its calls point into it.
+ */
 #include "svc/svc_pieces.h"
 
 #include <assert.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What clients are answered: by the proxy itself, or by the server. */
+/*
+ * What clients are answered: results that the proxy encodes itself, errors, or
+ * the server's reply as it came, which is passed on by reference.
+ */
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,10 +39,12 @@ static void count_reply(struct svc_rqst *rqst, size_t bytes, bool error)
 	    rqst->call.proc, &mc);
 }
 
-/* Whose trees are those of calls without a credential: nobody's. */
+/* Stands for the uid of calls without AUTH_SYS: what the predictor learns from
+ * them belongs to no user. (UINT32_MAX means "no single user" to prefetch.) */
 #define NOBODY (UINT32_MAX - 1)
 
-/* What comes next is thought of when the reply has gone out. */
+/* Tell the predictor, after the reply was queued: a client never waits for a
+ * prediction. */
 static void rqst_observe(struct svc_rqst *rqst)
 {
 	struct observe_call call = {.proc = rqst->proc,
@@ -156,8 +161,9 @@ static size_t result_room(const union nfs_res *res, const struct nfs_proc *proc)
 
 void svc_reply_result(struct svc_rqst *rqst, const union nfs_res *res)
 {
+	unsigned char small[RPC_REPLY_HEADER_MAX + NFS_RES_SMALL_MAX];
 	size_t size = result_room(res, rqst->proc);
-	unsigned char *buf = malloc(size);
+	unsigned char *buf = size > sizeof(small) ? malloc(size) : small;
 	bool error =
 	    (rqst->proc->flags & NFS_PROC_STATUS) && res->status != NFS3_OK;
 	size_t head, body;
@@ -172,7 +178,8 @@ void svc_reply_result(struct svc_rqst *rqst, const union nfs_res *res)
 	    rpc_reply_encode_accepted(rqst->call.xid, SUCCESS, 0, 0, buf, size);
 	body = nfs_res_encode(rqst->proc, res, buf + head, size - head);
 	reply_encoded(rqst, buf, head + body, error);
-	free(buf);
+	if (buf != small)
+		free(buf);
 }
 
 void svc_reply_status(struct svc_rqst *rqst, nfsstat3 status)
