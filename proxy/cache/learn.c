@@ -156,21 +156,10 @@ static void bind_name(const struct learn *l, struct node *dir,
 
 /* ---- procedures ------------------------------------------------------- */
 
-static void refused(const struct learn *l, const nfs3_fh *fh)
-{
-	struct node *node = attrcache_find(l->caches->attr, fh);
-
-	if (node && l->cred)
-		accesscache_refused(l->caches->access, node, l->cred);
-}
-
 static void learn_getattr(const struct learn *l)
 {
-	struct node *node;
+	struct node *node = attrcache_get(l->caches->attr, &l->args->object);
 
-	if (l->res->status != NFS3_OK)
-		return;
-	node = attrcache_get(l->caches->attr, &l->args->object);
 	if (!node)
 		return;
 	(void)apply(
@@ -218,21 +207,10 @@ static void learn_unlisted(
 static void learn_lookup(const struct learn *l)
 {
 	const LOOKUP3resok *r = &l->res->lookup.LOOKUP3res_u.resok;
-	struct node *dir, *child;
+	struct node *dir =
+	    learn_node(l, &l->args->dirop.dir, &r->dir_attributes);
+	struct node *child = learn_node(l, &r->object, &r->obj_attributes);
 
-	if (l->res->status == NFS3ERR_NOENT) {
-		learn_absent(l);
-		return;
-	}
-	if (l->res->status != NFS3_OK) {
-		learn_attr(l, &l->args->dirop.dir,
-		    &l->res->lookup.LOOKUP3res_u.dir_attributes);
-		if (l->res->status == NFS3ERR_ACCES)
-			refused(l, &l->args->dirop.dir);
-		return;
-	}
-	dir = learn_node(l, &l->args->dirop.dir, &r->dir_attributes);
-	child = learn_node(l, &r->object, &r->obj_attributes);
 	if (!dir || !child)
 		return;
 	if (r->dir_attributes.attributes_follow)
@@ -245,14 +223,9 @@ static void learn_lookup(const struct learn *l)
 static void learn_access(const struct learn *l)
 {
 	const ACCESS3resok *r = &l->res->access.ACCESS3res_u.resok;
-	struct node *node;
+	struct node *node =
+	    learn_node(l, &l->args->access.object, &r->obj_attributes);
 
-	if (l->res->status != NFS3_OK) {
-		learn_attr(l, &l->args->access.object,
-		    &l->res->access.ACCESS3res_u.obj_attributes);
-		return;
-	}
-	node = learn_node(l, &l->args->access.object, &r->obj_attributes);
 	if (node && l->cred && may_fill(l, node))
 		accesscache_set_access(l->caches->access, node, l->cred,
 		    l->args->access.access | ACCESS_ALL, r->access, l->sent_us);
@@ -262,14 +235,9 @@ static void learn_access(const struct learn *l)
 static void learn_answer(const struct learn *l, const nfs3_fh *fh,
     const post_op_attr *attr, uint32_t key)
 {
-	struct node *node;
+	struct node *node = learn_node(l, fh, attr);
 	struct binding bound;
 
-	if (l->res->status != NFS3_OK) {
-		learn_attr(l, fh, attr);
-		return;
-	}
-	node = learn_node(l, fh, attr);
 	if (!node)
 		return;
 	learn_answered(l, node, false);
@@ -288,14 +256,8 @@ static void learn_pathconf(const struct learn *l)
 	const PATHCONF3resok *r = &l->res->pathconf.PATHCONF3res_u.resok;
 	struct node *node;
 
-	learn_answer(l, &l->args->object,
-	    l->res->status == NFS3_OK
-		? &r->obj_attributes
-		: &l->res->pathconf.PATHCONF3res_u.obj_attributes,
-	    0);
-	node = l->res->status == NFS3_OK
-		   ? attrcache_get(l->caches->attr, &l->args->object)
-		   : NULL;
+	learn_answer(l, &l->args->object, &r->obj_attributes, 0);
+	node = attrcache_get(l->caches->attr, &l->args->object);
 	if (!node)
 		return;
 	node->flags &= ~(NODE_CASE_SENSITIVE | NODE_CASE_BLIND) & 0xffff;
@@ -340,16 +302,8 @@ static void add_data(const struct learn *l, struct node *node)
 static void learn_read(const struct learn *l)
 {
 	const READ3resok *r = &l->res->read.READ3res_u.resok;
-	struct node *node;
+	struct node *node = attrcache_get(l->caches->attr, &l->args->read.file);
 
-	if (l->res->status != NFS3_OK) {
-		learn_attr(l, &l->args->read.file,
-		    &l->res->read.READ3res_u.file_attributes);
-		if (l->res->status == NFS3ERR_ACCES)
-			refused(l, &l->args->read.file);
-		return;
-	}
-	node = attrcache_get(l->caches->attr, &l->args->read.file);
 	if (!node)
 		return;
 	learn_answered(l, node, true);
@@ -405,11 +359,7 @@ static void learn_readdir(const struct learn *l)
 	    .verf = r->cookieverf,
 	    .entries = &r->reply};
 
-	if (l->res->status == NFS3_OK)
-		learn_list(l, &l->args->readdir.dir, &r->dir_attributes, &page);
-	else
-		learn_attr(l, &l->args->readdir.dir,
-		    &l->res->readdir.READDIR3res_u.dir_attributes);
+	learn_list(l, &l->args->readdir.dir, &r->dir_attributes, &page);
 }
 
 static void learn_readdirplus(const struct learn *l)
@@ -421,15 +371,10 @@ static void learn_readdirplus(const struct learn *l)
 	    .verf = r->cookieverf,
 	    .entries = &r->reply};
 
-	if (l->res->status == NFS3_OK)
-		learn_list(
-		    l, &l->args->readdirplus.dir, &r->dir_attributes, &page);
-	else
-		learn_attr(l, &l->args->readdirplus.dir,
-		    &l->res->readdirplus.READDIRPLUS3res_u.dir_attributes);
+	learn_list(l, &l->args->readdirplus.dir, &r->dir_attributes, &page);
 }
 
-/* Their attributes stand first in the results, good or bad. */
+/* Their attributes stand first in the results. */
 static void learn_fs(const struct learn *l)
 {
 	learn_answer(l, &l->args->object,
@@ -444,9 +389,35 @@ static void learn_readlink(const struct learn *l)
 
 static void learn_getacl(const struct learn *l)
 {
-	learn_answer(l, &l->args->getacl.object,
-	    &l->res->getacl.GETACL3res_u.resok.attributes,
-	    l->args->getacl.mask);
+	if (l->res->status == NFS3_OK)
+		learn_answer(l, &l->args->getacl.object,
+		    &l->res->getacl.GETACL3res_u.resok.attributes,
+		    l->args->getacl.mask);
+}
+
+/*
+ * An error. In all results but those of GETATTR, which have none, attributes
+ * stand first then, and the handle stands first in all arguments.
+ */
+static void learn_error(const struct learn *l)
+{
+	uint32_t proc = l->proc->proc;
+	struct node *node;
+
+	if (proc == NFSPROC3_GETATTR)
+		return;
+	if (proc == NFSPROC3_LOOKUP && l->res->status == NFS3ERR_NOENT) {
+		learn_absent(l);
+		return;
+	}
+	learn_attr(
+	    l, &l->args->object, &l->res->fsinfo.FSINFO3res_u.obj_attributes);
+	if (l->res->status != NFS3ERR_ACCES || !l->cred ||
+	    (proc != NFSPROC3_LOOKUP && proc != NFSPROC3_READ))
+		return;
+	node = attrcache_find(l->caches->attr, &l->args->object);
+	if (node)
+		accesscache_refused(l->caches->access, node, l->cred);
 }
 
 static void learn_nfs3(const struct learn *l)
@@ -467,8 +438,10 @@ static void learn_nfs3(const struct learn *l)
 
 	if (l->proc->proc == NFSPROC3_COMMIT || !rows[l->proc->proc])
 		learn_change(l);
-	else
+	else if (l->res->status == NFS3_OK)
 		rows[l->proc->proc](l);
+	else
+		learn_error(l);
 }
 
 static void learn_mnt(const struct learn *l)
