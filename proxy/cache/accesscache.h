@@ -15,7 +15,8 @@ struct accesscache;
  * whatever is asked later. */
 enum { ACCESS_ALL = 0x3f };
 
-/* Of one node, for one credential; times as in attrcache.h, 0: never. */
+/* What one credential was granted for one node. Times are those at which
+ * calls were sent; 0: never. */
 struct grant {
 	slab_ref next;
 	uint32_t cred;
@@ -46,10 +47,10 @@ void accesscache_set_answered(struct accesscache *xc, struct node *node,
 /* The server refused this credential: what it gave before is over. */
 void accesscache_refused(
     struct accesscache *xc, struct node *node, uint32_t cred);
-/* The object was changed by others, and with it, perhaps, who may do what:
- * only that it was known to them stays. */
+/* The object was changed by others, and perhaps who may do what with it. All
+ * that is kept is who was told of it. */
 void accesscache_changed(struct accesscache *xc, struct node *node);
-/* As it was saved. */
+/* A grant as it was saved. */
 void accesscache_load(
     struct accesscache *xc, struct node *node, const struct grant *g);
 /* All of a node's. */

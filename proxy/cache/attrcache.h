@@ -100,7 +100,7 @@ static inline bool fsys_lists_all(const struct fsys *fs)
 struct attrcache *attrcache_new(struct slab *slab);
 void attrcache_free(struct attrcache *ac);
 
-/* The object of a key, or NULL. */
+/* The node of a handle's fh_key(), or NULL. */
 struct node *attrcache_by_key(struct attrcache *ac, uint64_t key);
 
 /* NULL where it is not known. Marks it as used. */
@@ -156,11 +156,12 @@ enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
  */
 bool attrcache_apply_wcc(struct attrcache *ac, struct node *node,
     const wcc_data *wcc, bool contents_stay, uint64_t sent_us, uint64_t now_us);
-/* A change of our own that leaves the contents; the attributes after it the
- * reply did not say: RENAME. */
+/* A change of our own, such as RENAME, that leaves the contents, and whose
+ * reply did not say which attributes the object has now. */
 void attrcache_moved(
     struct attrcache *ac, struct node *node, uint64_t sent_us, uint64_t now_us);
-/* Changed by a call of our own, how is not known: all that hangs on it goes. */
+/* A call of our own changed it, and nobody knows how: all that hangs on it
+ * goes. */
 void attrcache_changed(
     struct attrcache *ac, struct node *node, uint64_t sent_us, uint64_t now_us);
 /* Some object of the node's file system was changed by a call of our own,
@@ -168,16 +169,16 @@ void attrcache_changed(
  * only those with several names. */
 void attrcache_changed_some(
     struct attrcache *ac, const struct node *node, bool links, uint64_t now_us);
-/* The handle is of no use any more, nor is `node` for the caller, who took
- * all but names from it before. */
+/* The handle is of no use any more. The caller has taken all but names from
+ * the node, and must not use it after this. */
 void attrcache_dead(struct attrcache *ac, struct node *node);
 /* A name leads to it, or no longer; a name in it is gone. */
 void attrcache_hold(struct attrcache *ac, slab_ref ref);
 void attrcache_release(struct attrcache *ac, slab_ref ref);
 void attrcache_release_dir(struct attrcache *ac, slab_ref ref);
 
-/* When the call that confirmed the attributes was sent; 0: they must not be
- * used, since the same file was changed by another handle, say. */
+/* When the call that confirmed the attributes was sent. 0: they must not be
+ * used, for example because the same file was changed by another handle. */
 uint64_t attrcache_sent(const struct attrcache *ac, const struct node *node);
 /* Whether an answer to a call sent then may be kept. */
 bool attrcache_may_fill(
@@ -190,18 +191,20 @@ uint32_t attrcache_generation(struct attrcache *ac, const struct node *node);
 
 /* ---- for caches.c and metasave.c -------------------------------------- */
 
-/* Neither used since the clock's hand passed, nor does a name need it. */
+/* Whether it was not used since the clock's hand passed, and no name leads
+ * to it. */
 bool attrcache_is_idle(struct attrcache *ac, const struct node *node);
 /* The clock's hand goes on; returns a node to be given up, or NULL after
  * `*steps` buckets, which are taken off. The caller takes what hangs on it,
  * then calls remove. */
 struct node *attrcache_sweep(struct attrcache *ac, size_t *steps);
 void attrcache_remove(struct attrcache *ac, struct node *node);
-/* All nodes of one bucket, from 0 on; false behind the last bucket. */
+/* Call `cb` for all nodes of one bucket, counted from 0; false behind the
+ * last bucket. */
 bool attrcache_each(struct attrcache *ac, size_t bucket,
     void (*cb)(void *arg, struct node *node), void *arg);
-/* As it was saved; `sent_us` as in contract.h. When its version was first seen
- * is not known any more, so it counts as now. */
+/* Attributes as they were saved; `sent_us` as in contract.h. Nobody knows
+ * any more when the version was first seen, so it counts as seen now. */
 void attrcache_load(struct attrcache *ac, struct node *node, const fattr3 *a,
     uint64_t sent_us, uint64_t now_us);
 size_t attrcache_count(const struct attrcache *ac);

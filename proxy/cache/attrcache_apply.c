@@ -92,8 +92,9 @@ enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
 
 	if (!attrcache_may_fill(ac, node, sent_us) ||
 	    (!same && sent_us < node->seen_us)) {
-		/* Which is the later state must be asked: calls overtake each
-		 * other on their way. */
+		/* Nobody can tell which state is the later one, because
+		 * calls overtake each other: the object has to be asked for
+		 * again. */
 		if (!same)
 			node->sent_us = 0;
 		return ATTR_IGNORED;
@@ -116,7 +117,7 @@ enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
 	return had ? ATTR_CHANGED : ATTR_NEW;
 }
 
-/* Other handles of the same file know nothing of the change. */
+/* Remember that this file was changed, for its other handles. */
 static void note_change(
     struct attrcache *ac, const struct node *node, uint64_t now_us)
 {
@@ -180,14 +181,16 @@ bool attrcache_apply_wcc(struct attrcache *ac, struct node *node,
 			(contents_stay && same_contents(node, after)));
 	bool older = sent_us < node->seen_us;
 
-	/* So that it is known which file was changed. */
+	/* Take them before the change is noted, which needs the number of
+	 * the file. */
 	if (!(node->flags & NODE_ATTRS) && wcc->after.attributes_follow)
 		(void)node_store(ac, node, after);
 	mark_changed(ac, node, sent_us, now_us);
 	if (!ours)
 		next_generation(ac, node);
 	if (!wcc->after.attributes_follow || (older && !ours)) {
-		/* Which of two replies tells the later state is not known. */
+		/* Nobody can tell which of two replies shows the later
+		 * state. */
 		node->sent_us = 0;
 		return false;
 	}

@@ -11,7 +11,8 @@
 
 #include "cache/attrcache_private.h"
 
-enum { FSYS_MAX = 1 << 16 }; /* a server may export a file system a user */
+/* Some servers export one file system for each user. */
+enum { FSYS_MAX = 1 << 16 };
 
 /* ---- file systems ------------------------------------------------------ */
 
@@ -165,7 +166,8 @@ void attrcache_fattr(
 {
 	const struct profile *p = node_profile(ac, node);
 
-	/* Its padding goes to disk, too. */
+	/* Zeros in its padding as well, because it is written to disk as it
+	 * lies here. */
 	memset(out, 0, sizeof(*out));
 	*out = (fattr3){.type = (ftype3)p->type,
 	    .mode = p->mode,

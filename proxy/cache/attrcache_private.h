@@ -16,13 +16,14 @@
 #include "cache/attrcache.h"
 
 enum {
-	/* Files with changes of our own that a file system remembers; a power
-	 * of two. One that another one's place takes makes all older
-	 * confirmations of that file system void. */
+	/* How many changed files a file system remembers; a power of two.
+	 * Two files may need the same place; then everything that was
+	 * confirmed before the change that is forgotten must be confirmed
+	 * again. */
 	CHANGES = 4096,
 };
 
-/* What many objects have in common, once. */
+/* What many objects have in common, kept once. */
 struct profile {
 	slab_ref next;
 	uint32_t users;
@@ -37,7 +38,8 @@ struct profile {
 
 _Static_assert(sizeof(struct profile) == 40, "no padding: it is hashed");
 
-/* A file changed through one handle: others of it must be asked anew. */
+/* A file that was changed through one handle: its other handles must be
+ * confirmed again. */
 struct change {
 	uint64_t fileid;
 	uint64_t us;
@@ -46,7 +48,7 @@ struct change {
 
 struct fsys_slot {
 	struct fsys fs;    /* first: it is given out */
-	uint64_t floor_us; /* changes that were forgotten are no younger */
+	uint64_t floor_us; /* no change that was forgotten is younger */
 	struct change *changes;
 };
 
@@ -87,7 +89,8 @@ static inline uint64_t node_changed_us(
 	return us > ac->forgotten_us ? us : ac->forgotten_us;
 }
 
-/* attrcache_apply.c: as attributes of the node; false without memory. */
+/* attrcache_apply.c: take them as the node's attributes; false without
+ * memory. */
 bool node_store(struct attrcache *ac, struct node *node, const fattr3 *a);
 void node_forget_attrs(struct attrcache *ac, struct node *node);
 

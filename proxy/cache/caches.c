@@ -129,7 +129,8 @@ void caches_free(struct caches *c)
 	free(c);
 }
 
-/* Freeing a million names takes a tenth of a second. */
+/* The old caches are freed bit by bit: freeing a million names at once would
+ * take a tenth of a second. */
 static void bury(struct caches *c, const struct caches *old)
 {
 	struct caches *grave = malloc(sizeof(*grave));
@@ -169,7 +170,8 @@ bool caches_bury(struct caches *c)
 	if (bury_answers(g) || bury_listings(g) || slab_shed(g->slab))
 		return true;
 	c->buried = g->buried;
-	/* Answers are gone, and what they hung on. */
+	/* All answers were freed by bury_answers(), and the nodes that they
+	 * hung on are gone now. */
 	answercache_free(g->answers);
 	g->answers = NULL;
 	caches_unmake(g);
@@ -181,7 +183,8 @@ void caches_flush(struct caches *c)
 {
 	struct caches old = *c;
 
-	/* The new ones first: without memory all stays as it is. */
+	/* The new caches are made first, so that without memory everything
+	 * stays as it is. */
 	if (caches_make(c)) {
 		bury(c, &old);
 	} else {
@@ -366,7 +369,7 @@ static bool evict_listing(struct caches *c)
 	return true;
 }
 
-/* Both hands go on a little; `*steps` less are left. */
+/* Move both hands on a little; `*steps` counts down. */
 static void move_hands(struct caches *c, size_t *steps)
 {
 	size_t few = HAND_STEPS, more = HAND_STEPS;
@@ -375,7 +378,8 @@ static void move_hands(struct caches *c, size_t *steps)
 	--*steps;
 	if (namecache_evict(c->names, &few, &node)) {
 		metrics_add(c->metrics, METRICS_NAME_EVICTED, 1);
-		/* What only that name led to has lost most of its use. */
+		/* An object to which only that name led has lost most of its
+		 * use. */
 		if (node && attrcache_is_idle(c->attr, node))
 			evict_node(c, node);
 	}

@@ -55,7 +55,7 @@ struct caches {
 	size_t bury_bucket;   /* of those that were flushed */
 	uint64_t flushes;     /* how often all was forgotten */
 	bool dirty;           /* something came in since it was saved */
-	/* Of some [export] section the file system is not known (yet). */
+	/* For some [export] section, the file system is not known (yet). */
 	bool exports_unknown;
 	struct config_policy strict; /* as the server's, but strict */
 };
@@ -64,9 +64,9 @@ struct caches {
 struct caches *caches_new(const struct config_server *config,
     struct metrics *metrics, size_t memory_bytes, struct datacache *data);
 void caches_free(struct caches *c);
-/* They have had none until now. */
+/* Give them a data cache; they have had none until now. */
 void caches_set_data(struct caches *c, struct datacache *data);
-/* A reloaded configuration. */
+/* The configuration was reloaded. */
 void caches_set_config(struct caches *c, const struct config_server *config);
 /* Forget everything, data too. The memory is given back by caches_bury(). */
 void caches_flush(struct caches *c);
@@ -74,16 +74,16 @@ void caches_flush(struct caches *c);
  * again while it returns true. */
 bool caches_bury(struct caches *c);
 
-/* The number of who calls; 0: nothing is kept for it. */
+/* The number of a caller's credential; 0: nothing can be kept for it. */
 uint32_t caches_cred(struct caches *c, const struct rpc_cred *cred,
     const struct rpc_auth_sys *auth);
-/* What the server's section, or an export's, says of a node; NULL: of a node
- * that is not known. */
+/* The policy that holds for a node: the server's, or that of its [export]
+ * section. NULL stands for a node that is not known. */
 const struct config_policy *caches_policy(
     const struct caches *c, const struct node *node);
 
-/* The root of what somebody has mounted, into what MNT answered; false where
- * nobody has. */
+/* The root of an export that somebody has mounted. It points into the answer
+ * to that MNT. False where nobody has. */
 bool caches_mounted(struct caches *c, const char *path, nfs3_fh *root);
 /* The root of an [export] section's path is of this file system. */
 void caches_set_export(struct caches *c, const char *path, uint64_t fsid);

@@ -28,7 +28,8 @@ static uint64_t oldest(const struct contract *c, uint64_t timeout_us)
 	if (c->mode == CONFIG_CONSISTENCY_STRICT)
 		return c->received_us;
 	us = c->now_us - timeout_us;
-	/* An answer to a call that was sent for this request is never old. */
+	/* However late it is now: an answer to a call that was sent for this
+	 * request is never too old for it. */
 	return us < c->received_us ? us : c->received_us;
 }
 
@@ -64,7 +65,8 @@ bool contract_bound(const struct contract *c, struct attrcache *ac,
 		return false;
 	if (!x || sent_us > x->changed_us)
 		return b->firm || contract_fresh(c, sent_us);
-	/* The first change found the directory as it was known. */
+	/* The first change of our own found the directory as it was known,
+	 * so the binding held when that change was sent. */
 	if (b->firm && sent_us < x->first_sent_us)
 		sent_us = x->first_sent_us;
 	return contract_fresh(c, sent_us);

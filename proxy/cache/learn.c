@@ -79,7 +79,8 @@ static bool apply_attr(
 	case ATTR_MOVED:
 		if (had)
 			learn_data_moved(l, node, &from);
-		/* Somebody may have come before us, or between. */
+		/* Somebody else may have changed the rights before our
+		 * change, or after it. */
 		if (had && learn_rights_differ(&was, a))
 			accesscache_changed(l->caches->access, node);
 		return true;
@@ -112,7 +113,8 @@ static struct node *learn_node(
 
 void learn_answered(const struct learn *l, struct node *node, bool own)
 {
-	/* Rights may have been taken away since the call was sent. */
+	/* Our own change may have taken the right away since the call was
+	 * sent. */
 	own = own && node &&
 	      attrcache_may_fill(l->caches->attr, node, l->sent_us);
 	if (node && l->cred)
@@ -321,7 +323,8 @@ static void learn_entry(
 	if (!e->handle.handle_follows || !e->attributes.attributes_follow ||
 	    e->name.len == 0)
 		return;
-	/* "." and "..", too: what the client is told is never older later. */
+	/* Also of "." and "..": once a client has seen these attributes, it
+	 * must not be told older ones. */
 	child = learn_node(l, &e->handle.post_op_fh3_u.handle, &e->attributes);
 	if (!child)
 		return;

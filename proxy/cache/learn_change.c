@@ -9,10 +9,11 @@
 #include "cache/known.h"
 #include "cache/learn_private.h"
 
-/* What a change of our own left of a directory. */
+/* What is known of a directory after a change of our own in it. */
 struct own_dir {
-	bool preserved; /* nobody else changed it */
-	bool crossed;   /* what its names lead to is not known */
+	bool preserved; /* nobody else has changed it */
+	bool crossed; /* two changes overlapped: nobody knows where the changed
+			 name leads */
 };
 
 void learn_data_drop(const struct learn *l, const struct node *node)
@@ -66,7 +67,8 @@ static struct node *dir_changed(const struct learn *l, const nfs3_fh *fh,
 	own->preserved = apply_own(l, dir, wcc, false);
 	listcache_drop(l->caches->lists, dir);
 	fs = attrcache_fsys(ac, dir);
-	/* The name may be known in another spelling, too. */
+	/* Where case may not count, the name may be cached in another
+	 * spelling, too. */
 	if (!fsys_lists_all(fs)) {
 		attrcache_changed(ac, dir, l->sent_us, l->now_us);
 		own->preserved = false;
@@ -144,7 +146,7 @@ static void own_create(const struct learn *l)
 		learn_forget_name(l, where);
 		return;
 	}
-	/* It may have been there before, and be cut now. */
+	/* CREATE may have found the file there and cut it short. */
 	(void)apply_own(l, child, &wcc, false);
 	learn_data_drop(l, child);
 	if (wcc.after.attributes_follow)
@@ -171,8 +173,11 @@ static bool same_handle(const nfs3_fh *a, const nfs3_fh *b)
 	return a->len == b->len && memcmp(a->data, b->data, a->len) == 0;
 }
 
-/* What a RENAME moved: only what was there for sure is an answer; else it is
- * kept as a guess of what a later change is about. */
+/*
+ * Bind what RENAME moved to its new name. If the old name led there for sure,
+ * that is an answer; else it only tells a later change which object it may be
+ * about.
+ */
 static void bind_moved(const struct learn *l, struct node *dir,
     const nfs3_name *name, const struct learn_was *was, bool preserved)
 {
@@ -220,7 +225,7 @@ static void own_rename(const struct learn *l)
 		bind_moved(l, dir, &to->name, &moved, own.preserved);
 }
 
-/* The contents stay, the attributes are others. */
+/* The contents stay, and only attributes were changed. */
 static void object_moved(
     const struct learn *l, struct node *node, const wcc_data *wcc)
 {
@@ -326,7 +331,8 @@ static void own_write(const struct learn *l)
 		learn_data_drop(l, node);
 		return;
 	}
-	/* What the server made of a count that differs is not known. */
+	/* Nobody knows what the server made of a count that differs from the
+	 * data's length, so the longer one counts. */
 	datacache_cut(l->caches->data, &key, l->args->write.offset,
 	    l->args->write.count > l->args->write.data.len
 		? l->args->write.count

@@ -168,8 +168,8 @@ static bool is_memory(const char *path)
 	       (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
 }
 
-/* The file is ours alone: replies tell of others' files, and who cuts it
- * short would kill us. 0 or an errno. */
+/* Nobody else may open the file: its replies tell of others' files, and
+ * whoever cuts it short would kill the daemon. 0 or an errno. */
 static int take_file(int fd, size_t bytes)
 {
 	struct stat st;
@@ -182,7 +182,8 @@ static int take_file(int fd, size_t bytes)
 		return EPERM;
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return errno;
-	/* Space is taken now: a store into a hole kills when it is full. */
+	/* Take the space now: a store into a hole kills the process when the
+	 * tmpfs is full. */
 	err = posix_fallocate(fd, 0, (off_t)bytes);
 	if (err == 0 && ftruncate(fd, (off_t)bytes) < 0)
 		err = errno;
@@ -309,7 +310,8 @@ static struct drc_entry *drc_take_slot(struct drc *drc)
 	return NULL;
 }
 
-/* A time in the future is one of before the machine was booted. */
+/* A time in the future was noted before the machine was booted, when the
+ * clock began anew. */
 static bool drc_expired(const struct drc_entry *e, uint64_t now_us)
 {
 	return e->state == DRC_DONE &&

@@ -98,8 +98,8 @@ struct exports *exports_new(struct fetch *fetch, struct caches *caches,
 	return NULL;
 }
 
-/* Whoever waits on nothing can go; others of the same flight are clients,
- * who keep what they ask. */
+/* These calls are alone (upstream_request.alone): no client waits for one,
+ * so each may be given up. */
 static void drop_list(struct exports *ex)
 {
 	for (size_t i = 0; i < ex->n; i++)

@@ -115,8 +115,9 @@ void svc_set_offline(struct svc *svc, bool offline)
 		return;
 	svc->offline = offline;
 	svc->served_age_us = 0;
-	/* Each answer changes the list; who keeps what others wait for can be
-	 * answered after them. */
+	/* Begin at the head again after each, because an answer changes the
+	 * list. A request whose call others wait for can be answered after
+	 * those. */
 	while (offline && retry_some(svc))
 		continue;
 }
@@ -231,7 +232,8 @@ static bool rqst_decode_args(struct svc_rqst *rqst)
 	return true;
 }
 
-/* Who calls. The stamp is left out: clients may change it in a repeat. */
+/* A number for who calls. The stamp of the credential is left out, because
+ * clients may change it in a repeat. */
 static uint64_t principal_hash(const struct svc_rqst *rqst)
 {
 	const struct rpc_auth_sys *a = &rqst->auth;
@@ -296,7 +298,8 @@ static bool rqst_check_drc(struct svc_rqst *rqst)
 			rqst_is_copy(rqst, first);
 			return false;
 		}
-		/* Whether the first one is answered is not sure any more. */
+		/* The first one's client is gone, and nobody knows whether
+		 * it will be answered: the copy takes its place. */
 		first->drc = NULL;
 		rqst->drc = e;
 		drc_set_owner(drc, e, rqst);

@@ -14,7 +14,8 @@
 #include "nfsproto/nfs3_object.h"
 #include "svc/svc_rqst.h"
 
-/* Names of a page, then of the next; the directory, then the file. */
+/* How many calls a request may wait for, one after the other: some pages of
+ * a listing, the directory, then the file. Behind them it asks by itself. */
 enum { JOINS_MAX = 8 };
 
 static void on_done(struct fetch_watch *w)
@@ -31,8 +32,8 @@ static bool watch(
 	struct fetch_about a = {
 	    .object = key, .proc = proc, .cred = rqst->cred_id};
 
-	/* The first byte that is not there; what follows may come in another
-	 * piece, which is waited for then. */
+	/* Wait for the first byte that is missing. What follows may come in
+	 * another piece, and is waited for after that. */
 	if (range) {
 		a.from = rqst->args.read.offset + rqst->have;
 		a.to = a.from + 1;
@@ -41,7 +42,7 @@ static bool watch(
 	return fetch_watch(rqst->svc->p.fetch, &a, &rqst->watch);
 }
 
-/* The same LOOKUP, asked ahead. */
+/* Wait for the same LOOKUP, if it was asked ahead. */
 static bool watch_name(struct svc_rqst *rqst)
 {
 	struct fetch_about a =
@@ -51,8 +52,8 @@ static bool watch_name(struct svc_rqst *rqst)
 	return fetch_watch(rqst->svc->p.fetch, &a, &rqst->watch);
 }
 
-/* What the last reply said is no older than this, so asking anew is of use
- * only where it is not fresh. */
+/* Whether the last reply about the node is too old, so that another one
+ * would help. */
 static bool stale(const struct svc_rqst *rqst, struct node *node)
 {
 	struct asker who = svc_asker(rqst);
@@ -62,7 +63,8 @@ static bool stale(const struct svc_rqst *rqst, struct node *node)
 	return !known_fresh(&k);
 }
 
-/* Through the directory, or the file that the name is thought to be. */
+/* Wait for a call about the directory, or about the file to which the name
+ * is thought to lead. */
 static bool watch_lookup(struct svc_rqst *rqst, struct node *dir, uint64_t key)
 {
 	struct named to =

@@ -37,14 +37,16 @@ enum {
 	PIECES_MAX = NFS3_DATA_MAX / PIECE_MIN,
 };
 
-/* The pipe must not run dry while the server thinks. */
+/* Time that the server may take to think without the link running dry. */
 #define SLACK_US 10000
 
 /* Under way at most while the rate is not known any more. */
 enum { PIECES_UNKNOWN = 4 };
 
-/* A file that changes all the time, or a server that sends no attributes:
- * pieces would only be in vain for so long. */
+/*
+ * READs of a file that changes all the time, or from a server that sends no
+ * attributes, are asked whole for so long: their pieces would not fit together.
+ */
 #define AVOID_US 10000000
 
 enum {
@@ -87,7 +89,8 @@ struct svc_split {
 	unsigned under_way;
 	uint64_t begun_us;
 	bool queued; /* pieces are to be sent */
-	bool rest;   /* its row wants to be tried again, not an answer */
+	bool rest;   /* the request's row is to be tried again, instead of an
+			answer */
 	bool bad;    /* the pieces do not fit */
 	bool over;   /* no more will be sent */
 	bool attr_known;
@@ -137,7 +140,7 @@ uint32_t svc_pieces_unit(const struct linkest *le, uint32_t count)
 		most = PIECE_MAX;
 	if (count <= most)
 		return 0;
-	/* All of about one length. */
+	/* Pieces of about equal length. */
 	n = (count + most - 1) / most;
 	most = (count + n - 1) / n + PIECE_STEP - 1;
 	return (uint32_t)(most - most % PIECE_STEP);
@@ -161,7 +164,8 @@ uint64_t svc_pieces_window(const struct linkest *le, uint32_t unit)
 	if (rate == 0)
 		return PIECES_UNKNOWN * piece_wire(unit);
 	us = jitter_us > 0 ? 2 * (us + jitter_us) : us + SLACK_US;
-	/* One more, since of a piece it is not known how much has come. */
+	/* One piece more, since nobody knows how much of a piece has come
+	 * before it is complete. */
 	return rate * us / 1000000 + piece_wire(unit);
 }
 
@@ -230,8 +234,8 @@ void svc_pieces_leave(struct svc_rqst *rqst)
 	if (!sp)
 		return;
 	(void)split_detach(sp);
-	/* Nobody hears of it, since nobody watches: this may be called from
-	 * anywhere. */
+	/* This may be called from anywhere, and since nobody watches, nobody
+	 * is called back. */
 	if (!sp->over && TAILQ_EMPTY(&sp->claim.watches))
 		split_end(sp);
 }
@@ -267,7 +271,8 @@ static void split_reply(struct svc_split *sp)
 	svc_reply_pieces(rqst, &res, pieces, sp->end);
 }
 
-/* Ask for it as it came; but perhaps the caches know the answer now. */
+/* Try the request again: perhaps the caches know the answer now, else it is
+ * asked for as it came. */
 static void split_retry(struct svc_split *sp)
 {
 	struct svc_rqst *rqst = split_detach(sp);
@@ -279,14 +284,15 @@ static void split_retry(struct svc_split *sp)
 	svc_rqst_retry(rqst);
 }
 
-/* What it takes to tell the client, if that is there: `p` came last. */
+/* Tell the client, if it is still there. `p` came last. */
 static void split_answer(struct svc_split *sp, const struct piece *p,
     const struct upstream_result *up)
 {
 	if (!sp->rqst)
 		return;
 	if (p == sp->pieces && !p->done && up->rec && !sp->rest) {
-		/* What the server says of the first piece, it says of all. */
+		/* What the server refuses for the first piece, it refuses
+		 * for all of them. */
 		svc_reply_ops.on_reply(&split_detach(sp)->waiter, up);
 	} else if (sp->bad || sp->rest) {
 		split_retry(sp);
@@ -352,7 +358,8 @@ static void piece_keep(
 	p->done = true;
 	p->eof = r->eof;
 	p->len = r->data.len;
-	/* A short one ends the answer; the client asks for what follows. */
+	/* A piece that is shorter than asked ends the answer; the client
+	 * will ask for what follows. */
 	if ((r->eof || r->count < p->count) && next < sp->end)
 		sp->end = next;
 	if (sp->sent >= sp->end)
@@ -395,7 +402,8 @@ static void piece_on_reply(struct owncall *c, enum reply_kind kind,
 	piece_take(p, res, up);
 	if (sp->bad)
 		split_unqueue(sp);
-	/* The link first: what follows may take its time. */
+	/* Send the next pieces first, because what follows may take its
+	 * time. */
 	pump(sp->ps);
 	sp->under_way--;
 	if (sp->over) {

@@ -253,7 +253,8 @@ static void rqst_learn(struct svc_rqst *rqst, const union nfs_res *res,
 	struct learn l;
 	struct cred_key key;
 
-	/* A repeated change may have been done twice, or not now. */
+	/* A change that was repeated in doubt may have been made twice, or
+	 * by its first try alone. */
 	if (up->doubtful) {
 		svc_rqst_unknown(rqst, up->sent_us);
 		return;
