@@ -10,7 +10,9 @@
 
 enum {
 	/* Accesses of the stream within which a call about the object belongs
-	 * to the access that has begun; fewer if it asks for the same again. */
+	 * to the access that has begun; fewer if it asks for the same again.
+	 * Half or double changes no stall by more than .002 (forefetch-sim
+	 * --calls, tuning half, 1 and 3 streams). */
 	MERGE = 16,
 	AGAIN = 2,
 };

@@ -95,11 +95,9 @@ static float fit_dirs(const struct fit *f, const struct stream *s)
 	return fit;
 }
 
-float fit_score(void *ctx, const struct stream *s)
+float fit_score(const struct fit *f, const struct stream *s)
 {
-	const struct fit *f = ctx;
-	/* stream_cand() changes nothing. */
-	struct cand *c = stream_cand((struct stream *)(uintptr_t)s, f->object);
+	const struct cand *c = stream_find_cand(s, f->object);
 	float fit = 0.42f * (float)f->votes[s - f->p->streams.at];
 
 	if (c)

@@ -18,7 +18,7 @@ struct fit {
 };
 
 void fit_init(struct fit *f, struct predictor *p, uint32_t object);
-/* The score, as stream_fit has it; `ctx` is a struct fit. */
-float fit_score(void *ctx, const struct stream *s);
+/* How well the object fits the stream; the more the better. */
+float fit_score(const struct fit *f, const struct stream *s);
 
 #endif

@@ -17,7 +17,8 @@ enum {
 	/* How many names are guessed: by forefetch-sim on the tuning half. Half
 	 * of NEAR or BEHIND makes the stall of cold runs up to a twentieth
 	 * higher, double brings nothing. With RUN_MAX 30 it is a tenth higher,
-	 * with 120 a little lower, at more waste for one stream. */
+	 * with 120 a little lower, at more waste for one stream. Half or double
+	 * of META_MAX and SKIP_MAX hardly matters (with --calls). */
 	NEAR = 10,      /* names ahead, without a run */
 	RUN_MAX = 60,   /* with a run, of files whose data is read */
 	META_MAX = 240, /* with a run, where no data is read */

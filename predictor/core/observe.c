@@ -59,13 +59,6 @@ static uint32_t object_learn(struct predictor *p, uint32_t id,
 	return id;
 }
 
-static void on_retire(void *ctx, struct stream *s)
-{
-	const struct fit *f = ctx;
-
-	cands_retire(f->p, s);
-}
-
 /* The stream has come to another directory. */
 static void stream_move(struct stream *s, const struct fit *f)
 {
@@ -170,8 +163,7 @@ static void observe_access(struct predictor *p, const struct predictor_obs *o,
 	uint32_t id = f->object, twin;
 	uint8_t told;
 
-	s = streams_choose(
-	    &p->streams, o, p->opt.use_pids, fit_score, on_retire, f);
+	s = streams_choose(p, o, f);
 	s->uid_bit = bit;
 	if (stream_paused(s, o->now_ns))
 		stream_begin(p, s);

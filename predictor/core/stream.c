@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "predictor/store/objects.h"
+#include "predictor/core/fit.h"
 
 enum { PROBES = 8, CANDS_BITS = 9 };
 _Static_assert(1 << CANDS_BITS == CANDS, "homes are as many");
@@ -77,9 +77,7 @@ const struct cand *stream_find_cand(const struct stream *s, uint32_t object)
 
 struct cand *stream_cand(struct stream *s, uint32_t object)
 {
-	const struct cand *c = stream_find_cand(s, object);
-
-	return c ? &s->cands[c - s->cands] : NULL;
+	return (struct cand *)(uintptr_t)stream_find_cand(s, object);
 }
 
 struct cand *stream_cand_slot(struct stream *s, uint32_t object)
@@ -126,17 +124,17 @@ static float score_timing(const struct stream *s, uint64_t now_ns)
 }
 
 /* A free stream, or the one that was silent for most events. */
-static struct stream *streams_new(struct streams *ss,
-    const struct predictor_obs *o, void (*retire)(void *ctx, struct stream *s),
-    void *ctx)
+static struct stream *streams_new(
+    struct predictor *p, const struct predictor_obs *o)
 {
+	struct streams *ss = &p->streams;
 	struct stream *s = &ss->at[0];
 
 	for (int i = 0; i < STREAMS && s->used; i++)
 		if (!ss->at[i].used || ss->at[i].last_at < s->last_at)
 			s = &ss->at[i];
 	if (s->used)
-		retire(ctx, s);
+		cands_retire(p, s);
 	stream_reset(s);
 	s->used = true;
 	s->actor = o->actor;
@@ -163,15 +161,15 @@ static unsigned streams_active(
 	return n;
 }
 
-struct stream *streams_choose(struct streams *ss, const struct predictor_obs *o,
-    bool use_pids, stream_fit fit, void (*retire)(void *ctx, struct stream *s),
-    void *ctx)
+struct stream *streams_choose(
+    struct predictor *p, const struct predictor_obs *o, const struct fit *f)
 {
+	struct streams *ss = &p->streams;
 	struct stream *best = NULL;
-	float best_score;
-	bool know_pid = use_pids && o->pid;
+	bool know_pid = p->opt.use_pids && o->pid;
+	float best_score =
+	    streams_active(ss, o) > 1 ? SCORE_NEW : SCORE_NEW_ALONE;
 
-	best_score = streams_active(ss, o) > 1 ? SCORE_NEW : SCORE_NEW_ALONE;
 	for (int i = 0; i < STREAMS; i++) {
 		struct stream *s = &ss->at[i];
 		float score;
@@ -185,11 +183,11 @@ struct stream *streams_choose(struct streams *ss, const struct predictor_obs *o,
 		}
 		if (o->now_ns > s->reply_ns + IDLE_NS)
 			continue;
-		score = score_timing(s, o->now_ns) + fit(ctx, s);
+		score = score_timing(s, o->now_ns) + fit_score(f, s);
 		if (score > best_score) {
 			best_score = score;
 			best = s;
 		}
 	}
-	return best ? best : streams_new(ss, o, retire, ctx);
+	return best ? best : streams_new(p, o);
 }

@@ -24,6 +24,9 @@
 #include "predictor/store/calib.h"
 #include "predictor/store/trails.h"
 
+struct fit;
+struct predictor;
+
 enum {
 	STREAMS = 32,
 	CURSORS = 4,
@@ -120,16 +123,10 @@ struct streams {
 /* Whether it was silent for so long that its next call begins a run. */
 bool stream_paused(const struct stream *s, uint64_t now_ns);
 
-/* How well the event fits a stream, apart from timing: for streams_choose(). */
-typedef float (*stream_fit)(void *ctx, const struct stream *s);
-
-/*
- * The stream that `o` belongs to; a new one has no events yet. If an old stream
- * has to make room, `retire` is called with it before.
+/* The stream that `o` belongs to, by timing and fit; a new one has no events.
  */
-struct stream *streams_choose(struct streams *ss, const struct predictor_obs *o,
-    bool use_pids, stream_fit fit, void (*retire)(void *ctx, struct stream *s),
-    void *ctx);
+struct stream *streams_choose(
+    struct predictor *p, const struct predictor_obs *o, const struct fit *f);
 
 /* Gives the slot to the object; OBJECT_NONE frees it. */
 void stream_cand_set(struct stream *s, struct cand *c, uint32_t object);

@@ -4,7 +4,8 @@
 #include "predictor/core/core.h"
 
 /* Events until a listing that was asked for is given up: a stream that waits
- * for it makes no other predictions from that trail. */
+ * for it makes no other predictions from that trail. A third or three times as
+ * much changes no stall by more than .004 (forefetch-sim --calls). */
 enum { LIST_PATIENCE = 24 };
 
 /* What was wanted for another uid and not told in time is dropped: this uid may
