@@ -116,6 +116,11 @@ void peer_send(struct peer *p, const void *record, size_t len)
 {
 	uint32_t mark = htonl((uint32_t)len | LAST_FRAGMENT);
 
-	bufferevent_write(p->bev, &mark, sizeof(mark));
-	bufferevent_write(p->bev, record, len);
+	peer_send_raw(p, &mark, sizeof(mark));
+	peer_send_raw(p, record, len);
+}
+
+void peer_send_raw(struct peer *p, const void *bytes, size_t len)
+{
+	bufferevent_write(p->bev, bytes, len);
 }

@@ -25,6 +25,8 @@ struct peer *peer_connect(struct event_base *base, uint32_t from, uint32_t to,
 /* With a reset, as a crash does it. */
 void peer_free(struct peer *p);
 void peer_send(struct peer *p, const void *record, size_t len);
+/* Bytes that may be no record. */
+void peer_send_raw(struct peer *p, const void *bytes, size_t len);
 
 /* A socket bound to an address; it takes connections from `listen()` on. */
 int peer_bind(uint32_t address, uint16_t port);

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Connections to a server: how often it is tried to connect, what is sent again
+ * and over which connection, and what is made of records that are no replies.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "upstream/upstream_fixture.h"
+
+/* ---- how often it is tried to connect ---------------------------------------
+ */
+
+/* 100 ms at first, twice as long each time, five seconds at most; and each of
+ * them between a half and one and a half of that. */
+static void test_backoff(void **state)
+{
+	struct world *w = *state;
+	uint64_t wait_us = 100 * MS, us;
+
+	world_open(w, 1, false);
+	vclock_pass(120 * S);
+	assert_true(w->ntries > 15 && w->ntries < TRIES);
+	for (unsigned i = 1; i < w->ntries; i++) {
+		us = w->tries_us[i] - w->tries_us[i - 1];
+		assert_in_range(us, wait_us / 2, wait_us * 3 / 2 + 5 * MS);
+		wait_us = wait_us * 2 < 5 * S ? wait_us * 2 : 5 * S;
+	}
+	assert_int_equal(
+	    world_counter(w, METRICS_UPSTREAM_CONNECT_FAILURES), w->ntries);
+}
+
+/* An answer shows that the server is well: from then on it waits little. */
+static void test_backoff_ends_with_an_answer(void **state)
+{
+	struct world *w = *state;
+	struct call c = {0};
+
+	world_open(w, 1, false);
+	vclock_pass(60 * S);
+	server_listen(w);
+	call_send(w, &c, NFSPROC3_GETATTR);
+	vclock_pass(10 * S);
+	server_answer(w, 0);
+	server_refuse(w);
+	server_break_all(w);
+	w->ntries = 0;
+	vclock_pass(1 * S);
+	assert_true(w->ntries >= 3);
+}
+
+/* A server that answers and closes is called again at once; one that only ever
+ * closes is not. */
+static void test_closed_by_the_server(void **state)
+{
+	struct world *w = *state;
+	struct call c = {0};
+
+	server_listen(w);
+	world_open(w, 1, false);
+	call_send(w, &c, NFSPROC3_GETATTR);
+	server_answer(w, 0);
+	server_break_all(w);
+	assert_int_equal(w->nconns, 2);
+	server_break_all(w);
+	assert_int_equal(w->nconns, 2);
+	vclock_pass(1 * S);
+	assert_int_equal(w->nconns, 3);
+}
+
+static void test_lazy(void **state)
+{
+	struct world *w = *state;
+	struct upstream_status st;
+	struct call c = {0};
+
+	server_listen(w);
+	world_open(w, 1, true);
+	assert_int_equal(w->nconns, 0);
+	call_send(w, &c, NFSPROC3_GETATTR);
+	assert_int_equal(w->nconns, 1);
+	server_answer(w, 0);
+	assert_int_equal(c.replies, 1);
+	vclock_pass(65 * S);
+	upstream_get_status(w->up, &st);
+	assert_int_equal(st.state, UPSTREAM_IDLE);
+}
+
+/* ---- what is sent again -----------------------------------------------------
+ */
+
+static void test_change_keeps_xid_and_port(void **state)
+{
+	struct world *w = *state;
+	struct call c = {0};
+
+	call_send_change(w, &c);
+	server_reconnect(w);
+	assert_int_equal(w->ngot, 2);
+	assert_int_equal(w->got[1].xid, w->got[0].xid);
+	assert_int_equal(w->conns[1].port, w->conns[0].port);
+	server_answer(w, 1);
+	assert_int_equal(c.replies, 1);
+	assert_int_equal(c.sent, 2);
+	assert_true(c.resent && !c.doubtful);
+	assert_int_equal(world_counter(w, METRICS_UPSTREAM_RESENT), 1);
+}
+
+/* What changes nothing does not wait for its connection, a change does. */
+static void test_which_connection(void **state)
+{
+	struct world *w = *state;
+	struct call change = {0}, other = {0};
+
+	server_listen(w);
+	world_open(w, 2, false);
+	call_send(w, &change, NFSPROC3_REMOVE);
+	call_send(w, &other, NFSPROC3_GETATTR);
+	assert_int_equal(w->got[0].conn, w->got[1].conn);
+	peer_free(w->conns[w->got[0].conn].peer);
+	w->conns[w->got[0].conn].peer = NULL;
+	vclock_settle();
+	assert_int_equal(w->ngot, 3);
+	assert_int_equal(w->got[2].xid, w->got[1].xid);
+	assert_int_not_equal(w->got[2].conn, w->got[0].conn);
+	vclock_pass(1 * S);
+	assert_int_equal(w->ngot, 4);
+	assert_int_equal(w->got[3].xid, w->got[0].xid);
+	assert_int_equal(
+	    w->conns[w->got[3].conn].port, w->conns[w->got[0].conn].port);
+}
+
+/* A minute for the first time; then 5 s, 10 s, … since a server may drop what
+ * it takes for a copy. Other calls are answered meanwhile. */
+static void test_not_answered(void **state)
+{
+	static const uint64_t waits_s[] = {60, 5, 10, 20, 40, 60};
+	struct world *w = *state;
+	struct call c = {0};
+	uint64_t us;
+
+	call_send_change(w, &c);
+	while (c.sent < 7) {
+		vclock_pass(3 * S);
+		server_show_life(w);
+	}
+	for (unsigned i = 0; i < 6; i++) {
+		us = c.sent_us[i + 1] - c.sent_us[i];
+		assert_in_range(us, waits_s[i] * S, (waits_s[i] + 2) * S);
+	}
+	assert_int_equal(c.doubts, 0);
+	assert_int_equal(w->nconns, 1);
+}
+
+/* Nothing came at all: the connection is given up. */
+static void test_silent(void **state)
+{
+	struct world *w = *state;
+	struct call c = {0};
+
+	server_listen(w);
+	world_open(w, 2, false);
+	call_send(w, &c, NFSPROC3_GETATTR);
+	vclock_pass(62 * S);
+	assert_int_equal(world_counter(w, METRICS_UPSTREAM_TIMEOUTS), 1);
+	assert_int_equal(world_counter(w, METRICS_UPSTREAM_DISCONNECTS), 1);
+	assert_int_equal(w->ngot, 2);
+}
+
+/* ---- without their owners
+ * ----------------------------------------------------- */
+
+static void test_dropped(void **state)
+{
+	struct world *w = *state;
+	struct call early = {0}, late = {0}, look = {0};
+
+	world_open(w, 1, false);
+	call_send(w, &early, NFSPROC3_REMOVE);
+	assert_false(upstream_call_sent(early.call));
+	assert_true(upstream_drop(early.call));
+	server_listen(w);
+	vclock_pass(5 * S);
+	call_send(w, &late, NFSPROC3_REMOVE);
+	call_send(w, &look, NFSPROC3_GETATTR);
+	assert_true(upstream_call_sent(late.call));
+	assert_false(upstream_drop(late.call));
+	assert_true(upstream_drop(look.call));
+	assert_int_equal(w->ngot, 2);
+	server_answer(w, 0);
+	server_answer(w, 1);
+	assert_int_equal(late.replies, 1);
+	assert_int_equal(look.replies, 0);
+	assert_int_equal(world_counter(w, METRICS_UPSTREAM_UNKNOWN_XID), 1);
+}
+
+static void test_abandoned(void **state)
+{
+	struct world *w = *state;
+	struct call c = {0};
+
+	call_send_change(w, &c);
+	upstream_abandon(c.call);
+	server_reconnect(w);
+	assert_int_equal(w->ngot, 1);
+	assert_int_equal(c.replies, 1);
+	assert_true(c.lost);
+}
+
+/* ---- what is no reply
+ * --------------------------------------------------------- */
+
+static void babble(struct world *w, const void *bytes, size_t len)
+{
+	struct call c = {0};
+
+	server_listen(w);
+	world_open(w, 1, false);
+	call_send(w, &c, NFSPROC3_GETATTR);
+	peer_send_raw(w->conns[0].peer, bytes, len);
+	vclock_pass(1 * S);
+	assert_int_equal(world_counter(w, METRICS_UPSTREAM_BAD_REPLIES), 1);
+	assert_int_equal(w->nconns, 2);
+	assert_int_equal(w->ngot, 2);
+	server_answer(w, 1);
+	assert_int_equal(c.replies, 1);
+}
+
+static void test_no_reply(void **state)
+{
+	babble(*state, "\x80\0\0\x08no reply", 12);
+}
+
+static void test_odd_record(void **state)
+{
+	babble(*state, "\x80\0\0\x05 odd", 9);
+}
+
+static void test_too_long_record(void **state)
+{
+	babble(*state, "\xff\xff\xff\xfc", 4);
+}
+
+static void test_unknown_xid(void **state)
+{
+	struct world *w = *state;
+	struct call c = {0};
+
+	server_listen(w);
+	world_open(w, 1, false);
+	call_send(w, &c, NFSPROC3_GETATTR);
+	w->got[0].xid ^= 1;
+	server_answer(w, 0);
+	assert_int_equal(world_counter(w, METRICS_UPSTREAM_UNKNOWN_XID), 1);
+	w->got[0].xid ^= 1;
+	server_answer(w, 0);
+	assert_int_equal(c.replies, 1);
+	/* … and a second time. */
+	server_answer(w, 0);
+	assert_int_equal(c.replies, 1);
+	assert_int_equal(world_counter(w, METRICS_UPSTREAM_UNKNOWN_XID), 2);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_backoff),
+	    TEST(test_backoff_ends_with_an_answer),
+	    TEST(test_closed_by_the_server),
+	    TEST(test_lazy),
+	    TEST(test_change_keeps_xid_and_port),
+	    TEST(test_which_connection),
+	    TEST(test_not_answered),
+	    TEST(test_silent),
+	    TEST(test_dropped),
+	    TEST(test_abandoned),
+	    TEST(test_no_reply),
+	    TEST(test_odd_record),
+	    TEST(test_too_long_record),
+	    TEST(test_unknown_xid),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
