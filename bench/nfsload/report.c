@@ -107,7 +107,7 @@ uint64_t report_ops(const struct report *r)
 static int make_line(
     const struct report *r, uint32_t target, enum call_op op, struct line *l)
 {
-	struct histogram *all = histogram_new();
+	struct histogram *all = calloc(1, sizeof(struct histogram));
 	double bytes = 0;
 
 	*l = (struct line){.first_error = ""};
@@ -130,11 +130,11 @@ static int make_line(
 		l->ops_s = (double)l->ops / l->seconds;
 		l->mb_s = bytes / 1e6 / l->seconds;
 	}
-	l->p50_us = histogram_percentile(all, 50) / 1e3;
-	l->p90_us = histogram_percentile(all, 90) / 1e3;
-	l->p99_us = histogram_percentile(all, 99) / 1e3;
-	l->max_us = (double)histogram_max(all) / 1e3;
-	histogram_free(all);
+	l->p50_us = (double)histogram_percentile(all, 500) / 1e3;
+	l->p90_us = (double)histogram_percentile(all, 900) / 1e3;
+	l->p99_us = (double)histogram_percentile(all, 990) / 1e3;
+	l->max_us = (double)all->max / 1e3;
+	free(all);
 	return 0;
 }
 
@@ -171,8 +171,8 @@ static int make_contrast(const struct report *r, uint32_t target,
 
 		if (!a->ops || !b->ops)
 			continue;
-		diff[n] = (histogram_percentile(b->latency, 50) -
-			      histogram_percentile(a->latency, 50)) /
+		diff[n] = ((double)histogram_percentile(b->latency, 500) -
+			      (double)histogram_percentile(a->latency, 500)) /
 			  1e3;
 		ratio[n++] = (double)b->ops / elapsed_s(r, i, target) /
 			     ((double)a->ops / elapsed_s(r, i, 0));

@@ -72,7 +72,7 @@ static void turn_on_done(struct call *c)
 	t->ops++;
 	if (c->op == CALL_READ || c->op == CALL_WRITE)
 		t->bytes += c->value;
-	histogram_record(t->latency, c->done_ns - c->sent_ns);
+	histogram_add(t->latency, c->done_ns - c->sent_ns);
 }
 
 static enum call_op choose_op(struct loop *l)
@@ -236,7 +236,7 @@ static int prepare(struct loop *l)
 		l->weights += l->o->weight[op];
 		if (!l->o->weight[op])
 			continue;
-		l->out->tally[op].latency = histogram_new();
+		l->out->tally[op].latency = calloc(1, sizeof(struct histogram));
 		if (!l->out->tally[op].latency)
 			return -ENOMEM;
 	}
@@ -321,7 +321,7 @@ int turn_run(const struct turn_plan *plan, struct turn *out)
 void turn_clear(struct turn *t)
 {
 	for (enum call_op op = 0; op < CALL_MEASURED; op++) {
-		histogram_free(t->tally[op].latency);
+		free(t->tally[op].latency);
 		t->tally[op].latency = NULL;
 	}
 }

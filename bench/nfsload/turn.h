@@ -10,7 +10,7 @@
 
 #include <signal.h>
 
-#include "histogram.h"
+#include "base/histogram.h"
 #include "workset.h"
 
 /* What came of one procedure. */

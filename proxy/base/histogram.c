@@ -4,17 +4,16 @@
 
 #include "base/histogram.h"
 
-/* Buckets of a power of two: 1 << SUB_BITS. */
-#define SUB_BITS 4
-#define SUB      (1U << SUB_BITS)
+#define SUB       (UINT64_C(1) << HISTOGRAM_SUB_BITS)
+#define VALUE_MAX ((UINT64_C(1) << HISTOGRAM_VALUE_BITS) - 1)
 
-static size_t histogram_index(uint32_t value)
+static size_t histogram_index(uint64_t value)
 {
 	unsigned shift;
 
 	if (value < SUB)
 		return value;
-	shift = 31U - (unsigned)__builtin_clz(value) - SUB_BITS;
+	shift = 63U - (unsigned)__builtin_clzll(value) - HISTOGRAM_SUB_BITS;
 	return shift * SUB + (value >> shift);
 }
 
@@ -25,30 +24,38 @@ void histogram_add(struct histogram *h, uint64_t value)
 
 void histogram_add_many(struct histogram *h, uint64_t value, uint64_t n)
 {
-	uint32_t v = value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
-
 	if (n == 0)
 		return;
 	h->count += n;
 	h->sum += value * n;
 	if (value > h->max)
 		h->max = value;
-	h->bucket[histogram_index(v)] += n;
+	h->bucket[histogram_index(value < VALUE_MAX ? value : VALUE_MAX)] += n;
 }
 
-uint32_t histogram_bucket_low(size_t index)
+uint64_t histogram_bucket_low(size_t index)
 {
 	assert(index < HISTOGRAM_BUCKETS);
 	if (index < SUB)
-		return (uint32_t)index;
-	return (uint32_t)(SUB + index % SUB) << (index / SUB - 1);
+		return index;
+	return (SUB + index % SUB) << (index / SUB - 1);
 }
 
-uint32_t histogram_bucket_high(size_t index)
+uint64_t histogram_bucket_high(size_t index)
 {
 	if (index + 1 >= HISTOGRAM_BUCKETS)
-		return UINT32_MAX;
+		return VALUE_MAX;
 	return histogram_bucket_low(index + 1) - 1;
+}
+
+void histogram_merge(struct histogram *to, const struct histogram *from)
+{
+	to->count += from->count;
+	to->sum += from->sum;
+	if (from->max > to->max)
+		to->max = from->max;
+	for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++)
+		to->bucket[i] += from->bucket[i];
 }
 
 uint64_t histogram_percentile(const struct histogram *h, unsigned permille)

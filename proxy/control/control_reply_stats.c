@@ -45,8 +45,8 @@ static void fill_histogram(
 		if (h->bucket[i] == 0)
 			continue;
 		msg = out->histogram[out->n_histogram++];
-		msg->low = histogram_bucket_low(i);
-		msg->high = histogram_bucket_high(i);
+		msg->low = (uint32_t)histogram_bucket_low(i);
+		msg->high = (uint32_t)histogram_bucket_high(i);
 		msg->count = h->bucket[i];
 	}
 }
