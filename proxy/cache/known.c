@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "nfsproto/nfs3_object.h"
+
 void known_node(struct known *k, const struct asker *who, struct node *node)
 {
 	struct caches *c = who->caches;
@@ -112,6 +114,29 @@ struct named known_name(
 	    .absent = d->child == 0,
 	    .child = dentry_child(c->names, d),
 	    .bound = dentry_binding(d)};
+}
+
+bool known_entry_since(const struct caches *c, const struct node *dir,
+    const struct list_entry *e, uint64_t since_us)
+{
+	struct node *child;
+
+	if (nfs3_name_is_dots(&e->name))
+		return true;
+	child = known_name(c, dir, &e->name).child;
+	return child && attrcache_sent(c->attr, child) >= since_us;
+}
+
+unsigned known_stale_entries(const struct caches *c, const struct node *dir,
+    const struct listing *l, uint64_t since_us, unsigned look)
+{
+	struct list_entry e;
+	unsigned stale = 0;
+	size_t pos = 0;
+
+	while (look-- > 0 && listing_next(l, &pos, &e))
+		stale += !known_entry_since(c, dir, &e, since_us);
+	return stale;
 }
 
 void known_walk_begin(struct known_walk *w, const struct asker *who,

@@ -81,6 +81,14 @@ struct named {
 struct named known_name(
     const struct caches *c, const struct node *dir, const nfs3_name *name);
 
+/* Whether the attributes of an entry were confirmed by a call that was sent at
+ * `since_us` or later; "." and ".." need not be. */
+bool known_entry_since(const struct caches *c, const struct node *dir,
+    const struct list_entry *e, uint64_t since_us);
+/* How many of the first `look` entries were not. */
+unsigned known_stale_entries(const struct caches *c, const struct node *dir,
+    const struct listing *l, uint64_t since_us, unsigned look);
+
 /*
  * A way along a path, name by name:
  *

@@ -26,17 +26,6 @@ enum {
 	LOOK = 16, /* entries that stand for all of a listing */
 };
 
-static bool entry_fresh(struct caches *c, struct node *dir,
-    const struct list_entry *e, uint64_t fresh_us)
-{
-	struct node *child;
-
-	if (nfs3_name_is_dots(&e->name))
-		return true;
-	child = known_name(c, dir, &e->name).child;
-	return child && attrcache_sent(c->attr, child) >= fresh_us;
-}
-
 /* Bytes of the entry in a reply. The handle counts by its own length: that of
  * an export's root is shorter than those below it. */
 static size_t entry_size(
@@ -54,18 +43,6 @@ static size_t entry_size(
 	return nfs3_dirent_size(true, &e);
 }
 
-unsigned listing_stale(struct caches *c, struct node *dir,
-    const struct listing *l, uint64_t fresh_us, unsigned look)
-{
-	struct list_entry e;
-	unsigned stale = 0;
-	size_t pos = 0;
-
-	while (look-- > 0 && listing_next(l, &pos, &e))
-		stale += !entry_fresh(c, dir, &e, fresh_us);
-	return stale;
-}
-
 uint32_t listing_page(struct caches *c, struct node *dir, struct listing *l,
     uint64_t fresh_us, size_t room, struct list_span *span)
 {
@@ -79,13 +56,13 @@ uint32_t listing_page(struct caches *c, struct node *dir, struct listing *l,
 	for (;;) {
 		if (!listing_next(l, &pos, &e) || passed++ == PASS_MAX)
 			return 0;
-		if (!entry_fresh(c, dir, &e, fresh_us))
+		if (!known_entry_since(c, dir, &e, fresh_us))
 			break;
 		span->from = e.cookie;
 	}
 	do {
 		size += entry_size(c, dir, &e);
-		if (entry_fresh(c, dir, &e, fresh_us))
+		if (known_entry_since(c, dir, &e, fresh_us))
 			continue;
 		span->to = e.cookie;
 		end = pos;
@@ -215,5 +192,6 @@ bool turn_listing_good(const struct turn *t, struct node *dir)
 	struct listing *l = list_known(t, dir);
 
 	return l && turn_confirmed(t, dir, false) &&
-	       listing_stale(t->c, dir, l, turn_fresh_since_us(t), LOOK) == 0;
+	       known_stale_entries(
+		   t->c, dir, l, turn_fresh_since_us(t), LOOK) == 0;
 }

@@ -369,10 +369,6 @@ bool turn_list(struct turn *t, struct node *dir);
 /* Whether the listing can go out from here: its names hold, and most of the
  * entries' attributes are fresh. */
 bool turn_listing_good(const struct turn *t, struct node *dir);
-/* How many of the first `look` entries were last confirmed by what was sent
- * before `fresh_us`. */
-unsigned listing_stale(struct caches *c, struct node *dir,
-    const struct listing *l, uint64_t fresh_us, unsigned look);
 /*
  * From `span->to` on, the next entries that are not fresh: `span` becomes the
  * cookie behind which they begin, and that of the last of them. Returns the

@@ -3,6 +3,7 @@
  * What an item of a walk needs next. What the caches have and would give out
  * is not asked for again, so that a walk that was cut off goes on where it was.
  */
+#include <limits.h>
 #include <string.h>
 
 #include "cache/known.h"
@@ -94,56 +95,40 @@ static enum step rights(const struct todo *t)
 
 /* ---- directories ------------------------------------------------------ */
 
-/* The object of a listed name, if its attributes may be told; else NULL. */
-static struct node *fresh_entry(
-    const struct todo *t, const struct list_entry *e)
-{
-	struct node *child = known_name(t->c, t->k.node, &e->name).child;
-
-	return child && (child->flags & NODE_ATTRS) &&
-		       contract_fresh(
-			   &t->k.contract, attrcache_sent(t->c->attr, child))
-		   ? child
-		   : NULL;
-}
-
-/* Whether the cached listing would go out as it is, attributes too. */
-static bool listing_good(const struct todo *t, struct listing *l)
-{
-	struct binding b = listing_binding(l);
-	struct list_entry e;
-	size_t pos = 0;
-
-	if (!listing_complete(l) || !known_fresh(&t->k) ||
-	    !known_holds(&t->k, &b))
-		return false;
-	while (listing_next(l, &pos, &e))
-		if (!warm_skips(&e.name) && !fresh_entry(t, &e))
-			return false;
-	return true;
-}
-
-static bool enter_listing(const struct todo *t)
+/* The cached listing, if it would go out as it is, attributes too. */
+static struct listing *good_listing(const struct todo *t)
 {
 	struct listing *l =
 	    listcache_find(t->c->lists, t->k.node, t->k.cred, true);
+	uint64_t oldest_us = contract_data_valid(&t->k.contract);
+	struct binding b;
+
+	if (!l || !listing_complete(l) || !known_fresh(&t->k))
+		return NULL;
+	b = listing_binding(l);
+	return known_holds(&t->k, &b) &&
+		       known_stale_entries(t->c, t->k.node, l,
+			   oldest_us > 0 ? oldest_us : 1, UINT_MAX) == 0
+		   ? l
+		   : NULL;
+}
+
+static void enter_listing(const struct todo *t, struct listing *l)
+{
 	struct list_entry e;
 	size_t pos = 0;
 
-	if (!l || !listing_good(t, l))
-		return false;
 	while (listing_next(l, &pos, &e)) {
 		struct node *child;
 		nfs3_fh fh;
 
 		if (warm_skips(&e.name))
 			continue;
-		child = fresh_entry(t, &e);
+		child = known_name(t->c, t->k.node, &e.name).child;
 		fh = node_fh(child);
 		warm_push_object(
 		    t->w, &fh, attrcache_type(t->c->attr, child), false);
 	}
-	return true;
 }
 
 static enum step step_dir(const struct todo *t)
@@ -152,6 +137,7 @@ static enum step step_dir(const struct todo *t)
 	union nfs_args args = {
 	    .readdirplus = {.dir = item_fh(it), .cookie = it->dir.cookie}};
 	uint64_t page = linkest_unit_bytes(t->w->warm->p.link);
+	struct listing *l;
 	enum step step;
 
 	if (page > PAGE_MAX)
@@ -160,8 +146,10 @@ static enum step step_dir(const struct todo *t)
 		step = rights(t);
 		if (step != STEP_DONE)
 			return step;
-		if (enter_listing(t)) {
+		l = good_listing(t);
+		if (l) {
 			t->w->p.directories++;
+			enter_listing(t, l);
 			return STEP_DONE;
 		}
 	}

@@ -244,7 +244,7 @@ static void refresh(struct world *w, size_t i)
 
 static unsigned stale(struct world *w, uint64_t fresh_us, unsigned look)
 {
-	return listing_stale(
+	return known_stale_entries(
 	    w->caches, node_of(w, "dir"), listing_of(w), fresh_us, look);
 }
 
