@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # The part of bench/layout/run that runs in the lab's guest.
-# It prints `compact US JSON` and for each run
+# It prints `compact US JSON`, and for each run
 # `run DELAY SIDE US SUM BYTES SEQUENTIAL RUNS READS`; SIDE is before or after,
 # READS is how often the disk was read.
 set -eu

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# The part of `bench/run load` that runs in the lab's guest:
-# nfsload against knfsd and
-# through forefetchd, 1, 10 and 100 connections. Prints one list of JSON.
+# The part of `bench/run load` that runs in the lab's guest: nfsload against knfsd
+# and through forefetchd, with 1, 10 and 100 connections. Prints one list of JSON.
 set -u
 : "${LOAD_ROUNDS:=5}"
 list=''

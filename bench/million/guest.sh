@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# The part of `bench/run million` that runs in the lab's guest:
-# a tree of many files in
-# directories of a thousand is walked with find, which looks at each file.
-# Prints a JSON object: seconds, and what the daemon takes then.
+# The part of `bench/run million` that runs in the lab's guest: find walks a tree
+# of many files, in directories of a thousand, and looks at each file. Prints a
+# JSON object: the seconds of each walk, and how much memory the daemon then takes.
 set -u
 : "${MILLION_FILES:=1000000}"
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
-# What bench/overhead/run runs in the lab.
+# The part of bench/overhead/run that runs in the lab's guest.
 set -eu
 dd if=/dev/urandom of="$LAB_EXPORT/tree/big" bs=1M count=8 status=none
 lab_pair -n "$RUNS" -d tree "grep -r" -- grep -rc include --include='*.[ch]' .

@@ -2,9 +2,9 @@
 # shellcheck shell=bash
 #
 # The part of bench/slowdisk/run that runs in the lab's guest.
-# For each case it prints `case DELAY
-# idle|busy`, the JSON of nfsload, and `disk READS FILES`: how often the disk
-# was read meanwhile, and how many files the readers had.
+# For each case it prints `case DELAY idle|busy`, the JSON of nfsload, and
+# `disk READS FILES`: how often the disk was read during the case, and how many
+# files the readers had.
 set -eu
 
 give_up() { echo "slowdisk: $*" >&2; exit 1; }

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# The part of `bench/run soak` that runs in the lab's guest:
-# a day, compressed. Each round
-# mounts anew, reads and lists some of the trees of bench/jobs' set `seeds`,
-# writes and removes a file, and compares what it read with the server's; in
-# some rounds files change on the server, or the link breaks. The daemon lives on. Prints a JSON object with memory and descriptors after each round.
+# The part of `bench/run soak` that runs in the lab's guest: a day in an hour.
+# Each round mounts anew, reads and lists some of the trees of bench/jobs' set
+# `seeds`, writes and removes a file, and compares what it read with the server's.
+# In some rounds files change on the server, or the link breaks. The daemon is
+# never restarted. Prints a JSON object with memory and descriptors after each
+# round.
 set -u
 : "${SOAK_ROUNDS:=100}"
 state=/run/lab/soak
