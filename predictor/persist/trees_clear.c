@@ -54,23 +54,6 @@ static bool clear_takes(
 	return true;
 }
 
-/* Returns 1 where the tree begins. */
-static int find_on_part(void *ctx, const struct trail_part *part)
-{
-	struct clear *c = ctx;
-
-	for (uint32_t i = 0; i < part->n; i++) {
-		enum tree_step step = trees_step(&c->at, part, i);
-
-		if (!trees_part_is_of(c->only, part))
-			continue;
-		if ((step == TREE_RUN && clear_is_root(c, c->at.run)) ||
-		    (step == TREE_PROGRAM && clear_is_root(c, c->at.program)))
-			return 1;
-	}
-	return 0;
-}
-
 /* About when the entry was written: not before its object was made, nor before
  * the entries in front of it. */
 static uint32_t clear_time(
@@ -85,10 +68,9 @@ static uint32_t clear_time(
 	return c->not_before;
 }
 
-static int clear_on_part(void *ctx, const struct trail_part *part)
+/* Writes the part anew, without what is to be forgotten. */
+static void clear_part(struct clear *c, const struct trail_part *part)
 {
-	struct clear *c = ctx;
-
 	if (!part->more) {
 		c->tail = TRAIL_NONE;
 		c->not_before = 0;
@@ -108,7 +90,6 @@ static int clear_on_part(void *ctx, const struct trail_part *part)
 			.begins = (part->needs[i] & TRAIL_BEGINS) != 0});
 		o->last = c->tail;
 	}
-	return 0;
 }
 
 /* The object becomes as if it was listed and never used. */
@@ -169,6 +150,8 @@ static void clear_all(struct clear *c)
 {
 	struct predictor *p = c->p;
 	uint32_t end = objects_end(p->objects);
+	struct trail_part part;
+	struct trails_at at;
 
 	for (uint32_t id = 0; id < end; id++) {
 		struct object *o = objects_at(p->objects, id);
@@ -178,7 +161,9 @@ static void clear_all(struct clear *c)
 		o->last = TRAIL_NONE;
 		o->edges = GRAPH_NONE;
 	}
-	trails_walk(p->trails, clear_on_part, c);
+	trails_begin(p->trails, &at);
+	while (trails_part(p->trails, &at, &part))
+		clear_part(c, &part);
 	trails_free(p->trails);
 	graph_free(p->graph);
 	p->trails = c->trails;
@@ -220,10 +205,29 @@ int predictor_clear_uid(struct predictor *p, uint64_t uid)
 	return clear_run(&c);
 }
 
+/* 0 if the uid has such a tree, which can be shown then; or -errno. */
+static int tree_find(const struct predictor *p, uint64_t uid, uint64_t id)
+{
+	struct trees_show *s = trees_show_new(p, uid, id, 0);
+	const struct predictor_line *lines;
+	bool more;
+	size_t n;
+	int ret;
+
+	if (!s)
+		return -ENOMEM;
+	while (!trees_show_step(s, SIZE_MAX))
+		;
+	ret = trees_show_lines(s, &lines, &n, &more);
+	trees_show_free(s);
+	return ret;
+}
+
 int predictor_clear_tree(struct predictor *p, uint64_t uid, uint64_t id)
 {
 	struct clear c = {.at.p = p, .p = p, .id = id};
 	uint32_t session;
+	int ret;
 
 	if (!trees_uid_bits(p, uid, &c.only))
 		return -ENOENT;
@@ -232,6 +236,6 @@ int predictor_clear_tree(struct predictor *p, uint64_t uid, uint64_t id)
 		sessions_forget_book(p->sessions, session);
 		return 0;
 	}
-	return trails_walk(p->trails, find_on_part, &c) ? clear_run(&c)
-							: -ENOENT;
+	ret = tree_find(p, uid, id);
+	return ret ? ret : clear_run(&c);
 }

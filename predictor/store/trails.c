@@ -371,15 +371,3 @@ bool trails_seek(const struct trails *t, uint32_t place, uint32_t begun_at,
 	    .chunk = id, .prev = t->chunks[id].prev, .begun_at = begun_at};
 	return true;
 }
-
-int trails_walk(const struct trails *t, trails_each each, void *ctx)
-{
-	struct trail_part part;
-	struct trails_at at;
-	int ret = 0;
-
-	trails_begin(t, &at);
-	while (!ret && trails_part(t, &at, &part))
-		ret = each(ctx, &part);
-	return ret;
-}

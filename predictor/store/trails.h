@@ -109,8 +109,4 @@ bool trails_part(
 bool trails_seek(const struct trails *t, uint32_t place, uint32_t begun_at,
     struct trails_at *at);
 
-/* Walks over all of it at once. Nonzero stops the walk, and is returned. */
-typedef int (*trails_each)(void *ctx, const struct trail_part *part);
-int trails_walk(const struct trails *t, trails_each each, void *ctx);
-
 #endif

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "predictor/core/core.h"
+#include "predictor/tree_text.h"
 
 static struct predictor *predictor_make(void)
 {
@@ -197,98 +198,29 @@ static void test_file(void **state)
 	predictor_free(q);
 }
 
-/* Called with the objects of each part of a trail, oldest trail first. */
-typedef int (*on_objects)(
-    void *ctx, const uint64_t *objects, size_t n, bool more);
-
-struct walk {
-	const struct predictor *p;
-	on_objects each;
-	void *ctx;
-};
-
-static int on_part(void *ctx, const struct trail_part *part)
-{
-	struct walk *w = ctx;
-	uint64_t keys[TRAIL_PART];
-
-	for (uint32_t i = 0; i < part->n; i++)
-		keys[i] = objects_at(w->p->objects, part->objects[i])->key;
-	return w->each(w->ctx, keys, part->n, part->more);
-}
-
-static int each_trail(const struct predictor *p, on_objects each, void *ctx)
-{
-	struct walk w = {p, each, ctx};
-
-	return trails_walk(p->trails, on_part, &w);
-}
-
-struct show {
-	const struct predictor *p;
-	FILE *out;
-	const char *(*name)(void *ctx, uint64_t object);
-	void *ctx;
-	bool in_program;
-};
-
-static int on_show(void *ctx, const uint64_t *objects, size_t n, bool more)
-{
-	struct show *s = ctx;
-
-	if (!more) {
-		fputs("trail\n", s->out);
-		s->in_program = false;
-	}
-	for (size_t i = 0; i < n; i++) {
-		uint32_t id = objects_find(s->p->objects, objects[i]);
-		bool exec =
-		    id != OBJECT_NONE && objects_at(s->p->objects, id)->exec;
-		const char *name = s->name ? s->name(s->ctx, objects[i]) : NULL;
-
-		fputs(exec ? "  " : s->in_program ? "    " : "  ", s->out);
-		if (name)
-			fprintf(s->out, "%s\n", name);
-		else
-			fprintf(s->out, "%016lx\n", (unsigned long)objects[i]);
-		s->in_program |= exec;
-	}
-	return 0;
-}
-
-static void show_trails(const struct predictor *p, FILE *out,
-    const char *(*name)(void *ctx, uint64_t object), void *ctx)
-{
-	struct show s = {p, out, name, ctx, false};
-
-	each_trail(p, on_show, &s);
-}
-
-static int on_trail(void *ctx, const uint64_t *objects, size_t n, bool more)
-{
-	uint64_t *sum = ctx;
-
-	(void)more;
-	for (size_t i = 0; i < n; i++)
-		*sum += objects[i];
-	return 0;
-}
-
+/* What was used is in the trails, and a program's uses are below it. */
 static void test_show(void **state)
 {
 	struct predictor *p = predictor_taught(100, 3);
+	struct predictor_tree tree;
+	struct trail_part part;
+	struct trails_at at;
 	uint64_t sum = 0;
 	char *text = NULL;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 
 	(void)state;
-	each_trail(p, on_trail, &sum);
+	trails_begin(p->trails, &at);
+	while (trails_part(p->trails, &at, &part))
+		for (uint32_t i = 0; i < part.n; i++)
+			sum += objects_at(p->objects, part.objects[i])->key;
 	assert_int_equal(sum, 3 * (100 + 101 + 102));
-	show_trails(p, out, NULL, NULL);
+	assert_int_equal(predictor_trees(p, 0, &tree, 1), 1);
+	assert_int_equal(show_tree(p, 0, tree.id, out, NULL, NULL), 0);
 	fclose(out);
-	assert_non_null(strstr(text, "  0000000000000064\n"
-				     "    0000000000000065\n"));
+	assert_non_null(strstr(text, "0000000000000064\n"
+				     "  0000000000000065\n"));
 	free(text);
 	predictor_free(p);
 }
