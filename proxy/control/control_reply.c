@@ -81,6 +81,17 @@ void reply_error(struct reply *r, Forefetch__ErrorCode code, const char *text)
 	r->res.error = &r->error;
 }
 
+void reply_errno(struct reply *r, const struct reply_why *whys, int error)
+{
+	while (whys->text && whys->error != error)
+		whys++;
+	if (whys->text)
+		reply_error(r, whys->code, whys->text);
+	else
+		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
+		    "forefetchd has too little memory to do it");
+}
+
 void reply_unknown_command(struct reply *r)
 {
 	reply_error(r, FOREFETCH__ERROR_CODE__UNKNOWN_COMMAND,

@@ -150,20 +150,16 @@ static void list(struct reply *r, const Forefetch__PinRequest *request)
 
 static void add_error(struct reply *r, int error)
 {
-	switch (error) {
-	case ENOSPC:
+	if (error == ENOSPC)
 		reply_error(r, FOREFETCH__ERROR_CODE__BUSY,
 		    "too many trees are pinned; unpin one, or pin a directory "
 		    "that holds several");
-		return;
-	case ENODEV:
+	else if (error == ENODEV)
 		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
 		    "forefetchd caches no data of this server; its log says "
 		    "why");
-		return;
-	default:
+	else
 		reply_place_error(r, error);
-	}
 }
 
 static void add(struct reply *r, const struct control_server *srv,

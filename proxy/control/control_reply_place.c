@@ -34,27 +34,19 @@ bool reply_server_at(struct reply *r, const Forefetch__Place *place,
 
 void reply_place_error(struct reply *r, int error)
 {
-	switch (error) {
-	case ENOENT:
-		reply_error(r, FOREFETCH__ERROR_CODE__NO_SUCH_PLACE,
-		    "that is not mounted from this forefetchd");
-		return;
-	case EINVAL:
-		reply_error(r, FOREFETCH__ERROR_CODE__BAD_REQUEST,
-		    "the path is not valid, or too long");
-		return;
-	case EPERM:
-		reply_error(r, FOREFETCH__ERROR_CODE__NOT_PERMITTED,
-		    "the configuration does not allow this to be mounted");
-		return;
-	case EBUSY:
-		reply_error(r, FOREFETCH__ERROR_CODE__BUSY,
-		    "too many trees are being fetched; try again");
-		return;
-	default:
-		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
-		    "forefetchd has too little memory to do it");
-	}
+	static const struct reply_why whys[] = {
+	    {ENOENT, FOREFETCH__ERROR_CODE__NO_SUCH_PLACE,
+		"that is not mounted from this forefetchd"},
+	    {EINVAL, FOREFETCH__ERROR_CODE__BAD_REQUEST,
+		"the path is not valid, or too long"},
+	    {EPERM, FOREFETCH__ERROR_CODE__NOT_PERMITTED,
+		"the configuration does not allow this to be mounted"},
+	    {EBUSY, FOREFETCH__ERROR_CODE__BUSY,
+		"too many trees are being fetched; try again"},
+	    {0},
+	};
+
+	reply_errno(r, whys, error);
 }
 
 Forefetch__Warmed *reply_warmed(struct reply *r, const struct warm_progress *p)
@@ -137,26 +129,14 @@ static void fill_prediction(struct reply *r, const struct prefetch_told *told,
 	out->prefetch = msg;
 }
 
-static Forefetch__Found found_of(enum explain_found found)
-{
-	switch (found) {
-	case EXPLAIN_OBJECT:
-		return FOREFETCH__FOUND__OBJECT;
-	case EXPLAIN_ABSENT:
-		return FOREFETCH__FOUND__ABSENT;
-	case EXPLAIN_HIDDEN:
-		return FOREFETCH__FOUND__HIDDEN;
-	case EXPLAIN_UNMOUNTED:
-		return FOREFETCH__FOUND__UNMOUNTED;
-	default:
-		return FOREFETCH__FOUND__UNKNOWN;
-	}
-}
-
 static void fill_explained(
     struct reply *r, const struct explain *x, Forefetch__Explained *out)
 {
-	out->found = found_of(x->found);
+	_Static_assert(
+	    (int)EXPLAIN_HIDDEN == FOREFETCH__FOUND__HIDDEN &&
+		(int)EXPLAIN_UNMOUNTED == FOREFETCH__FOUND__UNMOUNTED,
+	    "explain.h and control.proto have one order");
+	out->found = (Forefetch__Found)x->found;
 	out->consistency = (char *)x->consistency;
 	out->left = x->left;
 	out->name_fresh = x->name_fresh;

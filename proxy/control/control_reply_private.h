@@ -55,6 +55,14 @@ void reply_work_end(struct reply *r);
 bool reply_may_carry(struct reply *r);
 /* `text` must live as long. */
 void reply_error(struct reply *r, Forefetch__ErrorCode code, const char *text);
+/* What an errno of a module means; a table of them ends with {0}. What is not in
+ * it is a lack of memory. */
+struct reply_why {
+	int error;
+	Forefetch__ErrorCode code;
+	const char *text;
+};
+void reply_errno(struct reply *r, const struct reply_why *whys, int error);
 void reply_unknown_command(struct reply *r);
 /* The connection has no walk, trace or stream of hints to go on with. */
 void reply_not_begun(struct reply *r);

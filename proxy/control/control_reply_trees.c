@@ -15,42 +15,27 @@ enum {
 
 void trees_error(struct reply *r, int error)
 {
-	switch (error) {
-	case -ENOENT:
-		reply_error(r, FOREFETCH__ERROR_CODE__NO_SUCH_TREE,
-		    "you have no such access tree");
-		return;
-	case -EEXIST:
-		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
-		    "you have access trees already; merge, or clear them "
-		    "first");
-		return;
-	case -ESTALE:
-		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
-		    "the access trees were cleared meanwhile; try again");
-		return;
-	case -EBADMSG:
-	case -EINVAL:
-		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
-		    "the file contains no exported access trees, or is "
-		    "damaged");
-		return;
-	case -EPROTONOSUPPORT:
-		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
-		    "the file was written by a newer release");
-		return;
-	case -EFBIG:
-		reply_error(r, FOREFETCH__ERROR_CODE__TOO_LARGE,
-		    "the file is larger than one user may import");
-		return;
-	case -ENOSPC:
-		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
-		    "access trees of too many users are kept already");
-		return;
-	default:
-		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
-		    "forefetchd has too little memory to do it");
-	}
+	static const struct reply_why whys[] = {
+	    {ENOENT, FOREFETCH__ERROR_CODE__NO_SUCH_TREE,
+		"you have no such access tree"},
+	    {EEXIST, FOREFETCH__ERROR_CODE__FAILED,
+		"you have access trees already; merge, or clear them first"},
+	    {ESTALE, FOREFETCH__ERROR_CODE__FAILED,
+		"the access trees were cleared meanwhile; try again"},
+	    {EBADMSG, FOREFETCH__ERROR_CODE__FAILED,
+		"the file contains no exported access trees, or is damaged"},
+	    {EINVAL, FOREFETCH__ERROR_CODE__FAILED,
+		"the file contains no exported access trees, or is damaged"},
+	    {EPROTONOSUPPORT, FOREFETCH__ERROR_CODE__FAILED,
+		"the file was written by a newer release"},
+	    {EFBIG, FOREFETCH__ERROR_CODE__TOO_LARGE,
+		"the file is larger than one user may import"},
+	    {ENOSPC, FOREFETCH__ERROR_CODE__FAILED,
+		"access trees of too many users are kept already"},
+	    {0},
+	};
+
+	reply_errno(r, whys, -error);
 }
 
 /* ---- files ------------------------------------------------------------ */
