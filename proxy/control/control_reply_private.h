@@ -55,8 +55,8 @@ void reply_work_end(struct reply *r);
 bool reply_may_carry(struct reply *r);
 /* `text` must live as long. */
 void reply_error(struct reply *r, Forefetch__ErrorCode code, const char *text);
-/* What an errno of a module means; a table of them ends with {0}. What is not in
- * it is a lack of memory. */
+/* What an errno of a module means; a table of them ends with {0}. What is not
+ * in it is a lack of memory. */
 struct reply_why {
 	int error;
 	Forefetch__ErrorCode code;

@@ -10,6 +10,7 @@
 #include "ctl/ctl_command.h"
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_mount.h"
+#include "ctl/ctl_put.h"
 #include "ctl/ctl_text.h"
 
 struct word {
@@ -95,18 +96,16 @@ static void put_age(uint64_t us, bool fresh)
 
 static void put_object(const Forefetch__Explained *x)
 {
-	char size[CTL_TEXT_MAX], have[CTL_TEXT_MAX];
-
 	if (x->type == FOREFETCH__EXPLAINED__TYPE__UNKNOWN) {
 		puts("  attributes   not cached");
 		return;
 	}
-	printf("  attributes   %s, %s; ", type_name(x->type),
-	    ctl_text_bytes(size, x->size));
+	printf("  attributes   %s", type_name(x->type));
+	ctl_put(stdout, x, ", {size:B}; ");
 	put_age(x->attr_age_us, x->attr_fresh);
 	if (x->type == FOREFETCH__EXPLAINED__TYPE__FILE)
-		printf("  data         %s of %s cached\n",
-		    ctl_text_bytes(have, x->data_bytes), size);
+		ctl_put(stdout, x,
+		    "  data         {data_bytes:B} of {size:B} cached\n");
 	if (x->type != FOREFETCH__EXPLAINED__TYPE__DIRECTORY)
 		return;
 	if (x->listed)
@@ -132,20 +131,19 @@ static void put_rights(const Forefetch__Explained *x)
 
 static void put_prediction(const Forefetch__Prediction *p)
 {
-	char age[CTL_TEXT_MAX], bytes[CTL_TEXT_MAX];
-
 	if (!p) {
 		puts("  prefetch     not predicted recently");
 		return;
 	}
-	printf("  prefetch     %s (%s ago)\n", WORD(states, p->state),
-	    ctl_text_us(age, p->age_us));
-	printf("               predicted at %.0f%%, %" PRIu32
-	       " accesses ahead, by %s\n",
-	    (double)p->p_permille / 10, p->lead, WORD(sources, p->source));
+	printf("  prefetch     %s", WORD(states, p->state));
+	ctl_put(stdout, p, " ({age_us:T} ago)\n");
+	printf(
+	    "               predicted at %.0f%%", (double)p->p_permille / 10);
+	ctl_put(stdout, p, ", {lead} accesses ahead");
+	printf(", by %s\n", WORD(sources, p->source));
 	fputs("               for its ", stdout);
 	put_bits(needs, sizeof(needs) / sizeof(needs[0]), p->needs);
-	printf("; %s came\n", ctl_text_bytes(bytes, p->bytes));
+	ctl_put(stdout, p, "; {bytes:B} arrived\n");
 }
 
 static void put_not_found(const char *path, const Forefetch__Explained *x)

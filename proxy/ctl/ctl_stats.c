@@ -18,11 +18,6 @@ enum {
 	POWERS = 33, /* a bar for 0, and for each power of two */
 };
 
-static const char *side_name(Forefetch__Side side)
-{
-	return side == FOREFETCH__SIDE__CLIENT ? "client" : "upstream";
-}
-
 static void put_title(const Forefetch__ServerStats *srv, const char *what)
 {
 	putchar('\n');
@@ -317,8 +312,8 @@ static void put_histogram(
 	}
 	putchar('\n');
 	ctl_put_bytes(stdout, server->data, server->len);
-	printf(
-	    ": time of %s, %s\n", call_name(name, call), side_name(call->side));
+	printf(": time of %s", call_name(name, call));
+	ctl_put(stdout, call, ", {side}\n");
 	for (power = first; power <= last && power < POWERS; power++)
 		put_bar(power, bars[power], most);
 }

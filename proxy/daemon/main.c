@@ -1,24 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * forefetchd: arguments and wiring. A map of the files, in the order in
- * which a call passes through them:
- *
- *	main        arguments; into the background
- *	daemon      the event loop, signals, all servers
- *	server      one [server]: clients, wiring
- *	clients     who may connect to it; listens: listening sockets
- *	conn        a client's connection and its limits; room: of all
- *	xprt        records over a socket, both ways
- *	svc         from a record to a request; svc_reply: its answer
- *	drc         replies kept for repeated calls
- *	nfs3_proc, mount3_proc   one short function a procedure
- *	postcheck   what became of a change, before it is repeated
- *	fetch       the one table of what is asked of the server
- *	upstream    calls to the server, sent until they are answered
- *	dial, portmap, resolve   where the server is, and how to reach it
- *	netwatch    the network changed, or the machine woke up
- *	statedir, reclaim, rpcbind, notify   the machine around us
- *	config, log, metrics, control   what people see
+ * forefetchd: the command line; reads the configuration, goes into the
+ * background, and serves (daemon.c). docs/ARCHITECTURE.md says which folder
+ * does what.
  */
 #include <errno.h>
 #include <fcntl.h>
