@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the caches keep, into records, a few buckets at a time. */
-#include "cache/metapack.h"
-
+/*
+ * What the caches keep, into records, a few buckets at a time, and back into
+ * empty caches at the start. What is read is checked in full: a file may have
+ * been written by anybody who can write there.
+ */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "cache/caches.h"
+#include "cache/metafile.h"
+
+/* ---- into records ------------------------------------------------------ */
 
 /* Times go to disk by the wall clock: the other one begins anew with the
  * machine. */
@@ -200,4 +206,268 @@ bool metapack_some(struct metapack *p, size_t bytes)
 			return false;
 	}
 	return !p->out->failed;
+}
+
+/* ---- out of records ---------------------------------------------------- */
+
+/* Numbers of credentials in the file, by those they have now. */
+struct cred_map {
+	uint32_t saved;
+	uint32_t now;
+};
+
+struct load {
+	struct caches *caches;
+	struct cred_map *creds; /* sorted by `saved` */
+	size_t ncreds;
+	uint64_t now_us;
+	uint64_t real_us;
+	uint64_t sent_us; /* CONTRACT_LOADED_… */
+};
+
+/* When a saved time was by the daemon's clock; 0: never, or not to be told. */
+static uint64_t get_time(const struct load *ld, struct metaview *v)
+{
+	uint64_t saved = metaview_get_u64(v), age;
+
+	if (saved == 0 || saved > ld->real_us)
+		return 0;
+	age = ld->real_us - saved;
+	return age < ld->now_us ? ld->now_us - age : 0;
+}
+
+static int compare_creds(const void *a, const void *b)
+{
+	const struct cred_map *x = a, *y = b;
+
+	return x->saved < y->saved ? -1 : x->saved > y->saved;
+}
+
+static uint32_t map_cred(const struct load *ld, uint32_t saved)
+{
+	struct cred_map key = {.saved = saved};
+	const struct cred_map *m = ld->ncreds > 0
+				       ? bsearch(&key, ld->creds, ld->ncreds,
+					     sizeof(*ld->creds), compare_creds)
+				       : NULL;
+
+	return m ? m->now : 0;
+}
+
+static bool cred_key_ok(const struct cred_key *key)
+{
+	if (key->ngids > CREDTAB_GIDS_MAX)
+		return false;
+	for (uint32_t i = key->ngids; i < CREDTAB_GIDS_MAX; i++)
+		if (key->gids[i] != 0)
+			return false;
+	return true;
+}
+
+static void load_cred(struct load *ld, struct metaview *v)
+{
+	uint32_t saved = metaview_get_u32(v);
+	struct cred_key key;
+
+	metaview_get(v, &key, sizeof(key));
+	if (v->bad || ld->ncreds == CREDTAB_MAX || !cred_key_ok(&key) ||
+	    (ld->ncreds > 0 && ld->creds[ld->ncreds - 1].saved == saved))
+		return;
+	ld->creds[ld->ncreds++] = (struct cred_map){
+	    .saved = saved, .now = credtab_get(ld->caches->creds, &key)};
+	qsort(ld->creds, ld->ncreds, sizeof(*ld->creds), compare_creds);
+}
+
+static void load_fsys(struct load *ld, struct metaview *v)
+{
+	uint64_t fsid = metaview_get_u64(v);
+	uint8_t flags = metaview_get_u8(v);
+	uint32_t len;
+	const char *path = metaview_get_bytes(v, &len);
+	struct fsys *fs =
+	    v->bad ? NULL : attrcache_find_fsys(ld->caches->attr, fsid);
+	char *text;
+
+	if (!fs)
+		return;
+	fs->subseconds = (flags & 1) != 0;
+	fs->case_known = (flags & 2) != 0;
+	fs->case_sensitive = (flags & 4) != 0;
+	fs->unlisted = (flags & 8) != 0;
+	text = len > 0 ? strndup(path, len) : NULL;
+	if (text)
+		caches_set_export(ld->caches, text, fsid);
+	free(text);
+}
+
+static void load_mount(struct load *ld, struct metaview *v)
+{
+	struct mounttab_entry e;
+	struct cred_key key;
+	uint32_t len;
+
+	e.path = metaview_get_bytes(v, &len);
+	e.path_len = len;
+	metaview_get(v, &key, sizeof(key));
+	e.sent_us = get_time(ld, v);
+	e.body.data = metaview_get_bytes(v, &e.body.len);
+	e.cred = &key;
+	if (!v->bad && e.sent_us != 0 && len <= MNT3_PATH_MAX)
+		mounttab_put(ld->caches->mounts, &e);
+}
+
+static void load_grants(
+    const struct load *ld, struct node *node, struct metaview *v)
+{
+	uint32_t saved;
+
+	while ((saved = metaview_get_u32(v)) != 0 && !v->bad) {
+		struct grant g = {.cred = map_cred(ld, saved)};
+
+		g.known = metaview_get_u8(v);
+		g.given = metaview_get_u8(v);
+		g.access_us = TIME48(get_time(ld, v));
+		g.any_us = TIME48(get_time(ld, v));
+		g.own_us = TIME48(get_time(ld, v));
+		if (!v->bad && g.cred != 0)
+			accesscache_load(ld->caches->access, node, &g);
+	}
+}
+
+static void load_answers(
+    const struct load *ld, struct node *node, struct metaview *v)
+{
+	uint32_t prog;
+
+	while ((prog = metaview_get_u32(v)) != 0 && !v->bad) {
+		uint32_t proc = metaview_get_u32(v);
+		uint32_t key = metaview_get_u32(v);
+		struct binding b = {
+		    .firm = metaview_get_u8(v) != 0, .sent_us = ld->sent_us};
+		const struct nfs_proc *row = nfs_proc_find(prog, 3, proc);
+		struct xdr_view body;
+
+		body.data = metaview_get_bytes(v, &body.len);
+		if (v->bad || !row ||
+		    !attrcache_make_ext(ld->caches->attr, node))
+			continue;
+		b.generation = attrcache_generation(ld->caches->attr, node);
+		answercache_put(ld->caches->answers, node, row, key, &body, &b);
+	}
+}
+
+static void load_listings(
+    const struct load *ld, struct node *node, struct metaview *v)
+{
+	uint32_t saved, len;
+
+	while ((saved = metaview_get_u32(v)) != 0 && !v->bad) {
+		uint32_t cred = map_cred(ld, saved);
+		bool plus = metaview_get_u8(v) != 0;
+		struct binding b = {
+		    .firm = metaview_get_u8(v) != 0, .sent_us = ld->sent_us};
+		char verf[NFS3_COOKIEVERFSIZE];
+		const void *data;
+
+		metaview_get(v, verf, sizeof(verf));
+		data = metaview_get_bytes(v, &len);
+		if (!v->bad && cred != 0)
+			listcache_load(ld->caches->lists, node, cred, plus,
+			    verf, data, len, &b);
+	}
+}
+
+/* Numbers only, but for these two. */
+static bool fattr_ok(const fattr3 *a)
+{
+	return a->type >= NF3REG && a->type <= NF3FIFO;
+}
+
+static void load_node(struct load *ld, struct metaview *v)
+{
+	struct node *node;
+	nfs3_fh fh;
+	fattr3 a;
+
+	fh.data = metaview_get_bytes(v, &fh.len);
+	metaview_get(v, &a, sizeof(a));
+	if (v->bad || !fattr_ok(&a))
+		return;
+	node = attrcache_get(ld->caches->attr, &fh);
+	if (!node)
+		return;
+	attrcache_load(ld->caches->attr, node, &a, ld->sent_us, ld->now_us);
+	load_grants(ld, node, v);
+	load_answers(ld, node, v);
+	load_listings(ld, node, v);
+}
+
+static void load_name(struct load *ld, struct metaview *v)
+{
+	struct attrcache *ac = ld->caches->attr;
+	struct node *dir, *child;
+	nfs3_fh fh, of;
+	nfs3_name name;
+	bool firm;
+
+	fh.data = metaview_get_bytes(v, &fh.len);
+	of.data = metaview_get_bytes(v, &of.len);
+	name.data = metaview_get_bytes(v, &name.len);
+	firm = metaview_get_u8(v) != 0;
+	if (v->bad)
+		return;
+	/* All nodes came before; a name without them is of no use. */
+	dir = attrcache_find(ac, &fh);
+	child = of.len > 0 ? attrcache_find(ac, &of) : NULL;
+	if (dir && (child || of.len == 0))
+		namecache_bind(
+		    ld->caches->names, dir, &name, child, ld->sent_us, firm);
+}
+
+static void load_record(
+    struct load *ld, enum metafile_type type, struct metaview *v)
+{
+	switch (type) {
+	case METAFILE_CRED:
+		load_cred(ld, v);
+		break;
+	case METAFILE_FSYS:
+		load_fsys(ld, v);
+		break;
+	case METAFILE_NODE:
+		load_node(ld, v);
+		break;
+	case METAFILE_NAME:
+		load_name(ld, v);
+		break;
+	case METAFILE_MOUNT:
+		load_mount(ld, v);
+		break;
+	default:
+		v->bad = true;
+	}
+}
+
+bool metapack_load(struct caches *c, const struct metaview *records, bool whole,
+    uint64_t now_us)
+{
+	struct load ld = {.caches = c,
+	    .now_us = now_us,
+	    .sent_us = whole ? CONTRACT_LOADED_WHOLE_US : CONTRACT_LOADED_US};
+	struct metaview v = *records, record;
+	enum metafile_type type;
+	unsigned n = 0;
+
+	ld.real_us = clock_real_us();
+	ld.creds = calloc(CREDTAB_MAX, sizeof(*ld.creds));
+	while (ld.creds && !v.bad && metaview_next(&v, &type, &record)) {
+		load_record(&ld, type, &record);
+		v.bad = v.bad || record.bad;
+		/* The file may be of a time with a larger budget. */
+		if (++n % 64 == 0)
+			caches_trim(c);
+	}
+	free(ld.creds);
+	c->dirty = false;
+	return ld.creds && !v.bad;
 }

@@ -25,7 +25,6 @@
 #include "base/statefile.h"
 #include "cache/caches.h"
 #include "cache/metafile.h"
-#include "cache/metapack.h"
 
 enum {
 	/* Between two saves; more where they are large, so that the disk is

@@ -5,7 +5,7 @@
 
 #include "base/metrics.h"
 #include "cache/caches.h"
-#include "cache/metapack.h"
+#include "cache/metafile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
