@@ -301,15 +301,14 @@ static bool rqst_check_drc(struct svc_rqst *rqst)
 		/* The first one's client is gone, and nobody knows whether
 		 * it will be answered: the copy takes its place. */
 		first->drc = NULL;
-		rqst->drc = e;
-		drc_set_owner(drc, e, rqst);
-		return true;
+		break;
 	default:
-		rqst->drc = e;
-		if (e)
-			drc_set_owner(drc, e, rqst);
-		return true;
+		break;
 	}
+	rqst->drc = e;
+	if (e)
+		drc_set_owner(drc, e, rqst);
+	return true;
 }
 
 static void rqst_dispatch(struct svc_rqst *rqst)
