@@ -99,7 +99,7 @@ void prefetch_listed(
 	uint64_t key = node_key(dir);
 	size_t n;
 
-	/* A large one comes in pages, and is told when it is whole. */
+	/* A large one comes in pages; the predictor hears of it once. */
 	if (!observe_listed(pf->p.caches, dir, cred->id) ||
 	    was_told(pf, key, attrcache_generation(pf->p.caches->attr, dir)))
 		return;
@@ -184,7 +184,8 @@ static void predict(struct prefetch *pf, struct pf_cred *cred, uint64_t now_us)
 		note_predicted(pf, &preds[i], cred->uid, now_us);
 		if (prefetch_want(pf, cred, &preds[i], now_us))
 			continue;
-		/* It is told again when it is nearer, and surer perhaps. */
+		/* The predictor says it again when it is nearer, and perhaps
+		 * likelier. */
 		predictor_feedback(
 		    pf->predictor, preds[i].object, PREDICTOR_DROPPED);
 	}
@@ -199,8 +200,8 @@ static void withdraw(struct prefetch *pf, struct pf_cred *cred, uint64_t now_us)
 		want_withdraw(pf, cred, gone[i], now_us);
 }
 
-/* How many bytes the first READ of a file asks for: the largest of late, since
- * a small one is forgotten by an eighth of it with each READ. */
+/* How many bytes files are asked for first: the largest READ at a beginning,
+ * which counts for an eighth less with each that follows. */
 static void first_read(struct prefetch *pf, uint32_t bytes)
 {
 	uint32_t was = pf->first_read_bytes - pf->first_read_bytes / 8;
@@ -315,8 +316,8 @@ static uint64_t pump(struct prefetch *pf, uint64_t now_us)
 static void on_turn(evutil_socket_t fd, short what, void *arg)
 {
 	struct prefetch *pf = arg;
-	/* Reading the clock costs as much as all of this where little is to
-	 * be done: what woke it knows the time. */
+	/* Reading the clock costs as much as the rest of a short turn, and
+	 * whoever woke the pump has told the time. */
 	uint64_t now_us = pf->active ? pf->now_us : clock_now_us();
 	uint64_t due_us, wait_us;
 
@@ -344,7 +345,8 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 
 /* ---- making one ------------------------------------------------------- */
 
-/* Of the user whose call was seen just now, who was seen to search it. */
+/* Whether a user may hear of what lies in a directory. The predictor asks while
+ * it predicts for one caller, whose rights are known from its calls. */
 static bool may_search(
     void *ctx, uint64_t uid, uint64_t parent, uint64_t object)
 {

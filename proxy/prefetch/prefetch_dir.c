@@ -63,10 +63,10 @@ bool dir_groups(struct prefetch *pf, const struct node *dir, uint64_t now_us)
 	const struct node_ext *x = attrcache_ext(pf->p.caches->attr, dir);
 	struct pf_dir *d = recent(pf, node_key(dir), now_us);
 
-	d->names++;
-	return d->names >= GROUP_MIN &&
+	d->attr_wants++;
+	return d->attr_wants >= GROUP_MIN &&
 	       listing_worth(
-		   pf, d->names, (x ? x->nchildren : 0) * ENTRY_BYTES);
+		   pf, d->attr_wants, (x ? x->nchildren : 0) * ENTRY_BYTES);
 }
 
 /* A client reads a listing whose first page was not fresh: the others will not

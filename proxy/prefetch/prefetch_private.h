@@ -217,9 +217,9 @@ struct pf_seen {
 /* What was asked for in one directory within a short time. */
 struct pf_dir {
 	uint64_t key;
-	uint64_t us;     /* of the last one */
-	unsigned misses; /* calls that went to the server */
-	unsigned names;  /* wants for the attributes of a name in it */
+	uint64_t us;         /* of the last one */
+	unsigned misses;     /* calls that went to the server */
+	unsigned attr_wants; /* wants for the attributes of a name in it */
 };
 
 struct prefetch {

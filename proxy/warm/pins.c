@@ -189,7 +189,7 @@ int pins_add(struct pins *ps, const struct user *who, const char *export,
     const char *path, unsigned *id)
 {
 	struct pin *pin;
-	bool old;
+	bool was_pinned;
 	int rc = 0;
 
 	if (!ps->p.caches->data)
@@ -197,8 +197,8 @@ int pins_add(struct pins *ps, const struct user *who, const char *export,
 	pin = find_or_free(ps, (uint32_t)who->uid, export, path);
 	if (!pin)
 		return -ENOSPC;
-	old = pin->export != NULL;
-	if (!old) {
+	was_pinned = pin->export != NULL;
+	if (!was_pinned) {
 		pin->export = strdup(export);
 		pin->path = strdup(path);
 	}
@@ -208,7 +208,7 @@ int pins_add(struct pins *ps, const struct user *who, const char *export,
 		rc = -ENOMEM;
 	else if (!pin->walk)
 		rc = walk_begin(ps, pin, clock_now_us());
-	if (rc < 0 && !old)
+	if (rc < 0 && !was_pinned)
 		pin_clear(pin);
 	if (rc < 0)
 		return rc;
