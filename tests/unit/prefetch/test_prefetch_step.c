@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a want needs next: which call goes out in its turn, given what is known
+ * of its object and its directory. The caches are real ones, which learned what
+ * a server said; of upstream there is but what fetch asks of it, and no call is
+ * answered.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/metrics.h"
+#include "cache/accesscache.h"
+#include "cache/caches.h"
+#include "cache/learn_fixture.h"
+#include "nfsproto/nfs3_object.h"
+#include "prefetch/prefetch_fixture.h"
+
+enum { CALLS = 16, SECOND = 1000000 };
+
+/* ---- a server that is silent ----------------------------------------------
+ */
+
+struct upstream_call {
+	const struct nfs_proc *proc;
+	union nfs_args args;
+	unsigned char bytes[1200];
+};
+
+struct upstream {
+	struct upstream_call calls[CALLS];
+	unsigned n;
+};
+
+struct upstream_call *upstream_send(struct upstream *up,
+    const struct upstream_request *req, const struct upstream_call_ops *ops,
+    void *arg)
+{
+	struct upstream_call *call = &up->calls[up->n++];
+
+	(void)ops;
+	(void)arg;
+	assert_true(up->n <= CALLS && req->args.len <= sizeof(call->bytes));
+	memcpy(call->bytes, req->args.data, req->args.len);
+	call->proc = req->proc;
+	assert_true(nfs_args_decode(
+	    req->proc, call->bytes, req->args.len, &call->args));
+	return call;
+}
+
+bool upstream_call_sent(const struct upstream_call *call)
+{
+	(void)call;
+	return true;
+}
+
+bool upstream_drop(struct upstream_call *call)
+{
+	(void)call;
+	return true;
+}
+
+void upstream_abandon(struct upstream_call *call)
+{
+	(void)call;
+}
+
+void upstream_resume(struct upstream_call *call)
+{
+	(void)call;
+}
+
+void upstream_release(struct upstream_call *call)
+{
+	(void)call;
+}
+
+/* ---- wants ------------------------------------------------------------------
+ */
+
+struct step_world {
+	struct world *w; /* of learn_fixture.h */
+	struct prefetch pf;
+	struct pf_cred *cred;
+	struct upstream up;
+	unsigned seen; /* calls that were looked at */
+};
+
+static int setup(void **state)
+{
+	struct step_world *s = calloc(1, sizeof(*s));
+	struct config_rate cap = {.percent = 80};
+
+	set_up((void **)&s->w);
+	s->w->config.policy.prefetch = CONFIG_PREFETCH_ON;
+	s->w->config.policy.prefetch_block = 16 << 10;
+	s->w->config.policy.prefetch_blocks = 1;
+	prefetch_open(&s->pf, &s->cred, 1);
+	s->cred->id = s->w->cred;
+	s->pf.p.caches = s->w->caches;
+	s->pf.p.config = &s->w->config;
+	s->pf.p.fetch = fetch_new(&s->up, NULL, s->pf.p.metrics, s->pf.p.link);
+	s->pf.budget = budget_new(s->pf.p.link, &cap);
+	pf_flights_init(&s->pf);
+	*state = s;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct step_world *s = *state;
+
+	wants_free(&s->pf);
+	flights_free(&s->pf.flights);
+	fetch_free(s->pf.p.fetch);
+	budget_free(s->pf.budget);
+	prefetch_close(&s->pf, &s->cred, 1);
+	tear_down((void **)&s->w);
+	free(s);
+	return 0;
+}
+
+static uint64_t key_of(const char *fh)
+{
+	nfs3_fh handle = fh_of(fh);
+
+	return fh_key(&handle);
+}
+
+static struct want *want(
+    struct step_world *s, const char *object, const char *dir, uint8_t needs)
+{
+	struct prediction pred = {.object = key_of(object),
+	    .parent = dir ? key_of(dir) : 0,
+	    .p = 0.9f,
+	    .lead = 1,
+	    .needs = needs};
+	struct want *w = want_add(&s->pf, s->cred, &pred, s->w->now_us);
+
+	assert_non_null(w);
+	assert_ptr_equal(want_next(&s->pf), w);
+	return w;
+}
+
+static enum step step(struct step_world *s, struct want *w)
+{
+	uint64_t wait_us;
+
+	s->pf.now_us = s->w->now_us;
+	return want_step(w, s->w->now_us, &wait_us);
+}
+
+/* The next call is this one; NULL: there is none. */
+static void assert_call(
+    struct step_world *s, const char *proc, const char *object)
+{
+	nfs3_fh fh;
+
+	if (!proc) {
+		assert_int_equal(s->up.n, s->seen);
+		return;
+	}
+	assert_true(s->seen < s->up.n);
+	assert_string_equal(s->up.calls[s->seen].proc->name, proc);
+	fh = s->up.calls[s->seen++].args.object;
+	assert_int_equal(fh.len, strlen(object));
+	assert_memory_equal(fh.data, object, fh.len);
+}
+
+static void say_access(struct step_world *s, const char *fh)
+{
+	union nfs_args args = {
+	    .access = {.object = fh_of(fh), .access = ACCESS_ALL}};
+	union nfs_res res = {.status = NFS3_OK};
+
+	res.access.ACCESS3res_u.resok.access = ACCESS_ALL;
+	say(s->w, NFSPROC3_ACCESS, &args, &res);
+}
+
+/* A directory and a file in it, that were just confirmed, with all rights. */
+static void know_all(struct step_world *s)
+{
+	say_dir(s->w);
+	say_name(s->w, "file", "file", NF3REG);
+	say_access(s, "dir");
+	say_access(s, "file");
+}
+
+/* ---- confirmations ----------------------------------------------------------
+ */
+
+enum {
+	OPEN = PREDICTOR_NEEDS_NAME | PREDICTOR_NEEDS_ATTR |
+	       PREDICTOR_NEEDS_ACCESS,
+};
+
+/* What is fresh is not asked for. */
+static void test_fresh(void **state)
+{
+	struct step_world *s = *state;
+	struct want *w;
+
+	know_all(s);
+	w = want(s, "file", "dir", OPEN);
+	assert_int_equal(step(s, w), STEP_DONE);
+	assert_call(s, NULL, NULL);
+	assert_int_equal(
+	    metrics_get(s->pf.p.metrics, METRICS_PREFETCH_FRESH), 1);
+}
+
+/* The directory, so that the name holds, and the file, in one turn. */
+static void test_stale(void **state)
+{
+	struct step_world *s = *state;
+	struct want *w;
+
+	know_all(s);
+	s->w->now_us += 10 * SECOND;
+	w = want(s, "file", "dir", OPEN);
+	assert_int_equal(step(s, w), STEP_WAITS);
+	assert_call(s, "ACCESS", "dir");
+	assert_call(s, "ACCESS", "file");
+	assert_call(s, NULL, NULL);
+}
+
+/* It would be too old when it is used: it is confirmed a second before it is
+ * (a third of attr_timeout). */
+static void test_nearly_stale(void **state)
+{
+	struct step_world *s = *state;
+	struct want *w;
+
+	know_all(s);
+	s->w->now_us += 2 * SECOND + SECOND / 2;
+	w = want(s, "file", "dir", OPEN);
+	assert_int_equal(step(s, w), STEP_WAITS);
+	assert_call(s, "ACCESS", "dir");
+}
+
+/* Attributes are known, but not what this user may do. */
+static void test_no_rights(void **state)
+{
+	struct step_world *s = *state;
+	struct want *w;
+
+	say_dir(s->w);
+	say_access(s, "dir");
+	say_name(s->w, "file", "file", NF3REG);
+	w = want(s, "file", "dir", OPEN);
+	assert_int_equal(step(s, w), STEP_WAITS);
+	assert_call(s, "ACCESS", "file");
+	assert_call(s, NULL, NULL);
+}
+
+/* What another one has asked for already, is waited for. */
+static void test_under_way(void **state)
+{
+	struct step_world *s = *state;
+	struct want *one, *other;
+
+	know_all(s);
+	say_name(s->w, "twin", "twin", NF3REG);
+	s->w->now_us += 10 * SECOND;
+	one = want(s, "file", "dir", OPEN);
+	assert_int_equal(step(s, one), STEP_WAITS);
+	s->seen = s->up.n;
+	other = want(s, "twin", "dir", OPEN);
+	assert_int_equal(step(s, other), STEP_WAITS);
+	assert_call(s, "ACCESS", "twin");
+	assert_call(s, NULL, NULL);
+}
+
+/* ---- consistency ------------------------------------------------------------
+ */
+
+/* In frozen nothing that was confirmed once grows old. */
+static void test_frozen(void **state)
+{
+	struct step_world *s = *state;
+	struct want *w;
+
+	s->w->config.policy.consistency = CONFIG_CONSISTENCY_FROZEN;
+	s->w->config.policy.grant_timeout_us = UINT64_C(3600) * SECOND;
+	know_all(s);
+	s->w->now_us += 600 * (uint64_t)SECOND;
+	w = want(s, "file", "dir", OPEN);
+	assert_int_equal(step(s, w), STEP_DONE);
+	assert_call(s, NULL, NULL);
+}
+
+/* In strict no confirmation would be of use: its client's own call confirms. */
+static void test_strict(void **state)
+{
+	struct step_world *s = *state;
+	struct want *w;
+
+	s->w->config.policy.consistency = CONFIG_CONSISTENCY_STRICT;
+	know_all(s);
+	s->w->now_us += 10 * SECOND;
+	w = want(s, "file", "dir", OPEN);
+	assert_int_equal(step(s, w), STEP_DONE);
+	assert_call(s, NULL, NULL);
+}
+
+static void test_off(void **state)
+{
+	struct step_world *s = *state;
+	struct want *w;
+
+	know_all(s);
+	s->w->now_us += 10 * SECOND;
+	s->w->config.policy.prefetch = CONFIG_PREFETCH_OFF;
+	w = want(s, "file", "dir", OPEN);
+	assert_int_equal(step(s, w), STEP_DONE);
+	assert_call(s, NULL, NULL);
+}
+
+/* ---- what is not known
+ * -------------------------------------------------------- */
+
+static void test_unknown(void **state)
+{
+	struct step_world *s = *state;
+	struct want *w = want(s, "file", "dir", OPEN);
+
+	assert_int_equal(step(s, w), STEP_DONE);
+	assert_call(s, NULL, NULL);
+	assert_int_equal(
+	    metrics_get(s->pf.p.metrics, METRICS_PREFETCH_UNKNOWN), 1);
+}
+
+/* A name that nobody has looked up: its LOOKUP goes out once. */
+static void test_name(void **state)
+{
+	struct step_world *s = *state;
+	struct want_name name = {.dir = key_of("dir"),
+	    .name = "news",
+	    .len = 4,
+	    .p = 0.9f,
+	    .lead = 1};
+	struct want *w;
+
+	say_dir(s->w);
+	say_access(s, "dir");
+	w = want_add_name(&s->pf, s->cred, &name, s->w->now_us);
+	assert_ptr_equal(want_next(&s->pf), w);
+	assert_int_equal(step(s, w), STEP_WAITS);
+	assert_call(s, "LOOKUP", "dir");
+	assert_call(s, NULL, NULL);
+}
+
+/* ---- listings
+ * ----------------------------------------------------------------- */
+
+static void test_listing(void **state)
+{
+	struct step_world *s = *state;
+	struct want *w;
+
+	say_dir(s->w);
+	say_access(s, "dir");
+	s->w->now_us += SECOND;
+	w = want(s, "dir", NULL, PREDICTOR_NEEDS_LISTING);
+	assert_int_equal(step(s, w), STEP_WAITS);
+	assert_call(s, "READDIRPLUS", "dir");
+	assert_call(s, NULL, NULL);
+}
+
+/* Its names would be bound for a moment only, so it waits for a grain. */
+static void test_listing_too_early(void **state)
+{
+	struct step_world *s = *state;
+	struct want *w;
+
+	say_dir(s->w);
+	w = want(s, "dir", NULL, PREDICTOR_NEEDS_LISTING);
+	assert_int_equal(step(s, w), STEP_LATER);
+	assert_call(s, NULL, NULL);
+}
+
+/* ---- when it is given up
+ * -------------------------------------------------------- */
+
+static void test_expired(void **state)
+{
+	struct step_world *s = *state;
+	struct want *w;
+
+	know_all(s);
+	w = want(s, "file", "dir", OPEN);
+	s->w->now_us += 6 * SECOND;
+	assert_int_equal(step(s, w), STEP_DONE);
+	assert_call(s, NULL, NULL);
+	assert_int_equal(metrics_get(s->pf.p.metrics, METRICS_PREFETCH_OLD), 1);
+}
+
+static void test_unlikely(void **state)
+{
+	struct step_world *s = *state;
+	struct want *w;
+
+	know_all(s);
+	s->w->now_us += 10 * SECOND;
+	w = want(s, "file", "dir", OPEN);
+	w->p = 0.1f;
+	assert_int_equal(step(s, w), STEP_DONE);
+	assert_call(s, NULL, NULL);
+	assert_int_equal(
+	    metrics_get(s->pf.p.metrics, METRICS_PREFETCH_UNLIKELY), 1);
+}
+
+/* The server asked for patience: the turn does not count. */
+static void test_blocked(void **state)
+{
+	struct step_world *s = *state;
+	struct want *w;
+	uint64_t wait_us = 0;
+
+	know_all(s);
+	s->w->now_us += 10 * SECOND;
+	budget_pause(s->pf.budget, s->w->now_us + SECOND);
+	w = want(s, "file", "dir", OPEN);
+	assert_int_equal(want_step(w, s->w->now_us, &wait_us), STEP_BLOCKED);
+	assert_int_equal(wait_us, SECOND);
+	assert_int_equal(w->steps, 0);
+	assert_call(s, NULL, NULL);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_fresh),
+	    TEST(test_stale),
+	    TEST(test_nearly_stale),
+	    TEST(test_no_rights),
+	    TEST(test_under_way),
+	    TEST(test_frozen),
+	    TEST(test_strict),
+	    TEST(test_off),
+	    TEST(test_unknown),
+	    TEST(test_name),
+	    TEST(test_listing),
+	    TEST(test_listing_too_early),
+	    TEST(test_expired),
+	    TEST(test_unlikely),
+	    TEST(test_blocked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
