@@ -16,7 +16,7 @@
  * The bounds were tried with forefetch-sim on the tuning half of the corpus,
  * at 1, 3 and 6 streams. Half or double of REACH, BACK, TRIES, CONTEXT, STEPS
  * or MISSES_MAX changes the warm stall by less than seeds do (.002), and so do
- * 0.75 to 0.96 and 0.05 to 0.4 for the two weights of the confidence.
+ * 0.75 to 0.96 for CONF_FALL and 0.05 to 0.4 for CONF_RISE.
  * DEPTH_MAX does matter: with 20 the warm stall of one stream goes from .019
  * to .028, with 90 waste rises by a tenth to a quarter.
  */
@@ -43,6 +43,19 @@ enum {
 	PEEK = 32,       /* entries whose listings are asked for at once */
 	AHEAD_MAX = 360, /* entries; CANDS has room for other sources, too */
 };
+
+/* The confidence of a cursor. A hit takes away CONF_RISE of what it lacks to 1,
+ * a miss leaves CONF_FALL of it, and below CONF_MIN the cursor is given up. A
+ * new one begins with CONF_NEW times how well its context agrees, and at the
+ * root of a tree with CONF_ROOT at least. CONF_NEW of 0.6 or 1 and CONF_SURE of
+ * 0.5 or 0.9 give the same stalls, too. */
+#define CONF_RISE 0.15f
+#define CONF_FALL 0.88f
+#define CONF_MIN  0.05f
+#define CONF_NEW  0.8f
+#define CONF_ROOT 0.5f
+/* Two such cursors are enough: no others are looked for then. */
+#define CONF_SURE 0.7f
 
 static uint32_t entry_weight(const struct trails *t, uint32_t place)
 {
@@ -134,13 +147,13 @@ static void cursor_move(struct predictor *p, struct stream *s, int i,
 		/* Here cands_estimate() has another bucket. */
 		if (k->hits == 2 || k->hits == 5 || k->hits == 16)
 			s->stale = true;
-		cursor_set_conf(s, k, k->conf + 0.15f * (1 - k->conf));
+		cursor_set_conf(s, k, k->conf + CONF_RISE * (1 - k->conf));
 		return;
 	}
 	if (cursor_passed(p->trails, k, object, twin))
 		return;
-	cursor_set_conf(s, k, k->conf * 0.88f);
-	if (++k->missed > MISSES_MAX || k->conf < 0.05f)
+	cursor_set_conf(s, k, k->conf * CONF_FALL);
+	if (++k->missed > MISSES_MAX || k->conf < CONF_MIN)
 		cursor_drop(p, s, i);
 }
 
@@ -187,9 +200,9 @@ static void cursor_anchor(
 	if (place == TRAIL_NONE || cursor_at(s, place) ||
 	    trails_next(p->trails, place) == TRAIL_NONE)
 		return;
-	conf = 0.8f * place_context(p, s, place);
-	if (root && conf < 0.5f)
-		conf = 0.5f;
+	conf = CONF_NEW * place_context(p, s, place);
+	if (root && conf < CONF_ROOT)
+		conf = CONF_ROOT;
 	for (int i = 0; i < CURSORS; i++) {
 		if (s->cursors[i].place == TRAIL_NONE) {
 			least = i;
@@ -375,8 +388,8 @@ void follow_event(
 		cursor_move(p, s, i, object, twin);
 	for (int i = 0; i < CURSORS; i++)
 		sure += s->cursors[i].place != TRAIL_NONE &&
-			s->cursors[i].missed == 0 && s->cursors[i].conf > 0.7f;
-	/* Two sure cursors are enough: no others are looked for then. */
+			s->cursors[i].missed == 0 &&
+			s->cursors[i].conf > CONF_SURE;
 	if (sure < 2)
 		stream_anchor(p, s, twin == OBJECT_NONE ? object : twin);
 	for (int i = 0; i < CURSORS; i++)
