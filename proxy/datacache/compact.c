@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The schedule of layout passes: begun in quiet times, and held to a rate. */
 #include "datacache/compact.h"
 
 #include <errno.h>
@@ -10,22 +11,29 @@
 #include "datacache/datacache_layout.h"
 
 #define SECOND_US UINT64_C(1000000)
-#define QUIET_US  (5 * SECOND_US)
-#define WAIT_US   (600 * SECOND_US)
-#define WAIT_MAX  (24 * 3600 * SECOND_US)
-#define LOOK_US   SECOND_US
-#define STEP_US   UINT64_C(20000)
-/* A pause is not made up for. */
-#define BURST_US  (5 * STEP_US)
+
+/* Clients are silent for so long before a pass may begin; it ends a run. */
+#define QUIET_US (5 * SECOND_US)
+
+/* The wait after a pass that has moved something, and how long it may become by
+ * being doubled: compact.h says why. */
+#define WAIT_US  (600 * SECOND_US)
+#define WAIT_MAX (24 * 3600 * SECOND_US)
+
+/* How often to look, and how often to make a step of a pass. A step makes up
+ * for a late timer, but not for a pause. */
+#define LOOK_US  SECOND_US
+#define STEP_US  UINT64_C(20000)
+#define BURST_US (5 * STEP_US)
 
 struct compact {
 	struct compact_params p;
 	struct event *ev;
-	uint64_t calls;
+	uint64_t calls;    /* of clients, at the last look */
 	uint64_t quiet_us; /* since when nobody called */
-	uint64_t after_us; /* no pass before */
-	uint64_t wait_us;  /* after a pass that moves something */
-	uint64_t last_us;  /* the step before */
+	uint64_t after_us; /* no pass begins before this */
+	uint64_t wait_us;  /* the next wait after a pass that moves something */
+	uint64_t last_us;  /* when the last step was made */
 	uint64_t may_bytes, moved_bytes, passes;
 	uint64_t pass_bytes; /* that this pass has moved */
 	bool running;
@@ -39,7 +47,8 @@ static void pass_over(struct compact *c, uint64_t now_us)
 
 	c->running = c->forced = false;
 	datacache_get_stats(c->p.data, &st);
-	/* Cut short, it begins from the start: not at every pause. */
+	/* A pass that was cut short begins from the start, so it has to wait,
+	 * too. */
 	if (st.layout_end == DATACACHE_LAYOUT_STOPPED && c->pass_bytes > 0)
 		c->after_us = now_us + c->wait_us;
 	if (st.layout_passes == c->passes) {
@@ -80,7 +89,8 @@ static void pass_step(struct compact *c, uint64_t now_us)
 	if (c->may_bytes > rate)
 		c->may_bytes = rate;
 	c->last_us = now_us;
-	/* What the last extent went beyond it is paid for by and by. */
+	/* Where the last extent was longer than allowed, the next steps move
+	 * nothing until that is made up for. */
 	if (c->moved_bytes > c->may_bytes) {
 		c->moved_bytes -= c->may_bytes;
 		c->may_bytes = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the caller does to the cache; the parts: see datacache_private.h. */
+/* What callers do to the data cache: open, add, drop, rebind, flush, close. The
+ * other parts are listed in datacache_private.h. */
 #include "datacache/datacache_private.h"
 
 #include <assert.h>
@@ -11,7 +12,8 @@
 
 #include "base/log.h"
 
-/* What malloc takes for it, on 64-bit machines. */
+/* What glibc's malloc takes for `size` bytes on 64-bit machines: 8 bytes more,
+ * a multiple of 16, at least 32. */
 static size_t malloc_bytes(size_t size)
 {
 	size_t chunk = (size + sizeof(size_t) + 15) / 16 * 16;
@@ -145,7 +147,7 @@ void datacache_close(struct datacache *dc)
 	iopool_drain(dc->pool);
 	for (int k = 0; k < SEGMENT_KINDS; k++)
 		writer_discard(&dc->writers[k], false);
-	/* What was discarded may have kept a segment. */
+	/* Discarded moves may have held segments, whose unlinking runs now. */
 	iopool_drain(dc->pool);
 	for (uint32_t i = 0; i < dc->segs_room; i++)
 		if (dc->segs[i])
@@ -153,7 +155,7 @@ void datacache_close(struct datacache *dc)
 	datacache_free(dc);
 }
 
-/* All of a file whose version is not this. */
+/* The file, of which everything is removed if its version is another one. */
 static struct file *file_of_version(struct datacache *dc,
     const struct data_key *key, const struct data_version *version)
 {
@@ -176,7 +178,8 @@ static void copy_on_release(struct rbuf *rb)
 	free(rb);
 }
 
-/* Few bytes of a large buffer are copied, or they would keep all of it. */
+/* Take a reference to the caller's buffer, or copy: a few bytes would keep all
+ * of a large buffer in memory. */
 static bool pend_hold(struct pend *p, const struct datacache_add *add)
 {
 	struct copy *c;
@@ -198,7 +201,8 @@ static bool pend_hold(struct pend *p, const struct datacache_add *add)
 	return true;
 }
 
-/* A full disk is tried again for every segment's worth that it did not get. */
+/* Whether a full disk is left alone. It is tried again each time that a whole
+ * segment's worth of data was refused. */
 static bool full_skips(struct datacache *dc, uint32_t len)
 {
 	if (!dc->full || dc->st.disk_bytes - dc->dying_bytes > 0)
@@ -236,7 +240,7 @@ static struct pend *pend_make(
 	p->offset = add->offset;
 	p->len = add->len;
 	p->flags = add->flags & (EXT_FIRM | EXT_PREFETCHED);
-	/* It was asked for once, and for good. */
+	/* Pinned data is wanted for good, however it came in. */
 	if (pin_wants(dc, &add->key, add->len))
 		p->flags = (p->flags & EXT_FIRM) | EXT_PINNED;
 	if (pend_hold(p, add)) {
@@ -259,7 +263,8 @@ void datacache_add(struct datacache *dc, const struct datacache_add *add)
 	struct file *f;
 	struct pend *p;
 
-	/* The index grows here; for the disk a new segment is the time. */
+	/* The index grows here. Disk space is looked at when a new segment is
+	 * wanted. */
 	if (dc->st.memory_bytes > dc->memory_max_bytes)
 		evict_kick(dc);
 	f = file_of_version(dc, &add->key, add->version);
@@ -308,7 +313,11 @@ void datacache_cut(struct datacache *dc, const struct data_key *key,
 	index_tidy(dc, f);
 }
 
-/* On disk it stays what it was said to be; that must not be believed. */
+/*
+ * The extent is not firm any more, nor of the version that its entry on disk
+ * says. If the new version is another one, that entry is not found by it; if it
+ * is the same (`same`), the entry needs a tombstone.
+ */
 static void extent_loosen(struct datacache *dc, const struct file *f,
     struct extent *x, bool same, const uint64_t version[2])
 {
@@ -344,7 +353,7 @@ void datacache_rebind(struct datacache *dc, const struct data_key *key,
 	for (index_seek(f, 0, &c); (x = cursor_get(&c));) {
 		uint64_t end = x->offset + x->len;
 
-		/* What was not bound to the old version is not to the new. */
+		/* Data that is not firm may be of neither version. */
 		if (!(x->meta & EXT_FIRM)) {
 			index_carve(dc, f, x->offset, end, true);
 			index_seek(f, end, &c);
@@ -446,7 +455,8 @@ bool datacache_suspect(struct datacache *dc, const void *data, size_t len)
 
 	if (!seg || mapping_fault(data, len) == 0)
 		return false;
-	/* Others may have met it, and it may be given up already. */
+	/* Another reply may have met the same bytes before, and the segment
+	 * be given up already. */
 	if (seg->live_extents == 0)
 		return true;
 	dc->st.bad_extents += seg->live_extents;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Verifying ahead. After a start each extent is compared with its checksum
- * before it goes out, and waits for a thread to do so. What lies behind it in
- * the segment came behind it the last time, and is likely to be wanted next:
- * the thread goes on for a while, so that the next ones need not wait.
+ * Verifying ahead. After a start each extent is compared with its checksum by a
+ * thread before it is first sent, and the reply waits for that. The data behind
+ * it in the segment was read after it the last time too, and is likely to be
+ * wanted next. So the thread goes on for a while, and the next replies need not
+ * wait.
  */
 #include "datacache/datacache_private.h"
 
@@ -23,8 +24,8 @@ struct ahead {
 	struct ahead_item items[AHEAD_MAX];
 };
 
-/* The entries whose payloads lie in [from, from + AHEAD_BYTES), one after the
- * other; where the last of these ends. */
+/* Where the last of the entries ends whose payloads lie side by side in
+ * [from, from + AHEAD_BYTES). */
 static uint32_t ahead_end(const struct datacache *dc, const struct segment *seg,
     const struct seg_entry *e, uint32_t from)
 {

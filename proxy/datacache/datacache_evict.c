@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Room, on disk and for the index in memory. Segments go whole, the oldest
- * first; what of them was used since it was written is moved on to the segment
- * that is filled now, without its mark of use (CLOCK, with a segment for the
- * hand's step). So a scan, which uses all of its data once at most, pushes out
- * no more than what nobody wants.
+ * Eviction makes room on disk, and in memory for the index. It gives up whole
+ * segments, the oldest first. Data that was used since it was written is moved
+ * on to the segment that is being filled, without its mark of use. That is the
+ * CLOCK algorithm, with a segment for each step of the hand. So a scan, which
+ * uses its data once at most, pushes out only what nobody has used.
  *
- * Room for one segment is made ahead of its need. What is moved on must fit
- * into the open segment, so that no move waits for the room that it makes;
- * and half of what goes is not moved in the long run (`credit_bytes`), so
- * that eviction ends.
+ * Room for one segment is made before it is needed. Moved data must fit into
+ * the open segment, so that no move waits for the room that it makes. In the
+ * long run half of what is given up is not moved (`credit_bytes`), so that
+ * eviction gains room.
  *
- * A segment that is pinned for more than three quarters stays. Of others, what
- * is pinned is moved on in any case, to segments for what is pinned; room for
- * one of these is kept beside the other. Since at most half of the cache is
- * pinned, there is a segment that may go whenever the cache is full. What is
- * pinned is copied once at most, when the room of what lies beside it is
- * wanted; and again when a quarter of what it was copied to is gone, changed
- * on the server or unpinned. What cannot be moved, since the disk is full,
- * stays, and its segment with it.
+ * A segment of which more than three quarters are pinned is kept. From others
+ * all pinned data is moved to segments for pinned data, and room for one of
+ * these is kept ready. Since at most half of the cache is pinned, a full cache
+ * always has a segment that may be given up. Pinned data is copied when the
+ * room beside it is wanted, and again only when a quarter of the segment that
+ * it was copied to was dropped, changed or unpinned. If it cannot be moved
+ * since the disk is full, it and its segment stay.
  */
 #include "datacache/datacache_private.h"
 
@@ -31,12 +30,13 @@ static uint64_t limit_bytes(const struct datacache *dc)
 	return dc->cap_bytes < dc->size_bytes ? dc->cap_bytes : dc->size_bytes;
 }
 
-/* A segment, and what the indexes of those that are filled may grow to. */
+/* Room for one segment (and one for pinned data), and for the growth of the
+ * indexes of those that are being filled. */
 static uint64_t need_bytes(const struct datacache *dc)
 {
 	uint64_t segments = dc->pinned.files > 0 ? 2 : 1;
 
-	/* That of what is laid out has its own. */
+	/* The segment of the layout pass is not in it: evict_room_spare(). */
 	return segments * dc->seg_bytes +
 	       SEGMENT_KINDS * (uint64_t)dc->seg_bytes / SEGMENT_IDX_SHARE;
 }
@@ -65,8 +65,9 @@ bool evict_memory_full(const struct datacache *dc)
 	       dc->memory_max_bytes;
 }
 
-/* What is going away counts as gone; what a slow client holds does not, unless
- * it is so much that evicting more would empty the cache for its sake. */
+/* Segments that are being unlinked count as gone. Unlinked ones that slow
+ * clients still hold do not, unless they are more than a quarter of the cache:
+ * then evicting more would empty it for the sake of these clients. */
 static bool disk_wanted(const struct datacache *dc)
 {
 	uint64_t used = dc->st.disk_bytes - dc->dying_bytes;
@@ -76,8 +77,8 @@ static bool disk_wanted(const struct datacache *dc)
 	return used + need_bytes(dc) > limit_bytes(dc);
 }
 
-/* Whether it is not kept by what of it is pinned. Behind what was written, a
- * sealed one has no room that moving on could win. */
+/* Whether it may be given up in spite of its pinned data. Of a sealed segment
+ * only what was written counts, as the space behind it was given back. */
 static bool may_go(const struct segment *seg)
 {
 	uint64_t bytes = segment_is_still(seg) ? seg->used : seg->bytes;
@@ -96,7 +97,7 @@ static struct segment *oldest_sealed(struct datacache *dc, int kind)
 	return NULL;
 }
 
-/* One that nobody would miss. */
+/* A segment in which there is nothing, or nothing that would survive. */
 static struct segment *pick_empty(struct datacache *dc)
 {
 	struct segment *seg;
@@ -110,13 +111,13 @@ static struct segment *pick_empty(struct datacache *dc)
 	return NULL;
 }
 
-/* Nothing but segments being filled: one of them, if nobody writes to it. */
+/* All segments are being filled: take one of these, if nobody writes to it. */
 static struct segment *pick_open(struct datacache *dc)
 {
 	for (int k = 0; k < SEGMENT_KINDS; k++) {
 		struct segment *seg = dc->writers[k].seg;
 
-		/* An empty one is wanted itself. */
+		/* An empty segment is about to be filled. */
 		if (seg && !dc->writers[k].busy && seg->used > 0 &&
 		    seg->layout_moves == 0 && may_go(seg) &&
 		    (k != SEGMENT_PINNED || seg->pinned_bytes == 0)) {
@@ -137,7 +138,7 @@ static struct segment *pick(struct datacache *dc)
 	if (!demand || (laid && laid->number < demand->number))
 		demand = laid;
 
-	/* What was unpinned, or is for the most part gone, is missed least. */
+	/* Next, data that was unpinned, or of which most is gone. */
 	if (!seg)
 		seg = oldest_sealed(dc, SEGMENT_PINNED);
 	if (seg)
@@ -147,7 +148,8 @@ static struct segment *pick(struct datacache *dc)
 								: NULL;
 	if (!demand || !ahead)
 		return demand ? demand : ahead;
-	/* A little is let be, or nothing would last until it is wanted. */
+	/* Prefetched data goes first, but a sixteenth of the cache is left to
+	 * it, or none would last until it is wanted. */
 	if (dc->kind_bytes[SEGMENT_PREFETCH] > limit_bytes(dc) / PREFETCH_SHARE)
 		return ahead;
 	return ahead->number < demand->number ? ahead : demand;
@@ -161,7 +163,7 @@ static void victim_end(struct datacache *dc)
 	if (ev->reading || ev->moving > 0)
 		return;
 	ev->victim = NULL;
-	/* Not where something pinned had to stay. */
+	/* If pinned data had to stay in it, so does the segment. */
 	if (!seg->dead && seg->live_extents == 0)
 		segment_retire(seg);
 	rbuf_unref(&seg->rb);
@@ -173,9 +175,9 @@ void evict_moved(struct datacache *dc)
 	victim_end(dc);
 }
 
-/* Bytes that may still be moved on from the victim. A segment that is being
- * made has its space already: on a slow disk it comes late, and what is hot
- * must not go for that. */
+/* Bytes that may still be moved on from the victim. The space of a segment that
+ * is being made counts already: on a slow disk it comes late, and data in use
+ * must not be evicted for that. */
 static uint64_t move_budget(const struct datacache *dc)
 {
 	const struct writer *w = &dc->writers[SEGMENT_DEMAND];
@@ -221,7 +223,7 @@ static void extent_evict(struct datacache *dc, struct cursor *c)
 	index_remove(dc, c);
 }
 
-/* Whatever of an entry is still alive: on, or away. */
+/* Move on or remove what of an entry can still be found. */
 static void evict_entry(struct datacache *dc, const struct seg_entry *e,
     uint32_t slot, uint64_t *budget)
 {
@@ -289,7 +291,8 @@ static void evict_on_read(struct iopool_job *job)
 	if (!seg->dead && ev->err == 0 && ev->slot < seg->slots) {
 		evict_read_on(dc);
 	} else {
-		/* Entries that cannot be read, or were never written. */
+		/* Remove what is left: entries that could not be read, or
+		 * were never written. */
 		if (!seg->dead && !(dc->full && seg->pinned_bytes > 0))
 			index_drop_segment(dc, seg, false);
 		victim_end(dc);
@@ -327,7 +330,7 @@ static bool moves_wait(const struct writer *w)
 	       !w->preparing && !TAILQ_EMPTY(&w->moves);
 }
 
-/* Whoever waits for a segment that will not come. */
+/* End the wait of writers for a segment that will not come. */
 static void evict_give_up(struct datacache *dc)
 {
 	for (int k = 0; k < SEGMENT_KINDS; k++)
@@ -347,8 +350,8 @@ static void evict_give_up(struct datacache *dc)
 	}
 }
 
-/* What is pinned goes on even where room is short: the victim's room is had
- * for it at once. Where the layout wants room, that is looked at before. */
+/* Whether a writer may have a new segment. Pinned data may even if room is
+ * short, since the victim's room is about to be free. */
 static bool writer_may_begin(const struct writer *w)
 {
 	return evict_room(w->dc) ||
@@ -368,7 +371,7 @@ void evict_kick(struct datacache *dc)
 		    writer_may_begin(w))
 			segment_prepare(dc, w->kind);
 	}
-	/* What is moved on goes to the segment that is being made. */
+	/* Moved data goes to the segment that is being made: wait for it. */
 	while (!dc->evict.victim && !dc->writers[SEGMENT_DEMAND].preparing &&
 	       (disk_wanted(dc) || memory_wanted(dc)) && (seg = pick(dc)))
 		evict_start(dc, seg);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A disk that hangs. Who waits for it for longer than a deadline misses, and
- * while it hangs nobody begins to wait; what is in memory is served on. A disk
- * that hangs again and again is left alone for longer each time, so that a job
- * does not pay the deadline every few seconds.
+ * A disk that hangs. A request that has waited for it longer than a deadline is
+ * a miss, and while it hangs no request begins to wait; what is in memory is
+ * still served. A disk that hangs again and again is left alone for longer each
+ * time, so that clients do not wait for the deadline every few seconds.
  */
 #include "datacache/datacache_private.h"
 
@@ -13,13 +13,14 @@
 
 enum {
 	READ_DEADLINE_S = 1,
-	/* Where memory is short, a write may wait for all those before it. */
+	/* Longer, since the kernel lets a write wait while it writes out older
+	 * pages. */
 	WRITE_DEADLINE_S = 10,
 	PAUSE_MAX_S = 60,
 };
 
-/* Since when it is under way: known to a second, since nobody tells the time
- * but the check. */
+/* Since when a job is under way, to a second: it is noted by the first check
+ * that sees it, since nobody else here knows the time. */
 static uint64_t begun_us(uint64_t *begun, uint64_t now_us)
 {
 	if (*begun == 0)
@@ -27,7 +28,7 @@ static uint64_t begun_us(uint64_t *begun, uint64_t now_us)
 	return *begun;
 }
 
-/* The oldest that is late; 0: none is. */
+/* Since when the oldest late job is under way; 0: none is late. */
 static uint64_t late_since(struct datacache *dc, uint64_t now_us)
 {
 	uint64_t since, oldest = now_us;
@@ -81,7 +82,8 @@ static void hang_end(struct datacache *dc, uint64_t now_us)
 	h->since_us = 0;
 }
 
-/* A bad sector in a month is not a bad disk. */
+/* Failures are forgotten after a while: one bad sector a month is no bad disk.
+ */
 static void forgive(struct datacache *dc, uint64_t now_us)
 {
 	if (dc->failures != dc->failures_seen)

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files and their extents, in memory. */
+/*
+ * Which file has which extents, in memory: a hash table of files, each with a
+ * sorted array of extents in leaves. datacache_private.h has the structs.
+ *
+ *   index ─▶ bucket ─▶ file ─▶ file    file ─▶ leaf[] ─▶ extents by offset
+ */
 #include "datacache/datacache_private.h"
 
 #include <assert.h>
@@ -54,7 +59,7 @@ static bool index_reserve(struct datacache *dc)
 	return true;
 }
 
-/* One bucket into two: its own, and the next one at the end. */
+/* Move a part of the files of the bucket at `split` to a new one at the end. */
 static void index_split(struct index *ix)
 {
 	struct file **from = &ix->buckets[ix->split];
@@ -122,13 +127,13 @@ void index_tidy(struct datacache *dc, struct file *f)
 	*at = f->next;
 	dc->index.files--;
 	file_free(dc, f);
-	/* It does not shrink else. */
+	/* The table shrinks only when it is empty. */
 	if (dc->index.files == 0 && dc->index.room > BUCKETS_FIRST)
 		index_clear(dc);
 }
 
-/* Up to `n` files and buckets, the last ones first; false where none is left.
- * Nothing else can be done with it then. */
+/* Free up to `n` files and buckets, from the end; false where none is left. The
+ * index is of no other use from the first call on. */
 static bool index_free(struct datacache *dc, struct index *ix, uint64_t n)
 {
 	size_t end = ix->buckets ? ix->level + ix->split : 0;
@@ -167,8 +172,8 @@ enum { BURY_MIN = 4096 /* files */ };
 
 void index_bury(struct datacache *dc)
 {
-	/* What is little is freed at once, and what came in since the last
-	 * time is little. */
+	/* A small index is freed at once; so is what came in since the last
+	 * flush, while that is still being buried. */
 	if (!dc->buried.buckets && dc->index.files > BURY_MIN) {
 		dc->buried = dc->index;
 		memset(&dc->index, 0, sizeof(dc->index));
@@ -191,7 +196,7 @@ struct extent *cursor_get(const struct cursor *c)
 	return c->leaf < f->leaves ? &f->dir[c->leaf]->v[c->at] : NULL;
 }
 
-/* Past the end of a leaf is the start of the next one. */
+/* A cursor that is past the end of its leaf goes to the start of the next. */
 static void cursor_settle(struct cursor *c)
 {
 	if (c->leaf < c->file->leaves && c->at >= c->file->dir[c->leaf]->n) {
@@ -221,7 +226,7 @@ void index_seek(struct file *f, uint64_t offset, struct cursor *c)
 		c->at = extent_end(&f->one) <= offset;
 		return;
 	}
-	/* The last leaf that starts at or before it. */
+	/* Find the last leaf that starts at or before `offset`. */
 	while (hi - lo > 1) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
@@ -282,7 +287,7 @@ static bool dir_insert(
 	return true;
 }
 
-/* The extent that lay in the file moves into a first leaf. */
+/* Move the extent that lies in the struct itself into a first leaf. */
 static bool file_grow(struct datacache *dc, struct file *f)
 {
 	struct extent one = f->one;
@@ -300,7 +305,8 @@ static bool file_grow(struct datacache *dc, struct file *f)
 	return false;
 }
 
-/* A full leaf: in two, or, where a file is read on, a fresh one behind. */
+/* Make room beside a full leaf: halve it; or, where a file is read from front
+ * to back, put an empty leaf behind it, so that leaves get full. */
 static bool leaf_split(struct datacache *dc, struct cursor *c)
 {
 	struct leaf *leaf = c->file->dir[c->leaf], *right;
@@ -348,7 +354,7 @@ static bool leaf_insert(
 	return true;
 }
 
-/* `bytes` and `extents` more, or less. */
+/* The live data of its segment or pend grew or shrank by these. */
 static void extent_account(struct datacache *dc, const struct extent *x,
     int64_t bytes, int64_t extents)
 {
@@ -425,8 +431,8 @@ void index_remove(struct datacache *dc, struct cursor *c)
 }
 
 /*
- * What must not come back is forgotten on disk too: in the index of the
- * segment that has it, so that both go together.
+ * An extent, or a part of it, is removed. `kill`: it gets a tombstone in the
+ * index of its segment, so that data and tombstone are evicted together.
  */
 static void extent_lost(struct datacache *dc, const struct file *f,
     const struct extent *x, uint64_t offset, uint64_t len, bool kill)
@@ -443,14 +449,15 @@ static void extent_lost(struct datacache *dc, const struct file *f,
 		tomb_add(dc, p->seg, &f->key, offset, len);
 	if (!p->busy && kill)
 		p->flags &= ~(unsigned)EXT_FIRM;
-	/* Moved data is in its old segment as well. */
+	/* Data that is being moved is on disk in its old segment, too. */
 	if (p->src && kill && (p->flags & EXT_FIRM || !p->busy))
 		tomb_add(dc, p->src, &f->key, offset, len);
 	if (p->live_bytes == 0 && !p->busy)
 		pend_free(dc, p);
 }
 
-/* One extent that [offset, end) touches. */
+/* Cut [offset, end) out of the extent at the cursor: all of it, one end, or its
+ * middle, which leaves two extents. */
 static void extent_carve(struct datacache *dc, struct cursor *c,
     uint64_t offset, uint64_t end, bool kill)
 {
@@ -467,7 +474,7 @@ static void extent_carve(struct datacache *dc, struct cursor *c,
 		extent_account(dc, &old, (int64_t)x->len - (int64_t)old.len, 0);
 		if (tail.len > 0)
 			index_insert(dc, c->file, &tail);
-		/* The insertion may have moved all. */
+		/* The insertion may have split the leaf. */
 		index_seek(c->file, lo, c);
 	} else if (tail.len > 0) {
 		*x = tail;

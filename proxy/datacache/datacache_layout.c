@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Segments in the order of use. Each firm extent has its place in that order:
- * a number that it is given when it is read first in a run. A pass collects
- * those that were used last, finds their runs on disk, and has what lies in
- * short ones appended, in order, to a segment of its own, by the writer and as
- * eviction moves things on: until it is written it is served from where it
- * was, and where it cannot be written it stays there. When the new entry is on
- * disk the old one is overwritten, so that the data cannot come back after it
- * was dropped; a kill between the two leaves both, which the next start sees.
- * A segment that has become empty goes at once.
+ * The layout pass, phase by phase; datacache_layout.h says what it is for.
  *
- * The order itself is not kept: the segments are in that order, and a run that
- * was not laid out before a restart is seen again when it is repeated.
+ * Extents are moved as eviction moves them: the writer appends them to another
+ * segment, until that is done they are served from where they were, and if it
+ * fails they stay there. When the new entry is on disk the old one is
+ * overwritten, so that the data cannot come back after it was dropped. A kill
+ * between the two leaves both entries; datacache_load.c then forgets the older
+ * one. A segment that has become empty is given up at once.
+ *
+ * The order of use is not kept over a restart. The segments that were laid out
+ * are in that order; a run that was not laid out in time is noted again when
+ * it is repeated.
  */
 #include "datacache/datacache_private.h"
 
@@ -28,7 +28,7 @@ static uint64_t extent_stamp(const struct extent *x)
 	return x->meta & EXT_FIRM ? x->meta >> 8 : 0;
 }
 
-/* The extent is read; it is on disk. */
+/* Count the read of an extent that is on disk; whether it is sequential. */
 static bool sequence_read(struct sequence *s, const struct extent *x)
 {
 	bool next = s->end > 0 && x->owner == s->segment && x->pos >= s->end &&
@@ -160,8 +160,8 @@ static void collect_file(struct layout *ly, struct file *f)
 	}
 }
 
-/* The index may grow meanwhile: a bucket is split into itself and one at the
- * end. */
+/* Look at some buckets of the index. If it grows meanwhile, files move from a
+ * bucket to one at the end, which is still to come. */
 static void collect_step(struct datacache *dc)
 {
 	struct layout *ly = &dc->layout;
@@ -177,7 +177,8 @@ static void collect_step(struct datacache *dc)
 	measure_begin(ly, LAYOUT_BEFORE);
 }
 
-/* What the plan's item is now; NULL: gone, or used again. */
+/* The extent that an item of the plan is about; NULL: it is gone, or was used
+ * again since. */
 static struct extent *item_extent(
     struct datacache *dc, uint32_t at, struct file **file)
 {
@@ -198,12 +199,13 @@ static struct extent *item_extent(
 
 /* ---- measuring -------------------------------------------------------- */
 
-/* A seek before a long run costs nothing worth a rewrite. */
+/* A stretch of the plan ends before item `end`. If it is long, a seek before it
+ * is cheaper than to rewrite it. */
 static void run_end(struct datacache *dc, uint32_t end)
 {
 	struct layout *ly = &dc->layout;
 
-	/* No run is longer than a segment. */
+	/* No stretch is longer than a segment, so a quarter of one is long. */
 	if (ly->run_bytes < (uint64_t)LAYOUT_RUN_SHARE * ly->run_first_bytes &&
 	    ly->run_bytes < dc->seg_bytes / 4)
 		return;
@@ -211,7 +213,7 @@ static void run_end(struct datacache *dc, uint32_t end)
 		ly->plan[i].in_long_run = true;
 }
 
-/* False: there is more to look at. */
+/* Measure some items; false: there are more. */
 static bool measure_step(struct datacache *dc)
 {
 	struct layout *ly = &dc->layout;
@@ -292,7 +294,7 @@ static bool extent_move(
 	return true;
 }
 
-/* In the order of the plan, by a writer that keeps it. */
+/* Queue moves in the order of the plan, which the writer keeps. */
 static uint64_t move_step(struct datacache *dc, uint64_t bytes)
 {
 	struct layout *ly = &dc->layout;
@@ -325,7 +327,7 @@ void layout_moved(struct datacache *dc, struct segment *src)
 		segment_retire(src);
 }
 
-/* What is not being written stays where it is. */
+/* No more is moved: what is not being written yet stays where it is. */
 static void moves_end(struct datacache *dc, enum datacache_layout_end why)
 {
 	struct layout *ly = &dc->layout;

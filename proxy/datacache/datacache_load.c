@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The directory at start. The indexes are read and merged by sequence number,
- * so that what was newer wins; payload is not looked at before it is used.
+ * What is in the directory at start. All index files are merged by sequence
+ * number, with a heap, so that newer entries win; payload is not looked at
+ * before it is used.
+ *
+ *   dir_scan() ─▶ heads, sorted ─▶ heap: the oldest entry ─▶ index in memory
  */
 #include "datacache/datacache_private.h"
 
@@ -18,7 +21,7 @@
 
 /* A segment whose index is being merged. */
 struct source {
-	uint64_t base; /* all its entries are newer */
+	uint64_t base; /* sequence number of its head: its entries are newer */
 	uint64_t last; /* sequence number of the one before `at` */
 	struct segment *seg;
 	struct seg_entry *entries; /* NULL until it is its turn */
@@ -116,7 +119,7 @@ static int open_file(const struct datacache *dc, uint32_t number,
 	return fd;
 }
 
-/* What the head says; false: nothing can be made of the segment. */
+/* Read the head of the index; false: the segment is of no use. */
 static bool source_head(const struct datacache *dc, struct source *s)
 {
 	struct seg_entry e;
@@ -138,7 +141,7 @@ static bool source_head(const struct datacache *dc, struct source *s)
 	return ok;
 }
 
-/* Read the index. An entry that is torn, or out of order, is none. */
+/* Read the index file. Entries that are torn or out of order do not count. */
 static bool source_read(const struct datacache *dc, struct source *s)
 {
 	uint64_t size;
@@ -168,7 +171,7 @@ static bool entry_sound(const struct datacache *dc, const struct source *s)
 	       e->offset <= UINT64_MAX - entry_len(e);
 }
 
-/* To the next sound entry. */
+/* Go to the next sound entry; false: there is none. */
 static bool source_next(const struct datacache *dc, struct source *s)
 {
 	for (s->at++; s->at < s->n; s->at++) {
@@ -218,8 +221,8 @@ static bool entry_fits(const struct source *s, const struct seg_entry *e)
 	return e->pos <= s->bytes && entry_len(e) <= s->bytes - e->pos;
 }
 
-/* What the layout moved, and a kill left in its old place too, must not be
- * found there when the new one is gone. */
+/* A kill may leave what the layout has moved in its old place, too. Forget that
+ * one, or it would be found when the new one is gone. */
 static void forget_double(
     struct datacache *dc, struct file *f, const struct seg_entry *e)
 {
@@ -232,7 +235,8 @@ static void forget_double(
 		segment_forget_entry(dc->segs[x->owner], x->slot);
 }
 
-/* A range of a file as this entry has it; only what is firm is kept. */
+/* Apply a data entry. It replaces older entries of the range even if it is not
+ * firm, and so is not kept itself. */
 static void load_data(
     struct datacache *dc, const struct source *s, const struct seg_entry *e)
 {
@@ -254,7 +258,7 @@ static void load_data(
 		forget_double(dc, f, e);
 		index_carve(dc, f, e->offset, e->offset + len, false);
 	}
-	/* Where the file is shorter than it was, the data is not there. */
+	/* The segment file may be shorter than its index says. */
 	if ((entry_kind(e) & ENTRY_FIRM) && entry_fits(s, e)) {
 		if (!f)
 			f = index_make(dc, &e->key, e->version);
@@ -285,7 +289,7 @@ static void load_entry(struct datacache *dc, struct source *s)
 	index_tidy(dc, f);
 }
 
-/* Its files are sound as far as was looked: into the tables, mapped. */
+/* Map the segment and put it into the tables. */
 static bool source_adopt(struct datacache *dc, struct source *s)
 {
 	uint64_t size;
@@ -312,7 +316,7 @@ static bool source_adopt(struct datacache *dc, struct source *s)
 	return true;
 }
 
-/* The heads first: they say in what order to read the rest. */
+/* Read all heads: they say in what order to read the rest. */
 static int load_heads(struct load *ld)
 {
 	struct datacache *dc = ld->dc;
@@ -323,7 +327,7 @@ static int load_heads(struct load *ld)
 	for (uint32_t i = 0; i < ld->n; i++) {
 		struct source *s = &ld->sources[i];
 
-		/* Both of its files have named it. */
+		/* A segment was found twice, by each of its two files. */
 		if (i > 0 && s->number == number)
 			continue;
 		number = s->number;
@@ -353,7 +357,8 @@ static void load_source(struct load *ld, struct source *s)
 		heap_push(ld, s);
 }
 
-/* An index is read when all that is left is newer than its head. */
+/* Merge. An index is read into memory only when its head is older than all
+ * entries that are left of the others. */
 static void load_merge(struct load *ld)
 {
 	uint32_t next = 0;
@@ -372,7 +377,7 @@ static void load_merge(struct load *ld)
 	}
 }
 
-/* Space that was taken for more than came; nobody refers to it yet. */
+/* Give back the space that was allocated behind the last payload. */
 static void trim_tail(struct datacache *dc, struct segment *seg)
 {
 	uint32_t used =
@@ -419,9 +424,12 @@ static void load_finish(struct load *ld)
 	dc->st.loaded_extents = dc->st.extents;
 }
 
-/* What is there belongs to before the disk failed: nobody knows which
- * tombstones are missing. Jobs from before know the descriptor by its number,
- * and the segments that they are about will not come back. */
+/*
+ * After the disk has failed, nobody knows which tombstones are missing, so all
+ * segments are unlinked. Jobs that began before it failed have the number of
+ * the directory's descriptor, which is kept; what they do to segments that are
+ * gone has no effect.
+ */
 int load_anew(struct datacache *dc, char *err, size_t errlen)
 {
 	struct datacache now = {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Files that are to stay. Which ones is known by key, whether or not there is
- * data of them; each extent of theirs has a mark, and each segment the bytes
- * that have one, which is what eviction looks at. Marks are given out up to
- * the limit only, whatever the sizes were said to be, so that eviction can
- * rest on it.
+ * Pinned files, whose data is not evicted. A table has their keys, whether or
+ * not there is data of them. Each of their extents has a mark, and each segment
+ * counts the bytes that have one; eviction looks at that count. No more bytes
+ * are marked than the limit allows, whatever the sizes were said to be, so that
+ * eviction always finds something.
  */
 #include "datacache/datacache_private.h"
 
@@ -39,7 +39,7 @@ static struct pinned *pinned_put(
 	return &t->v[at];
 }
 
-/* Into `room` places. */
+/* Make the table anew, with `room` places. */
 static bool pinned_remake(struct datacache *dc, size_t room)
 {
 	struct pinned_table *t = &dc->pinned, old = *t;
@@ -77,7 +77,7 @@ uint64_t datacache_pinned_bytes(const struct datacache *dc)
 	return dc->pinned.bytes;
 }
 
-/* The index of what is pinned is not given up either. */
+/* The limit of files: the index of pinned data stays in memory, too. */
 static uint64_t limit_files(const struct datacache *dc)
 {
 	return dc->memory_max_bytes / PIN_MEMORY_SHARE / PIN_FILE_BYTES;
@@ -117,7 +117,7 @@ static void extent_mark(struct datacache *dc, struct extent *x, bool on)
 	if (on)
 		x->meta |= EXT_PINNED;
 	dc->st.pinned_bytes += (uint64_t)bytes;
-	/* What is on its way is counted where it arrives. */
+	/* A pending extent is counted when it arrives in its segment. */
 	if (!(x->meta & EXT_PENDING))
 		dc->segs[x->owner]->pinned_bytes += (uint64_t)bytes;
 }
@@ -149,7 +149,7 @@ static struct pinned *pinned_add(
 
 	if (t->files >= limit_files(dc))
 		return NULL;
-	/* Never full: a search ends at a free place. */
+	/* The table is never full, as a search ends at a free place. */
 	if (t->files >= t->room / 4 * 3 &&
 	    !pinned_remake(dc, t->room ? 2 * t->room : ROOM_FIRST))
 		return NULL;
@@ -166,7 +166,8 @@ bool datacache_pin(struct datacache *dc, const struct data_key *key,
 	uint32_t bit = UINT32_C(1) << pin;
 
 	assert(pin < DATACACHE_PINS);
-	/* What grew beyond the limit keeps its pin, and its former part. */
+	/* A file that has grown beyond the limit keeps its pin and its former
+	 * share of the limit. */
 	if (others > most || bytes > most - others) {
 		if (one)
 			one->seen |= one->pins & bit;
@@ -198,7 +199,7 @@ void datacache_pin_begin(struct datacache *dc, unsigned pin)
 		dc->pinned.v[i].seen &= ~(UINT32_C(1) << pin);
 }
 
-/* What lies behind a hole moves up, or a search would end there. */
+/* Move entries behind the hole up to it, or searches would end there. */
 static void pinned_remove(struct pinned_table *t, size_t hole)
 {
 	size_t mask = t->room - 1, at = hole;
@@ -218,7 +219,8 @@ static void pinned_remove(struct pinned_table *t, size_t hole)
 	}
 }
 
-/* What was unpinned is not to stay because nothing more is pinned. */
+/* Seal the open segment of pinned data if nothing in it is pinned any more, so
+ * that it can be evicted. */
 static void seal_open(struct datacache *dc)
 {
 	const struct writer *w = &dc->writers[SEGMENT_PINNED];
@@ -227,7 +229,8 @@ static void seal_open(struct datacache *dc)
 		segment_seal(w->seg);
 }
 
-/* Those that have the pin, and where `unseen` were not met, lose it. */
+/* Take the pin from all files that have it; `unseen`: only from those that were
+ * not given to datacache_pin() since datacache_pin_begin(). */
 static void take_away(struct datacache *dc, unsigned pin, bool unseen)
 {
 	struct pinned_table *t = &dc->pinned;
@@ -255,7 +258,7 @@ static void take_away(struct datacache *dc, unsigned pin, bool unseen)
 	if (room < t->room)
 		(void)pinned_remake(dc, room);
 	seal_open(dc);
-	/* They may be the first to go now. */
+	/* Eviction may begin with these now. */
 	evict_kick(dc);
 }
 

@@ -209,8 +209,8 @@ struct segment {
 	uint32_t index;  /* in dc->segs */
 	enum segment_kind kind;
 	bool dead; /* given up: nothing is found in it any more */
-	/* Its index is full, so no tombstone fits: the index file is unlinked,
-	 * and the segment lasts until the next start only. */
+	/* A tombstone found no place in its index (which is unlinked then), or
+	 * no memory: it is the next to be evicted. */
 	bool doomed;
 	bool held; /* unlinked, but somebody still sends from it */
 	uint32_t bytes, used;

@@ -17,7 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The extent as it was written, which its checksum is of. */
+/* Read the entry that the extent was written with, as the checksum is of all of
+ * that; the extent may be a part of it. */
 static int item_entry(const struct request *rq, const struct request_item *it,
     struct seg_entry *e)
 {
@@ -37,8 +38,8 @@ static int item_entry(const struct request *rq, const struct request_item *it,
 	return 0;
 }
 
-/* Where reads and mappings do not share their pages (ZFS, DAX, 9p), pread does
- * not bring what is sent from the mapping. */
+/* Bring the mapping's pages into memory: on file systems whose mappings do not
+ * share pages with pread (ZFS, DAX, 9p), pread has not done so. */
 static int item_fault(const struct request_item *it)
 {
 	int rc = mapping_fault(it->seg->rb.data + it->pos, it->len);
@@ -87,14 +88,16 @@ static void request_run(struct iopool_job *job)
 			    O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 			err = fd < 0 ? -errno : 0;
 		}
-		/* In one go with what is looked at behind it: the kernel's own
-		 * readahead begins anew with every descriptor. */
+		/* Have the kernel read this item and what is verified behind
+		 * it at once: its own readahead begins anew with every
+		 * descriptor. */
 		if (err == 0 && i + 1 == rq->n && rq->ahead_to > it->pos)
 			posix_fadvise(fd, it->pos, rq->ahead_to - it->pos,
 			    POSIX_FADV_WILLNEED);
 		it->err = err < 0 ? err : item_check(rq, it, fd);
 	}
-	/* It may be verified in part only, so its end is not known here. */
+	/* The last extent may be a part of its entry, so it is not known here
+	 * where the next entry's payload begins. */
 	if (fd >= 0 && err == 0 && rq->ahead_to > 0 && !rq->given_up)
 		rq->ahead = ahead_run(rq->dc, seg,
 		    rq->items[rq->n - 1].slot + 1, rq->ahead_from, fd);
@@ -102,7 +105,7 @@ static void request_run(struct iopool_job *job)
 		close(fd);
 }
 
-/* What of the item is still there: verified now, or gone. */
+/* Mark what is still there of an item as verified, or remove it. */
 static void item_apply(struct datacache *dc, const struct request *rq,
     const struct request_item *it)
 {
@@ -174,7 +177,7 @@ static void request_on_done(struct iopool_job *job)
 	dc_free(dc, rq, request_bytes(rq->n));
 }
 
-/* The data is in a mapping: not on its way from memory. */
+/* Whether the data lies in a mapping; else it is on its way from memory. */
 static bool is_mapped(const struct datacache *dc, const struct extent *x)
 {
 	return !(x->meta & EXT_PENDING) || dc->pends[x->owner]->src;
@@ -194,7 +197,7 @@ static unsigned count_items(
 	return n;
 }
 
-/* Verify what lies behind the last item, unless that is being done or was. */
+/* Have what lies behind the last item verified too, unless that was begun. */
 static void request_look_ahead(struct request *rq)
 {
 	const struct request_item *last = &rq->items[rq->n - 1];
@@ -232,8 +235,8 @@ static void request_add(struct request *rq, const struct extent *x)
 		rq->end = x->offset + x->len;
 }
 
-/* Data that is written from memory needs no request. Data that is moved on from
- * a mapping does: the move may come too late for whoever waits. */
+/* All extents of the range that lie in mappings, moved on or not. Data that is
+ * on its way from memory needs no request. */
 struct request *request_start(
     struct datacache *dc, struct file *f, const struct datacache_read *rd)
 {
@@ -265,7 +268,8 @@ struct request *request_start(
 	return rq;
 }
 
-/* Whether all that is not verified yet is looked at behind rq's own. */
+/* Whether everything in the range that is not verified yet is verified ahead by
+ * `rq`. */
 static bool request_is_ahead(
     const struct request *rq, struct file *f, const struct datacache_read *rd)
 {
@@ -286,7 +290,6 @@ static bool request_is_ahead(
 	return true;
 }
 
-/* What is under way and brings it; `unverified`: not just to be read in. */
 struct request *request_find(struct datacache *dc, struct file *f,
     const struct datacache_read *rd, bool unverified)
 {
@@ -322,7 +325,7 @@ void requests_give_up(struct datacache *dc)
 
 	TAILQ_FOREACH (rq, &dc->requests, link)
 		rq->given_up = true;
-	/* Who is woken asks again, but nobody waits again now. */
+	/* They ask again, and get a MISS, since the disk hangs. */
 	TAILQ_FOREACH (rq, &dc->requests, link)
 		request_wake(rq, true);
 }

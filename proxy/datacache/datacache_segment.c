@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Segment files. Each job of the disk takes a reference to the mapping, as
- * who sends from it does; the last one lets the segment be unmapped. So a
- * segment that is given up never changes under anybody.
+ * Segment files: made, mapped, sealed, given up. Each job that works on a
+ * segment holds a reference to its mapping, as does each reply that is sent
+ * from it. The last one unmaps it, so a segment that is given up never changes
+ * under anybody.
+ *
+ *   segment_prepare() ─▶ writer fills it ─▶ segment_seal() ─▶ evict, layout
+ *                                     segment_retire(): unlink, then unmap ◀┘
  */
 #include "datacache/datacache_private.h"
 
@@ -70,7 +74,7 @@ uint64_t entry_sum(const struct seg_entry *e, uint64_t id)
 	    (const char *)e + sizeof(e->sum), sizeof(*e) - sizeof(e->sum), id);
 }
 
-/* Entries past the end of the file come out as zero, which is no entry. */
+/* Entries past the end of the file are read as zeros, which are no entry. */
 int segment_read_entries(
     const struct segment *seg, uint32_t slot, struct seg_entry *e, uint32_t n)
 {
@@ -243,7 +247,7 @@ struct segment *segment_at(const struct datacache *dc, const void *data)
 	for (uint32_t i = 0; i < dc->segs_room; i++) {
 		struct segment *seg = dc->segs[i];
 
-		/* One that is being made has no references yet. */
+		/* A segment that is being made has no references yet. */
 		if (seg && seg->rb.refs > 0 &&
 		    (const unsigned char *)data >= seg->rb.data &&
 		    (const unsigned char *)data < seg->rb.data + seg->rb.size)
@@ -252,7 +256,8 @@ struct segment *segment_at(const struct datacache *dc, const void *data)
 	return NULL;
 }
 
-/* Kernels before 5.14 do not know the call, and filters refuse it. */
+/* madvise(MADV_POPULATE_READ), which kernels before 5.14 do not know and which
+ * filters of system calls may refuse. */
 int mapping_fault(const void *data, size_t len)
 {
 	uintptr_t at = (uintptr_t)data & ~(uintptr_t)(DATACACHE_PAGE - 1);
@@ -285,14 +290,15 @@ static void segment_unlink(const struct segment *seg)
 {
 	char name[SEGMENT_NAME_MAX];
 
-	/* A segment without an index is nothing; the other way round too. */
+	/* The index first: a payload file without one is removed at the next
+	 * start. */
 	segment_name(name, seg->number, "idx");
 	unlinkat(seg->dc->dirfd, name, 0);
 	segment_name(name, seg->number, "seg");
 	unlinkat(seg->dc->dirfd, name, 0);
 }
 
-/* Space is taken now, so that a full disk shows here and not at a write. */
+/* Take the space now, so that a full disk shows here and not at a write. */
 static int segment_allocate(int fd, uint32_t bytes)
 {
 	if (fallocate(fd, 0, 0, (off_t)bytes) == 0)
@@ -381,7 +387,7 @@ void segment_seal(struct segment *seg)
 	if (w->seg != seg)
 		return;
 	w->seg = NULL;
-	/* Where it is being written to, the files go with the segment. */
+	/* If a job still writes to them, they are closed with the segment. */
 	if (!w->busy)
 		segment_close_files(seg);
 }
@@ -390,7 +396,7 @@ bool segment_is_still(const struct segment *seg)
 {
 	const struct writer *w = &seg->dc->writers[seg->kind];
 
-	/* Nor is it being finished by a write. */
+	/* A sealed segment may still be the target of the last write. */
 	return w->seg != seg && seg->layout_moves == 0 &&
 	       !(w->n > 0 && w->batch[0]->seg == seg);
 }
@@ -414,7 +420,7 @@ static void segment_on_unlinked(struct iopool_job *job)
 	evict_kick(dc);
 }
 
-/* The cache's reference goes on to the job. */
+/* The cache's reference is handed to the job. */
 void segment_retire(struct segment *seg)
 {
 	struct datacache *dc = seg->dc;
@@ -430,14 +436,14 @@ void segment_retire(struct segment *seg)
 	iopool_submit(dc->pool, &seg->job);
 }
 
-/* The cache goes; who still sends from the segment keeps it. */
+/* Replies that are still sent from the segment keep it. */
 void segment_detach(struct segment *seg)
 {
 	struct datacache *dc = seg->dc;
 	uint32_t used =
 	    (seg->used + DATACACHE_PAGE - 1) / DATACACHE_PAGE * DATACACHE_PAGE;
 
-	/* Nobody refers to the tail, which was never written. */
+	/* Give back the tail that was never written; nobody refers to it. */
 	if (seg->fd >= 0 && !seg->dead && used < seg->bytes &&
 	    ftruncate(seg->fd, (off_t)used) < 0)
 		log_warn(

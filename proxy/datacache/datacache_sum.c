@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Checksums of what lies in a segment file, read through a window that stays
- * in the cache of the processor. A buffer for the whole of an extent would be
- * mapped and locked anew for each, which costs more than all the rest.
+ * Checksums of what lies in a segment file, read through a small window that
+ * stays in the processor's cache. A buffer as large as an extent would be
+ * mapped anew by malloc each time, and locked (mlockall), which costs more than
+ * reading and summing.
  */
 #include "datacache/datacache_private.h"
 
@@ -11,7 +12,7 @@
 #define XXH_STATIC_LINKING_ONLY /* for a state on the stack */
 #include <xxhash.h>
 
-/* Begin with `pos` in the window; no byte from `end` on is read. */
+/* Have the window begin at `pos`; no byte from `end` on is read. */
 static int window_move(struct sum_window *w, uint64_t pos)
 {
 	size_t len = sizeof(w->buf);

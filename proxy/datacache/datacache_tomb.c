@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tombstones: what was forgotten must not come back after a start. Each is
- * appended to the index of the segment that has the data, so that both go
- * together. A segment that cannot take one loses its index.
+ * Tombstones keep dropped data from coming back after a start. Each is appended
+ * to the index of the segment that has the data, so that both are evicted
+ * together. A segment whose index is full loses that index instead.
  */
 #include "datacache/datacache_private.h"
 
@@ -65,7 +65,7 @@ void tomb_clear(struct datacache *dc)
 	tomb_drain(dc, &dc->tombs);
 }
 
-/* Neighbours that go together share an entry. */
+/* Let a range that continues the last one share its entry. */
 static bool tomb_extend(struct datacache *dc, const struct segment *seg,
     const struct data_key *key, uint64_t offset, uint64_t len)
 {
@@ -75,7 +75,8 @@ static bool tomb_extend(struct datacache *dc, const struct segment *seg,
 	    memcmp(&t->entry.key, key, sizeof(*key)) != 0 ||
 	    t->entry.offset + t->entry.extra != offset)
 		return false;
-	/* Nothing newer may lie between: it would be forgotten with it. */
+	/* No entry may have been made since: data that came in between is newer
+	 * than this tombstone, which would not cover it. */
 	if (t->entry.seq + 1 != dc->seq)
 		return false;
 	t->entry.extra += len;

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From the queue to a segment. One job at a time fills the segment of a kind;
- * what comes meanwhile makes up the next batch. Positions and index entries
- * are given out here, on the loop, so that the order of what is on disk is
- * known before it is there.
+ * Writing: from the queue to a segment. For each kind of segment there is a
+ * writer, of which one job at a time writes a batch; what comes meanwhile is in
+ * the next one. Positions and index entries are given out on the loop, so the
+ * order of what is on disk is known before it is there.
+ *
+ *   pend_queue() ─▶ writer_kick(): a batch ─▶ job: payload, then entries
+ *                     │ no room                ─▶ writer_on_written()
+ *                     ▼
+ *                  evict_kick() ─▶ segment_prepare() ─▶ writer_prepared()
  */
 #include "datacache/datacache_private.h"
 
@@ -43,7 +48,7 @@ struct writer *pend_writer(struct datacache *dc, const struct pend *p)
 		return &dc->writers[SEGMENT_PINNED];
 	if (p->by_layout)
 		return &dc->writers[SEGMENT_LAYOUT];
-	/* What is moved on has been used. */
+	/* Data that is moved on has been used. */
 	return &dc->writers[(p->flags & EXT_PREFETCHED) && !p->src
 				? SEGMENT_PREFETCH
 				: SEGMENT_DEMAND];
@@ -106,7 +111,8 @@ void pend_free(struct datacache *dc, struct pend *p)
 	dc->pends[p->id] = NULL;
 	if (p->id < dc->pends_free)
 		dc->pends_free = p->id;
-	/* A segment goes in a later turn, if this was its last reference. */
+	/* If this was its last reference, a segment is freed by a job, later.
+	 */
 	rbuf_unref(p->hold);
 	dc_free(dc, p, sizeof(*p));
 	if (by_layout)
@@ -125,8 +131,8 @@ static void extent_settle(
 	segment_account(seg, x, x->len, 1);
 }
 
-/* What is pinned, or was to be laid out, and cannot be moved, stays where it
- * was. */
+/* Leave an extent in its old segment if the move failed and it is pinned, or
+ * was moved for its place only. */
 static bool extent_keep_in_place(const struct pend *p, struct extent *x)
 {
 	if (!p->src || p->src->dead || p->bad ||
@@ -137,7 +143,7 @@ static bool extent_keep_in_place(const struct pend *p, struct extent *x)
 	return true;
 }
 
-/* Its extents: now in the segment, or lost. */
+/* Its extents are in the segment now; or, if it is `lost`, removed. */
 static void pend_settle(struct datacache *dc, struct pend *p, bool lost)
 {
 	struct file *f = index_lookup(dc, &p->key);
@@ -191,8 +197,8 @@ void writer_discard_layout(struct writer *w)
 		w->waiting = false;
 }
 
-/* The layout moves what one entry says, as a whole, so that the entry can be
- * forgotten. */
+/* Read the old entry of what the layout moves. It moves whole entries only, so
+ * that it can overwrite them. */
 static bool pend_read_entry(struct pend *p)
 {
 	struct seg_entry e;
@@ -210,7 +216,8 @@ static bool pend_read_entry(struct pend *p)
 	return true;
 }
 
-/* Moved on: read from the old segment, and it must be what was written. */
+/* Read what is moved from the old segment; NULL if that is not what was written
+ * there. */
 static void *pend_read_source(const struct pend *p)
 {
 	char name[SEGMENT_NAME_MAX], *buf = malloc(p->src_len);
@@ -253,8 +260,8 @@ static int writev_all(int fd, struct iovec *iov, int n, uint64_t pos)
 	return 0;
 }
 
-/* What to write of a pend; `*scratch` is to be freed. NULL: it is bad, or
- * stays. */
+/* The bytes of a pend; `*scratch` is to be freed. NULL: they are damaged, or it
+ * stays where it is. */
 static const unsigned char *pend_bytes(struct pend *p, void **scratch)
 {
 	*scratch = NULL;
@@ -262,7 +269,7 @@ static const unsigned char *pend_bytes(struct pend *p, void **scratch)
 		return p->data;
 	if (!p->by_layout || pend_read_entry(p))
 		*scratch = pend_read_source(p);
-	/* What the layout cannot move may be read all the same. */
+	/* What the layout cannot move may be good where it is. */
 	p->kept_in_place = p->by_layout && !*scratch;
 	p->bad = !p->by_layout && !*scratch;
 	if (!*scratch)
@@ -271,7 +278,8 @@ static const unsigned char *pend_bytes(struct pend *p, void **scratch)
 	       p->src_pos;
 }
 
-/* One write for what lies side by side; a bad one leaves a hole, no entry. */
+/* Write side by side what goes side by side; a pend whose bytes are damaged
+ * leaves a hole, and gets no entry. */
 static int writer_write_data(struct writer *w, int fd, void **scratch)
 {
 	struct iovec iov[BATCH_MAX];
@@ -298,7 +306,8 @@ static int writer_write_data(struct writer *w, int fd, void **scratch)
 	return rc < 0 ? rc : writev_all(fd, iov, k, pos);
 }
 
-/* Entries go behind their data: one that is there is one that counts. */
+/* In a thread. The entries are written after their data, so an entry that is on
+ * disk can be relied on. */
 static void writer_run(struct iopool_job *job)
 {
 	struct writer *w = (struct writer *)job;
@@ -336,7 +345,7 @@ static void batch_settle(struct writer *w)
 			dc->st.layout_moved_bytes += p->len;
 		pend_settle(dc, p, w->err < 0 || p->bad || p->kept_in_place);
 	}
-	/* Nobody looks at those that are freed. */
+	/* The batch is empty before its pends are freed. */
 	w->n = 0;
 	for (unsigned i = 0; i < n; i++)
 		pend_free(dc, w->batch[i]);
@@ -351,14 +360,15 @@ static void writer_on_written(struct iopool_job *job)
 	batch_settle(w);
 	w->busy = false;
 	w->begun_us = 0;
-	/* Given up meanwhile, or sealed: its files were left open for us. */
+	/* If the segment was given up or sealed meanwhile, its files were left
+	 * open for this job. */
 	if (w->err < 0 && !seg->dead)
 		segment_seal(seg);
 	if (w->err < 0 && w->kind == SEGMENT_LAYOUT)
 		layout_failed(dc, seg, w->err);
 	else if (w->err < 0 && !seg->dead && !is_full(w->err))
 		datacache_failed(dc, "write", w->err);
-	/* Nothing that is pinned is moved on for now. */
+	/* Eviction moves no pinned data while the disk is full. */
 	else if (is_full(w->err))
 		dc->full = true;
 	rbuf_unref(&seg->rb);
@@ -412,7 +422,7 @@ void writer_kick(struct writer *w)
 	if (!writer_fits(w, p)) {
 		if (seg)
 			segment_seal(seg);
-		/* All that was to be laid out there stays where it was. */
+		/* Nothing could be moved there: all stays where it was. */
 		if (seg && w->kind == SEGMENT_LAYOUT &&
 		    seg->live_extents == 0 && segment_is_still(seg))
 			segment_retire(seg);
@@ -420,7 +430,8 @@ void writer_kick(struct writer *w)
 		evict_kick(w->dc);
 		return;
 	}
-	/* What is moved on goes first, and may need all of a new segment. */
+	/* Moved data goes first and may need all of a new segment, so wait
+	 * until eviction knows what it moves. */
 	if (w->kind == SEGMENT_DEMAND && w->seg->used == 0 &&
 	    w->dc->evict.reading)
 		return;
@@ -438,7 +449,7 @@ void writer_kick(struct writer *w)
 	iopool_submit(w->dc->pool, &w->job);
 }
 
-/* The disk is full: make do with what there is, if there is any. */
+/* The disk is full: the cache may have what it has now, and evicts to write. */
 static void writer_no_space(struct writer *w, int err)
 {
 	struct datacache *dc = w->dc;
@@ -474,7 +485,7 @@ void writer_prepared(struct writer *w, struct segment *seg, int err)
 		return;
 	} else {
 		writer_discard(w, false);
-		/* Not the disk's fault, and it may pass. */
+		/* These are not the disk's fault, and may pass. */
 		if (err != -EMFILE && err != -ENFILE && err != -ENOMEM)
 			datacache_failed(dc, "new segment", err);
 	}
