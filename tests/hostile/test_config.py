@@ -59,7 +59,7 @@ class Arguments(unittest.TestCase):
 
     def test_good_file(self):
         path = self.write()
-        self.check(0, "correct", "-t", "-f", path)
+        self.check(0, "no errors found", "-t", "-f", path)
         self.check(0, "listen = 127.0.0.1:%d" % self.port, "-t", "-v", "-f",
                    path)
         # Nothing was made.
