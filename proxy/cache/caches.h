@@ -9,7 +9,7 @@
  *	  ├─▶ namecache, listcache, answercache: bound to the node's version
  *	  └─▶ datacache: file data, by handle and version
  *	           ▼
- *	contract.c: what may come out
+ *	known.c: what is known to one asker, and may be used (contract.c)
  *
  * Nodes, names and grants are slab items of a few dozen bytes, which refer to
  * each other by 32 bits. What many nodes have in common (type, mode, owner,
@@ -20,6 +20,9 @@
  * up what was not used lately: clocks' hands over names and nodes begin a
  * sixteenth below the limit and look at as much as came in; the oldest listings
  * go first where listings take more than a quarter.
+ *
+ * metasave.c takes all but file data over a restart. The folder may use
+ * datacache/ and the configuration. It knows no sockets, and time is given.
  */
 #ifndef FOREFETCH_CACHES_H
 #define FOREFETCH_CACHES_H

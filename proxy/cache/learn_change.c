@@ -24,8 +24,8 @@ void learn_data_drop(const struct learn *l, const struct node *node)
 		datacache_drop(l->caches->data, &key);
 }
 
-/* The attributes after a change; attrcache_apply_wcc(). Where somebody else
- * was there, too, rights may be others. */
+/* Apply the attributes after a change (attrcache_apply_wcc()). Where
+ * somebody else has changed the object, too, its rights may be others. */
 static bool apply_own(const struct learn *l, struct node *node,
     const wcc_data *wcc, bool contents_stay)
 {
@@ -198,8 +198,11 @@ static bool may_have_other_names(const struct learn *l, const struct node *node)
 	return a.type != NF3DIR && a.nlink > 1;
 }
 
-/* A RENAME of a name onto another one of the same file does nothing, and a
- * REMOVE with several links leaves the file: attributes tell, when asked. */
+/*
+ * A RENAME of a name onto another name of the same file does nothing, and a
+ * REMOVE leaves a file that has other links. The next attributes tell which it
+ * was.
+ */
 static void own_rename(const struct learn *l)
 {
 	const diropargs3 *from = &l->args->rename.from;
@@ -254,7 +257,7 @@ static void own_link(const struct learn *l)
 		bind_own(l, dir, &own, &l->args->link.link.name, file);
 }
 
-/* The file has another size: what lies below both is as it was. */
+/* The file has another size. The bytes below both sizes are as they were. */
 static void own_truncate(const struct learn *l, struct node *node)
 {
 	struct data_version from;

@@ -12,7 +12,8 @@ static bool has_bytes(const nfs3_fh *fh)
 	return fh->len > 0;
 }
 
-/* The object was changed, how is not known. */
+/* The object may have been changed, and nobody knows how: forget what hangs
+ * on it. */
 static void object_unknown(const struct learn *l, const nfs3_fh *fh)
 {
 	struct node *node = attrcache_get(l->caches->attr, fh);
@@ -131,8 +132,8 @@ static const post_op_attr *dir_after(const struct learn *l, unsigned i)
 	}
 }
 
-/* What was believed of the names may be why it failed: a listing that has
- * them, or lacks them, is not to be believed either. */
+/* What was believed of the names may be the reason why it failed. So a
+ * listing that has them, or lacks them, is forgotten as well. */
 static void names_failed(const struct learn *l)
 {
 	const diropargs3 *names[2];
@@ -148,7 +149,8 @@ static void names_failed(const struct learn *l)
 			       l->res->status == NFS3ERR_NOENT))
 			listcache_drop(l->caches->lists, dir);
 		learn_attr(l, &names[i]->dir, dir_after(l, i));
-		/* A CREATE may have found it there, and cut it first. */
+		/* CREATE may have found a file there and cut it short before
+		 * it failed. */
 		if (was.child && l->proc->proc == NFSPROC3_CREATE &&
 		    l->res->status != NFS3ERR_EXIST) {
 			nfs3_fh fh = node_fh(was.child);

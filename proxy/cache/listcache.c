@@ -368,8 +368,8 @@ static uint32_t short_hash(const nfs3_name *name)
 	return (uint32_t)XXH3_64bits(folded, len) | 1;
 }
 
-/* Other letters have several spellings in some file systems: other cases, or
- * other ways to compose them. */
+/* Other letters have several spellings on some file systems: upper and lower
+ * case, or several ways to compose them. */
 static bool is_ascii(const nfs3_name *name)
 {
 	for (uint32_t i = 0; i < name->len; i++)
@@ -453,7 +453,7 @@ const void *listing_data(const struct listing *l, size_t *len)
 	return l->data;
 }
 
-/* What a damaged file says must not lead outside. */
+/* A damaged file must not lead outside of the entries. */
 static bool packed_ok(const unsigned char *data, size_t len, uint32_t *n)
 {
 	size_t pos = 0;

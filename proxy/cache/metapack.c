@@ -89,7 +89,7 @@ static void pack_grants(struct metapack *p, const struct node *node)
 	metabuf_put_u32(p->out, 0);
 }
 
-/* Whether what is bound to a node still is, and for good. */
+/* Whether what is bound to a node still holds, and for good. */
 static bool current(
     const struct node_ext *x, const struct binding *b, bool *firm)
 {
@@ -145,7 +145,8 @@ static void pack_node(void *arg, struct node *node)
 	fattr3 a;
 	size_t at;
 
-	/* What must not be used now must not be later. */
+	/* Attributes that must not be used now are not saved: the next
+	 * daemon would use them. */
 	if (attrcache_sent(ac, node) == 0)
 		return;
 	at = metabuf_begin(p->out, METAFILE_NODE);
@@ -169,7 +170,7 @@ static void pack_name(void *arg, const struct dentry *d)
 	bool firm;
 	size_t at;
 
-	/* A guess is no answer (learn_change.c). */
+	/* A name that is only a guess (learn_change.c) is not saved. */
 	if (b.sent_us == 0 || (dir->flags & NODE_DEAD) ||
 	    attrcache_sent(ac, dir) == 0 ||
 	    !current(attrcache_ext(ac, dir), &b, &firm) ||
@@ -225,7 +226,7 @@ struct load {
 	uint64_t sent_us; /* CONTRACT_LOADED_… */
 };
 
-/* When a saved time was by the daemon's clock; 0: never, or not to be told. */
+/* A saved time by the daemon's own clock; 0: never, or it cannot be told. */
 static uint64_t get_time(const struct load *ld, struct metaview *v)
 {
 	uint64_t saved = metaview_get_u64(v), age;
@@ -377,7 +378,7 @@ static void load_listings(
 	}
 }
 
-/* Numbers only, but for these two. */
+/* All members but these two are plain numbers, of which any value will do. */
 static bool fattr_ok(const fattr3 *a)
 {
 	return a->type >= NF3REG && a->type <= NF3FIFO;
@@ -416,7 +417,8 @@ static void load_name(struct load *ld, struct metaview *v)
 	firm = metaview_get_u8(v) != 0;
 	if (v->bad)
 		return;
-	/* All nodes came before; a name without them is of no use. */
+	/* The nodes came before the names, so a name whose node is missing
+	 * is of no use. */
 	dir = attrcache_find(ac, &fh);
 	child = of.len > 0 ? attrcache_find(ac, &of) : NULL;
 	if (dir && (child || of.len == 0))
@@ -463,7 +465,7 @@ bool metapack_load(struct caches *c, const struct metaview *records, bool whole,
 	while (ld.creds && !v.bad && metaview_next(&v, &type, &record)) {
 		load_record(&ld, type, &record);
 		v.bad = v.bad || record.bad;
-		/* The file may be of a time with a larger budget. */
+		/* The file may have been written when the budget was larger. */
 		if (++n % 64 == 0)
 			caches_trim(c);
 	}

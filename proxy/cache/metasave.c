@@ -200,7 +200,8 @@ static bool save_step(struct metasave *ms)
 {
 	if (!ms->packed && ms->packing.len < WRITE_BYTES)
 		ms->packed = !metapack_some(&ms->pack, SLICE_BYTES);
-	/* The job has the descriptor: even a save that fails waits for it. */
+	/* The thread has the descriptor, so even a save that fails waits for
+	 * it. */
 	if (ms->writes)
 		return false;
 	if (ms->packing.failed) {
@@ -255,7 +256,7 @@ struct metasave *metasave_new(const struct metasave_params *p)
 static void save_rest(struct metasave *ms)
 {
 	iopool_drain(ms->p.iopool);
-	/* One under way is older than what came in since. */
+	/* A save that is under way lacks what came in since it began. */
 	if (ms->saving && ms->p.caches->dirty)
 		save_end(ms);
 	if (!ms->saving && !ms->p.caches->dirty)
@@ -268,7 +269,8 @@ static void save_rest(struct metasave *ms)
 	}
 }
 
-/* The file has all that is known: leave word of that, unless it has not. */
+/* The file has all that is known. Leave word of that beside it, unless
+ * something has come in since. */
 static void mark_whole(const struct metasave *ms)
 {
 	if (ms->saved_sum != 0 && !ms->p.caches->dirty)
@@ -312,7 +314,8 @@ static bool take_whole(const char *path, uint64_t sum)
 	return unlink(name) == 0 && statefile_sync_dir(name) == 0 && whole;
 }
 
-/* All of it, by read: a bad sector under a mapping would kill. NULL and why. */
+/* Read all of it into memory: a bad sector under a mapping would kill the
+ * daemon. NULL, and the reason. */
 static unsigned char *read_whole(int fd, size_t *len, const char **why)
 {
 	unsigned char *data;

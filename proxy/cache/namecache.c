@@ -184,7 +184,9 @@ bool namecache_evict(struct namecache *nc, size_t *steps, struct node **child)
 			dentry_free(nc, ref);
 			return true;
 		}
-		/* Only now, so that each is let be for a whole round. */
+		/* The marks are taken away only after the bucket was
+		 * searched, so that each name stays for a whole round of the
+		 * hand. */
 		for (ref = nc->names.buckets[at]; ref != 0;
 		     ref = reftab_next(&nc->names, ref))
 			((struct dentry *)slab_ptr(nc->slab, ref))->flags &=
@@ -201,7 +203,8 @@ bool namecache_each(struct namecache *nc, size_t bucket,
 
 	if (bucket >= nc->names.n)
 		return false;
-	/* Names lie anywhere: a walk is but waiting for memory. */
+	/* Names lie anywhere in memory, and a walk spends its time waiting
+	 * for it: fetch the next buckets ahead. */
 	if (bucket + AHEAD < nc->names.n && nc->names.buckets[bucket + AHEAD])
 		__builtin_prefetch(
 		    slab_ptr(nc->slab, nc->names.buckets[bucket + AHEAD]));

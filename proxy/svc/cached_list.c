@@ -43,7 +43,7 @@ static void fill_plus(struct page *p, struct nfs3_dirent *e)
 		return;
 	to = known_name(p->dir->caches, p->dir->node, &e->name);
 	p->stale++;
-	/* Who may read a directory may not look up in it for that. */
+	/* A right to read the directory is none to look up names in it. */
 	if (!to.child || !known_search(p->dir) ||
 	    !known_bound(p->dir, &to.bound))
 		return;

@@ -2,8 +2,8 @@
 /* READ from the data cache, by reference. */
 #include "svc/cached_private.h"
 
-/* What lies in the cache spares nothing worth a call of its own below this,
- * the smallest page of a client. */
+/* The first bytes spare nothing worth a call of its own if they are fewer
+ * than this, a page of a client's memory. */
 enum { REST_MIN = 4096 };
 
 /* How much of what is asked the file has. */
@@ -27,8 +27,8 @@ static enum cached_verdict found(const struct cached_call *call,
 	return answer_end(a, k);
 }
 
-/* Not all of it is there. The first bytes need not come again, nor need those
- * that the disk is about to bring. */
+/* Not all of it is there. The first bytes need not come again if there are
+ * enough of them, unless the disk is late with some of them. */
 static enum cached_verdict not_all(const struct cached_call *call,
     struct cached_answer *a, const struct known *k,
     const struct datacache_read *rd)

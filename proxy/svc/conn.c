@@ -24,7 +24,7 @@
 #include "upstream/xprt.h"
 
 struct conn {
-	struct svc_client client; /* first: svc gives it back */
+	struct svc_client client; /* first: callbacks get it from svc */
 	struct conn_params p;
 	struct xprt *xprt;
 	struct room_part room;
@@ -121,7 +121,8 @@ static void conn_on_record(void *ctx, const struct record *rec)
 	unsigned calls = conn->client.calls;
 
 	svc_receive(conn->p.svc, &conn->client, rec);
-	/* Where it was answered at once, client_done() has seen to it. */
+	/* If the call was answered at once, client_done() has done this
+	 * already. */
 	if (conn->client.calls != calls)
 		conn_update(conn);
 }
@@ -168,7 +169,8 @@ static const struct xprt_ops conn_xprt_ops = {
     .on_sent = conn_on_sent,
 };
 
-/* The client, wherever it connects from next. */
+/* A number for the client's address, without its port: it may connect again
+ * from another one. */
 static uint64_t address_hash(const struct sockaddr *sa)
 {
 	if (sa->sa_family == AF_INET6) {
@@ -216,7 +218,7 @@ void conn_free(struct conn *conn)
 	free(conn);
 }
 
-/* Whether it lets its replies lie. */
+/* Whether the client has left its replies unread for too long. */
 static bool conn_takes_none(struct conn *conn, uint64_t now_us)
 {
 	uint64_t sent_bytes = xprt_sent_bytes(conn->xprt);

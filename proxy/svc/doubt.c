@@ -78,8 +78,8 @@ static struct drc_object node_object(const struct node *node)
 	return object;
 }
 
-/* Known only with the number of its names, which tells whether one was added:
- * the name may have been there before. */
+/* The file counts as known only with the number of its names, which tells
+ * later whether one was added. The new name may have been there before. */
 static struct drc_object linked_object(
     const struct caches *c, const LINK3args *args)
 {
@@ -141,8 +141,8 @@ bool doubt_ambiguous(const struct nfs_proc *proc, const union nfs_args *args,
 
 /* ---- held, or looked into ---------------------------------------------- */
 
-/* Nobody wants it any more, so what somebody else did meanwhile counts; but
- * its client may come back. */
+/* Hold a change that no client waits for: what others did meanwhile must
+ * stay. Its client may come back and ask again. */
 static void hold(struct svc_rqst *rqst)
 {
 	rqst->held_us = clock_now_us();
@@ -240,8 +240,11 @@ static void look_answer(struct look *lk, const union nfs_res *res)
 	settle(rqst, res);
 }
 
-/* Done; `attr` is of the directory that the last LOOKUP was in, or of the
- * object. Attributes from before the change are never invented. */
+/*
+ * The change was made. `attr` is of the directory that the last LOOKUP was in,
+ * or of the object; attributes from before the change are not known, and left
+ * out.
+ */
 static void look_done(struct look *lk, const post_op_attr *attr)
 {
 	union nfs_res res;
@@ -416,7 +419,8 @@ static bool same_time(const set_time *asked, const nfstime3 *is)
 	       nfstime_equal(&asked->set_time_u.time, is);
 }
 
-/* Times of the server's clock do not show. */
+/* Whether it asks for something that can be seen in the attributes. Times
+ * that the server takes from its own clock cannot. */
 static bool asks_what_shows(const sattr3 *a)
 {
 	return a->mode.set_it || a->uid.set_it || a->gid.set_it ||
