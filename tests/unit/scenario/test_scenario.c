@@ -6,7 +6,8 @@
  *	change  what is looked at before a change is repeated
  *	doubt   when it is, and what becomes of changes without a client
  *	copy    the reply cache, and calls that are alike
- *	cache   what may be answered from the caches
+ *	cache   what may be answered from the caches: attributes, rights, data
+ *	name    … and names, absent ones too
  *	server  a server that is away, slow, or talks nonsense
  */
 #include <glob.h>
