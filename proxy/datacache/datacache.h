@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * File data of one server, on disk.
+ * The data cache: file data of one server, on disk.
  *
- * What a READ brought is appended to a segment file, and found again by
- * (handle, version, offset): an extent. A version is what the server said of
- * the file; extents of two versions of a file never exist side by side.
- * Segments are written once, front to back, and given up whole; they are
- * mapped, so that a hit goes out by reference to the mapping.
+ * The data of a READ is appended to a segment file as an extent, and found
+ * again by handle, version and offset. The version is what the server said of
+ * the file's size and times; extents of two versions of a file never exist side
+ * by side. Segments are written once, front to back, and given up as a whole.
+ * They are mapped, so that a hit is sent from the mapping without a copy.
  *
- * Nothing here knows NFS, a clock or the network: whether an extent may be
- * used is the caller's to say, by times that it gave itself. All functions
- * are for the event loop's thread and do not block: the disk is waited for in
- * an iopool. A failing or full disk switches the cache off, with a warning;
- * then all is a miss.
+ * The folder uses base/ and nfsproto's buffers. It knows no NFS, no clock and
+ * no network: the caller says whether an extent may be used, by times that it
+ * gave itself. All functions are for the event loop's thread and do not block;
+ * jobs of an iopool wait for the disk. When the disk fails, the cache is
+ * switched off with a warning, and everything is a miss. datacache_private.h
+ * has the map of the files and a drawing.
  */
 #ifndef FOREFETCH_DATACACHE_H
 #define FOREFETCH_DATACACHE_H
@@ -57,7 +58,7 @@ struct datacache_params {
  */
 struct datacache *datacache_open(
     const struct datacache_params *p, char *err, size_t errlen);
-/* The two halves of it, for a thread and for the loop. */
+/* The same in two halves: load in a thread, then begin on the loop. */
 struct datacache *datacache_load(
     const struct datacache_params *p, char *err, size_t errlen);
 void datacache_begin(struct datacache *dc);
@@ -73,7 +74,7 @@ struct datacache_waiter {
 	void (*on_ready)(struct datacache_waiter *w);
 	void *request; /* NULL while it waits for nothing; private */
 	bool woken;    /* it has waited: find will not say WAIT again */
-	bool late;     /* … in vain, so far */
+	bool late;     /* it was woken since the disk hangs */
 };
 
 enum datacache_found {
@@ -95,11 +96,11 @@ struct datacache_read {
 };
 
 /*
- * All of [offset, offset + len) in `pieces`, whose `hold` the caller takes a
- * reference to, or nothing. Data of another version is dropped. Extents that
- * are not firm are not put together: they may be of two moments. `w` may be
- * NULL: then WAIT starts the disk and nobody is told. A waiter waits once: when
- * it asks again, what is verified is a HIT and all else a MISS.
+ * Find all of [offset, offset + len): `pieces`, to whose `hold` the caller
+ * takes a reference; or nothing. Data of another version is dropped. Extents
+ * that are not firm are not put together: they may be of two moments. `w` may
+ * be NULL: then WAIT starts the disk and nobody is told. A waiter waits once:
+ * when it asks again, what is verified is a HIT and all else a MISS.
  */
 enum datacache_found datacache_find(struct datacache *dc,
     const struct datacache_read *rd, struct rbuf_piece *pieces, unsigned *n,
@@ -110,12 +111,13 @@ void datacache_cancel(struct datacache *dc, struct datacache_waiter *w);
 uint64_t datacache_have_file(struct datacache *dc, const struct data_key *key,
     const struct data_version *version, uint64_t valid_us, unsigned max);
 
-/* To be called every second. While the disk does not answer, all that would
- * have to wait for it is a MISS, unless `patient`: then who waits, waits on. */
+/* To be called every second. While the disk does not answer, whatever would
+ * have to wait for it is a MISS; `patient`: those who wait already go on
+ * waiting. */
 void datacache_tick(struct datacache *dc, uint64_t now_us, bool patient);
 
-/* Have what was not compared with its checksum since the start compared now,
- * so that nobody waits for that later. */
+/* Begin to verify data that was not verified since the start, so that nobody
+ * has to wait for that later. */
 void datacache_touch(struct datacache *dc, const struct datacache_read *rd);
 
 /* Bytes of [offset, offset + len) that find would not have to fetch. */
@@ -230,12 +232,13 @@ enum datacache_layout_end {
 void datacache_flush(struct datacache *dc);
 /* Free up to `n` files of that; false where none is left. */
 bool datacache_bury(struct datacache *dc, unsigned n);
-/* Something else on the same disk failed so, an errno. */
+/* Something else on the same disk has failed, with this errno. */
 void datacache_disk_failed(struct datacache *dc, int error);
 /*
- * It was switched off, since the disk failed (`failed` in the stats): try it
- * again, and begin it anew. First in a thread, 0 or -errno and a sentence in
- * `err`; then, where that was 0, on the loop.
+ * Switch a cache on again that was switched off since the disk failed (`failed`
+ * in the stats); it begins empty. First datacache_renew() in a thread: 0, or
+ * -errno and a sentence in `err`. If it was 0, then datacache_renewed() on the
+ * loop.
  */
 int datacache_renew(struct datacache *dc, char *err, size_t errlen);
 void datacache_renewed(struct datacache *dc);
@@ -246,7 +249,7 @@ void datacache_resize(struct datacache *dc, uint64_t size_bytes);
 /* What the index may take in memory; evicts where it is more, as for want of
  * disk space. Without a call there is no bound. */
 void datacache_set_memory(struct datacache *dc, uint64_t memory_bytes);
-/* As in datacache_stats; for every reply. */
+/* memory_bytes of datacache_stats alone, cheap enough for every reply. */
 uint64_t datacache_memory_bytes(const struct datacache *dc);
 
 /* Sending failed with EFAULT. Where these bytes are of the cache and cannot be

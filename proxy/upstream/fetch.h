@@ -36,12 +36,12 @@ struct fetch_ops {
 	/* The waiter is free again when this is called. */
 	void (*on_reply)(
 	    struct fetch_waiter *w, const struct upstream_result *res);
-	/* As upstream_call_ops.on_doubt; who answers true calls
-	 * fetch_resume() or fetch_release(). Of changes only. May be NULL. */
+	/* As upstream_call_ops.on_doubt; whoever returns true has to call
+	 * fetch_resume() or fetch_release(). For changes only. May be NULL. */
 	bool (*on_doubt)(struct fetch_waiter *w);
 };
 
-/* Lies in whoever waits. */
+/* A part of the struct of whoever waits for a reply. */
 struct fetch_waiter {
 	TAILQ_ENTRY(fetch_waiter) link;
 	struct fetch_flight *flight; /* NULL while it waits for nothing */
@@ -64,7 +64,7 @@ struct fetch_about {
 struct fetch_about fetch_about_call(
     const struct nfs_proc *proc, const union nfs_args *args, uint32_t cred);
 
-/* Lies in whoever watches. */
+/* A part of the struct of whoever watches a flight or a claim. */
 struct fetch_watch {
 	TAILQ_ENTRY(fetch_watch) link;
 	struct fetch_watches *list; /* NULL while it watches nothing */
@@ -74,7 +74,8 @@ struct fetch_watch {
 	void *ctx; /* the owner's */
 };
 
-/* A part of a file that will be asked for by and by. Lies in its owner. */
+/* A range of a file that somebody will ask for, call by call. A part of the
+ * struct of its owner. */
 struct fetch_claim {
 	LIST_ENTRY(fetch_claim) link;
 	struct fetch_watches watches;
@@ -101,17 +102,18 @@ int fetch_start(struct fetch *f, const struct upstream_request *req,
  */
 bool fetch_watch(struct fetch *f, const struct fetch_about *about,
     struct fetch_watch *watch);
-/* The same, but only asked. */
+/* Whether fetch_watch() would find something. */
 bool fetch_under_way(struct fetch *f, const struct fetch_about *about);
 void fetch_unwatch(struct fetch_watch *watch);
 
-/* Who asks for a range call by call says so, lest others ask for it, too. */
+/* Say that a range will be asked for, so that others watch it and do not ask
+ * for it themselves. */
 void fetch_claim(
     struct fetch *f, struct fetch_claim *c, const struct fetch_about *about);
-/* All of it was answered, or will not be asked for: those who watch hear. The
- * claim may be gone before they do. */
+/* All of the range was answered, or will not be asked for: those who watch it
+ * are told. The claim may be gone by then. */
 void fetch_claim_end(struct fetch_claim *c);
-/* The same, but they are forgotten without a word. */
+/* The same, but nobody is told. */
 void fetch_claim_drop(struct fetch_claim *c);
 
 /*

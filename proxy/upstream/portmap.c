@@ -39,7 +39,7 @@ struct portmap {
 	uint32_t prog;
 	uint32_t vers;
 	portmap_cb cb;
-	portmap_probe_cb probe; /* this, and no `cb` */
+	portmap_probe_cb probe; /* of a probe, in place of `cb` */
 	void *arg;
 };
 
@@ -72,7 +72,7 @@ static void probe_end(struct portmap *pm, int err)
 	cb(arg, err);
 }
 
-/* There is no answer. */
+/* End the query without an answer. */
 static void portmap_fail(struct portmap *pm, int err)
 {
 	char why[128];
@@ -232,7 +232,7 @@ static void on_timeout(evutil_socket_t fd, short what, void *arg)
 	portmap_fail(arg, ETIMEDOUT);
 }
 
-/* NULL and errno, and then it is gone. */
+/* NULL and errno; the query is freed then. */
 static struct portmap *portmap_start(struct portmap *pm)
 {
 	struct timeval tv = clock_timeval(TIMEOUT_US);

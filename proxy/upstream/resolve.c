@@ -85,7 +85,8 @@ static void resolve_failed(struct resolve *r, const char *what, const char *why)
 	event_add(r->ev_again, &tv);
 }
 
-/* During an outage the same is found again and again. */
+/* Log what is new: during an outage the same address is found again and again.
+ */
 static void log_found(
     const struct resolve *r, enum resolve_what what, uint16_t port)
 {
@@ -98,7 +99,7 @@ static void log_found(
 		log_debug(line, r->p.name, programs[what].name, port);
 }
 
-/* What rpcbind said, and what the server itself does. */
+/* Combine what rpcbind has said with what the server itself answers. */
 static void on_probed(void *arg, int err)
 {
 	static const char *const only_v4 =
@@ -191,7 +192,7 @@ static void resolve_port(struct resolve *r, enum resolve_what what)
 		program_failed(r, what, strerror(errno));
 }
 
-/* One of the addresses, another one each time. */
+/* Take another one of the host's addresses each time. */
 static const struct evutil_addrinfo *pick_address(
     struct resolve *r, const struct evutil_addrinfo *list)
 {
@@ -206,7 +207,7 @@ static const struct evutil_addrinfo *pick_address(
 	return ai;
 }
 
-/* In words that say more than the library's. */
+/* Why a name was not found, in plainer words than gai_strerror()'s. */
 static const char *gai_text(int err)
 {
 	switch (err) {

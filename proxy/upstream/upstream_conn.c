@@ -36,8 +36,8 @@ enum {
 	CONNECT_TIMEOUT_US = 5000000,
 	BACKOFF_LAST_US = 5000000,
 	/*
-	 * Bytes that may wait in one connection. What lies in the queue
-	 * instead can still be dropped, or go over another connection.
+	 * Bytes that may wait to be sent in one connection. Calls that stay in
+	 * the queue can still be dropped, or go over another connection.
 	 */
 	BACKLOG_MAX_BYTES = 256 << 10,
 	/* Less than the time for which servers keep replies, */
@@ -65,7 +65,8 @@ static void conn_set_state(struct upstream_conn *c, enum upstream_state state)
 	upstream_state_changed(c->up);
 }
 
-/* Wait, longer each time, and never all clients of a server in step. */
+/* Wait before the next try, longer each time; by chance, so that not all
+ * clients of a server try at the same moment. */
 static void conn_retry_later(struct upstream_conn *c, bool now)
 {
 	struct timeval tv = {0, 0};
@@ -137,7 +138,7 @@ static void conn_send_pinned(struct upstream_conn *c)
 {
 	struct upstream_call *call;
 
-	/* Sending may fail, and then all of them come back here. */
+	/* Sending may fail, and then all calls come back to this list. */
 	while (c->state == UPSTREAM_UP &&
 	       (call = TAILQ_FIRST(&c->pinned)) != NULL) {
 		TAILQ_REMOVE(&c->pinned, call, link);
@@ -205,12 +206,12 @@ static void conn_on_retry(evutil_socket_t fd, short what, void *arg)
 		upstream_conn_start(c);
 }
 
-/* All that was sent and not answered is to be sent again. */
+/* Take back the calls that were sent and not answered: they are sent again. */
 static void conn_take_back(struct upstream_conn *c)
 {
 	struct upstream_call *call;
 
-	/* From the last to the first, since each goes to the head. */
+	/* From the last to the first, since each is put at the head. */
 	while ((call = TAILQ_LAST(&c->sent, upstream_calls)) != NULL) {
 		TAILQ_REMOVE(&c->sent, call, link);
 		c->in_flight--;
@@ -239,7 +240,7 @@ void upstream_conn_reset(struct upstream_conn *c, const char *why, bool now)
 	}
 	upstream_set_error(up, why);
 	conn_hang_up(c);
-	/* Nothing can go over it any more, whatever hears of this. */
+	/* First of all, so that nobody who is called from here uses it. */
 	conn_set_state(c, UPSTREAM_DOWN);
 	conn_take_back(c);
 	conn_retry_later(c, now);
@@ -356,7 +357,7 @@ void upstream_conn_send(struct upstream_conn *c, struct upstream_call *call)
 		call->first_us = call->sent_us;
 	call->source = c->source;
 	call->connected_us = c->connected_us;
-	/* What is in doubt now still is after a restart. */
+	/* A call in doubt is still in doubt after a restart of the proxy. */
 	sent.source = call->doubtful ? 0 : c->source;
 	sent.at_us = call->sent_us;
 	sent.first_us = call->first_us;

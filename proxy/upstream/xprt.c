@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
+ * Records in and out over a socket.
+ *
  * evbuffer_read() takes 4 KiB a system call whatever it is told, so bytes
  * are received by recv() into large buffers; an evbuffer serves the way out.
  */
@@ -259,7 +261,7 @@ static void unref_hold(const void *data, size_t len, void *hold)
 	rbuf_unref(hold);
 }
 
-/* `hold` keeps the bytes until the socket has them. */
+/* By reference: the buffer's `hold` keeps the bytes until they are sent. */
 static bool queue_piece(struct xprt *x, const struct rbuf_piece *p)
 {
 	if (!p->hold)

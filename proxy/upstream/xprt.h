@@ -35,8 +35,8 @@ struct xprt_ops {
 	void (*on_end)(void *ctx, enum xprt_end end, const char *why);
 	/* `bytes` left the queue of outgoing bytes. */
 	void (*on_sent)(void *ctx, size_t bytes);
-	/* `bytes` came; `begun`: of a record of which some had come before.
-	 * Before on_record() of these. May be NULL. */
+	/* `bytes` came; `begun`: they continue a record of which some had come
+	 * before. Called before on_record() of these. May be NULL. */
 	void (*on_received)(
 	    void *ctx, size_t bytes, bool begun, uint64_t now_us);
 };
