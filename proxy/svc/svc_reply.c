@@ -336,6 +336,7 @@ static bool rqst_on_doubt(struct fetch_waiter *w)
 
 const struct fetch_ops svc_reply_ops = {
     .on_send = rqst_on_send,
+    .on_distrust = rqst_on_send,
     .on_reply = rqst_on_reply,
     .on_doubt = rqst_on_doubt,
 };

@@ -181,6 +181,15 @@ static void flight_on_send(void *arg, const struct upstream_sent *sent)
 		w->ops->on_send(w, sent);
 }
 
+static void flight_on_distrust(void *arg, const struct upstream_sent *sent)
+{
+	struct fetch_flight *fl = arg;
+	struct fetch_waiter *w = TAILQ_FIRST(&fl->waiters);
+
+	if (w->ops->on_distrust)
+		w->ops->on_distrust(w, sent);
+}
+
 static void flight_measure(
     struct fetch_flight *fl, const struct upstream_result *res)
 {
@@ -223,6 +232,7 @@ static bool flight_on_doubt(void *arg)
 
 static const struct upstream_call_ops flight_ops = {
     .on_send = flight_on_send,
+    .on_distrust = flight_on_distrust,
     .on_reply = flight_on_reply,
     .on_doubt = flight_on_doubt,
 };

@@ -33,6 +33,9 @@ struct fetch_ops {
 	/* The call goes out; only the waiter that began the flight hears. */
 	void (*on_send)(
 	    struct fetch_waiter *w, const struct upstream_sent *sent);
+	/* As upstream_call_ops.on_distrust. May be NULL. */
+	void (*on_distrust)(
+	    struct fetch_waiter *w, const struct upstream_sent *sent);
 	/* The waiter is free again when this is called. */
 	void (*on_reply)(
 	    struct fetch_waiter *w, const struct upstream_result *res);

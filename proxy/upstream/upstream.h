@@ -107,6 +107,10 @@ struct upstream_result {
 struct upstream_call_ops {
 	/* It goes out now, for the first time or again. */
 	void (*on_send)(void *arg, const struct upstream_sent *sent);
+	/* It was sent and waits to be repeated, and that will be in doubt from
+	 * now on: what of `sent` outlives a restart must say so. May be NULL.
+	 */
+	void (*on_distrust)(void *arg, const struct upstream_sent *sent);
 	void (*on_reply)(void *arg, const struct upstream_result *res);
 	/*
 	 * The call is about to be repeated, and the server's reply cache may

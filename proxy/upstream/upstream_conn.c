@@ -118,6 +118,26 @@ static void note_failure(struct upstream *up, int err)
 	upstream_set_error(up, text);
 }
 
+/* The server may have been restarted. A daemon that comes after this one would
+ * not know of it. */
+static void conn_distrust_pinned(struct upstream_conn *c)
+{
+	struct upstream_call *call;
+
+	TAILQ_FOREACH (call, &c->pinned, link) {
+		struct upstream_sent sent = {.xid = call->xid,
+		    .conn = (uint16_t)c->index,
+		    .at_us = call->sent_us,
+		    .first_us = call->first_us};
+
+		if (call->doubtful)
+			continue;
+		call->doubtful = true;
+		if (call->ops->on_distrust)
+			call->ops->on_distrust(call->arg, &sent);
+	}
+}
+
 static void conn_failed(struct upstream_conn *c, int err)
 {
 	struct upstream *up = c->up;
@@ -129,6 +149,7 @@ static void conn_failed(struct upstream_conn *c, int err)
 			 "retrying",
 		    up->p.name, up->p.program, strerror(err));
 	up->failed_us = clock_now_us();
+	conn_distrust_pinned(c);
 	conn_retry_later(c, false);
 	conn_give_up_pinned(c);
 	up->p.on_unreachable(up->p.ctx);
