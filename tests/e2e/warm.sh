@@ -89,8 +89,13 @@ warms() {	# CONSISTENCY
 	check "$1: status says so, too" lab_poll 60 back
 }
 
+# All is there before anything is listed: frozen keeps what it has seen, and
+# that a name is absent, over a restart.
 for mode in bounded frozen; do
 	make_tree "$LAB_EXPORT/tree-$mode"
+done
+head -c 30000000 /dev/urandom >"$LAB_EXPORT/huge"
+for mode in bounded frozen; do
 	warms $mode
 done
 
@@ -133,7 +138,6 @@ assert x["data_bytes"] == x["size"] == 3000000, x'; }
 check "explain --json" explain_json
 
 # ^C: nothing goes on behind it.
-head -c 30000000 /dev/urandom >"$LAB_EXPORT/huge"
 # Not by the function: that would be a shell of its own.
 forefetch --socket $SOCK warm "$LAB_PROXY/huge" >/tmp/stopped 2>&1 &
 warm=$!
