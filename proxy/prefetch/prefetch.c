@@ -39,6 +39,9 @@ enum {
 	JOBS_POLL_US = 20000, /* while the server cannot be asked */
 };
 
+/* pump() has nothing to wait for but replies and those who wake it. */
+#define PUMP_RESTS UINT64_MAX
+
 void prefetch_wake(struct prefetch *pf, uint64_t now_us)
 {
 	if (now_us > pf->now_us)
@@ -269,7 +272,7 @@ static enum step take_turn(struct want *w, uint64_t now_us, uint64_t *wait_us)
 			       : want_step(w, now_us, wait_us);
 }
 
-/* False where the link has no room for more. */
+/* False where the link has no room for more; then `*wait_us` is set. */
 static bool pump_one(struct want *w, uint64_t now_us, uint64_t *wait_us)
 {
 	switch (take_turn(w, now_us, wait_us)) {
@@ -285,6 +288,7 @@ static bool pump_one(struct want *w, uint64_t now_us, uint64_t *wait_us)
 		want_delay(w, now_us);
 		break;
 	case STEP_BLOCKED:
+		w->blocked_turn = w->pf->turn;
 		/* Jobs have their turns one after the other. */
 		want_queue(w, w->lane != WANT_LANE_JOBS);
 		return false;
@@ -292,24 +296,34 @@ static bool pump_one(struct want *w, uint64_t now_us, uint64_t *wait_us)
 	return true;
 }
 
-/* How long to wait before it goes on; 0: until something happens. */
+/*
+ * How long to wait before it goes on; PUMP_RESTS: until something happens. A
+ * want that is blocked ends the turn, since those behind it are less urgent. A
+ * job that is blocked does not: another may have nothing to ask the server.
+ */
 static uint64_t pump(struct prefetch *pf, uint64_t now_us)
 {
-	uint64_t wait_us = 0;
+	uint64_t least_us = PUMP_RESTS;
 	struct want *w;
 
 	if (pf->nqueued == 0 && !have_jobs(pf))
-		return 0;
+		return PUMP_RESTS;
 	if (!pf->p.ready(pf->p.ctx))
-		return have_jobs(pf) ? JOBS_POLL_US : 0;
+		return have_jobs(pf) ? JOBS_POLL_US : PUMP_RESTS;
+	pf->turn++;
 	for (int i = 0; i < TURN_WANTS; i++) {
+		uint64_t wait_us = 0; /* until a reply */
+
 		w = want_next(pf);
 		if (!w)
-			return 0;
-		if (!pump_one(w, now_us, &wait_us))
-			return wait_us;
+			return least_us;
+		if (pump_one(w, now_us, &wait_us))
+			continue;
+		if (wait_us > 0 && wait_us < least_us)
+			least_us = wait_us;
+		if (w->lane != WANT_LANE_JOBS)
+			return least_us;
 	}
-	prefetch_wake(pf, now_us);
 	return 0;
 }
 
@@ -337,9 +351,11 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 	wait_us = pump(pf, now_us);
 	if (!due_us)
 		due_us = wants_ripen(pf, now_us);
-	if (due_us && (wait_us == 0 || due_us - now_us < wait_us))
+	if (due_us && due_us - now_us < wait_us)
 		wait_us = due_us - now_us;
-	if (wait_us > 0)
+	/* By a timer, even if at once: libevent would run an event that
+	 * activates itself again before it looks at any socket. */
+	if (wait_us != PUMP_RESTS)
 		wake_in(pf, wait_us);
 }
 

@@ -136,6 +136,7 @@ struct want {
 	const char *name;
 	uint8_t name_len;
 	struct want_owner *owner; /* NULL: nobody */
+	uint64_t blocked_turn;    /* of a job: when it was last; 0: never */
 	/* Which bytes come next: of which extent (0: the first bytes of the
 	 * file), in which of its repetitions, and where in that. */
 	uint16_t extent;
@@ -161,7 +162,7 @@ struct pf_flight {
 	char name[NFS3_NAME_MAX]; /* LOOKUP */
 };
 
-/* What became of a prediction; those behind UNUSED cost no call. */
+/* What became of a prediction. From FRESH to UNKNOWN it cost no call. */
 enum note_state {
 	NOTE_NONE,
 	NOTE_WANTED,
@@ -245,6 +246,7 @@ struct prefetch {
 	    later; /* until a grain of the server's clock passed */
 	struct want_queue spare; /* allocated, and of no use now */
 	struct want_list wants[WANT_BUCKETS];
+	uint64_t turn; /* of the pump, counted */
 	/* Jobs are neither among those queued nor among the wants. */
 	unsigned nqueued, nwants, nmade;
 	uint64_t orders;        /* the last `order` of a want */
@@ -295,7 +297,8 @@ void want_drop_range(struct prefetch *pf, struct pf_cred *cred, uint64_t object,
  */
 void want_withdraw(struct prefetch *pf, struct pf_cred *cred, uint64_t object,
     uint64_t now_us);
-/* The first of the first lane that has any, which it leaves; or NULL. */
+/* The first of the first lane that has any, which it leaves; or NULL. Jobs that
+ * were blocked in this turn of the pump are passed over. */
 struct want *want_next(struct prefetch *pf);
 /* Into its lane: at the end, or `again`, where its order says. */
 void want_queue(struct want *w, bool again);

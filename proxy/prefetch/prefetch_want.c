@@ -395,14 +395,16 @@ static void want_unqueue(struct want *w)
 
 struct want *want_next(struct prefetch *pf)
 {
-	for (int i = 0; i < WANT_LANES; i++) {
-		struct want *w = TAILQ_FIRST(&pf->lanes[i]);
+	struct want *w;
 
-		if (w) {
+	for (int i = 0; i < WANT_LANES; i++)
+		TAILQ_FOREACH (w, &pf->lanes[i], link) {
+			if (is_job(w) && w->blocked_turn &&
+			    w->blocked_turn == pf->turn)
+				continue;
 			want_unqueue(w);
 			return w;
 		}
-	}
 	return NULL;
 }
 

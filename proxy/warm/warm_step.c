@@ -101,16 +101,21 @@ static struct listing *good_listing(const struct todo *t)
 	struct listing *l =
 	    listcache_find(t->c->lists, t->k.node, t->k.cred, true);
 	uint64_t oldest_us = contract_data_valid(&t->k.contract);
+	struct list_entry e;
 	struct binding b;
+	size_t pos = 0;
 
 	if (!l || !listing_complete(l) || !known_fresh(&t->k))
 		return NULL;
 	b = listing_binding(l);
-	return known_holds(&t->k, &b) &&
-		       known_stale_entries(t->c, t->k.node, l,
-			   oldest_us > 0 ? oldest_us : 1, UINT_MAX) == 0
-		   ? l
-		   : NULL;
+	if (!known_holds(&t->k, &b))
+		return NULL;
+	while (listing_next(l, &pos, &e))
+		if (!warm_skips(&e.name) &&
+		    !known_entry_since(
+			t->c, t->k.node, &e, oldest_us > 0 ? oldest_us : 1))
+			return NULL;
+	return l;
 }
 
 static void enter_listing(const struct todo *t, struct listing *l)

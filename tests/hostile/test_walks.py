@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Walks beside clients, and beside each other, where all is cached: a walk that
+asks the server for nothing must not keep anybody from their turn."""
+import time
+
+import daemon
+import rpc
+from fakeserver import HOLD
+from rpc import opaque, u32, u64
+from test_warm import Warm
+from tree import Tree, cookie_of, entry
+
+
+class Cached(Tree):
+    """Directories d0, d1, ... of files, below the root; frozen, so that what a
+    walk has seen it need not ask for again."""
+    settings = {"consistency": "frozen"}
+    dirs, files, size = 3, 1500, 0
+
+    def attr(self, name):
+        if name == b"root":
+            return rpc.fattr(rpc.DIR, 7)
+        number = int(name[1:])
+        if name.startswith(b"d"):
+            return rpc.fattr(rpc.DIR, 1000 + number)
+        return rpc.fattr(rpc.REG, 100000 + number, size=self.size)
+
+    def names(self, name):
+        if name == b"root":
+            return [b"d%d" % i for i in range(self.dirs)]
+        first = int(name[1:]) * self.files
+        return [b"f%d" % (first + i) for i in range(self.files)]
+
+    def list(self, call):
+        handle, cookie = cookie_of(call)
+        name = self.name_of(handle)
+        names = self.names(name)
+        part = names[cookie:cookie + 120]
+        return (u32(0, 1) + self.attr(name) + b"verifier" +
+                b"".join(entry(n, cookie + i + 1, self.attr(n))
+                         for i, n in enumerate(part)) +
+                u32(0, int(cookie + 120 >= len(names))))
+
+    def walk(self, **kw):
+        w = Warm(self.ff, **kw)
+        self.addCleanup(w.close)
+        return w
+
+    def getattr(self):
+        with self.ff.connect() as client:
+            client.nfs(rpc.GETATTR, opaque(rpc.ROOT))
+
+
+class TwoWalks(Cached):
+    size = 1000000
+
+    def test_one_waits_for_the_server(self):
+        """The other, which needs nothing of it, goes on."""
+        self.walk(metadata=True).end()
+        self.up.script(rpc.READ, HOLD)
+        data = self.walk()
+        self.up.wait(rpc.READ, 1)
+        p = self.walk(metadata=True).end()
+        self.assertEqual(p["files"], self.dirs * self.files)
+        self.assertFalse(data.ask()["done"])
+        self.up.script(rpc.READ, self.read)
+
+
+class Loop(Cached):
+    """Directories that hold each other, with attributes that agree: a walk
+    without an end, and without a call."""
+
+    def attr(self, name):
+        return rpc.fattr(rpc.DIR, 7 if name == b"root" else 1000 + len(name))
+
+    def names(self, name):
+        return [b"da", b"dbb"]
+
+    def test_loop(self):
+        w = Warm(self.ff, metadata=True)
+        self.assertFalse(w.ask()["done"])
+        for _ in range(20):
+            self.getattr()
+            self.assertTrue(self.ff.control("status"))
+        w.close()
+        daemon.poll(lambda: self.ff.control("stats")["gauges"].get(
+            "warm_walks", 0) == 0, "it ends with its program")
+
+
+class Snapshot(Cached):
+    """A server that lists .snapshot, and tells nothing of it."""
+
+    def list(self, call):
+        return (u32(0, 1) + self.attr(b"root") + b"verifier" +
+                entry(b"f1", 1, self.attr(b"f1")) +
+                u32(1) + u64(77) + opaque(b".snapshot") + u64(2) + u32(0, 0) +
+                u32(0, 1))
+
+    def test_listed_once(self):
+        self.walk(metadata=True).end()
+        time.sleep(0.1)  # the listing is firm when a tick has passed
+        self.walk(metadata=True).end()
+        asked = len(self.up.seen(rpc.READDIRPLUS))
+        self.walk(metadata=True).end()
+        self.assertEqual(len(self.up.seen(rpc.READDIRPLUS)), asked)
+
+
+if __name__ == "__main__":
+    daemon.main()
