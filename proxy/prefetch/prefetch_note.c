@@ -94,13 +94,25 @@ void note_predicted(struct prefetch *pf, const struct prediction *pred,
 	x->needs = pred->needs;
 }
 
+/* Whether what is noted may become `state`. */
+static bool may_become(const struct note *x, enum note_state state)
+{
+	switch (state) {
+	case NOTE_READY:
+		return x->state == NOTE_ASKED;
+	case NOTE_FAILED: /* its call was under way, or could not be sent */
+		return x->state == NOTE_ASKED || x->state == NOTE_WANTED;
+	default:
+		return state <= NOTE_UNUSED || x->state == NOTE_WANTED;
+	}
+}
+
 void note_set(struct prefetch *pf, uint64_t object, enum note_state state,
     uint64_t now_us)
 {
 	struct note *x = note_find(pf, object);
 
-	if (!x || (state == NOTE_READY && x->state != NOTE_ASKED) ||
-	    (state > NOTE_UNUSED && x->state != NOTE_WANTED))
+	if (!x || !may_become(x, state))
 		return;
 	x->state = (uint8_t)state;
 	x->us = now_us;

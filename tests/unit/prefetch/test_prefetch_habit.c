@@ -275,7 +275,7 @@ static void foresee(struct world *w, uint64_t object, enum note_state state)
 	struct prediction pred = {.object = object, .p = 0.5f, .lead = 3};
 
 	note_predicted(&w->pf, &pred, 0, T0);
-	if (state == NOTE_READY)
+	if (state == NOTE_READY || state == NOTE_FAILED)
 		note_set(&w->pf, object, NOTE_ASKED, T0);
 	if (state != NOTE_WANTED)
 		note_set(&w->pf, object, state, T0);
