@@ -361,7 +361,7 @@ void datacache_rebind(struct datacache *dc, const struct data_key *key,
 		}
 		extent_loosen(dc, f, x, same, version);
 		x->meta =
-		    sent_us << 8 | (x->meta & (0xff ^ EXT_FIRM)) | EXT_MOVED;
+		    sent_us << 8 | (x->meta & (0xff ^ EXT_FIRM)) | EXT_WAS_FIRM;
 		cursor_next(&c);
 	}
 	memcpy(f->version, version, sizeof(version));

@@ -81,7 +81,7 @@ struct ahead *ahead_run(struct datacache *dc, const struct segment *seg,
 	struct sum_window w;
 
 	if (e && a && segment_read_entries(seg, slot, e, AHEAD_MAX) == 0) {
-		a->segment = seg->index;
+		a->segment = seg->id;
 		w.fd = fd;
 		w.from = w.len = 0;
 		w.end = ahead_end(dc, seg, e, from);

@@ -36,19 +36,20 @@ static uint64_t need_bytes(const struct datacache *dc)
 {
 	uint64_t segments = dc->pinned.files > 0 ? 2 : 1;
 
-	/* The segment of the layout pass is not in it: evict_room_spare(). */
+	/* See evict_has_spare_room() for the segment of the layout pass. */
 	return segments * dc->seg_bytes +
 	       SEGMENT_KINDS * (uint64_t)dc->seg_bytes / SEGMENT_IDX_SHARE;
 }
 
-bool evict_room(const struct datacache *dc)
+bool evict_has_room(const struct datacache *dc)
 {
 	return dc->st.disk_bytes + need_bytes(dc) <= limit_bytes(dc);
 }
 
-bool evict_room_spare(const struct datacache *dc)
+bool evict_has_spare_room(const struct datacache *dc)
 {
-	return evict_room(dc) && !dc->evict.victim && !dc->full && !dc->off &&
+	return evict_has_room(dc) && !dc->evict.victim && !dc->full &&
+	       !dc->off &&
 	       dc->st.disk_bytes + need_bytes(dc) + dc->seg_bytes +
 		       dc->seg_bytes / SEGMENT_IDX_SHARE <=
 		   limit_bytes(dc);
@@ -240,7 +241,7 @@ static void evict_entry(struct datacache *dc, const struct seg_entry *e,
 		bool pinned = x->meta & EXT_PINNED;
 		uint32_t len = pinned ? 0 : x->len;
 
-		if (!extent_is_of(x, seg->index, slot)) {
+		if (!extent_is_of(x, seg->id, slot)) {
 			cursor_next(&c);
 		} else if ((pinned || (x->meta & EXT_USED)) && len <= *budget &&
 			   extent_move(dc, f, x, e, slot)) {
@@ -354,7 +355,7 @@ static void evict_give_up(struct datacache *dc)
  * short, since the victim's room is about to be free. */
 static bool writer_may_begin(const struct writer *w)
 {
-	return evict_room(w->dc) ||
+	return evict_has_room(w->dc) ||
 	       (w->kind == SEGMENT_PINNED && !TAILQ_EMPTY(&w->moves) &&
 		   !w->dc->full);
 }
@@ -375,7 +376,7 @@ void evict_kick(struct datacache *dc)
 	while (!dc->evict.victim && !dc->writers[SEGMENT_DEMAND].preparing &&
 	       (disk_wanted(dc) || memory_wanted(dc)) && (seg = pick(dc)))
 		evict_start(dc, seg);
-	if (!evict_room(dc))
+	if (!evict_has_room(dc))
 		evict_give_up(dc);
 }
 

@@ -512,7 +512,7 @@ static void file_drop_segment(
 
 	index_seek(f, 0, &c);
 	while ((x = cursor_get(&c))) {
-		if ((x->meta & EXT_PENDING) || x->owner != seg->index) {
+		if ((x->meta & EXT_PENDING) || x->owner != seg->id) {
 			cursor_next(&c);
 			continue;
 		}

@@ -23,11 +23,6 @@
 
 enum { MEMORY_SHARE = 16, MOVING_MAX = 2 * BATCH_MAX };
 
-static uint64_t extent_stamp(const struct extent *x)
-{
-	return x->meta & EXT_FIRM ? x->meta >> 8 : 0;
-}
-
 /* Count the read of an extent that is on disk; whether it is sequential. */
 static bool sequence_read(struct sequence *s, const struct extent *x)
 {
@@ -68,7 +63,7 @@ void layout_use(
 
 	for (index_seek(f, rd->offset, &c);
 	     (x = cursor_get(&c)) && x->offset < end; cursor_next(&c)) {
-		if (!(x->meta & EXT_FIRM) || extent_stamp(x) >= dc->run_first)
+		if (!(x->meta & EXT_FIRM) || extent_order(x) >= dc->run_first)
 			continue;
 		x->meta = use_number(dc) << 8 | (x->meta & 0xff);
 		if (!(x->meta & EXT_PENDING))
@@ -151,9 +146,9 @@ static void collect_file(struct layout *ly, struct file *f)
 	const struct extent *x;
 
 	for (index_seek(f, 0, &c); (x = cursor_get(&c)); cursor_next(&c)) {
-		uint64_t at = extent_stamp(x) - ly->first;
+		uint64_t at = extent_order(x) - ly->first;
 
-		if (extent_stamp(x) < ly->first || at >= ly->n)
+		if (extent_order(x) < ly->first || at >= ly->n)
 			continue;
 		ly->plan[at] = (struct layout_item){
 		    .key = f->key, .offset = x->offset, .len = x->len};
@@ -192,7 +187,7 @@ static struct extent *item_extent(
 	index_seek(*file, it->offset, &c);
 	x = cursor_get(&c);
 	if (!x || x->offset != it->offset || x->len != it->len ||
-	    (x->meta & EXT_PENDING) || extent_stamp(x) != dc->layout.first + at)
+	    (x->meta & EXT_PENDING) || extent_order(x) != dc->layout.first + at)
 		return NULL;
 	return x;
 }
@@ -362,7 +357,7 @@ void layout_check_room(struct datacache *dc)
 {
 	if ((waits_for_room(&dc->writers[SEGMENT_LAYOUT]) ||
 		waits_for_room(&dc->writers[SEGMENT_PINNED])) &&
-	    !evict_room_spare(dc))
+	    !evict_has_spare_room(dc))
 		moves_end(dc, DATACACHE_LAYOUT_ROOM);
 }
 

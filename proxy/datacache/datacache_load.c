@@ -246,7 +246,7 @@ static void load_data(
 	    .meta = EXT_FIRM,
 	    .len = len,
 	    .pos = e->pos,
-	    .owner = s->seg->index,
+	    .owner = s->seg->id,
 	    .slot = s->at};
 
 	if (entry_kind(e) & ENTRY_PREFETCHED)

@@ -32,6 +32,9 @@
  * NNNNNNNN.idx (entries of one size, the first of which is a head). An entry
  * is written after its payload. Entries count where their checksum is right,
  * in the order of `seq` over all segments.
+ *
+ * The index of a segment is its .idx file. `struct index`, in memory, has all
+ * files and their extents. Where a segment is in the table dc->segs is its id.
  */
 #ifndef FOREFETCH_DATACACHE_PRIVATE_H
 #define FOREFETCH_DATACACHE_PRIVATE_H
@@ -51,7 +54,7 @@
 enum {
 	SEGMENT_MIN = 2 << 20,
 	SEGMENT_MAX = 64 << 20,
-	SEGMENT_SHARE = 128,   /* segments in a cache, between the two */
+	SEGMENT_SHARE = 128, /* it is 1/128 of the cache, within MIN and MAX */
 	SEGMENT_IDX_SHARE = 8, /* its index takes 1/8 of it at most */
 	SEGMENT_NAME_MAX = 16, /* "NNNNNNNN.seg" */
 	DATACACHE_LAYOUT = 1,  /* version of the files; change it with them */
@@ -120,32 +123,43 @@ static inline unsigned entry_kind(const struct seg_entry *e)
 	return e->len_kind >> 24;
 }
 
-/* The first two are enum datacache_flags. */
+/* The first two are of enum datacache_flags, which says what firm is. */
 enum extent_flags {
 	EXT_FIRM = 1,
 	EXT_PREFETCHED = 2,
 	EXT_USED = 4,
 	EXT_VERIFIED =
 	    8, /* it was compared with its checksum since the start */
-	EXT_PENDING = 16, /* not written yet: `owner` is a pend */
-	EXT_MOVED = 32,   /* it was firm before a change of our own */
+	EXT_PENDING = 16,  /* not written yet: `owner` is a pend */
+	EXT_WAS_FIRM = 32, /* it was, before a change of our own */
 	EXT_PINNED = 64,
 };
 
 /* A range of a file whose bytes lie in one piece, in a segment or in memory. */
-
 struct extent {
 	uint64_t offset;
-	/* In the lower 8 bits enum extent_flags. Above them, if it is firm: its
-	 * place in the order of use (0: not used since the start); if not:
-	 * when the call was sent that brought it (sent_us). */
+	/* In the lower 8 bits enum extent_flags. Above them, what
+	 * extent_order() gives of a firm one, and extent_sent_us() of another.
+	 */
 	uint64_t meta;
 	uint32_t len;
-	uint32_t pos; /* in the segment; while pending, in the pend's data */
-	uint32_t
-	    owner;     /* index of the segment; while pending, id of the pend */
-	uint32_t slot; /* number of its entry in the segment's index file */
+	uint32_t pos;   /* in the segment; while pending, in the pend's data */
+	uint32_t owner; /* id of the segment; while pending, of the pend */
+	uint32_t slot;  /* number of its entry in the segment's index file */
 };
+
+/* Its place in the order of use; 0: it was not used since the start, or is not
+ * firm. */
+static inline uint64_t extent_order(const struct extent *x)
+{
+	return x->meta & EXT_FIRM ? x->meta >> 8 : 0;
+}
+
+/* When the call was sent that brought it; only where it is not firm. */
+static inline uint64_t extent_sent_us(const struct extent *x)
+{
+	return x->meta >> 8;
+}
 
 struct leaf {
 	uint32_t n, room;
@@ -199,14 +213,13 @@ enum segment_kind {
 };
 
 /* Two files: payload and index. It is written once, front to back. */
-
 struct segment {
 	struct iopool_job job; /* making it, unlinking, unmapping */
 	struct rbuf rb;        /* the mapping; one reference is the cache's */
 	struct datacache *dc;  /* NULL: closed before the last reference */
 	TAILQ_ENTRY(segment) link;
 	uint32_t number; /* its name; rises with age */
-	uint32_t index;  /* in dc->segs */
+	uint32_t id;     /* its place in dc->segs */
 	enum segment_kind kind;
 	bool dead; /* given up: nothing is found in it any more */
 	/* A tombstone found no place in its index (which is unlinked then), or
@@ -218,8 +231,7 @@ struct segment {
 	uint64_t charged_bytes; /* what it counts as in disk_bytes */
 	uint64_t live_bytes, live_extents;
 	uint64_t pinned_bytes; /* of the live ones */
-	uint64_t
-	    dropped; /* number (dc->drops) of its last whole-file tombstone */
+	uint64_t last_drop;    /* dc->drops at its last tombstone of a file */
 	unsigned
 	    layout_moves; /* extents on their way out of it by the layout */
 	uint32_t ahead_from, ahead_to; /* what was last verified ahead */
@@ -380,7 +392,7 @@ struct datacache {
 	struct index buried; /* flushed, and freed a little at a time */
 	struct segment_list lists[SEGMENT_KINDS]; /* the oldest first */
 	uint64_t kind_bytes[SEGMENT_KINDS];
-	struct segment **segs; /* by index */
+	struct segment **segs; /* by id */
 	uint32_t segs_room, segs_free;
 	struct pend **pends; /* by id */
 	uint32_t pends_room, pends_free;
@@ -557,9 +569,9 @@ void requests_forget_waiters(struct datacache *dc);
 
 /* datacache_evict.c */
 /* Is there room for one more segment? */
-bool evict_room(const struct datacache *dc);
+bool evict_has_room(const struct datacache *dc);
 /* Is there room for a segment for which nothing will ever be evicted? */
-bool evict_room_spare(const struct datacache *dc);
+bool evict_has_spare_room(const struct datacache *dc);
 /* The index has grown faster than eviction can make room. */
 bool evict_memory_full(const struct datacache *dc);
 void evict_init(struct datacache *dc);

@@ -32,7 +32,7 @@ bool version_is(const struct file *f, const struct data_version *v)
 static bool extent_valid(
     const struct extent *x, const struct datacache_read *rd)
 {
-	return (x->meta & EXT_FIRM) || x->meta >> 8 >= rd->valid_us;
+	return (x->meta & EXT_FIRM) || extent_sent_us(x) >= rd->valid_us;
 }
 
 /* Whether one answer may hold bytes of both: those that are firm, or were
@@ -42,9 +42,9 @@ static bool extents_agree(const struct extent *x, const struct extent *y)
 {
 	if (x->meta & y->meta & EXT_FIRM)
 		return true;
-	return (x->meta & y->meta & EXT_MOVED) &&
+	return (x->meta & y->meta & EXT_WAS_FIRM) &&
 	       !((x->meta | y->meta) & EXT_FIRM) &&
-	       x->meta >> 8 == y->meta >> 8;
+	       extent_sent_us(x) == extent_sent_us(y);
 }
 
 /* Where the extent's bytes from `at` on are in memory, or are mapped. */

@@ -120,7 +120,7 @@ static void item_apply(struct datacache *dc, const struct request *rq,
 	while ((x = cursor_get(&c)) && x->offset < end) {
 		uint64_t from = x->offset, to = from + x->len;
 
-		if (!extent_is_of(x, it->seg->index, it->slot)) {
+		if (!extent_is_of(x, it->seg->id, it->slot)) {
 			cursor_next(&c);
 		} else if (it->err == 0) {
 			x->meta |= it->verify ? EXT_VERIFIED : 0;
@@ -283,7 +283,7 @@ static bool request_is_ahead(
 	     (x = cursor_get(&c)) && x->offset < end; cursor_next(&c))
 		if ((x->meta & EXT_PENDING) ||
 		    (!(x->meta & EXT_VERIFIED) &&
-			(x->owner != rq->items[rq->n - 1].seg->index ||
+			(x->owner != rq->items[rq->n - 1].seg->id ||
 			    x->pos < rq->ahead_from ||
 			    (uint64_t)x->pos + x->len > rq->ahead_to)))
 			return false;

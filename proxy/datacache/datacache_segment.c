@@ -169,7 +169,7 @@ struct segment *segment_new(
 	seg->dc = dc;
 	seg->kind = kind;
 	seg->number = number;
-	seg->index = (uint32_t)at;
+	seg->id = (uint32_t)at;
 	seg->slots = 1;
 	seg->fd = seg->idx_fd = -1;
 	dc->segs[at] = seg;
@@ -190,9 +190,9 @@ static void segment_free(struct segment *seg)
 	struct datacache *dc = seg->dc;
 
 	dc->st.disk_bytes -= seg->charged_bytes;
-	dc->segs[seg->index] = NULL;
-	if (seg->index < dc->segs_free)
-		dc->segs_free = seg->index;
+	dc->segs[seg->id] = NULL;
+	if (seg->id < dc->segs_free)
+		dc->segs_free = seg->id;
 	dc_free(dc, seg, sizeof(*seg));
 }
 
@@ -449,7 +449,7 @@ void segment_detach(struct segment *seg)
 		log_warn(
 		    "datacache server=%s: %s", dc->server, strerror(errno));
 	segment_close_files(seg);
-	dc->segs[seg->index] = NULL;
+	dc->segs[seg->id] = NULL;
 	seg->dc = NULL;
 	if (!seg->dead)
 		rbuf_unref(&seg->rb);

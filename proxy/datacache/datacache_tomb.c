@@ -89,9 +89,9 @@ void tomb_add(struct datacache *dc, struct segment *seg,
 	struct tomb *t;
 
 	if (dc->dropping) {
-		if (seg->dropped == dc->drops)
+		if (seg->last_drop == dc->drops)
 			return;
-		seg->dropped = dc->drops;
+		seg->last_drop = dc->drops;
 		offset = 0;
 		len = UINT64_MAX;
 	}

@@ -124,7 +124,7 @@ void pend_free(struct datacache *dc, struct pend *p)
 static void extent_settle(
     struct extent *x, struct segment *seg, uint32_t pos, uint32_t slot)
 {
-	x->owner = seg->index;
+	x->owner = seg->id;
 	x->pos += pos;
 	x->slot = slot;
 	x->meta &= ~(uint64_t)EXT_PENDING;
