@@ -133,7 +133,7 @@ void hint_fail(struct hint_item *it)
 	item_free(it);
 }
 
-void hint_pass(struct hint_item *it)
+void hint_remove(struct hint_item *it)
 {
 	struct hint_stream *s = it->stream;
 
@@ -339,7 +339,7 @@ void hint_cancel(struct hint_stream *s, uint64_t seq)
 	struct hint_item *it;
 
 	while ((it = TAILQ_FIRST(&s->items)) != NULL && it->seq <= seq)
-		hint_pass(it);
+		hint_remove(it);
 	if (seq > s->p.accepted)
 		s->p.accepted = seq;
 	hints_wake(s->hints);

@@ -6,11 +6,11 @@
  *	hint_step.c   what a hint needs next: a name, or bytes
  *	hint_reader.c where the reader is
  *
- * A stream is a list of items in the order of the hints. What stands at the
- * mark and behind it is asked for only as far as room() allows:
+ * A stream is a list of items in the order of the hints. The item `todo` and
+ * those behind it are asked for only as far as room() allows:
  *
  *	front ──▶ asked, asked, asked │ todo ──▶ name, data, name …
- *	(the reader)                  └ the mark
+ *	(the reader)
  */
 #ifndef FOREFETCH_HINT_PRIVATE_H
 #define FOREFETCH_HINT_PRIVATE_H
@@ -34,12 +34,13 @@ struct hint_item {
 	struct hint_stream *stream;
 	struct want_owner owner; /* of the one want that it may have */
 	uint64_t ord;            /* its number in the stream */
-	uint64_t seq;            /* … and the one that the hint came with */
+	uint64_t seq;            /* the number that the hint's sender gave it */
 	uint64_t offset, length; /* what will be read; length 0: to the end */
 	uint64_t object;         /* fh_key(); 0: not known yet */
 	uint64_t parent;         /* of its directory; 0: not known */
-	/* HINT_DATA: the offset that is asked for next. HINT_NAME: the place in
-	 * `text` of the name that was looked up last, and one; or 0. */
+	/* HINT_DATA: the offset that is asked for next. HINT_NAME: 1 + the
+	 * place in `text` of the name that was looked up last; 0: none was yet.
+	 */
 	uint64_t next;
 	uint64_t read_to;     /* where the reader's READs of it have come to */
 	uint64_t asked_us;    /* when bytes were asked for last; 0: never */
@@ -109,8 +110,9 @@ void hints_wake(struct hints *h);
 struct hint_items *hint_bucket(struct hint_stream *s, uint64_t object);
 /* The reader has come to it: its bytes are not ahead of the reader any more. */
 void hint_not_ahead(struct hint_item *it);
-/* The reader is beyond it, or it was cancelled: it is freed. */
-void hint_pass(struct hint_item *it);
+/* Frees it, since the reader is beyond it, or since it was cancelled. It counts
+ * as passed if the reader was not at it. */
+void hint_remove(struct hint_item *it);
 /* Its want is gone. */
 void hint_want_gone(struct hint_item *it);
 /* All of it was asked for, or need not be. */

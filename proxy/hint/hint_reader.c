@@ -96,7 +96,7 @@ static void meet(
 	if (is_there(s, it)) {
 		s->p.reached = it->seq;
 		while ((before = TAILQ_FIRST(&s->items)) != it)
-			hint_pass(before);
+			hint_remove(before);
 	}
 	hints_wake(s->hints);
 }
