@@ -48,7 +48,7 @@ bool known_own(const struct known *k)
 	return k->grant && contract_granted(&k->contract, k->grant->own_us);
 }
 
-bool known_any(const struct known *k)
+bool known_answered(const struct known *k)
 {
 	return k->grant && contract_granted(&k->contract, k->grant->any_us);
 }

@@ -17,7 +17,7 @@
 /* Who asks, and when. */
 struct asker {
 	struct caches *caches;
-	uint32_t cred; /* caches_cred(); 0: nobody whom anything is kept for */
+	uint32_t cred; /* caches_cred(); 0: nothing is kept for this one */
 	bool offline;  /* without a link, any confirmation will do */
 	uint64_t received_us; /* when the request came in */
 	uint64_t now_us;
@@ -50,18 +50,22 @@ bool known_find(struct known *k, const struct asker *who, const nfs3_fh *fh);
 bool known_fresh(const struct known *k);
 /* Whether ACCESS granted the asker all these bits (ACCESS3_READ …). */
 bool known_granted(const struct known *k, uint32_t bits);
-/* … or a call of the asker's own was answered: a READ, a LOOKUP. */
+/* Whether a READ or LOOKUP of the asker's own was answered, which shows the
+ * right to do it again. */
 bool known_own(const struct known *k);
-/* … or any call of the asker's about this handle was. */
-bool known_any(const struct known *k);
+/* Whether any call of the asker's about this handle was answered. */
+bool known_answered(const struct known *k);
 /* Whether the asker may look up names in the directory. */
 bool known_search(const struct known *k);
-/* Whether what is bound to the node holds if the node is as it is known. */
+/* Whether what is bound to the node (a name, a listing, an answer) belongs to
+ * the node's version that is known, whether that is fresh or not. */
 bool known_holds(const struct known *k, const struct binding *b);
-/* … and the node is known to be so, or the bound thing was itself asked for
- * within the bound. */
+/* Whether an answer may rest on what is bound: it holds, and either the node's
+ * attributes are fresh, or the bound thing itself was asked for recently enough
+ * to be. */
 bool known_bound(const struct known *k, const struct binding *b);
-/* … where it says that a name is absent, which has a timeout of its own. */
+/* The same of a binding that says that a name is absent, which has a timeout of
+ * its own. */
 bool known_absent(const struct known *k, const struct binding *b);
 /* The attributes, if they may be told; else none. */
 post_op_attr known_attr(const struct known *k);

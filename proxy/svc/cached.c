@@ -14,7 +14,7 @@ enum cached_verdict cached_getattr(
 
 	answer_begin(a);
 	if (!known_find(&k, &call->who, &call->args->object) ||
-	    !known_any(&k) || !known_fresh(&k))
+	    !known_answered(&k) || !known_fresh(&k))
 		return CACHED_MISS;
 	attrcache_fattr(k.caches->attr, k.node,
 	    &a->res.getattr.GETATTR3res_u.resok.obj_attributes);
@@ -133,7 +133,7 @@ enum cached_verdict cached_whole(
 
 	answer_begin(a);
 	if (!known_find(&k, &call->who, &call->args->object) ||
-	    !known_any(&k) || !known_fresh(&k))
+	    !known_answered(&k) || !known_fresh(&k))
 		return CACHED_MISS;
 	kept = answercache_find(k.caches->answers, k.node, call->proc, key);
 	if (!kept)

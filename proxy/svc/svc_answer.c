@@ -11,6 +11,10 @@
  *
  * Calls that are under way already are joined instead (svc_join.c), and long
  * READs go in pieces (svc_pieces.c).
+ *
+ * Here confirm() and read_rest() have ask() send a call of ours; its reply goes
+ * to asked(), which learns it and asks the caches again. miss() has forward()
+ * send the client's own call. Both send by start().
  */
 #include <stdlib.h>
 
@@ -23,7 +27,8 @@
 
 /* ---- from the server -------------------------------------------------- */
 
-/* The object of a change; of one that was sent before a restart, how, too. */
+/* Notes the object of a change. If the change was sent before a restart
+ * already, `former` gets how: its XID, connection and times. */
 static void note_object(struct svc_rqst *rqst, struct upstream_sent *former)
 {
 	if (rqst->drc)
@@ -284,7 +289,7 @@ void svc_answer(struct svc_rqst *rqst)
 	case CACHED_WAIT:
 		svc_rqst_wait(rqst, SVC_WAIT_DISK);
 		break;
-	default:
+	case CACHED_MISS:
 		miss(rqst);
 		break;
 	}

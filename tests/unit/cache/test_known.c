@@ -105,7 +105,7 @@ static void test_who_asks(void **state)
 	assert_true(known_attr(&k).attributes_follow);
 	who.cred = 0;
 	assert_true(known_find(&k, &who, &fh));
-	assert_false(known_any(&k));
+	assert_false(known_answered(&k));
 	/* Nobody has confirmed it for longer than attr_timeout. */
 	who.now_us = who.received_us = w->now_us + 4 * S;
 	assert_true(known_find(&k, &who, &fh));
