@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Scenarios: what the proxy does between clients and a server, in virtual
- * time. Each is a file FOLDER/NAME.scenario, a sentence a line, `#` for
- *comments:
+ * time. Each is a file FOLDER/NAME.scenario, a sentence a line; a line that
+ * begins with `#` is a comment:
  *
  *	given file /f hello                     before the daemon starts
  *	client A sends REMOVE /f                a call goes to the proxy …
