@@ -21,8 +21,7 @@
 #include <unistd.h>
 
 #include "control/control_reply_private.h"
-
-#define PROTOCOL_VERSION 1
+#include "control/protocol.h"
 
 /* ---- for all commands ------------------------------------------------- */
 
@@ -215,6 +214,15 @@ static const struct {
     {FOREFETCH__REQUEST__COMMAND_TREES, reply_trees},
 };
 
+/* A program that was started before an upgrade keeps the library for hints of
+ * its time, so hints are taken from that, too. */
+static bool is_version_known(const Forefetch__Request *request)
+{
+	return request->version == CONTROL_VERSION ||
+	       (request->version == CONTROL_VERSION_HINTS &&
+		   request->command_case == FOREFETCH__REQUEST__COMMAND_HINT);
+}
+
 static void reply_dispatch(struct reply *r, const Forefetch__Request *request)
 {
 	if (!request) {
@@ -222,9 +230,11 @@ static void reply_dispatch(struct reply *r, const Forefetch__Request *request)
 		    "the request does not decode");
 		return;
 	}
-	if (request->version != PROTOCOL_VERSION) {
+	if (!is_version_known(request)) {
 		reply_error(r, FOREFETCH__ERROR_CODE__BAD_VERSION,
-		    "forefetchd speaks version 1 of the control protocol");
+		    request->version < CONTROL_VERSION
+			? "forefetchd is newer; upgrade the program that asks"
+			: "forefetchd is older; restart it");
 		return;
 	}
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
@@ -284,7 +294,7 @@ int control_reply_build(const uint8_t *req, size_t req_len,
 	int error;
 
 	forefetch__response__init(&r.res);
-	r.res.version = PROTOCOL_VERSION;
+	r.res.version = CONTROL_VERSION;
 	request = forefetch__request__unpack(NULL, req_len, req);
 	reply_dispatch(&r, request);
 	if (request)
@@ -302,7 +312,7 @@ int control_reply_busy(uint8_t **out, size_t *out_len)
 	struct reply r = {0};
 
 	forefetch__response__init(&r.res);
-	r.res.version = PROTOCOL_VERSION;
+	r.res.version = CONTROL_VERSION;
 	reply_error(&r, FOREFETCH__ERROR_CODE__BUSY,
 	    "too many programs talk to forefetchd; try again");
 	return reply_pack(&r, out, out_len);

@@ -8,6 +8,11 @@
 
 #include <stdint.h>
 
+/* What both sides say that they speak. Version 2 renamed, retyped and moved
+ * fields; those of hints are as they were in version 1. */
+#define CONTROL_VERSION       2
+#define CONTROL_VERSION_HINTS 1 /* the oldest that may still give hints */
+
 #define CONTROL_REQUEST_MAX  (64U << 10) /* bytes, without the length */
 #define CONTROL_RESPONSE_MAX (1U << 20)  /* bytes, without the length */
 #define CONTROL_PATH_MAX     4096        /* of each path, with the final NUL */

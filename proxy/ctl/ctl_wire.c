@@ -12,9 +12,8 @@
 
 #include "control/protocol.h"
 
-#define LENGTH_BYTES     4
-#define TIMEOUT_S        10
-#define PROTOCOL_VERSION 1
+#define LENGTH_BYTES 4
+#define TIMEOUT_S    10
 
 int ctl_wire_connect(const char *path)
 {
@@ -80,7 +79,7 @@ int ctl_wire_send(int fd, Forefetch__Request *request)
 	uint8_t *buf;
 	int error;
 
-	request->version = PROTOCOL_VERSION;
+	request->version = CONTROL_VERSION;
 	len = forefetch__request__get_packed_size(request);
 	if (len > CONTROL_REQUEST_MAX)
 		return -E2BIG;

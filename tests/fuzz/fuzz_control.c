@@ -243,7 +243,7 @@ static void judge_response(const uint8_t *bytes, size_t len)
 	assert(len <= CONTROL_RESPONSE_MAX);
 	res = forefetch__response__unpack(NULL, len, bytes);
 	assert(res);
-	assert(res->version == 1);
+	assert(res->version == CONTROL_VERSION);
 	assert(res->result_case != FOREFETCH__RESPONSE__RESULT__NOT_SET);
 	forefetch__response__free_unpacked(res, NULL);
 }

@@ -11,7 +11,7 @@ import daemon
 import rpc
 from daemon import poll
 from rpc import opaque
-from tree import Control, Tree, field, fields, fh, place
+from tree import VERSION, Control, Tree, field, fields, fh, place
 
 TREES, TRACE, HINT, EXPLAIN, PIN = 21, 22, 24, 20, 23
 LIST, SHOW, EXPORT, IMPORT = range(4)
@@ -138,7 +138,7 @@ class Users(Tree):
                             cred=cred(uid))
 
     def request(self, control, body):
-        req = field(1, 1) + field(TREES, body)
+        req = field(1, VERSION) + field(TREES, body)
         control.sock.sendall(struct.pack(">I", len(req)) + req)
 
     def answer(self, control):

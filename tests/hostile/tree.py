@@ -53,6 +53,9 @@ def fields(data):
     return out
 
 
+VERSION = 2  # of the control protocol
+
+
 class Control:
     """A connection to the control socket."""
 
@@ -65,7 +68,7 @@ class Control:
         """The answer to it, by field; its error's code is field -1. `answer`:
         where that is not of the command's number."""
         answer = answer or command
-        req = field(1, 1) + field(command, body)
+        req = field(1, VERSION) + field(command, body)
         self.sock.sendall(struct.pack(">I", len(req)) + req)
         n, = struct.unpack(">I", self.take(4))
         res = fields(self.take(n))

@@ -344,7 +344,7 @@ Forefetch__Response *client_receive(struct fixture *fx, int fd)
 	assert_true(client_read(fx, fd, buf, len));
 	res = forefetch__response__unpack(NULL, len, buf);
 	assert_non_null(res);
-	assert_int_equal(res->version, 1);
+	assert_int_equal(res->version, CONTROL_VERSION);
 	free(buf);
 	return res;
 }
@@ -377,7 +377,7 @@ size_t message_status(uint8_t buf[REQUEST_SIZE], const char *server)
 	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
 	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
 
-	request.version = 1;
+	request.version = CONTROL_VERSION;
 	request.command_case = FOREFETCH__REQUEST__COMMAND_STATUS;
 	request.status = &status;
 	status.server.data = (uint8_t *)server;
@@ -390,7 +390,7 @@ size_t message_stats(uint8_t buf[REQUEST_SIZE], const char *server)
 	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
 	Forefetch__StatsRequest stats = FOREFETCH__STATS_REQUEST__INIT;
 
-	request.version = 1;
+	request.version = CONTROL_VERSION;
 	request.command_case = FOREFETCH__REQUEST__COMMAND_STATS;
 	request.stats = &stats;
 	stats.server.data = (uint8_t *)server;
@@ -405,7 +405,7 @@ size_t message_compact(
 	Forefetch__CompactRequest compact_all =
 	    FOREFETCH__COMPACT_REQUEST__INIT;
 
-	request.version = 1;
+	request.version = CONTROL_VERSION;
 	request.command_case = FOREFETCH__REQUEST__COMMAND_COMPACT;
 	request.compact = &compact_all;
 	compact_all.server.data = (uint8_t *)server;
@@ -419,7 +419,7 @@ size_t message_flush(uint8_t buf[REQUEST_SIZE], const char *server)
 	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
 	Forefetch__FlushRequest flush_all = FOREFETCH__FLUSH_REQUEST__INIT;
 
-	request.version = 1;
+	request.version = CONTROL_VERSION;
 	request.command_case = FOREFETCH__REQUEST__COMMAND_FLUSH;
 	request.flush = &flush_all;
 	flush_all.server.data = (uint8_t *)server;
@@ -474,7 +474,7 @@ void send_request(int fd, Forefetch__Request *request)
 	static uint8_t buf[CONTROL_REQUEST_MAX + 4];
 	size_t len;
 
-	request->version = 1;
+	request->version = CONTROL_VERSION;
 	len = forefetch__request__get_packed_size(request);
 	assert_true(len <= CONTROL_REQUEST_MAX);
 	buf[0] = 0;

@@ -17,9 +17,12 @@ static void test_wrong_requests(void **state)
 {
 	static const uint8_t empty[4] = {0};
 	static const uint8_t garbage[] = {0, 0, 0, 3, 0xff, 0xff, 0xff};
-	static const uint8_t version[] = {0, 0, 0, 2, 0x08, 0x02};
+	static const uint8_t newer[] = {0, 0, 0, 2, 0x08, 0x03};
+	static const uint8_t status1[] = {
+	    0, 0, 0, 5, 0x08, 0x01, 0x82, 0x01, 0};
+	static const uint8_t hint1[] = {0, 0, 0, 5, 0x08, 0x01, 0xc2, 0x01, 0};
 	static const uint8_t command[] = {
-	    0, 0, 0, 5, 0x08, 0x01, 0x9a, 0x06, 0};
+	    0, 0, 0, 5, 0x08, 0x02, 0x9a, 0x06, 0};
 	struct fixture *fx = *state;
 	int fd = client_open(fx);
 
@@ -27,8 +30,13 @@ static void test_wrong_requests(void **state)
 	expect_error(fx, fd, FOREFETCH__ERROR_CODE__BAD_VERSION);
 	client_send(fd, garbage, sizeof(garbage));
 	expect_error(fx, fd, FOREFETCH__ERROR_CODE__BAD_REQUEST);
-	client_send(fd, version, sizeof(version));
+	client_send(fd, newer, sizeof(newer));
 	expect_error(fx, fd, FOREFETCH__ERROR_CODE__BAD_VERSION);
+	client_send(fd, status1, sizeof(status1));
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__BAD_VERSION);
+	/* Understood, but there is no stream to ask about. */
+	client_send(fd, hint1, sizeof(hint1));
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__BAD_REQUEST);
 	client_send(fd, command, sizeof(command));
 	expect_error(fx, fd, FOREFETCH__ERROR_CODE__UNKNOWN_COMMAND);
 	send_status(fd);
