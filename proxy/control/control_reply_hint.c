@@ -13,9 +13,10 @@ static bool begin(struct reply *r, const Forefetch__Place *place)
 	struct control_server srv;
 	struct control_place at;
 
+	hint_end(s->hints);
+	s->hints = NULL;
 	if (!reply_server_at(r, place, &at, &srv))
 		return false;
-	hint_end(s->hints);
 	s->hints = hint_begin(srv.hints, &who, at.export, at.path);
 	if (s->hints)
 		return true;

@@ -80,10 +80,11 @@ static bool warm_at(struct reply *r, const Forefetch__WarmRequest *request)
 	struct control_server srv;
 	struct control_place at;
 
-	if (!reply_server_at(r, request->place, &at, &srv))
-		return false;
 	if (s->walk)
 		warm_end(s->walk);
+	s->walk = NULL;
+	if (!reply_server_at(r, request->place, &at, &srv))
+		return false;
 	s->walk = warm_begin(
 	    srv.warm, &who, at.export, at.path, !request->metadata_only);
 	if (!s->walk)

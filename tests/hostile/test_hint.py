@@ -455,6 +455,13 @@ class Hints(Tree):
         self.release()
         s.told(waiting=0, ahead=1)
 
+    def test_another_cannot_begin(self):
+        """The former one has ended all the same."""
+        s = self.stream()
+        got = s.ask(field(1, field(1, b"127.0.0.1:1") + field(2, b"/none")))
+        self.assertEqual(got, {"error": NO_SUCH_PLACE})
+        self.assertEqual(s.ask(b""), {"error": BAD_REQUEST})
+
     def test_disconnect(self):
         self.hold()
         s = self.stream()

@@ -74,6 +74,16 @@ static void test_warm(void **state)
 	expect_warmed(fx, fd);
 	assert_string_equal(fx->place, "127.0.0.1:2050 /srv a/b metadata");
 	assert_int_equal(fx->walks, 1);
+	/* It ends even if the next one cannot begin. */
+	fx->place_error = ENOENT;
+	send_warm(fd, &p, false);
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__NO_SUCH_PLACE);
+	assert_int_equal(fx->walks, 0);
+	send_warm(fd, NULL, false);
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__BAD_REQUEST);
+	fx->place_error = 0;
+	send_warm(fd, &p, false);
+	expect_warmed(fx, fd);
 	close(fd);
 	pass(fx, 10);
 	assert_int_equal(fx->walks, 0);
