@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "control/protocol.h"
 #include "ctl/ctl_client.h"
+#include "ctl/ctl_text.h"
 #include "ctl/ctl_wire.h"
 
 static void complain(const char *path, int error)
@@ -50,17 +52,32 @@ static void complain(const char *path, int error)
 	}
 }
 
-static void complain_response(const Forefetch__Error *error)
+static void complain_response(const Forefetch__Response *res)
 {
-	const char *format = "forefetch: %s\n";
+	const Forefetch__Error *error = res->error;
+	const char *before = "forefetch: ", *after = "\n";
 
 	if (error->code == FOREFETCH__ERROR_CODE__BAD_VERSION ||
-	    error->code == FOREFETCH__ERROR_CODE__UNKNOWN_COMMAND)
-		format = "forefetch: forefetch and forefetchd are of "
-			 "different releases (%s); restart forefetchd\n";
+	    error->code == FOREFETCH__ERROR_CODE__UNKNOWN_COMMAND) {
+		before = "forefetch: forefetch and forefetchd are of "
+			 "different releases (";
+		after = res->version > CONTROL_VERSION
+			    ? "); upgrade forefetch\n"
+			    : "); restart forefetchd\n";
+	}
 	if (error->code == FOREFETCH__ERROR_CODE__NO_SUCH_SERVER)
-		format = "forefetch: %s; \"forefetch status\" lists them\n";
-	fprintf(stderr, format, error->text);
+		after = "; \"forefetch status\" lists them\n";
+	fputs(before, stderr);
+	ctl_put_bytes(
+	    stderr, (const uint8_t *)error->text, strlen(error->text));
+	fputs(after, stderr);
+}
+
+Forefetch__Response *ctl_refuse(const char *path, Forefetch__Response *res)
+{
+	complain(path, EPROTO);
+	ctl_free(res);
+	return NULL;
 }
 
 struct ctl_client {
@@ -110,7 +127,7 @@ Forefetch__Response *ctl_ask_for(struct ctl_client *c,
 	if (!error && res->result_case == want)
 		return res;
 	if (!error && res->result_case == FOREFETCH__RESPONSE__RESULT_ERROR)
-		complain_response(res->error);
+		complain_response(res);
 	else
 		complain(c->path, error ? -error : EPROTO);
 	ctl_free(res);

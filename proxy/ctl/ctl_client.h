@@ -19,6 +19,9 @@ Forefetch__Response *ctl_call(
 
 /* Text of a user for a field of bytes; NULL is empty. */
 ProtobufCBinaryData ctl_bytes(const char *text);
+/* Tell that the answer lacks what an answer of this release has, and free it:
+ * NULL. `path` is that of the socket. */
+Forefetch__Response *ctl_refuse(const char *path, Forefetch__Response *res);
 /* Free an answer; NULL is allowed. */
 void ctl_free(Forefetch__Response *res);
 

@@ -53,15 +53,19 @@ static const struct word sources[] = {
     {"session", "the beginnings of the user's former sessions"},
 };
 
-static const char *word(const struct word *list, size_t n, const char *key)
+/* A word that this release does not know is written as it came. */
+static void put_word(const struct word *list, size_t n, const char *key)
 {
+	const char *text = key;
+
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(list[i].key, key) == 0)
-			return list[i].text;
-	return key;
+			text = list[i].text;
+	ctl_put_bytes(stdout, (const uint8_t *)text, strlen(text));
 }
 
-#define WORD(list, key) word(list, sizeof(list) / sizeof((list)[0]), key)
+#define PUT_WORD(list, key)                                                    \
+	put_word(list, sizeof(list) / sizeof((list)[0]), key)
 
 static const char *type_name(Forefetch__Explained__Type type)
 {
@@ -135,13 +139,15 @@ static void put_prediction(const Forefetch__Prediction *p)
 		puts("  prefetch     not predicted recently");
 		return;
 	}
-	printf("  prefetch     %s", WORD(states, p->state));
+	fputs("  prefetch     ", stdout);
+	PUT_WORD(states, p->state);
 	ctl_put(stdout, p, " ({age_us:T} ago)\n");
 	printf(
 	    "               predicted at %.0f%%", (double)p->p_permille / 10);
 	ctl_put(stdout, p, ", {lead} accesses ahead");
-	printf(", by %s\n", WORD(sources, p->source));
-	fputs("               for its ", stdout);
+	fputs(", by ", stdout);
+	PUT_WORD(sources, p->source);
+	fputs("\n               for its ", stdout);
 	put_bits(needs, sizeof(needs) / sizeof(needs[0]), p->needs);
 	ctl_put(stdout, p, "; {bytes:B} arrived\n");
 }
@@ -174,7 +180,7 @@ static void put_not_found(const char *path, const Forefetch__Explained *x)
 static void put_text(const char *path, const Forefetch__Explained *x)
 {
 	ctl_put_bytes(stdout, (const uint8_t *)path, strlen(path));
-	printf("\n  consistency  %s\n", x->consistency);
+	ctl_put(stdout, x, "\n  consistency  {consistency}\n");
 	if (x->found == FOREFETCH__FOUND__OBJECT) {
 		printf("  name         %s\n",
 		    x->name_fresh ? "fresh" : "to be confirmed");

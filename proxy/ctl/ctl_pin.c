@@ -30,6 +30,16 @@ static Forefetch__Response *ask_at(
 		: FOREFETCH__RESPONSE__RESULT_UNPIN);
 }
 
+/* Every pin tells of its walk; an answer where one does not is refused. */
+static Forefetch__Response *check(
+    const struct ctl_options *opt, Forefetch__Response *res)
+{
+	for (size_t i = 0; res && i < res->pins->n_pins; i++)
+		if (!res->pins->pins[i]->walk)
+			return ctl_refuse(opt->socket, res);
+	return res;
+}
+
 /* ---- list ------------------------------------------------------------- */
 
 static const char *state_of(const Forefetch__Pin *p)
@@ -86,8 +96,8 @@ static void put_list(const Forefetch__Pins *pins)
 static bool list(const struct ctl_options *opt)
 {
 	Forefetch__PinRequest pin = FOREFETCH__PIN_REQUEST__INIT;
-	Forefetch__Response *res =
-	    ctl_call(opt->socket, FOREFETCH__REQUEST__COMMAND_PIN, &pin);
+	Forefetch__Response *res = check(
+	    opt, ctl_call(opt->socket, FOREFETCH__REQUEST__COMMAND_PIN, &pin));
 	bool good = res != NULL;
 
 	if (good && opt->json)
@@ -117,12 +127,12 @@ static Forefetch__Response *follow(
 {
 	struct ctl_walk screen = {.quiet = opt->json};
 	Forefetch__Response *next,
-	    *res = ask_at(c, at, FOREFETCH__PIN_ACTION__PIN_ADD);
+	    *res = check(opt, ask_at(c, at, FOREFETCH__PIN_ACTION__PIN_ADD));
 
 	while (res && res->pins->n_pins > 0 && res->pins->pins[0]->walks &&
 	       !ctl_walk_stopped()) {
 		ctl_walk_show(&screen, res->pins->pins[0]->walk);
-		next = ask_again(c, res->pins->pins[0]);
+		next = check(opt, ask_again(c, res->pins->pins[0]));
 		ctl_free(res);
 		res = next;
 	}

@@ -312,7 +312,9 @@ static void put_histogram(
 	}
 	putchar('\n');
 	ctl_put_bytes(stdout, server->data, server->len);
-	printf(": time of %s", call_name(name, call));
+	fputs(": time of ", stdout);
+	call_name(name, call);
+	ctl_put_bytes(stdout, (const uint8_t *)name, strlen(name));
 	ctl_put(stdout, call, ", {side}\n");
 	for (power = first; power <= last && power < POWERS; power++)
 		put_bar(power, bars[power], most);

@@ -69,6 +69,8 @@ static bool list(struct ctl_client *c, const struct ctl_options *opt)
 
 	trees.action = FOREFETCH__TREES_ACTION__LIST;
 	res = ask_trees(c, opt, &trees);
+	if (res && !res->trees->list)
+		res = ctl_refuse(opt->socket, res);
 	if (!res)
 		return false;
 	if (opt->json)
@@ -120,6 +122,8 @@ static bool show(struct ctl_client *c, const struct ctl_options *opt)
 	if (!parse_id(opt->args[1], &trees.id))
 		return false;
 	res = ask_trees(c, opt, &trees);
+	if (res && !res->trees->shown)
+		res = ctl_refuse(opt->socket, res);
 	if (!res)
 		return false;
 	if (opt->json) {

@@ -2,8 +2,11 @@
 """What `forefetch status` and `stats` say is so."""
 import json
 import os
+import shutil
 import socket
+import struct
 import subprocess
+import tempfile
 import threading
 import unittest
 import unittest.mock
@@ -11,8 +14,12 @@ import unittest.mock
 import daemon
 import fakeserver
 import rpc
+from tree import VERSION, field
 
 HOST = "127.77.0.1"  # whose ports below 1024 are free
+ERROR, STATS, TREES, PIN = 15, 17, 21, 23
+BAD_REQUEST, BAD_VERSION = 1, 2
+ESCAPE = b"\x1b[2J"
 
 
 class Responder:
@@ -306,6 +313,77 @@ class Latency(daemon.Case):
         self.assertEqual(sum(n for _, _, n in row["histogram"]), 203)
         self.assertGreaterEqual(row["sum_us"], row["max_us"])
         self.assertLessEqual(row["sum_us"], 203 * row["max_us"])
+
+
+class Answers(unittest.TestCase):
+    """What forefetch says to answers that forefetchd of this release would
+    not give: of another release, without a part, or with bytes for the
+    terminal."""
+
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="ff-hostile-")
+        self.addCleanup(shutil.rmtree, self.dir)
+        self.path = os.path.join(self.dir, "control.sock")
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.bind(self.path)
+        self.sock.listen(5)
+        self.sock.settimeout(daemon.BOUND)
+        self.addCleanup(self.sock.close)
+
+    def serve(self, answer):
+        conn, _ = self.sock.accept()
+        with conn:
+            conn.recv(65536)
+            conn.sendall(struct.pack(">I", len(answer)) + answer)
+            conn.recv(1) # until it has read that
+
+    def ask(self, result, *args, version=VERSION):
+        """What it prints where each request is answered so."""
+        thread = threading.Thread(
+            target=self.serve, args=(field(1, version) + result,))
+        thread.start()
+        out = subprocess.run(
+            [daemon.binary("forefetch"), "--socket", self.path, *args],
+            env=daemon.environment(), stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, timeout=daemon.BOUND)
+        thread.join()
+        self.assertNotIn(b"\x1b", out.stdout + out.stderr)
+        self.assertIn(out.returncode, (0, 1), out.stderr)
+        return out.returncode, out.stdout.decode(), out.stderr.decode()
+
+    def refused(self, result, *args):
+        for options in ((), ("--json",)):
+            code, out, err = self.ask(result, *options, *args)
+            self.assertEqual((code, out), (1, ""))
+            self.assertIn("of another release; restart forefetchd", err)
+
+    def test_trees_without_a_list(self):
+        self.refused(field(TREES, b""), "trees", "list")
+
+    def test_trees_without_a_text(self):
+        self.refused(field(TREES, b""), "trees", "show", "1f")
+
+    def test_pin_without_a_walk(self):
+        self.refused(field(PIN, field(1, field(1, 1))), "pin", "--list")
+
+    def test_other_release(self):
+        error = field(ERROR, field(1, BAD_VERSION) + field(2, b"so it is"))
+        for version, what in ((VERSION - 1, "restart forefetchd"),
+                              (VERSION + 1, "upgrade forefetch\n")):
+            code, _, err = self.ask(error, "status", version=version)
+            self.assertEqual(code, 1)
+            self.assertIn("different releases (so it is); " + what, err)
+
+    def test_error_is_escaped(self):
+        error = field(ERROR, field(1, BAD_REQUEST) + field(2, b"a" + ESCAPE))
+        _, _, err = self.ask(error, "status")
+        self.assertEqual(err, "forefetch: a\\x1b[2J\n")
+
+    def test_procedure_is_escaped(self):
+        call = field(2, b"nfs") + field(3, b"a" + ESCAPE) + field(4, 1)
+        _, out, _ = self.ask(
+            field(STATS, field(1, field(2, call))), "stats", "--histogram")
+        self.assertIn("time of a\\x1b[2J", out)
 
 
 if __name__ == "__main__":
