@@ -36,10 +36,10 @@ static unsigned history_bucket(const struct object *o)
 static void object_outcome(struct object *o, bool hit)
 {
 	if (o->tries == 15) {
-		o->tries /= 2;
-		o->hits /= 2;
+		o->tries = 7;
+		o->hits = (unsigned)o->hits >> 1 & 7u;
 	}
-	o->tries++;
+	o->tries = (o->tries + 1u) & 15u;
 	o->hits = (o->hits + hit) & 15u;
 }
 
