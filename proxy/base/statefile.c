@@ -46,6 +46,38 @@ int statefile_append(struct statefile *f, const void *data, size_t len)
 	return 0;
 }
 
+static int open_dir(const char *path)
+{
+	char copy[PATH_MAX];
+	int fd;
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Sync the directory and close it. Some file systems have no such thing: what
+ * they answer is no error (fsync(2): EINVAL). */
+static int sync_and_close(int fd)
+{
+	int rc = fsync(fd) < 0 ? -errno : 0;
+
+	close(fd);
+	return rc == -EINVAL || rc == -ENOTSUP || rc == -ENOSYS ? 0 : rc;
+}
+
+/* The new file is in place already. A directory that may not be read (mode
+ * 0300) cannot be synced, and then the rename is durable when the kernel writes
+ * it by itself; that is no reason to say that the file was not written. An
+ * error of a sync that was tried (EIO, ENOSPC, EDQUOT, EROFS after a failure of
+ * the disk) is one. */
+static int sync_renamed(const char *path)
+{
+	int fd = open_dir(path);
+
+	return fd < 0 ? 0 : sync_and_close(fd);
+}
+
 int statefile_commit(struct statefile *f)
 {
 	char tmp[PATH_MAX];
@@ -60,7 +92,7 @@ int statefile_commit(struct statefile *f)
 	if (rc == 0 && rename(tmp, f->path) < 0)
 		rc = -errno;
 	if (rc == 0)
-		return statefile_sync_dir(f->path);
+		return sync_renamed(f->path);
 	unlink(tmp);
 	return rc;
 }
@@ -92,16 +124,7 @@ int statefile_write(const char *path, const void *data, size_t len)
 
 int statefile_sync_dir(const char *path)
 {
-	char copy[PATH_MAX];
-	int fd, rc = 0;
+	int fd = open_dir(path);
 
-	snprintf(copy, sizeof(copy), "%s", path);
-	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	/* fsync(2): EINVAL where a file system has no such thing. */
-	if (fsync(fd) < 0 && errno != EINVAL)
-		rc = -errno;
-	close(fd);
-	return rc;
+	return fd < 0 ? fd : sync_and_close(fd);
 }

@@ -15,7 +15,8 @@
 #include <stddef.h>
 
 /* PATH gets these bytes. After an error it still holds what it held, unless
- * only the directory could not be synced. */
+ * the sync of the directory failed. A directory that cannot be opened, or has
+ * no sync, is no error: the file is in place. */
 int statefile_write(const char *path, const void *data, size_t len);
 
 /* The same for bytes that come in parts: begin, append as often as needed,
@@ -31,7 +32,8 @@ int statefile_commit(struct statefile *f);
 /* Remove PATH.new and leave PATH alone. Nothing may have begun. */
 void statefile_abandon(struct statefile *f);
 
-/* Make sure that a rename or an unlink of `path` survives a power cut. */
+/* Make sure that a rename or an unlink of `path` survives a power cut. Here it
+ * is an error if the directory cannot be opened. */
 int statefile_sync_dir(const char *path);
 
 #endif

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -136,6 +137,25 @@ static void test_link(void **state)
 	assert_int_equal(unlink(p->tmp), 0);
 }
 
+/* A directory that may be written and not read: the file is in place, so it is
+ * no error that the directory cannot be synced. */
+static void test_unreadable_dir(void **state)
+{
+	const struct place *p = *state;
+	bool root = geteuid() == 0;
+
+	assert_int_equal(chmod(p->dir, 0300), 0);
+	if (root) {
+		assert_int_equal(chown(p->dir, 65534, 65534), 0);
+		assert_int_equal(seteuid(65534), 0);
+	}
+	assert_int_equal(statefile_write(p->path, "new", 3), 0);
+	assert_holds(p, "new");
+	assert_int_equal(statefile_sync_dir(p->path), -EACCES);
+	if (root)
+		assert_int_equal(seteuid(0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -145,6 +165,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_left_over, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_fails, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_link, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_unreadable_dir, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
