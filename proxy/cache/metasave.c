@@ -270,12 +270,23 @@ static void save_rest(struct metasave *ms)
 }
 
 /* The file has all that is known. Leave word of that beside it, unless
- * something has come in since. */
+ * something has come in since. It is not synced, as the loop would wait for the
+ * disk: it counts only with the file's own sum, so what a power cut leaves of
+ * it is no word at all, and all names are confirmed once more. */
 static void mark_whole(const struct metasave *ms)
 {
-	if (ms->saved_sum != 0 && !ms->p.caches->dirty)
-		(void)statefile_write(
-		    ms->whole, &ms->saved_sum, sizeof(ms->saved_sum));
+	int fd;
+
+	if (ms->saved_sum == 0 || ms->p.caches->dirty)
+		return;
+	fd = open(ms->whole,
+	    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return;
+	if (write(fd, &ms->saved_sum, sizeof(ms->saved_sum)) !=
+	    sizeof(ms->saved_sum))
+		unlink(ms->whole);
+	close(fd);
 }
 
 void metasave_free(struct metasave *ms)
