@@ -32,22 +32,22 @@ void reply_status(struct reply *r, const Forefetch__Request *request)
 static void fill_histogram(
     struct reply *r, const struct histogram *h, Forefetch__CallStats *out)
 {
-	Forefetch__Bucket *msg;
 	size_t n = 0;
 
 	for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++)
 		n += h->bucket[i] > 0;
-	out->histogram =
-	    arena_messages(&r->arena, &forefetch__bucket__descriptor, n);
+	out->histogram = arena_alloc(&r->arena, 3 * n, sizeof(*out->histogram));
 	if (!out->histogram)
 		return;
 	for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
+		uint64_t *to = out->histogram + out->n_histogram;
+
 		if (h->bucket[i] == 0)
 			continue;
-		msg = out->histogram[out->n_histogram++];
-		msg->low = (uint32_t)histogram_bucket_low(i);
-		msg->high = (uint32_t)histogram_bucket_high(i);
-		msg->count = h->bucket[i];
+		to[0] = (uint32_t)histogram_bucket_low(i);
+		to[1] = (uint32_t)histogram_bucket_high(i);
+		to[2] = h->bucket[i];
+		out->n_histogram += 3;
 	}
 }
 

@@ -184,6 +184,20 @@ static void put_counters(struct ctl_json *j, const char *key,
 	ctl_json_close(j, '}');
 }
 
+/* Of each bucket [low, high, count]. */
+static void put_histogram(
+    struct ctl_json *j, const char *key, const uint64_t *list, size_t n)
+{
+	ctl_json_open(j, key, '[');
+	for (size_t i = 0; i + 2 < n; i += 3) {
+		ctl_json_open(j, NULL, '[');
+		for (size_t k = 0; k < 3; k++)
+			ctl_json_number(j, NULL, list[i + k]);
+		ctl_json_close(j, ']');
+	}
+	ctl_json_close(j, ']');
+}
+
 static void put_list(struct ctl_json *j, const ProtobufCMessageDescriptor *of,
     const ProtobufCFieldDescriptor *f, const char *list, size_t n)
 {
@@ -193,6 +207,10 @@ static void put_list(struct ctl_json *j, const ProtobufCMessageDescriptor *of,
 
 	if (f->descriptor == &forefetch__counter__descriptor) {
 		put_counters(j, f->name, (void *)list, n);
+		return;
+	}
+	if (f->type == PROTOBUF_C_TYPE_UINT64) { /* there is no other */
+		put_histogram(j, f->name, (const void *)list, n);
 		return;
 	}
 	ctl_json_open(j, f->name, '[');
@@ -219,24 +237,8 @@ void ctl_json_fields(struct ctl_json *j, const void *message)
 	}
 }
 
-/* [low, high, count] */
-static void put_bucket(
-    struct ctl_json *j, const char *key, const Forefetch__Bucket *b)
-{
-	ctl_json_open(j, key, '[');
-	ctl_json_number(j, NULL, b->low);
-	ctl_json_number(j, NULL, b->high);
-	ctl_json_number(j, NULL, b->count);
-	ctl_json_close(j, ']');
-}
-
 void ctl_json_message(struct ctl_json *j, const char *key, const void *message)
 {
-	if (((const ProtobufCMessage *)message)->descriptor ==
-	    &forefetch__bucket__descriptor) {
-		put_bucket(j, key, message);
-		return;
-	}
 	ctl_json_open(j, key, '{');
 	ctl_json_fields(j, message);
 	ctl_json_close(j, '}');

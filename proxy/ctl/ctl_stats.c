@@ -300,9 +300,10 @@ static void put_histogram(
 	unsigned power, first = POWERS, last = 0;
 	char name[CTL_TEXT_MAX];
 
-	for (size_t i = 0; i < call->n_histogram; i++)
-		bars[power_of(call->histogram[i]->low)] +=
-		    call->histogram[i]->count;
+	/* Low, high and count. */
+	for (size_t i = 0; i + 2 < call->n_histogram; i += 3)
+		bars[power_of((uint32_t)call->histogram[i])] +=
+		    call->histogram[i + 2];
 	for (power = 0; power < POWERS; power++) {
 		if (bars[power] == 0)
 			continue;

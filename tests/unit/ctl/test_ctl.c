@@ -121,8 +121,7 @@ static void test_messages(void **state)
 /* Buckets are arrays, counters an object. */
 static void test_stats(void **state)
 {
-	Forefetch__Bucket bucket = FOREFETCH__BUCKET__INIT;
-	Forefetch__Bucket *buckets[] = {&bucket, &bucket};
+	uint64_t buckets[] = {1, 2, 3, 4, 5, UINT64_MAX};
 	Forefetch__CallStats call = FOREFETCH__CALL_STATS__INIT;
 	Forefetch__CallStats *calls[] = {&call};
 	Forefetch__Counter counter = FOREFETCH__COUNTER__INIT;
@@ -130,13 +129,10 @@ static void test_stats(void **state)
 	Forefetch__ServerStats srv = FOREFETCH__SERVER_STATS__INIT;
 
 	(void)state;
-	bucket.low = 1;
-	bucket.high = 2;
-	bucket.count = 3;
 	call.side = FOREFETCH__SIDE__UPSTREAM;
 	call.procedure = "LOOKUP";
 	call.histogram = buckets;
-	call.n_histogram = 2;
+	call.n_histogram = 6;
 	counter.key = "drc_hits";
 	counter.value = 5;
 	srv.name.data = (uint8_t *)"n\xff";
@@ -150,7 +146,7 @@ static void test_stats(void **state)
 	    "\"program\":\"\",\"procedure\":\"LOOKUP\",\"calls\":0,"
 	    "\"errors\":0,\"bytes_in\":0,\"bytes_out\":0,\"p50_us\":0,"
 	    "\"p90_us\":0,\"p99_us\":0,\"max_us\":0,\"sum_us\":0,"
-	    "\"histogram\":[[1,2,3],[1,2,3]]}],"
+	    "\"histogram\":[[1,2,3],[4,5,18446744073709551615]]}],"
 	    "\"counters\":{\"drc_hits\":5},\"gauges\":{}}");
 }
 
