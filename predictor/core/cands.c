@@ -4,7 +4,7 @@
  * been used for so long that it counts as wrong. The outcome teaches the
  * calibration, whether the object was fetched or not.
  *
- *	cands_make -> estimate -> fresh -> told (predict.c) -> used:    a hit
+ *	cands_make -> estimate -> news  -> told (predict.c) -> used:    a hit
  *	                  ^                  |               -> expired: a miss
  *	                  +-- risen, withdrawn, dropped      -> retired: either
  */
@@ -184,16 +184,16 @@ struct cand *cands_make(
     struct predictor *p, struct stream *s, uint32_t object, uint32_t lead)
 {
 	struct cand *c = stream_cand_slot(s, object);
-	bool fresh;
+	bool in_news;
 
 	if (c->object == object)
 		return c;
 	if (c->object != OBJECT_NONE)
 		cand_expire(p, s, c);
 	s->pending = true;
-	fresh = c->fresh;
+	in_news = c->in_news;
 	*c = (struct cand){
-	    .fresh = fresh, .born_at = p->events, .due = s->events + lead};
+	    .in_news = in_news, .born_at = p->events, .due = s->events + lead};
 	stream_cand_set(s, c, object);
 	return c;
 }
@@ -242,15 +242,15 @@ bool cand_is_news(const struct cand *c)
 
 void cand_push(struct stream *s, struct cand *c)
 {
-	c->fresh = true;
-	s->fresh[s->nfresh++] = (uint16_t)(c - s->cands);
+	c->in_news = true;
+	s->news[s->nnews++] = (uint16_t)(c - s->cands);
 }
 
 void cands_renew(struct predictor *p, struct stream *s, uint32_t object)
 {
 	struct cand *c = stream_cand(s, object);
 
-	if (!c || c->told_p <= 0 || c->fresh || s->nfresh == FRESH ||
+	if (!c || c->told_p <= 0 || c->in_news || s->nnews == NEWS ||
 	    c->told_at >= p->recent.from)
 		return;
 	c->retell = true;
@@ -261,9 +261,9 @@ void cands_set(
     struct predictor *p, struct stream *s, struct cand *c, float prob)
 {
 	c->p = prob * feedback_discount(objects_at(p->objects, c->object));
-	if (c->fresh || !cand_is_news(c))
+	if (c->in_news || !cand_is_news(c))
 		return;
-	if (s->nfresh == FRESH) {
+	if (s->nnews == NEWS) {
 		s->stale = true;
 		return;
 	}
@@ -286,7 +286,7 @@ void cands_guess(struct predictor *p, struct stream *s, uint32_t object,
 void cands_estimate(struct predictor *p, struct stream *s, struct cand *c)
 {
 	const struct object *o = objects_at(p->objects, c->object);
-	float conf, agree;
+	float conf, agree, step;
 	uint32_t hits;
 	unsigned parent, fine;
 
@@ -297,13 +297,14 @@ void cands_estimate(struct predictor *p, struct stream *s, struct cand *c)
 		c->p = 0;
 		return;
 	}
-	parent = (unsigned)(conf > 0 ? fminf(1 + conf * 7, 7) : 0) * 16 +
-		 (agree > 0.5f) * 8u + (unsigned)fminf(c->graph_p * 8, 7);
+	step = conf > 0 ? fminf(1 + conf * CONF_STEPS, CONF_STEPS) : 0;
+	parent = (unsigned)step * 16 + (agree > 0.5f) * 8u +
+		 (unsigned)fminf(c->graph_p * 8, 7);
 	fine = lead_bucket(s, c) * 16 + history_bucket(o) * 4 +
-	       (hits < 2       ? 0
-		   : hits < 5  ? 1
-		   : hits < 16 ? 2
-			       : 3);
+	       (hits < HITS_FEW       ? 0
+		   : hits < HITS_SOME ? 1
+		   : hits < HITS_MANY ? 2
+				      : 3);
 	c->cell = (calib_cell)(parent * CALIB_FINE + fine);
 	c->source = conf > 0 ? PREDICTOR_FROM_TRAIL : PREDICTOR_FROM_GRAPH;
 	/* The prior counts only until the cell has seen a few outcomes, so its

@@ -52,6 +52,11 @@
 #define P_RISE 0.04f
 #define P_SURE 0.85f
 
+/* What cands_estimate() tells apart of the cursor that supports a candidate
+ * most: steps of its confidence, and numbers of hits from which on it is surer.
+ */
+enum { CONF_STEPS = 7, HITS_FEW = 2, HITS_SOME = 5, HITS_MANY = 16 };
+
 enum { WANTED = 8, WITHDRAWN = 256, PROBATION = 4096 };
 
 /* The bits of PREDICTOR_NEEDS_… that trails and objects keep; the others are
@@ -223,8 +228,8 @@ struct cand *cands_make(
     struct predictor *p, struct stream *s, uint32_t object, uint32_t lead);
 /* Whether the candidate should be told (again). */
 bool cand_is_news(const struct cand *c);
-/* Queues the candidate to be told. It must not be fresh, and there must be
- * fewer than FRESH fresh ones. */
+/* Queues the candidate to be told: puts it into the stream's `news`, where it
+ * must not be yet, and which must not be full. */
 void cand_push(struct stream *s, struct cand *c);
 /* Tells it again if that was done longer than options.recent_ns ago: what was
  * fetched then may have to be confirmed. */

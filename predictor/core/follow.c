@@ -27,13 +27,14 @@
 enum {
 	REACH = 24,      /* entries ahead in which an event may lie */
 	BACK = 8,        /* entries behind, where it came out of order */
-	DEPTH_MIN = 8,   /* entries ahead that are predicted, if unsure */
+	DEPTH_MIN = 8,   /* files ahead that are predicted, if unsure */
 	DEPTH_MAX = 45,  /* the same if sure */
+	DEPTH_NEW = 32,  /* the same at most, for a cursor with few hits */
 	MISSES_MAX = 10, /* in a row, before a cursor is given up */
 	TRIES = 6,       /* older places of an object that are looked at */
 	CONTEXT = 8,     /* entries before a place that are compared */
 	STEPS = 24,      /* files that one event may add to a cursor */
-	STEPS_MAX = 96,  /* entries of any kind, the same */
+	STEPS_MAX = 96,  /* entries of any kind that it may add */
 	/* The weight of a file. One whose name or attributes alone are needed
 	 * weighs 1: such entries pass faster, so more of them must be ahead. */
 	WEIGHT = 6,
@@ -44,11 +45,11 @@ enum {
 	AHEAD_MAX = 360, /* entries; CANDS has room for other sources, too */
 };
 
-/* The confidence of a cursor. A hit takes away CONF_RISE of what it lacks to 1,
- * a miss leaves CONF_FALL of it, and below CONF_MIN the cursor is given up. A
- * new one begins with CONF_NEW times how well its context agrees, and at the
- * root of a tree with CONF_ROOT at least. CONF_NEW of 0.6 or 1 and CONF_SURE of
- * 0.5 or 0.9 give the same stalls, too. */
+/* The confidence of a cursor. A hit adds CONF_RISE of what it lacks to 1, a
+ * miss leaves CONF_FALL of it, and below CONF_MIN the cursor is given up. A new
+ * one begins with CONF_NEW times how well its context agrees, and at the root
+ * of a tree with CONF_ROOT at least. CONF_NEW of 0.6 or 1 and CONF_SURE of 0.5
+ * or 0.9 give the same stalls, too. */
 #define CONF_RISE 0.15f
 #define CONF_FALL 0.88f
 #define CONF_MIN  0.05f
@@ -84,9 +85,9 @@ static void cursor_drop(struct predictor *p, struct stream *s, int i)
 
 static void cursor_set_conf(struct stream *s, struct cursor *k, float conf)
 {
-	/* Estimates are made anew when it reaches another of the seven steps of
-	 * cands_estimate(). What falls is not told again. */
-	if ((int)(conf * 7) > (int)(k->conf * 7))
+	/* Estimates are made anew when it rises to another step. What falls is
+	 * not told again. */
+	if ((int)(conf * CONF_STEPS) > (int)(k->conf * CONF_STEPS))
 		s->stale = true;
 	k->conf = conf;
 }
@@ -145,7 +146,8 @@ static void cursor_move(struct predictor *p, struct stream *s, int i,
 		k->hits++;
 		k->missed = 0;
 		/* Here cands_estimate() has another bucket. */
-		if (k->hits == 2 || k->hits == 5 || k->hits == 16)
+		if (k->hits == HITS_FEW || k->hits == HITS_SOME ||
+		    k->hits == HITS_MANY)
 			s->stale = true;
 		cursor_set_conf(s, k, k->conf + CONF_RISE * (1 - k->conf));
 		return;
@@ -245,8 +247,8 @@ static uint32_t cursor_depth(const struct predictor *p, const struct cursor *k)
 	uint32_t depth =
 	    DEPTH_MIN + (uint32_t)(k->conf * k->conf * (DEPTH_MAX - DEPTH_MIN));
 
-	if (k->hits < 2 && depth > 32)
-		depth = 32;
+	if (k->hits < HITS_FEW && depth > DEPTH_NEW)
+		depth = DEPTH_NEW;
 	return (uint32_t)((float)(depth * WEIGHT) * feedback_reach(p));
 }
 
@@ -257,7 +259,7 @@ static uint32_t cursor_ahead(
 {
 	float n;
 
-	if (!p->lead_ns || !s->access_ns || k->hits < 2)
+	if (!p->lead_ns || !s->access_ns || k->hits < HITS_FEW)
 		return 0;
 	n = (float)p->lead_ns / (float)s->access_ns * k->conf * k->conf;
 	return n < AHEAD_MAX ? (uint32_t)n : AHEAD_MAX;

@@ -83,25 +83,25 @@ size_t predictor_predict(
 		if (s->keys[i] != OBJECT_NONE && s->cands[i].told_p < P_SURE)
 			cands_estimate(p, s, &s->cands[i]);
 	s->stale = false;
-	for (int i = 0; i < s->nfresh; i++) {
-		struct cand *c = &s->cands[s->fresh[i]];
+	for (int i = 0; i < s->nnews; i++) {
+		struct cand *c = &s->cands[s->news[i]];
 		uint8_t needs;
 
 		/* What finds no room is told after the next event; what was
 		 * dropped is told when it is nearer. */
 		if (c->object != OBJECT_NONE &&
 		    (n == max || (c->retry && cand_lead(s, c) > c->retry))) {
-			s->fresh[kept++] = s->fresh[i];
+			s->news[kept++] = s->news[i];
 			continue;
 		}
-		c->fresh = false;
+		c->in_news = false;
 		c->retry = 0;
 		if (c->object == OBJECT_NONE || !cand_is_news(c))
 			continue;
 		if (cand_passes(p, s, c, &needs))
 			cand_tell(p, s, c, needs, &out[n++]);
 	}
-	s->nfresh = kept;
+	s->nnews = kept;
 	n += want_tell(p, out + n, max - n);
 	qsort(out, n, sizeof(*out), prediction_cmp);
 	return n;
@@ -113,7 +113,7 @@ void predict_later(struct predictor *p, uint32_t object)
 	struct cand *c = s ? stream_cand(s, object) : NULL;
 	int32_t lead;
 
-	if (!c || c->told_p <= 0 || c->fresh || s->nfresh == FRESH)
+	if (!c || c->told_p <= 0 || c->in_news || s->nnews == NEWS)
 		return;
 	lead = cand_lead(s, c) / 2;
 	if (lead < 1)

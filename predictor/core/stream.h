@@ -11,8 +11,10 @@
  *	      -> the best one, or a new one where none is good enough
  *
  * Each stream keeps its candidates: what was predicted to it and is neither
- * used nor given up yet (cands.c). It also keeps up to four cursors, which are
- * places in older trails that went like it (follow.c).
+ * used nor given up yet (cands.c). A candidate is told when predictor_predict()
+ * gives it to the caller; until then only the stream knows of it. It also keeps
+ * up to four cursors, which are places in older trails that went like it
+ * (follow.c).
  */
 #ifndef FOREFETCH_STREAM_H
 #define FOREFETCH_STREAM_H
@@ -32,7 +34,7 @@ enum {
 	CURSORS = 4,
 	CANDS = 512, /* candidates of a stream; a power of two */
 	RECENT = 32, /* objects that a stream remembers */
-	FRESH = 256, /* candidates that wait to be told */
+	NEWS = 256,  /* candidates that wait to be told */
 	LEVELS = 3,  /* a directory and those above it */
 	RECENT_DIRS = 4,
 };
@@ -43,8 +45,8 @@ struct cursor {
 	uint32_t horizon; /* the last place that became a candidate */
 	uint32_t ahead;   /* entries from place to horizon */
 	uint32_t weight;  /* of these entries: follow.c, WEIGHT */
-	uint32_t hits;    /* events that it had */
-	uint8_t missed;   /* events in a row that it did not have */
+	uint32_t hits;    /* events that it had ahead, and moved to */
+	uint8_t missed;   /* events since then that are not within its reach */
 	float conf;       /* confidence, 0 to 1 */
 };
 
@@ -58,6 +60,8 @@ struct cand {
 	float told_p;     /* the same when it was last told; 0: not told */
 	float told_corrected; /* what was told, after calib_correct() */
 	float graph_p;        /* probability by the graph, or 0 */
+	/* The cell of the calibration that gave `p`: predictions whose features
+	 * are alike share one, and their outcomes teach it (calib.h). */
 	calib_cell cell;
 	calib_cell first_cell, last_cell; /* of its first and last telling */
 	uint8_t cursor_bits;              /* the cursors that have it ahead */
@@ -65,7 +69,7 @@ struct cand {
 	uint8_t needs;                    /* PREDICTOR_NEEDS_… */
 	uint8_t told_needs;               /* of all tellings */
 	bool rest;        /* it is the rest of an access that has begun */
-	bool fresh;       /* it stands in the stream's `fresh` */
+	bool in_news;     /* it stands in the stream's `news` */
 	bool retell;      /* it is to be told although nothing changed */
 	bool withdrawn;   /* it was told and then taken back */
 	uint32_t told_at; /* event */
@@ -92,8 +96,10 @@ struct stream {
 	uint32_t events;    /* accesses of this stream */
 	uint32_t began_at;  /* event: the first one after a pause */
 	uint32_t tail;      /* place of the last object in the trail log */
-	/* Directories: below twin_from all has a twin below twin_to; DIR_NONE
-	 * if there are none. The others are what a single twin has shown. */
+	/* The stream works in a copy of a tree (twin.c): what is known below
+	 * the directory twin_from has a twin below twin_to, as two twins in a
+	 * row have shown. The other two are what the last twin has shown.
+	 * DIR_NONE if there are none. */
 	uint32_t twin_from, twin_to, maybe_twin_from, maybe_twin_to;
 	float guess_share;    /* of its guesses from names that came true */
 	uint32_t names_ahead; /* names that were told and not reached yet */
@@ -106,8 +112,8 @@ struct stream {
 	bool by_names;      /* the last event was foreseen from names */
 	bool by_order;      /* it goes in the order of READDIR, not by name */
 	uint16_t sweep;     /* the next candidate that cands_sweep() looks at */
-	uint16_t nfresh;
-	uint16_t fresh[FRESH];   /* candidates that are to be told */
+	uint16_t nnews;
+	uint16_t news[NEWS];     /* candidates that are to be told */
 	uint32_t recent[RECENT]; /* objects: a ring, by `events` */
 	struct cursor cursors[CURSORS];
 	/* The objects of `cands`, so that a probe stays in one cache line. */
