@@ -17,7 +17,9 @@
 #include "prefetch/prefetch_private.h"
 
 enum {
-	/* What could not go out for so long is not wanted any more. */
+	/* What could not go out for so long is not wanted any more. If this is
+	 * not longer than a pause for NFS3ERR_JUKEBOX (flight.c), the pause
+	 * ends all that wait. */
 	EXPIRED_US = 5000000,
 	/* Turns of a want; more of them would be a loop. */
 	STEPS_MAX = 12,
@@ -29,7 +31,8 @@ static uint64_t slack_us(const struct config_policy *policy)
 	return policy->attr_timeout_us / 3;
 }
 
-/* Whether an answer that rests on it will be right for some time. */
+/* Whether what a call at `sent_us` confirmed may be used for `timeout_us` from
+ * then, and for slack_us() from now at least. */
 static bool lasts(const struct turn *t, uint64_t sent_us, uint64_t timeout_us)
 {
 	if (sent_us == 0)
@@ -58,7 +61,8 @@ bool turn_confirmed(const struct turn *t, struct node *node, bool rights)
 	 * known. */
 	if (t->k.policy->consistency == CONFIG_CONSISTENCY_STRICT && sent_us)
 		return true;
-	/* So it is where the use is far off; and a READ shows the version. */
+	/* Where the use is far off, it need only be known, too: a confirmation
+	 * would be too old by then, and a READ shows the version. */
 	if (t->w->far_off && (node->flags & NODE_ATTRS))
 		return true;
 	if (!lasts(t, sent_us, t->k.policy->attr_timeout_us))
@@ -144,7 +148,7 @@ static bool step_dir(struct turn *t)
 	       turn_list(t, t->dir);
 }
 
-/* Only once: then the name is known, or cannot be. */
+/* Asks for the name; only once, since then it is known, or cannot be. */
 static bool look_up(struct turn *t)
 {
 	struct want *w = t->w;
@@ -242,6 +246,7 @@ static enum step step_end(struct turn *t)
 	if (t->too_early)
 		return STEP_LATER;
 	if (t->blocked) {
+		/* Nothing was done, so this turn does not count. */
 		w->steps--;
 		return STEP_BLOCKED;
 	}
@@ -249,6 +254,7 @@ static enum step step_end(struct turn *t)
 		return STEP_MORE;
 	if (!t->node && !w->name && !(w->needs & PREDICTOR_NEEDS_ABSENCE))
 		return drop(t, NOTE_UNKNOWN, METRICS_PREFETCH_UNKNOWN);
+	/* It was its first turn, and nothing was missing. */
 	if (t->sent == 0 && w->steps == 1)
 		return drop(t, NOTE_FRESH, METRICS_PREFETCH_FRESH);
 	return STEP_DONE;
