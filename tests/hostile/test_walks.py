@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Walks beside clients, and beside each other, where all is cached: a walk that
-asks the server for nothing must not keep anybody from their turn."""
+"""Walks where all is cached: one that asks the server for nothing must not keep
+clients from their turns."""
 import time
 
 import daemon
 import rpc
-from fakeserver import HOLD
 from rpc import opaque, u32, u64
 from test_warm import Warm
 from tree import Tree, cookie_of, entry
@@ -50,26 +49,6 @@ class Cached(Tree):
     def getattr(self):
         with self.ff.connect() as client:
             client.nfs(rpc.GETATTR, opaque(rpc.ROOT))
-
-
-class TwoWalks(Cached):
-    size = 1000000
-
-    def test_one_waits_for_the_server(self):
-        """The other, which needs nothing of it, goes on."""
-        self.walk(metadata=True).end()
-        # Both have mounted before one READ may fill what the link has room for.
-        mounted = len(self.up.seen(rpc.MNT, prog=rpc.MOUNT))
-        self.up.script(rpc.MNT, HOLD, prog=rpc.MOUNT)
-        self.up.script(rpc.READ, HOLD)
-        data, names = self.walk(), self.walk(metadata=True)
-        for call in self.up.wait(rpc.MNT, mounted + 2,
-                                 prog=rpc.MOUNT)[-2:]:
-            call.reply(self.up.plausible_mount(call))
-        self.up.wait(rpc.READ, 1)
-        self.assertEqual(names.end()["files"], self.dirs * self.files)
-        self.assertFalse(data.ask()["done"])
-        self.up.script(rpc.READ, self.read)
 
 
 class Loop(Cached):

@@ -77,6 +77,27 @@ static struct want *add(struct world *w, uint64_t object, uint32_t lead)
 	return want_add(&w->pf, w->creds[0], &pred, T0);
 }
 
+/* One that is blocked stands back for the rest of the turn, and no longer. */
+static void test_blocked(void **state)
+{
+	struct world *w = *state;
+	struct want *job;
+
+	w->pf.turn = 7;
+	job = want_next(&w->pf);
+	job->blocked_turn = 7;
+	want_queue(job, false);
+	for (int i = 0; i < 3; i++) {
+		assert_ptr_equal(want_next(&w->pf), w->jobs[1].owner.want);
+		want_queue(w->jobs[1].owner.want, false);
+	}
+	w->jobs[1].owner.want->blocked_turn = 7;
+	assert_null(want_next(&w->pf));
+	w->pf.turn++;
+	assert_ptr_equal(want_next(&w->pf), job);
+	want_queue(job, false);
+}
+
 /* Whatever else is wanted goes first, however far ahead it is. */
 static void test_last(void **state)
 {
@@ -169,6 +190,7 @@ static void test_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    TEST(test_blocked),
 	    TEST(test_last),
 	    TEST(test_not_counted),
 	    TEST(test_by_turns),
