@@ -17,9 +17,9 @@
 #include "prefetch/prefetch_private.h"
 
 enum {
-	/* What could not go out for so long is not wanted any more. If this is
-	 * not longer than a pause for NFS3ERR_JUKEBOX (flight.c), the pause
-	 * ends all that wait. */
+	/* What could not go out for so long is not wanted any more. A pause for
+	 * NFS3ERR_JUKEBOX (flight.c) that is as long, or longer, ends all that
+	 * wait when it begins. */
 	EXPIRED_US = 5000000,
 	/* Turns of a want; more of them would be a loop. */
 	STEPS_MAX = 12,
