@@ -42,3 +42,14 @@ void prefetch_close(struct prefetch *pf, struct pf_cred **creds, uint32_t n)
 	linkest_free(pf->p.link);
 	metrics_free(pf->p.metrics);
 }
+
+struct want *prefetch_want_attr(
+    struct prefetch *pf, struct pf_cred *cred, uint64_t object, uint32_t lead)
+{
+	struct prediction pred = {.object = object,
+	    .p = 0.5f,
+	    .lead = lead,
+	    .needs = PREDICTOR_NEEDS_ATTR};
+
+	return want_add(pf, cred, &pred, T0);
+}

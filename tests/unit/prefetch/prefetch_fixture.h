@@ -12,5 +12,8 @@ static const uint64_t T0 = UINT64_C(1) << 40;
 void prefetch_open(struct prefetch *pf, struct pf_cred **creds, uint32_t n);
 /* … and nothing but the fixture holds them in the end. */
 void prefetch_close(struct prefetch *pf, struct pf_cred **creds, uint32_t n);
+/* The attributes of `object` are predicted at T0, `lead` accesses ahead. */
+struct want *prefetch_want_attr(
+    struct prefetch *pf, struct pf_cred *cred, uint64_t object, uint32_t lead);
 
 #endif

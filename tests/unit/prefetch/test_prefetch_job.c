@@ -69,12 +69,7 @@ static int teardown(void **state)
 
 static struct want *add(struct world *w, uint64_t object, uint32_t lead)
 {
-	struct prediction pred = {.object = object,
-	    .p = 0.5f,
-	    .lead = lead,
-	    .needs = PREDICTOR_NEEDS_ATTR};
-
-	return want_add(&w->pf, w->creds[0], &pred, T0);
+	return prefetch_want_attr(&w->pf, w->creds[0], object, lead);
 }
 
 /* One that is blocked stands back for the rest of the turn, and no longer. */

@@ -53,31 +53,10 @@ struct upstream_call *upstream_send(struct upstream *up,
 	return call;
 }
 
-bool upstream_call_sent(const struct upstream_call *call)
-{
-	(void)call;
-	return true;
-}
-
 bool upstream_drop(struct upstream_call *call)
 {
 	(void)call;
 	return true;
-}
-
-void upstream_abandon(struct upstream_call *call)
-{
-	(void)call;
-}
-
-void upstream_resume(struct upstream_call *call)
-{
-	(void)call;
-}
-
-void upstream_release(struct upstream_call *call)
-{
-	(void)call;
 }
 
 /* ---- wants ------------------------------------------------------------------

@@ -37,31 +37,10 @@ struct upstream_call *upstream_send(struct upstream *up,
 	return call;
 }
 
-bool upstream_call_sent(const struct upstream_call *call)
-{
-	(void)call;
-	return true;
-}
-
 bool upstream_drop(struct upstream_call *call)
 {
 	(void)call;
 	return false;
-}
-
-void upstream_abandon(struct upstream_call *call)
-{
-	(void)call;
-}
-
-void upstream_resume(struct upstream_call *call)
-{
-	(void)call;
-}
-
-void upstream_release(struct upstream_call *call)
-{
-	(void)call;
 }
 
 /* ---- a prefetch with nothing but wants -------------------------------- */
@@ -106,12 +85,7 @@ static int teardown(void **state)
 
 static struct want *add(struct world *w, uint64_t object, uint32_t lead)
 {
-	struct prediction pred = {.object = object,
-	    .p = 0.5f,
-	    .lead = lead,
-	    .needs = PREDICTOR_NEEDS_ATTR};
-
-	return want_add(&w->pf, w->creds[0], &pred, T0);
+	return prefetch_want_attr(&w->pf, w->creds[0], object, lead);
 }
 
 static void assert_next(struct world *w, uint64_t object)
