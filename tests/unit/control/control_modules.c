@@ -14,29 +14,13 @@
 
 #include "cache/user.h"
 #include "control/control_fixture.h"
+#include "control/control_modules.h"
 #include "datacache/compact.h"
 #include "explain/explain.h"
 #include "explain/objnames.h"
 #include "hint/hint.h"
 #include "prefetch/prefetch.h"
 #include "warm/warm.h"
-
-int __wrap_compact_begin(struct compact *c);
-bool __wrap_compact_busy(const struct compact *c);
-struct warm_walk *__wrap_warm_begin(struct warm *wm, const struct user *who,
-    const char *export, const char *path, bool data);
-void __wrap_warm_get_progress(
-    const struct warm_walk *walk, struct warm_progress *out);
-void __wrap_warm_end(struct warm_walk *walk);
-struct hint_stream *__wrap_hint_begin(struct hints *h, const struct user *who,
-    const char *export, const char *path);
-void __wrap_explain(struct caches *c, struct prefetch *pf,
-    const struct user *user, const char *export, const char *path,
-    uint64_t now_us, struct explain *out);
-struct predictor *__wrap_prefetch_predictor(struct prefetch *pf);
-void __wrap_prefetch_edited(struct prefetch *pf);
-bool __wrap_objnames_step(struct objnames *on, struct caches *c,
-    const struct user *user, size_t steps);
 
 int __wrap_compact_begin(struct compact *c)
 {
