@@ -21,7 +21,7 @@ struct wall {
 	uint32_t n;
 };
 
-/* The bit of `uid`; it gets one if there is one left. 0 if there is none. */
+/* The bit of `uid`, which is given one if any is left; else 0. */
 uint16_t wall_bit(struct wall *w, uint64_t uid);
 /* The bit of `uid`, 0 if it has none. */
 uint16_t wall_find(const struct wall *w, uint64_t uid);

@@ -89,7 +89,8 @@ static void pack_grants(struct metapack *p, const struct node *node)
 	metabuf_put_u32(p->out, 0);
 }
 
-/* Whether what is bound to a node still holds, and for good. */
+/* Whether what is bound to a node still holds. `*firm`: without a bound of
+ * time. */
 static bool current(
     const struct node_ext *x, const struct binding *b, bool *firm)
 {

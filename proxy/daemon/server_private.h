@@ -29,7 +29,7 @@ struct server {
 	struct hints *hints;
 	uint64_t calls; /* of clients, at the last sweep */
 	struct svc *svc;
-	struct clients *clients; /* last: they may call at once */
+	struct clients *clients; /* made last, since they may call at once */
 	struct event *ev_sweep;
 	struct event *ev_bury;                     /* what was flushed */
 	struct netmatch_addr found[RESOLVE_COUNT]; /* len 0: not known */

@@ -74,7 +74,7 @@ enum svc_tried {
 	SVC_TRIED_SERVER = 1,  /* the server was asked for what it wants */
 	SVC_TRIED_CONFIRM = 2, /* attributes and rights were asked for */
 	SVC_TRIED_REST = 4,    /* the end of its data was asked for */
-	SVC_TRIED_PIECES = 8,  /* a READ, but they did not fit */
+	SVC_TRIED_PIECES = 8,  /* a READ in pieces did not fit */
 	SVC_TRIED_WAIT = 16,   /* it was not answered at once */
 };
 

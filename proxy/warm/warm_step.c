@@ -249,7 +249,8 @@ static bool may_read(const struct todo *t)
 	       (t->it->proof && g && (g->known & g->given & ACCESS3_READ));
 }
 
-/* False where the file is done with; or `*again`. */
+/* False where the walk is done with the file. `*again`: the rights to it are to
+ * be asked for first. */
 static bool pin_file(const struct todo *t, bool *again)
 {
 	struct warm_walk *w = t->w;
