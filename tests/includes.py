@@ -44,7 +44,8 @@ ARROWS = {
     "proxy/cache proxy/upstream proxy/prefetch proxy/svc proxy/explain proxy/warm "
     "proxy/hint proxy/control",
     # Programs of their own, which know the daemon by its messages alone.
-    "proxy/ctl": "predictor/persist proxy/control",
+    "proxy/ctl": "proxy/control",
+    "proxy/commands": "predictor/persist proxy/control proxy/ctl",
     "hint": "proxy/ctl proxy/control",
 }
 
@@ -61,6 +62,7 @@ PRIVATE = {
 }
 # forefetch and the library know of control/ what goes over the socket.
 PROTOCOL = {"protocol.h", "control.pb-c.h"}
+CLIENTS = {"hint", "proxy/ctl", "proxy/commands", "proxy/mount", "proxy/doctor", "proxy/top"}
 
 GENERATED = {"nfsproto/nfs3.h", "nfsproto/mount3.h", "nfsproto/nfsacl3.h",
              "control/control.pb-c.h", "predictor/persist/predictor.pb-c.h",
@@ -100,7 +102,7 @@ def wrong(folder, include):
         return "to which no arrow leads"
     if is_private(other, name):
         return "which is private to %s" % other
-    if folder in ("hint", "proxy/ctl") and other == "proxy/control" and name not in PROTOCOL:
+    if folder in CLIENTS and other == "proxy/control" and name not in PROTOCOL:
         return "which is the daemon's side"
     return None
 

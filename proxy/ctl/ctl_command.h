@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The program `forefetch`: its commands and their options.
+ * What a command of the program `forefetch` is, and what its command line can
+ * ask for.
  *
- * This folder is a program of its own: it talks to the daemon over the control
- * socket, and uses nothing else of it but the messages (control/protocol.h and
- * control.pb-c.h). ctl_mount and ctl_wire are parts of the library for hints,
- * too (hint/).
+ * This folder is the library of that program: it talks to the daemon over the
+ * control socket, and uses nothing else of it but the messages
+ * (control/protocol.h and control.pb-c.h). The commands are in commands/ and in
+ * folders of their own. ctl_mount and ctl_wire are parts of the library for
+ * hints, too (hint/).
  *
- *	ctl_main ──▶ ctl_COMMAND ──▶ ctl_client ──▶ ctl_wire ──▶ daemon
- *	                 ├─ for people: ctl_put, ctl_table, ctl_text
- *	                 └─ for programs: ctl_json
+ *	commands/main ──▶ commands/NAME ──▶ ctl_client ──▶ ctl_wire ──▶ daemon
+ *	                      ├─ for people: ctl_put, ctl_table, ctl_text
+ *	                      └─ for programs: ctl_json
  */
 #ifndef FOREFETCH_CTL_COMMAND_H
 #define FOREFETCH_CTL_COMMAND_H
@@ -17,6 +19,7 @@
 #include <stdbool.h>
 
 #define CTL_EXIT_USAGE 2
+#define CTL_ARGS_MAX   1024
 
 /* What the command line asks for. */
 struct ctl_options {
@@ -37,22 +40,21 @@ struct ctl_options {
 	double watch_s; /* 0: once */
 };
 
-/*
- * Commands: ask the daemon, print the answer on stdout. Return an exit code;
- * a failure has been told on stderr.
- */
-int ctl_status(const struct ctl_options *opt);
-int ctl_stats(const struct ctl_options *opt);
-int ctl_compact(const struct ctl_options *opt);
-int ctl_flush(const struct ctl_options *opt);
-int ctl_explain(const struct ctl_options *opt);
-int ctl_hint(const struct ctl_options *opt);
-int ctl_pin(const struct ctl_options *opt);
-int ctl_trace(const struct ctl_options *opt);
-int ctl_trees(const struct ctl_options *opt);
-/* With -o; no daemon is asked. */
-int ctl_trees_merge(const struct ctl_options *opt);
-int ctl_unpin(const struct ctl_options *opt);
-int ctl_warm(const struct ctl_options *opt);
+/* One command: a constant in the file that implements it, and a line in
+ * commands/command_list.c. */
+struct ctl_command {
+	const char *name;
+	const char *usage; /* what follows the name */
+	const char *summary;
+	const char *help; /* lines of at most 80 columns */
+	/* Long names of the options that it takes, with blanks between; what
+	 * they are is in commands/option_list.c. */
+	const char *options;
+	/* Asks the daemon, and prints the answer on stdout. Returns an exit
+	 * code; a failure has been told on stderr. */
+	int (*run)(const struct ctl_options *opt);
+	int args_min; /* 0: the name of a server may follow */
+	int args_max; /* 0: that alone; -1: none at all */
+};
 
 #endif

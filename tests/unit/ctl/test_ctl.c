@@ -12,7 +12,7 @@
 
 #include "control/control.pb-c.h"
 #include "control/protocol.h"
-#include "ctl/ctl_hint_line.h"
+#include "commands/hint_line.h"
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_mount.h"
 #include "ctl/ctl_put.h"
@@ -303,11 +303,11 @@ static void test_plain(void **state)
 static void check_line(
     const char *text, const char *path, uint64_t offset, uint64_t length)
 {
-	struct ctl_hint_line line;
+	struct hint_line line;
 	char copy[64];
 
 	snprintf(copy, sizeof(copy), "%s", text);
-	assert_true(ctl_hint_parse(copy, &line));
+	assert_true(hint_line_parse(copy, &line));
 	assert_string_equal(line.path, path);
 	assert_true(line.offset == offset);
 	assert_true(line.length == length);
@@ -317,7 +317,7 @@ static void test_hint_lines(void **state)
 {
 	static const char *const bad[] = {"a 18446744073709551615 1",
 	    "a 0 18446744073709551616", "a 16777216T 1", "a 0 99999999999999G"};
-	struct ctl_hint_line line;
+	struct hint_line line;
 	char copy[64];
 
 	(void)state;
@@ -342,7 +342,7 @@ static void test_hint_lines(void **state)
 	check_line("a 0 18446744073709551615", "a", 0, UINT64_MAX);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		snprintf(copy, sizeof(copy), "%s", bad[i]);
-		assert_false(ctl_hint_parse(copy, &line));
+		assert_false(hint_line_parse(copy, &line));
 	}
 }
 

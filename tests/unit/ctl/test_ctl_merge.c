@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "ctl/ctl_command.h"
+#include "commands/command_list.h"
 #include "predictor/persist/trees.h"
 
 #define MS 1000000ull
@@ -130,7 +130,7 @@ static int merge(struct files *f, int n)
 	struct ctl_options opt = {
 	    .arg = args[0], .args = args, .nargs = n, .output = f->out};
 
-	return ctl_trees_merge(&opt);
+	return trees_merge(&opt);
 }
 
 static void test_merge(void **state)

@@ -7,13 +7,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "commands/command_list.h"
 #include "ctl/ctl_client.h"
-#include "ctl/ctl_command.h"
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_mount.h"
 #include "ctl/ctl_table.h"
 #include "ctl/ctl_text.h"
-#include "ctl/ctl_walk.h"
+#include "commands/walk.h"
 
 static Forefetch__Response *ask_at(
     struct ctl_client *c, struct ctl_place *at, Forefetch__PinAction action)
@@ -125,18 +125,18 @@ static Forefetch__Response *ask_again(
 static Forefetch__Response *follow(
     struct ctl_client *c, struct ctl_place *at, const struct ctl_options *opt)
 {
-	struct ctl_walk screen = {.quiet = opt->json};
+	struct walk screen = {.quiet = opt->json};
 	Forefetch__Response *next,
 	    *res = check(opt, ask_at(c, at, FOREFETCH__PIN_ACTION__PIN_ADD));
 
 	while (res && res->pins->n_pins > 0 && res->pins->pins[0]->walks &&
-	       !ctl_walk_stopped()) {
-		ctl_walk_show(&screen, res->pins->pins[0]->walk);
+	       !walk_stopped()) {
+		walk_show(&screen, res->pins->pins[0]->walk);
 		next = check(opt, ask_again(c, res->pins->pins[0]));
 		ctl_free(res);
 		res = next;
 	}
-	ctl_walk_clear(&screen);
+	walk_clear(&screen);
 	if (!res || res->pins->n_pins > 0)
 		return res;
 	fputs("forefetch: it was unpinned meanwhile\n", stderr);
@@ -150,15 +150,15 @@ static void put_result(const char *path, const Forefetch__Pin *p)
 
 	ctl_put_bytes(stdout, (const uint8_t *)path, strlen(path));
 	fputs(": ", stdout);
-	ctl_walk_put(stdout, p->walk);
+	walk_put(stdout, p->walk);
 	printf(", %s%s\n", ctl_text_us(time, p->walk->elapsed_us),
 	    p->walks ? "; forefetchd continues" : "");
-	ctl_walk_put_errors(p->walk);
+	walk_put_errors(p->walk);
 }
 
 static bool is_good(const char *path, const Forefetch__Pin *p)
 {
-	bool good = ctl_walk_good(path, p->walk);
+	bool good = walk_good(path, p->walk);
 
 	if (p->walk->full)
 		fprintf(stderr,
@@ -187,12 +187,28 @@ static bool pin_one(struct ctl_client *c, struct ctl_place *at,
 	return good;
 }
 
-int ctl_pin(const struct ctl_options *opt)
+static int pin_run(const struct ctl_options *opt)
 {
-	bool good = opt->list ? list(opt) : ctl_walk_all(opt, "pins", pin_one);
+	bool good = opt->list ? list(opt) : walk_all(opt, "pins", pin_one);
 
 	return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
+
+const struct ctl_command pin_command = {
+    .name = "pin",
+    .usage = "[--json] PATH... | --list",
+    .summary = "keep files and directories in the cache",
+    .help = "Fetches the tree at each PATH, on a mount of the proxy, as "
+	    "warm does, and keeps its\ndata in the cache until unpin, "
+	    "whatever else is cached. Pins survive a restart, and\nthe "
+	    "trees are checked for changes while they are in use. --list "
+	    "shows what you have\npinned; for root, what all users "
+	    "have.\n",
+    .options = "list json",
+    .run = pin_run,
+    .args_min = 1,
+    .args_max = CTL_ARGS_MAX,
+};
 
 /* ---- unpin ------------------------------------------------------------ */
 
@@ -208,7 +224,7 @@ static Forefetch__Response *unpin(struct ctl_client *c, const char *path)
 	return found ? ask_at(c, &at, FOREFETCH__PIN_ACTION__PIN_REMOVE) : NULL;
 }
 
-int ctl_unpin(const struct ctl_options *opt)
+static int unpin_run(const struct ctl_options *opt)
 {
 	struct ctl_client *c = ctl_open(opt->socket);
 	uint64_t removed = 0;
@@ -228,3 +244,16 @@ int ctl_unpin(const struct ctl_options *opt)
 		printf("{\"removed\": %" PRIu64 "}\n", removed);
 	return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
+
+const struct ctl_command unpin_command = {
+    .name = "unpin",
+    .usage = "[--json] PATH...",
+    .summary = "stop keeping files and directories in the cache",
+    .help = "Each PATH is one that you have pinned; root may name those "
+	    "of all users. The data\nstays in the cache until its space "
+	    "is needed.\n",
+    .options = "json",
+    .run = unpin_run,
+    .args_min = 1,
+    .args_max = CTL_ARGS_MAX,
+};

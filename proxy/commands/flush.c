@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "commands/command_list.h"
 #include "ctl/ctl_client.h"
-#include "ctl/ctl_command.h"
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_put.h"
 
-int ctl_flush(const struct ctl_options *opt)
+static int flush_run(const struct ctl_options *opt)
 {
 	Forefetch__FlushRequest flush = FOREFETCH__FLUSH_REQUEST__INIT;
 	Forefetch__Response *res;
@@ -29,3 +29,14 @@ int ctl_flush(const struct ctl_options *opt)
 	ctl_free(res);
 	return EXIT_SUCCESS;
 }
+
+const struct ctl_command flush_command = {
+    .name = "flush",
+    .usage = "[--json] [SERVER]",
+    .summary = "empty the caches",
+    .help = "Empties the caches of every server, or of SERVER alone, in "
+	    "memory and on disk, and\nshows what was dropped. Only root "
+	    "and the user that forefetchd runs as may do this.\n",
+    .options = "json",
+    .run = flush_run,
+};

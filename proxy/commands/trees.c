@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "control/protocol.h"
+#include "commands/command_list.h"
 #include "ctl/ctl_client.h"
-#include "ctl/ctl_command.h"
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_outfile.h"
 #include "ctl/ctl_table.h"
@@ -261,14 +261,14 @@ static const struct action {
     {"clear", 0, 1, clear},
 };
 
-int ctl_trees(const struct ctl_options *opt)
+static int trees_run(const struct ctl_options *opt)
 {
 	const struct action *a = NULL;
 	struct ctl_client *c;
 	bool good;
 
 	if (opt->output)
-		return ctl_trees_merge(opt);
+		return trees_merge(opt);
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
 		if (strcmp(actions[i].name, opt->arg) == 0)
 			a = &actions[i];
@@ -284,3 +284,21 @@ int ctl_trees(const struct ctl_options *opt)
 	ctl_close(c);
 	return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
+
+const struct ctl_command trees_command = {
+    .name = "trees",
+    .usage = "[--server SERVER] [--json] list | show ID | export FILE |\n"
+	     "       import FILE | merge FILE | clear [ID]\n"
+	     "       forefetch trees merge FILE... -o OUT",
+    .summary = "show, export, import and clear what was learned",
+    .help = "An access tree is a set of files that a program or job uses "
+	    "together. list shows\nyours, for root those of all users; show "
+	    "shows one. export writes them to FILE;\nimport reads them from "
+	    "FILE if you have none yet, merge adds them to those that "
+	    "you\nhave. clear removes one of them, or all. With -o, merge "
+	    "combines several files into\none, without a daemon.\n",
+    .options = "server output json",
+    .run = trees_run,
+    .args_min = 1,
+    .args_max = CTL_ARGS_MAX,
+};

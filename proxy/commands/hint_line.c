@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A line of `forefetch hint -`: PATH [OFFSET LENGTH]. */
-#include "ctl/ctl_hint_line.h"
+#include "commands/hint_line.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -61,13 +61,13 @@ static char *cut(char *text, char *word)
 	return word;
 }
 
-bool ctl_hint_parse(char *text, struct ctl_hint_line *out)
+bool hint_line_parse(char *text, struct hint_line *out)
 {
 	char *length = last_number(text, text + strlen(text));
 	char *offset, *end;
 	char kept;
 
-	*out = (struct ctl_hint_line){.path = text};
+	*out = (struct hint_line){.path = text};
 	if (!length)
 		return true;
 	end = cut(text, length);

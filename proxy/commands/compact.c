@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "commands/command_list.h"
 #include "ctl/ctl_client.h"
-#include "ctl/ctl_command.h"
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_put.h"
 
@@ -80,7 +80,7 @@ static bool is_good(const Forefetch__CompactedServer *srv)
 	       srv->end == FOREFETCH__COMPACT_END__IN_ORDER;
 }
 
-int ctl_compact(const struct ctl_options *opt)
+static int compact_run(const struct ctl_options *opt)
 {
 	const struct timespec rest = {.tv_nsec = ASK_MS * 1000000L};
 	Forefetch__Response *first = ask_compact(opt, true);
@@ -106,3 +106,18 @@ int ctl_compact(const struct ctl_options *opt)
 	ctl_free(first);
 	return code;
 }
+
+const struct ctl_command compact_command = {
+    .name = "compact",
+    .usage = "[--json] [SERVER]",
+    .summary = "put cached data on disk in the order of its use",
+    .help = "Moves cached data of every server, or of SERVER alone, so "
+	    "that it lies on disk in\nthe order in which it was read, "
+	    "and shows how much did before and does now. The\ndaemon "
+	    "does this by itself when it is idle; see compact_rate in "
+	    "forefetch.conf(5).\nOnly root and the user that forefetchd "
+	    "runs as may do this. ^C stops waiting for it,\nnot the work "
+	    "itself.\n",
+    .options = "json",
+    .run = compact_run,
+};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What warm, pin and hint do while the daemon works. */
-#include "ctl/ctl_walk.h"
+#include "commands/walk.h"
 
 #include <signal.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static void on_signal(int sig)
 	stopped = 1;
 }
 
-void ctl_walk_put(FILE *out, const Forefetch__Warmed *w)
+void walk_put(FILE *out, const Forefetch__Warmed *w)
 {
 	double s = w->elapsed_us ? (double)w->elapsed_us / 1e6 : 1e-6;
 	char rate[CTL_TEXT_MAX];
@@ -35,12 +35,12 @@ void ctl_walk_put(FILE *out, const Forefetch__Warmed *w)
 	    ctl_text_bytes(rate, (uint64_t)((double)w->fetched_bytes / s)));
 }
 
-bool ctl_walk_stopped(void)
+bool walk_stopped(void)
 {
 	return stopped != 0;
 }
 
-void ctl_walk_catch(void)
+void walk_catch(void)
 {
 	const struct sigaction act = {.sa_handler = on_signal};
 
@@ -51,12 +51,12 @@ void ctl_walk_catch(void)
 static void put_progress(const Forefetch__Warmed *w)
 {
 	fputs("\r", stderr);
-	ctl_walk_put(stderr, w);
+	walk_put(stderr, w);
 	fprintf(stderr, "%s\033[K", w->waits ? ", waiting" : "");
 	fflush(stderr);
 }
 
-void ctl_walk_rest(struct ctl_walk *s)
+void walk_rest(struct walk *s)
 {
 	unsigned ms = s->ms ? s->ms : ASK_MIN_MS;
 	const struct timespec ts = {
@@ -66,25 +66,25 @@ void ctl_walk_rest(struct ctl_walk *s)
 	s->ms = ms * 2 > ASK_MAX_MS ? ASK_MAX_MS : ms * 2;
 }
 
-bool ctl_walk_is_shown(const struct ctl_walk *s)
+bool walk_is_shown(const struct walk *s)
 {
 	return !s->quiet && isatty(STDERR_FILENO);
 }
 
-void ctl_walk_show(struct ctl_walk *s, const Forefetch__Warmed *w)
+void walk_show(struct walk *s, const Forefetch__Warmed *w)
 {
-	if (ctl_walk_is_shown(s))
+	if (walk_is_shown(s))
 		put_progress(w);
-	ctl_walk_rest(s);
+	walk_rest(s);
 }
 
-void ctl_walk_clear(const struct ctl_walk *s)
+void walk_clear(const struct walk *s)
 {
-	if (ctl_walk_is_shown(s))
+	if (walk_is_shown(s))
 		fputs("\r\033[K", stderr);
 }
 
-void ctl_walk_put_errors(const Forefetch__Warmed *w)
+void walk_put_errors(const Forefetch__Warmed *w)
 {
 	if (w->refused > 0)
 		ctl_put(stdout, w, "  {refused} refused by the server\n");
@@ -92,7 +92,7 @@ void ctl_walk_put_errors(const Forefetch__Warmed *w)
 		ctl_put(stdout, w, "  {failed} failed\n");
 }
 
-bool ctl_walk_good(const char *path, const Forefetch__Warmed *w)
+bool walk_good(const char *path, const Forefetch__Warmed *w)
 {
 	if (w->status > 0) {
 		/* The first 30 of nfsstat3 have the numbers of errno. */
@@ -121,24 +121,24 @@ static bool walk_one(const struct ctl_options *opt, const char *path,
 	return good;
 }
 
-bool ctl_walk_all(const struct ctl_options *opt, const char *key,
+bool walk_all(const struct ctl_options *opt, const char *key,
     bool (*one)(struct ctl_client *c, struct ctl_place *at, const char *path,
 	const struct ctl_options *opt, struct ctl_json *j))
 {
 	struct ctl_json j = {.out = stdout};
 	bool good = true;
 
-	ctl_walk_catch();
+	walk_catch();
 	if (opt->json) {
 		ctl_json_open(&j, NULL, '{');
 		ctl_json_open(&j, key, '[');
 	}
-	for (int i = 0; i < opt->nargs && !ctl_walk_stopped(); i++)
+	for (int i = 0; i < opt->nargs && !walk_stopped(); i++)
 		good = walk_one(opt, opt->args[i], &j, one) && good;
 	if (opt->json) {
 		ctl_json_close(&j, ']');
 		ctl_json_close(&j, '}');
 		putchar('\n');
 	}
-	return good && !ctl_walk_stopped();
+	return good && !walk_stopped();
 }

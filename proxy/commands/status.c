@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/ctl_check.h"
+#include "commands/check.h"
+#include "commands/command_list.h"
 #include "ctl/ctl_client.h"
-#include "ctl/ctl_command.h"
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_put.h"
 #include "ctl/ctl_table.h"
@@ -244,7 +244,7 @@ static void put_text(const Forefetch__Status *st, bool verbose)
 		put_server(st->servers[i], st, verbose);
 }
 
-int ctl_status(const struct ctl_options *opt)
+static int status_run(const struct ctl_options *opt)
 {
 	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
 	Forefetch__Response *res;
@@ -256,7 +256,7 @@ int ctl_status(const struct ctl_options *opt)
 	if (!res)
 		return EXIT_FAILURE;
 	if (opt->check)
-		code = ctl_check(res->status, opt->json);
+		code = check_print(res->status, opt->json);
 	else if (opt->json)
 		ctl_json_print(res->status);
 	else
@@ -264,3 +264,17 @@ int ctl_status(const struct ctl_options *opt)
 	ctl_free(res);
 	return code;
 }
+
+const struct ctl_command status_command = {
+    .name = "status",
+    .usage = "[-v] [--check] [--json] [--watch SECONDS] [SERVER]",
+    .summary = "show the state of the daemon and its servers",
+    .help = "Shows for every server, or for SERVER alone, whether it is "
+	    "up, the round trip\ntime, connections and calls in flight, "
+	    "how consistent answers from the caches are,\nand how full "
+	    "the caches are. With -v, it also lists every connection. "
+	    "--check is for\nscripts: it prints a line for each problem "
+	    "and exits with 1, or prints nothing and\nexits with 0.\n",
+    .options = "watch check verbose json",
+    .run = status_run,
+};

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "control/protocol.h"
+#include "commands/command_list.h"
 #include "ctl/ctl_client.h"
-#include "ctl/ctl_command.h"
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_put.h"
 #include "ctl/ctl_table.h"
@@ -337,7 +337,7 @@ static void put_server(
 		put_histogram(&srv->name, srv->calls[i]);
 }
 
-int ctl_stats(const struct ctl_options *opt)
+static int stats_run(const struct ctl_options *opt)
 {
 	Forefetch__StatsRequest stats = FOREFETCH__STATS_REQUEST__INIT;
 	Forefetch__Response *res;
@@ -355,3 +355,16 @@ int ctl_stats(const struct ctl_options *opt)
 	ctl_free(res);
 	return EXIT_SUCCESS;
 }
+
+const struct ctl_command stats_command = {
+    .name = "stats",
+    .usage = "[-v] [--histogram] [--json] [--watch SECONDS] [SERVER]",
+    .summary = "show counters and how long calls took",
+    .help = "Shows calls by procedure, of clients and to the server, the "
+	    "caches, prefetching,\nand the counters that are not zero, "
+	    "since the daemon started. With --histogram, it\nalso draws "
+	    "a chart of the times of every procedure; with -v, that and "
+	    "all counters.\n",
+    .options = "watch histogram verbose json",
+    .run = stats_run,
+};

@@ -14,12 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "commands/command_list.h"
 #include "ctl/ctl_client.h"
-#include "ctl/ctl_command.h"
-#include "ctl/ctl_hint_line.h"
+#include "commands/hint_line.h"
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_mount.h"
-#include "ctl/ctl_walk.h"
+#include "commands/walk.h"
 
 enum {
 	MOUNTS = 8,  /* that one run may name files of */
@@ -45,7 +45,7 @@ struct run {
 	struct ctl_mounts *mounts;
 	struct stream *streams[MOUNTS];
 	unsigned nstreams;
-	struct ctl_walk screen;
+	struct walk screen;
 	uint64_t lines;
 	uint64_t bad; /* lines, and files that are on no mount */
 	bool failed;  /* the daemon cannot be asked any more */
@@ -131,20 +131,20 @@ static void show_and_rest(struct run *run)
 {
 	struct hint_sum sum = sum_of(run);
 
-	if (ctl_walk_is_shown(&run->screen)) {
+	if (walk_is_shown(&run->screen)) {
 		fputs("\r", stderr);
 		put_sum(stderr, &sum);
 		fprintf(stderr, "%s\033[K", sum.full ? " for the reader" : "");
 		fflush(stderr);
 	}
-	ctl_walk_rest(&run->screen);
+	walk_rest(&run->screen);
 }
 
 /* Sends all hints of a stream, and waits until they were taken. */
 static void flush_stream(struct run *run, struct stream *s)
 {
 	run->screen.ms = 0;
-	while ((s->n > 0 || !s->begun) && !run->failed && !ctl_walk_stopped()) {
+	while ((s->n > 0 || !s->begun) && !run->failed && !walk_stopped()) {
 		if (!send_hints(run, s))
 			return;
 		if (s->n > 0)
@@ -208,14 +208,14 @@ static struct stream *stream_of(
 }
 
 static void queue_hint(struct run *run, struct stream *s,
-    const struct ctl_place *at, const struct ctl_hint_line *line)
+    const struct ctl_place *at, const struct hint_line *line)
 {
 	Forefetch__Hint *h = malloc(sizeof(*h));
 	size_t len = strlen(at->path);
 
 	if (s->n == BATCH || s->bytes + len + HINT_BYTES > BATCH_BYTES)
 		flush_stream(run, s);
-	if (run->failed || ctl_walk_stopped() || !h) {
+	if (run->failed || walk_stopped() || !h) {
 		free(h);
 		return;
 	}
@@ -229,7 +229,7 @@ static void queue_hint(struct run *run, struct stream *s,
 	s->bytes += h->path.len + HINT_BYTES;
 }
 
-static void hint_at(struct run *run, const struct ctl_hint_line *line)
+static void hint_at(struct run *run, const struct hint_line *line)
 {
 	char *path = ctl_path_plain(line->path);
 	struct ctl_place at;
@@ -269,7 +269,7 @@ static void read_more(struct run *run, struct input *in)
 	in->at = 0;
 	if (poll(&p, 1, 0) == 0)
 		flush_all(run);
-	if (ctl_walk_stopped() || run->failed)
+	if (walk_stopped() || run->failed)
 		return;
 	n = read(STDIN_FILENO, in->buf + in->len, sizeof(in->buf) - in->len);
 	if (n < 0 && errno == EINTR)
@@ -300,14 +300,14 @@ static char *next_record(struct input *in)
 
 static void from_line(struct run *run, struct input *in, char *text)
 {
-	struct ctl_hint_line line;
+	struct hint_line line;
 
 	if (in->skips) {
 		in->skips = false;
 		complain(run, "standard input",
 		    "a line is too long; a file name ends with its line, or "
 		    "with -0 at a NUL");
-	} else if (*text && !ctl_hint_parse(text, &line)) {
+	} else if (*text && !hint_line_parse(text, &line)) {
 		complain(run, text,
 		    "a range is OFFSET LENGTH, such as 1M 64K, within 2^64");
 	} else if (*text) {
@@ -325,7 +325,7 @@ static void from_pipe(struct run *run)
 		return;
 	}
 	in->sep = run->opt->null ? '\0' : '\n';
-	while (!run->failed && !ctl_walk_stopped()) {
+	while (!run->failed && !walk_stopped()) {
 		text = next_record(in);
 		if (text) {
 			from_line(run, in, text);
@@ -357,12 +357,12 @@ static void wait_all(struct run *run)
 {
 	flush_all(run);
 	run->screen.ms = 0;
-	while (!run->failed && !ctl_walk_stopped() && !all_asked(run)) {
+	while (!run->failed && !walk_stopped() && !all_asked(run)) {
 		show_and_rest(run);
 		for (unsigned i = 0; i < run->nstreams && !run->failed; i++)
 			(void)send_hints(run, run->streams[i]);
 	}
-	ctl_walk_clear(&run->screen);
+	walk_clear(&run->screen);
 }
 
 static void put_json(const struct run *run, const struct hint_sum *sum)
@@ -379,7 +379,7 @@ static void put_json(const struct run *run, const struct hint_sum *sum)
 	ctl_json_number(&j, "failed", sum->failed);
 	ctl_json_number(&j, "ahead", sum->ahead);
 	ctl_json_number(&j, "waiting", sum->waiting);
-	ctl_json_bool(&j, "done", !run->failed && !ctl_walk_stopped());
+	ctl_json_bool(&j, "done", !run->failed && !walk_stopped());
 	ctl_json_close(&j, '}');
 	putchar('\n');
 }
@@ -395,7 +395,7 @@ static void put_result(const struct run *run)
 	if (run->nstreams == 0)
 		return;
 	put_sum(stdout, &sum);
-	printf("%s\n", ctl_walk_stopped() ? ", stopped" : "");
+	printf("%s\n", walk_stopped() ? ", stopped" : "");
 	if (sum.passed > 0)
 		printf("  %" PRIu64 " dropped: the reader had passed them\n",
 		    sum.passed);
@@ -419,10 +419,10 @@ static void run_end(struct run *run)
 	ctl_mounts_free(run->mounts);
 }
 
-int ctl_hint(const struct ctl_options *opt)
+static int hint_run(const struct ctl_options *opt)
 {
 	struct run run = {.opt = opt, .screen = {.quiet = opt->json}};
-	struct ctl_hint_line line = {0};
+	struct hint_line line = {0};
 
 	run.mounts = ctl_mounts_load();
 	if (!run.mounts) {
@@ -431,7 +431,7 @@ int ctl_hint(const struct ctl_options *opt)
 		    strerror(errno));
 		return EXIT_FAILURE;
 	}
-	ctl_walk_catch();
+	walk_catch();
 	for (int i = 0; i < opt->nargs && !run.failed; i++) {
 		line.path = opt->args[i];
 		if (strcmp(line.path, "-") == 0)
@@ -442,6 +442,22 @@ int ctl_hint(const struct ctl_options *opt)
 	wait_all(&run);
 	put_result(&run);
 	run_end(&run);
-	return run.failed || run.bad > 0 || ctl_walk_stopped() ? EXIT_FAILURE
-							       : EXIT_SUCCESS;
+	return run.failed || run.bad > 0 || walk_stopped() ? EXIT_FAILURE
+							   : EXIT_SUCCESS;
 }
+
+const struct ctl_command hint_command = {
+    .name = "hint",
+    .usage = "[-0] [--json] - | PATH...",
+    .summary = "announce what will be read, in order",
+    .help = "Reads lines \"PATH [OFFSET LENGTH]\" from standard input, and "
+	    "has what they name\nfetched in this order, ahead of the "
+	    "program that reads it as the same user. Hints\nthat the "
+	    "reader has passed are dropped; the others wait for it. A "
+	    "PATH is on a mount\nof the proxy; numbers may end in K, M, "
+	    "G or T. With -0, a NUL ends a line.\n",
+    .options = "null json",
+    .run = hint_run,
+    .args_min = 1,
+    .args_max = CTL_ARGS_MAX,
+};

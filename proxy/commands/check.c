@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/ctl_check.h"
+#include "commands/check.h"
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_text.h"
 
@@ -91,7 +91,7 @@ static void check_server(struct check *ck, const Forefetch__ServerStatus *srv)
 		report(ck, &srv->name, "not registered", &srv->rpcbind_error);
 }
 
-int ctl_check(const Forefetch__Status *st, bool json)
+int check_print(const Forefetch__Status *st, bool json)
 {
 	struct check ck = {.json = {.out = stdout}, .as_json = json};
 	size_t i;

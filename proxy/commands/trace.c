@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "commands/command_list.h"
 #include "ctl/ctl_client.h"
-#include "ctl/ctl_command.h"
 #include "ctl/ctl_json.h"
 
 enum { TAKE_MS = 200, STOP_MS = 50, STOP_TRIES = 200 };
@@ -176,7 +176,7 @@ static int stop(const struct ctl_options *opt)
 	return EXIT_SUCCESS;
 }
 
-int ctl_trace(const struct ctl_options *opt)
+static int trace_run(const struct ctl_options *opt)
 {
 	if (strcmp(opt->arg, "start") == 0 && opt->nargs == 2)
 		return start(opt);
@@ -185,3 +185,17 @@ int ctl_trace(const struct ctl_options *opt)
 	fputs("forefetch: see forefetch help trace\n", stderr);
 	return CTL_EXIT_USAGE;
 }
+
+const struct ctl_command trace_command = {
+    .name = "trace",
+    .usage = "[--server SERVER] [--json] start FILE | stop",
+    .summary = "record accesses for forefetch-sim",
+    .help = "start begins to record your accesses through the proxy to "
+	    "FILE, or for root those of\nall users, in the background. "
+	    "stop ends that and returns when FILE is complete.\nNames are "
+	    "recorded as hashes.\n",
+    .options = "server json",
+    .run = trace_run,
+    .args_min = 1,
+    .args_max = 2,
+};

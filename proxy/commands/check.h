@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* `forefetch status --check`. */
-#ifndef FOREFETCH_CTL_CHECK_H
-#define FOREFETCH_CTL_CHECK_H
+#ifndef FOREFETCH_CHECK_H
+#define FOREFETCH_CHECK_H
 
 #include <stdbool.h>
 
@@ -9,6 +9,6 @@
 
 /* Print what is not in order, a line each, or all of it as one JSON value: an
  * exit code, EXIT_SUCCESS where there is nothing. */
-int ctl_check(const Forefetch__Status *st, bool json);
+int check_print(const Forefetch__Status *st, bool json);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/ctl_command.h"
+#include "commands/command_list.h"
 #include "ctl/ctl_outfile.h"
 #include "predictor/persist/trees.h"
 
@@ -99,7 +99,7 @@ static bool export(const struct predictor *p, const struct ctl_options *opt)
 	return good;
 }
 
-int ctl_trees_merge(const struct ctl_options *opt)
+int trees_merge(const struct ctl_options *opt)
 {
 	const struct predictor_options po = {.budget_bytes = BUDGET};
 	struct predictor *p;

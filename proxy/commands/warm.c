@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "commands/command_list.h"
 #include "ctl/ctl_client.h"
-#include "ctl/ctl_command.h"
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_mount.h"
 #include "ctl/ctl_text.h"
-#include "ctl/ctl_walk.h"
+#include "commands/walk.h"
 
 static void put_result(const char *path, const Forefetch__Warmed *w)
 {
@@ -19,10 +19,10 @@ static void put_result(const char *path, const Forefetch__Warmed *w)
 
 	ctl_put_bytes(stdout, (const uint8_t *)path, strlen(path));
 	fputs(": ", stdout);
-	ctl_walk_put(stdout, w);
+	walk_put(stdout, w);
 	printf(", %s%s\n", ctl_text_us(time, w->elapsed_us),
 	    w->done ? "" : ", stopped");
-	ctl_walk_put_errors(w);
+	walk_put_errors(w);
 	if (w->full)
 		puts("  the cache is too small for all of it (cache_size); "
 		     "the rest of the data was not fetched");
@@ -55,15 +55,15 @@ static Forefetch__Response *ask_warm(
 static Forefetch__Response *walk(
     struct ctl_client *c, struct ctl_place *at, const struct ctl_options *opt)
 {
-	struct ctl_walk screen = {.quiet = opt->json};
+	struct walk screen = {.quiet = opt->json};
 	Forefetch__Response *res = ask_warm(c, at, opt);
 
-	while (res && !res->warm->done && !ctl_walk_stopped()) {
-		ctl_walk_show(&screen, res->warm);
+	while (res && !res->warm->done && !walk_stopped()) {
+		walk_show(&screen, res->warm);
 		ctl_free(res);
 		res = ask_warm(c, NULL, opt);
 	}
-	ctl_walk_clear(&screen);
+	walk_clear(&screen);
 	return res;
 }
 
@@ -75,7 +75,7 @@ static bool warm_one(struct ctl_client *c, struct ctl_place *at,
 
 	if (!res)
 		return false;
-	good = ctl_walk_good(path, res->warm);
+	good = walk_good(path, res->warm);
 	if (opt->json)
 		put_json(j, path, res->warm);
 	else if (!res->warm->status)
@@ -84,8 +84,22 @@ static bool warm_one(struct ctl_client *c, struct ctl_place *at,
 	return good;
 }
 
-int ctl_warm(const struct ctl_options *opt)
+static int warm_run(const struct ctl_options *opt)
 {
-	return ctl_walk_all(opt, "trees", warm_one) ? EXIT_SUCCESS
-						    : EXIT_FAILURE;
+	return walk_all(opt, "trees", warm_one) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
+
+const struct ctl_command warm_command = {
+    .name = "warm",
+    .usage = "[--data | --metadata] [--json] PATH...",
+    .summary = "fetch files and directories before they are needed",
+    .help = "Walks the tree at each PATH, on a mount of the proxy, and "
+	    "fetches names,\nattributes, rights and data that are not "
+	    "cached yet; with --metadata, everything but\nthe data. It "
+	    "fetches only what you may see. ^C stops it; if you run it "
+	    "again, it\ncontinues.\n",
+    .options = "data metadata json",
+    .run = warm_run,
+    .args_min = 1,
+    .args_max = CTL_ARGS_MAX,
+};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A line of `forefetch hint -`: PATH [OFFSET LENGTH]. */
-#ifndef FOREFETCH_CTL_HINT_LINE_H
-#define FOREFETCH_CTL_HINT_LINE_H
+#ifndef FOREFETCH_HINT_LINE_H
+#define FOREFETCH_HINT_LINE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct ctl_hint_line {
+struct hint_line {
 	const char *path;
 	uint64_t offset;
 	uint64_t length; /* 0: to the end */
@@ -18,6 +18,6 @@ struct ctl_hint_line {
  * followed by one, of "0 0" for all of the file. Numbers are bytes, with K, M,
  * G or T for powers of 1024. False where the range is none.
  */
-bool ctl_hint_parse(char *text, struct ctl_hint_line *out);
+bool hint_line_parse(char *text, struct hint_line *out);
 
 #endif

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "control/protocol.h"
+#include "commands/command_list.h"
 #include "ctl/ctl_client.h"
-#include "ctl/ctl_command.h"
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_mount.h"
 #include "ctl/ctl_put.h"
@@ -203,7 +203,7 @@ static void put_json(const char *path, const Forefetch__Explained *x)
 	putchar('\n');
 }
 
-int ctl_explain(const struct ctl_options *opt)
+static int explain_run(const struct ctl_options *opt)
 {
 	Forefetch__ExplainRequest explain = FOREFETCH__EXPLAIN_REQUEST__INIT;
 	Forefetch__Response *res;
@@ -225,3 +225,16 @@ int ctl_explain(const struct ctl_options *opt)
 	ctl_free(res);
 	return EXIT_SUCCESS;
 }
+
+const struct ctl_command explain_command = {
+    .name = "explain",
+    .usage = "[--json] PATH",
+    .summary = "show what is cached of a file and what was predicted",
+    .help = "Shows what is cached of the file at PATH, on a mount of the "
+	    "proxy, how old that is,\nand what became of the last "
+	    "prediction of it. The server is not asked.\n",
+    .options = "watch json",
+    .run = explain_run,
+    .args_min = 1,
+    .args_max = 1,
+};

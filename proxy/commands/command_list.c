@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* All commands of forefetch. */
+#include "commands/command_list.h"
+
+#include <stddef.h>
+
+const struct ctl_command *const command_list[] = {
+    &status_command,
+    &stats_command,
+    &flush_command,
+    &compact_command,
+    &warm_command,
+    &pin_command,
+    &unpin_command,
+    &hint_command,
+    &explain_command,
+    &trace_command,
+    &trees_command,
+    NULL,
+};

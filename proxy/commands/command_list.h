@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* All commands of forefetch, in the order in which its help shows them. */
+#ifndef FOREFETCH_COMMAND_LIST_H
+#define FOREFETCH_COMMAND_LIST_H
+
+#include "ctl/ctl_command.h"
+
+extern const struct ctl_command status_command, stats_command, flush_command,
+    compact_command, warm_command, pin_command, unpin_command, hint_command,
+    explain_command, trace_command, trees_command;
+
+/* Ends with NULL. */
+extern const struct ctl_command *const command_list[];
+
+/* `trees merge` with -o, which asks no daemon: an exit code. */
+int trees_merge(const struct ctl_options *opt);
+
+#endif

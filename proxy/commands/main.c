@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * forefetch: the command line. A command is a constant in a file of its own
+ * (status.c, …) and a line of command_list.c; an option is a row of
+ * option_list.c.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "commands/command_list.h"
+#include "commands/option_list.h"
+
+#define SOCKET_DEFAULT "/run/forefetch/control.sock"
+
+static const struct ctl_command *command_find(const char *name)
+{
+	for (size_t i = 0; command_list[i]; i++)
+		if (strcmp(command_list[i]->name, name) == 0)
+			return command_list[i];
+	return NULL;
+}
+
+static int usage_error(const char *what, const char *which)
+{
+	fprintf(stderr, "forefetch: %s%s; see forefetch help\n", what, which);
+	return CTL_EXIT_USAGE;
+}
+
+static void help_all(void)
+{
+	fputs("usage: forefetch COMMAND [OPTION...] [ARGUMENT...]\n\n", stdout);
+	for (size_t i = 0; command_list[i]; i++)
+		printf("  %-8s %s\n", command_list[i]->name,
+		    command_list[i]->summary);
+	printf("  %-8s %s\n\n", "help", "explain a command");
+	option_print_help(NULL);
+	fputs("\nSee `forefetch COMMAND --help` and forefetch(1).\n", stdout);
+}
+
+static int help(const char *name)
+{
+	const struct ctl_command *cmd;
+
+	if (!name || strcmp(name, "help") == 0) {
+		help_all();
+		return EXIT_SUCCESS;
+	}
+	cmd = command_find(name);
+	if (!cmd)
+		return usage_error("no such command: ", name);
+	printf(
+	    "usage: forefetch %s %s\n\n%s\n", cmd->name, cmd->usage, cmd->help);
+	option_print_help(cmd);
+	return EXIT_SUCCESS;
+}
+
+static int run_once(
+    const struct ctl_command *cmd, const struct ctl_options *opt)
+{
+	int code = cmd->run(opt);
+
+	if (fflush(stdout) || ferror(stdout)) {
+		fprintf(
+		    stderr, "forefetch: cannot write: %s\n", strerror(errno));
+		return EXIT_FAILURE;
+	}
+	return code;
+}
+
+/* Until killed, or until the daemon does not answer. */
+static int run_watch(
+    const struct ctl_command *cmd, const struct ctl_options *opt)
+{
+	const struct timespec rest = {
+	    .tv_sec = (time_t)opt->watch_s,
+	    .tv_nsec =
+		(long)((opt->watch_s - (double)(time_t)opt->watch_s) * 1e9),
+	};
+	bool screen = !opt->json && isatty(STDOUT_FILENO);
+	bool first = true;
+	int code;
+
+	for (;;) {
+		if (screen)
+			fputs("\033[H\033[2J", stdout);
+		else if (!opt->json && !first)
+			putchar('\n');
+		first = false;
+		code = run_once(cmd, opt);
+		if (code != EXIT_SUCCESS)
+			return code;
+		nanosleep(&rest, NULL);
+	}
+}
+
+/* What was on the command line beside the command and its arguments. */
+struct given {
+	const struct option_row *rows[OPTION_MAX];
+	size_t n;
+	bool help;
+};
+
+static int check_options(const struct ctl_command *cmd,
+    const struct given *given, const struct ctl_options *opt)
+{
+	for (size_t i = 0; i < given->n; i++) {
+		if (option_taken(given->rows[i], cmd))
+			continue;
+		fprintf(stderr,
+		    "forefetch: --%s is not for %s; see forefetch %s --help\n",
+		    given->rows[i]->name, cmd->name, cmd->name);
+		return CTL_EXIT_USAGE;
+	}
+	if (opt->metadata && opt->data)
+		return usage_error(
+		    "--data and --metadata exclude each other", "");
+	return 0;
+}
+
+static int check_arguments(
+    const struct ctl_command *cmd, const struct ctl_options *opt)
+{
+	int max = cmd->args_max < 0 ? 0 : cmd->args_max ? cmd->args_max : 1;
+
+	if (opt->list)
+		max = 0;
+	else if (opt->nargs < cmd->args_min)
+		return usage_error(
+		    "arguments are missing: forefetch help ", cmd->name);
+	if (opt->nargs > max)
+		return usage_error("too many arguments: ", opt->args[max]);
+	if (opt->arg && !*opt->arg)
+		return usage_error(cmd->args_max ? "an argument is empty"
+						 : "the name of a server is "
+						   "empty",
+		    "");
+	return 0;
+}
+
+/* What is left after the options: COMMAND [ARGUMENT...]. */
+static int run(
+    int argc, char **argv, const struct given *given, struct ctl_options *opt)
+{
+	const struct ctl_command *cmd;
+	int code;
+
+	if (given->help)
+		return help(argc > 0 ? argv[0] : NULL);
+	if (argc == 0)
+		return usage_error("a command is missing", "");
+	if (strcmp(argv[0], "help") == 0)
+		return argc > 2 ? usage_error("too many arguments: ", argv[2])
+				: help(argv[1]);
+	cmd = command_find(argv[0]);
+	if (!cmd)
+		return usage_error("no such command: ", argv[0]);
+	opt->args = argv + 1;
+	opt->nargs = argc - 1;
+	opt->arg = argv[1];
+	code = check_options(cmd, given, opt);
+	if (!code)
+		code = check_arguments(cmd, opt);
+	if (code)
+		return code;
+	return opt->watch_s > 0 ? run_watch(cmd, opt) : run_once(cmd, opt);
+}
+
+int main(int argc, char **argv)
+{
+	struct ctl_options opt = {.socket = getenv("FOREFETCH_SOCKET")};
+	struct option longs[OPTION_MAX + 1];
+	char letters[OPTION_LETTERS_MAX];
+	struct given given = {.n = 0};
+	int c;
+
+	/* For libsmartcols: UTF-8 is text wherever this runs, as elsewhere. */
+	setlocale(LC_CTYPE, "C.UTF-8");
+	if (!opt.socket || !*opt.socket)
+		opt.socket = SOCKET_DEFAULT;
+	/* getopt's own messages begin with it. */
+	argv[0] = (char[]){"forefetch"};
+	option_getopt(longs, letters);
+	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+		const struct option_row *row = option_find(c);
+		int code = row ? option_set(row, optarg, &opt) : -1;
+
+		if (!row)
+			fputs("see forefetch help\n", stderr);
+		if (code)
+			return CTL_EXIT_USAGE;
+		given.help |= row->kind == OPTION_HELP;
+		if (row->kind == OPTION_VERSION) {
+			puts("forefetch " FF_VERSION);
+			return EXIT_SUCCESS;
+		}
+		if (given.n < OPTION_MAX)
+			given.rows[given.n++] = row;
+	}
+	return run(argc - optind, argv + optind, &given, &opt);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The table of all options. */
+#include "commands/option_list.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WATCH_MIN_S 0.1
+#define WATCH_MAX_S 86400.0
+
+#define AT(member) offsetof(struct ctl_options, member)
+
+/* clang-format off */
+const struct option_row option_list[] = {
+	{"check", "print only what is wrong, and exit with 1 then", NULL,
+	    OPTION_FLAG, AT(check), '\0', false},
+	{"data", "fetch data, too (the default)", NULL,
+	    OPTION_FLAG, AT(data), '\0', false},
+	{"metadata", "fetch everything but data", NULL,
+	    OPTION_FLAG, AT(metadata), '\0', false},
+	{"histogram", "draw a chart of the times of every procedure", NULL,
+	    OPTION_FLAG, AT(histogram), '\0', false},
+	{"list", "show what is pinned", NULL,
+	    OPTION_FLAG, AT(list), '\0', false},
+	{"null", "lines end in a NUL instead of a newline", NULL,
+	    OPTION_FLAG, AT(null), '0', false},
+	{"output", "the file to write", "FILE",
+	    OPTION_TEXT, AT(output), 'o', false},
+	{"server", "the server that it is about", "SERVER",
+	    OPTION_TEXT, AT(server), '\0', false},
+	{"verbose", "print everything", NULL,
+	    OPTION_FLAG, AT(verbose), 'v', false},
+	{"watch", "repeat every so many seconds", "SECONDS",
+	    OPTION_SECONDS, AT(watch_s), '\0', false},
+	{"json", "print JSON, one value a line", NULL,
+	    OPTION_FLAG, AT(json), '\0', false},
+	{"socket", "the daemon's control socket", "PATH",
+	    OPTION_TEXT, AT(socket), '\0', true},
+	{"help", "explain the command", NULL,
+	    OPTION_HELP, 0, 'h', true},
+	{"version", "print the version", NULL,
+	    OPTION_VERSION, 0, 'V', true},
+};
+/* clang-format on */
+
+const size_t option_count = sizeof(option_list) / sizeof(option_list[0]);
+_Static_assert(
+    sizeof(option_list) / sizeof(option_list[0]) <= OPTION_MAX, "too many");
+
+void option_getopt(
+    struct option longs[OPTION_MAX + 1], char letters[OPTION_LETTERS_MAX])
+{
+	char *to = letters;
+
+	memset(longs, 0, (OPTION_MAX + 1) * sizeof(longs[0]));
+	for (size_t i = 0; i < option_count; i++) {
+		const struct option_row *row = &option_list[i];
+
+		longs[i].name = row->name;
+		longs[i].has_arg = row->arg ? required_argument : no_argument;
+		longs[i].val = OPTION_FIRST + (int)i;
+		if (row->letter) {
+			*to++ = row->letter;
+			if (row->arg)
+				*to++ = ':';
+		}
+	}
+	*to = '\0';
+}
+
+const struct option_row *option_find(int code)
+{
+	size_t i = (size_t)(code - OPTION_FIRST);
+
+	if (code >= OPTION_FIRST)
+		return i < option_count ? &option_list[i] : NULL;
+	for (i = 0; i < option_count; i++)
+		if (option_list[i].letter && option_list[i].letter == code)
+			return &option_list[i];
+	return NULL;
+}
+
+bool option_taken(const struct option_row *row, const struct ctl_command *cmd)
+{
+	size_t len = strlen(row->name);
+
+	for (const char *p = cmd->options; *p;) {
+		size_t n = strcspn(p, " ");
+
+		if (n == len && memcmp(p, row->name, n) == 0)
+			return true;
+		p += n + (p[n] == ' ');
+	}
+	return row->common;
+}
+
+/* Seconds, possibly with a fraction. */
+static int set_seconds(
+    const struct option_row *row, const char *text, double *seconds)
+{
+	char *end;
+
+	*seconds = strtod(text, &end);
+	if (end != text && !*end && *seconds >= WATCH_MIN_S &&
+	    *seconds <= WATCH_MAX_S)
+		return 0;
+	fprintf(stderr, "forefetch: --%s takes %g to %g seconds, not %s\n",
+	    row->name, WATCH_MIN_S, WATCH_MAX_S, text);
+	return CTL_EXIT_USAGE;
+}
+
+int option_set(
+    const struct option_row *row, const char *text, struct ctl_options *opt)
+{
+	void *at = (char *)opt + row->offset;
+
+	switch (row->kind) {
+	case OPTION_FLAG:
+		*(bool *)at = true;
+		break;
+	case OPTION_TEXT:
+		*(const char **)at = text;
+		break;
+	case OPTION_SECONDS:
+		return set_seconds(row, text, at);
+	case OPTION_HELP:
+	case OPTION_VERSION:
+		break;
+	}
+	return 0;
+}
+
+void option_print_help(const struct ctl_command *cmd)
+{
+	char text[64];
+
+	for (size_t i = 0; i < option_count; i++) {
+		const struct option_row *row = &option_list[i];
+
+		if (cmd ? !option_taken(row, cmd) : !row->common)
+			continue;
+		snprintf(text, sizeof(text), "--%s%s%s", row->name,
+		    row->arg ? " " : "", row->arg ? row->arg : "");
+		printf("  %c%c%s %-18s %s\n", row->letter ? '-' : ' ',
+		    row->letter ? row->letter : ' ', row->letter ? "," : " ",
+		    text, row->help);
+	}
+}
