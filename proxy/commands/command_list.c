@@ -9,6 +9,7 @@ const struct ctl_command *const command_list[] = {
     &stats_command,
     &flush_command,
     &compact_command,
+    &reload_command,
     &warm_command,
     &pin_command,
     &unpin_command,

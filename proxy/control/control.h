@@ -28,7 +28,6 @@ struct compact;
 struct event_base;
 struct hint_stream;
 struct hints;
-struct history;
 struct iopool_job;
 struct metrics;
 struct pins;
@@ -98,7 +97,6 @@ struct control_server {
 	struct caches *caches;
 	struct compact *compact;
 	struct hints *hints;
-	const struct history *history;
 	struct pins *pins;
 	struct prefetch *prefetch;
 	struct tracer *tracer;
@@ -121,6 +119,11 @@ struct control_ops {
 	    struct control_server *out);
 	/* Empties the caches of the i-th: 0, or -errno. */
 	int (*flush)(void *ctx, size_t i);
+	/* Has the configuration read again, and tells in `out` what came of
+	 * that, once it is over; false until then: ask again. `*ticket` is 0
+	 * at first. */
+	bool (*reload)(void *ctx, uint64_t *ticket, struct arena *a,
+	    Forefetch__Reloaded *out);
 	/* Have a job done by a thread (iopool.h). */
 	void (*submit)(void *ctx, struct iopool_job *job);
 };

@@ -212,6 +212,7 @@ static const struct {
     {FOREFETCH__REQUEST__COMMAND_PIN, reply_pin},
     {FOREFETCH__REQUEST__COMMAND_HINT, reply_hint},
     {FOREFETCH__REQUEST__COMMAND_TREES, reply_trees},
+    {FOREFETCH__REQUEST__COMMAND_RELOAD, reply_reload},
 };
 
 /* A program that was started before an upgrade keeps the library for hints of
@@ -219,7 +220,8 @@ static const struct {
 static bool is_version_known(const Forefetch__Request *request)
 {
 	return request->version == CONTROL_VERSION ||
-	       (request->version == CONTROL_VERSION_HINTS &&
+	       (request->version >= CONTROL_VERSION_HINTS &&
+		   request->version < CONTROL_VERSION &&
 		   request->command_case == FOREFETCH__REQUEST__COMMAND_HINT);
 }
 

@@ -6,6 +6,7 @@
  *	control_reply.c          requests in, responses out; which servers
  *	control_reply_stats.c    status, statistics, flush
  *	control_reply_compact.c  laying data out
+ *	control_reply_reload.c   the configuration read again
  *	control_reply_place.c    commands about one place: warm, explain
  *	control_reply_hint.c     hints
  *	control_reply_pin.c      pinned trees
@@ -109,6 +110,7 @@ Forefetch__Warmed *reply_warmed(struct reply *r, const struct warm_progress *p);
 
 /* One function a command, which is the request's. */
 void reply_status(struct reply *r, const Forefetch__Request *request);
+void reply_reload(struct reply *r, const Forefetch__Request *request);
 void reply_stats(struct reply *r, const Forefetch__Request *request);
 void reply_flush(struct reply *r, const Forefetch__Request *request);
 void reply_compact(struct reply *r, const Forefetch__Request *request);

@@ -8,9 +8,9 @@
 
 #include <stdint.h>
 
-/* What both sides say that they speak. Version 2 renamed, retyped and moved
- * fields; those of hints are as they were in version 1. */
-#define CONTROL_VERSION       2
+/* What both sides say that they speak. Versions 2 and 3 renamed, retyped and
+ * moved fields; those of hints are as they were in version 1. */
+#define CONTROL_VERSION       3
 #define CONTROL_VERSION_HINTS 1 /* the oldest that may still give hints */
 
 #define CONTROL_REQUEST_MAX  (64U << 10) /* bytes, without the length */

@@ -86,6 +86,47 @@ struct daemon {
 	uint64_t draining_us;              /* since when; 0 while serving */
 };
 
+/* ---- reloading --------------------------------------------------------- */
+
+static void use_config(struct daemon *d, struct config *config)
+{
+	for (size_t i = 0; i < d->nservers; i++)
+		server_set_config(d->servers[i],
+		    config_server_find(config, server_name(d->servers[i])),
+		    config->compact_rate);
+	log_set_level(config->log_level);
+	config_free(d->config);
+	d->config = config;
+}
+
+/* Read the configuration again, and use it. */
+static void read_config(struct daemon *d)
+{
+	char err[CONFIG_ERR_MAX];
+	struct config *config;
+	const char *fixed;
+
+	notify_reloading();
+	d->reload_us = clock_now_us();
+	d->reload_error[0] = '\0';
+	config = config_load(d->path, err, sizeof(err));
+	fixed = config ? config_diff_fixed(d->config, config) : NULL;
+	if (!config) {
+		snprintf(d->reload_error, sizeof(d->reload_error), "%s", err);
+	} else if (fixed) {
+		snprintf(d->reload_error, sizeof(d->reload_error),
+		    "`%s` changed; that takes effect after a restart only",
+		    fixed);
+		config_free(config);
+	} else {
+		use_config(d, config);
+		log_info("daemon file=%s: reloaded", d->path);
+	}
+	if (*d->reload_error)
+		log_error("daemon: not reloaded: %s", d->reload_error);
+	notify_ready();
+}
+
 /* ---- what control asks ------------------------------------------------- */
 
 static void fill_status(void *ctx, struct arena *a, Forefetch__Status *out)
@@ -146,11 +187,31 @@ static void submit(void *ctx, struct iopool_job *job)
 	iopool_submit(d->iopool, job);
 }
 
+static bool reload(
+    void *ctx, uint64_t *ticket, struct arena *a, Forefetch__Reloaded *out)
+{
+	struct daemon *d = ctx;
+	Forefetch__Change *change;
+
+	(void)ticket;
+	read_config(d);
+	if (!*d->reload_error)
+		return true;
+	out->changes = arena_messages(a, &forefetch__change__descriptor, 1);
+	if (!out->changes)
+		return true;
+	change = out->changes[out->n_changes++];
+	change->kind = FOREFETCH__CHANGE__CHANGE_KIND__FAILED;
+	change->why = arena_bytes(a, "%s", d->reload_error);
+	return true;
+}
+
 static const struct control_ops control_ops = {
     .fill_status = fill_status,
     .server = find_server,
     .server_at = find_server_at,
     .flush = flush,
+    .reload = reload,
     .submit = submit,
 };
 
@@ -199,45 +260,11 @@ static void on_stop(evutil_socket_t sig, short what, void *arg)
 	on_drain(-1, 0, d);
 }
 
-static void use_config(struct daemon *d, struct config *config)
-{
-	for (size_t i = 0; i < d->nservers; i++)
-		server_set_config(d->servers[i],
-		    config_server_find(config, server_name(d->servers[i])),
-		    config->compact_rate);
-	log_set_level(config->log_level);
-	config_free(d->config);
-	d->config = config;
-}
-
 static void on_reload(evutil_socket_t sig, short what, void *arg)
 {
-	struct daemon *d = arg;
-	char err[CONFIG_ERR_MAX];
-	struct config *config;
-	const char *fixed;
-
 	(void)sig;
 	(void)what;
-	notify_reloading();
-	d->reload_us = clock_now_us();
-	d->reload_error[0] = '\0';
-	config = config_load(d->path, err, sizeof(err));
-	fixed = config ? config_diff_fixed(d->config, config) : NULL;
-	if (!config) {
-		snprintf(d->reload_error, sizeof(d->reload_error), "%s", err);
-	} else if (fixed) {
-		snprintf(d->reload_error, sizeof(d->reload_error),
-		    "`%s` changed; that takes effect after a restart only",
-		    fixed);
-		config_free(config);
-	} else {
-		use_config(d, config);
-		log_info("daemon file=%s: reloaded", d->path);
-	}
-	if (*d->reload_error)
-		log_error("daemon: not reloaded: %s", d->reload_error);
-	notify_ready();
+	read_config(arg);
 }
 
 static bool catch_signals(struct daemon *d)

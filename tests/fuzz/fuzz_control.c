@@ -110,6 +110,15 @@ static int flush(void *ctx, size_t i)
 	return 0;
 }
 
+static bool reload(
+    void *ctx, uint64_t *ticket, struct arena *a, Forefetch__Reloaded *out)
+{
+	(void)ctx;
+	(void)a;
+	(void)out;
+	return ++*ticket > 1;
+}
+
 static void submit(void *ctx, struct iopool_job *job)
 {
 	(void)ctx;
@@ -239,6 +248,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    .server = find_server,
 	    .server_at = find_server_at,
 	    .flush = flush,
+	    .reload = reload,
 	    .submit = submit,
 	};
 	static struct metrics *metrics;

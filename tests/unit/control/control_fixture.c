@@ -196,6 +196,24 @@ static int flush(void *ctx, size_t i)
 	return fx->flush_error;
 }
 
+static bool reload(
+    void *ctx, uint64_t *ticket, struct arena *a, Forefetch__Reloaded *out)
+{
+	struct fixture *fx = ctx;
+
+	fx->reload_asked++;
+	if (++*ticket < 3)
+		return false;
+	out->changes = arena_messages(a, &forefetch__change__descriptor, 1);
+	assert_non_null(out->changes);
+	out->n_changes = 1;
+	out->changes[0]->server = arena_bytes(a, "nas");
+	out->changes[0]->setting = "listen";
+	out->changes[0]->kind = FOREFETCH__CHANGE__CHANGE_KIND__FAILED;
+	out->changes[0]->why = arena_bytes(a, "taken");
+	return true;
+}
+
 static void submit(void *ctx, struct iopool_job *job)
 {
 	(void)ctx;
@@ -208,6 +226,7 @@ static const struct control_ops ops = {
     .server = find_server,
     .server_at = find_server_at,
     .flush = flush,
+    .reload = reload,
     .submit = submit,
 };
 
@@ -395,6 +414,17 @@ size_t message_stats(uint8_t buf[REQUEST_SIZE], const char *server)
 	request.stats = &stats;
 	stats.server.data = (uint8_t *)server;
 	stats.server.len = strlen(server);
+	return message(buf, &request);
+}
+
+size_t message_reload(uint8_t buf[REQUEST_SIZE])
+{
+	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
+	Forefetch__ReloadRequest reload_all = FOREFETCH__RELOAD_REQUEST__INIT;
+
+	request.version = CONTROL_VERSION;
+	request.command_case = FOREFETCH__REQUEST__COMMAND_RELOAD;
+	request.reload = &reload_all;
 	return message(buf, &request);
 }
 

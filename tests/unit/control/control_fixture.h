@@ -35,6 +35,7 @@ struct fixture {
 	const char *server; /* the one that was found last */
 	char flushed[64];   /* servers that were flushed: "nas src " */
 	int flush_error;    /* what flush returns */
+	unsigned reload_asked;
 	bool compact_busy;
 	int place_error; /* errno of warm and explain */
 	char place[256]; /* "LISTEN EXPORT PATH data" that was asked for */
@@ -76,6 +77,7 @@ void response_free(Forefetch__Response *res);
 
 /* Requests as bytes; the length. An empty server is all. */
 size_t message_status(uint8_t buf[REQUEST_SIZE], const char *server);
+size_t message_reload(uint8_t buf[REQUEST_SIZE]);
 size_t message_stats(uint8_t buf[REQUEST_SIZE], const char *server);
 size_t message_compact(
     uint8_t buf[REQUEST_SIZE], const char *server, bool begin);

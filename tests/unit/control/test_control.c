@@ -161,6 +161,30 @@ static void test_stats(void **state)
 	close(fd);
 }
 
+/* It is answered when the daemon says that it is over; others are served
+ * meanwhile. */
+static void test_reload(void **state)
+{
+	struct fixture *fx = *state;
+	uint8_t buf[REQUEST_SIZE];
+	Forefetch__Response *res;
+	int fd = client_open(fx);
+
+	client_send(fd, buf, message_reload(buf));
+	res = client_receive(fx, fd);
+	assert_non_null(res);
+	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_RELOAD);
+	assert_int_equal(fx->reload_asked, 3);
+	assert_int_equal(res->reload->n_changes, 1);
+	assert_bytes(&res->reload->changes[0]->server, "nas");
+	assert_string_equal(res->reload->changes[0]->setting, "listen");
+	assert_int_equal(res->reload->changes[0]->kind,
+	    FOREFETCH__CHANGE__CHANGE_KIND__FAILED);
+	assert_bytes(&res->reload->changes[0]->why, "taken");
+	response_free(res);
+	close(fd);
+}
+
 static void test_flush(void **state)
 {
 	struct fixture *fx = *state;
@@ -437,6 +461,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(test_status),
 	    TEST(test_stats),
+	    TEST(test_reload),
 	    TEST(test_flush),
 	    TEST(test_compact),
 	    TEST(test_filter),

@@ -17,12 +17,13 @@ static void test_wrong_requests(void **state)
 {
 	static const uint8_t empty[4] = {0};
 	static const uint8_t garbage[] = {0, 0, 0, 3, 0xff, 0xff, 0xff};
-	static const uint8_t newer[] = {0, 0, 0, 2, 0x08, 0x03};
+	static const uint8_t newer[] = {0, 0, 0, 2, 0x08, CONTROL_VERSION + 1};
 	static const uint8_t status1[] = {
 	    0, 0, 0, 5, 0x08, 0x01, 0x82, 0x01, 0};
+	static const uint8_t hint2[] = {0, 0, 0, 5, 0x08, 0x02, 0xc2, 0x01, 0};
 	static const uint8_t hint1[] = {0, 0, 0, 5, 0x08, 0x01, 0xc2, 0x01, 0};
 	static const uint8_t command[] = {
-	    0, 0, 0, 5, 0x08, 0x02, 0x9a, 0x06, 0};
+	    0, 0, 0, 5, 0x08, CONTROL_VERSION, 0x9a, 0x06, 0};
 	struct fixture *fx = *state;
 	int fd = client_open(fx);
 
@@ -36,6 +37,8 @@ static void test_wrong_requests(void **state)
 	expect_error(fx, fd, FOREFETCH__ERROR_CODE__BAD_VERSION);
 	/* Understood, but there is no stream to ask about. */
 	client_send(fd, hint1, sizeof(hint1));
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__BAD_REQUEST);
+	client_send(fd, hint2, sizeof(hint2));
 	expect_error(fx, fd, FOREFETCH__ERROR_CODE__BAD_REQUEST);
 	client_send(fd, command, sizeof(command));
 	expect_error(fx, fd, FOREFETCH__ERROR_CODE__UNKNOWN_COMMAND);

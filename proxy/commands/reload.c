@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* forefetch reload: the configuration read again, and what came of it. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "commands/command_list.h"
+#include "ctl/ctl_client.h"
+#include "ctl/ctl_json.h"
+#include "ctl/ctl_put.h"
+
+static const char *const kinds[] = {
+    [FOREFETCH__CHANGE__CHANGE_KIND__ADDED] = "added",
+    [FOREFETCH__CHANGE__CHANGE_KIND__CHANGED] = "changed",
+    [FOREFETCH__CHANGE__CHANGE_KIND__REMOVED] = "removed",
+    [FOREFETCH__CHANGE__CHANGE_KIND__NEEDS_RESTART] =
+	"not taken up until forefetchd is restarted",
+    [FOREFETCH__CHANGE__CHANGE_KIND__FAILED] = "failed",
+};
+
+static bool is_good(const Forefetch__Change *change)
+{
+	return change->kind == FOREFETCH__CHANGE__CHANGE_KIND__ADDED ||
+	       change->kind == FOREFETCH__CHANGE__CHANGE_KIND__CHANGED ||
+	       change->kind == FOREFETCH__CHANGE__CHANGE_KIND__REMOVED;
+}
+
+/* "server nas: prefetch: changed". What failed goes to stderr, where systemd
+ * and scripts look for it. */
+static void put_change(const Forefetch__Change *change)
+{
+	bool good = is_good(change);
+	bool known = (size_t)change->kind < sizeof(kinds) / sizeof(kinds[0]);
+	FILE *out = good ? stdout : stderr;
+
+	if (!good)
+		fputs("forefetch: ", out);
+	if (change->server.len > 0)
+		ctl_put(out, change, "server {server}: ");
+	if (*change->setting)
+		ctl_put(out, change, "{setting}: ");
+	if (!good && change->server.len == 0 && !*change->setting)
+		fputs("the configuration was not taken up", out);
+	else
+		fputs(known ? kinds[change->kind] : "?", out);
+	if (change->why.len > 0)
+		ctl_put(out, change, ": {why}");
+	putc('\n', out);
+}
+
+static int reload_run(const struct ctl_options *opt)
+{
+	Forefetch__ReloadRequest reload = FOREFETCH__RELOAD_REQUEST__INIT;
+	Forefetch__Response *res =
+	    ctl_call(opt->socket, FOREFETCH__REQUEST__COMMAND_RELOAD, &reload);
+	int code = EXIT_SUCCESS;
+
+	if (!res)
+		return EXIT_FAILURE;
+	if (opt->json)
+		ctl_json_print(res->reload);
+	else if (res->reload->n_changes == 0)
+		puts("nothing changed");
+	for (size_t i = 0; i < res->reload->n_changes; i++) {
+		if (!opt->json)
+			put_change(res->reload->changes[i]);
+		if (!is_good(res->reload->changes[i]))
+			code = EXIT_FAILURE;
+	}
+	ctl_free(res);
+	return code;
+}
+
+const struct ctl_command reload_command = {
+    .name = "reload",
+    .usage = "[--json]",
+    .summary = "have the configuration read again",
+    .help =
+	"Has forefetchd read its configuration again and take up what "
+	"changed, and\nshows what was taken up and what was not. Exits with "
+	"1 if anything was not.\nOnly root and the user that forefetchd runs "
+	"as may do this.\n",
+    .options = "json",
+    .run = reload_run,
+    .args_max = -1,
+};
