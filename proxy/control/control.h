@@ -28,6 +28,7 @@ struct compact;
 struct event_base;
 struct hint_stream;
 struct hints;
+struct history;
 struct iopool_job;
 struct metrics;
 struct pins;
@@ -97,6 +98,7 @@ struct control_server {
 	struct caches *caches;
 	struct compact *compact;
 	struct hints *hints;
+	const struct history *history;
 	struct pins *pins;
 	struct prefetch *prefetch;
 	struct tracer *tracer;

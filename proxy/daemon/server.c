@@ -21,6 +21,7 @@
 #include "base/statedir.h"
 #include "cache/caches.h"
 #include "config/config.h"
+#include "control/history.h"
 #include "daemon/cachehome.h"
 #include "daemon/clients.h"
 #include "daemon/server_private.h"
@@ -370,6 +371,11 @@ static bool open_service(struct server *s)
 	       event_add(s->ev_sweep, &sweep) == 0;
 }
 
+static const struct metrics *on_history(void *ctx)
+{
+	return server_measure(ctx);
+}
+
 static bool open_clients(struct server *s, char *err, size_t errlen)
 {
 	struct clients_params cp = {.base = s->p.base,
@@ -382,7 +388,12 @@ static bool open_clients(struct server *s, char *err, size_t errlen)
 	    .server = s->name};
 
 	s->clients = clients_new(&cp, err, errlen);
-	return s->clients != NULL;
+	if (!s->clients)
+		return false;
+	s->history = history_new(s->p.base, on_history, s);
+	if (!s->history)
+		snprintf(err, errlen, "out of memory");
+	return s->history != NULL;
 }
 
 struct server *server_new(
@@ -418,6 +429,7 @@ void server_free(struct server *s)
 	if (!s)
 		return;
 	cachehome_stop(s->home);
+	history_free(s->history);
 	clients_free(s->clients);
 	if (s->registered)
 		rpcbind_unregister();
@@ -526,6 +538,7 @@ void server_modules(struct server *s, struct control_server *out)
 	    .caches = cachehome_caches(s->home),
 	    .compact = s->compact,
 	    .hints = s->hints,
+	    .history = s->history,
 	    .pins = s->pins,
 	    .prefetch = s->prefetch,
 	    .tracer = s->tracer,

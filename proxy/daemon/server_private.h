@@ -27,6 +27,7 @@ struct server {
 	struct pins *pins;
 	struct compact *compact;
 	struct hints *hints;
+	struct history *history;
 	uint64_t calls; /* of clients, at the last sweep */
 	struct svc *svc;
 	struct clients *clients; /* made last, since they may call at once */

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A ring of samples, each the difference of two readings of the metrics. */
+#include <assert.h>
+#include <stdlib.h>
+
+#include <event2/event.h>
+
+#include "base/clock.h"
+#include "base/histogram.h"
+#include "base/metrics.h"
+#include "control/history.h"
+
+#define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
+
+struct history {
+	history_measure measure;
+	void *ctx;
+	struct event *timer;
+	uint64_t spared;             /* round trips, until the last sample */
+	struct history_sample total; /* until the last sample */
+	size_t first, n;
+	struct history_sample ring[HISTORY_SAMPLES];
+};
+
+static const enum metrics_counter hits[] = {METRICS_ATTR_HITS,
+    METRICS_NAME_HITS, METRICS_NEGATIVE_HITS, METRICS_ACCESS_HITS,
+    METRICS_LIST_HITS, METRICS_ANSWER_HITS, METRICS_DATA_HITS};
+static const enum metrics_counter misses[] = {METRICS_ATTR_MISSES,
+    METRICS_NAME_MISSES, METRICS_ACCESS_MISSES, METRICS_LIST_MISSES,
+    METRICS_ANSWER_MISSES, METRICS_DATA_MISSES};
+
+static uint64_t sum(
+    const struct metrics *m, const enum metrics_counter *list, size_t n)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < n; i++)
+		all += metrics_get(m, list[i]);
+	return all;
+}
+
+static void total_calls(const struct metrics *m, struct history_sample *t)
+{
+	struct metrics_row row;
+	uint64_t received = 0, ahead;
+
+	for (size_t i = 0; i < metrics_row_count(); i++) {
+		metrics_get_row(m, METRICS_CLIENT, i, &row);
+		t->calls += row.calls;
+		t->errors += row.errors;
+		t->waited_us += row.latency->sum;
+		t->returned_bytes += row.bytes_out;
+		metrics_get_row(m, METRICS_UPSTREAM, i, &row);
+		t->asked += row.calls;
+		received += row.bytes_in;
+	}
+	ahead = metrics_get(m, METRICS_PREFETCH_BYTES) +
+		metrics_get(m, METRICS_WARM_BYTES);
+	t->ahead_bytes = ahead;
+	t->demand_bytes = received > ahead ? received - ahead : 0;
+}
+
+/* Everything since the start. */
+static struct history_sample totals(const struct metrics *m)
+{
+	struct history_sample t = {
+	    .hits = sum(m, hits, LENGTH(hits)),
+	    .misses = sum(m, misses, LENGTH(misses)),
+	    .used_bytes = metrics_get(m, METRICS_PREFETCH_USED_BYTES),
+	    .unused_bytes = metrics_get(m, METRICS_PREFETCH_UNUSED_BYTES),
+	    .used = metrics_get(m, METRICS_PREFETCH_USED),
+	    .late = metrics_get(m, METRICS_PREFETCH_LATE),
+	    .unused = metrics_get(m, METRICS_PREFETCH_UNUSED),
+	    .resent = metrics_get(m, METRICS_UPSTREAM_RESENT) +
+		      metrics_get(m, METRICS_UPSTREAM_TIMEOUTS),
+	};
+
+	total_calls(m, &t);
+	return t;
+}
+
+static uint64_t gauge(const struct metrics *m, enum metrics_gauge g)
+{
+	return metrics_get_gauge(m, g);
+}
+
+static uint64_t since(uint64_t now, uint64_t then)
+{
+	return now > then ? now - then : 0;
+}
+
+static void sample_fill(struct history_sample *s, const struct metrics *m,
+    const struct history_sample *now, const struct history_sample *then)
+{
+	*s = (struct history_sample){
+	    .calls = since(now->calls, then->calls),
+	    .errors = since(now->errors, then->errors),
+	    .asked = since(now->asked, then->asked),
+	    .hits = since(now->hits, then->hits),
+	    .misses = since(now->misses, then->misses),
+	    .waited_us = since(now->waited_us, then->waited_us),
+	    .returned_bytes = since(now->returned_bytes, then->returned_bytes),
+	    .demand_bytes = since(now->demand_bytes, then->demand_bytes),
+	    .ahead_bytes = since(now->ahead_bytes, then->ahead_bytes),
+	    .used_bytes = since(now->used_bytes, then->used_bytes),
+	    .unused_bytes = since(now->unused_bytes, then->unused_bytes),
+	    .used = since(now->used, then->used),
+	    .late = since(now->late, then->late),
+	    .unused = since(now->unused, then->unused),
+	    .resent = since(now->resent, then->resent),
+	    .srtt_us = gauge(m, METRICS_GAUGE_LINK_SRTT_US),
+	    .base_us = gauge(m, METRICS_GAUGE_LINK_BASE_US),
+	    .rate_Bps = gauge(m, METRICS_GAUGE_LINK_RATE),
+	    .queue_us = gauge(m, METRICS_GAUGE_LINK_QUEUE_US),
+	    .in_flight = gauge(m, METRICS_GAUGE_CALLS_IN_FLIGHT),
+	    .clients = gauge(m, METRICS_GAUGE_CLIENTS),
+	    .up = gauge(m, METRICS_GAUGE_UP) != 0,
+	};
+}
+
+void history_take(struct history *h, uint64_t now_us)
+{
+	const struct metrics *m = h->measure(h->ctx);
+	struct history_sample now = totals(m), *s;
+	uint64_t spared = metrics_get(m, METRICS_ROUND_TRIPS_SAVED);
+
+	if (h->n == HISTORY_SAMPLES)
+		h->first = (h->first + 1) % HISTORY_SAMPLES;
+	else
+		h->n++;
+	s = &h->ring[(h->first + h->n - 1) % HISTORY_SAMPLES];
+	sample_fill(s, m, &now, &h->total);
+	s->saved_us = since(spared, h->spared) * s->srtt_us;
+	s->at_us = now_us;
+	s->span_us = since(now_us, h->total.at_us);
+	now.at_us = now_us;
+	h->total = now;
+	h->spared = spared;
+}
+
+static void history_on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	history_take(arg, clock_now_us());
+}
+
+struct history *history_new(
+    struct event_base *base, history_measure measure, void *ctx)
+{
+	const struct timeval step = clock_timeval(HISTORY_STEP_US);
+	struct history *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	h->measure = measure;
+	h->ctx = ctx;
+	h->total.at_us = clock_now_us();
+	h->timer = event_new(base, -1, EV_PERSIST, history_on_timer, h);
+	if (!h->timer || event_add(h->timer, &step) < 0) {
+		history_free(h);
+		return NULL;
+	}
+	return h;
+}
+
+void history_free(struct history *h)
+{
+	if (!h)
+		return;
+	if (h->timer)
+		event_free(h->timer);
+	free(h);
+}
+
+size_t history_count(const struct history *h)
+{
+	return h->n;
+}
+
+const struct history_sample *history_at(const struct history *h, size_t i)
+{
+	assert(i < h->n);
+	return &h->ring[(h->first + i) % HISTORY_SAMPLES];
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a server did in the last hour: one sample every ten seconds. It is for
+ * those who look (the page, `forefetch top`); nothing in the daemon acts on it.
+ */
+#ifndef FOREFETCH_HISTORY_H
+#define FOREFETCH_HISTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct event_base;
+struct metrics;
+
+struct history;
+
+enum {
+	HISTORY_STEP_US = 10000000,
+	HISTORY_SAMPLES = 360, /* an hour; about 60 KiB a server */
+};
+
+/* What happened within `span_us`, which ended at `at_us`; then, from srtt_us
+ * on, what held at that time. */
+struct history_sample {
+	uint64_t at_us;     /* of clock_now_us() */
+	uint64_t span_us;   /* longer than a step where the machine slept */
+	uint64_t calls;     /* of clients, answered */
+	uint64_t errors;    /* of these */
+	uint64_t asked;     /* calls to the server, answered; ahead, too */
+	uint64_t hits;      /* calls of clients that a cache answered … */
+	uint64_t misses;    /* … or passed on, of those that caches are for */
+	uint64_t waited_us; /* time from call to reply, of all clients' calls */
+	/* Calls that were spared the server, times the round trip then. Clients
+	 * that wait for several calls at a time would have waited less. */
+	uint64_t saved_us;
+	uint64_t returned_bytes; /* sent to clients, in replies */
+	uint64_t demand_bytes;   /* from the server, since a client asked */
+	uint64_t ahead_bytes;    /* from the server, fetched ahead */
+	uint64_t used_bytes;     /* of what was fetched ahead: it was wanted */
+	uint64_t unused_bytes;   /* … and it was not within ten seconds */
+	uint64_t used;           /* objects fetched ahead and there in time */
+	uint64_t late;           /* … and still on their way */
+	uint64_t unused;         /* … and not wanted */
+	uint64_t resent;         /* calls to the server that were sent again */
+
+	uint64_t srtt_us;  /* 0: not known, as the two below */
+	uint64_t base_us;  /* round trip of the idle link */
+	uint64_t rate_Bps; /* of the link, bytes a second */
+	uint64_t queue_us;
+	uint64_t in_flight; /* calls of clients */
+	uint64_t clients;   /* connections */
+	bool up;
+};
+
+/* Returns the metrics of what `ctx` is, with gauges as they are now. */
+typedef const struct metrics *(*history_measure)(void *ctx);
+
+/* Takes a sample every HISTORY_STEP_US. NULL and errno without memory. */
+struct history *history_new(
+    struct event_base *base, history_measure measure, void *ctx);
+void history_free(struct history *h); /* NULL is allowed */
+
+size_t history_count(const struct history *h);
+/* The i-th of history_count(), the oldest first. */
+const struct history_sample *history_at(const struct history *h, size_t i);
+
+/* What the timer does; the time is an argument, for tests. */
+void history_take(struct history *h, uint64_t now_us);
+
+#endif

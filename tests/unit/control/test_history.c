@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The samples of the last hour: what happened in each, and that old ones go. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <event2/event.h>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "control/history.h"
+
+static const struct metrics *measure(void *ctx)
+{
+	return ctx;
+}
+
+struct fixture {
+	struct event_base *base;
+	struct metrics *m;
+	struct history *h;
+	uint64_t now_us;
+};
+
+static int setup(void **state)
+{
+	static struct fixture f;
+
+	f.base = event_base_new();
+	f.m = metrics_new();
+	f.h = history_new(f.base, measure, f.m);
+	f.now_us = clock_now_us();
+	*state = &f;
+	return f.base && f.m && f.h ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	history_free(f->h);
+	metrics_free(f->m);
+	event_base_free(f->base);
+	return 0;
+}
+
+static const struct history_sample *take(struct fixture *f)
+{
+	f->now_us += HISTORY_STEP_US;
+	history_take(f->h, f->now_us);
+	return history_at(f->h, history_count(f->h) - 1);
+}
+
+static void test_a_sample_is_what_was_new(void **state)
+{
+	struct fixture *f = *state;
+	struct metrics_call call = {
+	    .bytes_in = 100, .bytes_out = 200, .latency_us = 5000};
+	const struct history_sample *s;
+
+	assert_int_equal(history_count(f->h), 0);
+	metrics_set_gauge(f->m, METRICS_GAUGE_LINK_SRTT_US, 40000);
+	metrics_set_gauge(f->m, METRICS_GAUGE_UP, 1);
+	metrics_add(f->m, METRICS_NAME_HITS, 7);
+	metrics_add(f->m, METRICS_DATA_MISSES, 2);
+	metrics_add(f->m, METRICS_ROUND_TRIPS_SAVED, 3);
+	metrics_add_call(f->m, METRICS_CLIENT, 100003, 3, &call);
+	s = take(f);
+	assert_int_equal(s->calls, 1);
+	assert_int_equal(s->waited_us, 5000);
+	assert_int_equal(s->returned_bytes, 200);
+	assert_int_equal(s->hits, 7);
+	assert_int_equal(s->misses, 2);
+	assert_int_equal(s->saved_us, 3 * 40000);
+	assert_true(s->up);
+	assert_true(s->span_us >= HISTORY_STEP_US);
+
+	s = take(f);
+	assert_int_equal(s->calls, 0);
+	assert_int_equal(s->hits, 0);
+	assert_int_equal(s->saved_us, 0);
+	assert_int_equal(s->span_us, HISTORY_STEP_US);
+	assert_int_equal(s->srtt_us, 40000);
+}
+
+static void test_demand_is_what_was_not_fetched_ahead(void **state)
+{
+	struct fixture *f = *state;
+	struct metrics_call reply = {.bytes_in = 1000};
+	const struct history_sample *s;
+
+	metrics_add_call(f->m, METRICS_UPSTREAM, 100003, 6, &reply);
+	metrics_add(f->m, METRICS_PREFETCH_BYTES, 600);
+	metrics_add(f->m, METRICS_WARM_BYTES, 100);
+	metrics_add(f->m, METRICS_PREFETCH_UNUSED_BYTES, 50);
+	s = take(f);
+	assert_int_equal(s->asked, 1);
+	assert_int_equal(s->ahead_bytes, 700);
+	assert_int_equal(s->demand_bytes, 300);
+	assert_int_equal(s->unused_bytes, 50);
+}
+
+static void test_an_hour_is_kept(void **state)
+{
+	struct fixture *f = *state;
+
+	for (unsigned i = 1; i <= HISTORY_SAMPLES + 5; i++) {
+		metrics_add(f->m, METRICS_NAME_HITS, i);
+		take(f);
+	}
+	assert_int_equal(history_count(f->h), HISTORY_SAMPLES);
+	assert_int_equal(history_at(f->h, 0)->hits, 6);
+	assert_int_equal(
+	    history_at(f->h, HISTORY_SAMPLES - 1)->hits, HISTORY_SAMPLES + 5);
+	assert_int_equal(history_at(f->h, HISTORY_SAMPLES - 1)->at_us -
+			     history_at(f->h, 0)->at_us,
+	    UINT64_C(3600000000) - HISTORY_STEP_US);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(
+		test_a_sample_is_what_was_new, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_demand_is_what_was_not_fetched_ahead, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_an_hour_is_kept, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
