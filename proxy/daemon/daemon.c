@@ -21,7 +21,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <event2/dns.h>
 #include <event2/event.h>
 
 #include "base/clock.h"
@@ -66,7 +65,6 @@ struct daemon {
 	const char *path;
 	struct event_base *base;
 	struct loopwatch *loop;
-	struct evdns_base *dns;
 	struct rbuf_pool *pool;
 	struct room *room;
 	struct iopool *iopool;
@@ -289,28 +287,8 @@ static void on_network(void *arg, bool woke)
 	struct daemon *d = arg;
 
 	log_debug("daemon woke=%d: the network changed", woke);
-	/* Another network has other name servers. */
-	evdns_base_clear_nameservers_and_suspend(d->dns);
-	/* Parsing reads /etc/hosts again, and adds to what is there. */
-	evdns_base_clear_host_addresses(d->dns);
-	evdns_base_resolv_conf_parse(
-	    d->dns, DNS_OPTIONS_ALL, "/etc/resolv.conf");
-	evdns_base_resume(d->dns);
 	for (size_t i = 0; i < d->nservers; i++)
 		server_network_changed(d->servers[i], woke);
-}
-
-static struct evdns_base *open_dns(struct event_base *base)
-{
-	struct evdns_base *dns =
-	    evdns_base_new(base, EVDNS_BASE_DISABLE_WHEN_INACTIVE);
-
-	/* A machine without name servers can still have /etc/hosts and
-	 * numeric addresses; what fails here, fails later with a name. */
-	if (dns)
-		evdns_base_resolv_conf_parse(
-		    dns, DNS_OPTIONS_ALL, "/etc/resolv.conf");
-	return dns;
 }
 
 /* ---- making one ------------------------------------------------------- */
@@ -348,7 +326,6 @@ static bool open_servers(struct daemon *d, char *err, size_t errlen)
 	for (size_t i = 0; d->servers && i < c->nservers; i++) {
 		struct server_params sp = {.base = d->base,
 		    .loop = d->loop,
-		    .dns = d->dns,
 		    .pool = d->pool,
 		    .room = d->room,
 		    .state = d->state,
@@ -385,9 +362,8 @@ static bool open_control(struct daemon *d, char *err, size_t errlen)
 	return d->http != NULL;
 }
 
-/* Lines of libevent go to our log. A peer can cause them (a name server that
- * does not answer), so they are rate limited; the limit is static, since
- * libevent passes no context. */
+/* Lines of libevent go to our log. A peer can cause them, so they are rate
+ * limited; the limit is static, since libevent passes no context. */
 static void on_library_line(int severity, const char *text)
 {
 	static struct log_limit limit;
@@ -441,15 +417,14 @@ static bool open_loop(struct daemon *d)
 	if (!d->base || event_base_priority_init(d->base, PRIORITIES) < 0)
 		return false;
 	d->loop = loopwatch_new();
-	d->dns = open_dns(d->base);
 	d->pool = rbuf_pool_new(RECLAIM_BUFFERS, POOL_KEEP);
 	d->iopool = iopool_new(d->base, IO_THREADS);
 	d->room = room_new(d->base, clients_limit_bytes(d->config));
 	d->listens = listens_new();
 	if (d->listens)
 		listens_drop_unwanted(d->listens, d->config);
-	return d->loop && d->dns && d->pool && d->iopool && d->room &&
-	       d->listens && catch_signals(d) && watch_loop(d);
+	return d->loop && d->pool && d->iopool && d->room && d->listens &&
+	       catch_signals(d) && watch_loop(d);
 }
 
 bool daemon_check(const struct config *config, char *err, size_t errlen)
@@ -524,8 +499,6 @@ void daemon_free(struct daemon *d)
 		event_free(d->ev_alive);
 	room_free(d->room);
 	rbuf_pool_free(d->pool);
-	if (d->dns)
-		evdns_base_free(d->dns, 0);
 	if (d->base)
 		event_base_free(d->base);
 	loopwatch_free(d->loop);

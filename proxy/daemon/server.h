@@ -18,7 +18,6 @@
 #include "control/control.h"
 
 struct config_server;
-struct evdns_base;
 struct iopool;
 struct listens;
 struct loopwatch;
@@ -32,7 +31,6 @@ struct statedir;
 struct server_params {
 	struct event_base *base;
 	const struct loopwatch *loop;
-	struct evdns_base *dns;
 	struct rbuf_pool *pool;
 	struct room *room; /* of all clients */
 	struct statedir *state;

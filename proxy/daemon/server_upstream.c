@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/statedir.h"
 #include "config/config.h"
 #include "daemon/cachehome.h"
@@ -78,8 +79,15 @@ static void on_mount_port(void *ctx, unsigned conn, uint16_t port)
 
 void server_network_changed(struct server *s, bool woke)
 {
+	struct upstream_status st;
+
 	for (int i = 0; i < RESOLVE_COUNT; i++)
 		upstream_kick(s->up[i], woke);
+	/* The name may have another address here. A connection that the change
+	 * did not touch shows that it has not. */
+	upstream_get_status(s->up[RESOLVE_NFS], &st);
+	if (st.state != UPSTREAM_UP)
+		resolve_anew(s->resolve, clock_now_us());
 	/* Another link, perhaps: it tells soon. */
 	linkest_forget(s->estimate);
 }
@@ -117,7 +125,6 @@ bool server_open_upstreams(struct server *s)
 {
 	const struct config_server *cfg = s->p.config;
 	struct resolve_params rp = {.base = s->p.base,
-	    .dns = s->p.dns,
 	    .pool = s->p.pool,
 	    .name = s->name,
 	    .host = cfg->address,

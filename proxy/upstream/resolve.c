@@ -2,9 +2,9 @@
 /*
  * Name, then ports, then a probe:
  *
- *   host name ─▶ addresses (evdns) ─▶ rpcbind: NFS, MOUNT ─▶ NULL of NFSv3
- *       ▲                                                       │
- *       └───── after AGAIN_US, with the next address ◀── fails ─┘
+ *   host name ─▶ addresses (hostname) ─▶ rpcbind: NFS, MOUNT ─▶ NULL of NFSv3
+ *       ▲                                                          │
+ *       └───── after AGAIN_US, with the next address ◀───── fails ─┘
  */
 #include "upstream/resolve.h"
 
@@ -14,19 +14,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <event2/dns.h>
 #include <event2/event.h>
-#include <event2/util.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "nfsproto/mount3.h"
 #include "nfsproto/nfs3.h"
 #include "upstream/dial.h"
+#include "upstream/hostname.h"
 #include "upstream/portmap.h"
 
 enum {
 	AGAIN_US = 5000000, /* between two tries */
+	/* Between two changes of the network after which all is asked anew. */
+	ANEW_US = 1000000,
+	/* Questions for the name at a time: one that was asked of another
+	 * network may wait for half a minute, and cannot be called back. */
+	ASKS_MAX = 3,
 	ERROR_MAX = 320,
 	NFS_PORT = 2049,
 };
@@ -34,9 +38,14 @@ enum {
 struct resolve {
 	struct resolve_params p;
 	char *host_name; /* p.host; outlives the configuration */
-	struct evdns_getaddrinfo_request *req;
+	struct ask {
+		struct resolve *of;
+		struct hostname *name; /* NULL: it is not asked */
+	} asks[ASKS_MAX];
 	struct portmap *query[RESOLVE_COUNT];
 	struct event *ev_again;
+	bool anew;        /* `ev_again` is for resolve_anew() */
+	uint64_t anew_us; /* when that was last done */
 	struct sockaddr_storage host;
 	struct sockaddr_storage found[RESOLVE_COUNT]; /* the last time */
 	unsigned round; /* which of the host's addresses is next */
@@ -69,9 +78,17 @@ const char *resolve_error(const struct resolve *r, enum resolve_what what)
 	return r->error[what];
 }
 
+static bool is_asking(const struct resolve *r)
+{
+	for (int i = 0; i < ASKS_MAX; i++)
+		if (r->asks[i].name)
+			return true;
+	return false;
+}
+
 bool resolve_busy(const struct resolve *r)
 {
-	return r->req || r->query[RESOLVE_NFS] || r->query[RESOLVE_MOUNT];
+	return is_asking(r) || r->query[RESOLVE_NFS] || r->query[RESOLVE_MOUNT];
 }
 
 static void resolve_failed(struct resolve *r, const char *what, const char *why)
@@ -82,7 +99,8 @@ static void resolve_failed(struct resolve *r, const char *what, const char *why)
 		log_warn("resolve server=%s host=%s: %s: %s; trying again",
 		    r->p.name, r->p.host, what, why);
 	r->warned = true;
-	event_add(r->ev_again, &tv);
+	if (!r->anew)
+		event_add(r->ev_again, &tv);
 }
 
 /* Log what is new: during an outage the same address is found again and again.
@@ -192,11 +210,13 @@ static void resolve_port(struct resolve *r, enum resolve_what what)
 		program_failed(r, what, strerror(errno));
 }
 
+/* ---- the name --------------------------------------------------------- */
+
 /* Take another one of the host's addresses each time. */
-static const struct evutil_addrinfo *pick_address(
-    struct resolve *r, const struct evutil_addrinfo *list)
+static const struct addrinfo *pick_address(
+    const struct resolve *r, const struct addrinfo *list)
 {
-	const struct evutil_addrinfo *ai;
+	const struct addrinfo *ai;
 	unsigned count = 0, at;
 
 	for (ai = list; ai; ai = ai->ai_next)
@@ -207,72 +227,136 @@ static const struct evutil_addrinfo *pick_address(
 	return ai;
 }
 
-/* Why a name was not found, in plainer words than gai_strerror()'s. */
-static const char *gai_text(int err)
+/* Why a name was not found and what to do, in plainer words than
+ * gai_strerror()'s. */
+static const char *gai_text(int err, int sys)
 {
 	switch (err) {
 	case 0:
-	case EVUTIL_EAI_NODATA:
+	case EAI_NODATA:
+	case EAI_ADDRFAMILY:
 		return "it has no address";
-	case EVUTIL_EAI_NONAME:
-		return "no such name in /etc/hosts and DNS";
-	case EVUTIL_EAI_AGAIN:
-	case EVUTIL_EAI_FAIL:
-		return "no answer from the name servers of /etc/resolv.conf";
+	case EAI_NONAME:
+		return "neither /etc/hosts nor DNS has it, nor what else "
+		       "/etc/nsswitch.conf names; is it spelled right?";
+	case EAI_AGAIN:
+		return "no name server answers; is the network up, and "
+		       "/etc/resolv.conf right?";
+	case EAI_FAIL:
+		return "the name servers of /etc/resolv.conf failed to look "
+		       "it up";
+	case EAI_SYSTEM:
+		return strerror(sys);
 	default:
-		return evutil_gai_strerror(err);
+		return gai_strerror(err);
 	}
 }
 
 static void name_failed(struct resolve *r, const char *why)
 {
 	for (int i = 0; i < RESOLVE_COUNT; i++)
-		snprintf(r->error[i], ERROR_MAX, "cannot resolve %s: %s",
+		snprintf(r->error[i], ERROR_MAX, "the name %s is not known: %s",
 		    r->p.host, why);
 	resolve_failed(r, "address", why);
 }
 
-static void on_addresses(int err, struct evutil_addrinfo *list, void *arg)
+static void asks_cancel(struct resolve *r)
 {
-	struct resolve *r = arg;
-	const struct evutil_addrinfo *ai;
+	for (int i = 0; i < ASKS_MAX; i++) {
+		hostname_cancel(r->asks[i].name);
+		r->asks[i].name = NULL;
+	}
+}
 
-	if (err == EVUTIL_EAI_CANCEL)
+/* The first answer that has addresses counts; and a failure, if it is the last.
+ */
+static void on_addresses(
+    void *arg, int err, int sys, const struct addrinfo *list)
+{
+	struct ask *ask = arg;
+	struct resolve *r = ask->of;
+	const struct addrinfo *ai;
+
+	ask->name = NULL;
+	if ((err || !list) && is_asking(r))
 		return;
-	r->req = NULL;
 	if (err || !list) {
-		name_failed(r, gai_text(err));
+		name_failed(r, gai_text(err, sys));
 		return;
 	}
+	asks_cancel(r);
 	ai = pick_address(r, list);
 	memset(&r->host, 0, sizeof(r->host));
 	memcpy(&r->host, ai->ai_addr, ai->ai_addrlen);
-	evutil_freeaddrinfo(list);
 	resolve_port(r, RESOLVE_NFS);
 	resolve_port(r, RESOLVE_MOUNT);
 }
 
+static void ask_name(struct resolve *r)
+{
+	struct hostname *name;
+	int i = 0;
+
+	while (i < ASKS_MAX && r->asks[i].name)
+		i++;
+	if (i == ASKS_MAX)
+		return;
+	/* A numeric address is answered at once, and then there is none. */
+	name = hostname_ask(r->p.base, r->p.host, on_addresses, &r->asks[i]);
+	if (name)
+		r->asks[i].name = name;
+}
+
+/* ---- when to ask ------------------------------------------------------ */
+
 void resolve_start(struct resolve *r)
 {
-	struct evutil_addrinfo hints = {
-	    .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-	struct evdns_getaddrinfo_request *req;
-
 	if (resolve_busy(r))
 		return;
 	event_del(r->ev_again);
-	/* A numeric address is answered at once, and then there is no req. */
-	req = evdns_getaddrinfo(
-	    r->p.dns, r->p.host, NULL, &hints, on_addresses, r);
-	if (req)
-		r->req = req;
+	ask_name(r);
+}
+
+static void queries_cancel(struct resolve *r)
+{
+	for (int i = 0; i < RESOLVE_COUNT; i++) {
+		portmap_cancel(r->query[i]);
+		r->query[i] = NULL;
+	}
+	portmap_cancel(r->probe);
+	r->probe = NULL;
+}
+
+void resolve_anew(struct resolve *r, uint64_t now_us)
+{
+	uint64_t due_us = r->anew_us + ANEW_US;
+	struct timeval tv;
+
+	if (r->anew_us != 0 && now_us < due_us) {
+		tv = clock_timeval(due_us - now_us);
+		if (!r->anew)
+			event_add(r->ev_again, &tv);
+		r->anew = true;
+		return;
+	}
+	r->anew = false;
+	r->anew_us = now_us;
+	event_del(r->ev_again);
+	/* What was asked over the old network may never be answered. */
+	queries_cancel(r);
+	ask_name(r);
 }
 
 static void on_again(evutil_socket_t fd, short what, void *arg)
 {
+	struct resolve *r = arg;
+
 	(void)fd;
 	(void)what;
-	resolve_start(arg);
+	if (r->anew)
+		resolve_anew(r, clock_now_us());
+	else
+		resolve_start(r);
 }
 
 void resolve_again(struct resolve *r)
@@ -285,6 +369,8 @@ void resolve_again(struct resolve *r)
 	event_add(r->ev_again, &tv);
 }
 
+/* ---- making one ------------------------------------------------------- */
+
 struct resolve *resolve_new(const struct resolve_params *p)
 {
 	struct resolve *r = calloc(1, sizeof(*r));
@@ -294,6 +380,8 @@ struct resolve *resolve_new(const struct resolve_params *p)
 	r->p = *p;
 	r->host_name = strdup(p->host);
 	r->p.host = r->host_name;
+	for (int i = 0; i < ASKS_MAX; i++)
+		r->asks[i].of = r;
 	r->ev_again = evtimer_new(p->base, on_again, r);
 	if (!r->host_name || !r->ev_again) {
 		resolve_free(r);
@@ -306,13 +394,8 @@ void resolve_free(struct resolve *r)
 {
 	if (!r)
 		return;
-	/* Its callback comes later, with EVUTIL_EAI_CANCEL: never here, as
-	 * the loop does not run again before the process ends. */
-	if (r->req)
-		evdns_getaddrinfo_cancel(r->req);
-	for (int i = 0; i < RESOLVE_COUNT; i++)
-		portmap_cancel(r->query[i]);
-	portmap_cancel(r->probe);
+	asks_cancel(r);
+	queries_cancel(r);
 	if (r->ev_again)
 		event_free(r->ev_again);
 	free(r->host_name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Where a server is: its address by name, its ports by its rpcbind. Nothing
- * here blocks (evdns); it tries until it knows, and again when told that
+ * here blocks (hostname.h); it tries until it knows, and again when told that
  * what it knew does not answer.
  */
 #ifndef FOREFETCH_RESOLVE_H
@@ -11,7 +11,6 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-struct evdns_base;
 struct event_base;
 struct rbuf_pool;
 struct resolve;
@@ -24,7 +23,6 @@ enum resolve_what {
 
 struct resolve_params {
 	struct event_base *base;
-	struct evdns_base *dns;
 	struct rbuf_pool *pool;
 	const char *name; /* the server's, for log lines */
 	const char *host;
@@ -42,6 +40,9 @@ void resolve_start(struct resolve *r);
 /* What was found does not answer: look again, though not all the time, and
  * take the next of the host's addresses. */
 void resolve_again(struct resolve *r);
+/* The network is another one: look again at once, though not more often than
+ * once a second, and do not wait for what was asked over the old one. */
+void resolve_anew(struct resolve *r, uint64_t now_us);
 /* Why a program was not found the last time, a sentence with what to do about
  * it where that is known; "" where it was. */
 const char *resolve_error(const struct resolve *r, enum resolve_what what);

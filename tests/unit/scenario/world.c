@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <event2/dns.h>
 #include <event2/event.h>
 
 #include "base/iopool.h"
@@ -121,9 +120,6 @@ void world_start(struct world *w)
 	w->iopool = sp.iopool = iopool_new(w->base, 1);
 	w->listens = sp.listens = listens_new();
 	w->state = sp.state = statedir_new(w->config->cache_dir, 0, w->iopool);
-	/* The address is a number, but it is asked all the same. */
-	w->dns = sp.dns =
-	    evdns_base_new(w->base, EVDNS_BASE_DISABLE_WHEN_INACTIVE);
 	vclock_set_pool(w->iopool);
 	sp.control = w->config->control;
 	sp.disk_wait_us = DISK_WAIT_US;
@@ -142,7 +138,6 @@ static void daemon_end(struct world *w)
 	w->server = NULL;
 	vclock_set_pool(NULL);
 	iopool_free(w->iopool);
-	evdns_base_free(w->dns, 0);
 	statedir_free(w->state);
 	listens_free(w->listens);
 	room_free(w->room);

@@ -28,7 +28,6 @@ struct world {
 	struct server *server; /* NULL: the daemon does not run */
 	struct config *config;
 	struct loopwatch *loop;
-	struct evdns_base *dns;
 	struct rbuf_pool *pool;
 	struct room *room;
 	struct iopool *iopool;
