@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a user is given to start from is right: the presets and the sample of the
+configuration, as they are and with all that is commented out there, and the
+version of the packages.
+
+    tests/samples.py FOREFETCHD
+"""
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+EMPTY = "there is no [server NAME] section" # said by -t where none is wanted
+
+
+def wrong_conf(daemon, name, text):
+    """What forefetchd says against this configuration, or None."""
+    with tempfile.TemporaryDirectory(prefix="ff-samples.") as tmp:
+        path = Path(tmp) / name
+        # The directory of the cache is not what is tested.
+        path.write_text(re.sub(r"(?m)^#?cache_dir = \S+", "cache_dir = %s/cache" % tmp, text))
+        out = subprocess.run([daemon, "-t", "-f", str(path)], text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if out.returncode == 0 or EMPTY in out.stdout:
+        return None
+    return out.stdout.strip()
+
+
+def wrong_samples(daemon):
+    for path in sorted((ROOT / "configs").glob("*.conf")):
+        text = path.read_text()
+        yield path.name, wrong_conf(daemon, path.name, text)
+        yield path.name + ", with its examples", wrong_conf(
+            daemon, path.name, re.sub(r"(?m)^#([^# \n])", r"\1", text))
+
+
+def wrong_version():
+    cmake = re.search(r"project\(forefetch VERSION (\S+)",
+                      (ROOT / "CMakeLists.txt").read_text())[1]
+    first = (ROOT / "debian/changelog").read_text().split("\n", 1)[0]
+    debian = re.search(r"\(([^-)]+)", first)[1]
+    if cmake != debian:
+        return "%s, but CMakeLists.txt has %s" % (debian, cmake)
+    return None
+
+
+def main():
+    results = [*wrong_samples(sys.argv[1]), ("debian/changelog", wrong_version())]
+    bad = [(name, why) for name, why in results if why]
+    for name, why in bad:
+        print("%s: %s" % (name, why))
+    print("samples: %d looked at, %d wrong" % (len(results), len(bad)))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
