@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The configuration file, read and checked: /etc/forefetch.conf, INI, see
- * forefetch.conf(5). The structs are plain, since everybody reads them, and
- * nobody writes them after the load; whoever loaded a `struct config` owns all
- * that hangs on it. No member is NULL unless its comment says so.
+ * The configuration, read and checked: /etc/forefetch.conf and the files of two
+ * directories, INI, see forefetch.conf(5). The structs are plain, since
+ * everybody reads them, and nobody writes them after the load; whoever loaded a
+ * `struct config` owns all that hangs on it. No member is NULL unless its
+ * comment says so.
  *
  * Units: sizes in bytes, times in microseconds, rates in bits a second.
  */
@@ -81,16 +82,18 @@ struct config_policy {
 
 /* [export SERVER:PATH] */
 struct config_export {
-	char *path;    /* absolute, no "//", no "." or "..", no final "/" */
-	char *server;  /* the name of the server that it belongs to */
-	unsigned line; /* where the section starts, for messages */
-	uint64_t set;  /* keys that the file gives; private to config*.c */
+	char *path;       /* absolute, no "//", no "." or "..", no final "/" */
+	char *server;     /* the name of the server that it belongs to */
+	const char *file; /* one of config.files */
+	unsigned line;    /* where the section starts, for messages */
+	uint64_t set;     /* keys that the file gives; private to config*.c */
 	struct config_policy policy; /* complete: unset keys are the server's */
 };
 
 /* [server NAME] */
 struct config_server {
 	char *name;
+	const char *file; /* one of config.files */
 	unsigned line;
 	uint64_t set;
 
@@ -119,6 +122,9 @@ struct config_server {
 
 /* [forefetch], and the list of servers */
 struct config {
+	char **files; /* that were read; the first may have [forefetch] */
+	size_t nfiles;
+	bool has_main; /* there is a section in the first file */
 	unsigned line; /* 0: the file has no [forefetch] section */
 	uint64_t set;
 
@@ -130,15 +136,35 @@ struct config {
 	struct config_addrs metrics; /* none: off; else exactly one */
 	enum log_level log_level;
 
-	struct config_server *servers; /* at least one */
+	struct config_server *servers; /* NULL when nservers is 0 */
 	size_t nservers;
 };
 
+#define CONFIG_FILE_DEFAULT    "/etc/forefetch.conf"
+#define CONFIG_RUN_DIR_DEFAULT "/run/forefetch.d"
+
+/* Where the configuration is: in FILE, then in the files *.conf of FILE's own
+ * directory (NAME.d for NAME.conf), then in those of `run_dir`. */
+struct config_source {
+	const char *file;
+	const char *run_dir; /* NULL: none */
+	/* How many errors to tell, a line each; 0: the first only. */
+	unsigned errors_max;
+	/* What was read before, by a daemon that goes on with that after an
+	 * error; NULL: nothing. */
+	const struct config *former;
+};
+
 /*
- * Read and check `path`. Returns NULL when anything in it is wrong, with the
- * first error in `err`: "FILE:LINE: [section] key: reason".
+ * Read and check all of it; blocks. Returns NULL when anything in it is wrong,
+ * with the first errors in `err`: "FILE:LINE: [section] key: reason".
+ *
+ * The default FILE need not be there. After `former`, FILE must be a regular
+ * file, and have a section if it had one: a file that is being written must not
+ * take all servers away.
  */
-struct config *config_load(const char *path, char *err, size_t errlen);
+struct config *config_load(
+    const struct config_source *source, char *err, size_t errlen);
 
 /* The same for a text in memory; `name` is what messages call it. */
 struct config *config_parse_string(
@@ -150,13 +176,26 @@ void config_free(struct config *cfg);
 /* Write every key with the value in force, in a form that loads again. */
 void config_print(const struct config *cfg, FILE *out);
 
-/*
- * The first setting that differs and that a running daemon cannot change
- * ("listen", "cache_dir", ...; "server" when one was added or removed), or
- * NULL when `cfg` may take the place of `old`. Static text.
- */
-const char *config_diff_fixed(
-    const struct config *old, const struct config *cfg);
+enum config_change_kind {
+	CONFIG_ADDED,
+	CONFIG_REMOVED,
+	CONFIG_CHANGED,
+};
+
+/* What differs between two configurations. */
+struct config_change {
+	enum config_change_kind kind;
+	const char *server; /* NULL: it is of [forefetch] */
+	/* The name of a key, or "export"; NULL for a whole server, which was
+	 * added or removed. Static text. */
+	const char *setting;
+	bool fixed; /* what is at work with it cannot change it */
+};
+
+/* Calls `on` for all that differs: what was removed first, then in the order
+ * of `cfg`. `on` may be NULL. Returns how many there are. */
+size_t config_diff(const struct config *old, const struct config *cfg,
+    void (*on)(void *ctx, const struct config_change *change), void *ctx);
 
 /* The server of that name, or NULL. */
 const struct config_server *config_server_find(

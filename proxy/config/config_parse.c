@@ -2,16 +2,17 @@
 /*
  * From text to sections and keys:
  *
- *   text -> next_line(): comments off, continuations joined
+ *   text -> config_lines_next(): comments off, continuations joined
  *        -> open_section(): the struct that the next keys are for
  *        -> set_key(): parses the value as the table of config_key.c says
  *
- * After the last line come the defaults, the checks that span keys, and the
- * [export] sections, each of which is handed to its server.
+ * After the last line of the last file come the defaults, the checks that span
+ * keys, and the [export] sections, each of which is handed to its server.
  */
 #include "config/config_parse.h"
 
 #include "config/config_key.h"
+#include "config/config_lines.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -23,39 +24,43 @@
 #define EXPORTS_MAX     256 /* [export] sections */
 #define SERVER_NAME_MAX 64  /* of a server, bytes */
 #define PATH_BYTES      1024
-/* A line with all that continues it: a list of some thousand paths. */
-#define LINE_BYTES      65536
 
 #define BLANKS " \t\r"
 
-struct parser {
+struct config_parser {
 	struct config *cfg;
 	struct config_export *exports; /* until their servers are known */
 	size_t nexports;
+	bool main; /* this file may have a [forefetch] section */
 
-	char *text; /* what is still to be read; lines are cut out of it */
-	const char *end;
-	unsigned read; /* lines that were read */
 	unsigned line; /* where what is being parsed begins */
 
 	struct config_section section; /* the one that is open */
-	const char *file;
-	char title[200]; /* "[server nas]", or empty before the first */
-	bool failed;     /* `err` holds the message */
+	bool skips;       /* none is, since its heading was wrong */
+	const char *file; /* of the configuration */
+	char title[200];  /* "[server nas]", or empty before the first */
+	unsigned errors;  /* messages in `err`, a line each */
+	unsigned errors_max;
 	char *err;
-	size_t errlen;
+	size_t errlen, erroff;
 };
 
-/* Record the first error; later ones may follow from it. Returns -EINVAL. */
-__attribute__((format(printf, 4, 5))) static int fail(
-    struct parser *p, unsigned line, const char *key, const char *fmt, ...)
+static bool is_full(const struct config_parser *p)
+{
+	return p->errors >= p->errors_max;
+}
+
+/* Record an error, of which there may be several. Returns -EINVAL. */
+__attribute__((format(printf, 4, 5))) static int fail(struct config_parser *p,
+    unsigned line, const char *key, const char *fmt, ...)
 {
 	char reason[512], at[16] = "", quoted[64] = "";
+	size_t left = p->errlen - p->erroff;
 	va_list ap;
+	int n;
 
-	if (p->failed)
+	if (is_full(p))
 		return -EINVAL;
-	p->failed = true;
 	va_start(ap, fmt);
 	vsnprintf(reason, sizeof(reason), fmt, ap);
 	va_end(ap);
@@ -63,19 +68,42 @@ __attribute__((format(printf, 4, 5))) static int fail(
 		snprintf(at, sizeof(at), "%u:", line);
 	if (key)
 		log_escape(quoted, sizeof(quoted), key, strlen(key));
-	snprintf(p->err, p->errlen, "%s:%s %s%s%s%s%s", p->file, at, p->title,
+	n = snprintf(p->err + p->erroff, left, "%s%s:%s %s%s%s%s%s",
+	    p->errors > 0 ? "\n" : "", p->file, at, p->title,
 	    key && p->title[0] ? " " : "", quoted,
 	    key || p->title[0] ? ": " : "", reason);
+	p->errors++;
+	if ((size_t)n < left) {
+		p->erroff += (size_t)n;
+		return -EINVAL;
+	}
+	/* No half of a message, but for the only one. */
+	if (p->errors > 1)
+		p->err[p->erroff] = '\0';
+	p->errors = p->errors_max;
 	return -EINVAL;
 }
 
-static int fail_memory(struct parser *p)
+static int fail_memory(struct config_parser *p)
 {
 	p->title[0] = '\0';
-	return fail(p, 0, NULL, "out of memory");
+	fail(p, 0, NULL, "out of memory");
+	p->errors = p->errors_max;
+	return -EINVAL;
 }
 
-static void set_title(struct parser *p, const char *kind, const char *name)
+/* There is such a section already. */
+static int fail_twice(struct config_parser *p, const char *file, unsigned line)
+{
+	if (strcmp(file, p->file) == 0)
+		return fail(p, p->line, NULL,
+		    "duplicate section; the first is at line %u", line);
+	return fail(p, p->line, NULL,
+	    "duplicate section; the first is at %s:%u", file, line);
+}
+
+static void set_title(
+    struct config_parser *p, const char *kind, const char *name)
 {
 	char first[40], second[150];
 
@@ -90,11 +118,14 @@ static struct config_server *find_server(struct config *cfg, const char *name)
 	return (struct config_server *)config_server_find(cfg, name);
 }
 
-static int open_daemon(struct parser *p)
+static int open_daemon(struct config_parser *p)
 {
-	if (p->cfg->line > 0)
+	if (!p->main)
 		return fail(p, p->line, NULL,
-		    "duplicate section; the first is at line %u", p->cfg->line);
+		    "this section belongs in %s, and other files have none",
+		    p->cfg->files[0]);
+	if (p->cfg->line > 0)
+		return fail_twice(p, p->file, p->cfg->line);
 	p->cfg->line = p->line;
 	p->section = config_section_daemon(p->cfg);
 	return 0;
@@ -110,15 +141,14 @@ static bool is_server_name(const char *name)
 	return len > 0 && len <= SERVER_NAME_MAX;
 }
 
-static int open_server(struct parser *p, const char *name)
+static int open_server(struct config_parser *p, const char *name)
 {
 	struct config *cfg = p->cfg;
 	struct config_server *srv = find_server(cfg, name);
 	struct config_server *list;
 
 	if (srv)
-		return fail(p, p->line, NULL,
-		    "duplicate section; the first is at line %u", srv->line);
+		return fail_twice(p, srv->file, srv->line);
 	if (!is_server_name(name))
 		return fail(p, p->line, NULL,
 		    "want [server NAME], the name of 1 to %d letters, digits, "
@@ -132,7 +162,8 @@ static int open_server(struct parser *p, const char *name)
 		return fail_memory(p);
 	cfg->servers = list;
 	srv = &list[cfg->nservers];
-	*srv = (struct config_server){.line = p->line, .name = strdup(name)};
+	*srv = (struct config_server){
+	    .file = p->file, .line = p->line, .name = strdup(name)};
 	if (!srv->name)
 		return fail_memory(p);
 	cfg->nservers++;
@@ -142,7 +173,7 @@ static int open_server(struct parser *p, const char *name)
 
 /* Split "nas:/src"; both parts are the caller's, also after an error. */
 static int split_export(
-    struct parser *p, const char *name, struct config_export *exp)
+    struct config_parser *p, const char *name, struct config_export *exp)
 {
 	const char *colon = strchr(name, ':');
 	struct config_why why;
@@ -165,14 +196,14 @@ static int split_export(
 	return exp->server ? err : -ENOMEM;
 }
 
-static int check_export_twice(struct parser *p, const struct config_export *exp)
+static int check_export_twice(
+    struct config_parser *p, const struct config_export *exp)
 {
 	for (size_t i = 0; i < p->nexports; i++)
 		if (strcmp(p->exports[i].server, exp->server) == 0 &&
 		    strcmp(p->exports[i].path, exp->path) == 0)
-			return fail(p, p->line, NULL,
-			    "duplicate section; the first is at line %u",
-			    p->exports[i].line);
+			return fail_twice(
+			    p, p->exports[i].file, p->exports[i].line);
 	return 0;
 }
 
@@ -182,9 +213,9 @@ static void free_export(struct config_export *exp)
 	free(exp->path);
 }
 
-static int open_export(struct parser *p, const char *name)
+static int open_export(struct config_parser *p, const char *name)
 {
-	struct config_export exp = {.line = p->line};
+	struct config_export exp = {.file = p->file, .line = p->line};
 	struct config_export *list;
 
 	if (split_export(p, name, &exp) || check_export_twice(p, &exp))
@@ -209,7 +240,7 @@ bad:
 }
 
 /* `line` starts with '[' and ends in no blank; it is cut into pieces. */
-static int open_section(struct parser *p, char *line)
+static int open_section(struct config_parser *p, char *line)
 {
 	size_t len = strlen(line);
 	char *kind = line + 1 + strspn(line + 1, BLANKS), *name;
@@ -228,6 +259,7 @@ static int open_section(struct parser *p, char *line)
 	name += strspn(name, BLANKS);
 
 	set_title(p, kind, name);
+	p->cfg->has_main |= p->main;
 	if (strcmp(kind, "forefetch") == 0 && *name == '\0')
 		return open_daemon(p);
 	if (strcmp(kind, "server") == 0)
@@ -263,7 +295,7 @@ static bool find_clash(const struct config *cfg,
 
 /* A port belongs to one server: handles of two servers may be equal. */
 static int check_binds(
-    struct parser *p, const char *key, const struct config_addrs *mine)
+    struct config_parser *p, const char *key, const struct config_addrs *mine)
 {
 	char text[NETMATCH_TEXT_MAX];
 	struct config_why owner;
@@ -282,7 +314,7 @@ static int check_binds(
 	return 0;
 }
 
-static int set_key(struct parser *p, const char *name, const char *value)
+static int set_key(struct config_parser *p, const char *name, const char *value)
 {
 	size_t k = config_key_find(&p->section, name);
 	const struct config_key *key = &config_keys[k];
@@ -310,107 +342,8 @@ static int set_key(struct parser *p, const char *name, const char *value)
 	return 0;
 }
 
-/* Whether text[at] is the first byte, or stands behind a blank. */
-static bool is_word_start(const char *text, size_t at)
-{
-	return at == 0 || strchr(BLANKS, text[at - 1]);
-}
-
-/* Cut the next line off the text; NULL after an error. */
-static char *cut_line(struct parser *p, size_t *len)
-{
-	char *line = p->text;
-	char *eol = memchr(line, '\n', (size_t)(p->end - line));
-	size_t n = (size_t)((eol ? eol : p->end) - line);
-
-	p->text = line + n + (eol != NULL);
-	p->read++;
-	if (n > 0 && line[n - 1] == '\r')
-		n--;
-	for (size_t i = 0; i < n; i++) {
-		unsigned char c = (unsigned char)line[i];
-
-		if (!iscntrl(c) || c == '\t')
-			continue;
-		fail(p, p->read, NULL, "a control character (byte 0x%02x)", c);
-		return NULL;
-	}
-	*len = n;
-	return line;
-}
-
-/*
- * Take the comment off a line and the blanks around the rest. Returns whether
- * there was nothing but a comment.
- */
-static bool trim(char **line, size_t *len)
-{
-	size_t n = 0;
-	bool comment;
-
-	while (
-	    n < *len && !(strchr("#;", (*line)[n]) && is_word_start(*line, n)))
-		n++;
-	comment = n < *len;
-	while (n > 0 && strchr(BLANKS, (*line)[n - 1]))
-		n--;
-	for (; n > 0 && strchr(BLANKS, **line); n--)
-		++*line;
-	*len = n;
-	return comment && n == 0;
-}
-
-/* Does the line go on with the next one? Its '\' is taken off then. */
-static bool is_continued(const char *line, size_t *len)
-{
-	if (*len == 0 || line[*len - 1] != '\\' ||
-	    !is_word_start(line, *len - 1))
-		return false;
-	--*len;
-	return true;
-}
-
-/*
- * The next line, with all that continues it: the parts are moved together
- * where they lie, each behind the blank that was before the '\'. Lines that
- * are only a comment do not end what is continued. NULL after an error.
- */
-static char *next_line(struct parser *p)
-{
-	size_t len, more;
-	char *line = cut_line(p, &len), *part;
-	bool comment;
-
-	p->line = p->read;
-	if (!line)
-		return NULL;
-	trim(&line, &len);
-	for (comment = false; comment || is_continued(line, &len);) {
-		if (p->text == p->end) {
-			fail(p, p->read, NULL, "nothing follows the '\\'");
-			return NULL;
-		}
-		part = cut_line(p, &more);
-		if (!part)
-			return NULL;
-		comment = trim(&part, &more);
-		memmove(line + len, part, more);
-		len += more;
-	}
-	if (len > LINE_BYTES) {
-		fail(p, p->line, NULL,
-		    "the line is too long (%zu bytes, want %d at most)", len,
-		    LINE_BYTES);
-		return NULL;
-	}
-	while (len > 0 && strchr(BLANKS, line[len - 1]))
-		len--;
-	line[len] = '\0';
-	return line;
-}
-
 /* "KEY = VALUE"; it is cut into pieces. */
-static int parse_key(struct parser *p, char *line)
+static int parse_key(struct config_parser *p, char *line)
 {
 	size_t n = strcspn(line, "=:" BLANKS);
 	char *value = line + n + strspn(line + n, BLANKS);
@@ -425,20 +358,23 @@ static int parse_key(struct parser *p, char *line)
 	return set_key(p, line, value + strspn(value, BLANKS));
 }
 
-static void parse_lines(struct parser *p)
+static void parse_lines(struct config_parser *p, struct config_lines *lines)
 {
-	while (!p->failed && p->text < p->end) {
-		char *line = next_line(p);
+	while (!is_full(p) && lines->text < lines->end) {
+		char *line = config_lines_next(lines);
 
-		if (line && line[0] == '[')
-			open_section(p, line);
-		else if (line && line[0] != '\0')
+		p->line = lines->line;
+		if (!line)
+			fail(p, lines->wrong, NULL, "%s", lines->why);
+		else if (line[0] == '[')
+			p->skips = open_section(p, line) != 0;
+		else if (line[0] != '\0' && !p->skips)
 			parse_key(p, line);
 	}
 }
 
 /* Hand each [export] to its server, which must exist. */
-static int attach_exports(struct parser *p)
+static int attach_exports(struct config_parser *p)
 {
 	while (p->nexports > 0) {
 		struct config_export *exp = &p->exports[0], *list;
@@ -450,6 +386,7 @@ static int attach_exports(struct parser *p)
 			snprintf(name, sizeof(name), "%s:%s", exp->server,
 			    exp->path);
 			set_title(p, "export", name);
+			p->file = exp->file;
 			return fail(p, exp->line, NULL,
 			    "there is no section [server %s]", exp->server);
 		}
@@ -480,8 +417,8 @@ static void inherit_policy(struct config_server *srv, struct config_export *exp)
 	}
 }
 
-static int finish_section(
-    struct parser *p, const struct config_section *section, unsigned line)
+static int finish_section(struct config_parser *p,
+    const struct config_section *section, unsigned line)
 {
 	struct config_why why;
 	int err;
@@ -500,53 +437,110 @@ static int finish_section(
 	return 0;
 }
 
-static int finish(struct parser *p)
+static int finish_server(struct config_parser *p, struct config_server *srv)
+{
+	struct config_section section = config_section_server(srv);
+
+	set_title(p, "server", srv->name);
+	p->file = srv->file;
+	if (finish_section(p, &section, srv->line))
+		return -EINVAL;
+	for (size_t i = 0; i < srv->noverrides; i++)
+		inherit_policy(srv, &srv->overrides[i]);
+	return 0;
+}
+
+static void finish(struct config_parser *p)
 {
 	struct config *cfg = p->cfg;
 	struct config_section section = config_section_daemon(cfg);
 
 	p->title[0] = '\0';
-	if (cfg->nservers == 0)
-		return fail(p, 0, NULL, "there is no [server NAME] section");
 	if (finish_section(p, &section, cfg->line) || attach_exports(p))
-		return -EINVAL;
-	for (size_t i = 0; i < cfg->nservers; i++) {
-		struct config_server *srv = &cfg->servers[i];
-
-		set_title(p, "server", srv->name);
-		section = config_section_server(srv);
-		if (finish_section(p, &section, srv->line))
-			return -EINVAL;
-		for (size_t j = 0; j < srv->noverrides; j++)
-			inherit_policy(srv, &srv->overrides[j]);
-	}
-	return 0;
+		return;
+	for (size_t i = 0; i < cfg->nservers && !is_full(p); i++)
+		finish_server(p, &cfg->servers[i]);
 }
 
-int config_parse_text(struct config *cfg, const char *text, size_t len,
-    const char *name, char *err, size_t errlen)
+struct config_parser *config_parser_new(
+    struct config *cfg, unsigned errors_max, char *err, size_t errlen)
+{
+	struct config_parser *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->cfg = cfg;
+	p->errors_max = errors_max;
+	p->err = err;
+	p->errlen = errlen;
+	return p;
+}
+
+/* The configuration keeps the names of its files. NULL without memory. */
+static const char *add_file(struct config *cfg, const char *name)
+{
+	char **list = reallocarray(cfg->files, cfg->nfiles + 1, sizeof(*list));
+
+	if (!list)
+		return NULL;
+	cfg->files = list;
+	list[cfg->nfiles] = strdup(name);
+	return list[cfg->nfiles] ? list[cfg->nfiles++] : NULL;
+}
+
+/* Begin with a file: its sections and lines count from here. */
+static bool begin_file(struct config_parser *p, const char *name)
+{
+	const char *file = add_file(p->cfg, name);
+
+	p->main = p->cfg->nfiles == 1;
+	p->file = file ? file : name;
+	p->title[0] = '\0';
+	p->skips = false;
+	if (!file)
+		fail_memory(p);
+	return file != NULL;
+}
+
+void config_parser_add(
+    struct config_parser *p, const char *name, const char *text, size_t len)
 {
 	char *copy = malloc(len + 1);
-	struct parser p = {
-	    .cfg = cfg,
-	    .text = copy,
-	    .end = copy + len,
-	    .file = name,
-	    .err = err,
-	    .errlen = errlen,
-	};
+	struct config_lines lines;
 
-	if (!copy)
-		return fail_memory(&p);
+	if (!begin_file(p, name)) {
+		free(copy);
+		return;
+	}
+	if (!copy) {
+		fail_memory(p);
+		return;
+	}
 	memcpy(copy, text, len);
+	lines = (struct config_lines){.text = copy, .end = copy + len};
 	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
-		p.text += 3; /* a byte order mark */
-	parse_lines(&p);
-	if (!p.failed)
-		finish(&p);
-	for (size_t i = 0; i < p.nexports; i++)
-		free_export(&p.exports[i]);
-	free(p.exports);
+		lines.text += 3; /* a byte order mark */
+	parse_lines(p, &lines);
 	free(copy);
-	return p.failed ? -EINVAL : 0;
+}
+
+void config_parser_refuse(
+    struct config_parser *p, const char *name, const char *why)
+{
+	if (begin_file(p, name))
+		fail(p, 0, NULL, "%s", why);
+}
+
+int config_parser_end(struct config_parser *p)
+{
+	int rc;
+
+	if (p->errors == 0)
+		finish(p);
+	rc = p->errors > 0 ? -EINVAL : 0;
+	for (size_t i = 0; i < p->nexports; i++)
+		free_export(&p->exports[i]);
+	free(p->exports);
+	free(p);
+	return rc;
 }

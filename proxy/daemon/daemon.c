@@ -62,7 +62,7 @@ enum {
 
 struct daemon {
 	struct config *config;
-	const char *path;
+	struct config_source source;
 	struct event_base *base;
 	struct loopwatch *loop;
 	struct rbuf_pool *pool;
@@ -97,18 +97,28 @@ static void use_config(struct daemon *d, struct config *config)
 	d->config = config;
 }
 
+static void on_difference(void *ctx, const struct config_change *change)
+{
+	const char **fixed = ctx;
+
+	if (!*fixed && (change->kind != CONFIG_CHANGED || change->fixed))
+		*fixed = change->setting ? change->setting : "server";
+}
+
 /* Read the configuration again, and use it. */
 static void read_config(struct daemon *d)
 {
 	char err[CONFIG_ERR_MAX];
 	struct config *config;
-	const char *fixed;
+	const char *fixed = NULL;
 
 	notify_reloading();
 	d->reload_us = clock_now_us();
 	d->reload_error[0] = '\0';
-	config = config_load(d->path, err, sizeof(err));
-	fixed = config ? config_diff_fixed(d->config, config) : NULL;
+	d->source.former = d->config;
+	config = config_load(&d->source, err, sizeof(err));
+	if (config)
+		config_diff(d->config, config, on_difference, &fixed);
 	if (!config) {
 		snprintf(d->reload_error, sizeof(d->reload_error), "%s", err);
 	} else if (fixed) {
@@ -118,7 +128,7 @@ static void read_config(struct daemon *d)
 		config_free(config);
 	} else {
 		use_config(d, config);
-		log_info("daemon file=%s: reloaded", d->path);
+		log_info("daemon file=%s: reloaded", d->source.file);
 	}
 	if (*d->reload_error)
 		log_error("daemon: not reloaded: %s", d->reload_error);
@@ -132,7 +142,7 @@ static void fill_status(void *ctx, struct arena *a, Forefetch__Status *out)
 	struct daemon *d = ctx;
 
 	out->version = FF_VERSION;
-	out->config_file = arena_bytes(a, "%s", d->path);
+	out->config_file = arena_bytes(a, "%s", d->source.file);
 	out->pid = (uint32_t)getpid();
 	out->clients_bytes = room_bytes(d->room);
 	out->clients_limit_bytes = room_limit(d->room);
@@ -314,7 +324,9 @@ static uint64_t disk_wait_us(const struct daemon *d)
 
 static uint64_t disk_need_bytes(const struct config *c)
 {
-	return c->nservers * datacache_need_bytes(c->cache_size / c->nservers);
+	size_t n = c->nservers > 0 ? c->nservers : 1;
+
+	return n * datacache_need_bytes(c->cache_size / n);
 }
 
 static bool open_servers(struct daemon *d, char *err, size_t errlen)
@@ -322,7 +334,7 @@ static bool open_servers(struct daemon *d, char *err, size_t errlen)
 	const struct config *c = d->config;
 
 	warn_of_ports(c);
-	d->servers = calloc(c->nservers, sizeof(struct server *));
+	d->servers = calloc(c->nservers + 1, sizeof(struct server *));
 	for (size_t i = 0; d->servers && i < c->nservers; i++) {
 		struct server_params sp = {.base = d->base,
 		    .loop = d->loop,
@@ -436,8 +448,8 @@ bool daemon_check(const struct config *config, char *err, size_t errlen)
 	    errlen);
 }
 
-struct daemon *daemon_new(
-    struct config *config, const char *path, char *err, size_t errlen)
+struct daemon *daemon_new(struct config *config,
+    const struct config_source *source, char *err, size_t errlen)
 {
 	struct daemon *d = calloc(1, sizeof(*d));
 	bool taken;
@@ -450,7 +462,7 @@ struct daemon *daemon_new(
 		return NULL;
 	}
 	d->config = config;
-	d->path = path;
+	d->source = *source;
 	d->started_us = clock_now_us();
 	log_set_level(config->log_level);
 	if (open_loop(d))
@@ -509,7 +521,7 @@ void daemon_free(struct daemon *d)
 int daemon_run(struct daemon *d)
 {
 	log_info("daemon version=%s file=%s servers=%zu: ready", FF_VERSION,
-	    d->path, d->nservers);
+	    d->source.file, d->nservers);
 	notify_ready();
 	return event_base_dispatch(d->base) < 0 ? -EIO : 0;
 }

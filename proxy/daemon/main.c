@@ -22,8 +22,13 @@
 
 enum { EXIT_USAGE = 2, EXIT_TAKEN = 3 };
 
+enum {
+	OPT_RUN_DIR = 256,
+	ERRORS_MAX = 20, /* of the configuration that -t tells of */
+};
+
 struct options {
-	const char *file;
+	struct config_source source;
 	bool foreground;
 	bool test;
 	bool verbose;
@@ -31,11 +36,14 @@ struct options {
 
 static void print_help(FILE *out)
 {
-	fputs("usage: forefetchd [-F] [-f FILE] [-t [-v]]\n"
+	fputs("usage: forefetchd [-F] [-f FILE] [--run-dir DIR] [-t [-v]]\n"
 	      "A caching, prefetching NFS proxy; see forefetchd(8).\n"
 	      "\n"
 	      "  -f, --file FILE    configuration "
-	      "(default /etc/forefetch.conf)\n"
+	      "(default " CONFIG_FILE_DEFAULT ")\n"
+	      "      --run-dir DIR  more of it, *.conf, for this run "
+	      "(default\n"
+	      "                     " CONFIG_RUN_DIR_DEFAULT "; none with -f)\n"
 	      "  -F, --foreground   stay in the foreground\n"
 	      "  -t, --test         check the configuration and exit\n"
 	      "  -v, --verbose      with -t: print every setting in force\n"
@@ -46,6 +54,7 @@ static void print_help(FILE *out)
 
 static const struct option longs[] = {
     {"file", required_argument, NULL, 'f'},
+    {"run-dir", required_argument, NULL, OPT_RUN_DIR},
     {"foreground", no_argument, NULL, 'F'},
     {"test", no_argument, NULL, 't'},
     {"verbose", no_argument, NULL, 'v'},
@@ -61,7 +70,10 @@ static void parse_options(int argc, char **argv, struct options *o)
 	while ((c = getopt_long(argc, argv, "f:FtvVh", longs, NULL)) != -1) {
 		switch (c) {
 		case 'f':
-			o->file = optarg;
+			o->source.file = optarg;
+			break;
+		case OPT_RUN_DIR:
+			o->source.run_dir = optarg;
 			break;
 		case 'F':
 			o->foreground = true;
@@ -186,7 +198,7 @@ static int serve(struct config *config, const struct options *o)
 		}
 	}
 	raise_descriptor_limit();
-	d = daemon_new(config, o->file, err, sizeof(err));
+	d = daemon_new(config, &o->source, err, sizeof(err));
 	if (!d) {
 		rc = errno == EADDRINUSE ? EXIT_TAKEN
 		     : errno == EINVAL   ? EXIT_USAGE
@@ -215,31 +227,64 @@ static int test(struct config *config, const struct options *o)
 	else if (o->verbose)
 		config_print(config, stdout);
 	else
-		printf("%s: no errors found\n", o->file);
+		for (size_t i = 0; i < config->nfiles; i++)
+			printf("%s: no errors found\n", config->files[i]);
 	config_free(config);
 	return ok ? EXIT_SUCCESS : EXIT_USAGE;
 }
 
+/* HUP reads it again, from whatever directory. NULL and errno. */
+static char *absolute(const char *path)
+{
+	char *here, *whole = NULL;
+
+	if (*path == '/')
+		return strdup(path);
+	here = getcwd(NULL, 0);
+	if (here && asprintf(&whole, "%s/%s", here, path) < 0)
+		whole = NULL;
+	free(here);
+	return whole;
+}
+
+static int run(struct options *o)
+{
+	char err[ERRORS_MAX * CONFIG_ERR_MAX], *save, *line;
+	struct config *config;
+
+	o->source.errors_max = ERRORS_MAX;
+	config = config_load(&o->source, err, sizeof(err));
+	o->source.errors_max = 1;
+	if (config)
+		return o->test ? test(config, o) : serve(config, o);
+	for (line = strtok_r(err, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save))
+		fprintf(stderr, "forefetchd: %s\n", line);
+	return EXIT_USAGE;
+}
+
 int main(int argc, char **argv)
 {
-	struct options o = {.file = "/etc/forefetch.conf"};
-	char err[CONFIG_ERR_MAX], *file;
-	struct config *config;
+	struct options o = {.source.file = CONFIG_FILE_DEFAULT};
+	char *file, *run_dir = NULL;
 	int rc;
 
 	parse_options(argc, argv, &o);
-	config = config_load(o.file, err, sizeof(err));
-	if (!config) {
-		fprintf(stderr, "forefetchd: %s\n", err);
-		return EXIT_USAGE;
+	if (!o.source.run_dir &&
+	    strcmp(o.source.file, CONFIG_FILE_DEFAULT) == 0)
+		o.source.run_dir = CONFIG_RUN_DIR_DEFAULT;
+	file = absolute(o.source.file);
+	if (o.source.run_dir)
+		run_dir = absolute(o.source.run_dir);
+	if (!file || (o.source.run_dir && !run_dir)) {
+		fprintf(stderr, "forefetchd: %s: %s\n", o.source.file,
+		    strerror(errno));
+		return EXIT_FAILURE;
 	}
-	if (o.test)
-		return test(config, &o);
-	/* HUP reads it again, from whatever directory. */
-	file = realpath(o.file, NULL);
-	if (file)
-		o.file = file;
-	rc = serve(config, &o);
+	o.source.file = file;
+	o.source.run_dir = run_dir;
+	rc = run(&o);
 	free(file);
+	free(run_dir);
 	return rc;
 }

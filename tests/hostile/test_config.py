@@ -77,7 +77,35 @@ class Arguments(unittest.TestCase):
         self.check(2, "directory", "-t", "-f", self.dir)
 
     def test_empty_file(self):
-        self.wrong("server", good=False)
+        """It waits for servers, which may come with a reload."""
+        path = self.write(good=False)
+        self.check(0, "conf: no errors found", "-t", "-f", path)
+
+    def test_several_errors(self):
+        """-t tells of all, a start too."""
+        self.wrong("(?s)conf:10: .*secrue: unknown.*conf:11: .*conections:",
+                   "secrue = no", "conections = 3")
+
+    def test_directories(self):
+        path = self.write()
+        own, run = path + ".d", os.path.join(self.dir, "run")
+        os.mkdir(own)
+        os.mkdir(run)
+        with open(own + "/b.conf", "w") as f:
+            f.write("[server b]\naddress = b\nlisten = 127.0.0.1:1\n")
+        self.check(0, r"(?s)server nas.*server b", "-t", "-v", "-f", path)
+        with open(run + "/c.conf", "w") as f:
+            f.write("[server b]\naddress = c\nlisten = 127.0.0.1:2\n")
+        self.check(0, "b.conf: no errors", "-t", "-f", path)
+        self.check(2, r"run/c.conf:1: \[server b\]: duplicate section; the "
+                   "first is at .*conf.d/b.conf:1", "-t", "-f", path,
+                   "--run-dir", run)
+        self.check(2, "usage:", "--run-dir")
+        os.unlink(run + "/c.conf")
+        os.mkfifo(run + "/c.conf")
+        for args in (["-t"], ["-F"]):
+            self.check(2, "run/c.conf: it is not a file", "-f", path,
+                       "--run-dir", run, *args)
 
     def test_errors_name_file_line_and_key(self):
         where = r"conf:10: \[server nas\] "

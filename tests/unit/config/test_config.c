@@ -278,7 +278,7 @@ static void test_print_loads(void **state)
 	(void)state;
 	second = print(again);
 	assert_string_equal(first, second);
-	assert_null(config_diff_fixed(cfg, again));
+	assert_int_equal(config_diff(cfg, again, NULL, NULL), 0);
 	free(first);
 	free(second);
 	config_free(cfg);
@@ -293,11 +293,12 @@ static void test_presets(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const struct config_source source = {.file = path};
 		struct config *cfg;
 
 		snprintf(path, sizeof(path), "%s/configs/%s.conf",
 		    FF_SOURCE_DIR, names[i]);
-		cfg = config_load(path, err, sizeof(err));
+		cfg = config_load(&source, err, sizeof(err));
 		if (!cfg)
 			fail_msg("%s", err);
 		config_free(cfg);
@@ -372,26 +373,44 @@ static void test_allow(void **state)
 	config_free(cfg);
 }
 
+/* What differs from NAS: "-nas +b", "nas.secure", with "!" what is fixed. */
 static const struct {
 	const char *text;
-	const char *fixed; /* NULL: HUP may bring it */
+	const char *diff;
 } changes[] = {
-    {NAS, NULL},
-    {NAS "secure = no\nallow = 10.0.0.0/8\nexports = /a\n", NULL},
-    {NAS "consistency = strict\nprefetch = off\nlink = wired\n", NULL},
-    {NAS "[export nas:/x]\nattr_timeout = 1s\n", NULL},
-    {"[forefetch]\nlog_level = debug\n" NAS, NULL},
-    {"[forefetch]\ncache_dir = /x\n" NAS, "cache_dir"},
-    {"[forefetch]\ncontrol = /x\n" NAS, "control"},
-    {"[forefetch]\nmetrics = 127.0.0.1:1\n" NAS, "metrics"},
-    {NAS "connections = 3\n", "connections"},
-    {NAS "nfs_port = 2049\n", "nfs_port"},
-    {NAS "rpcbind = yes\n", "rpcbind"},
-    {"[server nas]\naddress = b\nlisten = 127.0.0.1:2050\n", "address"},
-    {"[server nas]\naddress = nas\nlisten = 127.0.0.1:2051\n", "listen"},
-    {"[server b]\naddress = nas\nlisten = 127.0.0.1:2050\n", "server"},
-    {NAS OTHER, "server"},
+    {NAS, ""},
+    {NAS "secure = no\nallow = 10.0.0.0/8\nexports = /a\n",
+	" nas.exports nas.allow nas.secure"},
+    {NAS "consistency = strict\nprefetch = off\nlink = wired\n",
+	" nas.link nas.consistency nas.prefetch"},
+    {NAS "[export nas:/x]\nattr_timeout = 1s\n", " nas.export"},
+    {"[forefetch]\nlog_level = debug\n" NAS, " .log_level"},
+    {"[forefetch]\ncache_size = 1G\nmemory_size = 1G\n" NAS,
+	" .cache_size .memory_size"},
+    {"[forefetch]\ncache_dir = /x\n" NAS, " .cache_dir!"},
+    {"[forefetch]\ncontrol = /x\n" NAS, " .control!"},
+    {"[forefetch]\nmetrics = 127.0.0.1:1\n" NAS, " .metrics!"},
+    {NAS "connections = 3\n", " nas.connections!"},
+    {NAS "nfs_port = 2049\n", " nas.nfs_port!"},
+    {NAS "rpcbind = yes\n", " nas.rpcbind!"},
+    {"[server nas]\naddress = b\nlisten = 127.0.0.1:2050\n", " nas.address!"},
+    {"[server nas]\naddress = nas\nlisten = 127.0.0.1:2051\n", " nas.listen!"},
+    {"[server b]\naddress = nas\nlisten = 127.0.0.1:2050\n", " -nas +b"},
+    {NAS OTHER, " +b"},
+    {"", " -nas"},
 };
+
+static void note_change(void *ctx, const struct config_change *change)
+{
+	char *text = ctx;
+
+	sprintf(text + strlen(text), " %s%s%s%s%s",
+	    change->kind == CONFIG_ADDED     ? "+"
+	    : change->kind == CONFIG_REMOVED ? "-"
+					     : "",
+	    change->server ? change->server : "", change->setting ? "." : "",
+	    change->setting ? change->setting : "", change->fixed ? "!" : "");
+}
 
 static void test_diff(void **state)
 {
@@ -400,14 +419,36 @@ static void test_diff(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
 		struct config *cfg = must_load(changes[i].text);
-		const char *fixed = config_diff_fixed(old, cfg);
+		char text[256] = "";
 
-		if (!changes[i].fixed)
-			assert_null(fixed);
-		else
-			assert_string_equal(fixed, changes[i].fixed);
+		config_diff(old, cfg, note_change, text);
+		assert_string_equal(text, changes[i].diff);
 		config_free(cfg);
 	}
+	config_free(old);
+}
+
+/* What a server says for its exports is a change of the server only. */
+static void test_diff_exports(void **state)
+{
+	static const char export[] = NAS "[export nas:/x]\nprefetch = off\n"
+					 "[export nas:/y]\nprefetch = on\n";
+	struct config *old = must_load(export), *cfg;
+	char text[256] = "";
+
+	(void)state;
+	cfg = must_load(NAS "attr_timeout = 9s\n"
+			    "[export nas:/y]\nprefetch = on\n"
+			    "[export nas:/x]\nprefetch = off\n");
+	config_diff(old, cfg, note_change, text);
+	assert_string_equal(text, " nas.attr_timeout");
+	config_free(cfg);
+	cfg = must_load(NAS "[export nas:/x]\nprefetch = on\n"
+			    "[export nas:/y]\nprefetch = on\n");
+	text[0] = '\0';
+	config_diff(old, cfg, note_change, text);
+	assert_string_equal(text, " nas.export");
+	config_free(cfg);
 	config_free(old);
 }
 
@@ -418,7 +459,7 @@ static void test_diff_order(void **state)
 	struct config *cfg = must_load(OTHER NAS);
 
 	(void)state;
-	assert_null(config_diff_fixed(old, cfg));
+	assert_int_equal(config_diff(old, cfg, NULL, NULL), 0);
 	config_free(old);
 	config_free(cfg);
 }
@@ -436,6 +477,7 @@ int main(void)
 	    cmocka_unit_test(test_manual),
 	    cmocka_unit_test(test_allow),
 	    cmocka_unit_test(test_diff),
+	    cmocka_unit_test(test_diff_exports),
 	    cmocka_unit_test(test_diff_order),
 	};
 

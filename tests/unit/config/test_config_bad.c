@@ -33,9 +33,6 @@ static const struct {
 	const char *err;
 } bad[] = {
     /* The file as a whole. */
-    {"", "t: there is no [server NAME] section"},
-    {"\n# nothing\n", "t: there is no [server NAME] section"},
-    {"[forefetch]\n", "t: there is no [server NAME] section"},
     {"[server nas]\nlisten = 127.0.0.1:1\n",
 	"t:1: [server nas] address: the key is missing; it has no default"},
     {NAS "\n[server b]\naddress = b\n",
@@ -282,6 +279,13 @@ static void test_long_section(void **state)
 	assert_non_null(strstr(err, "]: the path is too long"));
 }
 
+static struct config *load(const char *path, char *err, size_t errlen)
+{
+	const struct config_source source = {.file = path};
+
+	return config_load(&source, err, errlen);
+}
+
 static void test_files(void **state)
 {
 	char path[] = "/tmp/test_config.XXXXXX", err[CONFIG_ERR_MAX];
@@ -293,29 +297,29 @@ static void test_files(void **state)
 	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, NAS, strlen(NAS)), strlen(NAS));
-	cfg = config_load(path, err, sizeof(err));
+	cfg = load(path, err, sizeof(err));
 	assert_non_null(cfg);
 	config_free(cfg);
 
 	/* A NUL byte does not end the file early. */
 	assert_int_equal(pwrite(fd, nul, sizeof(nul) - 1, 0), sizeof(nul) - 1);
 	close(fd);
-	assert_null(config_load(path, err, sizeof(err)));
+	assert_null(load(path, err, sizeof(err)));
 	snprintf(want, sizeof(want),
 	    "%s:4: [server nas]: a control character (byte 0x00)", path);
 	assert_string_equal(err, want);
 
 	assert_int_equal(truncate(path, (1 << 20) + 1), 0);
-	assert_null(config_load(path, err, sizeof(err)));
+	assert_null(load(path, err, sizeof(err)));
 	assert_non_null(strstr(err, ": larger than 1048576 bytes"));
 	unlink(path);
 
-	assert_null(config_load("/nonexistent/f", err, sizeof(err)));
+	assert_null(load("/nonexistent/f", err, sizeof(err)));
 	assert_string_equal(
 	    err, "/nonexistent/f: cannot be read: No such file or directory");
-	assert_null(config_load("/", err, sizeof(err)));
+	assert_null(load("/", err, sizeof(err)));
 	assert_string_equal(err, "/: cannot be read: Is a directory");
-	assert_null(config_load("/", err, 10)); /* cut, not overrun */
+	assert_null(load("/", err, 10)); /* cut, not overrun */
 	assert_int_equal(strlen(err), 9);
 }
 
