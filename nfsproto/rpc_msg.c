@@ -137,7 +137,13 @@ static bool get_accepted(XDR *xdrs, struct rpc_reply *reply)
 	if (!get_auth(xdrs, &verf) || !xdr_u_int(xdrs, &reply->status) ||
 	    reply->status > SYSTEM_ERR)
 		return false;
-	return reply->status != PROG_MISMATCH || get_words(xdrs, range, 2);
+	if (reply->status != PROG_MISMATCH)
+		return true;
+	if (!get_words(xdrs, range, 2))
+		return false;
+	reply->low = range[0];
+	reply->high = range[1];
+	return true;
 }
 
 static bool get_rejected(XDR *xdrs, struct rpc_reply *reply)

@@ -69,6 +69,7 @@ struct rpc_reply {
 	bool accepted;
 	uint32_t status;      /* accept_stat where accepted, else reject_stat */
 	uint32_t auth_status; /* where rejected with AUTH_ERROR */
+	uint32_t low, high;   /* versions that there are, at PROG_MISMATCH */
 	struct xdr_view body; /* results, where accepted with SUCCESS */
 };
 

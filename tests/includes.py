@@ -45,6 +45,8 @@ ARROWS = {
     "proxy/hint proxy/control",
     # Programs of their own, which know the daemon by its messages alone.
     "proxy/ctl": "proxy/control",
+    # It asks servers itself, by the same codecs.
+    "proxy/doctor": "nfsproto",
     "proxy/commands": "predictor/persist proxy/control proxy/ctl",
     "hint": "proxy/ctl proxy/control",
 }

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The first steps of a probe: name, rpcbind, NFS, MOUNT. */
+#include "doctor/probe.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "doctor/probe_private.h"
+#include "doctor/resolver.h"
+#include "nfsproto/nfs3_list.h"
+
+enum {
+	RPCBIND_PORT = 111,
+	RPCBIND_PROG = 100000,
+	PMAP_VERS = 2,
+	RPCB_VERS = 3,
+	BIND_DUMP = 4, /* of both versions */
+	DUMP_MAX = 4096,
+};
+
+const struct sockaddr *probe_addr(const struct probe_facts *f)
+{
+	return (const struct sockaddr *)&f->addr[f->at];
+}
+
+const char *probe_addr_text(
+    const struct sockaddr_storage *ss, char *buf, size_t size)
+{
+	socklen_t len = ss->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+						  : sizeof(struct sockaddr_in);
+
+	if (getnameinfo((const struct sockaddr *)ss, len, buf, (socklen_t)size,
+		NULL, 0, NI_NUMERICHOST) != 0)
+		snprintf(buf, size, "?");
+	return buf;
+}
+
+void probe_name(const struct probe_target *t, struct probe_facts *f)
+{
+	uint64_t start = ask_now_us();
+
+	f->naddr = PROBE_ADDRESSES_MAX;
+	f->gai = resolver_find(t->host, PROBE_NAME_US, f->addr, &f->naddr);
+	f->name_us = ask_now_us() - start;
+}
+
+/* One entry of rpcbind's list. */
+struct binding {
+	uint32_t prog;
+	uint32_t vers;
+	uint16_t port;
+	bool tcp;
+};
+
+/* "host.high.low" (RFC 1833 section 2.1). */
+static uint16_t uaddr_port(const struct xdr_view *uaddr)
+{
+	char text[256];
+	unsigned high, low;
+	char *dot;
+
+	snprintf(text, sizeof(text), "%.*s", (int)uaddr->len,
+	    uaddr->data ? uaddr->data : "");
+	dot = strrchr(text, '.');
+	if (!dot || sscanf(dot + 1, "%3u", &low) != 1)
+		return 0;
+	*dot = '\0';
+	dot = strrchr(text, '.');
+	if (!dot || sscanf(dot + 1, "%3u", &high) != 1 || high > 255 ||
+	    low > 255)
+		return 0;
+	return (uint16_t)(high << 8 | low);
+}
+
+static bool get_binding(XDR *xdrs, bool v6, struct binding *b)
+{
+	struct xdr_view netid, uaddr, owner;
+	uint32_t prot, port;
+
+	if (!xdr_u_int(xdrs, &b->prog) || !xdr_u_int(xdrs, &b->vers))
+		return false;
+	if (!v6) {
+		if (!xdr_u_int(xdrs, &prot) || !xdr_u_int(xdrs, &port))
+			return false;
+		b->tcp = prot == IPPROTO_TCP;
+		b->port = port <= UINT16_MAX ? (uint16_t)port : 0;
+		return true;
+	}
+	if (!xdr_nfs3_name(xdrs, &netid) || !xdr_nfs3_name(xdrs, &uaddr) ||
+	    !xdr_nfs3_name(xdrs, &owner))
+		return false;
+	b->tcp = netid.len == 4 && memcmp(netid.data, "tcp6", 4) == 0;
+	b->port = uaddr_port(&uaddr);
+	return true;
+}
+
+static void note_binding(struct probe_facts *f, const struct binding *b)
+{
+	struct probe_reg *reg = NULL;
+
+	if (b->prog == NFS_PROGRAM && b->vers == 3)
+		reg = &f->nfs3;
+	else if (b->prog == NFS_PROGRAM && b->vers == 4)
+		reg = &f->nfs4;
+	else if (b->prog == MOUNT_PROGRAM && b->vers == MOUNT_V3)
+		reg = &f->mount3;
+	else if (b->prog == NFSACL_PROG && b->vers == 3)
+		reg = &f->acl3;
+	if (!reg || !b->tcp || !b->port)
+		return;
+	reg->there = true;
+	reg->port = b->port;
+}
+
+static int read_bindings(
+    struct probe_facts *f, const struct rpc_reply *reply, bool v6)
+{
+	struct binding b;
+	uint32_t more;
+	XDR xdrs;
+
+	nfs3_list_open(&xdrs, &reply->body);
+	for (int i = 0; i < DUMP_MAX; i++) {
+		if (!xdr_u_int(&xdrs, &more))
+			return EPROTO;
+		if (!more)
+			return 0;
+		if (!get_binding(&xdrs, v6, &b))
+			return EPROTO;
+		note_binding(f, &b);
+	}
+	return 0;
+}
+
+static int ask_rpcbind(struct probe_facts *f)
+{
+	bool v6 = probe_addr(f)->sa_family == AF_INET6;
+	struct rpc_reply reply;
+	struct ask *a;
+	int err;
+
+	a = ask_open(probe_addr(f), RPCBIND_PORT, f->until_us, &err);
+	if (!a)
+		return err;
+	err = ask_call(a, RPCBIND_PROG, v6 ? RPCB_VERS : PMAP_VERS, BIND_DUMP,
+	    NULL, 0, &reply);
+	if (!err)
+		err = ask_reply_error(&reply);
+	if (!err)
+		err = read_bindings(f, &reply, v6);
+	ask_close(a);
+	return err;
+}
+
+static int compare_us(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Time some NULL calls. */
+static void measure_rtt(struct probe_facts *f, struct ask *a)
+{
+	uint64_t took[PROBE_NULLS], start;
+	struct rpc_reply reply;
+
+	for (int i = 0; i < PROBE_NULLS; i++) {
+		start = ask_now_us();
+		if (ask_call(a, NFS_PROGRAM, NFS_V3, 0, NULL, 0, &reply) != 0)
+			return;
+		took[i] = ask_now_us() - start;
+	}
+	qsort(took, PROBE_NULLS, sizeof(took[0]), compare_us);
+	f->rtt_min_us = took[0];
+	f->rtt_us = took[PROBE_NULLS / 2];
+}
+
+/* Which versions answer at the port. */
+static void ask_versions(struct probe_facts *f, struct ask *a)
+{
+	struct rpc_reply reply;
+
+	f->nfs_err = ask_call(a, NFS_PROGRAM, NFS_V3, 0, NULL, 0, &reply);
+	if (f->nfs_err)
+		return;
+	f->nfs_err = ask_reply_error(&reply);
+	f->low = reply.low;
+	f->high = reply.high;
+	f->nfs4_err = ask_call(a, NFS_PROGRAM, 4, 0, NULL, 0, &reply);
+	if (!f->nfs4_err)
+		f->nfs4_err = ask_reply_error(&reply);
+	if (f->nfs_err)
+		return;
+	measure_rtt(f, a);
+	f->acl_err = ask_call(a, NFSACL_PROG, 3, 0, NULL, 0, &reply);
+	if (!f->acl_err)
+		f->acl_err = ask_reply_error(&reply);
+}
+
+struct ask *probe_open_nfs(const struct probe_facts *f, int *err)
+{
+	return ask_open(probe_addr(f), f->nfs_port, f->until_us, err);
+}
+
+static void reach_nfs(const struct probe_target *t, struct probe_facts *f)
+{
+	struct ask *a;
+
+	f->nfs_port = t->nfs_port    ? t->nfs_port
+		      : f->nfs3.port ? f->nfs3.port
+		      : f->nfs4.port ? f->nfs4.port
+				     : NFS_PORT;
+	a = probe_open_nfs(f, &f->nfs_err);
+	if (!a)
+		return;
+	f->low_port = ask_source_port(a) < IPPORT_RESERVED;
+	ask_versions(f, a);
+	ask_close(a);
+}
+
+static int try_mount_port(struct probe_facts *f, uint16_t port)
+{
+	struct rpc_reply reply;
+	struct ask *a;
+	int err;
+
+	a = ask_open(probe_addr(f), port, f->until_us, &err);
+	if (!a)
+		return err;
+	err = ask_call(a, MOUNT_PROGRAM, MOUNT_V3, 0, NULL, 0, &reply);
+	if (!err)
+		err = ask_reply_error(&reply);
+	ask_close(a);
+	if (!err)
+		f->mount_port = port;
+	return err;
+}
+
+/* Where no rpcbind tells: at the usual port, or at that of NFS, where servers
+ * in user space have it. */
+static void reach_mount(const struct probe_target *t, struct probe_facts *f)
+{
+	uint16_t port = t->mount_port ? t->mount_port : f->mount3.port;
+
+	if (port) {
+		f->mount_err = try_mount_port(f, port);
+		f->mount_port = port;
+		return;
+	}
+	if (!f->rpcbind_err)
+		return;
+	f->mount_err = try_mount_port(f, f->nfs_port);
+	if (f->mount_err)
+		f->mount_err = try_mount_port(f, MOUNTD_PORT);
+}
+
+/* Whether the machine itself was heard of. */
+static bool answered(const struct probe_facts *f)
+{
+	return f->rpcbind_err == 0 || f->rpcbind_err == ECONNREFUSED ||
+	       f->nfs_err == 0 || f->nfs_err == ECONNREFUSED ||
+	       f->nfs_err == EPROTONOSUPPORT;
+}
+
+void probe_reach(const struct probe_target *t, struct probe_facts *f)
+{
+	for (f->at = 0; f->at < f->naddr; f->at++) {
+		f->rpcbind_err = PROBE_NOT_TRIED;
+		if (!t->nfs_port || !t->mount_port)
+			f->rpcbind_err = ask_rpcbind(f);
+		reach_nfs(t, f);
+		if (answered(f))
+			break;
+	}
+	if (f->at == f->naddr)
+		f->at = 0;
+	else if (f->nfs_err == 0)
+		reach_mount(t, f);
+}
+
+void probe_run(const struct probe_target *t, struct probe_facts *f)
+{
+	memset(f, 0, sizeof(*f));
+	f->until_us = ask_now_us() + PROBE_TOTAL_US;
+	f->rpcbind_err = f->nfs_err = f->nfs4_err = f->acl_err = f->mount_err =
+	    f->exports_err = f->mnt_err = f->fsinfo_err = f->fsstat_err =
+		f->pathconf_err = f->access_err = f->list_err = f->read_err =
+		    f->write_err = PROBE_NOT_TRIED;
+	probe_name(t, f);
+	if (f->gai)
+		return;
+	probe_reach(t, f);
+	probe_mount(t, f);
+}
+
+void probe_facts_free(struct probe_facts *f)
+{
+	for (unsigned i = 0; i < f->nexports; i++)
+		free(f->exports[i]);
+	f->nexports = 0;
+}
+
+void probe_why(const struct probe_target *target, struct probe_why *out)
+{
+	struct probe_facts *f = malloc(sizeof(*f));
+
+	if (!f) {
+		*out = (struct probe_why){
+		    .cause = PROBE_UNSURE, .sentence = "out of memory"};
+		return;
+	}
+	probe_run(target, f);
+	probe_judge(target, f, out);
+	probe_facts_free(f);
+	free(f);
+}

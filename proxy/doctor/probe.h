@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Why a server or an export of it cannot be mounted through forefetch, found
+ * out without a daemon and without a mount: the server is asked directly.
+ */
+#ifndef FOREFETCH_PROBE_H
+#define FOREFETCH_PROBE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct probe_target {
+	const char *host; /* a name or an address, without brackets */
+	const char *path; /* of the export; NULL: the server alone */
+	uint16_t nfs_port, mount_port; /* 0: asked of its rpcbind */
+};
+
+enum probe_cause {
+	PROBE_WORKS,
+	PROBE_NO_NAME,      /* the name has no address, or nobody knows it */
+	PROBE_NO_ROUTE,     /* the network says that it cannot be reached */
+	PROBE_SILENT,       /* nothing answers: off, or a firewall drops it */
+	PROBE_REFUSED,      /* the machine answers, but nothing listens */
+	PROBE_RPCBIND,      /* rpcbind tells no ports, though NFSv3 is served */
+	PROBE_V4_ONLY,      /* NFS, but not version 3 */
+	PROBE_NOT_NFS,      /* something else listens at that port */
+	PROBE_NO_MOUNTD,    /* no MOUNT service, or it does not answer */
+	PROBE_NO_EXPORT,    /* no such path, or it is not exported */
+	PROBE_DENIED,       /* exported, but not to this machine */
+	PROBE_UNPRIVILEGED, /* denied to a port above 1023: run it as root */
+	PROBE_FLAVOR,       /* wants Kerberos or TLS */
+	PROBE_UNSURE,       /* anything else, as the sentence says */
+};
+
+struct probe_why {
+	enum probe_cause cause;
+	/* Bytes of the server are in it: print it with ctl_put_bytes(). */
+	char sentence[1024]; /* without a full stop; empty: it works */
+	char remedy[512];    /* what to do; may be empty */
+};
+
+/*
+ * Ask, for 20 seconds at most; a server that works is known within some round
+ * trips. Blocks. Nothing is printed, and nothing is changed on the server.
+ */
+void probe_why(const struct probe_target *target, struct probe_why *out);
+
+#endif
