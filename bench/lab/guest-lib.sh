@@ -276,7 +276,7 @@ lab_conf_write() {
 [forefetch]
 cache_dir = $LAB_CACHE
 cache_size = 1G
-control = /run/forefetch/control.sock
+control_socket = /run/forefetch/control.sock
 log_level = info
 
 [server lab]

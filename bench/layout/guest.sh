@@ -44,7 +44,7 @@ lab_proxy_stop
 slow_disk
 tool make "$LAB_EXPORT" "$LAYOUT_FILES"
 lab_conf_set "server lab" consistency frozen
-lab_conf_set forefetch compact_rate off
+lab_conf_set forefetch reorder_rate off
 while read -r setting; do
 	[ -z "$setting" ] ||
 		lab_conf_set "server lab" "${setting%%=*}" "${setting#*=}"
@@ -64,7 +64,7 @@ for turn in 1 2; do
 	down
 done
 cp -a "$LAB_CACHE/before" "$LAB_CACHE/after"
-lab_conf_set forefetch compact_rate 1G
+lab_conf_set forefetch reorder_rate 8gbit
 up after
 lab_drop_caches
 tool run "$LAB_PROXY" >/dev/null
@@ -73,7 +73,7 @@ made=$(ctl compact --json)
 lab_now
 echo "compact $((LAB_NOW - t0)) $made"
 down
-lab_conf_set forefetch compact_rate off
+lab_conf_set forefetch reorder_rate off
 for delay in 0 $LAYOUT_DELAY; do
 	for ((n = 0; n < LAYOUT_RUNS; n++)); do
 		echo "layout: delay $delay, pair $n" >&2

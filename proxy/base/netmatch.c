@@ -80,7 +80,8 @@ const char *netmatch_addr_parse(const char *text, struct netmatch_addr *out)
 		na.len = sizeof(in6);
 		memcpy(&na.addr, &in6, sizeof(in6));
 	} else {
-		return "the address must be numeric, IPv6 in brackets";
+		return "the address must be numeric, IPv6 in brackets, or "
+		       "localhost";
 	}
 	*out = na;
 	return NULL;

@@ -19,6 +19,7 @@
 struct netmatch_addr {
 	struct sockaddr_storage addr;
 	socklen_t len;
+	bool may_lack; /* it is no error if this host has no such address */
 };
 
 /* A network. `prefix` counts bits; bits beyond it are 0. */

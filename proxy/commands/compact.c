@@ -114,7 +114,7 @@ const struct ctl_command compact_command = {
     .help = "Moves cached data of every server, or of SERVER alone, so "
 	    "that it lies on disk in\nthe order in which it was read, "
 	    "and shows how much did before and does now. The\ndaemon "
-	    "does this by itself when it is idle; see compact_rate in "
+	    "does this by itself when it is idle; see reorder_rate in "
 	    "forefetch.conf(5).\nOnly root and the user that forefetchd "
 	    "runs as may do this. ^C stops waiting for it,\nnot the work "
 	    "itself.\n",

@@ -76,8 +76,8 @@ struct config_policy {
 	uint64_t attr_timeout_us;
 	uint64_t negative_timeout_us;
 	uint64_t grant_timeout_us;
-	uint64_t prefetch_block; /* bytes, a multiple of 4096 */
-	unsigned prefetch_blocks;
+	uint64_t prefetch_block_size; /* bytes, a multiple of 4096 */
+	unsigned prefetch_block_count;
 };
 
 /* [export SERVER:PATH] */
@@ -110,7 +110,7 @@ struct config_server {
 	unsigned connections; /* 1..16, to the server */
 	enum config_link link;
 	enum config_offline offline;
-	struct config_rate prefetch_cap;
+	struct config_rate prefetch_rate;
 	uint64_t session_pause_us;
 	uint64_t session_time_us; /* 0: there are no sessions */
 	uint64_t session_size;    /* bytes */
@@ -130,7 +130,7 @@ struct config {
 
 	char *cache_dir;
 	uint64_t cache_size;
-	uint64_t compact_rate; /* bytes a second; 0: off */
+	uint64_t reorder_rate; /* 0: off */
 	uint64_t memory_size;
 	char *control;               /* path of the control socket */
 	struct config_addrs metrics; /* none: off; else exactly one */

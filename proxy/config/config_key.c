@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The table of all keys with their ranges and defaults; typos of their names.
- */
+/* The table of all keys with their ranges and defaults; what else people call
+ * them. */
 #include "config/config_key.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/un.h>
 
 #define KIB (UINT64_C(1) << 10)
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
 #define TIB (UINT64_C(1) << 40)
+
+#define TBIT UINT64_C(1000000000000)
 
 #define SECOND_US UINT64_C(1000000)
 #define HOUR_US   (3600 * SECOND_US)
@@ -46,13 +49,13 @@ const struct config_key config_keys[] = {
 	    {0, PATH_BYTES, NULL}, "/var/cache/forefetch", FIXED},
 	{"cache_size", DAEMON(cache_size), &config_type_size,
 	    {MIB, 1024 * TIB, NULL}, "10G", 0},
-	{"compact_rate", DAEMON(compact_rate), &config_type_speed,
-	    {64 * KIB, TIB, NULL}, "8M", 0},
+	{"reorder_rate", DAEMON(reorder_rate), &config_type_speed,
+	    {512000, 8 * TBIT, NULL}, "64mbit", 0},
 	{"memory_size", DAEMON(memory_size), &config_type_size,
 	    {16 * MIB, TIB, NULL}, "256M", 0},
-	{"control", DAEMON(control), &config_type_path,
+	{"control_socket", DAEMON(control), &config_type_path,
 	    {0, SUN_BYTES, NULL}, "/run/forefetch/control.sock", FIXED},
-	{"metrics", DAEMON(metrics), &config_type_endpoint,
+	{"metrics_listen", DAEMON(metrics), &config_type_endpoint,
 	    {0, 0, NULL}, "off", FIXED | BINDS},
 	{"log_level", DAEMON(log_level), &config_type_word,
 	    {0, 0, log_levels}, "info", 0},
@@ -75,7 +78,7 @@ const struct config_key config_keys[] = {
 	    {0, 0, NULL}, "no", FIXED},
 	{"connections", SERVER(connections), &config_type_count,
 	    {1, 16, NULL}, "2", FIXED},
-	{"prefetch_cap", SERVER(prefetch_cap), &config_type_rate,
+	{"prefetch_rate", SERVER(prefetch_rate), &config_type_rate,
 	    {1000, UINT64_C(100000000000), NULL}, "80%", 0},
 	{"session_pause", SERVER(session_pause_us), &config_type_duration,
 	    {0, 30 * DAY_US, NULL}, "10m", 0},
@@ -98,10 +101,60 @@ const struct config_key config_keys[] = {
 	    {0, 30 * DAY_US, NULL}, "1h", 0},
 	{"prefetch", POLICY(prefetch), &config_type_word,
 	    {0, 0, prefetches}, "on", 0},
-	{"prefetch_blocks", POLICY(prefetch_blocks), &config_type_count,
+	{"prefetch_block_count", POLICY(prefetch_block_count), &config_type_count,
 	    {1, 256, NULL}, "1", 0},
-	{"prefetch_block", POLICY(prefetch_block), &config_type_blocksize,
+	{"prefetch_block_size", POLICY(prefetch_block_size), &config_type_blocksize,
 	    {4 * KIB, MIB, NULL}, "16K", 0},
+};
+
+static const struct config_former formers[] = {
+	{"compact_rate", "reorder_rate", &config_type_bytespeed,
+	    {64 * KIB, TIB, NULL}},
+	{"control", "control_socket", NULL, {0, 0, NULL}},
+	{"metrics", "metrics_listen", NULL, {0, 0, NULL}},
+	{"prefetch_cap", "prefetch_rate", NULL, {0, 0, NULL}},
+	{"prefetch_blocks", "prefetch_block_count", NULL, {0, 0, NULL}},
+	{"prefetch_block", "prefetch_block_size", NULL, {0, 0, NULL}},
+};
+
+/* Other words for a key: those of other programs, and of nfs(5). */
+static const struct {
+	const char *word;
+	const char *name;
+} synonyms[] = {
+	{"port", "nfs_port"},
+	{"mountport", "mount_port"},
+	{"ip", "address"},
+	{"host", "address"},
+	{"hostname", "address"},
+	{"server", "address"},
+	{"addr", "address"},
+	{"bind", "listen"},
+	{"listen_address", "listen"},
+	{"allowed", "allow"},
+	{"allow_from", "allow"},
+	{"clients", "allow"},
+	{"networks", "allow"},
+	{"path", "exports"},
+	{"nconnect", "connections"},
+	{"cache", "cache_dir"},
+	{"cache_path", "cache_dir"},
+	{"disk_size", "cache_size"},
+	{"max_size", "cache_size"},
+	{"memory", "memory_size"},
+	{"socket", "control_socket"},
+	{"prometheus", "metrics_listen"},
+	{"verbosity", "log_level"},
+	{"debug", "log_level"},
+	{"bandwidth", "prefetch_rate"},
+	{"rate", "prefetch_rate"},
+	{"prefetch_limit", "prefetch_rate"},
+	{"readahead", "prefetch"},
+	{"ttl", "attr_timeout"},
+	{"timeout", "attr_timeout"},
+	{"actimeo", "attr_timeout"},
+	{"acregmin", "attr_timeout"},
+	{"mode", "consistency"},
 };
 /* clang-format on */
 
@@ -146,10 +199,30 @@ void *config_section_field(const struct config_section *section, size_t k)
 	return base ? (char *)base + key->offset : NULL;
 }
 
-size_t config_key_find(const struct config_section *section, const char *name)
+static const struct config_former *find_former(const char *name)
+{
+	for (size_t i = 0; i < sizeof(formers) / sizeof(formers[0]); i++)
+		if (strcmp(formers[i].former, name) == 0)
+			return &formers[i];
+	return NULL;
+}
+
+const struct config_former *config_key_former(size_t k)
+{
+	for (size_t i = 0; i < sizeof(formers) / sizeof(formers[0]); i++)
+		if (strcmp(formers[i].name, config_keys[k].name) == 0)
+			return &formers[i];
+	return NULL;
+}
+
+size_t config_key_find(const struct config_section *section, const char *name,
+    const struct config_former **former)
 {
 	size_t k;
 
+	*former = find_former(name);
+	if (*former)
+		name = (*former)->name;
 	for (k = 0; k < config_nkeys; k++)
 		if (config_section_field(section, k) &&
 		    strcmp(config_keys[k].name, name) == 0)
@@ -193,12 +266,35 @@ static const char *scope_name(enum config_scope scope)
 	return scope == CONFIG_SCOPE_DAEMON ? "[forefetch]" : "[server NAME]";
 }
 
+/* The key that is meant by another word, or by its former name. */
+static const char *find_meant(const char *name)
+{
+	const struct config_former *former = find_former(name);
+
+	for (size_t i = 0; i < sizeof(synonyms) / sizeof(synonyms[0]); i++)
+		if (strcasecmp(synonyms[i].word, name) == 0)
+			return synonyms[i].name;
+	return former ? former->name : NULL;
+}
+
 void config_key_hint(const struct config_section *section, const char *name,
     struct config_why *hint)
 {
+	const char *meant = find_meant(name);
 	size_t nearest = 3; /* two slips; more is another word */
 
 	hint->text[0] = '\0';
+	for (size_t k = 0; meant && k < config_nkeys; k++) {
+		if (strcmp(config_keys[k].name, meant) != 0)
+			continue;
+		snprintf(hint->text, sizeof(hint->text),
+		    "; did you mean '%s'%s%s?", meant,
+		    config_section_field(section, k) ? "" : " in ",
+		    config_section_field(section, k)
+			? ""
+			: scope_name(config_keys[k].scope));
+		return;
+	}
 	for (size_t k = 0; k < config_nkeys; k++) {
 		const struct config_key *key = &config_keys[k];
 		size_t distance = edit_distance(name, key->name);

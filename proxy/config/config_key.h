@@ -30,6 +30,14 @@ struct config_key {
 	unsigned flags;
 };
 
+/* What a key was called once, and goes on being understood as. */
+struct config_former {
+	const char *former;
+	const char *name;
+	const struct config_type *type; /* NULL: as the key's, like the next */
+	struct config_range range;
+};
+
 extern const struct config_key config_keys[];
 extern const size_t config_nkeys; /* at most 64: `set` has a bit for each */
 
@@ -48,12 +56,18 @@ struct config_section config_section_export(struct config_export *exp);
 /* Where the section holds key `k`, or NULL when it has no such key. */
 void *config_section_field(const struct config_section *section, size_t k);
 
-/* The number of the key of that name in that section, or config_nkeys. */
-size_t config_key_find(const struct config_section *section, const char *name);
+/* The number of the key of that name in that section, or config_nkeys. A
+ * former name of it is found, too, and is then in *former, else NULL. */
+size_t config_key_find(const struct config_section *section, const char *name,
+    const struct config_former **former);
+
+/* The former name of key `k`, or NULL. */
+const struct config_former *config_key_former(size_t k);
 
 /*
  * Advice on a key that the section does not have, with its leading "; ", or
- * an empty text: the nearest name, or the section where it belongs.
+ * an empty text: the key that other programs call so, the nearest name, or the
+ * section where it belongs.
  */
 void config_key_hint(const struct config_section *section, const char *name,
     struct config_why *hint);

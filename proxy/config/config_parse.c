@@ -288,7 +288,7 @@ static bool find_clash(const struct config *cfg,
 			return true;
 		}
 	}
-	snprintf(owner->text, sizeof(owner->text), "metrics");
+	snprintf(owner->text, sizeof(owner->text), "metrics_listen");
 	return &cfg->metrics != mine && cfg->metrics.n > 0 &&
 	       netmatch_addr_clash(&cfg->metrics.list[0], na);
 }
@@ -314,9 +314,30 @@ static int check_binds(
 	return 0;
 }
 
+static int fail_again(struct config_parser *p, const char *name, size_t k)
+{
+	const struct config_former *former = config_key_former(k);
+
+	if (!former)
+		return fail(p, p->line, name, "duplicate key");
+	return fail(p, p->line, name,
+	    "duplicate key; '%s' is the former name of '%s'", former->former,
+	    former->name);
+}
+
+static void warn_former(
+    const struct config_parser *p, const struct config_former *former)
+{
+	log_warn("config file=%s line=%u: %s %s is called %s now%s; the former "
+		 "name is understood until the next release",
+	    p->file, p->line, p->title, former->former, former->name,
+	    former->type ? ", in bits a second" : "");
+}
+
 static int set_key(struct config_parser *p, const char *name, const char *value)
 {
-	size_t k = config_key_find(&p->section, name);
+	const struct config_former *former;
+	size_t k = config_key_find(&p->section, name, &former);
 	const struct config_key *key = &config_keys[k];
 	struct config_why why;
 	void *field;
@@ -327,16 +348,21 @@ static int set_key(struct config_parser *p, const char *name, const char *value)
 		return fail(p, p->line, name, "unknown key%s", why.text);
 	}
 	if (*p->section.set >> k & 1)
-		return fail(p, p->line, name, "duplicate key");
+		return fail_again(p, name, k);
 	if (*value == '\0')
 		return fail(p, p->line, name, "no value");
 	*p->section.set |= UINT64_C(1) << k;
 	field = config_section_field(&p->section, k);
-	err = key->type->parse(&key->range, value, field, &why);
+	if (former && former->type)
+		err = former->type->parse(&former->range, value, field, &why);
+	else
+		err = key->type->parse(&key->range, value, field, &why);
 	if (err == -ENOMEM)
 		return fail_memory(p);
 	if (err)
 		return fail(p, p->line, name, "%s", why.text);
+	if (former)
+		warn_former(p, former);
 	if (key->flags & CONFIG_KEY_BINDS)
 		return check_binds(p, name, field);
 	return 0;

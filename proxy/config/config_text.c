@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define HOST_MAX   253  /* RFC 1035 section 2.3.4, as text */
 #define EXPORT_MAX 1024 /* MNTPATHLEN, RFC 1813 section 5.1.1 */
@@ -127,6 +128,17 @@ static bool is_host_name(const char *text)
 	return true;
 }
 
+/* 999.1.1.1: no name ends in a number (RFC 3696 section 2), so this is meant
+ * as an address, and it is none. */
+static bool is_bad_ipv4(const char *text)
+{
+	const char *dot = strrchr(text, '.'), *last = dot ? dot + 1 : text;
+	struct in_addr addr;
+
+	return strspn(last, "0123456789") == strlen(last) &&
+	       inet_pton(AF_INET, text, &addr) != 1;
+}
+
 static int host_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
@@ -137,6 +149,9 @@ static int host_parse(const struct config_range *range, const char *text,
 		return refuse_word(why, text,
 		    "not a host name or a numeric address; "
 		    "ports go into nfs_port and mount_port");
+	if (!is_ipv6(text) && is_bad_ipv4(text))
+		return refuse_word(
+		    why, text, "it looks like an IPv4 address, and is none");
 	*(char **)field = strdup(text);
 	return *(char **)field ? 0 : -ENOMEM;
 }
@@ -240,7 +255,7 @@ const struct config_type config_type_paths = {
     .release = paths_release,
 };
 
-static int addrs_add(
+static int addrs_add_numeric(
     struct config_addrs *addrs, const char *word, struct config_why *why)
 {
 	struct netmatch_addr *list = grow(addrs->list, addrs->n, sizeof(*list));
@@ -254,6 +269,28 @@ static int addrs_add(
 		return refuse_word(why, word, reason);
 	addrs->n++;
 	return 0;
+}
+
+/* "localhost:2050" is both loopbacks, and asks nobody for them. */
+static int addrs_add(
+    struct config_addrs *addrs, const char *word, struct config_why *why)
+{
+	static const char name[] = "localhost:";
+	char text[NETMATCH_TEXT_MAX];
+	int err;
+
+	if (strncasecmp(word, name, sizeof(name) - 1) != 0)
+		return addrs_add_numeric(addrs, word, why);
+	word += sizeof(name) - 1;
+	snprintf(text, sizeof(text), "127.0.0.1:%.48s", word);
+	err = addrs_add_numeric(addrs, text, why);
+	if (err)
+		return err;
+	snprintf(text, sizeof(text), "[::1]:%.48s", word);
+	err = addrs_add_numeric(addrs, text, why);
+	if (!err)
+		addrs->list[addrs->n - 1].may_lack = true;
+	return err;
 }
 
 static int addrs_parse(const struct config_range *range, const char *text,
@@ -303,11 +340,17 @@ const struct config_type config_type_addrs = {
 static int endpoint_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
-	if (strcasecmp(text, "off") == 0)
+	struct config_addrs *addrs = field;
+	int err;
+
+	if (strcasecmp(text, "off") == 0 || strcasecmp(text, "no") == 0)
 		return 0;
 	if (strpbrk(text, " \t"))
 		return refuse(why, "want one ADDRESS:PORT, or off");
-	return addrs_parse(range, text, field, why);
+	err = addrs_parse(range, text, field, why);
+	if (addrs->n > 1) /* localhost: whoever asks tries both */
+		addrs->n = 1;
+	return err;
 }
 
 static void endpoint_print(

@@ -4,6 +4,7 @@
 #include "config/config_value.h"
 
 #include "config/config.h"
+#include "config/config_unit.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -19,44 +20,6 @@
 /* Much of a bad value is quoted, not all: the message has to be readable. */
 #define QUOTE_MAX 100
 
-/* The smallest unit comes first and has the factor 1. */
-struct unit {
-	const char *name;
-	uint64_t factor;
-};
-
-static const struct unit size_units[] = {
-    {"", 1},
-    {"K", UINT64_C(1) << 10},
-    {"M", UINT64_C(1) << 20},
-    {"G", UINT64_C(1) << 30},
-    {"T", UINT64_C(1) << 40},
-    {NULL, 0},
-};
-
-static const struct unit duration_units[] = {
-    {"us", 1},
-    {"ms", 1000},
-    {"s", 1000000},
-    {"m", UINT64_C(60000000)},
-    {"h", UINT64_C(3600000000)},
-    {"d", UINT64_C(86400000000)},
-    {NULL, 0},
-};
-
-static const struct unit rate_units[] = {
-    {"bit", 1},
-    {"kbit", 1000},
-    {"mbit", 1000000},
-    {"gbit", 1000000000},
-    {NULL, 0},
-};
-
-static const struct unit no_units[] = {
-    {"", 1},
-    {NULL, 0},
-};
-
 __attribute__((format(printf, 2, 3))) static int refuse(
     struct config_why *why, const char *fmt, ...)
 {
@@ -68,70 +31,22 @@ __attribute__((format(printf, 2, 3))) static int refuse(
 	return -EINVAL;
 }
 
-/*
- * Digits and a unit, nothing before, between or after. Returns 0, -EINVAL for
- * another shape, -ERANGE when 64 bits do not hold it.
- */
-static int parse_scaled(
-    const char *text, const struct unit *units, uint64_t *out)
-{
-	const struct unit *u;
-	uint64_t n = 0;
-	int err = 0;
-
-	if (!isdigit((unsigned char)*text))
-		return -EINVAL;
-	for (; isdigit((unsigned char)*text); text++) {
-		unsigned digit = (unsigned)(*text - '0');
-
-		if (n > (UINT64_MAX - digit) / 10)
-			err = -ERANGE;
-		else
-			n = n * 10 + digit;
-	}
-	for (u = units; u->name; u++)
-		if (strcasecmp(u->name, text) == 0)
-			break;
-	/* Zero is zero in every unit. */
-	if (!u->name && (n != 0 || err || *text != '\0'))
-		return -EINVAL;
-	if (!u->name)
-		u = units;
-	if (err || n > UINT64_MAX / u->factor)
-		return -ERANGE;
-	*out = n * u->factor;
-	return 0;
-}
-
-/* The largest unit that leaves no remainder. */
-static const char *format_scaled(
-    uint64_t n, const struct unit *units, char text[32])
-{
-	const struct unit *best = units;
-
-	for (const struct unit *u = units; n != 0 && u->name; u++)
-		if (n % u->factor == 0)
-			best = u;
-	snprintf(text, 32, "%" PRIu64 "%s", n / best->factor, best->name);
-	return text;
-}
-
 /* Parse and hold against the range; `want` says what a good text looks like. */
 static int parse_number(const struct config_range *range, const char *text,
-    const struct unit *units, const char *want, uint64_t *out,
+    const struct config_units *units, const char *want, uint64_t *out,
     struct config_why *why)
 {
 	char quoted[QUOTE_MAX], min[32], max[32];
 	uint64_t n = 0;
-	int err = parse_scaled(text, units, &n);
+	int err = config_unit_parse(units, text, &n);
 
 	log_escape(quoted, sizeof(quoted), text, strlen(text));
 	if (err == -EINVAL)
 		return refuse(why, "'%s' is not %s", quoted, want);
 	if (err || n < range->min || n > range->max)
 		return refuse(why, "'%s' is out of range; want %s to %s",
-		    quoted, format_scaled(range->min, units, min),
-		    format_scaled(range->max, units, max));
+		    quoted, config_unit_format(units, range->min, min),
+		    config_unit_format(units, range->max, max));
 	*out = n;
 	return 0;
 }
@@ -139,8 +54,8 @@ static int parse_number(const struct config_range *range, const char *text,
 static int size_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
-	return parse_number(range, text, size_units,
-	    "a size such as 65536, 16K, 256M or 10G", field, why);
+	return parse_number(range, text, &config_units_size,
+	    "a size such as 65536, 16K, 1.5G or 10GiB", field, why);
 }
 
 static void size_print(
@@ -149,7 +64,9 @@ static void size_print(
 	char text[32];
 
 	(void)range;
-	fputs(format_scaled(*(const uint64_t *)field, size_units, text), out);
+	fputs(config_unit_format(
+		  &config_units_size, *(const uint64_t *)field, text),
+	    out);
 }
 
 const struct config_type config_type_size = {
@@ -177,24 +94,30 @@ const struct config_type config_type_blocksize = {
     .print = size_print,
 };
 
+static bool is_off(const char *text)
+{
+	return strcasecmp(text, "off") == 0 || strcasecmp(text, "no") == 0;
+}
+
 static int speed_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
-	if (strcasecmp(text, "off") == 0) {
-		*(uint64_t *)field = 0;
+	*(uint64_t *)field = 0;
+	if (is_off(text))
 		return 0;
-	}
-	return parse_number(range, text, size_units,
-	    "off, or bytes a second such as 500K or 8M", field, why);
+	return parse_number(range, text, &config_units_rate,
+	    "off, or a rate such as 500kbit, 64 Mbit/s or 8MB/s", field, why);
 }
 
 static void speed_print(
     const struct config_range *range, const void *field, FILE *out)
 {
-	if (*(const uint64_t *)field == 0)
-		fputs("off", out);
-	else
-		size_print(range, field, out);
+	uint64_t rate = *(const uint64_t *)field;
+	char text[32];
+
+	(void)range;
+	fputs(rate ? config_unit_format(&config_units_rate, rate, text) : "off",
+	    out);
 }
 
 const struct config_type config_type_speed = {
@@ -203,11 +126,32 @@ const struct config_type config_type_speed = {
     .print = speed_print,
 };
 
+/* Bytes a second, from when rates had two units. */
+static int bytespeed_parse(const struct config_range *range, const char *text,
+    void *field, struct config_why *why)
+{
+	uint64_t n = 0;
+	int err = 0;
+
+	if (!is_off(text))
+		err = parse_number(range, text, &config_units_size,
+		    "off, or bytes a second such as 500K or 8M", &n, why);
+	if (!err)
+		*(uint64_t *)field = n * CHAR_BIT;
+	return err;
+}
+
+const struct config_type config_type_bytespeed = {
+    .size = sizeof(uint64_t),
+    .parse = bytespeed_parse,
+    .print = speed_print,
+};
+
 static int duration_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
-	return parse_number(range, text, duration_units,
-	    "a time with its unit, such as 500ms, 3s, 2m or 1h", field, why);
+	return parse_number(range, text, &config_units_time,
+	    "a time with its unit, such as 500ms, 3s, 2m or 1h30m", field, why);
 }
 
 static void duration_print(
@@ -217,7 +161,8 @@ static void duration_print(
 	char text[32];
 
 	(void)range;
-	fputs(*us ? format_scaled(*us, duration_units, text) : "0s", out);
+	fputs(*us ? config_unit_format(&config_units_time, *us, text) : "0s",
+	    out);
 }
 
 const struct config_type config_type_duration = {
@@ -230,7 +175,8 @@ static int count_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
 	uint64_t n = 0;
-	int err = parse_number(range, text, no_units, "a number", &n, why);
+	int err =
+	    parse_number(range, text, &config_units_none, "a number", &n, why);
 
 	assert(range->max <= UINT_MAX);
 	*(unsigned *)field = (unsigned)n;
@@ -254,7 +200,8 @@ static int port_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
 	uint64_t n = 0;
-	int err = parse_number(range, text, no_units, "a port number", &n, why);
+	int err = parse_number(
+	    range, text, &config_units_none, "a port number", &n, why);
 
 	assert(range->max <= UINT16_MAX);
 	*(uint16_t *)field = (uint16_t)n;
@@ -332,6 +279,13 @@ static int word_parse(const struct config_range *range, const char *text,
 {
 	int i = find_word(range->words, text);
 
+	/* "prefetch = yes" */
+	if (i < 0 &&
+	    (strcasecmp(text, "yes") == 0 || strcasecmp(text, "true") == 0))
+		i = find_word(range->words, "on");
+	else if (i < 0 && (strcasecmp(text, "no") == 0 ||
+			      strcasecmp(text, "false") == 0))
+		i = find_word(range->words, "off");
 	if (i < 0)
 		return refuse_word(range->words, text, why);
 	memcpy(field, &i, sizeof(i));
@@ -358,18 +312,22 @@ const struct config_type config_type_word = {
 static int rate_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
-	static const struct unit percent[] = {{"%", 1}, {NULL, 0}};
 	static const struct config_range shares = {.min = 1, .max = 100};
 	static const char want[] =
-	    "a rate such as 500kbit or 20mbit, or a share such as 80%";
+	    "a rate such as 500kbit, 20 Mbit/s or 2.5MB/s, or a share "
+	    "such as 80%";
 	struct config_rate *rate = field;
 	uint64_t n = 0;
 	int err;
 
+	if (is_off(text))
+		return refuse(why,
+		    "off could mean two things; write 100%% for no limit, or "
+		    "prefetch = off to fetch nothing ahead");
 	if (!strchr(text, '%'))
-		return parse_number(
-		    range, text, rate_units, want, &rate->bits_per_second, why);
-	err = parse_number(&shares, text, percent, want, &n, why);
+		return parse_number(range, text, &config_units_rate, want,
+		    &rate->bits_per_second, why);
+	err = parse_number(&shares, text, &config_units_percent, want, &n, why);
 	rate->percent = (unsigned)n;
 	return err;
 }
@@ -384,7 +342,8 @@ static void rate_print(
 	if (rate->percent)
 		fprintf(out, "%u%%", rate->percent);
 	else
-		fputs(format_scaled(rate->bits_per_second, rate_units, text),
+		fputs(config_unit_format(
+			  &config_units_rate, rate->bits_per_second, text),
 		    out);
 }
 

@@ -45,19 +45,22 @@ struct config_type {
 
 extern const struct config_type config_type_size;      /* uint64_t, bytes */
 extern const struct config_type config_type_blocksize; /* and of 4096 */
-extern const struct config_type config_type_speed;     /* or "off": 0 */
-extern const struct config_type config_type_duration;  /* uint64_t, us */
-extern const struct config_type config_type_count;     /* unsigned */
-extern const struct config_type config_type_port;      /* uint16_t */
-extern const struct config_type config_type_bool;      /* bool */
-extern const struct config_type config_type_word;      /* an enum from 0 on */
-extern const struct config_type config_type_rate;      /* struct config_rate */
-extern const struct config_type config_type_path;      /* char *, absolute */
-extern const struct config_type config_type_host;      /* char * */
-extern const struct config_type config_type_paths;     /* config_strings */
-extern const struct config_type config_type_addrs;     /* config_addrs */
-extern const struct config_type config_type_endpoint;  /* the same, or "off" */
-extern const struct config_type config_type_nets;      /* config_nets */
+extern const struct config_type
+    config_type_speed; /* uint64_t, bits/s; off: 0 */
+extern const struct config_type
+    config_type_bytespeed;                            /* the same, in bytes/s */
+extern const struct config_type config_type_duration; /* uint64_t, us */
+extern const struct config_type config_type_count;    /* unsigned */
+extern const struct config_type config_type_port;     /* uint16_t */
+extern const struct config_type config_type_bool;     /* bool */
+extern const struct config_type config_type_word;     /* an enum from 0 on */
+extern const struct config_type config_type_rate;     /* struct config_rate */
+extern const struct config_type config_type_path;     /* char *, absolute */
+extern const struct config_type config_type_host;     /* char * */
+extern const struct config_type config_type_paths;    /* config_strings */
+extern const struct config_type config_type_addrs;    /* config_addrs */
+extern const struct config_type config_type_endpoint; /* the same, or "off" */
+extern const struct config_type config_type_nets;     /* config_nets */
 
 /*
  * Copy an absolute path, without its final slashes, to *out. Returns 0,

@@ -199,7 +199,8 @@ static bool open_listener(struct clients *c, const struct netmatch_addr *na,
 	int fd = listens_open(c->p.listens, na, text);
 
 	if (fd < 0)
-		return false;
+		return na->may_lack &&
+		       (fd == -EADDRNOTAVAIL || fd == -EAFNOSUPPORT);
 	l = evconnlistener_new(c->p.base, on_accept, c,
 	    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, -1, fd);
 	if (!l) {

@@ -91,7 +91,7 @@ static void use_config(struct daemon *d, struct config *config)
 	for (size_t i = 0; i < d->nservers; i++)
 		server_set_config(d->servers[i],
 		    config_server_find(config, server_name(d->servers[i])),
-		    config->compact_rate);
+		    config->reorder_rate);
 	log_set_level(config->log_level);
 	config_free(d->config);
 	d->config = config;
@@ -347,7 +347,7 @@ static bool open_servers(struct daemon *d, char *err, size_t errlen)
 		    .disk_wait_us = disk_wait_us(d),
 		    .disk_bytes = c->cache_size / c->nservers,
 		    .memory_bytes = c->memory_size / c->nservers,
-		    .compact_rate = c->compact_rate,
+		    .reorder_rate = c->reorder_rate,
 		    .config = &c->servers[i]};
 
 		d->servers[i] = server_new(&sp, err, errlen);

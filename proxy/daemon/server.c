@@ -317,7 +317,7 @@ static bool open_compact(struct server *s)
 {
 	struct compact_params cp = {.base = s->p.base,
 	    .data = cachehome_caches(s->home)->data,
-	    .rate_bytes = s->p.compact_rate,
+	    .rate_bytes = s->p.reorder_rate / 8,
 	    .calls = compact_calls,
 	    .busy = link_busy,
 	    .ctx = s};
@@ -460,7 +460,7 @@ void server_free(struct server *s)
 }
 
 void server_set_config(
-    struct server *s, const struct config_server *config, uint64_t compact_rate)
+    struct server *s, const struct config_server *config, uint64_t reorder_rate)
 {
 	/* The caches first: they look up names in the old one. */
 	caches_set_config(cachehome_caches(s->home), config);
@@ -470,7 +470,7 @@ void server_set_config(
 	clients_set_config(s->clients, config);
 	prefetch_set_config(s->prefetch, config);
 	warm_set_config(s->warm, config);
-	compact_set_rate(s->compact, compact_rate);
+	compact_set_rate(s->compact, reorder_rate / 8);
 	hints_set_config(s->hints, config);
 }
 

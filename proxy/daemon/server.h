@@ -41,7 +41,7 @@ struct server_params {
 	/* This server's shares of cache_size and memory_size. */
 	uint64_t disk_bytes;
 	uint64_t memory_bytes;
-	uint64_t compact_rate; /* as in struct config */
+	uint64_t reorder_rate; /* as in struct config */
 	const struct config_server *config;
 };
 
@@ -53,7 +53,7 @@ void server_free(struct server *s);
 
 /* A reloaded configuration, which differs in nothing that is fixed. */
 void server_set_config(struct server *s, const struct config_server *config,
-    uint64_t compact_rate);
+    uint64_t reorder_rate);
 void server_network_changed(struct server *s, bool woke);
 
 /* Accept no more connections and calls. */

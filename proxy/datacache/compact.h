@@ -18,7 +18,7 @@ struct datacache;
 struct event_base;
 
 /* Bytes a second of a pass that was asked for, where the rate is 0. */
-#define COMPACT_RATE (UINT64_C(8) << 20)
+#define COMPACT_RATE UINT64_C(8000000) /* 64mbit */
 
 struct compact_params {
 	struct event_base *base; /* NULL: compact_tick() is called by hand */

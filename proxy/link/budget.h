@@ -11,7 +11,7 @@
  *            and one unit more.
  *   link     demand's bytes in flight count too: both together keep below
  *            that maximum when speculation sends.
- *   bucket   of tokens, filled at prefetch_cap but never faster than the
+ *   bucket   of tokens, filled at prefetch_rate but never faster than the
  *            link. Two units at most, since a whole window at once would be
  *            a queue for a round trip; and what a timer that came up to 20 ms
  *            late has kept back.

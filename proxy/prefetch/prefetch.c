@@ -386,7 +386,7 @@ static bool make_parts(struct prefetch *pf)
 	pf->notes = calloc(1, sizeof(*pf->notes));
 	pf->predictor = predictor_new(&po);
 	pf->patterns = pattern_open(pf);
-	pf->budget = budget_new(pf->p.link, &pf->p.config->prefetch_cap);
+	pf->budget = budget_new(pf->p.link, &pf->p.config->prefetch_rate);
 	pf->ev = evtimer_new(pf->p.base, on_turn, pf);
 	return pf->notes && pf->predictor && pf->patterns && pf->budget &&
 	       pf->ev && session_open(pf);
@@ -440,7 +440,7 @@ void prefetch_set_config(
     struct prefetch *pf, const struct config_server *config)
 {
 	pf->p.config = config;
-	budget_set_cap(pf->budget, &config->prefetch_cap);
+	budget_set_cap(pf->budget, &config->prefetch_rate);
 	session_configure(pf);
 }
 

@@ -14,7 +14,8 @@ enum {
 
 static uint32_t first_bytes(const struct turn *t)
 {
-	uint64_t n = t->k.policy->prefetch_block * t->k.policy->prefetch_blocks;
+	uint64_t n = t->k.policy->prefetch_block_size *
+		     t->k.policy->prefetch_block_count;
 	uint64_t asked = t->w->first_bytes;
 
 	/* A file that was never read will be read like others. */

@@ -82,7 +82,7 @@ class Daemon:
         self.env = {}
         self.log_path = os.path.join(self.dir, "log")
         self.top = {"cache_dir": os.path.join(self.dir, "cache"),
-                    "control": self.socket}
+                    "control_socket": self.socket}
         self.server = {"address": "127.0.0.1", "nfs_port": upstream,
                        "mount_port": upstream, "secure": "no",
                        "listen": "127.0.0.1:%d" % self.port}

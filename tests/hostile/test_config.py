@@ -21,7 +21,7 @@ from rpc import opaque
 
 GOOD = """[forefetch]
 cache_dir = %(dir)s/cache
-control = %(dir)s/control.sock
+control_socket = %(dir)s/control.sock
 [server nas]
 address = 127.0.0.1
 nfs_port = 1
@@ -199,7 +199,7 @@ class Hup(daemon.Case):
             self.assertRegex(self.ff.hup(), "error .*`%s` changed" % key)
             self.bystander()
             self.ff.write_config(**{key: old})
-        for key in ("cache_dir", "control"):
+        for key in ("cache_dir", "control_socket"):
             old = self.ff.top[key]
             self.ff.top[key] = self.ff.dir + "/other"
             self.ff.write_config()
@@ -356,7 +356,7 @@ class Start(daemon.Case):
             "cache_dir": self.ff.top["cache_dir"]}), "another forefetchd", 2)
 
     def test_control_socket_in_use(self):
-        self.fails(self.second(daemon={"control": self.ff.socket}),
+        self.fails(self.second(daemon={"control_socket": self.ff.socket}),
                    "another forefetchd listens")
         self.assertEqual(self.ff.control("status")["name"], "nas")
 
@@ -443,14 +443,14 @@ class Start(daemon.Case):
     @unittest.skipUnless(daemon.TMPFS, "needs a tmpfs")
     def test_drc_of_another_daemon(self):
         one, two = self.second(), self.second()
-        two.top["control"] = two.socket = one.socket + ".2"
+        two.top["control_socket"] = two.socket = one.socket + ".2"
         two.write_config()
         one.start()
         self.without_drc(two, "Resource temporarily unavailable")
 
     def test_drc_not_on_a_tmpfs(self):
         ff = self.second()
-        ff.top["control"] = ff.socket = ff.dir + "/control.sock"
+        ff.top["control_socket"] = ff.socket = ff.dir + "/control.sock"
         ff.write_config()
         self.without_drc(ff, "not on a tmpfs")
         self.assertFalse(os.path.exists(ff.dir + "/nas.drc"))
@@ -459,8 +459,8 @@ class Start(daemon.Case):
         top = tempfile.mkdtemp(prefix="ff-hostile-")
         self.addCleanup(shutil.rmtree, top)
         ff = self.second(daemon={"cache_dir": top + "/a/b/c/cache",
-                                 "control": top + "/run/control.sock"})
-        ff.socket = ff.top["control"]
+                                 "control_socket": top + "/run/control.sock"})
+        ff.socket = ff.top["control_socket"]
         ff.start()
         self.assertEqual(os.stat(ff.top["cache_dir"]).st_mode & 0o777, 0o700)
         with ff.connect() as c:

@@ -26,7 +26,7 @@ tree=$LAB_PROXY/ck
 # Also `frozen`: nobody but the proxy's own client changes anything here.
 mode_set() {
 	lab_umount "$LAB_PROXY" && lab_proxy_stop &&
-		lab_conf_set forefetch compact_rate 1M &&
+		lab_conf_set forefetch reorder_rate 1MiB/s &&
 		lab_conf_set "server lab" consistency "$1" &&
 		lab_proxy_start && lab_mount_proxy noac
 }

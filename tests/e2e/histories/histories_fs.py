@@ -45,7 +45,7 @@ class Daemon:
         self.process, self.port = None, fakeserver.free_port()
         os.makedirs(where, exist_ok=True)
         with open(self.conf, "w") as f:
-            f.write("[forefetch]\ncache_dir = %s\ncontrol = %s/sock\n"
+            f.write("[forefetch]\ncache_dir = %s\ncontrol_socket = %s/sock\n"
                     "[server nas]\naddress = %s\nnfs_port = %d\n"
                     "mount_port = %d\nlisten = 127.0.0.1:%d\nsecure = no\n"
                     "consistency = %s\n" % (

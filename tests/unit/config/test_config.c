@@ -31,8 +31,8 @@ static const char sample[] =
     "cache_dir = /var/cache/forefetch\n"
     "cache_size = 10G\n"
     "memory_size = 256M             # metadata caches and predictor together\n"
-    "control = /run/forefetch/control.sock\n"
-    "metrics = off                  # or ADDRESS:PORT, for Prometheus\n"
+    "control_socket = /run/forefetch/control.sock\n"
+    "metrics_listen = off           # or ADDRESS:PORT, for Prometheus\n"
     "log_level = info\n"
     "\n"
     "[server nas]                   # one section a server\n"
@@ -47,9 +47,9 @@ static const char sample[] =
     "attr_timeout = 3s\n"
     "negative_timeout = 3s\n"
     "prefetch = on                  # off | metadata | first-block | on\n"
-    "prefetch_blocks = 1            # first-block mode: how many blocks\n"
-    "prefetch_block = 16K           # the Linux client's first READ\n"
-    "prefetch_cap = 80%             # of the estimated rate; or 500kbit\n"
+    "prefetch_block_count = 1       # first-block mode: how many blocks\n"
+    "prefetch_block_size = 16K      # the Linux client's first READ\n"
+    "prefetch_rate = 80%            # of the estimated rate; or 500kbit\n"
     "link = auto                    # wired | wireless are presets\n"
     "offline = wait                 # or serve\n"
     "grant_timeout = 1h             # how long a right to read holds\n"
@@ -85,8 +85,8 @@ static void check_policy(const struct config_policy *policy)
 	assert_int_equal(policy->negative_timeout_us, 3000000);
 	assert_int_equal(policy->grant_timeout_us, UINT64_C(3600000000));
 	assert_int_equal(policy->prefetch, CONFIG_PREFETCH_ON);
-	assert_int_equal(policy->prefetch_blocks, 1);
-	assert_int_equal(policy->prefetch_block, 16384);
+	assert_int_equal(policy->prefetch_block_count, 1);
+	assert_int_equal(policy->prefetch_block_size, 16384);
 }
 
 static void check_sample(const struct config *cfg)
@@ -96,7 +96,7 @@ static void check_sample(const struct config *cfg)
 
 	assert_string_equal(cfg->cache_dir, "/var/cache/forefetch");
 	assert_int_equal(cfg->cache_size, UINT64_C(10) << 30);
-	assert_int_equal(cfg->compact_rate, UINT64_C(8) << 20);
+	assert_int_equal(cfg->reorder_rate, 64000000);
 	assert_int_equal(cfg->memory_size, 256 << 20);
 	assert_string_equal(cfg->control, "/run/forefetch/control.sock");
 	assert_int_equal(cfg->metrics.n, 0);
@@ -115,8 +115,8 @@ static void check_sample(const struct config *cfg)
 	assert_true(srv->secure);
 	assert_false(srv->rpcbind);
 	assert_int_equal(srv->connections, 2);
-	assert_int_equal(srv->prefetch_cap.percent, 80);
-	assert_int_equal(srv->prefetch_cap.bits_per_second, 0);
+	assert_int_equal(srv->prefetch_rate.percent, 80);
+	assert_int_equal(srv->prefetch_rate.bits_per_second, 0);
 	assert_int_equal(srv->link, CONFIG_LINK_AUTO);
 	assert_int_equal(srv->offline, CONFIG_OFFLINE_WAIT);
 	assert_int_equal(srv->policy.consistency, CONFIG_CONSISTENCY_BOUNDED);
@@ -162,24 +162,24 @@ static void test_inherit(void **state)
 		      "[export other:/x]\n"
 		      "prefetch = off\n"
 		      "[export nas:/]\n" NAS "attr_timeout = 500ms\n"
-		      "prefetch_blocks = 7\n"
+		      "prefetch_block_count = 7\n"
 		      "[server other]\n"
 		      "listen = [::1]:2050 127.0.0.2:2050\n"
 		      "address = fe80::1%eth0\n"
 		      "exports = /a/ /b ; /c\n"
 		      "[forefetch]\n"
-		      "compact_rate = Off\n"
-		      "metrics = [::1]:9150\n");
+		      "reorder_rate = Off\n"
+		      "metrics_listen = [::1]:9150\n");
 	const struct config_server *nas = config_server_find(cfg, "nas");
 	const struct config_server *other = config_server_find(cfg, "other");
 
 	(void)state;
-	assert_int_equal(cfg->compact_rate, 0);
+	assert_int_equal(cfg->reorder_rate, 0);
 	assert_int_equal(nas->policy.attr_timeout_us, 500000);
 	assert_int_equal(nas->noverrides, 2);
 	assert_string_equal(nas->overrides[0].path, "/a b");
 	assert_int_equal(nas->overrides[0].policy.attr_timeout_us, 3000000);
-	assert_int_equal(nas->overrides[0].policy.prefetch_blocks, 7);
+	assert_int_equal(nas->overrides[0].policy.prefetch_block_count, 7);
 	assert_string_equal(nas->overrides[1].path, "/");
 	assert_int_equal(nas->overrides[1].policy.attr_timeout_us, 500000);
 	assert_int_equal(other->noverrides, 1);
@@ -199,9 +199,9 @@ static const struct {
 	const char *line;
 	const char *printed;
 } values[] = {
-    {"prefetch_block=65536", "prefetch_block = 64K"},
-    {"prefetch_block = 1m", "prefetch_block = 1M"},
-    {"prefetch_block = 12K", "prefetch_block = 12K"},
+    {"prefetch_block_size=65536", "prefetch_block_size = 64K"},
+    {"prefetch_block_size = 1m", "prefetch_block_size = 1M"},
+    {"prefetch_block_size = 12K", "prefetch_block_size = 12K"},
     {"attr_timeout = 0", "attr_timeout = 0s"},
     {"attr_timeout = 0ms", "attr_timeout = 0s"},
     {"attr_timeout = 1500ms", "attr_timeout = 1500ms"},
@@ -209,12 +209,40 @@ static const struct {
     {"attr_timeout = 60m", "attr_timeout = 1h"},
     {"grant_timeout = 2d", "grant_timeout = 2d"},
     {"grant_timeout = 120s", "grant_timeout = 2m"},
-    {"prefetch_cap = 1%", "prefetch_cap = 1%"},
-    {"prefetch_cap = 100%", "prefetch_cap = 100%"},
-    {"prefetch_cap = 500kbit", "prefetch_cap = 500kbit"},
-    {"prefetch_cap = 20000kbit", "prefetch_cap = 20mbit"},
-    {"prefetch_cap = 1234bit", "prefetch_cap = 1234bit"},
-    {"prefetch_cap = 100Gbit", "prefetch_cap = 100gbit"},
+    {"prefetch_rate = 1%", "prefetch_rate = 1%"},
+    {"prefetch_rate = 100%", "prefetch_rate = 100%"},
+    {"prefetch_rate = 500kbit", "prefetch_rate = 500kbit"},
+    {"prefetch_rate = 20000kbit", "prefetch_rate = 20mbit"},
+    {"prefetch_rate = 1234bit", "prefetch_rate = 1234bit"},
+    {"prefetch_rate = 100Gbit", "prefetch_rate = 100gbit"},
+    {"prefetch_rate = 2.5 Mbit/s", "prefetch_rate = 2500kbit"},
+    {"prefetch_rate = 20 Mb/s", "prefetch_rate = 20mbit"},
+    {"prefetch_rate = 20Mbps", "prefetch_rate = 20mbit"},
+    {"prefetch_rate = 8MB/s", "prefetch_rate = 64mbit"},
+    {"prefetch_rate = 800kbit", "prefetch_rate = 800kbit"},
+    {"prefetch_rate = 1 KiB/s", "prefetch_rate = 8192bit"},
+    {"prefetch_rate = 2 megabytes/s", NULL},
+    {"prefetch_rate = 80 %", "prefetch_rate = 80%"},
+    {"session_size = 5GiB", "session_size = 5G"},
+    {"session_size = 5 GB", "session_size = 5000000000"},
+    {"session_size = 1.5G", "session_size = 1536M"},
+    {"session_size = 0.1K", "session_size = 102"},
+    {"session_size = 10 bytes", "session_size = 10"},
+    {"session_size = 64 k", "session_size = 64K"},
+    {"attr_timeout = 2.5s", "attr_timeout = 2500ms"},
+    {"attr_timeout = 500 ms", "attr_timeout = 500ms"},
+    {"attr_timeout = 2 min 3 sec", "attr_timeout = 123s"},
+    {"grant_timeout = 1h30m", "grant_timeout = 90m"},
+    {"grant_timeout = 2 days", "grant_timeout = 2d"},
+    {"listen = localhost:2050", "listen = 127.0.0.1:2050 [::1]:2050"},
+    {"address = 192.0.2.7", "address = 192.0.2.7"},
+    {"address = 7.example.org", "address = 7.example.org"},
+    {"prefetch = yes", "prefetch = on"},
+    {"prefetch = False", "prefetch = off"},
+    {"secure = on", "secure = yes"},
+    {"prefetch_cap = 50%", "prefetch_rate = 50%"},
+    {"prefetch_blocks = 3", "prefetch_block_count = 3"},
+    {"prefetch_block = 8K", "prefetch_block_size = 8K"},
     {"rpcbind = yes", "rpcbind = yes"},
     {"rpcbind = Off", "rpcbind = no"},
     {"secure = false", "secure = no"},
@@ -239,7 +267,13 @@ static void test_values(void **state)
 		struct config *cfg;
 		char *printed;
 
-		snprintf(text, sizeof(text), NAS "%s\n", values[i].line);
+		snprintf(text, sizeof(text), "[server nas]\n%s%s%s\n",
+		    strncmp(values[i].line, "address", 7) ? "address = nas\n"
+							  : "",
+		    strncmp(values[i].line, "listen", 6)
+			? "listen = 127.0.0.1:2050\n"
+			: "",
+		    values[i].line);
 		cfg = config_parse_string(text, "t", err, sizeof(err));
 		if (!values[i].printed) {
 			assert_null(cfg);
@@ -254,6 +288,36 @@ static void test_values(void **state)
 		free(printed);
 		config_free(cfg);
 	}
+}
+
+/* In bytes a second, as before. */
+static void test_former_rate(void **state)
+{
+	struct config *cfg = must_load("[forefetch]\ncompact_rate = 1M\n" NAS);
+
+	(void)state;
+	assert_int_equal(cfg->reorder_rate, UINT64_C(8) << 20);
+	config_free(cfg);
+}
+
+/* As many networks as somebody may list, over many lines. */
+static void test_many_networks(void **state)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	struct config *cfg;
+
+	(void)state;
+	fputs(NAS "allow = 127.0.0.0/8", out);
+	for (unsigned i = 0; i < 2000; i++)
+		fprintf(out, " \\\n\t10.%u.%u.0/24", i / 256, i % 256);
+	fputc('\n', out);
+	assert_int_equal(fclose(out), 0);
+	cfg = must_load(text);
+	assert_int_equal(cfg->servers[0].allow.n, 2001);
+	config_free(cfg);
+	free(text);
 }
 
 /* A byte order mark, lines that end as on another system. */
@@ -388,8 +452,8 @@ static const struct {
     {"[forefetch]\ncache_size = 1G\nmemory_size = 1G\n" NAS,
 	" .cache_size .memory_size"},
     {"[forefetch]\ncache_dir = /x\n" NAS, " .cache_dir!"},
-    {"[forefetch]\ncontrol = /x\n" NAS, " .control!"},
-    {"[forefetch]\nmetrics = 127.0.0.1:1\n" NAS, " .metrics!"},
+    {"[forefetch]\ncontrol_socket = /x\n" NAS, " .control_socket!"},
+    {"[forefetch]\nmetrics_listen = 127.0.0.1:1\n" NAS, " .metrics_listen!"},
     {NAS "connections = 3\n", " nas.connections!"},
     {NAS "nfs_port = 2049\n", " nas.nfs_port!"},
     {NAS "rpcbind = yes\n", " nas.rpcbind!"},
@@ -471,6 +535,8 @@ int main(void)
 	    cmocka_unit_test(test_defaults),
 	    cmocka_unit_test(test_inherit),
 	    cmocka_unit_test(test_values),
+	    cmocka_unit_test(test_former_rate),
+	    cmocka_unit_test(test_many_networks),
 	    cmocka_unit_test(test_foreign),
 	    cmocka_unit_test(test_print_loads),
 	    cmocka_unit_test(test_presets),

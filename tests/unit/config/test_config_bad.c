@@ -84,9 +84,9 @@ static const struct {
     {NAS "atr_timeout = 3s\n",
 	"t:4: [server nas] atr_timeout: unknown key; did you mean "
 	"'attr_timeout'?"},
-    {NAS "prefetch_blcok = 16K\n",
-	"t:4: [server nas] prefetch_blcok: unknown key; did you mean "
-	"'prefetch_block'?"},
+    {NAS "prefetch_block_szie = 16K\n",
+	"t:4: [server nas] prefetch_block_szie: unknown key; did you mean "
+	"'prefetch_block_size'?"},
     {NAS "cache_dir = /x\n",
 	"t:4: [server nas] cache_dir: unknown key; it belongs in "
 	"[forefetch]"},
@@ -97,6 +97,21 @@ static const struct {
     {"[forefetch]\nk\xff = 1\n", "t:2: [forefetch] k\\xff: unknown key"},
     {NAS "secure = yes\nsecure = yes\n",
 	"t:5: [server nas] secure: duplicate key"},
+    {NAS "prefetch_rate = 50%\nprefetch_cap = 50%\n",
+	"t:5: [server nas] prefetch_cap: duplicate key; 'prefetch_cap' is "
+	"the former name of 'prefetch_rate'"},
+    {NAS "prefetch_cap = 50%\nprefetch_rate = 50%\n",
+	"t:5: [server nas] prefetch_rate: duplicate key; 'prefetch_cap' is "
+	"the former name of 'prefetch_rate'"},
+    {NAS "port = 2049\n",
+	"t:4: [server nas] port: unknown key; did you mean 'nfs_port'?"},
+    {NAS "IP = 10.0.0.1\n",
+	"t:4: [server nas] IP: unknown key; did you mean 'address'?"},
+    {NAS "allowed = 10.0.0.1\n",
+	"t:4: [server nas] allowed: unknown key; did you mean 'allow'?"},
+    {NAS "metrics = off\n",
+	"t:4: [server nas] metrics: unknown key; did you mean "
+	"'metrics_listen' in [forefetch]?"},
     {NAS "secure =\n", "t:4: [server nas] secure: no value"},
     {NAS "secure = # yes\n", "t:4: [server nas] secure: no value"},
 
@@ -117,48 +132,70 @@ static const struct {
     {NAS "nfs_port = 65536\n",
 	"t:4: [server nas] nfs_port: '65536' is out of range; want 0 to "
 	"65535"},
+    {"[forefetch]\nreorder_rate = on\n",
+	"t:2: [forefetch] reorder_rate: 'on' is not off, or a rate such as "
+	"500kbit, 64 Mbit/s or 8MB/s"},
+    {"[forefetch]\nreorder_rate = 20M\n",
+	"t:2: [forefetch] reorder_rate: '20M' is not off, or a rate such as "
+	"500kbit, 64 Mbit/s or 8MB/s"},
     {"[forefetch]\ncompact_rate = on\n",
 	"t:2: [forefetch] compact_rate: 'on' is not off, or bytes a second "
 	"such as 500K or 8M"},
     {"[forefetch]\ncompact_rate = 0\n",
 	"t:2: [forefetch] compact_rate: '0' is out of range; want 64K to 1T"},
-    {"[forefetch]\ncache_size = 10GB\n",
-	"t:2: [forefetch] cache_size: '10GB' is not a size such as 65536, "
-	"16K, 256M or 10G"},
-    {"[forefetch]\ncache_size = 1.5G\n",
-	"t:2: [forefetch] cache_size: '1.5G' is not a size such as 65536, "
-	"16K, 256M or 10G"},
+    {"[forefetch]\ncache_size = 10GX\n",
+	"t:2: [forefetch] cache_size: '10GX' is not a size such as 65536, "
+	"16K, 1.5G or 10GiB"},
+    {"[forefetch]\ncache_size = 1,5G\n",
+	"t:2: [forefetch] cache_size: '1,5G' is not a size such as 65536, "
+	"16K, 1.5G or 10GiB"},
+    {"[forefetch]\ncache_size = 1G 5M\n",
+	"t:2: [forefetch] cache_size: '1G\\x205M' is not a size such as "
+	"65536, 16K, 1.5G or 10GiB"},
+    {"[forefetch]\ncache_size = 1.1234567G\n",
+	"t:2: [forefetch] cache_size: '1.1234567G' is not a size such as "
+	"65536, 16K, 1.5G or 10GiB"},
+    {"[forefetch]\ncache_size = 1.5\n",
+	"t:2: [forefetch] cache_size: '1.5' is not a size such as 65536, "
+	"16K, 1.5G or 10GiB"},
     {"[forefetch]\ncache_size = 20000000T\n",
 	"t:2: [forefetch] cache_size: '20000000T' is out of range; want 1M "
 	"to 1024T"},
     {"[forefetch]\nmemory_size = 1M\n",
 	"t:2: [forefetch] memory_size: '1M' is out of range; want 16M to 1T"},
-    {NAS "prefetch_block = 5000\n",
-	"t:4: [server nas] prefetch_block: must be a multiple of 4K"},
-    {NAS "prefetch_block = 2M\n",
-	"t:4: [server nas] prefetch_block: '2M' is out of range; want 4K to "
-	"1M"},
+    {NAS "prefetch_block_size = 5000\n",
+	"t:4: [server nas] prefetch_block_size: must be a multiple of 4K"},
+    {NAS "prefetch_block_size = 2M\n", "t:4: [server nas] prefetch_block_size: "
+				       "'2M' is out of range; want 4K to "
+				       "1M"},
     {NAS "attr_timeout = 3\n",
 	"t:4: [server nas] attr_timeout: '3' is not a time with its unit, "
-	"such as 500ms, 3s, 2m or 1h"},
+	"such as 500ms, 3s, 2m or 1h30m"},
+    {NAS "attr_timeout = 3s 3s\n",
+	"t:4: [server nas] attr_timeout: '3s\\x203s' is not a time with its "
+	"unit, such as 500ms, 3s, 2m or 1h30m"},
     {NAS "attr_timeout = 2h\n",
 	"t:4: [server nas] attr_timeout: '2h' is out of range; want 0us to "
 	"1h"},
     {NAS "attr_timeout = 99999999999999999d\n",
 	"t:4: [server nas] attr_timeout: '99999999999999999d' is out of "
 	"range; want 0us to 1h"},
-    {NAS "prefetch_cap = 80\n",
-	"t:4: [server nas] prefetch_cap: '80' is not a rate such as 500kbit "
-	"or 20mbit, or a share such as 80%"},
-    {NAS "prefetch_cap = 101%\n",
-	"t:4: [server nas] prefetch_cap: '101%' is out of range; want 1% to "
+    {NAS "prefetch_rate = 80\n",
+	"t:4: [server nas] prefetch_rate: '80' is not a rate such as "
+	"500kbit, 20 Mbit/s or 2.5MB/s, or a share such as 80%"},
+    {NAS "prefetch_rate = 101%\n",
+	"t:4: [server nas] prefetch_rate: '101%' is out of range; want 1% to "
 	"100%"},
-    {NAS "prefetch_cap = 1%%\n",
-	"t:4: [server nas] prefetch_cap: '1%%' is not a rate such as 500kbit "
-	"or 20mbit, or a share such as 80%"},
-    {NAS "prefetch_cap = 10bit\n",
-	"t:4: [server nas] prefetch_cap: '10bit' is out of range; want 1kbit "
+    {NAS "prefetch_rate = 1%%\n",
+	"t:4: [server nas] prefetch_rate: '1%%' is not a rate such as "
+	"500kbit, 20 Mbit/s or 2.5MB/s, or a share such as 80%"},
+    {NAS "prefetch_rate = 10bit\n",
+	"t:4: [server nas] prefetch_rate: '10bit' is out of range; want 1kbit "
 	"to 100gbit"},
+
+    {NAS "prefetch_rate = off\n",
+	"t:4: [server nas] prefetch_rate: off could mean two things; write "
+	"100% for no limit, or prefetch = off to fetch nothing ahead"},
 
     /* Words. */
     {NAS "consistency = loose\n",
@@ -179,8 +216,9 @@ static const struct {
 	"t:2: [forefetch] cache_dir: the root directory cannot be meant"},
     {"[forefetch]\ncache_dir = ///\n",
 	"t:2: [forefetch] cache_dir: the root directory cannot be meant"},
-    {"[forefetch]\ncontrol = /run/../x\n",
-	"t:2: [forefetch] control: '/run/../x': a path must not have '//', "
+    {"[forefetch]\ncontrol_socket = /run/../x\n",
+	"t:2: [forefetch] control_socket: '/run/../x': a path must not have "
+	"'//', "
 	"'.' or '..' in it"},
     {"[forefetch]\ncache_dir = /a /\n",
 	"t:2: [forefetch] cache_dir: the path must not end in a blank"},
@@ -196,12 +234,24 @@ static const struct {
     {"[server a]\nlisten = 2050\n",
 	"t:2: [server a] listen: '2050': want ADDRESS:PORT or "
 	"[IPV6 ADDRESS]:PORT"},
-    {"[server a]\nlisten = localhost:2050\n",
-	"t:2: [server a] listen: 'localhost:2050': the address must be "
-	"numeric, IPv6 in brackets"},
+    {"[server a]\nlisten = localhost:2050 [::1]:2050\n",
+	"t:2: [server a] listen: [::1]:2050 overlaps with another address "
+	"here"},
+    {"[server a]\nlisten = localhost:0\n",
+	"t:2: [server a] listen: '127.0.0.1:0': the port must be 1 to "
+	"65535"},
+    {"[server a]\nlisten = nas.example.org:2050\n",
+	"t:2: [server a] listen: 'nas.example.org:2050': the address must "
+	"be numeric, IPv6 in brackets, or localhost"},
+    {"[server a]\naddress = 999.1.1.1\n",
+	"t:2: [server a] address: '999.1.1.1': it looks like an IPv4 "
+	"address, and is none"},
+    {"[server a]\naddress = 10.1\n",
+	"t:2: [server a] address: '10.1': it looks like an IPv4 address, and "
+	"is none"},
     {"[server a]\nlisten = ::1:2050\n",
 	"t:2: [server a] listen: '::1:2050': the address must be numeric, "
-	"IPv6 in brackets"},
+	"IPv6 in brackets, or localhost"},
     {"[server a]\nlisten = 127.0.0.1:0\n",
 	"t:2: [server a] listen: '127.0.0.1:0': the port must be 1 to "
 	"65535"},
@@ -221,12 +271,13 @@ static const struct {
     {"[server b]\nlisten = [::]:1 [::1]:1\n",
 	"t:2: [server b] listen: [::1]:1 overlaps with another address "
 	"here"},
-    {NAS "[forefetch]\nmetrics = 127.0.0.1:2050\n",
-	"t:5: [forefetch] metrics: 127.0.0.1:2050 is taken by [server nas]"},
-    {"[forefetch]\nmetrics = 127.0.0.1:2050\n" NAS,
-	"t:5: [server nas] listen: 127.0.0.1:2050 is taken by metrics"},
-    {"[forefetch]\nmetrics = 127.0.0.1:1 127.0.0.1:2\n",
-	"t:2: [forefetch] metrics: want one ADDRESS:PORT, or off"},
+    {NAS "[forefetch]\nmetrics_listen = 127.0.0.1:2050\n",
+	"t:5: [forefetch] metrics_listen: 127.0.0.1:2050 is taken by [server "
+	"nas]"},
+    {"[forefetch]\nmetrics_listen = 127.0.0.1:2050\n" NAS,
+	"t:5: [server nas] listen: 127.0.0.1:2050 is taken by metrics_listen"},
+    {"[forefetch]\nmetrics_listen = 127.0.0.1:1 127.0.0.1:2\n",
+	"t:2: [forefetch] metrics_listen: want one ADDRESS:PORT, or off"},
     {NAS "allow = 10.0.0.0/33\n",
 	"t:4: [server nas] allow: '10.0.0.0/33': the prefix must be 0 to 32 "
 	"bits"},

@@ -77,8 +77,8 @@ static int setup(void **state)
 
 	set_up((void **)&s->w);
 	s->w->config.policy.prefetch = CONFIG_PREFETCH_ON;
-	s->w->config.policy.prefetch_block = 16 << 10;
-	s->w->config.policy.prefetch_blocks = 1;
+	s->w->config.policy.prefetch_block_size = 16 << 10;
+	s->w->config.policy.prefetch_block_count = 1;
 	prefetch_open(&s->pf, &s->cred, 1);
 	s->cred->id = s->w->cred;
 	s->pf.p.caches = s->w->caches;
