@@ -126,6 +126,10 @@ struct control_ops {
 	 * at first. */
 	bool (*reload)(void *ctx, uint64_t *ticket, struct arena *a,
 	    Forefetch__Reloaded *out);
+	/* What clients of the i-th wait for, and who waited: calls and jobs of
+	 * `uid`, or with 0 of all, and how many others there are. */
+	void (*fill_activity)(void *ctx, size_t i, uint32_t uid,
+	    struct arena *a, Forefetch__ServerActivity *out);
 	/* Have a job done by a thread (iopool.h). */
 	void (*submit)(void *ctx, struct iopool_job *job);
 };

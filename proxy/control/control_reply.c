@@ -111,9 +111,14 @@ struct user reply_user(const struct reply *r)
 	    .ngroups = r->peer->groups_len};
 }
 
+bool reply_sees_all(const struct reply *r)
+{
+	return r->peer->uid == 0 || r->peer->uid == geteuid();
+}
+
 bool reply_is_owner(struct reply *r, const char *text)
 {
-	if (r->peer->uid == 0 || r->peer->uid == geteuid())
+	if (reply_sees_all(r))
 		return true;
 	reply_error(r, FOREFETCH__ERROR_CODE__NOT_PERMITTED, text);
 	return false;
@@ -213,6 +218,7 @@ static const struct {
     {FOREFETCH__REQUEST__COMMAND_HINT, reply_hint},
     {FOREFETCH__REQUEST__COMMAND_TREES, reply_trees},
     {FOREFETCH__REQUEST__COMMAND_RELOAD, reply_reload},
+    {FOREFETCH__REQUEST__COMMAND_ACTIVITY, reply_activity},
 };
 
 /* A program that was started before an upgrade keeps the library for hints of

@@ -7,6 +7,7 @@
  *	control_reply_stats.c    status, statistics, flush
  *	control_reply_compact.c  laying data out
  *	control_reply_reload.c   the configuration read again
+ *	control_reply_activity.c  what goes on now
  *	control_reply_place.c    commands about one place: warm, explain
  *	control_reply_hint.c     hints
  *	control_reply_pin.c      pinned trees
@@ -70,6 +71,8 @@ void reply_not_begun(struct reply *r);
 
 /* The peer, as the modules take it. */
 struct user reply_user(const struct reply *r);
+/* Whether the peer is root or the daemon's own user. */
+bool reply_sees_all(const struct reply *r);
 /* Whether the peer is root or the daemon's own user; an error where not, of
  * this text. */
 bool reply_is_owner(struct reply *r, const char *text);
@@ -110,6 +113,7 @@ Forefetch__Warmed *reply_warmed(struct reply *r, const struct warm_progress *p);
 
 /* One function a command, which is the request's. */
 void reply_status(struct reply *r, const Forefetch__Request *request);
+void reply_activity(struct reply *r, const Forefetch__Request *request);
 void reply_reload(struct reply *r, const Forefetch__Request *request);
 void reply_stats(struct reply *r, const Forefetch__Request *request);
 void reply_flush(struct reply *r, const Forefetch__Request *request);

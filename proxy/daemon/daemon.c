@@ -181,6 +181,14 @@ static bool find_server_at(
 	return false;
 }
 
+static void fill_activity(void *ctx, size_t i, uint32_t uid, struct arena *a,
+    Forefetch__ServerActivity *out)
+{
+	const struct daemon *d = ctx;
+
+	server_fill_activity(d->servers[i], uid, a, out);
+}
+
 static int flush(void *ctx, size_t i)
 {
 	struct daemon *d = ctx;
@@ -220,6 +228,7 @@ static const struct control_ops control_ops = {
     .server_at = find_server_at,
     .flush = flush,
     .reload = reload,
+    .fill_activity = fill_activity,
     .submit = submit,
 };
 

@@ -70,6 +70,9 @@ int server_flush(struct server *s);
 bool server_listens(const struct server *s, const struct netmatch_addr *at);
 /* What control may ask, with gauges as they are now. */
 void server_modules(struct server *s, struct control_server *out);
+/* Calls that wait and those who waited, of `uid`, or with 0 of all. */
+void server_fill_activity(const struct server *s, uint32_t uid, struct arena *a,
+    Forefetch__ServerActivity *out);
 void server_fill_status(
     const struct server *s, struct arena *a, Forefetch__ServerStatus *out);
 

@@ -16,6 +16,7 @@ static void flight_end(struct flight *fl)
 	struct flights *of = fl->of;
 
 	LIST_REMOVE(fl, link);
+	LIST_REMOVE(fl, under_way);
 	of->n--;
 	of->pf->nflights_all--;
 	if (of->on_end)
@@ -61,6 +62,7 @@ void *flight_new(struct flights *of, size_t size, struct pf_cred *cred,
 	fl->call.on_reply = on_reply;
 	fl->cred = pf_cred_ref(cred);
 	LIST_INSERT_HEAD(&of->list, fl, link);
+	LIST_INSERT_HEAD(&of->pf->under_way, fl, under_way);
 	of->n++;
 	of->pf->nflights_all++;
 	return fl;
@@ -86,6 +88,7 @@ bool flight_send(struct flight *fl, const struct fetch_about *about,
 		return false;
 	}
 	fl->bytes = bytes;
+	fl->sent_us = now_us;
 	budget_sent(pf->budget, bytes, now_us);
 	metrics_add(pf->p.metrics, fl->of->calls, 1);
 	return true;

@@ -32,10 +32,12 @@ struct flights {
 /* The first member of the sender's own struct. */
 struct flight {
 	LIST_ENTRY(flight) link;
+	LIST_ENTRY(flight) under_way; /* of all senders */
 	struct flights *of;
 	struct owncall call;
 	struct pf_cred *cred;
 	uint64_t bytes; /* that are reserved for the reply */
+	uint64_t sent_us;
 	char fh[NFS3_FHSIZE_MAX];
 	/* The longest arguments are MNT's: a path and its length. */
 	_Alignas(8) char encoded[MNT3_PATH_MAX + 8];

@@ -34,6 +34,20 @@ static uint64_t type_of(const nfs3_name *name)
 	return 0;
 }
 
+void observe_count(
+    struct caches *c, const struct node *node, const struct observe_call *call)
+{
+	struct fsys *f = node && (node->flags & NODE_ATTRS)
+			     ? attrcache_fsys(c->attr, node)
+			     : NULL;
+
+	if (!f)
+		return;
+	f->calls++;
+	f->asked += call->asked;
+	f->bytes += call->bytes;
+}
+
 /* File systems begin sessions of their own. */
 static uint64_t space_of(struct caches *c, const struct node *node)
 {

@@ -28,12 +28,17 @@ struct observe_call {
 	uint64_t actor; /* the client's address, hashed */
 	uint64_t received_us;
 	uint64_t latency_us;
-	bool late;   /* it waited for what was fetched ahead */
-	bool missed; /* the server was asked for it */
+	bool late;      /* it waited for what was fetched ahead */
+	bool missed;    /* the server was asked for it */
+	bool asked;     /* … or to confirm it */
+	uint64_t bytes; /* of the reply */
 };
 
 /* The node of the handle that the arguments begin with; NULL: not known. */
 struct node *observe_node(struct caches *c, const struct observe_call *call);
+/* Counts it for its file system. `node` is observe_node(). */
+void observe_count(
+    struct caches *c, const struct node *node, const struct observe_call *call);
 /* False where the call says nothing about what will come. `node` is
  * observe_node(). */
 bool observe_call(struct caches *c, struct node *node,

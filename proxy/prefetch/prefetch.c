@@ -128,11 +128,13 @@ void prefetch_observe(struct prefetch *pf, const struct observe_call *call)
 	bool listing;
 
 	if (call->proc->prog != NFS_PROGRAM || !call->cred_id ||
-	    (call->proc->flags & NFS_PROC_DRC) ||
-	    call->proc->proc == NFSPROC3_NULL ||
-	    pf->ring_in - pf->ring_out == RING)
+	    call->proc->proc == NFSPROC3_NULL)
 		return;
 	node = observe_node(c, call);
+	observe_count(c, node, call);
+	if ((call->proc->flags & NFS_PROC_DRC) ||
+	    pf->ring_in - pf->ring_out == RING)
+		return;
 	if (caches_policy(c, node)->prefetch == CONFIG_PREFETCH_OFF)
 		return;
 	*seen = (struct pf_seen){.late = call->late, .missed = call->missed};

@@ -11,7 +11,7 @@ static uint16_t *head_of(struct notes *n, uint64_t object)
 	return &n->heads[object % NOTES];
 }
 
-struct note *note_find(struct prefetch *pf, uint64_t object)
+struct note *note_find(const struct prefetch *pf, uint64_t object)
 {
 	struct notes *n = pf->notes;
 
@@ -164,8 +164,26 @@ void notes_age(struct prefetch *pf, uint64_t now_us)
 	}
 }
 
-void prefetch_tell(struct prefetch *pf, uint64_t object, uint32_t uid,
-    uint64_t now_us, struct prefetch_told *out)
+bool note_is_ahead(const struct note *x)
+{
+	return x->state == NOTE_WANTED || x->state == NOTE_ASKED ||
+	       x->state == NOTE_READY;
+}
+
+const char *note_source_name(uint8_t source)
+{
+	static const char *const names[NOTE_SOURCES] = {
+	    [PREDICTOR_FROM_TRAIL] = "tree",
+	    [PREDICTOR_FROM_GRAPH] = "graph",
+	    [PREDICTOR_FROM_NAMES] = "names",
+	    [PREDICTOR_FROM_SESSION] = "session",
+	    [NOTE_FROM_PATTERN] = "pattern",
+	    [NOTE_FROM_HINT] = "hint"};
+
+	return names[source];
+}
+
+void note_tell(const struct note *x, uint64_t now_us, struct prefetch_told *out)
 {
 	static const char *const states[] = {[NOTE_NONE] = "none",
 	    [NOTE_WANTED] = "wanted",
@@ -180,25 +198,24 @@ void prefetch_tell(struct prefetch *pf, uint64_t object, uint32_t uid,
 	    [NOTE_WITHDRAWN] = "withdrawn",
 	    [NOTE_UNKNOWN] = "unknown",
 	    [NOTE_FAILED] = "failed"};
-	static const char *const sources[NOTE_SOURCES] = {
-	    [PREDICTOR_FROM_TRAIL] = "tree",
-	    [PREDICTOR_FROM_GRAPH] = "graph",
-	    [PREDICTOR_FROM_NAMES] = "names",
-	    [PREDICTOR_FROM_SESSION] = "session",
-	    [NOTE_FROM_PATTERN] = "pattern",
-	    [NOTE_FROM_HINT] = "hint"};
+
+	*out = (struct prefetch_told){.predicted = true,
+	    .state = states[x->state],
+	    .source = note_source_name(x->source),
+	    .age_us = now_us > x->us ? now_us - x->us : 0,
+	    .p = (double)x->p,
+	    .lead = x->lead,
+	    .needs = x->needs,
+	    .bytes = x->bytes};
+}
+
+void prefetch_tell(struct prefetch *pf, uint64_t object, uint32_t uid,
+    uint64_t now_us, struct prefetch_told *out)
+{
 	const struct note *x = note_find(pf, object);
 
-	if (x && uid != 0 && x->uid != uid)
-		x = NULL;
-	*out = (struct prefetch_told){.predicted = x != NULL};
-	if (!x)
-		return;
-	out->state = states[x->state];
-	out->source = sources[x->source];
-	out->age_us = now_us - x->us;
-	out->p = (double)x->p;
-	out->lead = x->lead;
-	out->needs = x->needs;
-	out->bytes = x->bytes;
+	if (x && (uid == 0 || x->uid == uid))
+		note_tell(x, now_us, out);
+	else
+		*out = (struct prefetch_told){.predicted = false};
 }

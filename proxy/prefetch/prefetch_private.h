@@ -14,6 +14,7 @@
  *	prefetch_pattern.c  what follows reads of a file
  *	prefetch_session.c  what sessions use
  *	prefetch_note.c     what became of it
+ *	prefetch_show.c     … and what is under way, in rows
  *	prefetch_cred.c     credentials that were seen
  *	prefetch_save.c     what was learned, on disk
  */
@@ -249,9 +250,10 @@ struct prefetch {
 	uint64_t turn; /* of the pump, counted */
 	/* Jobs are neither among those queued nor among the wants. */
 	unsigned nqueued, nwants, nmade;
-	uint64_t orders;        /* the last `order` of a want */
-	struct flights flights; /* of wants */
-	unsigned nflights_all;  /* … and of jobs */
+	uint64_t orders;              /* the last `order` of a want */
+	struct flights flights;       /* of wants */
+	unsigned nflights_all;        /* … and of jobs */
+	struct flight_list under_way; /* all of them, the last one first */
 	struct notes *notes;
 	uint32_t first_read_bytes; /* how much is read first of files */
 	struct pf_dir dirs[DIRS];  /* by key */
@@ -420,7 +422,13 @@ struct patterns *pattern_open(struct prefetch *pf);
 void pattern_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us);
 
 /* prefetch_note.c */
-struct note *note_find(struct prefetch *pf, uint64_t object);
+struct note *note_find(const struct prefetch *pf, uint64_t object);
+/* Nothing has become of it yet: it is wanted, or asked for, or has come. */
+bool note_is_ahead(const struct note *x);
+void note_tell(
+    const struct note *x, uint64_t now_us, struct prefetch_told *out);
+/* "tree", …; of enum note_source, and predictor_source. */
+const char *note_source_name(uint8_t source);
 /* It was predicted by what `uid` did. */
 void note_predicted(struct prefetch *pf, const struct prediction *pred,
     uint32_t uid, uint64_t now_us);

@@ -31,6 +31,7 @@ struct svc *svc_new(const struct svc_params *p)
 	svc->p = *p;
 	svc->exports = exports_new(p->fetch, p->caches, p->config);
 	svc->pieces = svc_pieces_new(p);
+	svc->waits = waits_new();
 	if (!svc->exports || !svc->pieces) {
 		svc_free(svc);
 		return NULL;
@@ -46,6 +47,7 @@ void svc_free(struct svc *svc)
 		svc_rqst_drop(LIST_FIRST(&svc->orphans));
 	svc_pieces_free(svc->pieces);
 	exports_free(svc->exports);
+	waits_free(svc->waits);
 	free(svc);
 }
 

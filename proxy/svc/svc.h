@@ -13,7 +13,8 @@
  *
  * svc.c takes records and decides about copies, svc_rqst.c has the life of a
  * request, svc_answer.c the way to its answer, svc_reply.c the replies, doubt.c
- * what becomes of changes whose reply was lost (docs/CONTRACT.md). The folder
+ * what becomes of changes whose reply was lost (docs/CONTRACT.md), svc_waits.c
+ * why requests wait. The folder
  * may use prefetch, fetch, the caches and the link; only daemon/ uses it.
  */
 #ifndef FOREFETCH_SVC_H
@@ -25,6 +26,8 @@
 #include <sys/queue.h>
 
 #include "nfsproto/record.h"
+#include "nfsproto/xdr_view.h"
+#include "svc/waits.h"
 
 struct caches;
 struct config_server;
@@ -70,6 +73,32 @@ bool svc_data_fault(struct svc *svc, const void *data, size_t len);
 /* Age of the oldest confirmation that an answer rested on since the server
  * was lost; 0: none did. */
 uint64_t svc_served_age_us(const struct svc *svc);
+
+enum { SVC_CALLS_MAX = 64 };
+
+/* A call of a client that waits for the server. Texts are its own, and good
+ * until the event loop goes on, or static. */
+struct svc_call {
+	const char *procedure;
+	const char *waits_for; /* "reply", "confirmation", … */
+	const char *cause;     /* waits_cause_name() */
+	uint64_t age_us;
+	uint32_t uid; /* UINT32_MAX - 1 without one */
+	const char *client;
+	uint64_t object;       /* fh_key() of its handle; 0: it has none */
+	struct xdr_view entry; /* the name in it, or the path of a mount */
+	uint64_t offset;       /* READ, WRITE; else 0 */
+	uint32_t bytes;
+};
+
+/* The calls of `uid`, or with 0 of all, that have waited longest, the oldest
+ * first; `omitted`: how many others wait. */
+size_t svc_list_calls(const struct svc *svc, uint32_t uid, uint64_t now_us,
+    struct svc_call rows[SVC_CALLS_MAX], uint64_t *omitted);
+/* Who waited in the last seconds and for what, calls under way included; these
+ * wait for a server that is `away`, or else slow. */
+size_t svc_list_waits(const struct svc *svc, bool away, uint64_t now_us,
+    struct waits_row rows[WAITS_ACTORS]);
 
 /* Clients' READs wait for room on the link. */
 bool svc_demand_waits(const struct svc *svc);

@@ -134,6 +134,7 @@ static void asked(struct fetch_waiter *w, uint32_t proc,
 	union nfs_res res;
 	struct learn l;
 
+	svc_waits_sent(rqst, up);
 	svc_rqst_learn(rqst, &l);
 	l.proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, proc);
 	if (reply_decode(up, l.proc, args, &res) == REPLY_RESULTS) {
@@ -272,10 +273,14 @@ void svc_answer(struct svc_rqst *rqst)
 	    .confirmed = rqst->tried & SVC_TRIED_CONFIRM,
 	    .rest_asked = rqst->tried & SVC_TRIED_REST,
 	    .disk = &rqst->disk};
+	enum cached_verdict verdict;
 	struct cached_answer a;
 
 	rqst->disk.on_ready = disk_on_ready;
-	switch (rqst->row->cached(&call, &a)) {
+	verdict = rqst->row->cached(&call, &a);
+	if (verdict != CACHED_HIT)
+		svc_waits_why(rqst, verdict);
+	switch (verdict) {
 	case CACHED_HIT:
 		hit(rqst, &a);
 		break;

@@ -33,29 +33,29 @@ static void count_reply(struct svc_rqst *rqst, size_t bytes, bool error)
 	    .clock = rqst->tried & SVC_TRIED_WAIT ? NULL : clock_now_us,
 	    .since_us = rqst->received_us};
 
-	if (rqst->tried & SVC_TRIED_WAIT)
+	if (rqst->tried & SVC_TRIED_WAIT) {
 		mc.latency_us = clock_now_us() - rqst->received_us;
+		svc_waits_end(rqst, mc.latency_us, bytes);
+	}
 	metrics_add_call(rqst->svc->p.metrics, METRICS_CLIENT, rqst->call.prog,
 	    rqst->call.proc, &mc);
 }
 
-/* Stands for the uid of calls without AUTH_SYS: what the predictor learns from
- * them belongs to no user. (UINT32_MAX means "no single user" to prefetch.) */
-#define NOBODY (UINT32_MAX - 1)
-
 /* Tell the predictor, after the reply was queued: a client never waits for a
  * prediction. */
-static void rqst_observe(struct svc_rqst *rqst)
+static void rqst_observe(struct svc_rqst *rqst, size_t bytes)
 {
 	struct observe_call call = {.proc = rqst->proc,
 	    .args = &rqst->args,
 	    .status = rqst->status,
 	    .cred = &rqst->call.cred,
 	    .cred_id = rqst->cred_id,
-	    .uid = rqst->call.cred.flavor == AUTH_SYS ? rqst->auth.uid : NOBODY,
+	    .uid = svc_rqst_uid(rqst),
 	    .received_us = rqst->received_us,
 	    .late = rqst->joins > 0,
-	    .missed = rqst->tried & SVC_TRIED_SERVER};
+	    .missed = rqst->tried & SVC_TRIED_SERVER,
+	    .asked = rqst->tried & (SVC_TRIED_SERVER | SVC_TRIED_CONFIRM),
+	    .bytes = bytes};
 
 	if (!rqst->cred_id || !rqst->client)
 		return;
@@ -79,7 +79,7 @@ void svc_reply_bytes(struct svc_rqst *rqst, const void *data, size_t len,
 		    svc_rqst_cache(rqst), rqst->drc, data, len, clock_now_us());
 	if (client)
 		client->ops->send(client, &xid, sizeof(xid), &piece, 1);
-	rqst_observe(rqst);
+	rqst_observe(rqst, len);
 	svc_rqst_end(rqst);
 }
 
@@ -99,7 +99,7 @@ void svc_reply_pieces(struct svc_rqst *rqst, const union nfs_res *res,
 	metrics_add(rqst->svc->p.metrics, METRICS_BYTES_RETURNED, bytes);
 	if (client)
 		client->ops->send(client, buf, len, pieces, n);
-	rqst_observe(rqst);
+	rqst_observe(rqst, len - 4 + bytes);
 	svc_rqst_end(rqst);
 }
 
@@ -299,6 +299,7 @@ static void rqst_on_reply(
 	enum reply_kind kind = reply_decode(up, rqst->proc, &rqst->args, &res);
 
 	svc_rqst_wait(rqst, SVC_WAIT_NONE);
+	svc_waits_sent(rqst, up);
 	if (kind != REPLY_RESULTS)
 		svc_rqst_unknown(rqst, up->sent_us);
 	switch (kind) {

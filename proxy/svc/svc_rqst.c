@@ -107,8 +107,10 @@ void svc_rqst_wait(struct svc_rqst *rqst, enum svc_wait wait)
 	else if (was && !is)
 		LIST_REMOVE(rqst, wait_link);
 	rqst->wait = wait;
-	if (wait != SVC_WAIT_NONE)
-		rqst->tried |= SVC_TRIED_WAIT;
+	if (wait == SVC_WAIT_NONE)
+		return;
+	rqst->tried |= SVC_TRIED_WAIT;
+	svc_waits_begin(rqst, wait);
 }
 
 bool svc_rqst_stop(struct svc_rqst *rqst)

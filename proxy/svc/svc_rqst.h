@@ -30,6 +30,7 @@
 #include "svc/cached.h"
 #include "svc/drc.h"
 #include "svc/svc.h"
+#include "svc/waits.h"
 #include "upstream/fetch.h"
 
 struct look;
@@ -49,6 +50,7 @@ struct svc {
 	unsigned norphans;
 	struct exports *exports;
 	struct svc_pieces *pieces;
+	struct waits *waits; /* NULL without memory */
 	bool offline;
 	uint64_t served_age_us;
 	struct log_limit bad_call;
@@ -103,6 +105,11 @@ struct svc_rqst {
 	uint32_t have;                /* bytes of a READ that are there */
 	nfsstat3 status;              /* that it was answered */
 	uint8_t joins;                /* calls that were watched */
+	uint8_t turns;                /* how often it had to wait */
+	uint8_t cause;                /* enum waits_cause */
+	bool away;                    /* a call for it was sent again */
+	uint32_t
+	    ahead_us; /* what was on the link took, when it began to wait */
 	size_t charge_bytes;
 	uint64_t received_us;
 	uint64_t now_us; /* when its row was last called */
@@ -189,6 +196,24 @@ bool svc_join(struct svc_rqst *rqst);
 bool svc_join_rest(struct svc_rqst *rqst);
 /* … where it waits for a confirmation of its object only. */
 bool svc_join_confirm(struct svc_rqst *rqst);
+
+/* ---- svc_waits.c: why requests wait, and for how long ------------------- */
+
+/* The caches cannot answer it at once. */
+void svc_waits_why(struct svc_rqst *rqst, enum cached_verdict verdict);
+/* It waits, perhaps not for the first time. */
+void svc_waits_begin(struct svc_rqst *rqst, enum svc_wait wait);
+/* A reply of the server has come for it. */
+void svc_waits_sent(struct svc_rqst *rqst, const struct upstream_result *up);
+/* It is answered, by so many bytes. */
+void svc_waits_end(struct svc_rqst *rqst, uint64_t waited_us, uint64_t bytes);
+/* Whose it is; UINT32_MAX - 1 without AUTH_SYS (UINT32_MAX means "no single
+ * user" to prefetch). */
+static inline uint32_t svc_rqst_uid(const struct svc_rqst *rqst)
+{
+	return rqst->call.cred.flavor == AUTH_SYS ? rqst->auth.uid
+						  : UINT32_MAX - 1;
+}
 
 /* ---- svc_reply.c: what the client is answered; each ends the request ---- */
 

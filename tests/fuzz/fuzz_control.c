@@ -17,6 +17,7 @@
 #include "control/control.h"
 #include "control/control.pb-c.h"
 #include "control/control_reply.h"
+#include "control/control_activity.h"
 #include "control/control_modules.h"
 #include "datacache/compact.h"
 #include "explain/explain.h"
@@ -119,6 +120,16 @@ static bool reload(
 	return ++*ticket > 1;
 }
 
+static void fill_activity(void *ctx, size_t i, uint32_t uid, struct arena *a,
+    Forefetch__ServerActivity *out)
+{
+	(void)ctx;
+	assert(i == 0 && uid == 0);
+	out->calls = arena_messages(a, &forefetch__client_call__descriptor, 1);
+	out->n_calls = 1;
+	out->calls[0]->entry = arena_bytes(a, "\xff");
+}
+
 static void submit(void *ctx, struct iopool_job *job)
 {
 	(void)ctx;
@@ -208,6 +219,36 @@ void __wrap_prefetch_edited(struct prefetch *pf)
 	(void)pf;
 }
 
+size_t __wrap_prefetch_list_ahead(const struct prefetch *pf, uint32_t uid,
+    uint64_t now_us, struct prefetch_ahead rows[PREFETCH_SHOW_MAX],
+    uint64_t *omitted)
+{
+	(void)pf;
+	(void)uid;
+	(void)now_us;
+	*omitted = 0;
+	rows[0] = (struct prefetch_ahead){.source = "tree", .object = 1};
+	return 1;
+}
+
+size_t __wrap_prefetch_list_outcomes(const struct prefetch *pf, uint32_t uid,
+    uint64_t now_us, struct prefetch_outcome rows[PREFETCH_SHOW_MAX])
+{
+	(void)pf;
+	(void)uid;
+	(void)now_us;
+	(void)rows;
+	return 0;
+}
+
+size_t __wrap_mountuse_list(
+    struct caches *c, struct mountuse rows[MOUNTUSE_MAX])
+{
+	(void)c;
+	(void)rows;
+	return 0;
+}
+
 bool __wrap_objnames_step(struct objnames *on, struct caches *c,
     const struct user *user, size_t steps)
 {
@@ -249,6 +290,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    .server_at = find_server_at,
 	    .flush = flush,
 	    .reload = reload,
+	    .fill_activity = fill_activity,
 	    .submit = submit,
 	};
 	static struct metrics *metrics;

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How much the exports that were mounted are used; for `forefetch top`. */
+#ifndef FOREFETCH_MOUNTUSE_H
+#define FOREFETCH_MOUNTUSE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct caches;
+
+enum { MOUNTUSE_MAX = 64 };
+
+/* A file system with an export. Counts are since the caches were emptied. */
+struct mountuse {
+	const char *path; /* of an export on it; good until the loop goes on */
+	size_t path_len;
+	unsigned others; /* other exports on it that were mounted */
+	uint64_t fsid;
+	uint64_t calls;
+	uint64_t asked; /* of them: the server was asked for it */
+	uint64_t bytes; /* of replies to clients */
+};
+
+/* Those of which the file system is known. */
+size_t mountuse_list(struct caches *c, struct mountuse rows[MOUNTUSE_MAX]);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who waited in the last seconds, and for what. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "svc/waits.h"
+
+#define S     UINT64_C(1000000)
+#define START (1000 * S)
+
+static void add(struct waits *w, uint32_t uid, const char *address,
+    enum waits_cause cause, uint64_t us, uint64_t now_us)
+{
+	const struct waits_actor who = {
+	    .client = strlen(address), .uid = uid, .address = address};
+	uint64_t all[WAITS_CAUSES] = {[0] = 0};
+
+	all[cause] = us;
+	waits_add(w, &who, all, now_us);
+}
+
+static int open_waits(void **state)
+{
+	*state = waits_new();
+	assert_non_null(*state);
+	return 0;
+}
+
+static int close_waits(void **state)
+{
+	waits_free(*state);
+	return 0;
+}
+
+static void test_actors(void **state)
+{
+	struct waits_row rows[WAITS_ACTORS];
+
+	add(*state, 0, "127.0.0.1:812", WAITS_EXPIRED, 40, START);
+	add(*state, 1000, "127.0.0.1:812", WAITS_NOT_CACHED, 50, START);
+	add(*state, 1000, "127.0.0.1:812", WAITS_SLOW, 10, START + S);
+	add(*state, 1000, "[2001:db8::1]:900", WAITS_AWAY, 7, START + S);
+	assert_int_equal(waits_rows(*state, START + S, rows), 3);
+	assert_int_equal(rows[0].us[WAITS_EXPIRED], 40);
+	assert_string_equal(rows[1].address, "127.0.0.1");
+	assert_int_equal(rows[1].uid, 1000);
+	assert_int_equal(rows[1].calls, 2);
+	assert_int_equal(rows[1].us[WAITS_NOT_CACHED], 50);
+	assert_int_equal(rows[1].us[WAITS_SLOW], 10);
+	assert_int_equal(rows[1].sum_us, 60);
+	assert_string_equal(rows[2].address, "[2001:db8::1]");
+}
+
+static void test_only_the_last_seconds(void **state)
+{
+	struct waits_row rows[WAITS_ACTORS];
+
+	add(*state, 1, "a", WAITS_BUSY, 100, START);
+	add(*state, 1, "a", WAITS_BUSY, 10, START + 5 * S);
+	assert_int_equal(waits_rows(*state, START + 9 * S, rows), 1);
+	assert_int_equal(rows[0].sum_us, 110);
+	assert_int_equal(waits_rows(*state, START + 10 * S, rows), 1);
+	assert_int_equal(rows[0].sum_us, 10);
+	assert_int_equal(waits_rows(*state, START + 15 * S, rows), 0);
+	/* The bucket of that second is another one by now. */
+	add(*state, 1, "a", WAITS_DISK, 3, START + 20 * S);
+	assert_int_equal(waits_rows(*state, START + 20 * S, rows), 1);
+	assert_int_equal(rows[0].sum_us, 3);
+}
+
+/* A call that hung for an hour waited no more than that in ten seconds. */
+static void test_long_wait(void **state)
+{
+	const struct waits_actor who = {.uid = 1, .address = ""};
+	uint64_t us[WAITS_CAUSES] = {
+	    [WAITS_CHANGE] = 3600 * S, [WAITS_AWAY] = 3600 * S};
+	struct waits_row rows[WAITS_ACTORS];
+
+	waits_add(*state, &who, us, START);
+	assert_int_equal(waits_rows(*state, START, rows), 1);
+	assert_int_equal(rows[0].us[WAITS_CHANGE], 5 * S);
+	assert_int_equal(rows[0].us[WAITS_AWAY], 5 * S);
+	/* Nor does a sum of many overflow. */
+	for (int i = 0; i < 1000; i++)
+		waits_add(*state, &who, us, START);
+	assert_int_equal(waits_rows(*state, START, rows), 1);
+	assert_true(rows[0].us[WAITS_AWAY] <= UINT32_MAX);
+	assert_true(rows[0].us[WAITS_AWAY] > 4000 * S);
+}
+
+/* Who has waited longest ago gives way. */
+static void test_too_many(void **state)
+{
+	struct waits_row rows[WAITS_ACTORS];
+
+	for (uint32_t i = 0; i < WAITS_ACTORS; i++)
+		add(*state, i, "a", WAITS_BUSY, i + 1,
+		    i == 7 ? START : START + S);
+	add(*state, 1000, "a", WAITS_BUSY, 1000, START + S);
+	assert_int_equal(waits_rows(*state, START + S, rows), WAITS_ACTORS);
+	assert_int_equal(rows[7].uid, 1000);
+	assert_int_equal(rows[7].sum_us, 1000);
+	assert_int_equal(rows[6].sum_us, 7);
+}
+
+static void test_long_address(void **state)
+{
+	struct waits_row rows[WAITS_ACTORS];
+	char address[100];
+
+	memset(address, 'x', sizeof(address) - 1);
+	address[sizeof(address) - 1] = '\0';
+	add(*state, 1, address, WAITS_BUSY, 1, START);
+	assert_int_equal(waits_rows(*state, START, rows), 1);
+	assert_int_equal(strlen(rows[0].address), WAITS_CLIENT_MAX - 1);
+}
+
+static void test_share(void **state)
+{
+	struct waits_split s = {
+	    .why = WAITS_EXPIRED, .sum_us = 100, .must_us = 40, .busy_us = 25};
+	uint64_t us[WAITS_CAUSES];
+
+	(void)state;
+	waits_share(&s, us);
+	assert_int_equal(us[WAITS_EXPIRED], 40);
+	assert_int_equal(us[WAITS_BUSY], 25);
+	assert_int_equal(us[WAITS_SLOW], 35);
+	s.away = true;
+	waits_share(&s, us);
+	assert_int_equal(us[WAITS_AWAY], 60);
+	assert_int_equal(us[WAITS_BUSY] + us[WAITS_SLOW], 0);
+	s = (struct waits_split){
+	    .why = WAITS_NOT_CACHED, .sum_us = 30, .must_us = 40};
+	waits_share(&s, us);
+	assert_int_equal(us[WAITS_NOT_CACHED], 30);
+	assert_int_equal(us[WAITS_SLOW], 0);
+	s.why = WAITS_DISK;
+	s.must_us = 0;
+	waits_share(&s, us);
+	assert_int_equal(us[WAITS_DISK], 30);
+}
+
+static void test_copy(void **state)
+{
+	struct waits_row rows[WAITS_ACTORS];
+	struct waits *copy;
+
+	add(*state, 1, "a", WAITS_BUSY, 1, START);
+	copy = waits_copy(*state);
+	assert_non_null(copy);
+	add(copy, 1, "a", WAITS_BUSY, 1, START);
+	assert_int_equal(waits_rows(*state, START, rows), 1);
+	assert_int_equal(rows[0].sum_us, 1);
+	waits_free(copy);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, open_waits, close_waits)
+	const struct CMUnitTest tests[] = {
+	    TEST(test_actors),
+	    TEST(test_only_the_last_seconds),
+	    TEST(test_long_wait),
+	    TEST(test_too_many),
+	    TEST(test_long_address),
+	    TEST(test_share),
+	    TEST(test_copy),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
