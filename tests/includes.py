@@ -47,7 +47,7 @@ ARROWS = {
     "proxy/ctl": "proxy/control",
     # It asks servers itself, by the same codecs.
     "proxy/doctor": "nfsproto",
-    "proxy/commands": "predictor/persist proxy/control proxy/ctl",
+    "proxy/commands": "predictor/persist proxy/base proxy/control proxy/ctl",
     "hint": "proxy/ctl proxy/control",
 }
 

@@ -139,8 +139,8 @@ case_random() {
 
 flush() {
 	arm_unmount
-	forefetch --socket "/run/lab/$1.sock" flush >/dev/null ||
-		give_up "flush failed"
+	forefetch --socket "/run/lab/$1.sock" drop >/dev/null ||
+		give_up "drop failed"
 }
 
 case_find() {

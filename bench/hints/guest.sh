@@ -58,7 +58,7 @@ arm_mount() {
 prepare() {	# ARM CASE-DIR
 	unmount
 	case $1 in
-	plain | hints) ff "$1" flush >/dev/null || give_up "flush failed" ;;
+	plain | hints) ff "$1" drop >/dev/null || give_up "drop failed" ;;
 	oracle)
 		lab_floor on
 		arm_mount oracle

@@ -69,7 +69,7 @@ up after
 lab_drop_caches
 tool run "$LAB_PROXY" >/dev/null
 lab_now; t0=$LAB_NOW
-made=$(ctl compact --json)
+made=$(ctl reorder --json)
 lab_now
 echo "compact $((LAB_NOW - t0)) $made"
 down

@@ -13,22 +13,55 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/spelling.h"
 #include "commands/command_list.h"
 #include "commands/option_list.h"
 
 #define SOCKET_DEFAULT "/run/forefetch/control.sock"
 
+/* By its name, or by its former one, with a warning. */
 static const struct ctl_command *command_find(const char *name)
 {
 	for (size_t i = 0; command_list[i]; i++)
 		if (strcmp(command_list[i]->name, name) == 0)
 			return command_list[i];
+	for (size_t i = 0; command_list[i]; i++) {
+		const struct ctl_command *cmd = command_list[i];
+
+		if (!cmd->former || strcmp(cmd->former, name) != 0)
+			continue;
+		fprintf(stderr,
+		    "forefetch: %s is called %s now; the former name is "
+		    "understood until the next release\n",
+		    name, cmd->name);
+		return cmd;
+	}
 	return NULL;
 }
 
 static int usage_error(const char *what, const char *which)
 {
 	fprintf(stderr, "forefetch: %s%s; see forefetch help\n", what, which);
+	return CTL_EXIT_USAGE;
+}
+
+static int no_such_command(const char *name)
+{
+	size_t nearest = SPELLING_SLIPS_MAX + 1;
+	const char *meant = NULL;
+
+	for (size_t i = 0; command_list[i]; i++) {
+		size_t n = spelling_distance(name, command_list[i]->name);
+
+		if (n >= nearest || n >= strlen(name))
+			continue;
+		nearest = n;
+		meant = command_list[i]->name;
+	}
+	if (!meant)
+		return usage_error("no such command: ", name);
+	fprintf(stderr, "forefetch: no such command: %s; did you mean %s?\n",
+	    name, meant);
 	return CTL_EXIT_USAGE;
 }
 
@@ -43,6 +76,40 @@ static void help_all(void)
 	fputs("\nSee `forefetch COMMAND --help` and forefetch(1).\n", stdout);
 }
 
+/* Words folded into lines of 78 columns at most. A line that begins with a
+ * blank, and an empty one, stay as they are. */
+static void put_folded(const char *text)
+{
+	enum { WIDTH = 78 };
+	size_t column = 0;
+
+	while (*text) {
+		size_t n = strcspn(text, " \n");
+		bool whole = text[n] == '\n' &&
+			     (text[n + 1] == ' ' || text[n + 1] == '\n' ||
+				 text[n + 1] == '\0');
+
+		if (column > 0 && column + 1 + n > WIDTH) {
+			putchar('\n');
+			column = 0;
+		}
+		printf("%s%.*s", column > 0 ? " " : "", (int)n, text);
+		column += n + (column > 0);
+		text += n + (text[n] != '\0');
+		if (!whole)
+			continue;
+		putchar('\n');
+		column = 0;
+		for (; *text == ' ' || *text == '\n'; text += n) {
+			n = strcspn(text, "\n");
+			n += text[n] == '\n';
+			fwrite(text, 1, n, stdout);
+		}
+	}
+	if (column > 0)
+		putchar('\n');
+}
+
 static int help(const char *name)
 {
 	const struct ctl_command *cmd;
@@ -53,9 +120,10 @@ static int help(const char *name)
 	}
 	cmd = command_find(name);
 	if (!cmd)
-		return usage_error("no such command: ", name);
-	printf(
-	    "usage: forefetch %s %s\n\n%s\n", cmd->name, cmd->usage, cmd->help);
+		return no_such_command(name);
+	printf("usage: forefetch %s %s\n\n", cmd->name, cmd->usage);
+	put_folded(cmd->help);
+	putchar('\n');
 	option_print_help(cmd);
 	return EXIT_SUCCESS;
 }
@@ -123,8 +191,22 @@ static int check_options(const struct ctl_command *cmd,
 	return 0;
 }
 
+/* The name of a server, which may stand alone or behind --server. */
+static int check_server(const struct ctl_command *cmd, struct ctl_options *opt)
+{
+	if (cmd->args_max == 0 && opt->arg && opt->server)
+		return usage_error(
+		    "--server names one server, the argument another: ",
+		    opt->arg);
+	if (cmd->args_max == 0 && opt->arg)
+		opt->server = opt->arg;
+	if (opt->server && !*opt->server)
+		return usage_error("the name of a server is empty", "");
+	return 0;
+}
+
 static int check_arguments(
-    const struct ctl_command *cmd, const struct ctl_options *opt)
+    const struct ctl_command *cmd, struct ctl_options *opt)
 {
 	int max = cmd->args_max < 0 ? 0 : cmd->args_max ? cmd->args_max : 1;
 
@@ -135,12 +217,9 @@ static int check_arguments(
 		    "arguments are missing: forefetch help ", cmd->name);
 	if (opt->nargs > max)
 		return usage_error("too many arguments: ", opt->args[max]);
-	if (opt->arg && !*opt->arg)
-		return usage_error(cmd->args_max ? "an argument is empty"
-						 : "the name of a server is "
-						   "empty",
-		    "");
-	return 0;
+	if (cmd->args_max && opt->arg && !*opt->arg)
+		return usage_error("an argument is empty", "");
+	return check_server(cmd, opt);
 }
 
 /* What is left after the options: COMMAND [ARGUMENT...]. */
@@ -159,7 +238,7 @@ static int run(
 				: help(argv[1]);
 	cmd = command_find(argv[0]);
 	if (!cmd)
-		return usage_error("no such command: ", argv[0]);
+		return no_such_command(argv[0]);
 	opt->args = argv + 1;
 	opt->nargs = argc - 1;
 	opt->arg = argv[1];

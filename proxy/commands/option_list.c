@@ -21,7 +21,7 @@ const struct option_row option_list[] = {
 	    OPTION_FLAG, AT(metadata), '\0', false},
 	{"histogram", "draw a chart of the times of every procedure", NULL,
 	    OPTION_FLAG, AT(histogram), '\0', false},
-	{"list", "show what is pinned", NULL,
+	{"list", NULL, NULL, /* of pin, before there was pins */
 	    OPTION_FLAG, AT(list), '\0', false},
 	{"null", "lines end in a NUL instead of a newline", NULL,
 	    OPTION_FLAG, AT(null), '0', false},
@@ -138,7 +138,8 @@ void option_print_help(const struct ctl_command *cmd)
 	for (size_t i = 0; i < option_count; i++) {
 		const struct option_row *row = &option_list[i];
 
-		if (cmd ? !option_taken(row, cmd) : !row->common)
+		if (!row->help ||
+		    (cmd ? !option_taken(row, cmd) : !row->common))
 			continue;
 		snprintf(text, sizeof(text), "--%s%s%s", row->name,
 		    row->arg ? " " : "", row->arg ? row->arg : "");

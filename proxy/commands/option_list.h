@@ -22,7 +22,7 @@ enum option_kind {
 
 struct option_row {
 	const char *name;
-	const char *help; /* a line */
+	const char *help; /* a line; NULL: it is not shown */
 	const char *arg;  /* what its argument is called; NULL: none */
 	enum option_kind kind;
 	size_t offset; /* in struct ctl_options */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch pin, unpin: trees whose data stays in the cache. */
+/* forefetch pin, pins, unpin: trees whose data stays in the cache. */
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -93,20 +93,34 @@ static void put_list(const Forefetch__Pins *pins)
 	    ctl_text_bytes(limit, pins->limit_bytes));
 }
 
-static bool list(const struct ctl_options *opt)
+static int pins_run(const struct ctl_options *opt)
 {
 	Forefetch__PinRequest pin = FOREFETCH__PIN_REQUEST__INIT;
-	Forefetch__Response *res = check(
-	    opt, ctl_call(opt->socket, FOREFETCH__REQUEST__COMMAND_PIN, &pin));
-	bool good = res != NULL;
+	Forefetch__Response *res;
 
-	if (good && opt->json)
+	pin.server = ctl_bytes(opt->server);
+	res = check(
+	    opt, ctl_call(opt->socket, FOREFETCH__REQUEST__COMMAND_PIN, &pin));
+	if (!res)
+		return EXIT_FAILURE;
+	if (opt->json)
 		ctl_json_print(res->pins);
-	else if (good)
+	else
 		put_list(res->pins);
 	ctl_free(res);
-	return good;
+	return EXIT_SUCCESS;
 }
+
+const struct ctl_command pins_command = {
+    .name = "pins",
+    .usage = "[--json] [--watch SECONDS] [SERVER]",
+    .summary = "show what is kept in the cache",
+    .help = "Shows what you have pinned at every server, or at SERVER alone: "
+	    "how much that is,\nhow much of it is cached, and what is missing. "
+	    "For root, what all users have.\n",
+    .options = "watch server json",
+    .run = pins_run,
+};
 
 /* ---- pin -------------------------------------------------------------- */
 
@@ -189,21 +203,24 @@ static bool pin_one(struct ctl_client *c, struct ctl_place *at,
 
 static int pin_run(const struct ctl_options *opt)
 {
-	bool good = opt->list ? list(opt) : walk_all(opt, "pins", pin_one);
-
-	return good ? EXIT_SUCCESS : EXIT_FAILURE;
+	if (opt->list) {
+		fputs("forefetch: `forefetch pins` lists them now; pin --list "
+		      "is understood until the next release\n",
+		    stderr);
+		return pins_run(opt);
+	}
+	return walk_all(opt, "pins", pin_one) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 const struct ctl_command pin_command = {
     .name = "pin",
-    .usage = "[--json] PATH... | --list",
+    .usage = "[--json] PATH...",
     .summary = "keep files and directories in the cache",
     .help = "Fetches the tree at each PATH, on a mount of the proxy, as "
 	    "warm does, and keeps its\ndata in the cache until unpin, "
 	    "whatever else is cached. Pins survive a restart, and\nthe "
-	    "trees are checked for changes while they are in use. --list "
-	    "shows what you have\npinned; for root, what all users "
-	    "have.\n",
+	    "trees are checked for changes while they are in use. pins "
+	    "lists them.\n",
     .options = "list json",
     .run = pin_run,
     .args_min = 1,

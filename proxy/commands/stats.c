@@ -342,7 +342,7 @@ static int stats_run(const struct ctl_options *opt)
 	Forefetch__StatsRequest stats = FOREFETCH__STATS_REQUEST__INIT;
 	Forefetch__Response *res;
 
-	stats.server = ctl_bytes(opt->arg);
+	stats.server = ctl_bytes(opt->server);
 	res = ctl_call(opt->socket, FOREFETCH__REQUEST__COMMAND_STATS, &stats);
 	if (!res)
 		return EXIT_FAILURE;
@@ -365,6 +365,6 @@ const struct ctl_command stats_command = {
 	    "since the daemon started. With --histogram, it\nalso draws "
 	    "a chart of the times of every procedure; with -v, that and "
 	    "all counters.\n",
-    .options = "watch histogram verbose json",
+    .options = "watch histogram verbose server json",
     .run = stats_run,
 };

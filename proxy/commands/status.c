@@ -250,7 +250,7 @@ static int status_run(const struct ctl_options *opt)
 	Forefetch__Response *res;
 	int code = EXIT_SUCCESS;
 
-	status.server = ctl_bytes(opt->arg);
+	status.server = ctl_bytes(opt->server);
 	res =
 	    ctl_call(opt->socket, FOREFETCH__REQUEST__COMMAND_STATUS, &status);
 	if (!res)
@@ -275,6 +275,6 @@ const struct ctl_command status_command = {
 	    "the caches are. With -v, it also lists every connection. "
 	    "--check is for\nscripts: it prints a line for each problem "
 	    "and exits with 1, or prints nothing and\nexits with 0.\n",
-    .options = "watch check verbose json",
+    .options = "watch check verbose server json",
     .run = status_run,
 };

@@ -19,8 +19,11 @@ enum { PART = 48 << 10 }; /* of a file, in one request */
 static Forefetch__Response *ask_trees(struct ctl_client *c,
     const struct ctl_options *opt, Forefetch__TreesRequest *trees)
 {
+	bool named =
+	    trees->action == FOREFETCH__TREES_ACTION__LIST && !opt->server;
 
-	trees->server = ctl_bytes(opt->server);
+	trees->server =
+	    ctl_bytes(named && opt->nargs > 1 ? opt->args[1] : opt->server);
 	return ctl_ask(c, FOREFETCH__REQUEST__COMMAND_TREES, trees);
 }
 
@@ -253,7 +256,7 @@ static const struct action {
 	int args_min, args_max; /* after it */
 	bool (*run)(struct ctl_client *c, const struct ctl_options *opt);
 } actions[] = {
-    {"list", 0, 0, list},
+    {"list", 0, 1, list},
     {"show", 1, 1, show},
     {"export", 1, 1, export},
     {"import", 1, 1, import},
@@ -287,8 +290,8 @@ static int trees_run(const struct ctl_options *opt)
 
 const struct ctl_command trees_command = {
     .name = "trees",
-    .usage = "[--server SERVER] [--json] list | show ID | export FILE |\n"
-	     "       import FILE | merge FILE | clear [ID]\n"
+    .usage = "[--json] [--server SERVER] list [SERVER] | show ID |\n"
+	     "       export FILE | import FILE | merge FILE | clear [ID]\n"
 	     "       forefetch trees merge FILE... -o OUT",
     .summary = "show, export, import and clear what was learned",
     .help = "An access tree is a set of files that a program or job uses "

@@ -3,6 +3,8 @@
  * them. */
 #include "config/config_key.h"
 
+#include "base/spelling.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -230,37 +232,6 @@ size_t config_key_find(const struct config_section *section, const char *name,
 	return k;
 }
 
-/*
- * The edit distance of two names (insert, delete, replace), or SIZE_MAX when
- * one of them is too long to be a typo of a key.
- */
-static size_t edit_distance(const char *a, const char *b)
-{
-	enum { LONGEST = 32 };
-	size_t row[LONGEST + 1], alen = strlen(a), blen = strlen(b);
-
-	if (alen > LONGEST || blen > LONGEST)
-		return SIZE_MAX;
-	for (size_t j = 0; j <= blen; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= alen; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= blen; j++) {
-			size_t best = diagonal + (a[i - 1] != b[j - 1]);
-
-			diagonal = row[j];
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			row[j] = best;
-		}
-	}
-	return row[blen];
-}
-
 static const char *scope_name(enum config_scope scope)
 {
 	return scope == CONFIG_SCOPE_DAEMON ? "[forefetch]" : "[server NAME]";
@@ -281,7 +252,7 @@ void config_key_hint(const struct config_section *section, const char *name,
     struct config_why *hint)
 {
 	const char *meant = find_meant(name);
-	size_t nearest = 3; /* two slips; more is another word */
+	size_t nearest = SPELLING_SLIPS_MAX + 1;
 
 	hint->text[0] = '\0';
 	for (size_t k = 0; meant && k < config_nkeys; k++) {
@@ -297,7 +268,7 @@ void config_key_hint(const struct config_section *section, const char *name,
 	}
 	for (size_t k = 0; k < config_nkeys; k++) {
 		const struct config_key *key = &config_keys[k];
-		size_t distance = edit_distance(name, key->name);
+		size_t distance = spelling_distance(name, key->name);
 
 		if (!config_section_field(section, k)) {
 			if (distance != 0)

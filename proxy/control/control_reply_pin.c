@@ -189,8 +189,8 @@ static void remove_pin(struct reply *r, const struct control_server *srv,
 
 	if (n == 0) {
 		reply_error(r, FOREFETCH__ERROR_CODE__NO_SUCH_PLACE,
-		    "that is not pinned, or not by you; \"forefetch pin "
-		    "--list\" shows the pins");
+		    "that is not pinned, or not by you; \"forefetch "
+		    "pins\" shows the pins");
 	} else if (out) {
 		out->removed = n;
 		r->res.result_case = FOREFETCH__RESPONSE__RESULT_UNPIN;

@@ -27,7 +27,9 @@ struct ctl_options {
 	const char *arg; /* the first of the command; NULL: none */
 	char **args;
 	int nargs;
-	const char *server; /* --server; NULL: none */
+	/* --server, or the argument of a command that takes nothing else;
+	 * NULL: none. */
+	const char *server;
 	const char *output; /* -o; NULL: none */
 	bool data;
 	bool metadata;
@@ -44,9 +46,12 @@ struct ctl_options {
  * commands/command_list.c. */
 struct ctl_command {
 	const char *name;
+	/* What it was called; understood, with a warning. NULL: nothing. */
+	const char *former;
 	const char *usage; /* what follows the name */
 	const char *summary;
-	const char *help; /* lines of at most 80 columns */
+	const char *help; /* folded as it is shown; lines that begin with a
+			   * blank stay */
 	/* Long names of the options that it takes, with blanks between; what
 	 * they are is in commands/option_list.c. */
 	const char *options;
@@ -54,7 +59,8 @@ struct ctl_command {
 	 * code; a failure has been told on stderr. */
 	int (*run)(const struct ctl_options *opt);
 	int args_min; /* 0: the name of a server may follow */
-	int args_max; /* 0: that alone; -1: none at all */
+	/* 0: that alone, and then --server says the same; -1: none at all. */
+	int args_max;
 };
 
 #endif

@@ -93,7 +93,7 @@ fault() {
 	case $1 in
 	full | cow)
 		# Not so that what is there has room for all that comes.
-		ctl flush >/dev/null 2>&1
+		ctl drop >/dev/null 2>&1
 		lab_nap 0.5
 		fill ;;
 	readonly)
@@ -170,7 +170,7 @@ well_again() {	# KIND
 	return 1
 }
 
-tried() { ctl flush >/dev/null; [ -z "$(problem)" ]; }
+tried() { ctl drop >/dev/null; [ -z "$(problem)" ]; }
 
 # What is wrong is said when it is met, which may be in the middle of a job.
 watch() { lab_poll 120 says "${said[$1]}" & watched=$!; }

@@ -92,7 +92,7 @@ check "no argument" refused 2 'arguments are missing' forefetch hint
 
 # ---- a reader that is slower than the list is long
 long() { for ((i = 0; i < 6000; i++)); do echo "$p/large $((i * 600)) 600"; done; }
-ff flush >/dev/null
+ff drop >/dev/null
 lab_umount "$LAB_PROXY"
 lab_mount_proxy
 long | forefetch --socket $SOCK hint --json - >/tmp/long.json &
@@ -142,7 +142,7 @@ os.posix_fadvise(fd, 3100000, 4096, os.POSIX_FADV_WILLNEED)
 time.sleep(float(sys.argv[2]))
 END
 advise() { LD_PRELOAD=$PRELOAD FOREFETCH_HINT_SOCKET=$1 python3 /tmp/advise.py "$p/large" "$2"; }
-ff flush >/dev/null
+ff drop >/dev/null
 lab_umount "$LAB_PROXY"
 lab_mount_proxy
 before=$(counter hints_taken)

@@ -59,7 +59,7 @@ check "pin" ff pin --json "$p" >/dev/null
 cp /tmp/check.out /tmp/first
 echo "     $(cat /tmp/first)"
 check "all files were seen" test "$(member /tmp/first walk.files)" -eq $((files + 3))
-complete() { ff pin --list --json >/tmp/list && cat /tmp/list &&
+complete() { ff pins --json >/tmp/list && cat /tmp/list &&
 	[ "$(member /tmp/list complete)" -eq 1 ]; }
 check "the list says that it is complete" lab_poll 10 complete
 check "… and how much it is" test "$(member /tmp/list bytes)" -gt 12000000
@@ -109,7 +109,7 @@ check "unpin that" ff unpin "$LAB_PROXY/other"
 
 check "a user is not given what it may not read" refused 1 '2 refused' \
 	user forefetch --socket $SOCK pin "$p"
-user forefetch --socket $SOCK pin --list --json >/tmp/list.user
+user forefetch --socket $SOCK pins --json >/tmp/list.user
 check "… and pins the rest" test "$(member /tmp/list.user files)" -eq $((files))
 check "… sees its own pins only" eval "[ \$(grep -o uid /tmp/list.user | wc -l) -eq 1 ]"
 check "… unpins its own" user forefetch --socket $SOCK unpin "$p"

@@ -120,7 +120,7 @@ class Disk(daemon.Case):
     def flush(self):
         """What is broken is tried at once, and not in half a minute."""
         subprocess.run(
-            [daemon.binary("forefetch"), "--socket", self.ff.socket, "flush"],
+            [daemon.binary("forefetch"), "--socket", self.ff.socket, "drop"],
             env=daemon.environment(), stdout=subprocess.DEVNULL, check=True)
 
     def well_again(self):

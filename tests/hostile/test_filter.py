@@ -141,7 +141,7 @@ class Filter(unittest.TestCase):
             c.nfs(rpc.WRITE, rpc.opaque(FH) + rpc.u64(0) +
                   rpc.u32(8, 2) + rpc.opaque(b"written."))
             c.nfs(rpc.COMMIT, rpc.opaque(FH) + rpc.u64(0) + rpc.u32(0))
-        for command in "status", "stats", "compact", "flush":
+        for command in "status", "stats", "reorder", "drop":
             ff.control(command)
         self.fill(ff)
         ff.write_config(attr_timeout="5s")

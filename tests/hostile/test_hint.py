@@ -404,7 +404,7 @@ class Hints(Tree):
             self.up.script(proc, getattr(self, {
                 rpc.LOOKUP: "lookup", rpc.ACCESS: "access",
                 rpc.READ: "read"}[proc]))
-            self.ff.control("flush")
+            self.ff.control("drop")
             self.mount()
 
     # ---- too many, and what is left
@@ -490,7 +490,7 @@ class Hints(Tree):
         self.up.wait(rpc.READ, 1)
         self.ff.write_config(attr_timeout="5s")
         self.assertIn("reloaded", self.ff.hup())
-        self.ff.control("flush")
+        self.ff.control("drop")
         self.release()
         s.told(waiting=0)
 

@@ -114,7 +114,7 @@ class Pins(Tree):
     def test_rights_taken_away(self):
         """Of a directory, whose file loses its pin then."""
         self.assertEqual(self.pin()["files"], 2)
-        self.ff.control("flush")
+        self.ff.control("drop")
         self.up.script(rpc.READDIRPLUS, lambda c: (
             self.list(c) if c.reader().opaque() == rpc.ROOT
             else u32(rpc.ACCES, 0)))
@@ -123,7 +123,7 @@ class Pins(Tree):
 
     def test_failure_unpins_nothing(self):
         self.assertEqual(self.pin()["files"], 2)
-        self.ff.control("flush")
+        self.ff.control("drop")
         self.up.script(rpc.READDIRPLUS, u32(rpc.IO, 0))
         pin = self.pin()
         self.assertEqual((pin["files"], pin["complete"]), (2, 0))

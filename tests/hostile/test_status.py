@@ -364,7 +364,7 @@ class Answers(unittest.TestCase):
         self.refused(field(TREES, b""), "trees", "show", "1f")
 
     def test_pin_without_a_walk(self):
-        self.refused(field(PIN, field(1, field(1, 1))), "pin", "--list")
+        self.refused(field(PIN, field(1, field(1, 1))), "pins")
 
     def test_other_release(self):
         error = field(ERROR, field(1, BAD_VERSION) + field(2, b"so it is"))

@@ -95,7 +95,7 @@ class Walks(Tree):
             self.up.script(rpc.READDIRPLUS, bad)
             p = self.warm().end()
             self.assertEqual((p["failed"], p["files"]), (1, 0), bad)
-            self.assertEqual(self.ff.control("flush")["name"], "nas")
+            self.assertEqual(self.ff.control("drop")["name"], "nas")
 
     def test_no_handles(self):
         """Entries without handles are looked up, and may be gone."""
@@ -173,7 +173,7 @@ class Walks(Tree):
         self.up.wait(rpc.READ, 1)
         self.ff.write_config(attr_timeout="5s")
         self.assertIn("reloaded", self.ff.hup())
-        self.ff.control("flush")
+        self.ff.control("drop")
         self.up.script(rpc.READ, self.read)
         for call in calls:
             call.reply(self.read(call))

@@ -53,7 +53,7 @@ def fields(data):
     return out
 
 
-VERSION = 2  # of the control protocol
+VERSION = 3  # of the control protocol
 
 
 class Control:

@@ -36,7 +36,7 @@ ctl() { forefetch --socket "$(sed -n 's/^control *= *//p' "$LAB_CONF")" "$@"; }
 # Have the data laid out from now on, again and again, until the daemon is killed.
 lay_out() {
 	while lab_proxy_pid >/dev/null; do
-		ctl compact >/dev/null 2>&1
+		ctl reorder >/dev/null 2>&1
 		lab_nap 0.02
 	done
 }
@@ -88,7 +88,7 @@ under_load() {	# MODE KILLS
 	check "$1: every byte is right afterwards" verified
 	echo "     laid out before $(cat /tmp/laid 2>/dev/null | wc -l) kills"
 	# And when all of it has been, and after another kill.
-	ctl compact | sed 's/^/     /'
+	ctl reorder | sed 's/^/     /'
 	check "$1: laid out, every byte is right" verified
 	lab_proxy_kill && lab_proxy_start || fail "kill after laying out"
 	check "$1: killed then, every byte is right" verified

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch flush: empties caches, and shows what was given up. */
+/* forefetch drop: empties caches, and shows what was dropped. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,12 +8,12 @@
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_put.h"
 
-static int flush_run(const struct ctl_options *opt)
+static int drop_run(const struct ctl_options *opt)
 {
 	Forefetch__FlushRequest flush = FOREFETCH__FLUSH_REQUEST__INIT;
 	Forefetch__Response *res;
 
-	flush.server = ctl_bytes(opt->arg);
+	flush.server = ctl_bytes(opt->server);
 	res = ctl_call(opt->socket, FOREFETCH__REQUEST__COMMAND_FLUSH, &flush);
 	if (!res)
 		return EXIT_FAILURE;
@@ -21,7 +21,7 @@ static int flush_run(const struct ctl_options *opt)
 		ctl_json_print(res->flush);
 	for (size_t i = 0; !opt->json && i < res->flush->n_servers; i++)
 		ctl_put(stdout, res->flush->servers[i],
-		    "{name}: gave up {objects} object{objects:S}, {names} "
+		    "{name}: dropped {objects} object{objects:S}, {names} "
 		    "name{names:S}, {rights} right{rights:S}, {listings} "
 		    "listing{listings:S}, {answers} answer{answers:S} "
 		    "({memory_bytes:B} of memory); data of {files} "
@@ -30,13 +30,15 @@ static int flush_run(const struct ctl_options *opt)
 	return EXIT_SUCCESS;
 }
 
-const struct ctl_command flush_command = {
-    .name = "flush",
+const struct ctl_command drop_command = {
+    .name = "drop",
+    .former = "flush",
     .usage = "[--json] [SERVER]",
     .summary = "empty the caches",
     .help = "Empties the caches of every server, or of SERVER alone, in "
-	    "memory and on disk, and\nshows what was dropped. Only root "
-	    "and the user that forefetchd runs as may do this.\n",
-    .options = "json",
-    .run = flush_run,
+	    "memory and on disk, and\nshows what was dropped. Nothing is "
+	    "lost by this: all that was written is at the\nserver. Only "
+	    "root and the user that forefetchd runs as may do this.\n",
+    .options = "server json",
+    .run = drop_run,
 };

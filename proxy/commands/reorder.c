@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch compact: has data laid out, and waits until it is. */
+/* forefetch reorder: has data laid out, and waits until it is. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static Forefetch__Response *ask_compact(
 	Forefetch__CompactRequest compact = FOREFETCH__COMPACT_REQUEST__INIT;
 
 	compact.begin = begin;
-	compact.server = ctl_bytes(opt->arg);
+	compact.server = ctl_bytes(opt->server);
 	return ctl_call(
 	    opt->socket, FOREFETCH__REQUEST__COMMAND_COMPACT, &compact);
 }
@@ -80,7 +80,7 @@ static bool is_good(const Forefetch__CompactedServer *srv)
 	       srv->end == FOREFETCH__COMPACT_END__IN_ORDER;
 }
 
-static int compact_run(const struct ctl_options *opt)
+static int reorder_run(const struct ctl_options *opt)
 {
 	const struct timespec rest = {.tv_nsec = ASK_MS * 1000000L};
 	Forefetch__Response *first = ask_compact(opt, true);
@@ -107,8 +107,9 @@ static int compact_run(const struct ctl_options *opt)
 	return code;
 }
 
-const struct ctl_command compact_command = {
-    .name = "compact",
+const struct ctl_command reorder_command = {
+    .name = "reorder",
+    .former = "compact",
     .usage = "[--json] [SERVER]",
     .summary = "put cached data on disk in the order of its use",
     .help = "Moves cached data of every server, or of SERVER alone, so "
@@ -118,6 +119,6 @@ const struct ctl_command compact_command = {
 	    "forefetch.conf(5).\nOnly root and the user that forefetchd "
 	    "runs as may do this. ^C stops waiting for it,\nnot the work "
 	    "itself.\n",
-    .options = "json",
-    .run = compact_run,
+    .options = "server json",
+    .run = reorder_run,
 };

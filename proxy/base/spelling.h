@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How far a word is from another one, to tell what somebody meant. */
+#ifndef FOREFETCH_SPELLING_H
+#define FOREFETCH_SPELLING_H
+
+#include <stddef.h>
+
+/* Two slips; more is another word. */
+#define SPELLING_SLIPS_MAX 2
+
+/*
+ * The edit distance of two names (insert, delete, replace), or SIZE_MAX where
+ * one of them is too long to be a slip of a short name.
+ */
+size_t spelling_distance(const char *a, const char *b);
+
+#endif
