@@ -40,9 +40,10 @@ ARROWS = {
     "proxy/hint": "nfsproto proxy/base proxy/config proxy/link proxy/cache proxy/prefetch",
     "proxy/control": "predictor/persist proxy/base proxy/config proxy/datacache "
     "proxy/cache proxy/prefetch proxy/explain proxy/warm proxy/hint",
+    "proxy/web": "predictor predictor/persist proxy/base proxy/prefetch proxy/control",
     "proxy/daemon": "nfsproto proxy/base proxy/config proxy/link proxy/datacache "
     "proxy/cache proxy/upstream proxy/prefetch proxy/svc proxy/explain proxy/warm "
-    "proxy/hint proxy/control",
+    "proxy/hint proxy/control proxy/web",
     # Programs of their own, which know the daemon by its messages alone.
     "proxy/ctl": "proxy/control",
     # It asks servers itself, by the same codecs.
@@ -67,8 +68,8 @@ PROTOCOL = {"protocol.h", "control.pb-c.h"}
 CLIENTS = {"hint", "proxy/ctl", "proxy/commands", "proxy/mount", "proxy/doctor", "proxy/top"}
 
 GENERATED = {"nfsproto/nfs3.h", "nfsproto/mount3.h", "nfsproto/nfsacl3.h",
-             "control/control.pb-c.h", "predictor/persist/predictor.pb-c.h",
-             "predictor/trace/trace.pb-c.h"}
+             "control/control.pb-c.h", "web/page_data.h",
+             "predictor/persist/predictor.pb-c.h", "predictor/trace/trace.pb-c.h"}
 INCLUDE = re.compile(r'^\s*%?#\s*include\s+"([^"]+)"', re.M)
 
 
@@ -77,8 +78,8 @@ def home(include):
     for prefix in ("", "proxy/", "hint/"):
         path = Path(prefix + include)
         if (ROOT / path).exists() or include in GENERATED:
-            if include.startswith("control/"):
-                return "proxy/control"
+            if include.startswith(("control/", "web/")):
+                return "proxy/" + include.split("/")[0]
             return str(path.parent)
     return None
 

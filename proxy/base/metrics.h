@@ -114,7 +114,8 @@ struct metrics_call {
 	    "Times that reading from a client stopped for backpressure")       \
 	X(ATTR_HITS, "attr_hits",                                              \
 	    "Calls for attributes answered from the cache")                    \
-	X(ATTR_MISSES, "attr_misses", "Calls for attributes passed on")        \
+	X(ATTR_MISSES, "attr_misses",                                          \
+	    "Calls for attributes passed on to the server")                    \
 	X(ATTR_EVICTED, "attr_evicted", "Objects given up for memory")         \
 	X(NAME_HITS, "name_hits", "LOOKUP answered from the cache")            \
 	X(NEGATIVE_HITS, "negative_hits",                                      \
@@ -136,9 +137,10 @@ struct metrics_call {
 	X(DATA_MISSES, "data_misses", "READ passed on")                        \
 	X(READS_SPLIT, "reads_split",                                          \
 	    "READ asked in pieces, since its reply is long for the link")      \
-	X(READ_PIECES, "read_pieces", "Calls sent for these")                  \
+	X(READ_PIECES, "read_pieces",                                          \
+	    "Calls sent for READ that is asked in pieces")                     \
 	X(READS_WHOLE, "reads_whole",                                          \
-	    "READ asked as a whole after all: its pieces did not fit")         \
+	    "READ asked as a whole after all, since its pieces did not fit")   \
 	X(DATA_WAITS, "data_waits",                                            \
 	    "Times that a READ waited for the cache's disk")                   \
 	X(DATA_HIT_BYTES, "data_hit_bytes", "Bytes found in the data cache")   \
@@ -163,7 +165,8 @@ struct metrics_call {
 	X(DATA_LOADED, "data_loaded", "Extents found at the start")            \
 	X(LAYOUT_PASSES, "layout_passes",                                      \
 	    "Times that data on disk was laid out in the order of its use")    \
-	X(LAYOUT_MOVED_BYTES, "layout_moved_bytes", "Bytes moved for that")    \
+	X(LAYOUT_MOVED_BYTES, "layout_moved_bytes",                            \
+	    "Bytes of data on disk that were moved into the order of use")     \
 	X(CONFIRMED, "confirmed",                                              \
 	    "Cached objects that were asked for again and had not changed")    \
 	X(CONTRADICTED, "contradicted",                                        \
@@ -172,8 +175,9 @@ struct metrics_call {
 	    "Calls that were answered without one to the server")              \
 	X(PREFETCH_PREDICTED, "prefetch_predicted",                            \
 	    "Predictions that were looked at")                                 \
-	X(PREFETCH_CALLS, "prefetch_calls", "Calls sent ahead")                \
-	X(PREFETCH_BYTES, "prefetch_bytes", "Bytes of their replies")          \
+	X(PREFETCH_CALLS, "prefetch_calls", "Calls sent ahead of their use")   \
+	X(PREFETCH_BYTES, "prefetch_bytes",                                    \
+	    "Bytes of replies to calls sent ahead")                            \
 	X(PREFETCH_ERRORS, "prefetch_errors",                                  \
 	    "Calls sent ahead that the server refused")                        \
 	X(PREFETCH_USED, "prefetch_used",                                      \
@@ -209,12 +213,14 @@ struct metrics_call {
 	    "Replays given up, since a session went otherwise")                \
 	X(SESSION_WANTED, "session_wanted",                                    \
 	    "Objects that replays wanted ahead")                               \
-	X(SESSION_USED, "session_used", "Objects of these that were used")     \
+	X(SESSION_USED, "session_used",                                        \
+	    "Objects that replays wanted ahead, and that were used")           \
 	X(SESSION_BYTES, "session_bytes",                                      \
 	    "Bytes asked for that nothing but replays wanted")                 \
 	X(PATTERN_TOLD, "pattern_told",                                        \
 	    "Parts of files wanted by how they were being read")               \
-	X(PATTERN_HITS, "pattern_hits", "READs of such parts")                 \
+	X(PATTERN_HITS, "pattern_hits",                                        \
+	    "READ of parts of files that a pattern had foretold")              \
 	X(PATTERN_BROKEN, "pattern_broken",                                    \
 	    "Times that a file was not read on as it had been")                \
 	X(HINTS_TAKEN, "hints_taken", "Hints of what will be read")            \
@@ -225,7 +231,8 @@ struct metrics_call {
 	X(HINTS_FAILED, "hints_failed",                                        \
 	    "Hints of what is not there, refused, or no file")                 \
 	X(WARM_CALLS, "warm_calls", "Calls sent for `forefetch warm`")         \
-	X(WARM_BYTES, "warm_bytes", "Bytes of their replies")                  \
+	X(WARM_BYTES, "warm_bytes",                                            \
+	    "Bytes of replies to calls sent for `forefetch warm`")             \
 	X(BYTES_COPIED, "bytes_copied", "Payload bytes copied in memory")      \
 	X(BYTES_RETURNED, "bytes_returned", "Payload bytes sent to clients")   \
 	X(LOOP_LONG_TURNS, "loop_long_turns",                                  \
@@ -245,10 +252,11 @@ enum metrics_counter {
 	X(OFFLINE, "offline", "Whether what is cached is served unconfirmed")  \
 	X(CALLS_IN_FLIGHT, "calls_in_flight",                                  \
 	    "Calls of clients that are not answered yet")                      \
-	X(CLIENTS, "clients", "Connections of clients")                        \
-	X(CLIENTS_BYTES, "clients_bytes", "What their calls and replies hold") \
+	X(CLIENTS, "clients", "Connections of clients that are open")          \
+	X(CLIENTS_BYTES, "clients_bytes",                                      \
+	    "Memory of calls and replies of this server's clients")            \
 	X(CLIENTS_LIMIT_BYTES, "clients_limit_bytes",                          \
-	    "What those of all servers may hold together")                     \
+	    "Memory that calls and replies of all clients may take")           \
 	X(ATTR_ENTRIES, "attr_entries", "Objects in memory")                   \
 	X(NAME_ENTRIES, "name_entries", "Names in memory, absent ones too")    \
 	X(OBJECT_BYTES, "object_bytes", "Memory of objects and names")         \
@@ -260,7 +268,8 @@ enum metrics_counter {
 	X(ANSWER_ENTRIES, "answer_entries",                                    \
 	    "Links, access control lists, FSSTAT, FSINFO and PATHCONF in "     \
 	    "memory")                                                          \
-	X(ANSWER_BYTES, "answer_bytes", "Memory of these")                     \
+	X(ANSWER_BYTES, "answer_bytes",                                        \
+	    "Memory of links, access control lists and other answers")         \
 	X(ENTRY_BYTES, "entry_bytes",                                          \
 	    "Memory of a name and its object, on the average")                 \
 	X(MEMORY_BYTES, "memory_bytes", "Memory of all caches")                \
@@ -269,12 +278,14 @@ enum metrics_counter {
 	X(DATA_ON, "data_on", "1 where data is kept on disk, 0 where not")     \
 	X(DATA_FILES, "data_files", "Files with data on disk")                 \
 	X(DATA_EXTENTS, "data_extents", "Extents of data on disk")             \
-	X(DATA_LIVE_BYTES, "data_live_bytes", "Data that can be found")        \
+	X(DATA_LIVE_BYTES, "data_live_bytes",                                  \
+	    "Data on disk that can be found and used")                         \
 	X(DATA_PINNED_BYTES, "data_pinned_bytes",                              \
 	    "Data that is pinned, and not given up")                           \
 	X(DATA_PENDING_BYTES, "data_pending_bytes",                            \
 	    "Data on its way to the disk")                                     \
-	X(DATA_DISK_BYTES, "data_disk_bytes", "Disk space taken")              \
+	X(DATA_DISK_BYTES, "data_disk_bytes",                                  \
+	    "Disk space that cached data takes")                               \
 	X(DATA_LIMIT_BYTES, "data_limit_bytes",                                \
 	    "This server's share of cache_size")                               \
 	X(DATA_MEMORY_BYTES, "data_memory_bytes",                              \
@@ -282,27 +293,36 @@ enum metrics_counter {
 	X(RUN_BYTES, "run_bytes",                                              \
 	    "Cached data that was read in the present run, each byte once")    \
 	X(RUN_SEQUENTIAL_BYTES, "run_sequential_bytes",                        \
-	    "That of it which lies behind what was read before it")            \
-	X(RUN_RUNS, "run_runs", "Runs on disk that it lies in")                \
+	    "Cached data read in the present run that lies behind what was "   \
+	    "read before it")                                                  \
+	X(RUN_RUNS, "run_runs",                                                \
+	    "Runs on disk of the cached data that was read in the present "    \
+	    "run")                                                             \
 	X(LAYOUT_BYTES, "layout_bytes",                                        \
 	    "Data that the last pass of the layout looked at")                 \
 	X(LAYOUT_SEQUENTIAL_BYTES, "layout_sequential_bytes",                  \
-	    "That of it which lies in the order of use since then")            \
-	X(LAYOUT_RUNS, "layout_runs", "Runs on disk that it lies in")          \
+	    "Data that lies in the order of use since the last pass of the "   \
+	    "layout")                                                          \
+	X(LAYOUT_RUNS, "layout_runs",                                          \
+	    "Runs on disk of the data that the last pass of the layout "       \
+	    "looked at")                                                       \
 	X(LAYOUT_BEFORE_SEQUENTIAL_BYTES, "layout_before_sequential_bytes",    \
-	    "That of it which lay in the order of use before")                 \
-	X(LAYOUT_BEFORE_BYTES, "layout_before_bytes", "All of it, before")     \
+	    "Data that lay in the order of use before the last pass of the "   \
+	    "layout")                                                          \
+	X(LAYOUT_BEFORE_BYTES, "layout_before_bytes",                          \
+	    "Data that there was before the last pass of the layout")          \
 	X(LAYOUT_BEFORE_RUNS, "layout_before_runs",                            \
-	    "Runs on disk that it lay in before")                              \
+	    "Runs on disk of data before the last pass of the layout")         \
 	X(LAYOUT_END, "layout_end",                                            \
 	    "How the last pass ended: 0 done, 1 most was in order, 2 no "      \
 	    "room, 3 the disk failed, 4 stopped")                              \
-	X(PREFETCH_WANTS, "prefetch_wants", "Predictions that wait")           \
+	X(PREFETCH_WANTS, "prefetch_wants",                                    \
+	    "Predictions that wait to be fetched")                             \
 	X(PREFETCH_FLIGHTS, "prefetch_flights", "Calls ahead under way")       \
 	X(PREFETCH_FLIGHT_BYTES, "prefetch_flight_bytes",                      \
-	    "Bytes that these will bring")                                     \
+	    "Bytes that calls ahead under way will bring")                     \
 	X(PREFETCH_FLIGHT_BYTES_MAX, "prefetch_flight_bytes_max",              \
-	    "The most that were ever under way")                               \
+	    "Most bytes that calls ahead ever had under way")                  \
 	X(PREFETCH_WINDOW_BYTES, "prefetch_window_bytes",                      \
 	    "Bytes that may be under way ahead")                               \
 	X(LEARNED_BYTES, "learned_bytes", "Memory of what is learned")         \
@@ -313,7 +333,7 @@ enum metrics_counter {
 	X(LINK_SRTT_US, "link_srtt_us",                                        \
 	    "Smoothed round trip, in microseconds")                            \
 	X(LINK_RTTVAR_US, "link_rttvar_us",                                    \
-	    "Its mean deviation, in microseconds")                             \
+	    "Mean deviation of the round trip, in microseconds")               \
 	X(LINK_QUEUE_US, "link_queue_us",                                      \
 	    "Estimated delay in queues, in microseconds")                      \
 	X(LOOP_LONGEST_TURN_US, "loop_longest_turn_us",                        \

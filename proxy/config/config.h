@@ -21,7 +21,9 @@
 #include <sys/socket.h>
 
 /* Enough for every message of config_load, a long file name included. */
-#define CONFIG_ERR_MAX 1024
+#define CONFIG_ERR_MAX    1024
+/* What `metrics_listen = on` stands for. */
+#define CONFIG_METRICS_ON "127.0.0.1:9899"
 
 enum config_consistency {
 	CONFIG_CONSISTENCY_STRICT,
@@ -134,6 +136,8 @@ struct config {
 	uint64_t memory_size;
 	char *control;               /* path of the control socket */
 	struct config_addrs metrics; /* none: off; else exactly one */
+	/* Names under which it may be asked for metrics. */
+	struct config_strings metrics_names;
 	enum log_level log_level;
 
 	struct config_server *servers; /* NULL when nservers is 0 */

@@ -59,6 +59,8 @@ const struct config_key config_keys[] = {
 	    {0, SUN_BYTES, NULL}, "/run/forefetch/control.sock", FIXED},
 	{"metrics_listen", DAEMON(metrics), &config_type_endpoint,
 	    {0, 0, NULL}, "off", FIXED | BINDS},
+	{"metrics_names", DAEMON(metrics_names), &config_type_names,
+	    {0, 0, NULL}, "none", FIXED},
 	{"log_level", DAEMON(log_level), &config_type_word,
 	    {0, 0, log_levels}, "info", 0},
 

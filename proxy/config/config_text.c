@@ -255,6 +255,51 @@ const struct config_type config_type_paths = {
     .release = paths_release,
 };
 
+/* As in /etc/hosts; what is asked for over HTTP names one of them. */
+static int names_parse(const struct config_range *range, const char *text,
+    void *field, struct config_why *why)
+{
+	struct config_strings *names = field;
+	char word[HOST_MAX + 2], **list;
+	int more;
+
+	(void)range;
+	if (strcasecmp(text, "none") == 0)
+		return 0;
+	while ((more = next_word(&text, word, sizeof(word), why)) > 0) {
+		if (strlen(word) > HOST_MAX || !is_host_name(word))
+			return refuse_word(
+			    why, word, "not a host name; ports are left out");
+		list = grow(names->list, names->n, sizeof(*list));
+		if (!list)
+			return -ENOMEM;
+		names->list = list;
+		list[names->n] = strdup(word);
+		if (!list[names->n])
+			return -ENOMEM;
+		names->n++;
+	}
+	return more;
+}
+
+static void names_print(
+    const struct config_range *range, const void *field, FILE *out)
+{
+	const struct config_strings *names = field;
+
+	if (names->n == 0)
+		fputs("none", out);
+	else
+		paths_print(range, field, out);
+}
+
+const struct config_type config_type_names = {
+    .size = sizeof(struct config_strings),
+    .parse = names_parse,
+    .print = names_print,
+    .release = paths_release,
+};
+
 static int addrs_add_numeric(
     struct config_addrs *addrs, const char *word, struct config_why *why)
 {
@@ -345,8 +390,10 @@ static int endpoint_parse(const struct config_range *range, const char *text,
 
 	if (strcasecmp(text, "off") == 0 || strcasecmp(text, "no") == 0)
 		return 0;
+	if (strcasecmp(text, "on") == 0)
+		text = CONFIG_METRICS_ON;
 	if (strpbrk(text, " \t"))
-		return refuse(why, "want one ADDRESS:PORT, or off");
+		return refuse(why, "want one ADDRESS:PORT, on or off");
 	err = addrs_parse(range, text, field, why);
 	if (addrs->n > 1) /* localhost: whoever asks tries both */
 		addrs->n = 1;

@@ -59,7 +59,8 @@ extern const struct config_type config_type_path;     /* char *, absolute */
 extern const struct config_type config_type_host;     /* char * */
 extern const struct config_type config_type_paths;    /* config_strings */
 extern const struct config_type config_type_addrs;    /* config_addrs */
-extern const struct config_type config_type_endpoint; /* the same, or "off" */
+extern const struct config_type config_type_endpoint; /* one, "on", "off" */
+extern const struct config_type config_type_names;    /* config_strings */
 extern const struct config_type config_type_nets;     /* config_nets */
 
 /*

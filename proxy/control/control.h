@@ -114,6 +114,10 @@ struct control_ops {
 	/* Of the daemon and all servers, in their order. What is put into `out`
 	 * is from the arena, or outlives the call. */
 	void (*fill_status)(void *ctx, struct arena *a, Forefetch__Status *out);
+	/* The same without the servers, and the i-th of them alone. */
+	void (*fill_daemon)(void *ctx, struct arena *a, Forefetch__Status *out);
+	void (*fill_server)(
+	    void *ctx, size_t i, struct arena *a, Forefetch__ServerStatus *out);
 	/* The i-th of the configuration; false: there are no more. */
 	bool (*server)(void *ctx, size_t i, struct control_server *out);
 	/* The one that is mounted from there; false: none is. */

@@ -33,13 +33,13 @@
 #include "base/statedir.h"
 #include "config/config.h"
 #include "control/control.h"
-#include "control/metrics_http.h"
 #include "daemon/listens.h"
 #include "daemon/server.h"
 #include "datacache/datacache.h"
 #include "nfsproto/rbuf.h"
 #include "svc/room.h"
 #include "upstream/netwatch.h"
+#include "web/web.h"
 
 enum {
 	POOL_KEEP = 16, /* idle buffers of each size, beside the reserve */
@@ -73,7 +73,7 @@ struct daemon {
 	struct server **servers;
 	size_t nservers;
 	struct control *control;
-	struct metrics_http *http;
+	struct web *web;
 	struct netwatch *netwatch;
 	struct event *ev_signals[3];
 	struct event *ev_drain;
@@ -137,7 +137,7 @@ static void read_config(struct daemon *d)
 
 /* ---- what control asks ------------------------------------------------- */
 
-static void fill_status(void *ctx, struct arena *a, Forefetch__Status *out)
+static void fill_daemon(void *ctx, struct arena *a, Forefetch__Status *out)
 {
 	struct daemon *d = ctx;
 
@@ -150,6 +150,21 @@ static void fill_status(void *ctx, struct arena *a, Forefetch__Status *out)
 	out->reload_error = arena_bytes(a, "%s", d->reload_error);
 	if (d->reload_us)
 		out->reload_age_ms = (clock_now_us() - d->reload_us) / 1000;
+}
+
+static void fill_server(
+    void *ctx, size_t i, struct arena *a, Forefetch__ServerStatus *out)
+{
+	struct daemon *d = ctx;
+
+	server_fill_status(d->servers[i], a, out);
+}
+
+static void fill_status(void *ctx, struct arena *a, Forefetch__Status *out)
+{
+	struct daemon *d = ctx;
+
+	fill_daemon(ctx, a, out);
 	out->servers = arena_messages(
 	    a, &forefetch__server_status__descriptor, d->nservers);
 	for (size_t i = 0; out->servers && i < d->nservers; i++)
@@ -224,6 +239,8 @@ static bool reload(
 
 static const struct control_ops control_ops = {
     .fill_status = fill_status,
+    .fill_daemon = fill_daemon,
+    .fill_server = fill_server,
     .server = find_server,
     .server_at = find_server_at,
     .flush = flush,
@@ -377,10 +394,11 @@ static bool open_control(struct daemon *d, char *err, size_t errlen)
 		return false;
 	if (c->metrics.n == 0)
 		return true;
-	d->http = metrics_http_new(d->base,
-	    (const struct sockaddr *)&c->metrics.list[0].addr, &control_ops, d,
-	    err, errlen);
-	return d->http != NULL;
+	d->web =
+	    web_new(d->base, (const struct sockaddr *)&c->metrics.list[0].addr,
+		(const char *const *)c->metrics_names.list, c->metrics_names.n,
+		&control_ops, d, err, errlen);
+	return d->web != NULL;
 }
 
 /* Lines of libevent go to our log. A peer can cause them, so they are rate
@@ -503,7 +521,7 @@ void daemon_free(struct daemon *d)
 	if (!d)
 		return;
 	netwatch_free(d->netwatch);
-	metrics_http_free(d->http);
+	web_free(d->web);
 	control_free(d->control);
 	for (size_t i = 0; i < d->nservers; i++)
 		server_free(d->servers[i]);

@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Histogram, metrics table, and the page for Prometheus. */
-#include <errno.h>
+/* Histogram and metrics table. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <cmocka.h>
-
-#include <event2/event.h>
 
 #include "base/histogram.h"
 #include "base/metrics.h"
-#include "control/control.h"
-#include "control/metrics_http.h"
 
 static uint64_t random_next(uint64_t *state)
 {
@@ -262,172 +252,6 @@ static void test_counters(void **state)
 	metrics_free(m);
 }
 
-/* The page for Prometheus, over a socket. */
-
-struct page {
-	struct metrics *m;
-	char text[200000];
-};
-
-static bool page_server(void *ctx, size_t i, struct control_server *out)
-{
-	static const char *const names[] = {"nas", "a\"b\\c\nd"};
-	struct page *page = ctx;
-
-	if (i < 2)
-		*out = (struct control_server){
-		    .name = names[i], .metrics = page->m};
-	return i < 2;
-}
-
-static void page_fill_status(void *ctx, struct arena *a, Forefetch__Status *out)
-{
-	(void)ctx;
-	out->reload_error = arena_bytes(a, "line 3: no such key");
-	out->uptime_ms = 61000;
-}
-
-static const struct control_ops page_ops = {
-    .server = page_server, .fill_status = page_fill_status};
-
-static int client_connect(struct sockaddr_in *addr)
-{
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-
-	assert_true(fd >= 0);
-	if (connect(fd, (struct sockaddr *)addr, sizeof(*addr)))
-		assert_int_equal(errno, EINPROGRESS);
-	return fd;
-}
-
-/* Send `request` and read until the server closes. */
-static void page_get(struct page *page, struct event_base *base,
-    struct sockaddr_in *addr, const char *request)
-{
-	size_t sent = 0, len = 0;
-	ssize_t n;
-	int fd = client_connect(addr);
-
-	for (;;) {
-		event_base_loop(base, EVLOOP_NONBLOCK);
-		if (sent < strlen(request)) {
-			n = send(fd, request + sent, strlen(request) - sent,
-			    MSG_NOSIGNAL);
-			sent += n > 0 ? (size_t)n : 0;
-		}
-		n = recv(fd, page->text + len, sizeof(page->text) - 1 - len, 0);
-		if (n == 0)
-			break;
-		if (n > 0)
-			len += (size_t)n;
-		assert_true(len < sizeof(page->text) - 1);
-	}
-	page->text[len] = '\0';
-	close(fd);
-}
-
-/* A port that is free just now. */
-static struct sockaddr_in free_address(void)
-{
-	struct sockaddr_in addr = {.sin_family = AF_INET};
-	socklen_t len = sizeof(addr);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_int_equal(bind(fd, (struct sockaddr *)&addr, len), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &len), 0);
-	close(fd);
-	return addr;
-}
-
-static void fill_metrics(struct metrics *m)
-{
-	struct metrics_call call = {.bytes_in = 100, .bytes_out = 200};
-
-	call.latency_us = 80;
-	metrics_add_call(m, METRICS_CLIENT, 100003, 3, &call);
-	call.latency_us = 40200;
-	call.error = true;
-	metrics_add_call(m, METRICS_CLIENT, 100003, 3, &call);
-	metrics_add(m, METRICS_DRC_HITS, 42);
-}
-
-#define LOOKUP_NAS                                                             \
-	"{server=\"nas\",side=\"client\",program=\"nfs\",procedure=\"LOOKUP\""
-
-static void check_page(const char *text)
-{
-	static const char *const want[] = {
-	    "HTTP/1.1 200 OK",
-	    "Content-Type: text/plain; version=0.0.4; charset=utf-8",
-	    "# TYPE forefetch_calls_total counter\n",
-	    "\nforefetch_calls_total" LOOKUP_NAS "} 2\n",
-	    "\nforefetch_call_errors_total" LOOKUP_NAS "} 1\n",
-	    "\nforefetch_call_received_bytes_total" LOOKUP_NAS "} 200\n",
-	    "\nforefetch_call_sent_bytes_total" LOOKUP_NAS "} 400\n",
-	    "# TYPE forefetch_call_seconds histogram\n",
-	    "\nforefetch_call_seconds_bucket" LOOKUP_NAS ",le=\"0.0001\"} 1\n",
-	    "\nforefetch_call_seconds_bucket" LOOKUP_NAS ",le=\"0.025\"} 1\n",
-	    "\nforefetch_call_seconds_bucket" LOOKUP_NAS ",le=\"0.05\"} 2\n",
-	    "\nforefetch_call_seconds_bucket" LOOKUP_NAS ",le=\"+Inf\"} 2\n",
-	    "\nforefetch_call_seconds_sum" LOOKUP_NAS "} 0.040280\n",
-	    "\nforefetch_call_seconds_count" LOOKUP_NAS "} 2\n",
-	    "\nforefetch_drc_hits_total{server=\"nas\"} 42\n",
-	    "\nforefetch_drc_hits_total{server=\"a\\\"b\\\\c\\nd\"} 42\n",
-	    "\nforefetch_reads_stopped_total{server=\"nas\"} 0\n",
-	    "\nforefetch_up{server=\"nas\"} 0\n",
-	    "\nforefetch_build_info{version=\"",
-	    "\nforefetch_config_last_reload_successful 0\n",
-	    "\nforefetch_uptime_seconds 61\n",
-	    "\nprocess_resident_memory_bytes ",
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
-		if (!strstr(text, want[i]))
-			fail_msg("not on the page: %s", want[i]);
-	}
-	assert_null(strstr(text, "GETATTR"));
-}
-
-static void test_http(void **state)
-{
-	static struct page page;
-	struct sockaddr_in addr = free_address();
-	struct event_base *base = event_base_new();
-	struct metrics_http *http;
-	char err[256] = "";
-
-	(void)state;
-	page.m = metrics_new();
-	assert_non_null(page.m);
-	fill_metrics(page.m);
-	http = metrics_http_new(
-	    base, (struct sockaddr *)&addr, &page_ops, &page, err, sizeof(err));
-	assert_non_null(http);
-	page_get(&page, base, &addr,
-	    "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-	check_page(page.text);
-	page_get(&page, base, &addr,
-	    "HEAD /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-	assert_null(strstr(page.text, "200 OK"));
-	assert_null(strstr(page.text, "forefetch_"));
-	page_get(&page, base, &addr,
-	    "GET /../etc HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-	assert_non_null(strstr(page.text, " 404 "));
-	page_get(&page, base, &addr,
-	    "PUT /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-	    "Content-Length: 0\r\n\r\n");
-	assert_null(strstr(page.text, "forefetch_"));
-	page_get(&page, base, &addr, "\x01\x02garbage\r\n\r\n");
-	assert_null(metrics_http_new(base, (struct sockaddr *)&addr, &page_ops,
-	    &page, err, sizeof(err)));
-	assert_non_null(strstr(err, "cannot listen for metrics"));
-	metrics_http_free(http);
-	event_base_free(base);
-	metrics_free(page.m);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -439,7 +263,6 @@ int main(void)
 	    cmocka_unit_test(test_count_upto),
 	    cmocka_unit_test(test_rows),
 	    cmocka_unit_test(test_counters),
-	    cmocka_unit_test(test_http),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -277,7 +277,7 @@ static const struct {
     {"[forefetch]\nmetrics_listen = 127.0.0.1:2050\n" NAS,
 	"t:5: [server nas] listen: 127.0.0.1:2050 is taken by metrics_listen"},
     {"[forefetch]\nmetrics_listen = 127.0.0.1:1 127.0.0.1:2\n",
-	"t:2: [forefetch] metrics_listen: want one ADDRESS:PORT, or off"},
+	"t:2: [forefetch] metrics_listen: want one ADDRESS:PORT, on or off"},
     {NAS "allow = 10.0.0.0/33\n",
 	"t:4: [server nas] allow: '10.0.0.0/33': the prefix must be 0 to 32 "
 	"bits"},

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The access trees that were used last, as shapes: how many objects, how deep,
+ * and what became of what was predicted of them. There is nothing by which a
+ * file, a user or a tree could be recognised, since everybody who reaches the
+ * port may read this: no names, no handles, no uids, and no ids of trees, which
+ * are hashes of paths. A tree is called by a number that is made of its id and
+ * a secret of this run, so that the page can follow it.
+ *
+ * First the list is made, then each tree is walked, in small parts.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "predictor/persist/trees.h"
+#include "predictor/predictor.h"
+#include "prefetch/prefetch.h"
+#include "web/document.h"
+
+#define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
+
+enum {
+	TREES_MAX = 12,
+	NODES_MAX = 300, /* of one tree */
+	/* Steps of one part, which take less than half a millisecond. */
+	LIST_STEPS = 128,
+	SHOW_STEPS = 64,
+};
+
+struct shapes {
+	const struct predictor *p;
+	struct trees_list *list; /* NULL: it is complete */
+	struct trees_show *show; /* of found[at]; NULL: it is not begun */
+	struct predictor_tree found[TREES_MAX];
+	size_t shown, at;
+	ssize_t total;
+};
+
+static void shapes_free(void *state)
+{
+	struct shapes *s = state;
+
+	trees_list_free(s->list);
+	trees_show_free(s->show);
+	free(s);
+}
+
+static struct shapes *shapes_new(const struct predictor *p)
+{
+	struct shapes *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->p = p;
+	s->list = trees_list_new(p, TREES_ALL, TREES_MAX);
+	if (s->list)
+		return s;
+	free(s);
+	return NULL;
+}
+
+/* What became of the object's last prediction, as one letter. */
+static char outcome(const struct prefetch_told *told)
+{
+	static const struct {
+		const char *state;
+		char letter;
+	} letters[] = {{"used", 'u'}, {"late", 'l'}, {"unused", 'v'},
+	    {"ready", 'r'}, {"fresh", 'c'}};
+
+	for (size_t i = 0; told->predicted && i < LENGTH(letters); i++)
+		if (strcmp(told->state, letters[i].state) == 0)
+			return letters[i].letter;
+	return '-';
+}
+
+static void put_node(struct text *out, struct prefetch *pf,
+    const struct predictor_line *line, uint64_t now_us)
+{
+	struct prefetch_told told;
+
+	prefetch_tell(pf, line->object, 0, now_us, &told);
+	text_print(out, "[%u,\"%c\",%u,%.2f],", line->depth, outcome(&told),
+	    told.predicted ? told.bytes : 0, told.predicted ? told.p : 0.0);
+}
+
+static void put_tree(struct text *out, const struct document_making *mk,
+    struct prefetch *pf, const struct shapes *s)
+{
+	const struct predictor_tree *t = &s->found[s->at];
+	const struct predictor_line *lines;
+	size_t n;
+	bool more;
+
+	/* One that was cleared meanwhile is left out. */
+	if (trees_show_lines(s->show, &lines, &n, &more) < 0)
+		return;
+	text_print(out,
+	    "{\"tag\":\"%08" PRIx32
+	    "\",\"kind\":\"%s\",\"objects\":%u,\"uses\":%u,"
+	    "\"more\":%s,\"nodes\":[",
+	    (uint32_t)XXH3_64bits_withSeed(&t->id, sizeof(t->id), mk->secret),
+	    t->session   ? "session"
+	    : t->program ? "program"
+			 : "run",
+	    t->objects, t->uses, more ? "true" : "false");
+	for (size_t i = 0; i < n; i++)
+		put_node(out, pf, &lines[i], mk->now_us);
+	if (n > 0)
+		out->len--;
+	text_string(out, "]},");
+}
+
+/* The list is complete. */
+static void list_end(struct shapes *s, struct text *out)
+{
+	s->total = trees_list_end(s->list, s->found, &s->shown);
+	trees_list_free(s->list);
+	s->list = NULL;
+	if (s->total < 0)
+		s->total = 0; /* cleared meanwhile: there are none */
+	text_print(out, "{\"total\":%zd,\"trees\":[", s->total);
+}
+
+static enum document_end trees_end(struct text *out)
+{
+	if (out->len > 0 && out->data[out->len - 1] == ',')
+		out->len--;
+	text_string(out, "]}\n");
+	return out->failed ? DOCUMENT_FAILED : DOCUMENT_DONE;
+}
+
+enum document_end document_trees(struct document_making *mk, struct text *out)
+{
+	struct control_server srv;
+	struct shapes *s = mk->state;
+	size_t index;
+
+	if (!document_server(mk, &index, &srv))
+		return DOCUMENT_NONE;
+	if (!s) {
+		s = shapes_new(prefetch_predictor(srv.prefetch));
+		if (!s)
+			return DOCUMENT_FAILED;
+		mk->state = s;
+		mk->state_free = shapes_free;
+		return DOCUMENT_LATER;
+	}
+	if (s->list) {
+		if (trees_list_step(s->list, LIST_STEPS))
+			list_end(s, out);
+		return DOCUMENT_LATER;
+	}
+	if (s->at == s->shown)
+		return trees_end(out);
+	if (!s->show)
+		s->show = trees_show_new(
+		    s->p, s->found[s->at].uid, s->found[s->at].id, NODES_MAX);
+	if (!s->show)
+		return DOCUMENT_FAILED;
+	if (!trees_show_step(s->show, SHOW_STEPS))
+		return DOCUMENT_LATER;
+	put_tree(out, mk, srv.prefetch, s);
+	trees_show_free(s->show);
+	s->show = NULL;
+	s->at++;
+	return DOCUMENT_LATER;
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The buckets of a histogram are sums of those of histogram.h that end at or
+ * below `le`, which may leave out values up to 6.25 % smaller than `le`; count
+ * and sum are exact, but for calls that were answered at once, of which one in
+ * METRICS_SAMPLE is timed and stands for the others.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/histogram.h"
+#include "base/metrics.h"
+#include "web/families.h"
+#include "web/process.h"
+#include "web/prometheus.h"
+
+#define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Bounds of the histogram: text for `le` in seconds, and microseconds. */
+static const struct {
+	const char *le;
+	uint64_t us;
+} bounds[] = {
+    {"0.0001", 100},
+    {"0.00025", 250},
+    {"0.0005", 500},
+    {"0.001", 1000},
+    {"0.0025", 2500},
+    {"0.005", 5000},
+    {"0.01", 10000},
+    {"0.025", 25000},
+    {"0.05", 50000},
+    {"0.1", 100000},
+    {"0.25", 250000},
+    {"0.5", 500000},
+    {"1", 1000000},
+    {"2.5", 2500000},
+    {"5", 5000000},
+    {"10", 10000000},
+    {"30", 30000000},
+    {"60", 60000000},
+    {"300", 300000000},
+};
+
+/* What is told about a row: one metric each. */
+enum call_metric { CALLS, ERRORS, BYTES_IN, BYTES_OUT, LATENCY, CALL_METRICS };
+
+static const struct {
+	const char *name, *type, *help;
+} call_metrics[CALL_METRICS] = {
+    [CALLS] = {"calls_total", "counter",
+	"Calls answered: of clients to the proxy (side=\"client\"), or of the "
+	"proxy to the server (side=\"upstream\")"},
+    [ERRORS] = {"call_errors_total", "counter",
+	"Calls answered with an error, of RPC or NFS"},
+    [BYTES_IN] = {"call_received_bytes_total", "counter",
+	"Bytes received in calls of clients, or in replies of the server"},
+    [BYTES_OUT] = {"call_sent_bytes_total", "counter",
+	"Bytes sent in replies to clients, or in calls to the server"},
+    [LATENCY] = {"call_duration_seconds", "histogram",
+	"Time from a call to its reply"},
+};
+
+/* What is known of a server beside counters and gauges. */
+enum state_metric { STATE, OUTAGE, STATE_METRICS };
+
+static const struct {
+	const char *name, *help;
+} state_metrics[STATE_METRICS] = {
+    [STATE] = {"server_state",
+	"State of the connection to the server: 1 for the one that holds, 0 "
+	"for the others"},
+    [OUTAGE] = {"server_outage_seconds",
+	"For how long the server has not been reached; 0 while it is"},
+};
+
+static const struct {
+	Forefetch__State state;
+	const char *label;
+} states[] = {
+    {FOREFETCH__STATE__UP, "up"},
+    {FOREFETCH__STATE__CONNECTING, "connecting"},
+    {FOREFETCH__STATE__RESOLVING, "resolving"},
+    {FOREFETCH__STATE__IDLE, "idle"},
+    {FOREFETCH__STATE__DOWN, "down"},
+};
+
+struct prometheus {
+	struct families families;
+	uint64_t started_us; /* by the wall clock */
+	size_t servers;      /* since prometheus_begin() */
+	struct text lines[FAMILIES_MAX];
+	struct text calls[CALL_METRICS];
+	struct text states[STATE_METRICS];
+};
+
+/* What the labels of a sample are made of. */
+struct labels {
+	const char *server;
+	const char *side;
+	const struct metrics_row *row;
+};
+
+struct prometheus *prometheus_new(void)
+{
+	struct prometheus *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	families_init(&p->families);
+	p->started_us = clock_real_us();
+	return p;
+}
+
+void prometheus_free(struct prometheus *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < FAMILIES_MAX; i++)
+		text_free(&p->lines[i]);
+	for (size_t i = 0; i < CALL_METRICS; i++)
+		text_free(&p->calls[i]);
+	for (size_t i = 0; i < STATE_METRICS; i++)
+		text_free(&p->states[i]);
+	free(p);
+}
+
+void prometheus_begin(struct prometheus *p)
+{
+	for (size_t i = 0; i < FAMILIES_MAX; i++)
+		text_clear(&p->lines[i]);
+	for (size_t i = 0; i < CALL_METRICS; i++)
+		text_clear(&p->calls[i]);
+	for (size_t i = 0; i < STATE_METRICS; i++)
+		text_clear(&p->states[i]);
+	p->servers = 0;
+}
+
+/* ---- samples ---------------------------------------------------------- */
+
+/* A label value: backslash, quote and newline are escaped. */
+static void value_add(struct text *t, const char *value)
+{
+	size_t plain;
+
+	for (;;) {
+		plain = strcspn(value, "\\\"\n");
+		text_add(t, value, plain);
+		value += plain;
+		if (!*value)
+			return;
+		text_string(t, "\\");
+		text_add(t, *value == '\n' ? "n" : value, 1);
+		value++;
+	}
+}
+
+/* The name, and the label of the server; the brace is left open. */
+static void sample_begin(
+    struct text *t, const char *name, const char *suffix, const char *server)
+{
+	text_string(t, "forefetch_");
+	text_string(t, name);
+	text_string(t, suffix);
+	text_string(t, "{server=\"");
+	value_add(t, server);
+	text_string(t, "\"");
+}
+
+static void call_begin(struct text *t, enum call_metric metric,
+    const char *suffix, const struct labels *l)
+{
+	sample_begin(t, call_metrics[metric].name, suffix, l->server);
+	text_string(t, ",side=\"");
+	text_string(t, l->side);
+	text_string(t, "\",program=\"");
+	text_string(t, l->row->program);
+	text_string(t, "\",procedure=\"");
+	text_string(t, l->row->procedure);
+	text_string(t, "\"");
+}
+
+static void sample_end(struct text *t, uint64_t value)
+{
+	text_string(t, "} ");
+	text_number(t, value);
+	text_string(t, "\n");
+}
+
+static void latency_add(struct text *t, const struct labels *l)
+{
+	const struct histogram *h = l->row->latency;
+
+	for (size_t i = 0; i < LENGTH(bounds); i++) {
+		call_begin(t, LATENCY, "_bucket", l);
+		text_string(t, ",le=\"");
+		text_string(t, bounds[i].le);
+		text_string(t, "\"");
+		sample_end(t, histogram_count_upto(h, bounds[i].us));
+	}
+	call_begin(t, LATENCY, "_bucket", l);
+	text_string(t, ",le=\"+Inf\"");
+	sample_end(t, h->count);
+	call_begin(t, LATENCY, "_sum", l);
+	text_string(t, "} ");
+	text_seconds(t, h->sum);
+	text_string(t, "\n");
+	call_begin(t, LATENCY, "_count", l);
+	sample_end(t, h->count);
+}
+
+static void row_add(struct prometheus *p, const struct labels *l)
+{
+	const uint64_t values[CALL_METRICS] = {
+	    [CALLS] = l->row->calls,
+	    [ERRORS] = l->row->errors,
+	    [BYTES_IN] = l->row->bytes_in,
+	    [BYTES_OUT] = l->row->bytes_out,
+	};
+
+	for (int i = 0; i < LATENCY; i++) {
+		call_begin(&p->calls[i], (enum call_metric)i, "", l);
+		sample_end(&p->calls[i], values[i]);
+	}
+	latency_add(&p->calls[LATENCY], l);
+}
+
+static void calls_add(
+    struct prometheus *p, const char *server, const struct metrics *m)
+{
+	struct metrics_row row;
+	struct labels l = {.server = server, .row = &row};
+
+	for (int side = 0; side < METRICS_SIDES; side++) {
+		l.side = metrics_side_name((enum metrics_side)side);
+		for (size_t i = 0; i < metrics_row_count(); i++) {
+			metrics_get_row(m, (enum metrics_side)side, i, &row);
+			if (row.calls > 0)
+				row_add(p, &l);
+		}
+	}
+}
+
+/* One for each state that the value may be. */
+static void states_add(struct text *t, const char *name, const char *server,
+    const struct family_place *at, uint64_t value)
+{
+	for (size_t i = 0; at->states[i]; i++) {
+		sample_begin(t, name, "", server);
+		text_print(t, ",%s=\"%s\"", at->label, at->states[i]);
+		sample_end(t, value == i);
+	}
+}
+
+static void family_add(struct prometheus *p, const char *server,
+    const struct family_place *at, uint64_t value)
+{
+	const struct family *f = &p->families.list[at->family];
+	struct text *t = &p->lines[at->family];
+
+	if (f->daemon && p->servers > 0)
+		return;
+	if (at->states) {
+		states_add(t, f->name, server, at, value);
+		return;
+	}
+	if (f->daemon) {
+		text_print(t, "forefetch_%s", f->name);
+	} else {
+		sample_begin(t, f->name, "", server);
+		if (*at->label)
+			text_string(t, ",");
+		text_string(t, at->label);
+		text_string(t, "}");
+	}
+	text_string(t, " ");
+	if (at->micro)
+		text_seconds(t, value);
+	else
+		text_number(t, value);
+	text_string(t, "\n");
+}
+
+static void state_add(
+    struct prometheus *p, const char *server, const Forefetch__ServerStatus *st)
+{
+	struct text *t = &p->states[STATE];
+	bool away = st->state != FOREFETCH__STATE__UP &&
+		    st->state != FOREFETCH__STATE__IDLE;
+
+	for (size_t i = 0; i < LENGTH(states); i++) {
+		sample_begin(t, state_metrics[STATE].name, "", server);
+		text_print(t, ",state=\"%s\"", states[i].label);
+		sample_end(t, st->state == states[i].state);
+	}
+	t = &p->states[OUTAGE];
+	sample_begin(t, state_metrics[OUTAGE].name, "", server);
+	text_string(t, "} ");
+	text_seconds(t, away ? st->state_age_ms * 1000 : 0);
+	text_string(t, "\n");
+}
+
+void prometheus_add(struct prometheus *p, const struct control_server *srv,
+    const Forefetch__ServerStatus *state)
+{
+	const struct metrics *m = srv->metrics;
+
+	calls_add(p, srv->name, m);
+	for (int i = 0; i < METRICS_COUNTER_COUNT; i++)
+		family_add(p, srv->name, &p->families.counters[i],
+		    metrics_get(m, (enum metrics_counter)i));
+	for (int i = 0; i < METRICS_GAUGE_COUNT; i++)
+		family_add(p, srv->name, &p->families.gauges[i],
+		    metrics_get_gauge(m, (enum metrics_gauge)i));
+	state_add(p, srv->name, state);
+	p->servers++;
+}
+
+/* ---- all of it --------------------------------------------------------- */
+
+static void head_add(
+    struct text *out, const char *name, const char *type, const char *help)
+{
+	text_print(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void family_end(struct text *out, const char *name, const char *type,
+    const char *help, const struct text *lines)
+{
+	out->failed |= lines->failed;
+	if (lines->len == 0)
+		return;
+	text_print(out, "# HELP forefetch_%s %s\n# TYPE forefetch_%s %s\n",
+	    name, help, name, type);
+	text_add(out, lines->data, lines->len);
+}
+
+static void daemon_add(const struct prometheus *p, const Forefetch__Status *st,
+    size_t servers, struct text *out)
+{
+	head_add(out, "forefetch_build_info", "gauge",
+	    "A metric that is always 1, with the version of forefetchd as a "
+	    "label");
+	text_string(
+	    out, "forefetch_build_info{version=\"" FF_VERSION "\"} 1\n");
+	head_add(out, "forefetch_config_last_reload_successful", "gauge",
+	    "Whether the configuration was taken up when it was read last");
+	text_print(out, "forefetch_config_last_reload_successful %d\n",
+	    st->reload_error.len == 0);
+	head_add(out, "forefetch_servers", "gauge",
+	    "Servers in the configuration that are in use");
+	text_print(out, "forefetch_servers %zu\n", servers);
+	process_add(out, p->started_us);
+}
+
+void prometheus_end(
+    struct prometheus *p, const Forefetch__Status *daemon, struct text *out)
+{
+	for (int i = 0; i < CALL_METRICS; i++)
+		family_end(out, call_metrics[i].name, call_metrics[i].type,
+		    call_metrics[i].help, &p->calls[i]);
+	for (int i = 0; i < STATE_METRICS; i++)
+		family_end(out, state_metrics[i].name, "gauge",
+		    state_metrics[i].help, &p->states[i]);
+	for (size_t i = 0; i < p->families.n; i++)
+		family_end(out, p->families.list[i].name,
+		    p->families.list[i].counter ? "counter" : "gauge",
+		    p->families.list[i].help, &p->lines[i]);
+	daemon_add(p, daemon, p->servers, out);
+}

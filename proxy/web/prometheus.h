@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The numbers of metrics.h in the text format of Prometheus, version 0.0.4.
+ *
+ * Prometheus wants the lines of one metric together. So the lines of each
+ * family are collected server by server, which can be done in turns of the
+ * loop, and put one behind the other at the end.
+ */
+#ifndef FOREFETCH_PROMETHEUS_H
+#define FOREFETCH_PROMETHEUS_H
+
+#include "control/control.h"
+#include "web/text.h"
+
+struct prometheus;
+
+/* To be made when the daemon begins, since it tells that time. NULL without
+ * memory. */
+struct prometheus *prometheus_new(void);
+void prometheus_free(struct prometheus *p); /* NULL is allowed */
+
+/* Forgets the servers. */
+void prometheus_begin(struct prometheus *p);
+/* Adds one, with gauges as they are now, and its state. */
+void prometheus_add(struct prometheus *p, const struct control_server *srv,
+    const Forefetch__ServerStatus *state);
+/* Writes them all, with what is known of the daemon and of the process. */
+void prometheus_end(
+    struct prometheus *p, const Forefetch__Status *daemon, struct text *out);
+
+#endif

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is told over HTTP, over a socket; requests, and who may make them. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <cmocka.h>
+
+#include <event2/event.h>
+
+#include "base/metrics.h"
+#include "control/control.h"
+#include "web/families.h"
+#include "web/request.h"
+#include "web/text.h"
+#include "web/web.h"
+
+#define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
+
+/* The page for Prometheus, over a socket. */
+
+struct page {
+	struct metrics *m;
+	char text[200000];
+};
+
+static bool page_server(void *ctx, size_t i, struct control_server *out)
+{
+	static const char *const names[] = {"nas", "a\"b\\c\nd"};
+	struct page *page = ctx;
+
+	if (i < 2)
+		*out = (struct control_server){
+		    .name = names[i], .metrics = page->m};
+	return i < 2;
+}
+
+static void page_fill_daemon(void *ctx, struct arena *a, Forefetch__Status *out)
+{
+	(void)ctx;
+	out->reload_error = arena_bytes(a, "line 3: no such key");
+	out->uptime_ms = 61000;
+}
+
+/* The one with the odd name is away. */
+static void page_fill_server(
+    void *ctx, size_t i, struct arena *a, Forefetch__ServerStatus *out)
+{
+	(void)ctx;
+	out->state = i == 0 ? FOREFETCH__STATE__UP : FOREFETCH__STATE__DOWN;
+	out->state_age_ms = 61500;
+	out->reason = arena_bytes(a, "%s", i == 0 ? "" : "a <b> \"c\"");
+	out->consistency = "bounded";
+	out->prefetch = "on";
+}
+
+static const struct control_ops page_ops = {.server = page_server,
+    .fill_daemon = page_fill_daemon,
+    .fill_server = page_fill_server};
+
+static int client_connect(struct sockaddr_in *addr)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+	assert_true(fd >= 0);
+	if (connect(fd, (struct sockaddr *)addr, sizeof(*addr)))
+		assert_int_equal(errno, EINPROGRESS);
+	return fd;
+}
+
+/* Send `request` and read until the server closes. */
+static void page_get(struct page *page, struct event_base *base,
+    struct sockaddr_in *addr, const char *request)
+{
+	size_t sent = 0, len = 0;
+	ssize_t n;
+	int fd = client_connect(addr);
+
+	for (;;) {
+		event_base_loop(base, EVLOOP_NONBLOCK);
+		if (sent < strlen(request)) {
+			n = send(fd, request + sent, strlen(request) - sent,
+			    MSG_NOSIGNAL);
+			sent += n > 0 ? (size_t)n : 0;
+		}
+		n = recv(fd, page->text + len, sizeof(page->text) - 1 - len, 0);
+		if (n == 0)
+			break;
+		if (n > 0)
+			len += (size_t)n;
+		assert_true(len < sizeof(page->text) - 1);
+	}
+	page->text[len] = '\0';
+	close(fd);
+}
+
+/* A port that is free just now. */
+static struct sockaddr_in free_address(void)
+{
+	struct sockaddr_in addr = {.sin_family = AF_INET};
+	socklen_t len = sizeof(addr);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, len), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &len), 0);
+	close(fd);
+	return addr;
+}
+
+static void fill_metrics(struct metrics *m)
+{
+	struct metrics_call call = {.bytes_in = 100, .bytes_out = 200};
+
+	call.latency_us = 80;
+	metrics_add_call(m, METRICS_CLIENT, 100003, 3, &call);
+	call.latency_us = 40200;
+	call.error = true;
+	metrics_add_call(m, METRICS_CLIENT, 100003, 3, &call);
+	metrics_add(m, METRICS_DRC_HITS, 42);
+	metrics_add(m, METRICS_NAME_HITS, 7);
+	metrics_set_gauge(m, METRICS_GAUGE_LINK_SRTT_US, 40200);
+	metrics_set_gauge(m, METRICS_GAUGE_LAYOUT_END, 2);
+}
+
+#define LOOKUP_NAS                                                             \
+	"{server=\"nas\",side=\"client\",program=\"nfs\",procedure=\"LOOKUP\""
+
+static const char *const metrics_want[] = {
+    "HTTP/1.1 200 OK",
+    "Content-Type: text/plain; version=0.0.4; charset=utf-8",
+    "# TYPE forefetch_calls_total counter\n",
+    "\nforefetch_calls_total" LOOKUP_NAS "} 2\n",
+    "\nforefetch_call_errors_total" LOOKUP_NAS "} 1\n",
+    "\nforefetch_call_received_bytes_total" LOOKUP_NAS "} 200\n",
+    "\nforefetch_call_sent_bytes_total" LOOKUP_NAS "} 400\n",
+    "# TYPE forefetch_call_duration_seconds histogram\n",
+    "\nforefetch_call_duration_seconds_bucket" LOOKUP_NAS ",le=\"0.0001\"} 1\n",
+    "\nforefetch_call_duration_seconds_bucket" LOOKUP_NAS ",le=\"0.025\"} 1\n",
+    "\nforefetch_call_duration_seconds_bucket" LOOKUP_NAS ",le=\"0.05\"} 2\n",
+    "\nforefetch_call_duration_seconds_bucket" LOOKUP_NAS ",le=\"+Inf\"} 2\n",
+    "\nforefetch_call_duration_seconds_sum" LOOKUP_NAS "} 0.04028\n",
+    "\nforefetch_call_duration_seconds_count" LOOKUP_NAS "} 2\n",
+    "\nforefetch_drc_hits_total{server=\"nas\"} 42\n",
+    "\nforefetch_drc_hits_total{server=\"a\\\"b\\\\c\\nd\"} 42\n",
+    "\nforefetch_cache_hits_total{server=\"nas\",cache=\"names\"} 7\n",
+    "\nforefetch_reads_stopped_total{server=\"nas\"} 0\n",
+    "\nforefetch_up{server=\"nas\"} 0\n",
+    "\nforefetch_server_state{server=\"nas\",state=\"up\"} 1\n",
+    "\nforefetch_server_state{server=\"nas\",state=\"down\"} 0\n",
+    "\nforefetch_server_outage_seconds{server=\"nas\"} 0\n",
+    "\nforefetch_server_outage_seconds{server=\"a\\\"b\\\\c\\nd\"} "
+    "61.5\n",
+    "\nforefetch_link_round_trip_seconds{server=\"nas\"} 0.0402\n",
+    "\nforefetch_layout_end{server=\"nas\",end=\"no_room\"} 1\n",
+    "\nforefetch_layout_end{server=\"nas\",end=\"done\"} 0\n",
+    "\nforefetch_loop_long_turns_total 0\n",
+    "\nforefetch_build_info{version=\"",
+    "\nforefetch_config_last_reload_successful 0\n",
+    "\nforefetch_servers 2\n",
+    "\nprocess_resident_memory_bytes ",
+    "\nprocess_start_time_seconds 1",
+};
+
+static void check_page(const char *text)
+{
+	for (size_t i = 0; i < LENGTH(metrics_want); i++) {
+		if (!strstr(text, metrics_want[i]))
+			fail_msg("not on the page: %s", metrics_want[i]);
+	}
+	assert_null(strstr(text, "GETATTR"));
+	/* The lines of one metric stand together. */
+	text = strstr(text, "# TYPE forefetch_cache_hits_total ");
+	assert_non_null(text);
+	assert_null(strstr(text + 1, "# TYPE forefetch_cache_hits_total "));
+}
+
+struct listener {
+	struct event_base *base;
+	struct sockaddr_in addr;
+	struct web *web;
+	struct page page;
+};
+
+static int setup(void **state)
+{
+	static const char *const names[] = {"nas.example.org"};
+	static struct listener l;
+	char err[256] = "";
+
+	l.addr = free_address();
+	l.base = event_base_new();
+	l.page.m = metrics_new();
+	if (!l.base || !l.page.m)
+		return -1;
+	fill_metrics(l.page.m);
+	l.web = web_new(l.base, (struct sockaddr *)&l.addr, names, 1, &page_ops,
+	    &l.page, err, sizeof(err));
+	*state = &l;
+	return l.web ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	struct listener *l = *state;
+
+	web_free(l->web);
+	event_base_free(l->base);
+	metrics_free(l->page.m);
+	return 0;
+}
+
+/* "GET /metrics", and further headers. */
+static const char *ask(
+    struct listener *l, const char *what, const char *headers)
+{
+	char request[1024];
+
+	snprintf(
+	    request, sizeof(request), "%s HTTP/1.1\r\n%s\r\n", what, headers);
+	page_get(&l->page, l->base, &l->addr, request);
+	return l->page.text;
+}
+
+#define HOST "Host: 127.0.0.1:9\r\n"
+
+static void test_metrics(void **state)
+{
+	struct listener *l = *state;
+
+	check_page(ask(l, "GET /metrics", HOST));
+	check_page(ask(l, "GET /metrics?x=y", HOST));
+	ask(l, "HEAD /metrics", HOST);
+	assert_non_null(strstr(l->page.text, " 200 OK"));
+	assert_null(strstr(l->page.text, "Content-Length: 0"));
+	assert_null(strstr(l->page.text, "forefetch_"));
+}
+
+static const struct {
+	const char *what, *headers, *want;
+} cases[] = {
+    {"GET /../etc/passwd", HOST, " 404 "},
+    {"GET /metrics/", HOST, " 404 "},
+    {"GET /api/history/", HOST, " 404 "},
+    {"GET /api/history/none", HOST, " 404 "},
+    {"PUT /metrics", HOST "Content-Length: 0\r\n", " 405 "},
+    {"POST /", HOST "Content-Length: 5\r\n\r\nhello", " 405 "},
+    {"OPTIONS /metrics", HOST, "Allow: GET, HEAD\r\n"},
+    {"\x01\x02garbage", "", " 400 "},
+    {"GET metrics", HOST, " 400 "},
+    {"GET /metrics", "nonsense\r\n", " 400 "},
+    {"GET /metrics", HOST HOST, " 400 "},
+    {"GET /metrics", "", " 403 "},
+    {"GET /metrics", "Host: rebound.example\r\n", " 403 "},
+    {"GET /", "Host: 127.0.0.1.example\r\n", " 403 "},
+    {"GET /metrics", "Host: nas.example.org:9\r\n", " 200 "},
+    {"GET /metrics", "Host: LOCALHOST\r\n", " 200 "},
+    {"GET /metrics", "Host: [::1]:9\r\n", " 200 "},
+    {"GET /api/servers", HOST "Origin: http://evil.example\r\n", " 403 "},
+    {"GET /api/servers", HOST "Origin: null\r\n", " 403 "},
+    {"GET /api/servers", HOST "Sec-Fetch-Site: cross-site\r\n", " 403 "},
+    {"GET /api/servers", HOST "Sec-Fetch-Site: same-site\r\n", " 403 "},
+    {"GET /api/servers", HOST "Sec-Fetch-Site: same-origin\r\n", " 200 "},
+    {"GET /",
+	HOST "Sec-Fetch-Site: cross-site\r\n"
+	     "Sec-Fetch-Mode: navigate\r\n",
+	" 200 "},
+};
+
+static void test_other_requests(void **state)
+{
+
+	struct listener *l = *state;
+
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		const char *text = ask(l, cases[i].what, cases[i].headers);
+
+		if (!strstr(text, cases[i].want))
+			fail_msg("%s %s: not %s but %.40s", cases[i].what,
+			    cases[i].headers, cases[i].want, text);
+		assert_null(strstr(text, "Access-Control-Allow"));
+	}
+}
+
+static void test_the_page_keeps_others_out(void **state)
+{
+	static const char *const want[] = {
+	    "\r\nContent-Security-Policy: default-src 'none'; ",
+	    "frame-ancestors 'none'", "\r\nX-Frame-Options: DENY\r\n",
+	    "\r\nX-Content-Type-Options: nosniff\r\n",
+	    "\r\nReferrer-Policy: no-referrer\r\n", "<!doctype html>"};
+	struct listener *l = *state;
+	const char *text = ask(l, "GET /", HOST);
+
+	for (size_t i = 0; i < LENGTH(want); i++)
+		if (!strstr(text, want[i]))
+			fail_msg("not there: %s", want[i]);
+}
+
+static void test_servers(void **state)
+{
+	struct listener *l = *state;
+	const char *text = ask(l, "GET /api/servers", HOST);
+
+	assert_non_null(strstr(text, "\r\nContent-Type: application/json\r\n"));
+	assert_non_null(strstr(text, "\"name\":\"nas\","));
+	assert_non_null(strstr(text, "\"state\":\"down\",\"state_age\":61.5,"));
+	assert_non_null(strstr(text, "\"reason\":\"a \\u003cb> \\u0022c"));
+	assert_non_null(strstr(text, "\"round_trip\":0.0402,"));
+	assert_non_null(strstr(text, "\"idle_round_trip\":null,"));
+}
+
+static void test_a_port_that_is_taken(void **state)
+{
+	struct listener *l = *state;
+	char err[256] = "";
+
+	assert_null(web_new(l->base, (struct sockaddr *)&l->addr, NULL, 0,
+	    &page_ops, &l->page, err, sizeof(err)));
+	assert_int_equal(errno, EADDRINUSE);
+	assert_non_null(strstr(err, "cannot listen for metrics"));
+}
+
+/* Who says nothing gives way to who does. */
+static void test_many_connections(void **state)
+{
+	struct listener *l = *state;
+	int fds[3 * WEB_CONNECTIONS_MAX];
+
+	for (size_t i = 0; i < 3 * WEB_CONNECTIONS_MAX; i++)
+		fds[i] = client_connect(&l->addr);
+	assert_non_null(strstr(ask(l, "GET /metrics", HOST), " 200 OK"));
+	for (size_t i = 0; i < 3 * WEB_CONNECTIONS_MAX; i++)
+		close(fds[i]);
+}
+
+static void test_half_requests(void **state)
+{
+	static const char whole[] = "GET /a?b=c HTTP/1.1\r\nHost: x:1\r\n\r\n";
+	static char line[2 * REQUEST_MAX];
+	struct request r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(whole) - 1; i++)
+		assert_int_equal(request_parse(whole, i, &r), REQUEST_MORE);
+	assert_int_equal(
+	    request_parse(whole, sizeof(whole) - 1, &r), REQUEST_DONE);
+	assert_string_equal(r.path, "/a");
+	assert_string_equal(r.host, "x:1");
+	memset(line, 'a', sizeof(line));
+	assert_int_equal(request_parse(line, REQUEST_MAX, &r), REQUEST_BAD);
+	memcpy(line, "GET /", 5);
+	memcpy(line + 4000, " HTTP/1.1\n\n", 11);
+	assert_int_equal(request_parse(line, 4011, &r), REQUEST_DONE);
+	assert_string_equal(r.path, "?");
+}
+
+static void test_text(void **state)
+{
+	struct text t = {0};
+
+	(void)state;
+	text_seconds(&t, 0);
+	text_string(&t, " ");
+	text_seconds(&t, 1500000);
+	text_string(&t, " ");
+	text_seconds(&t, 7);
+	text_string(&t, " ");
+	text_number(&t, UINT64_MAX);
+	text_json(&t, "\xc3\xa4\xff\n\xe2\x82", 6);
+	text_add(&t, "", 1);
+	assert_string_equal(t.data,
+	    "0 1.5 0.000007 18446744073709551615\"\xc3\xa4?\\u000a??\"");
+	text_free(&t);
+}
+
+/* promtool wants a help of each; it has to be understood without the others. */
+static void test_helps(void **state)
+{
+	static struct families f;
+
+	(void)state;
+	families_init(&f);
+	assert_true(f.n > 60);
+	for (size_t i = 0; i < f.n; i++) {
+		assert_true(strlen(f.list[i].help) >= 12);
+		assert_null(strstr(f.list[i].help, "these"));
+		if (f.list[i].counter)
+			assert_non_null(strstr(f.list[i].name, "_total"));
+		else
+			assert_null(strstr(f.list[i].name, "_us"));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(test_metrics, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_other_requests, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_the_page_keeps_others_out, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_servers, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_a_port_that_is_taken, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_many_connections, setup, teardown),
+	    cmocka_unit_test(test_half_requests),
+	    cmocka_unit_test(test_text),
+	    cmocka_unit_test(test_helps),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
