@@ -47,8 +47,8 @@ ARROWS = {
     # Programs of their own, which know the daemon by its messages alone.
     "proxy/ctl": "proxy/control",
     # It asks servers itself, by the same codecs.
-    "proxy/doctor": "nfsproto",
-    "proxy/commands": "predictor/persist proxy/base proxy/control proxy/ctl",
+    "proxy/doctor": "nfsproto proxy/ctl",
+    "proxy/commands": "predictor/persist proxy/base proxy/control proxy/ctl proxy/doctor",
     "hint": "proxy/ctl proxy/control",
 }
 

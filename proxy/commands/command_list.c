@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "doctor/doctor.h"
+
 const struct ctl_command *const command_list[] = {
     &status_command,
     &stats_command,
@@ -18,5 +20,6 @@ const struct ctl_command *const command_list[] = {
     &explain_command,
     &trace_command,
     &trees_command,
+    &probe_command,
     NULL,
 };

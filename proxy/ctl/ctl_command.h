@@ -31,6 +31,10 @@ struct ctl_options {
 	 * NULL: none. */
 	const char *server;
 	const char *output; /* -o; NULL: none */
+	/* Of probe; NULL: not given. */
+	const char *nfs_port;
+	const char *mount_port;
+	const char *write;
 	bool data;
 	bool metadata;
 	bool list;

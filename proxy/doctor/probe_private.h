@@ -78,6 +78,14 @@ struct probe_facts {
 	fattr3 root;     /* its attributes, where `has_root` */
 	bool has_root;
 	unsigned entries; /* looked at */
+	bool fine;        /* … and a time stamp was no whole second */
+	/* What root here is there, where that was to be seen. */
+	enum probe_squash {
+		PROBE_SQUASH_UNKNOWN,
+		PROBE_SQUASH_NO,
+		PROBE_SQUASH_MAYBE, /* or the export is read-only */
+		PROBE_SQUASH_YES,
+	} squash;
 	/* A file that was read. */
 	int read_err;
 	unsigned char file_fh[NFS3_FHSIZE_MAX];

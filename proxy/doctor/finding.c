@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A list of findings, for people, for programs and for another process. */
+#include "doctor/finding.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl/ctl_text.h"
+
+static const struct {
+	const char *name;
+	const char *colour;
+} states[] = {
+    [FINDING_OK] = {"ok", "\033[32m"},
+    [FINDING_NOTE] = {"note", "\033[36m"},
+    [FINDING_SKIP] = {"skip", "\033[2m"},
+    [FINDING_WARN] = {"warn", "\033[33m"},
+    [FINDING_FAIL] = {"fail", "\033[31m"},
+};
+
+static bool make_room(struct findings *all)
+{
+	size_t room = all->room ? 2 * all->room : 32;
+	struct finding *list;
+
+	if (all->count < all->room)
+		return true;
+	list = realloc(all->list, room * sizeof(*list));
+	if (!list)
+		return false;
+	all->list = list;
+	all->room = room;
+	return true;
+}
+
+/* Takes the texts. */
+static void put(struct findings *all, enum finding_state state, char *what,
+    char *fact, char *remedy)
+{
+	if (what && fact && make_room(all)) {
+		all->list[all->count++] =
+		    (struct finding){state, what, fact, remedy};
+		return;
+	}
+	free(what);
+	free(fact);
+	free(remedy);
+}
+
+void findings_add(struct findings *all, enum finding_state state,
+    const char *what, const char *fact, ...)
+{
+	char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fact);
+	if (vasprintf(&text, fact, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	put(all, state, strdup(what), text, NULL);
+}
+
+void findings_remedy(struct findings *all, const char *remedy, ...)
+{
+	struct finding *f;
+	va_list ap;
+
+	if (all->count == 0)
+		return;
+	f = &all->list[all->count - 1];
+	free(f->remedy);
+	va_start(ap, remedy);
+	if (vasprintf(&f->remedy, remedy, ap) < 0)
+		f->remedy = NULL;
+	va_end(ap);
+}
+
+void findings_free(struct findings *all)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		free(all->list[i].what);
+		free(all->list[i].fact);
+		free(all->list[i].remedy);
+	}
+	free(all->list);
+	*all = (struct findings){0};
+}
+
+enum finding_state findings_worst(const struct findings *all)
+{
+	enum finding_state worst = FINDING_OK;
+
+	for (size_t i = 0; i < all->count; i++)
+		if (all->list[i].state > worst)
+			worst = all->list[i].state;
+	return worst;
+}
+
+size_t findings_count(const struct findings *all, enum finding_state state)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < all->count; i++)
+		n += all->list[i].state == state;
+	return n;
+}
+
+static void put_text(FILE *out, const char *text)
+{
+	ctl_put_bytes(out, (const uint8_t *)text, strlen(text));
+}
+
+void findings_print(const struct findings *all, FILE *out, bool colour)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		const struct finding *f = &all->list[i];
+
+		fprintf(out, "  %s%-4s%s  ",
+		    colour ? states[f->state].colour : "",
+		    states[f->state].name, colour ? "\033[0m" : "");
+		put_text(out, f->what);
+		fputs(": ", out);
+		put_text(out, f->fact);
+		putc('\n', out);
+		if (!f->remedy || !*f->remedy)
+			continue;
+		fputs("        → ", out);
+		put_text(out, f->remedy);
+		putc('\n', out);
+	}
+}
+
+void findings_json(const struct findings *all, struct ctl_json *j)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		const struct finding *f = &all->list[i];
+		const char *remedy = f->remedy ? f->remedy : "";
+
+		ctl_json_open(j, NULL, '{');
+		ctl_json_text(j, "state", states[f->state].name);
+		ctl_json_bytes(j, "what", (uint8_t *)f->what, strlen(f->what));
+		ctl_json_bytes(j, "fact", (uint8_t *)f->fact, strlen(f->fact));
+		ctl_json_bytes(
+		    j, "remedy", (const uint8_t *)remedy, strlen(remedy));
+		ctl_json_close(j, '}');
+	}
+}
+
+bool findings_colour(FILE *out)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(fileno(out)) && !(no && *no) &&
+	       !(term && strcmp(term, "dumb") == 0);
+}
+
+/* A state as a letter, then three strings with their zeros; "." at the end. */
+void findings_send(const struct findings *all, FILE *to)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		const struct finding *f = &all->list[i];
+
+		fprintf(to, "%c%s%c%s%c%s%c", 'a' + (int)f->state, f->what, 0,
+		    f->fact, 0, f->remedy ? f->remedy : "", 0);
+	}
+	putc('.', to);
+}
+
+/* The next string, or NULL where its end is missing. */
+static const char *next_string(const char **at, const char *end)
+{
+	const char *text = *at, *zero = memchr(text, 0, (size_t)(end - text));
+
+	if (zero)
+		*at = zero + 1;
+	return zero ? text : NULL;
+}
+
+bool findings_receive(struct findings *all, const char *data, size_t len)
+{
+	const char *at = data, *end = data + len, *what, *fact, *remedy;
+	int state;
+
+	while (at < end && *at != '.') {
+		state = *at++ - 'a';
+		what = next_string(&at, end);
+		fact = what ? next_string(&at, end) : NULL;
+		remedy = fact ? next_string(&at, end) : NULL;
+		if (!remedy || state < 0 || state > FINDING_FAIL)
+			return false;
+		put(all, (enum finding_state)state, strdup(what), strdup(fact),
+		    strdup(remedy));
+	}
+	return at < end;
+}

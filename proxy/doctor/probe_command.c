@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* forefetch probe SERVER[:/PATH]: what a server is like, before anything is
+ * configured. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/ctl_json.h"
+#include "doctor/doctor.h"
+#include "doctor/probe_report.h"
+
+enum { HOST_MAX = 256 };
+
+static int usage(const char *what)
+{
+	fprintf(stderr,
+	    "forefetch: %s; it is SERVER or SERVER:/PATH, as in nas:/home or "
+	    "[2001:db8::1]:/home\n",
+	    what);
+	return CTL_EXIT_USAGE;
+}
+
+/* "host", "host:/path", "[v6]:/path": 0, or an exit code after a message. */
+static int parse(const char *text, char host[HOST_MAX], const char **path)
+{
+	const char *end, *from = text;
+	size_t len;
+
+	if (*text == '[') {
+		from = text + 1;
+		end = strchr(from, ']');
+		if (!end)
+			return usage("\"]\" is missing");
+		len = (size_t)(end - from);
+		end++;
+	} else {
+		end = strstr(text, ":/");
+		/* An address of IPv6, without a path. */
+		if (!end && strchr(text, ':') == strrchr(text, ':'))
+			end = strchr(text, ':');
+		if (!end)
+			end = text + strlen(text);
+		len = (size_t)(end - text);
+	}
+	if (len == 0 || len >= HOST_MAX)
+		return usage("the name of the server is empty or too long");
+	memcpy(host, from, len);
+	host[len] = '\0';
+	if (*end && (*end != ':' || end[1] != '/'))
+		return usage("the path must begin with \"/\"");
+	*path = *end ? end + 1 : NULL;
+	return strchr(host, '/') ? usage("there is a \"/\" in the name") : 0;
+}
+
+static void print_json(const struct probe_target *t,
+    const struct probe_facts *f, const struct findings *all)
+{
+	struct ctl_json j = {.out = stdout};
+
+	ctl_json_open(&j, NULL, '{');
+	ctl_json_bytes(&j, "server", (uint8_t *)t->host, strlen(t->host));
+	if (t->path)
+		ctl_json_bytes(&j, "path", (uint8_t *)t->path, strlen(t->path));
+	ctl_json_bool(&j, "ok", findings_worst(all) != FINDING_FAIL);
+	ctl_json_open(&j, "findings", '[');
+	findings_json(all, &j);
+	ctl_json_close(&j, ']');
+	ctl_json_open(&j, "exports", '[');
+	for (unsigned i = 0; i < f->nexports; i++)
+		ctl_json_bytes(
+		    &j, NULL, (uint8_t *)f->exports[i], strlen(f->exports[i]));
+	ctl_json_close(&j, ']');
+	/* What is not known is left out. */
+	if (f->rtt_us)
+		ctl_json_number(&j, "round_trip_us", f->rtt_us);
+	if (f->rate_us)
+		ctl_json_number(&j, "rate_bytes_per_second",
+		    f->rate_bytes * 1000000 / f->rate_us);
+	ctl_json_close(&j, '}');
+	putchar('\n');
+}
+
+/* 0 for a port that was not given. */
+static int parse_port(const char *text, uint16_t *port)
+{
+	char *end;
+	unsigned long value;
+
+	*port = 0;
+	if (!text)
+		return 0;
+	value = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || value == 0 || value > 65535) {
+		fprintf(
+		    stderr, "forefetch: %s is no port (1 to 65535)\n", text);
+		return CTL_EXIT_USAGE;
+	}
+	*port = (uint16_t)value;
+	return 0;
+}
+
+static int probe_command_run(const struct ctl_options *opt)
+{
+	char host[HOST_MAX];
+	struct probe_target t = {.host = host};
+	struct findings all = {0};
+	struct probe_facts *f;
+	int code = parse(opt->arg, host, &t.path);
+
+	if (!code)
+		code = parse_port(opt->nfs_port, &t.nfs_port);
+	if (!code)
+		code = parse_port(opt->mount_port, &t.mount_port);
+	if (!code && opt->write && !t.path)
+		code = usage("--write needs a path");
+	if (code)
+		return code;
+	f = malloc(sizeof(*f));
+	if (!f) {
+		fputs("forefetch: out of memory\n", stderr);
+		return EXIT_FAILURE;
+	}
+	probe_run(&t, f);
+	probe_files(f);
+	if (f->nfs_err == 0)
+		probe_clock(f);
+	if (opt->write)
+		probe_write(f, opt->write);
+	probe_report(&t, f, &all);
+	if (opt->json)
+		print_json(&t, f, &all);
+	else
+		findings_print(&all, stdout, findings_colour(stdout));
+	code =
+	    findings_worst(&all) == FINDING_FAIL ? EXIT_FAILURE : EXIT_SUCCESS;
+	findings_free(&all);
+	probe_facts_free(f);
+	free(f);
+	return code;
+}
+
+const struct ctl_command probe_command = {
+    .name = "probe",
+    .usage = "[--write DIR] [--json] SERVER[:/PATH]",
+    .summary = "ask an NFS server what it offers, without a mount",
+    .help = "Asks an NFS server directly, without forefetchd and before "
+	    "anything is configured: its name, ports and versions, what it "
+	    "exports, and with a path, whether that may be mounted, a READ, "
+	    "the round trip, the rate, its clock. Root learns more: many "
+	    "servers refuse ports above 1023. Nothing is changed there, "
+	    "unless --write names a directory below the path: a file is made "
+	    "in it, and removed. Exits with 1 if anything failed.\n",
+    .options = "json write nfs-port mount-port",
+    .run = probe_command_run,
+    .args_min = 1,
+    .args_max = 1,
+};
