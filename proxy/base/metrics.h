@@ -205,6 +205,9 @@ struct metrics_call {
 	    "Predictions dropped: too many wait")                              \
 	X(PREFETCH_PAUSED, "prefetch_paused",                                  \
 	    "Times that the server was too busy for calls ahead")              \
+	X(PREFETCH_HELD, "prefetch_held",                                      \
+	    "Predictions dropped, since calls ahead were paused or a metered " \
+	    "link had carried its share")                                      \
 	X(SESSIONS_RECORDED, "sessions_recorded",                              \
 	    "Sessions whose use of files was recorded")                        \
 	X(SESSIONS_REPLAYED, "sessions_replayed",                              \
@@ -325,6 +328,12 @@ enum metrics_counter {
 	    "Most bytes that calls ahead ever had under way")                  \
 	X(PREFETCH_WINDOW_BYTES, "prefetch_window_bytes",                      \
 	    "Bytes that may be under way ahead")                               \
+	X(PAUSED, "paused", "1 while calls ahead are paused by a user")        \
+	X(METERED, "metered", "1 while the link counts as metered")            \
+	X(METERED_BYTES, "metered_bytes",                                      \
+	    "Bytes sent ahead over a metered link in this hour")               \
+	X(METERED_LIMIT_BYTES, "metered_limit_bytes",                          \
+	    "Bytes that it may carry ahead in an hour")                        \
 	X(LEARNED_BYTES, "learned_bytes", "Memory of what is learned")         \
 	X(LEARNED_OBJECTS, "learned_objects", "Objects in what is learned")    \
 	X(LINK_RATE, "link_rate", "Estimated rate of the link, in bytes/s")    \

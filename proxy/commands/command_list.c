@@ -12,6 +12,8 @@ const struct ctl_command *const command_list[] = {
     &drop_command,
     &reorder_command,
     &reload_command,
+    &pause_command,
+    &resume_command,
     &warm_command,
     &pin_command,
     &pins_command,

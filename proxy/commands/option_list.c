@@ -21,6 +21,8 @@ const struct option_row option_list[] = {
 	    OPTION_FLAG, AT(metadata), '\0', false},
 	{"histogram", "draw a chart of the times of every procedure", NULL,
 	    OPTION_FLAG, AT(histogram), '\0', false},
+	{"for", "for so long: 90s, 30m, 1h30m, 2d", "DURATION",
+	    OPTION_TEXT, AT(duration), '\0', false},
 	{"list", NULL, NULL, /* of pin, before there was pins */
 	    OPTION_FLAG, AT(list), '\0', false},
 	{"mount-port", "the server's port of MOUNT", "PORT",

@@ -136,13 +136,15 @@ static Forefetch__Response *ask_again(
 }
 
 /* The last answer; NULL after a message. */
-static Forefetch__Response *follow(
-    struct ctl_client *c, struct ctl_place *at, const struct ctl_options *opt)
+static Forefetch__Response *follow(struct ctl_client *c, struct ctl_place *at,
+    const char *path, const struct ctl_options *opt)
 {
 	struct walk screen = {.quiet = opt->json};
 	Forefetch__Response *next,
 	    *res = check(opt, ask_at(c, at, FOREFETCH__PIN_ACTION__PIN_ADD));
 
+	if (res && res->pins->n_pins > 0 && res->pins->pins[0]->walks)
+		walk_warn(path, res->pins->pins[0]->walk);
 	while (res && res->pins->n_pins > 0 && res->pins->pins[0]->walks &&
 	       !walk_stopped()) {
 		walk_show(&screen, res->pins->pins[0]->walk);
@@ -187,7 +189,7 @@ static bool is_good(const char *path, const Forefetch__Pin *p)
 static bool pin_one(struct ctl_client *c, struct ctl_place *at,
     const char *path, const struct ctl_options *opt, struct ctl_json *j)
 {
-	Forefetch__Response *res = follow(c, at, opt);
+	Forefetch__Response *res = follow(c, at, path, opt);
 	bool good;
 
 	if (!res)

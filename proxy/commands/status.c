@@ -32,6 +32,8 @@ static void put_summary(const Forefetch__ServerStatus *srv)
 		ctl_put(stdout, srv, ", {srtt_us:T}");
 	if (srv->offline_active)
 		fputs(", serving what is cached", stdout);
+	if (srv->hold && srv->hold->paused)
+		fputs(", paused", stdout);
 	printf(", %" PRIu64 " connection%s, %" PRIu64 " call%s in flight", up,
 	    up == 1 ? "" : "s", in_flight, in_flight == 1 ? "" : "s");
 	if (queued > 0)
@@ -177,6 +179,23 @@ static void put_prefetch(const Forefetch__ServerStatus *srv)
 	    "round trip {base_us:T} when idle, {queue_us:T} in queues\n");
 }
 
+static void put_hold(const Forefetch__HoldStatus *hold)
+{
+	if (hold && hold->paused)
+		ctl_put(stdout, hold,
+		    hold->pause_left_ms > 0
+			? "  paused       for {pause_left_ms:A}; forefetch "
+			  "resume ends it\n"
+			: "  paused       until forefetch resume\n");
+	if (!hold || !hold->metered)
+		return;
+	ctl_put(stdout, hold,
+	    "  metered      {metered_bytes:B} of {metered_limit_bytes:B} of "
+	    "this hour used for fetching ahead");
+	ctl_put(stdout, hold,
+	    hold->hour_left_ms > 0 ? "; it ends in {hour_left_ms:A}\n" : "\n");
+}
+
 static void put_list(
     const char *name, const ProtobufCBinaryData *list, size_t n)
 {
@@ -216,6 +235,7 @@ static void put_server(const Forefetch__ServerStatus *srv,
 	put_offline(srv, st->uptime_ms);
 	put_caches(srv->caches);
 	put_prefetch(srv);
+	put_hold(srv->hold);
 	put_list("listen", srv->listen, srv->n_listen);
 	put_list("exports", srv->exports, srv->n_exports);
 	printf(

@@ -52,7 +52,10 @@ static void put_progress(const Forefetch__Warmed *w)
 {
 	fputs("\r", stderr);
 	walk_put(stderr, w);
-	fprintf(stderr, "%s\033[K", w->waits ? ", waiting" : "");
+	fprintf(stderr, "%s\033[K",
+	    w->paused  ? ", waiting for forefetch resume"
+	    : w->waits ? ", waiting"
+		       : "");
 	fflush(stderr);
 }
 
@@ -69,6 +72,20 @@ void walk_rest(struct walk *s)
 bool walk_is_shown(const struct walk *s)
 {
 	return !s->quiet && isatty(STDERR_FILENO);
+}
+
+void walk_warn(const char *path, const Forefetch__Warmed *w)
+{
+	if (w->paused)
+		fprintf(stderr,
+		    "forefetch: %s: fetching ahead is paused; this waits for "
+		    "forefetch resume\n",
+		    path);
+	else if (w->metered)
+		fprintf(stderr,
+		    "forefetch: %s: the link is metered; this fetches over it "
+		    "all the same (^C stops it)\n",
+		    path);
 }
 
 void walk_show(struct walk *s, const Forefetch__Warmed *w)

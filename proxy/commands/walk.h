@@ -25,6 +25,9 @@ struct walk {
 bool walk_is_shown(const struct walk *s);
 /* A rest before the next question, each time a longer one. */
 void walk_rest(struct walk *s);
+/* Say on stderr what the user should know before it goes on: that the link is
+ * metered, or that it waits for the end of a pause. */
+void walk_warn(const char *path, const Forefetch__Warmed *w);
 /* Show the progress, if stderr is a terminal, and rest before the next
  * question. */
 void walk_show(struct walk *s, const Forefetch__Warmed *w);

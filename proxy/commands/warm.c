@@ -52,12 +52,14 @@ static Forefetch__Response *ask_warm(
 }
 
 /* The last answer; NULL after a message. */
-static Forefetch__Response *walk(
-    struct ctl_client *c, struct ctl_place *at, const struct ctl_options *opt)
+static Forefetch__Response *walk(struct ctl_client *c, struct ctl_place *at,
+    const char *path, const struct ctl_options *opt)
 {
 	struct walk screen = {.quiet = opt->json};
 	Forefetch__Response *res = ask_warm(c, at, opt);
 
+	if (res)
+		walk_warn(path, res->warm);
 	while (res && !res->warm->done && !walk_stopped()) {
 		walk_show(&screen, res->warm);
 		ctl_free(res);
@@ -70,7 +72,7 @@ static Forefetch__Response *walk(
 static bool warm_one(struct ctl_client *c, struct ctl_place *at,
     const char *path, const struct ctl_options *opt, struct ctl_json *j)
 {
-	Forefetch__Response *res = walk(c, at, opt);
+	Forefetch__Response *res = walk(c, at, path, opt);
 	bool good;
 
 	if (!res)

@@ -49,6 +49,12 @@ enum config_offline {
 	CONFIG_OFFLINE_SERVE,
 };
 
+enum config_metered {
+	CONFIG_METERED_AUTO,
+	CONFIG_METERED_YES,
+	CONFIG_METERED_NO,
+};
+
 /* A share of the estimated rate, or an absolute rate: the other one is 0. */
 struct config_rate {
 	uint64_t bits_per_second;
@@ -112,6 +118,8 @@ struct config_server {
 	unsigned connections; /* 1..16, to the server */
 	enum config_link link;
 	enum config_offline offline;
+	enum config_metered metered;
+	uint64_t metered_budget; /* bytes an hour */
 	struct config_rate prefetch_rate;
 	uint64_t session_pause_us;
 	uint64_t session_time_us; /* 0: there are no sessions */

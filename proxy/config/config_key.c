@@ -44,6 +44,7 @@ static const char *const prefetches[] = {
     "off", "metadata", "first-block", "on", NULL};
 static const char *const links[] = {"auto", "wired", "wireless", NULL};
 static const char *const offlines[] = {"wait", "serve", NULL};
+static const char *const metereds[] = {"auto", "yes", "no", NULL};
 
 /* clang-format off */
 const struct config_key config_keys[] = {
@@ -94,6 +95,10 @@ const struct config_key config_keys[] = {
 	    {0, 0, links}, "auto", 0},
 	{"offline", SERVER(offline), &config_type_word,
 	    {0, 0, offlines}, "wait", 0},
+	{"metered", SERVER(metered), &config_type_word,
+	    {0, 0, metereds}, "auto", 0},
+	{"metered_budget", SERVER(metered_budget), &config_type_size,
+	    {0, TIB, NULL}, "20M", 0},
 
 	{"consistency", POLICY(consistency), &config_type_word,
 	    {0, 0, consistencies}, "bounded", 0},

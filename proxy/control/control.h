@@ -29,6 +29,7 @@ struct event_base;
 struct hint_stream;
 struct hints;
 struct history;
+struct hold_status;
 struct iopool_job;
 struct metrics;
 struct pins;
@@ -152,6 +153,10 @@ struct control_ops {
  */
 struct control *control_new(struct event_base *base, const char *path,
     const struct control_ops *ops, void *ctx, char *err, size_t errlen);
+
+/* As a message, in the arena; NULL without memory. */
+Forefetch__HoldStatus *control_hold_status(
+    struct arena *a, const struct hold_status *st);
 
 /* Closes all clients and removes the socket file. NULL is allowed. */
 void control_free(struct control *c);

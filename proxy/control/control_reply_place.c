@@ -70,6 +70,8 @@ Forefetch__Warmed *reply_warmed(struct reply *r, const struct warm_progress *p)
 	out->failed = p->failed;
 	out->left = p->left;
 	out->elapsed_us = p->elapsed_us;
+	out->paused = p->paused;
+	out->metered = p->metered;
 	return out;
 }
 

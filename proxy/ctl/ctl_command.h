@@ -43,7 +43,8 @@ struct ctl_options {
 	bool check; /* --check */
 	bool verbose;
 	bool histogram;
-	double watch_s; /* 0: once */
+	double watch_s;       /* 0: once */
+	const char *duration; /* --for; NULL: none */
 };
 
 /* One command: a constant in the file that implements it, and a line in

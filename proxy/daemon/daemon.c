@@ -38,6 +38,7 @@
 #include "datacache/datacache.h"
 #include "nfsproto/rbuf.h"
 #include "svc/room.h"
+#include "upstream/netstate.h"
 #include "upstream/netwatch.h"
 #include "web/web.h"
 
@@ -75,6 +76,7 @@ struct daemon {
 	struct control *control;
 	struct web *web;
 	struct netwatch *netwatch;
+	struct netstate *netstate; /* NULL: never metered */
 	struct event *ev_signals[3];
 	struct event *ev_drain;
 	struct event *ev_alive; /* NULL: nobody watches */
@@ -327,6 +329,14 @@ static void on_network(void *arg, bool woke)
 		server_network_changed(d->servers[i], woke);
 }
 
+static void on_metered(void *arg, bool metered)
+{
+	struct daemon *d = arg;
+
+	for (size_t i = 0; i < d->nservers; i++)
+		server_set_metered(d->servers[i], metered);
+}
+
 /* ---- making one ------------------------------------------------------- */
 
 static void warn_of_ports(const struct config *c)
@@ -374,6 +384,7 @@ static bool open_servers(struct daemon *d, char *err, size_t errlen)
 		    .disk_bytes = c->cache_size / c->nservers,
 		    .memory_bytes = c->memory_size / c->nservers,
 		    .reorder_rate = c->reorder_rate,
+		    .metered = netstate_metered(d->netstate),
 		    .config = &c->servers[i]};
 
 		d->servers[i] = server_new(&sp, err, errlen);
@@ -513,6 +524,10 @@ struct daemon *daemon_new(struct config *config,
 	if (!d->netwatch)
 		log_warn("daemon: changes of the network go unnoticed: %s",
 		    strerror(errno));
+	d->netstate = netstate_new(d->base, on_metered, d);
+	if (!d->netstate)
+		log_debug(
+		    "daemon: NetworkManager is not asked: %s", strerror(errno));
 	return d;
 }
 
@@ -521,6 +536,7 @@ void daemon_free(struct daemon *d)
 	if (!d)
 		return;
 	netwatch_free(d->netwatch);
+	netstate_free(d->netstate);
 	web_free(d->web);
 	control_free(d->control);
 	for (size_t i = 0; i < d->nservers; i++)

@@ -30,6 +30,7 @@
 #include "hint/hint.h"
 #include "link/linkest.h"
 #include "link/linkkeep.h"
+#include "prefetch/hold.h"
 #include "prefetch/prefetch.h"
 #include "svc/drc.h"
 #include "svc/svc.h"
@@ -105,7 +106,9 @@ static void check_pins(struct server *s, uint64_t now_us)
 {
 	uint64_t calls = client_calls(s);
 
-	pins_tick(s->pins, calls != s->calls, now_us);
+	bool may = hold_lets(prefetch_hold(s->prefetch), false, 0, now_us);
+
+	pins_tick(s->pins, may && calls != s->calls, now_us);
 	s->calls = calls;
 }
 
@@ -396,6 +399,17 @@ static bool open_clients(struct server *s, char *err, size_t errlen)
 	return s->history != NULL;
 }
 
+/* What the configuration says goes before what NetworkManager says. */
+static void use_metered(struct server *s)
+{
+	const struct config_server *c = s->p.config;
+	bool metered = c->metered == CONFIG_METERED_YES ||
+		       (c->metered == CONFIG_METERED_AUTO && s->p.metered);
+
+	hold_set_metered(
+	    prefetch_hold(s->prefetch), metered, c->metered_budget);
+}
+
 struct server *server_new(
     const struct server_params *p, char *err, size_t errlen)
 {
@@ -420,6 +434,7 @@ struct server *server_new(
 	if (s->registered)
 		s->unregistered = rpcbind_register(
 		    s->name, p->config->listen.list, p->config->listen.n);
+	use_metered(s);
 	server_resolve(s);
 	return s;
 }
@@ -459,6 +474,12 @@ void server_free(struct server *s)
 	free(s);
 }
 
+void server_set_metered(struct server *s, bool metered)
+{
+	s->p.metered = metered;
+	use_metered(s);
+}
+
 void server_set_config(
     struct server *s, const struct config_server *config, uint64_t reorder_rate)
 {
@@ -472,6 +493,7 @@ void server_set_config(
 	warm_set_config(s->warm, config);
 	compact_set_rate(s->compact, reorder_rate / 8);
 	hints_set_config(s->hints, config);
+	use_metered(s);
 }
 
 /*

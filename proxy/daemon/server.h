@@ -42,6 +42,7 @@ struct server_params {
 	uint64_t disk_bytes;
 	uint64_t memory_bytes;
 	uint64_t reorder_rate; /* as in struct config */
+	bool metered;          /* see server_set_metered() */
 	const struct config_server *config;
 };
 
@@ -55,6 +56,8 @@ void server_free(struct server *s);
 void server_set_config(struct server *s, const struct config_server *config,
     uint64_t reorder_rate);
 void server_network_changed(struct server *s, bool woke);
+/* The machine's network is metered, or is not: for `metered = auto`. */
+void server_set_metered(struct server *s, bool metered);
 
 /* Accept no more connections and calls. */
 void server_drain(struct server *s);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A server's gauges, and the counters that its modules keep themselves. */
+#include "base/clock.h"
 #include "base/loopwatch.h"
 #include "base/metrics.h"
 #include "cache/caches.h"
@@ -7,6 +8,7 @@
 #include "daemon/clients.h"
 #include "daemon/server_private.h"
 #include "link/linkest.h"
+#include "prefetch/hold.h"
 #include "prefetch/prefetch.h"
 #include "svc/room.h"
 #include "svc/svc.h"
@@ -106,6 +108,18 @@ static void measure_prefetch(
 	metrics_set_gauge(m, METRICS_GAUGE_LINK_QUEUE_US, linkest_queue_us(le));
 }
 
+static void measure_hold(struct prefetch *pf, struct metrics *m)
+{
+	struct hold_status st;
+
+	hold_get_status(prefetch_hold(pf), clock_now_us(), &st);
+	metrics_set_gauge(m, METRICS_GAUGE_PAUSED, st.paused);
+	metrics_set_gauge(m, METRICS_GAUGE_METERED, st.metered);
+	metrics_set_gauge(m, METRICS_GAUGE_METERED_BYTES, st.used_bytes);
+	metrics_set_gauge(
+	    m, METRICS_GAUGE_METERED_LIMIT_BYTES, st.budget_bytes);
+}
+
 static void measure_state(struct server *s)
 {
 	struct upstream_status st;
@@ -128,6 +142,7 @@ const struct metrics *server_measure(struct server *s)
 {
 	measure_caches(cachehome_caches(s->home), s->p.disk_bytes, s->metrics);
 	measure_prefetch(s->prefetch, s->estimate, s->metrics);
+	measure_hold(s->prefetch, s->metrics);
 	measure_state(s);
 	metrics_set_gauge(s->metrics, METRICS_GAUGE_LOOP_LONGEST_TURN_US,
 	    loopwatch_longest_us(s->p.loop));

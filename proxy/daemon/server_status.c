@@ -10,6 +10,8 @@
 #include "daemon/clients.h"
 #include "daemon/server_private.h"
 #include "link/linkest.h"
+#include "prefetch/hold.h"
+#include "prefetch/prefetch.h"
 #include "svc/svc.h"
 
 static uint64_t age_ms(uint64_t since_us)
@@ -209,6 +211,15 @@ static void fill_link(
 	out->link->queue_us = linkest_queue_us(s->estimate);
 }
 
+static void fill_hold(
+    const struct server *s, struct arena *a, Forefetch__ServerStatus *out)
+{
+	struct hold_status st;
+
+	hold_get_status(prefetch_hold(s->prefetch), clock_now_us(), &st);
+	out->hold = control_hold_status(a, &st);
+}
+
 static void fill_config(
     const struct server *s, struct arena *a, Forefetch__ServerStatus *out)
 {
@@ -243,6 +254,7 @@ void server_fill_status(
 	fill_consistency(s, a, out);
 	fill_caches(s, a, out);
 	fill_link(s, a, out);
+	fill_hold(s, a, out);
 	fill_offline(s, out);
 	fill_upstream(s, a, out);
 	fill_mount(s, a, out);

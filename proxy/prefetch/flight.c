@@ -39,6 +39,8 @@ static void on_reply(struct owncall *c, enum reply_kind kind,
 		budget_lost(pf->budget, fl->bytes);
 	} else {
 		metrics_add(pf->p.metrics, of->bytes, up->rec->len);
+		if (!fl->asked)
+			hold_received(pf->hold, fl->bytes, up->rec->len);
 		budget_received(pf->budget, fl->bytes, up->rec->len, now_us);
 	}
 	if (res && c->proc->prog == NFS_PROGRAM &&
@@ -90,6 +92,8 @@ bool flight_send(struct flight *fl, const struct fetch_about *about,
 	fl->bytes = bytes;
 	fl->sent_us = now_us;
 	budget_sent(pf->budget, bytes, now_us);
+	if (!fl->asked)
+		hold_sent(pf->hold, bytes, now_us);
 	metrics_add(pf->p.metrics, fl->of->calls, 1);
 	return true;
 }

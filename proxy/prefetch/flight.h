@@ -38,6 +38,7 @@ struct flight {
 	struct pf_cred *cred;
 	uint64_t bytes; /* that are reserved for the reply */
 	uint64_t sent_us;
+	bool asked; /* by somebody: it does not count in hold.h */
 	char fh[NFS3_FHSIZE_MAX];
 	/* The longest arguments are MNT's: a path and its length. */
 	_Alignas(8) char encoded[MNT3_PATH_MAX + 8];

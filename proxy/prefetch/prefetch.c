@@ -70,6 +70,11 @@ struct budget *prefetch_budget(struct prefetch *pf)
 	return pf->budget;
 }
 
+struct hold *prefetch_hold(struct prefetch *pf)
+{
+	return pf->hold;
+}
+
 bool prefetch_holds_jobs(const struct prefetch *pf)
 {
 	return pf->nqueued > 0 || !pf->p.ready(pf->p.ctx);
@@ -389,9 +394,10 @@ static bool make_parts(struct prefetch *pf)
 	pf->predictor = predictor_new(&po);
 	pf->patterns = pattern_open(pf);
 	pf->budget = budget_new(pf->p.link, &pf->p.config->prefetch_rate);
+	pf->hold = hold_new();
 	pf->ev = evtimer_new(pf->p.base, on_turn, pf);
 	return pf->notes && pf->predictor && pf->patterns && pf->budget &&
-	       pf->ev && session_open(pf);
+	       pf->hold && pf->ev && session_open(pf);
 }
 
 struct prefetch *prefetch_new(const struct prefetch_params *p)
@@ -432,6 +438,7 @@ void prefetch_free(struct prefetch *pf)
 	if (pf->ev)
 		event_free(pf->ev);
 	budget_free(pf->budget);
+	hold_free(pf->hold);
 	patterns_free(pf->patterns);
 	predictor_free(pf->predictor);
 	free(pf->notes);

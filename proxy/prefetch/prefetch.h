@@ -21,7 +21,8 @@
  *    call (prefetch_worth.c): p (round trip + wire time) against (1 - p) (wire
  *    time + a quarter of a round trip), the latter weighed by the queue on the
  *    link.
- * 5. Sent (flight.c), when the link has spare capacity (budget.h) and no call
+ * 5. Sent (flight.c), when nobody holds it back (hold.h), the link has spare
+ *    capacity (budget.h) and no call
  *    of a client waits for a connection; with a credential that was seen since
  *    the daemon started. JUKEBOX stops calls ahead for 5 s (PAUSE_US).
  * 6. Learned like any reply: that is its only way to a client. The note of the
@@ -42,6 +43,7 @@ struct caches;
 struct config_server;
 struct event_base;
 struct fetch;
+struct hold;
 struct iopool;
 struct linkest;
 struct metrics;
@@ -90,6 +92,8 @@ void prefetch_set_file(struct prefetch *pf, const char *path);
 void prefetch_edited(struct prefetch *pf);
 /* The budget that all calls ahead share. */
 struct budget *prefetch_budget(struct prefetch *pf);
+/* Whether they may go out at all: pauses, metered links. */
+struct hold *prefetch_hold(struct prefetch *pf);
 /* Whether jobs (want.h) have to wait now: the server cannot be asked, or wants
  * wait for room on the link. */
 bool prefetch_holds_jobs(const struct prefetch *pf);

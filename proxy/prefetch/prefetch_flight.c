@@ -136,10 +136,11 @@ static void on_reply(struct flight *f, enum reply_kind kind,
 		metrics_add(fl->pf->p.metrics, METRICS_PREFETCH_ERRORS, 1);
 }
 
-bool pf_flight_start(struct prefetch *pf, struct pf_cred *cred,
-    struct node *node, uint32_t proc, const union nfs_args *args,
-    uint64_t bytes)
+bool pf_flight_start(const struct want *w, struct node *node, uint32_t proc,
+    const union nfs_args *args, uint64_t bytes)
 {
+	struct prefetch *pf = w->pf;
+	struct pf_cred *cred = w->cred;
 	struct pf_flight *fl = flight_new(&pf->flights, sizeof(*fl), cred,
 	    nfs_proc_find(NFS_PROGRAM, NFS_V3, proc));
 	struct fetch_about about;
@@ -147,6 +148,7 @@ bool pf_flight_start(struct prefetch *pf, struct pf_cred *cred,
 	if (!fl)
 		return false;
 	fl->pf = pf;
+	fl->fl.asked = want_is_asked(w);
 	flight_set_args(&fl->fl, args);
 	if (proc == NFSPROC3_LOOKUP) {
 		memcpy(fl->name, args->dirop.name.data, args->dirop.name.len);

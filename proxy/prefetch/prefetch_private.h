@@ -8,6 +8,7 @@
  *	prefetch_worth.c    whether a call ahead is worth it
  *	prefetch_data.c     the bytes of a file
  *	prefetch_flight.c   the calls of wants
+ *	hold.c              whether any may go out: pauses, metered links
  *	prefetch_dir.c      what a miss says of its directory
  *	prefetch_habit.c    what follows a lookup
  *	prefetch_list.c     listings of directories
@@ -31,6 +32,7 @@
 #include "predictor/predictor.h"
 #include "prefetch/observe.h"
 #include "prefetch/flight.h"
+#include "prefetch/hold.h"
 #include "prefetch/prefetch.h"
 #include "prefetch/want.h"
 
@@ -230,6 +232,7 @@ struct prefetch {
 	struct predictor *predictor;
 	struct patterns *patterns;
 	struct budget *budget;
+	struct hold *hold;
 	struct event *ev; /* the pump */
 	struct event *ev_save;
 	bool active;     /* `ev` is about to run */
@@ -311,6 +314,8 @@ bool want_begins_tail(struct want *w);
  * where nothing is known to follow. */
 struct want *want_rest(struct prefetch *pf, struct pf_cred *cred,
     uint64_t object, uint64_t now_us);
+/* Whether somebody has asked for it, and it was not predicted. */
+bool want_is_asked(const struct want *w);
 /* Not before a grain of the server's clock has passed. */
 void want_delay(struct want *w, uint64_t now_us);
 /* Wants whose time has come go back into their lanes. Returns when the next
@@ -340,6 +345,7 @@ struct turn {
 	unsigned sent;  /* calls that went out */
 	bool blocked;   /* the link had no room for one */
 	bool more;      /* its lane is another one from now on */
+	bool held;      /* … or nothing may be sent ahead now (hold.h) */
 	bool too_early; /* what came now would be bound for a moment only */
 };
 
@@ -383,10 +389,10 @@ uint32_t listing_page(struct caches *c, struct node *dir, struct listing *l,
     uint64_t fresh_us, size_t room, struct list_span *span);
 
 /* prefetch_flight.c */
-/* Ask; false without memory. `args` begin with the handle of `node`. */
-bool pf_flight_start(struct prefetch *pf, struct pf_cred *cred,
-    struct node *node, uint32_t proc, const union nfs_args *args,
-    uint64_t bytes);
+/* Ask for a want; false without memory. `args` begin with the handle of `node`.
+ */
+bool pf_flight_start(const struct want *w, struct node *node, uint32_t proc,
+    const union nfs_args *args, uint64_t bytes);
 void pf_flights_init(struct prefetch *pf);
 
 /* prefetch_dir.c */

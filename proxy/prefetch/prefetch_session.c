@@ -129,7 +129,8 @@ void session_go_on(struct prefetch *pf, uint64_t now_us)
 		struct pf_cred *cred = pf->sessions[i];
 
 		if (predictor_session_goes_on(pf->predictor, cred->session)) {
-			session_want(pf, cred, now_us);
+			if (hold_lets(pf->hold, false, CONFIRM_BYTES, now_us))
+				session_want(pf, cred, now_us);
 			i++;
 		} else {
 			session_leave(pf, i);

@@ -23,6 +23,8 @@ enum {
 	EXPIRED_US = 5000000,
 	/* Turns of a want; more of them would be a loop. */
 	STEPS_MAX = 12,
+	/* Between two looks whether a pause is over, at what was asked for. */
+	PAUSED_US = 1000000,
 };
 
 /* A confirmation that grows too old within this time is asked for again. */
@@ -89,12 +91,16 @@ bool turn_send(struct turn *t, struct node *node, uint32_t proc,
 {
 	struct prefetch *pf = t->pf;
 
+	if (!hold_lets(pf->hold, want_is_asked(t->w), bytes, t->now_us)) {
+		t->held = true;
+		return false;
+	}
 	if (!budget_may(pf->budget, bytes, t->now_us, t->wait_us)) {
 		t->blocked = true;
 		return false;
 	}
 	note_set(pf, t->w->object, NOTE_ASKED, t->now_us);
-	if (!pf_flight_start(pf, t->w->cred, node, proc, args, bytes))
+	if (!pf_flight_start(t->w, node, proc, args, bytes))
 		return false;
 	t->sent++;
 	if (t->w->session) {
@@ -250,6 +256,8 @@ static enum step step_end(struct turn *t)
 		w->steps--;
 		return STEP_BLOCKED;
 	}
+	if (t->held)
+		return drop(t, NOTE_UNLIKELY, METRICS_PREFETCH_HELD);
 	if (t->more)
 		return STEP_MORE;
 	if (!t->node && !w->name && !(w->needs & PREDICTOR_NEEDS_ABSENCE))
@@ -258,6 +266,17 @@ static enum step step_end(struct turn *t)
 	if (t->sent == 0 && w->steps == 1)
 		return drop(t, NOTE_FRESH, METRICS_PREFETCH_FRESH);
 	return STEP_DONE;
+}
+
+/* What was asked for waits while calls ahead are paused; anything else would be
+ * of no use by then. */
+static enum step step_held(struct turn *t)
+{
+	if (!want_is_asked(t->w))
+		return drop(t, NOTE_UNLIKELY, METRICS_PREFETCH_HELD);
+	t->w->steps--;
+	*t->wait_us = PAUSED_US;
+	return STEP_BLOCKED;
 }
 
 enum step want_step(struct want *w, uint64_t now_us, uint64_t *wait_us)
@@ -286,6 +305,8 @@ enum step want_step(struct want *w, uint64_t now_us, uint64_t *wait_us)
 		w->expired = w->steps <= STEPS_MAX;
 		return drop(&t, NOTE_OLD, METRICS_PREFETCH_OLD);
 	}
+	if (!hold_lets(pf->hold, want_is_asked(w), CONFIRM_BYTES, now_us))
+		return step_held(&t);
 	if (!turn_worth(&t, CONFIRM_BYTES))
 		return drop(&t, NOTE_UNLIKELY, METRICS_PREFETCH_UNLIKELY);
 	if (step_dir(&t)) {

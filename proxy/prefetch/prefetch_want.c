@@ -313,6 +313,11 @@ void want_go_on(struct want_owner *o)
 		want_queue(w, false);
 }
 
+bool want_is_asked(const struct want *w)
+{
+	return w->name || (w->count > 0 && w->source == NOTE_FROM_HINT);
+}
+
 bool want_own(struct want *w, struct want_owner *o)
 {
 	if (w->owner)

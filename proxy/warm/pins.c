@@ -40,7 +40,8 @@ static unsigned number_of(const struct pins *ps, const struct pin *pin)
 
 /* ---- walks ------------------------------------------------------------ */
 
-static int walk_begin(struct pins *ps, struct pin *pin, uint64_t now_us)
+static int walk_begin(
+    struct pins *ps, struct pin *pin, bool asked, uint64_t now_us)
 {
 	unsigned id = number_of(ps, pin);
 	struct user who = {.uid = pin->uid,
@@ -49,7 +50,7 @@ static int walk_begin(struct pins *ps, struct pin *pin, uint64_t now_us)
 	    .ngroups = pin->ngroups};
 
 	pin->walk =
-	    warm_begin_pin(ps->p.warm, &who, pin->export, pin->path, id);
+	    warm_begin_pin(ps->p.warm, &who, pin->export, pin->path, id, asked);
 	if (!pin->walk)
 		return -errno;
 	pin->begun_us = now_us;
@@ -140,7 +141,7 @@ void pins_tick(struct pins *ps, bool demand, uint64_t now_us)
 		walks = walks || pin->walk;
 	}
 	pin = demand ? next_due(ps, now_us) : NULL;
-	if (pin && walk_begin(ps, pin, now_us) < 0)
+	if (pin && walk_begin(ps, pin, false, now_us) < 0)
 		pin->begun_us = now_us;
 	later = now_us - ps->saved_us >= SAVE_US;
 	if ((ps->dirty && (!ps->error || later)) || (walks && later))
@@ -207,7 +208,7 @@ int pins_add(struct pins *ps, const struct user *who, const char *export,
 	if (!pin->export || !pin->path)
 		rc = -ENOMEM;
 	else if (!pin->walk)
-		rc = walk_begin(ps, pin, clock_now_us());
+		rc = walk_begin(ps, pin, true, clock_now_us());
 	if (rc < 0 && !was_pinned)
 		pin_clear(pin);
 	if (rc < 0)

@@ -11,6 +11,7 @@
 #include "config/exportpath.h"
 #include "nfsproto/nfs3_object.h"
 #include "link/budget.h"
+#include "prefetch/hold.h"
 #include "prefetch/prefetch.h"
 #include "warm/warm_private.h"
 
@@ -18,6 +19,7 @@ enum {
 	PROBE_US = 500000,  /* between two looks whether the link takes more */
 	QUIET_US = 1000000, /* without calls of clients, before such a look */
 	POLL_US = 20000,    /* while the link has no room */
+	HELD_US = 1000000,  /* while calls ahead are held back */
 	ITEMS_MIN = 64,     /* room that is made first */
 };
 
@@ -148,6 +150,10 @@ static enum step on_turn(
 		return STEP_DONE;
 	if (w->nitems == 0)
 		return STEP_WAITS;
+	*wait_us = HELD_US;
+	if (!hold_lets(
+		prefetch_hold(wm->p.prefetch), w->asked, CONFIRM_BYTES, now_us))
+		return STEP_BLOCKED;
 	if (prefetch_sees_demand(wm->p.prefetch))
 		wm->demand_us = now_us;
 	*wait_us = 0;
@@ -200,7 +206,7 @@ static struct warm_walk *walk_new(struct warm *wm, const struct user *who,
 }
 
 static struct warm_walk *begin(struct warm *wm, const struct user *who,
-    const char *export, const char *path, bool data, int pin)
+    const char *export, const char *path, bool data, int pin, bool asked)
 {
 	struct warm_walk *w;
 
@@ -215,6 +221,7 @@ static struct warm_walk *begin(struct warm *wm, const struct user *who,
 		return NULL;
 	w->data = data;
 	w->pin = pin;
+	w->asked = asked;
 	w->begun_us = clock_now_us();
 	LIST_INSERT_HEAD(&wm->walks, w, link);
 	wm->nwalks++;
@@ -225,13 +232,13 @@ static struct warm_walk *begin(struct warm *wm, const struct user *who,
 struct warm_walk *warm_begin(struct warm *wm, const struct user *who,
     const char *export, const char *path, bool data)
 {
-	return begin(wm, who, export, path, data, -1);
+	return begin(wm, who, export, path, data, -1, true);
 }
 
 struct warm_walk *warm_begin_pin(struct warm *wm, const struct user *who,
-    const char *export, const char *path, unsigned pin)
+    const char *export, const char *path, unsigned pin, bool asked)
 {
-	return begin(wm, who, export, path, true, (int)pin);
+	return begin(wm, who, export, path, true, (int)pin, asked);
 }
 
 void warm_end(struct warm_walk *w)
@@ -246,11 +253,16 @@ void warm_end(struct warm_walk *w)
 
 void warm_get_progress(const struct warm_walk *w, struct warm_progress *out)
 {
+	uint64_t now_us = clock_now_us();
+	struct hold_status hold;
+
+	hold_get_status(prefetch_hold(w->warm->p.prefetch), now_us, &hold);
 	*out = w->p;
+	out->paused = w->job.want && hold.paused;
+	out->metered = hold.metered;
 	out->waits = w->job.want && prefetch_holds_jobs(w->warm->p.prefetch);
 	out->left = w->nitems + w->nflights;
-	out->elapsed_us =
-	    (w->ended_us ? w->ended_us : clock_now_us()) - w->begun_us;
+	out->elapsed_us = (w->ended_us ? w->ended_us : now_us) - w->begun_us;
 	/* It ends when its last reply has come. */
 	if (out->state == WARM_DONE && !w->ended_us)
 		out->state = WARM_WALKS;

@@ -65,9 +65,11 @@ void warm_set_config(struct warm *wm, const struct config_server *config);
 struct warm_walk *warm_begin(struct warm *wm, const struct user *who,
     const char *export, const char *path, bool data);
 /* The same for a pin (datacache_pin()), with data. Files that the server does
- * not let the user read, or for which there is no room, are not pinned. */
+ * not let the user read, or for which there is no room, are not pinned.
+ * `asked`: a user asked for it now, so that a metered link does not hold it
+ * back. */
 struct warm_walk *warm_begin_pin(struct warm *wm, const struct user *who,
-    const char *export, const char *path, unsigned pin);
+    const char *export, const char *path, unsigned pin, bool asked);
 /* Ends and frees it. The caches still learn from calls under way. */
 void warm_end(struct warm_walk *w);
 
@@ -81,6 +83,8 @@ struct warm_progress {
 	enum warm_state state;
 	uint32_t status; /* of the server, where FAILED: nfsstat3 */
 	bool waits;      /* the server is away, or other calls go first */
+	bool paused;     /* … or calls ahead are paused (hold.h) */
+	bool metered;    /* the link is */
 	bool full; /* the tree's data has no room in the cache, or more would
 		    * be pinned than may be */
 	uint64_t directories; /* looked at */

@@ -282,6 +282,7 @@ bool warm_flight_start(struct warm_walk *w, const struct item *it,
 		return false;
 	fl->warm = w->warm;
 	fl->walk = w;
+	fl->fl.asked = w->asked;
 	w->nflights++;
 	fl->item = *it;
 	/* It is the flight's only if that goes out. */

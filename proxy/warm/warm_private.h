@@ -65,7 +65,8 @@ struct warm_walk {
 	struct want_owner job; /* its place in the queue */
 	struct pf_cred *cred;
 	bool data;
-	int pin; /* -1: for none */
+	int pin;    /* -1: for none */
+	bool asked; /* by a user, now: as in hold.h */
 	char *export;
 	struct item *items; /* a stack */
 	size_t nitems, size;

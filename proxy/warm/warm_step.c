@@ -9,6 +9,7 @@
 #include "cache/known.h"
 #include "config/config.h"
 #include "link/budget.h"
+#include "prefetch/hold.h"
 #include "prefetch/prefetch.h"
 #include "warm/warm_private.h"
 
@@ -38,6 +39,9 @@ static enum step send_call(const struct todo *t, const struct nfs_proc *proc,
 	struct warm *wm = t->w->warm;
 	struct budget *b = prefetch_budget(wm->p.prefetch);
 
+	if (!hold_lets(
+		prefetch_hold(wm->p.prefetch), t->w->asked, bytes, t->now_us))
+		return STEP_BLOCKED;
 	if (!budget_may(b, bytes, t->now_us, t->wait_us) &&
 	    !warm_probe(wm, bytes, t->now_us))
 		return STEP_BLOCKED;

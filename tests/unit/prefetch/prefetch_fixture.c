@@ -16,6 +16,7 @@ void prefetch_open(struct prefetch *pf, struct pf_cred **creds, uint32_t n)
 	pf->p.metrics = metrics_new();
 	pf->p.link = linkest_new();
 	pf->notes = calloc(1, sizeof(*pf->notes));
+	pf->hold = hold_new();
 	TAILQ_INIT(&pf->spare);
 	TAILQ_INIT(&pf->later);
 	for (int i = 0; i < WANT_LANES; i++)
@@ -39,6 +40,7 @@ void prefetch_close(struct prefetch *pf, struct pf_cred **creds, uint32_t n)
 		pf_cred_unref(creds[i]);
 	}
 	free(pf->notes);
+	hold_free(pf->hold);
 	linkest_free(pf->p.link);
 	metrics_free(pf->p.metrics);
 }

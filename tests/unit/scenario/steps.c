@@ -519,6 +519,11 @@ static void caches_are_flushed(struct world *w, const struct script_match *m)
 	(void)server_flush(w->server);
 }
 
+static void ahead_is_paused(struct world *w, const struct script_match *m)
+{
+	world_pause(w, m->one[0] ? duration(m) : 0);
+}
+
 static void counter_is(struct world *w, const struct script_match *m)
 {
 	uint64_t value;
@@ -582,6 +587,8 @@ const struct script_step script_steps[] = {
     {"daemon stops", daemon_stops, false},
     {"machine crashes", machine_crashes, false},
     {"caches are flushed", caches_are_flushed, false},
+    {"fetching ahead is paused for * *", ahead_is_paused, false},
+    {"fetching ahead goes on", ahead_is_paused, false},
     {"counter * is *", counter_is, false},
     {NULL, NULL, false},
 };

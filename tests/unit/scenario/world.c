@@ -11,6 +11,7 @@
 
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "base/iopool.h"
 #include "base/loopwatch.h"
 #include "base/metrics.h"
@@ -19,6 +20,8 @@
 #include "daemon/listens.h"
 #include "daemon/server.h"
 #include "nfsproto/rbuf.h"
+#include "prefetch/hold.h"
+#include "prefetch/prefetch.h"
 #include "scenario/files.h"
 #include "scenario/script.h"
 #include "scenario/vclock.h"
@@ -99,8 +102,10 @@ static void load_config(struct world *w)
 	    "memory_size = 16M\ncontrol = %s/control.sock\n"
 	    "[server nas]\naddress = %s\nnfs_port = 2049\nmount_port = 2049\n"
 	    "listen = %s:%u\nallow = 127.0.0.0/8\nsecure = no\n"
-	    "prefetch = off\n%s",
-	    w->dir, w->dir, nas, listen_at, PROXY_PORT, w->settings);
+	    "%s%s",
+	    w->dir, w->dir, nas, listen_at, PROXY_PORT,
+	    strstr(w->settings, "prefetch =") ? "" : "prefetch = off\n",
+	    w->settings);
 	w->config = config_parse_string(text, "the scenario", err, sizeof(err));
 	if (!w->config)
 		script_fail("%s", err);
@@ -163,6 +168,15 @@ void world_kill(struct world *w)
 	saved = files_save(w->dir);
 	daemon_end(w);
 	files_restore(saved, w->dir);
+}
+
+void world_pause(struct world *w, uint64_t us)
+{
+	struct control_server modules;
+
+	server_modules(w->server, &modules);
+	hold_pause(
+	    prefetch_hold(modules.prefetch), us ? clock_now_us() + us : 0);
 }
 
 void world_crash(struct world *w)

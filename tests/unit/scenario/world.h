@@ -49,6 +49,9 @@ void world_kill(struct world *w);
 /* The machine is booted: what lay on its tmpfs is gone. */
 void world_crash(struct world *w);
 
+/* As `forefetch pause --for` and, with 0, as `forefetch resume`. */
+void world_pause(struct world *w, uint64_t us);
+
 /* The client of a capital letter. */
 struct client *world_client(struct world *w, char name);
 /* A counter, or else a gauge; false where there is none of the name. */

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* forefetch pause and resume: nothing is fetched ahead for a while. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "commands/command_list.h"
+#include "ctl/ctl_client.h"
+#include "ctl/ctl_json.h"
+#include "ctl/ctl_put.h"
+
+#define YEAR_MS UINT64_C(31536000000)
+
+static uint64_t unit_ms(char unit)
+{
+	switch (unit) {
+	case 's':
+		return 1000;
+	case 'm':
+		return 60000;
+	case 'h':
+		return 3600000;
+	case 'd':
+		return 86400000;
+	default:
+		return 0;
+	}
+}
+
+/* "1h30m"; 0 where it is none, or longer than a year. */
+static uint64_t parse_ms(const char *text)
+{
+	uint64_t ms = 0, n, unit;
+	char *end;
+
+	do {
+		if (*text < '0' || *text > '9')
+			return 0;
+		n = strtoumax(text, &end, 10);
+		unit = unit_ms(*end);
+		if (!unit || n > YEAR_MS / unit)
+			return 0;
+		ms += n * unit;
+		text = end + 1;
+	} while (*text && ms <= YEAR_MS);
+	return ms <= YEAR_MS ? ms : 0;
+}
+
+static void put_server(const Forefetch__PausedServer *srv)
+{
+	if (!srv->hold->paused)
+		ctl_put(stdout, srv, "{name}: files are fetched ahead\n");
+	else if (srv->hold->pause_left_ms > 0)
+		ctl_put(stdout, srv,
+		    "{name}: nothing is fetched ahead for "
+		    "{hold.pause_left_ms:A}\n");
+	else
+		ctl_put(stdout, srv,
+		    "{name}: nothing is fetched ahead until forefetch "
+		    "resume\n");
+}
+
+static int ask(const struct ctl_options *opt, Forefetch__PauseRequest *pause)
+{
+	Forefetch__Response *res;
+
+	pause->server = ctl_bytes(opt->arg);
+	res = ctl_call(opt->socket, FOREFETCH__REQUEST__COMMAND_PAUSE, pause);
+	if (!res)
+		return EXIT_FAILURE;
+	if (opt->json)
+		ctl_json_print(res->pause);
+	for (size_t i = 0; !opt->json && i < res->pause->n_servers; i++)
+		put_server(res->pause->servers[i]);
+	ctl_free(res);
+	return EXIT_SUCCESS;
+}
+
+static int pause_run(const struct ctl_options *opt)
+{
+	Forefetch__PauseRequest pause = FOREFETCH__PAUSE_REQUEST__INIT;
+
+	if (opt->duration)
+		pause.for_ms = parse_ms(opt->duration);
+	if (opt->duration && !pause.for_ms) {
+		fprintf(stderr,
+		    "forefetch: --for takes a time with its unit, such as "
+		    "90s, 30m, 1h30m or 2d, of a year at most, not %s\n",
+		    opt->duration);
+		return CTL_EXIT_USAGE;
+	}
+	return ask(opt, &pause);
+}
+
+static int resume_run(const struct ctl_options *opt)
+{
+	Forefetch__PauseRequest pause = FOREFETCH__PAUSE_REQUEST__INIT;
+
+	pause.resume = true;
+	return ask(opt, &pause);
+}
+
+const struct ctl_command pause_command = {
+    .name = "pause",
+    .usage = "[--for DURATION] [--json] [SERVER]",
+    .summary = "fetch nothing ahead for a while",
+    .help = "Stops what is fetched before anybody asks for it, from every "
+	    "server or from\nSERVER alone: predictions, sessions, hints, and "
+	    "warm and pin, which wait. What\nprograms ask for is fetched as "
+	    "ever. It lasts until resume, until DURATION has\npassed or until "
+	    "forefetchd is restarted. Only root and the user that forefetchd\n"
+	    "runs as may do this.\n",
+    .options = "for json",
+    .run = pause_run,
+};
+
+const struct ctl_command resume_command = {
+    .name = "resume",
+    .usage = "[--json] [SERVER]",
+    .summary = "fetch ahead again after pause",
+    .help = "Ends a pause of every server, or of SERVER alone. Only root and "
+	    "the user that\nforefetchd runs as may do this.\n",
+    .options = "json",
+    .run = resume_run,
+};

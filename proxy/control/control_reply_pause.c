@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* `forefetch pause` and `resume`: calls ahead of clients stop, and go on. */
+#include "base/clock.h"
+#include "control/control_reply_private.h"
+#include "prefetch/hold.h"
+#include "prefetch/prefetch.h"
+
+#define YEAR_MS UINT64_C(31536000000)
+
+Forefetch__HoldStatus *control_hold_status(
+    struct arena *a, const struct hold_status *st)
+{
+	Forefetch__HoldStatus *out =
+	    arena_message(a, &forefetch__hold_status__descriptor);
+
+	if (!out)
+		return NULL;
+	out->paused = st->paused;
+	/* What is left of a pause is never 0. */
+	if (st->paused && st->pause_left_us != HOLD_NO_END)
+		out->pause_left_ms = (st->pause_left_us + 999) / 1000;
+	out->metered = st->metered;
+	out->metered_bytes = st->used_bytes;
+	out->metered_limit_bytes = st->budget_bytes;
+	out->hour_left_ms = (st->hour_left_us + 999) / 1000;
+	return out;
+}
+
+static void pause_one(struct reply *r, const struct control_server *srv,
+    const Forefetch__PauseRequest *req, Forefetch__PausedServer *out)
+{
+	struct hold *hold = prefetch_hold(srv->prefetch);
+	uint64_t now_us = clock_now_us();
+	struct hold_status st;
+
+	if (req->resume)
+		hold_pause(hold, 0);
+	else
+		hold_pause(hold,
+		    req->for_ms ? now_us + req->for_ms * 1000 : HOLD_NO_END);
+	hold_get_status(hold, now_us, &st);
+	out->name = reply_bytes(srv->name);
+	out->hold = control_hold_status(&r->arena, &st);
+}
+
+void reply_pause(struct reply *r, const Forefetch__Request *request)
+{
+	const Forefetch__PauseRequest *req = request->pause;
+	Forefetch__Paused *out =
+	    arena_message(&r->arena, &forefetch__paused__descriptor);
+	struct reply_servers s = {.reply = r, .filter = &req->server};
+	size_t n;
+
+	if (!out ||
+	    !reply_is_owner(r, "only root and the user that forefetchd runs as "
+			       "may pause and resume fetching ahead") ||
+	    !reply_count(r, &req->server, &n))
+		return;
+	if (req->for_ms > YEAR_MS) {
+		reply_error(r, FOREFETCH__ERROR_CODE__BAD_REQUEST,
+		    "a pause may last a year at most");
+		return;
+	}
+	out->servers =
+	    arena_messages(&r->arena, &forefetch__paused_server__descriptor, n);
+	while (!r->arena.failed && reply_next(&s))
+		pause_one(r, &s.at, req, out->servers[out->n_servers++]);
+	r->res.result_case = FOREFETCH__RESPONSE__RESULT_PAUSE;
+	r->res.pause = out;
+}
