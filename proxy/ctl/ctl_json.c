@@ -22,6 +22,8 @@ static const struct {
     {&forefetch__hold_status__descriptor, "pause_left_ms", 0},
     {&forefetch__hold_status__descriptor, "hour_left_ms", 0},
     {&forefetch__upstream_status__descriptor, "local_port", 0},
+    {&forefetch__server_status__descriptor, "nfs_port", 0},
+    {&forefetch__server_status__descriptor, "mount_port", 0},
     {&forefetch__upstream_status__descriptor, "srtt_us", 0},
     {&forefetch__link_status__descriptor, "rate", 0},
     {&forefetch__link_status__descriptor, "base_us", 0},

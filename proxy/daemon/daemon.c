@@ -145,6 +145,7 @@ static void fill_daemon(void *ctx, struct arena *a, Forefetch__Status *out)
 
 	out->version = FF_VERSION;
 	out->config_file = arena_bytes(a, "%s", d->source.file);
+	out->cache_dir = arena_bytes(a, "%s", d->config->cache_dir);
 	out->pid = (uint32_t)getpid();
 	out->clients_bytes = room_bytes(d->room);
 	out->clients_limit_bytes = room_limit(d->room);

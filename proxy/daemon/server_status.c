@@ -49,9 +49,10 @@ static ProtobufCBinaryData reason_of(const struct server *s, struct arena *a,
 	if (up && !(denied && st->served == UPSTREAM_SERVED_UNKNOWN))
 		found = "";
 	if (up && st->served == UPSTREAM_UNSERVED && what == RESOLVE_NFS)
-		error = "the server does not serve NFSv3; does it offer NFSv4 "
-			"only? Switch NFSv3 on there (vers3=y in its "
-			"/etc/nfs.conf)";
+		error = st->least > NFS_V3
+			    ? RESOLVE_ONLY_V4
+			    : "the server does not serve NFSv3 at that port; "
+			      "check nfs_port";
 	else if (up && st->served == UPSTREAM_UNSERVED)
 		error = "the server does not serve MOUNTv3 at that port";
 	else if (!up && (st->failed || st->state != UPSTREAM_IDLE))
@@ -228,6 +229,8 @@ static void fill_config(
 
 	out->name = arena_bytes(a, "%s", s->name);
 	out->address = arena_bytes(a, "%s", cfg->address);
+	out->nfs_port = cfg->nfs_port;
+	out->mount_port = cfg->mount_port;
 	out->listen = arena_alloc(a, cfg->listen.n, sizeof(*out->listen));
 	out->exports = arena_alloc(a, cfg->exports.n, sizeof(*out->exports));
 	if (a->failed)

@@ -63,13 +63,13 @@ static void portmap_end(struct portmap *pm, uint16_t port, const char *why)
 	cb(arg, port, why);
 }
 
-static void probe_end(struct portmap *pm, int err)
+static void probe_end(struct portmap *pm, int err, uint32_t least)
 {
 	portmap_probe_cb cb = pm->probe;
 	void *arg = pm->arg;
 
 	portmap_cancel(pm);
-	cb(arg, err);
+	cb(arg, err, least);
 }
 
 /* End the query without an answer. */
@@ -80,7 +80,7 @@ static void portmap_fail(struct portmap *pm, int err)
 	snprintf(why, sizeof(why), "the server's rpcbind (port %d): %s",
 	    RPCBIND_PORT, strerror(err));
 	if (pm->probe)
-		probe_end(pm, -err);
+		probe_end(pm, -err, 0);
 	else
 		portmap_end(pm, 0, why);
 }
@@ -132,7 +132,8 @@ static void on_record(void *ctx, const struct record *rec)
 	if (!rpc_reply_decode(rec->data, rec->len, &rpc) || !rpc.accepted) {
 		portmap_fail(pm, EPROTO);
 	} else if (pm->probe) {
-		probe_end(pm, rpc.status == SUCCESS ? 0 : -EPROTONOSUPPORT);
+		probe_end(
+		    pm, rpc.status == SUCCESS ? 0 : -EPROTONOSUPPORT, rpc.low);
 	} else if (rpc.status != SUCCESS) {
 		portmap_fail(pm, EPROTO);
 	} else {

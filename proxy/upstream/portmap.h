@@ -23,9 +23,10 @@ struct portmap *portmap_query(struct event_base *base, struct rbuf_pool *pool,
     const struct sockaddr *host, uint32_t prog, uint32_t vers, portmap_cb cb,
     void *arg);
 
-/* 0: NFSv3 answers. -EPROTONOSUPPORT: other versions or programs do. Else
+/* 0: NFSv3 answers. -EPROTONOSUPPORT: other versions or programs do, and
+ * `least` is the least version of NFS that there is, 0 if there is none. Else
  * what prevented an answer. The query is gone in any case. */
-typedef void (*portmap_probe_cb)(void *arg, int err);
+typedef void (*portmap_probe_cb)(void *arg, int err, uint32_t least);
 
 /* Call the NULL procedure of NFSv3 at an address and port. */
 struct portmap *portmap_probe(struct event_base *base, struct rbuf_pool *pool,

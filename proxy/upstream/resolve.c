@@ -118,22 +118,20 @@ static void log_found(
 }
 
 /* Combine what rpcbind has said with what the server itself answers. */
-static void on_probed(void *arg, int err)
+static void on_probed(void *arg, int err, uint32_t least)
 {
-	static const char *const only_v4 =
-	    "it seems to offer NFSv4 only; switch NFSv3 on there (vers3=y in "
-	    "its /etc/nfs.conf)";
 	struct resolve *r = arg;
 	char *error = r->error[RESOLVE_NFS];
 	size_t len = strlen(error);
 
 	r->probe = NULL;
 	r->denied = err == -EPROTONOSUPPORT;
-	if (err == -EPROTONOSUPPORT && r->given)
+	if (r->denied && least > NFS_V3)
+		snprintf(error, ERROR_MAX, "%s", RESOLVE_ONLY_V4);
+	else if (r->denied)
 		snprintf(error, ERROR_MAX,
-		    "the server does not serve NFSv3: %s", only_v4);
-	else if (err == -EPROTONOSUPPORT)
-		snprintf(error + len, ERROR_MAX - len, "; %s", only_v4);
+		    "what listens at the server's port of NFS does not serve "
+		    "NFSv3, nor a later version; check nfs_port");
 	else if (err == 0 && !r->given)
 		snprintf(error + len, ERROR_MAX - len,
 		    "; NFSv3 answers at port %d: set nfs_port and mount_port",

@@ -15,6 +15,12 @@ struct event_base;
 struct rbuf_pool;
 struct resolve;
 
+/* What is said of a server that has NFS, but not version 3. */
+#define RESOLVE_ONLY_V4                                                        \
+	"the server offers NFSv4 only; switch NFSv3 on there (vers3=y below "  \
+	"[nfsd] in its /etc/nfs.conf), or mount it without forefetch (mount "  \
+	"-t nfs -o vers=4)"
+
 enum resolve_what {
 	RESOLVE_NFS,
 	RESOLVE_MOUNT,

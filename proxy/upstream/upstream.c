@@ -335,6 +335,7 @@ static void note_served(struct upstream *up, const struct nfs_proc *proc,
 	up->served = rpc->status == PROG_MISMATCH || rpc->status == PROG_UNAVAIL
 			 ? UPSTREAM_UNSERVED
 			 : UPSTREAM_SERVED;
+	up->least = rpc->low;
 }
 
 static void upstream_finish(struct upstream_call *call,

@@ -184,6 +184,9 @@ struct upstream_status {
 	/* It could not be connected to, the last time. */
 	bool failed;
 	enum upstream_served served;
+	/* The least version that the server offers, where it is unserved; 0:
+	 * it did not say. */
+	uint32_t least;
 	unsigned connections;
 	unsigned queued; /* calls that wait for a connection */
 };

@@ -94,6 +94,7 @@ struct upstream {
 	uint64_t since_us;
 	char last_error[160];
 	enum upstream_served served;
+	uint32_t least;
 };
 
 /* upstream_conn.c */

@@ -132,6 +132,7 @@ void upstream_get_status(const struct upstream *up, struct upstream_status *st)
 	st->last_error = up->last_error;
 	st->failed = up->failures > 0;
 	st->served = up->served;
+	st->least = up->least;
 	st->connections = up->p.connections;
 	st->queued = up->queued;
 }

@@ -179,7 +179,7 @@ class Outage(Status):
         self.assertIn("NFSv4", self.status()["reason"])
         code, text = self.check()
         self.assertEqual(code, 1)
-        self.assertIn("nas: calls fail: the server does not serve NFSv3", text)
+        self.assertIn("nas: calls fail: the server offers NFSv4 only", text)
         self.up.script(rpc.GETATTR, None)
         with self.connect() as c:
             c.call(rpc.GETATTR, rpc.opaque(rpc.ROOT))
@@ -258,26 +258,33 @@ class Rpcbind(Status):
     def test_version_4_without_rpcbind(self):
         self.respond(2049, only_version_4)
         self.start()
-        self.reason("rpcbind (port 111)", "seems to offer NFSv4 only",
-                    "switch NFSv3 on")
+        self.reason("the server offers NFSv4 only", "switch NFSv3 on",
+                    "vers=4")
 
     def test_version_4_not_registered(self):
         self.respond(111, rpcbind({}))
         self.respond(2049, only_version_4)
         self.start()
-        self.reason("NFSv3: it is not registered with the server's rpcbind",
-                    "seems to offer NFSv4 only")
+        self.reason("the server offers NFSv4 only")
 
     def test_version_4_registered(self):
         """rpcbind gives the port of another version, too."""
         self.respond(111, rpcbind({(100003, 3): 2049, (100005, 3): 2049}))
         self.respond(2049, only_version_4)
         self.start()
-        self.reason("does not serve NFSv3", "seems to offer NFSv4 only")
+        self.reason("the server offers NFSv4 only")
         self.assertEqual(self.status()["state"], "up")
         code, text = self.check()
         self.assertEqual(code, 1)
         self.assertIn("NFSv4", text)
+
+    def test_another_service(self):
+        """What listens at the port of NFS knows no NFS."""
+        self.respond(111, rpcbind({(100003, 3): 2049, (100005, 3): 2049}))
+        self.respond(2049, lambda head, r: rpc.accepted(
+            head[0], rpc.PROG_UNAVAIL))
+        self.start()
+        self.reason("does not serve NFSv3, nor a later version")
 
     def test_version_3_without_rpcbind(self):
         self.respond(2049, lambda head, r: rpc.accepted(head[0]))
