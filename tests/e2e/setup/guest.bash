@@ -2,69 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # The guest's half of tests/e2e/setup/run. $E2E_ROOT, where the first of README's
-# commands were run, is booted by its own systemd, as pid 1 of namespaces of its
-# own; $E2E_COMMANDS has the other commands. Only the environment is arranged:
-# README's server name resolves to the lab's server, which exports what README
-# mounts.
+# commands were run, is booted (machine.bash); $E2E_COMMANDS has the other commands.
+# Only the environment is arranged: README's server name resolves to the lab's
+# server, which exports what README mounts.
 . "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
-root=/run/setup/root
-
-# As a container has it: the guest's terminals are the lab's own.
-make_dev() {
-	local name minor
-	mount -t tmpfs -o mode=755 dev $root/dev &&
-		mkdir $root/dev/{pts,shm} &&
-		mount -t devpts -o newinstance,ptmxmode=666 devpts $root/dev/pts &&
-		mount -t tmpfs -o mode=1777 shm $root/dev/shm || return 1
-	for name in null:3 zero:5 full:7 random:8 urandom:9; do
-		minor=${name#*:}
-		mknod -m 666 "$root/dev/${name%:*}" c 1 "$minor" || return 1
-	done
-	mknod -m 666 $root/dev/tty c 5 0 &&
-		ln -s pts/ptmx $root/dev/ptmx &&
-		ln -s /proc/self/fd $root/dev/fd
-}
-
-make_root() {
-	mkdir -p /run/setup && mount -t tmpfs setup /run/setup &&
-		mkdir /run/setup/{upper,work,root} &&
-		ln -s "$E2E_ROOT" /run/setup/lower &&
-		mount -t overlay -o \
-			lowerdir=/run/setup/lower,upperdir=/run/setup/upper,workdir=/run/setup/work \
-			setup $root &&
-		make_dev &&
-		mount -t sysfs sysfs $root/sys &&
-		mount -t tmpfs run $root/run &&
-		mount -t tmpfs -o mode=1777 tmp $root/tmp
-}
-
-boot() {
-	container=lab unshare --pid --mount --cgroup --ipc --uts --fork \
-		bash -c "mount -t proc proc $root/proc &&
-			mount -t cgroup2 cgroup $root/sys/fs/cgroup &&
-			exec chroot $root /lib/systemd/systemd --show-status=no" \
-		>/dev/null 2>&1 &
-	booted=$!
-	lab_poll 60 booted_up
-}
-
-init() { pgrep -P "$booted"; }
-inside() {
-	nsenter -t "$(init)" -m -p -C -i -u -r -w -- /usr/bin/env -i \
-		PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C "$@"
-}
-booted_up() { inside systemctl is-active multi-user.target; } >/dev/null 2>&1
-as_user() { inside timeout -k 5 60 su - ff -c "$1"; }
-
-# What a wait in vain needs to be understood; then the end.
-give_up() {
-	echo "--- the unit's log:"
-	inside journalctl --no-pager -n 40 -u forefetchd 2>&1
-	inside systemctl --no-pager status forefetchd 2>&1 | head -n 20
-	lab_hang_report
-	e2e_end
-}
+. "$E2E/lib/machine.bash"
 
 run_readme() {
 	local c
@@ -116,7 +59,7 @@ careful_mount() {
 }
 # One READ of the proxy each: O_DIRECT passes the client's cache.
 many_reads() {
-	nsenter -t "$(init)" -m -- timeout -k 5 240 \
+	nsenter -t "$(machine_init)" -m -- timeout -k 5 240 \
 		python3 "$E2E/setup/direct_reads.py" "$root$place/file" \
 		"$LAB_EXPORT/file" "$1"
 }
@@ -124,15 +67,11 @@ killed() {
 	inside systemctl kill -s KILL forefetchd &&
 		lab_poll 60 inside systemctl is-active forefetchd
 }
-power_off() {
-	inside systemctl --no-block poweroff
-	lab_poll 60 lab_dead $booted
-}
 
-check "a root for systemd, and the server that README names" make_root ||
+check "a root for systemd, and the server that README names" machine_make ||
 	e2e_end
 check "the server exports $export" arrange || e2e_end
-check "the machine boots" boot || give_up
+check "the machine boots" machine_boot || give_up
 run_readme
 check "the unit is active" inside systemctl is-active forefetchd || give_up
 check "the daemon runs as its own user" own_user
@@ -145,8 +84,8 @@ check "systemctl restart" inside systemctl restart forefetchd || give_up
 check "the mount goes on, from the cache" read_again || give_up
 check "kill -9" killed || give_up
 check "the mount goes on, from the cache" read_again || give_up
-check "the machine is switched off" power_off || give_up
-check "and on again" boot || give_up
+check "the machine is switched off" machine_off || give_up
+check "and on again" machine_boot || give_up
 check "the unit is active again" \
 	lab_poll 60 inside systemctl is-active forefetchd || give_up
 check "README's mount" as_user "$mount_command" || give_up

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+# Root file systems of a bare Debian 12, for the tests that begin on this side of
+# the guest, where there is a network. Sourced with these variables set:
+#
+#   build     the build directory; roots are kept in $build/debian12
+#   source    the checkout that is copied into them
+#   name      of the test; $work is its directory, emptied by root_alone
+#
+#   root_alone ARG...       runs $0 ARG... again, in a mount namespace of its own:
+#                           what is mounted goes with it, however it ends
+#   root_layer NAME STAMP COMMAND...   the layer NAME: a bare Debian in which
+#                           COMMAND has been run once (as long as STAMP stays the
+#                           same), between root_enter and root_leave
+#   root_make LAYER         $root becomes a copy of it, on write
+#   root_enter, root_leave  $root has /proc, /dev, names and the source meanwhile
+#   root_copy_source        the checkout, as it would be cloned, in ~ff/forefetch
+#   root_as_user COMMAND    in a login shell of the user ff, who has sudo
+#   step WORDS, die WORDS
+
+PATH=$PATH:/usr/sbin:/sbin
+store=$build/debian12
+work=$store/$name.run
+start=$SECONDS
+step() { printf '== %s (%d s)\n' "$*" $((SECONDS - start)); }
+die() { echo "$name: $*" >&2; exit 1; }
+
+root_alone() {
+	[ -n "${E2E_ALONE:-}" ] ||
+		E2E_ALONE=1 exec unshare --mount --propagation private "$0" "$@"
+	unset E2E_ALONE
+	rm -rf "$work"
+	mkdir -p "$work"
+}
+
+# The mirror that this machine's own packages come from, in either format.
+mirror() {
+	cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
+		awk '$1 == "deb" {
+				for (i = 2; i < NF; i++)
+					if ($i ~ /:\/\// && $(i + 1) == "bookworm")
+						print $i
+			}
+			/^URIs:/ { uri = $2 }
+			/^Suites:/ && / bookworm( |$)/ { here = 1 }
+			/^$/ { if (here) print uri; here = 0 }
+			END { if (here) print uri }' | head -n 1
+}
+
+# A plain Debian has these.
+packages=systemd,systemd-sysv,sudo,ca-certificates,libpam-systemd,dbus
+packages+=,netbase,iproute2,procps,kmod
+
+# From the mirror $1. debootstrap does not bear a blank in the path of its root.
+bootstrap() {
+	local plain rc=0
+	rm -rf "$store/bare.new"
+	mkdir -p "$store/bare.new"
+	plain=$(mktemp -d /tmp/ff-root.XXXXXX)
+	mount --bind "$store/bare.new" "$plain"
+	debootstrap --variant=minbase --include="$packages" bookworm \
+		"$plain" "$1" >"$store/debootstrap.log" 2>&1 || rc=$?
+	umount -R -l "$plain"
+	rmdir "$plain"
+	return $rc
+}
+
+make_bare() {
+	local url v root=$store/bare.new
+	url=$(mirror)
+	[ -n "$url" ] || die "no Debian 12 mirror in /etc/apt"
+	command -v debootstrap >/dev/null || die "debootstrap is missing"
+	# A mirror may fail once.
+	bootstrap "$url" || bootstrap "$url" || bootstrap "$url" || {
+		tail -n 20 "$store/debootstrap.log" >&2
+		die "debootstrap failed"
+	}
+	apt-config dump | grep -E '^Acquire::https?::(Proxy|Verify)' \
+		>"$root/etc/apt/apt.conf.d/90machine" || true
+	for v in http_proxy https_proxy no_proxy; do
+		[ -z "${!v:-}" ] || echo "export $v=${!v@Q}"
+	done >"$root/etc/profile.d/machine.sh"
+	echo debian >"$root/etc/hostname"
+	printf '127.0.0.1 localhost\n127.0.1.1 debian\n' >"$root/etc/hosts"
+	chroot "$root" useradd -m -s /bin/bash ff
+	cat >"$root/etc/sudoers.d/ff" <<-'END'
+		ff ALL=(ALL) NOPASSWD: ALL
+		Defaults env_keep += "http_proxy https_proxy no_proxy"
+	END
+	rm -rf "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists/*
+	echo "$packages" >"$root/.stamp"
+	mv "$root" "$store/bare"
+}
+
+has_stamp() { [ "$(cat "$store/$1/.stamp" 2>/dev/null)" = "$2" ]; }
+
+root_bare() {
+	has_stamp bare "$packages" && return
+	step "a bare Debian 12, once"
+	find "$store" -mindepth 1 -maxdepth 1 -type d ! -name '*.run' \
+		-exec rm -rf {} +
+	make_bare
+}
+
+# Two tests may want one at the same time.
+root_layer() {
+	local layer=$1 stamp=$2
+	shift 2
+	mkdir -p "$store"
+	exec 8>"$store/.lock"
+	flock 8
+	root_bare
+	if ! has_stamp "$layer" "$stamp"; then
+		step "what $layer needs, once"
+		rm -rf "${store:?}/$layer" "$store/$layer.new"
+		cp -a "$store/bare" "$store/$layer.new"
+		root=$store/$layer.new
+		root_enter
+		"$@" >"$store/$layer.log" 2>&1 || {
+			tail -n 20 "$store/$layer.log" >&2
+			die "packages of $layer cannot be installed"
+		}
+		root_leave
+		rm -rf "$root"/var/cache/apt/archives/*.deb \
+			"$root/home/ff/forefetch" "$root"/var/lib/apt/lists/*
+		echo "$stamp" >"$root/.stamp"
+		mv "$root" "$store/$layer"
+	fi
+	exec 8>&-
+}
+
+root_copy_source() {
+	local to=$root/home/ff/forefetch
+	mkdir -p "$to"
+	if git -C "$source" rev-parse >/dev/null 2>&1; then
+		git -C "$source" ls-files -z --cached --others --exclude-standard |
+			tar -C "$source" --null --ignore-failed-read -T - -cf - \
+				2>/dev/null
+	else
+		tar -C "$source" --exclude='./build*' --exclude=./.git -cf - .
+	fi | tar -C "$to" -xf -
+	chroot "$root" chown -R ff:ff /home/ff/forefetch
+}
+
+root_enter() {
+	mount -t proc proc "$root/proc"
+	mount --rbind /dev "$root/dev"
+	cp /etc/resolv.conf "$root/etc/resolv.conf"
+	root_copy_source
+}
+
+root_leave() {
+	umount "$root/proc"
+	umount -l "$root/dev"
+}
+
+# A plain copy where there is no overlay. $2: where, below $work.
+root_make() {
+	local at=${2:-machine}
+	root=$work/$at/root
+	mkdir -p "$work/$at/upper" "$work/$at/ovl" "$root"
+	cd "$store" || return 1
+	mount -t overlay -o \
+		"lowerdir=$1,upperdir=$name.run/$at/upper,workdir=$name.run/$at/ovl" \
+		"$name" "$root" 2>/dev/null || cp -a "$1/." "$root/"
+	cd /
+}
+
+root_as_user() {
+	chroot "$root" su - ff -c "cd ~/forefetch || exit
+		$1" </dev/null
+}
+

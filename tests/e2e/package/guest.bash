@@ -1,0 +1,182 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# The guest's half of tests/e2e/package/run: a bare Debian 12 boots, and its user
+# does what a user does with a package. The packages lie in that user's home.
+. "$LAB_ROOT/tests/e2e/lib/lib.sh"
+. "$E2E/lib/machine.bash"
+
+sudo_apt="sudo DEBIAN_FRONTEND=noninteractive apt-get"
+host=nas export=/home
+
+arrange() {
+	echo "$LAB_ADDR $host" >>$root/etc/hosts &&
+		lab_in server mount --bind "$LAB_EXPORT" $export &&
+		lab_export $export fsid=1 &&
+		dd if=/dev/urandom of="$LAB_EXPORT/file" bs=1M count=4 \
+			status=none &&
+		chmod 777 "$LAB_EXPORT"
+}
+
+# Longer than as_user waits: dpkg starts many processes, each 20 ms here.
+as_user_long() { inside timeout -k 5 200 su - ff -c "$1"; }
+
+# All files of the machine but those that any use of apt or a boot leaves behind.
+list_files() {
+	inside find / -xdev \( -path /var/log -o -path /var/cache/apt -o \
+		-path /var/cache/debconf -o -path /var/cache/ldconfig -o \
+		-path /var/lib/apt -o -path /var/lib/systemd -o -path /home -o \
+		-path /proc -o -path /sys -o -path /dev -o -path /tmp \) -prune \
+		-o -print | LC_ALL=C sort
+}
+# And these: of packages that are still installed, and dpkg's own.
+owned_files() {
+	cat $root/var/lib/dpkg/info/*.list
+	sed -n 's/.*\(\/var\/lib\/dpkg\/.*\)/\1/p' "$1"
+}
+
+mounted() { inside grep -q " $1 nfs .*vers=3" /proc/self/mounts; }
+careful() { inside grep " $1 nfs .*nosuid,nodev" /proc/self/mounts; }
+same_bytes() { as_user "cat $1" | cmp - "$LAB_EXPORT/file"; }
+write_there() {
+	as_user "head -c 1M /dev/urandom >$1/written" &&
+		as_user "cat $1/written" | cmp - "$LAB_EXPORT/written"
+}
+active() { inside systemctl is-active forefetchd; }
+enabled() { inside systemctl is-enabled forefetchd; }
+own_user() { [ "$(inside ps -o user= -C forefetchd)" = forefetch ]; }
+daemon() { inside systemctl show -P MainPID forefetchd; }
+
+# --- what is typed, and how long that takes -------------------------------------
+
+install="sudo apt install ./$E2E_DEB"
+mount="sudo mount -t forefetch $host:$export /mnt"
+
+first_minute() {
+	lab_now; local began=$LAB_NOW
+	check "$install" as_user_long "$sudo_apt install -y ./$E2E_DEB" || give_up
+	lab_now; local installed=$LAB_NOW
+	check "$mount" as_user "$mount" || give_up
+	check "a file is read" same_bytes /mnt/file || give_up
+	lab_now
+	printf '     typed: %s\n' "$install" "$mount"
+	printf '     seconds: %d.%d to install, %d.%d to mount and read\n' \
+		$(((installed - began) / 1000000)) \
+		$(((installed - began) / 100000 % 10)) \
+		$(((LAB_NOW - installed) / 1000000)) \
+		$(((LAB_NOW - installed) / 100000 % 10))
+}
+
+# --- fstab --------------------------------------------------------------------
+
+write_fstab() {
+	inside mkdir -p /mnt/home /mnt/auto &&
+		cat >>$root/etc/fstab <<-END
+		$host:$export /mnt/home forefetch _netdev 0 0
+		$host:$export /mnt/auto forefetch _netdev,noauto,x-systemd.automount 0 0
+		END
+}
+reboot() { machine_off && machine_boot; }
+waits_for_access() {
+	inside grep -q ' /mnt/auto autofs ' /proc/self/mounts &&
+		! inside grep ' /mnt/auto nfs ' /proc/self/mounts
+}
+
+# --- upgrade ------------------------------------------------------------------
+
+start_load() {
+	rm -f /run/stop
+	nsenter -t "$(machine_init)" -m -- timeout -k 5 240 \
+		python3 "$E2E/package/load.py" $root/mnt/home \
+		"$LAB_EXPORT/file" /run/stop >/run/load 2>&1 &
+	load=$!
+	lab_poll 30 test -s "$LAB_EXPORT/log"
+}
+end_load() {
+	touch /run/stop
+	wait "$load" || { cat /run/load; return 1; }
+	sed 's/^/     /' /run/load >&3
+}
+server_has_log() {
+	cmp "$LAB_EXPORT/log" <(nsenter -t "$(machine_init)" -m -- \
+		cat $root/mnt/home/log)
+}
+upgrade() { as_user_long "$sudo_apt install -y --reinstall ./$E2E_NEXT"; }
+another_daemon() { [ "$(daemon)" != "$before" ] && active; }
+is_version() {
+	[ "$(inside dpkg-query -W -f '${Version}' forefetch)" = "$1" ]
+}
+# The daemon that runs must not be given up for one that would not start.
+keeps_the_old() {
+	before=$(daemon)
+	echo "nonsense = 1" >$root/etc/forefetch.d/bad.conf
+	upgrade >/run/upgrade 2>&1 || { cat /run/upgrade; return 1; }
+	rm $root/etc/forefetch.d/bad.conf
+	cat /run/upgrade
+	grep -q 'does not accept the configuration' /run/upgrade &&
+		[ "$(daemon)" = "$before" ]
+}
+
+# --- removal ------------------------------------------------------------------
+
+remove() { as_user_long "$sudo_apt remove -y forefetch"; }
+purge() { as_user_long "$sudo_apt purge -y forefetch"; }
+refused() {
+	! remove >/run/remove 2>&1 || return 1
+	cat /run/remove
+	grep -q '^    /mnt/home' /run/remove && active
+}
+take_out_of_fstab() { sed -i '/ forefetch /d' $root/etc/fstab; }
+no_daemon() { ! inside pgrep forefetchd; }
+nothing_left() {
+	list_files >/run/after
+	owned_files /run/after | LC_ALL=C sort -u >/run/owned
+	LC_ALL=C comm -13 /run/before /run/after |
+		LC_ALL=C comm -23 - /run/owned >/run/left
+	cat /run/left
+	! grep -q forefetch /run/left && ! [ -s /run/left ]
+}
+
+exec 3>&1
+check "a root for systemd" machine_make || e2e_end
+check "the server $host exports $export" arrange || e2e_end
+check "the machine boots" machine_boot || give_up
+list_files >/run/before
+
+first_minute
+check "the unit is active" active || give_up
+check "the unit is enabled" enabled
+check "the daemon runs as its own user" own_user
+check "the mount is nosuid and nodev" careful /mnt
+check "a file is written and read" write_there /mnt || give_up
+check "umount" as_user "sudo umount /mnt" || give_up
+
+check "lines in /etc/fstab" write_fstab
+check "a reboot" reboot || give_up
+check "the mount of fstab is there" lab_poll 30 mounted /mnt/home || give_up
+check "a file is read" same_bytes /mnt/home/file || give_up
+check "the other waits for its first access" waits_for_access || give_up
+check "x-systemd.automount: a file is read" same_bytes /mnt/auto/file || give_up
+check "and it is mounted" mounted /mnt/auto
+
+check "a program reads and writes" start_load || give_up
+before=$(daemon)
+check "an upgrade meanwhile" upgrade || give_up
+check "it was the upgrade" is_version "$E2E_VERSION+next"
+check "the new daemon runs" lab_poll 60 another_daemon || give_up
+check "no error and no lost byte" end_load || give_up
+check "the server has what the client has" server_has_log
+check "an upgrade that refuses the configuration keeps the daemon" keeps_the_old ||
+	give_up
+
+check "removal under mounts is refused, with their names" refused || give_up
+check "the mounts go on" same_bytes /mnt/home/file || give_up
+check "unmounted" as_user "sudo umount /mnt/auto && sudo systemctl stop \
+	mnt-auto.automount && sudo umount /mnt/home" || give_up
+check "out of /etc/fstab" take_out_of_fstab
+check "removed" remove || give_up
+check "there is no daemon" no_daemon
+check "its configuration is there" test -e $root/etc/forefetch.conf
+check "purged" purge || give_up
+check "nothing is left" nothing_left
+e2e_end
