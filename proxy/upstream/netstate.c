@@ -24,12 +24,12 @@
 #define PROPS    "org.freedesktop.DBus.Properties"
 
 enum {
-	ASK_MAX_US = 10000000, /* that an answer may take */
-	PAUSE_US = 1000000,    /* between two questions */
-	RETRY_US = 30000000,   /* after a failure */
-	MESSAGES = 16,         /* in one turn of the loop */
-	MORE_US = 1000,        /* … before the next ones */
-	METERED_YES = 1,       /* NMMetered */
+	ASK_MAX_US = 5000000, /* that an answer may take */
+	PAUSE_US = 1000000,   /* between two questions */
+	RETRY_US = 10000000,  /* after a failure */
+	MESSAGES = 16,        /* in one turn of the loop */
+	MORE_US = 1000,       /* … before the next ones */
+	METERED_YES = 1,      /* NMMetered */
 	METERED_GUESS_YES = 3,
 };
 
@@ -127,8 +127,7 @@ static void ask(struct netstate *ns)
 	if (ns->question)
 		return;
 	if (ns->asked_us != 0 && now_us < ns->asked_us + PAUSE_US) {
-		if (!event_pending(ns->ev_again, EV_TIMEOUT, NULL))
-			again_in(ns, PAUSE_US);
+		again_in(ns, ns->asked_us + PAUSE_US - now_us);
 		return;
 	}
 	ns->stale = false;
