@@ -31,6 +31,7 @@ enum {
 };
 
 struct shapes {
+	const struct prefetch *prefetch; /* whose trees these are */
 	const struct predictor *p;
 	struct trees_list *list; /* NULL: it is complete */
 	struct trees_show *show; /* of found[at]; NULL: it is not begun */
@@ -48,12 +49,14 @@ static void shapes_free(void *state)
 	free(s);
 }
 
-static struct shapes *shapes_new(const struct predictor *p)
+static struct shapes *shapes_new(struct prefetch *prefetch)
 {
+	const struct predictor *p = prefetch_predictor(prefetch);
 	struct shapes *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
+	s->prefetch = prefetch;
 	s->p = p;
 	s->list = trees_list_new(p, TREES_ALL, TREES_MAX);
 	if (s->list)
@@ -133,39 +136,58 @@ static enum document_end trees_end(struct text *out)
 	return out->failed ? DOCUMENT_FAILED : DOCUMENT_DONE;
 }
 
+/* What was begun; made anew where the server is another one, of the same name.
+ * NULL without memory. */
+static struct shapes *shapes_get(
+    struct document_making *mk, struct prefetch *prefetch, struct text *out)
+{
+	struct shapes *s = mk->state;
+
+	if (s && s->prefetch == prefetch)
+		return s;
+	document_reset(mk);
+	text_clear(out);
+	mk->state = shapes_new(prefetch);
+	mk->state_free = mk->state ? shapes_free : NULL;
+	return mk->state;
+}
+
+/* Walks the next tree, a part at a time. */
+static enum document_end shapes_walk(struct document_making *mk,
+    struct shapes *s, struct prefetch *prefetch, struct text *out)
+{
+	const struct predictor_tree *t = &s->found[s->at];
+
+	if (!s->show)
+		s->show = trees_show_new(s->p, t->uid, t->id, NODES_MAX);
+	if (!s->show)
+		return DOCUMENT_FAILED;
+	if (!trees_show_step(s->show, SHOW_STEPS))
+		return DOCUMENT_LATER;
+	put_tree(out, mk, prefetch, s);
+	trees_show_free(s->show);
+	s->show = NULL;
+	s->at++;
+	return DOCUMENT_LATER;
+}
+
 enum document_end document_trees(struct document_making *mk, struct text *out)
 {
 	struct control_server srv;
-	struct shapes *s = mk->state;
+	struct shapes *s;
 	size_t index;
 
 	if (!document_server(mk, &index, &srv))
 		return DOCUMENT_NONE;
-	if (!s) {
-		s = shapes_new(prefetch_predictor(srv.prefetch));
-		if (!s)
-			return DOCUMENT_FAILED;
-		mk->state = s;
-		mk->state_free = shapes_free;
-		return DOCUMENT_LATER;
-	}
+	s = shapes_get(mk, srv.prefetch, out);
+	if (!s)
+		return DOCUMENT_FAILED;
 	if (s->list) {
 		if (trees_list_step(s->list, LIST_STEPS))
 			list_end(s, out);
 		return DOCUMENT_LATER;
 	}
-	if (s->at == s->shown)
-		return trees_end(out);
-	if (!s->show)
-		s->show = trees_show_new(
-		    s->p, s->found[s->at].uid, s->found[s->at].id, NODES_MAX);
-	if (!s->show)
-		return DOCUMENT_FAILED;
-	if (!trees_show_step(s->show, SHOW_STEPS))
-		return DOCUMENT_LATER;
-	put_tree(out, mk, srv.prefetch, s);
-	trees_show_free(s->show);
-	s->show = NULL;
-	s->at++;
-	return DOCUMENT_LATER;
+	if (s->at < s->shown)
+		return shapes_walk(mk, s, srv.prefetch, out);
+	return trees_end(out);
 }
