@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a user is given to start from is right: the presets and the sample of the
 configuration, as they are and with all that is commented out there, and the
-version of the packages.
+version of the packages and what they are built with.
 
     tests/samples.py FOREFETCHD
 """
@@ -13,7 +13,6 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-EMPTY = "there is no [server NAME] section" # said by -t where none is wanted
 
 
 def wrong_conf(daemon, name, text):
@@ -24,9 +23,7 @@ def wrong_conf(daemon, name, text):
         path.write_text(re.sub(r"(?m)^#?cache_dir = \S+", "cache_dir = %s/cache" % tmp, text))
         out = subprocess.run([daemon, "-t", "-f", str(path)], text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if out.returncode == 0 or EMPTY in out.stdout:
-        return None
-    return out.stdout.strip()
+    return None if out.returncode == 0 else out.stdout.strip()
 
 
 def wrong_samples(daemon):
@@ -47,8 +44,19 @@ def wrong_version():
     return None
 
 
+def wrong_depends():
+    """What a build needs is named twice: for people, and for the packages."""
+    section = re.search(r"(?ms)^\[build\]\n(.*?)^\[", (ROOT / "debian-packages").read_text())[1]
+    depends = re.search(r"(?ms)^Build-Depends:(.*?)^\S", (ROOT / "debian/control").read_text())[1]
+    # Every package may use the first, and the other is a name of pkgconf.
+    missing = (set(section.split()) - {"build-essential", "pkg-config"}
+               - set(re.findall(r"(?m)^ ([^ ,]+)", depends)))
+    return "no " + ", ".join(sorted(missing)) if missing else None
+
+
 def main():
-    results = [*wrong_samples(sys.argv[1]), ("debian/changelog", wrong_version())]
+    results = [*wrong_samples(sys.argv[1]), ("debian/changelog", wrong_version()),
+               ("debian/control: Build-Depends", wrong_depends())]
     bad = [(name, why) for name, why in results if why]
     for name, why in bad:
         print("%s: %s" % (name, why))
