@@ -107,6 +107,16 @@ const struct config_server *config_server_find(
 	return NULL;
 }
 
+bool config_server_sets(const struct config_server *srv, const char *key)
+{
+	struct config_section section =
+	    config_section_server((struct config_server *)srv);
+	const struct config_former *former;
+	size_t k = config_key_find(&section, key, &former);
+
+	return k < config_nkeys && (srv->set >> k & 1);
+}
+
 bool config_server_allows(
     const struct config_server *srv, const struct sockaddr *peer)
 {

@@ -213,6 +213,9 @@ size_t config_diff(const struct config *old, const struct config *cfg,
 const struct config_server *config_server_find(
     const struct config *cfg, const char *name);
 
+/* Whether its own section gives a value to that key. */
+bool config_server_sets(const struct config_server *srv, const char *key);
+
 /* As the file has it. */
 const char *config_consistency_name(enum config_consistency consistency);
 

@@ -146,13 +146,15 @@ static void fill_daemon(void *ctx, struct arena *a, Forefetch__Status *out)
 	out->version = FF_VERSION;
 	out->config_file = arena_bytes(a, "%s", d->source.file);
 	out->cache_dir = arena_bytes(a, "%s", d->config->cache_dir);
+	if (d->source.run_dir)
+		out->run_dir = arena_bytes(a, "%s", d->source.run_dir);
 	out->pid = (uint32_t)getpid();
 	out->clients_bytes = room_bytes(d->room);
 	out->clients_limit_bytes = room_limit(d->room);
-	out->uptime_us = clock_now_us() - d->started_us;
+	out->uptime_ms = (clock_now_us() - d->started_us) / 1000;
 	out->reload_error = arena_bytes(a, "%s", d->reload_error);
 	if (d->reload_us)
-		out->reload_age_us = clock_now_us() - d->reload_us;
+		out->reload_age_ms = (clock_now_us() - d->reload_us) / 1000;
 }
 
 static void fill_server(
