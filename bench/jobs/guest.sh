@@ -406,8 +406,7 @@ main() {
 	set_arms
 	if [ "$JOBS_VARY" = yes ]; then
 		vary_link &
-		varying=$!
-		trap 'kill "$varying"' EXIT
+		trap "kill $!" EXIT
 	fi
 	farm_start || give_up "the farm's machines cannot be made"
 	for job in $JOBS_LIST; do job_prepare "$job"; done
@@ -416,7 +415,7 @@ main() {
 	else
 		for job in $JOBS_LIST; do run_job "$job"; done
 	fi
-	echo "done"
+	echo done
 }
 
 check_conf() {

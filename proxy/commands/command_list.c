@@ -7,6 +7,8 @@
 #include "doctor/doctor.h"
 
 const struct ctl_command *const command_list[] = {
+    &mount_command,
+    &umount_command,
     &status_command,
     &stats_command,
     &drop_command,

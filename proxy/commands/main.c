@@ -16,6 +16,7 @@
 #include "base/spelling.h"
 #include "commands/command_list.h"
 #include "commands/option_list.h"
+#include "mount/mount_command.h"
 
 #define SOCKET_DEFAULT "/run/forefetch/control.sock"
 
@@ -250,25 +251,73 @@ static int run(
 	return opt->watch_s > 0 ? run_watch(cmd, opt) : run_once(cmd, opt);
 }
 
+/*
+ * A command with a command line of its own: it is the first word, or follows
+ * --socket. `first` is the number of that word.
+ */
+static const struct ctl_command *own_command(
+    int argc, char **argv, int *first, const char **socket)
+{
+	const struct ctl_command *cmd;
+
+	*first = 1;
+	if (argc > 2 && strcmp(argv[1], "--socket") == 0) {
+		*socket = argv[2];
+		*first = 3;
+	} else if (argc > 1 && strncmp(argv[1], "--socket=", 9) == 0) {
+		*socket = argv[1] + 9;
+		*first = 2;
+	}
+	cmd = *first < argc ? command_find(argv[*first]) : NULL;
+	return cmd && cmd->main ? cmd : NULL;
+}
+
+/* What does not go through the options and commands below: helpers of mount(8),
+ * which are other names of this program, and commands that have a main(). The
+ * exit code, or -1. */
+static int run_own(int argc, char **argv, const char *socket)
+{
+	const char *slash = strrchr(argv[0], '/');
+	const char *name = slash ? slash + 1 : argv[0];
+	const struct ctl_command *cmd;
+	int first;
+
+	if (strcmp(name, "mount.forefetch") == 0)
+		return mount_helper(argc, argv, socket);
+	if (strcmp(name, "umount.forefetch") == 0)
+		return umount_helper(argc, argv, socket);
+	cmd = own_command(argc, argv, &first, &socket);
+	if (!cmd)
+		return -1;
+	if (first + 1 < argc && (strcmp(argv[first + 1], "--help") == 0 ||
+				    strcmp(argv[first + 1], "-h") == 0))
+		return help(cmd->name);
+	/* getopt's own messages begin with it. */
+	argv[first] = (char[]){"forefetch"};
+	return cmd->main(argc - first, argv + first, socket);
+}
+
 int main(int argc, char **argv)
 {
-	struct ctl_options opt = {.socket = getenv("FOREFETCH_SOCKET")};
+	struct ctl_options opt = {.socket = secure_getenv("FOREFETCH_SOCKET")};
 	struct option longs[OPTION_MAX + 1];
 	char letters[OPTION_LETTERS_MAX];
 	struct given given = {.n = 0};
-	int c;
+	int c, code;
 
 	/* For libsmartcols: UTF-8 is text wherever this runs, as elsewhere. */
 	setlocale(LC_CTYPE, "C.UTF-8");
 	if (!opt.socket || !*opt.socket)
 		opt.socket = SOCKET_DEFAULT;
-	/* getopt's own messages begin with it. */
+	code = argc > 0 ? run_own(argc, argv, opt.socket) : CTL_EXIT_USAGE;
+	if (code >= 0)
+		return code;
 	argv[0] = (char[]){"forefetch"};
 	option_getopt(longs, letters);
 	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
 		const struct option_row *row = option_find(c);
-		int code = row ? option_set(row, optarg, &opt) : -1;
 
+		code = row ? option_set(row, optarg, &opt) : -1;
 		if (!row)
 			fputs("see forefetch help\n", stderr);
 		if (code)

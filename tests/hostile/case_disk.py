@@ -108,7 +108,7 @@ class Disk(daemon.Case):
         self.written()
 
     def problem(self):
-        return self.ff.control("status")["caches"]["disk_problem"] or ""
+        return self.ff.control("status")["caches"]["disk_problem"]
 
     def check(self):
         """What `forefetch status --check` says."""

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What mount and umount ask of forefetchd. */
+#include "mount/mount_daemon.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ctl/ctl_client.h"
+#include "ctl/ctl_text.h"
+
+#define POLL_NS     100000000
+#define QUIET_MS    2000 /* no word of waiting before that */
+#define TEXT(bytes) (int)(bytes).len, (const char *)(bytes).data
+
+Forefetch__Response *mount_daemon_status(
+    const struct mount_talk *talk, const char *socket)
+{
+	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
+	Forefetch__Response *res =
+	    ctl_call(socket, FOREFETCH__REQUEST__COMMAND_STATUS, &status);
+
+	if (!res || strcmp(res->status->version, FF_VERSION) == 0)
+		return res;
+	mount_fail(talk, MOUNT_SYSTEM, "daemon",
+	    "forefetchd is of release %s, and this program of %s; run "
+	    "systemctl restart forefetchd, which mounts survive",
+	    res->status->version, FF_VERSION);
+	ctl_free(res);
+	return NULL;
+}
+
+static bool is_text(const ProtobufCBinaryData *bytes, const char *text)
+{
+	return bytes->len == strlen(text) &&
+	       memcmp(bytes->data, text, bytes->len) == 0;
+}
+
+const Forefetch__ServerStatus *mount_daemon_find(
+    const Forefetch__Status *status, const char *name)
+{
+	for (size_t i = 0; i < status->n_servers; i++)
+		if (is_text(&status->servers[i]->name, name))
+			return status->servers[i];
+	return NULL;
+}
+
+bool mount_daemon_listens(const Forefetch__ServerStatus *srv, unsigned port)
+{
+	for (size_t i = 0; i < srv->n_listen; i++) {
+		const ProtobufCBinaryData *at = &srv->listen[i];
+		size_t n = at->len;
+
+		while (n > 0 && at->data[n - 1] != ':')
+			n--;
+		if (n > 0 && at->len - n < 6) {
+			char text[6] = "";
+
+			memcpy(text, at->data + n, at->len - n);
+			if (strtoul(text, NULL, 10) == port)
+				return true;
+		}
+	}
+	return false;
+}
+
+bool mount_daemon_reload(
+    const char *socket, const char *name, struct mount_why *why)
+{
+	Forefetch__ReloadRequest reload = FOREFETCH__RELOAD_REQUEST__INIT;
+	Forefetch__Response *res =
+	    ctl_call(socket, FOREFETCH__REQUEST__COMMAND_RELOAD, &reload);
+	bool good = true;
+
+	*why = (struct mount_why){.text = ""};
+	if (!res)
+		return false;
+	for (size_t i = 0; good && i < res->reload->n_changes; i++) {
+		const Forefetch__Change *change = res->reload->changes[i];
+		bool whole = change->server.len == 0 && !*change->setting;
+
+		if (!whole && !(name && is_text(&change->server, name)))
+			continue;
+		if (change->kind == FOREFETCH__CHANGE__CHANGE_KIND__FAILED ||
+		    change->kind ==
+			FOREFETCH__CHANGE__CHANGE_KIND__NEEDS_RESTART)
+			good = mount_refuse(why, "%s%s%.*s", change->setting,
+			    *change->setting ? ": " : "", TEXT(change->why));
+	}
+	ctl_free(res);
+	return good;
+}
+
+/* ---- waiting ---------------------------------------------------------- */
+
+/* 1: calls would get through, 0: not yet, -1: after a message. */
+static int look(const char *socket, const char *name, struct mount_why *why)
+{
+	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
+	const Forefetch__ServerStatus *srv;
+	Forefetch__Response *res;
+	char state[CTL_TEXT_MAX];
+	int good = 0;
+
+	status.server = ctl_bytes(name);
+	res = ctl_call(socket, FOREFETCH__REQUEST__COMMAND_STATUS, &status);
+	*why = (struct mount_why){.text = ""};
+	if (!res)
+		return -1;
+	srv = mount_daemon_find(res->status, name);
+	if (srv && (srv->state == FOREFETCH__STATE__UP ||
+		       srv->state == FOREFETCH__STATE__IDLE)) {
+		good = 1;
+	} else if (srv) {
+		const ProtobufCBinaryData *text =
+		    srv->reason.len > 0 ? &srv->reason : &srv->last_error;
+
+		ctl_text_word(
+		    state, &forefetch__state__descriptor, (int)srv->state);
+		mount_refuse(why, "%s%s%.*s", state, text->len > 0 ? ": " : "",
+		    TEXT(*text));
+	}
+	ctl_free(res);
+	return good;
+}
+
+static long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* One line, which is written anew. */
+static void put_waiting(
+    const struct mount_talk *talk, const char *name, const char *why)
+{
+	fprintf(stderr, "\r\033[K%s: waiting for %s (", talk->prog, name);
+	ctl_put_bytes(stderr, (const uint8_t *)why, strnlen(why, 60));
+	fputs(")...", stderr);
+}
+
+bool mount_daemon_wait(const struct mount_talk *talk, const char *socket,
+    const char *name, unsigned wait_s, struct mount_why *why)
+{
+	const struct timespec rest = {.tv_nsec = POLL_NS};
+	bool screen = isatty(STDERR_FILENO), put = false;
+	long begun = now_ms();
+	int good;
+
+	for (;;) {
+		long waited = now_ms() - begun;
+
+		good = look(socket, name, why);
+		if (good != 0 || waited >= (long)wait_s * 1000)
+			break;
+		if (screen && waited >= QUIET_MS) {
+			put_waiting(talk, name, why->text);
+			put = true;
+		}
+		nanosleep(&rest, NULL);
+	}
+	if (put)
+		fputs("\r\033[K", stderr);
+	return good > 0;
+}

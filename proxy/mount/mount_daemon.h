@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What mount and umount ask of forefetchd. */
+#ifndef FOREFETCH_MOUNT_DAEMON_H
+#define FOREFETCH_MOUNT_DAEMON_H
+
+#include "control/control.pb-c.h"
+#include "mount/mount_job.h"
+
+/* The daemon's status, to be freed with ctl_free(); NULL after a message. The
+ * daemon must be of this release. */
+Forefetch__Response *mount_daemon_status(
+    const struct mount_talk *talk, const char *socket);
+
+/* The server of that name, or NULL. */
+const Forefetch__ServerStatus *mount_daemon_find(
+    const Forefetch__Status *status, const char *name);
+
+/* Whether it listens at that port. */
+bool mount_daemon_listens(const Forefetch__ServerStatus *srv, unsigned port);
+
+/* Have the configuration read again, and see that `name` (NULL: none) was not
+ * refused. False with a reason, or with an empty one after a message. */
+bool mount_daemon_reload(
+    const char *socket, const char *name, struct mount_why *why);
+
+/*
+ * Wait until the server is up, `wait_s` seconds at most. False with a reason:
+ * in what state it is, and why. On a terminal it says what it waits for.
+ */
+bool mount_daemon_wait(const struct mount_talk *talk, const char *socket,
+    const char *name, unsigned wait_s, struct mount_why *why);
+
+#endif

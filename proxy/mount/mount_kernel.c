@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the kernel has mounted, and mount(2) and umount(2) by libmount. */
+#include "mount/mount_kernel.h"
+
+#include <errno.h>
+#include <mntent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libmount/libmount.h>
+
+#define MOUNTS  "/proc/self/mounts"
+/* Each server that the NFS client of this network namespace talks to. */
+#define SERVERS "/proc/fs/nfsfs/servers"
+
+enum { LINE_BYTES = 64 << 10 };
+
+/* ---- what is mounted -------------------------------------------------- */
+
+/* The value of `name=` among a mount's options; "" where it is not there. */
+static void option(
+    const struct mntent *m, const char *name, char *out, size_t size)
+{
+	const char *value = hasmntopt(m, name);
+
+	*out = '\0';
+	value = value ? value + strlen(name) : "";
+	if (*value == '=')
+		snprintf(
+		    out, size, "%.*s", (int)strcspn(value + 1, ","), value + 1);
+}
+
+static bool fill(const struct mntent *m, struct mount_entry *out)
+{
+	char port[16], vers[16];
+
+	*out = (struct mount_entry){.port = 0};
+	if (strcmp(m->mnt_type, "nfs") != 0 ||
+	    strlen(m->mnt_fsname) >= sizeof(out->source) ||
+	    strlen(m->mnt_dir) >= sizeof(out->dir))
+		return false;
+	option(m, "vers", vers, sizeof(vers));
+	option(m, "addr", out->address, sizeof(out->address));
+	option(m, "port", port, sizeof(port));
+	out->port = (unsigned)strtoul(port, NULL, 10);
+	strcpy(out->source, m->mnt_fsname);
+	strcpy(out->dir, m->mnt_dir);
+	return strcmp(vers, "3") == 0 && out->port > 0;
+}
+
+bool mount_kernel_list(
+    bool (*on)(void *ctx, const struct mount_entry *entry), void *ctx)
+{
+	FILE *mounts = setmntent(MOUNTS, "re");
+	char *buf = malloc(LINE_BYTES);
+	struct mount_entry *entry = malloc(sizeof(*entry));
+	bool good = mounts && buf && entry;
+	struct mntent m;
+
+	while (good && getmntent_r(mounts, &m, buf, LINE_BYTES))
+		if (fill(&m, entry) && !on(ctx, entry))
+			break;
+	free(entry);
+	free(buf);
+	if (mounts)
+		endmntent(mounts);
+	return good;
+}
+
+const char *mount_entry_path(const struct mount_entry *entry)
+{
+	const char *colon = strstr(entry->source, ":/");
+
+	return colon ? colon + 1 : "";
+}
+
+static bool same_path(const char *a, const char *b)
+{
+	size_t la = strlen(a), lb = strlen(b);
+
+	while (la > 1 && a[la - 1] == '/')
+		la--;
+	while (lb > 1 && b[lb - 1] == '/')
+		lb--;
+	return la == lb && memcmp(a, b, la) == 0;
+}
+
+struct search {
+	unsigned port;
+	const char *path;
+	const char *dir;
+	struct mount_entry *out;
+	bool found;
+};
+
+static bool on_path(void *ctx, const struct mount_entry *entry)
+{
+	struct search *s = ctx;
+
+	s->found = entry->port == s->port &&
+		   same_path(mount_entry_path(entry), s->path);
+	return !s->found;
+}
+
+bool mount_kernel_has(unsigned port, const char *path)
+{
+	struct search s = {.port = port, .path = path};
+
+	mount_kernel_list(on_path, &s);
+	return s.found;
+}
+
+static bool on_dir(void *ctx, const struct mount_entry *entry)
+{
+	struct search *s = ctx;
+
+	if (strcmp(entry->dir, s->dir) == 0) {
+		*s->out = *entry;
+		s->found = true;
+	}
+	return true;
+}
+
+bool mount_kernel_at(const char *dir, struct mount_entry *out)
+{
+	struct search s = {.dir = dir, .out = out};
+
+	mount_kernel_list(on_dir, &s);
+	return s.found;
+}
+
+/* "v3 7f000001  120   2 nas": version, address and port in hexadecimal. */
+bool mount_kernel_uses(unsigned port)
+{
+	FILE *in = fopen(SERVERS, "re");
+	char line[512], version[8], address[64];
+	bool found = false;
+	unsigned at;
+
+	while (in && !found && fgets(line, sizeof(line), in))
+		found =
+		    sscanf(line, "%7s %63s %x", version, address, &at) == 3 &&
+		    at == port;
+	if (in)
+		fclose(in);
+	return found;
+}
+
+/* ---- mount(2) --------------------------------------------------------- */
+
+static int no_memory(struct mount_why *why)
+{
+	mount_refuse(why, "out of memory");
+	return MOUNT_SYSTEM;
+}
+
+int mount_kernel_mount(
+    const struct mount_call *call, int *error, struct mount_why *why)
+{
+	struct libmnt_context *cxt = mnt_new_context();
+	char said[512] = "";
+	int rc, code;
+
+	*error = 0;
+	if (!cxt)
+		return no_memory(why);
+	mnt_context_disable_helpers(cxt, 1);
+	mnt_context_set_optsmode(cxt, MNT_OMODE_NOTAB);
+	mnt_context_disable_mtab(cxt, call->no_utab);
+	rc = mnt_context_set_fstype(cxt, call->fstype);
+	if (!rc)
+		rc = mnt_context_set_source(cxt, call->source);
+	if (!rc)
+		rc = mnt_context_set_target(cxt, call->dir);
+	if (!rc)
+		rc = mnt_context_set_options(cxt, call->options);
+	if (!rc)
+		rc = mnt_context_mount(cxt);
+	code = mnt_context_get_excode(cxt, rc, said, sizeof(said));
+	if (mnt_context_syscall_called(cxt))
+		*error = mnt_context_get_syscall_errno(cxt);
+	if (code != 0)
+		mount_refuse(
+		    why, "%s", *said ? said : strerror(rc < 0 ? -rc : *error));
+	mnt_free_context(cxt);
+	return code;
+}
+
+int mount_kernel_umount(const struct umount_call *call, struct mount_why *why)
+{
+	struct libmnt_context *cxt = mnt_new_context();
+	char said[512] = "";
+	int rc, code;
+
+	if (!cxt)
+		return no_memory(why);
+	mnt_context_disable_helpers(cxt, 1);
+	mnt_context_disable_mtab(cxt, call->no_utab);
+	mnt_context_enable_lazy(cxt, call->lazy);
+	mnt_context_enable_force(cxt, call->force);
+	mnt_context_enable_rdonly_umount(cxt, call->read_only);
+	rc = mnt_context_set_target(cxt, call->dir);
+	if (!rc)
+		rc = mnt_context_umount(cxt);
+	code = mnt_context_get_excode(cxt, rc, said, sizeof(said));
+	if (code != 0)
+		mount_refuse(why, "%s", *said ? said : strerror(-rc));
+	mnt_free_context(cxt);
+	return code;
+}

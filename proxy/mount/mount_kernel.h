@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the kernel has mounted, and mount(2) and umount(2) by way of libmount.
+ * Its NFS client is told everything by options, so that mount.nfs(8) need not
+ * be there.
+ */
+#ifndef FOREFETCH_MOUNT_KERNEL_H
+#define FOREFETCH_MOUNT_KERNEL_H
+
+#include <stdbool.h>
+
+#include "mount/mount_job.h"
+#include "mount/mount_source.h"
+
+/* One mount of a file system of NFSv3. */
+struct mount_entry {
+	char source[MOUNT_HOST_MAX + MOUNT_PATH_MAX + 2]; /* as it was typed */
+	char dir[4096];
+	char address[64]; /* that the kernel talks to */
+	unsigned port;
+};
+
+/* Calls `on` for each of them, until it returns false; those that hide others
+ * come later. False where the list cannot be read. */
+bool mount_kernel_list(
+    bool (*on)(void *ctx, const struct mount_entry *entry), void *ctx);
+
+/* The path of the server that a mount's source names. */
+const char *mount_entry_path(const struct mount_entry *entry);
+
+/* Whether a path of the server at that port of this host is mounted here. */
+bool mount_kernel_has(unsigned port, const char *path);
+
+/* Whether the kernel's client has anything to do with that port of this host:
+ * in other mount namespaces, too, and what is unmounted but still open. */
+bool mount_kernel_uses(unsigned port);
+
+/* What is mounted at `dir`, an absolute path; false: no NFSv3 mount is. */
+bool mount_kernel_at(const char *dir, struct mount_entry *out);
+
+struct mount_call {
+	const char *source;
+	const char *dir;
+	const char *options;
+	const char *fstype;
+	bool no_utab; /* -n */
+};
+
+/* An exit status; `why` where it is not MOUNT_GOOD, and `error` the errno of
+ * mount(2), or 0. */
+int mount_kernel_mount(
+    const struct mount_call *call, int *error, struct mount_why *why);
+
+struct umount_call {
+	const char *dir;
+	bool lazy, force, read_only, no_utab;
+};
+
+int mount_kernel_umount(const struct umount_call *call, struct mount_why *why);
+
+#endif

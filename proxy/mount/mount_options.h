@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The options of a mount, sorted by who they are for. */
+#ifndef FOREFETCH_MOUNT_OPTIONS_H
+#define FOREFETCH_MOUNT_OPTIONS_H
+
+#include "mount/mount_value.h"
+
+enum { MOUNT_SETTINGS_MAX = 64, MOUNT_KERNEL_MAX = 8192 };
+
+struct mount_options {
+	/* For forefetchd; each key once, as it was given last. */
+	struct mount_setting settings[MOUNT_SETTINGS_MAX];
+	unsigned nsettings;
+	/* For libmount and the kernel, with commas between them; nosuid and
+	 * nodev come first. */
+	char kernel[MOUNT_KERNEL_MAX];
+	unsigned wait_s; /* wait=: how long for a server that is not up */
+	bool remount;
+	/* systemd brings the network and forefetchd up before it mounts. */
+	bool ordered;
+};
+
+/* `text` may be NULL. `sloppy` drops what nobody knows. False with a reason. */
+bool mount_options_parse(const char *text, bool sloppy,
+    struct mount_options *out, struct mount_why *why);
+
+#endif

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which section serves a mount. A section is the server's if it has the name
+ * that was typed, or else its address. What a person wrote is never changed;
+ * what a mount asks for beyond that goes into files of the run directory:
+ *
+ *	NAME.conf           [server NAME], where there is none
+ *	NAME+exports.conf   [export NAME:PATH] of paths that have options
+ *
+ * (No server is called NAME+exports.) Two mounts of a server share its section,
+ * so the second one may not ask for something else.
+ */
+#include "mount/mount_plan.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- where a section listens ------------------------------------------ */
+
+static bool address_of(const struct netmatch_addr *na, char address[64],
+    unsigned *port, bool *loopback)
+{
+	const struct sockaddr_in *v4 = (const void *)&na->addr;
+	const struct sockaddr_in6 *v6 = (const void *)&na->addr;
+
+	if (na->addr.ss_family == AF_INET) {
+		uint32_t addr = ntohl(v4->sin_addr.s_addr);
+
+		if (addr == INADDR_ANY)
+			addr = INADDR_LOOPBACK;
+		*loopback = addr >> 24 == 127;
+		*port = ntohs(v4->sin_port);
+		addr = htonl(addr);
+		return inet_ntop(AF_INET, &addr, address, 64) != NULL;
+	}
+	if (na->addr.ss_family != AF_INET6)
+		return false;
+	*loopback = IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr) ||
+		    IN6_IS_ADDR_UNSPECIFIED(&v6->sin6_addr);
+	*port = ntohs(v6->sin6_port);
+	return inet_ntop(AF_INET6,
+		   *loopback ? &in6addr_loopback : &v6->sin6_addr, address,
+		   64) != NULL;
+}
+
+bool mount_plan_listen(
+    const struct config_server *srv, char address[64], unsigned *port)
+{
+	bool loopback = false, found = false;
+
+	for (size_t i = 0; i < srv->listen.n && !loopback; i++) {
+		char text[64];
+		unsigned p;
+
+		if (!address_of(&srv->listen.list[i], text, &p, &loopback) ||
+		    (found && !loopback))
+			continue;
+		found = true;
+		strcpy(address, text);
+		*port = p;
+	}
+	return found;
+}
+
+static unsigned port_of(const struct config_server *srv)
+{
+	char address[64];
+	unsigned port = 0;
+
+	mount_plan_listen(srv, address, &port);
+	return port;
+}
+
+/* ---- the section of a server ------------------------------------------ */
+
+/* Names of hosts: case and a final dot are no difference. */
+static bool same_host(const char *a, const char *b)
+{
+	size_t la = strlen(a), lb = strlen(b);
+
+	la -= la > 0 && a[la - 1] == '.';
+	lb -= lb > 0 && b[lb - 1] == '.';
+	return la == lb && strncasecmp(a, b, la) == 0;
+}
+
+static const struct config_server *find_section(
+    const struct config *cfg, const char *host)
+{
+	const struct config_server *srv = config_server_find(cfg, host);
+
+	for (size_t i = 0; !srv && i < cfg->nservers; i++)
+		if (same_host(cfg->servers[i].address, host))
+			srv = &cfg->servers[i];
+	return srv;
+}
+
+static const struct config_export *find_export(
+    const struct config_server *srv, const char *path)
+{
+	for (size_t i = 0; i < srv->noverrides; i++)
+		if (strcmp(srv->overrides[i].path, path) == 0)
+			return &srv->overrides[i];
+	return NULL;
+}
+
+/* Whether the file is the one that we write for `name`. */
+static bool is_file(
+    const char *file, const char *dir, const char *name, const char *what)
+{
+	char *ours = NULL;
+	bool same = asprintf(&ours, "%s/%s%s.conf", dir, name, what) >= 0 &&
+		    strcmp(file, ours) == 0;
+
+	free(ours);
+	return same;
+}
+
+static bool is_ours(const struct mount_plan_in *in, const char *name,
+    const struct config_export *export)
+{
+	return is_file(export->file, in->dir, name, "+exports");
+}
+
+static void free_name(const struct config *cfg, const char *host, char *name)
+{
+	size_t len;
+
+	mount_source_name(host, name);
+	for (unsigned n = 2; n < 1000 && config_server_find(cfg, name); n++) {
+		mount_source_name(host, name);
+		len = strlen(name);
+		if (len > MOUNT_NAME_MAX - 5)
+			len = MOUNT_NAME_MAX - 5;
+		snprintf(name + len, 5, "-%u", n);
+	}
+}
+
+/* ---- the port of a new section ---------------------------------------- */
+
+static bool port_free(const struct mount_plan_in *in, unsigned port)
+{
+	struct netmatch_addr want;
+	char text[NETMATCH_TEXT_MAX];
+
+	snprintf(text, sizeof(text), "127.0.0.1:%u", port);
+	netmatch_addr_parse(text, &want);
+	for (size_t i = 0; i < in->cfg->nservers; i++) {
+		const struct config_addrs *listen = &in->cfg->servers[i].listen;
+
+		for (size_t k = 0; k < listen->n; k++)
+			if (netmatch_addr_clash(&listen->list[k], &want))
+				return false;
+	}
+	return !in->port_taken(in->ctx, port);
+}
+
+/*
+ * Below 512: only root and the daemon may listen there, and no client takes it
+ * as its own (README). 288 to 307 are assigned to nobody (IANA); behind them,
+ * what /etc/services does not name.
+ */
+static unsigned find_port(const struct mount_plan_in *in)
+{
+	for (unsigned port = MOUNT_PORT_FIRST; port <= MOUNT_PORT_END; port++)
+		if ((port <= MOUNT_PORT_LAST ||
+			!getservbyport(htons((uint16_t)port), "tcp")) &&
+		    port_free(in, port))
+			return port;
+	return 0;
+}
+
+/* ---- conflicts -------------------------------------------------------- */
+
+/* Is this setting in force already? Refuses where somebody said otherwise. */
+static bool check_server_setting(const struct mount_plan_in *in,
+    const struct config_server *srv, const struct mount_setting *setting,
+    struct mount_why *why)
+{
+	char value[MOUNT_VALUE_MAX];
+
+	if (!mount_value_get(in->cfg, srv, NULL, setting->key, value))
+		return mount_refuse(why, "%s: not known", setting->key);
+	if (strcmp(value, setting->value) == 0)
+		return true;
+	if (is_file(srv->file, in->run_dir, srv->name, ""))
+		return mount_refuse(why,
+		    "%s=%s is asked for, but %s has %s=%s from its first "
+		    "mount (%s), and all mounts of a server share it; unmount "
+		    "the others first, or leave it out",
+		    setting->key, setting->value, srv->name, setting->key,
+		    value, srv->file);
+	return mount_refuse(why,
+	    "%s=%s is asked for, but [server %s] has %s = %s (%s:%u); set it "
+	    "there and run forefetch reload, or leave it out",
+	    setting->key, setting->value, srv->name, setting->key, value,
+	    srv->file, srv->line);
+}
+
+/* `export` is the section that stays in force for the path, or NULL. */
+static bool check_policy_setting(const struct mount_plan_in *in,
+    const struct config_server *srv, const struct config_export *export,
+    const struct mount_setting *setting, bool *differs, struct mount_why *why)
+{
+	const char *path = in->source->path, *key = setting->key;
+	char value[MOUNT_VALUE_MAX];
+
+	*differs = false;
+	if (!mount_value_get(in->cfg, srv, export ? path : NULL, key, value))
+		return mount_refuse(why, "%s: not known", key);
+	if (strcmp(value, setting->value) == 0)
+		return true;
+	*differs = true;
+	if (export && !is_ours(in, srv->name, export))
+		return mount_refuse(why,
+		    "%s=%s is asked for, but [export %s:%s] has %s = %s "
+		    "(%s:%u); set it there and run forefetch reload, or leave "
+		    "it out",
+		    key, setting->value, srv->name, path, key, value,
+		    export->file, export->line);
+	if (in->is_mounted(in->ctx, port_of(srv), path))
+		return mount_refuse(why,
+		    "%s=%s is asked for, but %s:%s is mounted already with "
+		    "%s=%s, and both would share it; unmount that first, or "
+		    "leave it out",
+		    key, setting->value, srv->name, path, key, value);
+	if (config_server_sets(srv, key))
+		return mount_refuse(why,
+		    "%s=%s is asked for, but [server %s] has %s = %s (%s:%u); "
+		    "write a section [export %s:%s] with %s = %s, run "
+		    "forefetch "
+		    "reload, and leave it out here",
+		    key, setting->value, srv->name, key, value, srv->file,
+		    srv->line, srv->name, path, key, setting->value);
+	return true;
+}
+
+/* ---- texts ------------------------------------------------------------ */
+
+static void put_head(FILE *out)
+{
+	fputs(MOUNT_MARK ".\n", out);
+}
+
+static void put_settings(
+    FILE *out, const struct mount_options *options, enum mount_kind kind)
+{
+	for (unsigned i = 0; i < options->nsettings; i++)
+		if (options->settings[i].kind == kind)
+			fprintf(out, "%s = %s\n", options->settings[i].key,
+			    options->settings[i].value);
+}
+
+static bool has_policy(const struct mount_options *options)
+{
+	for (unsigned i = 0; i < options->nsettings; i++)
+		if (options->settings[i].kind == MOUNT_KIND_POLICY)
+			return true;
+	return false;
+}
+
+static char *server_text(
+    const struct mount_plan_in *in, const struct mount_plan *plan)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	if (!out)
+		return NULL;
+	put_head(out);
+	fprintf(out, "[server %s]\naddress = %s\nlisten = 127.0.0.1:%u\n",
+	    plan->name, in->source->host, plan->port);
+	put_settings(out, in->options, MOUNT_KIND_SERVER);
+	fclose(out);
+	return text;
+}
+
+/* The keys that the section of an export gives, as config_print() has them. */
+static void put_export(
+    FILE *out, const char *printed, const char *name, const char *path)
+{
+	char *head = NULL;
+	const char *line = NULL;
+
+	if (asprintf(&head, "[export %s:%s]\n", name, path) < 0)
+		return;
+	line = strstr(printed, head);
+	if (line) {
+		size_t len = strcspn(line + 1, "[") + 1;
+		size_t end = len;
+
+		while (end > 0 && line[end - 1] == '\n')
+			end--;
+		fprintf(out, "%.*s\n", (int)end, line);
+	}
+	free(head);
+}
+
+/* The exports of `srv` that we wrote, without the one of this path, and it. */
+static void put_exports(FILE *out, const struct mount_plan_in *in,
+    const struct config_server *srv, const char *name)
+{
+	char *printed = NULL;
+	size_t len;
+	FILE *print = open_memstream(&printed, &len);
+
+	if (print) {
+		config_print(in->cfg, print);
+		fclose(print);
+	}
+	for (size_t i = 0; printed && srv && i < srv->noverrides; i++)
+		if (is_ours(in, name, &srv->overrides[i]) &&
+		    strcmp(srv->overrides[i].path, in->source->path) != 0)
+			put_export(out, printed, name, srv->overrides[i].path);
+	if (has_policy(in->options)) {
+		fprintf(out, "[export %s:%s]\n", name, in->source->path);
+		put_settings(out, in->options, MOUNT_KIND_POLICY);
+	}
+	free(printed);
+}
+
+static char *exports_text(const struct mount_plan_in *in,
+    const struct config_server *srv, const char *name)
+{
+	char *text = NULL, *whole = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	if (!out)
+		return NULL;
+	put_exports(out, in, srv, name);
+	fclose(out);
+	if (len > 0 && asprintf(&whole, MOUNT_MARK ".\n%s", text) < 0)
+		whole = NULL;
+	if (len > 0) {
+		free(text);
+		return whole;
+	}
+	return text;
+}
+
+/* The section of this path must be that, whatever is in its name. */
+static bool check_text(
+    const struct mount_plan_in *in, const char *name, struct mount_why *why)
+{
+	const char *path = in->source->path;
+	struct mount_why parsed;
+	char *text = NULL;
+	bool good = asprintf(&text,
+			"[server %s]\naddress = x\nlisten = 127.0.0.1:1\n"
+			"[export %s:%s]\n",
+			name, name, path) >= 0;
+
+	good = good && mount_value_check(text, name, &path, 1, &parsed);
+	free(text);
+	return good ||
+	       mount_refuse(why,
+		   "options for %s cannot be kept, since its name cannot "
+		   "stand in the configuration; leave out those of "
+		   "forefetch.conf(5)",
+		   path);
+}
+
+/* ---- the plan --------------------------------------------------------- */
+
+static bool plan_new(const struct mount_plan_in *in, struct mount_plan *out,
+    struct mount_why *why)
+{
+	free_name(in->cfg, in->source->host, out->name);
+	out->port = find_port(in);
+	if (out->port == 0)
+		return mount_refuse(why,
+		    "no port between %u and %u is free for its listener",
+		    (unsigned)MOUNT_PORT_FIRST, (unsigned)MOUNT_PORT_END);
+	out->added = true;
+	strcpy(out->address, "127.0.0.1");
+	snprintf(out->from, sizeof(out->from), "%s/%s.conf, which is new",
+	    in->dir, out->name);
+	out->server_text = server_text(in, out);
+	if (!out->server_text)
+		return mount_refuse(why, "out of memory");
+	return mount_value_check(out->server_text, out->name, NULL, 0, why);
+}
+
+static bool plan_policy(const struct mount_plan_in *in,
+    const struct config_server *srv, struct mount_plan *out,
+    struct mount_why *why)
+{
+	const struct mount_options *options = in->options;
+	const char *path = in->source->path;
+	const struct config_export *export =
+	    srv ? find_export(srv, path) : NULL;
+	bool ours = export && is_ours(in, srv->name, export), any = !srv;
+
+	/* What a former mount of this path left is not this one's. */
+	if (ours && !in->is_mounted(in->ctx, out->port, path)) {
+		export = NULL;
+		any = true;
+	}
+	for (unsigned i = 0; srv && i < options->nsettings; i++) {
+		const struct mount_setting *setting = &options->settings[i];
+		bool differs;
+
+		if (setting->kind != MOUNT_KIND_POLICY)
+			continue;
+		if (!check_policy_setting(
+			in, srv, export, setting, &differs, why))
+			return false;
+		any |= differs;
+	}
+	if (!any || (!ours && !has_policy(options)))
+		return true;
+	if (has_policy(options) && !check_text(in, out->name, why))
+		return false;
+	out->exports_text = exports_text(in, srv, out->name);
+	return out->exports_text || mount_refuse(why, "out of memory");
+}
+
+bool mount_plan_make(const struct mount_plan_in *in, struct mount_plan *out,
+    struct mount_why *why)
+{
+	const struct config_server *srv =
+	    find_section(in->cfg, in->source->host);
+	bool good = true;
+
+	*out = (struct mount_plan){.port = 0};
+	if (!srv)
+		return plan_new(in, out, why) &&
+		       plan_policy(in, NULL, out, why);
+	snprintf(out->name, sizeof(out->name), "%s", srv->name);
+	snprintf(out->from, sizeof(out->from), "%s:%u", srv->file, srv->line);
+	if (!mount_plan_listen(srv, out->address, &out->port))
+		return mount_refuse(
+		    why, "[server %s] listens nowhere", srv->name);
+	for (unsigned i = 0; good && i < in->options->nsettings; i++)
+		if (in->options->settings[i].kind == MOUNT_KIND_SERVER)
+			good = check_server_setting(
+			    in, srv, &in->options->settings[i], why);
+	return good && plan_policy(in, srv, out, why);
+}
+
+void mount_plan_release(struct mount_plan *plan)
+{
+	free(plan->server_text);
+	free(plan->exports_text);
+	plan->server_text = plan->exports_text = NULL;
+}

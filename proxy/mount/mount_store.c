@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The files of sections that mounts made. */
+#include "mount/mount_store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "mount/mount_daemon.h"
+#include "mount/mount_kernel.h"
+
+struct mount_store {
+	char *config_file;
+	char *run_dir;
+	char *save_dir;
+	int lock;
+};
+
+/* ---- directories ------------------------------------------------------ */
+
+/* Whoever can write there decides what is mounted. */
+static bool open_dir(const char *dir, struct mount_why *why)
+{
+	struct stat st;
+
+	if (mkdir(dir, 0755) < 0 && errno != EEXIST)
+		return mount_refuse(
+		    why, "%s cannot be made: %s", dir, strerror(errno));
+	if (lstat(dir, &st) < 0)
+		return mount_refuse(why, "%s: %s", dir, strerror(errno));
+	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
+	    (st.st_mode & (S_IWGRP | S_IWOTH)))
+		return mount_refuse(why,
+		    "%s must be a directory of root that nobody else may "
+		    "write to; look who made it, and remove it",
+		    dir);
+	return true;
+}
+
+/* A file that is locked; -1 and errno. */
+static int open_lock(const char *dir, const char *name, int operation)
+{
+	char *path = NULL;
+	int fd = -1, error;
+
+	if (asprintf(&path, "%s/.%s", dir, name) < 0)
+		return -1;
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	while (fd >= 0 && flock(fd, operation) < 0 && errno != EWOULDBLOCK)
+		if (errno != EINTR)
+			break;
+	error = errno;
+	free(path);
+	errno = error;
+	return fd;
+}
+
+/* DIR/NAME.d of DIR/NAME.conf. */
+static char *dir_of(const char *file)
+{
+	size_t len = strlen(file);
+	char *dir = NULL;
+
+	if (len > 5 && strcmp(file + len - 5, ".conf") == 0)
+		len -= 5;
+	return asprintf(&dir, "%.*s.d", (int)len, file) < 0 ? NULL : dir;
+}
+
+static char *text_of(const ProtobufCBinaryData *bytes)
+{
+	return strndup((const char *)bytes->data, bytes->len);
+}
+
+struct mount_store *mount_store_open(
+    const Forefetch__Status *status, struct mount_why *why)
+{
+	struct mount_store *s = calloc(1, sizeof(*s));
+	bool good = false;
+
+	if (s) {
+		s->config_file = text_of(&status->config_file);
+		s->run_dir = text_of(&status->run_dir);
+		s->save_dir = s->config_file ? dir_of(s->config_file) : NULL;
+		s->lock = -1;
+	}
+	if (!s || !s->run_dir || !s->save_dir) {
+		mount_refuse(why, "out of memory");
+	} else if (!*s->run_dir) {
+		good = true; /* nothing can be made that needs the lock */
+	} else if (open_dir(s->run_dir, why)) {
+		s->lock = open_lock(s->run_dir, "lock", LOCK_EX);
+		good = s->lock >= 0 ||
+		       mount_refuse(why, "%s/.lock cannot be locked: %s",
+			   s->run_dir, strerror(errno));
+	}
+	if (good)
+		return s;
+	mount_store_close(s);
+	return NULL;
+}
+
+void mount_store_close(struct mount_store *s)
+{
+	if (!s)
+		return;
+	if (s->lock >= 0)
+		close(s->lock);
+	free(s->config_file);
+	free(s->run_dir);
+	free(s->save_dir);
+	free(s);
+}
+
+const char *mount_store_run_dir(const struct mount_store *s)
+{
+	return s->run_dir;
+}
+
+const char *mount_store_save_dir(const struct mount_store *s)
+{
+	return s->save_dir;
+}
+
+struct config *mount_store_load(
+    const struct mount_store *s, struct mount_why *why)
+{
+	struct config_source source = {
+	    .file = s->config_file,
+	    .run_dir = *s->run_dir ? s->run_dir : NULL,
+	};
+	char err[CONFIG_ERR_MAX];
+	struct config *cfg = config_load(&source, err, sizeof(err));
+
+	if (!cfg)
+		mount_refuse(why, "%s; mend it, and see forefetchd -t", err);
+	return cfg;
+}
+
+/* ---- files ------------------------------------------------------------ */
+
+static char *file_of(const char *dir, const char *name, const char *what)
+{
+	char *file = NULL;
+
+	return asprintf(&file, "%s/%s%s.conf", dir, name, what) < 0 ? NULL
+								    : file;
+}
+
+/* Written whole: the daemon may read at any time. */
+static bool write_text(const char *file, const char *text)
+{
+	char *tmp = NULL, *slash = strrchr(file, '/');
+	size_t len = strlen(text);
+	bool good;
+	int fd;
+
+	if (!slash || asprintf(&tmp, "%.*s/.%s", (int)(slash - file), file,
+			  slash + 1) < 0)
+		return false;
+	fd = open(
+	    tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	good = fd >= 0 && fchmod(fd, 0644) == 0 &&
+	       write(fd, text, len) == (ssize_t)len && fsync(fd) == 0;
+	if (fd >= 0 && close(fd) < 0)
+		good = false;
+	good = good && rename(tmp, file) == 0;
+	if (!good) {
+		int error = errno;
+
+		unlink(tmp);
+		errno = error;
+	}
+	free(tmp);
+	return good;
+}
+
+/* NULL: as it is; empty: it goes. */
+static bool put_file(const char *dir, const char *name, const char *what,
+    const char *text, struct mount_why *why)
+{
+	char *file = text ? file_of(dir, name, what) : NULL;
+	bool good = !text;
+
+	if (file && !*text)
+		good = unlink(file) == 0 || errno == ENOENT;
+	else if (file)
+		good = write_text(file, text);
+	if (!good)
+		mount_refuse(why, "%s cannot be written: %s",
+		    file ? file : name, strerror(errno));
+	free(file);
+	return good;
+}
+
+bool mount_store_write(
+    const char *dir, const struct mount_plan *plan, struct mount_why *why)
+{
+	if (!plan->server_text && !plan->exports_text)
+		return true;
+	if (!*dir)
+		return mount_refuse(why,
+		    "forefetchd was started with -f and without --run-dir, so "
+		    "nothing can be added for this run; use --save, or write "
+		    "the section yourself, see forefetch.conf(5)");
+	if (!open_dir(dir, why))
+		return false;
+	if (!put_file(dir, plan->name, "", plan->server_text, why))
+		return false;
+	if (put_file(dir, plan->name, "+exports", plan->exports_text, why))
+		return true;
+	if (plan->server_text)
+		put_file(dir, plan->name, "", "", &(struct mount_why){0});
+	return false;
+}
+
+static bool move_file(const struct mount_store *s, const char *name,
+    const char *what, bool *moved, struct mount_why *why)
+{
+	char *from = file_of(s->run_dir, name, what);
+	char *to = file_of(s->save_dir, name, what);
+	char text[1 << 16];
+	FILE *in = from ? fopen(from, "re") : NULL;
+	size_t len = 0;
+	bool good = true;
+
+	if (in) {
+		len = fread(text, 1, sizeof(text) - 1, in);
+		text[len] = '\0';
+		fclose(in);
+		good = to && access(to, F_OK) < 0 && write_text(to, text) &&
+		       unlink(from) == 0;
+		*moved = true;
+	}
+	if (!good)
+		mount_refuse(why, "%s cannot become %s: %s", from,
+		    to ? to : s->save_dir, strerror(errno ? errno : EEXIST));
+	free(from);
+	free(to);
+	return good;
+}
+
+bool mount_store_save(const struct mount_store *s, const char *name,
+    bool *moved, struct mount_why *why)
+{
+	*moved = false;
+	if (!*s->run_dir)
+		return true;
+	return open_dir(s->save_dir, why) &&
+	       move_file(s, name, "", moved, why) &&
+	       move_file(s, name, "+exports", moved, why);
+}
+
+void mount_store_remove(const char *dir, const char *name)
+{
+	struct mount_why why;
+
+	put_file(dir, name, "+exports", "", &why);
+	put_file(dir, name, "", "", &why);
+}
+
+/* ---- what nobody needs ------------------------------------------------ */
+
+int mount_store_hold(
+    const struct mount_store *s, const char *name, struct mount_why *why)
+{
+	char use[MOUNT_NAME_MAX + 8];
+	int fd;
+
+	snprintf(use, sizeof(use), "use-%s", name);
+	fd = *s->run_dir ? open_lock(s->run_dir, use, LOCK_SH)
+			 : open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		mount_refuse(why, "%s/.%s cannot be locked: %s", s->run_dir,
+		    use, strerror(errno));
+	return fd;
+}
+
+/* Whether another process is mounting from that server. */
+static bool is_held(const struct mount_store *s, const char *name)
+{
+	char use[MOUNT_NAME_MAX + 8];
+	char *path = NULL;
+	bool held = true;
+	int fd;
+
+	snprintf(use, sizeof(use), "use-%s", name);
+	if (asprintf(&path, "%s/.%s", s->run_dir, use) < 0)
+		return true;
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd >= 0) {
+		held = flock(fd, LOCK_EX | LOCK_NB) < 0;
+		if (!held)
+			unlink(path);
+		close(fd);
+	}
+	free(path);
+	return held;
+}
+
+/* Whether a mount made it: what a person put there stays. */
+static bool is_marked(const char *file)
+{
+	char line[sizeof(MOUNT_MARK)] = "";
+	FILE *in = fopen(file, "re");
+	bool marked = in && fgets(line, sizeof(line), in) &&
+		      strcmp(line, MOUNT_MARK) == 0;
+
+	if (in)
+		fclose(in);
+	return marked;
+}
+
+static bool is_used(const struct mount_store *s,
+    const struct config_server *srv, const Forefetch__Status *status)
+{
+	const Forefetch__ServerStatus *now =
+	    mount_daemon_find(status, srv->name);
+	char address[64];
+	unsigned port;
+
+	if (now && now->n_clients + now->clients_omitted > 0)
+		return true;
+	if (mount_plan_listen(srv, address, &port) && mount_kernel_uses(port))
+		return true;
+	return is_held(s, srv->name);
+}
+
+/* A section of ours, or options of ours for a section that is somebody's. */
+static bool clean_server(const struct mount_store *s,
+    const struct config_server *srv, const Forefetch__Status *status)
+{
+	char *server = file_of(s->run_dir, srv->name, "");
+	char *exports = file_of(s->run_dir, srv->name, "+exports");
+	bool ours = server && exports &&
+		    (strcmp(server, srv->file) == 0 ? is_marked(server)
+						    : is_marked(exports));
+	bool clean = ours && !is_used(s, srv, status);
+
+	if (clean) {
+		unlink(exports);
+		if (strcmp(server, srv->file) == 0)
+			unlink(server);
+	}
+	free(server);
+	free(exports);
+	return clean;
+}
+
+unsigned mount_store_clean(const struct mount_store *s,
+    const struct config *cfg, const Forefetch__Status *status)
+{
+	unsigned removed = 0;
+
+	if (!*s->run_dir)
+		return 0;
+	for (size_t i = 0; i < cfg->nservers; i++)
+		removed += clean_server(s, &cfg->servers[i], status);
+	return removed;
+}
