@@ -227,4 +227,4 @@ for c in $HARM_CASES; do
 	"case_$c"
 done
 arm_unmount
-echo done
+echo "done"

@@ -110,4 +110,4 @@ for ((n = 1; n <= HINTS_RUNS; n++)); do
 	done
 done
 unmount
-echo done
+echo "done"

@@ -406,7 +406,8 @@ main() {
 	set_arms
 	if [ "$JOBS_VARY" = yes ]; then
 		vary_link &
-		trap "kill $!" EXIT
+		varying=$!
+		trap 'kill "$varying"' EXIT
 	fi
 	farm_start || give_up "the farm's machines cannot be made"
 	for job in $JOBS_LIST; do job_prepare "$job"; done
@@ -415,7 +416,7 @@ main() {
 	else
 		for job in $JOBS_LIST; do run_job "$job"; done
 	fi
-	echo done
+	echo "done"
 }
 
 check_conf() {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
+# shellcheck disable=SC2154 # the variables are of the script that sources this
 #
 # The jobs that guest.sh runs.  What they print must not depend on where the
 # export is mounted, nor on time; what they write for themselves goes to

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
+# shellcheck disable=SC2154 # the variables are of the script that sources this
 #
 # The arms of guest.sh that are neither the direct mount nor ours:
 #

@@ -9,6 +9,7 @@
 #   read-1m a file of 8 MiB
 # NEXT is how many files the branch `next` changes.
 set -eu
+# shellcheck disable=SC2034 # `for v in old new` takes them by their names
 dir=$1 git=$2 next=$3 old=$4 new=$5
 
 export GIT_CONFIG_NOSYSTEM=1 HOME=$dir
@@ -62,7 +63,9 @@ make_objects() {
 	cd "$dir/ld"
 	rm -f common-main.c.o
 	ls | LC_ALL=C sort | while read -r f; do
-		ld -r -o ../all.new $([ -e ../all.o ] && echo ../all.o) "$f" \
+		so_far=()
+		[ ! -e ../all.o ] || so_far=(../all.o)
+		ld -r -o ../all.new "${so_far[@]}" "$f" \
 			2>/dev/null && mv ../all.new ../all.o || rm "$f"
 	done
 	rm -f ../all.o ../all.new

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
+# shellcheck disable=SC2154 # the variables are of the script that sources this
 #
 # What bench/jobs/run, prepare and build-rclone share: the directory where
 # everything is kept that is fetched or built once, and the names in it.

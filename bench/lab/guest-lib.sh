@@ -233,7 +233,9 @@ lab_mount() {
 	mount -t nfs -o "$opts" "$host:$path" "$dir"
 }
 
+# shellcheck disable=SC2120 # scripts that source this pass options
 lab_mount_direct() { lab_mount direct "$LAB_EXPORT" "$LAB_DIRECT" "${1:-}"; }
+# shellcheck disable=SC2120
 lab_mount_proxy() { lab_mount proxy "$LAB_EXPORT" "$LAB_PROXY" "${1:-}"; }
 
 # From /proc/mounts: asking the mount point itself could hang.

@@ -14,6 +14,7 @@ slow_disk() {
 	command -v dmsetup >/dev/null ||
 		give_up "dmsetup is missing (Debian: dmsetup)"
 	device=$(findmnt -n -o SOURCE "$LAB_CACHE")
+	# shellcheck disable=SC2034 # for the caller's disk_table
 	sectors=$(blockdev --getsz "$device")
 	umount "$LAB_CACHE"
 	# The server's namespace was made after that mount, and has it too.

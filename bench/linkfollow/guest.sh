@@ -66,4 +66,4 @@ lab_proxy_start && lab_mount_proxy || exit 1
 run proxy "$LAB_PROXY"
 lab_umount "$LAB_PROXY"
 run direct "$LAB_DIRECT"
-echo done
+echo "done"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
+# shellcheck disable=SC2154 # the variables are of the script that sources this
 #
 # An nfs-ganesha inside a network namespace, for loopback/run and copies/run. They
 # set: addr, the address; W, a directory for files and logs; export, the directory
@@ -55,6 +56,7 @@ END
 	wait_port 111 rpcbind "$W/rpcbind.log"
 	ganesha.nfsd -F -f "$W/ganesha.conf" -L "$W/ganesha.log" \
 		-p "$W/ganesha.pid" >"$W/ganesha.out.log" 2>&1 &
+	# shellcheck disable=SC2034 # for the caller
 	ganesha=$!
 	wait_port 2049 nfs-ganesha "$W/ganesha.log"
 	wait_export direct 2049 20048 "$W/ganesha.log"

@@ -87,4 +87,4 @@ for c in $PATTERNS_CASES; do
 	echo "patterns: $c" >&2
 done
 lab_poll 20 unmounted
-echo done
+echo "done"

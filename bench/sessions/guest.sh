@@ -230,7 +230,7 @@ main() {
 	done <<<"$SESSIONS_ARMS"
 	for c in $SESSIONS_CASES; do "case_$c"; done
 	arm_unmount
-	echo done
+	echo "done"
 }
 
 main

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
+# shellcheck disable=SC2154 # the variables are of the script that sources this
 # Root file systems of a bare Debian 12, for the tests that begin on this side of
 # the guest, where there is a network. Sourced with these variables set:
 #

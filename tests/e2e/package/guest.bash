@@ -4,6 +4,7 @@
 # The guest's half of tests/e2e/package/run: a bare Debian 12 boots, and its user
 # does what a user does with a package. The packages lie in that user's home.
 . "$LAB_ROOT/tests/e2e/lib/lib.sh"
+# shellcheck source=../lib/machine.bash
 . "$E2E/lib/machine.bash"
 
 sudo_apt="sudo DEBIAN_FRONTEND=noninteractive apt-get"

@@ -74,9 +74,9 @@ part_gain() {
 	direct=$(($(nfsd_calls) - n))
 	train
 	client_empty
-	before=($(calls))
+	read -ra before < <(calls)
 	tool job "$LAB_PROXY/job" >/tmp/got.job
-	after=($(calls))
+	read -ra after < <(calls)
 	same "third run: output" /tmp/want.job /tmp/got.job
 	waited=$((after[0] - before[0] - (after[1] - before[1])))
 	check "third run: $((after[1] - before[1])) calls ahead" \
@@ -120,7 +120,7 @@ part_users() {
 	check "users: make" who make
 	check "users: root and the owner, several times" who train
 	check "users: calls were sent ahead" eval \
-		'c=($(calls)); echo "${c[@]}"; [ "${c[1]}" -gt 0 ]'
+		'read -ra c < <(calls); echo "${c[@]}"; [ "${c[1]}" -gt 0 ]'
 	check "users: a stranger after root" who after
 	check "users: a stranger beside root" who beside
 	lab_proxy_stop
@@ -167,13 +167,13 @@ part_settings() {
 	local off metadata on
 	lab_link 10ms 20mbit - -
 	train
-	off=($(begin_job prefetch=off))
+	read -ra off < <(begin_job prefetch=off)
 	check "off: nothing is asked ahead (${off[*]})" test "${off[1]}" -eq 0
-	metadata=($(begin_job prefetch=metadata))
+	read -ra metadata < <(begin_job prefetch=metadata)
 	check "metadata: calls ahead (${metadata[*]})" \
 		test "${metadata[1]}" -gt 0
 	check "metadata: no READ ahead" test "${metadata[2]}" -eq "${off[2]}"
-	on=($(begin_job prefetch=on))
+	read -ra on < <(begin_job prefetch=on)
 	check "on: READs ahead (${on[*]})" test "${on[2]}" -gt "${off[2]}"
 	check "settings: on" proxy_restart prefetch=on
 	lab_link 40ms 20mbit - -

@@ -7,6 +7,7 @@
 # server, which exports what README mounts.
 . "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
+# shellcheck source=../lib/machine.bash
 . "$E2E/lib/machine.bash"
 
 run_readme() {
