@@ -24,12 +24,9 @@ static void report(struct check *ck, const ProtobufCBinaryData *server,
 	ck->problems++;
 	if (ck->as_json) {
 		ctl_json_open(&ck->json, NULL, '{');
-		if (server)
-			ctl_json_bytes(
-			    &ck->json, "server", server->data, server->len);
+		ctl_json_known(&ck->json, "server", server);
 		ctl_json_text(&ck->json, "problem", what);
-		ctl_json_bytes(&ck->json, "reason", known ? why->data : NULL,
-		    known ? why->len : 0);
+		ctl_json_known(&ck->json, "reason", why);
 		ctl_json_close(&ck->json, '}');
 		return;
 	}
@@ -47,11 +44,11 @@ static void report(struct check *ck, const ProtobufCBinaryData *server,
 
 /* "down for 12 s" */
 static const char *lasting(
-    char *buf, size_t size, const char *what, uint64_t age_ms)
+    char *buf, size_t size, const char *what, uint64_t age_us)
 {
 	char age[CTL_TEXT_MAX];
 
-	snprintf(buf, size, "%s for %s", what, ctl_text_age(age, age_ms));
+	snprintf(buf, size, "%s for %s", what, ctl_text_duration(age, age_us));
 	return buf;
 }
 
@@ -70,7 +67,7 @@ static void check_server(struct check *ck, const Forefetch__ServerStatus *srv)
 	if (srv->state != FOREFETCH__STATE__UP)
 		report(ck, &srv->name,
 		    lasting(buf, sizeof(buf), "not connected to the server",
-			srv->state_age_ms),
+			srv->state_age_us),
 		    &srv->reason);
 	else if (srv->reason.len > 0)
 		report(ck, &srv->name, "calls fail", &srv->reason);
@@ -79,13 +76,13 @@ static void check_server(struct check *ck, const Forefetch__ServerStatus *srv)
 	if (srv->offline_active)
 		report(ck, &srv->name,
 		    lasting(buf, sizeof(buf), "offline, serving what is cached",
-			srv->offline_age_ms),
+			srv->offline_age_us),
 		    NULL);
 	if (srv->caches && srv->caches->disk_limit_bytes > 0 &&
 	    !srv->caches->disk_on)
 		report(ck, &srv->name,
 		    lasting(buf, sizeof(buf), "the cache on disk is off",
-			srv->caches->disk_problem_age_ms),
+			srv->caches->disk_problem_age_us),
 		    &srv->caches->disk_problem);
 	if (srv->rpcbind_error.len > 0)
 		report(ck, &srv->name, "not registered", &srv->rpcbind_error);

@@ -192,12 +192,14 @@ static void put_text(const char *path, const Forefetch__Explained *x)
 	put_prediction(x->prefetch);
 }
 
-static void put_json(const char *path, const Forefetch__Explained *x)
+static void put_json(
+    const char *path, const struct ctl_place *at, const Forefetch__Explained *x)
 {
 	struct ctl_json j = {.out = stdout};
 
 	ctl_json_open(&j, NULL, '{');
 	ctl_json_text(&j, "path", path);
+	ctl_json_place(&j, at);
 	ctl_json_fields(&j, x);
 	ctl_json_close(&j, '}');
 	putchar('\n');
@@ -219,7 +221,7 @@ static int explain_run(const struct ctl_options *opt)
 	if (!res)
 		return EXIT_FAILURE;
 	if (opt->json)
-		put_json(opt->arg, res->explain);
+		put_json(opt->arg, &at, res->explain);
 	else
 		put_text(opt->arg, res->explain);
 	ctl_free(res);

@@ -50,10 +50,10 @@ static void put_server(const Forefetch__PausedServer *srv)
 {
 	if (!srv->hold->paused)
 		ctl_put(stdout, srv, "{name}: files are fetched ahead\n");
-	else if (srv->hold->pause_left_ms > 0)
+	else if (srv->hold->pause_left_us > 0)
 		ctl_put(stdout, srv,
 		    "{name}: nothing is fetched ahead for "
-		    "{hold.pause_left_ms:A}\n");
+		    "{hold.pause_left_us:A}\n");
 	else
 		ctl_put(stdout, srv,
 		    "{name}: nothing is fetched ahead until forefetch "
@@ -64,7 +64,7 @@ static int ask(const struct ctl_options *opt, Forefetch__PauseRequest *pause)
 {
 	Forefetch__Response *res;
 
-	pause->server = ctl_bytes(opt->arg);
+	pause->server = ctl_bytes(opt->server);
 	res = ctl_call(opt->socket, FOREFETCH__REQUEST__COMMAND_PAUSE, pause);
 	if (!res)
 		return EXIT_FAILURE;
@@ -110,7 +110,7 @@ const struct ctl_command pause_command = {
 	    "ever. It lasts until resume, until DURATION has\npassed or until "
 	    "forefetchd is restarted. Only root and the user that forefetchd\n"
 	    "runs as may do this.\n",
-    .options = "for json",
+    .options = "for server json",
     .run = pause_run,
 };
 
@@ -120,6 +120,6 @@ const struct ctl_command resume_command = {
     .summary = "fetch ahead again after pause",
     .help = "Ends a pause of every server, or of SERVER alone. Only root and "
 	    "the user that\nforefetchd runs as may do this.\n",
-    .options = "json",
+    .options = "server json",
     .run = resume_run,
 };

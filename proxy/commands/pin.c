@@ -58,8 +58,6 @@ static const char *state_of(const Forefetch__Pin *p)
 static void add_pin(struct ctl_table *t, const Forefetch__Pin *p)
 {
 	const struct passwd *pw = getpwuid(p->uid);
-	bool slash = p->path.len > 0 && p->export.len > 0 &&
-		     p->export.data[p->export.len - 1] != '/';
 	char buf[CTL_TEXT_MAX];
 
 	ctl_table_row(t);
@@ -73,10 +71,9 @@ static void add_pin(struct ctl_table *t, const Forefetch__Pin *p)
 	ctl_table_cell(t, "%s", state_of(p));
 	ctl_table_cell(t, "%" PRIu64, p->walks ? 0 : p->walk->refused);
 	ctl_table_cell(t, "%" PRIu64, p->walks ? 0 : p->walk->failed);
-	ctl_table_cell(t, "%.*s:%.*s%s%.*s", (int)p->server.len,
-	    (char *)p->server.data, (int)p->export.len, (char *)p->export.data,
-	    slash ? "/" : "", (int)p->path.len,
-	    p->path.len ? (char *)p->path.data : "");
+	ctl_table_cell(t, "%.*s:%.*s", (int)p->server.len,
+	    (char *)p->server.data, (int)p->export_path.len,
+	    (char *)p->export_path.data);
 }
 
 static void put_list(const Forefetch__Pins *pins)
@@ -186,6 +183,15 @@ static bool is_good(const char *path, const Forefetch__Pin *p)
 	return good && !p->walk->full;
 }
 
+static void put_json(
+    struct ctl_json *j, const char *path, const Forefetch__Pin *p)
+{
+	ctl_json_open(j, NULL, '{');
+	ctl_json_text(j, "path", path);
+	ctl_json_fields(j, p);
+	ctl_json_close(j, '}');
+}
+
 static bool pin_one(struct ctl_client *c, struct ctl_place *at,
     const char *path, const struct ctl_options *opt, struct ctl_json *j)
 {
@@ -196,7 +202,7 @@ static bool pin_one(struct ctl_client *c, struct ctl_place *at,
 		return false;
 	good = is_good(path, res->pins->pins[0]);
 	if (opt->json)
-		ctl_json_message(j, NULL, res->pins->pins[0]);
+		put_json(j, path, res->pins->pins[0]);
 	else if (!res->pins->pins[0]->walk->status)
 		put_result(path, res->pins->pins[0]);
 	ctl_free(res);
@@ -260,7 +266,7 @@ static int unpin_run(const struct ctl_options *opt)
 	}
 	ctl_close(c);
 	if (opt->json)
-		printf("{\"removed\": %" PRIu64 "}\n", removed);
+		printf("{\"removed\":%" PRIu64 "}\n", removed);
 	return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

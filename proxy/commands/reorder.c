@@ -21,7 +21,7 @@ static const char *const ends[] = {
 	"the disk is full or failed; see the daemon's log",
     [FOREFETCH__COMPACT_END__STOPPED] = "stopped",
     [FOREFETCH__COMPACT_END__NOT_USED] =
-	"nothing was read since the daemon started",
+	"nothing was read since the start, so there is nothing to do",
     [FOREFETCH__COMPACT_END__NO_DISK] = "there is no data cache on disk",
     [FOREFETCH__COMPACT_END__NO_MEMORY] = "too little memory",
 };
@@ -77,7 +77,8 @@ static bool is_busy(const Forefetch__Compacted *c)
 static bool is_good(const Forefetch__CompactedServer *srv)
 {
 	return srv->end == FOREFETCH__COMPACT_END__LAID_OUT ||
-	       srv->end == FOREFETCH__COMPACT_END__IN_ORDER;
+	       srv->end == FOREFETCH__COMPACT_END__IN_ORDER ||
+	       srv->end == FOREFETCH__COMPACT_END__NOT_USED;
 }
 
 static int reorder_run(const struct ctl_options *opt)

@@ -26,8 +26,8 @@ static void put_summary(const Forefetch__ServerStatus *srv)
 	ctl_put(stdout, srv, "{name}: {state}");
 	if (srv->state != FOREFETCH__STATE__UP)
 		ctl_put(stdout, srv,
-		    srv->reason.len > 0 ? " for {state_age_ms:A} ({reason})"
-					: " for {state_age_ms:A}");
+		    srv->reason.len > 0 ? " for {state_age_us:A} ({reason})"
+					: " for {state_age_us:A}");
 	else if (srv->srtt_us > 0)
 		ctl_put(stdout, srv, ", {srtt_us:T}");
 	if (srv->offline_active)
@@ -85,7 +85,7 @@ static void put_clients(const Forefetch__ServerStatus *srv)
 		ctl_table_cell(t, "%" PRIu32, cl->in_flight);
 		for (size_t k = 0; k < 3; k++)
 			ctl_table_cell(t, "%s", ctl_text_bytes(buf, bytes[k]));
-		ctl_table_cell(t, "%s", ctl_text_age(buf, cl->age_ms));
+		ctl_table_cell(t, "%s", ctl_text_duration(buf, cl->age_us));
 		ctl_table_bytes(t, cl->address.data, cl->address.len);
 	}
 	if (srv->n_clients > 0)
@@ -117,8 +117,8 @@ static void put_consistency(const Forefetch__ServerStatus *srv)
 		const Forefetch__ExportStatus *ex = srv->overrides[i];
 
 		ctl_put(stdout, ex,
-		    i == 0 ? "  overrides    {path}: "
-			   : "               {path}: ");
+		    i == 0 ? "  overrides    {export_path}: "
+			   : "               {export_path}: ");
 		put_mode(ex, ex->consistency);
 		puts(ex->known ? "" : "; its file system is not known yet");
 	}
@@ -129,18 +129,18 @@ static void put_consistency(const Forefetch__ServerStatus *srv)
 
 /* What was loaded from disk has no age, so it looks older than all else. */
 static const char *served(
-    const Forefetch__ServerStatus *srv, uint64_t uptime_ms)
+    const Forefetch__ServerStatus *srv, uint64_t uptime_us)
 {
 	if (srv->served_age_us == 0)
 		return "; nothing was asked for yet\n";
-	if (srv->served_age_us / 1000 > uptime_ms)
+	if (srv->served_age_us > uptime_us)
 		return "; the oldest answer had been confirmed before the "
 		       "daemon started\n";
 	return "; the oldest answer had been confirmed {served_age_us:T} "
 	       "before\n";
 }
 
-static void put_offline(const Forefetch__ServerStatus *srv, uint64_t uptime_ms)
+static void put_offline(const Forefetch__ServerStatus *srv, uint64_t uptime_us)
 {
 	ctl_put(stdout, srv,
 	    strcmp(srv->offline, "serve") == 0
@@ -150,8 +150,8 @@ static void put_offline(const Forefetch__ServerStatus *srv, uint64_t uptime_ms)
 	if (!srv->offline_active)
 		return;
 	ctl_put(stdout, srv,
-	    "               serving what is cached for {offline_age_ms:A}");
-	ctl_put(stdout, srv, served(srv, uptime_ms));
+	    "               serving what is cached for {offline_age_us:A}");
+	ctl_put(stdout, srv, served(srv, uptime_us));
 }
 
 static void put_caches(const Forefetch__CacheStatus *caches)
@@ -163,7 +163,7 @@ static void put_caches(const Forefetch__CacheStatus *caches)
 	    "{memory_limit_bytes:B}, ");
 	ctl_put(stdout, caches,
 	    caches->disk_on ? "disk {disk_bytes:B} of {disk_limit_bytes:B}\n"
-			    : "disk OFF for {disk_problem_age_ms:A}\n"
+			    : "disk OFF for {disk_problem_age_us:A}\n"
 			      "               {disk_problem}\n");
 }
 
@@ -173,8 +173,9 @@ static void put_prefetch(const Forefetch__ServerStatus *srv)
 	if (!srv->link || srv->link->base_us == 0)
 		return;
 	ctl_put(stdout, srv->link,
-	    srv->link->rate ? "  link         {rate:B}/s, "
-			    : "  link         ");
+	    srv->link->rate_bytes_per_second
+		? "  link         {rate_bytes_per_second:B}/s, "
+		: "  link         ");
 	ctl_put(stdout, srv->link,
 	    "round trip {base_us:T} when idle, {queue_us:T} in queues\n");
 }
@@ -183,8 +184,8 @@ static void put_hold(const Forefetch__HoldStatus *hold)
 {
 	if (hold && hold->paused)
 		ctl_put(stdout, hold,
-		    hold->pause_left_ms > 0
-			? "  paused       for {pause_left_ms:A}; forefetch "
+		    hold->pause_left_us > 0
+			? "  paused       for {pause_left_us:A}; forefetch "
 			  "resume ends it\n"
 			: "  paused       until forefetch resume\n");
 	if (!hold || !hold->metered)
@@ -193,7 +194,7 @@ static void put_hold(const Forefetch__HoldStatus *hold)
 	    "  metered      {metered_bytes:B} of {metered_limit_bytes:B} of "
 	    "this hour used for fetching ahead");
 	ctl_put(stdout, hold,
-	    hold->hour_left_ms > 0 ? "; it ends in {hour_left_ms:A}\n" : "\n");
+	    hold->hour_left_us > 0 ? "; it ends in {hour_left_us:A}\n" : "\n");
 }
 
 static void put_list(
@@ -229,10 +230,10 @@ static void put_server(const Forefetch__ServerStatus *srv,
 	    srv->resolved.len > 0
 		? "\n{name}\n  address      {address} ({resolved})\n"
 		: "\n{name}\n  address      {address}\n");
-	ctl_put(stdout, srv, "  state        {state} for {state_age_ms:A}\n");
+	ctl_put(stdout, srv, "  state        {state} for {state_age_us:A}\n");
 	put_problems(srv);
 	put_consistency(srv);
-	put_offline(srv, st->uptime_ms);
+	put_offline(srv, st->uptime_us);
 	put_caches(srv->caches);
 	put_prefetch(srv);
 	put_hold(srv->hold);
@@ -254,11 +255,11 @@ static void put_text(const Forefetch__Status *st, bool verbose)
 	for (size_t i = 0; i < st->n_servers; i++)
 		put_summary(st->servers[i]);
 	ctl_put(stdout, st,
-	    "\nforefetchd {version}, pid {pid}, running for {uptime_ms:A}, "
+	    "\nforefetchd {version}, pid {pid}, running for {uptime_us:A}, "
 	    "{config_file}\n");
 	if (st->reload_error.len > 0)
 		ctl_put(stdout, st,
-		    "last reload failed {reload_age_ms:A} ago: "
+		    "last reload failed {reload_age_us:A} ago: "
 		    "{reload_error}\n");
 	for (size_t i = 0; i < st->n_servers; i++)
 		put_server(st->servers[i], st, verbose);

@@ -28,11 +28,12 @@ static void put_result(const char *path, const Forefetch__Warmed *w)
 		     "the rest of the data was not fetched");
 }
 
-static void put_json(
-    struct ctl_json *j, const char *path, const Forefetch__Warmed *w)
+static void put_json(struct ctl_json *j, const char *path,
+    const struct ctl_place *at, const Forefetch__Warmed *w)
 {
 	ctl_json_open(j, NULL, '{');
 	ctl_json_text(j, "path", path);
+	ctl_json_place(j, at);
 	ctl_json_fields(j, w);
 	ctl_json_close(j, '}');
 }
@@ -79,7 +80,7 @@ static bool warm_one(struct ctl_client *c, struct ctl_place *at,
 		return false;
 	good = walk_good(path, res->warm);
 	if (opt->json)
-		put_json(j, path, res->warm);
+		put_json(j, path, at, res->warm);
 	else if (!res->warm->status)
 		put_result(path, res->warm);
 	ctl_free(res);

@@ -18,11 +18,11 @@ Forefetch__HoldStatus *control_hold_status(
 	out->paused = st->paused;
 	/* What is left of a pause is never 0. */
 	if (st->paused && st->pause_left_us != HOLD_NO_END)
-		out->pause_left_ms = (st->pause_left_us + 999) / 1000;
+		out->pause_left_us = st->pause_left_us;
 	out->metered = st->metered;
 	out->metered_bytes = st->used_bytes;
 	out->metered_limit_bytes = st->budget_bytes;
-	out->hour_left_ms = (st->hour_left_us + 999) / 1000;
+	out->hour_left_us = st->hour_left_us;
 	return out;
 }
 

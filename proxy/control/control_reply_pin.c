@@ -48,14 +48,17 @@ static void add_pin(struct reply *r, const struct control_server *srv,
 	msg->id = id + 1;
 	msg->server = reply_bytes(srv->name);
 	msg->export = reply_bytes(info.export);
-	msg->path = reply_bytes(info.path);
+	msg->export_path = arena_bytes(&r->arena, "%s%s%s", info.export,
+	    *info.path && info.export[strlen(info.export) - 1] != '/' ? "/"
+								      : "",
+	    info.path);
 	msg->uid = info.uid;
 	msg->files = info.files;
 	msg->bytes = info.bytes;
 	msg->cached_bytes = info.cached_bytes;
 	msg->complete = info.complete;
 	msg->walks = info.walking;
-	msg->walked_s = info.walked_s;
+	msg->walked_unix_seconds = info.walked_s;
 	msg->walk = reply_warmed(r, &info.walk);
 	out->pins[out->n_pins++] = msg;
 }

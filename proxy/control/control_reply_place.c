@@ -144,12 +144,12 @@ static void fill_explained(
 	out->left = x->left;
 	out->name_fresh = x->name_fresh;
 	out->type = (Forefetch__Explained__Type)x->type;
-	out->size = x->size;
-	out->attr_age_us = x->attr_age_us;
+	out->size = x->type ? x->size : SIZE_UNKNOWN;
+	out->attr_age_us = x->type ? x->attr_age_us : AGE_UNKNOWN;
 	out->attr_fresh = x->attr_fresh;
 	out->rights_known = x->rights_known;
 	out->rights_given = x->rights_given;
-	out->rights_age_us = x->rights_age_us;
+	out->rights_age_us = x->rights_known ? x->rights_age_us : AGE_UNKNOWN;
 	out->rights_fresh = x->rights_fresh;
 	out->listed = x->listed;
 	out->list_complete = x->list_complete;

@@ -21,5 +21,6 @@
 #define PERMILLE_UNKNOWN UINT32_MAX
 #define UID_NOBODY       UINT32_MAX
 #define AGE_UNKNOWN      UINT64_MAX
+#define SIZE_UNKNOWN     UINT64_MAX
 
 #endif

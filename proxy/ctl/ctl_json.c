@@ -8,37 +8,37 @@
 
 #include "control/control.pb-c.h"
 #include "control/protocol.h"
+#include "ctl/ctl_mount.h"
 #include "ctl/ctl_text.h"
 
-/* The values that mean "not known"; null is printed for them. */
+/* The values that mean "not known"; null is printed for them. Without `of`, it
+ * is so in every message. */
 static const struct {
 	const ProtobufCMessageDescriptor *of;
 	const char *field;
 	uint64_t value;
 } unknown[] = {
-    {&forefetch__status__descriptor, "reload_age_ms", 0},
-    {&forefetch__server_status__descriptor, "srtt_us", 0},
+    {&forefetch__status__descriptor, "reload_age_us", 0},
+    {&forefetch__server_status__descriptor, "offline_age_us", 0},
     {&forefetch__server_status__descriptor, "served_age_us", 0},
-    {&forefetch__hold_status__descriptor, "pause_left_ms", 0},
-    {&forefetch__hold_status__descriptor, "hour_left_ms", 0},
-    {&forefetch__upstream_status__descriptor, "local_port", 0},
+    {&forefetch__cache_status__descriptor, "disk_problem_age_us", 0},
+    {&forefetch__link_status__descriptor, "rate_bytes_per_second", 0},
+    {&forefetch__hold_status__descriptor, "pause_left_us", 0},
+    {&forefetch__hold_status__descriptor, "hour_left_us", 0},
     {&forefetch__server_status__descriptor, "nfs_port", 0},
     {&forefetch__server_status__descriptor, "mount_port", 0},
-    {&forefetch__upstream_status__descriptor, "srtt_us", 0},
-    {&forefetch__link_status__descriptor, "rate", 0},
     {&forefetch__link_status__descriptor, "base_us", 0},
-    {&forefetch__pin__descriptor, "walked_s", 0},
-    {&forefetch__prefetch_stats__descriptor, "accuracy_permille",
-	PERMILLE_UNKNOWN},
-    {&forefetch__prefetch_stats__descriptor, "coverage_permille",
-	PERMILLE_UNKNOWN},
-    {&forefetch__prefetch_stats__descriptor, "timeliness_permille",
-	PERMILLE_UNKNOWN},
-    {&forefetch__prefetch_stats__descriptor, "waste_permille",
-	PERMILLE_UNKNOWN},
+    {&forefetch__pin__descriptor, "walked_unix_seconds", 0},
+    {&forefetch__explained__descriptor, "size", SIZE_UNKNOWN},
     {&forefetch__explained__descriptor, "attr_age_us", AGE_UNKNOWN},
     {&forefetch__explained__descriptor, "rights_age_us", AGE_UNKNOWN},
-    {&forefetch__tree__descriptor, "uid", UID_NOBODY},
+    {NULL, "srtt_us", 0},
+    {NULL, "local_port", 0},
+    {NULL, "uid", UID_NOBODY},
+    {NULL, "accuracy_permille", PERMILLE_UNKNOWN},
+    {NULL, "coverage_permille", PERMILLE_UNKNOWN},
+    {NULL, "timeliness_permille", PERMILLE_UNKNOWN},
+    {NULL, "waste_permille", PERMILLE_UNKNOWN},
 };
 
 /* ---- the writer ------------------------------------------------------- */
@@ -112,13 +112,40 @@ void ctl_json_text(struct ctl_json *j, const char *key, const char *text)
 	ctl_json_bytes(j, key, (const uint8_t *)text, strlen(text));
 }
 
+static void put_null(struct ctl_json *j, const char *key)
+{
+	put_key(j, key);
+	fputs("null", j->out);
+}
+
+void ctl_json_known(
+    struct ctl_json *j, const char *key, const ProtobufCBinaryData *bytes)
+{
+	if (bytes && bytes->len > 0)
+		ctl_json_bytes(j, key, bytes->data, bytes->len);
+	else
+		put_null(j, key);
+}
+
+void ctl_json_place(struct ctl_json *j, const struct ctl_place *at)
+{
+	size_t len = strlen(at->export);
+	bool slash = *at->path && (len == 0 || at->export[len - 1] != '/');
+	char path[2 * CONTROL_PATH_MAX + 1];
+
+	snprintf(path, sizeof(path), "%s%s%s", at->export, slash ? "/" : "",
+	    at->path);
+	ctl_json_text(j, "export_path", path);
+}
+
 /* ---- messages --------------------------------------------------------- */
 
 static bool is_unknown(const ProtobufCMessageDescriptor *of,
     const ProtobufCFieldDescriptor *f, uint64_t value)
 {
 	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
-		if (unknown[i].of == of && unknown[i].value == value &&
+		if ((!unknown[i].of || unknown[i].of == of) &&
+		    unknown[i].value == value &&
 		    strcmp(unknown[i].field, f->name) == 0)
 			return true;
 	return false;
@@ -128,12 +155,21 @@ static void put_number(struct ctl_json *j, const char *key,
     const ProtobufCMessageDescriptor *of, const ProtobufCFieldDescriptor *f,
     uint64_t value)
 {
-	if (is_unknown(of, f, value)) {
-		put_key(j, key);
-		fputs("null", j->out);
-	} else {
+	if (is_unknown(of, f, value))
+		put_null(j, key);
+	else
 		ctl_json_number(j, key, value);
-	}
+}
+
+static void put_id(struct ctl_json *j, const char *key, uint64_t id)
+{
+	char text[CTL_TEXT_MAX];
+
+	snprintf(text, sizeof(text), "%016" PRIx64, id);
+	if (id)
+		ctl_json_text(j, key, text);
+	else
+		put_null(j, key);
 }
 
 /* One value of a field; in a list, without a key. */
@@ -141,7 +177,6 @@ static void put_value(struct ctl_json *j, const char *key,
     const ProtobufCMessageDescriptor *of, const ProtobufCFieldDescriptor *f,
     const void *at)
 {
-	const ProtobufCBinaryData *bytes = at;
 	char text[CTL_TEXT_MAX];
 
 	switch (f->type) {
@@ -152,9 +187,7 @@ static void put_value(struct ctl_json *j, const char *key,
 		put_number(j, key, of, f, *(const uint64_t *)at);
 		return;
 	case PROTOBUF_C_TYPE_FIXED64:
-		snprintf(
-		    text, sizeof(text), "%016" PRIx64, *(const uint64_t *)at);
-		ctl_json_text(j, key, text);
+		put_id(j, key, *(const uint64_t *)at);
 		return;
 	case PROTOBUF_C_TYPE_BOOL:
 		ctl_json_bool(j, key, *(const protobuf_c_boolean *)at);
@@ -164,14 +197,19 @@ static void put_value(struct ctl_json *j, const char *key,
 		    ctl_text_word(text, f->descriptor, *(const int *)at));
 		return;
 	case PROTOBUF_C_TYPE_STRING:
-		ctl_json_text(j, key, *(char *const *)at);
+		if (**(char *const *)at)
+			ctl_json_text(j, key, *(char *const *)at);
+		else
+			put_null(j, key);
 		return;
 	case PROTOBUF_C_TYPE_BYTES:
-		ctl_json_bytes(j, key, bytes->data, bytes->len);
+		ctl_json_known(j, key, at);
 		return;
 	case PROTOBUF_C_TYPE_MESSAGE:
 		if (*(const void *const *)at)
 			ctl_json_message(j, key, *(const void *const *)at);
+		else
+			put_null(j, key);
 		return;
 	default:
 		abort(); /* control.proto has no others */

@@ -36,10 +36,19 @@ void ctl_json_text(struct ctl_json *j, const char *key, const char *text);
 void ctl_json_bytes(
     struct ctl_json *j, const char *key, const uint8_t *s, size_t len);
 
+/* The same, but null if there is none, or it is empty. */
+void ctl_json_known(
+    struct ctl_json *j, const char *key, const ProtobufCBinaryData *bytes);
+
+struct ctl_place;
+/* Where a path is at the server: the member "export_path". */
+void ctl_json_place(struct ctl_json *j, const struct ctl_place *at);
+
 /*
- * A message as an object, or its fields alone. A message within it that is
- * missing is left out; a number that is not known is null; a word of an enum is
- * in lower case; a fixed64 is an id, in 16 hexadecimal digits.
+ * A message as an object, or its fields alone. What is not there or not known
+ * is null, be it a message, a number, a text or an id; so no text is empty. A
+ * word of an enum is in lower case; a fixed64 is an id, in 16 hexadecimal
+ * digits.
  */
 void ctl_json_message(struct ctl_json *j, const char *key, const void *message);
 void ctl_json_fields(struct ctl_json *j, const void *message);

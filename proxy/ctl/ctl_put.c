@@ -124,11 +124,11 @@ static void put_number(FILE *out, uint64_t number, char unit)
 		return;
 	case 'T':
 		fputs(number < MINUTE_US ? ctl_text_us(buf, number)
-					 : ctl_text_age(buf, number / 1000),
+					 : ctl_text_duration(buf, number),
 		    out);
 		return;
 	case 'A':
-		fputs(ctl_text_age(buf, number), out);
+		fputs(ctl_text_duration(buf, number), out);
 		return;
 	default:
 		fputs(number == 1 ? "" : "s", out);

@@ -15,7 +15,7 @@
  *	{name}        as it is; a word of an enum in lower case
  *	{name:B}      a number of bytes
  *	{name:T}      a time in microseconds
- *	{name:A}      an age in milliseconds
+ *	{name:A}      an age in microseconds, without parts of a second
  *	{name:S}      nothing where it is 1, else "s"
  *	{part/whole}  in percent
  *	{a.b}         field b of the message a

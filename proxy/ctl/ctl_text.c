@@ -44,9 +44,9 @@ const char *ctl_text_bytes(char buf[CTL_TEXT_MAX], uint64_t bytes)
 	return three_digits(buf, value, units[i]);
 }
 
-const char *ctl_text_age(char buf[CTL_TEXT_MAX], uint64_t ms)
+const char *ctl_text_duration(char buf[CTL_TEXT_MAX], uint64_t us)
 {
-	uint64_t s = ms / 1000;
+	uint64_t s = us / 1000000;
 
 	if (s < 60)
 		snprintf(buf, CTL_TEXT_MAX, "%" PRIu64 " s", s);

@@ -18,7 +18,7 @@ const char *ctl_text_us(char buf[CTL_TEXT_MAX], uint64_t us);
 const char *ctl_text_bytes(char buf[CTL_TEXT_MAX], uint64_t bytes);
 
 /* "12 s", "3 h 12 min", "4 d 2 h". */
-const char *ctl_text_age(char buf[CTL_TEXT_MAX], uint64_t ms);
+const char *ctl_text_duration(char buf[CTL_TEXT_MAX], uint64_t us);
 
 /* LAID_OUT is "laid-out"; "unknown" where this release knows no such word. */
 const char *ctl_text_word(

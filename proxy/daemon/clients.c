@@ -335,7 +335,7 @@ void clients_fill_status(
 		msg = out->clients[out->n_clients++];
 		conn_get_status(cl->conn, &st);
 		msg->address = arena_bytes(a, "%s", st.peer);
-		msg->age_ms = (clock_now_us() - st.since_us) / 1000;
+		msg->age_us = clock_now_us() - st.since_us;
 		msg->in_flight = st.in_flight;
 		msg->bytes_in_flight = st.in_flight_bytes;
 		msg->bytes_in = st.received_bytes;

@@ -151,10 +151,10 @@ static void fill_daemon(void *ctx, struct arena *a, Forefetch__Status *out)
 	out->pid = (uint32_t)getpid();
 	out->clients_bytes = room_bytes(d->room);
 	out->clients_limit_bytes = room_limit(d->room);
-	out->uptime_ms = (clock_now_us() - d->started_us) / 1000;
+	out->uptime_us = clock_now_us() - d->started_us;
 	out->reload_error = arena_bytes(a, "%s", d->reload_error);
 	if (d->reload_us)
-		out->reload_age_ms = (clock_now_us() - d->reload_us) / 1000;
+		out->reload_age_us = clock_now_us() - d->reload_us;
 }
 
 static void fill_server(

@@ -14,9 +14,9 @@
 #include "prefetch/prefetch.h"
 #include "svc/svc.h"
 
-static uint64_t age_ms(uint64_t since_us)
+static uint64_t age_us(uint64_t since_us)
 {
-	return (clock_now_us() - since_us) / 1000;
+	return clock_now_us() - since_us;
 }
 
 static Forefetch__State state_of(
@@ -72,7 +72,7 @@ static void fill_mount(
 		return;
 	upstream_get_status(s->up[RESOLVE_MOUNT], &st);
 	out->mount->state = state_of(s, st.state);
-	out->mount->state_age_ms = age_ms(st.since_us);
+	out->mount->state_age_us = age_us(st.since_us);
 	out->mount->reason = reason_of(s, a, RESOLVE_MOUNT, &st);
 	if (s->unregistered > 0)
 		out->rpcbind_error = arena_bytes(a,
@@ -111,7 +111,7 @@ static void fill_upstream(
 
 	upstream_get_status(s->up[RESOLVE_NFS], &st);
 	out->state = state_of(s, st.state);
-	out->state_age_ms = age_ms(st.since_us);
+	out->state_age_us = age_us(st.since_us);
 	out->reason = reason_of(s, a, RESOLVE_NFS, &st);
 	out->last_error = out->reason;
 	if (out->reason.len == 0)
@@ -148,7 +148,7 @@ static void fill_consistency(
 		const struct config_export *ex = &c->config->overrides[i];
 		Forefetch__ExportStatus *msg = out->overrides[i];
 
-		msg->path = arena_bytes(a, "%s", ex->path);
+		msg->export_path = arena_bytes(a, "%s", ex->path);
 		msg->consistency =
 		    (char *)config_consistency_name(ex->policy.consistency);
 		msg->attr_timeout_us = ex->policy.attr_timeout_us;
@@ -180,7 +180,7 @@ static void fill_caches(
 	msg->disk_problem = arena_bytes(a, "%s", p.text);
 	msg->disk_on = p.text[0] == '\0';
 	if (p.since_us > 0)
-		msg->disk_problem_age_ms = age_ms(p.since_us);
+		msg->disk_problem_age_us = age_us(p.since_us);
 	out->caches = msg;
 }
 
@@ -191,7 +191,7 @@ static void fill_offline(const struct server *s, Forefetch__ServerStatus *out)
 	out->offline_active = svc_offline(s->svc);
 	if (!out->offline_active)
 		return;
-	out->offline_age_ms = age_ms(s->offline_us);
+	out->offline_age_us = age_us(s->offline_us);
 	out->served_age_us = svc_served_age_us(s->svc);
 }
 
@@ -207,7 +207,7 @@ static void fill_link(
 	out->link = arena_message(a, &forefetch__link_status__descriptor);
 	if (!out->link)
 		return;
-	out->link->rate = linkest_rate_Bps(s->estimate);
+	out->link->rate_bytes_per_second = linkest_rate_Bps(s->estimate);
 	out->link->base_us = linkest_base_us(s->estimate);
 	out->link->queue_us = linkest_queue_us(s->estimate);
 }

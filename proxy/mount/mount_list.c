@@ -35,8 +35,9 @@ static const char *consistency_of(
 	for (size_t i = 0; i < srv->n_overrides; i++) {
 		const Forefetch__ExportStatus *ex = srv->overrides[i];
 
-		if (ex->path.len == strlen(path) &&
-		    memcmp(ex->path.data, path, ex->path.len) == 0)
+		if (ex->export_path.len == strlen(path) &&
+		    memcmp(ex->export_path.data, path, ex->export_path.len) ==
+			0)
 			return ex->consistency;
 	}
 	return srv->consistency;
@@ -53,7 +54,7 @@ static void put_json(struct ctl_json *j, const struct mount_entry *entry,
 	ctl_json_bytes(j, "server", srv->name.data, srv->name.len);
 	ctl_json_text(j, "consistency", mode);
 	ctl_json_text(j, "state", state);
-	ctl_json_number(j, "state_age_us", srv->state_age_ms * 1000);
+	ctl_json_number(j, "state_age_us", srv->state_age_us);
 	ctl_json_number(j, "port", entry->port);
 	ctl_json_close(j, '}');
 }

@@ -150,7 +150,7 @@ static void put_server(struct text *t, const struct control_server *srv,
 	put_word(t, "name", srv->name);
 	put_text(t, "address", &st->address);
 	put_word(t, "state", state_name(st));
-	put_seconds(t, "state_age", st->state_age_ms * 1000, true);
+	put_seconds(t, "state_age", st->state_age_us, true);
 	put_text(t, "reason", &st->reason);
 	put_word(t, "offline", st->offline_active ? "yes" : "");
 	put_word(t, "consistency", st->consistency);
@@ -170,7 +170,7 @@ static void put_daemon(
 	mk->ops->fill_daemon(mk->ctx, a, &st);
 	put_end(t, "],");
 	put_word(t, "version", st.version);
-	put_seconds(t, "uptime", st.uptime_ms * 1000, true);
+	put_seconds(t, "uptime", st.uptime_us, true);
 	put_text(t, "reload_error", &st.reload_error);
 	put_end(t, "}\n");
 }

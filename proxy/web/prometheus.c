@@ -297,7 +297,7 @@ static void state_add(
 	t = &p->states[OUTAGE];
 	sample_begin(t, state_metrics[OUTAGE].name, "", server);
 	text_string(t, "} ");
-	text_seconds(t, away ? st->state_age_ms * 1000 : 0);
+	text_seconds(t, away ? st->state_age_us : 0);
 	text_string(t, "\n");
 }
 

@@ -23,7 +23,7 @@ module dm-flakey && module dm-delay ||
 ctl() { forefetch "$@"; }
 problem() {
 	ctl status --json | python3 -c 'import json, sys
-print(json.load(sys.stdin)["servers"][0]["caches"]["disk_problem"])'
+print(json.load(sys.stdin)["servers"][0]["caches"]["disk_problem"] or "")'
 }
 says() { problem | grep -q "$1"; }
 gauge() {

@@ -108,7 +108,7 @@ class Disk(daemon.Case):
         self.written()
 
     def problem(self):
-        return self.ff.control("status")["caches"]["disk_problem"]
+        return self.ff.control("status")["caches"]["disk_problem"] or ""
 
     def check(self):
         """What `forefetch status --check` says."""

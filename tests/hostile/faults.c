@@ -10,6 +10,9 @@
  *   enospc     all that takes space fails
  *   mincore-absent    no page is ever in memory
  *   mincore-refused   as by a filter of system calls
+ *
+ * And for programs that look at what is mounted: a file of $FF_MOUNTS in the
+ * place of /proc/self/mounts.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -113,6 +116,16 @@ int open(const char *path, int flags, ...)
 	if (suffer(below(path), open_use(flags)) < 0)
 		return -1;
 	return NEXT(int (*)(const char *, int, ...), "open")(path, flags, mode);
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+	const char *mounts = getenv("FF_MOUNTS");
+
+	if (mounts && strcmp(path, "/proc/self/mounts") == 0)
+		path = mounts;
+	return NEXT(FILE * (*)(const char *, const char *), "fopen")(
+	    path, mode);
 }
 
 ssize_t pread(int fd, void *buf, size_t len, off_t at)

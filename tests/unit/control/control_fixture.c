@@ -57,7 +57,7 @@ static void fill_caches(struct arena *a, Forefetch__ServerStatus *srv)
 	srv->strict_until_known = true;
 	srv->offline = "serve";
 	srv->offline_active = true;
-	srv->offline_age_ms = 5;
+	srv->offline_age_us = 5;
 	srv->served_age_us = UINT64_MAX;
 	srv->caches = arena_message(a, &forefetch__cache_status__descriptor);
 	assert_non_null(srv->caches);
@@ -73,7 +73,7 @@ static void fill_caches(struct arena *a, Forefetch__ServerStatus *srv)
 	for (int i = 0; i < 3; i++) {
 		Forefetch__ExportStatus *ov = srv->overrides[i];
 
-		ov->path = arena_bytes(a, "/src%d", i);
+		ov->export_path = arena_bytes(a, "/src%d", i);
 		ov->consistency = "frozen";
 		ov->attr_timeout_us = 1;
 		ov->grant_timeout_us = 7;
@@ -107,7 +107,7 @@ static void fill_server(
 	srv->last_error = arena_bytes(a, "connection refused");
 	srv->consistency = "bounded";
 	srv->state = FOREFETCH__STATE__CONNECTING;
-	srv->state_age_ms = 1234;
+	srv->state_age_us = 1234;
 	srv->srtt_us = 40200;
 	srv->n_listen = 2;
 	srv->listen = arena_alloc(a, 2, sizeof(*srv->listen));
@@ -129,7 +129,7 @@ static void fill_server(
 		Forefetch__ClientStatus *conn = srv->clients[i];
 
 		conn->address = arena_bytes(a, "[2001:db8::%zx]:812", i);
-		conn->age_ms = UINT64_MAX;
+		conn->age_us = UINT64_MAX;
 		conn->in_flight = UINT32_MAX;
 		conn->bytes_in_flight = UINT64_MAX;
 		conn->bytes_in = 5;
@@ -145,7 +145,7 @@ static void fill_status(void *ctx, struct arena *a, Forefetch__Status *out)
 	out->version = "1.2.3";
 	out->config_file = arena_bytes(a, "/etc/forefetch.conf");
 	out->pid = 4711;
-	out->uptime_ms = 99;
+	out->uptime_us = 99;
 	out->n_servers = fx->servers;
 	out->servers = arena_messages(
 	    a, &forefetch__server_status__descriptor, fx->servers);

@@ -24,7 +24,7 @@ static void check_server(const Forefetch__ServerStatus *srv)
 	assert_bytes(&srv->last_error, "connection refused");
 	assert_string_equal(srv->consistency, "bounded");
 	assert_int_equal(srv->state, FOREFETCH__STATE__CONNECTING);
-	assert_int_equal(srv->state_age_ms, 1234);
+	assert_int_equal(srv->state_age_us, 1234);
 	assert_int_equal(srv->srtt_us, 40200);
 	assert_int_equal(srv->n_listen, 2);
 	assert_bytes(&srv->listen[1], "[::1]:2050");
@@ -40,7 +40,7 @@ static void check_server(const Forefetch__ServerStatus *srv)
 	assert_int_equal(srv->upstreams[1]->queued, 4);
 	assert_int_equal(srv->n_clients, 2);
 	assert_bytes(&srv->clients[1]->address, "[2001:db8::1]:812");
-	assert_true(srv->clients[1]->age_ms == UINT64_MAX);
+	assert_true(srv->clients[1]->age_us == UINT64_MAX);
 	assert_true(srv->clients[1]->in_flight == UINT32_MAX);
 	assert_true(srv->clients[1]->bytes_in_flight == UINT64_MAX);
 	assert_int_equal(srv->clients[1]->bytes_in, 5);
@@ -58,11 +58,11 @@ static void check_caches(const Forefetch__ServerStatus *srv)
 	assert_true(srv->strict_until_known);
 	assert_string_equal(srv->offline, "serve");
 	assert_true(srv->offline_active);
-	assert_int_equal(srv->offline_age_ms, 5);
+	assert_int_equal(srv->offline_age_us, 5);
 	assert_true(srv->served_age_us == UINT64_MAX);
 	assert_int_equal(srv->n_overrides, 3);
 	ex = srv->overrides[1];
-	assert_bytes(&ex->path, "/src1");
+	assert_bytes(&ex->export_path, "/src1");
 	assert_string_equal(ex->consistency, "frozen");
 	assert_int_equal(ex->attr_timeout_us, 1);
 	assert_int_equal(ex->grant_timeout_us, 7);
@@ -89,7 +89,7 @@ static void test_status(void **state)
 	assert_string_equal(res->status->version, "1.2.3");
 	assert_bytes(&res->status->config_file, "/etc/forefetch.conf");
 	assert_int_equal(res->status->pid, 4711);
-	assert_int_equal(res->status->uptime_ms, 99);
+	assert_int_equal(res->status->uptime_us, 99);
 	assert_int_equal(res->status->n_servers, 1);
 	check_server(res->status->servers[0]);
 	check_caches(res->status->servers[0]);

@@ -114,8 +114,9 @@ static void test_messages(void **state)
 	    strstr(text, "\"id\":\"0000000000000abc\",\"uid\":null,"));
 	free(text);
 	end.end = FOREFETCH__COMPACT_END__LAID_OUT;
-	expect_message(&end, "{\"name\":\"\",\"busy\":false,"
-			     "\"end\":\"laid-out\",\"moved_bytes\":0}");
+	expect_message(&end, "{\"name\":null,\"busy\":false,"
+			     "\"end\":\"laid-out\",\"before\":null,"
+			     "\"after\":null,\"moved_bytes\":0}");
 }
 
 /* Buckets are arrays, counters an object. */
@@ -143,11 +144,12 @@ static void test_stats(void **state)
 	srv.n_counters = 1;
 	expect_message(&srv,
 	    "{\"name\":\"n\\udcff\",\"calls\":[{\"side\":\"upstream\","
-	    "\"program\":\"\",\"procedure\":\"LOOKUP\",\"calls\":0,"
+	    "\"program\":null,\"procedure\":\"LOOKUP\",\"calls\":0,"
 	    "\"errors\":0,\"bytes_in\":0,\"bytes_out\":0,\"p50_us\":0,"
 	    "\"p90_us\":0,\"p99_us\":0,\"max_us\":0,\"sum_us\":0,"
 	    "\"histogram\":[[1,2,3],[4,5,18446744073709551615]]}],"
-	    "\"counters\":{\"drc_hits\":5},\"gauges\":{}}");
+	    "\"counters\":{\"drc_hits\":5},\"gauges\":{},"
+	    "\"prefetch\":null}");
 }
 
 static void expect_put(const void *message, const char *text, const char *want)
@@ -179,11 +181,11 @@ static void test_put(void **state)
 	srv.consistency = "frozen";
 	srv.srtt_us = 40200;
 	srv.grant_timeout_us = UINT64_C(3600000000);
-	srv.state_age_ms = 61000;
+	srv.state_age_us = 61000000;
 	srv.clients_bytes = 2048;
 	expect_put(&srv,
 	    "{name}: {state}, {consistency} {srtt_us:T} {grant_timeout_us:T} "
-	    "{state_age_ms:A} {clients_bytes:B} {mount.reason} {none}.",
+	    "{state_age_us:A} {clients_bytes:B} {mount.reason} {none}.",
 	    "n\\x1b: up, frozen 40.2 ms 1 h 0 min 1 min 1 s 2.00 KiB - -.");
 	mount.state = FOREFETCH__STATE__IDLE;
 	srv.mount = &mount;
@@ -221,10 +223,10 @@ static void test_text(void **state)
 	assert_string_equal(ctl_text_bytes(buf, 1024), "1.00 KiB");
 	assert_string_equal(ctl_text_bytes(buf, 1048575), "1.00 MiB");
 	assert_string_equal(ctl_text_bytes(buf, UINT64_MAX), "16.0 EiB");
-	assert_string_equal(ctl_text_age(buf, 59999), "59 s");
-	assert_string_equal(ctl_text_age(buf, 61000), "1 min 1 s");
-	assert_string_equal(ctl_text_age(buf, 11520000), "3 h 12 min");
-	assert_string_equal(ctl_text_age(buf, 97 * 3600000), "4 d 1 h");
+	assert_string_equal(ctl_text_duration(buf, 59999999), "59 s");
+	assert_string_equal(ctl_text_duration(buf, 61000000), "1 min 1 s");
+	assert_string_equal(ctl_text_duration(buf, 11520000000), "3 h 12 min");
+	assert_string_equal(ctl_text_duration(buf, 97 * 3600000000), "4 d 1 h");
 	out = open_memstream(&text, &size);
 	ctl_put_bytes(out, (const uint8_t *)"a\x1b[\xc2\x9b\xc3\xa4\xff", 8);
 	fclose(out);

@@ -46,7 +46,7 @@ static void page_fill_daemon(void *ctx, struct arena *a, Forefetch__Status *out)
 {
 	(void)ctx;
 	out->reload_error = arena_bytes(a, "line 3: no such key");
-	out->uptime_ms = 61000;
+	out->uptime_us = 61000000;
 }
 
 /* The one with the odd name is away. */
@@ -55,7 +55,7 @@ static void page_fill_server(
 {
 	(void)ctx;
 	out->state = i == 0 ? FOREFETCH__STATE__UP : FOREFETCH__STATE__DOWN;
-	out->state_age_ms = 61500;
+	out->state_age_us = 61500000;
 	out->reason = arena_bytes(a, "%s", i == 0 ? "" : "a <b> \"c\"");
 	out->consistency = "bounded";
 	out->prefetch = "on";

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What --json prints, of every command: one value, units in the names, null
+for what is not there, and the members that the manual lists."""
+import os
+import re
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+import daemon
+from commands import Commands
+
+MANUAL = os.path.join(HERE, *[os.pardir] * 3, "docs", "forefetch.1")
+# Other units, or none where there must be one.
+WRONG = re.compile(r"(_(ms|ns|s|sec|seconds|minutes|kib|kb|mb)|"
+                   r"(^|_)(rate|age|time|timeout|rtt))$")
+RIGHT = re.compile(r"_(unix_seconds|bytes_per_second|bits_per_second|us)$")
+
+
+def walk(value, path=()):
+    yield path, value
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from walk(inner, path + (key,))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from walk(inner, path)
+
+
+class Json(Commands):
+    def look(self, value, *known):
+        """Of a value: its names and what is in it. `known`: names of the top."""
+        self.assertIsInstance(value, dict)
+        for path, inner in walk(value):
+            key = path[-1] if path else ""
+            self.assertNotEqual(inner, "", path)
+            # What is counted has the names of the statistics.
+            if "counters" in path or "gauges" in path:
+                continue
+            self.assertTrue(RIGHT.search(key) or not WRONG.search(key), path)
+            if key:
+                self.assertIn(key, self.manual, path)
+        self.assertEqual(set(value), set(known) or set(value))
+        return value
+
+    def setUp(self):
+        super().setUp()
+        with open(MANUAL) as f:
+            text = f.read().split(".Sh JSON OUTPUT")[1].split(".Sh ENV")[0]
+        self.manual = set(re.findall(r"[a-z][a-z0-9_]+", text))
+
+    def path(self, name=""):
+        return os.path.join(self.mount, name).rstrip("/")
+
+    def test_status(self):
+        st = self.look(self.json("status"), "version", "pid", "uptime_us",
+                       "config_file", "cache_dir", "servers", "reload_error",
+                       "reload_age_us", "clients_bytes",
+                       "clients_limit_bytes")
+        self.assertIsNone(st["reload_error"])
+        self.assertIsNone(st["reload_age_us"])
+        self.assertLess(0, st["uptime_us"])
+        srv, = st["servers"]
+        self.assertIsNone(srv["offline_age_us"])
+        self.assertIsNone(srv["caches"]["disk_problem"])
+        self.assertIsNone(srv["caches"]["disk_problem_age_us"])
+
+    def test_check(self):
+        self.assertEqual(self.look(self.json("status", "--check")),
+                         {"ok": True, "problems": []})
+        self.up.down()
+        daemon.poll(lambda: self.run_it("status", "--check")[0] == 1, "it is")
+        self.look(self.json("status", "--check", code=1), "ok", "problems")
+
+    def test_stats(self):
+        srv, = self.look(self.json("stats"), "servers")["servers"]
+        self.assertIsNone(srv["prefetch"]["accuracy_permille"])
+
+    def test_drop(self):
+        self.look(self.json("drop"), "servers")
+
+    def test_reorder(self):
+        srv, = self.look(self.json("reorder"), "servers")["servers"]
+        self.assertEqual(srv["end"], "not-used")
+
+    def test_reload(self):
+        self.look(self.json("reload"), "changes")
+        self.ff.write_config(prefetch="off")
+        for change in self.look(self.json("reload"))["changes"]:
+            self.assertEqual((change["server"], change["why"]), ("nas", None))
+
+    def test_walks(self):
+        where = {"path": self.path(), "export_path": "/srv"}
+        for command, name in ("warm", "trees"), ("pin", "pins"):
+            value = self.look(self.json(command, self.path()), name)
+            self.assertLessEqual(where.items(), value[name][0].items())
+        self.look(self.json("pins"), "pins", "pinned_bytes", "limit_bytes")
+        self.look(self.json("unpin", self.path()), "removed")
+
+    def test_explain(self):
+        got = self.look(self.json("explain", self.path("absent")))
+        self.assertEqual((got["path"], got["export_path"]),
+                         (self.path("absent"), "/srv/absent"))
+        self.assertNotEqual(got["found"], "object")
+        for key in ("attr_age_us", "rights_age_us", "size", "prefetch"):
+            self.assertIsNone(got[key], key)
+        self.json("warm", self.path())
+        self.look(self.json("explain", self.path("file")))
+
+    def test_hint(self):
+        self.look(self.json("hint", self.path("absent")))
+
+    def test_pause(self):
+        self.look(self.json("pause", "--for", "1h"), "servers")
+        hold = self.look(self.json("status"))["servers"][0]["hold"]
+        self.assertLess(3590000000, hold["pause_left_us"])
+        self.look(self.json("resume"), "servers")
+
+    def test_trees(self):
+        self.look(self.json("trees", "list"), "trees", "total")
+        out = os.path.join(self.ff.dir, "trees")
+        self.look(self.json("trees", "export", out))
+        self.look(self.json("trees", "merge", out))
+        self.look(self.json("trees", "clear"))
+
+    def test_trace(self):
+        out = os.path.join(self.ff.dir, "trace")
+        self.look(self.json("trace", "start", out), "file", "pid")
+        self.look(self.json("trace", "stop"), "stopped")
+
+
+if __name__ == "__main__":
+    daemon.main()
