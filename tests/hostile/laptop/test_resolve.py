@@ -186,6 +186,18 @@ class Dns(Resolve):
         self.assertLess(time.monotonic() - begun, 4)
         self.assertLessEqual(self.threads(), threads + 2)
 
+    def test_server_has_moved(self):
+        """At home it has another address than abroad."""
+        self.write("nsswitch.conf", "hosts: files\n")
+        self.write("hosts", "127.0.0.9 %s\n" % NAME)
+        super(Resolve, self).setUp()
+        self.reason("cannot connect to 127.0.0.9")
+        self.write("hosts", "127.0.0.1 %s\n" % NAME)
+        begun = time.monotonic()
+        self.change_network("127.9.0.1/32")
+        self.is_up()
+        self.assertLess(time.monotonic() - begun, 4)
+
     def test_garbage(self):
         """An address of a strange length, and names in circles."""
         ns = self.nameserver("127.0.0.2", "127.0.0.1")
