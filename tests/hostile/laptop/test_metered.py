@@ -261,7 +261,7 @@ class Warm(test_warm.Tree):
         self.addCleanup(control.close)
         control.ask(30)
         self.assertIsNone(
-            self.ff.control("status")["hold"]["pause_left_ms"])
+            self.ff.control("status")["hold"]["pause_left_us"])
         self.ff.kill()
         self.ff.start()
         self.assertFalse(self.ff.control("status")["hold"]["paused"])
