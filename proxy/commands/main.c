@@ -15,29 +15,37 @@
 
 #include "base/spelling.h"
 #include "commands/command_list.h"
+#include "commands/complete.h"
 #include "commands/option_list.h"
 #include "mount/mount_command.h"
 
 #define SOCKET_DEFAULT "/run/forefetch/control.sock"
 
-/* By its name, or by its former one, with a warning. */
-static const struct ctl_command *command_find(const char *name)
+static const struct ctl_command *find_named(const char *name)
 {
 	for (size_t i = 0; command_list[i]; i++)
 		if (strcmp(command_list[i]->name, name) == 0)
 			return command_list[i];
-	for (size_t i = 0; command_list[i]; i++) {
-		const struct ctl_command *cmd = command_list[i];
+	return NULL;
+}
 
-		if (!cmd->former || strcmp(cmd->former, name) != 0)
+/* By its name, or by its former one, with a warning. */
+static const struct ctl_command *command_find(const char *name)
+{
+	const struct ctl_command *cmd = find_named(name);
+
+	for (size_t i = 0; !cmd && command_list[i]; i++) {
+		const char *former = command_list[i]->former;
+
+		if (!former || strcmp(former, name) != 0)
 			continue;
+		cmd = command_list[i];
 		fprintf(stderr,
 		    "forefetch: %s is called %s now; the former name is "
 		    "understood until the next release\n",
 		    name, cmd->name);
-		return cmd;
 	}
-	return NULL;
+	return cmd;
 }
 
 static int usage_error(const char *what, const char *which)
@@ -124,6 +132,8 @@ static int help(const char *name)
 		return no_such_command(name);
 	printf("usage: forefetch %s %s\n\n", cmd->name, cmd->usage);
 	put_folded(cmd->help);
+	if (cmd->main) /* its options are in its text */
+		return EXIT_SUCCESS;
 	putchar('\n');
 	option_print_help(cmd);
 	return EXIT_SUCCESS;
@@ -268,7 +278,7 @@ static const struct ctl_command *own_command(
 		*socket = argv[1] + 9;
 		*first = 2;
 	}
-	cmd = *first < argc ? command_find(argv[*first]) : NULL;
+	cmd = *first < argc ? find_named(argv[*first]) : NULL;
 	return cmd && cmd->main ? cmd : NULL;
 }
 
@@ -309,6 +319,9 @@ int main(int argc, char **argv)
 	setlocale(LC_CTYPE, "C.UTF-8");
 	if (!opt.socket || !*opt.socket)
 		opt.socket = SOCKET_DEFAULT;
+	/* The words behind it are those of somebody else's command line. */
+	if (argc > 1 && strcmp(argv[1], "complete") == 0)
+		return complete_run(argc - 2, argv + 2, opt.socket);
 	code = argc > 0 ? run_own(argc, argv, opt.socket) : CTL_EXIT_USAGE;
 	if (code >= 0)
 		return code;

@@ -196,6 +196,7 @@ const struct ctl_command trace_command = {
 	    "recorded as hashes.\n",
     .options = "server json",
     .run = trace_run,
+    .actions = "start:file stop",
     .args_min = 1,
     .args_max = 2,
 };

@@ -302,6 +302,8 @@ const struct ctl_command trees_command = {
 	    "combines several files into\none, without a daemon.\n",
     .options = "server output json",
     .run = trees_run,
+    .actions = "list:server show:tree export:file import:file merge:file "
+	       "clear:tree",
     .args_min = 1,
     .args_max = CTL_ARGS_MAX,
 };

@@ -66,6 +66,12 @@ struct ctl_command {
 	int args_min; /* 0: the name of a server may follow */
 	/* 0: that alone, and then --server says the same; -1: none at all. */
 	int args_max;
+	/* For shells: its first arguments, with a blank between, each with what
+	 * follows it behind a colon; NULL: it has none. And what its arguments
+	 * are, "file" where it is NULL: "server", "tree" (an id), "file",
+	 * "directory" or "" for none of these. */
+	const char *actions;
+	const char *completes;
 	/* Not NULL: the command has a command line of its own, argv[0] being
 	 * its name, and the members above from `options` on are not used. */
 	int (*main)(int argc, char **argv, const char *socket);

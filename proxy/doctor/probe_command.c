@@ -154,4 +154,5 @@ const struct ctl_command probe_command = {
     .run = probe_command_run,
     .args_min = 1,
     .args_max = 1,
+    .completes = "server",
 };
