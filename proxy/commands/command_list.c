@@ -5,12 +5,14 @@
 #include <stddef.h>
 
 #include "doctor/doctor.h"
+#include "top/top.h"
 
 const struct ctl_command *const command_list[] = {
     &mount_command,
     &umount_command,
     &status_command,
     &stats_command,
+    &top_command,
     &drop_command,
     &reorder_command,
     &reload_command,

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What goes on now: calls that wait, what is fetched ahead, what became of
- * predictions. Where names are asked for, the objects are collected first, then
- * the cache of names is gone through, a part in each turn of the loop; what is
- * answered is then collected anew.
+ * predictions. Where names are asked for, the cache of names is gone through
+ * for them, a part in each turn of the loop, while the answer is kept.
  */
 #include <stdlib.h>
 
@@ -18,31 +17,18 @@ enum {
 	NAMES_MAX = 256,    /* more than all rows of a server */
 };
 
-struct names_work {
-	struct control_work work;
-	struct objnames *names;
-};
-
 /* One answer. */
 struct activity {
 	struct reply *r;
-	uint32_t uid;                 /* whose rows are told; 0: everybody's */
-	const struct objnames *names; /* NULL: none are asked for */
+	struct arena *arena; /* of what is answered */
+	uint32_t uid;        /* whose rows are told; 0: everybody's */
 	uint64_t now_us;
 };
 
-static ProtobufCBinaryData copied(struct reply *r, const char *text, size_t len)
+static ProtobufCBinaryData copied(
+    const struct activity *a, const char *text, size_t len)
 {
-	return arena_bytes(&r->arena, "%.*s", (int)len, text ? text : "");
-}
-
-static ProtobufCBinaryData name_of(const struct activity *a, uint64_t object)
-{
-	const char *name =
-	    a->names && object ? objnames_find(a->names, object) : NULL;
-
-	return name ? arena_bytes(&a->r->arena, "%s", name)
-		    : (ProtobufCBinaryData){0};
+	return arena_bytes(a->arena, "%.*s", (int)len, text ? text : "");
 }
 
 /* ---- ahead ------------------------------------------------------------ */
@@ -55,8 +41,7 @@ static void fill_ahead_call(const struct activity *a,
 	out->age_us = x->age_us;
 	out->uid = x->uid;
 	out->object = x->object;
-	out->name = name_of(a, x->object);
-	out->entry = copied(a->r, x->entry, x->entry_len);
+	out->entry = copied(a, x->entry, x->entry_len);
 	out->bytes = x->bytes;
 	out->p_permille = (uint32_t)(x->p * 1000 + 0.5);
 }
@@ -69,7 +54,7 @@ static void fill_ahead(const struct activity *a, const struct prefetch *pf,
 	    pf, a->uid, a->now_us, rows, &out->ahead_omitted);
 
 	out->ahead =
-	    arena_messages(&a->r->arena, &forefetch__ahead_call__descriptor, n);
+	    arena_messages(a->arena, &forefetch__ahead_call__descriptor, n);
 	for (size_t i = 0; out->ahead && i < n; i++)
 		fill_ahead_call(a, &rows[i], out->ahead[out->n_ahead++]);
 }
@@ -80,10 +65,9 @@ static void fill_outcome(const struct activity *a,
     const struct prefetch_outcome *x, Forefetch__Outcome *out)
 {
 	Forefetch__Prediction *p =
-	    arena_message(&a->r->arena, &forefetch__prediction__descriptor);
+	    arena_message(a->arena, &forefetch__prediction__descriptor);
 
 	out->object = x->object;
-	out->name = name_of(a, x->object);
 	out->uid = x->uid == UINT32_MAX ? UID_NOBODY : x->uid;
 	out->prediction = p;
 	if (!p)
@@ -104,7 +88,7 @@ static void fill_outcomes(const struct activity *a, const struct prefetch *pf,
 	size_t n = prefetch_list_outcomes(pf, a->uid, a->now_us, rows);
 
 	out->outcomes =
-	    arena_messages(&a->r->arena, &forefetch__outcome__descriptor, n);
+	    arena_messages(a->arena, &forefetch__outcome__descriptor, n);
 	for (size_t i = 0; out->outcomes && i < n; i++)
 		fill_outcome(a, &rows[i], out->outcomes[out->n_outcomes++]);
 }
@@ -118,11 +102,11 @@ static void fill_mounts(
 	size_t n = mountuse_list(c, rows);
 
 	out->mounts =
-	    arena_messages(&a->r->arena, &forefetch__mount_use__descriptor, n);
+	    arena_messages(a->arena, &forefetch__mount_use__descriptor, n);
 	for (size_t i = 0; out->mounts && i < n; i++) {
 		Forefetch__MountUse *m = out->mounts[out->n_mounts++];
 
-		m->path = copied(a->r, rows[i].path, rows[i].path_len);
+		m->path = copied(a, rows[i].path, rows[i].path_len);
 		m->others = rows[i].others;
 		m->fsid = rows[i].fsid;
 		m->calls = rows[i].calls;
@@ -137,12 +121,11 @@ static void fill_mounts(
 static void fill_server(const struct activity *a, size_t i,
     const struct control_server *srv, Forefetch__ServerActivity *out)
 {
-	out->name = reply_bytes(srv->name);
-	a->r->ops->fill_activity(a->r->ctx, i, a->uid, &a->r->arena, out);
-	if (a->r->arena.failed)
+	/* The server may be gone before the answer is sent. */
+	out->name = arena_bytes(a->arena, "%s", srv->name);
+	a->r->ops->fill_activity(a->r->ctx, i, a->uid, a->arena, out);
+	if (a->arena->failed)
 		return;
-	for (size_t k = 0; k < out->n_calls; k++)
-		out->calls[k]->name = name_of(a, out->calls[k]->object);
 	fill_ahead(a, srv->prefetch, out);
 	fill_outcomes(a, srv->prefetch, out);
 	fill_mounts(a, srv->caches, out);
@@ -152,15 +135,15 @@ static Forefetch__Activity *answer(
     const struct activity *a, const ProtobufCBinaryData *filter)
 {
 	Forefetch__Activity *out =
-	    arena_message(&a->r->arena, &forefetch__activity__descriptor);
+	    arena_message(a->arena, &forefetch__activity__descriptor);
 	struct reply_servers s = {.reply = a->r, .filter = filter};
 	size_t n;
 
 	if (!out || !reply_count(a->r, filter, &n))
 		return NULL;
 	out->servers = arena_messages(
-	    &a->r->arena, &forefetch__server_activity__descriptor, n);
-	while (!a->r->arena.failed && reply_next(&s))
+	    a->arena, &forefetch__server_activity__descriptor, n);
+	while (!a->arena->failed && reply_next(&s))
 		fill_server(
 		    a, s.next - 1, &s.at, out->servers[out->n_servers++]);
 	return out;
@@ -168,43 +151,72 @@ static Forefetch__Activity *answer(
 
 /* ---- names ------------------------------------------------------------ */
 
+/* The answer of the first turn, and what its objects are called. */
+struct names_work {
+	struct control_work work;
+	struct arena arena;
+	Forefetch__Activity *out;
+	struct objnames *names;
+};
+
 static void names_free(struct control_work *w)
 {
 	struct names_work *k = (struct names_work *)w;
 
 	objnames_free(k->names);
+	arena_clear(&k->arena);
 	free(k);
 }
 
-static void names_add(
-    struct objnames *names, const Forefetch__ServerActivity *srv)
+/* Of each row that is about an object. */
+typedef void (*visit)(
+    struct names_work *k, uint64_t object, ProtobufCBinaryData *name);
+
+static void each_row(struct names_work *k, visit see)
 {
+	Forefetch__ServerActivity *srv = k->out->servers[0];
+
 	for (size_t i = 0; i < srv->n_calls; i++)
-		if (srv->calls[i]->object)
-			objnames_add(names, srv->calls[i]->object);
+		see(k, srv->calls[i]->object, &srv->calls[i]->name);
 	for (size_t i = 0; i < srv->n_ahead; i++)
-		if (srv->ahead[i]->object)
-			objnames_add(names, srv->ahead[i]->object);
+		see(k, srv->ahead[i]->object, &srv->ahead[i]->name);
 	for (size_t i = 0; i < srv->n_outcomes; i++)
-		objnames_add(names, srv->outcomes[i]->object);
+		see(k, srv->outcomes[i]->object, &srv->outcomes[i]->name);
 }
 
-/* What is to be named. */
-static struct objnames *names_begin(
-    const struct activity *a, const ProtobufCBinaryData *filter)
+static void add_object(
+    struct names_work *k, uint64_t object, ProtobufCBinaryData *name)
 {
-	const Forefetch__Activity *now = answer(a, filter);
-	struct objnames *names = objnames_new(NAMES_MAX);
-
-	if (now && now->n_servers > 0 && names)
-		names_add(names, now->servers[0]);
-	if (!names)
-		a->r->arena.failed = true;
-	return names;
+	(void)name;
+	if (object)
+		objnames_add(k->names, object);
 }
 
-/* False where there is no answer yet, or an error. */
-static bool look_up(struct activity *a, const ProtobufCBinaryData *filter)
+static void put_name(
+    struct names_work *k, uint64_t object, ProtobufCBinaryData *name)
+{
+	const char *found = object ? objnames_find(k->names, object) : NULL;
+
+	if (found)
+		*name = arena_bytes(&k->arena, "%s", found);
+}
+
+/* False without memory. */
+static bool names_begin(
+    struct names_work *k, struct activity *a, const ProtobufCBinaryData *filter)
+{
+	a->arena = &k->arena;
+	k->out = answer(a, filter);
+	k->names = objnames_new(NAMES_MAX);
+	if (!k->out || !k->names || k->arena.failed)
+		return false;
+	each_row(k, add_object);
+	return true;
+}
+
+/* The answer, in the last of several turns; NULL before, and after an error. */
+static Forefetch__Activity *answer_named(
+    struct activity *a, const ProtobufCBinaryData *filter)
 {
 	struct user who = reply_user(a->r);
 	struct control_server srv;
@@ -212,33 +224,35 @@ static bool look_up(struct activity *a, const ProtobufCBinaryData *filter)
 	bool begun;
 
 	if (!reply_server(a->r, filter, &srv))
-		return false;
+		return NULL;
 	k = reply_work(a->r, sizeof(*k), names_free, &begun);
 	if (!k)
-		return false;
-	if (begun)
-		k->names = names_begin(a, filter);
-	if (!k->names)
-		return false;
+		return NULL;
+	if (begun && !names_begin(k, a, filter)) {
+		a->r->arena.failed = true;
+		return NULL;
+	}
 	/* Who sees everything sees all names. */
 	who.uid = a->uid;
 	a->r->later =
 	    !objnames_step(k->names, srv.caches, &who, begun ? 0 : NAMES_STEPS);
-	a->names = k->names;
-	return !a->r->later;
+	if (a->r->later)
+		return NULL;
+	each_row(k, put_name);
+	a->r->arena.failed |= k->arena.failed;
+	return k->out;
 }
 
 void reply_activity(struct reply *r, const Forefetch__Request *request)
 {
 	const Forefetch__ActivityRequest *req = request->activity;
 	struct activity a = {.r = r,
+	    .arena = &r->arena,
 	    .uid = reply_sees_all(r) ? 0 : (uint32_t)r->peer->uid,
 	    .now_us = clock_now_us()};
-	Forefetch__Activity *out;
+	Forefetch__Activity *out = req->names ? answer_named(&a, &req->server)
+					      : answer(&a, &req->server);
 
-	if (req->names && !look_up(&a, &req->server))
-		return;
-	out = answer(&a, &req->server);
 	if (!out)
 		return;
 	r->res.result_case = FOREFETCH__RESPONSE__RESULT_ACTIVITY;

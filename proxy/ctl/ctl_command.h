@@ -45,6 +45,10 @@ struct ctl_options {
 	bool histogram;
 	double watch_s;       /* 0: once */
 	const char *duration; /* --for; NULL: none */
+	/* Of top. */
+	bool once;
+	const char *number; /* NULL: not given */
+	double interval_s;  /* 0: not given */
 };
 
 /* One command: a constant in the file that implements it, and a line in

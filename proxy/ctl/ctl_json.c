@@ -39,6 +39,7 @@ static const struct {
     {NULL, "coverage_permille", PERMILLE_UNKNOWN},
     {NULL, "timeliness_permille", PERMILLE_UNKNOWN},
     {NULL, "waste_permille", PERMILLE_UNKNOWN},
+    {&forefetch__ahead_call__descriptor, "bytes", 0},
 };
 
 /* ---- the writer ------------------------------------------------------- */
@@ -92,6 +93,18 @@ void ctl_json_number(struct ctl_json *j, const char *key, uint64_t value)
 {
 	put_key(j, key);
 	fprintf(j->out, "%" PRIu64, value);
+}
+
+void ctl_json_real(struct ctl_json *j, const char *key, double value)
+{
+	put_key(j, key);
+	fprintf(j->out, "%.6g", value);
+}
+
+void ctl_json_null(struct ctl_json *j, const char *key)
+{
+	put_key(j, key);
+	fputs("null", j->out);
 }
 
 void ctl_json_bool(struct ctl_json *j, const char *key, bool value)

@@ -25,6 +25,9 @@ struct ctl_json {
 void ctl_json_open(struct ctl_json *j, const char *key, char bracket);
 void ctl_json_close(struct ctl_json *j, char bracket);
 void ctl_json_number(struct ctl_json *j, const char *key, uint64_t value);
+/* Six digits. */
+void ctl_json_real(struct ctl_json *j, const char *key, double value);
+void ctl_json_null(struct ctl_json *j, const char *key);
 void ctl_json_bool(struct ctl_json *j, const char *key, bool value);
 void ctl_json_text(struct ctl_json *j, const char *key, const char *text);
 

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* forefetch top: live on a terminal, or in blocks of text or JSON. */
+#include "top/top.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ctl/ctl_text.h"
+#include "top/top_feed.h"
+#include "top/top_json.h"
+#include "top/top_page.h"
+#include "top/top_screen.h"
+#include "top/top_view.h"
+
+#define INTERVAL_S 1.0
+
+enum {
+	PLAIN_COLUMNS = 132, /* of text that is no terminal's */
+	PLAIN_ROWS = 48,
+	COUNT_MAX = 1000000000,
+	CLOCK_BYTES = 16,
+};
+
+static void clock_text(char buf[CLOCK_BYTES])
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	buf[0] = '\0';
+	if (localtime_r(&now, &tm))
+		(void)strftime(buf, CLOCK_BYTES, "%H:%M:%S", &tm);
+}
+
+static struct top_page *draw(
+    const struct top_model *m, struct top_look *look, int columns, int rows)
+{
+	struct top_page *p = top_page_new(columns, rows);
+	char clock[CLOCK_BYTES];
+
+	clock_text(clock);
+	look->clock = clock;
+	if (p)
+		top_view_draw(p, m, look);
+	return p;
+}
+
+static int complain(const char *what)
+{
+	fprintf(stderr, "forefetch: %s\n", what);
+	return EXIT_FAILURE;
+}
+
+/* ---- live ------------------------------------------------------------- */
+
+static volatile sig_atomic_t ended;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	ended = 1;
+}
+
+struct live {
+	struct top_feed *feed;
+	struct top_model model;
+	struct top_look look;
+	struct top_sample *held; /* came while the display was paused */
+};
+
+static void show(struct live *l)
+{
+	struct top_page *p;
+	int columns, rows;
+
+	top_screen_size(&columns, &rows);
+	p = draw(&l->model, &l->look, columns, rows);
+	if (p)
+		top_screen_show(p);
+	top_page_free(p);
+}
+
+/* All, the first, …, the last, all. */
+static int turn(const struct live *l, int by)
+{
+	int n = (int)l->model.nservers, at = l->look.server + by;
+
+	return at < -1 ? n - 1 : at >= n ? -1 : at;
+}
+
+/* False: it is over. */
+static bool press(struct live *l, enum top_key key)
+{
+	switch (key) {
+	case TOP_KEY_QUIT:
+		return false;
+	case TOP_KEY_SORT:
+		l->look.sort = (l->look.sort + 1) % TOP_SORTS;
+		break;
+	case TOP_KEY_PAUSE:
+		l->look.paused = !l->look.paused;
+		break;
+	case TOP_KEY_NEXT:
+		l->look.server = turn(l, 1);
+		break;
+	case TOP_KEY_FORMER:
+		l->look.server = turn(l, -1);
+		break;
+	case TOP_KEY_HELP:
+		l->look.help = !l->look.help;
+		break;
+	case TOP_KEY_WIDE:
+		l->look.wide = !l->look.wide;
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
+/* While the display is paused, the last one waits. */
+static void take(struct live *l)
+{
+	struct top_sample *s = top_feed_take(l->feed);
+
+	if (s && l->look.paused) {
+		top_sample_free(l->held);
+		l->held = s;
+	} else if (s) {
+		top_sample_free(l->held);
+		l->held = NULL;
+		top_model_update(&l->model, s);
+	}
+	if (!l->look.paused && l->held) {
+		top_model_update(&l->model, l->held);
+		l->held = NULL;
+	}
+}
+
+static bool read_keys(struct live *l)
+{
+	enum top_key key;
+
+	while ((key = top_screen_key()) != TOP_KEY_NONE)
+		if (!press(l, key))
+			return false;
+	return true;
+}
+
+static void run_screen(struct live *l)
+{
+	struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
+	    {.fd = top_feed_fd(l->feed), .events = POLLIN}};
+
+	do {
+		show(l);
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			return;
+		/* The terminal is gone. */
+		if (fds[0].revents & (POLLHUP | POLLERR | POLLNVAL))
+			return;
+		if (fds[1].revents & POLLIN)
+			take(l);
+		if (l->model.away && !l->model.sample && l->look.server >= 0)
+			l->look.server = -1;
+	} while (!ended && read_keys(l));
+}
+
+static void catch_ends(void)
+{
+	const struct sigaction sa = {.sa_handler = on_signal};
+
+	(void)sigaction(SIGINT, &sa, NULL);
+	(void)sigaction(SIGTERM, &sa, NULL);
+	(void)sigaction(SIGHUP, &sa, NULL);
+}
+
+/* The first sample has come. */
+static int run_live(
+    const struct ctl_options *opt, struct top_sample *first, double interval_s)
+{
+	struct live l = {
+	    .look = {.server = -1, .keys = true, .interval_s = interval_s}};
+
+	top_model_update(&l.model, first);
+	l.feed = top_feed_new(opt->socket, opt->server, interval_s);
+	if (!l.feed) {
+		top_model_clear(&l.model);
+		return complain(strerror(errno));
+	}
+	catch_ends();
+	if (!top_screen_open()) {
+		top_feed_free(l.feed);
+		top_model_clear(&l.model);
+		return complain("this terminal cannot show it (TERM is not "
+				"known); use forefetch top --once, or pipe it "
+				"through cat");
+	}
+	run_screen(&l);
+	top_screen_close();
+	top_feed_free(l.feed);
+	top_sample_free(l.held);
+	top_model_clear(&l.model);
+	return EXIT_SUCCESS;
+}
+
+/* ---- in blocks -------------------------------------------------------- */
+
+static void print_page(const struct top_page *p, bool first)
+{
+	int end = top_page_rows(p);
+	char *row;
+
+	if (!first)
+		putchar('\n');
+	while (end > 0 && (row = top_page_row(p, end - 1)) != NULL) {
+		bool empty = !*row;
+
+		free(row);
+		if (!empty)
+			break;
+		end--;
+	}
+	for (int i = 0; i < end; i++) {
+		row = top_page_row(p, i);
+		puts(row ? row : "");
+		free(row);
+	}
+}
+
+static int plain_columns(void)
+{
+	const char *text = getenv("COLUMNS");
+	int columns = text ? atoi(text) : 0;
+
+	return columns >= 20 ? columns : PLAIN_COLUMNS;
+}
+
+static void pause_for(double seconds)
+{
+	double whole = (double)(time_t)seconds;
+	const struct timespec ts = {.tv_sec = (time_t)whole,
+	    .tv_nsec = (long)((seconds - whole) * 1e9)};
+
+	(void)nanosleep(&ts, NULL);
+}
+
+/* A block; false where nobody reads it. */
+static bool print_block(const struct ctl_options *opt,
+    const struct top_model *m, double interval_s, bool first)
+{
+	struct top_look look = {.server = -1, .interval_s = interval_s};
+	struct top_page *p;
+
+	if (opt->json) {
+		top_json_print(stdout, m);
+	} else {
+		p = draw(m, &look, plain_columns(), PLAIN_ROWS);
+		if (p)
+			print_page(p, first);
+		top_page_free(p);
+	}
+	return fflush(stdout) == 0;
+}
+
+/* `count` blocks; 0: without an end. A block tells what happened since the
+ * sample before it. */
+static int run_blocks(const struct ctl_options *opt, struct top_asker *asker,
+    struct top_model *m, double interval_s, long count)
+{
+	for (long i = 0; count == 0 || i < count; i++) {
+		pause_for(interval_s);
+		top_model_update(m, top_ask(asker));
+		if (!print_block(opt, m, interval_s, i == 0))
+			return EXIT_SUCCESS;
+		if (m->away && count > 0)
+			return EXIT_FAILURE;
+	}
+	return EXIT_SUCCESS;
+}
+
+/* ---- the command ------------------------------------------------------ */
+
+/* How many blocks were asked for; 0: no end; -1 after a message. */
+static long count_of(const struct ctl_options *opt)
+{
+	char *end;
+	long n;
+
+	if (opt->once && opt->number) {
+		(void)complain("--once and --number exclude each other");
+		return -1;
+	}
+	if (opt->once)
+		return 1;
+	if (!opt->number)
+		return 0;
+	errno = 0;
+	n = strtol(opt->number, &end, 10);
+	if (!errno && end != opt->number && !*end && n > 0 && n <= COUNT_MAX)
+		return n;
+	fprintf(stderr,
+	    "forefetch: --number takes how many blocks to print, from 1 on, "
+	    "not %s\n",
+	    opt->number);
+	return -1;
+}
+
+static bool is_live(const struct ctl_options *opt, long count)
+{
+	return count == 0 && !opt->json && isatty(STDOUT_FILENO) &&
+	       isatty(STDIN_FILENO);
+}
+
+/* NULL after a message that says what to do. */
+static struct top_sample *first_sample(struct top_asker *asker)
+{
+	struct top_sample *s = asker ? top_ask(asker) : NULL;
+
+	if (s && s->status)
+		return s;
+	fprintf(stderr, "forefetch: forefetchd: %s; see forefetch status\n",
+	    s ? s->error : "out of memory");
+	top_sample_free(s);
+	return NULL;
+}
+
+static int top_run(const struct ctl_options *opt)
+{
+	double interval_s = opt->interval_s > 0 ? opt->interval_s : INTERVAL_S;
+	long count = count_of(opt);
+	struct top_model model = {0};
+	struct top_asker *asker;
+	struct top_sample *first;
+	int code = EXIT_FAILURE;
+
+	if (count < 0)
+		return CTL_EXIT_USAGE;
+	asker = top_asker_new(opt->socket, opt->server);
+	first = first_sample(asker);
+	if (first && is_live(opt, count)) {
+		code = run_live(opt, first, interval_s);
+	} else if (first) {
+		top_model_update(&model, first);
+		code = run_blocks(opt, asker, &model, interval_s, count);
+		top_model_clear(&model);
+	}
+	top_asker_free(asker);
+	return code;
+}
+
+const struct ctl_command top_command = {
+    .name = "top",
+    .usage = "[--interval SECONDS] [--once | -n N] [--json] [SERVER]",
+    .summary = "show what goes on now, live",
+    .help = "Shows rates, not totals, of each server and mount, anew every "
+	    "second: calls, bytes, what the caches answer, waiting that was "
+	    "saved; who waits and why, which calls wait for the server, what "
+	    "is fetched ahead, and what became of the last predictions. You "
+	    "see your own calls; root sees those of all. Keys: q quits, h "
+	    "explains, s sorts, p pauses the display, the arrows choose a "
+	    "server, w makes room for long names. If its output is no "
+	    "terminal, it prints blocks of text.\n",
+    .options = "interval once number json",
+    .run = top_run,
+};

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Rates under names with their units; activity under the names of its messages
+ * (control.proto). */
+#include "top/top_json.h"
+
+#include "ctl/ctl_json.h"
+#include "ctl/ctl_text.h"
+
+static void put_rate(
+    struct ctl_json *j, const char *key, bool known, double value)
+{
+	if (known)
+		ctl_json_real(j, key, value);
+	else
+		ctl_json_null(j, key);
+}
+
+/* Of what is counted in bytes and microseconds, whole ones. */
+static void put_whole(
+    struct ctl_json *j, const char *key, bool known, double value)
+{
+	if (known)
+		ctl_json_number(j, key, (uint64_t)(value + 0.5));
+	else
+		ctl_json_null(j, key);
+}
+
+/* `share`: -1 where it is not known. */
+static void put_permille(struct ctl_json *j, const char *key, double share)
+{
+	put_whole(j, key, share >= 0, share * 1000);
+}
+
+static void put_text(
+    struct ctl_json *j, const char *key, const ProtobufCBinaryData *text)
+{
+	if (text->len > 0)
+		ctl_json_bytes(j, key, text->data, text->len);
+	else
+		ctl_json_null(j, key);
+}
+
+static void put_rates(struct ctl_json *j, const struct top_rates *r)
+{
+	bool known = r->known;
+
+	put_rate(j, "calls_per_second", known, r->calls);
+	put_whole(j, "client_bytes_per_second", known, r->client_bytes);
+	put_whole(j, "link_bytes_per_second", known, r->link_bytes);
+	put_whole(j, "ahead_bytes_per_second", known, r->ahead_bytes);
+	put_permille(j, "hit_permille", r->hit_share);
+	put_permille(j, "ahead_permille", r->ahead_share);
+	put_whole(j, "saved_us_per_second", known, r->saved_s * 1e6);
+	put_whole(j, "waited_us_per_second", known, r->waited_s * 1e6);
+	put_rate(j, "used_per_second", known, r->used);
+	put_rate(j, "late_per_second", known, r->late);
+	put_rate(j, "unused_per_second", known, r->unused);
+	put_rate(j, "dropped_per_second", known, r->dropped);
+}
+
+static void put_mounts(struct ctl_json *j, const struct top_server *srv)
+{
+	ctl_json_open(j, "mounts", '[');
+	for (size_t i = 0; srv->mounts && i < srv->activity->n_mounts; i++) {
+		const Forefetch__MountUse *m = srv->activity->mounts[i];
+		const struct top_mount_rates *r = &srv->mounts[i];
+
+		ctl_json_open(j, NULL, '{');
+		put_text(j, "path", &m->path);
+		ctl_json_number(j, "other_exports", m->others);
+		put_rate(j, "calls_per_second", r->known, r->calls);
+		put_whole(j, "client_bytes_per_second", r->known, r->bytes);
+		put_permille(j, "hit_permille", r->hit_share);
+		ctl_json_close(j, '}');
+	}
+	ctl_json_close(j, ']');
+}
+
+static void put_server(struct ctl_json *j, const struct top_server *srv)
+{
+	const Forefetch__ServerStatus *st = srv->status;
+	uint64_t in_flight = 0;
+	char word[CTL_TEXT_MAX];
+
+	for (size_t i = 0; i < st->n_upstreams; i++)
+		in_flight +=
+		    st->upstreams[i]->in_flight + st->upstreams[i]->queued;
+	ctl_json_open(j, NULL, '{');
+	put_text(j, "name", &st->name);
+	ctl_json_text(j, "state",
+	    ctl_text_word(word, &forefetch__state__descriptor, (int)st->state));
+	ctl_json_bool(j, "offline_active", st->offline_active);
+	put_text(j, "reason", &st->reason);
+	if (srv->trip_us > 0)
+		ctl_json_number(j, "round_trip_us", srv->trip_us);
+	else
+		ctl_json_null(j, "round_trip_us");
+	ctl_json_number(j, "queue", in_flight);
+	put_rates(j, &srv->rates);
+	put_mounts(j, srv);
+	if (srv->activity)
+		ctl_json_message(j, "activity", srv->activity);
+	ctl_json_close(j, '}');
+}
+
+void top_json_print(FILE *out, const struct top_model *m)
+{
+	struct ctl_json j = {.out = out};
+
+	ctl_json_open(&j, NULL, '{');
+	ctl_json_bool(&j, "away", m->away);
+	if (m->away)
+		ctl_json_text(&j, "away_reason", m->why);
+	else
+		ctl_json_null(&j, "away_reason");
+	ctl_json_open(&j, "servers", '[');
+	/* What was before the daemon went is not so now. */
+	for (size_t i = 0; !m->away && i < m->nservers; i++)
+		put_server(&j, &m->servers[i]);
+	ctl_json_close(&j, ']');
+	ctl_json_close(&j, '}');
+	putc('\n', out);
+}

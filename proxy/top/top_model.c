@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From samples to what is shown. */
+#include "top/top_model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/ctl_put.h"
+
+static bool same(const ProtobufCBinaryData *a, const ProtobufCBinaryData *b)
+{
+	return a->len == b->len &&
+	       (a->len == 0 || memcmp(a->data, b->data, a->len) == 0);
+}
+
+static const Forefetch__ServerStats *stats_of(
+    const Forefetch__Stats *stats, const ProtobufCBinaryData *name)
+{
+	for (size_t i = 0; i < stats->n_servers; i++)
+		if (same(&stats->servers[i]->name, name))
+			return stats->servers[i];
+	return NULL;
+}
+
+static const Forefetch__ServerActivity *activity_of(
+    const Forefetch__Activity *activity, const ProtobufCBinaryData *name)
+{
+	for (size_t i = 0; i < activity->n_servers; i++)
+		if (same(&activity->servers[i]->name, name))
+			return activity->servers[i];
+	return NULL;
+}
+
+/* The same server in the former sample; NULL: it is new. */
+static const struct top_server *former_of(
+    const struct top_model *m, const ProtobufCBinaryData *name)
+{
+	for (size_t i = 0; i < m->nservers; i++)
+		if (same(&m->servers[i].status->name, name))
+			return &m->servers[i];
+	return NULL;
+}
+
+/* Seconds between two samples of one daemon, by its own clock; 0: it is another
+ * one. */
+static double seconds_between(
+    const Forefetch__Status *then, const Forefetch__Status *now)
+{
+	if (then->pid != now->pid || now->uptime_us <= then->uptime_us)
+		return 0;
+	return (double)(now->uptime_us - then->uptime_us) / 1e6;
+}
+
+static void remember(struct top_server *srv, const struct top_server *former)
+{
+	size_t keep = former ? former->npast : 0, from = 0;
+
+	if (keep == TOP_PAST) {
+		keep--;
+		from = 1;
+	}
+	if (keep > 0)
+		memcpy(srv->past, former->past + from,
+		    keep * sizeof(srv->past[0]));
+	srv->npast = keep;
+	if (srv->rates.known)
+		srv->past[srv->npast++] = srv->rates.calls;
+}
+
+static void find_mounts(
+    struct top_server *srv, const struct top_server *former, double seconds)
+{
+	const Forefetch__ServerActivity *a = srv->activity;
+
+	if (!a || a->n_mounts == 0)
+		return;
+	srv->mounts = calloc(a->n_mounts, sizeof(srv->mounts[0]));
+	for (size_t i = 0; srv->mounts && i < a->n_mounts; i++) {
+		srv->mounts[i].hit_share = -1;
+		for (size_t k = 0; former && former->activity &&
+				   k < former->activity->n_mounts;
+		     k++)
+			if (former->activity->mounts[k]->fsid ==
+			    a->mounts[i]->fsid)
+				top_mount_rates_find(
+				    former->activity->mounts[k], a->mounts[i],
+				    seconds, &srv->mounts[i]);
+	}
+}
+
+static void find_rates(
+    struct top_server *srv, const struct top_server *former, double seconds)
+{
+	struct top_totals then, now;
+
+	srv->rates = (struct top_rates){.hit_share = -1, .ahead_share = -1};
+	if (!srv->stats)
+		return;
+	(void)ctl_find(srv->stats, "link_srtt_us", &srv->trip_us);
+	if (!former || !former->stats)
+		return;
+	top_totals_read(former->stats, &then);
+	top_totals_read(srv->stats, &now);
+	top_rates_find(&then, &now, seconds, srv->trip_us, &srv->rates);
+}
+
+static void free_servers(struct top_server *servers, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(servers[i].mounts);
+	free(servers);
+}
+
+static struct top_server *make_servers(
+    const struct top_model *m, const struct top_sample *s, size_t n)
+{
+	struct top_server *list = calloc(n + 1, sizeof(*list));
+	double seconds = m->sample && m->sample->status
+			     ? seconds_between(m->sample->status, s->status)
+			     : 0;
+
+	for (size_t i = 0; list && i < n; i++) {
+		struct top_server *srv = &list[i];
+		const struct top_server *former;
+
+		srv->status = s->status->servers[i];
+		srv->stats = stats_of(s->stats, &srv->status->name);
+		srv->activity = activity_of(s->activity, &srv->status->name);
+		former = seconds > 0 ? former_of(m, &srv->status->name) : NULL;
+		find_rates(srv, former, seconds);
+		find_mounts(srv, former, seconds);
+		remember(srv, former);
+	}
+	return list;
+}
+
+void top_model_clear(struct top_model *m)
+{
+	free_servers(m->servers, m->nservers);
+	top_sample_free(m->sample);
+	memset(m, 0, sizeof(*m));
+}
+
+void top_model_update(struct top_model *m, struct top_sample *s)
+{
+	struct top_server *list;
+	size_t n;
+
+	if (!s || !s->status) {
+		/* What was known last stays on show. */
+		m->away = true;
+		m->samples = 0;
+		snprintf(m->why, sizeof(m->why), "%s",
+		    s ? s->error : "out of memory");
+		top_sample_free(s);
+		return;
+	}
+	n = s->status->n_servers < TOP_SERVERS_MAX ? s->status->n_servers
+						   : TOP_SERVERS_MAX;
+	list = make_servers(m, s, n);
+	free_servers(m->servers, m->nservers);
+	top_sample_free(m->sample);
+	m->servers = list;
+	m->nservers = list ? n : 0;
+	m->sample = s;
+	m->away = false;
+	m->samples++;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A table in which a new name takes the place of any other with its number. */
+#include "top/top_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	SLOTS = 8192,
+	AGAIN_MS = 60000, /* when what has no name is asked for again */
+};
+
+struct slot {
+	uint64_t key; /* 0: none */
+	uint64_t asked_ms;
+	ProtobufCBinaryData name; /* empty: it has none */
+};
+
+struct top_names {
+	struct slot slots[SLOTS];
+};
+
+struct top_names *top_names_new(void)
+{
+	return calloc(1, sizeof(struct top_names));
+}
+
+void top_names_free(struct top_names *n)
+{
+	if (!n)
+		return;
+	for (size_t i = 0; i < SLOTS; i++)
+		free(n->slots[i].name.data);
+	free(n);
+}
+
+static bool copy(ProtobufCBinaryData *to, const ProtobufCBinaryData *from)
+{
+	uint8_t *data = malloc(from->len + 1);
+
+	if (!data)
+		return false;
+	if (from->len > 0)
+		memcpy(data, from->data, from->len);
+	free(to->data);
+	*to = (ProtobufCBinaryData){.len = from->len, .data = data};
+	return true;
+}
+
+/* Two servers may have objects of one number: FNV-1a over the server's name. */
+static uint64_t key_of(const Forefetch__ServerActivity *srv, uint64_t object)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < srv->name.len; i++)
+		h = (h ^ srv->name.data[i]) * UINT64_C(0x100000001b3);
+	return (object ^ h) | 1;
+}
+
+static struct slot *slot_of(struct top_names *n, uint64_t key)
+{
+	return &n->slots[(key >> 1) % SLOTS];
+}
+
+/* ---- each row that is about an object ----------------------------------- */
+
+struct walk {
+	struct top_names *names;
+	const Forefetch__ServerActivity *srv;
+	uint64_t now_ms;
+	bool missing;
+};
+
+typedef void (*visit)(
+    struct walk *w, uint64_t object, ProtobufCBinaryData *name);
+
+static void each(struct walk *w, visit see)
+{
+	const Forefetch__ServerActivity *srv = w->srv;
+
+	for (size_t i = 0; i < srv->n_calls; i++)
+		see(w, srv->calls[i]->object, &srv->calls[i]->name);
+	for (size_t i = 0; i < srv->n_ahead; i++)
+		see(w, srv->ahead[i]->object, &srv->ahead[i]->name);
+	for (size_t i = 0; i < srv->n_outcomes; i++)
+		see(w, srv->outcomes[i]->object, &srv->outcomes[i]->name);
+}
+
+static void learn_one(
+    struct walk *w, uint64_t object, ProtobufCBinaryData *name)
+{
+	uint64_t key = key_of(w->srv, object);
+	struct slot *s = slot_of(w->names, key);
+
+	if (object == 0 || (s->key == key && name->len == 0 && s->name.len > 0))
+		return;
+	if (!copy(&s->name, name))
+		return;
+	s->key = key;
+	s->asked_ms = w->now_ms;
+}
+
+static void fill_one(struct walk *w, uint64_t object, ProtobufCBinaryData *name)
+{
+	uint64_t key = key_of(w->srv, object);
+	const struct slot *s = slot_of(w->names, key);
+
+	if (object == 0 || name->len > 0)
+		return;
+	if (s->key != key ||
+	    (s->name.len == 0 && w->now_ms - s->asked_ms > AGAIN_MS))
+		w->missing = true;
+	else if (s->name.len > 0)
+		(void)copy(name, &s->name);
+}
+
+void top_names_learn(
+    struct top_names *n, const Forefetch__ServerActivity *srv, uint64_t now_ms)
+{
+	struct walk w = {.names = n, .srv = srv, .now_ms = now_ms};
+
+	each(&w, learn_one);
+}
+
+bool top_names_fill(
+    struct top_names *n, Forefetch__ServerActivity *srv, uint64_t now_ms)
+{
+	struct walk w = {.names = n, .srv = srv, .now_ms = now_ms};
+
+	each(&w, fill_one);
+	return w.missing;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Pages of cells. */
+#include "top/top_page.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "top/top_text.h"
+
+/* A character and some that combine with it; more of these are left out. */
+#define CELL_BYTES 14
+
+struct cell {
+	char text[CELL_BYTES];
+	uint8_t len;
+	uint8_t style;
+};
+
+struct top_page {
+	int columns, rows;
+	struct cell cells[];
+};
+
+static int within(int value, int max)
+{
+	return value < 1 ? 1 : value > max ? max : value;
+}
+
+struct top_page *top_page_new(int columns, int rows)
+{
+	struct top_page *p;
+	size_t n;
+
+	columns = within(columns, TOP_COLUMNS_MAX);
+	rows = within(rows, TOP_ROWS_MAX);
+	n = (size_t)columns * (size_t)rows;
+	p = calloc(1, sizeof(*p) + n * sizeof(p->cells[0]));
+	if (!p)
+		return NULL;
+	p->columns = columns;
+	p->rows = rows;
+	for (size_t i = 0; i < n; i++)
+		p->cells[i] = (struct cell){.text = " ", .len = 1};
+	return p;
+}
+
+void top_page_free(struct top_page *p)
+{
+	free(p);
+}
+
+int top_page_columns(const struct top_page *p)
+{
+	return p->columns;
+}
+
+int top_page_rows(const struct top_page *p)
+{
+	return p->rows;
+}
+
+static struct cell *cell(const struct top_page *p, int row, int column)
+{
+	return (struct cell *)&p
+	    ->cells[(size_t)row * (size_t)p->columns + (size_t)column];
+}
+
+static void combine(struct cell *c, const char *s, size_t n)
+{
+	if (c->len == 0 || c->len + n >= CELL_BYTES)
+		return;
+	memcpy(c->text + c->len, s, n);
+	c->len = (uint8_t)(c->len + n);
+	c->text[c->len] = '\0';
+}
+
+static void set(struct cell *c, const char *s, size_t n, enum top_style style)
+{
+	memcpy(c->text, s, n);
+	c->text[n] = '\0';
+	c->len = (uint8_t)n;
+	c->style = (uint8_t)style;
+}
+
+/* How far text goes that has `max` columns, of which the last one is kept for
+ * the mark of a cut, if it is cut. */
+static int room_for(const char *text, int max)
+{
+	return top_text_columns(text) <= max ? max : max - 1;
+}
+
+int top_page_put(struct top_page *p, int row, int column, int max,
+    enum top_style style, const char *text)
+{
+	int room, one, at = 0;
+	size_t n;
+
+	if (column < 0 || row < 0 || row >= p->rows)
+		return 0;
+	if (max > p->columns - column)
+		max = p->columns - column;
+	if (max <= 0)
+		return 0;
+	room = room_for(text, max);
+	for (; (n = top_text_next(text, &one)) > 0; text += n) {
+		if (one < 0)
+			continue;
+		if (one == 0) {
+			if (at > 0 && n > 1)
+				combine(cell(p, row, column + at - 1), text, n);
+			continue;
+		}
+		if (at + one > room)
+			break;
+		set(cell(p, row, column + at), text, n, style);
+		for (int i = 1; i < one; i++)
+			set(cell(p, row, column + at + i), "", 0, style);
+		at += one;
+	}
+	if (room < max)
+		set(cell(p, row, column + at++), "…", strlen("…"), style);
+	return at;
+}
+
+const char *top_page_at(
+    const struct top_page *p, int row, int column, enum top_style *style)
+{
+	const struct cell *c = cell(p, row, column);
+
+	*style = (enum top_style)c->style;
+	return c->text;
+}
+
+char *top_page_row(const struct top_page *p, int row)
+{
+	char *out = malloc((size_t)p->columns * CELL_BYTES + 1);
+	size_t len = 0, end = 0;
+
+	if (!out)
+		return NULL;
+	for (int i = 0; i < p->columns; i++) {
+		const struct cell *c = cell(p, row, i);
+
+		memcpy(out + len, c->text, c->len);
+		len += c->len;
+		if (c->len > 0 && strcmp(c->text, " ") != 0)
+			end = len;
+	}
+	out[end] = '\0';
+	return out;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A page of text that is made before it is shown: rows of cells, of which none
+ * is ever outside of it. */
+#ifndef FOREFETCH_TOP_PAGE_H
+#define FOREFETCH_TOP_PAGE_H
+
+#include <stddef.h>
+
+enum top_style {
+	TOP_PLAIN,
+	TOP_TITLE, /* of a section */
+	TOP_HEAD,  /* of columns */
+	TOP_DIM,
+	TOP_GOOD,
+	TOP_WARN,
+	TOP_BAD,
+	TOP_STYLES
+};
+
+enum { TOP_COLUMNS_MAX = 1000, TOP_ROWS_MAX = 1000 };
+
+struct top_page;
+
+/* Empty, of 1 to TOP_…_MAX columns and rows; NULL without memory. */
+struct top_page *top_page_new(int columns, int rows);
+void top_page_free(struct top_page *p); /* NULL is allowed */
+int top_page_columns(const struct top_page *p);
+int top_page_rows(const struct top_page *p);
+
+/*
+ * Write clean text (top_text.h) at a place, over at most `max` columns; what
+ * does not fit is cut, with "…" at its end. Returns the columns that it took.
+ * What is outside of the page is not written.
+ */
+int top_page_put(struct top_page *p, int row, int column, int max,
+    enum top_style style, const char *text);
+
+/* The text that is to be written at a cell, and its style; "" for the right
+ * half of a wide character. */
+const char *top_page_at(
+    const struct top_page *p, int row, int column, enum top_style *style);
+
+/* A row as text, without blanks at its end; to be freed. NULL without memory.
+ */
+char *top_page_row(const struct top_page *p, int row);
+
+#endif

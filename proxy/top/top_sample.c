@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Three questions over one connection, which is made anew where it broke. */
+#include "top/top_sample.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "control/protocol.h"
+#include "ctl/ctl_client.h"
+#include "ctl/ctl_wire.h"
+#include "top/top_names.h"
+#include "top/top_text.h"
+
+/* Looking up names may take this part of the time. */
+enum { NAMES_PART = 10 };
+
+struct top_asker {
+	const char *socket;
+	ProtobufCBinaryData server;
+	int fd; /* -1: not connected */
+	struct top_names *names;
+	uint64_t names_ms; /* not before then are names looked up again */
+};
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+struct top_asker *top_asker_new(const char *socket, const char *server)
+{
+	struct top_asker *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->socket = socket;
+	a->server = ctl_bytes(server);
+	a->fd = -1;
+	a->names = top_names_new();
+	if (a->names)
+		return a;
+	free(a);
+	return NULL;
+}
+
+static void hang_up(struct top_asker *a)
+{
+	if (a->fd >= 0)
+		close(a->fd);
+	a->fd = -1;
+}
+
+void top_asker_free(struct top_asker *a)
+{
+	if (!a)
+		return;
+	hang_up(a);
+	top_names_free(a->names);
+	free(a);
+}
+
+/* ---- one question ----------------------------------------------------- */
+
+static int exchange(
+    struct top_asker *a, Forefetch__Request *request, Forefetch__Response **res)
+{
+	int error;
+
+	*res = NULL;
+	if (a->fd < 0)
+		a->fd = ctl_wire_connect(a->socket);
+	if (a->fd < 0) {
+		error = a->fd;
+		a->fd = -1;
+		return error;
+	}
+	error = ctl_wire_send(a->fd, request);
+	if (!error)
+		error = ctl_wire_receive(a->fd, res);
+	if (error)
+		hang_up(a);
+	return error;
+}
+
+static void set_errno(
+    const struct top_asker *a, struct top_sample *s, int error)
+{
+	switch (error) {
+	case ENOENT:
+	case ENOTDIR:
+	case ECONNREFUSED:
+		snprintf(s->error, sizeof(s->error),
+		    "it is not running (nobody listens at %s)", a->socket);
+		return;
+	case EAGAIN:
+		snprintf(s->error, sizeof(s->error),
+		    "it does not answer; see its log with journalctl -u "
+		    "forefetchd");
+		return;
+	case ENODATA:
+	case EPIPE:
+	case ECONNRESET:
+		snprintf(
+		    s->error, sizeof(s->error), "it closed the connection");
+		return;
+	case EPROTO:
+		s->fatal = true;
+		snprintf(s->error, sizeof(s->error),
+		    "the program at %s is not forefetchd, or is of another "
+		    "release",
+		    a->socket);
+		return;
+	default:
+		snprintf(s->error, sizeof(s->error), "%s: %s", a->socket,
+		    strerror(error));
+	}
+}
+
+/* The daemon refused it. */
+static void set_refused(struct top_sample *s, const Forefetch__Error *error)
+{
+	char *text = top_text_clean(error->text, strlen(error->text));
+	bool version = error->code == FOREFETCH__ERROR_CODE__BAD_VERSION ||
+		       error->code == FOREFETCH__ERROR_CODE__UNKNOWN_COMMAND;
+
+	s->fatal = version ||
+		   error->code == FOREFETCH__ERROR_CODE__NO_SUCH_SERVER ||
+		   error->code == FOREFETCH__ERROR_CODE__NOT_PERMITTED;
+	snprintf(s->error, sizeof(s->error), "%s%s",
+	    version ? "forefetch and forefetchd are of different releases: "
+		    : "",
+	    text ? text : "");
+	free(text);
+}
+
+/* The answer, or NULL and why in `s`. */
+static Forefetch__Response *ask(struct top_asker *a, struct top_sample *s,
+    Forefetch__Request__CommandCase command, void *message)
+{
+	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
+	bool was_open = a->fd >= 0;
+	Forefetch__Response *res;
+	int error;
+
+	/* All members of the union are pointers to messages. */
+	request.command_case = command;
+	request.status = message;
+	error = exchange(a, &request, &res);
+	/* The daemon may have been restarted since. */
+	if (error && was_open && error != -EAGAIN)
+		error = exchange(a, &request, &res);
+	if (error) {
+		set_errno(a, s, -error);
+		return NULL;
+	}
+	if (res->result_case == (Forefetch__Response__ResultCase)command)
+		return res;
+	if (res->result_case == FOREFETCH__RESPONSE__RESULT_ERROR)
+		set_refused(s, res->error);
+	else
+		set_errno(a, s, EPROTO);
+	ctl_free(res);
+	return NULL;
+}
+
+/* ---- names ------------------------------------------------------------ */
+
+/* The rows as they are now, with names, in the place of those without. */
+static void ask_names(struct top_asker *a, Forefetch__ServerActivity **srv)
+{
+	Forefetch__ActivityRequest request = FOREFETCH__ACTIVITY_REQUEST__INIT;
+	struct top_sample none = {.error = ""};
+	Forefetch__ServerActivity *former = *srv;
+	Forefetch__Response *res;
+	uint64_t began_ms = now_ms();
+
+	request.server = former->name;
+	request.names = true;
+	res = ask(a, &none, FOREFETCH__REQUEST__COMMAND_ACTIVITY, &request);
+	a->names_ms = now_ms() + NAMES_PART * (now_ms() - began_ms);
+	if (res && res->activity->n_servers == 1) {
+		*srv = res->activity->servers[0];
+		res->activity->servers[0] = former;
+		top_names_learn(a->names, *srv, now_ms());
+	}
+	ctl_free(res);
+}
+
+static void name_rows(struct top_asker *a, const Forefetch__Activity *act)
+{
+	for (size_t i = 0; i < act->n_servers; i++) {
+		if (!top_names_fill(a->names, act->servers[i], now_ms()) ||
+		    now_ms() < a->names_ms)
+			continue;
+		ask_names(a, &act->servers[i]);
+		(void)top_names_fill(a->names, act->servers[i], now_ms());
+	}
+}
+
+/* ---- all of them ------------------------------------------------------ */
+
+static bool ask_all(struct top_asker *a, struct top_sample *s)
+{
+	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
+	Forefetch__StatsRequest stats = FOREFETCH__STATS_REQUEST__INIT;
+	Forefetch__ActivityRequest activity = FOREFETCH__ACTIVITY_REQUEST__INIT;
+
+	status.server = stats.server = activity.server = a->server;
+	s->answers[0] = ask(a, s, FOREFETCH__REQUEST__COMMAND_STATUS, &status);
+	if (s->answers[0])
+		s->answers[1] =
+		    ask(a, s, FOREFETCH__REQUEST__COMMAND_STATS, &stats);
+	if (s->answers[1])
+		s->answers[2] =
+		    ask(a, s, FOREFETCH__REQUEST__COMMAND_ACTIVITY, &activity);
+	return s->answers[2] != NULL;
+}
+
+struct top_sample *top_ask(struct top_asker *a)
+{
+	struct top_sample *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	if (!ask_all(a, s)) {
+		for (int i = 0; i < 3; i++) {
+			ctl_free(s->answers[i]);
+			s->answers[i] = NULL;
+		}
+		return s;
+	}
+	s->status = s->answers[0]->status;
+	s->stats = s->answers[1]->stats;
+	s->activity = s->answers[2]->activity;
+	name_rows(a, s->activity);
+	return s;
+}
+
+void top_sample_free(struct top_sample *s)
+{
+	if (!s)
+		return;
+	for (int i = 0; i < 3; i++)
+		ctl_free(s->answers[i]);
+	free(s);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tables: cells first, then widths, then what fits. */
+#include "top/top_table.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "top/top_text.h"
+
+enum {
+	ROWS_MAX = 512,
+	GAP = 2,
+	REST_MIN = 8, /* columns of text without which the rest is of no use */
+};
+
+struct row {
+	enum top_style style;
+	char *cells[TOP_TABLE_COLUMNS]; /* NULL: empty */
+};
+
+struct top_table {
+	const struct top_column *columns;
+	size_t ncolumns;
+	bool hidden[TOP_TABLE_COLUMNS];
+	size_t nrows, in; /* `in`: the next cell of the last row */
+	struct row rows[ROWS_MAX];
+};
+
+struct top_table *top_table_new(const struct top_column *columns)
+{
+	struct top_table *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->columns = columns;
+	while (columns[t->ncolumns].head && t->ncolumns < TOP_TABLE_COLUMNS)
+		t->ncolumns++;
+	return t;
+}
+
+void top_table_free(struct top_table *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->nrows; i++)
+		for (size_t k = 0; k < t->ncolumns; k++)
+			free(t->rows[i].cells[k]);
+	free(t);
+}
+
+void top_table_hide(struct top_table *t, const char *head)
+{
+	for (size_t i = 0; t && i < t->ncolumns; i++)
+		t->hidden[i] |= strcmp(t->columns[i].head, head) == 0;
+}
+
+size_t top_table_rows(const struct top_table *t)
+{
+	return t ? t->nrows : 0;
+}
+
+void top_table_row(struct top_table *t, enum top_style style)
+{
+	if (!t)
+		return;
+	t->in = TOP_TABLE_COLUMNS;
+	if (t->nrows == ROWS_MAX)
+		return;
+	t->in = 0;
+	t->rows[t->nrows++].style = style;
+}
+
+static void put(struct top_table *t, char *text)
+{
+	if (t->nrows > 0 && t->in < t->ncolumns)
+		t->rows[t->nrows - 1].cells[t->in++] = text;
+	else
+		free(text);
+}
+
+void top_table_cell(struct top_table *t, const char *format, ...)
+{
+	char *text = NULL;
+	va_list ap;
+
+	if (!t)
+		return;
+	va_start(ap, format);
+	if (vasprintf(&text, format, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	put(t, text);
+}
+
+void top_table_bytes(struct top_table *t, const uint8_t *s, size_t len)
+{
+	if (t)
+		put(t, top_text_clean(s, len));
+}
+
+/* ---- widths ----------------------------------------------------------- */
+
+struct plan {
+	int widths[TOP_TABLE_COLUMNS]; /* 0: left out */
+	int sum;                       /* with gaps */
+	int nshown;
+};
+
+static int natural_width(const struct top_table *t, size_t column)
+{
+	const struct top_column *c = &t->columns[column];
+	int width = top_text_columns(c->head), one;
+
+	for (size_t i = 0; i < t->nrows; i++) {
+		const char *text = t->rows[i].cells[column];
+
+		one = text ? top_text_columns(text) : 0;
+		if (one > width)
+			width = one;
+	}
+	return c->max > 0 && width > c->max ? c->max : width;
+}
+
+static int least_width(const struct top_table *t, size_t column)
+{
+	int width = natural_width(t, column);
+
+	return t->columns[column].rest && width > REST_MIN ? REST_MIN : width;
+}
+
+static void sum_up(struct plan *plan, const struct top_table *t)
+{
+	plan->sum = plan->nshown = 0;
+	for (size_t i = 0; i < t->ncolumns; i++) {
+		if (plan->widths[i] == 0)
+			continue;
+		plan->sum += plan->widths[i] + (plan->nshown > 0 ? GAP : 0);
+		plan->nshown++;
+	}
+}
+
+/* The one that goes first; -1: all others stay. */
+static int to_drop(const struct plan *plan, const struct top_table *t)
+{
+	int found = -1;
+
+	for (size_t i = 0; i < t->ncolumns; i++)
+		if (plan->widths[i] > 0 && t->columns[i].drop > 0 &&
+		    (found < 0 || t->columns[i].drop > t->columns[found].drop))
+			found = (int)i;
+	return found;
+}
+
+static void fit(
+    struct plan *plan, const struct top_table *t, int room, bool wide)
+{
+	int drop;
+
+	for (size_t i = 0; i < t->ncolumns; i++)
+		plan->widths[i] = t->hidden[i] ? 0 : least_width(t, i);
+	sum_up(plan, t);
+	while ((wide || plan->sum > room) && (drop = to_drop(plan, t)) >= 0) {
+		plan->widths[drop] = 0;
+		sum_up(plan, t);
+	}
+	for (size_t i = 0; i < t->ncolumns; i++)
+		if (t->columns[i].rest && plan->widths[i] > 0 &&
+		    room > plan->sum)
+			plan->widths[i] += room - plan->sum;
+	sum_up(plan, t);
+}
+
+/* ---- drawing ---------------------------------------------------------- */
+
+/* The end of a text, in so many columns. */
+static const char *tail_of(const char *text, int width)
+{
+	int over = top_text_columns(text) - width, one;
+
+	while (over > 0 && *text) {
+		text += top_text_next(text, &one);
+		over -= one;
+	}
+	return text;
+}
+
+static void draw_cell(struct top_page *p, int row, int column, int width,
+    bool right, enum top_style style, const char *text)
+{
+	int columns = right ? top_text_columns(text) : 0;
+
+	if (columns > 0 && columns < width)
+		column += width - columns;
+	(void)top_page_put(p, row, column,
+	    columns > 0 && columns < width ? columns : width, style, text);
+}
+
+static void draw_row(const struct top_table *t, const struct plan *plan,
+    struct top_page *p, const struct top_area *area, int at,
+    const struct row *row)
+{
+	int column = area->column, end = area->column + area->columns;
+
+	for (size_t i = 0; i < t->ncolumns && column < end; i++) {
+		int width = plan->widths[i];
+		const char *text = row ? row->cells[i] : t->columns[i].head;
+
+		if (width == 0)
+			continue;
+		if (width > end - column)
+			width = end - column;
+		if (text && t->columns[i].tail && row)
+			text = tail_of(text, width);
+		if (text)
+			draw_cell(p, area->row + at, column, width,
+			    t->columns[i].right, row ? row->style : TOP_HEAD,
+			    text);
+		column += width + GAP;
+	}
+}
+
+int top_table_draw(const struct top_table *t, struct top_page *p,
+    const struct top_area *area, bool wide)
+{
+	struct plan plan;
+	int at = 0;
+
+	if (!t || area->rows < 2 || area->columns < 1)
+		return 0;
+	fit(&plan, t, area->columns, wide);
+	draw_row(t, &plan, p, area, at++, NULL);
+	for (size_t i = 0; i < t->nrows && at < area->rows; i++)
+		draw_row(t, &plan, p, area, at++, &t->rows[i]);
+	return at;
+}

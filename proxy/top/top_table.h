@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tables on a page: as many columns as there is room for. */
+#ifndef FOREFETCH_TOP_TABLE_H
+#define FOREFETCH_TOP_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "top/top_page.h"
+
+enum { TOP_TABLE_COLUMNS = 16 };
+
+struct top_column {
+	const char *head;
+	/* Where there is too little room, the columns with the greatest number
+	 * are left out first; those with 0 stay. */
+	int drop;
+	int max; /* columns of text; 0: as wide as what is in it */
+	bool right;
+	bool rest; /* it has the room that the others leave; one at most */
+	bool tail; /* what is too long is cut at its beginning */
+};
+
+/* A part of a page. */
+struct top_area {
+	int row, column, rows, columns;
+};
+
+struct top_table;
+
+/* `columns` ends with one without a head, and must live as long. NULL without
+ * memory, which the functions below take. */
+struct top_table *top_table_new(const struct top_column *columns);
+void top_table_free(struct top_table *t);
+/* Leave out the column of that head. */
+void top_table_hide(struct top_table *t, const char *head);
+size_t top_table_rows(const struct top_table *t);
+
+void top_table_row(struct top_table *t, enum top_style style);
+/* The next cell of the row; of text that is ours, or clean (top_text.h). */
+void top_table_cell(struct top_table *t, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* … of bytes of unknown origin. */
+void top_table_bytes(struct top_table *t, const uint8_t *s, size_t len);
+
+/* Draw heads and rows; returns how many rows of the area they took. `wide`:
+ * only columns that are never left out, for the sake of the one with the rest.
+ */
+int top_table_draw(const struct top_table *t, struct top_page *p,
+    const struct top_area *area, bool wide);
+
+#endif

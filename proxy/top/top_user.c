@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Names of users. They may come over the network, so they are asked for once.
+ */
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/protocol.h"
+#include "top/top_text.h"
+#include "top/top_view_private.h"
+
+enum { USERS = 256, NAME_MAX_BYTES = 64 };
+
+struct user {
+	uint32_t uid;
+	char name[NAME_MAX_BYTES]; /* "": the place is free */
+};
+
+static void look_up(struct user *u, uint32_t uid)
+{
+	const struct passwd *pw = getpwuid(uid);
+	char *clean =
+	    pw ? top_text_clean(pw->pw_name, strlen(pw->pw_name)) : NULL;
+
+	u->uid = uid;
+	if (clean && *clean && strlen(clean) < sizeof(u->name))
+		strcpy(u->name, clean);
+	else
+		snprintf(u->name, sizeof(u->name), "%" PRIu32, uid);
+	free(clean);
+}
+
+const char *top_user_name(uint32_t uid)
+{
+	static struct user users[USERS];
+	struct user *u = &users[uid % USERS];
+
+	if (uid == UID_NOBODY)
+		return "-";
+	if (!*u->name || u->uid != uid)
+		look_up(u, uid);
+	return u->name;
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The page: a line about the daemon, the servers, then the sections, one under
+ * the other or, on a wide page, in two columns.
+ */
+#include "top/top_view.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/ctl_text.h"
+#include "top/top_text.h"
+#include "top/top_view_private.h"
+
+enum {
+	TWO_COLUMNS = 160, /* from this width on */
+	BETWEEN = 3,       /* two columns of sections */
+	KEYS_ROWS = 12,    /* a page must have for the line of keys */
+	STEADY_ROWS = 4,   /* a section must have to keep its place */
+};
+
+struct top_range top_look_range(
+    const struct top_model *m, const struct top_look *look)
+{
+	if (look->server >= 0 && (size_t)look->server < m->nservers)
+		return (struct top_range){
+		    (size_t)look->server, (size_t)look->server + 1};
+	return (struct top_range){0, m->nservers};
+}
+
+static double sort_value(const struct top_server *srv, enum top_sort sort)
+{
+	switch (sort) {
+	case TOP_SORT_CALLS:
+		return srv->rates.calls;
+	case TOP_SORT_LINK:
+		return srv->rates.link_bytes;
+	case TOP_SORT_WAITS:
+		return srv->rates.waited_s;
+	default:
+		return 0;
+	}
+}
+
+void top_look_order(
+    const struct top_model *m, const struct top_look *look, size_t *order)
+{
+	for (size_t i = 0; i < m->nservers; i++) {
+		double value = sort_value(&m->servers[i], look->sort);
+		size_t k = i;
+
+		for (; k > 0 && sort_value(&m->servers[order[k - 1]],
+				    look->sort) < value;
+		     k--)
+			order[k] = order[k - 1];
+		order[k] = i;
+	}
+}
+
+static bool servers_chosen(const struct top_look *look)
+{
+	return look->server >= 0;
+}
+
+/* ---- first and last line ---------------------------------------------- */
+
+static void draw_first(
+    struct top_page *p, const struct top_model *m, const struct top_look *look)
+{
+	const Forefetch__Status *st = m->sample ? m->sample->status : NULL;
+	int columns = top_page_columns(p), at;
+	char text[128], age[CTL_TEXT_MAX];
+	char *version =
+	    st ? top_text_clean(st->version, strlen(st->version)) : NULL;
+	int clock = top_text_columns(look->clock);
+
+	at = top_page_put(p, 0, 0, columns, TOP_TITLE, "forefetch top");
+	text[0] = '\0';
+	if (look->paused)
+		snprintf(text, sizeof(text), "  DISPLAY PAUSED");
+	else if (st)
+		snprintf(text, sizeof(text),
+		    "  %zu server%s, forefetchd %s up %s", m->nservers,
+		    m->nservers == 1 ? "" : "s", version ? version : "",
+		    ctl_text_duration(age, st->uptime_us));
+	free(version);
+	(void)top_page_put(p, 0, at, columns - at - clock - 1,
+	    look->paused ? TOP_WARN : TOP_PLAIN, text);
+	(void)top_page_put(p, 0, columns - clock, clock, TOP_DIM, look->clock);
+}
+
+static void draw_keys(
+    struct top_page *p, const struct top_model *m, const struct top_look *look)
+{
+	static const char *const sorts[TOP_SORTS] = {
+	    "name", "calls", "link", "waits"};
+	char text[256], *name = NULL;
+
+	if (servers_chosen(look))
+		name =
+		    top_text_clean(m->servers[look->server].status->name.data,
+			m->servers[look->server].status->name.len);
+	snprintf(text, sizeof(text),
+	    "q quit  h help  p pause  w %s  s sort: %s  ←→ server: %s",
+	    look->wide ? "all columns" : "widen", sorts[look->sort],
+	    name ? name : "all");
+	free(name);
+	(void)top_page_put(
+	    p, top_page_rows(p) - 1, 0, top_page_columns(p), TOP_DIM, text);
+}
+
+/* ---- sections --------------------------------------------------------- */
+
+/* Rows that a section takes where there is room: title, heads, rows. */
+static int wanted(const struct top_section *s)
+{
+	int n = (int)top_table_rows(s->table);
+
+	return n > 0 ? n + 2 : 1;
+}
+
+/*
+ * Share out the rows of a column of sections. On a page that is high enough,
+ * a section stays where it is when the one above it gets shorter; only who
+ * waits, which changes seldom, takes no more than it has. On a lower page there
+ * is a title each, then heads and a row each, then the rest in turns.
+ */
+static void share_rows(
+    struct top_section *const *list, int n, int rows, int given[TOP_SECTIONS])
+{
+	bool high = rows >= n * STEADY_ROWS;
+
+	for (int i = 0; high && i < n; i++) {
+		int most = wanted(list[i]) + 1;
+
+		given[i] = rows / (n - i);
+		if (list[i]->steady && most < given[i])
+			given[i] = most;
+		rows -= given[i];
+	}
+	if (high)
+		return;
+	for (int i = 0; i < n; i++) {
+		given[i] = rows > 0;
+		rows -= given[i];
+	}
+	for (int i = 0; i < n; i++)
+		if (wanted(list[i]) > 1 && rows >= 2) {
+			given[i] += 2;
+			rows -= 2;
+		}
+	for (bool more = true; more && rows > 0;) {
+		more = false;
+		for (int i = 0; i < n && rows > 0; i++) {
+			if (given[i] < 3 || given[i] >= wanted(list[i]))
+				continue;
+			given[i]++;
+			rows--;
+			more = true;
+		}
+	}
+}
+
+static void draw_section(struct top_page *p, const struct top_section *s,
+    const struct top_area *area, bool wide)
+{
+	struct top_area below = *area;
+	int at = top_page_put(
+	    p, area->row, area->column, area->columns, TOP_TITLE, s->title);
+
+	(void)top_page_put(p, area->row, area->column + at + 2,
+	    area->columns - at - 2, TOP_DIM, s->remark);
+	below.row++;
+	below.rows--;
+	if (top_table_rows(s->table) > 0)
+		(void)top_table_draw(s->table, p, &below, wide);
+}
+
+static void draw_column(struct top_page *p, struct top_section *const *list,
+    int n, struct top_area area, bool wide)
+{
+	int given[TOP_SECTIONS];
+
+	share_rows(list, n, area.rows, given);
+	for (int i = 0; i < n; i++) {
+		/* A blank line between two. */
+		area.rows = given[i] - (i + 1 < n && given[i] >= STEADY_ROWS);
+		if (area.rows > 0)
+			draw_section(p, list[i], &area, wide);
+		area.row += given[i];
+	}
+}
+
+static void draw_sections(struct top_page *p, const struct top_model *m,
+    const struct top_look *look, struct top_area area)
+{
+	struct top_section all[TOP_SECTIONS];
+	struct top_section *list[] = {&all[TOP_WAITERS], &all[TOP_CALLS],
+	    &all[TOP_AHEAD], &all[TOP_OUTCOMES]};
+	struct top_area left = area;
+
+	if (area.rows < 1)
+		return;
+	top_sections_make(all, m, look);
+	if (area.columns < TWO_COLUMNS || look->wide) {
+		draw_column(p, list, TOP_SECTIONS, area, look->wide);
+	} else {
+		left.columns = (area.columns - BETWEEN) / 2;
+		draw_column(p, list, 2, left, false);
+		area.column += left.columns + BETWEEN;
+		area.columns -= left.columns + BETWEEN;
+		draw_column(p, list + 2, 2, area, false);
+	}
+	top_sections_free(all);
+}
+
+/* ---- the page --------------------------------------------------------- */
+
+/* Why servers are not in order, a line each. */
+static int draw_troubles(struct top_page *p, const struct top_model *m,
+    const struct top_look *look, struct top_area area)
+{
+	struct top_range in = top_look_range(m, look);
+	int at = 0;
+
+	for (size_t i = in.first; i < in.end && at < area.rows; i++) {
+		char *why = top_servers_trouble(&m->servers[i]);
+		char *name = top_text_clean(m->servers[i].status->name.data,
+		    m->servers[i].status->name.len);
+		char text[512];
+
+		if (why && *why) {
+			snprintf(text, sizeof(text), "%s: %s", name ? name : "",
+			    why);
+			(void)top_page_put(p, area.row + at++, area.column,
+			    area.columns, TOP_BAD, text);
+		}
+		free(why);
+		free(name);
+	}
+	return at;
+}
+
+static void take_rows(struct top_area *area, int rows)
+{
+	area->row += rows;
+	area->rows -= rows;
+}
+
+/* No more than a part of the page, so that room is left for the sections. */
+static void draw_servers(struct top_page *p, const struct top_model *m,
+    const struct top_look *look, struct top_area *area)
+{
+	struct top_table *t = top_servers_table(m, look);
+	struct top_area part = *area;
+	int most = area->rows / 2 < 4 ? 4 : area->rows / 2, took;
+
+	if (part.rows > most)
+		part.rows = most;
+	took = top_table_draw(t, p, &part, false);
+	if ((int)top_table_rows(t) + 1 > took && took > 1) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "… and %d more",
+		    (int)top_table_rows(t) + 2 - took);
+		(void)top_page_put(
+		    p, part.row + took - 1, 0, part.columns, TOP_DIM, text);
+	}
+	take_rows(area, took);
+	top_table_free(t);
+	part = *area;
+	part.rows = part.rows / 3;
+	take_rows(area, draw_troubles(p, m, look, part));
+}
+
+static void draw_away(
+    struct top_page *p, const struct top_model *m, struct top_area *area)
+{
+	char text[320];
+
+	if (!m->away || area->rows < 1)
+		return;
+	snprintf(text, sizeof(text), "forefetchd is away: %s", m->why);
+	(void)top_page_put(p, area->row, 0, area->columns, TOP_BAD, text);
+	take_rows(area, 1);
+	if (area->rows < 1)
+		return;
+	(void)top_page_put(p, area->row, 0, area->columns, TOP_DIM,
+	    m->sample ? "This is how it was before; it goes on when "
+			"forefetchd is back."
+		      : "It goes on when forefetchd is there.");
+	take_rows(area, 1);
+}
+
+static void draw_help(struct top_page *p, struct top_area area)
+{
+	static const char *const lines[] = {
+	    "q  quit            p  pause the display     h  this help",
+	    "s  sort servers    w  room for long names   ← →  one server",
+	    "",
+	    "HITS       calls that the caches answered",
+	    "SAVED s/s  seconds of waiting spared, each second",
+	    "TRIP       round trip to the server",
+	    "LINK/s     bytes from and to the server",
+	    "CLIENTS/s  bytes to clients",
+	    "AHEAD      the part of the link that fetching ahead has",
+	    "QUEUE      calls to the server that are not answered yet",
+	    "SURE       how likely the predictor holds it",
+	    "FROM       tree, session, names: what says so; hint, warm: users",
+	    "WHY        not cached; expired: confirmed too long ago; goes",
+	    "           through: changes, WRITE; on its way: fetched ahead",
+	    "           late; link busy, server slow: took longer than usual",
+	    "#1234abcd  a file whose name is not known, or not yours to see",
+	};
+
+	for (int i = 0;
+	     i < (int)(sizeof(lines) / sizeof(lines[0])) && i < area.rows; i++)
+		(void)top_page_put(p, area.row + i, area.column, area.columns,
+		    TOP_PLAIN, lines[i]);
+}
+
+void top_view_draw(
+    struct top_page *p, const struct top_model *m, const struct top_look *asked)
+{
+	struct top_look look = *asked;
+	struct top_area area = {.row = 1,
+	    .rows = top_page_rows(p) - 1,
+	    .columns = top_page_columns(p)};
+
+	if (look.server >= (int)m->nservers)
+		look.server = -1;
+	draw_first(p, m, &look);
+	if (look.keys && top_page_rows(p) >= KEYS_ROWS) {
+		draw_keys(p, m, &look);
+		area.rows--;
+	}
+	draw_away(p, m, &area);
+	if (look.help) {
+		take_rows(&area, area.rows > 10);
+		draw_help(p, area);
+		return;
+	}
+	if (m->nservers > 0)
+		draw_servers(p, m, &look, &area);
+	else if (m->sample)
+		(void)top_page_put(p, area.row, 0, area.columns, TOP_DIM,
+		    "no server is configured");
+	if (m->nservers == 0)
+		return;
+	if (area.rows > 6)
+		take_rows(&area, 1);
+	draw_sections(p, m, &look, area);
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who waits and why, calls, what is fetched ahead, and what became of it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/ctl_text.h"
+#include "top/top_text.h"
+#include "top/top_view_private.h"
+
+#define WAITS_SPAN_US 10e6 /* of JobWaits */
+
+/* A row of some server. */
+struct item {
+	const struct top_server *srv;
+	const void *row;
+};
+
+struct list {
+	struct item items[TOP_SERVERS_MAX * TOP_LIST_MAX];
+	size_t n;
+};
+
+static void list_add(
+    struct list *l, const struct top_server *srv, const void *row)
+{
+	if (l->n < sizeof(l->items) / sizeof(l->items[0]))
+		l->items[l->n++] = (struct item){.srv = srv, .row = row};
+}
+
+/* ---- words ------------------------------------------------------------ */
+
+/* "dir/entry", as far as it is known. */
+static void put_object(struct top_table *t, const ProtobufCBinaryData *name,
+    const ProtobufCBinaryData *entry, uint64_t object)
+{
+	char *a = top_text_clean(name->data, name->len);
+	char *b = entry ? top_text_clean(entry->data, entry->len) : NULL;
+
+	if (a && *a && b && *b)
+		top_table_cell(t, "%s/%s", a, b);
+	else if (b && *b)
+		top_table_cell(t, "%s", b);
+	else if (a && *a)
+		top_table_cell(t, "%s", a);
+	else if (object)
+		top_table_cell(t, "#%08" PRIx64, object >> 32);
+	else
+		top_table_cell(t, "%s", "");
+	free(a);
+	free(b);
+}
+
+static void put_us(struct top_table *t, uint64_t us)
+{
+	char buf[CTL_TEXT_MAX];
+
+	top_table_cell(t, "%s",
+	    us < 100000000 ? ctl_text_us(buf, us) : ctl_text_duration(buf, us));
+}
+
+static void put_bytes(struct top_table *t, uint64_t bytes)
+{
+	char buf[CTL_TEXT_MAX];
+
+	top_table_cell(t, "%s", bytes > 0 ? ctl_text_bytes(buf, bytes) : "");
+}
+
+static void put_server_name(struct top_table *t, const struct top_server *srv)
+{
+	top_table_bytes(t, srv->status->name.data, srv->status->name.len);
+}
+
+/* Where there is but one server, nobody has to be told which. */
+static struct top_table *table_of(
+    const struct top_column *columns, struct top_range in)
+{
+	struct top_table *t = top_table_new(columns);
+
+	if (in.end - in.first == 1)
+		top_table_hide(t, "SERVER");
+	return t;
+}
+
+/* ---- who waits -------------------------------------------------------- */
+
+static const struct top_column waiter_columns[] = {
+    {.head = "WAITS s/s", .right = true},
+    {.head = "USER", .max = 16},
+    {.head = "FROM", .drop = 3, .max = 24},
+    {.head = "SERVER", .drop = 4, .max = 16},
+    {.head = "CALLS/s", .drop = 2, .right = true},
+    {.head = "WHY", .rest = true},
+    {0},
+};
+
+struct part {
+	const char *why;
+	uint64_t us;
+};
+
+static int by_part(const void *a, const void *b)
+{
+	uint64_t x = ((const struct part *)a)->us;
+	uint64_t y = ((const struct part *)b)->us;
+
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* "not cached 62%, link busy 38%", the greatest part first. */
+static void put_why(struct top_table *t, const Forefetch__JobWaits *j)
+{
+	struct part parts[] = {{"not cached", j->not_cached_us},
+	    {"expired", j->expired_us}, {"confirmed by strict", j->strict_us},
+	    {"goes through", j->change_us}, {"on its way", j->ahead_us},
+	    {"link busy", j->link_busy_us}, {"server slow", j->server_slow_us},
+	    {"server away", j->server_away_us}, {"cache disk", j->disk_us}};
+	size_t n = sizeof(parts) / sizeof(parts[0]), len = 0;
+	char text[256] = "";
+	double share;
+
+	qsort(parts, n, sizeof(parts[0]), by_part);
+	for (size_t i = 0; i < n && j->wait_us > 0; i++) {
+		share = (double)parts[i].us / (double)j->wait_us;
+		if (share < 0.005)
+			break;
+		len += (size_t)snprintf(text + len, sizeof(text) - len,
+		    "%s%s %.0f%%", len > 0 ? ", " : "", parts[i].why,
+		    share * 100);
+	}
+	top_table_cell(t, "%s", text);
+}
+
+static int by_wait(const void *a, const void *b)
+{
+	const Forefetch__JobWaits *x = ((const struct item *)a)->row;
+	const Forefetch__JobWaits *y = ((const struct item *)b)->row;
+
+	return x->wait_us < y->wait_us ? 1 : x->wait_us > y->wait_us ? -1 : 0;
+}
+
+static void put_waiter(struct top_table *t, const struct item *it)
+{
+	const Forefetch__JobWaits *j = it->row;
+
+	top_table_row(t, TOP_PLAIN);
+	top_table_cell(t, "%.2f", (double)j->wait_us / WAITS_SPAN_US);
+	top_table_cell(t, "%s", top_user_name(j->uid));
+	top_table_bytes(t, j->client.data, j->client.len);
+	put_server_name(t, it->srv);
+	top_table_cell(t, "%.1f", (double)j->calls / (WAITS_SPAN_US / 1e6));
+	put_why(t, j);
+}
+
+static void make_waiters(struct top_section *s, struct list *l,
+    const struct top_model *m, struct top_range in)
+{
+	uint64_t others = 0, others_us = 0;
+
+	for (size_t i = in.first; i < in.end; i++) {
+		const Forefetch__ServerActivity *a = m->servers[i].activity;
+
+		for (size_t k = 0; a && k < a->n_jobs; k++)
+			list_add(l, &m->servers[i], a->jobs[k]);
+		others += a ? a->jobs_omitted : 0;
+		others_us += a ? a->jobs_omitted_wait_us : 0;
+	}
+	qsort(l->items, l->n, sizeof(l->items[0]), by_wait);
+	s->table = table_of(waiter_columns, in);
+	for (size_t i = 0; i < l->n && i < TOP_LIST_MAX; i++)
+		put_waiter(s->table, &l->items[i]);
+	s->steady = true;
+	snprintf(s->title, sizeof(s->title), "Who waits");
+	if (others > 0)
+		snprintf(s->remark, sizeof(s->remark),
+		    "last 10 s; %" PRIu64 " of other users wait %.2f s/s",
+		    others, (double)others_us / WAITS_SPAN_US);
+	else
+		snprintf(s->remark, sizeof(s->remark), "%s",
+		    l->n > 0 ? "last 10 s" : "nobody did in the last 10 s");
+}
+
+/* ---- calls ------------------------------------------------------------ */
+
+static const struct top_column call_columns[] = {
+    {.head = "AGE", .right = true},
+    {.head = "CALL"},
+    {.head = "USER", .drop = 1, .max = 16},
+    {.head = "SERVER", .drop = 5, .max = 16},
+    {.head = "OFFSET", .drop = 4, .right = true},
+    {.head = "SIZE", .drop = 3, .right = true},
+    {.head = "WHY", .drop = 2, .max = 20},
+    {.head = "FILE", .rest = true},
+    {0},
+};
+
+static int by_age(const void *a, const void *b)
+{
+	const Forefetch__ClientCall *x = ((const struct item *)a)->row;
+	const Forefetch__ClientCall *y = ((const struct item *)b)->row;
+
+	return x->age_us < y->age_us ? 1 : x->age_us > y->age_us ? -1 : 0;
+}
+
+static void put_call(struct top_table *t, const struct item *it)
+{
+	const Forefetch__ClientCall *c = it->row;
+
+	top_table_row(t, c->age_us > 1000000 ? TOP_WARN : TOP_PLAIN);
+	put_us(t, c->age_us);
+	top_table_cell(t, "%s", c->procedure);
+	top_table_cell(t, "%s", top_user_name(c->uid));
+	put_server_name(t, it->srv);
+	put_bytes(t, c->offset);
+	put_bytes(t, c->bytes);
+	top_table_cell(t, "%s", c->cause);
+	put_object(t, &c->name, &c->entry, c->object);
+}
+
+static void make_calls(struct top_section *s, struct list *l,
+    const struct top_model *m, struct top_range in)
+{
+	uint64_t others = 0;
+
+	for (size_t i = in.first; i < in.end; i++) {
+		const Forefetch__ServerActivity *a = m->servers[i].activity;
+
+		for (size_t k = 0; a && k < a->n_calls; k++)
+			list_add(l, &m->servers[i], a->calls[k]);
+		others += a ? a->calls_omitted : 0;
+	}
+	qsort(l->items, l->n, sizeof(l->items[0]), by_age);
+	s->table = table_of(call_columns, in);
+	for (size_t i = 0; i < l->n && i < TOP_LIST_MAX; i++)
+		put_call(s->table, &l->items[i]);
+	snprintf(s->title, sizeof(s->title), "Calls that wait");
+	if (l->n + others == 0)
+		snprintf(s->remark, sizeof(s->remark), "none");
+	else if (others > 0)
+		snprintf(s->remark, sizeof(s->remark),
+		    "%zu, and %" PRIu64 " others", l->n, others);
+	else
+		snprintf(s->remark, sizeof(s->remark), "%zu", l->n);
+}
+
+/* ---- ahead ------------------------------------------------------------ */
+
+static const struct top_column ahead_columns[] = {
+    {.head = "AGE", .right = true},
+    {.head = "CALL"},
+    {.head = "FROM", .drop = 1},
+    {.head = "USER", .drop = 2, .max = 16},
+    {.head = "SERVER", .drop = 5, .max = 16},
+    {.head = "SIZE", .drop = 3, .right = true},
+    {.head = "SURE", .drop = 4, .right = true},
+    {.head = "FILE", .rest = true},
+    {0},
+};
+
+static void put_permille(struct top_table *t, uint32_t permille)
+{
+	if (permille > 0)
+		top_table_cell(t, "%.0f%%", permille / 10.0);
+	else
+		top_table_cell(t, "%s", "");
+}
+
+static void put_ahead(struct top_table *t, const struct item *it)
+{
+	const Forefetch__AheadCall *c = it->row;
+	bool waits = !*c->procedure;
+
+	top_table_row(t, waits ? TOP_DIM : TOP_PLAIN);
+	put_us(t, c->age_us);
+	top_table_cell(t, "%s", waits ? "(queued)" : c->procedure);
+	top_table_cell(t, "%s", c->source);
+	top_table_cell(t, "%s", top_user_name(c->uid));
+	put_server_name(t, it->srv);
+	put_bytes(t, c->bytes);
+	put_permille(t, c->p_permille);
+	put_object(t, &c->name, &c->entry, c->object);
+}
+
+static void make_ahead(struct top_section *s, struct list *l,
+    const struct top_model *m, struct top_range in)
+{
+	uint64_t others = 0;
+
+	for (size_t i = in.first; i < in.end; i++) {
+		const Forefetch__ServerActivity *a = m->servers[i].activity;
+
+		for (size_t k = 0; a && k < a->n_ahead; k++)
+			list_add(l, &m->servers[i], a->ahead[k]);
+		others += a ? a->ahead_omitted : 0;
+	}
+	s->table = table_of(ahead_columns, in);
+	for (size_t i = 0; i < l->n && i < TOP_LIST_MAX; i++)
+		put_ahead(s->table, &l->items[i]);
+	snprintf(s->title, sizeof(s->title), "Fetched ahead");
+	if (l->n + others == 0)
+		snprintf(s->remark, sizeof(s->remark), "nothing now");
+	else if (others > 0)
+		snprintf(s->remark, sizeof(s->remark),
+		    "%zu, and %" PRIu64 " others", l->n, others);
+	else
+		snprintf(s->remark, sizeof(s->remark), "%zu", l->n);
+}
+
+/* ---- what became of it ------------------------------------------------ */
+
+static const struct top_column outcome_columns[] = {
+    {.head = "AGE", .right = true},
+    {.head = "BECAME"},
+    {.head = "FROM", .drop = 1},
+    {.head = "USER", .drop = 2, .max = 16},
+    {.head = "SERVER", .drop = 5, .max = 16},
+    {.head = "SIZE", .drop = 3, .right = true},
+    {.head = "SURE", .drop = 4, .right = true},
+    {.head = "FILE", .rest = true},
+    {0},
+};
+
+static enum top_style outcome_style(const char *state)
+{
+	if (strcmp(state, "used") == 0)
+		return TOP_GOOD;
+	if (strcmp(state, "late") == 0 || strcmp(state, "unused") == 0 ||
+	    strcmp(state, "failed") == 0)
+		return TOP_WARN;
+	return TOP_DIM;
+}
+
+static void put_outcome(struct top_table *t, const struct item *it)
+{
+	const Forefetch__Outcome *o = it->row;
+	const Forefetch__Prediction *p = o->prediction;
+
+	top_table_row(t, outcome_style(p->state));
+	put_us(t, p->age_us);
+	top_table_cell(t, "%s", p->state);
+	top_table_cell(t, "%s", p->source);
+	top_table_cell(t, "%s", top_user_name(o->uid));
+	put_server_name(t, it->srv);
+	put_bytes(t, p->bytes);
+	put_permille(t, p->p_permille);
+	put_object(t, &o->name, NULL, o->object);
+}
+
+static int by_newest(const void *a, const void *b)
+{
+	const Forefetch__Outcome *x = ((const struct item *)a)->row;
+	const Forefetch__Outcome *y = ((const struct item *)b)->row;
+
+	return x->prediction->age_us > y->prediction->age_us   ? 1
+	       : x->prediction->age_us < y->prediction->age_us ? -1
+							       : 0;
+}
+
+static void make_outcomes(struct top_section *s, struct list *l,
+    const struct top_model *m, struct top_range in)
+{
+	struct top_rates sum = {.known = false};
+
+	for (size_t i = in.first; i < in.end; i++) {
+		const Forefetch__ServerActivity *a = m->servers[i].activity;
+		const struct top_rates *r = &m->servers[i].rates;
+
+		for (size_t k = 0; a && k < a->n_outcomes; k++)
+			if (a->outcomes[k]->prediction)
+				list_add(l, &m->servers[i], a->outcomes[k]);
+		sum.used += r->used;
+		sum.late += r->late;
+		sum.unused += r->unused;
+		sum.dropped += r->dropped;
+	}
+	qsort(l->items, l->n, sizeof(l->items[0]), by_newest);
+	s->table = table_of(outcome_columns, in);
+	for (size_t i = 0; i < l->n && i < TOP_LIST_MAX; i++)
+		put_outcome(s->table, &l->items[i]);
+	snprintf(s->title, sizeof(s->title), "Last predictions");
+	snprintf(s->remark, sizeof(s->remark),
+	    "used %.1f/s, late %.1f/s, unused %.1f/s, dropped %.1f/s", sum.used,
+	    sum.late, sum.unused, sum.dropped);
+}
+
+/* ---- all -------------------------------------------------------------- */
+
+void top_sections_make(struct top_section sections[TOP_SECTIONS],
+    const struct top_model *m, const struct top_look *look)
+{
+	static void (*const makers[TOP_SECTIONS])(struct top_section * s,
+	    struct list * l, const struct top_model *m, struct top_range in) = {
+	    [TOP_WAITERS] = make_waiters,
+	    [TOP_CALLS] = make_calls,
+	    [TOP_AHEAD] = make_ahead,
+	    [TOP_OUTCOMES] = make_outcomes,
+	};
+	struct top_range in = top_look_range(m, look);
+	struct list *l = malloc(sizeof(*l));
+
+	memset(sections, 0, TOP_SECTIONS * sizeof(sections[0]));
+	for (int i = 0; l && i < TOP_SECTIONS; i++) {
+		l->n = 0;
+		makers[i](&sections[i], l, m, in);
+	}
+	free(l);
+}
+
+void top_sections_free(struct top_section sections[TOP_SECTIONS])
+{
+	for (int i = 0; i < TOP_SECTIONS; i++)
+		top_table_free(sections[i].table);
+}

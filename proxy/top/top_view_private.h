@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Private to top_view*.c: the tables of a view, and the words in them. */
+#ifndef FOREFETCH_TOP_VIEW_PRIVATE_H
+#define FOREFETCH_TOP_VIEW_PRIVATE_H
+
+#include "top/top_table.h"
+#include "top/top_view.h"
+
+/* Rows that one list has at most, of all servers together. */
+enum { TOP_LIST_MAX = 64 };
+
+/* The servers that lists are about: those from `first` to before `end`. */
+struct top_range {
+	size_t first, end;
+};
+struct top_range top_look_range(
+    const struct top_model *m, const struct top_look *look);
+/* Indexes of the servers in the order that was asked for; n of them. */
+void top_look_order(
+    const struct top_model *m, const struct top_look *look, size_t *order);
+
+/* top_view_servers.c: servers, and their mounts. */
+struct top_table *top_servers_table(
+    const struct top_model *m, const struct top_look *look);
+/* What is to be said of a server in a line of its own; "": nothing. Clean. */
+char *top_servers_trouble(const struct top_server *srv);
+
+/* top_view_lists.c: one section each. */
+struct top_section {
+	char title[96];
+	char remark[160]; /* behind the title */
+	struct top_table *table;
+	bool steady; /* its length changes seldom */
+};
+
+enum { TOP_WAITERS, TOP_CALLS, TOP_AHEAD, TOP_OUTCOMES, TOP_SECTIONS };
+
+/* Fill all of them; tables to be freed. */
+void top_sections_make(struct top_section sections[TOP_SECTIONS],
+    const struct top_model *m, const struct top_look *look);
+void top_sections_free(struct top_section sections[TOP_SECTIONS]);
+
+/* The name of a user, clean; of static memory, until it is called again. */
+const char *top_user_name(uint32_t uid);
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Rates between samples, also where counters begin anew. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "top/top_fixture.h"
+#include "top/top_json.h"
+#include "top/top_model.h"
+
+static bool near(double a, double b)
+{
+	return a > b - 1e-6 && a < b + 1e-6;
+}
+
+static struct saying say(uint64_t uptime_ms, uint64_t count)
+{
+	return (struct saying){.servers = 1,
+	    .rows = 1,
+	    .uptime_ms = uptime_ms,
+	    .count = count,
+	    .pid = 7};
+}
+
+static void update(struct top_model *m, struct saying what)
+{
+	top_model_update(m, sample_make(&what));
+}
+
+static void test_rates(void **state)
+{
+	struct top_model m = {0};
+	const struct top_rates *r;
+
+	(void)state;
+	update(&m, say(1000, 100));
+	assert_false(m.servers[0].rates.known);
+	update(&m, say(3000, 300));
+	r = &m.servers[0].rates;
+	assert_true(r->known);
+	assert_true(near(r->calls, 100));
+	assert_true(near(r->client_bytes, 300));
+	assert_true(near(r->link_bytes, 500));
+	assert_true(near(r->hit_share, 0.5));
+	assert_true(near(r->ahead_share, 0.5));
+	/* 100 a second, of 40 ms each. */
+	assert_true(near(r->saved_s, 4));
+	assert_true(near(r->waited_s, 0.1));
+	assert_true(near(m.servers[0].mounts[0].calls, 100));
+	assert_true(near(m.servers[0].mounts[0].hit_share, 0.75));
+	top_model_clear(&m);
+}
+
+/* Neither less than nothing nor all since the start. */
+static void test_restart(void **state)
+{
+	struct top_model m = {0};
+	struct saying other = say(5000, 1000);
+
+	(void)state;
+	update(&m, say(4000, 900));
+	/* The same number of the process, but it has begun anew. */
+	update(&m, say(1000, 5));
+	assert_false(m.servers[0].rates.known);
+	assert_true(near(m.servers[0].rates.calls, 0));
+	assert_false(m.servers[0].mounts[0].known);
+	/* Another process that counts more by now. */
+	other.pid = 8;
+	update(&m, other);
+	assert_false(m.servers[0].rates.known);
+	update(&m, say(6000, 2000));
+	assert_false(m.servers[0].rates.known);
+	update(&m, say(7000, 2001));
+	assert_true(near(m.servers[0].rates.calls, 1));
+	top_model_clear(&m);
+}
+
+/* Counters of a server that was removed and added again, in one daemon. */
+static void test_counter_goes_back(void **state)
+{
+	struct top_model m = {0};
+
+	(void)state;
+	update(&m, say(1000, 500));
+	update(&m, say(2000, 3));
+	assert_false(m.servers[0].rates.known);
+	assert_true(near(m.servers[0].rates.hit_share, -1));
+	update(&m, say(3000, 5));
+	assert_true(near(m.servers[0].rates.calls, 2));
+	top_model_clear(&m);
+}
+
+/* Nothing happens, and then the greatest counter there is. */
+static void test_bounds(void **state)
+{
+	struct top_model m = {0};
+
+	(void)state;
+	update(&m, say(1000, 5));
+	update(&m, say(2000, 5));
+	assert_true(m.servers[0].rates.known);
+	assert_true(near(m.servers[0].rates.calls, 0));
+	assert_true(near(m.servers[0].rates.hit_share, -1));
+	assert_true(near(m.servers[0].mounts[0].hit_share, -1));
+	update(&m, say(3000, UINT64_MAX));
+	/* The same moment once more. */
+	update(&m, say(3000, UINT64_MAX));
+	assert_false(m.servers[0].rates.known);
+	top_model_clear(&m);
+}
+
+static void test_servers_come_and_go(void **state)
+{
+	struct top_model m = {0};
+	struct saying more = say(2000, 20);
+
+	(void)state;
+	update(&m, say(1000, 10));
+	more.servers = 3;
+	update(&m, more);
+	assert_int_equal(m.nservers, 3);
+	assert_true(m.servers[0].rates.known);
+	assert_false(m.servers[2].rates.known);
+	more.servers = 0;
+	more.uptime_ms = 3000;
+	update(&m, more);
+	assert_int_equal(m.nservers, 0);
+	update(&m, say(4000, 30));
+	assert_false(m.servers[0].rates.known);
+	top_model_clear(&m);
+}
+
+/* What was known stays, and is no rate of the time in between. */
+static void test_away(void **state)
+{
+	struct top_model m = {0};
+	struct top_sample *none = calloc(1, sizeof(*none));
+
+	(void)state;
+	strcpy(none->error, "it is not running");
+	update(&m, say(1000, 10));
+	update(&m, say(2000, 20));
+	top_model_update(&m, none);
+	assert_true(m.away);
+	assert_string_equal(m.why, "it is not running");
+	assert_int_equal(m.nservers, 1);
+	/* Without memory for a sample, too. */
+	top_model_update(&m, NULL);
+	assert_true(m.away);
+	update(&m, say(4000, 60));
+	assert_false(m.away);
+	assert_true(near(m.servers[0].rates.calls, 20));
+	top_model_clear(&m);
+}
+
+static void test_past(void **state)
+{
+	struct top_model m = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < TOP_PAST + 10; i++)
+		update(&m, say(1000 * (i + 1), i * i));
+	assert_int_equal(m.servers[0].npast, TOP_PAST);
+	/* (i + 1)^2 - i^2 */
+	assert_true(
+	    near(m.servers[0].past[TOP_PAST - 1], 2 * (TOP_PAST + 8) + 1));
+	assert_true(
+	    near(m.servers[0].past[TOP_PAST - 2], 2 * (TOP_PAST + 7) + 1));
+	top_model_clear(&m);
+}
+
+static char *json_of(const struct top_model *m)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	top_json_print(out, m);
+	fclose(out);
+	return text;
+}
+
+static void test_json(void **state)
+{
+	struct top_model m = {0};
+	char *text;
+
+	(void)state;
+	update(&m, say(1000, 10));
+	text = json_of(&m);
+	assert_non_null(strstr(text, "\"calls_per_second\":null"));
+	free(text);
+	update(&m, say(2000, 30));
+	text = json_of(&m);
+	assert_non_null(strstr(text, "\"away\":false"));
+	assert_non_null(strstr(text, "\"calls_per_second\":20,"));
+	assert_non_null(strstr(text, "\"saved_us_per_second\":800000,"));
+	assert_non_null(strstr(text, "\"strict_us\":7500000"));
+	free(text);
+	top_model_update(&m, NULL);
+	text = json_of(&m);
+	assert_string_equal(text,
+	    "{\"away\":true,\"away_reason\":\"out of memory\","
+	    "\"servers\":[]}\n");
+	free(text);
+	top_model_clear(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_rates),
+	    cmocka_unit_test(test_restart),
+	    cmocka_unit_test(test_counter_goes_back),
+	    cmocka_unit_test(test_bounds),
+	    cmocka_unit_test(test_servers_come_and_go),
+	    cmocka_unit_test(test_away),
+	    cmocka_unit_test(test_past),
+	    cmocka_unit_test(test_json),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Pages of any size: nothing is outside of them, and nothing that a terminal
+ * would obey is in them. */
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "ctl/ctl_text.h"
+#include "top/top_fixture.h"
+#include "top/top_page.h"
+#include "top/top_text.h"
+#include "top/top_view.h"
+
+static const struct {
+	int columns, rows;
+} sizes[] = {{1, 1}, {2, 2}, {10, 3}, {40, 10}, {80, 24}, {159, 12}, {160, 30},
+    {200, 50}, {1000, 3}};
+
+static const char *const names[] = {
+    "file.c",
+    "",
+    "a name that is so long that it does not fit into any column of the page",
+    "\xe6\x96\x87\xe4\xbb\xb6\xe5\x90\x8d\xe5\x89\x8d\xe6\x96\x87\xe4\xbb\xb6",
+    "e\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81",
+    "\x1b[2J\x1b]0;title\x07\r\n\t\x7f\xc2\x9b"
+    "31m",
+    "\xff\xfe\xc0\xaf\xed\xa0\x80\xf5\x80\x80\x80\xe2\x82",
+    "\xe2\x80\xae"
+    "evil\xe2\x80\x8b\xef\xbb\xbf\xf3\xa0\x81\x81",
+    "\xcc\x81\xcc\x81",
+};
+
+/* What is on a row: its columns; fails where a terminal would obey it. */
+static int judge_row(const char *row)
+{
+	const uint8_t *s = (const uint8_t *)row;
+	size_t len = strlen(row), n;
+
+	for (size_t i = 0; i < len; i += n) {
+		n = ctl_utf8_length(s + i, len - i);
+		assert_true(n > 0);
+		assert_true(s[i] >= 0x20 && s[i] != 0x7f);
+		assert_false(s[i] == 0xc2 && s[i + 1] < 0xa0);
+		/* Directions, and what cannot be seen. */
+		assert_false(n == 3 && s[i] == 0xe2 && s[i + 1] == 0x80 &&
+			     s[i + 2] >= 0x8b && s[i + 2] <= 0xae &&
+			     (s[i + 2] <= 0x8f || s[i + 2] >= 0xa8));
+		assert_false(n == 4 && s[i] == 0xf3 && s[i + 1] == 0xa0);
+	}
+	return top_text_columns(row);
+}
+
+static void judge(const struct top_page *p)
+{
+	for (int i = 0; i < top_page_rows(p); i++) {
+		char *row = top_page_row(p, i);
+
+		assert_non_null(row);
+		assert_true(judge_row(row) <= top_page_columns(p));
+		free(row);
+	}
+}
+
+static bool has(const struct top_page *p, const char *text)
+{
+	bool found = false;
+
+	for (int i = 0; !found && i < top_page_rows(p); i++) {
+		char *row = top_page_row(p, i);
+
+		found = strstr(row, text) != NULL;
+		free(row);
+	}
+	return found;
+}
+
+static struct top_page *drawn(
+    const struct top_model *m, struct top_look look, int columns, int rows)
+{
+	struct top_page *p = top_page_new(columns, rows);
+
+	assert_non_null(p);
+	if (!look.clock)
+		look.clock = "12:34:56";
+	top_view_draw(p, m, &look);
+	return p;
+}
+
+static void fill(struct top_model *m, const struct saying *what)
+{
+	struct saying first = *what;
+
+	top_model_update(m, sample_make(&first));
+	first.uptime_ms += 1000;
+	first.count *= 2;
+	top_model_update(m, sample_make(&first));
+}
+
+static void draw_all(const struct top_model *m)
+{
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		for (int k = 0; k < 16; k++) {
+			struct top_look look = {.server = k & 1 ? 0 : -1,
+			    .wide = k & 2,
+			    .keys = k & 4,
+			    .help = k & 8,
+			    .paused = k == 5};
+			struct top_page *p =
+			    drawn(m, look, sizes[i].columns, sizes[i].rows);
+
+			judge(p);
+			top_page_free(p);
+		}
+}
+
+static void test_any_size_and_name(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		for (unsigned k = 0; k < 4; k++) {
+			static const unsigned rows[] = {0, 1, 5, 64};
+			struct saying what = {.servers = k,
+			    .rows = rows[k],
+			    .uptime_ms = 1000,
+			    .count = k == 3 ? UINT64_MAX / 4 : 1000,
+			    .name = names[i],
+			    .down = k == 2};
+			struct top_model m = {0};
+
+			fill(&m, &what);
+			draw_all(&m);
+			top_model_clear(&m);
+		}
+}
+
+/* Before the first sample, and while the daemon is away. */
+static void test_away(void **state)
+{
+	struct saying what = {.servers = 1, .rows = 2, .uptime_ms = 1};
+	struct top_look look = {.server = -1, .keys = true};
+	struct top_model m = {0};
+	struct top_page *p;
+
+	(void)state;
+	draw_all(&m);
+	top_model_update(&m, NULL);
+	p = drawn(&m, look, 80, 24);
+	assert_true(has(p, "forefetchd is away: out of memory"));
+	top_page_free(p);
+	draw_all(&m);
+	fill(&m, &what);
+	top_model_update(&m, NULL);
+	p = drawn(&m, look, 80, 24);
+	assert_true(has(p, "forefetchd is away"));
+	assert_true(has(p, "nas0"));
+	top_page_free(p);
+	top_model_clear(&m);
+}
+
+/* What matters is there on a screen of ordinary size. */
+static void test_ordinary(void **state)
+{
+	static const char *const words[] = {"nas0", "CALLS/s", "1000", "50%",
+	    "Who waits", "confirmed by strict 75%, link busy 25%",
+	    "Calls that wait", "READDIRPLUS", "Fetched ahead", "(queued)",
+	    "Last predictions", "withdrawn", "q quit"};
+	struct saying what = {
+	    .servers = 1, .rows = 3, .uptime_ms = 1, .count = 1000};
+	struct top_look look = {.server = -1, .keys = true};
+	struct top_model m = {0};
+	struct top_page *p;
+
+	(void)state;
+	fill(&m, &what);
+	p = drawn(&m, look, 80, 24);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!has(p, words[i]))
+			fail_msg("%s is not on it", words[i]);
+	top_page_free(p);
+	/* On a small one, how it goes and who waits. */
+	p = drawn(&m, look, 40, 10);
+	assert_true(has(p, "nas0"));
+	assert_true(has(p, "1000"));
+	assert_true(has(p, "WAITS s/s"));
+	top_page_free(p);
+	top_model_clear(&m);
+}
+
+static void test_down(void **state)
+{
+	struct saying what = {.servers = 1, .uptime_ms = 1, .down = true};
+	struct top_look look = {.server = -1};
+	struct top_model m = {0};
+	struct top_page *p;
+
+	(void)state;
+	what.name = "refused";
+	fill(&m, &what);
+	p = drawn(&m, look, 80, 24);
+	assert_true(has(p, "connecting 1 h 2 min"));
+	assert_true(has(p, "refused0: refused"));
+	top_page_free(p);
+	top_model_clear(&m);
+}
+
+/* Of more servers than there is room for it says how many there are. */
+static void test_many_servers(void **state)
+{
+	struct saying what = {
+	    .servers = 100, .rows = 1, .uptime_ms = 1, .count = 9};
+	struct top_look look = {.server = -1};
+	struct top_model m = {0};
+	struct top_page *p;
+
+	(void)state;
+	fill(&m, &what);
+	p = drawn(&m, look, 80, 24);
+	assert_true(has(p, "more"));
+	assert_true(has(p, "Who waits"));
+	top_page_free(p);
+	look.server = 99;
+	p = drawn(&m, look, 80, 24);
+	assert_true(has(p, "nas99"));
+	assert_false(has(p, "nas98"));
+	top_page_free(p);
+	/* It is gone since it was chosen. */
+	look.server = 1000;
+	p = drawn(&m, look, 80, 24);
+	assert_true(has(p, "nas0"));
+	top_page_free(p);
+	top_model_clear(&m);
+}
+
+/* ---- the parts -------------------------------------------------------- */
+
+static void assert_clean(const char *bytes, const char *want)
+{
+	char *text = top_text_clean(bytes, strlen(bytes));
+
+	assert_string_equal(text, want);
+	free(text);
+}
+
+static void test_clean(void **state)
+{
+	char *text;
+
+	(void)state;
+	assert_clean("a b", "a b");
+	assert_clean("\x1b[31m", "\\x1b[31m");
+	assert_clean("\xff", "\\xff");
+	assert_clean("\xc2\x9b", "\\xc2\\x9b");
+	assert_clean("\xe2\x80\xae", "\\xe2\\x80\\xae");
+	assert_clean("\xe6\x96\x87", "\xe6\x96\x87");
+	text = top_text_clean("a\0b", 3);
+	assert_string_equal(text, "a\\x00b");
+	free(text);
+	text = top_text_clean(NULL, 0);
+	assert_string_equal(text, "");
+	free(text);
+}
+
+static void test_put(void **state)
+{
+	struct top_page *p = top_page_new(6, 2);
+	char *row;
+
+	(void)state;
+	assert_int_equal(top_page_put(p, 0, 0, 6, TOP_PLAIN, "abcdefgh"), 6);
+	row = top_page_row(p, 0);
+	assert_string_equal(row, "abcde…");
+	free(row);
+	/* Half a wide character does not fit. */
+	assert_int_equal(top_page_put(p, 1, 0, 4, TOP_PLAIN,
+			     "\xe6\x96\x87\xe6\x96\x87\xe6\x96\x87"),
+	    3);
+	row = top_page_row(p, 1);
+	assert_string_equal(row, "\xe6\x96\x87…");
+	free(row);
+	/* Outside. */
+	assert_int_equal(top_page_put(p, 2, 0, 6, TOP_PLAIN, "x"), 0);
+	assert_int_equal(top_page_put(p, -1, 0, 6, TOP_PLAIN, "x"), 0);
+	assert_int_equal(top_page_put(p, 0, 6, 6, TOP_PLAIN, "x"), 0);
+	assert_int_equal(top_page_put(p, 0, -1, 6, TOP_PLAIN, "x"), 0);
+	assert_int_equal(top_page_put(p, 0, 5, 6, TOP_PLAIN, "xy"), 1);
+	top_page_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_any_size_and_name),
+	    cmocka_unit_test(test_away),
+	    cmocka_unit_test(test_ordinary),
+	    cmocka_unit_test(test_down),
+	    cmocka_unit_test(test_many_servers),
+	    cmocka_unit_test(test_clean),
+	    cmocka_unit_test(test_put),
+	};
+
+	/* As the program does. */
+	setlocale(LC_CTYPE, "C.UTF-8");
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
