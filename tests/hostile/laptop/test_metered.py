@@ -267,6 +267,39 @@ class Warm(test_warm.Tree):
         self.assertFalse(self.ff.control("status")["hold"]["paused"])
 
 
+class Pins(test_warm.Tree):
+    """A pinned tree is fetched when it is pinned, and not checked over a
+    metered link that may carry nothing more."""
+    settings = {"metered": "yes", "metered_budget": "0"}
+
+    def lists(self):
+        return len(self.up.seen(rpc.READDIRPLUS))
+
+    def use(self):
+        """Clients call, behind which the pins are looked at."""
+        self.bystander_alive()
+        return True
+
+    def test_check_is_left_out(self):
+        control = test_warm.Control(self.ff)
+        self.addCleanup(control.close)
+        control.ask(23, test_warm.field(1, 1) + test_warm.field(
+            2, test_warm.place(self.ff)))
+        poll(lambda: self.lists() >= 3, "it is fetched")
+        poll(lambda: os.path.exists(os.path.join(
+            self.ff.top["cache_dir"], "nas", "pins")), "it is kept")
+        self.ff.stop()
+        self.ff.start()
+        lists, end = self.lists(), time.monotonic() + 2.5
+        while time.monotonic() < end: # two looks, a second apart
+            self.use()
+            time.sleep(0.1)
+        self.assertEqual(self.lists(), lists)
+        self.ff.write_config(metered="no")
+        self.ff.hup()
+        poll(lambda: self.use() and self.lists() > lists, "it is checked")
+
+
 if __name__ == "__main__":
     if not shutil.which("dbus-daemon"):
         sys.exit(print("SKIP: no dbus-daemon"))
