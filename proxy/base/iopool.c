@@ -33,7 +33,8 @@ struct iopool {
 	struct iopool_list finished;
 	bool stop;
 	/* Of the loop's thread: */
-	unsigned out; /* jobs given whose done() was not called yet */
+	unsigned out;        /* jobs given whose done() was not called yet */
+	struct iopool *root; /* whose threads these are; itself, or shared */
 	struct event *ev;
 	int efd;
 	unsigned threads;
@@ -83,6 +84,8 @@ static void iopool_reap(struct iopool *pool)
 	while ((job = STAILQ_FIRST(&list))) {
 		STAILQ_REMOVE_HEAD(&list, link);
 		pool->out--;
+		if (job->of != pool)
+			job->of->out--;
 		job->done(job);
 	}
 }
@@ -147,6 +150,7 @@ struct iopool *iopool_new(struct event_base *base, unsigned threads)
 	assert(threads > 0);
 	if (!pool)
 		return NULL;
+	pool->root = pool;
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->given, NULL);
 	pthread_condattr_init(&attr);
@@ -173,37 +177,62 @@ struct iopool *iopool_new(struct event_base *base, unsigned threads)
 	return NULL;
 }
 
+struct iopool *iopool_share(struct iopool *pool)
+{
+	struct iopool *share = calloc(1, sizeof(*share));
+
+	if (share)
+		share->root = pool->root;
+	return share;
+}
+
+size_t iopool_jobs(const struct iopool *pool)
+{
+	return pool->out;
+}
+
 void iopool_free(struct iopool *pool)
 {
 	if (!pool)
 		return;
 	iopool_drain(pool);
-	iopool_stop(pool);
+	if (pool->root == pool)
+		iopool_stop(pool);
+	else
+		free(pool);
 }
 
 void iopool_submit(struct iopool *pool, struct iopool_job *job)
 {
-	pool->out++;
-	pthread_mutex_lock(&pool->lock);
-	assert(!pool->stop);
-	STAILQ_INSERT_TAIL(&pool->todo, job, link);
-	pthread_cond_signal(&pool->given);
-	pthread_mutex_unlock(&pool->lock);
+	struct iopool *root = pool->root;
+
+	job->of = pool;
+	root->out++;
+	if (pool != root)
+		pool->out++;
+	pthread_mutex_lock(&root->lock);
+	assert(!root->stop);
+	STAILQ_INSERT_TAIL(&root->todo, job, link);
+	pthread_cond_signal(&root->given);
+	pthread_mutex_unlock(&root->lock);
 }
 
 void iopool_drain(struct iopool *pool)
 {
+	struct iopool *root = pool->root;
+
 	while (pool->out > 0) {
-		pthread_mutex_lock(&pool->lock);
-		while (STAILQ_EMPTY(&pool->finished))
-			pthread_cond_wait(&pool->ran, &pool->lock);
-		pthread_mutex_unlock(&pool->lock);
-		iopool_reap(pool);
+		pthread_mutex_lock(&root->lock);
+		while (STAILQ_EMPTY(&root->finished))
+			pthread_cond_wait(&root->ran, &root->lock);
+		pthread_mutex_unlock(&root->lock);
+		iopool_reap(root);
 	}
 }
 
 bool iopool_wait(struct iopool *pool, const bool *over, uint64_t us)
 {
+	struct iopool *root = pool->root;
 	struct timespec end;
 	int rc = 0;
 
@@ -215,12 +244,12 @@ bool iopool_wait(struct iopool *pool, const bool *over, uint64_t us)
 		end.tv_nsec -= 1000000000;
 	}
 	while (!*over && rc == 0) {
-		pthread_mutex_lock(&pool->lock);
-		while (rc == 0 && STAILQ_EMPTY(&pool->finished))
+		pthread_mutex_lock(&root->lock);
+		while (rc == 0 && STAILQ_EMPTY(&root->finished))
 			rc = pthread_cond_timedwait(
-			    &pool->ran, &pool->lock, &end);
-		pthread_mutex_unlock(&pool->lock);
-		iopool_reap(pool);
+			    &root->ran, &root->lock, &end);
+		pthread_mutex_unlock(&root->lock);
+		iopool_reap(root);
 	}
 	return *over;
 }

@@ -20,6 +20,7 @@ struct iopool;
  * until done(). */
 struct iopool_job {
 	STAILQ_ENTRY(iopool_job) link;
+	struct iopool *of; /* private */
 	/* In a thread: may block; touches nothing that the loop may touch. */
 	void (*run)(struct iopool_job *job);
 	/* On the loop, after run. May give the job again, or free it. */
@@ -29,6 +30,11 @@ struct iopool_job {
 /* Starts `threads` threads; NULL and errno on failure. All signals are
  * blocked in them. */
 struct iopool *iopool_new(struct event_base *base, unsigned threads);
+/* The same threads, where the jobs are counted apart: draining it, or freeing
+ * it, waits for its own only. To be freed before `pool`. NULL and errno. */
+struct iopool *iopool_share(struct iopool *pool);
+/* How many jobs are not done. */
+size_t iopool_jobs(const struct iopool *pool);
 /* Runs all jobs that were given, and their done(), then ends the threads. */
 void iopool_free(struct iopool *pool);
 void iopool_submit(struct iopool *pool, struct iopool_job *job);

@@ -118,6 +118,15 @@ void caches_set_data(struct caches *c, struct datacache *data)
 	datacache_set_memory(data, c->memory_bytes / DATA_SHARE);
 }
 
+void caches_set_memory(struct caches *c, size_t memory_bytes)
+{
+	if (c->memory_bytes == memory_bytes)
+		return;
+	c->memory_bytes = memory_bytes;
+	if (c->data)
+		datacache_set_memory(c->data, memory_bytes / DATA_SHARE);
+}
+
 void caches_free(struct caches *c)
 {
 	if (!c)
@@ -177,6 +186,24 @@ bool caches_bury(struct caches *c)
 	caches_unmake(g);
 	free(g);
 	return true;
+}
+
+bool caches_take_apart(struct caches *c)
+{
+	const struct caches old = *c;
+
+	if (c->attr) {
+		bury(c, &old);
+		c->mounts = NULL;
+		c->lists = NULL;
+		c->answers = NULL;
+		c->access = NULL;
+		c->names = NULL;
+		c->attr = NULL;
+		c->creds = NULL;
+		c->slab = NULL;
+	}
+	return c->buried && caches_bury(c);
 }
 
 void caches_flush(struct caches *c)
@@ -409,4 +436,17 @@ void caches_trim(struct caches *c)
 	while (bytes > c->memory_bytes && evict_listing(c))
 		bytes = caches_bytes(c);
 	c->trimmed_bytes = bytes;
+}
+
+bool caches_shrink(struct caches *c)
+{
+	bool dirty = c->dirty;
+	size_t before = caches_bytes(c);
+
+	if (before <= c->memory_bytes)
+		return false;
+	caches_trim(c);
+	/* The file may have more than is in memory. */
+	c->dirty = dirty;
+	return caches_bytes(c) < before;
 }

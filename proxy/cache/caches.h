@@ -71,8 +71,17 @@ void caches_free(struct caches *c);
 void caches_set_data(struct caches *c, struct datacache *data);
 /* The configuration was reloaded. */
 void caches_set_config(struct caches *c, const struct config_server *config);
+/* What all of them may take changed: less is given up by caches_shrink(). */
+void caches_set_memory(struct caches *c, size_t memory_bytes);
+/* Give up a part of what is too much, some tenths of a millisecond; to be
+ * called again while it returns true. */
+bool caches_shrink(struct caches *c);
 /* Forget everything, data too. The memory is given back by caches_bury(). */
 void caches_flush(struct caches *c);
+/* Free a part of them, before caches_free(), so that no turn is long; to be
+ * called again while it returns true. Nothing else may use them from then on.
+ */
+bool caches_take_apart(struct caches *c);
 /* Free a part of what was flushed, some tenths of a millisecond; to be called
  * again while it returns true. */
 bool caches_bury(struct caches *c);

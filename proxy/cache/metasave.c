@@ -151,6 +151,15 @@ void metasave_hurry(struct metasave *ms)
 		arm(ms, 0);
 }
 
+bool metasave_settle(struct metasave *ms)
+{
+	if (!ms->saving && !ms->p.caches->dirty)
+		return true;
+	if (!ms->saving && !ms->hurry)
+		metasave_hurry(ms);
+	return false;
+}
+
 static void job_done(struct iopool_job *job)
 {
 	struct metasave *ms =

@@ -41,6 +41,8 @@ unsigned metasave_failures(const struct metasave *ms, int *error);
 uint64_t metasave_waits_since_us(const struct metasave *ms);
 /* The caches were emptied: have the file say so at once. */
 void metasave_hurry(struct metasave *ms);
+/* Whether all is saved; if not, begins to. */
+bool metasave_settle(struct metasave *ms);
 /* The two halves of it, for a thread and for the loop. */
 struct metasave_file {
 	unsigned char *data; /* NULL: there is none, or it was set aside */

@@ -209,6 +209,13 @@ struct config_change {
 size_t config_diff(const struct config *old, const struct config *cfg,
     void (*on)(void *ctx, const struct config_change *change), void *ctx);
 
+/* Whether any fixed key of two servers differs. */
+bool config_server_differs(
+    const struct config_server *old, const struct config_server *now);
+
+/* Give `now` the fixed keys of [forefetch] that `old` has; `old` gets its. */
+void config_keep_fixed(struct config *old, struct config *now);
+
 /* The server of that name, or NULL. */
 const struct config_server *config_server_find(
     const struct config *cfg, const char *name);

@@ -141,3 +141,38 @@ size_t config_diff(const struct config *old, const struct config *cfg,
 	}
 	return d.n;
 }
+
+static void note_fixed(void *ctx, const struct config_change *change)
+{
+	*(bool *)ctx |= change->fixed;
+}
+
+bool config_server_differs(
+    const struct config_server *old, const struct config_server *now)
+{
+	bool fixed = false;
+	struct diff d = {.on = note_fixed, .ctx = &fixed};
+
+	diff_server(&d, old, now);
+	return fixed;
+}
+
+void config_keep_fixed(struct config *old, struct config *now)
+{
+	struct config_section was = config_section_daemon(old);
+	struct config_section is = config_section_daemon(now);
+
+	for (size_t k = 0; k < config_nkeys; k++) {
+		char *a = config_section_field(&was, k);
+		char *b = config_section_field(&is, k);
+
+		if (!a || !(config_keys[k].flags & CONFIG_KEY_FIXED))
+			continue;
+		for (size_t i = 0; i < config_keys[k].type->size; i++) {
+			char c = a[i];
+
+			a[i] = b[i];
+			b[i] = c;
+		}
+	}
+}

@@ -469,6 +469,25 @@ struct control *control_new(struct event_base *base, const char *path,
 	return c;
 }
 
+static bool has_begun(const struct control_session *s, const char *name)
+{
+	return (s->walk && s->walk_of == name) ||
+	       (s->trace && s->trace_of == name) ||
+	       (s->hints && s->hints_of == name) ||
+	       control_reply_works_with_server(s);
+}
+
+void control_end_server(struct control *c, const char *name)
+{
+	struct client *cl, *next;
+
+	for (cl = TAILQ_FIRST(&c->clients); cl; cl = next) {
+		next = TAILQ_NEXT(cl, link);
+		if (has_begun(&cl->session, name))
+			client_free(cl);
+	}
+}
+
 void control_free(struct control *c)
 {
 	struct client *cl;

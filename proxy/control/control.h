@@ -82,6 +82,8 @@ struct control_session {
 	bool may_work, may_carry;
 	struct tracer_trace *trace; /* NULL: none */
 	struct hint_stream *hints;  /* NULL: none */
+	/* The names of the servers that these are of. */
+	const char *walk_of, *trace_of, *hints_of;
 };
 
 /* Where a mount of the proxy has a file (control.proto, Place). */
@@ -157,6 +159,10 @@ struct control *control_new(struct event_base *base, const char *path,
 /* As a message, in the arena; NULL without memory. */
 Forefetch__HoldStatus *control_hold_status(
     struct arena *a, const struct hold_status *st);
+
+/* Closes the clients that have begun something with this server, which is
+ * about to go. `name` is the very one that control_ops gave. */
+void control_end_server(struct control *c, const char *name);
 
 /* Closes all clients and removes the socket file. NULL is allowed. */
 void control_free(struct control *c);

@@ -61,6 +61,11 @@ bool reply_may_carry(struct reply *r)
 	return false;
 }
 
+bool control_reply_works_with_server(const struct control_session *session)
+{
+	return session->work && !session->work->no_server;
+}
+
 void control_reply_forget(struct control_session *session)
 {
 	if (session->work)

@@ -3,6 +3,7 @@
 #ifndef FOREFETCH_CONTROL_REPLY_H
 #define FOREFETCH_CONTROL_REPLY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,9 @@ struct control_session;
 int control_reply_build(const uint8_t *req, size_t req_len,
     const struct control_peer *peer, struct control_session *session,
     const struct control_ops *ops, void *ctx, uint8_t **out, size_t *out_len);
+
+/* Whether a session has work of some server under way. */
+bool control_reply_works_with_server(const struct control_session *session);
 
 /* Free a session's work, and the file that it carries in parts. */
 void control_reply_forget(struct control_session *session);

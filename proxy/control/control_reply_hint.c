@@ -17,6 +17,7 @@ static bool begin(struct reply *r, const Forefetch__Place *place)
 	s->hints = NULL;
 	if (!reply_server_at(r, place, &at, &srv))
 		return false;
+	s->hints_of = srv.name;
 	s->hints = hint_begin(srv.hints, &who, at.export, at.path);
 	if (s->hints)
 		return true;

@@ -87,6 +87,7 @@ static bool warm_at(struct reply *r, const Forefetch__WarmRequest *request)
 	s->walk = NULL;
 	if (!reply_server_at(r, request->place, &at, &srv))
 		return false;
+	s->walk_of = srv.name;
 	s->walk = warm_begin(
 	    srv.warm, &who, at.export, at.path, !request->metadata_only);
 	if (!s->walk)

@@ -32,6 +32,7 @@ struct warm_progress;
  * needs. The same request, asked again, goes on with it. */
 struct control_work {
 	void (*free)(struct control_work *w);
+	bool no_server; /* it has to do with none, so that any may go */
 };
 
 /* What is needed to make one response. */

@@ -28,6 +28,7 @@ void reply_reload(struct reply *r, const Forefetch__Request *request)
 	out = arena_message(&r->arena, &forefetch__reloaded__descriptor);
 	if (!w || !out)
 		return;
+	w->work.no_server = true;
 	r->later = !r->ops->reload(r->ctx, &w->ticket, &r->arena, out);
 	r->res.result_case = FOREFETCH__RESPONSE__RESULT_RELOAD;
 	r->res.reload = out;

@@ -7,12 +7,13 @@
 
 enum { PART = 512 << 10 };
 
-static void begin(struct reply *r, struct tracer *t)
+static void begin(struct reply *r, const struct control_server *srv)
 {
 	struct control_session *s = r->session;
 
 	tracer_end(s->trace);
-	s->trace = tracer_begin(t, r->peer->uid, r->peer->uid == 0);
+	s->trace_of = srv->name;
+	s->trace = tracer_begin(srv->tracer, r->peer->uid, r->peer->uid == 0);
 	if (s->trace)
 		return;
 	if (errno == EBUSY)
@@ -67,7 +68,7 @@ void reply_trace(struct reply *r, const Forefetch__Request *request)
 	r->res.trace = out;
 	switch (request->trace->action) {
 	case FOREFETCH__TRACE_ACTION__BEGIN:
-		begin(r, srv.tracer);
+		begin(r, &srv);
 		return;
 	case FOREFETCH__TRACE_ACTION__TAKE:
 		take(r, out);

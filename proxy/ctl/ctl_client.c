@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "control/protocol.h"
@@ -100,6 +102,13 @@ struct ctl_client *ctl_open(const char *path)
 	complain(path, -c->fd);
 	free(c);
 	return NULL;
+}
+
+void ctl_set_patience(struct ctl_client *c, unsigned seconds)
+{
+	const struct timeval limit = {.tv_sec = (time_t)seconds};
+
+	(void)setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 }
 
 void ctl_close(struct ctl_client *c)

@@ -41,6 +41,7 @@ struct opening {
 	char err[TEXT_MAX]; /* why the directory cannot be used */
 	char data_err[TEXT_MAX];
 	bool same; /* the files are of the configured server */
+	uint64_t disk_bytes;
 	struct datacache *data;
 	struct metasave_file names;
 };
@@ -112,7 +113,7 @@ static void open_data(struct cachehome *h)
 	char path[PATH_MAX];
 	struct datacache_params dp = {.dir = path,
 	    .server = h->p.name,
-	    .size_bytes = h->p.disk_bytes,
+	    .size_bytes = o->disk_bytes,
 	    .iopool = h->p.iopool};
 	int rc =
 	    statedir_path(h->p.state, h->p.name, "data", path, sizeof(path));
@@ -207,6 +208,8 @@ static void use_data(struct cachehome *h)
 			datacache_flush(o->data);
 		caches_set_data(h->caches, o->data);
 		o->data = NULL;
+		if (o->disk_bytes != h->p.disk_bytes)
+			datacache_resize(h->caches->data, h->p.disk_bytes);
 	}
 	set_problem(h, o->data_err);
 	if (!o->data_err[0] && (h->logged[0] || o->renew)) {
@@ -248,6 +251,7 @@ static void begin(struct cachehome *h)
 	o->busy = true;
 	o->renew = st.failed != 0;
 	o->keep = h->caches->data && !o->renew;
+	o->disk_bytes = h->p.disk_bytes;
 	o->job.run = open_run;
 	o->job.done = open_on_done;
 	iopool_submit(h->p.iopool, &o->job);
@@ -283,6 +287,33 @@ int cachehome_wait(struct cachehome *h, uint64_t us, char *err, size_t errlen)
 	else if (h->open.rc == -EINVAL)
 		snprintf(err, errlen, "%s", h->open.err);
 	return done && h->open.rc == -EINVAL ? -EINVAL : 0;
+}
+
+bool cachehome_tried(const struct cachehome *h)
+{
+	return h->open.done;
+}
+
+void cachehome_set_shares(
+    struct cachehome *h, uint64_t disk_bytes, uint64_t memory_bytes)
+{
+	caches_set_memory(h->caches, (size_t)memory_bytes);
+	if (disk_bytes != h->p.disk_bytes && h->caches->data)
+		datacache_resize(h->caches->data, disk_bytes);
+	h->p.disk_bytes = disk_bytes;
+}
+
+bool cachehome_settle(struct cachehome *h)
+{
+	return !h->open.busy && (!h->save || metasave_settle(h->save));
+}
+
+bool cachehome_take_apart(struct cachehome *h)
+{
+	h->closing = true;
+	metasave_free(h->save);
+	h->save = NULL;
+	return caches_take_apart(h->caches);
 }
 
 void cachehome_stop(struct cachehome *h)

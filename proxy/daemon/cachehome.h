@@ -50,6 +50,8 @@ struct caches *cachehome_caches(struct cachehome *h);
 /* Wait for the disk for at most `us`. -EINVAL and a sentence in `err` where the
  * configuration is wrong; else 0, whether or not the disk answered. */
 int cachehome_wait(struct cachehome *h, uint64_t us, char *err, size_t errlen);
+/* Whether the disk was tried once, so that cachehome_wait() does not wait. */
+bool cachehome_tried(const struct cachehome *h);
 /* Whether the disk works, and its small files were read ahead. */
 bool cachehome_on_disk(const struct cachehome *h);
 /* Try the disk again now, if it does not work. */
@@ -64,6 +66,16 @@ struct cachehome_problem {
 };
 void cachehome_get_problem(
     const struct cachehome *h, struct cachehome_problem *p);
+
+/* The shares changed. */
+void cachehome_set_shares(
+    struct cachehome *h, uint64_t disk_bytes, uint64_t memory_bytes);
+/* Whether all names are saved; if not, begins to. */
+bool cachehome_settle(struct cachehome *h);
+/* Frees a part of the caches, before cachehome_free(), so that no turn is long;
+ * true where it is to be called again. Nothing else may use them from then on.
+ */
+bool cachehome_take_apart(struct cachehome *h);
 
 /* The caches were emptied: save them at once, so that the files are, too. */
 void cachehome_hurry(struct cachehome *h);

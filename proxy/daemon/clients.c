@@ -295,6 +295,17 @@ void clients_drain(struct clients *c)
 		conn_drain(cl->conn);
 }
 
+void clients_leave(struct clients *c)
+{
+	for (size_t i = 0; i < c->nlisteners; i++) {
+		listens_give_back(
+		    c->p.listens, evconnlistener_get_fd(c->listeners[i]));
+		evconnlistener_free(c->listeners[i]);
+	}
+	c->nlisteners = 0;
+	clients_drain(c);
+}
+
 bool clients_idle(const struct clients *c)
 {
 	const struct client *cl;

@@ -46,6 +46,9 @@ void clients_set_config(struct clients *c, const struct config_server *config);
 /* To be called every second: ends the connections that are stuck, and accepts
  * again where descriptors had run out. */
 void clients_sweep(struct clients *c, uint64_t now_us);
+/* The sockets go back to `listens`, which go on to listen; then as
+ * clients_drain(). */
+void clients_leave(struct clients *c);
 /* Accept no more connections and calls. */
 void clients_drain(struct clients *c);
 /* Nothing is in flight, and nothing left to send. */

@@ -6,10 +6,11 @@
  * This folder puts everything together, so it may use all others, and none may
  * use it:
  *
- *	main ──▶ daemon ──▶ server (one a section) ──▶ clients ──▶ listens
- *	                      │                                      │
- *	                      ├──▶ cachehome: its part of cache_dir  portowner
- *	                      └──▶ all that the section is made of
+ *	main ──▶ daemon ──▶ servers ──▶ server (one a section) ──▶ clients
+ *	           │           ▲  │        │                          │
+ *	           └─▶ reload ─┘  shares   ├─▶ cachehome: its part    listens
+ *	                                   │   of cache_dir           │
+ *	                                   └─▶ what it is made of     portowner
  */
 #include "daemon/daemon.h"
 
@@ -34,6 +35,9 @@
 #include "config/config.h"
 #include "control/control.h"
 #include "daemon/listens.h"
+#include "daemon/reload.h"
+#include "daemon/server.h"
+#include "daemon/servers.h"
 #include "daemon/server.h"
 #include "datacache/datacache.h"
 #include "nfsproto/rbuf.h"
@@ -62,7 +66,7 @@ enum {
 };
 
 struct daemon {
-	struct config *config;
+	struct config *config; /* until `servers` has it */
 	struct config_source source;
 	struct event_base *base;
 	struct loopwatch *loop;
@@ -71,8 +75,8 @@ struct daemon {
 	struct iopool *iopool;
 	struct listens *listens;
 	struct statedir *state;
-	struct server **servers;
-	size_t nservers;
+	struct servers *servers;
+	struct reload *reload;
 	struct control *control;
 	struct web *web;
 	struct netwatch *netwatch;
@@ -81,61 +85,8 @@ struct daemon {
 	struct event *ev_drain;
 	struct event *ev_alive; /* NULL: nobody watches */
 	uint64_t started_us;
-	uint64_t reload_us; /* time of the last reload; 0: none */
-	char reload_error[CONFIG_ERR_MAX]; /* of that; "": it went well */
-	uint64_t draining_us;              /* since when; 0 while serving */
+	uint64_t draining_us; /* since when; 0 while serving */
 };
-
-/* ---- reloading --------------------------------------------------------- */
-
-static void use_config(struct daemon *d, struct config *config)
-{
-	for (size_t i = 0; i < d->nservers; i++)
-		server_set_config(d->servers[i],
-		    config_server_find(config, server_name(d->servers[i])),
-		    config->reorder_rate);
-	log_set_level(config->log_level);
-	config_free(d->config);
-	d->config = config;
-}
-
-static void on_difference(void *ctx, const struct config_change *change)
-{
-	const char **fixed = ctx;
-
-	if (!*fixed && (change->kind != CONFIG_CHANGED || change->fixed))
-		*fixed = change->setting ? change->setting : "server";
-}
-
-/* Read the configuration again, and use it. */
-static void read_config(struct daemon *d)
-{
-	char err[CONFIG_ERR_MAX];
-	struct config *config;
-	const char *fixed = NULL;
-
-	notify_reloading();
-	d->reload_us = clock_now_us();
-	d->reload_error[0] = '\0';
-	d->source.former = d->config;
-	config = config_load(&d->source, err, sizeof(err));
-	if (config)
-		config_diff(d->config, config, on_difference, &fixed);
-	if (!config) {
-		snprintf(d->reload_error, sizeof(d->reload_error), "%s", err);
-	} else if (fixed) {
-		snprintf(d->reload_error, sizeof(d->reload_error),
-		    "`%s` changed; that takes effect after a restart only",
-		    fixed);
-		config_free(config);
-	} else {
-		use_config(d, config);
-		log_info("daemon file=%s: reloaded", d->source.file);
-	}
-	if (*d->reload_error)
-		log_error("daemon: not reloaded: %s", d->reload_error);
-	notify_ready();
-}
 
 /* ---- what control asks ------------------------------------------------- */
 
@@ -145,16 +96,17 @@ static void fill_daemon(void *ctx, struct arena *a, Forefetch__Status *out)
 
 	out->version = FF_VERSION;
 	out->config_file = arena_bytes(a, "%s", d->source.file);
-	out->cache_dir = arena_bytes(a, "%s", d->config->cache_dir);
+	out->cache_dir =
+	    arena_bytes(a, "%s", servers_config(d->servers)->cache_dir);
 	if (d->source.run_dir)
 		out->run_dir = arena_bytes(a, "%s", d->source.run_dir);
 	out->pid = (uint32_t)getpid();
 	out->clients_bytes = room_bytes(d->room);
 	out->clients_limit_bytes = room_limit(d->room);
 	out->uptime_us = clock_now_us() - d->started_us;
-	out->reload_error = arena_bytes(a, "%s", d->reload_error);
-	if (d->reload_us)
-		out->reload_age_us = clock_now_us() - d->reload_us;
+	out->reload_error = arena_bytes(a, "%s", reload_error(d->reload));
+	if (reload_time_us(d->reload))
+		out->reload_age_us = clock_now_us() - reload_time_us(d->reload);
 }
 
 static void fill_server(
@@ -162,7 +114,7 @@ static void fill_server(
 {
 	struct daemon *d = ctx;
 
-	server_fill_status(d->servers[i], a, out);
+	server_fill_status(servers_at(d->servers, i), a, out);
 }
 
 static void fill_status(void *ctx, struct arena *a, Forefetch__Status *out)
@@ -170,20 +122,20 @@ static void fill_status(void *ctx, struct arena *a, Forefetch__Status *out)
 	struct daemon *d = ctx;
 
 	fill_daemon(ctx, a, out);
-	out->servers = arena_messages(
-	    a, &forefetch__server_status__descriptor, d->nservers);
-	for (size_t i = 0; out->servers && i < d->nservers; i++)
-		server_fill_status(
-		    d->servers[i], a, out->servers[out->n_servers++]);
+	out->servers = arena_messages(a, &forefetch__server_status__descriptor,
+	    servers_count(d->servers));
+	for (size_t i = 0; out->servers && i < servers_count(d->servers); i++)
+		server_fill_status(servers_at(d->servers, i), a,
+		    out->servers[out->n_servers++]);
 }
 
 static bool find_server(void *ctx, size_t i, struct control_server *out)
 {
 	struct daemon *d = ctx;
 
-	if (i >= d->nservers)
+	if (i >= servers_count(d->servers))
 		return false;
-	server_modules(d->servers[i], out);
+	server_modules(servers_at(d->servers, i), out);
 	return true;
 }
 
@@ -195,8 +147,8 @@ static bool find_server_at(
 
 	if (netmatch_addr_parse(at->listen, &addr))
 		return false;
-	for (size_t i = 0; i < d->nservers; i++)
-		if (server_listens(d->servers[i], &addr))
+	for (size_t i = 0; i < servers_count(d->servers); i++)
+		if (server_listens(servers_at(d->servers, i), &addr))
 			return find_server(ctx, i, out);
 	return false;
 }
@@ -206,14 +158,14 @@ static void fill_activity(void *ctx, size_t i, uint32_t uid, struct arena *a,
 {
 	const struct daemon *d = ctx;
 
-	server_fill_activity(d->servers[i], uid, a, out);
+	server_fill_activity(servers_at(d->servers, i), uid, a, out);
 }
 
 static int flush(void *ctx, size_t i)
 {
 	struct daemon *d = ctx;
 
-	return server_flush(d->servers[i]);
+	return server_flush(servers_at(d->servers, i));
 }
 
 static void submit(void *ctx, struct iopool_job *job)
@@ -227,19 +179,12 @@ static bool reload(
     void *ctx, uint64_t *ticket, struct arena *a, Forefetch__Reloaded *out)
 {
 	struct daemon *d = ctx;
-	Forefetch__Change *change;
 
-	(void)ticket;
-	read_config(d);
-	if (!*d->reload_error)
-		return true;
-	out->changes = arena_messages(a, &forefetch__change__descriptor, 1);
-	if (!out->changes)
-		return true;
-	change = out->changes[out->n_changes++];
-	change->kind = FOREFETCH__CHANGE__CHANGE_KIND__FAILED;
-	change->why = arena_bytes(a, "%s", d->reload_error);
-	return true;
+	if (d->draining_us)
+		return false; /* its connection ends soon */
+	if (*ticket == 0)
+		*ticket = reload_begin(d->reload);
+	return reload_answer(d->reload, *ticket, a, out);
 }
 
 static const struct control_ops control_ops = {
@@ -258,8 +203,8 @@ static const struct control_ops control_ops = {
 
 static bool all_idle(const struct daemon *d)
 {
-	for (size_t i = 0; i < d->nservers; i++)
-		if (!server_idle(d->servers[i]))
+	for (size_t i = 0; i < servers_count(d->servers); i++)
+		if (!server_idle(servers_at(d->servers, i)))
 			return false;
 	return true;
 }
@@ -294,16 +239,19 @@ static void on_stop(evutil_socket_t sig, short what, void *arg)
 	log_info("daemon signal=%d: stopping", (int)sig);
 	notify_stopping();
 	d->draining_us = clock_now_us();
-	for (size_t i = 0; i < d->nservers; i++)
-		server_drain(d->servers[i]);
+	for (size_t i = 0; i < servers_count(d->servers); i++)
+		server_drain(servers_at(d->servers, i));
 	on_drain(-1, 0, d);
 }
 
 static void on_reload(evutil_socket_t sig, short what, void *arg)
 {
+	struct daemon *d = arg;
+
 	(void)sig;
 	(void)what;
-	read_config(arg);
+	if (!d->draining_us)
+		reload_begin(d->reload);
 }
 
 static bool catch_signals(struct daemon *d)
@@ -328,38 +276,18 @@ static void on_network(void *arg, bool woke)
 	struct daemon *d = arg;
 
 	log_debug("daemon woke=%d: the network changed", woke);
-	for (size_t i = 0; i < d->nservers; i++)
-		server_network_changed(d->servers[i], woke);
+	for (size_t i = 0; i < servers_count(d->servers); i++)
+		server_network_changed(servers_at(d->servers, i), woke);
 }
 
 static void on_metered(void *arg, bool metered)
 {
 	struct daemon *d = arg;
 
-	for (size_t i = 0; i < d->nservers; i++)
-		server_set_metered(d->servers[i], metered);
+	servers_set_metered(d->servers, metered);
 }
 
 /* ---- making one ------------------------------------------------------- */
-
-static void warn_of_ports(const struct config *c)
-{
-	char text[LISTENS_TEXT_MAX];
-
-	for (size_t i = 0; i < c->nservers; i++)
-		for (size_t k = 0; k < c->servers[i].listen.n; k++)
-			if (listens_unsafe(&c->servers[i].listen.list[k], text))
-				log_warn("daemon server=%s: %s",
-				    c->servers[i].name, text);
-}
-
-/* All servers wait for the same disk. */
-static uint64_t disk_wait_us(const struct daemon *d)
-{
-	uint64_t us = clock_now_us() - d->started_us;
-
-	return us < DISK_WAIT_US ? DISK_WAIT_US - us : 0;
-}
 
 static uint64_t disk_need_bytes(const struct config *c)
 {
@@ -368,39 +296,81 @@ static uint64_t disk_need_bytes(const struct config *c)
 	return n * datacache_need_bytes(c->cache_size / n);
 }
 
-static bool open_servers(struct daemon *d, char *err, size_t errlen)
+/* How many bytes the calls and replies of all clients may hold. memory_size is
+ * for the caches, but it shows how large the machine is. */
+static uint64_t clients_limit_bytes(const struct config *c)
 {
-	const struct config *c = d->config;
+	uint64_t bytes = c->memory_size / CLIENTS_SHARE;
 
-	warn_of_ports(c);
-	d->servers = calloc(c->nservers + 1, sizeof(struct server *));
-	for (size_t i = 0; d->servers && i < c->nservers; i++) {
-		struct server_params sp = {.base = d->base,
-		    .loop = d->loop,
-		    .pool = d->pool,
-		    .room = d->room,
-		    .state = d->state,
-		    .control = c->control,
-		    .iopool = d->iopool,
-		    .listens = d->listens,
-		    .disk_wait_us = disk_wait_us(d),
-		    .disk_bytes = c->cache_size / c->nservers,
-		    .memory_bytes = c->memory_size / c->nservers,
-		    .reorder_rate = c->reorder_rate,
-		    .metered = netstate_metered(d->netstate),
-		    .config = &c->servers[i]};
+	return bytes > CLIENTS_MIN_BYTES ? bytes : CLIENTS_MIN_BYTES;
+}
 
-		d->servers[i] = server_new(&sp, err, errlen);
-		if (!d->servers[i])
-			return false;
-		d->nservers++;
-	}
-	return d->servers != NULL;
+static void on_config(void *ctx, const struct config *config)
+{
+	struct daemon *d = ctx;
+
+	log_set_level(config->log_level);
+	room_set_limit(d->room, clients_limit_bytes(config));
+}
+
+static void on_leave(void *ctx, struct server *server)
+{
+	struct daemon *d = ctx;
+
+	control_end_server(d->control, server_name(server));
+}
+
+static void on_serves(void *ctx, const char *server)
+{
+	struct daemon *d = ctx;
+
+	reload_on_serves(d->reload, server);
+}
+
+static void on_failed(void *ctx, const char *server, const char *why)
+{
+	struct daemon *d = ctx;
+
+	reload_on_failed(d->reload, server, why);
+}
+
+static void on_used(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	reload_on_used(d->reload);
+}
+
+/* For `open_control()`, too, where there are none yet. */
+static bool make_servers(struct daemon *d)
+{
+	const struct servers_params sp = {.base = d->base,
+	    .loop = d->loop,
+	    .pool = d->pool,
+	    .room = d->room,
+	    .state = d->state,
+	    .iopool = d->iopool,
+	    .listens = d->listens,
+	    .on_leave = on_leave,
+	    .on_serves = on_serves,
+	    .on_failed = on_failed,
+	    .on_used = on_used,
+	    .ctx = d};
+	struct reload_params rp = {.base = d->base,
+	    .source = d->source,
+	    .on_config = on_config,
+	    .ctx = d};
+
+	d->servers = servers_new(&sp, d->config);
+	d->config = NULL;
+	rp.servers = d->servers;
+	d->reload = d->servers ? reload_new(&rp) : NULL;
+	return d->reload != NULL;
 }
 
 static bool open_control(struct daemon *d, char *err, size_t errlen)
 {
-	const struct config *c = d->config;
+	const struct config *c = servers_config(d->servers);
 
 	d->control =
 	    control_new(d->base, c->control, &control_ops, d, err, errlen);
@@ -434,15 +404,6 @@ static void on_library_line(int severity, const char *text)
 		log_debug("libevent suppressed=%u: %s", suppressed, text);
 }
 
-/* How many bytes the calls and replies of all clients may hold. memory_size is
- * for the caches, but it shows how large the machine is. */
-static uint64_t clients_limit_bytes(const struct config *c)
-{
-	uint64_t bytes = c->memory_size / CLIENTS_SHARE;
-
-	return bytes > CLIENTS_MIN_BYTES ? bytes : CLIENTS_MIN_BYTES;
-}
-
 static void on_alive(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
@@ -474,8 +435,8 @@ static bool open_loop(struct daemon *d)
 	d->iopool = iopool_new(d->base, IO_THREADS);
 	d->room = room_new(d->base, clients_limit_bytes(d->config));
 	d->listens = listens_new();
-	if (d->listens)
-		listens_drop_unwanted(d->listens, d->config);
+	if (d->listens && listens_drop_unwanted(d->listens, d->config))
+		notify_settle();
 	return d->loop && d->pool && d->iopool && d->room && d->listens &&
 	       catch_signals(d) && watch_loop(d);
 }
@@ -514,8 +475,9 @@ struct daemon *daemon_new(struct config *config,
 	if (d->state)
 		reclaim_prepare();
 	/* The reply caches lie beside the control socket. */
-	if (!d->state || !open_control(d, err, errlen) ||
-	    !open_servers(d, err, errlen)) {
+	if (!d->state || !make_servers(d) || !open_control(d, err, errlen) ||
+	    !servers_open(
+		d->servers, d->started_us, DISK_WAIT_US, err, errlen)) {
 		taken = d->listens && listens_taken(d->listens);
 		rc = errno;
 		daemon_free(d);
@@ -542,9 +504,8 @@ void daemon_free(struct daemon *d)
 	netstate_free(d->netstate);
 	web_free(d->web);
 	control_free(d->control);
-	for (size_t i = 0; i < d->nservers; i++)
-		server_free(d->servers[i]);
-	free(d->servers);
+	reload_free(d->reload);
+	servers_free(d->servers);
 	iopool_free(d->iopool);
 	listens_free(d->listens);
 	statedir_free(d->state);
@@ -567,7 +528,7 @@ void daemon_free(struct daemon *d)
 int daemon_run(struct daemon *d)
 {
 	log_info("daemon version=%s file=%s servers=%zu: ready", FF_VERSION,
-	    d->source.file, d->nservers);
+	    d->source.file, servers_count(d->servers));
 	notify_ready();
 	return event_base_dispatch(d->base) < 0 ? -EIO : 0;
 }

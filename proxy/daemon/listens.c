@@ -19,6 +19,7 @@
 enum {
 	BACKLOG = 128,
 	SAFE_PORT = 289, /* as in the examples of forefetch.conf(5) */
+	NAME_MAX_BYTES = NETMATCH_TEXT_MAX + 8,
 };
 
 /* A socket that systemd kept. */
@@ -112,7 +113,19 @@ static bool wanted(const struct config *c, const struct netmatch_addr *at)
 	return false;
 }
 
-void listens_drop_unwanted(struct listens *l, const struct config *config)
+/* A name for each address; systemd allows no colon in it. */
+static void name_of(const struct netmatch_addr *na, char name[NAME_MAX_BYTES])
+{
+	char text[NETMATCH_TEXT_MAX];
+
+	netmatch_addr_format(na, text);
+	snprintf(name, NAME_MAX_BYTES, "listen-%s", text);
+	for (char *p = name; *p; p++)
+		if (*p == ':')
+			*p = '-';
+}
+
+bool listens_drop_unwanted(struct listens *l, const struct config *config)
 {
 	bool dropped = false;
 
@@ -124,11 +137,43 @@ void listens_drop_unwanted(struct listens *l, const struct config *config)
 		close_kept(k);
 		if (k->name)
 			notify_drop_fd(k->name);
+		free(k->name);
+		k->name = NULL;
 		dropped = true;
 	}
-	/* Until systemd has closed its copy, the address is in use. */
-	if (dropped)
-		notify_settle();
+	return dropped;
+}
+
+/* A place for one more; NULL without memory. */
+static struct kept *free_place(struct listens *l)
+{
+	struct kept *list;
+
+	for (size_t i = 0; i < l->n; i++)
+		if (l->kept[i].fd < 0)
+			return &l->kept[i];
+	list = reallocarray(l->kept, l->n + 1, sizeof(*list));
+	if (!list)
+		return NULL;
+	l->kept = list;
+	list[l->n] = (struct kept){.fd = -1};
+	return &list[l->n++];
+}
+
+void listens_give_back(struct listens *l, int fd)
+{
+	struct kept *k = free_place(l);
+	char name[NAME_MAX_BYTES];
+
+	if (!k)
+		return;
+	free(k->name);
+	*k = (struct kept){.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)};
+	if (k->fd < 0)
+		return;
+	bound_address(k->fd, &k->at);
+	name_of(&k->at, name);
+	k->name = strdup(name);
 }
 
 static int take_kept(struct listens *l, const struct netmatch_addr *na)
@@ -147,16 +192,11 @@ static int take_kept(struct listens *l, const struct netmatch_addr *na)
 	return -1;
 }
 
-/* A name for each address; systemd allows no colon in it. */
 static void keep(int fd, const struct netmatch_addr *na)
 {
-	char text[NETMATCH_TEXT_MAX], name[NETMATCH_TEXT_MAX + 8];
+	char name[NAME_MAX_BYTES];
 
-	netmatch_addr_format(na, text);
-	snprintf(name, sizeof(name), "listen-%s", text);
-	for (char *p = name; *p; p++)
-		if (*p == ':')
-			*p = '-';
+	name_of(na, name);
 	notify_keep_fd(fd, name);
 }
 

@@ -22,9 +22,13 @@ struct listens *listens_new(void);
 /* Closes those that listens_open() did not hand out. */
 void listens_free(struct listens *l);
 
-/* Closes all that no `listen` of the configuration names. May wait for
- * systemd, so this is for the start. */
-void listens_drop_unwanted(struct listens *l, const struct config *config);
+/* Closes all that no `listen` of the configuration names. True where there were
+ * any: their addresses are in use until systemd has closed its copies. */
+bool listens_drop_unwanted(struct listens *l, const struct config *config);
+
+/* Whoever had it from listens_open() is about to close it: it goes on to listen
+ * until it is handed out again or not wanted. */
+void listens_give_back(struct listens *l, int fd);
 
 /* A socket that listens at `na`, non-blocking, the caller's; or -errno, with a
  * sentence about the cause and what to do. */

@@ -15,6 +15,7 @@
 #include <event2/event.h>
 
 #include "base/clock.h"
+#include "base/iopool.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/netmatch.h"
@@ -47,11 +48,6 @@ enum {
 	SWEEP_US = 1000000,
 	/* Flushed caches are freed in parts, with this rest between two. */
 	BURY_US = 1000,
-	/* What is learned may take this part of the server's memory, within
-	 * these bounds. */
-	LEARN_SHARE = 4,
-	LEARN_MIN_BYTES = 1 << 20,
-	LEARN_MAX_BYTES = 64 << 20,
 };
 
 const char *server_name(const struct server *s)
@@ -68,7 +64,8 @@ static void on_bury(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (caches_bury(cachehome_caches(s->home)))
+	if (caches_bury(cachehome_caches(s->home)) ||
+	    caches_shrink(cachehome_caches(s->home)))
 		event_add(s->ev_bury, &soon);
 }
 
@@ -124,7 +121,7 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 	check_offline(s, now_us);
 	cachehome_tick(s->home, now_us, svc_offline(s->svc));
 	/* Caches are emptied not only by users: also where the disk failed, or
-	 * held the data of another server. */
+	 * held the data of another server. And their share may be less now. */
 	on_bury(-1, 0, s);
 	check_pins(s, now_us);
 	linkkeep_tick(s->linkkeep, now_us);
@@ -165,24 +162,6 @@ static bool open_drc(struct server *s)
 	return true;
 }
 
-/* How much memory what is learned may take. */
-static uint64_t learn_bytes(const struct server *s)
-{
-	uint64_t bytes = s->p.memory_bytes / LEARN_SHARE;
-
-	if (bytes < LEARN_MIN_BYTES)
-		return LEARN_MIN_BYTES;
-	return bytes < LEARN_MAX_BYTES ? bytes : LEARN_MAX_BYTES;
-}
-
-static uint64_t cache_bytes(const struct server *s)
-{
-	uint64_t learn = learn_bytes(s), all = s->p.memory_bytes;
-
-	/* Half of it, where learning would leave less than that. */
-	return all > 2 * learn ? all - learn : all / 2;
-}
-
 /* The path of a file in cache_dir; "" while its disk is not available. */
 static void kept_path(
     const struct server *s, const char *file, char *path, size_t size)
@@ -210,26 +189,30 @@ static void on_disk(void *ctx)
 		    s->name, strerror(ENOMEM));
 }
 
-/* errno is EINVAL where the configuration is wrong. */
-static bool open_caches(struct server *s, char *err, size_t errlen)
+static bool begin_caches(struct server *s)
 {
 	struct cachehome_params hp = {.base = s->p.base,
-	    .iopool = s->p.iopool,
+	    .iopool = s->iopool,
 	    .state = s->p.state,
 	    .config = s->p.config,
 	    .name = s->name,
 	    .metrics = s->metrics,
 	    .disk_bytes = s->p.disk_bytes,
-	    .memory_bytes = cache_bytes(s),
+	    .memory_bytes = s->p.memory_bytes,
 	    .detached = drc_detached(s->drc),
 	    .on_disk = on_disk,
 	    .ctx = s};
 
 	drc_set_detached(s->drc, true);
 	s->home = cachehome_new(&hp);
-	if (!s->home)
-		return false;
-	errno = -cachehome_wait(s->home, s->p.disk_wait_us, err, errlen);
+	return s->home != NULL;
+}
+
+/* errno is EINVAL where the configuration is wrong. */
+static bool open_caches(
+    struct server *s, uint64_t disk_wait_us, char *err, size_t errlen)
+{
+	errno = -cachehome_wait(s->home, disk_wait_us, err, errlen);
 	if (cachehome_on_disk(s->home))
 		drc_set_detached(s->drc, false);
 	return errno == 0;
@@ -259,7 +242,7 @@ static bool open_prefetch(struct server *s)
 {
 	char path[PATH_MAX] = "";
 	struct prefetch_params pp = {.base = s->p.base,
-	    .iopool = s->p.iopool,
+	    .iopool = s->iopool,
 	    .fetch = s->fetch,
 	    .caches = cachehome_caches(s->home),
 	    .link = s->estimate,
@@ -267,7 +250,7 @@ static bool open_prefetch(struct server *s)
 	    .config = s->p.config,
 	    .name = s->name,
 	    .path = path,
-	    .memory_bytes = learn_bytes(s),
+	    .memory_bytes = s->p.learn_bytes,
 	    .on_seen = on_seen,
 	    .ready = may_ask_ahead,
 	    .ctx = s};
@@ -293,7 +276,7 @@ static bool open_warm(struct server *s)
 static bool open_pins(struct server *s)
 {
 	char path[PATH_MAX];
-	struct pins_params pp = {.iopool = s->p.iopool,
+	struct pins_params pp = {.iopool = s->iopool,
 	    .caches = cachehome_caches(s->home),
 	    .warm = s->warm,
 	    .path = path,
@@ -410,56 +393,52 @@ static void use_metered(struct server *s)
 	    prefetch_hold(s->prefetch), metered, c->metered_budget);
 }
 
-struct server *server_new(
-    const struct server_params *p, char *err, size_t errlen)
+struct server *server_new(const struct server_params *p)
 {
 	struct server *s = calloc(1, sizeof(*s));
-	int rc;
 
-	snprintf(err, errlen, "out of memory");
 	if (!s)
 		return NULL;
 	s->p = *p;
 	s->name = strdup(p->config->name);
-	s->metrics = s->name ? metrics_new() : NULL;
-	if (!s->metrics || !open_drc(s) || !server_open_upstreams(s) ||
-	    !open_caches(s, err, errlen) || !open_service(s) ||
-	    !open_clients(s, err, errlen)) {
-		rc = errno;
-		server_free(s);
-		errno = rc;
-		return NULL;
-	}
-	s->registered = p->config->rpcbind;
-	if (s->registered)
-		s->unregistered = rpcbind_register(
-		    s->name, p->config->listen.list, p->config->listen.n);
+	s->iopool = iopool_share(p->iopool);
+	s->metrics = s->name && s->iopool ? metrics_new() : NULL;
+	if (s->metrics && open_drc(s) && server_open_upstreams(s) &&
+	    begin_caches(s))
+		return s;
+	server_free(s);
+	errno = ENOMEM;
+	return NULL;
+}
+
+int server_open(
+    struct server *s, uint64_t disk_wait_us, char *err, size_t errlen)
+{
+	snprintf(err, errlen, "out of memory");
+	errno = ENOMEM;
+	if (!s->svc &&
+	    (!open_caches(s, disk_wait_us, err, errlen) || !open_service(s)))
+		return -errno;
+	if (!open_clients(s, err, errlen))
+		return -errno;
 	use_metered(s);
 	server_resolve(s);
-	return s;
+	return 0;
+}
+
+bool server_may_open(const struct server *s)
+{
+	return cachehome_tried(s->home);
 }
 
 void server_free(struct server *s)
 {
 	if (!s)
 		return;
-	cachehome_stop(s->home);
-	history_free(s->history);
-	clients_free(s->clients);
+	server_stop_serving(s);
 	if (s->registered)
 		rpcbind_unregister();
-	if (s->ev_bury)
-		event_free(s->ev_bury);
-	if (s->ev_sweep)
-		event_free(s->ev_sweep);
-	svc_free(s->svc);
-	linkwatch_free(s->link);
-	compact_free(s->compact);
-	hints_free(s->hints);
-	pins_free(s->pins);
-	warm_free(s->warm);
-	prefetch_free(s->prefetch);
-	tracer_free(s->tracer);
+	server_free_ahead(s);
 	cachehome_free(s->home);
 	fetch_free(s->fetch);
 	linkkeep_free(s->linkkeep);
@@ -467,6 +446,7 @@ void server_free(struct server *s)
 	resolve_free(s->resolve);
 	for (int i = 0; i < RESOLVE_COUNT; i++)
 		upstream_free(s->up[i]);
+	iopool_free(s->iopool);
 	drc_close(s->drc);
 	drc_close(s->write_drc);
 	metrics_free(s->metrics);
@@ -477,7 +457,8 @@ void server_free(struct server *s)
 void server_set_metered(struct server *s, bool metered)
 {
 	s->p.metered = metered;
-	use_metered(s);
+	if (s->svc)
+		use_metered(s);
 }
 
 void server_set_config(
@@ -486,9 +467,13 @@ void server_set_config(
 	/* The caches first: they look up names in the old one. */
 	caches_set_config(cachehome_caches(s->home), config);
 	s->p.config = config;
+	s->p.reorder_rate = reorder_rate;
+	if (!s->svc)
+		return; /* it is not open yet */
 	linkest_set_kind(s->estimate, config->link);
 	svc_set_config(s->svc, config);
-	clients_set_config(s->clients, config);
+	if (s->clients)
+		clients_set_config(s->clients, config);
 	prefetch_set_config(s->prefetch, config);
 	warm_set_config(s->warm, config);
 	compact_set_rate(s->compact, reorder_rate / 8);

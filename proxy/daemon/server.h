@@ -34,23 +34,57 @@ struct server_params {
 	struct rbuf_pool *pool;
 	struct room *room; /* of all clients */
 	struct statedir *state;
-	uint64_t disk_wait_us; /* how long a start may wait for cache_dir */
-	const char *control;   /* path of the socket */
+	const char *control; /* path of the socket */
 	struct iopool *iopool;
 	struct listens *listens;
-	/* This server's shares of cache_size and memory_size. */
+	/* This server's shares of cache_size and memory_size: see
+	 * server_set_shares(). */
 	uint64_t disk_bytes;
 	uint64_t memory_bytes;
+	uint64_t learn_bytes;  /* for what is learned; stays */
 	uint64_t reorder_rate; /* as in struct config */
 	bool metered;          /* see server_set_metered() */
 	const struct config_server *config;
 };
 
-/* NULL and a sentence in `err`. Listens when it returns, whether or not the
- * server can be reached. */
-struct server *server_new(
-    const struct server_params *p, char *err, size_t errlen);
+/* Begins to open its caches; NULL without memory. Does not wait for the disk,
+ * but for memory. */
+struct server *server_new(const struct server_params *p);
+/* Whether server_open() would not wait for the disk. */
+bool server_may_open(const struct server *s);
+/* Listens when it returns, whether or not the server can be reached. Without
+ * the disk, if that does not answer within `disk_wait_us`. 0, or -errno and a
+ * sentence in `err`; after -EADDRINUSE it may be called again. */
+int server_open(
+    struct server *s, uint64_t disk_wait_us, char *err, size_t errlen);
+/* Registers with the local rpcbind, if the configuration says so. Blocks for as
+ * long as that takes, or has a thread do it. */
+void server_register(struct server *s, bool blocks);
+/* Saves what is not saved; waits for the disk, unless it has left. */
 void server_free(struct server *s);
+
+/*
+ * Puts it away beside everything else; to be called every few milliseconds
+ * until it returns true: then server_free() is quick. Its sockets go back to
+ * `listens` with the first call. Calls in flight are answered, for five
+ * seconds; what is known is saved. While the disk does not answer it goes on
+ * for ever.
+ */
+bool server_leave(struct server *s, uint64_t now_us);
+/* It registered with rpcbind, and has not undone that. */
+bool server_is_registered(const struct server *s);
+
+/* What it uses of its shares. */
+struct server_use {
+	uint64_t disk_bytes;
+	uint64_t pinned_bytes; /* of these */
+	uint64_t memory_bytes;
+	uint64_t learn_bytes; /* its part for what is learned, used or not */
+	uint64_t disk_share_bytes, memory_share_bytes; /* as they are */
+};
+void server_get_use(struct server *s, struct server_use *use);
+void server_set_shares(
+    struct server *s, uint64_t disk_bytes, uint64_t memory_bytes);
 
 /* A reloaded configuration, which differs in nothing that is fixed. */
 void server_set_config(struct server *s, const struct config_server *config,

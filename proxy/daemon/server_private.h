@@ -10,7 +10,8 @@
 
 struct server {
 	struct server_params p;
-	char *name; /* outlives reloads */
+	char *name;            /* outlives reloads */
+	struct iopool *iopool; /* for its own jobs, which it waits for */
 	struct metrics *metrics;
 	struct upstream *up[RESOLVE_COUNT];
 	struct resolve *resolve;
@@ -34,10 +35,25 @@ struct server {
 	struct event *ev_sweep;
 	struct event *ev_bury;                     /* what was flushed */
 	struct netmatch_addr found[RESOLVE_COUNT]; /* len 0: not known */
-	uint64_t offline_us;   /* since when it serves alone */
-	bool registered;       /* with the local rpcbind */
-	unsigned unregistered; /* programs that this refused */
+	uint64_t offline_us;                    /* since when it serves alone */
+	bool registered;                        /* with the local rpcbind */
+	unsigned unregistered;                  /* programs that this refused */
+	struct server_registering *registering; /* under way */
+	enum server_leaving {
+		SERVER_STAYS,
+		SERVER_DRAINS,
+		SERVER_SETTLES,
+		SERVER_SAVES,
+		SERVER_WAITS,
+		SERVER_EMPTIES,
+	} leaving;
+	uint64_t leaving_us; /* since when */
+	uint64_t tick_us;    /* of cachehome, while leaving */
 };
+
+/* server_leave.c: free what has to do with clients; what fetches ahead. */
+void server_stop_serving(struct server *s);
+void server_free_ahead(struct server *s);
 
 /* server_upstream.c: connections to the server, once it is found; false
  * without memory. */

@@ -456,6 +456,11 @@ void hints_free(struct hints *h)
 	free(h);
 }
 
+void hints_set_disk(struct hints *h, uint64_t disk_bytes)
+{
+	h->p.disk_bytes = disk_bytes;
+}
+
 void hints_set_config(struct hints *h, const struct config_server *config)
 {
 	h->p.config = config;

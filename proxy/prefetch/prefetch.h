@@ -75,6 +75,8 @@ struct prefetch_params {
 
 /* NULL and errno without memory. Loads what was learned before. */
 struct prefetch *prefetch_new(const struct prefetch_params *p);
+/* Whether what was learned is saved; if not, begins to. */
+bool prefetch_settle(struct prefetch *pf);
 /* Saves what was learned; waits for the disk. */
 void prefetch_free(struct prefetch *pf);
 void prefetch_set_config(

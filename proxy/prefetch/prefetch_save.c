@@ -108,6 +108,16 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 		arm(pf, PART_US);
 }
 
+bool prefetch_settle(struct prefetch *pf)
+{
+	if (!pf->ev_save ||
+	    (!pf->saves && !pf->saving && events(pf) == pf->saved_events))
+		return true;
+	if (!pf->saves && !pf->saving)
+		on_timer(-1, 0, pf);
+	return false;
+}
+
 void prefetch_edited(struct prefetch *pf)
 {
 	pf->saved_events = UINT64_MAX;

@@ -104,6 +104,11 @@ uint64_t room_bytes(const struct room *r)
 	return r->bytes;
 }
 
+void room_set_limit(struct room *r, uint64_t limit_bytes)
+{
+	r->limit_bytes = limit_bytes;
+}
+
 uint64_t room_limit(const struct room *r)
 {
 	return r->limit_bytes;

@@ -42,6 +42,7 @@ bool room_ask(struct room *r, struct room_part *part);
 /* It holds nothing and waits for nothing any more. */
 void room_leave(struct room *r, struct room_part *part);
 
+void room_set_limit(struct room *r, uint64_t limit_bytes);
 uint64_t room_bytes(const struct room *r);
 uint64_t room_limit(const struct room *r);
 /* More than three quarters are taken: several want all that they can get. */

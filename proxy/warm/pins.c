@@ -315,15 +315,32 @@ struct pins *pins_new(const struct pins_params *p)
 	return ps;
 }
 
+static void end_walks(struct pins *ps)
+{
+	for (unsigned i = 0; i < PINS_MAX; i++) {
+		if (!ps->pins[i].walk)
+			continue;
+		warm_end(ps->pins[i].walk);
+		ps->pins[i].walk = NULL;
+		ps->dirty = true;
+	}
+}
+
+bool pins_settle(struct pins *ps, uint64_t now_us)
+{
+	end_walks(ps);
+	if (!ps->saving && (!ps->dirty || !ps->path[0]))
+		return true;
+	if (!ps->saving)
+		pins_file_save(ps, now_us);
+	return false;
+}
+
 void pins_free(struct pins *ps)
 {
 	if (!ps)
 		return;
-	for (unsigned i = 0; i < PINS_MAX; i++)
-		if (ps->pins[i].walk) {
-			warm_end(ps->pins[i].walk);
-			ps->dirty = true;
-		}
+	end_walks(ps);
 	pins_file_finish(ps);
 	for (unsigned i = 0; i < PINS_MAX; i++)
 		pin_clear(&ps->pins[i]);

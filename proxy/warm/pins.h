@@ -43,6 +43,8 @@ struct pins *pins_new(const struct pins_params *p);
 /* Gives a file to pins that had none, because there was no disk: nothing can be
  * pinned yet. May block for as long as reading it takes. */
 void pins_set_file(struct pins *ps, const char *path);
+/* Whether the file is up to date; if not, begins to write it. All walks end. */
+bool pins_settle(struct pins *ps, uint64_t now_us);
 /* Writes the file where it is not up to date. NULL is allowed. */
 void pins_free(struct pins *ps);
 

@@ -292,6 +292,11 @@ void warm_free(struct warm *wm)
 	free(wm);
 }
 
+void warm_set_disk(struct warm *wm, uint64_t disk_bytes)
+{
+	wm->p.disk_bytes = disk_bytes;
+}
+
 void warm_set_config(struct warm *wm, const struct config_server *config)
 {
 	wm->p.config = config;

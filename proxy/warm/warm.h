@@ -53,6 +53,8 @@ struct warm_params {
 struct warm *warm_new(const struct warm_params *p);
 /* Walks are over without a word; their handles must not be used after it. */
 void warm_free(struct warm *wm);
+/* What the data cache may take changed. */
+void warm_set_disk(struct warm *wm, uint64_t disk_bytes);
 void warm_set_config(struct warm *wm, const struct config_server *config);
 
 /*

@@ -19,6 +19,7 @@
 #include "config/config.h"
 #include "daemon/listens.h"
 #include "daemon/server.h"
+#include "daemon/shares.h"
 #include "nfsproto/rbuf.h"
 #include "prefetch/hold.h"
 #include "prefetch/prefetch.h"
@@ -127,12 +128,13 @@ void world_start(struct world *w)
 	w->state = sp.state = statedir_new(w->config->cache_dir, 0, w->iopool);
 	vclock_set_pool(w->iopool);
 	sp.control = w->config->control;
-	sp.disk_wait_us = DISK_WAIT_US;
 	sp.disk_bytes = w->config->cache_size;
-	sp.memory_bytes = w->config->memory_size;
+	sp.learn_bytes = shares_learn(w->config, NULL, 0);
+	sp.memory_bytes = w->config->memory_size - sp.learn_bytes;
 	sp.config = w->config->servers;
-	w->server = server_new(&sp, err, sizeof(err));
-	if (!w->server)
+	w->server = server_new(&sp);
+	if (!w->server ||
+	    server_open(w->server, DISK_WAIT_US, err, sizeof(err)) < 0)
 		script_fail("the daemon does not start: %s", err);
 	vclock_settle();
 }

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From a request to a report:
+ *
+ *	reload_begin() ──▶ thread: config_load() ──▶ loop: take_up() ──▶ servers
+ *	                                                                   │
+ *	          report, log, systemd ◀── finish() ◀── reload_on_used() ◀─┘
+ */
+#include "daemon/reload.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/iopool.h"
+#include "base/log.h"
+#include "base/notify.h"
+#include "daemon/servers.h"
+
+enum {
+	REPORTS = 8, /* that are kept for those who ask */
+	CHANGES_MAX = 1024,
+};
+
+struct change {
+	char *server;        /* "": the daemon */
+	const char *setting; /* static text; "": the whole section */
+	Forefetch__Change__ChangeKind kind;
+	char *why;
+};
+
+struct report {
+	struct change *list;
+	size_t n;
+};
+
+struct reload {
+	struct reload_params p;
+	struct iopool *iopool;
+	struct iopool_job job;
+	struct config *loaded; /* the job's: NULL, and `err` */
+	char err[CONFIG_ERR_MAX];
+	bool busy;  /* from reload_begin() to finish() */
+	bool again; /* one is to follow */
+	bool closing;
+	uint64_t done; /* the number of the last one that is over */
+	uint64_t begun_us;
+	bool any; /* something was taken up */
+	struct report reports[REPORTS];
+	char error[CONFIG_ERR_MAX]; /* of the last one */
+};
+
+/* ---- reports ----------------------------------------------------------- */
+
+static void change_free(struct change *c)
+{
+	free(c->server);
+	free(c->why);
+}
+
+static void report_clear(struct report *rp)
+{
+	for (size_t i = 0; i < rp->n; i++)
+		change_free(&rp->list[i]);
+	free(rp->list);
+	*rp = (struct report){.n = 0};
+}
+
+/* Of the one that is under way. */
+static struct report *report_of(struct reload *r)
+{
+	return &r->reports[(r->done + 1) % REPORTS];
+}
+
+static bool is_bad(const struct change *c)
+{
+	return c->kind == FOREFETCH__CHANGE__CHANGE_KIND__NEEDS_RESTART ||
+	       c->kind == FOREFETCH__CHANGE__CHANGE_KIND__FAILED;
+}
+
+static void note(struct reload *r, const char *server, const char *setting,
+    Forefetch__Change__ChangeKind kind, const char *why)
+{
+	struct report *rp = report_of(r);
+	struct change c = {.server = strdup(server),
+	    .setting = setting,
+	    .kind = kind,
+	    .why = strdup(why)};
+	struct change *list = NULL;
+
+	if (c.server && c.why && rp->n < CHANGES_MAX)
+		list = reallocarray(rp->list, rp->n + 1, sizeof(*list));
+	if (!list) {
+		change_free(&c);
+		return;
+	}
+	rp->list = list;
+	list[rp->n++] = c;
+}
+
+/* What was said of a server does not hold. */
+static void forget(struct reload *r, const char *server)
+{
+	struct report *rp = report_of(r);
+	size_t n = 0;
+
+	for (size_t i = 0; i < rp->n; i++) {
+		if (strcmp(rp->list[i].server, server) == 0)
+			change_free(&rp->list[i]);
+		else
+			rp->list[n++] = rp->list[i];
+	}
+	rp->n = n;
+}
+
+static bool is_noted(struct reload *r, const char *server)
+{
+	const struct report *rp = report_of(r);
+
+	for (size_t i = 0; i < rp->n; i++)
+		if (strcmp(rp->list[i].server, server) == 0)
+			return true;
+	return false;
+}
+
+/* ---- the log, status and systemd --------------------------------------- */
+
+static const char *const kinds[] = {
+    [FOREFETCH__CHANGE__CHANGE_KIND__ADDED] = "added",
+    [FOREFETCH__CHANGE__CHANGE_KIND__CHANGED] = "changed",
+    [FOREFETCH__CHANGE__CHANGE_KIND__REMOVED] = "removed",
+    [FOREFETCH__CHANGE__CHANGE_KIND__NEEDS_RESTART] = "needs a restart",
+    [FOREFETCH__CHANGE__CHANGE_KIND__FAILED] = "failed",
+};
+
+/* "server nas: listen: failed: why". */
+static void describe(const struct change *c, char *text, size_t size)
+{
+	snprintf(text, size, "%s%s%s%s%s%s%s%s", *c->server ? "server " : "",
+	    c->server, *c->server ? ": " : "", c->setting,
+	    *c->setting ? ": " : "", kinds[c->kind], *c->why ? ": " : "",
+	    c->why);
+}
+
+static void tell(struct reload *r)
+{
+	const struct report *rp = report_of(r);
+	char text[CONFIG_ERR_MAX];
+
+	r->error[0] = '\0';
+	for (size_t i = 0; i < rp->n; i++) {
+		const struct change *c = &rp->list[i];
+
+		describe(c, text, sizeof(text));
+		if (!is_bad(c)) {
+			log_info("daemon: %s", text);
+			continue;
+		}
+		if (r->any)
+			log_error("daemon: %s", text);
+		if (!*r->error)
+			snprintf(r->error, sizeof(r->error), "%s",
+			    r->any ? text : c->why);
+	}
+	if (!r->any)
+		log_error("daemon: not reloaded: %s", r->error);
+	else
+		log_info("daemon file=%s: reloaded%s", r->p.source.file,
+		    *r->error ? ", but not all of it was taken up" : "");
+}
+
+static void begin(struct reload *r);
+
+static void finish(struct reload *r)
+{
+	tell(r);
+	r->done++;
+	r->busy = false;
+	notify_ready();
+	if (r->again)
+		begin(r);
+}
+
+/* ---- taking it up ------------------------------------------------------ */
+
+static void on_difference(void *ctx, const struct config_change *change)
+{
+	static const Forefetch__Change__ChangeKind of[] = {
+	    [CONFIG_ADDED] = FOREFETCH__CHANGE__CHANGE_KIND__ADDED,
+	    [CONFIG_REMOVED] = FOREFETCH__CHANGE__CHANGE_KIND__REMOVED,
+	    [CONFIG_CHANGED] = FOREFETCH__CHANGE__CHANGE_KIND__CHANGED,
+	};
+	const char *server = change->server ? change->server : "";
+	const char *setting = change->setting ? change->setting : "";
+	struct reload *r = ctx;
+
+	if (!change->server && change->fixed)
+		note(r, server, setting,
+		    FOREFETCH__CHANGE__CHANGE_KIND__NEEDS_RESTART,
+		    "the daemon keeps the former value while it runs");
+	else
+		note(r, server, setting, of[change->kind],
+		    change->fixed ? "its clients connect anew" : "");
+}
+
+/* Of the configuration in force, this alone may change, and nobody else looks
+ * at it now. */
+static struct config *in_force(struct reload *r)
+{
+	return (struct config *)servers_config(r->p.servers);
+}
+
+static void take_up(struct reload *r)
+{
+	struct config *config = r->loaded;
+
+	r->loaded = NULL;
+	r->any = true;
+	config_diff(in_force(r), config, on_difference, r);
+	config_keep_fixed(in_force(r), config);
+	r->p.on_config(r->p.ctx, config);
+	servers_use(r->p.servers, config);
+}
+
+/* ---- reading it -------------------------------------------------------- */
+
+static void job_run(struct iopool_job *job)
+{
+	struct reload *r = (void *)((char *)job - offsetof(struct reload, job));
+
+	r->loaded = config_load(&r->p.source, r->err, sizeof(r->err));
+}
+
+static void job_done(struct iopool_job *job)
+{
+	struct reload *r = (void *)((char *)job - offsetof(struct reload, job));
+
+	if (r->closing)
+		return;
+	if (r->loaded) {
+		take_up(r);
+		return;
+	}
+	note(r, "", "", FOREFETCH__CHANGE__CHANGE_KIND__FAILED, r->err);
+	finish(r);
+}
+
+static void begin(struct reload *r)
+{
+	notify_reloading();
+	r->busy = true;
+	r->again = false;
+	r->any = false;
+	r->begun_us = clock_now_us();
+	report_clear(report_of(r));
+	/* The thread reads of it what does not change. */
+	r->p.source.former = servers_config(r->p.servers);
+	r->job.run = job_run;
+	r->job.done = job_done;
+	iopool_submit(r->iopool, &r->job);
+}
+
+uint64_t reload_begin(struct reload *r)
+{
+	if (!r->busy) {
+		begin(r);
+		return r->done + 1;
+	}
+	/* What it reads now may be older than what this is about. */
+	r->again = true;
+	return r->done + 2;
+}
+
+void reload_on_serves(struct reload *r, const char *server)
+{
+	if (r->busy && !is_noted(r, server))
+		note(r, server, "", FOREFETCH__CHANGE__CHANGE_KIND__ADDED, "");
+}
+
+void reload_on_failed(struct reload *r, const char *server, const char *why)
+{
+	if (!r->busy) {
+		log_error("daemon server=%s: %s", server, why);
+		return;
+	}
+	forget(r, server);
+	note(r, server, "", FOREFETCH__CHANGE__CHANGE_KIND__FAILED, why);
+}
+
+void reload_on_used(struct reload *r)
+{
+	finish(r);
+}
+
+/* ---- whoever asks ------------------------------------------------------ */
+
+bool reload_answer(struct reload *r, uint64_t number, struct arena *a,
+    Forefetch__Reloaded *out)
+{
+	const struct report *rp = &r->reports[number % REPORTS];
+
+	if (r->done < number)
+		return false;
+	/* It came too late for its own. */
+	if (r->done - number >= REPORTS - 1)
+		rp = &r->reports[r->done % REPORTS];
+	out->changes = arena_messages(a, &forefetch__change__descriptor, rp->n);
+	for (size_t i = 0; out->changes && i < rp->n; i++) {
+		Forefetch__Change *msg = out->changes[out->n_changes++];
+		const struct change *c = &rp->list[i];
+
+		msg->server = arena_bytes(a, "%s", c->server);
+		msg->setting = (char *)c->setting;
+		msg->kind = c->kind;
+		msg->why = arena_bytes(a, "%s", c->why);
+	}
+	return true;
+}
+
+uint64_t reload_time_us(const struct reload *r)
+{
+	return r->begun_us;
+}
+
+const char *reload_error(const struct reload *r)
+{
+	return r->error;
+}
+
+struct reload *reload_new(const struct reload_params *p)
+{
+	struct reload *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->p = *p;
+	/* A thread of its own: a disk of cache_dir that hangs keeps all others.
+	 */
+	r->iopool = iopool_new(p->base, 1);
+	if (r->iopool)
+		return r;
+	free(r);
+	return NULL;
+}
+
+void reload_free(struct reload *r)
+{
+	if (!r)
+		return;
+	r->closing = true;
+	iopool_free(r->iopool);
+	config_free(r->loaded);
+	for (size_t i = 0; i < REPORTS; i++)
+		report_clear(&r->reports[i]);
+	free(r);
+}

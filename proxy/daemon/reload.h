@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The configuration read again, by HUP or `forefetch reload`: a thread reads
+ * it, the servers take it up, and what became of each change is told. One at a
+ * time; whoever asks meanwhile is told of the next one.
+ */
+#ifndef FOREFETCH_RELOAD_H
+#define FOREFETCH_RELOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config/config.h"
+#include "control/control.h"
+
+struct event_base;
+struct reload;
+struct servers;
+
+struct reload_params {
+	struct event_base *base;
+	struct config_source source; /* former: not used */
+	struct servers *servers;
+	/* Another configuration is in force. */
+	void (*on_config)(void *ctx, const struct config *config);
+	void *ctx;
+};
+
+/* NULL and errno. */
+struct reload *reload_new(const struct reload_params *p);
+/* NULL is allowed. */
+void reload_free(struct reload *r);
+
+/* Begin one, or have one follow. Returns its number, from 1. */
+uint64_t reload_begin(struct reload *r);
+/* Whether that one is over; if so, `out` tells what came of it. */
+bool reload_answer(struct reload *r, uint64_t number, struct arena *a,
+    Forefetch__Reloaded *out);
+
+/* To be called by servers.h's callbacks of the same names. */
+void reload_on_serves(struct reload *r, const char *server);
+void reload_on_failed(struct reload *r, const char *server, const char *why);
+void reload_on_used(struct reload *r);
+
+/* When the last one began, and what of it failed: 0 and "" where there was
+ * none. */
+uint64_t reload_time_us(const struct reload *r);
+const char *reload_error(const struct reload *r);
+
+#endif

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The list of servers. Each entry refers to the configuration that its server
+ * has, so that one that leaves has its own for as long as it takes. A timer
+ * moves on what is not at rest.
+ */
+#include "daemon/servers.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include <event2/event.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "config/config.h"
+#include "daemon/listens.h"
+#include "daemon/server.h"
+#include "daemon/shares.h"
+
+enum {
+	STEP_US = 5000,
+	SHARES_US = 1000000,
+	/* A server opens without the disk if that does not answer so long. */
+	DISK_WAIT_US = 5000000,
+	/* systemd holds a socket a little longer than we do. */
+	LISTEN_AGAIN_US = 2000000,
+	/* One that waits for so long is told of as failed, and goes on
+	 * waiting. */
+	WAIT_MAX_US = 30000000,
+	/* Where the disk hangs, servers cannot be put away. */
+	LEAVING_MAX = 64,
+};
+
+struct held_config {
+	struct config *config;
+	unsigned refs;
+};
+
+enum entry_state { ENTRY_WAITS, ENTRY_OPENS, ENTRY_SERVES, ENTRY_LEAVES };
+
+struct entry {
+	TAILQ_ENTRY(entry) link;
+	enum entry_state state;
+	char *name;
+	struct server *server; /* NULL: it waits */
+	struct held_config *held;
+	uint64_t since_us; /* of this state */
+	bool late;         /* on_failed() was called, and it goes on */
+};
+
+struct servers {
+	struct servers_params p;
+	struct held_config *held;
+	TAILQ_HEAD(, entry) entries;
+	struct server **serving;
+	size_t nserving;
+	struct event *ev_step;
+	struct event *ev_shares;
+	bool using; /* on_used() is to be called */
+	bool metered;
+};
+
+/* ---- configurations ---------------------------------------------------- */
+
+static struct held_config *held_new(struct config *config)
+{
+	struct held_config *held = calloc(1, sizeof(*held));
+
+	if (held) {
+		held->config = config;
+		held->refs = 1;
+	}
+	return held;
+}
+
+static void held_unref(struct held_config *held)
+{
+	if (!held || --held->refs > 0)
+		return;
+	config_free(held->config);
+	free(held);
+}
+
+static void entry_hold(struct entry *e, struct held_config *held)
+{
+	held->refs++;
+	held_unref(e->held);
+	e->held = held;
+}
+
+const struct config *servers_config(const struct servers *ss)
+{
+	return ss->held->config;
+}
+
+static const struct config_server *entry_config(const struct entry *e)
+{
+	return config_server_find(e->held->config, e->name);
+}
+
+/* ---- the list ---------------------------------------------------------- */
+
+static struct entry *find_entry(
+    const struct servers *ss, const char *name, bool leaving)
+{
+	struct entry *e;
+
+	TAILQ_FOREACH (e, &ss->entries, link)
+		if ((e->state == ENTRY_LEAVES) == leaving &&
+		    strcmp(e->name, name) == 0)
+			return e;
+	return NULL;
+}
+
+/* Whether any is in this state. */
+static bool any(const struct servers *ss, enum entry_state state)
+{
+	const struct entry *e;
+
+	TAILQ_FOREACH (e, &ss->entries, link)
+		if (e->state == state)
+			return true;
+	return false;
+}
+
+static void set_state(struct entry *e, enum entry_state state)
+{
+	e->state = state;
+	e->since_us = clock_now_us();
+}
+
+static bool add_entry(struct servers *ss, const char *name)
+{
+	struct entry *e = calloc(1, sizeof(*e));
+
+	if (e)
+		e->name = strdup(name);
+	if (!e || !e->name) {
+		free(e);
+		ss->p.on_failed(ss->p.ctx, name, "out of memory");
+		return false;
+	}
+	entry_hold(e, ss->held);
+	set_state(e, ENTRY_WAITS);
+	TAILQ_INSERT_TAIL(&ss->entries, e, link);
+	return true;
+}
+
+static void drop_entry(struct servers *ss, struct entry *e)
+{
+	TAILQ_REMOVE(&ss->entries, e, link);
+	server_free(e->server);
+	held_unref(e->held);
+	free(e->name);
+	free(e);
+}
+
+/* Whoever looks at the servers sees those that serve only. There is room for
+ * all: it was made when they were added. */
+static void list_serving(struct servers *ss)
+{
+	const struct config *c = ss->held->config;
+
+	ss->nserving = 0;
+	for (size_t i = 0; i < c->nservers; i++) {
+		const struct entry *e =
+		    find_entry(ss, c->servers[i].name, false);
+
+		if (e && e->state == ENTRY_SERVES)
+			ss->serving[ss->nserving++] = e->server;
+	}
+}
+
+size_t servers_count(const struct servers *ss)
+{
+	return ss->nserving;
+}
+
+struct server *servers_at(const struct servers *ss, size_t i)
+{
+	return ss->serving[i];
+}
+
+/* ---- shares ------------------------------------------------------------ */
+
+static void set_shares(struct servers *ss)
+{
+	shares_set(ss->held->config, ss->serving, ss->nserving);
+}
+
+static void on_shares(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	set_shares(arg);
+}
+
+/* ---- from one state to the next ---------------------------------------- */
+
+static struct server *new_server(struct servers *ss, const struct entry *e)
+{
+	const struct config *c = e->held->config;
+	struct server_params sp = {.base = ss->p.base,
+	    .loop = ss->p.loop,
+	    .pool = ss->p.pool,
+	    .room = ss->p.room,
+	    .state = ss->p.state,
+	    .control = c->control,
+	    .iopool = ss->p.iopool,
+	    .listens = ss->p.listens,
+	    .reorder_rate = c->reorder_rate,
+	    .metered = ss->metered,
+	    .config = entry_config(e)};
+
+	/* Until it is known what it has, so that nothing of that is lost. */
+	sp.disk_bytes = c->cache_size;
+	sp.memory_bytes = c->memory_size;
+	sp.learn_bytes = shares_learn(c, ss->serving, ss->nserving);
+	return server_new(&sp);
+}
+
+static void warn_of_ports(const struct config_server *config)
+{
+	char text[LISTENS_TEXT_MAX];
+
+	for (size_t i = 0; i < config->listen.n; i++)
+		if (listens_unsafe(&config->listen.list[i], text))
+			log_warn("daemon server=%s: %s", config->name, text);
+}
+
+static void leave(struct servers *ss, struct entry *e)
+{
+	if (e->state == ENTRY_WAITS) {
+		drop_entry(ss, e);
+		return;
+	}
+	if (e->state == ENTRY_SERVES)
+		ss->p.on_leave(ss->p.ctx, e->server);
+	set_state(e, ENTRY_LEAVES);
+	list_serving(ss);
+	/* Its sockets are there for the next one now. */
+	(void)server_leave(e->server, e->since_us);
+}
+
+/* Rpcbind knows one server only. */
+static bool may_begin(const struct servers *ss, const struct entry *e)
+{
+	const struct entry *x;
+	unsigned leaving = 0;
+
+	TAILQ_FOREACH (x, &ss->entries, link) {
+		if (x->state != ENTRY_LEAVES)
+			continue;
+		if (strcmp(x->name, e->name) == 0 ||
+		    (entry_config(e)->rpcbind &&
+			server_is_registered(x->server)))
+			return false;
+		leaving++;
+	}
+	return leaving < LEAVING_MAX;
+}
+
+static void fail_entry(struct servers *ss, struct entry *e, const char *why)
+{
+	ss->p.on_failed(ss->p.ctx, e->name, why);
+	leave(ss, e);
+}
+
+static void step_waiting(struct servers *ss, struct entry *e, uint64_t now_us)
+{
+	if (!may_begin(ss, e)) {
+		if (e->late || now_us < e->since_us + WAIT_MAX_US)
+			return;
+		e->late = true;
+		ss->p.on_failed(ss->p.ctx, e->name,
+		    "former servers are not put away yet, perhaps since the "
+		    "disk of cache_dir does not answer; it is taken up when "
+		    "they are");
+		return;
+	}
+	e->server = new_server(ss, e);
+	if (e->server)
+		set_state(e, ENTRY_OPENS);
+	else
+		fail_entry(ss, e, "out of memory");
+}
+
+static void step_opening(struct servers *ss, struct entry *e, uint64_t now_us)
+{
+	uint64_t age_us = now_us - e->since_us;
+	char err[CONFIG_ERR_MAX];
+	int rc;
+
+	if (!server_may_open(e->server) && age_us < DISK_WAIT_US)
+		return;
+	rc = server_open(e->server, 0, err, sizeof(err));
+	if (rc == -EADDRINUSE && age_us < LISTEN_AGAIN_US)
+		return;
+	if (rc < 0) {
+		fail_entry(ss, e, err);
+		return;
+	}
+	server_register(e->server, false);
+	set_state(e, ENTRY_SERVES);
+	list_serving(ss);
+	set_shares(ss);
+	warn_of_ports(entry_config(e));
+	ss->p.on_serves(ss->p.ctx, e->name);
+}
+
+/* ---- the timer --------------------------------------------------------- */
+
+static void step(struct servers *ss, struct entry *e, uint64_t now_us)
+{
+	switch (e->state) {
+	case ENTRY_WAITS:
+		step_waiting(ss, e, now_us);
+		return;
+	case ENTRY_OPENS:
+		step_opening(ss, e, now_us);
+		return;
+	case ENTRY_SERVES:
+		return;
+	case ENTRY_LEAVES:
+		if (server_leave(e->server, now_us))
+			drop_entry(ss, e);
+	}
+}
+
+/* Nothing that is about to serve is on its way. */
+static bool is_used(const struct servers *ss)
+{
+	const struct entry *e;
+
+	TAILQ_FOREACH (e, &ss->entries, link)
+		if (e->state == ENTRY_OPENS ||
+		    (e->state == ENTRY_WAITS && !e->late))
+			return false;
+	return true;
+}
+
+static void arm(struct servers *ss)
+{
+	const struct timeval soon = clock_timeval(STEP_US);
+
+	if (any(ss, ENTRY_WAITS) || any(ss, ENTRY_OPENS) ||
+	    any(ss, ENTRY_LEAVES))
+		event_add(ss->ev_step, &soon);
+}
+
+static void on_step(evutil_socket_t fd, short what, void *arg)
+{
+	struct servers *ss = arg;
+	struct entry *e, *next;
+	uint64_t now_us = clock_now_us();
+
+	(void)fd;
+	(void)what;
+	/* What fails on the way, leaves: it stays in the list, and is looked at
+	 * once more at most. */
+	for (e = TAILQ_FIRST(&ss->entries); e; e = next) {
+		next = TAILQ_NEXT(e, link);
+		step(ss, e, now_us);
+	}
+	if (ss->using && is_used(ss)) {
+		ss->using = false;
+		/* Whoever wanted them has them now. */
+		listens_drop_unwanted(ss->p.listens, ss->held->config);
+		ss->p.on_used(ss->p.ctx);
+	}
+	arm(ss);
+}
+
+/* ---- another configuration --------------------------------------------- */
+
+/* Whether it may go on with the new section. */
+static bool stays(const struct entry *e, const struct config_server *config)
+{
+	return config && !config_server_differs(entry_config(e), config);
+}
+
+static void use_entry(struct servers *ss, struct entry *e)
+{
+	const struct config_server *config =
+	    config_server_find(ss->held->config, e->name);
+
+	if (e->state == ENTRY_LEAVES)
+		return;
+	if (!stays(e, config)) {
+		leave(ss, e);
+		return;
+	}
+	if (e->server)
+		server_set_config(
+		    e->server, config, ss->held->config->reorder_rate);
+	entry_hold(e, ss->held);
+}
+
+void servers_use(struct servers *ss, struct config *config)
+{
+	struct held_config *held = held_new(config);
+	struct server **serving =
+	    calloc(config->nservers + 1, sizeof(struct server *));
+	struct entry *e, *next;
+
+	if (!held || !serving) {
+		free(held);
+		free(serving);
+		config_free(config);
+		ss->p.on_failed(ss->p.ctx, "", "out of memory");
+		ss->p.on_used(ss->p.ctx);
+		return;
+	}
+	free(ss->serving);
+	ss->serving = serving;
+	ss->nserving = 0;
+	held_unref(ss->held);
+	ss->held = held;
+	for (e = TAILQ_FIRST(&ss->entries); e; e = next) {
+		next = TAILQ_NEXT(e, link);
+		use_entry(ss, e);
+	}
+	for (size_t i = 0; i < config->nservers; i++)
+		if (!find_entry(ss, config->servers[i].name, false))
+			add_entry(ss, config->servers[i].name);
+	list_serving(ss);
+	set_shares(ss);
+	ss->using = true;
+	event_active(ss->ev_step, EV_TIMEOUT, 0);
+}
+
+void servers_set_metered(struct servers *ss, bool metered)
+{
+	struct entry *e;
+
+	ss->metered = metered;
+	TAILQ_FOREACH (e, &ss->entries, link)
+		if (e->server && e->state != ENTRY_LEAVES)
+			server_set_metered(e->server, metered);
+}
+
+/* ---- the start and the end --------------------------------------------- */
+
+struct servers *servers_new(
+    const struct servers_params *p, struct config *config)
+{
+	const struct timeval often = clock_timeval(SHARES_US);
+	struct servers *ss = calloc(1, sizeof(*ss));
+
+	if (ss) {
+		ss->p = *p;
+		TAILQ_INIT(&ss->entries);
+		ss->held = held_new(config);
+		ss->serving =
+		    calloc(config->nservers + 1, sizeof(struct server *));
+		ss->ev_step = evtimer_new(p->base, on_step, ss);
+		ss->ev_shares =
+		    event_new(p->base, -1, EV_PERSIST, on_shares, ss);
+	}
+	if (ss && !ss->held)
+		config_free(config);
+	if (ss && ss->held && ss->serving && ss->ev_step && ss->ev_shares &&
+	    event_add(ss->ev_shares, &often) == 0)
+		return ss;
+	if (!ss)
+		config_free(config);
+	servers_free(ss);
+	errno = ENOMEM;
+	return NULL;
+}
+
+static bool open_entry(struct servers *ss, struct entry *e, uint64_t wait_us,
+    char *err, size_t errlen)
+{
+	snprintf(err, errlen, "out of memory");
+	e->server = new_server(ss, e);
+	if (!e->server)
+		return false;
+	errno = -server_open(e->server, wait_us, err, errlen);
+	if (errno != 0)
+		return false;
+	server_register(e->server, true);
+	warn_of_ports(entry_config(e));
+	set_state(e, ENTRY_SERVES);
+	list_serving(ss);
+	return true;
+}
+
+bool servers_open(struct servers *ss, uint64_t started_us,
+    uint64_t disk_wait_us, char *err, size_t errlen)
+{
+	const struct config *c = ss->held->config;
+
+	for (size_t i = 0; i < c->nservers; i++) {
+		uint64_t us = clock_now_us() - started_us;
+
+		if (!add_entry(ss, c->servers[i].name) ||
+		    !open_entry(ss, find_entry(ss, c->servers[i].name, false),
+			us < disk_wait_us ? disk_wait_us - us : 0, err, errlen))
+			return false;
+	}
+	set_shares(ss);
+	return true;
+}
+
+void servers_free(struct servers *ss)
+{
+	if (!ss)
+		return;
+	while (!TAILQ_EMPTY(&ss->entries))
+		drop_entry(ss, TAILQ_FIRST(&ss->entries));
+	if (ss->ev_step)
+		event_free(ss->ev_step);
+	if (ss->ev_shares)
+		event_free(ss->ev_shares);
+	held_unref(ss->held);
+	free(ss->serving);
+	free(ss);
+}

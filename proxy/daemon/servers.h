@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * All servers of the configuration at work, and those that come and go when it
+ * is read again:
+ *
+ *	waits ──▶ opens ──▶ serves ──▶ leaves
+ *
+ * One waits while another of its name, or with its sockets, leaves. Nothing
+ * here blocks but servers_open(), which is for the start, and servers_free().
+ */
+#ifndef FOREFETCH_SERVERS_H
+#define FOREFETCH_SERVERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct config;
+struct event_base;
+struct iopool;
+struct listens;
+struct loopwatch;
+struct rbuf_pool;
+struct room;
+struct server;
+struct servers;
+struct statedir;
+
+struct servers_params {
+	struct event_base *base;
+	const struct loopwatch *loop;
+	struct rbuf_pool *pool;
+	struct room *room;
+	struct statedir *state;
+	struct iopool *iopool;
+	struct listens *listens;
+	/* What was begun with its modules must end now. */
+	void (*on_leave)(void *ctx, struct server *s);
+	/* After servers_use(), a server serves that did not. */
+	void (*on_serves)(void *ctx, const char *server);
+	/* A server could not be taken up, and why. */
+	void (*on_failed)(void *ctx, const char *server, const char *why);
+	/* After servers_use(): those that were added serve, or failed. */
+	void (*on_used)(void *ctx);
+	void *ctx;
+};
+
+/* Takes the configuration. NULL and errno without memory; then it is freed. */
+struct servers *servers_new(
+    const struct servers_params *p, struct config *config);
+/* NULL is allowed. */
+void servers_free(struct servers *ss);
+
+/* Opens all. They wait for the disk until `disk_wait_us` have gone by since
+ * `started_us`. False and a sentence in `err`; errno is EINVAL where the
+ * configuration is wrong. */
+bool servers_open(struct servers *ss, uint64_t started_us,
+    uint64_t disk_wait_us, char *err, size_t errlen);
+
+/*
+ * Takes another configuration in the place of the one that there is. Servers
+ * that it does not have leave; those of which a fixed key differs leave and are
+ * opened anew, with the sockets that they had; what could not be opened before
+ * is tried again.
+ */
+void servers_use(struct servers *ss, struct config *config);
+
+/* Whether the network is metered; for those that come, too. */
+void servers_set_metered(struct servers *ss, bool metered);
+
+const struct config *servers_config(const struct servers *ss);
+/* Those that serve, in the order of the configuration. */
+size_t servers_count(const struct servers *ss);
+struct server *servers_at(const struct servers *ss, size_t i);
+
+#endif
