@@ -2,9 +2,10 @@
 #
 # Installs mount.forefetch and umount.forefetch, links to the command: in
 # ${helper_dir}, and with the prefix /usr/local in /sbin, too, where mount(8) looks
-# and nowhere else.
+# and nowhere else. They share a manual, in ${man_dir}.
 get_filename_component(prefix "${CMAKE_INSTALL_PREFIX}" ABSOLUTE)
 get_filename_component(helper_dir "${helper_dir}" ABSOLUTE BASE_DIR "${prefix}")
+get_filename_component(man_dir "${man_dir}" ABSOLUTE BASE_DIR "${prefix}")
 get_filename_component(bin_dir "${bin_dir}" ABSOLUTE BASE_DIR "${prefix}")
 
 # A link in ${dir} to ${target}.
@@ -18,6 +19,7 @@ function(install_link dir name target)
 		PARENT_SCOPE)
 endfunction()
 
+install_link("${man_dir}" umount.forefetch.8 mount.forefetch.8)
 file(RELATIVE_PATH command "${helper_dir}" "${bin_dir}/forefetch")
 foreach(name mount.forefetch umount.forefetch)
 	install_link("${helper_dir}" ${name} "${command}")
