@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "commands/command_list.h"
 #include "ctl/ctl_client.h"
 #include "commands/hint_line.h"
@@ -130,12 +131,17 @@ static void put_sum(FILE *out, const struct hint_sum *sum)
 static void show_and_rest(struct run *run)
 {
 	struct hint_sum sum = sum_of(run);
+	char *text = NULL;
+	size_t len;
+	FILE *out;
 
-	if (walk_is_shown(&run->screen)) {
-		fputs("\r", stderr);
-		put_sum(stderr, &sum);
-		fprintf(stderr, "%s\033[K", sum.full ? " for the reader" : "");
-		fflush(stderr);
+	if (progress_due(&run->screen.progress, clock_now_us()) &&
+	    (out = open_memstream(&text, &len))) {
+		put_sum(out, &sum);
+		fputs(sum.full ? " for the reader" : "", out);
+		if (fclose(out) == 0)
+			progress_put(&run->screen.progress, text);
+		free(text);
 	}
 	walk_rest(&run->screen);
 }
@@ -421,9 +427,10 @@ static void run_end(struct run *run)
 
 static int hint_run(const struct ctl_options *opt)
 {
-	struct run run = {.opt = opt, .screen = {.quiet = opt->json}};
+	struct run run = {.opt = opt};
 	struct hint_line line = {0};
 
+	walk_init(&run.screen, opt, NULL, NULL);
 	run.mounts = ctl_mounts_load();
 	if (!run.mounts) {
 		fprintf(stderr,
@@ -448,7 +455,7 @@ static int hint_run(const struct ctl_options *opt)
 
 const struct ctl_command hint_command = {
     .name = "hint",
-    .usage = "[-0] [--json] - | PATH...",
+    .usage = "[-0] [--progress] [--json] - | PATH...",
     .summary = "announce what will be read, in order",
     .help = "Reads lines \"PATH [OFFSET LENGTH]\" from standard input, and "
 	    "has what they name\nfetched in this order, ahead of the "
@@ -456,7 +463,7 @@ const struct ctl_command hint_command = {
 	    "reader has passed are dropped; the others wait for it. A "
 	    "PATH is on a mount\nof the proxy; numbers may end in K, M, "
 	    "G or T. With -0, a NUL ends a line.\n",
-    .options = "null json",
+    .options = "null progress json",
     .run = hint_run,
     .args_min = 1,
     .args_max = CTL_ARGS_MAX,

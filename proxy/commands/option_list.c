@@ -39,6 +39,8 @@ const struct option_row option_list[] = {
 	    OPTION_FLAG, AT(once), '\0', false},
 	{"output", "the file to write", "FILE",
 	    OPTION_TEXT, AT(output), 'o', false},
+	{"progress", "say every ten seconds how far it is", NULL,
+	    OPTION_FLAG, AT(progress), '\0', false},
 	{"server", "the server that it is about", "SERVER",
 	    OPTION_TEXT, AT(server), '\0', false},
 	{"verbose", "print everything", NULL,

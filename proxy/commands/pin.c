@@ -136,10 +136,11 @@ static Forefetch__Response *ask_again(
 static Forefetch__Response *follow(struct ctl_client *c, struct ctl_place *at,
     const char *path, const struct ctl_options *opt)
 {
-	struct walk screen = {.quiet = opt->json};
+	struct walk screen;
 	Forefetch__Response *next,
 	    *res = check(opt, ask_at(c, at, FOREFETCH__PIN_ACTION__PIN_ADD));
 
+	walk_init(&screen, opt, c, at);
 	if (res && res->pins->n_pins > 0 && res->pins->pins[0]->walks)
 		walk_warn(path, res->pins->pins[0]->walk);
 	while (res && res->pins->n_pins > 0 && res->pins->pins[0]->walks &&
@@ -222,14 +223,14 @@ static int pin_run(const struct ctl_options *opt)
 
 const struct ctl_command pin_command = {
     .name = "pin",
-    .usage = "[--json] PATH...",
+    .usage = "[--progress] [--json] PATH...",
     .summary = "keep files and directories in the cache",
     .help = "Fetches the tree at each PATH, on a mount of the proxy, as "
 	    "warm does, and keeps its\ndata in the cache until unpin, "
 	    "whatever else is cached. Pins survive a restart, and\nthe "
 	    "trees are checked for changes while they are in use. pins "
 	    "lists them.\n",
-    .options = "list json",
+    .options = "list progress json",
     .run = pin_run,
     .args_min = 1,
     .args_max = CTL_ARGS_MAX,

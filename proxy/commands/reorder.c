@@ -5,10 +5,13 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "commands/command_list.h"
+#include "commands/progress.h"
 #include "ctl/ctl_client.h"
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_put.h"
+#include "ctl/ctl_text.h"
 
 /* Between two questions. */
 enum { ASK_MS = 100 };
@@ -81,18 +84,56 @@ static bool is_good(const Forefetch__CompactedServer *srv)
 	       srv->end == FOREFETCH__COMPACT_END__NOT_USED;
 }
 
+/* How much of what lay out of order was moved since `first`. */
+static void show(struct progress *p, const Forefetch__Compacted *first,
+    const Forefetch__Compacted *now)
+{
+	uint64_t now_us = clock_now_us(), moved = 0, all = 0, rate;
+	char text[256];
+	FILE *out;
+
+	for (size_t i = 0; i < now->n_servers && i < first->n_servers; i++) {
+		const Forefetch__SequentialShare *before =
+		    now->servers[i]->before;
+
+		moved += now->servers[i]->moved_bytes -
+			 first->servers[i]->moved_bytes;
+		if (now->servers[i]->busy && before)
+			all += before->bytes - before->sequential_bytes;
+	}
+	rate = progress_rate(p, now_us, moved);
+	if (!progress_due(p, now_us))
+		return;
+	out = fmemopen(text, sizeof(text), "w");
+	if (!out)
+		return;
+	if (moved > all) /* long runs are moved with what is between them */
+		all = 0;
+	progress_head(out, moved, all, rate,
+	    rate && all ? (uint64_t)((double)(all - moved) * 1e6 / (double)rate)
+			: 0);
+	fprintf(
+	    out, "%s moved", ctl_text_bytes((char[CTL_TEXT_MAX]){0}, moved));
+	if (fclose(out) == 0)
+		progress_put(p, text);
+}
+
 static int reorder_run(const struct ctl_options *opt)
 {
 	const struct timespec rest = {.tv_nsec = ASK_MS * 1000000L};
+	struct progress progress;
 	Forefetch__Response *first = ask_compact(opt, true);
 	Forefetch__Response *last = first ? ask_compact(opt, false) : NULL;
 	int code = last ? EXIT_SUCCESS : EXIT_FAILURE;
 
+	progress_init(&progress, opt);
 	while (last && is_busy(last->compact)) {
+		show(&progress, first->compact, last->compact);
 		nanosleep(&rest, NULL);
 		ctl_free(last);
 		last = ask_compact(opt, false);
 	}
+	progress_clear(&progress);
 	if (last)
 		subtract(last->compact, first->compact);
 	if (last && opt->json)
@@ -111,7 +152,7 @@ static int reorder_run(const struct ctl_options *opt)
 const struct ctl_command reorder_command = {
     .name = "reorder",
     .former = "compact",
-    .usage = "[--json] [SERVER]",
+    .usage = "[--progress] [--json] [SERVER]",
     .summary = "put cached data on disk in the order of its use",
     .help = "Moves cached data of every server, or of SERVER alone, so "
 	    "that it lies on disk in\nthe order in which it was read, "
@@ -120,6 +161,6 @@ const struct ctl_command reorder_command = {
 	    "forefetch.conf(5).\nOnly root and the user that forefetchd "
 	    "runs as may do this. ^C stops waiting for it,\nnot the work "
 	    "itself.\n",
-    .options = "server json",
+    .options = "progress server json",
     .run = reorder_run,
 };

@@ -3,15 +3,20 @@
 #include "commands/walk.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "ctl/ctl_put.h"
 #include "ctl/ctl_text.h"
 
 /* Between two questions, growing. */
 enum { ASK_MIN_MS = 20, ASK_MAX_MS = 250 };
+
+/* What waits for less than this needs no explanation. */
+#define WHY_US UINT64_C(1000000)
 
 static volatile sig_atomic_t stopped;
 
@@ -26,10 +31,9 @@ void walk_put(FILE *out, const Forefetch__Warmed *w)
 	double s = w->elapsed_us ? (double)w->elapsed_us / 1e6 : 1e-6;
 	char rate[CTL_TEXT_MAX];
 
-	ctl_put(out, w, "{directories} director");
-	fputs(w->directories == 1 ? "y" : "ies", out);
 	ctl_put(out, w,
-	    ", {files} file{files:S} ({file_bytes:B}), {calls} "
+	    "{directories} director{directories:Y}, {files} file{files:S} "
+	    "({file_bytes:B}), {calls} "
 	    "call{calls:S}, {fetched_bytes:B} fetched, ");
 	fprintf(out, "%s/s",
 	    ctl_text_bytes(rate, (uint64_t)((double)w->fetched_bytes / s)));
@@ -40,23 +44,121 @@ bool walk_stopped(void)
 	return stopped != 0;
 }
 
-void walk_catch(void)
+static void catch_by(void (*handler)(int))
 {
-	const struct sigaction act = {.sa_handler = on_signal};
+	const struct sigaction act = {.sa_handler = handler};
 
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
 }
 
-static void put_progress(const Forefetch__Warmed *w)
+void walk_catch(void)
 {
-	fputs("\r", stderr);
-	walk_put(stderr, w);
-	fprintf(stderr, "%s\033[K",
-	    w->paused  ? ", waiting for forefetch resume"
-	    : w->waits ? ", waiting"
-		       : "");
-	fflush(stderr);
+	catch_by(on_signal);
+}
+
+void walk_init(struct walk *s, const struct ctl_options *opt,
+    struct ctl_client *c, const struct ctl_place *at)
+{
+	*s = (struct walk){.c = c, .at = at, .begun_us = clock_now_us()};
+	progress_init(&s->progress, opt);
+}
+
+/* Does it listen there, if only at the port of all addresses? */
+static bool listens_at(const Forefetch__ServerStatus *srv, const char *listen)
+{
+	const char *colon = strrchr(listen, ':');
+	char any4[64], any6[64];
+
+	snprintf(any4, sizeof(any4), "0.0.0.0%s", colon ? colon : "");
+	snprintf(any6, sizeof(any6), "[::]%s", colon ? colon : "");
+	for (size_t i = 0; i < srv->n_listen; i++) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "%.*s", (int)srv->listen[i].len,
+		    srv->listen[i].len ? (char *)srv->listen[i].data : "");
+		if (strcmp(text, listen) == 0 || strcmp(text, any4) == 0 ||
+		    strcmp(text, any6) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* What keeps the server at `at` from answering; empty: nothing is known. */
+static void find_why(
+    struct ctl_client *c, const struct ctl_place *at, char *why, size_t size)
+{
+	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
+	Forefetch__Response *res =
+	    ctl_ask(c, FOREFETCH__REQUEST__COMMAND_STATUS, &status);
+	FILE *out = fmemopen(why, size, "w");
+
+	*why = '\0';
+	for (size_t i = 0; out && res && i < res->status->n_servers; i++) {
+		const Forefetch__ServerStatus *srv = res->status->servers[i];
+
+		if (!listens_at(srv, at->listen) ||
+		    srv->state == FOREFETCH__STATE__UP)
+			continue;
+		ctl_put(out, srv, "{name} is {state} for {state_age_us:A}");
+		if (srv->reason.len > 0)
+			ctl_put(out, srv, ": {reason}");
+	}
+	if (out)
+		fclose(out);
+	why[size - 1] = '\0';
+	ctl_free(res);
+}
+
+/* Ask now and then why a walk waits, and say it once where no line shows it. */
+static void look_why(struct walk *s, bool waits, uint64_t now_us)
+{
+	if (!waits || !s->c || !s->at) {
+		s->why[0] = '\0';
+		return;
+	}
+	if (now_us - (s->why_us ? s->why_us : s->begun_us) < WHY_US)
+		return;
+	s->why_us = now_us;
+	find_why(s->c, s->at, s->why, sizeof(s->why));
+	if (!s->why[0] || s->told || s->progress.screen)
+		return;
+	fprintf(stderr, "forefetch: this waits, since %s\n", s->why);
+	s->told = true;
+}
+
+static void put_progress(
+    struct walk *s, const Forefetch__Warmed *w, uint64_t now_us)
+{
+	uint64_t done = w->directories + w->files + w->others;
+	uint64_t rate = progress_rate(&s->progress, now_us, w->fetched_bytes);
+	double left_us =
+	    done > 0 ? (double)w->elapsed_us * (double)w->left / (double)done
+		     : 0;
+	char *text = NULL;
+	size_t len;
+	FILE *out;
+
+	if (!progress_due(&s->progress, now_us))
+		return;
+	out = open_memstream(&text, &len);
+	if (!out)
+		return;
+	if (w->waits && s->why[0])
+		fprintf(out, "waits: %s; ", s->why);
+	progress_head(out, done, done + w->left, rate,
+	    w->waits || w->elapsed_us < WHY_US ? 0 : (uint64_t)left_us);
+	ctl_put(out, w,
+	    "{directories} director{directories:Y}, {files} file{files:S} "
+	    "({file_bytes:B}), {left} left");
+	fputs(w->paused                ? ", waits for forefetch resume"
+	      : !w->waits || s->why[0] ? ""
+	      : s->why_us              ? ", waits for more urgent calls"
+				       : ", waits",
+	    out);
+	if (fclose(out) == 0)
+		progress_put(&s->progress, text);
+	free(text);
 }
 
 void walk_rest(struct walk *s)
@@ -67,11 +169,6 @@ void walk_rest(struct walk *s)
 
 	nanosleep(&ts, NULL);
 	s->ms = ms * 2 > ASK_MAX_MS ? ASK_MAX_MS : ms * 2;
-}
-
-bool walk_is_shown(const struct walk *s)
-{
-	return !s->quiet && isatty(STDERR_FILENO);
 }
 
 void walk_warn(const char *path, const Forefetch__Warmed *w)
@@ -90,15 +187,16 @@ void walk_warn(const char *path, const Forefetch__Warmed *w)
 
 void walk_show(struct walk *s, const Forefetch__Warmed *w)
 {
-	if (walk_is_shown(s))
-		put_progress(w);
+	uint64_t now_us = clock_now_us();
+
+	look_why(s, w->waits, now_us);
+	put_progress(s, w, now_us);
 	walk_rest(s);
 }
 
-void walk_clear(const struct walk *s)
+void walk_clear(struct walk *s)
 {
-	if (walk_is_shown(s))
-		fputs("\r\033[K", stderr);
+	progress_clear(&s->progress);
 }
 
 void walk_put_errors(const Forefetch__Warmed *w)
@@ -121,6 +219,23 @@ bool walk_good(const char *path, const Forefetch__Warmed *w)
 	return w->done && w->refused == 0 && w->failed == 0;
 }
 
+/* Say that the path's server is away, without a look at the path itself. */
+static void warn_away(struct ctl_client *c, const char *path)
+{
+	struct ctl_mounts *mounts = ctl_mounts_load();
+	char *plain = ctl_path_plain(path), why[256] = "";
+	struct ctl_place at;
+
+	if (mounts && plain && ctl_mounts_place(mounts, plain, &at))
+		find_why(c, &at, why, sizeof(why));
+	if (why[0])
+		fprintf(stderr,
+		    "forefetch: %s: this waits, since %s (^C ends it)\n", path,
+		    why);
+	free(plain);
+	ctl_mounts_free(mounts);
+}
+
 static bool walk_one(const struct ctl_options *opt, const char *path,
     struct ctl_json *j,
     bool (*one)(struct ctl_client *c, struct ctl_place *at, const char *path,
@@ -130,10 +245,16 @@ static bool walk_one(const struct ctl_options *opt, const char *path,
 	struct ctl_place at;
 	bool good;
 
-	if (!ctl_place_find(path, &at))
-		return false;
 	c = ctl_open(opt->socket);
-	good = c && one(c, &at, path, opt, j);
+	if (!c)
+		return false;
+	/* The kernel may wait for the server here, and ends that for no signal
+	 * that is caught. */
+	warn_away(c, path);
+	catch_by(SIG_DFL);
+	good = ctl_place_find(path, &at);
+	catch_by(on_signal);
+	good = good && one(c, &at, path, opt, j);
 	ctl_close(c);
 	return good;
 }

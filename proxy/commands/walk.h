@@ -10,6 +10,7 @@
 #include "ctl/ctl_client.h"
 #include "ctl/ctl_command.h"
 #include "ctl/ctl_json.h"
+#include "commands/progress.h"
 #include "ctl/ctl_mount.h"
 
 /* From now on, ^C and TERM do not end the program; walk_stopped() says that
@@ -17,21 +18,27 @@
 void walk_catch(void);
 bool walk_stopped(void);
 
-/* Zeros at first. */
 struct walk {
-	bool quiet;
+	struct progress progress;
 	unsigned ms; /* to the next question; 0: the first one */
+	/* The connection, and where the walk is, to ask why it waits. */
+	struct ctl_client *c;
+	const struct ctl_place *at;
+	uint64_t begun_us, why_us; /* when that was asked; 0: not yet */
+	char why[256];             /* "nas is down for 12 s: ..." or empty */
+	bool told;                 /* in a line of its own */
 };
-bool walk_is_shown(const struct walk *s);
+/* `c` and `at` may be NULL. */
+void walk_init(struct walk *s, const struct ctl_options *opt,
+    struct ctl_client *c, const struct ctl_place *at);
 /* A rest before the next question, each time a longer one. */
 void walk_rest(struct walk *s);
 /* Say on stderr what the user should know before it goes on: that the link is
  * metered, or that it waits for the end of a pause. */
 void walk_warn(const char *path, const Forefetch__Warmed *w);
-/* Show the progress, if stderr is a terminal, and rest before the next
- * question. */
+/* Show the progress, and rest before the next question. */
 void walk_show(struct walk *s, const Forefetch__Warmed *w);
-void walk_clear(const struct walk *s);
+void walk_clear(struct walk *s);
 
 /*
  * Does `one` for the path of each argument, over a connection of its own, whose

@@ -56,9 +56,10 @@ static Forefetch__Response *ask_warm(
 static Forefetch__Response *walk(struct ctl_client *c, struct ctl_place *at,
     const char *path, const struct ctl_options *opt)
 {
-	struct walk screen = {.quiet = opt->json};
 	Forefetch__Response *res = ask_warm(c, at, opt);
+	struct walk screen;
 
+	walk_init(&screen, opt, c, at);
 	if (res)
 		walk_warn(path, res->warm);
 	while (res && !res->warm->done && !walk_stopped()) {
@@ -94,14 +95,14 @@ static int warm_run(const struct ctl_options *opt)
 
 const struct ctl_command warm_command = {
     .name = "warm",
-    .usage = "[--data | --metadata] [--json] PATH...",
+    .usage = "[--data | --metadata] [--progress] [--json] PATH...",
     .summary = "fetch files and directories before they are needed",
     .help = "Walks the tree at each PATH, on a mount of the proxy, and "
 	    "fetches names,\nattributes, rights and data that are not "
 	    "cached yet; with --metadata, everything but\nthe data. It "
 	    "fetches only what you may see. ^C stops it; if you run it "
 	    "again, it\ncontinues.\n",
-    .options = "data metadata json",
+    .options = "data metadata progress json",
     .run = warm_run,
     .args_min = 1,
     .args_max = CTL_ARGS_MAX,

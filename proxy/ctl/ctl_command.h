@@ -40,7 +40,8 @@ struct ctl_options {
 	bool list;
 	bool null; /* -0 */
 	bool json;
-	bool check; /* --check */
+	bool check;    /* --check */
+	bool progress; /* --progress */
 	bool verbose;
 	bool histogram;
 	double watch_s;       /* 0: once */

@@ -130,6 +130,9 @@ static void put_number(FILE *out, uint64_t number, char unit)
 	case 'A':
 		fputs(ctl_text_duration(buf, number), out);
 		return;
+	case 'Y':
+		fputs(number == 1 ? "y" : "ies", out);
+		return;
 	default:
 		fputs(number == 1 ? "" : "s", out);
 	}
