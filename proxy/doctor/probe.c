@@ -192,9 +192,12 @@ static void ask_versions(struct probe_facts *f, struct ask *a)
 	f->nfs_err = ask_reply_error(&reply);
 	f->low = reply.low;
 	f->high = reply.high;
-	f->nfs4_err = ask_call(a, NFS_PROGRAM, 4, 0, NULL, 0, &reply);
-	if (!f->nfs4_err)
-		f->nfs4_err = ask_reply_error(&reply);
+	/* Where version 3 is served, another one is only worth to know. */
+	if (f->nfs_err || f->nfs4.there) {
+		f->nfs4_err = ask_call(a, NFS_PROGRAM, 4, 0, NULL, 0, &reply);
+		if (!f->nfs4_err)
+			f->nfs4_err = ask_reply_error(&reply);
+	}
 	if (f->nfs_err)
 		return;
 	measure_rtt(f, a);

@@ -8,7 +8,7 @@
 
 #include "doctor/probe_private.h"
 
-enum { RPCBIND_PORT = 111, EXPORTS_SHOWN = 12 };
+enum { RPCBIND_PORT = 111, EXPORTS_SHOWN = 12, ADDR_MAX = 64 };
 
 __attribute__((format(printf, 3, 4))) static void judge(
     struct probe_why *out, enum probe_cause cause, const char *format, ...)
@@ -52,18 +52,48 @@ static void judge_name(const struct probe_target *t,
 	    t->host);
 }
 
-/* NFS could not be connected to. */
-static void judge_reach(const struct probe_target *t,
-    const struct probe_facts *f, const char *addr, struct probe_why *out)
+/* "nas (192.0.2.7)" */
+static void put_who(
+    const struct probe_target *t, const char *addr, char who[ADDR_MAX + 300])
+{
+	if (strcmp(t->host, addr) == 0)
+		snprintf(who, ADDR_MAX + 300, "%s", addr);
+	else
+		snprintf(who, ADDR_MAX + 300, "%.256s (%s)", t->host, addr);
+}
+
+/* A connection gets no answer at all. */
+static void judge_silent(const struct probe_facts *f, const char *who,
+    const char *addr, struct probe_why *out)
 {
 	bool heard = f->rpcbind_err == 0 || f->rpcbind_err == ECONNREFUSED;
 
+	judge(out, PROBE_SILENT,
+	    heard ? "%s is there, but a connection to its port %u gets no "
+		    "answer: a firewall drops it"
+		  : "nothing answers at %s, port %u: it is off, or a firewall "
+		    "drops the packets",
+	    who, f->nfs_port);
+	advise(out,
+	    "see that the server is on (ping %s), and that firewalls let TCP "
+	    "port %u through",
+	    addr, f->nfs_port);
+}
+
+/* NFS could not be connected to. */
+static void judge_reach(const struct probe_target *t,
+    const struct probe_facts *f, struct probe_why *out)
+{
+	char addr[ADDR_MAX], who[ADDR_MAX + 300];
+
+	probe_addr_text(&f->addr[f->at], addr, sizeof(addr));
+	put_who(t, addr, who);
 	switch (f->nfs_err) {
 	case EHOSTUNREACH:
 	case ENETUNREACH:
 	case EADDRNOTAVAIL:
-		judge(out, PROBE_NO_ROUTE, "there is no route to %s (%s): %s",
-		    t->host, addr, strerror(f->nfs_err));
+		judge(out, PROBE_NO_ROUTE, "there is no route to %s: %s", who,
+		    strerror(f->nfs_err));
 		advise(out,
 		    "see that this machine is on the right network (ip route "
 		    "get %s), and that the server is on",
@@ -71,8 +101,8 @@ static void judge_reach(const struct probe_target *t,
 		return;
 	case ECONNREFUSED:
 		judge(out, PROBE_REFUSED,
-		    "%s (%s) answers, but nothing listens at its port %u",
-		    t->host, addr, f->nfs_port);
+		    "%s answers, but nothing listens at its port %u", who,
+		    f->nfs_port);
 		advise(out, t->nfs_port
 				? "check the port (nfs_port); without one it "
 				  "is asked of the server's rpcbind"
@@ -81,22 +111,13 @@ static void judge_reach(const struct probe_target *t,
 				  "(nfs_port, mount_port) if it has another");
 		return;
 	case ETIMEDOUT:
-		judge(out, PROBE_SILENT,
-		    heard ? "%s (%s) is there, but a connection to its port "
-			    "%u gets no answer: a firewall drops it"
-			  : "nothing answers at %s (%s), port %u: it is off, "
-			    "or a firewall drops the packets",
-		    t->host, addr, f->nfs_port);
-		advise(out,
-		    "see that the server is on (ping %s), and that firewalls "
-		    "let TCP port %u through",
-		    addr, f->nfs_port);
+		judge_silent(f, who, addr, out);
 		return;
 	default:
 		judge(out, PROBE_NOT_NFS,
-		    "what listens at port %u of %s (%s) does not answer as an "
+		    "what listens at port %u of %s does not answer as an "
 		    "NFS server: %s",
-		    f->nfs_port, t->host, addr, strerror(f->nfs_err));
+		    f->nfs_port, who, strerror(f->nfs_err));
 		advise(out, "check the port (nfs_port) and the server");
 	}
 }
@@ -281,18 +302,15 @@ static void judge_mnt(const struct probe_target *t, const struct probe_facts *f,
 void probe_judge(const struct probe_target *t, const struct probe_facts *f,
     struct probe_why *out)
 {
-	char addr[INET6_ADDRSTRLEN + 16];
-
 	*out = (struct probe_why){.cause = PROBE_WORKS};
 	if (f->gai) {
 		judge_name(t, f, out);
 		return;
 	}
-	probe_addr_text(&f->addr[f->at], addr, sizeof(addr));
 	if (f->nfs_err == EPROTONOSUPPORT)
 		judge_versions(t, f, out);
 	else if (f->nfs_err)
-		judge_reach(t, f, addr, out);
+		judge_reach(t, f, out);
 	else if (f->rpcbind_err > 0 && (!t->nfs_port || !t->mount_port))
 		judge_rpcbind(t, f, out);
 	else if (f->mount_err)

@@ -88,3 +88,15 @@ void probe_mount(const struct probe_target *t, struct probe_facts *f)
 		ask_mnt(f, a, t->path);
 	ask_close(a);
 }
+
+void probe_mnt(const struct probe_target *t, struct probe_facts *f)
+{
+	struct ask *a;
+
+	if (f->mount_err)
+		return;
+	a = ask_open(probe_addr(f), f->mount_port, f->until_us, &f->mnt_err);
+	if (a)
+		ask_mnt(f, a, t->path);
+	ask_close(a);
+}

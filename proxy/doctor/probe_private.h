@@ -113,6 +113,8 @@ void probe_name(const struct probe_target *t, struct probe_facts *f);
 void probe_reach(const struct probe_target *t, struct probe_facts *f);
 /* MNT, if there is a path. */
 void probe_mount(const struct probe_target *t, struct probe_facts *f);
+/* … of another path of the same server. */
+void probe_mnt(const struct probe_target *t, struct probe_facts *f);
 /* Attributes, a listing, a READ and the rate. */
 void probe_files(struct probe_facts *f);
 /* The difference of the clocks, by ICMP where that is permitted. */

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The daemon: whether it runs and is of this release, its unit, its
+ * configuration and its log. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl/ctl_text.h"
+#include "doctor/doctor_private.h"
+#include "doctor/jobs.h"
+
+const struct doctor_row doctor_daemon_rows[] = {
+    {"forefetchd", doctor_check_running},
+    {"unit", doctor_check_unit},
+    {"configuration", doctor_check_config},
+    {"log", doctor_check_log},
+    {NULL, NULL},
+};
+
+static const char unit[] = "forefetchd";
+
+const char *doctor_text(const ProtobufCBinaryData *b, char *buf, size_t size)
+{
+	snprintf(buf, size, "%.*s", (int)b->len,
+	    b->data ? (const char *)b->data : "");
+	return buf;
+}
+
+/* It answered, and does not take the question. */
+static void report_refusal(const char *refusal, struct findings *out)
+{
+	findings_add(out, FINDING_FAIL, "forefetchd",
+	    "it is of another release than this program (%s): %s", FF_VERSION,
+	    refusal);
+	findings_remedy(out,
+	    "systemctl restart %s, so that the one that is installed runs; "
+	    "else install both from one package",
+	    unit);
+}
+
+static void report_away(const struct doctor_env *env, struct findings *out)
+{
+	switch (env->error) {
+	case ENOENT:
+	case ENOTDIR:
+	case ECONNREFUSED:
+		findings_add(out, FINDING_FAIL, "forefetchd",
+		    "it is not running (%s %s)",
+		    env->error == ECONNREFUSED ? "nobody listens at"
+					       : "no socket at",
+		    env->socket);
+		findings_remedy(out, "systemctl start %s", unit);
+		return;
+	case EACCES:
+	case EPERM:
+		findings_add(out, FINDING_FAIL, "forefetchd",
+		    "this user may not talk to it at %s", env->socket);
+		findings_remedy(out, "run it as root (sudo)");
+		return;
+	case EAGAIN:
+		findings_add(out, FINDING_FAIL, "forefetchd",
+		    "it does not answer at %s", env->socket);
+		findings_remedy(out,
+		    "see journalctl -u %s; systemctl restart %s (mounts wait "
+		    "meanwhile)",
+		    unit, unit);
+		return;
+	default:
+		findings_add(out, FINDING_FAIL, "forefetchd",
+		    "what answers at %s is not forefetchd, or is of another "
+		    "release than this program (%s): %s",
+		    env->socket, FF_VERSION, strerror(env->error));
+		findings_remedy(out, "systemctl restart %s", unit);
+	}
+}
+
+void doctor_check_running(const struct doctor_env *env, struct findings *out)
+{
+	const Forefetch__Status *st = env->st;
+	char age[CTL_TEXT_MAX], why[DOCTOR_TEXT];
+
+	if (!st) {
+		if (env->refusal)
+			report_refusal(env->refusal, out);
+		else
+			report_away(env, out);
+		return;
+	}
+	if (strcmp(st->version, FF_VERSION) != 0) {
+		findings_add(out, FINDING_WARN, "forefetchd",
+		    "version %s runs, and this program is of %s", st->version,
+		    FF_VERSION);
+		findings_remedy(out,
+		    "systemctl restart %s, so that the one that is installed "
+		    "runs (mounts wait meanwhile)",
+		    unit);
+	} else {
+		findings_add(out, FINDING_OK, "forefetchd",
+		    "version %s runs, process %u, for %s", st->version, st->pid,
+		    ctl_text_duration(age, st->uptime_us));
+	}
+	if (st->reload_error.len > 0) {
+		findings_add(out, FINDING_WARN, "reload",
+		    "the last one failed: %s",
+		    doctor_text(&st->reload_error, why, sizeof(why)));
+		findings_remedy(
+		    out, "mend the configuration, then forefetch reload");
+	}
+	if (st->n_servers == 0) {
+		findings_add(out, FINDING_NOTE, "servers", "there are none");
+		findings_remedy(out,
+		    "forefetch mount nas:/path DIR, or a [server] section in "
+		    "the configuration");
+	}
+}
+
+/* The value of a line NAME=VALUE. */
+static const char *property(
+    const char *text, const char *name, char *buf, size_t size)
+{
+	size_t len = strlen(name);
+
+	*buf = '\0';
+	for (const char *p = text; p; p = strchr(p, '\n')) {
+		p += *p == '\n';
+		if (strncmp(p, name, len) != 0 || p[len] != '=')
+			continue;
+		p += len + 1;
+		snprintf(buf, size, "%.*s", (int)strcspn(p, "\n"), p);
+		break;
+	}
+	return buf;
+}
+
+static void report_unit(
+    const struct doctor_env *env, const char *text, struct findings *out)
+{
+	char active[64], sub[64], file[64], result[64], restarts[64];
+
+	property(text, "ActiveState", active, sizeof(active));
+	property(text, "SubState", sub, sizeof(sub));
+	property(text, "UnitFileState", file, sizeof(file));
+	property(text, "Result", result, sizeof(result));
+	property(text, "NRestarts", restarts, sizeof(restarts));
+	if (strcmp(active, "active") == 0 && atoi(restarts) > 0) {
+		findings_add(out, FINDING_WARN, "unit",
+		    "active, but systemd started it again %s times", restarts);
+		findings_remedy(out, "see why: journalctl -u %s", unit);
+	} else if (strcmp(active, "active") == 0) {
+		findings_add(out, FINDING_OK, "unit", "%s (%s)", active, sub);
+	} else if (env->st) {
+		findings_add(out, FINDING_NOTE, "unit",
+		    "%s; the daemon that answers was started otherwise",
+		    active);
+	} else {
+		findings_add(out, FINDING_FAIL, "unit", "%s (%s; %s)", active,
+		    sub, result);
+		findings_remedy(out,
+		    "systemctl start %s; see why it ended: systemctl status "
+		    "%s",
+		    unit, unit);
+	}
+	if (*file && strcmp(file, "enabled") != 0 && !env->st) {
+		findings_add(out, FINDING_WARN, "unit file", "%s", file);
+		findings_remedy(out,
+		    "systemctl enable %s, so that it starts with the machine",
+		    unit);
+	}
+}
+
+void doctor_check_unit(const struct doctor_env *env, struct findings *out)
+{
+	static const char *const argv[] = {"systemctl", "show", unit, "-p",
+	    "LoadState,ActiveState,SubState,UnitFileState,Result,NRestarts",
+	    NULL};
+	char text[4096], load[64];
+
+	if (access("/run/systemd/system", F_OK) != 0) {
+		findings_add(out, FINDING_SKIP, "unit",
+		    "this machine does not run systemd");
+		return;
+	}
+	if (jobs_output(argv, text, sizeof(text)) != 0) {
+		findings_add(
+		    out, FINDING_SKIP, "unit", "systemctl does not tell");
+		return;
+	}
+	property(text, "LoadState", load, sizeof(load));
+	if (strcmp(load, "loaded") == 0) {
+		report_unit(env, text, out);
+	} else if (env->st) {
+		findings_add(out, FINDING_NOTE, "unit",
+		    "%s; the daemon that answers was started otherwise", load);
+	} else {
+		findings_add(out, FINDING_FAIL, "unit", "%s", load);
+		findings_remedy(out,
+		    "install the package, or systemctl daemon-reload if it "
+		    "was just installed");
+	}
+}
+
+/* The daemon's program: beside this one, or where packages put it. */
+static bool find_daemon(char *buf, size_t size)
+{
+	static const char *const places[] = {
+	    "/usr/sbin/forefetchd", "/usr/local/sbin/forefetchd"};
+	char self[512], *name;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	self[n > 0 ? n : 0] = '\0';
+	name = strrchr(self, '/');
+	if (name) {
+		*name = '\0';
+		snprintf(buf, size, "%s/forefetchd", self);
+		if (access(buf, X_OK) == 0)
+			return true;
+	}
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(buf, size, "%s", places[i]);
+		if (access(buf, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void first_line(char *text)
+{
+	text[strcspn(text, "\n")] = '\0';
+}
+
+void doctor_check_config(const struct doctor_env *env, struct findings *out)
+{
+	char file[DOCTOR_TEXT] = "/etc/forefetch.conf", program[600];
+	const char *argv[] = {program, "-t", "-f", file, NULL};
+	char text[4096];
+	int code;
+
+	if (env->st && env->st->config_file.len > 0)
+		doctor_text(&env->st->config_file, file, sizeof(file));
+	if (access(file, F_OK) != 0 && errno == ENOENT) {
+		findings_add(out, env->st ? FINDING_NOTE : FINDING_WARN,
+		    "configuration", "there is no %s", file);
+		findings_remedy(out,
+		    "forefetch mount SERVER:/PATH DIR does without; else "
+		    "write one, forefetch.conf(5)");
+		return;
+	}
+	if (access(file, R_OK) != 0 || !find_daemon(program, sizeof(program))) {
+		findings_add(out, FINDING_SKIP, "configuration",
+		    "%s cannot be read by this user, or forefetchd is not "
+		    "installed",
+		    file);
+		return;
+	}
+	code = jobs_output(argv, text, sizeof(text));
+	if (code == 0) {
+		findings_add(out, FINDING_OK, "configuration", "%s", file);
+		return;
+	}
+	first_line(text);
+	findings_add(out, FINDING_FAIL, "configuration", "%s", text);
+	findings_remedy(out,
+	    "mend it (%s -t says what is wrong, forefetch.conf(5) what it "
+	    "may be), then forefetch reload",
+	    program);
+}
+
+void doctor_check_log(const struct doctor_env *env, struct findings *out)
+{
+	static const char *const argv[] = {"journalctl", "-q", "-u", unit, "-p",
+	    "warning", "--since", "-1h", "-n", "100", "-o", "cat", "--no-pager",
+	    NULL};
+	char text[32768], *last = text;
+	unsigned lines = 0;
+
+	(void)env;
+	if (access("/run/systemd/system", F_OK) != 0 ||
+	    jobs_output(argv, text, sizeof(text)) != 0) {
+		findings_add(out, FINDING_SKIP, "log",
+		    "the journal cannot be read (journalctl)");
+		return;
+	}
+	for (char *p = text; (p = strchr(p, '\n')); p++) {
+		lines++;
+		if (p[1])
+			last = p + 1;
+	}
+	first_line(last);
+	if (lines == 0) {
+		findings_add(
+		    out, FINDING_OK, "log", "no warning within the last hour");
+		return;
+	}
+	findings_add(out, FINDING_NOTE, "log",
+	    "%u%s warnings within the last hour; the last: %s", lines,
+	    lines == 100 ? " or more" : "", last);
+	findings_remedy(out, "journalctl -u %s -p warning", unit);
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Mounts through the daemon: the options that the kernel has in force, whether
+ * they answer, and the lines of fstab. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <mntent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ctl/ctl_text.h"
+#include "doctor/ask.h"
+#include "doctor/doctor_private.h"
+
+enum {
+	LEAST_SIZE = 32 << 10,
+	ANSWER_US = 4000000,
+	LINE_BYTES = 16 << 10,
+};
+
+/* ---- finding them ------------------------------------------------------ */
+
+/* The value of an option, or "" for one without; NULL: it is not there. */
+static const char *option(
+    const struct doctor_mount *m, const char *name, char *buf, size_t size)
+{
+	size_t len = strlen(name);
+
+	for (const char *p = m->options; *p;) {
+		size_t n = strcspn(p, ",");
+
+		if (n >= len && memcmp(p, name, len) == 0 &&
+		    (n == len || p[len] == '=')) {
+			snprintf(buf, size, "%.*s",
+			    (int)(n > len ? n - len - 1 : 0),
+			    n > len ? p + len + 1 : "");
+			return buf;
+		}
+		p += n + (p[n] == ',');
+	}
+	return NULL;
+}
+
+static bool has(const struct doctor_mount *m, const char *name)
+{
+	char buf[64];
+
+	return option(m, name, buf, sizeof(buf)) != NULL;
+}
+
+/* "\040" and the like, as mountinfo has them. */
+static void unescape(const char *from, char *to, size_t size)
+{
+	size_t len = 0;
+
+	for (; *from && len + 1 < size; len++) {
+		if (from[0] == '\\' && from[1] >= '0' && from[1] <= '3' &&
+		    from[2] >= '0' && from[2] <= '7' && from[3] >= '0' &&
+		    from[3] <= '7') {
+			to[len] =
+			    (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 |
+				   (from[3] - '0'));
+			from += 4;
+		} else {
+			to[len] = *from++;
+		}
+	}
+	to[len] = '\0';
+}
+
+/* Whether connections to `at` come to what listens at `listen`. */
+static bool leads_to(const char *at, const char *listen)
+{
+	const char *port = strrchr(listen, ':'), *to = strrchr(at, ':');
+
+	if (strcmp(at, listen) == 0)
+		return true;
+	return port && to && strcmp(port, to) == 0 &&
+	       (strncmp(listen, "0.0.0.0:", 8) == 0 ||
+		   strncmp(listen, "[::]:", 5) == 0);
+}
+
+/* The name of the server that listens there; "" where none does. */
+static void find_server(
+    const struct doctor_env *env, const char *at, char *name, size_t size)
+{
+	char listen[128];
+
+	*name = '\0';
+	for (size_t i = 0; env->st && i < env->st->n_servers; i++) {
+		const Forefetch__ServerStatus *srv = env->st->servers[i];
+
+		for (size_t k = 0; k < srv->n_listen; k++)
+			if (leads_to(at, doctor_text(&srv->listen[k], listen,
+					     sizeof(listen))))
+				doctor_text(&srv->name, name, size);
+	}
+}
+
+/* One line of mountinfo; false where it is none that is looked for. */
+static bool read_line(
+    const struct doctor_env *env, char *line, struct doctor_mount *m)
+{
+	char *rest = strstr(line, " - "), *dir, *mount_opts, *type, *source,
+	     *super;
+	char addr[64], port[16], *export, *save;
+	bool ours;
+
+	if (!rest)
+		return false;
+	*rest = '\0';
+	strtok_r(line, " ", &save); /* its id, its parent, device, root */
+	for (int i = 0; i < 3; i++)
+		strtok_r(NULL, " ", &save);
+	dir = strtok_r(NULL, " ", &save);
+	mount_opts = strtok_r(NULL, " ", &save);
+	type = strtok_r(rest + 3, " ", &save);
+	source = strtok_r(NULL, " ", &save);
+	super = strtok_r(NULL, " \n", &save);
+	export = source ? strstr(source, ":/") : NULL;
+	if (!dir || !mount_opts || !super || !export ||
+	    strncmp(type, "nfs", 3) != 0)
+		return false;
+	unescape(dir, m->dir, sizeof(m->dir));
+	unescape(export + 1, m->export, sizeof(m->export));
+	snprintf(m->options, sizeof(m->options), "%s,%s", mount_opts, super);
+	if (!option(m, "addr", addr, sizeof(addr)))
+		return false;
+	if (!option(m, "port", port, sizeof(port)))
+		strcpy(port, "2049");
+	snprintf(m->listen, sizeof(m->listen),
+	    strchr(addr, ':') ? "[%s]:%s" : "%s:%s", addr, port);
+	find_server(env, m->listen, m->server, sizeof(m->server));
+	ours = strncmp(addr, "127.", 4) == 0 || strcmp(addr, "::1") == 0;
+	return *m->server || (ours && strcmp(port, "2049") != 0);
+}
+
+void doctor_find_mounts(struct doctor_env *env, const char *mountinfo)
+{
+	FILE *in = fopen(mountinfo, "re");
+	char *line = malloc(LINE_BYTES);
+
+	while (in && line && env->nmounts < DOCTOR_MOUNTS_MAX &&
+	       fgets(line, LINE_BYTES, in))
+		if (read_line(env, line, &env->mounts[env->nmounts]))
+			env->nmounts++;
+	free(line);
+	if (in)
+		fclose(in);
+}
+
+/* ---- looking at them --------------------------------------------------- */
+
+static void check_size(
+    const struct doctor_mount *m, const char *name, struct findings *out)
+{
+	char value[32], text[CTL_TEXT_MAX];
+	unsigned long bytes;
+
+	if (!option(m, name, value, sizeof(value)))
+		return;
+	bytes = strtoul(value, NULL, 10);
+	if (bytes >= LEAST_SIZE)
+		return;
+	findings_add(out, FINDING_WARN, name,
+	    "%s=%lu: a call carries %s at most, and each costs time", name,
+	    bytes, ctl_text_bytes(text, bytes));
+	findings_remedy(out,
+	    "unmount it, and mount it without %s= (the kernel takes what the "
+	    "server offers)",
+	    name);
+}
+
+static void check_safety(const struct doctor_mount *m, struct findings *out)
+{
+	if (!has(m, "hard")) {
+		findings_add(out, FINDING_WARN, "soft",
+		    "programs get errors, and may lose what they write, when "
+		    "the server does not answer in time");
+		findings_remedy(out, "mount it without soft");
+	}
+	if (!has(m, "nosuid") || !has(m, "nodev")) {
+		findings_add(out, FINDING_WARN, "safety",
+		    "without nosuid and nodev the server may give anybody "
+		    "here the rights of root");
+		findings_remedy(out, "mount it with nosuid,nodev");
+	}
+}
+
+/* Options that a mount through the daemon should have. */
+static void check_options(const struct doctor_mount *m, struct findings *out)
+{
+	char value[64], server[64];
+	size_t before = out->count;
+
+	if (!option(m, "vers", value, sizeof(value)) || *value != '3') {
+		findings_add(out, FINDING_FAIL, "version",
+		    "it is mounted with vers=%s, and forefetch speaks NFSv3",
+		    value);
+		findings_remedy(out, "mount it with vers=3");
+	}
+	if (!option(m, "local_lock", value, sizeof(value)) ||
+	    strcmp(value, "all") != 0) {
+		findings_add(out, FINDING_WARN, "locks",
+		    "without nolock, locking a file waits for a service that "
+		    "forefetch does not have");
+		findings_remedy(out, "mount it with nolock");
+	}
+	if (!option(m, "proto", value, sizeof(value)) ||
+	    strncmp(value, "tcp", 3) != 0) {
+		findings_add(
+		    out, FINDING_FAIL, "transport", "it is not mounted by TCP");
+		findings_remedy(out, "mount it with proto=tcp");
+	}
+	check_safety(m, out);
+	check_size(m, "rsize", out);
+	check_size(m, "wsize", out);
+	if (out->count == before)
+		findings_add(out, FINDING_OK, "options",
+		    "vers=3, tcp, hard, nolock, nosuid, nodev, rsize=%s, "
+		    "wsize=%s",
+		    option(m, "rsize", value, sizeof(value)) ? value : "?",
+		    option(m, "wsize", server, sizeof(server)) ? server : "?");
+}
+
+/* What a program would meet: 0 or an errno. */
+static int use_mount(const char *dir)
+{
+	struct statfs fs;
+	struct statx stx;
+	int err = 0;
+	DIR *d;
+
+	/* The kernel answers much itself; a removed directory shows when it is
+	 * listed. */
+	if (statfs(dir, &fs) < 0 || statx(AT_FDCWD, dir, AT_STATX_FORCE_SYNC,
+					STATX_BASIC_STATS, &stx) < 0)
+		return errno;
+	errno = 0;
+	d = opendir(dir);
+	if (!d || !readdir(d))
+		err = errno;
+	if (d)
+		closedir(d);
+	return err == ENOENT ? ESTALE : err == EACCES ? 0 : err;
+}
+
+/* The same, or ETIMEDOUT. */
+static int ask_mount(const char *dir)
+{
+	const struct timespec rest = {.tv_nsec = 5000000};
+	uint64_t until = ask_now_us() + ANSWER_US;
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(use_mount(dir));
+	while (pid > 0 && ask_now_us() < until) {
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			return WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
+		nanosleep(&rest, NULL);
+	}
+	if (pid > 0)
+		kill(pid, SIGKILL);
+	return pid > 0 ? ETIMEDOUT : errno;
+}
+
+static void report_answer(
+    const struct doctor_mount *m, int err, struct findings *out)
+{
+	switch (err) {
+	case 0:
+		findings_add(out, FINDING_OK, "answer", "it answers");
+		return;
+	case ESTALE:
+		findings_add(out, FINDING_FAIL, "answer",
+		    "stale file handle: what was mounted, %s, is not there "
+		    "any more on the server, or is another directory now",
+		    m->export);
+		findings_remedy(out,
+		    "umount %s (with -l if it is busy), and mount it again",
+		    m->dir);
+		return;
+	case ETIMEDOUT:
+		findings_add(out, FINDING_FAIL, "answer",
+		    "it hangs: no answer within %d s", ANSWER_US / 1000000);
+		findings_remedy(out,
+		    *m->server ? "it goes on by itself when the server does: "
+				 "see above; umount -f -l %s gives it up"
+			       : "none of forefetchd's servers listens there "
+				 "now: see the configuration, or umount -f -l "
+				 "%s",
+		    m->dir);
+		return;
+	default:
+		findings_add(out, FINDING_FAIL, "answer", "%s", strerror(err));
+		findings_remedy(out, "umount %s, and mount it again", m->dir);
+	}
+}
+
+void doctor_check_mount(const struct doctor_env *env,
+    const struct doctor_mount *m, struct findings *out)
+{
+	if (*m->server) {
+		findings_add(out, FINDING_OK, "source", "%s of %s, at %s",
+		    m->export, m->server, m->listen);
+	} else if (env->st) {
+		findings_add(out, FINDING_FAIL, "source",
+		    "none of forefetchd's servers listens at %s", m->listen);
+		findings_remedy(out,
+		    "was a [server] section removed, or its listen changed? "
+		    "Put it back and forefetch reload, or umount -f -l %s",
+		    m->dir);
+	} else {
+		findings_add(out, FINDING_NOTE, "source",
+		    "%s, at %s, as it seems through forefetchd", m->export,
+		    m->listen);
+	}
+	check_options(m, out);
+	report_answer(m, ask_mount(m->dir), out);
+}
+
+/* ---- fstab ------------------------------------------------------------- */
+
+static void check_line(const struct mntent *e, struct findings *out)
+{
+	bool net = hasmntopt(e, "_netdev") ||
+		   hasmntopt(e, "x-systemd.automount") ||
+		   hasmntopt(e, "noauto");
+
+	if (strcmp(e->mnt_type, "forefetch") == 0) {
+		findings_add(out, net ? FINDING_OK : FINDING_WARN, "fstab",
+		    "%s at %s%s", e->mnt_fsname, e->mnt_dir,
+		    net ? ""
+			: ": without _netdev it is mounted before there "
+			  "is a network");
+		if (!net)
+			findings_remedy(out,
+			    "add _netdev to its options, then systemctl "
+			    "daemon-reload");
+		return;
+	}
+	if (strcmp(e->mnt_type, "nfs") != 0 ||
+	    (strncmp(e->mnt_fsname, "127.", 4) != 0 &&
+		strncmp(e->mnt_fsname, "localhost:", 10) != 0) ||
+	    !hasmntopt(e, "port"))
+		return;
+	if (hasmntopt(e, "mountport") && hasmntopt(e, "nolock")) {
+		findings_add(out, FINDING_OK, "fstab", "%s at %s",
+		    e->mnt_fsname, e->mnt_dir);
+		return;
+	}
+	findings_add(out, FINDING_WARN, "fstab",
+	    "%s at %s: without mountport= and nolock, mounting waits for "
+	    "services that forefetch does not have",
+	    e->mnt_fsname, e->mnt_dir);
+	findings_remedy(
+	    out, "write it as type forefetch, SERVER:/PATH, with _netdev");
+}
+
+void doctor_check_fstab(const struct doctor_env *env, struct findings *out)
+{
+	FILE *in = setmntent("/etc/fstab", "re");
+	char buf[LINE_BYTES];
+	struct mntent e;
+
+	(void)env;
+	if (!in)
+		return;
+	while (getmntent_r(in, &e, buf, sizeof(buf)))
+		check_line(&e, out);
+	endmntent(in);
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A server: what the daemon says of it, what it says itself, and whether both
+ * give the same bytes. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl/ctl_text.h"
+#include "doctor/doctor_private.h"
+#include "doctor/probe_report.h"
+
+enum { PRIVILEGED = 1024 };
+
+/* ---- what the daemon says ---------------------------------------------- */
+
+static void check_state(
+    const Forefetch__ServerStatus *srv, struct findings *out)
+{
+	char age[CTL_TEXT_MAX], why[DOCTOR_TEXT];
+	bool up = srv->state == FOREFETCH__STATE__UP;
+
+	doctor_text(&srv->reason, why, sizeof(why));
+	ctl_text_duration(age, srv->state_age_us);
+	if (!up && srv->state != FOREFETCH__STATE__IDLE)
+		findings_add(out, FINDING_FAIL, "state",
+		    "forefetchd is not connected to it for %s: %s", age,
+		    *why ? why : "see below");
+	else if (*why)
+		findings_add(out, FINDING_FAIL, "state", "calls fail: %s", why);
+	else
+		findings_add(out, FINDING_OK, "state",
+		    "forefetchd is connected to it for %s", age);
+	if (srv->mount && srv->mount->reason.len > 0 && up)
+		findings_add(out, FINDING_FAIL, "new mounts", "they fail: %s",
+		    doctor_text(&srv->mount->reason, why, sizeof(why)));
+	if (srv->offline_active)
+		findings_add(out, FINDING_WARN, "offline",
+		    "what is cached is served unconfirmed for %s",
+		    ctl_text_duration(age, srv->offline_age_us));
+	if (srv->rpcbind_error.len > 0)
+		findings_add(out, FINDING_WARN, "registration", "%s",
+		    doctor_text(&srv->rpcbind_error, why, sizeof(why)));
+}
+
+static void check_prefetch(
+    const Forefetch__ServerStatus *srv, struct findings *out)
+{
+	const Forefetch__HoldStatus *hold = srv->hold;
+	char used[CTL_TEXT_MAX], limit[CTL_TEXT_MAX];
+
+	if (strcmp(srv->prefetch, "off") == 0) {
+		findings_add(out, FINDING_NOTE, "prefetch",
+		    "it is off: nothing is fetched ahead");
+		findings_remedy(out, "prefetch = on, then forefetch reload");
+	}
+	if (hold && hold->paused) {
+		findings_add(out, FINDING_WARN, "pause",
+		    "it is paused: nothing is fetched ahead");
+		findings_remedy(out, "forefetch resume");
+	}
+	if (hold && hold->metered) {
+		findings_add(out, FINDING_NOTE, "metered",
+		    "the link counts as metered: %s of %s of this hour were "
+		    "used for fetching ahead",
+		    ctl_text_bytes(used, hold->metered_bytes),
+		    ctl_text_bytes(limit, hold->metered_limit_bytes));
+		findings_remedy(out,
+		    "if it is not, set metered = no; metered_budget is what "
+		    "an hour may take");
+	}
+}
+
+static unsigned port_of(const char *listen)
+{
+	const char *colon = strrchr(listen, ':');
+
+	return colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
+}
+
+static void check_listen(
+    const Forefetch__ServerStatus *srv, struct findings *out)
+{
+	char listen[128];
+
+	for (size_t i = 0; i < srv->n_listen; i++) {
+		doctor_text(&srv->listen[i], listen, sizeof(listen));
+		if (port_of(listen) < PRIVILEGED)
+			continue;
+		findings_add(out, FINDING_WARN, "listen",
+		    "%s: while forefetchd is stopped, any local user may "
+		    "listen there, and answer what is mounted",
+		    listen);
+		findings_remedy(out, "choose a port below 1024, such as 289");
+	}
+}
+
+/* ---- what the listener says -------------------------------------------- */
+
+/* "127.0.0.1:289" as a target; a wildcard is this machine. */
+static bool split_listen(
+    const char *listen, char *host, size_t size, struct probe_target *t)
+{
+	const char *colon = strrchr(listen, ':');
+	size_t len;
+
+	if (!colon)
+		return false;
+	len = (size_t)(colon - listen);
+	if (*listen == '[' && len >= 2) {
+		listen++;
+		len -= 2;
+	}
+	snprintf(host, size, "%.*s", (int)len, listen);
+	if (strcmp(host, "0.0.0.0") == 0)
+		snprintf(host, size, "127.0.0.1");
+	else if (strcmp(host, "::") == 0)
+		snprintf(host, size, "::1");
+	t->host = host;
+	t->nfs_port = t->mount_port = (uint16_t)port_of(colon);
+	return true;
+}
+
+/* The file that was read at the server, read again through the daemon. */
+static void compare_read(const struct probe_facts *direct,
+    const struct probe_facts *proxy, struct findings *out)
+{
+	union nfs_args args = {
+	    .read = {.file = {direct->file_fh_len, (char *)direct->file_fh},
+		.count = PROBE_DATA_MAX}};
+	const READ3resok *ok;
+	union nfs_res res;
+	struct ask *a;
+	int err;
+
+	if (direct->file_fh_len == 0)
+		return;
+	a = probe_open_nfs(proxy, &err);
+	if (a)
+		err = ask_proc(a, NFS_PROGRAM, NFSPROC3_READ, &args, &res);
+	ok = &res.read.READ3res_u.resok;
+	if (err || res.status != NFS3_OK) {
+		findings_add(out, FINDING_FAIL, "read through it", "%s: %s",
+		    direct->file,
+		    err ? strerror(err) : "refused, but not by the server");
+		findings_remedy(out, "see the log: journalctl -u forefetchd");
+	} else if (ok->data.len != direct->data_len ||
+		   memcmp(ok->data.data, direct->data, ok->data.len) != 0) {
+		findings_add(out, FINDING_WARN, "read through it",
+		    "%s differs from what the server gives; was it changed "
+		    "just now?",
+		    direct->file);
+		findings_remedy(out,
+		    "run doctor again; if it stays, forefetch drop, and "
+		    "report it");
+	} else {
+		findings_add(out, FINDING_OK, "read through it",
+		    "the same %u bytes of %s", ok->data.len, direct->file);
+	}
+	ask_close(a);
+}
+
+static void report_listener(const struct probe_target *t,
+    const struct probe_facts *proxy, const struct probe_facts *direct,
+    const char *listen, struct findings *out)
+{
+	struct probe_why why;
+
+	probe_judge(t, proxy, &why);
+	if (why.cause == PROBE_WORKS) {
+		findings_add(out, FINDING_OK, "listener",
+		    "forefetchd answers at %s", listen);
+		compare_read(direct, proxy, out);
+	} else if (geteuid() != 0 && (why.cause == PROBE_NOT_NFS ||
+					 why.cause == PROBE_UNPRIVILEGED)) {
+		findings_add(out, FINDING_SKIP, "listener",
+		    "%s serves ports below 1024 only: root may look", listen);
+	} else {
+		findings_add(out, FINDING_FAIL, "listener", "%s", why.sentence);
+		findings_remedy(out,
+		    "see listen and allow of its section, exports, and the "
+		    "log: journalctl -u forefetchd");
+	}
+}
+
+static void check_listener(const Forefetch__ServerStatus *srv, const char *path,
+    const struct probe_facts *direct, struct findings *out)
+{
+	struct probe_facts *proxy;
+	struct probe_target t = {.path = path};
+	char listen[128], host[128];
+
+	proxy = malloc(sizeof(*proxy));
+	if (!proxy || srv->n_listen == 0 ||
+	    !split_listen(doctor_text(&srv->listen[0], listen, sizeof(listen)),
+		host, sizeof(host), &t)) {
+		free(proxy);
+		return;
+	}
+	/* What needs the server would only wait for it. */
+	if (direct->fh_len == 0)
+		t.path = NULL;
+	probe_run(&t, proxy);
+	report_listener(&t, proxy, direct, listen, out);
+	probe_facts_free(proxy);
+	free(proxy);
+}
+
+/* ---- both -------------------------------------------------------------- */
+
+/* Ask it itself. Without a path, its first export is taken. */
+static void probe_server(
+    struct probe_target *t, struct probe_facts *f, struct findings *out)
+{
+	probe_run(t, f);
+	if (!t->path && f->nexports > 0) {
+		t->path = f->exports[0];
+		probe_mnt(t, f);
+	}
+	probe_files(f);
+	if (f->nfs_err == 0)
+		probe_clock(f);
+	probe_report(t, f, out);
+}
+
+/* What is mounted of it, or what it is for. */
+static const char *pick_path(const struct doctor_env *env, const char *name,
+    const Forefetch__ServerStatus *srv, char *buf, size_t size)
+{
+	for (size_t i = 0; i < env->nmounts; i++)
+		if (strcmp(env->mounts[i].server, name) == 0)
+			return env->mounts[i].export;
+	if (srv->n_exports > 0)
+		return doctor_text(&srv->exports[0], buf, size);
+	return NULL;
+}
+
+void doctor_check_server(const struct doctor_env *env,
+    const Forefetch__ServerStatus *srv, struct findings *out)
+{
+	char name[256], address[256], path[DOCTOR_TEXT];
+	struct probe_target t = {.host = address,
+	    .nfs_port = (uint16_t)srv->nfs_port,
+	    .mount_port = (uint16_t)srv->mount_port};
+	struct probe_facts *f = malloc(sizeof(*f));
+
+	if (!f)
+		return;
+	doctor_text(&srv->name, name, sizeof(name));
+	doctor_text(&srv->address, address, sizeof(address));
+	t.path = pick_path(env, name, srv, path, sizeof(path));
+	check_state(srv, out);
+	check_prefetch(srv, out);
+	check_listen(srv, out);
+	probe_server(&t, f, out);
+	check_listener(srv, t.path, f, out);
+	probe_facts_free(f);
+	free(f);
+}
+
+void doctor_check_host(const char *host, struct findings *out)
+{
+	char name[256];
+	struct probe_target t = {.host = name};
+	struct probe_facts *f = malloc(sizeof(*f));
+	const char *path = strstr(host, ":/");
+
+	if (!f)
+		return;
+	snprintf(name, sizeof(name), "%.*s",
+	    path ? (int)(path - host) : (int)strlen(host), host);
+	t.path = path ? path + 1 : NULL;
+	probe_server(&t, f, out);
+	probe_facts_free(f);
+	free(f);
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* forefetch doctor: everything that may keep a mount from working, looked at.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "ctl/ctl_json.h"
+#include "ctl/ctl_text.h"
+#include "ctl/ctl_wire.h"
+#include "doctor/doctor.h"
+#include "doctor/doctor_private.h"
+#include "doctor/jobs.h"
+
+enum {
+	DAEMON_S = 4, /* what the daemon may take to answer */
+	LIMIT_US = 24000000,
+	GROUP_MAX = 300,
+	/* Jobs beside those of servers and mounts: the rows, a host. */
+	ROWS_MAX = 16,
+};
+
+/* ---- the daemon -------------------------------------------------------- */
+
+static int ask_daemon(const char *path, Forefetch__Response **res)
+{
+	const struct timeval limit = {.tv_sec = DAEMON_S};
+	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
+	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
+	int fd = ctl_wire_connect(path), err;
+
+	if (fd < 0)
+		return -fd;
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	request.command_case = FOREFETCH__REQUEST__COMMAND_STATUS;
+	request.status = &status;
+	err = ctl_wire_send(fd, &request);
+	if (!err)
+		err = ctl_wire_receive(fd, res);
+	close(fd);
+	return -err;
+}
+
+static void ask(struct doctor_env *env, Forefetch__Response **res)
+{
+	*res = NULL;
+	env->error = ask_daemon(env->socket, res);
+	if (env->error)
+		return;
+	if ((*res)->result_case == FOREFETCH__RESPONSE__RESULT_STATUS)
+		env->st = (*res)->status;
+	else if ((*res)->result_case == FOREFETCH__RESPONSE__RESULT_ERROR)
+		env->refusal = (*res)->error->text;
+	else
+		env->error = EPROTO;
+}
+
+/* ---- the jobs ---------------------------------------------------------- */
+
+struct plan {
+	struct job jobs[JOBS_MAX];
+	char groups[JOBS_MAX][GROUP_MAX];
+	size_t count;
+};
+
+static void run_row(const void *env, const void *arg, struct findings *out)
+{
+	const struct doctor_row *row = arg;
+
+	row->check(env, out);
+}
+
+static void run_server(const void *env, const void *arg, struct findings *out)
+{
+	doctor_check_server(env, arg, out);
+}
+
+static void run_mount(const void *env, const void *arg, struct findings *out)
+{
+	doctor_check_mount(env, arg, out);
+}
+
+static void run_host(const void *env, const void *arg, struct findings *out)
+{
+	(void)env;
+	doctor_check_host(arg, out);
+}
+
+/* What there is no room for is left out; there is for all rows. */
+static void plan(struct plan *p, const char *kind, const char *name,
+    void (*run)(const void *, const void *, struct findings *), const void *arg)
+{
+	size_t i = p->count;
+
+	if (i == JOBS_MAX)
+		return;
+	snprintf(
+	    p->groups[i], GROUP_MAX, "%s%s%s", kind, *name ? " " : "", name);
+	p->jobs[i] = (struct job){
+	    .group = p->groups[i], .name = kind, .run = run, .arg = arg};
+	p->count++;
+}
+
+static void plan_rows(
+    struct plan *p, const char *group, const struct doctor_row *rows)
+{
+	for (; rows->name; rows++) {
+		plan(p, group, "", run_row, rows);
+		p->jobs[p->count - 1].name = rows->name;
+	}
+}
+
+/* Whether the command is about that server, or about all. */
+static bool is_meant(const struct doctor_env *env, const char *name)
+{
+	return !env->only || strcmp(env->only, name) == 0;
+}
+
+/* True where the daemon knows the one that is meant, or all are. */
+static bool plan_servers(struct plan *p, const struct doctor_env *env)
+{
+	bool known = !env->only;
+	char name[256];
+
+	for (size_t i = 0; env->st && i < env->st->n_servers; i++) {
+		const Forefetch__ServerStatus *srv = env->st->servers[i];
+
+		doctor_text(&srv->name, name, sizeof(name));
+		if (!is_meant(env, name) || p->count + ROWS_MAX >= JOBS_MAX)
+			continue;
+		known = true;
+		plan(p, "server", name, run_server, srv);
+	}
+	return known;
+}
+
+static void plan_all(struct plan *p, const struct doctor_env *env)
+{
+	plan_rows(p, "forefetchd", doctor_daemon_rows);
+	if (!plan_servers(p, env))
+		plan(p, "server", env->only, run_host, env->only);
+	for (size_t i = 0; i < env->nmounts; i++) {
+		const struct doctor_mount *m = &env->mounts[i];
+
+		if (is_meant(env, m->server) && p->count + ROWS_MAX < JOBS_MAX)
+			plan(p, "mount", m->dir, run_mount, m);
+	}
+	plan_rows(p, "this machine", doctor_machine_rows);
+}
+
+/* ---- what comes out ---------------------------------------------------- */
+
+static size_t count_all(const struct plan *p, enum finding_state state)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->count; i++)
+		n += findings_count(&p->jobs[i].found, state);
+	return n;
+}
+
+static bool is_new_group(const struct plan *p, size_t i)
+{
+	return i == 0 || strcmp(p->groups[i], p->groups[i - 1]) != 0;
+}
+
+static void print_heading(const char *text, bool colour)
+{
+	fputs(colour ? "\033[1m" : "", stdout);
+	ctl_put_bytes(stdout, (const uint8_t *)text, strlen(text));
+	puts(colour ? "\033[0m" : "");
+}
+
+static void print_text(const struct plan *p)
+{
+	bool colour = findings_colour(stdout);
+	size_t warns = count_all(p, FINDING_WARN),
+	       fails = count_all(p, FINDING_FAIL);
+
+	for (size_t i = 0; i < p->count; i++) {
+		if (is_new_group(p, i))
+			print_heading(p->groups[i], colour);
+		findings_print(&p->jobs[i].found, stdout, colour);
+	}
+	if (fails + warns == 0)
+		puts("nothing is wrong");
+	else
+		printf("%zu failed, %zu to look at\n", fails, warns);
+}
+
+static void print_json(const struct plan *p)
+{
+	struct ctl_json j = {.out = stdout};
+
+	ctl_json_open(&j, NULL, '{');
+	ctl_json_bool(&j, "ok", count_all(p, FINDING_FAIL) == 0);
+	ctl_json_number(&j, "failed", count_all(p, FINDING_FAIL));
+	ctl_json_number(&j, "warned", count_all(p, FINDING_WARN));
+	ctl_json_open(&j, "groups", '[');
+	for (size_t i = 0; i < p->count; i++) {
+		if (is_new_group(p, i)) {
+			ctl_json_open(&j, NULL, '{');
+			ctl_json_bytes(&j, "group", (uint8_t *)p->groups[i],
+			    strlen(p->groups[i]));
+			ctl_json_open(&j, "findings", '[');
+		}
+		findings_json(&p->jobs[i].found, &j);
+		if (i + 1 == p->count || is_new_group(p, i + 1)) {
+			ctl_json_close(&j, ']');
+			ctl_json_close(&j, '}');
+		}
+	}
+	ctl_json_close(&j, ']');
+	ctl_json_close(&j, '}');
+	putchar('\n');
+}
+
+static int run_plan(struct doctor_env *env, bool json)
+{
+	struct plan *p = calloc(1, sizeof(*p));
+	bool failed;
+
+	if (!p) {
+		fputs("forefetch: out of memory\n", stderr);
+		return EXIT_FAILURE;
+	}
+	plan_all(p, env);
+	jobs_run(p->jobs, p->count, env, LIMIT_US,
+	    isatty(STDERR_FILENO) && isatty(STDOUT_FILENO) ? stderr : NULL);
+	failed = count_all(p, FINDING_FAIL) > 0;
+	if (json)
+		print_json(p);
+	else
+		print_text(p);
+	for (size_t i = 0; i < p->count; i++)
+		findings_free(&p->jobs[i].found);
+	free(p);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static int doctor_run(const struct ctl_options *opt)
+{
+	struct doctor_env *env = calloc(1, sizeof(*env));
+	Forefetch__Response *res;
+	int code;
+
+	if (!env) {
+		fputs("forefetch: out of memory\n", stderr);
+		return EXIT_FAILURE;
+	}
+	env->socket = opt->socket;
+	env->only = opt->server;
+	ask(env, &res);
+	doctor_find_mounts(env, "/proc/self/mountinfo");
+	code = run_plan(env, opt->json);
+	if (res)
+		forefetch__response__free_unpacked(res, NULL);
+	free(env);
+	return code;
+}
+
+const struct ctl_command doctor_command = {
+    .name = "doctor",
+    .usage = "[--json] [SERVER]",
+    .summary = "look for what is wrong, and say what to do",
+    .help =
+	"Looks at everything that may keep a mount from working: forefetchd, "
+	"its unit, configuration and log; each server, directly and through "
+	"forefetchd; each mount; the disk of the cache, memory and the "
+	"clock. A line for each, with what to do where it is not in order. "
+	"Root sees more. It changes nothing, and takes half a minute at most, "
+	"whatever hangs. Exits with 1 if anything failed.\n",
+    .options = "json server",
+    .run = doctor_run,
+};
