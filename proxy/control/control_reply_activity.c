@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "control/control_reply_private.h"
+#include "control/history.h"
 #include "explain/mountuse.h"
 #include "explain/objnames.h"
 #include "prefetch/prefetch_show.h"
@@ -23,6 +24,7 @@ struct activity {
 	struct arena *arena; /* of what is answered */
 	uint32_t uid;        /* whose rows are told; 0: everybody's */
 	uint64_t now_us;
+	size_t past; /* samples that are asked for */
 };
 
 static ProtobufCBinaryData copied(
@@ -115,6 +117,27 @@ static void fill_mounts(
 	}
 }
 
+/* ---- the past ---------------------------------------------------------- */
+
+static void fill_past(const struct activity *a, const struct history *h,
+    Forefetch__ServerActivity *out)
+{
+	size_t all = h ? history_count(h) : 0,
+	       n = a->past < all ? a->past : all;
+
+	out->saved_today_us = history_saved_today_us(h);
+	out->past =
+	    arena_messages(a->arena, &forefetch__past_sample__descriptor, n);
+	for (size_t i = 0; out->past && i < n; i++) {
+		const struct history_sample *s = history_at(h, all - n + i);
+		Forefetch__PastSample *to = out->past[out->n_past++];
+
+		to->span_us = s->span_us;
+		to->calls = s->calls;
+		to->saved_us = s->saved_us;
+	}
+}
+
 /* ---- a server --------------------------------------------------------- */
 
 /* `i`: its number, among all. */
@@ -129,6 +152,7 @@ static void fill_server(const struct activity *a, size_t i,
 	fill_ahead(a, srv->prefetch, out);
 	fill_outcomes(a, srv->prefetch, out);
 	fill_mounts(a, srv->caches, out);
+	fill_past(a, srv->history, out);
 }
 
 static Forefetch__Activity *answer(
@@ -249,6 +273,7 @@ void reply_activity(struct reply *r, const Forefetch__Request *request)
 	struct activity a = {.r = r,
 	    .arena = &r->arena,
 	    .uid = reply_sees_all(r) ? 0 : (uint32_t)r->peer->uid,
+	    .past = req->past,
 	    .now_us = clock_now_us()};
 	Forefetch__Activity *out = req->names ? answer_named(&a, &req->server)
 					      : answer(&a, &req->server);

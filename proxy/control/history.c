@@ -2,6 +2,7 @@
 /* A ring of samples, each the difference of two readings of the metrics. */
 #include <assert.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <event2/event.h>
 
@@ -20,6 +21,8 @@ struct history {
 	struct history_sample total; /* until the last sample */
 	size_t first, n;
 	struct history_sample ring[HISTORY_SAMPLES];
+	int day;
+	uint64_t saved_today_us;
 };
 
 static const enum metrics_counter hits[] = {METRICS_ATTR_HITS,
@@ -133,15 +136,38 @@ void history_take(struct history *h, uint64_t now_us)
 	s->saved_us = since(spared, h->spared) * s->srtt_us;
 	s->at_us = now_us;
 	s->span_us = since(now_us, h->total.at_us);
+	h->saved_today_us += s->saved_us;
 	now.at_us = now_us;
 	h->total = now;
 	h->spared = spared;
+}
+
+/* The first call reads the time zone from the disk: history_new() makes it. */
+static int local_day(void)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	return localtime_r(&now, &tm) ? tm.tm_year * 366 + tm.tm_yday : 0;
+}
+
+void history_begin_day(struct history *h, int day)
+{
+	if (day != h->day)
+		h->saved_today_us = 0;
+	h->day = day;
+}
+
+uint64_t history_saved_today_us(const struct history *h)
+{
+	return h ? h->saved_today_us : 0;
 }
 
 static void history_on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
+	history_begin_day(arg, local_day());
 	history_take(arg, clock_now_us());
 }
 
@@ -156,6 +182,7 @@ struct history *history_new(
 	h->measure = measure;
 	h->ctx = ctx;
 	h->total.at_us = clock_now_us();
+	h->day = local_day();
 	h->timer = event_new(base, -1, EV_PERSIST, history_on_timer, h);
 	if (!h->timer || event_add(h->timer, &step) < 0) {
 		history_free(h);

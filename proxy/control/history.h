@@ -65,6 +65,12 @@ size_t history_count(const struct history *h);
 /* The i-th of history_count(), the oldest first. */
 const struct history_sample *history_at(const struct history *h, size_t i);
 
+/* The sum of all samples' saved_us since midnight, or since it was made, where
+ * that is later. 0 where `h` is NULL. */
+uint64_t history_saved_today_us(const struct history *h);
+
+/* The day is another one: of any numbers that differ from day to day. */
+void history_begin_day(struct history *h, int day);
 /* What the timer does; the time is an argument, for tests. */
 void history_take(struct history *h, uint64_t now_us);
 

@@ -188,7 +188,7 @@ static int run_live(
 	    .look = {.server = -1, .keys = true, .interval_s = interval_s}};
 
 	top_model_update(&l.model, first);
-	l.feed = top_feed_new(opt->socket, opt->server, interval_s);
+	l.feed = top_feed_new(opt->socket, opt->server, interval_s, TOP_PAST);
 	if (!l.feed) {
 		top_model_clear(&l.model);
 		return complain(strerror(errno));
@@ -342,6 +342,8 @@ static int top_run(const struct ctl_options *opt)
 	if (count < 0)
 		return CTL_EXIT_USAGE;
 	asker = top_asker_new(opt->socket, opt->server);
+	if (asker && !opt->json)
+		top_asker_past(asker, TOP_PAST);
 	first = first_sample(asker);
 	if (first && is_live(opt, count)) {
 		code = run_live(opt, first, interval_s);

@@ -107,7 +107,7 @@ static void dispose(struct top_feed *f)
 }
 
 struct top_feed *top_feed_new(
-    const char *socket, const char *server, double interval_s)
+    const char *socket, const char *server, double interval_s, uint32_t past)
 {
 	struct top_feed *f = calloc(1, sizeof(*f));
 	int error = ENOMEM;
@@ -122,8 +122,10 @@ struct top_feed *top_feed_new(
 	f->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (f->fd < 0)
 		error = errno;
-	else if (f->asker)
+	else if (f->asker) {
+		top_asker_past(f->asker, past);
 		error = begin(f);
+	}
 	if (!error)
 		return f;
 	dispose(f);

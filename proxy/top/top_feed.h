@@ -8,10 +8,11 @@
 
 struct top_feed;
 
-/* As top_asker_new(); the first one is taken after an interval. NULL and errno.
+/* As top_asker_new() and top_asker_past(); the first one is taken after an
+ * interval. NULL and errno.
  */
 struct top_feed *top_feed_new(
-    const char *socket, const char *server, double interval_s);
+    const char *socket, const char *server, double interval_s, uint32_t past);
 /* May wait for an answer of the daemon. NULL is allowed. */
 void top_feed_free(struct top_feed *f);
 

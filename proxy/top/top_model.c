@@ -52,20 +52,16 @@ static double seconds_between(
 	return (double)(now->uptime_us - then->uptime_us) / 1e6;
 }
 
-static void remember(struct top_server *srv, const struct top_server *former)
+static void read_past(struct top_server *srv)
 {
-	size_t keep = former ? former->npast : 0, from = 0;
+	const Forefetch__ServerActivity *a = srv->activity;
+	size_t from = a && a->n_past > TOP_PAST ? a->n_past - TOP_PAST : 0;
 
-	if (keep == TOP_PAST) {
-		keep--;
-		from = 1;
-	}
-	if (keep > 0)
-		memcpy(srv->past, former->past + from,
-		    keep * sizeof(srv->past[0]));
-	srv->npast = keep;
-	if (srv->rates.known)
-		srv->past[srv->npast++] = srv->rates.calls;
+	for (size_t i = from; a && i < a->n_past; i++)
+		if (a->past[i]->span_us > 0)
+			srv->past[srv->npast++] = (double)a->past[i]->calls *
+						  1e6 /
+						  (double)a->past[i]->span_us;
 }
 
 static void find_mounts(
@@ -130,7 +126,7 @@ static struct top_server *make_servers(
 		former = seconds > 0 ? former_of(m, &srv->status->name) : NULL;
 		find_rates(srv, former, seconds);
 		find_mounts(srv, former, seconds);
-		remember(srv, former);
+		read_past(srv);
 	}
 	return list;
 }

@@ -11,7 +11,7 @@
 
 enum {
 	TOP_SERVERS_MAX = 256, /* others are left out */
-	TOP_PAST = 120,        /* intervals that a line of blocks tells of */
+	TOP_PAST = 120,        /* samples of ten seconds: twenty minutes */
 };
 
 struct top_server {
@@ -21,7 +21,7 @@ struct top_server {
 	struct top_rates rates;
 	struct top_mount_rates *mounts; /* one of each of activity->mounts */
 	uint64_t trip_us;               /* 0: not known */
-	double past[TOP_PAST];          /* calls a second; the last one last */
+	double past[TOP_PAST];          /* calls a second; the newest last */
 	size_t npast;
 };
 

@@ -23,6 +23,7 @@ struct top_asker {
 	ProtobufCBinaryData server;
 	int fd; /* -1: not connected */
 	struct top_names *names;
+	uint32_t past;
 	uint64_t names_ms; /* not before then are names looked up again */
 };
 
@@ -48,6 +49,11 @@ struct top_asker *top_asker_new(const char *socket, const char *server)
 		return a;
 	free(a);
 	return NULL;
+}
+
+void top_asker_past(struct top_asker *a, uint32_t samples)
+{
+	a->past = samples;
 }
 
 static void hang_up(struct top_asker *a)
@@ -183,6 +189,7 @@ static void ask_names(struct top_asker *a, Forefetch__ServerActivity **srv)
 
 	request.server = former->name;
 	request.names = true;
+	request.past = a->past;
 	res = ask(a, &none, FOREFETCH__REQUEST__COMMAND_ACTIVITY, &request);
 	a->names_ms = now_ms() + NAMES_PART * (now_ms() - began_ms);
 	if (res && res->activity->n_servers == 1) {
@@ -213,6 +220,7 @@ static bool ask_all(struct top_asker *a, struct top_sample *s)
 	Forefetch__ActivityRequest activity = FOREFETCH__ACTIVITY_REQUEST__INIT;
 
 	status.server = stats.server = activity.server = a->server;
+	activity.past = a->past;
 	s->answers[0] = ask(a, s, FOREFETCH__REQUEST__COMMAND_STATUS, &status);
 	if (s->answers[0])
 		s->answers[1] =

@@ -4,6 +4,7 @@
 #define FOREFETCH_TOP_SAMPLE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "control/control.pb-c.h"
 
@@ -25,6 +26,8 @@ struct top_asker;
 struct top_asker *top_asker_new(const char *socket, const char *server);
 void top_asker_free(struct top_asker *a); /* NULL is allowed */
 
+/* How many samples of the past to ask for, too; 0 at first. */
+void top_asker_past(struct top_asker *a, uint32_t samples);
 /* Ask now; may take seconds. NULL without memory. */
 struct top_sample *top_ask(struct top_asker *a);
 void top_sample_free(struct top_sample *s); /* NULL is allowed */

@@ -24,7 +24,7 @@ static const struct top_column columns[] = {
     {.head = "AHEAD", .drop = 7, .right = true},
     {.head = "QUEUE", .drop = 8, .right = true},
     {.head = "SAVED TODAY", .drop = 10, .right = true},
-    {.head = "LAST CALLS/s", .drop = 9, .rest = true, .tail = true},
+    {.head = "CALLS/s, 20 MIN", .drop = 9, .rest = true, .tail = true},
     {0},
 };
 
@@ -117,7 +117,7 @@ static void put_us(struct top_table *t, uint64_t us)
 	top_table_cell(t, "%s", us > 0 ? ctl_text_us(buf, us) : "-");
 }
 
-/* A block an interval, as high as its share of the highest. */
+/* A block a sample, as high as its share of the highest. */
 static void put_past(struct top_table *t, const struct top_server *srv)
 {
 	static const char *const blocks[BLOCKS] = {

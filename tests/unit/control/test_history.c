@@ -119,6 +119,26 @@ static void test_an_hour_is_kept(void **state)
 	    UINT64_C(3600000000) - HISTORY_STEP_US);
 }
 
+static void test_saved_today(void **state)
+{
+	struct fixture *f = *state;
+
+	metrics_set_gauge(f->m, METRICS_GAUGE_LINK_SRTT_US, 40000);
+	history_begin_day(f->h, 5);
+	metrics_add(f->m, METRICS_ROUND_TRIPS_SAVED, 10);
+	(void)take(f);
+	history_begin_day(f->h, 5);
+	metrics_add(f->m, METRICS_ROUND_TRIPS_SAVED, 5);
+	(void)take(f);
+	assert_int_equal(history_saved_today_us(f->h), 15 * 40000);
+	history_begin_day(f->h, 6);
+	assert_int_equal(history_saved_today_us(f->h), 0);
+	metrics_add(f->m, METRICS_ROUND_TRIPS_SAVED, 1);
+	(void)take(f);
+	assert_int_equal(history_saved_today_us(f->h), 40000);
+	assert_int_equal(history_saved_today_us(NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -128,6 +148,7 @@ int main(void)
 		test_demand_is_what_was_not_fetched_ahead, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		test_an_hour_is_kept, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_saved_today, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

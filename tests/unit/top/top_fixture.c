@@ -163,6 +163,13 @@ static void fill_rest(
 		srv->outcomes[i]->prediction->source = "session";
 		srv->outcomes[i]->prediction->bytes = UINT32_MAX;
 	}
+	srv->past =
+	    arena_messages(a, &forefetch__past_sample__descriptor, say->past);
+	srv->n_past = say->past;
+	for (unsigned i = 0; i < say->past; i++) {
+		srv->past[i]->span_us = i ? 10000000 : 0;
+		srv->past[i]->calls = 10 * (uint64_t)i + 10;
+	}
 	srv->mounts = arena_messages(a, &forefetch__mount_use__descriptor, 1);
 	srv->n_mounts = 1;
 	srv->mounts[0]->path = name_of(a, say);

@@ -3,6 +3,7 @@
 #ifndef FOREFETCH_TEST_TOP_FIXTURE_H
 #define FOREFETCH_TEST_TOP_FIXTURE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "top/top_sample.h"
@@ -15,6 +16,7 @@ struct saying {
 	uint32_t pid;
 	const char *name; /* of files, mounts, servers and users' addresses */
 	bool down;
+	unsigned past; /* samples */
 };
 
 struct top_sample *sample_make(const struct saying *say);
