@@ -122,6 +122,24 @@ bool statedir_check(
 	return check_room(path, &fs, need_bytes, err, errlen);
 }
 
+uint64_t statedir_disk_bytes(const char *path)
+{
+	char *part = strdup(path), *slash;
+	struct statfs fs = {.f_blocks = 0};
+
+	while (part && statfs(part, &fs) < 0) {
+		slash = strrchr(part, '/');
+		if (!slash || slash == part) {
+			if (statfs("/", &fs) < 0)
+				fs.f_blocks = 0;
+			break;
+		}
+		*slash = '\0';
+	}
+	free(part);
+	return (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize;
+}
+
 struct statedir *statedir_new(
     const char *path, uint64_t need_bytes, struct iopool *pool)
 {

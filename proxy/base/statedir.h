@@ -42,6 +42,10 @@ bool statedir_check(
     const char *path, uid_t uid, uint64_t need_bytes, char *err, size_t errlen);
 #define STATEDIR_ANYBODY ((uid_t)-1)
 
+/* The size in bytes of the file system that `path` is on, or would be; 0: not
+ * known, or without a limit. May block. */
+uint64_t statedir_disk_bytes(const char *path);
+
 /* Looks at nothing yet. NULL without memory. */
 struct statedir *statedir_new(
     const char *path, uint64_t need_bytes, struct iopool *pool);

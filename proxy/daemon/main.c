@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/statedir.h"
 #include "config/config.h"
 #include "daemon/daemon.h"
 #include "daemon/listens.h"
@@ -67,6 +68,8 @@ static void parse_options(int argc, char **argv, struct options *o)
 {
 	int c;
 
+	/* getopt's messages begin with it. */
+	argv[0] = (char[]){"forefetchd"};
 	while ((c = getopt_long(argc, argv, "f:FtvVh", longs, NULL)) != -1) {
 		switch (c) {
 		case 'f':
@@ -169,12 +172,30 @@ static void tell_ready(int fd)
 	close(fd);
 }
 
+/* A setting that is more than the machine has; `all` 0: not known. */
+static void warn_of_size(
+    const char *key, uint64_t bytes, uint64_t all, const char *what)
+{
+	if (all == 0 || bytes <= all)
+		return;
+	fprintf(stderr,
+	    "forefetchd: warning: [forefetch] %s is %.0f MiB, and %s has "
+	    "%.0f MiB\n",
+	    key, (double)bytes / (1 << 20), what, (double)all / (1 << 20));
+}
+
 /* Settings that are no errors, but risks, for those who check a configuration.
  */
 static void print_warnings(const struct config *c)
 {
+	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 	char text[LISTENS_TEXT_MAX];
 
+	warn_of_size("cache_size", c->cache_size,
+	    statedir_disk_bytes(c->cache_dir), "the disk of cache_dir");
+	warn_of_size("memory_size", c->memory_size,
+	    pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0,
+	    "this machine");
 	for (size_t i = 0; i < c->nservers; i++)
 		for (size_t k = 0; k < c->servers[i].listen.n; k++)
 			if (listens_unsafe(&c->servers[i].listen.list[k], text))

@@ -86,6 +86,30 @@ class Arguments(unittest.TestCase):
         self.wrong("(?s)conf:10: .*secrue: unknown.*conf:11: .*conections:",
                    "secrue = no", "conections = 3")
 
+    def test_former_names(self):
+        """They are understood, and the line is named where the new name is."""
+        with open(self.write()) as f:
+            text = f.read().replace("control_socket =", "control =")
+        path = self.write(text, "prefetch_cap = 2 Mbit/s", good=False)
+        for args in (["-t"], ["-t", "-v"]):
+            self.check(0, r"(?s)conf line=3: \[forefetch\] control is called "
+                       r"control_socket now.*conf line=\d+: \[server nas\] "
+                       r"prefetch_cap is called prefetch_rate", *args,
+                       "-f", path)
+        self.check(0, "prefetch_rate = 2mbit", "-t", "-v", "-f", path)
+        self.wrong("prefetch_rate: duplicate key; 'prefetch_cap' is the former",
+                   "prefetch_cap = 50%", "prefetch_rate = 50%")
+
+    def test_more_than_there_is(self):
+        for line, what in (("cache_size = 1000T", "the disk of cache_dir has"),
+                           ("memory_size = 1T", "this machine has")):
+            with open(self.write()) as f:
+                text = f.read()
+            path = self.write("[forefetch]\n" + line + text.replace(
+                "[forefetch]", ""), good=False)
+            self.check(0, "warning: .* MiB, and %s .*(?s:.)*no errors" % what,
+                       "-t", "-f", path)
+
     def test_directories(self):
         path = self.write()
         own, run = path + ".d", os.path.join(self.dir, "run")
