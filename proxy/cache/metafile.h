@@ -76,8 +76,16 @@ struct metapack {
 /* Pack on until `out` has `bytes` more, about; false when all is in. */
 bool metapack_some(struct metapack *p, size_t bytes);
 
-/* Fill empty caches from records; false where they are malformed. `whole`:
- * nothing was learned after they were saved. */
+/* Fill empty caches from records, which outlive this, a part at a time.
+ * `whole`: nothing was learned after they were saved. NULL without memory. */
+struct metaload;
+struct metaload *metaload_new(struct caches *c, const struct metaview *records,
+    bool whole, uint64_t now_us);
+/* About `n` records: 1 where there are more, 0 at the end, -EINVAL where they
+ * are malformed. */
+int metaload_some(struct metaload *ld, unsigned n);
+void metaload_free(struct metaload *ld);
+/* All at once; false where they are malformed, or without memory. */
 bool metapack_load(struct caches *c, const struct metaview *records, bool whole,
     uint64_t now_us);
 

@@ -4,6 +4,8 @@
  * empty caches at the start. What is read is checked in full: a file may have
  * been written by anybody who can write there.
  */
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,8 +220,9 @@ struct cred_map {
 	uint32_t now;
 };
 
-struct load {
+struct metaload {
 	struct caches *caches;
+	struct metaview left;
 	struct cred_map *creds; /* sorted by `saved` */
 	size_t ncreds;
 	uint64_t now_us;
@@ -228,7 +231,7 @@ struct load {
 };
 
 /* A saved time by the daemon's own clock; 0: never, or it cannot be told. */
-static uint64_t get_time(const struct load *ld, struct metaview *v)
+static uint64_t get_time(const struct metaload *ld, struct metaview *v)
 {
 	uint64_t saved = metaview_get_u64(v), age;
 
@@ -245,7 +248,7 @@ static int compare_creds(const void *a, const void *b)
 	return x->saved < y->saved ? -1 : x->saved > y->saved;
 }
 
-static uint32_t map_cred(const struct load *ld, uint32_t saved)
+static uint32_t map_cred(const struct metaload *ld, uint32_t saved)
 {
 	struct cred_map key = {.saved = saved};
 	const struct cred_map *m = ld->ncreds > 0
@@ -266,7 +269,7 @@ static bool cred_key_ok(const struct cred_key *key)
 	return true;
 }
 
-static void load_cred(struct load *ld, struct metaview *v)
+static void load_cred(struct metaload *ld, struct metaview *v)
 {
 	uint32_t saved = metaview_get_u32(v);
 	struct cred_key key;
@@ -280,7 +283,7 @@ static void load_cred(struct load *ld, struct metaview *v)
 	qsort(ld->creds, ld->ncreds, sizeof(*ld->creds), compare_creds);
 }
 
-static void load_fsys(struct load *ld, struct metaview *v)
+static void load_fsys(struct metaload *ld, struct metaview *v)
 {
 	uint64_t fsid = metaview_get_u64(v);
 	uint8_t flags = metaview_get_u8(v);
@@ -302,7 +305,7 @@ static void load_fsys(struct load *ld, struct metaview *v)
 	free(text);
 }
 
-static void load_mount(struct load *ld, struct metaview *v)
+static void load_mount(struct metaload *ld, struct metaview *v)
 {
 	struct mounttab_entry e;
 	struct cred_key key;
@@ -319,7 +322,7 @@ static void load_mount(struct load *ld, struct metaview *v)
 }
 
 static void load_grants(
-    const struct load *ld, struct node *node, struct metaview *v)
+    const struct metaload *ld, struct node *node, struct metaview *v)
 {
 	uint32_t saved;
 
@@ -337,7 +340,7 @@ static void load_grants(
 }
 
 static void load_answers(
-    const struct load *ld, struct node *node, struct metaview *v)
+    const struct metaload *ld, struct node *node, struct metaview *v)
 {
 	uint32_t prog;
 
@@ -359,7 +362,7 @@ static void load_answers(
 }
 
 static void load_listings(
-    const struct load *ld, struct node *node, struct metaview *v)
+    const struct metaload *ld, struct node *node, struct metaview *v)
 {
 	uint32_t saved, len;
 
@@ -385,7 +388,7 @@ static bool fattr_ok(const fattr3 *a)
 	return a->type >= NF3REG && a->type <= NF3FIFO;
 }
 
-static void load_node(struct load *ld, struct metaview *v)
+static void load_node(struct metaload *ld, struct metaview *v)
 {
 	struct node *node;
 	nfs3_fh fh;
@@ -404,7 +407,7 @@ static void load_node(struct load *ld, struct metaview *v)
 	load_listings(ld, node, v);
 }
 
-static void load_name(struct load *ld, struct metaview *v)
+static void load_name(struct metaload *ld, struct metaview *v)
 {
 	struct attrcache *ac = ld->caches->attr;
 	struct node *dir, *child;
@@ -428,7 +431,7 @@ static void load_name(struct load *ld, struct metaview *v)
 }
 
 static void load_record(
-    struct load *ld, enum metafile_type type, struct metaview *v)
+    struct metaload *ld, enum metafile_type type, struct metaview *v)
 {
 	switch (type) {
 	case METAFILE_CRED:
@@ -451,26 +454,61 @@ static void load_record(
 	}
 }
 
+struct metaload *metaload_new(struct caches *c, const struct metaview *records,
+    bool whole, uint64_t now_us)
+{
+	struct metaload *ld = calloc(1, sizeof(*ld));
+
+	if (!ld)
+		return NULL;
+	*ld = (struct metaload){.caches = c,
+	    .left = *records,
+	    .now_us = now_us,
+	    .real_us = clock_real_us(),
+	    .sent_us = whole ? CONTRACT_LOADED_WHOLE_US : CONTRACT_LOADED_US};
+	ld->creds = calloc(CREDTAB_MAX, sizeof(*ld->creds));
+	if (ld->creds)
+		return ld;
+	free(ld);
+	return NULL;
+}
+
+int metaload_some(struct metaload *ld, unsigned n)
+{
+	struct metaview *v = &ld->left, record;
+	enum metafile_type type;
+
+	for (; n > 0 && !v->bad; n--) {
+		if (!metaview_next(v, &type, &record)) {
+			ld->caches->dirty = false;
+			return v->bad ? -EINVAL : 0;
+		}
+		load_record(ld, type, &record);
+		v->bad = v->bad || record.bad;
+		/* The file may have been written when the budget was larger. */
+		if (n % 64 == 0)
+			caches_trim(ld->caches);
+	}
+	return v->bad ? -EINVAL : 1;
+}
+
+void metaload_free(struct metaload *ld)
+{
+	if (!ld)
+		return;
+	free(ld->creds);
+	free(ld);
+}
+
 bool metapack_load(struct caches *c, const struct metaview *records, bool whole,
     uint64_t now_us)
 {
-	struct load ld = {.caches = c,
-	    .now_us = now_us,
-	    .sent_us = whole ? CONTRACT_LOADED_WHOLE_US : CONTRACT_LOADED_US};
-	struct metaview v = *records, record;
-	enum metafile_type type;
-	unsigned n = 0;
+	struct metaload *ld = metaload_new(c, records, whole, now_us);
+	int rc = 1;
 
-	ld.real_us = clock_real_us();
-	ld.creds = calloc(CREDTAB_MAX, sizeof(*ld.creds));
-	while (ld.creds && !v.bad && metaview_next(&v, &type, &record)) {
-		load_record(&ld, type, &record);
-		v.bad = v.bad || record.bad;
-		/* The file may have been written when the budget was larger. */
-		if (++n % 64 == 0)
-			caches_trim(c);
-	}
-	free(ld.creds);
+	while (ld && rc > 0)
+		rc = metaload_some(ld, UINT_MAX);
+	metaload_free(ld);
 	c->dirty = false;
-	return ld.creds && !v.bad;
+	return ld && rc == 0;
 }

@@ -35,6 +35,8 @@ enum {
 	SLICE_BYTES = 128 << 10,
 	/* Handed to the disk at a time. */
 	WRITE_BYTES = 1 << 20,
+	/* Loaded in one turn: about half a millisecond. */
+	LOAD_RECORDS = 512,
 };
 
 struct metasave {
@@ -53,13 +55,14 @@ struct metasave {
 	int error;              /* of the job: -errno */
 	struct log_limit warned;
 	unsigned failures;
-	int failed;      /* the last one's error */
-	uint64_t job_us; /* since when the job is under way */
-	bool saving;     /* from the first slice to the rename */
-	bool writes;     /* the job is under way */
-	bool packed;     /* all of it is */
-	bool last;       /* … and with this job all is written */
-	bool hurry;      /* the next save begins at once */
+	int failed;            /* the last one's error */
+	uint64_t job_us;       /* since when the job is under way */
+	bool saving;           /* from the first slice to the rename */
+	bool writes;           /* the job is under way */
+	bool packed;           /* all of it is */
+	bool last;             /* … and with this job all is written */
+	bool hurry;            /* the next save begins at once */
+	struct metaload *load; /* under way: nothing is saved */
 };
 
 static void on_timer(evutil_socket_t fd, short what, void *arg);
@@ -153,7 +156,7 @@ void metasave_hurry(struct metasave *ms)
 
 bool metasave_settle(struct metasave *ms)
 {
-	if (!ms->saving && !ms->p.caches->dirty)
+	if (ms->load || (!ms->saving && !ms->p.caches->dirty))
 		return true;
 	if (!ms->saving && !ms->hurry)
 		metasave_hurry(ms);
@@ -231,7 +234,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (!ms->saving && ms->p.caches->dirty)
+	if (!ms->saving && !ms->load && ms->p.caches->dirty)
 		save_begin(ms);
 	if (!ms->saving)
 		arm_next(ms);
@@ -302,12 +305,14 @@ void metasave_free(struct metasave *ms)
 {
 	if (!ms)
 		return;
-	if (ms->ev && ms->sum) {
+	/* Half of what the file has must not take its place. */
+	if (ms->ev && ms->sum && !ms->load) {
 		save_rest(ms);
 		mark_whole(ms);
 	}
 	if (ms->ev)
 		event_free(ms->ev);
+	metaload_free(ms->load);
 	XXH3_freeState(ms->sum);
 	free(ms->packing.data);
 	free(ms->writing.data);
@@ -412,18 +417,36 @@ void metasave_forget(struct metasave_file *f)
 	f->data = NULL;
 }
 
-void metasave_use(struct metasave *ms, struct metasave_file *f)
+bool metasave_use_some(struct metasave *ms, struct metasave_file *f)
 {
 	struct metaview v;
+	int rc;
 
 	if (!f->data)
-		return;
-	v = (struct metaview){.data = f->data + 8, .len = f->len - 16};
+		return false;
+	if (!ms->load) {
+		v = (struct metaview){.data = f->data + 8, .len = f->len - 16};
+		ms->load =
+		    metaload_new(ms->p.caches, &v, f->whole, clock_now_us());
+	}
+	rc = ms->load ? metaload_some(ms->load, LOAD_RECORDS) : -ENOMEM;
+	if (rc > 0)
+		return true;
 	ms->saved_sum = f->sum;
-	if (!metapack_load(ms->p.caches, &v, f->whole, clock_now_us())) {
+	if (rc < 0) {
 		ms->saved_sum = 0;
 		caches_flush(ms->p.caches);
-		set_aside(ms->path, ms->p.server, "malformed");
+		set_aside(ms->path, ms->p.server,
+		    rc == -EINVAL ? "malformed" : strerror(-rc));
 	}
+	metaload_free(ms->load);
+	ms->load = NULL;
 	metasave_forget(f);
+	return false;
+}
+
+void metasave_use(struct metasave *ms, struct metasave_file *f)
+{
+	while (metasave_use_some(ms, f))
+		continue;
 }

@@ -52,6 +52,10 @@ struct metasave_file {
 };
 void metasave_read(
     const char *path, const char *server, struct metasave_file *f);
+/* A part of it; `f` is forgotten at the end. True where it is to be called
+ * again; nothing is saved, and the caches are not to be used, until then. */
+bool metasave_use_some(struct metasave *ms, struct metasave_file *f);
+/* All of it. */
 void metasave_use(struct metasave *ms, struct metasave_file *f);
 void metasave_forget(struct metasave_file *f);
 

@@ -180,9 +180,6 @@ static void open_save(struct cachehome *h)
 		return;
 	h->save = metasave_new(&mp);
 	h->open.names.whole = h->open.names.whole && !h->p.detached;
-	/* Else what came in meanwhile is newer than the file. */
-	if (h->save && !h->started)
-		metasave_use(h->save, &h->open.names);
 }
 
 static void set_problem(struct cachehome *h, const char *text)
@@ -236,7 +233,9 @@ static void open_on_done(struct iopool_job *job)
 			open_save(h);
 		use_data(h);
 	}
-	metasave_forget(&o->names);
+	/* What came in meanwhile is newer than the file. */
+	if (late || h->closing || !h->save)
+		metasave_forget(&o->names);
 	if (o->rc == 0 && late && !h->closing)
 		h->p.on_disk(h->p.ctx);
 }
@@ -281,6 +280,8 @@ int cachehome_wait(struct cachehome *h, uint64_t us, char *err, size_t errlen)
 {
 	bool done = iopool_wait(h->p.iopool, &h->open.done, us);
 
+	while (cachehome_load(h) == -EAGAIN)
+		continue;
 	h->started = true;
 	if (!done)
 		set_problem(h, "the disk of cache_dir does not answer");
@@ -289,9 +290,12 @@ int cachehome_wait(struct cachehome *h, uint64_t us, char *err, size_t errlen)
 	return done && h->open.rc == -EINVAL ? -EINVAL : 0;
 }
 
-bool cachehome_tried(const struct cachehome *h)
+int cachehome_load(struct cachehome *h)
 {
-	return h->open.done;
+	if (!h->open.done)
+		return -EBUSY;
+	return h->save && metasave_use_some(h->save, &h->open.names) ? -EAGAIN
+								     : 0;
 }
 
 void cachehome_set_shares(
@@ -313,6 +317,7 @@ bool cachehome_take_apart(struct cachehome *h)
 	h->closing = true;
 	metasave_free(h->save);
 	h->save = NULL;
+	metasave_forget(&h->open.names);
 	return caches_take_apart(h->caches);
 }
 
@@ -329,6 +334,7 @@ void cachehome_free(struct cachehome *h)
 	h->closing = true;
 	iopool_drain(h->p.iopool);
 	metasave_free(h->save);
+	metasave_forget(&h->open.names);
 	/* Data that was opened, and not used yet. */
 	if (h->open.data)
 		datacache_close(h->open.data);

@@ -50,8 +50,10 @@ struct caches *cachehome_caches(struct cachehome *h);
 /* Wait for the disk for at most `us`. -EINVAL and a sentence in `err` where the
  * configuration is wrong; else 0, whether or not the disk answered. */
 int cachehome_wait(struct cachehome *h, uint64_t us, char *err, size_t errlen);
-/* Whether the disk was tried once, so that cachehome_wait() does not wait. */
-bool cachehome_tried(const struct cachehome *h);
+/* Takes up a part of what is on disk, so that cachehome_wait() has nothing to
+ * wait for or to do. 0, -EAGAIN where it is to be called again, or -EBUSY where
+ * the disk does not answer yet. */
+int cachehome_load(struct cachehome *h);
 /* Whether the disk works, and its small files were read ahead. */
 bool cachehome_on_disk(const struct cachehome *h);
 /* Try the disk again now, if it does not work. */

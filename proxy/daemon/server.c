@@ -426,9 +426,9 @@ int server_open(
 	return 0;
 }
 
-bool server_may_open(const struct server *s)
+int server_load(struct server *s)
 {
-	return cachehome_tried(s->home);
+	return cachehome_load(s->home);
 }
 
 void server_free(struct server *s)

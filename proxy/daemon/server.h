@@ -50,8 +50,10 @@ struct server_params {
 /* Begins to open its caches; NULL without memory. Does not wait for the disk,
  * but for memory. */
 struct server *server_new(const struct server_params *p);
-/* Whether server_open() would not wait for the disk. */
-bool server_may_open(const struct server *s);
+/* Takes up a part of what is on disk; server_open() would do the rest. 0 where
+ * there is none, -EAGAIN where there is, or -EBUSY while the disk does not
+ * answer. */
+int server_load(struct server *s);
 /* Listens when it returns, whether or not the server can be reached. Without
  * the disk, if that does not answer within `disk_wait_us`. 0, or -errno and a
  * sentence in `err`; after -EADDRINUSE it may be called again. */

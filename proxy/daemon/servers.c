@@ -23,6 +23,7 @@
 
 enum {
 	STEP_US = 5000,
+	LOAD_US = 1000, /* half of which is the load */
 	SHARES_US = 1000000,
 	/* A server opens without the disk if that does not answer so long. */
 	DISK_WAIT_US = 5000000,
@@ -293,9 +294,9 @@ static void step_opening(struct servers *ss, struct entry *e, uint64_t now_us)
 {
 	uint64_t age_us = now_us - e->since_us;
 	char err[CONFIG_ERR_MAX];
-	int rc;
+	int rc = server_load(e->server);
 
-	if (!server_may_open(e->server) && age_us < DISK_WAIT_US)
+	if (rc == -EAGAIN || (rc == -EBUSY && age_us < DISK_WAIT_US))
 		return;
 	rc = server_open(e->server, 0, err, sizeof(err));
 	if (rc == -EADDRINUSE && age_us < LISTEN_AGAIN_US)
@@ -345,7 +346,8 @@ static bool is_used(const struct servers *ss)
 
 static void arm(struct servers *ss)
 {
-	const struct timeval soon = clock_timeval(STEP_US);
+	const struct timeval soon =
+	    clock_timeval(any(ss, ENTRY_OPENS) ? LOAD_US : STEP_US);
 
 	if (any(ss, ENTRY_WAITS) || any(ss, ENTRY_OPENS) ||
 	    any(ss, ENTRY_LEAVES))

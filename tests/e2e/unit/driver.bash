@@ -40,6 +40,19 @@ upgrade() {
 		systemctl daemon-reload && systemctl restart forefetchd
 }
 
+# A reload that adds a server, which listens when it returns, and one of a file
+# with an error, which fails and says why.
+reload() {
+	local conf=/etc/forefetch.d/second.conf
+	mkdir -p /etc/forefetch.d
+	printf '[server second]\naddress = 127.0.0.1\nlisten = 127.0.0.1:2051\n' >$conf
+	systemctl reload forefetchd && : <>/dev/tcp/127.0.0.1/2051 || return 1
+	echo 'prefetch = sometimes' >>$conf
+	! systemctl reload forefetchd || return 1
+	systemctl status -n 50 forefetchd | grep "second.conf:4:.*prefetch" || return 1
+	rm $conf && systemctl reload forefetchd && ! : <>/dev/tcp/127.0.0.1/2051
+}
+
 # did COMMAND... MARK: then the load has gone on.
 did() {
 	local mark=${*: -1} before
@@ -50,6 +63,7 @@ did() {
 
 progress 3 && touch "$marks/began"
 for i in 1 2 3; do did systemctl restart forefetchd "restarted.$i"; done
+did reload reloaded
 systemctl start impostor
 touch /run/forefetch/mark
 for i in 1 2 3 4 5; do did kill_main "killed.$i"; done

@@ -37,8 +37,10 @@ make_root() {
 # Nothing of the machine's own units is to start here.
 write_units() {
 	rm -rf ${units:?} && mkdir -p $units $root/usr/local/sbin &&
-		cp "$LAB_BUILD/forefetchd" $root/usr/local/sbin/
-	sed 's#@SBINDIR@#/usr/local/sbin#' \
+		cp "$LAB_BUILD/forefetchd" $root/usr/local/sbin/ &&
+		cp "$LAB_BUILD/forefetch" $root/usr/local/bin/
+	sed -e 's#@SBINDIR@#/usr/local/sbin#; s#@BINDIR@#/usr/local/bin#' \
+		-e 's#@SERVICE_TYPE@#notify#' \
 		"$source/configs/forefetchd.service.in" >$units/forefetchd.service
 	# A port that is for everybody: only the unit keeps others off it. The
 	# cache was the lab's own daemon's, who is root.
@@ -120,6 +122,9 @@ for i in 1 2 3; do
 	reached "restart $i under load" restarted.$i
 	reached "the load goes on" progress.$i
 done
+reached "reloads under load: one that adds a server, one that fails and says why" \
+	reloaded
+reached "the load goes on" progress.reloaded
 reached "an impostor tries to get the port" impostor/tries
 for i in 1 2 3 4 5; do
 	reached "kill -9 $i under load" killed.$i
