@@ -318,12 +318,14 @@ static void on_leave(void *ctx, struct server *server)
 	struct daemon *d = ctx;
 
 	control_end_server(d->control, server_name(server));
+	web_forget(d->web);
 }
 
 static void on_serves(void *ctx, const char *server)
 {
 	struct daemon *d = ctx;
 
+	web_forget(d->web);
 	reload_on_serves(d->reload, server);
 }
 

@@ -143,6 +143,16 @@ static void put_caches(
 		put_text(t, "disk_problem", &st->caches->disk_problem);
 }
 
+/* Why nothing is fetched ahead now. */
+static const char *held(const Forefetch__HoldStatus *h)
+{
+	if (h && h->paused)
+		return "paused";
+	return h && h->metered && h->metered_bytes >= h->metered_limit_bytes
+		   ? "metered"
+		   : "";
+}
+
 static void put_server(struct text *t, const struct control_server *srv,
     const Forefetch__ServerStatus *st)
 {
@@ -155,6 +165,7 @@ static void put_server(struct text *t, const struct control_server *srv,
 	put_word(t, "offline", st->offline_active ? "yes" : "");
 	put_word(t, "consistency", st->consistency);
 	put_word(t, "prefetch", st->prefetch);
+	put_word(t, "held", held(st->hold));
 	put_link(t, srv->metrics);
 	put_caches(t, srv->metrics, st);
 	if (srv->history)

@@ -63,7 +63,7 @@ static const struct {
 };
 
 /* What is known of a server beside counters and gauges. */
-enum state_metric { STATE, OUTAGE, STATE_METRICS };
+enum state_metric { STATE, OUTAGE, HELD, STATE_METRICS };
 
 static const struct {
 	const char *name, *help;
@@ -73,6 +73,9 @@ static const struct {
 	"for the others"},
     [OUTAGE] = {"server_outage_seconds",
 	"For how long the server has not been reached; 0 while it is"},
+    [HELD] = {"prefetch_held",
+	"Whether calls ahead are held back: somebody paused them (paused), or "
+	"what a metered link allows in an hour is used up (metered)"},
 };
 
 static const struct {
@@ -301,6 +304,21 @@ static void state_add(
 	text_string(t, "\n");
 }
 
+static void held_add(
+    struct prometheus *p, const char *server, const Forefetch__HoldStatus *h)
+{
+	struct text *t = &p->states[HELD];
+
+	if (!h)
+		return;
+	sample_begin(t, state_metrics[HELD].name, "", server);
+	text_string(t, ",reason=\"paused\"");
+	sample_end(t, h->paused ? 1 : 0);
+	sample_begin(t, state_metrics[HELD].name, "", server);
+	text_string(t, ",reason=\"metered\"");
+	sample_end(t, h->metered && h->metered_bytes >= h->metered_limit_bytes);
+}
+
 void prometheus_add(struct prometheus *p, const struct control_server *srv,
     const Forefetch__ServerStatus *state)
 {
@@ -314,6 +332,7 @@ void prometheus_add(struct prometheus *p, const struct control_server *srv,
 		family_add(p, srv->name, &p->families.gauges[i],
 		    metrics_get_gauge(m, (enum metrics_gauge)i));
 	state_add(p, srv->name, state);
+	held_add(p, srv->name, state->hold);
 	p->servers++;
 }
 

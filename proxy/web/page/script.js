@@ -148,7 +148,8 @@ function showServer(s) {
 	const h = s.hour, fetched = h.used + h.late + h.unused;
 	$("name").textContent = s.name;
 	$("state").textContent = s.address + ", " + stateText(s) + (s.reason ? ": " + s.reason : "") +
-		". Consistency " + s.consistency + ", prefetch " + s.prefetch + "." +
+		". Consistency " + s.consistency + ", prefetch " + s.prefetch +
+		({paused: ", paused", metered: ", held back: the link is metered"}[s.held] || "") + "." +
 		(s.disk_problem ? " The cache's disk is not used: " + s.disk_problem : "");
 	$("tiles").replaceChildren(
 		tile("Hits", percent(h.hits, h.hits + h.misses), count(h.hits) + " of " +
@@ -343,7 +344,8 @@ async function look(wantTrees) {
 		(away ? ", " + away + " away." : ".");
 	document.title = (away ? "✕ " : "") + "forefetch";
 	problem(all.reload_error ? "The configuration was not taken up: " + all.reload_error
-		: all.servers.length ? "" : "There are no servers in the configuration.", false);
+		: all.servers.length ? "" : "There are no servers in the configuration; " +
+			"forefetch mount SERVER:/PATH /WHERE makes one.", false);
 	if (!all.servers.some(s => s.name === chosen))
 		chosen = all.servers.length ? all.servers[0].name : "";
 	showServers(all.servers);
