@@ -142,8 +142,11 @@ void findings_json(const struct findings *all, struct ctl_json *j)
 		ctl_json_text(j, "state", states[f->state].name);
 		ctl_json_bytes(j, "what", (uint8_t *)f->what, strlen(f->what));
 		ctl_json_bytes(j, "fact", (uint8_t *)f->fact, strlen(f->fact));
-		ctl_json_bytes(
-		    j, "remedy", (const uint8_t *)remedy, strlen(remedy));
+		if (*remedy)
+			ctl_json_bytes(j, "remedy", (const uint8_t *)remedy,
+			    strlen(remedy));
+		else
+			ctl_json_null(j, "remedy");
 		ctl_json_close(j, '}');
 	}
 }

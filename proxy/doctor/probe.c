@@ -222,6 +222,7 @@ static void reach_nfs(const struct probe_target *t, struct probe_facts *f)
 	a = probe_open_nfs(f, &f->nfs_err);
 	if (!a)
 		return;
+	f->connected = true;
 	f->low_port = ask_source_port(a) < IPPORT_RESERVED;
 	ask_versions(f, a);
 	ask_close(a);

@@ -52,6 +52,15 @@ static int parse(const char *text, char host[HOST_MAX], const char **path)
 	return strchr(host, '/') ? usage("there is a \"/\" in the name") : 0;
 }
 
+/* 0 is not known. */
+static void put_known(struct ctl_json *j, const char *key, uint64_t value)
+{
+	if (value)
+		ctl_json_number(j, key, value);
+	else
+		ctl_json_null(j, key);
+}
+
 static void print_json(const struct probe_target *t,
     const struct probe_facts *f, const struct findings *all)
 {
@@ -61,6 +70,8 @@ static void print_json(const struct probe_target *t,
 	ctl_json_bytes(&j, "server", (uint8_t *)t->host, strlen(t->host));
 	if (t->path)
 		ctl_json_bytes(&j, "path", (uint8_t *)t->path, strlen(t->path));
+	else
+		ctl_json_null(&j, "path");
 	ctl_json_bool(&j, "ok", findings_worst(all) != FINDING_FAIL);
 	ctl_json_open(&j, "findings", '[');
 	findings_json(all, &j);
@@ -70,12 +81,9 @@ static void print_json(const struct probe_target *t,
 		ctl_json_bytes(
 		    &j, NULL, (uint8_t *)f->exports[i], strlen(f->exports[i]));
 	ctl_json_close(&j, ']');
-	/* What is not known is left out. */
-	if (f->rtt_us)
-		ctl_json_number(&j, "round_trip_us", f->rtt_us);
-	if (f->rate_us)
-		ctl_json_number(&j, "rate_bytes_per_second",
-		    f->rate_bytes * 1000000 / f->rate_us);
+	put_known(&j, "round_trip_us", f->rtt_us);
+	put_known(&j, "rate_bytes_per_second",
+	    f->rate_us ? f->rate_bytes * 1000000 / f->rate_us : 0);
 	ctl_json_close(&j, '}');
 	putchar('\n');
 }

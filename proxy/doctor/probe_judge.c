@@ -8,7 +8,7 @@
 
 #include "doctor/probe_private.h"
 
-enum { RPCBIND_PORT = 111, EXPORTS_SHOWN = 12, ADDR_MAX = 64 };
+enum { RPCBIND_PORT = 111, EXPORTS_SHOWN = 8, NAME_SHOWN = 48, ADDR_MAX = 64 };
 
 __attribute__((format(printf, 3, 4))) static void judge(
     struct probe_why *out, enum probe_cause cause, const char *format, ...)
@@ -68,6 +68,16 @@ static void judge_silent(const struct probe_facts *f, const char *who,
 {
 	bool heard = f->rpcbind_err == 0 || f->rpcbind_err == ECONNREFUSED;
 
+	if (f->connected) {
+		judge(out, PROBE_SILENT,
+		    "%s takes a connection at port %u, but does not answer: "
+		    "the server hangs, or it is no NFS server",
+		    who, f->nfs_port);
+		advise(out,
+		    "see the server (its log, its disks), or check the port "
+		    "(nfs_port)");
+		return;
+	}
 	judge(out, PROBE_SILENT,
 	    heard ? "%s is there, but a connection to its port %u gets no "
 		    "answer: a firewall drops it"
@@ -202,8 +212,10 @@ static void list_exports(const struct probe_facts *f, char *buf, size_t size)
 	buf[0] = '\0';
 	for (unsigned i = 0; i < f->nexports && i < EXPORTS_SHOWN; i++)
 		if (len < size)
-			len += (size_t)snprintf(buf + len, size - len, "%s%s",
-			    i ? ", " : "", f->exports[i]);
+			len +=
+			    (size_t)snprintf(buf + len, size - len, "%s%.*s%s",
+				i ? ", " : "", NAME_SHOWN, f->exports[i],
+				strlen(f->exports[i]) > NAME_SHOWN ? "…" : "");
 	if (f->exports_all > EXPORTS_SHOWN && len < size)
 		snprintf(buf + len, size - len, ", … (%llu in all)",
 		    (unsigned long long)f->exports_all);

@@ -49,7 +49,8 @@ struct probe_facts {
 	uint16_t nfs_port;
 	int nfs_err; /* of the connection, or of version 3 */
 	int nfs4_err;
-	uint32_t low, high;          /* what there is instead; 0: not said */
+	uint32_t low, high; /* what there is instead; 0: not said */
+	bool connected;
 	bool low_port;               /* asked from a port below 1024 */
 	uint64_t rtt_min_us, rtt_us; /* least and median; 0: unknown */
 	int acl_err;

@@ -140,10 +140,8 @@ static void report_fs(const struct probe_facts *f, struct findings *out)
 {
 	char avail[CTL_TEXT_MAX], total[CTL_TEXT_MAX];
 
-	if (!f->fsstat_err && f->fsstat_status == NFS3_OK)
-		findings_add(out,
-		    f->fsstat.tbytes && !f->fsstat.abytes ? FINDING_WARN
-							  : FINDING_OK,
+	if (!f->fsstat_err && f->fsstat_status == NFS3_OK && f->fsstat.tbytes)
+		findings_add(out, !f->fsstat.abytes ? FINDING_WARN : FINDING_OK,
 		    "room", "%s of %s are free there",
 		    ctl_text_bytes(avail, f->fsstat.abytes),
 		    ctl_text_bytes(total, f->fsstat.tbytes));

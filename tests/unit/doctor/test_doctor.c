@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which mounts doctor looks at, and what it says of their options; findings on
+ * their way from one process to another; checks that hang or crash. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "doctor/ask.h"
+#include "doctor/doctor_private.h"
+#include "doctor/jobs.h"
+
+#define GOOD                                                                   \
+	"rw,vers=3,rsize=1048576,wsize=1048576,namlen=255,hard,nolock,"        \
+	"proto=tcp,port=289,timeo=600,retrans=2,sec=sys,"                      \
+	"mountaddr=127.0.0.1,mountvers=3,mountport=289,mountproto=tcp,"        \
+	"local_lock=all,addr=127.0.0.1"
+
+/* Mounts that these lines of mountinfo have. */
+static void find(struct doctor_env *env, const char *lines)
+{
+	char file[] = "/tmp/mountinfo.XXXXXX";
+	int fd = mkstemp(file);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, lines, strlen(lines)), strlen(lines));
+	close(fd);
+	env->nmounts = 0;
+	doctor_find_mounts(env, file);
+	unlink(file);
+}
+
+static void test_find_mounts(void **state)
+{
+	static uint8_t nas[] = "nas", at[] = "127.0.0.1:289";
+	ProtobufCBinaryData listen = {.len = sizeof(at) - 1, .data = at};
+	Forefetch__ServerStatus srv = FOREFETCH__SERVER_STATUS__INIT;
+	Forefetch__ServerStatus *list = &srv;
+	Forefetch__Status st = FOREFETCH__STATUS__INIT;
+	struct doctor_env *env = calloc(1, sizeof(*env));
+
+	(void)state;
+	srv.name = (ProtobufCBinaryData){.len = 3, .data = nas};
+	srv.listen = &listen;
+	srv.n_listen = 1;
+	st.servers = &list;
+	st.n_servers = 1;
+	env->st = &st;
+	find(env, "21 1 0:20 / /proc rw,nosuid - proc proc rw\n"
+		  "30 1 0:40 / /mnt/my\\040home rw,nosuid,nodev shared:1 - nfs "
+		  "127.0.0.1:/home " GOOD "\n"
+		  "31 1 0:41 / /mnt/far rw - nfs nas:/home "
+		  "rw,vers=3,addr=192.0.2.7\n"
+		  "32 1 0:42 / /mnt/other rw - nfs 127.0.0.1:/x "
+		  "rw,vers=3,port=4711,addr=127.0.0.1\n"
+		  "33 1 0:43 / /mnt/own rw - nfs 127.0.0.1:/x "
+		  "rw,vers=3,addr=127.0.0.1\n"
+		  "34 - \n\n - nfs a:/ b\n35 1 0:1 / /x rw - nfs");
+	assert_int_equal(env->nmounts, 2);
+	assert_string_equal(env->mounts[0].dir, "/mnt/my home");
+	assert_string_equal(env->mounts[0].export, "/home");
+	assert_string_equal(env->mounts[0].listen, "127.0.0.1:289");
+	assert_string_equal(env->mounts[0].server, "nas");
+	assert_string_equal(env->mounts[1].dir, "/mnt/other");
+	assert_string_equal(env->mounts[1].server, "");
+	free(env);
+}
+
+static bool says(const struct findings *all, enum finding_state state,
+    const char *what, const char *fact)
+{
+	for (size_t i = 0; i < all->count; i++)
+		if (all->list[i].state == state &&
+		    strcmp(all->list[i].what, what) == 0 &&
+		    strstr(all->list[i].fact, fact))
+			return true;
+	return false;
+}
+
+/* The mount is a directory that answers; its options are these. */
+static void check_options(const char *options, enum finding_state state,
+    const char *what, const char *fact)
+{
+	const struct doctor_env env = {.nmounts = 0};
+	struct doctor_mount m = {.dir = "/tmp", .server = "nas"};
+	struct findings all = {0};
+
+	snprintf(m.options, sizeof(m.options), "%s", options);
+	doctor_check_mount(&env, &m, &all);
+	assert_true(says(&all, state, what, fact));
+	assert_true(says(&all, FINDING_OK, "answer", "it answers"));
+	findings_free(&all);
+}
+
+static void test_options(void **state)
+{
+	(void)state;
+	check_options("rw,nosuid,nodev," GOOD, FINDING_OK, "options", "vers=3");
+	check_options("rw," GOOD, FINDING_WARN, "safety", "nosuid");
+	check_options("nosuid,nodev,vers=3,rsize=4096,wsize=1048576,hard,"
+		      "proto=tcp,local_lock=all",
+	    FINDING_WARN, "rsize", "4.00 KiB");
+	check_options("vers=3,soft,proto=tcp", FINDING_WARN, "soft", "lose");
+	check_options("vers=3,hard,proto=tcp,local_lock=none", FINDING_WARN,
+	    "locks", "nolock");
+	check_options(
+	    "vers=4.2,hard,proto=tcp", FINDING_FAIL, "version", "4.2");
+	check_options("vers=3,hard,proto=udp", FINDING_FAIL, "transport", "");
+	check_options("", FINDING_FAIL, "version", "NFSv3");
+}
+
+static void test_stale(void **state)
+{
+	const struct doctor_env env = {.nmounts = 0};
+	struct doctor_mount m = {.dir = "/nonexistent", .server = "nas"};
+	struct findings all = {0};
+
+	(void)state;
+	doctor_check_mount(&env, &m, &all);
+	assert_true(says(&all, FINDING_FAIL, "answer", "No such file"));
+	findings_free(&all);
+}
+
+/* What was sent is what is received; what is cut off is not. */
+static void test_send(void **state)
+{
+	struct findings all = {0}, back = {0};
+	char *data = NULL;
+	size_t len;
+	FILE *to = open_memstream(&data, &len);
+
+	(void)state;
+	findings_add(&all, FINDING_WARN, "what", "a fact %d\n\xff", 7);
+	findings_remedy(&all, "do %s", "this");
+	findings_add(&all, FINDING_OK, "", "%s", "");
+	findings_send(&all, to);
+	fclose(to);
+	assert_true(findings_receive(&back, data, len));
+	assert_int_equal(back.count, 2);
+	assert_int_equal(back.list[0].state, FINDING_WARN);
+	assert_string_equal(back.list[0].fact, "a fact 7\n\xff");
+	assert_string_equal(back.list[0].remedy, "do this");
+	assert_int_equal(findings_worst(&back), FINDING_WARN);
+	findings_free(&back);
+	for (size_t cut = 0; cut < len; cut++) {
+		assert_false(findings_receive(&back, data, cut));
+		findings_free(&back);
+	}
+	findings_free(&all);
+	free(data);
+}
+
+static void hang(const void *env, const void *arg, struct findings *out)
+{
+	(void)env;
+	(void)arg;
+	(void)out;
+	for (;;)
+		pause();
+}
+
+static void crash(const void *env, const void *arg, struct findings *out)
+{
+	(void)env;
+	(void)arg;
+	findings_add(out, FINDING_OK, "lost", "with the process");
+	_exit(3);
+}
+
+static void good(const void *env, const void *arg, struct findings *out)
+{
+	findings_add(out, FINDING_OK, "good", "%s %s", (const char *)env,
+	    (const char *)arg);
+}
+
+static void test_jobs(void **state)
+{
+	struct job jobs[] = {
+	    {.group = "a", .name = "hang", .run = hang},
+	    {.group = "a", .name = "crash", .run = crash},
+	    {.group = "b", .name = "good", .run = good, .arg = "arg"},
+	};
+	uint64_t start = ask_now_us();
+
+	(void)state;
+	jobs_run(jobs, 3, "env", 300000, NULL);
+	assert_true(ask_now_us() - start < 5000000);
+	assert_true(
+	    says(&jobs[0].found, FINDING_FAIL, "hang", "does not answer"));
+	assert_true(
+	    says(&jobs[1].found, FINDING_FAIL, "crash", "itself failed"));
+	assert_true(says(&jobs[2].found, FINDING_OK, "good", "env arg"));
+	for (int i = 0; i < 3; i++)
+		findings_free(&jobs[i].found);
+}
+
+static void test_output(void **state)
+{
+	const char *const echo[] = {"sh", "-c", "echo one; echo two >&2", NULL};
+	const char *const yes[] = {"sh", "-c", "yes | head -c 1000000", NULL};
+	const char *const none[] = {"/nonexistent/program", NULL};
+	char text[16];
+
+	(void)state;
+	assert_int_equal(jobs_output(echo, text, sizeof(text)), 0);
+	assert_string_equal(text, "one\ntwo\n");
+	(void)jobs_output(yes, text, sizeof(text));
+	assert_int_equal(strlen(text), sizeof(text) - 1);
+	assert_int_equal(jobs_output(none, text, sizeof(text)), 127);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_find_mounts),
+	    cmocka_unit_test(test_options),
+	    cmocka_unit_test(test_stale),
+	    cmocka_unit_test(test_send),
+	    cmocka_unit_test(test_jobs),
+	    cmocka_unit_test(test_output),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
