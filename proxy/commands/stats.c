@@ -88,9 +88,11 @@ static void put_summary(const Forefetch__ServerStats *srv)
 		errors[up] += srv->calls[i]->errors;
 	}
 	ctl_put_bytes(stdout, srv->name.data, srv->name.len);
-	printf(": %" PRIu64 " calls of clients (%" PRIu64 " errors), %" PRIu64
-	       " to the server (%" PRIu64 " errors)\n",
-	    calls[0], errors[0], calls[1], errors[1]);
+	printf(": %" PRIu64 " call%s of clients (%" PRIu64 " error%s), %" PRIu64
+	       " to the server (%" PRIu64 " error%s)\n",
+	    calls[0], calls[0] == 1 ? "" : "s", errors[0],
+	    errors[0] == 1 ? "" : "s", calls[1], errors[1],
+	    errors[1] == 1 ? "" : "s");
 }
 
 /* ---- caches and prefetch ---------------------------------------------- */
@@ -179,9 +181,11 @@ static void put_caches(const Forefetch__ServerStats *srv)
 		     "log");
 	ctl_put(stdout, srv,
 	    "  disk     {data_disk_bytes:B} of {data_limit_bytes:B}, "
-	    "{data_files} files in {data_extents} extents, "
+	    "{data_files} file{data_files:S} in {data_extents} "
+	    "extent{data_extents:S}, "
 	    "{data_live_bytes:B} live, {data_pending_bytes:B} pending\n"
-	    "           {data_verified} extents verified, {data_bad} bad, "
+	    "           {data_verified} extent{data_verified:S} verified, "
+	    "{data_bad} bad, "
 	    "{data_refused_bytes:B} refused\n");
 	if (ctl_number(srv, "run_bytes") > 0)
 		ctl_put(stdout, srv,
@@ -189,7 +193,7 @@ static void put_caches(const Forefetch__ServerStats *srv)
 		    "run read from disk, in {run_runs} runs\n");
 	if (ctl_number(srv, "layout_bytes") > 0)
 		ctl_put(stdout, srv,
-		    "  laid out {layout_passes} times, "
+		    "  laid out {layout_passes} time{layout_passes:S}, "
 		    "{layout_moved_bytes:B} moved; the last time "
 		    "{layout_before_sequential_bytes/layout_before_bytes} was "
 		    "in order, then {layout_sequential_bytes/layout_bytes}\n");
@@ -198,7 +202,8 @@ static void put_caches(const Forefetch__ServerStats *srv)
 	    ctl_number(srv, "confirmed") + ctl_number(srv, "contradicted"));
 	ctl_put(stdout, srv,
 	    "{confirmed} unchanged, {contradicted} changed\n"
-	    "  saved    {round_trips_saved} round trips\n");
+	    "  saved    {round_trips_saved} round "
+	    "trip{round_trips_saved:S}\n");
 }
 
 static const char *percent(char buf[CTL_TEXT_MAX], uint32_t permille)
@@ -226,7 +231,8 @@ static void put_prefetch(const Forefetch__ServerStats *srv)
 	    "  objects     {prefetch_used} used, "
 	    "{prefetch_late} late, {prefetch_unused} unused\n");
 	ctl_put(stdout, p,
-	    "  saved       {saved_round_trips} round trips, {saved_us:T}\n");
+	    "  saved       {saved_round_trips} round "
+	    "trip{saved_round_trips:S}, {saved_us:T}\n");
 	ctl_put(stdout, srv,
 	    "  ahead       {prefetch_calls} calls, {prefetch_bytes:B}, "
 	    "{prefetch_errors} refused; {prefetch_flight_bytes:B} of at most "
@@ -242,7 +248,7 @@ static void put_prefetch(const Forefetch__ServerStats *srv)
 	    "  learned     {learned_objects} objects, {learned_bytes:B}\n"
 	    "  link        ");
 	ctl_put(stdout, srv,
-	    ctl_number(srv, "link_rate") ? "{link_rate:B}/s, "
+	    ctl_number(srv, "link_rate") ? "{link_rate:R}, "
 					 : "rate not known yet, ");
 	ctl_put(stdout, srv,
 	    "round trip {link_base_us:T} when idle, "

@@ -174,7 +174,7 @@ static void put_prefetch(const Forefetch__ServerStatus *srv)
 		return;
 	ctl_put(stdout, srv->link,
 	    srv->link->rate_bytes_per_second
-		? "  link         {rate_bytes_per_second:B}/s, "
+		? "  link         {rate_bytes_per_second:R}, "
 		: "  link         ");
 	ctl_put(stdout, srv->link,
 	    "round trip {base_us:T} when idle, {queue_us:T} in queues\n");

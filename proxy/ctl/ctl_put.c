@@ -122,6 +122,9 @@ static void put_number(FILE *out, uint64_t number, char unit)
 	case 'B':
 		fputs(ctl_text_bytes(buf, number), out);
 		return;
+	case 'R':
+		fputs(ctl_text_rate(buf, number), out);
+		return;
 	case 'T':
 		fputs(number < MINUTE_US ? ctl_text_us(buf, number)
 					 : ctl_text_duration(buf, number),

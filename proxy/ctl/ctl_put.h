@@ -14,6 +14,7 @@
  *
  *	{name}        as it is; a word of an enum in lower case
  *	{name:B}      a number of bytes
+ *	{name:R}      a rate in bytes a second, told in bits
  *	{name:T}      a time in microseconds
  *	{name:A}      an age in microseconds, without parts of a second
  *	{name:S}      nothing where it is 1, else "s"

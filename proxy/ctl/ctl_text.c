@@ -44,6 +44,20 @@ const char *ctl_text_bytes(char buf[CTL_TEXT_MAX], uint64_t bytes)
 	return three_digits(buf, value, units[i]);
 }
 
+const char *ctl_text_rate(char buf[CTL_TEXT_MAX], uint64_t bytes_per_second)
+{
+	static const char *const units[] = {
+	    "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"};
+	double value = (double)bytes_per_second * 8;
+	size_t i = 0;
+
+	while (value >= 999.5 && i + 1 < sizeof(units) / sizeof(units[0])) {
+		value /= 1000;
+		i++;
+	}
+	return three_digits(buf, value, units[i]);
+}
+
 const char *ctl_text_duration(char buf[CTL_TEXT_MAX], uint64_t us)
 {
 	uint64_t s = us / 1000000;

@@ -17,6 +17,10 @@ const char *ctl_text_us(char buf[CTL_TEXT_MAX], uint64_t us);
 /* "512 B", "40.2 KiB". */
 const char *ctl_text_bytes(char buf[CTL_TEXT_MAX], uint64_t bytes);
 
+/* "850 kbit/s", "40.2 Mbit/s": what links are sold in, and prefetch_rate is set
+ * in. */
+const char *ctl_text_rate(char buf[CTL_TEXT_MAX], uint64_t bytes_per_second);
+
 /* "12 s", "3 h 12 min", "4 d 2 h". */
 const char *ctl_text_duration(char buf[CTL_TEXT_MAX], uint64_t us);
 

@@ -523,7 +523,7 @@ int server_flush(struct server *s)
 	/* Which file system an [export] is about was forgotten, too. */
 	svc_set_config(s->svc, s->p.config);
 	if (rc < 0)
-		log_warn("server server=%s: flush: %s", s->name, strerror(-rc));
+		log_warn("server server=%s: drop: %s", s->name, strerror(-rc));
 	else
 		log_info("server server=%s: caches emptied", s->name);
 	cachehome_hurry(s->home);

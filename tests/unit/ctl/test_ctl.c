@@ -220,6 +220,9 @@ static void test_text(void **state)
 	assert_string_equal(ctl_text_us(buf, 999500), "1.00 s");
 	assert_string_equal(ctl_text_us(buf, 1526000), "1.53 s");
 	assert_string_equal(ctl_text_bytes(buf, 1023), "1023 B");
+	assert_string_equal(ctl_text_rate(buf, 100), "800 bit/s");
+	assert_string_equal(ctl_text_rate(buf, 5000000), "40.0 Mbit/s");
+	assert_string_equal(ctl_text_rate(buf, UINT64_MAX), "147573953 Tbit/s");
 	assert_string_equal(ctl_text_bytes(buf, 1024), "1.00 KiB");
 	assert_string_equal(ctl_text_bytes(buf, 1048575), "1.00 MiB");
 	assert_string_equal(ctl_text_bytes(buf, UINT64_MAX), "16.0 EiB");
