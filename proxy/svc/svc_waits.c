@@ -99,7 +99,10 @@ void svc_waits_sent(struct svc_rqst *rqst, const struct upstream_result *up)
 
 /* ---- how long it waited ------------------------------------------------ */
 
-/* `bytes` of replies from the server. */
+/*
+ * `bytes` of replies from the server. What others put on the link is not known
+ * here: a queue that stands looks like a server that takes its time.
+ */
 static void share(const struct svc_rqst *rqst, uint64_t sum_us, uint64_t bytes,
     bool away, uint64_t us[WAITS_CAUSES])
 {
@@ -115,8 +118,6 @@ static void share(const struct svc_rqst *rqst, uint64_t sum_us, uint64_t bytes,
 		trip_us += trip_us / JITTER_PART;
 		s.must_us = trip_us * rqst->turns +
 			    linkest_wire_us(link, linkest_wire_bytes(bytes));
-		if (linkest_standing_us(link) > s.busy_us)
-			s.busy_us = linkest_standing_us(link);
 	}
 	waits_share(&s, us);
 }

@@ -22,7 +22,7 @@
 
 enum {
 	PLAIN_COLUMNS = 132, /* of text that is no terminal's */
-	PLAIN_ROWS = 48,
+	PLAIN_ROWS = 500,
 	COUNT_MAX = 1000000000,
 	CLOCK_BYTES = 16,
 };
@@ -254,7 +254,8 @@ static void pause_for(double seconds)
 static bool print_block(const struct ctl_options *opt,
     const struct top_model *m, double interval_s, bool first)
 {
-	struct top_look look = {.server = -1, .interval_s = interval_s};
+	struct top_look look = {
+	    .server = -1, .block = true, .interval_s = interval_s};
 	struct top_page *p;
 
 	if (opt->json) {

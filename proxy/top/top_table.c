@@ -120,14 +120,17 @@ static int natural_width(const struct top_table *t, size_t column)
 		if (one > width)
 			width = one;
 	}
-	return c->max > 0 && width > c->max ? c->max : width;
+	return width;
 }
 
 static int least_width(const struct top_table *t, size_t column)
 {
+	const struct top_column *c = &t->columns[column];
 	int width = natural_width(t, column);
 
-	return t->columns[column].rest && width > REST_MIN ? REST_MIN : width;
+	if (c->max > 0 && width > c->max)
+		width = c->max;
+	return c->rest && width > REST_MIN ? REST_MIN : width;
 }
 
 static void sum_up(struct plan *plan, const struct top_table *t)
@@ -153,6 +156,24 @@ static int to_drop(const struct plan *plan, const struct top_table *t)
 	return found;
 }
 
+/* What is left over goes to columns that were cut, then to the one that takes
+ * the rest. */
+static void grow(struct plan *plan, const struct top_table *t, int room)
+{
+	for (int rest = 0; rest < 2; rest++)
+		for (size_t i = 0; i < t->ncolumns && room > plan->sum; i++) {
+			int more = natural_width(t, i) - plan->widths[i];
+
+			if (plan->widths[i] == 0 ||
+			    t->columns[i].rest != (rest == 1))
+				continue;
+			if (rest || more > room - plan->sum)
+				more = room - plan->sum;
+			plan->widths[i] += more;
+			sum_up(plan, t);
+		}
+}
+
 static void fit(
     struct plan *plan, const struct top_table *t, int room, bool wide)
 {
@@ -165,11 +186,7 @@ static void fit(
 		plan->widths[drop] = 0;
 		sum_up(plan, t);
 	}
-	for (size_t i = 0; i < t->ncolumns; i++)
-		if (t->columns[i].rest && plan->widths[i] > 0 &&
-		    room > plan->sum)
-			plan->widths[i] += room - plan->sum;
-	sum_up(plan, t);
+	grow(plan, t, room);
 }
 
 /* ---- drawing ---------------------------------------------------------- */

@@ -18,7 +18,9 @@ enum {
 	TWO_COLUMNS = 160, /* from this width on */
 	BETWEEN = 3,       /* two columns of sections */
 	KEYS_ROWS = 12,    /* a page must have for the line of keys */
-	STEADY_ROWS = 4,   /* a section must have to keep its place */
+	STEADY_ROWS = 4,   /* a section must have to keep its place … */
+	BLOCK_ROWS = 14,   /* of a section in a block of text */
+	GAP_ROWS = 6,      /* … and for a blank line at its end */
 };
 
 struct top_range top_look_range(
@@ -136,8 +138,10 @@ static void share_rows(
 		int most = wanted(list[i]) + 1;
 
 		given[i] = rows / (n - i);
-		if (list[i]->steady && most < given[i])
-			given[i] = most;
+		if (list[i]->steady) {
+			given[i] = n > 2 ? rows / 3 : rows / 2;
+			given[i] = most < given[i] ? most : given[i];
+		}
 		rows -= given[i];
 	}
 	if (high)
@@ -178,17 +182,32 @@ static void draw_section(struct top_page *p, const struct top_section *s,
 		(void)top_table_draw(s->table, p, &below, wide);
 }
 
+/* In a block of text: as long as they are, if they are not too long. */
+static void take_wanted(
+    struct top_section *const *list, int n, int given[TOP_SECTIONS])
+{
+	for (int i = 0; i < n; i++)
+		given[i] = (wanted(list[i]) < BLOCK_ROWS ? wanted(list[i])
+							 : BLOCK_ROWS) +
+			   1;
+}
+
 static void draw_column(struct top_page *p, struct top_section *const *list,
-    int n, struct top_area area, bool wide)
+    int n, struct top_area area, const struct top_look *look)
 {
 	int given[TOP_SECTIONS];
+	bool gap;
 
-	share_rows(list, n, area.rows, given);
+	if (look->block)
+		take_wanted(list, n, given);
+	else
+		share_rows(list, n, area.rows, given);
 	for (int i = 0; i < n; i++) {
 		/* A blank line between two. */
-		area.rows = given[i] - (i + 1 < n && given[i] >= STEADY_ROWS);
+		gap = look->block || (i + 1 < n && given[i] >= GAP_ROWS);
+		area.rows = given[i] - gap;
 		if (area.rows > 0)
-			draw_section(p, list[i], &area, wide);
+			draw_section(p, list[i], &area, look->wide);
 		area.row += given[i];
 	}
 }
@@ -204,28 +223,73 @@ static void draw_sections(struct top_page *p, const struct top_model *m,
 	if (area.rows < 1)
 		return;
 	top_sections_make(all, m, look);
-	if (area.columns < TWO_COLUMNS || look->wide) {
-		draw_column(p, list, TOP_SECTIONS, area, look->wide);
+	if (area.columns < TWO_COLUMNS || look->wide || look->block) {
+		draw_column(p, list, TOP_SECTIONS, area, look);
 	} else {
 		left.columns = (area.columns - BETWEEN) / 2;
-		draw_column(p, list, 2, left, false);
+		draw_column(p, list, 2, left, look);
 		area.column += left.columns + BETWEEN;
 		area.columns -= left.columns + BETWEEN;
-		draw_column(p, list + 2, 2, area, false);
+		draw_column(p, list + 2, 2, area, look);
 	}
 	top_sections_free(all);
 }
 
+/* ---- lines of text ------------------------------------------------------ */
+
+/* The bytes of a text that fit into so many columns, cut at a blank. */
+static size_t fitting(const char *text, int columns)
+{
+	size_t n, len = 0, blank = 0;
+	int at = 0, one;
+
+	for (; (n = top_text_next(text + len, &one)) > 0; len += n) {
+		if (at + one > columns)
+			return blank > 0 ? blank : len;
+		at += one;
+		if (text[len] == ' ')
+			blank = len;
+	}
+	return len;
+}
+
+/* Over at most two rows; returns how many it took. */
+static int draw_text(struct top_page *p, const struct top_area *area,
+    enum top_style style, const char *text)
+{
+	size_t n = area->rows > 1 ? fitting(text, area->columns) : strlen(text);
+	char *first = strndup(text, n);
+
+	if (!first || area->rows < 1) {
+		free(first);
+		return 0;
+	}
+	(void)top_page_put(
+	    p, area->row, area->column, area->columns, style, first);
+	free(first);
+	if (!text[n])
+		return 1;
+	(void)top_page_put(p, area->row + 1, area->column + 2,
+	    area->columns - 2, style, text + n + (text[n] == ' '));
+	return 2;
+}
+
+static void take_rows(struct top_area *area, int rows)
+{
+	area->row += rows;
+	area->rows -= rows;
+}
+
 /* ---- the page --------------------------------------------------------- */
 
-/* Why servers are not in order, a line each. */
+/* Why servers are not in order. */
 static int draw_troubles(struct top_page *p, const struct top_model *m,
     const struct top_look *look, struct top_area area)
 {
 	struct top_range in = top_look_range(m, look);
-	int at = 0;
+	int rows = area.rows;
 
-	for (size_t i = in.first; i < in.end && at < area.rows; i++) {
+	for (size_t i = in.first; i < in.end && area.rows > 0; i++) {
 		char *why = top_servers_trouble(&m->servers[i]);
 		char *name = top_text_clean(m->servers[i].status->name.data,
 		    m->servers[i].status->name.len);
@@ -234,19 +298,12 @@ static int draw_troubles(struct top_page *p, const struct top_model *m,
 		if (why && *why) {
 			snprintf(text, sizeof(text), "%s: %s", name ? name : "",
 			    why);
-			(void)top_page_put(p, area.row + at++, area.column,
-			    area.columns, TOP_BAD, text);
+			take_rows(&area, draw_text(p, &area, TOP_BAD, text));
 		}
 		free(why);
 		free(name);
 	}
-	return at;
-}
-
-static void take_rows(struct top_area *area, int rows)
-{
-	area->row += rows;
-	area->rows -= rows;
+	return rows - area.rows;
 }
 
 /* No more than a part of the page, so that room is left for the sections. */
@@ -283,8 +340,7 @@ static void draw_away(
 	if (!m->away || area->rows < 1)
 		return;
 	snprintf(text, sizeof(text), "forefetchd is away: %s", m->why);
-	(void)top_page_put(p, area->row, 0, area->columns, TOP_BAD, text);
-	take_rows(area, 1);
+	take_rows(area, draw_text(p, area, TOP_BAD, text));
 	if (area->rows < 1)
 		return;
 	(void)top_page_put(p, area->row, 0, area->columns, TOP_DIM,
@@ -305,14 +361,15 @@ static void draw_help(struct top_page *p, struct top_area area)
 	    "TRIP       round trip to the server",
 	    "LINK/s     bytes from and to the server",
 	    "CLIENTS/s  bytes to clients",
-	    "AHEAD      the part of the link that fetching ahead has",
+	    "AHEAD      share of what came that was fetched ahead",
 	    "QUEUE      calls to the server that are not answered yet",
-	    "SURE       how likely the predictor holds it",
-	    "FROM       tree, session, names: what says so; hint, warm: users",
-	    "WHY        not cached; expired: confirmed too long ago; goes",
-	    "           through: changes, WRITE; on its way: fetched ahead",
-	    "           late; link busy, server slow: took longer than usual",
-	    "#1234abcd  a file whose name is not known, or not yours to see",
+	    "SURE       how likely the predictor thinks it",
+	    "FROM       what says that it will be used",
+	    "WHY        not cached; expired: confirmed too long ago;",
+	    "           goes through: changes, WRITE, COMMIT;",
+	    "           on its way: it was being fetched ahead already;",
+	    "           link busy, server slow: it took longer than usual",
+	    "#1234abcd  its name is not known, or not yours to see",
 	};
 
 	for (int i = 0;

@@ -26,6 +26,7 @@ struct top_look {
 	bool paused; /* the display is */
 	bool help;   /* what the keys and columns mean */
 	bool keys;   /* there is a keyboard: a line says what it does */
+	bool block;  /* of text: lists are as long as they are, if not long */
 	double interval_s;
 	const char *clock; /* what time it is */
 };

@@ -105,6 +105,7 @@ static void draw_all(const struct top_model *m)
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		for (int k = 0; k < 16; k++) {
 			struct top_look look = {.server = k & 1 ? 0 : -1,
+			    .block = k == 10,
 			    .wide = k & 2,
 			    .keys = k & 4,
 			    .help = k & 8,
