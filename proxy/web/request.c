@@ -129,6 +129,13 @@ enum request_end request_parse(
 
 /* ---- who made it ------------------------------------------------------ */
 
+/* ":80" */
+static bool is_port(const char *text)
+{
+	return *text == ':' &&
+	       strspn(text + 1, "0123456789") == strlen(text + 1);
+}
+
 /* The name of "name:port" or "[::1]:port"; false where it is neither. */
 static bool host_name(const char *host, char *name, size_t size, bool *v6)
 {
@@ -137,10 +144,12 @@ static bool host_name(const char *host, char *name, size_t size, bool *v6)
 	*v6 = *host == '[';
 	if (*v6) {
 		end = strchr(++host, ']');
-		if (!end || (end[1] != '\0' && end[1] != ':'))
+		if (!end || (end[1] != '\0' && !is_port(end + 1)))
 			return false;
 	} else if (!end) {
 		end = host + strlen(host);
+	} else if (!is_port(end)) {
+		return false;
 	}
 	/* The dot at the end of a full name. */
 	if (!*v6 && end > host + 1 && end[-1] == '.')

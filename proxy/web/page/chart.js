@@ -48,6 +48,14 @@ function count(n) {
 	return Math.round(n).toLocaleString("en");
 }
 
+function plural(n, what) {
+	return count(n) + " " + what + (n === 1 ? "" : "s");
+}
+
+function isAwayBin(bin) {
+	return bin.known > 0 && bin.up < 0.5;
+}
+
 function percent(part, whole) {
 	if (!whole)
 		return "–";
@@ -183,7 +191,7 @@ class Chart {
 
 	away() {
 		this.bins.forEach((bin, i) => {
-			if (bin.known && bin.up < 0.5)
+			if (isAwayBin(bin))
 				node("rect", {class: "away-band", x: this.x(i), y: TOP,
 					width: this.x(1) - this.x(0), height: HEIGHT - TOP - BOTTOM}, this.svg);
 		});
@@ -242,14 +250,15 @@ class Chart {
 			return;
 		this.cursor.setAttribute("visibility", i < 0 ? "hidden" : "visible");
 		if (i < 0) {
-			this.value.textContent = this.spec.about;
+			this.value.textContent = this.spec.about + (this.spec.lines && this.bins.some(isAwayBin)
+				? " Shaded: the server was away." : "");
 			return;
 		}
 		this.cursor.setAttribute("x1", this.x(i + 0.5));
 		this.cursor.setAttribute("x2", this.x(i + 0.5));
 		const ago = BINS - 1 - i;
 		const when = ago === 0 ? "the last minute" : ago + (ago === 1 ? " minute" : " minutes") + " ago";
-		this.value.textContent = this.bins[i].known ? this.spec.read(this.bins[i], when)
-			: when + ": nothing is known";
+		this.value.textContent = this.bins[i].known ? this.spec.read(this.bins[i], when) +
+			(isAwayBin(this.bins[i]) ? "; the server was away" : "") : when + ": nothing is known";
 	}
 }

@@ -44,7 +44,7 @@ const charts = {
 		format: axisSeconds, units: [1e-6, 1e-3, 1],
 		read: (b, when) => b.round_trip ? when + ": " + seconds(b.round_trip) + ", idle " +
 			seconds(b.idle_round_trip) + (b.bytes_per_second ? "; " + bits(b.bytes_per_second) : "") +
-			"; " + count(b.resent) + " calls sent again"
+			"; " + plural(b.resent, "call") + " sent again"
 			: when + ": not known"}),
 };
 
@@ -161,8 +161,8 @@ function showServer(s) {
 		tile("Round trip", s.round_trip === null ? "–" : seconds(s.round_trip),
 			s.idle_round_trip === null ? "not known yet" : seconds(s.idle_round_trip) + " when idle"),
 		tile("Link", s.bytes_per_second ? bits(s.bytes_per_second) : "–",
-			count(h.resent) + " calls sent again"),
-		tile("Clients", count(s.clients), count(s.in_flight) + " calls under way"),
+			plural(h.resent, "call") + " sent again"),
+		tile("Clients", count(s.clients), plural(s.in_flight, "call") + " under way"),
 		tile("Cache", bytes(s.disk_bytes), "of " + bytes(s.disk_limit_bytes) + " on disk"));
 	$("empty").hidden = h.calls > 0;
 	$("charts").hidden = $("trees").hidden = h.calls === 0 && !(trees && trees.trees.length);

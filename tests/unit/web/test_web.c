@@ -261,6 +261,8 @@ static const struct {
     {"GET /metrics", "Host: rebound.example\r\n", " 403 "},
     {"GET /", "Host: 127.0.0.1.example\r\n", " 403 "},
     {"GET /metrics", "Host: nas.example.org:9\r\n", " 200 "},
+    {"GET /metrics", "Host: localhost:x.example\r\n", " 403 "},
+    {"GET /metrics", "Host: [::1]:x.example\r\n", " 403 "},
     {"GET /metrics", "Host: LOCALHOST\r\n", " 200 "},
     {"GET /metrics", "Host: [::1]:9\r\n", " 200 "},
     {"GET /api/servers", HOST "Origin: http://evil.example\r\n", " 403 "},
