@@ -37,6 +37,8 @@
 #   lab_link RTT RATE LOSS JITTER    `-` for none; may change at any time
 #   lab_link_down [pull|drop] the cable is pulled, or all packets are lost
 #   lab_link_up               undoes both
+#   lab_sleep SECONDS         the guest suspends to idle, and wakes up again
+#                             (not with --host)
 #   lab_floor on|off          link without netem; `off` restores the setting.
 #                             Daemons see it too: for a direct mount without a
 #                             link there is `lab_mount floor`
@@ -191,6 +193,17 @@ lab_link_up() {
 	nsenter -t "$(lab_holder)" -n ip link set eth0 up || return 1
 	read -r rtt rate loss jitter <"$LAB_STATE/srv/$LAB_ON/link"
 	lab_link "$rtt" "$rate" "$loss" "$jitter"
+}
+
+# Its clocks, CLOCK_MONOTONIC too, go on while it sleeps, since they are the
+# host's: so a program cannot tell its sleep by the difference of two clocks.
+lab_sleep() {
+	[ "${LAB_HOST:-no}" = no ] || lab_err "--host: cannot sleep" || return
+	echo "$1" >"$LAB_RUN/out/sleep" && sync -f "$LAB_RUN/out" || return
+	local rc=0
+	echo freeze >/sys/power/state || rc=1
+	rm -f "$LAB_RUN/out/sleep"
+	return $rc
 }
 
 lab_floor() {
