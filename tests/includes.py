@@ -47,7 +47,7 @@ ARROWS = {
     # Programs of their own, which know the daemon by its messages alone.
     "proxy/ctl": "proxy/control",
     # It asks servers itself, by the same codecs.
-    "proxy/doctor": "nfsproto proxy/control proxy/ctl",
+    "proxy/doctor": "nfsproto proxy/config proxy/control proxy/ctl",
     "proxy/top": "proxy/control proxy/ctl",
     # mount writes sections of the configuration, so it reads them as the daemon does.
     "proxy/mount": "proxy/config proxy/control proxy/ctl proxy/doctor",

@@ -162,11 +162,10 @@ static void report_unit(
 		    "%s",
 		    unit, unit);
 	}
-	if (*file && strcmp(file, "enabled") != 0 && !env->st) {
-		findings_add(out, FINDING_WARN, "unit file", "%s", file);
-		findings_remedy(out,
-		    "systemctl enable %s, so that it starts with the machine",
-		    unit);
+	if (strcmp(file, "disabled") == 0 || strncmp(file, "masked", 6) == 0) {
+		findings_add(out, FINDING_WARN, "unit file",
+		    "%s: it does not start with the machine", file);
+		findings_remedy(out, "systemctl enable %s", unit);
 	}
 }
 
@@ -230,6 +229,14 @@ static void first_line(char *text)
 	text[strcspn(text, "\n")] = '\0';
 }
 
+static void report_config(const char *error, struct findings *out)
+{
+	findings_add(out, FINDING_FAIL, "configuration", "%s", error);
+	findings_remedy(out,
+	    "mend it (forefetchd -t says what is wrong, forefetch.conf(5) what "
+	    "it may be), then forefetch reload");
+}
+
 void doctor_check_config(const struct doctor_env *env, struct findings *out)
 {
 	char file[DOCTOR_TEXT] = "/etc/forefetch.conf", program[600];
@@ -239,12 +246,13 @@ void doctor_check_config(const struct doctor_env *env, struct findings *out)
 
 	if (env->st && env->st->config_file.len > 0)
 		doctor_text(&env->st->config_file, file, sizeof(file));
+	if (!env->st && !env->config && geteuid() == 0) {
+		report_config(env->config_error, out);
+		return;
+	}
 	if (access(file, F_OK) != 0 && errno == ENOENT) {
-		findings_add(out, env->st ? FINDING_NOTE : FINDING_WARN,
-		    "configuration", "there is no %s", file);
-		findings_remedy(out,
-		    "forefetch mount SERVER:/PATH DIR does without; else "
-		    "write one, forefetch.conf(5)");
+		findings_add(out, FINDING_NOTE, "configuration",
+		    "there is no %s; forefetch mount does without", file);
 		return;
 	}
 	if (access(file, R_OK) != 0 || !find_daemon(program, sizeof(program))) {
@@ -260,11 +268,7 @@ void doctor_check_config(const struct doctor_env *env, struct findings *out)
 		return;
 	}
 	first_line(text);
-	findings_add(out, FINDING_FAIL, "configuration", "%s", text);
-	findings_remedy(out,
-	    "mend it (%s -t says what is wrong, forefetch.conf(5) what it "
-	    "may be), then forefetch reload",
-	    program);
+	report_config(text, out);
 }
 
 void doctor_check_log(const struct doctor_env *env, struct findings *out)

@@ -205,12 +205,17 @@ void doctor_check_disk(const struct doctor_env *env, struct findings *out)
 	char dir[DOCTOR_TEXT] = "/var/cache/forefetch";
 	struct statfs fs;
 
+	if (env->config)
+		snprintf(dir, sizeof(dir), "%s", env->config->cache_dir);
 	if (env->st && env->st->cache_dir.len > 0)
 		doctor_text(&env->st->cache_dir, dir, sizeof(dir));
 	if (statfs(dir, &fs) < 0) {
-		findings_add(out, env->st ? FINDING_FAIL : FINDING_SKIP,
-		    "cache", "%s: %s", dir, strerror(errno));
-		if (env->st)
+		bool wrong = env->st && errno != EACCES;
+
+		findings_add(out, wrong ? FINDING_FAIL : FINDING_SKIP, "cache",
+		    "%s: %s%s", dir, strerror(errno),
+		    errno == EACCES ? "; root may look" : "");
+		if (wrong)
 			findings_remedy(out,
 			    "make the directory, or set cache_dir; forefetchd "
 			    "makes what is below it");

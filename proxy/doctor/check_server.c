@@ -259,6 +259,22 @@ void doctor_check_server(const struct doctor_env *env,
 	free(f);
 }
 
+void doctor_check_configured(
+    const struct config_server *srv, struct findings *out)
+{
+	struct probe_target t = {.host = srv->address,
+	    .path = srv->exports.n > 0 ? srv->exports.list[0] : NULL,
+	    .nfs_port = srv->nfs_port,
+	    .mount_port = srv->mount_port};
+	struct probe_facts *f = malloc(sizeof(*f));
+
+	if (!f)
+		return;
+	probe_server(&t, f, out);
+	probe_facts_free(f);
+	free(f);
+}
+
 void doctor_check_host(const char *host, struct findings *out)
 {
 	char name[256];

@@ -79,6 +79,13 @@ static void run_server(const void *env, const void *arg, struct findings *out)
 	doctor_check_server(env, arg, out);
 }
 
+static void run_configured(
+    const void *env, const void *arg, struct findings *out)
+{
+	(void)env;
+	doctor_check_configured(arg, out);
+}
+
 static void run_mount(const void *env, const void *arg, struct findings *out)
 {
 	doctor_check_mount(env, arg, out);
@@ -120,6 +127,23 @@ static bool is_meant(const struct doctor_env *env, const char *name)
 	return !env->only || strcmp(env->only, name) == 0;
 }
 
+/* What the daemon would serve. */
+static bool plan_configured(struct plan *p, const struct doctor_env *env)
+{
+	bool known = !env->only;
+
+	for (size_t i = 0; env->config && i < env->config->nservers; i++) {
+		const struct config_server *srv = &env->config->servers[i];
+
+		if (!is_meant(env, srv->name) ||
+		    p->count + ROWS_MAX >= JOBS_MAX)
+			continue;
+		known = true;
+		plan(p, "server", srv->name, run_configured, srv);
+	}
+	return known;
+}
+
 /* True where the daemon knows the one that is meant, or all are. */
 static bool plan_servers(struct plan *p, const struct doctor_env *env)
 {
@@ -141,7 +165,7 @@ static bool plan_servers(struct plan *p, const struct doctor_env *env)
 static void plan_all(struct plan *p, const struct doctor_env *env)
 {
 	plan_rows(p, "forefetchd", doctor_daemon_rows);
-	if (!plan_servers(p, env))
+	if (!(env->st ? plan_servers(p, env) : plan_configured(p, env)))
 		plan(p, "server", env->only, run_host, env->only);
 	for (size_t i = 0; i < env->nmounts; i++) {
 		const struct doctor_mount *m = &env->mounts[i];
@@ -245,6 +269,8 @@ static int run_plan(struct doctor_env *env, bool json)
 static int doctor_run(const struct ctl_options *opt)
 {
 	struct doctor_env *env = calloc(1, sizeof(*env));
+	const struct config_source source = {
+	    .file = CONFIG_FILE_DEFAULT, .run_dir = CONFIG_RUN_DIR_DEFAULT};
 	Forefetch__Response *res;
 	int code;
 
@@ -255,10 +281,14 @@ static int doctor_run(const struct ctl_options *opt)
 	env->socket = opt->socket;
 	env->only = opt->server;
 	ask(env, &res);
+	if (!env->st)
+		env->config = config_load(
+		    &source, env->config_error, sizeof(env->config_error));
 	doctor_find_mounts(env, "/proc/self/mountinfo");
 	code = run_plan(env, opt->json);
 	if (res)
 		forefetch__response__free_unpacked(res, NULL);
+	config_free(env->config);
 	free(env);
 	return code;
 }

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "config/config.h"
 #include "control/protocol.h"
 #include "control/control.pb-c.h"
 #include "doctor/finding.h"
@@ -35,7 +36,11 @@ struct doctor_env {
 	const char *only;            /* of one server; NULL: of all */
 	const Forefetch__Status *st; /* NULL: the daemon did not answer */
 	int error;                   /* why: an errno, or 0 … */
-	const char *refusal;         /* … and what it said */
+	/* Then its servers are those of the configuration; NULL: it cannot be
+	 * read. */
+	struct config *config;
+	char config_error[DOCTOR_TEXT];
+	const char *refusal; /* … and what it said */
 	struct doctor_mount mounts[DOCTOR_MOUNTS_MAX];
 	size_t nmounts;
 };
@@ -53,6 +58,9 @@ extern const struct doctor_row doctor_daemon_rows[], doctor_machine_rows[];
 /* A server, its listeners, and what is mounted from them. */
 void doctor_check_server(const struct doctor_env *env,
     const Forefetch__ServerStatus *srv, struct findings *out);
+/* … while there is no daemon to ask. */
+void doctor_check_configured(
+    const struct config_server *srv, struct findings *out);
 /* A server that the daemon does not know: "host" or "host:/path". */
 void doctor_check_host(const char *host, struct findings *out);
 void doctor_check_mount(const struct doctor_env *env,
