@@ -3,68 +3,88 @@
 #include "mount/mount_kernel.h"
 
 #include <errno.h>
-#include <mntent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include <libmount/libmount.h>
 
-#define MOUNTS  "/proc/self/mounts"
+#define MOUNTS  "/proc/self/mountinfo"
 /* Each server that the NFS client of this network namespace talks to. */
 #define SERVERS "/proc/fs/nfsfs/servers"
-
-enum { LINE_BYTES = 64 << 10 };
+/* Each of their file systems, once for each set of options. */
+#define VOLUMES "/proc/fs/nfsfs/volumes"
 
 /* ---- what is mounted -------------------------------------------------- */
 
 /* The value of `name=` among a mount's options; "" where it is not there. */
 static void option(
-    const struct mntent *m, const char *name, char *out, size_t size)
+    struct libmnt_fs *fs, const char *name, char *out, size_t size)
 {
-	const char *value = hasmntopt(m, name);
+	char *value = NULL;
+	size_t len = 0;
 
 	*out = '\0';
-	value = value ? value + strlen(name) : "";
-	if (*value == '=')
-		snprintf(
-		    out, size, "%.*s", (int)strcspn(value + 1, ","), value + 1);
+	if (mnt_fs_get_option(fs, name, &value, &len) == 0 && value)
+		snprintf(out, size, "%.*s", (int)len, value);
 }
 
-static bool fill(const struct mntent *m, struct mount_entry *out)
+/* "v3 7f000001  120 0:28         480c2a27ab1a196:0 no": the device here, and
+ * the server's own id. */
+static void find_fsid(dev_t dev, char fsid[40])
 {
+	FILE *in = fopen(VOLUMES, "re");
+	char line[512], text[40];
+	unsigned major_no, minor_no;
+
+	*fsid = '\0';
+	while (in && !*fsid && fgets(line, sizeof(line), in))
+		if (sscanf(line, "%*s %*s %*s %u:%u %39s", &major_no, &minor_no,
+			text) == 3 &&
+		    makedev(major_no, minor_no) == dev)
+			snprintf(fsid, 40, "%s", text);
+	if (in)
+		fclose(in);
+}
+
+static bool fill(struct libmnt_fs *fs, struct mount_entry *out)
+{
+	const char *type = mnt_fs_get_fstype(fs);
+	const char *source = mnt_fs_get_source(fs);
+	const char *dir = mnt_fs_get_target(fs);
 	char port[16], vers[16];
 
 	*out = (struct mount_entry){.port = 0};
-	if (strcmp(m->mnt_type, "nfs") != 0 ||
-	    strlen(m->mnt_fsname) >= sizeof(out->source) ||
-	    strlen(m->mnt_dir) >= sizeof(out->dir))
+	if (!type || strcmp(type, "nfs") != 0 || !source || !dir ||
+	    strlen(source) >= sizeof(out->source) ||
+	    strlen(dir) >= sizeof(out->dir))
 		return false;
-	option(m, "vers", vers, sizeof(vers));
-	option(m, "addr", out->address, sizeof(out->address));
-	option(m, "port", port, sizeof(port));
+	option(fs, "vers", vers, sizeof(vers));
+	option(fs, "addr", out->address, sizeof(out->address));
+	option(fs, "port", port, sizeof(port));
 	out->port = (unsigned)strtoul(port, NULL, 10);
-	strcpy(out->source, m->mnt_fsname);
-	strcpy(out->dir, m->mnt_dir);
+	find_fsid(mnt_fs_get_devno(fs), out->fsid);
+	strcpy(out->source, source);
+	strcpy(out->dir, dir);
 	return strcmp(vers, "3") == 0 && out->port > 0;
 }
 
 bool mount_kernel_list(
     bool (*on)(void *ctx, const struct mount_entry *entry), void *ctx)
 {
-	FILE *mounts = setmntent(MOUNTS, "re");
-	char *buf = malloc(LINE_BYTES);
+	struct libmnt_table *table = mnt_new_table_from_file(MOUNTS);
+	struct libmnt_iter *iter = mnt_new_iter(MNT_ITER_FORWARD);
 	struct mount_entry *entry = malloc(sizeof(*entry));
-	bool good = mounts && buf && entry;
-	struct mntent m;
+	bool good = table && iter && entry;
+	struct libmnt_fs *fs;
 
-	while (good && getmntent_r(mounts, &m, buf, LINE_BYTES))
-		if (fill(&m, entry) && !on(ctx, entry))
+	while (good && mnt_table_next_fs(table, iter, &fs) == 0)
+		if (fill(fs, entry) && !on(ctx, entry))
 			break;
 	free(entry);
-	free(buf);
-	if (mounts)
-		endmntent(mounts);
+	mnt_free_iter(iter);
+	mnt_unref_table(table);
 	return good;
 }
 
@@ -73,6 +93,12 @@ const char *mount_entry_path(const struct mount_entry *entry)
 	const char *colon = strstr(entry->source, ":/");
 
 	return colon ? colon + 1 : "";
+}
+
+bool mount_entry_shares(
+    const struct mount_entry *a, const struct mount_entry *b)
+{
+	return a->port == b->port && *a->fsid && strcmp(a->fsid, b->fsid) == 0;
 }
 
 static bool same_path(const char *a, const char *b)

@@ -18,6 +18,8 @@ struct mount_entry {
 	char dir[4096];
 	char address[64]; /* that the kernel talks to */
 	unsigned port;
+	/* Which file system of the server it is; "" where that is not known. */
+	char fsid[40];
 };
 
 /* Calls `on` for each of them, until it returns false; those that hide others
@@ -27,6 +29,10 @@ bool mount_kernel_list(
 
 /* The path of the server that a mount's source names. */
 const char *mount_entry_path(const struct mount_entry *entry);
+
+/* Whether both are of one file system of one server. */
+bool mount_entry_shares(
+    const struct mount_entry *a, const struct mount_entry *b);
 
 /* Whether a path of the server at that port of this host is mounted here. */
 bool mount_kernel_has(unsigned port, const char *path);

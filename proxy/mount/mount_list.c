@@ -28,8 +28,15 @@ static const Forefetch__ServerStatus *find(
 	return NULL;
 }
 
-/* Of an export that has a section, or of the server. */
-static const char *consistency_of(
+/* ---- what holds where --------------------------------------------------- */
+
+struct search {
+	const struct mount_entry *entry;
+	const Forefetch__ServerStatus *srv;
+	const char *mode;
+};
+
+static const char *override_of(
     const Forefetch__ServerStatus *srv, const char *path)
 {
 	for (size_t i = 0; i < srv->n_overrides; i++) {
@@ -40,8 +47,32 @@ static const char *consistency_of(
 			0)
 			return ex->consistency;
 	}
-	return srv->consistency;
+	return NULL;
 }
+
+static bool on_same(void *ctx, const struct mount_entry *entry)
+{
+	struct search *s = ctx;
+
+	if (mount_entry_shares(entry, s->entry))
+		s->mode = override_of(s->srv, mount_entry_path(entry));
+	return s->mode == NULL;
+}
+
+/* A section of an export holds for the whole file system of its path, so also
+ * for other paths of it that are mounted. */
+static const char *consistency_of(
+    const Forefetch__ServerStatus *srv, const struct mount_entry *entry)
+{
+	struct search s = {.entry = entry, .srv = srv};
+
+	s.mode = override_of(srv, mount_entry_path(entry));
+	if (!s.mode)
+		mount_kernel_list(on_same, &s);
+	return s.mode ? s.mode : srv->consistency;
+}
+
+/* ---- the list ----------------------------------------------------------- */
 
 static void put_json(struct ctl_json *j, const struct mount_entry *entry,
     const Forefetch__ServerStatus *srv, const char *mode, const char *state)
@@ -70,7 +101,7 @@ static bool put(void *ctx, const struct mount_entry *entry)
 		return true;
 	l->n++;
 	ctl_text_word(state, &forefetch__state__descriptor, (int)srv->state);
-	mode = consistency_of(srv, mount_entry_path(entry));
+	mode = consistency_of(srv, entry);
 	if (l->json) {
 		put_json(l->json, entry, srv, mode, state);
 		return true;

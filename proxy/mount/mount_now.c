@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The server, the export, and mount(2). */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "doctor/probe.h"
+#include "mount/mount_ask.h"
+#include "mount/mount_daemon.h"
+#include "mount/mount_kernel.h"
+#include "mount/mount_private.h"
+
+/* After so long the cause is looked for, seconds. */
+#define FIRST_S 3u
+
+/* Goes to /run/mount/utab: then umount(8) runs umount.forefetch(8), whatever
+ * file system the kernel says it is. */
+#define HELPER "helper=forefetch"
+
+int mount_check(struct job *job)
+{
+	struct mount_entry at;
+
+	if (!mount_kernel_at(job->dir, &at) || at.port != job->plan.port ||
+	    strcmp(at.address, job->plan.address) != 0 ||
+	    strcmp(mount_entry_path(&at), job->source.path) != 0)
+		return MOUNT_GOOD;
+	return mount_fail(&job->talk, MOUNT_FAILED, "mount point",
+	    "%s is mounted at %s already", at.source, job->dir);
+}
+
+/* Waiting changes nothing about these. */
+static bool is_final(const struct job *job, enum probe_cause cause)
+{
+	switch (cause) {
+	case PROBE_V4_ONLY:
+	case PROBE_NOT_NFS:
+	case PROBE_FLAVOR:
+	case PROBE_RPCBIND:
+		return true;
+	case PROBE_NO_NAME: /* at boot, the network may not be there yet */
+	case PROBE_REFUSED:
+	case PROBE_NO_MOUNTD:
+		return !job->helper;
+	default:
+		return false;
+	}
+}
+
+/* Ask the server itself, as the section has it. */
+static void probe(const struct job *job, struct probe_why *out)
+{
+	const struct config_server *srv =
+	    config_server_find(job->cfg, job->plan.name);
+	const struct probe_target target = {
+	    .host = srv ? srv->address : job->source.host,
+	    .path = job->source.path,
+	    .nfs_port = srv ? srv->nfs_port : 0,
+	    .mount_port = srv ? srv->mount_port : 0,
+	};
+
+	probe_why(&target, out);
+}
+
+static int tell_down(const struct job *job, const struct mount_why *why,
+    const struct probe_why *found)
+{
+	if (found->cause == PROBE_WORKS || !*found->sentence)
+		return mount_fail(&job->talk, MOUNT_FAILED, "server",
+		    "%s is not up (%s); forefetch status %s says more, and "
+		    "wait=SECONDS waits longer",
+		    job->source.host, why->text, job->plan.name);
+	return mount_fail(&job->talk, MOUNT_FAILED, "server",
+	    "%s is not up: %s%s%s", job->source.host, found->sentence,
+	    *found->remedy ? "; " : "", found->remedy);
+}
+
+/* Most servers are up at once; where one is not, the cause is looked for. */
+static int wait_for(struct job *job)
+{
+	unsigned wait_s = job->options.wait_s;
+	unsigned first_s = wait_s < FIRST_S ? wait_s : FIRST_S;
+	time_t begun = time(NULL);
+	struct probe_why found = {.cause = PROBE_WORKS};
+	struct mount_why why;
+	unsigned waited;
+
+	if (mount_daemon_wait(
+		&job->talk, job->socket, job->plan.name, first_s, &why))
+		return MOUNT_GOOD;
+	if (!*why.text)
+		return MOUNT_SYSTEM;
+	probe(job, &found);
+	if (is_final(job, found.cause))
+		return tell_down(job, &why, &found);
+	waited = (unsigned)(time(NULL) - begun);
+	if (mount_daemon_wait(&job->talk, job->socket, job->plan.name,
+		waited < wait_s ? wait_s - waited : 0, &why))
+		return MOUNT_GOOD;
+	return *why.text ? tell_down(job, &why, &found) : MOUNT_SYSTEM;
+}
+
+int mount_reach(struct job *job)
+{
+	struct mount_why why;
+	int code = wait_for(job);
+
+	if (code)
+		return code;
+	mount_step(&job->talk, "server", "%s answers", job->source.host);
+	if (!mount_ask(job->plan.address, job->plan.port, job->source.path,
+		job->options.wait_s, &why))
+		return mount_fail(
+		    &job->talk, MOUNT_FAILED, "export", "%s", why.text);
+	mount_step(&job->talk, "export", "%s may be mounted", job->source.path);
+	return MOUNT_GOOD;
+}
+
+/* What mount(2) said, in words. */
+static int tell_errno(
+    const struct job *job, int code, int error, const struct mount_why *why)
+{
+	struct probe_why found = {.cause = PROBE_WORKS};
+
+	if (error == ENODEV)
+		return mount_fail(&job->talk, code, "mount",
+		    "the kernel has no NFS client; load it with modprobe nfs "
+		    "(a container cannot, its host can)");
+	if (error == EPERM)
+		return mount_fail(&job->talk, code, "mount",
+		    "the kernel does not let this process mount; in a "
+		    "container, have its host mount instead");
+	if (error == EINVAL)
+		return mount_fail(&job->talk, code, "mount",
+		    "the kernel refused the options (%s); look at those of "
+		    "nfs(5), and at the end of dmesg",
+		    job->options.kernel);
+	if (error != 0 && error != EBUSY)
+		probe(job, &found);
+	if (found.cause == PROBE_WORKS || !*found.sentence)
+		return mount_fail(&job->talk, code, "mount", "%s", why->text);
+	return mount_fail(&job->talk, code, "server", "%s%s%s", found.sentence,
+	    *found.remedy ? "; " : "", found.remedy);
+}
+
+int mount_now(struct job *job)
+{
+	const struct mount_plan *plan = &job->plan;
+	struct mount_call call = {.source = job->source.text,
+	    .dir = job->dir,
+	    .fstype = "nfs",
+	    .no_utab = job->no_utab};
+	const char *v6 = strchr(plan->address, ':') ? "6" : "";
+	struct mount_why why;
+	char *options = NULL;
+	int code = MOUNT_SYSTEM, error;
+
+	if (asprintf(&options,
+		"%s,vers=3,nolock,proto=tcp%s,mountproto=tcp%s,addr=%s,"
+		"mountaddr=%s,port=%u,mountport=%u,%s",
+		job->options.kernel, v6, v6, plan->address, plan->address,
+		plan->port, plan->port, HELPER) < 0)
+		return mount_fail(&job->talk, code, "mount", "out of memory");
+	call.options = options;
+	code = mount_kernel_mount(&call, &error, &why);
+	free(options);
+	if (code)
+		return tell_errno(job, code, error, &why);
+	mount_step(&job->talk, "mount", "%s on %s", call.source, call.dir);
+	return MOUNT_GOOD;
+}
+
+struct sharing {
+	const struct job *job;
+	struct mount_entry mine, other;
+	bool found;
+};
+
+static bool on_other(void *ctx, const struct mount_entry *entry)
+{
+	struct sharing *s = ctx;
+
+	s->found =
+	    mount_entry_shares(entry, &s->mine) &&
+	    strcmp(mount_entry_path(entry), mount_entry_path(&s->mine)) != 0;
+	if (s->found)
+		s->other = *entry;
+	return !s->found;
+}
+
+/*
+ * Options of a path hold for the file system that it is on. Which one that is
+ * shows when it is mounted; if another path of it was mounted before, that
+ * would change under its users.
+ */
+int mount_check_sharing(struct job *job)
+{
+	struct umount_call call = {.dir = job->dir, .no_utab = job->no_utab};
+	struct sharing *s;
+	struct mount_why why;
+	int code = MOUNT_GOOD;
+
+	if (!job->plan.exports_text || !*job->plan.exports_text)
+		return MOUNT_GOOD;
+	s = calloc(1, sizeof(*s));
+	if (s && mount_kernel_at(job->dir, &s->mine))
+		mount_kernel_list(on_other, s);
+	if (s && s->found) {
+		mount_kernel_umount(&call, &why);
+		code = mount_fail(&job->talk, MOUNT_FAILED, "options",
+		    "%s is on the same file system of the server as %s, which "
+		    "is mounted at %s: the options of forefetch would hold for "
+		    "both; unmount that first, or leave them out",
+		    job->source.path, s->other.source, s->other.dir);
+	}
+	free(s);
+	return code;
+}
+
+/* Only flags of the mount can change; a line of /etc/fstab brings its other
+ * options along, too. */
+int mount_again(struct job *job)
+{
+	struct mount_call call = {.source = job->source.text,
+	    .dir = job->dir,
+	    .fstype = "nfs",
+	    .no_utab = job->no_utab};
+	struct mount_why why;
+	char *options = NULL;
+	int code, error;
+
+	if (asprintf(&options, "%s,%s", job->options.kernel, HELPER) < 0)
+		return mount_fail(
+		    &job->talk, MOUNT_SYSTEM, "mount", "out of memory");
+	call.options = options;
+	code = mount_kernel_mount(&call, &error, &why);
+	free(options);
+	return code ? mount_fail(&job->talk, code, "mount", "%s", why.text)
+		    : code;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The steps of a mount, which mount.c calls one after the other. */
+#ifndef FOREFETCH_MOUNT_PRIVATE_H
+#define FOREFETCH_MOUNT_PRIVATE_H
+
+#include <limits.h>
+
+#include "mount/mount_store.h"
+
+/* One call of mount, and what its steps have found. */
+struct job {
+	struct mount_talk talk;
+	const char *socket;
+	bool fake, sloppy, no_utab, save, json, helper;
+	char *text; /* of all -o */
+	const char *fstype;
+	struct mount_source source;
+	struct mount_options options;
+	char dir[PATH_MAX];
+
+	/* What the steps find. */
+	Forefetch__Response *status;
+	struct mount_store *store;
+	struct config *cfg;
+	struct mount_plan plan;
+	bool written; /* files were made for this mount */
+	int hold;
+};
+
+/* Each returns an exit status, after a message if it is not MOUNT_GOOD. */
+
+/* See that the daemon has a section for the server, mount_section.c. */
+int mount_section(struct job *job);
+/* Undo that, as far as it was for this mount alone. */
+void mount_section_undo(struct job *job);
+
+/* Whether exactly this is there already, mount_now.c. */
+int mount_check(struct job *job);
+/* See that the server is up, and lets us mount the path. */
+int mount_reach(struct job *job);
+int mount_now(struct job *job);
+/* See that options for the path hold for nothing else. */
+int mount_check_sharing(struct job *job);
+int mount_again(struct job *job);
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The section of the server: found, or made, and read by the daemon. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "ctl/ctl_client.h"
+#include "mount/mount_daemon.h"
+#include "mount/mount_kernel.h"
+#include "mount/mount_private.h"
+
+/* A listener on any address of this host stands in the way. */
+static bool port_taken(void *ctx, unsigned port)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+	    .sin_port = htons((uint16_t)port),
+	    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+	bool taken = true;
+
+	(void)ctx;
+	if (fd < 0)
+		return true;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	taken = bind(fd, (struct sockaddr *)(void *)&at, sizeof(at)) < 0 ||
+		mount_kernel_uses(port);
+	close(fd);
+	return taken;
+}
+
+static bool is_mounted(void *ctx, unsigned port, const char *path)
+{
+	(void)ctx;
+	return mount_kernel_has(port, path);
+}
+
+static bool load(struct job *job, struct mount_why *why)
+{
+	config_free(job->cfg);
+	job->cfg = mount_store_load(job->store, why);
+	return job->cfg != NULL;
+}
+
+/* With --save: what mounts made of this server until now stays from now on. */
+static bool save_former(struct job *job, struct mount_why *why)
+{
+	bool moved;
+
+	if (!job->save || job->plan.added)
+		return true;
+	if (!mount_store_save(job->store, job->plan.name, &moved, why))
+		return false;
+	return !moved || load(job, why);
+}
+
+/* Where what is made for this mount goes. */
+static const char *dir_of(const struct job *job)
+{
+	return job->save ? mount_store_save_dir(job->store)
+			 : mount_store_run_dir(job->store);
+}
+
+static bool make_plan(struct job *job, struct mount_why *why)
+{
+	const struct mount_plan_in in = {
+	    .cfg = job->cfg,
+	    .run_dir = mount_store_run_dir(job->store),
+	    .dir = dir_of(job),
+	    .source = &job->source,
+	    .options = &job->options,
+	    .port_taken = port_taken,
+	    .is_mounted = is_mounted,
+	};
+
+	mount_plan_release(&job->plan);
+	return mount_plan_make(&in, &job->plan, why);
+}
+
+/* Whether the daemon knows the section as the files have it. */
+static bool is_known(const struct job *job)
+{
+	const Forefetch__ServerStatus *srv =
+	    mount_daemon_find(job->status->status, job->plan.name);
+
+	return srv && mount_daemon_listens(srv, job->plan.port);
+}
+
+/* What was written for this mount goes again; needs the lock. */
+static void take_back(struct job *job)
+{
+	struct mount_why why;
+
+	if (!job->written)
+		return;
+	job->written = false;
+	if (job->plan.added) {
+		mount_store_remove(dir_of(job), job->plan.name);
+	} else if (load(job, &why)) {
+		/* Options for a path that is not mounted with them. */
+		job->options.nsettings = 0;
+		if (make_plan(job, &why))
+			mount_store_write(dir_of(job), &job->plan, &why);
+	}
+	mount_daemon_reload(job->socket, NULL, &why);
+}
+
+/* The files as they have to be; whether the daemon has to read them. */
+static bool write_section(struct job *job, bool *changed, struct mount_why *why)
+{
+	if (!mount_store_write(dir_of(job), &job->plan, why))
+		return false;
+	job->written = job->plan.server_text || job->plan.exports_text;
+	*changed |= job->written;
+	return true;
+}
+
+static bool prepare(struct job *job, struct mount_why *why)
+{
+	bool changed;
+
+	if (!load(job, why))
+		return false;
+	changed =
+	    mount_store_clean(job->store, job->cfg, job->status->status) > 0;
+	if ((changed && !load(job, why)) || !make_plan(job, why) ||
+	    !save_former(job, why) || (job->save && !make_plan(job, why)))
+		return false;
+	job->hold = mount_store_hold(job->store, job->plan.name, why);
+	if (job->hold < 0)
+		return false;
+	if (job->fake)
+		return true;
+	if (!write_section(job, &changed, why))
+		return false;
+	if (!changed && !job->save && is_known(job))
+		return true;
+	if (mount_daemon_reload(job->socket, job->plan.name, why))
+		return true;
+	take_back(job);
+	return false;
+}
+
+/* The daemon must know it now. */
+static int check_known(struct job *job)
+{
+	ctl_free(job->status);
+	job->status = mount_daemon_status(&job->talk, job->socket);
+	if (!job->status)
+		return MOUNT_SYSTEM;
+	if (is_known(job))
+		return MOUNT_GOOD;
+	take_back(job);
+	return mount_fail(&job->talk, MOUNT_SYSTEM, "section",
+	    "forefetchd has not taken up %s (%s); is it run with -f, and so "
+	    "without --run-dir? See forefetch reload and its log",
+	    job->plan.name, job->plan.from);
+}
+
+int mount_section(struct job *job)
+{
+	struct mount_why why;
+	bool good;
+
+	job->store = mount_store_open(job->status->status, &why);
+	if (!job->store)
+		return mount_fail(
+		    &job->talk, MOUNT_SYSTEM, "section", "%s", why.text);
+	good = prepare(job, &why);
+	if (!good && *why.text)
+		mount_fail(&job->talk, MOUNT_SYSTEM, "section", "%s", why.text);
+	if (good && !job->fake)
+		good = check_known(job) == MOUNT_GOOD && load(job, &why);
+	mount_store_close(job->store);
+	job->store = NULL;
+	if (good)
+		mount_step(&job->talk, "section",
+		    "[server %s] of %s, at %s port %u", job->plan.name,
+		    job->plan.from, job->plan.address, job->plan.port);
+	return good ? MOUNT_GOOD : MOUNT_SYSTEM;
+}
+
+/* What was made for this mount alone goes with it. */
+void mount_section_undo(struct job *job)
+{
+	struct mount_why why;
+
+	if (!job->written || !job->status)
+		return;
+	job->store = mount_store_open(job->status->status, &why);
+	if (job->store)
+		take_back(job);
+	mount_store_close(job->store);
+	job->store = NULL;
+}
