@@ -192,25 +192,27 @@ static void on_accept_error(struct evconnlistener *listener, void *ctx)
 	evconnlistener_disable(listener);
 }
 
-static bool open_listener(struct clients *c, const struct netmatch_addr *na,
+/* 0, or -errno and a sentence. */
+static int open_listener(struct clients *c, const struct netmatch_addr *na,
     char text[LISTENS_TEXT_MAX])
 {
 	struct evconnlistener *l;
 	int fd = listens_open(c->p.listens, na, text);
 
+	if (na->may_lack && (fd == -EADDRNOTAVAIL || fd == -EAFNOSUPPORT))
+		return 0;
 	if (fd < 0)
-		return na->may_lack &&
-		       (fd == -EADDRNOTAVAIL || fd == -EAFNOSUPPORT);
+		return fd;
 	l = evconnlistener_new(c->p.base, on_accept, c,
 	    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, -1, fd);
 	if (!l) {
 		close(fd);
 		snprintf(text, LISTENS_TEXT_MAX, "out of memory");
-		return false;
+		return -ENOMEM;
 	}
 	evconnlistener_set_error_cb(l, on_accept_error);
 	c->listeners[c->nlisteners++] = l;
-	return true;
+	return 0;
 }
 
 static bool open_listeners(struct clients *c, char *err, size_t errlen)
@@ -222,14 +224,28 @@ static bool open_listeners(struct clients *c, char *err, size_t errlen)
 	if (!c->listeners)
 		return false;
 	for (size_t i = 0; i < list->n; i++) {
-		if (open_listener(c, &list->list[i], text))
+		int rc = open_listener(c, &list->list[i], text);
+
+		if (rc == 0)
 			continue;
 		netmatch_addr_format(&list->list[i], at);
 		snprintf(err, errlen, "server %s: listen = %s: %s", c->p.server,
 		    at, text);
+		/* That one is for a configuration that is wrong. */
+		errno = rc == -EINVAL ? EIO : -rc;
 		return false;
 	}
 	return true;
+}
+
+static void give_back(struct clients *c)
+{
+	for (size_t i = 0; i < c->nlisteners; i++) {
+		listens_give_back(
+		    c->p.listens, evconnlistener_get_fd(c->listeners[i]));
+		evconnlistener_free(c->listeners[i]);
+	}
+	c->nlisteners = 0;
 }
 
 struct clients *clients_new(
@@ -247,6 +263,7 @@ struct clients *clients_new(
 	if (c->ev_reap && open_listeners(c, err, errlen))
 		return c;
 	rc = errno;
+	give_back(c);
 	clients_free(c);
 	errno = rc;
 	return NULL;
@@ -297,12 +314,7 @@ void clients_drain(struct clients *c)
 
 void clients_leave(struct clients *c)
 {
-	for (size_t i = 0; i < c->nlisteners; i++) {
-		listens_give_back(
-		    c->p.listens, evconnlistener_get_fd(c->listeners[i]));
-		evconnlistener_free(c->listeners[i]);
-	}
-	c->nlisteners = 0;
+	give_back(c);
 	clients_drain(c);
 }
 

@@ -285,6 +285,11 @@ void reload_on_failed(struct reload *r, const char *server, const char *why)
 		return;
 	}
 	forget(r, server);
+	/* It is said of whom it is. */
+	if (strncmp(why, "server ", 7) == 0 &&
+	    strncmp(why + 7, server, strlen(server)) == 0 &&
+	    strncmp(why + 7 + strlen(server), ": ", 2) == 0)
+		why += 7 + strlen(server) + 2;
 	note(r, server, "", FOREFETCH__CHANGE__CHANGE_KIND__FAILED, why);
 }
 

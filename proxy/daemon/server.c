@@ -338,7 +338,8 @@ static bool open_service(struct server *s)
 	s->estimate = linkest_new();
 	if (s->estimate) {
 		linkest_set_kind(s->estimate, s->p.config->link);
-		s->linkkeep = linkkeep_new(s->p.state, s->name, s->estimate);
+		s->linkkeep = linkkeep_new(s->p.state, s->name, s->estimate,
+		    cachehome_on_disk(s->home));
 		s->fetch = fetch_new(s->up[RESOLVE_NFS], s->up[RESOLVE_MOUNT],
 		    s->metrics, s->estimate);
 	}

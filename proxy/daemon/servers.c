@@ -370,8 +370,6 @@ static void on_step(evutil_socket_t fd, short what, void *arg)
 	}
 	if (ss->using && is_used(ss)) {
 		ss->using = false;
-		/* Whoever wanted them has them now. */
-		listens_drop_unwanted(ss->p.listens, ss->held->config);
 		ss->p.on_used(ss->p.ctx);
 	}
 	arm(ss);
@@ -429,6 +427,8 @@ void servers_use(struct servers *ss, struct config *config)
 	for (size_t i = 0; i < config->nservers; i++)
 		if (!find_entry(ss, config->servers[i].name, false))
 			add_entry(ss, config->servers[i].name);
+	/* What nobody wants is in the way of others. */
+	listens_drop_unwanted(ss->p.listens, config);
 	list_serving(ss);
 	set_shares(ss);
 	ss->using = true;

@@ -55,7 +55,7 @@ struct linkkeep {
 };
 
 struct linkkeep *linkkeep_new(
-    struct statedir *sd, const char *server, struct linkest *le)
+    struct statedir *sd, const char *server, struct linkest *le, bool on_disk)
 {
 	struct linkkeep *lk = calloc(1, sizeof(*lk));
 	struct linkest_kept kept;
@@ -66,7 +66,7 @@ struct linkkeep *linkkeep_new(
 	lk->sd = sd;
 	lk->server = server;
 	lk->le = le;
-	if (statedir_taken(sd) &&
+	if (on_disk &&
 	    statedir_load_line(sd, server, "link", text, sizeof(text)) == 0 &&
 	    linkkeep_parse(text, &kept)) {
 		lk->kept = kept;

@@ -19,10 +19,10 @@
 struct linkkeep;
 struct statedir;
 
-/* Has the estimate begin with what was kept. All three outlive it. NULL and
- * errno without memory. */
+/* Has the estimate begin with what was kept, which it reads if `on_disk`: the
+ * disk answers. All three outlive it. NULL and errno without memory. */
 struct linkkeep *linkkeep_new(
-    struct statedir *sd, const char *server, struct linkest *le);
+    struct statedir *sd, const char *server, struct linkest *le, bool on_disk);
 /* Keeps it for the next time, as linkkeep_tick() does. */
 void linkkeep_free(struct linkkeep *lk);
 /* To be called every second or so: from time to time, what has changed by

@@ -132,12 +132,56 @@ static void test_order(void **state)
 	event_base_free(base);
 }
 
+/* Waits in a thread until it is told. */
+static void stuck_run(struct iopool_job *job)
+{
+	(void)job;
+	pthread_mutex_lock(&order_lock);
+	pthread_mutex_unlock(&order_lock);
+}
+
+/* One whose jobs are stuck does not hold up another one of the same threads. */
+static void test_share(void **state)
+{
+	struct event_base *base = event_base_new();
+	struct iopool *pool = iopool_new(base, 2);
+	struct iopool *one = iopool_share(pool), *two = iopool_share(one);
+	unsigned dones = 0, others = 0;
+	struct work stuck = work_make(one, &dones);
+	struct work w = work_make(two, &others);
+
+	(void)state;
+	assert_non_null(one);
+	assert_non_null(two);
+	stuck.job.run = stuck_run;
+	pthread_mutex_lock(&order_lock);
+	iopool_submit(one, &stuck.job);
+	w.again = 3;
+	iopool_submit(two, &w.job);
+	assert_int_equal(iopool_jobs(one), 1);
+	assert_int_equal(iopool_jobs(two), 1);
+	assert_int_equal(iopool_jobs(pool), 2);
+	iopool_drain(two);
+	assert_int_equal(others, 4);
+	assert_int_equal(dones, 0);
+	assert_int_equal(iopool_jobs(two), 0);
+	assert_int_equal(iopool_jobs(one), 1);
+	iopool_free(two);
+	pthread_mutex_unlock(&order_lock);
+	iopool_free(one);
+	assert_int_equal(dones, 1);
+	assert_int_equal(iopool_jobs(pool), 0);
+	iopool_free(pool);
+	event_base_free(base);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_loop),
 	    cmocka_unit_test(test_drain_many),
 	    cmocka_unit_test(test_order),
+	    cmocka_unit_test(test_share),
 	};
 
 	iopool_free(NULL);

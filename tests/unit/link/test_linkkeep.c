@@ -94,13 +94,13 @@ static void test_restart(void **state)
 	assert_int_equal(statedir_make_server(sd, "nas"), 0);
 	/* Nothing is kept, and nothing is known. */
 	le = linkest_new();
-	lk = linkkeep_new(sd, "nas", le);
+	lk = linkkeep_new(sd, "nas", le, statedir_taken(sd));
 	assert_int_equal(linkest_rate_Bps(le), 0);
 	linkkeep_free(lk);
 	linkest_free(le);
 
 	busy_link(20000000, 40000);
-	lk = linkkeep_new(sd, "nas", sim.le);
+	lk = linkkeep_new(sd, "nas", sim.le, statedir_taken(sd));
 	/* What was measured is not begun anew. */
 	assert_in_range(linkest_rate_Bps(sim.le), 2000000, 3000000);
 	linkkeep_free(lk);
@@ -108,7 +108,7 @@ static void test_restart(void **state)
 	linksim_fini(&sim);
 
 	le = linkest_new();
-	lk = linkkeep_new(sd, "nas", le);
+	lk = linkkeep_new(sd, "nas", le, statedir_taken(sd));
 	assert_in_range(linkest_rate_Bps(le), 1000000, 1500000);
 	assert_in_range(linkest_base_us(le), 36000, 44000);
 	/* What was not measured is not kept: it would halve each time. */
@@ -116,7 +116,7 @@ static void test_restart(void **state)
 	linkkeep_free(lk);
 	linkest_free(le);
 	le = linkest_new();
-	lk = linkkeep_new(sd, "nas", le);
+	lk = linkkeep_new(sd, "nas", le, statedir_taken(sd));
 	assert_in_range(linkest_rate_Bps(le), 1000000, 1500000);
 	linkkeep_free(lk);
 	linkest_free(le);
