@@ -89,9 +89,10 @@ struct fsys {
 	uint64_t unlisted : 1; /* a name was found that a listing lacked */
 	uint64_t
 	    links_us : 48; /* some file lost or got a link, unknown which */
-	/* Clients' calls, those of them that the server was asked for, and
-	 * bytes of their replies, for those who look. */
-	uint64_t calls, asked, bytes;
+	/* Clients' calls, those of them that are changes or WRITEs, all others
+	 * that the server was asked for, and bytes of replies; for those who
+	 * look. */
+	uint64_t calls, changes, asked, bytes;
 };
 
 /* Whether a name that is there has one spelling, and is listed by it. */

@@ -113,6 +113,7 @@ static void fill_mounts(
 		m->fsid = rows[i].fsid;
 		m->calls = rows[i].calls;
 		m->asked = rows[i].asked;
+		m->changes = rows[i].changes;
 		m->bytes = rows[i].bytes;
 	}
 }

@@ -55,6 +55,7 @@ static struct mountuse *row_of(
 		return NULL;
 	rows[*n] = (struct mountuse){.fsid = fs->fsid,
 	    .calls = fs->calls,
+	    .changes = fs->changes,
 	    .asked = fs->asked,
 	    .bytes = fs->bytes};
 	return &rows[(*n)++];

@@ -17,8 +17,9 @@ struct mountuse {
 	unsigned others; /* other exports on it that were mounted */
 	uint64_t fsid;
 	uint64_t calls;
-	uint64_t asked; /* of them: the server was asked for it */
-	uint64_t bytes; /* of replies to clients */
+	uint64_t changes; /* of them: they go through, as WRITE does */
+	uint64_t asked;   /* of all others: the server was asked */
+	uint64_t bytes;   /* of replies to clients */
 };
 
 /* Those of which the file system is known. */

@@ -44,7 +44,10 @@ void observe_count(
 	if (!f)
 		return;
 	f->calls++;
-	f->asked += call->asked;
+	if (call->proc->flags & NFS_PROC_DRC)
+		f->changes++;
+	else
+		f->asked += call->asked;
 	f->bytes += call->bytes;
 }
 

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ctl/ctl_client.h"
 #include "ctl/ctl_text.h"
 #include "top/top_feed.h"
 #include "top/top_json.h"
@@ -53,6 +54,14 @@ static struct top_page *draw(
 static int complain(const char *what)
 {
 	fprintf(stderr, "forefetch: %s\n", what);
+	return EXIT_FAILURE;
+}
+
+/* Why the daemon does not say what it does. */
+static int complain_of(const char *why)
+{
+	fprintf(
+	    stderr, "forefetch: forefetchd: %s; see forefetch status\n", why);
 	return EXIT_FAILURE;
 }
 
@@ -168,7 +177,7 @@ static void run_screen(struct live *l)
 			take(l);
 		if (l->model.away && !l->model.sample && l->look.server >= 0)
 			l->look.server = -1;
-	} while (!ended && read_keys(l));
+	} while (!ended && !l->model.fatal && read_keys(l));
 }
 
 static void catch_ends(void)
@@ -186,6 +195,7 @@ static int run_live(
 {
 	struct live l = {
 	    .look = {.server = -1, .keys = true, .interval_s = interval_s}};
+	int code = EXIT_SUCCESS;
 
 	top_model_update(&l.model, first);
 	l.feed = top_feed_new(opt->socket, opt->server, interval_s, TOP_PAST);
@@ -203,10 +213,12 @@ static int run_live(
 	}
 	run_screen(&l);
 	top_screen_close();
+	if (l.model.fatal)
+		code = complain_of(l.model.why);
 	top_feed_free(l.feed);
 	top_sample_free(l.held);
 	top_model_clear(&l.model);
-	return EXIT_SUCCESS;
+	return code;
 }
 
 /* ---- in blocks -------------------------------------------------------- */
@@ -279,7 +291,7 @@ static int run_blocks(const struct ctl_options *opt, struct top_asker *asker,
 		top_model_update(m, top_ask(asker));
 		if (!print_block(opt, m, interval_s, i == 0))
 			return EXIT_SUCCESS;
-		if (m->away && count > 0)
+		if (m->away && (count > 0 || m->fatal))
 			return EXIT_FAILURE;
 	}
 	return EXIT_SUCCESS;
@@ -318,15 +330,32 @@ static bool is_live(const struct ctl_options *opt, long count)
 	       isatty(STDIN_FILENO);
 }
 
-/* NULL after a message that says what to do. */
-static struct top_sample *first_sample(struct top_asker *asker)
+/* Whether the daemon answers; as other commands, it is told what to do if not.
+ */
+static bool is_there(const struct ctl_options *opt)
 {
-	struct top_sample *s = asker ? top_ask(asker) : NULL;
+	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
+	Forefetch__Response *res;
 
+	status.server = ctl_bytes(opt->server);
+	res =
+	    ctl_call(opt->socket, FOREFETCH__REQUEST__COMMAND_STATUS, &status);
+	ctl_free(res);
+	return res != NULL;
+}
+
+/* NULL after a message. */
+static struct top_sample *first_sample(
+    const struct ctl_options *opt, struct top_asker *asker)
+{
+	struct top_sample *s;
+
+	if (!is_there(opt))
+		return NULL;
+	s = asker ? top_ask(asker) : NULL;
 	if (s && s->status)
 		return s;
-	fprintf(stderr, "forefetch: forefetchd: %s; see forefetch status\n",
-	    s ? s->error : "out of memory");
+	(void)complain_of(s ? s->error : "out of memory");
 	top_sample_free(s);
 	return NULL;
 }
@@ -345,7 +374,7 @@ static int top_run(const struct ctl_options *opt)
 	asker = top_asker_new(opt->socket, opt->server);
 	if (asker && !opt->json)
 		top_asker_past(asker, TOP_PAST);
-	first = first_sample(asker);
+	first = first_sample(opt, asker);
 	if (first && is_live(opt, count)) {
 		code = run_live(opt, first, interval_s);
 	} else if (first) {

@@ -147,6 +147,7 @@ void top_model_update(struct top_model *m, struct top_sample *s)
 		/* What was known last stays on show. */
 		m->away = true;
 		m->samples = 0;
+		m->fatal = s && s->fatal;
 		snprintf(m->why, sizeof(m->why), "%s",
 		    s ? s->error : "out of memory");
 		top_sample_free(s);

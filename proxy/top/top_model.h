@@ -29,6 +29,7 @@ struct top_model {
 	struct top_sample *sample; /* NULL at first */
 	bool away;                 /* the daemon did not answer; why[] */
 	char why[256];
+	bool fatal;       /* … and never will */
 	unsigned samples; /* until now, since it was away last */
 	struct top_server *servers;
 	size_t nservers;

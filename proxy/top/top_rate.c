@@ -118,17 +118,20 @@ void top_rates_find(const struct top_totals *then, const struct top_totals *now,
 void top_mount_rates_find(const Forefetch__MountUse *then,
     const Forefetch__MountUse *now, double seconds, struct top_mount_rates *out)
 {
-	uint64_t calls, asked;
+	uint64_t calls, asked, reads;
 
 	*out = (struct top_mount_rates){.hit_share = -1};
 	if (seconds < SECONDS_MIN || now->calls < then->calls ||
-	    now->asked < then->asked || now->bytes < then->bytes)
+	    now->asked < then->asked || now->bytes < then->bytes ||
+	    now->changes < then->changes)
 		return;
 	calls = now->calls - then->calls;
 	asked = now->asked - then->asked;
+	reads = now->changes - then->changes;
+	reads = reads < calls ? calls - reads : 0;
 	out->known = true;
 	out->calls = (double)calls / seconds;
 	out->bytes = (double)(now->bytes - then->bytes) / seconds;
 	out->hit_share =
-	    share(asked < calls ? (double)(calls - asked) : 0, (double)calls);
+	    share(asked < reads ? (double)(reads - asked) : 0, (double)reads);
 }

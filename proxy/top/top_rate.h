@@ -46,7 +46,7 @@ void top_rates_find(const struct top_totals *then, const struct top_totals *now,
 struct top_mount_rates {
 	bool known;
 	double calls, bytes;
-	double hit_share; /* -1: there were no calls */
+	double hit_share; /* -1: there were no calls but changes */
 };
 
 void top_mount_rates_find(const Forefetch__MountUse *then,

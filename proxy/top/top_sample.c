@@ -117,7 +117,6 @@ static void set_errno(
 		    s->error, sizeof(s->error), "it closed the connection");
 		return;
 	case EPROTO:
-		s->fatal = true;
 		snprintf(s->error, sizeof(s->error),
 		    "the program at %s is not forefetchd, or is of another "
 		    "release",
@@ -136,9 +135,7 @@ static void set_refused(struct top_sample *s, const Forefetch__Error *error)
 	bool version = error->code == FOREFETCH__ERROR_CODE__BAD_VERSION ||
 		       error->code == FOREFETCH__ERROR_CODE__UNKNOWN_COMMAND;
 
-	s->fatal = version ||
-		   error->code == FOREFETCH__ERROR_CODE__NO_SUCH_SERVER ||
-		   error->code == FOREFETCH__ERROR_CODE__NOT_PERMITTED;
+	s->fatal = version;
 	snprintf(s->error, sizeof(s->error), "%s%s",
 	    version ? "forefetch and forefetchd are of different releases: "
 		    : "",

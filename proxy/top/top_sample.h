@@ -16,7 +16,8 @@ struct top_sample {
 	const Forefetch__Activity *activity; /* with the names that are known */
 	/* Why there are none, clean text; "": there are. */
 	char error[256];
-	bool fatal; /* it would be the same the next time */
+	/* They are of different releases: it would be the same again. */
+	bool fatal;
 };
 
 struct top_asker;

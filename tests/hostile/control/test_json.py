@@ -10,6 +10,8 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import daemon
+import fakeserver
+import rpc
 from commands import Commands
 
 MANUAL = os.path.join(HERE, *[os.pardir] * 3, "docs", "forefetch.1")
@@ -78,6 +80,17 @@ class Json(Commands):
     def test_stats(self):
         srv, = self.look(self.json("stats"), "servers")["servers"]
         self.assertIsNone(srv["prefetch"]["accuracy_permille"])
+
+    def test_top(self):
+        self.up.script(rpc.LOOKUP, fakeserver.HOLD)
+        with self.ff.connect() as c:
+            c.send(rpc.LOOKUP, rpc.lookup_args(b"file"))
+            self.up.wait(rpc.LOOKUP)
+            value = self.json("top", "--once", "--interval", "0.1")
+        self.look(value, "away", "away_reason", "servers")
+        srv, = value["servers"]
+        self.assertEqual(len(srv["activity"]["calls"]), 1)
+        self.assertEqual(len(srv["activity"]["jobs"]), 1)
 
     def test_drop(self):
         self.look(self.json("drop"), "servers")

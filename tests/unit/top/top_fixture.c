@@ -176,6 +176,7 @@ static void fill_rest(
 	srv->mounts[0]->fsid = 5;
 	srv->mounts[0]->calls = say->count;
 	srv->mounts[0]->asked = say->count / 4;
+	srv->mounts[0]->changes = say->count / 2;
 	srv->mounts[0]->bytes = say->count;
 }
 
