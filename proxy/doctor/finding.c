@@ -5,9 +5,12 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "ctl/ctl_text.h"
+
+enum { INDENT = 8, LEAST_WIDTH = 40 };
 
 static const struct {
 	const char *name;
@@ -107,28 +110,83 @@ size_t findings_count(const struct findings *all, enum finding_state state)
 	return n;
 }
 
-static void put_text(FILE *out, const char *text)
+/* Of a terminal; 0: it is none, and lines are not folded. */
+static size_t columns_of(FILE *out)
 {
-	ctl_put_bytes(out, (const uint8_t *)text, strlen(text));
+	struct winsize ws = {.ws_col = 0};
+
+	if (ioctl(fileno(out), TIOCGWINSZ, &ws) < 0 || ws.ws_col < LEAST_WIDTH)
+		return 0;
+	return ws.ws_col;
+}
+
+/* The columns of a word, which takes `len` bytes of UTF-8. */
+static size_t columns_in(const char *word, size_t len)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += (word[i] & 0xc0) != 0x80;
+	return n;
+}
+
+/* Words behind INDENT columns, that many of the line being used already. */
+static void put_folded(FILE *out, const char *text, size_t width)
+{
+	size_t at = INDENT;
+
+	while (*text) {
+		size_t len = strcspn(text, " ");
+		size_t columns = columns_in(text, len);
+
+		if (width && at > INDENT && at + 1 + columns > width) {
+			fprintf(out, "\n%*s", INDENT, "");
+			at = INDENT;
+		} else if (at > INDENT) {
+			putc(' ', out);
+			at++;
+		}
+		fwrite(text, 1, len, out);
+		at += columns;
+		text += len + (text[len] == ' ');
+	}
+	putc('\n', out);
+}
+
+/* Two texts, and what is between. Bytes that a terminal might obey are escaped
+ * before lines are folded. */
+static void put_line(FILE *out, const char *first, const char *between,
+    const char *second, size_t width)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *to = open_memstream(&text, &len);
+
+	if (!to)
+		return;
+	ctl_put_bytes(to, (const uint8_t *)first, strlen(first));
+	fputs(between, to);
+	ctl_put_bytes(to, (const uint8_t *)second, strlen(second));
+	if (fclose(to) == 0)
+		put_folded(out, text, width);
+	free(text);
 }
 
 void findings_print(const struct findings *all, FILE *out, bool colour)
 {
+	size_t width = columns_of(out);
+
 	for (size_t i = 0; i < all->count; i++) {
 		const struct finding *f = &all->list[i];
 
 		fprintf(out, "  %s%-4s%s  ",
 		    colour ? states[f->state].colour : "",
 		    states[f->state].name, colour ? "\033[0m" : "");
-		put_text(out, f->what);
-		fputs(": ", out);
-		put_text(out, f->fact);
-		putc('\n', out);
+		put_line(out, f->what, ": ", f->fact, width);
 		if (!f->remedy || !*f->remedy)
 			continue;
-		fputs("        → ", out);
-		put_text(out, f->remedy);
-		putc('\n', out);
+		fprintf(out, "%*s", INDENT, "");
+		put_line(out, "→", " ", f->remedy, width);
 	}
 }
 
