@@ -20,10 +20,9 @@ run_readme() {
 # --- what must work then -----------------------------------------------------
 
 # The place that README mounts, and what of the server is there.
-mount_command=$(cat "$E2E_COMMANDS"/* | grep -h 'mount -t nfs')
-read -r export place < <(
-	sed 's/.* 127\.0\.0\.1:\([^ ]*\) \([^ ]*\)$/\1 \2/' <<<"$mount_command")
-host=$(sed -n 's/^address = //p' "$E2E_ROOT/etc/forefetch.conf")
+mount_command=$(cat "$E2E_COMMANDS"/* | grep -h 'mount -t forefetch')
+read -r host export place < <(
+	sed 's/.* \([^ :]*\):\([^ ]*\) \([^ ]*\)$/\1 \2 \3/' <<<"$mount_command")
 
 arrange() {
 	[ -n "$export" ] && [ -n "$place" ] && [ -n "$host" ] &&
