@@ -8,9 +8,6 @@
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_put.h"
 
-/* Servers that are replaced may answer calls for 5 s, and the disk has time. */
-enum { WAIT_S = 60 };
-
 static const char *const kinds[] = {
     [FOREFETCH__CHANGE__CHANGE_KIND__ADDED] = "added",
     [FOREFETCH__CHANGE__CHANGE_KIND__CHANGED] = "changed",
@@ -53,15 +50,10 @@ static void put_change(const Forefetch__Change *change)
 static int reload_run(const struct ctl_options *opt)
 {
 	Forefetch__ReloadRequest reload = FOREFETCH__RELOAD_REQUEST__INIT;
-	struct ctl_client *c = ctl_open(opt->socket);
-	Forefetch__Response *res = NULL;
+	Forefetch__Response *res =
+	    ctl_call(opt->socket, FOREFETCH__REQUEST__COMMAND_RELOAD, &reload);
 	int code = EXIT_SUCCESS;
 
-	if (!c)
-		return EXIT_FAILURE;
-	ctl_set_patience(c, WAIT_S);
-	res = ctl_ask(c, FOREFETCH__REQUEST__COMMAND_RELOAD, &reload);
-	ctl_close(c);
 	if (!res)
 		return EXIT_FAILURE;
 	if (opt->json)

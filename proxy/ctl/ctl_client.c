@@ -14,6 +14,8 @@
 #include "ctl/ctl_text.h"
 #include "ctl/ctl_wire.h"
 
+enum { RELOAD_S = 60 };
+
 static void complain(const char *path, int error)
 {
 	switch (error) {
@@ -104,19 +106,21 @@ struct ctl_client *ctl_open(const char *path)
 	return NULL;
 }
 
-void ctl_set_patience(struct ctl_client *c, unsigned seconds)
-{
-	const struct timeval limit = {.tv_sec = (time_t)seconds};
-
-	(void)setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-}
-
 void ctl_close(struct ctl_client *c)
 {
 	if (!c)
 		return;
 	close(c->fd);
 	free(c);
+}
+
+/* Servers that are replaced may answer calls for 5 s, and a new one waits so
+ * long for a disk. */
+static void be_patient(const struct ctl_client *c)
+{
+	const struct timeval limit = {.tv_sec = RELOAD_S};
+
+	(void)setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 }
 
 Forefetch__Response *ctl_ask_for(struct ctl_client *c,
@@ -127,6 +131,8 @@ Forefetch__Response *ctl_ask_for(struct ctl_client *c,
 	Forefetch__Response *res = NULL;
 	int error;
 
+	if (command == FOREFETCH__REQUEST__COMMAND_RELOAD)
+		be_patient(c);
 	/* All members of the union are pointers to messages. */
 	request.command_case = command;
 	request.status = message;

@@ -34,8 +34,6 @@ Forefetch__Response *ctl_ask(struct ctl_client *c,
 Forefetch__Response *ctl_ask_for(struct ctl_client *c,
     Forefetch__Request__CommandCase command, void *message,
     Forefetch__Response__ResultCase want);
-/* How long it waits for an answer from now on. */
-void ctl_set_patience(struct ctl_client *c, unsigned seconds);
 /* NULL is allowed. */
 void ctl_close(struct ctl_client *c);
 

@@ -116,6 +116,8 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	if (!s->clients)
+		return; /* its sockets are not there yet */
 	clients_sweep(s->clients, now_us);
 	svc_expire(s->svc, now_us);
 	check_offline(s, now_us);

@@ -27,8 +27,11 @@ enum {
 	SHARES_US = 1000000,
 	/* A server opens without the disk if that does not answer so long. */
 	DISK_WAIT_US = 5000000,
-	/* systemd holds a socket a little longer than we do. */
-	LISTEN_AGAIN_US = 2000000,
+	/* systemd holds a socket a little longer than we do, so one that is in
+	 * use is tried again, for so long. To say whose it is takes a
+	 * millisecond or two. */
+	LISTEN_AGAIN_US = 100000,
+	LISTEN_MAX_US = 2000000,
 	/* One that waits for so long is told of as failed, and goes on
 	 * waiting. */
 	WAIT_MAX_US = 30000000,
@@ -50,6 +53,7 @@ struct entry {
 	struct server *server; /* NULL: it waits */
 	struct held_config *held;
 	uint64_t since_us; /* of this state */
+	uint64_t again_us; /* not before */
 	bool late;         /* on_failed() was called, and it goes on */
 };
 
@@ -294,13 +298,18 @@ static void step_opening(struct servers *ss, struct entry *e, uint64_t now_us)
 {
 	uint64_t age_us = now_us - e->since_us;
 	char err[CONFIG_ERR_MAX];
-	int rc = server_load(e->server);
+	int rc;
 
+	if (now_us < e->again_us)
+		return;
+	rc = server_load(e->server);
 	if (rc == -EAGAIN || (rc == -EBUSY && age_us < DISK_WAIT_US))
 		return;
 	rc = server_open(e->server, 0, err, sizeof(err));
-	if (rc == -EADDRINUSE && age_us < LISTEN_AGAIN_US)
+	if (rc == -EADDRINUSE && age_us < LISTEN_MAX_US) {
+		e->again_us = now_us + LISTEN_AGAIN_US;
 		return;
+	}
 	if (rc < 0) {
 		fail_entry(ss, e, err);
 		return;
