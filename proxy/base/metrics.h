@@ -102,6 +102,11 @@ struct metrics_call {
 	    "Replies of the server that are RPC errors")                       \
 	X(UPSTREAM_TIMEOUTS, "upstream_timeouts",                              \
 	    "Calls that the server did not answer in time")                    \
+	X(UPSTREAM_SEGMENTS, "upstream_segments",                              \
+	    "TCP segments with data that were sent to the server")             \
+	X(UPSTREAM_SEGMENTS_RESENT, "upstream_segments_resent",                \
+	    "TCP segments to the server that were sent again, since they "     \
+	    "were lost on their way")                                          \
 	X(POSTCHECK_REPAIRED, "postcheck_repaired",                            \
 	    "Changes in doubt found done, and not repeated")                   \
 	X(POSTCHECK_LEFT, "postcheck_left",                                    \

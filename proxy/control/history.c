@@ -17,7 +17,9 @@ struct history {
 	history_measure measure;
 	void *ctx;
 	struct event *timer;
-	uint64_t spared;             /* round trips, until the last sample */
+	uint64_t
+	    wait_us;     /* of a call that was passed on; UINT64_MAX: no idea */
+	uint64_t spared; /* round trips, until the last sample */
 	struct history_sample total; /* until the last sample */
 	size_t first, n;
 	struct history_sample ring[HISTORY_SAMPLES];
@@ -76,6 +78,8 @@ static struct history_sample totals(const struct metrics *m)
 	    .unused = metrics_get(m, METRICS_PREFETCH_UNUSED),
 	    .resent = metrics_get(m, METRICS_UPSTREAM_RESENT) +
 		      metrics_get(m, METRICS_UPSTREAM_TIMEOUTS),
+	    .segments = metrics_get(m, METRICS_UPSTREAM_SEGMENTS),
+	    .lost = metrics_get(m, METRICS_UPSTREAM_SEGMENTS_RESENT),
 	};
 
 	total_calls(m, &t);
@@ -111,6 +115,8 @@ static void sample_fill(struct history_sample *s, const struct metrics *m,
 	    .late = since(now->late, then->late),
 	    .unused = since(now->unused, then->unused),
 	    .resent = since(now->resent, then->resent),
+	    .segments = since(now->segments, then->segments),
+	    .lost = since(now->lost, then->lost),
 	    .srtt_us = gauge(m, METRICS_GAUGE_LINK_SRTT_US),
 	    .base_us = gauge(m, METRICS_GAUGE_LINK_BASE_US),
 	    .rate_Bps = gauge(m, METRICS_GAUGE_LINK_RATE),
@@ -119,6 +125,18 @@ static void sample_fill(struct history_sample *s, const struct metrics *m,
 	    .clients = gauge(m, METRICS_GAUGE_CLIENTS),
 	    .up = gauge(m, METRICS_GAUGE_UP) != 0,
 	};
+}
+
+/*
+ * What a call that was spared would have taken: a round trip. But where calls
+ * ahead fill the link, that is long because of them, so it is no more than
+ * what calls that were passed on took in the last sample that has any.
+ */
+static uint64_t spared_us(struct history *h, const struct history_sample *s)
+{
+	if (s->misses > 0)
+		h->wait_us = s->waited_us / s->misses;
+	return h->wait_us < s->srtt_us ? h->wait_us : s->srtt_us;
 }
 
 void history_take(struct history *h, uint64_t now_us)
@@ -133,7 +151,7 @@ void history_take(struct history *h, uint64_t now_us)
 		h->n++;
 	s = &h->ring[(h->first + h->n - 1) % HISTORY_SAMPLES];
 	sample_fill(s, m, &now, &h->total);
-	s->saved_us = since(spared, h->spared) * s->srtt_us;
+	s->saved_us = since(spared, h->spared) * spared_us(h, s);
 	s->at_us = now_us;
 	s->span_us = since(now_us, h->total.at_us);
 	h->saved_today_us += s->saved_us;
@@ -180,6 +198,7 @@ struct history *history_new(
 	if (!h)
 		return NULL;
 	h->measure = measure;
+	h->wait_us = UINT64_MAX;
 	h->ctx = ctx;
 	h->total.at_us = clock_now_us();
 	h->day = local_day();

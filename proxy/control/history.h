@@ -31,7 +31,8 @@ struct history_sample {
 	uint64_t hits;      /* calls of clients that a cache answered … */
 	uint64_t misses;    /* … or passed on, of those that caches are for */
 	uint64_t waited_us; /* time from call to reply, of all clients' calls */
-	/* Calls that were spared the server, times the round trip then. Clients
+	/* Calls that were spared the server, times the round trip then, or
+	 * times what calls that were passed on took, if that is less. Clients
 	 * that wait for several calls at a time would have waited less. */
 	uint64_t saved_us;
 	uint64_t returned_bytes; /* sent to clients, in replies */
@@ -43,6 +44,8 @@ struct history_sample {
 	uint64_t late;           /* … and still on their way */
 	uint64_t unused;         /* … and not wanted */
 	uint64_t resent;         /* calls to the server that were sent again */
+	uint64_t segments;       /* of TCP, to the server … */
+	uint64_t lost;           /* … and of these, lost on their way */
 
 	uint64_t srtt_us;  /* 0: not known, as the two below */
 	uint64_t base_us;  /* round trip of the idle link */

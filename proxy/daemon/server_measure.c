@@ -12,6 +12,7 @@
 #include "prefetch/prefetch.h"
 #include "svc/room.h"
 #include "svc/svc.h"
+#include "upstream/tcploss.h"
 
 static void measure_data(
     const struct datacache_stats *st, uint64_t disk_bytes, struct metrics *m)
@@ -125,7 +126,11 @@ static void measure_state(struct server *s)
 	struct upstream_status st;
 	struct metrics *m = s->metrics;
 	struct clients_load load;
+	struct tcploss loss;
 
+	upstream_get_loss(s->up[RESOLVE_NFS], &loss);
+	metrics_set(m, METRICS_UPSTREAM_SEGMENTS, loss.sent);
+	metrics_set(m, METRICS_UPSTREAM_SEGMENTS_RESENT, loss.resent);
 	clients_get_load(s->clients, &load);
 	upstream_get_status(s->up[RESOLVE_NFS], &st);
 	metrics_set_gauge(m, METRICS_GAUGE_UP,

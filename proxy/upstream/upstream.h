@@ -37,6 +37,7 @@
 
 struct event_base;
 struct metrics;
+struct tcploss;
 struct upstream;
 struct upstream_call;
 
@@ -197,6 +198,8 @@ uint64_t upstream_last_rx_us(const struct upstream *up);
  * their time, but the other end is there. */
 bool upstream_is_sending(const struct upstream *up);
 void upstream_get_status(const struct upstream *up, struct upstream_status *st);
+/* Of all connections that there were. */
+void upstream_get_loss(const struct upstream *up, struct tcploss *loss);
 void upstream_get_conn_status(
     const struct upstream *up, unsigned conn, struct upstream_conn_status *st);
 

@@ -244,6 +244,8 @@ static void conn_hang_up(struct upstream_conn *c)
 {
 	dial_cancel(c->dial);
 	c->dial = NULL;
+	if (c->xprt)
+		tcploss_add(xprt_fd(c->xprt), &c->up->loss);
 	xprt_free(c->xprt);
 	c->xprt = NULL;
 	event_del(c->ev_retry);

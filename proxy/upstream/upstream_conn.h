@@ -9,6 +9,7 @@
 
 #include <sys/queue.h>
 
+#include "upstream/tcploss.h"
 #include "upstream/dial.h"
 #include "upstream/upstream.h"
 #include "upstream/xprt.h"
@@ -95,6 +96,7 @@ struct upstream {
 	char last_error[160];
 	enum upstream_served served;
 	uint32_t least;
+	struct tcploss loss; /* of connections that are over */
 };
 
 /* upstream_conn.c */

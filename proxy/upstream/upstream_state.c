@@ -137,6 +137,14 @@ void upstream_get_status(const struct upstream *up, struct upstream_status *st)
 	st->queued = up->queued;
 }
 
+void upstream_get_loss(const struct upstream *up, struct tcploss *loss)
+{
+	*loss = up->loss;
+	for (unsigned i = 0; i < up->p.connections; i++)
+		if (up->conns[i].xprt)
+			tcploss_add(xprt_fd(up->conns[i].xprt), loss);
+}
+
 void upstream_get_conn_status(
     const struct upstream *up, unsigned conn, struct upstream_conn_status *st)
 {

@@ -89,6 +89,8 @@ static void put_hour(struct text *t, const struct history *h)
 		sum.late += s->late;
 		sum.unused += s->unused;
 		sum.resent += s->resent;
+		sum.segments += s->segments;
+		sum.lost += s->lost;
 	}
 	text_string(t, "\"hour\":{");
 	put_seconds(t, "span", sum.span_us, true);
@@ -104,6 +106,8 @@ static void put_hour(struct text *t, const struct history *h)
 	put_number(t, "late", sum.late);
 	put_number(t, "unused", sum.unused);
 	put_number(t, "resent", sum.resent);
+	put_number(t, "segments", sum.segments);
+	put_number(t, "lost", sum.lost);
 	put_end(t, "},");
 }
 
@@ -222,7 +226,7 @@ static void put_sample(
 	    s->queue_us};
 	const uint64_t counts[] = {s->calls, s->hits, s->misses,
 	    s->demand_bytes, s->ahead_bytes, s->unused_bytes, s->used, s->late,
-	    s->unused, s->resent, s->rate_Bps, s->up};
+	    s->unused, s->resent, s->segments, s->lost, s->rate_Bps, s->up};
 
 	text_string(t, "[");
 	for (size_t i = 0; i < LENGTH(times); i++) {
@@ -249,7 +253,8 @@ enum document_end document_history(struct document_making *mk, struct text *out)
 	    "\"columns\":[\"age\",\"span\",\"waited\",\"saved\",\"round_trip\","
 	    "\"idle_round_trip\",\"queue\",\"calls\",\"hits\",\"misses\","
 	    "\"demand_bytes\",\"ahead_bytes\",\"unused_bytes\",\"used\","
-	    "\"late\",\"unused\",\"resent\",\"bytes_per_second\",\"up\"],"
+	    "\"late\",\"unused\",\"resent\",\"segments\",\"lost\",\"bytes_per_"
+	    "second\",\"up\"],"
 	    "\"samples\":[");
 	for (size_t i = 0; i < history_count(srv.history); i++)
 		put_sample(out, history_at(srv.history, i), mk->now_us);

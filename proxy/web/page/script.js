@@ -19,8 +19,8 @@ const charts = {
 			" passed on (" + percent(b.hits, b.hits + b.misses) + " hits)"}),
 	time: new Chart($("time"), {
 		title: "Time that calls took, a minute",
-		about: "Spared: calls that did not go to the server, times the round trip then. Who asks for " +
-			"several things at a time would have waited less.",
+		about: "Spared: calls that did not go to the server, times a round trip, or what others " +
+			"waited if that is less. Who asks for several things at a time would have waited less.",
 		series: [{key: "waited", label: "waited", color: "orange"},
 			{key: "saved", label: "spared", color: "blue"}],
 		format: axisSeconds, units: [1e-6, 1e-3, 1, 60, 3600],
@@ -44,14 +44,14 @@ const charts = {
 		format: axisSeconds, units: [1e-6, 1e-3, 1],
 		read: (b, when) => b.round_trip ? when + ": " + seconds(b.round_trip) + ", idle " +
 			seconds(b.idle_round_trip) + (b.bytes_per_second ? "; " + bits(b.bytes_per_second) : "") +
-			"; " + plural(b.resent, "call") + " sent again"
+			"; " + percent(b.lost, b.segments) + " lost, " + plural(b.resent, "call") + " sent again"
 			: when + ": not known"}),
 };
 
 // ---- the last hour
 
 const SUMS = ["waited", "saved", "calls", "hits", "misses", "demand_bytes", "ahead_bytes",
-	"unused_bytes", "used", "late", "unused", "resent"];
+	"unused_bytes", "used", "late", "unused", "resent", "segments", "lost"];
 const MEANS = ["round_trip", "idle_round_trip", "bytes_per_second"];
 
 // A bin for each minute, the oldest first.
@@ -161,6 +161,7 @@ function showServer(s) {
 		tile("Round trip", s.round_trip === null ? "–" : seconds(s.round_trip),
 			s.idle_round_trip === null ? "not known yet" : seconds(s.idle_round_trip) + " when idle"),
 		tile("Link", s.bytes_per_second ? bits(s.bytes_per_second) : "–",
+			(h.segments ? percent(h.lost, h.segments) : "0\u202f%") + " lost, " +
 			plural(h.resent, "call") + " sent again"),
 		tile("Clients", count(s.clients), plural(s.in_flight, "call") + " under way"),
 		tile("Cache", bytes(s.disk_bytes), "of " + bytes(s.disk_limit_bytes) + " on disk"));

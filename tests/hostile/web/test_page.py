@@ -241,6 +241,41 @@ class Secrets(Web):
         return None
 
 
+class Reloads(Web):
+    def test_servers_come_and_go_while_it_is_asked(self):
+        """Trees are walked in many turns, and the server may leave between."""
+        with self.connect() as c:
+            for i in range(300):
+                name = b"f%03d" % i
+                c.call(rpc.LOOKUP, rpc.lookup_args(name), cred=ALICE)
+        stop, answers = threading.Event(), []
+
+        def look():
+            while not stop.is_set():
+                for path in PATHS[4:] + ("/api/trees/b", "/api/history/b"):
+                    answers.append(self.ask(path)[0])
+
+        threads = [threading.Thread(target=look) for _ in range(4)]
+        for t in threads:
+            t.start()
+        with open(self.ff.file) as f:
+            text = f.read()
+        try:
+            for i in range(8):
+                name = ("b", "nas")[i % 2]
+                with open(self.ff.file, "w") as f:
+                    f.write(text.replace("[server nas]", "[server %s]" % name))
+                self.ff.process.send_signal(signal.SIGHUP)
+                poll(lambda: self.metric('forefetch_up{server="%s"}' % name),
+                     "server %s serves" % name, 30)
+        finally:
+            stop.set()
+            for t in threads:
+                t.join()
+        self.assertLessEqual(set(answers), {200, 404})
+        self.assertEqual(self.metric("forefetch_servers"), 1)
+
+
 class Floods(Web):
     def flood(self, stop, data, counts):
         """As many connections as go, 64 at a time."""

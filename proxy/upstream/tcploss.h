@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the kernel tells of segments that were lost on their way to the server.
+ * Of those that were lost on their way from there, only the sender knows.
+ */
+#ifndef FOREFETCH_TCPLOSS_H
+#define FOREFETCH_TCPLOSS_H
+
+#include <stdint.h>
+
+struct tcploss {
+	uint64_t sent;   /* segments with data */
+	uint64_t resent; /* of these: since no acknowledgement came */
+};
+
+/* Adds those of a connection (TCP_INFO); nothing where that fails. */
+void tcploss_add(int fd, struct tcploss *sum);
+
+#endif
