@@ -108,7 +108,7 @@ static void fill_mounts(
 	for (size_t i = 0; out->mounts && i < n; i++) {
 		Forefetch__MountUse *m = out->mounts[out->n_mounts++];
 
-		m->path = copied(a, rows[i].path, rows[i].path_len);
+		m->export_path = copied(a, rows[i].path, rows[i].path_len);
 		m->others = rows[i].others;
 		m->fsid = rows[i].fsid;
 		m->calls = rows[i].calls;

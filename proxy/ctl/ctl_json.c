@@ -116,6 +116,10 @@ void ctl_json_bool(struct ctl_json *j, const char *key, bool value)
 void ctl_json_bytes(
     struct ctl_json *j, const char *key, const uint8_t *s, size_t len)
 {
+	if (len == 0) {
+		ctl_json_null(j, key);
+		return;
+	}
 	put_key(j, key);
 	put_string(j->out, s, len);
 }
@@ -125,19 +129,11 @@ void ctl_json_text(struct ctl_json *j, const char *key, const char *text)
 	ctl_json_bytes(j, key, (const uint8_t *)text, strlen(text));
 }
 
-static void put_null(struct ctl_json *j, const char *key)
-{
-	put_key(j, key);
-	fputs("null", j->out);
-}
-
 void ctl_json_known(
     struct ctl_json *j, const char *key, const ProtobufCBinaryData *bytes)
 {
-	if (bytes && bytes->len > 0)
-		ctl_json_bytes(j, key, bytes->data, bytes->len);
-	else
-		put_null(j, key);
+	ctl_json_bytes(
+	    j, key, bytes ? bytes->data : NULL, bytes ? bytes->len : 0);
 }
 
 void ctl_json_place(struct ctl_json *j, const struct ctl_place *at)
@@ -169,7 +165,7 @@ static void put_number(struct ctl_json *j, const char *key,
     uint64_t value)
 {
 	if (is_unknown(of, f, value))
-		put_null(j, key);
+		ctl_json_null(j, key);
 	else
 		ctl_json_number(j, key, value);
 }
@@ -182,7 +178,7 @@ static void put_id(struct ctl_json *j, const char *key, uint64_t id)
 	if (id)
 		ctl_json_text(j, key, text);
 	else
-		put_null(j, key);
+		ctl_json_null(j, key);
 }
 
 /* One value of a field; in a list, without a key. */
@@ -210,10 +206,7 @@ static void put_value(struct ctl_json *j, const char *key,
 		    ctl_text_word(text, f->descriptor, *(const int *)at));
 		return;
 	case PROTOBUF_C_TYPE_STRING:
-		if (**(char *const *)at)
-			ctl_json_text(j, key, *(char *const *)at);
-		else
-			put_null(j, key);
+		ctl_json_text(j, key, *(char *const *)at);
 		return;
 	case PROTOBUF_C_TYPE_BYTES:
 		ctl_json_known(j, key, at);
@@ -222,7 +215,7 @@ static void put_value(struct ctl_json *j, const char *key,
 		if (*(const void *const *)at)
 			ctl_json_message(j, key, *(const void *const *)at);
 		else
-			put_null(j, key);
+			ctl_json_null(j, key);
 		return;
 	default:
 		abort(); /* control.proto has no others */

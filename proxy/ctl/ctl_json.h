@@ -32,14 +32,14 @@ void ctl_json_bool(struct ctl_json *j, const char *key, bool value);
 void ctl_json_text(struct ctl_json *j, const char *key, const char *text);
 
 /*
- * Any bytes as a string. UTF-8 stays; a byte that is not part of it is
- * written \udcNN, a lone surrogate, as Python's surrogateescape does, so
- * that the bytes can be had back.
+ * Any bytes as a string, or null where there are none. UTF-8 stays; a byte that
+ * is not part of it is written \udcNN, a lone surrogate, as Python's
+ * surrogateescape does, so that the bytes can be had back.
  */
 void ctl_json_bytes(
     struct ctl_json *j, const char *key, const uint8_t *s, size_t len);
 
-/* The same, but null if there is none, or it is empty. */
+/* The same of a field; null where `bytes` is NULL. */
 void ctl_json_known(
     struct ctl_json *j, const char *key, const ProtobufCBinaryData *bytes);
 

@@ -260,8 +260,8 @@ const struct ctl_command mount_command = {
 	    "or prefetch=off; see mount.forefetch(8).\n\n"
 	    "  -o OPTION,...  options, with commas between them\n"
 	    "  -v             print a line for each step\n"
-	    "  --save         keep the server's section over a restart of the "
-	    "machine, and print\n                 the line for /etc/fstab\n\n"
+	    "  --save         keep the server's section over a restart, and "
+	    "print\n                 the line for /etc/fstab\n\n"
 	    "Without HOST:/PATH and DIR it lists what is mounted through "
 	    "forefetchd; --json\nprints the same as JSON.\n",
     .options = "",

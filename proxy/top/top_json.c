@@ -66,7 +66,7 @@ static void put_mounts(struct ctl_json *j, const struct top_server *srv)
 		const struct top_mount_rates *r = &srv->mounts[i];
 
 		ctl_json_open(j, NULL, '{');
-		put_text(j, "path", &m->path);
+		put_text(j, "export_path", &m->export_path);
 		ctl_json_number(j, "other_exports", m->others);
 		put_rate(j, "calls_per_second", r->known, r->calls);
 		put_whole(j, "client_bytes_per_second", r->known, r->bytes);

@@ -180,7 +180,7 @@ static void put_server(struct top_table *t, const struct top_server *srv)
 static void put_mount(struct top_table *t, const Forefetch__MountUse *m,
     const struct top_mount_rates *r)
 {
-	char *path = top_text_clean(m->path.data, m->path.len);
+	char *path = top_text_clean(m->export_path.data, m->export_path.len);
 
 	top_table_row(t, TOP_PLAIN);
 	if (m->others > 0)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What --json prints, of every command: one value, units in the names, null
 for what is not there, and the members that the manual lists."""
+import json
 import os
 import re
 import sys
@@ -138,6 +139,23 @@ class Json(Commands):
         self.look(self.json("trees", "export", out))
         self.look(self.json("trees", "merge", out))
         self.look(self.json("trees", "clear"))
+
+    def test_top(self):
+        self.json("warm", self.path())
+        self.look(self.json("top", "--once"), "servers", "away", "away_reason")
+
+    def test_doctor(self):
+        """Whatever it finds here."""
+        code, out, _ = self.run_it("doctor", "--json")
+        self.assertIn(code, (0, 1))
+        self.look(json.loads(out), "ok", "failed", "warned", "groups")
+        _, out, _ = self.run_it(
+            "probe", "127.0.0.1", "--nfs-port", str(self.up.port),
+            "--mount-port", str(self.up.port), "--json")
+        self.look(json.loads(out), "server", "ok", "findings")
+
+    def test_mount(self):
+        self.look(self.json("mount"), "mounts")
 
     def test_trace(self):
         out = os.path.join(self.ff.dir, "trace")

@@ -47,7 +47,7 @@ static void test_json(void **state)
 		size_t len;
 		const char *want;
 	} rows[] = {
-	    {"", 0, "\"\""},
+	    {"", 0, "null"},
 	    {"a\"b\\c/", 6, "\"a\\\"b\\\\c/\""},
 	    {"\0\n\x1f\x7f", 4, "\"\\u0000\\u000a\\u001f\\u007f\""},
 	    {"\xc3\xa4\xe2\x82\xac", 5, "\"\xc3\xa4\xe2\x82\xac\""},

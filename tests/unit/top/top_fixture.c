@@ -172,7 +172,7 @@ static void fill_rest(
 	}
 	srv->mounts = arena_messages(a, &forefetch__mount_use__descriptor, 1);
 	srv->n_mounts = 1;
-	srv->mounts[0]->path = name_of(a, say);
+	srv->mounts[0]->export_path = name_of(a, say);
 	srv->mounts[0]->fsid = 5;
 	srv->mounts[0]->calls = say->count;
 	srv->mounts[0]->asked = say->count / 4;
