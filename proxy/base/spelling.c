@@ -5,29 +5,33 @@
 #include <stdint.h>
 #include <string.h>
 
+enum { LONGEST = 32 };
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
 size_t spelling_distance(const char *a, const char *b)
 {
-	enum { LONGEST = 32 };
-	size_t row[LONGEST + 1], alen = strlen(a), blen = strlen(b);
+	size_t rows[3][LONGEST + 1], alen = strlen(a), blen = strlen(b);
 
 	if (alen > LONGEST || blen > LONGEST)
 		return SIZE_MAX;
 	for (size_t j = 0; j <= blen; j++)
-		row[j] = j;
+		rows[0][j] = j;
 	for (size_t i = 1; i <= alen; i++) {
-		size_t diagonal = row[0];
+		const size_t *up = rows[(i - 1) % 3], *top = rows[(i + 1) % 3];
+		size_t *row = rows[i % 3];
 
 		row[0] = i;
 		for (size_t j = 1; j <= blen; j++) {
-			size_t best = diagonal + (a[i - 1] != b[j - 1]);
-
-			diagonal = row[j];
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			row[j] = best;
+			row[j] = up[j - 1] + (a[i - 1] != b[j - 1]);
+			row[j] = least(row[j], least(up[j], row[j - 1]) + 1);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
+			    a[i - 2] == b[j - 1])
+				row[j] = least(row[j], top[j - 2] + 1);
 		}
 	}
-	return row[blen];
+	return rows[alen % 3][blen];
 }

@@ -9,8 +9,8 @@
 #define SPELLING_SLIPS_MAX 2
 
 /*
- * The edit distance of two names (insert, delete, replace), or SIZE_MAX where
- * one of them is too long to be a slip of a short name.
+ * The edit distance of two names (insert, delete, replace, swap two), or
+ * SIZE_MAX where one of them is too long to be a slip of a short name.
  */
 size_t spelling_distance(const char *a, const char *b);
 

@@ -182,7 +182,7 @@ static void test_rows(void **state)
 	assert_int_equal(srv->ahead[0]->p_permille, 500);
 	assert_int_equal(srv->outcomes[0]->uid, UID_NOBODY);
 	assert_string_equal(srv->outcomes[0]->prediction->state, "late");
-	assert_text(&srv->mounts[0]->path, "/home");
+	assert_text(&srv->mounts[0]->export_path, "/home");
 	forefetch__response__free_unpacked(res, NULL);
 	assert_int_equal(w.steps, 0);
 }
