@@ -27,7 +27,8 @@ list_files() {
 	inside find / -xdev \( -path /var/log -o -path /var/cache/apt -o \
 		-path /var/cache/debconf -o -path /var/cache/ldconfig -o \
 		-path /var/lib/apt -o -path /var/lib/systemd -o -path /home -o \
-		-path /proc -o -path /sys -o -path /dev -o -path /tmp \) -prune \
+		-path /proc -o -path /sys -o -path /dev -o -path /tmp -o \
+		-path /var/tmp -o -path /mnt \) -prune \
 		-o -print | LC_ALL=C sort
 }
 # And these: of packages that are still installed, and dpkg's own.
@@ -43,6 +44,7 @@ write_there() {
 	as_user "head -c 1M /dev/urandom >$1/written" &&
 		as_user "cat $1/written" | cmp - "$LAB_EXPORT/written"
 }
+forgotten() { ! inside find /run/forefetch.d -name '*.conf' | grep .; }
 active() { inside systemctl is-active forefetchd; }
 enabled() { inside systemctl is-enabled forefetchd; }
 own_user() { [ "$(inside ps -o user= -C forefetchd)" = forefetch ]; }
@@ -135,7 +137,8 @@ nothing_left() {
 	LC_ALL=C comm -13 /run/before /run/after |
 		LC_ALL=C comm -23 - /run/owned >/run/left
 	cat /run/left
-	! grep -q forefetch /run/left && ! [ -s /run/left ]
+	inside find /run -name 'forefetch*' | tee -a /run/left
+	! [ -s /run/left ]
 }
 
 exec 3>&1
@@ -151,6 +154,7 @@ check "the daemon runs as its own user" own_user
 check "the mount is nosuid and nodev" careful /mnt
 check "a file is written and read" write_there /mnt || give_up
 check "umount" as_user "sudo umount /mnt" || give_up
+check "the server that only it needed is given up" forgotten
 
 check "lines in /etc/fstab" write_fstab
 check "a reboot" reboot || give_up
