@@ -182,7 +182,7 @@ class Chart {
 			node("text", {x: this.left - 5, y: this.y(v) + 4, "text-anchor": "end"},
 				this.svg, this.spec.format(v));
 		}
-		const every = this.width < 380 ? 20 : 10;
+		const every = this.width < 560 ? 20 : 10;
 		for (let minutes = 60; minutes >= 0; minutes -= every)
 			node("text", {x: this.x(BINS - minutes), y: HEIGHT - 6,
 				"text-anchor": minutes === 60 ? "start" : minutes ? "middle" : "end"},
