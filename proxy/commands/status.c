@@ -254,6 +254,9 @@ static void put_text(const Forefetch__Status *st, bool verbose)
 {
 	for (size_t i = 0; i < st->n_servers; i++)
 		put_summary(st->servers[i]);
+	if (st->n_servers == 0)
+		puts("no server is configured; forefetch mount SERVER:/PATH "
+		     "DIRECTORY adds one");
 	ctl_put(stdout, st,
 	    "\nforefetchd {version}, pid {pid}, running for {uptime_us:A}, "
 	    "{config_file}\n");
