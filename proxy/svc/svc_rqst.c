@@ -63,6 +63,7 @@ void svc_rqst_drop(struct svc_rqst *rqst)
 {
 	assert(!rqst->split && !rqst->watch.list && !rqst->disk.request);
 	svc_rqst_wait(rqst, SVC_WAIT_NONE);
+	svc_waits_over(rqst);
 	rqst_leave(rqst);
 	rbuf_unref(rqst->hold);
 	free(rqst->look);

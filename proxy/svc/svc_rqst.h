@@ -50,7 +50,8 @@ struct svc {
 	unsigned norphans;
 	struct exports *exports;
 	struct svc_pieces *pieces;
-	struct waits *waits; /* NULL without memory */
+	struct waits *waits;   /* NULL without memory */
+	uint64_t upload_bytes; /* arguments of those that wait */
 	bool offline;
 	uint64_t served_age_us;
 	struct log_limit bad_call;
@@ -108,8 +109,7 @@ struct svc_rqst {
 	uint8_t turns;                /* how often it had to wait */
 	uint8_t cause;                /* enum waits_cause */
 	bool away;                    /* a call for it was sent again */
-	uint32_t
-	    ahead_us; /* what was on the link took, when it began to wait */
+	uint32_t ahead_bytes;         /* on the link, when it began to wait */
 	size_t charge_bytes;
 	uint64_t received_us;
 	uint64_t now_us; /* when its row was last called */
@@ -205,6 +205,8 @@ void svc_waits_why(struct svc_rqst *rqst, enum cached_verdict verdict);
 void svc_waits_begin(struct svc_rqst *rqst, enum svc_wait wait);
 /* A reply of the server has come for it. */
 void svc_waits_sent(struct svc_rqst *rqst, const struct upstream_result *up);
+/* Its struct is about to go. */
+void svc_waits_over(const struct svc_rqst *rqst);
 /* It is answered, by so many bytes. */
 void svc_waits_end(struct svc_rqst *rqst, uint64_t waited_us, uint64_t bytes);
 /* Whose it is; UINT32_MAX - 1 without AUTH_SYS (UINT32_MAX means "no single

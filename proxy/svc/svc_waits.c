@@ -11,6 +11,9 @@
 /* A quarter of a round trip more is the ordinary course of things. */
 enum { JITTER_PART = 4 };
 
+/* While the link's rate is not known, so much is taken to need its time. */
+enum { LARGE_BYTES = 32 << 10 };
+
 /* ---- why the server is asked ------------------------------------------- */
 
 /* Whether the answer was there, and only had to be confirmed. */
@@ -77,7 +80,7 @@ void svc_waits_why(struct svc_rqst *rqst, enum cached_verdict verdict)
 void svc_waits_begin(struct svc_rqst *rqst, enum svc_wait wait)
 {
 	const struct linkest *link = rqst->svc->p.link;
-	uint64_t us;
+	uint64_t bytes;
 
 	if (wait == SVC_WAIT_JOINED)
 		rqst->cause = WAITS_AHEAD;
@@ -88,8 +91,19 @@ void svc_waits_begin(struct svc_rqst *rqst, enum svc_wait wait)
 		rqst->turns++;
 	if (!link || rqst->turns > 1)
 		return;
-	us = linkest_wire_us(link, linkest_inflight_bytes(link));
-	rqst->ahead_us = us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
+	/* What is sent and what is received do not stand behind each other. */
+	bytes = linkest_inflight_bytes(link);
+	if (rqst->svc->upload_bytes > bytes)
+		bytes = rqst->svc->upload_bytes;
+	rqst->ahead_bytes = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+	rqst->svc->upload_bytes += linkest_wire_bytes(rqst->call.body.len);
+}
+
+void svc_waits_over(const struct svc_rqst *rqst)
+{
+	if (rqst->turns > 0 && rqst->svc->p.link)
+		rqst->svc->upload_bytes -=
+		    linkest_wire_bytes(rqst->call.body.len);
 }
 
 void svc_waits_sent(struct svc_rqst *rqst, const struct upstream_result *up)
@@ -109,15 +123,18 @@ static void share(const struct svc_rqst *rqst, uint64_t sum_us, uint64_t bytes,
 	const struct linkest *link = rqst->svc->p.link;
 	struct waits_split s = {.why = (enum waits_cause)rqst->cause,
 	    .sum_us = sum_us,
-	    .away = away || rqst->away,
-	    .busy_us = rqst->ahead_us};
+	    .away = away || rqst->away};
 	uint64_t trip_us;
 
 	if (link) {
 		trip_us = linkest_base_us(link);
 		trip_us += trip_us / JITTER_PART;
+		s.busy_us = linkest_wire_us(link, rqst->ahead_bytes);
+		bytes += rqst->call.body.len;
 		s.must_us = trip_us * rqst->turns +
 			    linkest_wire_us(link, linkest_wire_bytes(bytes));
+		if (linkest_rate_Bps(link) == 0 && bytes >= LARGE_BYTES)
+			s.must_us = sum_us;
 	}
 	waits_share(&s, us);
 }

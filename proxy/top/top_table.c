@@ -130,6 +130,8 @@ static int least_width(const struct top_table *t, size_t column)
 
 	if (c->max > 0 && width > c->max)
 		width = c->max;
+	if (c->rest && c->tail)
+		return top_text_columns(c->head);
 	return c->rest && width > REST_MIN ? REST_MIN : width;
 }
 

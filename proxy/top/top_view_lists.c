@@ -9,7 +9,8 @@
 #include "top/top_text.h"
 #include "top/top_view_private.h"
 
-#define WAITS_SPAN_US 10e6 /* of JobWaits */
+#define WAITS_SPAN_US 10e6  /* of JobWaits */
+#define WAITS_MIN_US  50000 /* in that: less is not worth a row */
 
 /* A row of some server. */
 struct item {
@@ -162,7 +163,8 @@ static void make_waiters(struct top_section *s, struct list *l,
 		const Forefetch__ServerActivity *a = m->servers[i].activity;
 
 		for (size_t k = 0; a && k < a->n_jobs; k++)
-			list_add(l, &m->servers[i], a->jobs[k]);
+			if (a->jobs[k]->wait_us >= WAITS_MIN_US)
+				list_add(l, &m->servers[i], a->jobs[k]);
 		others += a ? a->jobs_omitted : 0;
 		others_us += a ? a->jobs_omitted_wait_us : 0;
 	}

@@ -24,7 +24,7 @@ static const struct top_column columns[] = {
     {.head = "AHEAD", .drop = 7, .right = true},
     {.head = "QUEUE", .drop = 8, .right = true},
     {.head = "SAVED TODAY", .drop = 10, .right = true},
-    {.head = "CALLS/s, 20 MIN", .drop = 9, .rest = true, .tail = true},
+    {.head = "LAST 20 MIN", .drop = 9, .rest = true, .tail = true},
     {0},
 };
 
