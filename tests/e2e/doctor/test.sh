@@ -71,7 +71,7 @@ stub() {
 	rm -f /run/stub.sock
 	python3 "$here/stub.py" /run/stub.sock "$1" &
 	export stub_pid=$!
-	lab_poll 10 test -S /run/stub.sock
+	lab_poll 60 test -S /run/stub.sock
 }
 stale() { ! ls /mnt/stale >/dev/null 2>&1; }
 
@@ -96,7 +96,7 @@ fault "stale handle" "mkdir $LAB_EXPORT/stale
 	"umount -l /mnt/stale" 'fail  answer: stale file handle'
 fault "clock off by a minute" : : 'fail  clock: .* 60.[0-9] s behind ours' \
 	env LD_PRELOAD="$clock" CLOCK_AHEAD_S=60 forefetch doctor
-fault "metered link" "set_key 'server lab' metered yes; lab_poll 20 is_up" \
+fault "metered link" "set_key 'server lab' metered yes; lab_poll 60 is_up" \
 	"lab_conf_set 'server lab' metered no" 'note  metered:'
 fault "another version" "stub old" "kill \$stub_pid" \
 	'warn  forefetchd: version 0.0.9 runs' \
@@ -119,14 +119,14 @@ fault "wrong port" "gone; lab_conf_set 'server lab' nfs_port 4711
 	"sed -i '/_port = /d' $LAB_CONF; restart" \
 	'fail  nfs: .* nothing listens at its port 4711'
 fault "NFSv4 only" "only_v4; restart" "" 'fail  nfs: .* offers NFSv4 only'
-check "status says so, too" lab_poll 20 sh -c \
+check "status says so, too" lab_poll 60 sh -c \
 	'forefetch status | grep -q "offers NFSv4 only"'
 check "and so does probe" sh -c \
 	"forefetch probe $LAB_ADDR:$LAB_EXPORT | grep -q 'offers NFSv4 only'"
 v3_again
 fault "daemon stopped" lab_proxy_stop lab_proxy_start \
 	'fail  forefetchd: it is not running'
-lab_poll 20 is_up
+lab_poll 60 is_up
 fault "black hole" "lab_link_down drop" lab_link_up \
 	'fail  route: nothing answers'
 lab_poll 60 is_up
