@@ -390,7 +390,7 @@ static int endpoint_parse(const struct config_range *range, const char *text,
 
 	if (strcasecmp(text, "off") == 0 || strcasecmp(text, "no") == 0)
 		return 0;
-	if (strcasecmp(text, "on") == 0)
+	if (strcasecmp(text, "on") == 0 || strcasecmp(text, "yes") == 0)
 		text = CONFIG_METRICS_ON;
 	if (strpbrk(text, " \t"))
 		return refuse(why, "want one ADDRESS:PORT, on or off");

@@ -357,8 +357,10 @@ async function look(wantTrees) {
 	}
 	const name = encodeURIComponent(server.name);
 	const history = await get("api/history/" + name);
-	if (wantTrees || !trees)
-		trees = await get("api/trees/" + name);
+	const found = wantTrees || !trees ? await get("api/trees/" + name) : trees;
+	if (server.name !== chosen) // somebody chose another one meanwhile
+		return;
+	trees = found;
 	showServer(server);
 	const bins = binned(history);
 	for (const key in charts)
