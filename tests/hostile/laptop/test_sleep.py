@@ -37,7 +37,10 @@ class Sleep(daemon.Case):
                   "FF_WOKE": os.path.join(ff.dir, "woke")}
         self.slept(ff, 0)
         os.mkfifo(ff.env["FF_WOKE"])
-        return ff.start()
+        ff.start()
+        # It listens before it looks whether the machine sleeps.
+        poll(lambda: ff.lines(" ready"), "it is ready")
+        return ff
 
     def slept(self, ff, seconds):
         # In place, as it is mapped; new at first.
