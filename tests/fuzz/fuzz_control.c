@@ -26,6 +26,7 @@
 #include "hint/hint.h"
 #include "hint/hint_fixture.h"
 #include "predictor/predictor.h"
+#include "prefetch/hold.h"
 #include "prefetch/prefetch.h"
 #include "warm/pins.h"
 #include "warm/warm.h"
@@ -212,6 +213,19 @@ struct predictor *__wrap_prefetch_predictor(struct prefetch *pf)
 		p = predictor_new(&po);
 	assert(p);
 	return p;
+}
+
+struct hold *__wrap_prefetch_hold(struct prefetch *pf);
+
+struct hold *__wrap_prefetch_hold(struct prefetch *pf)
+{
+	static struct hold *h;
+
+	(void)pf;
+	if (!h)
+		h = hold_new();
+	assert(h);
+	return h;
 }
 
 void __wrap_prefetch_edited(struct prefetch *pf)
