@@ -103,8 +103,9 @@ class Json(Commands):
     def test_reload(self):
         self.look(self.json("reload"), "changes")
         self.ff.write_config(prefetch="off")
-        for change in self.look(self.json("reload"))["changes"]:
-            self.assertEqual((change["server"], change["why"]), ("nas", None))
+        change, = self.look(self.json("reload"))["changes"]
+        self.assertEqual(change, {"server": "nas", "setting": "prefetch",
+                                  "kind": "changed", "why": None})
 
     def test_walks(self):
         where = {"path": self.path(), "export_path": "/srv"}
