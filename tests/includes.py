@@ -50,7 +50,7 @@ ARROWS = {
     "proxy/doctor": "nfsproto proxy/config proxy/control proxy/ctl",
     "proxy/top": "proxy/control proxy/ctl",
     # mount writes sections of the configuration, so it reads them as the daemon does.
-    "proxy/mount": "proxy/config proxy/control proxy/ctl proxy/doctor",
+    "proxy/mount": "proxy/base proxy/config proxy/control proxy/ctl proxy/doctor",
     "proxy/commands": "predictor/persist proxy/base proxy/control proxy/ctl proxy/mount proxy/doctor "
     "proxy/top",
     "hint": "proxy/ctl proxy/control",

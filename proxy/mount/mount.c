@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "ctl/ctl_client.h"
 #include "mount/mount_command.h"
 #include "mount/mount_daemon.h"
@@ -60,6 +61,10 @@ static int parse(struct job *job, const char *source, const char *dir)
 	if (!mount_options_parse(job->text, job->sloppy, &job->options, &why))
 		return mount_fail(
 		    &job->talk, MOUNT_USAGE, "options", "%s", why.text);
+	if (*job->options.former)
+		mount_fail(&job->talk, MOUNT_GOOD, "options",
+		    "%s; the former name is understood until the next release",
+		    job->options.former);
 	mount_step(&job->talk, "options",
 	    "%u for forefetchd; for the kernel %s", job->options.nsettings,
 	    job->options.kernel);
@@ -87,6 +92,7 @@ static int steps(struct job *job, const char *source, const char *dir)
 	}
 	mount_step(&job->talk, "daemon", "forefetchd %s answers",
 	    job->status->status->version);
+	mount_daemon_hold_signals(&job->signals);
 	code = mount_section(job);
 	if (!code)
 		code = mount_check(job);
@@ -208,6 +214,8 @@ static int run(struct job *job, int argc, char **argv)
 	const char *letters = job->helper ? "o:vfnrwst:N:h" : "o:vfnrwsh";
 	int c, code = 0, n;
 
+	/* The daemon logs what it thinks of its configuration. */
+	log_set_level(LOG_LEVEL_ERROR);
 	optind = 1;
 	while (
 	    !code && (c = getopt_long(argc, argv, letters, longs, NULL)) != -1)

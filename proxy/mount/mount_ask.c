@@ -257,6 +257,10 @@ static bool ask(CLIENT *client, struct timeval limit, const char *path,
 		    "the server has not answered for %ld s whether %s may be "
 		    "mounted; forefetch status says what it waits for",
 		    (long)limit.tv_sec, path);
+	else if (stat == RPC_CANTRECV || stat == RPC_CANTSEND)
+		good = mount_refuse(why,
+		    "forefetchd closed the connection; see that `allow` in its "
+		    "section has this host, and its log");
 	else if (stat != RPC_SUCCESS)
 		good = mount_refuse(
 		    why, "MOUNT of %s failed: %s", path, clnt_sperrno(stat));

@@ -2,6 +2,7 @@
 /* What mount and umount ask of forefetchd. */
 #include "mount/mount_daemon.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,7 @@ Forefetch__Response *mount_daemon_status(
 	return NULL;
 }
 
-static bool is_text(const ProtobufCBinaryData *bytes, const char *text)
+bool mount_daemon_is_text(const ProtobufCBinaryData *bytes, const char *text)
 {
 	return bytes->len == strlen(text) &&
 	       memcmp(bytes->data, text, bytes->len) == 0;
@@ -42,7 +43,7 @@ const Forefetch__ServerStatus *mount_daemon_find(
     const Forefetch__Status *status, const char *name)
 {
 	for (size_t i = 0; i < status->n_servers; i++)
-		if (is_text(&status->servers[i]->name, name))
+		if (mount_daemon_is_text(&status->servers[i]->name, name))
 			return status->servers[i];
 	return NULL;
 }
@@ -81,7 +82,8 @@ bool mount_daemon_reload(
 		const Forefetch__Change *change = res->reload->changes[i];
 		bool whole = change->server.len == 0 && !*change->setting;
 
-		if (!whole && !(name && is_text(&change->server, name)))
+		if (!whole &&
+		    !(name && mount_daemon_is_text(&change->server, name)))
 			continue;
 		if (change->kind == FOREFETCH__CHANGE__CHANGE_KIND__FAILED ||
 		    change->kind ==
@@ -143,8 +145,18 @@ static void put_waiting(
 	fputs(")...", stderr);
 }
 
-bool mount_daemon_wait(const struct mount_talk *talk, const char *socket,
-    const char *name, unsigned wait_s, struct mount_why *why)
+static void fill_ends(sigset_t *ends)
+{
+	sigemptyset(ends);
+	sigaddset(ends, SIGINT);
+	sigaddset(ends, SIGTERM);
+	sigaddset(ends, SIGHUP);
+}
+
+/* Until the server is up, or a signal of `ends` is there. */
+static int wait_loop(const struct mount_talk *talk, const char *socket,
+    const char *name, unsigned wait_s, const sigset_t *ends,
+    struct mount_why *why)
 {
 	const struct timespec rest = {.tv_nsec = POLL_NS};
 	bool screen = isatty(STDERR_FILENO), put = false;
@@ -161,9 +173,30 @@ bool mount_daemon_wait(const struct mount_talk *talk, const char *socket,
 			put_waiting(talk, name, why->text);
 			put = true;
 		}
-		nanosleep(&rest, NULL);
+		if (sigtimedwait(ends, NULL, &rest) > 0) {
+			mount_refuse(why, "interrupted");
+			good = -1;
+			break;
+		}
 	}
 	if (put)
 		fputs("\r\033[K", stderr);
-	return good > 0;
+	return good;
+}
+
+void mount_daemon_hold_signals(sigset_t *former)
+{
+	sigset_t ends;
+
+	fill_ends(&ends);
+	sigprocmask(SIG_BLOCK, &ends, former);
+}
+
+int mount_daemon_wait(const struct mount_talk *talk, const char *socket,
+    const char *name, unsigned wait_s, struct mount_why *why)
+{
+	sigset_t ends;
+
+	fill_ends(&ends);
+	return wait_loop(talk, socket, name, wait_s, &ends, why);
 }

@@ -3,6 +3,8 @@
 #ifndef FOREFETCH_MOUNT_DAEMON_H
 #define FOREFETCH_MOUNT_DAEMON_H
 
+#include <signal.h>
+
 #include "control/control.pb-c.h"
 #include "mount/mount_job.h"
 
@@ -10,6 +12,8 @@
  * daemon must be of this release. */
 Forefetch__Response *mount_daemon_status(
     const struct mount_talk *talk, const char *socket);
+
+bool mount_daemon_is_text(const ProtobufCBinaryData *bytes, const char *text);
 
 /* The server of that name, or NULL. */
 const Forefetch__ServerStatus *mount_daemon_find(
@@ -23,11 +27,15 @@ bool mount_daemon_listens(const Forefetch__ServerStatus *srv, unsigned port);
 bool mount_daemon_reload(
     const char *socket, const char *name, struct mount_why *why);
 
+/* From here on, signals that would end this process end mount_daemon_wait()
+ * instead, until `former` is the mask again. */
+void mount_daemon_hold_signals(sigset_t *former);
+
 /*
  * Wait until the server is up, `wait_s` seconds at most. False with a reason:
  * in what state it is, and why. On a terminal it says what it waits for.
  */
-bool mount_daemon_wait(const struct mount_talk *talk, const char *socket,
+int mount_daemon_wait(const struct mount_talk *talk, const char *socket,
     const char *name, unsigned wait_s, struct mount_why *why);
 
 #endif

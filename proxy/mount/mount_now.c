@@ -86,20 +86,22 @@ static int wait_for(struct job *job)
 	struct probe_why found = {.cause = PROBE_WORKS};
 	struct mount_why why;
 	unsigned waited;
+	int up = mount_daemon_wait(
+	    &job->talk, job->socket, job->plan.name, first_s, &why);
 
-	if (mount_daemon_wait(
-		&job->talk, job->socket, job->plan.name, first_s, &why))
-		return MOUNT_GOOD;
-	if (!*why.text)
-		return MOUNT_SYSTEM;
-	probe(job, &found);
-	if (is_final(job, found.cause))
+	if (up == 0) {
+		probe(job, &found);
+		if (is_final(job, found.cause))
+			return tell_down(job, &why, &found);
+		waited = (unsigned)(time(NULL) - begun);
+		up = mount_daemon_wait(&job->talk, job->socket, job->plan.name,
+		    waited < wait_s ? wait_s - waited : 0, &why);
+	}
+	if (up == 0)
 		return tell_down(job, &why, &found);
-	waited = (unsigned)(time(NULL) - begun);
-	if (mount_daemon_wait(&job->talk, job->socket, job->plan.name,
-		waited < wait_s ? wait_s - waited : 0, &why))
-		return MOUNT_GOOD;
-	return *why.text ? tell_down(job, &why, &found) : MOUNT_SYSTEM;
+	if (up < 0 && *why.text)
+		mount_fail(&job->talk, MOUNT_FAILED, "server", "%s", why.text);
+	return up > 0 ? MOUNT_GOOD : MOUNT_SYSTEM;
 }
 
 int mount_reach(struct job *job)
@@ -109,6 +111,8 @@ int mount_reach(struct job *job)
 
 	if (code)
 		return code;
+	/* The kernel and MOUNT may take longer than anybody waits. */
+	sigprocmask(SIG_SETMASK, &job->signals, NULL);
 	mount_step(&job->talk, "server", "%s answers", job->source.host);
 	if (!mount_ask(job->plan.address, job->plan.port, job->source.path,
 		job->options.wait_s, &why))

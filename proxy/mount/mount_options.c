@@ -259,6 +259,10 @@ static bool take(struct mount_options *out, const char *name, const char *value,
 	switch (mount_value_look(name, value ? value : "", &setting, why)) {
 	case MOUNT_KIND_SERVER:
 	case MOUNT_KIND_POLICY:
+		if (strcmp(name, setting.key) != 0)
+			snprintf(out->former, sizeof(out->former),
+			    "%.*s is called %s now", MOUNT_KEY_MAX, name,
+			    setting.key);
 		return add_setting(out, &setting, why);
 	case MOUNT_KIND_BAD:
 		return false;

@@ -14,6 +14,8 @@ struct mount_options {
 	/* For libmount and the kernel, with commas between them; nosuid and
 	 * nodev come first. */
 	char kernel[MOUNT_KERNEL_MAX];
+	/* "OLD is called NEW now"; "" where all have their present names. */
+	char former[2 * MOUNT_KEY_MAX + 32];
 	unsigned wait_s; /* wait=: how long for a server that is not up */
 	bool remount;
 	/* systemd brings the network and forefetchd up before it mounts. */

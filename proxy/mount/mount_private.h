@@ -4,6 +4,7 @@
 #define FOREFETCH_MOUNT_PRIVATE_H
 
 #include <limits.h>
+#include <signal.h>
 
 #include "mount/mount_store.h"
 
@@ -25,6 +26,8 @@ struct job {
 	struct mount_plan plan;
 	bool written; /* files were made for this mount */
 	int hold;
+	/* The former mask, while what is made for the mount would be left. */
+	sigset_t signals;
 };
 
 /* Each returns an exit status, after a message if it is not MOUNT_GOOD. */

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/netmatch.h"
 #include "ctl/ctl_client.h"
 #include "mount/mount_daemon.h"
 #include "mount/mount_kernel.h"
@@ -78,13 +79,25 @@ static bool make_plan(struct job *job, struct mount_why *why)
 	return mount_plan_make(&in, &job->plan, why);
 }
 
-/* Whether the daemon knows the section as the files have it. */
+/* Whether the daemon has the section as the files have it, as far as it tells:
+ * somebody may have changed them since it read them. */
 static bool is_known(const struct job *job)
 {
-	const Forefetch__ServerStatus *srv =
+	const Forefetch__ServerStatus *now =
 	    mount_daemon_find(job->status->status, job->plan.name);
+	const struct config_server *srv =
+	    config_server_find(job->cfg, job->plan.name);
+	char text[NETMATCH_TEXT_MAX];
 
-	return srv && mount_daemon_listens(srv, job->plan.port);
+	if (!now || !srv || now->n_listen != srv->listen.n ||
+	    !mount_daemon_is_text(&now->address, srv->address))
+		return false;
+	for (size_t i = 0; i < srv->listen.n; i++) {
+		netmatch_addr_format(&srv->listen.list[i], text);
+		if (!mount_daemon_is_text(&now->listen[i], text))
+			return false;
+	}
+	return true;
 }
 
 /* What was written for this mount goes again; needs the lock. */
@@ -145,11 +158,13 @@ static bool prepare(struct job *job, struct mount_why *why)
 /* The daemon must know it now. */
 static int check_known(struct job *job)
 {
+	struct mount_why why;
+
 	ctl_free(job->status);
 	job->status = mount_daemon_status(&job->talk, job->socket);
 	if (!job->status)
 		return MOUNT_SYSTEM;
-	if (is_known(job))
+	if (load(job, &why) && is_known(job))
 		return MOUNT_GOOD;
 	take_back(job);
 	return mount_fail(&job->talk, MOUNT_SYSTEM, "section",
@@ -171,7 +186,7 @@ int mount_section(struct job *job)
 	if (!good && *why.text)
 		mount_fail(&job->talk, MOUNT_SYSTEM, "section", "%s", why.text);
 	if (good && !job->fake)
-		good = check_known(job) == MOUNT_GOOD && load(job, &why);
+		good = check_known(job) == MOUNT_GOOD;
 	mount_store_close(job->store);
 	job->store = NULL;
 	if (good)

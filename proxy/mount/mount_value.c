@@ -19,6 +19,15 @@ static bool is_plain(const char *text, const char *more)
 	return true;
 }
 
+/* "key = value", where `mid` is the " = ". */
+static void take_line(const char *line, const char *mid, const char *end,
+    struct mount_setting *out)
+{
+	snprintf(out->key, sizeof(out->key), "%.*s", (int)(mid - line), line);
+	snprintf(out->value, sizeof(out->value), "%.*s", (int)(end - mid - 3),
+	    mid + 3);
+}
+
 /* The first line of `text` behind `head` that sets a key: `key`, or, where that
  * is empty, any. The value is cut off where it is too long. */
 static bool find_line(const char *text, const char *head, const char *key,
@@ -38,29 +47,35 @@ static bool find_line(const char *text, const char *head, const char *key,
 		if (len > 0 && ((size_t)(mid - line) != len ||
 				   strncmp(line, key, len) != 0))
 			continue;
-		snprintf(out->key, sizeof(out->key), "%.*s", (int)(mid - line),
-		    line);
-		snprintf(out->value, sizeof(out->value), "%.*s",
-		    (int)(end - mid - 3), mid + 3);
+		take_line(line, mid, end, out);
 		return true;
 	}
 	return false;
+}
+
+/* To be freed; NULL without memory. */
+static char *print_config(const struct config *cfg)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *file = open_memstream(&text, &len);
+
+	if (!file)
+		return NULL;
+	config_print(cfg, file);
+	if (fclose(file) == 0)
+		return text;
+	free(text);
+	return NULL;
 }
 
 /* The setting as config_print() writes it. */
 static bool print_setting(const struct config *cfg, const char *head,
     const char *key, struct mount_setting *out)
 {
-	char *text = NULL;
-	size_t len;
-	FILE *file = open_memstream(&text, &len);
-	bool found = false;
+	char *text = print_config(cfg);
+	bool found = text && find_line(text, head, key, out);
 
-	if (file) {
-		config_print(cfg, file);
-		if (fclose(file) == 0)
-			found = find_line(text, head, key, out);
-	}
 	free(text);
 	return found;
 }
@@ -83,6 +98,38 @@ bool mount_value_get(const struct config *cfg, const struct config_server *srv,
 	if (good)
 		strcpy(value, found.value);
 	return good;
+}
+
+/*
+ * The line of a server that a setting makes different: its key is the present
+ * name of one that was called otherwise. False where the value is the default.
+ */
+static bool print_difference(
+    const struct config *cfg, struct mount_setting *out)
+{
+	char err[CONFIG_ERR_MAX];
+	struct config *plain =
+	    config_parse_string(SERVER EXPORT, "", err, sizeof(err));
+	char *was = plain ? print_config(plain) : NULL;
+	char *is = print_config(cfg);
+	const char *a = was, *b = is;
+	bool found = false;
+
+	while (a && b && !found && (a = strchr(a, '\n')) &&
+	       (b = strchr(b, '\n'))) {
+		size_t la = strcspn(++a, "\n"), lb = strcspn(++b, "\n");
+		const char *mid = strstr(b, " = ");
+
+		if ((la == lb && memcmp(a, b, la) == 0) || !mid ||
+		    mid >= b + lb)
+			continue;
+		take_line(b, mid, b + lb, out);
+		found = true;
+	}
+	free(was);
+	free(is);
+	config_free(plain);
+	return found;
 }
 
 /* The reason alone of "FILE:LINE: [section] key: reason". */
@@ -109,7 +156,8 @@ static int try_section(const char *section, const char *head, const char *only,
 	    text, sizeof(text), "%s%s = %s\n", section, asked.key, asked.value);
 	cfg = config_parse_string(text, "", err, sizeof(err));
 	if (cfg) {
-		if (!print_setting(cfg, head, only, out))
+		if (!print_setting(cfg, head, only, out) &&
+		    !print_difference(cfg, out))
 			*out = asked;
 		config_free(cfg);
 		return 1;

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "ctl/ctl_client.h"
 #include "ctl/ctl_mount.h"
 #include "ctl/ctl_wire.h"
@@ -188,6 +189,7 @@ static int run(struct job *job, int argc, char **argv)
 {
 	int c, code = 0;
 
+	log_set_level(LOG_LEVEL_ERROR);
 	optind = 1;
 	while (!code && (c = getopt_long(argc, argv,
 			     job->helper ? "flnrvit:N:h" : "flnrvih", longs,

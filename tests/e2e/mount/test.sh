@@ -187,6 +187,16 @@ m 1 "has no directory $LAB_EXPORT/none" "$LAB_ADDR:$LAB_EXPORT/none" /mnt/a
 m 1 "cannot be kept" -o consistency=frozen "$LAB_ADDR:/a #b" /mnt/a
 m 1 "is not up" -o wait=4 nosuch.invalid:/home /mnt/a
 m 1 "is not up" -o wait=1 "${LAB_ADDR%.*}.99:/home" /mnt/a
+interrupted() {
+	local pid rc=0
+	/usr/sbin/mount.forefetch "${LAB_ADDR%.*}.98:/home" /mnt/a &
+	pid=$!
+	lab_poll 10 same_list "${LAB_ADDR%.*}.98" || return
+	kill $pid
+	wait $pid || rc=$?
+	return $rc
+}
+refused 32 "interrupted" interrupted
 refused 1 "use sudo" setpriv --reuid 1000 --clear-groups forefetch mount \
 	"$LAB_ADDR:$sub" /mnt/a
 refused 1 "nothing is mounted through forefetchd at /proc" forefetch umount /proc
@@ -208,6 +218,13 @@ refused 2 "[server nas] has prefetch = metadata" \
 	mount -t forefetch -o prefetch=off nas:"$sub" /mnt/b
 check "umount of it" umount /mnt/a
 check "it stays" same_list nas
+sed -i 's/127.0.0.1:400/[::1]:400/' $D/forefetch.d/nas.conf
+check "its listener was changed, on IPv6 now" mount -t forefetch nas:"$LAB_EXPORT" /mnt/a
+check "it is used" has /mnt/a proto=tcp6
+check "umount of it" umount /mnt/a
+sed -i '/listen/a allow = 10.0.0.0/8' $D/forefetch.d/nas.conf
+forefetch reload >/dev/null
+m 1 "allow" nas:"$LAB_EXPORT" /mnt/a
 rm $D/forefetch.d/nas.conf
 check "reload" forefetch reload
 

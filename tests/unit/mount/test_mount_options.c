@@ -152,6 +152,13 @@ static void test_for_daemon(void **state)
 	assert_string_equal(o.settings[3].value, "3s");
 	assert_string_equal(o.settings[4].key, "connections");
 	assert_string_equal(o.settings[4].value, "4");
+	assert_string_equal(o.former, "");
+	/* A former name is taken for the present one. */
+	good("prefetch_cap=50%", &o);
+	assert_string_equal(o.settings[0].key, "prefetch_rate");
+	assert_string_equal(o.settings[0].value, "50%");
+	assert_string_equal(
+	    o.former, "prefetch_cap is called prefetch_rate now");
 	good("wait=2m", &o);
 	assert_int_equal(o.wait_s, 120);
 	good("wait=0", &o);
