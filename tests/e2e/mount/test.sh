@@ -37,8 +37,8 @@ helpers() {
 
 options_of() { findmnt -n -o OPTIONS "$1"; }
 has() { options_of "$1" | tr , '\n' | grep -qx "$2"; }
-sections() { forefetch status --json | python3 -c 'import json, sys
-print(" ".join(s["name"] for s in json.load(sys.stdin)["servers"]))'; }
+# Without a script in Python, whose start takes seconds in the guest.
+sections() { echo $(forefetch status --json | grep -o '{"name":"[^"]*","address"' | cut -d'"' -f4); }
 is_empty() { [ -z "$(sections)" ] && ! ls $RUN/*.conf >/dev/null 2>&1; }
 same_list() { [ "$(sections)" = "$1" ]; }
 
@@ -110,8 +110,8 @@ check "and the daemon" sh -c "forefetch status --json | grep -q 'frozen'"
 check "both share a section" same_list "$LAB_ADDR"
 check "forefetch mount lists both" sh -c \
 	"forefetch mount | grep -q '/mnt/b.*frozen' && forefetch mount | grep -q '/mnt/a.*bounded'"
-check "the same as JSON" sh -c "forefetch mount --json | python3 -c 'import json, sys
-assert [m[\"dir\"] for m in json.load(sys.stdin)[\"mounts\"]] == [\"/mnt/a\", \"/mnt/b\"]'"
+check "the same as JSON" sh -c \
+	"forefetch mount --json | grep -q '^{.mounts.:\[{.*/mnt/a.*/mnt/b.*}\]}\$'"
 check "umount" umount /mnt/b
 check "the section stays for the first" same_list "$LAB_ADDR"
 check "what was asked for the path is over" mount -t forefetch "$LAB_ADDR:$other" /mnt/b
