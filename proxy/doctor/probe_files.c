@@ -280,10 +280,21 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* What came within `us`, of which a round trip was waiting. Where that is most
+ * of it, nothing but a bound is known. */
+static void note_rate(struct probe_facts *f, uint64_t bytes, uint64_t us)
+{
+	uint64_t rtt = f->rtt_min_us;
+
+	f->rate_bytes = bytes;
+	f->rate_bound = us < rtt + us / 4 + 1;
+	f->rate_us = f->rate_bound ? us + 1 : us - rtt;
+}
+
 static void measure_rate(
     struct probe_facts *f, struct ask *a, const struct candidate *c)
 {
-	uint64_t rtt = f->rtt_min_us, bytes, us, total;
+	uint64_t bytes, us, total;
 	uint32_t chunk = SMALL;
 
 	if (f->fsinfo.rtmax >= 4096 && f->fsinfo.rtmax < chunk)
@@ -291,16 +302,14 @@ static void measure_rate(
 	if (c->size < 2 * SMALL ||
 	    read_many(a, c, 0, chunk, SMALL, &bytes, &us) || bytes == 0)
 		return;
-	us = us > rtt ? us - rtt : 1;
-	f->rate_bytes = bytes;
-	f->rate_us = us;
+	note_rate(f, bytes, us);
 	/* As much more as a second may bring. */
-	total = least(least(RATE_MAX, c->size - SMALL), bytes * RATE_US / us);
+	total = least(
+	    least(RATE_MAX, c->size - SMALL), bytes * RATE_US / f->rate_us);
 	if (total < chunk ||
 	    read_many(a, c, SMALL, chunk, total, &bytes, &us) || bytes == 0)
 		return;
-	f->rate_bytes = bytes;
-	f->rate_us = us > rtt ? us - rtt : 1;
+	note_rate(f, bytes, us);
 }
 
 static void find_file(struct probe_facts *f, struct ask *a, struct listing *l)

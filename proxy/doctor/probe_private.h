@@ -97,6 +97,7 @@ struct probe_facts {
 	uint32_t data_len;
 	uint64_t rate_bytes; /* read to measure */
 	uint64_t rate_us;    /* … in this time, without a round trip */
+	bool rate_bound;     /* it may be more */
 	/* Clocks: the server's minus ours. */
 	bool clock_known;
 	int64_t clock_us;

@@ -65,10 +65,16 @@ static void report_name(const struct probe_target *t,
 
 static void report_ports(const struct probe_facts *f, struct findings *out)
 {
+	char nfs[32] = "no NFSv3", mount[32] = "no MOUNT";
+
+	if (f->nfs3.there)
+		snprintf(nfs, sizeof(nfs), "NFSv3 at port %u", f->nfs3.port);
+	if (f->mount3.there)
+		snprintf(
+		    mount, sizeof(mount), "MOUNT at port %u", f->mount3.port);
 	if (f->rpcbind_err == 0)
-		findings_add(out, FINDING_OK, "rpcbind",
-		    "NFSv3 at port %u, MOUNT at port %u", f->nfs3.port,
-		    f->mount3.port);
+		findings_add(out, FINDING_OK, "rpcbind", "it tells of %s, %s",
+		    nfs, mount);
 	if (f->nfs_err == 0)
 		findings_add(out, FINDING_OK, "nfs",
 		    "version 3 answers at port %u%s", f->nfs_port,
@@ -107,8 +113,10 @@ static void report_limits(const struct probe_facts *f, struct findings *out)
 	uint64_t us = (uint64_t)d->seconds * 1000000 + d->nseconds / 1000;
 
 	if (f->fsinfo_err || f->fsinfo_status != NFS3_OK) {
-		findings_add(out, FINDING_FAIL, "export",
-		    "it is mounted, but its root cannot be asked (FSINFO: %s)",
+		findings_add(out, f->low_port ? FINDING_FAIL : FINDING_WARN,
+		    "export",
+		    "it may be mounted, but its root cannot be asked (FSINFO: "
+		    "%s)",
 		    f->fsinfo_err ? strerror(f->fsinfo_err) : "refused");
 		findings_remedy(
 		    out, f->low_port ? "see the server's log"
@@ -223,7 +231,8 @@ static void report_link(const struct probe_facts *f, struct findings *out)
 	findings_add(out, FINDING_OK, "round trip", "%s (at least %s)",
 	    ctl_text_us(rtt, f->rtt_us), ctl_text_us(least, f->rtt_min_us));
 	if (bytes)
-		findings_add(out, FINDING_OK, "rate", "about %s a second",
+		findings_add(out, FINDING_OK, "rate", "%s %s a second",
+		    f->rate_bound ? "at least" : "about",
 		    ctl_text_bytes(text, bytes));
 	else if (f->fh_len)
 		findings_add(out, FINDING_SKIP, "rate",
