@@ -191,26 +191,29 @@ function mark(letter, x, y, r, parent) {
 		cx: x, cy: y, r: r}, parent);
 }
 
-// Angles by leaves, in order; the ring by depth.
+// Angles by leaves, in order; what has others below it is nearer to the middle.
 function places(nodes) {
 	const rest = nodes.slice(1);
 	const leaves = rest.filter((n, i) => !(rest[i + 1] && rest[i + 1][0] > n[0])).length || 1;
-	const deep = rest.some(n => n[0] > 1);
 	let leaf = 0;
 	const found = rest.map((n, i) => {
 		const parent = rest[i + 1] && rest[i + 1][0] > n[0];
-		const at = {angle: 2 * Math.PI * leaf / leaves, ring: n[0] > 1 ? 1 : deep ? 0.55 : 1,
-			up: -1};
+		const at = {angle: 2 * Math.PI * leaf / leaves, ring: parent ? 0.55 : 1, up: -1};
 		if (!parent)
 			leaf++;
 		return at;
 	});
-	let up = -1;
+	let up = -1, first = 0;
 	rest.forEach((n, i) => {
-		if (n[0] === 1)
+		if (n[0] === 1) {
 			up = i;
-		else
-			found[i].up = up;
+			return;
+		}
+		found[i].up = up;
+		if (i === up + 1)
+			first = found[i].angle;
+		if (up >= 0) // in the middle of its own
+			found[up].angle = (first + found[i].angle) / 2;
 	});
 	return found;
 }
