@@ -22,9 +22,9 @@ import fakeserver
 import rpc
 from daemon import poll
 from test_control import ALICE, BOB, being, cred
-from tree import Control, field, fields
+from tree import Control, Tree, field, fields, fh, place
 
-ACTIVITY = 29
+ACTIVITY, HINT = 29, 24
 ESCAPE = b"\x1b[2J\x1b]0;x\x07"
 
 
@@ -91,20 +91,11 @@ class Users(Top):
         self.addCleanup(os.setgroups, groups)
         super().setUp()
 
-    def ask(self, uid, names=False):
-        with being(uid):
-            control = Control(self.ff)
-        self.addCleanup(control.close)
-        body = field(1, b"nas") + (field(2, 1) if names else b"")
-        got = control.ask(ACTIVITY, body)
-        self.assertNotIn(-1, got)
-        return got[1]
-
     def test_others_are_counted(self):
         self.hold(b"secret", ALICE)
         self.hold(b"known", BOB)
         for names in False, True:
-            server = self.ask(BOB, names)
+            server = activity_of(self.ff, BOB, names)
             self.assertNotIn(b"secret", server)
             self.assertIn(b"known", server)
             self.assertEqual(len(repeated(server, 2)), 1)
@@ -112,9 +103,81 @@ class Users(Top):
             # Who waits, too: two, of whom one is told.
             self.assertEqual(len(repeated(server, 6)), 1)
             self.assertEqual(fields(server)[7], 1)
-            server = self.ask(0, names)
+            server = activity_of(self.ff, 0, names)
             self.assertIn(b"secret", server)
             self.assertEqual(len(repeated(server, 2)), 2)
+
+
+def activity_of(ff, uid, names=False):
+    """What a user is told of the server."""
+    with being(uid):
+        control = Control(ff)
+    try:
+        got = control.ask(ACTIVITY,
+                          field(1, b"nas") + (field(2, 1) if names else b""))
+    finally:
+        control.close()
+    assert -1 not in got
+    return got[1]
+
+
+class Ahead(Tree):
+    """A hint of Alice has a file fetched for her, which Bob is not told."""
+
+    def setUp(self):
+        if os.getuid() != 0:
+            self.skipTest("only root can be others")
+        groups = os.getgroups()
+        os.setgroups([])
+        self.addCleanup(os.setgroups, groups)
+        super().setUp()
+        os.chmod(self.ff.dir, 0o755)
+        self.up.script(rpc.LOOKUP, lambda call: rpc.lookup_ok(
+            fh(b"file"), self.attr(b"file")))
+        self.client = self.connect()
+        self.client.call(rpc.MNT, rpc.opaque(b"/srv"), prog=rpc.MOUNT)
+
+    def attr(self, name):
+        # As in its listings, or it would seem to change all the time.
+        return rpc.fattr(rpc.DIR) if name == b"root" else super().attr(name)
+
+    def test_own_only(self):
+        for uid in ALICE, BOB:
+            self.client.nfs(rpc.ACCESS, rpc.access_args(), cred=cred(uid))
+            self.client.nfs(rpc.LOOKUP, rpc.lookup_args(b"file"),
+                            cred=cred(uid))
+        held = []
+        self.up.script(rpc.READ, lambda call: held.append(call) or
+                       fakeserver.HOLD)
+        with being(ALICE):
+            hints = Control(self.ff)
+        self.addCleanup(hints.close)
+        hints.ask(HINT, field(1, place(self.ff)))
+        hints.ask(HINT, field(2, field(1, 1) + field(2, b"file") +
+                              field(5, 4096)))
+        poll(lambda: held, "it is fetched")
+        server = activity_of(self.ff, ALICE)
+        rows = [fields(row) for row in repeated(server, 4)]
+        self.assertIn((b"READ", b"hint", ALICE),
+                      [(row.get(1), row[2], row[4]) for row in rows])
+        server = activity_of(self.ff, BOB)
+        self.assertEqual(repeated(server, 4), [])
+        self.assertLessEqual(1, fields(server)[5])
+        self.up.script(rpc.READ, self.read)
+        for call in held:
+            call.reply(self.read(call))
+
+        def became(uid):
+            rows = repeated(activity_of(self.ff, uid), 9)
+            return {fields(fields(row)[4])[1] for row in rows}
+        poll(lambda: not repeated(activity_of(self.ff, 0), 4), "it has come")
+        for _ in range(2):
+            self.client.nfs(rpc.ACCESS, rpc.access_args(fh(b"file")),
+                            cred=cred(ALICE))
+            self.client.nfs(rpc.READ, rpc.read_args(fh(b"file"), count=1024),
+                            cred=cred(ALICE))
+        poll(lambda: b"used" in became(ALICE), "it is used")
+        self.assertNotIn(b"used", became(BOB))
 
 
 class Text(Top):
