@@ -38,7 +38,7 @@ helpers() {
 options_of() { findmnt -n -o OPTIONS "$1"; }
 has() { options_of "$1" | tr , '\n' | grep -qx "$2"; }
 # Without a script in Python, whose start takes seconds in the guest.
-sections() { echo $(forefetch status --json | grep -o '{"name":"[^"]*","address"' | cut -d'"' -f4); }
+sections() { forefetch status --json | grep -o '{"name":"[^"]*","address"' | cut -d'"' -f4 | paste -sd ' '; }
 is_empty() { [ -z "$(sections)" ] && ! ls $RUN/*.conf >/dev/null 2>&1; }
 same_list() { [ "$(sections)" = "$1" ]; }
 
