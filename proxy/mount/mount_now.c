@@ -100,7 +100,8 @@ static int wait_for(struct job *job)
 	if (up == 0)
 		return tell_down(job, &why, &found);
 	if (up < 0 && *why.text)
-		mount_fail(&job->talk, MOUNT_FAILED, "server", "%s", why.text);
+		return mount_fail(
+		    &job->talk, MOUNT_FAILED, "server", "%s", why.text);
 	return up > 0 ? MOUNT_GOOD : MOUNT_SYSTEM;
 }
 
