@@ -97,6 +97,9 @@ struct control_place {
  * until control returns to the loop. */
 struct control_server {
 	const char *name;
+	/* Another number for another one, also where that has its name, and its
+	 * place in memory. */
+	uint64_t serial;
 	const struct metrics *metrics; /* gauges are as they are now */
 	struct caches *caches;
 	struct compact *compact;

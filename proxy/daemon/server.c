@@ -544,6 +544,7 @@ bool server_listens(const struct server *s, const struct netmatch_addr *at)
 void server_modules(struct server *s, struct control_server *out)
 {
 	*out = (struct control_server){.name = s->name,
+	    .serial = s->p.serial,
 	    .metrics = server_measure(s),
 	    .caches = cachehome_caches(s->home),
 	    .compact = s->compact,

@@ -44,6 +44,7 @@ struct server_params {
 	uint64_t learn_bytes;  /* for what is learned; stays */
 	uint64_t reorder_rate; /* as in struct config */
 	bool metered;          /* see server_set_metered() */
+	uint64_t serial;       /* no other one has had it */
 	const struct config_server *config;
 };
 

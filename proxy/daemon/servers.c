@@ -65,7 +65,8 @@ struct servers {
 	size_t nserving;
 	struct event *ev_step;
 	struct event *ev_shares;
-	bool using; /* on_used() is to be called */
+	uint64_t made; /* how many there were */
+	bool using;    /* on_used() is to be called */
 	bool metered;
 };
 
@@ -218,6 +219,7 @@ static struct server *new_server(struct servers *ss, const struct entry *e)
 	    .iopool = ss->p.iopool,
 	    .listens = ss->p.listens,
 	    .reorder_rate = c->reorder_rate,
+	    .serial = ++ss->made,
 	    .metered = ss->metered,
 	    .config = entry_config(e)};
 

@@ -31,7 +31,8 @@ enum {
 };
 
 struct shapes {
-	const struct prefetch *prefetch; /* whose trees these are */
+	const struct prefetch *prefetch; /* whose trees these are, and … */
+	uint64_t serial;                 /* … of which server */
 	const struct predictor *p;
 	struct trees_list *list; /* NULL: it is complete */
 	struct trees_show *show; /* of found[at]; NULL: it is not begun */
@@ -49,14 +50,15 @@ static void shapes_free(void *state)
 	free(s);
 }
 
-static struct shapes *shapes_new(struct prefetch *prefetch)
+static struct shapes *shapes_new(const struct control_server *srv)
 {
-	const struct predictor *p = prefetch_predictor(prefetch);
+	const struct predictor *p = prefetch_predictor(srv->prefetch);
 	struct shapes *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
-	s->prefetch = prefetch;
+	s->prefetch = srv->prefetch;
+	s->serial = srv->serial;
 	s->p = p;
 	s->list = trees_list_new(p, TREES_ALL, TREES_MAX);
 	if (s->list)
@@ -138,16 +140,16 @@ static enum document_end trees_end(struct text *out)
 
 /* What was begun; made anew where the server is another one, of the same name.
  * NULL without memory. */
-static struct shapes *shapes_get(
-    struct document_making *mk, struct prefetch *prefetch, struct text *out)
+static struct shapes *shapes_get(struct document_making *mk,
+    const struct control_server *srv, struct text *out)
 {
 	struct shapes *s = mk->state;
 
-	if (s && s->prefetch == prefetch)
+	if (s && s->prefetch == srv->prefetch && s->serial == srv->serial)
 		return s;
 	document_reset(mk);
 	text_clear(out);
-	mk->state = shapes_new(prefetch);
+	mk->state = shapes_new(srv);
 	mk->state_free = mk->state ? shapes_free : NULL;
 	return mk->state;
 }
@@ -179,7 +181,7 @@ enum document_end document_trees(struct document_making *mk, struct text *out)
 
 	if (!document_server(mk, &index, &srv))
 		return DOCUMENT_NONE;
-	s = shapes_get(mk, srv.prefetch, out);
+	s = shapes_get(mk, &srv, out);
 	if (!s)
 		return DOCUMENT_FAILED;
 	if (s->list) {
