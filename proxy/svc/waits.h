@@ -53,7 +53,7 @@ struct waits_row {
 	uint64_t sum_us; /* of all causes */
 };
 
-/* NULL and errno without memory; 30 KiB. */
+/* NULL and errno without memory; 40 KiB. */
 struct waits *waits_new(void);
 void waits_free(struct waits *w); /* NULL is allowed */
 /* NULL without memory. */
