@@ -28,7 +28,7 @@ arm_conf() {
 	local setting
 	lab_conf_write >"$LAB_CONF"
 	lab_conf_set forefetch cache_dir "$LAB_CACHE/harm-$1"
-	lab_conf_set forefetch control "/run/lab/$1.sock"
+	lab_conf_set forefetch control_socket "/run/lab/$1.sock"
 	lab_conf_set "server lab" listen "127.0.0.1:$(arm_port "$1")"
 	lab_conf_set "server lab" prefetch "$1"
 	while read -r setting; do

@@ -29,7 +29,7 @@ arm_conf() {
 	lab_conf_write >"$LAB_CONF"
 	lab_conf_set forefetch cache_dir "$LAB_CACHE/hints-$1"
 	lab_conf_set forefetch cache_size 300M
-	lab_conf_set forefetch control "/run/lab/$1.sock"
+	lab_conf_set forefetch control_socket "/run/lab/$1.sock"
 	lab_conf_set "server lab" listen "127.0.0.1:$(arm_port "$1")"
 	mkdir -p "$LAB_CACHE/hints-$1"
 	lab_proxy_start || give_up "forefetchd does not start"

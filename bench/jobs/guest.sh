@@ -62,7 +62,7 @@ arm_conf() {
 	local arm=$1 setting key section
 	lab_conf_write >"$LAB_CONF"
 	lab_conf_set forefetch cache_dir "$LAB_CACHE/jobs/$arm"
-	lab_conf_set forefetch control "$state/$arm.sock"
+	lab_conf_set forefetch control_socket "$state/$arm.sock"
 	lab_conf_set "server lab" listen "127.0.0.1:$(arm_port "$arm")"
 	if farm_needed; then
 		lab_conf_set "server lab" listen "0.0.0.0:$(arm_port "$arm")"

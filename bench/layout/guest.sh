@@ -15,7 +15,7 @@ disk_table() { echo "0 $sectors delay $device 0 $1 $device 0 0"; }
 # shellcheck source=bench/lab/slow-disk.sh
 . "$LAB_D/slow-disk.sh"
 
-ctl() { forefetch --socket "$(sed -n 's/^control *= *//p' "$LAB_CONF")" "$@"; }
+ctl() { forefetch --socket "$(sed -n 's/^control_socket *= *//p' "$LAB_CONF")" "$@"; }
 
 up() {	# SIDE
 	lab_conf_set forefetch cache_dir "$LAB_CACHE/$1"

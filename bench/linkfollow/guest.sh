@@ -11,7 +11,7 @@
 #   done
 set -u
 tool() { python3 "$LAB_ROOT/bench/linkfollow/linkfollow.py" "$@"; }
-socket=$(sed -n 's/^control *= *//p' "$LAB_CONF")
+socket=$(sed -n 's/^control_socket *= *//p' "$LAB_CONF")
 
 phase() {
 	lab_now

@@ -45,7 +45,7 @@ arm_conf() {
 	shift
 	lab_conf_write >"$LAB_CONF"
 	lab_conf_set forefetch cache_dir "$LAB_CACHE/$arm"
-	lab_conf_set forefetch control "$state/$arm.sock"
+	lab_conf_set forefetch control_socket "$state/$arm.sock"
 	lab_conf_set "server lab" listen "127.0.0.1:$(arm_port "$arm")"
 	for setting in "$@" $SESSIONS_SET; do
 		lab_conf_set "server lab" "${setting%%=*}" "${setting#*=}"

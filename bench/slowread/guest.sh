@@ -27,5 +27,5 @@ for turn in 0 1; do
 	tool beside "$LAB_PROXY" $((200 * turn)) $reader
 	wait $reader
 done
-forefetch --socket "$(sed -n 's/^control *= *//p' "$LAB_CONF")" stats |
+forefetch --socket "$(sed -n 's/^control_socket *= *//p' "$LAB_CONF")" stats |
 	grep -E '^ *(reads_|read_pieces|upstream_|link_|prefetch_calls)' || true

@@ -196,6 +196,8 @@ static int check_options(const struct ctl_command *cmd,
 		    given->rows[i]->name, cmd->name, cmd->name);
 		return CTL_EXIT_USAGE;
 	}
+	if (!*opt->socket)
+		return usage_error("the path behind --socket is empty", "");
 	if (opt->metadata && opt->data)
 		return usage_error(
 		    "--data and --metadata exclude each other", "");

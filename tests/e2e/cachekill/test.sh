@@ -31,7 +31,7 @@ mode_set() {
 		lab_proxy_start && lab_mount_proxy noac
 }
 
-ctl() { forefetch --socket "$(sed -n 's/^control *= *//p' "$LAB_CONF")" "$@"; }
+ctl() { forefetch --socket "$(sed -n 's/^control_socket *= *//p' "$LAB_CONF")" "$@"; }
 
 # Have the data laid out from now on, again and again, until the daemon is killed.
 lay_out() {

@@ -73,7 +73,8 @@ class Names(Commands):
     def test_options(self):
         """Messages begin with the name, not with a path."""
         for words in (("status", "--frob"), ("status", "--watch"),
-                      ("stats", "--check"), ("drop", "-x")):
+                      ("stats", "--check"), ("drop", "-x"),
+                      ("status", "--socket", "")):
             code, out, err = self.run_it(*words)
             self.assertEqual((code, out), (2, ""))
             self.assertRegex(err, "^forefetch: ")
