@@ -140,10 +140,10 @@ int mount_list(const char *socket, bool json)
 		ctl_json_close(&j, ']');
 		ctl_json_close(&j, '}');
 		putchar('\n');
-	} else if (l.n > 0) {
-		ctl_table_print(l.table);
 	} else {
-		puts("nothing is mounted through forefetchd");
+		if (l.n == 0)
+			puts("nothing is mounted through forefetchd");
+		ctl_table_print(l.table);
 	}
 	ctl_free(res);
 	return good ? EXIT_SUCCESS : EXIT_FAILURE;
