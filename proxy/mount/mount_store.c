@@ -28,7 +28,8 @@ static bool open_dir(const char *dir, struct mount_why *why)
 {
 	struct stat st;
 
-	if (mkdir(dir, 0755) < 0 && errno != EEXIST)
+	/* The daemon's user reads there, whatever the umask. */
+	if (mkdir(dir, 0755) == 0 ? chmod(dir, 0755) < 0 : errno != EEXIST)
 		return mount_refuse(
 		    why, "%s cannot be made: %s", dir, strerror(errno));
 	if (lstat(dir, &st) < 0)

@@ -82,7 +82,9 @@ check "the daemon starts without servers" daemon_start
 check "and has none" is_empty
 
 # --- one line
+umask 077
 check "mount -t forefetch" mount -t forefetch "$LAB_ADDR:$LAB_EXPORT" /mnt/a
+umask 022
 check "it can be read" grep -qx here /mnt/a/sub/file
 check "and written" sh -c "echo more >/mnt/a/sub/new && grep -qx more $sub/new"
 for option in nosuid nodev vers=3 nolock proto=tcp port=288; do
@@ -92,7 +94,7 @@ check "the source is as it was typed" \
 	test "$(findmnt -n -o SOURCE /mnt/a)" = "$LAB_ADDR:$LAB_EXPORT"
 check "the section is named for the server" same_list "$LAB_ADDR"
 check "its file can be read by the daemon's user" \
-	test "$(stat -c %a $RUN/$LAB_ADDR.conf)" = 644
+	test "$(stat -c %a $RUN $RUN/$LAB_ADDR.conf | paste -sd ' ')" = "755 644"
 refused 32 "already" mount -t forefetch "$LAB_ADDR:$LAB_EXPORT" /mnt/a
 refused 1 "is mounted at /mnt/a already" forefetch mount "$LAB_ADDR:$LAB_EXPORT" /mnt/a
 
