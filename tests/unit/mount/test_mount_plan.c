@@ -107,7 +107,8 @@ static bool plan(struct host *h, const char *source, const char *options)
 static void planned(struct host *h, const char *source, const char *options)
 {
 	if (!plan(h, source, options))
-		fail_msg("%s -o %s: %s", source, options, h->why.text);
+		fail_msg("%s -o %s: %s", source, options ? options : "",
+		    h->why.text);
 }
 
 /* … and written, as mount_store_write() does. */
