@@ -17,6 +17,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- where a section listens ------------------------------------------ */
 
@@ -124,12 +125,25 @@ static bool is_ours(const struct mount_plan_in *in, const char *name,
 	return is_file(export->file, in->dir, name, "+exports");
 }
 
-static void free_name(const struct config *cfg, const char *host, char *name)
+/* A file of that name may hold another server: a person's stays. */
+static bool name_taken(const struct mount_plan_in *in, const char *name)
+{
+	char *file = NULL;
+	bool taken = config_server_find(in->cfg, name) ||
+		     asprintf(&file, "%s/%s.conf", in->dir, name) < 0 ||
+		     (*in->dir && access(file, F_OK) == 0);
+
+	free(file);
+	return taken;
+}
+
+static void free_name(
+    const struct mount_plan_in *in, const char *host, char *name)
 {
 	size_t len;
 
 	mount_source_name(host, name);
-	for (unsigned n = 2; n < 1000 && config_server_find(cfg, name); n++) {
+	for (unsigned n = 2; n < 1000 && name_taken(in, name); n++) {
 		mount_source_name(host, name);
 		len = strlen(name);
 		if (len > MOUNT_NAME_MAX - 5)
@@ -369,7 +383,7 @@ static bool check_text(
 static bool plan_new(const struct mount_plan_in *in, struct mount_plan *out,
     struct mount_why *why)
 {
-	free_name(in->cfg, in->source->host, out->name);
+	free_name(in, in->source->host, out->name);
 	out->port = find_port(in);
 	if (out->port == 0)
 		return mount_refuse(why,

@@ -52,9 +52,14 @@ static int open_lock(const char *dir, const char *name, int operation)
 	if (asprintf(&path, "%s/.%s", dir, name) < 0)
 		return -1;
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	while (fd >= 0 && flock(fd, operation) < 0 && errno != EWOULDBLOCK)
-		if (errno != EINTR)
-			break;
+	while (fd >= 0 && flock(fd, operation) < 0) {
+		if (errno == EINTR)
+			continue;
+		error = errno;
+		close(fd);
+		errno = error;
+		fd = -1;
+	}
 	error = errno;
 	free(path);
 	errno = error;
@@ -180,6 +185,19 @@ static bool write_text(const char *file, const char *text)
 	return good;
 }
 
+/* Whether a mount made it: what a person put there stays. */
+static bool is_marked(const char *file)
+{
+	char line[sizeof(MOUNT_MARK)] = "";
+	FILE *in = fopen(file, "re");
+	bool marked = in && fgets(line, sizeof(line), in) &&
+		      strcmp(line, MOUNT_MARK) == 0;
+
+	if (in)
+		fclose(in);
+	return marked;
+}
+
 /* NULL: as it is; empty: it goes. */
 static bool put_file(const char *dir, const char *name, const char *what,
     const char *text, struct mount_why *why)
@@ -187,6 +205,15 @@ static bool put_file(const char *dir, const char *name, const char *what,
 	char *file = text ? file_of(dir, name, what) : NULL;
 	bool good = !text;
 
+	if (file && access(file, F_OK) == 0 && !is_marked(file)) {
+		good = !*text ||
+		       mount_refuse(why,
+			   "%s is there, and no mount made it; write the "
+			   "section there yourself, or move the file away",
+			   file);
+		free(file);
+		return good;
+	}
 	if (file && !*text)
 		good = unlink(file) == 0 || errno == ENOENT;
 	else if (file)
@@ -233,13 +260,14 @@ static bool move_file(const struct mount_store *s, const char *name,
 		len = fread(text, 1, sizeof(text) - 1, in);
 		text[len] = '\0';
 		fclose(in);
-		good = to && access(to, F_OK) < 0 && write_text(to, text) &&
-		       unlink(from) == 0;
+		errno = len + 1 == sizeof(text) ? EFBIG : EEXIST;
+		good = to && len + 1 < sizeof(text) && access(to, F_OK) < 0 &&
+		       write_text(to, text) && unlink(from) == 0;
 		*moved = true;
 	}
 	if (!good)
 		mount_refuse(why, "%s cannot become %s: %s", from,
-		    to ? to : s->save_dir, strerror(errno ? errno : EEXIST));
+		    to ? to : s->save_dir, strerror(errno));
 	free(from);
 	free(to);
 	return good;
@@ -301,19 +329,6 @@ static bool is_held(const struct mount_store *s, const char *name)
 	}
 	free(path);
 	return held;
-}
-
-/* Whether a mount made it: what a person put there stays. */
-static bool is_marked(const char *file)
-{
-	char line[sizeof(MOUNT_MARK)] = "";
-	FILE *in = fopen(file, "re");
-	bool marked = in && fgets(line, sizeof(line), in) &&
-		      strcmp(line, MOUNT_MARK) == 0;
-
-	if (in)
-		fclose(in);
-	return marked;
 }
 
 static bool is_used(const struct mount_store *s,

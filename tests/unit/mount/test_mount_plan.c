@@ -235,6 +235,11 @@ static void test_names(void **state)
 	planned(h, "[fe80::1%eth0]:/home", NULL);
 	assert_string_equal(h->plan.name, "fe80--1-eth0-2");
 	assert_int_equal(h->plan.port, 290);
+	/* A file of that name holds another server. */
+	put(h->run, "nas.conf",
+	    "[server b]\naddress = b\nlisten = [::1]:300\n");
+	planned(h, "nas:/home", NULL);
+	assert_string_equal(h->plan.name, "nas-2");
 	/* A name of a section comes before an address. */
 	planned(h, "nas-b:/home", NULL);
 	assert_false(h->plan.added);
