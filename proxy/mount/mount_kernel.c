@@ -115,8 +115,6 @@ static bool same_path(const char *a, const char *b)
 struct search {
 	unsigned port;
 	const char *path;
-	const char *dir;
-	struct mount_entry *out;
 	bool found;
 };
 
@@ -137,23 +135,16 @@ bool mount_kernel_has(unsigned port, const char *path)
 	return s.found;
 }
 
-static bool on_dir(void *ctx, const struct mount_entry *entry)
-{
-	struct search *s = ctx;
-
-	if (strcmp(entry->dir, s->dir) == 0) {
-		*s->out = *entry;
-		s->found = true;
-	}
-	return true;
-}
-
 bool mount_kernel_at(const char *dir, struct mount_entry *out)
 {
-	struct search s = {.dir = dir, .out = out};
+	struct libmnt_table *table = mnt_new_table_from_file(MOUNTS);
+	/* The last one hides those before it. */
+	struct libmnt_fs *fs =
+	    table ? mnt_table_find_target(table, dir, MNT_ITER_BACKWARD) : NULL;
+	bool found = fs && fill(fs, out);
 
-	mount_kernel_list(on_dir, &s);
-	return s.found;
+	mnt_unref_table(table);
+	return found;
 }
 
 /* "v3 7f000001  120   2 nas": version, address and port in hexadecimal. */

@@ -41,7 +41,8 @@ bool mount_kernel_has(unsigned port, const char *path);
  * in other mount namespaces, too, and what is unmounted but still open. */
 bool mount_kernel_uses(unsigned port);
 
-/* What is mounted at `dir`, an absolute path; false: no NFSv3 mount is. */
+/* What is seen at `dir`, an absolute path; false: no NFSv3 mount is, or another
+ * file system is mounted over it. */
 bool mount_kernel_at(const char *dir, struct mount_entry *out);
 
 struct mount_call {
