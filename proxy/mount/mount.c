@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* forefetch mount, and /sbin/mount.forefetch: their command line. */
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -197,16 +198,28 @@ static int usage(const struct job *job, FILE *out)
 	return out == stdout ? MOUNT_GOOD : MOUNT_USAGE;
 }
 
+/* A field of fstab(5): what would end it, or begin a comment, is escaped. */
+static void put_field(const char *text)
+{
+	for (; *text; text++)
+		if (iscntrl((unsigned char)*text) || strchr(" #\\", *text))
+			printf("\\%03o", (unsigned)(unsigned char)*text);
+		else
+			putchar(*text);
+}
+
 /* The line that does the same at every boot. */
 static void tell_fstab(const struct job *job)
 {
-	printf("In /etc/fstab, for every boot:\n%s %s forefetch ",
-	    job->source.text, job->dir);
-	if (job->text)
-		printf("%s%s 0 0\n", job->text,
-		    job->options.ordered ? "" : ",_netdev");
-	else
-		puts("_netdev 0 0");
+	fputs("In /etc/fstab, for every boot:\n", stdout);
+	put_field(job->source.text);
+	putchar(' ');
+	put_field(job->dir);
+	fputs(" forefetch ", stdout);
+	put_field(job->text ? job->text : "_netdev");
+	if (job->text && !job->options.ordered)
+		fputs(",_netdev", stdout);
+	puts(" 0 0");
 }
 
 static int run(struct job *job, int argc, char **argv)

@@ -77,12 +77,21 @@ static int tell_down(const struct job *job, const struct mount_why *why,
 	    *found->remedy ? "; " : "", found->remedy);
 }
 
+/* The clock may be set meanwhile, at boot above all. */
+static time_t uptime_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec;
+}
+
 /* Most servers are up at once; where one is not, the cause is looked for. */
 static int wait_for(struct job *job)
 {
 	unsigned wait_s = job->options.wait_s;
 	unsigned first_s = wait_s < FIRST_S ? wait_s : FIRST_S;
-	time_t begun = time(NULL);
+	time_t begun = uptime_s();
 	struct probe_why found = {.cause = PROBE_WORKS};
 	struct mount_why why;
 	unsigned waited;
@@ -93,7 +102,7 @@ static int wait_for(struct job *job)
 		probe(job, &found);
 		if (is_final(job, found.cause))
 			return tell_down(job, &why, &found);
-		waited = (unsigned)(time(NULL) - begun);
+		waited = (unsigned)(uptime_s() - begun);
 		up = mount_daemon_wait(&job->talk, job->socket, job->plan.name,
 		    waited < wait_s ? wait_s - waited : 0, &why);
 	}
