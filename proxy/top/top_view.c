@@ -359,7 +359,7 @@ static void draw_help(struct top_page *p, struct top_area area)
 	    "HITS       calls that the caches answered",
 	    "SAVED s/s  seconds of waiting spared, each second",
 	    "TRIP       round trip to the server",
-	    "LINK/s     bytes from and to the server",
+	    "LINK       traffic from and to the server, in bits",
 	    "CLIENTS/s  bytes to clients",
 	    "AHEAD      share of what came that was fetched ahead",
 	    "QUEUE      calls to the server that are not answered yet",

@@ -19,7 +19,7 @@ static const struct top_column columns[] = {
     {.head = "HITS", .drop = 2, .right = true},
     {.head = "SAVED s/s", .drop = 3, .right = true},
     {.head = "TRIP", .drop = 4, .right = true},
-    {.head = "LINK/s", .drop = 5, .right = true},
+    {.head = "LINK", .drop = 5, .right = true},
     {.head = "CLIENTS/s", .drop = 6, .right = true},
     {.head = "AHEAD", .drop = 7, .right = true},
     {.head = "QUEUE", .drop = 8, .right = true},
@@ -98,6 +98,15 @@ static void put_bytes(struct top_table *t, bool known, double rate)
 	    t, "%s", known ? ctl_text_bytes(buf, (uint64_t)rate) : "-");
 }
 
+/* What links are sold in, as status and stats have it. */
+static void put_link(struct top_table *t, bool known, double rate)
+{
+	char buf[CTL_TEXT_MAX];
+
+	top_table_cell(
+	    t, "%s", known ? ctl_text_rate(buf, (uint64_t)rate) : "-");
+}
+
 static void put_share(struct top_table *t, double share)
 {
 	if (share < 0)
@@ -166,7 +175,7 @@ static void put_server(struct top_table *t, const struct top_server *srv)
 	else
 		top_table_cell(t, "-");
 	put_us(t, srv->trip_us);
-	put_bytes(t, r->known, r->link_bytes);
+	put_link(t, r->known, r->link_bytes);
 	put_bytes(t, r->known, r->client_bytes);
 	put_share(t, r->ahead_share);
 	top_table_cell(t, "%" PRIu64, queued(srv->status));
