@@ -17,9 +17,8 @@
 #include "commands/command_list.h"
 #include "commands/complete.h"
 #include "commands/option_list.h"
+#include "ctl/ctl_socket.h"
 #include "mount/mount_command.h"
-
-#define SOCKET_DEFAULT "/run/forefetch/control.sock"
 
 static const struct ctl_command *find_named(const char *name)
 {
@@ -311,7 +310,7 @@ static int run_own(int argc, char **argv, const char *socket)
 
 int main(int argc, char **argv)
 {
-	struct ctl_options opt = {.socket = secure_getenv("FOREFETCH_SOCKET")};
+	struct ctl_options opt = {.socket = ctl_socket_path()};
 	struct option longs[OPTION_MAX + 1];
 	char letters[OPTION_LETTERS_MAX];
 	struct given given = {.n = 0};
@@ -319,8 +318,6 @@ int main(int argc, char **argv)
 
 	/* For libsmartcols: UTF-8 is text wherever this runs, as elsewhere. */
 	setlocale(LC_CTYPE, "C.UTF-8");
-	if (!opt.socket || !*opt.socket)
-		opt.socket = SOCKET_DEFAULT;
 	/* The words behind it are those of somebody else's command line. */
 	if (argc > 1 && strcmp(argv[1], "complete") == 0)
 		return complete_run(argc - 2, argv + 2, opt.socket);

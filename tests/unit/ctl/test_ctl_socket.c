@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which control sockets root takes from its environment. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "ctl/ctl_socket.h"
+
+enum { SOMEBODY = 1000, DAEMON = 999 };
+
+static char dir[] = "/tmp/ctl_socket.XXXXXX";
+
+/* DIR/NAME of that owner and mode; a directory if it ends in a slash. */
+static const char *make(const char *name, uid_t owner, mode_t mode)
+{
+	static char path[128];
+	size_t len;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	len = strlen(path);
+	if (path[len - 1] == '/') {
+		path[len - 1] = '\0';
+		assert_int_equal(mkdir(path, 0755), 0);
+	} else {
+		f = fopen(path, "w");
+		assert_non_null(f);
+		fclose(f);
+	}
+	assert_int_equal(chown(path, owner, (gid_t)owner), 0);
+	assert_int_equal(chmod(path, mode), 0);
+	return path;
+}
+
+static void test_safe(void **state)
+{
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(chmod(dir, 0755), 0);
+	assert_true(ctl_socket_is_safe(make("of-root", 0, 0666)));
+	assert_true(ctl_socket_is_safe("/nowhere/there/is/one"));
+	make("daemon/", DAEMON, 0755);
+	assert_true(ctl_socket_is_safe(make("daemon/sock", DAEMON, 0666)));
+}
+
+static void test_unsafe(void **state)
+{
+	char link[160];
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_false(ctl_socket_is_safe(make("of-somebody", SOMEBODY, 0666)));
+	make("home/", SOMEBODY, 0755);
+	/* Root's today, and renamed tomorrow. */
+	assert_false(ctl_socket_is_safe(make("home/sock", 0, 0666)));
+	snprintf(link, sizeof(link), "%s/link", dir);
+	assert_int_equal(symlink("home/sock", link), 0);
+	assert_false(ctl_socket_is_safe(link));
+	snprintf(link, sizeof(link), "%s/home/later/sock", dir);
+	assert_false(ctl_socket_is_safe(link));
+	/* Where everybody may make it before the daemon does. */
+	assert_false(ctl_socket_is_safe("/tmp/there-is-none/sock"));
+	make("open/", 0, 0777);
+	assert_false(ctl_socket_is_safe(make("open/sock", 0, 0666)));
+	assert_false(ctl_socket_is_safe(""));
+}
+
+/* The variable is heeded where it is safe, and everybody else's always is. */
+static void test_environment(void **state)
+{
+	char path[160];
+
+	(void)state;
+	unsetenv("FOREFETCH_SOCKET");
+	assert_string_equal(ctl_socket_path(), "/run/forefetch/control.sock");
+	snprintf(path, sizeof(path), "%s/home/sock", dir);
+	setenv("FOREFETCH_SOCKET", path, 1);
+	assert_string_equal(ctl_socket_path(),
+	    geteuid() == 0 ? "/run/forefetch/control.sock" : path);
+	setenv("FOREFETCH_SOCKET", "/nowhere/sock", 1);
+	assert_string_equal(ctl_socket_path(), "/nowhere/sock");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_safe),
+	    cmocka_unit_test(test_unsafe),
+	    cmocka_unit_test(test_environment),
+	};
+	char command[64];
+	int failed;
+
+	if (!mkdtemp(dir))
+		return EXIT_FAILURE;
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	return system(command) == 0 ? failed : EXIT_FAILURE;
+}
