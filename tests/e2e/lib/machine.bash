@@ -53,6 +53,7 @@ machine_boot() {
 	container=lab unshare --pid --mount --cgroup --ipc --uts --fork \
 		bash -c "mount -t proc proc $root/proc &&
 			mount -t cgroup2 cgroup $root/sys/fs/cgroup &&
+			mount --make-rshared $root &&
 			exec chroot $root /lib/systemd/systemd --show-status=no" \
 		>/dev/null 2>&1 &
 	booted=$!
