@@ -160,7 +160,8 @@ static void put_not_found(const char *path, const Forefetch__Explained *x)
 	    [FOREFETCH__FOUND__HIDDEN] =
 		"you have not yet been seen to have access to its directory",
 	    [FOREFETCH__FOUND__UNMOUNTED] =
-		"nothing is known of what is mounted there"};
+		"nothing is known of what is mounted there until it is "
+		"used"};
 	size_t len = strlen(path);
 
 	fputs("  name         ", stdout);
@@ -168,7 +169,7 @@ static void put_not_found(const char *path, const Forefetch__Explained *x)
 		ctl_put_bytes(
 		    stdout, (const uint8_t *)path + len - x->left, x->left);
 	else
-		fputs("it", stdout);
+		fputs("this path", stdout);
 	printf(": %s%s\n",
 	    x->found <= FOREFETCH__FOUND__UNMOUNTED ? why[x->found]
 						    : "not known",

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config/config.h"
 #include "ctl/ctl_text.h"
 #include "doctor/doctor_private.h"
 #include "doctor/jobs.h"
@@ -237,11 +238,42 @@ static void report_config(const char *error, struct findings *out)
 	    "it may be), then forefetch reload");
 }
 
+/* forefetchd -t also tries directories, which are not for every user. */
+static void check_syntax(const char *file, struct findings *out)
+{
+	const struct config_source source = {.file = file,
+	    .run_dir = strcmp(file, CONFIG_FILE_DEFAULT) == 0
+			   ? CONFIG_RUN_DIR_DEFAULT
+			   : NULL};
+	char err[CONFIG_ERR_MAX];
+	struct config *c = config_load(&source, err, sizeof(err));
+
+	if (c)
+		findings_add(out, FINDING_OK, "configuration",
+		    "%s; root may also look at the directories that it names",
+		    file);
+	else
+		report_config(err, out);
+	config_free(c);
+}
+
+/* The error stands behind them. */
+static char *skip_warnings(char *text)
+{
+	static const char mark[] = "forefetchd: warning: ";
+	char *end;
+
+	while (strncmp(text, mark, sizeof(mark) - 1) == 0 &&
+	       (end = strchr(text, '\n')) && end[1])
+		text = end + 1;
+	return text;
+}
+
 void doctor_check_config(const struct doctor_env *env, struct findings *out)
 {
 	char file[DOCTOR_TEXT] = "/etc/forefetch.conf", program[600];
 	const char *argv[] = {program, "-t", "-f", file, NULL};
-	char text[4096];
+	char text[4096], *error;
 	int code;
 
 	if (env->st && env->st->config_file.len > 0)
@@ -267,8 +299,13 @@ void doctor_check_config(const struct doctor_env *env, struct findings *out)
 		findings_add(out, FINDING_OK, "configuration", "%s", file);
 		return;
 	}
-	first_line(text);
-	report_config(text, out);
+	if (geteuid() != 0) {
+		check_syntax(file, out);
+		return;
+	}
+	error = skip_warnings(text);
+	first_line(error);
+	report_config(error, out);
 }
 
 void doctor_check_log(const struct doctor_env *env, struct findings *out)
@@ -298,7 +335,7 @@ void doctor_check_log(const struct doctor_env *env, struct findings *out)
 		return;
 	}
 	findings_add(out, FINDING_NOTE, "log",
-	    "%u%s warnings within the last hour; the last: %s", lines,
-	    lines == 100 ? " or more" : "", last);
+	    "%u%s warning%s within the last hour; the last: %s", lines,
+	    lines == 100 ? " or more" : "", lines == 1 ? "" : "s", last);
 	findings_remedy(out, "journalctl -u %s -p warning", unit);
 }

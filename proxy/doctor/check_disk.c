@@ -158,8 +158,11 @@ static void check_speed(const char *dir, struct findings *out)
 	int err = try_disk(dir, &write_us, &read_us);
 
 	if (err == EACCES || err == EPERM || err == EOPNOTSUPP) {
-		findings_add(out, FINDING_SKIP, "speed",
-		    "root may measure it: %s", strerror(err));
+		findings_add(out, FINDING_SKIP, "speed", "%s: %s",
+		    err != EOPNOTSUPP ? "root may measure it"
+				      : "it cannot be measured on this "
+					"file system",
+		    strerror(err));
 		return;
 	}
 	if (err) {

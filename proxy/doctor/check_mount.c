@@ -273,7 +273,7 @@ static int ask_mount(const char *dir)
 }
 
 static void report_answer(
-    const struct doctor_mount *m, int err, struct findings *out)
+    const struct doctor_mount *m, bool daemon, int err, struct findings *out)
 {
 	switch (err) {
 	case 0:
@@ -293,6 +293,8 @@ static void report_answer(
 		    "it hangs: no answer within %d s", ANSWER_US / 1000000);
 		findings_remedy(out,
 		    *m->server ? "it goes on by itself when the server does: "
+				 "see above; umount -f -l %s gives it up"
+		    : !daemon  ? "it goes on by itself when forefetchd runs: "
 				 "see above; umount -f -l %s gives it up"
 			       : "none of forefetchd's servers listens there "
 				 "now: see the configuration, or umount -f -l "
@@ -324,7 +326,7 @@ void doctor_check_mount(const struct doctor_env *env,
 		    m->listen);
 	}
 	check_options(m, out);
-	report_answer(m, ask_mount(m->dir), out);
+	report_answer(m, env->st != NULL, ask_mount(m->dir), out);
 }
 
 /* ---- fstab ------------------------------------------------------------- */

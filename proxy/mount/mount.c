@@ -87,8 +87,8 @@ static int steps(struct job *job, const char *source, const char *dir)
 	if (!job->status) {
 		if (job->helper && !job->options.ordered)
 			mount_fail(&job->talk, MOUNT_SYSTEM, "daemon",
-			    "a line of /etc/fstab needs _netdev, so that "
-			    "forefetchd is there before it is mounted");
+			    "it must run before anything is mounted; a line "
+			    "of /etc/fstab needs _netdev for that");
 		return MOUNT_SYSTEM;
 	}
 	mount_step(&job->talk, "daemon", "forefetchd %s answers",

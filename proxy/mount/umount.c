@@ -118,8 +118,9 @@ static int umount_dir(struct job *job, const char *dir)
 	code = mount_kernel_umount(&job->call, &why);
 	if (code)
 		mount_fail(&job->talk, code, "unmount",
-		    "%s: %s (if it is busy, fuser -vm or lsof say by whom)",
-		    real, why.text);
+		    "%s: %s; if programs use it, fuser -vm %s or lsof tells "
+		    "which, and -l detaches it all the same",
+		    real, why.text, real);
 	else
 		mount_step(&job->talk, "unmount", "%s", real);
 	free(real);
