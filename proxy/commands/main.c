@@ -224,14 +224,28 @@ static int check_arguments(
 
 	if (opt->list)
 		max = 0;
-	else if (opt->nargs < cmd->args_min)
-		return usage_error(
-		    "arguments are missing: forefetch help ", cmd->name);
+	else if (opt->nargs < cmd->args_min) {
+		fprintf(stderr,
+		    "forefetch: arguments are missing; see forefetch %s "
+		    "--help\n",
+		    cmd->name);
+		return CTL_EXIT_USAGE;
+	}
 	if (opt->nargs > max)
 		return usage_error("too many arguments: ", opt->args[max]);
 	if (cmd->args_max && opt->arg && !*opt->arg)
 		return usage_error("an argument is empty", "");
 	return check_server(cmd, opt);
+}
+
+/* Only run_own() knows the options of such a command. */
+static int misplaced(const struct ctl_command *cmd)
+{
+	fprintf(stderr,
+	    "forefetch: only --socket PATH may stand before %s; its options "
+	    "stand behind it, see forefetch %s --help\n",
+	    cmd->name, cmd->name);
+	return CTL_EXIT_USAGE;
 }
 
 /* What is left after the options: COMMAND [ARGUMENT...]. */
@@ -254,7 +268,7 @@ static int run(
 	opt->args = argv + 1;
 	opt->nargs = argc - 1;
 	opt->arg = argv[1];
-	code = check_options(cmd, given, opt);
+	code = cmd->main ? misplaced(cmd) : check_options(cmd, given, opt);
 	if (!code)
 		code = check_arguments(cmd, opt);
 	if (code)

@@ -78,6 +78,12 @@ class Names(Commands):
             code, out, err = self.run_it(*words)
             self.assertEqual((code, out), (2, ""))
             self.assertRegex(err, "^forefetch: ")
+        # Commands with a command line of their own.
+        for words in (("--", "mount"), ("--json", "mount"),
+                      ("--socket", "/x", "--socket", "/x", "umount", "/")):
+            code, out, err = self.run_it(*words)
+            self.assertEqual((code, out), (2, ""))
+            self.assertIn("stand behind it", err)
         self.assertRegex(self.run_it("-V")[1], r"^forefetch \d")
         self.assertEqual(self.run_it("-V"), self.run_it("--version"))
 
