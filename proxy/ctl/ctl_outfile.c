@@ -25,7 +25,7 @@ bool ctl_outfile_open(struct ctl_outfile *f, const char *file)
 		f->out = fdopen(fd, "w");
 	if (f->out)
 		return true;
-	complain(f->tmp);
+	complain(file);
 	free(f->tmp);
 	return false;
 }

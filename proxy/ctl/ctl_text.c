@@ -55,7 +55,10 @@ const char *ctl_text_rate(char buf[CTL_TEXT_MAX], uint64_t bytes_per_second)
 		value /= 1000;
 		i++;
 	}
-	return three_digits(buf, value, units[i]);
+	if (i > 0)
+		return three_digits(buf, value, units[i]);
+	snprintf(buf, CTL_TEXT_MAX, "%.0f bit/s", value);
+	return buf;
 }
 
 const char *ctl_text_duration(char buf[CTL_TEXT_MAX], uint64_t us)
