@@ -200,10 +200,11 @@ static void put_caches(const Forefetch__ServerStats *srv)
 	put_copies(srv);
 	printf("  asked    again for %" PRIu64 " objects: ",
 	    ctl_number(srv, "confirmed") + ctl_number(srv, "contradicted"));
-	ctl_put(stdout, srv,
-	    "{confirmed} unchanged, {contradicted} changed\n"
-	    "  saved    {round_trips_saved} round "
-	    "trip{round_trips_saved:S}\n");
+	ctl_put(stdout, srv, "{confirmed} unchanged, {contradicted} changed\n");
+	if (srv->prefetch)
+		ctl_put(stdout, srv->prefetch,
+		    "  saved    {saved_round_trips} round "
+		    "trip{saved_round_trips:S}, {saved_us:T}\n");
 }
 
 static const char *percent(char buf[CTL_TEXT_MAX], uint32_t permille)
@@ -229,11 +230,7 @@ static void put_prefetch(const Forefetch__ServerStats *srv)
 	    percent(text[3], p->waste_permille));
 	ctl_put(stdout, srv,
 	    "  objects     {prefetch_used} used, "
-	    "{prefetch_late} late, {prefetch_unused} unused\n");
-	ctl_put(stdout, p,
-	    "  saved       {saved_round_trips} round "
-	    "trip{saved_round_trips:S}, {saved_us:T}\n");
-	ctl_put(stdout, srv,
+	    "{prefetch_late} late, {prefetch_unused} unused\n"
 	    "  ahead       {prefetch_calls} calls, {prefetch_bytes:B}, "
 	    "{prefetch_errors} refused; {prefetch_flight_bytes:B} of at most "
 	    "{prefetch_window_bytes:B} under way\n"

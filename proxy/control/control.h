@@ -104,7 +104,7 @@ struct control_server {
 	struct caches *caches;
 	struct compact *compact;
 	struct hints *hints;
-	const struct history *history;
+	struct history *history;
 	struct pins *pins;
 	struct prefetch *prefetch;
 	struct tracer *tracer;

@@ -3,6 +3,7 @@
 #include "base/histogram.h"
 #include "base/metrics.h"
 #include "control/control_reply_private.h"
+#include "control/history.h"
 
 void reply_status(struct reply *r, const Forefetch__Request *request)
 {
@@ -120,9 +121,10 @@ static uint32_t permille(uint64_t part, uint64_t whole)
 	return (uint32_t)((double)part * 1000 / (double)whole + 0.5);
 }
 
-static void fill_prefetch(
-    struct reply *r, const struct metrics *m, Forefetch__ServerStats *out)
+static void fill_prefetch(struct reply *r, const struct control_server *srv,
+    Forefetch__ServerStats *out)
 {
+	const struct metrics *m = srv->metrics;
 	static const enum metrics_counter misses[] = {METRICS_ATTR_MISSES,
 	    METRICS_NAME_MISSES, METRICS_ACCESS_MISSES, METRICS_LIST_MISSES,
 	    METRICS_ANSWER_MISSES, METRICS_DATA_MISSES};
@@ -142,8 +144,8 @@ static void fill_prefetch(
 	msg->waste_permille =
 	    permille(metrics_get(m, METRICS_PREFETCH_UNUSED_BYTES),
 		metrics_get(m, METRICS_BYTES_RETURNED));
-	msg->saved_round_trips = used;
-	msg->saved_us = used * metrics_get_gauge(m, METRICS_GAUGE_LINK_SRTT_US);
+	msg->saved_round_trips = metrics_get(m, METRICS_ROUND_TRIPS_SAVED);
+	msg->saved_us = history_saved_us(srv->history);
 	out->prefetch = msg;
 }
 
@@ -165,7 +167,7 @@ void reply_stats(struct reply *r, const Forefetch__Request *request)
 		srv->name = reply_bytes(s.at.name);
 		fill_calls(r, s.at.metrics, srv);
 		fill_counters(r, s.at.metrics, srv);
-		fill_prefetch(r, s.at.metrics, srv);
+		fill_prefetch(r, &s.at, srv);
 	}
 	r->res.result_case = FOREFETCH__RESPONSE__RESULT_STATS;
 	r->res.stats = out;

@@ -19,7 +19,9 @@ struct history {
 	struct event *timer;
 	uint64_t
 	    wait_us;     /* of a call that was passed on; UINT64_MAX: no idea */
-	uint64_t spared; /* round trips, until the last sample */
+	uint64_t spared; /* round trips that saved_us is of */
+	uint64_t saved_us;           /* since it was made … */
+	uint64_t saved_before_us;    /* … and until the last sample */
 	struct history_sample total; /* until the last sample */
 	size_t first, n;
 	struct history_sample ring[HISTORY_SAMPLES];
@@ -132,18 +134,30 @@ static void sample_fill(struct history_sample *s, const struct metrics *m,
  * ahead fill the link, that is long because of them, so it is no more than
  * what calls that were passed on took in the last sample that has any.
  */
-static uint64_t spared_us(struct history *h, const struct history_sample *s)
+static uint64_t spared_us(
+    const struct history *h, const struct history_sample *s)
 {
-	if (s->misses > 0)
-		h->wait_us = s->waited_us / s->misses;
-	return h->wait_us < s->srtt_us ? h->wait_us : s->srtt_us;
+	uint64_t wait_us =
+	    s->misses > 0 ? s->waited_us / s->misses : h->wait_us;
+
+	return wait_us < s->srtt_us ? wait_us : s->srtt_us;
+}
+
+/* Counts what was spared since it was last counted; `s` is what happened since
+ * the last sample. Never taken back, so that the sum only grows. */
+static void count_spared(
+    struct history *h, const struct metrics *m, const struct history_sample *s)
+{
+	uint64_t spared = metrics_get(m, METRICS_ROUND_TRIPS_SAVED);
+
+	h->saved_us += since(spared, h->spared) * spared_us(h, s);
+	h->spared = spared;
 }
 
 void history_take(struct history *h, uint64_t now_us)
 {
 	const struct metrics *m = h->measure(h->ctx);
 	struct history_sample now = totals(m), *s;
-	uint64_t spared = metrics_get(m, METRICS_ROUND_TRIPS_SAVED);
 
 	if (h->n == HISTORY_SAMPLES)
 		h->first = (h->first + 1) % HISTORY_SAMPLES;
@@ -151,13 +165,16 @@ void history_take(struct history *h, uint64_t now_us)
 		h->n++;
 	s = &h->ring[(h->first + h->n - 1) % HISTORY_SAMPLES];
 	sample_fill(s, m, &now, &h->total);
-	s->saved_us = since(spared, h->spared) * spared_us(h, s);
+	count_spared(h, m, s);
+	if (s->misses > 0)
+		h->wait_us = s->waited_us / s->misses;
+	s->saved_us = h->saved_us - h->saved_before_us;
+	h->saved_before_us = h->saved_us;
 	s->at_us = now_us;
 	s->span_us = since(now_us, h->total.at_us);
 	h->saved_today_us += s->saved_us;
 	now.at_us = now_us;
 	h->total = now;
-	h->spared = spared;
 }
 
 /* The first call reads the time zone from the disk: history_new() makes it. */
@@ -174,6 +191,20 @@ void history_begin_day(struct history *h, int day)
 	if (day != h->day)
 		h->saved_today_us = 0;
 	h->day = day;
+}
+
+uint64_t history_saved_us(struct history *h)
+{
+	const struct metrics *m;
+	struct history_sample now, s;
+
+	if (!h)
+		return 0;
+	m = h->measure(h->ctx);
+	now = totals(m);
+	sample_fill(&s, m, &now, &h->total);
+	count_spared(h, m, &s);
+	return h->saved_us;
 }
 
 uint64_t history_saved_today_us(const struct history *h)

@@ -68,6 +68,9 @@ size_t history_count(const struct history *h);
 /* The i-th of history_count(), the oldest first. */
 const struct history_sample *history_at(const struct history *h, size_t i);
 
+/* What saved_us of a sample is, since it was made and until now; never less
+ * than before. 0 where `h` is NULL. */
+uint64_t history_saved_us(struct history *h);
 /* The sum of all samples' saved_us since midnight, or since it was made, where
  * that is later. 0 where `h` is NULL. */
 uint64_t history_saved_today_us(const struct history *h);

@@ -98,7 +98,7 @@ static void find_rates(
 		return;
 	top_totals_read(former->stats, &then);
 	top_totals_read(srv->stats, &now);
-	top_rates_find(&then, &now, seconds, srv->trip_us, &srv->rates);
+	top_rates_find(&then, &now, seconds, &srv->rates);
 }
 
 static void free_servers(struct top_server *servers, size_t n)

@@ -56,7 +56,7 @@ void top_totals_read(const Forefetch__ServerStats *srv, struct top_totals *out)
 	out->misses = sum_of(srv, misses);
 	out->ahead_bytes = sum_of(srv, ahead);
 	out->dropped = sum_of(srv, dropped);
-	(void)ctl_find(srv, "round_trips_saved", &out->spared);
+	out->saved_us = srv->prefetch ? srv->prefetch->saved_us : 0;
 	(void)ctl_find(srv, "prefetch_used", &out->used);
 	(void)ctl_find(srv, "prefetch_late", &out->late);
 	(void)ctl_find(srv, "prefetch_unused", &out->unused);
@@ -89,7 +89,7 @@ static double share(double part, double whole)
 }
 
 void top_rates_find(const struct top_totals *then, const struct top_totals *now,
-    double seconds, uint64_t trip_us, struct top_rates *out)
+    double seconds, struct top_rates *out)
 {
 	struct top_totals d;
 
@@ -104,7 +104,7 @@ void top_rates_find(const struct top_totals *then, const struct top_totals *now,
 	    .ahead_bytes = (double)d.ahead_bytes / seconds,
 	    .hits = (double)d.hits / seconds,
 	    .misses = (double)d.misses / seconds,
-	    .saved_s = (double)d.spared * (double)trip_us / 1e6 / seconds,
+	    .saved_s = (double)d.saved_us / 1e6 / seconds,
 	    .waited_s = (double)d.waited_us / 1e6 / seconds,
 	    .used = (double)d.used / seconds,
 	    .late = (double)d.late / seconds,

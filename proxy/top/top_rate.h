@@ -16,7 +16,7 @@ struct top_totals {
 	uint64_t ahead_bytes;    /* of these: replies to calls ahead */
 	uint64_t received_bytes; /* all replies of the server */
 	uint64_t hits, misses;   /* of the caches */
-	uint64_t spared;         /* calls answered without one to the server */
+	uint64_t saved_us;       /* of waiting that clients were spared */
 	uint64_t waited_us;      /* time to reply, of all clients' calls */
 	/* Predictions by what became of them. */
 	uint64_t used, late, unused, dropped;
@@ -37,10 +37,10 @@ struct top_rates {
 	double ahead_share; /* of what came over the link; -1: nothing did */
 };
 
-/* `trip_us`: what a call to the server takes. Not known where a counter has
- * gone back, since they began anew, or no time has passed. */
+/* Not known where a counter has gone back, since they began anew, or no time
+ * has passed. */
 void top_rates_find(const struct top_totals *then, const struct top_totals *now,
-    double seconds, uint64_t trip_us, struct top_rates *out);
+    double seconds, struct top_rates *out);
 
 /* Of a mount. */
 struct top_mount_rates {

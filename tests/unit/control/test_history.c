@@ -140,6 +140,27 @@ static void test_saved_today(void **state)
 	assert_int_equal(history_saved_today_us(NULL), 0);
 }
 
+/* Whoever asks sees all until now; a link that gets slower takes nothing back,
+ * and its round trip does not count for calls of before. */
+static void test_saved_until_now(void **state)
+{
+	struct fixture *f = *state;
+	struct metrics_call call = {.latency_us = 3000};
+
+	metrics_set_gauge(f->m, METRICS_GAUGE_LINK_SRTT_US, 40000);
+	metrics_add(f->m, METRICS_ROUND_TRIPS_SAVED, 10);
+	assert_int_equal(history_saved_us(f->h), 10 * 40000);
+	metrics_set_gauge(f->m, METRICS_GAUGE_LINK_SRTT_US, 9000000);
+	metrics_add(f->m, METRICS_DATA_MISSES, 1);
+	metrics_add_call(f->m, METRICS_CLIENT, 100003, 6, &call);
+	assert_int_equal(history_saved_us(f->h), 10 * 40000);
+	metrics_add(f->m, METRICS_ROUND_TRIPS_SAVED, 2);
+	assert_int_equal(take(f)->saved_us, 10 * 40000 + 2 * 3000);
+	assert_int_equal(history_saved_us(f->h), 10 * 40000 + 2 * 3000);
+	assert_int_equal(take(f)->saved_us, 0);
+	assert_int_equal(history_saved_us(NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,6 +171,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(
 		test_an_hour_is_kept, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_saved_today, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_saved_until_now, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

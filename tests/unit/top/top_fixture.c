@@ -76,8 +76,8 @@ static void put_counter(
 static Forefetch__Response *make_stats(
     struct arena *a, const struct saying *say)
 {
-	static const char *const keys[] = {"name_hits", "name_misses",
-	    "round_trips_saved", "prefetch_used", "prefetch_bytes"};
+	static const char *const keys[] = {
+	    "name_hits", "name_misses", "prefetch_used", "prefetch_bytes"};
 	enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
 	Forefetch__Response res = FOREFETCH__RESPONSE__INIT;
 	Forefetch__Stats *st = arena_message(a, &forefetch__stats__descriptor);
@@ -95,6 +95,9 @@ static Forefetch__Response *make_stats(
 		for (int k = 0; k < KEYS; k++)
 			put_counter(a, srv->counters[k], keys[k], say->count);
 		put_counter(a, srv->counters[KEYS], "link_srtt_us", 40000);
+		srv->prefetch =
+		    arena_message(a, &forefetch__prefetch_stats__descriptor);
+		srv->prefetch->saved_us = 40000 * say->count;
 		srv->calls =
 		    arena_messages(a, &forefetch__call_stats__descriptor, 2);
 		srv->n_calls = 2;
