@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What goes on now: calls that wait, what is fetched ahead, what became of
- * predictions. Where names are asked for, the cache of names is gone through
- * for them, a part in each turn of the loop, while the answer is kept.
+ * predictions. Each turn of the loop tells of one server. Where names are asked
+ * for, the cache of names is gone through for them, a part in each turn, while
+ * the answer is kept.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "control/control_reply_private.h"
@@ -174,6 +176,93 @@ static Forefetch__Activity *answer(
 	return out;
 }
 
+/* ---- several servers --------------------------------------------------- */
+
+/* The answer so far, one server in a turn. It has copies only, so any server
+ * may go meanwhile. */
+struct each_work {
+	struct control_work work;
+	struct arena arena;
+	Forefetch__Activity *out;
+	size_t next; /* of all servers */
+	size_t room; /* in `out` */
+};
+
+static void each_free(struct control_work *w)
+{
+	struct each_work *k = (struct each_work *)w;
+
+	arena_clear(&k->arena);
+	free(k);
+}
+
+/* False without memory. */
+static bool each_begin(struct each_work *k, size_t n)
+{
+	k->work.no_server = true;
+	k->room = n;
+	k->out = arena_message(&k->arena, &forefetch__activity__descriptor);
+	if (k->out)
+		k->out->servers = arena_messages(
+		    &k->arena, &forefetch__server_activity__descriptor, n);
+	return !k->arena.failed;
+}
+
+/* Where one has gone or come, others have moved in the list. */
+static bool has(const Forefetch__Activity *out, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < out->n_servers; i++)
+		if (out->servers[i]->name.len == len &&
+		    memcmp(out->servers[i]->name.data, name, len) == 0)
+			return true;
+	return false;
+}
+
+/* The next server; true where there is none left. */
+static bool each_step(
+    struct each_work *k, struct activity *a, const ProtobufCBinaryData *filter)
+{
+	struct reply_servers s = {
+	    .reply = a->r, .filter = filter, .next = k->next};
+
+	if (!reply_next(&s))
+		return true;
+	k->next = s.next;
+	a->arena = &k->arena;
+	if (!has(k->out, s.at.name))
+		fill_server(
+		    a, s.next - 1, &s.at, k->out->servers[k->out->n_servers++]);
+	return k->arena.failed || k->out->n_servers == k->room;
+}
+
+/* The answer, in the last of several turns; NULL before, and after an error. */
+static Forefetch__Activity *answer_each(
+    struct activity *a, const ProtobufCBinaryData *filter)
+{
+	struct each_work *k;
+	size_t n = 0;
+	bool begun;
+
+	if (!a->r->session->work) {
+		if (!reply_count(a->r, filter, &n))
+			return NULL;
+		if (n <= 1)
+			return answer(a, filter);
+	}
+	k = reply_work(a->r, sizeof(*k), each_free, &begun);
+	if (!k)
+		return NULL;
+	if (begun && !each_begin(k, n)) {
+		a->r->arena.failed = true;
+		return NULL;
+	}
+	a->r->later = !each_step(k, a, filter);
+	a->r->arena.failed |= k->arena.failed;
+	return a->r->later ? NULL : k->out;
+}
+
 /* ---- names ------------------------------------------------------------ */
 
 /* The answer of the first turn, and what its objects are called. */
@@ -277,7 +366,7 @@ void reply_activity(struct reply *r, const Forefetch__Request *request)
 	    .past = req->past,
 	    .now_us = clock_now_us()};
 	Forefetch__Activity *out = req->names ? answer_named(&a, &req->server)
-					      : answer(&a, &req->server);
+					      : answer_each(&a, &req->server);
 
 	if (!out)
 		return;

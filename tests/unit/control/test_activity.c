@@ -23,6 +23,8 @@ static struct {
 	size_t rows; /* how many each module has */
 	unsigned steps;
 	unsigned servers;
+	unsigned turns;
+	bool moves; /* after the first turn, its server is the second one */
 } w;
 
 /* ---- the daemon ------------------------------------------------------- */
@@ -30,7 +32,9 @@ static struct {
 static bool find_server(void *ctx, size_t i, struct control_server *out)
 {
 	*out = (struct control_server){
-	    .name = i ? "src" : "nas", .caches = ctx, .prefetch = ctx};
+	    .name = i == w.turns * w.moves ? "nas" : "src",
+	    .caches = ctx,
+	    .prefetch = ctx};
 	return i < w.servers;
 }
 
@@ -123,10 +127,11 @@ static Forefetch__Response *ask(uid_t uid, const char *server, bool names)
 	request.command_case = FOREFETCH__REQUEST__COMMAND_ACTIVITY;
 	request.activity = &activity;
 	len = forefetch__request__pack(&request, buf);
-	do
+	do {
 		rc = control_reply_build(
 		    buf, len, &peer, &session, &ops, &w, &out, &len);
-	while (rc == -EAGAIN);
+		w.turns++;
+	} while (rc == -EAGAIN);
 	assert_int_equal(rc, 0);
 	assert_null(session.work);
 	assert_true(len <= CONTROL_RESPONSE_MAX);
@@ -185,6 +190,26 @@ static void test_rows(void **state)
 	assert_text(&srv->mounts[0]->export_path, "/home");
 	forefetch__response__free_unpacked(res, NULL);
 	assert_int_equal(w.steps, 0);
+}
+
+/* A server in each turn of the loop, each once, though they move. */
+static void test_turns(void **state)
+{
+	Forefetch__Response *res = ask(OTHER, "", false);
+
+	(void)state;
+	assert_int_equal(w.turns, 2);
+	forefetch__response__free_unpacked(res, NULL);
+	w.turns = 0;
+	w.moves = true;
+	res = ask(OTHER, "", false);
+	assert_int_equal(res->activity->n_servers, 1);
+	assert_text(&res->activity->servers[0]->name, "nas");
+	forefetch__response__free_unpacked(res, NULL);
+	w.turns = 0;
+	w.moves = false;
+	forefetch__response__free_unpacked(ask(OTHER, "src", false), NULL);
+	assert_int_equal(w.turns, 1);
 }
 
 /* They are looked up with the rights of whoever asks, in several turns. */
@@ -251,6 +276,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup(test_whose, begin),
 	    cmocka_unit_test_setup(test_rows, begin),
+	    cmocka_unit_test_setup(test_turns, begin),
 	    cmocka_unit_test_setup(test_names, begin),
 	    cmocka_unit_test_setup(test_errors, begin),
 	    cmocka_unit_test_setup(test_no_server, begin),
