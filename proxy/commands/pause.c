@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* forefetch pause and resume: nothing is fetched ahead for a while. */
-#include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/unit.h"
 #include "commands/command_list.h"
 #include "ctl/ctl_client.h"
 #include "ctl/ctl_json.h"
@@ -11,39 +12,14 @@
 
 #define YEAR_MS UINT64_C(31536000000)
 
-static uint64_t unit_ms(char unit)
-{
-	switch (unit) {
-	case 's':
-		return 1000;
-	case 'm':
-		return 60000;
-	case 'h':
-		return 3600000;
-	case 'd':
-		return 86400000;
-	default:
-		return 0;
-	}
-}
-
 /* "1h30m"; 0 where it is none, or longer than a year. */
 static uint64_t parse_ms(const char *text)
 {
-	uint64_t ms = 0, n, unit;
-	char *end;
+	uint64_t us;
 
-	do {
-		if (*text < '0' || *text > '9')
-			return 0;
-		n = strtoumax(text, &end, 10);
-		unit = unit_ms(*end);
-		if (!unit || n > YEAR_MS / unit)
-			return 0;
-		ms += n * unit;
-		text = end + 1;
-	} while (*text && ms <= YEAR_MS);
-	return ms <= YEAR_MS ? ms : 0;
+	if (unit_parse(&units_time, text, &us) < 0)
+		return 0;
+	return us / 1000 <= YEAR_MS ? us / 1000 : 0;
 }
 
 static void put_server(const Forefetch__PausedServer *srv)

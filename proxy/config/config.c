@@ -10,7 +10,6 @@
  *   config_parse.c           sections, checks that span keys
  *   config_key.c             the table of keys
  *   config_value.c, _text.c  the kinds of value
- *   config_unit.c            numbers with units
  *   exportpath.c             which paths a server may be asked for
  */
 #include "config/config.h"

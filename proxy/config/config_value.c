@@ -4,7 +4,7 @@
 #include "config/config_value.h"
 
 #include "config/config.h"
-#include "config/config_unit.h"
+#include "base/unit.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -33,20 +33,20 @@ __attribute__((format(printf, 2, 3))) static int refuse(
 
 /* Parse and hold against the range; `want` says what a good text looks like. */
 static int parse_number(const struct config_range *range, const char *text,
-    const struct config_units *units, const char *want, uint64_t *out,
+    const struct units *units, const char *want, uint64_t *out,
     struct config_why *why)
 {
 	char quoted[QUOTE_MAX], min[32], max[32];
 	uint64_t n = 0;
-	int err = config_unit_parse(units, text, &n);
+	int err = unit_parse(units, text, &n);
 
 	log_escape(quoted, sizeof(quoted), text, strlen(text));
 	if (err == -EINVAL)
 		return refuse(why, "'%s' is not %s", quoted, want);
 	if (err || n < range->min || n > range->max)
 		return refuse(why, "'%s' is out of range; want %s to %s",
-		    quoted, config_unit_format(units, range->min, min),
-		    config_unit_format(units, range->max, max));
+		    quoted, unit_format(units, range->min, min),
+		    unit_format(units, range->max, max));
 	*out = n;
 	return 0;
 }
@@ -54,7 +54,7 @@ static int parse_number(const struct config_range *range, const char *text,
 static int size_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
-	return parse_number(range, text, &config_units_size,
+	return parse_number(range, text, &units_size,
 	    "a size such as 65536, 16K, 1.5G or 10GiB", field, why);
 }
 
@@ -64,9 +64,7 @@ static void size_print(
 	char text[32];
 
 	(void)range;
-	fputs(config_unit_format(
-		  &config_units_size, *(const uint64_t *)field, text),
-	    out);
+	fputs(unit_format(&units_size, *(const uint64_t *)field, text), out);
 }
 
 const struct config_type config_type_size = {
@@ -105,7 +103,7 @@ static int speed_parse(const struct config_range *range, const char *text,
 	*(uint64_t *)field = 0;
 	if (is_off(text))
 		return 0;
-	return parse_number(range, text, &config_units_rate,
+	return parse_number(range, text, &units_rate,
 	    "off, or a rate such as 500kbit, 64 Mbit/s or 8MB/s", field, why);
 }
 
@@ -116,8 +114,7 @@ static void speed_print(
 	char text[32];
 
 	(void)range;
-	fputs(rate ? config_unit_format(&config_units_rate, rate, text) : "off",
-	    out);
+	fputs(rate ? unit_format(&units_rate, rate, text) : "off", out);
 }
 
 const struct config_type config_type_speed = {
@@ -134,7 +131,7 @@ static int bytespeed_parse(const struct config_range *range, const char *text,
 	int err = 0;
 
 	if (!is_off(text))
-		err = parse_number(range, text, &config_units_size,
+		err = parse_number(range, text, &units_size,
 		    "off, or bytes a second such as 500K or 8M", &n, why);
 	if (!err)
 		*(uint64_t *)field = n * CHAR_BIT;
@@ -150,7 +147,7 @@ const struct config_type config_type_bytespeed = {
 static int duration_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
-	return parse_number(range, text, &config_units_time,
+	return parse_number(range, text, &units_time,
 	    "a time with its unit, such as 500ms, 3s, 2m or 1h30m", field, why);
 }
 
@@ -161,8 +158,7 @@ static void duration_print(
 	char text[32];
 
 	(void)range;
-	fputs(*us ? config_unit_format(&config_units_time, *us, text) : "0s",
-	    out);
+	fputs(*us ? unit_format(&units_time, *us, text) : "0s", out);
 }
 
 const struct config_type config_type_duration = {
@@ -175,8 +171,7 @@ static int count_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
 	uint64_t n = 0;
-	int err =
-	    parse_number(range, text, &config_units_none, "a number", &n, why);
+	int err = parse_number(range, text, &units_none, "a number", &n, why);
 
 	assert(range->max <= UINT_MAX);
 	*(unsigned *)field = (unsigned)n;
@@ -200,8 +195,8 @@ static int port_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
 	uint64_t n = 0;
-	int err = parse_number(
-	    range, text, &config_units_none, "a port number", &n, why);
+	int err =
+	    parse_number(range, text, &units_none, "a port number", &n, why);
 
 	assert(range->max <= UINT16_MAX);
 	*(uint16_t *)field = (uint16_t)n;
@@ -325,9 +320,9 @@ static int rate_parse(const struct config_range *range, const char *text,
 		    "off could mean two things; write 100%% for no limit, or "
 		    "prefetch = off to fetch nothing ahead");
 	if (!strchr(text, '%'))
-		return parse_number(range, text, &config_units_rate, want,
+		return parse_number(range, text, &units_rate, want,
 		    &rate->bits_per_second, why);
-	err = parse_number(&shares, text, &config_units_percent, want, &n, why);
+	err = parse_number(&shares, text, &units_percent, want, &n, why);
 	rate->percent = (unsigned)n;
 	return err;
 }
@@ -342,9 +337,8 @@ static void rate_print(
 	if (rate->percent)
 		fprintf(out, "%u%%", rate->percent);
 	else
-		fputs(config_unit_format(
-			  &config_units_rate, rate->bits_per_second, text),
-		    out);
+		fputs(
+		    unit_format(&units_rate, rate->bits_per_second, text), out);
 }
 
 const struct config_type config_type_rate = {

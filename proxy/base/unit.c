@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Numbers with their units, as people write them. */
-#include "config/config_unit.h"
+#include "base/unit.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -21,7 +21,7 @@ struct unit {
 	uint64_t factor;
 };
 
-struct config_units {
+struct units {
 	const struct unit *printed; /* rising; ends with NULL */
 	const struct unit *others;  /* that are understood; NULL: none */
 	/* The factor of a word that is in neither; 0: it is none. */
@@ -140,16 +140,14 @@ static uint64_t rate_factor(const char *word)
 	return 0;
 }
 
-const struct config_units config_units_none = {.printed = none};
-const struct config_units config_units_percent = {.printed = percent};
-const struct config_units config_units_size = {
-    .printed = sizes, .others = other_sizes};
-const struct config_units config_units_time = {
+const struct units units_none = {.printed = none};
+const struct units units_percent = {.printed = percent};
+const struct units units_size = {.printed = sizes, .others = other_sizes};
+const struct units units_time = {
     .printed = times, .others = other_times, .parts = true};
-const struct config_units config_units_rate = {
-    .printed = rates, .factor = rate_factor};
+const struct units units_rate = {.printed = rates, .factor = rate_factor};
 
-static uint64_t find_factor(const struct config_units *units, const char *word)
+static uint64_t find_factor(const struct units *units, const char *word)
 {
 	for (const struct unit *u = units->printed; u->name; u++)
 		if (strcasecmp(u->name, word) == 0)
@@ -216,7 +214,7 @@ static bool take_word(const char **text, char *word, size_t size)
 }
 
 /* One number with its unit, added to *sum. */
-static int take_part(const struct config_units *units, const char **text,
+static int take_part(const struct units *units, const char **text,
     uint64_t *factor, uint64_t *sum)
 {
 	struct number number;
@@ -242,8 +240,7 @@ static int take_part(const struct config_units *units, const char **text,
 	return 0;
 }
 
-int config_unit_parse(
-    const struct config_units *units, const char *text, uint64_t *out)
+int unit_parse(const struct units *units, const char *text, uint64_t *out)
 {
 	uint64_t sum = 0, factor = 0, before = UINT64_MAX;
 	int err = 0;
@@ -263,8 +260,7 @@ int config_unit_parse(
 	return err;
 }
 
-const char *config_unit_format(
-    const struct config_units *units, uint64_t n, char text[32])
+const char *unit_format(const struct units *units, uint64_t n, char text[32])
 {
 	const struct unit *best = units->printed;
 
