@@ -140,6 +140,9 @@ struct control_ops {
 	 * `uid`, or with 0 of all, and how many others there are. */
 	void (*fill_activity)(void *ctx, size_t i, uint32_t uid,
 	    struct arena *a, Forefetch__ServerActivity *out);
+	/* Calls ahead are paused until then (hold_pause()): of all servers, and
+	 * of those that come. */
+	void (*pause)(void *ctx, uint64_t until_us);
 	/* Have a job done by a thread (iopool.h). */
 	void (*submit)(void *ctx, struct iopool_job *job);
 };

@@ -26,18 +26,21 @@ Forefetch__HoldStatus *control_hold_status(
 	return out;
 }
 
+static uint64_t until_us(const Forefetch__PauseRequest *req, uint64_t now_us)
+{
+	if (req->resume)
+		return 0;
+	return req->for_ms ? now_us + req->for_ms * 1000 : HOLD_NO_END;
+}
+
 static void pause_one(struct reply *r, const struct control_server *srv,
-    const Forefetch__PauseRequest *req, Forefetch__PausedServer *out)
+    const Forefetch__PauseRequest *req, uint64_t now_us,
+    Forefetch__PausedServer *out)
 {
 	struct hold *hold = prefetch_hold(srv->prefetch);
-	uint64_t now_us = clock_now_us();
 	struct hold_status st;
 
-	if (req->resume)
-		hold_pause(hold, 0);
-	else
-		hold_pause(hold,
-		    req->for_ms ? now_us + req->for_ms * 1000 : HOLD_NO_END);
+	hold_pause(hold, until_us(req, now_us));
 	hold_get_status(hold, now_us, &st);
 	out->name = reply_bytes(srv->name);
 	out->hold = control_hold_status(&r->arena, &st);
@@ -49,6 +52,7 @@ void reply_pause(struct reply *r, const Forefetch__Request *request)
 	Forefetch__Paused *out =
 	    arena_message(&r->arena, &forefetch__paused__descriptor);
 	struct reply_servers s = {.reply = r, .filter = &req->server};
+	uint64_t now_us = clock_now_us();
 	size_t n;
 
 	if (!out ||
@@ -61,10 +65,13 @@ void reply_pause(struct reply *r, const Forefetch__Request *request)
 		    "a pause may last a year at most");
 		return;
 	}
+	if (req->server.len == 0)
+		r->ops->pause(r->ctx, until_us(req, now_us));
 	out->servers =
 	    arena_messages(&r->arena, &forefetch__paused_server__descriptor, n);
 	while (!r->arena.failed && reply_next(&s))
-		pause_one(r, &s.at, req, out->servers[out->n_servers++]);
+		pause_one(
+		    r, &s.at, req, now_us, out->servers[out->n_servers++]);
 	r->res.result_case = FOREFETCH__RESPONSE__RESULT_PAUSE;
 	r->res.pause = out;
 }

@@ -38,7 +38,6 @@
 #include "daemon/reload.h"
 #include "daemon/server.h"
 #include "daemon/servers.h"
-#include "daemon/server.h"
 #include "datacache/datacache.h"
 #include "nfsproto/rbuf.h"
 #include "svc/room.h"
@@ -168,6 +167,13 @@ static int flush(void *ctx, size_t i)
 	return server_flush(servers_at(d->servers, i));
 }
 
+static void pause_all(void *ctx, uint64_t until_us)
+{
+	struct daemon *d = ctx;
+
+	servers_pause(d->servers, until_us);
+}
+
 static void submit(void *ctx, struct iopool_job *job)
 {
 	struct daemon *d = ctx;
@@ -196,6 +202,7 @@ static const struct control_ops control_ops = {
     .flush = flush,
     .reload = reload,
     .fill_activity = fill_activity,
+    .pause = pause_all,
     .submit = submit,
 };
 

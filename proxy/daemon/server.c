@@ -425,6 +425,7 @@ int server_open(
 	if (!open_clients(s, err, errlen))
 		return -errno;
 	use_metered(s);
+	server_pause(s, s->p.paused_until_us);
 	server_resolve(s);
 	return 0;
 }
@@ -462,6 +463,20 @@ void server_set_metered(struct server *s, bool metered)
 	s->p.metered = metered;
 	if (s->svc)
 		use_metered(s);
+}
+
+void server_pause(struct server *s, uint64_t until_us)
+{
+	s->p.paused_until_us = until_us;
+	if (s->prefetch)
+		hold_pause(prefetch_hold(s->prefetch), until_us);
+}
+
+uint64_t server_paused_until_us(const struct server *s)
+{
+	return s->prefetch ? hold_paused_until_us(
+				 prefetch_hold(s->prefetch), clock_now_us())
+			   : s->p.paused_until_us;
 }
 
 void server_set_config(

@@ -41,10 +41,11 @@ struct server_params {
 	 * server_set_shares(). */
 	uint64_t disk_bytes;
 	uint64_t memory_bytes;
-	uint64_t learn_bytes;  /* for what is learned; stays */
-	uint64_t reorder_rate; /* as in struct config */
-	bool metered;          /* see server_set_metered() */
-	uint64_t serial;       /* no other one has had it */
+	uint64_t learn_bytes;     /* for what is learned; stays */
+	uint64_t reorder_rate;    /* as in struct config */
+	bool metered;             /* see server_set_metered() */
+	uint64_t paused_until_us; /* see server_pause() */
+	uint64_t serial;          /* no other one has had it */
 	const struct config_server *config;
 };
 
@@ -95,6 +96,10 @@ void server_set_config(struct server *s, const struct config_server *config,
 void server_network_changed(struct server *s, bool woke);
 /* The machine's network is metered, or is not: for `metered = auto`. */
 void server_set_metered(struct server *s, bool metered);
+
+/* Calls ahead are paused until then, as hold_pause() has it. */
+void server_pause(struct server *s, uint64_t until_us);
+uint64_t server_paused_until_us(const struct server *s);
 
 /* Accept no more connections and calls. */
 void server_drain(struct server *s);

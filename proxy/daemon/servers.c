@@ -52,9 +52,10 @@ struct entry {
 	char *name;
 	struct server *server; /* NULL: it waits */
 	struct held_config *held;
-	uint64_t since_us; /* of this state */
-	uint64_t again_us; /* not before */
-	bool late;         /* on_failed() was called, and it goes on */
+	uint64_t since_us;        /* of this state */
+	uint64_t again_us;        /* not before */
+	bool late;                /* on_failed() was called, and it goes on */
+	uint64_t paused_until_us; /* for its server, when that is made */
 };
 
 struct servers {
@@ -68,6 +69,7 @@ struct servers {
 	uint64_t made; /* how many there were */
 	bool using;    /* on_used() is to be called */
 	bool metered;
+	uint64_t paused_until_us; /* for those that come */
 };
 
 /* ---- configurations ---------------------------------------------------- */
@@ -151,6 +153,7 @@ static bool add_entry(struct servers *ss, const char *name)
 		return false;
 	}
 	entry_hold(e, ss->held);
+	e->paused_until_us = ss->paused_until_us;
 	set_state(e, ENTRY_WAITS);
 	TAILQ_INSERT_TAIL(&ss->entries, e, link);
 	return true;
@@ -221,6 +224,7 @@ static struct server *new_server(struct servers *ss, const struct entry *e)
 	    .reorder_rate = c->reorder_rate,
 	    .serial = ++ss->made,
 	    .metered = ss->metered,
+	    .paused_until_us = e->paused_until_us,
 	    .config = entry_config(e)};
 
 	/* Until it is known what it has, so that nothing of that is lost. */
@@ -391,7 +395,18 @@ static void on_step(evutil_socket_t fd, short what, void *arg)
 /* Whether it may go on with the new section. */
 static bool stays(const struct entry *e, const struct config_server *config)
 {
-	return config && !config_server_differs(entry_config(e), config);
+	return !config_server_differs(entry_config(e), config);
+}
+
+/* In the place of one that must leave. */
+static void replace(struct servers *ss, struct entry *e, const char *name)
+{
+	uint64_t until_us =
+	    e->server ? server_paused_until_us(e->server) : e->paused_until_us;
+
+	leave(ss, e);
+	if (add_entry(ss, name))
+		find_entry(ss, name, false)->paused_until_us = until_us;
 }
 
 static void use_entry(struct servers *ss, struct entry *e)
@@ -401,8 +416,12 @@ static void use_entry(struct servers *ss, struct entry *e)
 
 	if (e->state == ENTRY_LEAVES)
 		return;
-	if (!stays(e, config)) {
+	if (!config) {
 		leave(ss, e);
+		return;
+	}
+	if (!stays(e, config)) {
+		replace(ss, e, config->name);
 		return;
 	}
 	if (e->server)
@@ -454,6 +473,18 @@ void servers_set_metered(struct servers *ss, bool metered)
 	TAILQ_FOREACH (e, &ss->entries, link)
 		if (e->server && e->state != ENTRY_LEAVES)
 			server_set_metered(e->server, metered);
+}
+
+void servers_pause(struct servers *ss, uint64_t until_us)
+{
+	struct entry *e;
+
+	ss->paused_until_us = until_us;
+	TAILQ_FOREACH (e, &ss->entries, link) {
+		e->paused_until_us = until_us;
+		if (e->server && e->state != ENTRY_LEAVES)
+			server_pause(e->server, until_us);
+	}
 }
 
 /* ---- the start and the end --------------------------------------------- */

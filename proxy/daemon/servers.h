@@ -68,6 +68,11 @@ void servers_use(struct servers *ss, struct config *config);
 /* Whether the network is metered; for those that come, too. */
 void servers_set_metered(struct servers *ss, bool metered);
 
+/* Calls ahead to all servers, and to those that come, are paused until then, as
+ * hold_pause() has it. One that takes the place of another of its name has the
+ * pause of that. */
+void servers_pause(struct servers *ss, uint64_t until_us);
+
 const struct config *servers_config(const struct servers *ss);
 /* Those that serve, in the order of the configuration. */
 size_t servers_count(const struct servers *ss);

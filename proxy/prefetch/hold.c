@@ -45,6 +45,11 @@ bool hold_is_paused(const struct hold *h, uint64_t now_us)
 	return now_us < h->paused_until_us;
 }
 
+uint64_t hold_paused_until_us(const struct hold *h, uint64_t now_us)
+{
+	return hold_is_paused(h, now_us) ? h->paused_until_us : 0;
+}
+
 static bool hour_is_over(const struct hold *h, uint64_t now_us)
 {
 	return h->hour_us != 0 && now_us - h->hour_us >= HOUR_US;

@@ -28,6 +28,8 @@ void hold_free(struct hold *h);
 void hold_pause(struct hold *h, uint64_t until_us);
 void hold_set_metered(struct hold *h, bool metered, uint64_t budget_bytes);
 
+/* As it was told; 0 where it is over, or never was. */
+uint64_t hold_paused_until_us(const struct hold *h, uint64_t now_us);
 /* Whether everything is held. */
 bool hold_is_paused(const struct hold *h, uint64_t now_us);
 /* Whether a call may go out whose reply will be of about `bytes`; `asked`:

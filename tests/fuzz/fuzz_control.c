@@ -131,6 +131,12 @@ static void fill_activity(void *ctx, size_t i, uint32_t uid, struct arena *a,
 	out->calls[0]->entry = arena_bytes(a, "\xff");
 }
 
+static void pause_all(void *ctx, uint64_t until_us)
+{
+	(void)ctx;
+	(void)until_us;
+}
+
 static void submit(void *ctx, struct iopool_job *job)
 {
 	(void)ctx;
@@ -305,6 +311,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    .flush = flush,
 	    .reload = reload,
 	    .fill_activity = fill_activity,
+	    .pause = pause_all,
 	    .submit = submit,
 	};
 	static struct metrics *metrics;

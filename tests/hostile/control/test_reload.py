@@ -194,6 +194,29 @@ class Changes(Reload):
         self.assertTrue(idle.is_closed())
         self.bystander()
 
+    def paused(self):
+        out = self.forefetch("status", "--json").stdout
+        return {s["name"]: s["hold"]["paused"]
+                for s in json.loads(out)["servers"]}
+
+    def test_pause_stays(self):
+        """Of all servers: also for those that come; of one: for whoever takes
+        its place."""
+        self.forefetch("pause", "--for", "1h 30 minutes")
+        self.add()
+        self.assertEqual(self.paused(), {"nas": True, "two": True})
+        self.assertEqual(self.forefetch("resume", "two").returncode, 0)
+        self.put("two", fakeserver.free_port())
+        self.reload()
+        self.assertEqual(self.paused(), {"nas": True, "two": False})
+        self.forefetch("resume")
+        self.forefetch("pause", "two")
+        self.put("two", fakeserver.free_port())
+        self.put("three", fakeserver.free_port())
+        self.reload()
+        self.assertEqual(self.paused(),
+                         {"nas": False, "two": True, "three": False})
+
     def test_listens_elsewhere(self):
         second, third = fakeserver.free_port(), fakeserver.free_port()
         first = self.ff.port

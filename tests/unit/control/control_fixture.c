@@ -214,6 +214,12 @@ static bool reload(
 	return true;
 }
 
+static void pause_all(void *ctx, uint64_t until_us)
+{
+	(void)ctx;
+	(void)until_us;
+}
+
 static void submit(void *ctx, struct iopool_job *job)
 {
 	(void)ctx;
@@ -227,6 +233,7 @@ static const struct control_ops ops = {
     .server_at = find_server_at,
     .flush = flush,
     .reload = reload,
+    .pause = pause_all,
     .submit = submit,
 };
 
