@@ -231,9 +231,9 @@ static void report_link(const struct probe_facts *f, struct findings *out)
 	findings_add(out, FINDING_OK, "round trip", "%s (at least %s)",
 	    ctl_text_us(rtt, f->rtt_us), ctl_text_us(least, f->rtt_min_us));
 	if (bytes)
-		findings_add(out, FINDING_OK, "rate", "%s %s a second",
+		findings_add(out, FINDING_OK, "rate", "%s %s",
 		    f->rate_bound ? "at least" : "about",
-		    ctl_text_bytes(text, bytes));
+		    ctl_text_rate(text, bytes));
 	else if (f->fh_len)
 		findings_add(out, FINDING_SKIP, "rate",
 		    "no readable file of 128 KiB was found near the root");
