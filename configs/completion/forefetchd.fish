@@ -2,6 +2,7 @@
 # fish completion for forefetchd.
 
 complete -c forefetchd -s f -l file -r -F -d 'Configuration'
+complete -c forefetchd -l run-dir -r -a '(__fish_complete_directories)' -d 'Configuration for this run'
 complete -c forefetchd -s F -l foreground -d 'Stay in the foreground'
 complete -c forefetchd -s t -l test -d 'Check the configuration and exit'
 complete -c forefetchd -s v -l verbose -d 'With -t: print every setting'
