@@ -20,6 +20,7 @@
 #include "commands/hint_line.h"
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_mount.h"
+#include "ctl/ctl_text.h"
 #include "commands/walk.h"
 
 enum {
@@ -169,7 +170,7 @@ static void flush_all(struct run *run)
 static void complain(struct run *run, const char *path, const char *why)
 {
 	if (++run->bad <= COMPLAINTS)
-		fprintf(stderr, "forefetch: %s: %s\n", path, why);
+		ctl_complain(path, "%s", why);
 	if (run->bad == COMPLAINTS + 1)
 		fputs("forefetch: … and more like these\n", stderr);
 }

@@ -174,15 +174,13 @@ void walk_rest(struct walk *s)
 void walk_warn(const char *path, const Forefetch__Warmed *w)
 {
 	if (w->paused)
-		fprintf(stderr,
-		    "forefetch: %s: fetching ahead is paused; this waits for "
-		    "forefetch resume\n",
-		    path);
+		ctl_complain(path,
+		    "fetching ahead is paused; this waits for forefetch "
+		    "resume");
 	else if (w->metered)
-		fprintf(stderr,
-		    "forefetch: %s: the link is metered; this fetches over it "
-		    "all the same (^C stops it)\n",
-		    path);
+		ctl_complain(path,
+		    "the link is metered; this fetches over it all the same "
+		    "(^C stops it)");
 }
 
 void walk_show(struct walk *s, const Forefetch__Warmed *w)
@@ -211,7 +209,7 @@ bool walk_good(const char *path, const Forefetch__Warmed *w)
 {
 	if (w->status > 0) {
 		/* The first 30 of nfsstat3 have the numbers of errno. */
-		fprintf(stderr, "forefetch: %s: the server says: %s\n", path,
+		ctl_complain(path, "the server says: %s",
 		    w->status <= 30 ? strerror((int)w->status)
 				    : "it cannot be read");
 		return false;
@@ -229,9 +227,7 @@ static void warn_away(struct ctl_client *c, const char *path)
 	if (mounts && plain && ctl_mounts_place(mounts, plain, &at))
 		find_why(c, &at, why, sizeof(why));
 	if (why[0])
-		fprintf(stderr,
-		    "forefetch: %s: this waits, since %s (^C ends it)\n", path,
-		    why);
+		ctl_complain(path, "this waits, since %s (^C ends it)", why);
 	free(plain);
 	ctl_mounts_free(mounts);
 }

@@ -7,7 +7,6 @@
  */
 #include "ctl/ctl_mount.h"
 
-#include <errno.h>
 #include <mntent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,39 +171,6 @@ char *ctl_path_plain(const char *path)
 		*to++ = '/';
 	*to = '\0';
 	return out;
-}
-
-/* `real` is freed. */
-static bool find(const char *path, char *real, struct ctl_place *out)
-{
-	FILE *mounts = real ? fopen(MOUNTS, "re") : NULL;
-	bool found;
-
-	if (!mounts) {
-		fprintf(stderr, "forefetch: %s: %s\n", real ? MOUNTS : path,
-		    strerror(errno));
-		free(real);
-		return false;
-	}
-	found = ctl_mount_find(mounts, real, out);
-	if (!found)
-		fprintf(stderr,
-		    "forefetch: %s is on no NFSv3 mount; name a file below "
-		    "the mount point of the proxy\n",
-		    path);
-	fclose(mounts);
-	free(real);
-	return found;
-}
-
-bool ctl_place_find(const char *path, struct ctl_place *out)
-{
-	return find(path, realpath(path, NULL), out);
-}
-
-bool ctl_place_guess(const char *path, struct ctl_place *out)
-{
-	return find(path, ctl_path_plain(path), out);
 }
 
 static ProtobufCBinaryData bytes_of(char *text)

@@ -2,7 +2,9 @@
 /* Numbers with units, words, and bytes of unknown origin, for people. */
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "ctl/ctl_text.h"
 
@@ -143,4 +145,17 @@ void ctl_put_bytes(FILE *out, const uint8_t *s, size_t len)
 		fprintf(out, "\\x%02x", s[0]);
 		n = 1;
 	}
+}
+
+void ctl_complain(const char *path, const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("forefetch: ", stderr);
+	ctl_put_bytes(stderr, (const uint8_t *)path, strlen(path));
+	fputs(": ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	putc('\n', stderr);
 }

@@ -34,6 +34,11 @@ const char *ctl_text_word(
  */
 size_t ctl_utf8_length(const uint8_t *s, size_t len);
 
+/* "forefetch: PATH: ..." on stderr, and a newline. Whoever names a file on the
+ * server chooses what stands in a path, so it is written as below. */
+void ctl_complain(const char *path, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /*
  * Write bytes of unknown origin for a person: UTF-8 as it is, control
  * characters and what is not UTF-8 as \xNN.

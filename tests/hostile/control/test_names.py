@@ -87,6 +87,21 @@ class Names(Commands):
         self.assertRegex(self.run_it("-V")[1], r"^forefetch \d")
         self.assertEqual(self.run_it("-V"), self.run_it("--version"))
 
+    def test_escapes(self):
+        """Who names a file on the server does not write to the terminal."""
+        name = "\x1b]0;x\x07 1 \x9b"
+        for words, text in ((("warm", "/tmp/" + name), ""),
+                            (("explain", "/tmp/" + name), ""),
+                            (("warm", self.mount + "/" + name), ""),
+                            (("pin", self.mount + "/" + name), ""),
+                            (("hint", "-"), "/tmp/%s\n" % name),
+                            (("hint", "-"), "/%s 1 99999999999999999999\n" %
+                             name)):
+            code, out, err = self.run_it(*words, stdin=text)
+            self.assertEqual(code, 1, (words, out, err))
+            self.assertNotRegex(out + err, "[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+            self.assertIn(r"\x1b]0;x\x07", err)
+
 
 if __name__ == "__main__":
     daemon.main()

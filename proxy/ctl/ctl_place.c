@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The place of a path for the commands, which are told where there is none. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/ctl_mount.h"
+#include "ctl/ctl_text.h"
+
+#define MOUNTS "/proc/self/mounts"
+
+/* `real` is freed. */
+static bool find(const char *path, char *real, struct ctl_place *out)
+{
+	FILE *mounts = real ? fopen(MOUNTS, "re") : NULL;
+	bool found;
+
+	if (!mounts) {
+		ctl_complain(real ? MOUNTS : path, "%s", strerror(errno));
+		free(real);
+		return false;
+	}
+	found = ctl_mount_find(mounts, real, out);
+	if (!found)
+		ctl_complain(path,
+		    "it is on no NFSv3 mount; name a file below the mount "
+		    "point of the proxy");
+	fclose(mounts);
+	free(real);
+	return found;
+}
+
+bool ctl_place_find(const char *path, struct ctl_place *out)
+{
+	return find(path, realpath(path, NULL), out);
+}
+
+bool ctl_place_guess(const char *path, struct ctl_place *out)
+{
+	return find(path, ctl_path_plain(path), out);
+}
