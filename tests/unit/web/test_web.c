@@ -156,8 +156,8 @@ static const char *const metrics_want[] = {
     "\nforefetch_server_state{server=\"nas\",state=\"up\"} 1\n",
     "\nforefetch_server_state{server=\"nas\",state=\"down\"} 0\n",
     "\nforefetch_server_outage_seconds{server=\"nas\"} 0\n",
-    "\nforefetch_server_outage_seconds{server=\"a\\\"b\\\\c\\nd\"} "
-    "61.5\n",
+    ("\nforefetch_server_outage_seconds{server=\"a\\\"b\\\\c\\nd\"} "
+     "61.5\n"),
     "\nforefetch_link_round_trip_seconds{server=\"nas\"} 0.0402\n",
     "\nforefetch_layout_end{server=\"nas\",end=\"no_room\"} 1\n",
     "\nforefetch_layout_end{server=\"nas\",end=\"done\"} 0\n",
