@@ -131,6 +131,7 @@ static int open_daemon(struct config_parser *p)
 	return 0;
 }
 
+/* It is that of a directory, too: neither ".." nor a hidden one. */
 static bool is_server_name(const char *name)
 {
 	size_t len = strlen(name);
@@ -138,7 +139,7 @@ static bool is_server_name(const char *name)
 	for (const char *c = name; *c; c++)
 		if (!isalnum((unsigned char)*c) && !strchr("-._", *c))
 			return false;
-	return len > 0 && len <= SERVER_NAME_MAX;
+	return len > 0 && len <= SERVER_NAME_MAX && *name != '.';
 }
 
 static int open_server(struct config_parser *p, const char *name)
@@ -152,7 +153,7 @@ static int open_server(struct config_parser *p, const char *name)
 	if (!is_server_name(name))
 		return fail(p, p->line, NULL,
 		    "want [server NAME], the name of 1 to %d letters, digits, "
-		    "'-', '.' or '_'",
+		    "'-', '.' or '_', and no '.' first",
 		    SERVER_NAME_MAX);
 	if (cfg->nservers == SERVERS_MAX)
 		return fail(

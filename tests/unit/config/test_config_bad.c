@@ -53,10 +53,13 @@ static const struct {
     {"[server nas\n", "t:1: the section has no closing ']'"},
     {"[server]\n",
 	"t:1: [server]: want [server NAME], the name of 1 to 64 letters, "
-	"digits, '-', '.' or '_'"},
+	"digits, '-', '.' or '_', and no '.' first"},
     {"[server a b]\n",
 	"t:1: [server a\\x20b]: want [server NAME], the name of 1 to 64 "
-	"letters, digits, '-', '.' or '_'"},
+	"letters, digits, '-', '.' or '_', and no '.' first"},
+    {"[server ..]\n",
+	"t:1: [server ..]: want [server NAME], the name of 1 to 64 "
+	"letters, digits, '-', '.' or '_', and no '.' first"},
     {"[forefetch]\n\n[forefetch]\n",
 	"t:3: [forefetch]: duplicate section; the first is at line 1"},
     {"#\n[server a]\n[server b]\n[server a]\n",
