@@ -38,7 +38,7 @@ struct line {
 
 struct statedir {
 	char *path;
-	uint64_t need_bytes;
+	_Atomic uint64_t need_bytes; /* threads read it */
 	struct iopool *pool;
 	SLIST_HEAD(, line) lines;
 	atomic_bool taken;
@@ -156,6 +156,11 @@ struct statedir *statedir_new(
 		return sd;
 	statedir_free(sd);
 	return NULL;
+}
+
+void statedir_set_need(struct statedir *sd, uint64_t need_bytes)
+{
+	sd->need_bytes = need_bytes;
 }
 
 void statedir_free(struct statedir *sd)

@@ -49,6 +49,8 @@ uint64_t statedir_disk_bytes(const char *path);
 /* Looks at nothing yet. NULL without memory. */
 struct statedir *statedir_new(
     const char *path, uint64_t need_bytes, struct iopool *pool);
+/* How large its file system must be, from now on. */
+void statedir_set_need(struct statedir *sd, uint64_t need_bytes);
 /* To be called after iopool_free(), which waits for what is being written. */
 void statedir_free(struct statedir *sd);
 

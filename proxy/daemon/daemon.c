@@ -318,6 +318,7 @@ static void on_config(void *ctx, const struct config *config)
 
 	log_set_level(config->log_level);
 	room_set_limit(d->room, clients_limit_bytes(config));
+	statedir_set_need(d->state, disk_need_bytes(config));
 }
 
 static void on_leave(void *ctx, struct server *server)
