@@ -146,7 +146,7 @@ static const struct option longs[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* 0, or what an option is wrong with; -1 for help. */
+/* 0; an exit status after a message; or -1 for help. */
 static int take_option(struct job *job, int c)
 {
 	switch (c) {

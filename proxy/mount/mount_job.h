@@ -5,10 +5,12 @@
  *
  *	mount.c ──┬─▶ mount_source, mount_options   what was typed
  *	          ├─▶ mount_daemon                  is it there, reload, wait
- *	          ├─▶ mount_store ─▶ mount_plan     the server's section
- *	          │                     └─▶ mount_conf, mount_value
- *	          ├─▶ mount_ask                     would the server let us
- *	          └─▶ mount_kernel                  mount(2) by libmount
+ *	          ├─▶ mount_section                 the server's section:
+ *	          │      ├─▶ mount_plan ─▶ mount_value    which, and its text
+ *	          │      └─▶ mount_store                  its files
+ *	          ├─▶ mount_now ─▶ mount_ask        would the server let us
+ *	          │      └─▶ mount_kernel           mount(2) by libmount
+ *	          └─▶ mount_list                    what is mounted
  *	umount.c ─┬─▶ mount_kernel
  *	          └─▶ mount_store                   what nobody needs any more
  *

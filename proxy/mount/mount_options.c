@@ -20,7 +20,7 @@ enum treat {
 	NUMBER, /* the same, and its value is a number */
 	DROP,   /* it is so anyway */
 	REFUSE,
-	SPECIAL, /* take_special() */
+	SPECIAL, /* by its name, in take_row() */
 };
 
 /* What forefetch sets itself, and why somebody else cannot. */

@@ -14,7 +14,6 @@ struct job {
 	const char *socket;
 	bool fake, sloppy, no_utab, save, json, helper;
 	char *text; /* of all -o */
-	const char *fstype;
 	struct mount_source source;
 	struct mount_options options;
 	char dir[PATH_MAX];

@@ -151,7 +151,7 @@ static int usage(const struct job *job, FILE *out)
 	return out == stdout ? MOUNT_GOOD : MOUNT_USAGE;
 }
 
-/* 0, a status, or -1 for help. */
+/* 0; an exit status after a message; or -1 for help. */
 static int take_option(struct job *job, int c)
 {
 	switch (c) {
