@@ -25,7 +25,7 @@ const struct option_row option_list[] = {
 	    OPTION_TEXT, AT(duration), '\0', false},
 	{"interval", "how often it is shown anew (1)", "SECONDS",
 	    OPTION_SECONDS, AT(interval_s), '\0', false},
-	{"list", NULL, NULL, /* of pin, before there was pins */
+	{"list", NULL, NULL, /* of pin: the former name of pins */
 	    OPTION_FLAG, AT(list), '\0', false},
 	{"mount-port", "the server's port of MOUNT", "PORT",
 	    OPTION_TEXT, AT(mount_port), '\0', false},

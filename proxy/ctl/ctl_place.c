@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The place of a path for the commands, which are told where there is none. */
+/* The place of a path, with a message where it has none. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -29,8 +29,9 @@ static char *existing_part(const char *path, bool *whole)
 	return real;
 }
 
-/* Others may write to a directory that is sticky: there, what they made is
- * theirs to see, but what is not there yet may come from anybody. */
+/* In a sticky directory, such as /tmp, everybody may make something, and nobody
+ * can replace what others made. So what is there is judged by its own owner;
+ * what is not there yet may become anybody's. */
 static bool is_safe(const char *path, bool whole)
 {
 	struct stat st;

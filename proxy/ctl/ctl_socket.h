@@ -6,10 +6,9 @@
 
 #include <stdbool.h>
 
-/* FOREFETCH_SOCKET, or the default one. Root takes a socket from its
- * environment only if no user could have put it there, and is told why not
- * otherwise: who answers there says what is mounted, and which files are
- * written for it. */
+/* FOREFETCH_SOCKET, or the default one. Whoever answers there tells root which
+ * files to write and what to mount, so root's FOREFETCH_SOCKET is ignored, with
+ * a message, if a user could have made what it names. */
 const char *ctl_socket_path(void);
 
 /* Whether only root and system users may say what is at `path`, which need not

@@ -17,10 +17,10 @@
 enum {
 	TWO_COLUMNS = 160, /* from this width on */
 	BETWEEN = 3,       /* two columns of sections */
-	KEYS_ROWS = 12,    /* a page must have for the line of keys */
-	STEADY_ROWS = 4,   /* a section must have to keep its place … */
-	BLOCK_ROWS = 14,   /* of a section in a block of text */
-	GAP_ROWS = 6,      /* … and for a blank line at its end */
+	KEYS_ROWS = 12,    /* a lower page has no line of keys */
+	STEADY_ROWS = 4,   /* for each section: then all keep their places */
+	BLOCK_ROWS = 14,   /* at most, of a section in a block of text */
+	GAP_ROWS = 6,      /* a section of so many ends with a blank line */
 };
 
 struct top_range top_look_range(
