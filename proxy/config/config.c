@@ -106,6 +106,15 @@ const struct config_server *config_server_find(
 	return NULL;
 }
 
+const struct config_export *config_export_find(
+    const struct config_server *srv, const char *path)
+{
+	for (size_t i = 0; i < srv->noverrides; i++)
+		if (strcmp(srv->overrides[i].path, path) == 0)
+			return &srv->overrides[i];
+	return NULL;
+}
+
 bool config_server_sets(const struct config_server *srv, const char *key)
 {
 	struct config_section section =

@@ -219,6 +219,9 @@ void config_keep_fixed(struct config *old, struct config *now);
 /* The server of that name, or NULL. */
 const struct config_server *config_server_find(
     const struct config *cfg, const char *name);
+/* The section for that path of the server, or NULL. */
+const struct config_export *config_export_find(
+    const struct config_server *srv, const char *path);
 
 /* Whether its own section gives a value to that key. */
 bool config_server_sets(const struct config_server *srv, const char *key);

@@ -64,15 +64,6 @@ static void diff_section(struct diff *d, const char *server,
 			    config_keys[k].flags & CONFIG_KEY_FIXED);
 }
 
-static const struct config_export *find_export(
-    const struct config_server *srv, const char *path)
-{
-	for (size_t i = 0; i < srv->noverrides; i++)
-		if (strcmp(srv->overrides[i].path, path) == 0)
-			return &srv->overrides[i];
-	return NULL;
-}
-
 /* Their own keys only: those of the server were compared already. */
 static bool same_export(struct config_export *old, struct config_export *now)
 {
@@ -94,7 +85,7 @@ static bool same_exports(
 		return false;
 	for (size_t i = 0; i < now->noverrides; i++) {
 		const struct config_export *was =
-		    find_export(old, now->overrides[i].path);
+		    config_export_find(old, now->overrides[i].path);
 
 		if (!was || !same_export((struct config_export *)was,
 				&now->overrides[i]))

@@ -98,15 +98,6 @@ static const struct config_server *find_section(
 	return srv;
 }
 
-static const struct config_export *find_export(
-    const struct config_server *srv, const char *path)
-{
-	for (size_t i = 0; i < srv->noverrides; i++)
-		if (strcmp(srv->overrides[i].path, path) == 0)
-			return &srv->overrides[i];
-	return NULL;
-}
-
 /* Whether the file is the one that we write for `name`. */
 static bool is_file(
     const char *file, const char *dir, const char *name, const char *what)
@@ -406,7 +397,7 @@ static bool plan_policy(const struct mount_plan_in *in,
 	const struct mount_options *options = in->options;
 	const char *path = in->source->path;
 	const struct config_export *export =
-	    srv ? find_export(srv, path) : NULL;
+	    srv ? config_export_find(srv, path) : NULL;
 	bool ours = export && is_ours(in, srv->name, export), any = !srv;
 
 	/* What a former mount of this path left is not this one's. */

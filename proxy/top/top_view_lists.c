@@ -183,6 +183,19 @@ static void make_waiters(struct top_section *s, struct list *l,
 		    l->n > 0 ? "last 10 s" : "nobody did in the last 10 s");
 }
 
+/* How long a list is, of which `others` rows were not told. */
+static void put_count(
+    struct top_section *s, size_t n, uint64_t others, const char *none)
+{
+	if (n + others == 0)
+		snprintf(s->remark, sizeof(s->remark), "%s", none);
+	else if (others > 0)
+		snprintf(s->remark, sizeof(s->remark),
+		    "%zu, and %" PRIu64 " others", n, others);
+	else
+		snprintf(s->remark, sizeof(s->remark), "%zu", n);
+}
+
 /* ---- calls ------------------------------------------------------------ */
 
 static const struct top_column call_columns[] = {
@@ -237,13 +250,7 @@ static void make_calls(struct top_section *s, struct list *l,
 	for (size_t i = 0; i < l->n && i < TOP_LIST_MAX; i++)
 		put_call(s->table, &l->items[i]);
 	snprintf(s->title, sizeof(s->title), "Calls that wait");
-	if (l->n + others == 0)
-		snprintf(s->remark, sizeof(s->remark), "none");
-	else if (others > 0)
-		snprintf(s->remark, sizeof(s->remark),
-		    "%zu, and %" PRIu64 " others", l->n, others);
-	else
-		snprintf(s->remark, sizeof(s->remark), "%zu", l->n);
+	put_count(s, l->n, others, "none");
 }
 
 /* ---- ahead ------------------------------------------------------------ */
@@ -300,13 +307,7 @@ static void make_ahead(struct top_section *s, struct list *l,
 	for (size_t i = 0; i < l->n && i < TOP_LIST_MAX; i++)
 		put_ahead(s->table, &l->items[i]);
 	snprintf(s->title, sizeof(s->title), "Fetched ahead");
-	if (l->n + others == 0)
-		snprintf(s->remark, sizeof(s->remark), "nothing now");
-	else if (others > 0)
-		snprintf(s->remark, sizeof(s->remark),
-		    "%zu, and %" PRIu64 " others", l->n, others);
-	else
-		snprintf(s->remark, sizeof(s->remark), "%zu", l->n);
+	put_count(s, l->n, others, "nothing now");
 }
 
 /* ---- what became of it ------------------------------------------------ */
