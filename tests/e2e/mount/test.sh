@@ -120,6 +120,12 @@ check "what was asked for the path is over" mount -t forefetch "$LAB_ADDR:$other
 check "it is bounded again" sh -c "forefetch mount | grep -q '/mnt/b.*bounded'"
 check "umount of it" umount /mnt/b
 
+# --- something else is mounted over it
+mount -t tmpfs tmpfs /mnt/a
+refused 1 "nothing is mounted through forefetchd at /mnt/a" forefetch umount /mnt/a
+check "umount of that" umount /mnt/a
+check "the first is still there" grep -qx here /mnt/a/sub/file
+
 # --- the daemon is killed
 daemon_end KILL
 check "the daemon starts again" daemon_start
@@ -238,6 +244,11 @@ check "it tells the line of fstab" \
 check "umount of it" umount /mnt/a
 check "its section stays" same_list "$LAB_ADDR"
 check "in its file" test -e "$D/forefetch.d/$LAB_ADDR.conf"
+printf '[server b]\naddress = %s\nlisten = 127.0.0.1:401\n' "$LAB_ADDR" >$D/forefetch.d/nas.conf
+m 1 "is not up" --save -o wait=1 nas:/home /mnt/b
+check "a person's file of that name stays" grep -qx '\[server b\]' $D/forefetch.d/nas.conf
+rm $D/forefetch.d/nas.conf
+check "reload" forefetch reload
 
 # --- the daemon is away
 check "mount" mount -t forefetch "$LAB_ADDR:$LAB_EXPORT" /mnt/a
