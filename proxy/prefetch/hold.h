@@ -3,9 +3,9 @@
  * Whether calls ahead are held back: because a user paused them, or because
  * the link is metered and what it may carry ahead in this hour is used up.
  *
- *	                          paused   metered, and the hour's bytes are
- *used predictions, checks of pins  held     held warm, pin, hint: asked for
- *held     sent, and not counted calls of clients             sent     sent
+ *	predictions, checks of pins   held by both
+ *	warm, pin, hint               held by a pause; else sent, not counted
+ *	calls of clients              sent
  *
  * An hour begins with the first byte that counts after the one before has
  * ended. Bytes are wire bytes of replies (linkest_wire_bytes()); times are
