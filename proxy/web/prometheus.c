@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/histogram.h"
 #include "base/metrics.h"
+#include "control/history.h"
 #include "web/families.h"
 #include "web/process.h"
 #include "web/prometheus.h"
@@ -63,19 +64,22 @@ static const struct {
 };
 
 /* What is known of a server beside counters and gauges. */
-enum state_metric { STATE, OUTAGE, HELD, STATE_METRICS };
+enum state_metric { STATE, OUTAGE, HELD, SAVED, STATE_METRICS };
 
 static const struct {
-	const char *name, *help;
+	const char *name, *type, *help;
 } state_metrics[STATE_METRICS] = {
-    [STATE] = {"server_state",
+    [STATE] = {"server_state", "gauge",
 	"State of the connection to the server: 1 for the one that holds, 0 "
 	"for the others"},
-    [OUTAGE] = {"server_outage_seconds",
+    [OUTAGE] = {"server_outage_seconds", "gauge",
 	"For how long the server has not been reached; 0 while it is"},
-    [HELD] = {"prefetch_held",
+    [HELD] = {"prefetch_held", "gauge",
 	"Whether calls ahead are held back: somebody paused them (paused), or "
 	"what a metered link allows in an hour is used up (metered)"},
+    [SAVED] = {"saved_seconds_total", "counter",
+	"Time that clients would have waited for the calls that were answered "
+	"without one to the server"},
 };
 
 static const struct {
@@ -319,6 +323,16 @@ static void held_add(
 	sample_end(t, h->metered && h->metered_bytes >= h->metered_limit_bytes);
 }
 
+static void saved_add(struct prometheus *p, const struct control_server *srv)
+{
+	struct text *t = &p->states[SAVED];
+
+	sample_begin(t, state_metrics[SAVED].name, "", srv->name);
+	text_string(t, "} ");
+	text_seconds(t, history_saved_us(srv->history));
+	text_string(t, "\n");
+}
+
 void prometheus_add(struct prometheus *p, const struct control_server *srv,
     const Forefetch__ServerStatus *state)
 {
@@ -333,6 +347,7 @@ void prometheus_add(struct prometheus *p, const struct control_server *srv,
 		    metrics_get_gauge(m, (enum metrics_gauge)i));
 	state_add(p, srv->name, state);
 	held_add(p, srv->name, state->hold);
+	saved_add(p, srv);
 	p->servers++;
 }
 
@@ -380,7 +395,7 @@ void prometheus_end(
 		family_end(out, call_metrics[i].name, call_metrics[i].type,
 		    call_metrics[i].help, &p->calls[i]);
 	for (int i = 0; i < STATE_METRICS; i++)
-		family_end(out, state_metrics[i].name, "gauge",
+		family_end(out, state_metrics[i].name, state_metrics[i].type,
 		    state_metrics[i].help, &p->states[i]);
 	for (size_t i = 0; i < p->families.n; i++)
 		family_end(out, p->families.list[i].name,
