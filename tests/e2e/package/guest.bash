@@ -6,9 +6,11 @@
 . "$LAB_ROOT/tests/e2e/lib/lib.sh"
 # shellcheck source=../lib/machine.bash
 . "$E2E/lib/machine.bash"
+# shellcheck source=tasks.bash
+. "$E2E/package/tasks.bash"
 
 sudo_apt="sudo DEBIAN_FRONTEND=noninteractive apt-get"
-host=nas export=/home
+host=nas.example.org export=/home place=/mnt/home
 
 arrange() {
 	echo "$LAB_ADDR $host" >>$root/etc/hosts &&
@@ -53,16 +55,17 @@ daemon() { inside systemctl show -P MainPID forefetchd; }
 # --- what is typed, and how long that takes -------------------------------------
 
 install="sudo apt install ./$E2E_DEB"
-mount="sudo mount -t forefetch $host:$export /mnt"
+mount="sudo mount -t forefetch $host:$export $place"
 
 first_minute() {
 	lab_now; local began=$LAB_NOW
 	check "$install" as_user_long "$sudo_apt install -y ./$E2E_DEB" || give_up
 	lab_now; local installed=$LAB_NOW
-	check "$mount" as_user "$mount" || give_up
-	check "a file is read" same_bytes /mnt/file || give_up
+	check "README: sudo mkdir -p $place" as_user "sudo mkdir -p $place" || give_up
+	check "README: $mount" as_user "$mount" || give_up
+	check "a file is read" same_bytes $place/file || give_up
 	lab_now
-	printf '     typed: %s\n' "$install" "$mount"
+	printf '     typed: %s\n' "$install" "sudo mkdir -p $place" "$mount"
 	printf '     seconds: %d.%d to install, %d.%d to mount and read\n' \
 		$(((installed - began) / 1000000)) \
 		$(((installed - began) / 100000 % 10)) \
@@ -73,7 +76,7 @@ first_minute() {
 # --- fstab --------------------------------------------------------------------
 
 write_fstab() {
-	inside mkdir -p /mnt/home /mnt/auto &&
+	inside mkdir -p /mnt/auto &&
 		cat >>$root/etc/fstab <<-END
 		$host:$export /mnt/home forefetch _netdev 0 0
 		$host:$export /mnt/auto forefetch _netdev,noauto,x-systemd.automount 0 0
@@ -151,9 +154,12 @@ first_minute
 check "the unit is active" active || give_up
 check "the unit is enabled" enabled
 check "the daemon runs as its own user" own_user
-check "the mount is nosuid and nodev" careful /mnt
-check "a file is written and read" write_there /mnt || give_up
-check "umount" as_user "sudo umount /mnt" || give_up
+check "the mount is nosuid and nodev" careful $place
+check "a file is written and read" write_there $place || give_up
+check "README has these commands" readme_has "sudo apt install ../$E2E_DEB" \
+	"sudo mkdir -p $place" "$mount" "sudo umount $place" "sudo apt purge forefetch"
+tasks
+check "README: sudo umount $place" as_user "sudo umount $place" || give_up
 check "the server that only it needed is given up" forgotten
 
 check "lines in /etc/fstab" write_fstab
