@@ -15,6 +15,8 @@
 
 #include "doctor/ask.h"
 
+#define ROOT_PATH "/usr/sbin:/usr/bin:/sbin:/bin"
+
 enum { OUTPUT_MAX = 1 << 20, CLEAR_COLUMNS = 60 };
 
 /* A job under way. */
@@ -185,6 +187,9 @@ int jobs_output(const char *const argv[], char *out, size_t size)
 	if (pid == 0) {
 		(void)dup2(fd[1], STDOUT_FILENO);
 		(void)dup2(fd[1], STDERR_FILENO);
+		/* Root runs the system's programs, whoever set its PATH. */
+		if (geteuid() == 0)
+			(void)setenv("PATH", ROOT_PATH, 1);
 		execvp(argv[0], (char *const *)(uintptr_t)argv);
 		_exit(127);
 	}
