@@ -165,12 +165,12 @@ static void put_not_found(const char *path, const Forefetch__Explained *x)
 	size_t len = strlen(path);
 
 	fputs("  name         ", stdout);
-	if (x->left > 0 && x->left < len)
+	if (x->left > 0 && x->left < len) {
 		ctl_put_bytes(
 		    stdout, (const uint8_t *)path + len - x->left, x->left);
-	else
-		fputs("this path", stdout);
-	printf(": %s%s\n",
+		fputs(": ", stdout);
+	}
+	printf("%s%s\n",
 	    x->found <= FOREFETCH__FOUND__UNMOUNTED ? why[x->found]
 						    : "not known",
 	    x->found == FOREFETCH__FOUND__ABSENT && !x->name_fresh

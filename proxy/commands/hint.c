@@ -124,9 +124,10 @@ static struct hint_sum {
 static void put_sum(FILE *out, const struct hint_sum *sum)
 {
 	fprintf(out,
-	    "%" PRIu64 " hints taken, %" PRIu64 " read, %" PRIu64
+	    "%" PRIu64 " hint%s taken, %" PRIu64 " read, %" PRIu64
 	    " ahead, %" PRIu64 " waiting",
-	    sum->accepted, sum->used, sum->ahead, sum->waiting);
+	    sum->accepted, sum->accepted == 1 ? "" : "s", sum->used, sum->ahead,
+	    sum->waiting);
 }
 
 static void show_and_rest(struct run *run)

@@ -82,7 +82,7 @@ bad() { printf '%s\n' /etc/passwd "$p/dir/file2" "$p/large 99999999T 1" |
 	forefetch --socket $SOCK hint -; }
 check "lines that cannot be" refused 1 '/etc/passwd: not on an NFSv3 mount' bad
 bad_range() { grep -q 'a range is OFFSET LENGTH' /tmp/refused &&
-	grep -q '1 hints taken' /tmp/refused; }
+	grep -q '1 hint taken' /tmp/refused; }
 check "… each is told, and the others are taken" bad_range
 check "a mount of the server itself" refused 1 'not mounted from this' \
 	forefetch --socket $SOCK hint "$LAB_DIRECT/t/large"
