@@ -98,12 +98,15 @@ static void parse_options(int argc, char **argv, struct options *o)
 			exit(EXIT_USAGE);
 		}
 	}
-	if (optind < argc) {
+	if (optind == argc && (o->test || !o->verbose))
+		return;
+	if (optind < argc)
 		fprintf(stderr, "forefetchd: unexpected argument: %s\n",
 		    argv[optind]);
-		print_help(stderr);
-		exit(EXIT_USAGE);
-	}
+	else
+		fputs("forefetchd: -v is for -t only\n", stderr);
+	print_help(stderr);
+	exit(EXIT_USAGE);
 }
 
 /* The exit status of a child that failed. */

@@ -69,6 +69,7 @@ class Arguments(unittest.TestCase):
         self.check(2, "usage:", "-x")
         self.check(2, "usage:", "-f")
         self.check(2, "unexpected argument: more", "more")
+        self.check(2, "-v is for -t only", "-v")
         self.check(0, "usage:", "-h")
         self.check(0, r"forefetchd \d", "-V")
 
