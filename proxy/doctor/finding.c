@@ -241,9 +241,13 @@ static const char *next_string(const char **at, const char *end)
 
 bool findings_receive(struct findings *all, const char *data, size_t len)
 {
-	const char *at = data, *end = data + len, *what, *fact, *remedy;
+	const char *at = data, *end, *what, *fact, *remedy;
 	int state;
 
+	/* A process that died at once has sent nothing: `data` may be NULL. */
+	if (len == 0)
+		return false;
+	end = data + len;
 	while (at < end && *at != '.') {
 		state = *at++ - 'a';
 		what = next_string(&at, end);
