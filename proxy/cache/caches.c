@@ -59,6 +59,19 @@ static void free_answers(void *arg, struct node *node)
 	answercache_drop(c->answers, node);
 }
 
+/* The parts in memory were freed, or have another owner now. */
+static void clear_parts(struct caches *c)
+{
+	c->mounts = NULL;
+	c->lists = NULL;
+	c->answers = NULL;
+	c->access = NULL;
+	c->names = NULL;
+	c->attr = NULL;
+	c->creds = NULL;
+	c->slab = NULL;
+}
+
 static void caches_unmake(struct caches *c)
 {
 	size_t bucket = 0;
@@ -74,14 +87,7 @@ static void caches_unmake(struct caches *c)
 	attrcache_free(c->attr);
 	credtab_free(c->creds);
 	slab_delete(c->slab);
-	c->mounts = NULL;
-	c->lists = NULL;
-	c->answers = NULL;
-	c->access = NULL;
-	c->names = NULL;
-	c->attr = NULL;
-	c->creds = NULL;
-	c->slab = NULL;
+	clear_parts(c);
 }
 
 static void use_config(struct caches *c, const struct config_server *config)
@@ -194,14 +200,7 @@ bool caches_take_apart(struct caches *c)
 
 	if (c->attr) {
 		bury(c, &old);
-		c->mounts = NULL;
-		c->lists = NULL;
-		c->answers = NULL;
-		c->access = NULL;
-		c->names = NULL;
-		c->attr = NULL;
-		c->creds = NULL;
-		c->slab = NULL;
+		clear_parts(c);
 	}
 	return c->buried && caches_bury(c);
 }
