@@ -26,8 +26,9 @@ def field(number, data):
     return varint(number << 3 | 2) + varint(len(data)) + data
 
 
-def fields(data):
-    out, i = {}, 0
+def each_field(data):
+    """Number and value of every field, in their order."""
+    i = 0
 
     def take():
         nonlocal i
@@ -41,16 +42,20 @@ def fields(data):
     while i < len(data):
         tag = take()
         if tag & 7 == 1:
-            out[tag >> 3] = int.from_bytes(data[i:i + 8], "little")
+            yield tag >> 3, int.from_bytes(data[i:i + 8], "little")
             i += 8
             continue
         n = take()
         if tag & 7 == 2:
-            out[tag >> 3] = data[i:i + n]
+            yield tag >> 3, data[i:i + n]
             i += n
         else:
-            out[tag >> 3] = n
-    return out
+            yield tag >> 3, n
+
+
+def fields(data):
+    """By number; of a repeated field, the last value."""
+    return dict(each_field(data))
 
 
 VERSION = 3  # of the control protocol

@@ -22,7 +22,7 @@ import fakeserver
 import rpc
 from daemon import poll
 from test_control import ALICE, BOB, being, cred
-from tree import Control, Tree, field, fields, fh, place
+from tree import Control, Tree, each_field, field, fields, fh, place
 
 ACTIVITY, HINT = 29, 24
 ESCAPE = b"\x1b[2J\x1b]0;x\x07"
@@ -30,28 +30,8 @@ ESCAPE = b"\x1b[2J\x1b]0;x\x07"
 
 def repeated(data, number):
     """All values of a field of bytes."""
-    out, i = [], 0
-
-    def take():
-        nonlocal i
-        n = shift = 0
-        while True:
-            n |= (data[i] & 127) << shift
-            shift += 7
-            i += 1
-            if data[i - 1] < 128:
-                return n
-    while i < len(data):
-        tag = take()
-        if tag & 7 == 1:
-            i += 8
-            continue
-        n = take()
-        if tag & 7 == 2:
-            if tag >> 3 == number:
-                out.append(data[i:i + n])
-            i += n
-    return out
+    return [value for n, value in each_field(data)
+            if n == number and isinstance(value, bytes)]
 
 
 class Top(daemon.Case):
