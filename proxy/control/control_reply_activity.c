@@ -346,7 +346,7 @@ static Forefetch__Activity *answer_named(
 		a->r->arena.failed = true;
 		return NULL;
 	}
-	/* Who sees everything sees all names. */
+	/* Root and the daemon's user may see every name. */
 	who.uid = a->uid;
 	a->r->later =
 	    !objnames_step(k->names, srv.caches, &who, begun ? 0 : NAMES_STEPS);

@@ -16,7 +16,7 @@
 
 enum {
 	TWO_COLUMNS = 160, /* from this width on */
-	BETWEEN = 3,       /* two columns of sections */
+	BETWEEN = 3,       /* blanks between two columns */
 	KEYS_ROWS = 12,    /* a lower page has no line of keys */
 	STEADY_ROWS = 4,   /* for each section: then all keep their places */
 	BLOCK_ROWS = 14,   /* at most, of a section in a block of text */

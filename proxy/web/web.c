@@ -401,7 +401,7 @@ static bool make_room(struct web *w)
 	return false;
 }
 
-/* One, and then a pause. */
+/* Accepts one connection; the timer allows the next one. */
 static void web_on_accept(evutil_socket_t fd, short what, void *arg)
 {
 	const struct timeval turn = clock_timeval(ACCEPT_US);
