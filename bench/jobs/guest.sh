@@ -92,6 +92,7 @@ arm_stop() {
 
 arm_restart() {
 	arm_stop "$1"
+	[ "$JOBS_RESTART" != first ] || rm -rf "$LAB_CACHE/jobs/$1"
 	if [ -n "$JOBS_BETWEEN" ]; then
 		ARM_CACHE=$LAB_CACHE/jobs/$1 bash -c "$JOBS_BETWEEN" >&2 ||
 			give_up "failed: $JOBS_BETWEEN"
@@ -187,6 +188,34 @@ count_stats() {
 		echo "$1 stats $json"
 }
 
+# --- what went over the wire --------------------------------------------------
+
+# calls_begin JOB ARM KIND NUMBER
+calls_begin() {
+	local where=${JOBS_CALLS:-}/$1-$2-$4 ports
+	[ -n "${JOBS_CALLS:-}" ] && [ "$3" = timed ] || return 0
+	ports="port 2049"
+	! is_proxy "$2" || ports+=" or port $(arm_port "$2")"
+	capturing=()
+	capture lo "$ports" "$where.client"
+	capture lab0 "$ports" "$where.server"
+}
+
+capture() {
+	tcpdump -i "$1" -s 0 -B 32768 -U -w "$3.pcap" "$2" 2>"$state/tcpdump-$1" &
+	capturing+=($!)
+	lab_poll 10 grep -q 'listening on' "$state/tcpdump-$1" ||
+		give_up "tcpdump: $(cat "$state/tcpdump-$1")"
+}
+
+calls_end() {
+	[ ${#capturing[@]} -gt 0 ] || return 0
+	lab_nap 0.3
+	kill "${capturing[@]}"
+	wait "${capturing[@]}"
+	capturing=()
+}
+
 # --- a run -------------------------------------------------------------------
 
 # one_run JOB ARM KIND NUMBER
@@ -204,12 +233,14 @@ one_run() {
 		count_client before
 		count_stats before "$arm"
 	} >"$state/before"
+	calls_begin "$job" "$arm" "$kind" "$number"
 	TIMEFORMAT='%U %S'
 	lab_now; t0=$LAB_NOW
 	{ time (job_run "$job" >"$state/out" 2>"$state/err" </dev/null); } \
 		2>"$state/times" || rc=$?
 	lab_now; t1=$LAB_NOW
 	{ count after "$arm"; count_client after; } >"$state/after"
+	calls_end
 	if is_proxy "$arm"; then
 		lab_settle 1
 		{ count settled "$arm"; count_stats settled "$arm"; } \
@@ -296,7 +327,7 @@ timed() {
 			arms+=("$arm")
 		done
 		for arm in $(shuffled "$round" "${arms[@]}"); do
-			if is_proxy "$arm" && [ "$JOBS_RESTART" = each ]; then
+			if is_proxy "$arm" && [[ $JOBS_RESTART = [ef]* ]]; then
 				arm_unmount
 				arm_restart "$arm"
 			fi
@@ -398,7 +429,7 @@ set_arms() {
 main() {
 	local job
 	declare -gA arm_settings
-	declare -ga proxy_arms=() all_arms=() farm_holders=()
+	declare -ga proxy_arms=() all_arms=() farm_holders=() capturing=()
 	hertz=$(getconf CLK_TCK)
 	mkdir -p "$state" "$LAB_CACHE/jobs" "$LAB_WORK"
 	job_environment

@@ -203,6 +203,9 @@ def summarize(runs):
 def summarize_arms(mine, floor):
     direct = spread([r["s"] for r in mine if r["kind"] == "timed" and
                      r["arm"] == "direct" and r["ok"]])
+    # Bytes beside those of a client without a cache.
+    wire = mean([r for r in mine if r["kind"] == "timed" and
+                 r["arm"] == "direct" and r["ok"]], "link_bytes_in")
     arms = []
     for arm in dict.fromkeys(["floor", "direct"] + [r["arm"] for r in mine]):
         every = [r for r in mine if r["arm"] == arm and r["kind"] == "timed"]
@@ -215,6 +218,8 @@ def summarize_arms(mine, floor):
                "first_s": first[0]["s"] if first and first[0]["ok"] else None}
         if row["s"] and floor:
             row["times_floor"] = row["s"]["median"] / floor["median"]
+        if good and wire:
+            row["times_wire"] = mean(good, "link_bytes_in") / wire
         if row["s"] and direct:
             row["times_direct"] = row["s"]["median"] / direct["median"]
             row["speed_up"] = direct["median"] / row["s"]["median"]
@@ -242,7 +247,7 @@ def calls_cells(calls):
 def print_table(jobs, out):
     head = ["job", "arm", "median", "min", "max", "n", "first", "x floor",
             "faster", "misses", "wait s", "calls", "LOOKUP", "GETATTR", "ACCESS", "READ", "MB in",
-            "cpu s"]
+            "x wire", "cpu s"]
     rows = []
     for job in jobs:
         name = job["job"]
@@ -257,9 +262,10 @@ def print_table(jobs, out):
             if a.get("server_calls") is not None:
                 row += calls_cells(a["server_calls"])
                 row += [number(a["link_bytes_in"] / 1e6, "%.1f"),
+                        number(a.get("times_wire")),
                         number(a.get("daemon_cpu_s"))]
             else:
-                row += ["-"] * 7
+                row += ["-"] * 8
             rows.append(row)
             name = ""
     width = [max(len(r[i]) for r in rows + [head]) for i in range(len(head))]
