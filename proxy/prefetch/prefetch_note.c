@@ -178,7 +178,10 @@ const char *note_source_name(uint8_t source)
 	    [PREDICTOR_FROM_NAMES] = "names",
 	    [PREDICTOR_FROM_SESSION] = "session",
 	    [NOTE_FROM_PATTERN] = "pattern",
-	    [NOTE_FROM_HINT] = "hint"};
+	    [NOTE_FROM_HINT] = "hint",
+	    [NOTE_FROM_MENTION] = "mention",
+	    [NOTE_FROM_WALK] = "walk",
+	    [NOTE_FROM_KIND] = "kind"};
 
 	return names[source];
 }
