@@ -100,7 +100,7 @@ size_t sim_ask(struct sim *s, const struct trace_event *ev, double latency_s,
 	n = s->ops->predict(
 	    s->model, preds, s->opt->calls ? AHEAD_CALLS : AHEAD_MAX);
 	s->spent_ns += host_now_ns() - begin_ns;
-	s->res->seen++;
+	s->observed++;
 	return n;
 }
 

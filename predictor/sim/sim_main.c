@@ -34,6 +34,7 @@ enum {
 	OPT_FRONTIER,
 	OPT_PIDS,
 	OPT_CALLS,
+	OPT_OTHERS,
 	OPT_BUDGET,
 	OPT_SEED,
 	OPT_LABELS,
@@ -76,6 +77,7 @@ static const struct choice {
     FLAG("frontier", "a row for each of several prices"),
     FLAG("pids", "tell predictors the pids"),
     FLAG("calls", "the finer model: every call counts"),
+    FLAG("others", "first runs after all other workloads, too"),
     {"budget", "SIZE", "memory of our predictor (64M)", units_parse_size,
 	64 << 20, 0},
     {"seed", "N", "of offsets, noise and keys (1)", units_parse_number, 1,
@@ -193,6 +195,7 @@ static void arguments_parse(struct arguments *a, int argc, char **argv)
 		.price = v[OPT_PRICE],
 		.use_pids = v[OPT_PIDS] > 0,
 		.calls = v[OPT_CALLS] > 0,
+		.others = v[OPT_OTHERS] > 0,
 		.seed = (uint64_t)v[OPT_SEED],
 		.budget_bytes = (size_t)v[OPT_BUDGET]}};
 	if (!a->trace)
