@@ -240,8 +240,10 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 	if (seen->mounted)
 		predictor_mounted(
 		    pf->predictor, seen->obs.client, seen->mounted);
-	if (dir)
+	if (dir) {
 		prefetch_listed(pf, seen->cred, dir);
+		listing_read(pf, seen->cred, dir, now_us);
+	}
 	if (!seen->obs.object)
 		return;
 	note_used(pf, seen->obs.object, seen->cred->uid, seen->late,

@@ -4,22 +4,6 @@
 
 #include "prefetch/prefetch_private.h"
 
-/* How likely a listing is still wanted once some pages of it have come. */
-#define P_BEGUN 0.9f
-
-/* The next page is a want like others, and waits for its turn. */
-static void want_listing(struct pf_flight *fl)
-{
-	struct prediction pred = {.object = fl->object,
-	    .needs = PREDICTOR_NEEDS_LISTING,
-	    .p = P_BEGUN,
-	    .lead = 1};
-	struct want *w = want_add(fl->pf, fl->fl.cred, &pred, fl->pf->now_us);
-
-	if (w)
-		w->listed = false;
-}
-
 /* If a directory has changed, nothing is known any more of the names in it, or
  * of those that were absent: its listing brings all that back. */
 static void after_confirm(struct pf_flight *fl, struct node *node)
@@ -33,7 +17,8 @@ static void after_confirm(struct pf_flight *fl, struct node *node)
 	if (!x || x->generation == fl->generation || x->nchildren == 0)
 		return;
 	if (listing_worth(fl->pf, 2, x->nchildren * ENTRY_BYTES))
-		want_listing(fl);
+		listing_goes_on(
+		    fl->pf, fl->fl.cred, fl->object, fl->pf->now_us);
 }
 
 /* How far a listing has come. */
@@ -77,7 +62,7 @@ static void read_listing_on(struct pf_flight *fl, struct node *dir, bool longer)
 	if (listing_complete(l))
 		prefetch_listed(pf, fl->fl.cred, dir);
 	else if (longer)
-		want_listing(fl);
+		listing_goes_on(pf, fl->fl.cred, fl->object, pf->now_us);
 }
 
 static void after_reply(struct pf_flight *fl, const struct list_mark *before)

@@ -78,6 +78,34 @@ uint32_t listing_page(struct caches *c, struct node *dir, struct listing *l,
 
 /* ---- calls ------------------------------------------------------------ */
 
+/* How likely a listing is still wanted once some pages of it have come. */
+#define P_BEGUN 0.9f
+
+void listing_goes_on(
+    struct prefetch *pf, struct pf_cred *cred, uint64_t dir, uint64_t now_us)
+{
+	struct prediction pred = {.object = dir,
+	    .needs = PREDICTOR_NEEDS_LISTING,
+	    .p = P_BEGUN,
+	    .lead = 1};
+	struct want *w = want_add(pf, cred, &pred, now_us);
+
+	if (w)
+		w->listed = false;
+}
+
+void listing_read(struct prefetch *pf, struct pf_cred *cred, struct node *dir,
+    uint64_t now_us)
+{
+	struct listing *l =
+	    listcache_find(pf->p.caches->lists, dir, cred->id, true);
+
+	if (l && !listing_complete(l) &&
+	    listing_binding(l).generation ==
+		attrcache_generation(pf->p.caches->attr, dir))
+		listing_goes_on(pf, cred, node_key(dir), now_us);
+}
+
 /* What its listing takes. Of a directory that was never listed, the size tells:
  * an entry has about 40 bytes on a server's disk, and four times as much in a
  * reply; the first block is there for few entries, too. */

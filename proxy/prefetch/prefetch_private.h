@@ -380,6 +380,14 @@ bool turn_list(struct turn *t, struct node *dir);
 /* Whether the listing can go out from here: its names hold, and most of the
  * entries' attributes are fresh. */
 bool turn_listing_good(const struct turn *t, struct node *dir);
+/* The next page of a listing of which some have come is wanted. */
+void listing_goes_on(
+    struct prefetch *pf, struct pf_cred *cred, uint64_t dir, uint64_t now_us);
+/* A client has read some of a listing. What has not come yet is wanted, if it
+ * came with attributes: a client that asks for the names alone further on will
+ * look them up, or open what they lead to. */
+void listing_read(struct prefetch *pf, struct pf_cred *cred, struct node *dir,
+    uint64_t now_us);
 /*
  * From `span->to` on, the next entries that are not fresh: `span` becomes the
  * cookie behind which they begin, and that of the last of them. Returns the
