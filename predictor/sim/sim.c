@@ -196,12 +196,12 @@ static void sim_prefetch(
 		c[i]->issued++;
 }
 
-static void sim_want_listing_of(struct sim *s, uint64_t key)
+static void sim_want_listing_of(struct sim *s, uint64_t key, uint32_t run)
 {
 	uint32_t dir = keymap_get(s->dirs, key);
 
 	if (dir != KEYMAP_NONE)
-		sim_want_listing(s, dir, s->now_s + s->opt->rtt_s);
+		sim_want_listing(s, dir, run);
 }
 
 /* Fetches one part, if it is worth it; returns whether it was. */
@@ -211,6 +211,8 @@ static bool sim_issue_part(struct sim *s, const struct trace_event *ev,
 	struct simpolicy_link link = {s->opt->rtt_s, s->opt->bytes_per_s,
 	    fmax(0, s->link_free_s - s->now_s), s->opt->price};
 
+	if (part == PART_DATA && s->t->files[file].no_data)
+		return false;
 	if (unit_get(s, unit_of(s, file, part)))
 		return false;
 	if (!s->ops->ungated &&
@@ -253,7 +255,7 @@ static void sim_issue(struct sim *s, const struct trace_event *ev,
 		uint32_t file = keymap_get(s->files, preds[i].object);
 
 		if (preds[i].needs & PREDICTOR_NEEDS_LISTING)
-			sim_want_listing_of(s, preds[i].object);
+			sim_want_listing_of(s, preds[i].object, ev->run);
 		if (file == KEYMAP_NONE)
 			continue;
 		for (enum part part = 0; part < PARTS; part++)
@@ -270,12 +272,13 @@ static void sim_list_for(struct sim *s, const struct trace_event *ev)
 {
 	if (s->opt->calls) {
 		if (ev->kind == PREDICTOR_READDIR)
-			sim_want_listing_of(s, s->t->files[ev->file].key);
+			sim_want_listing_of(
+			    s, s->t->files[ev->file].key, ev->run);
 		return;
 	}
 	for (uint32_t d = s->t->files[ev->file].dir; d != UINT32_MAX;
 	     d = s->t->dirs[d].up)
-		sim_want_listing(s, d, s->now_s + s->opt->rtt_s);
+		sim_want_listing(s, d, ev->run);
 }
 
 /* One event of a stream; returns the time until the stream goes on. */

@@ -47,6 +47,7 @@ struct player {
 struct listing {
 	double arrival_s;
 	uint32_t dir;
+	uint32_t run; /* its names are those of that time */
 };
 
 struct sim {
@@ -64,9 +65,11 @@ struct sim {
 	uint32_t *met; /* by file: the last run that got its attributes, plus
 			* 1 */
 	struct player *players;
-	bool *seen, *listed; /* files, directories */
-	bool *placed;        /* directories */
+	bool *seen;       /* files */
+	uint32_t *listed; /* directories: in which run, plus 1 */
+	bool *placed;     /* directories */
 	struct listing *listings;
+	uint32_t cap_listings;
 	size_t nlistings, listings_done;
 	double link_free_s, now_s;
 	uint64_t rng;
@@ -88,8 +91,11 @@ void sim_on_evict(void *ctx, uint32_t unit, const struct simcache_entry *e);
  * predictions. */
 size_t sim_ask(struct sim *s, const struct trace_event *ev, double latency_s,
     struct prediction *preds);
-/* The predictor will be shown the directory's listing at that time. */
-void sim_want_listing(struct sim *s, uint32_t dir, double arrival_s);
+/* The predictor will be shown the directory's listing a round trip later, if
+ * there are names in it, in that run, that it was not shown. */
+void sim_want_listing(struct sim *s, uint32_t dir, uint32_t run);
+/* Whether the predictor was shown the file in a listing, or will be. */
+bool sim_is_listed(const struct sim *s, uint32_t file);
 /* Shows the predictor the listings that have arrived by now. */
 void sim_deliver_listings(struct sim *s);
 

@@ -46,12 +46,11 @@ static int pass_begin(struct sim *s, enum pass pass)
 	s->seen = calloc(t->nfiles + 1, sizeof(*s->seen));
 	s->listed = calloc(t->ndirs + 1, sizeof(*s->listed));
 	s->placed = calloc(t->ndirs + 1, sizeof(*s->placed));
-	s->listings = calloc(t->ndirs + 1, sizeof(*s->listings));
 	s->model = model_new(s->ops, &mo);
 	for (uint32_t i = 0; i < t->nfiles; i++)
 		t->files[i].size_bytes = t->files[i].first_size_bytes;
 	if (!s->cache || !s->met || !s->players || !s->seen || !s->listed ||
-	    !s->placed || !s->listings || !s->model)
+	    !s->placed || !s->model)
 		return -ENOMEM;
 	return 0;
 }
@@ -72,8 +71,10 @@ static void pass_end(struct sim *s)
 	free(s->listings);
 	s->players = NULL;
 	s->met = NULL;
-	s->seen = s->listed = s->placed = NULL;
+	s->seen = s->placed = NULL;
+	s->listed = NULL;
 	s->listings = NULL;
+	s->cap_listings = 0;
 }
 
 /* What the predictor cost, and how right its probabilities were. */
