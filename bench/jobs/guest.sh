@@ -9,7 +9,8 @@
 #   end
 #
 # KIND: ref (direct at RTT 0, not counted: its output is what all others must
-# print), train, timed.  WHAT: nfsd (its calls by procedure), link (bytes from
+# print), train, timed, teach (another job, before a timed first run; that one's
+# ARM is then ARM+JOB).  WHAT: nfsd (its calls by procedure), link (bytes from
 # and to the server), cpu (microseconds of the daemon), client (the kernel
 # client's calls by procedure), latency (milliseconds that those took, of all
 # added up), server_cpu (microseconds of knfsd's threads), rss (KiB of the daemon,
@@ -93,7 +94,7 @@ arm_stop() {
 arm_restart() {
 	arm_stop "$1"
 	[ "$JOBS_RESTART" != first ] || rm -rf "$LAB_CACHE/jobs/$1"
-	if [ -n "$JOBS_BETWEEN" ]; then
+	if [ -n "$JOBS_BETWEEN" ] && [ -z "$JOBS_AFTER" ]; then
 		ARM_CACHE=$LAB_CACHE/jobs/$1 bash -c "$JOBS_BETWEEN" >&2 ||
 			give_up "failed: $JOBS_BETWEEN"
 	fi
@@ -190,9 +191,9 @@ count_stats() {
 
 # --- what went over the wire --------------------------------------------------
 
-# calls_begin JOB ARM KIND NUMBER
+# calls_begin JOB ARM KIND NUMBER NAME
 calls_begin() {
-	local where=${JOBS_CALLS:-}/$1-$2-$4 ports
+	local where=${JOBS_CALLS:-}/$1-$5-$4 ports
 	[ -n "${JOBS_CALLS:-}" ] && [ "$3" = timed ] || return 0
 	ports="port 2049"
 	! is_proxy "$2" || ports+=" or port $(arm_port "$2")"
@@ -218,9 +219,10 @@ calls_end() {
 
 # --- a run -------------------------------------------------------------------
 
-# one_run JOB ARM KIND NUMBER
+# one_run JOB ARM KIND NUMBER; the arm was taught the job $taught before, if any
 one_run() {
 	local job=$1 arm=$2 kind=$3 number=$4 t0 t1 rc=0 verdict=ok times
+	local name=$arm${taught:++$taught}
 	arm_unmount
 	arm_mount "$arm"
 	[ "$job" != farm ] || farm_mount "$arm"
@@ -233,7 +235,7 @@ one_run() {
 		count_client before
 		count_stats before "$arm"
 	} >"$state/before"
-	calls_begin "$job" "$arm" "$kind" "$number"
+	calls_begin "$job" "$arm" "$kind" "$number" "$name"
 	TIMEFORMAT='%U %S'
 	lab_now; t0=$LAB_NOW
 	{ time (job_run "$job" >"$state/out" 2>"$state/err" </dev/null); } \
@@ -257,11 +259,11 @@ one_run() {
 	as_printed "$arm" "$state/ref-$job" >"$state/wanted"
 	as_printed "$arm" "$state/out" | cmp -s - "$state/wanted" ||
 		{ verdict=wrong; show_wrong "$arm"; }
-	echo "run $job $arm $kind $number $((t1 - t0)) $rc $verdict $times"
+	echo "run $job $name $kind $number $((t1 - t0)) $rc $verdict $times"
 	cat "$state/before" "$state/after"
 	echo end
 	[ "$kind" = ref ] || progress "$(printf '%s, %s %s, %s: %d.%03d s %s' \
-		"$job" "$kind" "$number" "$arm" $(((t1 - t0) / 1000000)) \
+		"$job" "$kind" "$number" "$name" $(((t1 - t0) / 1000000)) \
 		$(((t1 - t0) / 1000 % 1000)) "${verdict#ok}")"
 }
 
@@ -299,6 +301,7 @@ train() {
 			arm_unmount
 			peer_forget "$arm"
 		fi
+		[ "$JOBS_RESTART" != first ] || continue
 		for ((i = 1; i <= JOBS_TRAIN; i++)); do
 			one_run "$job" "$arm" train $i
 			foresees "$arm" || break
@@ -332,14 +335,34 @@ timed() {
 				arm_restart "$arm"
 			fi
 			one_run "$job" "$arm" timed "$round"
+			is_proxy "$arm" && [ -n "$JOBS_AFTER" ] || continue
+			teach "$arm" "$round"
+			taught=$JOBS_AFTER one_run "$job" "$arm" timed "$round"
 		done
 	done
+}
+
+# A new daemon learns another job before the one that is timed.
+teach() {
+	local arm=$1 round=$2 i
+	arm_unmount
+	arm_restart "$arm"
+	for ((i = 1; i <= JOBS_TRAIN; i++)); do
+		one_run "$JOBS_AFTER" "$arm" teach "$round"
+	done
+	[ -n "$JOBS_BETWEEN" ] || return 0
+	arm_unmount
+	arm_stop "$arm"
+	ARM_CACHE=$LAB_CACHE/jobs/$arm bash -c "$JOBS_BETWEEN" >&2 ||
+		give_up "failed: $JOBS_BETWEEN"
+	arm_start "$arm"
 }
 
 run_job() {
 	local job=$1 arm
 	progress "$job: reference"
 	one_run "$job" floor ref 1
+	[ -z "$JOBS_AFTER" ] || one_run "$JOBS_AFTER" floor ref 1
 	train "$job"
 	arm_unmount
 	if job_update "$job"; then
@@ -430,6 +453,7 @@ main() {
 	local job
 	declare -gA arm_settings
 	declare -ga proxy_arms=() all_arms=() farm_holders=() capturing=()
+	taught=''
 	hertz=$(getconf CLK_TCK)
 	mkdir -p "$state" "$LAB_CACHE/jobs" "$LAB_WORK"
 	job_environment
@@ -441,7 +465,7 @@ main() {
 		trap 'kill "$varying"' EXIT
 	fi
 	farm_start || give_up "the farm's machines cannot be made"
-	for job in $JOBS_LIST; do job_prepare "$job"; done
+	for job in $JOBS_LIST $JOBS_AFTER; do job_prepare "$job"; done
 	if [ -n "$JOBS_PAIRS" ]; then
 		mixed_life
 	else
