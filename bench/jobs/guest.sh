@@ -224,6 +224,9 @@ one_run() {
 	local job=$1 arm=$2 kind=$3 number=$4 t0 t1 rc=0 verdict=ok times
 	local name=$arm${taught:++$taught}
 	arm_unmount
+	# Before the mount: a daemon that had a second between the mount and the
+	# job would fetch in it what the job asks for first.
+	calls_begin "$job" "$arm" "$kind" "$number" "$name"
 	arm_mount "$arm"
 	[ "$job" != farm ] || farm_mount "$arm"
 	cd "$LAB_WORK/$(job_where "$job")" ||
@@ -235,7 +238,6 @@ one_run() {
 		count_client before
 		count_stats before "$arm"
 	} >"$state/before"
-	calls_begin "$job" "$arm" "$kind" "$number" "$name"
 	TIMEFORMAT='%U %S'
 	lab_now; t0=$LAB_NOW
 	{ time (job_run "$job" >"$state/out" 2>"$state/err" </dev/null); } \
