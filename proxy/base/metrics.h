@@ -174,6 +174,8 @@ struct metrics_call {
 	    "Bytes of data on disk that were moved into the order of use")     \
 	X(CONFIRMED, "confirmed",                                              \
 	    "Cached objects that were asked for again and had not changed")    \
+	X(CLOCKS_BACK, "clocks_back",                                          \
+	    "File systems whose changes got earlier times than others before") \
 	X(CONTRADICTED, "contradicted",                                        \
 	    "Cached objects that were asked for again and had changed")        \
 	X(ROUND_TRIPS_SAVED, "round_trips_saved",                              \

@@ -27,6 +27,7 @@
 #ifndef FOREFETCH_CACHES_H
 #define FOREFETCH_CACHES_H
 
+#include "base/log.h"
 #include "cache/accesscache.h"
 #include "cache/answercache.h"
 #include "cache/attrcache.h"
@@ -61,6 +62,7 @@ struct caches {
 	/* For some [export] section, the file system is not known (yet). */
 	bool exports_unknown;
 	struct config_policy strict; /* as the server's, but strict */
+	struct log_limit clocks_told;
 };
 
 /* `data` becomes theirs; it may be NULL. NULL and errno on failure. */
@@ -99,6 +101,10 @@ const struct config_policy *caches_policy(
 bool caches_mounted(struct caches *c, const char *path, nfs3_fh *root);
 /* The root of an [export] section's path is of this file system. */
 void caches_set_export(struct caches *c, const char *path, uint64_t fsid);
+
+/* In ctime_ns: the file system's clock was set back (struct fsys). Data from
+ * before that was known is of another version. */
+#define CACHES_CLOCK_BACK (UINT32_C(1) << 31)
 
 struct data_key caches_data_key(const struct node *node);
 struct data_version caches_data_version(

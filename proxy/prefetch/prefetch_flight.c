@@ -14,7 +14,9 @@ static void after_confirm(struct pf_flight *fl, struct node *node)
 	    attrcache_type(fl->pf->p.caches->attr, node) != NF3DIR)
 		return;
 	x = attrcache_ext(fl->pf->p.caches->attr, node);
-	if (!x || x->generation == fl->generation || x->nchildren == 0)
+	if (!x || x->nchildren == 0 ||
+	    attrcache_generation(fl->pf->p.caches->attr, node) ==
+		fl->generation)
 		return;
 	if (listing_worth(fl->pf, 2, x->nchildren * ENTRY_BYTES))
 		listing_goes_on(

@@ -483,6 +483,10 @@ static void time_passes(struct world *w, const struct script_match *m)
 	vclock_pass(duration(m));
 }
 
+static void clock_is_behind(struct world *w, const struct script_match *m)
+{
+	w->fs->behind_ns = duration(m) * 1000;
+}
 static void machine_sleeps(struct world *w, const struct script_match *m)
 {
 	vclock_sleep(duration(m));
@@ -581,6 +585,7 @@ const struct script_step script_steps[] = {
     {"connection breaks", connection_breaks, true},
     {"connection breaks under ...", connection_of_breaks, true},
     {"time passes * *", time_passes, true},
+    {"server's clock is * * behind", clock_is_behind, true},
     {"machine sleeps * *", machine_sleeps, false},
     {"daemon starts", daemon_starts, true},
     {"daemon is killed", daemon_is_killed, false},
