@@ -232,6 +232,14 @@ size_t predictor_withdrawn(
 size_t predictor_extents(const struct predictor *p, uint64_t object,
     struct predictor_extent *out, size_t max);
 
+/* What is known of a file, whoever has used it. */
+struct predictor_file {
+	uint16_t type; /* low bits of type_hash; 0: none, or not known */
+	bool read;     /* it was read before */
+};
+void predictor_get_file(
+    const struct predictor *p, uint64_t object, struct predictor_file *out);
+
 /* In which order the last run read the file, piece by piece, if it went all
  * over it; none if there were too many pieces. Returns how many, `max` at most.
  */

@@ -66,20 +66,29 @@ static void followed(struct prefetch *pf, struct pf_seen *seen)
 		h->followed++;
 }
 
-/* Whether the predictor said so already, which knows it better. The time of a
- * note may lie after `now_us`: it may be told by a reply that came since. */
-static bool is_foreseen(struct prefetch *pf, uint64_t object, uint64_t now_us)
+/*
+ * Whether somebody said so already, as surely, and for all that it needs. What
+ * a name or a neighbour made somewhat likely is no more than that: now it is
+ * being opened. The time of a note may lie after `now_us`: it may be told by a
+ * reply that came since.
+ */
+static bool is_foreseen(
+    struct prefetch *pf, const struct prediction *pred, uint64_t now_us)
 {
-	const struct note *n = note_find(pf, object);
+	const struct note *n = note_find(pf, pred->object);
 
-	return n && n->state != NOTE_UNLIKELY && n->us + FORESEEN_US >= now_us;
+	return n && n->state != NOTE_UNLIKELY && n->source != NOTE_FROM_KIND &&
+	       n->us + FORESEEN_US >= now_us &&
+	       (pred->needs & ~n->needs) == 0 && n->p >= pred->p;
 }
 
 void habit_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 {
 	const struct predictor_obs *o = &seen->obs;
-	struct prediction pred = {
-	    .object = o->object, .parent = o->parent, .lead = 1};
+	struct prediction pred = {.object = o->object,
+	    .parent = o->parent,
+	    .lead = 1,
+	    .source = NOTE_FROM_KIND};
 	const struct pf_habit *h = habit_of(seen->cred, kind_of(o));
 
 	if (o->kind == (o->directory ? PREDICTOR_ACCESS : PREDICTOR_READ))
@@ -87,12 +96,14 @@ void habit_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 	if (o->kind != PREDICTOR_LOOKUP)
 		return;
 	pred.needs = o->directory
-			 ? PREDICTOR_NEEDS_LISTING
+			 ? PREDICTOR_NEEDS_ACCESS | PREDICTOR_NEEDS_LISTING
 			 : PREDICTOR_NEEDS_ACCESS | PREDICTOR_NEEDS_DATA;
 	pred.p = (float)(h->followed + READ_PRIOR) /
 		 (float)(h->looked + LOOKED_PRIOR);
 	looked_up(pf, seen);
-	if (!is_foreseen(pf, o->object, now_us) &&
-	    want_worth(pf, (double)pred.p, CONFIRM_BYTES))
-		(void)want_add(pf, seen->cred, &pred, now_us);
+	if (is_foreseen(pf, &pred, now_us) ||
+	    !want_worth(pf, (double)pred.p, CONFIRM_BYTES))
+		return;
+	note_predicted(pf, &pred, seen->cred->uid, now_us);
+	(void)want_add(pf, seen->cred, &pred, now_us);
 }

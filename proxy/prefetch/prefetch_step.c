@@ -25,8 +25,6 @@ enum {
 	STEPS_MAX = 12,
 	/* Between two looks whether a pause is over, at what was asked for. */
 	PAUSED_US = 1000000,
-	/* … and whether what costs too much has become cheaper. */
-	DEAR_US = 20000,
 };
 
 /* A confirmation that grows too old within this time is asked for again. */
@@ -97,10 +95,6 @@ bool turn_send(struct turn *t, struct node *node, uint32_t proc,
 		t->held = true;
 		return false;
 	}
-	if (!want_pays(t->w, bytes)) {
-		t->dear = true;
-		return false;
-	}
 	if (!budget_may(pf->budget, bytes, t->now_us, t->wait_us)) {
 		t->blocked = true;
 		return false;
@@ -109,7 +103,6 @@ bool turn_send(struct turn *t, struct node *node, uint32_t proc,
 	if (!pf_flight_start(t->w, node, proc, args, bytes))
 		return false;
 	t->sent++;
-	want_put_off(t->w, false);
 	if (t->w->session) {
 		t->w->cred->session_bytes += bytes;
 		metrics_add(pf->p.metrics, METRICS_SESSION_BYTES, bytes);
@@ -214,6 +207,11 @@ static bool is_read(const struct turn *t)
 	       (t->node->flags & NODE_ATTRS);
 }
 
+static bool step_rights(struct turn *t)
+{
+	return turn_confirmed(t, t->node, true) || confirm(t, t->node);
+}
+
 static bool step_node(struct turn *t)
 {
 	uint8_t rights = PREDICTOR_NEEDS_ACCESS | PREDICTOR_NEEDS_DATA;
@@ -222,11 +220,14 @@ static bool step_node(struct turn *t)
 
 	if ((t->w->needs & PREDICTOR_NEEDS_LISTING) && !t->w->listed &&
 	    (t->w->paging || !turn_listing_good(t, t->node))) {
+		/* Whoever enters it asks for its rights first. */
+		if ((t->w->needs & PREDICTOR_NEEDS_ACCESS) && !step_rights(t))
+			return false;
 		if (!turn_list(t, t->node))
 			return false;
 		t->w->listed = true;
 		/* Its attributes come with it, its rights do not. */
-		if (!turn_confirmed(t, t->node, true) && !confirm(t, t->node))
+		if (!step_rights(t))
 			return false;
 	} else if (!fresh && !(t->w->needs & rights)) {
 		return step_name(t);
@@ -250,33 +251,21 @@ static enum step drop(
 	return STEP_DONE;
 }
 
-/* It has its turn when there is nothing else. What makes it dear need not be a
- * call, whose reply would be heard of. */
-static enum step put_off(struct turn *t)
-{
-	bool again = t->w->dear;
-
-	t->w->steps--;
-	want_put_off(t->w, true);
-	*t->wait_us = DEAR_US;
-	return again ? STEP_BLOCKED : STEP_MORE;
-}
-
 static enum step step_end(struct turn *t)
 {
 	struct want *w = t->w;
 
-	if (w->pending > 0)
-		return STEP_WAITS;
+	/* A grain is shorter than most round trips: what else is under way for
+	 * it is not waited for. */
 	if (t->too_early)
 		return STEP_LATER;
+	if (w->pending > 0)
+		return STEP_WAITS;
 	if (t->blocked) {
 		/* Nothing was done, so this turn does not count. */
 		w->steps--;
 		return STEP_BLOCKED;
 	}
-	if (t->dear)
-		return put_off(t);
 	if (t->held)
 		return drop(t, NOTE_UNLIKELY, METRICS_PREFETCH_HELD);
 	if (t->more)
