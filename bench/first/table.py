@@ -11,6 +11,9 @@ OTHERS = {"ld": 6, "index": 6, "tex": 6, "editor": 6, "compile": 6}
 # On any link: of the direct mount's time, and of its bytes.
 SLOWER = 1.02
 WIRE, WIRE_SLOW = 2.0, 1.5
+# Of the data of a first run, what the second may fetch again; in these arms.
+AGAIN = 0.02
+SECOND = ("frozen", "bounded")
 # The worst run by the best, for jobs that once had two fates.
 STEADY = {"grep": 1.5}
 RATES = {"lan": 1e9, "wired": 10e6, "wireless": 2e6, "wifi": 20e6, "wan": 20e6,
@@ -182,6 +185,42 @@ def merge(done, link, arm, after=None, beside=None):
     return out
 
 
+def second_row(job, result, arm):
+    """What a second run, after a restart, fetched of the data of the first."""
+    mine = [r for r in result["runs"] if r["arm"] == arm]
+    first = [r for r in mine if r["kind"] == "train" and r["ok"]]
+    again = [r for r in timed(result, arm) if r["ok"]]
+    row = {"job": job, "arm": arm, "wrong": sum(not r["ok"] for r in mine),
+           "first_s": mean(first, "s"), "second_s": mean(again, "s"),
+           "first_bytes": mean(first, "upstream_read_bytes"),
+           "second_bytes": mean(again, "upstream_read_bytes")}
+    row["share"] = ratio(row["second_bytes"], row["first_bytes"])
+    return row
+
+
+def missed_second(row):
+    where = "%s, %s: " % (row["job"], row["arm"])
+    if row["wrong"]:
+        yield where + "%d runs were WRONG" % row["wrong"]
+    if row["share"] is None:
+        yield where + "a run is missing"
+    elif row["share"] > AGAIN:
+        yield where + "%.1f%% of the data again, the bar is %.0f%%" % (
+            100 * row["share"], 100 * AGAIN)
+
+
+def merge_second(done, link):
+    out = dict(merge({}, link, "prefetch = off"), second_rows=[])
+    for job, result in done.items():
+        out["problems"] += result["problems"]
+        out["runs"] += [r for r in result["runs"] if r["kind"] != "ref"]
+        for arm in SECOND:
+            row = second_row(job, result, arm)
+            out["second_rows"].append(row)
+            out["missed"] += missed_second(row)
+    return out
+
+
 def number(value, form="%.2f"):
     return "-" if value is None else form % value
 
@@ -218,6 +257,8 @@ def cells(row):
 
 HEAD = ["job", "direct", "least", "first", "min", "max", "n", "x faster",
         "bar", "aim", "", "worst/best", "x wire", "cpu s", "misses", "before"]
+SECOND_HEAD = ["job", "arm", "first s", "second s", "MB first", "MB second",
+               "again"]
 AFTER_HEAD = ["job", "after", "empty", "min", "max", "after", "min", "max",
               "n", "after/empty", "MB empty", "MB after"]
 
@@ -234,6 +275,14 @@ def after_cells(row):
             megabytes(row["after_bytes"])]
 
 
+def second_cells(row):
+    return [row["job"], row["arm"], number(row["first_s"]),
+            number(row["second_s"]), megabytes(row["first_bytes"]),
+            megabytes(row["second_bytes"]), number(
+                None if row["share"] is None else 100 * row["share"],
+                "%.1f%%")]
+
+
 def lines(head, rows):
     width = [max(len(r[i]) for r in rows + [head]) for i in range(len(head))]
     for r in [head] + rows:
@@ -248,6 +297,9 @@ def show(result, out):
         head, made = head[:-1], [m[:-1] for m in made]
     out.write("First runs at %s: empty cache, nothing learned (%s)\n\n" % (
         result["link"], result["arm"]))
+    if "second_rows" in result:
+        head = SECOND_HEAD
+        made = [second_cells(r) for r in result["second_rows"]]
     if result["after_rows"]:
         head, made = AFTER_HEAD, [after_cells(r) for r in result["after_rows"]]
     for line in lines(head, made):

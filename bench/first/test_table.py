@@ -168,6 +168,30 @@ class After(unittest.TestCase):
         self.assertIn("no pair", self.made([4.0], [])["missed"][0])
 
 
+class Second(unittest.TestCase):
+    def made(self, again, ok=True):
+        runs = []
+        for arm in ("frozen", "bounded"):
+            runs += [dict(run_of(arm, 30.0, kind="train"),
+                          upstream_read_bytes=3000000),
+                     dict(run_of(arm, 3.0, ok=ok), upstream_read_bytes=again)]
+        return table.merge_second({"node": {"runs": runs, "problems": []}},
+                                  "wan")
+
+    def test_what_is_fetched_again(self):
+        result = self.made(30000)
+        self.assertEqual(result["missed"], [])
+        self.assertIn("1.0%", shown(result))
+        self.assertEqual(len(self.made(90000)["missed"]), 2)
+        self.assertIn("3.0% of the data again", self.made(90000)["missed"][0])
+        self.assertIn("0.0%", shown(self.made(0)))
+
+    def test_wrong_or_missing(self):
+        result = self.made(0, ok=False)
+        self.assertEqual(len(result["missed"]), 4)
+        self.assertIn("-", shown(result))
+
+
 FAKE = """#!/bin/sh
 echo "$@" >>"$0.called"
 while [ $# -gt 0 ]; do
@@ -215,8 +239,9 @@ class CommandLine(unittest.TestCase):
         status, out, _ = self.run_it("--jobs", "git,login", "--save", save)
         self.assertEqual(status, 0, out)
         self.assertEqual(len(self.called()), 2)
-        self.assertIn("--jobs git --arms bounded --restart first -n 3 "
-                      "--direct 1 --link wan", self.called()[0])
+        self.assertIn("--jobs git --link wan", self.called()[0])
+        self.assertIn("--arms bounded --restart first -n 3 --direct 1",
+                      self.called()[0])
         with open(save) as f:
             self.assertEqual([r["job"] for r in json.load(f)["rows"]],
                              ["git", "login"])
@@ -240,8 +265,14 @@ class CommandLine(unittest.TestCase):
         self.assertIn("--after node --train 2 --between rm -rf",
                       self.called()[0])
 
+    def test_the_second_run(self):
+        self.assertEqual(self.run_it("--jobs", "git", "--second")[0], 1)
+        self.assertIn("--arms frozen:consistency=frozen:prefetch=off,bounded:",
+                      self.called()[0])
+
     def test_usage(self):
-        for args in (["--sets", "none"], ["--gone"], ["-n", "-1"],
+        for args in (["--second", "--after", "node"],
+                     ["--sets", "none"], ["--gone"], ["-n", "-1"],
                      ["--beside", self.where + "/no"], ["--nonsense"]):
             self.assertEqual(self.run_it(*args)[0], 2, args)
         self.assertEqual(self.run_it("--help")[0], 0)
