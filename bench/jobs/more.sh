@@ -5,10 +5,7 @@
 # The parts of the set `more` (see README.md), for bench/jobs/prepare: what the
 # jobs prettier, mkdocs, exiftool, asciidoctor, ctags and closure read.
 
-more_versions="prettier-3.4.1 bootstrap-5.3.3 re2-1.21.4
-	google-closure-compiler-java-20240317.0.0"
-
-# npm_archive NAME: fetches the package in the version above, prints its path
+# npm_archive NAME: fetches the package in the version of store.sh, prints its path
 npm_archive() {
 	local it file
 	for it in $more_versions; do [ "${it%-*}" != "$1" ] || break; done
