@@ -335,6 +335,10 @@ enum metrics_counter {
 	    "Most bytes that calls ahead ever had under way")                  \
 	X(PREFETCH_WINDOW_BYTES, "prefetch_window_bytes",                      \
 	    "Bytes that may be under way ahead")                               \
+	X(PREFETCH_WASTE_BYTES, "prefetch_waste_bytes",                        \
+	    "Bytes that came ahead and are not used, of the last minute")      \
+	X(PREFETCH_WASTE_LIMIT_BYTES, "prefetch_waste_limit_bytes",            \
+	    "Bytes that may be, as far as prefetch_waste goes")                \
 	X(PAUSED, "paused", "1 while calls ahead are paused by a user")        \
 	X(METERED, "metered", "1 while the link counts as metered")            \
 	X(METERED_BYTES, "metered_bytes",                                      \

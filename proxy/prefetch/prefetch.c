@@ -37,6 +37,7 @@ enum {
 	 * spare so many calls. */
 	CALLS_SPARED_GUESS = 3,
 	TURN_WANTS = 64,      /* in one turn of the loop */
+	TURN_DEAR = 16,       /* … of those that cost too much just now */
 	JOBS_POLL_US = 20000, /* while the server cannot be asked */
 };
 
@@ -136,6 +137,10 @@ void prefetch_observe(struct prefetch *pf, const struct observe_call *call)
 	if (call->proc->prog != NFS_PROGRAM || !call->cred_id ||
 	    call->proc->proc == NFSPROC3_NULL)
 		return;
+	if (call->missed)
+		waste_demand(pf->waste, call->bytes, pf->now_us);
+	else
+		waste_cached(pf->waste, call->bytes, pf->now_us);
 	node = observe_node(c, call);
 	observe_count(c, node, call);
 	if ((call->proc->flags & NFS_PROC_DRC) ||
@@ -249,6 +254,8 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 		return;
 	note_used(pf, seen->obs.object, seen->cred->uid, seen->late,
 	    seen->missed, now_us);
+	if (!seen->missed && seen->obs.parent)
+		note_settle(pf, seen->obs.parent);
 	if (seen->obs.kind == PREDICTOR_READ && seen->obs.offset_bytes == 0)
 		read_begins(pf, seen, now_us);
 	kind_seen(pf, seen, now_us);
@@ -273,6 +280,12 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 static bool have_jobs(const struct prefetch *pf)
 {
 	return !TAILQ_EMPTY(&pf->lanes[WANT_LANE_JOBS]);
+}
+
+static bool have_any(const struct prefetch *pf)
+{
+	return pf->nqueued > 0 || have_jobs(pf) ||
+	       !TAILQ_EMPTY(&pf->lanes[WANT_LANE_DEAR]);
 }
 
 static enum step take_turn(struct want *w, uint64_t now_us, uint64_t *wait_us)
@@ -300,8 +313,8 @@ static bool pump_one(struct want *w, uint64_t now_us, uint64_t *wait_us)
 		break;
 	case STEP_BLOCKED:
 		w->blocked_turn = w->pf->turn;
-		/* Jobs have their turns one after the other. */
-		want_queue(w, w->lane != WANT_LANE_JOBS);
+		/* The others have their turns one after the other. */
+		want_queue(w, w->lane < WANT_LANE_JOBS);
 		return false;
 	}
 	return true;
@@ -310,14 +323,16 @@ static bool pump_one(struct want *w, uint64_t now_us, uint64_t *wait_us)
 /*
  * How long to wait before it goes on; PUMP_RESTS: until something happens. A
  * want that is blocked ends the turn, since those behind it are less urgent. A
- * job that is blocked does not: another may have nothing to ask the server.
+ * job that is blocked does not: another may have nothing to ask the server. Nor
+ * does a want that costs too much now: another may be worth it.
  */
 static uint64_t pump(struct prefetch *pf, uint64_t now_us)
 {
 	uint64_t least_us = PUMP_RESTS;
+	unsigned dear = 0;
 	struct want *w;
 
-	if (pf->nqueued == 0 && !have_jobs(pf))
+	if (!have_any(pf))
 		return PUMP_RESTS;
 	if (!pf->p.ready(pf->p.ctx))
 		return have_jobs(pf) ? JOBS_POLL_US : PUMP_RESTS;
@@ -332,7 +347,8 @@ static uint64_t pump(struct prefetch *pf, uint64_t now_us)
 			continue;
 		if (wait_us > 0 && wait_us < least_us)
 			least_us = wait_us;
-		if (w->lane != WANT_LANE_JOBS)
+		if (w->lane < WANT_LANE_JOBS ||
+		    (w->lane == WANT_LANE_DEAR && ++dear == TURN_DEAR))
 			return least_us;
 	}
 	return 0;
@@ -401,9 +417,13 @@ static bool make_parts(struct prefetch *pf)
 	pf->kinds = kinds_new();
 	pf->budget = budget_new(pf->p.link, &pf->p.config->prefetch_rate);
 	pf->hold = hold_new();
+	pf->waste = waste_new();
 	pf->ev = evtimer_new(pf->p.base, on_turn, pf);
+	if (pf->waste)
+		waste_set_share(pf->waste, pf->p.config->prefetch_waste);
 	return pf->notes && pf->predictor && pf->patterns && pf->kinds &&
-	       pf->budget && pf->hold && pf->ev && session_open(pf);
+	       pf->budget && pf->hold && pf->waste && pf->ev &&
+	       session_open(pf);
 }
 
 struct prefetch *prefetch_new(const struct prefetch_params *p)
@@ -445,6 +465,7 @@ void prefetch_free(struct prefetch *pf)
 		event_free(pf->ev);
 	budget_free(pf->budget);
 	hold_free(pf->hold);
+	waste_free(pf->waste);
 	patterns_free(pf->patterns);
 	kinds_free(pf->kinds);
 	predictor_free(pf->predictor);
@@ -457,19 +478,24 @@ void prefetch_set_config(
 {
 	pf->p.config = config;
 	budget_set_cap(pf->budget, &config->prefetch_rate);
+	waste_set_share(pf->waste, config->prefetch_waste);
 	session_configure(pf);
 }
 
 void prefetch_get_stats(const struct prefetch *pf, struct prefetch_stats *st)
 {
+	struct waste_status waste;
 	struct predictor_stats ps;
 
+	waste_now(pf, &waste);
 	predictor_get_stats(pf->predictor, &ps);
 	*st = (struct prefetch_stats){.wants = pf->nwants,
 	    .flights = pf->flights.n,
 	    .flight_bytes = budget_inflight_bytes(pf->budget),
 	    .flight_bytes_max = budget_inflight_max_bytes(pf->budget),
 	    .window_bytes = budget_window_bytes(pf->budget),
+	    .waste_bytes = waste.unused_bytes,
+	    .waste_limit_bytes = waste.limit_bytes,
 	    .memory_bytes = ps.memory_bytes,
 	    .objects = ps.objects};
 }

@@ -16,11 +16,13 @@
  *    accesses ahead) and needs (name, absence, attributes, rights, first bytes,
  *    later parts, listing). The predictor looks three round trips ahead.
  * 3. Wanted (prefetch_want.c): a want for each object and credential, in one
- *    of ten lanes by its lead.
+ *    of ten lanes by its lead, and by how unlikely it is.
  * 4. A step (prefetch_step.c): what is missing next, and whether it is worth a
  *    call (prefetch_worth.c): p (round trip + wire time) against (1 - p) (wire
- *    time + a quarter of a round trip), the latter weighed by the queue on the
- *    link.
+ *    time + a quarter of a round trip), the latter weighed by what stands on
+ *the link: next to nothing where it is idle. And p has to be the higher, the
+ *    more has come ahead and was not used (waste.h). What costs too much now
+ *    waits behind all others.
  * 5. Sent (flight.c), when nobody holds it back (hold.h), the link has spare
  *    capacity (budget.h) and no call
  *    of a client waits for a connection; with a credential that was seen since
@@ -126,6 +128,8 @@ struct prefetch_stats {
 	uint64_t flight_bytes;
 	uint64_t flight_bytes_max;
 	uint64_t window_bytes;
+	uint64_t waste_bytes; /* waste.h */
+	uint64_t waste_limit_bytes;
 	size_t memory_bytes; /* of what is learned */
 	size_t objects;
 };

@@ -117,6 +117,8 @@ static void on_reply(struct flight *f, enum reply_kind kind,
 {
 	struct pf_flight *fl = (struct pf_flight *)f;
 
+	if (kind != REPLY_NONE && fl->bounded)
+		waste_ahead(fl->pf->waste, up->rec->len, now_us);
 	if (kind == REPLY_RESULTS)
 		flight_learn(fl, res, up, now_us);
 	else if (kind != REPLY_NONE)
@@ -136,6 +138,7 @@ bool pf_flight_start(const struct want *w, struct node *node, uint32_t proc,
 		return false;
 	fl->pf = pf;
 	fl->fl.asked = want_is_asked(w);
+	fl->bounded = want_is_bounded(w);
 	flight_set_args(&fl->fl, args);
 	if (proc == NFSPROC3_LOOKUP) {
 		memcpy(fl->name, args->dirop.name.data, args->dirop.name.len);

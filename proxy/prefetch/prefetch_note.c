@@ -87,7 +87,7 @@ void note_predicted(struct prefetch *pf, const struct prediction *pred,
 	x->state = NOTE_WANTED;
 	x->uid = uid;
 	x->us = now_us;
-	x->bytes = x->counted = 0;
+	x->bytes = x->counted = x->settled = 0;
 	x->p = pred->p;
 	x->lead = pred->lead;
 	x->source = pred->source;
@@ -126,12 +126,38 @@ void note_bytes(struct prefetch *pf, uint64_t object, uint64_t bytes)
 		x->bytes += (uint32_t)bytes;
 }
 
+static bool is_bounded(const struct note *x)
+{
+	return x->source != PREDICTOR_FROM_SESSION &&
+	       x->source != NOTE_FROM_HINT;
+}
+
+static void settle(struct prefetch *pf, struct note *x)
+{
+	if (is_bounded(x))
+		waste_used(pf->waste, x->bytes - x->settled, pf->now_us);
+	x->settled = x->bytes;
+}
+
+void note_settle(struct prefetch *pf, uint64_t object)
+{
+	struct note *x = note_find(pf, object);
+
+	if (x)
+		settle(pf, x);
+}
+
 void note_used(struct prefetch *pf, uint64_t object, uint32_t uid, bool late,
     bool missed, uint64_t now_us)
 {
 	struct note *x = note_find(pf, object);
 
-	if (!x || (x->state != NOTE_ASKED && x->state != NOTE_READY))
+	if (!x)
+		return;
+	/* Be it long after, or for the second time. */
+	if (!missed)
+		settle(pf, x);
+	if (x->state != NOTE_ASKED && x->state != NOTE_READY)
 		return;
 	late = late || x->state == NOTE_ASKED;
 	/* The server was asked all the same: only part of it was there. */
@@ -145,6 +171,7 @@ void note_used(struct prefetch *pf, uint64_t object, uint32_t uid, bool late,
 	metrics_add(pf->p.metrics,
 	    late ? METRICS_PREFETCH_LATE : METRICS_PREFETCH_USED, 1);
 	count_bytes(pf, x, METRICS_PREFETCH_USED_BYTES);
+	settle(pf, x);
 	feedback(pf, x, late ? PREDICTOR_LATE : PREDICTOR_USED);
 }
 

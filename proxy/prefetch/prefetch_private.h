@@ -9,6 +9,7 @@
  *	prefetch_data.c     the bytes of a file
  *	prefetch_flight.c   the calls of wants
  *	hold.c              whether any may go out: pauses, metered links
+ *	waste.c             what of it was not used
  *	prefetch_dir.c      what a miss says of its directory
  *	prefetch_habit.c    what follows a lookup
  *	prefetch_kind.c     the rest of files, by their kind (kinds.h)
@@ -36,6 +37,7 @@
 #include "prefetch/hold.h"
 #include "prefetch/prefetch.h"
 #include "prefetch/want.h"
+#include "prefetch/waste.h"
 
 struct event;
 struct kinds;
@@ -65,8 +67,12 @@ enum {
 	 * bytes of files that are up to four times as far ahead.
 	 */
 	WANT_TAIL_LANES = 2,
-	WANT_LANES = 11,
-	WANT_LANE_JOBS = WANT_LANES - 1, /* the last one */
+	/* … and what is unlikely, so many at most. */
+	WANT_ODDS_LANES = 3,
+	WANT_LANE_JOBS = 10,
+	/* Behind all others, those that cost too much now. */
+	WANT_LANE_DEAR,
+	WANT_LANES,
 	/* What an entry takes in a reply to READDIRPLUS, about: attributes,
 	 * a handle, and a name of ordinary length. */
 	ENTRY_BYTES = 170,
@@ -125,6 +131,7 @@ struct want {
 	uint8_t base_lane; /* where it belongs by its lead … */
 	uint8_t lane;      /* … and where it is, which differs for a tail */
 	uint8_t steps;     /* turns that it had */
+	bool dear;         /* it costs more than it is worth, just now */
 	bool tail;         /* its first bytes are there, or asked for */
 	bool queued;       /* in a lane */
 	bool delayed;      /* in `later` */
@@ -141,7 +148,7 @@ struct want {
 	const char *name;
 	uint8_t name_len;
 	struct want_owner *owner; /* NULL: nobody */
-	uint64_t blocked_turn;    /* of a job: when it was last; 0: never */
+	uint64_t blocked_turn;    /* the pump's, when it last was; 0: never */
 	/* Which bytes come next: of which extent (0: the first bytes of the
 	 * file), in which of its repetitions, and where in that. */
 	uint16_t extent;
@@ -164,6 +171,7 @@ struct pf_flight {
 	uint64_t object;
 	uint32_t generation;      /* of the object, before the call … */
 	bool known;               /* … if anything was known of it then */
+	bool bounded;             /* waste.h counts it */
 	char name[NFS3_NAME_MAX]; /* LOOKUP */
 };
 
@@ -192,6 +200,7 @@ struct note {
 	uint64_t us; /* of the last change */
 	uint32_t bytes;
 	uint32_t counted; /* of them, as used or not */
+	uint32_t settled; /* … and in waste.h, as used */
 	float p;
 	uint32_t lead;
 	/* The user whose calls led to it; NOTE_UID_NONE once another one has
@@ -236,6 +245,7 @@ struct prefetch {
 	struct kinds *kinds; /* NULL in tests */
 	struct budget *budget;
 	struct hold *hold;
+	struct waste *waste;
 	struct event *ev; /* the pump */
 	struct event *ev_save;
 	bool active;     /* `ev` is about to run */
@@ -254,7 +264,8 @@ struct prefetch {
 	struct want_queue spare; /* allocated, and of no use now */
 	struct want_list wants[WANT_BUCKETS];
 	uint64_t turn; /* of the pump, counted */
-	/* Jobs are neither among those queued nor among the wants. */
+	/* Jobs are neither among those queued nor among the wants; nor are
+	 * wants that cost too much now among those queued. */
 	unsigned nqueued, nwants, nmade;
 	uint64_t orders;              /* the last `order` of a want */
 	struct flights flights;       /* of wants */
@@ -332,9 +343,18 @@ void wants_free(struct prefetch *pf);
 /* It has its next turn when the call is over. False where there is none. */
 bool want_watch(struct want *w, const struct fetch_about *about);
 
+/* It costs too much now: it goes behind all others; or no more. */
+void want_put_off(struct want *w, bool off);
+
 /* prefetch_worth.c */
-/* Whether what is used with probability `p` is worth a reply of `bytes`. */
+/* Whether what is used with probability `p` is worth a reply of `bytes`, when
+ * nobody else wants the link: else it need not be queued at all. */
 bool want_worth(const struct prefetch *pf, double p, uint64_t bytes);
+/* Whether it is worth it now. */
+bool want_pays(const struct want *w, uint64_t bytes);
+/* Whether waste.h bounds the want. */
+bool want_is_bounded(const struct want *w);
+void waste_now(const struct prefetch *pf, struct waste_status *st);
 /* Whether a listing of `bytes` is worth it where it spares so many calls. */
 bool listing_worth(const struct prefetch *pf, uint32_t calls, uint64_t bytes);
 
@@ -351,6 +371,7 @@ struct turn {
 	unsigned sent;  /* calls that went out */
 	bool blocked;   /* the link had no room for one */
 	bool more;      /* its lane is another one from now on */
+	bool dear;      /* … or it costs too much now */
 	bool held;      /* … or nothing may be sent ahead now (hold.h) */
 	bool too_early; /* what came now would be bound for a moment only */
 };
@@ -467,6 +488,9 @@ void note_bytes(struct prefetch *pf, uint64_t object, uint64_t bytes);
  * asked for it all the same. */
 void note_used(struct prefetch *pf, uint64_t object, uint32_t uid, bool late,
     bool missed, uint64_t now_us);
+/* Something of the directory was answered from the caches: its listing is of
+ * use. */
+void note_settle(struct prefetch *pf, uint64_t object);
 /* What was not used for too long counts as unused. */
 void notes_age(struct prefetch *pf, uint64_t now_us);
 

@@ -25,6 +25,8 @@ enum {
 	STEPS_MAX = 12,
 	/* Between two looks whether a pause is over, at what was asked for. */
 	PAUSED_US = 1000000,
+	/* … and whether what costs too much has become cheaper. */
+	DEAR_US = 20000,
 };
 
 /* A confirmation that grows too old within this time is asked for again. */
@@ -95,6 +97,10 @@ bool turn_send(struct turn *t, struct node *node, uint32_t proc,
 		t->held = true;
 		return false;
 	}
+	if (!want_pays(t->w, bytes)) {
+		t->dear = true;
+		return false;
+	}
 	if (!budget_may(pf->budget, bytes, t->now_us, t->wait_us)) {
 		t->blocked = true;
 		return false;
@@ -103,6 +109,7 @@ bool turn_send(struct turn *t, struct node *node, uint32_t proc,
 	if (!pf_flight_start(t->w, node, proc, args, bytes))
 		return false;
 	t->sent++;
+	want_put_off(t->w, false);
 	if (t->w->session) {
 		t->w->cred->session_bytes += bytes;
 		metrics_add(pf->p.metrics, METRICS_SESSION_BYTES, bytes);
@@ -251,6 +258,18 @@ static enum step drop(
 	return STEP_DONE;
 }
 
+/* It has its turn when there is nothing else. What makes it dear need not be a
+ * call, whose reply would be heard of. */
+static enum step put_off(struct turn *t)
+{
+	bool again = t->w->dear;
+
+	t->w->steps--;
+	want_put_off(t->w, true);
+	*t->wait_us = DEAR_US;
+	return again ? STEP_BLOCKED : STEP_MORE;
+}
+
 static enum step step_end(struct turn *t)
 {
 	struct want *w = t->w;
@@ -266,6 +285,8 @@ static enum step step_end(struct turn *t)
 		w->steps--;
 		return STEP_BLOCKED;
 	}
+	if (t->dear)
+		return put_off(t);
 	if (t->held)
 		return drop(t, NOTE_UNLIKELY, METRICS_PREFETCH_HELD);
 	if (t->more)

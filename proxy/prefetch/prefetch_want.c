@@ -44,10 +44,13 @@ static struct want *want_find(struct prefetch *pf, const struct want_key *k)
 	return NULL;
 }
 
-static uint8_t lane_of(uint32_t lead)
+/* What is half as likely is worth as little as what is twice as far away. */
+static uint8_t lane_of(uint32_t lead, float p)
 {
 	uint8_t lane = 0;
 
+	for (; p < 0.5f && lane < WANT_ODDS_LANES; p *= 2)
+		lane++;
 	while (lead > 1 && lane < WANT_LANE_JOBS - 1 - WANT_TAIL_LANES) {
 		lead /= 2;
 		lane++;
@@ -55,10 +58,27 @@ static uint8_t lane_of(uint32_t lead)
 	return lane;
 }
 
-static struct want *want_new(struct prefetch *pf)
+/* Where there are too many: one that costs too much, or which stands behind
+ * all of that lane, makes room. */
+static void make_room(struct prefetch *pf, uint8_t lane)
 {
-	struct want *w = TAILQ_FIRST(&pf->spare);
+	struct want *w = TAILQ_FIRST(&pf->lanes[WANT_LANE_DEAR]);
 
+	for (int i = WANT_LANE_JOBS - 1; !w && i > lane; i--)
+		w = TAILQ_LAST(&pf->lanes[i], want_queue);
+	if (!w || w->owner)
+		return;
+	metrics_add(pf->p.metrics, METRICS_PREFETCH_CROWDED, 1);
+	want_drop(w);
+}
+
+static struct want *want_new(struct prefetch *pf, uint8_t lane)
+{
+	struct want *w;
+
+	if (pf->nwants == WANTS_MAX)
+		make_room(pf, lane);
+	w = TAILQ_FIRST(&pf->spare);
 	if (w) {
 		TAILQ_REMOVE(&pf->spare, w, link);
 	} else if (pf->nmade < WANTS_MAX) {
@@ -77,8 +97,16 @@ static bool is_job(const struct want *w)
 	return w->lane == WANT_LANE_JOBS;
 }
 
+/* Of those that go before all jobs. */
+static bool is_urgent(const struct want *w)
+{
+	return w->lane < WANT_LANE_JOBS;
+}
+
 static uint8_t want_lane(const struct want *w)
 {
+	if (w->dear)
+		return WANT_LANE_DEAR;
 	/* The tail of what will be used next is as urgent as its beginning. */
 	return w->tail && w->base_lane > 0 ? w->base_lane + WANT_TAIL_LANES
 					   : w->base_lane;
@@ -90,6 +118,19 @@ static void requeued_forget(struct want *w)
 		w->pf->last_requeued[w->lane] = NULL;
 }
 
+static void want_unqueue(struct want *w)
+{
+	if (w->delayed)
+		TAILQ_REMOVE(&w->pf->later, w, link);
+	w->delayed = false;
+	if (!w->queued)
+		return;
+	requeued_forget(w);
+	TAILQ_REMOVE(&w->pf->lanes[w->lane], w, link);
+	w->queued = false;
+	w->pf->nqueued -= is_urgent(w);
+}
+
 static void want_move(struct want *w)
 {
 	uint8_t lane = want_lane(w);
@@ -97,12 +138,19 @@ static void want_move(struct want *w)
 	if (lane == w->lane)
 		return;
 	if (w->queued) {
-		requeued_forget(w);
-		TAILQ_REMOVE(&w->pf->lanes[w->lane], w, link);
-		TAILQ_INSERT_TAIL(&w->pf->lanes[lane], w, link);
+		want_unqueue(w);
+		w->lane = lane;
+		want_queue(w, false);
+		return;
 	}
 	w->order = ++w->pf->orders;
 	w->lane = lane;
+}
+
+void want_put_off(struct want *w, bool off)
+{
+	w->dear = off;
+	want_move(w);
 }
 
 bool want_begins_tail(struct want *w)
@@ -118,7 +166,7 @@ bool want_begins_tail(struct want *w)
 static void want_merge(
     struct want *w, const struct prediction *pred, uint64_t now_us)
 {
-	uint8_t lane = lane_of(pred->lead);
+	uint8_t lane = lane_of(pred->lead, pred->p);
 	bool more = pred->needs & ~w->needs;
 
 	w->born_us = now_us;
@@ -136,10 +184,9 @@ static void want_merge(
 		w->first_bytes = pred->first_bytes;
 	if (pred->read_bytes > w->read_bytes)
 		w->read_bytes = pred->read_bytes;
-	if (lane < w->base_lane) {
+	if (lane < w->base_lane)
 		w->base_lane = lane;
-		want_move(w);
-	}
+	want_put_off(w, false);
 	/* What it waits for is less than what it needs now. */
 	if (more && !w->queued && !w->delayed)
 		want_queue(w, false);
@@ -148,7 +195,8 @@ static void want_merge(
 static struct want *want_make(struct prefetch *pf, const struct want_key *k,
     const struct prediction *pred, uint64_t now_us)
 {
-	struct want *w = want_new(pf);
+	uint8_t lane = lane_of(pred->lead, pred->p);
+	struct want *w = want_new(pf, lane);
 
 	if (!w) {
 		metrics_add(pf->p.metrics, METRICS_PREFETCH_CROWDED, 1);
@@ -166,8 +214,7 @@ static struct want *want_make(struct prefetch *pf, const struct want_key *k,
 	w->needs = pred->needs;
 	w->session = w->planned = pred->source == PREDICTOR_FROM_SESSION;
 	w->far_off = pred->early;
-	w->base_lane = lane_of(pred->lead);
-	w->lane = w->base_lane;
+	w->base_lane = w->lane = lane;
 	LIST_INSERT_HEAD(bucket(pf, k), w, hash_link);
 	want_queue(w, false);
 	return w;
@@ -379,7 +426,7 @@ void want_queue(struct want *w, bool again)
 	else
 		TAILQ_INSERT_TAIL(lane, w, link);
 	w->queued = true;
-	w->pf->nqueued += !is_job(w);
+	w->pf->nqueued += is_urgent(w);
 }
 
 void want_delay(struct want *w, uint64_t now_us)
@@ -403,28 +450,19 @@ uint64_t wants_ripen(struct prefetch *pf, uint64_t now_us)
 	return 0;
 }
 
-static void want_unqueue(struct want *w)
-{
-	if (w->delayed)
-		TAILQ_REMOVE(&w->pf->later, w, link);
-	w->delayed = false;
-	if (!w->queued)
-		return;
-	requeued_forget(w);
-	TAILQ_REMOVE(&w->pf->lanes[w->lane], w, link);
-	w->queued = false;
-	w->pf->nqueued -= !is_job(w);
-}
-
 struct want *want_next(struct prefetch *pf)
 {
 	struct want *w;
 
 	for (int i = 0; i < WANT_LANES; i++)
 		TAILQ_FOREACH (w, &pf->lanes[i], link) {
-			if (is_job(w) && w->blocked_turn &&
-			    w->blocked_turn == pf->turn)
+			if (!is_urgent(w) && w->blocked_turn &&
+			    w->blocked_turn == pf->turn) {
+				/* They come round in turn. */
+				if (i == WANT_LANE_DEAR)
+					break;
 				continue;
+			}
 			want_unqueue(w);
 			return w;
 		}

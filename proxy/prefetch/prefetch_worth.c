@@ -12,10 +12,21 @@ enum {
 	DEFAULT_RTT_US = 20000,
 };
 
+/* What a call costs whatever its size and whoever else is there: work of the
+ * server's and of this daemon. */
+#define CALL_US 100
+
 /* A call costs the server and the link this share of a round trip, whatever its
- * size: where its answer is as likely as not to be used it is worth it, where
- * the odds are one in five it is not. */
+ * size … */
 #define CALL_SHARE 0.25
+
+/*
+ * … where the link holds as much as fits on it. Nobody waits for one that is
+ * idle; but the next call may come just after, and bytes have their price
+ * elsewhere. So of a short reply the odds have to be one in 25 there, and one
+ * in five on a link that is full.
+ */
+#define IDLE_SHARE 0.15
 
 static double rate_Bps(const struct prefetch *pf)
 {
@@ -37,13 +48,60 @@ static double backlog_us(const struct prefetch *pf)
 	return (double)linkest_backlog_us(pf->p.link, pf->now_us);
 }
 
-bool want_worth(const struct prefetch *pf, double p, uint64_t bytes)
+/* What stands before a reply, in round trips: 0 on an idle link; 1 where all is
+ * under way, of clients and ahead, that fits on it; more where a queue stands
+ * on the link, at the server, or on this side. */
+static double busy(const struct prefetch *pf)
+{
+	double under_way_us =
+	    (double)linkest_inflight_bytes(pf->p.link) / rate_Bps(pf) * 1e6;
+
+	return (under_way_us + 2 * backlog_us(pf)) / rtt_us(pf);
+}
+
+/* A call that is used spares its client a round trip, and the bytes cost
+ * nothing more than later; else they come before others. */
+static bool pays(
+    const struct prefetch *pf, double p, uint64_t bytes, double crowd)
 {
 	double rtt = rtt_us(pf);
 	double wire = (double)linkest_wire_bytes(bytes) / rate_Bps(pf) * 1e6;
 
-	return p * (rtt + wire) > (1 - p) * (wire + CALL_SHARE * rtt) *
-				      (1 + 2 * backlog_us(pf) / rtt);
+	return p * (rtt + wire) >
+	       (1 - p) *
+		   (CALL_US + (wire + CALL_SHARE * rtt) * (IDLE_SHARE + crowd));
+}
+
+bool want_worth(const struct prefetch *pf, double p, uint64_t bytes)
+{
+	return pays(pf, p, bytes, 0);
+}
+
+void waste_now(const struct prefetch *pf, struct waste_status *st)
+{
+	uint64_t rate = linkest_rate_Bps(pf->p.link);
+
+	waste_get_status(pf->waste, rate,
+	    rate * linkest_base_us(pf->p.link) / 1000000, pf->now_us, st);
+}
+
+bool want_is_bounded(const struct want *w)
+{
+	return !want_is_asked(w) && !w->session;
+}
+
+bool want_pays(const struct want *w, uint64_t bytes)
+{
+	const struct prefetch *pf = w->pf;
+	double p = (double)w->p;
+	struct waste_status waste;
+
+	if (!pays(pf, p, bytes, busy(pf)))
+		return false;
+	if (!want_is_bounded(w))
+		return true;
+	waste_now(pf, &waste);
+	return p >= waste_least_p(&waste);
 }
 
 /* The bytes of the calls that it spares hardly count beside its own. */

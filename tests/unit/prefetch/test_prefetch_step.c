@@ -386,7 +386,7 @@ static void test_unlikely(void **state)
 	know_all(s);
 	s->w->now_us += 10 * SECOND;
 	w = want(s, "file", "dir", OPEN);
-	w->p = 0.1f;
+	w->p = 0.02f;
 	assert_int_equal(step(s, w), STEP_DONE);
 	assert_call(s, NULL, NULL);
 	assert_int_equal(

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What was fetched ahead and is of no use so far, against what clients use.
+ * Odds that are too good, or guesses at what nobody ever does, cannot make a
+ * link carry more than a share of the demand again.
+ *
+ *	unused   that came ahead, less that of objects which were used; or less
+ *	         what clients were told from the caches, if that leaves more:
+ *	         a part of an object may be used and the rest not
+ *	demand   replies that clients had to wait for, and what of that which
+ *	         came ahead was used
+ *	limit    share of the demand, and an allowance to begin with
+ *
+ * All of them fade by half in some 40 seconds. With less than half of the limit
+ * unused, any odds will do; from there on they have to be better and better,
+ * nine in ten at the limit, and a quarter above it nothing goes.
+ *
+ * Not counted: what somebody asked for (warm, pin, hint), and sessions, which
+ * have a bound of their own (`session_size`). Bytes are those of records. No
+ * clock: times are microseconds that may run backwards a little.
+ */
+#ifndef FOREFETCH_WASTE_H
+#define FOREFETCH_WASTE_H
+
+#include <stdint.h>
+
+struct waste;
+
+struct waste *waste_new(void); /* NULL without memory */
+void waste_free(struct waste *w);
+
+/* The share, in percent of the demand; half of it counts on a slow link. */
+void waste_set_share(struct waste *w, unsigned percent);
+
+/* The server has answered a client's call. */
+void waste_demand(struct waste *w, uint64_t bytes, uint64_t now_us);
+/* A client's call was answered without that. */
+void waste_cached(struct waste *w, uint64_t bytes, uint64_t now_us);
+/* A call ahead has brought so much … */
+void waste_ahead(struct waste *w, uint64_t bytes, uint64_t now_us);
+/* … and an object of which so much had come is used. */
+void waste_used(struct waste *w, uint64_t bytes, uint64_t now_us);
+
+/* Of a link that carries `rate_Bps` (0: not known) and holds `pipe_bytes`. */
+struct waste_status {
+	uint64_t unused_bytes;
+	uint64_t limit_bytes;
+};
+void waste_get_status(struct waste *w, uint64_t rate_Bps, uint64_t pipe_bytes,
+    uint64_t now_us, struct waste_status *st);
+
+/* How likely a use has to be at least: from 0 to 1, and above 1: nothing is
+ * likely enough. */
+double waste_least_p(const struct waste_status *st);
+
+#endif
