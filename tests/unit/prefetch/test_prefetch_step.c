@@ -362,6 +362,23 @@ static void test_listing_too_early(void **state)
 	assert_call(s, NULL, NULL);
 }
 
+/* The file system has shown a later time: they are bound for good at once. */
+static void test_listing_right_away(void **state)
+{
+	struct step_world *s = *state;
+	union nfs_args args = {.object = fh_of("newer")};
+	union nfs_res res = {.status = NFS3_OK};
+	struct want *w;
+
+	res.getattr.GETATTR3res_u.resok.obj_attributes =
+	    (fattr3){.type = NF3REG, .fsid = 7, .fileid = 50, .ctime = {20, 0}};
+	say(s->w, NFSPROC3_GETATTR, &args, &res);
+	say_dir(s->w);
+	w = want(s, "dir", NULL, PREDICTOR_NEEDS_LISTING);
+	assert_int_equal(step(s, w), STEP_WAITS);
+	assert_call(s, "READDIRPLUS", "dir");
+}
+
 /* ---- when it is given up
  * -------------------------------------------------------- */
 
@@ -427,6 +444,7 @@ int main(void)
 	    TEST(test_name),
 	    TEST(test_listing),
 	    TEST(test_listing_too_early),
+	    TEST(test_listing_right_away),
 	    TEST(test_expired),
 	    TEST(test_unlikely),
 	    TEST(test_blocked),
