@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What was mentioned, and what became of it. */
+#include "predictor/mention/mention_private.h"
+
+enum {
+	/* Later than this after its source was read it counts as not read. */
+	JUDGED_NS_S = 5,
+	KEPT_NS_S = 20, /* what was not decided by then tells nothing */
+	/* What is told again is confirmed again. */
+	AGAIN_NS = 1000000000,
+	LEAD_MAX = 250,
+	/* Nothing was read yet: so much may be told all the same. */
+	SLACK_BYTES = 512 << 10,
+	/* The account tells of the last so many bytes read. */
+	ACCOUNT_BYTES = 16 << 20,
+	LOOK_AGAIN = 8,    /* one mention in so many that are unlikely */
+	TOLD_MOST = 65536, /* of one file, as the account has it */
+};
+
+#define P_MOST 0.97
+
+/* By how much likelier it is to be when it is told again at once. */
+#define P_GROWN 1.25f
+
+static uint64_t seconds(unsigned s)
+{
+	return s * UINT64_C(1000000000);
+}
+
+static uint16_t *target_head(struct mention *m, uint64_t object)
+{
+	return &m->target_heads[(object ^ object >> 31) % TARGETS];
+}
+
+struct target *target_find(struct mention *m, uint64_t object)
+{
+	for (uint16_t i = *target_head(m, object); i;
+	     i = m->targets[i - 1].next)
+		if (m->targets[i - 1].object == object)
+			return &m->targets[i - 1];
+	return NULL;
+}
+
+/* ---- what became of it ------------------------------------------------ */
+
+static void kind_count(struct mention *m, const struct target *t, bool used)
+{
+	struct kind_worth *k = &m->kinds[t->class.source_kind];
+
+	if (used && k->came_true < UINT16_MAX)
+		k->came_true++;
+}
+
+static void settle(struct mention *m, struct target *t, bool used)
+{
+	t->state = used ? TARGET_USED : TARGET_OVER;
+	if (used)
+		m->back_bytes += t->bytes;
+	if (t->told_ns) {
+		m->stats.used += used;
+		m->stats.unused += !used;
+	}
+	if (t->first || !t->armed_ns)
+		return;
+	odds_add(&m->odds, &t->class, used);
+	kind_count(m, t, used);
+}
+
+void target_used(struct mention *m, uint64_t object)
+{
+	struct target *t = target_find(m, object);
+
+	if (t && t->state == TARGET_OPEN)
+		settle(m, t, true);
+}
+
+/* Nobody has read it. If nobody has read what mentions it, either, or only just
+ * now, that says nothing of its odds. */
+static void judge(struct mention *m, struct target *t)
+{
+	if (t->state != TARGET_OPEN)
+		return;
+	if (!t->armed_ns || m->now_ns < t->armed_ns + seconds(JUDGED_NS_S))
+		t->armed_ns = 0;
+	settle(m, t, false);
+}
+
+void targets_age(struct mention *m)
+{
+	while (m->target_judged != m->target_in) {
+		struct target *t = &m->targets[m->target_judged % TARGETS];
+
+		if (t->object && t->state == TARGET_OPEN &&
+		    m->now_ns < t->made_ns + seconds(KEPT_NS_S))
+			return;
+		judge(m, t);
+		m->target_judged++;
+	}
+}
+
+/* ---- telling ---------------------------------------------------------- */
+
+void read_count(struct mention *m, uint64_t bytes)
+{
+	m->read_bytes += bytes;
+	if (m->read_bytes < ACCOUNT_BYTES)
+		return;
+	m->read_bytes /= 2;
+	m->told_bytes /= 2;
+	m->back_bytes /= 2;
+}
+
+/* Whether so many bytes more may be told: what was told and not read is no more
+ * than what was read. */
+static bool may_tell(const struct mention *m, uint32_t bytes)
+{
+	return m->told_bytes + bytes <=
+	       m->back_bytes + m->read_bytes + SLACK_BYTES;
+}
+
+static void tell(struct mention *m, const struct source *s, struct target *t,
+    uint64_t dir, const struct nameindex_name *n)
+{
+	uint32_t bytes = n->size_bytes < TOLD_MOST ? n->size_bytes : TOLD_MOST;
+	struct mention_want *w;
+
+	if (t->told_ns && m->now_ns < t->told_ns + AGAIN_NS &&
+	    t->p < t->told_p * P_GROWN)
+		return;
+	if (m->out_n == m->out_max || !may_tell(m, n->directory ? 0 : bytes))
+		return;
+	w = &m->out[m->out_n++];
+	*w = (struct mention_want){.cred = s->cred,
+	    .pred = {.object = n->object,
+		.parent = dir,
+		.size_bytes = n->directory ? 0 : n->size_bytes,
+		.p = t->p,
+		.lead = t->lead,
+		.needs = n->directory
+			     ? PREDICTOR_NEEDS_ACCESS | PREDICTOR_NEEDS_LISTING
+			     : PREDICTOR_NEEDS_NAME | PREDICTOR_NEEDS_ATTR |
+				   PREDICTOR_NEEDS_ACCESS |
+				   PREDICTOR_NEEDS_DATA}};
+	if (!t->told_ns) {
+		m->stats.wanted++;
+		t->bytes = n->directory ? 0 : bytes;
+		m->told_bytes += t->bytes;
+	}
+	t->told_ns = m->now_ns;
+	t->told_p = t->p;
+}
+
+void mention_refused(struct mention *m, uint64_t object)
+{
+	struct target *t = target_find(m, object);
+
+	if (!t || !t->told_ns)
+		return;
+	/* If it was wanted before, it is still on its way. */
+	if (t->wanted)
+		return;
+	t->told_ns = 0;
+	m->told_bytes -= m->told_bytes < t->bytes ? m->told_bytes : t->bytes;
+	t->bytes = 0;
+	m->stats.wanted--;
+}
+
+void mention_accepted(struct mention *m, uint64_t object)
+{
+	struct target *t = target_find(m, object);
+
+	if (t)
+		t->wanted = true;
+}
+
+static struct target *target_new(struct mention *m, uint64_t object)
+{
+	struct target *t = &m->targets[m->target_in % TARGETS];
+	uint16_t *link;
+
+	if (t->object) {
+		judge(m, t);
+		link = target_head(m, t->object);
+		while (*link != t - m->targets + 1)
+			link = &m->targets[*link - 1].next;
+		*link = t->next;
+	}
+	if (m->target_in - m->target_judged == TARGETS)
+		m->target_judged++;
+	link = target_head(m, object);
+	*t = (struct target){.object = object,
+	    .made_ns = m->now_ns,
+	    .next = *link,
+	    .state = TARGET_OPEN};
+	*link = (uint16_t)(m->target_in % TARGETS + 1);
+	m->target_in++;
+	return t;
+}
+
+void target_add(struct mention *m, struct source *s, uint64_t dir,
+    const struct nameindex_name *n, const struct mention_class *c, double p,
+    bool first)
+{
+	struct target *t = target_find(m, n->object);
+
+	if (n->object == s->object || used_lately(m, n->object, s->cred))
+		return;
+	/* What is unlikely is looked at now and then: it may change. */
+	if (p < P_LEAST && (first || m->unlikely++ % LOOK_AGAIN != 0))
+		return;
+	if (!t || t->state != TARGET_OPEN)
+		t = target_new(m, n->object);
+	if (p > P_MOST)
+		p = P_MOST;
+	if (p > (double)t->p) {
+		t->p = (float)p;
+		t->hop = s->hop + 1;
+		t->first = first;
+		t->class = *c;
+		t->source = s->object;
+	}
+	if (s->p >= 1 && !t->armed_ns)
+		t->armed_ns = m->now_ns;
+	if (!t->lead || s->lead + s->told + 1 < t->lead) {
+		unsigned lead = s->lead + s->told + 1u;
+
+		t->lead = (uint16_t)(lead < LEAD_MAX ? lead : LEAD_MAX);
+	}
+	s->told++;
+	home_put(m, &(struct home){.object = n->object,
+			.dir = dir,
+			.name = n->full,
+			.kind = n->kind});
+	if (p >= P_LEAST)
+		tell(m, s, t, dir, n);
+}
