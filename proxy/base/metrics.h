@@ -233,6 +233,12 @@ struct metrics_call {
 	    "READ of parts of files that a pattern had foretold")              \
 	X(PATTERN_BROKEN, "pattern_broken",                                    \
 	    "Times that a file was not read on as it had been")                \
+	X(MENTION_SCANS, "mention_scans",                                      \
+	    "Pieces of data that were scanned for names of other files")       \
+	X(MENTION_WANTED, "mention_wanted",                                    \
+	    "Objects wanted ahead, since data that had come names them")       \
+	X(MENTION_USED, "mention_used",                                        \
+	    "Objects wanted since data names them, and used")                  \
 	X(HINTS_TAKEN, "hints_taken", "Hints of what will be read")            \
 	X(HINTS_USED, "hints_used", "Hints whose file was read there")         \
 	X(HINTS_PASSED, "hints_passed",                                        \

@@ -41,6 +41,18 @@
 
 struct metrics;
 
+struct node;
+
+/* Data of a file that came from the server, and may be kept. */
+struct caches_data {
+	struct node *node;
+	uint32_t cred; /* caches_cred(); 0: none */
+	uint64_t offset;
+	const void *data; /* gone when the call is over */
+	uint32_t len;
+	bool ahead; /* nobody asked for it yet */
+};
+
 struct caches {
 	struct caches *buried; /* were flushed, and are freed bit by bit */
 	struct slab *slab;
@@ -58,7 +70,10 @@ struct caches {
 	size_t trimmed_bytes; /* what they took when it was looked last */
 	size_t bury_bucket;   /* of those that were flushed */
 	uint64_t flushes;     /* how often all was forgotten */
-	bool dirty;           /* something came in since it was saved */
+	/* Hears of data that comes; may be NULL. */
+	void (*on_data)(void *ctx, const struct caches_data *d);
+	void *on_data_ctx;
+	bool dirty; /* something came in since it was saved */
 	/* For some [export] section, the file system is not known (yet). */
 	bool exports_unknown;
 	struct config_policy strict; /* as the server's, but strict */

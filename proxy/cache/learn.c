@@ -278,6 +278,19 @@ static bool is_program(const char *data, uint32_t len)
 	       (memcmp(data, "#!", 2) == 0 || memcmp(data, "\177ELF", 4) == 0);
 }
 
+static void tell_data(const struct learn *l, struct node *node)
+{
+	const READ3resok *r = &l->res->read.READ3res_u.resok;
+	struct caches_data d = {.node = node,
+	    .cred = l->cred,
+	    .offset = l->args->read.offset,
+	    .data = r->data.data,
+	    .len = r->data.len,
+	    .ahead = l->ahead};
+
+	l->caches->on_data(l->caches->on_data_ctx, &d);
+}
+
 static void add_data(const struct learn *l, struct node *node)
 {
 	const READ3resok *r = &l->res->read.READ3res_u.resok;
@@ -303,6 +316,8 @@ static void add_data(const struct learn *l, struct node *node)
 	if (add.offset == 0 && is_program(add.data, add.len))
 		node->flags |= NODE_PROGRAM;
 	datacache_add(l->caches->data, &add);
+	if (l->caches->on_data)
+		tell_data(l, node);
 }
 
 static void learn_read(const struct learn *l)

@@ -117,6 +117,7 @@ void prefetch_listed(
 	if (n > 0)
 		predictor_list(pf->predictor, cred->uid, key, ents, n);
 	free(ents);
+	mention_listing(pf, cred, dir);
 }
 
 /* ---- observations ----------------------------------------------------- */
@@ -264,6 +265,7 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 	known = pf->p.on_seen && pf->p.on_seen(pf->p.ctx, &seen->obs);
 	if (seen->missed && !known)
 		dir_missed(pf, seen, now_us);
+	mention_observe(pf, seen, now_us);
 	if (!known)
 		habit_seen(pf, seen, now_us);
 	predictor_observe(pf->predictor, &seen->obs);
@@ -361,6 +363,7 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 	 * whoever woke the pump has told the time. */
 	uint64_t now_us = pf->active ? pf->now_us : clock_now_us();
 	uint64_t due_us, wait_us;
+	bool mentions;
 
 	(void)fd;
 	(void)what;
@@ -375,12 +378,15 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 	notes_age(pf, now_us);
 	kinds_age(pf->kinds, now_us);
 	session_go_on(pf, now_us);
+	mentions = mention_turn(pf, now_us);
 	due_us = wants_ripen(pf, now_us);
 	wait_us = pump(pf, now_us);
 	if (!due_us)
 		due_us = wants_ripen(pf, now_us);
 	if (due_us && due_us - now_us < wait_us)
 		wait_us = due_us - now_us;
+	if (mentions)
+		wait_us = 0;
 	/* By a timer, even if at once: libevent would run an event that
 	 * activates itself again before it looks at any socket. */
 	if (wait_us != PUMP_RESTS)
@@ -415,6 +421,7 @@ static bool make_parts(struct prefetch *pf)
 	pf->predictor = predictor_new(&po);
 	pf->patterns = pattern_open(pf);
 	pf->kinds = kinds_new();
+	pf->mentions = mention_open(pf);
 	pf->budget = budget_new(pf->p.link, &pf->p.config->prefetch_rate);
 	pf->hold = hold_new();
 	pf->waste = waste_new();
@@ -422,7 +429,7 @@ static bool make_parts(struct prefetch *pf)
 	if (pf->waste)
 		waste_set_share(pf->waste, pf->p.config->prefetch_waste);
 	return pf->notes && pf->predictor && pf->patterns && pf->kinds &&
-	       pf->budget && pf->hold && pf->waste && pf->ev &&
+	       pf->mentions && pf->budget && pf->hold && pf->waste && pf->ev &&
 	       session_open(pf);
 }
 
@@ -466,6 +473,7 @@ void prefetch_free(struct prefetch *pf)
 	budget_free(pf->budget);
 	hold_free(pf->hold);
 	waste_free(pf->waste);
+	mention_close(pf->mentions);
 	patterns_free(pf->patterns);
 	kinds_free(pf->kinds);
 	predictor_free(pf->predictor);

@@ -78,6 +78,8 @@ static void after_reply(struct pf_flight *fl, const struct list_mark *before)
 		read_listing_on(fl, node, brought_entries(fl, before));
 	else
 		after_confirm(fl, node);
+	if (attrcache_type(fl->pf->p.caches->attr, node) == NF3DIR)
+		mention_rights(fl->pf, fl->object);
 }
 
 static void count_error(struct pf_flight *fl, nfsstat3 status, uint64_t now_us)

@@ -16,6 +16,7 @@
  *	prefetch_list.c     listings of directories
  *	prefetch_pattern.c  what follows reads of a file
  *	prefetch_session.c  what sessions use
+ *	prefetch_mention.c  what data that came mentions
  *	prefetch_note.c     what became of it
  *	prefetch_show.c     … and what is under way, in rows
  *	prefetch_cred.c     credentials that were seen
@@ -36,6 +37,7 @@
 #include "prefetch/flight.h"
 #include "prefetch/hold.h"
 #include "prefetch/prefetch.h"
+#include "prefetch/prefetch_mention.h"
 #include "prefetch/want.h"
 #include "prefetch/waste.h"
 
@@ -242,7 +244,8 @@ struct prefetch {
 	char path[PATH_MAX];
 	struct predictor *predictor;
 	struct patterns *patterns;
-	struct kinds *kinds; /* NULL in tests */
+	struct kinds *kinds;          /* NULL in tests */
+	struct pf_mentions *mentions; /* NULL in tests */
 	struct budget *budget;
 	struct hold *hold;
 	struct waste *waste;
