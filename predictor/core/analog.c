@@ -56,6 +56,9 @@ static void analog_tell(struct predictor *p, struct stream *s, uint32_t object,
 		run < 2   ? 0.1f
 		: run < 4 ? 0.3f
 			  : 0.5f));
+	if (o->dir != DIR_NONE)
+		below_guess(p, s, o->dir, o->name,
+		    calib_p(p->calib, cell, 0.3f), distance + 1);
 }
 
 void analog_event(struct predictor *p, struct stream *s, uint32_t object)

@@ -176,6 +176,8 @@ static void observe_access(struct predictor *p, const struct predictor_obs *o,
 	analog_event(p, s, id);
 	access_begin(p, s, id, o, told);
 	stream_take(p, s, o, f);
+	below_fresh(p, s);
+	outcome_event(p);
 	cands_sweep(p, s);
 	cands_sweep_idle(p);
 	p->now = s;
@@ -210,6 +212,7 @@ void predictor_observe(struct predictor *p, const struct predictor_obs *o)
 		    &p->recent, p->events, o->now_ns, p->opt.recent_ns);
 	if (s) {
 		access_continue(p, s, id, o);
+		below_fresh(p, s);
 		p->now = s;
 		return;
 	}

@@ -71,6 +71,7 @@ struct cand {
 	bool rest;        /* it is the rest of an access that has begun */
 	bool in_news;     /* it stands in the stream's `news` */
 	bool retell;      /* it is to be told although nothing changed */
+	bool by_odds;     /* outcome.c counts what became of it */
 	bool withdrawn;   /* it was told and then taken back */
 	uint32_t told_at; /* event */
 };
