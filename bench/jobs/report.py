@@ -108,6 +108,7 @@ def finish_run(run, counts):
             k: (old or {}).get("counters", {}).get(k, 0)
             for k in ("prefetch_used", "prefetch_unused",
                       "prefetch_unused_bytes")}
+        run["gauges"] = new.get("gauges")
         run["counters"] = difference(
             {k: v for k, v in (old or {}).get("counters", {}).items()
              if isinstance(v, int)},

@@ -208,6 +208,8 @@ struct metrics_call {
 	    "Predictions whose time passed before the link had room")          \
 	X(PREFETCH_UNKNOWN, "prefetch_unknown",                                \
 	    "Predictions of objects whose handle is not known")                \
+	X(PREFETCH_PUT_OFF, "prefetch_put_off",                                \
+	    "Predictions that cost too much at first, and waited")             \
 	X(PREFETCH_CROWDED, "prefetch_crowded",                                \
 	    "Predictions dropped: too many wait")                              \
 	X(PREFETCH_PAUSED, "prefetch_paused",                                  \

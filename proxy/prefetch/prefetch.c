@@ -256,7 +256,7 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 	note_used(pf, seen->obs.object, seen->cred->uid, seen->late,
 	    seen->missed, now_us);
 	if (!seen->missed && seen->obs.parent)
-		note_settle(pf, seen->obs.parent);
+		note_name_used(pf, seen->obs.parent);
 	if (seen->obs.kind == PREDICTOR_READ && seen->obs.offset_bytes == 0)
 		read_begins(pf, seen, now_us);
 	kind_seen(pf, seen, now_us);

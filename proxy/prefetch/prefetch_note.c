@@ -36,11 +36,28 @@ static void count_bytes(
 	x->counted = x->bytes;
 }
 
+/* For waste.h, as far as that bounds it. */
+static void in_vain(struct prefetch *pf, struct note *x)
+{
+	if (x->source == PREDICTOR_FROM_SESSION || x->source == NOTE_FROM_HINT)
+		return;
+	waste_unused(pf->waste, x->bytes - x->counted, pf->now_us);
+	x->in_vain += x->bytes - x->counted;
+}
+
+/* It is used after all. */
+static void unjudge(struct prefetch *pf, struct note *x)
+{
+	waste_used(pf->waste, x->in_vain, pf->now_us);
+	x->in_vain = 0;
+}
+
 static void judge(struct prefetch *pf, struct note *x)
 {
 	if (x->state != NOTE_READY)
 		return;
 	x->state = NOTE_UNUSED;
+	in_vain(pf, x);
 	metrics_add(pf->p.metrics, METRICS_PREFETCH_UNUSED, 1);
 	count_bytes(pf, x, METRICS_PREFETCH_UNUSED_BYTES);
 	/* The user of a session may come to it after any pause. */
@@ -87,7 +104,7 @@ void note_predicted(struct prefetch *pf, const struct prediction *pred,
 	x->state = NOTE_WANTED;
 	x->uid = uid;
 	x->us = now_us;
-	x->bytes = x->counted = x->settled = 0;
+	x->bytes = x->counted = x->in_vain = 0;
 	x->p = pred->p;
 	x->lead = pred->lead;
 	x->source = pred->source;
@@ -126,25 +143,16 @@ void note_bytes(struct prefetch *pf, uint64_t object, uint64_t bytes)
 		x->bytes += (uint32_t)bytes;
 }
 
-static bool is_bounded(const struct note *x)
+void note_name_used(struct prefetch *pf, uint64_t dir)
 {
-	return x->source != PREDICTOR_FROM_SESSION &&
-	       x->source != NOTE_FROM_HINT;
-}
+	struct note *x = note_find(pf, dir);
 
-static void settle(struct prefetch *pf, struct note *x)
-{
-	if (is_bounded(x))
-		waste_used(pf->waste, x->bytes - x->settled, pf->now_us);
-	x->settled = x->bytes;
-}
-
-void note_settle(struct prefetch *pf, uint64_t object)
-{
-	struct note *x = note_find(pf, object);
-
-	if (x)
-		settle(pf, x);
+	if (!x)
+		return;
+	if (x->state == NOTE_UNUSED)
+		unjudge(pf, x);
+	else if (x->state == NOTE_READY)
+		count_bytes(pf, x, METRICS_PREFETCH_USED_BYTES);
 }
 
 void note_used(struct prefetch *pf, uint64_t object, uint32_t uid, bool late,
@@ -154,9 +162,8 @@ void note_used(struct prefetch *pf, uint64_t object, uint32_t uid, bool late,
 
 	if (!x)
 		return;
-	/* Be it long after, or for the second time. */
-	if (!missed)
-		settle(pf, x);
+	if (x->state == NOTE_UNUSED && !missed)
+		unjudge(pf, x);
 	if (x->state != NOTE_ASKED && x->state != NOTE_READY)
 		return;
 	late = late || x->state == NOTE_ASKED;
@@ -171,7 +178,6 @@ void note_used(struct prefetch *pf, uint64_t object, uint32_t uid, bool late,
 	metrics_add(pf->p.metrics,
 	    late ? METRICS_PREFETCH_LATE : METRICS_PREFETCH_USED, 1);
 	count_bytes(pf, x, METRICS_PREFETCH_USED_BYTES);
-	settle(pf, x);
 	feedback(pf, x, late ? PREDICTOR_LATE : PREDICTOR_USED);
 }
 

@@ -202,7 +202,7 @@ struct note {
 	uint64_t us; /* of the last change */
 	uint32_t bytes;
 	uint32_t counted; /* of them, as used or not */
-	uint32_t settled; /* … and in waste.h, as used */
+	uint32_t in_vain; /* … and in waste.h, as unused */
 	float p;
 	uint32_t lead;
 	/* The user whose calls led to it; NOTE_UID_NONE once another one has
@@ -491,9 +491,9 @@ void note_bytes(struct prefetch *pf, uint64_t object, uint64_t bytes);
  * asked for it all the same. */
 void note_used(struct prefetch *pf, uint64_t object, uint32_t uid, bool late,
     bool missed, uint64_t now_us);
-/* Something of the directory was answered from the caches: its listing is of
- * use. */
-void note_settle(struct prefetch *pf, uint64_t object);
+/* A name in the directory was answered from the caches: its listing is of use.
+ */
+void note_name_used(struct prefetch *pf, uint64_t dir);
 /* What was not used for too long counts as unused. */
 void notes_age(struct prefetch *pf, uint64_t now_us);
 

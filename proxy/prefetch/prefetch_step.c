@@ -265,6 +265,8 @@ static enum step put_off(struct turn *t)
 	bool again = t->w->dear;
 
 	t->w->steps--;
+	if (!again)
+		metrics_add(t->pf->p.metrics, METRICS_PREFETCH_PUT_OFF, 1);
 	want_put_off(t->w, true);
 	*t->wait_us = DEAR_US;
 	return again ? STEP_BLOCKED : STEP_MORE;

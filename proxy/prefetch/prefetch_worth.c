@@ -22,11 +22,16 @@ enum {
 
 /*
  * … where the link holds as much as fits on it. Nobody waits for one that is
- * idle; but the next call may come just after, and bytes have their price
- * elsewhere. So of a short reply the odds have to be one in 25 there, and one
- * in five on a link that is full.
+ * idle; but the next call may come just after. So of a short reply the odds
+ * have to be one in 25 there, and one in five on a link that is full.
  */
 #define IDLE_SHARE 0.15
+
+/* The odds are never better than this. */
+#define P_CERTAIN 0.999
+
+/* Bytes that nobody uses have their price even then (waste.h). */
+#define WASTE_LEAST 0.5
 
 static double rate_Bps(const struct prefetch *pf)
 {
@@ -59,22 +64,28 @@ static double busy(const struct prefetch *pf)
 	return (under_way_us + 2 * backlog_us(pf)) / rtt_us(pf);
 }
 
-/* A call that is used spares its client a round trip, and the bytes cost
- * nothing more than later; else they come before others. */
-static bool pays(
-    const struct prefetch *pf, double p, uint64_t bytes, double crowd)
+/* What is asked of the link just now. */
+struct price {
+	double crowd; /* busy() */
+	double waste; /* waste_price() */
+};
+
+/* A call that is used spares its client a round trip, and its bytes would come
+ * later anyway; else they come before others. */
+static bool pays(const struct prefetch *pf, double p, uint64_t bytes,
+    const struct price *price)
 {
-	double rtt = rtt_us(pf);
+	double rtt = rtt_us(pf), crowd = IDLE_SHARE + price->crowd;
 	double wire = (double)linkest_wire_bytes(bytes) / rate_Bps(pf) * 1e6;
 
 	return p * (rtt + wire) >
-	       (1 - p) *
-		   (CALL_US + (wire + CALL_SHARE * rtt) * (IDLE_SHARE + crowd));
+	       (1 - p) * (CALL_US + CALL_SHARE * rtt * crowd +
+			     wire * (crowd + WASTE_LEAST + price->waste));
 }
 
 bool want_worth(const struct prefetch *pf, double p, uint64_t bytes)
 {
-	return pays(pf, p, bytes, 0);
+	return pays(pf, p, bytes, &(struct price){0});
 }
 
 void waste_now(const struct prefetch *pf, struct waste_status *st)
@@ -93,15 +104,16 @@ bool want_is_bounded(const struct want *w)
 bool want_pays(const struct want *w, uint64_t bytes)
 {
 	const struct prefetch *pf = w->pf;
-	double p = (double)w->p;
+	struct price price = {.crowd = busy(pf)};
 	struct waste_status waste;
 
-	if (!pays(pf, p, bytes, busy(pf)))
-		return false;
-	if (!want_is_bounded(w))
-		return true;
-	waste_now(pf, &waste);
-	return p >= waste_least_p(&waste);
+	if (want_is_bounded(w)) {
+		waste_now(pf, &waste);
+		price.waste = waste_price(&waste);
+	}
+	/* Nothing is certain: infinity times nothing would be no number. */
+	return pays(pf, (double)w->p < P_CERTAIN ? (double)w->p : P_CERTAIN,
+	    bytes, &price);
 }
 
 /* The bytes of the calls that it spares hardly count beside its own. */

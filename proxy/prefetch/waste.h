@@ -4,16 +4,17 @@
  * Odds that are too good, or guesses at what nobody ever does, cannot make a
  * link carry more than a share of the demand again.
  *
- *	unused   that came ahead, less that of objects which were used; or less
- *	         what clients were told from the caches, if that leaves more:
- *	         a part of an object may be used and the rest not
- *	demand   replies that clients had to wait for, and what of that which
- *	         came ahead was used
+ *	unused   that came ahead, less what clients were told from the caches;
+ *	         or that of objects which nobody has used ten seconds later, if
+ *	         that is more: clients may have been told other things
+ *	demand   replies that clients had to wait for, and what came ahead and
+ *	         clients were told
  *	limit    share of the demand, and an allowance to begin with
  *
- * All of them fade by half in some 40 seconds. With less than half of the limit
- * unused, any odds will do; from there on they have to be better and better,
- * nine in ten at the limit, and a quarter above it nothing goes.
+ * All of them fade by half in some 40 seconds. The nearer what is unused comes
+ * to the limit, the more a byte costs that may be of no use: at half of it,
+ *four times its time on the link. At the limit what is nearly certain goes, or
+ * likely and short; and a quarter above it nothing.
  *
  * Not counted: what somebody asked for (warm, pin, hint), and sessions, which
  * have a bound of their own (`session_size`). Bytes are those of records. No
@@ -36,9 +37,11 @@ void waste_set_share(struct waste *w, unsigned percent);
 void waste_demand(struct waste *w, uint64_t bytes, uint64_t now_us);
 /* A client's call was answered without that. */
 void waste_cached(struct waste *w, uint64_t bytes, uint64_t now_us);
-/* A call ahead has brought so much … */
+/* A call ahead has brought so much. */
 void waste_ahead(struct waste *w, uint64_t bytes, uint64_t now_us);
-/* … and an object of which so much had come is used. */
+/* Nobody has used an object of which so much had come … */
+void waste_unused(struct waste *w, uint64_t bytes, uint64_t now_us);
+/* … until now. */
 void waste_used(struct waste *w, uint64_t bytes, uint64_t now_us);
 
 /* Of a link that carries `rate_Bps` (0: not known) and holds `pipe_bytes`. */
@@ -49,8 +52,8 @@ struct waste_status {
 void waste_get_status(struct waste *w, uint64_t rate_Bps, uint64_t pipe_bytes,
     uint64_t now_us, struct waste_status *st);
 
-/* How likely a use has to be at least: from 0 to 1, and above 1: nothing is
- * likely enough. */
-double waste_least_p(const struct waste_status *st);
+/* How many times its own time on the link a byte costs if nobody uses it,
+ * beside that time. Infinite where nothing may go. */
+double waste_price(const struct waste_status *st);
 
 #endif
