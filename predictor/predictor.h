@@ -17,6 +17,7 @@
  *	sessions/   what a user does after a mount or a long pause
  *	persist/    saving, loading, showing and forgetting what was learned
  *	pattern/    patterns inside a file, beside the predictor
+ *	walk/       directories and names of those who go through trees, as well
  *	trace/ sim/ baselines/   recorded traces, and the judge: forefetch-sim
  *
  * Objects, directories, actors and connections are opaque 64-bit keys and

@@ -103,15 +103,17 @@ static bool was_told(struct prefetch *pf, uint64_t key, uint32_t generation)
 }
 
 void prefetch_listed(
-    struct prefetch *pf, const struct pf_cred *cred, struct node *dir)
+    struct prefetch *pf, struct pf_cred *cred, struct node *dir)
 {
 	struct predictor_dirent *ents;
 	uint64_t key = node_key(dir);
 	size_t n;
 
+	if (!observe_listed(pf->p.caches, dir, cred->id))
+		return;
+	walk_listed(pf, cred, dir, pf->now_us);
 	/* A large one comes in pages; the predictor hears of it once. */
-	if (!observe_listed(pf->p.caches, dir, cred->id) ||
-	    was_told(pf, key, attrcache_generation(pf->p.caches->attr, dir)))
+	if (was_told(pf, key, attrcache_generation(pf->p.caches->attr, dir)))
 		return;
 	n = observe_listing(pf->p.caches, dir, cred->id, &ents);
 	if (n > 0)
@@ -126,6 +128,17 @@ static bool is_listing(const struct observe_call *call)
 {
 	return call->proc->proc == NFSPROC3_READDIR ||
 	       call->proc->proc == NFSPROC3_READDIRPLUS;
+}
+
+static void seen_name(struct pf_seen *seen, const struct observe_call *call)
+{
+	const nfs3_name *name = &call->args->dirop.name;
+
+	if (call->proc->proc != NFSPROC3_LOOKUP ||
+	    name->len >= sizeof(seen->name) || memchr(name->data, 0, name->len))
+		return;
+	memcpy(seen->name, name->data, name->len);
+	seen->name[name->len] = 0;
 }
 
 void prefetch_observe(struct prefetch *pf, const struct observe_call *call)
@@ -155,6 +168,7 @@ void prefetch_observe(struct prefetch *pf, const struct observe_call *call)
 	if (!observe_call(c, node, call, &seen->obs) && !listing &&
 	    !seen->mounted)
 		return;
+	seen_name(seen, call);
 	if (listing)
 		seen->dir = fh_key(&call->args->object);
 	seen->cred = pf_cred_get(pf, call->cred, call->cred_id, call->uid);
@@ -266,8 +280,10 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 	if (seen->missed && !known)
 		dir_missed(pf, seen, now_us);
 	mention_observe(pf, seen, now_us);
-	if (!known)
+	if (!known) {
 		habit_seen(pf, seen, now_us);
+		walk_seen(pf, seen, now_us);
+	}
 	predictor_observe(pf->predictor, &seen->obs);
 	if (!known) {
 		predict(pf, seen->cred, now_us);
@@ -422,6 +438,7 @@ static bool make_parts(struct prefetch *pf)
 	pf->patterns = pattern_open(pf);
 	pf->kinds = kinds_new();
 	pf->mentions = mention_open(pf);
+	pf->walks = walk_open();
 	pf->budget = budget_new(pf->p.link, &pf->p.config->prefetch_rate);
 	pf->hold = hold_new();
 	pf->waste = waste_new();
@@ -429,8 +446,8 @@ static bool make_parts(struct prefetch *pf)
 	if (pf->waste)
 		waste_set_share(pf->waste, pf->p.config->prefetch_waste);
 	return pf->notes && pf->predictor && pf->patterns && pf->kinds &&
-	       pf->mentions && pf->budget && pf->hold && pf->waste && pf->ev &&
-	       session_open(pf);
+	       pf->mentions && pf->walks && pf->budget && pf->hold &&
+	       pf->waste && pf->ev && session_open(pf);
 }
 
 struct prefetch *prefetch_new(const struct prefetch_params *p)
@@ -476,6 +493,7 @@ void prefetch_free(struct prefetch *pf)
 	mention_close(pf->mentions);
 	patterns_free(pf->patterns);
 	kinds_free(pf->kinds);
+	walk_close(pf->walks);
 	predictor_free(pf->predictor);
 	free(pf->notes);
 	free(pf);

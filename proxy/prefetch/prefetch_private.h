@@ -14,6 +14,7 @@
  *	prefetch_habit.c    what follows a lookup
  *	prefetch_kind.c     the rest of files, by their kind (kinds.h)
  *	prefetch_list.c     listings of directories
+ *	prefetch_walk.c     what comes next where somebody goes through a tree
  *	prefetch_pattern.c  what follows reads of a file
  *	prefetch_session.c  what sessions use
  *	prefetch_mention.c  what data that came mentions
@@ -44,6 +45,7 @@
 struct event;
 struct kinds;
 struct patterns;
+struct walks;
 struct predictor_snapshot;
 
 /* The bounds on what is kept, of one server. */
@@ -145,7 +147,7 @@ struct want {
 	/* A range: nothing else of the file is wanted. Else `count` is 0. */
 	uint64_t offset;
 	uint32_t count;
-	uint8_t source; /* of a range: enum note_source */
+	uint8_t source; /* of a range or a name: enum note_source */
 	/* A name in `parent` that is to be looked up; else NULL. */
 	const char *name;
 	uint8_t name_len;
@@ -227,6 +229,7 @@ struct pf_seen {
 	struct pf_cred *cred;
 	uint64_t dir;     /* a directory whose listing came; 0: none */
 	uint64_t mounted; /* a file system, as observe_mount() has it */
+	char name[32];    /* that was looked up; "": none, or a longer one */
 	bool late;
 	bool missed;
 };
@@ -246,6 +249,7 @@ struct prefetch {
 	struct patterns *patterns;
 	struct kinds *kinds;          /* NULL in tests */
 	struct pf_mentions *mentions; /* NULL in tests */
+	struct walks *walks;          /* NULL in tests */
 	struct budget *budget;
 	struct hold *hold;
 	struct waste *waste;
@@ -298,7 +302,7 @@ bool prefetch_want(struct prefetch *pf, struct pf_cred *cred,
     const struct prediction *pred, uint64_t now_us);
 /* A listing of the directory came for the credential. */
 void prefetch_listed(
-    struct prefetch *pf, const struct pf_cred *cred, struct node *dir);
+    struct prefetch *pf, struct pf_cred *cred, struct node *dir);
 
 /* prefetch_cred.c */
 /* The reference is the list's: take one of your own. NULL without memory. */
@@ -444,6 +448,17 @@ bool dir_loose(struct prefetch *pf, const struct pf_cred *cred,
  * names in the directory were wanted just before: then a listing, which brings
  * them all, is worth more than one call each. */
 bool dir_groups(struct prefetch *pf, const struct node *dir, uint64_t now_us);
+
+/* prefetch_walk.c */
+/* NULL without memory; of walk_close(). */
+struct walks *walk_open(void);
+void walk_close(struct walks *ws);
+/* A client came to a directory, perhaps. */
+void walk_seen(
+    struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us);
+/* The listing of a directory is known whole. */
+void walk_listed(struct prefetch *pf, struct pf_cred *cred, struct node *dir,
+    uint64_t now_us);
 
 /* prefetch_habit.c */
 /* May want what the object of a lookup will need. */

@@ -351,6 +351,7 @@ struct want *want_add_name(struct prefetch *pf, struct pf_cred *cred,
 	if (w) {
 		w->name = n->name;
 		w->name_len = (uint8_t)n->len;
+		w->source = n->source;
 	}
 	return w;
 }
@@ -380,7 +381,7 @@ void want_go_on(struct want_owner *o)
 
 bool want_is_asked(const struct want *w)
 {
-	return w->name || (w->count > 0 && w->source == NOTE_FROM_HINT);
+	return w->source == NOTE_FROM_HINT && (w->name || w->count > 0);
 }
 
 bool want_own(struct want *w, struct want_owner *o)

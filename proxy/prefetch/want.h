@@ -68,6 +68,7 @@ struct want_name {
 	uint32_t len;
 	float p;
 	uint32_t lead;
+	uint8_t source; /* enum note_source */
 };
 
 /* What came of a turn with a want. */

@@ -321,7 +321,8 @@ static void test_name(void **state)
 	    .name = "news",
 	    .len = 4,
 	    .p = 0.9f,
-	    .lead = 1};
+	    .lead = 1,
+	    .source = NOTE_FROM_HINT};
 	struct want *w;
 
 	say_dir(s->w);
