@@ -332,23 +332,36 @@ timed() {
 			arms+=("$arm")
 		done
 		for arm in $(shuffled "$round" "${arms[@]}"); do
+			if [ -n "$JOBS_AFTER" ] && is_proxy "$arm"; then
+				beside_another "$job" "$arm" "$round"
+				continue
+			fi
 			if is_proxy "$arm" && [[ $JOBS_RESTART = [ef]* ]]; then
 				arm_unmount
 				arm_restart "$arm"
 			fi
 			one_run "$job" "$arm" timed "$round"
-			is_proxy "$arm" && [ -n "$JOBS_AFTER" ] || continue
-			teach "$arm" "$round"
-			taught=$JOBS_AFTER one_run "$job" "$arm" timed "$round"
 		done
 	done
 }
 
-# A new daemon learns another job before the one that is timed.
+# beside_another JOB ARM ROUND: a first run in an empty cache and one after
+# another job, in an order that alternates
+beside_another() {
+	local job=$1 arm=$2 round=$3 other
+	local -a others=('' "$JOBS_AFTER")
+	((round % 2)) || others=("$JOBS_AFTER" '')
+	for other in "${others[@]}"; do
+		arm_unmount
+		arm_restart "$arm"
+		[ -z "$other" ] || teach "$arm" "$round"
+		taught=$other one_run "$job" "$arm" timed "$round"
+	done
+}
+
+# teach ARM ROUND: a new daemon learns another job before the one that is timed
 teach() {
 	local arm=$1 round=$2 i
-	arm_unmount
-	arm_restart "$arm"
 	for ((i = 1; i <= JOBS_TRAIN; i++)); do
 		one_run "$JOBS_AFTER" "$arm" teach "$round"
 	done
