@@ -179,6 +179,26 @@ void prefetch_observe(struct prefetch *pf, const struct observe_call *call)
 	prefetch_wake(pf, call->received_us + call->latency_us);
 }
 
+void prefetch_begins(struct prefetch *pf, const struct observe_call *call)
+{
+	struct pf_seen *seen = &pf->ring[pf->ring_in % RING];
+	struct caches *c = pf->p.caches;
+	struct node *node = observe_node(c, call);
+
+	if (!node || pf->ring_in - pf->ring_out == RING ||
+	    caches_policy(c, node)->prefetch == CONFIG_PREFETCH_OFF)
+		return;
+	*seen = (struct pf_seen){.begins = true};
+	if (!observe_call(c, node, call, &seen->obs))
+		return;
+	seen->cred = pf_cred_get(pf, call->cred, call->cred_id, call->uid);
+	if (!seen->cred)
+		return;
+	(void)pf_cred_ref(seen->cred);
+	pf->ring_in++;
+	prefetch_wake(pf, call->received_us);
+}
+
 static uint64_t lead_ns(const struct prefetch *pf)
 {
 	return LEAD_RTTS * 1000 * linkest_srtt_us(pf->p.link);
@@ -388,7 +408,10 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 	while (pf->ring_out != pf->ring_in) {
 		struct pf_seen *seen = &pf->ring[pf->ring_out++ % RING];
 
-		see(pf, seen, now_us);
+		if (seen->begins)
+			habit_begins(pf, seen, now_us);
+		else
+			see(pf, seen, now_us);
 		pf_cred_unref(seen->cred);
 	}
 	notes_age(pf, now_us);

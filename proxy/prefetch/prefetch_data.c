@@ -147,7 +147,7 @@ static size_t extents(const struct turn *t, struct predictor_extent *ext)
 			   : 0;
 	/* Nobody has read it yet: as files of its kind are read. */
 	if (w->first_bytes == 0 && t->node->size > first &&
-	    kind_rest_worth(t->pf, w, t->node->size, t->node->size - first))
+	    kind_wants_rest(t->w, t->node->size, t->node->size - first))
 		return one_extent(ext, first, t->node->size - first);
 	return 0;
 }

@@ -26,16 +26,18 @@ static struct kinds_file about(const struct prefetch *pf, uint64_t object,
 	return f;
 }
 
-bool kind_rest_worth(const struct prefetch *pf, const struct want *w,
-    uint64_t size_bytes, uint64_t rest_bytes)
+bool kind_wants_rest(struct want *w, uint64_t size_bytes, uint64_t rest_bytes)
 {
+	const struct prefetch *pf = w->pf;
 	struct kinds_file f;
 
+	w->rest_p = 0;
 	if (!pf->kinds || rest_bytes == 0)
 		return false;
 	f = about(pf, w->object, size_bytes, pf->now_us);
-	return want_worth(pf, (double)w->p * kinds_rest(pf->kinds, &f),
-	    rest_bytes < ONE_READ ? rest_bytes : ONE_READ);
+	w->rest_p = (float)kinds_rest(pf->kinds, &f);
+	w->rest_bytes = rest_bytes < ONE_READ ? (uint32_t)rest_bytes : ONE_READ;
+	return want_worth(pf, (double)w->p * (double)w->rest_p, w->rest_bytes);
 }
 
 void kind_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)

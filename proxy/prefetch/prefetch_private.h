@@ -51,7 +51,7 @@ struct predictor_snapshot;
 /* The bounds on what is kept, of one server. */
 enum {
 	PF_HABITS = 64,  /* kinds of names, of a credential */
-	PF_LOOKED = 256, /* lookups that nothing followed yet */
+	PF_LOOKED = 256, /* objects that were not read or entered yet */
 	PF_SESSIONS = 8, /* that go on at the same time */
 	WANTS_MAX = 4096,
 	WANT_BUCKETS = 4096,
@@ -83,23 +83,27 @@ enum {
 };
 
 /* How often names of one kind were looked up, and how often the object was read
- * or entered after that. */
+ * or entered after that; or GETATTR or ACCESS in place of the lookup. */
 struct pf_habit {
 	uint16_t looked, followed;
 };
 
-/* A lookup that nothing followed yet. */
+/* What an open may begin with. */
+enum pf_begun { PF_BY_LOOKUP, PF_BY_GETATTR, PF_BY_ACCESS, PF_BEGUN };
+
+/* An object that was looked up, and nothing followed yet. */
 struct pf_looked {
 	uint64_t object; /* 0: none */
 	uint32_t cred;
 	uint8_t kind;
+	uint8_t begun; /* a bit for each enum pf_begun */
 };
 
 /* A credential as a client sent it to this daemon, and what its user does. */
 struct pf_cred {
 	TAILQ_ENTRY(pf_cred) link; /* the one used last comes first */
 	unsigned refs;
-	struct pf_habit habits[PF_HABITS];
+	struct pf_habit habits[PF_BEGUN][PF_HABITS];
 	uint32_t id; /* caches_cred() */
 	uint32_t uid;
 	uint32_t session;       /* that it is in; 0: none that is known */
@@ -129,6 +133,10 @@ struct want {
 	float p;              /* the probability that it will be used */
 	uint32_t first_bytes; /* that are read first; 0: not known */
 	uint64_t read_bytes;  /* that a session reads from the beginning */
+	/* How likely it is read on by its kind; 0: that does not matter. And
+	 * how many bytes of that spare a round trip. */
+	float rest_p;
+	uint32_t rest_bytes;
 	/* Calls that the listing will spare; 0: it will be read itself. */
 	uint32_t calls_spared;
 	uint8_t needs;     /* PREDICTOR_NEEDS_… */
@@ -232,6 +240,7 @@ struct pf_seen {
 	char name[32];    /* that was looked up; "": none, or a longer one */
 	bool late;
 	bool missed;
+	bool begins; /* it is not answered yet */
 };
 
 /* What was asked for in one directory within a short time. */
@@ -463,14 +472,16 @@ void walk_listed(struct prefetch *pf, struct pf_cred *cred, struct node *dir,
 /* prefetch_habit.c */
 /* May want what the object of a lookup will need. */
 void habit_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us);
+/* The same of a call that the server is being asked. */
+void habit_begins(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us);
 
 /* prefetch_kind.c */
 /* A READ was answered: may want what follows. */
 void kind_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us);
-/* Whether the `rest_bytes` of a file that stand behind its beginning are worth
- * it. False where it was read before, as it will be read then. */
-bool kind_rest_worth(const struct prefetch *pf, const struct want *w,
-    uint64_t size_bytes, uint64_t rest_bytes);
+/* Whether the `rest_bytes` of a file that stand behind its beginning may be
+ * worth it; then the want says how much. False where it was read before, as it
+ * will be read then. */
+bool kind_wants_rest(struct want *w, uint64_t size_bytes, uint64_t rest_bytes);
 
 /* prefetch_session.c */
 bool session_open(struct prefetch *pf);

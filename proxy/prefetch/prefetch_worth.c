@@ -105,15 +105,20 @@ bool want_pays(const struct want *w, uint64_t bytes)
 {
 	const struct prefetch *pf = w->pf;
 	struct price price = {.crowd = busy(pf)};
+	double p = (double)w->p;
 	struct waste_status waste;
 
+	/* Of the rest of a file it takes many a piece to spare a round trip. */
+	if (w->extent > 0 && w->rest_p > 0) {
+		p *= (double)w->rest_p;
+		bytes = w->rest_bytes;
+	}
 	if (want_is_bounded(w)) {
 		waste_now(pf, &waste);
 		price.waste = waste_price(&waste);
 	}
 	/* Nothing is certain: infinity times nothing would be no number. */
-	return pays(pf, (double)w->p < P_CERTAIN ? (double)w->p : P_CERTAIN,
-	    bytes, &price);
+	return pays(pf, p < P_CERTAIN ? p : P_CERTAIN, bytes, &price);
 }
 
 /* The bytes of the calls that it spares hardly count beside its own. */
