@@ -126,6 +126,17 @@ static void test_newest_stays_provisional(void **state)
 	assert_false(first_lookup_is_firm(w, 11));
 }
 
+/* Anybody may set a file's other times. */
+static void test_only_ctime_counts(void **state)
+{
+	struct world *w = *state;
+	fattr3 a = attr_of(NF3REG, 90, 10);
+
+	a.mtime.seconds = a.atime.seconds = 100;
+	say_getattr(w, "other", &a);
+	assert_false(first_lookup_is_firm(w, 10));
+}
+
 static void test_shown_after_sending_is_too_late(void **state)
 {
 	struct world *w = *state;
@@ -294,6 +305,7 @@ int main(void)
 	    cmocka_unit_test(test_own_ctime_that_goes_back),
 	    TEST(test_firm_at_once),
 	    TEST(test_newest_stays_provisional),
+	    TEST(test_only_ctime_counts),
 	    TEST(test_shown_after_sending_is_too_late),
 	    TEST(test_another_file_system_proves_nothing),
 	    TEST(test_next_second),
