@@ -41,9 +41,14 @@ enum {
 	RECORD_MAX = 512, /* both counts are halved there */
 	LOOKS_MAX = 2048, /* at directories, in one look ahead */
 	FILLS_MAX = 4,    /* listings read in it */
-	BELOW_MAX = WALKTREE_MAX / 4, /* directories of one listing */
+	BELOW_MAX = WALKTREE_MAX / 8, /* directories of one listing */
 	RISE_MAX = 64,                /* levels in one step */
 };
+
+/* The directory that a client came to is not given up for what is found in one
+ * look: it is used after that. */
+_Static_assert((FILLS_MAX + 1) * (BELOW_MAX + 1) < WALKTREE_MAX,
+    "a look may fill the tree");
 
 /* Before anything was seen: of a walk of listings, three in four will be used;
  * of one of lookups, one in two. */
