@@ -108,6 +108,7 @@ bool turn_send(struct turn *t, struct node *node, uint32_t proc,
 	note_set(pf, t->w->object, NOTE_ASKED, t->now_us);
 	if (!pf_flight_start(t->w, node, proc, args, bytes))
 		return false;
+	budget_likely(pf->budget, bytes, (double)t->w->p);
 	t->sent++;
 	want_put_off(t->w, false);
 	if (t->w->session) {
