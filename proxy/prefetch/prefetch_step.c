@@ -277,12 +277,10 @@ static enum step step_end(struct turn *t)
 {
 	struct want *w = t->w;
 
-	/* A grain is shorter than most round trips: what else is under way for
-	 * it is not waited for. */
+	/* What else of it can go out soon does not wait for what is under way
+	 * already, which takes a round trip. */
 	if (t->too_early)
 		return STEP_LATER;
-	if (w->pending > 0)
-		return STEP_WAITS;
 	if (t->blocked) {
 		/* Nothing was done, so this turn does not count. */
 		w->steps--;
@@ -290,10 +288,12 @@ static enum step step_end(struct turn *t)
 	}
 	if (t->dear)
 		return put_off(t);
-	if (t->held)
-		return drop(t, NOTE_UNLIKELY, METRICS_PREFETCH_HELD);
 	if (t->more)
 		return STEP_MORE;
+	if (w->pending > 0)
+		return STEP_WAITS;
+	if (t->held)
+		return drop(t, NOTE_UNLIKELY, METRICS_PREFETCH_HELD);
 	if (!t->node && !w->name && !(w->needs & PREDICTOR_NEEDS_ABSENCE))
 		return drop(t, NOTE_UNKNOWN, METRICS_PREFETCH_UNKNOWN);
 	/* It was its first turn, and nothing was missing. */

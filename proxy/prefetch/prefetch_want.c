@@ -167,7 +167,7 @@ static void want_merge(
     struct want *w, const struct prediction *pred, uint64_t now_us)
 {
 	uint8_t lane = lane_of(pred->lead, pred->p);
-	bool more = pred->needs & ~w->needs;
+	bool more = (pred->needs & ~w->needs) || pred->p > w->p;
 
 	w->born_us = now_us;
 	w->steps = 0;
@@ -187,7 +187,7 @@ static void want_merge(
 	if (lane < w->base_lane)
 		w->base_lane = lane;
 	want_put_off(w, false);
-	/* What it waits for is less than what it needs now. */
+	/* What it waits for may be less than what is worth a call now. */
 	if (more && !w->queued && !w->delayed)
 		want_queue(w, false);
 }
