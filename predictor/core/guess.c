@@ -102,10 +102,12 @@ static unsigned share_bucket(const struct dir *d)
 	return percent < 10 ? 0 : percent < 30 ? 1 : percent < 60 ? 2 : 3;
 }
 
-/* The probability of a guess before its cell has seen any, by the length of the
- * run. Half as much makes the stall of cold runs a quarter higher, more changes
- * little (forefetch-sim, tuning half). */
-static const float run_prior[] = {0.05f, 0.3f, 0.5f, 0.6f, 0.7f};
+/* What the place of a guess gives before its cell has seen any, by the length
+ * of the run. With half as much long walks are foretold too late, with half as
+ * much again first runs waste a fifth more (forefetch-sim, tuning half, with
+ * names).
+ */
+static const float run_prior[] = {0.05f, 0.3f, 0.4f, 0.45f, 0.5f};
 
 /* What the stream will need of it: what it needed of the others. */
 static uint8_t guess_needs(

@@ -138,8 +138,8 @@ static void ship(struct nameodds *o, const struct shipped *x)
  * depends on whether that is entered. */
 static void weights_begin(struct nameodds *o)
 {
-	static const float place[SETS] = {0.1f, 0.1f, 0.3f, 0.9f, 0.7f};
-	static const float other[SETS] = {0.2f, 0.2f, 0.2f, 0.05f, 0.2f};
+	static const float place[SETS] = {0.13f, 0.13f, 0.4f, 0.9f, 0.9f};
+	static const float other[SETS] = {0.26f, 0.26f, 0.26f, 0.05f, 0.26f};
 
 	for (int s = 0; s < SETS; s++)
 		for (int c = 0; c <= NAMEODDS_CONTEXTS; c++)
