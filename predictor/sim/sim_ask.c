@@ -171,12 +171,11 @@ static size_t entries_files(const struct sim *s, const struct trace_dir *d,
 static size_t entries_subs(
     struct sim *s, uint32_t dir, struct entry **out, size_t n)
 {
-	for (uint32_t i = 0; i < s->t->ndirs; i++) {
+	for (uint32_t i = s->t->dirs[dir].subs; i != UINT32_MAX;
+	     i = s->t->dirs[i].next) {
 		const struct trace_dir *sub = &s->t->dirs[i];
 		struct entry *more;
 
-		if (sub->up != dir)
-			continue;
 		if (s->ops->place_dir)
 			s->ops->place_dir(
 			    s->model, 0, sub->key, sub->parent, sub->name_hash);

@@ -335,9 +335,25 @@ static int file_cmp(const void *a, const void *b, void *arg)
 	return strcmp(x->path, y->path);
 }
 
+/* Strings the subdirectories together, in the order of their numbers. */
+static void trace_link_dirs(struct trace *t)
+{
+	for (size_t i = 0; i < t->ndirs; i++)
+		t->dirs[i].subs = t->dirs[i].next = UINT32_MAX;
+	for (size_t i = t->ndirs; i-- > 0;) {
+		struct trace_dir *d = &t->dirs[i];
+
+		if (d->up == UINT32_MAX)
+			continue;
+		d->next = t->dirs[d->up].subs;
+		t->dirs[d->up].subs = (uint32_t)i;
+	}
+}
+
 /* Fills in the directories' files, by name. */
 static bool trace_fill_dirs(struct trace *t, const struct keymap *dirs)
 {
+	trace_link_dirs(t);
 	for (size_t i = 0; i < t->nfiles; i++)
 		t->dirs[t->files[i].dir].nfiles++;
 	for (size_t i = 0; i < t->ndirs; i++) {

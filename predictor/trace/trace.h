@@ -71,6 +71,8 @@ struct trace_dir {
 	uint32_t *files; /* by name */
 	uint32_t nfiles;
 	uint32_t up; /* its own directory, UINT32_MAX for the top */
+	/* Its first subdirectory, and the next one of `up`; or UINT32_MAX. */
+	uint32_t subs, next;
 };
 
 struct trace_run {
