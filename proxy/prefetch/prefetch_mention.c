@@ -116,6 +116,7 @@ static void on_data(void *ctx, const struct caches_data *d)
 	    .cred = d->cred,
 	    .p = 1};
 	struct scan *s;
+
 	if (!d->cred || d->offset >= TOKENS_DATA_MAX ||
 	    caches_policy(c, d->node)->prefetch != CONFIG_PREFETCH_ON)
 		return;
