@@ -323,7 +323,8 @@ static void source_used(struct mention *m, struct source *s)
 {
 	s->p = 1;
 	s->hop = 0;
-	s->lead = s->told = 0;
+	s->lead = 0;
+	s->told = 0;
 	source_match(m, s);
 }
 

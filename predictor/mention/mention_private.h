@@ -42,7 +42,7 @@ struct source {
 	uint32_t generation; /* of the place in the table */
 	float p;             /* that it will be read; 1: it was */
 	uint16_t lead;
-	uint16_t told; /* objects that it mentions and that were told */
+	float told; /* of what it mentions, so much is expected to be read */
 	uint8_t kind;
 	uint8_t hop;
 	uint8_t ups; /* the most that a word of it has */
@@ -85,7 +85,7 @@ struct target {
 	float p, told_p;
 	uint32_t bytes; /* that were told */
 	uint16_t next;
-	uint16_t lead;
+	uint16_t lead, told_lead;
 	uint8_t state;
 	uint8_t hop;
 	bool wanted; /* the caller took it */

@@ -125,7 +125,7 @@ static void tell(struct mention *m, const struct source *s, struct target *t,
 	struct mention_want *w;
 
 	if (t->told_ns && m->now_ns < t->told_ns + AGAIN_NS &&
-	    t->p < t->told_p * P_GROWN)
+	    t->p < t->told_p * P_GROWN && t->lead * 2 > t->told_lead)
 		return;
 	if (m->out_n == m->out_max || !may_tell(m, n->directory ? 0 : bytes))
 		return;
@@ -148,6 +148,7 @@ static void tell(struct mention *m, const struct source *s, struct target *t,
 	}
 	t->told_ns = m->now_ns;
 	t->told_p = t->p;
+	t->told_lead = t->lead;
 }
 
 void mention_refused(struct mention *m, uint64_t object)
@@ -197,11 +198,21 @@ static struct target *target_new(struct mention *m, uint64_t object)
 	return t;
 }
 
+/* So many accesses come before it, as far as can be expected: those of what is
+ * mentioned before it. What is unlikely has time. */
+static uint16_t lead_of(const struct source *s, double p)
+{
+	double lead = 1 + (s->lead + (double)s->told) / (p + P_LEAST);
+
+	return (uint16_t)(lead < LEAD_MAX ? lead : LEAD_MAX);
+}
+
 void target_add(struct mention *m, struct source *s, uint64_t dir,
     const struct nameindex_name *n, const struct mention_class *c, double p,
     bool first)
 {
 	struct target *t = target_find(m, n->object);
+	uint16_t lead;
 
 	if (n->object == s->object || used_lately(m, n->object, s->cred))
 		return;
@@ -221,12 +232,10 @@ void target_add(struct mention *m, struct source *s, uint64_t dir,
 	}
 	if (s->p >= 1 && !t->armed_ns)
 		t->armed_ns = m->now_ns;
-	if (!t->lead || s->lead + s->told + 1 < t->lead) {
-		unsigned lead = s->lead + s->told + 1u;
-
-		t->lead = (uint16_t)(lead < LEAD_MAX ? lead : LEAD_MAX);
-	}
-	s->told++;
+	lead = lead_of(s, p);
+	if (!t->lead || lead < t->lead)
+		t->lead = lead;
+	s->told += (float)p;
 	home_put(m, &(struct home){.object = n->object,
 			.dir = dir,
 			.name = n->full,
