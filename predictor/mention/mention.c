@@ -11,7 +11,8 @@
 enum {
 	NAME_BYTES = 48, /* of the index, about */
 	NAMES_MAX = 262144,
-	PART = 4096, /* of a file, scanned or not */
+	WORDS_MOST = 2 * TOKENS_MAX, /* of a file */
+	PART = 4096,                 /* of a file, scanned or not */
 	/* A kind that was scanned so often, and of whose mentions less than one
 	 * in so many scans came true, is scanned one time in so many. */
 	KIND_SCANS = 64,
@@ -98,15 +99,6 @@ struct source *source_find(struct mention *m, uint64_t object)
 	return NULL;
 }
 
-/* Another one of the same file. */
-static struct source *source_next(struct mention *m, const struct source *s)
-{
-	for (uint16_t i = s->next; i; i = m->sources[i - 1].next)
-		if (m->sources[i - 1].object == s->object)
-			return &m->sources[i - 1];
-	return NULL;
-}
-
 struct source *source_of(struct mention *m, const struct task *t)
 {
 	struct source *s = &m->sources[t->source];
@@ -160,12 +152,13 @@ static uint8_t most_ups(const struct tokens *t)
 	return ups < UPS_MAX ? ups : UPS_MAX;
 }
 
-void source_match(struct mention *m, struct source *s)
+void source_match(struct mention *m, struct source *s, uint32_t from)
 {
 	struct task t = {.dir = s->dir,
 	    .source = (uint32_t)(s - m->sources),
 	    .generation = s->generation,
 	    .word = TASK_ALL,
+	    .at = from,
 	    .relation = MENTION_SAME};
 	uint64_t above[UPS_MAX + 1], dirs[SEARCHED_LOOK];
 	size_t n = searched_best(m, dirs), ups = 0;
@@ -266,32 +259,55 @@ static void source_weigh(
 	s->p *= HOP_FADE;
 }
 
+/* The words of another piece of the file, behind those before. */
+static bool source_append(
+    struct mention *m, struct source *s, const struct tokens *t)
+{
+	size_t n = s->n + t->n;
+	struct token *words;
+
+	if (n > WORDS_MOST)
+		return false;
+	words = realloc(s->words, n * sizeof(*words));
+	if (!words)
+		return false;
+	memcpy(words + s->n, t->at, t->n * sizeof(*words));
+	s->words = words;
+	s->n = (uint32_t)n;
+	m->words += t->n;
+	if (most_ups(t) > s->ups)
+		s->ups = most_ups(t);
+	return true;
+}
+
 void mention_scanned(struct mention *m, const struct mention_data *d,
     const struct tokens *t, uint64_t now_ns)
 {
 	const struct home *h = home_find(m, d->object);
 	struct source *s = source_find(m, d->object);
+	uint32_t from = 0;
 
 	m->now_ns = now_ns;
 	if (!h || t->n == 0)
 		return;
-	/* It may be another version; else a later part is beside it. */
-	if (s && d->offset_bytes == 0)
+	if (s && (s->version != d->version || s->cred != d->cred)) {
 		source_drop(m, s);
+		s = NULL;
+	}
 	make_room(m, t->n);
-	s = source_new(m, d->object);
-	s->words = malloc(t->n * sizeof(*s->words));
-	if (!s->words)
-		return;
-	memcpy(s->words, t->at, t->n * sizeof(*s->words));
-	s->n = t->n;
-	m->words += t->n;
-	s->dir = h->dir;
-	s->kind = h->kind;
-	s->cred = d->cred;
-	s->ups = most_ups(t);
-	source_weigh(m, s, d);
-	source_match(m, s);
+	/* Room may have been made of it. */
+	s = source_find(m, d->object);
+	if (!s) {
+		s = source_new(m, d->object);
+		s->version = d->version;
+		s->dir = h->dir;
+		s->kind = h->kind;
+		s->cred = d->cred;
+		source_weigh(m, s, d);
+	}
+	from = s->n;
+	if (source_append(m, s, t))
+		source_match(m, s, from);
 }
 
 /* ---- names ------------------------------------------------------------ */
@@ -325,7 +341,7 @@ static void source_used(struct mention *m, struct source *s)
 	s->hop = 0;
 	s->lead = 0;
 	s->told = 0;
-	source_match(m, s);
+	source_match(m, s, 0);
 }
 
 static void use(struct mention *m, uint64_t object, uint32_t cred)
@@ -338,10 +354,9 @@ static void use(struct mention *m, uint64_t object, uint32_t cred)
 	target_used(m, object);
 	if (h)
 		firsts_seen(m, h);
-	/* Each part of it that was scanned. */
-	for (s = source_find(m, object); s; s = source_next(m, s))
-		if (s->cred == cred)
-			source_used(m, s);
+	s = source_find(m, object);
+	if (s && s->cred == cred)
+		source_used(m, s);
 }
 
 static void seen_name(struct mention *m, const struct predictor_obs *o)

@@ -42,7 +42,7 @@ static bool task_equal(const struct task *a, const struct task *b)
 {
 	return a->dir == b->dir && a->source == b->source &&
 	       a->generation == b->generation && a->word == b->word &&
-	       a->ups == b->ups;
+	       a->ups == b->ups && a->at == b->at;
 }
 
 void task_wait(struct mention *m, const struct task *t)

@@ -37,6 +37,7 @@ enum {
 /* A file that was scanned. */
 struct source {
 	uint64_t object;
+	uint64_t version; /* of mention_data */
 	uint64_t dir;
 	uint32_t cred;
 	uint32_t generation; /* of the place in the table */
@@ -45,6 +46,8 @@ struct source {
 	float told; /* of what it mentions, so much is expected to be read */
 	uint8_t kind;
 	uint8_t hop;
+	bool held; /* not all of what it mentions was told */
+	uint16_t files_told, came_true;
 	uint8_t ups; /* the most that a word of it has */
 	uint16_t next;
 	uint32_t n;
@@ -131,7 +134,7 @@ struct mention {
 	uint32_t waiting_in;
 	struct target *targets; /* a ring */
 	uint16_t target_heads[TARGETS];
-	uint32_t target_in, target_judged;
+	uint32_t target_in, target_look;
 	uint32_t unlikely; /* mentions, counted */
 	struct home *homes;
 	uint64_t *used; /* object ^ credential, at its place */
@@ -163,8 +166,9 @@ struct mention {
 struct source *source_find(struct mention *m, uint64_t object);
 /* NULL where it is not any more what the task was made for. */
 struct source *source_of(struct mention *m, const struct task *t);
-/* Its words are to be looked for wherever they may be found. */
-void source_match(struct mention *m, struct source *s);
+/* Its words, from that one on, are to be looked for wherever they may be found.
+ */
+void source_match(struct mention *m, struct source *s, uint32_t from);
 
 /* mention_match.c */
 void task_add(struct mention *m, const struct task *t);

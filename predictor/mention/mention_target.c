@@ -4,7 +4,12 @@
 
 enum {
 	/* Later than this after its source was read it counts as not read. */
-	JUDGED_NS_S = 5,
+	JUDGED_NS_S = 4,
+	LOOKS = 64, /* in one step */
+	/* Of one file so many more are told than were read, and for each that
+	 * was read so many more. */
+	WINDOW = 24,
+	WINDOW_MORE = 3,
 	KEPT_NS_S = 20, /* what was not decided by then tells nothing */
 	/* What is told again is confirmed again. */
 	AGAIN_NS = 1000000000,
@@ -51,6 +56,11 @@ static void kind_count(struct mention *m, const struct target *t, bool used)
 		k->came_true++;
 }
 
+static unsigned window(const struct source *s)
+{
+	return WINDOW + WINDOW_MORE * (unsigned)s->came_true;
+}
+
 static void settle(struct mention *m, struct target *t, bool used)
 {
 	t->state = used ? TARGET_USED : TARGET_OVER;
@@ -66,12 +76,34 @@ static void settle(struct mention *m, struct target *t, bool used)
 	kind_count(m, t, used);
 }
 
+/* More of what the same file mentions is told. */
+static void window_opens(struct mention *m, const struct target *t)
+{
+	struct source *s = t->first ? NULL : source_find(m, t->source);
+
+	if (!s)
+		return;
+	s->came_true++;
+	if (!s->held || s->files_told + WINDOW_MORE * 2u > window(s))
+		return;
+	s->held = false;
+	source_match(m, s, 0);
+}
+
 void target_used(struct mention *m, uint64_t object)
 {
 	struct target *t = target_find(m, object);
 
-	if (t && t->state == TARGET_OPEN)
+	if (!t)
+		return;
+	if (t->state == TARGET_OPEN)
 		settle(m, t, true);
+	else if (t->state == TARGET_OVER && t->armed_ns)
+		odds_correct(&m->odds, &t->class);
+	else
+		return;
+	t->state = TARGET_USED;
+	window_opens(m, t);
 }
 
 /* Nobody has read it. If nobody has read what mentions it, either, or only just
@@ -85,16 +117,25 @@ static void judge(struct mention *m, struct target *t)
 	settle(m, t, false);
 }
 
+/* Whether there is nothing more to be waited for. */
+static bool is_due(const struct mention *m, const struct target *t)
+{
+	if (t->state != TARGET_OPEN)
+		return false;
+	if (t->armed_ns && m->now_ns >= t->armed_ns + seconds(JUDGED_NS_S))
+		return true;
+	return m->now_ns >= t->made_ns + seconds(KEPT_NS_S);
+}
+
 void targets_age(struct mention *m)
 {
-	while (m->target_judged != m->target_in) {
-		struct target *t = &m->targets[m->target_judged % TARGETS];
+	for (int i = 0; i < LOOKS; i++) {
+		struct target *t = &m->targets[m->target_look++ % TARGETS];
 
-		if (t->object && t->state == TARGET_OPEN &&
-		    m->now_ns < t->made_ns + seconds(KEPT_NS_S))
-			return;
-		judge(m, t);
-		m->target_judged++;
+		if (m->target_look > m->target_in)
+			m->target_look = 0;
+		if (is_due(m, t))
+			judge(m, t);
 	}
 }
 
@@ -118,7 +159,7 @@ static bool may_tell(const struct mention *m, uint32_t bytes)
 	       m->back_bytes + m->read_bytes + SLACK_BYTES;
 }
 
-static void tell(struct mention *m, const struct source *s, struct target *t,
+static void tell(struct mention *m, struct source *s, struct target *t,
     uint64_t dir, const struct nameindex_name *n)
 {
 	uint32_t bytes = n->size_bytes < TOLD_MOST ? n->size_bytes : TOLD_MOST;
@@ -129,6 +170,12 @@ static void tell(struct mention *m, const struct source *s, struct target *t,
 		return;
 	if (m->out_n == m->out_max || !may_tell(m, n->directory ? 0 : bytes))
 		return;
+	if (!n->directory && !t->told_ns) {
+		s->held = s->held || s->files_told >= window(s);
+		if (s->files_told >= window(s))
+			return;
+		s->files_told++;
+	}
 	w = &m->out[m->out_n++];
 	*w = (struct mention_want){.cred = s->cred,
 	    .pred = {.object = n->object,
@@ -186,8 +233,6 @@ static struct target *target_new(struct mention *m, uint64_t object)
 			link = &m->targets[*link - 1].next;
 		*link = t->next;
 	}
-	if (m->target_in - m->target_judged == TARGETS)
-		m->target_judged++;
 	link = target_head(m, object);
 	*t = (struct target){.object = object,
 	    .made_ns = m->now_ns,

@@ -72,3 +72,15 @@ void odds_add(struct odds *o, const struct mention_class *c, bool came_true)
 	odds_count_add(&o->groups[group_slot(c)], came_true);
 	odds_count_add(&o->classes[class_slot(c)], came_true);
 }
+
+static void correct(struct odds_count *n)
+{
+	if (n->true_ < n->all)
+		n->true_++;
+}
+
+void odds_correct(struct odds *o, const struct mention_class *c)
+{
+	correct(&o->groups[group_slot(c)]);
+	correct(&o->classes[class_slot(c)]);
+}

@@ -57,6 +57,8 @@ struct odds {
 double odds_p(const struct odds *o, const struct mention_class *c);
 /* What became of one. */
 void odds_add(struct odds *o, const struct mention_class *c, bool came_true);
+/* It came true after it was taken to have not. */
+void odds_correct(struct odds *o, const struct mention_class *c);
 /* The same for anything that is counted so, beginning with `prior`. */
 double odds_count_p(const struct odds_count *n, double prior, double weight);
 void odds_count_add(struct odds_count *n, bool came_true);
