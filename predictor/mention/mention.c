@@ -163,6 +163,7 @@ void source_match(struct mention *m, struct source *s, uint32_t from)
 	uint64_t above[UPS_MAX + 1], dirs[SEARCHED_LOOK];
 	size_t n = searched_best(m, dirs), ups = 0;
 
+	s->matched_ns = m->now_ns;
 	task_add(m, &t);
 	above[0] = s->dir;
 	t.relation = MENTION_ABOVE;

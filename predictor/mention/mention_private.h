@@ -38,6 +38,7 @@ enum {
 struct source {
 	uint64_t object;
 	uint64_t version; /* of mention_data */
+	uint64_t matched_ns;
 	uint64_t dir;
 	uint32_t cred;
 	uint32_t generation; /* of the place in the table */

@@ -6,6 +6,7 @@ enum {
 	/* Later than this after its source was read it counts as not read. */
 	JUDGED_NS_S = 4,
 	LOOKS = 64, /* in one step */
+	PASSED_HOPS = 3,
 	/* Of one file so many more are told than were read, and for each that
 	 * was read so many more. */
 	WINDOW = 24,
@@ -159,6 +160,22 @@ static bool may_tell(const struct mention *m, uint32_t bytes)
 	       m->back_bytes + m->read_bytes + SLACK_BYTES;
 }
 
+/* It came ahead and was scanned, too. What it mentions is nearer now, or is to
+ * be confirmed with it. */
+static void pass_on(struct mention *m, const struct target *t)
+{
+	struct source *s = source_find(m, t->object);
+
+	if (!s || s->p >= 1 || t->hop > PASSED_HOPS ||
+	    (t->p < s->p * P_GROWN && m->now_ns < s->matched_ns + AGAIN_NS))
+		return;
+	s->p = t->p;
+	s->hop = t->hop;
+	s->lead = t->lead;
+	s->told = 0;
+	source_match(m, s, 0);
+}
+
 static void tell(struct mention *m, struct source *s, struct target *t,
     uint64_t dir, const struct nameindex_name *n)
 {
@@ -196,6 +213,7 @@ static void tell(struct mention *m, struct source *s, struct target *t,
 	t->told_ns = m->now_ns;
 	t->told_p = t->p;
 	t->told_lead = t->lead;
+	pass_on(m, t);
 }
 
 void mention_refused(struct mention *m, uint64_t object)
