@@ -92,6 +92,7 @@ struct target {
 	uint16_t lead, told_lead;
 	uint8_t state;
 	uint8_t hop;
+	uint8_t tells;
 	bool wanted; /* the caller took it */
 	bool first;  /* not mentioned, but used first in directories */
 };

@@ -9,11 +9,12 @@ enum {
 	PASSED_HOPS = 3,
 	/* Of one file so many more are told than were read, and for each that
 	 * was read so many more. */
-	WINDOW = 24,
-	WINDOW_MORE = 3,
+	WINDOW = 48,
+	WINDOW_MORE = 4,
 	KEPT_NS_S = 20, /* what was not decided by then tells nothing */
 	/* What is told again is confirmed again. */
 	AGAIN_NS = 1000000000,
+	TELLS_MAX = 8,
 	LEAD_MAX = 250,
 	/* Nothing was read yet: so much may be told all the same. */
 	SLACK_BYTES = 512 << 10,
@@ -27,6 +28,9 @@ enum {
 
 /* By how much likelier it is to be when it is told again at once. */
 #define P_GROWN 1.25f
+
+/* What is less likely is not confirmed again. */
+#define P_AGAIN 0.3f
 
 static uint64_t seconds(unsigned s)
 {
@@ -176,14 +180,23 @@ static void pass_on(struct mention *m, const struct target *t)
 	source_match(m, s, 0);
 }
 
+/* Whether what was told is told again: it is nearer or likelier, or has to be
+ * confirmed again before its use. */
+static bool is_again(const struct mention *m, const struct target *t)
+{
+	if (t->p >= t->told_p * P_GROWN || t->lead * 2 <= t->told_lead)
+		return t->tells < TELLS_MAX;
+	return t->p >= P_AGAIN && m->now_ns >= t->told_ns + AGAIN_NS &&
+	       t->tells < TELLS_MAX;
+}
+
 static void tell(struct mention *m, struct source *s, struct target *t,
     uint64_t dir, const struct nameindex_name *n)
 {
 	uint32_t bytes = n->size_bytes < TOLD_MOST ? n->size_bytes : TOLD_MOST;
 	struct mention_want *w;
 
-	if (t->told_ns && m->now_ns < t->told_ns + AGAIN_NS &&
-	    t->p < t->told_p * P_GROWN && t->lead * 2 > t->told_lead)
+	if (t->told_ns && !is_again(m, t))
 		return;
 	if (m->out_n == m->out_max || !may_tell(m, n->directory ? 0 : bytes))
 		return;
@@ -213,6 +226,7 @@ static void tell(struct mention *m, struct source *s, struct target *t,
 	t->told_ns = m->now_ns;
 	t->told_p = t->p;
 	t->told_lead = t->lead;
+	t->tells++;
 	pass_on(m, t);
 }
 
