@@ -18,7 +18,7 @@ if sys.argv[1] == "READ":
               if (c["side"], c["procedure"]) == ("upstream", "READ")))
 else:
     print(server["counters"].get(sys.argv[1], 0))' "$1"; }
-stat_is() { [ "$(ff stats --json | number "$1")" "$2" "$3" ]; }
+stat_is() { test "$(ff stats --json | number "$1")" "$2" "$3"; }
 read_all() {
 	lab_drop_caches
 	sums "$LAB_PROXY/src" >/tmp/proxy.sums
