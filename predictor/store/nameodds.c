@@ -13,7 +13,7 @@ enum {
 	STEPS = 1024, /* of the table of logits */
 	LEVELS = 5,   /* of how much a context has seen: level() */
 	/* Outcomes that a context counts; older ones decay. */
-	COUNT_MAX = 60,
+	COUNT_MAX = 20,
 	/* A context with more outcomes is not given up at once for another. */
 	COUNT_FIRM = 2,
 };
@@ -23,12 +23,20 @@ enum { SET_RUN = 3, SET_BELOW = 4, SETS = 5, RUN_LONG = 8 };
 
 /* How fast weights are learned; a quarter or double changes the stall of first
  * runs by less than .003 (forefetch-sim, tuning half, with names). */
-#define RATE       0.02f
+#define RATE        0.02f
+/* How fast weights go back to where they began. With it and CONTEXT_MAX the
+ * jobs before it make a first run's stall at most .013 higher, without .044
+ * (forefetch-sim --labels, tuning half, with names). */
+#define PULL        0.02f
 /* A context that has seen nothing yet begins here, as 1.6 outcomes. */
-#define SLOT_P     0.3f
-#define SLOT_N     1.6f
-#define X_MAX      8.0f
-#define WEIGHT_MAX 1.2f
+#define SLOT_P      0.3f
+#define SLOT_N      1.6f
+/* What one context says at most: p of .95, or of .05. That and COUNT_MAX keep
+ * short what one job may teach of kinds that another uses in other ways; 60 of
+ * these and no bound change first runs by .002. */
+#define CONTEXT_MAX 3.0f
+#define X_MAX       8.0f
+#define WEIGHT_MAX  1.2f
 
 struct slot {
 	uint16_t p; /* of 65535 */
@@ -62,10 +70,14 @@ static float logit(const struct nameodds *o, float p)
 	return o->logits[i < 0 ? 0 : i < STEPS ? i : STEPS - 1];
 }
 
+static float clip(float x, float max)
+{
+	return x > max ? max : x < -max ? -max : x;
+}
+
 static float squash(float x)
 {
-	x = x > X_MAX ? X_MAX : x < -X_MAX ? -X_MAX : x;
-	return 1 / (1 + expf(-x));
+	return 1 / (1 + expf(-clip(x, X_MAX)));
 }
 
 static unsigned level(unsigned n)
@@ -136,17 +148,22 @@ static void ship(struct nameodds *o, const struct shipped *x)
 /* Where the weights begin: about where first runs of the tuning half leave
  * them. The place hardly counts but in a long run; what is below a directory
  * depends on whether that is entered. */
-static void weights_begin(struct nameodds *o)
+static float weight_begin(unsigned set, int input, unsigned lev)
 {
 	static const float place[SETS] = {0.13f, 0.13f, 0.4f, 0.9f, 0.9f};
 	static const float other[SETS] = {0.26f, 0.26f, 0.26f, 0.05f, 0.26f};
 
-	for (int s = 0; s < SETS; s++)
-		for (int c = 0; c <= NAMEODDS_CONTEXTS; c++)
-			for (int l = 1; l < LEVELS; l++)
-				o->weights[s][c][l] = c == NAMEODDS_CONTEXTS
-							  ? place[s]
-							  : other[s];
+	if (lev == 0)
+		return 0;
+	return input == NAMEODDS_CONTEXTS ? place[set] : other[set];
+}
+
+static void weights_begin(struct nameodds *o)
+{
+	for (unsigned s = 0; s < SETS; s++)
+		for (int i = 0; i <= NAMEODDS_CONTEXTS; i++)
+			for (unsigned l = 0; l < LEVELS; l++)
+				o->weights[s][i][l] = weight_begin(s, i, l);
 }
 
 struct nameodds *nameodds_new(void)
@@ -220,7 +237,9 @@ static void inputs_get(const struct nameodds *o,
 		bool own = s->n > 0 && s->tag == seen->tag[i];
 
 		in->level[i] = own ? level(s->n) : 0;
-		in->x[i] = own ? o->logits[s->p / (65536 / STEPS)] : 0;
+		in->x[i] =
+		    own ? clip(o->logits[s->p / (65536 / STEPS)], CONTEXT_MAX)
+			: 0;
 	}
 	in->level[NAMEODDS_CONTEXTS] = 1;
 	in->x[NAMEODDS_CONTEXTS] = logit(o, seen->place);
@@ -265,10 +284,11 @@ static void slot_learn(struct slot *s, uint8_t tag, bool hit)
 		s->n++;
 }
 
-/* Contexts that say the same would else be set against each other. */
-static void weight_learn(float *w, float by)
+/* Contexts that say the same would else be set against each other. And what one
+ * job taught must not spoil another's first run. */
+static void weight_learn(float *w, float by, float begin)
 {
-	*w += by;
+	*w += by + PULL * (begin - *w);
 	*w = *w < 0 ? 0 : *w > WEIGHT_MAX ? WEIGHT_MAX : *w;
 }
 
@@ -282,8 +302,9 @@ void nameodds_learn(struct nameodds *o, const struct nameodds_seen *seen,
 	inputs_get(o, seen, &in);
 	by = RATE * ((hit ? 1.0f : 0.0f) - inputs_mix(o, set, &in));
 	for (int i = 0; i <= NAMEODDS_CONTEXTS; i++)
-		weight_learn(&o->weights[set][i][in.level[i]], by * in.x[i]);
-	o->bias[set] += by;
+		weight_learn(&o->weights[set][i][in.level[i]], by * in.x[i],
+		    weight_begin(set, i, in.level[i]));
+	o->bias[set] += by - PULL * o->bias[set];
 	for (int i = 0; i < NAMEODDS_CONTEXTS && entered; i++)
 		slot_learn(&o->slots[seen->slot[i]], seen->tag[i], hit);
 }
