@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum {
-	NAMEINDEX_DIR_MAX = 8192, /* names of a directory; else none of it */
+	NAMEINDEX_DIR_MAX = 4096, /* names of a directory; else none of it */
 	NAMEINDEX_HITS = 8,       /* of one word in a directory */
 	/* Kinds of objects, by their extensions: 0 directories, the last one
 	 * files without one. */
