@@ -25,6 +25,9 @@ static const struct {
     [PF_BY_GETATTR] = {.2, 2},
     [PF_BY_ACCESS] = {2, 3}};
 
+/* A file that is so likely to be read is taken to be opened. */
+#define P_OPENED 0.5f
+
 /* How likely a directory that is entered is listed, or names in it are. */
 #define P_ENTERED 0.5f
 
@@ -139,6 +142,8 @@ static void expect(struct prefetch *pf, struct pf_seen *seen,
 	if ((n && says_it_all(n, pred)) ||
 	    !want_worth(pf, (double)pred->p, CONFIRM_BYTES))
 		return;
+	if (pred->p >= P_OPENED && (pred->needs & PREDICTOR_NEEDS_DATA))
+		want_opened(pf, seen->cred, pred->object);
 	/* Whoever said so hears what becomes of it. */
 	if (!n)
 		note_predicted(pf, pred, seen->cred->uid, now_us);

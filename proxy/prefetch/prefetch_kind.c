@@ -50,6 +50,7 @@ void kind_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 	    o->size_bytes <= SHORT_BYTES ||
 	    o->size_bytes <= pf->first_read_bytes)
 		return;
+	want_opened(pf, seen->cred, o->object);
 	f = about(pf, o->object, o->size_bytes, now_us);
 	if (kinds_seen(pf->kinds, &f, o->offset_bytes, o->count_bytes) &&
 	    caches_policy(pf->p.caches, node)->prefetch == CONFIG_PREFETCH_ON &&

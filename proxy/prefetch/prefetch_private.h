@@ -289,6 +289,7 @@ struct prefetch {
 	struct flight_list under_way; /* all of them, the last one first */
 	struct notes *notes;
 	uint32_t first_read_bytes; /* how much is read first of files */
+	uint64_t opened;           /* the file that was opened or read last */
 	struct pf_dir dirs[DIRS];  /* by key */
 	struct pf_looked looked[PF_LOOKED];
 	struct pf_cred *sessions[PF_SESSIONS]; /* in a session; then NULL */
@@ -347,6 +348,9 @@ struct want *want_rest(struct prefetch *pf, struct pf_cred *cred,
 /* The same, where it is not the predictor that knows it. */
 struct want *want_more(struct prefetch *pf, struct pf_cred *cred,
     uint64_t object, uint64_t now_us);
+/* The file is opened, or read: what follows in others, as far as only their
+ * kinds say so, goes behind what follows in this one. */
+void want_opened(struct prefetch *pf, struct pf_cred *cred, uint64_t object);
 /* Whether somebody has asked for it, and it was not predicted. */
 bool want_is_asked(const struct want *w);
 /* Not before a grain of the server's clock has passed. */

@@ -103,13 +103,21 @@ static bool is_urgent(const struct want *w)
 	return w->lane < WANT_LANE_JOBS;
 }
 
+static bool is_left(const struct want *w)
+{
+	return w->rest_p > 0 && w->object != w->pf->opened;
+}
+
 static uint8_t want_lane(const struct want *w)
 {
 	if (w->dear)
 		return WANT_LANE_DEAR;
-	/* The tail of what will be used next is as urgent as its beginning. */
-	return w->tail && w->base_lane > 0 ? w->base_lane + WANT_TAIL_LANES
-					   : w->base_lane;
+	/* The tail of what will be used next is as urgent as its beginning;
+	 * where only its kind says that it will be read, until something else
+	 * is opened. */
+	return w->tail && (w->base_lane > 0 || is_left(w))
+		   ? w->base_lane + WANT_TAIL_LANES
+		   : w->base_lane;
 }
 
 static void requeued_forget(struct want *w)
@@ -230,6 +238,19 @@ struct want *want_add(struct prefetch *pf, struct pf_cred *cred,
 		return want_make(pf, &k, pred, now_us);
 	want_merge(w, pred, now_us);
 	return w;
+}
+
+void want_opened(struct prefetch *pf, struct pf_cred *cred, uint64_t object)
+{
+	struct want_key k = {.object = pf->opened, .cred = cred};
+	struct want *w;
+
+	if (object == pf->opened)
+		return;
+	pf->opened = object;
+	w = want_find(pf, &k);
+	if (w)
+		want_move(w);
 }
 
 static struct want *want_following(struct prefetch *pf, struct pf_cred *cred,
