@@ -272,7 +272,7 @@ static void test_a_walk_stays_below(void **state)
 /* The more of it was used, the further it goes. */
 static void test_it_grows(void **state)
 {
-	char names[900] = "", *end = names, sub[8];
+	char names[900] = "", *end = names, sub[16];
 	struct walk_world *s = *state;
 	size_t before, after;
 
@@ -295,7 +295,7 @@ static void test_it_grows(void **state)
  * alone. */
 static void test_in_vain(void **state)
 {
-	char names[900] = "", *end = names, sub[8];
+	char names[900] = "", *end = names, sub[16];
 	struct walk_world *s = *state;
 
 	for (int i = 0; i < 99; i++)
