@@ -273,7 +273,8 @@ class CommandLine(unittest.TestCase):
     def test_usage(self):
         for args in (["--second", "--after", "node"],
                      ["--sets", "none"], ["--gone"], ["-n", "-1"],
-                     ["--beside", self.where + "/no"], ["--nonsense"]):
+                     ["--beside", self.where + "/no"], ["--nonsense"],
+                     ["--save", self.where + "/no/x.json"]):
             self.assertEqual(self.run_it(*args)[0], 2, args)
         self.assertEqual(self.run_it("--help")[0], 0)
 
