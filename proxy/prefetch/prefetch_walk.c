@@ -43,6 +43,7 @@ enum {
 	FILLS_MAX = 4,    /* listings read in it */
 	BELOW_MAX = WALKTREE_MAX / 8, /* directories of one listing */
 	RISE_MAX = 64,                /* levels in one step */
+	NEAR = 8, /* directories: the walk may go on faster */
 };
 
 /* The directory that a client came to is not given up for what is found in one
@@ -71,6 +72,7 @@ struct walk {
 	unsigned told, used; /* directories that were told ahead, of late */
 	unsigned numbers[WALKCLASSES]; /* directories that it came to */
 	uint64_t last_us;
+	uint64_t pace_us; /* from directory to directory, of late */
 	struct walkname names[WALKNAMES];
 };
 
@@ -185,6 +187,15 @@ static void walk_used(struct walk *w)
 	w->used++;
 	if (w->window < WINDOW_MAX)
 		w->window += WINDOW_GROWS;
+}
+
+static void walk_paces(struct walk *w, uint64_t now_us)
+{
+	uint64_t gap_us = now_us > w->last_us ? now_us - w->last_us : 0;
+
+	if (gap_us > AGAIN_US)
+		gap_us = AGAIN_US;
+	w->pace_us = (w->pace_us * 3 + gap_us) / 4;
 }
 
 static void walk_told(struct walk *w)
@@ -369,6 +380,17 @@ static void tell_names(struct prefetch *pf, struct pf_cred *cred,
 	}
 }
 
+/* Whether it need not be told now: it was, or is listed already, and what would
+ * be confirmed now is too old by the time that the walk comes. */
+static bool need_not_tell(const struct prefetch *pf, const struct walk *w,
+    const struct walkdir *d, uint64_t now_us)
+{
+	if (d->told_walk == w->number && d->told_us + fresh_us(pf) > now_us)
+		return true;
+	return d->listed && d->lead > NEAR &&
+	       d->lead * w->pace_us > pf->p.config->policy.attr_timeout_us / 2;
+}
+
 /* What the walk comes to is wanted; false where it is not worth it. */
 static bool tell(struct prefetch *pf, struct pf_cred *cred, struct walk *w,
     struct walkdir *d, uint64_t now_us)
@@ -408,8 +430,7 @@ static void look_ahead(struct prefetch *pf, struct pf_cred *cred,
 		    (!w->lists || d->listed_us + fresh > now_us))
 			continue;
 		d->lead = ++lead;
-		if ((d->told_walk != w->number ||
-			d->told_us + fresh <= now_us) &&
+		if (!need_not_tell(pf, w, d, now_us) &&
 		    !tell(pf, cred, w, d, now_us))
 			return;
 		tell_names(pf, cred, w, d, now_us);
@@ -439,6 +460,8 @@ static bool come_to(struct prefetch *pf, struct pf_cred *cred,
 		walk_used(w);
 	d->told_walk = 0;
 	arrive(w, d, lists);
+	if (!again)
+		walk_paces(w, now_us);
 	w->last_us = now_us;
 	if (lists)
 		d->listed_us = now_us;
