@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/uint.h"
 #include "config/config.h"
 #include "nfsproto/nfs3_object.h"
 #include "predictor/pattern/pattern.h"
@@ -320,10 +321,17 @@ static bool have_jobs(const struct prefetch *pf)
 	return !TAILQ_EMPTY(&pf->lanes[WANT_LANE_JOBS]);
 }
 
-static bool have_any(const struct prefetch *pf)
+static bool have_dear(const struct prefetch *pf)
 {
-	return pf->nqueued > 0 || have_jobs(pf) ||
-	       !TAILQ_EMPTY(&pf->lanes[WANT_LANE_DEAR]);
+	return !TAILQ_EMPTY(&pf->lanes[WANT_LANE_DEAR]);
+}
+
+/* How long nobody has to look at the queue, but for replies. */
+static uint64_t rest_us(const struct prefetch *pf, uint64_t now_us)
+{
+	if (!have_dear(pf))
+		return PUMP_RESTS;
+	return pf->dear_us > now_us ? pf->dear_us - now_us : 1;
 }
 
 static enum step take_turn(struct want *w, uint64_t now_us, uint64_t *wait_us)
@@ -368,9 +376,9 @@ static uint64_t pump(struct prefetch *pf, uint64_t now_us)
 {
 	uint64_t least_us = PUMP_RESTS;
 	unsigned dear = 0;
-	struct want *w;
+	struct want *w = NULL;
 
-	if (!have_any(pf))
+	if (pf->nqueued == 0 && !have_jobs(pf) && !have_dear(pf))
 		return PUMP_RESTS;
 	if (!pf->p.ready(pf->p.ctx))
 		return have_jobs(pf) ? JOBS_POLL_US : PUMP_RESTS;
@@ -380,16 +388,21 @@ static uint64_t pump(struct prefetch *pf, uint64_t now_us)
 
 		w = want_next(pf);
 		if (!w)
-			return least_us;
+			break;
 		if (pump_one(w, now_us, &wait_us))
 			continue;
 		if (wait_us > 0 && wait_us < least_us)
 			least_us = wait_us;
-		if (w->lane < WANT_LANE_JOBS ||
-		    (w->lane == WANT_LANE_DEAR && ++dear == TURN_DEAR))
+		if (w->lane < WANT_LANE_JOBS)
 			return least_us;
+		if (w->lane == WANT_LANE_DEAR && ++dear == TURN_DEAR)
+			break;
 	}
-	return 0;
+	if (dear > 0)
+		pf->dear_us = now_us + DEAR_US;
+	if (w && dear < TURN_DEAR)
+		return 0;
+	return min_u64(least_us, rest_us(pf, now_us));
 }
 
 static void on_turn(evutil_socket_t fd, short what, void *arg)

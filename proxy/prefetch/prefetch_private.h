@@ -77,6 +77,8 @@ enum {
 	/* Behind all others, those that cost too much now. */
 	WANT_LANE_DEAR,
 	WANT_LANES,
+	/* Between two looks at what costs too much just now. */
+	DEAR_US = 20000,
 	/* What an entry takes in a reply to READDIRPLUS, about: attributes,
 	 * a handle, and a name of ordinary length. */
 	ENTRY_BYTES = 170,
@@ -280,6 +282,8 @@ struct prefetch {
 	struct want_queue spare; /* allocated, and of no use now */
 	struct want_list wants[WANT_BUCKETS];
 	uint64_t turn; /* of the pump, counted */
+	/* Before this nobody looks again at what costs too much. */
+	uint64_t dear_us;
 	/* Jobs are neither among those queued nor among the wants; nor are
 	 * wants that cost too much now among those queued. */
 	unsigned nqueued, nwants, nmade;

@@ -25,8 +25,6 @@ enum {
 	STEPS_MAX = 12,
 	/* Between two looks whether a pause is over, at what was asked for. */
 	PAUSED_US = 1000000,
-	/* … and whether what costs too much has become cheaper. */
-	DEAR_US = 20000,
 };
 
 /* A confirmation that grows too old within this time is asked for again. */

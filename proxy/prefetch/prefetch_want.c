@@ -476,19 +476,21 @@ struct want *want_next(struct prefetch *pf)
 {
 	struct want *w;
 
-	for (int i = 0; i < WANT_LANES; i++)
+	for (int i = 0; i < WANT_LANE_DEAR; i++)
 		TAILQ_FOREACH (w, &pf->lanes[i], link) {
-			if (!is_urgent(w) && w->blocked_turn &&
-			    w->blocked_turn == pf->turn) {
-				/* They come round in turn. */
-				if (i == WANT_LANE_DEAR)
-					break;
+			if (is_job(w) && w->blocked_turn &&
+			    w->blocked_turn == pf->turn)
 				continue;
-			}
 			want_unqueue(w);
 			return w;
 		}
-	return NULL;
+	/* These come round in turn. */
+	w = TAILQ_FIRST(&pf->lanes[WANT_LANE_DEAR]);
+	if (!w || pf->now_us < pf->dear_us ||
+	    (w->blocked_turn && w->blocked_turn == pf->turn))
+		return NULL;
+	want_unqueue(w);
+	return w;
 }
 
 void want_drop(struct want *w)

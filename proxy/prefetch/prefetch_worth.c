@@ -27,6 +27,9 @@ enum {
  */
 #define IDLE_SHARE 0.15
 
+/* A round trip that is so many times the base may be of another route. */
+#define LONGER 4
+
 /* The odds are never better than this. */
 #define P_CERTAIN 0.999
 
@@ -47,6 +50,18 @@ static double rtt_us(const struct prefetch *pf)
 	return rtt > 0 ? (double)rtt : DEFAULT_RTT_US;
 }
 
+/* What a call that is used spares: the route. A queue before the server would
+ * be stood in all the same, only sooner. Yet where all replies come much later
+ * than they did, it may be a longer route. */
+static double trip_us(const struct prefetch *pf)
+{
+	double rtt = rtt_us(pf), base = (double)linkest_base_us(pf->p.link);
+
+	if (base <= 0)
+		return rtt;
+	return base > rtt / LONGER ? base : rtt / LONGER;
+}
+
 /* What clients' calls that are under way will still take on the link. */
 static double backlog_us(const struct prefetch *pf)
 {
@@ -61,7 +76,7 @@ static double busy(const struct prefetch *pf)
 	double under_way_us =
 	    (double)linkest_inflight_bytes(pf->p.link) / rate_Bps(pf) * 1e6;
 
-	return (under_way_us + 2 * backlog_us(pf)) / rtt_us(pf);
+	return (under_way_us + 2 * backlog_us(pf)) / trip_us(pf);
 }
 
 /* What is asked of the link just now. */
@@ -75,7 +90,7 @@ struct price {
 static bool pays(const struct prefetch *pf, double p, uint64_t bytes,
     const struct price *price)
 {
-	double rtt = rtt_us(pf), crowd = IDLE_SHARE + price->crowd;
+	double rtt = trip_us(pf), crowd = IDLE_SHARE + price->crowd;
 	double wire = (double)linkest_wire_bytes(bytes) / rate_Bps(pf) * 1e6;
 
 	return p * (rtt + wire) >
