@@ -22,16 +22,13 @@ enum { TICK_PARTS = 64, TICKS_MAX = 2048, SHARE_PRESET = 100 };
 #define ALLOWANCE_MAX UINT64_C(524288)
 
 /* Times the part of the limit that is used up, by the part that is left. */
-#define PRICE        8.0
+#define PRICE     8.0
 /* At the limit it is this: a page that spares a round trip of 40 ms on a link
- * of 20 Mb/s has to be of use in four cases of five, and a confirmation in one
- * of ten. So what was in vain does not keep back what is likely. */
-#define PRICE_MAX    40.0
-/* At twice the limit a page has to be of use in nineteen cases of twenty; and
- * at three times all ends. */
-#define NARROW_PART  2.0
-#define NARROW_PRICE 200.0
-#define SHUT_PART    3.0
+ * of 20 Mb/s has to be of use in nineteen cases of twenty, and a confirmation
+ * in three of ten. So what was in vain does not keep back what is short. */
+#define PRICE_MAX 200.0
+/* But at so many times the limit all ends. */
+#define SHUT_PART 2.0
 
 struct waste {
 	unsigned percent;
@@ -144,7 +141,5 @@ double waste_price(const struct waste_status *st)
 
 	if (part >= SHUT_PART)
 		return INFINITY;
-	if (part >= NARROW_PART)
-		return NARROW_PRICE;
 	return price < PRICE_MAX ? price : PRICE_MAX;
 }
