@@ -28,7 +28,7 @@ enum { TICK_PARTS = 64, TICKS_MAX = 2048, SHARE_PRESET = 100 };
  * in three of ten. So what was in vain does not keep back what is short. */
 #define PRICE_MAX 200.0
 /* But at so many times the limit all ends. */
-#define SHUT_PART 2.0
+#define SHUT_PART 1.5
 
 struct waste {
 	unsigned percent;
