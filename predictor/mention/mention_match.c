@@ -45,13 +45,17 @@ static bool task_equal(const struct task *a, const struct task *b)
 	       a->ups == b->ups && a->at == b->at;
 }
 
+/* So many words of one file may wait for one directory. */
+enum { WAIT_CHAIN = 256 };
+
 void task_wait(struct mention *m, const struct task *t)
 {
 	struct waiting *w;
 	uint16_t *head = waiting_head(m, t->dir);
+	unsigned n = 0;
 
 	for (uint16_t i = *head; i; i = m->waiting[i - 1].next)
-		if (task_equal(&m->waiting[i - 1].task, t))
+		if (++n == WAIT_CHAIN || task_equal(&m->waiting[i - 1].task, t))
 			return;
 	w = &m->waiting[m->waiting_in % WAITING];
 	if (w->task.dir)

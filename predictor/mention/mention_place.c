@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where objects are, where names are looked up, and which names are used first
  * in directories. */
+#include <math.h>
+
 #include "predictor/mention/mention_private.h"
 
 enum {
@@ -35,13 +37,8 @@ const struct home *home_find(const struct mention *m, uint64_t object)
 static float faded(const struct mention *m, const struct searched *s)
 {
 	uint32_t n = m->lookups - s->last;
-	float score = s->score;
 
-	if (n > 4096)
-		return 0;
-	while (n-- > 0)
-		score *= SEARCHED_FADE;
-	return score;
+	return n > 4096 ? 0 : s->score * powf(SEARCHED_FADE, (float)n);
 }
 
 void searched_add(struct mention *m, uint64_t dir)

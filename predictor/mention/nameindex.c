@@ -32,8 +32,12 @@ struct dir {
 LIST_HEAD(dir_list, dir);
 TAILQ_HEAD(dir_queue, dir);
 
+/* A directory takes as much as so many names, even an empty one. */
+enum { DIR_NAMES = 3 };
+
 struct nameindex {
 	size_t names_max, names;
+	size_t weight; /* names, and DIR_NAMES for each directory */
 	struct dir_queue dirs;
 	struct dir_list buckets[BUCKETS];
 };
@@ -54,6 +58,7 @@ static void dir_drop(struct nameindex *ix, struct dir *d)
 	LIST_REMOVE(d, hash_link);
 	TAILQ_REMOVE(&ix->dirs, d, link);
 	ix->names -= d->n;
+	ix->weight -= d->n + DIR_NAMES;
 	free(d);
 }
 
@@ -192,9 +197,9 @@ void nameindex_put(struct nameindex *ix, uint64_t dir,
 
 	if (d)
 		dir_drop(ix, d);
-	if (n > NAMEINDEX_DIR_MAX || n > ix->names_max)
+	if (n > NAMEINDEX_DIR_MAX || n + DIR_NAMES > ix->names_max)
 		return;
-	while (ix->names + n > ix->names_max)
+	while (ix->weight + n + DIR_NAMES > ix->names_max)
 		dir_drop(ix, TAILQ_LAST(&ix->dirs, dir_queue));
 	d = dir_new(n);
 	if (!d)
@@ -212,6 +217,7 @@ void nameindex_put(struct nameindex *ix, uint64_t dir,
 	LIST_INSERT_HEAD(bucket(ix, dir), d, hash_link);
 	TAILQ_INSERT_HEAD(&ix->dirs, d, link);
 	ix->names += n;
+	ix->weight += n + DIR_NAMES;
 }
 
 size_t nameindex_find(struct nameindex *ix, uint64_t dir, uint32_t word,

@@ -313,8 +313,11 @@ void tokens_scan(struct tokens *t, const void *data, size_t len)
 	s.text = !memchr(data, 0, s.len);
 	if (!has_words(&s))
 		return;
+	size_t run = 0;
+
 	for (size_t i = 0; i < s.len && t->n < TOKENS_MAX;) {
-		size_t end = run_end(&s, i);
+		/* A run that is cut is not walked through again. */
+		size_t end = run = run > i ? run : run_end(&s, i);
 
 		if (end == i) {
 			i++;

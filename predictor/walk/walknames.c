@@ -84,7 +84,9 @@ float walkname_share(
 	unsigned dirs = numbers[class] - n->since[class];
 	unsigned asked = n->asked[class];
 
-	if (n->count < ASKED_MIN || !n->text)
+	/* The place of a text may have gone to another walk's name by now. */
+	if (n->count < ASKED_MIN || !n->text ||
+	    (XXH3_64bits(n->text, strlen(n->text)) | 1) != n->hash)
 		return 0;
 	if (asked > dirs)
 		asked = dirs;

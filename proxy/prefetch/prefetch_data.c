@@ -6,7 +6,8 @@
 #include "prefetch/prefetch_private.h"
 
 enum {
-	EXTENTS = 32, /* of a file, at most, from the predictor */
+	PIECES_MAX = 64, /* in one turn */
+	EXTENTS = 32,    /* of a file, at most, from the predictor */
 	/* Of a file that was never read, however much is read first of others.
 	 */
 	FIRST_MAX = 131072,
@@ -98,7 +99,7 @@ static bool read_piece(struct turn *t, uint64_t offset, uint32_t len)
 	union nfs_args args = {
 	    .read = {.file = node_fh(t->node), .offset = offset, .count = len}};
 
-	if (!turn_worth(t, len))
+	if (!want_worth(t->pf, (double)t->w->data_p, len))
 		return true;
 	if (turn_too_early(t, t->node))
 		return false;
@@ -159,8 +160,15 @@ bool turn_read(struct turn *t)
 	size_t n = extents(t, ext);
 	uint64_t offset;
 	uint32_t len, had;
+	unsigned looks = 0;
 
 	while (next_piece(t, ext, n, &offset, &len)) {
+		/* Of a large file that is cached, many pieces pass. */
+		if (looks++ == PIECES_MAX) {
+			w->steps--;
+			t->more = true;
+			return false;
+		}
 		had = have(t, offset, len);
 		if (had == 0)
 			had = coming(t, offset, len);
