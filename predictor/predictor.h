@@ -210,6 +210,15 @@ struct predictor_session_stats {
 void predictor_get_session_stats(
     const struct predictor *p, struct predictor_session_stats *st);
 
+/* Whether the object of the last event had been told by history: trails and
+ * graph, not names. */
+enum predictor_led {
+	PREDICTOR_GOES_ON, /* it was a further call of one access */
+	PREDICTOR_LED,
+	PREDICTOR_NOT_LED,
+};
+enum predictor_led predictor_led(const struct predictor *p);
+
 /* A call was answered. */
 void predictor_observe(struct predictor *p, const struct predictor_obs *o);
 

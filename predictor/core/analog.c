@@ -92,7 +92,8 @@ void analog_event(struct predictor *p, struct stream *s, uint32_t object)
 			continue;
 		same = place_find(p, below, name);
 		if (same != OBJECT_NONE)
-			analog_tell(p, s, same, s->walk_needs, i);
+			analog_tell(p, s, same,
+			    reads_need(p, s, objects_at(p->objects, same)), i);
 		else if (s->analogies > 1)
 			want_listing(p, s, below);
 	}

@@ -40,7 +40,8 @@ void below_guess(struct predictor *p, struct stream *s, uint32_t dir,
 		if (d->list[i] == OBJECT_NONE ||
 		    objects_at(p->objects, d->list[i])->directory)
 			continue;
-		needs = cands_lacks(p, s, d->list[i], s->walk_needs);
+		needs = cands_lacks(p, s, d->list[i],
+		    reads_need(p, s, objects_at(p->objects, d->list[i])));
 		if (!needs)
 			continue;
 		p->below_left--;
@@ -119,7 +120,7 @@ void below_fresh(struct predictor *p, struct stream *s)
 {
 	uint32_t kept = 0;
 
-	if (p->nfresh == 0)
+	if (p->nfresh == 0 || stream_is_led(s))
 		return;
 	p->below_left = BELOW_NAMES;
 	if (p->nfresh > FRESH)

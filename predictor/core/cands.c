@@ -295,6 +295,13 @@ static struct cand *cand_guess(struct predictor *p, struct stream *s,
 {
 	struct cand *c = cands_make(p, s, object, lead);
 
+	/* The same guess may come to need more. */
+	if (c->told_p > 0 && c->source == PREDICTOR_FROM_NAMES &&
+	    needs & ~c->needs) {
+		c->needs |= needs;
+		cands_set(p, s, c, fmaxf(prob, c->p));
+		return NULL;
+	}
 	if ((c->told_p > 0 || c->cursor_bits || c->graph_p > 0) && prob <= c->p)
 		return NULL;
 	c->source = PREDICTOR_FROM_NAMES;

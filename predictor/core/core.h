@@ -65,6 +65,7 @@ enum {
 	PROBATION = 4096,
 	GUESSES = 2048,
 	FRESH = 8,
+	KINDS = 64,
 	/* Names that an event guesses in directories not entered yet. */
 	BELOW_NAMES = 64,
 };
@@ -96,6 +97,11 @@ struct fresh {
 	uint32_t dir, at;
 };
 
+/* How many files of a kind were used of late, and how many of them read. */
+struct kind_reads {
+	uint8_t used, read;
+};
+
 struct predictor {
 	struct predictor_options opt;
 	struct objects *objects;
@@ -114,7 +120,9 @@ struct predictor {
 	struct wall wall;
 	struct recent recent;
 	struct streams streams;
-	struct stream *now;            /* the stream of the last event */
+	struct stream *now;     /* the stream of the last event */
+	enum predictor_led led; /* … and what had told it */
+	struct kind_reads kinds[KINDS], all_kinds;
 	uint32_t withdrawn[WITHDRAWN]; /* objects that the last event broke */
 	uint32_t nwithdrawn;
 	uint32_t events;
@@ -208,6 +216,14 @@ void outcome_wait(struct predictor *p, const struct stream *s,
     const struct cand *c, const struct nameodds_seen *seen, bool below);
 /* Decides guesses that have waited long enough. */
 void outcome_event(struct predictor *p);
+
+/* reads.c: of which kinds files are read, and which are only looked at.
+ * A file of the stream was used, and all of that use is known. */
+void reads_count(struct predictor *p, struct stream *s, const struct object *o);
+/* What the stream will need of the file if it uses it: what it needed of the
+ * others, but data only where files of its kind are read. */
+uint8_t reads_need(
+    const struct predictor *p, const struct stream *s, const struct object *o);
 
 /* analog.c: the same name in the next directory. */
 void analog_event(struct predictor *p, struct stream *s, uint32_t object);

@@ -117,7 +117,7 @@ static uint8_t guess_needs(
 	uint32_t below;
 
 	if (!o->directory)
-		return s->walk_needs;
+		return reads_need(p, s, o);
 	if (s->walk_lists)
 		return needs | PREDICTOR_NEEDS_LISTING;
 	/* What is in it can only be guessed when its listing is known. */
@@ -274,13 +274,13 @@ static void guess_new(struct predictor *p, struct stream *s,
 			continue;
 		o = objects_at(p->objects, object);
 		if (o->count > 0 || o->directory || o->tries > NEW_TRIES ||
-		    !cands_lacks(p, s, object, s->walk_needs))
+		    !cands_lacks(p, s, object, reads_need(p, s, o)))
 			continue;
 		c = cands_make(p, s, object, NEW_AHEAD);
 		if (c->told_p > 0 || c->cursor_bits || c->graph_p > 0)
 			continue;
 		c->source = PREDICTOR_FROM_NAMES;
-		c->needs |= s->walk_needs;
+		c->needs |= reads_need(p, s, o);
 		c->cell = (calib_cell)((NEW_PARENT + share_bucket(d) * 4 +
 					   (o->type == type) * 2u + (i == 0)) *
 					   CALIB_FINE +
@@ -356,7 +356,8 @@ void guess_event(
 	const struct dir *d;
 	uint32_t run, depth;
 
-	below_event(p, s, object);
+	if (!stream_is_led(s))
+		below_event(p, s, object);
 	if (o->dir == DIR_NONE || o->rank == RANK_NONE)
 		return;
 	count_use(p, s, o);
@@ -370,7 +371,7 @@ void guess_event(
 	/* The rank may be of a longer listing than there is now. */
 	if (!d->list || o->rank >= d->n)
 		return;
-	if (s->foreseen && !s->by_names) {
+	if (stream_is_led(s)) {
 		guess_new(p, s, d, o->rank, o->type);
 		return;
 	}

@@ -264,6 +264,11 @@ void predictor_forget(struct predictor *p, uint64_t object)
 		objects_drop(p->objects, id);
 }
 
+enum predictor_led predictor_led(const struct predictor *p)
+{
+	return p->led;
+}
+
 void predictor_get_stats(const struct predictor *p, struct predictor_stats *st)
 {
 	*st = (struct predictor_stats){.events = p->events,
