@@ -42,6 +42,10 @@ enum {
 	JOBS_POLL_US = 20000, /* while the server cannot be asked */
 };
 
+/* Of the last twenty accesses or so; and of how many it is a known job. */
+#define FAMILIAR_STEP 0.05f
+#define FAMILIAR_MIN  0.7f
+
 /* pump() has nothing to wait for but replies and those who wake it. */
 #define PUMP_RESTS UINT64_MAX
 
@@ -205,12 +209,24 @@ static uint64_t lead_ns(const struct prefetch *pf)
 	return LEAD_RTTS * 1000 * linkest_srtt_us(pf->p.link);
 }
 
+/* Guesses that are made for what nobody did before: while history foretells
+ * what comes, they have nothing to add. */
+static bool needs_no_guess(
+    const struct pf_cred *cred, const struct prediction *pred)
+{
+	return cred->familiar > FAMILIAR_MIN &&
+	       (pred->source == NOTE_FROM_MENTION ||
+		   pred->source == NOTE_FROM_WALK);
+}
+
 bool prefetch_want(struct prefetch *pf, struct pf_cred *cred,
     const struct prediction *pred, uint64_t now_us)
 {
 	struct want *w;
 
-	if (!want_worth(pf, (double)pred->p, CONFIRM_BYTES)) {
+	if (needs_no_guess(cred, pred) ||
+	    note_came_in_vain(note_find(pf, pred->object), pred) ||
+	    !want_worth(pf, (double)pred->p, CONFIRM_BYTES)) {
 		note_set(pf, pred->object, NOTE_UNLIKELY, now_us);
 		metrics_add(pf->p.metrics, METRICS_PREFETCH_UNLIKELY, 1);
 		return false;
@@ -273,6 +289,13 @@ static void read_begins(
 	(void)want_rest(pf, seen->cred, seen->obs.object, now_us);
 }
 
+static void count_familiar(struct pf_cred *cred, enum predictor_led led)
+{
+	if (led != PREDICTOR_GOES_ON)
+		cred->familiar +=
+		    ((led == PREDICTOR_LED) - cred->familiar) * FAMILIAR_STEP;
+}
+
 static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 {
 	struct node *dir =
@@ -306,6 +329,7 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 		walk_seen(pf, seen, now_us);
 	}
 	predictor_observe(pf->predictor, &seen->obs);
+	count_familiar(seen->cred, predictor_led(pf->predictor));
 	if (!known) {
 		predict(pf, seen->cred, now_us);
 		pattern_seen(pf, seen, now_us);

@@ -6,6 +6,9 @@
 /* What was not used within this time counts as fetched in vain. */
 enum { JUDGED_US = 10000000 };
 
+/* What is less likely, and came in vain, is not confirmed again. */
+#define P_RENEWED 0.7f
+
 static uint16_t *head_of(struct notes *n, uint64_t object)
 {
 	return &n->heads[object % NOTES];
@@ -91,6 +94,16 @@ static struct note *note_new(struct prefetch *pf, uint64_t object)
 	return x;
 }
 
+bool note_came_in_vain(const struct note *x, const struct prediction *pred)
+{
+	bool guess = pred->source == PREDICTOR_FROM_NAMES ||
+		     pred->source >= PREDICTOR_SOURCES;
+
+	return x && guess && pred->p < P_RENEWED &&
+	       (x->state == NOTE_READY || x->state == NOTE_UNUSED) &&
+	       !(pred->needs & ~x->needs);
+}
+
 void note_predicted(struct prefetch *pf, const struct prediction *pred,
     uint32_t uid, uint64_t now_us)
 {
@@ -99,7 +112,8 @@ void note_predicted(struct prefetch *pf, const struct prediction *pred,
 	if (!x)
 		x = note_new(pf, pred->object);
 	/* Of what is under way, or there and not used yet, the note stays. */
-	if (x->state == NOTE_ASKED || x->state == NOTE_READY)
+	if (x->state == NOTE_ASKED || x->state == NOTE_READY ||
+	    note_came_in_vain(x, pred))
 		return;
 	x->state = NOTE_WANTED;
 	x->uid = uid;

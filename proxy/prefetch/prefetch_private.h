@@ -108,6 +108,8 @@ struct pf_cred {
 	struct pf_habit habits[PF_BEGUN][PF_HABITS];
 	uint32_t id; /* caches_cred() */
 	uint32_t uid;
+	/* The share of its last accesses that history had foretold. */
+	float familiar;
 	uint32_t session;       /* that it is in; 0: none that is known */
 	uint64_t session_bytes; /* that were asked ahead for the session */
 	struct rpc_cred cred;
@@ -132,7 +134,8 @@ struct want {
 	uint64_t born_us;
 	uint64_t order;       /* grows with each want that comes into a lane */
 	uint64_t due_us;      /* in `later`: when its turn comes again */
-	float p;              /* the probability that it will be used */
+	float p;              /* the probability that it will be used … */
+	float data_p;         /* … and that its data will be read */
 	uint32_t first_bytes; /* that are read first; 0: not known */
 	uint64_t read_bytes;  /* that a session reads from the beginning */
 	/* How likely it is read on by its kind; 0: that does not matter. And
@@ -150,6 +153,7 @@ struct want {
 	bool queued;       /* in a lane */
 	bool delayed;      /* in `later` */
 	bool listed;       /* the listing that it needs was asked for */
+	bool led;          /* trails or the graph say that it will be used */
 	bool planned;      /* a session says that it will be used … */
 	bool session;      /* … and nothing else does */
 	bool far_off;      /* what is confirmed now is too old by its use */
@@ -374,8 +378,9 @@ void want_put_off(struct want *w, bool off);
 /* Whether what is used with probability `p` is worth a reply of `bytes`, when
  * nobody else wants the link: else it need not be queued at all. */
 bool want_worth(const struct prefetch *pf, double p, uint64_t bytes);
-/* Whether it is worth it now. */
-bool want_pays(const struct want *w, uint64_t bytes);
+/* Whether a call of the want that is used with probability `p` is worth it now.
+ */
+bool want_pays(const struct want *w, double p, uint64_t bytes);
 /* Whether waste.h bounds the want. */
 bool want_is_bounded(const struct want *w);
 void waste_now(const struct prefetch *pf, struct waste_status *st);
@@ -509,6 +514,10 @@ void pattern_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us);
 
 /* prefetch_note.c */
 struct note *note_find(const struct prefetch *pf, uint64_t object);
+/* Whether all of it came ahead lately, and nobody used it. By the time of its
+ * use, if that ever comes, it may have to be confirmed: but whoever guesses may
+ * guess so again and again. `x` may be NULL. */
+bool note_came_in_vain(const struct note *x, const struct prediction *pred);
 /* Nothing has become of it yet: it is wanted, or asked for, or has come. */
 bool note_is_ahead(const struct note *x);
 void note_tell(

@@ -90,12 +90,13 @@ bool turn_send(struct turn *t, struct node *node, uint32_t proc,
     const union nfs_args *args, uint64_t bytes)
 {
 	struct prefetch *pf = t->pf;
+	double p = (double)(proc == NFSPROC3_READ ? t->w->data_p : t->w->p);
 
 	if (!hold_lets(pf->hold, want_is_asked(t->w), bytes, t->now_us)) {
 		t->held = true;
 		return false;
 	}
-	if (!want_pays(t->w, bytes)) {
+	if (!want_pays(t->w, p, bytes)) {
 		t->dear = true;
 		return false;
 	}
@@ -106,7 +107,7 @@ bool turn_send(struct turn *t, struct node *node, uint32_t proc,
 	note_set(pf, t->w->object, NOTE_ASKED, t->now_us);
 	if (!pf_flight_start(t->w, node, proc, args, bytes))
 		return false;
-	budget_likely(pf->budget, bytes, (double)t->w->p);
+	budget_likely(pf->budget, bytes, p);
 	t->sent++;
 	want_put_off(t->w, false);
 	if (t->w->session) {

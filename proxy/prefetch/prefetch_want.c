@@ -170,6 +170,18 @@ bool want_begins_tail(struct want *w)
 	return w->lane != was;
 }
 
+/* Who says that a name will be looked up says nothing of its data. */
+static float data_p(const struct prediction *pred)
+{
+	return pred->needs & PREDICTOR_NEEDS_DATA ? pred->p : 0;
+}
+
+static bool is_led(const struct prediction *pred)
+{
+	return pred->source == PREDICTOR_FROM_TRAIL ||
+	       pred->source == PREDICTOR_FROM_GRAPH;
+}
+
 /* The want is predicted again: sooner, or for more. */
 static void want_merge(
     struct want *w, const struct prediction *pred, uint64_t now_us)
@@ -180,6 +192,7 @@ static void want_merge(
 	w->born_us = now_us;
 	w->steps = 0;
 	w->needs |= pred->needs;
+	w->led |= is_led(pred);
 	w->planned |= pred->source == PREDICTOR_FROM_SESSION;
 	w->session &= pred->source == PREDICTOR_FROM_SESSION;
 	w->far_off &= pred->early;
@@ -188,6 +201,8 @@ static void want_merge(
 		w->parent = pred->parent;
 	if (pred->p > w->p)
 		w->p = pred->p;
+	if (data_p(pred) > w->data_p)
+		w->data_p = data_p(pred);
 	if (pred->first_bytes > w->first_bytes)
 		w->first_bytes = pred->first_bytes;
 	if (pred->read_bytes > w->read_bytes)
@@ -217,9 +232,11 @@ static struct want *want_make(struct prefetch *pf, const struct want_key *k,
 	w->parent = pred->parent;
 	w->born_us = now_us;
 	w->p = pred->p;
+	w->data_p = data_p(pred);
 	w->first_bytes = pred->first_bytes;
 	w->read_bytes = pred->read_bytes;
 	w->needs = pred->needs;
+	w->led = is_led(pred);
 	w->session = w->planned = pred->source == PREDICTOR_FROM_SESSION;
 	w->far_off = pred->early;
 	w->base_lane = w->lane = lane;

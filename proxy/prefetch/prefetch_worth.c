@@ -113,14 +113,13 @@ void waste_now(const struct prefetch *pf, struct waste_status *st)
 
 bool want_is_bounded(const struct want *w)
 {
-	return !want_is_asked(w) && !w->session;
+	return !want_is_asked(w) && !w->session && !w->led;
 }
 
-bool want_pays(const struct want *w, uint64_t bytes)
+bool want_pays(const struct want *w, double p, uint64_t bytes)
 {
 	const struct prefetch *pf = w->pf;
 	struct price price = {.crowd = busy(pf)};
-	double p = (double)w->p;
 	struct waste_status waste;
 
 	/* Of the rest of a file it takes many a piece to spare a round trip. */

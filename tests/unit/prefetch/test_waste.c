@@ -218,7 +218,7 @@ static int price(struct world *w, uint64_t bytes)
 
 	for (int n = 1; n < 100; n++) {
 		want.p = (float)n / 100;
-		if (want_pays(&want, bytes))
+		if (want_pays(&want, (double)want.p, bytes))
 			return n;
 	}
 	return 100;
@@ -269,8 +269,8 @@ static void test_price_of_waste(void **state)
 	waste_ahead(w->pf.waste, 1100 * KIB, w->pf.now_us);
 	assert_int_equal(price(w, CONFIRM_BYTES), 100);
 	/* What was asked for, and what has a bound of its own, goes on. */
-	assert_true(want_pays(&asked, CONFIRM_BYTES));
-	assert_true(want_pays(&session, CONFIRM_BYTES));
+	assert_true(want_pays(&asked, (double)asked.p, CONFIRM_BYTES));
+	assert_true(want_pays(&session, (double)session.p, CONFIRM_BYTES));
 }
 
 /* ---- what costs too much now ------------------------------------------ */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/server.h"
+#include "scenario/counters.h"
 #include "scenario/script.h"
 #include "scenario/vclock.h"
 #include "scenario/world.h"
@@ -528,16 +529,6 @@ static void ahead_is_paused(struct world *w, const struct script_match *m)
 	world_pause(w, m->one[0] ? duration(m) : 0);
 }
 
-static void counter_is(struct world *w, const struct script_match *m)
-{
-	uint64_t value;
-
-	if (!world_counter(w, m->one[0], &value))
-		script_fail("there is no such counter");
-	if (value != strtoull(m->one[1], NULL, 10))
-		script_fail("it is %ju", (uintmax_t)value);
-}
-
 void script_end(struct world *w)
 {
 	struct fakeserver_call *call = fakeserver_find(w->nfs, NULL, false);
@@ -594,6 +585,8 @@ const struct script_step script_steps[] = {
     {"caches are flushed", caches_are_flushed, false},
     {"fetching ahead is paused for * *", ahead_is_paused, false},
     {"fetching ahead goes on", ahead_is_paused, false},
+    {"counter * is at least *", counter_is_least, false},
+    {"counter * is at most *", counter_is_most, false},
     {"counter * is *", counter_is, false},
     {NULL, NULL, false},
 };
