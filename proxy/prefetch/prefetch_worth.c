@@ -13,8 +13,9 @@ enum {
 };
 
 /* What a call costs whatever its size and whoever else is there: work of the
- * server's and of this daemon. */
-#define CALL_US 100
+ * server's and of this daemon. So where a round trip is shorter than this, on a
+ * LAN, only what is likely is worth a call. */
+#define CALL_US 300
 
 /* A call costs the server and the link this share of a round trip, whatever its
  * size … */
