@@ -17,7 +17,8 @@ static const char *const kind_names[] = {
     [PREDICTOR_ACCESS] = "access",
 };
 
-bool trace_number_parse(const char *s, uint64_t max, uint64_t *out)
+/* Reads decimal digits and nothing else, up to `max`. */
+static bool number_parse(const char *s, uint64_t max, uint64_t *out)
 {
 	uint64_t n = 0;
 
@@ -60,13 +61,13 @@ static const char *fields_parse(char **f, int n, struct trace_line *line)
 		return "the label is empty";
 	if (!*line->path)
 		return "the path is empty";
-	if (!trace_number_parse(f[2], INT64_MAX, &line->time_us))
+	if (!number_parse(f[2], INT64_MAX, &line->time_us))
 		return "the time is no number of microseconds";
-	if (!trace_number_parse(f[3], UINT32_MAX, &pid))
+	if (!number_parse(f[3], UINT32_MAX, &pid))
 		return "the pid is no number";
-	if (!trace_number_parse(f[5], INT64_MAX, &line->size_bytes))
+	if (!number_parse(f[5], INT64_MAX, &line->size_bytes))
 		return "the size is no number of bytes";
-	if (!trace_number_parse(f[6], 1, &exec))
+	if (!number_parse(f[6], 1, &exec))
 		return "exec is neither 0 nor 1";
 	if (n == FIELDS_MAX && !kind_parse(f[7], &line->kind))
 		return "the kind is none of read, lookup, absent, getattr, "
