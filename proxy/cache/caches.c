@@ -59,7 +59,7 @@ static void free_answers(void *arg, struct node *node)
 	answercache_drop(c->answers, node);
 }
 
-/* The parts in memory were freed, or have another owner now. */
+/* Forgets the parts in memory, which were freed or have another owner now. */
 static void clear_parts(struct caches *c)
 {
 	c->mounts = NULL;

@@ -67,7 +67,7 @@ struct servers {
 	struct event *ev_step;
 	struct event *ev_shares;
 	uint64_t made; /* how many there were */
-	bool using;    /* on_used() was not called yet */
+	bool using;    /* whoever waits for on_used() was not told yet */
 	bool metered;
 	uint64_t paused_until_us; /* for those that come */
 };
