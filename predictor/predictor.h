@@ -17,13 +17,16 @@
  *	sessions/   what a user does after a mount or a long pause
  *	persist/    saving, loading, showing and forgetting what was learned
  *	pattern/    patterns inside a file, beside the predictor
+ *	walk/       directories and names of those who go through trees, as well
  *	trace/ sim/ baselines/   recorded traces, and the judge: forefetch-sim
  *
  * Objects, directories, actors and connections are opaque 64-bit keys and
  * never zero; a directory has the same key as an object and as a parent. Names
- * are hashes. Times are nanoseconds of any steady clock, and come as
- * arguments. There is no I/O but in persist/ and the simulator. Memory stays
- * below the budget given at the start. An event costs constant time,
+ * are hashes by XXH3_64bits(), of types by that of the extension without its
+ * dot, with the lowest bit set: what is known of common names at the start goes
+ * by these (store/nameodds.h). Times are nanoseconds of any steady clock, and
+ *come as arguments. There is no I/O but in persist/ and the simulator. Memory
+ *stays below the budget given at the start. An event costs constant time,
  * amortised.
  *
  * Calls about one object that come close together are one access of it: the
@@ -207,6 +210,15 @@ struct predictor_session_stats {
 void predictor_get_session_stats(
     const struct predictor *p, struct predictor_session_stats *st);
 
+/* Whether the object of the last event had been told by history: trails and
+ * graph, not names. */
+enum predictor_led {
+	PREDICTOR_GOES_ON, /* it was a further call of one access */
+	PREDICTOR_LED,
+	PREDICTOR_NOT_LED,
+};
+enum predictor_led predictor_led(const struct predictor *p);
+
 /* A call was answered. */
 void predictor_observe(struct predictor *p, const struct predictor_obs *o);
 
@@ -231,6 +243,14 @@ size_t predictor_withdrawn(
  * beginning, or had no pattern. Returns how many, `max` at most. */
 size_t predictor_extents(const struct predictor *p, uint64_t object,
     struct predictor_extent *out, size_t max);
+
+/* What is known of a file, whoever has used it. */
+struct predictor_file {
+	uint16_t type; /* low bits of type_hash; 0: none, or not known */
+	bool read;     /* it was read before */
+};
+void predictor_get_file(
+    const struct predictor *p, uint64_t object, struct predictor_file *out);
 
 /* In which order the last run read the file, piece by piece, if it went all
  * over it; none if there were too many pieces. Returns how many, `max` at most.

@@ -19,6 +19,8 @@ ARROWS = {
     "predictor/store": "predictor",
     "predictor/pattern": "predictor predictor/store",
     "predictor/sessions": "predictor predictor/store",
+    "predictor/mention": "predictor",
+    "predictor/walk": "",
     "predictor/core": "predictor predictor/store predictor/sessions",
     "predictor/persist": "predictor predictor/store predictor/core",
     "predictor/trace": "predictor predictor/store",
@@ -31,7 +33,8 @@ ARROWS = {
     "proxy/datacache": "nfsproto proxy/base",
     "proxy/cache": "nfsproto proxy/base proxy/config proxy/datacache",
     "proxy/upstream": "nfsproto proxy/base proxy/link",
-    "proxy/prefetch": "nfsproto predictor predictor/pattern predictor/persist "
+    "proxy/prefetch": "nfsproto predictor predictor/pattern predictor/mention predictor/walk "
+    "predictor/persist "
     "proxy/base proxy/config proxy/link proxy/cache proxy/upstream",
     "proxy/svc": "nfsproto proxy/base proxy/config proxy/link proxy/datacache proxy/cache "
     "proxy/upstream proxy/prefetch",

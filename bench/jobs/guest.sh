@@ -9,7 +9,8 @@
 #   end
 #
 # KIND: ref (direct at RTT 0, not counted: its output is what all others must
-# print), train, timed.  WHAT: nfsd (its calls by procedure), link (bytes from
+# print), train, timed, teach (another job, before a timed first run; that one's
+# ARM is then ARM+JOB).  WHAT: nfsd (its calls by procedure), link (bytes from
 # and to the server), cpu (microseconds of the daemon), client (the kernel
 # client's calls by procedure), latency (milliseconds that those took, of all
 # added up), server_cpu (microseconds of knfsd's threads), rss (KiB of the daemon,
@@ -92,7 +93,8 @@ arm_stop() {
 
 arm_restart() {
 	arm_stop "$1"
-	if [ -n "$JOBS_BETWEEN" ]; then
+	[ "$JOBS_RESTART" != first ] || rm -rf "$LAB_CACHE/jobs/$1"
+	if [ -n "$JOBS_BETWEEN" ] && [ -z "$JOBS_AFTER" ]; then
 		ARM_CACHE=$LAB_CACHE/jobs/$1 bash -c "$JOBS_BETWEEN" >&2 ||
 			give_up "failed: $JOBS_BETWEEN"
 	fi
@@ -187,12 +189,44 @@ count_stats() {
 		echo "$1 stats $json"
 }
 
+# --- what went over the wire --------------------------------------------------
+
+# calls_begin JOB ARM KIND NUMBER NAME
+calls_begin() {
+	local where=${JOBS_CALLS:-}/$1-$5-$4 ports
+	[ -n "${JOBS_CALLS:-}" ] && [ "$3" = timed ] || return 0
+	ports="port 2049"
+	! is_proxy "$2" || ports+=" or port $(arm_port "$2")"
+	capturing=()
+	capture lo "$ports" "$where.client"
+	capture lab0 "$ports" "$where.server"
+}
+
+capture() {
+	tcpdump -i "$1" -s 0 -B 32768 -U -w "$3.pcap" "$2" 2>"$state/tcpdump-$1" &
+	capturing+=($!)
+	lab_poll 10 grep -q 'listening on' "$state/tcpdump-$1" ||
+		give_up "tcpdump: $(cat "$state/tcpdump-$1")"
+}
+
+calls_end() {
+	[ ${#capturing[@]} -gt 0 ] || return 0
+	lab_nap 0.3
+	kill "${capturing[@]}"
+	wait "${capturing[@]}"
+	capturing=()
+}
+
 # --- a run -------------------------------------------------------------------
 
-# one_run JOB ARM KIND NUMBER
+# one_run JOB ARM KIND NUMBER; the arm was taught the job $taught before, if any
 one_run() {
 	local job=$1 arm=$2 kind=$3 number=$4 t0 t1 rc=0 verdict=ok times
+	local name=$arm${taught:++$taught}
 	arm_unmount
+	# Before the mount: a daemon that had a second between the mount and the
+	# job would fetch in it what the job asks for first.
+	calls_begin "$job" "$arm" "$kind" "$number" "$name"
 	arm_mount "$arm"
 	[ "$job" != farm ] || farm_mount "$arm"
 	cd "$LAB_WORK/$(job_where "$job")" ||
@@ -210,6 +244,7 @@ one_run() {
 		2>"$state/times" || rc=$?
 	lab_now; t1=$LAB_NOW
 	{ count after "$arm"; count_client after; } >"$state/after"
+	calls_end
 	if is_proxy "$arm"; then
 		lab_settle 1
 		{ count settled "$arm"; count_stats settled "$arm"; } \
@@ -226,11 +261,11 @@ one_run() {
 	as_printed "$arm" "$state/ref-$job" >"$state/wanted"
 	as_printed "$arm" "$state/out" | cmp -s - "$state/wanted" ||
 		{ verdict=wrong; show_wrong "$arm"; }
-	echo "run $job $arm $kind $number $((t1 - t0)) $rc $verdict $times"
+	echo "run $job $name $kind $number $((t1 - t0)) $rc $verdict $times"
 	cat "$state/before" "$state/after"
 	echo end
 	[ "$kind" = ref ] || progress "$(printf '%s, %s %s, %s: %d.%03d s %s' \
-		"$job" "$kind" "$number" "$arm" $(((t1 - t0) / 1000000)) \
+		"$job" "$kind" "$number" "$name" $(((t1 - t0) / 1000000)) \
 		$(((t1 - t0) / 1000 % 1000)) "${verdict#ok}")"
 }
 
@@ -268,6 +303,7 @@ train() {
 			arm_unmount
 			peer_forget "$arm"
 		fi
+		[ "$JOBS_RESTART" != first ] || continue
 		for ((i = 1; i <= JOBS_TRAIN; i++)); do
 			one_run "$job" "$arm" train $i
 			foresees "$arm" || break
@@ -296,7 +332,11 @@ timed() {
 			arms+=("$arm")
 		done
 		for arm in $(shuffled "$round" "${arms[@]}"); do
-			if is_proxy "$arm" && [ "$JOBS_RESTART" = each ]; then
+			if [ -n "$JOBS_AFTER" ] && is_proxy "$arm"; then
+				beside_another "$job" "$arm" "$round"
+				continue
+			fi
+			if is_proxy "$arm" && [[ $JOBS_RESTART = [ef]* ]]; then
 				arm_unmount
 				arm_restart "$arm"
 			fi
@@ -305,10 +345,39 @@ timed() {
 	done
 }
 
+# beside_another JOB ARM ROUND: a first run in an empty cache and one after
+# another job, in an order that alternates
+beside_another() {
+	local job=$1 arm=$2 round=$3 other
+	local -a others=('' "$JOBS_AFTER")
+	((round % 2)) || others=("$JOBS_AFTER" '')
+	for other in "${others[@]}"; do
+		arm_unmount
+		arm_restart "$arm"
+		[ -z "$other" ] || teach "$arm" "$round"
+		taught=$other one_run "$job" "$arm" timed "$round"
+	done
+}
+
+# teach ARM ROUND: a new daemon learns another job before the one that is timed
+teach() {
+	local arm=$1 round=$2 i
+	for ((i = 1; i <= JOBS_TRAIN; i++)); do
+		one_run "$JOBS_AFTER" "$arm" teach "$round"
+	done
+	[ -n "$JOBS_BETWEEN" ] || return 0
+	arm_unmount
+	arm_stop "$arm"
+	ARM_CACHE=$LAB_CACHE/jobs/$arm bash -c "$JOBS_BETWEEN" >&2 ||
+		give_up "failed: $JOBS_BETWEEN"
+	arm_start "$arm"
+}
+
 run_job() {
 	local job=$1 arm
 	progress "$job: reference"
 	one_run "$job" floor ref 1
+	[ -z "$JOBS_AFTER" ] || one_run "$JOBS_AFTER" floor ref 1
 	train "$job"
 	arm_unmount
 	if job_update "$job"; then
@@ -398,7 +467,8 @@ set_arms() {
 main() {
 	local job
 	declare -gA arm_settings
-	declare -ga proxy_arms=() all_arms=() farm_holders=()
+	declare -ga proxy_arms=() all_arms=() farm_holders=() capturing=()
+	taught=''
 	hertz=$(getconf CLK_TCK)
 	mkdir -p "$state" "$LAB_CACHE/jobs" "$LAB_WORK"
 	job_environment
@@ -410,7 +480,7 @@ main() {
 		trap 'kill "$varying"' EXIT
 	fi
 	farm_start || give_up "the farm's machines cannot be made"
-	for job in $JOBS_LIST; do job_prepare "$job"; done
+	for job in $JOBS_LIST $JOBS_AFTER; do job_prepare "$job"; done
 	if [ -n "$JOBS_PAIRS" ]; then
 		mixed_life
 	else

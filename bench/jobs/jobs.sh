@@ -19,6 +19,8 @@ job_where() {
 	compile | compile-4 | compile-all | zstd | andrew-* | farm) echo seeds/zstd ;;
 	ld | index | login | read-1m) echo "seeds/$1" ;;
 	tex) echo tex/book ;;
+	prettier | mkdocs | exiftool | ctags | closure) echo "$1" ;;
+	asciidoctor) echo asciidoctor/book ;;
 	esac
 }
 
@@ -42,6 +44,12 @@ job_warm() {
 	tex)
 		cat /usr/bin/pdflatex
 		/usr/bin/pdflatex --version; sha256sum --version ;;
+	prettier) "$JOBS_NODE" -e 0 ;;
+	mkdocs) "$JOBS_PYTHON" -c 'import email, html, http, json, logging' ;;
+	exiftool) perl -e 'use POSIX; use Encode; use Time::Local' ;;
+	asciidoctor) sha256sum --version ;;
+	ctags) ctags --version; sha256sum --version ;;
+	closure) java -version ;;
 	esac >/dev/null 2>&1
 	return 0
 }
@@ -85,6 +93,19 @@ print(numpy.__version__, numpy.linalg.det(numpy.eye(3)))' ;;
 	read-1m) dd if=big bs=1M iflag=fullblock status=none | sha256sum ;;
 	farm) run_farm ;;
 	tex) run_tex ;;
+	# It says by its status that some files are not as it would have them.
+	prettier) "$JOBS_NODE" node_modules/prettier/bin/prettier.cjs \
+		--list-different src || [ $? = 1 ] ;;
+	mkdocs) run_mkdocs ;;
+	exiftool) perl exiftool -q -r -FileType -ImageSize -Model t/images ;;
+	asciidoctor) run_asciidoctor ;;
+	ctags)
+		ctags --options=NONE -R -f "$state/tmp/tags" vendor &&
+			sed '/^!_/d' "$state/tmp/tags" | sha256sum ;;
+	closure)
+		java -Xmx600m -XX:TieredStopAtLevel=1 -jar compiler.jar --js \
+			dist/js/bootstrap.js --js_output_file "$state/tmp/out.js" &&
+			sha256sum <"$state/tmp/out.js" ;;
 	*+*) run_both "${1%%+*}" "${1#*+}" ;;
 	filters*) run_filters ;;
 	esac
@@ -169,6 +190,29 @@ run_tex() {
 	done
 	sed -n 's/^Output written on .* (/(/p' "$out/book.log" &&
 		sha256sum <"$out/book.pdf"
+}
+
+run_mkdocs() {
+	local out=$state/tmp/mkdocs
+	rm -rf "$out"
+	PYTHONPATH=$LAB_WORK/mkdocs/site PYTHONNOUSERSITE=1 \
+		SOURCE_DATE_EPOCH=1733054400 \
+		"$JOBS_PYTHON" -m mkdocs build -q -d "$out" || return
+	(cd "$out" && find . -name '*.html' | LC_ALL=C sort |
+		xargs sha256sum)
+}
+
+# All of Ruby is in the export; the C library is local.
+run_asciidoctor() {
+	local top=$LAB_WORK/asciidoctor lib gem
+	lib=$(echo "$top"/usr/lib/*-linux-gnu)
+	gem=$(echo "$top"/usr/share/rubygems-integration/all/gems/asciidoctor-*)
+	LD_LIBRARY_PATH=$lib SOURCE_DATE_EPOCH=1733054400 \
+		"$top/usr/bin/ruby3.1" --disable-gems \
+		-I "$top/usr/lib/ruby/3.1.0" \
+		-I "$lib/ruby/3.1.0" -I "$gem/lib" \
+		"$gem/bin/asciidoctor" -o "$state/tmp/book.html" book.adoc &&
+		sha256sum <"$state/tmp/book.html"
 }
 
 run_copy() {

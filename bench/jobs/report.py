@@ -94,17 +94,21 @@ def finish_run(run, counts):
         old, new = at("before", "stats"), at(last, "stats")
         was = upstream(old) if old else {}
         run["upstream_calls"], run["upstream_bytes_in"] = {}, 0
+        run["upstream_read_bytes"] = 0
         for name, (calls, size) in upstream(new).items():
             before = was.get(name, (0, 0))
             if calls != before[0]:
                 run["upstream_calls"][name] = calls - before[0]
             run["upstream_bytes_in"] += size - before[1]
+            if name == "READ":
+                run["upstream_read_bytes"] = size - before[1]
         # What was fetched in vain is known ten seconds later, when somebody
         # asks: so these are of all runs before this one.
         run["ahead_before"] = {
             k: (old or {}).get("counters", {}).get(k, 0)
             for k in ("prefetch_used", "prefetch_unused",
                       "prefetch_unused_bytes")}
+        run["gauges"] = new.get("gauges")
         run["counters"] = difference(
             {k: v for k, v in (old or {}).get("counters", {}).items()
              if isinstance(v, int)},
@@ -203,6 +207,9 @@ def summarize(runs):
 def summarize_arms(mine, floor):
     direct = spread([r["s"] for r in mine if r["kind"] == "timed" and
                      r["arm"] == "direct" and r["ok"]])
+    # Bytes beside those of a client without a cache.
+    wire = mean([r for r in mine if r["kind"] == "timed" and
+                 r["arm"] == "direct" and r["ok"]], "link_bytes_in")
     arms = []
     for arm in dict.fromkeys(["floor", "direct"] + [r["arm"] for r in mine]):
         every = [r for r in mine if r["arm"] == arm and r["kind"] == "timed"]
@@ -215,6 +222,8 @@ def summarize_arms(mine, floor):
                "first_s": first[0]["s"] if first and first[0]["ok"] else None}
         if row["s"] and floor:
             row["times_floor"] = row["s"]["median"] / floor["median"]
+        if good and wire:
+            row["times_wire"] = mean(good, "link_bytes_in") / wire
         if row["s"] and direct:
             row["times_direct"] = row["s"]["median"] / direct["median"]
             row["speed_up"] = direct["median"] / row["s"]["median"]
@@ -225,6 +234,9 @@ def summarize_arms(mine, floor):
                         "daemon_cpu_settled_s", "user_s", "system_s",
                         "misses", "wait_s"):
                 row[key] = mean(good, key)
+            read = first[0].get("upstream_read_bytes") if first else None
+            if read:
+                row["read_again"] = mean(good, "upstream_read_bytes") / read
         arms.append(row)
     return arms
 
@@ -241,8 +253,8 @@ def calls_cells(calls):
 
 def print_table(jobs, out):
     head = ["job", "arm", "median", "min", "max", "n", "first", "x floor",
-            "faster", "misses", "wait s", "calls", "LOOKUP", "GETATTR", "ACCESS", "READ", "MB in",
-            "cpu s"]
+            "faster", "misses", "wait s", "calls", "LOOKUP", "GETATTR",
+            "ACCESS", "READ", "again", "MB in", "x wire", "cpu s"]
     rows = []
     for job in jobs:
         name = job["job"]
@@ -256,10 +268,12 @@ def print_table(jobs, out):
                     number(a.get("misses"), "%d"), number(a.get("wait_s"))]
             if a.get("server_calls") is not None:
                 row += calls_cells(a["server_calls"])
-                row += [number(a["link_bytes_in"] / 1e6, "%.1f"),
+                row += [number(a.get("read_again"), "%.3f"),
+                        number(a["link_bytes_in"] / 1e6, "%.1f"),
+                        number(a.get("times_wire")),
                         number(a.get("daemon_cpu_s"))]
             else:
-                row += ["-"] * 7
+                row += ["-"] * 9
             rows.append(row)
             name = ""
     width = [max(len(r[i]) for r in rows + [head]) for i in range(len(head))]
@@ -274,7 +288,8 @@ def print_table(jobs, out):
         "caches; wait s: what\nthe kernel's client waited for all its calls."
         "\ncalls, by procedure: mean of what the server was asked; "
         "MB in: mean of all bytes\nthat came over the link; both include what "
-        "was fetched after the job's end.\ncpu s: of the daemon, while the "
+        "was fetched after the job's end.\nagain: bytes of READs from the "
+        "server, of those of the first run. cpu s: of the\ndaemon, while the "
         "job ran.\n")
 
 

@@ -9,6 +9,9 @@ store=${FOREFETCH_JOBS:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/forefetch/jobs}
 git_version=2.39.5
 tex_packages="texlive-base texlive-latex-base texlive-latex-recommended"
 
+more_versions="prettier-3.4.1 bootstrap-5.3.3 re2-1.21.4
+	google-closure-compiler-java-20240317.0.0"
+
 die() { echo "jobs: $*" >&2; exit 1; }
 bad_usage() { echo "jobs: $*; see --help" >&2; exit 2; }
 say() { echo "jobs: $*" >&2; }
@@ -40,6 +43,14 @@ tex_versions() {
 	dpkg-query -W texlive-binaries $tex_packages 2>/dev/null
 }
 
+# What is fetched of the set `more`: npm's and pip's versions are fixed.
+more_fetched() {
+	echo "$more_versions" | paste -sd ' ' | tr -s '\t ' ' '
+	grep -v '^#' "$recipe/requirements-more.txt" | paste -sd ' '
+	(cd "$store/downloads" && printf '%s\n' debs/*.deb \
+		libimage-exiftool-perl_*.dsc) | sed 's|.*/||' | paste -sd ' '
+}
+
 versions() {
 	echo "python $("$python" -c 'import platform
 print(platform.python_version())'), node $("$node" -p process.version)"
@@ -48,6 +59,7 @@ print(platform.python_version())'), node $("$node" -p process.version)"
 		process.argv[1])).dependencies).map(e => e.join("@")).join(" ")' \
 		"$recipe/package.json"
 	echo "git $git_version"
+	[ ! -e "$store/tree/mkdocs" ] || more_fetched
 	tex_versions | sed -n 's/^texlive-base\t/texlive /p'
 }
 

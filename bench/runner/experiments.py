@@ -53,6 +53,15 @@ JOBS = {
     "andrew-read": "Andrew: read", "andrew-make": "Andrew: compile",
     "ld": "200 objects linked", "index": "an index of 800 documents",
     "zstd": "a newer version compiled", "read-1m": "8 MiB read by 1 MiB",
+    "grep": "grep -r of 283 headers in a tree of 4,300 files",
+    "import": "python imports numpy, scipy, pandas, matplotlib",
+    "compile": "12 C files compiled, two at a time",
+    "prettier": "prettier checks a tree (npm)",
+    "mkdocs": "mkdocs makes a site (pip)",
+    "exiftool": "exiftool reads its samples (Perl, Debian)",
+    "asciidoctor": "asciidoctor and Ruby, all in the export (Debian)",
+    "ctags": "ctags -R over C++ sources (npm)",
+    "closure": "the closure compiler, one jar (Java, npm)",
 }
 
 
@@ -182,6 +191,38 @@ def farm(quick):
                  n=2 if quick else 10, train=1 if quick else 3)]
 
 
+def first(quick):
+    """First runs ever. At 600 ms a direct run of git takes an hour."""
+    def cell(name, link, minutes, options, sets, needs=()):
+        return Cell("first-" + name, "first", link,
+                    ["first", "--link", link, "--build", BUILD, "--save", OUT]
+                    + options, minutes, sets, group="first-" + link,
+                    needs=needs)
+
+    if quick:
+        return [cell("wan", "wan", 1.5, ["--quick"], ["seeds"])]
+    out = []
+    for link, minutes in (("wan", 45), ("wireless", 45), ("lan", 5)):
+        out += [cell("jobs-" + link, link, minutes, ["--sets", "jobs"],
+                     ["jobs"]),
+                cell("seeds-" + link, link, minutes / 2, ["--sets", "seeds"],
+                     ["seeds"]),
+                cell("tex-" + link, link, minutes / 4, ["--sets", "tex"],
+                     ["tex"], ["tex"]),
+                cell("more-" + link, link, minutes / 2, ["--sets", "more"],
+                     ["more"], ["more"])]
+    out.append(cell("seeds-satellite", "satellite", 45, [
+        "--jobs", "login,editor,compile-4,filters-4"], ["seeds"]))
+    out.append(cell("jobs-satellite", "satellite", 30, ["--jobs", "node-1"],
+                    ["jobs"]))
+    for job, others in (("node", "git,import-1"), ("git", "node"),
+                        ("grep-all", "node,git")):
+        out.append(cell("after-" + job, "wan", 20, [
+            "--jobs", others, "--after", job, "--gone", "--direct", "0"],
+            ["jobs"]))
+    return out
+
+
 def harm(quick):
     small = ["--cases", "random,find", "--reads", "100", "--files", "2000",
              "--find", "4000"] if quick else ["--pairs", "5"]
@@ -252,6 +293,8 @@ ALL = [
                "(Kroeger and Long, 2001)", kroegerlong),
     Experiment("legion", "reads of 1 MB (Legion, 2000)", legion),
     Experiment("farm", "eight clients of one proxy build at once", farm),
+    Experiment("first", "first runs ever: nothing cached, nothing learned",
+               first),
     Experiment("harm", "where prefetch cannot help, on and off in turns",
                harm),
     Experiment("load", "calls a second beside nfs-ganesha and knfsd", load),

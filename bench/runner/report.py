@@ -231,6 +231,47 @@ def section_lei(rows):
                        "latency s", "", "daemon's CPU"], table)]
 
 
+def section_first(records):
+    """Tables of bench/first/run, which has the bars."""
+    blocks = []
+    for r in records:
+        if r["kind"] != "first" or not r["result"]:
+            continue
+        x = r["result"]
+        blocks.append(("text", "%s: %s (%s)" % (
+            r["id"], r["link"], experiments.LINKS.get(r["link"], ""))))
+        if x["after_rows"]:
+            blocks.append(("table", [
+                "job", "after", "empty cache, s", "after it, s", "ratio"],
+                [[a["job"], a["after"], extremes(a["empty_s"]),
+                  extremes(a["after_s"]), number(a["ratio"])]
+                 for a in x["after_rows"]]))
+        else:
+            blocks.append(("table", [
+                "job", "direct s", "least s", "first run, s", "faster", "bar",
+                "bytes to direct", "CPU s", "misses"],
+                [[a["job"] + (" **%d WRONG**" % a["wrong"] if a["wrong"]
+                              else ""),
+                  extremes(a["direct_s"]), number(a["least_s"]),
+                  extremes(a["first_s"]), times(a["faster"]),
+                  times(a["bar"]) if a["allowed"] else "–",
+                  number(a["times_wire"]), number(a["cpu_s"]),
+                  number(a["misses"], "%.0f")] for a in x["rows"]]))
+        if x["missed"]:
+            blocks.append(("list", ["NOT met: " + m for m in x["missed"]]))
+    if blocks:
+        yield "First runs ever", [
+            ("text", "bench/first/run: an empty cache and nothing learned; "
+                     "median, and least to most of the runs; least: what the "
+                     "job takes without a link, or its bytes on this one.")
+        ] + blocks
+
+
+def extremes(s):
+    """As spread(), of {median, min, max, n}."""
+    return spread(s and dict(s, low=s["min"], high=s["max"]))
+
+
 def section_harm(records):
     table = []
     for r in records:
@@ -408,7 +449,7 @@ def build(records, quick):
                 section_seeds(records, rows)]
     sections += list(sections_jobs(records, rows))
     sections += list(section_lei(rows))
-    for make in (section_harm, section_load, section_million, section_soak,
+    for make in (section_first, section_harm, section_load, section_million, section_soak,
                  section_other):
         sections += list(make(records))
     sections.append(section_method(records, rows, quick))

@@ -44,7 +44,7 @@ def store():
 def image_of(wanted):
     """The image of a set of trees, or None; `jobs` contains `headline`."""
     names = {"jobs": ["image"], "headline": ["image", "headline"],
-             "seeds": ["seeds"], "tex": ["tex"]}[wanted]
+             "seeds": ["seeds"], "tex": ["tex"], "more": ["more"]}[wanted]
     try:
         files = sorted(os.listdir(store()))
     except OSError:
@@ -136,6 +136,8 @@ def fetch_others(cells, say):
         fetch_section("evidence", "FS-Cache or plots", say)
     if any("tex" in c.needs for c in cells) and not have_tex():
         fetch_section("tex", "a TeX run", say)
+    if any("more" in c.needs for c in cells) and not have_more():
+        fetch_section("more", "first runs that nobody tunes on", say)
 
 
 def fetch_section(section, what, say):
@@ -149,6 +151,11 @@ def fetch_section(section, what, say):
 
 def have_tex():
     return bool(package("texlive-latex-recommended"))
+
+
+# What bench/jobs/prepare --set more wants beside the packages of `jobs`.
+def have_more():
+    return all(map(shutil.which, ("ctags", "java", "perl")))
 
 
 # If it cannot be built, the guest's part of the jobs reports why.
@@ -260,6 +267,9 @@ def why_not(cell):
         return "needs root"
     if "tex" in cell.needs and not have_tex():
         return "TeX is missing (as root: bench/install-packages tex)"
+    if "more" in cell.needs and not have_more():
+        return "ctags, java or perl is missing (as root: " \
+            "bench/install-packages more)"
     return None
 
 

@@ -327,6 +327,44 @@ class Report(unittest.TestCase):
         self.assertEqual(document.cell("a|b\nc"), "a\\|b c")
 
 
+class FirstRuns(unittest.TestCase):
+    def section(self, **more):
+        spread = {"median": 2.0, "min": 1.5, "max": 3.0, "n": 3}
+        row = {"job": "git", "wrong": 0, "direct_s": dict(
+            spread, median=50.0, n=1), "least_s": 0.5, "first_s": spread,
+            "faster": 25.0, "bar": 12, "allowed": True, "times_wire": 1.5,
+            "cpu_s": 0.4, "misses": 20}
+        result = {"link": "wan", "rows": [dict(row, **more)], "runs": [],
+                  "after_rows": [], "missed": ["ld: × 2.00"]}
+        record = record_of(runs=[])
+        record.update(kind="first", experiment="first", result=result)
+        return dict(report.section_first([record]))["First runs ever"], record
+
+    def test_a_table(self):
+        blocks, _ = self.section()
+        cells = [b for b in blocks if b[0] == "table"][0][2][0]
+        self.assertEqual(cells[:6], ["git", "50.0 (1 run)", "0.50",
+                                     "2.00 (1.50–3.00)", "× 25", "× 12"])
+        self.assertIn(("list", ["NOT met: ld: × 2.00"]), blocks)
+
+    def test_what_failed_is_told(self):
+        blocks, _ = self.section(wrong=2, first_s=None, faster=None,
+                                 allowed=False)
+        cells = [b for b in blocks if b[0] == "table"][0][2][0]
+        self.assertIn("2 WRONG", cells[0])
+        self.assertEqual(cells[3:6], ["–", "–", "–"])
+
+    def test_after_another_job(self):
+        _, record = self.section()
+        spread = {"median": 2.0, "min": 1.5, "max": 3.0, "n": 3}
+        record["result"]["after_rows"] = [
+            {"job": "git", "after": "node", "empty_s": spread,
+             "after_s": None, "ratio": None}]
+        blocks = dict(report.section_first([record]))["First runs ever"]
+        cells = [b for b in blocks if b[0] == "table"][0][2][0]
+        self.assertEqual(cells, ["git", "node", "2.00 (1.50–3.00)", "–", "–"])
+
+
 FAKE = """#!/bin/sh
 echo "$@" >>"$0.called"
 [ ! -e "$0.fails" ] || { echo "it broke" >&2; exit 3; }

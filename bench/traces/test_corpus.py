@@ -43,6 +43,32 @@ class TestCorpus(unittest.TestCase):
                          set(self.split))
         self.assertLess(sum(map(os.path.getsize, files)), 10e6)
 
+    def test_names_are_there_and_small(self):
+        files = glob.glob(os.path.join(HERE, "data", "*.names.xz"))
+        self.assertEqual({os.path.basename(f)[:-9] for f in files},
+                         set(self.split) | {"tools"})
+        self.assertLess(sum(map(os.path.getsize, files)), 2e6)
+
+    def test_names_have_what_is_used(self):
+        """All of it but some objects of git, whose names are never the same."""
+        for name in self.split:
+            listed = {row[2] for row in self.names_of(name)}
+            used = {row[4] for row in rows_of(tool("cat", name))
+                    if row[7:] != ["absent"]}
+            self.assertLessEqual(len(used - listed),
+                                 len(used) // 100 + 5, name)
+
+    def names_of(self, name):
+        rows = list(rows_of(tool("cat", "--names", name)))
+        for row in rows:
+            self.assertEqual(len(row), 5, row)
+            self.assertIn(row[0], ("-", name, name + "@second"))
+            self.assertGreaterEqual(int(row[1]), 1)
+            self.assertGreaterEqual(int(row[3]), 0)
+            self.assertIn(row[4], ("f", "d", "l"))
+        self.assertEqual(len({row[2] for row in rows}), len(rows), name)
+        return rows
+
     def test_traces_are_well_formed(self):
         for name in self.split:
             path = os.path.join(HERE, "data", name + ".trace.xz")

@@ -121,7 +121,7 @@ static uint8_t access_expects(
 		needs = x->needs;
 	if (!needs && !x->directory && x->dir != DIR_NONE &&
 	    x->rank != RANK_NONE && names_run(names_at(p->names, x->dir)) > 1)
-		needs = s->walk_needs;
+		needs = reads_need(p, s, x);
 	return needs;
 }
 

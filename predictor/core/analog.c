@@ -56,6 +56,9 @@ static void analog_tell(struct predictor *p, struct stream *s, uint32_t object,
 		run < 2   ? 0.1f
 		: run < 4 ? 0.3f
 			  : 0.5f));
+	if (o->dir != DIR_NONE)
+		below_guess(p, s, o->dir, o->name,
+		    calib_p(p->calib, cell, 0.3f), distance + 1);
 }
 
 void analog_event(struct predictor *p, struct stream *s, uint32_t object)
@@ -89,7 +92,8 @@ void analog_event(struct predictor *p, struct stream *s, uint32_t object)
 			continue;
 		same = place_find(p, below, name);
 		if (same != OBJECT_NONE)
-			analog_tell(p, s, same, s->walk_needs, i);
+			analog_tell(p, s, same,
+			    reads_need(p, s, objects_at(p->objects, same)), i);
 		else if (s->analogies > 1)
 			want_listing(p, s, below);
 	}

@@ -54,6 +54,16 @@ static void reliability_count(
 	r->used[i] += hit;
 }
 
+static void cand_teach(struct predictor *p, const struct cand *c, bool hit)
+{
+	if (c->by_odds)
+		return;
+	calib_learn(p->calib, c->last_cell, hit);
+	if (c->first_cell != c->last_cell)
+		calib_learn(p->calib, c->first_cell, hit);
+	calib_learn_told(p->calib, c->told_p, hit);
+}
+
 /* The outcome of a candidate is known: it is counted, and the slot is free. */
 static void cand_decide(
     struct predictor *p, struct stream *s, struct cand *c, bool hit)
@@ -61,14 +71,11 @@ static void cand_decide(
 	if (c->told_p > 0) {
 		struct object *o = objects_at(p->objects, c->object);
 
-		calib_learn(p->calib, c->last_cell, hit);
-		if (c->first_cell != c->last_cell)
-			calib_learn(p->calib, c->first_cell, hit);
+		cand_teach(p, c, hit);
 		object_outcome(o, hit);
 		/* An average over the last twenty or so. */
 		if (c->source == PREDICTOR_FROM_NAMES)
 			s->guess_share += 0.05f * ((float)hit - s->guess_share);
-		calib_learn_told(p->calib, c->told_p, hit);
 		reliability_count(&p->reliability, c->told_corrected, hit);
 		p->used_by[c->source] += hit;
 	}
@@ -97,6 +104,18 @@ uint8_t cands_hit(struct predictor *p, struct stream *s, uint32_t object)
 		cand_decide(p, s, c, !c->rest);
 	}
 	return told;
+}
+
+void cands_enter(struct predictor *p, struct stream *s, uint32_t dir)
+{
+	const struct dir *d = names_at(p->names, dir);
+	uint32_t own = d->parent == DIR_NONE
+			   ? OBJECT_NONE
+			   : place_find(p, d->parent, d->name);
+	struct cand *c = own == OBJECT_NONE ? NULL : stream_cand(s, own);
+
+	if (c && c->source == PREDICTOR_FROM_NAMES)
+		cand_decide(p, s, c, true);
 }
 
 void cands_rest_hit(
@@ -270,17 +289,45 @@ void cands_set(
 	cand_push(s, c);
 }
 
-void cands_guess(struct predictor *p, struct stream *s, uint32_t object,
-    uint32_t lead, uint8_t needs, calib_cell cell, float prob)
+/* NULL if something better is known of the object. */
+static struct cand *cand_guess(struct predictor *p, struct stream *s,
+    uint32_t object, uint32_t lead, uint8_t needs, calib_cell cell, float prob)
 {
 	struct cand *c = cands_make(p, s, object, lead);
 
+	/* The same guess may come to need more. */
+	if (c->told_p > 0 && c->source == PREDICTOR_FROM_NAMES &&
+	    needs & ~c->needs) {
+		c->needs |= needs;
+		cands_set(p, s, c, fmaxf(prob, c->p));
+		return NULL;
+	}
 	if ((c->told_p > 0 || c->cursor_bits || c->graph_p > 0) && prob <= c->p)
-		return;
+		return NULL;
 	c->source = PREDICTOR_FROM_NAMES;
 	c->needs |= needs;
 	c->cell = cell;
+	c->by_odds = false;
 	cands_set(p, s, c, prob);
+	return c;
+}
+
+void cands_guess(struct predictor *p, struct stream *s, uint32_t object,
+    uint32_t lead, uint8_t needs, calib_cell cell, float prob)
+{
+	(void)cand_guess(p, s, object, lead, needs, cell, prob);
+}
+
+void cands_odds(struct predictor *p, struct stream *s, uint32_t object,
+    uint32_t lead, uint8_t needs, calib_cell cell, float prob,
+    const struct nameodds_seen *seen, bool below)
+{
+	struct cand *c = cand_guess(p, s, object, lead, needs, cell, prob);
+
+	if (!c)
+		return;
+	c->by_odds = true;
+	outcome_wait(p, s, c, seen, below);
 }
 
 void cands_estimate(struct predictor *p, struct stream *s, struct cand *c)

@@ -12,9 +12,10 @@
  *	    follow.c    what came next in older trails       store/trails
  *	    relate.c    what was used soon after it before   store/graph
  *	    guess.c     the next names of the directory      store/names
- *	    analog.c    the same name in the next directory
- *	    want.c      listings that would show more
- *	  remember it              scan.c keeps walks out    store/trails
+ *nameodds below.c     names in directories that may be entered next analog.c
+ *the same name in the next directory want.c      listings that would show more
+ *	  what became of guesses?  outcome.c                 store/nameodds
+ *calib remember it              scan.c keeps walks out    store/trails
  *	predictor_predict(): candidates that are news        predict.c wall.c
  *	predictor_withdrawn(): what was told and will not come   withdraw.c
  *	predictor_replay(): what the last sessions used      session_tell.c
@@ -40,6 +41,7 @@
 #include "predictor/store/keymap.h"
 #include "predictor/store/names.h"
 #include "predictor/store/objects.h"
+#include "predictor/store/nameodds.h"
 #include "predictor/store/recent.h"
 #include "predictor/store/trails.h"
 
@@ -57,7 +59,16 @@
  */
 enum { CONF_STEPS = 7, HITS_FEW = 2, HITS_SOME = 5, HITS_MANY = 16 };
 
-enum { WANTED = 8, WITHDRAWN = 256, PROBATION = 4096 };
+enum {
+	WANTED = 8,
+	WITHDRAWN = 256,
+	PROBATION = 4096,
+	GUESSES = 2048,
+	FRESH = 8,
+	KINDS = 64,
+	/* Names that an event guesses in directories not entered yet. */
+	BELOW_NAMES = 64,
+};
 
 /* The bits of PREDICTOR_NEEDS_… that trails and objects keep; the others are
  * made when something is predicted. */
@@ -67,6 +78,28 @@ enum { WANTED = 8, WITHDRAWN = 256, PROBATION = 4096 };
  * mean another object by now. */
 struct probation {
 	uint32_t object, born_at;
+};
+
+/* A guess from names that waits for its outcome (outcome.c). */
+struct guess {
+	uint32_t object;
+	uint32_t made_at; /* event */
+	uint32_t at;      /* number of the stream's event */
+	float p;
+	calib_cell cell;
+	uint8_t stream;
+	bool below; /* its directory was not entered yet */
+	struct nameodds_seen seen;
+};
+
+/* A directory whose listing has come, and when. */
+struct fresh {
+	uint32_t dir, at;
+};
+
+/* How many files of a kind were used of late, and how many of them read. */
+struct kind_reads {
+	uint8_t used, read;
 };
 
 struct predictor {
@@ -81,12 +114,15 @@ struct predictor {
 	uint64_t wanted_by;    /* the uid whose streams wanted them */
 	struct keymap *places; /* (directory, name) → object */
 	struct calib *calib;
+	struct nameodds *odds;
 	struct extents *extents;
 	struct sessions *sessions;
 	struct wall wall;
 	struct recent recent;
 	struct streams streams;
-	struct stream *now;            /* the stream of the last event */
+	struct stream *now;     /* the stream of the last event */
+	enum predictor_led led; /* … and what had told it */
+	struct kind_reads kinds[KINDS], all_kinds;
 	uint32_t withdrawn[WITHDRAWN]; /* objects that the last event broke */
 	uint32_t nwithdrawn;
 	uint32_t events;
@@ -100,6 +136,11 @@ struct predictor {
 	/* A ring of objects that walks and listings made. */
 	struct probation probation[PROBATION];
 	uint32_t probation_in, probation_out;
+	struct guess guesses[GUESSES]; /* a ring */
+	uint32_t guesses_in, guesses_out;
+	struct fresh fresh[FRESH];
+	uint32_t nfresh;     /* FRESH and more: all of them */
+	uint32_t below_left; /* of BELOW_NAMES, in this event */
 	uint64_t predicted, used, late, unused, guarded, walled;
 	uint64_t predicted_by[PREDICTOR_SOURCES], used_by[PREDICTOR_SOURCES];
 	struct predictor_reliability reliability;
@@ -146,6 +187,43 @@ void relate_event(
 /* guess.c: the next names. `needs` is what the event asked for. */
 void guess_event(
     struct predictor *p, struct stream *s, uint32_t object, uint8_t needs);
+
+/* Guesses the names around one that the stream has used. */
+void guess_around(struct predictor *p, struct stream *s, uint32_t object);
+/* What the odds of the object are asked by, `run` uses in order before it. */
+void guess_about(const struct predictor *p, const struct dir *d,
+    uint32_t object, uint32_t run, struct nameodds_about *about);
+
+/* below.c: names in directories that may be entered. */
+/* Guesses names of a directory that was not entered, if it is small and its
+ * listing known. `enter` is the probability that it will be, by the name
+ * `entry` (0: any), in `lead` accesses. */
+void below_guess(struct predictor *p, struct stream *s, uint32_t dir,
+    uint32_t entry, float enter, uint32_t lead);
+/* The same for the object, if it is a directory. */
+void below_object(struct predictor *p, struct stream *s, uint32_t object,
+    float enter, uint32_t lead);
+/* The object is used now. */
+void below_event(struct predictor *p, struct stream *s, uint32_t object);
+/* The directory's listing has come. */
+void below_listed(struct predictor *p, uint32_t dir);
+/* Guesses in the directories whose listing has come since the last event. */
+void below_fresh(struct predictor *p, struct stream *s);
+
+/* outcome.c: what became of guesses from names. */
+/* The candidate was made, or estimated anew, from these odds. */
+void outcome_wait(struct predictor *p, const struct stream *s,
+    const struct cand *c, const struct nameodds_seen *seen, bool below);
+/* Decides guesses that have waited long enough. */
+void outcome_event(struct predictor *p);
+
+/* reads.c: of which kinds files are read, and which are only looked at.
+ * A file of the stream was used, and all of that use is known. */
+void reads_count(struct predictor *p, struct stream *s, const struct object *o);
+/* What the stream will need of the file if it uses it: what it needed of the
+ * others, but data only where files of its kind are read. */
+uint8_t reads_need(
+    const struct predictor *p, const struct stream *s, const struct object *o);
 
 /* analog.c: the same name in the next directory. */
 void analog_event(struct predictor *p, struct stream *s, uint32_t object);
@@ -241,6 +319,13 @@ void cands_set(
  * unless something better is known of the object. */
 void cands_guess(struct predictor *p, struct stream *s, uint32_t object,
     uint32_t lead, uint8_t needs, calib_cell cell, float prob);
+/* The same from odds, whose outcome teaches them. */
+void cands_odds(struct predictor *p, struct stream *s, uint32_t object,
+    uint32_t lead, uint8_t needs, calib_cell cell, float prob,
+    const struct nameodds_seen *seen, bool below);
+/* Something in the directory is used: so is the directory, if it was guessed.
+ */
+void cands_enter(struct predictor *p, struct stream *s, uint32_t dir);
 /* Estimates the probability from cursors, graph, history and calibration. */
 void cands_estimate(struct predictor *p, struct stream *s, struct cand *c);
 

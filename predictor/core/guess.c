@@ -102,18 +102,30 @@ static unsigned share_bucket(const struct dir *d)
 	return percent < 10 ? 0 : percent < 30 ? 1 : percent < 60 ? 2 : 3;
 }
 
-/* The probability of a guess before its cell has seen any, by the length of the
- * run. Half as much makes the stall of cold runs a quarter higher, more changes
- * little (forefetch-sim, tuning half). */
-static const float run_prior[] = {0.05f, 0.3f, 0.5f, 0.6f, 0.7f};
+/* What the place of a guess gives before its cell has seen any, by the length
+ * of the run. With half as much long walks are foretold too late, with half as
+ * much again first runs waste a fifth more (forefetch-sim, tuning half, with
+ * names).
+ */
+static const float run_prior[] = {0.05f, 0.3f, 0.4f, 0.45f, 0.5f};
 
 /* What the stream will need of it: what it needed of the others. */
-static uint8_t guess_needs(const struct stream *s, const struct object *o)
+static uint8_t guess_needs(
+    const struct predictor *p, const struct stream *s, const struct object *o)
 {
-	if (o->directory)
-		return PREDICTOR_NEEDS_NAME | PREDICTOR_NEEDS_ATTR |
-		       (s->walk_lists ? PREDICTOR_NEEDS_LISTING : 0);
-	return s->walk_needs;
+	uint8_t needs = PREDICTOR_NEEDS_NAME | PREDICTOR_NEEDS_ATTR;
+	uint32_t below;
+
+	if (!o->directory)
+		return reads_need(p, s, o);
+	if (s->walk_lists)
+		return needs | PREDICTOR_NEEDS_LISTING;
+	/* What is in it can only be guessed when its listing is known. */
+	below = names_find(p->names, o->key);
+	if (o->count == 0 &&
+	    (below == DIR_NONE || !names_at(p->names, below)->list))
+		needs |= PREDICTOR_NEEDS_LISTING;
+	return needs;
 }
 
 static unsigned guess_near(
@@ -128,20 +140,40 @@ static unsigned guess_near(
 	return near < NEAR_MAX ? near : NEAR_MAX;
 }
 
+void guess_about(const struct predictor *p, const struct dir *d,
+    uint32_t object, uint32_t run, struct nameodds_about *about)
+{
+	const struct object *o = objects_at(p->objects, object);
+	const struct dir_kind *k = names_kind(d, object_kind(o));
+
+	*about = (struct nameodds_about){.name = o->name,
+	    .dir_name = d->name,
+	    .entry = d->entry,
+	    .size_bytes = o->size,
+	    .kind = object_kind(o),
+	    .kind_last = d->kind_last,
+	    .siblings = k ? k->n : 0,
+	    .used = k ? k->used : 0,
+	    .run = run};
+}
+
 static void guess_one(struct predictor *p, struct stream *s,
     const struct walk *w, uint32_t run, uint32_t distance, uint64_t kinds)
 {
 	const struct dir *d = names_at(p->names, w->dir);
 	uint32_t object = d->list[w->rank];
 	const struct object *o;
+	struct nameodds_about about;
+	struct nameodds_seen seen;
 	unsigned parent;
 	calib_cell cell;
 	uint8_t needs;
+	float prob;
 
 	if (object == OBJECT_NONE)
 		return;
 	o = objects_at(p->objects, object);
-	needs = cands_lacks(p, s, object, guess_needs(s, o));
+	needs = cands_lacks(p, s, object, guess_needs(p, s, o));
 	if (!needs)
 		return;
 	parent = FIRST_PARENT + (run < 7 ? run : 7) * 16 + share_bucket(d) * 4 +
@@ -149,8 +181,11 @@ static void guess_one(struct predictor *p, struct stream *s,
 	cell = (calib_cell)(parent * CALIB_FINE +
 			    guess_near(d, w, distance, s->by_order) * 8 +
 			    log_bucket(d->n) / 2 * 2 + (s->guess_share > 0.4f));
-	cands_guess(p, s, object, distance, needs, cell,
-	    calib_p(p->calib, cell, run_prior[run < 4 ? run : 4]));
+	guess_about(p, d, object, run, &about);
+	prob = nameodds_p(p->odds, &about,
+	    calib_p(p->calib, cell, run_prior[run < 4 ? run : 4]), &seen);
+	cands_odds(p, s, object, distance, needs, cell, prob, &seen, false);
+	below_object(p, s, object, prob, distance + 1);
 }
 
 /* Goes down if the name is a directory whose listing is known. */
@@ -239,13 +274,13 @@ static void guess_new(struct predictor *p, struct stream *s,
 			continue;
 		o = objects_at(p->objects, object);
 		if (o->count > 0 || o->directory || o->tries > NEW_TRIES ||
-		    !cands_lacks(p, s, object, s->walk_needs))
+		    !cands_lacks(p, s, object, reads_need(p, s, o)))
 			continue;
 		c = cands_make(p, s, object, NEW_AHEAD);
 		if (c->told_p > 0 || c->cursor_bits || c->graph_p > 0)
 			continue;
 		c->source = PREDICTOR_FROM_NAMES;
-		c->needs |= s->walk_needs;
+		c->needs |= reads_need(p, s, o);
 		c->cell = (calib_cell)((NEW_PARENT + share_bucket(d) * 4 +
 					   (o->type == type) * 2u + (i == 0)) *
 					   CALIB_FINE +
@@ -257,13 +292,17 @@ static void guess_new(struct predictor *p, struct stream *s,
 }
 
 /* Counts the use in the object's directory. */
-static void count_use(struct predictor *p, const struct object *o)
+static void count_use(
+    struct predictor *p, struct stream *s, const struct object *o)
 {
 	uint64_t kind = kind_of(o);
 	const struct dir *d;
 
 	names_wake(p->names, o->dir, p->events);
 	d = names_at(p->names, o->dir);
+	if (d->used == 0)
+		cands_enter(p, s, o->dir);
+	names_use_kind(p->names, o->dir, o->name, object_kind(o));
 	names_use(p->names, o->dir, o->rank, kind,
 	    step_to(p, d, o->rank, kind, false),
 	    step_to(p, d, o->rank, kind, true), p->events);
@@ -300,6 +339,16 @@ static void guess_ahead(struct predictor *p, struct stream *s,
 	}
 }
 
+static void guess_behind(struct predictor *p, struct stream *s,
+    const struct object *o, uint32_t run, uint64_t kinds)
+{
+	for (uint32_t i = 1; i <= BEHIND && i <= o->rank; i++) {
+		struct walk back = {o->dir, o->rank - i, false};
+
+		guess_one(p, s, &back, run, i, kinds);
+	}
+}
+
 void guess_event(
     struct predictor *p, struct stream *s, uint32_t object, uint8_t needs)
 {
@@ -307,9 +356,11 @@ void guess_event(
 	const struct dir *d;
 	uint32_t run, depth;
 
+	if (!stream_is_led(s))
+		below_event(p, s, object);
 	if (o->dir == DIR_NONE || o->rank == RANK_NONE)
 		return;
-	count_use(p, o);
+	count_use(p, s, o);
 	d = names_at(p->names, o->dir);
 	run = guess_run(s, d);
 	if (!s->walk_needs || needs & ~s->walk_needs)
@@ -320,17 +371,27 @@ void guess_event(
 	/* The rank may be of a longer listing than there is now. */
 	if (!d->list || o->rank >= d->n)
 		return;
-	if (s->foreseen && !s->by_names) {
+	if (stream_is_led(s)) {
 		guess_new(p, s, d, o->rank, o->type);
 		return;
 	}
-	/* Enough names are ahead: the next time, many are added at once. */
-	if (s->foreseen && s->names_ahead > depth * 4 / 5)
+	/* Enough names are ahead in this directory: the next time, many are
+	 * added at once. */
+	if (s->foreseen && s->names_ahead > depth * 4 / 5 && d->used > 1)
 		return;
-	for (uint32_t i = 1; i <= BEHIND && i <= o->rank && !s->by_names; i++) {
-		struct walk back = {o->dir, o->rank - i, false};
-
-		guess_one(p, s, &back, run, i, d->kinds);
-	}
+	if (!s->by_names)
+		guess_behind(p, s, o, run, d->kinds);
 	guess_ahead(p, s, o, run, depth, d->kinds);
+}
+
+void guess_around(struct predictor *p, struct stream *s, uint32_t object)
+{
+	const struct object *o = objects_at(p->objects, object);
+	const struct dir *d = names_at(p->names, o->dir);
+	uint32_t run = names_run(d);
+
+	if (o->rank >= d->n)
+		return;
+	guess_behind(p, s, o, run, d->kinds);
+	guess_ahead(p, s, o, run, guess_depth(s, run), d->kinds);
 }

@@ -137,6 +137,7 @@ static void stream_begin(struct predictor *p, struct stream *s)
 	s->begins = true;
 	s->walk_lists = s->scans = false;
 	s->walk_needs = 0;
+	s->kinds_used = s->kinds_read = 0;
 	s->names_ahead = s->momentum = s->unseen = 0;
 	s->analogies = 0;
 	twin_forget(s);
@@ -151,8 +152,10 @@ static void stream_look_back(struct predictor *p, struct stream *s)
 	if (s->last == OBJECT_NONE)
 		return;
 	x = objects_at(p->objects, s->last);
-	if (!x->free && !x->directory && !x->absent)
-		s->walk_needs = x->needs;
+	if (x->free || x->directory || x->absent)
+		return;
+	s->walk_needs = x->needs;
+	reads_count(p, s, x);
 }
 
 /* A new access, of the object `f->object`. */
@@ -169,6 +172,7 @@ static void observe_access(struct predictor *p, const struct predictor_obs *o,
 		stream_begin(p, s);
 	stream_look_back(p, s);
 	told = cands_hit(p, s, id);
+	p->led = stream_is_led(s) ? PREDICTOR_LED : PREDICTOR_NOT_LED;
 	twin = twin_find(p, s, id);
 	follow_event(p, s, id, twin);
 	relate_event(p, s, id, twin);
@@ -176,6 +180,8 @@ static void observe_access(struct predictor *p, const struct predictor_obs *o,
 	analog_event(p, s, id);
 	access_begin(p, s, id, o, told);
 	stream_take(p, s, o, f);
+	below_fresh(p, s);
+	outcome_event(p);
 	cands_sweep(p, s);
 	cands_sweep_idle(p);
 	p->now = s;
@@ -189,6 +195,7 @@ void predictor_observe(struct predictor *p, const struct predictor_obs *o)
 	uint32_t id;
 
 	p->now = NULL;
+	p->led = PREDICTOR_GOES_ON;
 	p->nwithdrawn = 0;
 	if (o->kind >= PREDICTOR_KINDS || !o->object)
 		return;
@@ -210,6 +217,7 @@ void predictor_observe(struct predictor *p, const struct predictor_obs *o)
 		    &p->recent, p->events, o->now_ns, p->opt.recent_ns);
 	if (s) {
 		access_continue(p, s, id, o);
+		below_fresh(p, s);
 		p->now = s;
 		return;
 	}

@@ -132,6 +132,20 @@ size_t predictor_extents(const struct predictor *p, uint64_t object,
 	return id == OBJECT_NONE ? 0 : extents_get(p->extents, id, out, max);
 }
 
+void predictor_get_file(
+    const struct predictor *p, uint64_t object, struct predictor_file *out)
+{
+	uint32_t id = objects_find(p->objects, object);
+	const struct object *o =
+	    id == OBJECT_NONE ? NULL : objects_at(p->objects, id);
+
+	*out = (struct predictor_file){0};
+	if (!o)
+		return;
+	out->type = o->type;
+	out->read = o->first > 0;
+}
+
 uint32_t predictor_run(const struct predictor *p, uint64_t object)
 {
 	uint32_t id = objects_find(p->objects, object);

@@ -78,10 +78,11 @@ static bool arenas_make(struct predictor *p)
 	p->places = keymap_new();
 	p->suffixes = keymap_new();
 	p->calib = calib_new();
+	p->odds = nameodds_new();
 	for (int i = 0; i < STREAMS; i++)
 		stream_reset(&p->streams.at[i]);
 	return p->objects && p->trails && p->graph && p->names && p->extents &&
-	       p->sessions && p->places && p->suffixes && p->calib;
+	       p->sessions && p->places && p->suffixes && p->calib && p->odds;
 }
 
 struct predictor *predictor_new(const struct predictor_options *opt)
@@ -116,6 +117,7 @@ static void arenas_free(struct predictor *p)
 	keymap_free(p->places);
 	keymap_free(p->suffixes);
 	calib_free(p->calib);
+	nameodds_free(p->odds);
 }
 
 int predictor_clear(struct predictor *p)
@@ -207,6 +209,7 @@ void predictor_list(struct predictor *p, uint64_t uid, uint64_t dir,
 	if (!list)
 		return;
 	memset(list, 0xff, n * sizeof(*list));
+	names_clear_kinds(p->names, d);
 	wall_open(p, d, bit);
 	for (size_t i = 0; i < n; i++) {
 		uint32_t id;
@@ -222,8 +225,11 @@ void predictor_list(struct predictor *p, uint64_t uid, uint64_t dir,
 		id = place_object(p, id, d, ents[i].name_hash);
 		list[ents[i].rank] = id;
 		dirent_learn(p, id, dir, &ents[i], bit);
+		names_count_kind(
+		    p->names, d, object_kind(objects_at(p->objects, id)));
 	}
 	names_set_list(p->names, d, list, order_make(ents, n), (uint32_t)n);
+	below_listed(p, d);
 }
 
 void predictor_place_dir(struct predictor *p, uint64_t uid, uint64_t dir,
@@ -258,6 +264,11 @@ void predictor_forget(struct predictor *p, uint64_t object)
 		objects_drop(p->objects, id);
 }
 
+enum predictor_led predictor_led(const struct predictor *p)
+{
+	return p->led;
+}
+
 void predictor_get_stats(const struct predictor *p, struct predictor_stats *st)
 {
 	*st = (struct predictor_stats){.events = p->events,
@@ -269,15 +280,15 @@ void predictor_get_stats(const struct predictor *p, struct predictor_stats *st)
 	    .scans_guarded = p->guarded,
 	    .walled = p->walled,
 	    .objects = objects_count(p->objects),
-	    .memory_bytes = sizeof(*p) + objects_memory_bytes(p->objects) +
-			    trails_memory_bytes(p->trails) +
-			    graph_memory_bytes(p->graph) +
-			    keymap_memory_bytes(p->places) +
-			    keymap_memory_bytes(p->suffixes) +
-			    names_memory_bytes(p->names) +
-			    extents_memory_bytes(p->extents) +
-			    sessions_memory_bytes(p->sessions) +
-			    calib_memory_bytes(p->calib)};
+	    .memory_bytes =
+		sizeof(*p) + objects_memory_bytes(p->objects) +
+		trails_memory_bytes(p->trails) + graph_memory_bytes(p->graph) +
+		keymap_memory_bytes(p->places) +
+		keymap_memory_bytes(p->suffixes) +
+		names_memory_bytes(p->names) +
+		extents_memory_bytes(p->extents) +
+		sessions_memory_bytes(p->sessions) +
+		calib_memory_bytes(p->calib) + nameodds_memory_bytes(p->odds)};
 	for (int i = 0; i < PREDICTOR_SOURCES; i++) {
 		st->by_source[i].predicted = p->predicted_by[i];
 		st->by_source[i].used = p->used_by[i];

@@ -71,6 +71,7 @@ struct cand {
 	bool rest;        /* it is the rest of an access that has begun */
 	bool in_news;     /* it stands in the stream's `news` */
 	bool retell;      /* it is to be told although nothing changed */
+	bool by_odds;     /* outcome.c counts what became of it */
 	bool withdrawn;   /* it was told and then taken back */
 	uint32_t told_at; /* event */
 };
@@ -107,11 +108,14 @@ struct stream {
 	uint32_t unseen;      /* uses in a row of what nobody used before */
 	uint32_t analogies;   /* uses that were like others: analog.c */
 	uint8_t walk_needs; /* what it needs of the names that it walks over */
-	bool walk_lists;    /* it lists directories on its way */
-	bool scans;         /* scan.c keeps it out of the history */
-	bool by_names;      /* the last event was foreseen from names */
-	bool by_order;      /* it goes in the order of READDIR, not by name */
-	uint16_t sweep;     /* the next candidate that cands_sweep() looks at */
+	/* Of which kinds it has used files, and of which it read the last one:
+	 * bits of kind_bit(). */
+	uint64_t kinds_used, kinds_read;
+	bool walk_lists; /* it lists directories on its way */
+	bool scans;      /* scan.c keeps it out of the history */
+	bool by_names;   /* the last event was foreseen from names */
+	bool by_order;   /* it goes in the order of READDIR, not by name */
+	uint16_t sweep;  /* the next candidate that cands_sweep() looks at */
 	uint16_t nnews;
 	uint16_t news[NEWS];     /* candidates that are to be told */
 	uint32_t recent[RECENT]; /* objects: a ring, by `events` */
@@ -144,5 +148,11 @@ const struct cand *stream_find_cand(const struct stream *s, uint32_t object);
  * that of the oldest one nearby, whose outcome the caller has to count first.
  */
 struct cand *stream_cand_slot(struct stream *s, uint32_t object);
+
+/* Whether history, not names, had told the last event. */
+static inline bool stream_is_led(const struct stream *s)
+{
+	return s->foreseen && !s->by_names;
+}
 
 #endif

@@ -22,17 +22,13 @@
  * those of replies. Attributes, absent names and listings hold for 3 s, as
  * they do in a proxy in `bounded` mode; data holds as long as it is cached.
  */
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "predictor/sim/sim_private.h"
 #include "predictor/sim/simpolicy.h"
 
-#define HIT_S     0.0001
-#define RUN_GAP_S 1.0
-#define HOLDS_S   3.0
+#define HIT_S   0.0001
+#define HOLDS_S 3.0
 
 /* A random number in [0, 1), by splitmix64. */
 static double sim_random(struct sim *s)
@@ -91,27 +87,43 @@ static struct simcache_entry *unit_get(struct sim *s, uint32_t unit)
 	return NULL;
 }
 
-static struct sim_class *sim_class_of(struct sim *s, uint32_t run)
+/* Where what happens in that run is counted. */
+static void sim_tallies(
+    struct sim *s, uint32_t run, struct sim_class *out[TALLIES])
 {
-	return s->t->runs[run].cold ? &s->res->cold : &s->res->warm;
+	const struct trace_run *r = &s->t->runs[run];
+	struct sim_label *label = &s->res->labels[r->label];
+	bool cold = r->cold;
+
+	for (int i = 0; i < TALLIES; i++)
+		out[i] = &s->nowhere;
+	if (s->pass == PASS_ALL) {
+		out[0] = cold ? &s->res->cold : &s->res->warm;
+		out[1] = &label->all;
+		if (cold)
+			out[2] = &label->cold;
+	} else if (s->pass == PASS_FIRST) {
+		out[0] = &s->res->first;
+		out[1] = &label->first;
+	} else if (s->pass == PASS_OTHERS) {
+		out[0] = &s->res->others;
+		out[1] = &label->others;
+	}
 }
 
-static struct sim_class *sim_label_of(struct sim *s, uint32_t run)
-{
-	return &s->res->labels[s->t->runs[run].label];
-}
-
-static void sim_on_evict(
-    void *ctx, uint32_t unit, const struct simcache_entry *e)
+void sim_on_evict(void *ctx, uint32_t unit, const struct simcache_entry *e)
 {
 	struct sim *s = ctx;
 	uint32_t file = s->opt->calls ? unit / PARTS : unit;
+	struct sim_class *c[TALLIES];
 
 	if (e->issuer == SIMCACHE_DEMAND || !e->unused)
 		return;
-	sim_class_of(s, e->issuer)->waste_bytes += e->bytes;
-	sim_class_of(s, e->issuer)->unused++;
-	sim_label_of(s, e->issuer)->waste_bytes += e->bytes;
+	sim_tallies(s, e->issuer, c);
+	for (int i = 0; i < TALLIES; i++) {
+		c[i]->waste_bytes += e->bytes;
+		c[i]->unused++;
+	}
 	if (s->ops->feedback)
 		s->ops->feedback(
 		    s->model, s->t->files[file].key, PREDICTOR_UNUSED);
@@ -120,16 +132,17 @@ static void sim_on_evict(
 /* Counts the first use of what was prefetched. */
 static void sim_used(struct sim *s, uint32_t file, struct simcache_entry *e)
 {
-	struct sim_class *c;
+	struct sim_class *c[TALLIES];
 	bool late = e->arrival_s > s->now_s;
 
 	if (e->issuer == SIMCACHE_DEMAND || !e->unused)
 		return;
 	e->unused = false;
-	c = sim_class_of(s, e->issuer);
-	c->used++;
-	c->late += late;
-	sim_label_of(s, e->issuer)->used++;
+	sim_tallies(s, e->issuer, c);
+	for (int i = 0; i < TALLIES; i++) {
+		c[i]->used++;
+		c[i]->late += late;
+	}
 	if (s->ops->feedback)
 		s->ops->feedback(s->model, s->t->files[file].key,
 		    late ? PREDICTOR_LATE : PREDICTOR_USED);
@@ -144,9 +157,9 @@ static double sim_demand(struct sim *s, const struct trace_event *ev)
 	double wire_s = bytes / s->opt->bytes_per_s;
 	double base_s = s->opt->rtt_s + wire_s, latency_s = base_s;
 	struct simcache_entry *e = unit_get(s, unit);
-	struct sim_class *cls[2] = {
-	    sim_class_of(s, ev->run), sim_label_of(s, ev->run)};
+	struct sim_class *c[TALLIES];
 
+	sim_tallies(s, ev->run, c);
 	if (e) {
 		latency_s = HIT_S + fmax(0, e->arrival_s - s->now_s);
 		sim_used(s, ev->file, e);
@@ -155,12 +168,12 @@ static double sim_demand(struct sim *s, const struct trace_event *ev)
 		s->link_free_s = fmax(s->link_free_s, s->now_s) + wire_s;
 		simcache_add(s->cache, unit, bytes, s->now_s + base_s);
 	}
-	for (int i = 0; i < 2; i++) {
-		cls[i]->events++;
-		cls[i]->hits += e != NULL;
-		cls[i]->demand_bytes += bytes;
-		cls[i]->stall_s += latency_s;
-		cls[i]->base_s += base_s;
+	for (int i = 0; i < TALLIES; i++) {
+		c[i]->events++;
+		c[i]->hits += e != NULL;
+		c[i]->demand_bytes += bytes;
+		c[i]->stall_s += latency_s;
+		c[i]->base_s += base_s;
 	}
 	return latency_s;
 }
@@ -170,8 +183,7 @@ static void sim_prefetch(
 {
 	uint32_t bytes = part_bytes(s, file, part);
 	struct simcache_entry *e;
-	struct sim_class *cls[2] = {
-	    sim_class_of(s, ev->run), sim_label_of(s, ev->run)};
+	struct sim_class *c[TALLIES];
 
 	s->link_free_s =
 	    fmax(s->link_free_s, s->now_s) + bytes / s->opt->bytes_per_s;
@@ -179,16 +191,17 @@ static void sim_prefetch(
 	    s->link_free_s + s->opt->rtt_s);
 	e->issuer = ev->run;
 	e->unused = true;
-	for (int i = 0; i < 2; i++)
-		cls[i]->issued++;
+	sim_tallies(s, ev->run, c);
+	for (int i = 0; i < TALLIES; i++)
+		c[i]->issued++;
 }
 
-static void sim_want_listing_of(struct sim *s, uint64_t key)
+static void sim_want_listing_of(struct sim *s, uint64_t key, uint32_t run)
 {
 	uint32_t dir = keymap_get(s->dirs, key);
 
 	if (dir != KEYMAP_NONE)
-		sim_want_listing(s, dir, s->now_s + s->opt->rtt_s);
+		sim_want_listing(s, dir, run);
 }
 
 /* Fetches one part, if it is worth it; returns whether it was. */
@@ -198,6 +211,8 @@ static bool sim_issue_part(struct sim *s, const struct trace_event *ev,
 	struct simpolicy_link link = {s->opt->rtt_s, s->opt->bytes_per_s,
 	    fmax(0, s->link_free_s - s->now_s), s->opt->price};
 
+	if (part == PART_DATA && s->t->files[file].no_data)
+		return false;
 	if (unit_get(s, unit_of(s, file, part)))
 		return false;
 	if (!s->ops->ungated &&
@@ -240,7 +255,7 @@ static void sim_issue(struct sim *s, const struct trace_event *ev,
 		uint32_t file = keymap_get(s->files, preds[i].object);
 
 		if (preds[i].needs & PREDICTOR_NEEDS_LISTING)
-			sim_want_listing_of(s, preds[i].object);
+			sim_want_listing_of(s, preds[i].object, ev->run);
 		if (file == KEYMAP_NONE)
 			continue;
 		for (enum part part = 0; part < PARTS; part++)
@@ -257,12 +272,13 @@ static void sim_list_for(struct sim *s, const struct trace_event *ev)
 {
 	if (s->opt->calls) {
 		if (ev->kind == PREDICTOR_READDIR)
-			sim_want_listing_of(s, s->t->files[ev->file].key);
+			sim_want_listing_of(
+			    s, s->t->files[ev->file].key, ev->run);
 		return;
 	}
 	for (uint32_t d = s->t->files[ev->file].dir; d != UINT32_MAX;
 	     d = s->t->dirs[d].up)
-		sim_want_listing(s, d, s->now_s + s->opt->rtt_s);
+		sim_want_listing(s, d, ev->run);
 }
 
 /* One event of a stream; returns the time until the stream goes on. */
@@ -311,13 +327,14 @@ static bool sim_is_call(
 /* Adds up the think time before the next read; false at the end of the run. */
 static bool player_advance(struct sim *s, struct player *p, double *think_s)
 {
-	const struct trace_run *run = &s->t->runs[p->run];
+	uint32_t nr = s->runs[p->at];
+	const struct trace_run *run = &s->t->runs[nr];
 
 	for (; p->event < run->first + run->n; p->event++) {
 		const struct trace_event *ev = &s->t->events[p->event];
 
 		*think_s += sim_think(s, ev);
-		if (sim_is_call(s, p->run, ev))
+		if (sim_is_call(s, nr, ev))
 			return true;
 	}
 	return false;
@@ -328,24 +345,36 @@ static void player_next(struct sim *s, struct player *p, double from_s)
 {
 	double think_s = 0;
 
-	while (p->run < s->t->nruns && !player_advance(s, p, &think_s)) {
-		p->run += s->opt->streams;
+	while (p->at < s->nruns && !player_advance(s, p, &think_s)) {
+		p->at += s->opt->streams;
 		think_s += RUN_GAP_S;
-		if (p->run < s->t->nruns)
-			p->event = s->t->runs[p->run].first;
+		if (p->at < s->nruns)
+			p->event = s->t->runs[s->runs[p->at]].first;
 	}
-	p->next_s = p->run < s->t->nruns ? from_s + think_s : INFINITY;
+	p->next_s = p->at < s->nruns ? from_s + think_s : INFINITY;
 }
 
-static void sim_play(struct sim *s)
+static void sim_progress(struct sim *s)
 {
+	if (++s->done % PROGRESS_EVERY == 0 && s->pass == PASS_ALL &&
+	    s->opt->on_progress)
+		s->opt->on_progress(
+		    s->opt->progress_ctx, s->done, s->t->nevents);
+}
+
+void sim_play(struct sim *s, const uint32_t *runs, size_t n)
+{
+	double from_s = s->now_s;
+
+	s->runs = runs;
+	s->nruns = n;
 	for (unsigned i = 0; i < s->opt->streams; i++) {
 		struct player *p = &s->players[i];
 
-		p->run = i;
-		if (i < s->t->nruns)
-			p->event = s->t->runs[i].first;
-		player_next(s, p, sim_random(s));
+		p->at = i;
+		if (i < n)
+			p->event = s->t->runs[runs[i]].first;
+		player_next(s, p, from_s + sim_random(s));
 	}
 	for (;;) {
 		struct player *p = &s->players[0];
@@ -360,123 +389,6 @@ static void sim_play(struct sim *s)
 		wait_s = sim_event(s, &s->t->events[p->event]);
 		p->event++;
 		player_next(s, p, s->now_s + wait_s);
-		if (++s->done % PROGRESS_EVERY == 0 && s->opt->on_progress)
-			s->opt->on_progress(
-			    s->opt->progress_ctx, s->done, s->t->nevents);
+		sim_progress(s);
 	}
-}
-
-static int sim_init(struct sim *s)
-{
-	const struct trace *t = s->t;
-	struct model_options mo = {s->opt->budget_bytes, s->opt->use_pids};
-
-	s->res->nlabels = t->nlabels;
-	s->res->labels = calloc(t->nlabels + 1, sizeof(*s->res->labels));
-	s->cache = simcache_new(t->nfiles * (s->opt->calls ? PARTS : 1),
-	    s->opt->cache_bytes, sim_on_evict, s);
-	s->met = calloc(t->nfiles + 1, sizeof(*s->met));
-	s->files = keymap_new();
-	s->dirs = keymap_new();
-	s->players = calloc(s->opt->streams, sizeof(*s->players));
-	s->seen = calloc(t->nfiles + 1, sizeof(*s->seen));
-	s->listed = calloc(t->ndirs + 1, sizeof(*s->listed));
-	s->placed = calloc(t->ndirs + 1, sizeof(*s->placed));
-	s->listings = calloc(t->ndirs + 1, sizeof(*s->listings));
-	s->model = model_new(s->ops, &mo);
-	if (!s->res->labels || !s->cache || !s->files || !s->dirs || !s->met ||
-	    !s->players || !s->seen || !s->listed || !s->placed ||
-	    !s->listings || !s->model)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < t->nfiles; i++) {
-		t->files[i].size_bytes = t->files[i].first_size_bytes;
-		if (keymap_put(s->files, t->files[i].key, i))
-			return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < t->ndirs; i++)
-		if (keymap_put(s->dirs, t->dirs[i].key, i))
-			return -ENOMEM;
-	return 0;
-}
-
-static void sim_finish(struct sim *s)
-{
-	struct sim_result *res = s->res;
-	double n = res->seen ? (double)res->seen : 1;
-
-	simcache_flush(s->cache);
-	res->ns_per_event = (double)s->spent_ns / n;
-	if (s->ops->memory_bytes)
-		res->bytes_per_event =
-		    (double)s->ops->memory_bytes(s->model) / n;
-	if (s->ops->reliability)
-		res->has_reliability =
-		    s->ops->reliability(s->model, &res->reliability);
-}
-
-static void sim_done(struct sim *s)
-{
-	model_free(s->ops, s->model);
-	simcache_free(s->cache);
-	keymap_free(s->files);
-	keymap_free(s->dirs);
-	free(s->players);
-	free(s->met);
-	free(s->seen);
-	free(s->listed);
-	free(s->placed);
-	free(s->listings);
-}
-
-int sim_run(const struct trace *t, const struct model_ops *ops,
-    const struct sim_options *opt, struct sim_result *res)
-{
-	struct sim s = {.t = t, .ops = ops, .opt = opt, .res = res};
-	int ret;
-
-	memset(res, 0, sizeof(*res));
-	res->predictor = ops->name;
-	res->streams = opt->streams;
-	res->price = opt->price;
-	s.rng = opt->seed;
-	ret = sim_init(&s);
-	if (!ret) {
-		sim_play(&s);
-		sim_finish(&s);
-	}
-	sim_done(&s);
-	if (ret)
-		sim_result_done(res);
-	return ret;
-}
-
-void sim_result_done(struct sim_result *res)
-{
-	free(res->labels);
-	res->labels = NULL;
-}
-
-static double ratio(double a, double b)
-{
-	return b > 0 ? a / b : 0;
-}
-
-double sim_stall(const struct sim_class *c)
-{
-	return ratio(c->stall_s, c->base_s);
-}
-
-double sim_precision(const struct sim_class *c)
-{
-	return ratio((double)c->used, (double)c->issued);
-}
-
-double sim_waste(const struct sim_class *c)
-{
-	return ratio((double)c->waste_bytes, (double)c->demand_bytes);
-}
-
-double sim_late(const struct sim_class *c)
-{
-	return ratio((double)c->late, (double)c->used);
 }

@@ -6,6 +6,7 @@
  * sim.c. The folder may use trace/, baselines/ and store/; the daemon does not
  * link it.
  *
+ *	sim_run.c: the whole trace, then first runs on their own
  *	trace ──▶ sim.c ── observe, listings (sim_ask.c) ──▶ model
  *	            │ ◀──────────── predictions ───────────────┘
  *	            ├─ is it worth it? (simpolicy.c)
@@ -28,6 +29,9 @@ struct sim_options {
 	double noise; /* share of events that nobody waits for */
 	bool use_pids;
 	bool calls; /* the finer model: names, attributes, listings too */
+	/* Plays each label's first run after all other workloads as well;
+	 * takes as many times as long as there are labels. */
+	bool others;
 	uint64_t seed;
 	size_t budget_bytes;
 	/* Called every few thousand events; may be NULL. */
@@ -41,12 +45,25 @@ struct sim_class {
 	double stall_s, base_s;
 };
 
+/* A label is a workload, or its second checkout. */
+struct sim_label {
+	struct sim_class all; /* cold and warm together */
+	/* Its first run: where it stands in the trace; with an empty predictor
+	 * and cache; with an empty cache and a predictor that has learned all
+	 * other workloads. */
+	struct sim_class cold, first, others;
+};
+
 struct sim_result {
 	const char *predictor;
 	unsigned streams;
 	double price;
-	struct sim_class cold, warm;
-	struct sim_class *labels; /* both together, for each label */
+	/* Cold are the first runs of the labels where they stand in the trace,
+	 * warm all other runs. The last two are those of the labels, added up:
+	 * each first run is played on its own, in one stream. */
+	struct sim_class cold, warm, first, others;
+	bool has_others;
+	struct sim_label *labels;
 	size_t nlabels;
 	double ns_per_event; /* of observe and predict, by the host's clock */
 	double bytes_per_event; /* the predictor's memory at the end */
@@ -64,5 +81,8 @@ double sim_stall(const struct sim_class *c);
 double sim_precision(const struct sim_class *c); /* used ÷ issued */
 double sim_waste(const struct sim_class *c);
 double sim_late(const struct sim_class *c); /* late ÷ used */
+/* How many labels' first runs stall more, by over a hundredth, after the other
+ * workloads than with nothing learned; needs `others`. */
+size_t sim_hindered(const struct sim_result *res);
 
 #endif

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "predictor/sim/sim_private.h"
+#include "predictor/store/vec.h"
 
 static uint64_t host_now_ns(void)
 {
@@ -15,14 +16,41 @@ static uint64_t host_now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-void sim_want_listing(struct sim *s, uint32_t dir, double arrival_s)
+/* Whether the directory has names that came later than that run. */
+static bool dir_has_newer(
+    const struct sim *s, uint32_t dir, uint32_t after, uint32_t run)
 {
-	if (s->listed[dir] || s->nlistings == s->t->ndirs)
+	const struct trace_dir *d = &s->t->dirs[dir];
+
+	for (uint32_t i = 0; i < d->nfiles; i++) {
+		const struct trace_file *f = &s->t->files[d->files[i]];
+
+		if (f->exists && f->from > after && f->from <= run)
+			return true;
+	}
+	return false;
+}
+
+void sim_want_listing(struct sim *s, uint32_t dir, uint32_t run)
+{
+	uint32_t last = s->listed[dir];
+
+	if (last > run)
 		return;
-	s->listed[dir] = true;
-	s->listings[s->nlistings].arrival_s = arrival_s;
-	s->listings[s->nlistings].dir = dir;
-	s->nlistings++;
+	s->listed[dir] = run + 1;
+	if (last > 0 && !dir_has_newer(s, dir, last - 1, run))
+		return;
+	if (!VEC_ROOM(s->listings, s->cap_listings, s->nlistings))
+		return;
+	s->listings[s->nlistings++] =
+	    (struct listing){s->now_s + s->opt->rtt_s, dir, run};
+}
+
+bool sim_is_listed(const struct sim *s, uint32_t file)
+{
+	const struct trace_file *f = &s->t->files[file];
+
+	return f->from < s->listed[f->dir];
 }
 
 static void sim_observation(struct sim *s, const struct trace_event *ev,
@@ -61,7 +89,7 @@ static void sim_set_future(struct sim *s, const struct trace_event *ev)
 			continue;
 		s->future_objects[n] = t->files[e->file].key;
 		s->future_seen[n] = s->seen[e->file];
-		s->future_listed[n] = s->listed[t->files[e->file].dir];
+		s->future_listed[n] = sim_is_listed(s, e->file);
 		n++;
 	}
 	s->future.objects = s->future_objects;
@@ -100,7 +128,7 @@ size_t sim_ask(struct sim *s, const struct trace_event *ev, double latency_s,
 	n = s->ops->predict(
 	    s->model, preds, s->opt->calls ? AHEAD_CALLS : AHEAD_MAX);
 	s->spent_ns += host_now_ns() - begin_ns;
-	s->res->seen++;
+	s->observed++;
 	return n;
 }
 
@@ -116,22 +144,24 @@ static int entry_cmp(const void *a, const void *b)
 	    ((const struct entry *)a)->path, ((const struct entry *)b)->path);
 }
 
-static size_t entries_files(
-    const struct trace *t, const struct trace_dir *d, struct entry *out)
+/* Where all names are known, it is not known from a listing what is a program,
+ * as it is not in the proxy, and what comes in a later run is not there yet. */
+static size_t entries_files(const struct sim *s, const struct trace_dir *d,
+    uint32_t run, struct entry *out)
 {
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < d->nfiles; i++) {
-		const struct trace_file *f = &t->files[d->files[i]];
+		const struct trace_file *f = &s->t->files[d->files[i]];
 
-		if (!f->exists)
+		if (!f->exists || f->from > run)
 			continue;
 		out[n].path = f->path;
 		out[n++].ent = (struct predictor_dirent){.object = f->key,
 		    .name_hash = f->name_hash,
 		    .type_hash = f->type_hash,
 		    .size_bytes = f->size_bytes,
-		    .exec = f->exec,
+		    .exec = f->exec && (!s->t->named || s->seen[d->files[i]]),
 		    .directory = f->directory};
 	}
 	return n;
@@ -141,12 +171,11 @@ static size_t entries_files(
 static size_t entries_subs(
     struct sim *s, uint32_t dir, struct entry **out, size_t n)
 {
-	for (uint32_t i = 0; i < s->t->ndirs; i++) {
+	for (uint32_t i = s->t->dirs[dir].subs; i != UINT32_MAX;
+	     i = s->t->dirs[i].next) {
 		const struct trace_dir *sub = &s->t->dirs[i];
 		struct entry *more;
 
-		if (sub->up != dir)
-			continue;
 		if (s->ops->place_dir)
 			s->ops->place_dir(
 			    s->model, 0, sub->key, sub->parent, sub->name_hash);
@@ -164,7 +193,7 @@ static size_t entries_subs(
 	return n;
 }
 
-static void sim_deliver_listing(struct sim *s, uint32_t dir)
+static void sim_deliver_listing(struct sim *s, uint32_t dir, uint32_t run)
 {
 	const struct trace_dir *d = &s->t->dirs[dir];
 	struct entry *entries = calloc(d->nfiles + 1, sizeof(*entries));
@@ -173,7 +202,7 @@ static void sim_deliver_listing(struct sim *s, uint32_t dir)
 
 	if (!entries)
 		return;
-	n = entries_files(s->t, d, entries);
+	n = entries_files(s, d, run, entries);
 	n = entries_subs(s, dir, &entries, n);
 	qsort(entries, n, sizeof(*entries), entry_cmp);
 	ents = calloc(n + 1, sizeof(*ents));
@@ -187,11 +216,18 @@ static void sim_deliver_listing(struct sim *s, uint32_t dir)
 	free(entries);
 }
 
+static void sim_deliver_next(struct sim *s)
+{
+	const struct listing *l = &s->listings[s->listings_done++];
+
+	sim_deliver_listing(s, l->dir, l->run);
+}
+
 void sim_deliver_listings(struct sim *s)
 {
 	if (!s->ops->list)
 		return;
 	while (s->listings_done < s->nlistings &&
 	       s->listings[s->listings_done].arrival_s <= s->now_s)
-		sim_deliver_listing(s, s->listings[s->listings_done++].dir);
+		sim_deliver_next(s);
 }

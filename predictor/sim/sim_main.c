@@ -14,7 +14,7 @@ enum { EXIT_USAGE = 2, STREAMS_MAX = 64, HELP_COLUMN = 20 };
 
 struct arguments {
 	struct sim_options sim;
-	const char *trace, *predictor;
+	const char *trace, *names, *predictor;
 	bool json, frontier, labels, quiet;
 };
 
@@ -24,6 +24,7 @@ static const double frontier_prices[] = {
 
 enum {
 	OPT_TRACE,
+	OPT_NAMES,
 	OPT_PREDICTOR,
 	OPT_STREAMS,
 	OPT_RTT,
@@ -34,6 +35,7 @@ enum {
 	OPT_FRONTIER,
 	OPT_PIDS,
 	OPT_CALLS,
+	OPT_OTHERS,
 	OPT_BUDGET,
 	OPT_SEED,
 	OPT_LABELS,
@@ -63,6 +65,7 @@ static const struct choice {
 		name, NULL, help, NULL, 0, 0                                   \
 	}
     TEXT("trace", "FILE", "trace in the text format; - for standard input"),
+    TEXT("names", "FILE", "names of all files, for honest listings"),
     TEXT("predictor", "NAME", "one of --list, several with commas, or all"),
     {"streams", "N", "runs that play at a time (1)", units_parse_number, 1,
 	STREAMS_MAX},
@@ -76,6 +79,7 @@ static const struct choice {
     FLAG("frontier", "a row for each of several prices"),
     FLAG("pids", "tell predictors the pids"),
     FLAG("calls", "the finer model: every call counts"),
+    FLAG("others", "first runs after all other workloads, too"),
     {"budget", "SIZE", "memory of our predictor (64M)", units_parse_size,
 	64 << 20, 0},
     {"seed", "N", "of offsets, noise and keys (1)", units_parse_number, 1,
@@ -180,6 +184,7 @@ static void arguments_parse(struct arguments *a, int argc, char **argv)
 
 	options_parse(argc, argv, v, text);
 	*a = (struct arguments){.trace = text[OPT_TRACE],
+	    .names = text[OPT_NAMES],
 	    .predictor = text[OPT_PREDICTOR],
 	    .json = v[OPT_JSON] > 0,
 	    .frontier = v[OPT_FRONTIER] > 0,
@@ -193,30 +198,46 @@ static void arguments_parse(struct arguments *a, int argc, char **argv)
 		.price = v[OPT_PRICE],
 		.use_pids = v[OPT_PIDS] > 0,
 		.calls = v[OPT_CALLS] > 0,
+		.others = v[OPT_OTHERS] > 0,
 		.seed = (uint64_t)v[OPT_SEED],
 		.budget_bytes = (size_t)v[OPT_BUDGET]}};
 	if (!a->trace)
 		usage_error("--trace is", "missing");
+	if (a->names && strcmp(a->trace, "-") == 0 &&
+	    strcmp(a->names, "-") == 0)
+		usage_error("standard input cannot be both trace and", "names");
 	if (a->sim.streams == 0 || a->sim.rtt_s <= 0 || a->sim.bytes_per_s <= 0)
 		usage_error("streams, rtt and rate are", "above zero");
 }
 
+static FILE *input_open(const char *path)
+{
+	FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
+
+	if (in)
+		return in;
+	fprintf(stderr, "forefetch-sim: %s: %s\n", path, strerror(errno));
+	exit(EXIT_USAGE);
+}
+
+static const char *input_name(const char *path)
+{
+	return strcmp(path, "-") == 0 ? "(standard input)" : path;
+}
+
 static struct trace *trace_open(const struct arguments *a)
 {
-	bool in_is_stdin = strcmp(a->trace, "-") == 0;
-	const char *name = in_is_stdin ? "(standard input)" : a->trace;
-	FILE *in = in_is_stdin ? stdin : fopen(a->trace, "r");
+	FILE *in = input_open(a->trace);
+	FILE *names = a->names ? input_open(a->names) : NULL;
 	char err[TRACE_ERR_MAX];
 	struct trace *t;
 
-	if (!in) {
-		fprintf(
-		    stderr, "forefetch-sim: %s: %s\n", name, strerror(errno));
-		exit(EXIT_USAGE);
-	}
-	t = trace_read(in, name, a->sim.seed, err);
-	if (!in_is_stdin)
+	t = trace_read_named(in, input_name(a->trace), names,
+	    names ? input_name(a->names) : NULL, a->sim.seed, err);
+	if (in != stdin)
 		fclose(in);
+	if (names && names != stdin)
+		fclose(names);
 	if (!t) {
 		fprintf(stderr, "forefetch-sim: %s\n", err);
 		exit(EXIT_USAGE);

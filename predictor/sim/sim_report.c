@@ -68,14 +68,27 @@ static void json_string(FILE *out, const char *s)
 	fputc('"', out);
 }
 
+static void json_label(
+    FILE *out, const struct sim_result *res, const struct sim_label *l)
+{
+	fprintf(out,
+	    ": {\"stall\": %.4f, \"waste\": %.4f, \"stall_cold\": %.4f, "
+	    "\"stall_first\": %.4f, \"waste_first\": %.4f",
+	    sim_stall(&l->all), sim_waste(&l->all), sim_stall(&l->cold),
+	    sim_stall(&l->first), sim_waste(&l->first));
+	if (res->has_others)
+		fprintf(out, ", \"stall_others\": %.4f, \"waste_others\": %.4f",
+		    sim_stall(&l->others), sim_waste(&l->others));
+	fputs("}", out);
+}
+
 static void json_labels(struct sim_report *r, const struct sim_result *res)
 {
 	fputs(",\n  \"labels\": {", r->out);
 	for (size_t i = 0; i < res->nlabels; i++) {
 		fputs(i ? ",\n    " : "\n    ", r->out);
 		json_string(r->out, r->t->labels[i]);
-		fprintf(r->out, ": {\"stall\": %.4f, \"waste\": %.4f}",
-		    sim_stall(&res->labels[i]), sim_waste(&res->labels[i]));
+		json_label(r->out, res, &res->labels[i]);
 	}
 	fputs("}", r->out);
 }
@@ -89,6 +102,11 @@ static void json_row(struct sim_report *r, const struct sim_result *res)
 	    res->ns_per_event, res->bytes_per_event);
 	json_class(r->out, "cold", &res->cold);
 	json_class(r->out, "warm", &res->warm);
+	json_class(r->out, "first", &res->first);
+	if (res->has_others) {
+		json_class(r->out, "others", &res->others);
+		fprintf(r->out, ",\n  \"hindered\": %zu", sim_hindered(res));
+	}
 	if (res->has_reliability)
 		json_reliability(r->out, &res->reliability);
 	if (r->labels)
@@ -99,9 +117,10 @@ static void json_row(struct sim_report *r, const struct sim_result *res)
 static void table_head(FILE *out)
 {
 	fprintf(out,
-	    "%-18s %3s %6s | %6s %6s %6s %6s | %6s %6s %6s | %7s %7s\n",
+	    "%-18s %3s %6s | %6s %6s %6s %6s | %6s %6s %6s | %6s %6s %6s | "
+	    "%7s %7s\n",
 	    "predictor", "str", "price", "warm", "prec", "waste", "late",
-	    "cold", "prec", "waste", "ns/ev", "B/ev");
+	    "cold", "prec", "waste", "first", "prec", "waste", "ns/ev", "B/ev");
 }
 
 static void table_reliability(FILE *out, const struct predictor_reliability *r)
@@ -118,28 +137,56 @@ static void table_reliability(FILE *out, const struct predictor_reliability *r)
 	fputs("\n", out);
 }
 
+/* What the other workloads taught costs or gains first runs. */
+static void table_others(FILE *out, const struct sim_result *res)
+{
+	const struct sim_class *o = &res->others;
+
+	fprintf(out,
+	    "    first after all others: stall %.3f (%+.3f)  prec %.3f  "
+	    "waste %.3f  worse in %zu of %zu\n",
+	    sim_stall(o), sim_stall(o) - sim_stall(&res->first),
+	    sim_precision(o), sim_waste(o), sim_hindered(res), res->nlabels);
+}
+
+static void table_label(FILE *out, const char *name,
+    const struct sim_result *res, const struct sim_label *l)
+{
+	double first = sim_stall(&l->first);
+
+	fprintf(out,
+	    "    %-32s stall %.3f  waste %.3f  events %lu  cold %.3f (%+.3f)  "
+	    "first %.3f",
+	    name, sim_stall(&l->all), sim_waste(&l->all), l->all.events,
+	    sim_stall(&l->cold), sim_stall(&l->cold) - first, first);
+	if (res->has_others)
+		fprintf(out, "  others %.3f (%+.3f)", sim_stall(&l->others),
+		    sim_stall(&l->others) - first);
+	fputs("\n", out);
+}
+
 static void table_labels(struct sim_report *r, const struct sim_result *res)
 {
 	for (size_t i = 0; i < res->nlabels; i++)
-		fprintf(r->out,
-		    "    %-32s stall %.3f  waste %.3f  events %lu\n",
-		    r->t->labels[i], sim_stall(&res->labels[i]),
-		    sim_waste(&res->labels[i]), res->labels[i].events);
+		table_label(r->out, r->t->labels[i], res, &res->labels[i]);
 }
 
 static void table_row(struct sim_report *r, const struct sim_result *res)
 {
 	const struct sim_class *w = &res->warm, *c = &res->cold;
+	const struct sim_class *f = &res->first;
 
 	if (r->rows == 0)
 		table_head(r->out);
 	fprintf(r->out,
 	    "%-18s %3u %6.2f | %6.3f %6.3f %6.3f %6.3f | %6.3f %6.3f %6.3f | "
-	    "%7.0f %7.1f\n",
+	    "%6.3f %6.3f %6.3f | %7.0f %7.1f\n",
 	    res->predictor, res->streams, res->price, sim_stall(w),
 	    sim_precision(w), sim_waste(w), sim_late(w), sim_stall(c),
-	    sim_precision(c), sim_waste(c), res->ns_per_event,
-	    res->bytes_per_event);
+	    sim_precision(c), sim_waste(c), sim_stall(f), sim_precision(f),
+	    sim_waste(f), res->ns_per_event, res->bytes_per_event);
+	if (res->has_others)
+		table_others(r->out, res);
 	if (res->has_reliability)
 		table_reliability(r->out, &res->reliability);
 	if (r->labels)

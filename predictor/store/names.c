@@ -129,6 +129,50 @@ void names_set_list(
 	d->n = n;
 }
 
+void names_clear_kinds(struct names *ns, uint32_t dir)
+{
+	for (int i = 0; i < DIR_KINDS; i++)
+		ns->dirs[dir].by_kind[i].n = 0;
+}
+
+void names_count_kind(struct names *ns, uint32_t dir, uint16_t kind)
+{
+	for (int i = 0; i < DIR_KINDS; i++) {
+		struct dir_kind *k = &ns->dirs[dir].by_kind[i];
+
+		if (k->n == 0 && k->kind != kind)
+			*k = (struct dir_kind){.kind = kind};
+		if (k->kind == kind) {
+			k->n = (uint16_t)(k->n + (k->n < UINT16_MAX));
+			return;
+		}
+	}
+}
+
+const struct dir_kind *names_kind(const struct dir *d, uint16_t kind)
+{
+	for (int i = 0; i < DIR_KINDS; i++)
+		if (d->by_kind[i].n > 0 && d->by_kind[i].kind == kind)
+			return &d->by_kind[i];
+	return NULL;
+}
+
+void names_use_kind(
+    struct names *ns, uint32_t dir, uint32_t name, uint16_t kind)
+{
+	struct dir *d = &ns->dirs[dir];
+
+	if (d->used == 0)
+		d->entry = name;
+	d->kind_last = kind;
+	for (int i = 0; i < DIR_KINDS; i++) {
+		struct dir_kind *k = &d->by_kind[i];
+
+		if (k->n > 0 && k->kind == kind)
+			k->used = (uint16_t)(k->used + (k->used < UINT16_MAX));
+	}
+}
+
 uint16_t names_next(const struct dir *d, uint32_t rank, bool by_order)
 {
 	uint32_t at;
@@ -160,6 +204,8 @@ void names_wake(struct names *ns, uint32_t dir, uint32_t now)
 	d->run = 0;
 	d->order_run = 0;
 	d->kinds = 0;
+	for (int i = 0; i < DIR_KINDS; i++)
+		d->by_kind[i].used = 0;
 }
 
 static void run_count(uint32_t *run, uint32_t step)

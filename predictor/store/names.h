@@ -22,6 +22,13 @@
 #define DIR_NONE  UINT32_MAX
 #define RANK_NONE UINT16_MAX
 
+/* How many names of a kind are there, and how many uses this burst had. */
+struct dir_kind {
+	uint16_t kind, n, used;
+};
+
+enum { DIR_KINDS = 6 /* that are counted; the first ones by name */ };
+
 struct dir {
 	uint64_t key;
 	uint32_t parent;    /* DIR_NONE if unknown */
@@ -36,7 +43,10 @@ struct dir {
 	uint32_t wanted_at; /* event: its listing was asked for; or 0 */
 	uint32_t run;       /* uses in a row by name; halves otherwise */
 	uint32_t order_run; /* the same in the order of READDIR */
-	uint64_t kinds;     /* in play, guess.c: used in this burst */
+	uint32_t entry;     /* the name used first in this burst */
+	uint16_t kind_last; /* of the one used last, nameodds.h */
+	struct dir_kind by_kind[DIR_KINDS];
+	uint64_t kinds; /* in play, guess.c: used in this burst */
 };
 
 enum { NAMES_STEP_MAX = 3 /* a run goes on over steps of so many names */ };
@@ -63,6 +73,15 @@ uint32_t names_below(const struct names *ns, uint32_t parent, uint32_t name);
 /* Takes both arrays; frees them if there is no room. */
 void names_set_list(struct names *ns, uint32_t dir, uint32_t *list,
     uint16_t *order, uint32_t n);
+/* No kinds are counted; to be said before a listing is counted. */
+void names_clear_kinds(struct names *ns, uint32_t dir);
+/* A name of that kind is there. */
+void names_count_kind(struct names *ns, uint32_t dir, uint16_t kind);
+/* NULL if that kind is not counted. */
+const struct dir_kind *names_kind(const struct dir *d, uint16_t kind);
+/* A name of that kind is used now; names_use() comes next. */
+void names_use_kind(
+    struct names *ns, uint32_t dir, uint32_t name, uint16_t kind);
 /* The rank that comes behind `rank`, by name or in the order of READDIR;
  * RANK_NONE at the end. */
 uint16_t names_next(const struct dir *d, uint32_t rank, bool by_order);

@@ -48,6 +48,12 @@ enum { FIRST_UNIT = 4096, UNUSED_MAX = 7 };
 /* A trail's entry has 25 bits for a number, trails.c. */
 #define OBJECTS_MAX ((1u << 25) - 1)
 
+/* The kind of an object, as odds have it (store/nameodds.h). */
+static inline uint16_t object_kind(const struct object *o)
+{
+	return o->directory ? 1 : o->type;
+}
+
 struct objects;
 
 /* Called before an object's number becomes free. */

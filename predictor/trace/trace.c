@@ -15,7 +15,7 @@
 #include "predictor/trace/trace_line.h"
 #include "predictor/trace/trace_private.h"
 
-static uint64_t hash_text(const char *s, size_t len, uint64_t seed)
+uint64_t trace_hash(const char *s, size_t len, uint64_t seed)
 {
 	uint64_t h = XXH3_64bits_withSeed(s, len, seed);
 
@@ -72,7 +72,7 @@ uint32_t trace_file_new(struct reader *r, uint64_t key, const char *path)
 static uint32_t label_get(struct reader *r, const char *name)
 {
 	struct trace *t = r->t;
-	uint64_t key = hash_text(name, strlen(name), 0);
+	uint64_t key = trace_hash(name, strlen(name), 0);
 	uint32_t id = keymap_get(r->labels, key);
 
 	if (id != KEYMAP_NONE)
@@ -118,7 +118,7 @@ static uint32_t dir_get(struct reader *r, const char *path, size_t len)
 {
 	struct trace *t = r->t;
 	size_t start = name_start(path, len);
-	uint64_t key = hash_text(path, len, t->seed);
+	uint64_t key = trace_hash(path, len, t->seed);
 	uint32_t id = keymap_get(r->dirs, key), up = UINT32_MAX;
 
 	if (id != KEYMAP_NONE)
@@ -133,15 +133,15 @@ static uint32_t dir_get(struct reader *r, const char *path, size_t len)
 		return id;
 	t->dirs[id].up = up;
 	t->dirs[id].parent = up == UINT32_MAX ? 0 : t->dirs[up].key;
-	t->dirs[id].name_hash = hash_text(path + start, len - start, 0);
+	t->dirs[id].name_hash = trace_hash(path + start, len - start, 0);
 	return id;
 }
 
-static uint32_t file_get(struct reader *r, const struct trace_line *line)
+uint32_t trace_path_get(struct reader *r, const char *path)
 {
-	const char *path = line->path, *name, *dot;
+	const char *name, *dot;
 	size_t len = strlen(path), start = name_start(path, len);
-	uint64_t key = hash_text(path, len, r->t->seed);
+	uint64_t key = trace_hash(path, len, r->t->seed);
 	uint32_t id = keymap_get(r->files, key), dir;
 	struct trace_file *f;
 
@@ -156,9 +156,10 @@ static uint32_t file_get(struct reader *r, const struct trace_line *line)
 	f = &r->t->files[id];
 	f->dir = dir;
 	f->parent = r->t->dirs[dir].key;
-	f->name_hash = hash_text(name, len - start, 0);
-	f->type_hash = dot && dot > name ? hash_text(dot, strlen(dot), 0) : 0;
-	f->exec = line->exec;
+	f->name_hash = trace_hash(name, len - start, 0);
+	f->type_hash = dot && dot > name && dot[1]
+			   ? trace_hash(dot + 1, strlen(dot + 1), 0) | 1
+			   : 0;
 	return id;
 }
 
@@ -166,8 +167,8 @@ static uint32_t run_get(struct reader *r, const struct trace_line *line)
 {
 	/* Traces that were put together may each count their runs from 1, so
 	 * the label is part of the key. */
-	uint64_t key = hash_text(line->run, strlen(line->run),
-	    hash_text(line->label, strlen(line->label), 0));
+	uint64_t key = trace_hash(line->run, strlen(line->run),
+	    trace_hash(line->label, strlen(line->label), 0));
 
 	return trace_run_get(r, key, line->run, line->label, line->time_us);
 }
@@ -201,7 +202,8 @@ struct trace_event *trace_event_new(
 /* Appends the line's event. NULL, or what is wrong. */
 static const char *reader_take(struct reader *r, const struct trace_line *line)
 {
-	uint32_t run = run_get(r, line), file = file_get(r, line);
+	size_t nfiles = r->t->nfiles;
+	uint32_t run = run_get(r, line), file = trace_path_get(r, line->path);
 	struct trace_event *e = trace_event_new(r, run, file, line->time_us);
 	struct trace_file *f;
 
@@ -212,6 +214,8 @@ static const char *reader_take(struct reader *r, const struct trace_line *line)
 	e->kind = line->kind;
 	e->exec = line->exec;
 	f = &r->t->files[file];
+	if (file == nfiles)
+		f->exec = line->exec;
 	f->exists |= line->kind != PREDICTOR_ABSENT;
 	f->directory |= line->kind == PREDICTOR_READDIR;
 	if (f->first_size_bytes == 0)
@@ -229,14 +233,22 @@ int trace_fail(char *err, const char *fmt, ...)
 	return -EINVAL;
 }
 
-static int reader_lines(struct reader *r, FILE *in, const char *name, char *err)
+static const char *reader_line(void *ctx, char *text)
+{
+	struct trace_line line;
+	const char *why = trace_line_parse(text, &line);
+
+	return why ? why : reader_take(ctx, &line);
+}
+
+int trace_lines(FILE *in, const char *name,
+    const char *(*take)(void *ctx, char *line), void *ctx, char *err)
 {
 	char *text = malloc(TRACE_LINE_MAX);
 	unsigned long nr = 0;
 	int ret = text ? 0 : trace_fail(err, "%s: out of memory", name);
 
 	while (!ret && fgets(text, TRACE_LINE_MAX, in)) {
-		struct trace_line line;
 		size_t len = strlen(text);
 		const char *why;
 
@@ -248,9 +260,7 @@ static int reader_lines(struct reader *r, FILE *in, const char *name, char *err)
 			    "%s:%lu: too long, or has a zero byte", name, nr);
 		if (ret || len == 0 || text[0] == '#')
 			continue;
-		why = trace_line_parse(text, &line);
-		if (!why)
-			why = reader_take(r, &line);
+		why = take(ctx, text);
 		if (why)
 			ret = trace_fail(err, "%s:%lu: %s", name, nr, why);
 	}
@@ -325,9 +335,25 @@ static int file_cmp(const void *a, const void *b, void *arg)
 	return strcmp(x->path, y->path);
 }
 
+/* Strings the subdirectories together, in the order of their numbers. */
+static void trace_link_dirs(struct trace *t)
+{
+	for (size_t i = 0; i < t->ndirs; i++)
+		t->dirs[i].subs = t->dirs[i].next = UINT32_MAX;
+	for (size_t i = t->ndirs; i-- > 0;) {
+		struct trace_dir *d = &t->dirs[i];
+
+		if (d->up == UINT32_MAX)
+			continue;
+		d->next = t->dirs[d->up].subs;
+		t->dirs[d->up].subs = (uint32_t)i;
+	}
+}
+
 /* Fills in the directories' files, by name. */
 static bool trace_fill_dirs(struct trace *t, const struct keymap *dirs)
 {
+	trace_link_dirs(t);
 	for (size_t i = 0; i < t->nfiles; i++)
 		t->dirs[t->files[i].dir].nfiles++;
 	for (size_t i = 0; i < t->ndirs; i++) {
@@ -384,8 +410,26 @@ static bool is_binary(FILE *in)
 	return c == (unsigned char)TRACE_MAGIC[0];
 }
 
-struct trace *trace_read(
-    FILE *in, const char *name, uint64_t seed, char err[TRACE_ERR_MAX])
+/* Reads either format, and the names if there are any. */
+static int reader_read(struct reader *r, FILE *in, const char *name,
+    FILE *names, const char *names_name, char *err)
+{
+	bool binary = is_binary(in);
+	int ret;
+
+	if (binary && names)
+		return trace_fail(err,
+		    "%s: has keys in place of paths, so that %s does not fit",
+		    name, names_name);
+	ret = binary ? trace_read_blocks(r, in, name, err)
+		     : trace_lines(in, name, reader_line, r, err);
+	if (!ret && names)
+		ret = trace_read_names(r, names, names_name, err);
+	return ret;
+}
+
+struct trace *trace_read_named(FILE *in, const char *name, FILE *names,
+    const char *names_name, uint64_t seed, char err[TRACE_ERR_MAX])
 {
 	struct reader r;
 	int ret = 0;
@@ -393,8 +437,7 @@ struct trace *trace_read(
 	if (!reader_init(&r, seed))
 		ret = trace_fail(err, "%s: out of memory", name);
 	if (!ret)
-		ret = is_binary(in) ? trace_read_blocks(&r, in, name, err)
-				    : reader_lines(&r, in, name, err);
+		ret = reader_read(&r, in, name, names, names_name, err);
 	if (!ret && (!trace_sort(r.t) || !trace_drop_repeats(r.t) ||
 			!trace_fill_dirs(r.t, r.dirs)))
 		ret = trace_fail(err, "%s: out of memory", name);
@@ -404,6 +447,12 @@ struct trace *trace_read(
 	}
 	reader_done(&r);
 	return r.t;
+}
+
+struct trace *trace_read(
+    FILE *in, const char *name, uint64_t seed, char err[TRACE_ERR_MAX])
+{
+	return trace_read_named(in, name, NULL, NULL, seed, err);
 }
 
 void trace_free(struct trace *t)

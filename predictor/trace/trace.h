@@ -15,6 +15,14 @@
  * separated by tabs; `#` begins a comment line. `kind` is read (the default),
  * lookup, absent, getattr, readdir or access. Runs are in the order of their
  * first line; the first run of a label is cold.
+ *
+ * Beside it may stand the names of all files of the trees, used or not
+ * (trace_names.c), one in a line:
+ *
+ *	label  n  path  size  type
+ *
+ * `type` is f(ile), d(irectory) or l(ink). The name is there from the n-th run
+ * of that label on; `-` is no label, and means from the beginning.
  */
 #ifndef FOREFETCH_TRACE_H
 #define FOREFETCH_TRACE_H
@@ -51,15 +59,20 @@ struct trace_file {
 	bool exec;
 	bool exists;    /* some line says that it was found */
 	bool directory; /* another path lies in it, or it was listed */
+	bool no_data;   /* the names say that it is no file */
+	/* The first run in which a listing has it; 0 if names are not known. */
+	uint32_t from;
 };
 
-/* A directory, and those of its files that occur in the trace. */
+/* A directory, and those of its files that occur in the trace or the names. */
 struct trace_dir {
 	char *path;
 	uint64_t key, parent, name_hash;
 	uint32_t *files; /* by name */
 	uint32_t nfiles;
 	uint32_t up; /* its own directory, UINT32_MAX for the top */
+	/* Its first subdirectory, and the next one of `up`; or UINT32_MAX. */
+	uint32_t subs, next;
 };
 
 struct trace_run {
@@ -77,6 +90,7 @@ struct trace {
 	char **labels;
 	size_t nevents, nfiles, ndirs, nruns, nlabels;
 	uint64_t seed;
+	bool named; /* the names of all files are known */
 };
 
 /*
@@ -86,6 +100,10 @@ struct trace {
  */
 struct trace *trace_read(
     FILE *in, const char *name, uint64_t seed, char err[TRACE_ERR_MAX]);
+/* Also reads the names, of which those of other labels are left out. `names`
+ * may be NULL, else the trace must be a text. */
+struct trace *trace_read_named(FILE *in, const char *name, FILE *names,
+    const char *names_name, uint64_t seed, char err[TRACE_ERR_MAX]);
 void trace_free(struct trace *t);
 
 #endif

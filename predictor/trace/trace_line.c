@@ -17,8 +17,7 @@ static const char *const kind_names[] = {
     [PREDICTOR_ACCESS] = "access",
 };
 
-/* Reads decimal digits and nothing else, up to `max`. */
-static bool number_parse(const char *s, uint64_t max, uint64_t *out)
+bool trace_number_parse(const char *s, uint64_t max, uint64_t *out)
 {
 	uint64_t n = 0;
 
@@ -61,13 +60,13 @@ static const char *fields_parse(char **f, int n, struct trace_line *line)
 		return "the label is empty";
 	if (!*line->path)
 		return "the path is empty";
-	if (!number_parse(f[2], INT64_MAX, &line->time_us))
+	if (!trace_number_parse(f[2], INT64_MAX, &line->time_us))
 		return "the time is no number of microseconds";
-	if (!number_parse(f[3], UINT32_MAX, &pid))
+	if (!trace_number_parse(f[3], UINT32_MAX, &pid))
 		return "the pid is no number";
-	if (!number_parse(f[5], INT64_MAX, &line->size_bytes))
+	if (!trace_number_parse(f[5], INT64_MAX, &line->size_bytes))
 		return "the size is no number of bytes";
-	if (!number_parse(f[6], 1, &exec))
+	if (!trace_number_parse(f[6], 1, &exec))
 		return "exec is neither 0 nor 1";
 	if (n == FIELDS_MAX && !kind_parse(f[7], &line->kind))
 		return "the kind is none of read, lookup, absent, getattr, "

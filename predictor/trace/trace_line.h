@@ -16,5 +16,7 @@ struct trace_line {
 
 /* Cuts `text` up in place. Returns NULL, or what is wrong with it. */
 const char *trace_line_parse(char *text, struct trace_line *line);
+/* Reads decimal digits and nothing else, up to `max`. */
+bool trace_number_parse(const char *s, uint64_t max, uint64_t *out);
 
 #endif

@@ -32,6 +32,19 @@ struct trace_event *trace_event_new(
 int trace_fail(char *err, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* The number of the file with that path, made if it is new. */
+uint32_t trace_path_get(struct reader *r, const char *path);
+/* Keys of text; never zero. */
+uint64_t trace_hash(const char *s, size_t len, uint64_t seed);
+/* Calls `take` for each line that is neither empty nor a comment; it returns
+ * what is wrong with the line, or NULL. 0, or -EINVAL and the message. */
+int trace_lines(FILE *in, const char *name,
+    const char *(*take)(void *ctx, char *line), void *ctx, char *err);
+
+/* trace_names.c: the names of all files, after the trace itself. 0, or -EINVAL
+ * and the message. */
+int trace_read_names(struct reader *r, FILE *in, const char *name, char *err);
+
 /* trace_blocks.c: the format of trace.proto. 0, or -EINVAL and the message. */
 int trace_read_blocks(struct reader *r, FILE *in, const char *name, char *err);
 

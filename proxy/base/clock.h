@@ -3,8 +3,9 @@
  * The time, and what else base/ is: what every other folder of proxy/ stands
  * on and that knows nothing of NFS. It includes no other folder. Logging,
  * counters (metrics, histogram), memory (slab, reftab), work for threads
- * (iopool), files (statefile, statedir), addresses (netmatch), and what the
- * daemon tells systemd and the kernel (notify, reclaim, loopwatch).
+ * (iopool), files (statefile, statedir), addresses (netmatch), how far a
+ * server's clock has come (srvclock), and what the daemon tells systemd and the
+ * kernel (notify, reclaim, loopwatch).
  */
 #ifndef FOREFETCH_CLOCK_H
 #define FOREFETCH_CLOCK_H

@@ -174,6 +174,8 @@ struct metrics_call {
 	    "Bytes of data on disk that were moved into the order of use")     \
 	X(CONFIRMED, "confirmed",                                              \
 	    "Cached objects that were asked for again and had not changed")    \
+	X(CLOCKS_BACK, "clocks_back",                                          \
+	    "File systems whose changes got earlier times than others before") \
 	X(CONTRADICTED, "contradicted",                                        \
 	    "Cached objects that were asked for again and had changed")        \
 	X(ROUND_TRIPS_SAVED, "round_trips_saved",                              \
@@ -206,6 +208,8 @@ struct metrics_call {
 	    "Predictions whose time passed before the link had room")          \
 	X(PREFETCH_UNKNOWN, "prefetch_unknown",                                \
 	    "Predictions of objects whose handle is not known")                \
+	X(PREFETCH_PUT_OFF, "prefetch_put_off",                                \
+	    "Predictions that cost too much at first, and waited")             \
 	X(PREFETCH_CROWDED, "prefetch_crowded",                                \
 	    "Predictions dropped: too many wait")                              \
 	X(PREFETCH_PAUSED, "prefetch_paused",                                  \
@@ -231,6 +235,12 @@ struct metrics_call {
 	    "READ of parts of files that a pattern had foretold")              \
 	X(PATTERN_BROKEN, "pattern_broken",                                    \
 	    "Times that a file was not read on as it had been")                \
+	X(MENTION_SCANS, "mention_scans",                                      \
+	    "Pieces of data that were scanned for names of other files")       \
+	X(MENTION_WANTED, "mention_wanted",                                    \
+	    "Objects wanted ahead, since data that had come names them")       \
+	X(MENTION_USED, "mention_used",                                        \
+	    "Objects wanted since data names them, and used")                  \
 	X(HINTS_TAKEN, "hints_taken", "Hints of what will be read")            \
 	X(HINTS_USED, "hints_used", "Hints whose file was read there")         \
 	X(HINTS_PASSED, "hints_passed",                                        \
@@ -333,6 +343,10 @@ enum metrics_counter {
 	    "Most bytes that calls ahead ever had under way")                  \
 	X(PREFETCH_WINDOW_BYTES, "prefetch_window_bytes",                      \
 	    "Bytes that may be under way ahead")                               \
+	X(PREFETCH_WASTE_BYTES, "prefetch_waste_bytes",                        \
+	    "Bytes that came ahead and are not used, of the last minute")      \
+	X(PREFETCH_WASTE_LIMIT_BYTES, "prefetch_waste_limit_bytes",            \
+	    "Bytes that may be, as far as prefetch_waste goes")                \
 	X(PAUSED, "paused", "1 while calls ahead are paused by a user")        \
 	X(METERED, "metered", "1 while the link counts as metered")            \
 	X(METERED_BYTES, "metered_bytes",                                      \

@@ -147,8 +147,21 @@ struct node_ext *attrcache_make_ext(struct attrcache *ac, struct node *node)
 uint32_t attrcache_generation(struct attrcache *ac, const struct node *node)
 {
 	const struct node_ext *x = attrcache_ext(ac, node);
+	const struct fsys *fs = attrcache_fsys(ac, node);
+	uint32_t generation = x ? x->generation : 0;
 
-	return x ? x->generation : 0;
+	/* A bit that no count reaches: one step, and all generations of the
+	 * file system are other ones. */
+	return fs && fs->clock_back ? generation ^ (UINT32_C(1) << 31)
+				    : generation;
+}
+
+uint32_t attrcache_take_clocks_back(struct attrcache *ac)
+{
+	uint32_t n = ac->nback;
+
+	ac->nback = 0;
+	return n;
 }
 
 /* ---- held and let go --------------------------------------------------- */
@@ -275,6 +288,7 @@ void attrcache_load(struct attrcache *ac, struct node *node, const fattr3 *a,
 		return;
 	node->sent_us = TIME48(sent_us);
 	node->seen_us = TIME48(now_us);
+	srvclock_show(&node_slot(ac, node)->clock, time_ns(&a->ctime), now_us);
 }
 
 size_t attrcache_count(const struct attrcache *ac)

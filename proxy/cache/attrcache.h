@@ -87,6 +87,9 @@ struct fsys {
 	uint64_t case_known : 1;
 	uint64_t case_sensitive : 1;
 	uint64_t unlisted : 1; /* a name was found that a listing lacked */
+	/* Its ctimes do not tell how far the server's clock has come; what was
+	 * bound before this was known counts no more. */
+	uint64_t clock_back : 1;
 	uint64_t
 	    links_us : 48; /* some file lost or got a link, unknown which */
 	/* Clients' calls, those of them that are changes or WRITEs, all others
@@ -188,10 +191,15 @@ uint64_t attrcache_sent(const struct attrcache *ac, const struct node *node);
 bool attrcache_may_fill(
     const struct attrcache *ac, const struct node *node, uint64_t sent_us);
 /* Whether bytes, names and absences of such an answer are bound to the ctime
- * for good. */
+ * for good: it was sent a grain after the ctime was seen, or after the file
+ * system had shown a ctime that is later by more than that (base/srvclock.h).
+ */
 bool attrcache_firm(
     const struct attrcache *ac, const struct node *node, uint64_t sent_us);
+/* What belongs to another generation of the node does not count. */
 uint32_t attrcache_generation(struct attrcache *ac, const struct node *node);
+/* How many file systems got `clock_back` since this was asked last. */
+uint32_t attrcache_take_clocks_back(struct attrcache *ac);
 
 /* ---- for caches.c and metasave.c -------------------------------------- */
 

@@ -78,6 +78,31 @@ bool node_store(struct attrcache *ac, struct node *node, const fattr3 *a)
 	return true;
 }
 
+/* Before the node has other attributes: it had the ctime `was` in an answer to
+ * a call that was sent at `since_us`, and then a change gave it `a`. */
+static void clock_look(struct attrcache *ac, const struct node *node,
+    const nfstime3 *was, const fattr3 *a, uint64_t since_us)
+{
+	struct fsys_slot *fs = node_slot(ac, node);
+
+	if (!fs || fs->fs.fsid != a->fsid || fs->fs.clock_back ||
+	    nfstime_equal(was, &a->ctime) ||
+	    !srvclock_went_back(
+		&fs->clock, time_ns(was), time_ns(&a->ctime), since_us))
+		return;
+	fs->fs.clock_back = true;
+	ac->nback++;
+}
+
+static void clock_show(
+    struct attrcache *ac, const struct node *node, uint64_t now_us)
+{
+	struct fsys_slot *fs = node_slot(ac, node);
+
+	if (fs)
+		srvclock_show(&fs->clock, time_ns(&node->ctime), now_us);
+}
+
 bool attrcache_may_fill(
     const struct attrcache *ac, const struct node *node, uint64_t sent_us)
 {
@@ -102,16 +127,20 @@ enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
 	if (same) {
 		if (sent_us >= node->sent_us && node_store(ac, node, a))
 			node->sent_us = TIME48(sent_us);
+		clock_show(ac, node, now_us);
 		return ATTR_SAME;
 	}
 	moved = (node->flags & NODE_MOVED) && same_contents(node, a);
 	if (!moved)
 		next_generation(ac, node);
+	if (had)
+		clock_look(ac, node, &node->ctime, a, node->sent_us);
 	node->flags &= (uint16_t)~NODE_MOVED;
 	if (!node_store(ac, node, a))
 		return ATTR_IGNORED;
 	node->sent_us = TIME48(sent_us);
 	node->seen_us = TIME48(now_us);
+	clock_show(ac, node, now_us);
 	if (moved)
 		return ATTR_MOVED;
 	return had ? ATTR_CHANGED : ATTR_NEW;
@@ -181,6 +210,10 @@ bool attrcache_apply_wcc(struct attrcache *ac, struct node *node,
 			(contents_stay && same_contents(node, after)));
 	bool older = sent_us < node->seen_us;
 
+	if (wcc->after.attributes_follow && wcc->before.attributes_follow)
+		clock_look(ac, node,
+		    &wcc->before.pre_op_attr_u.attributes.ctime, after,
+		    sent_us);
 	/* Take them before the change is noted, which needs the number of
 	 * the file. */
 	if (!(node->flags & NODE_ATTRS) && wcc->after.attributes_follow)
@@ -197,6 +230,7 @@ bool attrcache_apply_wcc(struct attrcache *ac, struct node *node,
 	node->seen_us = TIME48(now_us);
 	if (node_store(ac, node, after) && !older)
 		node->sent_us = TIME48(sent_us);
+	clock_show(ac, node, now_us);
 	return ours;
 }
 
@@ -259,8 +293,13 @@ bool attrcache_firm(
     const struct attrcache *ac, const struct node *node, uint64_t sent_us)
 {
 	const struct fsys_slot *fs = node_slot(ac, node);
+	uint64_t grain_us;
 
-	return fs &&
-	       sent_us >= node->seen_us +
-			      (fs->fs.subseconds ? GRAIN_US : GRAIN_COARSE_US);
+	if (!fs)
+		return false;
+	grain_us = fs->fs.subseconds ? GRAIN_US : GRAIN_COARSE_US;
+	return sent_us >= node->seen_us + grain_us ||
+	       (!fs->fs.clock_back &&
+		   srvclock_past(
+		       &fs->clock, time_ns(&node->ctime), grain_us, sent_us));
 }

@@ -13,6 +13,7 @@
 #define FOREFETCH_ATTRCACHE_PRIVATE_H
 
 #include "base/reftab.h"
+#include "base/srvclock.h"
 #include "cache/attrcache.h"
 
 enum {
@@ -47,7 +48,8 @@ struct change {
 };
 
 struct fsys_slot {
-	struct fsys fs;    /* first: it is given out */
+	struct fsys fs; /* first: it is given out */
+	struct srvclock clock;
 	uint64_t floor_us; /* no change that was forgotten is younger */
 	struct change *changes;
 };
@@ -61,6 +63,7 @@ struct attrcache {
 	uint32_t *fsys_places; /* index + 1 by hash of fsid; 0: free */
 	uint32_t fsys_room; /* of both: twice as many places; a power of two */
 	uint32_t nchanges;  /* of them with a list of changes */
+	uint32_t nback;     /* of them that got clock_back, and nobody asked */
 	/* Nodes that are gone may have been changed no later than this. */
 	uint64_t forgotten_us;
 	size_t hand; /* of the clock: a bucket */
@@ -76,6 +79,11 @@ static inline struct fsys_slot *node_slot(
     const struct attrcache *ac, const struct node *node)
 {
 	return node->profile ? ac->fsys[node_profile(ac, node)->fsys] : NULL;
+}
+
+static inline uint64_t time_ns(const nfstime3 *t)
+{
+	return t->seconds * UINT64_C(1000000000) + t->nseconds;
 }
 
 /* When the node was last changed by a call of our own, as far as is known. */

@@ -304,14 +304,16 @@ struct data_key caches_data_key(const struct node *node)
 struct data_version caches_data_version(
     const struct caches *c, const struct node *node)
 {
-	return (struct data_version){
-	    .fsid = attrcache_fsys(c->attr, node)->fsid,
+	const struct fsys *fs = attrcache_fsys(c->attr, node);
+
+	return (struct data_version){.fsid = fs->fsid,
 	    .fileid = node->fileid,
 	    .size = node->size,
 	    .mtime_s = node->mtime.seconds,
 	    .mtime_ns = node->mtime.nseconds,
 	    .ctime_s = node->ctime.seconds,
-	    .ctime_ns = node->ctime.nseconds};
+	    .ctime_ns = node->ctime.nseconds ^
+			(fs->clock_back ? CACHES_CLOCK_BACK : 0)};
 }
 
 static void node_strip(struct caches *c, struct node *node)

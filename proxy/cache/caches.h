@@ -27,6 +27,7 @@
 #ifndef FOREFETCH_CACHES_H
 #define FOREFETCH_CACHES_H
 
+#include "base/log.h"
 #include "cache/accesscache.h"
 #include "cache/answercache.h"
 #include "cache/attrcache.h"
@@ -39,6 +40,18 @@
 #include "datacache/datacache.h"
 
 struct metrics;
+
+struct node;
+
+/* Data of a file that came from the server, and may be kept. */
+struct caches_data {
+	struct node *node;
+	uint32_t cred; /* caches_cred(); 0: none */
+	uint64_t offset;
+	const void *data; /* gone when the call is over */
+	uint32_t len;
+	bool ahead; /* nobody asked for it yet */
+};
 
 struct caches {
 	struct caches *buried; /* were flushed, and are freed bit by bit */
@@ -57,10 +70,14 @@ struct caches {
 	size_t trimmed_bytes; /* what they took when it was looked last */
 	size_t bury_bucket;   /* of those that were flushed */
 	uint64_t flushes;     /* how often all was forgotten */
-	bool dirty;           /* something came in since it was saved */
+	/* Hears of data that comes; may be NULL. */
+	void (*on_data)(void *ctx, const struct caches_data *d);
+	void *on_data_ctx;
+	bool dirty; /* something came in since it was saved */
 	/* For some [export] section, the file system is not known (yet). */
 	bool exports_unknown;
 	struct config_policy strict; /* as the server's, but strict */
+	struct log_limit clocks_told;
 };
 
 /* `data` becomes theirs; it may be NULL. NULL and errno on failure. */
@@ -99,6 +116,10 @@ const struct config_policy *caches_policy(
 bool caches_mounted(struct caches *c, const char *path, nfs3_fh *root);
 /* The root of an [export] section's path is of this file system. */
 void caches_set_export(struct caches *c, const char *path, uint64_t fsid);
+
+/* In ctime_ns: the file system's clock was set back (struct fsys). Data from
+ * before that was known is of another version. */
+#define CACHES_CLOCK_BACK (UINT32_C(1) << 31)
 
 struct data_key caches_data_key(const struct node *node);
 struct data_version caches_data_version(

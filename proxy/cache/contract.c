@@ -61,7 +61,7 @@ bool contract_bound(const struct contract *c, struct attrcache *ac,
 	const struct node_ext *x = attrcache_ext(ac, node);
 	uint64_t sent_us = b->sent_us;
 
-	if (x && b->generation != x->generation)
+	if (x && b->generation != attrcache_generation(ac, node))
 		return false;
 	if (!x || sent_us > x->changed_us)
 		return b->firm || contract_fresh(c, sent_us);

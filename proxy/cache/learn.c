@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/log.h"
 #include "base/metrics.h"
 #include "cache/caches.h"
 #include "cache/learn_private.h"
@@ -17,7 +18,10 @@ void learn_data_moved(const struct learn *l, const struct node *node,
 	struct data_key key = caches_data_key(node);
 	const struct node_ext *x = attrcache_ext(l->caches->attr, node);
 
-	if (l->caches->data)
+	/* It was found out just now that what is there may not be firm. */
+	if ((from->ctime_ns ^ to.ctime_ns) & CACHES_CLOCK_BACK)
+		learn_data_drop(l, node);
+	else if (l->caches->data)
 		datacache_rebind(l->caches->data, &key, from, &to,
 		    x && x->first_sent_us ? x->first_sent_us : l->sent_us);
 }
@@ -274,6 +278,19 @@ static bool is_program(const char *data, uint32_t len)
 	       (memcmp(data, "#!", 2) == 0 || memcmp(data, "\177ELF", 4) == 0);
 }
 
+static void tell_data(const struct learn *l, struct node *node)
+{
+	const READ3resok *r = &l->res->read.READ3res_u.resok;
+	struct caches_data d = {.node = node,
+	    .cred = l->cred,
+	    .offset = l->args->read.offset,
+	    .data = r->data.data,
+	    .len = r->data.len,
+	    .ahead = l->ahead};
+
+	l->caches->on_data(l->caches->on_data_ctx, &d);
+}
+
 static void add_data(const struct learn *l, struct node *node)
 {
 	const READ3resok *r = &l->res->read.READ3res_u.resok;
@@ -299,6 +316,8 @@ static void add_data(const struct learn *l, struct node *node)
 	if (add.offset == 0 && is_program(add.data, add.len))
 		node->flags |= NODE_PROGRAM;
 	datacache_add(l->caches->data, &add);
+	if (l->caches->on_data)
+		tell_data(l, node);
 }
 
 static void learn_read(const struct learn *l)
@@ -461,6 +480,22 @@ static void learn_mnt(const struct learn *l)
 	l->caches->dirty = true;
 }
 
+static void tell_clocks(const struct learn *l)
+{
+	uint32_t n = attrcache_take_clocks_back(l->caches->attr);
+	unsigned suppressed;
+
+	if (n == 0)
+		return;
+	metrics_add(l->caches->metrics, METRICS_CLOCKS_BACK, n);
+	if (log_limit_ok(&l->caches->clocks_told, l->now_us, &suppressed))
+		log_warn("cache server=%s suppressed=%u: a change has an "
+			 "earlier ctime than what was there before: the clock "
+			 "of a file system was set back. What is known of it "
+			 "is asked for again",
+		    l->caches->config->name, suppressed);
+}
+
 void learn_reply(const struct learn *l)
 {
 	if (!(l->proc->flags & NFS_PROC_STATUS))
@@ -480,5 +515,6 @@ void learn_reply(const struct learn *l)
 		learn_change(l);
 	else if (l->proc->prog == NFSACL_PROGRAM)
 		learn_getacl(l);
+	tell_clocks(l);
 	caches_trim(l->caches);
 }

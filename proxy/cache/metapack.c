@@ -50,9 +50,10 @@ static void pack_fsys(struct metapack *p)
 				   ->overrides[fs->export_plus_one - 1]
 				   .path;
 		metabuf_put_u64(p->out, fs->fsid);
-		metabuf_put_u8(p->out,
-		    (uint8_t)(fs->subseconds | fs->case_known << 1 |
-			      fs->case_sensitive << 2 | fs->unlisted << 3));
+		metabuf_put_u8(
+		    p->out, (uint8_t)(fs->subseconds | fs->case_known << 1 |
+				      fs->case_sensitive << 2 |
+				      fs->unlisted << 3 | fs->clock_back << 4));
 		metabuf_put_bytes(p->out, path, strlen(path));
 		metabuf_end(p->out, at);
 	}
@@ -93,19 +94,22 @@ static void pack_grants(struct metapack *p, const struct node *node)
 
 /* Whether what is bound to a node still holds. `*firm`: without a bound of
  * time. */
-static bool current(
-    const struct node_ext *x, const struct binding *b, bool *firm)
+static bool current(struct attrcache *ac, const struct node *node,
+    const struct binding *b, bool *firm)
 {
-	*firm = b->firm && b->sent_us > x->changed_us;
-	return b->generation == x->generation;
+	*firm = b->firm && b->sent_us > attrcache_ext(ac, node)->changed_us;
+	return b->generation == attrcache_generation(ac, node);
 }
 
-static void pack_answers(struct metapack *p, const struct node_ext *x)
+static void pack_answers(struct metapack *p, const struct node *node)
 {
+	struct attrcache *ac = p->caches->attr;
+	const struct node_ext *x = attrcache_ext(ac, node);
 	bool firm;
 
 	for (const struct answer *a = x ? x->answers : NULL; a; a = a->next) {
-		if (!current(x, &a->bound, &firm) && answer_of_version(a->proc))
+		if (!current(ac, node, &a->bound, &firm) &&
+		    answer_of_version(a->proc))
 			continue;
 		metabuf_put_u32(p->out, a->proc->prog);
 		metabuf_put_u32(p->out, a->proc->proc);
@@ -118,7 +122,7 @@ static void pack_answers(struct metapack *p, const struct node_ext *x)
 
 struct pack_list {
 	struct metapack *p;
-	const struct node_ext *x;
+	const struct node *node;
 };
 
 static void pack_listing(void *arg, const struct listing *l)
@@ -130,7 +134,8 @@ static void pack_listing(void *arg, const struct listing *l)
 	size_t len;
 	bool firm;
 
-	if (!listing_complete(l) || !current(pl->x, &b, &firm))
+	if (!listing_complete(l) ||
+	    !current(pl->p->caches->attr, pl->node, &b, &firm))
 		return;
 	data = listing_data(l, &len);
 	metabuf_put_u32(out, listing_cred(l));
@@ -144,7 +149,7 @@ static void pack_node(void *arg, struct node *node)
 {
 	struct metapack *p = arg;
 	struct attrcache *ac = p->caches->attr;
-	struct pack_list pl = {.p = p, .x = attrcache_ext(ac, node)};
+	struct pack_list pl = {.p = p, .node = node};
 	fattr3 a;
 	size_t at;
 
@@ -157,7 +162,7 @@ static void pack_node(void *arg, struct node *node)
 	metabuf_put_bytes(p->out, node->fh, node->fh_len);
 	metabuf_put(p->out, &a, sizeof(a));
 	pack_grants(p, node);
-	pack_answers(p, pl.x);
+	pack_answers(p, node);
 	listcache_each(p->caches->lists, node, pack_listing, &pl);
 	metabuf_put_u32(p->out, 0);
 	metabuf_end(p->out, at);
@@ -175,8 +180,7 @@ static void pack_name(void *arg, const struct dentry *d)
 
 	/* A name that is only a guess (learn_change.c) is not saved. */
 	if (b.sent_us == 0 || (dir->flags & NODE_DEAD) ||
-	    attrcache_sent(ac, dir) == 0 ||
-	    !current(attrcache_ext(ac, dir), &b, &firm) ||
+	    attrcache_sent(ac, dir) == 0 || !current(ac, dir, &b, &firm) ||
 	    (d->child != 0 && !child))
 		return;
 	at = metabuf_begin(p->out, METAFILE_NAME);
@@ -299,6 +303,7 @@ static void load_fsys(struct metaload *ld, struct metaview *v)
 	fs->case_known = (flags & 2) != 0;
 	fs->case_sensitive = (flags & 4) != 0;
 	fs->unlisted = (flags & 8) != 0;
+	fs->clock_back = (flags & 16) != 0;
 	text = len > 0 ? strndup(path, len) : NULL;
 	if (text)
 		caches_set_export(ld->caches, text, fsid);

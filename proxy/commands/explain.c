@@ -50,6 +50,9 @@ static const struct word sources[] = {
     {"names", "its name: names like it were used before"},
     {"pattern", "the pattern in which it is being read"},
     {"hint", "a hint of a program or user"},
+    {"mention", "its name in other files that were read"},
+    {"walk", "a walk through the directories around it"},
+    {"kind", "how files of its kind are read"},
     {"session", "the beginnings of the user's former sessions"},
 };
 

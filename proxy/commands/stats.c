@@ -234,6 +234,8 @@ static void put_prefetch(const Forefetch__ServerStats *srv)
 	    "  ahead       {prefetch_calls} calls, {prefetch_bytes:B}, "
 	    "{prefetch_errors} refused; {prefetch_flight_bytes:B} of at most "
 	    "{prefetch_window_bytes:B} under way\n"
+	    "  unused      {prefetch_waste_bytes:B} of at most "
+	    "{prefetch_waste_limit_bytes:B} in the last minute\n"
 	    "  not fetched {prefetch_fresh} already cached, "
 	    "{prefetch_unlikely} unlikely, {prefetch_withdrawn} withdrawn, "
 	    "{prefetch_old} too late, {prefetch_unknown} without a handle, "

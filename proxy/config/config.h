@@ -121,6 +121,7 @@ struct config_server {
 	enum config_metered metered;
 	uint64_t metered_budget; /* bytes an hour */
 	struct config_rate prefetch_rate;
+	unsigned prefetch_waste; /* percent of demand */
 	uint64_t session_pause_us;
 	uint64_t session_time_us; /* 0: there are no sessions */
 	uint64_t session_size;    /* bytes */

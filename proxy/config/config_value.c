@@ -191,6 +191,31 @@ const struct config_type config_type_count = {
     .print = count_print,
 };
 
+static int percent_parse(const struct config_range *range, const char *text,
+    void *field, struct config_why *why)
+{
+	uint64_t n = 0;
+	int err = parse_number(
+	    range, text, &units_percent, "a share such as 80%", &n, why);
+
+	assert(range->max <= UINT_MAX);
+	*(unsigned *)field = (unsigned)n;
+	return err;
+}
+
+static void percent_print(
+    const struct config_range *range, const void *field, FILE *out)
+{
+	(void)range;
+	fprintf(out, "%u%%", *(const unsigned *)field);
+}
+
+const struct config_type config_type_percent = {
+    .size = sizeof(unsigned),
+    .parse = percent_parse,
+    .print = percent_print,
+};
+
 static int port_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {

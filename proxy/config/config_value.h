@@ -51,6 +51,7 @@ extern const struct config_type
     config_type_bytespeed;                            /* the same, in bytes/s */
 extern const struct config_type config_type_duration; /* uint64_t, us */
 extern const struct config_type config_type_count;    /* unsigned */
+extern const struct config_type config_type_percent;  /* unsigned */
 extern const struct config_type config_type_port;     /* uint16_t */
 extern const struct config_type config_type_bool;     /* bool */
 extern const struct config_type config_type_word;     /* an enum from 0 on */

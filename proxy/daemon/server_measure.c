@@ -99,6 +99,10 @@ static void measure_prefetch(
 	    m, METRICS_GAUGE_PREFETCH_FLIGHT_BYTES_MAX, st.flight_bytes_max);
 	metrics_set_gauge(
 	    m, METRICS_GAUGE_PREFETCH_WINDOW_BYTES, st.window_bytes);
+	metrics_set_gauge(
+	    m, METRICS_GAUGE_PREFETCH_WASTE_BYTES, st.waste_bytes);
+	metrics_set_gauge(
+	    m, METRICS_GAUGE_PREFETCH_WASTE_LIMIT_BYTES, st.waste_limit_bytes);
 	metrics_set_gauge(m, METRICS_GAUGE_LEARNED_BYTES, st.memory_bytes);
 	metrics_set_gauge(m, METRICS_GAUGE_LEARNED_OBJECTS, st.objects);
 	metrics_set_gauge(m, METRICS_GAUGE_LINK_RATE, linkest_rate_Bps(le));

@@ -101,7 +101,8 @@ static enum hint_step ask_name(
 	    .name = k->name.data,
 	    .len = k->name.len,
 	    .p = P_HINT,
-	    .lead = lead_of(it)};
+	    .lead = lead_of(it),
+	    .source = NOTE_FROM_HINT};
 	struct want *w =
 	    want_add_name(s->hints->p.prefetch, s->cred, &n, now_us);
 

@@ -198,6 +198,14 @@ void budget_sent(struct budget *b, uint64_t bytes, uint64_t now_us)
 	    max_u64(b->inflight_max_bytes, b->inflight_bytes);
 }
 
+void budget_likely(struct budget *b, uint64_t bytes, double p)
+{
+	double wire = (double)linkest_wire_bytes(bytes) * (double)SECOND_US;
+
+	if (b->cap.percent)
+		b->tokens += (int64_t)(p * wire * (100 - b->cap.percent) / 100);
+}
+
 static void budget_ended(struct budget *b, uint64_t wire)
 {
 	assert(b->inflight_bytes >= wire);

@@ -12,8 +12,9 @@
  *   link     demand's bytes in flight count too: both together keep below
  *            that maximum when speculation sends.
  *   bucket   of tokens, filled at prefetch_rate but never faster than the
- *            link. Two units at most, since a whole window at once would be
- *            a queue for a round trip; and what a timer that came up to 20 ms
+ *            link; a share of the link charges less for what is likely.
+ *            Two units at most, since a whole window at once would be a
+ *            queue for a round trip; and what a timer that came up to 20 ms
  *            late has kept back.
  *
  * While the rate is not known, the window doubles every round trip from one
@@ -51,6 +52,13 @@ bool budget_may(
 
 /* It goes out; its tokens are spent. */
 void budget_sent(struct budget *b, uint64_t bytes, uint64_t now_us);
+/*
+ * What went out is used with probability `p`, so that much of it would have
+ * been asked for anyway. Where the cap is a share of the link it charges for
+ * what may be in vain: what is certain may fill the link, at its rate. A cap
+ * that is a rate holds for all.
+ */
+void budget_likely(struct budget *b, uint64_t bytes, double p);
 /*
  * Its reply has come, of `got_bytes` where `bytes` were asked for; tokens for
  * bytes that did not come are given back. After linkest_received().

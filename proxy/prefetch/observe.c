@@ -262,3 +262,28 @@ size_t observe_listing(struct caches *c, struct node *dir, uint32_t cred,
 	free(names);
 	return n;
 }
+
+size_t observe_names_count(struct caches *c, struct node *dir, uint32_t cred)
+{
+	struct listing *l = find_listing(c, dir, cred);
+
+	return l ? listing_count(l) : 0;
+}
+
+void observe_names(struct caches *c, struct node *dir, uint32_t cred,
+    void (*each)(void *ctx, const nfs3_name *name, const struct node *child),
+    void *ctx)
+{
+	struct listing *l = find_listing(c, dir, cred);
+	struct list_entry e;
+	size_t pos = 0;
+
+	while (l && listing_next(l, &pos, &e)) {
+		struct node *child = nfs3_name_is_dots(&e.name)
+					 ? NULL
+					 : known_name(c, dir, &e.name).child;
+
+		if (child && (child->flags & NODE_ATTRS))
+			each(ctx, &e.name, child);
+	}
+}

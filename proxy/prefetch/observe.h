@@ -64,4 +64,11 @@ bool observe_listed(struct caches *c, struct node *dir, uint32_t cred);
 size_t observe_listing(struct caches *c, struct node *dir, uint32_t cred,
     struct predictor_dirent **out);
 
+/* How many names a complete listing has; 0: there is none. */
+size_t observe_names_count(struct caches *c, struct node *dir, uint32_t cred);
+/* Each of them whose object is known. */
+void observe_names(struct caches *c, struct node *dir, uint32_t cred,
+    void (*each)(void *ctx, const nfs3_name *name, const struct node *child),
+    void *ctx);
+
 #endif

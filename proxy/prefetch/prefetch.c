@@ -22,9 +22,11 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/uint.h"
 #include "config/config.h"
 #include "nfsproto/nfs3_object.h"
 #include "predictor/pattern/pattern.h"
+#include "prefetch/kinds.h"
 #include "prefetch/prefetch_private.h"
 
 enum {
@@ -36,8 +38,13 @@ enum {
 	 * spare so many calls. */
 	CALLS_SPARED_GUESS = 3,
 	TURN_WANTS = 64,      /* in one turn of the loop */
+	TURN_DEAR = 16,       /* … of those that cost too much just now */
 	JOBS_POLL_US = 20000, /* while the server cannot be asked */
 };
+
+/* Of the last twenty accesses or so; and of how many it is a known job. */
+#define FAMILIAR_STEP 0.05f
+#define FAMILIAR_MIN  0.7f
 
 /* pump() has nothing to wait for but replies and those who wake it. */
 #define PUMP_RESTS UINT64_MAX
@@ -101,20 +108,23 @@ static bool was_told(struct prefetch *pf, uint64_t key, uint32_t generation)
 }
 
 void prefetch_listed(
-    struct prefetch *pf, const struct pf_cred *cred, struct node *dir)
+    struct prefetch *pf, struct pf_cred *cred, struct node *dir)
 {
 	struct predictor_dirent *ents;
 	uint64_t key = node_key(dir);
 	size_t n;
 
+	if (!observe_listed(pf->p.caches, dir, cred->id))
+		return;
+	walk_listed(pf, cred, dir, pf->now_us);
 	/* A large one comes in pages; the predictor hears of it once. */
-	if (!observe_listed(pf->p.caches, dir, cred->id) ||
-	    was_told(pf, key, attrcache_generation(pf->p.caches->attr, dir)))
+	if (was_told(pf, key, attrcache_generation(pf->p.caches->attr, dir)))
 		return;
 	n = observe_listing(pf->p.caches, dir, cred->id, &ents);
 	if (n > 0)
 		predictor_list(pf->predictor, cred->uid, key, ents, n);
 	free(ents);
+	mention_listing(pf, cred, dir);
 }
 
 /* ---- observations ----------------------------------------------------- */
@@ -123,6 +133,17 @@ static bool is_listing(const struct observe_call *call)
 {
 	return call->proc->proc == NFSPROC3_READDIR ||
 	       call->proc->proc == NFSPROC3_READDIRPLUS;
+}
+
+static void seen_name(struct pf_seen *seen, const struct observe_call *call)
+{
+	const nfs3_name *name = &call->args->dirop.name;
+
+	if (call->proc->proc != NFSPROC3_LOOKUP ||
+	    name->len >= sizeof(seen->name) || memchr(name->data, 0, name->len))
+		return;
+	memcpy(seen->name, name->data, name->len);
+	seen->name[name->len] = 0;
 }
 
 void prefetch_observe(struct prefetch *pf, const struct observe_call *call)
@@ -135,6 +156,10 @@ void prefetch_observe(struct prefetch *pf, const struct observe_call *call)
 	if (call->proc->prog != NFS_PROGRAM || !call->cred_id ||
 	    call->proc->proc == NFSPROC3_NULL)
 		return;
+	if (call->missed)
+		waste_demand(pf->waste, call->bytes, pf->now_us);
+	else
+		waste_cached(pf->waste, call->bytes, pf->now_us);
 	node = observe_node(c, call);
 	observe_count(c, node, call);
 	if ((call->proc->flags & NFS_PROC_DRC) ||
@@ -148,6 +173,7 @@ void prefetch_observe(struct prefetch *pf, const struct observe_call *call)
 	if (!observe_call(c, node, call, &seen->obs) && !listing &&
 	    !seen->mounted)
 		return;
+	seen_name(seen, call);
 	if (listing)
 		seen->dir = fh_key(&call->args->object);
 	seen->cred = pf_cred_get(pf, call->cred, call->cred_id, call->uid);
@@ -158,9 +184,39 @@ void prefetch_observe(struct prefetch *pf, const struct observe_call *call)
 	prefetch_wake(pf, call->received_us + call->latency_us);
 }
 
+void prefetch_begins(struct prefetch *pf, const struct observe_call *call)
+{
+	struct pf_seen *seen = &pf->ring[pf->ring_in % RING];
+	struct caches *c = pf->p.caches;
+	struct node *node = observe_node(c, call);
+
+	if (!node || pf->ring_in - pf->ring_out == RING ||
+	    caches_policy(c, node)->prefetch == CONFIG_PREFETCH_OFF)
+		return;
+	*seen = (struct pf_seen){.begins = true};
+	if (!observe_call(c, node, call, &seen->obs))
+		return;
+	seen->cred = pf_cred_get(pf, call->cred, call->cred_id, call->uid);
+	if (!seen->cred)
+		return;
+	(void)pf_cred_ref(seen->cred);
+	pf->ring_in++;
+	prefetch_wake(pf, call->received_us);
+}
+
 static uint64_t lead_ns(const struct prefetch *pf)
 {
 	return LEAD_RTTS * 1000 * linkest_srtt_us(pf->p.link);
+}
+
+/* Guesses that are made for what nobody did before: while history foretells
+ * what comes, they have nothing to add. */
+static bool needs_no_guess(
+    const struct pf_cred *cred, const struct prediction *pred)
+{
+	return cred->familiar > FAMILIAR_MIN &&
+	       (pred->source == NOTE_FROM_MENTION ||
+		   pred->source == NOTE_FROM_WALK);
 }
 
 bool prefetch_want(struct prefetch *pf, struct pf_cred *cred,
@@ -168,7 +224,9 @@ bool prefetch_want(struct prefetch *pf, struct pf_cred *cred,
 {
 	struct want *w;
 
-	if (!want_worth(pf, (double)pred->p, CONFIRM_BYTES)) {
+	if (needs_no_guess(cred, pred) ||
+	    note_came_in_vain(note_find(pf, pred->object), pred) ||
+	    !want_worth(pf, (double)pred->p, CONFIRM_BYTES)) {
 		note_set(pf, pred->object, NOTE_UNLIKELY, now_us);
 		metrics_add(pf->p.metrics, METRICS_PREFETCH_UNLIKELY, 1);
 		return false;
@@ -231,6 +289,13 @@ static void read_begins(
 	(void)want_rest(pf, seen->cred, seen->obs.object, now_us);
 }
 
+static void count_familiar(struct pf_cred *cred, enum predictor_led led)
+{
+	if (led != PREDICTOR_GOES_ON)
+		cred->familiar +=
+		    ((led == PREDICTOR_LED) - cred->familiar) * FAMILIAR_STEP;
+}
+
 static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 {
 	struct node *dir =
@@ -240,22 +305,31 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 	if (seen->mounted)
 		predictor_mounted(
 		    pf->predictor, seen->obs.client, seen->mounted);
-	if (dir)
+	if (dir) {
 		prefetch_listed(pf, seen->cred, dir);
+		listing_read(pf, seen->cred, dir, now_us);
+	}
 	if (!seen->obs.object)
 		return;
 	note_used(pf, seen->obs.object, seen->cred->uid, seen->late,
 	    seen->missed, now_us);
+	if (!seen->missed && seen->obs.parent)
+		note_name_used(pf, seen->obs.parent);
 	if (seen->obs.kind == PREDICTOR_READ && seen->obs.offset_bytes == 0)
 		read_begins(pf, seen, now_us);
+	kind_seen(pf, seen, now_us);
 	if (seen->missed)
 		budget_demand(pf->budget, now_us);
 	known = pf->p.on_seen && pf->p.on_seen(pf->p.ctx, &seen->obs);
 	if (seen->missed && !known)
 		dir_missed(pf, seen, now_us);
-	if (!known)
+	mention_observe(pf, seen, now_us);
+	if (!known) {
 		habit_seen(pf, seen, now_us);
+		walk_seen(pf, seen, now_us);
+	}
 	predictor_observe(pf->predictor, &seen->obs);
+	count_familiar(seen->cred, predictor_led(pf->predictor));
 	if (!known) {
 		predict(pf, seen->cred, now_us);
 		pattern_seen(pf, seen, now_us);
@@ -269,6 +343,19 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 static bool have_jobs(const struct prefetch *pf)
 {
 	return !TAILQ_EMPTY(&pf->lanes[WANT_LANE_JOBS]);
+}
+
+static bool have_dear(const struct prefetch *pf)
+{
+	return !TAILQ_EMPTY(&pf->lanes[WANT_LANE_DEAR]);
+}
+
+/* How long nobody has to look at the queue, but for replies. */
+static uint64_t rest_us(const struct prefetch *pf, uint64_t now_us)
+{
+	if (!have_dear(pf))
+		return PUMP_RESTS;
+	return pf->dear_us > now_us ? pf->dear_us - now_us : 1;
 }
 
 static enum step take_turn(struct want *w, uint64_t now_us, uint64_t *wait_us)
@@ -296,8 +383,8 @@ static bool pump_one(struct want *w, uint64_t now_us, uint64_t *wait_us)
 		break;
 	case STEP_BLOCKED:
 		w->blocked_turn = w->pf->turn;
-		/* Jobs have their turns one after the other. */
-		want_queue(w, w->lane != WANT_LANE_JOBS);
+		/* The others have their turns one after the other. */
+		want_queue(w, w->lane < WANT_LANE_JOBS);
 		return false;
 	}
 	return true;
@@ -306,14 +393,16 @@ static bool pump_one(struct want *w, uint64_t now_us, uint64_t *wait_us)
 /*
  * How long to wait before it goes on; PUMP_RESTS: until something happens. A
  * want that is blocked ends the turn, since those behind it are less urgent. A
- * job that is blocked does not: another may have nothing to ask the server.
+ * job that is blocked does not: another may have nothing to ask the server. Nor
+ * does a want that costs too much now: another may be worth it.
  */
 static uint64_t pump(struct prefetch *pf, uint64_t now_us)
 {
 	uint64_t least_us = PUMP_RESTS;
-	struct want *w;
+	unsigned dear = 0;
+	struct want *w = NULL;
 
-	if (pf->nqueued == 0 && !have_jobs(pf))
+	if (pf->nqueued == 0 && !have_jobs(pf) && !have_dear(pf))
 		return PUMP_RESTS;
 	if (!pf->p.ready(pf->p.ctx))
 		return have_jobs(pf) ? JOBS_POLL_US : PUMP_RESTS;
@@ -323,15 +412,21 @@ static uint64_t pump(struct prefetch *pf, uint64_t now_us)
 
 		w = want_next(pf);
 		if (!w)
-			return least_us;
+			break;
 		if (pump_one(w, now_us, &wait_us))
 			continue;
 		if (wait_us > 0 && wait_us < least_us)
 			least_us = wait_us;
-		if (w->lane != WANT_LANE_JOBS)
+		if (w->lane < WANT_LANE_JOBS)
 			return least_us;
+		if (w->lane == WANT_LANE_DEAR && ++dear == TURN_DEAR)
+			break;
 	}
-	return 0;
+	if (dear > 0)
+		pf->dear_us = now_us + DEAR_US;
+	if (w && dear < TURN_DEAR)
+		return 0;
+	return min_u64(least_us, rest_us(pf, now_us));
 }
 
 static void on_turn(evutil_socket_t fd, short what, void *arg)
@@ -341,6 +436,7 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 	 * whoever woke the pump has told the time. */
 	uint64_t now_us = pf->active ? pf->now_us : clock_now_us();
 	uint64_t due_us, wait_us;
+	bool mentions;
 
 	(void)fd;
 	(void)what;
@@ -349,17 +445,24 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 	while (pf->ring_out != pf->ring_in) {
 		struct pf_seen *seen = &pf->ring[pf->ring_out++ % RING];
 
-		see(pf, seen, now_us);
+		if (seen->begins)
+			habit_begins(pf, seen, now_us);
+		else
+			see(pf, seen, now_us);
 		pf_cred_unref(seen->cred);
 	}
 	notes_age(pf, now_us);
+	kinds_age(pf->kinds, now_us);
 	session_go_on(pf, now_us);
+	mentions = mention_turn(pf, now_us);
 	due_us = wants_ripen(pf, now_us);
 	wait_us = pump(pf, now_us);
 	if (!due_us)
 		due_us = wants_ripen(pf, now_us);
 	if (due_us && due_us - now_us < wait_us)
 		wait_us = due_us - now_us;
+	if (mentions)
+		wait_us = 0;
 	/* By a timer, even if at once: libevent would run an event that
 	 * activates itself again before it looks at any socket. */
 	if (wait_us != PUMP_RESTS)
@@ -393,11 +496,18 @@ static bool make_parts(struct prefetch *pf)
 	pf->notes = calloc(1, sizeof(*pf->notes));
 	pf->predictor = predictor_new(&po);
 	pf->patterns = pattern_open(pf);
+	pf->kinds = kinds_new();
+	pf->mentions = mention_open(pf);
+	pf->walks = walk_open();
 	pf->budget = budget_new(pf->p.link, &pf->p.config->prefetch_rate);
 	pf->hold = hold_new();
+	pf->waste = waste_new();
 	pf->ev = evtimer_new(pf->p.base, on_turn, pf);
-	return pf->notes && pf->predictor && pf->patterns && pf->budget &&
-	       pf->hold && pf->ev && session_open(pf);
+	if (pf->waste)
+		waste_set_share(pf->waste, pf->p.config->prefetch_waste);
+	return pf->notes && pf->predictor && pf->patterns && pf->kinds &&
+	       pf->mentions && pf->walks && pf->budget && pf->hold &&
+	       pf->waste && pf->ev && session_open(pf);
 }
 
 struct prefetch *prefetch_new(const struct prefetch_params *p)
@@ -439,7 +549,11 @@ void prefetch_free(struct prefetch *pf)
 		event_free(pf->ev);
 	budget_free(pf->budget);
 	hold_free(pf->hold);
+	waste_free(pf->waste);
+	mention_close(pf->mentions);
 	patterns_free(pf->patterns);
+	kinds_free(pf->kinds);
+	walk_close(pf->walks);
 	predictor_free(pf->predictor);
 	free(pf->notes);
 	free(pf);
@@ -450,19 +564,24 @@ void prefetch_set_config(
 {
 	pf->p.config = config;
 	budget_set_cap(pf->budget, &config->prefetch_rate);
+	waste_set_share(pf->waste, config->prefetch_waste);
 	session_configure(pf);
 }
 
 void prefetch_get_stats(const struct prefetch *pf, struct prefetch_stats *st)
 {
+	struct waste_status waste;
 	struct predictor_stats ps;
 
+	waste_now(pf, &waste);
 	predictor_get_stats(pf->predictor, &ps);
 	*st = (struct prefetch_stats){.wants = pf->nwants,
 	    .flights = pf->flights.n,
 	    .flight_bytes = budget_inflight_bytes(pf->budget),
 	    .flight_bytes_max = budget_inflight_max_bytes(pf->budget),
 	    .window_bytes = budget_window_bytes(pf->budget),
+	    .waste_bytes = waste.unused_bytes,
+	    .waste_limit_bytes = waste.limit_bytes,
 	    .memory_bytes = ps.memory_bytes,
 	    .objects = ps.objects};
 }

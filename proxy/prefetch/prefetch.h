@@ -16,11 +16,13 @@
  *    accesses ahead) and needs (name, absence, attributes, rights, first bytes,
  *    later parts, listing). The predictor looks three round trips ahead.
  * 3. Wanted (prefetch_want.c): a want for each object and credential, in one
- *    of ten lanes by its lead.
+ *    of ten lanes by its lead, and by how unlikely it is.
  * 4. A step (prefetch_step.c): what is missing next, and whether it is worth a
  *    call (prefetch_worth.c): p (round trip + wire time) against (1 - p) (wire
- *    time + a quarter of a round trip), the latter weighed by the queue on the
- *    link.
+ *    time + a quarter of a round trip), the latter weighed by what stands on
+ *the link: next to nothing where it is idle. And p has to be the higher, the
+ *    more has come ahead and was not used (waste.h). What costs too much now
+ *    waits behind all others.
  * 5. Sent (flight.c), when nobody holds it back (hold.h), the link has spare
  *    capacity (budget.h) and no call
  *    of a client waits for a connection; with a credential that was seen since
@@ -86,6 +88,10 @@ void prefetch_set_config(
  * in a later turn of the loop, when the reply has gone out. */
 void prefetch_observe(struct prefetch *pf, const struct observe_call *call);
 
+/* The server is being asked for GETATTR or ACCESS: what follows that may be
+ * asked beside it. `call` is as far as it is known. */
+void prefetch_begins(struct prefetch *pf, const struct observe_call *call);
+
 struct predictor *prefetch_predictor(struct prefetch *pf);
 /* Gives a file to one that had none. What the file holds is added to what was
  * learned. May block for as long as reading it takes. */
@@ -126,6 +132,8 @@ struct prefetch_stats {
 	uint64_t flight_bytes;
 	uint64_t flight_bytes_max;
 	uint64_t window_bytes;
+	uint64_t waste_bytes; /* waste.h */
+	uint64_t waste_limit_bytes;
 	size_t memory_bytes; /* of what is learned */
 	size_t objects;
 };

@@ -6,7 +6,8 @@
 #include "prefetch/prefetch_private.h"
 
 enum {
-	EXTENTS = 32, /* of a file, at most, from the predictor */
+	PIECES_MAX = 64, /* in one turn */
+	EXTENTS = 32,    /* of a file, at most, from the predictor */
 	/* Of a file that was never read, however much is read first of others.
 	 */
 	FIRST_MAX = 131072,
@@ -81,18 +82,24 @@ static uint32_t have(const struct turn *t, uint64_t offset, uint32_t len)
 	return rd.len;
 }
 
+/* How many bytes from there on are under way, whoever sent for them. */
+static uint32_t coming(const struct turn *t, uint64_t offset, uint32_t len)
+{
+	struct fetch_about a = {.object = node_key(t->node),
+	    .proc = NFSPROC3_READ,
+	    .cred = t->w->cred->id,
+	    .from = offset,
+	    .to = offset + len};
+
+	return (uint32_t)(fetch_under_way_to(t->pf->p.fetch, &a) - offset);
+}
+
 static bool read_piece(struct turn *t, uint64_t offset, uint32_t len)
 {
 	union nfs_args args = {
 	    .read = {.file = node_fh(t->node), .offset = offset, .count = len}};
-	struct fetch_about about;
 
-	about =
-	    fetch_about_call(nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_READ),
-		&args, t->w->cred->id);
-	if (fetch_under_way(t->pf->p.fetch, &about))
-		return true;
-	if (!turn_worth(t, len))
+	if (!want_worth(t->pf, (double)t->w->data_p, len))
 		return true;
 	if (turn_too_early(t, t->node))
 		return false;
@@ -135,9 +142,15 @@ static size_t extents(const struct turn *t, struct predictor_extent *ext)
 	if (w->needs & PREDICTOR_NEEDS_EXTENTS)
 		return predictor_extents(
 		    t->pf->predictor, w->object, ext, EXTENTS);
-	return w->session && w->read_bytes > first
-		   ? one_extent(ext, first, w->read_bytes - first)
-		   : 0;
+	if (w->session)
+		return w->read_bytes > first
+			   ? one_extent(ext, first, w->read_bytes - first)
+			   : 0;
+	/* Nobody has read it yet: as files of its kind are read. */
+	if (w->first_bytes == 0 && t->node->size > first &&
+	    kind_wants_rest(t->w, t->node->size, t->node->size - first))
+		return one_extent(ext, first, t->node->size - first);
+	return 0;
 }
 
 bool turn_read(struct turn *t)
@@ -147,9 +160,18 @@ bool turn_read(struct turn *t)
 	size_t n = extents(t, ext);
 	uint64_t offset;
 	uint32_t len, had;
+	unsigned looks = 0;
 
 	while (next_piece(t, ext, n, &offset, &len)) {
+		/* Of a large file that is cached, many pieces pass. */
+		if (looks++ == PIECES_MAX) {
+			w->steps--;
+			t->more = true;
+			return false;
+		}
 		had = have(t, offset, len);
+		if (had == 0)
+			had = coming(t, offset, len);
 		if (had == 0 && !read_piece(t, offset, len))
 			return false;
 		w->into += had ? had : len;

@@ -83,6 +83,14 @@ static void listing_missed(
 		(void)want_add(pf, seen->cred, &pred, now_us);
 }
 
+/* Whoever has missed so many names will hardly stop just now. */
+static float p_again(unsigned misses)
+{
+	float p = (float)misses / ((float)misses + 0.2f);
+
+	return p > P_AGAIN ? p : P_AGAIN;
+}
+
 void dir_missed(
     struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us)
 {
@@ -102,7 +110,7 @@ void dir_missed(
 	misses = ++recent(pf, pred.object, now_us)->misses;
 	if (misses < 2 && names_known(pf, seen->cred, pred.object, now_us))
 		return;
-	pred.p = misses < 2 ? P_ENTERED : P_AGAIN;
+	pred.p = misses < 2 ? P_ENTERED : p_again(misses);
 	w = want_add(pf, seen->cred, &pred, now_us);
 	/* It is taken to go on for as long as it has: this miss may be the
 	 * last one. */

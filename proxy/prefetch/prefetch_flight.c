@@ -4,22 +4,6 @@
 
 #include "prefetch/prefetch_private.h"
 
-/* How likely a listing is still wanted once some pages of it have come. */
-#define P_BEGUN 0.9f
-
-/* The next page is a want like others, and waits for its turn. */
-static void want_listing(struct pf_flight *fl)
-{
-	struct prediction pred = {.object = fl->object,
-	    .needs = PREDICTOR_NEEDS_LISTING,
-	    .p = P_BEGUN,
-	    .lead = 1};
-	struct want *w = want_add(fl->pf, fl->fl.cred, &pred, fl->pf->now_us);
-
-	if (w)
-		w->listed = false;
-}
-
 /* If a directory has changed, nothing is known any more of the names in it, or
  * of those that were absent: its listing brings all that back. */
 static void after_confirm(struct pf_flight *fl, struct node *node)
@@ -30,10 +14,13 @@ static void after_confirm(struct pf_flight *fl, struct node *node)
 	    attrcache_type(fl->pf->p.caches->attr, node) != NF3DIR)
 		return;
 	x = attrcache_ext(fl->pf->p.caches->attr, node);
-	if (!x || x->generation == fl->generation || x->nchildren == 0)
+	if (!x || x->nchildren == 0 ||
+	    attrcache_generation(fl->pf->p.caches->attr, node) ==
+		fl->generation)
 		return;
 	if (listing_worth(fl->pf, 2, x->nchildren * ENTRY_BYTES))
-		want_listing(fl);
+		listing_goes_on(
+		    fl->pf, fl->fl.cred, fl->object, fl->pf->now_us);
 }
 
 /* How far a listing has come. */
@@ -77,7 +64,7 @@ static void read_listing_on(struct pf_flight *fl, struct node *dir, bool longer)
 	if (listing_complete(l))
 		prefetch_listed(pf, fl->fl.cred, dir);
 	else if (longer)
-		want_listing(fl);
+		listing_goes_on(pf, fl->fl.cred, fl->object, pf->now_us);
 }
 
 static void after_reply(struct pf_flight *fl, const struct list_mark *before)
@@ -91,6 +78,8 @@ static void after_reply(struct pf_flight *fl, const struct list_mark *before)
 		read_listing_on(fl, node, brought_entries(fl, before));
 	else
 		after_confirm(fl, node);
+	if (attrcache_type(fl->pf->p.caches->attr, node) == NF3DIR)
+		mention_rights(fl->pf, fl->object);
 }
 
 static void count_error(struct pf_flight *fl, nfsstat3 status, uint64_t now_us)
@@ -130,6 +119,8 @@ static void on_reply(struct flight *f, enum reply_kind kind,
 {
 	struct pf_flight *fl = (struct pf_flight *)f;
 
+	if (kind != REPLY_NONE && fl->bounded)
+		waste_ahead(fl->pf->waste, up->rec->len, now_us);
 	if (kind == REPLY_RESULTS)
 		flight_learn(fl, res, up, now_us);
 	else if (kind != REPLY_NONE)
@@ -149,6 +140,7 @@ bool pf_flight_start(const struct want *w, struct node *node, uint32_t proc,
 		return false;
 	fl->pf = pf;
 	fl->fl.asked = want_is_asked(w);
+	fl->bounded = want_is_bounded(w);
 	flight_set_args(&fl->fl, args);
 	if (proc == NFSPROC3_LOOKUP) {
 		memcpy(fl->name, args->dirop.name.data, args->dirop.name.len);

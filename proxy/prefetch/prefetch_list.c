@@ -19,8 +19,9 @@ enum {
 	/* What a reply has beside its entries (RFC 1813 section 3.3.17):
 	 * status, post_op_attr, cookieverf, the end; and some room. */
 	PAGE_HEAD = 4 + 88 + 8 + NFS3_DIRLIST_END_SIZE + 100,
-	PAGE_MAX = 8192,      /* bytes that are asked for at once */
-	WINDOW_PARTS = 4,     /* of the budget's window, a page is one */
+	PAGE_MAX = 65536,     /* bytes that are asked for at once */
+	LINK_PARTS = 3,       /* of what the link holds, a page is one … */
+	WINDOW_PARTS = 4,     /* … or of the budget's window */
 	LISTING_BYTES = 2048, /* of a directory of one block, never listed */
 	DIR_BLOCK = 4096,
 	LOOK = 16, /* entries that stand for all of a listing */
@@ -78,6 +79,34 @@ uint32_t listing_page(struct caches *c, struct node *dir, struct listing *l,
 
 /* ---- calls ------------------------------------------------------------ */
 
+/* How likely a listing is still wanted once some pages of it have come. */
+#define P_BEGUN 0.9f
+
+void listing_goes_on(
+    struct prefetch *pf, struct pf_cred *cred, uint64_t dir, uint64_t now_us)
+{
+	struct prediction pred = {.object = dir,
+	    .needs = PREDICTOR_NEEDS_LISTING,
+	    .p = P_BEGUN,
+	    .lead = 1};
+	struct want *w = want_add(pf, cred, &pred, now_us);
+
+	if (w)
+		w->listed = false;
+}
+
+void listing_read(struct prefetch *pf, struct pf_cred *cred, struct node *dir,
+    uint64_t now_us)
+{
+	struct listing *l =
+	    listcache_find(pf->p.caches->lists, dir, cred->id, true);
+
+	if (l && !listing_complete(l) &&
+	    listing_binding(l).generation ==
+		attrcache_generation(pf->p.caches->attr, dir))
+		listing_goes_on(pf, cred, node_key(dir), now_us);
+}
+
 /* What its listing takes. Of a directory that was never listed, the size tells:
  * an entry has about 40 bytes on a server's disk, and four times as much in a
  * reply; the first block is there for few entries, too. */
@@ -93,13 +122,22 @@ static uint64_t listing_bytes(const struct turn *t, struct node *dir)
 	return bytes > least ? bytes : least;
 }
 
-/* While the link's rate is not known, the window says what it carries. */
+/*
+ * While the link's rate is not known, the window says what it carries. Pages
+ * come one after the other, a round trip each: so each is a third of what the
+ * link holds. A client's reply that comes behind one waits a third of a round
+ * trip at most.
+ */
 static uint64_t page_bytes(const struct prefetch *pf)
 {
 	uint64_t unit = linkest_unit_bytes(pf->p.link);
+	uint64_t rate = linkest_rate_Bps(pf->p.link);
 	uint64_t part = budget_window_bytes(pf->budget) / WINDOW_PARTS;
 
-	if (linkest_rate_Bps(pf->p.link) == 0 && part > unit)
+	if (rate > 0)
+		part =
+		    rate * linkest_srtt_us(pf->p.link) / 1000000 / LINK_PARTS;
+	if (part > unit)
 		unit = part;
 	return unit < PAGE_MAX ? unit : PAGE_MAX;
 }

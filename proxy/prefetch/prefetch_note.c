@@ -6,6 +6,9 @@
 /* What was not used within this time counts as fetched in vain. */
 enum { JUDGED_US = 10000000 };
 
+/* What is less likely, and came in vain, is not confirmed again. */
+#define P_RENEWED 0.7f
+
 static uint16_t *head_of(struct notes *n, uint64_t object)
 {
 	return &n->heads[object % NOTES];
@@ -36,11 +39,28 @@ static void count_bytes(
 	x->counted = x->bytes;
 }
 
+/* For waste.h, as far as that bounds it. */
+static void in_vain(struct prefetch *pf, struct note *x)
+{
+	if (x->source == PREDICTOR_FROM_SESSION || x->source == NOTE_FROM_HINT)
+		return;
+	waste_unused(pf->waste, x->bytes - x->counted, pf->now_us);
+	x->in_vain += x->bytes - x->counted;
+}
+
+/* It is used after all. */
+static void unjudge(struct prefetch *pf, struct note *x)
+{
+	waste_used(pf->waste, x->in_vain, pf->now_us);
+	x->in_vain = 0;
+}
+
 static void judge(struct prefetch *pf, struct note *x)
 {
 	if (x->state != NOTE_READY)
 		return;
 	x->state = NOTE_UNUSED;
+	in_vain(pf, x);
 	metrics_add(pf->p.metrics, METRICS_PREFETCH_UNUSED, 1);
 	count_bytes(pf, x, METRICS_PREFETCH_UNUSED_BYTES);
 	/* The user of a session may come to it after any pause. */
@@ -74,6 +94,16 @@ static struct note *note_new(struct prefetch *pf, uint64_t object)
 	return x;
 }
 
+bool note_came_in_vain(const struct note *x, const struct prediction *pred)
+{
+	bool guess = pred->source == PREDICTOR_FROM_NAMES ||
+		     pred->source >= PREDICTOR_SOURCES;
+
+	return x && guess && pred->p < P_RENEWED &&
+	       (x->state == NOTE_READY || x->state == NOTE_UNUSED) &&
+	       !(pred->needs & ~x->needs);
+}
+
 void note_predicted(struct prefetch *pf, const struct prediction *pred,
     uint32_t uid, uint64_t now_us)
 {
@@ -82,12 +112,13 @@ void note_predicted(struct prefetch *pf, const struct prediction *pred,
 	if (!x)
 		x = note_new(pf, pred->object);
 	/* Of what is under way, or there and not used yet, the note stays. */
-	if (x->state == NOTE_ASKED || x->state == NOTE_READY)
+	if (x->state == NOTE_ASKED || x->state == NOTE_READY ||
+	    note_came_in_vain(x, pred))
 		return;
 	x->state = NOTE_WANTED;
 	x->uid = uid;
 	x->us = now_us;
-	x->bytes = x->counted = 0;
+	x->bytes = x->counted = x->in_vain = 0;
 	x->p = pred->p;
 	x->lead = pred->lead;
 	x->source = pred->source;
@@ -126,12 +157,28 @@ void note_bytes(struct prefetch *pf, uint64_t object, uint64_t bytes)
 		x->bytes += (uint32_t)bytes;
 }
 
+void note_name_used(struct prefetch *pf, uint64_t dir)
+{
+	struct note *x = note_find(pf, dir);
+
+	if (!x)
+		return;
+	if (x->state == NOTE_UNUSED)
+		unjudge(pf, x);
+	else if (x->state == NOTE_READY)
+		count_bytes(pf, x, METRICS_PREFETCH_USED_BYTES);
+}
+
 void note_used(struct prefetch *pf, uint64_t object, uint32_t uid, bool late,
     bool missed, uint64_t now_us)
 {
 	struct note *x = note_find(pf, object);
 
-	if (!x || (x->state != NOTE_ASKED && x->state != NOTE_READY))
+	if (!x)
+		return;
+	if (x->state == NOTE_UNUSED && !missed)
+		unjudge(pf, x);
+	if (x->state != NOTE_ASKED && x->state != NOTE_READY)
 		return;
 	late = late || x->state == NOTE_ASKED;
 	/* The server was asked all the same: only part of it was there. */
@@ -178,7 +225,10 @@ const char *note_source_name(uint8_t source)
 	    [PREDICTOR_FROM_NAMES] = "names",
 	    [PREDICTOR_FROM_SESSION] = "session",
 	    [NOTE_FROM_PATTERN] = "pattern",
-	    [NOTE_FROM_HINT] = "hint"};
+	    [NOTE_FROM_HINT] = "hint",
+	    [NOTE_FROM_MENTION] = "mention",
+	    [NOTE_FROM_WALK] = "walk",
+	    [NOTE_FROM_KIND] = "kind"};
 
 	return names[source];
 }

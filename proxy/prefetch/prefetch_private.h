@@ -9,11 +9,15 @@
  *	prefetch_data.c     the bytes of a file
  *	prefetch_flight.c   the calls of wants
  *	hold.c              whether any may go out: pauses, metered links
+ *	waste.c             what of it was not used
  *	prefetch_dir.c      what a miss says of its directory
  *	prefetch_habit.c    what follows a lookup
+ *	prefetch_kind.c     the rest of files, by their kind (kinds.h)
  *	prefetch_list.c     listings of directories
+ *	prefetch_walk.c     what comes next where somebody goes through a tree
  *	prefetch_pattern.c  what follows reads of a file
  *	prefetch_session.c  what sessions use
+ *	prefetch_mention.c  what data that came mentions
  *	prefetch_note.c     what became of it
  *	prefetch_show.c     … and what is under way, in rows
  *	prefetch_cred.c     credentials that were seen
@@ -34,16 +38,20 @@
 #include "prefetch/flight.h"
 #include "prefetch/hold.h"
 #include "prefetch/prefetch.h"
+#include "prefetch/prefetch_mention.h"
 #include "prefetch/want.h"
+#include "prefetch/waste.h"
 
 struct event;
+struct kinds;
 struct patterns;
+struct walks;
 struct predictor_snapshot;
 
 /* The bounds on what is kept, of one server. */
 enum {
 	PF_HABITS = 64,  /* kinds of names, of a credential */
-	PF_LOOKED = 256, /* lookups that nothing followed yet */
+	PF_LOOKED = 256, /* objects that were not read or entered yet */
 	PF_SESSIONS = 8, /* that go on at the same time */
 	WANTS_MAX = 4096,
 	WANT_BUCKETS = 4096,
@@ -63,33 +71,45 @@ enum {
 	 * bytes of files that are up to four times as far ahead.
 	 */
 	WANT_TAIL_LANES = 2,
-	WANT_LANES = 11,
-	WANT_LANE_JOBS = WANT_LANES - 1, /* the last one */
+	/* … and what is unlikely, so many at most. */
+	WANT_ODDS_LANES = 3,
+	WANT_LANE_JOBS = 10,
+	/* Behind all others, those that cost too much now. */
+	WANT_LANE_DEAR,
+	WANT_LANES,
+	/* Between two looks at what costs too much just now. */
+	DEAR_US = 20000,
 	/* What an entry takes in a reply to READDIRPLUS, about: attributes,
 	 * a handle, and a name of ordinary length. */
 	ENTRY_BYTES = 170,
 };
 
 /* How often names of one kind were looked up, and how often the object was read
- * or entered after that. */
+ * or entered after that; or GETATTR or ACCESS in place of the lookup. */
 struct pf_habit {
 	uint16_t looked, followed;
 };
 
-/* A lookup that nothing followed yet. */
+/* What an open may begin with. */
+enum pf_begun { PF_BY_LOOKUP, PF_BY_GETATTR, PF_BY_ACCESS, PF_BEGUN };
+
+/* An object that was looked up, and nothing followed yet. */
 struct pf_looked {
 	uint64_t object; /* 0: none */
 	uint32_t cred;
 	uint8_t kind;
+	uint8_t begun; /* a bit for each enum pf_begun */
 };
 
 /* A credential as a client sent it to this daemon, and what its user does. */
 struct pf_cred {
 	TAILQ_ENTRY(pf_cred) link; /* the one used last comes first */
 	unsigned refs;
-	struct pf_habit habits[PF_HABITS];
+	struct pf_habit habits[PF_BEGUN][PF_HABITS];
 	uint32_t id; /* caches_cred() */
 	uint32_t uid;
+	/* The share of its last accesses that history had foretold. */
+	float familiar;
 	uint32_t session;       /* that it is in; 0: none that is known */
 	uint64_t session_bytes; /* that were asked ahead for the session */
 	struct rpc_cred cred;
@@ -114,19 +134,26 @@ struct want {
 	uint64_t born_us;
 	uint64_t order;       /* grows with each want that comes into a lane */
 	uint64_t due_us;      /* in `later`: when its turn comes again */
-	float p;              /* the probability that it will be used */
+	float p;              /* the probability that it will be used … */
+	float data_p;         /* … and that its data will be read */
 	uint32_t first_bytes; /* that are read first; 0: not known */
 	uint64_t read_bytes;  /* that a session reads from the beginning */
+	/* How likely it is read on by its kind; 0: that does not matter. And
+	 * how many bytes of that spare a round trip. */
+	float rest_p;
+	uint32_t rest_bytes;
 	/* Calls that the listing will spare; 0: it will be read itself. */
 	uint32_t calls_spared;
 	uint8_t needs;     /* PREDICTOR_NEEDS_… */
 	uint8_t base_lane; /* where it belongs by its lead … */
 	uint8_t lane;      /* … and where it is, which differs for a tail */
 	uint8_t steps;     /* turns that it had */
+	bool dear;         /* it costs more than it is worth, just now */
 	bool tail;         /* its first bytes are there, or asked for */
 	bool queued;       /* in a lane */
 	bool delayed;      /* in `later` */
 	bool listed;       /* the listing that it needs was asked for */
+	bool led;          /* trails or the graph say that it will be used */
 	bool planned;      /* a session says that it will be used … */
 	bool session;      /* … and nothing else does */
 	bool far_off;      /* what is confirmed now is too old by its use */
@@ -134,12 +161,12 @@ struct want {
 	/* A range: nothing else of the file is wanted. Else `count` is 0. */
 	uint64_t offset;
 	uint32_t count;
-	uint8_t source; /* of a range: enum note_source */
+	uint8_t source; /* of a range or a name: enum note_source */
 	/* A name in `parent` that is to be looked up; else NULL. */
 	const char *name;
 	uint8_t name_len;
 	struct want_owner *owner; /* NULL: nobody */
-	uint64_t blocked_turn;    /* of a job: when it was last; 0: never */
+	uint64_t blocked_turn;    /* the pump's, when it last was; 0: never */
 	/* Which bytes come next: of which extent (0: the first bytes of the
 	 * file), in which of its repetitions, and where in that. */
 	uint16_t extent;
@@ -162,6 +189,7 @@ struct pf_flight {
 	uint64_t object;
 	uint32_t generation;      /* of the object, before the call … */
 	bool known;               /* … if anything was known of it then */
+	bool bounded;             /* waste.h counts it */
 	char name[NFS3_NAME_MAX]; /* LOOKUP */
 };
 
@@ -190,6 +218,7 @@ struct note {
 	uint64_t us; /* of the last change */
 	uint32_t bytes;
 	uint32_t counted; /* of them, as used or not */
+	uint32_t in_vain; /* … and in waste.h, as unused */
 	float p;
 	uint32_t lead;
 	/* The user whose calls led to it; NOTE_UID_NONE once another one has
@@ -214,8 +243,10 @@ struct pf_seen {
 	struct pf_cred *cred;
 	uint64_t dir;     /* a directory whose listing came; 0: none */
 	uint64_t mounted; /* a file system, as observe_mount() has it */
+	char name[32];    /* that was looked up; "": none, or a longer one */
 	bool late;
 	bool missed;
+	bool begins; /* it is not answered yet */
 };
 
 /* What was asked for in one directory within a short time. */
@@ -231,8 +262,12 @@ struct prefetch {
 	char path[PATH_MAX];
 	struct predictor *predictor;
 	struct patterns *patterns;
+	struct kinds *kinds;          /* NULL in tests */
+	struct pf_mentions *mentions; /* NULL in tests */
+	struct walks *walks;          /* NULL in tests */
 	struct budget *budget;
 	struct hold *hold;
+	struct waste *waste;
 	struct event *ev; /* the pump */
 	struct event *ev_save;
 	bool active;     /* `ev` is about to run */
@@ -251,7 +286,10 @@ struct prefetch {
 	struct want_queue spare; /* allocated, and of no use now */
 	struct want_list wants[WANT_BUCKETS];
 	uint64_t turn; /* of the pump, counted */
-	/* Jobs are neither among those queued nor among the wants. */
+	/* Before this nobody looks again at what costs too much. */
+	uint64_t dear_us;
+	/* Jobs are neither among those queued nor among the wants; nor are
+	 * wants that cost too much now among those queued. */
 	unsigned nqueued, nwants, nmade;
 	uint64_t orders;              /* the last `order` of a want */
 	struct flights flights;       /* of wants */
@@ -259,6 +297,7 @@ struct prefetch {
 	struct flight_list under_way; /* all of them, the last one first */
 	struct notes *notes;
 	uint32_t first_read_bytes; /* how much is read first of files */
+	uint64_t opened;           /* the file that was opened or read last */
 	struct pf_dir dirs[DIRS];  /* by key */
 	struct pf_looked looked[PF_LOOKED];
 	struct pf_cred *sessions[PF_SESSIONS]; /* in a session; then NULL */
@@ -281,7 +320,7 @@ bool prefetch_want(struct prefetch *pf, struct pf_cred *cred,
     const struct prediction *pred, uint64_t now_us);
 /* A listing of the directory came for the credential. */
 void prefetch_listed(
-    struct prefetch *pf, const struct pf_cred *cred, struct node *dir);
+    struct prefetch *pf, struct pf_cred *cred, struct node *dir);
 
 /* prefetch_cred.c */
 /* The reference is the list's: take one of your own. NULL without memory. */
@@ -314,6 +353,12 @@ bool want_begins_tail(struct want *w);
  * where nothing is known to follow. */
 struct want *want_rest(struct prefetch *pf, struct pf_cred *cred,
     uint64_t object, uint64_t now_us);
+/* The same, where it is not the predictor that knows it. */
+struct want *want_more(struct prefetch *pf, struct pf_cred *cred,
+    uint64_t object, uint64_t now_us);
+/* The file is opened, or read: what follows in others, as far as only their
+ * kinds say so, goes behind what follows in this one. */
+void want_opened(struct prefetch *pf, struct pf_cred *cred, uint64_t object);
 /* Whether somebody has asked for it, and it was not predicted. */
 bool want_is_asked(const struct want *w);
 /* Not before a grain of the server's clock has passed. */
@@ -326,9 +371,19 @@ void wants_free(struct prefetch *pf);
 /* It has its next turn when the call is over. False where there is none. */
 bool want_watch(struct want *w, const struct fetch_about *about);
 
+/* It costs too much now: it goes behind all others; or no more. */
+void want_put_off(struct want *w, bool off);
+
 /* prefetch_worth.c */
-/* Whether what is used with probability `p` is worth a reply of `bytes`. */
+/* Whether what is used with probability `p` is worth a reply of `bytes`, when
+ * nobody else wants the link: else it need not be queued at all. */
 bool want_worth(const struct prefetch *pf, double p, uint64_t bytes);
+/* Whether a call of the want that is used with probability `p` is worth it now.
+ */
+bool want_pays(const struct want *w, double p, uint64_t bytes);
+/* Whether waste.h bounds the want. */
+bool want_is_bounded(const struct want *w);
+void waste_now(const struct prefetch *pf, struct waste_status *st);
 /* Whether a listing of `bytes` is worth it where it spares so many calls. */
 bool listing_worth(const struct prefetch *pf, uint32_t calls, uint64_t bytes);
 
@@ -345,6 +400,7 @@ struct turn {
 	unsigned sent;  /* calls that went out */
 	bool blocked;   /* the link had no room for one */
 	bool more;      /* its lane is another one from now on */
+	bool dear;      /* … or it costs too much now */
 	bool held;      /* … or nothing may be sent ahead now (hold.h) */
 	bool too_early; /* what came now would be bound for a moment only */
 };
@@ -380,6 +436,14 @@ bool turn_list(struct turn *t, struct node *dir);
 /* Whether the listing can go out from here: its names hold, and most of the
  * entries' attributes are fresh. */
 bool turn_listing_good(const struct turn *t, struct node *dir);
+/* The next page of a listing of which some have come is wanted. */
+void listing_goes_on(
+    struct prefetch *pf, struct pf_cred *cred, uint64_t dir, uint64_t now_us);
+/* A client has read some of a listing. What has not come yet is wanted, if it
+ * came with attributes: a client that asks for the names alone further on will
+ * look them up, or open what they lead to. */
+void listing_read(struct prefetch *pf, struct pf_cred *cred, struct node *dir,
+    uint64_t now_us);
 /*
  * From `span->to` on, the next entries that are not fresh: `span` becomes the
  * cookie behind which they begin, and that of the last of them. Returns the
@@ -407,9 +471,30 @@ bool dir_loose(struct prefetch *pf, const struct pf_cred *cred,
  * them all, is worth more than one call each. */
 bool dir_groups(struct prefetch *pf, const struct node *dir, uint64_t now_us);
 
+/* prefetch_walk.c */
+/* NULL without memory; of walk_close(). */
+struct walks *walk_open(void);
+void walk_close(struct walks *ws);
+/* A client came to a directory, perhaps. */
+void walk_seen(
+    struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us);
+/* The listing of a directory is known whole. */
+void walk_listed(struct prefetch *pf, struct pf_cred *cred, struct node *dir,
+    uint64_t now_us);
+
 /* prefetch_habit.c */
 /* May want what the object of a lookup will need. */
 void habit_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us);
+/* The same of a call that the server is being asked. */
+void habit_begins(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us);
+
+/* prefetch_kind.c */
+/* A READ was answered: may want what follows. */
+void kind_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us);
+/* Whether the `rest_bytes` of a file that stand behind its beginning may be
+ * worth it; then the want says how much. False where it was read before, as it
+ * will be read then. */
+bool kind_wants_rest(struct want *w, uint64_t size_bytes, uint64_t rest_bytes);
 
 /* prefetch_session.c */
 bool session_open(struct prefetch *pf);
@@ -429,6 +514,10 @@ void pattern_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us);
 
 /* prefetch_note.c */
 struct note *note_find(const struct prefetch *pf, uint64_t object);
+/* Whether all of it came ahead lately, and nobody used it. By the time of its
+ * use, if that ever comes, it may have to be confirmed: but whoever guesses may
+ * guess so again and again. `x` may be NULL. */
+bool note_came_in_vain(const struct note *x, const struct prediction *pred);
 /* Nothing has become of it yet: it is wanted, or asked for, or has come. */
 bool note_is_ahead(const struct note *x);
 void note_tell(
@@ -445,6 +534,9 @@ void note_bytes(struct prefetch *pf, uint64_t object, uint64_t bytes);
  * asked for it all the same. */
 void note_used(struct prefetch *pf, uint64_t object, uint32_t uid, bool late,
     bool missed, uint64_t now_us);
+/* A name in the directory was answered from the caches: its listing is of use.
+ */
+void note_name_used(struct prefetch *pf, uint64_t dir);
 /* What was not used for too long counts as unused. */
 void notes_age(struct prefetch *pf, uint64_t now_us);
 

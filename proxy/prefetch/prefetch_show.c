@@ -103,8 +103,10 @@ static size_t list_wants(const struct prefetch *pf, uint32_t uid,
 	const struct want *w;
 	unsigned looked = 0;
 
-	for (int i = 0; i < WANT_LANE_JOBS; i++)
+	for (int i = 0; i < WANT_LANES; i++)
 		TAILQ_FOREACH (w, &pf->lanes[i], link) {
+			if (i == WANT_LANE_JOBS)
+				break;
 			if (n == PREFETCH_SHOW_MAX || looked++ == WANTS_LOOKED)
 				return n;
 			if (may_see(uid, w->cred))

@@ -90,9 +90,14 @@ bool turn_send(struct turn *t, struct node *node, uint32_t proc,
     const union nfs_args *args, uint64_t bytes)
 {
 	struct prefetch *pf = t->pf;
+	double p = (double)(proc == NFSPROC3_READ ? t->w->data_p : t->w->p);
 
 	if (!hold_lets(pf->hold, want_is_asked(t->w), bytes, t->now_us)) {
 		t->held = true;
+		return false;
+	}
+	if (!want_pays(t->w, p, bytes)) {
+		t->dear = true;
 		return false;
 	}
 	if (!budget_may(pf->budget, bytes, t->now_us, t->wait_us)) {
@@ -102,7 +107,9 @@ bool turn_send(struct turn *t, struct node *node, uint32_t proc,
 	note_set(pf, t->w->object, NOTE_ASKED, t->now_us);
 	if (!pf_flight_start(t->w, node, proc, args, bytes))
 		return false;
+	budget_likely(pf->budget, bytes, p);
 	t->sent++;
+	want_put_off(t->w, false);
 	if (t->w->session) {
 		t->w->cred->session_bytes += bytes;
 		metrics_add(pf->p.metrics, METRICS_SESSION_BYTES, bytes);
@@ -207,6 +214,11 @@ static bool is_read(const struct turn *t)
 	       (t->node->flags & NODE_ATTRS);
 }
 
+static bool step_rights(struct turn *t)
+{
+	return turn_confirmed(t, t->node, true) || confirm(t, t->node);
+}
+
 static bool step_node(struct turn *t)
 {
 	uint8_t rights = PREDICTOR_NEEDS_ACCESS | PREDICTOR_NEEDS_DATA;
@@ -215,11 +227,14 @@ static bool step_node(struct turn *t)
 
 	if ((t->w->needs & PREDICTOR_NEEDS_LISTING) && !t->w->listed &&
 	    (t->w->paging || !turn_listing_good(t, t->node))) {
+		/* Whoever enters it asks for its rights first. */
+		if ((t->w->needs & PREDICTOR_NEEDS_ACCESS) && !step_rights(t))
+			return false;
 		if (!turn_list(t, t->node))
 			return false;
 		t->w->listed = true;
 		/* Its attributes come with it, its rights do not. */
-		if (!turn_confirmed(t, t->node, true) && !confirm(t, t->node))
+		if (!step_rights(t))
 			return false;
 	} else if (!fresh && !(t->w->needs & rights)) {
 		return step_name(t);
@@ -243,12 +258,26 @@ static enum step drop(
 	return STEP_DONE;
 }
 
+/* It has its turn when there is nothing else. What makes it dear need not be a
+ * call, whose reply would be heard of. */
+static enum step put_off(struct turn *t)
+{
+	bool again = t->w->dear;
+
+	t->w->steps--;
+	if (!again)
+		metrics_add(t->pf->p.metrics, METRICS_PREFETCH_PUT_OFF, 1);
+	want_put_off(t->w, true);
+	*t->wait_us = DEAR_US;
+	return again ? STEP_BLOCKED : STEP_MORE;
+}
+
 static enum step step_end(struct turn *t)
 {
 	struct want *w = t->w;
 
-	if (w->pending > 0)
-		return STEP_WAITS;
+	/* What else of it can go out soon does not wait for what is under way
+	 * already, which takes a round trip. */
 	if (t->too_early)
 		return STEP_LATER;
 	if (t->blocked) {
@@ -256,10 +285,14 @@ static enum step step_end(struct turn *t)
 		w->steps--;
 		return STEP_BLOCKED;
 	}
-	if (t->held)
-		return drop(t, NOTE_UNLIKELY, METRICS_PREFETCH_HELD);
+	if (t->dear)
+		return put_off(t);
 	if (t->more)
 		return STEP_MORE;
+	if (w->pending > 0)
+		return STEP_WAITS;
+	if (t->held)
+		return drop(t, NOTE_UNLIKELY, METRICS_PREFETCH_HELD);
 	if (!t->node && !w->name && !(w->needs & PREDICTOR_NEEDS_ABSENCE))
 		return drop(t, NOTE_UNKNOWN, METRICS_PREFETCH_UNKNOWN);
 	/* It was its first turn, and nothing was missing. */

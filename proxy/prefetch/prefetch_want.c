@@ -44,10 +44,13 @@ static struct want *want_find(struct prefetch *pf, const struct want_key *k)
 	return NULL;
 }
 
-static uint8_t lane_of(uint32_t lead)
+/* What is half as likely is worth as little as what is twice as far away. */
+static uint8_t lane_of(uint32_t lead, float p)
 {
 	uint8_t lane = 0;
 
+	for (; p < 0.5f && lane < WANT_ODDS_LANES; p *= 2)
+		lane++;
 	while (lead > 1 && lane < WANT_LANE_JOBS - 1 - WANT_TAIL_LANES) {
 		lead /= 2;
 		lane++;
@@ -55,10 +58,27 @@ static uint8_t lane_of(uint32_t lead)
 	return lane;
 }
 
-static struct want *want_new(struct prefetch *pf)
+/* Where there are too many: one that costs too much, or which stands behind
+ * all of that lane, makes room. */
+static void make_room(struct prefetch *pf, uint8_t lane)
 {
-	struct want *w = TAILQ_FIRST(&pf->spare);
+	struct want *w = TAILQ_FIRST(&pf->lanes[WANT_LANE_DEAR]);
 
+	for (int i = WANT_LANE_JOBS - 1; !w && i > lane; i--)
+		w = TAILQ_LAST(&pf->lanes[i], want_queue);
+	if (!w || w->owner)
+		return;
+	metrics_add(pf->p.metrics, METRICS_PREFETCH_CROWDED, 1);
+	want_drop(w);
+}
+
+static struct want *want_new(struct prefetch *pf, uint8_t lane)
+{
+	struct want *w;
+
+	if (pf->nwants == WANTS_MAX)
+		make_room(pf, lane);
+	w = TAILQ_FIRST(&pf->spare);
 	if (w) {
 		TAILQ_REMOVE(&pf->spare, w, link);
 	} else if (pf->nmade < WANTS_MAX) {
@@ -77,17 +97,46 @@ static bool is_job(const struct want *w)
 	return w->lane == WANT_LANE_JOBS;
 }
 
+/* Of those that go before all jobs. */
+static bool is_urgent(const struct want *w)
+{
+	return w->lane < WANT_LANE_JOBS;
+}
+
+static bool is_left(const struct want *w)
+{
+	return w->rest_p > 0 && w->object != w->pf->opened;
+}
+
 static uint8_t want_lane(const struct want *w)
 {
-	/* The tail of what will be used next is as urgent as its beginning. */
-	return w->tail && w->base_lane > 0 ? w->base_lane + WANT_TAIL_LANES
-					   : w->base_lane;
+	if (w->dear)
+		return WANT_LANE_DEAR;
+	/* The tail of what will be used next is as urgent as its beginning;
+	 * where only its kind says that it will be read, until something else
+	 * is opened. */
+	return w->tail && (w->base_lane > 0 || is_left(w))
+		   ? w->base_lane + WANT_TAIL_LANES
+		   : w->base_lane;
 }
 
 static void requeued_forget(struct want *w)
 {
 	if (w->pf->last_requeued[w->lane] == w)
 		w->pf->last_requeued[w->lane] = NULL;
+}
+
+static void want_unqueue(struct want *w)
+{
+	if (w->delayed)
+		TAILQ_REMOVE(&w->pf->later, w, link);
+	w->delayed = false;
+	if (!w->queued)
+		return;
+	requeued_forget(w);
+	TAILQ_REMOVE(&w->pf->lanes[w->lane], w, link);
+	w->queued = false;
+	w->pf->nqueued -= is_urgent(w);
 }
 
 static void want_move(struct want *w)
@@ -97,12 +146,19 @@ static void want_move(struct want *w)
 	if (lane == w->lane)
 		return;
 	if (w->queued) {
-		requeued_forget(w);
-		TAILQ_REMOVE(&w->pf->lanes[w->lane], w, link);
-		TAILQ_INSERT_TAIL(&w->pf->lanes[lane], w, link);
+		want_unqueue(w);
+		w->lane = lane;
+		want_queue(w, false);
+		return;
 	}
 	w->order = ++w->pf->orders;
 	w->lane = lane;
+}
+
+void want_put_off(struct want *w, bool off)
+{
+	w->dear = off;
+	want_move(w);
 }
 
 bool want_begins_tail(struct want *w)
@@ -114,15 +170,29 @@ bool want_begins_tail(struct want *w)
 	return w->lane != was;
 }
 
+/* Who says that a name will be looked up says nothing of its data. */
+static float data_p(const struct prediction *pred)
+{
+	return pred->needs & PREDICTOR_NEEDS_DATA ? pred->p : 0;
+}
+
+static bool is_led(const struct prediction *pred)
+{
+	return pred->source == PREDICTOR_FROM_TRAIL ||
+	       pred->source == PREDICTOR_FROM_GRAPH;
+}
+
 /* The want is predicted again: sooner, or for more. */
 static void want_merge(
     struct want *w, const struct prediction *pred, uint64_t now_us)
 {
-	uint8_t lane = lane_of(pred->lead);
+	uint8_t lane = lane_of(pred->lead, pred->p);
+	bool more = (pred->needs & ~w->needs) || pred->p > w->p;
 
 	w->born_us = now_us;
 	w->steps = 0;
 	w->needs |= pred->needs;
+	w->led |= is_led(pred);
 	w->planned |= pred->source == PREDICTOR_FROM_SESSION;
 	w->session &= pred->source == PREDICTOR_FROM_SESSION;
 	w->far_off &= pred->early;
@@ -131,20 +201,25 @@ static void want_merge(
 		w->parent = pred->parent;
 	if (pred->p > w->p)
 		w->p = pred->p;
+	if (data_p(pred) > w->data_p)
+		w->data_p = data_p(pred);
 	if (pred->first_bytes > w->first_bytes)
 		w->first_bytes = pred->first_bytes;
 	if (pred->read_bytes > w->read_bytes)
 		w->read_bytes = pred->read_bytes;
-	if (lane >= w->base_lane)
-		return;
-	w->base_lane = lane;
-	want_move(w);
+	if (lane < w->base_lane)
+		w->base_lane = lane;
+	want_put_off(w, false);
+	/* What it waits for may be less than what is worth a call now. */
+	if (more && !w->queued && !w->delayed)
+		want_queue(w, false);
 }
 
 static struct want *want_make(struct prefetch *pf, const struct want_key *k,
     const struct prediction *pred, uint64_t now_us)
 {
-	struct want *w = want_new(pf);
+	uint8_t lane = lane_of(pred->lead, pred->p);
+	struct want *w = want_new(pf, lane);
 
 	if (!w) {
 		metrics_add(pf->p.metrics, METRICS_PREFETCH_CROWDED, 1);
@@ -157,13 +232,14 @@ static struct want *want_make(struct prefetch *pf, const struct want_key *k,
 	w->parent = pred->parent;
 	w->born_us = now_us;
 	w->p = pred->p;
+	w->data_p = data_p(pred);
 	w->first_bytes = pred->first_bytes;
 	w->read_bytes = pred->read_bytes;
 	w->needs = pred->needs;
+	w->led = is_led(pred);
 	w->session = w->planned = pred->source == PREDICTOR_FROM_SESSION;
 	w->far_off = pred->early;
-	w->base_lane = lane_of(pred->lead);
-	w->lane = w->base_lane;
+	w->base_lane = w->lane = lane;
 	LIST_INSERT_HEAD(bucket(pf, k), w, hash_link);
 	want_queue(w, false);
 	return w;
@@ -181,18 +257,45 @@ struct want *want_add(struct prefetch *pf, struct pf_cred *cred,
 	return w;
 }
 
+void want_opened(struct prefetch *pf, struct pf_cred *cred, uint64_t object)
+{
+	struct want_key k = {.object = pf->opened, .cred = cred};
+	struct want *w;
+
+	if (object == pf->opened)
+		return;
+	pf->opened = object;
+	w = want_find(pf, &k);
+	if (w)
+		want_move(w);
+}
+
+static struct want *want_following(struct prefetch *pf, struct pf_cred *cred,
+    uint64_t object, uint8_t needs, uint64_t now_us)
+{
+	struct prediction pred = {.object = object,
+	    .needs = PREDICTOR_NEEDS_DATA | needs,
+	    .p = P_REST,
+	    .lead = 1};
+
+	return want_add(pf, cred, &pred, now_us);
+}
+
 struct want *want_rest(
     struct prefetch *pf, struct pf_cred *cred, uint64_t object, uint64_t now_us)
 {
-	struct prediction pred = {.object = object,
-	    .needs = PREDICTOR_NEEDS_DATA | PREDICTOR_NEEDS_EXTENTS,
-	    .p = P_REST,
-	    .lead = 1};
 	struct predictor_extent one;
 
 	if (predictor_extents(pf->predictor, object, &one, 1) == 0)
 		return NULL;
-	return want_add(pf, cred, &pred, now_us);
+	return want_following(
+	    pf, cred, object, PREDICTOR_NEEDS_EXTENTS, now_us);
+}
+
+struct want *want_more(
+    struct prefetch *pf, struct pf_cred *cred, uint64_t object, uint64_t now_us)
+{
+	return want_following(pf, cred, object, 0, now_us);
 }
 
 struct want *want_add_range(struct prefetch *pf, struct pf_cred *cred,
@@ -286,6 +389,7 @@ struct want *want_add_name(struct prefetch *pf, struct pf_cred *cred,
 	if (w) {
 		w->name = n->name;
 		w->name_len = (uint8_t)n->len;
+		w->source = n->source;
 	}
 	return w;
 }
@@ -315,7 +419,7 @@ void want_go_on(struct want_owner *o)
 
 bool want_is_asked(const struct want *w)
 {
-	return w->name || (w->count > 0 && w->source == NOTE_FROM_HINT);
+	return w->source == NOTE_FROM_HINT && (w->name || w->count > 0);
 }
 
 bool want_own(struct want *w, struct want_owner *o)
@@ -361,7 +465,7 @@ void want_queue(struct want *w, bool again)
 	else
 		TAILQ_INSERT_TAIL(lane, w, link);
 	w->queued = true;
-	w->pf->nqueued += !is_job(w);
+	w->pf->nqueued += is_urgent(w);
 }
 
 void want_delay(struct want *w, uint64_t now_us)
@@ -385,24 +489,11 @@ uint64_t wants_ripen(struct prefetch *pf, uint64_t now_us)
 	return 0;
 }
 
-static void want_unqueue(struct want *w)
-{
-	if (w->delayed)
-		TAILQ_REMOVE(&w->pf->later, w, link);
-	w->delayed = false;
-	if (!w->queued)
-		return;
-	requeued_forget(w);
-	TAILQ_REMOVE(&w->pf->lanes[w->lane], w, link);
-	w->queued = false;
-	w->pf->nqueued -= !is_job(w);
-}
-
 struct want *want_next(struct prefetch *pf)
 {
 	struct want *w;
 
-	for (int i = 0; i < WANT_LANES; i++)
+	for (int i = 0; i < WANT_LANE_DEAR; i++)
 		TAILQ_FOREACH (w, &pf->lanes[i], link) {
 			if (is_job(w) && w->blocked_turn &&
 			    w->blocked_turn == pf->turn)
@@ -410,7 +501,13 @@ struct want *want_next(struct prefetch *pf)
 			want_unqueue(w);
 			return w;
 		}
-	return NULL;
+	/* These come round in turn. */
+	w = TAILQ_FIRST(&pf->lanes[WANT_LANE_DEAR]);
+	if (!w || pf->now_us < pf->dear_us ||
+	    (w->blocked_turn && w->blocked_turn == pf->turn))
+		return NULL;
+	want_unqueue(w);
+	return w;
 }
 
 void want_drop(struct want *w)
@@ -453,7 +550,8 @@ static void on_done(struct fetch_watch *watch)
 {
 	struct want *w = watch->ctx;
 
-	if (--w->pending > 0)
+	/* One that is in `later` has its turn when its time has come. */
+	if (--w->pending > 0 || w->queued || w->delayed)
 		return;
 	want_queue(w, true);
 	prefetch_wake(w->pf, w->pf->now_us);

@@ -12,10 +12,30 @@ enum {
 	DEFAULT_RTT_US = 20000,
 };
 
+/* What a call costs whatever its size and whoever else is there: work of the
+ * server's and of this daemon. So where a round trip is shorter than this, on a
+ * LAN, only what is likely is worth a call. */
+#define CALL_US 300
+
 /* A call costs the server and the link this share of a round trip, whatever its
- * size: where its answer is as likely as not to be used it is worth it, where
- * the odds are one in five it is not. */
+ * size … */
 #define CALL_SHARE 0.25
+
+/*
+ * … where the link holds as much as fits on it. Nobody waits for one that is
+ * idle; but the next call may come just after. So of a short reply the odds
+ * have to be one in 25 there, and one in five on a link that is full.
+ */
+#define IDLE_SHARE 0.15
+
+/* A round trip that is so many times the base may be of another route. */
+#define LONGER 4
+
+/* The odds are never better than this. */
+#define P_CERTAIN 0.999
+
+/* Bytes that nobody uses have their price even then (waste.h). */
+#define WASTE_LEAST 0.5
 
 static double rate_Bps(const struct prefetch *pf)
 {
@@ -31,19 +51,89 @@ static double rtt_us(const struct prefetch *pf)
 	return rtt > 0 ? (double)rtt : DEFAULT_RTT_US;
 }
 
+/* What a call that is used spares: the route. A queue before the server would
+ * be stood in all the same, only sooner. Yet where all replies come much later
+ * than they did, it may be a longer route. */
+static double trip_us(const struct prefetch *pf)
+{
+	double rtt = rtt_us(pf), base = (double)linkest_base_us(pf->p.link);
+
+	if (base <= 0)
+		return rtt;
+	return base > rtt / LONGER ? base : rtt / LONGER;
+}
+
 /* What clients' calls that are under way will still take on the link. */
 static double backlog_us(const struct prefetch *pf)
 {
 	return (double)linkest_backlog_us(pf->p.link, pf->now_us);
 }
 
-bool want_worth(const struct prefetch *pf, double p, uint64_t bytes)
+/* What stands before a reply, in round trips: 0 on an idle link; 1 where all is
+ * under way, of clients and ahead, that fits on it; more where a queue stands
+ * on the link, at the server, or on this side. */
+static double busy(const struct prefetch *pf)
 {
-	double rtt = rtt_us(pf);
+	double under_way_us =
+	    (double)linkest_inflight_bytes(pf->p.link) / rate_Bps(pf) * 1e6;
+
+	return (under_way_us + 2 * backlog_us(pf)) / trip_us(pf);
+}
+
+/* What is asked of the link just now. */
+struct price {
+	double crowd; /* busy() */
+	double waste; /* waste_price() */
+};
+
+/* A call that is used spares its client a round trip, and its bytes would come
+ * later anyway; else they come before others. */
+static bool pays(const struct prefetch *pf, double p, uint64_t bytes,
+    const struct price *price)
+{
+	double rtt = trip_us(pf), crowd = IDLE_SHARE + price->crowd;
 	double wire = (double)linkest_wire_bytes(bytes) / rate_Bps(pf) * 1e6;
 
-	return p * (rtt + wire) > (1 - p) * (wire + CALL_SHARE * rtt) *
-				      (1 + 2 * backlog_us(pf) / rtt);
+	return p * (rtt + wire) >
+	       (1 - p) * (CALL_US + CALL_SHARE * rtt * crowd +
+			     wire * (crowd + WASTE_LEAST + price->waste));
+}
+
+bool want_worth(const struct prefetch *pf, double p, uint64_t bytes)
+{
+	return pays(pf, p, bytes, &(struct price){0});
+}
+
+void waste_now(const struct prefetch *pf, struct waste_status *st)
+{
+	uint64_t rate = linkest_rate_Bps(pf->p.link);
+
+	waste_get_status(pf->waste, rate,
+	    rate * linkest_base_us(pf->p.link) / 1000000, pf->now_us, st);
+}
+
+bool want_is_bounded(const struct want *w)
+{
+	return !want_is_asked(w) && !w->session && !w->led;
+}
+
+bool want_pays(const struct want *w, double p, uint64_t bytes)
+{
+	const struct prefetch *pf = w->pf;
+	struct price price = {.crowd = busy(pf)};
+	struct waste_status waste;
+
+	/* Of the rest of a file it takes many a piece to spare a round trip. */
+	if (w->extent > 0 && w->rest_p > 0) {
+		p *= (double)w->rest_p;
+		bytes = w->rest_bytes;
+	}
+	if (want_is_bounded(w)) {
+		waste_now(pf, &waste);
+		price.waste = waste_price(&waste);
+	}
+	/* Nothing is certain: infinity times nothing would be no number. */
+	return pays(pf, p < P_CERTAIN ? p : P_CERTAIN, bytes, &price);
 }
 
 /* The bytes of the calls that it spares hardly count beside its own. */

@@ -41,6 +41,9 @@ enum { CONFIRM_BYTES = 128, LOOKUP_BYTES = 260 };
 enum note_source {
 	NOTE_FROM_PATTERN = PREDICTOR_SOURCES,
 	NOTE_FROM_HINT,
+	NOTE_FROM_MENTION, /* its name stands in data that passed */
+	NOTE_FROM_WALK,    /* somebody goes through the directories there */
+	NOTE_FROM_KIND,    /* files of its kind are read so */
 	NOTE_SOURCES
 };
 
@@ -65,6 +68,7 @@ struct want_name {
 	uint32_t len;
 	float p;
 	uint32_t lead;
+	uint8_t source; /* enum note_source */
 };
 
 /* What came of a turn with a want. */

@@ -148,6 +148,30 @@ static bool may_list(const struct known *dir, const struct binding *b)
 	       contract_granted(&dir->contract, b->sent_us);
 }
 
+/*
+ * The listing that the cookie is of. A client that began with READDIRPLUS may
+ * go on with READDIR from where it is (Linux does so once it finds that nobody
+ * asks for the attributes): what is not a cookie of READDIR's is READDIRPLUS's.
+ */
+static struct listing *find_listing(const struct known *dir,
+    const struct page *p, uint64_t cookie, const char *verf)
+{
+	for (int plus = p->plus; plus <= 1; plus++) {
+		struct listing *l = listcache_find(
+		    dir->caches->lists, dir->node, dir->cred, plus);
+		size_t pos;
+
+		if (!l)
+			continue;
+		if (cookie == 0)
+			return plus == p->plus ? l : NULL;
+		if (memcmp(verf, listing_verf(l), NFS3_COOKIEVERFSIZE) == 0 &&
+		    listing_seek(l, cookie, &pos))
+			return l;
+	}
+	return NULL;
+}
+
 static enum cached_verdict cached_page(struct page *p, struct cached_answer *a,
     const nfs3_fh *fh, uint64_t cookie, const char *verf)
 {
@@ -159,9 +183,8 @@ static enum cached_verdict cached_page(struct page *p, struct cached_answer *a,
 	answer_begin(a);
 	if (!known_find(&dir, &call->who, fh))
 		return CACHED_MISS;
-	l = listcache_find(dir.caches->lists, dir.node, dir.cred, p->plus);
-	if (!l || (cookie != 0 &&
-		      memcmp(verf, listing_verf(l), NFS3_COOKIEVERFSIZE) != 0))
+	l = find_listing(&dir, p, cookie, verf);
+	if (!l)
 		return CACHED_MISS;
 	b = listing_binding(l);
 	p->dir = &dir;

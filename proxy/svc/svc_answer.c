@@ -259,6 +259,8 @@ static void count_miss(const struct svc_rqst *rqst)
 static void miss(struct svc_rqst *rqst)
 {
 	count_miss(rqst);
+	if (rqst->joins == 0)
+		svc_rqst_begins(rqst);
 	if (rqst->row->forward)
 		rqst->row->forward(rqst);
 	else

@@ -8,7 +8,8 @@
  * What is waited for: ACCESS of the object, for GETATTR and ACCESS; ACCESS or
  * READDIRPLUS of the directory, the same LOOKUP, or ACCESS of the file that the
  * name is thought to be, for LOOKUP; READ with the first byte that is missing,
- * for READ; READDIRPLUS for listings. At most eight calls in turn.
+ * for READ; READDIRPLUS for listings. At most eight calls in turn, or 64 pieces
+ * of a file.
  */
 #include "cache/known.h"
 #include "nfsproto/nfs3_object.h"
@@ -16,7 +17,11 @@
 
 /* How many calls a request may wait for, one after the other: some pages of
  * a listing, the directory, then the file. Behind them it asks by itself. */
-enum { JOINS_MAX = 8 };
+enum {
+	JOINS_MAX = 8,
+	/* A client asks for a megabyte at most, a piece is 16 KiB or so. */
+	JOINS_READ_MAX = 64,
+};
 
 static void on_done(struct fetch_watch *w)
 {
@@ -121,9 +126,11 @@ static bool joined(struct svc_rqst *rqst)
 static struct node *may_join(struct svc_rqst *rqst)
 {
 	struct caches *c = rqst->svc->p.caches;
+	bool read = rqst->proc->proc == NFSPROC3_READ;
 	struct node *node;
 
-	if (!rqst->cred_id || rqst->svc->offline || rqst->joins >= JOINS_MAX)
+	if (!rqst->cred_id || rqst->svc->offline ||
+	    rqst->joins >= (read ? JOINS_READ_MAX : JOINS_MAX))
 		return NULL;
 	node = attrcache_find(c->attr, &rqst->args.object);
 	if (!node ||

@@ -41,28 +41,47 @@ static void count_reply(struct svc_rqst *rqst, size_t bytes, bool error)
 	    rqst->call.proc, &mc);
 }
 
+static struct observe_call observed(const struct svc_rqst *rqst)
+{
+	return (struct observe_call){.proc = rqst->proc,
+	    .args = &rqst->args,
+	    .cred = &rqst->call.cred,
+	    .cred_id = rqst->cred_id,
+	    .uid = svc_rqst_uid(rqst),
+	    .actor = rqst->client->address_hash,
+	    .received_us = rqst->received_us};
+}
+
 /* Tell the predictor, after the reply was queued: a client never waits for a
  * prediction. */
 static void rqst_observe(struct svc_rqst *rqst, size_t bytes)
 {
-	struct observe_call call = {.proc = rqst->proc,
-	    .args = &rqst->args,
-	    .status = rqst->status,
-	    .cred = &rqst->call.cred,
-	    .cred_id = rqst->cred_id,
-	    .uid = svc_rqst_uid(rqst),
-	    .received_us = rqst->received_us,
-	    .late = rqst->joins > 0,
-	    .missed = rqst->tried & SVC_TRIED_SERVER,
-	    .asked = rqst->tried & (SVC_TRIED_SERVER | SVC_TRIED_CONFIRM),
-	    .bytes = bytes};
+	struct observe_call call;
 
 	if (!rqst->cred_id || !rqst->client)
 		return;
-	call.actor = rqst->client->address_hash;
+	call = observed(rqst);
+	call.status = rqst->status;
+	call.late = rqst->joins > 0;
+	call.missed = rqst->tried & SVC_TRIED_SERVER;
+	call.asked = rqst->tried & (SVC_TRIED_SERVER | SVC_TRIED_CONFIRM);
+	call.bytes = bytes;
 	if (rqst->tried & SVC_TRIED_WAIT)
 		call.latency_us = clock_now_us() - rqst->received_us;
 	prefetch_observe(rqst->svc->p.prefetch, &call);
+}
+
+void svc_rqst_begins(const struct svc_rqst *rqst)
+{
+	struct observe_call call;
+
+	if (!rqst->cred_id || !rqst->client ||
+	    rqst->proc->prog != NFS_PROGRAM ||
+	    (rqst->proc->proc != NFSPROC3_GETATTR &&
+		rqst->proc->proc != NFSPROC3_ACCESS))
+		return;
+	call = observed(rqst);
+	prefetch_begins(rqst->svc->p.prefetch, &call);
 }
 
 void svc_reply_bytes(struct svc_rqst *rqst, const void *data, size_t len,

@@ -381,27 +381,32 @@ static bool about_covers(
 	       a->to >= wanted->to;
 }
 
-/* Whose answer would bring it; NULL: nobody's. */
+/* Whose answer would bring it, which goes to `*to`; NULL: nobody's. */
 static struct fetch_watches *about_find(
-    struct fetch *f, const struct fetch_about *a)
+    struct fetch *f, const struct fetch_about *a, uint64_t *to)
 {
 	struct fetch_flight *fl;
 	struct fetch_claim *c;
 
 	LIST_FOREACH (
 	    fl, &f->about[a->object & (ABOUT_HASH_SIZE - 1)], about_link)
-		if (about_covers(&fl->about, a))
+		if (about_covers(&fl->about, a)) {
+			*to = fl->about.to;
 			return &fl->watches;
+		}
 	LIST_FOREACH (c, &f->claims, link)
-		if (about_covers(&c->about, a))
+		if (about_covers(&c->about, a)) {
+			*to = c->about.to;
 			return &c->watches;
+		}
 	return NULL;
 }
 
 bool fetch_watch(
     struct fetch *f, const struct fetch_about *about, struct fetch_watch *watch)
 {
-	struct fetch_watches *list = about_find(f, about);
+	uint64_t to;
+	struct fetch_watches *list = about_find(f, about, &to);
 
 	if (!list)
 		return false;
@@ -412,7 +417,24 @@ bool fetch_watch(
 
 bool fetch_under_way(struct fetch *f, const struct fetch_about *about)
 {
-	return about_find(f, about) != NULL;
+	uint64_t to;
+
+	return about_find(f, about, &to) != NULL;
+}
+
+uint64_t fetch_under_way_to(struct fetch *f, const struct fetch_about *about)
+{
+	struct fetch_about at = *about;
+	uint64_t to;
+
+	/* Each step goes on by a call that is under way, so they are few. */
+	while (at.from < about->to) {
+		at.to = at.from + 1;
+		if (!about_find(f, &at, &to))
+			break;
+		at.from = to;
+	}
+	return at.from < about->to ? at.from : about->to;
 }
 
 void fetch_unwatch(struct fetch_watch *watch)

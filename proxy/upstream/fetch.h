@@ -107,6 +107,9 @@ bool fetch_watch(struct fetch *f, const struct fetch_about *about,
     struct fetch_watch *watch);
 /* Whether fetch_watch() would find something. */
 bool fetch_under_way(struct fetch *f, const struct fetch_about *about);
+/* How far the range of a READ is under way from its beginning on, perhaps in
+ * several calls: `about->from` where its first byte is not. */
+uint64_t fetch_under_way_to(struct fetch *f, const struct fetch_about *about);
 void fetch_unwatch(struct fetch_watch *watch);
 
 /* Say that a range will be asked for, so that others watch it and do not ask

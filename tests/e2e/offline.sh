@@ -20,7 +20,8 @@ done
 [ ${#values[@]} -gt 0 ] || values=(wait serve)
 soon=20 # s; for what must not hang
 
-# A tree that will be cached, and a file beside it that will not.
+# A tree that will be cached, and a file beside it that will not, since nothing
+# is fetched ahead.
 make_tree() {
 	python3 "$E2E/cachekill/cachekill.py" make "$LAB_EXPORT/tree-$1" 30
 	mkdir "$LAB_EXPORT/tree-$1/sub"
@@ -33,6 +34,7 @@ mode_set() {	# CONSISTENCY OFFLINE
 	lab_umount "$LAB_PROXY" && lab_proxy_stop &&
 		lab_conf_set "server lab" consistency "$1" &&
 		lab_conf_set "server lab" offline "$2" &&
+		lab_conf_set "server lab" prefetch off &&
 		lab_proxy_start && lab_mount_proxy
 }
 

@@ -9,6 +9,7 @@
 The shells, coreutils and the C library are the machine's own and not seen,
 as on a client with a local system and remote software and home directories.
 """
+import collections
 import glob
 import lzma
 import os
@@ -57,7 +58,8 @@ def sh(command, cwd=None, env=None, check=True):
 class Corpus:
     """The scratch directory and where packages come from."""
 
-    def __init__(self, scratch):
+    def __init__(self, scratch, names_only=False):
+        self.names_only = names_only    # record no traces
         self.scratch = os.path.abspath(scratch)
         self.cache = os.path.join(self.scratch, "cache")
         self.root = os.path.join(self.scratch, "root")
@@ -206,6 +208,46 @@ def unpack(archive, target):
     shutil.rmtree(new)
 
 
+def save_text(path, text):
+    """Write it compressed; -> bytes."""
+    with open(path + ".new", "wb") as f:
+        f.write(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
+    os.rename(path + ".new", path)
+    return os.path.getsize(path)
+
+
+class Names:
+    """All names below some directories of the root, each from the run on that
+    found it there: a label, and the how-manieth run of that label. What is
+    removed later stays."""
+
+    def __init__(self, root, only):
+        self.root, self.only = root, only
+        self.rows = {}          # relative name: (label, number, size, type)
+        self.runs = collections.Counter()
+
+    def look(self, label):
+        self.runs[label] += 1
+        for rel, node in fftrace.Tree(self.root, self.only).nodes.items():
+            if rel not in self.rows and rel.split("/")[0] in self.only:
+                self.rows[rel] = (label, self.runs[label], node.size,
+                                  type_of(node))
+
+    def save(self, directory, name):
+        """Write NAME.names.xz; -> bytes."""
+        text = "# %s\n# label\trun\tpath\tsize\ttype\n" % name + "".join(
+            "%s\t%d\t%s\t%d\t%s\n" % (label, run, fftrace.clean(rel), size,
+                                      kind)
+            for rel, (label, run, size, kind) in sorted(
+                self.rows.items(), key=lambda row: (row[1][:2], row[0])))
+        return save_text(os.path.join(directory, name + ".names.xz"), text)
+
+
+def type_of(node):
+    """directory, link or file, by their first letters."""
+    return "d" if node.is_dir else "f" if node.link is None else "l"
+
+
 class Work:
     """One workload being recorded."""
 
@@ -221,6 +263,7 @@ class Work:
         self.number = 0
         self.lines = []
         self.counts = []        # (label, events, reads)
+        self.names = Names(corpus.root, [name])
 
     def path(self, *parts):
         return os.path.join(self.home, *parts)
@@ -241,11 +284,20 @@ class Work:
     def run(self, command, cwd=".", suffix="", may_fail=False):
         """Record one run of shell text. suffix: `@second` and the like."""
         label = self.name + suffix
-        events, status = fftrace.record(
-            ["bash", "-c", command], self.corpus.root, ["tools", self.name],
-            cwd=self.path(cwd), env=self.env,
-            output=os.path.join(self.corpus.scratch, self.name + ".out"),
-            log=os.environ.get("FF_STRACE_LOG"))
+        output = os.path.join(self.corpus.scratch, self.name + ".out")
+        self.names.look(label)
+        if self.corpus.names_only:
+            events = []
+            with open(output, "a") as f:
+                status = subprocess.call(
+                    ["bash", "-c", command], cwd=self.path(cwd), env=self.env,
+                    stdin=subprocess.DEVNULL, stdout=f,
+                    stderr=subprocess.STDOUT)
+        else:
+            events, status = fftrace.record(
+                ["bash", "-c", command], self.corpus.root,
+                ["tools", self.name], cwd=self.path(cwd), env=self.env,
+                output=output, log=os.environ.get("FF_STRACE_LOG"))
         if status != 0 and not may_fail:
             raise RuntimeError("%s: %s: exit status %d" % (
                 label, command, status))
@@ -288,14 +340,14 @@ class Work:
                 f.write("\n%s %d\n" % (comment, self.number))
 
     def save(self, directory):
+        size = self.names.save(directory, self.name)
+        if self.corpus.names_only:
+            return size
         header = ("# %s\n# run\tlabel\tt_us\tpid\tpath\tsize\texec\tkind\n"
                   % self.name)
-        text = (header + "".join(self.lines)).encode()
-        path = os.path.join(directory, self.name + ".trace.xz")
-        with open(path + ".new", "wb") as f:
-            f.write(lzma.compress(text, preset=9 | lzma.PRESET_EXTREME))
-        os.rename(path + ".new", path)
-        return os.path.getsize(path)
+        return size + save_text(
+            os.path.join(directory, self.name + ".trace.xz"),
+            header + "".join(self.lines))
 
     def clean(self):
         shutil.rmtree(self.home, ignore_errors=True)

@@ -339,6 +339,38 @@ static void test_word_of_a_good_end_is_taken(void **state)
 	metasave_free(ms);
 }
 
+static void test_a_clock_set_back_is_remembered(void **state)
+{
+	struct world *w = *state;
+	uint64_t now_us = clock_us();
+
+	say_lookup(w, now_us - 4 * S);
+	confirm_dir(w, 100, now_us - 3 * S);
+	assert_false(attrcache_find_fsys(w->caches->attr, 7)->clock_back);
+	confirm_dir(w, 50, now_us - 2 * S);
+	assert_true(attrcache_find_fsys(w->caches->attr, 7)->clock_back);
+	say_lookup(w, now_us - S);
+	restart(w);
+	assert_true(attrcache_find_fsys(w->caches->attr, 7)->clock_back);
+	assert_false(dentry_binding(name_of(w)).firm);
+}
+
+/* What a later ctime made firm at once is firm for the next daemon, too. */
+static void test_firm_at_once_survives(void **state)
+{
+	struct world *w = *state;
+	uint64_t now_us = clock_us();
+	union nfs_args args = {.object = fh_of("other")};
+	union nfs_res res = {.status = NFS3_OK};
+
+	res.getattr.GETATTR3res_u.resok.obj_attributes =
+	    attr_of(NF3REG, 21, 20).post_op_attr_u.attributes;
+	say(w, NFSPROC3_GETATTR, &args, &res, now_us - 2 * S);
+	say_lookup(w, now_us - S);
+	restart(w);
+	assert_true(dentry_binding(name_of(w)).firm);
+}
+
 static void flip(const char *path, long at)
 {
 	FILE *f = fopen(path, "r+");
@@ -402,6 +434,8 @@ int main(void)
 	    TEST(test_frozen_asks_once_more_after_a_kill),
 	    TEST(test_frozen_sees_own_change_after_a_kill),
 	    TEST(test_word_of_a_good_end_is_taken),
+	    TEST(test_a_clock_set_back_is_remembered),
+	    TEST(test_firm_at_once_survives),
 	    TEST(test_damaged_is_set_aside),
 	    TEST(test_cut_is_set_aside),
 	};

@@ -127,6 +127,7 @@ static void linksim_speculate(struct linksim *s)
 			return;
 		}
 		budget_sent(s->budget, bytes, s->now_us);
+		budget_likely(s->budget, bytes, s->spec_p);
 		linksim_send(s, bytes, true);
 		inflight = budget_inflight_bytes(s->budget);
 		limit = s->rate_Bps * s->delay_us / 1000000;

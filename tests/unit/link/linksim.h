@@ -48,6 +48,7 @@ struct linksim {
 
 	bool speculate;
 	uint64_t spec_max; /* no call asks for more; 0: a unit */
+	double spec_p;     /* how likely its replies are used */
 	uint64_t spec_at_us;
 
 	/* If not NULL, called after every event. */

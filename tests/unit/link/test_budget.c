@@ -229,6 +229,31 @@ static void test_share(void **state)
 	}
 }
 
+/* What is certain fills the link, if nobody else does, whatever the share; and
+ * builds no queue before those that do. A rate is a rate. */
+static void test_certain(void **state)
+{
+	static const unsigned percent[] = {10, 50, 80};
+	uint64_t before, want;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		share_start(20000000, 40000, i < 3 ? percent[i] : 0,
+		    i < 3 ? 0 : 5000000);
+		sim.spec_p = 1;
+		linksim_run(&sim, 5 * SECOND_US);
+		before = sim.spec_bytes;
+		linksim_run(&sim, 10 * SECOND_US);
+		want = i < 3 ? sim.rate_Bps * 10 : 6250000;
+		assert_in_range(
+		    sim.spec_bytes - before, want / 100 * 88, want / 100 * 101);
+		if (i < 3)
+			assert_no_queue();
+		linksim_fini(&sim);
+	}
+}
+
 static void test_absolute(void **state)
 {
 	static const uint64_t bits[] = {500000, 5000000};
@@ -320,6 +345,7 @@ int main(void)
 	    cmocka_unit_test(test_no_queue),
 	    cmocka_unit_test(test_start),
 	    cmocka_unit_test(test_share),
+	    cmocka_unit_test(test_certain),
 	    cmocka_unit_test(test_absolute),
 	    cmocka_unit_test(test_jitter),
 	    cmocka_unit_test(test_demand_first),

@@ -150,6 +150,98 @@ static void test_oracle(void **state)
 	assert_near(r.warm.stall_s, 0.0003);
 }
 
+/* Two workloads that read the same. The second finds all in the cache, and
+ * still has a first run of three misses. */
+static const char two_labels[] = "1\tv\t0\t1\td/a\t1000\t0\n"
+				 "1\tv\t0\t1\td/b\t1000\t0\n"
+				 "1\tv\t0\t1\td/c\t1000\t0\n"
+				 "1\tw\t0\t1\td/a\t1000\t0\n"
+				 "1\tw\t0\t1\td/b\t1000\t0\n"
+				 "1\tw\t0\t1\td/c\t1000\t0\n";
+
+static void test_first(void **state)
+{
+	struct sim_options opt = slow;
+
+	(void)state;
+	for (opt.streams = 1; opt.streams <= 2; opt.streams++) {
+		struct sim_result r = play(two_labels, "none", &opt);
+
+		assert_near(r.first.stall_s, 2 * 0.033);
+		assert_near(sim_stall(&r.first), 1);
+		assert_int_equal(r.first.events, 6);
+		assert_false(r.has_others);
+		assert_int_equal(r.others.events, 0);
+	}
+	opt.streams = 1;
+	assert_near(play(two_labels, "none", &opt).cold.stall_s, 0.0333);
+}
+
+/* Nothing was learned: the chain has no beginning, though the trace as a whole
+ * teaches it. The oracle knows it all, as in its cold run. */
+static void test_first_learns_nothing(void **state)
+{
+	struct sim_result r = play(two_labels, "last-successor-8", &slow);
+
+	(void)state;
+	assert_near(r.first.stall_s, 2 * 0.033);
+	assert_int_equal(r.first.issued, 0);
+	r = play(two_labels, "oracle-64", &slow);
+	assert_near(r.first.stall_s, 2 * (0.011 + 0.0011 + 0.0010));
+	assert_int_equal(r.first.used, 4);
+	assert_int_equal(r.first.late, 4);
+}
+
+/* After the other workload the chain is known and the cache empty: as in
+ * test_last_successor(). A second checkout is no other workload. */
+static void test_others(void **state)
+{
+	struct sim_options opt = slow;
+	struct sim_result r;
+	struct sim_label labels[2] = {0};
+
+	(void)state;
+	opt.others = true;
+	r = play(two_labels, "last-successor-8", &opt);
+	assert_true(r.has_others);
+	assert_near(r.others.stall_s, 2 * (0.011 + 0.0011 + 0.0010));
+	assert_int_equal(r.others.issued, 4);
+	assert_near(r.first.stall_s, 2 * 0.033);
+	r = play("1\tw\t0\t1\td/a\t1000\t0\n"
+		 "1\tw\t0\t1\td/b\t1000\t0\n"
+		 "2\tw@second\t0\t1\td/a\t1000\t0\n"
+		 "2\tw@second\t0\t1\td/b\t1000\t0\n",
+	    "last-successor-8", &opt);
+	assert_near(r.others.stall_s, 4 * 0.011);
+	assert_int_equal(r.others.issued, 0);
+
+	labels[0].first.stall_s = labels[0].others.stall_s = 2;
+	labels[1].first.stall_s = 2;
+	labels[1].others.stall_s = 2.2;
+	labels[0].first.base_s = labels[0].others.base_s = 10;
+	labels[1].first.base_s = labels[1].others.base_s = 10;
+	r.labels = labels;
+	r.nlabels = 2;
+	assert_int_equal(sim_hindered(&r), 1);
+}
+
+/* Every call of a first run costs, in the finer model: a name and its data. */
+static void test_first_calls(void **state)
+{
+	struct sim_options opt = slow;
+	struct sim_result r;
+
+	(void)state;
+	opt.calls = true;
+	r = play("1\tv\t0\t1\td/a\t1000\t0\tlookup\n"
+		 "1\tv\t0\t1\td/a\t1000\t0\n"
+		 "1\tw\t0\t1\td/a\t1000\t0\tlookup\n"
+		 "1\tw\t0\t1\td/a\t1000\t0\n",
+	    "none", &opt);
+	assert_int_equal(r.first.events, 4);
+	assert_near(r.first.stall_s, 2 * (0.010256 + 0.011));
+}
+
 /* Size 0 counts as one byte, and 64 KiB is the most. */
 static void test_bytes(void **state)
 {
@@ -251,6 +343,10 @@ int main(void)
 	    cmocka_unit_test(test_last_successor),
 	    cmocka_unit_test(test_last_successor_wastes),
 	    cmocka_unit_test(test_oracle),
+	    cmocka_unit_test(test_first),
+	    cmocka_unit_test(test_first_learns_nothing),
+	    cmocka_unit_test(test_others),
+	    cmocka_unit_test(test_first_calls),
 	    cmocka_unit_test(test_bytes),
 	    cmocka_unit_test(test_trace),
 	    cmocka_unit_test(test_trace_bad),

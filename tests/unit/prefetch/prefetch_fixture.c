@@ -17,6 +17,7 @@ void prefetch_open(struct prefetch *pf, struct pf_cred **creds, uint32_t n)
 	pf->p.link = linkest_new();
 	pf->notes = calloc(1, sizeof(*pf->notes));
 	pf->hold = hold_new();
+	pf->waste = waste_new();
 	TAILQ_INIT(&pf->spare);
 	TAILQ_INIT(&pf->later);
 	for (int i = 0; i < WANT_LANES; i++)
@@ -41,6 +42,7 @@ void prefetch_close(struct prefetch *pf, struct pf_cred **creds, uint32_t n)
 	}
 	free(pf->notes);
 	hold_free(pf->hold);
+	waste_free(pf->waste);
 	linkest_free(pf->p.link);
 	metrics_free(pf->p.metrics);
 }

@@ -12,6 +12,7 @@
 #include "cache/caches.h"
 #include "cache/learn_fixture.h"
 #include "nfsproto/nfs3_list.h"
+#include "prefetch/prefetch_fixture.h"
 #include "prefetch/prefetch_private.h"
 
 enum {
@@ -461,6 +462,35 @@ static void test_long_handles(void **state)
 	all_pages(*state);
 }
 
+/* A client has read so many entries of all: what follows is wanted as long as
+ * there is anything. */
+static void test_read_on(void **state)
+{
+	struct world *w = *state;
+	struct prefetch pf = {.p.caches = w->caches};
+	struct pf_cred *cred;
+
+	prefetch_open(&pf, &cred, 1);
+	cred->id = w->cred;
+	say_dir(w);
+	listing_read(&pf, cred, node_of(w, "dir"), w->now_us);
+	assert_int_equal(pf.nqueued, 0);
+	say_some(w, 0, 5, SMALL);
+	listing_read(&pf, cred, node_of(w, "dir"), w->now_us);
+	assert_int_equal(pf.nqueued, 1);
+	want_drop(want_next(&pf));
+	say_some(w, 5, SMALL - 5, SMALL);
+	listing_read(&pf, cred, node_of(w, "dir"), w->now_us);
+	assert_int_equal(pf.nqueued, 0);
+	/* It has changed, so it does not go on from there. */
+	say_some(w, 0, 5, SMALL);
+	w->version++;
+	say_dir(w);
+	listing_read(&pf, cred, node_of(w, "dir"), w->now_us);
+	assert_int_equal(pf.nqueued, 0);
+	prefetch_close(&pf, &cred, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -481,6 +511,7 @@ int main(void)
 	    TEST(test_room),
 	    TEST(test_fresh_at_end),
 	    TEST(test_all_pages),
+	    TEST(test_read_on),
 	    cmocka_unit_test_setup_teardown(
 		test_long_handles, set_up, tear_down_texts),
 	};

@@ -321,7 +321,8 @@ static void test_name(void **state)
 	    .name = "news",
 	    .len = 4,
 	    .p = 0.9f,
-	    .lead = 1};
+	    .lead = 1,
+	    .source = NOTE_FROM_HINT};
 	struct want *w;
 
 	say_dir(s->w);
@@ -362,6 +363,23 @@ static void test_listing_too_early(void **state)
 	assert_call(s, NULL, NULL);
 }
 
+/* The file system has shown a later time: they are bound for good at once. */
+static void test_listing_right_away(void **state)
+{
+	struct step_world *s = *state;
+	union nfs_args args = {.object = fh_of("newer")};
+	union nfs_res res = {.status = NFS3_OK};
+	struct want *w;
+
+	res.getattr.GETATTR3res_u.resok.obj_attributes =
+	    (fattr3){.type = NF3REG, .fsid = 7, .fileid = 50, .ctime = {20, 0}};
+	say(s->w, NFSPROC3_GETATTR, &args, &res);
+	say_dir(s->w);
+	w = want(s, "dir", NULL, PREDICTOR_NEEDS_LISTING);
+	assert_int_equal(step(s, w), STEP_WAITS);
+	assert_call(s, "READDIRPLUS", "dir");
+}
+
 /* ---- when it is given up
  * -------------------------------------------------------- */
 
@@ -386,7 +404,7 @@ static void test_unlikely(void **state)
 	know_all(s);
 	s->w->now_us += 10 * SECOND;
 	w = want(s, "file", "dir", OPEN);
-	w->p = 0.1f;
+	w->p = 0.02f;
 	assert_int_equal(step(s, w), STEP_DONE);
 	assert_call(s, NULL, NULL);
 	assert_int_equal(
@@ -427,6 +445,7 @@ int main(void)
 	    TEST(test_name),
 	    TEST(test_listing),
 	    TEST(test_listing_too_early),
+	    TEST(test_listing_right_away),
 	    TEST(test_expired),
 	    TEST(test_unlikely),
 	    TEST(test_blocked),

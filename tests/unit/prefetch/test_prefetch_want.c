@@ -196,6 +196,36 @@ static void test_tail(void **state)
 	assert_next(w, 17);
 }
 
+/* What follows in a file that only its kind says will be read on: when another
+ * one is opened, that one's goes first. */
+static void test_tail_of_what_was_left(void **state)
+{
+	struct world *w = *state;
+	struct want *left, *opened;
+
+	want_opened(&w->pf, w->creds[0], 10);
+	left = add(w, 10, 1);
+	left->rest_p = .8f;
+	assert_ptr_equal(want_next(&w->pf), left);
+	assert_false(want_begins_tail(left));
+	want_queue(left, false);
+	want_opened(&w->pf, w->creds[0], 11);
+	opened = add(w, 11, 1);
+	opened->rest_p = .8f;
+	assert_ptr_equal(want_next(&w->pf), opened);
+	assert_false(want_begins_tail(opened));
+	want_queue(opened, false);
+	assert_ptr_equal(want_next(&w->pf), opened);
+	want_drop(opened);
+	assert_ptr_equal(want_next(&w->pf), left);
+	want_drop(left);
+	/* Of what the predictor knows, it stays as urgent. */
+	left = add(w, 12, 1);
+	assert_ptr_equal(want_next(&w->pf), left);
+	assert_false(want_begins_tail(left));
+	want_drop(left);
+}
+
 /* What found no room comes first when there is some. */
 static void test_back_to_head(void **state)
 {
@@ -555,6 +585,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(test_order),
 	    TEST(test_tail),
+	    TEST(test_tail_of_what_was_left),
 	    TEST(test_back_to_head),
 	    TEST(test_merge),
 	    TEST(test_creds),

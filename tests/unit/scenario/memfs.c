@@ -14,7 +14,9 @@ enum { GRAIN_NS = 4000000 /* what Linux's time stamps move by */ };
 
 static uint64_t stamp(const struct memfs *fs)
 {
-	return fs->now_ns - fs->now_ns % GRAIN_NS;
+	uint64_t ns = fs->now_ns - fs->behind_ns;
+
+	return ns - ns % GRAIN_NS;
 }
 
 static struct memfs_object *object_new(

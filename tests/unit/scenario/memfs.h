@@ -40,7 +40,8 @@ struct memfs_object {
 struct memfs {
 	struct memfs_object objects[MEMFS_OBJECTS]; /* the first is "/" */
 	unsigned n;
-	uint64_t now_ns; /* of the wall clock; the caller's to set */
+	uint64_t now_ns;    /* of the wall clock; the caller's to set */
+	uint64_t behind_ns; /* by so much the server's own is behind it */
 	unsigned verifier;
 	bool mute; /* replies bring no attributes */
 	bool folds_case;

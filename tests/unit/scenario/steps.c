@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/server.h"
+#include "scenario/counters.h"
 #include "scenario/script.h"
 #include "scenario/vclock.h"
 #include "scenario/world.h"
@@ -483,6 +484,10 @@ static void time_passes(struct world *w, const struct script_match *m)
 	vclock_pass(duration(m));
 }
 
+static void clock_is_behind(struct world *w, const struct script_match *m)
+{
+	w->fs->behind_ns = duration(m) * 1000;
+}
 static void machine_sleeps(struct world *w, const struct script_match *m)
 {
 	vclock_sleep(duration(m));
@@ -522,16 +527,6 @@ static void caches_are_flushed(struct world *w, const struct script_match *m)
 static void ahead_is_paused(struct world *w, const struct script_match *m)
 {
 	world_pause(w, m->one[0] ? duration(m) : 0);
-}
-
-static void counter_is(struct world *w, const struct script_match *m)
-{
-	uint64_t value;
-
-	if (!world_counter(w, m->one[0], &value))
-		script_fail("there is no such counter");
-	if (value != strtoull(m->one[1], NULL, 10))
-		script_fail("it is %ju", (uintmax_t)value);
 }
 
 void script_end(struct world *w)
@@ -581,6 +576,7 @@ const struct script_step script_steps[] = {
     {"connection breaks", connection_breaks, true},
     {"connection breaks under ...", connection_of_breaks, true},
     {"time passes * *", time_passes, true},
+    {"server's clock is * * behind", clock_is_behind, true},
     {"machine sleeps * *", machine_sleeps, false},
     {"daemon starts", daemon_starts, true},
     {"daemon is killed", daemon_is_killed, false},
@@ -589,6 +585,8 @@ const struct script_step script_steps[] = {
     {"caches are flushed", caches_are_flushed, false},
     {"fetching ahead is paused for * *", ahead_is_paused, false},
     {"fetching ahead goes on", ahead_is_paused, false},
+    {"counter * is at least *", counter_is_least, false},
+    {"counter * is at most *", counter_is_most, false},
     {"counter * is *", counter_is, false},
     {NULL, NULL, false},
 };

@@ -65,6 +65,12 @@ void prefetch_observe(struct prefetch *pf, const struct observe_call *call)
 	(void)call;
 }
 
+void prefetch_begins(struct prefetch *pf, const struct observe_call *call)
+{
+	(void)pf;
+	(void)call;
+}
+
 static void client_send(struct svc_client *svc_client, const void *head,
     size_t head_len, const struct rbuf_piece *pieces, unsigned n)
 {

@@ -419,6 +419,33 @@ static void test_listing(void **state)
 	assert_int_equal(ask_readdir(&q, 0, 0, 4096), CACHED_MISS);
 }
 
+/* A client may begin with READDIRPLUS and go on with READDIR. */
+static void test_listing_goes_on(void **state)
+{
+	static const char *const names[] = {"a", "b", "c", "d"};
+	struct world *w = *state;
+	struct asking q;
+
+	say_dir_access(w, ACCESS_ALL);
+	w->now_us += 1 * S;
+	say_list(w, names, 4, true, 4);
+	q = asking_now(w);
+	assert_int_equal(ask_readdir(&q, 2, 'v', 4096), CACHED_HIT);
+	free(q.a.list);
+	assert_int_equal(ask_readdir(&q, 2, 'w', 4096), CACHED_MISS);
+	assert_int_equal(ask_readdir(&q, 9, 'v', 4096), CACHED_MISS);
+	/* It may count otherwise from the beginning on. */
+	assert_int_equal(ask_readdir(&q, 0, 0, 4096), CACHED_MISS);
+	say_list(w, names, 2, false, 0);
+	assert_int_equal(ask_readdir(&q, 1, 'v', 4096), CACHED_HIT);
+	free(q.a.list);
+	assert_int_equal(ask_readdir(&q, 3, 'v', 4096), CACHED_HIT);
+	free(q.a.list);
+	be_somebody_else(w);
+	q = asking_now(w);
+	assert_int_equal(ask_readdir(&q, 2, 'v', 4096), CACHED_MISS);
+}
+
 /* Of entries without attributes there may be few. */
 static void test_listing_with_attributes(void **state)
 {
@@ -575,6 +602,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(
 		test_absent_from_listing, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_listing, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_listing_goes_on, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		test_listing_with_attributes, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_read, setup, teardown),

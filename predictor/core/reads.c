@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Of which kinds files are read, and which are only looked at: git looks at all
+ * files of a tree, but reads each .gitignore. What a stream did with files of a
+ * kind says it best; of a kind that it has not used yet, what others did; and
+ * of one that nobody has used, what was done with all files of late.
+ */
+#include "predictor/core/core.h"
+
+enum {
+	USED_MAX = 32, /* then both counts are halved */
+	USED_MIN = 4,  /* fewer say nothing */
+	READ_PART = 4, /* one in so many is read: it may be worth it */
+};
+
+static unsigned kind_at(const struct object *o)
+{
+	return object_kind(o) % KINDS;
+}
+
+static void count(struct kind_reads *k, bool read)
+{
+	k->used++;
+	k->read = (uint8_t)(k->read + read);
+	if (k->used < USED_MAX)
+		return;
+	k->used /= 2;
+	k->read /= 2;
+}
+
+void reads_count(struct predictor *p, struct stream *s, const struct object *o)
+{
+	bool read = o->needs & PREDICTOR_NEEDS_DATA;
+	struct kind_reads *k = &p->kinds[kind_at(o)];
+	uint64_t bit = UINT64_C(1) << kind_at(o);
+
+	/* What was told ahead was told without data. */
+	if (read && !(s->kinds_read & bit))
+		s->names_ahead = 0;
+	s->kinds_used |= bit;
+	s->kinds_read = read ? s->kinds_read | bit : s->kinds_read & ~bit;
+	count(k, read);
+	count(&p->all_kinds, read);
+}
+
+static bool is_read(
+    const struct predictor *p, const struct stream *s, const struct object *o)
+{
+	const struct kind_reads *k = &p->kinds[kind_at(o)];
+	uint64_t bit = UINT64_C(1) << kind_at(o);
+
+	if (s->kinds_used & bit)
+		return s->kinds_read & bit;
+	if (k->used < USED_MIN)
+		k = &p->all_kinds;
+	return k->used < USED_MIN || k->read * READ_PART >= k->used;
+}
+
+uint8_t reads_need(
+    const struct predictor *p, const struct stream *s, const struct object *o)
+{
+	uint8_t looked = PREDICTOR_NEEDS_NAME | PREDICTOR_NEEDS_ATTR;
+
+	if (!(s->walk_needs & PREDICTOR_NEEDS_DATA) || is_read(p, s, o))
+		return s->walk_needs;
+	return looked;
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Mentions: files that were scanned, and what is told of their use. */
+#include "predictor/mention/mention.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "predictor/mention/mention_private.h"
+
+enum {
+	NAME_BYTES = 48, /* of the index, about */
+	NAMES_MAX = 262144,
+	WORDS_MOST = 2 * TOKENS_MAX, /* of a file */
+	PART = 4096,                 /* of a file, scanned or not */
+	/* A kind that was scanned so often, and of whose mentions less than one
+	 * in so many scans came true, is scanned one time in so many. */
+	KIND_SCANS = 64,
+	KIND_TRUE = 8,
+	KIND_AGAIN = 16,
+	KIND_MAX = 1024,     /* scans that are counted; then half of them */
+	LISTED_HOMES = 1024, /* larger listings would push out all others */
+};
+
+/* The odds fall with each hop by more than they say: what they were counted
+ * from was mostly near. */
+#define HOP_FADE 0.98f
+
+/* ---- making one ------------------------------------------------------- */
+
+static bool make_tables(struct mention *m)
+{
+	m->sources = calloc(SOURCES, sizeof(*m->sources));
+	m->tasks = calloc(TASKS, sizeof(*m->tasks));
+	m->waiting = calloc(WAITING, sizeof(*m->waiting));
+	m->targets = calloc(TARGETS, sizeof(*m->targets));
+	m->homes = calloc(HOMES, sizeof(*m->homes));
+	m->used = calloc(USED, sizeof(*m->used));
+	m->used_s = calloc(USED, sizeof(*m->used_s));
+	m->scanned = calloc(SCANNED, sizeof(*m->scanned));
+	return m->sources && m->tasks && m->waiting && m->targets && m->homes &&
+	       m->used && m->used_s && m->scanned;
+}
+
+struct mention *mention_new(const struct mention_params *p)
+{
+	struct mention *m = calloc(1, sizeof(*m));
+	size_t names = p->memory_bytes / NAME_BYTES;
+
+	if (!m)
+		return NULL;
+	m->p = *p;
+	m->names = nameindex_new(names < NAMES_MAX ? names : NAMES_MAX);
+	if (!m->names || !make_tables(m)) {
+		mention_free(m);
+		errno = ENOMEM;
+		return NULL;
+	}
+	return m;
+}
+
+void mention_free(struct mention *m)
+{
+	if (!m)
+		return;
+	for (int i = 0; m->sources && i < SOURCES; i++)
+		free(m->sources[i].words);
+	free(m->sources);
+	free(m->tasks);
+	free(m->waiting);
+	free(m->targets);
+	free(m->homes);
+	free(m->used);
+	free(m->used_s);
+	free(m->scanned);
+	nameindex_free(m->names);
+	free(m);
+}
+
+void mention_get_stats(const struct mention *m, struct mention_stats *st)
+{
+	*st = m->stats;
+	st->names = nameindex_names(m->names);
+}
+
+/* ---- sources ---------------------------------------------------------- */
+
+static uint16_t *source_head(struct mention *m, uint64_t object)
+{
+	return &m->source_heads[(object ^ object >> 31) % SOURCES];
+}
+
+struct source *source_find(struct mention *m, uint64_t object)
+{
+	for (uint16_t i = *source_head(m, object); i;
+	     i = m->sources[i - 1].next)
+		if (m->sources[i - 1].object == object)
+			return &m->sources[i - 1];
+	return NULL;
+}
+
+struct source *source_of(struct mention *m, const struct task *t)
+{
+	struct source *s = &m->sources[t->source];
+
+	return s->object && s->generation == t->generation ? s : NULL;
+}
+
+static void source_drop(struct mention *m, struct source *s)
+{
+	uint16_t *link;
+
+	if (!s->object)
+		return;
+	link = source_head(m, s->object);
+	while (*link != s - m->sources + 1)
+		link = &m->sources[*link - 1].next;
+	*link = s->next;
+	free(s->words);
+	m->words -= s->n;
+	*s = (struct source){.generation = s->generation + 1};
+}
+
+static struct source *source_new(struct mention *m, uint64_t object)
+{
+	uint32_t at = m->sources_in++ % SOURCES;
+	struct source *s = &m->sources[at];
+	uint16_t *head = source_head(m, object);
+
+	source_drop(m, s);
+	s->object = object;
+	s->next = *head;
+	*head = (uint16_t)(at + 1);
+	return s;
+}
+
+/* The oldest ones go. */
+static void make_room(struct mention *m, size_t words)
+{
+	for (uint32_t i = 0; i < SOURCES && m->words + words > SOURCE_WORDS;
+	     i++)
+		source_drop(m, &m->sources[(m->sources_in + i) % SOURCES]);
+}
+
+static uint8_t most_ups(const struct tokens *t)
+{
+	uint8_t ups = 1;
+
+	for (uint32_t i = 0; i < t->n; i++)
+		if (t->at[i].ups > ups)
+			ups = t->at[i].ups;
+	return ups < UPS_MAX ? ups : UPS_MAX;
+}
+
+void source_match(struct mention *m, struct source *s, uint32_t from)
+{
+	struct task t = {.dir = s->dir,
+	    .source = (uint32_t)(s - m->sources),
+	    .generation = s->generation,
+	    .word = TASK_ALL,
+	    .at = from,
+	    .relation = MENTION_SAME};
+	uint64_t above[UPS_MAX + 1], dirs[SEARCHED_LOOK];
+	size_t n = searched_best(m, dirs), ups = 0;
+
+	s->matched_ns = m->now_ns;
+	task_add(m, &t);
+	above[0] = s->dir;
+	t.relation = MENTION_ABOVE;
+	while (ups < s->ups) {
+		const struct home *h = home_find(m, above[ups]);
+
+		if (!h || !h->dir)
+			break;
+		above[++ups] = t.dir = h->dir;
+		t.ups = (uint8_t)ups;
+		task_add(m, &t);
+	}
+	t.ups = 0;
+	t.relation = MENTION_SEARCHED;
+	for (size_t i = 0; i < n; i++) {
+		t.dir = dirs[i];
+		if (t.dir != above[0] && (ups < 1 || t.dir != above[1]))
+			task_add(m, &t);
+	}
+}
+
+/* ---- data ------------------------------------------------------------- */
+
+/* Which parts of the first bytes these are. */
+static uint16_t parts_of(const struct mention_data *d)
+{
+	uint64_t end = d->offset_bytes + d->len;
+	uint16_t parts = 0;
+
+	for (unsigned i = 0; i < TOKENS_DATA_MAX / PART; i++)
+		if (d->offset_bytes < (i + 1) * PART && end > i * PART)
+			parts |= (uint16_t)(1u << i);
+	return parts;
+}
+
+static bool pays(struct mention *m, uint8_t kind)
+{
+	struct kind_worth *k = &m->kinds[kind];
+
+	if (k->scans < KIND_SCANS || k->came_true * KIND_TRUE >= k->scans)
+		return true;
+	if (k->passed++ % KIND_AGAIN == 0)
+		return true;
+	m->stats.passed++;
+	return false;
+}
+
+bool mention_may_scan(
+    struct mention *m, const struct mention_data *d, uint64_t now_ns)
+{
+	uint64_t key = d->object ^ d->version * UINT64_C(0x9e3779b97f4a7c15);
+	const struct home *h = home_find(m, d->object);
+	const struct target *t = target_find(m, d->object);
+	uint16_t parts = parts_of(d);
+	unsigned at = key % SCANNED;
+	uint8_t kind = h ? h->kind : NAME_KINDS - 1;
+
+	m->now_ns = now_ns;
+	if (!parts || !h || (d->p < 1 && t && t->hop >= HOPS_MAX))
+		return false;
+	if (m->scanned[at].key != key) {
+		m->scanned[at].key = key;
+		m->scanned[at].parts = 0;
+	}
+	if ((parts & ~m->scanned[at].parts) == 0 || !pays(m, kind))
+		return false;
+	m->scanned[at].parts |= parts;
+	if (++m->kinds[kind].scans == KIND_MAX) {
+		m->kinds[kind].scans /= 2;
+		m->kinds[kind].came_true /= 2;
+	}
+	m->stats.scanned++;
+	return true;
+}
+
+/* How likely it is to be read, and how far away that is. */
+static void source_weigh(
+    struct mention *m, struct source *s, const struct mention_data *d)
+{
+	const struct target *t = target_find(m, d->object);
+
+	s->p = d->p;
+	s->lead = s->hop = 0;
+	if (d->p >= 1 || used_lately(m, d->object, d->cred)) {
+		s->p = 1;
+		return;
+	}
+	s->hop = 1;
+	if (t && t->state == TARGET_OPEN) {
+		s->hop = t->hop;
+		s->lead = t->lead;
+		s->p = t->p;
+	}
+	s->p *= HOP_FADE;
+}
+
+/* The words of another piece of the file, behind those before. */
+static bool source_append(
+    struct mention *m, struct source *s, const struct tokens *t)
+{
+	size_t n = s->n + t->n;
+	struct token *words;
+
+	if (n > WORDS_MOST)
+		return false;
+	words = realloc(s->words, n * sizeof(*words));
+	if (!words)
+		return false;
+	memcpy(words + s->n, t->at, t->n * sizeof(*words));
+	s->words = words;
+	s->n = (uint32_t)n;
+	m->words += t->n;
+	if (most_ups(t) > s->ups)
+		s->ups = most_ups(t);
+	return true;
+}
+
+void mention_scanned(struct mention *m, const struct mention_data *d,
+    const struct tokens *t, uint64_t now_ns)
+{
+	const struct home *h = home_find(m, d->object);
+	struct source *s = source_find(m, d->object);
+	uint32_t from = 0;
+
+	m->now_ns = now_ns;
+	if (!h || t->n == 0)
+		return;
+	if (s && (s->version != d->version || s->cred != d->cred)) {
+		source_drop(m, s);
+		s = NULL;
+	}
+	make_room(m, t->n);
+	/* Room may have been made of it. */
+	s = source_find(m, d->object);
+	if (!s) {
+		s = source_new(m, d->object);
+		s->version = d->version;
+		s->dir = h->dir;
+		s->kind = h->kind;
+		s->cred = d->cred;
+		source_weigh(m, s, d);
+	}
+	from = s->n;
+	if (source_append(m, s, t))
+		source_match(m, s, from);
+}
+
+/* ---- names ------------------------------------------------------------ */
+
+void mention_listed(struct mention *m, uint64_t dir,
+    const struct nameindex_name *names, size_t n, uint64_t now_ns)
+{
+	m->now_ns = now_ns;
+	nameindex_put(m->names, dir, names, n);
+	for (size_t i = 0; i < n && n <= LISTED_HOMES; i++)
+		home_put(m, &(struct home){.object = names[i].object,
+				.dir = dir,
+				.name = names[i].full,
+				.kind = names[i].kind});
+	tasks_wake(m, dir);
+}
+
+void mention_allowed(struct mention *m, uint64_t dir)
+{
+	if (nameindex_has(m->names, dir))
+		tasks_wake(m, dir);
+}
+
+/* ---- use -------------------------------------------------------------- */
+
+/* A file is read: what it mentions comes next, and is wanted again if that was
+ * said long ago. */
+static void source_used(struct mention *m, struct source *s)
+{
+	s->p = 1;
+	s->hop = 0;
+	s->lead = 0;
+	s->told = 0;
+	source_match(m, s, 0);
+}
+
+static void use(struct mention *m, uint64_t object, uint32_t cred)
+{
+	const struct home *h = home_find(m, object);
+	struct source *s;
+
+	if (!used_first(m, object, cred))
+		return;
+	target_used(m, object);
+	if (h)
+		firsts_seen(m, h);
+	s = source_find(m, object);
+	if (s && s->cred == cred)
+		source_used(m, s);
+}
+
+static void seen_name(struct mention *m, const struct predictor_obs *o)
+{
+	searched_add(m, o->parent);
+	if (o->kind == PREDICTOR_LOOKUP)
+		home_put(
+		    m, &(struct home){.object = o->object,
+			   .dir = o->parent,
+			   .name = (uint32_t)o->name_hash,
+			   .kind = o->directory ? 0 : name_kind(o->type_hash)});
+}
+
+void mention_seen(struct mention *m, const struct predictor_obs *o,
+    uint32_t cred, uint64_t now_ns)
+{
+	m->now_ns = now_ns;
+	switch (o->kind) {
+	case PREDICTOR_LOOKUP:
+	case PREDICTOR_ABSENT:
+		if (!o->parent)
+			break;
+		seen_name(m, o);
+		use(m, o->parent, cred);
+		mention_allowed(m, o->parent);
+		break;
+	case PREDICTOR_ACCESS:
+		if (o->directory)
+			mention_allowed(m, o->object);
+		break;
+	case PREDICTOR_READ:
+		read_count(m, o->count_bytes);
+		if (o->offset_bytes == 0)
+			use(m, o->object, cred);
+		break;
+	case PREDICTOR_READDIR:
+		use(m, o->object, cred);
+		break;
+	default:
+		break;
+	}
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Mentions: names of what comes next stand in what was just read.
+ *
+ *	listings ───────▶ names of directories (nameindex.h) ──┐
+ *	data ─▶ words in it (tokens.h, in a thread) ─▶ matched ┴▶ predictions
+ *	calls of users ─▶ what became of them (odds.h) ─────────▶ their odds
+ *
+ * A word of a file may be a name in the file's own directory, in one above it,
+ * or in one where names were looked up lately; a path leads on from there. What
+ * is fetched ahead is scanned like what was read, so that this runs ahead of
+ * the reader: with each hop it is less likely. Of a directory that a mention
+ * ends at, those names are likely that were used first in other directories.
+ *
+ * A kind of file whose mentions do not come true is scanned now and then only.
+ * Objects and directories are opaque keys, never zero; credentials are numbers,
+ * and nothing is said of a directory that the credential may not search. Times
+ * are nanoseconds and come as arguments. Memory is bounded from the start.
+ */
+#ifndef FOREFETCH_MENTION_H
+#define FOREFETCH_MENTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "predictor/mention/nameindex.h"
+#include "predictor/mention/tokens.h"
+#include "predictor/predictor.h"
+
+struct mention;
+
+struct mention_params {
+	size_t memory_bytes; /* for names; a megabyte comes beside it */
+	/* Whether the credential may search the directory; called by
+	 * mention_step() only. */
+	bool (*may_search)(void *ctx, uint32_t cred, uint64_t dir);
+	void *ctx;
+};
+
+/* NULL and errno without memory. */
+struct mention *mention_new(const struct mention_params *p);
+void mention_free(struct mention *m);
+
+/* All names of a directory. */
+void mention_listed(struct mention *m, uint64_t dir,
+    const struct nameindex_name *names, size_t n, uint64_t now_ns);
+/* More is known of a credential's rights in the directory. */
+void mention_allowed(struct mention *m, uint64_t dir);
+
+/* A call of a user was answered. `cred`: its credential. */
+void mention_seen(struct mention *m, const struct predictor_obs *o,
+    uint32_t cred, uint64_t now_ns);
+
+/* Data of a file has come. */
+struct mention_data {
+	uint64_t object;
+	uint64_t version; /* any number that a change of the file changes */
+	uint64_t offset_bytes;
+	uint32_t len;
+	uint32_t cred; /* under which it came */
+	/* How likely its file will be read; 1: it is being read. */
+	float p;
+};
+
+/* Whether it should be scanned: then it counts as scanned. */
+bool mention_may_scan(
+    struct mention *m, const struct mention_data *d, uint64_t now_ns);
+/* The words in it. */
+void mention_scanned(struct mention *m, const struct mention_data *d,
+    const struct tokens *t, uint64_t now_ns);
+
+struct mention_want {
+	struct prediction pred; /* but its source */
+	uint32_t cred;
+};
+
+/* A part of the work that is to be done, some tenths of a millisecond. Returns
+ * how many predictions came of it, `max` at most. */
+size_t mention_step(
+    struct mention *m, uint64_t now_ns, struct mention_want *out, size_t max);
+/* What the caller did with a prediction: it asks for it, or that is not worth
+ * it as long as it is not likelier. One of them, for each. */
+void mention_accepted(struct mention *m, uint64_t object);
+void mention_refused(struct mention *m, uint64_t object);
+/* Whether there is more to be done. */
+bool mention_has_work(const struct mention *m);
+
+struct mention_stats {
+	uint64_t scanned; /* pieces of data */
+	uint64_t passed;  /* … that were not, since it does not pay */
+	uint64_t wanted;  /* objects */
+	uint64_t used;    /* of them */
+	uint64_t unused;
+	size_t names;
+};
+void mention_get_stats(const struct mention *m, struct mention_stats *st);
+
+#endif

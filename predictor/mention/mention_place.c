@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where objects are, where names are looked up, and which names are used first
+ * in directories. */
+#include <math.h>
+
+#include "predictor/mention/mention_private.h"
+
+enum {
+	USED_S = 30, /* what was used is not wanted for so long */
+	ENTERED_NS = 1000000000,
+};
+
+/* What was looked up in a directory counts for less with each other lookup. */
+#define SEARCHED_FADE 0.995f
+
+/* ---- homes ------------------------------------------------------------ */
+
+static struct home *home_at(const struct mention *m, uint64_t object)
+{
+	return &m->homes[(object ^ object >> 29) % HOMES];
+}
+
+void home_put(struct mention *m, const struct home *h)
+{
+	*home_at(m, h->object) = *h;
+}
+
+const struct home *home_find(const struct mention *m, uint64_t object)
+{
+	const struct home *h = home_at(m, object);
+
+	return h->object == object && object ? h : NULL;
+}
+
+/* ---- directories that are searched ------------------------------------ */
+
+static float faded(const struct mention *m, const struct searched *s)
+{
+	uint32_t n = m->lookups - s->last;
+
+	return n > 4096 ? 0 : s->score * powf(SEARCHED_FADE, (float)n);
+}
+
+void searched_add(struct mention *m, uint64_t dir)
+{
+	struct searched *least = &m->searched[0];
+
+	m->lookups++;
+	for (int i = 0; i < SEARCHED; i++) {
+		struct searched *s = &m->searched[i];
+
+		if (s->dir == dir) {
+			s->score = faded(m, s) + 1;
+			s->last = m->lookups;
+			return;
+		}
+		/* Looked at only where one has to go. */
+		if (s->score < least->score)
+			least = s;
+	}
+	for (int i = 0; i < SEARCHED; i++) {
+		m->searched[i].score = faded(m, &m->searched[i]);
+		m->searched[i].last = m->lookups;
+		if (m->searched[i].score < least->score)
+			least = &m->searched[i];
+	}
+	*least = (struct searched){.dir = dir, .score = 1, .last = m->lookups};
+}
+
+size_t searched_best(const struct mention *m, uint64_t dirs[SEARCHED_LOOK])
+{
+	float best[SEARCHED_LOOK];
+	size_t n = 0;
+
+	for (int i = 0; i < SEARCHED; i++) {
+		const struct searched *s = &m->searched[i];
+		float score = s->dir ? faded(m, s) : 0;
+		size_t at = n < SEARCHED_LOOK ? n++ : n;
+
+		while (at > 0 && best[at - 1] < score) {
+			if (at < SEARCHED_LOOK) {
+				best[at] = best[at - 1];
+				dirs[at] = dirs[at - 1];
+			}
+			at--;
+		}
+		if (at < SEARCHED_LOOK) {
+			best[at] = score;
+			dirs[at] = s->dir;
+		}
+	}
+	while (n > 0 && !dirs[n - 1])
+		n--;
+	return n;
+}
+
+/* ---- what was used ---------------------------------------------------- */
+
+static uint64_t used_key(uint64_t object, uint32_t cred)
+{
+	return object ^ cred * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static uint32_t now_s(const struct mention *m)
+{
+	return (uint32_t)(m->now_ns / 1000000000);
+}
+
+bool used_lately(const struct mention *m, uint64_t object, uint32_t cred)
+{
+	uint64_t key = used_key(object, cred);
+
+	return m->used[key % USED] == key &&
+	       now_s(m) - m->used_s[key % USED] < USED_S;
+}
+
+bool used_first(struct mention *m, uint64_t object, uint32_t cred)
+{
+	uint64_t key = used_key(object, cred);
+	bool was = used_lately(m, object, cred);
+
+	m->used[key % USED] = key;
+	m->used_s[key % USED] = now_s(m);
+	return !was;
+}
+
+/* ---- what is used first ----------------------------------------------- */
+
+double first_p(const struct first *f)
+{
+	return odds_count_p(&f->count, 0.2, 2);
+}
+
+static struct first *first_of(struct mention *m, uint32_t name)
+{
+	struct first *least = &m->firsts[0];
+
+	for (int i = 0; i < FIRSTS; i++) {
+		struct first *f = &m->firsts[i];
+
+		if (f->name == name)
+			return f;
+		if (f->count.true_ < least->count.true_ ||
+		    (f->count.true_ == least->count.true_ &&
+			f->age < least->age))
+			least = f;
+	}
+	*least = (struct first){.name = name, .age = ++m->firsts_age};
+	return least;
+}
+
+/* The directory is entered: each name in it that is told of might be used. */
+static void firsts_enter(struct mention *m, uint64_t dir)
+{
+	struct nameindex_hit hits[NAMEINDEX_HITS];
+
+	for (int i = 0; i < FIRSTS; i++) {
+		struct first *f = &m->firsts[i];
+
+		if (f->name &&
+		    nameindex_find(m->names, dir, f->name, hits) > 0 &&
+		    hits[0].part == NAME_FULL)
+			odds_count_add(&f->count, false);
+	}
+}
+
+void firsts_seen(struct mention *m, const struct home *h)
+{
+	unsigned at = h->dir % ENTERED;
+	bool enters = m->entered[at].dir != h->dir;
+	struct first *f;
+
+	if (!h->name || !nameindex_has(m->names, h->dir))
+		return;
+	if (enters) {
+		m->entered[at].dir = h->dir;
+		m->entered[at].us = m->now_ns;
+		firsts_enter(m, h->dir);
+	} else if (m->now_ns - m->entered[at].us > ENTERED_NS) {
+		return;
+	}
+	f = first_of(m, h->name);
+	if (f->count.all == 0)
+		odds_count_add(&f->count, true);
+	else if (f->count.true_ < f->count.all)
+		f->count.true_++;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How far the clock of a file system's server has come, by the ctimes that it
+ * showed. No reply tells the server's time, and our own clock tells nothing of
+ * it. But a ctime is stamped by that clock: where one was shown that is a good
+ * deal later than this file's, a change of this file that is still to come gets
+ * a later ctime, too, and shows.
+ *
+ * That fails where ctimes lie in the server's future: its clock was set back,
+ * or the file system comes from a machine whose clock was ahead. So a ctime
+ * that is later than our own clock proves nothing, and a change that happened
+ * after a ctime had been shown, but was stamped with an earlier one, ends the
+ * belief for good. docs/CONTRACT.md has the argument (F10, F16).
+ */
+#ifndef FOREFETCH_SRVCLOCK_H
+#define FOREFETCH_SRVCLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	SRVCLOCK_MOMENTS = 6,
+	/* By so much the clocks of several machines that serve one file system
+	 * may differ, and so far one may be set back, without harm. */
+	SRVCLOCK_SLACK_US = 1000000,
+	/* Between a moment and the next but one: so all of them together reach
+	 * back for longer than calls are under way. */
+	SRVCLOCK_GAP_US = 1000000,
+};
+
+/* `stamp_ns` was shown by a reply that was there at `us`, by our clock. */
+struct srvclock_moment {
+	uint64_t stamp_ns;
+	uint64_t us;
+};
+
+/* All zeros: nothing was shown yet. */
+struct srvclock {
+	struct srvclock_moment shown[SRVCLOCK_MOMENTS]; /* both rise */
+	uint32_t n;
+};
+
+/* A reply that came at `now_us` showed an object with such a ctime. */
+void srvclock_show(struct srvclock *sc, uint64_t stamp_ns, uint64_t now_us);
+/* Whether an object that has this ctime in the answer to a call that was sent
+ * at `sent_us` can change no more without another one: the server's clock was
+ * more than `grain_us` past it before the call was sent. */
+bool srvclock_past(const struct srvclock *sc, uint64_t stamp_ns,
+    uint64_t grain_us, uint64_t sent_us);
+/* An object had the ctime `was_ns` when a call was answered that was sent at
+ * `since_us`, and then a change gave it `is_ns`: is that before what had been
+ * shown by then? */
+bool srvclock_went_back(const struct srvclock *sc, uint64_t was_ns,
+    uint64_t is_ns, uint64_t since_us);
+
+#endif

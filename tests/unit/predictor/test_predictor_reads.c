@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Of which kinds files are read, and which are only looked at. */
+#include "predictor/predictor.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define MS 1000000ull
+
+enum { NAMES = 64, OUT = 512, READ_EACH = 16 };
+
+struct world {
+	struct predictor *p;
+	uint64_t now_ns;
+	struct prediction out[OUT];
+	size_t n;
+};
+
+/* One file in sixteen is of the kind that is read. */
+static uint64_t kind_of(uint32_t i)
+{
+	return i % READ_EACH ? 1003 : 1017;
+}
+
+static void list(struct world *w, uint64_t dir)
+{
+	struct predictor_dirent ents[NAMES];
+
+	for (uint32_t i = 0; i < NAMES; i++)
+		ents[i] = (struct predictor_dirent){.object = dir * 1000 + i,
+		    .name_hash = (dir * 1000 + i) * 31 + 5,
+		    .type_hash = kind_of(i),
+		    .rank = i};
+	predictor_list(w->p, 0, dir, ents, NAMES);
+}
+
+static void use(
+    struct world *w, enum predictor_kind kind, uint64_t dir, uint32_t i)
+{
+	struct predictor_obs o = {.kind = kind,
+	    .now_ns = w->now_ns,
+	    .latency_ns = 10 * MS,
+	    .actor = 7,
+	    .object = dir * 1000 + i,
+	    .parent = dir,
+	    .name_hash = (dir * 1000 + i) * 31 + 5,
+	    .type_hash = kind_of(i),
+	    .count_bytes = 16384};
+
+	predictor_observe(w->p, &o);
+	w->n = predictor_predict(w->p, w->out, OUT);
+	w->now_ns += 10 * MS + MS / 5;
+}
+
+/* Of how many files of the other kind data was predicted just now. */
+static unsigned data_told(const struct world *w)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < w->n; i++)
+		n += w->out[i].object % 1000 % READ_EACH != 0 &&
+		     (w->out[i].needs & PREDICTOR_NEEDS_DATA);
+	return n;
+}
+
+/* git looks at all files of a tree, and reads each .gitignore: of its
+ * neighbours no data is predicted. */
+static void test_looked_at_only(void **state)
+{
+	struct predictor_options opt = {0};
+	struct world w = {.p = predictor_new(&opt), .now_ns = 1000 * MS};
+
+	(void)state;
+	for (uint64_t dir = 1; dir <= 6; dir++) {
+		list(&w, dir);
+		for (uint32_t i = 0; i < NAMES; i++) {
+			use(&w, PREDICTOR_LOOKUP, dir, i);
+			if (i % READ_EACH == 0)
+				use(&w, PREDICTOR_READ, dir, i);
+			if (dir > 1)
+				assert_int_equal(data_told(&w), 0);
+		}
+	}
+	predictor_free(w.p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_looked_at_only),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which odds count for which call, and what is not asked for again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "prefetch/prefetch_fixture.h"
+
+/* A name that is nearly certain to be looked up is not nearly certain to be
+ * read: who says the one says nothing of the other. */
+static void test_odds_of_data(void **state)
+{
+	struct prefetch *pf = calloc(1, sizeof(*pf));
+	struct pf_cred *cred;
+	struct prediction pred = {.object = 700,
+	    .needs = PREDICTOR_NEEDS_NAME,
+	    .p = 0.9f,
+	    .lead = 1,
+	    .source = PREDICTOR_FROM_NAMES};
+	struct want *want;
+
+	(void)state;
+	prefetch_open(pf, &cred, 1);
+	want = want_add(pf, cred, &pred, T0);
+	assert_true(want->p > 0.8f && want->data_p < 0.01f);
+	pred.needs |= PREDICTOR_NEEDS_DATA;
+	pred.p = 0.2f;
+	assert_ptr_equal(want_add(pf, cred, &pred, T0), want);
+	assert_true(want->p > 0.8f);
+	assert_true(want->data_p > 0.1f && want->data_p < 0.3f);
+	wants_free(pf);
+	prefetch_close(pf, &cred, 1);
+	free(pf);
+}
+
+/* What came ahead in vain is not confirmed again because of a guess; it is
+ * because of what history says, of good odds, or for more of it. */
+static void test_came_in_vain(void **state)
+{
+	struct prediction pred = {.object = 1,
+	    .needs = PREDICTOR_NEEDS_NAME | PREDICTOR_NEEDS_ATTR,
+	    .p = 0.4f,
+	    .source = PREDICTOR_FROM_NAMES};
+	struct note note = {
+	    .object = 1, .state = NOTE_UNUSED, .needs = pred.needs};
+
+	(void)state;
+	assert_true(note_came_in_vain(&note, &pred));
+	assert_false(note_came_in_vain(NULL, &pred));
+	note.state = NOTE_USED;
+	assert_false(note_came_in_vain(&note, &pred));
+	note.state = NOTE_READY;
+	pred.source = NOTE_FROM_MENTION;
+	assert_true(note_came_in_vain(&note, &pred));
+	pred.p = 0.9f;
+	assert_false(note_came_in_vain(&note, &pred));
+	pred.p = 0.4f;
+	pred.source = PREDICTOR_FROM_TRAIL;
+	assert_false(note_came_in_vain(&note, &pred));
+	pred.source = NOTE_FROM_WALK;
+	pred.needs |= PREDICTOR_NEEDS_LISTING;
+	assert_false(note_came_in_vain(&note, &pred));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_odds_of_data),
+	    cmocka_unit_test(test_came_in_vain),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

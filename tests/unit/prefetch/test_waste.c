@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What came ahead and was not used stays within its share of the demand, and
+ * the price of a call rises towards that. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "prefetch/prefetch_fixture.h"
+#include "prefetch/waste.h"
+
+#define SECOND UINT64_C(1000000)
+#define START  (UINT64_C(1) << 40)
+#define KIB    UINT64_C(1024)
+
+/* On the slower link it is less. */
+enum { ALLOWANCE = 524288 };
+
+enum { FAST_BPS = 2500000, SLOW_BPS = 250000 };
+
+static struct waste_status now(struct waste *w, uint64_t rate, uint64_t now_us)
+{
+	struct waste_status st;
+
+	waste_get_status(w, rate, 0, now_us, &st);
+	return st;
+}
+
+static double price_of(struct waste *w, uint64_t rate, uint64_t now_us)
+{
+	struct waste_status st = now(w, rate, now_us);
+
+	return waste_price(&st);
+}
+
+static void test_allowance(void **state)
+{
+	struct waste *w = waste_new();
+	struct waste_status st;
+
+	(void)state;
+	assert_int_equal(now(w, 0, START).limit_bytes, 512 * KIB);
+	assert_int_equal(now(w, FAST_BPS, START).limit_bytes, 512 * KIB);
+	assert_int_equal(now(w, SLOW_BPS, START).limit_bytes, SLOW_BPS);
+	/* What the link holds twice may always be under way. */
+	waste_get_status(w, FAST_BPS, 1024 * KIB, START, &st);
+	assert_int_equal(st.limit_bytes, 2048 * KIB);
+	waste_set_share(w, 10);
+	assert_int_equal(now(w, SLOW_BPS, START).limit_bytes, SLOW_BPS / 10);
+	waste_free(w);
+}
+
+/* Bytes never get cheaper when more lies unused. */
+static void test_price_rises(void **state)
+{
+	struct waste *w = waste_new();
+	double was = 0;
+
+	(void)state;
+	assert_true(price_of(w, FAST_BPS, START) == 0);
+	for (int i = 0; i < 64; i++) {
+		double price = price_of(w, FAST_BPS, START);
+
+		assert_true(price >= was && price < 1000);
+		was = price;
+		if (i == 32)
+			assert_true(price > 7.9 && price < 8.1);
+		waste_ahead(w, 8 * KIB, START);
+	}
+	assert_true(was > 39);
+	waste_ahead(w, 520 * KIB, START);
+	assert_true(isinf(price_of(w, FAST_BPS, START)));
+	waste_free(w);
+}
+
+/* It is no waste once clients were told it; and what they were told is demand.
+ */
+static void test_used(void **state)
+{
+	struct waste *w = waste_new();
+
+	(void)state;
+	waste_ahead(w, 1536 * KIB, START);
+	assert_true(isinf(price_of(w, FAST_BPS, START)));
+	waste_cached(w, 1436 * KIB, START);
+	assert_int_equal(now(w, FAST_BPS, START).unused_bytes, 100 * KIB);
+	assert_int_equal(
+	    now(w, FAST_BPS, START).limit_bytes, (512 + 1436) * KIB);
+	/* What is read again does not make room for more. */
+	waste_cached(w, 9000 * KIB, START);
+	assert_int_equal(
+	    now(w, FAST_BPS, START).limit_bytes, (512 + 1536) * KIB);
+	waste_ahead(w, 300 * KIB, START);
+	assert_int_equal(now(w, FAST_BPS, START).unused_bytes, 300 * KIB);
+	waste_free(w);
+}
+
+/* Clients that are told other things hide what is in vain, until it is found
+ * out; and it may be of use later than that. */
+static void test_judged(void **state)
+{
+	struct waste *w = waste_new();
+
+	(void)state;
+	waste_ahead(w, 800 * KIB, START);
+	waste_cached(w, 9000 * KIB, START);
+	waste_unused(w, 700 * KIB, START);
+	assert_int_equal(now(w, FAST_BPS, START).unused_bytes, 700 * KIB);
+	assert_int_equal(
+	    now(w, FAST_BPS, START).limit_bytes, (512 + 100) * KIB);
+	waste_used(w, 200 * KIB, START);
+	assert_int_equal(now(w, FAST_BPS, START).unused_bytes, 500 * KIB);
+	assert_int_equal(
+	    now(w, FAST_BPS, START).limit_bytes, (512 + 300) * KIB);
+	waste_free(w);
+}
+
+static void test_slow_link(void **state)
+{
+	struct waste *w = waste_new();
+
+	(void)state;
+	waste_demand(w, 1000000, START);
+	assert_int_equal(
+	    now(w, SLOW_BPS, START).limit_bytes, SLOW_BPS + 500000);
+	assert_int_equal(
+	    now(w, FAST_BPS, START).limit_bytes, 512 * KIB + 1000000);
+	waste_free(w);
+}
+
+static void test_fades(void **state)
+{
+	struct waste *w = waste_new();
+	uint64_t bytes;
+
+	(void)state;
+	waste_ahead(w, 1000000, START);
+	bytes = now(w, FAST_BPS, START + 41 * SECOND).unused_bytes;
+	assert_in_range(bytes, 480000, 540000);
+	assert_int_equal(
+	    now(w, FAST_BPS, START + 100000 * SECOND).unused_bytes, 0);
+	/* A clock that runs backwards changes nothing. */
+	waste_ahead(w, 1000, START);
+	assert_int_equal(now(w, FAST_BPS, START).unused_bytes, 1000);
+	waste_free(w);
+}
+
+/*
+ * A minute of a predictor that is wrong nine times in ten and says that it is
+ * certain, on a link of 20 and of 2 Mb/s: over the link comes at most the
+ * share of demand and what is left to begin with.
+ */
+static void lies(uint64_t rate, double bar)
+{
+	struct waste *w = waste_new();
+	uint64_t t = START, demand = 0, wasted = 0;
+
+	for (int i = 0; i < 6000; i++, t += SECOND / 100) {
+		waste_demand(w, rate / 400, t);
+		demand += rate / 400;
+		if (price_of(w, rate, t) > 39)
+			continue;
+		waste_ahead(w, rate / 100, t);
+		if (i % 10 == 0) {
+			waste_cached(w, rate / 100, t);
+			demand += rate / 100;
+		} else {
+			wasted += rate / 100;
+		}
+	}
+	/* The allowance comes once more in as long as all of it fades. */
+	assert_true((double)wasted <
+		    1.01 * (bar * (double)demand + 2 * (double)ALLOWANCE));
+	assert_true((double)wasted > 0.2 * (double)demand);
+	waste_free(w);
+}
+
+static void test_liar(void **state)
+{
+	(void)state;
+	lies(FAST_BPS, 1);
+	lies(SLOW_BPS, 0.5);
+}
+
+/* ---- the price of a call ---------------------------------------------- */
+
+struct world {
+	struct prefetch pf;
+	struct pf_cred *cred;
+};
+
+static int setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct linkest_kept kept = {.rate_Bps = 5000000, .base_us = 40000};
+
+	prefetch_open(&w->pf, &w->cred, 1);
+	linkest_begin(w->pf.p.link, &kept);
+	*state = w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	prefetch_close(&w->pf, &w->cred, 1);
+	free(w);
+	return 0;
+}
+
+/* The least odds at which a call is worth it now, in hundredths. */
+static int price(struct world *w, uint64_t bytes)
+{
+	struct want want = {.pf = &w->pf, .cred = w->cred};
+
+	for (int n = 1; n < 100; n++) {
+		want.p = (float)n / 100;
+		if (want_pays(&want, (double)want.p, bytes))
+			return n;
+	}
+	return 100;
+}
+
+static void test_price_of_link(void **state)
+{
+	struct world *w = *state;
+	struct linkest_mark marks[3];
+	int was = price(w, CONFIRM_BYTES);
+
+	/* A short reply on an idle link costs next to nothing, a long one more.
+	 */
+	assert_in_range(was, 1, 6);
+	assert_true(price(w, 65536) > was && price(w, 65536) < 30);
+	/* Each reply that others wait for raises it. */
+	for (int i = 0; i < 3; i++) {
+		linkest_sent(w->pf.p.link, &marks[i], 60000, START);
+		assert_true(price(w, CONFIRM_BYTES) > was);
+		was = price(w, CONFIRM_BYTES);
+	}
+	assert_in_range(was, 20, 60);
+	for (int i = 0; i < 3; i++)
+		linkest_lost(w->pf.p.link, &marks[i]);
+	assert_in_range(price(w, CONFIRM_BYTES), 1, 6);
+}
+
+static void test_price_of_waste(void **state)
+{
+	struct world *w = *state;
+	struct want asked = {.pf = &w->pf,
+	    .cred = w->cred,
+	    .p = 0.5f,
+	    .count = 1,
+	    .source = NOTE_FROM_HINT};
+	struct want session = {
+	    .pf = &w->pf, .cred = w->cred, .p = 0.5f, .session = true};
+	int was = price(w, 16384);
+
+	/* Half of the limit lies unused: of long replies more is asked … */
+	waste_ahead(w->pf.waste, 256 * KIB, w->pf.now_us);
+	assert_true(price(w, 16384) > was + 10);
+	assert_true(price(w, 16384) > price(w, CONFIRM_BYTES) + 10);
+	/* … and nearly all of it: only what is nearly certain goes. */
+	waste_ahead(w->pf.waste, 240 * KIB, w->pf.now_us);
+	assert_in_range(price(w, 16384), 85, 99);
+	assert_in_range(price(w, CONFIRM_BYTES), 10, 60);
+	waste_ahead(w->pf.waste, 1100 * KIB, w->pf.now_us);
+	assert_int_equal(price(w, CONFIRM_BYTES), 100);
+	/* What was asked for, and what has a bound of its own, goes on. */
+	assert_true(want_pays(&asked, (double)asked.p, CONFIRM_BYTES));
+	assert_true(want_pays(&session, (double)session.p, CONFIRM_BYTES));
+}
+
+/* ---- what costs too much now ------------------------------------------ */
+
+static struct want *add(struct world *w, uint64_t object, float p)
+{
+	struct prediction pred = {
+	    .object = object, .p = p, .lead = 1, .needs = PREDICTOR_NEEDS_ATTR};
+
+	return want_add(&w->pf, w->cred, &pred, START);
+}
+
+/* Many that are unlikely do not stand before few that are likely. */
+static void test_likely_first(void **state)
+{
+	struct world *w = *state;
+
+	for (uint64_t i = 0; i < 100; i++)
+		assert_non_null(add(w, 100 + i, 0.1f));
+	assert_non_null(add(w, 10, 0.9f));
+	assert_int_equal(want_next(&w->pf)->object, 10);
+}
+
+/* It waits behind all others, and comes back when it is likelier. */
+static void test_put_off(void **state)
+{
+	struct world *w = *state;
+	struct want *dear;
+
+	dear = add(w, 10, 0.3f);
+	assert_ptr_equal(want_next(&w->pf), dear);
+	want_put_off(dear, true);
+	want_queue(dear, false);
+	assert_int_equal(w->pf.nqueued, 0);
+	assert_non_null(add(w, 11, 0.06f));
+	assert_int_equal(want_next(&w->pf)->object, 11);
+	assert_ptr_equal(want_next(&w->pf), dear);
+	want_queue(dear, false);
+	assert_non_null(add(w, 12, 0.3f));
+	assert_ptr_equal(add(w, 10, 0.9f), dear);
+	assert_ptr_equal(want_next(&w->pf), dear);
+}
+
+/* Where there are too many, those make room that are worth least. */
+static void test_crowded(void **state)
+{
+	struct world *w = *state;
+	struct want *dear;
+
+	for (uint64_t i = 0; i < WANTS_MAX; i++)
+		assert_non_null(add(w, 100 + i, 0.3f));
+	assert_null(add(w, 10, 0.3f));
+	dear = want_next(&w->pf);
+	want_put_off(dear, true);
+	want_queue(dear, false);
+	assert_non_null(add(w, 11, 0.3f));
+	assert_null(add(w, 12, 0.3f));
+	assert_non_null(add(w, 13, 0.9f));
+	assert_int_equal(w->pf.nwants, WANTS_MAX);
+	assert_int_equal(want_next(&w->pf)->object, 13);
+}
+
+#define TEST(f)  cmocka_unit_test(f)
+#define WORLD(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_allowance),
+	    TEST(test_price_rises),
+	    TEST(test_used),
+	    TEST(test_judged),
+	    TEST(test_slow_link),
+	    TEST(test_fades),
+	    TEST(test_liar),
+	    WORLD(test_price_of_link),
+	    WORLD(test_price_of_waste),
+	    WORLD(test_likely_first),
+	    WORLD(test_put_off),
+	    WORLD(test_crowded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
