@@ -50,6 +50,7 @@ struct reading {
 	uint16_t type;
 	uint8_t places; /* READs that do not go on where the last one ended */
 	bool was_read;  /* before this reading */
+	bool within;    /* it did not begin at the beginning */
 };
 
 struct kinds {
@@ -194,7 +195,8 @@ static struct reading *reading_take(
 	    .first_bytes = 1 << SIZE_SHIFT,
 	    .next_bytes = UINT64_MAX,
 	    .told = -1,
-	    .was_read = f->read};
+	    .was_read = f->read,
+	    .within = offset > 0};
 	if (offset == 0 && end > r->first_bytes)
 		r->first_bytes = end;
 	return r;
@@ -260,7 +262,8 @@ double kinds_rest(const struct kinds *k, const struct kinds_file *f)
 	struct guess g = {(double)usual[size].on, (double)usual[size].share};
 	bool reads = r->object == f->object && !is_over(r, f->now_us);
 
-	if (reads ? r->was_read : f->read)
+	/* Who begins elsewhere looks for something. */
+	if (reads ? r->was_read || r->within : f->read)
 		return 0;
 	g = lean(&k->sizes[size], &g, SIZE_LEANS);
 	if (c->type == f->type && c->size == size)

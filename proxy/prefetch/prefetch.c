@@ -226,7 +226,8 @@ bool prefetch_want(struct prefetch *pf, struct pf_cred *cred,
 
 	if (needs_no_guess(cred, pred) ||
 	    note_came_in_vain(note_find(pf, pred->object), pred) ||
-	    !want_worth(pf, (double)pred->p, CONFIRM_BYTES)) {
+	    !want_worth(pf, source_is_guess(pred->source), (double)pred->p,
+		CONFIRM_BYTES)) {
 		note_set(pf, pred->object, NOTE_UNLIKELY, now_us);
 		metrics_add(pf->p.metrics, METRICS_PREFETCH_UNLIKELY, 1);
 		return false;

@@ -99,7 +99,7 @@ static bool read_piece(struct turn *t, uint64_t offset, uint32_t len)
 	union nfs_args args = {
 	    .read = {.file = node_fh(t->node), .offset = offset, .count = len}};
 
-	if (!want_worth(t->pf, (double)t->w->data_p, len))
+	if (!want_worth(t->pf, t->w->guess, (double)t->w->data_p, len))
 		return true;
 	if (turn_too_early(t, t->node))
 		return false;

@@ -140,7 +140,7 @@ static void expect(struct prefetch *pf, struct pf_seen *seen,
 	const struct note *n = foreseen(pf, pred->object, now_us);
 
 	if ((n && says_it_all(n, pred)) ||
-	    !want_worth(pf, (double)pred->p, CONFIRM_BYTES))
+	    !want_worth(pf, true, (double)pred->p, CONFIRM_BYTES))
 		return;
 	if (pred->p >= P_OPENED && (pred->needs & PREDICTOR_NEEDS_DATA))
 		want_opened(pf, seen->cred, pred->object);

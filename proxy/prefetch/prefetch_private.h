@@ -153,6 +153,7 @@ struct want {
 	bool queued;       /* in a lane */
 	bool delayed;      /* in `later` */
 	bool listed;       /* the listing that it needs was asked for */
+	bool guess;        /* source_is_guess(), of all who said so */
 	bool led;          /* trails or the graph say that it will be used */
 	bool planned;      /* a session says that it will be used … */
 	bool session;      /* … and nothing else does */
@@ -253,6 +254,7 @@ struct pf_seen {
 struct pf_dir {
 	uint64_t key;
 	uint64_t us;         /* of the last one */
+	uint64_t anew_us;    /* when it was listed again for a change */
 	unsigned misses;     /* calls that went to the server */
 	unsigned attr_wants; /* wants for the attributes of a name in it */
 };
@@ -377,7 +379,10 @@ void want_put_off(struct want *w, bool off);
 /* prefetch_worth.c */
 /* Whether what is used with probability `p` is worth a reply of `bytes`, when
  * nobody else wants the link: else it need not be queued at all. */
-bool want_worth(const struct prefetch *pf, double p, uint64_t bytes);
+bool want_worth(
+    const struct prefetch *pf, bool guess, double p, uint64_t bytes);
+/* Whether whoever predicts has not seen it used, but others like it. */
+bool source_is_guess(uint8_t source);
 /* Whether a call of the want that is used with probability `p` is worth it now.
  */
 bool want_pays(const struct want *w, double p, uint64_t bytes);
@@ -397,7 +402,8 @@ struct turn {
 	struct node *dir;  /* NULL: not known */
 	uint64_t now_us;
 	uint64_t *wait_us;
-	unsigned sent;  /* calls that went out */
+	unsigned sent;  /* calls that went out … */
+	bool counts;    /* … and one of them was no READ */
 	bool blocked;   /* the link had no room for one */
 	bool more;      /* its lane is another one from now on */
 	bool dear;      /* … or it costs too much now */
@@ -470,6 +476,10 @@ bool dir_loose(struct prefetch *pf, const struct pf_cred *cred,
  * names in the directory were wanted just before: then a listing, which brings
  * them all, is worth more than one call each. */
 bool dir_groups(struct prefetch *pf, const struct node *dir, uint64_t now_us);
+
+/* Whether a directory that has changed is listed again ahead: one that changes
+ * all the time would be for ever. */
+bool dir_lists_anew(struct prefetch *pf, uint64_t dir, uint64_t now_us);
 
 /* prefetch_walk.c */
 /* NULL without memory; of walk_close(). */

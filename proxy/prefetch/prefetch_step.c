@@ -83,7 +83,7 @@ bool turn_confirmed(const struct turn *t, struct node *node, bool rights)
 
 bool turn_worth(const struct turn *t, uint64_t bytes)
 {
-	return want_worth(t->pf, t->w->p, bytes);
+	return want_worth(t->pf, t->w->guess, t->w->p, bytes);
 }
 
 bool turn_send(struct turn *t, struct node *node, uint32_t proc,

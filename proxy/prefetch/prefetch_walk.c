@@ -351,7 +351,7 @@ static void tell_name(struct prefetch *pf, struct pf_cred *cred,
 	if (to.known ||
 	    (n->text[0] != '.' && fsys_lists_all(attrcache_fsys(c->attr, dir))))
 		return;
-	if (!want_worth(pf, (double)odds.asked, LOOKUP_BYTES))
+	if (!want_worth(pf, true, (double)odds.asked, LOOKUP_BYTES))
 		return;
 	walkname_told(n, &pf->walks->texts, now_us);
 	(void)want_add_name(pf, cred, &name, now_us);

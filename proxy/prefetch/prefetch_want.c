@@ -193,6 +193,7 @@ static void want_merge(
 	w->steps = 0;
 	w->needs |= pred->needs;
 	w->led |= is_led(pred);
+	w->guess &= source_is_guess(pred->source);
 	w->planned |= pred->source == PREDICTOR_FROM_SESSION;
 	w->session &= pred->source == PREDICTOR_FROM_SESSION;
 	w->far_off &= pred->early;
@@ -237,6 +238,7 @@ static struct want *want_make(struct prefetch *pf, const struct want_key *k,
 	w->read_bytes = pred->read_bytes;
 	w->needs = pred->needs;
 	w->led = is_led(pred);
+	w->guess = source_is_guess(pred->source);
 	w->session = w->planned = pred->source == PREDICTOR_FROM_SESSION;
 	w->far_off = pred->early;
 	w->base_lane = w->lane = lane;
@@ -270,32 +272,30 @@ void want_opened(struct prefetch *pf, struct pf_cred *cred, uint64_t object)
 		want_move(w);
 }
 
-static struct want *want_following(struct prefetch *pf, struct pf_cred *cred,
-    uint64_t object, uint8_t needs, uint64_t now_us)
-{
-	struct prediction pred = {.object = object,
-	    .needs = PREDICTOR_NEEDS_DATA | needs,
-	    .p = P_REST,
-	    .lead = 1};
-
-	return want_add(pf, cred, &pred, now_us);
-}
-
 struct want *want_rest(
     struct prefetch *pf, struct pf_cred *cred, uint64_t object, uint64_t now_us)
 {
+	struct prediction pred = {.object = object,
+	    .needs = PREDICTOR_NEEDS_DATA | PREDICTOR_NEEDS_EXTENTS,
+	    .p = P_REST,
+	    .lead = 1};
 	struct predictor_extent one;
 
 	if (predictor_extents(pf->predictor, object, &one, 1) == 0)
 		return NULL;
-	return want_following(
-	    pf, cred, object, PREDICTOR_NEEDS_EXTENTS, now_us);
+	return want_add(pf, cred, &pred, now_us);
 }
 
 struct want *want_more(
     struct prefetch *pf, struct pf_cred *cred, uint64_t object, uint64_t now_us)
 {
-	return want_following(pf, cred, object, 0, now_us);
+	struct prediction pred = {.object = object,
+	    .needs = PREDICTOR_NEEDS_DATA,
+	    .p = P_REST,
+	    .lead = 1,
+	    .source = NOTE_FROM_KIND};
+
+	return want_add(pf, cred, &pred, now_us);
 }
 
 struct want *want_add_range(struct prefetch *pf, struct pf_cred *cred,
@@ -315,7 +315,7 @@ struct want *want_add_range(struct prefetch *pf, struct pf_cred *cred,
 	struct want *w;
 
 	note_predicted(pf, &pred, cred->uid, now_us);
-	if (!want_worth(pf, (double)r->p, r->count_bytes)) {
+	if (!want_worth(pf, false, (double)r->p, r->count_bytes)) {
 		note_set(pf, r->object, NOTE_UNLIKELY, now_us);
 		metrics_add(pf->p.metrics, METRICS_PREFETCH_UNLIKELY, 1);
 		return NULL;

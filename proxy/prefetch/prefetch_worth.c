@@ -14,8 +14,11 @@ enum {
 
 /* What a call costs whatever its size and whoever else is there: work of the
  * server's and of this daemon. So where a round trip is shorter than this, on a
- * LAN, only what is likely is worth a call. */
-#define CALL_US 300
+ * LAN, only what is likely is worth a guess. */
+#define GUESS_US 300
+
+/* A shorter wait than this hurts nobody. */
+#define CROWD_LEAST_US 2000
 
 /* A call costs the server and the link this share of a round trip, whatever its
  * size … */
@@ -77,14 +80,23 @@ static double busy(const struct prefetch *pf)
 	double under_way_us =
 	    (double)linkest_inflight_bytes(pf->p.link) / rate_Bps(pf) * 1e6;
 
-	return (under_way_us + 2 * backlog_us(pf)) / trip_us(pf);
+	double trip = trip_us(pf);
+
+	return (under_way_us + 2 * backlog_us(pf)) /
+	       (trip > CROWD_LEAST_US ? trip : CROWD_LEAST_US);
 }
 
 /* What is asked of the link just now. */
 struct price {
-	double crowd; /* busy() */
-	double waste; /* waste_price() */
+	double crowd;    /* busy() */
+	double waste;    /* waste_price() */
+	double guess_us; /* GUESS_US, of a guess */
 };
+
+static double guess_us(bool guess)
+{
+	return guess ? GUESS_US : 0;
+}
 
 /* A call that is used spares its client a round trip, and its bytes would come
  * later anyway; else they come before others. */
@@ -95,13 +107,20 @@ static bool pays(const struct prefetch *pf, double p, uint64_t bytes,
 	double wire = (double)linkest_wire_bytes(bytes) / rate_Bps(pf) * 1e6;
 
 	return p * (rtt + wire) >
-	       (1 - p) * (CALL_US + CALL_SHARE * rtt * crowd +
+	       (1 - p) * (price->guess_us + CALL_SHARE * rtt * crowd +
 			     wire * (crowd + WASTE_LEAST + price->waste));
 }
 
-bool want_worth(const struct prefetch *pf, double p, uint64_t bytes)
+bool want_worth(
+    const struct prefetch *pf, bool guess, double p, uint64_t bytes)
 {
-	return pays(pf, p, bytes, &(struct price){0});
+	return pays(pf, p, bytes, &(struct price){.guess_us = guess_us(guess)});
+}
+
+bool source_is_guess(uint8_t source)
+{
+	return source == PREDICTOR_FROM_NAMES || source == NOTE_FROM_MENTION ||
+	       source == NOTE_FROM_WALK || source == NOTE_FROM_KIND;
 }
 
 void waste_now(const struct prefetch *pf, struct waste_status *st)
@@ -120,9 +139,13 @@ bool want_is_bounded(const struct want *w)
 bool want_pays(const struct want *w, double p, uint64_t bytes)
 {
 	const struct prefetch *pf = w->pf;
-	struct price price = {.crowd = busy(pf)};
+	struct price price = {
+	    .crowd = busy(pf), .guess_us = guess_us(w->guess)};
 	struct waste_status waste;
 
+	/* Whoever asked for it knows what it is worth. */
+	if (want_is_asked(w))
+		return true;
 	/* Of the rest of a file it takes many a piece to spare a round trip. */
 	if (w->extent > 0 && w->rest_p > 0) {
 		p *= (double)w->rest_p;
