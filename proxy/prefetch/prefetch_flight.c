@@ -18,14 +18,15 @@ static void after_confirm(struct pf_flight *fl, struct node *node)
 	    attrcache_generation(fl->pf->p.caches->attr, node) ==
 		fl->generation)
 		return;
-	if (listing_worth(fl->pf, 2, x->nchildren * ENTRY_BYTES))
+	if (listing_worth(fl->pf, 2, x->nchildren * ENTRY_BYTES) &&
+	    dir_lists_anew(fl->pf, fl->object, fl->pf->now_us))
 		listing_goes_on(
 		    fl->pf, fl->fl.cred, fl->object, fl->pf->now_us);
 }
 
 /* How far a listing has come. */
 struct list_mark {
-	uint32_t entries;
+	uint32_t entries, generation;
 	uint64_t cookie;
 };
 
@@ -38,7 +39,8 @@ static struct list_mark list_mark(const struct pf_flight *fl)
 
 	if (!l)
 		return (struct list_mark){0};
-	return (struct list_mark){listing_count(l), listing_last_cookie(l)};
+	return (struct list_mark){listing_count(l),
+	    attrcache_generation(c->attr, dir), listing_last_cookie(l)};
 }
 
 /* Whether the page made the listing longer. Of pages that came side by side
@@ -49,6 +51,8 @@ static bool brought_entries(
 {
 	struct list_mark now = list_mark(fl);
 
+	if (before->entries > 0 && now.generation != before->generation)
+		return dir_lists_anew(fl->pf, fl->object, fl->pf->now_us);
 	return now.entries != before->entries || now.cookie != before->cookie;
 }
 

@@ -109,6 +109,7 @@ bool turn_send(struct turn *t, struct node *node, uint32_t proc,
 		return false;
 	budget_likely(pf->budget, bytes, p);
 	t->sent++;
+	t->counts |= proc != NFSPROC3_READ;
 	want_put_off(t->w, false);
 	if (t->w->session) {
 		t->w->cred->session_bytes += bytes;
@@ -258,13 +259,21 @@ static enum step drop(
 	return STEP_DONE;
 }
 
+/* A turn that ended early counts only if it asked for what may have to be asked
+ * for again: a file's pieces may take any number of turns. */
+static void ended_early(struct turn *t)
+{
+	if (!t->counts)
+		t->w->steps--;
+}
+
 /* It has its turn when there is nothing else. What makes it dear need not be a
  * call, whose reply would be heard of. */
 static enum step put_off(struct turn *t)
 {
 	bool again = t->w->dear;
 
-	t->w->steps--;
+	ended_early(t);
 	if (!again)
 		metrics_add(t->pf->p.metrics, METRICS_PREFETCH_PUT_OFF, 1);
 	want_put_off(t->w, true);
@@ -281,8 +290,7 @@ static enum step step_end(struct turn *t)
 	if (t->too_early)
 		return STEP_LATER;
 	if (t->blocked) {
-		/* Nothing was done, so this turn does not count. */
-		w->steps--;
+		ended_early(t);
 		return STEP_BLOCKED;
 	}
 	if (t->dear)
