@@ -36,6 +36,8 @@ def cred(uid):
 
 @unittest.skipIf(os.getuid() != 0, "only root can be several users")
 class Users(Tree):
+    size = 2048  # one READ brings all
+
     def setUp(self):
         groups = os.getgroups()
         os.setgroups([])

@@ -320,10 +320,11 @@ class Calls(Slow):
                          1 if self.joins else 2)
 
     def test_two_users(self):
-        self.both(rpc.ACCESS, rpc.access_args(self.file),
-                  rpc.access_args(self.file), cred=OTHER)
+        # In this order: who asks for rights opens it, so READs go ahead.
         self.both(rpc.READ, rpc.read_args(self.file),
                   rpc.read_args(self.file), cred=OTHER)
+        self.both(rpc.ACCESS, rpc.access_args(self.file),
+                  rpc.access_args(self.file), cred=OTHER)
         users = {c.cred for c in self.up.seen(rpc.READ)
                  if handle_of(c) == self.file}
         self.assertEqual(users, {rpc.auth_sys(), OTHER})

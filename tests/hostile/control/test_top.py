@@ -103,6 +103,7 @@ def activity_of(ff, uid, names=False):
 
 class Ahead(Tree):
     """A hint of Alice has a file fetched for her, which Bob is not told."""
+    size = 2048  # one READ brings all
 
     def setUp(self):
         if os.getuid() != 0:
