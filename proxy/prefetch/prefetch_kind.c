@@ -37,8 +37,8 @@ bool kind_wants_rest(struct want *w, uint64_t size_bytes, uint64_t rest_bytes)
 	f = about(pf, w->object, size_bytes, pf->now_us);
 	w->rest_p = (float)kinds_rest(pf->kinds, &f);
 	w->rest_bytes = rest_bytes < ONE_READ ? (uint32_t)rest_bytes : ONE_READ;
-	return want_worth(pf, w->guess,
-	    (double)w->data_p * (double)w->rest_p, w->rest_bytes);
+	return want_worth(
+	    pf, w->guess, (double)w->data_p * (double)w->rest_p, w->rest_bytes);
 }
 
 void kind_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)

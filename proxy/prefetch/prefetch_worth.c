@@ -111,8 +111,7 @@ static bool pays(const struct prefetch *pf, double p, uint64_t bytes,
 			     wire * (crowd + WASTE_LEAST + price->waste));
 }
 
-bool want_worth(
-    const struct prefetch *pf, bool guess, double p, uint64_t bytes)
+bool want_worth(const struct prefetch *pf, bool guess, double p, uint64_t bytes)
 {
 	return pays(pf, p, bytes, &(struct price){.guess_us = guess_us(guess)});
 }
