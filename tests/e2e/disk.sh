@@ -204,6 +204,8 @@ during() {	# KIND
 at_start() {	# KIND
 	local kind=$1 pid
 	case $kind in
+	# What is kept need not be written again.
+	full | cow) rm -rf /srv/bad/cache ;;
 	gone | error | readonly)
 		disk_free
 		disk_make "$fs" && daemon_start && job "fill-$kind"
