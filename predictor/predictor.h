@@ -135,6 +135,7 @@ struct predictor_dirent {
 	uint32_t rank; /* its place if the listing was sorted by name */
 	bool exec;
 	bool directory;
+	bool hidden; /* its name begins with a dot */
 };
 
 /*

@@ -157,9 +157,8 @@ uint32_t trace_path_get(struct reader *r, const char *path)
 	f->dir = dir;
 	f->parent = r->t->dirs[dir].key;
 	f->name_hash = trace_hash(name, len - start, 0);
-	f->type_hash = dot && dot > name && dot[1]
-			   ? trace_hash(dot + 1, strlen(dot + 1), 0) | 1
-			   : 0;
+	f->type_hash =
+	    dot && dot[1] ? trace_hash(dot + 1, strlen(dot + 1), 0) | 1 : 0;
 	return id;
 }
 

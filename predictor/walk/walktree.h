@@ -25,6 +25,7 @@ TAILQ_HEAD(walkdirs, walkdir);
 struct walkdir {
 	uint64_t key;  /* fh_key() */
 	uint32_t cred; /* caches_cred() */
+	bool hidden;   /* its name begins with a dot */
 	bool listed;   /* `below` is complete, as of … */
 	uint32_t generation;
 	struct walkdir *above; /* NULL: not known */

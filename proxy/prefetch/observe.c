@@ -26,9 +26,11 @@ uint64_t observe_absent(const nfs3_fh *dir, const nfs3_name *name)
 }
 
 /* Of what follows the last dot; 0 where nothing does. */
+/* Of what stands behind the last dot, which may be the first character: the
+ * files of settings of one program are a kind of their own. */
 static uint64_t type_of(const nfs3_name *name)
 {
-	for (uint32_t i = name->len; i > 1; i--)
+	for (uint32_t i = name->len; i > 0; i--)
 		if (name->data[i - 1] == '.')
 			return XXH3_64bits(name->data + i, name->len - i) | 1;
 	return 0;
@@ -200,7 +202,8 @@ static bool entry_fill(struct caches *c, struct node *dir,
 	    .name_hash = observe_name(name),
 	    .type_hash = type_of(name),
 	    .exec = child->flags & NODE_PROGRAM,
-	    .directory = attrcache_type(c->attr, child) == NF3DIR};
+	    .directory = attrcache_type(c->attr, child) == NF3DIR,
+	    .hidden = name->data[0] == '.'};
 	if (!e->directory)
 		e->size_bytes = child->size;
 	return true;

@@ -66,6 +66,7 @@ struct walk {
 	uint32_t cred;
 	bool lists;      /* its directories are listed */
 	bool known;      /* it is one */
+	bool hidden;     /* it lists hidden directories, too */
 	unsigned listed; /* directories */
 	unsigned branches;
 	unsigned window;
@@ -212,6 +213,7 @@ static void arrive(struct walk *w, struct walkdir *d, bool lists)
 	struct walkdir *up = d->above;
 
 	w->listed += lists;
+	w->hidden |= lists && d->hidden;
 	if (up && up->below_walk != w->number) {
 		up->below_walk = w->number;
 		up->below_seen = 0;
@@ -233,12 +235,21 @@ static bool may_rise(const struct walk *w, const struct walkdir *up)
 	       (up->below_walk == w->number && up->below_seen > 1);
 }
 
+/* The first from there on that the walk may come to: most leave out hidden
+ * directories. */
+static struct walkdir *shown(const struct walk *w, struct walkdir *d)
+{
+	while (d && d->hidden && !w->hidden)
+		d = TAILQ_NEXT(d, beside);
+	return d;
+}
+
 /* `*depth`: how many levels below where it began; from there on it rises as far
  * as the walk does. */
 static struct walkdir *next_dir(
     const struct walk *w, struct walkdir *d, unsigned *depth)
 {
-	struct walkdir *next = TAILQ_FIRST(&d->below);
+	struct walkdir *next = shown(w, TAILQ_FIRST(&d->below));
 
 	if (next) {
 		++*depth;
@@ -247,7 +258,7 @@ static struct walkdir *next_dir(
 	for (int i = 0; i < RISE_MAX && d->above; i++) {
 		if (*depth == 0 && !may_rise(w, d->above))
 			return NULL;
-		next = TAILQ_NEXT(d, beside);
+		next = shown(w, TAILQ_NEXT(d, beside));
 		if (next)
 			return next;
 		*depth -= *depth > 0;
@@ -270,6 +281,7 @@ static void fill(struct walks *ws, struct walkdir *d,
 		sub = walktree_get(ws->tree, ents[i].object, d->cred);
 		if (!sub)
 			return;
+		sub->hidden = ents[i].hidden;
 		walktree_hang(d, sub);
 		added++;
 	}
@@ -413,6 +425,15 @@ static bool tell(struct prefetch *pf, struct pf_cred *cred, struct walk *w,
 	return true;
 }
 
+/* Whether a directory above is hidden, or it is so itself. */
+static bool is_hidden(const struct walkdir *d)
+{
+	for (int i = 0; i < RISE_MAX && d; i++, d = d->above)
+		if (d->hidden)
+			return true;
+	return false;
+}
+
 /* From `d` on, which `lead` directories ahead of the client. */
 static void look_ahead(struct prefetch *pf, struct pf_cred *cred,
     struct walk *w, struct walkdir *d, uint32_t lead, uint64_t now_us)
@@ -420,6 +441,9 @@ static void look_ahead(struct prefetch *pf, struct pf_cred *cred,
 	uint64_t fresh = fresh_us(pf);
 	unsigned fills = 0, depth = 0;
 
+	/* Whoever looks up a name there need not go through all of it. */
+	if (!w->hidden && is_hidden(d))
+		return;
 	for (int i = 0; i < LOOKS_MAX && lead < w->window; i++) {
 		if (fills < FILLS_MAX && !d->listed)
 			fills += fill_known(pf, d);
@@ -489,6 +513,8 @@ static struct walkdir *dir_of(struct walks *ws, const struct pf_seen *seen)
 		if (!up || !o->directory || o->kind == PREDICTOR_ABSENT)
 			return up;
 		d = walktree_get(ws->tree, o->object, seen->cred->id);
+		if (d && seen->name[0])
+			d->hidden = seen->name[0] == '.';
 		if (d && d->above != up)
 			walktree_hang(up, d);
 		return up;

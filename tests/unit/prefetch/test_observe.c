@@ -119,9 +119,11 @@ static void test_types(void **state)
 	}
 	assert_true(ask_name(w, "a.h", NFS3ERR_NOENT));
 	assert_int_not_equal(w->obs.type_hash, c);
-	/* The dot of a hidden file begins no type. */
+	/* A hidden file's may be all of its name. */
 	assert_true(ask_name(w, ".c", NFS3ERR_NOENT));
-	assert_int_equal(w->obs.type_hash, 0);
+	assert_int_equal(w->obs.type_hash, c);
+	assert_true(ask_name(w, "c.", NFS3ERR_NOENT));
+	assert_int_not_equal(w->obs.type_hash, c);
 	assert_true(ask_name(w, "c", NFS3ERR_NOENT));
 	assert_int_equal(w->obs.type_hash, 0);
 }
