@@ -3,8 +3,13 @@
 #include "base/metrics.h"
 #include "prefetch/prefetch_private.h"
 
-/* What was not used within this time counts as fetched in vain. */
-enum { JUDGED_US = 10000000 };
+enum {
+	/* What was not used within this time counts as fetched in vain; what
+	 * was no more than a guess shows it sooner. */
+	JUDGED_US = 10000000,
+	GUESS_JUDGED_US = 4000000,
+	AGED_AT_ONCE = 16,
+};
 
 /* What is less likely, and came in vain, is not confirmed again. */
 #define P_RENEWED 0.7f
@@ -66,6 +71,11 @@ static void judge(struct prefetch *pf, struct note *x)
 	/* The user of a session may come to it after any pause. */
 	if (x->source != PREDICTOR_FROM_SESSION)
 		feedback(pf, x, PREDICTOR_UNUSED);
+}
+
+static uint64_t judged_after_us(const struct note *x)
+{
+	return source_is_guess(x->source) ? GUESS_JUDGED_US : JUDGED_US;
 }
 
 static void unlink_note(struct notes *n, struct note *x)
@@ -199,15 +209,11 @@ void notes_age(struct prefetch *pf, uint64_t now_us)
 {
 	struct notes *n = pf->notes;
 
-	if (n->in - n->judged > NOTES)
-		n->judged = n->in - NOTES;
-	while (n->judged != n->in) {
-		struct note *x = &n->at[n->judged % NOTES];
+	for (int i = 0; i < AGED_AT_ONCE; i++) {
+		struct note *x = &n->at[n->aged++ % NOTES];
 
-		if (now_us - x->us < JUDGED_US)
-			return;
-		judge(pf, x);
-		n->judged++;
+		if (now_us > x->us && now_us - x->us >= judged_after_us(x))
+			judge(pf, x);
 	}
 }
 

@@ -15,6 +15,7 @@
  *	prefetch_kind.c     the rest of files, by their kind (kinds.h)
  *	prefetch_list.c     listings of directories
  *	prefetch_walk.c     what comes next where somebody goes through a tree
+ *	prefetch_renew.c    what came ahead too early
  *	prefetch_pattern.c  what follows reads of a file
  *	prefetch_session.c  what sessions use
  *	prefetch_mention.c  what data that came mentions
@@ -106,7 +107,8 @@ struct pf_cred {
 	TAILQ_ENTRY(pf_cred) link; /* the one used last comes first */
 	unsigned refs;
 	struct pf_habit habits[PF_BEGUN][PF_HABITS];
-	uint32_t id; /* caches_cred() */
+	struct pf_habit looks; /* lookups of files of all kinds */
+	uint32_t id;           /* caches_cred() */
 	uint32_t uid;
 	/* The share of its last accesses that history had foretold. */
 	float familiar;
@@ -235,7 +237,7 @@ struct notes {
 	struct note at[NOTES]; /* a ring */
 	uint16_t heads[NOTES]; /* index + 1 */
 	uint32_t in;
-	uint32_t judged; /* the next to be looked at for its age */
+	uint32_t aged; /* the next to be looked at for its age */
 };
 
 /* An observation that waits for its turn. */
@@ -255,6 +257,7 @@ struct pf_dir {
 	uint64_t key;
 	uint64_t us;         /* of the last one */
 	uint64_t anew_us;    /* when it was listed again for a change */
+	uint64_t renewed_us; /* … and what came ahead, confirmed again */
 	unsigned misses;     /* calls that went to the server */
 	unsigned attr_wants; /* wants for the attributes of a name in it */
 };
@@ -481,6 +484,9 @@ bool dir_groups(struct prefetch *pf, const struct node *dir, uint64_t now_us);
  * all the time would be for ever. */
 bool dir_lists_anew(struct prefetch *pf, uint64_t dir, uint64_t now_us);
 
+/* Whether what came ahead of it is confirmed again: once in a while. */
+bool dir_renews(struct prefetch *pf, uint64_t dir, uint64_t now_us);
+
 /* prefetch_walk.c */
 /* NULL without memory; of walk_close(). */
 struct walks *walk_open(void);
@@ -498,13 +504,25 @@ void habit_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us);
 /* The same of a call that the server is being asked. */
 void habit_begins(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us);
 
+/* How likely a file is read that is looked up. */
+float habit_reads(
+    const struct prefetch *pf, const struct pf_cred *cred, uint64_t object);
+
 /* prefetch_kind.c */
+/* The server is being asked for the beginning of a file: may want the rest. */
+void kind_begins(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us);
 /* A READ was answered: may want what follows. */
 void kind_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us);
 /* Whether the `rest_bytes` of a file that stand behind its beginning may be
  * worth it; then the want says how much. False where it was read before, as it
  * will be read then. */
 bool kind_wants_rest(struct want *w, uint64_t size_bytes, uint64_t rest_bytes);
+
+/* prefetch_renew.c */
+/* A client comes to a directory, perhaps: what came ahead of it, and is not
+ * used yet, may be too old by now, and is confirmed again. */
+void renew_seen(
+    struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us);
 
 /* prefetch_session.c */
 bool session_open(struct prefetch *pf);

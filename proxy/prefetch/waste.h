@@ -5,15 +5,15 @@
  * link carry more than a share of the demand again.
  *
  *	unused   that came ahead, less what clients were told from the caches;
- *	         or that of objects which nobody has used ten seconds later, if
- *	         that is more: clients may have been told other things
+ *	         or that of objects which nobody has used seconds later, if that
+ *	         is more: clients may have been told other things
  *	demand   replies that clients had to wait for, and what came ahead and
  *	         clients were told
  *	limit    share of the demand, and an allowance to begin with
  *
  * All of them fade by half in some 40 seconds. The nearer what is unused comes
  * to the limit, the more a byte costs that may be of no use: at half of it,
- *eight times its time on the link; at the limit so much that only what is
+ * three times its time on the link; at the limit so much that only what is
  *nearly certain pays, or what is short. Above it by half, nothing goes.
  *
  * Not counted: what somebody asked for (warm, pin, hint), and sessions, which

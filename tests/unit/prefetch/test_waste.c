@@ -16,7 +16,7 @@
 #define KIB    UINT64_C(1024)
 
 /* On the slower link it is less. */
-enum { ALLOWANCE = 524288 };
+enum { ALLOWANCE = 2 << 20 };
 
 enum { FAST_BPS = 2500000, SLOW_BPS = 250000 };
 
@@ -42,11 +42,11 @@ static void test_allowance(void **state)
 
 	(void)state;
 	assert_int_equal(now(w, 0, START).limit_bytes, 512 * KIB);
-	assert_int_equal(now(w, FAST_BPS, START).limit_bytes, 512 * KIB);
+	assert_int_equal(now(w, FAST_BPS, START).limit_bytes, ALLOWANCE);
 	assert_int_equal(now(w, SLOW_BPS, START).limit_bytes, SLOW_BPS);
 	/* What the link holds twice may always be under way. */
-	waste_get_status(w, FAST_BPS, 1024 * KIB, START, &st);
-	assert_int_equal(st.limit_bytes, 2048 * KIB);
+	waste_get_status(w, FAST_BPS, 2048 * KIB, START, &st);
+	assert_int_equal(st.limit_bytes, 4096 * KIB);
 	waste_set_share(w, 10);
 	assert_int_equal(now(w, SLOW_BPS, START).limit_bytes, SLOW_BPS / 10);
 	waste_free(w);
@@ -66,11 +66,11 @@ static void test_price_rises(void **state)
 		assert_true(price >= was && price < 1000);
 		was = price;
 		if (i == 32)
-			assert_true(price > 7.9 && price < 8.1);
-		waste_ahead(w, 8 * KIB, START);
+			assert_true(price > 2.9 && price < 3.1);
+		waste_ahead(w, 32 * KIB, START);
 	}
 	assert_true(was > 39);
-	waste_ahead(w, 520 * KIB, START);
+	waste_ahead(w, 2080 * KIB, START);
 	assert_true(isinf(price_of(w, FAST_BPS, START)));
 	waste_free(w);
 }
@@ -82,16 +82,16 @@ static void test_used(void **state)
 	struct waste *w = waste_new();
 
 	(void)state;
-	waste_ahead(w, 1536 * KIB, START);
+	waste_ahead(w, 3172 * KIB, START);
 	assert_true(isinf(price_of(w, FAST_BPS, START)));
-	waste_cached(w, 1436 * KIB, START);
+	waste_cached(w, 3072 * KIB, START);
 	assert_int_equal(now(w, FAST_BPS, START).unused_bytes, 100 * KIB);
 	assert_int_equal(
-	    now(w, FAST_BPS, START).limit_bytes, (512 + 1436) * KIB);
+	    now(w, FAST_BPS, START).limit_bytes, ALLOWANCE + 3072 * KIB);
 	/* What is read again does not make room for more. */
 	waste_cached(w, 9000 * KIB, START);
 	assert_int_equal(
-	    now(w, FAST_BPS, START).limit_bytes, (512 + 1536) * KIB);
+	    now(w, FAST_BPS, START).limit_bytes, ALLOWANCE + 3172 * KIB);
 	waste_ahead(w, 300 * KIB, START);
 	assert_int_equal(now(w, FAST_BPS, START).unused_bytes, 300 * KIB);
 	waste_free(w);
@@ -109,11 +109,11 @@ static void test_judged(void **state)
 	waste_unused(w, 700 * KIB, START);
 	assert_int_equal(now(w, FAST_BPS, START).unused_bytes, 700 * KIB);
 	assert_int_equal(
-	    now(w, FAST_BPS, START).limit_bytes, (512 + 100) * KIB);
+	    now(w, FAST_BPS, START).limit_bytes, ALLOWANCE + 100 * KIB);
 	waste_used(w, 200 * KIB, START);
 	assert_int_equal(now(w, FAST_BPS, START).unused_bytes, 500 * KIB);
 	assert_int_equal(
-	    now(w, FAST_BPS, START).limit_bytes, (512 + 300) * KIB);
+	    now(w, FAST_BPS, START).limit_bytes, ALLOWANCE + 300 * KIB);
 	waste_free(w);
 }
 
@@ -126,7 +126,7 @@ static void test_slow_link(void **state)
 	assert_int_equal(
 	    now(w, SLOW_BPS, START).limit_bytes, SLOW_BPS + 500000);
 	assert_int_equal(
-	    now(w, FAST_BPS, START).limit_bytes, 512 * KIB + 1000000);
+	    now(w, FAST_BPS, START).limit_bytes, ALLOWANCE + 1000000);
 	waste_free(w);
 }
 
@@ -259,14 +259,14 @@ static void test_price_of_waste(void **state)
 	int was = price(w, 16384);
 
 	/* Half of the limit lies unused: of long replies more is asked … */
-	waste_ahead(w->pf.waste, 256 * KIB, w->pf.now_us);
+	waste_ahead(w->pf.waste, 1024 * KIB, w->pf.now_us);
 	assert_true(price(w, 16384) > was + 10);
 	assert_true(price(w, 16384) > price(w, CONFIRM_BYTES) + 10);
 	/* … and nearly all of it: only what is nearly certain goes. */
-	waste_ahead(w->pf.waste, 240 * KIB, w->pf.now_us);
+	waste_ahead(w->pf.waste, 1000 * KIB, w->pf.now_us);
 	assert_in_range(price(w, 16384), 85, 99);
 	assert_in_range(price(w, CONFIRM_BYTES), 10, 60);
-	waste_ahead(w->pf.waste, 1100 * KIB, w->pf.now_us);
+	waste_ahead(w->pf.waste, 4400 * KIB, w->pf.now_us);
 	assert_int_equal(price(w, CONFIRM_BYTES), 100);
 	/* What was asked for, and what has a bound of its own, goes on. */
 	assert_true(want_pays(&asked, (double)asked.p, CONFIRM_BYTES));
