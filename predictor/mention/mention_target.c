@@ -9,8 +9,8 @@ enum {
 	PASSED_HOPS = 3,
 	/* Of one file so many more are told than were read, and for each that
 	 * was read so many more. */
-	WINDOW = 48,
-	WINDOW_MORE = 4,
+	WINDOW = 12,
+	WINDOW_MORE = 3,
 	KEPT_NS_S = 20, /* what was not decided by then tells nothing */
 	/* What is told again is confirmed again. */
 	AGAIN_NS = 1000000000,

@@ -327,6 +327,7 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 	mention_observe(pf, seen, now_us);
 	if (!known) {
 		habit_seen(pf, seen, now_us);
+		renew_seen(pf, seen, now_us);
 		walk_seen(pf, seen, now_us);
 	}
 	predictor_observe(pf->predictor, &seen->obs);
@@ -430,6 +431,12 @@ static uint64_t pump(struct prefetch *pf, uint64_t now_us)
 	return min_u64(least_us, rest_us(pf, now_us));
 }
 
+static void begins(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
+{
+	habit_begins(pf, seen, now_us);
+	kind_begins(pf, seen, now_us);
+}
+
 static void on_turn(evutil_socket_t fd, short what, void *arg)
 {
 	struct prefetch *pf = arg;
@@ -447,7 +454,7 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 		struct pf_seen *seen = &pf->ring[pf->ring_out++ % RING];
 
 		if (seen->begins)
-			habit_begins(pf, seen, now_us);
+			begins(pf, seen, now_us);
 		else
 			see(pf, seen, now_us);
 		pf_cred_unref(seen->cred);

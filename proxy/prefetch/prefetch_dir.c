@@ -68,6 +68,16 @@ bool dir_lists_anew(struct prefetch *pf, uint64_t dir, uint64_t now_us)
 	return true;
 }
 
+bool dir_renews(struct prefetch *pf, uint64_t dir, uint64_t now_us)
+{
+	struct pf_dir *d = recent(pf, dir, now_us);
+
+	if (d->renewed_us && now_us - d->renewed_us < TOGETHER_US)
+		return false;
+	d->renewed_us = now_us;
+	return true;
+}
+
 bool dir_groups(struct prefetch *pf, const struct node *dir, uint64_t now_us)
 {
 	const struct node_ext *x = attrcache_ext(pf->p.caches->attr, dir);

@@ -12,6 +12,8 @@ enum {
 	/* Of this many lookups of a kind both counts are halved, so that they
 	 * tell of the last ones. */
 	LOOKED_MAX = 512,
+	/* As many lookups of any kind as this count for a kind's own. */
+	LEANS = 2,
 	/* A prediction of the same object that is younger is not repeated. */
 	FORESEEN_US = 10000000,
 };
@@ -68,6 +70,14 @@ static struct pf_looked *looked_at(
 	return &pf->looked[(object ^ cred->id) % PF_LOOKED];
 }
 
+static void count_look(struct pf_habit *h)
+{
+	if (++h->looked < LOOKED_MAX)
+		return;
+	h->looked /= 2;
+	h->followed /= 2;
+}
+
 static void looked_up(
     struct prefetch *pf, struct pf_seen *seen, enum pf_begun by, uint8_t kind)
 {
@@ -83,10 +93,9 @@ static void looked_up(
 	if (l->begun & 1u << by)
 		return;
 	l->begun |= (uint8_t)(1u << by);
-	if (++h->looked < LOOKED_MAX)
-		return;
-	h->looked /= 2;
-	h->followed /= 2;
+	if (by == PF_BY_LOOKUP && kind != 0)
+		count_look(&seen->cred->looks);
+	count_look(h);
 }
 
 static void followed(struct prefetch *pf, struct pf_seen *seen)
@@ -103,6 +112,9 @@ static void followed(struct prefetch *pf, struct pf_seen *seen)
 		if (l->begun & 1u << by && h->followed < h->looked)
 			h->followed++;
 	}
+	if (l->begun & 1u << PF_BY_LOOKUP && l->kind != 0 &&
+	    seen->cred->looks.followed < seen->cred->looks.looked)
+		seen->cred->looks.followed++;
 }
 
 /* What somebody said of it lately; NULL: nobody did. The time of a note may lie
@@ -132,6 +144,17 @@ static float p_of(const struct pf_cred *cred, enum pf_begun by, uint8_t kind)
 
 	return (float)((h->followed + prior[by].followed) /
 		       (h->looked + prior[by].looked));
+}
+
+float habit_reads(
+    const struct prefetch *pf, const struct pf_cred *cred, uint64_t object)
+{
+	struct predictor_obs o = {.kind = PREDICTOR_GETATTR, .object = object};
+	const struct pf_habit *all = &cred->looks;
+	const struct pf_habit *h = &cred->habits[PF_BY_LOOKUP][kind_of(pf, &o)];
+	float any = ((float)all->followed + 1) / ((float)all->looked + 1);
+
+	return ((float)h->followed + LEANS * any) / ((float)h->looked + LEANS);
 }
 
 static void expect(struct prefetch *pf, struct pf_seen *seen,

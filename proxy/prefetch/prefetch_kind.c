@@ -41,6 +41,19 @@ bool kind_wants_rest(struct want *w, uint64_t size_bytes, uint64_t rest_bytes)
 	    pf, w->guess, (double)w->data_p * (double)w->rest_p, w->rest_bytes);
 }
 
+void kind_begins(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
+{
+	const struct predictor_obs *o = &seen->obs;
+	struct kinds_file f;
+
+	if (!pf->kinds || o->kind != PREDICTOR_READ || o->offset_bytes > 0 ||
+	    o->size_bytes <= o->count_bytes)
+		return;
+	f = about(pf, o->object, o->size_bytes, now_us);
+	if (kinds_rest(pf->kinds, &f) > 0)
+		(void)want_more(pf, seen->cred, o->object, now_us);
+}
+
 void kind_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 {
 	const struct predictor_obs *o = &seen->obs;

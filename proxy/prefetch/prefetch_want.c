@@ -170,10 +170,15 @@ bool want_begins_tail(struct want *w)
 	return w->lane != was;
 }
 
-/* Who says that a name will be looked up says nothing of its data. */
-static float data_p(const struct prediction *pred)
+/* Who says that a name will be looked up says nothing of its data. And what is
+ * guessed from names may be looked up, and no more. */
+static float data_p(const struct want *w, const struct prediction *pred)
 {
-	return pred->needs & PREDICTOR_NEEDS_DATA ? pred->p : 0;
+	if (!(pred->needs & PREDICTOR_NEEDS_DATA))
+		return 0;
+	return pred->source == PREDICTOR_FROM_NAMES
+		   ? pred->p * habit_reads(w->pf, w->cred, pred->object)
+		   : pred->p;
 }
 
 static bool is_led(const struct prediction *pred)
@@ -202,8 +207,8 @@ static void want_merge(
 		w->parent = pred->parent;
 	if (pred->p > w->p)
 		w->p = pred->p;
-	if (data_p(pred) > w->data_p)
-		w->data_p = data_p(pred);
+	if (data_p(w, pred) > w->data_p)
+		w->data_p = data_p(w, pred);
 	if (pred->first_bytes > w->first_bytes)
 		w->first_bytes = pred->first_bytes;
 	if (pred->read_bytes > w->read_bytes)
@@ -233,7 +238,7 @@ static struct want *want_make(struct prefetch *pf, const struct want_key *k,
 	w->parent = pred->parent;
 	w->born_us = now_us;
 	w->p = pred->p;
-	w->data_p = data_p(pred);
+	w->data_p = data_p(w, pred);
 	w->first_bytes = pred->first_bytes;
 	w->read_bytes = pred->read_bytes;
 	w->needs = pred->needs;

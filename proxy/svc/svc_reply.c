@@ -78,7 +78,8 @@ void svc_rqst_begins(const struct svc_rqst *rqst)
 	if (!rqst->cred_id || !rqst->client ||
 	    rqst->proc->prog != NFS_PROGRAM ||
 	    (rqst->proc->proc != NFSPROC3_GETATTR &&
-		rqst->proc->proc != NFSPROC3_ACCESS))
+		rqst->proc->proc != NFSPROC3_ACCESS &&
+		rqst->proc->proc != NFSPROC3_READ))
 		return;
 	call = observed(rqst);
 	prefetch_begins(rqst->svc->p.prefetch, &call);
