@@ -269,6 +269,36 @@ static void test_a_walk_stays_below(void **state)
 	assert_wanted(s, "");
 }
 
+/* Most leave out what is hidden: until one is listed. */
+static void test_hidden(void **state)
+{
+	struct walk_world *s = *state;
+
+	say_list(s, "top", "a/ .h/ b/ c/");
+	say_list(s, ".h", "x/ y/ z/");
+	lists(s, "top");
+	lists(s, "a");
+	assert_wanted(s, "b c");
+	lists(s, ".h");
+	assert_wanted(s, "x y z");
+}
+
+static void test_names_below_what_is_hidden(void **state)
+{
+	struct walk_world *s = *state;
+
+	say_list(s, "top", ".h/ a/");
+	say_list(s, ".h", "u/ v/ w/ x/ y/");
+	looks_up(s, "top", ".h", true);
+	for (int i = 0; i < 3; i++) {
+		const char *dirs[] = {"u", "v", "w"};
+
+		looks_up(s, ".h", dirs[i], true);
+		looks_up(s, dirs[i], "f", false);
+	}
+	assert_wanted(s, "");
+}
+
 /* The more of it was used, the further it goes. */
 static void test_it_grows(void **state)
 {
@@ -436,6 +466,8 @@ int main(void)
 	    TEST(test_a_path_is_no_walk),
 	    TEST(test_lookups_beside_each_other),
 	    TEST(test_a_walk_stays_below),
+	    TEST(test_hidden),
+	    TEST(test_names_below_what_is_hidden),
 	    TEST(test_it_grows),
 	    TEST(test_in_vain),
 	    TEST(test_users),

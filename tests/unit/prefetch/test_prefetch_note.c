@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What became of predictions, and what follows from it: when one counts as
+ * made in vain, what of it is renewed, and how much of a guess is read. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "cache/caches.h"
+#include "cache/learn_fixture.h"
+#include "nfsproto/nfs3_object.h"
+#include "prefetch/prefetch_fixture.h"
+
+enum {
+	SECOND = 1000000,
+	DATA = PREDICTOR_NEEDS_ACCESS | PREDICTOR_NEEDS_DATA,
+	USER = 1000,
+};
+
+struct note_world {
+	struct world *w;
+	struct prefetch pf;
+	struct pf_cred *cred;
+};
+
+static int setup(void **state)
+{
+	struct note_world *s = calloc(1, sizeof(*s));
+
+	set_up((void **)&s->w);
+	s->pf.p.caches = s->w->caches;
+	s->pf.p.config = &s->w->config;
+	prefetch_open(&s->pf, &s->cred, 1);
+	s->cred->id = s->w->cred;
+	s->cred->uid = USER;
+	*state = s;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct note_world *s = *state;
+
+	prefetch_close(&s->pf, &s->cred, 1);
+	tear_down((void **)&s->w);
+	free(s);
+	return 0;
+}
+
+static uint64_t key_of(const char *text)
+{
+	nfs3_fh fh = fh_of(text);
+
+	return fh_key(&fh);
+}
+
+/* It came ahead. */
+static void came(struct note_world *s, uint64_t object, uint8_t source,
+    uint32_t uid, uint64_t now_us)
+{
+	struct prediction pred = {
+	    .object = object, .p = 0.5f, .needs = DATA, .source = source};
+
+	note_predicted(&s->pf, &pred, uid, now_us);
+	note_set(&s->pf, object, NOTE_ASKED, now_us);
+	note_bytes(&s->pf, object, 1000);
+	note_set(&s->pf, object, NOTE_READY, now_us);
+}
+
+static enum note_state state_of(struct note_world *s, uint64_t object)
+{
+	return note_find(&s->pf, object)->state;
+}
+
+/* As often as all notes are looked at. */
+static void age(struct note_world *s, uint64_t now_us)
+{
+	for (int i = 0; i < NOTES; i++)
+		notes_age(&s->pf, now_us);
+}
+
+/* ---- in vain ---------------------------------------------------------- */
+
+/* One that is asked for again and again keeps no other from being found out. */
+static void test_each_by_its_own_age(void **state)
+{
+	struct note_world *s = *state;
+
+	came(s, 1, NOTE_FROM_PATTERN, USER, T0);
+	came(s, 2, NOTE_FROM_PATTERN, USER, T0);
+	note_set(&s->pf, 1, NOTE_ASKED, T0 + 9 * SECOND);
+	note_set(&s->pf, 1, NOTE_READY, T0 + 9 * SECOND);
+	age(s, T0 + 9 * SECOND);
+	assert_int_equal(state_of(s, 2), NOTE_READY);
+	age(s, T0 + 10 * SECOND);
+	assert_int_equal(state_of(s, 1), NOTE_READY);
+	assert_int_equal(state_of(s, 2), NOTE_UNUSED);
+}
+
+static void test_guesses_are_judged_sooner(void **state)
+{
+	struct note_world *s = *state;
+
+	came(s, 1, NOTE_FROM_PATTERN, USER, T0);
+	came(s, 2, NOTE_FROM_WALK, USER, T0);
+	came(s, 3, NOTE_FROM_MENTION, USER, T0);
+	age(s, T0 + 5 * SECOND);
+	assert_int_equal(state_of(s, 1), NOTE_READY);
+	assert_int_equal(state_of(s, 2), NOTE_UNUSED);
+	assert_int_equal(state_of(s, 3), NOTE_UNUSED);
+}
+
+/* ---- what is renewed -------------------------------------------------- */
+
+static void look_up(struct note_world *s, const char *name, uint64_t now_us)
+{
+	struct pf_seen seen = {.obs = {.kind = PREDICTOR_LOOKUP,
+				   .object = key_of(name),
+				   .parent = key_of("dir")},
+	    .cred = s->cred};
+
+	renew_seen(&s->pf, &seen, now_us);
+}
+
+static void assert_renewed(struct note_world *s, const char *name)
+{
+	struct want *w = want_next(&s->pf);
+
+	assert_non_null(w);
+	assert_int_equal(w->object, key_of(name));
+	assert_int_equal(w->needs, PREDICTOR_NEEDS_ACCESS);
+	want_drop(w);
+	assert_int_equal(s->pf.nwants, 0);
+}
+
+static void test_renewed(void **state)
+{
+	static const struct entry entries[] = {{"a", "a", NF3REG},
+	    {"b", "b", NF3REG}, {"c", "c", NF3REG}, {"d", "d", NF3REG}};
+	struct note_world *s = *state;
+
+	say_dir(s->w);
+	say_page(s->w, entries, 4, 0, true);
+	came(s, key_of("b"), NOTE_FROM_MENTION, USER, T0);
+	came(s, key_of("c"), NOTE_FROM_MENTION, USER + 1, T0);
+	note_used(&s->pf, key_of("d"), USER, false, false, T0);
+	/* What came for this user, and is not used yet. */
+	look_up(s, "a", T0);
+	assert_renewed(s, "b");
+	/* It is one visit. */
+	look_up(s, "d", T0 + SECOND / 2);
+	assert_int_equal(s->pf.nwants, 0);
+	look_up(s, "a", T0 + 2 * SECOND);
+	assert_renewed(s, "b");
+	note_used(&s->pf, key_of("b"), USER, false, false, T0 + 3 * SECOND);
+	look_up(s, "a", T0 + 4 * SECOND);
+	assert_int_equal(s->pf.nwants, 0);
+}
+
+/* ---- what is read of a guess ------------------------------------------ */
+
+static void looks(struct note_world *s, unsigned n, bool reads)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct pf_seen seen = {.obs = {.kind = PREDICTOR_LOOKUP,
+					   .object = 100 + i,
+					   .parent = key_of("dir")},
+		    .cred = s->cred};
+
+		habit_seen(&s->pf, &seen, T0);
+		seen.obs.kind = PREDICTOR_READ;
+		if (reads)
+			habit_seen(&s->pf, &seen, T0);
+	}
+	for (struct want *w; (w = want_next(&s->pf)) != NULL;)
+		want_drop(w);
+}
+
+static double data_p(struct note_world *s, uint8_t source)
+{
+	struct prediction pred = {
+	    .object = 7, .p = 0.5f, .lead = 1, .needs = DATA, .source = source};
+	struct want *w = want_add(&s->pf, s->cred, &pred, T0);
+	double p = (double)w->data_p;
+
+	assert_true((double)w->p > 0.49);
+	want_drop(w);
+	return p;
+}
+
+/* Who looks at all files of a tree reads few of them; who says that one will be
+ * read has counted that. */
+static void test_data_of_what_is_looked_at(void **state)
+{
+	struct note_world *s = *state;
+
+	assert_true(data_p(s, PREDICTOR_FROM_NAMES) > 0.4);
+	looks(s, 100, false);
+	assert_true(data_p(s, PREDICTOR_FROM_NAMES) < 0.05);
+	assert_true(data_p(s, NOTE_FROM_MENTION) > 0.49);
+	assert_true(data_p(s, PREDICTOR_FROM_TRAIL) > 0.49);
+	looks(s, 100, true);
+	assert_true(data_p(s, PREDICTOR_FROM_NAMES) > 0.2);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_each_by_its_own_age),
+	    TEST(test_guesses_are_judged_sooner),
+	    TEST(test_renewed),
+	    TEST(test_data_of_what_is_looked_at),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
