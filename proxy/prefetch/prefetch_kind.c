@@ -44,10 +44,12 @@ bool kind_wants_rest(struct want *w, uint64_t size_bytes, uint64_t rest_bytes)
 void kind_begins(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 {
 	const struct predictor_obs *o = &seen->obs;
+	struct node *node = attrcache_by_key(pf->p.caches->attr, o->object);
 	struct kinds_file f;
 
-	if (!pf->kinds || o->kind != PREDICTOR_READ || o->offset_bytes > 0 ||
-	    o->size_bytes <= o->count_bytes)
+	if (!pf->kinds || !node || o->kind != PREDICTOR_READ ||
+	    o->offset_bytes > 0 || o->size_bytes <= o->count_bytes ||
+	    caches_policy(pf->p.caches, node)->prefetch != CONFIG_PREFETCH_ON)
 		return;
 	f = about(pf, o->object, o->size_bytes, now_us);
 	if (kinds_rest(pf->kinds, &f) > 0)

@@ -9,7 +9,6 @@
  *	prefetch_data.c     the bytes of a file
  *	prefetch_flight.c   the calls of wants
  *	hold.c              whether any may go out: pauses, metered links
- *	waste.c             what of it was not used
  *	prefetch_dir.c      what a miss says of its directory
  *	prefetch_habit.c    what follows a lookup
  *	prefetch_kind.c     the rest of files, by their kind (kinds.h)
@@ -34,6 +33,7 @@
 #include "cache/known.h"
 #include "link/budget.h"
 #include "link/linkest.h"
+#include "link/waste.h"
 #include "predictor/predictor.h"
 #include "prefetch/observe.h"
 #include "prefetch/flight.h"
@@ -41,7 +41,6 @@
 #include "prefetch/prefetch.h"
 #include "prefetch/prefetch_mention.h"
 #include "prefetch/want.h"
-#include "prefetch/waste.h"
 
 struct event;
 struct kinds;

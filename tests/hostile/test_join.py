@@ -380,7 +380,8 @@ class Calls(Slow):
 
 class Strict(Calls):
     """What was sent before a request came in does not answer it."""
-    settings = {"consistency": "strict", "prefetch": "on"}
+    # Or the rest of a file would be asked for beside its beginning.
+    settings = {"consistency": "strict", "prefetch": "first-block"}
     joins = False
 
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "prefetch/prefetch_fixture.h"
-#include "prefetch/waste.h"
+#include "link/waste.h"
 
 #define SECOND UINT64_C(1000000)
 #define START  (UINT64_C(1) << 40)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Bytes that came ahead and were not used, against those of demand. */
-#include "prefetch/waste.h"
+#include "link/waste.h"
 
 #include <math.h>
 #include <stdlib.h>
