@@ -14,7 +14,7 @@
  * All of them fade by half in some 40 seconds. The nearer what is unused comes
  * to the limit, the more a byte costs that may be of no use: at half of it,
  * three times its time on the link; at the limit so much that only what is
- *nearly certain pays, or what is short. Above it by half, nothing goes.
+ * nearly certain pays, or what is short. Above it by half, nothing goes.
  *
  * Not counted: what somebody asked for (warm, pin, hint), and sessions, which
  * have a bound of their own (`session_size`). Bytes are those of records. No

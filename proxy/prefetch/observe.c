@@ -25,9 +25,8 @@ uint64_t observe_absent(const nfs3_fh *dir, const nfs3_name *name)
 	return XXH3_64bits_withSeed(name->data, name->len, fh_key(dir)) | 1;
 }
 
-/* Of what follows the last dot; 0 where nothing does. */
-/* Of what stands behind the last dot, which may be the first character: the
- * files of settings of one program are a kind of their own. */
+/* Of what follows the last dot; 0 where there is none. It may be the first
+ * character: the files of settings of one program are a kind of their own. */
 static uint64_t type_of(const nfs3_name *name)
 {
 	for (uint32_t i = name->len; i > 0; i--)
@@ -203,7 +202,7 @@ static bool entry_fill(struct caches *c, struct node *dir,
 	    .type_hash = type_of(name),
 	    .exec = child->flags & NODE_PROGRAM,
 	    .directory = attrcache_type(c->attr, child) == NF3DIR,
-	    .hidden = name->data[0] == '.'};
+	    .hidden = name->len > 0 && name->data[0] == '.'};
 	if (!e->directory)
 		e->size_bytes = child->size;
 	return true;

@@ -47,35 +47,44 @@ static bool names_known(struct prefetch *pf, const struct pf_cred *cred,
 	return l && listing_complete(l) && !dir_loose(pf, cred, dir, now_us);
 }
 
-/* What was missed or wanted in the directory just before, by anybody. */
-static struct pf_dir *recent(struct prefetch *pf, uint64_t key, uint64_t now_us)
+/* Another directory gives way. */
+static struct pf_dir *dir_at(struct prefetch *pf, uint64_t key)
 {
 	struct pf_dir *d = &pf->dirs[key % DIRS];
 
-	if (d->key != key || now_us - d->us > TOGETHER_US)
+	if (d->key != key)
 		*d = (struct pf_dir){.key = key};
+	return d;
+}
+
+/* What was missed or wanted in the directory just before, by anybody. */
+static struct pf_dir *recent(struct prefetch *pf, uint64_t key, uint64_t now_us)
+{
+	struct pf_dir *d = dir_at(pf, key);
+
+	if (now_us - d->us > TOGETHER_US)
+		d->misses = d->attr_wants = 0;
 	d->us = now_us;
 	return d;
 }
 
+/* True at most once in a while. */
+static bool is_time(uint64_t *last_us, uint64_t now_us)
+{
+	if (*last_us && now_us - *last_us < TOGETHER_US)
+		return false;
+	*last_us = now_us;
+	return true;
+}
+
 bool dir_lists_anew(struct prefetch *pf, uint64_t dir, uint64_t now_us)
 {
-	struct pf_dir *d = recent(pf, dir, now_us);
-
-	if (d->anew_us && now_us - d->anew_us < TOGETHER_US)
-		return false;
-	d->anew_us = now_us;
-	return true;
+	return is_time(&dir_at(pf, dir)->anew_us, now_us);
 }
 
 bool dir_renews(struct prefetch *pf, uint64_t dir, uint64_t now_us)
 {
-	struct pf_dir *d = recent(pf, dir, now_us);
-
-	if (d->renewed_us && now_us - d->renewed_us < TOGETHER_US)
-		return false;
-	d->renewed_us = now_us;
-	return true;
+	return is_time(&dir_at(pf, dir)->renewed_us, now_us);
 }
 
 bool dir_groups(struct prefetch *pf, const struct node *dir, uint64_t now_us)

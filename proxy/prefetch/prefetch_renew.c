@@ -60,8 +60,8 @@ void renew_seen(
 		return;
 	r.dir = o->directory ? o->object : o->parent;
 	dir = attrcache_by_key(c->attr, r.dir);
-	if (!dir || observe_names_count(c, dir, r.cred->id) > RENEW_NAMES ||
-	    !dir_renews(pf, r.dir, now_us))
+	if (!dir || !dir_renews(pf, r.dir, now_us) ||
+	    observe_names_count(c, dir, r.cred->id) > RENEW_NAMES)
 		return;
 	observe_names(c, dir, r.cred->id, renew, &r);
 }
