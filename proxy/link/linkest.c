@@ -234,6 +234,19 @@ static void base_measure(struct linkest *le, const struct linkest_mark *mark,
 	}
 	off_us = min_u64(linkest_wire_us(le, wire), off_us);
 	base_update(le, mark, wire, took_us - off_us, now_us);
+	if (off_us > took_us / 32 && le->base_us == took_us - off_us)
+		le->base_rate_Bps = le->rate_Bps;
+}
+
+/* The base was taken to be shorter than it is, by a rate that was too low. All
+ * replies would seem to stand in a queue for as long as the base is kept. */
+static void base_mend(struct linkest *le)
+{
+	if (le->base_rate_Bps == 0 || le->rate_Bps < 2 * le->base_rate_Bps)
+		return;
+	le->base_rate_Bps = 0;
+	memset(le->base, 0, sizeof(le->base));
+	le->base_us = 0;
 }
 
 /* Smoothing as in RFC 6298 sections 2.2 and 2.3. */
@@ -286,6 +299,7 @@ uint64_t linkest_received(struct linkest *le, const struct linkest_mark *mark,
 	queued_us = minus_u64(trip_us, le->base_us);
 	standing_update(le, queued_us, now_us);
 	rate_on_reply(le, mark, wire, now_us);
+	base_mend(le);
 	return queued_us;
 }
 

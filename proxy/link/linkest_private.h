@@ -79,6 +79,8 @@ struct linkest {
 	unsigned base_at;
 	uint64_t base_start_us;
 	uint64_t base_us;
+	/* The rate by which more than a little was taken off of it; 0: none. */
+	uint64_t base_rate_Bps;
 	uint64_t alone_us; /* last reply that hardly stood behind others */
 
 	uint64_t srtt8_us; /* 8 times srtt, 4 times rttvar: no rounding */
