@@ -187,6 +187,37 @@ static void test_first_reply(void **state)
 	}
 }
 
+/* A reply of `parts` parts, `gap_us` apart, 40 ms after its call. */
+static uint64_t reply_in_parts(
+    struct linkest *le, unsigned parts, uint64_t gap_us, uint64_t now)
+{
+	struct linkest_mark mark;
+
+	linkest_sent(le, &mark, parts * 1424, now);
+	now += 40000;
+	for (unsigned i = 0; i < parts; i++, now += gap_us)
+		linkest_arrived(le, 1424, i > 0, now);
+	linkest_received(le, &mark, parts * 1424, now);
+	return now + 100000;
+}
+
+/* A first reply that was held up on its way tells of a slow link, and so of a
+ * near server: for no longer than until the rate is known better. */
+static void test_first_reply_held_up(void **state)
+{
+	struct linkest *le = linkest_new();
+	uint64_t now = SECOND_US;
+
+	(void)state;
+	now = reply_in_parts(le, 8, 10000, now);
+	assert_in_range(linkest_base_us(le), 20000, 35000);
+	for (int i = 0; i < 8; i++)
+		now = reply_in_parts(le, 23, 600, now);
+	assert_in_range(linkest_rate_Bps(le), 2000000, 3000000);
+	assert_in_range(linkest_base_us(le), 38000, 42000);
+	linkest_free(le);
+}
+
 /* Records that come behind one another may do so as the server makes them:
  * that is the least that the link carries. */
 static void test_many_records(void **state)
@@ -533,6 +564,7 @@ int main(void)
 	    cmocka_unit_test(test_lost),
 	    cmocka_unit_test(test_demand_alone),
 	    cmocka_unit_test(test_first_reply),
+	    cmocka_unit_test(test_first_reply_held_up),
 	    cmocka_unit_test(test_many_records),
 	    cmocka_unit_test(test_idle_and_slower),
 	    cmocka_unit_test(test_faster_for_one),
