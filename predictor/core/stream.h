@@ -108,8 +108,8 @@ struct stream {
 	uint32_t unseen;      /* uses in a row of what nobody used before */
 	uint32_t analogies;   /* uses that were like others: analog.c */
 	uint8_t walk_needs; /* what it needs of the names that it walks over */
-	/* Of which kinds it has used files, and of which it read the last one:
-	 * bits of kind_bit(). */
+	/* The kinds of which it has used a file, and those of which it read
+	 * the last one that it used: one bit each, of reads.c. */
 	uint64_t kinds_used, kinds_read;
 	bool walk_lists; /* it lists directories on its way */
 	bool scans;      /* scan.c keeps it out of the history */

@@ -79,7 +79,8 @@ struct linkest {
 	unsigned base_at;
 	uint64_t base_start_us;
 	uint64_t base_us;
-	/* The rate by which more than a little was taken off of it; 0: none. */
+	/* The rate that the base was corrected by, where the correction was
+	 * large: if that rate is too low, the base is too short. 0: none. */
 	uint64_t base_rate_Bps;
 	uint64_t alone_us; /* last reply that hardly stood behind others */
 

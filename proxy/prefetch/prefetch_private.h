@@ -154,7 +154,7 @@ struct want {
 	bool queued;       /* in a lane */
 	bool delayed;      /* in `later` */
 	bool listed;       /* the listing that it needs was asked for */
-	bool guess;        /* source_is_guess(), of all who said so */
+	bool guess;        /* all who predict it guess */
 	bool led;          /* trails or the graph say that it will be used */
 	bool planned;      /* a session says that it will be used … */
 	bool session;      /* … and nothing else does */
@@ -404,8 +404,8 @@ struct turn {
 	struct node *dir;  /* NULL: not known */
 	uint64_t now_us;
 	uint64_t *wait_us;
-	unsigned sent;  /* calls that went out … */
-	bool counts;    /* … and one of them was no READ */
+	unsigned sent;  /* calls that went out */
+	bool counts;    /* at least one of these calls was not a READ */
 	bool blocked;   /* the link had no room for one */
 	bool more;      /* its lane is another one from now on */
 	bool dear;      /* … or it costs too much now */

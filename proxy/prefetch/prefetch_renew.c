@@ -8,7 +8,8 @@
 #include "prefetch/prefetch_private.h"
 
 enum {
-	/* Larger directories hold files that are used at other times. */
+	/* A visit to a larger directory does not say which of its files will
+	 * be used. */
 	RENEW_NAMES = 256,
 	RENEW_MOST = 24, /* of one directory, at once */
 };

@@ -193,6 +193,7 @@ static void want_merge(
 {
 	uint8_t lane = lane_of(pred->lead, pred->p);
 	bool more = (pred->needs & ~w->needs) || pred->p > w->p;
+	float p_of_data = data_p(w, pred);
 
 	w->born_us = now_us;
 	w->steps = 0;
@@ -207,8 +208,8 @@ static void want_merge(
 		w->parent = pred->parent;
 	if (pred->p > w->p)
 		w->p = pred->p;
-	if (data_p(w, pred) > w->data_p)
-		w->data_p = data_p(w, pred);
+	if (p_of_data > w->data_p)
+		w->data_p = p_of_data;
 	if (pred->first_bytes > w->first_bytes)
 		w->first_bytes = pred->first_bytes;
 	if (pred->read_bytes > w->read_bytes)

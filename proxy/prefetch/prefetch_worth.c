@@ -79,7 +79,6 @@ static double busy(const struct prefetch *pf)
 {
 	double under_way_us =
 	    (double)linkest_inflight_bytes(pf->p.link) / rate_Bps(pf) * 1e6;
-
 	double trip = trip_us(pf);
 
 	return (under_way_us + 2 * backlog_us(pf)) /

@@ -119,7 +119,7 @@ static void test_types(void **state)
 	}
 	assert_true(ask_name(w, "a.h", NFS3ERR_NOENT));
 	assert_int_not_equal(w->obs.type_hash, c);
-	/* A hidden file's may be all of its name. */
+	/* The type of a hidden file may be its whole name, without the dot. */
 	assert_true(ask_name(w, ".c", NFS3ERR_NOENT));
 	assert_int_equal(w->obs.type_hash, c);
 	assert_true(ask_name(w, "c.", NFS3ERR_NOENT));

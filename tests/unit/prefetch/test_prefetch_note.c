@@ -83,7 +83,8 @@ static void age(struct note_world *s, uint64_t now_us)
 
 /* ---- in vain ---------------------------------------------------------- */
 
-/* One that is asked for again and again keeps no other from being found out. */
+/* An object that is asked for again and again does not delay the verdict on the
+ * others. */
 static void test_each_by_its_own_age(void **state)
 {
 	struct note_world *s = *state;
