@@ -95,6 +95,7 @@ struct target {
 	uint8_t tells;
 	bool wanted; /* the caller took it */
 	bool first;  /* not mentioned, but used first in directories */
+	bool paired; /* it is one of those in kind_pair.open */
 };
 
 /* Where an object is. */
@@ -115,6 +116,13 @@ struct searched {
 	uint64_t dir;
 	float score;
 	uint32_t last; /* the number of the lookup */
+};
+
+/* How mentions of files of one kind do in files of another. What is used first
+ * in directories has no kinds, and counts as one pair. */
+struct kind_pair {
+	uint16_t open; /* told, and not decided yet */
+	uint16_t came_true;
 };
 
 struct kind_worth {
@@ -155,6 +163,7 @@ struct mention {
 	} entered[ENTERED];
 	struct odds odds;
 	struct kind_worth kinds[NAME_KINDS];
+	struct kind_pair pairs[NAME_KINDS][NAME_KINDS];
 	/* What was told takes no more bytes than are read. */
 	uint64_t read_bytes, told_bytes, back_bytes;
 	struct mention_stats stats;

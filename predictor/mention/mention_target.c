@@ -11,6 +11,10 @@ enum {
 	 * was read so many more. */
 	WINDOW = 12,
 	WINDOW_MORE = 3,
+	/* The same of all files of one kind that those of another mention: what
+	 * never came true is not told a hundred times before that shows. */
+	PAIR_WINDOW = 12,
+	PAIR_MORE = 3,
 	KEPT_NS_S = 20, /* what was not decided by then tells nothing */
 	/* What is told again is confirmed again. */
 	AGAIN_NS = 1000000000,
@@ -51,6 +55,39 @@ struct target *target_find(struct mention *m, uint64_t object)
 	return NULL;
 }
 
+/* ---- pairs of kinds --------------------------------------------------- */
+
+static struct kind_pair *pair_of(struct mention *m, const struct target *t)
+{
+	return &m->pairs[t->class.source_kind][t->class.target_kind];
+}
+
+static bool pair_is_full(struct mention *m, const struct target *t)
+{
+	const struct kind_pair *k = pair_of(m, t);
+
+	return k->open >= PAIR_WINDOW + PAIR_MORE * k->came_true;
+}
+
+static void pair_opens(struct mention *m, struct target *t)
+{
+	struct kind_pair *k = pair_of(m, t);
+
+	t->paired = k->open < UINT16_MAX;
+	k->open += t->paired;
+}
+
+static void pair_closes(struct mention *m, struct target *t, bool used)
+{
+	struct kind_pair *k = pair_of(m, t);
+
+	if (used && k->came_true < UINT16_MAX)
+		k->came_true++;
+	if (t->paired)
+		k->open--;
+	t->paired = false;
+}
+
 /* ---- what became of it ------------------------------------------------ */
 
 static void kind_count(struct mention *m, const struct target *t, bool used)
@@ -69,6 +106,7 @@ static unsigned window(const struct source *s)
 static void settle(struct mention *m, struct target *t, bool used)
 {
 	t->state = used ? TARGET_USED : TARGET_OVER;
+	pair_closes(m, t, used);
 	if (used)
 		m->back_bytes += t->bytes;
 	if (t->told_ns) {
@@ -201,10 +239,13 @@ static void tell(struct mention *m, struct source *s, struct target *t,
 	if (m->out_n == m->out_max || !may_tell(m, n->directory ? 0 : bytes))
 		return;
 	if (!n->directory && !t->told_ns) {
-		s->held = s->held || s->files_told >= window(s);
-		if (s->files_told >= window(s))
+		bool full = s->files_told >= window(s) || pair_is_full(m, t);
+
+		s->held = s->held || full;
+		if (full)
 			return;
 		s->files_told++;
+		pair_opens(m, t);
 	}
 	w = &m->out[m->out_n++];
 	*w = (struct mention_want){.cred = s->cred,
@@ -240,6 +281,7 @@ void mention_refused(struct mention *m, uint64_t object)
 	if (t->wanted)
 		return;
 	t->told_ns = 0;
+	pair_closes(m, t, false);
 	m->told_bytes -= m->told_bytes < t->bytes ? m->told_bytes : t->bytes;
 	t->bytes = 0;
 	m->stats.wanted--;
@@ -301,10 +343,15 @@ void target_add(struct mention *m, struct source *s, uint64_t dir,
 	if (p > P_MOST)
 		p = P_MOST;
 	if (p > (double)t->p) {
+		bool paired = t->paired;
+
+		pair_closes(m, t, false);
 		t->p = (float)p;
 		t->hop = s->hop + 1;
 		t->first = first;
 		t->class = *c;
+		if (paired)
+			pair_opens(m, t);
 		t->source = s->object;
 	}
 	if (s->p >= 1 && !t->armed_ns)

@@ -282,6 +282,33 @@ static void learns_what_does_not(void **state)
 	assert_true(odds_after(*state, 1000, false) < 0.1f);
 }
 
+/* In a hundred directories, one after the other within a moment: how many files
+ * that their a.c mentions were told of, if these are read, or not. */
+static unsigned told_of_a_kind(struct test *t, bool comes_true)
+{
+	unsigned n = 0;
+
+	for (uint64_t dir = 1000; dir < 1100; dir++) {
+		list(t, dir, "a.c a.map");
+		scan(t, dir * 100 + 1, "sourceMappingURL=a.map\n");
+		n += told(t, dir * 100 + 2) != NULL;
+		if (comes_true)
+			use(t, dir * 100 + 2);
+		t->now_ns += SECOND / 1000;
+	}
+	return n;
+}
+
+static void tells_few_of_a_kind_that_never_came_true(void **state)
+{
+	assert_in_range(told_of_a_kind(*state, false), 1, 12);
+}
+
+static void tells_all_of_a_kind_that_does(void **state)
+{
+	assert_int_equal(told_of_a_kind(*state, true), 100);
+}
+
 static void falls_silent_where_it_does_not_pay(void **state)
 {
 	struct test *t = *state;
@@ -376,6 +403,8 @@ int main(void)
 	    TEST(scans_a_version_once),
 	    TEST(learns_what_comes_true),
 	    TEST(learns_what_does_not),
+	    TEST(tells_few_of_a_kind_that_never_came_true),
+	    TEST(tells_all_of_a_kind_that_does),
 	    TEST(falls_silent_where_it_does_not_pay),
 	    TEST(learns_what_is_used_first),
 	    TEST(keeps_below_demand),
