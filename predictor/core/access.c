@@ -102,12 +102,10 @@ void access_continue(struct predictor *p, struct stream *s, uint32_t object,
 	s->reply_ns = o->now_ns + o->latency_ns;
 }
 
-/* What the access will need: what it needed where the cursors stand, else what
- * its last access needed, else what the walk needed of its neighbours. */
-static uint8_t access_expects(
+/* What the object needed at the places of the trail where the cursors stand. */
+static uint8_t trail_expects(
     const struct predictor *p, const struct stream *s, uint32_t object)
 {
-	const struct object *x = objects_at(p->objects, object);
 	uint8_t needs = 0;
 
 	for (int i = 0; i < CURSORS; i++) {
@@ -117,6 +115,17 @@ static uint8_t access_expects(
 		    trails_object(p->trails, k->place) == object)
 			needs |= trails_needs(p->trails, k->place);
 	}
+	return needs;
+}
+
+/* What the access will need: what the trails say, else what its last access
+ * needed, else what the walk needed of its neighbours. */
+static uint8_t access_expects(
+    const struct predictor *p, const struct stream *s, uint32_t object)
+{
+	const struct object *x = objects_at(p->objects, object);
+	uint8_t needs = s->trail_needs;
+
 	if (!needs && x->count > 0)
 		needs = x->needs;
 	if (!needs && !x->directory && x->dir != DIR_NONE &&
@@ -131,6 +140,7 @@ void access_begin(struct predictor *p, struct stream *s, uint32_t object,
 	struct object *x = objects_at(p->objects, object);
 	uint8_t needs = access_needs(o->kind), more;
 
+	s->trail_needs = trail_expects(p, s, object);
 	more = access_expects(p, s, object);
 	more &= (uint8_t) ~(needs | told | PREDICTOR_NEEDS_ABSENCE);
 	x->needs = needs;

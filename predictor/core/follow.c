@@ -43,6 +43,7 @@ enum {
 	AGAIN_MAX = 24,
 	PEEK = 32,       /* entries whose listings are asked for at once */
 	AHEAD_MAX = 360, /* entries; CANDS has room for other sources, too */
+	READS_MORE = 3,  /* files read in a row that the trail only looked at */
 };
 
 /* The confidence of a cursor. A hit adds CONF_RISE of what it lacks to 1, a
@@ -280,11 +281,26 @@ static uint32_t entry_object(
 	return twin_translate(p, s, object, wait);
 }
 
+/* What the entry needed on the trail; and its data, where the stream has begun
+ * to read what the trail only looked at: a linker looks at all its files first,
+ * and then reads them in the same order. */
+static uint8_t entry_needs(const struct predictor *p, const struct stream *s,
+    uint32_t object, uint32_t at)
+{
+	const struct object *o = objects_at(p->objects, object);
+	uint8_t needs = trails_needs(p->trails, at);
+
+	if (s->reads_more < READS_MORE || o->directory || o->absent)
+		return needs;
+	return needs | reads_need(p, s, o);
+}
+
 /* Makes the entry a candidate, unless the stream has all of it. */
 static void cursor_tell(struct predictor *p, struct stream *s, int i,
     uint32_t object, uint32_t at, uint32_t lead)
 {
-	uint8_t needs = cands_lacks(p, s, object, trails_needs(p->trails, at));
+	uint8_t needs =
+	    cands_lacks(p, s, object, entry_needs(p, s, object, at));
 	struct cand *c;
 
 	if (!needs)

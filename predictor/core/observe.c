@@ -136,7 +136,7 @@ static void stream_begin(struct predictor *p, struct stream *s)
 	s->began_at = p->events;
 	s->begins = true;
 	s->walk_lists = s->scans = false;
-	s->walk_needs = 0;
+	s->walk_needs = s->trail_needs = s->reads_more = 0;
 	s->kinds_used = s->kinds_read = 0;
 	s->names_ahead = s->momentum = s->unseen = 0;
 	s->analogies = 0;
@@ -156,6 +156,12 @@ static void stream_look_back(struct predictor *p, struct stream *s)
 		return;
 	s->walk_needs = x->needs;
 	reads_count(p, s, x);
+	if (!s->trail_needs)
+		return;
+	if (!(x->needs & ~s->trail_needs & PREDICTOR_NEEDS_DATA))
+		s->reads_more = 0;
+	else if (s->reads_more < UINT8_MAX)
+		s->reads_more++;
 }
 
 /* A new access, of the object `f->object`. */

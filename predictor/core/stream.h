@@ -107,7 +107,11 @@ struct stream {
 	uint32_t momentum;    /* uses that names foresaw; halves otherwise */
 	uint32_t unseen;      /* uses in a row of what nobody used before */
 	uint32_t analogies;   /* uses that were like others: analog.c */
-	uint8_t walk_needs; /* what it needs of the names that it walks over */
+	uint8_t walk_needs;  /* what it needs of the names that it walks over */
+	uint8_t trail_needs; /* what the trails said the last access would need;
+			      * 0: they did not foresee it */
+	uint8_t reads_more;  /* files read in a row that the trail only looked
+			      * at */
 	/* The kinds of which it has used a file, and those of which it read
 	 * the last one that it used: one bit each, of reads.c. */
 	uint64_t kinds_used, kinds_read;

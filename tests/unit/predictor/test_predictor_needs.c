@@ -538,6 +538,38 @@ static void test_wall_closed(void **state)
 	world_end(&w);
 }
 
+/* As a linker does: it looks at all its files, and then it reads them. */
+static void look_then(struct world *w, bool read)
+{
+	struct predictor_options opt = {.recent_ns = 1500 * MS};
+
+	world_begin(w, &opt);
+	for (uint64_t i = 0; i < 60; i++)
+		named(w, PREDICTOR_LOOKUP, 100 + i, DIR_KEY, false);
+	pause_run(w);
+	for (uint64_t i = 0; i < 10; i++) {
+		by_handle(w, PREDICTOR_ACCESS, 100 + i);
+		if (read)
+			by_handle(w, PREDICTOR_READ, 100 + i);
+	}
+}
+
+static void test_looks_then_reads(void **state)
+{
+	struct world w;
+
+	(void)state;
+	look_then(&w, true);
+	assert_non_null(told(&w, 115));
+	assert_true(told(&w, 115)->needs & DATA);
+	world_end(&w);
+	/* Where it only looks again, data is not wanted. */
+	look_then(&w, false);
+	assert_non_null(told(&w, 115));
+	assert_false(told(&w, 115)->needs & DATA);
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -545,6 +577,7 @@ int main(void)
 	    cmocka_unit_test(test_needs),
 	    cmocka_unit_test(test_rest_of_access),
 	    cmocka_unit_test(test_attributes_only),
+	    cmocka_unit_test(test_looks_then_reads),
 	    cmocka_unit_test(test_walk_unseen),
 	    cmocka_unit_test(test_listing_that_shrank),
 	    cmocka_unit_test(test_walk_listings),
