@@ -247,8 +247,9 @@ size_t predictor_extents(const struct predictor *p, uint64_t object,
 
 /* What is known of a file, whoever has used it. */
 struct predictor_file {
-	uint16_t type; /* low bits of type_hash; 0: none, or not known */
-	bool read;     /* it was read before */
+	uint16_t type;   /* low bits of type_hash; 0: none, or not known */
+	bool read;       /* it was read before */
+	uint64_t parent; /* its directory; 0 if unknown */
 };
 void predictor_get_file(
     const struct predictor *p, uint64_t object, struct predictor_file *out);

@@ -144,6 +144,8 @@ void predictor_get_file(
 		return;
 	out->type = o->type;
 	out->read = o->first > 0;
+	if (o->dir != DIR_NONE)
+		out->parent = names_at(p->names, o->dir)->key;
 }
 
 uint32_t predictor_run(const struct predictor *p, uint64_t object)

@@ -117,7 +117,7 @@ static void on_data(void *ctx, const struct caches_data *d)
 	    .p = 1};
 	struct scan *s;
 
-	if (!d->cred || d->offset >= TOKENS_DATA_MAX ||
+	if (!d->cred || d->offset >= TOKENS_DATA_MAX || trip_is_short(x->pf) ||
 	    caches_policy(c, d->node)->prefetch != CONFIG_PREFETCH_ON)
 		return;
 	if (about.len > TOKENS_DATA_MAX - d->offset)

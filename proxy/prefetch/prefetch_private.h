@@ -379,6 +379,8 @@ bool want_watch(struct want *w, const struct fetch_about *about);
 void want_put_off(struct want *w, bool off);
 
 /* prefetch_worth.c */
+/* Whether the route is so short that little can be spared on it. */
+bool trip_is_short(const struct prefetch *pf);
 /* Whether what is used with probability `p` is worth a reply of `bytes`, when
  * nobody else wants the link: else it need not be queued at all. */
 bool want_worth(
@@ -424,6 +426,8 @@ bool turn_send(struct turn *t, struct node *node, uint32_t proc,
 bool turn_under_way(struct turn *t, struct node *node, uint32_t proc);
 bool turn_worth(const struct turn *t, uint64_t bytes);
 bool turn_too_early(struct turn *t, const struct node *node);
+/* What grows too old within this time is confirmed again. */
+uint64_t confirm_slack_us(const struct config_policy *policy);
 /* Whether attributes (and rights) will still be fresh when they are used. */
 bool turn_confirmed(const struct turn *t, struct node *node, bool rights);
 /* A confirmation that was sent since then will. */

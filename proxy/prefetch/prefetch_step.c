@@ -27,26 +27,26 @@ enum {
 	PAUSED_US = 1000000,
 };
 
-/* A confirmation that grows too old within this time is asked for again. */
-static uint64_t slack_us(const struct config_policy *policy)
+uint64_t confirm_slack_us(const struct config_policy *policy)
 {
 	return policy->attr_timeout_us / 3;
 }
 
 /* Whether what a call at `sent_us` confirmed may be used for `timeout_us` from
- * then, and for slack_us() from now at least. */
+ * then, and for confirm_slack_us() from now at least. */
 static bool lasts(const struct turn *t, uint64_t sent_us, uint64_t timeout_us)
 {
 	if (sent_us == 0)
 		return false;
 	if (t->k.policy->consistency == CONFIG_CONSISTENCY_FROZEN)
 		return sent_us >= CONTRACT_LOADED_WHOLE_US;
-	return sent_us + timeout_us >= t->now_us + slack_us(t->k.policy);
+	return sent_us + timeout_us >=
+	       t->now_us + confirm_slack_us(t->k.policy);
 }
 
 uint64_t turn_fresh_since_us(const struct turn *t)
 {
-	uint64_t since_us = t->now_us + slack_us(t->k.policy);
+	uint64_t since_us = t->now_us + confirm_slack_us(t->k.policy);
 
 	if (t->k.policy->consistency != CONFIG_CONSISTENCY_BOUNDED ||
 	    since_us <= t->k.policy->attr_timeout_us)

@@ -147,16 +147,19 @@ static void test_renewed(void **state)
 	came(s, key_of("b"), NOTE_FROM_MENTION, USER, T0);
 	came(s, key_of("c"), NOTE_FROM_MENTION, USER + 1, T0);
 	note_used(&s->pf, key_of("d"), USER, false, false, T0);
-	/* What came for this user, and is not used yet. */
+	/* Nothing has grown old yet. */
 	look_up(s, "a", T0);
+	assert_int_equal(s->pf.nwants, 0);
+	/* What came for this user, and is not used yet. */
+	look_up(s, "a", T0 + 3 * SECOND);
 	assert_renewed(s, "b");
 	/* It is one visit. */
-	look_up(s, "d", T0 + SECOND / 2);
+	look_up(s, "d", T0 + 3 * SECOND + SECOND / 2);
 	assert_int_equal(s->pf.nwants, 0);
-	look_up(s, "a", T0 + 2 * SECOND);
+	look_up(s, "a", T0 + 5 * SECOND);
 	assert_renewed(s, "b");
-	note_used(&s->pf, key_of("b"), USER, false, false, T0 + 3 * SECOND);
-	look_up(s, "a", T0 + 4 * SECOND);
+	note_used(&s->pf, key_of("b"), USER, false, false, T0 + 6 * SECOND);
+	look_up(s, "a", T0 + 7 * SECOND);
 	assert_int_equal(s->pf.nwants, 0);
 }
 
