@@ -72,8 +72,8 @@ void __wrap_warm_end(struct warm_walk *walk)
 	((struct fixture *)walk)->walks--;
 }
 
-/* None begins: tests/unit/hint/test_hint.c and tests/hostile/test_hint.py have
- * what comes of one. */
+/* None begins: tests/unit/hint/test_hint.c and tests/hostile/ahead/test_hint.py
+ * have what comes of one. */
 struct hint_stream *__wrap_hint_begin(struct hints *h, const struct user *who,
     const char *export, const char *path)
 {

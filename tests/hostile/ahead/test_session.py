@@ -4,7 +4,10 @@
 that user, for nobody else, and never in anyone's way."""
 import os
 import shutil
+import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir))
 import daemon
 import rpc
 from daemon import poll

@@ -2,9 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is asked ahead of a reader inside a file: what follows if he goes on as
 he does, no more than that, and nothing where it is not wanted."""
+import os
 import random
+import sys
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir))
 import daemon
 import rpc
 from daemon import poll

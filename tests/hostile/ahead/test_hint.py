@@ -4,7 +4,10 @@
 hints that are wrong, too many, or left behind."""
 import os
 import struct
+import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir))
 import daemon
 import rpc
 from daemon import poll
