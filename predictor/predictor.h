@@ -98,10 +98,13 @@ enum predictor_source {
 
 struct prediction {
 	uint64_t object;
-	uint64_t parent;      /* 0 if unknown */
-	uint64_t size_bytes;  /* 0 if unknown */
-	uint64_t read_bytes;  /* of its beginning, in all; 0 if unknown */
-	float p;              /* probability that it will be used soon */
+	uint64_t parent;     /* 0 if unknown */
+	uint64_t size_bytes; /* 0 if unknown */
+	uint64_t read_bytes; /* of its beginning, in all; 0 if unknown */
+	float p;             /* probability that it will be used soon */
+	/* Lookups that its listing will spare; 0: it will be read itself. The
+	 * predictor does not say. */
+	float calls_spared;
 	uint32_t lead;        /* in accesses of its stream, 1 for the next */
 	uint32_t first_bytes; /* that its first READ asked for; 0 if unknown */
 	uint8_t needs;        /* PREDICTOR_NEEDS_… */

@@ -176,6 +176,8 @@ void prefetch_observe(struct prefetch *pf, const struct observe_call *call)
 	seen_name(seen, call);
 	if (listing)
 		seen->dir = fh_key(&call->args->object);
+	if (listing && call->proc->proc == NFSPROC3_READDIRPLUS)
+		seen->page_bytes = call->args->readdirplus.maxcount;
 	seen->cred = pf_cred_get(pf, call->cred, call->cred_id, call->uid);
 	if (!seen->cred)
 		return;
@@ -222,7 +224,7 @@ static bool needs_no_guess(
 bool prefetch_want(struct prefetch *pf, struct pf_cred *cred,
     const struct prediction *pred, uint64_t now_us)
 {
-	struct want *w;
+	struct prediction wanted = *pred;
 
 	if (needs_no_guess(cred, pred) ||
 	    note_came_in_vain(note_find(pf, pred->object), pred) ||
@@ -232,12 +234,11 @@ bool prefetch_want(struct prefetch *pf, struct pf_cred *cred,
 		metrics_add(pf->p.metrics, METRICS_PREFETCH_UNLIKELY, 1);
 		return false;
 	}
-	w = want_add(pf, cred, pred, now_us);
 	/* Nobody will read that directory, but look up names in it. */
-	if (w && pred->source == PREDICTOR_FROM_NAMES &&
-	    pred->needs == PREDICTOR_NEEDS_LISTING && w->calls_spared == 0)
-		w->calls_spared = CALLS_SPARED_GUESS;
-	return w != NULL;
+	if (pred->source == PREDICTOR_FROM_NAMES &&
+	    pred->needs == PREDICTOR_NEEDS_LISTING)
+		wanted.calls_spared = CALLS_SPARED_GUESS;
+	return want_add(pf, cred, &wanted, now_us) != NULL;
 }
 
 static void predict(struct prefetch *pf, struct pf_cred *cred, uint64_t now_us)
@@ -307,6 +308,7 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 		predictor_mounted(
 		    pf->predictor, seen->obs.client, seen->mounted);
 	if (dir) {
+		dir_is_read(pf, seen->dir, seen->page_bytes, now_us);
 		prefetch_listed(pf, seen->cred, dir);
 		listing_read(pf, seen->cred, dir, now_us);
 	}

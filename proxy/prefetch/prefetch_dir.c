@@ -87,6 +87,23 @@ bool dir_renews(struct prefetch *pf, uint64_t dir, uint64_t now_us)
 	return is_time(&dir_at(pf, dir)->renewed_us, now_us);
 }
 
+void dir_is_read(
+    struct prefetch *pf, uint64_t dir, uint32_t page_bytes, uint64_t now_us)
+{
+	struct pf_dir *d = dir_at(pf, dir);
+
+	d->read_us = now_us;
+	d->read_page = page_bytes;
+}
+
+uint32_t dir_read_page(struct prefetch *pf, uint64_t dir, uint64_t now_us)
+{
+	const struct pf_dir *d = &pf->dirs[dir % DIRS];
+
+	return d->key == dir && d->read_us + TOGETHER_US > now_us ? d->read_page
+								  : 0;
+}
+
 bool dir_groups(struct prefetch *pf, const struct node *dir, uint64_t now_us)
 {
 	const struct node_ext *x = attrcache_ext(pf->p.caches->attr, dir);
@@ -126,7 +143,6 @@ void dir_missed(
 	const struct predictor_obs *o = &seen->obs;
 	struct prediction pred = {.needs = PREDICTOR_NEEDS_LISTING, .lead = 1};
 	unsigned misses;
-	struct want *w;
 
 	if (o->kind == PREDICTOR_LOOKUP || o->kind == PREDICTOR_ABSENT)
 		pred.object = o->parent;
@@ -140,9 +156,8 @@ void dir_missed(
 	if (misses < 2 && names_known(pf, seen->cred, pred.object, now_us))
 		return;
 	pred.p = misses < 2 ? P_ENTERED : p_again(misses);
-	w = want_add(pf, seen->cred, &pred, now_us);
 	/* It is taken to go on for as long as it has: this miss may be the
 	 * last one. */
-	if (w && (w->born_us == now_us || w->calls_spared > 0))
-		w->calls_spared = misses;
+	pred.calls_spared = (float)misses;
+	(void)want_add(pf, seen->cred, &pred, now_us);
 }

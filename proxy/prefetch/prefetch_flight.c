@@ -21,7 +21,7 @@ static void after_confirm(struct pf_flight *fl, struct node *node)
 	if (listing_worth(fl->pf, 2, x->nchildren * ENTRY_BYTES) &&
 	    dir_lists_anew(fl->pf, fl->object, fl->pf->now_us))
 		listing_goes_on(
-		    fl->pf, fl->fl.cred, fl->object, fl->pf->now_us);
+		    fl->pf, fl->fl.cred, fl->object, 0, fl->pf->now_us);
 }
 
 /* How far a listing has come. */
@@ -56,6 +56,15 @@ static bool brought_entries(
 	return now.entries != before->entries || now.cookie != before->cookie;
 }
 
+/* A listing of which so much has come is taken to be twice as long: its size is
+ * not known before its end. */
+static bool is_worth_more(const struct pf_flight *fl, uint32_t entries)
+{
+	return fl->calls_spared == 0 ||
+	       listing_worth(fl->pf, (double)fl->calls_spared,
+		   (uint64_t)entries * ENTRY_BYTES);
+}
+
 /* The next page is wanted, or the predictor hears of the whole listing. */
 static void read_listing_on(struct pf_flight *fl, struct node *dir, bool longer)
 {
@@ -67,8 +76,10 @@ static void read_listing_on(struct pf_flight *fl, struct node *dir, bool longer)
 		return;
 	if (listing_complete(l))
 		prefetch_listed(pf, fl->fl.cred, dir);
-	else if (longer)
-		listing_goes_on(pf, fl->fl.cred, fl->object, pf->now_us);
+	else if (longer && is_worth_more(fl, listing_count(l)) &&
+		 !listing_comes(pf, fl->object, pf->now_us))
+		listing_goes_on(
+		    pf, fl->fl.cred, fl->object, fl->calls_spared, pf->now_us);
 }
 
 static void after_reply(struct pf_flight *fl, const struct list_mark *before)
@@ -145,6 +156,7 @@ bool pf_flight_start(const struct want *w, struct node *node, uint32_t proc,
 	fl->pf = pf;
 	fl->fl.asked = want_is_asked(w);
 	fl->bounded = want_is_bounded(w);
+	fl->calls_spared = w->calls_spared;
 	flight_set_args(&fl->fl, args);
 	if (proc == NFSPROC3_LOOKUP) {
 		memcpy(fl->name, args->dirop.name.data, args->dirop.name.len);

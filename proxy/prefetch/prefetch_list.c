@@ -77,51 +77,6 @@ uint32_t listing_page(struct caches *c, struct node *dir, struct listing *l,
 	return (uint32_t)bytes;
 }
 
-/* ---- calls ------------------------------------------------------------ */
-
-/* How likely a listing is still wanted once some pages of it have come. */
-#define P_BEGUN 0.9f
-
-void listing_goes_on(
-    struct prefetch *pf, struct pf_cred *cred, uint64_t dir, uint64_t now_us)
-{
-	struct prediction pred = {.object = dir,
-	    .needs = PREDICTOR_NEEDS_LISTING,
-	    .p = P_BEGUN,
-	    .lead = 1};
-	struct want *w = want_add(pf, cred, &pred, now_us);
-
-	if (w)
-		w->listed = false;
-}
-
-void listing_read(struct prefetch *pf, struct pf_cred *cred, struct node *dir,
-    uint64_t now_us)
-{
-	struct listing *l =
-	    listcache_find(pf->p.caches->lists, dir, cred->id, true);
-
-	if (l && !listing_complete(l) &&
-	    listing_binding(l).generation ==
-		attrcache_generation(pf->p.caches->attr, dir))
-		listing_goes_on(pf, cred, node_key(dir), now_us);
-}
-
-/* What its listing takes. Of a directory that was never listed, the size tells:
- * an entry has about 40 bytes on a server's disk, and four times as much in a
- * reply; the first block is there for few entries, too. */
-static uint64_t listing_bytes(const struct turn *t, struct node *dir)
-{
-	const struct node_ext *x = attrcache_ext(t->c->attr, dir);
-	uint64_t bytes = x ? (x->nchildren + 2) * ENTRY_BYTES : 0, least;
-
-	if (listcache_find(t->c->lists, dir, t->w->cred->id, true))
-		return bytes;
-	least = LISTING_BYTES +
-		(dir->size > DIR_BLOCK ? (dir->size - DIR_BLOCK) * 4 : 0);
-	return bytes > least ? bytes : least;
-}
-
 /*
  * While the link's rate is not known, the window says what it carries. Pages
  * come one after the other, a round trip each: so each is a third of what the
@@ -140,6 +95,60 @@ static uint64_t page_bytes(const struct prefetch *pf)
 	if (part > unit)
 		unit = part;
 	return unit < PAGE_MAX ? unit : PAGE_MAX;
+}
+
+/* ---- calls ------------------------------------------------------------ */
+
+/* How likely a listing is still wanted once some pages of it have come. */
+#define P_BEGUN 0.9f
+
+void listing_goes_on(struct prefetch *pf, struct pf_cred *cred, uint64_t dir,
+    float calls_spared, uint64_t now_us)
+{
+	struct prediction pred = {.object = dir,
+	    .needs = PREDICTOR_NEEDS_LISTING,
+	    .p = P_BEGUN,
+	    .calls_spared = calls_spared,
+	    .lead = 1};
+	struct want *w = want_add(pf, cred, &pred, now_us);
+
+	if (w)
+		w->listed = false;
+}
+
+bool listing_comes(struct prefetch *pf, uint64_t dir, uint64_t now_us)
+{
+	uint32_t page = dir_read_page(pf, dir, now_us);
+
+	return page > 0 && page > page_bytes(pf);
+}
+
+void listing_read(struct prefetch *pf, struct pf_cred *cred, struct node *dir,
+    uint64_t now_us)
+{
+	struct listing *l =
+	    listcache_find(pf->p.caches->lists, dir, cred->id, true);
+
+	if (l && !listing_complete(l) &&
+	    !listing_comes(pf, node_key(dir), now_us) &&
+	    listing_binding(l).generation ==
+		attrcache_generation(pf->p.caches->attr, dir))
+		listing_goes_on(pf, cred, node_key(dir), 0, now_us);
+}
+
+/* What its listing takes. Of a directory that was never listed, the size tells:
+ * an entry has about 40 bytes on a server's disk, and four times as much in a
+ * reply; the first block is there for few entries, too. */
+static uint64_t listing_bytes(const struct turn *t, struct node *dir)
+{
+	const struct node_ext *x = attrcache_ext(t->c->attr, dir);
+	uint64_t bytes = x ? (x->nchildren + 2) * ENTRY_BYTES : 0, least;
+
+	if (listcache_find(t->c->lists, dir, t->w->cred->id, true))
+		return bytes;
+	least = LISTING_BYTES +
+		(dir->size > DIR_BLOCK ? (dir->size - DIR_BLOCK) * 4 : 0);
+	return bytes > least ? bytes : least;
 }
 
 /* Ask for all pages for which there is room; false where some are left. */
@@ -211,7 +220,7 @@ bool turn_list(struct turn *t, struct node *dir)
 	if (turn_under_way(t, dir, NFSPROC3_READDIRPLUS))
 		return true;
 	if (t->w->calls_spared > 0
-		? !listing_worth(t->pf, t->w->calls_spared, bytes)
+		? !listing_worth(t->pf, (double)t->w->calls_spared, bytes)
 		: !turn_worth(t, bytes))
 		return true;
 	if (l)

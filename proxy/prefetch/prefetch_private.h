@@ -144,7 +144,7 @@ struct want {
 	float rest_p;
 	uint32_t rest_bytes;
 	/* Calls that the listing will spare; 0: it will be read itself. */
-	uint32_t calls_spared;
+	float calls_spared;
 	uint8_t needs;     /* PREDICTOR_NEEDS_… */
 	uint8_t base_lane; /* where it belongs by its lead … */
 	uint8_t lane;      /* … and where it is, which differs for a tail */
@@ -192,6 +192,7 @@ struct pf_flight {
 	uint32_t generation;      /* of the object, before the call … */
 	bool known;               /* … if anything was known of it then */
 	bool bounded;             /* waste.h counts it */
+	float calls_spared;       /* READDIRPLUS: the want's */
 	char name[NFS3_NAME_MAX]; /* LOOKUP */
 };
 
@@ -243,9 +244,10 @@ struct notes {
 struct pf_seen {
 	struct predictor_obs obs;
 	struct pf_cred *cred;
-	uint64_t dir;     /* a directory whose listing came; 0: none */
-	uint64_t mounted; /* a file system, as observe_mount() has it */
-	char name[32];    /* that was looked up; "": none, or a longer one */
+	uint64_t dir;        /* a directory whose listing came; 0: none */
+	uint32_t page_bytes; /* that READDIRPLUS asked for; 0: another call */
+	uint64_t mounted;    /* a file system, as observe_mount() has it */
+	char name[32];       /* that was looked up; "": none, or a longer one */
 	bool late;
 	bool missed;
 	bool begins; /* it is not answered yet */
@@ -257,6 +259,8 @@ struct pf_dir {
 	uint64_t us;         /* of the last one */
 	uint64_t anew_us;    /* when it was listed again for a change */
 	uint64_t renewed_us; /* … and what came ahead, confirmed again */
+	uint64_t read_us;    /* when a client read its listing … */
+	uint32_t read_page;  /* … by READDIRPLUS, so many bytes at once */
 	unsigned misses;     /* calls that went to the server */
 	unsigned attr_wants; /* wants for the attributes of a name in it */
 };
@@ -394,7 +398,7 @@ bool want_pays(const struct want *w, double p, uint64_t bytes);
 bool want_is_bounded(const struct want *w);
 void waste_now(const struct prefetch *pf, struct waste_status *st);
 /* Whether a listing of `bytes` is worth it where it spares so many calls. */
-bool listing_worth(const struct prefetch *pf, uint32_t calls, uint64_t bytes);
+bool listing_worth(const struct prefetch *pf, double calls, uint64_t bytes);
 
 /* One turn with a want. */
 struct turn {
@@ -449,8 +453,12 @@ bool turn_list(struct turn *t, struct node *dir);
  * entries' attributes are fresh. */
 bool turn_listing_good(const struct turn *t, struct node *dir);
 /* The next page of a listing of which some have come is wanted. */
-void listing_goes_on(
-    struct prefetch *pf, struct pf_cred *cred, uint64_t dir, uint64_t now_us);
+void listing_goes_on(struct prefetch *pf, struct pf_cred *cred, uint64_t dir,
+    float calls_spared, uint64_t now_us);
+/* Whether a client reads the listing just now, and asks for more at once than
+ * would come ahead: pages in between would make it wait a round trip for each.
+ */
+bool listing_comes(struct prefetch *pf, uint64_t dir, uint64_t now_us);
 /* A client has read some of a listing. What has not come yet is wanted, if it
  * came with attributes: a client that asks for the names alone further on will
  * look them up, or open what they lead to. */
@@ -486,6 +494,13 @@ bool dir_groups(struct prefetch *pf, const struct node *dir, uint64_t now_us);
 /* Whether a directory that has changed is listed again ahead: one that changes
  * all the time would be for ever. */
 bool dir_lists_anew(struct prefetch *pf, uint64_t dir, uint64_t now_us);
+
+/* A client reads the listing, and asks for so many bytes at once; 0: not for
+ * attributes. */
+void dir_is_read(
+    struct prefetch *pf, uint64_t dir, uint32_t page_bytes, uint64_t now_us);
+/* For how many it asked just before; 0: nobody did. */
+uint32_t dir_read_page(struct prefetch *pf, uint64_t dir, uint64_t now_us);
 
 /* Whether what came ahead of it is confirmed again: once in a while. */
 bool dir_renews(struct prefetch *pf, uint64_t dir, uint64_t now_us);

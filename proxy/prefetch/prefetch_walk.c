@@ -57,6 +57,11 @@ static const struct {
 	float used, told;
 } priors[2] = {{1, 2}, {3, 4}};
 
+/* … and in each directory that a walk of lookups comes to it will look up so
+ * many names, as if it had been seen in so many. */
+#define LOOKS_PRIOR  4
+#define VISITS_PRIOR 1
+
 /* Of a file whose name is asked for where it is not, how likely it will be read
  * where it is. */
 #define P_FOUND 0.8f
@@ -70,7 +75,8 @@ struct walk {
 	unsigned listed; /* directories */
 	unsigned branches;
 	unsigned window;
-	unsigned told, used; /* directories that were told ahead, of late */
+	unsigned told, used;    /* directories that were told ahead, of late */
+	unsigned visits, looks; /* directories, and lookups of files there */
 	unsigned numbers[WALKCLASSES]; /* directories that it came to */
 	uint64_t last_us;
 	uint64_t pace_us; /* from directory to directory, of late */
@@ -205,6 +211,32 @@ static void walk_told(struct walk *w)
 		return;
 	w->told /= 2;
 	w->used /= 2;
+}
+
+static void walk_visits(struct walk *w)
+{
+	if (++w->visits < RECORD_MAX)
+		return;
+	w->visits /= 2;
+	w->looks /= 2;
+}
+
+/* The lookups that a listing will probably spare; 0: the walk reads it. */
+static float calls_spared(const struct walk *w)
+{
+	if (w->lists)
+		return 0;
+	return walk_p(w) * ((float)w->looks + LOOKS_PRIOR) /
+	       ((float)w->visits + VISITS_PRIOR);
+}
+
+/* Whether what was told at `us` is still good for those who use it now. */
+static bool is_good(const struct prefetch *pf, uint64_t us, uint64_t now_us)
+{
+	const struct config_policy *policy = &pf->p.config->policy;
+
+	return policy->consistency != CONFIG_CONSISTENCY_BOUNDED ||
+	       us + policy->attr_timeout_us > now_us;
 }
 
 /* It has come to a directory where it was not just before. */
@@ -399,8 +431,8 @@ static bool need_not_tell(const struct prefetch *pf, const struct walk *w,
 {
 	if (d->told_walk == w->number && d->told_us + fresh_us(pf) > now_us)
 		return true;
-	return d->listed && d->lead > NEAR &&
-	       d->lead * w->pace_us > pf->p.config->policy.attr_timeout_us / 2;
+	return d->lead > NEAR &&
+	       !is_good(pf, now_us, now_us + d->lead * w->pace_us * 2);
 }
 
 /* What the walk comes to is wanted; false where it is not worth it. */
@@ -411,14 +443,18 @@ static bool tell(struct prefetch *pf, struct pf_cred *cred, struct walk *w,
 	    .p = walk_p(w),
 	    .lead = d->lead,
 	    .needs = PREDICTOR_NEEDS_LISTING | PREDICTOR_NEEDS_ACCESS,
+	    .calls_spared = calls_spared(w),
 	    .source = NOTE_FROM_WALK};
 
 	note_predicted(pf, &pred, cred->uid, now_us);
 	metrics_add(pf->p.metrics, METRICS_PREFETCH_PREDICTED, 1);
 	if (!prefetch_want(pf, cred, &pred, now_us))
 		return false;
-	if (d->told_walk != w->number)
+	/* What grew old before it was used came in vain. */
+	if (d->told_walk != w->number || !is_good(pf, d->good_us, now_us)) {
 		walk_told(w);
+		d->good_us = now_us;
+	}
 	d->told_walk = w->number;
 	d->told_us = now_us;
 	d->names_told = 0;
@@ -480,12 +516,14 @@ static bool come_to(struct prefetch *pf, struct pf_cred *cred,
 	w = walk_for(ws, d, lists, now_us);
 	again = again && d->walk == w->number;
 	told = d->told_walk == w->number;
-	if (told)
+	if (told && is_good(pf, d->told_us, now_us))
 		walk_used(w);
 	d->told_walk = 0;
 	arrive(w, d, lists);
-	if (!again)
+	if (!again) {
 		walk_paces(w, now_us);
+		walk_visits(w);
+	}
 	w->last_us = now_us;
 	if (lists)
 		d->listed_us = now_us;
@@ -540,6 +578,7 @@ void walk_seen(struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us)
 		return;
 	at = (struct walkplace){d->key, class_of(d), w->numbers};
 	w->numbers[at.class] += came;
+	w->looks += seen->obs.parent == d->key && !seen->obs.directory;
 	walknames_asked(w->names, &ws->texts, &at, seen->name, now_us);
 }
 

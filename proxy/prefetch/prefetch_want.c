@@ -187,6 +187,20 @@ static bool is_led(const struct prediction *pred)
 	       pred->source == PREDICTOR_FROM_GRAPH;
 }
 
+/* A listing that somebody will read is wanted for itself, whoever else would be
+ * spared lookups by it. */
+static void merge_spared(struct want *w, const struct prediction *pred)
+{
+	if (!(pred->needs & PREDICTOR_NEEDS_LISTING))
+		return;
+	if (!(w->needs & PREDICTOR_NEEDS_LISTING))
+		w->calls_spared = pred->calls_spared;
+	else if (w->calls_spared == 0 || pred->calls_spared == 0)
+		w->calls_spared = 0;
+	else if (pred->calls_spared > w->calls_spared)
+		w->calls_spared = pred->calls_spared;
+}
+
 /* The want is predicted again: sooner, or for more. */
 static void want_merge(
     struct want *w, const struct prediction *pred, uint64_t now_us)
@@ -197,6 +211,7 @@ static void want_merge(
 
 	w->born_us = now_us;
 	w->steps = 0;
+	merge_spared(w, pred);
 	w->needs |= pred->needs;
 	w->led |= is_led(pred);
 	w->guess &= source_is_guess(pred->source);
@@ -243,6 +258,7 @@ static struct want *want_make(struct prefetch *pf, const struct want_key *k,
 	w->first_bytes = pred->first_bytes;
 	w->read_bytes = pred->read_bytes;
 	w->needs = pred->needs;
+	w->calls_spared = pred->calls_spared;
 	w->led = is_led(pred);
 	w->guess = source_is_guess(pred->source);
 	w->session = w->planned = pred->source == PREDICTOR_FROM_SESSION;

@@ -168,7 +168,7 @@ bool want_pays(const struct want *w, double p, uint64_t bytes)
 }
 
 /* The bytes of the calls that it spares hardly count beside its own. */
-bool listing_worth(const struct prefetch *pf, uint32_t calls, uint64_t bytes)
+bool listing_worth(const struct prefetch *pf, double calls, uint64_t bytes)
 {
 	/* Nothing is known of the link yet: a small one does no harm. */
 	if (linkest_rate_Bps(pf->p.link) == 0 &&

@@ -343,6 +343,72 @@ static void test_in_vain(void **state)
 	assert_true(s->pf.nqueued < 40);
 }
 
+/* In `n` directories of top, one after the other: so many names each, with a
+ * pause behind. Leaves what is wanted after the last one. */
+static void goes_through(
+    struct walk_world *s, int n, int looks, uint64_t pause_us)
+{
+	char names[900] = "", *end = names, sub[16], name[16];
+	struct want *w;
+
+	for (int i = 0; i < 99; i++)
+		end += sprintf(end, "d%d/ ", i);
+	say_list(s, "top", names);
+	for (int i = 0; i < n; i++) {
+		while ((w = want_next(&s->pf)) != NULL)
+			want_drop(w);
+		snprintf(sub, sizeof(sub), "d%d", i);
+		looks_up(s, "top", sub, true);
+		for (int k = 0; k < looks; k++) {
+			snprintf(name, sizeof(name), "f%d-%d", i, k);
+			looks_up(s, sub, name, false);
+		}
+		s->w->now_us += pause_us;
+	}
+}
+
+/* Somebody comes to all of them, but so slowly that each is too old by then. */
+static void test_in_vain_once_it_is_old(void **state)
+{
+	struct walk_world *s = *state;
+
+	goes_through(s, 5, 1, 0);
+	assert_true(s->pf.nqueued > 0);
+	goes_through(s, 40, 1, 20 * SECOND);
+	assert_wanted(s, "");
+}
+
+/* A listing is worth the lookups that it spares. */
+static void test_a_name_in_each_directory(void **state)
+{
+	struct walk_world *s = *state;
+	struct want *w;
+
+	goes_through(s, 20, 1, 0);
+	w = want_next(&s->pf);
+	assert_non_null(w);
+	assert_true(w->calls_spared > 0 && w->calls_spared < 1.5f);
+}
+
+static void test_nine_names_in_each_directory(void **state)
+{
+	struct walk_world *s = *state;
+	struct want *w;
+
+	goes_through(s, 20, 9, 0);
+	w = want_next(&s->pf);
+	assert_non_null(w);
+	assert_true(w->calls_spared > 4 && w->calls_spared < 10);
+	while ((w = want_next(&s->pf)) != NULL)
+		want_drop(w);
+	/* Whoever lists them reads all of it. */
+	lists(s, "d80");
+	lists(s, "d81");
+	w = want_next(&s->pf);
+	assert_non_null(w);
+	assert_true(w->calls_spared == 0);
+}
+
 /* What one user listed is no other's business. */
 static void test_users(void **state)
 {
@@ -470,6 +536,9 @@ int main(void)
 	    TEST(test_names_below_what_is_hidden),
 	    TEST(test_it_grows),
 	    TEST(test_in_vain),
+	    TEST(test_in_vain_once_it_is_old),
+	    TEST(test_a_name_in_each_directory),
+	    TEST(test_nine_names_in_each_directory),
 	    TEST(test_users),
 	    TEST(test_directories_in_themselves),
 	    TEST(test_a_tree_that_changes),
