@@ -491,6 +491,43 @@ static void test_read_on(void **state)
 	prefetch_close(&pf, &cred, 1);
 }
 
+/* A client asks for more at once than would come ahead: it reads on by itself,
+ * unless it asks for names alone. */
+static void test_left_to_the_client(void **state)
+{
+	struct world *w = *state;
+	struct prefetch pf = {.p.caches = w->caches};
+	struct config_rate cap = {.percent = 80};
+	uint64_t dir;
+	struct pf_cred *cred;
+
+	prefetch_open(&pf, &cred, 1);
+	pf.budget = budget_new(pf.p.link, &cap);
+	cred->id = w->cred;
+	say_some(w, 0, 5, SMALL);
+	dir = node_key(node_of(w, "dir"));
+	dir_is_read(&pf, dir, 1 << 20, w->now_us);
+	listing_read(&pf, cred, node_of(w, "dir"), w->now_us);
+	assert_int_equal(pf.nqueued, 0);
+	/* By READDIR. */
+	dir_is_read(&pf, dir, 0, w->now_us);
+	listing_read(&pf, cred, node_of(w, "dir"), w->now_us);
+	assert_int_equal(pf.nqueued, 1);
+	want_drop(want_next(&pf));
+	dir_is_read(&pf, dir, 512, w->now_us);
+	listing_read(&pf, cred, node_of(w, "dir"), w->now_us);
+	assert_int_equal(pf.nqueued, 1);
+	want_drop(want_next(&pf));
+	/* It has given up. */
+	dir_is_read(&pf, dir, 1 << 20, w->now_us);
+	w->now_us += 2000000;
+	listing_read(&pf, cred, node_of(w, "dir"), w->now_us);
+	assert_int_equal(pf.nqueued, 1);
+	want_drop(want_next(&pf));
+	budget_free(pf.budget);
+	prefetch_close(&pf, &cred, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -512,6 +549,7 @@ int main(void)
 	    TEST(test_fresh_at_end),
 	    TEST(test_all_pages),
 	    TEST(test_read_on),
+	    TEST(test_left_to_the_client),
 	    cmocka_unit_test_setup_teardown(
 		test_long_handles, set_up, tear_down_texts),
 	};

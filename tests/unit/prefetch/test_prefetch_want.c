@@ -156,6 +156,36 @@ static void test_order(void **state)
 	assert_int_equal(w->pf.nwants, 0);
 }
 
+/* A listing spares as many lookups as the most hopeful say, until somebody will
+ * read it. */
+static void test_spared(void **state)
+{
+	struct world *w = *state;
+	struct prediction pred = {
+	    .object = 10, .p = 0.5f, .lead = 1, .needs = PREDICTOR_NEEDS_ATTR};
+	struct want *x = want_add(&w->pf, w->creds[0], &pred, 1);
+
+	assert_non_null(x);
+	pred.needs = PREDICTOR_NEEDS_LISTING;
+	pred.calls_spared = 3;
+	(void)want_add(&w->pf, w->creds[0], &pred, 1);
+	assert_true(x->calls_spared == 3);
+	pred.calls_spared = 2;
+	(void)want_add(&w->pf, w->creds[0], &pred, 1);
+	assert_true(x->calls_spared == 3);
+	pred.needs = PREDICTOR_NEEDS_ATTR;
+	pred.calls_spared = 0;
+	(void)want_add(&w->pf, w->creds[0], &pred, 1);
+	assert_true(x->calls_spared == 3);
+	pred.needs = PREDICTOR_NEEDS_LISTING;
+	(void)want_add(&w->pf, w->creds[0], &pred, 1);
+	assert_true(x->calls_spared == 0);
+	pred.calls_spared = 9;
+	(void)want_add(&w->pf, w->creds[0], &pred, 1);
+	assert_true(x->calls_spared == 0);
+	want_drop(want_next(&w->pf));
+}
+
 /* What follows first bytes goes behind those of files that are not much further
  * away; what is wanted next is wanted whole. */
 static void test_tail(void **state)
@@ -584,6 +614,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    TEST(test_order),
+	    TEST(test_spared),
 	    TEST(test_tail),
 	    TEST(test_tail_of_what_was_left),
 	    TEST(test_back_to_head),
