@@ -38,7 +38,7 @@ struct walkdir {
 	uint32_t told_walk; /* that expects to come here, and has not yet … */
 	uint32_t lead;      /* … after so many directories */
 	uint64_t told_us;
-	uint64_t good_us;    /* when it was told so that it is counted */
+	uint64_t good_us;    /* when it was last counted as told */
 	uint32_t names_told; /* which of the walk's names, one bit each */
 	uint64_t seen_us;    /* when a walk was here */
 	uint64_t listed_us;  /* when a client read its listing */

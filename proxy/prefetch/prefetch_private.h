@@ -495,11 +495,12 @@ bool dir_groups(struct prefetch *pf, const struct node *dir, uint64_t now_us);
  * all the time would be for ever. */
 bool dir_lists_anew(struct prefetch *pf, uint64_t dir, uint64_t now_us);
 
-/* A client reads the listing, and asks for so many bytes at once; 0: not for
- * attributes. */
+/* A client reads the listing by READDIRPLUS, `page_bytes` at once; 0: by
+ * READDIR. */
 void dir_is_read(
     struct prefetch *pf, uint64_t dir, uint32_t page_bytes, uint64_t now_us);
-/* For how many it asked just before; 0: nobody did. */
+/* How many bytes a client asked for at once just before, by READDIRPLUS; 0: no
+ * client did. */
 uint32_t dir_read_page(struct prefetch *pf, uint64_t dir, uint64_t now_us);
 
 /* Whether what came ahead of it is confirmed again: once in a while. */

@@ -57,8 +57,8 @@ static const struct {
 	float used, told;
 } priors[2] = {{1, 2}, {3, 4}};
 
-/* … and in each directory that a walk of lookups comes to it will look up so
- * many names, as if it had been seen in so many. */
+/* How many files a walk of lookups looks up in a directory, before it was seen
+ * to: this counts as if it had been seen in VISITS_PRIOR directories. */
 #define LOOKS_PRIOR  4
 #define VISITS_PRIOR 1
 
