@@ -58,6 +58,11 @@ class Reader(daemon.Case):
             return HOLD
         return self.results(call)
 
+    def release(self):
+        held, self.held = self.held, None
+        for call in held:
+            call.reply(self.results(call))
+
     def results(self, call):
         r = call.reader()
         r.opaque()
@@ -153,9 +158,7 @@ class Bounded(Reader):
         self.client.send(rpc.READ, rpc.read_args(FILE, 960 * BLOCK, BLOCK))
         poll(lambda: self.held or self.ff.counter("pattern_hits") == 37,
              "the last of them is on its way")
-        held, self.held = self.held, None
-        for call in held:
-            call.reply(self.results(call))
+        self.release()
         self.client.recv()
         self.read([3000])
         poll(lambda: self.ff.counter("pattern_broken") == 1, "it is broken")
@@ -191,9 +194,7 @@ class Others(Reader):
             rpc.READ, rpc.read_args(FILE, i * BLOCK, BLOCK))
             for i in range(40)]
         poll(lambda: len(self.held) == 40, "all are asked for at once")
-        held, self.held = self.held, None
-        for call in held:
-            call.reply(self.results(call))
+        self.release()
         got = {self.client.recv().xid for _ in xids}
         self.assertEqual(got, set(xids))
         self.nothing_ahead()
