@@ -27,13 +27,20 @@ Stream = collections.namedtuple("Stream", "data")
 RESET = struct.pack("ii", 1, 0)
 
 
+ports_given = set()
+
+
 def free_port():
-    """Below the range from which the kernel takes source ports."""
+    """Below the range from which the kernel takes source ports; each is given
+    once, since whoever has it may not listen on it yet."""
     while True:
         port = random.randint(20000, 32000)
+        if port in ports_given:
+            continue
         with socket.socket() as s:
             try:
                 s.bind(("127.0.0.1", port))
+                ports_given.add(port)
                 return port
             except OSError:
                 pass
