@@ -330,12 +330,13 @@ bool upstream_conn_ready(const struct upstream_conn *c)
 static bool repeat_is_doubtful(
     const struct upstream_call *call, const struct upstream_conn *c)
 {
-	uint64_t now_us = clock_now_us();
+	uint64_t now_us;
 
 	/* A server that has kept the connection has kept its replies. */
 	if (call->sendings == 0 || !(call->proc->flags & NFS_PROC_DRC) ||
 	    call->connected_us == c->connected_us)
 		return false;
+	now_us = clock_now_us();
 	return call->source != c->source ||
 	       call->sent_us < call->up->failed_us ||
 	       now_us - call->first_us > SERVER_REPLIES_US ||
