@@ -228,6 +228,19 @@ def percentile(values, share):
     return values[min(len(values) - 1, int(len(values) * share))]
 
 
+def first_run(case, runs):
+    """Of each arm, in empty caches. What `reader` trains is another job."""
+    first = {}
+    if case == "reader":
+        return None
+    for r in runs:
+        if r["case"] == case and r["kind"] == "train":
+            first.setdefault(r["arm"], r["s"])
+    if len(first) < 2:
+        return None
+    return dict(first, ratio=first["on"] / first["off"])
+
+
 def case_result(case, runs, counts):
     timed = {}
     for r in runs:
@@ -238,7 +251,7 @@ def case_result(case, runs, counts):
         return None
     ratios = [p["on"] / p["off"] for p in pairs]
     out = {"case": case, "pairs": pairs, "ratio": statistics.median(ratios),
-           "ratios": ratios}
+           "ratios": ratios, "first": first_run(case, runs)}
     for arm in ("on", "off"):
         skip = sum(1 for r in runs if r["case"] == case and r["arm"] == arm and
                    r["kind"] == "train")
@@ -306,6 +319,10 @@ def print_case(c):
     print("%-8s %9.2f %9.2f %9.3f  %s" % (
         "", c["on"]["s"], c["off"]["s"], c["ratio"],
         " ".join("%.3f" % r for r in c["ratios"])))
+    if c["first"]:
+        print("%-8s %9.2f %9.2f %9.3f  (one pair, no aim)" % (
+            "  first", c["first"]["on"], c["first"]["off"],
+            c["first"]["ratio"]))
     print("  waste: unused by its own count %.1f%% of what off brought; over "
           "the link came %+.1f%%" % (100 * c["waste"], 100 * c["extra"]))
 
