@@ -230,13 +230,9 @@ def percentile(values, share):
 
 def first_run(case, runs):
     """Of each arm, in empty caches. What `reader` trains is another job."""
-    first = {}
-    if case == "reader":
-        return None
-    for r in runs:
-        if r["case"] == case and r["kind"] == "train":
-            first.setdefault(r["arm"], r["s"])
-    if len(first) < 2:
+    first = {r["arm"]: r["s"] for r in runs
+             if r["case"] == case and r["kind"] == "train"}
+    if case == "reader" or len(first) < 2:
         return None
     return dict(first, ratio=first["on"] / first["off"])
 
