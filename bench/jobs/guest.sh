@@ -10,8 +10,9 @@
 #
 # KIND: ref (direct at RTT 0, not counted: its output is what all others must
 # print), train, timed, teach (another job, before a timed first run; that one's
-# ARM is then ARM+JOB).  WHAT: nfsd (its calls by procedure), link (bytes from
-# and to the server), cpu (microseconds of the daemon), client (the kernel
+# ARM is then ARM+JOB; or the job itself on another route, and then ARM+ROUTE is
+# the timed run on the given one).  WHAT: nfsd (its calls by procedure), link
+# (bytes from and to the server), cpu (microseconds of the daemon), client (the kernel
 # client's calls by procedure), latency (milliseconds that those took, of all
 # added up), server_cpu (microseconds of knfsd's threads), rss (KiB of the daemon,
 # now and at most), mount (the options of the mount), stats (JSON of forefetch
@@ -336,6 +337,10 @@ timed() {
 				beside_another "$job" "$arm" "$round"
 				continue
 			fi
+			if [ -n "$JOBS_ROUTE" ] && is_proxy "$arm"; then
+				beside_other_route "$job" "$arm" "$round"
+				continue
+			fi
 			if is_proxy "$arm" && [[ $JOBS_RESTART = [ef]* ]]; then
 				arm_unmount
 				arm_restart "$arm"
@@ -357,6 +362,19 @@ beside_another() {
 		[ -z "$other" ] || teach "$arm" "$round"
 		taught=$other one_run "$job" "$arm" timed "$round"
 	done
+}
+
+# beside_other_route JOB ARM ROUND: a run on the link as it has been for a while,
+# and one right after it was another one under the same daemon
+beside_other_route() {
+	local job=$1 arm=$2 round=$3 i rtt rate loss jitter
+	for ((i = 0; i < 3; i++)); do one_run "$job" "$arm" train "$round"; done
+	one_run "$job" "$arm" timed "$round"
+	read -r rtt rate loss jitter <"$LAB_STATE/srv/$LAB_ON/link"
+	lab_link "$JOBS_ROUTE" "$rate" "$loss" "$jitter"
+	for ((i = 0; i < 2; i++)); do one_run "$job" "$arm" teach "$round"; done
+	lab_link "$rtt" "$rate" "$loss" "$jitter"
+	taught=$JOBS_ROUTE one_run "$job" "$arm" timed "$round"
 }
 
 # teach ARM ROUND: a new daemon learns another job before the one that is timed
