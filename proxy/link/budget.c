@@ -27,6 +27,11 @@
 #define LATE_MAX_US  UINT64_C(20000)
 #define LATE_IDLE_US UINT64_C(100000)
 
+/* While the route may be another one, only replies that tell of it are asked
+ * for; those who want longer ones ask again soon. */
+enum { PROBE_BYTES = 1024 };
+#define PROBE_US UINT64_C(50000)
+
 /* 1 Gb/s at a round trip of 130 ms. */
 enum { WINDOW_MAX = 16 << 20 };
 
@@ -37,6 +42,7 @@ struct budget {
 	uint64_t window_bytes;
 	uint64_t inflight_bytes;
 	uint64_t inflight_max_bytes;
+	unsigned routes; /* linkest_routes() */
 	bool slow_start;
 	bool full; /* a call did not fit into the window since it last grew */
 	uint64_t cut_us; /* the window is not halved again before this */
@@ -163,6 +169,17 @@ static uint64_t budget_tokens_wait(struct budget *b, uint64_t wire)
 	return (uint64_t)((full - b->tokens) / fill + 1);
 }
 
+/* On another route the window is what that holds; the queue that seemed to
+ * stand there was none. */
+static void budget_route(struct budget *b)
+{
+	if (b->routes == linkest_routes(b->le))
+		return;
+	b->routes = linkest_routes(b->le);
+	b->window_bytes = budget_limit_bytes(b);
+	b->pause_us = 0;
+}
+
 bool budget_may(
     struct budget *b, uint64_t bytes, uint64_t now_us, uint64_t *wait_us)
 {
@@ -170,12 +187,18 @@ bool budget_may(
 	uint64_t link = linkest_inflight_bytes(b->le) + wire;
 
 	*wait_us = 0;
+	budget_route(b);
 	if (now_us < b->pause_us) {
 		*wait_us = b->pause_us - now_us;
 		return false;
 	}
 	budget_clamp(b);
 	budget_fill(b, now_us);
+	if (linkest_suspects(b->le, now_us) &&
+	    (b->inflight_bytes > 0 || bytes > PROBE_BYTES)) {
+		*wait_us = b->inflight_bytes > 0 ? 0 : PROBE_US;
+		return false;
+	}
 	if (b->inflight_bytes > 0 &&
 	    (b->inflight_bytes + wire > b->window_bytes ||
 		link > budget_limit_bytes(b))) {

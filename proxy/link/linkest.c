@@ -7,6 +7,7 @@
  *                  │                                  ▲      ▲
  *                  ▼                                  │      │ may a call go?
  *   linkest.c (base, queue) ── linkest_rate.c ────────┘      │
+ *                  │       │     linkest_route.c             │
  *                  │       └──────────────────────────── budget.c
  *                  ▼
  *   linkkeep.c: rate and base in a file, over a restart
@@ -57,9 +58,9 @@ static void linkest_guess(struct linkest *le)
 
 	le->base_us = k->base_us;
 	le->base_guessed = k->base_us > 0;
-	le->rate_Bps = k->rate_Bps;
-	le->rate_guessed = k->rate_Bps > 0;
-	le->rate_known = le->rate_guessed;
+	le->rate.Bps = k->rate_Bps;
+	le->rate.guessed = k->rate_Bps > 0;
+	le->rate.known = le->rate.guessed;
 }
 
 void linkest_set_kind(struct linkest *le, enum config_link kind)
@@ -78,6 +79,7 @@ void linkest_forget(struct linkest *le)
 	    .first_sent_us = le->first_sent_us,
 	    .delivered_us = le->delivered_us,
 	    .delivered_bytes = le->delivered_bytes,
+	    .routes = le->routes,
 	    .kind = le->kind};
 
 	*le = fresh;
@@ -88,7 +90,7 @@ bool linkest_keep(const struct linkest *le, struct linkest_kept *kept)
 {
 	kept->rate_Bps = linkest_rate_Bps(le);
 	kept->base_us = le->base_us;
-	return le->rate_measured && le->base_us > 0 && !le->base_guessed;
+	return le->rate.measured && le->base_us > 0 && !le->base_guessed;
 }
 
 void linkest_begin(struct linkest *le, const struct linkest_kept *kept)
@@ -96,9 +98,9 @@ void linkest_begin(struct linkest *le, const struct linkest_kept *kept)
 	linkest_forget(le);
 	le->base_us = kept->base_us;
 	le->base_guessed = true;
-	le->rate_Bps = max_u64(kept->rate_Bps / 2, 1);
-	le->rate_guessed = true;
-	le->rate_known = true;
+	le->rate.Bps = max_u64(kept->rate_Bps / 2, 1);
+	le->rate.guessed = true;
+	le->rate.known = true;
 }
 
 uint64_t linkest_wire_bytes(uint64_t bytes)
@@ -117,14 +119,15 @@ static void linkest_age(struct linkest *le)
 		memset(le->base, 0, sizeof(le->base));
 		le->base[(le->base_at + 2) % BASE_BUCKETS] = le->base_us;
 	}
-	if (!le->rate_guessed) {
-		memset(le->rate, 0, sizeof(le->rate));
-		le->rate[(le->rate_at + 1) % RATE_BUCKETS] = le->rate_Bps;
+	if (!le->rate.guessed) {
+		memset(le->rate.bucket, 0, sizeof(le->rate.bucket));
+		le->rate.bucket[(le->rate.at + 1) % RATE_BUCKETS] =
+		    le->rate.Bps;
 	}
 	/* The parts of one reply may set the rate again. */
-	le->rate_guessed = le->rate_known;
+	le->rate.guessed = le->rate.known;
 	memset(le->burst_Bps, 0, sizeof(le->burst_Bps));
-	le->rate_busy_us = 0;
+	le->rate.busy_us = 0;
 	le->train = (struct train){0};
 }
 
@@ -161,6 +164,7 @@ void linkest_lost(struct linkest *le, const struct linkest_mark *mark)
 	linkest_ended(le, mark);
 	/* The next reply comes after a reconnect, not after the last one. */
 	le->train.last_us = 0;
+	le->route = (struct route){0};
 }
 
 /*
@@ -173,7 +177,7 @@ static bool base_telling(const struct linkest *le,
 {
 	uint64_t more_us = minus_u64(trip_us, le->base_us);
 
-	if (!le->rate_known)
+	if (!le->rate.known)
 		return wire < HEAVY_BYTES / 2 && mark->ahead_bytes == 0;
 	if (linkest_wire_us(le, wire) > trip_us / 8)
 		return false;
@@ -225,24 +229,24 @@ static void base_measure(struct linkest *le, const struct linkest_mark *mark,
 	if (mark->ahead_bytes == 0 && le->begin_us > mark->sent_us &&
 	    le->begin_us < now_us) {
 		took_us = le->begin_us - mark->sent_us;
-		if (le->rate_guessed)
+		if (le->rate.guessed)
 			off_us = took_us / 8 * 3;
 		wire = min_u64(wire, le->begin_bytes);
 		/* It replaces a guess even if it is longer. */
-		if (le->base_guessed && le->rate_measured)
+		if (le->base_guessed && le->rate.measured)
 			le->base_us = 0;
 	}
 	off_us = min_u64(linkest_wire_us(le, wire), off_us);
 	base_update(le, mark, wire, took_us - off_us, now_us);
 	if (off_us > took_us / 32 && le->base_us == took_us - off_us)
-		le->base_rate_Bps = le->rate_Bps;
+		le->base_rate_Bps = le->rate.Bps;
 }
 
 /* The base was taken to be shorter than it is, by a rate that was too low. All
  * replies would seem to stand in a queue for as long as the base is kept. */
 static void base_mend(struct linkest *le)
 {
-	if (le->base_rate_Bps == 0 || le->rate_Bps < 2 * le->base_rate_Bps)
+	if (le->base_rate_Bps == 0 || le->rate.Bps < 2 * le->base_rate_Bps)
 		return;
 	le->base_rate_Bps = 0;
 	memset(le->base, 0, sizeof(le->base));
@@ -290,6 +294,7 @@ uint64_t linkest_received(struct linkest *le, const struct linkest_mark *mark,
 	le->first_sent_us = mark->sent_us;
 
 	took_us = now_us - mark->sent_us;
+	route_on_reply(le, mark, wire, now_us);
 	base_measure(le, mark, wire, now_us);
 	trip_us = minus_u64(took_us, linkest_wire_us(le, wire));
 	trip_us = max_u64(trip_us, 1);
@@ -305,17 +310,22 @@ uint64_t linkest_received(struct linkest *le, const struct linkest_mark *mark,
 
 uint64_t linkest_rate_Bps(const struct linkest *le)
 {
-	return le->rate_known ? le->rate_Bps : 0;
+	return le->rate.known ? le->rate.Bps : 0;
 }
 
 bool linkest_measured(const struct linkest *le)
 {
-	return le->rate_measured;
+	return le->rate.measured;
 }
 
 uint64_t linkest_base_us(const struct linkest *le)
 {
 	return le->base_us;
+}
+
+unsigned linkest_routes(const struct linkest *le)
+{
+	return le->routes;
 }
 
 uint64_t linkest_alone_us(const struct linkest *le)
@@ -370,16 +380,16 @@ uint64_t linkest_inflight_bytes(const struct linkest *le)
 
 uint64_t linkest_unit_bytes(const struct linkest *le)
 {
-	uint64_t unit = le->rate_Bps / 200; /* 5 ms */
+	uint64_t unit = le->rate.Bps / 200; /* 5 ms */
 
-	if (!le->rate_known)
+	if (!le->rate.known)
 		return UNIT_UNKNOWN;
 	return clamp_u64(unit - unit % UNIT_STEP, UNIT_STEP, UNIT_MAX);
 }
 
 uint64_t linkest_wire_us(const struct linkest *le, uint64_t wire_bytes)
 {
-	if (!le->rate_known || le->rate_Bps == 0)
+	if (!le->rate.known || le->rate.Bps == 0)
 		return 0;
-	return wire_bytes * SECOND_US / le->rate_Bps;
+	return wire_bytes * SECOND_US / le->rate.Bps;
 }

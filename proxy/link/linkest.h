@@ -132,6 +132,15 @@ uint64_t linkest_least_Bps(const struct linkest *le);
 /* 0 until the first reply, then at least 1. */
 uint64_t linkest_base_us(const struct linkest *le);
 /*
+ * How often the route has become longer all at once, which is believed within
+ * half a second. Replies that come later little by little, or that waver, are
+ * in a queue until the base of the last seconds says otherwise.
+ */
+unsigned linkest_routes(const struct linkest *le);
+/* Whether it may just have become longer: short replies that stand behind
+ * nothing would tell. */
+bool linkest_suspects(const struct linkest *le, uint64_t now_us);
+/*
  * When the last reply came that hardly stood behind others; without such
  * ones, a queue of our own making cannot be told from the route.
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The state of an estimate; for linkest.c and linkest_rate.c.
+ * The state of an estimate; for linkest.c, linkest_rate.c and
+ * linkest_route.c.
  *
  * Numbers without a source were chosen on the simulated link of
  * tests/unit/link/linksim.c and checked in bench/linkfollow, which changes a
@@ -63,6 +64,31 @@ struct burst {
 	uint64_t begun_bytes, begun_us;
 };
 
+struct rate {
+	uint64_t bucket[RATE_BUCKETS]; /* greatest of each; 0: empty */
+	unsigned at;
+	uint64_t busy_us; /* in the bucket at `at` */
+	uint64_t Bps;
+	bool known;
+	bool guessed;  /* by the kind or a file, by bursts, before a silence */
+	bool measured; /* by bursts at least, be it long ago */
+};
+
+/* Replies that come later than the base, one after the other. */
+struct route {
+	uint64_t last_us;  /* when the last of them came; 0: none did */
+	bool suspected;    /* else they do not look like a step */
+	unsigned late;     /* that nothing under way before them explains */
+	unsigned windows;  /* that agree */
+	unsigned grew;     /* how often they did not, but came later still */
+	uint64_t first_us; /* the least of the first window */
+	/* The one that is not over. */
+	uint64_t begin_us;
+	uint64_t least_us;
+	unsigned replies;
+	struct rate rate; /* as it was before */
+};
+
 struct linkest {
 	/* Calls under way, and the wire bytes that are expected for them. */
 	uint64_t inflight_bytes;
@@ -90,12 +116,10 @@ struct linkest {
 	uint64_t standing_us[2];
 	uint64_t standing_start_us;
 
-	uint64_t rate[RATE_BUCKETS]; /* greatest of each; 0: empty */
-	unsigned rate_at;
-	uint64_t rate_busy_us; /* in the bucket at rate_at */
-	uint64_t rate_Bps;
-	bool rate_known;
+	struct rate rate;
 	struct train train;
+	struct route route;
+	unsigned routes; /* steps that were believed */
 
 	uint64_t held4_us; /* 4 times the smoothed wait: no rounding */
 	uint64_t held_at_us;
@@ -111,9 +135,7 @@ struct linkest {
 	unsigned alone_at;
 
 	enum config_link kind;
-	bool base_guessed;  /* by the kind or a file; not measured yet */
-	bool rate_guessed;  /* by these, by bursts, or before a silence */
-	bool rate_measured; /* by bursts at least, be it long ago */
+	bool base_guessed; /* by the kind or a file; not measured yet */
 };
 
 /*
@@ -121,6 +143,13 @@ struct linkest {
  * and the smoothed round trip were updated.
  */
 void rate_on_reply(struct linkest *le, const struct linkest_mark *mark,
+    uint64_t wire, uint64_t now_us);
+
+/*
+ * A reply of `wire` bytes has come: whether the route is a longer one now.
+ * Before the base is updated.
+ */
+void route_on_reply(struct linkest *le, const struct linkest_mark *mark,
     uint64_t wire, uint64_t now_us);
 
 #endif

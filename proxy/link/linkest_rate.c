@@ -36,9 +36,9 @@ static void rate_max(struct linkest *le)
 {
 	unsigned i;
 
-	le->rate_Bps = 0;
+	le->rate.Bps = 0;
 	for (i = 0; i < RATE_BUCKETS; i++)
-		le->rate_Bps = max_u64(le->rate_Bps, le->rate[i]);
+		le->rate.Bps = max_u64(le->rate.Bps, le->rate.bucket[i]);
 }
 
 /*
@@ -50,19 +50,20 @@ static void rate_full(struct linkest *le, uint64_t rate_Bps, uint64_t busy_us)
 {
 	uint64_t length_us = RATE_BUCKET_US, standing = linkest_standing_us(le);
 
-	if (rate_Bps < le->rate_Bps / 4 * 3 && standing > le->base_us / 2 &&
+	if (rate_Bps < le->rate.Bps / 4 * 3 && standing > le->base_us / 2 &&
 	    standing > 2 * linkest_wire_us(le, linkest_unit_bytes(le)))
 		length_us = RATE_BUCKET_QUEUE_US;
-	if (le->rate_busy_us >= length_us) {
-		le->rate_at = (le->rate_at + 1) % RATE_BUCKETS;
-		le->rate[le->rate_at] = 0;
-		le->rate_busy_us = 0;
+	if (le->rate.busy_us >= length_us) {
+		le->rate.at = (le->rate.at + 1) % RATE_BUCKETS;
+		le->rate.bucket[le->rate.at] = 0;
+		le->rate.busy_us = 0;
 	}
-	le->rate_guessed = false;
-	le->rate_busy_us += busy_us;
-	le->rate[le->rate_at] = max_u64(le->rate[le->rate_at], rate_Bps);
-	le->rate_known = true;
-	le->rate_measured = true;
+	le->rate.guessed = false;
+	le->rate.busy_us += busy_us;
+	le->rate.bucket[le->rate.at] =
+	    max_u64(le->rate.bucket[le->rate.at], rate_Bps);
+	le->rate.known = true;
+	le->rate.measured = true;
 	rate_max(le);
 }
 
@@ -84,8 +85,9 @@ static void rate_bound(
 		return;
 	us += le->rttvar4_us / 2 + 1;
 	rate_Bps = bytes * SECOND_US / us;
-	le->rate[le->rate_at] = max_u64(le->rate[le->rate_at], rate_Bps);
-	le->rate_Bps = max_u64(le->rate_Bps, rate_Bps);
+	le->rate.bucket[le->rate.at] =
+	    max_u64(le->rate.bucket[le->rate.at], rate_Bps);
+	le->rate.Bps = max_u64(le->rate.Bps, rate_Bps);
 }
 
 /*
@@ -99,13 +101,13 @@ static void train_sample(struct linkest *le, unsigned times)
 	uint64_t need_us = clamp_u64(le->srtt8_us / 4, 10000, 200000);
 	uint64_t rate_Bps;
 
-	if (!le->rate_known)
+	if (!le->rate.known)
 		need_us /= 4;
 	if (tr->us < times * need_us || tr->bytes < HEAVY_BYTES)
 		return;
 	rate_Bps = tr->bytes * SECOND_US / tr->us;
 	if (tr->bytes / tr->replies >= TELLING_BYTES ||
-	    (le->rate_known && rate_Bps > le->rate_Bps))
+	    (le->rate.known && rate_Bps > le->rate.Bps))
 		rate_full(le, rate_Bps, tr->us);
 	tr->bytes = 0;
 	tr->us = 0;
@@ -122,7 +124,7 @@ static void train_cut(struct linkest *le, uint64_t wire, uint64_t gap_us)
 {
 	struct train *tr = &le->train;
 	uint64_t wire_us = linkest_wire_us(le, wire);
-	bool late = le->rate_known && gap_us > 2 * wire_us;
+	bool late = le->rate.known && gap_us > 2 * wire_us;
 	bool early = 2 * gap_us < wire_us;
 
 	if (!late || tr->late)
@@ -139,7 +141,7 @@ static void train_cut(struct linkest *le, uint64_t wire, uint64_t gap_us)
  */
 static void train_head(struct linkest *le, uint64_t wire, uint64_t us)
 {
-	bool count = le->rate_known && us + us / 8 >= linkest_wire_us(le, wire);
+	bool count = le->rate.known && us + us / 8 >= linkest_wire_us(le, wire);
 
 	le->train.head_bytes = count ? wire : 0;
 	le->train.head_us = count ? us : 0;
@@ -191,15 +193,15 @@ static void burst_guess(struct linkest *le)
 {
 	uint64_t rate_Bps = bursts_middle(le->burst_Bps);
 
-	if (le->rate_known &&
-	    (!le->rate_guessed || (rate_Bps <= le->rate_Bps / 4 * 5 &&
-				      rate_Bps >= le->rate_Bps / 5 * 4)))
+	if (le->rate.known &&
+	    (!le->rate.guessed || (rate_Bps <= le->rate.Bps / 4 * 5 &&
+				      rate_Bps >= le->rate.Bps / 5 * 4)))
 		return;
-	memset(le->rate, 0, sizeof(le->rate));
-	le->rate_guessed = true;
-	le->rate_known = true;
-	le->rate_measured = true;
-	le->rate_Bps = rate_Bps;
+	memset(le->rate.bucket, 0, sizeof(le->rate.bucket));
+	le->rate.guessed = true;
+	le->rate.known = true;
+	le->rate.measured = true;
+	le->rate.Bps = rate_Bps;
 }
 
 /*
@@ -271,10 +273,10 @@ static void alone_raise(
 	rate_Bps = le->alone_Bps[0];
 	for (unsigned i = 1; i < BURSTS; i++)
 		rate_Bps = min_u64(rate_Bps, le->alone_Bps[i]);
-	if (!le->rate_known || rate_Bps <= le->rate_Bps / 4 * 5)
+	if (!le->rate.known || rate_Bps <= le->rate.Bps / 4 * 5)
 		return;
-	le->rate[le->rate_at] = rate_Bps;
-	le->rate_Bps = rate_Bps;
+	le->rate.bucket[le->rate.at] = rate_Bps;
+	le->rate.Bps = rate_Bps;
 }
 
 uint64_t linkest_least_Bps(const struct linkest *le)

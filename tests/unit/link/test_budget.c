@@ -229,6 +229,25 @@ static void test_share(void **state)
 	}
 }
 
+/* On a route that is longer all at once it gets its share again, soon. */
+static void test_longer_route(void **state)
+{
+	uint64_t before, want;
+
+	(void)state;
+	share_start(20000000, 1000, 80, 0);
+	linksim_demand(&sim, 4, 1000, 2000);
+	linksim_run(&sim, 5 * SECOND_US);
+	linksim_link(&sim, 20000000, 40000);
+	linksim_run(&sim, SECOND_US);
+	before = sim.spec_bytes;
+	linksim_run(&sim, 2 * SECOND_US);
+	want = sim.rate_Bps * 2 / 100 * 80;
+	assert_in_range(
+	    sim.spec_bytes - before, want / 100 * 80, want / 100 * 105);
+	linksim_fini(&sim);
+}
+
 /* What is certain fills the link, if nobody else does, whatever the share; and
  * builds no queue before those that do. A rate is a rate. */
 static void test_certain(void **state)
@@ -345,6 +364,7 @@ int main(void)
 	    cmocka_unit_test(test_no_queue),
 	    cmocka_unit_test(test_start),
 	    cmocka_unit_test(test_share),
+	    cmocka_unit_test(test_longer_route),
 	    cmocka_unit_test(test_certain),
 	    cmocka_unit_test(test_absolute),
 	    cmocka_unit_test(test_jitter),
