@@ -44,6 +44,11 @@ enum config_link {
 	CONFIG_LINK_WIRELESS,
 };
 
+enum config_exclusive {
+	CONFIG_EXCLUSIVE_GUARDED,
+	CONFIG_EXCLUSIVE_VERIFIED,
+};
+
 enum config_offline {
 	CONFIG_OFFLINE_WAIT,
 	CONFIG_OFFLINE_SERVE,
@@ -118,6 +123,7 @@ struct config_server {
 	unsigned connections; /* 1..16, to the server */
 	enum config_link link;
 	enum config_offline offline;
+	enum config_exclusive exclusive_create;
 	enum config_metered metered;
 	uint64_t metered_budget; /* bytes an hour */
 	struct config_rate prefetch_rate;

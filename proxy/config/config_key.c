@@ -44,6 +44,7 @@ static const char *const prefetches[] = {
     "off", "metadata", "first-block", "on", NULL};
 static const char *const links[] = {"auto", "wired", "wireless", NULL};
 static const char *const offlines[] = {"wait", "serve", NULL};
+static const char *const exclusives[] = {"guarded", "verified", NULL};
 static const char *const metereds[] = {"auto", "yes", "no", NULL};
 
 /* clang-format off */
@@ -97,6 +98,8 @@ const struct config_key config_keys[] = {
 	    {0, 0, links}, "auto", 0},
 	{"offline", SERVER(offline), &config_type_word,
 	    {0, 0, offlines}, "wait", 0},
+	{"exclusive_create", SERVER(exclusive_create), &config_type_word,
+	    {0, 0, exclusives}, "guarded", 0},
 	{"metered", SERVER(metered), &config_type_word,
 	    {0, 0, metereds}, "auto", 0},
 	{"metered_budget", SERVER(metered_budget), &config_type_size,

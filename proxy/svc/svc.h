@@ -116,6 +116,13 @@ struct svc_client_ops {
 
 LIST_HEAD(svc_rqsts, svc_rqst);
 
+/* What a client does when an exclusive create is refused (svc_create.c). */
+enum svc_exclusive {
+	SVC_EXCLUSIVE_UNKNOWN,
+	SVC_EXCLUSIVE_KEPT, /* it asks for a guarded one */
+	SVC_EXCLUSIVE_FORGOTTEN,
+};
+
 /* A client's connection as svc sees it; lies in its conn. */
 struct svc_client {
 	const struct svc_client_ops *ops;
@@ -124,6 +131,9 @@ struct svc_client {
 	struct svc_rqsts rqsts;
 	unsigned calls; /* not answered yet */
 	size_t bytes;   /* that they and their replies hold at most */
+	enum svc_exclusive exclusive;
+	uint64_t refused; /* an exclusive create of that name; 0: none */
+	uint64_t refused_us;
 };
 
 /* One record came from a client. */

@@ -188,6 +188,10 @@ void svc_served(struct svc *svc, uint64_t sent_us, uint64_t now_us);
 /* Whether it waits for the server even while that is away. */
 bool svc_is_patient(const struct svc_rqst *rqst);
 
+/* ---- svc_create.c: CREATE ------------------------------------------------ */
+
+void svc_create_file(struct svc_rqst *rqst);
+
 /* ---- svc_join.c: wait for calls under way, most likely fetched ahead, from
  * whose answers this request can be answered; false where there is none. --- */
 

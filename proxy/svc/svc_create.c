@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Exclusive creates. With a CREATE in mode EXCLUSIVE a client sends a verifier
+ * in place of attributes, which it has to set by a SETATTR afterwards: a round
+ * trip for each new file. A server need not support that mode (RFC 1813 section
+ * 3.3.8, NFS3ERR_NOTSUPP), and Linux asks again in mode GUARDED then, with the
+ * attributes. So the proxy says so for the server:
+ *
+ *	client                     proxy             server
+ *	CREATE EXCLUSIVE ────────▶
+ *	        ◀──────── NOTSUPP
+ *	CREATE GUARDED   ────────▶ ────────────────▶        a round trip,
+ *	        ◀───────────────── ◀──────────────── OK     and no SETATTR
+ *
+ * What is lost is the verifier, by which a server knows a repeat of its first
+ * try: where that is in doubt, NFS3ERR_EXIST stays (doubt.h).
+ *
+ * Other clients forget O_EXCL and ask in mode UNCHECKED, which would give them
+ * a file that is somebody else's. So the first refusal on each connection is a
+ * trial: a client that asks so for the same name is answered as by GUARDED, and
+ * is refused nothing any more.
+ */
+#include <xxhash.h>
+
+#include "base/log.h"
+#include "config/config.h"
+#include "nfsproto/nfs3_object.h"
+#include "svc/svc_rqst.h"
+
+/* A client asks again at once, from within the same system call. */
+#define AGAIN_US UINT64_C(1000000)
+
+static uint64_t name_of(const diropargs3 *where)
+{
+	return XXH3_64bits_withSeed(
+		   where->name.data, where->name.len, fh_key(&where->dir)) |
+	       1;
+}
+
+/* Whether the client is known to ask again as it should, or nothing else of it
+ * is on trial. */
+static bool may_refuse(
+    const struct svc_client *client, const struct config_server *config)
+{
+	return config->exclusive_create == CONFIG_EXCLUSIVE_GUARDED &&
+	       (client->exclusive == SVC_EXCLUSIVE_KEPT ||
+		   (client->exclusive == SVC_EXCLUSIVE_UNKNOWN &&
+		       client->refused == 0));
+}
+
+static void refuse(struct svc_rqst *rqst)
+{
+	struct svc_client *client = rqst->client;
+
+	if (client->exclusive == SVC_EXCLUSIVE_UNKNOWN) {
+		client->refused = name_of(&rqst->args.create.where);
+		client->refused_us = rqst->received_us;
+	}
+	svc_reply_status(rqst, NFS3ERR_NOTSUPP);
+}
+
+/* What was refused is asked for again: that says what the client is like. */
+static void asked_again(struct svc_rqst *rqst)
+{
+	struct svc_client *client = rqst->client;
+
+	client->refused = 0;
+	if (rqst->args.create.how.mode == GUARDED) {
+		client->exclusive = SVC_EXCLUSIVE_KEPT;
+		svc_forward(rqst);
+		return;
+	}
+	client->exclusive = SVC_EXCLUSIVE_FORGOTTEN;
+	log_info("svc server=%s client=%s: it asks for no exclusive create "
+		 "where a guarded one would do; from now on it is refused none",
+	    rqst->svc->p.config->name, client->name);
+	/* The attributes are the same in both modes. */
+	rqst->args.create.how.mode = GUARDED;
+	svc_forward_args(rqst, &rqst->args);
+}
+
+static bool was_refused(const struct svc_rqst *rqst)
+{
+	const struct svc_client *client = rqst->client;
+
+	return client->refused != 0 &&
+	       client->refused == name_of(&rqst->args.create.where);
+}
+
+void svc_create_file(struct svc_rqst *rqst)
+{
+	struct svc_client *client = rqst->client;
+	bool exclusive = rqst->args.create.how.mode == EXCLUSIVE;
+
+	if (client && rqst->received_us >= client->refused_us + AGAIN_US)
+		client->refused = 0;
+	if (client && exclusive && may_refuse(client, rqst->svc->p.config))
+		refuse(rqst);
+	else if (client && !exclusive && was_refused(rqst))
+		asked_again(rqst);
+	else
+		svc_forward(rqst);
+}
