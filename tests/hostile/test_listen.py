@@ -161,7 +161,8 @@ class Unsafe(unittest.TestCase):
         ff = daemon.Daemon(up.port)
         self.addCleanup(ff.close)
         ff.start()
-        self.assertTrue(ff.lines("server=nas", self.WARNING), ff.log())
+        # It listens before it says so.
+        poll(lambda: ff.lines("server=nas", self.WARNING), "it warns")
 
 
 if __name__ == "__main__":
