@@ -27,8 +27,9 @@
 #define LATE_MAX_US  UINT64_C(20000)
 #define LATE_IDLE_US UINT64_C(100000)
 
-/* While the route may be another one, only replies that tell of it are asked
- * for; those who want longer ones ask again soon. */
+/* While linkest suspects a longer route, a call ahead goes out only for a reply
+ * of at most PROBE_BYTES and on an empty link. Others try again after
+ * PROBE_US. */
 enum { PROBE_BYTES = 1024 };
 #define PROBE_US UINT64_C(50000)
 

@@ -77,7 +77,7 @@ struct rate {
 /* Replies that come later than the base, one after the other. */
 struct route {
 	uint64_t last_us;  /* when the last of them came; 0: none did */
-	bool suspected;    /* else they do not look like a step */
+	bool suspected;    /* they may be a step; false: they grew too often */
 	unsigned late;     /* that nothing under way before them explains */
 	unsigned windows;  /* that agree */
 	unsigned grew;     /* how often they did not, but came later still */

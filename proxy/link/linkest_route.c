@@ -22,28 +22,30 @@
 #include <string.h>
 
 /*
- * Windows that have to agree; each is so long, and longer where only one reply
- * came in it. How often they may disagree.
+ * How many windows have to agree, and how often a later one may show longer
+ * round trips than the first before it counts as a queue. A window takes
+ * ROUTE_WINDOW_US, or ROUTE_SERIAL_US where only one reply came in it.
  */
 enum { ROUTE_WINDOWS = 4, ROUTE_GROWS = 2 };
 #define ROUTE_WINDOW_US 60000
 #define ROUTE_SERIAL_US 150000
 
-/* So many replies in a row that came too late make speculation make way for
- * such as tell, until a window has taken too long. */
+/* After this many late replies in a row no calls are sent ahead, so that short
+ * replies meet an empty link; for ROUTE_PROBE_US a window at most. */
 enum { ROUTE_LATE = 3 };
 #define ROUTE_PROBE_US SECOND_US
 
-/* A window ends with such a pause. */
+/* If no late reply comes for this long, the window begins anew. */
 #define ROUTE_PAUSE_US (SECOND_US / 2)
 
-/* On a LAN a server's disk, or a machine that is busy, make a round trip longer
- * by this; it would not be worth the trouble. */
+/* A server's disk or a busy machine can add this much to a round trip on a LAN.
+ * A route that is longer by less makes little difference. */
 #define ROUTE_LEAST_US 5000
-/* What else that makes of it. */
+/* Round trips on one route may differ by this. */
 #define ROUTE_NOISE_US 1000
 
-/* At this share of the rate, what was under way would still not explain it. */
+/* The bytes that were under way must not explain the delay even if the link
+ * carries only one part in so many of the rate that is known. */
 #define ROUTE_SHARE 8
 
 static bool is_longer(const struct linkest *le, uint64_t trip_us)

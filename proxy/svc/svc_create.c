@@ -20,21 +20,18 @@
  * trial: a client that asks so for the same name is answered as by GUARDED, and
  * is refused nothing any more.
  */
-#include <xxhash.h>
-
 #include "base/log.h"
 #include "config/config.h"
-#include "nfsproto/nfs3_object.h"
+#include "prefetch/observe.h"
 #include "svc/svc_rqst.h"
 
-/* A client asks again at once, from within the same system call. */
+/* The client's system call is still under way when it asks again, so a CREATE
+ * that comes later than this belongs to another one. */
 #define AGAIN_US UINT64_C(1000000)
 
 static uint64_t name_of(const diropargs3 *where)
 {
-	return XXH3_64bits_withSeed(
-		   where->name.data, where->name.len, fh_key(&where->dir)) |
-	       1;
+	return observe_absent(&where->dir, &where->name);
 }
 
 /* Whether the client is known to ask again as it should, or nothing else of it

@@ -110,7 +110,7 @@ static void serial(
 	}
 }
 
-/* What other hosts put into a queue before ours is no longer route. */
+/* A queue that other hosts fill is not taken for a longer route. */
 static void test_queue_of_others(void **state)
 {
 	struct linkest *le = linkest_new();
@@ -132,7 +132,8 @@ static void test_queue_of_others(void **state)
 	}
 	assert_int_equal(linkest_routes(le), 0);
 	assert_in_range(linkest_base_us(le), 40000, 42000);
-	/* But this is a step, though one reply was under way then. */
+	/* A step is believed, although the reply that was under way when it
+	 * happened came sooner than those behind it. */
 	serial(le, &now_us, 60000, 1);
 	serial(le, &now_us, 80000, 12);
 	assert_int_equal(linkest_routes(le), 1);
@@ -141,7 +142,7 @@ static void test_queue_of_others(void **state)
 	linkest_free(le);
 }
 
-/* A reply that came late long ago does not count. */
+/* One late reply, long before a step, does not keep it from being believed. */
 static void test_late_once(void **state)
 {
 	struct linkest *le = linkest_new();
