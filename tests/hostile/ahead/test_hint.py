@@ -79,6 +79,7 @@ class Hints(Tree):
         self.streams, self.held = [], []
         self.refuse = set()
         self.up.script(rpc.LOOKUP, self.lookup)
+        self.up.script(rpc.GETATTR, self.getattr)
         self.me = self.connect()
         self.mine = rpc.auth_sys(uid=self.uid, gid=os.getgid())
         self.other = rpc.auth_sys(uid=self.uid + 1)
@@ -110,7 +111,14 @@ class Hints(Tree):
             return u32(NOENT, 1) + self.attr(b"root")
         return u32(0) + opaque(fh(what)) + u32(1) + self.attr(what) + u32(0)
 
+    def getattr(self, call):
+        return u32(0) + self.attr(self.name_of(call.reader().opaque()))
+
     def attr(self, what):
+        """The same in all answers about an object: others would mean that
+        it has changed, and its rights would have to be asked for again."""
+        if what == b"root" or what.startswith(b"dir"):
+            return rpc.fattr(rpc.DIR)  # as page() shows them
         if what[:1] == b"f" and what[1:].isdigit():
             return rpc.fattr(rpc.REG, 1000 + number(fh(what)), size=self.size)
         return super().attr(what)
