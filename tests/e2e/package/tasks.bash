@@ -27,7 +27,7 @@ block() {
 		END { for (i = 1; i <= n; i++) print substr(text[i], 5) }' "$readme"
 }
 # At home: that is where README mounts.
-at_home() { as_user "HOME=$place/me; cd; $1"; }
+at_home() { as_user "HOME=${home:-$place/me}; cd; $1"; }
 
 # said COMMAND REGEX...: it succeeds, and prints them.
 said() {
@@ -159,11 +159,13 @@ rest() {
 
 # --- mistakes -----------------------------------------------------------------
 
+# Not at home: without the daemon the mount does not answer.
 stopped() {
+	local home=/
 	inside systemctl stop forefetchd
-	refused_with "cd /; sudo mount -t forefetch $host:$export /mnt" \
+	refused_with "sudo mount -t forefetch $host:$export /mnt" \
 		"is not running .*; start it with systemctl start forefetchd" &&
-		refused_with "cd /; forefetch status" "systemctl start forefetchd"
+		refused_with "forefetch status" "systemctl start forefetchd"
 	local rc=$?
 	inside systemctl start forefetchd && return $rc
 }
