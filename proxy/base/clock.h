@@ -22,14 +22,12 @@
  * sleeps, so that what was confirmed before is old afterwards. They take less
  * than 48 bits for nine years. Only callbacks of the event loop read it; all
  * other functions are told the time as an argument. */
-static inline uint64_t clock_now_us(void)
-{
-	struct timespec ts;
+uint64_t clock_now_us(void);
 
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return CLOCK_ORIGIN_US + (uint64_t)ts.tv_sec * 1000000 +
-	       (uint64_t)ts.tv_nsec / 1000;
-}
+/* The next clock_now_us() of this thread returns `now_us`, which was read just
+ * now, instead of reading the clock again; 0 takes it back. A reading is a
+ * system call where the kernel has no TSC to trust, as in some guests. */
+void clock_give(uint64_t now_us);
 
 /* Microseconds of the wall clock, which may step. */
 static inline uint64_t clock_real_us(void)

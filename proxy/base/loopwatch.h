@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * How long the event loop stands still: a turn lasts from the end of one wait
- * of epoll to the beginning of the next.
+ * of epoll to the beginning of the next. On x86-64, turns shorter than about a
+ * quarter of a millisecond are not measured. If the machine sleeps within a
+ * turn, its sleep is part of the turn.
  */
 #ifndef FOREFETCH_LOOPWATCH_H
 #define FOREFETCH_LOOPWATCH_H
@@ -17,6 +19,10 @@ struct loopwatch;
 struct loopwatch *loopwatch_new(void);
 /* By the same thread. NULL is allowed. */
 void loopwatch_free(struct loopwatch *w);
+
+/* Short turns are measured, too: for tests with virtual time, in which each
+ * reading of the clock counts. */
+void loopwatch_measure_all(struct loopwatch *w);
 
 /* The longest turn of the last three to six seconds. */
 uint64_t loopwatch_longest_us(const struct loopwatch *w);

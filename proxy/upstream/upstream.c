@@ -125,6 +125,8 @@ static void call_lost(struct upstream_call *call)
 	struct upstream_result res = {.sent_us = call->first_us};
 	void *arg = call->arg;
 
+	if (call->sendings == 0)
+		res.sent_us = clock_now_us();
 	call_free(call);
 	ops->on_reply(arg, &res);
 }
@@ -219,6 +221,7 @@ static void call_resume(
 	call->conn = &up->conns[former->conn % up->p.connections];
 	call->source = former->source;
 	call->sendings = 1;
+	call->first_us = clock_now_us();
 	if (former->first_us != 0 && former->first_us < call->first_us)
 		call->first_us = former->first_us;
 	call->sent_us = call->first_us;
@@ -245,7 +248,6 @@ struct upstream_call *upstream_send(struct upstream *up,
 	call->ops = ops;
 	call->arg = arg;
 	call->xid = upstream_new_xid(up);
-	call->first_us = clock_now_us();
 	if (req->former)
 		call_resume(call, req->former);
 	*hash_slot(up, call->xid) = call;
@@ -373,6 +375,7 @@ void upstream_on_record(struct upstream_conn *c, const struct record *rec)
 	struct upstream *up = c->up;
 	struct upstream_call *call;
 	struct rpc_reply rpc;
+	uint64_t received_us = rec->received_us;
 
 	if (!rpc_reply_decode(rec->data, rec->len, &rpc)) {
 		upstream_bad_reply(c, "a record that is no RPC reply");
@@ -387,7 +390,7 @@ void upstream_on_record(struct upstream_conn *c, const struct record *rec)
 	c->backoff_us = UPSTREAM_BACKOFF_FIRST_US;
 	upstream_finish(call, rec, &rpc);
 	if (c->in_flight == 0)
-		c->idle_since_us = clock_now_us();
+		c->idle_since_us = received_us;
 	if (up->queued > 0)
 		upstream_pump(up);
 }

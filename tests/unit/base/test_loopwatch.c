@@ -9,6 +9,7 @@
 
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "base/loopwatch.h"
 
 enum { SECOND = 1000000 };
@@ -84,11 +85,43 @@ static void test_loop(void **state)
 	loopwatch_free(w);
 }
 
+/* What short turns do not measure, they forget in time. */
+static void test_short_turns_forget(void **state)
+{
+	struct loopwatch *w = loopwatch_new();
+	uint64_t now_us = SECOND;
+
+	(void)state;
+	turn(w, &now_us, 50000);
+	for (int i = 0; i < 7; i++) {
+		now_us += SECOND;
+		loopwatch_wakes(w, now_us);
+	}
+	assert_int_equal(loopwatch_longest_us(w), 0);
+	loopwatch_free(w);
+}
+
+/* A time that was read just now is not read again. */
+static void test_given_once(void **state)
+{
+	uint64_t given_us = clock_now_us() - SECOND;
+
+	(void)state;
+	clock_give(given_us);
+	assert_true(clock_now_us() == given_us);
+	assert_true(clock_now_us() >= given_us + SECOND);
+	clock_give(given_us);
+	clock_give(0);
+	assert_true(clock_now_us() >= given_us + SECOND);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_longest),
 	    cmocka_unit_test(test_loop),
+	    cmocka_unit_test(test_short_turns_forget),
+	    cmocka_unit_test(test_given_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
