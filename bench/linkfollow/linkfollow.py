@@ -8,8 +8,9 @@ In the guest:
   sample ARM SOCKET RUN     what forefetch shows of the link, twice a second
 Both make RUN/begun-NAME when they have begun.
 
-report ROWS JSON SAVE: ROWS is what guest.sh prints (its head has the
-format).  Exit status 1 where an aim is missed or figures are missing.
+report ROWS WHAT JSON SAVE: ROWS is what guest.sh prints (its head has the
+format); WHAT changes, rates or routes.  Exit status 1 where an aim is missed
+or figures are missing.
 """
 import json
 import os
@@ -19,7 +20,17 @@ import sys
 import time
 
 FILES, BYTES, IN_DIR = 1500, 65536, 50
-FACTOR, FOLLOWS_S, LONGER_S = 1.5, 5, 1
+FACTOR, LONGER_S = 1.5, 1
+
+# What a phase says of the link: where it stands in a row of what forefetch
+# shows, its unit in the table, how soon it is to be followed, and which phases
+# have such an aim.  The round trip's share of a shorter route is too small.
+KINDS = {
+    "rates": (1, "Mb/s", 8e-6, 5,
+              ("20mbit", "1mbit", "20mbit-again", "back")),
+    "routes": (2, "ms", 1e-3, 1,
+               ("40ms", "5ms", "40ms-again", "300ms", "40ms-back")),
+}
 
 
 def now_us():
@@ -85,7 +96,7 @@ def read_rows(name):
             p = phases.setdefault(w[1], [])
             if p:
                 p[-1]["end"] = int(w[4])
-            p.append({"name": w[2], "Bps": int(w[3]), "begin": int(w[4])})
+            p.append({"name": w[2], "value": int(w[3]), "begin": int(w[4])})
         elif w[0] == "file":
             files.setdefault(w[1], []).append((int(w[2]), int(w[3])))
         elif w[0] == "rate":
@@ -95,10 +106,16 @@ def read_rows(name):
     return phases, files, rates, complete
 
 
-def follows(p, rates):
+def shown(p, rates, at):
+    """When, and which value forefetch showed in that phase."""
+    return [(row[0], row[at]) for row in rates
+            if p["begin"] <= row[0] < p["end"]]
+
+
+def follows(p, seen):
     """Seconds, or None where the estimate never comes there."""
-    good = [(t, p["Bps"] / FACTOR <= rate <= p["Bps"] * FACTOR)
-            for t, rate, _ in rates if p["begin"] <= t < p["end"]]
+    good = [(t, p["value"] / FACTOR <= value <= p["value"] * FACTOR)
+            for t, value in seen]
     for i, (t, ok) in enumerate(good):
         rest = [g for _, g in good[i:]]
         if ok and sum(rest) >= 0.75 * len(rest):
@@ -111,12 +128,13 @@ def longest(p, files):
     return max(took) / 1e6 if took else None
 
 
-def phase_result(p, phases, files, rates):
-    seen = [r for t, r, _ in rates if p["begin"] <= t < p["end"]]
+def phase_result(p, phases, files, rates, at):
+    seen = shown(p, rates, at)
     direct = next((d for d in phases.get("direct", [])
                    if d["name"] == p["name"] and "end" in d), None)
-    return {"phase": p["name"], "Bps": p["Bps"], "follows_s": follows(p, rates),
-            "last_Bps": seen[-1] if seen else None,
+    return {"phase": p["name"], "value": p["value"],
+            "follows_s": follows(p, seen),
+            "last": seen[-1][1] if seen else None,
             "files": sum(1 for _, end in files.get("proxy", [])
                          if p["begin"] <= end < p["end"]),
             "longest_s": longest(p, files.get("proxy", [])),
@@ -124,11 +142,11 @@ def phase_result(p, phases, files, rates):
             longest(direct, files.get("direct", [])) if direct else None}
 
 
-def judge(results, complete):
+def judge(results, complete, soon_s, judged):
     missed = [] if complete and results else ["not all runs are there"]
     for r in results:
-        if r["phase"] in ("20mbit", "1mbit", "20mbit-again", "back") and (
-                r["follows_s"] is None or r["follows_s"] > FOLLOWS_S):
+        if r["phase"] in judged and (
+                r["follows_s"] is None or r["follows_s"] > soon_s):
             missed.append("%s: followed after %s s" % (
                 r["phase"], r["follows_s"]))
         if r["longest_s"] and r["longest_direct_s"] and \
@@ -142,11 +160,12 @@ def number(value, form):
     return "-" if value is None else form % value
 
 
-def report(name, as_json, save):
+def report(name, what, as_json, save):
+    at, unit, scale, soon_s, judged = KINDS[what]
     phases, files, rates, complete = read_rows(name)
-    results = [phase_result(p, phases, files, rates)
+    results = [phase_result(p, phases, files, rates, at)
                for p in phases.get("proxy", []) if "end" in p]
-    missed = judge(results, complete)
+    missed = judge(results, complete, soon_s, judged)
     text = json.dumps({"phases": results, "missed": missed, "rates": rates,
                        "files": files}, indent=1)
     if save:
@@ -156,12 +175,12 @@ def report(name, as_json, save):
         print(text)
         return 1 if missed else 0
     print("%-13s%9s%11s%11s%7s%11s%11s" % (
-        "phase", "Mb/s", "follows s", "last Mb/s", "files", "longest s",
+        "phase", unit, "follows s", "last " + unit, "files", "longest s",
         "direct s"))
     for r in results:
         print("%-13s%9.1f%11s%11s%7d%11s%11s" % (
-            r["phase"], r["Bps"] * 8e-6, number(r["follows_s"], "%.1f"),
-            number(r["last_Bps"] and r["last_Bps"] * 8e-6, "%.1f"), r["files"],
+            r["phase"], r["value"] * scale, number(r["follows_s"], "%.1f"),
+            number(r["last"] and r["last"] * scale, "%.1f"), r["files"],
             number(r["longest_s"], "%.2f"),
             number(r["longest_direct_s"], "%.2f")))
     for m in missed:
