@@ -20,12 +20,14 @@ static bool may_see(uint32_t uid, const struct pf_cred *cred)
 
 /* ---- ahead ------------------------------------------------------------ */
 
+/* NULL where the note is none, or of another user than the row: it would tell
+ * one user what another one's calls or hints have led to. */
 static const char *source_of(
     const struct prefetch *pf, uint64_t object, struct prefetch_ahead *out)
 {
 	const struct note *x = note_find(pf, object);
 
-	if (!x || !note_is_ahead(x))
+	if (!x || !note_is_ahead(x) || x->uid != out->uid)
 		return NULL;
 	out->p = (double)x->p;
 	return note_source_name(x->source);
@@ -80,6 +82,8 @@ static const char *want_source(const struct want *w, struct prefetch_ahead *out)
 	if (w->session)
 		return note_source_name(PREDICTOR_FROM_SESSION);
 	source = source_of(w->pf, w->object, out);
+	if (!source && w->guess)
+		source = note_source_name(PREDICTOR_FROM_NAMES);
 	return source ? source : "directory";
 }
 

@@ -122,11 +122,23 @@ class Ahead(Tree):
         # As in its listings, or it would seem to change all the time.
         return rpc.fattr(rpc.DIR) if name == b"root" else super().attr(name)
 
-    def test_own_only(self):
+    def ahead(self, verb):
+        subprocess.run([daemon.binary("forefetch"), "--socket",
+                        self.ff.socket, verb], env=daemon.environment(),
+                       stdout=subprocess.DEVNULL, check=True,
+                       timeout=daemon.BOUND)
+
+    def look(self):
+        """Both look it up, and nothing is fetched for that."""
+        self.ahead("pause")
         for uid in ALICE, BOB:
             self.client.nfs(rpc.ACCESS, rpc.access_args(), cred=cred(uid))
             self.client.nfs(rpc.LOOKUP, rpc.lookup_args(b"file"),
                             cred=cred(uid))
+        self.ahead("resume")
+
+    def test_own_only(self):
+        self.look()
         held = []
         self.up.script(rpc.READ, lambda call: held.append(call) or
                        fakeserver.HOLD)

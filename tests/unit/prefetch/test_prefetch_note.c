@@ -12,6 +12,7 @@
 #include "cache/learn_fixture.h"
 #include "nfsproto/nfs3_object.h"
 #include "prefetch/prefetch_fixture.h"
+#include "prefetch/prefetch_show.h"
 
 enum {
 	SECOND = 1000000,
@@ -209,6 +210,34 @@ static void test_data_of_what_is_looked_at(void **state)
 	assert_true(data_p(s, PREDICTOR_FROM_NAMES) > 0.2);
 }
 
+/* ---- who is told ------------------------------------------------------ */
+
+/* A user's rows do not tell that another one's hint is for the same file. */
+static void test_source_is_the_users_own(void **state)
+{
+	struct note_world *s = *state;
+	struct prediction hint = {
+	    .object = 7, .p = 0.9f, .needs = DATA, .source = NOTE_FROM_HINT};
+	struct prediction guess = {.object = 7,
+	    .p = 0.5f,
+	    .needs = DATA,
+	    .source = PREDICTOR_FROM_NAMES};
+	struct prefetch_ahead rows[PREFETCH_SHOW_MAX];
+	struct want *w = want_add(&s->pf, s->cred, &guess, T0);
+	uint64_t omitted;
+
+	note_predicted(&s->pf, &hint, USER + 1, T0);
+	assert_int_equal(
+	    prefetch_list_ahead(&s->pf, USER, T0, rows, &omitted), 1);
+	assert_string_equal(rows[0].source, "names");
+	assert_true(rows[0].p < 0.6);
+	note_predicted(&s->pf, &hint, USER, T0);
+	assert_int_equal(
+	    prefetch_list_ahead(&s->pf, USER, T0, rows, &omitted), 1);
+	assert_string_equal(rows[0].source, "hint");
+	want_drop(w);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -218,6 +247,7 @@ int main(void)
 	    TEST(test_guesses_are_judged_sooner),
 	    TEST(test_renewed),
 	    TEST(test_data_of_what_is_looked_at),
+	    TEST(test_source_is_the_users_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
