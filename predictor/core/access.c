@@ -41,10 +41,13 @@ struct stream *access_find(
     struct predictor *p, uint32_t object, const struct predictor_obs *o)
 {
 	const struct object *x = objects_at(p->objects, object);
-	struct stream *s = &p->streams.at[x->stream];
+	struct stream *s;
 	uint32_t within = AGAIN;
 
-	if (!x->seen_at || !s->used || s->actor != o->actor ||
+	if (!x->seen_at)
+		return NULL;
+	s = p->streams.at[x->stream];
+	if (!s->used || s->actor != o->actor ||
 	    (p->opt.use_pids && o->pid && s->pid != o->pid))
 		return NULL;
 	if (is_inner_read(o))

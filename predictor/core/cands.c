@@ -17,7 +17,7 @@ enum {
 	 * With 32 the warm stall of three streams is a sixth higher, with 128
 	 * waste rises (forefetch-sim, tuning half). */
 	LIFE_EVENTS = 64,
-	IDLE_EVENTS = 1024, /* of all streams: this one has ended */
+	IDLE_EVENTS = 1024, /* of its actor: this one has ended */
 	SWEEP = 12,         /* candidates that an event looks at */
 	REST_PARENT = 256,  /* cells of the calibration: 16 parents from here */
 };
@@ -158,9 +158,9 @@ void cands_sweep(struct predictor *p, struct stream *s)
 
 void cands_sweep_idle(struct predictor *p)
 {
-	struct stream *s = &p->streams.at[p->events % STREAMS];
+	struct stream *s = p->streams.at[p->events % p->streams.n];
 
-	if (!s->pending || p->events - s->last_at < IDLE_EVENTS)
+	if (!s->pending || p->events - s->last_at < IDLE_EVENTS * s->spacing)
 		return;
 	cands_retire(p, s);
 }
@@ -187,11 +187,12 @@ uint8_t cands_lacks(const struct predictor *p, const struct stream *s,
     uint32_t object, uint8_t needs)
 {
 	const struct object *o = objects_at(p->objects, object);
-	const struct stream *by = &p->streams.at[o->stream];
+	const struct stream *by;
 	bool has;
 
 	if (!o->seen_at)
 		return needs;
+	by = p->streams.at[o->stream];
 	if (p->opt.recent_ns)
 		has = o->seen_at >= p->recent.from && by->uid == s->uid;
 	else

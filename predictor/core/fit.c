@@ -33,7 +33,8 @@ static void fit_vote(struct fit *f)
 			    p->objects, trails_object(p->trails, at));
 			if (j == 0)
 				f->before[i] = trails_object(p->trails, at);
-			if (o->seen_at && p->events - o->seen_at < LATELY &&
+			if (o->seen_at &&
+			    p->events - o->seen_at < LATELY * f->spacing &&
 			    f->votes[o->stream] < VOTES_MAX)
 				f->votes[o->stream]++;
 		}
@@ -41,13 +42,15 @@ static void fit_vote(struct fit *f)
 	}
 }
 
-void fit_init(struct fit *f, struct predictor *p, uint32_t object)
+void fit_init(
+    struct fit *f, struct predictor *p, uint32_t object, uint32_t spacing)
 {
 	uint32_t dir = objects_at(p->objects, object)->dir;
 
 	memset(f, 0, sizeof(*f));
 	f->p = p;
 	f->object = object;
+	f->spacing = spacing;
 	memset(f->before, 0xff, sizeof(f->before));
 	for (int i = 0; i < LEVELS; i++) {
 		f->dirs[i] = dir;
@@ -98,7 +101,7 @@ static float fit_dirs(const struct fit *f, const struct stream *s)
 float fit_score(const struct fit *f, const struct stream *s)
 {
 	const struct cand *c = stream_find_cand(s, f->object);
-	float fit = 0.42f * (float)f->votes[s - f->p->streams.at];
+	float fit = 0.42f * (float)f->votes[s->number];
 
 	if (c)
 		fit += 0.8f + 2.4f * c->p;

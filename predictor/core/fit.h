@@ -11,13 +11,16 @@ enum { PLACES = 2 };
 struct fit {
 	struct predictor *p;
 	uint32_t object;
+	uint32_t spacing;      /* of the actor's events, stream.h */
 	uint32_t dirs[LEVELS]; /* its directory and those above */
 	uint32_t
-	    before[PLACES];     /* objects that it came after in older trails */
-	uint8_t votes[STREAMS]; /* how many neighbours there a stream used */
+	    before[PLACES]; /* objects that it came after in older trails */
+	uint8_t
+	    votes[STREAMS_MAX]; /* how many neighbours there a stream used */
 };
 
-void fit_init(struct fit *f, struct predictor *p, uint32_t object);
+void fit_init(
+    struct fit *f, struct predictor *p, uint32_t object, uint32_t spacing);
 /* How well the object fits the stream; the more the better. */
 float fit_score(const struct fit *f, const struct stream *s);
 

@@ -116,7 +116,7 @@ static void stream_take(struct predictor *p, struct stream *s,
 	if (!scan_guards(p, s, id))
 		stream_log(p, s, id);
 	x->seen_at = p->events;
-	x->stream = (uint8_t)(s - p->streams.at);
+	x->stream = (uint8_t)s->number;
 	if (x->count == 0)
 		twin_learn(p, id);
 	if (x->count < UINT8_MAX)
@@ -174,6 +174,7 @@ static void observe_access(struct predictor *p, const struct predictor_obs *o,
 
 	s = streams_choose(p, o, f);
 	s->uid_bit = bit;
+	s->spacing = f->spacing;
 	if (stream_paused(s, o->now_ns))
 		stream_begin(p, s);
 	stream_look_back(p, s);
@@ -227,6 +228,6 @@ void predictor_observe(struct predictor *p, const struct predictor_obs *o)
 		p->now = s;
 		return;
 	}
-	fit_init(&f, p, id);
+	fit_init(&f, p, id, streams_event(&p->streams, o->actor, p->events));
 	observe_access(p, o, &f, bit);
 }

@@ -16,7 +16,7 @@ enum {
 	 * first runs is a tenth higher, at a third less waste (forefetch-sim,
 	 * tuning half, with names). */
 	WAIT = 200,
-	WAIT_ALL = 8 * WAIT, /* the same in accesses of all streams */
+	WAIT_ALL = 8 * WAIT, /* the same in accesses of its actor */
 	DECIDED_MAX = 32,    /* by one event */
 	AGAIN =
 	    4, /* a guess that is made anew is remembered one time in four */
@@ -55,10 +55,11 @@ static void guess_decide(struct predictor *p, const struct guess *g)
 
 static bool guess_is_due(const struct predictor *p, const struct guess *g)
 {
-	const struct stream *s = &p->streams.at[g->stream];
+	const struct stream *s = p->streams.at[g->stream];
 
 	/* A stream that was made anew has fewer. */
-	return s->events - g->at >= WAIT || p->events - g->made_at >= WAIT_ALL;
+	return s->events - g->at >= WAIT ||
+	       p->events - g->made_at >= WAIT_ALL * s->spacing;
 }
 
 void outcome_wait(struct predictor *p, const struct stream *s,
@@ -74,7 +75,7 @@ void outcome_wait(struct predictor *p, const struct stream *s,
 		.at = s->events,
 		.p = c->p,
 		.cell = c->cell,
-		.stream = (uint8_t)(s - p->streams.at),
+		.stream = (uint8_t)s->number,
 		.below = below,
 		.seen = *seen};
 }

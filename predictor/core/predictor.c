@@ -38,11 +38,12 @@ static void on_evict(void *ctx, uint32_t id, struct object *o)
 		graph_drop(p->graph, o->edges);
 	/* A stream's last object may be this one. */
 	o->edges = GRAPH_NONE;
-	for (int i = 0; i < STREAMS; i++) {
-		struct cand *c = stream_cand(&p->streams.at[i], id);
+	for (uint32_t i = 0; i < p->streams.n; i++) {
+		struct stream *s = p->streams.at[i];
+		struct cand *c = s->pending ? stream_cand(s, id) : NULL;
 
 		if (c)
-			stream_cand_set(&p->streams.at[i], c, OBJECT_NONE);
+			stream_cand_set(s, c, OBJECT_NONE);
 	}
 }
 
@@ -62,7 +63,7 @@ struct graph *arena_graph(size_t budget_bytes)
  * and up to 16 in the index; a node of the graph has 128. Maps and arenas grow
  * by doubling, so they may be half empty.
  *
- *	trails 9/20     objects 1/4    graph 1/5
+ *	trails 9/20     objects 1/4    graph 1/5    streams 1/8, when needed
  *	names 1/16 for directories and 1/16 for listings    extents 1/64
  */
 static bool arenas_make(struct predictor *p)
@@ -79,10 +80,9 @@ static bool arenas_make(struct predictor *p)
 	p->suffixes = keymap_new();
 	p->calib = calib_new();
 	p->odds = nameodds_new();
-	for (int i = 0; i < STREAMS; i++)
-		stream_reset(&p->streams.at[i]);
-	return p->objects && p->trails && p->graph && p->names && p->extents &&
-	       p->sessions && p->places && p->suffixes && p->calib && p->odds;
+	return streams_init(&p->streams, budget / 8) && p->objects &&
+	       p->trails && p->graph && p->names && p->extents && p->sessions &&
+	       p->places && p->suffixes && p->calib && p->odds;
 }
 
 struct predictor *predictor_new(const struct predictor_options *opt)
@@ -118,6 +118,7 @@ static void arenas_free(struct predictor *p)
 	keymap_free(p->suffixes);
 	calib_free(p->calib);
 	nameodds_free(p->odds);
+	streams_free(&p->streams);
 }
 
 int predictor_clear(struct predictor *p)
@@ -281,7 +282,8 @@ void predictor_get_stats(const struct predictor *p, struct predictor_stats *st)
 	    .walled = p->walled,
 	    .objects = objects_count(p->objects),
 	    .memory_bytes =
-		sizeof(*p) + objects_memory_bytes(p->objects) +
+		sizeof(*p) + p->streams.n * sizeof(struct stream) +
+		objects_memory_bytes(p->objects) +
 		trails_memory_bytes(p->trails) + graph_memory_bytes(p->graph) +
 		keymap_memory_bytes(p->places) +
 		keymap_memory_bytes(p->suffixes) +

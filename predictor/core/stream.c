@@ -44,7 +44,12 @@ void stream_cand_set(struct stream *s, struct cand *c, uint32_t object)
 
 void stream_reset(struct stream *s)
 {
+	uint16_t number = s->number;
+
 	memset(s, 0, sizeof(*s));
+	s->number = number;
+	s->next = STREAM_NONE;
+	s->spacing = 1;
 	s->guess_share = 0.5f;
 	s->last = OBJECT_NONE;
 	s->tail = TRAIL_NONE;
@@ -123,25 +128,9 @@ static float score_timing(const struct stream *s, uint64_t now_ns)
 	       0.24f * decay(ms / 2000);
 }
 
-/* A free stream, or the one that was silent for most events. */
-static struct stream *streams_new(
-    struct predictor *p, const struct predictor_obs *o)
+bool stream_ended(const struct stream *s, uint64_t now_ns)
 {
-	struct streams *ss = &p->streams;
-	struct stream *s = &ss->at[0];
-
-	for (int i = 0; i < STREAMS && s->used; i++)
-		if (!ss->at[i].used || ss->at[i].last_at < s->last_at)
-			s = &ss->at[i];
-	if (s->used)
-		cands_retire(p, s);
-	stream_reset(s);
-	s->used = true;
-	s->actor = o->actor;
-	s->uid = o->uid;
-	s->pid = o->pid;
-	ss->made++;
-	return s;
+	return now_ns > s->reply_ns + IDLE_NS;
 }
 
 bool stream_paused(const struct stream *s, uint64_t now_ns)
@@ -155,9 +144,9 @@ static unsigned streams_active(
 {
 	unsigned n = 0;
 
-	for (int i = 0; i < STREAMS; i++)
-		n += ss->at[i].used && ss->at[i].actor == o->actor &&
-		     o->now_ns < ss->at[i].reply_ns + ACTIVE_NS;
+	for (const struct stream *s = streams_first(ss, o->actor); s;
+	     s = streams_next(ss, s))
+		n += o->now_ns < s->reply_ns + ACTIVE_NS;
 	return n;
 }
 
@@ -170,18 +159,16 @@ struct stream *streams_choose(
 	float best_score =
 	    streams_active(ss, o) > 1 ? SCORE_NEW : SCORE_NEW_ALONE;
 
-	for (int i = 0; i < STREAMS; i++) {
-		struct stream *s = &ss->at[i];
+	for (struct stream *s = streams_first(ss, o->actor); s;
+	     s = streams_next(ss, s)) {
 		float score;
 
-		if (!s->used || s->actor != o->actor)
-			continue;
 		if (know_pid) {
 			if (s->pid == o->pid)
 				return s;
 			continue;
 		}
-		if (o->now_ns > s->reply_ns + IDLE_NS)
+		if (stream_ended(s, o->now_ns))
 			continue;
 		score = score_timing(s, o->now_ns) + fit_score(f, s);
 		if (score > best_score) {

@@ -2,9 +2,9 @@
 /*
  * Streams: who is asking. A stream is what one program reads, one call after
  * another. Pids are seldom known, so the events of an actor (a user of a
- * client) are dealt out to up to 32 streams. A stream that still waits for a
- * reply cannot be the one that asks now. A stream that has just got its reply,
- * or for which this object was predicted, most likely is.
+ * client) are dealt out to up to 32 streams (streams.c). A stream that still
+ *waits for a reply cannot be the one that asks now. A stream that has just got
+ *its reply, or for which this object was predicted, most likely is.
  *
  *	event -> score of each stream = timing of its replies (stream.c)
  *	                              + fit of the object     (fit.c)
@@ -30,7 +30,9 @@ struct fit;
 struct predictor;
 
 enum {
-	STREAMS = 32,
+	STREAMS = 32,      /* of an actor */
+	STREAMS_MAX = 256, /* of all */
+	STREAM_NONE = UINT16_MAX,
 	CURSORS = 4,
 	CANDS = 512, /* candidates of a stream; a power of two */
 	RECENT = 32, /* objects that a stream remembers */
@@ -84,6 +86,8 @@ struct stream {
 	uint32_t last_at;  /* event */
 	uint32_t moves;    /* from one directory to another */
 	uint16_t uid_bit;  /* wall_bit() of its uid, 0 if it has none */
+	uint16_t number;   /* in struct streams */
+	uint16_t next;     /* of its actor's, or STREAM_NONE */
 	bool used;
 	bool stale;    /* all estimates have to be made anew */
 	bool pending;  /* it may have candidates */
@@ -95,6 +99,7 @@ struct stream {
 	uint64_t began_ns;  /* the last access */
 	uint64_t waited_ns; /* for replies, since then */
 	uint32_t events;    /* accesses of this stream */
+	uint32_t spacing;   /* events of all actors for each of its actor's */
 	uint32_t began_at;  /* event: the first one after a pause */
 	uint32_t tail;      /* place of the last object in the trail log */
 	/* The stream works in a copy of a tree (twin.c): what is known below
@@ -129,11 +134,41 @@ struct stream {
 	struct cand cands[CANDS];
 };
 
+/* Who has streams. */
+struct stream_actor {
+	uint64_t actor;
+	uint32_t last_at; /* event */
+	float spacing;    /* events of all actors from one of its own to the
+			   * next, smoothed */
+	uint16_t first;   /* its streams, a list */
+	uint16_t n;
+};
+
 struct streams {
-	struct stream at[STREAMS];
+	struct stream *at[STREAMS_MAX]; /* `n` of them, used or not */
+	uint32_t n, limit, nactors;
+	struct stream_actor actors[STREAMS_MAX];
 	uint64_t made;
 };
 
+/* Room for one stream now, and for as many as the budget holds: 32 to 256.
+ * False without memory. */
+bool streams_init(struct streams *ss, size_t budget_bytes);
+void streams_free(struct streams *ss);
+/* All streams are unused. */
+void streams_reset(struct streams *ss);
+/* The actor's streams, the newest first; NULL at the end. */
+struct stream *streams_first(const struct streams *ss, uint64_t actor);
+struct stream *streams_next(const struct streams *ss, const struct stream *s);
+/* The actor has an event. Returns how many events of all actors there are for
+ * each of its own, from 1 to STREAMS_MAX: what is measured in events of all
+ * takes so many times as long where others are at work, too. */
+uint32_t streams_event(struct streams *ss, uint64_t actor, uint32_t event);
+/* A stream of the actor that has no events yet. */
+struct stream *streams_new(struct predictor *p, const struct predictor_obs *o);
+
+/* Whether it was silent for so long that nothing of it goes on. */
+bool stream_ended(const struct stream *s, uint64_t now_ns);
 /* Whether it was silent for so long that its next call begins a run. */
 bool stream_paused(const struct stream *s, uint64_t now_ns);
 

@@ -19,8 +19,8 @@ void withdraw_cand(struct predictor *p, struct cand *c)
 /* Whether any stream of that uid still counts on it. */
 static bool is_told(const struct predictor *p, uint64_t uid, uint32_t object)
 {
-	for (int i = 0; i < STREAMS; i++) {
-		const struct stream *s = &p->streams.at[i];
+	for (uint32_t i = 0; i < p->streams.n; i++) {
+		const struct stream *s = p->streams.at[i];
 		const struct cand *c;
 
 		if (!s->used || s->uid != uid || !s->pending)

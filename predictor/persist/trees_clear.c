@@ -140,8 +140,7 @@ static void clear_dirs(struct clear *c)
 /* Streams know numbers of objects and places that mean nothing now. */
 static void clear_streams(struct predictor *p)
 {
-	for (int i = 0; i < STREAMS; i++)
-		stream_reset(&p->streams.at[i]);
+	streams_reset(&p->streams);
 	p->now = NULL;
 	p->nwanted = 0;
 }

@@ -2,9 +2,10 @@
 /*
  * The cost model of the judge:
  *
- *	runs      dealt round robin to the streams, in file order; a stream
- *	          plays its runs one after another, 1 s apart, from a random
- *	          offset below 1 s on
+ *	runs      workloads dealt round robin to the clients, and the runs of a
+ *	          client to its streams, in file order; a stream plays its runs
+ *	          one after another, 1 s apart, from a random offset below 1 s
+ *	          on; with `evict`, none of its files is cached when it begins
  *	event     the first read of a file in a run, after its think time;
  *	          bytes = min(size, 64 KiB), at least 1
  *	hit       cached or in flight: max(0, arrival - now) + 0.1 ms
@@ -340,16 +341,53 @@ static bool player_advance(struct sim *s, struct player *p, double *think_s)
 	return false;
 }
 
+/* Nothing of what the run uses is in the cache any more. */
+static void sim_evict_run(struct sim *s, const struct trace_run *run)
+{
+	for (uint32_t i = run->first; i < run->first + run->n; i++)
+		for (enum part part = 0; part < PARTS; part++) {
+			uint32_t unit = unit_of(s, s->t->events[i].file, part);
+
+			if (simcache_get(s->cache, unit))
+				simcache_drop(s->cache, unit);
+		}
+}
+
+/* Goes to the stream's first run that is not before `at`. */
+static void player_go_to(struct sim *s, struct player *p, size_t at)
+{
+	while (at < s->nruns && s->player_of[at] != p - s->players)
+		at++;
+	p->at = at;
+	if (at == s->nruns)
+		return;
+	p->event = s->t->runs[s->runs[at]].first;
+	if (s->opt->evict)
+		sim_evict_run(s, &s->t->runs[s->runs[at]]);
+}
+
+/* Deals the runs: each to its label's client, and a client's round robin to its
+ * streams. */
+static void sim_deal(struct sim *s)
+{
+	for (unsigned c = 0; c < s->opt->clients; c++) {
+		unsigned n = 0;
+
+		for (size_t i = 0; i < s->nruns; i++)
+			if (s->client_of[s->t->runs[s->runs[i]].label] == c)
+				s->player_of[i] =
+				    c * s->opt->streams + n++ % s->opt->streams;
+	}
+}
+
 /* Goes to the stream's next read; the last one ended at `from_s`. */
 static void player_next(struct sim *s, struct player *p, double from_s)
 {
 	double think_s = 0;
 
 	while (p->at < s->nruns && !player_advance(s, p, &think_s)) {
-		p->at += s->opt->streams;
+		player_go_to(s, p, p->at + 1);
 		think_s += RUN_GAP_S;
-		if (p->at < s->nruns)
-			p->event = s->t->runs[s->runs[p->at]].first;
 	}
 	p->next_s = p->at < s->nruns ? from_s + think_s : INFINITY;
 }
@@ -368,24 +406,24 @@ void sim_play(struct sim *s, const uint32_t *runs, size_t n)
 
 	s->runs = runs;
 	s->nruns = n;
-	for (unsigned i = 0; i < s->opt->streams; i++) {
+	sim_deal(s);
+	for (unsigned i = 0; i < s->nplayers; i++) {
 		struct player *p = &s->players[i];
 
-		p->at = i;
-		if (i < n)
-			p->event = s->t->runs[runs[i]].first;
+		player_go_to(s, p, 0);
 		player_next(s, p, from_s + sim_random(s));
 	}
 	for (;;) {
 		struct player *p = &s->players[0];
 		double wait_s;
 
-		for (unsigned i = 1; i < s->opt->streams; i++)
+		for (unsigned i = 1; i < s->nplayers; i++)
 			if (s->players[i].next_s < p->next_s)
 				p = &s->players[i];
 		if (isinf(p->next_s))
 			break;
 		s->now_s = p->next_s;
+		s->client = (unsigned)(p - s->players) / s->opt->streams;
 		wait_s = sim_event(s, &s->t->events[p->event]);
 		p->event++;
 		player_next(s, p, s->now_s + wait_s);

@@ -20,7 +20,8 @@
 #include "predictor/trace/trace.h"
 
 struct sim_options {
-	unsigned streams;
+	unsigned streams; /* that each client plays at a time */
+	unsigned clients;
 	double rtt_s, bytes_per_s;
 	size_t cache_bytes;
 	/* Weight of waste against saving in the issue policy (simpolicy.h):
@@ -28,6 +29,7 @@ struct sim_options {
 	double price;
 	double noise; /* share of events that nobody waits for */
 	bool use_pids;
+	bool evict; /* a run begins with none of its files in the cache */
 	bool calls; /* the finer model: names, attributes, listings too */
 	/* Plays each label's first run after all other workloads as well;
 	 * takes as many times as long as there are labels. */
@@ -56,7 +58,7 @@ struct sim_label {
 
 struct sim_result {
 	const char *predictor;
-	unsigned streams;
+	unsigned streams, clients;
 	double price;
 	/* Cold are the first runs of the labels where they stand in the trace,
 	 * warm all other runs. The last two are those of the labels, added up:

@@ -64,8 +64,8 @@ static void sim_observation(struct sim *s, const struct trace_event *ev,
 	o->exec = ev->exec;
 	o->now_ns = (uint64_t)(s->now_s * 1e9);
 	o->latency_ns = (uint64_t)(latency_s * 1e9);
-	o->actor = 1;
-	o->connection = 1;
+	o->actor = s->client + 1;
+	o->connection = o->actor;
 	/* Two streams may run commands of the same pid. */
 	o->pid = s->opt->use_pids ? ((uint64_t)ev->run + 1) << 32 | ev->pid : 0;
 	o->object = f->key;

@@ -10,7 +10,7 @@
 #include "predictor/sim/sim_report.h"
 #include "predictor/sim/sim_units.h"
 
-enum { EXIT_USAGE = 2, STREAMS_MAX = 64, HELP_COLUMN = 20 };
+enum { EXIT_USAGE = 2, STREAMS_MAX = 64, CLIENTS_MAX = 1000, HELP_COLUMN = 20 };
 
 struct arguments {
 	struct sim_options sim;
@@ -27,6 +27,7 @@ enum {
 	OPT_NAMES,
 	OPT_PREDICTOR,
 	OPT_STREAMS,
+	OPT_CLIENTS,
 	OPT_RTT,
 	OPT_RATE,
 	OPT_CACHE,
@@ -36,6 +37,7 @@ enum {
 	OPT_PIDS,
 	OPT_CALLS,
 	OPT_OTHERS,
+	OPT_EVICT,
 	OPT_BUDGET,
 	OPT_SEED,
 	OPT_LABELS,
@@ -67,8 +69,10 @@ static const struct choice {
     TEXT("trace", "FILE", "trace in the text format; - for standard input"),
     TEXT("names", "FILE", "names of all files, for honest listings"),
     TEXT("predictor", "NAME", "one of --list, several with commas, or all"),
-    {"streams", "N", "runs that play at a time (1)", units_parse_number, 1,
-	STREAMS_MAX},
+    {"streams", "N", "runs that a client plays at a time (1)",
+	units_parse_number, 1, STREAMS_MAX},
+    {"clients", "N", "clients, each with streams of its own (1)",
+	units_parse_number, 1, CLIENTS_MAX},
     {"rtt", "TIME", "round trip (30ms)", units_parse_time, 0.030, 0},
     {"rate", "RATE", "of the link (100mbit)", units_parse_rate, 100e6 / 8, 0},
     {"cache", "SIZE", "of the cache (32M)", units_parse_size, 32 << 20, 0},
@@ -80,6 +84,7 @@ static const struct choice {
     FLAG("pids", "tell predictors the pids"),
     FLAG("calls", "the finer model: every call counts"),
     FLAG("others", "first runs after all other workloads, too"),
+    FLAG("evict", "a run begins with none of its files cached"),
     {"budget", "SIZE", "memory of our predictor (64M)", units_parse_size,
 	64 << 20, 0},
     {"seed", "N", "of offsets, noise and keys (1)", units_parse_number, 1,
@@ -191,6 +196,7 @@ static void arguments_parse(struct arguments *a, int argc, char **argv)
 	    .labels = v[OPT_LABELS] > 0,
 	    .quiet = v[OPT_QUIET] > 0,
 	    .sim = {.streams = (unsigned)v[OPT_STREAMS],
+		.clients = (unsigned)v[OPT_CLIENTS],
 		.rtt_s = v[OPT_RTT],
 		.bytes_per_s = v[OPT_RATE],
 		.cache_bytes = (size_t)v[OPT_CACHE],
@@ -199,6 +205,7 @@ static void arguments_parse(struct arguments *a, int argc, char **argv)
 		.use_pids = v[OPT_PIDS] > 0,
 		.calls = v[OPT_CALLS] > 0,
 		.others = v[OPT_OTHERS] > 0,
+		.evict = v[OPT_EVICT] > 0,
 		.seed = (uint64_t)v[OPT_SEED],
 		.budget_bytes = (size_t)v[OPT_BUDGET]}};
 	if (!a->trace)
@@ -206,8 +213,9 @@ static void arguments_parse(struct arguments *a, int argc, char **argv)
 	if (a->names && strcmp(a->trace, "-") == 0 &&
 	    strcmp(a->names, "-") == 0)
 		usage_error("standard input cannot be both trace and", "names");
-	if (a->sim.streams == 0 || a->sim.rtt_s <= 0 || a->sim.bytes_per_s <= 0)
-		usage_error("streams, rtt and rate are", "above zero");
+	if (a->sim.streams == 0 || a->sim.clients == 0 || a->sim.rtt_s <= 0 ||
+	    a->sim.bytes_per_s <= 0)
+		usage_error("streams, clients, rtt and rate are", "above zero");
 }
 
 static FILE *input_open(const char *path)

@@ -38,7 +38,7 @@ enum part { PART_DATA, PART_META, PART_LISTING, PARTS };
 
 /* A stream that plays its runs, one after another. */
 struct player {
-	size_t at; /* in the pass's runs; nruns at the end */
+	size_t at; /* in the pass's runs; at least nruns at the end */
 	uint32_t event;
 	double next_s; /* when its next event comes */
 };
@@ -65,9 +65,13 @@ struct sim {
 	uint32_t *met; /* by file: the last run that got its attributes, plus
 			* 1 */
 	struct player *players;
-	bool *seen;       /* files */
-	uint32_t *listed; /* directories: in which run, plus 1 */
-	bool *placed;     /* directories */
+	unsigned nplayers;   /* the streams of all clients */
+	unsigned client;     /* whose event it is, from 0 on */
+	unsigned *client_of; /* labels */
+	unsigned *player_of; /* the pass's runs */
+	bool *seen;          /* files */
+	uint32_t *listed;    /* directories: in which run, plus 1 */
+	bool *placed;        /* directories */
 	struct listing *listings;
 	uint32_t cap_listings;
 	size_t nlistings, listings_done;
@@ -81,7 +85,8 @@ struct sim {
 };
 
 /* sim.c */
-/* Plays these runs, dealt to the streams, from the present on. */
+/* Plays these runs, dealt to the streams of all clients, from the present on.
+ */
 void sim_play(struct sim *s, const uint32_t *runs, size_t n);
 /* What the cache calls. */
 void sim_on_evict(void *ctx, uint32_t unit, const struct simcache_entry *e);

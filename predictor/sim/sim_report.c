@@ -96,10 +96,11 @@ static void json_labels(struct sim_report *r, const struct sim_result *res)
 static void json_row(struct sim_report *r, const struct sim_result *res)
 {
 	fprintf(r->out,
-	    "%s\n {\"predictor\": \"%s\", \"streams\": %u, \"price\": %g, "
+	    "%s\n {\"predictor\": \"%s\", \"streams\": %u, \"clients\": %u, "
+	    "\"price\": %g, "
 	    "\"ns_per_event\": %.0f, \"bytes_per_event\": %.1f",
-	    r->rows ? "," : "", res->predictor, res->streams, res->price,
-	    res->ns_per_event, res->bytes_per_event);
+	    r->rows ? "," : "", res->predictor, res->streams, res->clients,
+	    res->price, res->ns_per_event, res->bytes_per_event);
 	json_class(r->out, "cold", &res->cold);
 	json_class(r->out, "warm", &res->warm);
 	json_class(r->out, "first", &res->first);

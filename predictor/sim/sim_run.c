@@ -12,14 +12,43 @@
 
 #include "predictor/sim/sim_private.h"
 
+/* Whether the labels are those of one workload: equal, up to an `@`. */
+static bool same_workload(const char *a, const char *b)
+{
+	size_t len = strcspn(a, "@");
+
+	return len == strcspn(b, "@") && memcmp(a, b, len) == 0;
+}
+
+/* Workloads go round robin to the clients, in the order of the trace; both
+ * checkouts of one go to the same client. */
+static void deal_labels(struct sim *s)
+{
+	const struct trace *t = s->t;
+	unsigned workloads = 0;
+
+	for (uint32_t i = 0; i < t->nlabels; i++) {
+		uint32_t j = 0;
+
+		while (j < i && !same_workload(t->labels[j], t->labels[i]))
+			j++;
+		s->client_of[i] =
+		    j < i ? s->client_of[j] : workloads++ % s->opt->clients;
+	}
+}
+
 static int sim_index(struct sim *s)
 {
 	const struct trace *t = s->t;
 
 	s->files = keymap_new();
 	s->dirs = keymap_new();
-	if (!s->files || !s->dirs)
+	s->nplayers = s->opt->streams * s->opt->clients;
+	s->client_of = calloc(t->nlabels + 1, sizeof(*s->client_of));
+	s->player_of = calloc(t->nruns + 1, sizeof(*s->player_of));
+	if (!s->files || !s->dirs || !s->client_of || !s->player_of)
 		return -ENOMEM;
+	deal_labels(s);
 	for (uint32_t i = 0; i < t->nfiles; i++)
 		if (keymap_put(s->files, t->files[i].key, i))
 			return -ENOMEM;
@@ -42,7 +71,7 @@ static int pass_begin(struct sim *s, enum pass pass)
 	s->cache = simcache_new(t->nfiles * (s->opt->calls ? PARTS : 1),
 	    s->opt->cache_bytes, sim_on_evict, s);
 	s->met = calloc(t->nfiles + 1, sizeof(*s->met));
-	s->players = calloc(s->opt->streams, sizeof(*s->players));
+	s->players = calloc(s->nplayers, sizeof(*s->players));
 	s->seen = calloc(t->nfiles + 1, sizeof(*s->seen));
 	s->listed = calloc(t->ndirs + 1, sizeof(*s->listed));
 	s->placed = calloc(t->ndirs + 1, sizeof(*s->placed));
@@ -118,14 +147,6 @@ static int play_first(struct sim *s, uint32_t run)
 	return ret;
 }
 
-/* Whether the labels are those of one workload: equal, up to an `@`. */
-static bool same_workload(const char *a, const char *b)
-{
-	size_t len = strcspn(a, "@");
-
-	return len == strcspn(b, "@") && memcmp(a, b, len) == 0;
-}
-
 /* Keeps the predictor, and nothing in the cache or on the wire. */
 static void sim_rest(struct sim *s)
 {
@@ -196,6 +217,7 @@ int sim_run(const struct trace *t, const struct model_ops *ops,
 	memset(res, 0, sizeof(*res));
 	res->predictor = ops->name;
 	res->streams = opt->streams;
+	res->clients = opt->clients;
 	res->price = opt->price;
 	res->has_others = opt->others;
 	res->nlabels = t->nlabels;
@@ -203,6 +225,8 @@ int sim_run(const struct trace *t, const struct model_ops *ops,
 	ret = runs && res->labels ? sim_passes(&s, runs) : -ENOMEM;
 	keymap_free(s.files);
 	keymap_free(s.dirs);
+	free(s.client_of);
+	free(s.player_of);
 	free(runs);
 	if (ret)
 		sim_result_done(res);

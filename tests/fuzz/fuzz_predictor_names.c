@@ -26,6 +26,7 @@ static void check(bool held)
 static struct sim_class play(const struct trace *t, const char *name)
 {
 	struct sim_options opt = {.streams = 2,
+	    .clients = 1,
 	    .rtt_s = 0.01,
 	    .bytes_per_s = 1e7,
 	    .cache_bytes = 200000,

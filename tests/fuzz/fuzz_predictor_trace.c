@@ -19,6 +19,7 @@ static void check(bool held)
 static void play(const struct trace *t, const char *name)
 {
 	struct sim_options opt = {.streams = 2,
+	    .clients = 1,
 	    .rtt_s = 0.03,
 	    .bytes_per_s = 1e7,
 	    .cache_bytes = 200000,

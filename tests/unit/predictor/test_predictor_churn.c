@@ -186,8 +186,9 @@ static void churn_judge(const struct churn *c)
 	assert_true(used > 0 && used <= predicted);
 	assert_in_range(st.events, CHURN_EVENTS / 2, CHURN_EVENTS);
 	assert_in_range(st.objects, 1, CHURN_SLOTS);
-	assert_true(st.memory_bytes <
-		    (1 << 20) + sizeof(struct predictor) + (256 << 10));
+	assert_true(st.memory_bytes < (1 << 20) + sizeof(struct predictor) +
+					  STREAMS * sizeof(struct stream) +
+					  (256 << 10));
 }
 
 /* Numbers of objects that are gone are in trails, in the graph, in listings

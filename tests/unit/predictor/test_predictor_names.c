@@ -13,6 +13,7 @@
 
 static const struct sim_options slow = {
     .streams = 1,
+    .clients = 1,
     .rtt_s = 0.010,
     .bytes_per_s = 1e6,
     .cache_bytes = 1 << 20,

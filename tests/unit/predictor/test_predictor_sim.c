@@ -35,6 +35,7 @@ static const char two_runs[] = "# a comment\n"
 
 static const struct sim_options slow = {
     .streams = 1,
+    .clients = 1,
     .rtt_s = 0.010,
     .bytes_per_s = 1e6,
     .cache_bytes = 1 << 20,

@@ -147,6 +147,7 @@ static void test_pauses(void **state)
 static void test_plays(void **state)
 {
 	struct sim_options opt = {.streams = 1,
+	    .clients = 1,
 	    .rtt_s = 0.010,
 	    .bytes_per_s = 1e6,
 	    .cache_bytes = 1 << 20,
