@@ -314,6 +314,7 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 	}
 	if (!seen->obs.object)
 		return;
+	seen->cred->flow = (uint8_t)lane_flow(seen->obs.actor);
 	note_used(pf, seen->obs.object, seen->cred->uid, seen->late,
 	    seen->missed, now_us);
 	if (!seen->missed && seen->obs.parent)
@@ -346,12 +347,12 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 
 static bool have_jobs(const struct prefetch *pf)
 {
-	return !TAILQ_EMPTY(&pf->lanes[WANT_LANE_JOBS]);
+	return !lane_is_empty(&pf->lanes[WANT_LANE_JOBS]);
 }
 
 static bool have_dear(const struct prefetch *pf)
 {
-	return !TAILQ_EMPTY(&pf->lanes[WANT_LANE_DEAR]);
+	return !lane_is_empty(&pf->lanes[WANT_LANE_DEAR]);
 }
 
 /* How long nobody has to look at the queue, but for replies. */
@@ -386,9 +387,7 @@ static bool pump_one(struct want *w, uint64_t now_us, uint64_t *wait_us)
 		want_delay(w, now_us);
 		break;
 	case STEP_BLOCKED:
-		w->blocked_turn = w->pf->turn;
-		/* The others have their turns one after the other. */
-		want_queue(w, w->lane < WANT_LANE_JOBS);
+		want_queue_blocked(w);
 		return false;
 	}
 	return true;
@@ -534,7 +533,7 @@ struct prefetch *prefetch_new(const struct prefetch_params *p)
 	TAILQ_INIT(&pf->spare);
 	TAILQ_INIT(&pf->later);
 	for (int i = 0; i < WANT_LANES; i++)
-		TAILQ_INIT(&pf->lanes[i]);
+		lane_init(&pf->lanes[i]);
 	if (!make_parts(pf)) {
 		prefetch_free(pf);
 		errno = ENOMEM;

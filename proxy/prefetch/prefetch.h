@@ -16,17 +16,18 @@
  *    accesses ahead) and needs (name, absence, attributes, rights, first bytes,
  *    later parts, listing). The predictor looks three round trips ahead.
  * 3. Wanted (prefetch_want.c): a want for each object and credential, in one
- *    of ten lanes by its lead, and by how unlikely it is.
+ *    of ten lanes by its lead, and by how unlikely it is. In a lane clients
+ *    take turns (lane.h).
  * 4. A step (prefetch_step.c): what is missing next, and whether it is worth a
  *    call (prefetch_worth.c): p (round trip + wire time) against (1 - p) (wire
  *    time + a quarter of a round trip), the latter weighed by what stands on
- *the link: next to nothing where it is idle. And p has to be the higher, the
- *    more has come ahead and was not used (waste.h). What costs too much now
- *    waits behind all others.
+ *    the link: next to nothing where it is idle. And p has to be the higher,
+ *    the more has come ahead and was not used (waste.h). What costs too much
+ *    now waits behind all others.
  * 5. Sent (flight.c), when nobody holds it back (hold.h), the link has spare
- *    capacity (budget.h) and no call
- *    of a client waits for a connection; with a credential that was seen since
- *    the daemon started. JUKEBOX stops calls ahead for 5 s (PAUSE_US).
+ *    capacity (budget.h) and no call of a client waits for a connection; with
+ *    a credential that was seen since the daemon started. JUKEBOX stops calls
+ *    ahead for 5 s (PAUSE_US).
  * 6. Learned like any reply: that is its only way to a client. The note of the
  *    prediction says what became of it, and the predictor is told
  *    (prefetch_note.c).

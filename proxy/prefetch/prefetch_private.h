@@ -4,6 +4,7 @@
  *
  *	prefetch.c          observations in, predictions out, the pump
  *	prefetch_want.c     what is wanted, in the order of its urgency
+ *	lane.c              wants that are as urgent, fair between clients
  *	prefetch_step.c     what a want needs next
  *	prefetch_worth.c    whether a call ahead is worth it
  *	prefetch_data.c     the bytes of a file
@@ -38,6 +39,7 @@
 #include "prefetch/observe.h"
 #include "prefetch/flight.h"
 #include "prefetch/hold.h"
+#include "prefetch/lane.h"
 #include "prefetch/prefetch.h"
 #include "prefetch/prefetch_mention.h"
 #include "prefetch/want.h"
@@ -109,6 +111,7 @@ struct pf_cred {
 	struct pf_habit looks; /* lookups of files of all kinds */
 	uint32_t id;           /* caches_cred() */
 	uint32_t uid;
+	uint8_t flow; /* of the client that used it last: lane.h */
 	/* The share of its last accesses that history had foretold. */
 	float familiar;
 	uint32_t session;       /* that it is in; 0: none that is known */
@@ -148,6 +151,7 @@ struct want {
 	uint8_t needs;     /* PREDICTOR_NEEDS_… */
 	uint8_t base_lane; /* where it belongs by its lead … */
 	uint8_t lane;      /* … and where it is, which differs for a tail */
+	uint8_t flow;      /* whose it is: lane.h */
 	uint8_t steps;     /* turns that it had */
 	bool dear;         /* it costs more than it is worth, just now */
 	bool tail;         /* its first bytes are there, or asked for */
@@ -181,7 +185,6 @@ struct want {
 	struct fetch_watch watches[WANT_WATCHES];
 };
 
-TAILQ_HEAD(want_queue, want);
 LIST_HEAD(want_list, want);
 
 /* A call that a want sent. */
@@ -285,10 +288,8 @@ struct prefetch {
 	struct pf_cred *caller; /* for whom the predictor predicts just now */
 	struct pf_seen ring[RING];
 	unsigned ring_in, ring_out;
-	struct want_queue lanes[WANT_LANES];
-	/* The want that was last queued again in its order, so that the next
-	 * one finds its place from there; or NULL. */
-	struct want *last_requeued[WANT_LANES];
+	struct lane lanes[WANT_LANES];
+	unsigned flow_wants[LANE_FLOWS]; /* how many each has */
 	struct want_queue
 	    later; /* until a grain of the server's clock passed */
 	struct want_queue spare; /* allocated, and of no use now */
@@ -354,6 +355,8 @@ void want_withdraw(struct prefetch *pf, struct pf_cred *cred, uint64_t object,
 struct want *want_next(struct prefetch *pf);
 /* Into its lane: at the end, or `again`, where its order says. */
 void want_queue(struct want *w, bool again);
+/* It could not go out in this turn. */
+void want_queue_blocked(struct want *w);
 /* The first bytes of the file are there, or under way. True where its lane is
  * another one from now on. */
 bool want_begins_tail(struct want *w);

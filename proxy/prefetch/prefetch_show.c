@@ -107,15 +107,18 @@ static size_t list_wants(const struct prefetch *pf, uint32_t uid,
 	const struct want *w;
 	unsigned looked = 0;
 
-	for (int i = 0; i < WANT_LANES; i++)
-		TAILQ_FOREACH (w, &pf->lanes[i], link) {
-			if (i == WANT_LANE_JOBS)
-				break;
+	for (int i = 0; i < WANT_LANES * LANE_FLOWS; i++) {
+		const struct lane *lane = &pf->lanes[i / LANE_FLOWS];
+
+		if (i / LANE_FLOWS == WANT_LANE_JOBS)
+			continue;
+		TAILQ_FOREACH (w, &lane->flows[i % LANE_FLOWS], link) {
 			if (n == PREFETCH_SHOW_MAX || looked++ == WANTS_LOOKED)
 				return n;
 			if (may_see(uid, w->cred))
 				fill_want(w, now_us, &rows[n++]);
 		}
+	}
 	return n;
 }
 

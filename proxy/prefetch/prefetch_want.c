@@ -58,26 +58,38 @@ static uint8_t lane_of(uint32_t lead, float p)
 	return lane;
 }
 
-/* Where there are too many: one that costs too much, or which stands behind
- * all of that lane, makes room. */
-static void make_room(struct prefetch *pf, uint8_t lane)
+/* The flow that has most wants; `flow`, if none has more. */
+static unsigned richest(const struct prefetch *pf, unsigned flow)
 {
-	struct want *w = TAILQ_FIRST(&pf->lanes[WANT_LANE_DEAR]);
+	for (unsigned f = 0; f < LANE_FLOWS; f++)
+		if (pf->flow_wants[f] > pf->flow_wants[flow])
+			flow = f;
+	return flow;
+}
 
-	for (int i = WANT_LANE_JOBS - 1; !w && i > lane; i--)
-		w = TAILQ_LAST(&pf->lanes[i], want_queue);
+/* Where there are too many: one of the flow that has most makes room. Of the
+ * want's own flow it is one that costs too much, or stands behind all of the
+ * lane. */
+static void make_room(struct prefetch *pf, uint8_t lane, unsigned flow)
+{
+	unsigned from = richest(pf, flow);
+	int nearest = from == flow ? lane + 1 : 0;
+	struct want *w = lane_first_of(&pf->lanes[WANT_LANE_DEAR], from);
+
+	for (int i = WANT_LANE_JOBS - 1; !w && i >= nearest; i--)
+		w = lane_last_of(&pf->lanes[i], from);
 	if (!w || w->owner)
 		return;
 	metrics_add(pf->p.metrics, METRICS_PREFETCH_CROWDED, 1);
 	want_drop(w);
 }
 
-static struct want *want_new(struct prefetch *pf, uint8_t lane)
+static struct want *want_new(struct prefetch *pf, uint8_t lane, uint8_t flow)
 {
 	struct want *w;
 
 	if (pf->nwants == WANTS_MAX)
-		make_room(pf, lane);
+		make_room(pf, lane, flow);
 	w = TAILQ_FIRST(&pf->spare);
 	if (w) {
 		TAILQ_REMOVE(&pf->spare, w, link);
@@ -86,8 +98,9 @@ static struct want *want_new(struct prefetch *pf, uint8_t lane)
 		pf->nmade += w != NULL;
 	}
 	if (w) {
-		*w = (struct want){.pf = pf};
+		*w = (struct want){.pf = pf, .flow = flow};
 		pf->nwants++;
+		pf->flow_wants[flow]++;
 	}
 	return w;
 }
@@ -120,12 +133,6 @@ static uint8_t want_lane(const struct want *w)
 		   : w->base_lane;
 }
 
-static void requeued_forget(struct want *w)
-{
-	if (w->pf->last_requeued[w->lane] == w)
-		w->pf->last_requeued[w->lane] = NULL;
-}
-
 static void want_unqueue(struct want *w)
 {
 	if (w->delayed)
@@ -133,8 +140,7 @@ static void want_unqueue(struct want *w)
 	w->delayed = false;
 	if (!w->queued)
 		return;
-	requeued_forget(w);
-	TAILQ_REMOVE(&w->pf->lanes[w->lane], w, link);
+	lane_remove(&w->pf->lanes[w->lane], w);
 	w->queued = false;
 	w->pf->nqueued -= is_urgent(w);
 }
@@ -241,7 +247,7 @@ static struct want *want_make(struct prefetch *pf, const struct want_key *k,
     const struct prediction *pred, uint64_t now_us)
 {
 	uint8_t lane = lane_of(pred->lead, pred->p);
-	struct want *w = want_new(pf, lane);
+	struct want *w = want_new(pf, lane, k->cred->flow);
 
 	if (!w) {
 		metrics_add(pf->p.metrics, METRICS_PREFETCH_CROWDED, 1);
@@ -466,28 +472,20 @@ void want_disown(struct want_owner *o)
 
 void want_queue(struct want *w, bool again)
 {
-	struct want_queue *lane = &w->pf->lanes[w->lane];
-	struct want *next = NULL;
-
-	/* A want that comes back stood before nearly all that are there. Many
-	 * come back at the same time, in their order: so its place is looked
-	 * for behind the one that came back before it. */
-	if (again) {
-		next = w->pf->last_requeued[w->lane];
-		if (!next || next->order > w->order)
-			next = TAILQ_FIRST(lane);
-		while (next && next->order <= w->order)
-			next = TAILQ_NEXT(next, link);
-		w->pf->last_requeued[w->lane] = w;
-	}
 	if (!again)
 		w->order = ++w->pf->orders;
-	if (next)
-		TAILQ_INSERT_BEFORE(next, w, link);
-	else
-		TAILQ_INSERT_TAIL(lane, w, link);
+	lane_add(&w->pf->lanes[w->lane], w, again);
 	w->queued = true;
 	w->pf->nqueued += is_urgent(w);
+}
+
+void want_queue_blocked(struct want *w)
+{
+	w->blocked_turn = w->pf->turn;
+	/* The others have their turns one after the other. */
+	want_queue(w, is_urgent(w));
+	if (is_urgent(w))
+		lane_give_back(&w->pf->lanes[w->lane], w);
 }
 
 void want_delay(struct want *w, uint64_t now_us)
@@ -513,22 +511,17 @@ uint64_t wants_ripen(struct prefetch *pf, uint64_t now_us)
 
 struct want *want_next(struct prefetch *pf)
 {
-	struct want *w;
+	struct want *w = NULL;
 
-	for (int i = 0; i < WANT_LANE_DEAR; i++)
-		TAILQ_FOREACH (w, &pf->lanes[i], link) {
-			if (is_job(w) && w->blocked_turn &&
-			    w->blocked_turn == pf->turn)
-				continue;
-			want_unqueue(w);
-			return w;
-		}
+	/* Only jobs are passed over that were blocked: what is blocked in
+	 * another lane ends the turn. */
+	for (int i = 0; !w && i < WANT_LANE_DEAR; i++)
+		w = lane_next(&pf->lanes[i], pf->turn);
 	/* These come round in turn. */
-	w = TAILQ_FIRST(&pf->lanes[WANT_LANE_DEAR]);
-	if (!w || pf->now_us < pf->dear_us ||
-	    (w->blocked_turn && w->blocked_turn == pf->turn))
-		return NULL;
-	want_unqueue(w);
+	if (!w && pf->now_us >= pf->dear_us)
+		w = lane_next(&pf->lanes[WANT_LANE_DEAR], pf->turn);
+	if (w)
+		want_unqueue(w);
 	return w;
 }
 
@@ -548,6 +541,7 @@ void want_drop(struct want *w)
 		LIST_REMOVE(w, hash_link);
 		TAILQ_INSERT_HEAD(&pf->spare, w, link);
 		pf->nwants--;
+		pf->flow_wants[w->flow]--;
 	}
 	if (!o)
 		return;

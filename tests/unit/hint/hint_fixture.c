@@ -58,7 +58,7 @@ static void open_prefetch(struct hint_world *w)
 	TAILQ_INIT(&pf->spare);
 	TAILQ_INIT(&pf->later);
 	for (int i = 0; i < WANT_LANES; i++)
-		TAILQ_INIT(&pf->lanes[i]);
+		lane_init(&pf->lanes[i]);
 	/* The pump is about to run, and never does. */
 	pf->active = true;
 }

@@ -21,7 +21,7 @@ void prefetch_open(struct prefetch *pf, struct pf_cred **creds, uint32_t n)
 	TAILQ_INIT(&pf->spare);
 	TAILQ_INIT(&pf->later);
 	for (int i = 0; i < WANT_LANES; i++)
-		TAILQ_INIT(&pf->lanes[i]);
+		lane_init(&pf->lanes[i]);
 	/* The pump is about to run, and never does. */
 	pf->active = true;
 	for (uint32_t i = 0; i < n; i++) {

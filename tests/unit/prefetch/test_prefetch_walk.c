@@ -492,7 +492,7 @@ static void test_names_that_come_back(void **state)
 		}
 		want_drop(w);
 		assert_true(found <= 1 && asked <= 1);
-		if (TAILQ_EMPTY(&s->pf.lanes[0]) && s->pf.nqueued == 0)
+		if (lane_is_empty(&s->pf.lanes[0]) && s->pf.nqueued == 0)
 			assert_int_equal(found + asked, 2);
 	}
 }

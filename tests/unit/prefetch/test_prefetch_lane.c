@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Lanes are fair: what one client wants stands before nothing of another's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/metrics.h"
+#include "prefetch/prefetch_fixture.h"
+
+enum { CLIENTS = 3 };
+
+struct lane_world {
+	struct prefetch pf;
+	struct pf_cred *creds[CLIENTS];
+};
+
+static int setup(void **state)
+{
+	struct lane_world *s = calloc(1, sizeof(*s));
+
+	prefetch_open(&s->pf, s->creds, CLIENTS);
+	for (unsigned i = 0; i < CLIENTS; i++)
+		s->creds[i]->flow = (uint8_t)i;
+	*state = s;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct lane_world *s = *state;
+
+	prefetch_close(&s->pf, s->creds, CLIENTS);
+	free(s);
+	return 0;
+}
+
+/* `n` objects from `first` on, all as soon. */
+static void wants(
+    struct lane_world *s, unsigned client, uint64_t first, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		assert_non_null(
+		    prefetch_want_attr(&s->pf, s->creds[client], first + i, 1));
+}
+
+/* Takes the next one and drops it; its object. */
+static uint64_t take(struct lane_world *s)
+{
+	struct want *w = want_next(&s->pf);
+	uint64_t object = w ? w->object : 0;
+
+	if (w)
+		want_drop(w);
+	return object;
+}
+
+static void test_one_client_in_its_order(void **state)
+{
+	struct lane_world *s = *state;
+
+	wants(s, 0, 100, 20);
+	for (uint64_t i = 0; i < 20; i++)
+		assert_int_equal(take(s), 100 + i);
+	assert_int_equal(take(s), 0);
+}
+
+/* A build's wants go out in turn with those of a find that came before. */
+static void test_clients_take_turns(void **state)
+{
+	struct lane_world *s = *state;
+	unsigned of_build = 0;
+
+	wants(s, 0, 1000, 500);
+	wants(s, 1, 5000, 10);
+	wants(s, 2, 6000, 10);
+	for (unsigned i = 0; i < 30; i++)
+		of_build += take(s) >= 5000;
+	assert_int_equal(of_build, 20);
+}
+
+/* Where there is no room, the client that has most gives way. */
+static void test_room_of_who_has_most(void **state)
+{
+	struct lane_world *s = *state;
+
+	wants(s, 0, 10000, WANTS_MAX);
+	assert_int_equal(s->pf.nwants, WANTS_MAX);
+	wants(s, 1, 50000, 10);
+	assert_int_equal(s->pf.nwants, WANTS_MAX);
+	assert_int_equal(
+	    metrics_get(s->pf.p.metrics, METRICS_PREFETCH_CROWDED), 10);
+	wants(s, 1, 50000, 10);
+	/* The first of those who have most is still there, and so are all ten.
+	 */
+	assert_int_equal(take(s), 10000);
+	for (uint64_t i = 0; i < 10; i++) {
+		assert_int_equal(take(s), 50000 + i);
+		assert_in_range(take(s), 10001, 10001 + WANTS_MAX);
+	}
+}
+
+/* What had to wait is the first that is tried again. */
+static void test_blocked_keeps_its_turn(void **state)
+{
+	struct lane_world *s = *state;
+	struct want *w;
+
+	wants(s, 0, 100, 3);
+	wants(s, 1, 200, 3);
+	s->pf.turn = 1;
+	assert_int_equal(take(s), 100);
+	w = want_next(&s->pf);
+	assert_int_equal(w->object, 200);
+	want_queue_blocked(w);
+	s->pf.turn = 2;
+	assert_int_equal(take(s), 200);
+	assert_int_equal(take(s), 101);
+	assert_int_equal(take(s), 201);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_one_client_in_its_order),
+	    TEST(test_clients_take_turns),
+	    TEST(test_room_of_who_has_most),
+	    TEST(test_blocked_keeps_its_turn),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
