@@ -13,7 +13,7 @@
 #include "control/history.h"
 #include "explain/mountuse.h"
 #include "explain/objnames.h"
-#include "prefetch/prefetch_show.h"
+#include "prefetch/prefetch.h"
 
 enum {
 	NAMES_STEPS = 1024, /* of one part: about half a millisecond */

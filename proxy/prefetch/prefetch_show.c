@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is being fetched ahead, and what became of it, in rows. */
-#include "prefetch/prefetch_show.h"
-
 #include "nfsproto/nfs3_object.h"
 #include "prefetch/prefetch_private.h"
 

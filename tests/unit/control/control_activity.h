@@ -5,7 +5,7 @@
 #define FOREFETCH_TEST_CONTROL_ACTIVITY_H
 
 #include "explain/mountuse.h"
-#include "prefetch/prefetch_show.h"
+#include "prefetch/prefetch.h"
 
 size_t __wrap_prefetch_list_ahead(const struct prefetch *pf, uint32_t uid,
     uint64_t now_us, struct prefetch_ahead rows[PREFETCH_SHOW_MAX],

@@ -12,7 +12,6 @@
 #include "cache/learn_fixture.h"
 #include "nfsproto/nfs3_object.h"
 #include "prefetch/prefetch_fixture.h"
-#include "prefetch/prefetch_show.h"
 
 enum {
 	SECOND = 1000000,
