@@ -148,9 +148,35 @@ struct predictor_dirent {
 typedef bool (*predictor_may_search)(
     void *ctx, uint64_t uid, uint64_t parent, uint64_t object);
 
+/* Parts that forefetch-sim leaves out, one at a time, to show what each of them
+ * brings (bench/predictor/ablation). */
+enum predictor_part {
+	PREDICTOR_PART_TRAILS,
+	PREDICTOR_PART_GRAPH,
+	PREDICTOR_PART_NAMES,       /* guesses in the directory at hand */
+	PREDICTOR_PART_BELOW,       /* … and in those not entered yet */
+	PREDICTOR_PART_ANALOGIES,   /* the same name in the next directory */
+	PREDICTOR_PART_TWINS,       /* objects whose paths end alike */
+	PREDICTOR_PART_ODDS,        /* by name and kind, learned */
+	PREDICTOR_PART_READS,       /* kinds of which files are read */
+	PREDICTOR_PART_ORDER,       /* the order of READDIR */
+	PREDICTOR_PART_CALIBRATION, /* what became of predictions */
+	PREDICTOR_PART_DISCOUNT,    /* for what was fetched in vain */
+	PREDICTOR_PART_REACH,       /* further ahead where fetches are late */
+	PREDICTOR_PART_WITHDRAWAL,  /* taking back what was told */
+	PREDICTOR_PART_SCANS,       /* walks stay out of a full history */
+	PREDICTOR_PARTS
+};
+
+/* "trails", …, as the constants are called. */
+const char *predictor_part_name(enum predictor_part part);
+
 struct predictor_options {
-	/* Of what is learned; 0: 64 MiB. Streams take 1.3 MiB beside it. */
+	/* Of what is learned; 0: 64 MiB. Streams take up to an eighth of it
+	 * beside it, when they are needed. */
 	size_t budget_bytes;
+	uint32_t
+	    without; /* bits 1 << PREDICTOR_PART_…; 0: nothing is left out */
 	bool use_pids; /* believe obs.pid */
 	/* What a uid has used within this time is not predicted to it; later it
 	 * is, so that it is confirmed again. 0: what a stream has used since

@@ -4,8 +4,9 @@
 
 static void *forefetch_create(const struct model_options *opt)
 {
-	struct predictor_options po = {
-	    .budget_bytes = opt->budget_bytes, .use_pids = opt->use_pids};
+	struct predictor_options po = {.budget_bytes = opt->budget_bytes,
+	    .without = opt->without,
+	    .use_pids = opt->use_pids};
 
 	return predictor_new(&po);
 }

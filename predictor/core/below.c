@@ -29,7 +29,8 @@ void below_guess(struct predictor *p, struct stream *s, uint32_t dir,
 	const struct dir *d = names_at(p->names, dir);
 
 	/* A walk over names goes into each directory by itself. */
-	if (!d->list || d->used > 0 || d->n > NAMES_MAX || enter < ENTER_MIN ||
+	if (!has_part(p, PREDICTOR_PART_BELOW) || !d->list || d->used > 0 ||
+	    d->n > NAMES_MAX || enter < ENTER_MIN ||
 	    !(s->walk_needs & PREDICTOR_NEEDS_DATA))
 		return;
 	for (uint32_t i = 0; i < d->n && p->below_left > 0; i++) {

@@ -56,7 +56,7 @@ static void reliability_count(
 
 static void cand_teach(struct predictor *p, const struct cand *c, bool hit)
 {
-	if (c->by_odds)
+	if (c->by_odds || !has_part(p, PREDICTOR_PART_CALIBRATION))
 		return;
 	calib_learn(p->calib, c->last_cell, hit);
 	if (c->first_cell != c->last_cell)
@@ -280,7 +280,7 @@ void cands_renew(struct predictor *p, struct stream *s, uint32_t object)
 void cands_set(
     struct predictor *p, struct stream *s, struct cand *c, float prob)
 {
-	c->p = prob * feedback_discount(objects_at(p->objects, c->object));
+	c->p = prob * feedback_discount(p, objects_at(p->objects, c->object));
 	if (c->in_news || !cand_is_news(c))
 		return;
 	if (s->nnews == NEWS) {

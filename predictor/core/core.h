@@ -146,6 +146,12 @@ struct predictor {
 	struct predictor_reliability reliability;
 };
 
+/* Whether that part is at work. */
+static inline bool has_part(const struct predictor *p, enum predictor_part part)
+{
+	return !(p->opt.without >> part & 1);
+}
+
 /* predictor.c: trails and graph of the size that the budget gives them. NULL
  * without memory. */
 struct trails *arena_trails(size_t budget_bytes);
@@ -270,7 +276,7 @@ void withdraw_cand(struct predictor *p, struct cand *c);
 /* How many times as far ahead to predict, since fetches come late: 1 to 2. */
 float feedback_reach(const struct predictor *p);
 /* The factor for the probability of an object that was fetched in vain. */
-float feedback_discount(const struct object *o);
+float feedback_discount(const struct predictor *p, const struct object *o);
 
 /* scan.c: walks over what nobody used before stay out of a full history. */
 /* To be called before an object is made that a walk or a listing brings: if it

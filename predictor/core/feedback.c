@@ -23,15 +23,17 @@ float feedback_reach(const struct predictor *p)
 	float over = p->late_share - LATE_FREE;
 	float reach = 1 + (over > 0 ? over * LATE_GAIN : 0);
 
+	if (!has_part(p, PREDICTOR_PART_REACH))
+		return 1;
 	return reach < REACH_MAX ? reach : REACH_MAX;
 }
 
-float feedback_discount(const struct object *o)
+float feedback_discount(const struct predictor *p, const struct object *o)
 {
 	static const float left[UNUSED_MAX + 1] = {
 	    1, 1, 0.8f, 0.6f, 0.45f, 0.3f, 0.2f, 0.12f};
 
-	return left[o->unused];
+	return has_part(p, PREDICTOR_PART_DISCOUNT) ? left[o->unused] : 1;
 }
 
 void predictor_feedback(

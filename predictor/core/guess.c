@@ -246,12 +246,14 @@ static uint32_t guess_depth(const struct stream *s, uint32_t run)
 }
 
 /* How long the stream has gone in order, over directories, too. */
-static uint32_t guess_run(struct stream *s, const struct dir *d)
+static uint32_t guess_run(
+    const struct predictor *p, struct stream *s, const struct dir *d)
 {
 	uint32_t run = names_run(d);
 
 	if (d->order_run != d->run)
-		s->by_order = d->order_run > d->run;
+		s->by_order =
+		    d->order_run > d->run && has_part(p, PREDICTOR_PART_ORDER);
 	if (s->by_names)
 		s->momentum++;
 	else if (!s->foreseen)
@@ -362,7 +364,7 @@ void guess_event(
 		return;
 	count_use(p, s, o);
 	d = names_at(p->names, o->dir);
-	run = guess_run(s, d);
+	run = guess_run(p, s, d);
 	if (!s->walk_needs || needs & ~s->walk_needs)
 		s->walk_needs |= needs & (uint8_t)~PREDICTOR_NEEDS_ABSENCE;
 	if (s->names_ahead > 0)

@@ -164,12 +164,29 @@ static void stream_look_back(struct predictor *p, struct stream *s)
 		s->reads_more++;
 }
 
+/* What the access makes likely. */
+static void predict_from(
+    struct predictor *p, struct stream *s, uint32_t id, uint8_t needs)
+{
+	uint32_t twin = has_part(p, PREDICTOR_PART_TWINS) ? twin_find(p, s, id)
+							  : OBJECT_NONE;
+
+	if (has_part(p, PREDICTOR_PART_TRAILS))
+		follow_event(p, s, id, twin);
+	if (has_part(p, PREDICTOR_PART_GRAPH))
+		relate_event(p, s, id, twin);
+	if (has_part(p, PREDICTOR_PART_NAMES))
+		guess_event(p, s, id, needs);
+	if (has_part(p, PREDICTOR_PART_ANALOGIES))
+		analog_event(p, s, id);
+}
+
 /* A new access, of the object `f->object`. */
 static void observe_access(struct predictor *p, const struct predictor_obs *o,
     struct fit *f, uint16_t bit)
 {
 	struct stream *s;
-	uint32_t id = f->object, twin;
+	uint32_t id = f->object;
 	uint8_t told;
 
 	s = streams_choose(p, o, f);
@@ -180,11 +197,7 @@ static void observe_access(struct predictor *p, const struct predictor_obs *o,
 	stream_look_back(p, s);
 	told = cands_hit(p, s, id);
 	p->led = stream_is_led(s) ? PREDICTOR_LED : PREDICTOR_NOT_LED;
-	twin = twin_find(p, s, id);
-	follow_event(p, s, id, twin);
-	relate_event(p, s, id, twin);
-	guess_event(p, s, id, access_needs(o->kind));
-	analog_event(p, s, id);
+	predict_from(p, s, id, access_needs(o->kind));
 	access_begin(p, s, id, o, told);
 	stream_take(p, s, o, f);
 	below_fresh(p, s);

@@ -46,7 +46,10 @@ static void guess_decide(struct predictor *p, const struct guess *g)
 	hit = guess_hit(p, g);
 	entered = !g->below ||
 		  (o->dir != DIR_NONE && names_at(p->names, o->dir)->used > 0);
-	nameodds_learn(p->odds, &g->seen, hit, entered);
+	if (has_part(p, PREDICTOR_PART_ODDS))
+		nameodds_learn(p->odds, &g->seen, hit, entered);
+	if (!has_part(p, PREDICTOR_PART_CALIBRATION))
+		return;
 	if (!g->below)
 		calib_learn(p->calib, g->cell, hit);
 	if (g->p >= P_MIN)

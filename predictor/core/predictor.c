@@ -85,6 +85,27 @@ static bool arenas_make(struct predictor *p)
 	       p->places && p->suffixes && p->calib && p->odds;
 }
 
+const char *predictor_part_name(enum predictor_part part)
+{
+	static const char *const names[PREDICTOR_PARTS] = {
+	    [PREDICTOR_PART_TRAILS] = "trails",
+	    [PREDICTOR_PART_GRAPH] = "graph",
+	    [PREDICTOR_PART_NAMES] = "names",
+	    [PREDICTOR_PART_BELOW] = "below",
+	    [PREDICTOR_PART_ANALOGIES] = "analogies",
+	    [PREDICTOR_PART_TWINS] = "twins",
+	    [PREDICTOR_PART_ODDS] = "odds",
+	    [PREDICTOR_PART_READS] = "reads",
+	    [PREDICTOR_PART_ORDER] = "order",
+	    [PREDICTOR_PART_CALIBRATION] = "calibration",
+	    [PREDICTOR_PART_DISCOUNT] = "discount",
+	    [PREDICTOR_PART_REACH] = "reach",
+	    [PREDICTOR_PART_WITHDRAWAL] = "withdrawal",
+	    [PREDICTOR_PART_SCANS] = "scans"};
+
+	return names[part];
+}
+
 struct predictor *predictor_new(const struct predictor_options *opt)
 {
 	struct predictor *p;

@@ -61,7 +61,8 @@ uint8_t reads_need(
 {
 	uint8_t looked = PREDICTOR_NEEDS_NAME | PREDICTOR_NEEDS_ATTR;
 
-	if (!(s->walk_needs & PREDICTOR_NEEDS_DATA) || is_read(p, s, o))
+	if (!(s->walk_needs & PREDICTOR_NEEDS_DATA) || is_read(p, s, o) ||
+	    !has_part(p, PREDICTOR_PART_READS))
 		return s->walk_needs;
 	return looked;
 }

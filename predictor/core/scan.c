@@ -62,7 +62,8 @@ bool scan_guards(struct predictor *p, struct stream *s, uint32_t object)
 		s->unseen = s->unseen > SCAN_LEAVE ? s->unseen - SCAN_LEAVE : 0;
 	if (s->unseen == 0)
 		s->scans = false;
-	if (s->unseen == SCAN_MIN && !s->scans) {
+	if (s->unseen == SCAN_MIN && !s->scans &&
+	    has_part(p, PREDICTOR_PART_SCANS)) {
 		s->scans = true;
 		p->guarded++;
 	}

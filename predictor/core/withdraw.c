@@ -9,7 +9,8 @@
 
 void withdraw_cand(struct predictor *p, struct cand *c)
 {
-	if (c->told_p <= 0 || c->withdrawn || c->rest)
+	if (!has_part(p, PREDICTOR_PART_WITHDRAWAL) || c->told_p <= 0 ||
+	    c->withdrawn || c->rest)
 		return;
 	c->withdrawn = true;
 	if (p->nwithdrawn < WITHDRAWN)

@@ -36,6 +36,7 @@ struct sim_options {
 	bool others;
 	uint64_t seed;
 	size_t budget_bytes;
+	uint32_t without; /* parts of our predictor: predictor.h */
 	/* Called every few thousand events; may be NULL. */
 	void (*on_progress)(void *ctx, size_t done, size_t of);
 	void *progress_ctx;

@@ -39,6 +39,7 @@ enum {
 	OPT_OTHERS,
 	OPT_EVICT,
 	OPT_BUDGET,
+	OPT_WITHOUT,
 	OPT_SEED,
 	OPT_LABELS,
 	OPT_JSON,
@@ -87,6 +88,7 @@ static const struct choice {
     FLAG("evict", "a run begins with none of its files cached"),
     {"budget", "SIZE", "memory of our predictor (64M)", units_parse_size,
 	64 << 20, 0},
+    TEXT("without", "PART", "parts of our predictor, with commas; or list"),
     {"seed", "N", "of offsets, noise and keys (1)", units_parse_number, 1,
 	1e15},
     FLAG("labels", "a table of the stall of each workload"),
@@ -182,6 +184,39 @@ static void options_parse(
 		usage_error("unexpected argument", argv[optind]);
 }
 
+static int part_find(const char *name)
+{
+	for (unsigned i = 0; i < PREDICTOR_PARTS; i++)
+		if (strcmp(predictor_part_name(i), name) == 0)
+			return (int)i;
+	return -1;
+}
+
+static void list_parts(void)
+{
+	for (unsigned i = 0; i < PREDICTOR_PARTS; i++)
+		puts(predictor_part_name(i));
+	exit(0);
+}
+
+static uint32_t parts_parse(const char *text)
+{
+	char *copy = strdup(text ? text : ""), *rest = copy, *name;
+	uint32_t parts = 0;
+
+	if (text && strcmp(text, "list") == 0)
+		list_parts();
+	while (text && copy && (name = strsep(&rest, ","))) {
+		int part = part_find(name);
+
+		if (part < 0)
+			usage_error("no such part (see --without list):", name);
+		parts |= 1u << part;
+	}
+	free(copy);
+	return parts;
+}
+
 static void arguments_parse(struct arguments *a, int argc, char **argv)
 {
 	const char *text[OPTIONS] = {[OPT_PREDICTOR] = "all"};
@@ -207,6 +242,7 @@ static void arguments_parse(struct arguments *a, int argc, char **argv)
 		.others = v[OPT_OTHERS] > 0,
 		.evict = v[OPT_EVICT] > 0,
 		.seed = (uint64_t)v[OPT_SEED],
+		.without = parts_parse(text[OPT_WITHOUT]),
 		.budget_bytes = (size_t)v[OPT_BUDGET]}};
 	if (!a->trace)
 		usage_error("--trace is", "missing");

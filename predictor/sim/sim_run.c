@@ -62,7 +62,8 @@ static int sim_index(struct sim *s)
 static int pass_begin(struct sim *s, enum pass pass)
 {
 	const struct trace *t = s->t;
-	struct model_options mo = {s->opt->budget_bytes, s->opt->use_pids};
+	struct model_options mo = {
+	    s->opt->budget_bytes, s->opt->use_pids, s->opt->without};
 
 	s->pass = pass;
 	s->rng = s->opt->seed;
