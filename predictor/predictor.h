@@ -153,7 +153,9 @@ typedef bool (*predictor_may_search)(
 enum predictor_part {
 	PREDICTOR_PART_TRAILS,
 	PREDICTOR_PART_GRAPH,
-	PREDICTOR_PART_NAMES,       /* guesses in the directory at hand */
+	/* Guesses in the directory at hand, and all that is counted for them …
+	 */
+	PREDICTOR_PART_NAMES,
 	PREDICTOR_PART_BELOW,       /* … and in those not entered yet */
 	PREDICTOR_PART_ANALOGIES,   /* the same name in the next directory */
 	PREDICTOR_PART_TWINS,       /* objects whose paths end alike */
@@ -172,8 +174,8 @@ enum predictor_part {
 const char *predictor_part_name(enum predictor_part part);
 
 struct predictor_options {
-	/* Of what is learned; 0: 64 MiB. Streams take up to an eighth of it
-	 * beside it, when they are needed. */
+	/* Of what is learned; 0: 64 MiB. Beside it streams take up to an
+	 * eighth of it, when they are needed; 32 of them, 1 MiB, always. */
 	size_t budget_bytes;
 	uint32_t
 	    without; /* bits 1 << PREDICTOR_PART_…; 0: nothing is left out */

@@ -47,7 +47,7 @@ struct stream *access_find(
 	if (!x->seen_at)
 		return NULL;
 	s = p->streams.at[x->stream];
-	if (!s->used || s->actor != o->actor ||
+	if (x->seen_at < s->made_at || !s->used || s->actor != o->actor ||
 	    (p->opt.use_pids && o->pid && s->pid != o->pid))
 		return NULL;
 	if (is_inner_read(o))

@@ -193,6 +193,8 @@ uint8_t cands_lacks(const struct predictor *p, const struct stream *s,
 	if (!o->seen_at)
 		return needs;
 	by = p->streams.at[o->stream];
+	if (o->seen_at < by->made_at)
+		return needs;
 	if (p->opt.recent_ns)
 		has = o->seen_at >= p->recent.from && by->uid == s->uid;
 	else

@@ -34,6 +34,7 @@ static void fit_vote(struct fit *f)
 			if (j == 0)
 				f->before[i] = trails_object(p->trails, at);
 			if (o->seen_at &&
+			    o->seen_at >= p->streams.at[o->stream]->made_at &&
 			    p->events - o->seen_at < LATELY * f->spacing &&
 			    f->votes[o->stream] < VOTES_MAX)
 				f->votes[o->stream]++;

@@ -17,7 +17,10 @@ enum {
 	 * tuning half, with names). */
 	WAIT = 200,
 	WAIT_ALL = 8 * WAIT, /* the same in accesses of its actor */
-	DECIDED_MAX = 32,    /* by one event */
+	/* As many times WAIT_ALL, at most, where others are at work, too: all
+	 * wait behind the oldest, and the ring holds GUESSES. */
+	SPACING_MAX = 8,
+	DECIDED_MAX = 32, /* by one event */
 	AGAIN =
 	    4, /* a guess that is made anew is remembered one time in four */
 };
@@ -59,10 +62,11 @@ static void guess_decide(struct predictor *p, const struct guess *g)
 static bool guess_is_due(const struct predictor *p, const struct guess *g)
 {
 	const struct stream *s = p->streams.at[g->stream];
+	uint32_t spacing = s->spacing < SPACING_MAX ? s->spacing : SPACING_MAX;
 
 	/* A stream that was made anew has fewer. */
 	return s->events - g->at >= WAIT ||
-	       p->events - g->made_at >= WAIT_ALL * s->spacing;
+	       p->events - g->made_at >= WAIT_ALL * spacing;
 }
 
 void outcome_wait(struct predictor *p, const struct stream *s,

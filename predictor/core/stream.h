@@ -3,8 +3,8 @@
  * Streams: who is asking. A stream is what one program reads, one call after
  * another. Pids are seldom known, so the events of an actor (a user of a
  * client) are dealt out to up to 32 streams (streams.c). A stream that still
- *waits for a reply cannot be the one that asks now. A stream that has just got
- *its reply, or for which this object was predicted, most likely is.
+ * waits for a reply cannot be the one that asks now. A stream that has just got
+ * its reply, or for which this object was predicted, most likely is.
  *
  *	event -> score of each stream = timing of its replies (stream.c)
  *	                              + fit of the object     (fit.c)
@@ -86,6 +86,7 @@ struct stream {
 	uint32_t last_at;  /* event */
 	uint32_t moves;    /* from one directory to another */
 	uint16_t uid_bit;  /* wall_bit() of its uid, 0 if it has none */
+	uint32_t made_at;  /* event: who had its number before is gone */
 	uint16_t number;   /* in struct streams */
 	uint16_t next;     /* of its actor's, or STREAM_NONE */
 	bool used;

@@ -118,8 +118,7 @@ static void stream_join(struct streams *ss, struct stream *s, uint32_t event)
 	a->n++;
 }
 
-/* Of the actor's streams, or of all if `actor` is NULL, the one that was silent
- * for most events. */
+/* Of the actor's streams the one that was silent for most events. */
 static struct stream *oldest(
     const struct streams *ss, const struct stream_actor *actor)
 {
@@ -128,8 +127,23 @@ static struct stream *oldest(
 	for (uint32_t i = 0; i < ss->n; i++) {
 		struct stream *s = ss->at[i];
 
-		if (s->used && (!actor || s->actor == actor->actor) &&
+		if (s->used && s->actor == actor->actor &&
 		    (!best || s->last_at < best->last_at))
+			best = s;
+	}
+	return best;
+}
+
+/* The one that ended first, or NULL. */
+static struct stream *ended(const struct streams *ss, uint64_t now_ns)
+{
+	struct stream *best = NULL;
+
+	for (uint32_t i = 0; i < ss->n; i++) {
+		struct stream *s = ss->at[i];
+
+		if (s->used && stream_ended(s, now_ns) &&
+		    (!best || s->reply_ns < best->reply_ns))
 			best = s;
 	}
 	return best;
@@ -161,8 +175,8 @@ static struct stream *streams_spare(
 			return ss->at[i];
 	if (streams_grow(ss))
 		return ss->at[ss->n - 1];
-	s = oldest(ss, NULL);
-	return stream_ended(s, now_ns) ? s : oldest(ss, richest(ss));
+	s = ended(ss, now_ns);
+	return s ? s : oldest(ss, richest(ss));
 }
 
 struct stream *streams_new(struct predictor *p, const struct predictor_obs *o)
@@ -179,6 +193,7 @@ struct stream *streams_new(struct predictor *p, const struct predictor_obs *o)
 	s->actor = o->actor;
 	s->uid = o->uid;
 	s->pid = o->pid;
+	s->made_at = p->events;
 	stream_join(ss, s, p->events);
 	ss->made++;
 	return s;

@@ -362,8 +362,7 @@ static void player_go_to(struct sim *s, struct player *p, size_t at)
 	if (at == s->nruns)
 		return;
 	p->event = s->t->runs[s->runs[at]].first;
-	if (s->opt->evict)
-		sim_evict_run(s, &s->t->runs[s->runs[at]]);
+	p->begun = false;
 }
 
 /* Deals the runs: each to its label's client, and a client's round robin to its
@@ -424,6 +423,9 @@ void sim_play(struct sim *s, const uint32_t *runs, size_t n)
 			break;
 		s->now_s = p->next_s;
 		s->client = (unsigned)(p - s->players) / s->opt->streams;
+		if (s->opt->evict && !p->begun)
+			sim_evict_run(s, &s->t->runs[s->runs[p->at]]);
+		p->begun = true;
 		wait_s = sim_event(s, &s->t->events[p->event]);
 		p->event++;
 		player_next(s, p, s->now_s + wait_s);

@@ -10,7 +10,7 @@
 #include "predictor/sim/sim_report.h"
 #include "predictor/sim/sim_units.h"
 
-enum { EXIT_USAGE = 2, STREAMS_MAX = 64, CLIENTS_MAX = 1000, HELP_COLUMN = 20 };
+enum { EXIT_USAGE = 2, PLAYED_MAX = 64, CLIENTS_MAX = 1000, HELP_COLUMN = 20 };
 
 struct arguments {
 	struct sim_options sim;
@@ -71,7 +71,7 @@ static const struct choice {
     TEXT("names", "FILE", "names of all files, for honest listings"),
     TEXT("predictor", "NAME", "one of --list, several with commas, or all"),
     {"streams", "N", "runs that a client plays at a time (1)",
-	units_parse_number, 1, STREAMS_MAX},
+	units_parse_number, 1, PLAYED_MAX},
     {"clients", "N", "clients, each with streams of its own (1)",
 	units_parse_number, 1, CLIENTS_MAX},
     {"rtt", "TIME", "round trip (30ms)", units_parse_time, 0.030, 0},

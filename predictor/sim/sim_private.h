@@ -38,7 +38,8 @@ enum part { PART_DATA, PART_META, PART_LISTING, PARTS };
 
 /* A stream that plays its runs, one after another. */
 struct player {
-	size_t at; /* in the pass's runs; at least nruns at the end */
+	size_t at;  /* in the pass's runs; nruns at the end */
+	bool begun; /* the run has had an event */
 	uint32_t event;
 	double next_s; /* when its next event comes */
 };

@@ -81,10 +81,20 @@ void lane_give_back(struct lane *l, const struct want *w)
 
 struct want *lane_first_of(const struct lane *l, unsigned flow)
 {
-	return TAILQ_FIRST(&l->flows[flow]);
+	struct want *w;
+
+	TAILQ_FOREACH (w, &l->flows[flow], link)
+		if (!w->owner)
+			return w;
+	return NULL;
 }
 
 struct want *lane_last_of(const struct lane *l, unsigned flow)
 {
-	return TAILQ_LAST(&l->flows[flow], want_queue);
+	struct want *w;
+
+	TAILQ_FOREACH_REVERSE(w, &l->flows[flow], want_queue, link)
+	if (!w->owner)
+		return w;
+	return NULL;
 }

@@ -42,7 +42,7 @@ void lane_remove(struct lane *l, struct want *w);
 struct want *lane_next(struct lane *l, uint64_t turn);
 /* The want could not go out: the next turn is its flow's once more. */
 void lane_give_back(struct lane *l, const struct want *w);
-/* The first and the last of a flow; NULL if it has none. */
+/* The first and the last of a flow that have no owner; NULL if it has none. */
 struct want *lane_first_of(const struct lane *l, unsigned flow);
 struct want *lane_last_of(const struct lane *l, unsigned flow);
 

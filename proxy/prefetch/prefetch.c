@@ -314,7 +314,6 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 	}
 	if (!seen->obs.object)
 		return;
-	seen->cred->flow = (uint8_t)lane_flow(seen->obs.actor);
 	note_used(pf, seen->obs.object, seen->cred->uid, seen->late,
 	    seen->missed, now_us);
 	if (!seen->missed && seen->obs.parent)
@@ -454,12 +453,16 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 	while (pf->ring_out != pf->ring_in) {
 		struct pf_seen *seen = &pf->ring[pf->ring_out++ % RING];
 
+		if (seen->obs.actor)
+			seen->cred->flow = (uint8_t)lane_flow(seen->obs.actor);
 		if (seen->begins)
 			begins(pf, seen, now_us);
 		else
 			see(pf, seen, now_us);
 		pf_cred_unref(seen->cred);
 	}
+	/* What is sent below is sent later than this turn began. */
+	clock_give(0);
 	notes_age(pf, now_us);
 	kinds_age(pf->kinds, now_us);
 	session_go_on(pf, now_us);

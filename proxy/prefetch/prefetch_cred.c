@@ -53,6 +53,7 @@ static struct pf_cred *cred_new(
 	c->refs = 1;
 	c->id = id;
 	c->uid = uid;
+	c->flow = (uint8_t)lane_flow(uid);
 	c->cred = (struct rpc_cred){.flavor = cred->flavor,
 	    .body = {.len = cred->body.len, .data = c->body}};
 	if (cred->body.len > 0)

@@ -111,7 +111,9 @@ struct pf_cred {
 	struct pf_habit looks; /* lookups of files of all kinds */
 	uint32_t id;           /* caches_cred() */
 	uint32_t uid;
-	uint8_t flow; /* of the client that used it last: lane.h */
+	/* Of the client that used it last, and of what goes on without one, as
+	 * sessions and mentions do: lane.h. */
+	uint8_t flow;
 	/* The share of its last accesses that history had foretold. */
 	float familiar;
 	uint32_t session;       /* that it is in; 0: none that is known */
@@ -151,7 +153,7 @@ struct want {
 	uint8_t needs;     /* PREDICTOR_NEEDS_… */
 	uint8_t base_lane; /* where it belongs by its lead … */
 	uint8_t lane;      /* … and where it is, which differs for a tail */
-	uint8_t flow;      /* whose it is: lane.h */
+	uint8_t flow;      /* whose it is: lane.h; of jobs 0 */
 	uint8_t steps;     /* turns that it had */
 	bool dear;         /* it costs more than it is worth, just now */
 	bool tail;         /* its first bytes are there, or asked for */

@@ -3,8 +3,8 @@
 #include "nfsproto/nfs3_object.h"
 #include "prefetch/prefetch_private.h"
 
-/* Those who list wants look at no more than so many. */
-enum { WANTS_LOOKED = 512 };
+/* Those who list wants look at no more than so many of a flow in a lane. */
+enum { WANTS_LOOKED = 64 };
 
 static uint64_t age_us(uint64_t then_us, uint64_t now_us)
 {
@@ -99,23 +99,31 @@ static void fill_want(
 	out->source = want_source(w, out);
 }
 
-static size_t list_wants(const struct prefetch *pf, uint32_t uid,
+static size_t list_flow(const struct want_queue *flow, uint32_t uid,
     uint64_t now_us, struct prefetch_ahead *rows, size_t n)
 {
 	const struct want *w;
 	unsigned looked = 0;
 
-	for (int i = 0; i < WANT_LANES * LANE_FLOWS; i++) {
-		const struct lane *lane = &pf->lanes[i / LANE_FLOWS];
+	TAILQ_FOREACH (w, flow, link) {
+		if (n == PREFETCH_SHOW_MAX || looked++ == WANTS_LOOKED)
+			break;
+		if (may_see(uid, w->cred))
+			fill_want(w, now_us, &rows[n++]);
+	}
+	return n;
+}
 
-		if (i / LANE_FLOWS == WANT_LANE_JOBS)
-			continue;
-		TAILQ_FOREACH (w, &lane->flows[i % LANE_FLOWS], link) {
-			if (n == PREFETCH_SHOW_MAX || looked++ == WANTS_LOOKED)
-				return n;
-			if (may_see(uid, w->cred))
-				fill_want(w, now_us, &rows[n++]);
-		}
+/* In each lane the flow whose turn it is comes first. */
+static size_t list_wants(const struct prefetch *pf, uint32_t uid,
+    uint64_t now_us, struct prefetch_ahead *rows, size_t n)
+{
+	for (int i = 0; i < WANT_LANES; i++) {
+		const struct lane *l = &pf->lanes[i];
+
+		for (unsigned f = 0; i != WANT_LANE_JOBS && f < LANE_FLOWS; f++)
+			n = list_flow(&l->flows[(l->turn + f) % LANE_FLOWS],
+			    uid, now_us, rows, n);
 	}
 	return n;
 }

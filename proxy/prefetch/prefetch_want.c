@@ -67,18 +67,25 @@ static unsigned richest(const struct prefetch *pf, unsigned flow)
 	return flow;
 }
 
-/* Where there are too many: one of the flow that has most makes room. Of the
- * want's own flow it is one that costs too much, or stands behind all of the
- * lane. */
+/* One that costs too much, or the last one in a lane from `nearest` on. */
+static struct want *least_of(
+    const struct prefetch *pf, unsigned flow, int nearest)
+{
+	struct want *w = lane_first_of(&pf->lanes[WANT_LANE_DEAR], flow);
+
+	for (int i = WANT_LANE_JOBS - 1; !w && i >= nearest; i--)
+		w = lane_last_of(&pf->lanes[i], flow);
+	return w;
+}
+
+/* One of the flow that has most goes; else one of the want's own flow that
+ * stands behind all of the lane. */
 static void make_room(struct prefetch *pf, uint8_t lane, unsigned flow)
 {
 	unsigned from = richest(pf, flow);
-	int nearest = from == flow ? lane + 1 : 0;
-	struct want *w = lane_first_of(&pf->lanes[WANT_LANE_DEAR], from);
+	struct want *w = from == flow ? NULL : least_of(pf, from, 0);
 
-	for (int i = WANT_LANE_JOBS - 1; !w && i >= nearest; i--)
-		w = lane_last_of(&pf->lanes[i], from);
-	if (!w || w->owner)
+	if (!w && !(w = least_of(pf, flow, lane + 1)))
 		return;
 	metrics_add(pf->p.metrics, METRICS_PREFETCH_CROWDED, 1);
 	want_drop(w);

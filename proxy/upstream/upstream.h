@@ -101,7 +101,7 @@ struct upstream_result {
 	 */
 	bool doubtful;
 	bool resent;         /* more than once */
-	uint64_t sent_us;    /* when it was first sent */
+	uint64_t sent_us;    /* when it was first sent, or else given up */
 	uint64_t latency_us; /* since then */
 };
 
