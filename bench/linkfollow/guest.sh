@@ -56,6 +56,7 @@ routes() {
 	done
 	route "$1" end 40000
 }
+
 # run ARM MOUNT
 run() {
 	local reader others=()

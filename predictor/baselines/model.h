@@ -20,7 +20,7 @@
 struct model_options {
 	size_t budget_bytes;
 	bool use_pids;
-	uint32_t without; /* parts of ours that are left out */
+	uint32_t without; /* bits of enum predictor_part, for ours */
 };
 
 /* What comes next in the stream that an event belongs to, for oracles. */

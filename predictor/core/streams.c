@@ -124,17 +124,14 @@ static struct stream *oldest(
 {
 	struct stream *best = NULL;
 
-	for (uint32_t i = 0; i < ss->n; i++) {
-		struct stream *s = ss->at[i];
-
-		if (s->used && s->actor == actor->actor &&
-		    (!best || s->last_at < best->last_at))
+	for (struct stream *s = ss->at[actor->first]; s;
+	     s = streams_next(ss, s))
+		if (!best || s->last_at < best->last_at)
 			best = s;
-	}
 	return best;
 }
 
-/* The one that ended first, or NULL. */
+/* The stream that ended longest ago; NULL if none has ended. */
 static struct stream *ended(const struct streams *ss, uint64_t now_ns)
 {
 	struct stream *best = NULL;
@@ -149,6 +146,8 @@ static struct stream *ended(const struct streams *ss, uint64_t now_ns)
 	return best;
 }
 
+/* The actor that has most streams; of several, the one that was silent for most
+ * events. */
 static const struct stream_actor *richest(const struct streams *ss)
 {
 	const struct stream_actor *best = &ss->actors[0];
@@ -161,7 +160,7 @@ static const struct stream_actor *richest(const struct streams *ss)
 	return best;
 }
 
-/* The one that is not in use, or goes. */
+/* A stream that is not in use, or one that has to go. */
 static struct stream *streams_spare(
     struct streams *ss, uint64_t actor, uint64_t now_ns)
 {

@@ -61,7 +61,7 @@ int epoll_wait(int fd, struct epoll_event *events, int max, int timeout)
 
 	if (!w)
 		return epoll_pwait(fd, events, max, timeout, NULL);
-	/* What nobody took is too old after the wait. */
+	/* A time that nobody took would be too old after the wait. */
 	clock_give(0);
 	if (!is_short(w))
 		loopwatch_waits(w, clock_now_us());

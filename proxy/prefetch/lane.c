@@ -83,18 +83,18 @@ struct want *lane_first_of(const struct lane *l, unsigned flow)
 {
 	struct want *w;
 
-	TAILQ_FOREACH (w, &l->flows[flow], link)
-		if (!w->owner)
-			return w;
-	return NULL;
+	w = TAILQ_FIRST(&l->flows[flow]);
+	while (w && w->owner)
+		w = TAILQ_NEXT(w, link);
+	return w;
 }
 
 struct want *lane_last_of(const struct lane *l, unsigned flow)
 {
 	struct want *w;
 
-	TAILQ_FOREACH_REVERSE(w, &l->flows[flow], want_queue, link)
-	if (!w->owner)
-		return w;
-	return NULL;
+	w = TAILQ_LAST(&l->flows[flow], want_queue);
+	while (w && w->owner)
+		w = TAILQ_PREV(w, want_queue, link);
+	return w;
 }

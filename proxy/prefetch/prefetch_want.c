@@ -67,7 +67,8 @@ static unsigned richest(const struct prefetch *pf, unsigned flow)
 	return flow;
 }
 
-/* One that costs too much, or the last one in a lane from `nearest` on. */
+/* The flow's want that costs too much, or its last in a lane from `nearest` on.
+ */
 static struct want *least_of(
     const struct prefetch *pf, unsigned flow, int nearest)
 {
