@@ -5,6 +5,7 @@
 
 #include "base/netmatch.h"
 #include "daemon/server.h"
+#include "upstream/netpath.h"
 #include "upstream/resolve.h"
 #include "upstream/upstream.h"
 
@@ -35,9 +36,10 @@ struct server {
 	struct event *ev_sweep;
 	struct event *ev_bury;                     /* what was flushed */
 	struct netmatch_addr found[RESOLVE_COUNT]; /* len 0: not known */
-	uint64_t offline_us;                    /* since when it serves alone */
-	bool registered;                        /* with the local rpcbind */
-	unsigned unregistered;                  /* programs that this refused */
+	struct netpath path;   /* the one that `estimate` is of */
+	uint64_t offline_us;   /* since when it serves alone */
+	bool registered;       /* with the local rpcbind */
+	unsigned unregistered; /* programs that this refused */
 	struct server_registering *registering; /* under way */
 	enum server_leaving {
 		SERVER_STAYS,

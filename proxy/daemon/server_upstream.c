@@ -20,10 +20,31 @@ static const char *const addr_files[RESOLVE_COUNT] = {
     [RESOLVE_MOUNT] = "address-mount",
 };
 
+/*
+ * What is known of the link holds while the way to the server is the same one.
+ * Where there is none, the last one may come back.
+ */
+static void follow_path(struct server *s)
+{
+	const struct netmatch_addr *na = &s->found[RESOLVE_NFS];
+	struct netpath was = s->path, now;
+
+	if (na->len == 0)
+		return;
+	netpath_find((const struct sockaddr *)&na->addr, &now);
+	if (now.ifindex == 0)
+		return;
+	s->path = now;
+	if (was.ifindex != 0 && !netpath_same(&was, &now))
+		linkest_forget(s->estimate);
+}
+
 static void set_address(
     struct server *s, enum resolve_what what, const struct netmatch_addr *na)
 {
 	s->found[what] = *na;
+	if (what == RESOLVE_NFS)
+		follow_path(s);
 	upstream_set_address(s->up[what], (const struct sockaddr *)&na->addr);
 }
 
@@ -81,6 +102,10 @@ void server_network_changed(struct server *s, bool woke)
 {
 	struct upstream_status st;
 
+	/* Before anything goes out that way. */
+	follow_path(s);
+	if (woke)
+		linkest_forget(s->estimate);
 	for (int i = 0; i < RESOLVE_COUNT; i++)
 		upstream_kick(s->up[i], woke);
 	/* The name may have another address here. A connection that the change
@@ -88,8 +113,6 @@ void server_network_changed(struct server *s, bool woke)
 	upstream_get_status(s->up[RESOLVE_NFS], &st);
 	if (st.state != UPSTREAM_UP)
 		resolve_anew(s->resolve, clock_now_us());
-	/* Another link, perhaps: it tells soon. */
-	linkest_forget(s->estimate);
 }
 
 /* What a former daemon found out serves until the resolver knows better. */

@@ -17,25 +17,11 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir))
 import daemon
+import ownnet
 import rpc
 
-INSIDE = "FF_TEST_RESOLVE_INSIDE"
 NAME = "nas.forefetch.test"
 FILES = ("hosts", "resolv.conf", "nsswitch.conf")
-
-
-def enter_namespaces():
-    """Run this program again, with mounts and a network of its own."""
-    if INSIDE in os.environ:
-        return
-    user = [] if os.geteuid() == 0 else ["--map-root-user"]
-    command = ["unshare", *user, "--mount", "--net"]
-    probe = command + ["sh", "-c", "mount --bind /etc/hosts /etc/hosts"]
-    if subprocess.run(probe, stderr=subprocess.DEVNULL).returncode:
-        print("SKIP: no namespaces here")
-        sys.exit(0)
-    os.environ[INSIDE] = "1"
-    os.execvp("unshare", command + [sys.executable, "-B"] + sys.argv)
 
 
 class Nameserver:
@@ -214,7 +200,5 @@ class Dns(Resolve):
 
 
 if __name__ == "__main__":
-    enter_namespaces()
-    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+    ownnet.enter()
     daemon.main()
