@@ -181,11 +181,24 @@ static void budget_route(struct budget *b)
 	b->pause_us = 0;
 }
 
+/*
+ * What of a reply has to fit below the limits. One that is longer than a unit
+ * may stand out by as much as it is longer: it would have to wait for a gap of
+ * its own length, and the link would be idle in it.
+ */
+static uint64_t budget_part(const struct budget *b, uint64_t wire)
+{
+	uint64_t unit = budget_unit(b);
+
+	return wire <= unit ? wire : minus_u64(2 * unit, wire);
+}
+
 bool budget_may(
     struct budget *b, uint64_t bytes, uint64_t now_us, uint64_t *wait_us)
 {
 	uint64_t wire = linkest_wire_bytes(bytes);
-	uint64_t link = linkest_inflight_bytes(b->le) + wire;
+	uint64_t part = budget_part(b, wire);
+	uint64_t link = linkest_inflight_bytes(b->le) + part;
 
 	*wait_us = 0;
 	budget_route(b);
@@ -201,9 +214,9 @@ bool budget_may(
 		return false;
 	}
 	if (b->inflight_bytes > 0 &&
-	    (b->inflight_bytes + wire > b->window_bytes ||
+	    (b->inflight_bytes + part > b->window_bytes ||
 		link > budget_limit_bytes(b))) {
-		b->full |= b->inflight_bytes + wire > b->window_bytes;
+		b->full |= b->inflight_bytes + part > b->window_bytes;
 		return false;
 	}
 	*wait_us = budget_tokens_wait(b, wire);

@@ -4,7 +4,8 @@
  * its rate, so most can only raise the estimate:
  *
  *   train   replies that waited for one another: the link was busy for all
- *           the time between them. Raises and lowers the rate.
+ *           the time between them. Raises the rate, and lowers it unless it
+ *           was the server that they waited for.
  *   bound   bytes delivered since a call was sent (BBR). Raises it.
  *   burst   the parts of one long reply. Sets it while it is a guess.
  *   alone   bursts of replies that stood behind no other. Raises it.
@@ -90,6 +91,30 @@ static void rate_bound(
 	le->rate.Bps = max_u64(le->rate.Bps, rate_Bps);
 }
 
+/* The middle one of three values, so that one which was held up or cut short
+ * does not count. 0 is no value; of two values, the lower one. */
+static uint64_t bursts_middle(const uint64_t *v)
+{
+	uint64_t low = min_u64(v[0], v[1]), high = max_u64(v[0], v[1]);
+	uint64_t middle = clamp_u64(v[2], low, high);
+
+	return middle ? middle : max_u64(high, v[2]);
+}
+
+/*
+ * Whether replies that came at `rate_Bps` waited for the server rather than for
+ * the link: nothing stands on the link, and the parts of one reply come faster
+ * by a quarter.
+ */
+static bool train_idled(const struct linkest *le, uint64_t rate_Bps)
+{
+	uint64_t unit_us = linkest_wire_us(le, linkest_unit_bytes(le));
+
+	return linkest_standing_us(le) <=
+		   max_u64(le->base_us / 4, 2 * unit_us) &&
+	       bursts_middle(le->burst_Bps) / 5 * 4 > rate_Bps;
+}
+
 /*
  * End a sample if it took long enough, so that jitter hardly counts: `times` a
  * quarter of a round trip, from 10 to 200 ms; a quarter of that while the rate
@@ -106,8 +131,10 @@ static void train_sample(struct linkest *le, unsigned times)
 	if (tr->us < times * need_us || tr->bytes < HEAVY_BYTES)
 		return;
 	rate_Bps = tr->bytes * SECOND_US / tr->us;
-	if (tr->bytes / tr->replies >= TELLING_BYTES ||
-	    (le->rate.known && rate_Bps > le->rate.Bps))
+	if (le->rate.known && rate_Bps > le->rate.Bps)
+		rate_full(le, rate_Bps, tr->us);
+	else if (tr->bytes / tr->replies >= TELLING_BYTES &&
+		 !train_idled(le, rate_Bps))
 		rate_full(le, rate_Bps, tr->us);
 	tr->bytes = 0;
 	tr->us = 0;
@@ -173,16 +200,6 @@ static void train_update(struct linkest *le, const struct linkest_mark *mark,
 		    minus_u64(now_us, max_u64(tr->last_us, could_us)));
 	}
 	tr->last_us = now_us;
-}
-
-/* The middle one of three values, so that one which was held up or cut short
- * does not count. 0 is no value; of two values, the lower one. */
-static uint64_t bursts_middle(const uint64_t *v)
-{
-	uint64_t low = min_u64(v[0], v[1]), high = max_u64(v[0], v[1]);
-	uint64_t middle = clamp_u64(v[2], low, high);
-
-	return middle ? middle : max_u64(high, v[2]);
 }
 
 /*

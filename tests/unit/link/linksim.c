@@ -97,6 +97,10 @@ static void linksim_send(struct linksim *s, uint64_t bytes, bool speculative)
 	c->bytes = bytes;
 	c->speculative = speculative;
 	c->when_us = s->now_us + s->delay_us / 2;
+	if (c->when_us < s->server_at_us)
+		c->when_us = s->server_at_us;
+	c->when_us += s->server_us;
+	s->server_at_us = c->when_us;
 	linkest_sent(s->le, &c->mark, bytes, s->now_us);
 	list_append(&s->up, c);
 }
@@ -119,7 +123,7 @@ static void linksim_speculate(struct linksim *s)
 	s->spec_at_us = NEVER;
 	while (s->speculate) {
 		bytes = linkest_unit_bytes(s->le);
-		if (s->spec_max && bytes > s->spec_max)
+		if (s->spec_max && (s->spec_all || bytes > s->spec_max))
 			bytes = s->spec_max;
 		if (!budget_may(s->budget, bytes, s->now_us, &wait_us)) {
 			if (wait_us)

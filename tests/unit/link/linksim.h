@@ -38,6 +38,7 @@ struct linksim {
 	uint64_t jitter_us;      /* up to so much more, evenly */
 	unsigned spike_permille; /* so many replies are spike_us late */
 	uint64_t spike_us;
+	uint64_t server_us; /* of the server for a call, one after the other */
 
 	/* Demand: so many callers, each with one call at a time. */
 	unsigned demand;
@@ -48,6 +49,7 @@ struct linksim {
 
 	bool speculate;
 	uint64_t spec_max; /* no call asks for more; 0: a unit */
+	bool spec_all;     /* each asks for spec_max, be it more than a unit */
 	double spec_p;     /* how likely its replies are used */
 	uint64_t spec_at_us;
 
@@ -58,6 +60,7 @@ struct linksim {
 	struct linksim_list up, queue, down;
 	struct linksim_call *serving;
 	uint64_t served_us;
+	uint64_t server_at_us; /* when the server has answered all calls */
 	uint64_t last_down_us;
 	uint64_t arrived_us;
 	struct linksim_call calls[LINKSIM_CALLS];

@@ -273,6 +273,30 @@ static void test_certain(void **state)
 	}
 }
 
+/* So do replies that are longer than a unit, which cannot be asked for in
+ * parts: listings, and what a server gives beyond what it was asked for. */
+static void test_long_replies(void **state)
+{
+	static const uint64_t sizes[] = {16000, 24000, 32768};
+	uint64_t before, want;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		share_start(20000000, 40000, 80, 0);
+		sim.spec_max = sizes[i];
+		sim.spec_all = true;
+		sim.spec_p = 1;
+		linksim_run(&sim, 5 * SECOND_US);
+		before = sim.spec_bytes;
+		linksim_run(&sim, 10 * SECOND_US);
+		want = sim.rate_Bps * 10;
+		assert_in_range(
+		    sim.spec_bytes - before, want / 100 * 92, want / 100 * 101);
+		linksim_fini(&sim);
+	}
+}
+
 static void test_absolute(void **state)
 {
 	static const uint64_t bits[] = {500000, 5000000};
@@ -366,6 +390,7 @@ int main(void)
 	    cmocka_unit_test(test_share),
 	    cmocka_unit_test(test_longer_route),
 	    cmocka_unit_test(test_certain),
+	    cmocka_unit_test(test_long_replies),
 	    cmocka_unit_test(test_absolute),
 	    cmocka_unit_test(test_jitter),
 	    cmocka_unit_test(test_demand_first),

@@ -307,6 +307,23 @@ static void test_idle_and_slower(void **state)
 	linksim_fini(&sim);
 }
 
+/* A server that takes its time is not a link that has become slower. */
+static void test_server_slower(void **state)
+{
+	(void)state;
+	demand_start(&links[1], 4, 0);
+	linksim_run(&sim, 5 * SECOND_US);
+	assert_rate(15);
+	sim.server_us = 5000;
+	sim.think_us = 0;
+	sim.demand_min = 8192;
+	sim.demand_max = 8192;
+	linksim_run(&sim, 20 * SECOND_US);
+	assert_rate(15);
+	assert_base(15);
+	linksim_fini(&sim);
+}
+
 struct inflated {
 	uint64_t max_Bps;
 	unsigned events, over; /* by more than 15 % */
@@ -536,6 +553,7 @@ int main(void)
 	    cmocka_unit_test(test_first_reply_held_up),
 	    cmocka_unit_test(test_many_records),
 	    cmocka_unit_test(test_idle_and_slower),
+	    cmocka_unit_test(test_server_slower),
 	    cmocka_unit_test(test_faster_for_one),
 	    cmocka_unit_test(test_faster_once),
 	    cmocka_unit_test(test_idle),
