@@ -29,6 +29,18 @@ uint64_t clock_now_us(void);
  * system call where the kernel has no TSC to trust, as in some guests. */
 void clock_give(uint64_t now_us);
 
+/* As clock_now_us(), for calls that go out one after another: within some tens
+ * of microseconds of this thread's last reading, that is what it returns. */
+uint64_t clock_sending_us(void);
+
+/* The processor's counter, which costs less to read than the clock; 0 where
+ * there is none. */
+uint64_t clock_cycles(void);
+
+/* For tests with virtual time, in which each reading of the clock counts: from
+ * now on clock_cycles() is 0, so that no reading is spared. */
+void clock_spare_none(void);
+
 /* Microseconds of the wall clock, which may step. */
 static inline uint64_t clock_real_us(void)
 {

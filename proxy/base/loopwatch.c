@@ -10,22 +10,18 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#ifdef __x86_64__
-#include <x86intrin.h>
-#endif
 
 #include "base/clock.h"
 
 enum {
 	WINDOW_US = 3000000,
-	/* A quarter of a millisecond, or little more or less. */
-	SHORT_CYCLES = 1 << 20,
+	/* A millisecond, or little more or less: a tenth of a long turn. */
+	SHORT_CYCLES = 1 << 22,
 };
 
 struct loopwatch {
 	uint64_t woke_us; /* 0: no turn began yet */
 	uint64_t woke_cycles;
-	bool all_turns;
 	uint64_t window_us;           /* when the present window began */
 	uint64_t longest_us, past_us; /* of this window, and the one before */
 	uint64_t long_turns;
@@ -34,23 +30,12 @@ struct loopwatch {
 /* Of the thread that has a loop to be watched. */
 static _Thread_local struct loopwatch *watched;
 
-/* The processor's counter, which costs less than the clock. Elsewhere all turns
- * are measured. */
-static uint64_t cycles(void)
-{
-#ifdef __x86_64__
-	return __rdtsc();
-#else
-	return 0;
-#endif
-}
-
+/* Without a counter of cycles all turns are measured. */
 static bool is_short(const struct loopwatch *w)
 {
-	uint64_t now = cycles();
+	uint64_t now = clock_cycles();
 
-	return !w->all_turns && now > w->woke_cycles &&
-	       now - w->woke_cycles < SHORT_CYCLES;
+	return now > w->woke_cycles && now - w->woke_cycles < SHORT_CYCLES;
 }
 
 int epoll_wait(int fd, struct epoll_event *events, int max, int timeout)
@@ -68,7 +53,7 @@ int epoll_wait(int fd, struct epoll_event *events, int max, int timeout)
 	n = epoll_pwait(fd, events, max, timeout, NULL);
 	now_us = clock_now_us();
 	loopwatch_wakes(w, now_us);
-	w->woke_cycles = cycles();
+	w->woke_cycles = clock_cycles();
 	clock_give(now_us);
 	return n;
 }
@@ -86,11 +71,6 @@ void loopwatch_free(struct loopwatch *w)
 	if (w && watched == w)
 		watched = NULL;
 	free(w);
-}
-
-void loopwatch_measure_all(struct loopwatch *w)
-{
-	w->all_turns = true;
 }
 
 void loopwatch_waits(struct loopwatch *w, uint64_t now)

@@ -20,10 +20,6 @@ struct loopwatch *loopwatch_new(void);
 /* By the same thread. NULL is allowed. */
 void loopwatch_free(struct loopwatch *w);
 
-/* Short turns are measured, too: for tests with virtual time, in which each
- * reading of the clock counts. */
-void loopwatch_measure_all(struct loopwatch *w);
-
 /* The longest turn of the last three to six seconds. */
 uint64_t loopwatch_longest_us(const struct loopwatch *w);
 /* How many there were that took longer than LOOPWATCH_LONG_US. */

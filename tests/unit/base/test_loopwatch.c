@@ -115,6 +115,35 @@ static void test_given_once(void **state)
 	assert_true(clock_now_us() >= given_us + SECOND);
 }
 
+/* A call that goes out has a time that was read just now, and none from before
+ * a wait. */
+static void test_sending(void **state)
+{
+	uint64_t now_us = clock_now_us(), sending_us = clock_sending_us();
+	uint64_t given_us = now_us - SECOND;
+
+	(void)state;
+	assert_true(sending_us >= now_us && sending_us <= clock_now_us());
+	clock_give(given_us);
+	assert_true(clock_now_us() == given_us);
+	clock_give(0);
+	assert_true(clock_sending_us() >= now_us);
+}
+
+/* In virtual time each reading counts. */
+static void test_none_spared(void **state)
+{
+	struct timespec wait = {.tv_nsec = 2000};
+	uint64_t us;
+
+	(void)state;
+	clock_spare_none();
+	assert_int_equal(clock_cycles(), 0);
+	us = clock_now_us();
+	nanosleep(&wait, NULL);
+	assert_true(clock_sending_us() > us);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -122,6 +151,8 @@ int main(void)
 	    cmocka_unit_test(test_loop),
 	    cmocka_unit_test(test_short_turns_forget),
 	    cmocka_unit_test(test_given_once),
+	    cmocka_unit_test(test_sending),
+	    cmocka_unit_test(test_none_spared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

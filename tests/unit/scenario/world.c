@@ -121,7 +121,7 @@ void world_start(struct world *w)
 		return;
 	load_config(w);
 	sp.loop = w->loop = loopwatch_new();
-	loopwatch_measure_all(w->loop);
+	clock_spare_none();
 	w->pool = sp.pool = rbuf_pool_new(0, 4);
 	w->room = sp.room = room_new(w->base, CLIENTS_BYTES);
 	w->iopool = sp.iopool = iopool_new(w->base, 1);
