@@ -328,11 +328,16 @@ def section_million(records):
                 ("table", ["", "seconds"], [
                     ["find, direct", number(x["direct_s"])],
                     ["find, forefetch, first", number(x["first_s"])],
-                    ["find, forefetch, again", number(x["again_s"])]]),
+                    ["find, forefetch, again", number(x["again_s"])],
+                    ["forefetchd ends", number(x["ended_s"])],
+                    ["forefetchd serves again", number(x["opened_s"])],
+                    ["find, forefetch, after that",
+                     number(x["restarted_s"])]]),
                 ("text", "The daemon then took %.0f MiB, %.0f bytes a name "
-                         "and object by its own count; names known: %s." % (
+                         "and object by its own count; names known: %s. It "
+                         "keeps %.0f MiB on disk." % (
                              x["rss_kib"] / 1024, x["entry_bytes"],
-                             format(x["names"], ",")))]
+                             format(x["names"], ","), x["kept_kib"] / 1024))]
 
 
 def section_soak(records):
