@@ -8,7 +8,7 @@
 set -u
 : "${MILLION_FILES:=1000000}"
 
-python3 - "$LAB_EXPORT/many" "$MILLION_FILES" <<'END'
+python3 - "$LAB_EXPORT/many" "$MILLION_FILES" <<'END' || exit 1
 import os, sys
 for i in range(int(sys.argv[2])):
     where = os.path.join(sys.argv[1], "%04d" % (i // 1000))

@@ -254,8 +254,9 @@ def load(quick):
 
 def million(quick):
     files = 20000 if quick else 1000000
+    # ext4 has an inode for 16 KiB.
     return [Cell("million", "million", "lan",
-                 ["lab", "--build", BUILD, "--link", "lan", "--disk", "8G",
+                 ["lab", "--build", BUILD, "--link", "lan", "--disk", "24G",
                   "--mem", "3072M", "--timeout", "14400", "--env",
                   "MILLION_FILES=%d" % files, "million/guest.sh"],
                  0.5 if quick else 60, save=False)]
