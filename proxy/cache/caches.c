@@ -59,7 +59,7 @@ static void free_answers(void *arg, struct node *node)
 	answercache_drop(c->answers, node);
 }
 
-/* Forgets the parts in memory, which were freed or have another owner now. */
+/* Forgets the parts in memory, which were freed or have another owner. */
 static void clear_parts(struct caches *c)
 {
 	c->mounts = NULL;
@@ -211,6 +211,7 @@ void caches_flush(struct caches *c)
 
 	/* The new caches are made first, so that without memory everything
 	 * stays as it is. */
+	clear_parts(c);
 	if (caches_make(c)) {
 		bury(c, &old);
 	} else {
