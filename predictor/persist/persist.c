@@ -464,6 +464,8 @@ static struct predictor_snapshot *snapshot_new(
 		return NULL;
 	x->p = p;
 	x->f = calloc(1, sizeof(*x->f));
+	if (x->f)
+		forefetch__tree_file__init(x->f);
 	x->only = only;
 	x->portable = portable;
 	x->era = p->era;
@@ -472,7 +474,6 @@ static struct predictor_snapshot *snapshot_new(
 	x->ndirs = names_count(p->names);
 	if (x->f && VEC_NEW(x->nobjects, x->objects) &&
 	    VEC_NEW(x->ndirs, x->dirs)) {
-		forefetch__tree_file__init(x->f);
 		x->f->version = PERSIST_VERSION;
 		x->f->portable = portable;
 		return x;

@@ -208,11 +208,11 @@ static bool trails_grow(struct trails *t)
 	uint32_t cap = t->cap ? t->cap * 2 : FIRST_CHUNKS;
 	uint32_t pairs = FIRST_CHUNKS * CHUNK;
 
-	if (!VEC_GROW(t->chunks, t->cap, cap, t->limit))
-		return false;
-	while (pairs < t->cap * CHUNK)
+	/* The index first: without one, no entry may be added. */
+	while (pairs < (cap < t->limit ? cap : t->limit) * CHUNK)
 		pairs *= 2;
-	return trails_grow_pairs(t, pairs);
+	return trails_grow_pairs(t, pairs) &&
+	       VEC_GROW(t->chunks, t->cap, cap, t->limit);
 }
 
 static void chunk_unlink(struct trails *t, struct chunk *c)
