@@ -235,7 +235,10 @@ static void control_on_turn(evutil_socket_t fd, short what, void *arg)
 	control_turn(arg);
 }
 
-/* Is a request whole? The client may be gone afterwards. */
+/*
+ * Is a request whole? The client may be gone afterwards. It is not read from
+ * until that is answered, so it keeps one request and what came with its end.
+ */
 static void client_check(struct client *cl)
 {
 	struct evbuffer *in = bufferevent_get_input(cl->bev);
@@ -275,7 +278,10 @@ static void client_on_written(struct bufferevent *bev, void *arg)
 		return;
 	evtimer_del(cl->stall);
 	cl->state = CLIENT_READING;
-	bufferevent_enable(bev, EV_READ);
+	if (bufferevent_enable(bev, EV_READ) < 0) {
+		client_free(cl);
+		return;
+	}
 	/* A file in parts takes room from others, so it must go on. */
 	if (cl->session.blob)
 		client_watch(cl);
@@ -343,8 +349,6 @@ static struct client *client_new(
 	bufferevent_priority_set(cl->bev, PRIORITY);
 	bufferevent_setcb(
 	    cl->bev, client_on_read, client_on_written, client_on_event, cl);
-	bufferevent_setwatermark(
-	    cl->bev, EV_READ, 0, LENGTH_BYTES + CONTROL_REQUEST_MAX);
 	return cl;
 }
 
@@ -394,8 +398,8 @@ static void control_admit(struct control *c, int fd)
 		return;
 	}
 	cl = client_new(c, fd, &cred);
-	if (cl)
-		bufferevent_enable(cl->bev, EV_READ | EV_WRITE);
+	if (cl && bufferevent_enable(cl->bev, EV_READ | EV_WRITE) < 0)
+		client_free(cl);
 }
 
 /* One client, and then a pause. */

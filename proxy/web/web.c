@@ -306,6 +306,7 @@ static void connection_on_read(struct bufferevent *bev, void *arg)
 			connection_free(c);
 		return;
 	}
+	/* No more is read before this is answered. */
 	if (len > REQUEST_MAX)
 		len = REQUEST_MAX;
 	end = request_parse(
@@ -379,9 +380,9 @@ static void connection_new(struct web *w, int fd)
 	}
 	bufferevent_setcb(c->bev, connection_on_read, connection_on_written,
 	    connection_on_event, c);
-	bufferevent_setwatermark(c->bev, EV_READ, 0, REQUEST_MAX);
-	event_add(c->stall, &limit);
-	bufferevent_enable(c->bev, EV_READ | EV_WRITE);
+	if (event_add(c->stall, &limit) < 0 ||
+	    bufferevent_enable(c->bev, EV_READ | EV_WRITE) < 0)
+		connection_free(c);
 }
 
 /* Whether there is room for one more: who has not asked anything gives way,
