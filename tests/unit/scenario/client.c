@@ -231,21 +231,32 @@ static struct sent *call_again(struct client *c, char *const *words, unsigned n)
 	script_fail("client %c never sent %s", c->p.name, text);
 }
 
-void client_send(struct client *c, char *const *words, unsigned n, bool again)
+static bool send_call(struct client *c, const struct sent *s, const char *how)
 {
-	struct sent *s =
-	    again ? call_again(c, words, n) : call_new(c, words, n);
-
 	if (c->closed)
 		client_close(c);
 	if (!c->peer)
 		c->peer = peer_connect(
 		    c->p.base, c->p.from, c->p.to, c->p.port, &ops, c);
 	if (!c->peer)
-		script_fail("client %c cannot connect", c->p.name);
-	script_trace(
-	    "client %c sends %s%s", c->p.name, s->text, again ? " again" : "");
+		return false;
+	script_trace("client %c sends %s%s", c->p.name, s->text, how);
 	peer_send(c->peer, s->bytes, s->len);
+	return true;
+}
+
+void client_send(struct client *c, char *const *words, unsigned n, bool again)
+{
+	struct sent *s =
+	    again ? call_again(c, words, n) : call_new(c, words, n);
+
+	if (!send_call(c, s, again ? " again" : ""))
+		script_fail("client %c cannot connect", c->p.name);
+}
+
+bool client_repeat(struct client *c)
+{
+	return send_call(c, TAILQ_FIRST(&c->sent), " again");
 }
 
 void client_close(struct client *c)

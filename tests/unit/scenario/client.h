@@ -29,6 +29,8 @@ uint32_t client_address(const struct client *c);
 
 /* Connects where there is no connection. `again`: with the XID that it had. */
 void client_send(struct client *c, char *const *words, unsigned n, bool again);
+/* The newest call once more; false where there is no connection to be had. */
+bool client_repeat(struct client *c);
 void client_close(struct client *c);
 bool client_connected(const struct client *c);
 void client_forget_xids(struct client *c);

@@ -14,6 +14,7 @@
 #include "nfsproto/rpc_msg.h"
 #include "scenario/peer.h"
 #include "scenario/script.h"
+#include "scenario/spare.h"
 #include "scenario/vclock.h"
 
 enum {
@@ -276,7 +277,8 @@ static void take_call(struct fakeserver *s, unsigned conn,
 	TAILQ_INSERT_TAIL(&s->calls, call, link);
 	script_trace("server gets %s%s (connection %u, XID %u)", call->text,
 	    call->again ? " again" : "", conn, call->xid);
-	if (s->serving)
+	/* As a server with a reply cache does it. */
+	if (s->serving && !(call->again && fakeserver_repeat(s, call)))
 		execute(s, call, true);
 }
 
@@ -324,15 +326,13 @@ static void on_closed(void *arg)
 static const struct peer_ops ops = {
     .on_record = on_record, .on_closed = on_closed};
 
-static void on_accept(evutil_socket_t fd, short what, void *arg)
+static void take_conn(struct fakeserver *s, int fd)
 {
-	struct fakeserver *s = arg;
 	struct sockaddr_in from;
 	socklen_t len = sizeof(from);
 	struct fakeserver_conn *c = &s->conns[s->nconns];
 	int got = accept(fd, (void *)&from, &len);
 
-	(void)what;
 	if (got < 0)
 		return;
 	if (s->nconns == CONNS) {
@@ -346,6 +346,14 @@ static void on_accept(evutil_socket_t fd, short what, void *arg)
 	script_trace(
 	    "server accepts connection %u from port %u", s->nconns, c->port);
 	s->nconns++;
+}
+
+static void on_accept(evutil_socket_t fd, short what, void *arg)
+{
+	(void)what;
+	spare_begin();
+	take_conn(arg, fd);
+	spare_end();
 }
 
 void fakeserver_listen(struct fakeserver *s, bool on)

@@ -45,7 +45,7 @@ struct memfs {
 	unsigned verifier;
 	bool mute; /* replies bring no attributes */
 	bool folds_case;
-	char list[8192]; /* encoded; of the last READDIR(PLUS) */
+	_Alignas(8) char list[8192]; /* encoded; of the last READDIR(PLUS) */
 };
 
 struct memfs *memfs_new(uint64_t now_ns);

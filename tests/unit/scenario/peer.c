@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Record marking over a bufferevent. */
+/* Record marking over a socket. */
 #include "scenario/peer.h"
 
 #include <errno.h>
@@ -7,54 +7,101 @@
 #include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <event2/buffer.h>
-#include <event2/bufferevent.h>
 #include <event2/event.h>
+#include <event2/util.h>
+
+#include "scenario/spare.h"
 
 #define LAST_FRAGMENT 0x80000000u
 
-struct peer {
-	struct bufferevent *bev;
-	const struct peer_ops *ops;
-	void *arg;
+enum { ROOM = 1 << 20 };
+
+struct bytes {
+	size_t len;
+	unsigned char data[ROOM];
 };
 
-static bool take_record(struct peer *p, struct evbuffer *in)
+struct peer {
+	int fd;
+	struct event *ev_read, *ev_write;
+	const struct peer_ops *ops;
+	void *arg;
+	struct bytes in, out;
+};
+
+static void drop(struct bytes *b, size_t n)
+{
+	b->len -= n;
+	memmove(b->data, b->data + n, b->len);
+}
+
+static bool take_record(struct peer *p)
 {
 	uint32_t mark;
 	size_t len;
 	void *data;
 
-	if (evbuffer_copyout(in, &mark, sizeof(mark)) < (ssize_t)sizeof(mark))
+	if (p->in.len < sizeof(mark))
 		return false;
+	memcpy(&mark, p->in.data, sizeof(mark));
 	len = ntohl(mark) & ~LAST_FRAGMENT;
-	if (evbuffer_get_length(in) < sizeof(mark) + len)
+	if (p->in.len < sizeof(mark) + len)
 		return false;
-	evbuffer_drain(in, sizeof(mark));
 	data = malloc(len + 1);
-	evbuffer_remove(in, data, len);
+	memcpy(data, p->in.data + sizeof(mark), len);
+	drop(&p->in, sizeof(mark) + len);
 	p->ops->on_record(p->arg, data, len);
 	free(data);
 	return true;
 }
 
-static void on_read(struct bufferevent *bev, void *arg)
+static bool is_over(ssize_t n)
 {
-	while (take_record(arg, bufferevent_get_input(bev)))
-		continue;
+	return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
-static void on_event(struct bufferevent *bev, short what, void *arg)
+static void ended(struct peer *p)
+{
+	event_del(p->ev_read);
+	event_del(p->ev_write);
+	p->ops->on_closed(p->arg);
+}
+
+static void on_read(evutil_socket_t fd, short what, void *arg)
 {
 	struct peer *p = arg;
+	ssize_t n;
 
-	if (!(what & (BEV_EVENT_EOF | BEV_EVENT_ERROR)))
-		return;
-	bufferevent_disable(bev, EV_READ | EV_WRITE);
-	p->ops->on_closed(p->arg);
+	(void)what;
+	spare_begin();
+	n = recv(fd, p->in.data + p->in.len, ROOM - p->in.len, 0);
+	p->in.len += n > 0 ? (size_t)n : 0;
+	while (take_record(p))
+		continue;
+	if (is_over(n))
+		ended(p);
+	spare_end();
+}
+
+static void on_write(evutil_socket_t fd, short what, void *arg)
+{
+	struct peer *p = arg;
+	ssize_t n;
+
+	(void)what;
+	spare_begin();
+	n = send(fd, p->out.data, p->out.len, MSG_NOSIGNAL);
+	if (n > 0)
+		drop(&p->out, (size_t)n);
+	if (p->out.len > 0 && is_over(n))
+		ended(p);
+	else if (p->out.len > 0)
+		event_add(p->ev_write, NULL);
+	spare_end();
 }
 
 struct peer *peer_new(
@@ -67,11 +114,12 @@ struct peer *peer_new(
 	evutil_make_socket_nonblocking(fd);
 	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	p->fd = fd;
 	p->ops = ops;
 	p->arg = arg;
-	p->bev = bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
-	bufferevent_setcb(p->bev, on_read, NULL, on_event, p);
-	bufferevent_enable(p->bev, EV_READ | EV_WRITE);
+	p->ev_read = event_new(base, fd, EV_READ | EV_PERSIST, on_read, p);
+	p->ev_write = event_new(base, fd, EV_WRITE, on_write, p);
+	event_add(p->ev_read, NULL);
 	return p;
 }
 
@@ -108,7 +156,9 @@ void peer_free(struct peer *p)
 {
 	if (!p)
 		return;
-	bufferevent_free(p->bev);
+	event_free(p->ev_read);
+	event_free(p->ev_write);
+	close(p->fd);
 	free(p);
 }
 
@@ -122,5 +172,9 @@ void peer_send(struct peer *p, const void *record, size_t len)
 
 void peer_send_raw(struct peer *p, const void *bytes, size_t len)
 {
-	bufferevent_write(p->bev, bytes, len);
+	if (len > ROOM - p->out.len)
+		abort();
+	memcpy(p->out.data + p->out.len, bytes, len);
+	p->out.len += len;
+	event_add(p->ev_write, NULL);
 }

@@ -23,6 +23,7 @@
 
 #include "base/iopool.h"
 #include "base/loopwatch.h"
+#include "scenario/spare.h"
 
 enum {
 	READING_NS = 1000,
@@ -48,6 +49,8 @@ static unsigned events; /* that the loop got */
 static struct event_base *loop;
 static struct iopool *jobs;
 static int ends[2] = {-1, -1};
+
+_Thread_local unsigned spare_depth;
 
 /* ---- in place of the C library's and libevent's ------------------------- */
 
@@ -96,8 +99,22 @@ static void turn(void)
 
 static void wait_for_packets(void)
 {
+	spare_begin();
 	for (int i = 0; i < TURNS; i++)
 		turn();
+	spare_end();
+}
+
+/* What happens in there is the code's under test. */
+static void run_loop(int flags)
+{
+	unsigned depth = spare_depth;
+
+	spare_depth = 0;
+	event_base_loop(loop, flags);
+	if (jobs)
+		iopool_drain(jobs);
+	spare_depth = depth;
 }
 
 int epoll_pwait(int fd, struct epoll_event *list, int max, int timeout,
@@ -189,9 +206,7 @@ void vclock_settle(void)
 		if (++looks > LOOKS_MAX)
 			abort();
 		events = 0;
-		event_base_loop(loop, EVLOOP_NONBLOCK);
-		if (jobs)
-			iopool_drain(jobs);
+		run_loop(EVLOOP_NONBLOCK);
 		wait_for_packets();
 	}
 }
@@ -201,7 +216,7 @@ void vclock_pass(uint64_t us)
 	vclock_settle();
 	left_ns = us * 1000;
 	while (left_ns > 0) {
-		event_base_loop(loop, EVLOOP_ONCE);
+		run_loop(EVLOOP_ONCE);
 		vclock_settle();
 	}
 }

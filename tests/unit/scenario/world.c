@@ -24,6 +24,7 @@
 #include "prefetch/hold.h"
 #include "prefetch/prefetch.h"
 #include "scenario/files.h"
+#include "scenario/hosts.h"
 #include "scenario/script.h"
 #include "scenario/vclock.h"
 #include "svc/room.h"
@@ -33,27 +34,7 @@ enum {
 	PRIORITIES = 3, /* as in daemon.c */
 	CLIENTS_BYTES = 16 << 20,
 	DISK_WAIT_US = 5000000,
-	HOST_SERVER = 1,
-	HOST_PROXY = 2,
-	HOST_CLIENT = 10, /* A; B is the next one */
 };
-
-/* 127.x.y.host, where x and y are this process's own. */
-static uint32_t address(unsigned host)
-{
-	unsigned pid = (unsigned)getpid();
-
-	return 127u << 24 | (1 + (pid >> 8) % 254) << 16 | (pid & 255) << 8 |
-	       host;
-}
-
-static void address_text(unsigned host, char text[16])
-{
-	uint32_t a = address(host);
-
-	snprintf(text, 16, "%u.%u.%u.%u", a >> 24, a >> 16 & 255, a >> 8 & 255,
-	    a & 255);
-}
 
 struct world *world_new(void)
 {
@@ -68,7 +49,7 @@ struct world *world_new(void)
 	if (!mkdtemp(w->dir))
 		abort();
 	w->fs = memfs_new(vclock_wall_ns());
-	w->nfs = fakeserver_new(w->base, w->fs, address(HOST_SERVER));
+	w->nfs = fakeserver_new(w->base, w->fs, hosts_address(HOSTS_SERVER));
 	fakeserver_listen(w->nfs, true);
 	return w;
 }
@@ -96,8 +77,8 @@ static void load_config(struct world *w)
 	char text[2 * WORLD_CONFIG_MAX], err[CONFIG_ERR_MAX];
 	char nas[16], listen_at[16];
 
-	address_text(HOST_SERVER, nas);
-	address_text(HOST_PROXY, listen_at);
+	hosts_text(HOSTS_SERVER, nas);
+	hosts_text(HOSTS_PROXY, listen_at);
 	snprintf(text, sizeof(text),
 	    "[forefetch]\ncache_dir = %s/cache\ncache_size = 64M\n"
 	    "memory_size = 16M\ncontrol = %s/control.sock\n"
@@ -200,8 +181,8 @@ struct client *world_client(struct world *w, char name)
 	struct client_params p = {.base = w->base,
 	    .fs = w->fs,
 	    .name = name,
-	    .from = address(HOST_CLIENT + i),
-	    .to = address(HOST_PROXY),
+	    .from = hosts_address(HOSTS_CLIENT + i),
+	    .to = hosts_address(HOSTS_PROXY),
 	    .port = PROXY_PORT};
 
 	if (i >= WORLD_CLIENTS)
