@@ -14,6 +14,8 @@
 enum faults_kind {
 	FAULTS_ERROR, /* the call fails */
 	FAULTS_SHORT, /* a read or write does a part of what it was asked for */
+	FAULTS_DISK,  /* all calls about the disk's files fail, from it on */
+	FAULTS_MEMORY, /* it is the first of many allocations that fail */
 	FAULTS_KINDS,
 };
 
@@ -30,6 +32,8 @@ struct faults_point {
  * this number, from 1, is the one; 0: none. */
 void faults_begin(
     enum faults_kind kind, uint64_t number, struct faults_point *point);
+/* All files of the disk lie below the path, which has to stay. */
+void faults_set_disk(const char *path);
 /* How many calls of the kind there were. */
 uint64_t faults_count(void);
 

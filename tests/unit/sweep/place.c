@@ -20,6 +20,7 @@
 #include "scenario/hosts.h"
 #include "scenario/spare.h"
 #include "scenario/vclock.h"
+#include "sweep/faults.h"
 
 enum {
 	PRIORITIES = 3, /* as in daemon.c */
@@ -72,15 +73,17 @@ static void write_config(struct place *p, const char *consistency)
 	hosts_text(HOSTS_SERVER, nas);
 	hosts_text(HOSTS_PROXY, proxy);
 	snprintf(p->file, sizeof(p->file), "%s/conf", p->dir);
+	snprintf(p->cache, sizeof(p->cache), "%s/cache", p->dir);
+	faults_set_disk(p->cache);
 	f = fopen(p->file, "w");
 	fprintf(f,
-	    "[forefetch]\ncache_dir = %s/cache\ncache_size = 64M\n"
+	    "[forefetch]\ncache_dir = %s\ncache_size = 64M\n"
 	    "memory_size = 16M\ncontrol_socket = %s/control.sock\n"
 	    "log_level = error\n"
 	    "[server nas]\naddress = %s\nnfs_port = 2049\nmount_port = 2049\n"
 	    "listen = %s:%u\nallow = 127.0.0.0/8\nsecure = no\n"
 	    "consistency = %s\n",
-	    p->dir, p->dir, nas, proxy, PORT, consistency);
+	    p->cache, p->dir, nas, proxy, PORT, consistency);
 	fclose(f);
 }
 

@@ -24,7 +24,8 @@ struct place {
 	struct client *clients[PLACE_CLIENTS];
 	struct daemon *daemon; /* NULL: it does not run */
 	char dir[32];
-	char file[64]; /* the configuration */
+	char file[64];  /* the configuration */
+	char cache[64]; /* the disk */
 };
 
 /* Once in a process. The server listens and answers; the daemon does not run

@@ -32,7 +32,9 @@ static const char help[] =
     "right.\n"
     "\n"
     "  --kind KIND   error: the call fails; short: a read or write does a\n"
-    "                part of what it should (default: both)\n"
+    "                part of what it should; disk: from it on, all that is\n"
+    "                done with files below cache_dir fails; memory: a hundred\n"
+    "                allocations fail (default: all four)\n"
     "  --mode MODE   strict, bounded or frozen (default: all three)\n"
     "  --from N      the first call, by its number (default: 1)\n"
     "  --to N        the last one (default: all)\n"
@@ -48,8 +50,10 @@ static const char help[] =
 
 enum { JOBS_MAX = 64, FOUND_MAX = 1000 };
 
-static const char *const kind_names[] = {
-    [FAULTS_ERROR] = "error", [FAULTS_SHORT] = "short"};
+static const char *const kind_names[] = {[FAULTS_ERROR] = "error",
+    [FAULTS_SHORT] = "short",
+    [FAULTS_DISK] = "disk",
+    [FAULTS_MEMORY] = "memory"};
 
 enum { MODES = 3 };
 
@@ -85,7 +89,7 @@ struct found {
 	struct work_result result;
 };
 
-static struct options opt = {.kinds = {true, true},
+static struct options opt = {.kinds = {true, true, true, true},
     .modes = {true, true, true},
     .from = 1,
     .to = UINT64_MAX,
@@ -363,34 +367,30 @@ static uint64_t number(const char *text)
 	return n;
 }
 
-static void set_kind(const char *name)
-{
-	for (int i = 0; i < FAULTS_KINDS; i++)
-		opt.kinds[i] = strcmp(name, kind_names[i]) == 0;
-	if (!opt.kinds[FAULTS_ERROR] && !opt.kinds[FAULTS_SHORT])
-		bad_usage("--kind is error or short");
-}
-
-static void set_mode(const char *name)
+/* Sets the one of `n` names that is meant. */
+static void choose(const char *name, const char *const *names, bool *set, int n,
+    const char *what)
 {
 	bool known = false;
 
-	for (int i = 0; i < MODES; i++) {
-		opt.modes[i] = strcmp(name, mode_names[i]) == 0;
-		known |= opt.modes[i];
+	for (int i = 0; i < n; i++) {
+		set[i] = strcmp(name, names[i]) == 0;
+		known |= set[i];
 	}
 	if (!known)
-		bad_usage("--mode is strict, bounded or frozen");
+		bad_usage(what);
 }
 
 static void set_option(int c, const char *value)
 {
 	switch (c) {
 	case 'k':
-		set_kind(value);
+		choose(value, kind_names, opt.kinds, FAULTS_KINDS,
+		    "--kind is error, short, disk or memory");
 		break;
 	case 'm':
-		set_mode(value);
+		choose(value, mode_names, opt.modes, MODES,
+		    "--mode is strict, bounded or frozen");
 		break;
 	case 'f':
 		opt.from = number(value);
@@ -448,7 +448,9 @@ static void run_one(void)
 	for (int i = MODES; i-- > 0;)
 		if (opt.modes[i])
 			j->mode = mode_names[i];
-	j->kind = opt.kinds[FAULTS_ERROR] ? FAULTS_ERROR : FAULTS_SHORT;
+	for (int i = FAULTS_KINDS; i-- > 0;)
+		if (opt.kinds[i])
+			j->kind = (enum faults_kind)i;
 	j->number = opt.one;
 	/* It may end the process. */
 	if (fork() == 0) {
