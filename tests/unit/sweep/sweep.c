@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "scenario/files.h"
 #include "sweep/faults.h"
 #include "sweep/work.h"
 
@@ -167,6 +168,8 @@ static void ended(struct job *j, int status)
 	enum end end = end_of(status);
 
 	j->pid = 0;
+	if (j->result->dir[0])
+		files_remove(j->result->dir);
 	tried += j->result->point.call[0] != '\0';
 	missed += !j->result->point.call[0];
 	excused += j->result->errors > 0;

@@ -438,6 +438,7 @@ void work_run(const char *consistency, struct work_result *out)
 
 	work.out = out;
 	place_begin(&work.place, consistency);
+	memcpy(out->dir, work.place.dir, sizeof(out->dir));
 	for (unsigned i = 0; i < LINES; i++) {
 		work.line = lines[i];
 		script_trace("--- %s", lines[i]);
@@ -448,5 +449,6 @@ void work_run(const char *consistency, struct work_result *out)
 	work.line = "the end";
 	compare_files();
 	place_end(&work.place);
+	out->dir[0] = '\0';
 	memfs_free(work.mirror);
 }
