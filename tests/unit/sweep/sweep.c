@@ -49,7 +49,7 @@ static const char help[] =
     "\n"
     "exit status: 0; 1 something went wrong; 2 usage\n";
 
-enum { JOBS_MAX = 64, FOUND_MAX = 1000 };
+enum { JOBS_MAX = 64 };
 
 static const char *const kind_names[] = {[FAULTS_ERROR] = "error",
     [FAULTS_SHORT] = "short",
@@ -81,15 +81,6 @@ enum end { END_WELL, END_WRONG, END_CRASH, END_HANG, ENDS };
 
 static const char *const end_names[] = {"well", "wrong", "crashed", "hung"};
 
-struct found {
-	enum end end;
-	const char *mode;
-	enum faults_kind kind;
-	uint64_t number;
-	int signal;
-	struct work_result result;
-};
-
 static struct options opt = {.kinds = {true, true, true, true},
     .modes = {true, true, true},
     .from = 1,
@@ -97,9 +88,68 @@ static struct options opt = {.kinds = {true, true, true, true},
     .step = 1,
     .seconds = 60};
 static struct job jobs[JOBS_MAX];
-static struct found found[FOUND_MAX];
-static unsigned nfound;
 static uint64_t tried, missed, excused, ends[ENDS];
+
+/* ---- what was found
+ * -----------------------------------------------------------
+ */
+
+/* The function and line of a caller, by addr2line; false where it is in a
+ * library. */
+static bool where(void *caller, char *to, size_t size)
+{
+	char command[256], name[128] = "?", line[256] = "?";
+	Dl_info info, own;
+	FILE *f;
+
+	if (!dladdr(caller, &info) || !dladdr(where, &own) ||
+	    info.dli_fbase != own.dli_fbase)
+		return false;
+	snprintf(command, sizeof(command),
+	    "addr2line -fse /proc/%d/exe %#tx 2>/dev/null", (int)getpid(),
+	    (char *)caller - 1 - (char *)info.dli_fbase);
+	f = popen(command, "r");
+	if (!f)
+		return false;
+	if (fscanf(f, "%127s %255s", name, line) != 2)
+		snprintf(name, sizeof(name), "?");
+	pclose(f);
+	snprintf(to, size, "%.60s (%.60s)", name, line);
+	return true;
+}
+
+/* The daemon's part of a stack, without what the sweep does itself. */
+static void say_stack(const char *title, void *const *stack)
+{
+	char line[160];
+	unsigned said = 0;
+
+	for (unsigned i = 0; i < FAULTS_STACK && stack[i]; i++) {
+		if (!where(stack[i], line, sizeof(line)) ||
+		    strstr(line, "faults.c") || strstr(line, "sweep.c"))
+			continue;
+		if (strstr(line, "vclock.c") || said == 6)
+			break;
+		printf("%s%s", said++ ? " < " : title, line);
+	}
+	if (said)
+		printf("\n");
+}
+
+static void say_end(const struct job *j, enum end end, int sig)
+{
+	const struct work_result *r = j->result;
+	const struct faults_point *at = &r->point;
+
+	printf("%s, %s %ju: %s of %s: %s%s%s after %u lines\n%s%s%s", j->mode,
+	    kind_names[j->kind], (uintmax_t)j->number,
+	    at->error ? strerror(at->error) : "a part", at->call,
+	    end_names[end], sig ? ", " : "", sig ? strsignal(sig) : "",
+	    r->lines, r->said[0] ? "  " : "", r->said, r->said[0] ? "\n" : "");
+	say_stack("  fault: ", at->stack);
+	say_stack("  crash: ", r->stack);
+	fflush(stdout);
+}
 
 /* ---- one run --------------------------------------------------------------
  */
@@ -174,13 +224,8 @@ static void ended(struct job *j, int status)
 	missed += !j->result->point.call[0];
 	excused += j->result->errors > 0;
 	ends[end]++;
-	if (end != END_WELL && nfound < FOUND_MAX)
-		found[nfound++] = (struct found){.end = end,
-		    .mode = j->mode,
-		    .kind = j->kind,
-		    .number = j->number,
-		    .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
-		    .result = *j->result};
+	if (end != END_WELL && !opt.json)
+		say_end(j, end, WIFSIGNALED(status) ? WTERMSIG(status) : 0);
 }
 
 /* Waits for one that ends; false where none is under way. */
@@ -268,65 +313,8 @@ static bool sweep(const char *mode, enum faults_kind kind)
 	return true;
 }
 
-/* ---- the report -----------------------------------------------------------
+/* ---- the report ----------------------------------------------------------
  */
-
-/* The function and line of a caller, by addr2line; false where it is in a
- * library. */
-static bool where(void *caller, char *to, size_t size)
-{
-	char command[256], name[128] = "?", line[256] = "?";
-	Dl_info info, own;
-	FILE *f;
-
-	if (!dladdr(caller, &info) || !dladdr(where, &own) ||
-	    info.dli_fbase != own.dli_fbase)
-		return false;
-	snprintf(command, sizeof(command),
-	    "addr2line -fse /proc/%d/exe %#tx 2>/dev/null", (int)getpid(),
-	    (char *)caller - 1 - (char *)info.dli_fbase);
-	f = popen(command, "r");
-	if (!f)
-		return false;
-	if (fscanf(f, "%127s %255s", name, line) != 2)
-		snprintf(name, sizeof(name), "?");
-	pclose(f);
-	snprintf(to, size, "%.60s (%.60s)", name, line);
-	return true;
-}
-
-/* The daemon's part of a stack, without what the sweep does itself. */
-static void say_stack(const char *title, void *const *stack)
-{
-	char line[160];
-	unsigned said = 0;
-
-	for (unsigned i = 0; i < FAULTS_STACK && stack[i]; i++) {
-		if (!where(stack[i], line, sizeof(line)) ||
-		    strstr(line, "faults.c") || strstr(line, "sweep.c"))
-			continue;
-		if (strstr(line, "vclock.c") || said == 6)
-			break;
-		printf("%s%s", said++ ? " < " : title, line);
-	}
-	if (said)
-		printf("\n");
-}
-
-static void say_found(const struct found *f)
-{
-	const struct faults_point *at = &f->result.point;
-
-	printf("%s, %s %ju: %s of %s: %s%s%s after %u lines\n%s%s%s", f->mode,
-	    kind_names[f->kind], (uintmax_t)f->number,
-	    at->error ? strerror(at->error) : "a part", at->call,
-	    end_names[f->end], f->signal ? ", " : "",
-	    f->signal ? strsignal(f->signal) : "", f->result.lines,
-	    f->result.said[0] ? "  " : "", f->result.said,
-	    f->result.said[0] ? "\n" : "");
-	say_stack("  fault: ", at->stack);
-	say_stack("  crash: ", f->result.stack);
-}
 
 static void report(void)
 {
@@ -339,8 +327,6 @@ static void report(void)
 		    (uintmax_t)ends[END_HANG]);
 		return;
 	}
-	for (unsigned i = 0; i < nfound; i++)
-		say_found(&found[i]);
 	printf("points of failure    %ju (%ju not reached any more)\n"
 	       "errors to a client   %ju\n"
 	       "wrong                %ju\n"
