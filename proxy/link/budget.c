@@ -184,13 +184,15 @@ static void budget_route(struct budget *b)
 /*
  * What of a reply has to fit below the limits. One that is longer than a unit
  * may stand out by as much as it is longer: it would have to wait for a gap of
- * its own length, and the link would be idle in it.
+ * its own length, and the link would be idle in it. But by no more than the
+ * link carries in a quarter of its round trip, since demand waits behind it.
  */
 static uint64_t budget_part(const struct budget *b, uint64_t wire)
 {
 	uint64_t unit = budget_unit(b);
+	uint64_t out = min_u64(wire, 2 * minus_u64(wire, unit));
 
-	return wire <= unit ? wire : minus_u64(2 * unit, wire);
+	return wire - min_u64(out, (budget_limit_bytes(b) - unit) / 4);
 }
 
 bool budget_may(

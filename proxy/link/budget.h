@@ -21,7 +21,8 @@
  * unit until a queue shows, or what the link has shown that it carries is
  * reached. Not a limit: one call may always be in flight,
  * whatever its length, if there are tokens; and a reply that is longer than a
- * unit stands out by as much as it is longer.
+ * unit stands out by as much as it is longer, up to a quarter of what the link
+ * holds.
  *
  * Bytes are what linkest takes: lengths of records. In flight and window are
  * wire bytes. Times are microseconds, on the scale that linkest is given.
