@@ -20,6 +20,8 @@ struct sent {
 	const struct nfs_proc *proc;
 	uint32_t xid;
 	bool replied; /* and not taken yet */
+	bool answered;
+	unsigned repeats; /* that may be answered, too */
 	struct calltext_facts facts;
 	size_t len;
 	unsigned char bytes[];
@@ -107,7 +109,7 @@ static void take_reply(
 {
 	union nfs_res res;
 
-	s->replied = true;
+	s->replied = s->answered = true;
 	if (!rpc->accepted)
 		one_fact(s, "denied");
 	else if (rpc->status != SUCCESS)
@@ -131,6 +133,8 @@ static void on_record(void *arg, const unsigned char *data, size_t len)
 	if (!s)
 		script_wrong(
 		    "client %c got a reply to no call of its", c->p.name);
+	else if (s->answered && s->repeats > 0)
+		s->repeats--;
 	else if (s->replied)
 		script_wrong(
 		    "client %c got a second reply to %s", c->p.name, s->text);
@@ -256,7 +260,10 @@ void client_send(struct client *c, char *const *words, unsigned n, bool again)
 
 bool client_repeat(struct client *c)
 {
-	return send_call(c, TAILQ_FIRST(&c->sent), " again");
+	struct sent *s = TAILQ_FIRST(&c->sent);
+
+	s->repeats++;
+	return send_call(c, s, " again");
 }
 
 void client_close(struct client *c)
