@@ -164,11 +164,12 @@ slab_ref slab_alloc(struct slab *s, size_t size)
 {
 	size_t c = class_of(size);
 	uint32_t at = s->some[c] ? s->some[c] : page_new(s, c);
-	struct page *p = &s->pages[at];
+	struct page *p;
 	slab_ref ref;
 
 	if (!at)
 		return 0;
+	p = &s->pages[at];
 	ref = p->idle;
 	if (ref) {
 		memcpy(&p->idle, slab_ptr(s, ref), sizeof(ref));

@@ -154,6 +154,14 @@ static void say_end(const struct job *j, enum end end, int sig)
 /* ---- one run --------------------------------------------------------------
  */
 
+/* What AddressSanitizer finds is a crash, too. */
+const char *__asan_default_options(void);
+
+const char *__asan_default_options(void)
+{
+	return "abort_on_error=1:handle_segv=0:handle_abort=0";
+}
+
 static struct work_result *running;
 
 static void on_crash(int sig)
