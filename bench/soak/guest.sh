@@ -32,6 +32,18 @@ upset() {
 	esac
 }
 
+# What the daemon itself counts of its memory, as fields of JSON.
+own_count() {
+	forefetch --socket /run/forefetch/control.sock stats --json >"$state/stats"
+	python3 - "$state/stats" <<'END'
+import json, sys
+gauges = json.load(open(sys.argv[1]))["servers"][0]["gauges"]
+print(",".join('"%s":%d' % (k, gauges.get(k, 0)) for k in (
+    "memory_bytes", "learned_bytes", "data_memory_bytes", "name_entries",
+    "data_files")))
+END
+}
+
 write_some() {
 	head -c $((4096 * ($1 % 9 + 1))) /dev/urandom >"$state/some"
 	cp "$state/some" "$LAB_PROXY/seeds/written" &&
@@ -61,12 +73,14 @@ for ((round = 1; round <= SOAK_ROUNDS; round++)); do
 	lab_umount "$LAB_PROXY" || { lab_nap 1; lab_umount "$LAB_PROXY"; }
 	pid=$(lab_proxy_pid) || { echo "soak: the daemon died" >&2; exit 1; }
 	rss=$(awk '/^VmRSS/ { print $2 }' "/proc/$pid/status")
+	anon=$(awk '/^RssAnon/ { print $2 }' "/proc/$pid/status")
 	fds=$(ls "/proc/$pid/fd" | wc -l)
+	[ $((round % 10)) != 1 ] || own=$(own_count)
 	lab_now
-	samples+=$(printf ',{"s":%d.%03d,"rss_kib":%d,"fds":%d,"job_s":%d.%03d}' \
+	samples+=$(printf ',{"s":%d.%03d,"rss_kib":%d,"anon_kib":%d,"fds":%d,"job_s":%d.%03d,%s}' \
 		$(((LAB_NOW - began) / 1000000)) \
-		$(((LAB_NOW - began) / 1000 % 1000)) "$rss" "$fds" \
-		$((took / 1000000)) $((took / 1000 % 1000)))
+		$(((LAB_NOW - began) / 1000 % 1000)) "$rss" "$anon" \
+		"$fds" $((took / 1000000)) $((took / 1000 % 1000)) "$own")
 	rounds=$round
 	((round % 10)) || echo "soak: $round rounds of $SOAK_ROUNDS" >&2
 done
