@@ -441,9 +441,16 @@ static void upstream_on_tick(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	/* It may be that nobody looks any more: see below. */
+	if (up->addr.ss_family == 0)
+		up->p.on_unreachable(up->p.ctx);
 	for (unsigned i = 0; i < up->p.connections; i++) {
 		struct upstream_conn *c = &up->conns[i];
 
+		/* For want of memory there was no timer for the next try. */
+		if (c->state == UPSTREAM_DOWN &&
+		    !event_pending(c->ev_retry, EV_TIMEOUT, NULL))
+			upstream_conn_start(c);
 		if (c->state != UPSTREAM_UP)
 			continue;
 		if (c->in_flight > 0 && dial_silent(xprt_fd(c->xprt)))
