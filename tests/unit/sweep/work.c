@@ -152,13 +152,13 @@ static struct work {
 /* ---- what went wrong ------------------------------------------------------
  */
 
-_Noreturn static void wrong(const char *why)
+_Noreturn static void wrong(const char *fmt, va_list ap)
 {
 	char *to = work.out->said;
-	size_t n =
-	    (size_t)snprintf(to, WORK_SAID_MAX, "%s: %s", work.line, why);
+	size_t n = (size_t)snprintf(to, WORK_SAID_MAX, "%s: ", work.line);
 	unsigned i = work.nevents > EVENTS ? work.nevents - EVENTS : 0;
 
+	n += (size_t)vsnprintf(to + n, LINE_MAX_BYTES, fmt, ap);
 	for (; i < work.nevents && n < WORK_SAID_MAX; i++)
 		n += (size_t)snprintf(to + n, WORK_SAID_MAX - n, "\n    %s",
 		    work.events[i % EVENTS]);
@@ -168,24 +168,18 @@ _Noreturn static void wrong(const char *why)
 /* What script.h promises to clients and servers of scenarios. */
 void script_fail(const char *fmt, ...)
 {
-	char why[LINE_MAX_BYTES];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(why, sizeof(why), fmt, ap);
-	va_end(ap);
-	wrong(why);
+	wrong(fmt, ap);
 }
 
 void script_wrong(const char *fmt, ...)
 {
-	char why[LINE_MAX_BYTES];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(why, sizeof(why), fmt, ap);
-	va_end(ap);
-	wrong(why);
+	wrong(fmt, ap);
 }
 
 void script_trace(const char *fmt, ...)
