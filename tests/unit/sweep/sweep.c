@@ -191,6 +191,7 @@ static void run(const struct job *j, bool quiet)
 	}
 	catch_crashes(j->result);
 	alarm(opt.seconds);
+	j->result->spotless = j->kind == FAULTS_DISK;
 	faults_begin(j->kind, j->number, &j->result->point);
 	work_run(j->mode, j->result);
 }

@@ -225,7 +225,8 @@ static bool is_excused(const char *status)
 
 	for (unsigned i = 0; i < sizeof(list) / sizeof(list[0]); i++)
 		if (strcmp(status, list[i]) == 0)
-			return work.out->point.call[0] != '\0';
+			return !work.out->spotless &&
+			       work.out->point.call[0] != '\0';
 	return false;
 }
 

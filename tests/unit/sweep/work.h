@@ -23,9 +23,10 @@ enum { WORK_SAID_MAX = 1024 };
 
 struct work_result {
 	struct faults_point point;
-	unsigned lines;            /* done */
-	unsigned errors;           /* replies that were errors for the fault */
-	char dir[32];              /* to be removed where the process did not */
+	bool spotless;   /* set before: not even the fault excuses an error */
+	unsigned lines;  /* done */
+	unsigned errors; /* replies that were errors for the fault */
+	char dir[32];    /* to be removed where the process did not */
 	void *stack[FAULTS_STACK]; /* where it crashed or hung */
 	char said[WORK_SAID_MAX];  /* what was wrong; empty: nothing */
 };
