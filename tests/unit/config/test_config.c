@@ -300,6 +300,20 @@ static void test_former_rate(void **state)
 	config_free(cfg);
 }
 
+/* What a former file may say can be printed and read again. */
+static void test_former_rate_is_printed(void **state)
+{
+	struct config *cfg = must_load("[forefetch]\ncompact_rate = 1T\n" NAS);
+	char *printed = print(cfg);
+	struct config *again = must_load(printed);
+
+	(void)state;
+	assert_int_equal(again->reorder_rate, UINT64_C(8) << 40);
+	config_free(again);
+	free(printed);
+	config_free(cfg);
+}
+
 /* As many networks as somebody may list, over many lines. */
 static void test_many_networks(void **state)
 {
@@ -536,6 +550,7 @@ int main(void)
 	    cmocka_unit_test(test_inherit),
 	    cmocka_unit_test(test_values),
 	    cmocka_unit_test(test_former_rate),
+	    cmocka_unit_test(test_former_rate_is_printed),
 	    cmocka_unit_test(test_many_networks),
 	    cmocka_unit_test(test_foreign),
 	    cmocka_unit_test(test_print_loads),
