@@ -20,7 +20,7 @@
 enum {
 	PORT = 2049,
 	CONNS = 256,
-	REPLIES = 256, /* in the reply cache */
+	REPLIES = 1024, /* in the reply cache */
 	REPLY_MAX = MEMFS_DATA_MAX + 4096,
 };
 
@@ -59,15 +59,28 @@ struct fakeserver {
 
 static struct reply *reply_of(struct fakeserver *s, uint32_t xid)
 {
-	for (unsigned i = s->nreplies; i-- > 0;)
+	unsigned n = s->nreplies < REPLIES ? s->nreplies : REPLIES;
+
+	for (unsigned i = n; i-- > 0;)
 		if (s->replies[i].xid == xid)
 			return &s->replies[i];
 	return NULL;
 }
 
+/* In place of the oldest. */
+static struct reply *reply_new(struct fakeserver *s, uint32_t xid)
+{
+	struct reply *r = &s->replies[s->nreplies++ % REPLIES];
+
+	free(r->bytes);
+	*r = (struct reply){.xid = xid};
+	return r;
+}
+
 static void call_end(struct fakeserver *s, struct fakeserver_call *call)
 {
 	TAILQ_REMOVE(&s->calls, call, link);
+	free(call->held);
 	free(call);
 }
 
@@ -112,17 +125,30 @@ static void keep(struct fakeserver *s, const struct fakeserver_call *call,
 	r->len = len;
 }
 
+static void reply_make(struct fakeserver *s, struct fakeserver_call *call,
+    const union nfs_res *res)
+{
+	call->held = malloc(REPLY_MAX);
+	call->held_len = encode(call, res, call->held);
+	keep(s, call, call->held, call->held_len);
+}
+
 static void finish(struct fakeserver *s, struct fakeserver_call *call,
     const union nfs_res *res, bool answer)
 {
-	unsigned char *bytes = malloc(REPLY_MAX);
-	size_t len = encode(call, res, bytes);
-
-	keep(s, call, bytes, len);
+	reply_make(s, call, res);
 	if (answer)
-		send_to(s, call, bytes, len);
-	free(bytes);
+		send_to(s, call, call->held, call->held_len);
 	call_end(s, call);
+}
+
+static void perform(struct fakeserver *s, struct fakeserver_call *call,
+    union nfs_res *res, const char *how)
+{
+	s->fs->now_ns = vclock_wall_ns();
+	memfs_execute(s->fs, call->proc->proc, &call->args, call->uid, res);
+	script_trace("server does %s: %s%s", call->text,
+	    calltext_status_name(res->status), how);
 }
 
 static void execute(
@@ -130,11 +156,31 @@ static void execute(
 {
 	union nfs_res res;
 
-	s->fs->now_ns = vclock_wall_ns();
-	memfs_execute(s->fs, call->proc->proc, &call->args, call->uid, &res);
-	script_trace("server does %s: %s%s", call->text,
-	    calltext_status_name(res.status), answer ? "" : " (not answered)");
+	perform(s, call, &res, answer ? "" : " (not answered)");
 	finish(s, call, &res, answer);
+}
+
+void fakeserver_hold(struct fakeserver *s, struct fakeserver_call *call)
+{
+	union nfs_res res;
+
+	perform(s, call, &res, " (answered later)");
+	reply_make(s, call, &res);
+}
+
+void fakeserver_release(struct fakeserver *s, struct fakeserver_call *call)
+{
+	send_to(s, call, call->held, call->held_len);
+	call_end(s, call);
+}
+
+void fakeserver_do_badly(
+    struct fakeserver *s, struct fakeserver_call *call, nfsstat3 status)
+{
+	union nfs_res res;
+
+	perform(s, call, &res, " (and says that it failed)");
+	fakeserver_answer(s, call, status);
 }
 
 void fakeserver_do(struct fakeserver *s, struct fakeserver_call *call)
@@ -245,12 +291,9 @@ static void note_xid(struct fakeserver *s, struct fakeserver_call *call)
 
 	call->again = r != NULL;
 	call->moved = r && r->port != call->port;
-	if (!r && s->nreplies < REPLIES) {
-		r = &s->replies[s->nreplies++];
-		r->xid = call->xid;
-	}
-	if (r)
-		r->port = call->port;
+	if (!r)
+		r = reply_new(s, call->xid);
+	r->port = call->port;
 }
 
 static void take_call(struct fakeserver *s, unsigned conn,
@@ -311,6 +354,25 @@ struct fakeserver_call *fakeserver_find(
 		    (!text || !call->text[len] || call->text[len] == ' '))
 			return call;
 	return NULL;
+}
+
+unsigned fakeserver_waiting(const struct fakeserver *s)
+{
+	const struct fakeserver_call *call;
+	unsigned n = 0;
+
+	TAILQ_FOREACH (call, &s->calls, link)
+		n++;
+	return n;
+}
+
+struct fakeserver_call *fakeserver_nth(struct fakeserver *s, unsigned n)
+{
+	struct fakeserver_call *call = TAILQ_FIRST(&s->calls);
+
+	for (; n > 0 && call; n--)
+		call = TAILQ_NEXT(call, link);
+	return call;
 }
 
 /* ---- connections ----------------------------------------------------------
@@ -397,7 +459,7 @@ void fakeserver_reboot(struct fakeserver *s)
 {
 	fakeserver_break(s);
 	s->fs->verifier++;
-	for (unsigned i = 0; i < s->nreplies; i++) {
+	for (unsigned i = 0; i < REPLIES; i++) {
 		free(s->replies[i].bytes);
 		s->replies[i].bytes = NULL;
 	}

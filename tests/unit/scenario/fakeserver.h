@@ -24,9 +24,11 @@ struct fakeserver_call {
 	unsigned conn; /* by the order in which they were made, from 0 */
 	unsigned uid;
 	uint16_t port;
-	bool again;   /* its XID came before … */
-	bool moved;   /* … from another port */
-	bool claimed; /* a line of the scenario has named it */
+	bool again;          /* its XID came before … */
+	bool moved;          /* … from another port */
+	bool claimed;        /* a line of the scenario has named it */
+	unsigned char *held; /* the reply to be sent later; NULL: none */
+	size_t held_len;
 	_Alignas(8) unsigned char bytes[];
 };
 
@@ -51,7 +53,14 @@ void fakeserver_serve(struct fakeserver *s, bool on);
 struct fakeserver_call *fakeserver_find(
     struct fakeserver *s, const char *text, bool claimed);
 
+/* How many calls wait to be dealt with, and one of them, by age from 0. */
+unsigned fakeserver_waiting(const struct fakeserver *s);
+struct fakeserver_call *fakeserver_nth(struct fakeserver *s, unsigned n);
+
+/* It is done, and answered by fakeserver_release(). */
+void fakeserver_hold(struct fakeserver *s, struct fakeserver_call *call);
 /* Each of these ends the call. */
+void fakeserver_release(struct fakeserver *s, struct fakeserver_call *call);
 void fakeserver_do(struct fakeserver *s, struct fakeserver_call *call);
 void fakeserver_do_silently(struct fakeserver *s, struct fakeserver_call *call);
 void fakeserver_drop(struct fakeserver *s, struct fakeserver_call *call);
@@ -64,6 +73,9 @@ void fakeserver_deny(struct fakeserver *s, struct fakeserver_call *call);
 void fakeserver_babble(struct fakeserver *s, struct fakeserver_call *call);
 void fakeserver_break_record(
     struct fakeserver *s, struct fakeserver_call *call);
+/* It is done, and its reply says that it failed. */
+void fakeserver_do_badly(
+    struct fakeserver *s, struct fakeserver_call *call, nfsstat3 status);
 /* The server's reply cache knows the call: false where it does not. */
 bool fakeserver_repeat(struct fakeserver *s, struct fakeserver_call *call);
 

@@ -13,7 +13,7 @@
 #include "nfsproto/nfs_proc.h"
 
 enum {
-	MEMFS_OBJECTS = 64,
+	MEMFS_OBJECTS = 256,
 	MEMFS_NAMES = 16, /* in a directory */
 	MEMFS_NAME_MAX = 32,
 	MEMFS_PATH_MAX = 128,

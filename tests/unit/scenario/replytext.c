@@ -91,6 +91,10 @@ static void facts_of_ok(
 {
 	const post_op_attr *attr = attr_of(proc, res);
 
+	if (proc == NFSPROC3_LOOKUP)
+		fact(f, "handle %.*s",
+		    (int)res->lookup.LOOKUP3res_u.resok.object.len,
+		    res->lookup.LOOKUP3res_u.resok.object.data);
 	if (attr)
 		facts_of_post_op(f, attr);
 	else if (proc == NFSPROC3_GETATTR)

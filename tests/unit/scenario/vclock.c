@@ -105,16 +105,19 @@ static void wait_for_packets(void)
 	spare_end();
 }
 
-/* What happens in there is the code's under test. */
-static void run_loop(int flags)
+/* What happens in there is the code's under test. False where there is nothing
+ * that could ever happen. */
+static bool run_loop(int flags)
 {
 	unsigned depth = spare_depth;
+	bool some;
 
 	spare_depth = 0;
-	event_base_loop(loop, flags);
+	some = event_base_loop(loop, flags) != 1;
 	if (jobs)
 		iopool_drain(jobs);
 	spare_depth = depth;
+	return some;
 }
 
 int epoll_pwait(int fd, struct epoll_event *list, int max, int timeout,
@@ -216,7 +219,8 @@ void vclock_pass(uint64_t us)
 	vclock_settle();
 	left_ns = us * 1000;
 	while (left_ns > 0) {
-		run_loop(EVLOOP_ONCE);
+		if (!run_loop(EVLOOP_ONCE))
+			go_on(-1);
 		vclock_settle();
 	}
 }

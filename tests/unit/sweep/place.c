@@ -20,7 +20,6 @@
 #include "scenario/hosts.h"
 #include "scenario/spare.h"
 #include "scenario/vclock.h"
-#include "sweep/faults.h"
 
 enum {
 	PRIORITIES = 3, /* as in daemon.c */
@@ -65,7 +64,7 @@ struct iopool *__wrap_iopool_new(struct event_base *base, unsigned threads)
 /* ---- the place ------------------------------------------------------------
  */
 
-static void write_config(struct place *p, const char *consistency)
+static void write_config(struct place *p, const char *settings)
 {
 	char nas[16], proxy[16];
 	FILE *f;
@@ -74,7 +73,6 @@ static void write_config(struct place *p, const char *consistency)
 	hosts_text(HOSTS_PROXY, proxy);
 	snprintf(p->file, sizeof(p->file), "%s/conf", p->dir);
 	snprintf(p->cache, sizeof(p->cache), "%s/cache", p->dir);
-	faults_set_disk(p->cache);
 	f = fopen(p->file, "w");
 	fprintf(f,
 	    "[forefetch]\ncache_dir = %s\ncache_size = 64M\n"
@@ -82,8 +80,8 @@ static void write_config(struct place *p, const char *consistency)
 	    "log_level = error\n"
 	    "[server nas]\naddress = %s\nnfs_port = 2049\nmount_port = 2049\n"
 	    "listen = %s:%u\nallow = 127.0.0.0/8\nsecure = no\n"
-	    "consistency = %s\n",
-	    p->cache, p->dir, nas, proxy, PORT, consistency);
+	    "%s",
+	    p->cache, p->dir, nas, proxy, PORT, settings);
 	fclose(f);
 }
 
@@ -108,7 +106,7 @@ void place_outage(struct place *p, uint64_t us)
 	vclock_settle();
 }
 
-void place_begin(struct place *p, const char *consistency)
+void place_begin(struct place *p, const char *settings)
 {
 	memset(p, 0, sizeof(*p));
 	spare_begin();
@@ -119,7 +117,7 @@ void place_begin(struct place *p, const char *consistency)
 	strcpy(p->dir, "/dev/shm/ff-sweep-XXXXXX");
 	if (!mkdtemp(p->dir))
 		abort();
-	write_config(p, consistency);
+	write_config(p, settings);
 	p->fs = memfs_new(vclock_wall_ns());
 	p->nfs = fakeserver_new(p->base, p->fs, hosts_address(HOSTS_SERVER));
 	fakeserver_listen(p->nfs, true);
@@ -170,6 +168,15 @@ bool place_start(struct place *p, char err[PLACE_ERR_MAX])
 	return p->daemon != NULL;
 }
 
+static void end(struct place *p)
+{
+	spare_end();
+	daemon_free(p->daemon);
+	spare_begin();
+	p->daemon = NULL;
+	vclock_set_pool(NULL);
+}
+
 void place_stop(struct place *p)
 {
 	if (!p->daemon)
@@ -177,11 +184,20 @@ void place_stop(struct place *p)
 	vclock_settle();
 	raise(SIGTERM);
 	vclock_pass(STOP_US);
-	spare_end();
-	daemon_free(p->daemon);
-	spare_begin();
-	p->daemon = NULL;
-	vclock_set_pool(NULL);
+	end(p);
+	vclock_settle();
+}
+
+/* What it writes at its end is taken back. */
+void place_kill(struct place *p)
+{
+	struct files *saved;
+
+	if (!p->daemon)
+		return;
+	saved = files_save(p->dir);
+	end(p);
+	files_restore(saved, p->dir);
 	vclock_settle();
 }
 

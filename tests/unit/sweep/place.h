@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where a sweep's work is done: the whole daemon, between clients and an NFS
- * server of the scenarios, in virtual time and with files of its own.
+ * Where the work of a sweep or a history is done: the whole daemon, between
+ * clients and an NFS server of the scenarios, in virtual time and with files of
+ * its own.
  */
 #ifndef FOREFETCH_TESTS_PLACE_H
 #define FOREFETCH_TESTS_PLACE_H
@@ -12,7 +13,7 @@
 #include "scenario/client.h"
 #include "scenario/fakeserver.h"
 
-enum { PLACE_CLIENTS = 2, PLACE_ERR_MAX = 256 };
+enum { PLACE_CLIENTS = 4, PLACE_ERR_MAX = 256 };
 
 struct daemon;
 
@@ -29,14 +30,16 @@ struct place {
 };
 
 /* Once in a process. The server listens and answers; the daemon does not run
- * yet, and will in this mode of consistency. */
-void place_begin(struct place *p, const char *consistency);
+ * yet. `settings` are lines of its server's section. */
+void place_begin(struct place *p, const char *settings);
 void place_end(struct place *p);
 
 /* False and what the daemon said, where it did not start. */
 bool place_start(struct place *p, char err[PLACE_ERR_MAX]);
 /* As systemctl stop. */
 void place_stop(struct place *p);
+/* As kill -9: what is not in its files by now is lost. */
+void place_kill(struct place *p);
 
 /* The server is away from now on, for so long. */
 void place_outage(struct place *p, uint64_t us);

@@ -432,7 +432,9 @@ void work_run(const char *consistency, struct work_result *out)
 	char copy[LINE_MAX_BYTES];
 
 	work.out = out;
-	place_begin(&work.place, consistency);
+	snprintf(copy, sizeof(copy), "consistency = %s\n", consistency);
+	place_begin(&work.place, copy);
+	faults_set_disk(work.place.cache);
 	memcpy(out->dir, work.place.dir, sizeof(out->dir));
 	for (unsigned i = 0; i < LINES; i++) {
 		work.line = lines[i];

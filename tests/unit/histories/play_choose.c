@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which calls clients make, and what strangers change. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "histories/play_private.h"
+#include "scenario/vclock.h"
+
+enum { WORDS = 8 };
+
+static const char *const dirs[] = {"", "/d", "/e"};
+static const char *const files[] = {"a", "b", "c", "tmp"};
+
+/* What is done, how often, and what stands behind it: F a file, G another
+ * file, D a directory, L a lock directory, N a name of any kind, O an offset,
+ * T a text that nobody else writes, M a mode, Z a size. */
+static const struct {
+	unsigned weight;
+	const char *form;
+} forms[] = {
+    {12, "GETATTR N"},
+    {6, "GETATTR D"},
+    {16, "LOOKUP N"},
+    {6, "LOOKUP L"},
+    {14, "READ F 0 4096"},
+    {3, "READ F O 100"},
+    {6, "ACCESS N"},
+    {4, "ACCESS D"},
+    {6, "READDIRPLUS D"},
+    {4, "READDIR D"},
+    {2, "READLINK S"},
+    {8, "CREATE F guarded"},
+    {3, "CREATE F"},
+    {10, "WRITE F O T"},
+    {3, "WRITE F O T unstable"},
+    {2, "COMMIT F"},
+    {4, "SETATTR F mode M"},
+    {4, "SETATTR F size Z"},
+    {6, "REMOVE F"},
+    {8, "RENAME F G"},
+    {3, "LINK F G"},
+    {5, "MKDIR L"},
+    {5, "RMDIR L"},
+    {2, "SYMLINK S T"},
+    {2, "REMOVE S"},
+};
+
+enum { FORMS = sizeof(forms) / sizeof(forms[0]) };
+
+static const char *form_of(uint32_t r, bool changes)
+{
+	unsigned sum = 0, i = changes ? 11 : 0;
+
+	for (unsigned k = i; k < FORMS; k++)
+		sum += forms[k].weight;
+	r %= sum;
+	while (r >= forms[i].weight)
+		r -= forms[i++].weight;
+	return forms[i].form;
+}
+
+static int add_word(char *to, size_t size, char what, const struct event *e)
+{
+	const char *dir = dirs[e->c % 3];
+
+	switch (what) {
+	case 'F':
+		return snprintf(to, size, "%s/%s", dir, files[e->c / 3 % 4]);
+	case 'G':
+		return snprintf(
+		    to, size, "%s/%s", dirs[e->d % 3], files[e->d / 3 % 4]);
+	case 'D':
+		return snprintf(to, size, "%s", dir[0] ? dir : "/");
+	case 'L':
+		return snprintf(to, size, "%s/lock", dir);
+	case 'S':
+		return snprintf(to, size, "%s/soft", dir);
+	case 'N':
+		return snprintf(to, size, "%s/%s", dir,
+		    e->d % 6 ? files[e->c / 3 % 4] : "soft");
+	case 'O':
+		return snprintf(to, size, "%u", e->d % 5 * 20);
+	case 'T':
+		return snprintf(to, size, "t%u.", e->b);
+	case 'M':
+		return snprintf(to, size, "%o", 0600 + e->d % 64);
+	case 'Z':
+		return snprintf(to, size, "%u", e->d % 100);
+	default:
+		return -1;
+	}
+}
+
+/* Each capital that stands alone is put in for. */
+static void fill(char *text, const char *form, const struct event *e)
+{
+	size_t n = 0;
+
+	for (const char *f = form; *f; f++) {
+		bool alone = f > form && f[-1] == ' ' && (f[1] == ' ' || !f[1]);
+		int more =
+		    alone ? add_word(text + n, CALLTEXT_MAX - n, *f, e) : -1;
+
+		if (more >= 0)
+			n += (size_t)more;
+		else
+			text[n++] = *f;
+	}
+	text[n] = '\0';
+}
+
+void play_choose_call(const struct event *e, char *text)
+{
+	fill(text, form_of(e->b, false), e);
+}
+
+unsigned play_cut(char *text, char **words, char *whole)
+{
+	unsigned n = 0;
+	char *save;
+
+	snprintf(whole, CALLTEXT_MAX, "%s", text);
+	for (char *w = strtok_r(text, " ", &save); w && n < WORDS;
+	     w = strtok_r(NULL, " ", &save))
+		words[n++] = w;
+	return n;
+}
+
+/* ---- on the server --------------------------------------------------------
+ */
+
+static void make(struct memfs *fs, const char *line)
+{
+	char text[CALLTEXT_MAX], told[CALLTEXT_MAX], err[CALLTEXT_MAX];
+	char *words[WORDS];
+	const struct nfs_proc *proc;
+	union nfs_args args;
+	union nfs_res res;
+	unsigned n;
+
+	snprintf(text, sizeof(text), "%s", line);
+	n = play_cut(text, words, told);
+	if (!calltext_parse(fs, words, n, &proc, &args, err))
+		return;
+	fs->now_ns = vclock_wall_ns();
+	memfs_execute(fs, proc->proc, &args, 1000, &res);
+	script_trace(
+	    "stranger: %s: %s", told, calltext_status_name(res.status));
+}
+
+void play_given(struct memfs *fs)
+{
+	static const char *const lines[] = {"MKDIR /d", "MKDIR /e",
+	    "CREATE /d/a", "WRITE /d/a 0 the-first", "CREATE /d/b",
+	    "WRITE /d/b 0 see-a-and-c", "CREATE /e/c", "CREATE /a",
+	    "WRITE /a 0 on-top", "SYMLINK /d/soft a"};
+
+	for (unsigned i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		make(fs, lines[i]);
+}
+
+/* A file becomes its owner's alone, or everybody's again. */
+static void change_right(struct memfs *fs, const struct event *e)
+{
+	struct memfs_object *o = &fs->objects[e->c % fs->n];
+
+	if (o->type != NF3REG)
+		return;
+	o->private = !o->private;
+	o->ctime_ns = vclock_wall_ns() - vclock_wall_ns() % 4000000;
+	script_trace("stranger: %s is %s", o->path,
+	    o->private ? "its owner's alone" : "everybody's");
+}
+
+void play_stranger(struct memfs *fs, const struct event *e)
+{
+	char text[CALLTEXT_MAX];
+
+	if (e->a % 8 == 0) {
+		change_right(fs, e);
+		return;
+	}
+	fill(text, form_of(e->b, true), e);
+	make(fs, text);
+}
