@@ -30,7 +30,7 @@ result() {
 # within SECONDS COMMAND...: its output to $out; status 137 where it was killed. SIGKILL
 # ends what waits for an NFS server, too; the group, so that nothing of it goes on.
 within() {
-	local seconds=$1 pid killer rc
+	local seconds=$1 pid killer sleeper rc
 	shift
 	setsid "$@" </dev/null >"$out" 2>&1 &
 	pid=$!
@@ -42,7 +42,9 @@ within() {
 	killer=$!
 	wait "$pid" 2>/dev/null
 	rc=$?
-	{ pkill -P "$killer"; kill "$killer"; wait "$killer"; } 2>/dev/null
+	sleeper=$(pgrep -P "$killer")
+	# shellcheck disable=SC2086 # words; the one that it runs goes last
+	{ kill "$killer"; kill $sleeper; wait "$killer"; } 2>/dev/null
 	kill -9 -- "-$pid" 2>/dev/null
 	return $rc
 }
@@ -95,4 +97,4 @@ for side in direct proxy; do
 done
 [ -n "$(lab_proxy_pid)" ] || give_up "forefetchd is dead: status $(lab_proxy_status)"
 if [ -n "$SUITES_LOGS" ]; then cp "$LAB_STATE"/*.log "$SUITES_LOGS/"; fi
-echo done
+printf "done\n"

@@ -24,7 +24,7 @@ suite_pjdfstest() {
 	utimensat = {}
 	[settings]
 	naptime = 0.05
-	allow_remount = true
+	allow_remount = false
 	[dummy_auth]
 	entries = [["nobody", "nogroup"], ["daemon", "daemon"]]
 	T
@@ -130,7 +130,7 @@ fio_jobs='
 seq-4k      --rw=write --bs=4k --verify=crc32c
 seq-1m      --rw=write --bs=1M --verify=xxhash
 rand-4k     --rw=randwrite --bs=4k --verify=sha256
-rand-odd    --rw=randwrite --bs=3000 --verify=crc32c
+rand-odd    --rw=randwrite --bs=3000 --size=8400000 --verify=crc32c
 rand-range  --rw=randwrite --bsrange=512-64k --verify=md5
 over        --rw=randwrite --bs=8k --verify=crc32c --norandommap --io_size=32M
 mixed       --rw=randrw --bs=16k --verify=md5
@@ -177,14 +177,17 @@ suite_dbench() {
 	dbench_one sync-directories "$1" -s -S 2
 }
 
-# It goes on after what fails, and says so on a line.
+# It goes on after what fails, and says so on a line. Two of its lines are no failures:
+# the first dbench of a machine finds no semaphore, and when it removes what it made, the
+# kernel client keeps a file `.nfs...` as long as another process has it open.
 dbench_one() {
 	local test=$1 dir=$2 rc=0 bad
 	shift 2
 	wanted "$test" || return 0
 	progress "$test"
 	within 120 "$SUITES_PROGRAM" -c /usr/share/dbench/client.txt -t 15 -D "$dir" "$@" || rc=$?
-	bad=$(grep -E 'ERROR|failed|FAILED|succeeded for' "$out" | head -n 5)
+	bad=$(grep -E 'ERROR|failed|FAILED|succeeded for' "$out" |
+		grep -v 'create barrier semaphore\|/\.nfs[0-9a-f]* *'\''* failed' | head -n 5)
 	if [ $rc -eq 0 ] && [ -n "$bad" ]; then rc=1; fi
 	result "$test" "$(by_status $rc)" '' "$bad"
 	keep "$test"
