@@ -12,6 +12,7 @@ import itertools
 import os
 import select
 import socket
+import struct
 import sys
 import time
 
@@ -40,13 +41,12 @@ class RpcError(Exception):
 
 # ---- results ----------------------------------------------------------------
 
+FATTR = struct.Struct(">5I2Q8x2Q6I") # without rdev
+
+
 def get_fattr(r):
-    kind, mode, nlink, uid, gid = (r.u32() for _ in range(5))
-    size, used = r.u64(), r.u64()
-    r.u64() # rdev
-    fsid, fileid = r.u64(), r.u64()
-    times = [(r.u32(), r.u32()) for _ in range(3)]
-    return Fattr(kind, mode, nlink, uid, gid, size, used, fsid, fileid, *times)
+    v = FATTR.unpack(r.fixed(FATTR.size))
+    return Fattr(*v[:9], v[9:11], v[11:13], v[13:15])
 
 
 def get_post_op(r):
