@@ -17,10 +17,12 @@
 #define METAFILE_MAGIC "ffnames1"
 
 enum metafile_type {
-	METAFILE_CRED = 'C',  /* u32 id, struct cred_key */
-	METAFILE_FSYS = 'F',  /* u64 fsid, u8 flags, bytes path */
-	METAFILE_NODE = 'N',  /* bytes fh, fattr3, grants, answers, listings */
-	METAFILE_NAME = 'D',  /* bytes dir, bytes child, bytes name, u8 firm */
+	METAFILE_CRED = 'C', /* u32 id, struct cred_key */
+	METAFILE_FSYS = 'F', /* u64 fsid, u8 flags, bytes path */
+	METAFILE_NODE = 'N', /* bytes fh, fattr3, grants, answers, listings */
+	/* The same, of a node that nobody has confirmed since a kill. */
+	METAFILE_NODE_DOUBT = 'n',
+	METAFILE_NAME = 'D',  /* bytes dir, bytes child, bytes name, u8 how */
 	METAFILE_MOUNT = 'M', /* bytes path, struct cred_key, bytes body */
 };
 

@@ -92,12 +92,29 @@ static void pack_grants(struct metapack *p, const struct node *node)
 	metabuf_put_u32(p->out, 0);
 }
 
-/* Whether what is bound to a node still holds. `*firm`: without a bound of
- * time. */
-static bool current(struct attrcache *ac, const struct node *node,
-    const struct binding *b, bool *firm)
+/* What is bound to a node is saved with these bits. */
+enum {
+	BOUND_FIRM = 1, /* it holds without a bound of time */
+	BOUND_DOUBT = 2,
+};
+
+/* It was loaded after a kill, and nobody has confirmed it since. That this
+ * daemon ends in good order makes it no better, so the next one is told. */
+static bool in_doubt(uint64_t sent_us)
 {
-	*firm = b->firm && b->sent_us > attrcache_ext(ac, node)->changed_us;
+	return sent_us == CONTRACT_LOADED_US;
+}
+
+/* Whether what is bound to a node still holds, and how. */
+static bool current(struct attrcache *ac, const struct node *node,
+    const struct binding *b, uint8_t *how)
+{
+	const struct node_ext *x = attrcache_ext(ac, node);
+
+	*how = b->firm && b->sent_us > x->changed_us ? BOUND_FIRM : 0;
+	/* A change of our own may have confirmed it: contract_bound(). */
+	if (in_doubt(b->sent_us) && !(b->firm && b->sent_us < x->first_sent_us))
+		*how |= BOUND_DOUBT;
 	return b->generation == attrcache_generation(ac, node);
 }
 
@@ -105,16 +122,16 @@ static void pack_answers(struct metapack *p, const struct node *node)
 {
 	struct attrcache *ac = p->caches->attr;
 	const struct node_ext *x = attrcache_ext(ac, node);
-	bool firm;
+	uint8_t how;
 
 	for (const struct answer *a = x ? x->answers : NULL; a; a = a->next) {
-		if (!current(ac, node, &a->bound, &firm) &&
+		if (!current(ac, node, &a->bound, &how) &&
 		    answer_of_version(a->proc))
 			continue;
 		metabuf_put_u32(p->out, a->proc->prog);
 		metabuf_put_u32(p->out, a->proc->proc);
 		metabuf_put_u32(p->out, a->key);
-		metabuf_put_u8(p->out, firm);
+		metabuf_put_u8(p->out, how);
 		metabuf_put_bytes(p->out, a->body, a->len);
 	}
 	metabuf_put_u32(p->out, 0);
@@ -132,15 +149,15 @@ static void pack_listing(void *arg, const struct listing *l)
 	struct binding b = listing_binding(l);
 	const void *data;
 	size_t len;
-	bool firm;
+	uint8_t how;
 
 	if (!listing_complete(l) ||
-	    !current(pl->p->caches->attr, pl->node, &b, &firm))
+	    !current(pl->p->caches->attr, pl->node, &b, &how))
 		return;
 	data = listing_data(l, &len);
 	metabuf_put_u32(out, listing_cred(l));
 	metabuf_put_u8(out, listing_plus(l));
-	metabuf_put_u8(out, firm);
+	metabuf_put_u8(out, how);
 	metabuf_put(out, listing_verf(l), NFS3_COOKIEVERFSIZE);
 	metabuf_put_bytes(out, data, len);
 }
@@ -157,7 +174,9 @@ static void pack_node(void *arg, struct node *node)
 	 * daemon would use them. */
 	if (attrcache_sent(ac, node) == 0)
 		return;
-	at = metabuf_begin(p->out, METAFILE_NODE);
+	at = metabuf_begin(p->out, in_doubt(attrcache_sent(ac, node))
+				       ? METAFILE_NODE_DOUBT
+				       : METAFILE_NODE);
 	attrcache_fattr(ac, node, &a);
 	metabuf_put_bytes(p->out, node->fh, node->fh_len);
 	metabuf_put(p->out, &a, sizeof(a));
@@ -175,12 +194,12 @@ static void pack_name(void *arg, const struct dentry *d)
 	const struct node *dir = attrcache_node(ac, d->dir);
 	const struct node *child = dentry_child(p->caches->names, d);
 	struct binding b = dentry_binding(d);
-	bool firm;
+	uint8_t how;
 	size_t at;
 
 	/* A name that is only a guess (learn_change.c) is not saved. */
 	if (b.sent_us == 0 || (dir->flags & NODE_DEAD) ||
-	    attrcache_sent(ac, dir) == 0 || !current(ac, dir, &b, &firm) ||
+	    attrcache_sent(ac, dir) == 0 || !current(ac, dir, &b, &how) ||
 	    (d->child != 0 && !child))
 		return;
 	at = metabuf_begin(p->out, METAFILE_NAME);
@@ -188,7 +207,7 @@ static void pack_name(void *arg, const struct dentry *d)
 	metabuf_put_bytes(
 	    p->out, child ? child->fh : NULL, child ? child->fh_len : 0);
 	metabuf_put_bytes(p->out, d->name, d->len);
-	metabuf_put_u8(p->out, firm);
+	metabuf_put_u8(p->out, how);
 	metabuf_end(p->out, at);
 }
 
@@ -344,6 +363,15 @@ static void load_grants(
 	}
 }
 
+/* Without a generation, which is the node's. */
+static struct binding get_binding(const struct metaload *ld, struct metaview *v)
+{
+	uint8_t how = metaview_get_u8(v);
+
+	return (struct binding){.firm = (how & BOUND_FIRM) != 0,
+	    .sent_us = how & BOUND_DOUBT ? CONTRACT_LOADED_US : ld->sent_us};
+}
+
 static void load_answers(
     const struct metaload *ld, struct node *node, struct metaview *v)
 {
@@ -352,8 +380,7 @@ static void load_answers(
 	while ((prog = metaview_get_u32(v)) != 0 && !v->bad) {
 		uint32_t proc = metaview_get_u32(v);
 		uint32_t key = metaview_get_u32(v);
-		struct binding b = {
-		    .firm = metaview_get_u8(v) != 0, .sent_us = ld->sent_us};
+		struct binding b = get_binding(ld, v);
 		const struct nfs_proc *row = nfs_proc_find(prog, 3, proc);
 		struct xdr_view body;
 
@@ -374,8 +401,7 @@ static void load_listings(
 	while ((saved = metaview_get_u32(v)) != 0 && !v->bad) {
 		uint32_t cred = map_cred(ld, saved);
 		bool plus = metaview_get_u8(v) != 0;
-		struct binding b = {
-		    .firm = metaview_get_u8(v) != 0, .sent_us = ld->sent_us};
+		struct binding b = get_binding(ld, v);
 		char verf[NFS3_COOKIEVERFSIZE];
 		const void *data;
 
@@ -393,7 +419,7 @@ static bool fattr_ok(const fattr3 *a)
 	return a->type >= NF3REG && a->type <= NF3FIFO;
 }
 
-static void load_node(struct metaload *ld, struct metaview *v)
+static void load_node(struct metaload *ld, struct metaview *v, uint64_t sent_us)
 {
 	struct node *node;
 	nfs3_fh fh;
@@ -406,7 +432,7 @@ static void load_node(struct metaload *ld, struct metaview *v)
 	node = attrcache_get(ld->caches->attr, &fh);
 	if (!node)
 		return;
-	attrcache_load(ld->caches->attr, node, &a, ld->sent_us, ld->now_us);
+	attrcache_load(ld->caches->attr, node, &a, sent_us, ld->now_us);
 	load_grants(ld, node, v);
 	load_answers(ld, node, v);
 	load_listings(ld, node, v);
@@ -417,13 +443,13 @@ static void load_name(struct metaload *ld, struct metaview *v)
 	struct attrcache *ac = ld->caches->attr;
 	struct node *dir, *child;
 	nfs3_fh fh, of;
+	struct binding b;
 	nfs3_name name;
-	bool firm;
 
 	fh.data = metaview_get_bytes(v, &fh.len);
 	of.data = metaview_get_bytes(v, &of.len);
 	name.data = metaview_get_bytes(v, &name.len);
-	firm = metaview_get_u8(v) != 0;
+	b = get_binding(ld, v);
 	if (v->bad)
 		return;
 	/* The nodes came before the names, so a name whose node is missing
@@ -432,7 +458,7 @@ static void load_name(struct metaload *ld, struct metaview *v)
 	child = of.len > 0 ? attrcache_find(ac, &of) : NULL;
 	if (dir && (child || of.len == 0))
 		namecache_bind(
-		    ld->caches->names, dir, &name, child, ld->sent_us, firm);
+		    ld->caches->names, dir, &name, child, b.sent_us, b.firm);
 }
 
 static void load_record(
@@ -446,7 +472,10 @@ static void load_record(
 		load_fsys(ld, v);
 		break;
 	case METAFILE_NODE:
-		load_node(ld, v);
+		load_node(ld, v, ld->sent_us);
+		break;
+	case METAFILE_NODE_DOUBT:
+		load_node(ld, v, CONTRACT_LOADED_US);
 		break;
 	case METAFILE_NAME:
 		load_name(ld, v);

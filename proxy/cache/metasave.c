@@ -432,7 +432,9 @@ bool metasave_use_some(struct metasave *ms, struct metasave_file *f)
 	rc = ms->load ? metaload_some(ms->load, LOAD_RECORDS) : -ENOMEM;
 	if (rc > 0)
 		return true;
-	ms->saved_sum = f->sum;
+	/* After a kill the file does not say what of it is in doubt: it is no
+	 * whole one before it was saved anew. */
+	ms->saved_sum = f->whole ? f->sum : 0;
 	if (rc < 0) {
 		ms->saved_sum = 0;
 		caches_flush(ms->p.caches);

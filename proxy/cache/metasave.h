@@ -8,7 +8,8 @@
  * A daemon that ends in good order leaves a second file, PATH.whole, that holds
  * the checksum of the first: so much is all that was ever known. The next
  * daemon removes it before it answers anybody. Where it is missing, changes of
- * our own may have been answered that the first file knows nothing of.
+ * our own may have been answered that the first file knows nothing of; what was
+ * loaded then and not confirmed since is saved as such.
  */
 #ifndef FOREFETCH_METASAVE_H
 #define FOREFETCH_METASAVE_H

@@ -319,6 +319,45 @@ static void test_frozen_sees_own_change_after_a_kill(void **state)
 	assert_false(frozen_holds(w, now_us));
 }
 
+/* The next daemon ends in good order, but has not looked at what it loaded:
+ * that is in doubt as before. */
+static void test_doubt_outlives_a_good_end(void **state)
+{
+	struct world *w = *state;
+	uint64_t now_us = clock_us();
+
+	say_lookup(w, now_us - 2 * S);
+	say_lookup(w, now_us - S);
+	killed(w);
+	restart(w);
+	assert_false(frozen_fresh(w, now_us));
+	/* Nor is it, where that daemon has saved something else. */
+	w->caches->dirty = true;
+	restart(w);
+	w->caches->dirty = true;
+	restart(w);
+	assert_false(frozen_fresh(w, now_us));
+	confirm_dir(w, 10, clock_us());
+	restart(w);
+	assert_true(frozen_fresh(w, now_us));
+	assert_true(frozen_holds(w, now_us));
+}
+
+/* A name that is not firm is confirmed by itself alone. */
+static void test_doubt_of_a_name_outlives_a_good_end(void **state)
+{
+	struct world *w = *state;
+	uint64_t now_us = clock_us();
+
+	say_lookup(w, now_us - S);
+	killed(w);
+	confirm_dir(w, 10, clock_us());
+	restart(w);
+	restart(w);
+	assert_true(frozen_fresh(w, now_us));
+	assert_false(frozen_holds(w, now_us));
+}
+
 /* Word of a good end counts once. */
 static void test_word_of_a_good_end_is_taken(void **state)
 {
@@ -433,6 +472,8 @@ int main(void)
 	    TEST(test_change_is_noticed),
 	    TEST(test_frozen_asks_once_more_after_a_kill),
 	    TEST(test_frozen_sees_own_change_after_a_kill),
+	    TEST(test_doubt_outlives_a_good_end),
+	    TEST(test_doubt_of_a_name_outlives_a_good_end),
 	    TEST(test_word_of_a_good_end_is_taken),
 	    TEST(test_a_clock_set_back_is_remembered),
 	    TEST(test_firm_at_once_survives),
