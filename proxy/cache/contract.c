@@ -55,21 +55,27 @@ bool contract_granted(const struct contract *c, uint64_t sent_us)
 	return contract_fresh(c, sent_us);
 }
 
+uint64_t contract_held_us(
+    struct attrcache *ac, const struct node *node, const struct binding *b)
+{
+	const struct node_ext *x = attrcache_ext(ac, node);
+
+	/* The first change of our own found the directory as it was known,
+	 * so the binding held when that change was sent. */
+	return x && b->firm && b->sent_us < x->first_sent_us ? x->first_sent_us
+							     : b->sent_us;
+}
+
 bool contract_bound(const struct contract *c, struct attrcache *ac,
     const struct node *node, const struct binding *b)
 {
 	const struct node_ext *x = attrcache_ext(ac, node);
-	uint64_t sent_us = b->sent_us;
 
 	if (x && b->generation != attrcache_generation(ac, node))
 		return false;
-	if (!x || sent_us > x->changed_us)
-		return b->firm || contract_fresh(c, sent_us);
-	/* The first change of our own found the directory as it was known,
-	 * so the binding held when that change was sent. */
-	if (b->firm && sent_us < x->first_sent_us)
-		sent_us = x->first_sent_us;
-	return contract_fresh(c, sent_us);
+	if (!x || b->sent_us > x->changed_us)
+		return b->firm || contract_fresh(c, b->sent_us);
+	return contract_fresh(c, contract_held_us(ac, node, b));
 }
 
 uint64_t contract_data_valid(const struct contract *c)

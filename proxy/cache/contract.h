@@ -66,6 +66,11 @@ struct binding {
  */
 bool contract_bound(const struct contract *c, struct attrcache *ac,
     const struct node *node, const struct binding *b);
+/* When `b` was last known to hold: its own call was sent then, or the first
+ * change of ours after it, which found the directory as that call had shown it.
+ */
+uint64_t contract_held_us(
+    struct attrcache *ac, const struct node *node, const struct binding *b);
 /* For datacache_find(): data that is not firm must have been sent since. */
 uint64_t contract_data_valid(const struct contract *c);
 

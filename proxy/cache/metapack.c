@@ -112,8 +112,7 @@ static bool current(struct attrcache *ac, const struct node *node,
 	const struct node_ext *x = attrcache_ext(ac, node);
 
 	*how = b->firm && b->sent_us > x->changed_us ? BOUND_FIRM : 0;
-	/* A change of our own may have confirmed it: contract_bound(). */
-	if (in_doubt(b->sent_us) && !(b->firm && b->sent_us < x->first_sent_us))
+	if (in_doubt(contract_held_us(ac, node, b)))
 		*how |= BOUND_DOUBT;
 	return b->generation == attrcache_generation(ac, node);
 }
