@@ -18,6 +18,7 @@
 
 #include "histories/play.h"
 #include "scenario/files.h"
+#include "sweep/cli.h"
 
 static const char help[] =
     "usage: histories [options]\n"
@@ -297,54 +298,27 @@ static void report(enum judge_mode mode, const struct totals *t)
 /* ---- the command line -----------------------------------------------------
  */
 
-_Noreturn static void bad_usage(const char *what)
-{
-	fprintf(stderr, "histories: %s; see --help\n", what);
-	exit(2);
-}
-
-static uint64_t number(const char *text)
-{
-	char *end_;
-	uint64_t n = strtoull(text, &end_, 10);
-
-	if (end_ == text || *end_)
-		bad_usage("a number is wanted");
-	return n;
-}
-
-static void choose_mode(const char *name)
-{
-	bool known = false;
-
-	for (unsigned i = 0; i < MODES; i++) {
-		opt.modes[i] = strcmp(name, play_mode_names[i]) == 0;
-		known |= opt.modes[i];
-	}
-	if (!known)
-		bad_usage("--mode is strict, bounded, frozen or offline");
-}
-
 static void set_option(int c, const char *value)
 {
 	switch (c) {
 	case 'm':
-		choose_mode(value);
+		cli_choose(value, play_mode_names, opt.modes, MODES,
+		    "--mode is strict, bounded, frozen or offline");
 		break;
 	case 'n':
-		opt.operations = number(value);
+		opt.operations = cli_number(value, 1);
 		break;
 	case 's':
-		opt.seed = number(value);
+		opt.seed = cli_number(value, 1);
 		break;
 	case 'o':
-		opt.one = number(value);
+		opt.one = cli_number(value, 1);
 		break;
 	case 'j':
-		opt.jobs = (unsigned)number(value);
+		opt.jobs = (unsigned)cli_number(value, 1);
 		break;
 	case 'S':
-		opt.shorten = (unsigned)number(value);
+		opt.shorten = (unsigned)cli_number(value, 0);
 		break;
 	case 'J':
 		opt.json = true;
@@ -364,18 +338,15 @@ static void read_options(int argc, char **argv)
 	    {"one", 1, NULL, 'o'}, {"jobs", 1, NULL, 'j'},
 	    {"shorten", 1, NULL, 'S'}, {"json", 0, NULL, 'J'},
 	    {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	int c;
 
-	opt.jobs = processors > 0 ? (unsigned)processors : 1;
+	opt.jobs = cli_processors(JOBS_MAX);
 	while ((c = getopt_long(argc, argv, "", list, NULL)) >= 0)
 		set_option(c, optarg);
 	if (optind < argc)
-		bad_usage("no words are wanted");
+		cli_bad_usage("no words are wanted");
 	if (opt.jobs > JOBS_MAX)
 		opt.jobs = JOBS_MAX;
-	if (opt.jobs == 0)
-		opt.jobs = 1;
 }
 
 int main(int argc, char **argv)

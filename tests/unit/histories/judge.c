@@ -2,7 +2,6 @@
 /* Keeps the states of the server, and compares replies with them. */
 #include "histories/judge.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,13 +93,6 @@ static struct deed *add_deed(struct judge *j, const struct nfs_proc *proc,
 	return d;
 }
 
-static void one_fact(struct calltext_facts *facts, nfsstat3 status)
-{
-	facts->n = 1;
-	snprintf(
-	    facts->list[0], CALLTEXT_MAX, "%s", calltext_status_name(status));
-}
-
 void judge_serve(struct judge *j, const struct memfs *fs,
     const struct nfs_proc *proc, const union nfs_args *args, unsigned uid,
     nfsstat3 status)
@@ -119,7 +111,7 @@ void judge_serve(struct judge *j, const struct memfs *fs,
 	d->done = res.status == NFS3_OK;
 	d->state = j->nstates - 1;
 	if (status != NFS3_OK)
-		one_fact(&d->facts, status);
+		calltext_one_fact(&d->facts, calltext_status_name(status));
 	else
 		calltext_facts(proc, &res, &d->facts);
 }
@@ -131,7 +123,7 @@ void judge_refuse(struct judge *j, const struct nfs_proc *proc,
 
 	d = add_deed(j, proc, args, uid);
 	d->state = j->nstates - 1;
-	one_fact(&d->facts, status);
+	calltext_one_fact(&d->facts, calltext_status_name(status));
 }
 
 void judge_reboot(struct judge *j, const struct memfs *fs)
@@ -155,33 +147,14 @@ void judge_sent(struct judge *j, struct judge_op *op)
 /* ---- verdicts -------------------------------------------------------------
  */
 
-static bool same(const struct calltext_facts *a, const struct calltext_facts *b)
-{
-	if (a->n != b->n)
-		return false;
-	for (unsigned i = 0; i < a->n; i++)
-		if (strcmp(a->list[i], b->list[i]) != 0)
-			return false;
-	return true;
-}
-
-static void say(char *to, size_t size, const struct calltext_facts *f)
-{
-	size_t len = 0;
-
-	for (unsigned i = 0; i < f->n && len < size; i++)
-		len += (size_t)snprintf(to + len, size - len, "%s%.50s",
-		    i > 0 ? ", " : "", f->list[i]);
-}
-
 const char *judge_wrong(struct judge *j, const char *what,
     const struct calltext_facts *got, const struct calltext_facts *right)
 {
 	char a[200], b[200] = "nothing";
 
-	say(a, sizeof(a), got);
+	calltext_say_facts(got, a, sizeof(a));
 	if (right)
-		say(b, sizeof(b), right);
+		calltext_say_facts(right, b, sizeof(b));
 	snprintf(j->why, sizeof(j->why), "%s: got %s; the server now says %s",
 	    what, a, b);
 	return j->why;
@@ -215,7 +188,7 @@ const char *judge_change(struct judge *j, const struct judge_op *op,
 			continue;
 		tried++;
 		done += d->done;
-		right |= same(&d->facts, got) || (ok && d->done);
+		right |= calltext_same_facts(&d->facts, got) || (ok && d->done);
 		last = d;
 	}
 	if (!last)
@@ -239,7 +212,7 @@ static bool was_refused(const struct judge *j, const struct judge_op *op,
 
 		if (d->seq < op->sent_seq)
 			return false;
-		if (!d->done && same(&d->facts, got) &&
+		if (!d->done && calltext_same_facts(&d->facts, got) &&
 		    d->key == key_of(op->proc, &op->args, op->uid))
 			return true;
 	}

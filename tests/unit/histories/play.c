@@ -13,6 +13,7 @@
 #include "scenario/hosts.h"
 #include "scenario/vclock.h"
 #include "sweep/commands.h"
+#include "sweep/failure.h"
 
 #define MS UINT64_C(1000)
 #define S  UINT64_C(1000000)
@@ -40,7 +41,7 @@ static void check_reply(struct play *p, unsigned who)
 	c->op.away |= p->away;
 	why = judge_reply(p->judge, &c->op, &facts);
 	if (why)
-		play_fail("client %c, %s: %s", 'A' + who, c->told, why);
+		script_fail("client %c, %s: %s", 'A' + who, c->told, why);
 }
 
 static void check_replies(struct play *p)
@@ -235,7 +236,7 @@ static void do_start(struct play *p)
 	char err[PLACE_ERR_MAX];
 
 	if (!place_start(&p->place, err))
-		play_fail("the daemon does not start: %s", err);
+		script_fail("the daemon does not start: %s", err);
 }
 
 static void do_kill(struct play *p, const struct event *e)
@@ -302,7 +303,7 @@ static void do_command(struct play *p, const struct event *e)
 
 	(void)commands_give(&p->place, list[e->a % 8], err);
 	if (err[0])
-		play_fail("%s: %s", list[e->a % 8], err);
+		script_fail("%s: %s", list[e->a % 8], err);
 }
 
 static void do_pass(const struct event *e)
@@ -399,7 +400,7 @@ static void finish(struct play *p)
 	p->silent_ns = p->back_ns = 0;
 	for (unsigned i = 0; somebody_waits(p); i++) {
 		if (i == 100000)
-			play_fail("a call does not end");
+			script_fail("a call does not end");
 		end_outage(p);
 		do_serve(p, &oldest);
 		settle(p);
@@ -437,7 +438,7 @@ void play(enum judge_mode mode, const struct event *list, unsigned n,
 	static struct play p;
 
 	p.out = out;
-	play_begin_trace(out);
+	failure_begin(out->said, sizeof(out->said));
 	begin(&p, mode, list[0].d);
 	for (unsigned i = 0; i < n; i++) {
 		script_trace("--- %u %s", i, event_name(list[i].kind));

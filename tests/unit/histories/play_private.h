@@ -35,9 +35,4 @@ void play_choose_call(const struct event *e, char *text);
 unsigned play_cut(char *text, char **words, char *whole);
 void play_stranger(struct memfs *fs, const struct event *e);
 
-/* play_fail.c */
-void play_begin_trace(struct play_result *out);
-_Noreturn void play_fail(const char *fmt, ...)
-    __attribute__((format(printf, 1, 2)));
-
 #endif

@@ -386,3 +386,13 @@ void calltext_describe(struct memfs *fs, const struct nfs_proc *proc,
 	}
 	add_more(&t, fs, proc->proc, args);
 }
+
+void calltext_join(char *const *words, unsigned n, char *to, size_t size)
+{
+	size_t len = 0;
+
+	to[0] = '\0';
+	for (unsigned i = 0; i < n && len < size; i++)
+		len += (size_t)snprintf(
+		    to + len, size - len, "%s%s", i > 0 ? " " : "", words[i]);
+}

@@ -32,9 +32,18 @@ bool calltext_parse(struct memfs *fs, char *const *words, unsigned n,
 /* A call as it is written in a scenario; `words` are told apart by blanks. */
 void calltext_describe(struct memfs *fs, const struct nfs_proc *proc,
     const union nfs_args *args, char text[CALLTEXT_MAX]);
+/* Words with blanks between them. */
+void calltext_join(char *const *words, unsigned n, char *to, size_t size);
 /* What a reply says: "OK", "size 5", "data hello", "verifier 1", … */
 void calltext_facts(const struct nfs_proc *proc, const union nfs_res *res,
     struct calltext_facts *facts);
+/* The one fact `text`, for a reply that has no results. */
+void calltext_one_fact(struct calltext_facts *facts, const char *text);
+bool calltext_same_facts(
+    const struct calltext_facts *a, const struct calltext_facts *b);
+/* The facts in one line, each one cut to 60 bytes. */
+void calltext_say_facts(
+    const struct calltext_facts *facts, char *to, size_t size);
 /* NFS3ERR_… by its name without NFS3ERR_; -1. */
 int calltext_status(const char *name);
 const char *calltext_status_name(nfsstat3 status);

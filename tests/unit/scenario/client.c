@@ -90,12 +90,6 @@ static struct sent *sent_under(struct client *c, uint32_t xid)
 	return NULL;
 }
 
-static void one_fact(struct sent *s, const char *fact)
-{
-	s->facts.n = 1;
-	snprintf(s->facts.list[0], CALLTEXT_MAX, "%s", fact);
-}
-
 static const char *const accept_names[] = {
     [PROG_UNAVAIL] = "PROG_UNAVAIL",
     [PROG_MISMATCH] = "PROG_MISMATCH",
@@ -111,11 +105,11 @@ static void take_reply(
 
 	s->replied = s->answered = true;
 	if (!rpc->accepted)
-		one_fact(s, "denied");
+		calltext_one_fact(&s->facts, "denied");
 	else if (rpc->status != SUCCESS)
-		one_fact(s, accept_names[rpc->status]);
+		calltext_one_fact(&s->facts, accept_names[rpc->status]);
 	else if (!nfs_res_decode(s->proc, rpc->body.data, rpc->body.len, &res))
-		one_fact(s, "nonsense");
+		calltext_one_fact(&s->facts, "nonsense");
 	else
 		calltext_facts(s->proc, &res, &s->facts);
 	script_trace(
@@ -228,7 +222,7 @@ static struct sent *call_again(struct client *c, char *const *words, unsigned n)
 	char text[CALLTEXT_MAX];
 	struct sent *s;
 
-	script_join(words, n, text, sizeof(text));
+	calltext_join(words, n, text, sizeof(text));
 	TAILQ_FOREACH (s, &c->sent, link)
 		if (strncmp(s->text, text, strlen(text)) == 0)
 			return s;

@@ -130,3 +130,30 @@ void calltext_facts(const struct nfs_proc *proc, const union nfs_res *res,
 	if (res->status == NFS3_OK)
 		facts_of_ok(f, proc->proc, res);
 }
+
+void calltext_one_fact(struct calltext_facts *f, const char *text)
+{
+	f->n = 0;
+	fact(f, "%s", text);
+}
+
+bool calltext_same_facts(
+    const struct calltext_facts *a, const struct calltext_facts *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (unsigned i = 0; i < a->n; i++)
+		if (strcmp(a->list[i], b->list[i]) != 0)
+			return false;
+	return true;
+}
+
+void calltext_say_facts(const struct calltext_facts *f, char *to, size_t size)
+{
+	size_t len = 0;
+
+	to[0] = '\0';
+	for (unsigned i = 0; i < f->n && len < size; i++)
+		len += (size_t)snprintf(to + len, size - len, "%s%.60s",
+		    i > 0 ? ", " : "", f->list[i]);
+}

@@ -83,16 +83,6 @@ void script_wrong(const char *fmt, ...)
 	va_end(ap);
 }
 
-void script_join(char *const *words, unsigned n, char *to, size_t size)
-{
-	size_t len = 0;
-
-	to[0] = '\0';
-	for (unsigned i = 0; i < n && len < size; i++)
-		len += (size_t)snprintf(
-		    to + len, size - len, "%s%s", i > 0 ? " " : "", words[i]);
-}
-
 /* ---- lines ----------------------------------------------------------------
  */
 

@@ -55,7 +55,5 @@ void script_wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Something happened: to be shown where the scenario fails. */
 void script_trace(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 bool script_is_traced(void);
-/* Words with blanks between them. */
-void script_join(char *const *words, unsigned n, char *to, size_t size);
 
 #endif

@@ -29,7 +29,7 @@ static bool take_phrase(
 		i++;
 	p->words = *words;
 	p->n = i;
-	script_join(*words, i, p->text, sizeof(p->text));
+	calltext_join(*words, i, p->text, sizeof(p->text));
 	if (i < *n && strcmp((*words)[i], ",") == 0)
 		i++;
 	*words += i;
@@ -47,7 +47,7 @@ static void config(struct world *w, const struct script_match *m)
 
 	if (w->server)
 		script_fail("the daemon runs already");
-	script_join(m->rest, m->n, line, sizeof(line));
+	calltext_join(m->rest, m->n, line, sizeof(line));
 	snprintf(w->settings + len, sizeof(w->settings) - len, "%s\n", line);
 }
 
@@ -174,7 +174,7 @@ static void client_gets(struct world *w, const struct script_match *m)
 
 	for (unsigned i = 0; !to && i < n; i++)
 		if (strcmp(words[i], "for") == 0) {
-			script_join(
+			calltext_join(
 			    words + i + 1, n - i - 1, call, sizeof(call));
 			to = call;
 			n = i;
@@ -397,7 +397,7 @@ static void server_ignores(struct world *w, const struct script_match *m)
 	char text[PHRASE_MAX];
 	bool any = false;
 
-	script_join(m->rest, m->n, text, sizeof(text));
+	calltext_join(m->rest, m->n, text, sizeof(text));
 	for (int claimed = 0; claimed < 2; claimed++)
 		while ((call = fakeserver_find(w->nfs, text, claimed))) {
 			fakeserver_drop(w->nfs, call);
@@ -433,7 +433,7 @@ static void connection_of_breaks(struct world *w, const struct script_match *m)
 	char text[PHRASE_MAX];
 	struct fakeserver_call *call;
 
-	script_join(m->rest, m->n, text, sizeof(text));
+	calltext_join(m->rest, m->n, text, sizeof(text));
 	call = fakeserver_find(w->nfs, text, true);
 	if (!call)
 		script_fail("the server has no such call");

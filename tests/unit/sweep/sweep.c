@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "scenario/files.h"
+#include "sweep/cli.h"
 #include "sweep/faults.h"
 #include "sweep/work.h"
 
@@ -349,64 +350,34 @@ static void report(void)
 /* ---- the command line -----------------------------------------------------
  */
 
-_Noreturn static void bad_usage(const char *what)
-{
-	fprintf(stderr, "sweep: %s; see --help\n", what);
-	exit(2);
-}
-
-static uint64_t number(const char *text)
-{
-	char *end;
-	uint64_t n = strtoull(text, &end, 10);
-
-	if (n == 0 || *end)
-		bad_usage("a number is wanted");
-	return n;
-}
-
-/* Sets the one of `n` names that is meant. */
-static void choose(const char *name, const char *const *names, bool *set, int n,
-    const char *what)
-{
-	bool known = false;
-
-	for (int i = 0; i < n; i++) {
-		set[i] = strcmp(name, names[i]) == 0;
-		known |= set[i];
-	}
-	if (!known)
-		bad_usage(what);
-}
-
 static void set_option(int c, const char *value)
 {
 	switch (c) {
 	case 'k':
-		choose(value, kind_names, opt.kinds, FAULTS_KINDS,
+		cli_choose(value, kind_names, opt.kinds, FAULTS_KINDS,
 		    "--kind is error, short, disk or memory");
 		break;
 	case 'm':
-		choose(value, mode_names, opt.modes, MODES,
+		cli_choose(value, mode_names, opt.modes, MODES,
 		    "--mode is strict, bounded or frozen");
 		break;
 	case 'f':
-		opt.from = number(value);
+		opt.from = cli_number(value, 1);
 		break;
 	case 't':
-		opt.to = number(value);
+		opt.to = cli_number(value, 1);
 		break;
 	case 's':
-		opt.step = number(value);
+		opt.step = cli_number(value, 1);
 		break;
 	case 'j':
-		opt.jobs = (unsigned)number(value);
+		opt.jobs = (unsigned)cli_number(value, 1);
 		break;
 	case 'o':
-		opt.one = number(value);
+		opt.one = cli_number(value, 1);
 		break;
 	case 'S':
-		opt.seconds = (unsigned)number(value);
+		opt.seconds = (unsigned)cli_number(value, 1);
 		break;
 	case 'J':
 		opt.json = true;
@@ -427,14 +398,13 @@ static void read_options(int argc, char **argv)
 	    {"jobs", 1, NULL, 'j'}, {"one", 1, NULL, 'o'},
 	    {"seconds", 1, NULL, 'S'}, {"json", 0, NULL, 'J'},
 	    {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	int c;
 
-	opt.jobs = processors > 0 ? (unsigned)processors : 1;
+	opt.jobs = cli_processors(JOBS_MAX);
 	while ((c = getopt_long(argc, argv, "", list, NULL)) >= 0)
 		set_option(c, optarg);
 	if (optind < argc)
-		bad_usage("no words are wanted");
+		cli_bad_usage("no words are wanted");
 	if (opt.jobs > JOBS_MAX)
 		opt.jobs = JOBS_MAX;
 }

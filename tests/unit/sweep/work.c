@@ -2,16 +2,15 @@
 /* What is done in a sweep, line by line, and whether it went well. */
 #include "sweep/work.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "nfsproto/nfs_proc.h"
 #include "scenario/script.h"
 #include "scenario/vclock.h"
 #include "sweep/commands.h"
+#include "sweep/failure.h"
 #include "sweep/memfs_copy.h"
 #include "sweep/place.h"
 
@@ -19,7 +18,6 @@ enum {
 	WORDS = 8,
 	LINE_MAX_BYTES = 200,
 	STARTS = 200, /* tries, while there is no memory */
-	EVENTS = 12,  /* the last ones, for what was wrong */
 };
 
 #define SECOND_US UINT64_C(1000000)
@@ -144,70 +142,7 @@ static struct work {
 	struct place place;
 	struct memfs *mirror; /* the judge's */
 	struct work_result *out;
-	const char *line;
-	char events[EVENTS][LINE_MAX_BYTES];
-	unsigned nevents;
 } work;
-
-/* ---- what went wrong ------------------------------------------------------
- */
-
-_Noreturn static void wrong(const char *fmt, va_list ap)
-{
-	char *to = work.out->said;
-	size_t n = (size_t)snprintf(to, WORK_SAID_MAX, "%s: ", work.line);
-	unsigned i = work.nevents > EVENTS ? work.nevents - EVENTS : 0;
-
-	n += (size_t)vsnprintf(to + n, LINE_MAX_BYTES, fmt, ap);
-	for (; i < work.nevents && n < WORK_SAID_MAX; i++)
-		n += (size_t)snprintf(to + n, WORK_SAID_MAX - n, "\n    %s",
-		    work.events[i % EVENTS]);
-	_exit(1);
-}
-
-/* What script.h promises to clients and servers of scenarios. */
-void script_fail(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	wrong(fmt, ap);
-}
-
-void script_wrong(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	wrong(fmt, ap);
-}
-
-void script_trace(const char *fmt, ...)
-{
-	char *to = work.events[work.nevents++ % EVENTS];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(to, LINE_MAX_BYTES, fmt, ap);
-	va_end(ap);
-	if (script_is_traced())
-		fprintf(stderr, "%s\n", to);
-}
-
-bool script_is_traced(void)
-{
-	return getenv("SCENARIO_TRACE") != NULL;
-}
-
-void script_join(char *const *words, unsigned n, char *to, size_t size)
-{
-	size_t len = 0;
-
-	to[0] = '\0';
-	for (unsigned i = 0; i < n && len < size; i++)
-		len += (size_t)snprintf(
-		    to + len, size - len, "%s%s", i > 0 ? " " : "", words[i]);
-}
 
 /* ---- the judge ------------------------------------------------------------
  */
@@ -248,35 +183,15 @@ static bool execute(struct memfs *fs, char *const *words, unsigned n,
 	return is_change(proc->proc);
 }
 
-static bool same_facts(
-    const struct calltext_facts *a, const struct calltext_facts *b)
-{
-	if (a->n != b->n)
-		return false;
-	for (unsigned i = 0; i < a->n; i++)
-		if (strcmp(a->list[i], b->list[i]) != 0)
-			return false;
-	return true;
-}
-
-static void say_facts(const struct calltext_facts *f, char *to, size_t size)
-{
-	size_t len = 0;
-
-	for (unsigned i = 0; i < f->n && len < size; i++)
-		len += (size_t)snprintf(to + len, size - len, "%s%.60s",
-		    i > 0 ? ", " : "", f->list[i]);
-}
-
 static void compare(
     const struct calltext_facts *got, const struct calltext_facts *expected)
 {
 	char a[LINE_MAX_BYTES], b[LINE_MAX_BYTES];
 
-	if (same_facts(got, expected))
+	if (calltext_same_facts(got, expected))
 		return;
-	say_facts(got, a, sizeof(a));
-	say_facts(expected, b, sizeof(b));
+	calltext_say_facts(got, a, sizeof(a));
+	calltext_say_facts(expected, b, sizeof(b));
 	script_fail("got %.90s; right is %.90s", a, b);
 }
 
@@ -432,18 +347,19 @@ void work_run(const char *consistency, struct work_result *out)
 	char copy[LINE_MAX_BYTES];
 
 	work.out = out;
+	failure_begin(out->said, sizeof(out->said));
 	snprintf(copy, sizeof(copy), "consistency = %s\n", consistency);
 	place_begin(&work.place, copy);
 	faults_set_disk(work.place.cache);
 	memcpy(out->dir, work.place.dir, sizeof(out->dir));
 	for (unsigned i = 0; i < LINES; i++) {
-		work.line = lines[i];
+		failure_set_task(lines[i]);
 		script_trace("--- %s", lines[i]);
 		snprintf(copy, sizeof(copy), "%s", lines[i]);
 		run_line(copy);
 		out->lines = i + 1;
 	}
-	work.line = "the end";
+	failure_set_task("the end");
 	compare_files();
 	place_end(&work.place);
 	out->dir[0] = '\0';

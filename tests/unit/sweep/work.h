@@ -19,7 +19,7 @@
 
 #include "sweep/faults.h"
 
-enum { WORK_SAID_MAX = 1024 };
+enum { WORK_SAID_MAX = 4096 };
 
 struct work_result {
 	struct faults_point point;

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What script.h promises to the clients and servers of scenarios, for programs
+ * that read no script: script_fail() and script_wrong() write a sentence and
+ * the last things that happened, and end the process with status 1.
+ */
+#ifndef FOREFETCH_TESTS_FAILURE_H
+#define FOREFETCH_TESTS_FAILURE_H
+
+#include <stddef.h>
+
+/* Where the sentence goes; `said` may be shared with another process. */
+void failure_begin(char *said, size_t size);
+/* What is being done stands before the sentence. It stays the caller's. */
+void failure_set_task(const char *task);
+
+#endif
