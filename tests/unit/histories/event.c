@@ -4,29 +4,48 @@
 
 #include <stddef.h>
 
-/* How often each kind comes, in 10,000. A call wants two or three calls of the
- * server, and time between them. */
+/* How often each kind comes. */
 static const struct {
 	const char *name;
 	unsigned weight;
 } kinds[EVENT_KINDS] = {
-    [EVENT_CALL] = {"call", 2300},
-    [EVENT_SERVE] = {"serve", 4500},
-    [EVENT_PASS] = {"pass", 2200},
-    [EVENT_STRANGER] = {"stranger", 200},
+    [EVENT_CALL] = {"call", 4500},
+    [EVENT_SERVE] = {"serve", 2000},
+    [EVENT_PASS] = {"pass", 1500},
+    [EVENT_STRANGER] = {"stranger", 250},
     [EVENT_COMMAND] = {"command", 20},
-    [EVENT_KILL] = {"kill", 15},
+    [EVENT_KILL] = {"kill", 14},
     [EVENT_RESTART] = {"restart", 10},
-    [EVENT_OUTAGE] = {"outage", 10},
+    [EVENT_OUTAGE] = {"outage", 12},
     [EVENT_SILENCE] = {"silence", 10},
-    [EVENT_REBOOT] = {"reboot", 10},
-    [EVENT_BREAK] = {"break", 15},
-    [EVENT_LOSE] = {"lose", 20},
-    [EVENT_REFUSE] = {"refuse", 10},
-    [EVENT_HALF] = {"half", 10},
-    [EVENT_CLOSE] = {"close", 15},
-    [EVENT_ADDRESS] = {"address", 5},
-    [EVENT_SLEEP] = {"sleep", 5},
+    [EVENT_REBOOT] = {"reboot", 12},
+    [EVENT_BREAK] = {"break", 16},
+    [EVENT_LOSE] = {"lose", 24},
+    [EVENT_REFUSE] = {"refuse", 16},
+    [EVENT_HALF] = {"half", 16},
+    [EVENT_CLOSE] = {"close", 16},
+    [EVENT_ADDRESS] = {"address", 8},
+    [EVENT_SLEEP] = {"sleep", 6},
+};
+
+/*
+ * For a while clients and strangers are busy with a few files, as people are.
+ * Without that hardly any call asks for what was asked before, and a cache has
+ * nothing to answer.
+ */
+enum { SPELL_EVENTS = 120, SPELL_FILES = 3, FOLLOW = 4 };
+
+struct place_detail {
+	uint32_t place, detail;
+};
+
+struct spell {
+	unsigned left;
+	bool prompt;
+	struct place_detail files[SPELL_FILES];
+	/* After a stranger's change: time passes, and clients look at it. */
+	unsigned follow;
+	struct place_detail changed;
 };
 
 /* Xorshift64*, Marsaglia and Vigna. */
@@ -50,22 +69,66 @@ static enum event_kind pick(uint32_t r)
 	return (enum event_kind)at;
 }
 
-unsigned event_list(uint64_t seed, struct event list[EVENT_MAX])
+static void spell_begin(struct spell *s, uint64_t *x)
+{
+	s->left = 1 + next(x) % SPELL_EVENTS;
+	s->prompt = next(x) % 4 > 0;
+	for (unsigned i = 0; i < SPELL_FILES; i++) {
+		s->files[i].place = next(x);
+		s->files[i].detail = next(x);
+	}
+}
+
+/* A long time at first, so that the bounds of time end, and then calls. */
+static void event_follow(struct event *e, struct spell *s)
+{
+	e->kind = s->follow == FOLLOW ? EVENT_PASS : EVENT_CALL;
+	if (e->kind == EVENT_PASS)
+		e->a = EVENT_LONGEST;
+	e->place = s->changed.place;
+	e->detail = s->changed.detail;
+	s->follow--;
+}
+
+static void event_make(struct event *e, struct spell *s, uint64_t *x)
+{
+	unsigned file = next(x) % (SPELL_FILES + 1);
+
+	e->kind = pick(next(x));
+	e->prompt = s->prompt;
+	e->a = next(x);
+	e->b = next(x);
+	e->place = next(x);
+	e->detail = next(x);
+	if (file < SPELL_FILES) {
+		e->place = s->files[file].place;
+		e->detail = s->files[file].detail;
+	}
+	if (s->follow > 0) {
+		event_follow(e, s);
+	} else if (e->kind == EVENT_STRANGER) {
+		s->changed.place = e->place;
+		s->changed.detail = e->detail;
+		s->follow = FOLLOW;
+	}
+}
+
+void history_make(uint64_t seed, struct history *h)
 {
 	uint64_t x = (seed + 1) * UINT64_C(0x9e3779b97f4a7c15);
-	unsigned calls = 0, n = 0;
+	struct spell spell = {.left = 0};
+	unsigned calls = 0;
 
-	while (calls < EVENT_CALLS && n < EVENT_MAX) {
-		struct event *e = &list[n++];
+	h->clients = next(&x) % 2 ? 2 : 4;
+	h->n = 0;
+	while (calls < EVENT_CALLS && h->n < EVENT_MAX) {
+		struct event *e = &h->list[h->n++];
 
-		e->kind = pick(next(&x));
-		e->a = next(&x);
-		e->b = next(&x);
-		e->c = next(&x);
-		e->d = next(&x);
+		if (spell.left-- == 0)
+			spell_begin(&spell, &x);
+		event_make(e, &spell, &x);
 		calls += e->kind == EVENT_CALL || e->kind == EVENT_STRANGER;
 	}
-	return n;
 }
 
 const char *event_name(enum event_kind kind)

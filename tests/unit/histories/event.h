@@ -1,46 +1,61 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A history as a list of events, which a seed makes. An event is told by random
- * numbers that mean something in whatever state it is met in ("the third of
- * what waits"), so that a history from which events were taken out is one, too.
+ * A history as a list of events, which a seed makes. Each event has random
+ * numbers, and what they mean depends on what is there when it is played ("the
+ * third of the calls that wait"). So a history is still one when some of its
+ * events were taken out.
  */
 #ifndef FOREFETCH_TESTS_EVENT_H
 #define FOREFETCH_TESTS_EVENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum event_kind {
 	EVENT_CALL,     /* a client calls */
-	EVENT_SERVE,    /* the server does or answers one of its calls */
+	EVENT_SERVE,    /* the server deals with one call that waits there */
 	EVENT_PASS,     /* time passes */
 	EVENT_STRANGER, /* somebody changes something on the server itself */
-	EVENT_COMMAND,  /* of `forefetch` */
-	EVENT_FAULTS,   /* from here on, all are faults */
+	EVENT_COMMAND,  /* a request to the control socket */
+	EVENT_FAULTS,   /* the first of the faults */
 	EVENT_KILL = EVENT_FAULTS,
 	EVENT_RESTART,
-	EVENT_OUTAGE,  /* the server cannot be reached */
-	EVENT_SILENCE, /* the server does nothing */
-	EVENT_REBOOT,  /* the server forgets its replies */
+	EVENT_OUTAGE,  /* the server refuses connections for a time */
+	EVENT_SILENCE, /* the server answers nothing for a time */
+	EVENT_REBOOT,  /* the server starts again, with an empty reply cache */
 	EVENT_BREAK,   /* all connections to the server are reset */
-	EVENT_LOSE,    /* a call is done, its reply lost */
-	EVENT_REFUSE,  /* a call is answered by an error */
-	EVENT_HALF,    /* a change is done, and answered by an error */
-	EVENT_CLOSE,   /* a client's connection is reset */
+	EVENT_LOSE,    /* the server's next reply is lost with its connection */
+	EVENT_REFUSE, /* the server's next reply is an error; nothing is done */
+	EVENT_HALF,  /* the server does the next change, and answers an error */
+	EVENT_CLOSE, /* a client's connection is reset */
 	EVENT_ADDRESS, /* a client has another address */
-	EVENT_SLEEP,   /* the machine sleeps */
+	EVENT_SLEEP,   /* the machine of client and daemon sleeps */
 	EVENT_KINDS,
 };
 
 struct event {
 	enum event_kind kind;
-	uint32_t a, b, c, d;
+	bool
+	    prompt; /* the server answers whatever waits, without EVENT_SERVE */
+	uint32_t a, b;
+	uint32_t place, detail; /* which file, and what of it */
 };
 
-enum { EVENT_CALLS = 400, EVENT_MAX = 6000 };
+enum {
+	EVENT_CALLS = 400,
+	EVENT_MAX = 4000,
+	EVENT_LONGEST = 7, /* `a` of an EVENT_PASS of up to 8 s */
+};
 
-/* Fills `list` by the seed: about EVENT_CALLS operations, and what is around
- * them. Returns how many events these are. */
-unsigned event_list(uint64_t seed, struct event list[EVENT_MAX]);
+struct history {
+	unsigned clients;
+	unsigned n;
+	struct event list[EVENT_MAX];
+};
+
+/* Makes the history of a seed, with EVENT_CALLS calls and changes by strangers
+ * at most. */
+void history_make(uint64_t seed, struct history *h);
 const char *event_name(enum event_kind kind);
 
 #endif

@@ -28,29 +28,37 @@ static const char help[] =
     "reboots, refuses, or does a change and says that it failed, ...). Each\n"
     "reply is judged by the states that the server was in.\n"
     "\n"
-    "  --mode MODE        strict, bounded or frozen (default: all three), or\n"
-    "                     offline, whose judge does not know yet when a "
-    "server\n"
-    "                     counts as away, and finds errors that are none\n"
+    "  --mode MODE        strict, bounded, frozen or offline (default: all)\n"
     "  --operations N     so many in each mode (default: 4000)\n"
     "  --seed N           of the first history (default: 1)\n"
     "  --one N            this history alone; SCENARIO_TRACE=1 shows all that\n"
     "                     happens\n"
     "  --jobs N           histories at once (default: one a processor)\n"
     "  --shorten SECONDS  for the shortest history that fails (default: 60)\n"
+    "  --defect NAME      the daemon or its server has a defect that the "
+    "judge\n"
+    "                     has to find: stale (attributes count for too long),\n"
+    "                     own (our own changes are not learned), twice (what "
+    "is\n"
+    "                     sent again is done again) or undone (a change is\n"
+    "                     answered and not done)\n"
+    "  --prove            find each defect in each mode that it shows in, "
+    "within\n"
+    "                     the operations\n"
     "  --json             print JSON\n"
     "  --help\n"
     "\n"
     "exit status: 0; 1 something was wrong; 2 usage\n";
 
-enum { MODES = 4, JOBS_MAX = 64, HANG_S = 120 };
+enum { JOBS_MAX = 64, HANG_S = 120 };
 
 static struct {
-	bool modes[MODES];
+	bool modes[PLAY_MODES];
+	enum play_defect defect;
 	uint64_t operations, seed, one;
 	unsigned jobs, shorten;
-	bool json;
-} opt = {.modes = {true, true, true, false},
+	bool json, prove;
+} opt = {.modes = {true, true, true, true},
     .operations = 4000,
     .seed = 1,
     .shorten = 60};
@@ -64,15 +72,16 @@ struct job {
 static struct job jobs[JOBS_MAX];
 
 struct totals {
-	uint64_t histories, calls, changes, strangers, replies, wrong;
+	uint64_t histories, calls, changes, strangers, replies, looks, hits,
+	    wrong;
 	uint64_t faults[EVENT_KINDS];
 };
 
 /* ---- a history in a process -----------------------------------------------
  */
 
-static pid_t begin(enum judge_mode mode, const struct event *list, unsigned n,
-    struct play_result *result)
+static pid_t begin(
+    enum judge_mode mode, const struct history *h, struct play_result *result)
 {
 	pid_t pid;
 
@@ -84,7 +93,7 @@ static pid_t begin(enum judge_mode mode, const struct event *list, unsigned n,
 		if (!getenv("SCENARIO_TRACE") &&
 		    !freopen("/dev/null", "w", stderr))
 			_exit(1);
-		play(mode, list, n, result);
+		play(mode, opt.defect, h, result);
 		_exit(0);
 	}
 	return pid;
@@ -107,11 +116,11 @@ static bool end(struct play_result *r, int status)
 	return false;
 }
 
-static bool is_wrong(enum judge_mode mode, const struct event *list, unsigned n,
-    struct play_result *r)
+static bool is_wrong(
+    enum judge_mode mode, const struct history *h, struct play_result *r)
 {
 	int status;
-	pid_t pid = begin(mode, list, n, r);
+	pid_t pid = begin(mode, h, r);
 
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		continue;
@@ -121,58 +130,56 @@ static bool is_wrong(enum judge_mode mode, const struct event *list, unsigned n,
 /* ---- the shortest that fails ----------------------------------------------
  */
 
-/* Without `len` events from `at` on. */
-static unsigned without(const struct event *list, unsigned n, unsigned at,
-    unsigned len, struct event *to)
+/* `h` without its events `at` to `at` + `len`. */
+static void without(
+    const struct history *h, unsigned at, unsigned len, struct history *to)
 {
-	if (len > n - at)
-		len = n - at;
-	memcpy(to, list, at * sizeof(*list));
-	memcpy(to + at, list + at + len, (n - at - len) * sizeof(*list));
-	return n - len;
+	if (len > h->n - at)
+		len = h->n - at;
+	to->clients = h->clients;
+	to->n = h->n - len;
+	memcpy(to->list, h->list, at * sizeof(h->list[0]));
+	memcpy(to->list + at, h->list + at + len,
+	    (to->n - at) * sizeof(h->list[0]));
 }
 
 /* Takes out parts, first long ones, as long as the rest fails. */
-static unsigned shorten(
-    enum judge_mode mode, struct event *list, unsigned n, struct play_result *r)
+static void shorten(
+    enum judge_mode mode, struct history *h, struct play_result *r)
 {
-	static struct event less[EVENT_MAX];
+	static struct history less;
 	time_t until = time(NULL) + (time_t)opt.shorten;
 
-	for (unsigned len = n / 2; len > 0; len /= 2) {
-		for (unsigned at = 0; at < n && time(NULL) < until;) {
-			unsigned k = without(list, n, at, len, less);
-
-			if (k > 0 && is_wrong(mode, less, k, r)) {
-				memcpy(list, less, k * sizeof(*list));
-				n = k;
-			} else {
+	for (unsigned len = h->n / 2; len > 0; len /= 2) {
+		for (unsigned at = 0; at < h->n && time(NULL) < until;) {
+			without(h, at, len, &less);
+			if (is_wrong(mode, &less, r))
+				*h = less;
+			else
 				at += len;
-			}
 		}
 	}
-	return n;
 }
 
 static void report_wrong(
     enum judge_mode mode, uint64_t seed, struct play_result *r)
 {
-	static struct event list[EVENT_MAX];
-	unsigned n = event_list(seed, list);
+	static struct history h;
 
+	history_make(seed, &h);
 	printf("%s, seed %ju, after %u events:\n  %s\n", play_mode_names[mode],
 	    (uintmax_t)seed, r->events, r->said);
 	if (opt.shorten == 0)
 		return;
-	if (r->events < n)
-		n = r->events + 1;
-	if (!is_wrong(mode, list, n, r)) {
+	if (r->events < h.n)
+		h.n = r->events + 1;
+	if (!is_wrong(mode, &h, r)) {
 		printf("  it does not fail again\n");
 		return;
 	}
-	n = shorten(mode, list, n, r);
-	if (is_wrong(mode, list, n, r))
-		printf("  the shortest history found, %u events:\n  %s\n", n,
+	shorten(mode, &h, r);
+	if (is_wrong(mode, &h, r))
+		printf("  the shortest history found, %u events:\n  %s\n", h.n,
 		    r->said);
 	fflush(stdout);
 }
@@ -187,6 +194,8 @@ static void add_up(struct totals *t, const struct play_result *r)
 	t->changes += r->changes;
 	t->strangers += r->strangers;
 	t->replies += r->replies;
+	t->looks += r->looks;
+	t->hits += r->hits;
 	for (unsigned i = 0; i < EVENT_KINDS; i++)
 		t->faults[i] += r->faults[i];
 }
@@ -204,7 +213,8 @@ static bool reap(enum judge_mode mode, struct totals *t)
 		j->pid = 0;
 		if (!end(j->result, status)) {
 			t->wrong++;
-			report_wrong(mode, j->seed, j->result);
+			if (!opt.prove)
+				report_wrong(mode, j->seed, j->result);
 		}
 		add_up(t, j->result);
 	}
@@ -238,15 +248,17 @@ static void progress(enum judge_mode mode, const struct totals *t)
 
 static void play_many(enum judge_mode mode, struct totals *t)
 {
-	static struct event list[EVENT_MAX];
+	static struct history h;
 	uint64_t seed = opt.one ? opt.one : opt.seed;
 
 	while (t->calls + t->strangers < opt.operations) {
 		struct job *j = free_job(mode, t);
 
+		if (opt.prove && t->wrong > 0)
+			break;
 		j->seed = seed++;
-		j->pid =
-		    begin(mode, list, event_list(j->seed, list), j->result);
+		history_make(j->seed, &h);
+		j->pid = begin(mode, &h, j->result);
 		progress(mode, t);
 		if (opt.one)
 			break;
@@ -281,15 +293,16 @@ static void report(enum judge_mode mode, const struct totals *t)
 	    opt.json
 		? "{\"mode\": \"%s\", \"histories\": %ju, \"operations\": %ju, "
 		  "\"changes\": %ju, \"strangers\": %ju, \"replies\": %ju, "
-		  "\"violations\": %ju, \"faults\": %ju, \"fault\": {"
+		  "\"looks\": %ju, \"hits\": %ju, \"violations\": %ju, "
+		  "\"faults\": %ju, \"fault\": {"
 		: "%s: %ju histories, %ju operations (%ju changes, %ju by "
-		  "strangers), %ju replies judged, %ju violations; %ju "
-		  "faults: ";
+		  "strangers), %ju replies judged, %ju looks of which %ju "
+		  "were answered by caches, %ju violations; %ju faults: ";
 
 	printf(form, play_mode_names[mode], (uintmax_t)t->histories,
 	    (uintmax_t)(t->calls + t->strangers), (uintmax_t)t->changes,
-	    (uintmax_t)t->strangers, (uintmax_t)t->replies, (uintmax_t)t->wrong,
-	    (uintmax_t)faults_of(t));
+	    (uintmax_t)t->strangers, (uintmax_t)t->replies, (uintmax_t)t->looks,
+	    (uintmax_t)t->hits, (uintmax_t)t->wrong, (uintmax_t)faults_of(t));
 	report_faults(t);
 	puts(opt.json ? "}}" : "");
 	fflush(stdout);
@@ -298,11 +311,22 @@ static void report(enum judge_mode mode, const struct totals *t)
 /* ---- the command line -----------------------------------------------------
  */
 
+static void choose_defect(const char *name)
+{
+	bool set[PLAY_DEFECTS];
+
+	cli_choose(name, play_defect_names, set, PLAY_DEFECTS,
+	    "--defect is stale, own, twice or undone");
+	for (unsigned i = 0; i < PLAY_DEFECTS; i++)
+		if (set[i])
+			opt.defect = (enum play_defect)i;
+}
+
 static void set_option(int c, const char *value)
 {
 	switch (c) {
 	case 'm':
-		cli_choose(value, play_mode_names, opt.modes, MODES,
+		cli_choose(value, play_mode_names, opt.modes, PLAY_MODES,
 		    "--mode is strict, bounded, frozen or offline");
 		break;
 	case 'n':
@@ -320,6 +344,12 @@ static void set_option(int c, const char *value)
 	case 'S':
 		opt.shorten = (unsigned)cli_number(value, 0);
 		break;
+	case 'd':
+		choose_defect(value);
+		break;
+	case 'p':
+		opt.prove = true;
+		break;
 	case 'J':
 		opt.json = true;
 		break;
@@ -336,7 +366,8 @@ static void read_options(int argc, char **argv)
 	static const struct option list[] = {{"mode", 1, NULL, 'm'},
 	    {"operations", 1, NULL, 'n'}, {"seed", 1, NULL, 's'},
 	    {"one", 1, NULL, 'o'}, {"jobs", 1, NULL, 'j'},
-	    {"shorten", 1, NULL, 'S'}, {"json", 0, NULL, 'J'},
+	    {"shorten", 1, NULL, 'S'}, {"defect", 1, NULL, 'd'},
+	    {"prove", 0, NULL, 'p'}, {"json", 0, NULL, 'J'},
 	    {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	int c;
 
@@ -349,9 +380,60 @@ static void read_options(int argc, char **argv)
 		opt.jobs = JOBS_MAX;
 }
 
+/* The defects that show in each mode. Strict asks the server for everything, so
+ * it needs to learn nothing; frozen has no bound that could be overstepped. */
+static const bool shows[PLAY_MODES][PLAY_DEFECTS] = {
+    [JUDGE_STRICT] =
+	{[DEFECT_STALE] = true, [DEFECT_TWICE] = true, [DEFECT_UNDONE] = true},
+    [JUDGE_BOUNDED] = {[DEFECT_STALE] = true,
+	[DEFECT_OWN] = true,
+	[DEFECT_TWICE] = true,
+	[DEFECT_UNDONE] = true},
+    [JUDGE_FROZEN] =
+	{[DEFECT_OWN] = true, [DEFECT_TWICE] = true, [DEFECT_UNDONE] = true},
+    [JUDGE_OFFLINE] = {[DEFECT_STALE] = true,
+	[DEFECT_OWN] = true,
+	[DEFECT_TWICE] = true,
+	[DEFECT_UNDONE] = true},
+};
+
+/* Whether all defects of the mode were found. */
+static bool prove(enum judge_mode mode)
+{
+	bool all = true;
+
+	for (unsigned i = 0; i < PLAY_DEFECTS; i++) {
+		struct totals t = {0};
+
+		if (!shows[mode][i])
+			continue;
+		opt.defect = (enum play_defect)i;
+		play_many(mode, &t);
+		printf("%s: defect %s: %s within %ju operations\n",
+		    play_mode_names[mode], play_defect_names[i],
+		    t.wrong ? "found" : "NOT FOUND",
+		    (uintmax_t)(t.calls + t.strangers));
+		fflush(stdout);
+		all &= t.wrong > 0;
+	}
+	return all;
+}
+
+/* Whether nothing was wrong. */
+static bool run(enum judge_mode mode)
+{
+	struct totals t = {0};
+
+	if (opt.prove)
+		return prove(mode);
+	play_many(mode, &t);
+	report(mode, &t);
+	return t.wrong == 0;
+}
+
 int main(int argc, char **argv)
 {
-	uint64_t wrong = 0;
+	bool ok = true;
 
 	read_options(argc, argv);
 	for (unsigned i = 0; i < opt.jobs; i++) {
@@ -362,14 +444,8 @@ int main(int argc, char **argv)
 			return 1;
 		}
 	}
-	for (unsigned m = 0; m < MODES; m++) {
-		struct totals t = {0};
-
-		if (!opt.modes[m])
-			continue;
-		play_many((enum judge_mode)m, &t);
-		report((enum judge_mode)m, &t);
-		wrong += t.wrong;
-	}
-	return wrong > 0;
+	for (unsigned m = 0; m < PLAY_MODES; m++)
+		if (opt.modes[m])
+			ok &= run((enum judge_mode)m);
+	return ok ? 0 : 1;
 }

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Keeps the states of the server, and compares replies with them. */
+/* Keeps the states of the server and what it did, and judges replies to
+ * changes. */
 #include "histories/judge.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <xxhash.h>
+
 #include "histories/judge_private.h"
 #include "scenario/vclock.h"
 #include "sweep/memfs_copy.h"
 
-/* ---- states and what the server did -------------------------------------- */
+/* ---- states and deeds ------------------------------------------------------
+ */
 
+/* Room for one more than `n`; it is doubled whenever `n` is a power of two. */
 static void *grow(void *list, unsigned n, size_t size)
 {
-	/* By powers of two. */
 	if (n > 0 && (n & (n - 1)) != 0)
 		return list;
 	list = realloc(list, (n ? 2 * n : 1) * size);
@@ -46,6 +50,7 @@ void judge_free(struct judge *j)
 		memfs_free(j->states[i].fs);
 	free(j->states);
 	free(j->deeds);
+	free(j->acks);
 	free(j);
 }
 
@@ -62,22 +67,20 @@ bool judge_is_change(const struct nfs_proc *proc)
 	       proc->proc == NFSPROC3_COMMIT;
 }
 
-/* FNV-1a of what the arguments are on the wire. */
+/* Of who calls, and of the arguments as they are on the wire. */
 static uint64_t key_of(
     const struct nfs_proc *proc, const union nfs_args *args, unsigned uid)
 {
 	unsigned char bytes[4096];
 	size_t len = nfs_args_encode(proc, args, bytes, sizeof(bytes));
-	uint64_t h =
-	    UINT64_C(14695981039346656037) ^ uid ^ (uint64_t)proc->proc << 32;
+	uint64_t key =
+	    XXH3_64bits_withSeed(bytes, len, (uint64_t)proc->proc << 32 | uid);
 
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ bytes[i]) * UINT64_C(1099511628211);
-	for (size_t i = 0;
-	     proc->proc == NFSPROC3_WRITE && i < args->write.data.len; i++)
-		h = (h ^ (unsigned char)args->write.data.data[i]) *
-		    UINT64_C(1099511628211);
-	return h;
+	/* What is written is not among the encoded arguments. */
+	if (proc->proc == NFSPROC3_WRITE)
+		key = XXH3_64bits_withSeed(
+		    args->write.data.data, args->write.data.len, key);
+	return key;
 }
 
 static struct deed *add_deed(struct judge *j, const struct nfs_proc *proc,
@@ -111,19 +114,18 @@ void judge_serve(struct judge *j, const struct memfs *fs,
 	d->done = res.status == NFS3_OK;
 	d->state = j->nstates - 1;
 	if (status != NFS3_OK)
-		calltext_one_fact(&d->facts, calltext_status_name(status));
+		calltext_one_fact(&d->reply, calltext_status_name(status));
 	else
-		calltext_facts(proc, &res, &d->facts);
+		calltext_facts(proc, &res, &d->reply);
 }
 
 void judge_refuse(struct judge *j, const struct nfs_proc *proc,
     const union nfs_args *args, unsigned uid, nfsstat3 status)
 {
-	struct deed *d;
+	struct deed *d = add_deed(j, proc, args, uid);
 
-	d = add_deed(j, proc, args, uid);
 	d->state = j->nstates - 1;
-	calltext_one_fact(&d->facts, calltext_status_name(status));
+	calltext_one_fact(&d->reply, calltext_status_name(status));
 }
 
 void judge_reboot(struct judge *j, const struct memfs *fs)
@@ -155,65 +157,118 @@ const char *judge_wrong(struct judge *j, const char *what,
 	calltext_say_facts(got, a, sizeof(a));
 	if (right)
 		calltext_say_facts(right, b, sizeof(b));
-	snprintf(j->why, sizeof(j->why), "%s: got %s; the server now says %s",
-	    what, a, b);
+	snprintf(j->why, sizeof(j->why), "%s: got %s; the server says %s", what,
+	    a, b);
 	return j->why;
 }
 
-static void note_ack(struct judge *j, const struct judge_op *op, unsigned state)
+static void add_ack(struct judge *j, const struct judge_op *op, unsigned state)
 {
 	struct ack *k;
 
-	if (j->nacks == ACKS)
-		return;
+	j->acks = grow(j->acks, j->nacks, sizeof(j->acks[0]));
 	k = &j->acks[j->nacks++];
-	*k = (struct ack){
-	    .proc = op->proc->proc, .state = state, .seq = ++j->seq};
-	judge_touched(op, k);
+	*k = (struct ack){.state = state, .seq = ++j->seq};
+	judge_touched(j, op, k);
 }
 
-/* The deeds that may be this one's. */
-const char *judge_change(struct judge *j, const struct judge_op *op,
+/* Changes that make a difference when they are done twice. */
+static bool is_once(const struct nfs_proc *proc)
+{
+	return proc->proc >= NFSPROC3_CREATE && proc->proc <= NFSPROC3_LINK;
+}
+
+/* Whether the reply is right for a change of which nobody can know whether the
+ * server did it. */
+static bool is_doubtful_reply(const struct judge *j, const struct judge_op *op,
     const struct calltext_facts *got)
 {
+	static const char *const errors[] = {"NOENT", "EXIST", "NOT_SYNC"};
+
+	if (!op->doubtful)
+		return false;
+	for (unsigned i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (strcmp(got->list[0], errors[i]) == 0)
+			return true;
+	return strcmp(got->list[0], "OK") == 0 && judge_has_effect(j, op);
+}
+
+/* What the server did with a call since it was sent. */
+struct outcome {
+	unsigned done;           /* so many times */
+	bool answered;           /* it gave this very reply */
+	bool answered_done;      /* … when it did the change */
+	const struct deed *last; /* NULL: it never had the call */
+};
+
+static struct outcome outcome_of(const struct judge *j,
+    const struct judge_op *op, const struct calltext_facts *got)
+{
 	uint64_t key = key_of(op->proc, &op->args, op->uid);
-	const struct deed *last = NULL;
-	unsigned done = 0, tried = 0;
-	bool right = false, ok = strcmp(got->list[0], "OK") == 0;
+	struct outcome o = {0};
 
-	for (unsigned i = 0; i < j->ndeeds; i++) {
+	for (unsigned i = j->ndeeds;
+	     i-- > 0 && j->deeds[i].seq >= op->sent_seq;) {
 		const struct deed *d = &j->deeds[i];
+		bool same =
+		    d->key == key && calltext_same_facts(&d->reply, got);
 
-		if (d->key != key || d->seq < op->sent_seq)
+		if (d->key != key)
 			continue;
-		tried++;
-		done += d->done;
-		right |= calltext_same_facts(&d->facts, got) || (ok && d->done);
-		last = d;
+		if (!o.last)
+			o.last = d;
+		o.done += d->done;
+		o.answered |= same;
+		o.answered_done |= same && d->done;
 	}
-	if (!last)
-		return judge_wrong(j, "answered, and never done", got, NULL);
-	if (done > 1 && judge_is_once(op->proc) &&
-	    j->rebooted_seq < op->sent_seq)
-		return judge_wrong(j, "done twice", got, &last->facts);
-	if (!right)
+	return o;
+}
+
+/* The server's reply cache answers a repeat of a change. It has none of COMMIT,
+ * and it loses all when it reboots. */
+static bool is_kept(const struct judge *j, const struct judge_op *op)
+{
+	return op->proc->proc != NFSPROC3_COMMIT &&
+	       j->rebooted_seq < op->sent_seq;
+}
+
+static const char *judge_change(struct judge *j, const struct judge_op *op,
+    const struct calltext_facts *got)
+{
+	struct outcome o = outcome_of(j, op, got);
+	bool ok = strcmp(got->list[0], "OK") == 0;
+	const struct calltext_facts *right = o.last ? &o.last->reply : NULL;
+
+	if (o.done > 1 && is_once(op->proc) && is_kept(j, op))
+		return judge_wrong(j, "the server did it twice", got, right);
+	if (!(o.answered || (ok && o.done)) && is_doubtful_reply(j, op, got))
+		return NULL;
+	if (!o.last)
 		return judge_wrong(
-		    j, "not what the server answered", got, &last->facts);
-	note_ack(j, op, last->state);
+		    j, "answered, but the server never did it", got, NULL);
+	if (!o.answered && !(ok && o.done))
+		return judge_wrong(
+		    j, "not what the server answered", got, right);
+	if (o.done && !ok && !o.answered_done && is_kept(j, op) &&
+	    !op->doubtful)
+		return judge_wrong(
+		    j, "an error, though the server did it", got, right);
+	add_ack(j, op, o.last->state);
 	return NULL;
 }
 
-/* An error that the server gave to a look of this client's is right. */
+/* Whether the server answered this error to the same look meanwhile. */
 static bool was_refused(const struct judge *j, const struct judge_op *op,
     const struct calltext_facts *got)
 {
-	for (unsigned i = j->ndeeds; i-- > 0;) {
+	uint64_t key = key_of(op->proc, &op->args, op->uid);
+
+	for (unsigned i = j->ndeeds;
+	     i-- > 0 && j->deeds[i].seq >= op->sent_seq;) {
 		const struct deed *d = &j->deeds[i];
 
-		if (d->seq < op->sent_seq)
-			return false;
-		if (!d->done && calltext_same_facts(&d->facts, got) &&
-		    d->key == key_of(op->proc, &op->args, op->uid))
+		if (!d->done && d->key == key &&
+		    calltext_same_facts(&d->reply, got))
 			return true;
 	}
 	return false;
@@ -223,6 +278,8 @@ const char *judge_reply(struct judge *j, const struct judge_op *op,
     const struct calltext_facts *got)
 {
 	j->seq++;
+	if (op->away && strcmp(got->list[0], "IO") == 0)
+		return NULL;
 	if (judge_is_change(op->proc))
 		return judge_change(j, op, got);
 	return was_refused(j, op, got) ? NULL : judge_look(j, op, got);

@@ -5,30 +5,28 @@
 
 #include "histories/judge.h"
 
-enum { ACKS = 1024, TOUCHED = 3 };
-
 /* The server's file system, from a time on. */
 struct state {
 	struct memfs *fs;
 	uint64_t ns;
 };
 
-/* A change that the server did, or refused. */
+/* A change that the server did, or a call that it refused. */
 struct deed {
-	uint64_t key; /* who, and what */
+	uint64_t key; /* of the call: who sent it, and what */
 	unsigned seq;
-	unsigned state; /* behind it */
+	unsigned state; /* after it */
 	bool done;
-	struct calltext_facts facts; /* its reply */
+	struct calltext_facts reply;
 };
 
-/* A change of ours that was answered: what it was about. */
+/* Which objects and names a change that a client had a reply to was about. */
 struct ack {
-	uint32_t proc;
-	unsigned state, seq;
-	uint64_t objects[TOUCHED]; /* fileids; 0: none */
+	unsigned state; /* after the change */
+	unsigned seq;
+	uint64_t objects[3]; /* fileids; 0: none */
 	struct {
-		uint64_t dir;
+		uint64_t dir; /* 0: none */
 		char name[MEMFS_NAME_MAX];
 	} names[2];
 };
@@ -39,23 +37,34 @@ struct judge {
 	unsigned nstates;
 	struct deed *deeds;
 	unsigned ndeeds;
-	struct ack acks[ACKS];
+	struct ack *acks;
 	unsigned nacks;
+	/* Counts all that happens, to tell what came before what. */
 	unsigned seq;
 	unsigned rebooted_seq, killed_seq;
 	char why[700];
 };
 
+/* The sentence; `right` is what the server says, or NULL. */
 const char *judge_wrong(struct judge *j, const char *what,
     const struct calltext_facts *got, const struct calltext_facts *right);
-const char *judge_change(struct judge *j, const struct judge_op *op,
-    const struct calltext_facts *got);
+
+/* judge_look.c */
 const char *judge_look(struct judge *j, const struct judge_op *op,
     const struct calltext_facts *got);
 
-/* Changes that make a difference when they are done twice. */
-bool judge_is_once(const struct nfs_proc *proc);
-/* Which objects and names the change is about. */
-void judge_touched(const struct judge_op *op, struct ack *k);
+/* judge_effect.c */
+/* Fills the objects and names of `k`. */
+void judge_touched(
+    const struct judge *j, const struct judge_op *op, struct ack *k);
+/* The fileid, or 0: there never was such an object. */
+uint64_t judge_id(const struct judge *j, const nfs3_fh *fh);
+void judge_name(const nfs3_name *name, char to[MEMFS_NAME_MAX]);
+/* What the name leads to in a state: a fileid, or 0. */
+uint64_t judge_leads_to(
+    const struct state *s, const nfs3_fh *dir, const char *name);
+/* Whether the removal, RENAME or LINK has its effect in a state since it was
+ * sent. */
+bool judge_has_effect(const struct judge *j, const struct judge_op *op);
 
 #endif

@@ -9,10 +9,28 @@
 #include "histories/event.h"
 #include "histories/judge.h"
 
-enum { PLAY_SAID_MAX = 4096 };
+enum { PLAY_SAID_MAX = 6144, PLAY_MODES = 4 };
+
+extern const char *const play_mode_names[PLAY_MODES];
+
+/*
+ * What is wrong with the daemon or its server, to see whether the judge finds
+ * it. The judge is told nothing of it.
+ */
+enum play_defect {
+	DEFECT_NONE,
+	DEFECT_STALE,  /* cached attributes count for too long */
+	DEFECT_OWN,    /* the caches do not learn of our own changes */
+	DEFECT_TWICE,  /* the server does a call again when it is sent again */
+	DEFECT_UNDONE, /* a change is answered, and not done */
+	PLAY_DEFECTS,
+};
+
+extern const char *const play_defect_names[PLAY_DEFECTS];
 
 struct play_result {
 	unsigned calls, changes, strangers, replies;
+	unsigned looks, hits; /* answered before the server did anything */
 	unsigned faults[EVENT_KINDS];
 	unsigned events;          /* played */
 	bool over;                /* all of it was played, and right */
@@ -20,11 +38,9 @@ struct play_result {
 	char said[PLAY_SAID_MAX]; /* what was wrong, and what came before it */
 };
 
-extern const char *const play_mode_names[];
-
 /* Ends the process with 1 where something was wrong. `out` may be shared with
  * another process. */
-void play(enum judge_mode mode, const struct event *list, unsigned n,
-    struct play_result *out);
+void play(enum judge_mode mode, enum play_defect defect,
+    const struct history *h, struct play_result *out);
 
 #endif

@@ -12,24 +12,25 @@ enum { WORDS = 8 };
 static const char *const dirs[] = {"", "/d", "/e"};
 static const char *const files[] = {"a", "b", "c", "tmp"};
 
-/* What is done, how often, and what stands behind it: F a file, G another
- * file, D a directory, L a lock directory, N a name of any kind, O an offset,
- * T a text that nobody else writes, M a mode, Z a size. */
+/* Calls, and how often each comes. A capital stands for: F a file, G a file of
+ * another directory, D a directory, L a lock directory, S a symbolic link, N a
+ * file or a link, O an offset, T a text that nobody else writes, M a mode, Z a
+ * size. */
 static const struct {
 	unsigned weight;
 	const char *form;
 } forms[] = {
-    {12, "GETATTR N"},
-    {6, "GETATTR D"},
-    {16, "LOOKUP N"},
-    {6, "LOOKUP L"},
-    {14, "READ F 0 4096"},
-    {3, "READ F O 100"},
-    {6, "ACCESS N"},
-    {4, "ACCESS D"},
-    {6, "READDIRPLUS D"},
-    {4, "READDIR D"},
-    {2, "READLINK S"},
+    {24, "GETATTR N"},
+    {12, "GETATTR D"},
+    {30, "LOOKUP N"},
+    {8, "LOOKUP L"},
+    {28, "READ F 0 4096"},
+    {6, "READ F O 100"},
+    {12, "ACCESS N"},
+    {8, "ACCESS D"},
+    {12, "READDIRPLUS D"},
+    {8, "READDIR D"},
+    {4, "READLINK S"},
     {8, "CREATE F guarded"},
     {3, "CREATE F"},
     {10, "WRITE F O T"},
@@ -46,11 +47,14 @@ static const struct {
     {2, "REMOVE S"},
 };
 
-enum { FORMS = sizeof(forms) / sizeof(forms[0]) };
+enum {
+	FORMS = sizeof(forms) / sizeof(forms[0]),
+	CHANGES = 11 /* from it on */
+};
 
 static const char *form_of(uint32_t r, bool changes)
 {
-	unsigned sum = 0, i = changes ? 11 : 0;
+	unsigned sum = 0, i = changes ? CHANGES : 0;
 
 	for (unsigned k = i; k < FORMS; k++)
 		sum += forms[k].weight;
@@ -62,14 +66,15 @@ static const char *form_of(uint32_t r, bool changes)
 
 static int add_word(char *to, size_t size, char what, const struct event *e)
 {
-	const char *dir = dirs[e->c % 3];
+	const char *dir = dirs[e->place % 3];
 
 	switch (what) {
 	case 'F':
-		return snprintf(to, size, "%s/%s", dir, files[e->c / 3 % 4]);
-	case 'G':
 		return snprintf(
-		    to, size, "%s/%s", dirs[e->d % 3], files[e->d / 3 % 4]);
+		    to, size, "%s/%s", dir, files[e->place / 3 % 4]);
+	case 'G':
+		return snprintf(to, size, "%s/%s", dirs[e->detail % 3],
+		    files[e->detail / 3 % 4]);
 	case 'D':
 		return snprintf(to, size, "%s", dir[0] ? dir : "/");
 	case 'L':
@@ -78,21 +83,21 @@ static int add_word(char *to, size_t size, char what, const struct event *e)
 		return snprintf(to, size, "%s/soft", dir);
 	case 'N':
 		return snprintf(to, size, "%s/%s", dir,
-		    e->d % 6 ? files[e->c / 3 % 4] : "soft");
+		    e->detail % 6 ? files[e->place / 3 % 4] : "soft");
 	case 'O':
-		return snprintf(to, size, "%u", e->d % 5 * 20);
+		return snprintf(to, size, "%u", (e->b >> 12) % 5 * 20);
 	case 'T':
 		return snprintf(to, size, "t%u.", e->b);
 	case 'M':
-		return snprintf(to, size, "%o", 0600 + e->d % 64);
+		return snprintf(to, size, "%o", 0600 + (e->b >> 12) % 64);
 	case 'Z':
-		return snprintf(to, size, "%u", e->d % 100);
+		return snprintf(to, size, "%u", (e->b >> 12) % 100);
 	default:
 		return -1;
 	}
 }
 
-/* Each capital that stands alone is put in for. */
+/* Puts a name or number in place of each word that is a single capital. */
 static void fill(char *text, const char *form, const struct event *e)
 {
 	size_t n = 0;
@@ -163,7 +168,7 @@ void play_given(struct memfs *fs)
 /* A file becomes its owner's alone, or everybody's again. */
 static void change_right(struct memfs *fs, const struct event *e)
 {
-	struct memfs_object *o = &fs->objects[e->c % fs->n];
+	struct memfs_object *o = &fs->objects[e->place % fs->n];
 
 	if (o->type != NF3REG)
 		return;

@@ -7,11 +7,16 @@
 #include "scenario/script.h"
 #include "sweep/place.h"
 
+/* A client, and what it waits for. */
 struct player {
-	struct client *client;
 	bool waits;
 	char told[CALLTEXT_MAX]; /* its call, in one piece */
+	/* The call that it gave up. The server may still do it, and nobody
+	 * could tell that from the same call sent anew, which is therefore left
+	 * out. */
+	char given_up[CALLTEXT_MAX];
 	struct judge_op op;
+	unsigned served; /* by the server when it called */
 };
 
 struct play {
@@ -20,19 +25,34 @@ struct play {
 	struct play_result *out;
 	struct player players[PLACE_CLIENTS];
 	unsigned nplayers;
-	bool out_of_reach;    /* the server */
-	bool offline;         /* the mode */
-	bool away;            /* as far as the daemon can know */
-	uint64_t answered_ns; /* by the server */
-	uint64_t back_ns;     /* when an outage ends */
-	uint64_t silent_ns;   /* until when it does nothing */
+	enum play_defect defect;
+	bool prompt;              /* the server answers whatever waits */
+	bool away;                /* the daemon takes the server for away */
+	uint64_t silent_until_ns; /* the server answers nothing */
+	/* What the server does with the next call that it may do it with;
+	 * EVENT_SERVE: what it should. */
+	struct event next;
+	unsigned served; /* calls that the server did, or refused */
 };
 
-/* play_choose.c: which call, which change. */
+/* play_server.c: true where it dealt with a call. */
+bool play_serve(struct play *p, const struct event *e);
+
+/* play_choose.c */
+/* The files that are there at the beginning. */
 void play_given(struct memfs *fs);
+/* The text of a client's call, CALLTEXT_MAX bytes. */
 void play_choose_call(const struct event *e, char *text);
-/* Cuts words apart where they lie, and keeps the text in `whole`. */
-unsigned play_cut(char *text, char **words, char *whole);
+/* A change by somebody at the server. */
 void play_stranger(struct memfs *fs, const struct event *e);
+/* Cuts `text` into words where it lies, up to 8; `whole` gets a copy. */
+unsigned play_cut(char *text, char **words, char *whole);
+
+/* play_defect.c */
+/* Lines of the server's section, for the mode and what is wrong with it. */
+void play_settings(
+    enum judge_mode mode, enum play_defect defect, char *to, size_t size);
+/* Where the daemon says whether its server is away; the present play. */
+void play_watch(struct play *p);
 
 #endif

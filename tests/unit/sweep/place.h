@@ -38,7 +38,7 @@ void place_end(struct place *p);
 bool place_start(struct place *p, char err[PLACE_ERR_MAX]);
 /* As systemctl stop. */
 void place_stop(struct place *p);
-/* As kill -9: what is not in its files by now is lost. */
+/* Ends the daemon as kill -9 does: what is not in its files yet is lost. */
 void place_kill(struct place *p);
 
 /* The server is away from now on, for so long. */

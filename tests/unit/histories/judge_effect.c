@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which objects and names a change is about, and whether it shows. */
+#include <stdio.h>
+#include <string.h>
+
+#include "histories/judge_private.h"
+
+uint64_t judge_id(const struct judge *j, const nfs3_fh *fh)
+{
+	const struct memfs_object *o =
+	    memfs_object_of(j->states[j->nstates - 1].fs, fh);
+
+	return o ? o->fileid : 0;
+}
+
+void judge_name(const nfs3_name *name, char to[MEMFS_NAME_MAX])
+{
+	snprintf(to, MEMFS_NAME_MAX, "%.*s", (int)name->len, name->data);
+}
+
+static void touch_name(
+    const struct judge *j, struct ack *k, unsigned i, const diropargs3 *d)
+{
+	k->names[i].dir = k->objects[i] = judge_id(j, &d->dir);
+	judge_name(&d->name, k->names[i].name);
+}
+
+void judge_touched(
+    const struct judge *j, const struct judge_op *op, struct ack *k)
+{
+	switch (op->proc->proc) {
+	case NFSPROC3_SETATTR:
+	case NFSPROC3_WRITE:
+	case NFSPROC3_COMMIT:
+		k->objects[0] = judge_id(j, &op->args.object);
+		break;
+	case NFSPROC3_RENAME:
+		touch_name(j, k, 0, &op->args.rename.from);
+		touch_name(j, k, 1, &op->args.rename.to);
+		break;
+	case NFSPROC3_LINK:
+		touch_name(j, k, 0, &op->args.link.link);
+		k->objects[2] = judge_id(j, &op->args.link.file);
+		break;
+	default:
+		touch_name(j, k, 0, &op->args.dirop);
+	}
+}
+
+uint64_t judge_leads_to(
+    const struct state *s, const nfs3_fh *dir, const char *name)
+{
+	const struct memfs_object *d = memfs_object_of(s->fs, dir);
+
+	for (unsigned i = 0; d && i < d->nnames; i++)
+		if (strcmp(d->names[i].name, name) == 0)
+			return d->names[i].object->fileid;
+	return 0;
+}
+
+static uint64_t leads_to(const struct state *s, const diropargs3 *d)
+{
+	char name[MEMFS_NAME_MAX];
+
+	judge_name(&d->name, name);
+	return judge_leads_to(s, &d->dir, name);
+}
+
+bool judge_has_effect(const struct judge *j, const struct judge_op *op)
+{
+	const struct state *before = &j->states[op->sent_state];
+	const union nfs_args *args = &op->args;
+
+	for (unsigned i = op->sent_state; i < j->nstates; i++) {
+		const struct state *s = &j->states[i];
+
+		switch (op->proc->proc) {
+		case NFSPROC3_REMOVE:
+		case NFSPROC3_RMDIR:
+			if (leads_to(s, &args->dirop) == 0)
+				return true;
+			break;
+		case NFSPROC3_RENAME:
+			if (leads_to(s, &args->rename.to) ==
+			    leads_to(before, &args->rename.from))
+				return true;
+			break;
+		case NFSPROC3_LINK:
+			if (leads_to(s, &args->link.link) ==
+			    judge_id(j, &args->link.file))
+				return true;
+			break;
+		default:
+			return false;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How the daemon is set up, and what is made wrong with it. Some of its
+ * functions are wrapped by the linker: they tell when it takes its server for
+ * away, and of which changes it cannot know whether they were done; and from
+ * one of them its caches learn of our own changes.
+ */
+#include <stdio.h>
+
+#include "cache/learn_private.h"
+#include "histories/play_private.h"
+#include "svc/doubt.h"
+#include "svc/svc_rqst.h"
+
+const char *const play_mode_names[PLAY_MODES] = {[JUDGE_STRICT] = "strict",
+    [JUDGE_BOUNDED] = "bounded",
+    [JUDGE_FROZEN] = "frozen",
+    [JUDGE_OFFLINE] = "offline"};
+
+const char *const play_defect_names[PLAY_DEFECTS] = {[DEFECT_NONE] = "none",
+    [DEFECT_STALE] = "stale",
+    [DEFECT_OWN] = "own",
+    [DEFECT_TWICE] = "twice",
+    [DEFECT_UNDONE] = "undone"};
+
+static struct play *playing;
+
+void __real_svc_set_offline(struct svc *svc, bool offline);
+void __wrap_svc_set_offline(struct svc *svc, bool offline);
+bool __real_doubt_begin(struct svc_rqst *rqst);
+bool __wrap_doubt_begin(struct svc_rqst *rqst);
+void __real_doubt_claim(struct svc_rqst *rqst);
+void __wrap_doubt_claim(struct svc_rqst *rqst);
+void __real_learn_change(const struct learn *l);
+void __wrap_learn_change(const struct learn *l);
+
+void play_watch(struct play *p)
+{
+	playing = p;
+}
+
+void play_settings(
+    enum judge_mode mode, enum play_defect defect, char *to, size_t size)
+{
+	/* The weaker mode keeps attributes for longer than the judge allows. */
+	static const char *const stale[PLAY_MODES] = {
+	    [JUDGE_STRICT] = "bounded",
+	    [JUDGE_BOUNDED] = "frozen",
+	    [JUDGE_FROZEN] = "frozen",
+	    [JUDGE_OFFLINE] = "frozen"};
+	const char *name = play_mode_names[mode];
+
+	if (defect == DEFECT_STALE)
+		name = stale[mode];
+	else if (mode == JUDGE_OFFLINE)
+		name = play_mode_names[JUDGE_BOUNDED];
+	snprintf(to, size, "consistency = %s\n%s", name,
+	    mode == JUDGE_OFFLINE ? "offline = serve\n" : "");
+}
+
+void __wrap_svc_set_offline(struct svc *svc, bool offline)
+{
+	playing->away = offline;
+	for (unsigned i = 0; offline && i < PLACE_CLIENTS; i++)
+		playing->players[i].op.away = true;
+	__real_svc_set_offline(svc, offline);
+}
+
+/* The request is one of those that wait and have its procedure. */
+static void note_doubtful(const struct svc_rqst *rqst)
+{
+	for (unsigned i = 0; i < PLACE_CLIENTS; i++) {
+		struct player *c = &playing->players[i];
+
+		if (c->waits && c->op.proc == rqst->proc)
+			c->op.doubtful = true;
+	}
+}
+
+bool __wrap_doubt_begin(struct svc_rqst *rqst)
+{
+	note_doubtful(rqst);
+	return __real_doubt_begin(rqst);
+}
+
+void __wrap_doubt_claim(struct svc_rqst *rqst)
+{
+	note_doubtful(rqst);
+	__real_doubt_claim(rqst);
+}
+
+void __wrap_learn_change(const struct learn *l)
+{
+	if (playing->defect != DEFECT_OWN)
+		__real_learn_change(l);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the server does with the calls that wait there. */
+#include "histories/play_private.h"
+#include "scenario/vclock.h"
+
+static bool is_silent(const struct play *p)
+{
+	return vclock_wall_ns() < p->silent_until_ns;
+}
+
+/* Most often the oldest. */
+static struct fakeserver_call *pick_call(struct play *p, const struct event *e)
+{
+	unsigned n = fakeserver_waiting(p->place.nfs);
+
+	if (n == 0 || is_silent(p))
+		return NULL;
+	return fakeserver_nth(p->place.nfs, e->a % 3 ? 0 : e->b % n);
+}
+
+/* Whether the server's reply cache answers, as knfsd's does: it keeps replies
+ * to changes, but not to COMMIT. */
+static bool is_replayed(struct play *p, struct fakeserver_call *call)
+{
+	return call->again && judge_is_change(call->proc) &&
+	       call->proc->proc != NFSPROC3_COMMIT &&
+	       p->defect != DEFECT_TWICE &&
+	       fakeserver_repeat(p->place.nfs, call);
+}
+
+static void serve(struct play *p, struct fakeserver_call *call, nfsstat3 status)
+{
+	judge_serve(
+	    p->judge, p->place.fs, call->proc, &call->args, call->uid, status);
+}
+
+static void lose(struct play *p, struct fakeserver_call *call)
+{
+	unsigned conn = call->conn;
+
+	serve(p, call, NFS3_OK);
+	fakeserver_do_silently(p->place.nfs, call);
+	fakeserver_break_one(p->place.nfs, conn);
+}
+
+static void fail(struct play *p, struct fakeserver_call *call, bool done)
+{
+	static const nfsstat3 list[] = {
+	    NFS3ERR_IO, NFS3ERR_NOSPC, NFS3ERR_DQUOT, NFS3ERR_SERVERFAULT};
+	nfsstat3 status = list[p->next.detail % 4];
+
+	if (done) {
+		serve(p, call, status);
+		fakeserver_do_badly(p->place.nfs, call, status);
+	} else {
+		judge_refuse(
+		    p->judge, call->proc, &call->args, call->uid, status);
+		fakeserver_answer(p->place.nfs, call, status);
+	}
+}
+
+/* The call meets the fault that waits for one, if it may. */
+static bool meets_fault(struct play *p, struct fakeserver_call *call)
+{
+	switch (p->next.kind) {
+	case EVENT_LOSE:
+		lose(p, call);
+		break;
+	case EVENT_REFUSE:
+		if (call->proc->proc == NFSPROC3_NULL)
+			return false;
+		fail(p, call, false);
+		break;
+	case EVENT_HALF:
+		if (!judge_is_change(call->proc))
+			return false;
+		fail(p, call, true);
+		break;
+	default:
+		return false;
+	}
+	p->out->faults[p->next.kind]++;
+	p->next.kind = EVENT_SERVE;
+	return true;
+}
+
+/* A REMOVE is answered by OK, and what it should remove stays. */
+static bool is_left_undone(struct play *p, struct fakeserver_call *call)
+{
+	if (p->defect != DEFECT_UNDONE || call->proc->proc != NFSPROC3_REMOVE)
+		return false;
+	fakeserver_answer(p->place.nfs, call, NFS3_OK);
+	return true;
+}
+
+bool play_serve(struct play *p, const struct event *e)
+{
+	struct fakeserver_call *call = pick_call(p, e);
+
+	if (!call)
+		return false;
+	if (call->held) {
+		fakeserver_release(p->place.nfs, call);
+		return true;
+	}
+	if (is_replayed(p, call))
+		return true;
+	p->served++;
+	if (is_left_undone(p, call) || meets_fault(p, call))
+		return true;
+	serve(p, call, NFS3_OK);
+	if (!p->prompt && e->place % 8 == 0)
+		fakeserver_hold(p->place.nfs, call);
+	else
+		fakeserver_do(p->place.nfs, call);
+	return true;
+}
