@@ -224,11 +224,13 @@ static struct outcome outcome_of(const struct judge *j,
 	return o;
 }
 
-/* The server's reply cache answers a repeat of a change. It has none of COMMIT,
- * and it loses all when it reboots. */
+/* The server's reply cache answers a repeat of a change until the server
+ * reboots. It keeps none of COMMIT, and a daemon that was killed repeats WRITEs
+ * as new calls. */
 static bool is_kept(const struct judge *j, const struct judge_op *op)
 {
 	return op->proc->proc != NFSPROC3_COMMIT &&
+	       op->proc->proc != NFSPROC3_WRITE &&
 	       j->rebooted_seq < op->sent_seq;
 }
 

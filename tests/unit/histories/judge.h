@@ -11,9 +11,10 @@
  *too; and OK is right if the change had its effect, by whomever.
  *
  * The reply to any other call, a look, consists of facts: a name, the
- *attributes of an object, the presence of a name in a listing; the bytes and
- *the attributes of one READ are one fact. A fact is right if it was true in a
- *state that the mode still allows:
+ *attributes of an object, the presence of a name in a listing, what its name
+ *leads to there and the attributes of that; the bytes and the attributes of one
+ *READ are one fact. A fact is right if it was true in a state that the mode
+ *still allows:
  *
  *	strict	the state when the client sent the call, or a later one
  *	bounded	a state that ended at most attr_timeout before that

@@ -218,6 +218,58 @@ static bool may_be_listed(const struct judge *j, const struct judge_op *op,
 	return false;
 }
 
+/* Whether the object ever was as the entry says, in an allowed state. */
+static bool is_attr_of(const struct judge *j, const struct judge_op *op,
+    const nfs3_fh *fh, const char *attr)
+{
+	for (unsigned i = first_state(j, op, judge_id(j, fh), NULL);
+	     i < j->nstates; i++) {
+		const struct memfs_object *o =
+		    memfs_object_of(j->states[i].fs, fh);
+		struct calltext_entry is;
+
+		if (!o)
+			continue;
+		calltext_entry_attr(memfs_attr(j->states[i].fs, o), &is);
+		if (strcmp(is.attr, attr) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool is_bound_to(const struct judge *j, const struct judge_op *op,
+    const char *name, uint64_t object)
+{
+	const nfs3_fh *dir = &op->args.object;
+
+	for (unsigned i = first_state(j, op, judge_id(j, dir), name);
+	     i < j->nstates; i++)
+		if (judge_leads_to(&j->states[i], dir, name) == object)
+			return true;
+	return false;
+}
+
+/* Attributes without a handle are those of whatever has the name, which the
+ * judge leaves alone. */
+static const char *look_entry(struct judge *j, const struct judge_op *op,
+    const struct calltext_facts *got, const struct calltext_entry *e)
+{
+	char handle[sizeof(e->handle)] = "";
+	nfs3_fh fh = {.len = 16, .data = handle};
+	char what[160];
+
+	if (!e->handle[0])
+		return NULL;
+	memcpy(handle, e->handle, sizeof(handle));
+	snprintf(what, sizeof(what),
+	    "the entry %s, %s, %s, as in no allowed state", e->name, e->handle,
+	    e->attr);
+	if (!is_bound_to(j, op, e->name, judge_id(j, &fh)) ||
+	    (e->attr[0] && !is_attr_of(j, op, &fh, e->attr)))
+		return judge_wrong(j, what, got, NULL);
+	return NULL;
+}
+
 static const char *look_list(struct judge *j, const struct judge_op *op,
     const struct calltext_facts *got)
 {
@@ -235,6 +287,12 @@ static const char *look_list(struct judge *j, const struct judge_op *op,
 		    "%s is listed %u times, as in no allowed state", name,
 		    times);
 		return judge_wrong(j, what, got, NULL);
+	}
+	for (unsigned i = 0; i < got->nentries; i++) {
+		const char *wrong = look_entry(j, op, got, &got->entries[i]);
+
+		if (wrong)
+			return wrong;
 	}
 	return NULL;
 }

@@ -24,6 +24,14 @@ enum { CALLTEXT_MAX = 512 };
 struct calltext_facts {
 	unsigned n;
 	char list[16][CALLTEXT_MAX];
+	/* What READDIRPLUS told of entries beside their names: no facts, since
+	 * a server may leave it out. */
+	unsigned nentries;
+	struct calltext_entry {
+		char name[MEMFS_NAME_MAX];
+		char handle[17]; /* empty: none */
+		char attr[64];   /* "size 5, mode 644, nlink 1"; empty: none */
+	} entries[MEMFS_NAMES];
 };
 
 /* False and a sentence in `err`. Arguments point into `words` and `fs`. */
@@ -44,6 +52,8 @@ bool calltext_same_facts(
 /* The facts in one line, each one cut to 60 bytes. */
 void calltext_say_facts(
     const struct calltext_facts *facts, char *to, size_t size);
+/* Sets what an entry says of attributes. */
+void calltext_entry_attr(post_op_attr attr, struct calltext_entry *e);
 /* NFS3ERR_… by its name without NFS3ERR_; -1. */
 int calltext_status(const char *name);
 const char *calltext_status_name(nfsstat3 status);

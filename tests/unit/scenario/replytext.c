@@ -43,6 +43,34 @@ static void facts_of_read(struct calltext_facts *f, const READ3resok *r)
 		fact(f, "eof");
 }
 
+void calltext_entry_attr(post_op_attr attr, struct calltext_entry *e)
+{
+	const fattr3 *a = &attr.post_op_attr_u.attributes;
+
+	e->attr[0] = '\0';
+	if (attr.attributes_follow)
+		snprintf(e->attr, sizeof(e->attr),
+		    "size %ju, mode %o, nlink %u", (uintmax_t)a->size, a->mode,
+		    a->nlink);
+}
+
+static void add_entry(struct calltext_facts *f, const struct nfs3_dirent *from)
+{
+	const nfs3_fh *fh = &from->handle.post_op_fh3_u.handle;
+	struct calltext_entry *e;
+
+	if (f->nentries == MEMFS_NAMES)
+		return;
+	e = &f->entries[f->nentries++];
+	memset(e, 0, sizeof(*e));
+	snprintf(e->name, sizeof(e->name), "%.*s", (int)from->name.len,
+	    from->name.data);
+	if (from->handle.handle_follows)
+		snprintf(e->handle, sizeof(e->handle), "%.*s", (int)fh->len,
+		    fh->data);
+	calltext_entry_attr(from->attributes, e);
+}
+
 static void facts_of_list(
     struct calltext_facts *f, const struct xdr_view *list, bool plus)
 {
@@ -54,9 +82,12 @@ static void facts_of_list(
 
 	nfs3_list_open(&xdrs, list);
 	while (nfs3_dirent_decode(&xdrs, plus, &e, &more) && more &&
-	       len < sizeof(names))
+	       len < sizeof(names)) {
 		len += (size_t)snprintf(names + len, sizeof(names) - len,
 		    " %.*s", (int)e.name.len, e.name.data);
+		if (plus)
+			add_entry(f, &e);
+	}
 	fact(f, "%s", len > 5 ? names : "no names");
 }
 
@@ -121,7 +152,7 @@ static void facts_of_ok(
 void calltext_facts(const struct nfs_proc *proc, const union nfs_res *res,
     struct calltext_facts *f)
 {
-	f->n = 0;
+	f->n = f->nentries = 0;
 	if (!(proc->flags & NFS_PROC_STATUS)) {
 		fact(f, "OK");
 		return;
@@ -133,7 +164,7 @@ void calltext_facts(const struct nfs_proc *proc, const union nfs_res *res,
 
 void calltext_one_fact(struct calltext_facts *f, const char *text)
 {
-	f->n = 0;
+	f->n = f->nentries = 0;
 	fact(f, "%s", text);
 }
 
