@@ -22,7 +22,7 @@ static struct fakeserver_call *pick_call(struct play *p, const struct event *e)
  * to changes, but not to COMMIT. */
 static bool is_replayed(struct play *p, struct fakeserver_call *call)
 {
-	return call->again && judge_is_change(call->proc) &&
+	return judge_is_change(call->proc) &&
 	       call->proc->proc != NFSPROC3_COMMIT &&
 	       p->defect != DEFECT_TWICE &&
 	       fakeserver_repeat(p->place.nfs, call);

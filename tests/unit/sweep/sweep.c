@@ -182,6 +182,9 @@ static void catch_crashes(struct work_result *result)
 		signal(signals[i], on_crash);
 }
 
+/* Only in a build with AddressSanitizer. */
+int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
+
 static void run(const struct job *j, bool quiet)
 {
 	int fd;
@@ -195,6 +198,13 @@ static void run(const struct job *j, bool quiet)
 	j->result->spotless = j->kind == FAULTS_DISK;
 	faults_begin(j->kind, j->number, &j->result->point);
 	work_run(j->mode, j->result);
+	if (__lsan_do_recoverable_leak_check &&
+	    __lsan_do_recoverable_leak_check()) {
+		snprintf(j->result->said, sizeof(j->result->said),
+		    "memory leaks; --one %ju shows where",
+		    (uintmax_t)j->number);
+		_exit(1);
+	}
 }
 
 static void begin(
