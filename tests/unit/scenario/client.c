@@ -11,8 +11,6 @@
 #include "scenario/peer.h"
 #include "scenario/script.h"
 
-enum { CALL_MAX = MEMFS_DATA_MAX };
-
 /* A call that was sent, and its reply. */
 struct sent {
 	TAILQ_ENTRY(sent) link;
@@ -166,11 +164,10 @@ static void on_closed(void *arg)
 static const struct peer_ops ops = {
     .on_record = on_record, .on_closed = on_closed};
 
-static struct rpc_cred cred_of(const struct client *c, unsigned char *body)
+static struct rpc_cred cred_of(unsigned uid, unsigned char *body)
 {
-	struct rpc_auth_sys auth = {.machine = {.len = 6, .data = "client"},
-	    .uid = c->uid,
-	    .gid = c->uid};
+	struct rpc_auth_sys auth = {
+	    .machine = {.len = 6, .data = "client"}, .uid = uid, .gid = uid};
 	struct rpc_cred cred = {.flavor = AUTH_SYS};
 
 	cred.body.len =
@@ -179,19 +176,19 @@ static struct rpc_cred cred_of(const struct client *c, unsigned char *body)
 	return cred;
 }
 
-static size_t encode(const struct client *c, const struct sent *s,
-    const union nfs_args *args, unsigned char *to)
+size_t client_encode(const struct nfs_proc *proc, const union nfs_args *args,
+    uint32_t xid, unsigned uid, unsigned char to[CLIENT_CALL_MAX])
 {
 	unsigned char body[RPC_AUTH_BODY_MAX];
-	struct rpc_call rpc = {.xid = s->xid,
-	    .prog = s->proc->prog,
-	    .vers = s->proc->vers,
-	    .proc = s->proc->proc,
-	    .cred = cred_of(c, body)};
-	size_t len = rpc_call_encode(&rpc, to, CALL_MAX);
+	struct rpc_call rpc = {.xid = xid,
+	    .prog = proc->prog,
+	    .vers = proc->vers,
+	    .proc = proc->proc,
+	    .cred = cred_of(uid, body)};
+	size_t len = rpc_call_encode(&rpc, to, CLIENT_CALL_MAX);
 
-	len += nfs_args_encode(s->proc, args, to + len, CALL_MAX - len);
-	if (s->proc->proc == NFSPROC3_WRITE) {
+	len += nfs_args_encode(proc, args, to + len, CLIENT_CALL_MAX - len);
+	if (proc->prog == NFS_PROGRAM && proc->proc == NFSPROC3_WRITE) {
 		const struct xdr_view *data = &args->write.data;
 
 		memcpy(to + len, data->data, data->len);
@@ -203,7 +200,7 @@ static size_t encode(const struct client *c, const struct sent *s,
 
 static struct sent *call_new(struct client *c, char *const *words, unsigned n)
 {
-	struct sent *s = calloc(1, sizeof(*s) + CALL_MAX);
+	struct sent *s = calloc(1, sizeof(*s) + CLIENT_CALL_MAX);
 	char err[CALLTEXT_MAX];
 	union nfs_args args;
 
@@ -212,7 +209,7 @@ static struct sent *call_new(struct client *c, char *const *words, unsigned n)
 		script_fail("%s", err);
 	calltext_describe(c->p.fs, s->proc, &args, s->text);
 	s->xid = ++c->xid;
-	s->len = encode(c, s, &args, s->bytes);
+	s->len = client_encode(s->proc, &args, s->xid, c->uid, s->bytes);
 	return s;
 }
 

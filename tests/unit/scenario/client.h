@@ -9,6 +9,8 @@
 
 #include "scenario/calltext.h"
 
+enum { CLIENT_CALL_MAX = MEMFS_DATA_MAX };
+
 struct client;
 struct event_base;
 
@@ -20,6 +22,10 @@ struct client_params {
 	uint32_t to;   /* the proxy's */
 	uint16_t port;
 };
+
+/* A call of NFS as a record; its length. */
+size_t client_encode(const struct nfs_proc *proc, const union nfs_args *args,
+    uint32_t xid, unsigned uid, unsigned char to[CLIENT_CALL_MAX]);
 
 struct client *client_new(const struct client_params *p);
 void client_free(struct client *c);

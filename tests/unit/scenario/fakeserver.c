@@ -22,6 +22,7 @@ enum {
 	CONNS = 256,
 	REPLIES = 1024, /* in the reply cache */
 	REPLY_MAX = MEMFS_DATA_MAX + 4096,
+	MOUNT_RESULTS_MAX = 2048,
 };
 
 TAILQ_HEAD(fakeserver_calls, fakeserver_call);
@@ -52,6 +53,10 @@ struct fakeserver {
 	struct fakeserver_calls calls;
 	struct reply replies[REPLIES];
 	unsigned nreplies;
+	void (*answer)(void *arg, struct fakeserver_call *call);
+	void *answer_arg;
+	const void *mount;
+	size_t mount_len;
 };
 
 /* ---- replies --------------------------------------------------------------
@@ -103,7 +108,8 @@ static size_t encode(const struct fakeserver_call *call,
 
 	len += nfs_res_encode(call->proc, res, to + len, REPLY_MAX - len);
 	if (call->proc->prog == NFS_PROGRAM &&
-	    call->proc->proc == NFSPROC3_READ && res->status == NFS3_OK) {
+	    call->proc->proc == NFSPROC3_READ && res->status == NFS3_OK &&
+	    r->data.len > 0) {
 		memcpy(to + len, r->data.data, r->data.len);
 		len += r->data.len;
 		memset(to + len, 0, xdr_pad(r->data.len));
@@ -241,6 +247,39 @@ void fakeserver_babble(struct fakeserver *s, struct fakeserver_call *call)
 	call_end(s, call);
 }
 
+void fakeserver_set_mount(struct fakeserver *s, const void *bytes, size_t len)
+{
+	if (len > MOUNT_RESULTS_MAX)
+		abort();
+	s->mount = bytes;
+	s->mount_len = len;
+}
+
+void fakeserver_answer_by(struct fakeserver *s,
+    void (*answer)(void *arg, struct fakeserver_call *call), void *arg)
+{
+	s->answer = answer;
+	s->answer_arg = arg;
+}
+
+void fakeserver_say(
+    struct fakeserver *s, unsigned conn, const void *record, size_t len)
+{
+	struct peer *peer = s->conns[conn].peer;
+
+	if (peer && peer_room(peer) >= len + 4)
+		peer_send(peer, record, len);
+}
+
+void fakeserver_say_raw(
+    struct fakeserver *s, unsigned conn, const void *bytes, size_t len)
+{
+	struct peer *peer = s->conns[conn].peer;
+
+	if (peer && peer_room(peer) >= len)
+		peer_send_raw(peer, bytes, len);
+}
+
 void fakeserver_break_record(struct fakeserver *s, struct fakeserver_call *call)
 {
 	send_to(s, call, "no reply", 8);
@@ -267,7 +306,7 @@ static void answer_mount(struct fakeserver *s, unsigned conn,
 {
 	struct fakeserver_call call = {
 	    .proc = proc, .xid = rpc->xid, .conn = conn};
-	unsigned char bytes[1024];
+	unsigned char bytes[RPC_REPLY_HEADER_MAX + MOUNT_RESULTS_MAX];
 	union nfs_res res;
 	size_t len = rpc_reply_encode_accepted(
 	    rpc->xid, SUCCESS, 0, 0, bytes, sizeof(bytes));
@@ -281,8 +320,26 @@ static void answer_mount(struct fakeserver *s, unsigned conn,
 		res.export_list.exports =
 		    (struct xdr_view){.len = 4, .data = "\0\0\0\0"};
 	}
-	len += nfs_res_encode(proc, &res, bytes + len, sizeof(bytes) - len);
+	if (s->mount) {
+		memcpy(bytes + len, s->mount, s->mount_len);
+		len += s->mount_len;
+	} else {
+		len += nfs_res_encode(
+		    proc, &res, bytes + len, sizeof(bytes) - len);
+	}
 	send_to(s, &call, bytes, len);
+}
+
+/* As one without access control lists. */
+static void refuse_acl(
+    struct fakeserver *s, unsigned conn, const struct rpc_call *rpc)
+{
+	struct fakeserver_call call = {.conn = conn};
+	unsigned char bytes[RPC_REPLY_HEADER_MAX];
+
+	send_to(s, &call, bytes,
+	    rpc_reply_encode_accepted(
+		rpc->xid, PROG_UNAVAIL, 0, 0, bytes, sizeof(bytes)));
 }
 
 static void note_xid(struct fakeserver *s, struct fakeserver_call *call)
@@ -321,7 +378,9 @@ static void take_call(struct fakeserver *s, unsigned conn,
 	script_trace("server gets %s%s (connection %u, XID %u)", call->text,
 	    call->again ? " again" : "", conn, call->xid);
 	/* As a server with a reply cache does it. */
-	if (s->serving && !(call->again && fakeserver_repeat(s, call)))
+	if (s->answer)
+		s->answer(s->answer_arg, call);
+	else if (s->serving && !(call->again && fakeserver_repeat(s, call)))
 		execute(s, call, true);
 }
 
@@ -338,6 +397,8 @@ static void on_record(void *arg, const unsigned char *data, size_t len)
 		script_wrong("the server got what it does not know");
 	else if (rpc.prog == MOUNT_PROGRAM)
 		answer_mount(c->s, conn, &rpc, proc);
+	else if (rpc.prog == NFSACL_PROGRAM)
+		refuse_acl(c->s, conn, &rpc);
 	else
 		take_call(c->s, conn, &rpc, proc);
 }
@@ -453,6 +514,11 @@ void fakeserver_break(struct fakeserver *s)
 {
 	for (unsigned i = 0; i < s->nconns; i++)
 		fakeserver_break_one(s, i);
+}
+
+unsigned fakeserver_conns(const struct fakeserver *s)
+{
+	return s->nconns;
 }
 
 void fakeserver_reboot(struct fakeserver *s)

@@ -41,12 +41,26 @@ void fakeserver_listen(struct fakeserver *s, bool on);
 /* All connections are reset, or that over which a call came. */
 void fakeserver_break(struct fakeserver *s);
 void fakeserver_break_one(struct fakeserver *s, unsigned conn);
+/* How many connections there were. */
+unsigned fakeserver_conns(const struct fakeserver *s);
 /* It forgets what was not committed, and tells so by its verifier. */
 void fakeserver_reboot(struct fakeserver *s);
 /* The source port of the newest connection that was made first; 0: none. */
 uint16_t fakeserver_peer_port(const struct fakeserver *s);
 /* Answer each call as it comes. */
 void fakeserver_serve(struct fakeserver *s, bool on);
+/* Something else is done with each as it comes; it may end the call, and close
+ * no connection. NULL: as above. */
+void fakeserver_answer_by(struct fakeserver *s,
+    void (*answer)(void *arg, struct fakeserver_call *call), void *arg);
+/* These bytes are the results of all calls of MOUNT; NULL: its own. */
+void fakeserver_set_mount(struct fakeserver *s, const void *bytes, size_t len);
+/* Any record, or bytes that may be none, over a connection: where it is open
+ * still, and takes them. */
+void fakeserver_say(
+    struct fakeserver *s, unsigned conn, const void *record, size_t len);
+void fakeserver_say_raw(
+    struct fakeserver *s, unsigned conn, const void *bytes, size_t len);
 
 /* The oldest call that is not over and has the text, or begins with it;
  * `claimed`: among those that were named already. NULL text: any. */

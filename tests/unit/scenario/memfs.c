@@ -162,6 +162,30 @@ static wcc_data wcc(const struct call *c)
 	    .before = c->before, .after = memfs_attr(c->fs, c->object)};
 }
 
+/* What a server with little room answers to a new name. */
+static nfsstat3 refusal(const struct memfs *fs, const struct memfs_object *dir,
+    const nfs3_name *name)
+{
+	if (!dir || dir->nlink == 0)
+		return NFS3ERR_STALE;
+	if (dir->type != NF3DIR)
+		return NFS3ERR_NOTDIR;
+	if (name->len >= MEMFS_NAME_MAX)
+		return NFS3ERR_NAMETOOLONG;
+	if (name->len == 0 || memchr(name->data, '/', name->len) ||
+	    memchr(name->data, '\0', name->len) ||
+	    strncmp(name->data, "..", name->len) == 0)
+		return NFS3ERR_INVAL;
+	if (fs->n == MEMFS_OBJECTS || dir->nnames == MEMFS_NAMES)
+		return NFS3ERR_NOSPC;
+	return NFS3_OK;
+}
+
+static bool has_room(uint64_t offset, uint64_t len)
+{
+	return offset <= MEMFS_DATA_MAX && len <= MEMFS_DATA_MAX - offset;
+}
+
 static void set_size(struct memfs_object *o, uint64_t size)
 {
 	if (size > MEMFS_DATA_MAX)
@@ -207,6 +231,10 @@ static nfsstat3 do_setattr(struct call *c, union nfs_res *res)
 	if (a->guard.check && (guard->seconds != is->ctime.seconds ||
 				  guard->nseconds != is->ctime.nseconds))
 		status = NFS3ERR_NOT_SYNC;
+	else if (a->new_attributes.size.set_it &&
+		 (c->object->type != NF3REG ||
+		     !has_room(0, a->new_attributes.size.set_size3_u.size)))
+		status = NFS3ERR_FBIG;
 	else
 		set_attributes(c->fs, c->object, &a->new_attributes);
 	res->wccstat.wcc = wcc(c);
@@ -255,17 +283,17 @@ static nfsstat3 do_read(struct call *c, union nfs_res *res)
 	const READ3args *a = &c->args->read;
 	READ3resok *r = &res->read.READ3res_u.resok;
 	const struct memfs_object *o = c->object;
-	uint64_t end = a->offset + a->count;
+	uint64_t end = o->size;
 
-	if (!may(c, o)) {
+	if (!may(c, o) || o->type != NF3REG) {
 		res->read.READ3res_u.file_attributes = memfs_attr(c->fs, o);
-		return NFS3ERR_ACCES;
+		return may(c, o) ? NFS3ERR_INVAL : NFS3ERR_ACCES;
 	}
-	if (end > o->size)
-		end = o->size;
+	if (a->offset < end && a->count < end - a->offset)
+		end = a->offset + a->count;
 	r->file_attributes = memfs_attr(c->fs, o);
 	r->count = a->offset < end ? (unsigned)(end - a->offset) : 0;
-	r->eof = a->offset + a->count >= o->size;
+	r->eof = end == o->size;
 	r->data.len = r->count;
 	r->data.data = r->count > 0 ? o->data + a->offset : NULL;
 	return NFS3_OK;
@@ -279,6 +307,11 @@ static nfsstat3 do_write(struct call *c, union nfs_res *res)
 	if (!may(c, c->object)) {
 		res->write.WRITE3res_u.file_wcc = wcc(c);
 		return NFS3ERR_ACCES;
+	}
+	if (c->object->type != NF3REG || a->count > a->data.len ||
+	    !has_room(a->offset, a->count)) {
+		res->write.WRITE3res_u.file_wcc = wcc(c);
+		return c->object->type == NF3REG ? NFS3ERR_FBIG : NFS3ERR_INVAL;
 	}
 	if (a->offset + a->count > c->object->size)
 		set_size(c->object, a->offset + a->count);
@@ -300,17 +333,19 @@ static nfsstat3 do_commit(struct call *c, union nfs_res *res)
 	return NFS3_OK;
 }
 
-/* CREATE, MKDIR, SYMLINK and MKNOD; NULL: the name is there. */
-static struct memfs_object *make(struct call *c, const nfs3_name *name,
-    ftype3 type, unsigned mode, union nfs_res *res)
+/* CREATE, MKDIR, SYMLINK and MKNOD; `*made`: the new object. */
+static nfsstat3 make(struct call *c, const nfs3_name *name, ftype3 type,
+    unsigned mode, union nfs_res *res, struct memfs_object **made)
 {
 	newobj3resok *r = &res->newobj.newobj3res_u.resok;
-	unsigned i = place_of(c->fs, c->object, name);
+	nfsstat3 status = refusal(c->fs, c->object, name);
 	struct memfs_object *o;
 
-	if (i < c->object->nnames) {
+	if (place_of(c->fs, c->object, name) < c->object->nnames)
+		status = NFS3ERR_EXIST;
+	if (status != NFS3_OK) {
 		res->newobj.newobj3res_u.dir_wcc = wcc(c);
-		return NULL;
+		return status;
 	}
 	o = object_new(c->fs, type, mode, c->uid);
 	name_add(c->fs, c->object, name, o);
@@ -318,7 +353,8 @@ static struct memfs_object *make(struct call *c, const nfs3_name *name,
 	r->obj.post_op_fh3_u.handle = memfs_fh(o);
 	r->obj_attributes = memfs_attr(c->fs, o);
 	r->dir_wcc = wcc(c);
-	return o;
+	*made = o;
+	return NFS3_OK;
 }
 
 static nfsstat3 do_create(struct call *c, union nfs_res *res)
@@ -328,12 +364,10 @@ static nfsstat3 do_create(struct call *c, union nfs_res *res)
 	unsigned i = place_of(c->fs, c->object, &a->where.name);
 	struct memfs_object *o;
 
-	if (i == c->object->nnames) {
-		(void)make(c, &a->where.name, NF3REG, 0644, res);
-		return NFS3_OK;
-	}
+	if (i == c->object->nnames)
+		return make(c, &a->where.name, NF3REG, 0644, res, &o);
 	o = c->object->names[i].object;
-	if (a->how.mode == GUARDED) {
+	if (a->how.mode == GUARDED || o->type != NF3REG) {
 		res->newobj.newobj3res_u.dir_wcc = wcc(c);
 		return NFS3ERR_EXIST;
 	}
@@ -346,18 +380,19 @@ static nfsstat3 do_create(struct call *c, union nfs_res *res)
 
 static nfsstat3 do_mkdir(struct call *c, union nfs_res *res)
 {
-	const nfs3_name *name = &c->args->mkdir.where.name;
+	struct memfs_object *o;
 
-	return make(c, name, NF3DIR, 0755, res) ? NFS3_OK : NFS3ERR_EXIST;
+	return make(c, &c->args->mkdir.where.name, NF3DIR, 0755, res, &o);
 }
 
 static nfsstat3 do_symlink(struct call *c, union nfs_res *res)
 {
 	const SYMLINK3args *a = &c->args->symlink;
-	struct memfs_object *o = make(c, &a->where.name, NF3LNK, 0777, res);
+	struct memfs_object *o;
+	nfsstat3 status = make(c, &a->where.name, NF3LNK, 0777, res, &o);
 
-	if (!o)
-		return NFS3ERR_EXIST;
+	if (status != NFS3_OK)
+		return status;
 	set_size(o, a->symlink.symlink_data.len);
 	memcpy(o->data, a->symlink.symlink_data.data, o->size);
 	res->newobj.newobj3res_u.resok.obj_attributes = memfs_attr(c->fs, o);
@@ -366,9 +401,9 @@ static nfsstat3 do_symlink(struct call *c, union nfs_res *res)
 
 static nfsstat3 do_mknod(struct call *c, union nfs_res *res)
 {
-	const nfs3_name *name = &c->args->mknod.where.name;
+	struct memfs_object *o;
 
-	return make(c, name, NF3FIFO, 0644, res) ? NFS3_OK : NFS3ERR_EXIST;
+	return make(c, &c->args->mknod.where.name, NF3FIFO, 0644, res, &o);
 }
 
 static nfsstat3 do_remove(struct call *c, union nfs_res *res)
@@ -388,18 +423,22 @@ static nfsstat3 do_rename(struct call *c, union nfs_res *res)
 {
 	const RENAME3args *a = &c->args->rename;
 	struct memfs_object *to = memfs_object_of(c->fs, &a->to.dir), *o;
-	pre_op_attr before = memfs_before(c->fs, to);
+	pre_op_attr before;
 	unsigned i = place_of(c->fs, c->object, &a->from.name), k;
-	nfsstat3 status = NFS3ERR_NOENT;
+	nfsstat3 status = refusal(c->fs, to, &a->to.name);
 
-	if (i < c->object->nnames) {
+	if (status == NFS3ERR_STALE)
+		return status;
+	before = memfs_before(c->fs, to);
+	if (i == c->object->nnames)
+		status = NFS3ERR_NOENT;
+	if (status == NFS3_OK) {
 		o = c->object->names[i].object;
 		name_remove(c->fs, c->object, i);
 		k = place_of(c->fs, to, &a->to.name);
 		if (k < to->nnames)
 			name_remove(c->fs, to, k);
 		name_add(c->fs, to, &a->to.name, o);
-		status = NFS3_OK;
 	}
 	res->rename.fromdir_wcc = wcc(c);
 	res->rename.todir_wcc =
@@ -412,11 +451,16 @@ static nfsstat3 do_link(struct call *c, union nfs_res *res)
 {
 	const LINK3args *a = &c->args->link;
 	struct memfs_object *dir = memfs_object_of(c->fs, &a->link.dir);
-	pre_op_attr before = memfs_before(c->fs, dir);
+	nfsstat3 status = refusal(c->fs, dir, &a->link.name);
 	char path[MEMFS_PATH_MAX];
-	bool there = place_of(c->fs, dir, &a->link.name) < dir->nnames;
+	pre_op_attr before;
 
-	if (!there) {
+	if (status == NFS3ERR_STALE)
+		return status;
+	before = memfs_before(c->fs, dir);
+	if (place_of(c->fs, dir, &a->link.name) < dir->nnames)
+		status = NFS3ERR_EXIST;
+	if (status == NFS3_OK) {
 		memcpy(path, c->object->path, sizeof(path));
 		name_add(c->fs, dir, &a->link.name, c->object);
 		memcpy(c->object->path, path, sizeof(path));
@@ -425,7 +469,7 @@ static nfsstat3 do_link(struct call *c, union nfs_res *res)
 	res->link.file_attributes = memfs_attr(c->fs, c->object);
 	res->link.linkdir_wcc =
 	    (wcc_data){.before = before, .after = memfs_attr(c->fs, dir)};
-	return there ? NFS3ERR_EXIST : NFS3_OK;
+	return status;
 }
 
 static nfsstat3 do_readdir(struct call *c, union nfs_res *res)

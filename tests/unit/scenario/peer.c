@@ -178,3 +178,18 @@ void peer_send_raw(struct peer *p, const void *bytes, size_t len)
 	p->out.len += len;
 	event_add(p->ev_write, NULL);
 }
+
+size_t peer_room(const struct peer *p)
+{
+	return ROOM - p->out.len;
+}
+
+void peer_turn_deaf(struct peer *p)
+{
+	event_del(p->ev_read);
+}
+
+void peer_shut(struct peer *p)
+{
+	(void)shutdown(p->fd, SHUT_WR);
+}

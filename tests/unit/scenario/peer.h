@@ -27,6 +27,12 @@ void peer_free(struct peer *p);
 void peer_send(struct peer *p, const void *record, size_t len);
 /* Bytes that may be no record. */
 void peer_send_raw(struct peer *p, const void *bytes, size_t len);
+/* How many more may be sent, of bytes that the other end did not take yet. */
+size_t peer_room(const struct peer *p);
+/* Nothing is read from now on. */
+void peer_turn_deaf(struct peer *p);
+/* The other end reads to the end of what was sent; its bytes are still read. */
+void peer_shut(struct peer *p);
 
 /* A socket bound to an address; it takes connections from `listen()` on. */
 int peer_bind(uint32_t address, uint16_t port);

@@ -49,6 +49,7 @@ static unsigned events; /* that the loop got */
 static struct event_base *loop;
 static struct iopool *jobs;
 static int ends[2] = {-1, -1};
+static bool stopped;
 
 _Thread_local unsigned spare_depth;
 
@@ -59,7 +60,8 @@ int clock_gettime(clockid_t id, struct timespec *ts)
 {
 	uint64_t ns;
 
-	if (id == CLOCK_PROCESS_CPUTIME_ID || id == CLOCK_THREAD_CPUTIME_ID)
+	if (stopped || id == CLOCK_PROCESS_CPUTIME_ID ||
+	    id == CLOCK_THREAD_CPUTIME_ID)
 		return (int)syscall(SYS_clock_gettime, id, ts);
 	ns = __atomic_add_fetch(&now_ns, READING_NS, __ATOMIC_RELAXED);
 	if (id == CLOCK_BOOTTIME || id == CLOCK_REALTIME ||
@@ -194,6 +196,12 @@ void vclock_start(struct event_base *base)
 	random_state = SEED;
 	loop = base;
 	jobs = NULL;
+	stopped = false;
+}
+
+void vclock_stop(void)
+{
+	stopped = true;
 }
 
 void vclock_set_pool(struct iopool *pool)

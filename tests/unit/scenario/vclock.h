@@ -23,6 +23,8 @@ struct iopool;
 /* The loop whose time it is; before anything else. The clock and the random
  * numbers begin anew. */
 void vclock_start(struct event_base *base);
+/* Until vclock_start(), clocks are the machine's. */
+void vclock_stop(void);
 /* Jobs of the pool take no time: they are done when others wait. May be NULL.
  */
 void vclock_set_pool(struct iopool *pool);

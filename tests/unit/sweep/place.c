@@ -34,6 +34,7 @@ enum {
  */
 
 static struct event_base *shared;
+unsigned place_threads;
 
 struct event_base *__real_event_base_new(void);
 void __real_event_base_free(struct event_base *base);
@@ -55,7 +56,8 @@ void __wrap_event_base_free(struct event_base *base)
 
 struct iopool *__wrap_iopool_new(struct event_base *base, unsigned threads)
 {
-	struct iopool *pool = __real_iopool_new(base, threads);
+	struct iopool *pool =
+	    __real_iopool_new(base, place_threads ? place_threads : threads);
 
 	vclock_set_pool(pool);
 	return pool;

@@ -29,7 +29,10 @@ struct place {
 	char cache[64]; /* the disk */
 };
 
-/* Once in a process. The server listens and answers; the daemon does not run
+/* Threads of the daemon's pool; 0: as many as it makes. */
+extern unsigned place_threads;
+
+/* One at a time. The server listens and answers; the daemon does not run
  * yet. `settings` are lines of its server's section. */
 void place_begin(struct place *p, const char *settings);
 void place_end(struct place *p);
