@@ -296,10 +296,12 @@ bool listing_complete(const struct listing *l)
 
 bool listing_next(const struct listing *l, size_t *pos, struct list_entry *e)
 {
-	const char *from = l->data + *pos;
+	const char *from;
 
+	/* An empty one has no data. */
 	if (*pos >= l->len)
 		return false;
+	from = l->data + *pos;
 	memcpy(&e->fileid, from, 8);
 	memcpy(&e->cookie, from + 8, 8);
 	e->name.len = (unsigned char)from[16];
