@@ -36,7 +36,7 @@ static bool get_auth(XDR *xdrs, struct rpc_cred *cred)
 {
 	struct xdr_view *body = &cred->body;
 
-	body->data = NULL;
+	body->data = "";
 	if (!xdr_u_int(xdrs, &cred->flavor) || !xdr_u_int(xdrs, &body->len) ||
 	    body->len > RPC_AUTH_BODY_MAX)
 		return false;

@@ -20,7 +20,9 @@
 
 struct xdr_view {
 	uint32_t len;     /* bytes, without the padding */
-	const char *data; /* into the record; NULL only where len is 0 */
+	/* Into the record. Where `len` is 0 it is anywhere, and after decoding
+	 * not NULL, since memcpy() and memchr() take no NULL. */
+	const char *data;
 };
 
 /* RFC 1813 section 2.4 and 5.1.5: the longest item of each kind. */
