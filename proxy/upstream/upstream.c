@@ -44,6 +44,8 @@ enum {
 	TIMEO_US = 60000000,
 	TIMEO_RESENT_US = 5000000,
 	IDLE_CLOSE_US = 60000000,
+	/* The longest record takes less over a link of 28 kbit/s. */
+	RECORD_MAX_US = 300000000,
 };
 
 static struct upstream_call **hash_slot(struct upstream *up, uint32_t xid)
@@ -434,6 +436,14 @@ static void conn_check_timeouts(struct upstream_conn *c, uint64_t now_us)
 	}
 }
 
+/* Bytes may come all the time then, and be taken for a part of the record. */
+static bool conn_is_out_of_step(const struct upstream_conn *c, uint64_t now_us)
+{
+	uint64_t since_us = xprt_partial_since_us(c->xprt);
+
+	return since_us != 0 && now_us - since_us >= RECORD_MAX_US;
+}
+
 static void upstream_on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct upstream *up = arg;
@@ -455,6 +465,8 @@ static void upstream_on_tick(evutil_socket_t fd, short what, void *arg)
 			continue;
 		if (c->in_flight > 0 && dial_silent(xprt_fd(c->xprt)))
 			upstream_conn_reset(c, "the server is silent", true);
+		else if (c->in_flight > 0 && conn_is_out_of_step(c, now_us))
+			upstream_conn_reset(c, "a record took too long", true);
 		else if (c->in_flight > 0)
 			conn_check_timeouts(c, now_us);
 		else if (up->p.lazy &&

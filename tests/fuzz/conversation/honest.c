@@ -17,7 +17,8 @@ enum {
 #define S        UINT64_C(1000000)
 /* The kernel's client repeats a call after a minute. */
 #define REPEAT_S UINT64_C(60)
-#define END_S    UINT64_C(300)
+/* More than the daemon gives a record that does not end. */
+#define END_S    UINT64_C(600)
 #define DELAY_S  UINT64_C(5)
 /* After that no answer is older than the end of the conversation. */
 #define QUIET_S  UINT64_C(5)

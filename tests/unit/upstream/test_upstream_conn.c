@@ -245,6 +245,28 @@ static void test_too_long_record(void **state)
 	babble(*state, "\xff\xff\xff\xfc", 4);
 }
 
+/* The replies that come are parts of a record that does not end. */
+static void test_endless_record(void **state)
+{
+	struct world *w = *state;
+	struct call c = {0};
+
+	server_listen(w);
+	world_open(w, 1, false);
+	call_send(w, &c, NFSPROC3_GETATTR);
+	peer_send_raw(w->conns[0].peer, "\x80\x08\0\0", 4);
+	for (int i = 0; i < 14; i++) {
+		server_answer(w, 0);
+		vclock_pass(20 * S);
+	}
+	assert_int_equal(w->nconns, 1);
+	server_answer(w, 0);
+	vclock_pass(22 * S);
+	assert_int_equal(w->nconns, 2);
+	server_answer(w, w->ngot - 1);
+	assert_int_equal(c.replies, 1);
+}
+
 static void test_unknown_xid(void **state)
 {
 	struct world *w = *state;
@@ -283,6 +305,7 @@ int main(void)
 	    TEST(test_no_reply),
 	    TEST(test_odd_record),
 	    TEST(test_too_long_record),
+	    TEST(test_endless_record),
 	    TEST(test_unknown_xid),
 	};
 
