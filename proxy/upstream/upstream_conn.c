@@ -16,8 +16,9 @@
  * A call waits 60 s for its reply, its repeats 5, 10, 20, 40, 60 s. If nothing
  * was received since it was sent, the connection is made anew; else the call
  * is sent again over it. It is made anew, too, where a record has been under
- * way for five minutes: a wrong length swallows the replies behind it. When a connection is lost, changes that were sent go
- * to `pinned`, others to the head of the queue, both in their order.
+ * way for five minutes: a wrong length swallows the replies behind it. When a
+ * connection is lost, changes that were sent go to `pinned`, others to the head
+ * of the queue, both in their order.
  */
 #include "upstream/upstream_conn.h"
 
