@@ -87,7 +87,7 @@ static void job_run(struct iopool_job *job)
 {
 	struct pins *ps = (void *)((char *)job - offsetof(struct pins, job));
 
-	ps->error = statefile_write(ps->path, ps->data, ps->len);
+	ps->job_error = statefile_write(ps->path, ps->data, ps->len);
 }
 
 static void warn(const struct pins *ps)
@@ -105,6 +105,7 @@ static void job_done(struct iopool_job *job)
 	free(ps->data);
 	ps->data = NULL;
 	ps->saving = false;
+	ps->error = ps->job_error;
 	warn(ps);
 	if (ps->error)
 		ps->dirty = true; /* again, in a while: pins_tick() */
