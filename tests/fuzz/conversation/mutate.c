@@ -11,7 +11,10 @@
 #include "conversation/line.h"
 #include "conversation/talk.h"
 
-enum { WORD_MAX = 2 * LINE_BYTES + 2 };
+enum {
+	WORD_MAX = 2 * LINE_BYTES + 2,
+	SPLICE_MAX = 12, /* steps of another conversation */
+};
 
 struct part {
 	const char *at;
@@ -177,7 +180,7 @@ static bool is_number(const char *w)
 	return *w >= '0' && *w <= '9';
 }
 
-/* Another word in place of this one; its length. */
+/* Another word in place of this one; its length. 0: it is one of a whole. */
 static size_t change_word(char word[WORD_MAX], struct dice *d,
     size_t (*bytes)(uint8_t *data, size_t size, size_t max))
 {
@@ -195,7 +198,7 @@ static size_t change_word(char word[WORD_MAX], struct dice *d,
 		return put(word, WORD_MAX, 'C', d);
 	if (word[0] == 'x')
 		return change_bytes(word, strlen(word), bytes);
-	return put(word, WORD_MAX, "LTMXK"[roll(d, 5)], d);
+	return 0;
 }
 
 /* ---- lines ----------------------------------------------------------------
@@ -256,13 +259,29 @@ static struct part new_line(struct parts *p, struct dice *d)
 	return (struct part){.at = p->made, .len = n};
 }
 
-/* One word but the first becomes another. */
+/* Of the same verb, if one comes up soon. */
+static struct part new_line_like(
+    struct parts *p, const struct part *old, struct dice *d)
+{
+	struct part made = new_line(p, d);
+	size_t n = 0;
+
+	while (n < old->len && old->at[n] != ' ')
+		n++;
+	for (unsigned i = 0;
+	     i < 40 && (made.len < n || memcmp(made.at, old->at, n) != 0); i++)
+		made = new_line(p, d);
+	return made;
+}
+
+/* One word but the first becomes another, or all behind the first do. */
 static void change(struct parts *p, unsigned at, struct dice *d,
     size_t (*bytes)(uint8_t *data, size_t size, size_t max))
 {
 	const char *from = p->list[at].at;
 	size_t len = p->list[at].len, start, end;
 	char word[WORD_MAX];
+	size_t n;
 
 	if (len == 0 || len > LINE_MAX_BYTES / 2)
 		return;
@@ -276,7 +295,12 @@ static void change(struct parts *p, unsigned at, struct dice *d,
 		return;
 	memcpy(word, from + start, end - start);
 	word[end - start] = '\0';
-	word[change_word(word, d, bytes)] = '\0';
+	n = change_word(word, d, bytes);
+	if (n == 0) {
+		p->list[at] = new_line_like(p, &p->list[at], d);
+		return;
+	}
+	word[n] = '\0';
 	p->list[at] = (struct part){.at = p->made,
 	    .len = (size_t)snprintf(p->made, sizeof(p->made), "%.*s%s%.*s",
 		(int)start, from, word, (int)(len - end), from + end)};
@@ -351,7 +375,7 @@ size_t mutate_cross(const uint8_t *a, size_t alen, const uint8_t *b,
 		return join(&x, (char *)to, max);
 	at = roll(&d, x.n + 1);
 	from = roll(&d, y.n);
-	n = 1 + roll(&d, y.n - from);
+	n = 1 + roll(&d, y.n - from < SPLICE_MAX ? y.n - from : SPLICE_MAX);
 	for (unsigned i = 0; i < n; i++)
 		insert(&x, at + i, y.list[from + i]);
 	return join(&x, (char *)to, max);
