@@ -84,6 +84,8 @@ static void hand_over(struct prefetch *pf)
 		return;
 	}
 	pf->saves = true;
+	/* prefetch_settle() may have come before the timer. */
+	event_del(pf->ev_save);
 	pf->job.run = job_run;
 	pf->job.done = job_done;
 	iopool_submit(pf->p.iopool, &pf->job);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What was learned is saved by one thread at a time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <event2/event.h>
+
+#include "base/iopool.h"
+#include "prefetch/prefetch_private.h"
+
+static int gate[2]; /* the pool's thread waits for it */
+
+static void wait_run(struct iopool_job *job)
+{
+	char byte;
+
+	(void)job;
+	assert_int_equal(read(gate[0], &byte, 1), 1);
+}
+
+static void wait_done(struct iopool_job *job)
+{
+	(void)job;
+}
+
+/* The timer was set before the server had to leave; while the file waits for a
+ * slow disk it must not hand the same job over once more. */
+static void test_timer_rests_while_it_is_saved(void **state)
+{
+	struct iopool_job job = {.run = wait_run, .done = wait_done};
+	struct predictor_options po = {.budget_bytes = 2 << 20};
+	char dir[] = "/tmp/ff-save-XXXXXX";
+	struct prefetch pf = {0};
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(pipe(gate), 0);
+	snprintf(pf.path, sizeof(pf.path), "%s/trees", dir);
+	pf.p.base = event_base_new();
+	pf.p.iopool = iopool_new(pf.p.base, 1);
+	pf.p.name = "nas";
+	pf.predictor = predictor_new(&po);
+	pf_save_open(&pf);
+	iopool_submit(pf.p.iopool, &job);
+	prefetch_edited(&pf);
+	for (int i = 0; i < 10000 && !pf.saves; i++)
+		(void)prefetch_settle(&pf);
+	assert_true(pf.saves);
+	assert_non_null(pf.saving); /* the thread waits */
+	assert_false(event_pending(pf.ev_save, EV_TIMEOUT, NULL));
+	assert_int_equal(write(gate[1], "x", 1), 1);
+	pf_save_close(&pf);
+	predictor_free(pf.predictor);
+	iopool_free(pf.p.iopool);
+	event_base_free(pf.p.base);
+	unlink(pf.path);
+	rmdir(dir);
+	close(gate[0]);
+	close(gate[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_timer_rests_while_it_is_saved),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
