@@ -14,11 +14,9 @@ kinds=("$@")
 [ $# -gt 0 ] || kinds=(full cow readonly error gone slow)
 size=128 # MiB, of the cache's disk; btrfs takes no less than 109
 
-give_up() { echo "SKIP: $*"; exit 0; }
-command -v dmsetup >/dev/null || give_up "dmsetup is missing (Debian: dmsetup)"
-module() { /run/modprobe "$1" 2>/dev/null || modprobe "$1" 2>/dev/null; }
+command -v dmsetup >/dev/null || skip "dmsetup is missing (Debian: dmsetup)"
 module dm-flakey && module dm-delay ||
-	give_up "this kernel has no dm-flakey or no dm-delay"
+	skip "this kernel has no dm-flakey or no dm-delay"
 
 ctl() { forefetch "$@"; }
 problem() {

@@ -14,9 +14,8 @@ operations=${1:-1000}
 seeds=${2:-20}
 fsx=$("$E2E/fsx/fsx-get" --path)
 if [ ! -x "$fsx" ]; then
-	echo "SKIP: $fsx is not there; tests/e2e/fsx/fsx-get on the host builds it," \
+	skip "$fsx is not there; tests/e2e/fsx/fsx-get on the host builds it," \
 		"which needs cargo"
-	exit 0
 fi
 
 # What the kernel client keeps would hide the proxy: `invalidate` and

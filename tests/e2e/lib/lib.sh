@@ -7,6 +7,8 @@
 #   check NAME COMMAND...   ok when COMMAND succeeds; its output when it fails
 #   same NAME FILE FILE     ok when equal; the difference otherwise
 #   sums DIR                checksums of all files, links and kinds below DIR
+#   module NAME             loads a module of the guest's kernel; fails if there is none
+#   skip REASON             ends the test, which cannot run here
 #   e2e_end                 summary; the exit status of the test
 
 E2E=$LAB_ROOT/tests/e2e
@@ -33,6 +35,9 @@ same() {
 }
 
 sums() { python3 "$E2E/lib/sums.py" "$1"; }
+
+module() { /run/modprobe "$1" 2>/dev/null || modprobe "$1" 2>/dev/null; }
+skip() { echo "SKIP: $*"; exit 0; }
 
 e2e_end() {
 	echo "$e2e_passed ok, $e2e_failed failed"

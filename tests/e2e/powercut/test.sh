@@ -11,10 +11,8 @@
 # A failure keeps its recording, and says how to have its prefix again (--one DIR N).
 . "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
-give_up() { echo "SKIP: $*"; exit 0; }
-command -v dmsetup >/dev/null || give_up "dmsetup is missing (Debian: dmsetup)"
-module() { /run/modprobe "$1" 2>/dev/null || modprobe "$1" 2>/dev/null; }
-module dm-log-writes || give_up "this kernel has no dm-log-writes"
+command -v dmsetup >/dev/null || skip "dmsetup is missing (Debian: dmsetup)"
+module dm-log-writes || skip "this kernel has no dm-log-writes"
 
 powercut() { python3 -B "$E2E/powercut/powercut.py" "$@" --program "$LAB_BUILD/forefetchd"; }
 
