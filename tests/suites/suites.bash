@@ -41,30 +41,9 @@ suite_pjdfstest() {
 
 # --- fsx ---------------------------------------------------------------------
 
-# What the kernel client keeps would hide the proxy, so it closes and invalidates often.
-fsx_conf() {
-	cat <<-'T'
-	flen = 300000
-	[opsize]
-	max = 70000
-	[weights]
-	invalidate = 3
-	close_open = 3
-	copy_file_range = 1
-	mapread = 5
-	mapwrite = 5
-	read = 10
-	write = 10
-	truncate = 5
-	fsync = 1
-	sendfile = 2
-	T
-}
-
 # The same seed writes the same, so the file that is left must be the same, too.
 suite_fsx() {
 	local seed opts
-	fsx_conf >/tmp/fsx.toml
 	for seed in $(seq 1 20); do
 		wanted "seed-$seed" || continue
 		# Half of them as programs find it, half where the client keeps little.
@@ -78,7 +57,8 @@ suite_fsx() {
 
 fsx_one() {
 	local rc=0
-	within 120 "$SUITES_PROGRAM" -q -S "$1" -N 1000 -f /tmp/fsx.toml -P /tmp "$2" || rc=$?
+	within 120 "$SUITES_PROGRAM" -q -S "$1" -N 1000 \
+		-f "$LAB_ROOT/tests/e2e/fsx/fsx.toml" -P /tmp "$2" || rc=$?
 	result "seed-$1" "$(by_status $rc)" "$(md5sum <"$2" | cut -c 1-12)" \
 		"$([ $rc -eq 0 ] || tail -n 5 "$out")"
 	keep "seed-$1"

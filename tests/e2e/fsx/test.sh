@@ -18,27 +18,6 @@ if [ ! -x "$fsx" ]; then
 		"which needs cargo"
 fi
 
-# What the kernel client keeps would hide the proxy: `invalidate` and
-# `close_open` make it ask.
-cat >/tmp/fsx.toml <<'T'
-flen = 300000
-[opsize]
-max = 70000
-[weights]
-read = 10
-write = 10
-truncate = 5
-mapread = 5
-mapwrite = 5
-invalidate = 3
-close_open = 3
-fsync = 1
-fdatasync = 1
-sendfile = 2
-posix_fadvise = 1
-copy_file_range = 1
-T
-
 mode_set() {
 	lab_umount "$LAB_PROXY" && lab_proxy_stop &&
 		lab_conf_set "server lab" consistency "$1" &&
@@ -47,7 +26,7 @@ mode_set() {
 
 one() {	# MODE SEED
 	local file=$LAB_PROXY/fsx-$1-$2
-	if ! "$fsx" -q -S "$2" -N "$operations" -f /tmp/fsx.toml \
+	if ! "$fsx" -q -S "$2" -N "$operations" -f "$E2E/fsx/fsx.toml" \
 		-P /tmp "$file" >"/tmp/fsx-$1-$2.out" 2>&1; then
 		echo "FAILED with status $?" >>"/tmp/fsx-$1-$2.out"
 		touch "/tmp/fsx-$1-$2.failed"
