@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # fsx      random writes, truncates, mmaps and reads through the proxy mount
 # lab: --timeout 3000
-# host: fsx-get
+# host: ../../suites/get fsx
 #
 # fsx [OPERATIONS [SEEDS]]: `fsx` of crates.io, which nobody here wrote, with
 # seeds 1 to SEEDS (20) in each mode: what it wrote itself it must read back.
@@ -12,9 +12,9 @@
 
 operations=${1:-1000}
 seeds=${2:-20}
-fsx=$("$E2E/fsx/fsx-get" --path)
+fsx=$("$LAB_ROOT/tests/suites/get" --path fsx)
 if [ ! -x "$fsx" ]; then
-	skip "$fsx is not there; tests/e2e/fsx/fsx-get on the host builds it," \
+	skip "$fsx is not there; tests/suites/get fsx on the host builds it," \
 		"which needs cargo"
 fi
 
