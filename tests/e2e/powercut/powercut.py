@@ -25,6 +25,9 @@ import powercut_world as world_
 BLOCK = 4096
 FLIP = bytes(i ^ 1 for i in range(256))
 SAID = ("set aside", "begun anew", "switched off", "refused")
+# At the first moments of a log, little is in the cache. About the thirtieth had enough
+# for the self-test, so three times as many must have one that does.
+FEW = 100
 
 
 class Counts(collections.Counter):
@@ -309,10 +312,19 @@ def run(opt):
         " ".join((opt.fs, opt.options, opt.mode)), opt.seed, seed - 1,
         time.monotonic() - began, counts.line(),
         ", ".join("%s %d" % (w, counts["said " + w]) for w in SAID)))
-    if not counts["self-tests"]:
-        print("  no moment had enough in the cache for the self-test")
-        failed.append("self-test")
-    return int(bool(failed))
+    return int(bool(failed) or not self_tested(counts, opt))
+
+
+def self_tested(counts, opt):
+    """Says where there was no self-test; false where there should have been one."""
+    if counts["self-tests"]:
+        return True
+    if opt.prefixes < FEW:
+        print("  self-test: skipped, none of so few moments had enough in the cache; "
+              "where %d are wanted, one has to" % FEW)
+        return True
+    print("  self-test: no moment had enough in the cache")
+    return False
 
 
 def options():

@@ -8,6 +8,7 @@
 # from it.  Seven of ten on ext4 as it is, one on ext4 with data=writeback, where files may
 # hold what was never written to them, two on btrfs, and some more on xfs, as far as they
 # are there; half of them in frozen mode.  --short: 25 seconds of ext4, in frozen mode.
+# Fewer than 100 of one kind may find no moment that is fit for the self-test, and say so.
 # A failure keeps its recording, and says how to have its prefix again (--one DIR N).
 . "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
