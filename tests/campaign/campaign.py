@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Divides a time among parts, in slices, and keeps what they find."""
+import copy
+import os
+import shutil
+import time
+
+import children
+
+# A slice that runs when the time is over may come to its end for so long.
+GRACE_S = 30
+# Less is not worth a beginning.
+LEAST_S = 5
+SLICE_MAX_S = 300
+# What fails already has no more than this share of the time, so that new is found, too.
+AGAIN_SHARE = 0.25
+# A part that ran so often without any outcome is left alone.
+VAIN_MAX = 3
+
+
+def duration(seconds):
+    if seconds < 120:
+        return "%d s" % seconds
+    if seconds < 7200:
+        return "%d min" % round(seconds / 60)
+    return "%.1f h" % (seconds / 3600)
+
+
+class Campaign:
+    def __init__(self, env, state, parts, seconds, commit, say, stop):
+        self.env, self.state, self.parts, self.commit = env, state, list(parts), commit
+        self.say, self.stop = say, stop
+        self.begun = time.monotonic()
+        self.seconds, self.until = seconds, self.begun + seconds
+        # Each part comes to its turn several times.
+        self.slice_s = min(SLICE_MAX_S, max(10, seconds / (3 * len(self.parts))))
+        self.spent = {part.name: 0.0 for part in self.parts}
+        self.vain = {part.name: 0 for part in self.parts}
+
+    def left(self):
+        return self.until - time.monotonic()
+
+    def goes_on(self):
+        return not self.stop.asked and self.left() > LEAST_S
+
+    def run(self):
+        self.say("%s in slices of %s: %s" % (
+            duration(self.seconds), duration(self.slice_s),
+            ", ".join(part.name for part in self.parts)))
+        self.try_again()
+        while self.goes_on():
+            part, plan = self.choose()
+            if not part:
+                self.say("nothing fits into the %s that are left" % duration(self.left()))
+                break
+            self.slice(part, plan)
+        for part in self.parts:
+            self.say_too_short(part)
+        self.state.save()
+
+    def choose(self):
+        """Of the parts that something fits for, the one that had the smallest share."""
+        for part in sorted(self.parts, key=lambda p: self.spent[p.name] / p.weight):
+            plan = part.plan(self.env, self.state.part(part.name)["memory"],
+                             min(self.slice_s, self.left()), self.left())
+            if plan:
+                return part, plan
+        return None, None
+
+    def say_too_short(self, part):
+        record = self.state.part(part.name)
+        if not self.spent[part.name] and not record["note"] and hasattr(part, "shortest"):
+            needs = part.shortest(self.env, record["memory"])
+            record["note"] = "skipped: it needs about %s at a time; give more with --for" \
+                % duration(needs)
+
+    # ---- one slice
+
+    def execute(self, part, plan):
+        log = os.path.join(self.state.folder, "logs", part.name)
+        began = time.monotonic()
+        results = children.run(plan.commands, plan.limit, self.until + GRACE_S, self.stop,
+                               log)
+        self.spent[part.name] += time.monotonic() - began
+        self.state.part(part.name)["seconds"] += sum(r.seconds for r in results)
+        return results
+
+    def slice(self, part, plan):
+        record = self.state.part(part.name)
+        results = self.execute(part, plan)
+        outcome = part.read(plan, results, record["memory"])
+        cut = any(r.cut and not r.hung for r in results)
+        record["tried"] += outcome.tried
+        if not cut:
+            record["slices"] += 1
+        if not outcome.trouble and not outcome.skip:
+            record["last"] = self.state_now()
+        self.keep(part, outcome, results)
+        self.note(part, record, outcome, cut)
+        self.state.save()
+        self.say("%s: %s: %s%s; %s left" % (
+            part.name, plan.label, self.summary(part, outcome),
+            ", cut" if cut else "", duration(max(0, self.left()))))
+
+    def state_now(self):
+        return time.strftime("%Y-%m-%d %H:%M", time.gmtime())
+
+    def summary(self, part, outcome):
+        if outcome.skip:
+            return "skipped: " + outcome.skip
+        text = "%d %s, %d failed" % (outcome.tried, part.unit, len(outcome.found))
+        return text + (", " + outcome.trouble if outcome.trouble else "")
+
+    def note(self, part, record, outcome, cut):
+        """What the table says of a part without an outcome."""
+        if not outcome.skip and not outcome.trouble:
+            if not cut:
+                record["note"], self.vain[part.name] = "", 0
+            return
+        record["note"] = "skipped: " + outcome.skip if outcome.skip else \
+            "no outcome: " + outcome.trouble
+        self.vain[part.name] += 1
+        if self.vain[part.name] == VAIN_MAX:
+            self.parts.remove(part)
+            self.say("%s is left alone, after %d runs without an outcome: %s"
+                     % (part.name, VAIN_MAX, record["note"]))
+
+    def keep(self, part, outcome, results):
+        for found in outcome.found:
+            finding, new = self.state.found(part.name, found, self.commit)
+            if not new:
+                continue
+            self.say("%s FAILED: %s: %s" % (part.name, found.key, found.said))
+            finding["log"] = self.state.finding_path(finding, ".log")
+            with open(finding["log"], "w", encoding="utf-8") as f:
+                for r in results:
+                    f.write(r.out + r.err)
+            plan = part.shorter(self.env, finding)
+            if plan and not self.stop.asked:
+                self.shorten(part, plan, finding)
+
+    def shorten(self, part, plan, finding):
+        self.execute(part, plan)
+        short = finding["data"]["input"] + ".short"
+        if os.path.exists(short):
+            path = self.state.finding_path(finding, ".input")
+            shutil.move(short, path)
+            finding["again"] = "%s %s" % (finding["again"].split(" ")[0], path)
+
+    # ---- what failed before
+
+    def try_again(self):
+        end = time.monotonic() + AGAIN_SHARE * self.seconds
+        for finding in self.state.open_findings():
+            part = next((p for p in self.parts if p.name == finding["part"]), None)
+            if not part:
+                continue
+            if not self.goes_on() or time.monotonic() > end:
+                self.say("what else failed is not tried again for want of time")
+                return
+            self.try_one_again(part, finding)
+            self.state.save()
+
+    def try_one_again(self, part, finding):
+        name = "%s: %s" % (part.name, finding["key"])
+        try:
+            plan = part.again(self.env, finding)
+        except (LookupError, TypeError, ValueError):
+            self.say(name + " cannot be tried again: the state does not say how")
+            return
+        results = self.execute(part, plan)
+        memory = copy.deepcopy(self.state.part(part.name)["memory"])
+        outcome = part.read(plan, results, memory)
+        if part.still(finding, outcome):
+            finding["last"] = {"commit": self.commit, "at": self.state_now()}
+            finding["times"] += 1
+            self.say("%s still fails" % name)
+        elif any(r.cut for r in results) or outcome.trouble or outcome.skip:
+            self.say("%s could not be tried again: %s" % (
+                name, outcome.trouble or outcome.skip or "the time was over"))
+        else:
+            self.state.mend(finding, self.commit)
+            self.say("%s is mended" % name)

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Tests of a campaign as a whole, with programs that stand for the long tests."""
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from unittest import main, mock
+
+import campaign
+import children
+import fakes
+import parts
+import parts_lab
+import state
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+
+
+def command():
+    """The program `run`, as a module."""
+    loader = importlib.machinery.SourceFileLoader("campaign_run", os.path.join(HERE, "run"))
+    module = importlib.util.module_from_spec(
+        importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+class Slices(fakes.Case):
+    def setUp(self):
+        super().setUp()
+        self.program("build/tests/sweep", fakes.SWEEP)
+        self.program("build/tests/histories", fakes.HISTORIES)
+
+    def bad(self, *numbers):
+        self.write("build/tests/bad", " ".join(map(str, numbers)))
+
+    def test_what_one_tried_the_next_one_does_not(self):
+        self.campaign([parts.Histories()], 3)
+        self.campaign([parts.Histories()], 1)
+        self.has_said("strict, from seed 1501, ")
+        self.assertEqual(self.state.part("histories")["slices"], 4)
+        self.assertEqual(self.state.part("histories")["tried"], 4 * 15000)
+
+    def test_sweep_reaches_its_end(self):
+        self.campaign([parts.Sweep()], 12)
+        record = self.state.part("sweep")
+        self.assertEqual((record["tried"], record["memory"]["rounds"]), (12 * 50, 1))
+
+    def test_time_goes_by_weights(self):
+        light, heavy = parts.Sweep(), parts.Histories()
+        light.weight = 1
+        one = self.campaign([light, heavy], 0)
+        one.spent.update(sweep=10, histories=20)
+        self.assertIs(one.choose()[0], heavy)
+        one.spent.update(sweep=10, histories=40)
+        self.assertIs(one.choose()[0], light)
+
+    def test_finding_is_tried_again_until_it_is_mended(self):
+        self.bad(7)
+        self.campaign([parts.Sweep()], 1, "v1")
+        self.has_said("sweep FAILED: strict, error 7: a part of read")
+        finding, = self.state.open_findings()
+        self.assertIn("LOOKUP said EIO", self.text(finding["log"]))
+        self.campaign([parts.Sweep()], 0, "v2")
+        self.assertEqual(self.said, ["what else failed is not tried again for want of time"])
+        self.again("v2", "still fails")
+        # Its number may have moved.
+        self.bad(9)
+        self.again("v3", "still fails")
+        self.bad()
+        self.again("v4", "is mended")
+        finding, = self.state.data["findings"]
+        self.assertEqual([finding[k]["commit"] for k in ("since", "last", "mended")],
+                         ["v1", "v3", "v4"])
+
+    def again(self, commit, said):
+        """A campaign that has no time left behind what failed before."""
+        one = campaign.Campaign(self.env(), self.claimed(), [parts.Sweep()], 3600, commit,
+                                self.said.append, children.Stop())
+        one.try_again()
+        self.state.lock.close()
+        self.has_said(said)
+
+    def test_finding_that_the_state_says_too_little_of(self):
+        self.claimed().found("sweep", parts.Found("a", "said", "cmd"), "v1")
+        self.state.save()
+        self.state.lock.close()
+        self.again("v2", "cannot be tried again")
+        self.assertEqual(len(self.state.open_findings()), 1)
+
+    def test_part_without_any_outcome_is_left_alone(self):
+        self.program("build/tests/sweep", "import sys; sys.exit('no memory')")
+        self.campaign([parts.Sweep(), parts.Histories()], 8)
+        self.has_said("sweep is left alone, after 3 runs")
+        self.assertEqual(self.state.part("sweep")["note"], "no outcome: status 1: no memory")
+        self.assertGreater(self.state.part("histories")["slices"], 3)
+
+    def test_program_that_vanishes(self):
+        os.remove(os.path.join(self.top, "build/tests/sweep"))
+        self.campaign([parts.Sweep()], 1)
+        self.assertIn("No such file", self.state.part("sweep")["note"])
+
+    def test_too_little_time_for_a_part(self):
+        self.campaign([parts.Sweep(), parts_lab.Flood()], 1, seconds=30)
+        self.assertIn("60 s at a time", self.state.part("flood")["note"])
+
+    def test_input_is_made_shorter(self):
+        self.program("check/tests/fuzz_a", """\
+import sys
+arg = dict(a.split("=") for a in sys.argv[1:] if "=" in a)
+if "-minimize_crash" in arg:
+    open(arg["-exact_artifact_path"], "w").write("x")
+    sys.exit(0)
+path = arg["-artifact_prefix"] + "crash-1"
+open(path, "w").write("xxx")
+sys.exit("ERROR: libFuzzer: deadly signal\\nTest unit written to " + path)
+""")
+        self.campaign([parts.Fuzz()], 1)
+        finding, = self.state.open_findings()
+        self.assertEqual(self.text(finding["data"]["input"]), "xxx")
+        self.assertEqual(self.text(finding["again"].split()[1]), "x")
+
+
+class Hangs(fakes.Case):
+    def test_a_program_that_hangs_is_ended(self):
+        os.mkfifo(os.path.join(self.top, "never"))
+        path = self.program("hang", "print('half', flush=True)\nopen(%r)"
+                            % os.path.join(self.top, "never"))
+        one, = children.run([[path]], 0.2, float("inf"), children.Stop(), self.top + "/log")
+        self.assertTrue(one.cut and one.hung)
+        self.assertEqual(parts.trouble_of(one), "it hung")
+
+
+class CommandLine(fakes.Case):
+    def setUp(self):
+        super().setUp()
+        self.command = command()
+        self.command.ROOT = self.top
+        self.out, self.err = io.StringIO(), io.StringIO()
+
+    def run_it(self, *words):
+        with contextlib.redirect_stdout(self.out), contextlib.redirect_stderr(self.err), \
+                mock.patch.dict(os.environ, {"XDG_STATE_HOME": self.top}):
+            return self.command.main(list(words))
+
+    def test_usage(self):
+        for words, said in ((("--for", "20"), "units"), (("--for", "m"), "units"),
+                            ((), "for how long"), (("--for", "3h", "--jobs", "0"), "jobs"),
+                            (("--for", "1m", "--parts", "sweep,x"), "unknown part: x"),
+                            (("--fro", "1m"), "--fro"), (("--for",), "argument")):
+            self.assertEqual(self.run_it(*words), 2)
+            self.assertIn(said, self.err.getvalue())
+        self.assertFalse(os.path.exists(self.top + "/forefetch"))
+
+    def test_times(self):
+        self.assertEqual([self.command.time_of(t) for t in ("90s", "20m", "1h30m", "2d")],
+                         [90, 1200, 5400, 172800])
+
+    def test_no_build(self):
+        self.assertEqual(self.run_it("--for", "1m", "--parts", "sweep,fuzz"), 2)
+        self.assertIn("sweep is skipped", self.err.getvalue())
+        self.assertIn("-DFF_FUZZ=ON", self.err.getvalue())
+        self.assertIn("no part can run", self.err.getvalue())
+
+    def test_table(self):
+        self.claimed().part("sweep").update(tried=1234, last="2026-01-02 03:04")
+        self.state.found("sweep", parts.Found("strict, error 7", "said", "cmd"), "v1")
+        self.state.part("flood")["note"] = "skipped: no build"
+        self.state.save()
+        self.assertEqual(self.run_it("--table", "--dir", self.folder), 1)
+        for text in ("1,234 points", "v1 (", "2026-01-02 03:04", "never",
+                     "flood: skipped: no build", "again    cmd"):
+            self.assertIn(text, self.out.getvalue())
+        self.state.mend(self.state.data["findings"][0], "v2")
+        self.state.save()
+        self.assertEqual(self.run_it("--table", "--dir", self.folder), 0)
+        self.assertIn("mended   v2", self.out.getvalue())
+
+    def test_json(self):
+        self.claimed().part("sweep")
+        self.state.save()
+        self.assertEqual(self.run_it("--table", "--json", "--dir", self.folder), 0)
+        self.assertEqual(json.loads(self.out.getvalue())["parts"][0]["part"], "sweep")
+
+    def test_damaged_state(self):
+        path = self.write("campaign/state.json", "{")
+        self.assertEqual(self.run_it("--for", "1m", "--dir", self.folder), 2)
+        self.assertIn("move it away", self.err.getvalue())
+        self.assertEqual(self.text(path), "{")
+
+
+class Signals(fakes.Case):
+    def interrupted(self, number):
+        """`run` with a sweep that says its pid and then never ends."""
+        fifo = os.path.join(self.top, "fifo")
+        os.mkfifo(fifo)
+        self.program("build/tests/sweep", """\
+import os, signal
+with open(%r, "w") as f:
+    f.write(str(os.getpid()))
+signal.pause()
+""" % fifo)
+        one = subprocess.Popen(
+            [sys.executable, "-B", os.path.join(HERE, "run"), "--for", "1h", "--parts",
+             "sweep", "--dir", self.folder, "--build", os.path.join(self.top, "build")],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        with open(fifo, encoding="ascii") as f:
+            pid = int(f.read())
+        one.send_signal(number)
+        out, err = one.communicate(timeout=60)
+        self.assertRaises(ProcessLookupError, os.kill, pid, 0)
+        self.assertIn("interrupted; the same command goes on", err)
+        self.assertIn("0 points", out)
+        self.assertEqual(one.returncode, 0)
+        os.remove(fifo)
+        self.assertEqual(state.State(self.folder).part("sweep")["slices"], 0)
+
+    def test_in_good_order(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self.interrupted(number)
+
+
+if __name__ == "__main__":
+    main()
