@@ -16,6 +16,10 @@ SLICE_MAX_S = 300
 AGAIN_SHARE = 0.25
 # A part that ran so often without any outcome is left alone.
 VAIN_MAX = 3
+# Of a part; a daemon that is broken fails everywhere, and more would tell no more.
+OPEN_MAX = 50
+# Between two lines that say how it goes.
+PROGRESS_S = 10
 
 
 def duration(seconds):
@@ -30,8 +34,8 @@ class Campaign:
     def __init__(self, env, state, parts, seconds, commit, say, stop):
         self.env, self.state, self.parts, self.commit = env, state, list(parts), commit
         self.say, self.stop = say, stop
-        self.begun = time.monotonic()
-        self.seconds, self.until = seconds, self.begun + seconds
+        self.seconds, self.until = seconds, time.monotonic() + seconds
+        self.told = 0.0
         # Each part comes to its turn several times.
         self.slice_s = min(SLICE_MAX_S, max(10, seconds / (3 * len(self.parts))))
         self.spent = {part.name: 0.0 for part in self.parts}
@@ -98,9 +102,13 @@ class Campaign:
         self.keep(part, outcome, results)
         self.note(part, record, outcome, cut)
         self.state.save()
-        self.say("%s: %s: %s%s; %s left" % (
-            part.name, plan.label, self.summary(part, outcome),
-            ", cut" if cut else "", duration(max(0, self.left()))))
+        self.progress("%s: %s: %s%s" % (part.name, plan.label, self.summary(part, outcome),
+                                        ", cut" if cut else ""))
+
+    def progress(self, text):
+        if time.monotonic() >= self.told + PROGRESS_S:
+            self.told = time.monotonic()
+            self.say("%s; %s left" % (text, duration(max(0, self.left()))))
 
     def state_now(self):
         return time.strftime("%Y-%m-%d %H:%M", time.gmtime())
@@ -127,10 +135,17 @@ class Campaign:
 
     def keep(self, part, outcome, results):
         for found in outcome.found:
+            if not self.state.has(part.name, found) and \
+                    len(self.state.open_findings(part.name)) >= OPEN_MAX:
+                self.progress("%s: more fails than the %d that are kept"
+                              % (part.name, OPEN_MAX))
+                return
             finding, new = self.state.found(part.name, found, self.commit)
             if not new:
+                self.forget(found, finding)
                 continue
-            self.say("%s FAILED: %s: %s" % (part.name, found.key, found.said))
+            self.say("%s FAILED: %s" % (part.name, found.key if found.said in found.key
+                                        else "%s: %s" % (found.key, found.said)))
             finding["log"] = self.state.finding_path(finding, ".log")
             with open(finding["log"], "w", encoding="utf-8") as f:
                 for r in results:
@@ -138,6 +153,12 @@ class Campaign:
             plan = part.shorter(self.env, finding)
             if plan and not self.stop.asked:
                 self.shorten(part, plan, finding)
+
+    def forget(self, found, finding):
+        """The first input for a failure is enough."""
+        path = found.data.get("input")
+        if path and path != finding["data"].get("input") and os.path.isfile(path):
+            os.remove(path)
 
     def shorten(self, part, plan, finding):
         self.execute(part, plan)

@@ -42,6 +42,16 @@ sys.exit(bool(wrong))
 """
 
 
+class Few(campaign.Campaign):
+    """A signal ends it after so many slices."""
+    slices = 0
+
+    def slice(self, part, plan):
+        super().slice(part, plan)
+        self.slices -= 1
+        self.stop.asked = self.slices == 0
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         self.top = tempfile.mkdtemp()
@@ -72,23 +82,23 @@ class Case(unittest.TestCase):
         """The state of the folder, as a campaign finds it."""
         self.state = state.State(self.folder)
         self.state.claim()
-        self.addCleanup(self.state.lock.close)
+        self.addCleanup(self.state.release)
         return self.state
 
     def campaign(self, some, slices, commit="v1", seconds=3600):
-        """Runs one that a signal ends after so many slices."""
-        stop = children.Stop()
-
-        def say(text):
-            self.said.append(text)
-            if sum("; " in t and t.endswith(" left") for t in self.said) >= slices:
-                stop.asked = True
         self.said.clear()
-        one = campaign.Campaign(self.env(), self.claimed(), some, seconds, commit, say, stop)
-        stop.asked = not slices
-        one.try_again() if not slices else one.run()
-        self.state.lock.close()
-        return one
+        one = Few(self.env(), self.claimed(), some, seconds, commit, self.said.append,
+                  children.Stop())
+        one.slices = slices
+        one.run()
+        self.state.release()
+
+    def again(self, some, commit):
+        """Only what failed before."""
+        self.said.clear()
+        campaign.Campaign(self.env(), self.claimed(), some, 3600, commit, self.said.append,
+                          children.Stop()).try_again()
+        self.state.release()
 
     def has_said(self, text):
         self.assertTrue(any(text in line for line in self.said), self.said)

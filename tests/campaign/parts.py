@@ -222,7 +222,16 @@ class Histories(Part):
 
 # ---- fuzzers ----------------------------------------------------------------
 
-SAID = re.compile(r"^.*?((?:ERROR: |SUMMARY: |runtime error: |Assertion ).*)$", re.M)
+# The more it says of the cause, the sooner.
+SAID = ("Assertion ", "runtime error: ", "SUMMARY: ", "ERROR: ")
+
+
+def said_by(text):
+    for word in SAID:
+        line = re.search(r"^.*?(%s.*)$" % word, text, re.M)
+        if line:
+            return re.sub(r"0x[0-9a-f]+|==\d+==", "", line.group(1))
+    return ""
 
 
 class Fuzz(Part):
@@ -277,13 +286,13 @@ class Fuzz(Part):
     def failure(self, command, result):
         """The input that it saved is what is tried again."""
         saved = re.search(r"Test unit written to (\S+)", result.err)
-        said = SAID.search(result.err)
+        said = said_by(result.err)
         if not saved and not (said and result.status and not result.cut):
             return None
-        text = re.sub(r"0x[0-9a-f]+|==\d+==", "", said.group(1) if said else "it ended")
+        said = said or "status %d" % result.status
         name = os.path.basename(command[0])
         path = saved.group(1) if saved else command[-1]
-        return Found("%s: %s" % (name, text), text, words([command[0], path]),
+        return Found("%s, %s" % (name, said), said, words([command[0], path]),
                      program=name, input=path)
 
     def again(self, env, finding):

@@ -4,6 +4,7 @@
 state.json is replaced whole, so that a kill leaves the old one or the new one. logs/ has
 what was last said, findings/ the outputs and inputs of what failed, corpus/ the fuzzers'.
 """
+import contextlib
 import copy
 import fcntl
 import json
@@ -105,6 +106,10 @@ class State:
             raise Refused("%s cannot be written to: %s; give another folder with --dir"
                           % (self.folder, e.strerror)) from None
 
+    def release(self):
+        if self.lock:
+            self.lock.close()
+
     def save(self):
         new = self.path + ".new"
         try:
@@ -115,6 +120,8 @@ class State:
                 os.fsync(f.fileno())
             os.replace(new, self.path)
         except OSError as e:
+            with contextlib.suppress(OSError):
+                os.unlink(new)
             raise Refused("%s cannot be written: %s; make room or give another folder "
                           "with --dir" % (self.path, e.strerror)) from None
 
@@ -126,6 +133,9 @@ class State:
     def open_findings(self, part=None):
         return [f for f in self.data["findings"]
                 if not f["mended"] and part in (None, f["part"])]
+
+    def has(self, part, found):
+        return any((f["part"], f["key"]) == (part, found.key) for f in self.data["findings"])
 
     def found(self, part, found, commit):
         """Keeps what was found, and says whether it is new: seen for the first time, or

@@ -2,6 +2,8 @@
 """The table of a campaign: tried, failed, since when."""
 import json
 
+# Of a part, in the table; JSON has all.
+SHOWN_MAX = 10
 HEAD = ("part", "tried", "hours", "failed", "mended", "since", "last run")
 
 
@@ -41,12 +43,20 @@ def draw(state, parts):
         print("  ".join(text.ljust(w) for text, w in zip(line, widths)).rstrip())
     for note in notes:
         print("\n" + note)
-    for f in state.data["findings"]:
-        draw_finding(f)
+    for part in parts:
+        some = [f for f in state.data["findings"] if f["part"] == part.name]
+        # What still fails comes first.
+        some.sort(key=lambda f: f["mended"] is not None)
+        for f in some[:SHOWN_MAX]:
+            draw_finding(f)
+        if len(some) > SHOWN_MAX:
+            print("\n%s: %d more; --json shows them" % (part.name, len(some) - SHOWN_MAX))
 
 
 def draw_finding(f):
-    print("\n%s: %s\n    %s" % (f["part"], f["key"], f["said"]))
+    print("\n%s: %s" % (f["part"], f["key"]))
+    if f["said"] not in f["key"]:
+        print("    " + f["said"])
     if f["mended"]:
         print("    mended   %s; it failed since %s" % (when(f["mended"]), when(f["since"])))
         return

@@ -42,7 +42,8 @@ class Slices(fakes.Case):
     def test_what_one_tried_the_next_one_does_not(self):
         self.campaign([parts.Histories()], 3)
         self.campaign([parts.Histories()], 1)
-        self.has_said("strict, from seed 1501, ")
+        self.assertEqual(self.state.part("histories")["memory"]["seeds"],
+                         {"strict": 3001, "bounded": 1501, "frozen": 1501})
         self.assertEqual(self.state.part("histories")["slices"], 4)
         self.assertEqual(self.state.part("histories")["tried"], 4 * 15000)
 
@@ -54,7 +55,8 @@ class Slices(fakes.Case):
     def test_time_goes_by_weights(self):
         light, heavy = parts.Sweep(), parts.Histories()
         light.weight = 1
-        one = self.campaign([light, heavy], 0)
+        one = campaign.Campaign(self.env(), self.claimed(), [light, heavy], 3600, "v1",
+                                self.said.append, children.Stop())
         one.spent.update(sweep=10, histories=20)
         self.assertIs(one.choose()[0], heavy)
         one.spent.update(sweep=10, histories=40)
@@ -66,32 +68,32 @@ class Slices(fakes.Case):
         self.has_said("sweep FAILED: strict, error 7: a part of read")
         finding, = self.state.open_findings()
         self.assertIn("LOOKUP said EIO", self.text(finding["log"]))
-        self.campaign([parts.Sweep()], 0, "v2")
-        self.assertEqual(self.said, ["what else failed is not tried again for want of time"])
-        self.again("v2", "still fails")
+        self.again([parts.Sweep()], "v2")
+        self.has_said("still fails")
         # Its number may have moved.
         self.bad(9)
-        self.again("v3", "still fails")
+        self.again([parts.Sweep()], "v3")
+        self.has_said("still fails")
         self.bad()
-        self.again("v4", "is mended")
+        self.again([parts.Sweep()], "v4")
+        self.has_said("is mended")
         finding, = self.state.data["findings"]
         self.assertEqual([finding[k]["commit"] for k in ("since", "last", "mended")],
                          ["v1", "v3", "v4"])
 
-    def again(self, commit, said):
-        """A campaign that has no time left behind what failed before."""
-        one = campaign.Campaign(self.env(), self.claimed(), [parts.Sweep()], 3600, commit,
-                                self.said.append, children.Stop())
-        one.try_again()
-        self.state.lock.close()
-        self.has_said(said)
-
     def test_finding_that_the_state_says_too_little_of(self):
         self.claimed().found("sweep", parts.Found("a", "said", "cmd"), "v1")
         self.state.save()
-        self.state.lock.close()
-        self.again("v2", "cannot be tried again")
+        self.state.release()
+        self.again([parts.Sweep()], "v2")
+        self.has_said("cannot be tried again")
         self.assertEqual(len(self.state.open_findings()), 1)
+
+    def test_a_daemon_that_fails_everywhere(self):
+        self.bad(*range(1, 20000))
+        self.campaign([parts.Histories()], 6)
+        self.assertEqual(len(self.state.open_findings()), campaign.OPEN_MAX)
+        self.assertEqual(self.state.part("histories")["tried"], 6 * 15000)
 
     def test_part_without_any_outcome_is_left_alone(self):
         self.program("build/tests/sweep", "import sys; sys.exit('no memory')")
@@ -111,17 +113,20 @@ class Slices(fakes.Case):
 
     def test_input_is_made_shorter(self):
         self.program("check/tests/fuzz_a", """\
-import sys
+import os, sys
 arg = dict(a.split("=") for a in sys.argv[1:] if "=" in a)
 if "-minimize_crash" in arg:
     open(arg["-exact_artifact_path"], "w").write("x")
     sys.exit(0)
-path = arg["-artifact_prefix"] + "crash-1"
+path = arg["-artifact_prefix"] + "crash-%d" % os.getpid()
 open(path, "w").write("xxx")
 sys.exit("ERROR: libFuzzer: deadly signal\\nTest unit written to " + path)
 """)
-        self.campaign([parts.Fuzz()], 1)
+        self.campaign([parts.Fuzz()], 2)
         finding, = self.state.open_findings()
+        self.assertEqual(finding["times"], 2)
+        # Of a second input for the same failure nothing is kept.
+        self.assertEqual(len(os.listdir(self.folder + "/findings")), 3)
         self.assertEqual(self.text(finding["data"]["input"]), "xxx")
         self.assertEqual(self.text(finding["again"].split()[1]), "x")
 
@@ -166,6 +171,16 @@ class CommandLine(fakes.Case):
         self.assertIn("sweep is skipped", self.err.getvalue())
         self.assertIn("-DFF_FUZZ=ON", self.err.getvalue())
         self.assertIn("no part can run", self.err.getvalue())
+
+    def test_no_room_after_a_while(self):
+        self.program("build/tests/sweep", fakes.SWEEP)
+        full = OSError(28, "No space left on device")
+        with mock.patch("os.fsync", side_effect=[None, full]):
+            self.assertEqual(self.run_it("--for", "1m", "--parts", "sweep", "--dir",
+                                         self.folder, "--build", self.top + "/build"), 2)
+        self.assertIn("No space left", self.err.getvalue())
+        self.assertIn("sweep", self.out.getvalue())
+        self.assertNotIn("state.json.new", os.listdir(self.folder))
 
     def test_table(self):
         self.claimed().part("sweep").update(tried=1234, last="2026-01-02 03:04")

@@ -137,10 +137,12 @@ class Fuzz(fakes.Case):
     def test_findings(self):
         plan = self.part.plan(self.env(), {}, 20, 100)
         err = "==%d==ERROR: AddressSanitizer: heap-buffer-overflow on 0x6%d\n" \
+            "SUMMARY: AddressSanitizer: heap-buffer-overflow a.c:7 in put\n" \
             "Test unit written to /f/crash-%d\n" + self.stats
         one, other = (self.part.read(plan, [result(err=err % (n, n, n), status=77)], {})
                       for n in (1, 2))
         self.assertEqual((one.tried, one.found[0].data["input"]), (1234, "/f/crash-1"))
+        self.assertTrue(one.found[0].said.endswith("a.c:7 in put"))
         # The same failure, by another input at another address.
         self.assertEqual(one.found[0].key, other.found[0].key)
 
