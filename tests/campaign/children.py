@@ -18,8 +18,11 @@ class Stop:
         self.asked = False
 
     def install(self):
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self.on_signal)
+        # nohup wants it to go on.
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+            signal.signal(signal.SIGHUP, self.on_signal)
 
     def on_signal(self, _number, _frame):
         self.asked = True
@@ -57,16 +60,24 @@ class Child:
         return True
 
     def signal(self, number):
+        """False where none of its processes is left."""
         try:
             os.killpg(self.process.pid, number)
         except ProcessLookupError:
-            pass
+            return False
+        return True
 
     def end(self):
+        """What the program has started may need longer than itself: the lab under
+        tests/e2e/run removes its images."""
         self.signal(signal.SIGTERM)
-        if not self.over(GRACE_S):
-            self.signal(signal.SIGKILL)
-            self.process.wait()
+        until = time.monotonic() + GRACE_S
+        while self.process.poll() is None or self.signal(0):
+            if time.monotonic() > until:
+                self.signal(signal.SIGKILL)
+                break
+            time.sleep(0.05)
+        self.process.wait()
 
     def result(self, cut, hung):
         out, err = (tail(path) for path in self.paths)

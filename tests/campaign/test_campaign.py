@@ -141,6 +141,27 @@ class Hangs(fakes.Case):
         self.assertEqual(parts.trouble_of(one), "it hung")
 
 
+    def test_what_it_has_started_comes_to_its_end_too(self):
+        left = os.path.join(self.top, "left")
+        os.mkfifo(left)
+        path = self.program("parent", """\
+import os, signal
+if os.fork() == 0:
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+    with open(%r, "w") as f:
+        f.write("ready")
+    signal.sigwait([signal.SIGTERM])
+    os.remove(%r)
+else:
+    signal.pause()
+""" % (left, left))
+        child = children.Child([path], self.top + "/log")
+        with open(left, encoding="ascii") as f:
+            f.read()
+        child.end()
+        self.assertFalse(os.path.exists(left))
+
+
 class CommandLine(fakes.Case):
     def setUp(self):
         super().setUp()
