@@ -6,6 +6,7 @@ import shutil
 import time
 
 import children
+from state import now
 
 # A slice that runs when the time is over may come to its end for so long.
 GRACE_S = 30
@@ -59,24 +60,28 @@ class Campaign:
                 break
             self.slice(part, plan)
         for part in self.parts:
-            self.say_too_short(part)
+            self.note_too_short(part)
         self.state.save()
 
     def choose(self):
-        """Of the parts that something fits for, the one that had the smallest share."""
-        for part in sorted(self.parts, key=lambda p: self.spent[p.name] / p.weight):
+        """Of the parts that something fits for, the one that had the smallest share; at
+        the beginning, the one that was run longest ago."""
+        def share(part):
+            return (self.spent[part.name] / part.weight,
+                    self.state.part(part.name)["last"] or "")
+        for part in sorted(self.parts, key=share):
             plan = part.plan(self.env, self.state.part(part.name)["memory"],
                              min(self.slice_s, self.left()), self.left())
             if plan:
                 return part, plan
         return None, None
 
-    def say_too_short(self, part):
+    def note_too_short(self, part):
         record = self.state.part(part.name)
-        if not self.spent[part.name] and not record["note"] and hasattr(part, "shortest"):
+        if not (self.spent[part.name] or record["note"] or self.stop.asked):
             needs = part.shortest(self.env, record["memory"])
             record["note"] = "skipped: it needs about %s at a time; give more with --for" \
-                % duration(needs)
+                % duration(max(LEAST_S, needs))
 
     # ---- one slice
 
@@ -97,8 +102,8 @@ class Campaign:
         record["tried"] += outcome.tried
         if not cut:
             record["slices"] += 1
-        if not outcome.trouble and not outcome.skip:
-            record["last"] = self.state_now()
+        if not cut and not outcome.trouble and not outcome.skip:
+            record["last"] = now()
         self.keep(part, outcome, results)
         self.note(part, record, outcome, cut)
         self.state.save()
@@ -109,9 +114,6 @@ class Campaign:
         if time.monotonic() >= self.told + PROGRESS_S:
             self.told = time.monotonic()
             self.say("%s; %s left" % (text, duration(max(0, self.left()))))
-
-    def state_now(self):
-        return time.strftime("%Y-%m-%d %H:%M", time.gmtime())
 
     def summary(self, part, outcome):
         if outcome.skip:
@@ -193,7 +195,7 @@ class Campaign:
         memory = copy.deepcopy(self.state.part(part.name)["memory"])
         outcome = part.read(plan, results, memory)
         if part.still(finding, outcome):
-            finding["last"] = {"commit": self.commit, "at": self.state_now()}
+            finding["last"] = {"commit": self.commit, "at": now()}
             finding["times"] += 1
             self.say("%s still fails" % name)
         elif any(r.cut for r in results) or outcome.trouble or outcome.skip:

@@ -6,6 +6,7 @@ A part has a name, a weight in the division of the time, and a unit of what it t
   plan(env, memory, seconds, left)
                           a Plan of about so many seconds, or None where none fits into
                           what is left; `memory` is the part's own, in the state
+  shortest(env, memory)   seconds that are the least for it
   read(plan, results, memory)
                           an Outcome; moves the memory on, but not where a result is cut
   again(env, finding)     a Plan that shows whether it still fails
@@ -75,6 +76,9 @@ def trouble_of(result):
 class Part:
     name = unit = ""
     weight = 1
+
+    def shortest(self, _env, _memory):
+        return 0
 
     def still(self, _finding, outcome):
         return bool(outcome.found)

@@ -45,7 +45,6 @@ class Runs(Part):
         return plan
 
     def shortest(self, env, memory):
-        """Seconds, for who gave too few."""
         lasted = memory.get("lasted", {})
         return min(lasted.get(k, self.expected(k)) for k in self.kinds(env))
 

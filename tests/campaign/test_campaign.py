@@ -57,6 +57,8 @@ class Slices(fakes.Case):
         light.weight = 1
         one = campaign.Campaign(self.env(), self.claimed(), [light, heavy], 3600, "v1",
                                 self.said.append, children.Stop())
+        self.state.part("sweep")["last"] = "2026-01-02 03:04"
+        self.assertIs(one.choose()[0], heavy)
         one.spent.update(sweep=10, histories=20)
         self.assertIs(one.choose()[0], heavy)
         one.spent.update(sweep=10, histories=40)
@@ -108,7 +110,7 @@ class Slices(fakes.Case):
         self.assertIn("No such file", self.state.part("sweep")["note"])
 
     def test_too_little_time_for_a_part(self):
-        self.campaign([parts.Sweep(), parts_lab.Flood()], 1, seconds=30)
+        self.campaign([parts.Sweep(), parts_lab.Flood()], 0, seconds=5)
         self.assertIn("60 s at a time", self.state.part("flood")["note"])
 
     def test_input_is_made_shorter(self):
