@@ -254,7 +254,9 @@ class EndToEnd(fakes.Case):
 
     def test_outcomes(self):
         plan = self.part.plan(self.env(), {}, 60, 3600)
-        judge = lambda *args: self.part.read(plan, [result(*args)], {})
+
+        def judge(*args):
+            return self.part.read(plan, [result(*args)], {})
         self.assertEqual(judge("ok a\nFAIL b: c\nFAIL d\n", 1).found[0].said, "FAIL b: c")
         self.assertEqual(judge("ok a\n", 124, "lab: watchdog").found[0].said, "lab: watchdog")
         self.assertEqual(judge("SKIP: needs root\n").skip, "disk: needs root")
@@ -265,7 +267,9 @@ class Flood(fakes.Case):
     def test_outcomes(self):
         part = parts_lab.Flood()
         plan = part.plan(self.env(), {}, 60, 3600)
-        judge = lambda *args: part.read(plan, [result(*args)], {})
+
+        def judge(*args):
+            return part.read(plan, [result(*args)], {})
         self.assertEqual(judge('{"connections": 10}').tried, 10)
         self.assertIn("bound", judge('{"connections": 10}', 1).found[0].said)
         self.assertEqual(judge("", 1, "flood: not answered").found[0].said,
