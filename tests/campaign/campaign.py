@@ -174,7 +174,8 @@ class Campaign:
 
     def try_again(self):
         end = time.monotonic() + AGAIN_SHARE * self.seconds
-        for finding in self.state.open_findings():
+        # Those first that there was no time for before.
+        for finding in sorted(self.state.open_findings(), key=lambda f: f["last"]["at"]):
             part = next((p for p in self.parts if p.name == finding["part"]), None)
             if not part:
                 continue
