@@ -3,12 +3,14 @@
 #include "conversation/talk.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "conversation/lies.h"
 #include "conversation/stranger.h"
 #include "scenario/script.h"
 #include "scenario/vclock.h"
+#include "sweep/failure.h"
 
 static void given(struct memfs *fs, const char *text)
 {
@@ -58,10 +60,19 @@ static const char *settings_of(const char *text, size_t len)
 	return "consistency = bounded\n";
 }
 
+static char said[8192];
+
+/* The fuzzer keeps the input of a process that aborts. */
+static void give_up(void)
+{
+	fprintf(stderr, "conversation: %s\n", said);
+	abort();
+}
+
 static void begin(struct talk *t, const char *settings)
 {
 	memset(t, 0, sizeof(*t));
-	talk_forget_trace();
+	failure_begin(said, sizeof(said), give_up);
 	lies_forget();
 	place_begin(&t->place, settings);
 	give_all(t->place.fs);

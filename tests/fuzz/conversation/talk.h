@@ -35,7 +35,5 @@ void talk_step(struct talk *t, struct line *l);
 void talk_start(struct talk *t);
 /* honest.c */
 void talk_judge(struct talk *t);
-/* said.c */
-void talk_forget_trace(void);
 
 #endif

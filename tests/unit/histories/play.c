@@ -327,7 +327,7 @@ void play(enum judge_mode mode, enum play_defect defect,
 
 	p.out = out;
 	p.defect = defect;
-	failure_begin(out->said, sizeof(out->said));
+	failure_begin(out->said, sizeof(out->said), NULL);
 	begin(&p, mode, h->clients);
 	for (unsigned i = 0; i < h->n; i++) {
 		const struct event *e = &h->list[i];

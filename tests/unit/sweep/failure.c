@@ -14,15 +14,17 @@ enum { EVENTS = 24, LINE_MAX_BYTES = 200, WHY_MAX = 1024 };
 static struct {
 	char *said;
 	size_t size;
+	void (*end)(void);
 	const char *task;
 	char events[EVENTS][LINE_MAX_BYTES];
 	unsigned nevents;
 } failure;
 
-void failure_begin(char *said, size_t size)
+void failure_begin(char *said, size_t size, void (*end)(void))
 {
 	failure.said = said;
 	failure.size = size;
+	failure.end = end;
 	failure.task = NULL;
 	failure.nevents = 0;
 }
@@ -46,6 +48,8 @@ _Noreturn static void fail(const char *fmt, va_list ap)
 		    "\n    %s", failure.events[i % EVENTS]);
 	if (script_is_traced())
 		fprintf(stderr, "%s\n", failure.said);
+	if (failure.end)
+		failure.end();
 	_exit(1);
 }
 

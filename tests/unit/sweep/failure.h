@@ -2,15 +2,16 @@
 /*
  * What script.h promises to the clients and servers of scenarios, for programs
  * that read no script: script_fail() and script_wrong() write a sentence and
- * the last things that happened, and end the process with status 1.
+ * the last things that happened, and end the process.
  */
 #ifndef FOREFETCH_TESTS_FAILURE_H
 #define FOREFETCH_TESTS_FAILURE_H
 
 #include <stddef.h>
 
-/* Where the sentence goes; `said` may be shared with another process. */
-void failure_begin(char *said, size_t size);
+/* Where the sentence goes; `said` may be shared with another process. `end`
+ * ends the process; NULL: with status 1. What happened before is forgotten. */
+void failure_begin(char *said, size_t size, void (*end)(void));
 /* What is being done stands before the sentence. It stays the caller's. */
 void failure_set_task(const char *task);
 

@@ -347,7 +347,7 @@ void work_run(const char *consistency, struct work_result *out)
 	char copy[LINE_MAX_BYTES];
 
 	work.out = out;
-	failure_begin(out->said, sizeof(out->said));
+	failure_begin(out->said, sizeof(out->said), NULL);
 	snprintf(copy, sizeof(copy), "consistency = %s\n", consistency);
 	place_begin(&work.place, copy);
 	faults_set_disk(work.place.cache);
