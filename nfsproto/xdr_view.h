@@ -19,7 +19,7 @@
 #include <rpc/rpc.h>
 
 struct xdr_view {
-	uint32_t len;     /* bytes, without the padding */
+	uint32_t len; /* bytes, without the padding */
 	/* Into the record. Where `len` is 0 it is anywhere, and after decoding
 	 * not NULL, since memcpy() and memchr() take no NULL. */
 	const char *data;

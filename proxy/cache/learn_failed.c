@@ -192,10 +192,19 @@ void learn_not_done(const struct learn *l)
 {
 	if (l->proc->prog != NFS_PROGRAM)
 		return;
-	if (l->proc->proc == NFSPROC3_SETATTR)
+	if (l->proc->proc == NFSPROC3_SETATTR) {
 		setattr_failed(l);
-	else
-		names_failed(l);
+		return;
+	}
+	names_failed(l);
+	/* The client has these attributes as well, and may be told no older
+	 * ones afterwards. */
+	if (l->proc->proc == NFSPROC3_LINK)
+		learn_attr(
+		    l, &l->args->link.file, &l->res->link.file_attributes);
+	else if (l->proc->proc == NFSPROC3_WRITE)
+		learn_attr(l, &l->args->write.file,
+		    &l->res->write.WRITE3res_u.file_wcc.after);
 }
 
 /* ---- handles that are of no use --------------------------------------- */

@@ -157,6 +157,27 @@ static void test_failed_change_tells_of_the_directory(void **state)
 	assert_false(holds(w, "x"));
 }
 
+/* A stranger wrote to the file, and the client was told of it. */
+static void test_failed_change_tells_of_the_file(void **state)
+{
+	struct world *w = *state;
+	fattr3 a = attr_of(NF3REG, 20, 5);
+	union nfs_args link = {
+	    .link = {.file = fh_of("one"),
+		.link = {.dir = fh_of("dir"), .name = fh_of("d")}}};
+	union nfs_args write = {.write = {.file = fh_of("one")}};
+	union nfs_res res = {.status = NFS3ERR_EXIST};
+
+	say_getattr(w, "one", &a);
+	res.link.file_attributes = post(NF3REG, 20, 6);
+	say(w, NFSPROC3_LINK, &link, &res, round_trip(w));
+	assert_int_equal(node_of(w, "one")->ctime.seconds, 6);
+	res = (union nfs_res){.status = NFS3ERR_ACCES};
+	res.write.WRITE3res_u.file_wcc.after = post(NF3REG, 20, 7);
+	say(w, NFSPROC3_WRITE, &write, &res, round_trip(w));
+	assert_int_equal(node_of(w, "one")->ctime.seconds, 7);
+}
+
 static void test_setattr_that_failed_half_way(void **state)
 {
 	struct world *w = *state;
@@ -334,6 +355,7 @@ int main(void)
 	    TEST(test_older_call_never_overwrites),
 	    TEST(test_another_handle_of_the_file),
 	    TEST(test_failed_change_tells_of_the_directory),
+	    TEST(test_failed_change_tells_of_the_file),
 	    TEST(test_setattr_that_failed_half_way),
 	    TEST(test_replies_that_crossed),
 	    TEST(test_rename_of_one_of_two_names),

@@ -255,7 +255,8 @@ static const char *judge_change(struct judge *j, const struct judge_op *op,
 	    !op->doubtful)
 		return judge_wrong(
 		    j, "an error, though the server did it", got, right);
-	add_ack(j, op, o.last->state);
+	if (o.done)
+		add_ack(j, op, o.last->state);
 	return NULL;
 }
 

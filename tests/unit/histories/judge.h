@@ -21,7 +21,7 @@
  *	frozen	any state
  *
  * and that is no older than the last change of the same object or name that
- * some client had a reply to by then.
+ * was done, and that some client had a reply to by then.
  */
 #ifndef FOREFETCH_TESTS_JUDGE_H
 #define FOREFETCH_TESTS_JUDGE_H

@@ -66,33 +66,42 @@ static uint64_t leads_to(const struct state *s, const diropargs3 *d)
 	return judge_leads_to(s, &d->dir, name);
 }
 
+/* The name led to the object in some state. The daemon notes what its caches
+ * know, however old that is. */
+static bool led_to(const struct judge *j, const struct judge_op *op,
+    const diropargs3 *d, uint64_t object)
+{
+	for (unsigned i = 0; i <= op->sent_state; i++)
+		if (leads_to(&j->states[i], d) == object)
+			return true;
+	return false;
+}
+
+static bool shows(
+    const struct judge *j, const struct judge_op *op, const struct state *s)
+{
+	const union nfs_args *args = &op->args;
+	uint64_t object;
+
+	switch (op->proc->proc) {
+	case NFSPROC3_REMOVE:
+	case NFSPROC3_RMDIR:
+		return leads_to(s, &args->dirop) == 0;
+	case NFSPROC3_RENAME:
+		object = leads_to(s, &args->rename.to);
+		return object && led_to(j, op, &args->rename.from, object);
+	case NFSPROC3_LINK:
+		object = leads_to(s, &args->link.link);
+		return object && object == judge_id(j, &args->link.file);
+	default:
+		return false;
+	}
+}
+
 bool judge_has_effect(const struct judge *j, const struct judge_op *op)
 {
-	const struct state *before = &j->states[op->sent_state];
-	const union nfs_args *args = &op->args;
-
-	for (unsigned i = op->sent_state; i < j->nstates; i++) {
-		const struct state *s = &j->states[i];
-
-		switch (op->proc->proc) {
-		case NFSPROC3_REMOVE:
-		case NFSPROC3_RMDIR:
-			if (leads_to(s, &args->dirop) == 0)
-				return true;
-			break;
-		case NFSPROC3_RENAME:
-			if (leads_to(s, &args->rename.to) ==
-			    leads_to(before, &args->rename.from))
-				return true;
-			break;
-		case NFSPROC3_LINK:
-			if (leads_to(s, &args->link.link) ==
-			    judge_id(j, &args->link.file))
-				return true;
-			break;
-		default:
-			return false;
-		}
-	}
+	for (unsigned i = op->sent_state; i < j->nstates; i++)
+		if (shows(j, op, &j->states[i]))
+			return true;
 	return false;
 }

@@ -20,7 +20,8 @@ struct deed {
 	struct calltext_facts reply;
 };
 
-/* Which objects and names a change that a client had a reply to was about. */
+/* Which objects and names a change was about that was done, and that a client
+ * had a reply to. */
 struct ack {
 	unsigned state; /* after the change */
 	unsigned seq;

@@ -3,11 +3,13 @@
 #include "sweep/failure.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "scenario/script.h"
+#include "scenario/vclock.h"
 
 enum { EVENTS = 24, LINE_MAX_BYTES = 200, WHY_MAX = 1024 };
 
@@ -18,6 +20,7 @@ static struct {
 	const char *task;
 	char events[EVENTS][LINE_MAX_BYTES];
 	unsigned nevents;
+	uint64_t begun_ns;
 } failure;
 
 void failure_begin(char *said, size_t size, void (*end)(void))
@@ -27,6 +30,7 @@ void failure_begin(char *said, size_t size, void (*end)(void))
 	failure.end = end;
 	failure.task = NULL;
 	failure.nevents = 0;
+	failure.begun_ns = vclock_wall_ns();
 }
 
 void failure_set_task(const char *task)
@@ -72,10 +76,14 @@ void script_wrong(const char *fmt, ...)
 void script_trace(const char *fmt, ...)
 {
 	char *to = failure.events[failure.nevents++ % EVENTS];
+	uint64_t us = (vclock_wall_ns() - failure.begun_ns) / 1000;
 	va_list ap;
+	int n;
 
+	n = snprintf(to, LINE_MAX_BYTES, "%5ju.%06ju s  ",
+	    (uintmax_t)(us / 1000000), (uintmax_t)(us % 1000000));
 	va_start(ap, fmt);
-	vsnprintf(to, LINE_MAX_BYTES, fmt, ap);
+	vsnprintf(to + n, LINE_MAX_BYTES - (size_t)n, fmt, ap);
 	va_end(ap);
 	if (script_is_traced())
 		fprintf(stderr, "%s\n", to);
