@@ -94,15 +94,45 @@ static bool begins_alike(
 	return true;
 }
 
-/* All of the reply is one fact. */
+/* The user had the right to READ in an allowed state. A right has an age of its
+ * own, so it need not be the state of the other facts. */
+static bool might_read(const struct judge *j, const struct judge_op *op)
+{
+	struct calltext_facts is;
+
+	for (unsigned i = allowed(j, op);
+	     op->proc->proc == NFSPROC3_READ && i < j->nstates; i++) {
+		ask(j->states[i].fs, op->proc, &op->args, op->uid, &is);
+		if (strcmp(is.list[0], "ACCES") != 0)
+			return true;
+	}
+	return false;
+}
+
+/* Whom a state lets read the object. */
+static unsigned owner_in(const struct state *s, const nfs3_fh *fh)
+{
+	const struct memfs_object *o = memfs_object_of(s->fs, fh);
+
+	return o ? o->uid : 0;
+}
+
+/* All of the reply is one fact, but for the right to it. */
 static const char *look_whole(struct judge *j, const struct judge_op *op,
     const struct calltext_facts *got)
 {
 	unsigned i = first_state(j, op, judge_id(j, &op->args.object), NULL);
 	struct calltext_facts is = {0};
+	bool readable = might_read(j, op);
 
 	for (; i < j->nstates; i++) {
 		ask(j->states[i].fs, op->proc, &op->args, op->uid, &is);
+		if (calltext_same_facts(&is, got))
+			return NULL;
+		if (!readable)
+			continue;
+		ask(j->states[i].fs, op->proc, &op->args,
+		    owner_in(&j->states[i], &op->args.object), &is);
 		if (calltext_same_facts(&is, got))
 			return NULL;
 	}
