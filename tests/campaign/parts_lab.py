@@ -136,7 +136,8 @@ class Suites(Lab):
         return [suite + " " + server for suite in self.suites for server in self.servers]
 
     def expected(self, kind):
-        return 1800 if kind.startswith("git") else 600
+        return {"fsx": 200, "pjdfstest": 200, "git": 1800}.get(kind.split()[0],
+                                                               self.expected_s)
 
     def one(self, env, kind, number):
         suite, server = kind.split()
