@@ -7,8 +7,8 @@
  * `bounded` one that is at most attr_timeout old, `frozen` any of this daemon
  * or of one before it that ended in good order. Without a
  * link to the server, `offline = serve` takes any, too. Rights count for
- * attr_timeout in bounded mode, and for grant_timeout where attributes are
- * not asked for again.
+ * attr_timeout in bounded mode, and for grant_timeout in frozen mode and
+ * offline, where attributes have no bound of time.
  */
 #ifndef FOREFETCH_CONTRACT_H
 #define FOREFETCH_CONTRACT_H

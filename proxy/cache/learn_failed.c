@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Changes of our own that failed, or of which nobody knows whether they were
- * made, and handles of which the server says that they are of no use: what they
- * were about is forgotten, as far as it may be wrong.
+ * Changes of our own that failed, or whose effect nobody knows. What they may
+ * have changed is forgotten. What the server said together with an error is
+ * learned, since the client has seen it, too. Handles that the server calls
+ * stale end here as well.
  */
 #include "cache/known.h"
 #include "cache/learn_private.h"

@@ -22,8 +22,9 @@ enum metafile_type {
 	METAFILE_NODE = 'N', /* bytes fh, fattr3, grants, answers, listings */
 	/* The same, of a node that nobody has confirmed since a kill. */
 	METAFILE_NODE_DOUBT = 'n',
-	METAFILE_NAME = 'D',  /* bytes dir, bytes child, bytes name, u8 how */
-	METAFILE_MOUNT = 'M', /* bytes path, struct cred_key, bytes body */
+	METAFILE_NAME = 'D', /* bytes dir, bytes child, bytes name, u8 how */
+	METAFILE_MOUNT =
+	    'M', /* bytes path, struct cred_key, u64 time, bytes body */
 };
 
 /* Bytes to be written; grows. */

@@ -412,7 +412,8 @@ static void load_listings(
 	}
 }
 
-/* All members but these two are plain numbers, of which any value will do. */
+/* The type is an index elsewhere. The other members are plain numbers, of which
+ * any value will do. */
 static bool fattr_ok(const fattr3 *a)
 {
 	return a->type >= NF3REG && a->type <= NF3FIFO;

@@ -31,8 +31,8 @@ static const char help[] =
     "  --mode MODE        strict, bounded, frozen or offline (default: all)\n"
     "  --operations N     so many in each mode (default: 4000)\n"
     "  --seed N           of the first history (default: 1)\n"
-    "  --one N            this history alone; SCENARIO_TRACE=1 shows all that\n"
-    "                     happens\n"
+    "  --one N            this history alone; with SCENARIO_TRACE=1 and\n"
+    "                     --shorten 0 it prints all that happens, once\n"
     "  --jobs N           histories at once (default: one a processor)\n"
     "  --shorten SECONDS  for the shortest history that fails (default: 60)\n"
     "  --defect NAME      the daemon or its server has a defect that the "
@@ -95,6 +95,10 @@ static pid_t begin(
 			_exit(1);
 		play(mode, opt.defect, h, result);
 		_exit(0);
+	}
+	if (pid < 0) {
+		perror("histories: fork");
+		exit(1);
 	}
 	return pid;
 }
@@ -204,6 +208,7 @@ static bool reap(enum judge_mode mode, struct totals *t)
 {
 	int status;
 	pid_t pid = wait(&status);
+	bool ok;
 
 	for (unsigned i = 0; pid > 0 && i < opt.jobs; i++) {
 		struct job *j = &jobs[i];
@@ -211,12 +216,13 @@ static bool reap(enum judge_mode mode, struct totals *t)
 		if (j->pid != pid)
 			continue;
 		j->pid = 0;
-		if (!end(j->result, status)) {
-			t->wrong++;
-			if (!opt.prove)
-				report_wrong(mode, j->seed, j->result);
-		}
+		ok = end(j->result, status);
 		add_up(t, j->result);
+		if (ok)
+			continue;
+		t->wrong++;
+		if (!opt.prove)
+			report_wrong(mode, j->seed, j->result);
 	}
 	return pid > 0;
 }
@@ -330,19 +336,19 @@ static void set_option(int c, const char *value)
 		    "--mode is strict, bounded, frozen or offline");
 		break;
 	case 'n':
-		opt.operations = cli_number(value, 1);
+		opt.operations = cli_number(value, 1, UINT64_MAX);
 		break;
 	case 's':
-		opt.seed = cli_number(value, 1);
+		opt.seed = cli_number(value, 1, UINT64_MAX);
 		break;
 	case 'o':
-		opt.one = cli_number(value, 1);
+		opt.one = cli_number(value, 1, UINT64_MAX);
 		break;
 	case 'j':
-		opt.jobs = (unsigned)cli_number(value, 1);
+		opt.jobs = (unsigned)cli_number(value, 1, JOBS_MAX);
 		break;
 	case 'S':
-		opt.shorten = (unsigned)cli_number(value, 0);
+		opt.shorten = (unsigned)cli_number(value, 0, 86400);
 		break;
 	case 'd':
 		choose_defect(value);
@@ -376,8 +382,8 @@ static void read_options(int argc, char **argv)
 		set_option(c, optarg);
 	if (optind < argc)
 		cli_bad_usage("no words are wanted");
-	if (opt.jobs > JOBS_MAX)
-		opt.jobs = JOBS_MAX;
+	if (opt.prove && (opt.json || opt.defect || opt.one))
+		cli_bad_usage("--prove goes with no --json, --defect or --one");
 }
 
 /* The defects that show in each mode. Strict asks the server for everything, so

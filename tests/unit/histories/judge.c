@@ -11,13 +11,13 @@
 
 #include "histories/judge_private.h"
 #include "scenario/vclock.h"
+#include "svc/doubt.h"
 #include "sweep/memfs_copy.h"
 
 /* ---- states and deeds ------------------------------------------------------
  */
 
-/* Room for one more than `n`; it is doubled whenever `n` is a power of two. */
-static void *grow(void *list, unsigned n, size_t size)
+void *judge_grow(void *list, unsigned n, size_t size)
 {
 	if (n > 0 && (n & (n - 1)) != 0)
 		return list;
@@ -29,7 +29,7 @@ static void *grow(void *list, unsigned n, size_t size)
 
 static void add_state(struct judge *j, struct memfs *fs)
 {
-	j->states = grow(j->states, j->nstates, sizeof(j->states[0]));
+	j->states = judge_grow(j->states, j->nstates, sizeof(j->states[0]));
 	j->states[j->nstates++] =
 	    (struct state){.fs = fs, .ns = vclock_wall_ns()};
 }
@@ -51,6 +51,7 @@ void judge_free(struct judge *j)
 	free(j->states);
 	free(j->deeds);
 	free(j->acks);
+	free(j->told);
 	free(j);
 }
 
@@ -67,8 +68,7 @@ bool judge_is_change(const struct nfs_proc *proc)
 	       proc->proc == NFSPROC3_COMMIT;
 }
 
-/* Of who calls, and of the arguments as they are on the wire. */
-static uint64_t key_of(
+uint64_t judge_key(
     const struct nfs_proc *proc, const union nfs_args *args, unsigned uid)
 {
 	unsigned char bytes[4096];
@@ -88,10 +88,10 @@ static struct deed *add_deed(struct judge *j, const struct nfs_proc *proc,
 {
 	struct deed *d;
 
-	j->deeds = grow(j->deeds, j->ndeeds, sizeof(j->deeds[0]));
+	j->deeds = judge_grow(j->deeds, j->ndeeds, sizeof(j->deeds[0]));
 	d = &j->deeds[j->ndeeds++];
 	memset(d, 0, sizeof(*d));
-	d->key = key_of(proc, args, uid);
+	d->key = judge_key(proc, args, uid);
 	d->seq = ++j->seq;
 	return d;
 }
@@ -141,6 +141,7 @@ void judge_killed(struct judge *j)
 
 void judge_sent(struct judge *j, struct judge_op *op)
 {
+	op->key = judge_key(op->proc, &op->args, op->uid);
 	op->sent_ns = vclock_wall_ns();
 	op->sent_state = j->nstates - 1;
 	op->sent_seq = ++j->seq;
@@ -166,7 +167,7 @@ static void add_ack(struct judge *j, const struct judge_op *op, unsigned state)
 {
 	struct ack *k;
 
-	j->acks = grow(j->acks, j->nacks, sizeof(j->acks[0]));
+	j->acks = judge_grow(j->acks, j->nacks, sizeof(j->acks[0]));
 	k = &j->acks[j->nacks++];
 	*k = (struct ack){.state = state, .seq = ++j->seq};
 	judge_touched(j, op, k);
@@ -179,48 +180,58 @@ static bool is_once(const struct nfs_proc *proc)
 }
 
 /* Whether the reply is right for a change of which nobody can know whether the
- * server did it. */
+ * server did it: the error of a repeat, or OK where the effect is there. */
 static bool is_doubtful_reply(const struct judge *j, const struct judge_op *op,
     const struct calltext_facts *got)
 {
-	static const char *const errors[] = {"NOENT", "EXIST", "NOT_SYNC"};
+	int status = calltext_status(got->list[0]);
+	union nfs_res res = {.status = (nfsstat3)status};
 
-	if (!op->doubtful)
+	if (!op->doubtful || status < 0)
 		return false;
-	for (unsigned i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
-		if (strcmp(got->list[0], errors[i]) == 0)
-			return true;
-	return strcmp(got->list[0], "OK") == 0 && judge_has_effect(j, op);
+	return doubt_ambiguous(op->proc, &op->args, &res) ||
+	       (res.status == NFS3_OK && judge_has_effect(j, op));
 }
 
 /* What the server did with a call since it was sent. */
 struct outcome {
 	unsigned done;           /* so many times */
+	bool others;             /* … to different objects */
 	bool answered;           /* it gave this very reply */
 	bool answered_done;      /* … when it did the change */
+	unsigned state;          /* after it was done last */
 	const struct deed *last; /* NULL: it never had the call */
 };
+
+static void add_deed_to(struct outcome *o, const struct judge *j,
+    const struct judge_op *op, const struct deed *d,
+    const struct calltext_facts *got)
+{
+	bool same = calltext_same_facts(&d->reply, got);
+
+	if (!o->last)
+		o->last = d;
+	if (d->done && o->done > 0)
+		o->others |=
+		    judge_victim(
+			&j->states[d->state - 1], op->proc, &op->args) !=
+		    judge_victim(&j->states[o->state - 1], op->proc, &op->args);
+	else if (d->done)
+		o->state = d->state;
+	o->done += d->done;
+	o->answered |= same;
+	o->answered_done |= same && d->done;
+}
 
 static struct outcome outcome_of(const struct judge *j,
     const struct judge_op *op, const struct calltext_facts *got)
 {
-	uint64_t key = key_of(op->proc, &op->args, op->uid);
 	struct outcome o = {0};
 
 	for (unsigned i = j->ndeeds;
-	     i-- > 0 && j->deeds[i].seq >= op->sent_seq;) {
-		const struct deed *d = &j->deeds[i];
-		bool same =
-		    d->key == key && calltext_same_facts(&d->reply, got);
-
-		if (d->key != key)
-			continue;
-		if (!o.last)
-			o.last = d;
-		o.done += d->done;
-		o.answered |= same;
-		o.answered_done |= same && d->done;
-	}
+	     i-- > 0 && j->deeds[i].seq >= op->sent_seq;)
+		if (j->deeds[i].key == op->key)
+			add_deed_to(&o, j, op, &j->deeds[i], got);
 	return o;
 }
 
@@ -234,21 +245,32 @@ static bool is_kept(const struct judge *j, const struct judge_op *op)
 	       j->rebooted_seq < op->sent_seq;
 }
 
+/* Whether the server did it more often than it may. */
+static bool is_repeated(
+    const struct judge *j, const struct judge_op *op, const struct outcome *o)
+{
+	if (o->done < 2)
+		return false;
+	return (is_once(op->proc) && is_kept(j, op)) ||
+	       (o->others && op->noted);
+}
+
 static const char *judge_change(struct judge *j, const struct judge_op *op,
     const struct calltext_facts *got)
 {
 	struct outcome o = outcome_of(j, op, got);
 	bool ok = strcmp(got->list[0], "OK") == 0;
 	const struct calltext_facts *right = o.last ? &o.last->reply : NULL;
+	bool repaired = ok && o.done && op->doubtful;
 
-	if (o.done > 1 && is_once(op->proc) && is_kept(j, op))
+	if (is_repeated(j, op, &o))
 		return judge_wrong(j, "the server did it twice", got, right);
-	if (!(o.answered || (ok && o.done)) && is_doubtful_reply(j, op, got))
+	if (!o.answered && !repaired && is_doubtful_reply(j, op, got))
 		return NULL;
 	if (!o.last)
 		return judge_wrong(
 		    j, "answered, but the server never did it", got, NULL);
-	if (!o.answered && !(ok && o.done))
+	if (!o.answered && !repaired)
 		return judge_wrong(
 		    j, "not what the server answered", got, right);
 	if (o.done && !ok && !o.answered_done && is_kept(j, op) &&
@@ -256,34 +278,26 @@ static const char *judge_change(struct judge *j, const struct judge_op *op,
 		return judge_wrong(
 		    j, "an error, though the server did it", got, right);
 	if (o.done)
-		add_ack(j, op, o.last->state);
-	return NULL;
+		add_ack(j, op, o.state);
+	return judge_attrs(j, op, got);
 }
 
 /* Whether the server answered this error to the same look meanwhile. */
 static bool was_refused(const struct judge *j, const struct judge_op *op,
     const struct calltext_facts *got)
 {
-	uint64_t key = key_of(op->proc, &op->args, op->uid);
+	struct outcome o = outcome_of(j, op, got);
 
-	for (unsigned i = j->ndeeds;
-	     i-- > 0 && j->deeds[i].seq >= op->sent_seq;) {
-		const struct deed *d = &j->deeds[i];
-
-		if (!d->done && d->key == key &&
-		    calltext_same_facts(&d->reply, got))
-			return true;
-	}
-	return false;
+	return o.answered && strcmp(got->list[0], "OK") != 0;
 }
 
 const char *judge_reply(struct judge *j, const struct judge_op *op,
     const struct calltext_facts *got)
 {
 	j->seq++;
-	if (op->away && strcmp(got->list[0], "IO") == 0)
-		return NULL;
 	if (judge_is_change(op->proc))
 		return judge_change(j, op, got);
+	if (op->away && strcmp(got->list[0], "IO") == 0)
+		return NULL;
 	return was_refused(j, op, got) ? NULL : judge_look(j, op, got);
 }

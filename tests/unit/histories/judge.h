@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Says whether a reply to a client was right. The judge keeps every state of
- * the server's file system with the time when it began, and every change that
- * the server did or refused.
+ *the server's file system with the time when it began, and every change that
+ *the server did or refused.
  *
- * The reply to a change is right if the server gave that reply to this call, or
- * if it is OK and the server did the change. The server may do the change twice
- * only if it rebooted after the client sent it. If the reply was lost, and
- *nobody can know whether the change was done, the errors of a repeat are right,
- *too; and OK is right if the change had its effect, by whomever.
+ * The reply to a change is right if the server gave that reply to this call.
+ *The server may do the change twice only if it rebooted after the client sent
+ *it. If the reply was lost, and nobody can know whether the change was done,
+ *the errors of a repeat are right, too; and OK is right if the change was done,
+ *or had its effect by whomever.
  *
- * The reply to any other call, a look, consists of facts: a name, the
- *attributes of an object, the presence of a name in a listing, what its name
- *leads to there and the attributes of that; the bytes and the attributes of one
- *READ are one fact. A fact is right if it was true in a state that the mode
- *still allows:
+ * A reply to any other call, a look, is taken apart into facts. Each fact must
+ *have been true in at least one state that the mode allows:
  *
  *	strict	the state when the client sent the call, or a later one
  *	bounded	a state that ended at most attr_timeout before that
  *	frozen	any state
  *
- * and that is no older than the last change of the same object or name that
- * was done, and that some client had a reply to by then.
+ * That state is no older than the last change of the same object or name that
+ *was done and that some client had a reply to, and no older than attributes of
+ *the object that some client was told, each before this call was sent.
+ *
+ * Facts of one reply may come from different states, because the daemon caches
+ *them apart: the attributes of each object, the presence of each name in a
+ *listing, what a name leads to, and the right to READ. The bytes and the
+ *attributes of one READ are one fact.
  */
 #ifndef FOREFETCH_TESTS_JUDGE_H
 #define FOREFETCH_TESTS_JUDGE_H
@@ -44,7 +47,10 @@ struct judge_op {
 	/* The daemon lost the reply to the change, and could not repeat it: see
 	 * "A lost connection" in docs/CONTRACT.md. */
 	bool doubtful;
+	/* … but it knew which object the change was about. */
+	bool noted;
 	/* Set by judge_sent(). */
+	uint64_t key;
 	uint64_t sent_ns;
 	unsigned sent_state;
 	unsigned sent_seq;
@@ -56,6 +62,10 @@ struct judge *judge_new(enum judge_mode mode, const struct memfs *fs);
 void judge_free(struct judge *j);
 
 bool judge_is_change(const struct nfs_proc *proc);
+/* What tells calls apart: a hash of who calls, and of the arguments as they are
+ * on the wire. */
+uint64_t judge_key(
+    const struct nfs_proc *proc, const union nfs_args *args, unsigned uid);
 
 /* A stranger changed `fs`, which has the new state. */
 void judge_changed(struct judge *j, const struct memfs *fs);

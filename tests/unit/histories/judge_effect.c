@@ -18,33 +18,12 @@ void judge_name(const nfs3_name *name, char to[MEMFS_NAME_MAX])
 	snprintf(to, MEMFS_NAME_MAX, "%.*s", (int)name->len, name->data);
 }
 
-static void touch_name(
-    const struct judge *j, struct ack *k, unsigned i, const diropargs3 *d)
+const struct memfs_object *judge_object(const struct state *s, uint64_t fileid)
 {
-	k->names[i].dir = k->objects[i] = judge_id(j, &d->dir);
-	judge_name(&d->name, k->names[i].name);
-}
-
-void judge_touched(
-    const struct judge *j, const struct judge_op *op, struct ack *k)
-{
-	switch (op->proc->proc) {
-	case NFSPROC3_SETATTR:
-	case NFSPROC3_WRITE:
-	case NFSPROC3_COMMIT:
-		k->objects[0] = judge_id(j, &op->args.object);
-		break;
-	case NFSPROC3_RENAME:
-		touch_name(j, k, 0, &op->args.rename.from);
-		touch_name(j, k, 1, &op->args.rename.to);
-		break;
-	case NFSPROC3_LINK:
-		touch_name(j, k, 0, &op->args.link.link);
-		k->objects[2] = judge_id(j, &op->args.link.file);
-		break;
-	default:
-		touch_name(j, k, 0, &op->args.dirop);
-	}
+	for (unsigned i = 0; i < s->fs->n; i++)
+		if (s->fs->objects[i].fileid == fileid)
+			return &s->fs->objects[i];
+	return NULL;
 }
 
 uint64_t judge_leads_to(
@@ -64,6 +43,64 @@ static uint64_t leads_to(const struct state *s, const diropargs3 *d)
 
 	judge_name(&d->name, name);
 	return judge_leads_to(s, &d->dir, name);
+}
+
+uint64_t judge_victim(const struct state *before, const struct nfs_proc *proc,
+    const union nfs_args *args)
+{
+	switch (proc->proc) {
+	case NFSPROC3_REMOVE:
+	case NFSPROC3_RMDIR:
+		return leads_to(before, &args->dirop);
+	case NFSPROC3_RENAME:
+		return leads_to(before, &args->rename.from);
+	default:
+		return 0;
+	}
+}
+
+/* ---- what a change is about ---------------------------------------------- */
+
+static void touch(struct ack *k, uint64_t object)
+{
+	unsigned i = 0;
+
+	while (i < ACK_OBJECTS - 1 && k->objects[i])
+		i++;
+	k->objects[i] = object;
+}
+
+/* The directory, the name, and what it led to before and leads to now. */
+static void touch_name(
+    const struct judge *j, struct ack *k, unsigned i, const diropargs3 *d)
+{
+	const struct state *after = &j->states[k->state];
+	uint64_t object = leads_to(after - 1, d);
+
+	k->names[i].dir = judge_id(j, &d->dir);
+	judge_name(&d->name, k->names[i].name);
+	touch(k, k->names[i].dir);
+	touch(k, object ? object : leads_to(after, d));
+}
+
+void judge_touched(
+    const struct judge *j, const struct judge_op *op, struct ack *k)
+{
+	switch (op->proc->proc) {
+	case NFSPROC3_SETATTR:
+	case NFSPROC3_WRITE:
+	case NFSPROC3_COMMIT:
+		touch(k, judge_id(j, &op->args.object));
+		break;
+	case NFSPROC3_RENAME:
+		touch_name(j, k, 0, &op->args.rename.from);
+		touch_name(j, k, 1, &op->args.rename.to);
+		break;
+	default: /* a name stands first in the arguments of all but LINK */
+		touch_name(j, k, 0,
+		    op->proc->proc == NFSPROC3_LINK ? &op->args.link.link
+						    : &op->args.dirop);
+	}
 }
 
 /* The name led to the object in some state. The daemon notes what its caches

@@ -22,10 +22,10 @@ static bool is_known(
 
 static bool is_about(const struct ack *k, uint64_t object, const char *name)
 {
-	if (!name)
-		return k->objects[0] == object || k->objects[1] == object ||
-		       k->objects[2] == object;
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; !name && i < ACK_OBJECTS; i++)
+		if (k->objects[i] == object)
+			return true;
+	for (unsigned i = 0; name && i < ACK_NAMES; i++)
 		if (k->names[i].dir == object &&
 		    strcmp(k->names[i].name, name) == 0)
 			return true;
@@ -48,6 +48,23 @@ static unsigned after_changes(const struct judge *j, const struct judge_op *op,
 	return first;
 }
 
+/* The state that the object's attributes were told of. What the caches hold
+ * without a server may be older after a kill. */
+static unsigned after_told(
+    const struct judge *j, const struct judge_op *op, uint64_t object)
+{
+	unsigned first = 0;
+
+	for (unsigned i = 0; i < j->ntold && !op->away; i++) {
+		const struct told *t = &j->told[i];
+
+		if (t->object == object && t->seq < op->sent_seq &&
+		    t->state > first)
+			first = t->state;
+	}
+	return first;
+}
+
 /* The oldest state that the mode allows. */
 static unsigned allowed(const struct judge *j, const struct judge_op *op)
 {
@@ -65,10 +82,13 @@ static unsigned allowed(const struct judge *j, const struct judge_op *op)
 static unsigned first_state(const struct judge *j, const struct judge_op *op,
     uint64_t object, const char *name)
 {
-	unsigned bound = allowed(j, op);
+	unsigned first = allowed(j, op);
 	unsigned after = after_changes(j, op, object, name);
+	unsigned told = name ? 0 : after_told(j, op, object);
 
-	return after > bound ? after : bound;
+	if (after > first)
+		first = after;
+	return told > first ? told : first;
 }
 
 /* ---- facts ----------------------------------------------------------------
@@ -139,32 +159,6 @@ static const char *look_whole(struct judge *j, const struct judge_op *op,
 	return judge_wrong(j, "true in no allowed state", got, &is);
 }
 
-/* A LOOKUP's attributes, which begin at fact 2, are those of the object that
- * was found. */
-static const char *look_found(struct judge *j, const struct judge_op *op,
-    const struct calltext_facts *got)
-{
-	const struct nfs_proc *getattr =
-	    nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_GETATTR);
-	char handle[16] = "";
-	union nfs_args args = {.object = {.len = 16, .data = handle}};
-	struct calltext_facts is = {0}, attr = {.n = got->n - 1};
-
-	if (strcmp(got->list[2], "no attributes") == 0)
-		return NULL;
-	sscanf(got->list[1], "handle %15s", handle);
-	strcpy(attr.list[0], "OK");
-	for (unsigned k = 1; k < attr.n; k++)
-		strcpy(attr.list[k], got->list[k + 1]);
-	for (unsigned i = first_state(j, op, judge_id(j, &args.object), NULL);
-	     i < j->nstates; i++) {
-		ask(j->states[i].fs, getattr, &args, op->uid, &is);
-		if (begins_alike(&attr, &is, attr.n))
-			return NULL;
-	}
-	return judge_wrong(j, "attributes of no allowed state", got, &is);
-}
-
 static const char *look_name(struct judge *j, const struct judge_op *op,
     const struct calltext_facts *got)
 {
@@ -179,7 +173,7 @@ static const char *look_name(struct judge *j, const struct judge_op *op,
 	for (; i < j->nstates; i++) {
 		ask(j->states[i].fs, op->proc, &op->args, op->uid, &is);
 		if (begins_alike(got, &is, found ? 2 : 1))
-			return found ? look_found(j, op, got) : NULL;
+			return NULL;
 	}
 	return judge_wrong(j, "a name of no allowed state", got, &is);
 }
@@ -248,25 +242,6 @@ static bool may_be_listed(const struct judge *j, const struct judge_op *op,
 	return false;
 }
 
-/* Whether the object ever was as the entry says, in an allowed state. */
-static bool is_attr_of(const struct judge *j, const struct judge_op *op,
-    const nfs3_fh *fh, const char *attr)
-{
-	for (unsigned i = first_state(j, op, judge_id(j, fh), NULL);
-	     i < j->nstates; i++) {
-		const struct memfs_object *o =
-		    memfs_object_of(j->states[i].fs, fh);
-		struct calltext_entry is;
-
-		if (!o)
-			continue;
-		calltext_entry_attr(memfs_attr(j->states[i].fs, o), &is);
-		if (strcmp(is.attr, attr) == 0)
-			return true;
-	}
-	return false;
-}
-
 static bool is_bound_to(const struct judge *j, const struct judge_op *op,
     const char *name, uint64_t object)
 {
@@ -274,30 +249,48 @@ static bool is_bound_to(const struct judge *j, const struct judge_op *op,
 
 	for (unsigned i = first_state(j, op, judge_id(j, dir), name);
 	     i < j->nstates; i++)
-		if (judge_leads_to(&j->states[i], dir, name) == object)
+		if (object &&
+		    judge_leads_to(&j->states[i], dir, name) == object)
 			return true;
 	return false;
 }
 
-/* Attributes without a handle are those of whatever has the name, which the
- * judge leaves alone. */
 static const char *look_entry(struct judge *j, const struct judge_op *op,
     const struct calltext_facts *got, const struct calltext_entry *e)
 {
-	char handle[sizeof(e->handle)] = "";
+	char handle[sizeof(e->handle)];
 	nfs3_fh fh = {.len = 16, .data = handle};
 	char what[160];
 
-	if (!e->handle[0])
-		return NULL;
 	memcpy(handle, e->handle, sizeof(handle));
+	if (is_bound_to(j, op, e->name, judge_id(j, &fh)))
+		return NULL;
 	snprintf(what, sizeof(what),
-	    "the entry %s, %s, %s, as in no allowed state", e->name, e->handle,
-	    e->attr);
-	if (!is_bound_to(j, op, e->name, judge_id(j, &fh)) ||
-	    (e->attr[0] && !is_attr_of(j, op, &fh, e->attr)))
-		return judge_wrong(j, what, got, NULL);
-	return NULL;
+	    "the entry %s leads to %s, as in no allowed state", e->name,
+	    e->handle);
+	return judge_wrong(j, what, got, NULL);
+}
+
+/* In strict mode the server was asked for the listing, so it is of one state.
+ */
+static bool is_of_one_state(
+    const struct judge *j, const struct judge_op *op, const struct names *names)
+{
+	const nfs3_fh *fh = &op->args.object;
+
+	for (unsigned i = op->sent_state; i < j->nstates; i++) {
+		unsigned alike = 0;
+
+		for (unsigned k = 0; k < names->n; k++)
+			alike += names->list[k].listed ==
+				 (judge_leads_to(
+				      &j->states[i], fh, names->list[k].text)
+					 ? 1
+					 : 0);
+		if (alike == names->n)
+			return true;
+	}
+	return false;
 }
 
 static const char *look_list(struct judge *j, const struct judge_op *op,
@@ -318,6 +311,8 @@ static const char *look_list(struct judge *j, const struct judge_op *op,
 		    times);
 		return judge_wrong(j, what, got, NULL);
 	}
+	if (j->mode == JUDGE_STRICT && !is_of_one_state(j, op, &names))
+		return judge_wrong(j, "a listing of two states", got, NULL);
 	for (unsigned i = 0; i < got->nentries; i++) {
 		const char *wrong = look_entry(j, op, got, &got->entries[i]);
 
@@ -327,7 +322,61 @@ static const char *look_list(struct judge *j, const struct judge_op *op,
 	return NULL;
 }
 
-const char *judge_look(struct judge *j, const struct judge_op *op,
+/* ---- attributes -----------------------------------------------------------
+ */
+
+static void add_told(struct judge *j, uint64_t object, unsigned state)
+{
+	j->told = judge_grow(j->told, j->ntold, sizeof(j->told[0]));
+	j->told[j->ntold++] =
+	    (struct told){.object = object, .state = state, .seq = j->seq};
+}
+
+/* The first state from `i` on in which the object had them; `nstates`: none. */
+static unsigned state_of(
+    const struct judge *j, unsigned i, const struct calltext_attr *attr)
+{
+	for (; i < j->nstates; i++) {
+		const struct state *s = &j->states[i];
+		const struct memfs_object *o = judge_object(s, attr->fileid);
+		struct calltext_attr is;
+		post_op_attr a;
+
+		if (!o)
+			continue;
+		a = memfs_attr(s->fs, o);
+		calltext_attr(&a, &is);
+		if (strcmp(is.text, attr->text) == 0)
+			break;
+	}
+	return i;
+}
+
+const char *judge_attrs(struct judge *j, const struct judge_op *op,
+    const struct calltext_facts *got)
+{
+	bool change = judge_is_change(op->proc);
+	char what[200];
+
+	for (unsigned i = 0; i < got->nattrs; i++) {
+		const struct calltext_attr *a = &got->attrs[i];
+		unsigned first = change ? op->sent_state
+					: first_state(j, op, a->fileid, NULL);
+		unsigned state = state_of(j, first, a);
+
+		if (state == j->nstates) {
+			snprintf(what, sizeof(what),
+			    "attributes of object %ju of no allowed state "
+			    "(%s)",
+			    (uintmax_t)a->fileid, a->text);
+			return judge_wrong(j, what, got, NULL);
+		}
+		add_told(j, a->fileid, state);
+	}
+	return NULL;
+}
+
+static const char *look(struct judge *j, const struct judge_op *op,
     const struct calltext_facts *got)
 {
 	uint32_t proc = op->proc->proc;
@@ -338,4 +387,12 @@ const char *judge_look(struct judge *j, const struct judge_op *op,
 	    strcmp(got->list[0], "OK") == 0)
 		return look_list(j, op, got);
 	return look_whole(j, op, got);
+}
+
+const char *judge_look(struct judge *j, const struct judge_op *op,
+    const struct calltext_facts *got)
+{
+	const char *wrong = look(j, op, got);
+
+	return wrong ? wrong : judge_attrs(j, op, got);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What judge.c and judge_look.c share. */
+/* What the files of the judge share. */
 #ifndef FOREFETCH_TESTS_JUDGE_PRIVATE_H
 #define FOREFETCH_TESTS_JUDGE_PRIVATE_H
 
@@ -20,16 +20,26 @@ struct deed {
 	struct calltext_facts reply;
 };
 
+enum { ACK_OBJECTS = 5, ACK_NAMES = 2 };
+
 /* Which objects and names a change was about that was done, and that a client
  * had a reply to. */
 struct ack {
 	unsigned state; /* after the change */
 	unsigned seq;
-	uint64_t objects[3]; /* fileids; 0: none */
+	uint64_t objects[ACK_OBJECTS]; /* fileids; 0: none */
 	struct {
 		uint64_t dir; /* 0: none */
 		char name[MEMFS_NAME_MAX];
-	} names[2];
+	} names[ACK_NAMES];
+};
+
+/* A client was told attributes that the object has had since this state, or
+ * since a later one. */
+struct told {
+	uint64_t object;
+	unsigned state;
+	unsigned seq;
 };
 
 struct judge {
@@ -40,6 +50,8 @@ struct judge {
 	unsigned ndeeds;
 	struct ack *acks;
 	unsigned nacks;
+	struct told *told;
+	unsigned ntold;
 	/* Counts all that happens, to tell what came before what. */
 	unsigned seq;
 	unsigned rebooted_seq, killed_seq;
@@ -50,20 +62,33 @@ struct judge {
 const char *judge_wrong(struct judge *j, const char *what,
     const struct calltext_facts *got, const struct calltext_facts *right);
 
+/* Room for one more than `n`; it is doubled whenever `n` is a power of two. */
+void *judge_grow(void *list, unsigned n, size_t size);
+
 /* judge_look.c */
 const char *judge_look(struct judge *j, const struct judge_op *op,
     const struct calltext_facts *got);
+/* The attributes of a reply, of whichever objects; those of a change's are of a
+ * state since it was sent. */
+const char *judge_attrs(struct judge *j, const struct judge_op *op,
+    const struct calltext_facts *got);
 
 /* judge_effect.c */
-/* Fills the objects and names of `k`. */
+/* Fills the objects and names of `k`, for a change that was done with
+ * `k->state` after it. */
 void judge_touched(
     const struct judge *j, const struct judge_op *op, struct ack *k);
 /* The fileid, or 0: there never was such an object. */
 uint64_t judge_id(const struct judge *j, const nfs3_fh *fh);
+const struct memfs_object *judge_object(const struct state *s, uint64_t fileid);
 void judge_name(const nfs3_name *name, char to[MEMFS_NAME_MAX]);
 /* What the name leads to in a state: a fileid, or 0. */
 uint64_t judge_leads_to(
     const struct state *s, const nfs3_fh *dir, const char *name);
+/* What the REMOVE, RMDIR or RENAME removed or moved, in the state before it; 0:
+ * another change, or nothing. */
+uint64_t judge_victim(const struct state *before, const struct nfs_proc *proc,
+    const union nfs_args *args);
 /* Whether the removal, RENAME or LINK has its effect in a state since it was
  * sent. */
 bool judge_has_effect(const struct judge *j, const struct judge_op *op);

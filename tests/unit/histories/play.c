@@ -80,12 +80,13 @@ static bool do_call(struct play *p, const struct event *e)
 	play_choose_call(e, c->op.text);
 	c->op.nwords = play_cut(c->op.text, c->op.words, c->told);
 	if (!calltext_parse(p->place.fs, c->op.words, c->op.nwords, &c->op.proc,
-		&c->op.args, err) ||
-	    strcmp(c->told, c->given_up) == 0)
+		&c->op.args, err))
 		return false;
 	c->op.uid = 1000 + who;
+	if (play_gave_up(c, judge_key(c->op.proc, &c->op.args, c->op.uid)))
+		return false;
 	c->op.away = p->away;
-	c->op.doubtful = false;
+	c->op.doubtful = c->op.noted = false;
 	c->served = p->served;
 	judge_sent(p->judge, &c->op);
 	c->waits = true;
@@ -105,7 +106,7 @@ static bool do_close(struct play *p, const struct event *e)
 	client_close(p->place.clients[who]);
 	/* One in four gives up what it waits for. */
 	if (c->waits && e->b % 4 == 0) {
-		memcpy(c->given_up, c->told, sizeof(c->given_up));
+		c->given_up[c->ngiven_up++ % GIVEN_UP_MAX] = c->op.key;
 		c->waits = false;
 	}
 	return true;
@@ -159,9 +160,9 @@ static bool do_command(struct play *p, const struct event *e)
 	    "hint", "compact", "pin", "stats", "activity"};
 	char err[PLACE_ERR_MAX];
 
-	(void)commands_give(&p->place, list[e->a % 8], err);
-	if (err[0])
-		script_fail("%s: %s", list[e->a % 8], err);
+	if (!commands_give(&p->place, list[e->a % 8], err))
+		script_fail("%s: %s", list[e->a % 8],
+		    err[0] ? err : "it was not answered");
 	return true;
 }
 
@@ -312,7 +313,7 @@ static void begin(struct play *p, enum judge_mode mode, unsigned clients)
 	play_settings(mode, p->defect, settings, sizeof(settings));
 	place_begin(&p->place, settings);
 	memcpy(p->out->dir, p->place.dir, sizeof(p->out->dir));
-	fakeserver_serve(p->place.nfs, false);
+	play_take_server(p);
 	play_given(p->place.fs);
 	p->judge = judge_new(mode, p->place.fs);
 	p->nplayers = clients;

@@ -38,6 +38,8 @@ static const struct {
     {2, "COMMIT F"},
     {4, "SETATTR F mode M"},
     {4, "SETATTR F size Z"},
+    {3, "SETATTR F mode M guarded"},
+    {3, "SETATTR F mtime Z"},
     {6, "REMOVE F"},
     {8, "RENAME F G"},
     {3, "LINK F G"},
@@ -168,9 +170,12 @@ void play_given(struct memfs *fs)
 /* A file becomes its owner's alone, or everybody's again. */
 static void change_right(struct memfs *fs, const struct event *e)
 {
-	struct memfs_object *o = &fs->objects[e->place % fs->n];
+	char path[MEMFS_PATH_MAX];
+	struct memfs_object *o;
 
-	if (o->type != NF3REG)
+	(void)add_word(path, sizeof(path), 'F', e);
+	o = memfs_find(fs, path);
+	if (!o || o->type != NF3REG)
 		return;
 	o->private = !o->private;
 	o->ctime_ns = vclock_wall_ns() - vclock_wall_ns() % 4000000;

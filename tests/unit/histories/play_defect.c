@@ -66,14 +66,26 @@ void __wrap_svc_set_offline(struct svc *svc, bool offline)
 	__real_svc_set_offline(svc, offline);
 }
 
-/* The request is one of those that wait and have its procedure. */
+static unsigned uid_of(const struct svc_rqst *rqst)
+{
+	struct rpc_auth_sys auth = {.uid = 0};
+
+	(void)rpc_auth_sys_decode(&rqst->call.cred.body, &auth);
+	return auth.uid;
+}
+
 static void note_doubtful(const struct svc_rqst *rqst)
 {
+	uint64_t key = judge_key(rqst->proc, &rqst->args, uid_of(rqst));
+
 	for (unsigned i = 0; i < PLACE_CLIENTS; i++) {
 		struct player *c = &playing->players[i];
 
-		if (c->waits && c->op.proc == rqst->proc)
+		if (c->waits && c->op.key == key &&
+		    (rqst->proc->flags & NFS_PROC_CHANGE)) {
 			c->op.doubtful = true;
+			c->op.noted = rqst->object.key != 0;
+		}
 	}
 }
 

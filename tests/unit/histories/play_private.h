@@ -7,14 +7,17 @@
 #include "scenario/script.h"
 #include "sweep/place.h"
 
+enum { GIVEN_UP_MAX = 32 };
+
 /* A client, and what it waits for. */
 struct player {
 	bool waits;
 	char told[CALLTEXT_MAX]; /* its call, in one piece */
-	/* The call that it gave up. The server may still do it, and nobody
-	 * could tell that from the same call sent anew, which is therefore left
-	 * out. */
-	char given_up[CALLTEXT_MAX];
+	/* Keys of calls that it gave up. The server may still do them, and
+	 * nobody could tell that from the same calls sent anew, which are
+	 * therefore left out. */
+	uint64_t given_up[GIVEN_UP_MAX];
+	unsigned ngiven_up;
 	struct judge_op op;
 	unsigned served; /* by the server when it called */
 };
@@ -35,8 +38,12 @@ struct play {
 	unsigned served; /* calls that the server did, or refused */
 };
 
-/* play_server.c: true where it dealt with a call. */
+/* play_server.c */
+/* From now on the server keeps calls until play_serve() deals with one, which
+ * is true where it did. A change that no client sent fails the history. */
+void play_take_server(struct play *p);
 bool play_serve(struct play *p, const struct event *e);
+bool play_gave_up(const struct player *c, uint64_t key);
 
 /* play_choose.c */
 /* The files that are there at the beginning. */

@@ -21,16 +21,23 @@
 
 enum { CALLTEXT_MAX = 512 };
 
+enum { CALLTEXT_ATTRS = 24 };
+
+struct calltext_attr {
+	uint64_t fileid;
+	char text[128]; /* "type 1, size 5, …" */
+};
+
 struct calltext_facts {
 	unsigned n;
 	char list[16][CALLTEXT_MAX];
-	/* What READDIRPLUS told of entries beside their names: no facts, since
-	 * a server may leave it out. */
-	unsigned nentries;
+	/* All attributes of the reply, and the handles that READDIRPLUS told of
+	 * entries. They are no facts, since a server may leave them out. */
+	unsigned nattrs, nentries;
+	struct calltext_attr attrs[CALLTEXT_ATTRS];
 	struct calltext_entry {
 		char name[MEMFS_NAME_MAX];
-		char handle[17]; /* empty: none */
-		char attr[64];   /* "size 5, mode 644, nlink 1"; empty: none */
+		char handle[17];
 	} entries[MEMFS_NAMES];
 };
 
@@ -52,8 +59,10 @@ bool calltext_same_facts(
 /* The facts in one line, each one cut to 60 bytes. */
 void calltext_say_facts(
     const struct calltext_facts *facts, char *to, size_t size);
-/* Sets what an entry says of attributes. */
-void calltext_entry_attr(post_op_attr attr, struct calltext_entry *e);
+/* replyattrs.c: sets the attributes of the reply. */
+void calltext_attrs(struct calltext_facts *facts, const struct nfs_proc *proc,
+    const union nfs_res *res);
+void calltext_attr(const post_op_attr *attr, struct calltext_attr *to);
 /* NFS3ERR_… by its name without NFS3ERR_; -1. */
 int calltext_status(const char *name);
 const char *calltext_status_name(nfsstat3 status);

@@ -35,23 +35,15 @@ static void facts_of_post_op(struct calltext_facts *f, const post_op_attr *attr)
 
 static void facts_of_read(struct calltext_facts *f, const READ3resok *r)
 {
+	char data[200] = "";
+
 	facts_of_post_op(f, &r->file_attributes);
-	fact(f, "data %.*s", (int)(r->count < 99 ? r->count : 99),
-	    r->count > 0 ? r->data.data : "");
+	for (unsigned i = 0; i < r->count && i < sizeof(data) - 1; i++)
+		data[i] = r->data.data[i] ? r->data.data[i] : '.';
+	fact(f, "data %s", data);
 	fact(f, "count %u", r->count);
 	if (r->eof)
 		fact(f, "eof");
-}
-
-void calltext_entry_attr(post_op_attr attr, struct calltext_entry *e)
-{
-	const fattr3 *a = &attr.post_op_attr_u.attributes;
-
-	e->attr[0] = '\0';
-	if (attr.attributes_follow)
-		snprintf(e->attr, sizeof(e->attr),
-		    "size %ju, mode %o, nlink %u", (uintmax_t)a->size, a->mode,
-		    a->nlink);
 }
 
 static void add_entry(struct calltext_facts *f, const struct nfs3_dirent *from)
@@ -59,16 +51,13 @@ static void add_entry(struct calltext_facts *f, const struct nfs3_dirent *from)
 	const nfs3_fh *fh = &from->handle.post_op_fh3_u.handle;
 	struct calltext_entry *e;
 
-	if (f->nentries == MEMFS_NAMES)
+	if (!from->handle.handle_follows || f->nentries == MEMFS_NAMES)
 		return;
 	e = &f->entries[f->nentries++];
 	memset(e, 0, sizeof(*e));
 	snprintf(e->name, sizeof(e->name), "%.*s", (int)from->name.len,
 	    from->name.data);
-	if (from->handle.handle_follows)
-		snprintf(e->handle, sizeof(e->handle), "%.*s", (int)fh->len,
-		    fh->data);
-	calltext_entry_attr(from->attributes, e);
+	snprintf(e->handle, sizeof(e->handle), "%.*s", (int)fh->len, fh->data);
 }
 
 static void facts_of_list(
@@ -153,6 +142,7 @@ void calltext_facts(const struct nfs_proc *proc, const union nfs_res *res,
     struct calltext_facts *f)
 {
 	f->n = f->nentries = 0;
+	calltext_attrs(f, proc, res);
 	if (!(proc->flags & NFS_PROC_STATUS)) {
 		fact(f, "OK");
 		return;
@@ -164,7 +154,7 @@ void calltext_facts(const struct nfs_proc *proc, const union nfs_res *res,
 
 void calltext_one_fact(struct calltext_facts *f, const char *text)
 {
-	f->n = f->nentries = 0;
+	f->n = f->nentries = f->nattrs = 0;
 	fact(f, "%s", text);
 }
 

@@ -15,15 +15,20 @@ void cli_bad_usage(const char *what)
 	exit(2);
 }
 
-uint64_t cli_number(const char *text, uint64_t least)
+uint64_t cli_number(const char *text, uint64_t least, uint64_t most)
 {
-	char *end;
+	char *end, what[100];
 	uint64_t n;
 
 	errno = 0;
 	n = strtoull(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno || n < least)
-		cli_bad_usage("a number is wanted");
+	if (*text < '0' || *text > '9' || *end || errno || n < least ||
+	    n > most) {
+		snprintf(what, sizeof(what),
+		    "%.20s: a number from %ju to %ju is wanted", text,
+		    (uintmax_t)least, (uintmax_t)most);
+		cli_bad_usage(what);
+	}
 	return n;
 }
 

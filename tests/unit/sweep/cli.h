@@ -8,8 +8,7 @@
 #include <stdint.h>
 
 _Noreturn void cli_bad_usage(const char *what);
-/* At least `least`. */
-uint64_t cli_number(const char *text, uint64_t least);
+uint64_t cli_number(const char *text, uint64_t least, uint64_t most);
 /* Sets the one of `n` names that is meant, and no other; `what`: which there
  * are. */
 void cli_choose(const char *name, const char *const *names, bool *set,

@@ -372,22 +372,22 @@ static void set_option(int c, const char *value)
 		    "--mode is strict, bounded or frozen");
 		break;
 	case 'f':
-		opt.from = cli_number(value, 1);
+		opt.from = cli_number(value, 1, UINT64_MAX);
 		break;
 	case 't':
-		opt.to = cli_number(value, 1);
+		opt.to = cli_number(value, 1, UINT64_MAX);
 		break;
 	case 's':
-		opt.step = cli_number(value, 1);
+		opt.step = cli_number(value, 1, UINT64_MAX);
 		break;
 	case 'j':
-		opt.jobs = (unsigned)cli_number(value, 1);
+		opt.jobs = (unsigned)cli_number(value, 1, JOBS_MAX);
 		break;
 	case 'o':
-		opt.one = cli_number(value, 1);
+		opt.one = cli_number(value, 1, UINT64_MAX);
 		break;
 	case 'S':
-		opt.seconds = (unsigned)cli_number(value, 1);
+		opt.seconds = (unsigned)cli_number(value, 1, 86400);
 		break;
 	case 'J':
 		opt.json = true;
@@ -415,8 +415,6 @@ static void read_options(int argc, char **argv)
 		set_option(c, optarg);
 	if (optind < argc)
 		cli_bad_usage("no words are wanted");
-	if (opt.jobs > JOBS_MAX)
-		opt.jobs = JOBS_MAX;
 }
 
 static void run_one(void)
