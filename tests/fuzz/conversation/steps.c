@@ -32,6 +32,7 @@
 
 enum {
 	STARTS = 3,
+	MOODY_MAX = 1000,
 	LENGTH_BYTES = 4,
 };
 
@@ -141,7 +142,9 @@ static void on_call(void *arg, struct fakeserver_call *call)
 {
 	struct talk *t = arg;
 
-	if (!lies_tell(
+	/* A tree without an end would be walked through for too long. */
+	if (t->moody++ >= MOODY_MAX ||
+	    !lies_tell(
 		&t->place, call, t->mood.words + 1, t->mood.n - 1, &t->lied))
 		fakeserver_do(t->place.nfs, call);
 }

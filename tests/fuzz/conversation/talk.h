@@ -22,6 +22,7 @@ struct talk {
 	struct stranger *strangers[TALK_STRANGERS];
 	bool lied;          /* the server */
 	struct line mood;   /* what it says to each call as it comes */
+	unsigned moody;     /* calls that were answered so */
 	unsigned starts;    /* of the daemon, that steps made */
 	uint64_t passed_us; /* by steps */
 	unsigned char mount[64];
