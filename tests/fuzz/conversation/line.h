@@ -9,8 +9,8 @@
  *	mood list 7                 … and each from now on
  *	pass 2000                   milliseconds
  *
- * Bytes are an x and hexadecimal digits. steps.c has all steps, ask.c what
- * clients do, lies.c what the server answers.
+ * Bytes are an x and hexadecimal digits. steps.c has all steps, client_step.c
+ * what clients do, answer.c what the server answers.
  */
 #ifndef FOREFETCH_FUZZ_LINE_H
 #define FOREFETCH_FUZZ_LINE_H

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conversation/lies.h"
+#include "conversation/answer.h"
 #include "nfsproto/nfs3_list.h"
 #include "scenario/memfs.h"
 
@@ -99,14 +99,14 @@ static nfs3_fh handle_of(
 	return memfs_fh(kind == LIST_SAME_HANDLE ? fs->objects : o);
 }
 
-size_t lies_list(struct memfs *fs, bool plus, unsigned kind,
-    unsigned long long cookie, unsigned char to[LIES_LIST_MAX])
+size_t answer_list(struct memfs *fs, bool plus, unsigned kind,
+    unsigned long long cookie, unsigned char to[ANSWER_LIST_MAX])
 {
 	enum list_kind k = kind % LIST_KINDS;
 	bool ok = true;
 	XDR xdrs;
 
-	xdrmem_create(&xdrs, (char *)to, LIES_LIST_MAX, XDR_ENCODE);
+	xdrmem_create(&xdrs, (char *)to, ANSWER_LIST_MAX, XDR_ENCODE);
 	for (unsigned i = 0; ok && i < counts[k]; i++) {
 		const struct memfs_object *o = &fs->objects[i % fs->n];
 		struct nfs3_dirent e = {.fileid = o->fileid,

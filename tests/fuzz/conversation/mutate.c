@@ -72,7 +72,7 @@ static const char *const calls[] = {"NULL", "GETATTR F", "SETATTR F mode N",
     "RMDIR F", "RENAME F F", "LINK F F", "READDIR F", "READDIRPLUS F",
     "READDIRPLUS F", "FSSTAT F", "FSINFO F", "PATHCONF F", "COMMIT F"};
 
-static const char *const lies[] = {"do", "do", "pieces N", "lose", "drop",
+static const char *const answers[] = {"do", "do", "pieces N", "lose", "drop",
     "error S", "badly S", "rpc N", "deny", "babble", "nonsense", "bend N O",
     "bend O O", "cut N", "grow O", "mark O", "xid O", "other N", "twice", "old",
     "keep", "word N O", "word N N", "read O O O", "read N N N", "list N",
@@ -116,7 +116,7 @@ static size_t put(char *to, size_t room, char what, struct dice *d)
 	case 'P':
 		return fill(to, room, PICK(d, calls), d);
 	case 'L':
-		return fill(to, room, PICK(d, lies), d);
+		return fill(to, room, PICK(d, answers), d);
 	case 'F':
 		return (size_t)snprintf(to, room, "%s", PICK(d, paths));
 	case 'N':

@@ -2,8 +2,8 @@
 /*
  * The steps of a conversation:
  *
- *	client LETTER …     ask.h
- *	server N …          lies.h, for the N-th call that waits
+ *	client LETTER …     client_step.h
+ *	server N …          answer.h, for the N-th call that waits
  *	mood …              … and for each that comes; `mood` alone: it waits
  *	mount KIND          what calls of MOUNT are answered with
  *	mute KIND           whether replies have attributes
@@ -21,8 +21,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "conversation/ask.h"
-#include "conversation/lies.h"
+#include "conversation/client_step.h"
+#include "conversation/answer.h"
 #include "conversation/stranger.h"
 #include "conversation/talk.h"
 #include "ctl/ctl_wire.h"
@@ -124,7 +124,8 @@ static void step_client(struct talk *t, const struct line *l)
 		       TALK_STRANGERS;
 
 	if (l->n > 2)
-		ask(t->strangers[who], t->place.fs, l->words + 2, l->n - 2);
+		client_step(
+		    t->strangers[who], t->place.fs, l->words + 2, l->n - 2);
 }
 
 static void step_server(struct talk *t, const struct line *l)
@@ -133,7 +134,7 @@ static void step_server(struct talk *t, const struct line *l)
 	uint64_t which = line_number(l->words, l->n, 1);
 
 	if (n > 0 && l->n > 2)
-		(void)lies_tell(&t->place,
+		(void)answer_call(&t->place,
 		    fakeserver_nth(t->place.nfs, (unsigned)(which % n)),
 		    l->words + 2, l->n - 2, &t->lied);
 }
@@ -144,7 +145,7 @@ static void on_call(void *arg, struct fakeserver_call *call)
 
 	/* A tree without an end would be walked through for too long. */
 	if (t->moody++ >= MOODY_MAX ||
-	    !lies_tell(
+	    !answer_call(
 		&t->place, call, t->mood.words + 1, t->mood.n - 1, &t->lied))
 		fakeserver_do(t->place.nfs, call);
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conversation/lies.h"
+#include "conversation/answer.h"
 #include "conversation/stranger.h"
 #include "scenario/script.h"
 #include "scenario/vclock.h"
@@ -73,7 +73,7 @@ static void begin(struct talk *t, const char *settings)
 {
 	memset(t, 0, sizeof(*t));
 	failure_begin(said, sizeof(said), give_up);
-	lies_forget();
+	answer_forget();
 	place_begin(&t->place, settings);
 	give_all(t->place.fs);
 	for (unsigned i = 0; i < TALK_STRANGERS; i++)

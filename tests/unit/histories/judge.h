@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Says whether a reply to a client was right. The judge keeps every state of
- *the server's file system with the time when it began, and every change that
- *the server did or refused.
+ * the server's file system with the time when it began, and every change that
+ * the server did or refused.
  *
  * The reply to a change is right if the server gave that reply to this call.
- *The server may do the change twice only if it rebooted after the client sent
- *it. If the reply was lost, and nobody can know whether the change was done,
- *the errors of a repeat are right, too; and OK is right if the change was done,
- *or had its effect by whomever.
+ * The server may do the change twice only if it rebooted after the client sent
+ * it. If the reply was lost, and nobody can know whether the change was done,
+ * the errors of a repeat are right, too; and OK is right if the change was
+ * done, or had its effect by whomever.
  *
  * A reply to any other call, a look, is taken apart into facts. Each fact must
- *have been true in at least one state that the mode allows:
+ * have been true in at least one state that the mode allows:
  *
  *	strict	the state when the client sent the call, or a later one
  *	bounded	a state that ended at most attr_timeout before that
  *	frozen	any state
  *
  * That state is no older than the last change of the same object or name that
- *was done and that some client had a reply to, and no older than attributes of
- *the object that some client was told, each before this call was sent.
+ * was done and that some client had a reply to, and no older than attributes of
+ * the object that some client was told, each before this call was sent.
  *
  * Facts of one reply may come from different states, because the daemon caches
- *them apart: the attributes of each object, the presence of each name in a
- *listing, what a name leads to, and the right to READ. The bytes and the
- *attributes of one READ are one fact.
+ * them apart: the attributes of each object, the presence of each name in a
+ * listing, what a name leads to, and the right to READ. The bytes and the
+ * attributes of one READ are one fact.
  */
 #ifndef FOREFETCH_TESTS_JUDGE_H
 #define FOREFETCH_TESTS_JUDGE_H

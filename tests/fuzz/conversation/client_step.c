@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Makes the bytes of each step of a client. */
-#include "conversation/ask.h"
+#include "conversation/client_step.h"
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -127,18 +127,18 @@ static void send_record(const struct asking *a, size_t len)
 		stranger_send_record(a->s, record, len, 1);
 }
 
-static void ask_call(const struct asking *a)
+static void send_call(const struct asking *a)
 {
 	send_record(a, make_call(a, 0, true, -1));
 }
 
-static void ask_odd(const struct asking *a)
+static void send_odd(const struct asking *a)
 {
 	send_record(a,
 	    make_call(a, 1, true, (int)(line_number(a->words, a->n, 0) % 80)));
 }
 
-static void ask_bend(const struct asking *a)
+static void send_bend(const struct asking *a)
 {
 	size_t at = line_number(a->words, a->n, 0);
 	size_t len = make_call(a, 2, false, -1);
@@ -152,7 +152,7 @@ static void ask_bend(const struct asking *a)
 	send_record(a, len);
 }
 
-static void ask_cut(const struct asking *a)
+static void send_cut(const struct asking *a)
 {
 	size_t len = make_call(a, 1, false, -1);
 
@@ -160,7 +160,7 @@ static void ask_cut(const struct asking *a)
 		send_record(a, line_number(a->words, a->n, 0) % len);
 }
 
-static void ask_mark(const struct asking *a)
+static void send_mark(const struct asking *a)
 {
 	size_t len = make_call(a, 1, false, -1);
 	uint32_t mark = htonl(((uint32_t)len | LAST_FRAGMENT) ^
@@ -173,7 +173,7 @@ static void ask_mark(const struct asking *a)
 	stranger_send(a->s, record, len);
 }
 
-static void ask_pieces(const struct asking *a)
+static void send_pieces(const struct asking *a)
 {
 	size_t len = make_call(a, 1, true, -1);
 	uint64_t pieces = line_number(a->words, a->n, 0) % FRAGMENTS + 1;
@@ -182,7 +182,7 @@ static void ask_pieces(const struct asking *a)
 		stranger_send_record(a->s, record, len, (unsigned)pieces);
 }
 
-static void ask_part(const struct asking *a)
+static void send_part(const struct asking *a)
 {
 	size_t len = make_call(a, 1, false, -1);
 	uint32_t mark = htonl((uint32_t)len | LAST_FRAGMENT);
@@ -222,12 +222,12 @@ static void ask_side(const struct asking *a, uint32_t prog)
 	send_record(a, len);
 }
 
-static void ask_mount(const struct asking *a)
+static void send_mount(const struct asking *a)
 {
 	ask_side(a, MOUNT_PROGRAM);
 }
 
-static void ask_acl(const struct asking *a)
+static void send_acl(const struct asking *a)
 {
 	ask_side(a, NFSACL_PROGRAM);
 }
@@ -240,7 +240,7 @@ static size_t put(size_t len, uint32_t word)
 }
 
 /* By hand: rpc_call_encode() takes no credential that is too long. */
-static void ask_rpc(const struct asking *a)
+static void send_rpc(const struct asking *a)
 {
 	unsigned char bytes[LINE_BYTES];
 	size_t len = put(0, stranger_next_xid(a->s)), n;
@@ -263,7 +263,7 @@ static void ask_rpc(const struct asking *a)
 /* ---- the rest -------------------------------------------------------------
  */
 
-static void ask_raw(const struct asking *a)
+static void send_raw(const struct asking *a)
 {
 	unsigned char bytes[LINE_BYTES];
 
@@ -271,52 +271,53 @@ static void ask_raw(const struct asking *a)
 	stranger_send(a->s, bytes, line_bytes(a->words, a->n, 0, bytes));
 }
 
-static void ask_again(const struct asking *a)
+static void send_again(const struct asking *a)
 {
 	stranger_repeat(a->s);
 }
 
-static void ask_close(const struct asking *a)
+static void send_close(const struct asking *a)
 {
 	stranger_close(a->s);
 }
 
-static void ask_half(const struct asking *a)
+static void send_half(const struct asking *a)
 {
 	stranger_shut(a->s);
 }
 
-static void ask_deaf(const struct asking *a)
+static void send_deaf(const struct asking *a)
 {
 	stranger_turn_deaf(a->s);
 }
 
 static const struct {
 	const char *verb;
-	void (*ask)(const struct asking *a);
+	void (*send)(const struct asking *a);
 } verbs[] = {
-    {"call", ask_call},
-    {"odd", ask_odd},
-    {"bend", ask_bend},
-    {"cut", ask_cut},
-    {"mark", ask_mark},
-    {"pieces", ask_pieces},
-    {"part", ask_part},
-    {"mount", ask_mount},
-    {"acl", ask_acl},
-    {"rpc", ask_rpc},
-    {"raw", ask_raw},
-    {"again", ask_again},
-    {"close", ask_close},
-    {"half", ask_half},
-    {"deaf", ask_deaf},
+    {"call", send_call},
+    {"odd", send_odd},
+    {"bend", send_bend},
+    {"cut", send_cut},
+    {"mark", send_mark},
+    {"pieces", send_pieces},
+    {"part", send_part},
+    {"mount", send_mount},
+    {"acl", send_acl},
+    {"rpc", send_rpc},
+    {"raw", send_raw},
+    {"again", send_again},
+    {"close", send_close},
+    {"half", send_half},
+    {"deaf", send_deaf},
 };
 
-void ask(struct stranger *s, struct memfs *fs, char *const *words, unsigned n)
+void client_step(
+    struct stranger *s, struct memfs *fs, char *const *words, unsigned n)
 {
 	struct asking a = {.s = s, .fs = fs, .words = words + 1, .n = n - 1};
 
 	for (unsigned i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		if (n > 0 && strcmp(verbs[i].verb, words[0]) == 0)
-			verbs[i].ask(&a);
+			verbs[i].send(&a);
 }

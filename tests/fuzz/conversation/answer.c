@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Makes each reply out of the true one. */
-#include "conversation/lies.h"
+#include "conversation/answer.h"
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static unsigned char reply[REPLY_MAX];
 static unsigned char kept[REPLY_MAX];
 static size_t kept_len;
 
-void lies_forget(void)
+void answer_forget(void)
 {
 	kept_len = 0;
 }
@@ -334,7 +334,7 @@ static bool tell_read(struct telling *t)
 
 static bool tell_list(struct telling *t)
 {
-	static unsigned char list[LIES_LIST_MAX];
+	static unsigned char list[ANSWER_LIST_MAX];
 	bool plus = t->call->proc->proc == NFSPROC3_READDIRPLUS;
 	unsigned kind = (unsigned)number(t, 0);
 	uint64_t cookie = plus ? t->call->args.readdirplus.cookie
@@ -345,7 +345,8 @@ static bool tell_list(struct telling *t)
 
 	if (!plus && t->call->proc->proc != NFSPROC3_READDIR)
 		return false;
-	view.len = (uint32_t)lies_list(t->place->fs, plus, kind, cookie, list);
+	view.len =
+	    (uint32_t)answer_list(t->place->fs, plus, kind, cookie, list);
 	memset(&res, 0, sizeof(res));
 	if (plus)
 		res.readdirplus.READDIRPLUS3res_u.resok.reply = view;
@@ -388,7 +389,7 @@ static const struct {
     {"list", tell_list},
 };
 
-bool lies_tell(struct place *p, struct fakeserver_call *call,
+bool answer_call(struct place *p, struct fakeserver_call *call,
     char *const *words, unsigned n, bool *lied)
 {
 	struct telling t = {

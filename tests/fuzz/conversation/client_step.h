@@ -16,12 +16,13 @@
  *	again                the newest record once more
  *	close, half, deaf
  */
-#ifndef FOREFETCH_FUZZ_ASK_H
-#define FOREFETCH_FUZZ_ASK_H
+#ifndef FOREFETCH_FUZZ_CLIENT_STEP_H
+#define FOREFETCH_FUZZ_CLIENT_STEP_H
 
 struct memfs;
 struct stranger;
 
-void ask(struct stranger *s, struct memfs *fs, char *const *words, unsigned n);
+void client_step(
+    struct stranger *s, struct memfs *fs, char *const *words, unsigned n);
 
 #endif
