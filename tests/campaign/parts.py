@@ -169,6 +169,7 @@ class Sweep(Part):
 class Histories(Part):
     """The modes in turn, each with the seeds behind those that were played."""
     name, unit, weight = "histories", "operations", 3
+    modes = (*MODES, "offline")
 
     def missing(self, env):
         return env.missing(env.build, "tests/histories", "--build")
@@ -180,7 +181,7 @@ class Histories(Part):
                     [command], 900 + operations, mode=mode, seed=seed)
 
     def plan(self, env, memory, seconds, _left):
-        mode = MODES[memory.get("turn", 0) % len(MODES)]
+        mode = self.modes[memory.get("turn", 0) % len(self.modes)]
         seed = memory.setdefault("seeds", {}).get(mode, 1)
         operations = max(200, int(seconds * memory.get("rate", 50)))
         return self.slice(env, mode, seed, operations, env.jobs)

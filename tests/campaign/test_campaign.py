@@ -40,12 +40,13 @@ class Slices(fakes.Case):
         self.write("build/tests/bad", " ".join(map(str, numbers)))
 
     def test_what_one_tried_the_next_one_does_not(self):
-        self.campaign([parts.Histories()], 3)
+        self.campaign([parts.Histories()], 4)
         self.campaign([parts.Histories()], 1)
         self.assertEqual(self.state.part("histories")["memory"]["seeds"],
-                         {"strict": 3001, "bounded": 1501, "frozen": 1501})
-        self.assertEqual(self.state.part("histories")["slices"], 4)
-        self.assertEqual(self.state.part("histories")["tried"], 4 * 15000)
+                         {"strict": 3001, "bounded": 1501, "frozen": 1501,
+                          "offline": 1501})
+        self.assertEqual(self.state.part("histories")["slices"], 5)
+        self.assertEqual(self.state.part("histories")["tried"], 5 * 15000)
 
     def test_sweep_reaches_its_end(self):
         self.campaign([parts.Sweep()], 12)

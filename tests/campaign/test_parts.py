@@ -83,12 +83,13 @@ class Histories(fakes.Case):
     def test_seeds_go_on_in_each_mode(self):
         memory = {}
         seen = []
-        for _ in range(4):
+        for _ in range(5):
             plan = self.part.plan(self.env(), memory, 10, 100)
             seen.append((plan.data["mode"], plan.data["seed"]))
             outcome = self.part.read(plan, [result(self.totals())], memory)
             self.assertEqual(outcome.tried, 900)
-        self.assertEqual(seen, [("strict", 1), ("bounded", 1), ("frozen", 1), ("strict", 6)])
+        self.assertEqual(seen, [("strict", 1), ("bounded", 1), ("frozen", 1),
+                                ("offline", 1), ("strict", 6)])
 
     def test_findings(self):
         plan = self.part.plan(self.env(), {}, 10, 100)
