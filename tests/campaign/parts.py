@@ -245,6 +245,8 @@ class Fuzz(Part):
     name, unit, weight = "fuzz", "inputs", 4
     # Of one input. A machine with other work is slow.
     input_s = 60
+    # Else it would save each input of ten seconds, which is no failure.
+    bounds = ["-rss_limit_mb=2048", "-timeout=%d" % input_s, "-report_slow_units=600"]
 
     def programs(self, env):
         return [p for p in sorted(glob.glob(os.path.join(env.check_build, "tests/fuzz_*")))
@@ -261,8 +263,8 @@ class Fuzz(Part):
         corpus = os.path.join(env.folder, "corpus", name)
         os.makedirs(corpus, exist_ok=True)
         seeds = os.path.join(env.root, "tests/fuzz/corpus", name.removeprefix("fuzz_"))
-        return [program, "-max_total_time=%d" % seconds, "-rss_limit_mb=2048",
-                "-timeout=%d" % self.input_s, "-print_final_stats=1",
+        return [program, "-max_total_time=%d" % seconds, *self.bounds,
+                "-print_final_stats=1",
                 "-artifact_prefix=%s/findings/%s-" % (env.folder, name), corpus,
                 *([seeds] if os.path.isdir(seeds) else [])]
 
@@ -290,26 +292,26 @@ class Fuzz(Part):
 
     def failure(self, command, result):
         """The input that it saved is what is tried again."""
-        saved = re.search(r"Test unit written to (\S+)", result.err)
+        saved = [path for path in re.findall(r"Test unit written to (\S+)", result.err)
+                 if "-slow-unit-" not in os.path.basename(path)]
         said = said_by(result.err)
-        if not saved and not (said and result.status and not result.cut):
+        if not result.status or not saved and (not said or result.cut):
             return None
         said = said or "status %d" % result.status
         name = os.path.basename(command[0])
-        path = saved.group(1) if saved else command[-1]
+        path = saved[0] if saved else command[-1]
         return Found("%s, %s" % (name, said), said, words([command[0], path]),
                      program=name, input=path)
 
     def again(self, env, finding):
         program = os.path.join(env.check_build, "tests", finding["data"]["program"])
         return Plan("%s, a saved input" % finding["data"]["program"],
-                    [[program, "-rss_limit_mb=2048", "-timeout=%d" % self.input_s,
-                      "-artifact_prefix=%s/logs/" % env.folder, finding["data"]["input"]]],
-                    300)
+                    [[program, *self.bounds, "-artifact_prefix=%s/logs/" % env.folder,
+                      finding["data"]["input"]]], 300)
 
     def shorter(self, env, finding):
         path = finding["data"]["input"]
         program = os.path.join(env.check_build, "tests", finding["data"]["program"])
         return Plan("%s, a shorter input" % finding["data"]["program"],
-                    [[program, "-minimize_crash=1", "-max_total_time=30",
+                    [[program, "-minimize_crash=1", "-max_total_time=30", *self.bounds,
                       "-exact_artifact_path=%s.short" % path, path]], 90)

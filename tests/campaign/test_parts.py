@@ -147,6 +147,19 @@ class Fuzz(fakes.Case):
         # The same failure, by another input at another address.
         self.assertEqual(one.found[0].key, other.found[0].key)
 
+    def test_a_slow_input_is_no_failure(self):
+        plan = self.part.plan(self.env(), {}, 20, 100)
+        slow = "Test unit written to /f/fuzz_a-slow-unit-1\n"
+        outcome = self.part.read(plan, [result(err=slow + self.stats)], {})
+        self.assertEqual((outcome.tried, outcome.found, outcome.trouble), (1234, [], ""))
+        # One that came before a crash is not the input of the crash.
+        err = slow + "ERROR: libFuzzer: deadly signal\nTest unit written to /f/crash-2\n"
+        found, = self.part.read(plan, [result(err=err, status=77)], {}).found
+        self.assertEqual(found.data["input"], "/f/crash-2")
+        for plan in (plan, self.part.again(self.env(), {"data": found.data}),
+                     self.part.shorter(self.env(), {"data": found.data})):
+            self.assertIn("-report_slow_units=600", plan.commands[0])
+
     def test_a_fuzzer_that_does_not_start(self):
         plan = self.part.plan(self.env(), {}, 20, 100)
         outcome = self.part.read(plan, [result(status=127, err="no libasan")], {})
