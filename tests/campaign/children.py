@@ -30,11 +30,13 @@ class Stop:
 
 class Result:
     """What became of one program. `cut`: its end is not its own doing, and then
-    `status` says nothing; `hung`: it took longer than its limit."""
+    `status` says nothing; `hung`: it took longer than its limit; `stopped`: a signal
+    to the campaign has cut it, which says nothing of how long it takes."""
 
-    def __init__(self, status, out="", err="", seconds=0.0, cut=False, hung=False):
+    def __init__(self, status, out="", err="", seconds=0.0, cut=False, hung=False,
+                 stopped=False):
         self.status, self.out, self.err = status, out, err
-        self.seconds, self.cut, self.hung = seconds, cut, hung
+        self.seconds, self.cut, self.hung, self.stopped = seconds, cut, hung, stopped
 
     def last_line(self):
         lines = (self.err.strip() or self.out.strip()).splitlines()
@@ -79,10 +81,10 @@ class Child:
             time.sleep(0.05)
         self.process.wait()
 
-    def result(self, cut, hung):
+    def result(self, cut, hung, stopped):
         out, err = (tail(path) for path in self.paths)
         return Result(self.process.returncode, out, err,
-                      time.monotonic() - self.began, cut, hung)
+                      time.monotonic() - self.began, cut, hung, stopped)
 
 
 def tail(path):
@@ -114,8 +116,9 @@ def wait(child, hang_at, until, stop):
     while not child.over(POLL_S):
         now = time.monotonic()
         if stop.asked or now >= until or now >= hang_at:
+            stopped = stop.asked
             child.end()
-            hung = now >= hang_at and not stop.asked
-            return child.result(True, hung)
+            return child.result(True, now >= hang_at and not stopped, stopped)
     # A program that a signal of ours has ended was cut, too.
-    return child.result(stop.asked and child.process.returncode != 0, False)
+    stopped = stop.asked and child.process.returncode != 0
+    return child.result(stopped, False, stopped)

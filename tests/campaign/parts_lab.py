@@ -54,10 +54,11 @@ class Runs(Part):
     def read(self, plan, results, memory):
         result, kind = results[0], plan.data.get("kind")
         lasted, runs = (memory.setdefault(k, {}) for k in ("lasted", "runs"))
-        if kind and result.cut:
+        if kind and result.cut and not result.stopped:
             # It needs more time than it was thought to.
-            lasted[kind] = max(lasted.get(kind, 0), int(1.5 * result.seconds))
-        elif kind:
+            lasted[kind] = max(lasted.get(kind, self.expected(kind)),
+                               int(1.5 * result.seconds))
+        elif kind and not result.cut:
             lasted[kind] = int(result.seconds) + 1
         if kind and (result.hung or not result.cut):
             runs[kind] = runs.get(kind, 0) + 1

@@ -142,7 +142,11 @@ class Hangs(fakes.Case):
         one, = children.run([[path]], 0.2, float("inf"), children.Stop(), self.top + "/log")
         self.assertTrue(one.cut and one.hung)
         self.assertEqual(parts.trouble_of(one), "it hung")
-
+        self.assertFalse(one.stopped)
+        stop = children.Stop()
+        stop.asked = True
+        one, = children.run([[path]], 60, float("inf"), stop, self.top + "/log")
+        self.assertTrue(one.cut and one.stopped and not one.hung)
 
     def test_what_it_has_started_comes_to_its_end_too(self):
         left = os.path.join(self.top, "left")

@@ -10,8 +10,8 @@ import parts
 import parts_lab
 
 
-def result(out="", status=0, err="", seconds=2.0, cut=False, hung=False):
-    return children.Result(status, out, err, seconds, cut, hung)
+def result(out="", status=0, err="", seconds=2.0, cut=False, hung=False, stopped=False):
+    return children.Result(status, out, err, seconds, cut, hung, stopped)
 
 
 class Sweep(fakes.Case):
@@ -214,6 +214,15 @@ class Powercut(fakes.Case):
         plan = self.part.plan(self.env(), memory, 60, 150)
         self.part.read(plan, [result(status=-15, seconds=180.0, cut=True)], memory)
         self.assertEqual((memory["lasted"], memory["runs"]), ({"ext4 frozen": 270}, {}))
+
+    def test_a_short_beginning_does_not_say_how_long_it_takes(self):
+        memory = {}
+        plan = self.part.plan(self.env(), memory, 60, 150)
+        self.part.read(plan, [result(status=-15, seconds=10.0, cut=True, stopped=True)],
+                       memory)
+        self.assertEqual((memory["lasted"], memory["runs"]), ({}, {}))
+        self.part.read(plan, [result(status=-15, seconds=10.0, cut=True)], memory)
+        self.assertEqual(memory["lasted"], {"ext4 frozen": 120})
 
     def test_missing(self):
         self.assertIn("--kernel", self.part.missing(self.env(kernel=self.top)))
