@@ -15,7 +15,7 @@ LEAST_S = 5
 SLICE_MAX_S = 300
 # What fails already has no more than this share of the time, so that new is found, too.
 AGAIN_SHARE = 0.25
-# A part that ran so often without any outcome is left alone.
+# A part that had trouble so often, one time after the other, is left alone.
 VAIN_MAX = 3
 # Of a part; a daemon that is broken fails everywhere, and more would tell no more.
 OPEN_MAX = 50
@@ -56,7 +56,8 @@ class Campaign:
         while self.goes_on():
             part, plan = self.choose()
             if not part:
-                self.say("nothing fits into the %s that are left" % duration(self.left()))
+                self.say("nothing that can run fits into the %s that are left"
+                         % duration(self.left()))
                 break
             self.slice(part, plan)
         for part in self.parts:
@@ -129,8 +130,9 @@ class Campaign:
             return
         record["note"] = "skipped: " + outcome.skip if outcome.skip else \
             "no outcome: " + outcome.trouble
-        self.vain[part.name] += 1
-        if self.vain[part.name] == VAIN_MAX:
+        # What is skipped is but one kind of run, which does not come again.
+        self.vain[part.name] += bool(outcome.trouble)
+        if outcome.trouble and self.vain[part.name] == VAIN_MAX:
             self.parts.remove(part)
             self.say("%s is left alone, after %d runs without an outcome: %s"
                      % (part.name, VAIN_MAX, record["note"]))

@@ -23,8 +23,12 @@ def skipped(result):
 
 
 class Runs(Part):
-    """Runs of several kinds, in turn; each takes about as long as it took before."""
+    """Runs of several kinds, in turn; each takes about as long as it took before. Those
+    that this machine cannot run are left alone, and the others go on."""
     expected_s = 600
+
+    def __init__(self):
+        self.skipped = set()
 
     def kinds(self, env):
         raise NotImplementedError
@@ -36,7 +40,8 @@ class Runs(Part):
     def plan(self, env, memory, _seconds, left):
         lasted = memory.setdefault("lasted", {})
         runs = memory.setdefault("runs", {})
-        fit = [k for k in self.kinds(env) if lasted.get(k, self.expected(k)) <= left]
+        fit = [k for k in self.kinds(env)
+               if k not in self.skipped and lasted.get(k, self.expected(k)) <= left]
         if not fit:
             return None
         kind = min(fit, key=lambda k: runs.get(k, 0))
@@ -64,7 +69,10 @@ class Runs(Part):
             runs[kind] = runs.get(kind, 0) + 1
         if result.cut:
             return Outcome(trouble=trouble_of(result))
-        return self.judge(plan, result)
+        outcome = self.judge(plan, result)
+        if kind and outcome.skip:
+            self.skipped.add(kind)
+        return outcome
 
     def judge(self, plan, result):
         raise NotImplementedError
@@ -117,6 +125,8 @@ class Powercut(Lab):
             fails = ["it did not end: " + result.last_line()]
         if result.status and not fails:
             return Outcome(tried, trouble=trouble_of(result))
+        if not tried and not fails:
+            return Outcome(trouble="no moment was tried")
         found = [Found("%s, %s, seed %d" % (d["fs"], d["mode"], d["seed"]), fails[0],
                        plan.again, fs=d["fs"], mode=d["mode"], moments=d["moments"],
                        seed=d["seed"])] if fails else []
@@ -208,6 +218,8 @@ class EndToEnd(Lab):
             return Outcome(trouble=trouble_of(result))
         if skipped(result):
             return Outcome(skip="%s: %s" % (test, skipped(result)))
+        if not result.status and re.search(r"^0 ok, 0 failed$", result.out, re.M):
+            return Outcome(trouble="%s tried nothing" % test)
         found = [Found(test, first_failure(result), plan.again, test=test)] \
             if result.status else []
         return Outcome(1, found)

@@ -105,6 +105,26 @@ class Slices(fakes.Case):
         self.assertEqual(self.state.part("sweep")["note"], "no outcome: status 1: no memory")
         self.assertGreater(self.state.part("histories")["slices"], 3)
 
+    def test_tests_that_cannot_run_do_not_stop_those_that_can(self):
+        self.program("tests/e2e/run", """\
+import sys
+if sys.argv[1] == "--help":
+    print("tests:\\n  a  x\\n  b  x\\n  c  x\\n  d  x")
+else:
+    print("1 ok, 0 failed" if sys.argv[1] == "d" else "SKIP: needs a disk")
+""")
+        self.campaign([parts_lab.EndToEnd()], 7)
+        record = self.state.part("e2e")
+        self.assertEqual((record["tried"], record["note"]), (4, ""))
+        self.assertEqual(record["memory"]["runs"], {"a": 1, "b": 1, "c": 1, "d": 4})
+
+    def test_part_that_cannot_run_at_all(self):
+        self.program("tests/e2e/run", "print('SKIP: dmsetup is missing')")
+        self.campaign([parts_lab.Powercut(), parts.Histories()], 20)
+        self.assertEqual(sum(self.state.part("powercut")["memory"]["runs"].values()), 6)
+        self.assertEqual(self.state.part("powercut")["note"], "skipped: dmsetup is missing")
+        self.assertEqual(self.state.part("histories")["slices"], 14)
+
     def test_program_that_vanishes(self):
         os.remove(os.path.join(self.top, "build/tests/sweep"))
         self.campaign([parts.Sweep()], 1)

@@ -172,7 +172,9 @@ class Fuzz(fakes.Case):
 
 
 class Powercut(fakes.Case):
-    part = parts_lab.Powercut()
+    def setUp(self):
+        super().setUp()
+        self.part = parts_lab.Powercut()
 
     def judge(self, out, status=0, err=""):
         plan = self.part.plan(self.env(), {}, 60, 3600)
@@ -203,6 +205,8 @@ class Powercut(fakes.Case):
         self.assertEqual((outcome.found, outcome.trouble),
                          ([], "status 125: lab: the guest ended without a status"))
         self.assertEqual(self.judge("SKIP: no dm-log-writes\n").skip, "no dm-log-writes")
+        self.assertEqual(self.judge("# xfs is not there\n0 ok, 0 failed\n").trouble,
+                         "no moment was tried")
 
     def test_only_what_fits_into_the_time(self):
         self.assertIsNone(self.part.plan(self.env(), {}, 60, 100))
@@ -259,10 +263,9 @@ class Suites(fakes.Case):
 
 
 class EndToEnd(fakes.Case):
-    part = parts_lab.EndToEnd()
-
     def setUp(self):
         super().setUp()
+        self.part = parts_lab.EndToEnd()
         self.program("tests/e2e/run", "print('usage\\ntests:\\n  disk  a disk\\n"
                      "  powercut  the power\\n  unit  a unit')")
 
@@ -284,6 +287,9 @@ class EndToEnd(fakes.Case):
         self.assertEqual(judge("ok a\n", 124, "lab: watchdog").found[0].said, "lab: watchdog")
         self.assertEqual(judge("SKIP: needs root\n").skip, "disk: needs root")
         self.assertIn("status 125", judge("", 125, "lab: x").trouble)
+        self.assertEqual(judge("0 ok, 0 failed\n", 0, "== disk.sh").trouble,
+                         "disk tried nothing")
+        self.assertEqual(judge("10 ok, 0 failed\n").trouble, "")
 
 
 class Flood(fakes.Case):

@@ -43,7 +43,11 @@ some() {	# PREFIXES FS OPTIONS MODE ARG...
 	shift 4
 	if [ -n "$only_fs" ] && [ "$fs" != "$only_fs" ]; then return; fi
 	if [ -n "$only_mode" ] && [ "$mode" != "$only_mode" ]; then return; fi
-	there "$fs" || { echo "# $fs is not there"; return; }
+	if ! there "$fs"; then
+		[ -z "$only_fs" ] || skip "$fs is not there"
+		echo "# $fs is not there"
+		return
+	fi
 	if powercut run --prefixes "$n" --fs "$fs" --options "$options" --mode "$mode" \
 		--seed "$seed" "$@" >/tmp/powercut.out; then
 		ok "$(cat /tmp/powercut.out)"
