@@ -139,11 +139,14 @@ class State:
 
     def found(self, part, found, commit):
         """Keeps what was found, and says whether it is new: seen for the first time, or
-        again after it was mended. Since when it fails stays what it was."""
+        again after it was mended, and then by what was found now, since what was found
+        before passes. Since when it fails stays what it was."""
         mark = {"commit": commit, "at": now()}
         for f in self.data["findings"]:
             if (f["part"], f["key"]) == (part, found.key):
                 new = f["mended"] is not None
+                if new:
+                    f.update(said=found.said, again=found.again, data=found.data)
                 f.update(last=mark, mended=None, times=f["times"] + 1)
                 return f, new
         f = {"part": part, "key": found.key, "said": found.said, "again": found.again,

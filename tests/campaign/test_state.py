@@ -40,6 +40,18 @@ class Kept(fakes.Case):
         self.assertTrue(self.found("v3")[1])
         self.assertEqual(self.state.open_findings("sweep"), [finding])
 
+    def test_what_comes_back_is_tried_again_as_it_was_found_now(self):
+        self.claimed()
+        finding = self.found("v1")[0]
+        self.state.found("sweep", parts.Found("a", "other", "cmd 2", first=2), "v2")
+        self.assertEqual((finding["said"], finding["again"], finding["data"]),
+                         ("said", "cmd", {"first": 1}))
+        self.state.mend(finding, "v3")
+        self.state.found("sweep", parts.Found("a", "other", "cmd 2", first=2), "v4")
+        self.assertEqual((finding["said"], finding["again"], finding["data"]),
+                         ("other", "cmd 2", {"first": 2}))
+        self.assertEqual(finding["since"]["commit"], "v1")
+
     def test_a_failed_save_leaves_the_old_one(self):
         self.claimed()
         before = self.text(self.state.path)
