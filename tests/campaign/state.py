@@ -95,6 +95,9 @@ class State:
             os.makedirs(self.folder, exist_ok=True)
             self.lock = open(os.path.join(self.folder, "lock"), "w", encoding="ascii")
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Another campaign may have ended since this one looked.
+            if os.path.lexists(self.path):
+                self.load()
             # A folder that cannot be written to is met now, not after an hour.
             self.save()
             for name in ("logs", "findings", "corpus"):

@@ -104,6 +104,17 @@ class Refusals(fakes.Case):
         self.assertRaisesRegex(state.Refused, "another campaign runs",
                                state.State(self.folder).claim)
 
+    def test_one_that_begins_as_another_ends(self):
+        late = [state.State(self.folder)]
+        self.claimed().part("sweep")["tried"] = 7
+        late.append(state.State(self.folder))
+        self.state.save()
+        self.state.release()
+        for one in late:
+            one.claim()
+            self.assertEqual(one.part("sweep")["tried"], 7)
+            one.release()
+
     def test_folder_that_cannot_be_made(self):
         self.write("file", "")
         one = state.State(os.path.join(self.top, "file", "campaign"))
