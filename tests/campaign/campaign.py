@@ -86,11 +86,11 @@ class Campaign:
 
     # ---- one slice
 
-    def execute(self, part, plan):
+    def execute(self, part, plan, until=None):
         log = os.path.join(self.state.folder, "logs", part.name)
         began = time.monotonic()
-        results = children.run(plan.commands, plan.limit, self.until + GRACE_S, self.stop,
-                               log)
+        results = children.run(plan.commands, plan.limit, until or self.until + GRACE_S,
+                               self.stop, log)
         self.spent[part.name] += time.monotonic() - began
         self.state.part(part.name)["seconds"] += sum(r.seconds for r in results)
         return results
@@ -175,26 +175,37 @@ class Campaign:
     # ---- what failed before
 
     def try_again(self):
-        end = time.monotonic() + AGAIN_SHARE * self.seconds
+        end = min(self.until, time.monotonic() + AGAIN_SHARE * self.seconds)
         # Those first that there was no time for before.
-        for finding in sorted(self.state.open_findings(), key=lambda f: f["last"]["at"]):
+        for finding in sorted(self.state.open_findings(),
+                              key=lambda f: max(f["last"]["at"], f.get("tried", ""))):
             part = next((p for p in self.parts if p.name == finding["part"]), None)
             if not part:
                 continue
-            if not self.goes_on() or time.monotonic() > end:
+            left = end - time.monotonic()
+            if not self.goes_on() or left <= 0:
                 self.say("what else failed is not tried again for want of time")
                 return
-            self.try_one_again(part, finding)
+            needs = finding.get("took") or \
+                part.needs(finding, self.state.part(part.name)["memory"])
+            if needs > left:
+                self.say("%s: %s is not tried again: it needs about %s; give more with --for"
+                         % (part.name, finding["key"], duration(needs)))
+                continue
+            self.try_one_again(part, finding, end)
             self.state.save()
 
-    def try_one_again(self, part, finding):
+    def try_one_again(self, part, finding, end):
         name = "%s: %s" % (part.name, finding["key"])
+        # Also where it is cut: the others come first the next time.
+        finding["tried"] = now()
         try:
             plan = part.again(self.env, finding)
         except (LookupError, TypeError, ValueError):
             self.say(name + " cannot be tried again: the state does not say how")
             return
-        results = self.execute(part, plan)
+        results = self.execute(part, plan, end)
+        self.learn(finding, results)
         memory = copy.deepcopy(self.state.part(part.name)["memory"])
         outcome = part.read(plan, results, memory)
         if part.still(finding, outcome):
@@ -207,3 +218,11 @@ class Campaign:
         else:
             self.state.mend(finding, self.commit)
             self.say("%s is mended" % name)
+
+    def learn(self, finding, results):
+        """How long it takes to try this again."""
+        seconds = max(r.seconds for r in results)
+        if not any(r.cut for r in results):
+            finding["took"] = int(seconds) + 1
+        elif not any(r.stopped for r in results):
+            finding["took"] = max(finding.get("took", 0), int(1.5 * seconds) + 1)

@@ -10,6 +10,7 @@ A part has a name, a weight in the division of the time, and a unit of what it t
   read(plan, results, memory)
                           an Outcome; moves the memory on, but not where a result is cut
   again(env, finding)     a Plan that shows whether it still fails
+  needs(finding, memory)  seconds that this takes, or 0 where nobody knows
   still(finding, outcome) whether it does
   shorter(env, finding)   a Plan that makes the input of a finding shorter, or None
 """
@@ -78,6 +79,9 @@ class Part:
     weight = 1
 
     def shortest(self, _env, _memory):
+        return 0
+
+    def needs(self, _finding, _memory):
         return 0
 
     def still(self, _finding, outcome):

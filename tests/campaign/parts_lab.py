@@ -72,7 +72,16 @@ class Runs(Part):
         outcome = self.judge(plan, result)
         if kind and outcome.skip:
             self.skipped.add(kind)
+        for found in outcome.found:
+            found.data["kind"] = kind
         return outcome
+
+    def needs(self, finding, memory):
+        """As long as the run that it was found by, if it is done again whole."""
+        kind = finding["data"].get("kind")
+        if not kind or finding["data"].get("only"):
+            return 0
+        return memory.get("lasted", {}).get(kind, self.expected(kind))
 
     def judge(self, plan, result):
         raise NotImplementedError

@@ -21,6 +21,8 @@ MARK_KEYS = {"commit": str, "at": str}
 FINDING_TYPES = {"part": str, "key": str, "said": str, "again": str, "log": str,
                  "data": dict, "times": int, "since": dict, "last": dict,
                  "mended": (dict, type(None))}
+# When it was last tried again, and for how many seconds.
+RETRIED_TYPES = {"tried": str, "took": int}
 
 
 class Refused(Exception):
@@ -38,7 +40,8 @@ def of_types(value, types):
 
 
 def finding_is_whole(f):
-    return of_types(f, FINDING_TYPES) and all(
+    return of_types(f, FINDING_TYPES) and \
+        of_types(f, {key: kind for key, kind in RETRIED_TYPES.items() if key in f}) and all(
         of_types(mark, MARK_KEYS)
         for mark in (f["since"], f["last"], f["mended"]) if mark is not None)
 
@@ -150,6 +153,7 @@ class State:
                 new = f["mended"] is not None
                 if new:
                     f.update(said=found.said, again=found.again, data=found.data)
+                    f.pop("took", None)
                 f.update(last=mark, mended=None, times=f["times"] + 1)
                 return f, new
         f = {"part": part, "key": found.key, "said": found.said, "again": found.again,

@@ -92,6 +92,33 @@ class Slices(fakes.Case):
         self.has_said("cannot be tried again")
         self.assertEqual(len(self.state.open_findings()), 1)
 
+    def test_again_has_its_share_of_the_time_and_no_more(self):
+        fifo = os.path.join(self.top, "never")
+        os.mkfifo(fifo)
+        self.program("build/tests/sweep", "open(%r)" % fifo)
+        self.claimed()
+        for n in (1, 2, 3):
+            self.state.found("sweep", parts.Found(
+                "strict, error %d" % n, "said", "cmd", mode="strict", kind="error",
+                first=n, last=n), "v1")
+        slow, unknown, brief = self.state.data["findings"]
+        slow.update(took=1800, last={"commit": "v1", "at": "2026-01-02 03:04"})
+        brief.update(last={"commit": "v1", "at": "2026-01-02 03:05"})
+        unknown.update(last=slow["last"], tried="2026-01-02 03:06")
+        self.state.save()
+        self.state.release()
+        with mock.patch("campaign.AGAIN_SHARE", 0.0003):
+            self.again([parts.Sweep()], "v2")
+        self.has_said("error 1 is not tried again: it needs about 30 min")
+        self.has_said("error 3 could not be tried again: the time was over")
+        self.has_said("what else failed is not tried again for want of time")
+        slow, unknown, brief = self.state.data["findings"]
+        self.assertNotIn("tried", slow)
+        self.assertEqual(unknown["tried"], "2026-01-02 03:06")
+        self.assertGreater(brief["tried"], "2026-01-02 03:06")
+        self.assertIn(brief["took"], range(2, 60))
+        self.assertEqual(state.why_damaged(self.state.data), "")
+
     def test_a_daemon_that_fails_everywhere(self):
         self.bad(*range(1, 20000))
         self.campaign([parts.Histories()], 6)

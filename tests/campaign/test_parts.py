@@ -252,9 +252,15 @@ class Suites(fakes.Case):
                          (20, ["fsx, knfsd: seed-3"]))
         again = self.part.again(self.env(), {"data": outcome.found[0].data})
         self.assertIn("--only seed-3 --save", again.again)
+        self.assertEqual(self.part.needs({"data": outcome.found[0].data}, {}), 0)
 
     def test_no_end(self):
-        self.assertIn("did not come to its end", self.judge(ended=False).found[0].said)
+        found, = self.judge(ended=False).found
+        self.assertIn("did not come to its end", found.said)
+        kind = found.data["kind"]
+        self.assertEqual(self.part.needs({"data": found.data}, {"lasted": {kind: 77}}), 77)
+        self.assertEqual(self.part.needs({"data": found.data}, {}),
+                         self.part.expected(kind))
 
     def test_no_results(self):
         plan = self.part.plan(self.env(), {}, 60, 3600)

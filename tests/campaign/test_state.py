@@ -93,6 +93,8 @@ class Refusals(fakes.Case):
                      "part sweep")
         self.refused(self.changed(lambda d: d["findings"][0].update(since=None)),
                      "finding 0")
+        self.refused(self.changed(lambda d: d["findings"][0].update(tried=7)), "finding 0")
+        self.refused(self.changed(lambda d: d["findings"][0].update(took="7")), "finding 0")
 
     def test_folder_of_something_else(self):
         self.write("campaign/letter", "Dear")
