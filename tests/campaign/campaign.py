@@ -32,8 +32,9 @@ def duration(seconds):
 
 
 class Campaign:
-    def __init__(self, env, state, parts, seconds, commit, say, stop):
-        self.env, self.state, self.parts, self.commit = env, state, list(parts), commit
+    def __init__(self, env, state, parts, seconds, commits, say, stop):
+        """`commits`: of the build that each part runs, by the part's name"""
+        self.env, self.state, self.parts, self.commits = env, state, list(parts), commits
         self.say, self.stop = say, stop
         self.seconds, self.until = seconds, time.monotonic() + seconds
         self.told = 0.0
@@ -144,7 +145,7 @@ class Campaign:
                 self.progress("%s: more fails than the %d that are kept"
                               % (part.name, OPEN_MAX))
                 return
-            finding, new = self.state.found(part.name, found, self.commit)
+            finding, new = self.state.found(part.name, found, self.commits[part.name])
             if not new:
                 self.forget(found, finding)
                 continue
@@ -209,14 +210,14 @@ class Campaign:
         memory = copy.deepcopy(self.state.part(part.name)["memory"])
         outcome = part.read(plan, results, memory)
         if part.still(finding, outcome):
-            finding["last"] = {"commit": self.commit, "at": now()}
+            finding["last"] = {"commit": self.commits[part.name], "at": now()}
             finding["times"] += 1
             self.say("%s still fails" % name)
         elif any(r.cut for r in results) or outcome.trouble or outcome.skip:
             self.say("%s could not be tried again: %s" % (
                 name, outcome.trouble or outcome.skip or "the time was over"))
         else:
-            self.state.mend(finding, self.commit)
+            self.state.mend(finding, self.commits[part.name])
             self.say("%s is mended" % name)
 
     def learn(self, finding, results):

@@ -85,10 +85,13 @@ class Case(unittest.TestCase):
         self.addCleanup(self.state.release)
         return self.state
 
+    def commits(self, some, commit):
+        return {part.name: commit for part in some}
+
     def campaign(self, some, slices, commit="v1", seconds=3600):
         self.said.clear()
-        one = Few(self.env(), self.claimed(), some, seconds, commit, self.said.append,
-                  children.Stop())
+        one = Few(self.env(), self.claimed(), some, seconds, self.commits(some, commit),
+                  self.said.append, children.Stop())
         one.slices = slices
         one.run()
         self.state.release()
@@ -96,7 +99,8 @@ class Case(unittest.TestCase):
     def again(self, some, commit):
         """Only what failed before."""
         self.said.clear()
-        campaign.Campaign(self.env(), self.claimed(), some, 3600, commit, self.said.append,
+        campaign.Campaign(self.env(), self.claimed(), some, 3600,
+                          self.commits(some, commit), self.said.append,
                           children.Stop()).try_again()
         self.state.release()
 

@@ -3,6 +3,7 @@
 
 A part has a name, a weight in the division of the time, and a unit of what it tries.
   missing(env)            why it cannot run, and what to do; nothing if it can
+  build(env)              the build that its programs are of
   plan(env, memory, seconds, left)
                           a Plan of about so many seconds, or None where none fits into
                           what is left; `memory` is the part's own, in the state
@@ -77,6 +78,9 @@ def trouble_of(result):
 class Part:
     name = unit = ""
     weight = 1
+
+    def build(self, env):
+        return env.build
 
     def shortest(self, _env, _memory):
         return 0
@@ -251,6 +255,9 @@ class Fuzz(Part):
     input_s = 60
     # Else it would save each input of ten seconds, which is no failure.
     bounds = ["-rss_limit_mb=2048", "-timeout=%d" % input_s, "-report_slow_units=600"]
+
+    def build(self, env):
+        return env.check_build
 
     def programs(self, env):
         return [p for p in sorted(glob.glob(os.path.join(env.check_build, "tests/fuzz_*")))

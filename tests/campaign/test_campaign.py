@@ -56,7 +56,7 @@ class Slices(fakes.Case):
     def test_time_goes_by_weights(self):
         light, heavy = parts.Sweep(), parts.Histories()
         light.weight = 1
-        one = campaign.Campaign(self.env(), self.claimed(), [light, heavy], 3600, "v1",
+        one = campaign.Campaign(self.env(), self.claimed(), [light, heavy], 3600, {},
                                 self.said.append, children.Stop())
         self.state.part("sweep")["last"] = "2026-01-02 03:04"
         self.assertIs(one.choose()[0], heavy)
@@ -240,6 +240,38 @@ class CommandLine(fakes.Case):
     def test_times(self):
         self.assertEqual([self.command.time_of(t) for t in ("90s", "20m", "1h30m", "2d")],
                          [90, 1200, 5400, 172800])
+
+    def test_commit_of_a_build(self):
+        self.write("source/a.c", "")
+        self.write("build/CMakeCache.txt",
+                   "CMAKE_HOME_DIRECTORY:INTERNAL=%s/source\n" % self.top)
+        program = self.program("build/tests/fuzz_a", "")
+        self.assertEqual(self.command.commit_of(self.top + "/build"), "unknown")
+
+        def git(*args):
+            return subprocess.check_output(
+                ["git", "-C", self.top + "/source", "-c", "user.name=n", "-c",
+                 "user.email=e", "-c", "commit.gpgsign=no", *args], text=True).strip()
+        git("init", "-q")
+        git("add", "a.c")
+        git("commit", "-q", "-m", "a")
+        commit = git("rev-parse", "--short", "HEAD")
+        made = int(git("log", "-1", "--format=%ct"))
+        for age, said in ((-5, commit), (0, commit), (5, commit + " or before")):
+            os.utime(program, (made - age, made - age))
+            self.assertEqual(self.command.commit_of(self.top + "/build"), said)
+        self.write("source/a.c", "int a;")
+        self.assertEqual(self.command.commit_of(self.top + "/build"),
+                         commit + "-dirty or before")
+
+    def test_status_is_that_of_the_chosen_parts(self):
+        self.claimed().part("sweep")
+        self.state.part("flood")["note"] = "no outcome: status 2"
+        self.state.found("fuzz", parts.Found("a", "said", "cmd"), "v1")
+        self.state.save()
+        for names, status in (("sweep", 0), ("flood", 1), ("sweep,fuzz", 1), ("", 1)):
+            self.assertEqual(self.run_it("--table", "--parts", names, "--dir",
+                                         self.folder), status)
 
     def test_no_build(self):
         self.assertEqual(self.run_it("--for", "1m", "--parts", "sweep,fuzz"), 2)
