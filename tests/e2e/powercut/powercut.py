@@ -12,8 +12,10 @@ before a server as it was then.  Whatever it says is compared with that server.
 """
 import argparse
 import collections
+import glob
 import os
 import random
+import shutil
 import sys
 import time
 
@@ -59,8 +61,8 @@ class Check:
         self.counts, self.failed = counts, []
         with open(recording.base, "rb") as f:
             self.disk = bytearray(f.read())
-        # What is on the disk for good, and what was written since.
-        self.firm, self.since = bytearray(self.disk), []
+        # What is on the disk for good, and what may not be.
+        self.firm, self.cached = bytearray(self.disk), disk.Cached()
         self.world = world_.World()
         self.world.load(begun)
         top = opt.work + "/mounted"
@@ -153,8 +155,8 @@ class Check:
 
     def fail(self, name, cause):
         self.failed.append(name)
-        print("FAIL prefix %s of %s (--one %s):\n  %s\n  log: %s" % (
-            name, self.name, name, cause,
+        print("FAIL prefix %s of %s:\n  %s\n  log: %s" % (
+            name, self.name, cause,
             self.daemon.text()[-600:].replace("\n", "\n       ")), flush=True)
 
     def progress(self):
@@ -207,20 +209,18 @@ class Check:
         self.disk[at:at + len(e.data)] = e.data
         if e.flags & disk.FUA:
             self.firm[at:at + len(e.data)] = e.data
-        else:
-            self.since.append((at, e.data))
+        self.cached.add(at, e.data, bool(e.flags & disk.FUA))
         if wanted:
             self.moment("%d" % e.number, "whole", self.disk)
 
     def flush(self, e, rng, wanted):
-        """All that came since the last FLUSH, in any order, or not at all."""
-        n = len(self.since)
-        for k in range(self.opt.reorder if wanted and n > 1 else 0):
-            some = rng.sample(self.since, rng.randrange(1, n))
-            self.moment("%d~%d" % (e.number, k), "reordered", self.firm, some)
-        for at, data in self.since:
+        """Of what came since the last FLUSH, a part; and then all."""
+        for k in range(self.opt.reorder if wanted and self.cached.count > 1 else 0):
+            self.moment("%d~%d" % (e.number, k), "reordered", self.firm,
+                        self.cached.some(rng))
+        for at, data in self.cached.all():
             self.firm[at:at + len(data)] = data
-        self.since = []
+        self.cached = disk.Cached()
 
     # ---- can it fail at all?
 
@@ -282,9 +282,13 @@ def check(opt, recording, counts):
 
 
 def keep(recording, opt, seed):
-    """Where a failure can be looked at again."""
-    where = "/var/tmp/powercut-%s-%s-%d" % (opt.fs, opt.mode, seed)
-    os.makedirs(where, exist_ok=True)
+    """Where a failure can be looked at again. It takes the place of an earlier one of the
+    same kind, as one takes up to 1.5 GiB and nobody else removes it."""
+    kind = "powercut-%s-" % "-".join(s for s in (opt.fs, opt.options, opt.mode) if s)
+    for old in glob.glob(os.path.join(opt.keep, glob.escape(kind) + "[0-9]*")):
+        shutil.rmtree(old)
+    where = os.path.join(opt.keep, "%s%d" % (kind, seed))
+    os.makedirs(where)
     for path in (recording.base, recording.log, recording.changes):
         disk.run("cp", "--sparse=always", path, where)
     return where
@@ -334,6 +338,8 @@ def options():
     p.add_argument("one", nargs="?")
     p.add_argument("--program", default="forefetchd")
     p.add_argument("--work", default="/tmp/powercut")
+    p.add_argument("--keep", default="/var/tmp", metavar="DIR",
+                   help="where the recording of a failure is kept")
     p.add_argument("--fs", choices=tuple(job.IMAGE_MIB), default="ext4")
     p.add_argument("--options", default="", help="of its mount")
     p.add_argument("--mode", choices=("frozen", "bounded"), default="frozen")

@@ -158,6 +158,28 @@ def entries(path):
 
 # ---- replaying ----------------------------------------------------------------
 
+class Cached:
+    """What was written since a FLUSH. Those writes that are on the disk for good belong
+    to it as well: an earlier one must not come over them."""
+
+    def __init__(self):
+        self.writes, self.count = [], 0 # the latter: of those that may be lost
+
+    def add(self, offset, data, firm):
+        self.writes.append((offset, data, firm))
+        self.count += not firm
+
+    def all(self):
+        return [(offset, data) for offset, data, _ in self.writes]
+
+    def some(self, rng):
+        """What a disk may have of them: some, but not all, in their order."""
+        loose = [n for n, write in enumerate(self.writes) if not write[2]]
+        kept = set(rng.sample(loose, rng.randrange(1, len(loose))))
+        return [(offset, data) for n, (offset, data, firm) in enumerate(self.writes)
+                if firm or n in kept]
+
+
 class View:
     """A disk whose contents are set from memory; mounted at will."""
 
