@@ -18,6 +18,7 @@ import random
 import shutil
 import sys
 import time
+import traceback
 
 import powercut_disk as disk
 import powercut_job as job
@@ -111,6 +112,8 @@ class Check:
             self.daemon.start()
         except (AssertionError, OSError) as e:
             self.counts["unstarted"] += 1
+            # One that only does not answer would hold the disk.
+            self.daemon.kill()
             return self.fail(name, "the daemon does not start: %s" % e)
         try:
             judge = self.look()
@@ -228,18 +231,25 @@ class Check:
         """This moment once more, with bytes at the server that are others
         without its times saying so; then with such bytes in the cache."""
         for spoil in (self.changed_server, self.changed_cache):
-            self.view.put(image, writes)
-            self.view.mount()
             try:
-                if not spoil():
-                    self.fail(name, "the self-test: " + spoil.__doc__)
-            finally:
-                self.view.umount()
+                why = "" if self.spoilt(spoil, image, writes) else spoil.__doc__
+            except Exception as e: # as for any moment
+                why = "%s: %s" % (type(e).__name__, e)
+            if why:
+                self.fail(name, "the self-test: " + why)
+
+    def spoilt(self, spoil, image, writes):
+        self.view.put(image, writes)
+        self.view.mount()
+        try:
+            return spoil()
+        finally:
+            self.view.umount()
 
     def again(self):
         self.daemon.lose_memory()
-        self.daemon.start()
         try:
+            self.daemon.start()
             return self.look()
         finally:
             self.daemon.kill()
@@ -251,8 +261,10 @@ class Check:
     def changed_server(self):
         """The judge must see that the cache has not what the server has."""
         self.flip()
-        judge = self.again()
-        self.flip()
+        try:
+            judge = self.again()
+        finally:
+            self.flip()
         return judge.cached > 0 and any("READ " in l for l in judge.wrong)
 
     def changed_cache(self):
@@ -301,8 +313,10 @@ def run(opt):
     while not failed and counts["tried"] < opt.prefixes and opt.seconds > 0:
         try:
             recording, done = job.record(opt, seed, opt.work)
-        except job.Lost as e:
-            print("FAIL seed %d, before any power cut: %s" % (seed, e))
+        except Exception as e: # of the job or of its daemon
+            traceback.print_exc()
+            print("FAIL seed %d, before any power cut: %s: %s" % (
+                seed, type(e).__name__, e))
             return 1
         print("# seed %d: %s" % (seed, done), file=sys.stderr, flush=True)
         failed = check(opt, recording, counts)

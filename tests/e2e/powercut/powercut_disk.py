@@ -8,6 +8,7 @@ not FUA comes in the log with the next FLUSH after its end, as a disk may keep i
 its memory until then.
 """
 import collections
+import contextlib
 import ctypes
 import fcntl
 import mmap
@@ -103,12 +104,19 @@ class Logged:
         self.device = "/dev/mapper/" + self.NAME
         with open(log, "wb") as f:
             f.truncate(log_mib << 20)
-        self.loops = [run("losetup", "-f", "--show", p) for p in (image, log)]
-        sectors = os.path.getsize(image) // SECTOR
-        run("dmsetup", "--noudevsync", "create", self.NAME, "--table",
-            "0 %d log-writes %s %s" % (sectors, *self.loops))
-        run("dmsetup", "--noudevsync", "mknodes")
-        self.control = open("/dev/mapper/control", "rb+", buffering=0)
+        with contextlib.ExitStack() as undo:
+            loops = []
+            for path in (image, log):
+                loops.append(run("losetup", "-f", "--show", path))
+                undo.callback(run, "losetup", "-d", loops[-1])
+            sectors = os.path.getsize(image) // SECTOR
+            run("dmsetup", "--noudevsync", "create", self.NAME, "--table",
+                "0 %d log-writes %s %s" % (sectors, *loops))
+            undo.callback(run, "dmsetup", "--noudevsync", "remove", "--retry", self.NAME)
+            run("dmsetup", "--noudevsync", "mknodes")
+            self.control = open("/dev/mapper/control", "rb+", buffering=0)
+            undo.callback(self.control.close)
+            self.undo = undo.pop_all()
 
     def mark(self, text):
         """An entry of the log that says so, without a process for it."""
@@ -119,10 +127,7 @@ class Logged:
         fcntl.ioctl(self.control, self.TARGET_MSG, head + message)
 
     def close(self):
-        self.control.close()
-        run("dmsetup", "--noudevsync", "remove", "--retry", self.NAME)
-        for loop in self.loops:
-            run("losetup", "-d", loop)
+        self.undo.close()
 
 
 # ---- the log ------------------------------------------------------------------

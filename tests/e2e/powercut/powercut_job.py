@@ -2,6 +2,7 @@
 """The job that powercut.py records: reads, changes, restarts and commands, while
 all writes to the disk under cache_dir are logged.  A mark in the log says when the
 server has made each change."""
+import contextlib
 import copy
 import os
 import pickle
@@ -171,25 +172,27 @@ def record(opt, seed, work):
     """Run the job; returns the recording, and a word of what was done."""
     recording = Recording(work)
     image, top = work + "/image", work + "/mounted"
-    disk.make_image(image, opt.fs, IMAGE_MIB[opt.fs])
-    shutil.copyfile(image, recording.base)
-    dirty_soon()
-    world = world_.World()
-    world.build()
-    begun = world.states(True)
-    logged = disk.Logged(image, recording.log, LOG_MIB)
-    world.on_change = lambda number: logged.mark("change=%d" % number)
-    disk.mount(logged.device, top, opt.fs, opt.options)
-    daemon = world_.Daemon(work, top + "/cache", opt.mode, opt.program)
-    job = Job(seed, world, daemon, top)
-    job.begin()
-    for _ in range(opt.turns):
-        job.turn()
-    daemon.kill()
-    disk.umount(top)
-    logged.close()
-    world.close()
-    os.remove(image)
+    # What one run leaves, all others fail for.
+    with contextlib.ExitStack() as at_end:
+        at_end.callback(os.remove, image)
+        disk.make_image(image, opt.fs, IMAGE_MIB[opt.fs])
+        shutil.copyfile(image, recording.base)
+        dirty_soon()
+        world = world_.World()
+        at_end.callback(world.close)
+        world.build()
+        begun = world.states(True)
+        logged = disk.Logged(image, recording.log, LOG_MIB)
+        at_end.callback(logged.close)
+        world.on_change = lambda number: logged.mark("change=%d" % number)
+        disk.mount(logged.device, top, opt.fs, opt.options)
+        at_end.callback(disk.umount, top)
+        daemon = world_.Daemon(work, top + "/cache", opt.mode, opt.program)
+        at_end.callback(daemon.kill)
+        job = Job(seed, world, daemon, top)
+        job.begin()
+        for _ in range(opt.turns):
+            job.turn()
     recording.save(opt.fs, opt.options, opt.mode, seed, begun, world.deltas)
     return recording, "%d changes; %s; %d extents evicted" % (
         world.changes, ", ".join("%d %s" % (n, what)

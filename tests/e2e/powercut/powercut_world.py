@@ -167,6 +167,11 @@ class Daemon(histories_fs.Daemon):
         disk.call("prctl", 24, 14, 0, 0, 0)
         resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
 
+    def kill(self):
+        """Also where it has never started."""
+        if self.process:
+            super().kill()
+
     def lose_memory(self):
         """Of the machine: what lay on a tmpfs is gone as well."""
         shutil.rmtree(self.run)

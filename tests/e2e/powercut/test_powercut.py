@@ -5,9 +5,11 @@ import random
 import tempfile
 import types
 import unittest
+from unittest import mock
 
 import powercut
 import powercut_disk as disk
+import powercut_job as job
 
 
 class Cached(unittest.TestCase):
@@ -58,6 +60,56 @@ class Keep(unittest.TestCase):
         self.assertEqual(sorted(os.listdir(self.kept)), [
             "powercut-ext4-bounded-7", "powercut-ext4-data=writeback-frozen-7",
             "powercut-ext4-frozen-8"])
+
+
+class Ends(unittest.TestCase):
+    """An exception leaves nothing behind that the next run would fail for."""
+
+    def test_of_a_job(self):
+        order = mock.Mock()
+        opt = types.SimpleNamespace(fs="ext4", options="", mode="frozen", program="x",
+                                    turns=3)
+        with tempfile.TemporaryDirectory() as work, \
+                mock.patch.multiple(job.disk, Logged=order.logged, mount=order.mount,
+                                    umount=order.umount,
+                                    make_image=lambda path, *_: open(path, "wb").close()), \
+                mock.patch.multiple(job.world_, World=order.world, Daemon=order.daemon), \
+                mock.patch.multiple(job, Job=order.job, dirty_soon=order.dirty):
+            order.job().turn.side_effect = job.Lost("it misread")
+            order.reset_mock()
+            self.assertRaisesRegex(job.Lost, "it misread", job.record, opt, 1, work)
+            self.assertEqual(os.listdir(work), ["base"])
+        self.assertEqual(order.mock_calls[-5:], [
+            mock.call.job().turn(), mock.call.daemon().kill(),
+            mock.call.umount(work + "/mounted"), mock.call.logged().close(),
+            mock.call.world().close()])
+
+    def test_of_the_device(self):
+        done = []
+
+        def run(*args):
+            done.append(" ".join(args))
+            if "create" in args:
+                raise OSError("no memory")
+            return "/dev/" + os.path.basename(args[-1])
+        with tempfile.TemporaryDirectory() as work, mock.patch.object(disk, "run", run):
+            with open(work + "/image", "wb"):
+                self.assertRaises(OSError, disk.Logged, work + "/image", work + "/log", 1)
+        self.assertEqual(done[-2:], ["losetup -d /dev/log", "losetup -d /dev/image"])
+
+    def test_of_the_self_test(self):
+        check = object.__new__(powercut.Check)
+        node = types.SimpleNamespace(data=b"abc")
+        check.failed, check.name, check.view, check.daemon = [], "x", mock.Mock(), mock.Mock()
+        check.daemon.text.return_value, check.daemon.cache = "", "/nowhere"
+        check.world = types.SimpleNamespace(regular=lambda: [node])
+        check.look = mock.Mock(side_effect=ValueError("no such answer"))
+        with mock.patch("builtins.print") as said:
+            check.self_test("7", b"", ())
+        self.assertEqual((check.failed, node.data), (["7", "7"], b"abc"))
+        self.assertIn("the self-test: ValueError: no such answer", said.call_args[0][0])
+        self.assertEqual(check.daemon.kill.call_count, 2)
+        self.assertEqual(check.view.umount.call_count, 2)
 
 
 if __name__ == "__main__":
