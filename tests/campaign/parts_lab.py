@@ -108,6 +108,8 @@ class Powercut(Lab):
     # What share of the moments that are asked for is tried on each (powercut/test.sh).
     shares = {"ext4": 0.4, "btrfs": 0.1, "xfs": 0.05}
     moments = 100
+    # For one of a recording.
+    moment_s = 60
 
     def kinds(self, env):
         return [fs + " " + mode for fs in self.shares for mode in ("frozen", "bounded")]
@@ -115,35 +117,62 @@ class Powercut(Lab):
     def one(self, env, kind, number):
         fs, mode = kind.split()
         # A job's log has far more moments, so the next seed is one that was not tried.
-        return self.cut(env, fs, mode, round(self.moments / self.shares[fs]), number + 1)
+        moments = round(self.moments / self.shares[fs])
+        return self.cut(env, ["--fs", fs, "--mode", mode, str(moments), str(number + 1)],
+                        fs=fs, mode=mode, moments=moments, seed=number + 1)
 
-    def cut(self, env, fs, mode, moments, seed):
+    def cut(self, env, args, **data):
         command = [os.path.join(env.root, "tests/e2e/run"), "powercut", *self.options(env),
-                   "--", "--fs", fs, "--mode", mode, str(moments), str(seed)]
-        return Plan("%s, %s, seed %d" % (fs, mode, seed), [command], 7300,
-                    fs=fs, mode=mode, moments=moments, seed=seed)
+                   "--", *args]
+        return Plan("%s, %s, seed %d" % (data["fs"], data["mode"], data["seed"]), [command],
+                    7300, **data)
 
     def judge(self, plan, result):
         d, skip = plan.data, skipped(result)
         if skip:
             return Outcome(skip=skip)
-        tried = sum(int(n) for n in re.findall(r" s: (\d+) prefixes tried", result.out))
-        fails = re.findall(r"^ *(FAIL prefix .*)$", result.out, re.M) or \
-            re.findall(r"^(FAIL .*)$", result.out, re.M)
+        tried = sum(int(n) for n in re.findall(r"^(?:.* s: )?(\d+) prefixes tried",
+                                               result.out, re.M))
+        fails = re.findall(r"^ *(FAIL (?:prefix \S+ of (?!/)|seed ).*)$", result.out, re.M)
+        if not fails and "recording" not in d:
+            fails = re.findall(r"^(FAIL .*)$", result.out, re.M)
         if result.status == TIMED_OUT and not fails:
             fails = ["it did not end: " + result.last_line()]
         if result.status and not fails:
             return Outcome(tried, trouble=trouble_of(result))
         if not tried and not fails:
             return Outcome(trouble="no moment was tried")
-        found = [Found("%s, %s, seed %d" % (d["fs"], d["mode"], d["seed"]), fails[0],
-                       plan.again, fs=d["fs"], mode=d["mode"], moments=d["moments"],
-                       seed=d["seed"])] if fails else []
-        return Outcome(tried, found)
+        if not fails:
+            return Outcome(tried)
+        kept = re.search(r"^ *again: .* --one (/\S+) (\S+)$", result.out, re.M)
+        data = {"recording": kept.group(1), "prefix": kept.group(2)} if kept else {}
+        return Outcome(tried, [Found(
+            "%s, %s, seed %d" % (d["fs"], d["mode"], d["seed"]), fails[0], plan.again,
+            fs=d["fs"], mode=d["mode"], moments=d["moments"], seed=d["seed"], **data)])
 
     def again(self, env, finding):
+        """A job is recorded anew, with other times, so its recording says more."""
         d = finding["data"]
-        return self.cut(env, d["fs"], d["mode"], d["moments"], d["seed"])
+        if self.is_kept(d):
+            return self.cut(env, ["--one", d["recording"], d["prefix"]], **d)
+        return self.cut(env, ["--fs", d["fs"], "--mode", d["mode"], str(d["moments"]),
+                              str(d["seed"])], fs=d["fs"], mode=d["mode"],
+                        moments=d["moments"], seed=d["seed"])
+
+    def still(self, finding, outcome):
+        """If it was recorded anew, then that recording is what there is now."""
+        for found in outcome.found:
+            finding["data"].update({key: found.data[key] for key in ("recording", "prefix")
+                                    if key in found.data})
+        return bool(outcome.found)
+
+    @staticmethod
+    def is_kept(data):
+        return os.path.isfile(os.path.join(data.get("recording") or "/dev/null", "log"))
+
+    def needs(self, finding, memory):
+        return self.moment_s if self.is_kept(finding["data"]) else \
+            super().needs(finding, memory)
 
 
 class Suites(Lab):

@@ -199,6 +199,40 @@ class Powercut(fakes.Case):
         self.assertEqual([f.said for f in self.judge(out, 1).found],
                          ["FAIL prefix 12+3 of ext4: misread"])
         self.assertIn("did not end", self.judge("", 124, "lab: watchdog").found[0].said)
+        out = "FAIL ext4 , frozen, seed 1\n     FAIL seed 1, before any power cut: it hung\n"
+        self.assertEqual([f.said for f in self.judge(out, 1).found],
+                         ["FAIL seed 1, before any power cut: it hung"])
+
+    def test_kept_recording_is_tried_again(self):
+        out = "FAIL ext4 , frozen, seed 1\n     FAIL prefix 12+3 of ext4: misread\n" \
+            "       again: tests/e2e/run powercut -- --one %s/kept 12+3\n" \
+            "       again: tests/e2e/run powercut -- --one %s/kept 15\n" % (self.top, self.top)
+        found, = self.judge(out, 1).found
+        finding = {"data": found.data}
+        self.assertEqual(self.part.again(self.env(), finding).commands[0][-6:],
+                         ["--fs", "ext4", "--mode", "frozen", "250", "1"])
+        self.assertEqual(self.part.needs(finding, {}), 120)
+        anew = self.judge(out.replace("--one %s/kept 12+3" % self.top, "--one /new 77"), 1)
+        other = {"data": dict(found.data)}
+        self.assertTrue(self.part.still(other, anew))
+        self.assertEqual([other["data"][k] for k in ("recording", "prefix", "seed")],
+                         ["/new", "77", 1])
+        self.write("kept/log", "")
+        self.assertEqual(self.part.needs(finding, {}), 60)
+        again = self.part.again(self.env(), finding)
+        self.assertEqual(again.commands[0][-4:], ["--", "--one", self.top + "/kept", "12+3"])
+
+        def judge(out, status):
+            return self.part.read(again, [result(out, status)], {})
+        outcome = judge("ok   prefix 12+3 of /kept\n1 prefixes tried (1 after\n", 0)
+        self.assertEqual((outcome.tried, outcome.found, outcome.trouble), (1, [], ""))
+        outcome = judge("FAIL prefix 12+3 of /kept (status 1)\n"
+                        "     FAIL prefix 12+3 of ext4, frozen, seed 1:\n", 1)
+        self.assertEqual([f.said for f in outcome.found],
+                         ["FAIL prefix 12+3 of ext4, frozen, seed 1:"])
+        # Where it is not even reached, it says nothing.
+        outcome = judge("FAIL prefix 12+3 of /kept (status 1)\n     0 prefixes tried", 1)
+        self.assertEqual((outcome.found, bool(outcome.trouble)), ([], True))
 
     def test_no_outcome(self):
         outcome = self.judge("", 125, "lab: the guest ended without a status")

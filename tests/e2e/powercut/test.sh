@@ -9,7 +9,8 @@
 # hold what was never written to them, two on btrfs, and some more on xfs, as far as they
 # are there; half of them in frozen mode.  --short: 25 seconds of ext4, in frozen mode.
 # Fewer than 100 of one kind may find no moment that is fit for the self-test, and say so.
-# A failure keeps its recording, and says how to have its prefix again (--one DIR N).
+# A failure keeps its recording, in place of an earlier one of its kind, and says how to
+# have its prefix again (--one DIR N).
 . "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
 command -v dmsetup >/dev/null || skip "dmsetup is missing (Debian: dmsetup)"
