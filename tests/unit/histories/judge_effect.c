@@ -86,6 +86,7 @@ static void touch_name(
 void judge_touched(
     const struct judge *j, const struct judge_op *op, struct ack *k)
 {
+	k->rights = op->proc->proc == NFSPROC3_SETATTR;
 	switch (op->proc->proc) {
 	case NFSPROC3_SETATTR:
 	case NFSPROC3_WRITE:

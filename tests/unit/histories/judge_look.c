@@ -114,13 +114,29 @@ static bool begins_alike(
 	return true;
 }
 
-/* The user had the right to READ in an allowed state. A right has an age of its
- * own, so it need not be the state of the other facts. */
+/* The oldest state that a right may be of. It has an age of its own, and only a
+ * SETATTR of ours ends it at once. */
+static unsigned first_right(const struct judge *j, const struct judge_op *op)
+{
+	uint64_t object = judge_id(j, &op->args.object);
+	unsigned first = allowed(j, op);
+
+	for (unsigned i = 0; i < j->nacks; i++) {
+		const struct ack *k = &j->acks[i];
+
+		if (k->rights && is_about(k, object, NULL) &&
+		    is_known(j, op, k) && k->state > first)
+			first = k->state;
+	}
+	return first;
+}
+
+/* The user had the right to READ in a state that counts. */
 static bool might_read(const struct judge *j, const struct judge_op *op)
 {
 	struct calltext_facts is;
 
-	for (unsigned i = allowed(j, op);
+	for (unsigned i = first_right(j, op);
 	     op->proc->proc == NFSPROC3_READ && i < j->nstates; i++) {
 		ask(j->states[i].fs, op->proc, &op->args, op->uid, &is);
 		if (strcmp(is.list[0], "ACCES") != 0)
@@ -141,7 +157,10 @@ static unsigned owner_in(const struct state *s, const nfs3_fh *fh)
 static const char *look_whole(struct judge *j, const struct judge_op *op,
     const struct calltext_facts *got)
 {
-	unsigned i = first_state(j, op, judge_id(j, &op->args.object), NULL);
+	unsigned i =
+	    op->proc->proc == NFSPROC3_ACCESS
+		? first_right(j, op)
+		: first_state(j, op, judge_id(j, &op->args.object), NULL);
 	struct calltext_facts is = {0};
 	bool readable = might_read(j, op);
 

@@ -25,6 +25,7 @@ enum { ACK_OBJECTS = 5, ACK_NAMES = 2 };
 /* Which objects and names a change was about that was done, and that a client
  * had a reply to. */
 struct ack {
+	bool rights;    /* it may have changed who may do what */
 	unsigned state; /* after the change */
 	unsigned seq;
 	uint64_t objects[ACK_OBJECTS]; /* fileids; 0: none */
