@@ -43,7 +43,8 @@ bool answer_call(struct place *p, struct fakeserver_call *call,
     char *const *words, unsigned n, bool *lied);
 void answer_forget(void);
 
-/* lists.c: entries of a READDIR(PLUS) from a cookie on; the bytes. */
+/* Writes a strange list of entries that begins behind `cookie`, and returns its
+ * length. */
 size_t answer_list(struct memfs *fs, bool plus, unsigned kind,
     unsigned long long cookie, unsigned char to[ANSWER_LIST_MAX]);
 
