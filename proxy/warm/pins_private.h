@@ -48,7 +48,7 @@ struct pins {
 	bool saving;
 	void *data; /* that is written */
 	size_t len;
-	int job_error; /* the thread's; not to be read before it is done */
+	int job_error; /* set by the thread; read when the job is done */
 	int error;
 };
 

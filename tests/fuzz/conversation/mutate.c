@@ -31,7 +31,7 @@ struct dice {
 	uint64_t state;
 };
 
-/* Marsaglia, Journal of Statistical Software 8(14). */
+/* Xorshift64: Marsaglia, Journal of Statistical Software 8(14), 2003. */
 static unsigned roll(struct dice *d, unsigned below)
 {
 	d->state ^= d->state << 13;

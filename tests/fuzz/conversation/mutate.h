@@ -10,7 +10,7 @@
  * LLVMFuzzerMutate() does. */
 size_t mutate(uint8_t *data, size_t size, size_t max, unsigned seed,
     size_t (*bytes)(uint8_t *data, size_t size, size_t max));
-/* Steps of the one and then of the other. */
+/* Puts some steps of `b` among those of `a`, and returns the new length. */
 size_t mutate_cross(const uint8_t *a, size_t alen, const uint8_t *b,
     size_t blen, uint8_t *to, size_t max, unsigned seed);
 

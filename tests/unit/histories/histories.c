@@ -425,7 +425,7 @@ static bool prove(enum judge_mode mode)
 	return all;
 }
 
-/* Whether nothing was wrong. */
+/* Plays the histories of a mode, or proves its judge; false where it failed. */
 static bool run(enum judge_mode mode)
 {
 	struct totals t = {0};

@@ -32,17 +32,18 @@ static bool is_about(const struct ack *k, uint64_t object, const char *name)
 	return false;
 }
 
-/* The state after the last known change of the object, or of a name in it. */
+/* The first state that has every known change of the object, or of the name in
+ * it. `rights`: only changes that may have changed who may do what. */
 static unsigned after_changes(const struct judge *j, const struct judge_op *op,
-    uint64_t object, const char *name)
+    uint64_t object, const char *name, bool rights)
 {
 	unsigned first = 0;
 
 	for (unsigned i = 0; i < j->nacks; i++) {
 		const struct ack *k = &j->acks[i];
 
-		if (is_about(k, object, name) && is_known(j, op, k) &&
-		    k->state > first)
+		if ((k->rights || !rights) && is_about(k, object, name) &&
+		    is_known(j, op, k) && k->state > first)
 			first = k->state;
 	}
 	return first;
@@ -83,7 +84,7 @@ static unsigned first_state(const struct judge *j, const struct judge_op *op,
     uint64_t object, const char *name)
 {
 	unsigned first = allowed(j, op);
-	unsigned after = after_changes(j, op, object, name);
+	unsigned after = after_changes(j, op, object, name, false);
 	unsigned told = name ? 0 : after_told(j, op, object);
 
 	if (after > first)
@@ -103,32 +104,15 @@ static void ask(struct memfs *fs, const struct nfs_proc *proc,
 	calltext_facts(proc, &res, facts);
 }
 
-static bool begins_alike(
-    const struct calltext_facts *a, const struct calltext_facts *b, unsigned n)
-{
-	if (a->n < n || b->n < n)
-		return false;
-	for (unsigned i = 0; i < n; i++)
-		if (strcmp(a->list[i], b->list[i]) != 0)
-			return false;
-	return true;
-}
-
 /* The oldest state that a right may be of. It has an age of its own, and only a
  * SETATTR of ours ends it at once. */
 static unsigned first_right(const struct judge *j, const struct judge_op *op)
 {
 	uint64_t object = judge_id(j, &op->args.object);
 	unsigned first = allowed(j, op);
+	unsigned after = after_changes(j, op, object, NULL, true);
 
-	for (unsigned i = 0; i < j->nacks; i++) {
-		const struct ack *k = &j->acks[i];
-
-		if (k->rights && is_about(k, object, NULL) &&
-		    is_known(j, op, k) && k->state > first)
-			first = k->state;
-	}
-	return first;
+	return after > first ? after : first;
 }
 
 /* The user had the right to READ in a state that counts. */
@@ -191,7 +175,7 @@ static const char *look_name(struct judge *j, const struct judge_op *op,
 	i = first_state(j, op, judge_id(j, &d->dir), name);
 	for (; i < j->nstates; i++) {
 		ask(j->states[i].fs, op->proc, &op->args, op->uid, &is);
-		if (begins_alike(got, &is, found ? 2 : 1))
+		if (calltext_begin_alike(got, &is, found ? 2 : 1))
 			return NULL;
 	}
 	return judge_wrong(j, "a name of no allowed state", got, &is);
@@ -249,6 +233,12 @@ static void collect_names(const struct judge *j, const struct judge_op *op,
 	}
 }
 
+static unsigned times_there(
+    const struct state *s, const nfs3_fh *dir, const char *name)
+{
+	return judge_leads_to(s, dir, name) ? 1 : 0;
+}
+
 static bool may_be_listed(const struct judge *j, const struct judge_op *op,
     const char *name, unsigned times)
 {
@@ -256,7 +246,7 @@ static bool may_be_listed(const struct judge *j, const struct judge_op *op,
 
 	for (unsigned i = first_state(j, op, judge_id(j, fh), name);
 	     i < j->nstates; i++)
-		if (times == (judge_leads_to(&j->states[i], fh, name) ? 1 : 0))
+		if (times == times_there(&j->states[i], fh, name))
 			return true;
 	return false;
 }
@@ -301,11 +291,9 @@ static bool is_of_one_state(
 		unsigned alike = 0;
 
 		for (unsigned k = 0; k < names->n; k++)
-			alike += names->list[k].listed ==
-				 (judge_leads_to(
-				      &j->states[i], fh, names->list[k].text)
-					 ? 1
-					 : 0);
+			alike +=
+			    names->list[k].listed ==
+			    times_there(&j->states[i], fh, names->list[k].text);
 		if (alike == names->n)
 			return true;
 	}

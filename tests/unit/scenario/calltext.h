@@ -54,6 +54,9 @@ void calltext_facts(const struct nfs_proc *proc, const union nfs_res *res,
     struct calltext_facts *facts);
 /* The one fact `text`, for a reply that has no results. */
 void calltext_one_fact(struct calltext_facts *facts, const char *text);
+/* The first `n` facts of both are there, and the same. */
+bool calltext_begin_alike(
+    const struct calltext_facts *a, const struct calltext_facts *b, unsigned n);
 bool calltext_same_facts(
     const struct calltext_facts *a, const struct calltext_facts *b);
 /* The facts in one line, each one cut to 60 bytes. */

@@ -23,7 +23,7 @@ struct client_params {
 	uint16_t port;
 };
 
-/* A call of NFS as a record; its length. */
+/* Encodes a call as an RPC record without its mark, and returns the length. */
 size_t client_encode(const struct nfs_proc *proc, const union nfs_args *args,
     uint32_t xid, unsigned uid, unsigned char to[CLIENT_CALL_MAX]);
 

@@ -330,7 +330,7 @@ static void answer_mount(struct fakeserver *s, unsigned conn,
 	send_to(s, &call, bytes, len);
 }
 
-/* As one without access control lists. */
+/* A server without access control lists refuses the calls of NFSACL. */
 static void refuse_acl(
     struct fakeserver *s, unsigned conn, const struct rpc_call *rpc)
 {

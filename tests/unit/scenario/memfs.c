@@ -151,7 +151,7 @@ struct call {
 	pre_op_attr before;          /* of that one */
 };
 
-/* Who may read a file may write it. */
+/* A file has one right here: whoever may read it may also write it. */
 static bool may(const struct call *c, const struct memfs_object *o)
 {
 	bool all = o->type != NF3REG || (o->mode & 04);

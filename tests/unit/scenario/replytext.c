@@ -158,15 +158,21 @@ void calltext_one_fact(struct calltext_facts *f, const char *text)
 	fact(f, "%s", text);
 }
 
-bool calltext_same_facts(
-    const struct calltext_facts *a, const struct calltext_facts *b)
+bool calltext_begin_alike(
+    const struct calltext_facts *a, const struct calltext_facts *b, unsigned n)
 {
-	if (a->n != b->n)
+	if (a->n < n || b->n < n)
 		return false;
-	for (unsigned i = 0; i < a->n; i++)
+	for (unsigned i = 0; i < n; i++)
 		if (strcmp(a->list[i], b->list[i]) != 0)
 			return false;
 	return true;
+}
+
+bool calltext_same_facts(
+    const struct calltext_facts *a, const struct calltext_facts *b)
+{
+	return a->n == b->n && calltext_begin_alike(a, b, a->n);
 }
 
 void calltext_say_facts(const struct calltext_facts *f, char *to, size_t size)
