@@ -61,13 +61,6 @@ void judge_changed(struct judge *j, const struct memfs *fs)
 	add_state(j, memfs_copy(fs));
 }
 
-bool judge_is_change(const struct nfs_proc *proc)
-{
-	return proc->proc == NFSPROC3_SETATTR ||
-	       (proc->proc >= NFSPROC3_WRITE && proc->proc <= NFSPROC3_LINK) ||
-	       proc->proc == NFSPROC3_COMMIT;
-}
-
 uint64_t judge_key(
     const struct nfs_proc *proc, const union nfs_args *args, unsigned uid)
 {
@@ -104,7 +97,7 @@ void judge_serve(struct judge *j, const struct memfs *fs,
 	union nfs_res res;
 	struct deed *d;
 
-	if (!judge_is_change(proc))
+	if (!calltext_is_change(proc))
 		return;
 	next = memfs_copy(fs);
 	next->now_ns = vclock_wall_ns();
@@ -295,7 +288,7 @@ const char *judge_reply(struct judge *j, const struct judge_op *op,
     const struct calltext_facts *got)
 {
 	j->seq++;
-	if (judge_is_change(op->proc))
+	if (calltext_is_change(op->proc))
 		return judge_change(j, op, got);
 	if (op->away && strcmp(got->list[0], "IO") == 0)
 		return NULL;

@@ -61,7 +61,6 @@ enum judge_mode { JUDGE_STRICT, JUDGE_BOUNDED, JUDGE_FROZEN, JUDGE_OFFLINE };
 struct judge *judge_new(enum judge_mode mode, const struct memfs *fs);
 void judge_free(struct judge *j);
 
-bool judge_is_change(const struct nfs_proc *proc);
 /* What tells calls apart: a hash of who calls, and of the arguments as they are
  * on the wire. */
 uint64_t judge_key(

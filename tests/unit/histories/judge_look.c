@@ -362,7 +362,7 @@ static unsigned state_of(
 const char *judge_attrs(struct judge *j, const struct judge_op *op,
     const struct calltext_facts *got)
 {
-	bool change = judge_is_change(op->proc);
+	bool change = calltext_is_change(op->proc);
 	char what[200];
 
 	for (unsigned i = 0; i < got->nattrs; i++) {

@@ -21,7 +21,7 @@
 
 static void count_hit(struct play *p, const struct player *c)
 {
-	if (judge_is_change(c->op.proc))
+	if (calltext_is_change(c->op.proc))
 		return;
 	p->out->looks++;
 	p->out->hits += c->served == p->served;
@@ -91,7 +91,7 @@ static bool do_call(struct play *p, const struct event *e)
 	judge_sent(p->judge, &c->op);
 	c->waits = true;
 	p->out->calls++;
-	p->out->changes += judge_is_change(c->op.proc);
+	p->out->changes += calltext_is_change(c->op.proc);
 	client_send(p->place.clients[who], c->op.words, c->op.nwords, false);
 	return true;
 }

@@ -20,7 +20,7 @@ static void on_call(void *arg, struct fakeserver_call *call)
 {
 	const struct play *p = arg;
 	uint64_t key = judge_key(call->proc, &call->args, call->uid);
-	bool sent = !judge_is_change(call->proc);
+	bool sent = !calltext_is_change(call->proc);
 
 	for (unsigned i = 0; i < PLACE_CLIENTS; i++) {
 		const struct player *c = &p->players[i];
@@ -52,7 +52,7 @@ static struct fakeserver_call *pick_call(struct play *p, const struct event *e)
  * to changes, but not to COMMIT. */
 static bool is_replayed(struct play *p, struct fakeserver_call *call)
 {
-	return judge_is_change(call->proc) &&
+	return calltext_is_change(call->proc) &&
 	       call->proc->proc != NFSPROC3_COMMIT &&
 	       p->defect != DEFECT_TWICE &&
 	       fakeserver_repeat(p->place.nfs, call);
@@ -102,7 +102,7 @@ static bool meets_fault(struct play *p, struct fakeserver_call *call)
 		fail(p, call, false);
 		break;
 	case EVENT_HALF:
-		if (!judge_is_change(call->proc))
+		if (!calltext_is_change(call->proc))
 			return false;
 		fail(p, call, true);
 		break;

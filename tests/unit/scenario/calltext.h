@@ -62,7 +62,10 @@ bool calltext_same_facts(
 /* The facts in one line, each one cut to 60 bytes. */
 void calltext_say_facts(
     const struct calltext_facts *facts, char *to, size_t size);
-/* replyattrs.c: sets the attributes of the reply. */
+/* replyattrs.c */
+/* Procedures of NFS that change something, and COMMIT. */
+bool calltext_is_change(const struct nfs_proc *proc);
+/* Sets the attributes of the reply. */
 void calltext_attrs(struct calltext_facts *facts, const struct nfs_proc *proc,
     const union nfs_res *res);
 void calltext_attr(const post_op_attr *attr, struct calltext_attr *to);

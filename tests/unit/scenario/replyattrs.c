@@ -107,6 +107,13 @@ static void of_look(
 	}
 }
 
+bool calltext_is_change(const struct nfs_proc *proc)
+{
+	return proc->proc == NFSPROC3_SETATTR ||
+	       (proc->proc >= NFSPROC3_WRITE && proc->proc <= NFSPROC3_LINK) ||
+	       proc->proc == NFSPROC3_COMMIT;
+}
+
 void calltext_attrs(struct calltext_facts *f, const struct nfs_proc *proc,
     const union nfs_res *res)
 {
@@ -119,10 +126,7 @@ void calltext_attrs(struct calltext_facts *f, const struct nfs_proc *proc,
 		attr.post_op_attr_u.attributes =
 		    res->getattr.GETATTR3res_u.resok.obj_attributes;
 		add(f, &attr);
-	} else if (proc->proc == NFSPROC3_SETATTR ||
-		   proc->proc == NFSPROC3_COMMIT ||
-		   (proc->proc >= NFSPROC3_WRITE &&
-		       proc->proc <= NFSPROC3_LINK)) {
+	} else if (calltext_is_change(proc)) {
 		of_change(f, proc->proc, res);
 	} else {
 		of_look(f, proc->proc, res);
