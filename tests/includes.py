@@ -33,19 +33,23 @@ ARROWS = {
     "proxy/datacache": "nfsproto proxy/base",
     "proxy/cache": "nfsproto proxy/base proxy/config proxy/datacache",
     "proxy/upstream": "nfsproto proxy/base proxy/link",
+    # What machines share: the engine and sealed values; who asks for what.
+    "proxy/farm": "nfsproto proxy/base proxy/config proxy/link proxy/datacache proxy/cache "
+    "proxy/upstream",
     "proxy/prefetch": "nfsproto predictor predictor/pattern predictor/mention predictor/walk "
     "predictor/persist "
-    "proxy/base proxy/config proxy/link proxy/cache proxy/upstream",
+    "proxy/base proxy/config proxy/link proxy/cache proxy/upstream "
+    "proxy/farm",
     "proxy/svc": "nfsproto proxy/base proxy/config proxy/link proxy/datacache proxy/cache "
-    "proxy/upstream proxy/prefetch",
+    "proxy/upstream proxy/farm proxy/prefetch",
     "proxy/explain": "nfsproto predictor/trace proxy/config proxy/cache proxy/prefetch",
     "proxy/warm": "nfsproto proxy/base proxy/config proxy/link proxy/cache proxy/prefetch",
     "proxy/hint": "nfsproto proxy/base proxy/config proxy/link proxy/cache proxy/prefetch",
     "proxy/control": "predictor/persist proxy/base proxy/config proxy/datacache "
-    "proxy/cache proxy/prefetch proxy/explain proxy/warm proxy/hint",
+    "proxy/cache proxy/farm proxy/prefetch proxy/explain proxy/warm proxy/hint",
     "proxy/web": "predictor predictor/persist proxy/base proxy/prefetch proxy/control",
     "proxy/daemon": "nfsproto proxy/base proxy/config proxy/link proxy/datacache "
-    "proxy/cache proxy/upstream proxy/prefetch proxy/svc proxy/explain proxy/warm "
+    "proxy/cache proxy/upstream proxy/farm proxy/prefetch proxy/svc proxy/explain proxy/warm "
     "proxy/hint proxy/control proxy/web",
     # Programs of their own, which know the daemon by its messages alone.
     "proxy/ctl": "proxy/control",

@@ -137,6 +137,28 @@ struct config_server {
 	size_t noverrides;
 };
 
+/* What is shared by way of a farm. */
+enum {
+	CONFIG_SHARE_DATA = 1 << 0,
+	CONFIG_SHARE_LISTINGS = 1 << 1,
+	CONFIG_SHARE_TREES = 1 << 2,
+};
+
+/* [farm] */
+struct config_farm {
+	const char *file; /* one of config.files; NULL: no such section */
+	unsigned line;
+	uint64_t set;
+
+	/* redis://HOST[:PORT], or redis+unix:///PATH; none: there is no farm */
+	struct config_strings engine;
+	char *user;           /* of the engine's ACL; "": none */
+	char *password_file;  /* "": none */
+	char *key_file;       /* "": none */
+	unsigned share;       /* CONFIG_SHARE_… */
+	uint64_t publish_cap; /* bytes a second */
+};
+
 /* [forefetch], and the list of servers */
 struct config {
 	char **files; /* that were read; the first may have [forefetch] */
@@ -154,6 +176,8 @@ struct config {
 	/* Names under which it may be asked for metrics. */
 	struct config_strings metrics_names;
 	enum log_level log_level;
+
+	struct config_farm farm;
 
 	struct config_server *servers; /* NULL when nservers is 0 */
 	size_t nservers;

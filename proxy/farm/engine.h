@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The engine of a farm: one Redis server, or a Redis Cluster, asked on the
+ * event loop. It keeps values under keys, may lose any of them at any time,
+ * and is trusted with nothing: seal.h sees to that.
+ *
+ * Nothing waits for it. A question has a deadline; while the engine is away,
+ * slow, full or refuses, questions are answered at once with "nothing", what
+ * is to be kept is dropped, and a connection is tried again after a while
+ * that grows. Memory is bounded on both sides, whatever the engine sends.
+ */
+#ifndef FOREFETCH_ENGINE_H
+#define FOREFETCH_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "config/config.h"
+
+struct engine;
+struct event_base;
+
+enum {
+	ENGINE_KEY_MAX = 64,          /* bytes of a key */
+	ENGINE_VALUE_MAX = 16 << 20,  /* bytes of a value */
+	ENGINE_ASKS_MAX = 1024,       /* questions at once */
+	ENGINE_BACKLOG_MAX = 4 << 20, /* bytes that wait to be sent */
+};
+
+enum engine_state {
+	ENGINE_CONNECTING, /* for the first time */
+	ENGINE_UP,
+	ENGINE_FULL,    /* it answers, and keeps nothing more */
+	ENGINE_SLOW,    /* it did not answer in time; it is tried again */
+	ENGINE_DOWN,    /* no connection */
+	ENGINE_REFUSES, /* password, rights, missing commands, not Redis */
+};
+
+/* A key, as bytes; not a string. */
+struct engine_key {
+	const char *data;
+	size_t len; /* at most ENGINE_KEY_MAX */
+};
+
+/* A part of the struct of whoever asks for a value. */
+struct engine_ask {
+	/* The value, which is gone after the call; NULL where there is none,
+	 * or no answer. Never called from within engine_get(). The ask is
+	 * free again when this is called. */
+	void (*on_value)(struct engine_ask *a, const void *data, size_t len);
+	TAILQ_ENTRY(engine_ask) link; /* private, as all that follows */
+	void *call; /* NULL while it waits for nothing */
+	uint64_t begun_us;
+	uint64_t deadline_us;
+};
+
+/* `farm` outlives the engine. NULL and errno without memory. */
+struct engine *engine_new(
+    struct event_base *base, const struct config_farm *farm);
+/* Nobody who asked hears anything. */
+void engine_free(struct engine *e);
+
+/* Whether it may be asked now. */
+bool engine_is_up(const struct engine *e);
+
+/*
+ * Ask for a value; on_value() hears of it within `deadline_us` microseconds
+ * from now. False where nobody can be asked: then on_value() is not called.
+ */
+bool engine_get(struct engine *e, const struct engine_key *key,
+    uint64_t deadline_us, struct engine_ask *a);
+/* on_value() will not be called. */
+void engine_cancel(struct engine *e, struct engine_ask *a);
+
+/* Have a value kept, which is copied; for `ttl_s` seconds, or as long as there
+ * is room where that is 0. False where it was not sent. */
+bool engine_put(struct engine *e, const struct engine_key *key,
+    const void *data, size_t len, uint32_t ttl_s);
+
+/* Smoothed, of what was asked lately (RFC 6298 section 2); 0: not known. */
+uint64_t engine_srtt_us(const struct engine *e);
+/* How long a value of so many bytes takes, as far as is known. */
+uint64_t engine_expect_us(const struct engine *e, uint64_t bytes);
+
+struct engine_node_status {
+	char name[128]; /* HOST:PORT, or a path */
+	enum engine_state state;
+	char error[160]; /* why it is not up; "" */
+	unsigned slots;  /* of a cluster, that it serves; else 0 */
+	uint64_t srtt_us;
+};
+
+struct engine_status {
+	enum engine_state state; /* of all of it */
+	char error[160];         /* what is wrong, and what to do; "" */
+	char version[32];        /* as it says; "" */
+	bool cluster;
+	uint64_t srtt_us;
+	uint64_t gets, hits, timeouts, puts, put_bytes, got_bytes;
+	uint64_t refused_puts;  /* not sent, for want of room or connection */
+	uint64_t rejected_puts; /* sent, and answered with an error */
+	uint64_t redirects;     /* MOVED and ASK */
+	uint64_t reconnects;
+};
+void engine_get_status(const struct engine *e, struct engine_status *st);
+/* Up to `max` nodes; returns how many there are. */
+size_t engine_get_nodes(
+    const struct engine *e, struct engine_node_status *nodes, size_t max);
+
+/*
+ * Remove all keys that begin with `prefix` (ASCII without *, ?, [ and \), on
+ * all nodes: SCAN and UNLINK, a part at a time. `on_done` is called once,
+ * later: how many were removed, and an error text or NULL. One at a time;
+ * false where one is under way, or nobody can be asked.
+ */
+typedef void (*engine_flushed)(
+    void *ctx, uint64_t removed, const char *error);
+bool engine_flush(
+    struct engine *e, const char *prefix, engine_flushed on_done, void *ctx);
+
+/* "up", "full", … */
+const char *engine_state_name(enum engine_state state);
+
+#endif
