@@ -251,6 +251,19 @@ struct metrics_call {
 	X(WARM_CALLS, "warm_calls", "Calls sent for `forefetch warm`")         \
 	X(WARM_BYTES, "warm_bytes",                                            \
 	    "Bytes of replies to calls sent for `forefetch warm`")             \
+	X(FARM_ASKED, "farm_asked", "Values that the farm was asked for")      \
+	X(FARM_HITS, "farm_hits", "Pieces of files that came from the farm")   \
+	X(FARM_LISTINGS, "farm_listings", "Listings that came from the farm")  \
+	X(FARM_TREES, "farm_trees",                                            \
+	    "Times that what other machines have learned was taken over")      \
+	X(FARM_BYTES, "farm_bytes", "Bytes that came from the farm")           \
+	X(FARM_BAD, "farm_bad",                                                \
+	    "Values of the farm that were damaged, or sealed by another key")  \
+	X(FARM_PUBLISHED, "farm_published", "Values given to the farm")        \
+	X(FARM_PUBLISHED_BYTES, "farm_published_bytes",                        \
+	    "Bytes given to the farm")                                         \
+	X(FARM_LEFT_OUT, "farm_left_out",                                      \
+	    "Values not given to the farm, since too many waited")             \
 	X(BYTES_COPIED, "bytes_copied", "Payload bytes copied in memory")      \
 	X(BYTES_RETURNED, "bytes_returned", "Payload bytes sent to clients")   \
 	X(LOOP_LONG_TURNS, "loop_long_turns",                                  \

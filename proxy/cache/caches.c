@@ -124,6 +124,16 @@ void caches_set_data(struct caches *c, struct datacache *data)
 	datacache_set_memory(data, c->memory_bytes / DATA_SHARE);
 }
 
+void caches_add_hook(struct caches *c, struct caches_hook *h)
+{
+	LIST_INSERT_HEAD(&c->hooks, h, link);
+}
+
+void caches_remove_hook(struct caches_hook *h)
+{
+	LIST_REMOVE(h, link);
+}
+
 void caches_set_memory(struct caches *c, size_t memory_bytes)
 {
 	if (c->memory_bytes == memory_bytes)

@@ -27,6 +27,8 @@
 #ifndef FOREFETCH_CACHES_H
 #define FOREFETCH_CACHES_H
 
+#include <sys/queue.h>
+
 #include "base/log.h"
 #include "cache/accesscache.h"
 #include "cache/answercache.h"
@@ -43,15 +45,28 @@ struct metrics;
 
 struct node;
 
-/* Data of a file that came from the server, and may be kept. */
+/* Data of a file that came, and may be kept. */
 struct caches_data {
 	struct node *node;
 	uint32_t cred; /* caches_cred(); 0: none */
 	uint64_t offset;
 	const void *data; /* gone when the call is over */
 	uint32_t len;
-	bool ahead; /* nobody asked for it yet */
+	bool ahead;  /* nobody asked for it yet */
+	bool shared; /* another machine had it from the server */
 };
+
+/* Who hears of what comes in; a part of their struct. A member may be NULL. */
+struct caches_hook {
+	LIST_ENTRY(caches_hook) link;
+	/* Data of a file that may be kept. */
+	void (*on_data)(struct caches_hook *h, const struct caches_data *d);
+	/* The directory's listing came from the server, and is complete. */
+	void (*on_listing)(
+	    struct caches_hook *h, struct node *dir, uint32_t cred, bool plus);
+};
+
+LIST_HEAD(caches_hooks, caches_hook);
 
 struct caches {
 	struct caches *buried; /* were flushed, and are freed bit by bit */
@@ -70,9 +85,7 @@ struct caches {
 	size_t trimmed_bytes; /* what they took when it was looked last */
 	size_t bury_bucket;   /* of those that were flushed */
 	uint64_t flushes;     /* how often all was forgotten */
-	/* Hears of data that comes; may be NULL. */
-	void (*on_data)(void *ctx, const struct caches_data *d);
-	void *on_data_ctx;
+	struct caches_hooks hooks;
 	bool dirty; /* something came in since it was saved */
 	/* For some [export] section, the file system is not known (yet). */
 	bool exports_unknown;
@@ -102,6 +115,9 @@ bool caches_take_apart(struct caches *c);
 /* Free a part of what was flushed, some tenths of a millisecond; to be called
  * again while it returns true. */
 bool caches_bury(struct caches *c);
+
+void caches_add_hook(struct caches *c, struct caches_hook *h);
+void caches_remove_hook(struct caches_hook *h);
 
 /* The number of a caller's credential; 0: nothing can be kept for it. */
 uint32_t caches_cred(struct caches *c, const struct rpc_cred *cred,

@@ -272,52 +272,27 @@ static void learn_pathconf(const struct learn *l)
 	learn_case(l, node);
 }
 
-static bool is_program(const char *data, uint32_t len)
-{
-	return len >= 4 &&
-	       (memcmp(data, "#!", 2) == 0 || memcmp(data, "\177ELF", 4) == 0);
-}
-
-static void tell_data(const struct learn *l, struct node *node)
-{
-	const READ3resok *r = &l->res->read.READ3res_u.resok;
-	struct caches_data d = {.node = node,
-	    .cred = l->cred,
-	    .offset = l->args->read.offset,
-	    .data = r->data.data,
-	    .len = r->data.len,
-	    .ahead = l->ahead};
-
-	l->caches->on_data(l->caches->on_data_ctx, &d);
-}
-
 static void add_data(const struct learn *l, struct node *node)
 {
 	const READ3resok *r = &l->res->read.READ3res_u.resok;
 	const fattr3 *a = &r->file_attributes.post_op_attr_u.attributes;
-	struct data_version version = caches_data_version(l->caches, node);
 	uint64_t end = l->args->read.offset + r->data.len;
-	struct datacache_add add = {.key = caches_data_key(node),
-	    .version = &version,
+	struct learn_bytes b = {.caches = l->caches,
+	    .node = node,
+	    .cred = l->cred,
 	    .offset = l->args->read.offset,
 	    .data = r->data.data,
 	    .len = r->data.len,
 	    .hold = l->hold,
-	    .sent_us = l->sent_us};
+	    .sent_us = l->sent_us,
+	    .firm = attrcache_firm(l->caches->attr, node, l->sent_us),
+	    .ahead = l->ahead};
 
 	/* What contradicts itself is not kept. */
 	if (end < l->args->read.offset || end > a->size ||
 	    (r->eof && end != a->size) || a->type != NF3REG)
 		return;
-	if (attrcache_firm(l->caches->attr, node, l->sent_us))
-		add.flags = DATACACHE_FIRM;
-	if (l->ahead)
-		add.flags |= DATACACHE_PREFETCHED;
-	if (add.offset == 0 && is_program(add.data, add.len))
-		node->flags |= NODE_PROGRAM;
-	datacache_add(l->caches->data, &add);
-	if (l->caches->on_data)
-		tell_data(l, node);
+	learn_bytes(&b);
 }
 
 static void learn_read(const struct learn *l)
@@ -351,6 +326,22 @@ static void learn_entry(
 	learn_answered(l, child, false);
 }
 
+/* Whoever wants to hear of complete listings does. */
+static void tell_listing(const struct learn *l, struct node *dir, bool plus)
+{
+	struct listing *list;
+	struct caches_hook *h;
+
+	if (LIST_EMPTY(&l->caches->hooks))
+		return;
+	list = listcache_find(l->caches->lists, dir, l->cred, plus);
+	if (!list || !listing_complete(list))
+		return;
+	LIST_FOREACH (h, &l->caches->hooks, link)
+		if (h->on_listing)
+			h->on_listing(h, dir, l->cred, plus);
+}
+
 static void learn_list(const struct learn *l, const nfs3_fh *fh,
     const post_op_attr *attr, struct list_page *page)
 {
@@ -367,11 +358,10 @@ static void learn_list(const struct learn *l, const nfs3_fh *fh,
 	page->bound = bound_now(l, dir);
 	page->cred = l->cred;
 	listcache_add(l->caches->lists, dir, page);
-	if (!page->plus)
-		return;
 	nfs3_list_open(&xdrs, page->entries);
-	while (nfs3_dirent_decode(&xdrs, true, &e, &more) && more)
+	while (page->plus && nfs3_dirent_decode(&xdrs, true, &e, &more) && more)
 		learn_entry(l, dir, &e);
+	tell_listing(l, dir, page->plus);
 }
 
 static void learn_readdir(const struct learn *l)

@@ -9,12 +9,15 @@
 #ifndef FOREFETCH_LEARN_H
 #define FOREFETCH_LEARN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "datacache/datacache.h"
 #include "nfsproto/nfs_proc.h"
 
 struct caches;
 struct cred_key;
+struct node;
 struct rbuf;
 
 /* One decoded and checked reply. */
@@ -33,6 +36,35 @@ struct learn {
 };
 
 void learn_reply(const struct learn *l);
+
+/*
+ * What another machine had from the same server, and was bound there for good
+ * to a version that this daemon knows of, too. It says nothing of attributes
+ * and rights, so it may be used as what was cached before they were confirmed.
+ * False where it is not kept, since meanwhile the version has changed, or may
+ * have been changed by a call of our own.
+ */
+struct learn_shared {
+	struct caches *caches;
+	const nfs3_fh *fh;
+	struct data_version version; /* caches_data_version() when asked */
+	uint64_t confirmed_us;       /* attrcache_sent() when asked */
+	uint64_t flushes;            /* caches.flushes when asked */
+	uint32_t cred;               /* caches_cred() of who wants it */
+	bool ahead;
+};
+
+/* What the members are now; false where nothing may be asked for: the version
+ * is not known, or does not tell enough. */
+bool learn_shared_begin(struct learn_shared *s, struct caches *c,
+    const nfs3_fh *fh, const struct node *node);
+/* Bytes of a file, copied. */
+bool learn_shared_data(const struct learn_shared *s, uint64_t offset,
+    const void *data, uint32_t len);
+/* A complete listing: the results of READDIR or READDIRPLUS from the first
+ * entry on, without attributes; checked. */
+bool learn_shared_listing(const struct learn_shared *s,
+    const struct nfs_proc *proc, const union nfs_res *res);
 
 /*
  * A change of our own whose effect is not known: no reply will come, or it

@@ -21,6 +21,22 @@ void learn_data_moved(const struct learn *l, const struct node *node,
 /* Whether they say different things of who may do what. */
 bool learn_rights_differ(const fattr3 *x, const fattr3 *y);
 
+/* learn_shared.c */
+/* Bytes of a file, of the version that is known of it. */
+struct learn_bytes {
+	struct caches *caches;
+	struct node *node;
+	uint32_t cred;
+	uint64_t offset;
+	const void *data;
+	uint32_t len;
+	struct rbuf *hold; /* NULL: copy */
+	uint64_t sent_us;
+	bool firm; /* bound to the version for good */
+	bool ahead, shared;
+};
+void learn_bytes(const struct learn_bytes *b);
+
 /* learn_change.c */
 void learn_change(const struct learn *l);
 void learn_data_drop(const struct learn *l, const struct node *node);

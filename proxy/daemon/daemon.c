@@ -35,6 +35,7 @@
 #include "config/config.h"
 #include "control/control.h"
 #include "daemon/listens.h"
+#include "farm/farm.h"
 #include "daemon/reload.h"
 #include "daemon/server.h"
 #include "daemon/servers.h"
@@ -71,6 +72,7 @@ struct daemon {
 	struct loopwatch *loop;
 	struct rbuf_pool *pool;
 	struct room *room;
+	struct farm *farm; /* NULL: none */
 	struct iopool *iopool;
 	struct listens *listens;
 	struct statedir *state;
@@ -358,6 +360,7 @@ static bool make_servers(struct daemon *d)
 	    .loop = d->loop,
 	    .pool = d->pool,
 	    .room = d->room,
+	    .farm = d->farm,
 	    .state = d->state,
 	    .iopool = d->iopool,
 	    .listens = d->listens,
@@ -376,6 +379,18 @@ static bool make_servers(struct daemon *d)
 	rp.servers = d->servers;
 	d->reload = d->servers ? reload_new(&rp) : NULL;
 	return d->reload != NULL;
+}
+
+/* Without its key, say, the daemon serves as if there were none. */
+static void open_farm(struct daemon *d)
+{
+	char err[CONFIG_ERR_MAX];
+
+	if (d->config->farm.engine.n == 0)
+		return;
+	d->farm = farm_new(d->base, &d->config->farm, err, sizeof(err));
+	if (!d->farm)
+		log_error("farm: %s; nothing is shared", err);
 }
 
 static bool open_control(struct daemon *d, char *err, size_t errlen)
@@ -482,8 +497,10 @@ struct daemon *daemon_new(struct config *config,
 		    config->cache_dir, disk_need_bytes(config), d->iopool);
 	/* This locks our memory, so it comes before the data caches are mapped:
 	 * else all of their data would be read into memory and stay there. */
-	if (d->state)
+	if (d->state) {
 		reclaim_prepare();
+		open_farm(d);
+	}
 	/* The reply caches lie beside the control socket. */
 	if (!d->state || !make_servers(d) || !open_control(d, err, errlen) ||
 	    !servers_open(
@@ -516,6 +533,7 @@ void daemon_free(struct daemon *d)
 	control_free(d->control);
 	reload_free(d->reload);
 	servers_free(d->servers);
+	farm_free(d->farm);
 	iopool_free(d->iopool);
 	listens_free(d->listens);
 	statedir_free(d->state);

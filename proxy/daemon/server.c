@@ -28,6 +28,7 @@
 #include "daemon/server_private.h"
 #include "datacache/compact.h"
 #include "explain/tracer.h"
+#include "farm/farm.h"
 #include "hint/hint.h"
 #include "link/linkest.h"
 #include "link/linkkeep.h"
@@ -240,6 +241,20 @@ static bool on_seen(void *ctx, const struct predictor_obs *obs)
 	return hints_seen(s->hints, obs);
 }
 
+/* Without memory for it there is no farm. */
+static void open_farm(struct server *s)
+{
+	struct farm_server_params fp = {.farm = s->p.farm,
+	    .caches = cachehome_caches(s->home),
+	    .fetch = s->fetch,
+	    .link = s->estimate,
+	    .metrics = s->metrics,
+	    .address = s->p.config->address};
+
+	if (s->p.farm)
+		s->farm = farm_server_new(&fp);
+}
+
 static bool open_prefetch(struct server *s)
 {
 	char path[PATH_MAX] = "";
@@ -249,6 +264,7 @@ static bool open_prefetch(struct server *s)
 	    .caches = cachehome_caches(s->home),
 	    .link = s->estimate,
 	    .metrics = s->metrics,
+	    .farm = s->farm,
 	    .config = s->p.config,
 	    .name = s->name,
 	    .path = path,
@@ -345,12 +361,15 @@ static bool open_service(struct server *s)
 		s->fetch = fetch_new(s->up[RESOLVE_NFS], s->up[RESOLVE_MOUNT],
 		    s->metrics, s->estimate);
 	}
+	if (s->fetch)
+		open_farm(s);
 	if (!s->fetch || !s->linkkeep || !open_prefetch(s) || !open_warm(s) ||
 	    !open_pins(s) || !open_compact(s) || !open_hints(s))
 		return false;
 	sp.fetch = s->fetch;
 	sp.link = s->estimate;
 	sp.prefetch = s->prefetch;
+	sp.farm = s->farm;
 	s->svc = svc_new(&sp);
 	s->link = linkwatch_new(
 	    s->fetch, s->up[RESOLVE_NFS], s->up[RESOLVE_MOUNT], clock_now_us());

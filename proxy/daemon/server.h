@@ -18,6 +18,7 @@
 #include "control/control.h"
 
 struct config_server;
+struct farm;
 struct iopool;
 struct listens;
 struct loopwatch;
@@ -33,6 +34,7 @@ struct server_params {
 	const struct loopwatch *loop;
 	struct rbuf_pool *pool;
 	struct room *room; /* of all clients */
+	struct farm *farm; /* NULL: none */
 	struct statedir *state;
 	const char *control; /* path of the socket */
 	struct iopool *iopool;

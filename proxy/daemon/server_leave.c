@@ -24,6 +24,7 @@
 #include "daemon/server_private.h"
 #include "datacache/compact.h"
 #include "explain/tracer.h"
+#include "farm/farm.h"
 #include "hint/hint.h"
 #include "prefetch/prefetch.h"
 #include "svc/svc.h"
@@ -155,6 +156,8 @@ void server_free_ahead(struct server *s)
 	s->prefetch = NULL;
 	tracer_free(s->tracer);
 	s->tracer = NULL;
+	farm_server_free(s->farm);
+	s->farm = NULL;
 }
 
 /* ---- leaving ----------------------------------------------------------- */

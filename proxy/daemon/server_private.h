@@ -23,6 +23,7 @@ struct server {
 	struct linkest *estimate;
 	struct linkkeep *linkkeep;
 	struct linkwatch *link;
+	struct farm_server *farm; /* NULL: none */
 	struct prefetch *prefetch;
 	struct tracer *tracer;
 	struct warm *warm;

@@ -217,6 +217,7 @@ static struct server *new_server(struct servers *ss, const struct entry *e)
 	    .loop = ss->p.loop,
 	    .pool = ss->p.pool,
 	    .room = ss->p.room,
+	    .farm = ss->p.farm,
 	    .state = ss->p.state,
 	    .control = c->control,
 	    .iopool = ss->p.iopool,

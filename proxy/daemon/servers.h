@@ -21,6 +21,7 @@ struct iopool;
 struct listens;
 struct loopwatch;
 struct rbuf_pool;
+struct farm;
 struct room;
 struct server;
 struct servers;
@@ -31,6 +32,7 @@ struct servers_params {
 	const struct loopwatch *loop;
 	struct rbuf_pool *pool;
 	struct room *room;
+	struct farm *farm; /* NULL: none */
 	struct statedir *state;
 	struct iopool *iopool;
 	struct listens *listens;

@@ -51,7 +51,7 @@ struct engine_ask {
 	 * free again when this is called. */
 	void (*on_value)(struct engine_ask *a, const void *data, size_t len);
 	TAILQ_ENTRY(engine_ask) link; /* private, as all that follows */
-	void *call; /* NULL while it waits for nothing */
+	void *call;                   /* NULL while it waits for nothing */
 	uint64_t begun_us;
 	uint64_t deadline_us;
 };
@@ -115,8 +115,7 @@ size_t engine_get_nodes(
  * later: how many were removed, and an error text or NULL. One at a time;
  * false where one is under way, or nobody can be asked.
  */
-typedef void (*engine_flushed)(
-    void *ctx, uint64_t removed, const char *error);
+typedef void (*engine_flushed)(void *ctx, uint64_t removed, const char *error);
 bool engine_flush(
     struct engine *e, const char *prefix, engine_flushed on_done, void *ctx);
 

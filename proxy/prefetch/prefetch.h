@@ -45,6 +45,7 @@ struct budget;
 struct caches;
 struct config_server;
 struct event_base;
+struct farm_server;
 struct fetch;
 struct hold;
 struct iopool;
@@ -62,6 +63,7 @@ struct prefetch_params {
 	struct caches *caches;
 	struct linkest *link;
 	struct metrics *metrics;
+	struct farm_server *farm;           /* NULL: none */
 	const struct config_server *config; /* see prefetch_set_config() */
 	const char *name;    /* the server's, for log lines; outlives this */
 	const char *path;    /* of the learned trees, copied; "": not kept */

@@ -11,6 +11,8 @@ enum {
 	/* Of a file that was never read, however much is read first of others.
 	 */
 	FIRST_MAX = 131072,
+	/* What comes from the farm is there after about so long. */
+	FARM_BUSY_US = 2000,
 };
 
 static uint32_t first_bytes(const struct turn *t)
@@ -94,6 +96,45 @@ static uint32_t coming(const struct turn *t, uint64_t offset, uint32_t len)
 	return (uint32_t)(fetch_under_way_to(t->pf->p.fetch, &a) - offset);
 }
 
+/* Where a want stands among its pieces. */
+struct place {
+	uint16_t extent;
+	uint32_t repeat;
+	uint64_t into;
+};
+
+static struct place place_of(const struct want *w)
+{
+	return (struct place){w->extent, w->repeat, w->into};
+}
+
+/* The farm may not have what it is asked for: once it has answered, the want
+ * looks at these pieces again. */
+static void go_back(struct want *w, const struct place *to)
+{
+	w->extent = to->extent;
+	w->repeat = to->repeat;
+	w->into = to->into;
+	w->steps--;
+}
+
+static enum farm_answer ask_farm(struct turn *t, uint64_t offset, uint32_t len)
+{
+	struct prefetch *pf = t->pf;
+	struct want *w = t->w;
+	struct fetch_about a = {.object = node_key(t->node),
+	    .proc = NFSPROC3_READ,
+	    .cred = w->cred->id,
+	    .from = offset,
+	    .to = offset + 1};
+	enum farm_answer answer =
+	    farm_ask_data(pf->p.farm, t->node, w->cred->id, offset, len, true);
+
+	if (answer == FARM_ASKED)
+		(void)want_watch(w, &a);
+	return answer;
+}
+
 static bool read_piece(struct turn *t, uint64_t offset, uint32_t len)
 {
 	union nfs_args args = {
@@ -153,36 +194,71 @@ static size_t extents(const struct turn *t, struct predictor_extent *ext)
 	return 0;
 }
 
+/* What of a piece need not be asked of the server: it is there, or comes. */
+static uint32_t had(struct turn *t, uint64_t offset, uint32_t len)
+{
+	uint32_t n = have(t, offset, len);
+
+	return n ? n : coming(t, offset, len);
+}
+
+/* Ask for a piece: false where the want stops here for now. `*farmed` where the
+ * farm was asked. */
+static bool ask_piece(
+    struct turn *t, uint64_t offset, uint32_t len, bool *farmed)
+{
+	switch (ask_farm(t, offset, len)) {
+	case FARM_ASKED:
+		*farmed = true;
+		return true;
+	case FARM_BUSY:
+		t->blocked = true;
+		*t->wait_us = FARM_BUSY_US;
+		return false;
+	default:
+		return read_piece(t, offset, len);
+	}
+}
+
 bool turn_read(struct turn *t)
 {
 	struct predictor_extent ext[EXTENTS];
 	struct want *w = t->w;
 	size_t n = extents(t, ext);
+	struct place back;
 	uint64_t offset;
-	uint32_t len, had;
+	uint32_t len, there;
 	unsigned looks = 0;
+	bool asked, farmed = false, all = true;
 
-	while (next_piece(t, ext, n, &offset, &len)) {
+	while (all && next_piece(t, ext, n, &offset, &len)) {
 		/* Of a large file that is cached, many pieces pass. */
 		if (looks++ == PIECES_MAX) {
 			w->steps--;
 			t->more = true;
-			return false;
+			all = false;
+			break;
 		}
-		had = have(t, offset, len);
-		if (had == 0)
-			had = coming(t, offset, len);
-		if (had == 0 && !read_piece(t, offset, len))
-			return false;
-		w->into += had ? had : len;
+		there = had(t, offset, len);
+		asked = false;
+		if (there == 0 && !ask_piece(t, offset, len, &asked)) {
+			all = false;
+			break;
+		}
+		if (asked && !farmed)
+			back = place_of(w);
+		farmed = farmed || asked;
+		w->into += there ? there : len;
 		/* The first bytes of other files go before the rest of this. */
 		if (w->count == 0 && w->extent > 0 && !w->tail &&
 		    want_begins_tail(w)) {
 			t->more = true;
-			return false;
+			all = false;
 		}
 	}
-	return true;
+	if (farmed)
+		go_back(w, &back);
+	return all && !farmed;
 }
 
 bool turn_wants_data(const struct turn *t)

@@ -206,6 +206,36 @@ static void next_page(
 	memcpy(args->cookieverf, listing_verf(l), NFS3_COOKIEVERFSIZE);
 }
 
+/* Whether the farm was asked for the listing: then the want waits for that,
+ * and looks again what is still missing. */
+static bool ask_farm(struct turn *t, struct node *dir)
+{
+	struct want *w = t->w;
+
+	if (listcache_find(t->c->lists, dir, w->cred->id, true) ||
+	    farm_ask_listing(t->pf->p.farm, dir, w->cred->id, true) !=
+		FARM_ASKED)
+		return false;
+	(void)turn_under_way(t, dir, NFSPROC3_READDIRPLUS);
+	w->listed = false;
+	w->farmed = true;
+	w->steps--;
+	return true;
+}
+
+static void tell_listing(struct turn *t, struct node *dir)
+{
+	if (dir && list_known(t, dir))
+		prefetch_listed(t->pf, t->w->cred, dir);
+}
+
+void turn_farmed(struct turn *t)
+{
+	t->w->farmed = false;
+	tell_listing(t, t->dir);
+	tell_listing(t, t->node);
+}
+
 /* In pages side by side, or one page; the others follow when that has come
  * (prefetch_flight.c). */
 bool turn_list(struct turn *t, struct node *dir)
@@ -219,6 +249,8 @@ bool turn_list(struct turn *t, struct node *dir)
 		return list_anew(t, dir, l);
 	if (turn_under_way(t, dir, NFSPROC3_READDIRPLUS))
 		return true;
+	if (ask_farm(t, dir))
+		return false;
 	if (t->w->calls_spared > 0
 		? !listing_worth(t->pf, (double)t->w->calls_spared, bytes)
 		: !turn_worth(t, bytes))

@@ -40,6 +40,7 @@ struct scan {
 };
 
 struct pf_mentions {
+	struct caches_hook hook;
 	struct prefetch *pf;
 	struct mention *m;
 	struct mention_stats told; /* to the metrics */
@@ -104,9 +105,9 @@ static float p_of(const struct prefetch *pf, uint64_t object)
 	return n && n->p < 1 ? n->p : P_AHEAD;
 }
 
-static void on_data(void *ctx, const struct caches_data *d)
+static void on_data(struct caches_hook *h, const struct caches_data *d)
 {
-	struct pf_mentions *x = ctx;
+	struct pf_mentions *x = (struct pf_mentions *)h;
 	struct caches *c = x->pf->p.caches;
 	struct data_version v = caches_data_version(c, d->node);
 	struct mention_data about = {.object = node_key(d->node),
@@ -267,8 +268,8 @@ struct pf_mentions *mention_open(struct prefetch *pf)
 		free(x);
 		return NULL;
 	}
-	pf->p.caches->on_data = on_data;
-	pf->p.caches->on_data_ctx = x;
+	x->hook.on_data = on_data;
+	caches_add_hook(pf->p.caches, &x->hook);
 	return x;
 }
 
@@ -278,7 +279,7 @@ void mention_close(struct pf_mentions *x)
 
 	if (!x)
 		return;
-	x->pf->p.caches->on_data = NULL;
+	caches_remove_hook(&x->hook);
 	x->closing = true;
 	if (x->nscans > 0)
 		iopool_drain(x->pf->p.iopool);

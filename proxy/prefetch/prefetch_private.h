@@ -32,6 +32,7 @@
 
 #include "base/iopool.h"
 #include "cache/known.h"
+#include "farm/farm.h"
 #include "link/budget.h"
 #include "link/linkest.h"
 #include "link/waste.h"
@@ -166,6 +167,7 @@ struct want {
 	bool session;      /* … and nothing else does */
 	bool far_off;      /* what is confirmed now is too old by its use */
 	bool expired;      /* its time had passed before it could go out */
+	bool farmed;       /* the farm was asked for a listing */
 	/* A range: nothing else of the file is wanted. Else `count` is 0. */
 	uint64_t offset;
 	uint32_t count;
@@ -454,6 +456,8 @@ bool turn_read(struct turn *t);
 /* prefetch_list.c */
 /* Ask for the directory's listing, if it is worth it. */
 bool turn_list(struct turn *t, struct node *dir);
+/* The farm was asked for a listing, and has answered. */
+void turn_farmed(struct turn *t);
 /* Whether the listing can go out from here: its names hold, and most of the
  * entries' attributes are fresh. */
 bool turn_listing_good(const struct turn *t, struct node *dir);

@@ -336,6 +336,8 @@ enum step want_step(struct want *w, uint64_t now_us, uint64_t *wait_us)
 		return drop(&t, NOTE_UNKNOWN, METRICS_PREFETCH_UNKNOWN);
 	who = asker_now(t.c, w->cred->id, now_us);
 	known_node(&t.k, &who, t.node ? t.node : t.dir);
+	if (w->farmed)
+		turn_farmed(&t);
 	if (t.k.policy->prefetch == CONFIG_PREFETCH_OFF ||
 	    (w->session && !w->cred->session))
 		return STEP_DONE;

@@ -32,6 +32,7 @@
 struct caches;
 struct config_server;
 struct drc;
+struct farm_server;
 struct fetch;
 struct linkest;
 struct metrics;
@@ -49,6 +50,7 @@ struct svc_params {
 	struct caches *caches;
 	struct linkest *link;
 	struct prefetch *prefetch; /* hears of what was answered */
+	struct farm_server *farm;  /* NULL: none */
 };
 
 struct svc *svc_new(const struct svc_params *p);

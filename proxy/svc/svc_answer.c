@@ -86,7 +86,7 @@ static void forward(
 		note_object(rqst, &former);
 	if (former.xid != 0)
 		req.former = &former;
-	if (svc_join(rqst))
+	if (svc_join(rqst) || svc_join_farm(rqst))
 		return;
 	rqst->tried |= SVC_TRIED_SERVER;
 	if (!svc_pieces_forward(rqst))
@@ -204,7 +204,7 @@ static void read_rest(struct svc_rqst *rqst, uint32_t have)
 	union nfs_args args;
 
 	rqst->have = have;
-	if (svc_join_rest(rqst))
+	if (svc_join_rest(rqst) || svc_join_farm(rqst))
 		return;
 	rqst->tried |= SVC_TRIED_REST | SVC_TRIED_SERVER;
 	args = rest_args(rqst);

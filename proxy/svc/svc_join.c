@@ -12,6 +12,7 @@
  * of a file.
  */
 #include "cache/known.h"
+#include "farm/farm.h"
 #include "nfsproto/nfs3_object.h"
 #include "svc/svc_rqst.h"
 
@@ -152,6 +153,53 @@ bool svc_join_confirm(struct svc_rqst *rqst)
 	       watch(
 		   rqst, fh_key(&rqst->args.object), NFSPROC3_ACCESS, false) &&
 	       joined(rqst);
+}
+
+/* What the call lacks, if that may be shared at all. Attributes never are: so
+ * names are answered from a listing only where they are absent. */
+static bool ask_farm(struct svc_rqst *rqst, struct node *node)
+{
+	struct farm_server *farm = rqst->svc->p.farm;
+	const READ3args *read = &rqst->args.read;
+
+	switch (rqst->proc->proc) {
+	case NFSPROC3_READ:
+		return farm_ask_data(farm, node, rqst->cred_id,
+			   read->offset + rqst->have, read->count - rqst->have,
+			   false) == FARM_ASKED;
+	case NFSPROC3_LOOKUP:
+		return !stale(rqst, node) &&
+		       !known_name(
+			   rqst->svc->p.caches, node, &rqst->args.dirop.name)
+			    .known &&
+		       farm_ask_listing(farm, node, rqst->cred_id, true) ==
+			   FARM_ASKED;
+	case NFSPROC3_READDIR:
+		return rqst->args.readdir.cookie == 0 &&
+		       farm_ask_listing(farm, node, rqst->cred_id, false) ==
+			   FARM_ASKED;
+	default:
+		return false;
+	}
+}
+
+bool svc_join_farm(struct svc_rqst *rqst)
+{
+	bool read = rqst->proc->proc == NFSPROC3_READ;
+	struct node *node;
+
+	if (!rqst->svc->p.farm || !rqst->cred_id || rqst->svc->offline ||
+	    rqst->proc->prog != NFS_PROGRAM || (rqst->tried & SVC_TRIED_FARM))
+		return false;
+	node = attrcache_find(rqst->svc->p.caches->attr, &rqst->args.object);
+	if (!node || !ask_farm(rqst, node))
+		return false;
+	rqst->tried |= SVC_TRIED_FARM;
+	if (!watch(rqst, fh_key(&rqst->args.object),
+		read ? NFSPROC3_READ : NFSPROC3_READDIRPLUS, read))
+		return false;
+	svc_rqst_wait(rqst, SVC_WAIT_JOINED);
+	return true;
 }
 
 bool svc_join(struct svc_rqst *rqst)

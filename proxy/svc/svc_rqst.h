@@ -79,6 +79,7 @@ enum svc_tried {
 	SVC_TRIED_REST = 4,    /* the end of its data was asked for */
 	SVC_TRIED_PIECES = 8,  /* a READ in pieces did not fit */
 	SVC_TRIED_WAIT = 16,   /* it was not answered at once */
+	SVC_TRIED_FARM = 32,   /* other machines' farm was asked */
 };
 
 struct svc_rqst {
@@ -196,6 +197,9 @@ void svc_create_file(struct svc_rqst *rqst);
  * whose answers this request can be answered; false where there is none. --- */
 
 bool svc_join(struct svc_rqst *rqst);
+/* Have the farm bring what is missing, from `have` bytes on, and wait for
+ * that. */
+bool svc_join_farm(struct svc_rqst *rqst);
 /* … where the first `have` bytes of a READ are there. */
 bool svc_join_rest(struct svc_rqst *rqst);
 /* … where it waits for a confirmation of its object only. */

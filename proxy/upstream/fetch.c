@@ -53,7 +53,8 @@ struct fetch {
 	struct fetch_flights flights;
 	struct fetch_flights about[ABOUT_HASH_SIZE];
 	struct fetch_flights join[JOIN_HASH_SIZE];
-	struct fetch_claims claims; /* few, and most often none */
+	struct fetch_claims claims[ABOUT_HASH_SIZE];
+	unsigned nclaims; /* most often none */
 	unsigned joinable;
 	unsigned in_flight;
 };
@@ -394,7 +395,9 @@ static struct fetch_watches *about_find(
 			*to = fl->about.to;
 			return &fl->watches;
 		}
-	LIST_FOREACH (c, &f->claims, link)
+	if (f->nclaims == 0)
+		return NULL;
+	LIST_FOREACH (c, &f->claims[a->object & (ABOUT_HASH_SIZE - 1)], link)
 		if (about_covers(&c->about, a)) {
 			*to = c->about.to;
 			return &c->watches;
@@ -448,22 +451,31 @@ void fetch_claim(
     struct fetch *f, struct fetch_claim *c, const struct fetch_about *about)
 {
 	c->about = *about;
+	c->fetch = f;
 	TAILQ_INIT(&c->watches);
-	LIST_INSERT_HEAD(&f->claims, c, link);
+	LIST_INSERT_HEAD(
+	    &f->claims[about->object & (ABOUT_HASH_SIZE - 1)], c, link);
+	f->nclaims++;
+}
+
+static void claim_remove(struct fetch_claim *c)
+{
+	LIST_REMOVE(c, link);
+	c->fetch->nclaims--;
 }
 
 void fetch_claim_end(struct fetch_claim *c)
 {
 	struct fetch_watches watches;
 
-	LIST_REMOVE(c, link);
+	claim_remove(c);
 	watches_take(&c->watches, &watches);
 	watches_ring(&watches);
 }
 
 void fetch_claim_drop(struct fetch_claim *c)
 {
-	LIST_REMOVE(c, link);
+	claim_remove(c);
 	while (!TAILQ_EMPTY(&c->watches))
 		fetch_unwatch(TAILQ_FIRST(&c->watches));
 }

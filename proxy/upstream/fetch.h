@@ -77,10 +77,11 @@ struct fetch_watch {
 	void *ctx; /* the owner's */
 };
 
-/* A range of a file that somebody will ask for, call by call. A part of the
- * struct of its owner. */
+/* A range of a file that somebody will ask for, call by call, or that comes
+ * from somewhere else. A part of the struct of its owner. */
 struct fetch_claim {
 	LIST_ENTRY(fetch_claim) link;
+	struct fetch *fetch;
 	struct fetch_watches watches;
 	struct fetch_about about;
 };

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Bytes and listings that other machines had from the server. They were bound
+ * there for good to a version of the file or directory, and are bound here to
+ * the same one: as what this daemon has cached itself, they go out only under
+ * attributes that the server has confirmed and rights that it gave.
+ */
+#include <string.h>
+
+#include "cache/caches.h"
+#include "cache/learn_private.h"
+#include "nfsproto/nfs3_list.h"
+
+static bool is_program(const char *data, uint32_t len)
+{
+	return len >= 4 &&
+	       (memcmp(data, "#!", 2) == 0 || memcmp(data, "\177ELF", 4) == 0);
+}
+
+static void tell_data(const struct learn_bytes *b)
+{
+	struct caches_data d = {.node = b->node,
+	    .cred = b->cred,
+	    .offset = b->offset,
+	    .data = b->data,
+	    .len = b->len,
+	    .ahead = b->ahead,
+	    .shared = b->shared};
+	struct caches_hook *h;
+
+	LIST_FOREACH (h, &b->caches->hooks, link)
+		if (h->on_data)
+			h->on_data(h, &d);
+}
+
+void learn_bytes(const struct learn_bytes *b)
+{
+	struct data_version version = caches_data_version(b->caches, b->node);
+	struct datacache_add add = {.key = caches_data_key(b->node),
+	    .version = &version,
+	    .offset = b->offset,
+	    .data = b->data,
+	    .len = b->len,
+	    .hold = b->hold,
+	    .sent_us = b->sent_us};
+
+	if (b->firm)
+		add.flags = DATACACHE_FIRM;
+	if (b->ahead)
+		add.flags |= DATACACHE_PREFETCHED;
+	if (add.offset == 0 && is_program(add.data, add.len))
+		b->node->flags |= NODE_PROGRAM;
+	datacache_add(b->caches->data, &add);
+	tell_data(b);
+}
+
+bool learn_shared_begin(struct learn_shared *s, struct caches *c,
+    const nfs3_fh *fh, const struct node *node)
+{
+	if (!(node->flags & NODE_ATTRS) || (node->flags & NODE_DEAD))
+		return false;
+	s->caches = c;
+	s->fh = fh;
+	s->version = caches_data_version(c, node);
+	s->confirmed_us = attrcache_sent(c->attr, node);
+	s->flushes = c->flushes;
+	/* A clock that was set back may give two contents one ctime. A change
+	 * of our own may have come behind what confirmed the version. */
+	return s->confirmed_us != 0 &&
+	       !(s->version.ctime_ns & CACHES_CLOCK_BACK) &&
+	       attrcache_may_fill(c->attr, node, s->confirmed_us);
+}
+
+/* The node, if all is still as it was when the other machine was asked. */
+static struct node *unchanged(const struct learn_shared *s)
+{
+	struct caches *c = s->caches;
+	struct learn_shared now;
+	struct node *node;
+
+	if (c->flushes != s->flushes)
+		return NULL;
+	node = attrcache_find(c->attr, s->fh);
+	if (!node || !learn_shared_begin(&now, c, s->fh, node) ||
+	    memcmp(&now.version, &s->version, sizeof(now.version)) != 0 ||
+	    !attrcache_may_fill(c->attr, node, s->confirmed_us))
+		return NULL;
+	return node;
+}
+
+bool learn_shared_data(const struct learn_shared *s, uint64_t offset,
+    const void *data, uint32_t len)
+{
+	struct node *node = unchanged(s);
+	struct learn_bytes b = {.caches = s->caches,
+	    .node = node,
+	    .cred = s->cred,
+	    .offset = offset,
+	    .data = data,
+	    .len = len,
+	    .sent_us = s->confirmed_us,
+	    .firm = true,
+	    .ahead = s->ahead,
+	    .shared = true};
+
+	if (!node || !s->caches->data || len == 0 || offset > node->size ||
+	    len > node->size - offset ||
+	    attrcache_type(s->caches->attr, node) != NF3REG)
+		return false;
+	learn_bytes(&b);
+	return true;
+}
+
+/* Names with a handle lead there; of attributes nothing is said. */
+static void bind_names(
+    const struct learn_shared *s, struct node *dir, const nfs3_dirlist *list)
+{
+	struct caches *c = s->caches;
+	struct nfs3_dirent e;
+	struct node *child;
+	bool more = false;
+	XDR xdrs;
+
+	nfs3_list_open(&xdrs, list);
+	while (nfs3_dirent_decode(&xdrs, true, &e, &more) && more) {
+		if (!e.handle.handle_follows || e.name.len == 0)
+			continue;
+		child = attrcache_get(c->attr, &e.handle.post_op_fh3_u.handle);
+		if (child)
+			namecache_bind(c->names, dir, &e.name, child,
+			    s->confirmed_us, true);
+	}
+}
+
+bool learn_shared_listing(const struct learn_shared *s,
+    const struct nfs_proc *proc, const union nfs_res *res)
+{
+	struct caches *c = s->caches;
+	struct node *dir = unchanged(s);
+	struct list_page page = {
+	    .cred = s->cred, .plus = proc->proc == NFSPROC3_READDIRPLUS};
+
+	if (!dir || attrcache_type(c->attr, dir) != NF3DIR ||
+	    !attrcache_make_ext(c->attr, dir))
+		return false;
+	if (page.plus) {
+		page.verf = res->readdirplus.READDIRPLUS3res_u.resok.cookieverf;
+		page.entries = &res->readdirplus.READDIRPLUS3res_u.resok.reply;
+	} else {
+		page.verf = res->readdir.READDIR3res_u.resok.cookieverf;
+		page.entries = &res->readdir.READDIR3res_u.resok.reply;
+	}
+	/* It is as old as the attributes that it is bound to. */
+	page.bound =
+	    (struct binding){.generation = attrcache_generation(c->attr, dir),
+		.firm = true,
+		.sent_us = s->confirmed_us};
+	listcache_add(c->lists, dir, &page);
+	if (page.plus)
+		bind_names(s, dir, page.entries);
+	caches_trim(c);
+	return true;
+}

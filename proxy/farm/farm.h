@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A farm: what one machine had from a server, or learned of its users, is
+ * there for all machines that share an engine and a key.
+ *
+ *	svc, prefetch ── farm_ask_…() ──▶ engine ──▶ seal ──▶ cache/learn.h
+ *	      ▲                                                  │
+ *	      └───────── a claim in fetch's table ends ◀─────────┘
+ *
+ *	cache/ ── caches_hook ──▶ farm_publish ──▶ seal ──▶ engine
+ *
+ * Whoever lacks something asks here before the server; while the engine is
+ * being asked, a claim in fetch's table says so (fetch.h). When that ends,
+ * what came is in the caches, under the rules that hold for all that is there:
+ * attributes are the server's, and so are rights. What has not come within
+ * the deadline is asked of the server, as without a farm.
+ *
+ * Only what the server said, and what is firm, is published; see
+ * docs/FARM.md. engine.h and seal.h know neither NFS nor servers.
+ *
+ *	farm.c          the farm, and a server's part in it
+ *	farm_name.c     which value has which key
+ *	farm_data.c     file data: asked for
+ *	farm_list.c     listings: asked for, and published
+ *	farm_publish.c  file data: what is to be published, and when
+ *	farm_trees.c    what was learned, of each user
+ *	handles.c       handles that go with it
+ *	engine*.c       the engine's protocol
+ *	seal.c          sealed values
+ */
+#ifndef FOREFETCH_FARM_H
+#define FOREFETCH_FARM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "farm/engine.h"
+
+struct caches;
+struct event_base;
+struct farm;
+struct farm_server;
+struct fetch;
+struct linkest;
+struct metrics;
+struct node;
+
+/* Of the whole daemon. NULL and a sentence in `err` where the configuration
+ * has a farm that cannot be begun, since its key file is missing, say: the
+ * daemon goes on without one. `config` is copied. */
+struct farm *farm_new(struct event_base *base, const struct config_farm *config,
+    char *err, size_t errlen);
+/* After all its servers. NULL is allowed. */
+void farm_free(struct farm *f);
+struct engine *farm_engine(struct farm *f);
+/* What the keys of this farm begin with. */
+const char *farm_prefix(const struct farm *f);
+
+struct farm_server_params {
+	struct farm *farm;
+	struct caches *caches;
+	struct fetch *fetch;
+	struct linkest *link;
+	struct metrics *metrics;
+	const char *address; /* of the server, as all machines call it */
+};
+
+/* One server's part. NULL and errno without memory. */
+struct farm_server *farm_server_new(const struct farm_server_params *p);
+/* NULL is allowed. */
+void farm_server_free(struct farm_server *s);
+
+enum farm_answer {
+	FARM_NO,    /* the farm has nothing, or is of no use: ask the server */
+	FARM_ASKED, /* a claim in fetch's table covers the beginning */
+	FARM_BUSY,  /* ask again in a moment; only what is `ahead` */
+};
+
+/* All functions below do nothing without a server's part (NULL). */
+
+/*
+ * Ask for bytes of a file whose version is known. `offset` is the first byte
+ * that is missing. `ahead`: no client waits for it.
+ */
+enum farm_answer farm_ask_data(struct farm_server *s, const struct node *node,
+    uint32_t cred, uint64_t offset, uint32_t len, bool ahead);
+/* Ask for a directory's listing, as READDIR or READDIRPLUS gives it. The claim
+ * is one of READDIRPLUS in any case. */
+enum farm_answer farm_ask_listing(
+    struct farm_server *s, const struct node *dir, uint32_t cred, bool plus);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Bytes of files, asked of the engine: cell by cell, all that somebody wants
+ * at once. One claim in fetch's table holds the range until the last cell was
+ * answered, or its time is over.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "farm/farm_private.h"
+#include "upstream/fetch.h"
+
+/* Of one call; more are asked for behind them. */
+enum { CELLS_MAX = 32 };
+
+struct data_cell {
+	struct engine_ask ask;
+	struct data_ask *of;
+	struct farm_key key;
+	uint64_t cell;
+};
+
+struct data_ask {
+	LIST_ENTRY(data_ask) link;
+	struct farm_server *server;
+	struct fetch_claim claim;
+	struct learn_shared shared;
+	nfs3_fh fh;
+	char fh_data[NFS3_FHSIZE_MAX];
+	uint64_t ahead_bytes; /* what counts in the server's */
+	unsigned pending;
+	unsigned n;
+	struct data_cell cells[];
+};
+
+static void data_ask_end(struct data_ask *a)
+{
+	LIST_REMOVE(a, link);
+	a->server->ahead_bytes -= a->ahead_bytes;
+	fetch_claim_end(&a->claim);
+	free(a);
+}
+
+static uint64_t get_number(const unsigned char *from)
+{
+	uint64_t n = 0;
+
+	for (int i = 7; i >= 0; i--)
+		n = n << 8 | from[i];
+	return n;
+}
+
+/* How many bytes of the cell were wanted of it, from `*from` on. */
+static uint64_t wanted(const struct data_cell *c, uint64_t *from)
+{
+	const struct fetch_about *a = &c->of->claim.about;
+	uint64_t begin = cell_begin(c->cell), end = cell_end(c->cell);
+
+	*from = a->from > begin ? a->from : begin;
+	return (a->to < end ? a->to : end) - *from;
+}
+
+/* Whether a value has brought into the cache what was wanted of its cell. */
+static bool take(struct data_cell *c, const void *value, size_t len)
+{
+	struct data_ask *a = c->of;
+	struct farm_server *s = a->server;
+	unsigned char *plain = s->p.farm->plain;
+	size_t n = farm_open(s, &c->key, value, len, DATA_HEAD + CELL_BYTES);
+	uint64_t at, from, need = wanted(c, &from);
+
+	if (n <= DATA_HEAD)
+		return false;
+	n -= DATA_HEAD;
+	at = get_number(plain);
+	if (at < cell_begin(c->cell) || at >= cell_end(c->cell) ||
+	    n > cell_end(c->cell) - at) {
+		metrics_add(s->p.metrics, METRICS_FARM_BAD, 1);
+		return false;
+	}
+	if (!learn_shared_data(&a->shared, at, plain + DATA_HEAD, (uint32_t)n))
+		return false;
+	publish_note_kept(s->p.farm->publish, &c->key,
+	    (uint32_t)(at - cell_begin(c->cell)), (uint32_t)n);
+	metrics_add(s->p.metrics, METRICS_FARM_HITS, 1);
+	metrics_add(s->p.metrics, METRICS_FARM_BYTES, n);
+	return at <= from && at + n >= from + need;
+}
+
+static void on_value(struct engine_ask *ask, const void *data, size_t len)
+{
+	struct data_cell *c = (struct data_cell *)ask;
+	struct data_ask *a = c->of;
+
+	/* Whoever waited looks again, and must not come here with the same
+	 * question. */
+	if (!data || !take(c, data, len))
+		farm_note_absent(a->server, &c->key, clock_now_us());
+	if (--a->pending == 0)
+		data_ask_end(a);
+}
+
+/* Cells from `offset` on that the engine may have, into `cells`. */
+static unsigned choose(const struct farm_server *s, const nfs3_fh *fh,
+    const struct data_version *v, uint64_t offset, uint64_t end,
+    struct data_cell *cells, uint64_t now_us)
+{
+	unsigned n = 0;
+
+	for (uint64_t c = cell_at(offset); cell_begin(c) < end && n < CELLS_MAX;
+	     c++, n++) {
+		cells[n].cell = c;
+		farm_data_key(s, fh, v, c, &cells[n].key);
+		if (farm_is_absent(s, &cells[n].key, now_us))
+			break;
+	}
+	return n;
+}
+
+static struct data_ask *data_ask_new(struct farm_server *s,
+    const struct learn_shared *shared, const struct data_cell *cells,
+    unsigned n)
+{
+	struct data_ask *a = malloc(sizeof(*a) + n * sizeof(*cells));
+
+	if (!a)
+		return NULL;
+	memset(a, 0, sizeof(*a));
+	a->server = s;
+	a->shared = *shared;
+	a->fh.len = shared->fh->len;
+	a->fh.data = a->fh_data;
+	memcpy(a->fh_data, shared->fh->data, shared->fh->len);
+	a->shared.fh = &a->fh;
+	memcpy(a->cells, cells, n * sizeof(*cells));
+	a->n = n;
+	LIST_INSERT_HEAD(&s->data, a, link);
+	return a;
+}
+
+/* Ask for all cells; false where the engine cannot be asked for the first. */
+static bool ask_all(struct data_ask *a, uint64_t deadline_us)
+{
+	struct engine *e = a->server->p.farm->engine;
+
+	for (unsigned i = 0; i < a->n; i++) {
+		struct data_cell *c = &a->cells[i];
+		struct engine_key key = farm_engine_key(&c->key);
+
+		memset(&c->ask, 0, sizeof(c->ask));
+		c->ask.on_value = on_value;
+		c->of = a;
+		if (!engine_get(e, &key, deadline_us, &c->ask))
+			break;
+		a->pending++;
+	}
+	metrics_add(a->server->p.metrics, METRICS_FARM_ASKED, a->pending);
+	a->n = a->pending;
+	return a->pending > 0;
+}
+
+static enum farm_answer begin(struct farm_server *s,
+    const struct learn_shared *shared, const struct fetch_about *about,
+    const struct data_cell *cells, unsigned n)
+{
+	struct data_ask *a;
+	uint64_t us;
+
+	if (!farm_pays(s, about->to - about->from, &us))
+		return FARM_NO;
+	a = data_ask_new(s, shared, cells, n);
+	if (!a)
+		return FARM_NO;
+	if (!ask_all(a, us)) {
+		LIST_REMOVE(a, link);
+		free(a);
+		return FARM_NO;
+	}
+	a->ahead_bytes = shared->ahead ? about->to - about->from : 0;
+	s->ahead_bytes += a->ahead_bytes;
+	fetch_claim(s->p.fetch, &a->claim, about);
+	/* The engine may have taken less than it was asked for. */
+	if (a->claim.about.to > cell_end(a->cells[a->n - 1].cell))
+		a->claim.about.to = cell_end(a->cells[a->n - 1].cell);
+	return FARM_ASKED;
+}
+
+enum farm_answer farm_ask_data(struct farm_server *s, const struct node *node,
+    uint32_t cred, uint64_t offset, uint32_t len, bool ahead)
+{
+	struct data_cell cells[CELLS_MAX];
+	struct learn_shared shared = {.cred = cred, .ahead = ahead};
+	struct fetch_about about = {
+	    .proc = NFSPROC3_READ, .cred = cred, .from = offset};
+	nfs3_fh fh;
+	unsigned n;
+
+	if (!s || !(s->p.farm->config->share & CONFIG_SHARE_DATA) ||
+	    !s->p.caches->data || !cred || offset >= node->size)
+		return FARM_NO;
+	if (ahead && s->ahead_bytes >= AHEAD_BYTES_MAX)
+		return FARM_BUSY;
+	fh = node_fh(node);
+	if (!learn_shared_begin(&shared, s->p.caches, &fh, node))
+		return FARM_NO;
+	about.object = fh_key(&fh);
+	about.to = len < node->size - offset ? offset + len : node->size;
+	n = choose(
+	    s, &fh, &shared.version, offset, about.to, cells, clock_now_us());
+	if (n == 0)
+		return FARM_NO;
+	/* A value may bring all of its cell. */
+	about.to = cell_end(cells[n - 1].cell);
+	if (about.to > node->size)
+		about.to = node->size;
+	return begin(s, &shared, &about, cells, n);
+}
+
+void farm_data_free(struct farm_server *s)
+{
+	struct data_ask *a;
+
+	while ((a = LIST_FIRST(&s->data)) != NULL) {
+		for (unsigned i = 0; i < a->n; i++)
+			if (a->cells[i].ask.call)
+				engine_cancel(
+				    s->p.farm->engine, &a->cells[i].ask);
+		LIST_REMOVE(a, link);
+		fetch_claim_drop(&a->claim);
+		free(a);
+	}
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The keys of values. Each names all that the value depends on, so that what
+ * is found under it is the right bytes or no bytes: the server, the handle,
+ * the version that the server gave, and the place. All numbers are little
+ * endian, since a farm may have machines of both kinds.
+ */
+#include <string.h>
+
+#include "farm/farm_private.h"
+
+/* What a key is made from. */
+struct text {
+	unsigned char data[1024];
+	size_t len;
+};
+
+static void add(struct text *t, const void *data, size_t len)
+{
+	if (len > sizeof(t->data) - t->len)
+		len = sizeof(t->data) - t->len;
+	memcpy(t->data + t->len, data, len);
+	t->len += len;
+}
+
+static void add_number(struct text *t, uint64_t n)
+{
+	unsigned char le[8];
+
+	for (int i = 0; i < 8; i++)
+		le[i] = (unsigned char)(n >> (8 * i));
+	add(t, le, sizeof(le));
+}
+
+/* With its length in front, so that no two lists of parts are alike. */
+static void add_bytes(struct text *t, const void *data, size_t len)
+{
+	add_number(t, len);
+	add(t, data, len);
+}
+
+static void begin(struct text *t, const struct farm_server *s,
+    const nfs3_fh *fh, const struct data_version *v)
+{
+	const char *address = s->p.address;
+
+	t->len = 0;
+	add_bytes(t, address, strnlen(address, 256));
+	add_bytes(t, fh->data, fh->len);
+	add_number(t, v->fsid);
+	add_number(t, v->fileid);
+	add_number(t, v->size);
+	add_number(t, (uint64_t)v->mtime_s << 32 | v->mtime_ns);
+	add_number(t, (uint64_t)v->ctime_s << 32 | v->ctime_ns);
+}
+
+static void end(const struct text *t, const struct farm_server *s, char kind,
+    struct farm_key *key)
+{
+	seal_name(s->p.farm->seal, kind, t->data, t->len, key->name);
+	/* The hash stands last in the name. */
+	memcpy(&key->tag, key->name + SEAL_NAME_LEN - sizeof(key->tag),
+	    sizeof(key->tag));
+}
+
+uint64_t cell_at(uint64_t offset)
+{
+	return offset < CELL_FIRST ? 0 : 1 + offset / CELL_BYTES;
+}
+
+uint64_t cell_begin(uint64_t cell)
+{
+	if (cell <= 1)
+		return cell == 0 ? 0 : CELL_FIRST;
+	return (cell - 1) * CELL_BYTES;
+}
+
+void farm_data_key(const struct farm_server *s, const nfs3_fh *fh,
+    const struct data_version *v, uint64_t cell, struct farm_key *key)
+{
+	struct text t;
+
+	begin(&t, s, fh, v);
+	add_number(&t, cell);
+	end(&t, s, KIND_DATA, key);
+}
+
+void farm_listing_key(const struct farm_server *s, const nfs3_fh *fh,
+    const struct data_version *v, const struct cred_key *cred, bool plus,
+    struct farm_key *key)
+{
+	struct text t;
+
+	begin(&t, s, fh, v);
+	add_number(&t, plus);
+	add_number(&t, cred->flavor);
+	add_number(&t, cred->uid);
+	add_number(&t, cred->gid);
+	add_number(&t, cred->ngids);
+	for (uint32_t i = 0; i < cred->ngids; i++)
+		add_number(&t, cred->gids[i]);
+	end(&t, s, KIND_LISTING, key);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Private to farm*.c. farm.h has the map of the files. */
+#ifndef FOREFETCH_FARM_PRIVATE_H
+#define FOREFETCH_FARM_PRIVATE_H
+
+#include <sys/queue.h>
+
+#include "cache/caches.h"
+#include "cache/learn.h"
+#include "farm/farm.h"
+#include "farm/seal.h"
+#include "nfsproto/nfs3_object.h"
+
+struct event;
+struct farm_publish;
+
+enum {
+	/*
+	 * A value holds bytes of one cell of its file. The first cell is what
+	 * a client reads of most files, or reads first of others; so small
+	 * reads of it are published whole. All others end at multiples of
+	 * CELL_BYTES.
+	 */
+	CELL_FIRST = 16 << 10,
+	CELL_BYTES = 64 << 10,
+	/* A longer listing is not shared: it would take a long turn. */
+	LISTING_BYTES_MAX = 512 << 10,
+	/* Places for what the engine was found not to have, and for what it
+	 * has; powers of two. */
+	ABSENT_SLOTS = 8192,
+	KEPT_SLOTS = 32768,
+	ABSENT_US = 10000000,
+	/* What may be on its way from the engine for nobody's call. */
+	AHEAD_BYTES_MAX = 1 << 20,
+};
+
+struct farm {
+	struct event_base *base;
+	struct config_farm *config; /* a copy: reloads free theirs */
+	struct engine *engine;
+	struct seal *seal;
+	LIST_HEAD(, farm_server) servers;
+	struct farm_publish *publish;
+	/* A value that was opened, or is to be sealed; and one sealed. */
+	unsigned char *plain, *sealed;
+};
+
+LIST_HEAD(data_asks, data_ask);
+LIST_HEAD(list_asks, list_ask);
+
+struct farm_server {
+	struct caches_hook hook;
+	LIST_ENTRY(farm_server) link;
+	struct farm_server_params p;
+	struct data_asks data;
+	struct list_asks lists;
+	uint64_t ahead_bytes; /* asked for, and not come */
+	/* Values that were not there: the tag of their key, and since when. */
+	struct {
+		uint64_t tag, us;
+	} absent[ABSENT_SLOTS];
+};
+
+/* A key of the engine. */
+struct farm_key {
+	char name[SEAL_NAME_LEN + 1];
+	uint64_t tag; /* a hash of it */
+};
+
+/* ---- farm_name.c ------------------------------------------------------- */
+
+enum { KIND_DATA = 'd', KIND_LISTING = 'l', KIND_TREES = 't' };
+
+uint64_t cell_at(uint64_t offset);
+uint64_t cell_begin(uint64_t cell);
+static inline uint64_t cell_end(uint64_t cell)
+{
+	return cell_begin(cell + 1);
+}
+
+void farm_data_key(const struct farm_server *s, const nfs3_fh *fh,
+    const struct data_version *v, uint64_t cell, struct farm_key *key);
+/* Listings are the credential's: a server may hide entries from some. */
+void farm_listing_key(const struct farm_server *s, const nfs3_fh *fh,
+    const struct data_version *v, const struct cred_key *cred, bool plus,
+    struct farm_key *key);
+
+/* ---- farm.c -------------------------------------------------------------- */
+
+/* Whether the engine may be asked for so many bytes, and will most likely
+ * answer before the server would. The deadline goes to `*us`. */
+bool farm_pays(const struct farm_server *s, uint64_t bytes, uint64_t *us);
+bool farm_is_absent(
+    const struct farm_server *s, const struct farm_key *key, uint64_t now_us);
+void farm_note_absent(
+    struct farm_server *s, const struct farm_key *key, uint64_t now_us);
+/* A sealed value opened into farm->plain: its length; 0 where it does not open
+ * or is longer than `max`, which is counted. */
+size_t farm_open(struct farm_server *s, const struct farm_key *key,
+    const void *value, size_t len, size_t max);
+/* Seal farm->plain and have the engine keep it. */
+bool farm_put(struct farm_server *s, const struct farm_key *key, size_t len);
+struct engine_key farm_engine_key(const struct farm_key *key);
+
+/* ---- farm_data.c, farm_list.c -------------------------------------------- */
+
+/* In front of a value's bytes: where in the file they begin. */
+enum { DATA_HEAD = 8 };
+
+void farm_data_free(struct farm_server *s);
+void farm_list_free(struct farm_server *s);
+/* Publish the listing, which is complete. */
+void farm_list_publish(
+    struct farm_server *s, struct node *dir, uint32_t cred, bool plus);
+
+/* ---- farm_publish.c ------------------------------------------------------ */
+
+struct farm_publish *publish_new(struct farm *f);
+void publish_free(struct farm_publish *p);
+/* What is of the server is not published any more. */
+void publish_forget(struct farm_publish *p, const struct farm_server *s);
+/* The server said these bytes, and they are firm. */
+void publish_data(
+    struct farm_server *s, struct node *node, uint64_t offset, uint32_t len);
+/* A listing is to be published. */
+void publish_listing(
+    struct farm_server *s, struct node *dir, uint32_t cred, bool plus);
+/* The engine has these bytes of the cell: they need not be published. */
+void publish_note_kept(struct farm_publish *p, const struct farm_key *key,
+    uint32_t from, uint32_t len);
+/* Whether it has as many bytes of it already. */
+bool publish_is_kept(
+    const struct farm_publish *p, const struct farm_key *key, uint32_t len);
+
+#endif
