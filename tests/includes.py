@@ -70,7 +70,7 @@ PRIVATE = {
     "predictor/persist": "persist_format.h portable.h",
     "predictor/trace": "trace_format.h trace_line.h",
     "proxy/datacache": "datacache_dir.h datacache_layout.h",
-    "proxy/config": "config_key.h config_parse.h config_value.h",
+    "proxy/config": "config_binds.h config_key.h config_parse.h config_value.h",
     "proxy/svc": "cached.h doubt.h exports.h svc_pieces.h svc_rqst.h",
     "proxy/upstream": "upstream_conn.h",
 }

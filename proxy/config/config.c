@@ -8,8 +8,9 @@
  *   config_diff.c            what differs between two configurations
  *   config_lines.c           comments and continuations
  *   config_parse.c           sections, checks that span keys
+ *   config_binds.c           whether two sections bind the same
  *   config_key.c             the table of keys
- *   config_value.c, _text.c  the kinds of value
+ *   config_value.c, _text.c, _farm.c  the kinds of value
  *   exportpath.c             which paths a server may be asked for
  */
 #include "config/config.h"
@@ -39,6 +40,8 @@ void config_free(struct config *cfg)
 	if (!cfg)
 		return;
 	section = config_section_daemon(cfg);
+	config_section_release(&section);
+	section = config_section_farm(&cfg->farm);
 	config_section_release(&section);
 	for (size_t i = 0; i < cfg->nservers; i++)
 		server_release(&cfg->servers[i]);
@@ -85,6 +88,17 @@ static void print_server(struct config_server *srv, FILE *out)
 	}
 }
 
+/* After a reload, a farm may be at work that no section has any more. */
+static void print_farm(struct config_farm *farm, FILE *out)
+{
+	struct config_section section = config_section_farm(farm);
+
+	if (!farm->file && farm->engine.n == 0)
+		return;
+	fputs("\n[farm]\n", out);
+	print_keys(&section, UINT64_MAX, out);
+}
+
 void config_print(const struct config *cfg, FILE *out)
 {
 	/* A section is a writable view; nothing is written through it here. */
@@ -93,6 +107,7 @@ void config_print(const struct config *cfg, FILE *out)
 
 	fputs("[forefetch]\n", out);
 	print_keys(&section, UINT64_MAX, out);
+	print_farm((struct config_farm *)&cfg->farm, out);
 	for (size_t i = 0; i < cfg->nservers; i++)
 		print_server(&cfg->servers[i], out);
 }

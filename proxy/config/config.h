@@ -146,13 +146,16 @@ enum {
 
 /* [farm] */
 struct config_farm {
-	const char *file; /* one of config.files; NULL: no such section */
+	/* One of config.files; NULL: there is no such section now, and its keys
+	 * are the presets, or those of before a reload. */
+	const char *file;
 	unsigned line;
 	uint64_t set;
 
-	/* redis://HOST[:PORT], or redis+unix:///PATH; none: there is no farm */
+	/* redis://HOST:PORT, IPv6 in brackets, or one redis+unix:///PATH;
+	 * none: there is no farm */
 	struct config_strings engine;
-	char *user;           /* of the engine's ACL; "": none */
+	char *user;           /* of the engine's ACL; "": its default one */
 	char *password_file;  /* "": none */
 	char *key_file;       /* "": none */
 	unsigned share;       /* CONFIG_SHARE_… */
@@ -228,7 +231,7 @@ enum config_change_kind {
 /* What differs between two configurations. */
 struct config_change {
 	enum config_change_kind kind;
-	const char *server; /* NULL: it is of [forefetch] */
+	const char *server; /* NULL: it is of [forefetch] or [farm] */
 	/* The name of a key, or "export"; NULL for a whole server, which was
 	 * added or removed. Static text. */
 	const char *setting;
@@ -244,7 +247,8 @@ size_t config_diff(const struct config *old, const struct config *cfg,
 bool config_server_differs(
     const struct config_server *old, const struct config_server *now);
 
-/* Give `now` the fixed keys of [forefetch] that `old` has; `old` gets its. */
+/* Give `now` the fixed keys of [forefetch] and [farm] that `old` has; `old`
+ * gets its. */
 void config_keep_fixed(struct config *old, struct config *now);
 
 /* The server of that name, or NULL. */

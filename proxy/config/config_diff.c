@@ -116,6 +116,9 @@ size_t config_diff(const struct config *old, const struct config *cfg,
 	struct diff d = {.on = on, .ctx = ctx};
 
 	diff_section(&d, NULL, &was, &is);
+	was = config_section_farm((struct config_farm *)&old->farm);
+	is = config_section_farm((struct config_farm *)&cfg->farm);
+	diff_section(&d, NULL, &was, &is);
 	for (size_t i = 0; i < old->nservers; i++)
 		if (!config_server_find(cfg, old->servers[i].name))
 			tell(&d, CONFIG_REMOVED, old->servers[i].name, NULL,
@@ -148,14 +151,12 @@ bool config_server_differs(
 	return fixed;
 }
 
-void config_keep_fixed(struct config *old, struct config *now)
+static void swap_fixed(
+    const struct config_section *was, const struct config_section *is)
 {
-	struct config_section was = config_section_daemon(old);
-	struct config_section is = config_section_daemon(now);
-
 	for (size_t k = 0; k < config_nkeys; k++) {
-		char *a = config_section_field(&was, k);
-		char *b = config_section_field(&is, k);
+		char *a = config_section_field(was, k);
+		char *b = config_section_field(is, k);
 
 		if (!a || !(config_keys[k].flags & CONFIG_KEY_FIXED))
 			continue;
@@ -166,4 +167,15 @@ void config_keep_fixed(struct config *old, struct config *now)
 			b[i] = c;
 		}
 	}
+}
+
+void config_keep_fixed(struct config *old, struct config *now)
+{
+	struct config_section was = config_section_daemon(old);
+	struct config_section is = config_section_daemon(now);
+
+	swap_fixed(&was, &is);
+	was = config_section_farm(&old->farm);
+	is = config_section_farm(&now->farm);
+	swap_fixed(&was, &is);
 }

@@ -23,6 +23,7 @@
 #define DAY_US    (24 * HOUR_US)
 
 #define DAEMON(member) CONFIG_SCOPE_DAEMON, offsetof(struct config, member)
+#define FARM(member)   CONFIG_SCOPE_FARM, offsetof(struct config_farm, member)
 #define SERVER(member)                                                         \
 	CONFIG_SCOPE_SERVER, offsetof(struct config_server, member)
 #define POLICY(member)                                                         \
@@ -33,6 +34,7 @@
 #define BINDS    CONFIG_KEY_BINDS
 
 #define PATH_BYTES 1024
+#define USER_BYTES 128
 #define SUN_BYTES  (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
 
 /* Each in the order of its enum. */
@@ -46,6 +48,8 @@ static const char *const links[] = {"auto", "wired", "wireless", NULL};
 static const char *const offlines[] = {"wait", "serve", NULL};
 static const char *const exclusives[] = {"guarded", "verified", NULL};
 static const char *const metereds[] = {"auto", "yes", "no", NULL};
+/* In the order of their bits. */
+static const char *const shares[] = {"data", "listings", "trees", NULL};
 
 /* clang-format off */
 const struct config_key config_keys[] = {
@@ -66,6 +70,19 @@ const struct config_key config_keys[] = {
 	    {0, 0, NULL}, "none", FIXED},
 	{"log_level", DAEMON(log_level), &config_type_word,
 	    {0, 0, log_levels}, "info", 0},
+
+	{"engine", FARM(engine), &config_type_engines,
+	    {0, 0, NULL}, "none", FIXED},
+	{"user", FARM(user), &config_type_user,
+	    {0, USER_BYTES, NULL}, "default", FIXED},
+	{"password_file", FARM(password_file), &config_type_file,
+	    {0, PATH_BYTES, NULL}, "none", FIXED},
+	{"key_file", FARM(key_file), &config_type_file,
+	    {0, PATH_BYTES, NULL}, "none", FIXED},
+	{"share", FARM(share), &config_type_shares,
+	    {0, 0, shares}, "data listings trees", FIXED},
+	{"publish_cap", FARM(publish_cap), &config_type_bytecap,
+	    {80000, UINT64_C(100000000000), NULL}, "400mbit", FIXED},
 
 	{"address", SERVER(address), &config_type_host,
 	    {0, 0, NULL}, NULL, REQUIRED | FIXED},
@@ -171,6 +188,27 @@ static const struct {
 	{"actimeo", "attr_timeout"},
 	{"acregmin", "attr_timeout"},
 	{"mode", "consistency"},
+	{"redis", "engine"},
+	{"valkey", "engine"},
+	{"url", "engine"},
+	{"uri", "engine"},
+	{"engines", "engine"},
+	{"nodes", "engine"},
+	{"host", "engine"},
+	{"hostname", "engine"},
+	{"server", "engine"},
+	{"address", "engine"},
+	{"username", "user"},
+	{"password", "password_file"},
+	{"requirepass", "password_file"},
+	{"auth", "password_file"},
+	{"key", "key_file"},
+	{"keyfile", "key_file"},
+	{"secret", "key_file"},
+	{"shares", "share"},
+	{"publish_rate", "publish_cap"},
+	{"rate", "publish_cap"},
+	{"bandwidth", "publish_cap"},
 };
 /* clang-format on */
 
@@ -182,6 +220,11 @@ _Static_assert(
 struct config_section config_section_daemon(struct config *cfg)
 {
 	return (struct config_section){.daemon = cfg, .set = &cfg->set};
+}
+
+struct config_section config_section_farm(struct config_farm *farm)
+{
+	return (struct config_section){.farm = farm, .set = &farm->set};
 }
 
 struct config_section config_section_server(struct config_server *srv)
@@ -204,6 +247,9 @@ void *config_section_field(const struct config_section *section, size_t k)
 	switch (key->scope) {
 	case CONFIG_SCOPE_DAEMON:
 		base = section->daemon;
+		break;
+	case CONFIG_SCOPE_FARM:
+		base = section->farm;
 		break;
 	case CONFIG_SCOPE_SERVER:
 		base = section->server;
@@ -248,24 +294,49 @@ size_t config_key_find(const struct config_section *section, const char *name,
 
 static const char *scope_name(enum config_scope scope)
 {
-	return scope == CONFIG_SCOPE_DAEMON ? "[forefetch]" : "[server NAME]";
+	switch (scope) {
+	case CONFIG_SCOPE_DAEMON:
+		return "[forefetch]";
+	case CONFIG_SCOPE_FARM:
+		return "[farm]";
+	default:
+		return "[server NAME]";
+	}
 }
 
-/* The key that is meant by another word, or by its former name. */
-static const char *find_meant(const char *name)
+/* In that section, or in any where it is NULL. */
+static bool is_key(const struct config_section *section, const char *name)
+{
+	for (size_t k = 0; k < config_nkeys; k++)
+		if (strcmp(config_keys[k].name, name) == 0 &&
+		    (!section || config_section_field(section, k)))
+			return true;
+	return false;
+}
+
+/* The key that is meant by another word, or by its former name: one of the
+ * section rather than one of another. */
+static const char *find_meant(
+    const struct config_section *section, const char *name)
 {
 	const struct config_former *former = find_former(name);
+	const char *meant = former ? former->name : NULL;
 
-	for (size_t i = 0; i < sizeof(synonyms) / sizeof(synonyms[0]); i++)
-		if (strcasecmp(synonyms[i].word, name) == 0)
+	for (size_t i = 0; i < sizeof(synonyms) / sizeof(synonyms[0]); i++) {
+		if (strcasecmp(synonyms[i].word, name) != 0)
+			continue;
+		if (is_key(section, synonyms[i].name))
 			return synonyms[i].name;
-	return former ? former->name : NULL;
+		meant = meant ? meant : synonyms[i].name;
+	}
+	/* Where it is the name of a key, it is meant as that one. */
+	return is_key(NULL, name) ? NULL : meant;
 }
 
 void config_key_hint(const struct config_section *section, const char *name,
     struct config_why *hint)
 {
-	const char *meant = find_meant(name);
+	const char *meant = find_meant(section, name);
 	size_t nearest = SPELLING_SLIPS_MAX + 1;
 
 	hint->text[0] = '\0';

@@ -12,6 +12,7 @@
 
 enum config_scope {
 	CONFIG_SCOPE_DAEMON, /* [forefetch]; offset into struct config */
+	CONFIG_SCOPE_FARM,   /* [farm]; into struct config_farm */
 	CONFIG_SCOPE_SERVER, /* [server]; into struct config_server */
 	CONFIG_SCOPE_POLICY, /* [server], [export]; into struct config_policy */
 };
@@ -44,12 +45,14 @@ extern const size_t config_nkeys; /* at most 64: `set` has a bit for each */
 /* A section of a configuration, of whatever kind; a view, it owns nothing. */
 struct config_section {
 	struct config *daemon;        /* NULL unless [forefetch] */
+	struct config_farm *farm;     /* NULL unless [farm] */
 	struct config_server *server; /* NULL unless [server] */
-	struct config_policy *policy; /* NULL in [forefetch] */
+	struct config_policy *policy; /* NULL unless [server] or [export] */
 	uint64_t *set;                /* bit i: the file gives config_keys[i] */
 };
 
 struct config_section config_section_daemon(struct config *cfg);
+struct config_section config_section_farm(struct config_farm *farm);
 struct config_section config_section_server(struct config_server *srv);
 struct config_section config_section_export(struct config_export *exp);
 

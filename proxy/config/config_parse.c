@@ -11,6 +11,7 @@
  */
 #include "config/config_parse.h"
 
+#include "config/config_binds.h"
 #include "config/config_key.h"
 #include "config/config_lines.h"
 
@@ -111,6 +112,18 @@ static void set_title(
 	log_escape(second, sizeof(second), name, strlen(name));
 	snprintf(p->title, sizeof(p->title), "[%s%s%s]", first,
 	    *name ? " " : "", second);
+}
+
+static int open_farm(struct config_parser *p)
+{
+	struct config_farm *farm = &p->cfg->farm;
+
+	if (farm->file)
+		return fail_twice(p, farm->file, farm->line);
+	farm->file = p->file;
+	farm->line = p->line;
+	p->section = config_section_farm(farm);
+	return 0;
 }
 
 static struct config_server *find_server(struct config *cfg, const char *name)
@@ -263,56 +276,15 @@ static int open_section(struct config_parser *p, char *line)
 	p->cfg->has_main |= p->main;
 	if (strcmp(kind, "forefetch") == 0 && *name == '\0')
 		return open_daemon(p);
+	if (strcmp(kind, "farm") == 0 && *name == '\0')
+		return open_farm(p);
 	if (strcmp(kind, "server") == 0)
 		return open_server(p, name);
 	if (strcmp(kind, "export") == 0)
 		return open_export(p, name);
 	return fail(p, p->line, NULL,
-	    "unknown section; want [forefetch], [server NAME] or "
+	    "unknown section; want [forefetch], [farm], [server NAME] or "
 	    "[export SERVER:/PATH]");
-}
-
-/* Does anything that `cfg` binds, but for `mine`, stand in the way of `na`? */
-static bool find_clash(const struct config *cfg,
-    const struct config_addrs *mine, const struct netmatch_addr *na,
-    struct config_why *owner)
-{
-	for (size_t i = 0; i < cfg->nservers; i++) {
-		const struct config_server *srv = &cfg->servers[i];
-
-		for (size_t j = 0; j < srv->listen.n; j++) {
-			if (&srv->listen == mine ||
-			    !netmatch_addr_clash(&srv->listen.list[j], na))
-				continue;
-			snprintf(owner->text, sizeof(owner->text),
-			    "[server %s]", srv->name);
-			return true;
-		}
-	}
-	snprintf(owner->text, sizeof(owner->text), "metrics_listen");
-	return &cfg->metrics != mine && cfg->metrics.n > 0 &&
-	       netmatch_addr_clash(&cfg->metrics.list[0], na);
-}
-
-/* A port belongs to one server: handles of two servers may be equal. */
-static int check_binds(
-    struct config_parser *p, const char *key, const struct config_addrs *mine)
-{
-	char text[NETMATCH_TEXT_MAX];
-	struct config_why owner;
-
-	for (size_t i = 0; i < mine->n; i++) {
-		netmatch_addr_format(&mine->list[i], text);
-		for (size_t j = 0; j < i; j++)
-			if (netmatch_addr_clash(&mine->list[i], &mine->list[j]))
-				return fail(p, p->line, key,
-				    "%s overlaps with another address here",
-				    text);
-		if (find_clash(p->cfg, mine, &mine->list[i], &owner))
-			return fail(p, p->line, key, "%s is taken by %s", text,
-			    owner.text);
-	}
-	return 0;
 }
 
 static int fail_again(struct config_parser *p, const char *name, size_t k)
@@ -364,8 +336,9 @@ static int set_key(struct config_parser *p, const char *name, const char *value)
 		return fail(p, p->line, name, "%s", why.text);
 	if (former)
 		warn_former(p, former);
-	if (key->flags & CONFIG_KEY_BINDS)
-		return check_binds(p, name, field);
+	if ((key->flags & CONFIG_KEY_BINDS) &&
+	    !config_binds_check(p->cfg, field, &why))
+		return fail(p, p->line, name, "%s", why.text);
 	return 0;
 }
 
@@ -477,6 +450,21 @@ static int finish_server(struct config_parser *p, struct config_server *srv)
 	return 0;
 }
 
+static void finish_farm(struct config_parser *p)
+{
+	struct config_farm *farm = &p->cfg->farm;
+	struct config_section section = config_section_farm(farm);
+
+	set_title(p, "farm", "");
+	p->file = farm->file ? farm->file : p->file;
+	if (finish_section(p, &section, farm->line))
+		return;
+	if (farm->engine.n > 0 && farm->key_file[0] == '\0')
+		fail(p, farm->line, "key_file",
+		    "the key is missing; \"forefetch farm key FILE\" makes "
+		    "such a file, which all machines of the farm must have");
+}
+
 static void finish(struct config_parser *p)
 {
 	struct config *cfg = p->cfg;
@@ -485,6 +473,7 @@ static void finish(struct config_parser *p)
 	p->title[0] = '\0';
 	if (finish_section(p, &section, cfg->line) || attach_exports(p))
 		return;
+	finish_farm(p);
 	for (size_t i = 0; i < cfg->nservers && !is_full(p); i++)
 		finish_server(p, &cfg->servers[i]);
 }

@@ -16,14 +16,15 @@
 #define HOST_MAX   253  /* RFC 1035 section 2.3.4, as text */
 #define EXPORT_MAX 1024 /* MNTPATHLEN, RFC 1813 section 5.1.1 */
 
+#define BLANKS " \t"
+
 static int refuse(struct config_why *why, const char *reason)
 {
 	snprintf(why->text, sizeof(why->text), "%s", reason);
 	return -EINVAL;
 }
 
-/* Refuse one word of a list: which one it was has to be told. */
-static int refuse_word(
+int config_value_refuse(
     struct config_why *why, const char *word, const char *reason)
 {
 	char quoted[100];
@@ -57,7 +58,7 @@ int config_value_path(
 	size_t len = strlen(text);
 
 	if (text[0] != '/')
-		return refuse_word(why, text, "not an absolute path");
+		return config_value_refuse(why, text, "not an absolute path");
 	while (len > 1 && text[len - 1] == '/')
 		len--;
 	if (len > maxlen)
@@ -65,7 +66,7 @@ int config_value_path(
 	if (strchr(" \t", text[len - 1])) /* "/a /": nobody could see it */
 		return refuse(why, "the path must not end in a blank");
 	if (len > 1 && path_is_crooked(text, len))
-		return refuse_word(
+		return config_value_refuse(
 		    why, text, "a path must not have '//', '.' or '..' in it");
 	*out = strndup(text, len);
 	return *out ? 0 : -ENOMEM;
@@ -98,6 +99,73 @@ const struct config_type config_type_path = {
     .size = sizeof(char *),
     .parse = path_parse,
     .print = string_print,
+    .release = string_release,
+};
+
+/* A field that may hold none, which is an empty text and has a word. */
+static int parse_none(const char *text, const char *none, char **field)
+{
+	if (strcasecmp(text, none) != 0)
+		return -EINVAL;
+	*field = strdup("");
+	return *field ? 0 : -ENOMEM;
+}
+
+static void print_none(const char *field, const char *none, FILE *out)
+{
+	fputs(*field ? field : none, out);
+}
+
+static int file_parse(const struct config_range *range, const char *text,
+    void *field, struct config_why *why)
+{
+	int err = parse_none(text, "none", field);
+
+	return err == -EINVAL ? path_parse(range, text, field, why) : err;
+}
+
+static void file_print(
+    const struct config_range *range, const void *field, FILE *out)
+{
+	(void)range;
+	print_none(*(char *const *)field, "none", out);
+}
+
+const struct config_type config_type_file = {
+    .size = sizeof(char *),
+    .parse = file_parse,
+    .print = file_print,
+    .release = string_release,
+};
+
+/* "default" is who one is to the engine without a name. */
+static int user_parse(const struct config_range *range, const char *text,
+    void *field, struct config_why *why)
+{
+	int err = parse_none(text, "default", field);
+
+	if (err != -EINVAL)
+		return err;
+	if (strlen(text) > range->max)
+		return refuse(why, "the name is too long");
+	if (strpbrk(text, BLANKS))
+		return config_value_refuse(
+		    why, text, "no user of an engine has a blank in its name");
+	*(char **)field = strdup(text);
+	return *(char **)field ? 0 : -ENOMEM;
+}
+
+static void user_print(
+    const struct config_range *range, const void *field, FILE *out)
+{
+	(void)range;
+	print_none(*(char *const *)field, "default", out);
+}
+
+const struct config_type config_type_user = {
+    .size = sizeof(char *),
+    .parse = user_parse,
+    .print = user_print,
     .release = string_release,
 };
 
@@ -139,6 +207,12 @@ static bool is_bad_ipv4(const char *text)
 	       inet_pton(AF_INET, text, &addr) != 1;
 }
 
+bool config_value_is_host(const char *text)
+{
+	return strlen(text) <= HOST_MAX &&
+	       (is_ipv6(text) || (is_host_name(text) && !is_bad_ipv4(text)));
+}
+
 static int host_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
@@ -146,11 +220,11 @@ static int host_parse(const struct config_range *range, const char *text,
 	if (strlen(text) > HOST_MAX)
 		return refuse(why, "the name is too long");
 	if (!is_host_name(text) && !is_ipv6(text))
-		return refuse_word(why, text,
+		return config_value_refuse(why, text,
 		    "not a host name or a numeric address; "
 		    "ports go into nfs_port and mount_port");
 	if (!is_ipv6(text) && is_bad_ipv4(text))
-		return refuse_word(
+		return config_value_refuse(
 		    why, text, "it looks like an IPv4 address, and is none");
 	*(char **)field = strdup(text);
 	return *(char **)field ? 0 : -ENOMEM;
@@ -163,17 +237,13 @@ const struct config_type config_type_host = {
     .release = string_release,
 };
 
-/*
- * Cut the next word off *text into `word`, which has `wordlen` bytes. Returns
- * 1, or 0 at the end, or -EINVAL for one that is too long.
- */
-static int next_word(
-    const char **text, char *word, size_t wordlen, struct config_why *why)
+int config_value_next(const char **text, const char *between, char *word,
+    size_t wordlen, struct config_why *why)
 {
 	size_t len;
 
-	*text += strspn(*text, " \t");
-	len = strcspn(*text, " \t");
+	*text += strspn(*text, between);
+	len = strcspn(*text, between);
 	if (len == 0)
 		return 0;
 	if (len >= wordlen)
@@ -205,7 +275,7 @@ static int paths_add(
 	for (size_t i = 0; i < paths->n; i++) {
 		if (strcmp(list[i], list[paths->n]) == 0) {
 			free(list[paths->n]);
-			return refuse_word(why, word, "named twice");
+			return config_value_refuse(why, word, "named twice");
 		}
 	}
 	paths->n++;
@@ -219,7 +289,8 @@ static int paths_parse(const struct config_range *range, const char *text,
 	int more;
 
 	(void)range;
-	while ((more = next_word(&text, word, sizeof(word), why)) > 0) {
+	while ((more = config_value_next(
+		    &text, BLANKS, word, sizeof(word), why)) > 0) {
 		int err = paths_add(field, word, why);
 
 		if (err)
@@ -238,7 +309,7 @@ static void paths_print(
 		fprintf(out, "%s%s", i ? " " : "", paths->list[i]);
 }
 
-static void paths_release(void *field)
+void config_value_release_strings(void *field)
 {
 	struct config_strings *paths = field;
 
@@ -252,7 +323,7 @@ const struct config_type config_type_paths = {
     .size = sizeof(struct config_strings),
     .parse = paths_parse,
     .print = paths_print,
-    .release = paths_release,
+    .release = config_value_release_strings,
 };
 
 /* As in /etc/hosts; what is asked for over HTTP names one of them. */
@@ -266,9 +337,10 @@ static int names_parse(const struct config_range *range, const char *text,
 	(void)range;
 	if (strcasecmp(text, "none") == 0)
 		return 0;
-	while ((more = next_word(&text, word, sizeof(word), why)) > 0) {
+	while ((more = config_value_next(
+		    &text, BLANKS, word, sizeof(word), why)) > 0) {
 		if (strlen(word) > HOST_MAX || !is_host_name(word))
-			return refuse_word(
+			return config_value_refuse(
 			    why, word, "not a host name; ports are left out");
 		list = grow(names->list, names->n, sizeof(*list));
 		if (!list)
@@ -297,7 +369,7 @@ const struct config_type config_type_names = {
     .size = sizeof(struct config_strings),
     .parse = names_parse,
     .print = names_print,
-    .release = paths_release,
+    .release = config_value_release_strings,
 };
 
 static int addrs_add_numeric(
@@ -311,7 +383,7 @@ static int addrs_add_numeric(
 	addrs->list = list;
 	reason = netmatch_addr_parse(word, &list[addrs->n]);
 	if (reason)
-		return refuse_word(why, word, reason);
+		return config_value_refuse(why, word, reason);
 	addrs->n++;
 	return 0;
 }
@@ -345,7 +417,8 @@ static int addrs_parse(const struct config_range *range, const char *text,
 	int more;
 
 	(void)range;
-	while ((more = next_word(&text, word, sizeof(word), why)) > 0) {
+	while ((more = config_value_next(
+		    &text, BLANKS, word, sizeof(word), why)) > 0) {
 		int err = addrs_add(field, word, why);
 
 		if (err)
@@ -429,7 +502,7 @@ static int nets_add(
 	nets->list = list;
 	reason = netmatch_net_parse(word, &list[nets->n]);
 	if (reason)
-		return refuse_word(why, word, reason);
+		return config_value_refuse(why, word, reason);
 	nets->n++;
 	return 0;
 }
@@ -441,7 +514,8 @@ static int nets_parse(const struct config_range *range, const char *text,
 	int more;
 
 	(void)range;
-	while ((more = next_word(&text, word, sizeof(word), why)) > 0) {
+	while ((more = config_value_next(
+		    &text, BLANKS, word, sizeof(word), why)) > 0) {
 		int err = nets_add(field, word, why);
 
 		if (err)

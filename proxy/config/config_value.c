@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The values that are numbers, switches and words; config_text.c has those that
- * own memory. */
+ * own memory, config_farm.c those of [farm]. */
 #include "config/config_value.h"
 
 #include "config/config.h"
@@ -142,6 +142,41 @@ const struct config_type config_type_bytespeed = {
     .size = sizeof(uint64_t),
     .parse = bytespeed_parse,
     .print = speed_print,
+};
+
+/* Bits a second as all rates are, for whoever counts bytes. */
+static int bytecap_parse(const struct config_range *range, const char *text,
+    void *field, struct config_why *why)
+{
+	uint64_t n = 0;
+	int err;
+
+	if (is_off(text))
+		return refuse(why,
+		    "off could mean two things; write a great rate for no "
+		    "limit, or engine = none to publish nothing");
+	err = parse_number(range, text, &units_rate,
+	    "a rate such as 500kbit, 400 Mbit/s or 50MB/s", &n, why);
+	if (!err)
+		*(uint64_t *)field = n / CHAR_BIT;
+	return err;
+}
+
+static void bytecap_print(
+    const struct config_range *range, const void *field, FILE *out)
+{
+	char text[32];
+
+	(void)range;
+	fputs(
+	    unit_format(&units_rate, *(const uint64_t *)field * CHAR_BIT, text),
+	    out);
+}
+
+const struct config_type config_type_bytecap = {
+    .size = sizeof(uint64_t),
+    .parse = bytecap_parse,
+    .print = bytecap_print,
 };
 
 static int duration_parse(const struct config_range *range, const char *text,

@@ -8,6 +8,7 @@
 #ifndef FOREFETCH_CONFIG_VALUE_H
 #define FOREFETCH_CONFIG_VALUE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -49,6 +50,7 @@ extern const struct config_type
     config_type_speed; /* uint64_t, bits/s; off: 0 */
 extern const struct config_type
     config_type_bytespeed;                            /* the same, in bytes/s */
+extern const struct config_type config_type_bytecap;  /* uint64_t, bytes/s */
 extern const struct config_type config_type_duration; /* uint64_t, us */
 extern const struct config_type config_type_count;    /* unsigned */
 extern const struct config_type config_type_percent;  /* unsigned */
@@ -57,12 +59,16 @@ extern const struct config_type config_type_bool;     /* bool */
 extern const struct config_type config_type_word;     /* an enum from 0 on */
 extern const struct config_type config_type_rate;     /* struct config_rate */
 extern const struct config_type config_type_path;     /* char *, absolute */
+extern const struct config_type config_type_file;     /* the same, or "none" */
+extern const struct config_type config_type_user;     /* char * */
 extern const struct config_type config_type_host;     /* char * */
 extern const struct config_type config_type_paths;    /* config_strings */
 extern const struct config_type config_type_addrs;    /* config_addrs */
 extern const struct config_type config_type_endpoint; /* one, "on", "off" */
 extern const struct config_type config_type_names;    /* config_strings */
 extern const struct config_type config_type_nets;     /* config_nets */
+extern const struct config_type config_type_engines;  /* config_strings */
+extern const struct config_type config_type_shares;   /* unsigned, flags */
 
 /*
  * Copy an absolute path, without its final slashes, to *out. Returns 0,
@@ -70,5 +76,24 @@ extern const struct config_type config_type_nets;     /* config_nets */
  */
 int config_value_path(
     const char *text, size_t maxlen, char **out, struct config_why *why);
+
+/* Refuse one word of a list, and say which: -EINVAL. */
+int config_value_refuse(
+    struct config_why *why, const char *word, const char *reason);
+
+/*
+ * Cut the next word off *text, up to a byte of `between`, into `word`, which
+ * has `wordlen` bytes. Returns 1, or 0 at the end, or -EINVAL for one that is
+ * too long.
+ */
+int config_value_next(const char **text, const char *between, char *word,
+    size_t wordlen, struct config_why *why);
+
+/* Whether it is a host name or a numeric address, of which one of IPv6 may have
+ * a zone. */
+bool config_value_is_host(const char *text);
+
+/* Of a struct config_strings. */
+void config_value_release_strings(void *field);
 
 #endif

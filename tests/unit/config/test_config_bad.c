@@ -43,13 +43,14 @@ static const struct {
     /* Sections. */
     {"secure = yes\n", "t:1: secure: stands before the first [section]"},
     {"[sever nas]\n",
-	"t:1: [sever nas]: unknown section; want [forefetch], [server NAME] "
-	"or [export SERVER:/PATH]"},
+	"t:1: [sever nas]: unknown section; want [forefetch], [farm], [server "
+	"NAME] or [export SERVER:/PATH]"},
     {"[forefetch nas]\n",
 	"t:1: [forefetch nas]: unknown section; want [forefetch], "
-	"[server NAME] or [export SERVER:/PATH]"},
-    {"[]\n", "t:1: []: unknown section; want [forefetch], [server NAME] or "
-	     "[export SERVER:/PATH]"},
+	"[farm], [server NAME] or [export SERVER:/PATH]"},
+    {"[]\n",
+	"t:1: []: unknown section; want [forefetch], [farm], [server NAME] or "
+	"[export SERVER:/PATH]"},
     {"[server nas\n", "t:1: the section has no closing ']'"},
     {"[server]\n",
 	"t:1: [server]: want [server NAME], the name of 1 to 64 letters, "

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The values of [farm]: URLs of engines, and what is shared. A URL is kept as
+ * redis://HOST:PORT or redis+unix:///PATH, whatever was left out of it.
+ *
+ * A URL with a password goes into no message: these end in logs.
+ */
+#include "config/config.h"
+#include "config/config_value.h"
+
+#include "base/unit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/un.h>
+
+#define BETWEEN " \t,"
+
+#define REDIS_PORT 6379
+#define NODES_MAX  32
+#define URL_BYTES  512
+#define SUN_BYTES  (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
+
+#define TCP  "redis://"
+#define TLS  "rediss://"
+#define UNIX "redis+unix://"
+
+static const char want_url[] =
+    "want redis://HOST[:PORT] or redis+unix:///PATH, an IPv6 address in "
+    "brackets";
+
+static int refuse(struct config_why *why, const char *reason)
+{
+	snprintf(why->text, sizeof(why->text), "%s", reason);
+	return -EINVAL;
+}
+
+/* What stands behind `scheme`, or NULL. */
+static const char *behind(const char *url, const char *scheme)
+{
+	size_t len = strlen(scheme);
+
+	return strncasecmp(url, scheme, len) == 0 ? url + len : NULL;
+}
+
+/* Whether there is an '@' in the whole list but in the path of a socket. A
+ * password may have a comma or a blank, too, and be cut by these. */
+static bool has_user(const char *text)
+{
+	for (size_t len; *text; text += len) {
+		const char *path;
+
+		text += strspn(text, BETWEEN);
+		len = strcspn(text, BETWEEN);
+		path = behind(text, UNIX);
+		if (memchr(text, '@', len) && !(path && *path == '/'))
+			return true;
+	}
+	return false;
+}
+
+/* "HOST", "HOST:PORT", "[HOST]:PORT": the host without brackets, and the
+ * port. */
+static int split_address(const char *url, char *address, const char **host,
+    unsigned *port, struct config_why *why)
+{
+	char *colon = strrchr(address, ':'), *end = strrchr(address, ']');
+	uint64_t n = REDIS_PORT;
+
+	*host = address;
+	if (*address == '[' && end && (end[1] == ':' || end[1] == '\0')) {
+		colon = end[1] == ':' ? end + 1 : NULL;
+		*end = '\0';
+		++*host;
+	} else if (colon && strchr(address, ':') != colon) {
+		return config_value_refuse(
+		    why, url, "an IPv6 address must stand in brackets");
+	}
+	if (colon) {
+		*colon = '\0';
+		if (unit_parse(&units_none, colon + 1, &n) != 0 || n == 0 ||
+		    n > UINT16_MAX)
+			return config_value_refuse(
+			    why, url, "the port must be 1 to 65535");
+	}
+	*port = (unsigned)n;
+	if (!config_value_is_host(*host) ||
+	    (*address == '[') != (strchr(*host, ':') != NULL))
+		return config_value_refuse(why, url, want_url);
+	return 0;
+}
+
+/* `rest` is what follows the scheme. */
+static int parse_tcp(
+    const char *url, const char *rest, char **out, struct config_why *why)
+{
+	char address[URL_BYTES];
+	const char *host;
+	unsigned port = 0;
+	size_t len = strcspn(rest, "/");
+	int err;
+
+	if (rest[len] == '/' && rest[len + 1] != '\0')
+		return refuse(why,
+		    "a database number cannot stand in a URL: a farm uses "
+		    "number 0; what keeps it apart there is a user of its own "
+		    "(keys user and password_file)");
+	snprintf(address, sizeof(address), "%.*s", (int)len, rest);
+	err = split_address(url, address, &host, &port, why);
+	if (err)
+		return err;
+	if (asprintf(out, TCP "%s%s%s:%u", strchr(host, ':') ? "[" : "", host,
+		strchr(host, ':') ? "]" : "", port) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+static int parse_unix(const char *path, char **out, struct config_why *why)
+{
+	char *plain = NULL;
+	int err;
+
+	if (path[strspn(path, "/")] == '\0')
+		return refuse(why, "a path must follow redis+unix://");
+	err = config_value_path(path, SUN_BYTES, &plain, why);
+	if (err)
+		return err;
+	err = asprintf(out, UNIX "%s", plain) < 0 ? -ENOMEM : 0;
+	free(plain);
+	return err;
+}
+
+/* One URL, as it is kept. */
+static int parse_url(const char *url, char **out, struct config_why *why)
+{
+	const char *rest;
+
+	if (behind(url, TLS))
+		return config_value_refuse(why, url,
+		    "TLS is not carried, and values are sealed anyway; use "
+		    "redis:// through a tunnel such as stunnel, or in a "
+		    "private network");
+	if (strpbrk(url, "?#"))
+		return refuse(why,
+		    "neither a database number nor options can stand in a "
+		    "URL; a user and a password go into the keys user and "
+		    "password_file");
+	rest = behind(url, UNIX);
+	if (rest)
+		return parse_unix(rest, out, why);
+	rest = behind(url, TCP);
+	if (rest)
+		return parse_tcp(url, rest, out, why);
+	return config_value_refuse(why, url, want_url);
+}
+
+static int engines_add(
+    struct config_strings *urls, const char *word, struct config_why *why)
+{
+	char **list = reallocarray(urls->list, urls->n + 1, sizeof(*list));
+	char *url = NULL;
+	int err;
+
+	if (!list)
+		return -ENOMEM;
+	urls->list = list;
+	if (urls->n == NODES_MAX)
+		return refuse(why, "these are too many nodes of a cluster; a "
+				   "few are enough, which know the others");
+	err = parse_url(word, &url, why);
+	if (err)
+		return err;
+	list[urls->n++] = url;
+	for (size_t i = 0; i + 1 < urls->n; i++)
+		if (strcmp(list[i], url) == 0)
+			return config_value_refuse(why, word, "named twice");
+	for (size_t i = 0; urls->n > 1 && i < urls->n; i++)
+		if (behind(list[i], UNIX))
+			return config_value_refuse(why, list[i],
+			    "a socket must stand alone; only nodes of a "
+			    "cluster stand beside each other");
+	return 0;
+}
+
+static int engines_parse(const struct config_range *range, const char *text,
+    void *field, struct config_why *why)
+{
+	char word[URL_BYTES];
+	int more, err = 0;
+
+	(void)range;
+	if (strcasecmp(text, "none") == 0)
+		return 0;
+	if (has_user(text))
+		return refuse(why, "neither a user nor a password can stand in "
+				   "a URL; use the keys user and "
+				   "password_file");
+	while (!err && (more = config_value_next(
+			    &text, BETWEEN, word, sizeof(word), why)) != 0)
+		err = more < 0 ? more : engines_add(field, word, why);
+	if (!err && ((struct config_strings *)field)->n == 0)
+		err = refuse(why, want_url);
+	return err;
+}
+
+static void engines_print(
+    const struct config_range *range, const void *field, FILE *out)
+{
+	const struct config_strings *urls = field;
+
+	(void)range;
+	if (urls->n == 0)
+		fputs("none", out);
+	for (size_t i = 0; i < urls->n; i++)
+		fprintf(out, "%s%s", i ? " " : "", urls->list[i]);
+}
+
+const struct config_type config_type_engines = {
+    .size = sizeof(struct config_strings),
+    .parse = engines_parse,
+    .print = engines_print,
+    .release = config_value_release_strings,
+};
+
+/* ---- what is shared ---------------------------------------------------- */
+
+static int shares_add(const char *const *words, const char *word,
+    unsigned *shares, struct config_why *why)
+{
+	unsigned i = 0;
+
+	while (words[i] && strcasecmp(words[i], word) != 0)
+		i++;
+	if (!words[i])
+		return config_value_refuse(
+		    why, word, "want some of data, listings and trees");
+	if (*shares >> i & 1)
+		return config_value_refuse(why, word, "named twice");
+	*shares |= 1U << i;
+	return 0;
+}
+
+static int shares_parse(const struct config_range *range, const char *text,
+    void *field, struct config_why *why)
+{
+	unsigned *shares = field;
+	int more, err = 0;
+	char word[32];
+
+	if (strcasecmp(text, "none") == 0 || strcasecmp(text, "off") == 0)
+		return refuse(why, "a farm that shares nothing is none; write "
+				   "engine = none");
+	while (!err && (more = config_value_next(
+			    &text, BETWEEN, word, sizeof(word), why)) != 0)
+		err = more < 0 ? more
+			       : shares_add(range->words, word, shares, why);
+	if (!err && *shares == 0)
+		err = refuse(why, "want some of data, listings and trees");
+	return err;
+}
+
+static void shares_print(
+    const struct config_range *range, const void *field, FILE *out)
+{
+	const unsigned *shares = field;
+	const char *sep = "";
+
+	for (unsigned i = 0; range->words[i]; i++) {
+		if (!(*shares >> i & 1))
+			continue;
+		fprintf(out, "%s%s", sep, range->words[i]);
+		sep = " ";
+	}
+}
+
+_Static_assert(CONFIG_SHARE_DATA == 1 && CONFIG_SHARE_LISTINGS == 2 &&
+		   CONFIG_SHARE_TREES == 4,
+    "the bit of a word is its place");
+
+const struct config_type config_type_shares = {
+    .size = sizeof(unsigned),
+    .parse = shares_parse,
+    .print = shares_print,
+};
