@@ -117,6 +117,8 @@ void farm_list_publish(
 
 struct farm_publish *publish_new(struct farm *f);
 void publish_free(struct farm_publish *p);
+/* How many wait to be published. */
+unsigned publish_waiting(const struct farm_publish *p);
 /* What is of the server is not published any more. */
 void publish_forget(struct farm_publish *p, const struct farm_server *s);
 /* The server said these bytes, and they are firm. */

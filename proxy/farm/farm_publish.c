@@ -122,6 +122,11 @@ void publish_forget(struct farm_publish *p, const struct farm_server *s)
 	}
 }
 
+unsigned publish_waiting(const struct farm_publish *p)
+{
+	return p->n;
+}
+
 static struct item_list *bucket(
     struct farm_publish *p, const struct node *node, uint64_t cell)
 {

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * An engine in memory, in the place of engine.c: all struct engine of a test
+ * program share its values. It answers in the next turn of the loop, and does
+ * what the test wants of it.
+ */
+#ifndef FOREFETCH_TEST_ENGINE_FAKE_H
+#define FOREFETCH_TEST_ENGINE_FAKE_H
+
+#include "farm/engine.h"
+
+struct fake_value {
+	char key[ENGINE_KEY_MAX + 1];
+	unsigned char *data;
+	size_t len;
+};
+
+/* All values, in the order in which their keys were first put. */
+extern struct fake_value fake_values[];
+extern unsigned fake_count;
+/* What it does now: it is away; it never answers, so that questions end by
+ * their deadline, at once. */
+extern bool fake_down, fake_hangs;
+extern unsigned fake_gets;
+
+void fake_clear(void);
+/* The n-th value of that kind ("d", "l", "t"); NULL: there are fewer. */
+struct fake_value *fake_find(char kind, unsigned n);
+unsigned fake_count_of(char kind);
+
+#endif
