@@ -68,6 +68,7 @@ enum {
 	KINDS = 64,
 	/* Names that an event guesses in directories not entered yet. */
 	BELOW_NAMES = 64,
+	GONE = 1024,
 };
 
 /* The bits of PREDICTOR_NEEDS_… that trails and objects keep; the others are
@@ -141,6 +142,9 @@ struct predictor {
 	struct fresh fresh[FRESH];
 	uint32_t nfresh;     /* FRESH and more: all of them */
 	uint32_t below_left; /* of BELOW_NAMES, in this event */
+	/* Keys that predictor_forget() was told of last, each at its place: a
+	 * peer that does not know it yet must not bring them back. */
+	uint64_t gone[GONE];
 	uint64_t predicted, used, late, unused, guarded, walled;
 	uint64_t predicted_by[PREDICTOR_SOURCES], used_by[PREDICTOR_SOURCES];
 	struct predictor_reliability reliability;

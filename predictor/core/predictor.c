@@ -282,6 +282,7 @@ void predictor_forget(struct predictor *p, uint64_t object)
 {
 	uint32_t id = objects_find(p->objects, object);
 
+	p->gone[object % GONE] = object;
 	if (id != OBJECT_NONE)
 		objects_drop(p->objects, id);
 }

@@ -16,42 +16,15 @@
 
 #include <xxhash.h>
 
-#include "predictor/core/core.h"
 #include "predictor/persist/persist_format.h"
+#include "predictor/persist/persist_private.h"
 #include "predictor/persist/portable.h"
-#include "predictor/persist/predictor.pb-c.h"
 #include "predictor/persist/trees_private.h"
-
-#define VEC_NEW(n, vec) ((vec) = calloc((n) + 1, sizeof(*(vec))))
 
 /* How many objects a step looks at. */
 enum { STEP = 32 };
 
-/*
- * `objects` and `dirs` have the number of each in the file: index + 1, or 0 if
- * it is left out. What is made after the beginning has no number. What changes
- * meanwhile is saved as it was when its phase came to it.
- */
-struct predictor_snapshot {
-	const struct predictor *p;
-	Forefetch__TreeFile *f;
-	uint32_t *objects, *dirs;
-	uint32_t nobjects, ndirs;
-	uint32_t began; /* event; objects that were made later are left out */
-	uint32_t era;
-	unsigned phase;
-	uint32_t at; /* the next object, or session, of this phase */
-	struct trails_at walk;
-	size_t room; /* of the vectors that are being filled */
-	int error;
-	uint16_t only; /* bits of the uids whose trails go out */
-	bool portable;
-	bool walking; /* `walk` has begun */
-};
-
-/* The object's number in the file; 0 if it has none, or the id means another
- * object by now. */
-static uint32_t exported(const struct predictor_snapshot *x, uint32_t id)
+uint32_t snapshot_object(const struct predictor_snapshot *x, uint32_t id)
 {
 	if (id >= x->nobjects || !x->objects[id] ||
 	    objects_at(x->p->objects, id)->born_at > x->began)
@@ -75,7 +48,7 @@ static int export_dirs(struct predictor_snapshot *x)
 	    !VEC_NEW(end, f->dir_name) || !VEC_NEW(end, f->dir_known))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < end; i++)
-		if (!x->portable || x->dirs[i])
+		if (!snapshot_chooses(x) || x->dirs[i])
 			x->dirs[i] = ++n;
 	for (uint32_t i = 0; i < end; i++) {
 		const struct dir *d = names_at(x->p->names, i);
@@ -109,7 +82,7 @@ static bool objects_room(Forefetch__TreeFile *f, uint32_t room)
 	       VEC_NEW(room, f->object_flags) && VEC_NEW(room, f->object_known);
 }
 
-/* Objects that were used go out; if portable, those that were chosen. */
+/* Objects that were used go out; or those of them that were chosen. */
 static void export_object(struct predictor_snapshot *x, uint32_t id)
 {
 	const struct object *o = objects_at(x->p->objects, id);
@@ -117,7 +90,7 @@ static void export_object(struct predictor_snapshot *x, uint32_t id)
 	size_t n = f->n_object_key;
 
 	if (o->free || o->count == 0 || o->born_at > x->began ||
-	    (x->portable && !x->objects[id])) {
+	    (snapshot_chooses(x) && !x->objects[id])) {
 		x->objects[id] = 0;
 		return;
 	}
@@ -146,8 +119,7 @@ static int export_objects(struct predictor_snapshot *x)
 	return x->at < x->nobjects;
 }
 
-/* Whether the entry still means the same object. */
-static bool part_has(
+bool snapshot_part_has(
     const struct predictor *p, const struct trail_part *part, uint32_t i)
 {
 	const struct object *o = objects_at(p->objects, part->objects[i]);
@@ -175,9 +147,9 @@ static void export_trail(
 		f->trail_owner[f->n_trail_owner++] = part->owner;
 	}
 	for (uint32_t i = 0; i < part->n; i++) {
-		uint32_t object = exported(x, part->objects[i]);
+		uint32_t object = snapshot_object(x, part->objects[i]);
 
-		if (!object || !part_has(x->p, part, i))
+		if (!object || !snapshot_part_has(x->p, part, i))
 			continue;
 		f->trail_needs[f->n_trail] = part->needs[i];
 		f->trail[f->n_trail++] = object;
@@ -200,33 +172,45 @@ static int export_trails(struct predictor_snapshot *x)
 	/* The log may have grown since there was room for all of it. */
 	if (!next_part(x, &part) || f->n_trail + TRAIL_PART + 1 > x->room)
 		return 0;
-	if (trees_part_is_of(x->only, &part))
+	if (!trees_part_is_of(x->only, &part))
+		return 1;
+	if (x->user)
+		user_export_part(x, &part);
+	else
 		export_trail(x, &part);
 	return 1;
 }
 
-/* For the portable form: chooses the objects of the trails that have a name,
- * and the directories above them. */
+void snapshot_choose(struct predictor_snapshot *x, uint32_t id)
+{
+	uint32_t dir;
+
+	if (id >= x->nobjects)
+		return;
+	x->objects[id] = 1;
+	dir = objects_at(x->p->objects, id)->dir;
+	while (dir < x->ndirs && !x->dirs[dir]) {
+		x->dirs[dir] = 1;
+		dir = names_at(x->p->names, dir)->parent;
+	}
+}
+
+/* Chooses the objects of the trails; for the portable form only those that have
+ * a name. */
 static int export_choose(struct predictor_snapshot *x)
 {
 	struct trail_part part;
 
-	if (!x->portable || !next_part(x, &part))
+	if (!snapshot_chooses(x) || !next_part(x, &part))
 		return 0;
 	for (uint32_t i = 0; i < part.n && trees_part_is_of(x->only, &part);
 	     i++) {
-		uint32_t id = part.objects[i], dir;
-		const struct object *o = objects_at(x->p->objects, id);
+		const struct object *o =
+		    objects_at(x->p->objects, part.objects[i]);
 
-		dir = o->dir;
-		if (!part_has(x->p, &part, i) || dir == DIR_NONE || !o->name ||
-		    id >= x->nobjects)
-			continue;
-		x->objects[id] = 1;
-		while (dir < x->ndirs && !x->dirs[dir]) {
-			x->dirs[dir] = 1;
-			dir = names_at(x->p->names, dir)->parent;
-		}
+		if (snapshot_part_has(x->p, &part, i) &&
+		    (x->user || (o->dir != DIR_NONE && o->name)))
+			snapshot_choose(x, part.objects[i]);
 	}
 	return 1;
 }
@@ -245,7 +229,7 @@ static void export_extents_of(struct predictor_snapshot *x, uint32_t id)
 	struct predictor_extent e[EXTENTS_MAX];
 	Forefetch__TreeFile *f = x->f;
 	size_t n = f->n_extent_object;
-	size_t got = exported(x, id) && n + EXTENTS_MAX <= x->room
+	size_t got = snapshot_object(x, id) && n + EXTENTS_MAX <= x->room
 			 ? extents_get(x->p->extents, id, e, EXTENTS_MAX)
 			 : 0;
 
@@ -300,7 +284,7 @@ static int export_orders(struct predictor_snapshot *x)
 	for (int i = 0; i < STEP && x->at < x->nobjects; i++) {
 		uint32_t id = x->at++;
 		unsigned char bytes[ORDER_PACKED];
-		size_t len = exported(x, id) && x->f->n_order_object < x->room
+		size_t len = snapshot_object(x, id) && x->f->n_order_object < x->room
 				 ? extents_order_pack(p->extents, id, bytes)
 				 : 0;
 
@@ -329,7 +313,7 @@ static int export_calib(struct predictor_snapshot *x)
 	Forefetch__TreeFile *f = x->f;
 	size_t n = 0;
 
-	if (x->portable)
+	if (snapshot_chooses(x))
 		return 0;
 	if (!VEC_NEW(CALIB_CELLS, f->calib_cell) ||
 	    !VEC_NEW(CALIB_CELLS, f->calib_hits) ||
@@ -385,7 +369,7 @@ static int export_session(
 	f->session_uid[f->n_session_uid++] = uid;
 	f->session_space[f->n_session_space++] = space;
 	for (uint32_t i = 0; i < r->n; i++) {
-		uint32_t id = r->uses[i].object, object = exported(s->x, id);
+		uint32_t id = r->uses[i].object, object = snapshot_object(s->x, id);
 
 		if (!object ||
 		    objects_at(s->x->p->objects, id)->born_at > r->at)
@@ -426,7 +410,7 @@ static int export_sessions(struct predictor_snapshot *x)
 
 /* A phase does one step: 1 if there is more to do, 0 at its end, or -ENOMEM. */
 static int (*const phases[])(struct predictor_snapshot *x) = {export_choose,
-    export_dirs, export_objects, export_trails, export_extents, export_orders,
+    user_choose_sessions, export_dirs, export_objects, export_trails, export_extents, export_orders,
     export_wall, export_sessions, export_calib};
 
 enum { PHASES = sizeof(phases) / sizeof(phases[0]) };
@@ -437,6 +421,8 @@ void *predictor_snapshot_pack(struct predictor_snapshot *x, size_t *len)
 	size_t n;
 
 	if (x->error || x->phase < PHASES)
+		return NULL;
+	if (x->user && !user_prune(x))
 		return NULL;
 	if (x->portable)
 		portable_set_keys(x->f);
@@ -484,19 +470,21 @@ static struct predictor_snapshot *snapshot_new(
 }
 
 /* Objects that are made from now on belong to a later event. */
-static struct predictor_snapshot *snapshot_begin(
-    struct predictor *p, uint16_t only, bool portable)
+struct predictor_snapshot *snapshot_begin(
+    struct predictor *p, uint16_t only, bool portable, bool user)
 {
 	struct predictor_snapshot *x = snapshot_new(p, only, portable);
 
-	if (x)
-		p->events++;
+	if (!x)
+		return NULL;
+	p->events++;
+	x->user = user;
 	return x;
 }
 
 struct predictor_snapshot *predictor_snapshot_new(struct predictor *p)
 {
-	return snapshot_begin(p, UINT16_MAX, false);
+	return snapshot_begin(p, UINT16_MAX, false, false);
 }
 
 struct predictor_snapshot *predictor_snapshot_trees(
@@ -505,7 +493,7 @@ struct predictor_snapshot *predictor_snapshot_trees(
 	uint16_t only;
 
 	if (trees_uid_bits(p, uid, &only))
-		return snapshot_begin(p, only, true);
+		return snapshot_begin(p, only, true, false);
 	errno = ENOENT;
 	return NULL;
 }
@@ -517,6 +505,8 @@ void predictor_snapshot_free(struct predictor_snapshot *x)
 	/* Its columns come from malloc(), as if it had been unpacked. */
 	if (x->f)
 		forefetch__tree_file__free_unpacked(x->f, NULL);
+	keymap_free(x->dir_set);
+	free(x->runs);
 	free(x->objects);
 	free(x->dirs);
 	free(x);

@@ -3,11 +3,13 @@
  * What was learned, as the bytes of a file: packed, loaded and merged. Whoever
  * has the disk writes them. A file that is damaged or of a newer version
  * changes nothing. The folder works on core/ and store/, and is public by this
- * header and trees.h.
+ * header, trees.h and merge.h.
  *
  *	persist.c        what was learned -> message -> bytes
  *	persist_load.c   bytes -> message -> added to what is known
  *	persist_file.c   loading a file
+ *	persist_user.c   one user's, for the other machines of a farm
+ *	merge.c          … and merged there (merge.h)
  *	portable.c       a form without keys, for another machine
  *	trees*.c         access trees: listed, shown, forgotten
  *	session_show.c   sessions among the trees
@@ -49,10 +51,28 @@ struct predictor_snapshot *predictor_snapshot_new(struct predictor *p);
 /* What predictor_export_trees() gives, in steps. */
 struct predictor_snapshot *predictor_snapshot_trees(
     struct predictor *p, uint64_t uid);
+/*
+ * For another machine in front of the same server, where objects have the same
+ * keys: what was learned from `uid`, with keys and sessions. It has the objects
+ * that the uid used, and the directories above them, and nothing of anybody
+ * else; no calibration. Of an object it has the last few uses only, and it is
+ * cut to the 131,072 objects that were used last; a session or a run that goes
+ * on is in it as far as it has come. ENOENT if nothing is known of the uid, or
+ * it came when there were 16 others.
+ */
+struct predictor_snapshot *predictor_snapshot_user(
+    struct predictor *p, uint64_t uid);
 bool predictor_snapshot_step(struct predictor_snapshot *x, size_t steps);
 int predictor_snapshot_error(const struct predictor_snapshot *x);
 /* The bytes, to be freed; NULL without memory, or after an error. */
 void *predictor_snapshot_pack(struct predictor_snapshot *x, size_t *len);
 void predictor_snapshot_free(struct predictor_snapshot *x); /* or NULL */
+/*
+ * Of a user's snapshot that was packed: the keys of its directories and objects,
+ * each once, without absent names. Writes `max` of them at most, from `*at` on,
+ * which is 0 at first; returns how many, 0 at the end.
+ */
+size_t predictor_snapshot_keys(const struct predictor_snapshot *x, size_t *at,
+    uint64_t *keys, size_t max);
 
 #endif

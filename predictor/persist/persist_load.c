@@ -13,10 +13,9 @@
 
 #include <xxhash.h>
 
-#include "predictor/core/core.h"
 #include "predictor/persist/persist_format.h"
+#include "predictor/persist/persist_private.h"
 #include "predictor/persist/portable.h"
-#include "predictor/persist/predictor.pb-c.h"
 #include "predictor/persist/trees.h"
 
 static bool extents_sane(const Forefetch__TreeFile *f, size_t objects)
@@ -60,8 +59,7 @@ static bool orders_sane(const Forefetch__TreeFile *f, size_t objects)
 	return true;
 }
 
-/* Whether columns are equally long and nothing points outside. */
-static bool file_sane(const Forefetch__TreeFile *f)
+bool persist_sane(const Forefetch__TreeFile *f)
 {
 	size_t dirs = f->n_dir_key, n = f->n_object_key;
 
@@ -389,7 +387,7 @@ static int import_file(
 
 	if (f->version > PERSIST_VERSION)
 		return -EPROTONOSUPPORT;
-	if (!file_sane(f))
+	if (!persist_sane(f))
 		return -EBADMSG;
 	if (trees && !f->portable)
 		return -EINVAL;
@@ -418,25 +416,32 @@ int persist_apply(
 	return ret;
 }
 
-/* Applies the message behind a good header. */
-static int import_bytes(
-    struct predictor *p, bool trees, uint64_t uid, const void *data, size_t len)
+int persist_open(
+    const void *data, size_t len, const void **message, size_t *message_len)
 {
-	const char *message = (const char *)data + HEADER_BYTES;
 	struct persist_header h;
 
 	if (len < HEADER_BYTES)
 		return -EBADMSG;
 	memcpy(&h, data, HEADER_BYTES);
-	len -= HEADER_BYTES;
+	*message = (const char *)data + HEADER_BYTES;
+	*message_len = len - HEADER_BYTES;
 	h.version = le64toh(h.version);
 	if (memcmp(h.magic, PERSIST_MAGIC, sizeof(h.magic)) != 0 ||
-	    XXH3_64bits_withSeed(message, len, h.version) !=
+	    XXH3_64bits_withSeed(*message, *message_len, h.version) !=
 		le64toh(h.checksum))
 		return -EBADMSG;
-	if (h.version > PERSIST_VERSION)
-		return -EPROTONOSUPPORT;
-	return persist_apply(p, trees, uid, message, len);
+	return h.version > PERSIST_VERSION ? -EPROTONOSUPPORT : 0;
+}
+
+/* Applies the message behind a good header. */
+static int import_bytes(
+    struct predictor *p, bool trees, uint64_t uid, const void *data, size_t len)
+{
+	const void *message;
+	int rc = persist_open(data, len, &message, &len);
+
+	return rc ? rc : persist_apply(p, trees, uid, message, len);
 }
 
 int predictor_import(struct predictor *p, const void *data, size_t len)

@@ -203,6 +203,93 @@ bool sessions_add(struct sessions *ss, uint64_t uid, uint64_t space,
 	return b->n < SESSIONS_KEPT && book_put(b, b->n, &r);
 }
 
+/* Whether session `a` begins as `b`, and is not longer. */
+static bool begins_as(const struct session_use *a, uint32_t na,
+    const struct session_use *b, uint32_t nb)
+{
+	if (na > nb)
+		return false;
+	for (uint32_t i = 0; i < na; i++)
+		if (a[i].object != b[i].object)
+			return false;
+	return true;
+}
+
+/* Whether that session is the beginning of one that goes on. */
+static bool runs_have(const struct sessions *ss, uint64_t uid, uint64_t space,
+    const struct session_use *uses, uint32_t n)
+{
+	for (int i = 0; i < ACTORS; i++) {
+		const struct actor *a = &ss->actors[i];
+		struct session_record r;
+
+		if (!a->run || a->uid != uid || a->space != space)
+			continue;
+		r = session_run_record(a->run, ss->event);
+		if (begins_as(uses, n, r.uses, r.n))
+			return true;
+	}
+	return false;
+}
+
+/* Which session of the book the new one goes in place of; the book's length
+ * for none of them, and SESSIONS_KEPT if it is not to be had. */
+static uint32_t book_place(const struct session_book *b,
+    const struct session_use *uses, uint32_t n)
+{
+	uint32_t place = b->n;
+
+	for (uint32_t k = 0; k < b->n; k++) {
+		const struct session_record *r = &b->kept[k];
+
+		if (begins_as(uses, n, r->uses, r->n))
+			return SESSIONS_KEPT;
+		if (place == b->n && begins_as(r->uses, r->n, uses, n))
+			place = k;
+	}
+	return place;
+}
+
+bool sessions_lacks(const struct sessions *ss, uint64_t uid, uint64_t space,
+    const struct session_use *uses, uint32_t n)
+{
+	const struct session_book *b =
+	    book_find((struct sessions *)(uintptr_t)ss, uid, space);
+
+	if (n > ss->limit)
+		n = ss->limit;
+	if (n == 0 || runs_have(ss, uid, space, uses, n))
+		return false;
+	/* No book of another goes for it. */
+	if (!b)
+		return ss->nbooks < SESSION_BOOKS / 2;
+	return book_place(b, uses, n) < SESSIONS_KEPT;
+}
+
+bool sessions_merge(struct sessions *ss, uint64_t uid, uint64_t space,
+    const struct session_use *theirs, uint32_t n, uint32_t at)
+{
+	struct session_record r = {.n = n < ss->limit ? n : ss->limit,
+	    .at = at,
+	    .uses = (struct session_use *)(uintptr_t)theirs};
+	struct session_book *b = book_get(ss, uid, space);
+	uint32_t place = book_place(b, theirs, r.n);
+	struct session_use *copy;
+
+	if (place == SESSIONS_KEPT)
+		return true;
+	if (place == b->n)
+		return book_put(b, b->n, &r);
+	copy = malloc(r.n * sizeof(*copy));
+	if (!copy)
+		return false;
+	memcpy(copy, theirs, r.n * sizeof(*copy));
+	free(b->kept[place].uses);
+	r.uses = copy;
+	b->kept[place] = r;
+	return true;
+}
+
 void sessions_forget_book(struct sessions *ss, uint32_t i)
 {
 	struct session_book *b = &ss->books[i];

@@ -108,6 +108,18 @@ int sessions_walk(const struct sessions *ss, sessions_each each, void *ctx);
  * without room or memory. */
 bool sessions_add(struct sessions *ss, uint64_t uid, uint64_t space,
     const struct session_use *uses, uint32_t n, uint32_t at);
+/*
+ * Whether a session that another machine recorded says something new: it is not
+ * the beginning of one that is here, and there is room for it in its book, or
+ * one is here of which it is the continuation. An object that is not known here
+ * is UINT32_MAX.
+ */
+bool sessions_lacks(const struct sessions *ss, uint64_t uid, uint64_t space,
+    const struct session_use *uses, uint32_t n);
+/* Adds such a session, as the oldest one of its book, or in place of the one
+ * that it continues. False without memory. */
+bool sessions_merge(struct sessions *ss, uint64_t uid, uint64_t space,
+    const struct session_use *uses, uint32_t n, uint32_t at);
 /* Forgets all sessions of a uid, or one book. */
 void sessions_forget(struct sessions *ss, uint64_t uid);
 void sessions_forget_book(struct sessions *ss, uint32_t i);

@@ -400,6 +400,11 @@ bool extents_order_set(
 	return true;
 }
 
+bool extents_full(const struct extents *e)
+{
+	return e->n >= e->limit;
+}
+
 size_t extents_count(const struct extents *e)
 {
 	return e->n;

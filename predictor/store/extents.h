@@ -46,6 +46,8 @@ bool extents_order_set(
     struct extents *e, uint32_t object, const void *bytes, size_t len);
 /* How many files have an entry. */
 size_t extents_count(const struct extents *e);
+/* Whether one more takes the place of the oldest. */
+bool extents_full(const struct extents *e);
 void extents_drop(struct extents *e, uint32_t object);
 size_t extents_memory_bytes(const struct extents *e);
 

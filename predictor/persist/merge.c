@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A merge from its bytes to its end: see merge.h and merge_private.h. */
+#include "predictor/persist/merge.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "predictor/persist/merge_private.h"
+
+enum {
+	DATA_MAX = 16 << 20,     /* bytes; what the engine keeps */
+	UNPACKED_MAX = 96 << 20, /* a hundred thousand objects take 20 MB */
+};
+
+/* ---- unpacking --------------------------------------------------------- */
+
+/* Bytes of a message may stand for many more in memory. */
+static void *room_alloc(void *ctx, size_t size)
+{
+	struct predictor_merge *m = ctx;
+
+	if (size > m->room_bytes)
+		return NULL;
+	m->room_bytes -= size;
+	return malloc(size);
+}
+
+static void room_free(void *ctx, void *data)
+{
+	(void)ctx;
+	free(data);
+}
+
+/* The bits that stand for the uid in the message. */
+static uint16_t bits_of(const Forefetch__TreeFile *f, uint64_t uid)
+{
+	uint16_t bits = 0;
+
+	for (size_t i = 0; i < f->n_uid; i++)
+		if (f->uid[i] == uid)
+			bits |= (uint16_t)(1u << i);
+	return bits;
+}
+
+static bool merge_room(struct predictor_merge *m)
+{
+	const Forefetch__TreeFile *f = m->f;
+
+	m->by_key = keymap_new();
+	m->wholes = keymap_new();
+	m->ends = keymap_new();
+	return m->by_key && m->wholes && m->ends &&
+	       VEC_NEW(f->n_object_key, m->keys) &&
+	       VEC_NEW(f->n_object_key, m->uses) &&
+	       VEC_NEW(f->n_object_key, m->counted) &&
+	       VEC_NEW(f->n_dir_key, m->dirs) &&
+	       VEC_NEW(f->n_dir_key, m->dirs_made) &&
+	       VEC_NEW(SESSION_OBJECTS, m->session) && merge_find_runs(m);
+}
+
+static int merge_unpack(struct predictor_merge *m, const void *data, size_t len)
+{
+	const void *message;
+	int rc;
+
+	if (len > DATA_MAX)
+		return -EFBIG;
+	rc = persist_open(data, len, &message, &len);
+	if (rc)
+		return rc;
+	m->f = forefetch__tree_file__unpack(&m->allocator, len, message);
+	if (!m->f || m->f->portable || !persist_sane(m->f))
+		return -EBADMSG;
+	if (m->f->version > PERSIST_VERSION)
+		return -EPROTONOSUPPORT;
+	m->theirs = bits_of(m->f, m->uid);
+	return merge_room(m) ? 0 : -ENOMEM;
+}
+
+struct predictor_merge *predictor_merge_new(
+    uint64_t uid, const void *data, size_t len)
+{
+	struct predictor_merge *m = calloc(1, sizeof(*m));
+	int rc;
+
+	if (!m)
+		return NULL;
+	m->uid = uid;
+	m->room_bytes = UNPACKED_MAX;
+	m->tail = TRAIL_NONE;
+	m->allocator = (ProtobufCAllocator){
+	    .alloc = room_alloc, .free = room_free, .allocator_data = m};
+	rc = merge_unpack(m, data, len);
+	if (rc == 0)
+		return m;
+	predictor_merge_free(m);
+	errno = -rc;
+	return NULL;
+}
+
+void predictor_merge_free(struct predictor_merge *m)
+{
+	if (!m)
+		return;
+	if (m->f)
+		forefetch__tree_file__free_unpacked(m->f, &m->allocator);
+	keymap_free(m->by_key);
+	keymap_free(m->wholes);
+	keymap_free(m->ends);
+	free(m->keys);
+	free(m->uses);
+	free(m->counted);
+	free(m->dirs);
+	free(m->dirs_made);
+	free(m->runs);
+	free(m->session);
+	free(m);
+}
+
+/* ---- steps ------------------------------------------------------------- */
+
+static const merge_phase phases[] = {merge_resolve, merge_hash_runs, merge_walk,
+    merge_choose, merge_write, merge_objects, merge_sessions, merge_extents,
+    merge_orders};
+
+enum { PHASES = sizeof(phases) / sizeof(phases[0]) };
+
+static size_t larger(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+/* What is free; at least a quarter of all, since what is full gives up what is
+ * oldest. Directories are never given up. */
+static void merge_begin(struct predictor_merge *m, struct predictor *p)
+{
+	size_t objects = objects_limit(p->objects);
+	size_t uses = trails_limit(p->trails);
+	bool none = !m->theirs && m->f->n_session_uid == 0;
+
+	m->begun = true;
+	m->era = p->era;
+	m->bit = none ? 0 : wall_bit(&p->wall, m->uid);
+	if (!m->bit) {
+		m->error = none ? 0 : -ENOSPC;
+		m->phase = PHASES;
+		return;
+	}
+	m->objects =
+	    larger(objects / 4, objects - objects_count(p->objects));
+	m->uses_left = larger(
+	    uses / 4, uses - (trails_entries(p->trails) < uses
+				     ? trails_entries(p->trails)
+				     : uses));
+	m->dirs_left = (names_limit(p->names) - names_count(p->names)) / 2;
+}
+
+bool predictor_merge_step(
+    struct predictor_merge *m, struct predictor *p, size_t steps)
+{
+	if (!m->begun)
+		merge_begin(m, p);
+	else if (m->phase < PHASES && m->era != p->era)
+		m->error = -ESTALE;
+	/* What was the last event's may be given up. */
+	p->now = NULL;
+	for (; steps > 0 && m->phase < PHASES && !m->error; steps--) {
+		int rc = phases[m->phase](m, p);
+
+		m->error = rc < 0 ? rc : 0;
+		if (rc != 0)
+			continue;
+		m->phase++;
+		m->at = m->sub = 0;
+	}
+	return m->phase == PHASES || m->error;
+}
+
+int predictor_merge_error(const struct predictor_merge *m)
+{
+	return m->error;
+}
+
+void predictor_merge_get_stats(
+    const struct predictor_merge *m, struct predictor_merge_stats *st)
+{
+	*st = m->stats;
+}
+
+int predictor_merge_user(
+    struct predictor *p, uint64_t uid, const void *data, size_t len)
+{
+	struct predictor_merge *m = predictor_merge_new(uid, data, len);
+	int rc;
+
+	if (!m)
+		return -errno;
+	while (!predictor_merge_step(m, p, SIZE_MAX))
+		;
+	rc = m->error;
+	predictor_merge_free(m);
+	return rc;
+}
