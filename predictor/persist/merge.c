@@ -136,8 +136,10 @@ static void merge_begin(struct predictor_merge *m, struct predictor *p)
 {
 	size_t objects = objects_limit(p->objects);
 	size_t uses = trails_limit(p->trails);
-	bool none = !m->theirs && m->f->n_session_uid == 0;
+	bool none = !m->theirs;
 
+	for (size_t i = 0; i < m->f->n_session_uid; i++)
+		none = none && m->f->session_uid[i] != m->uid;
 	m->begun = true;
 	m->era = p->era;
 	m->bit = none ? 0 : wall_bit(&p->wall, m->uid);

@@ -13,7 +13,10 @@
 #include "predictor/persist/merge.h"
 #include "predictor/persist/persist_private.h"
 
-enum { MERGE_STEP = 32 }; /* objects or uses */
+enum {
+	MERGE_STEP = 32, /* objects or uses */
+	MERGE_SESSIONS = SESSION_BOOKS * SESSIONS_KEPT,
+};
 
 /* A run of theirs. */
 struct merge_run {
@@ -58,6 +61,8 @@ struct predictor_merge {
 	size_t objects, uses_left, dirs_left; /* that may be made */
 	struct session_use *session;
 	uint32_t nsession;
+	uint64_t sessions[MERGE_SESSIONS]; /* hashes of those that came before */
+	uint32_t nsessions;
 	struct predictor_merge_stats stats;
 };
 

@@ -270,7 +270,8 @@ static bool is_open(const struct predictor *p, uint32_t place, uint32_t object)
 	return true;
 }
 
-/* Where a run here ends as this one begins: it is written on from there. */
+/* Where a run here ends as this one begins, and is shorter: it is written on
+ * from there. */
 static void join_use(
     struct predictor_merge *m, const struct predictor *p, uint32_t object)
 {
@@ -281,7 +282,7 @@ static void join_use(
 		return;
 	m->hash = merge_hash(m->hash, key);
 	place = keymap_get(m->ends, m->hash);
-	if (place == KEYMAP_NONE)
+	if (place == KEYMAP_NONE || run_is_over(m))
 		return;
 	id = objects_find(p->objects, key);
 	if (id == OBJECT_NONE || !is_open(p, place, id))

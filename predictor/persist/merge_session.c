@@ -11,63 +11,90 @@ static struct session_use use_at(
 	    .needs = m->f->session_needs[i] & NEEDS_KEPT};
 }
 
-/* The uses of the session that begins at `at` of the column; what is not known
- * here is OBJECT_NONE. Returns where it ends. */
-static size_t look(
-    struct predictor_merge *m, const struct predictor *p, size_t at)
+/* Where the session that begins at `at` of the column ends. */
+static size_t end_of(const struct predictor_merge *m, size_t at)
 {
-	const Forefetch__TreeFile *f = m->f;
-
-	m->nsession = 0;
-	for (; at < f->n_session && f->session[at]; at++) {
-		uint64_t key = m->keys[f->session[at] - 1];
-
-		if (key && m->nsession < SESSION_OBJECTS)
-			m->session[m->nsession++] =
-			    use_at(m, at, objects_find(p->objects, key));
-	}
+	while (at < m->f->n_session && m->f->session[at])
+		at++;
 	return at;
 }
 
-/* Makes the objects that are missing; false where nothing more may be made. */
-static bool make(struct predictor_merge *m, struct predictor *p, size_t at)
+/* The uses from `at` to `end`; what is not known here is OBJECT_NONE. Returns a
+ * hash of them, and of the file system. */
+static uint64_t look(struct predictor_merge *m, const struct predictor *p,
+    size_t at, size_t end)
 {
-	const Forefetch__TreeFile *f = m->f;
+	uint64_t hash = merge_hash(0, m->f->session_space[m->at]);
 
 	m->nsession = 0;
-	for (; at < f->n_session && f->session[at]; at++) {
-		uint32_t object = f->session[at] - 1, id;
+	for (; at < end && m->nsession < sessions_limit(p->sessions); at++) {
+		uint64_t key = m->keys[m->f->session[at] - 1];
+
+		if (!key)
+			continue;
+		hash = merge_hash(hash, key);
+		m->session[m->nsession++] =
+		    use_at(m, at, objects_find(p->objects, key));
+	}
+	return hash;
+}
+
+/* Makes the objects that are missing; false where nothing more may be made. */
+static bool make(struct predictor_merge *m, struct predictor *p, size_t at,
+    size_t end)
+{
+	m->nsession = 0;
+	for (; at < end && m->nsession < sessions_limit(p->sessions); at++) {
+		uint32_t object = m->f->session[at] - 1, id;
 
 		if (!merge_counts(m, p, object))
 			return false;
 		id = merge_make(m, p, object);
-		if (id != OBJECT_NONE && m->nsession < SESSION_OBJECTS)
+		if (id != OBJECT_NONE)
 			m->session[m->nsession++] = use_at(m, at, id);
 	}
 	return m->nsession > 0;
 }
 
+static uint32_t same_before(struct predictor_merge *m, uint64_t hash)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < m->nsessions; i++)
+		n += m->sessions[i] == hash;
+	m->sessions[m->nsessions++] = hash;
+	return n;
+}
+
+static void take(struct predictor_merge *m, struct predictor *p, size_t end)
+{
+	struct session_record r = {.uses = m->session, .at = p->events + 1};
+	uint64_t space = m->f->session_space[m->at];
+	uint32_t before = same_before(m, look(m, p, m->sub, end));
+
+	r.n = m->nsession;
+	if (!sessions_lacks(p->sessions, p->objects, m->uid, space, &r, before))
+		return;
+	p->events++;
+	if (!make(m, p, m->sub, end))
+		return;
+	r.n = m->nsession;
+	m->stats.sessions +=
+	    sessions_merge(p->sessions, p->objects, m->uid, space, &r);
+}
+
 /* Session number `at`, which begins at `sub` of the column, in one step: there
- * are few, and of 4,096 objects at most. */
+ * are few, of 4,096 objects at most. */
 int merge_sessions(struct predictor_merge *m, struct predictor *p)
 {
-	const Forefetch__TreeFile *f = m->f;
-	uint64_t space;
 	size_t end;
 
-	if (m->at >= f->n_session_uid)
+	if (m->at >= m->f->n_session_uid)
 		return 0;
-	space = f->session_space[m->at];
-	end = look(m, p, m->sub);
-	if (f->session_uid[m->at] == m->uid &&
-	    sessions_lacks(
-		p->sessions, m->uid, space, m->session, m->nsession)) {
-		p->events++;
-		if (make(m, p, m->sub))
-			m->stats.sessions += sessions_merge(p->sessions, m->uid,
-			    space, m->session, m->nsession, p->events);
-	}
+	end = end_of(m, m->sub);
+	if (m->f->session_uid[m->at] == m->uid && m->nsessions < MERGE_SESSIONS)
+		take(m, p, end);
 	m->at++;
 	m->sub = end + 1;
-	return m->at < f->n_session_uid;
+	return m->at < m->f->n_session_uid;
 }

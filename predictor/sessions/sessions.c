@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "predictor/store/objects.h"
+
 enum { ACTORS = 64 };
 
 /* An actor that was silent for so long may give its slot to another. */
@@ -203,91 +205,121 @@ bool sessions_add(struct sessions *ss, uint64_t uid, uint64_t space,
 	return b->n < SESSIONS_KEPT && book_put(b, b->n, &r);
 }
 
-/* Whether session `a` begins as `b`, and is not longer. */
-static bool begins_as(const struct session_use *a, uint32_t na,
-    const struct session_use *b, uint32_t nb)
+/* ---- those of other machines ------------------------------------------- */
+
+enum begins {
+	BEGINS_NOT,
+	BEGINS_IT, /* it is the whole beginning of the other, or equal */
+	BEGINS_OTHER,
+};
+
+/* Index of the next use, from `i` on, whose object is still there. */
+static uint32_t next_live(
+    const struct objects *os, const struct session_record *r, uint32_t i)
 {
-	if (na > nb)
-		return false;
-	for (uint32_t i = 0; i < na; i++)
-		if (a[i].object != b[i].object)
-			return false;
-	return true;
+	for (; i < r->n; i++) {
+		const struct object *o = objects_at(os, r->uses[i].object);
+
+		if (!o->free && o->born_at <= r->at)
+			break;
+	}
+	return i;
 }
 
-/* Whether that session is the beginning of one that goes on. */
-static bool runs_have(const struct sessions *ss, uint64_t uid, uint64_t space,
-    const struct session_use *uses, uint32_t n)
+/* Whether the session of another machine is the beginning of the one here, or
+ * this one the beginning of it. */
+static enum begins begins(const struct objects *os,
+    const struct session_record *theirs, const struct session_record *ours)
 {
+	uint32_t i = 0, k = next_live(os, ours, 0);
+
+	while (i < theirs->n && k < ours->n) {
+		if (theirs->uses[i++].object != ours->uses[k].object)
+			return BEGINS_NOT;
+		k = next_live(os, ours, k + 1);
+	}
+	return i == theirs->n ? BEGINS_IT : BEGINS_OTHER;
+}
+
+/* How many sessions that go on begin like it. */
+static uint32_t runs_like(const struct sessions *ss, const struct objects *os,
+    const struct session_book *of, const struct session_record *theirs)
+{
+	uint32_t n = 0;
+
 	for (int i = 0; i < ACTORS; i++) {
 		const struct actor *a = &ss->actors[i];
 		struct session_record r;
 
-		if (!a->run || a->uid != uid || a->space != space)
+		if (!a->run || a->uid != of->uid || a->space != of->space)
 			continue;
 		r = session_run_record(a->run, ss->event);
-		if (begins_as(uses, n, r.uses, r.n))
-			return true;
+		n += begins(os, theirs, &r) == BEGINS_IT;
 	}
-	return false;
+	return n;
 }
 
-/* Which session of the book the new one goes in place of; the book's length
- * for none of them, and SESSIONS_KEPT if it is not to be had. */
+/* The place of a session that it continues; where there is none, behind the
+ * last one. `like` grows by those that begin like it. */
 static uint32_t book_place(const struct session_book *b,
-    const struct session_use *uses, uint32_t n)
+    const struct objects *os, const struct session_record *theirs,
+    uint32_t *like)
 {
 	uint32_t place = b->n;
 
 	for (uint32_t k = 0; k < b->n; k++) {
-		const struct session_record *r = &b->kept[k];
+		enum begins how = begins(os, theirs, &b->kept[k]);
 
-		if (begins_as(uses, n, r->uses, r->n))
-			return SESSIONS_KEPT;
-		if (place == b->n && begins_as(r->uses, r->n, uses, n))
+		*like += how == BEGINS_IT;
+		if (how == BEGINS_OTHER)
 			place = k;
 	}
 	return place;
 }
 
-bool sessions_lacks(const struct sessions *ss, uint64_t uid, uint64_t space,
-    const struct session_use *uses, uint32_t n)
+bool sessions_lacks(const struct sessions *ss, const struct objects *os,
+    uint64_t uid, uint64_t space, const struct session_record *r,
+    uint32_t before)
 {
+	const struct session_book none = {.uid = uid, .space = space};
 	const struct session_book *b =
 	    book_find((struct sessions *)(uintptr_t)ss, uid, space);
+	uint32_t like = runs_like(ss, os, &none, r);
 
-	if (n > ss->limit)
-		n = ss->limit;
-	if (n == 0 || runs_have(ss, uid, space, uses, n))
+	if (r->n == 0 || like > before)
 		return false;
 	/* No book of another goes for it. */
 	if (!b)
 		return ss->nbooks < SESSION_BOOKS / 2;
-	return book_place(b, uses, n) < SESSIONS_KEPT;
+	return book_place(b, os, r, &like) < SESSIONS_KEPT && like <= before;
 }
 
-bool sessions_merge(struct sessions *ss, uint64_t uid, uint64_t space,
-    const struct session_use *theirs, uint32_t n, uint32_t at)
+bool sessions_merge(struct sessions *ss, const struct objects *os, uint64_t uid,
+    uint64_t space, const struct session_record *r)
 {
-	struct session_record r = {.n = n < ss->limit ? n : ss->limit,
-	    .at = at,
-	    .uses = (struct session_use *)(uintptr_t)theirs};
 	struct session_book *b = book_get(ss, uid, space);
-	uint32_t place = book_place(b, theirs, r.n);
-	struct session_use *copy;
+	struct session_record *old;
+	uint32_t like = 0, place = book_place(b, os, r, &like);
+	struct session_use *uses;
 
 	if (place == SESSIONS_KEPT)
-		return true;
-	if (place == b->n)
-		return book_put(b, b->n, &r);
-	copy = malloc(r.n * sizeof(*copy));
-	if (!copy)
 		return false;
-	memcpy(copy, theirs, r.n * sizeof(*copy));
-	free(b->kept[place].uses);
-	r.uses = copy;
-	b->kept[place] = r;
+	if (place == b->n)
+		return book_put(b, b->n, r);
+	uses = malloc(r->n * sizeof(*uses));
+	if (!uses)
+		return false;
+	memcpy(uses, r->uses, r->n * sizeof(*uses));
+	old = &b->kept[place];
+	free(old->uses);
+	*old =
+	    (struct session_record){.uses = uses, .n = r->n, .at = r->at};
 	return true;
+}
+
+uint32_t sessions_limit(const struct sessions *ss)
+{
+	return ss->limit;
 }
 
 void sessions_forget_book(struct sessions *ss, uint32_t i)

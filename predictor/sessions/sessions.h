@@ -69,6 +69,7 @@ struct session_due {
 	bool again;     /* it was told before */
 };
 
+struct objects;
 struct sessions;
 
 /* A session has `limit` objects at most. What was told is told again after
@@ -109,17 +110,21 @@ int sessions_walk(const struct sessions *ss, sessions_each each, void *ctx);
 bool sessions_add(struct sessions *ss, uint64_t uid, uint64_t space,
     const struct session_use *uses, uint32_t n, uint32_t at);
 /*
- * Whether a session that another machine recorded says something new: it is not
- * the beginning of one that is here, and there is room for it in its book, or
- * one is here of which it is the continuation. An object that is not known here
- * is UINT32_MAX.
+ * Whether a session that another machine recorded says something new: fewer of
+ * those here begin like it than that machine has, of which `before` have been
+ * looked at; and there is room for it in its book, or one is here that it
+ * continues. An object that is not known here is UINT32_MAX; what was forgotten
+ * of a session here counts as not there.
  */
-bool sessions_lacks(const struct sessions *ss, uint64_t uid, uint64_t space,
-    const struct session_use *uses, uint32_t n);
+bool sessions_lacks(const struct sessions *ss, const struct objects *os,
+    uint64_t uid, uint64_t space, const struct session_record *r,
+    uint32_t before);
 /* Adds such a session, as the oldest one of its book, or in place of the one
  * that it continues. False without memory. */
-bool sessions_merge(struct sessions *ss, uint64_t uid, uint64_t space,
-    const struct session_use *uses, uint32_t n, uint32_t at);
+bool sessions_merge(struct sessions *ss, const struct objects *os,
+    uint64_t uid, uint64_t space, const struct session_record *r);
+/* Of how many objects a session is at most. */
+uint32_t sessions_limit(const struct sessions *ss);
 /* Forgets all sessions of a uid, or one book. */
 void sessions_forget(struct sessions *ss, uint64_t uid);
 void sessions_forget_book(struct sessions *ss, uint32_t i);

@@ -228,6 +228,7 @@ static void test_learns_meanwhile(void **state)
 	assert_true(next > OTHER + 20);
 	assert_int_equal(uses_of(b->p, FIRST + 150), 3);
 	assert_int_equal(uses_of(b->p, OTHER + 10), 1);
+	desk_leave(b);
 	assert_true(foretells(b, FIRST, FIRST + 1));
 	/* Forgotten in the middle: it ends. */
 	m = predictor_merge_new(ALICE, data, len);
