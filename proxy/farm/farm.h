@@ -42,9 +42,11 @@ struct event_base;
 struct farm;
 struct farm_server;
 struct fetch;
+struct iopool;
 struct linkest;
 struct metrics;
 struct node;
+struct predictor;
 
 /* Of the whole daemon. NULL and a sentence in `err` where the configuration
  * has a farm that cannot be begun, since its key file is missing, say: the
@@ -70,6 +72,21 @@ struct farm_server_params {
 struct farm_server *farm_server_new(const struct farm_server_params *p);
 /* NULL is allowed. */
 void farm_server_free(struct farm_server *s);
+
+/* What is shared of what was learned, from here to farm_trees_end(). */
+struct farm_trees_params {
+	struct predictor *predictor;
+	struct iopool *iopool;
+	void (*on_merged)(void *ctx); /* the predictor knows more now */
+	void *ctx;
+};
+/* Without memory nothing of it is shared. */
+void farm_trees_begin(
+    struct farm_server *s, const struct farm_trees_params *p);
+void farm_trees_end(struct farm_server *s);
+/* A user's call came: what other machines have learned of it is taken over,
+ * if it was not yet. */
+void farm_trees_seen(struct farm_server *s, uint32_t uid);
 
 enum farm_answer {
 	FARM_NO,    /* the farm has nothing, or is of no use: ask the server */

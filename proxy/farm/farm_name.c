@@ -42,10 +42,8 @@ static void add_bytes(struct text *t, const void *data, size_t len)
 static void begin(struct text *t, const struct farm_server *s,
     const nfs3_fh *fh, const struct data_version *v)
 {
-	const char *address = s->p.address;
-
 	t->len = 0;
-	add_bytes(t, address, strnlen(address, 256));
+	add_bytes(t, s->p.address, strnlen(s->p.address, 256));
 	add_bytes(t, fh->data, fh->len);
 	add_number(t, v->fsid);
 	add_number(t, v->fileid);
@@ -100,4 +98,14 @@ void farm_listing_key(const struct farm_server *s, const nfs3_fh *fh,
 	for (uint32_t i = 0; i < cred->ngids; i++)
 		add_number(&t, cred->gids[i]);
 	end(&t, s, KIND_LISTING, key);
+}
+
+void farm_trees_key(
+    const struct farm_server *s, uint32_t uid, struct farm_key *key)
+{
+	struct text t = {.len = 0};
+
+	add_bytes(&t, s->p.address, strnlen(s->p.address, 256));
+	add_number(&t, uid);
+	end(&t, s, KIND_TREES, key);
 }

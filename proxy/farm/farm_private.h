@@ -54,7 +54,8 @@ struct farm_server {
 	struct farm_server_params p;
 	struct data_asks data;
 	struct list_asks lists;
-	uint64_t ahead_bytes; /* asked for, and not come */
+	struct farm_trees *trees; /* NULL: none */
+	uint64_t ahead_bytes;     /* asked for, and not come */
 	/* Values that were not there: the tag of their key, and since when. */
 	struct {
 		uint64_t tag, us;
@@ -84,6 +85,9 @@ void farm_data_key(const struct farm_server *s, const nfs3_fh *fh,
 void farm_listing_key(const struct farm_server *s, const nfs3_fh *fh,
     const struct data_version *v, const struct cred_key *cred, bool plus,
     struct farm_key *key);
+
+void farm_trees_key(
+    const struct farm_server *s, uint32_t uid, struct farm_key *key);
 
 /* ---- farm.c -------------------------------------------------------------- */
 

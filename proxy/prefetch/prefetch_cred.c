@@ -62,6 +62,7 @@ static struct pf_cred *cred_new(
 		unlist(pf, TAILQ_LAST(&pf->creds, pf_creds));
 	TAILQ_INSERT_HEAD(&pf->creds, c, link);
 	pf->ncreds++;
+	farm_trees_seen(pf->p.farm, uid);
 	return c;
 }
 
