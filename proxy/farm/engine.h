@@ -8,6 +8,11 @@
  * slow, full or refuses, questions are answered at once with "nothing", what
  * is to be kept is dropped, and a connection is tried again after a while
  * that grows. Memory is bounded on both sides, whatever the engine sends.
+ *
+ * What is wanted of it goes before what is to be kept: of that, little is under
+ * way at a time. A node of a cluster may send questions to any address: that is
+ * what MOVED is for. It gets a key's hash by it, and no value that anybody can
+ * open. The daemon must ignore SIGPIPE.
  */
 #ifndef FOREFETCH_ENGINE_H
 #define FOREFETCH_ENGINE_H
@@ -23,10 +28,12 @@ struct engine;
 struct event_base;
 
 enum {
-	ENGINE_KEY_MAX = 64,          /* bytes of a key */
-	ENGINE_VALUE_MAX = 16 << 20,  /* bytes of a value */
-	ENGINE_ASKS_MAX = 1024,       /* questions at once */
-	ENGINE_BACKLOG_MAX = 4 << 20, /* bytes that wait to be sent */
+	ENGINE_KEY_MAX = 64,         /* bytes of a key */
+	ENGINE_VALUE_MAX = 16 << 20, /* bytes of a value */
+	ENGINE_ASKS_MAX = 1024,      /* questions at once */
+	/* Bytes that were put and are not answered; a larger value goes alone.
+	 */
+	ENGINE_BACKLOG_MAX = 4 << 20,
 };
 
 enum engine_state {
@@ -59,15 +66,17 @@ struct engine_ask {
 /* `farm` outlives the engine. NULL and errno without memory. */
 struct engine *engine_new(
     struct event_base *base, const struct config_farm *farm);
-/* Nobody who asked hears anything. */
+/* Nobody who asked hears anything. Not from within on_value() or on_done(). */
 void engine_free(struct engine *e);
 
-/* Whether it may be asked now. */
+/* Whether it may be asked now: it is connected, answers, and has not let
+ * several deadlines pass just now. */
 bool engine_is_up(const struct engine *e);
 
 /*
  * Ask for a value; on_value() hears of it within `deadline_us` microseconds
- * from now. False where nobody can be asked: then on_value() is not called.
+ * from now, as exactly as the loop's timers are. False where nobody can be
+ * asked: then on_value() is not called.
  */
 bool engine_get(struct engine *e, const struct engine_key *key,
     uint64_t deadline_us, struct engine_ask *a);

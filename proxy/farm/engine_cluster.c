@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A Redis Cluster: which node has which slot, as CLUSTER SLOTS of any node
+ * says, and as MOVED says before there is a new map. What a node says is
+ * believed: it may send questions to any address, and gets no more by it than a
+ * key's hash and a sealed value.
+ */
+#include "farm/engine_private.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <event2/event.h>
+
+#include "base/clock.h"
+#include "farm/crc16.h"
+
+enum {
+	REDIRECTS_MAX = 3, /* of one question */
+	MAP_GAP_MIN_US = 100000,
+	MAP_GAP_MAX_US = 2000000,
+	MAP_EVERY_US = 30000000,
+	/* A node that serves nothing is forgotten after this. */
+	UNUSED_US = 60000000,
+};
+
+struct node *cluster_route(const struct engine *e, const char *key, size_t len)
+{
+	unsigned owner = e->slots[crc16_slot(key, len)];
+
+	return owner == SLOT_NOBODY ? NULL : e->nodes[owner];
+}
+
+static void map_arm(struct engine *e, uint64_t us)
+{
+	struct timeval tv = clock_timeval(us);
+
+	(void)evtimer_add(e->ev_map, &tv);
+}
+
+void cluster_want_map(struct engine *e)
+{
+	uint64_t since_us = clock_sending_us() - e->map_asked_us;
+
+	if (!e->slots || e->map_wanted)
+		return;
+	e->map_wanted = true;
+	map_arm(e, since_us < e->map_gap_us ? e->map_gap_us - since_us : 0);
+}
+
+/* Whether some slots have nobody who answers. */
+static bool in_trouble(const struct engine *e)
+{
+	if (e->unserved > 0)
+		return true;
+	for (size_t i = 0; i < e->nnodes; i++)
+		if (e->nodes[i] && e->nodes[i]->slots > 0 &&
+		    (e->nodes[i]->phase != NODE_READY || e->nodes[i]->slow))
+			return true;
+	return false;
+}
+
+static void forget_unused(struct engine *e, uint64_t now_us)
+{
+	for (size_t i = 0; i < e->nnodes; i++) {
+		struct node *n = e->nodes[i];
+
+		if (!n)
+			continue;
+		if (n->slots > 0)
+			n->used_us = now_us;
+		if (!n->seed && now_us > n->used_us + UNUSED_US)
+			node_free(n);
+	}
+}
+
+/* Another one each time: one that is cut off has an old map. */
+static struct node *map_source(struct engine *e)
+{
+	for (size_t i = 0; i < e->nnodes; i++) {
+		struct node *n = e->nodes[e->map_turn++ % e->nnodes];
+
+		if (n && n->phase == NODE_READY && !n->slow)
+			return n;
+	}
+	return NULL;
+}
+
+static void on_map(struct node *n, struct call *c, const redisReply *r)
+{
+	(void)c;
+	if (r && r->type != REDIS_REPLY_ERROR)
+		(void)cluster_take_map(n, r);
+}
+
+static void engine_on_map_timer(evutil_socket_t fd, short what, void *arg)
+{
+	static const char *const words[] = {"CLUSTER", "SLOTS"};
+	struct engine *e = arg;
+	struct node *n;
+
+	(void)fd;
+	(void)what;
+	e->map_wanted = false;
+	e->map_asked_us = clock_now_us();
+	forget_unused(e, e->map_asked_us);
+	n = map_source(e);
+	if (n)
+		(void)call_words(n, on_map, 2, words);
+	if (!in_trouble(e)) {
+		e->map_gap_us = MAP_GAP_MIN_US;
+		map_arm(e, MAP_EVERY_US);
+		return;
+	}
+	map_arm(e, e->map_gap_us);
+	e->map_wanted = true;
+	e->map_gap_us *= 2;
+	if (e->map_gap_us > MAP_GAP_MAX_US)
+		e->map_gap_us = MAP_GAP_MAX_US;
+}
+
+int cluster_begin(struct engine *e)
+{
+	if (e->slots)
+		return 0;
+	e->ev_map = evtimer_new(e->base, engine_on_map_timer, e);
+	e->slots = malloc(SLOTS * sizeof(*e->slots));
+	if (!e->ev_map || !e->slots) {
+		cluster_end(e);
+		return -ENOMEM;
+	}
+	for (unsigned i = 0; i < SLOTS; i++)
+		e->slots[i] = SLOT_NOBODY;
+	e->unserved = SLOTS;
+	e->map_gap_us = MAP_GAP_MIN_US;
+	return 0;
+}
+
+void cluster_end(struct engine *e)
+{
+	if (e->ev_map)
+		event_free(e->ev_map);
+	e->ev_map = NULL;
+	free(e->slots);
+	e->slots = NULL;
+}
+
+/* An address as a node gives it; "" or none means its own. */
+struct place {
+	char host[256];
+	uint16_t port;
+	const char *id; /* of NODE_ID_LEN bytes, or NULL */
+};
+
+static bool place_set(struct place *p, const struct node *from,
+    const char *host, size_t len, long long port)
+{
+	if (len == 0 || (len == 1 && host[0] == '?')) {
+		host = from->host;
+		len = strlen(host);
+	}
+	if (len == 0 || len >= sizeof(p->host) || port < 1 || port > 65535)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (!isgraph((unsigned char)host[i]))
+			return false;
+	memcpy(p->host, host, len);
+	p->host[len] = '\0';
+	p->port = (uint16_t)port;
+	return true;
+}
+
+/* A node is the same one under another name, too, as seeds have names. */
+static struct node *place_find(struct engine *e, const struct place *p)
+{
+	for (size_t i = 0; p->id && i < e->nnodes; i++)
+		if (e->nodes[i] &&
+		    memcmp(e->nodes[i]->id, p->id, NODE_ID_LEN) == 0)
+			return e->nodes[i];
+	for (size_t i = 0; i < e->nnodes; i++)
+		if (e->nodes[i] && e->nodes[i]->port == p->port &&
+		    strcmp(e->nodes[i]->host, p->host) == 0)
+			return e->nodes[i];
+	return NULL;
+}
+
+static struct node *place_node(struct engine *e, const struct place *p)
+{
+	struct node *n = place_find(e, p);
+
+	if (!n)
+		return node_new(e, p->host, p->port, NULL);
+	if (!n->seed && n->phase == NODE_IDLE)
+		node_move(n, p->host, p->port);
+	return n;
+}
+
+static void slot_set(struct engine *e, unsigned slot, struct node *n)
+{
+	unsigned old = e->slots[slot];
+
+	if (old == n->index)
+		return;
+	if (old == SLOT_NOBODY)
+		e->unserved--;
+	else
+		e->nodes[old]->slots--;
+	e->slots[slot] = (uint16_t)n->index;
+	n->slots++;
+}
+
+/* [HOST, PORT, ID, …] */
+static struct node *map_master(struct node *from, const redisReply *r)
+{
+	struct place p = {.id = NULL};
+	const redisReply *host, *id;
+
+	if (r->type != REDIS_REPLY_ARRAY || r->elements < 2 ||
+	    r->element[1]->type != REDIS_REPLY_INTEGER)
+		return NULL;
+	id = r->elements > 2 ? r->element[2] : NULL;
+	if (id && id->type == REDIS_REPLY_STRING && id->len == NODE_ID_LEN)
+		p.id = id->str;
+	/* Itself may be known by a path alone. */
+	if (p.id && memcmp(p.id, from->id, NODE_ID_LEN) == 0)
+		return from;
+	host = r->element[0];
+	if (host->type != REDIS_REPLY_STRING && host->type != REDIS_REPLY_NIL)
+		return NULL;
+	if (!place_set(&p, from, host->str ? host->str : "", host->len,
+		r->element[1]->integer))
+		return NULL;
+	return place_node(from->e, &p);
+}
+
+/* [FIRST, LAST, MASTER, REPLICA…] into `map`; how many slots. */
+static unsigned map_range(
+    struct node *from, const redisReply *r, uint16_t map[SLOTS])
+{
+	unsigned count = 0;
+	long long first, last;
+	struct node *n;
+
+	if (r->type != REDIS_REPLY_ARRAY || r->elements < 3 ||
+	    r->element[0]->type != REDIS_REPLY_INTEGER ||
+	    r->element[1]->type != REDIS_REPLY_INTEGER)
+		return 0;
+	first = r->element[0]->integer;
+	last = r->element[1]->integer;
+	if (first < 0 || last >= SLOTS || first > last)
+		return 0;
+	n = map_master(from, r->element[2]);
+	if (!n)
+		return 0;
+	for (long long i = first; i <= last; i++, count++)
+		map[i] = (uint16_t)n->index;
+	return count;
+}
+
+static void map_apply(struct engine *e, const uint16_t map[SLOTS])
+{
+	for (size_t i = 0; i < e->nnodes; i++)
+		if (e->nodes[i])
+			e->nodes[i]->slots = 0;
+	e->unserved = 0;
+	for (unsigned i = 0; i < SLOTS; i++) {
+		e->slots[i] = map[i];
+		if (map[i] == SLOT_NOBODY)
+			e->unserved++;
+		else
+			e->nodes[map[i]]->slots++;
+	}
+}
+
+bool cluster_take_map(struct node *from, const redisReply *r)
+{
+	struct engine *e = from->e;
+	uint16_t *map = malloc(SLOTS * sizeof(*map));
+	unsigned count = 0;
+
+	if (!map || r->type != REDIS_REPLY_ARRAY || cluster_begin(e) < 0) {
+		free(map);
+		return false;
+	}
+	for (unsigned i = 0; i < SLOTS; i++)
+		map[i] = SLOT_NOBODY;
+	/* Each range has its own slots, unless it lies. */
+	for (size_t i = 0; i < r->elements && count < SLOTS; i++)
+		count += map_range(from, r->element[i], map);
+	if (count > 0)
+		map_apply(e, map);
+	free(map);
+	if (!e->map_wanted)
+		map_arm(e, in_trouble(e) ? e->map_gap_us : MAP_EVERY_US);
+	return count > 0;
+}
+
+/* "MOVED SLOT HOST:PORT" or "ASK SLOT HOST:PORT" */
+static bool redirect_parse(const struct node *from, const redisReply *r,
+    unsigned *slot, struct place *p)
+{
+	const char *digits = strchr(r->str, ' ');
+	const char *colon = strrchr(r->str, ':');
+	char *end;
+	unsigned long n;
+
+	if (!digits || !colon)
+		return false;
+	n = strtoul(digits + 1, &end, 10);
+	if (end == digits + 1 || *end != ' ' || n >= SLOTS || colon < end)
+		return false;
+	*slot = (unsigned)n;
+	p->id = NULL;
+	return place_set(p, from, end + 1, (size_t)(colon - end - 1),
+	    strtoll(colon + 1, NULL, 10));
+}
+
+/* Ask it of `n` instead. */
+static bool question_again(struct node *n, struct call *c, bool asking)
+{
+	static const char *const words[] = {"ASKING"};
+	const char *argv[] = {"GET", c->key};
+	size_t lens[] = {3, c->key_len};
+	struct engine_ask *a = c->ask;
+	struct call *again;
+
+	if (!node_can_ask(n, clock_sending_us()) ||
+	    n->e->gets_open >= ENGINE_ASKS_MAX)
+		return false;
+	again = call_new(engine_question_done);
+	if (!again)
+		return false;
+	again->question = true;
+	again->redirects = (uint8_t)(c->redirects + 1);
+	again->key_len = c->key_len;
+	memcpy(again->key, c->key, c->key_len);
+	if (asking && !call_words(n, on_map, 1, words)) {
+		call_free(again);
+		return false;
+	}
+	if (!call_send_argv(n, again, 2, argv, lens))
+		return false;
+	n->e->gets_open++;
+	c->ask = NULL;
+	again->ask = a;
+	a->call = again;
+	return true;
+}
+
+bool cluster_redirect(struct node *from, struct call *c, const redisReply *r)
+{
+	struct engine *e = from->e;
+	bool moved = r->str[0] == 'M';
+	struct place p;
+	unsigned slot;
+	struct node *n;
+
+	if (!e->slots || !redirect_parse(from, r, &slot, &p))
+		return false;
+	e->redirects++;
+	if (moved)
+		cluster_want_map(e);
+	n = place_node(e, &p);
+	if (!n)
+		return false;
+	n->used_us = clock_sending_us();
+	if (moved)
+		slot_set(e, slot, n);
+	return c && c->ask && c->redirects < REDIRECTS_MAX &&
+	       question_again(n, c, !moved);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the engine and each of its nodes are said to be. */
+#include "farm/engine_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *engine_state_name(enum engine_state state)
+{
+	static const char *const names[] = {[ENGINE_CONNECTING] = "connecting",
+	    [ENGINE_UP] = "up",
+	    [ENGINE_FULL] = "full",
+	    [ENGINE_SLOW] = "slow",
+	    [ENGINE_DOWN] = "down",
+	    [ENGINE_REFUSES] = "refuses"};
+
+	return names[state];
+}
+
+/* Seeds that are replicas are not missed while they are away. */
+static bool matters(const struct engine *e, const struct node *n)
+{
+	return n && (!e->slots || e->unserved == SLOTS || n->slots > 0);
+}
+
+/* As good as the best of those that matter. */
+static enum engine_state best_state(const struct engine *e)
+{
+	static const enum engine_state order[] = {ENGINE_UP, ENGINE_FULL,
+	    ENGINE_SLOW, ENGINE_REFUSES, ENGINE_DOWN, ENGINE_CONNECTING};
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
+		for (size_t j = 0; j < e->nnodes; j++)
+			if (matters(e, e->nodes[j]) &&
+			    node_state(e->nodes[j]) == order[i])
+				return order[i];
+	return ENGINE_DOWN;
+}
+
+/* Of the first that has one to tell. */
+static void find_error(const struct engine *e, char *error, size_t size)
+{
+	for (size_t i = 0; i < e->nnodes; i++) {
+		const struct node *n = e->nodes[i];
+		const char *why = matters(e, n) ? node_error(n) : "";
+
+		if (!why[0])
+			continue;
+		if (e->many || e->slots)
+			(void)snprintf(
+			    error, size, "%.60s: %.90s", n->name, why);
+		else
+			(void)snprintf(error, size, "%s", why);
+		return;
+	}
+	if (e->slots && e->unserved > 0)
+		(void)snprintf(error, size,
+		    "%u slots of the cluster have no master", e->unserved);
+}
+
+void engine_get_status(const struct engine *e, struct engine_status *st)
+{
+	memset(st, 0, sizeof(*st));
+	st->state = best_state(e);
+	find_error(e, st->error, sizeof(st->error));
+	memcpy(st->version, e->version, sizeof(st->version));
+	st->cluster = e->slots != NULL;
+	st->srtt_us = e->srtt_us;
+	st->gets = e->gets;
+	st->hits = e->hits;
+	st->timeouts = e->timeouts;
+	st->puts = e->puts;
+	st->put_bytes = e->put_bytes;
+	st->got_bytes = e->got_bytes;
+	st->refused_puts = e->refused_puts;
+	st->rejected_puts = e->rejected_puts;
+	st->redirects = e->redirects;
+	st->reconnects = e->reconnects;
+}
+
+size_t engine_get_nodes(
+    const struct engine *e, struct engine_node_status *nodes, size_t max)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < e->nnodes; i++) {
+		const struct node *n = e->nodes[i];
+		struct engine_node_status *to = &nodes[count];
+
+		if (!n)
+			continue;
+		if (count++ >= max)
+			continue;
+		memset(to, 0, sizeof(*to));
+		memcpy(to->name, n->name, sizeof(to->name));
+		to->state = node_state(n);
+		(void)snprintf(
+		    to->error, sizeof(to->error), "%s", node_error(n));
+		to->slots = n->slots;
+		to->srtt_us = n->srtt_us;
+	}
+	return count;
+}
