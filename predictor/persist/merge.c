@@ -42,6 +42,15 @@ static uint16_t bits_of(const Forefetch__TreeFile *f, uint64_t uid)
 	return bits;
 }
 
+/* Most objects have the same key here; so it is done in the thread. */
+static bool merge_keys(struct predictor_merge *m)
+{
+	for (size_t i = 0; i < m->f->n_object_key; i++)
+		if (keymap_put(m->by_key, m->f->object_key[i], (uint32_t)i))
+			return false;
+	return true;
+}
+
 static bool merge_room(struct predictor_merge *m)
 {
 	const Forefetch__TreeFile *f = m->f;
@@ -55,7 +64,7 @@ static bool merge_room(struct predictor_merge *m)
 	       VEC_NEW(f->n_object_key, m->counted) &&
 	       VEC_NEW(f->n_dir_key, m->dirs) &&
 	       VEC_NEW(f->n_dir_key, m->dirs_made) &&
-	       VEC_NEW(SESSION_OBJECTS, m->session) && merge_find_runs(m);
+	       VEC_NEW(SESSION_OBJECTS, m->session) && merge_keys(m) && merge_find_runs(m);
 }
 
 static int merge_unpack(struct predictor_merge *m, const void *data, size_t len)

@@ -41,9 +41,11 @@ int merge_resolve(struct predictor_merge *m, struct predictor *p)
 {
 	for (int i = 0; i < MERGE_STEP && m->at < m->f->n_object_key;
 	     i++, m->at++) {
-		m->keys[m->at] = key_here(m, p, m->at);
-		if (m->keys[m->at] && keymap_put(m->by_key, m->keys[m->at],
-					  (uint32_t)m->at))
+		uint64_t key = key_here(m, p, m->at);
+
+		m->keys[m->at] = key;
+		if (key && key != m->f->object_key[m->at] &&
+		    keymap_put(m->by_key, key, (uint32_t)m->at))
 			return -ENOMEM;
 	}
 	return m->at < m->f->n_object_key;
