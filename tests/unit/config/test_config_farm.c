@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The section of a farm: what its keys take, what they are refused for, and
+ * that a reload leaves it as it is. */
+#include "config/config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* Lines 1 and 2 of most texts here. */
+#define FARM "[farm]\nkey_file = /etc/forefetch.key\n"
+
+static struct config *must_load(const char *text)
+{
+	char err[CONFIG_ERR_MAX] = "";
+	struct config *cfg = config_parse_string(text, "t", err, sizeof(err));
+
+	if (!cfg)
+		fail_msg("%s\n%s", err, text);
+	return cfg;
+}
+
+static char *print(const struct config *cfg)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	assert_non_null(out);
+	config_print(cfg, out);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
+static void test_none(void **state)
+{
+	struct config *cfg = must_load("[forefetch]\nlog_level = warn\n");
+	char *printed = print(cfg);
+
+	(void)state;
+	assert_null(cfg->farm.file);
+	assert_int_equal(cfg->farm.engine.n, 0);
+	assert_string_equal(cfg->farm.user, "");
+	assert_string_equal(cfg->farm.password_file, "");
+	assert_string_equal(cfg->farm.key_file, "");
+	assert_null(strstr(printed, "[farm]"));
+	free(printed);
+	config_free(cfg);
+}
+
+static void check_presets(const struct config_farm *farm)
+{
+	assert_string_equal(farm->user, "");
+	assert_string_equal(farm->password_file, "");
+	assert_int_equal(farm->share,
+	    CONFIG_SHARE_DATA | CONFIG_SHARE_LISTINGS | CONFIG_SHARE_TREES);
+	assert_int_equal(farm->publish_cap, 50000000);
+}
+
+/* A section may stand there, and say nothing. */
+static void test_presets(void **state)
+{
+	struct config *cfg = must_load("\n[farm]\n");
+
+	(void)state;
+	assert_string_equal(cfg->farm.file, "t");
+	assert_int_equal(cfg->farm.line, 2);
+	assert_int_equal(cfg->farm.engine.n, 0);
+	check_presets(&cfg->farm);
+	config_free(cfg);
+
+	cfg = must_load(FARM "engine = redis://cache.example.org\n");
+	assert_int_equal(cfg->farm.engine.n, 1);
+	assert_string_equal(
+	    cfg->farm.engine.list[0], "redis://cache.example.org:6379");
+	assert_string_equal(cfg->farm.key_file, "/etc/forefetch.key");
+	check_presets(&cfg->farm);
+	config_free(cfg);
+}
+
+static void test_all_keys(void **state)
+{
+	struct config *cfg = must_load(
+	    "[farm]\n"
+	    "engine = redis://10.0.0.1:7000, redis://10.0.0.2:7000 \\\n"
+	    "	redis://[2001:db8::1]:7000\n"
+	    "user = forefetch\n"
+	    "password_file = /etc/forefetch.password\n"
+	    "key_file = /etc/forefetch.key\n"
+	    "share = trees, data\n"
+	    "publish_cap = 10 MB/s\n");
+	const struct config_farm *farm = &cfg->farm;
+
+	(void)state;
+	assert_int_equal(farm->engine.n, 3);
+	assert_string_equal(farm->engine.list[0], "redis://10.0.0.1:7000");
+	assert_string_equal(farm->engine.list[1], "redis://10.0.0.2:7000");
+	assert_string_equal(farm->engine.list[2], "redis://[2001:db8::1]:7000");
+	assert_string_equal(farm->user, "forefetch");
+	assert_string_equal(farm->password_file, "/etc/forefetch.password");
+	assert_string_equal(farm->key_file, "/etc/forefetch.key");
+	assert_int_equal(farm->share, CONFIG_SHARE_DATA | CONFIG_SHARE_TREES);
+	assert_int_equal(farm->publish_cap, 10000000);
+	config_free(cfg);
+}
+
+/* Every form of a value, by what it prints as. */
+static const struct {
+	const char *line;
+	const char *printed;
+} values[] = {
+    {"engine = none", "engine = none"},
+    {"engine = NONE", "engine = none"},
+    {"engine = redis://h", "engine = redis://h:6379"},
+    {"engine = REDIS://h/", "engine = redis://h:6379"},
+    {"engine = redis://h:1,redis://h:65535",
+	"engine = redis://h:1 redis://h:65535"},
+    {"engine = redis://a , redis://b,", "engine = redis://a:6379 "
+					"redis://b:6379"},
+    {"engine = redis://127.0.0.1:06380", "engine = redis://127.0.0.1:6380"},
+    {"engine = redis://[::1]", "engine = redis://[::1]:6379"},
+    {"engine = redis://[::1]:7/", "engine = redis://[::1]:7"},
+    {"engine = redis://[fe80::1%eth0]:7", "engine = redis://[fe80::1%eth0]:7"},
+    {"engine = redis+unix:///run/redis/s",
+	"engine = redis+unix:///run/redis/s"},
+    {"engine = redis+unix:///run/a@b", "engine = redis+unix:///run/a@b"},
+    {"engine = redis+unix:///s/", "engine = redis+unix:///s"},
+    {"user = default", "user = default"},
+    {"user = u", "user = u"},
+    {"password_file = none", "password_file = none"},
+    {"password_file = /p", "password_file = /p"},
+    {"share = TREES", "share = trees"},
+    {"share = trees listings,data", "share = data listings trees"},
+    {"publish_cap = 50MB/s", "publish_cap = 400mbit"},
+    {"publish_cap = 400 Mbit/s", "publish_cap = 400mbit"},
+    {"publish_cap = 80kbit", "publish_cap = 80kbit"},
+    {"publish_cap = 80007bit", "publish_cap = 80kbit"},
+};
+
+/* What is printed reads the same, and prints so again. */
+static void test_values(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		char text[256], want[256], *first, *second;
+		struct config *cfg, *again;
+
+		snprintf(text, sizeof(text), FARM "%s\n", values[i].line);
+		snprintf(want, sizeof(want), "\n%s\n", values[i].printed);
+		cfg = must_load(text);
+		first = print(cfg);
+		if (!strstr(first, want))
+			fail_msg("no '%s' in %s", values[i].printed, first);
+		again = must_load(first);
+		second = print(again);
+		assert_string_equal(first, second);
+		assert_int_equal(config_diff(cfg, again, NULL, NULL), 0);
+		free(first);
+		free(second);
+		config_free(cfg);
+		config_free(again);
+	}
+}
+
+/* A line, and what is said of it behind "t:3: [farm] ". */
+static const struct {
+	const char *line;
+	const char *err;
+} bad[] = {
+    /* A password is not quoted, whatever it is made of. */
+    {"engine = redis://joe:secret@h",
+	"engine: neither a user nor a password can stand in a URL; use the "
+	"keys user and password_file"},
+    {"engine = redis://:se,cret@h",
+	"engine: neither a user nor a password can stand in a URL; use the "
+	"keys user and password_file"},
+    {"engine = redis+unix://:secret@/s",
+	"engine: neither a user nor a password can stand in a URL; use the "
+	"keys user and password_file"},
+    {"engine = redis://h?password=secret",
+	"engine: neither a database number nor options can stand in a URL; a "
+	"user and a password go into the keys user and password_file"},
+    {"engine = redis+unix:///s?db=1",
+	"engine: neither a database number nor options can stand in a URL; a "
+	"user and a password go into the keys user and password_file"},
+    {"engine = redis://h:6379/3",
+	"engine: a database number cannot stand in a URL: a farm uses number "
+	"0; what keeps it apart there is a user of its own (keys user and "
+	"password_file)"},
+    {"engine = rediss://h",
+	"engine: 'rediss://h': TLS is not carried, and values are sealed "
+	"anyway; use redis:// through a tunnel such as stunnel, or in a "
+	"private network"},
+
+    {"engine = h:6379", "engine: 'h:6379': want redis://HOST[:PORT] or "
+			"redis+unix:///PATH, an IPv6 address in brackets"},
+    {"engine = unix:///s", "engine: 'unix:///s': want redis://HOST[:PORT] or "
+			   "redis+unix:///PATH, an IPv6 address in brackets"},
+    {"engine = redis://", "engine: 'redis://': want redis://HOST[:PORT] or "
+			  "redis+unix:///PATH, an IPv6 address in brackets"},
+    {"engine = redis://[h]:1",
+	"engine: 'redis://[h]:1': want redis://HOST[:PORT] or "
+	"redis+unix:///PATH, an IPv6 address in brackets"},
+    {"engine = redis://1.2.3", "engine: 'redis://1.2.3': want "
+			       "redis://HOST[:PORT] or redis+unix:///PATH, an "
+			       "IPv6 address in brackets"},
+    {"engine = ,", "engine: want redis://HOST[:PORT] or redis+unix:///PATH, "
+		   "an IPv6 address in brackets"},
+    {"engine = redis://::1:7",
+	"engine: 'redis://::1:7': an IPv6 address must stand in brackets"},
+    {"engine = redis://h:0",
+	"engine: 'redis://h:0': the port must be 1 to 65535"},
+    {"engine = redis://h:",
+	"engine: 'redis://h:': the port must be 1 to 65535"},
+    {"engine = redis://h:65536",
+	"engine: 'redis://h:65536': the port must be 1 to 65535"},
+    {"engine = redis://[::1]:x",
+	"engine: 'redis://[::1]:x': the port must be 1 to 65535"},
+    {"engine = redis+unix://s", "engine: 's': not an absolute path"},
+    {"engine = redis+unix:///", "engine: a path must follow redis+unix://"},
+    {"engine = redis+unix:///../s",
+	"engine: '/../s': a path must not have '//', '.' or '..' in it"},
+    {"engine = redis://a redis+unix:///s",
+	"engine: 'redis+unix:///s': a socket must stand alone; only nodes of "
+	"a cluster stand beside each other"},
+    {"engine = redis+unix:///s redis://a",
+	"engine: 'redis+unix:///s': a socket must stand alone; only nodes of "
+	"a cluster stand beside each other"},
+    {"engine = redis://a, redis://a:6379",
+	"engine: 'redis://a:6379': named twice"},
+
+    {"user = a b", "user: 'a\\x20b': no user of an engine has a blank in its "
+		   "name"},
+    {"password_file = secret", "password_file: 'secret': not an absolute path"},
+    {"password_file = /", "password_file: the root directory cannot be meant"},
+    {"share = none", "share: a farm that shares nothing is none; write engine "
+		     "= none"},
+    {"share = data attributes", "share: 'attributes': want some of data, "
+				"listings and trees"},
+    {"share = data data", "share: 'data': named twice"},
+    {"share = ,", "share: want some of data, listings and trees"},
+    {"publish_cap = off", "publish_cap: off could mean two things; write a "
+			  "great rate for no limit, or engine = none to "
+			  "publish nothing"},
+    {"publish_cap = 50M", "publish_cap: '50M' is not a rate such as 500kbit, "
+			  "400 Mbit/s or 50MB/s"},
+    {"publish_cap = 1kbit", "publish_cap: '1kbit' is out of range; want "
+			    "80kbit to 100gbit"},
+
+    {"password = secret", "password: unknown key; did you mean "
+			  "'password_file'?"},
+    {"address = h", "address: unknown key; did you mean 'engine'?"},
+    {"rate = 1", "rate: unknown key; did you mean 'publish_cap'?"},
+    {"publish_cpa = 1", "publish_cpa: unknown key; did you mean "
+			"'publish_cap'?"},
+    {"cache_dir = /x", "cache_dir: unknown key; it belongs in [forefetch]"},
+    {"key_file = /x", "key_file: duplicate key"},
+    {"share =", "share: no value"},
+};
+
+static void check_bad(const char *text, const char *want)
+{
+	char err[CONFIG_ERR_MAX] = "";
+
+	assert_null(config_parse_string(text, "t", err, sizeof(err)));
+	if (strcmp(err, want) != 0)
+		fail_msg("%s\nnow:  %s\nwant: %s", text, err, want);
+}
+
+static void test_bad(void **state)
+{
+	char text[256], want[CONFIG_ERR_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(text, sizeof(text), FARM "%s\n", bad[i].line);
+		snprintf(want, sizeof(want), "t:3: [farm] %s", bad[i].err);
+		check_bad(text, want);
+	}
+}
+
+static void test_bad_section(void **state)
+{
+	static const char missing[] =
+	    "t:1: [farm] key_file: the key is missing; \"forefetch farm key "
+	    "FILE\" makes such a file, which all machines of the farm must "
+	    "have";
+
+	(void)state;
+	check_bad("[farm]\nengine = redis://h\n", missing);
+	check_bad("[farm]\nengine = redis://h\nkey_file = none\n", missing);
+	check_bad("[farm]\n[farm]\n",
+	    "t:2: [farm]: duplicate section; the first is at line 1");
+	check_bad("[farm nas]\n",
+	    "t:1: [farm nas]: unknown section; want [forefetch], [farm], "
+	    "[server NAME] or [export SERVER:/PATH]");
+	check_bad("[forefetch]\nengine = redis://h\n",
+	    "t:2: [forefetch] engine: unknown key; it belongs in [farm]");
+	check_bad("[server a]\nredis = h\n",
+	    "t:2: [server a] redis: unknown key; did you mean 'engine' in "
+	    "[farm]?");
+	check_bad("[export a:/x]\naddress = h\n",
+	    "t:2: [export a:/x] address: unknown key; it belongs in [server "
+	    "NAME]");
+}
+
+static void test_limits(void **state)
+{
+	char text[4096] = FARM "engine =", err[CONFIG_ERR_MAX];
+	size_t n = strlen(text);
+	struct config *cfg;
+
+	(void)state;
+	for (int i = 0; i < 32; i++)
+		n += (size_t)snprintf(
+		    text + n, sizeof(text) - n, " redis://h%d", i);
+	cfg = must_load(text);
+	assert_int_equal(cfg->farm.engine.n, 32);
+	config_free(cfg);
+	strcpy(text + n, " redis://one-more");
+	assert_null(config_parse_string(text, "t", err, sizeof(err)));
+	assert_non_null(strstr(err, "too many nodes"));
+
+	/* As long as a path of a socket can be, and one more. */
+	snprintf(text, sizeof(text), FARM "engine = redis+unix:///%0106d", 0);
+	cfg = must_load(text);
+	config_free(cfg);
+	strcat(text, "0");
+	assert_null(config_parse_string(text, "t", err, sizeof(err)));
+	assert_non_null(strstr(err, "t:3: [farm] engine: the path is too "
+				    "long"));
+	snprintf(text, sizeof(text), FARM "engine = redis://%0600d", 0);
+	assert_null(config_parse_string(text, "t", err, sizeof(err)));
+	assert_non_null(strstr(err, "t:3: [farm] engine: a word is too long"));
+	snprintf(text, sizeof(text), FARM "user = %0129d", 0);
+	assert_null(config_parse_string(text, "t", err, sizeof(err)));
+	assert_non_null(strstr(err, "t:3: [farm] user: the name is too long"));
+}
+
+/* ---- reloads ------------------------------------------------------------ */
+
+static void note_change(void *ctx, const struct config_change *change)
+{
+	char *text = ctx;
+
+	assert_null(change->server);
+	assert_int_equal(change->kind, CONFIG_CHANGED);
+	sprintf(text + strlen(text), " %s%s", change->setting,
+	    change->fixed ? "!" : "");
+}
+
+static void check_diff(const char *was, const char *is, const char *want)
+{
+	struct config *old = must_load(was), *now = must_load(is);
+	char text[256] = "";
+	size_t n = config_diff(old, now, note_change, text);
+
+	assert_string_equal(text, want);
+	assert_int_equal(n == 0, *want == '\0');
+	config_free(old);
+	config_free(now);
+}
+
+static void test_diff(void **state)
+{
+	(void)state;
+	check_diff("", "[farm]\n", "");
+	check_diff(FARM "engine = redis://h\n",
+	    "[forefetch]\n" FARM "engine = redis://h:6379/\n"
+	    "share = trees listings data\n",
+	    "");
+	check_diff("", FARM "engine = redis://h\n", " engine! key_file!");
+	check_diff(FARM "engine = redis://h\n", "", " engine! key_file!");
+	check_diff(FARM,
+	    FARM "user = u\npassword_file = /p\nshare = data\n"
+		 "publish_cap = 1mbit\n",
+	    " user! password_file! share! publish_cap!");
+}
+
+/* What is at work stays at work, and is freed with whoever has it last. */
+static void test_keep_fixed(void **state)
+{
+	struct config *old = must_load(FARM "engine = redis://h\n");
+	struct config *now = must_load("");
+	char *printed;
+
+	(void)state;
+	config_keep_fixed(old, now);
+	config_free(old);
+	assert_int_equal(now->farm.engine.n, 1);
+	assert_string_equal(now->farm.engine.list[0], "redis://h:6379");
+	assert_string_equal(now->farm.key_file, "/etc/forefetch.key");
+	assert_null(now->farm.file);
+	printed = print(now);
+	assert_non_null(strstr(printed, "\n[farm]\nengine = redis://h:6379\n"));
+	free(printed);
+	config_free(now);
+
+	old = must_load("");
+	now = must_load(FARM "engine = redis://h\n");
+	config_keep_fixed(old, now);
+	config_free(old);
+	assert_int_equal(now->farm.engine.n, 0);
+	config_free(now);
+}
+
+/* ---- files --------------------------------------------------------------- */
+
+static void put(const char *path, const char *text)
+{
+	FILE *out = fopen(path, "w");
+
+	assert_non_null(out);
+	assert_true(fputs(text, out) >= 0);
+	assert_int_equal(fclose(out), 0);
+}
+
+/* It may stand in any file; messages name that one. */
+static void test_files(void **state)
+{
+	char dir[] = "/tmp/test_config_farm.XXXXXX", want[CONFIG_ERR_MAX];
+	char own[64], file[64], more[96], err[CONFIG_ERR_MAX] = "";
+	const struct config_source source = {.file = file};
+	struct config *cfg;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(own, sizeof(own), "%s/f.d", dir);
+	snprintf(file, sizeof(file), "%s/f.conf", dir);
+	snprintf(more, sizeof(more), "%s/farm.conf", own);
+	assert_int_equal(mkdir(own, 0755), 0);
+	put(file, "[forefetch]\n");
+	put(more, "\n" FARM "engine = redis://h\n");
+	cfg = config_load(&source, err, sizeof(err));
+	if (!cfg)
+		fail_msg("%s", err);
+	assert_string_equal(cfg->farm.file, more);
+	assert_int_equal(cfg->farm.line, 2);
+	config_free(cfg);
+
+	put(more, "\n[farm]\nengine = redis://h\n");
+	assert_null(config_load(&source, err, sizeof(err)));
+	snprintf(
+	    want, sizeof(want), "%s:2: [farm] key_file: the key is ", more);
+	assert_memory_equal(err, want, strlen(want));
+
+	put(file, "[farm]\n");
+	assert_null(config_load(&source, err, sizeof(err)));
+	snprintf(want, sizeof(want),
+	    "%s:2: [farm]: duplicate section; the first is at %s:1", more,
+	    file);
+	assert_string_equal(err, want);
+	unlink(more);
+	unlink(file);
+	rmdir(own);
+	rmdir(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_none),
+	    cmocka_unit_test(test_presets),
+	    cmocka_unit_test(test_all_keys),
+	    cmocka_unit_test(test_values),
+	    cmocka_unit_test(test_bad),
+	    cmocka_unit_test(test_bad_section),
+	    cmocka_unit_test(test_limits),
+	    cmocka_unit_test(test_diff),
+	    cmocka_unit_test(test_keep_fixed),
+	    cmocka_unit_test(test_files),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
