@@ -58,8 +58,8 @@ ARROWS = {
     "proxy/top": "proxy/control proxy/ctl",
     # mount writes sections of the configuration, so it reads them as the daemon does.
     "proxy/mount": "proxy/base proxy/config proxy/control proxy/ctl proxy/doctor",
-    "proxy/commands": "predictor/persist proxy/base proxy/control proxy/ctl proxy/mount proxy/doctor "
-    "proxy/top",
+    "proxy/commands": "predictor/persist proxy/base proxy/farm proxy/control proxy/ctl proxy/mount "
+    "proxy/doctor proxy/top",
     "hint": "proxy/ctl proxy/control",
 }
 
@@ -74,8 +74,12 @@ PRIVATE = {
     "proxy/svc": "cached.h doubt.h exports.h svc_pieces.h svc_rqst.h",
     "proxy/upstream": "upstream_conn.h",
 }
-# forefetch and the library know of control/ what goes over the socket.
-PROTOCOL = {"protocol.h", "control.pb-c.h"}
+# forefetch and the library know of control/ what goes over the socket, and of
+# farm/ the file that has its key.
+KNOWN = {
+    "proxy/control": {"protocol.h", "control.pb-c.h"},
+    "proxy/farm": {"seal.h"},
+}
 CLIENTS = {"hint", "proxy/ctl", "proxy/commands", "proxy/mount", "proxy/doctor", "proxy/top"}
 
 GENERATED = {"nfsproto/nfs3.h", "nfsproto/mount3.h", "nfsproto/nfsacl3.h",
@@ -116,7 +120,7 @@ def wrong(folder, include):
         return "to which no arrow leads"
     if is_private(other, name):
         return "which is private to %s" % other
-    if folder in CLIENTS and other == "proxy/control" and name not in PROTOCOL:
+    if folder in CLIENTS and name not in KNOWN.get(other, {name}):
         return "which is the daemon's side"
     return None
 

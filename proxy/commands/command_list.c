@@ -26,6 +26,7 @@ const struct ctl_command *const command_list[] = {
     &explain_command,
     &trace_command,
     &trees_command,
+    &farm_command,
     &doctor_command,
     &probe_command,
     NULL,

@@ -8,7 +8,7 @@
 extern const struct ctl_command status_command, stats_command, drop_command,
     reorder_command, warm_command, pin_command, pins_command, unpin_command,
     pins_command, hint_command, explain_command, trace_command, trees_command,
-    reload_command, pause_command, resume_command, mount_command,
+    farm_command, reload_command, pause_command, resume_command, mount_command,
     umount_command;
 
 /* Ends with NULL. */

@@ -77,12 +77,13 @@ class Completion(Commands):
     def test_files(self):
         for words in (("warm", ""), ("pin", "file", ""), ("trees", "export", ""),
                       ("trace", "start", ""), ("status", "--socket", ""),
-                      ("trees", "merge", "-o", "")):
+                      ("trees", "merge", "-o", ""), ("farm", "key", "")):
             self.assertEqual(self.shells(*words), {"dir", "file"}, words)
 
     def test_actions(self):
         self.assertEqual(self.shells("trace", "st"), {"start", "stop"})
         self.assertIn("merge", self.shells("trees", ""))
+        self.assertIn("key", self.shells("farm", ""))
         self.assertEqual(self.shells("trees", "show", ""), set())
 
     def test_clumsy(self):

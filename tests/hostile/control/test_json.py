@@ -141,6 +141,10 @@ class Json(Commands):
         self.look(self.json("trees", "merge", out))
         self.look(self.json("trees", "clear"))
 
+    def test_farm(self):
+        file = os.path.join(self.ff.dir, "key")
+        self.look(self.json("farm", "key", file), "file", "prefix")
+
     def test_top(self):
         self.json("warm", self.path())
         self.look(self.json("top", "--once"), "servers", "away", "away_reason")

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* forefetch farm: the key that the machines of a farm have in common. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands/command_list.h"
+#include "ctl/ctl_json.h"
+#include "farm/seal.h"
+
+/* ---- key -------------------------------------------------------------- */
+
+static int complain(const char *file, const char *what)
+{
+	fprintf(stderr, "forefetch: %s: %s\n", file, what);
+	return EXIT_FAILURE;
+}
+
+static const char *why_not_made(int error)
+{
+	switch (error) {
+	case -EEXIST:
+		return "it is there already, and was left as it is; a new key "
+		       "would begin another farm, so remove the file first "
+		       "if you mean that";
+	case -ENOENT:
+	case -ENOTDIR:
+		return "there is no such directory; make it first, or name "
+		       "another";
+	case -EACCES:
+	case -EPERM:
+		return "you may not write there; use sudo";
+	default:
+		return strerror(-error);
+	}
+}
+
+static void tell_key(const char *file, const char *prefix)
+{
+	printf("%s: a new key, which only its owner may read\n"
+	       "  values of its farm are below %s\n"
+	       "  give it to the user of forefetchd:  chown forefetch: %s\n"
+	       "  and copy it to each machine of the farm, where key_file in "
+	       "[farm] names it\n",
+	    file, prefix, file);
+}
+
+static int make_key(const struct ctl_options *opt)
+{
+	struct ctl_json json = {.out = stdout};
+	const char *file = opt->args[1];
+	int rc = seal_make_file(file);
+	char err[512];
+	struct seal *s;
+
+	if (rc < 0)
+		return complain(file, why_not_made(rc));
+	s = seal_load(file, err, sizeof(err));
+	if (!s) {
+		fprintf(stderr, "forefetch: %s\n", err);
+		return EXIT_FAILURE;
+	}
+	if (opt->json) {
+		ctl_json_open(&json, NULL, '{');
+		ctl_json_text(&json, "file", file);
+		ctl_json_text(&json, "prefix", seal_prefix(s));
+		ctl_json_close(&json, '}');
+		putchar('\n');
+	} else {
+		tell_key(file, seal_prefix(s));
+	}
+	seal_free(s);
+	return EXIT_SUCCESS;
+}
+
+/* ---- the command ------------------------------------------------------ */
+
+static const struct action {
+	const char *name;
+	int args_min, args_max; /* after it */
+	/* An exit code. Whether a daemon is asked is its own affair. */
+	int (*run)(const struct ctl_options *opt);
+} actions[] = {
+    {"key", 1, 1, make_key},
+};
+
+static int farm_run(const struct ctl_options *opt)
+{
+	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+		const struct action *a = &actions[i];
+
+		if (strcmp(a->name, opt->arg) == 0 &&
+		    opt->nargs - 1 >= a->args_min &&
+		    opt->nargs - 1 <= a->args_max)
+			return a->run(opt);
+	}
+	fputs("forefetch: see forefetch help farm\n", stderr);
+	return CTL_EXIT_USAGE;
+}
+
+const struct ctl_command farm_command = {
+    .name = "farm",
+    .usage = "[--json] key FILE",
+    .summary = "make the key of machines that share what they fetch",
+    .help = "Machines of a farm share what they fetched and learned, by way "
+	    "of a Redis server. key makes FILE, which must not be there yet, "
+	    "with a key that seals all of that. Each machine needs a copy. It "
+	    "asks no daemon.\n",
+    .options = "json",
+    .run = farm_run,
+    .actions = "key:file",
+    .args_min = 1,
+    .args_max = 2,
+};

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""forefetch farm: the key of a farm, without a daemon."""
+import json
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+import daemon
+
+
+class Farm(unittest.TestCase):
+    def setUp(self):
+        tmp = tempfile.TemporaryDirectory(prefix="ff-farm.")
+        self.addCleanup(tmp.cleanup)
+        self.dir = tmp.name
+        self.key = os.path.join(self.dir, "key")
+
+    def run_it(self, *args):
+        """Exit status, output and errors; no daemon could be asked."""
+        done = subprocess.run(
+            [daemon.binary("forefetch"), "--socket", "/nowhere", "farm", *args],
+            text=True, cwd=self.dir, timeout=daemon.BOUND,
+            env=daemon.environment(), stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE)
+        return done.returncode, done.stdout, done.stderr
+
+    def check(self, text):
+        """What forefetchd says of a configuration with this section."""
+        conf = os.path.join(self.dir, "f.conf")
+        with open(conf, "w") as f:
+            f.write("[forefetch]\ncache_dir = %s/cache\n[farm]\n%s\n" %
+                    (self.dir, text))
+        done = subprocess.run(
+            [daemon.binary("forefetchd"), "-t", "-v", "-f", conf],
+            text=True, timeout=daemon.BOUND, env=daemon.environment(),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return done.returncode, done.stdout
+
+    def test_key(self):
+        code, out, err = self.run_it("key", self.key)
+        self.assertEqual((code, err), (0, ""))
+        self.assertTrue(out.startswith(self.key + ": "), out)
+        for part in "chown forefetch: " + self.key, "[farm]", "key_file":
+            self.assertIn(part, out)
+        st = os.stat(self.key)
+        self.assertEqual(stat.S_IMODE(st.st_mode), 0o600)
+        with open(self.key) as f:
+            self.assertRegex(f.read(), r"\A[0-9a-f]{64}\n\Z")
+
+    def test_json(self):
+        code, out, err = self.run_it("key", "key", "--json")
+        self.assertEqual((code, err, out.count("\n")), (0, "", 1))
+        got = json.loads(out)
+        self.assertEqual(got["file"], "key")
+        self.assertRegex(got["prefix"], r"\Aff:[\w-]{6}:\Z")
+        other = json.loads(self.run_it("key", "other", "--json")[1])
+        self.assertNotEqual(got["prefix"], other["prefix"])
+
+    def test_errors(self):
+        """What is there stays; and each message says what to do."""
+        self.assertEqual(self.run_it("key", self.key)[0], 0)
+        with open(self.key) as f:
+            text = f.read()
+        for file, part in ((self.key, "remove the file first"),
+                           (self.dir, "remove the file first"),
+                           ("absent/key", "make it first"),
+                           ("key/key", "make it first")):
+            code, out, err = self.run_it("key", file)
+            self.assertEqual((code, out), (1, ""), file)
+            self.assertIn(part, err)
+            self.assertIn(file, err)
+        with open(self.key) as f:
+            self.assertEqual(f.read(), text)
+        for words in (), ("key",), ("kee", "x"), ("key", "a", "b"):
+            code, out, err = self.run_it(*words)
+            self.assertEqual((code, out), (2, ""), words)
+            self.assertIn("forefetch", err)
+        self.assertEqual(os.listdir(self.dir), ["key"])
+
+    def test_configuration(self):
+        code, out = self.check("engine = redis://h, redis://[::1]:7\n"
+                               "key_file = %s" % self.key)
+        self.assertEqual(code, 0, out)
+        self.assertIn("\nengine = redis://h:6379 redis://[::1]:7\n", out)
+        code, out = self.check("engine = redis://joe:secret@h")
+        self.assertEqual(code, 2)
+        self.assertIn("f.conf:4: [farm] engine: ", out)
+        self.assertIn("password_file", out)
+        self.assertNotIn("secret", out)
+
+
+if __name__ == "__main__":
+    daemon.main()
