@@ -27,7 +27,8 @@ def wrong_conf(daemon, name, text):
 
 
 def wrong_samples(daemon):
-    for path in sorted((ROOT / "configs").glob("*.conf")):
+    for path in [*sorted((ROOT / "configs").glob("*.conf")),
+                 ROOT / "configs/farm/runner.conf"]:
         text = path.read_text()
         yield path.name, wrong_conf(daemon, path.name, text)
         yield path.name + ", with its examples", wrong_conf(
