@@ -197,7 +197,7 @@ static void test_several_errors(void **state)
 	    "@/ff.conf:2: [forefetch] cache_sise: unknown key; did you mean "
 	    "'cache_size'?\n"
 	    "@/ff.conf:3: [sever nas]: unknown section; want [forefetch], "
-	    "[server NAME] or [export SERVER:/PATH]\n"
+	    "[farm], [server NAME] or [export SERVER:/PATH]\n"
 	    "@/ff.conf:6: [server b] listen: 'nowhere': want ADDRESS:PORT "
 	    "or [IPV6 ADDRESS]:PORT\n"
 	    "@/ff.conf:7: [server b]: a control character (byte 0x01)\n"
