@@ -17,6 +17,8 @@ enum {
 	 * Below the least no machine's scheduler is as exact. */
 	DEADLINE_TIMES = 8,
 	DEADLINE_LEAST_US = 5000,
+	/* What nobody waits for has more time. */
+	DEADLINE_AHEAD_US = 100000,
 	/* Of the time in which the server would answer, at most this part is
 	 * spent on waiting for the engine. */
 	DEADLINE_PART = 2,
@@ -171,20 +173,23 @@ static uint64_t server_us(const struct farm_server *s, uint64_t bytes)
 	       linkest_wire_us(le, linkest_wire_bytes(bytes));
 }
 
-bool farm_pays(const struct farm_server *s, uint64_t bytes, uint64_t *us)
+bool farm_pays(
+    const struct farm_server *s, uint64_t bytes, bool ahead, uint64_t *us)
 {
 	const struct engine *e = s->p.farm->engine;
 	uint64_t server = server_us(s, bytes);
 	uint64_t expect = engine_expect_us(e, bytes + s->ahead_bytes);
-	uint64_t least = DEADLINE_LEAST_US + expect;
+	uint64_t patience = engine_srtt_us(e) * DEADLINE_TIMES;
 
 	if (!engine_is_up(e) || (server > 0 && expect >= server))
 		return false;
-	*us = engine_srtt_us(e) * DEADLINE_TIMES + expect;
-	if (*us < least)
-		*us = least;
-	if (server > 0 && *us > server / DEADLINE_PART + expect)
-		*us = server / DEADLINE_PART + expect;
+	if (patience < DEADLINE_LEAST_US)
+		patience = DEADLINE_LEAST_US;
+	if (ahead && patience < DEADLINE_AHEAD_US)
+		patience = DEADLINE_AHEAD_US;
+	else if (!ahead && server > 0 && patience > server / DEADLINE_PART)
+		patience = server / DEADLINE_PART;
+	*us = expect + patience;
 	return true;
 }
 

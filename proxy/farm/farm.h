@@ -81,8 +81,7 @@ struct farm_trees_params {
 	void *ctx;
 };
 /* Without memory nothing of it is shared. */
-void farm_trees_begin(
-    struct farm_server *s, const struct farm_trees_params *p);
+void farm_trees_begin(struct farm_server *s, const struct farm_trees_params *p);
 void farm_trees_end(struct farm_server *s);
 /* A user's call came: what other machines have learned of it is taken over,
  * if it was not yet. */
@@ -104,7 +103,7 @@ enum farm_answer farm_ask_data(struct farm_server *s, const struct node *node,
     uint32_t cred, uint64_t offset, uint32_t len, bool ahead);
 /* Ask for a directory's listing, as READDIR or READDIRPLUS gives it. The claim
  * is one of READDIRPLUS in any case. */
-enum farm_answer farm_ask_listing(
-    struct farm_server *s, const struct node *dir, uint32_t cred, bool plus);
+enum farm_answer farm_ask_listing(struct farm_server *s, const struct node *dir,
+    uint32_t cred, bool plus, bool ahead);
 
 #endif

@@ -168,7 +168,7 @@ static enum farm_answer begin(struct farm_server *s,
 	struct data_ask *a;
 	uint64_t us;
 
-	if (!farm_pays(s, about->to - about->from, &us))
+	if (!farm_pays(s, about->to - about->from, shared->ahead, &us))
 		return FARM_NO;
 	a = data_ask_new(s, shared, cells, n);
 	if (!a)

@@ -134,8 +134,8 @@ static struct list_ask *list_ask_new(
 	return NULL;
 }
 
-enum farm_answer farm_ask_listing(
-    struct farm_server *s, const struct node *dir, uint32_t cred, bool plus)
+enum farm_answer farm_ask_listing(struct farm_server *s, const struct node *dir,
+    uint32_t cred, bool plus, bool ahead)
 {
 	struct fetch_about about = {
 	    .proc = NFSPROC3_READDIRPLUS, .cred = cred, .to = UINT64_MAX};
@@ -148,7 +148,7 @@ enum farm_answer farm_ask_listing(
 	about.object = node_key(dir);
 	/* One that is under way is as good. */
 	if (fetch_under_way(s->p.fetch, &about) ||
-	    !farm_pays(s, LISTING_EXPECT, &us))
+	    !farm_pays(s, LISTING_EXPECT, ahead, &us))
 		return FARM_NO;
 	a = list_ask_new(s, dir, cred, plus);
 	if (!a)

@@ -19,10 +19,11 @@ enum {
 	 * A value holds bytes of one cell of its file. The first cell is what
 	 * a client reads of most files, or reads first of others; so small
 	 * reads of it are published whole. All others end at multiples of
-	 * CELL_BYTES.
+	 * CELL_BYTES: with what stands around it, a value fits into 64 KiB,
+	 * while one byte more would take 80 KiB of Redis's memory.
 	 */
 	CELL_FIRST = 16 << 10,
-	CELL_BYTES = 64 << 10,
+	CELL_BYTES = 60 << 10,
 	/* A longer listing is not shared: it would take a long turn. */
 	LISTING_BYTES_MAX = 512 << 10,
 	/* Places for what the engine was found not to have, and for what it
@@ -93,7 +94,8 @@ void farm_trees_key(
 
 /* Whether the engine may be asked for so many bytes, and will most likely
  * answer before the server would. The deadline goes to `*us`. */
-bool farm_pays(const struct farm_server *s, uint64_t bytes, uint64_t *us);
+bool farm_pays(
+    const struct farm_server *s, uint64_t bytes, bool ahead, uint64_t *us);
 bool farm_is_absent(
     const struct farm_server *s, const struct farm_key *key, uint64_t now_us);
 void farm_note_absent(

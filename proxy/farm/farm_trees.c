@@ -5,11 +5,12 @@
  * was learned and a while has passed, it is taken over again, and replaced by
  * what is known then.
  *
- *	idle ─▶ asks ─▶ opens ─▶ merges ─┬──────────────────────────▶ idle
- *	         │ nothing there         └▶ gathers ─▶ packs ─ put ─▶ idle
- *	         └────────────────────────────▲
+ *	idle ─▶ asks ─▶ opens ─▶ merges ─┬──────────────────────────────▶ idle
+ *	         │ nothing there         ▼
+ *	         └──────────────────▶ gathers ─▶ packs ─▶ adds ─▶ seals ─▶ idle
  *
- * Threads open and seal; merging and gathering go in steps of the loop.
+ * Threads open, pack and seal; what touches the predictor or the caches
+ * (merging, gathering, adding handles) goes in steps of the loop.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,7 @@ enum {
 	TREES_HEAD = 8,
 };
 
-enum trees_state { IDLE, ASKS, OPENS, MERGES, GATHERS, PACKS };
+enum trees_state { IDLE, ASKS, OPENS, MERGES, GATHERS, PACKS, ADDS, SEALS };
 
 struct trees_user;
 
@@ -52,16 +53,18 @@ struct trees_job {
 	const struct seal *seal;
 	struct farm_key key;
 	uint64_t uid;
-	/* Opening: a sealed value, then what it has. Packing: the snapshot and
-	 * its handles, then a sealed value. */
+	/* A sealed value, and what is in it. */
 	unsigned char *value;
 	size_t len;
 	unsigned char *plain;
 	size_t plain_len;
 	struct predictor_merge *merge;
 	struct predictor_snapshot *snapshot;
+	void *trees; /* the snapshot, packed */
+	size_t trees_len;
 	struct handles *handles;
-	uint64_t hash; /* of what was packed */
+	bool sealed;
+	uint64_t hash; /* of `plain` */
 };
 
 struct trees_user {
@@ -72,14 +75,13 @@ struct trees_user {
 	struct farm_key key;
 	uint32_t uid;
 	enum trees_state state;
-	bool publish;    /* behind the merge */
-	bool taken;      /* it was taken over once, or is not there */
-	uint64_t hash;   /* of what was published or taken over last */
-	size_t at;       /* of the handles that came, or of keys */
+	bool publish;  /* behind the merge */
+	bool taken;    /* it was taken over once, or is not there */
+	uint64_t hash; /* of what was published or taken over last */
+	size_t at;     /* of the handles that came, or of keys */
 	struct trees_job *job;
 	struct predictor_merge *merge;
 	struct predictor_snapshot *snapshot;
-	struct handles *handles;
 };
 
 struct farm_trees {
@@ -88,18 +90,20 @@ struct farm_trees {
 	struct event *ev; /* the tick */
 	LIST_HEAD(, trees_user) users;
 	unsigned nusers;
-	uint64_t events; /* of the predictor, at the last tick … */
+	uint64_t events;           /* of the predictor, at the last tick … */
 	uint64_t published_events; /* … and when it was published last */
 	unsigned quiet, busy;      /* ticks */
 };
 
-/* ---- threads ----------------------------------------------------------------- */
+/* ---- threads
+ * ----------------------------------------------------------------- */
 
 static void job_free(struct trees_job *j)
 {
 	predictor_merge_free(j->merge);
 	predictor_snapshot_free(j->snapshot);
 	handles_free(j->handles);
+	free(j->trees);
 	free(j->value);
 	free(j->plain);
 	free(j);
@@ -140,43 +144,48 @@ static void open_run(struct iopool_job *job)
 	j->hash = XXH3_64bits(j->plain, j->plain_len);
 }
 
-/* In a thread: a snapshot and handles to a sealed value. */
+/* In a thread: a snapshot to bytes. */
 static void pack_run(struct iopool_job *job)
 {
 	struct trees_job *j = (struct trees_job *)job;
-	size_t n, hn;
-	void *trees = predictor_snapshot_pack(j->snapshot, &n);
+
+	j->trees = predictor_snapshot_pack(j->snapshot, &j->trees_len);
+}
+
+/* In a thread: these and handles to a sealed value. */
+static void seal_run(struct iopool_job *job)
+{
+	struct trees_job *j = (struct trees_job *)job;
+	size_t hn;
 	const void *handles = handles_data(j->handles, &hn);
 
-	j->plain_len = TREES_HEAD + n + hn;
-	if (trees && j->plain_len + SEAL_EXTRA <= ENGINE_VALUE_MAX)
-		j->plain = malloc(j->plain_len);
-	if (j->plain) {
-		put_number(j->plain, n);
-		memcpy(j->plain + TREES_HEAD, trees, n);
-		if (hn > 0)
-			memcpy(j->plain + TREES_HEAD + n, handles, hn);
-		j->hash = XXH3_64bits(j->plain, j->plain_len);
-		j->len = j->plain_len + SEAL_EXTRA;
-		j->value = malloc(j->len);
-	}
-	if (j->value)
-		seal_close(j->seal, j->key.name, j->plain, j->plain_len,
-		    j->value);
-	free(trees);
+	j->plain_len = TREES_HEAD + j->trees_len + hn;
+	j->len = j->plain_len + SEAL_EXTRA;
+	if (j->len > ENGINE_VALUE_MAX)
+		return;
+	j->plain = malloc(j->plain_len);
+	j->value = malloc(j->len);
+	if (!j->plain || !j->value)
+		return;
+	put_number(j->plain, j->trees_len);
+	memcpy(j->plain + TREES_HEAD, j->trees, j->trees_len);
+	if (hn > 0)
+		memcpy(j->plain + TREES_HEAD + j->trees_len, handles, hn);
+	j->hash = XXH3_64bits(j->plain, j->plain_len);
+	seal_close(j->seal, j->key.name, j->plain, j->plain_len, j->value);
+	j->sealed = true;
 }
 
 static void open_done(struct iopool_job *job);
 static void pack_done(struct iopool_job *job);
+static void seal_done(struct iopool_job *job);
 
-static struct trees_job *job_new(struct trees_user *u, bool packs)
+static struct trees_job *job_new(struct trees_user *u)
 {
 	struct trees_job *j = calloc(1, sizeof(*j));
 
 	if (!j)
 		return NULL;
-	j->job.run = packs ? pack_run : open_run;
-	j->job.done = packs ? pack_done : open_done;
 	j->user = u;
 	j->seal = u->of->server->p.farm->seal;
 	j->key = u->key;
@@ -185,7 +194,18 @@ static struct trees_job *job_new(struct trees_user *u, bool packs)
 	return j;
 }
 
-/* ---- one user ------------------------------------------------------------------ */
+/* Have a thread do the next thing. */
+static void submit(struct trees_user *u, enum trees_state state,
+    void (*run)(struct iopool_job *job), void (*done)(struct iopool_job *job))
+{
+	u->state = state;
+	u->job->job.run = run;
+	u->job->job.done = done;
+	iopool_submit(u->of->p.iopool, &u->job->job);
+}
+
+/* ---- one user
+ * ------------------------------------------------------------------ */
 
 static void soon(struct trees_user *u)
 {
@@ -200,8 +220,6 @@ static void become_idle(struct trees_user *u)
 	u->merge = NULL;
 	predictor_snapshot_free(u->snapshot);
 	u->snapshot = NULL;
-	handles_free(u->handles);
-	u->handles = NULL;
 	if (u->job)
 		job_free(u->job);
 	u->job = NULL;
@@ -220,15 +238,12 @@ static void go_on_to_gather(struct trees_user *u)
 	if (u->job)
 		job_free(u->job);
 	u->job = NULL;
-	u->snapshot =
-	    predictor_snapshot_user(u->of->p.predictor, u->uid);
-	u->handles = u->snapshot ? handles_new() : NULL;
-	if (!u->handles) {
+	u->snapshot = predictor_snapshot_user(u->of->p.predictor, u->uid);
+	if (!u->snapshot) {
 		become_idle(u);
 		return;
 	}
 	u->state = GATHERS;
-	u->at = 0;
 	soon(u);
 }
 
@@ -241,7 +256,7 @@ static void on_value(struct engine_ask *ask, const void *data, size_t len)
 		go_on_to_gather(u);
 		return;
 	}
-	j = job_new(u, false);
+	j = job_new(u);
 	if (j)
 		j->value = malloc(len);
 	if (!j || !j->value) {
@@ -250,8 +265,7 @@ static void on_value(struct engine_ask *ask, const void *data, size_t len)
 	}
 	memcpy(j->value, data, len);
 	j->len = len;
-	u->state = OPENS;
-	iopool_submit(u->of->p.iopool, &j->job);
+	submit(u, OPENS, open_run, open_done);
 }
 
 static void open_done(struct iopool_job *job)
@@ -303,41 +317,62 @@ static void step_merge(struct trees_user *u)
 	go_on_to_gather(u);
 }
 
-/* The handles of all that is in the snapshot, then all of it to a thread. */
+/* All of the snapshot, then to a thread. */
 static void step_gather(struct trees_user *u)
 {
-	uint64_t keys[PART_HANDLES];
 	struct trees_job *j;
-	size_t n;
 
 	if (!predictor_snapshot_step(u->snapshot, PART_STEPS)) {
 		soon(u);
 		return;
 	}
-	n = predictor_snapshot_error(u->snapshot)
-		? 0
-		: predictor_snapshot_keys(
-		      u->snapshot, &u->at, keys, PART_HANDLES);
-	if (n > 0 && handles_add(
-			 u->handles, u->of->server->p.caches, keys, n)) {
-		soon(u);
-		return;
-	}
-	j = predictor_snapshot_error(u->snapshot) || n > 0 ? NULL
-							   : job_new(u, true);
-	if (!j) {
+	j = predictor_snapshot_error(u->snapshot) ? NULL : job_new(u);
+	if (j)
+		j->handles = handles_new();
+	if (!j || !j->handles) {
 		become_idle(u);
 		return;
 	}
 	j->snapshot = u->snapshot;
-	j->handles = u->handles;
 	u->snapshot = NULL;
-	u->handles = NULL;
-	u->state = PACKS;
-	iopool_submit(u->of->p.iopool, &j->job);
+	submit(u, PACKS, pack_run, pack_done);
 }
 
 static void pack_done(struct iopool_job *job)
+{
+	struct trees_job *j = (struct trees_job *)job;
+	struct trees_user *u = j->user;
+
+	if (!u) {
+		job_free(j);
+		return;
+	}
+	if (!j->trees) {
+		become_idle(u);
+		return;
+	}
+	u->state = ADDS;
+	u->at = 0;
+	soon(u);
+}
+
+/* The handles of all that is in the snapshot, then to a thread again. */
+static void step_add(struct trees_user *u)
+{
+	struct trees_job *j = u->job;
+	uint64_t keys[PART_HANDLES];
+	size_t n =
+	    predictor_snapshot_keys(j->snapshot, &u->at, keys, PART_HANDLES);
+
+	if (n == 0)
+		submit(u, SEALS, seal_run, seal_done);
+	else if (handles_add(j->handles, u->of->server->p.caches, keys, n))
+		soon(u);
+	else
+		become_idle(u);
+}
+
+static void seal_done(struct iopool_job *job)
 {
 	struct trees_job *j = (struct trees_job *)job;
 	struct trees_user *u = j->user;
@@ -350,12 +385,11 @@ static void pack_done(struct iopool_job *job)
 	}
 	s = u->of->server;
 	key = farm_engine_key(&u->key);
-	if (j->value && j->hash != u->hash &&
+	if (j->sealed && j->hash != u->hash &&
 	    engine_put(s->p.farm->engine, &key, j->value, j->len, 0)) {
 		u->hash = j->hash;
 		metrics_add(s->p.metrics, METRICS_FARM_PUBLISHED, 1);
-		metrics_add(
-		    s->p.metrics, METRICS_FARM_PUBLISHED_BYTES, j->len);
+		metrics_add(s->p.metrics, METRICS_FARM_PUBLISHED_BYTES, j->len);
 	}
 	become_idle(u);
 }
@@ -370,6 +404,8 @@ static void on_step(evutil_socket_t fd, short what, void *arg)
 		step_merge(u);
 	else if (u->state == GATHERS)
 		step_gather(u);
+	else if (u->state == ADDS)
+		step_add(u);
 }
 
 /* Take over what others have learned of the user; and `publish` all of it. */
@@ -390,7 +426,7 @@ static void user_free(struct trees_user *u)
 {
 	if (u->state == ASKS)
 		engine_cancel(u->of->server->p.farm->engine, &u->ask);
-	if (u->state == OPENS || u->state == PACKS) {
+	if (u->state == OPENS || u->state == PACKS || u->state == SEALS) {
 		u->job->user = NULL;
 		u->job = NULL;
 	}
@@ -401,7 +437,8 @@ static void user_free(struct trees_user *u)
 	free(u);
 }
 
-/* ---- all of them ------------------------------------------------------------------ */
+/* ---- all of them
+ * ------------------------------------------------------------------ */
 
 static uint64_t events(const struct farm_trees *t)
 {
@@ -467,8 +504,7 @@ void farm_trees_seen(struct farm_server *s, uint32_t uid)
 	begin(u, false);
 }
 
-void farm_trees_begin(
-    struct farm_server *s, const struct farm_trees_params *p)
+void farm_trees_begin(struct farm_server *s, const struct farm_trees_params *p)
 {
 	struct timeval tick = clock_timeval(TICK_US);
 	struct farm_trees *t;

@@ -213,7 +213,7 @@ static bool ask_farm(struct turn *t, struct node *dir)
 	struct want *w = t->w;
 
 	if (listcache_find(t->c->lists, dir, w->cred->id, true) ||
-	    farm_ask_listing(t->pf->p.farm, dir, w->cred->id, true) !=
+	    farm_ask_listing(t->pf->p.farm, dir, w->cred->id, true, true) !=
 		FARM_ASKED)
 		return false;
 	(void)turn_under_way(t, dir, NFSPROC3_READDIRPLUS);

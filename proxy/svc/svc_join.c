@@ -172,12 +172,12 @@ static bool ask_farm(struct svc_rqst *rqst, struct node *node)
 		       !known_name(
 			   rqst->svc->p.caches, node, &rqst->args.dirop.name)
 			    .known &&
-		       farm_ask_listing(farm, node, rqst->cred_id, true) ==
-			   FARM_ASKED;
+		       farm_ask_listing(farm, node, rqst->cred_id, true,
+			   false) == FARM_ASKED;
 	case NFSPROC3_READDIR:
 		return rqst->args.readdir.cookie == 0 &&
-		       farm_ask_listing(farm, node, rqst->cred_id, false) ==
-			   FARM_ASKED;
+		       farm_ask_listing(farm, node, rqst->cred_id, false,
+			   false) == FARM_ASKED;
 	default:
 		return false;
 	}

@@ -15,7 +15,7 @@
 #include "svc/cached.h"
 #include "upstream/fetch.h"
 
-enum { BIG = 200 << 10, FIRST = 16 << 10, CELL = 64 << 10 };
+enum { BIG = 200 << 10, FIRST = 16 << 10, CELL = 60 << 10 };
 
 struct machine {
 	struct world *w;
@@ -561,7 +561,8 @@ static bool brings_list(struct machine *m)
 	struct node *dir = node_of(m->w, "dir");
 	struct listing *l;
 
-	if (farm_ask_listing(m->server, dir, m->w->cred, true) != FARM_ASKED)
+	if (farm_ask_listing(m->server, dir, m->w->cred, true, false) !=
+	    FARM_ASKED)
 		return false;
 	while (!LIST_EMPTY(&m->server->lists))
 		turn(m);
@@ -629,7 +630,7 @@ static void test_listing_after_change(void **state)
 	publish_list(&p->a);
 	say_dir_rights(&p->b, 10, ACCESS_ALL);
 	assert_int_equal(farm_ask_listing(p->b.server, node_of(p->b.w, "dir"),
-			     p->b.w->cred, true),
+			     p->b.w->cred, true, false),
 	    FARM_ASKED);
 	say_remove(p->b.w, "two", 10, 11);
 	while (!LIST_EMPTY(&p->b.server->lists))
@@ -704,7 +705,7 @@ static void test_busy(void **state)
 	while (farm_ask_data(p->b.server, big, p->b.w->cred, CELL, CELL,
 		   true) == FARM_ASKED)
 		asked++;
-	assert_int_equal(asked, AHEAD_BYTES_MAX / CELL);
+	assert_int_equal(asked, (AHEAD_BYTES_MAX + CELL - 1) / CELL);
 	assert_int_equal(
 	    farm_ask_data(p->b.server, big, p->b.w->cred, CELL, CELL, true),
 	    FARM_BUSY);
