@@ -130,6 +130,7 @@ void node_unready(struct node *n, const char *why)
 	n->phase = NODE_UNREADY;
 	n->away = ENGINE_DOWN;
 	n->watched = n->slow = false;
+	n->full = n->keeps_nothing = NULL;
 	(void)snprintf(n->error, sizeof(n->error), "%s", why);
 	put_drop_all(n);
 	node_note(n);

@@ -11,6 +11,7 @@
 #include <strings.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <event2/buffer.h>
@@ -39,7 +40,7 @@ struct peer {
 
 struct fake_engine {
 	struct event_base *base;
-	struct evconnlistener *listener;
+	struct evconnlistener *listener, *path_listener;
 	TAILQ_HEAD(, peer) peers;
 	struct saying sayings[SAYINGS];
 	const char *greeting;
@@ -48,7 +49,7 @@ struct fake_engine {
 	bool hangs;
 	unsigned connections;
 	uint16_t port;
-	char url[64];
+	char url[64], path[64], path_url[96];
 };
 
 static const struct {
@@ -138,7 +139,8 @@ static void peer_answer_all(struct peer *p)
 	bool goes_on = true;
 
 	while (goes_on &&
-	       redisReaderGetReply(p->reader, &command) == REDIS_OK && command) {
+	       redisReaderGetReply(p->reader, &command) == REDIS_OK &&
+	       command) {
 		goes_on = peer_answer(p, command);
 		freeReplyObject(command);
 	}
@@ -175,13 +177,26 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd,
 	f->connections++;
 	p->f = f;
 	p->reader = redisReaderCreate();
-	p->bev =
-	    bufferevent_socket_new(f->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	p->bev = bufferevent_socket_new(f->base, fd, BEV_OPT_CLOSE_ON_FREE);
 	TAILQ_INSERT_TAIL(&f->peers, p, link);
 	bufferevent_setcb(p->bev, peer_on_read, NULL, peer_on_event, p);
 	bufferevent_enable(p->bev, EV_READ | EV_WRITE);
 	if (f->greeting)
 		(void)peer_send(p, f->greeting, f->greeting_len);
+}
+
+static void listen_at_path(struct fake_engine *f)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+
+	(void)snprintf(f->path, sizeof(f->path), "/tmp/fake_engine.%d.%u",
+	    (int)getpid(), f->port);
+	(void)snprintf(
+	    f->path_url, sizeof(f->path_url), "redis+unix://%s", f->path);
+	strcpy(at.sun_path, f->path);
+	f->path_listener = evconnlistener_new_bind(f->base, on_accept, f,
+	    LEV_OPT_CLOSE_ON_FREE, 64, (void *)&at, sizeof(at));
+	assert(f->path_listener);
 }
 
 struct fake_engine *fake_new(struct event_base *base)
@@ -199,8 +214,8 @@ struct fake_engine *fake_new(struct event_base *base)
 	if (getsockname(evconnlistener_get_fd(f->listener), (void *)&at, &len))
 		abort();
 	f->port = ntohs(at.sin_port);
-	(void)snprintf(
-	    f->url, sizeof(f->url), "redis://127.0.0.1:%u", f->port);
+	(void)snprintf(f->url, sizeof(f->url), "redis://127.0.0.1:%u", f->port);
+	listen_at_path(f);
 	return f;
 }
 
@@ -216,6 +231,8 @@ void fake_free(struct fake_engine *f)
 {
 	fake_close_all(f);
 	evconnlistener_free(f->listener);
+	evconnlistener_free(f->path_listener);
+	unlink(f->path);
 	free(f);
 }
 
@@ -229,8 +246,13 @@ const char *fake_url(const struct fake_engine *f)
 	return f->url;
 }
 
-void fake_say(struct fake_engine *f, const char *command, const char *bytes,
-    size_t len)
+const char *fake_path_url(const struct fake_engine *f)
+{
+	return f->path_url;
+}
+
+void fake_say(
+    struct fake_engine *f, const char *command, const char *bytes, size_t len)
 {
 	struct saying *s = saying_of(f, command);
 
@@ -239,8 +261,7 @@ void fake_say(struct fake_engine *f, const char *command, const char *bytes,
 	s->len = len;
 }
 
-void fake_say_text(
-    struct fake_engine *f, const char *command, const char *text)
+void fake_say_text(struct fake_engine *f, const char *command, const char *text)
 {
 	fake_say(f, command, text, strlen(text));
 }
@@ -300,7 +321,7 @@ unsigned fake_open(const struct fake_engine *f)
 	unsigned n = 0;
 	const struct peer *p;
 
-	TAILQ_FOREACH(p, &f->peers, link)
+	TAILQ_FOREACH (p, &f->peers, link)
 		n++;
 	return n;
 }

@@ -18,13 +18,16 @@ void fake_free(struct fake_engine *f);
 uint16_t fake_port(const struct fake_engine *f);
 /* "redis://127.0.0.1:PORT" */
 const char *fake_url(const struct fake_engine *f);
+/* "redis+unix:///PATH": what is large goes over that in no time, where TCP
+ * would have timers of its own. */
+const char *fake_path_url(const struct fake_engine *f);
 
 /*
  * What it answers to a command from now on, as bytes: "GET", or with its second
  * word, "CLUSTER SLOTS". Without bytes, nothing. It does not copy them.
  */
-void fake_say(struct fake_engine *f, const char *command, const char *bytes,
-    size_t len);
+void fake_say(
+    struct fake_engine *f, const char *command, const char *bytes, size_t len);
 void fake_say_text(
     struct fake_engine *f, const char *command, const char *text);
 /* As it was at first. */

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A real redis-server: asked, refusing, full, hanging, killed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <event2/event.h>
+
+#include "farm/crc16.h"
+#include "farm/engine_fixture.h"
+#include "farm/redis_fixture.h"
+
+/* ---- slots of keys ---------------------------------------------------------
+ */
+
+/* Redis Cluster specification: CRC16("123456789") is 0x31C3. Slots as
+ * CLUSTER KEYSLOT of redis-server 7 says. */
+static void test_slots(void **state)
+{
+	static const struct {
+		const char *key;
+		unsigned slot;
+	} known[] = {{"", 0}, {"foo", 12182}, {"bar", 5061},
+	    {"123456789", 0x31c3}, {"{foo}bar", 12182}, {"a{foo}{bar}", 12182},
+	    {"foo{}{bar}", 8363}, {"foo{{bar}}zap", 4015}, {"{}", 15257}};
+
+	(void)state;
+	assert_int_equal(crc16("123456789", 9), 0x31c3);
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		assert_int_equal(crc16_slot(known[i].key, strlen(known[i].key)),
+		    known[i].slot);
+	assert_int_equal(crc16_slot("foo{bar", 7), crc16("foo{bar", 7) & 16383);
+}
+
+/* The server's own opinion. */
+static void test_slots_of_server(void **state)
+{
+	static const char *const options[] = {"--cluster-enabled", "yes", NULL};
+	struct redis *r = redis_start(options);
+	char key[20];
+
+	(void)state;
+	for (unsigned seed = 1, i = 0; i < 2000; i++) {
+		size_t len = (unsigned)rand_r(&seed) % sizeof(key);
+
+		for (size_t j = 0; j < len; j++)
+			key[j] = "{}ab\n\xff"[rand_r(&seed) % 6];
+		assert_int_equal(crc16_slot(key, len),
+		    redis_number(r, "CLUSTER KEYSLOT %b", key, len));
+	}
+	redis_free(r);
+}
+
+/* ---- one server ------------------------------------------------------------
+ */
+
+static void open_up(struct farm_world *w, const char *url)
+{
+	farm_open(w);
+	farm_url(w, url);
+	farm_begin(w);
+	farm_until_state(w, ENGINE_UP);
+}
+
+static bool is_put(void *arg)
+{
+	return redis_number(arg, "EXISTS key") == 1;
+}
+
+static void use_it(struct farm_world *w, struct redis *r)
+{
+	struct engine_key key = farm_key("key");
+	char *value = calloc(1, 1 << 20);
+	struct question q;
+
+	assert_false(farm_has(w, "key", "value"));
+	memset(value, 'v', 1 << 20);
+	assert_true(engine_put(w->engine, &key, value, 1 << 20, 100));
+	farm_until(w, is_put, r);
+	assert_in_range(redis_number(r, "TTL key"), 1, 100);
+	assert_true(farm_ask(w, &q, "key", 10 * S));
+	farm_until_answered(w, &q);
+	assert_int_equal(q.len, 1 << 20);
+	assert_memory_equal(q.value, value, 1 << 20);
+	question_free(&q);
+	free(value);
+}
+
+static void test_tcp(void **state)
+{
+	struct redis *r = redis_start(NULL);
+	struct engine_node_status node;
+	struct farm_world w;
+	char name[32];
+
+	(void)state;
+	open_up(&w, redis_url(r));
+	use_it(&w, r);
+	assert_int_equal(farm_status(&w).version[0], '7');
+	assert_int_equal(engine_get_nodes(w.engine, &node, 1), 1);
+	snprintf(name, sizeof(name), "127.0.0.1:%u", redis_port(r));
+	assert_string_equal(node.name, name);
+	assert_true(node.srtt_us > 0 && node.slots == 0);
+	farm_close(&w);
+	redis_free(r);
+}
+
+static void test_unix_socket(void **state)
+{
+	struct redis *r = redis_start(NULL);
+	struct farm_world w;
+
+	(void)state;
+	open_up(&w, redis_path_url(r));
+	use_it(&w, r);
+	farm_close(&w);
+	redis_free(r);
+}
+
+static void test_name(void **state)
+{
+	struct redis *r = redis_start(NULL);
+	struct farm_world w;
+	char url[64];
+
+	(void)state;
+	snprintf(url, sizeof(url), "redis://localhost:%u", redis_port(r));
+	open_up(&w, url);
+	use_it(&w, r);
+	farm_close(&w);
+	redis_free(r);
+}
+
+/* ---- who may ---------------------------------------------------------------
+ */
+
+static void write_secret(const char *path, const char *secret)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fprintf(f, "%s\n", secret);
+	fclose(f);
+}
+
+static void test_password(void **state)
+{
+	static const char *const options[] = {"--requirepass", "secret", NULL};
+	static char path[] = "/tmp/test_engine.XXXXXX";
+	struct redis *r = redis_start(options);
+	struct farm_world w;
+
+	(void)state;
+	farm_open(&w);
+	farm_url(&w, redis_url(r));
+	farm_begin(&w);
+	farm_until_state(&w, ENGINE_REFUSES);
+	farm_until_error(&w, "it wants a password: set password_file");
+	close(mkstemp(path));
+	write_secret(path, "wrong");
+	w.farm.password_file = path;
+	farm_until_error(&w, "does not take the password");
+	write_secret(path, "secret");
+	farm_until_state(&w, ENGINE_UP);
+	assert_false(farm_has(&w, "key", "value"));
+	farm_close(&w);
+	redis_free(r);
+	unlink(path);
+}
+
+static void test_needless_password(void **state)
+{
+	static char path[] = "/tmp/test_engine.XXXXXX";
+	struct redis *r = redis_start(NULL);
+	struct farm_world w;
+
+	(void)state;
+	close(mkstemp(path));
+	write_secret(path, "secret");
+	farm_open(&w);
+	farm_url(&w, redis_url(r));
+	w.farm.password_file = path;
+	farm_begin(&w);
+	farm_until_error(&w, "it has no password");
+	farm_close(&w);
+	redis_free(r);
+	unlink(path);
+}
+
+static bool is_rejected(void *arg)
+{
+	struct farm_world *w = arg;
+
+	return farm_status(w).rejected_puts > 0;
+}
+
+static void test_users(void **state)
+{
+	static char path[] = "/tmp/test_engine.XXXXXX";
+	static char nobody[] = "nobody", reader[] = "reader", all[] = "all";
+	struct redis *r = redis_start(NULL);
+	struct farm_world w;
+
+	(void)state;
+	close(mkstemp(path));
+	write_secret(path, "secret");
+	redis_do(r, "ACL SETUSER nobody on >secret -@all +ping");
+	redis_do(r, "ACL SETUSER reader on >secret ~ff:* -@all +get +ping");
+	redis_do(r, "ACL SETUSER all on >secret ~ff:* -@all +get +set +unlink "
+		    "+scan +ping");
+	redis_do(r, "SET ff:a value");
+	farm_open(&w);
+	farm_url(&w, redis_url(r));
+	w.farm.password_file = path;
+	w.farm.user = nobody;
+	farm_begin(&w);
+	farm_until_error(&w, "its user lacks rights");
+	assert_int_equal(farm_state(&w), ENGINE_REFUSES);
+	w.farm.user = reader;
+	farm_until_state(&w, ENGINE_UP);
+	assert_true(farm_has(&w, "ff:a", "value"));
+	assert_true(farm_put(&w, "ff:a", "other"));
+	farm_until(&w, is_rejected, &w);
+	farm_until_error(&w, "may not SET");
+	assert_true(farm_has(&w, "ff:a", "value"));
+	w.farm.user = all;
+	redis_do(r, "CLIENT KILL TYPE normal SKIPME yes");
+	farm_until_state(&w, ENGINE_DOWN);
+	farm_until_state(&w, ENGINE_UP);
+	assert_true(farm_put(&w, "ff:a", "other"));
+	assert_true(farm_has(&w, "ff:a", "other"));
+	assert_string_equal(farm_status(&w).error, "");
+	farm_close(&w);
+	redis_free(r);
+	unlink(path);
+}
+
+static void test_commands_missing(void **state)
+{
+	static const char *const options[] = {
+	    "--rename-command", "SET", "XSET", NULL};
+	struct redis *r = redis_start(options);
+	struct farm_world w;
+
+	(void)state;
+	farm_open(&w);
+	farm_url(&w, redis_url(r));
+	farm_begin(&w);
+	farm_until_error(&w, "it lacks the command SET");
+	farm_close(&w);
+	redis_free(r);
+}
+
+/* ---- full, hung, gone ------------------------------------------------------
+ */
+
+static void test_full(void **state)
+{
+	static const char *const options[] = {
+	    "--maxmemory", "3mb", "--maxmemory-policy", "noeviction", NULL};
+	struct redis *r = redis_start(options);
+	struct engine_key key = farm_key("large");
+	char *value = calloc(1, 4 << 20);
+	struct farm_world w;
+
+	(void)state;
+	open_up(&w, redis_url(r));
+	assert_true(farm_put(&w, "key", "value"));
+	assert_true(farm_has(&w, "key", "value"));
+	assert_true(engine_put(w.engine, &key, value, 4 << 20, 0));
+	farm_until_state(&w, ENGINE_FULL);
+	farm_until_error(&w, "allkeys-lru");
+	assert_false(farm_put(&w, "other", "value"));
+	assert_true(farm_has(&w, "key", "value"));
+	redis_do(r, "CONFIG SET maxmemory 100mb");
+	while (!farm_put(&w, "other", "value"))
+		event_base_loop(w.base, EVLOOP_NONBLOCK);
+	farm_until_state(&w, ENGINE_UP);
+	assert_true(farm_has(&w, "other", "value"));
+	farm_close(&w);
+	redis_free(r);
+	free(value);
+}
+
+static bool is_slow(void *arg)
+{
+	struct farm_world *w = arg;
+	struct question *q = malloc(sizeof(*q));
+	bool asked = farm_ask(w, q, "key", 2 * MS);
+
+	if (asked)
+		farm_until_answered(w, q);
+	free(q);
+	return farm_state(w) == ENGINE_SLOW;
+}
+
+/* Asked all the time while it hangs: few questions wait for their deadline. */
+static void test_hang(void **state)
+{
+	struct redis *r = redis_start(NULL);
+	struct farm_world w;
+	struct engine_status before;
+
+	(void)state;
+	open_up(&w, redis_url(r));
+	assert_true(farm_put(&w, "key", "value"));
+	assert_true(farm_has(&w, "key", "value"));
+	before = farm_status(&w);
+	redis_stop(r);
+	farm_until(&w, is_slow, &w);
+	assert_in_range(farm_status(&w).timeouts - before.timeouts, 4, 8);
+	assert_false(engine_is_up(w.engine));
+	redis_continue(r);
+	farm_until_state(&w, ENGINE_UP);
+	assert_true(farm_has(&w, "key", "value"));
+	assert_int_equal(farm_status(&w).reconnects, before.reconnects);
+	farm_close(&w);
+	redis_free(r);
+}
+
+static void test_kill_and_restart(void **state)
+{
+	struct redis *r = redis_start(NULL);
+	struct farm_world w;
+	struct question q;
+
+	(void)state;
+	open_up(&w, redis_url(r));
+	redis_stop(r);
+	assert_true(farm_ask(&w, &q, "key", 30 * S));
+	redis_kill(r);
+	farm_until_state(&w, ENGINE_DOWN);
+	assert_int_equal(q.answers, 1);
+	assert_null(q.value);
+	assert_false(farm_ask(&w, &q, "key", S));
+	assert_false(farm_put(&w, "key", "value"));
+	redis_restart(r);
+	farm_until_state(&w, ENGINE_UP);
+	assert_true(farm_put(&w, "key", "value"));
+	assert_true(farm_has(&w, "key", "value"));
+	farm_close(&w);
+	redis_free(r);
+}
+
+static void test_replica(void **state)
+{
+	struct redis *master = redis_start(NULL), *replica = redis_start(NULL);
+	struct farm_world w;
+
+	(void)state;
+	redis_do(replica, "REPLICAOF 127.0.0.1 %d", redis_port(master));
+	open_up(&w, redis_url(replica));
+	assert_true(farm_put(&w, "key", "value"));
+	farm_until_state(&w, ENGINE_FULL);
+	farm_until_error(&w, "it is a replica");
+	assert_false(farm_has(&w, "key", "value"));
+	redis_do(replica, "CONFIG SET replica-serve-stale-data no");
+	redis_kill(master);
+	while (farm_state(&w) != ENGINE_DOWN)
+		(void)farm_has(&w, "key", "value");
+	farm_until_error(&w, "lost its master");
+	redis_do(replica, "REPLICAOF NO ONE");
+	farm_until_state(&w, ENGINE_UP);
+	farm_close(&w);
+	redis_free(replica);
+	redis_free(master);
+}
+
+/* ---- removal ---------------------------------------------------------------
+ */
+
+struct flushed {
+	unsigned calls;
+	uint64_t removed;
+	const char *error;
+};
+
+static void on_flushed(void *ctx, uint64_t removed, const char *error)
+{
+	struct flushed *f = ctx;
+
+	f->calls++;
+	f->removed = removed;
+	f->error = error;
+}
+
+static bool is_flushed(void *arg)
+{
+	return ((struct flushed *)arg)->calls > 0;
+}
+
+static void test_flush(void **state)
+{
+	struct redis *r = redis_start(NULL);
+	struct flushed f = {0};
+	struct farm_world w;
+
+	(void)state;
+	for (int i = 0; i < 3000; i++) {
+		redis_do(r, "SET ff:mine:%d x", i);
+		redis_do(r, "SET other:%d x", i);
+	}
+	open_up(&w, redis_url(r));
+	assert_true(engine_flush(w.engine, "ff:mine:", on_flushed, &f));
+	farm_until(&w, is_flushed, &f);
+	assert_null(f.error);
+	assert_int_equal(f.removed, 3000);
+	assert_int_equal(redis_number(r, "DBSIZE"), 3000);
+	farm_close(&w);
+	redis_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest alone[] = {cmocka_unit_test(test_slots)};
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_slots_of_server),
+	    cmocka_unit_test(test_tcp),
+	    cmocka_unit_test(test_unix_socket),
+	    cmocka_unit_test(test_name),
+	    cmocka_unit_test(test_password),
+	    cmocka_unit_test(test_needless_password),
+	    cmocka_unit_test(test_users),
+	    cmocka_unit_test(test_commands_missing),
+	    cmocka_unit_test(test_full),
+	    cmocka_unit_test(test_hang),
+	    cmocka_unit_test(test_kill_and_restart),
+	    cmocka_unit_test(test_replica),
+	    cmocka_unit_test(test_flush),
+	};
+	int failed = cmocka_run_group_tests(alone, NULL, NULL);
+
+	if (redis_installed())
+		failed += cmocka_run_group_tests(tests, NULL, NULL);
+	return failed;
+}
