@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <assert.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,9 +172,13 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd,
 	struct fake_engine *f = arg;
 	struct peer *p = calloc(1, sizeof(*p));
 
+	static const int on = 1;
+
 	(void)listener;
 	(void)from;
 	(void)len;
+	/* An acknowledgement would be waited for in real time. */
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	f->connections++;
 	p->f = f;
 	p->reader = redisReaderCreate();
