@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A cluster whose nodes lie: maps, MOVED and ASK, in virtual time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <event2/event.h>
+
+#include "farm/crc16.h"
+#include "farm/engine_fixture.h"
+#include "farm/fake_engine.h"
+#include "scenario/vclock.h"
+
+static const char id_a[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+static const char id_b[] = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+
+/* Two nodes, of which one is in the configuration and has all slots. */
+struct pair {
+	struct farm_world w;
+	struct fake_engine *a, *b;
+	char map_a[256], map_b[256], moved[96];
+};
+
+/* Its answers as a node of a cluster whose slots `map` tells. */
+static void be_node(struct fake_engine *f, const char *id, const char *map)
+{
+	static char ids[2][64];
+	char *text = ids[id == id_b];
+
+	(void)snprintf(text, sizeof(ids[0]), "$40\r\n%s\r\n", id);
+	fake_say_text(f, "INFO",
+	    "$41\r\nredis_version:7.0.15\r\ncluster_enabled:1\r\n\r\n");
+	fake_say_text(f, "CLUSTER MYID", text);
+	fake_say_text(f, "CLUSTER SLOTS", map);
+}
+
+static void write_map(
+    char map[256], const struct fake_engine *f, const char *id)
+{
+	(void)snprintf(map, 256,
+	    "*1\r\n*3\r\n:0\r\n:16383\r\n*3\r\n$9\r\n127.0.0.1\r\n:%u\r\n$"
+	    "40\r\n"
+	    "%s\r\n",
+	    fake_port(f), id);
+}
+
+static int set_up(void **state)
+{
+	struct pair *p = calloc(1, sizeof(*p));
+
+	farm_open(&p->w);
+	vclock_start(p->w.base);
+	p->a = fake_new(p->w.base);
+	p->b = fake_new(p->w.base);
+	write_map(p->map_a, p->a, id_a);
+	write_map(p->map_b, p->b, id_b);
+	be_node(p->a, id_a, p->map_a);
+	be_node(p->b, id_b, p->map_a);
+	farm_url(&p->w, fake_url(p->a));
+	*state = p;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct pair *p = *state;
+
+	engine_free(p->w.engine);
+	p->w.engine = NULL;
+	fake_free(p->a);
+	fake_free(p->b);
+	farm_close(&p->w);
+	free(p);
+	return 0;
+}
+
+static void begin_up(struct pair *p)
+{
+	farm_begin(&p->w);
+	vclock_pass(100 * MS);
+	assert_int_equal(farm_state(&p->w), ENGINE_UP);
+	assert_true(farm_status(&p->w).cluster);
+}
+
+/* What is answered, once; to free. */
+static char *ask(struct pair *p, const char *key)
+{
+	struct question q;
+
+	assert_true(farm_ask(&p->w, &q, key, 100 * MS));
+	vclock_pass(150 * MS);
+	assert_int_equal(q.answers, 1);
+	return q.value;
+}
+
+static void say_redirect(struct pair *p, struct fake_engine *from,
+    const char *what, const struct fake_engine *to)
+{
+	(void)snprintf(p->moved, sizeof(p->moved), "-%s %u 127.0.0.1:%u\r\n",
+	    what, crc16_slot("key", 3), fake_port(to));
+	fake_say_text(from, "GET", p->moved);
+}
+
+static size_t count_nodes(struct pair *p)
+{
+	return engine_get_nodes(p->w.engine, NULL, 0);
+}
+
+static void test_one_node(void **state)
+{
+	struct pair *p = *state;
+
+	begin_up(p);
+	assert_null(ask(p, "key"));
+	assert_int_equal(count_nodes(p), 1);
+}
+
+/* The first time it is connected to, and nothing waits for that. */
+static void test_moved(void **state)
+{
+	struct pair *p = *state;
+	char *value;
+
+	begin_up(p);
+	say_redirect(p, p->a, "MOVED", p->b);
+	fake_say_text(p->a, "CLUSTER SLOTS", p->map_b);
+	fake_say_text(p->b, "CLUSTER SLOTS", p->map_b);
+	fake_say_text(p->b, "GET", "$2\r\nhi\r\n");
+	assert_null(ask(p, "key"));
+	value = ask(p, "key");
+	assert_string_equal(value, "hi");
+	free(value);
+	/* The map was asked for: that holds for all other keys, too. */
+	value = ask(p, "other");
+	assert_string_equal(value, "hi");
+	free(value);
+	assert_int_equal(farm_status(&p->w).redirects, 1);
+}
+
+static void test_ask(void **state)
+{
+	struct pair *p = *state;
+	char *value;
+
+	begin_up(p);
+	say_redirect(p, p->a, "ASK", p->b);
+	fake_say_text(p->b, "GET", "$2\r\nhi\r\n");
+	assert_null(ask(p, "key"));
+	vclock_pass(S);
+	for (unsigned i = 1; i < 4; i++) {
+		value = ask(p, "key");
+		assert_string_equal(value, "hi");
+		free(value);
+		assert_int_equal(fake_asked(p->b, "ASKING"), i);
+	}
+}
+
+/* Each says that the other has it. */
+static void test_circle(void **state)
+{
+	struct pair *p = *state;
+	char to_a[96];
+	unsigned before;
+
+	begin_up(p);
+	say_redirect(p, p->a, "MOVED", p->b);
+	(void)snprintf(to_a, sizeof(to_a), "-MOVED %u 127.0.0.1:%u\r\n",
+	    crc16_slot("key", 3), fake_port(p->a));
+	fake_say_text(p->b, "GET", to_a);
+	assert_null(ask(p, "key"));
+	vclock_pass(S);
+	before = fake_asked(p->a, "GET") + fake_asked(p->b, "GET");
+	assert_null(ask(p, "key"));
+	assert_int_equal(
+	    fake_asked(p->a, "GET") + fake_asked(p->b, "GET"), before + 4);
+}
+
+/* However often it says so, a map is asked for now and then only. */
+static void test_moved_storm(void **state)
+{
+	struct pair *p = *state;
+	struct question *q = calloc(1000, sizeof(*q));
+
+	begin_up(p);
+	say_redirect(p, p->a, "MOVED", p->a);
+	for (int i = 0; i < 1000; i++) {
+		assert_true(farm_ask(&p->w, &q[i], "key", 100 * MS));
+		vclock_pass(MS);
+	}
+	vclock_pass(S);
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(q[i].answers, 1);
+	assert_in_range(fake_asked(p->a, "CLUSTER SLOTS"), 5, 30);
+	free(q);
+}
+
+static void test_bad_redirects(void **state)
+{
+	static const char *const lies[] = {"-MOVED \r\n", "-MOVED x y\r\n",
+	    "-MOVED 1\r\n", "-MOVED 16384 127.0.0.1:1\r\n",
+	    "-MOVED -1 127.0.0.1:1\r\n", "-MOVED 1 127.0.0.1:0\r\n",
+	    "-MOVED 1 127.0.0.1:65536\r\n", "-MOVED 1 a b:1\r\n",
+	    "-MOVED 1 :\r\n", "-MOVED 99999999999999999999 a:1\r\n",
+	    "-MOVED 1 127.0.0.1\r\n", "-ASK 1 \x01\x02:5\r\n", "-ASK :::\r\n",
+	    "-TRYAGAIN Multiple keys\r\n", "-CROSSSLOT Keys\r\n"};
+	struct pair *p = *state;
+
+	begin_up(p);
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		fake_say_text(p->a, "GET", lies[i]);
+		assert_null(ask(p, "key"));
+		assert_int_equal(count_nodes(p), 1);
+		assert_int_equal(farm_state(&p->w), ENGINE_UP);
+	}
+}
+
+static void test_bad_maps(void **state)
+{
+	static const char *const lies[] = {"*0\r\n", "+OK\r\n", "*1\r\n*0\r\n",
+	    "*1\r\n:1\r\n", "*1\r\n*3\r\n:5\r\n:4\r\n*2\r\n$1\r\na\r\n:1\r\n",
+	    "*1\r\n*3\r\n:-1\r\n:4\r\n*2\r\n$1\r\na\r\n:1\r\n",
+	    "*1\r\n*3\r\n:0\r\n:16384\r\n*2\r\n$1\r\na\r\n:1\r\n",
+	    "*1\r\n*3\r\n:0\r\n:5\r\n*2\r\n$1\r\na\r\n:0\r\n",
+	    "*1\r\n*3\r\n:0\r\n:5\r\n*2\r\n$1\r\n \r\n:1\r\n",
+	    "*1\r\n*3\r\n:0\r\n:5\r\n*2\r\n*0\r\n:1\r\n",
+	    "*1\r\n*3\r\n:0\r\n:5\r\n*1\r\n$1\r\na\r\n", "$-1\r\n",
+	    "*1\r\n*2\r\n:0\r\n:5\r\n"};
+
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		struct pair *p = *state;
+
+		fake_say_text(p->a, "CLUSTER SLOTS", lies[i]);
+		farm_begin(&p->w);
+		vclock_pass(100 * MS);
+		assert_int_equal(farm_state(&p->w), ENGINE_DOWN);
+		assert_non_null(strstr(farm_status(&p->w).error, "no slots"));
+		/* One that is well keeps its map. */
+		fake_say_text(p->a, "CLUSTER SLOTS", p->map_a);
+		vclock_pass(3 * S);
+		assert_int_equal(farm_state(&p->w), ENGINE_UP);
+		fake_say_text(p->a, "CLUSTER SLOTS", lies[i]);
+		vclock_pass(60 * S);
+		assert_null(ask(p, "key"));
+		tear_down(state);
+		set_up(state);
+	}
+}
+
+/* A slot each for so many nodes, of which none is there. */
+static void test_too_many_nodes(void **state)
+{
+	enum { NODES = 400, SIZE = 80 };
+	struct pair *p = *state;
+	char *map = malloc(NODES * SIZE + 32);
+	size_t len = (size_t)sprintf(map, "*%d\r\n", NODES + 1);
+
+	len += (size_t)sprintf(map + len,
+	    "*3\r\n:%d\r\n:16383\r\n*2\r\n$0\r\n\r\n:%u\r\n", NODES,
+	    fake_port(p->a));
+	for (int i = 0; i < NODES; i++)
+		len += (size_t)sprintf(map + len,
+		    "*3\r\n:%d\r\n:%d\r\n*2\r\n$9\r\n127.0.0.2\r\n:%d\r\n", i,
+		    i, i + 1);
+	fake_say(p->a, "CLUSTER SLOTS", map, len);
+	begin_up(p);
+	assert_in_range(count_nodes(p), 200, 256);
+	assert_null(ask(p, "key"));
+	/* They go when the map does. */
+	fake_say_text(p->a, "CLUSTER SLOTS", p->map_a);
+	vclock_pass(200 * S);
+	assert_int_equal(count_nodes(p), 1);
+	assert_int_equal(farm_state(&p->w), ENGINE_UP);
+	free(map);
+}
+
+/* Other nodes in each map. */
+static void test_maps_that_change(void **state)
+{
+	struct pair *p = *state;
+	char map[256];
+
+	begin_up(p);
+	for (int i = 0; i < 1000; i++) {
+		(void)snprintf(map, sizeof(map),
+		    "*2\r\n*3\r\n:0\r\n:5\r\n*2\r\n$9\r\n127.0.0.3\r\n:%d\r\n"
+		    "*3\r\n:6\r\n:16383\r\n*2\r\n$0\r\n\r\n:%u\r\n",
+		    i + 1, fake_port(p->a));
+		fake_say_text(p->a, "CLUSTER SLOTS", map);
+		vclock_pass(S);
+		assert_true(count_nodes(p) < 100);
+	}
+	assert_null(ask(p, "key"));
+	fake_say_text(p->a, "CLUSTER SLOTS", p->map_a);
+}
+
+/* Another one answers for it while it is away. */
+static void test_node_goes(void **state)
+{
+	struct pair *p = *state;
+	char *value;
+
+	farm_url(&p->w, fake_url(p->b));
+	begin_up(p);
+	fake_say_text(p->b, "GET", "$2\r\nhi\r\n");
+	fake_say_text(p->b, "CLUSTER SLOTS", p->map_b);
+	fake_hang(p->a, true);
+	fake_close_all(p->a);
+	vclock_pass(10 * S);
+	value = ask(p, "key");
+	assert_string_equal(value, "hi");
+	free(value);
+	/* What comes back with an old map is not believed for long. */
+	fake_hang(p->a, false);
+	say_redirect(p, p->a, "MOVED", p->b);
+	fake_say_text(p->a, "CLUSTER SLOTS", p->map_b);
+	vclock_pass(100 * S);
+	value = ask(p, "key");
+	assert_string_equal(value, "hi");
+	free(value);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_one_node),
+	    TEST(test_moved),
+	    TEST(test_ask),
+	    TEST(test_circle),
+	    TEST(test_moved_storm),
+	    TEST(test_bad_redirects),
+	    TEST(test_bad_maps),
+	    TEST(test_too_many_nodes),
+	    TEST(test_maps_that_change),
+	    TEST(test_node_goes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
