@@ -233,6 +233,8 @@ static void call_ping(struct node *n)
 	(void)call_words(n, ping_on_reply, 1, ping);
 }
 
+/* What it has not answered is the probe: nothing more is asked until it does.
+ */
 static void become_slow(struct node *n, uint64_t now_us)
 {
 	n->slow = true;

@@ -43,15 +43,23 @@ static void greet_ping(struct node *n)
 	(void)call_words(n, on_ping, 1, words);
 }
 
+/* "No permissions to access a key", as redis-server 7 says: the user may GET,
+ * and perhaps other keys than this one. */
+static bool only_key_denied(const redisReply *r)
+{
+	return strncmp(r->str, "NOPERM", 6) == 0 && strstr(r->str, " key");
+}
+
 /* MOVED and ASK say as well that the user may ask. */
 static void on_probe(struct node *n, struct call *c, const redisReply *r)
 {
 	(void)c;
 	if (!r)
 		return;
-	if (r->type == REDIS_REPLY_ERROR)
+	if (r->type == REDIS_REPLY_ERROR && !only_key_denied(r))
 		node_judge(n, r);
-	else if (r->type != REDIS_REPLY_STRING && r->type != REDIS_REPLY_NIL)
+	else if (r->type != REDIS_REPLY_ERROR &&
+		 r->type != REDIS_REPLY_STRING && r->type != REDIS_REPLY_NIL)
 		node_fail(n, ENGINE_REFUSES,
 		    "it is no Redis: see engine in [farm] (its answer to GET)");
 	if (n->phase == NODE_GREETING)

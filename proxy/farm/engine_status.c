@@ -85,12 +85,11 @@ size_t engine_get_nodes(
 
 	for (size_t i = 0; i < e->nnodes; i++) {
 		const struct node *n = e->nodes[i];
-		struct engine_node_status *to = &nodes[count];
+		struct engine_node_status *to;
 
-		if (!n)
+		if (!n || count++ >= max)
 			continue;
-		if (count++ >= max)
-			continue;
+		to = &nodes[count - 1];
 		memset(to, 0, sizeof(*to));
 		memcpy(to->name, n->name, sizeof(to->name));
 		to->state = node_state(n);

@@ -204,6 +204,7 @@ static void test_users(void **state)
 {
 	static char path[] = "/tmp/test_engine.XXXXXX";
 	static char nobody[] = "nobody", reader[] = "reader", all[] = "all";
+	static char one[] = "one";
 	struct redis *r = redis_start(NULL);
 	struct farm_world w;
 
@@ -214,6 +215,9 @@ static void test_users(void **state)
 	redis_do(r, "ACL SETUSER reader on >secret ~ff:* -@all +get +ping");
 	redis_do(r, "ACL SETUSER all on >secret ~ff:* -@all +get +set +unlink "
 		    "+scan +ping");
+	/* Of one farm of several. */
+	redis_do(
+	    r, "ACL SETUSER one on >secret ~ff:one:* -@all +get +set +ping");
 	redis_do(r, "SET ff:a value");
 	farm_open(&w);
 	farm_url(&w, redis_url(r));
@@ -236,6 +240,14 @@ static void test_users(void **state)
 	assert_true(farm_put(&w, "ff:a", "other"));
 	assert_true(farm_has(&w, "ff:a", "other"));
 	assert_string_equal(farm_status(&w).error, "");
+	w.farm.user = one;
+	redis_do(r, "CLIENT KILL TYPE normal SKIPME yes");
+	farm_until_state(&w, ENGINE_DOWN);
+	farm_until_state(&w, ENGINE_UP);
+	assert_true(farm_put(&w, "ff:one:a", "mine"));
+	assert_true(farm_has(&w, "ff:one:a", "mine"));
+	assert_false(farm_has(&w, "ff:a", "other"));
+	farm_until_error(&w, "its user lacks rights");
 	farm_close(&w);
 	redis_free(r);
 	unlink(path);

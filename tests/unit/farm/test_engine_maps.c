@@ -324,6 +324,66 @@ static void test_node_goes(void **state)
 	free(value);
 }
 
+/* Many of them send nearly all of a large value, and then nothing: what is held
+ * of that is bounded. */
+static void test_held(void **state)
+{
+	enum { NODES = 7, PART = 16 << 20 };
+	struct pair *p = *state;
+	struct fake_engine *f[NODES];
+	struct question q[NODES];
+	char *map = malloc(4096), *part = malloc(PART), ids[NODES][64];
+	size_t len = (size_t)sprintf(map, "*%d\r\n", NODES);
+	unsigned open = 0;
+
+	memset(part, 'x', PART);
+	memcpy(part, "$16777216\r\n", 11);
+	p->w.farm.engine.n = 0;
+	for (int i = 0; i < NODES; i++) {
+		f[i] = i == 0 ? p->a : i == 1 ? p->b : fake_new(p->w.base);
+		be_node(f[i], id_a, map);
+		(void)snprintf(ids[i], sizeof(ids[i]), "$40\r\n%040d\r\n", i);
+		fake_say_text(f[i], "CLUSTER MYID", ids[i]);
+		free(p->w.urls[i]);
+		p->w.urls[i] = NULL;
+		farm_url(&p->w, fake_path_url(f[i]));
+		len += (size_t)sprintf(map + len,
+		    "*3\r\n:%d\r\n:%d\r\n*3\r\n$9\r\n127.0.0.1\r\n:%u\r\n"
+		    "$40\r\n%040d\r\n",
+		    16384 * i / NODES, 16384 * (i + 1) / NODES - 1,
+		    fake_port(f[i]), i);
+	}
+	for (int i = 0; i < NODES; i++)
+		fake_say(f[i], "CLUSTER SLOTS", map, len);
+	begin_up(p);
+	vclock_pass(S);
+	for (int i = 0; i < NODES; i++) {
+		char key[16];
+		int k = 0;
+
+		do
+			(void)snprintf(key, sizeof(key), "%d", k++);
+		while (crc16_slot(key, strlen(key)) * NODES / 16384 !=
+		       (unsigned)i);
+		fake_say(f[i], "GET", part, PART);
+		assert_true(farm_ask(&p->w, &q[i], key, 100 * MS));
+	}
+	vclock_pass(500 * MS);
+	for (int i = 0; i < NODES; i++) {
+		assert_int_equal(q[i].answers, 1);
+		/* Another answer of it may have completed its value. */
+		question_free(&q[i]);
+		open += fake_open(f[i]);
+	}
+	assert_in_range(open, 3, 5);
+	engine_free(p->w.engine);
+	p->w.engine = NULL;
+	for (int i = 2; i < NODES; i++)
+		fake_free(f[i]);
+	free(map);
+	free(part);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -339,6 +399,7 @@ int main(void)
 	    TEST(test_too_many_nodes),
 	    TEST(test_maps_that_change),
 	    TEST(test_node_goes),
+	    TEST(test_held),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
