@@ -200,6 +200,18 @@ static bool is_rejected(void *arg)
 	return farm_status(w).rejected_puts > 0;
 }
 
+static void make_users(struct redis *r)
+{
+	redis_do(r, "ACL SETUSER nobody on >secret -@all +ping");
+	redis_do(r, "ACL SETUSER reader on >secret ~ff:* -@all +get +ping");
+	redis_do(r, "ACL SETUSER all on >secret ~ff:* -@all +get +set +unlink "
+		    "+scan +ping");
+	/* Of one farm of several. */
+	redis_do(
+	    r, "ACL SETUSER one on >secret ~ff:one:* -@all +get +set +ping");
+	redis_do(r, "SET ff:a value");
+}
+
 static void test_users(void **state)
 {
 	static char path[] = "/tmp/test_engine.XXXXXX";
@@ -211,14 +223,7 @@ static void test_users(void **state)
 	(void)state;
 	close(mkstemp(path));
 	write_secret(path, "secret");
-	redis_do(r, "ACL SETUSER nobody on >secret -@all +ping");
-	redis_do(r, "ACL SETUSER reader on >secret ~ff:* -@all +get +ping");
-	redis_do(r, "ACL SETUSER all on >secret ~ff:* -@all +get +set +unlink "
-		    "+scan +ping");
-	/* Of one farm of several. */
-	redis_do(
-	    r, "ACL SETUSER one on >secret ~ff:one:* -@all +get +set +ping");
-	redis_do(r, "SET ff:a value");
+	make_users(r);
 	farm_open(&w);
 	farm_url(&w, redis_url(r));
 	w.farm.password_file = path;

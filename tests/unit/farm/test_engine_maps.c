@@ -324,20 +324,14 @@ static void test_node_goes(void **state)
 	free(value);
 }
 
-/* Many of them send nearly all of a large value, and then nothing: what is held
- * of that is bounded. */
-static void test_held(void **state)
-{
-	enum { NODES = 7, PART = 16 << 20 };
-	struct pair *p = *state;
-	struct fake_engine *f[NODES];
-	struct question q[NODES];
-	char *map = malloc(4096), *part = malloc(PART), ids[NODES][64];
-	size_t len = (size_t)sprintf(map, "*%d\r\n", NODES);
-	unsigned open = 0;
+enum { NODES = 7 };
 
-	memset(part, 'x', PART);
-	memcpy(part, "$16777216\r\n", 11);
+/* Each has its part of the slots, and says so. */
+static void held_begin(struct pair *p, struct fake_engine *f[NODES], char *map,
+    char ids[NODES][64])
+{
+	size_t len = (size_t)sprintf(map, "*%d\r\n", NODES);
+
 	p->w.farm.engine.n = 0;
 	for (int i = 0; i < NODES; i++) {
 		f[i] = i == 0 ? p->a : i == 1 ? p->b : fake_new(p->w.base);
@@ -355,6 +349,22 @@ static void test_held(void **state)
 	}
 	for (int i = 0; i < NODES; i++)
 		fake_say(f[i], "CLUSTER SLOTS", map, len);
+}
+
+/* Many of them send nearly all of a large value, and then nothing: what is held
+ * of that is bounded. */
+static void test_held(void **state)
+{
+	enum { PART = 16 << 20 };
+	struct pair *p = *state;
+	struct fake_engine *f[NODES];
+	struct question q[NODES];
+	char *map = malloc(4096), *part = malloc(PART), ids[NODES][64];
+	unsigned open = 0;
+
+	memset(part, 'x', PART);
+	memcpy(part, "$16777216\r\n", 11);
+	held_begin(p, f, map, ids);
 	begin_up(p);
 	vclock_pass(S);
 	for (int i = 0; i < NODES; i++) {

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * An engine under test and a server that lies as it is told, in virtual time. A
+ * failed expectation fails the test.
+ */
+#ifndef FOREFETCH_TEST_LIES_FIXTURE_H
+#define FOREFETCH_TEST_LIES_FIXTURE_H
+
+#include "farm/engine_fixture.h"
+#include "farm/fake_engine.h"
+
+struct lies {
+	struct farm_world w;
+	struct fake_engine *fake;
+};
+
+/* Of a test: the server is there, and is the engine's one URL. */
+int lies_open(void **state);
+int lies_close(void **state);
+/* Another URL, before it begins. */
+void lies_set_url(struct lies *l, const char *url);
+void lies_begin(struct lies *l);
+/* The same, and it is up. */
+void lies_begin_up(struct lies *l);
+/* Ask, and wait until there is an answer; NULL or a string to free. */
+char *lies_ask(struct lies *l, const char *key);
+/* What its state is, and a part of its error. */
+void lies_expect(struct lies *l, enum engine_state state, const char *word);
+/* Whatever happened: once the server is honest, all is well. */
+void lies_recover(struct lies *l);
+
+#endif

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is asked of an engine, and put, at which pace: deadlines, hanging,
+ * bounds, a full one, removal; in virtual time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <event2/event.h>
+
+#include "farm/lies_fixture.h"
+#include "scenario/vclock.h"
+
+/* ---- an honest one ---------------------------------------------------------
+ */
+
+static void test_get_and_put(void **state)
+{
+	struct lies *l = *state;
+	struct engine_status st;
+	char *value;
+
+	lies_begin_up(l);
+	assert_null(lies_ask(l, "none"));
+	fake_say_text(l->fake, "GET", "$5\r\na\0b\r\n\r\n");
+	fake_say(l->fake, "GET", "$5\r\na\0\r\nb\r\n", 11);
+	value = lies_ask(l, "key");
+	assert_memory_equal(value, "a\0\r\nb", 5);
+	free(value);
+	fake_say_text(l->fake, "GET", "$0\r\n\r\n");
+	value = lies_ask(l, "empty");
+	assert_string_equal(value, "");
+	free(value);
+	assert_true(farm_put(&l->w, "key", "value"));
+	vclock_pass(10 * MS);
+	assert_int_equal(fake_asked(l->fake, "SET"), 1);
+	st = farm_status(&l->w);
+	assert_int_equal(st.gets, 3);
+	assert_int_equal(st.hits, 2);
+	assert_int_equal(st.got_bytes, 5);
+	assert_int_equal(st.puts, 1);
+	assert_int_equal(st.put_bytes, 5);
+	assert_int_equal(st.rejected_puts + st.refused_puts, 0);
+	assert_string_equal(st.version, "7.0.15");
+	assert_false(st.cluster);
+}
+
+static void test_cancel_and_free(void **state)
+{
+	struct lies *l = *state;
+	struct question cancelled, waiting;
+
+	lies_begin_up(l);
+	fake_say_text(l->fake, "GET", "$2\r\nhi\r\n");
+	assert_true(farm_ask(&l->w, &cancelled, "a", 10 * MS));
+	engine_cancel(l->w.engine, &cancelled.ask);
+	engine_cancel(l->w.engine, &cancelled.ask);
+	vclock_pass(100 * MS);
+	assert_int_equal(cancelled.answers, 0);
+	assert_int_equal(fake_asked(l->fake, "GET"), 2);
+	fake_hang(l->fake, true);
+	assert_true(farm_ask(&l->w, &waiting, "b", 10 * MS));
+	vclock_settle();
+	engine_free(l->w.engine);
+	l->w.engine = NULL;
+	assert_int_equal(waiting.answers, 0);
+}
+
+/* Each answer belongs to its question, late ones too. */
+static void test_order(void **state)
+{
+	struct lies *l = *state;
+	struct question q[20];
+
+	lies_begin_up(l);
+	fake_say_text(l->fake, "GET", "$1\r\nx\r\n");
+	for (int i = 0; i < 20; i++)
+		assert_true(farm_ask(&l->w, &q[i], "key", 10 * MS));
+	engine_cancel(l->w.engine, &q[7].ask);
+	vclock_pass(5 * MS);
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(q[i].answers, i != 7);
+		question_free(&q[i]);
+	}
+}
+
+static void test_round_trip(void **state)
+{
+	struct lies *l = *state;
+	static char large[200000];
+	int head = snprintf(large, sizeof(large), "$131072\r\n");
+	uint64_t srtt_us, large_us;
+
+	lies_set_url(l, fake_path_url(l->fake));
+	lies_begin_up(l);
+	for (int i = 0; i < 40; i++) {
+		struct question q;
+
+		fake_hang(l->fake, true);
+		assert_true(farm_ask(&l->w, &q, "key", 100 * MS));
+		vclock_pass(8 * MS);
+		fake_hang(l->fake, false);
+		vclock_pass(1 * MS);
+		assert_int_equal(q.answers, 1);
+	}
+	srtt_us = engine_srtt_us(l->w.engine);
+	assert_in_range(srtt_us, 7 * MS, 10 * MS);
+	assert_int_equal(engine_expect_us(l->w.engine, 1 << 20), srtt_us);
+	/* 128 KiB that take 20 ms more: a MiB takes 160. */
+	memset(large + head, 'x', 131072);
+	memcpy(large + head + 131072, "\r\n", 2);
+	fake_say(l->fake, "GET", large, (size_t)head + 131074);
+	for (int i = 0; i < 40; i++) {
+		struct question q;
+
+		fake_hang(l->fake, true);
+		assert_true(farm_ask(&l->w, &q, "key", 100 * MS));
+		vclock_pass(28 * MS);
+		fake_hang(l->fake, false);
+		vclock_pass(2 * MS);
+		assert_int_equal(q.len, 131072);
+		question_free(&q);
+	}
+	large_us = engine_expect_us(l->w.engine, 1 << 20);
+	assert_in_range(large_us, 130 * MS, 220 * MS);
+}
+
+/* ---- slowness --------------------------------------------------------------
+ */
+
+static void test_deadline(void **state)
+{
+	struct lies *l = *state;
+	struct question q[3];
+
+	lies_begin_up(l);
+	fake_hang(l->fake, true);
+	assert_true(farm_ask(&l->w, &q[0], "a", 50 * MS));
+	assert_true(farm_ask(&l->w, &q[1], "b", 500));
+	assert_true(farm_ask(&l->w, &q[2], "c", 5 * MS));
+	vclock_pass(2 * MS);
+	assert_int_equal(q[1].answers, 1);
+	assert_int_equal(q[2].answers, 0);
+	vclock_pass(5 * MS);
+	assert_int_equal(q[2].answers, 1);
+	assert_int_equal(q[0].answers, 0);
+	fake_say_text(l->fake, "GET", "$2\r\nhi\r\n");
+	fake_hang(l->fake, false);
+	vclock_pass(5 * MS);
+	assert_string_equal(q[0].value, "hi");
+	question_free(&q[0]);
+	assert_int_equal(q[1].answers + q[2].answers, 2);
+	assert_null(q[1].value);
+	assert_int_equal(farm_status(&l->w).timeouts, 2);
+}
+
+/* A job asks again and again: few of its questions wait for nothing. */
+static void test_hang(void **state)
+{
+	struct lies *l = *state;
+	unsigned waited = 0, connections = fake_connections(l->fake);
+	struct question q;
+
+	lies_begin_up(l);
+	fake_hang(l->fake, true);
+	for (int i = 0; i < 900; i++) {
+		waited += farm_ask(&l->w, &q, "key", 2 * MS);
+		vclock_pass(5 * MS);
+	}
+	assert_in_range(waited, 4, 8);
+	lies_expect(l, ENGINE_SLOW, "in time");
+	assert_false(engine_is_up(l->w.engine));
+	assert_false(farm_put(&l->w, "key", "value"));
+	assert_int_equal(fake_open(l->fake), 1);
+	fake_hang(l->fake, false);
+	vclock_pass(10 * MS);
+	lies_expect(l, ENGINE_UP, "");
+	assert_int_equal(fake_connections(l->fake), connections + 1);
+	fake_say_text(l->fake, "GET", "$2\r\nhi\r\n");
+	vclock_pass(2 * S);
+	assert_true(farm_ask(&l->w, &q, "key", 2 * MS));
+	vclock_pass(5 * MS);
+	assert_string_equal(q.value, "hi");
+	question_free(&q);
+}
+
+/* It is connected to anew, and what is silent then is no better. */
+static void test_long_hang(void **state)
+{
+	struct lies *l = *state;
+	unsigned connections;
+	struct question q;
+
+	lies_begin_up(l);
+	connections = fake_connections(l->fake);
+	fake_hang(l->fake, true);
+	assert_true(farm_ask(&l->w, &q, "key", 2 * MS));
+	vclock_pass(60 * S);
+	assert_int_equal(farm_state(&l->w), ENGINE_SLOW);
+	assert_in_range(
+	    fake_connections(l->fake), connections + 2, connections + 10);
+	assert_int_equal(fake_open(l->fake) <= 1, true);
+	fake_hang(l->fake, false);
+	lies_recover(l);
+}
+
+/* Late each time: it is asked less and less, until it is in time. */
+static void test_always_late(void **state)
+{
+	struct lies *l = *state;
+	unsigned waited = 0;
+	struct question q;
+
+	lies_begin_up(l);
+	for (int i = 0; i < 200; i++) {
+		fake_hang(l->fake, true);
+		waited += farm_ask(&l->w, &q, "key", 2 * MS);
+		vclock_pass(5 * MS);
+		fake_hang(l->fake, false);
+		vclock_pass(5 * MS);
+	}
+	assert_in_range(waited, 5, 15);
+	assert_int_equal(farm_state(&l->w), ENGINE_UP);
+	vclock_pass(2 * S);
+	for (int i = 0; i < 10; i++)
+		assert_null(lies_ask(l, "key"));
+	assert_true(engine_is_up(l->w.engine));
+}
+
+/* A long hiccup must not be believed for long. */
+static void test_estimate_recovers(void **state)
+{
+	struct lies *l = *state;
+	struct question q;
+
+	lies_begin_up(l);
+	fake_hang(l->fake, true);
+	assert_true(farm_ask(&l->w, &q, "key", 2 * MS));
+	vclock_pass(900 * MS);
+	fake_hang(l->fake, false);
+	vclock_pass(60 * S);
+	assert_true(engine_srtt_us(l->w.engine) < 2 * MS);
+}
+
+/* ---- bounds of what is asked and put ---------------------------------------
+ */
+
+static void test_many_asks(void **state)
+{
+	struct lies *l = *state;
+	struct question *q = calloc(2000, sizeof(*q));
+	unsigned asked = 0, answers = 0;
+
+	lies_begin_up(l);
+	fake_hang(l->fake, true);
+	for (int i = 0; i < 2000; i++)
+		asked += farm_ask(&l->w, &q[i], "key", 2 * MS);
+	assert_int_equal(asked, ENGINE_ASKS_MAX);
+	vclock_pass(10 * MS);
+	for (int i = 0; i < 2000; i++)
+		answers += q[i].answers;
+	assert_int_equal(answers, ENGINE_ASKS_MAX);
+	fake_hang(l->fake, false);
+	lies_recover(l);
+	free(q);
+}
+
+static void test_backlog(void **state)
+{
+	enum { EACH = 1 << 20 };
+	struct lies *l = *state;
+	struct engine_key key = farm_key("key");
+	char *value = calloc(1, ENGINE_VALUE_MAX + 1);
+	unsigned put = 0;
+
+	lies_begin_up(l);
+	fake_hang(l->fake, true);
+	for (int i = 0; i < 20; i++)
+		put += engine_put(l->w.engine, &key, value, EACH, 60);
+	assert_int_equal(put, 3);
+	fake_hang(l->fake, false);
+	vclock_pass(S);
+	assert_int_equal(fake_asked(l->fake, "SET"), 3);
+	/* A large one goes alone, one that is too large not at all. */
+	assert_true(engine_put(l->w.engine, &key, value, ENGINE_VALUE_MAX, 0));
+	assert_false(engine_put(l->w.engine, &key, value, EACH, 0));
+	vclock_pass(S);
+	assert_int_equal(fake_asked(l->fake, "SET"), 4);
+	assert_false(
+	    engine_put(l->w.engine, &key, value, ENGINE_VALUE_MAX + 1, 0));
+	assert_int_equal(farm_status(&l->w).refused_puts, 19);
+	free(value);
+}
+
+/* A question waits behind one value at most. */
+static void test_questions_go_first(void **state)
+{
+	struct lies *l = *state;
+	struct engine_key key = farm_key("key");
+	char *value = calloc(1, 1 << 20);
+	struct question q;
+
+	lies_begin_up(l);
+	fake_hang(l->fake, true);
+	for (int i = 0; i < 3; i++)
+		assert_true(engine_put(l->w.engine, &key, value, 1 << 20, 60));
+	assert_true(farm_ask(&l->w, &q, "key", 100 * MS));
+	fake_hang(l->fake, false);
+	while (q.answers == 0)
+		event_base_loop(l->w.base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+	assert_int_equal(fake_asked(l->fake, "SET"), 1);
+	vclock_pass(S);
+	assert_int_equal(fake_asked(l->fake, "SET"), 3);
+	free(value);
+}
+
+static void test_full(void **state)
+{
+	struct lies *l = *state;
+	unsigned tried = 0;
+
+	lies_begin_up(l);
+	fake_say_text(l->fake, "SET", "-OOM command not allowed\r\n");
+	assert_true(farm_put(&l->w, "key", "value"));
+	vclock_pass(MS);
+	lies_expect(l, ENGINE_FULL, "allkeys-lru");
+	assert_true(engine_is_up(l->w.engine));
+	for (int i = 0; i < 600; i++) {
+		tried += farm_put(&l->w, "key", "value");
+		vclock_pass(100 * MS);
+	}
+	assert_in_range(tried, 3, 8);
+	assert_null(lies_ask(l, "key"));
+	assert_int_equal(farm_status(&l->w).rejected_puts, tried + 1);
+	fake_forget(l->fake, "SET");
+	vclock_pass(31 * S);
+	assert_true(farm_put(&l->w, "key", "value"));
+	vclock_pass(MS);
+	lies_expect(l, ENGINE_UP, "");
+	fake_say_text(l->fake, "SET", "-READONLY You can't write\r\n");
+	assert_true(farm_put(&l->w, "key", "value"));
+	vclock_pass(MS);
+	lies_expect(l, ENGINE_FULL, "name its master");
+}
+
+/* ---- removal ---------------------------------------------------------------
+ */
+
+struct flushed {
+	unsigned calls;
+	uint64_t removed;
+	char error[128];
+};
+
+static void on_flushed(void *ctx, uint64_t removed, const char *error)
+{
+	struct flushed *f = ctx;
+
+	f->calls++;
+	f->removed = removed;
+	(void)snprintf(f->error, sizeof(f->error), "%s", error ? error : "");
+}
+
+static void test_flush(void **state)
+{
+	struct lies *l = *state;
+	struct flushed f = {0};
+
+	lies_begin_up(l);
+	fake_say_text(l->fake, "SCAN",
+	    "*2\r\n$1\r\n0\r\n*4\r\n$4\r\nff:a\r\n$5\r\nother\r\n$4\r\nff:"
+	    "b\r\n:1"
+	    "\r\n");
+	fake_say_text(l->fake, "UNLINK", "-ERR unknown command 'UNLINK'\r\n");
+	assert_true(engine_flush(l->w.engine, "ff:", on_flushed, &f));
+	assert_false(engine_flush(l->w.engine, "ff:", on_flushed, &f));
+	assert_int_equal(f.calls, 0);
+	vclock_pass(MS);
+	assert_int_equal(f.calls, 1);
+	assert_int_equal(f.removed, 2);
+	assert_string_equal(f.error, "");
+	assert_int_equal(fake_asked(l->fake, "DEL"), 2);
+	fake_say_text(l->fake, "DEL", "-NOPERM\r\n");
+	assert_true(engine_flush(l->w.engine, "ff:", on_flushed, &f));
+	vclock_pass(MS);
+	assert_int_equal(f.calls, 2);
+	assert_non_null(strstr(f.error, "rights"));
+	assert_int_equal(f.removed, 0);
+}
+
+static void test_flush_lies(void **state)
+{
+	static const char *const lies[] = {"+OK\r\n", "*0\r\n", "*1\r\n*0\r\n",
+	    "*2\r\n:0\r\n*0\r\n", "*2\r\n$1\r\n0\r\n+x\r\n",
+	    "*2\r\n$30\r\n012345678901234567890123456789\r\n*0\r\n",
+	    "-NOPERM\r\n", "-ERR what\r\n", "garbage"};
+
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		struct lies *l = *state;
+		struct flushed f = {0};
+
+		lies_begin_up(l);
+		fake_say_text(l->fake, "SCAN", lies[i]);
+		assert_true(engine_flush(l->w.engine, "ff:", on_flushed, &f));
+		vclock_pass(MS);
+		assert_int_equal(f.calls, 1);
+		assert_string_not_equal(f.error, "");
+		lies_recover(l);
+		lies_close(state);
+		lies_open(state);
+	}
+}
+
+static void test_flush_ends_early(void **state)
+{
+	struct lies *l = *state;
+	struct flushed f = {0};
+
+	lies_begin_up(l);
+	/* It never says that it is at its end. */
+	fake_say_text(l->fake, "SCAN", "*2\r\n$1\r\n7\r\n*1\r\n$3\r\nff:\r\n");
+	assert_true(engine_flush(l->w.engine, "ff:", on_flushed, &f));
+	for (int i = 0; i < 1000; i++)
+		event_base_loop(l->w.base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+	assert_int_equal(f.calls, 0);
+	assert_true(fake_asked(l->fake, "SCAN") > 10);
+	fake_close_all(l->fake);
+	for (int i = 0; i < 10; i++)
+		event_base_loop(l->w.base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+	assert_int_equal(f.calls, 1);
+	assert_non_null(strstr(f.error, "lost"));
+	vclock_pass(S);
+	assert_true(engine_flush(l->w.engine, "ff:", on_flushed, &f));
+	engine_free(l->w.engine);
+	l->w.engine = NULL;
+	assert_int_equal(f.calls, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, lies_open, lies_close)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_get_and_put),
+	    TEST(test_cancel_and_free),
+	    TEST(test_order),
+	    TEST(test_round_trip),
+	    TEST(test_deadline),
+	    TEST(test_hang),
+	    TEST(test_long_hang),
+	    TEST(test_always_late),
+	    TEST(test_estimate_recovers),
+	    TEST(test_many_asks),
+	    TEST(test_backlog),
+	    TEST(test_questions_go_first),
+	    TEST(test_full),
+	    TEST(test_flush),
+	    TEST(test_flush_lies),
+	    TEST(test_flush_ends_early),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
