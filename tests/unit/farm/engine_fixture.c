@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 
-enum { LIMIT_US = 60000000, LOOK_US = 2000, DEADLINE_US = 2000000 };
+enum { LIMIT_US = 60000000, LOOK_US = 2000, DEADLINE_US = 20000000 };
 
 void farm_open(struct farm_world *w)
 {
