@@ -84,10 +84,11 @@ void node_note(struct node *n)
 	if (!log_limit_ok(&n->e->limit, clock_sending_us(), &suppressed))
 		return;
 	if (state == ENGINE_UP)
-		log_info("farm engine=%s: up", n->name);
+		log_info(
+		    "farm engine=%s suppressed=%u: up", n->name, suppressed);
 	else
-		log_warn("farm engine=%s: %s: %s", n->name,
-		    engine_state_name(state), node_error(n));
+		log_warn("farm engine=%s suppressed=%u: %s: %s", n->name,
+		    suppressed, engine_state_name(state), node_error(n));
 }
 
 /* Close what there is; all who asked are told that there is nothing. */

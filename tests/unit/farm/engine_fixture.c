@@ -195,3 +195,27 @@ bool farm_has(struct farm_world *w, const char *key, const char *value)
 	question_free(&h.q);
 	return is;
 }
+
+static void on_flushed(void *ctx, uint64_t removed, const char *error)
+{
+	struct flushed *f = ctx;
+
+	f->calls++;
+	f->removed = removed;
+	(void)snprintf(f->error, sizeof(f->error), "%s", error ? error : "");
+}
+
+bool farm_flush(struct farm_world *w, const char *prefix, struct flushed *f)
+{
+	return engine_flush(w->engine, prefix, on_flushed, f);
+}
+
+static bool is_flushed(void *arg)
+{
+	return ((struct flushed *)arg)->calls > 0;
+}
+
+void farm_until_flushed(struct farm_world *w, struct flushed *f)
+{
+	farm_until(w, is_flushed, f);
+}

@@ -27,6 +27,13 @@ struct question {
 	size_t len;
 };
 
+/* What engine_flush() has told. */
+struct flushed {
+	unsigned calls;
+	uint64_t removed;
+	char error[160]; /* "": none */
+};
+
 struct farm_world {
 	struct event_base *base;
 	struct config_farm farm;
@@ -58,5 +65,8 @@ bool farm_put(struct farm_world *w, const char *key, const char *value);
 /* Asks until somebody can be asked and answers; true: it is `value`. */
 bool farm_has(struct farm_world *w, const char *key, const char *value);
 void question_free(struct question *q);
+
+bool farm_flush(struct farm_world *w, const char *prefix, struct flushed *f);
+void farm_until_flushed(struct farm_world *w, struct flushed *f);
 
 #endif

@@ -392,26 +392,6 @@ static void test_replica(void **state)
 /* ---- removal ---------------------------------------------------------------
  */
 
-struct flushed {
-	unsigned calls;
-	uint64_t removed;
-	const char *error;
-};
-
-static void on_flushed(void *ctx, uint64_t removed, const char *error)
-{
-	struct flushed *f = ctx;
-
-	f->calls++;
-	f->removed = removed;
-	f->error = error;
-}
-
-static bool is_flushed(void *arg)
-{
-	return ((struct flushed *)arg)->calls > 0;
-}
-
 static void test_flush(void **state)
 {
 	struct redis *r = redis_start(NULL);
@@ -424,9 +404,9 @@ static void test_flush(void **state)
 		redis_do(r, "SET other:%d x", i);
 	}
 	open_up(&w, redis_url(r));
-	assert_true(engine_flush(w.engine, "ff:mine:", on_flushed, &f));
-	farm_until(&w, is_flushed, &f);
-	assert_null(f.error);
+	assert_true(farm_flush(&w, "ff:mine:", &f));
+	farm_until_flushed(&w, &f);
+	assert_string_equal(f.error, "");
 	assert_int_equal(f.removed, 3000);
 	assert_int_equal(redis_number(r, "DBSIZE"), 3000);
 	farm_close(&w);

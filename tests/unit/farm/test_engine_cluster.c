@@ -205,26 +205,6 @@ static void test_master_dies(void **state)
 /* ---- removal ---------------------------------------------------------------
  */
 
-struct flushed {
-	unsigned calls;
-	uint64_t removed;
-	char error[128];
-};
-
-static void on_flushed(void *ctx, uint64_t removed, const char *error)
-{
-	struct flushed *f = ctx;
-
-	f->calls++;
-	f->removed = removed;
-	(void)snprintf(f->error, sizeof(f->error), "%s", error ? error : "");
-}
-
-static bool is_flushed(void *arg)
-{
-	return ((struct flushed *)arg)->calls > 0;
-}
-
 static void test_flush(void **state)
 {
 	struct story *s = *state;
@@ -233,8 +213,8 @@ static void test_flush(void **state)
 	farm_until(&s->w, has_all_masters, &s->w);
 	assert_true(farm_put(&s->w, "other", "other"));
 	assert_true(farm_has(&s->w, "other", "other"));
-	assert_true(engine_flush(s->w.engine, "ff:", on_flushed, &f));
-	farm_until(&s->w, is_flushed, &f);
+	assert_true(farm_flush(&s->w, "ff:", &f));
+	farm_until_flushed(&s->w, &f);
 	assert_string_equal(f.error, "");
 	assert_int_equal(f.removed, KEYS);
 	assert_false(farm_has(&s->w, "ff:3", "ff:3"));

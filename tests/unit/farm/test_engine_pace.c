@@ -351,21 +351,6 @@ static void test_full(void **state)
 /* ---- removal ---------------------------------------------------------------
  */
 
-struct flushed {
-	unsigned calls;
-	uint64_t removed;
-	char error[128];
-};
-
-static void on_flushed(void *ctx, uint64_t removed, const char *error)
-{
-	struct flushed *f = ctx;
-
-	f->calls++;
-	f->removed = removed;
-	(void)snprintf(f->error, sizeof(f->error), "%s", error ? error : "");
-}
-
 static void test_flush(void **state)
 {
 	struct lies *l = *state;
@@ -377,8 +362,8 @@ static void test_flush(void **state)
 	    "b\r\n:1"
 	    "\r\n");
 	fake_say_text(l->fake, "UNLINK", "-ERR unknown command 'UNLINK'\r\n");
-	assert_true(engine_flush(l->w.engine, "ff:", on_flushed, &f));
-	assert_false(engine_flush(l->w.engine, "ff:", on_flushed, &f));
+	assert_true(farm_flush(&l->w, "ff:", &f));
+	assert_false(farm_flush(&l->w, "ff:", &f));
 	assert_int_equal(f.calls, 0);
 	vclock_pass(MS);
 	assert_int_equal(f.calls, 1);
@@ -386,7 +371,7 @@ static void test_flush(void **state)
 	assert_string_equal(f.error, "");
 	assert_int_equal(fake_asked(l->fake, "DEL"), 2);
 	fake_say_text(l->fake, "DEL", "-NOPERM\r\n");
-	assert_true(engine_flush(l->w.engine, "ff:", on_flushed, &f));
+	assert_true(farm_flush(&l->w, "ff:", &f));
 	vclock_pass(MS);
 	assert_int_equal(f.calls, 2);
 	assert_non_null(strstr(f.error, "rights"));
@@ -406,7 +391,7 @@ static void test_flush_lies(void **state)
 
 		lies_begin_up(l);
 		fake_say_text(l->fake, "SCAN", lies[i]);
-		assert_true(engine_flush(l->w.engine, "ff:", on_flushed, &f));
+		assert_true(farm_flush(&l->w, "ff:", &f));
 		vclock_pass(MS);
 		assert_int_equal(f.calls, 1);
 		assert_string_not_equal(f.error, "");
@@ -424,7 +409,7 @@ static void test_flush_ends_early(void **state)
 	lies_begin_up(l);
 	/* It never says that it is at its end. */
 	fake_say_text(l->fake, "SCAN", "*2\r\n$1\r\n7\r\n*1\r\n$3\r\nff:\r\n");
-	assert_true(engine_flush(l->w.engine, "ff:", on_flushed, &f));
+	assert_true(farm_flush(&l->w, "ff:", &f));
 	for (int i = 0; i < 1000; i++)
 		event_base_loop(l->w.base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
 	assert_int_equal(f.calls, 0);
@@ -435,7 +420,7 @@ static void test_flush_ends_early(void **state)
 	assert_int_equal(f.calls, 1);
 	assert_non_null(strstr(f.error, "lost"));
 	vclock_pass(S);
-	assert_true(engine_flush(l->w.engine, "ff:", on_flushed, &f));
+	assert_true(farm_flush(&l->w, "ff:", &f));
 	engine_free(l->w.engine);
 	l->w.engine = NULL;
 	assert_int_equal(f.calls, 1);
