@@ -320,6 +320,15 @@ static enum step step_held(struct turn *t)
 	return STEP_BLOCKED;
 }
 
+/* Of which file system an object is, is known by its attributes. Where only its
+ * handle is known (farm/handles.h), it is that of its directory. */
+static struct node *policy_node(const struct turn *t)
+{
+	if (!t->node || (t->dir && !(t->node->flags & NODE_ATTRS)))
+		return t->dir;
+	return t->node;
+}
+
 enum step want_step(struct want *w, uint64_t now_us, uint64_t *wait_us)
 {
 	struct prefetch *pf = w->pf;
@@ -335,7 +344,7 @@ enum step want_step(struct want *w, uint64_t now_us, uint64_t *wait_us)
 	if (!t.node && !t.dir)
 		return drop(&t, NOTE_UNKNOWN, METRICS_PREFETCH_UNKNOWN);
 	who = asker_now(t.c, w->cred->id, now_us);
-	known_node(&t.k, &who, t.node ? t.node : t.dir);
+	known_node(&t.k, &who, policy_node(&t));
 	if (w->farmed)
 		turn_farmed(&t);
 	if (t.k.policy->prefetch == CONFIG_PREFETCH_OFF ||
