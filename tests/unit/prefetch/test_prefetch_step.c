@@ -334,6 +334,120 @@ static void test_name(void **state)
 	assert_call(s, NULL, NULL);
 }
 
+/* ---- what is known by its handle alone -------------------------------------
+ */
+
+static struct node *know_handle(struct step_world *s, const char *fh)
+{
+	nfs3_fh handle = fh_of(fh);
+	struct node *node = attrcache_get(s->w->caches->attr, &handle);
+
+	assert_non_null(node);
+	return node;
+}
+
+/* It is asked for, wherever it may be. */
+static void test_handle(void **state)
+{
+	struct step_world *s = *state;
+	struct want *w;
+
+	know_handle(s, "file");
+	w = want(s, "file", "dir", OPEN | PREDICTOR_NEEDS_DATA);
+	assert_int_equal(step(s, w), STEP_WAITS);
+	assert_call(s, "ACCESS", "file");
+	assert_call(s, NULL, NULL);
+}
+
+/* So is its directory, side by side. */
+static void test_handles(void **state)
+{
+	struct step_world *s = *state;
+	struct want *w;
+
+	know_handle(s, "file");
+	know_handle(s, "dir");
+	w = want(s, "file", "dir", OPEN);
+	assert_int_equal(step(s, w), STEP_WAITS);
+	assert_call(s, "ACCESS", "dir");
+	assert_call(s, "ACCESS", "file");
+	assert_call(s, NULL, NULL);
+	/* What is there once the replies have come is not asked for again. */
+	know_all(s);
+	assert_int_equal(step(s, w), STEP_WAITS);
+	assert_call(s, NULL, NULL);
+}
+
+/* An absent name needs its directory only. */
+static void test_handle_of_directory(void **state)
+{
+	struct step_world *s = *state;
+	struct want *w;
+
+	know_handle(s, "dir");
+	w = want(s, "nothing", "dir", PREDICTOR_NEEDS_ABSENCE);
+	assert_int_equal(step(s, w), STEP_WAITS);
+	assert_call(s, "ACCESS", "dir");
+	assert_call(s, NULL, NULL);
+}
+
+/* Its use is far off, and only its data worth fetching: what it is has to be
+ * known first. */
+static void test_handle_far_off(void **state)
+{
+	struct step_world *s = *state;
+	struct want *w;
+
+	know_handle(s, "file");
+	know_handle(s, "dir");
+	w = want(s, "file", "dir", OPEN | PREDICTOR_NEEDS_DATA);
+	w->far_off = true;
+	assert_int_equal(step(s, w), STEP_WAITS);
+	assert_call(s, "ACCESS", "file");
+	assert_call(s, NULL, NULL);
+}
+
+/* The server does not know it any more. */
+static void test_handle_stale(void **state)
+{
+	struct step_world *s = *state;
+	union nfs_args args = {
+	    .access = {.object = fh_of("file"), .access = ACCESS_ALL}};
+	union nfs_res res = {.status = NFS3ERR_STALE};
+	struct want *w;
+
+	know_handle(s, "file");
+	say(s->w, NFSPROC3_ACCESS, &args, &res);
+	w = want(s, "file", "dir", OPEN);
+	assert_int_equal(step(s, w), STEP_DONE);
+	assert_call(s, NULL, NULL);
+	assert_int_equal(
+	    metrics_get(s->pf.p.metrics, METRICS_PREFETCH_UNKNOWN), 1);
+}
+
+/* As long as nothing else is known of it, it is of its directory's file system.
+ */
+static void test_handle_off(void **state)
+{
+	struct step_world *s = *state;
+	char path[] = "/quiet";
+	struct config_export quiet = {
+	    .path = path, .policy = s->w->config.policy};
+	struct want *w;
+
+	quiet.policy.prefetch = CONFIG_PREFETCH_OFF;
+	s->w->config.overrides = &quiet;
+	s->w->config.noverrides = 1;
+	say_dir(s->w);
+	caches_set_export(s->w->caches, path, 7);
+	know_handle(s, "file");
+	w = want(s, "file", "dir", OPEN);
+	assert_int_equal(step(s, w), STEP_DONE);
+	assert_call(s, NULL, NULL);
+	s->w->config.overrides = NULL;
+	s->w->config.noverrides = 0;
+}
+
 /* ---- listings
  * ----------------------------------------------------------------- */
 
@@ -443,6 +557,12 @@ int main(void)
 	    TEST(test_off),
 	    TEST(test_unknown),
 	    TEST(test_name),
+	    TEST(test_handle),
+	    TEST(test_handles),
+	    TEST(test_handle_of_directory),
+	    TEST(test_handle_far_off),
+	    TEST(test_handle_stale),
+	    TEST(test_handle_off),
 	    TEST(test_listing),
 	    TEST(test_listing_too_early),
 	    TEST(test_listing_right_away),
