@@ -64,7 +64,8 @@ static bool merge_room(struct predictor_merge *m)
 	       VEC_NEW(f->n_object_key, m->counted) &&
 	       VEC_NEW(f->n_dir_key, m->dirs) &&
 	       VEC_NEW(f->n_dir_key, m->dirs_made) &&
-	       VEC_NEW(SESSION_OBJECTS, m->session) && merge_keys(m) && merge_find_runs(m);
+	       VEC_NEW(SESSION_OBJECTS, m->session) && merge_keys(m) &&
+	       merge_find_runs(m);
 }
 
 static int merge_unpack(struct predictor_merge *m, const void *data, size_t len)
@@ -157,12 +158,10 @@ static void merge_begin(struct predictor_merge *m, struct predictor *p)
 		m->phase = PHASES;
 		return;
 	}
-	m->objects =
-	    larger(objects / 4, objects - objects_count(p->objects));
-	m->uses_left = larger(
-	    uses / 4, uses - (trails_entries(p->trails) < uses
-				     ? trails_entries(p->trails)
-				     : uses));
+	m->objects = larger(objects / 4, objects - objects_count(p->objects));
+	m->uses_left = larger(uses / 4,
+	    uses - (trails_entries(p->trails) < uses ? trails_entries(p->trails)
+						     : uses));
 	m->dirs_left = (names_limit(p->names) - names_count(p->names)) / 2;
 }
 

@@ -8,17 +8,17 @@
  * something over hands it on. So nothing is added up; what holds is:
  *
  *	- Only what is not known here is taken, and it changes nothing that is:
- *	  not the name, place or sizes of an object. Where another object has its
- *	  name here, that one is meant. What predictor_forget() was told of
- *	  lately does not come back.
+ *	  not the name, place or sizes of an object. Where another object has
+ *its name here, that one is meant. What predictor_forget() was told of lately
+ *does not come back.
  *	- A run of a trail is taken so many times as the peer has it more often
  *	  than it is here, four times at most, and only if some of its objects
  *	  have been used less than four times here. A run that is the beginning
  *	  of one here is known. One that goes on where a run of the log ends is
  *	  the same run, which grows.
  *	- Of an object's uses the larger number counts, not the sum.
- *	- A session is taken if it is not the beginning of one here. It takes the
- *	  place of one that it continues; otherwise it is the oldest one of its
+ *	- A session is taken if it is not the beginning of one here. It takes
+ *the place of one that it continues; otherwise it is the oldest one of its
  *	  book, if that has room.
  *	- Which parts of a file are read is taken where nothing is known of it.
  *

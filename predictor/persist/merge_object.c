@@ -20,8 +20,8 @@ static uint32_t dir_here(
 }
 
 /* The key that the object has here, or will have; 0: it is left out. */
-static uint64_t key_here(const struct predictor_merge *m,
-    const struct predictor *p, size_t object)
+static uint64_t key_here(
+    const struct predictor_merge *m, const struct predictor *p, size_t object)
 {
 	uint64_t key = m->f->object_key[object];
 	uint32_t dir, there;
@@ -67,8 +67,7 @@ bool merge_counts(
 /* ---- making ------------------------------------------------------------ */
 
 /* Whether `dir` is `above`, or lies below it, or too deep to tell. */
-static bool lies_below(
-    const struct predictor *p, uint32_t dir, uint32_t above)
+static bool lies_below(const struct predictor *p, uint32_t dir, uint32_t above)
 {
 	for (int i = 0; i < LEVELS_MAX; i++) {
 		if (dir == DIR_NONE)
@@ -116,8 +115,8 @@ static uint32_t dir_make(
 			break;
 		above = made ? m->dirs[up - 1] : dir_find(m, p, up - 1);
 		if (above != DIR_NONE && !lies_below(p, above, dir))
-			names_place(p->names, dir, above,
-			    m->f->dir_name[at - 1]);
+			names_place(
+			    p->names, dir, above, m->f->dir_name[at - 1]);
 		dir = made ? DIR_NONE : above;
 		at = up;
 	}
@@ -140,8 +139,7 @@ static void object_fill(
 	o->first = (uint8_t)(flags >> FLAG_FIRST);
 }
 
-uint32_t merge_make(
-    struct predictor_merge *m, struct predictor *p, uint32_t at)
+uint32_t merge_make(struct predictor_merge *m, struct predictor *p, uint32_t at)
 {
 	uint64_t key = m->keys[at];
 	uint32_t id = key ? objects_find(p->objects, key) : OBJECT_NONE, dir;

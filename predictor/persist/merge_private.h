@@ -53,15 +53,16 @@ struct predictor_merge {
 	struct keymap *ends;   /* hash of a run here -> its last place */
 	struct trails_at walk;
 	bool walking, choosing, taking, writing, joining;
-	uint32_t few, none; /* objects of the run with few uses, and none */
-	uint64_t hash;                  /* of the run that is looked at */
-	uint32_t tail;                  /* the place that was written last … */
-	uint32_t tail_object;           /* … and what it holds */
-	uint32_t from;                  /* of the run that is written */
+	uint32_t few, none;   /* objects of the run with few uses, and none */
+	uint64_t hash;        /* of the run that is looked at */
+	uint32_t tail;        /* the place that was written last … */
+	uint32_t tail_object; /* … and what it holds */
+	uint32_t from;        /* of the run that is written */
 	size_t objects, uses_left, dirs_left; /* that may be made */
 	struct session_use *session;
 	uint32_t nsession;
-	uint64_t sessions[MERGE_SESSIONS]; /* hashes of those that came before */
+	uint64_t
+	    sessions[MERGE_SESSIONS]; /* hashes of those that came before */
 	uint32_t nsessions;
 	struct predictor_merge_stats stats;
 };

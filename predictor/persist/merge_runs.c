@@ -34,8 +34,9 @@ bool merge_find_runs(struct predictor_merge *m)
 		if (!end && !(f->trail_needs[i] & TRAIL_BEGINS))
 			continue;
 		if (ours && i >= first + RUN_MIN)
-			m->runs[m->nruns++] = (struct merge_run){
-			    .first = (uint32_t)first, .n = (uint32_t)(i - first)};
+			m->runs[m->nruns++] =
+			    (struct merge_run){.first = (uint32_t)first,
+				.n = (uint32_t)(i - first)};
 		first = end ? i + 1 : i;
 		trail += end;
 	}
@@ -98,12 +99,12 @@ static void learn_needs(const struct predictor_merge *m, struct predictor *p,
 	uint32_t id = trails_object(p->trails, place);
 
 	if (objects_at(p->objects, id)->key == m->keys[object])
-		trails_add_needs(p->trails, place,
-		    m->f->trail_needs[last] & NEEDS_KEPT);
+		trails_add_needs(
+		    p->trails, place, m->f->trail_needs[last] & NEEDS_KEPT);
 }
 
-static void walk_use(struct predictor_merge *m, struct predictor *p,
-    uint32_t id, uint32_t place)
+static void walk_use(
+    struct predictor_merge *m, struct predictor *p, uint32_t id, uint32_t place)
 {
 	uint64_t key = objects_at(p->objects, id)->key;
 	uint32_t object = keymap_get(m->by_key, key), whole;
@@ -121,8 +122,8 @@ static void walk_use(struct predictor_merge *m, struct predictor *p,
 
 static int walk_end(struct predictor_merge *m)
 {
-	int rc = m->tail == TRAIL_NONE ? 0
-				       : keymap_put(m->ends, m->hash, m->tail);
+	int rc =
+	    m->tail == TRAIL_NONE ? 0 : keymap_put(m->ends, m->hash, m->tail);
 
 	m->hash = 0;
 	m->tail = TRAIL_NONE;

@@ -21,8 +21,8 @@ static size_t end_of(const struct predictor_merge *m, size_t at)
 
 /* The uses from `at` to `end`; what is not known here is OBJECT_NONE. Returns a
  * hash of them, and of the file system. */
-static uint64_t look(struct predictor_merge *m, const struct predictor *p,
-    size_t at, size_t end)
+static uint64_t look(
+    struct predictor_merge *m, const struct predictor *p, size_t at, size_t end)
 {
 	uint64_t hash = merge_hash(0, m->f->session_space[m->at]);
 
@@ -40,8 +40,8 @@ static uint64_t look(struct predictor_merge *m, const struct predictor *p,
 }
 
 /* Makes the objects that are missing; false where nothing more may be made. */
-static bool make(struct predictor_merge *m, struct predictor *p, size_t at,
-    size_t end)
+static bool make(
+    struct predictor_merge *m, struct predictor *p, size_t at, size_t end)
 {
 	m->nsession = 0;
 	for (; at < end && m->nsession < sessions_limit(p->sessions); at++) {

@@ -284,9 +284,10 @@ static int export_orders(struct predictor_snapshot *x)
 	for (int i = 0; i < STEP && x->at < x->nobjects; i++) {
 		uint32_t id = x->at++;
 		unsigned char bytes[ORDER_PACKED];
-		size_t len = snapshot_object(x, id) && x->f->n_order_object < x->room
-				 ? extents_order_pack(p->extents, id, bytes)
-				 : 0;
+		size_t len =
+		    snapshot_object(x, id) && x->f->n_order_object < x->room
+			? extents_order_pack(p->extents, id, bytes)
+			: 0;
 
 		if (len > 0 && !export_order(x->f, x->objects[id], bytes, len))
 			return -ENOMEM;
@@ -369,7 +370,8 @@ static int export_session(
 	f->session_uid[f->n_session_uid++] = uid;
 	f->session_space[f->n_session_space++] = space;
 	for (uint32_t i = 0; i < r->n; i++) {
-		uint32_t id = r->uses[i].object, object = snapshot_object(s->x, id);
+		uint32_t id = r->uses[i].object,
+			 object = snapshot_object(s->x, id);
 
 		if (!object ||
 		    objects_at(s->x->p->objects, id)->born_at > r->at)
@@ -410,8 +412,8 @@ static int export_sessions(struct predictor_snapshot *x)
 
 /* A phase does one step: 1 if there is more to do, 0 at its end, or -ENOMEM. */
 static int (*const phases[])(struct predictor_snapshot *x) = {export_choose,
-    user_choose_sessions, export_dirs, export_objects, export_trails, export_extents, export_orders,
-    export_wall, export_sessions, export_calib};
+    user_choose_sessions, export_dirs, export_objects, export_trails,
+    export_extents, export_orders, export_wall, export_sessions, export_calib};
 
 enum { PHASES = sizeof(phases) / sizeof(phases[0]) };
 

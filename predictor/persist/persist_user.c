@@ -83,11 +83,10 @@ static void run_begin(
 {
 	if (x->nruns > 0)
 		run_end(x);
-	x->runs[x->nruns++] =
-	    (struct snapshot_run){.at = part->begun_at + i,
-		.first = (uint32_t)x->f->n_trail,
-		.owner = part->owner,
-		.lost = x->lost && trails_full(x->p->trails)};
+	x->runs[x->nruns++] = (struct snapshot_run){.at = part->begun_at + i,
+	    .first = (uint32_t)x->f->n_trail,
+	    .owner = part->owner,
+	    .lost = x->lost && trails_full(x->p->trails)};
 }
 
 void user_export_part(
@@ -320,8 +319,8 @@ bool user_prune(struct predictor_snapshot *x)
 	if (ok)
 		return true;
 	ok = VEC_NEW(x->f->n_object_key, u.uses) &&
-		  VEC_NEW(x->f->n_object_key, u.objects) &&
-		  VEC_NEW(x->f->n_dir_key, u.dirs) && prune(&u);
+	     VEC_NEW(x->f->n_object_key, u.objects) &&
+	     VEC_NEW(x->f->n_dir_key, u.dirs) && prune(&u);
 
 	free(u.uses);
 	free(u.objects);
@@ -335,8 +334,8 @@ bool user_prune(struct predictor_snapshot *x)
 
 /* ---- what it is about -------------------------------------------------- */
 
-size_t predictor_snapshot_keys(const struct predictor_snapshot *x, size_t *at,
-    uint64_t *keys, size_t max)
+size_t predictor_snapshot_keys(
+    const struct predictor_snapshot *x, size_t *at, uint64_t *keys, size_t max)
 {
 	const Forefetch__TreeFile *f = x->f;
 	size_t n = 0;

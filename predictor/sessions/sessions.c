@@ -312,8 +312,7 @@ bool sessions_merge(struct sessions *ss, const struct objects *os, uint64_t uid,
 	memcpy(uses, r->uses, r->n * sizeof(*uses));
 	old = &b->kept[place];
 	free(old->uses);
-	*old =
-	    (struct session_record){.uses = uses, .n = r->n, .at = r->at};
+	*old = (struct session_record){.uses = uses, .n = r->n, .at = r->at};
 	return true;
 }
 

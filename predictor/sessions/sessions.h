@@ -121,8 +121,8 @@ bool sessions_lacks(const struct sessions *ss, const struct objects *os,
     uint32_t before);
 /* Adds such a session, as the oldest one of its book, or in place of the one
  * that it continues. False without memory. */
-bool sessions_merge(struct sessions *ss, const struct objects *os,
-    uint64_t uid, uint64_t space, const struct session_record *r);
+bool sessions_merge(struct sessions *ss, const struct objects *os, uint64_t uid,
+    uint64_t space, const struct session_record *r);
 /* Of how many objects a session is at most. */
 uint32_t sessions_limit(const struct sessions *ss);
 /* Forgets all sessions of a uid, or one book. */

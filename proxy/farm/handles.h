@@ -46,8 +46,8 @@ struct handles {
 
 /* Adds the handles of those of the keys that have a node. False without
  * memory: then the table is as it was. Begins with a struct of zeros. */
-bool handles_add(struct handles *h, struct caches *c, const uint64_t *keys,
-    size_t n);
+bool handles_add(
+    struct handles *h, struct caches *c, const uint64_t *keys, size_t n);
 /* Frees its bytes. */
 void handles_clear(struct handles *h);
 
@@ -69,8 +69,9 @@ bool handles_bad(const struct handles_view *v);
 
 /*
  * Makes nodes of the next `max` handles. False at the end, or where nodes would
- * take the last quarter of the caches' memory; else it is to be called again, in
- * another turn of the loop: a thousand handles take a third of a millisecond.
+ * take the last quarter of the caches' memory; else it is to be called again,
+ * in another turn of the loop: a thousand handles take a third of a
+ * millisecond.
  */
 bool handles_take(struct handles_view *v, struct caches *c, size_t max);
 

@@ -167,10 +167,12 @@ static void test_damaged(void **state)
 	assert_true(handles_bad(&v));
 	assert_int_equal(attrcache_count(other->attr), 19);
 	for (size_t bit = 0; bit < h.len * 8; bit++) {
-		h.data[bit / 8] = (unsigned char)(h.data[bit / 8] ^ 1 << bit % 8);
+		h.data[bit / 8] =
+		    (unsigned char)(h.data[bit / 8] ^ 1 << bit % 8);
 		if (handles_open(&v, h.data, h.len) == 0)
 			assert_false(handles_take(&v, other, 100));
-		h.data[bit / 8] = (unsigned char)(h.data[bit / 8] ^ 1 << bit % 8);
+		h.data[bit / 8] =
+		    (unsigned char)(h.data[bit / 8] ^ 1 << bit % 8);
 	}
 	h.data[0] = HANDLES_VERSION + 1;
 	assert_int_equal(handles_open(&v, h.data, h.len), -EPROTONOSUPPORT);
@@ -227,8 +229,7 @@ static void test_stale(void **state)
 {
 	struct world *w = *state;
 	nfs3_fh fh = fh_of("gone");
-	union nfs_args args = {
-	    .access = {.object = fh, .access = ACCESS_ALL}};
+	union nfs_args args = {.access = {.object = fh, .access = ACCESS_ALL}};
 	union nfs_res res = {.status = NFS3ERR_STALE};
 
 	assert_non_null(attrcache_get(w->caches->attr, &fh));

@@ -335,8 +335,7 @@ static void test_known_stays(void **state)
 	/* What is gone does not come back, nor do the runs that had it. */
 	predictor_forget(b->p, FIRST + 5);
 	assert_nothing(take(b->p, a->p));
-	assert_int_equal(
-	    objects_find(b->p->objects, FIRST + 5), OBJECT_NONE);
+	assert_int_equal(objects_find(b->p->objects, FIRST + 5), OBJECT_NONE);
 	desk_free(a);
 	desk_free(b);
 }
@@ -457,8 +456,8 @@ static void test_bomb(void **state)
 	}
 	for (int cut = 0; cut < 2; cut++) {
 		memcpy(h.magic, PERSIST_MAGIC, sizeof(h.magic));
-		h.checksum = XXH3_64bits_withSeed(data + HEADER_BYTES,
-		    len - HEADER_BYTES, PERSIST_VERSION);
+		h.checksum = XXH3_64bits_withSeed(
+		    data + HEADER_BYTES, len - HEADER_BYTES, PERSIST_VERSION);
 		memcpy(data, &h, sizeof(h));
 		assert_int_equal(predictor_merge_user(b->p, ALICE, data, len),
 		    cut ? -EBADMSG : -EFBIG);

@@ -112,8 +112,8 @@ static void machine_list(void *m, uint64_t uid, uint64_t dir,
 	predictor_list(((struct machine *)m)->p, uid, dir, ents, n);
 }
 
-static void machine_place(void *m, uint64_t uid, uint64_t dir, uint64_t parent,
-    uint64_t name_hash)
+static void machine_place(
+    void *m, uint64_t uid, uint64_t dir, uint64_t parent, uint64_t name_hash)
 {
 	predictor_place_dir(
 	    ((struct machine *)m)->p, uid, dir, parent, name_hash);
@@ -141,8 +141,8 @@ static const struct sim_options slow = {
     .budget_bytes = 16 << 20,
 };
 
-static struct sim_result play(const struct trace *t,
-    const struct model_ops *ops, bool calls)
+static struct sim_result play(
+    const struct trace *t, const struct model_ops *ops, bool calls)
 {
 	struct sim_options opt = slow;
 	struct sim_result res;
@@ -184,17 +184,17 @@ static void test_job(void **state)
 	fclose(in);
 	free(text);
 	for (int calls = 0; calls <= 1; calls++) {
-		struct sim_result one =
-		    play(t, model_find("forefetch"), calls);
+		struct sim_result one = play(t, model_find("forefetch"), calls);
 		struct sim_result many = play(t, &machines, calls);
 
 		/* Two runs against one. */
 		assert_true(many.warm.stall_s <
 			    (calls ? 0.2 : 1.3) * many.cold.stall_s);
 		assert_true(many.warm.stall_s < 1.1 * one.warm.stall_s);
-		assert_true(many.warm.used + many.warm.used / 50 >=
-			    one.warm.used);
-		assert_true(sim_waste(&many.warm) < sim_waste(&one.warm) + 0.05);
+		assert_true(
+		    many.warm.used + many.warm.used / 50 >= one.warm.used);
+		assert_true(
+		    sim_waste(&many.warm) < sim_waste(&one.warm) + 0.05);
 		assert_int_equal(moved.moves, 2);
 		/* Files and directories: with sizes, names, trails. */
 		assert_true(moved.keys >= 600 && moved.keys <= 640);
