@@ -20,6 +20,7 @@
  *	- A session is taken if it is not the beginning of one here. It takes
  *the place of one that it continues; otherwise it is the oldest one of its
  *	  book, if that has room.
+ *	  A session that goes on here and began when none was known gets a plan.
  *	- Which parts of a file are read is taken where nothing is known of it.
  *
  * So merging a snapshot twice is merging it once, and two machines that take

@@ -96,5 +96,10 @@ int merge_sessions(struct predictor_merge *m, struct predictor *p)
 		take(m, p, end);
 	m->at++;
 	m->sub = end + 1;
-	return m->at < m->f->n_session_uid;
+	if (m->at < m->f->n_session_uid)
+		return 1;
+	/* The user may have begun to work before all this came. */
+	if (m->stats.sessions > 0)
+		sessions_replan(p->sessions, m->uid);
+	return 0;
 }

@@ -10,6 +10,7 @@
  */
 #include "predictor/persist/persist_private.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -340,6 +341,7 @@ size_t predictor_snapshot_keys(
 	const Forefetch__TreeFile *f = x->f;
 	size_t n = 0;
 
+	assert(x->dir_set);
 	for (; n < max && *at < f->n_dir_key; ++*at)
 		keys[n++] = f->dir_key[*at];
 	for (; n < max && *at - f->n_dir_key < f->n_object_key; ++*at) {

@@ -19,14 +19,13 @@
 #include "predictor/store/keymap.h"
 
 enum {
-	AHEAD = 64,   /* steps that are told ahead of the user in any case */
-	GROWTH = 8,   /* steps more for each step that came true */
-	FIRST = 32,   /* uses before the plan is judged … */
-	RIGHT = 4,    /* … it must have had one in so many of them */
-	NEXT = 256,   /* steps ahead that are told again, with all they need */
-	TELLS = 6,    /* how often a step is told, at most */
-	NEAR = 32,    /* two leaps so near each other are no coincidence */
-	BLOCK = 4096, /* bytes */
+	AHEAD = 64, /* steps that are told ahead of the user in any case */
+	GROWTH = 8, /* steps more for each step that came true */
+	FIRST = 32, /* uses before the plan is judged … */
+	RIGHT = 4,  /* … it must have had one in so many of them */
+	NEXT = 256, /* steps ahead that are told again, with all they need */
+	TELLS = 6,  /* how often a step is told, at most */
+	NEAR = 32,  /* two leaps so near each other are no coincidence */
 	SLACK = 512 << 10, /* bytes that a READ may be ahead of the others */
 };
 
@@ -118,11 +117,11 @@ static struct item *run_item(struct session_run *r, uint32_t object)
  * little out of order. */
 static void use_read(struct session_use *u, const struct session_span *read)
 {
-	uint64_t end = (uint64_t)u->blocks * BLOCK, blocks;
+	uint64_t end = (uint64_t)u->blocks * SESSION_BLOCK, blocks;
 
 	if (read->to <= end || read->from > end + SLACK)
 		return;
-	blocks = (read->to - 1) / BLOCK + 1;
+	blocks = (read->to - 1) / SESSION_BLOCK + 1;
 	u->blocks = blocks < UINT32_MAX ? (uint32_t)blocks : UINT32_MAX;
 }
 
@@ -174,6 +173,11 @@ struct session_record session_run_record(
 {
 	return (struct session_record){
 	    .uses = r->uses, .n = r->nuses, .at = at};
+}
+
+bool session_run_is_free(const struct session_run *r)
+{
+	return r->nplan == 0;
 }
 
 bool session_run_strays(const struct session_run *r)

@@ -316,6 +316,44 @@ bool sessions_merge(struct sessions *ss, const struct objects *os, uint64_t uid,
 	return true;
 }
 
+/* The session that goes on gets the plan that it began without. */
+static void actor_replan(struct sessions *ss, struct actor *a)
+{
+	struct session_book *b = book_find(ss, a->uid, a->space);
+	struct session_record r = session_run_record(a->run, ss->event);
+	struct session_run *run;
+	uint32_t n = 0;
+	struct session_step *plan = b ? session_plan(b, ss->limit, &n) : NULL;
+
+	run =
+	    n > 0 ? session_run_new(ss->limit, ss->refresh_ns, plan, n) : NULL;
+	free(plan);
+	if (!run)
+		return;
+	for (uint32_t i = 0; i < r.n; i++) {
+		const struct session_use *u = &r.uses[i];
+		struct session_span read = {
+		    0, (uint64_t)u->blocks * SESSION_BLOCK};
+
+		(void)session_run_use(run, u->object, u->needs, &read);
+	}
+	session_run_free(a->run);
+	a->run = run;
+	a->told = !session_run_strays(run);
+	a->begun = false;
+}
+
+void sessions_replan(struct sessions *ss, uint64_t uid)
+{
+	for (int i = 0; i < ACTORS; i++) {
+		struct actor *a = &ss->actors[i];
+
+		if (a->run && a->uid == uid && !a->told &&
+		    session_run_is_free(a->run))
+			actor_replan(ss, a);
+	}
+}
+
 uint32_t sessions_limit(const struct sessions *ss)
 {
 	return ss->limit;

@@ -30,6 +30,7 @@ enum {
 	SESSION_MIN = 16,       /* objects; a shorter session is not kept */
 	SESSION_BOOKS = 16,     /* pairs of a user and a file system */
 	SESSION_RUNS = 8,       /* sessions that go on at a time */
+	SESSION_BLOCK = 4096,   /* bytes */
 };
 
 struct session_use {
@@ -123,6 +124,9 @@ bool sessions_lacks(const struct sessions *ss, const struct objects *os,
  * that it continues. False without memory. */
 bool sessions_merge(struct sessions *ss, const struct objects *os, uint64_t uid,
     uint64_t space, const struct session_record *r);
+/* Sessions of the uid that go on without a plan, because there was none when
+ * they began, get one. */
+void sessions_replan(struct sessions *ss, uint64_t uid);
 /* Of how many objects a session is at most. */
 uint32_t sessions_limit(const struct sessions *ss);
 /* Forgets all sessions of a uid, or one book. */
@@ -152,6 +156,8 @@ bool session_run_use(struct session_run *r, uint32_t object, uint8_t needs,
 /* What was recorded up to now; the run owns it. */
 struct session_record session_run_record(
     const struct session_run *r, uint32_t at);
+/* Whether it has no plan. */
+bool session_run_is_free(const struct session_run *r);
 /* Whether the session goes otherwise than its plan. */
 bool session_run_strays(const struct session_run *r);
 /* As sessions_due(). */

@@ -130,6 +130,32 @@ static void test_fresh(void **state)
 	desk_free(b);
 }
 
+/* The user has begun to work when it comes: the session gets its plan. */
+static void test_session_goes_on(void **state)
+{
+	struct desk *a = desk_taught(FIRST, 60), *b = desk_new();
+
+	(void)state;
+	desk_work(b, FIRST, 12);
+	assert_int_equal(desk_look(b), 0);
+	take(b->p, a->p);
+	desk_use(b, FIRST + 12);
+	assert_int_equal(desk_look(b), 47);
+	assert_non_null(told(b, FIRST + 59));
+	assert_null(told(b, FIRST + 5));
+	/* One that is told already goes on as it was. */
+	desk_work(b, FIRST + 13, 10);
+	desk_work(a, OTHER, 40);
+	desk_leave(a);
+	take(b->p, a->p);
+	desk_use(b, FIRST + 23);
+	b->n = 0;
+	desk_look(b);
+	assert_null(told(b, OTHER + 5));
+	desk_free(a);
+	desk_free(b);
+}
+
 /* Twice is once; and what comes back from a peer is known. */
 static void test_twice(void **state)
 {
@@ -491,6 +517,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_fresh),
+	    cmocka_unit_test(test_session_goes_on),
 	    cmocka_unit_test(test_twice),
 	    cmocka_unit_test(test_same_work),
 	    cmocka_unit_test(test_grows),
