@@ -70,7 +70,7 @@ bool handles_bad(const struct handles_view *v);
 /*
  * Makes nodes of the next `max` handles. False at the end, or where nodes would
  * take the last quarter of the caches' memory; else it is to be called again,
- * in another turn of the loop: a thousand handles take a third of a
+ * in another turn of the loop: a thousand handles take half a
  * millisecond.
  */
 bool handles_take(struct handles_view *v, struct caches *c, size_t max);
