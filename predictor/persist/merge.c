@@ -8,7 +8,8 @@
 #include "predictor/persist/merge_private.h"
 
 enum {
-	DATA_MAX = 16 << 20,     /* bytes; what the engine keeps */
+	DATA_MAX = 16 << 20, /* bytes; what the engine keeps */
+	FULL_SHARE = 16,
 	UNPACKED_MAX = 96 << 20, /* a hundred thousand objects take 20 MB */
 };
 
@@ -140,8 +141,8 @@ static size_t larger(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
-/* What is free; at least a quarter of all, since what is full gives up what is
- * oldest. Directories are never given up. */
+/* What is free; at least a sixteenth of all, since what is full gives up what
+ * is oldest. Directories are never given up. */
 static void merge_begin(struct predictor_merge *m, struct predictor *p)
 {
 	size_t objects = objects_limit(p->objects);
@@ -158,10 +159,12 @@ static void merge_begin(struct predictor_merge *m, struct predictor *p)
 		m->phase = PHASES;
 		return;
 	}
-	m->objects = larger(objects / 4, objects - objects_count(p->objects));
-	m->uses_left = larger(uses / 4,
-	    uses - (trails_entries(p->trails) < uses ? trails_entries(p->trails)
-						     : uses));
+	m->full = objects_full(p->objects);
+	m->log_full = trails_full(p->trails);
+	m->objects =
+	    larger(objects / FULL_SHARE, objects - objects_count(p->objects));
+	m->uses_left = larger(uses / FULL_SHARE,
+	    m->log_full ? 0 : uses - trails_entries(p->trails));
 	m->dirs_left = (names_limit(p->names) - names_count(p->names)) / 2;
 }
 

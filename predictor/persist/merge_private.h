@@ -52,6 +52,9 @@ struct predictor_merge {
 	struct keymap *wholes; /* hash -> the first run that has it */
 	struct keymap *ends;   /* hash of a run here -> its last place */
 	struct trails_at walk;
+	bool full, log_full; /* objects, or the log, when it began */
+	uint32_t here;       /* objects of the run that are known … */
+	uint64_t here_hash;  /* … and their hash */
 	bool walking, choosing, taking, writing, joining;
 	uint32_t few, none;   /* objects of the run with few uses, and none */
 	uint64_t hash;        /* of the run that is looked at */

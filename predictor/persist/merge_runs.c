@@ -60,21 +60,44 @@ static bool run_is_over(const struct predictor_merge *m)
 	return m->sub >= m->runs[m->at].n;
 }
 
+static void hash_use(struct predictor_merge *m, const struct predictor *p,
+    struct merge_run *r, uint32_t object)
+{
+	uint64_t key = m->keys[object];
+
+	if (!key)
+		return;
+	r->hash = merge_hash(r->hash, key);
+	if (!m->full || objects_find(p->objects, key) == OBJECT_NONE)
+		return;
+	m->here++;
+	m->here_hash = merge_hash(m->here_hash, key);
+}
+
+/* Where objects have to give way, a run here may lack some of its objects: the
+ * others tell what run it is, if they are most of it. */
+static void hash_end(struct predictor_merge *m, struct merge_run *r)
+{
+	if (m->full && m->here >= r->n - r->n / RUN_SHARE)
+		r->hash = m->here_hash;
+	m->here = 0;
+	m->here_hash = 0;
+}
+
 int merge_hash_runs(struct predictor_merge *m, struct predictor *p)
 {
 	int steps = MERGE_STEP;
 	uint32_t object, whole;
 	struct merge_run *r;
 
-	(void)p;
 	if (m->at >= m->nruns)
 		return 0;
 	r = &m->runs[m->at];
 	while (next_use(m, &steps, &object))
-		if (m->keys[object])
-			r->hash = merge_hash(r->hash, m->keys[object]);
+		hash_use(m, p, r, object);
 	if (!run_is_over(m))
 		return 1;
+	hash_end(m, r);
 	whole = keymap_get(m->wholes, r->hash);
 	if (whole == KEYMAP_NONE) {
 		whole = (uint32_t)m->at;
@@ -162,12 +185,17 @@ static bool run_is_known(const struct predictor_merge *m, struct merge_run *r)
 }
 
 /* How many of its objects have few uses here, and how many none. */
-static void count_news(struct predictor_merge *m, int *steps)
+static void count_news(
+    struct predictor_merge *m, const struct predictor *p, int *steps)
 {
 	uint32_t object;
 
 	while (next_use(m, steps, &object)) {
-		if (!m->keys[object])
+		uint64_t key = m->keys[object];
+
+		/* A full log has lost uses of what is known. */
+		if (!key || (m->log_full &&
+				objects_find(p->objects, key) != OBJECT_NONE))
 			continue;
 		m->few += m->uses[object] < RUN_USES;
 		m->none += m->uses[object] == 0;
@@ -239,7 +267,7 @@ int merge_choose(struct predictor_merge *m, struct predictor *p)
 		choose_next(m, false);
 		return 1;
 	}
-	count_news(m, &steps);
+	count_news(m, p, &steps);
 	if (!run_is_over(m))
 		return 1;
 	if (!run_is_news(m, &m->runs[m->at])) {

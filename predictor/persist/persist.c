@@ -22,7 +22,7 @@
 #include "predictor/persist/trees_private.h"
 
 /* How many objects a step looks at. */
-enum { STEP = 32 };
+enum { STEP = 32, LOOK_BACK = 64 };
 
 uint32_t snapshot_object(const struct predictor_snapshot *x, uint32_t id)
 {
@@ -119,12 +119,26 @@ static int export_objects(struct predictor_snapshot *x)
 	return x->at < x->nobjects;
 }
 
+/* A number that was given to another object since the part began may stand in
+ * it for either: the object's own places tell, as far as one looks back. */
 bool snapshot_part_has(
     const struct predictor *p, const struct trail_part *part, uint32_t i)
 {
-	const struct object *o = objects_at(p->objects, part->objects[i]);
+	uint32_t id = part->objects[i], place, looks = LOOK_BACK;
+	const struct object *o = objects_at(p->objects, id);
 
-	return !o->free && part->ended_at >= o->born_at;
+	if (o->free || part->ended_at < o->born_at)
+		return false;
+	if (o->born_at <= part->begun_at)
+		return true;
+	for (place = o->last; place != TRAIL_NONE && looks > 0; looks--) {
+		if (place == part->place + i)
+			return true;
+		place = trails_holds(p->trails, place, id)
+			    ? trails_earlier(p->trails, place)
+			    : TRAIL_NONE;
+	}
+	return looks == 0;
 }
 
 /* The next part of a trail; false behind the last one. */
@@ -302,8 +316,7 @@ static int export_wall(struct predictor_snapshot *x)
 	if (!VEC_NEW(WALL_UIDS, x->f->uid))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < w->n; i++)
-		if (x->only & 1u << i)
-			x->f->uid[i] = w->uids[i];
+		x->f->uid[i] = x->only & 1u << i ? w->uids[i] : TREES_ALL;
 	x->f->n_uid = w->n;
 	return 0;
 }

@@ -513,6 +513,53 @@ static void test_too_much(void **state)
 	desk_free(a);
 }
 
+/* Two machines that have learned more than they have room for: none drives out
+ * what the other has just learned, again and again. */
+static void test_full(void **state)
+{
+	struct predictor_options small = {.budget_bytes = 1 << 20};
+	struct desk *d[2] = {desk_new(), desk_new()};
+	size_t most;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		predictor_free(d[i]->p);
+		d[i]->p = predictor_new(&small);
+		predictor_set_sessions(d[i]->p, PAUSE, TIME);
+		for (unsigned k = 0; k < 400; k++) {
+			desk_work(d[i],
+			    FIRST + (unsigned)i * OTHER + k % 40 * 60, 60);
+			desk_leave(d[i]);
+		}
+		assert_true(objects_full(d[i]->p->objects));
+		assert_true(trails_full(d[i]->p->trails));
+	}
+	most = trails_limit(d[0]->p->trails) / 16;
+	for (int round = 0; round < 20; round++)
+		for (int i = 0; i < 2; i++)
+			assert_true(take(d[i]->p, d[!i]->p).uses <= most);
+	/* The latest work is still there, whole. */
+	for (unsigned i = 0; i < 60; i++)
+		assert_true(uses_of(d[0]->p, FIRST + 39 * 60 + i) > 0);
+	/* What is lost of a run does not make it another one. */
+	for (int i = 0; i < 2; i++) {
+		predictor_free(d[i]->p);
+		d[i]->p = predictor_new(&small);
+	}
+	desk_work(d[0], FIRST, 200);
+	take(d[1]->p, d[0]->p);
+	for (unsigned i = 0; i < 40; i++)
+		objects_drop(d[1]->p->objects,
+		    objects_find(d[1]->p->objects, FIRST + 5 * i));
+	desk_work(d[1], OTHER,
+	    (unsigned)(objects_limit(d[1]->p->objects) -
+		       objects_count(d[1]->p->objects)));
+	assert_true(objects_full(d[1]->p->objects));
+	assert_int_equal(take(d[1]->p, d[0]->p).uses, 0);
+	desk_free(d[0]);
+	desk_free(d[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -528,6 +575,7 @@ int main(void)
 	    cmocka_unit_test(test_damaged),
 	    cmocka_unit_test(test_bomb),
 	    cmocka_unit_test(test_too_much),
+	    cmocka_unit_test(test_full),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
