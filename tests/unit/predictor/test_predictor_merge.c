@@ -275,8 +275,7 @@ static void test_walls(void **state)
 {
 	struct desk *a = desk_taught(FIRST, 60), *b = desk_new();
 	Forefetch__TreeFile *f;
-	size_t len, at = 0, n = 0;
-	uint64_t keys[7];
+	size_t len;
 	unsigned char *data;
 
 	(void)state;
@@ -314,23 +313,28 @@ static void test_walls(void **state)
 	free(data);
 	assert_null(predictor_snapshot_user(b->p, BOB));
 	assert_int_equal(errno, ENOENT);
-	/* The keys: those of 60 objects and 3 directories. */
-	{
-		struct predictor_snapshot *x =
-		    predictor_snapshot_user(a->p, ALICE);
-		size_t got;
-
-		while (!predictor_snapshot_step(x, 64))
-			;
-		free(predictor_snapshot_pack(x, &len));
-		while ((got = predictor_snapshot_keys(x, &at, keys, 7)) > 0)
-			for (size_t i = 0; i < got; i++, n++)
-				assert_true(keys[i] < FIRST + 60);
-		predictor_snapshot_free(x);
-	}
-	assert_int_equal(n, 63);
 	desk_free(a);
 	desk_free(b);
+}
+
+/* The keys of a snapshot: those of 60 objects and 3 directories. */
+static void test_keys(void **state)
+{
+	struct desk *a = desk_taught(FIRST, 60);
+	struct predictor_snapshot *x = predictor_snapshot_user(a->p, ALICE);
+	size_t len, at = 0, n = 0, got;
+	uint64_t keys[7];
+
+	(void)state;
+	while (!predictor_snapshot_step(x, 64))
+		;
+	free(predictor_snapshot_pack(x, &len));
+	while ((got = predictor_snapshot_keys(x, &at, keys, 7)) > 0)
+		for (size_t i = 0; i < got; i++, n++)
+			assert_true(keys[i] < FIRST + 60);
+	predictor_snapshot_free(x);
+	assert_int_equal(n, 63);
+	desk_free(a);
 }
 
 /* ---- what is known here stays ------------------------------------------ */
@@ -541,7 +545,17 @@ static void test_full(void **state)
 	/* The latest work is still there, whole. */
 	for (unsigned i = 0; i < 60; i++)
 		assert_true(uses_of(d[0]->p, FIRST + 39 * 60 + i) > 0);
-	/* What is lost of a run does not make it another one. */
+	desk_free(d[0]);
+	desk_free(d[1]);
+}
+
+/* What is lost of a run does not make it another one. */
+static void test_full_lost(void **state)
+{
+	struct predictor_options small = {.budget_bytes = 1 << 20};
+	struct desk *d[2] = {desk_new(), desk_new()};
+
+	(void)state;
 	for (int i = 0; i < 2; i++) {
 		predictor_free(d[i]->p);
 		d[i]->p = predictor_new(&small);
@@ -570,12 +584,14 @@ int main(void)
 	    cmocka_unit_test(test_grows),
 	    cmocka_unit_test(test_learns_meanwhile),
 	    cmocka_unit_test(test_walls),
+	    cmocka_unit_test(test_keys),
 	    cmocka_unit_test(test_known_stays),
 	    cmocka_unit_test(test_wild),
 	    cmocka_unit_test(test_damaged),
 	    cmocka_unit_test(test_bomb),
 	    cmocka_unit_test(test_too_much),
 	    cmocka_unit_test(test_full),
+	    cmocka_unit_test(test_full_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
