@@ -13,7 +13,7 @@
 
 /* A run is worth its length if one in so many of its objects is in no run here.
  */
-enum { NEW_SHARE = 64, RUN_MIN = 2 };
+enum { NEW_SHARE = 64, RUN_MIN = 2, LOOK_BACK = 64 };
 
 /* ---- theirs ------------------------------------------------------------ */
 
@@ -153,6 +153,28 @@ static int walk_end(struct predictor_merge *m)
 	return rc;
 }
 
+/* A number that was given to another object since the part began may stand in
+ * it for either: the object's own places tell, as far as one looks back. */
+static bool part_has(
+    const struct predictor *p, const struct trail_part *part, uint32_t i)
+{
+	uint32_t id = part->objects[i], place, looks = LOOK_BACK;
+	const struct object *o = objects_at(p->objects, id);
+
+	if (!snapshot_part_has(p, part, i))
+		return false;
+	if (o->born_at <= part->begun_at)
+		return true;
+	for (place = o->last; place != TRAIL_NONE && looks > 0; looks--) {
+		if (place == part->place + i)
+			return true;
+		place = trails_holds(p->trails, place, id)
+			    ? trails_earlier(p->trails, place)
+			    : TRAIL_NONE;
+	}
+	return looks == 0;
+}
+
 int merge_walk(struct predictor_merge *m, struct predictor *p)
 {
 	struct trail_part part;
@@ -167,7 +189,7 @@ int merge_walk(struct predictor_merge *m, struct predictor *p)
 	for (uint32_t i = 0; i < part.n && (part.owner & m->bit); i++) {
 		if ((part.needs[i] & TRAIL_BEGINS) && walk_end(m))
 			return -ENOMEM;
-		if (snapshot_part_has(p, &part, i))
+		if (part_has(p, &part, i))
 			walk_use(m, p, part.objects[i], part.place + i);
 	}
 	return 1;

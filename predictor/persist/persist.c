@@ -22,7 +22,7 @@
 #include "predictor/persist/trees_private.h"
 
 /* How many objects a step looks at. */
-enum { STEP = 32, LOOK_BACK = 64 };
+enum { STEP = 32 };
 
 uint32_t snapshot_object(const struct predictor_snapshot *x, uint32_t id)
 {
@@ -119,26 +119,12 @@ static int export_objects(struct predictor_snapshot *x)
 	return x->at < x->nobjects;
 }
 
-/* A number that was given to another object since the part began may stand in
- * it for either: the object's own places tell, as far as one looks back. */
 bool snapshot_part_has(
     const struct predictor *p, const struct trail_part *part, uint32_t i)
 {
-	uint32_t id = part->objects[i], place, looks = LOOK_BACK;
-	const struct object *o = objects_at(p->objects, id);
+	const struct object *o = objects_at(p->objects, part->objects[i]);
 
-	if (o->free || part->ended_at < o->born_at)
-		return false;
-	if (o->born_at <= part->begun_at)
-		return true;
-	for (place = o->last; place != TRAIL_NONE && looks > 0; looks--) {
-		if (place == part->place + i)
-			return true;
-		place = trails_holds(p->trails, place, id)
-			    ? trails_earlier(p->trails, place)
-			    : TRAIL_NONE;
-	}
-	return looks == 0;
+	return !o->free && part->ended_at >= o->born_at;
 }
 
 /* The next part of a trail; false behind the last one. */
