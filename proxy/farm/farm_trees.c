@@ -62,7 +62,8 @@ struct trees_job {
 	struct predictor_snapshot *snapshot;
 	void *trees; /* the snapshot, packed */
 	size_t trees_len;
-	struct handles *handles;
+	struct handles handles;   /* to be sealed … */
+	struct handles_view view; /* … or that came */
 	bool sealed;
 	uint64_t hash; /* of `plain` */
 };
@@ -78,7 +79,8 @@ struct trees_user {
 	bool publish;  /* behind the merge */
 	bool taken;    /* it was taken over once, or is not there */
 	uint64_t hash; /* of what was published or taken over last */
-	size_t at;     /* of the handles that came, or of keys */
+	bool handles;  /* that came with it are not taken yet */
+	size_t at;     /* of keys */
 	struct trees_job *job;
 	struct predictor_merge *merge;
 	struct predictor_snapshot *snapshot;
@@ -102,7 +104,7 @@ static void job_free(struct trees_job *j)
 {
 	predictor_merge_free(j->merge);
 	predictor_snapshot_free(j->snapshot);
-	handles_free(j->handles);
+	handles_clear(&j->handles);
 	free(j->trees);
 	free(j->value);
 	free(j->plain);
@@ -156,8 +158,7 @@ static void pack_run(struct iopool_job *job)
 static void seal_run(struct iopool_job *job)
 {
 	struct trees_job *j = (struct trees_job *)job;
-	size_t hn;
-	const void *handles = handles_data(j->handles, &hn);
+	size_t hn = j->handles.len;
 
 	j->plain_len = TREES_HEAD + j->trees_len + hn;
 	j->len = j->plain_len + SEAL_EXTRA;
@@ -170,7 +171,8 @@ static void seal_run(struct iopool_job *job)
 	put_number(j->plain, j->trees_len);
 	memcpy(j->plain + TREES_HEAD, j->trees, j->trees_len);
 	if (hn > 0)
-		memcpy(j->plain + TREES_HEAD + j->trees_len, handles, hn);
+		memcpy(
+		    j->plain + TREES_HEAD + j->trees_len, j->handles.data, hn);
 	j->hash = XXH3_64bits(j->plain, j->plain_len);
 	seal_close(j->seal, j->key.name, j->plain, j->plain_len, j->value);
 	j->sealed = true;
@@ -268,6 +270,15 @@ static void on_value(struct engine_ask *ask, const void *data, size_t len)
 	submit(u, OPENS, open_run, open_done);
 }
 
+/* They stand behind the snapshot. */
+static void open_handles(struct trees_user *u, struct trees_job *j)
+{
+	size_t at = TREES_HEAD + (size_t)get_number(j->plain);
+
+	u->handles =
+	    handles_open(&j->view, j->plain + at, j->plain_len - at) == 0;
+}
+
 static void open_done(struct iopool_job *job)
 {
 	struct trees_job *j = (struct trees_job *)job;
@@ -291,7 +302,7 @@ static void open_done(struct iopool_job *job)
 	u->hash = j->hash;
 	u->merge = j->merge;
 	j->merge = NULL;
-	u->at = TREES_HEAD + (size_t)get_number(j->plain);
+	open_handles(u, j);
 	u->state = MERGES;
 	metrics_add(m, METRICS_FARM_TREES, 1);
 	metrics_add(m, METRICS_FARM_BYTES, j->plain_len);
@@ -301,11 +312,11 @@ static void open_done(struct iopool_job *job)
 /* The handles first: what is predicted is asked for by them. */
 static void step_merge(struct trees_user *u)
 {
-	struct trees_job *j = u->job;
 	const struct farm_trees_params *p = &u->of->p;
 
-	if (handles_apply(u->of->server->p.caches, j->plain, j->plain_len,
-		&u->at, PART_HANDLES)) {
+	if (u->handles) {
+		u->handles = handles_take(
+		    &u->job->view, u->of->server->p.caches, PART_HANDLES);
 		soon(u);
 		return;
 	}
@@ -327,9 +338,7 @@ static void step_gather(struct trees_user *u)
 		return;
 	}
 	j = predictor_snapshot_error(u->snapshot) ? NULL : job_new(u);
-	if (j)
-		j->handles = handles_new();
-	if (!j || !j->handles) {
+	if (!j) {
 		become_idle(u);
 		return;
 	}
@@ -366,7 +375,7 @@ static void step_add(struct trees_user *u)
 
 	if (n == 0)
 		submit(u, SEALS, seal_run, seal_done);
-	else if (handles_add(j->handles, u->of->server->p.caches, keys, n))
+	else if (handles_add(&j->handles, u->of->server->p.caches, keys, n))
 		soon(u);
 	else
 		become_idle(u);
