@@ -3,6 +3,8 @@
 #ifndef FOREFETCH_SERVER_PRIVATE_H
 #define FOREFETCH_SERVER_PRIVATE_H
 
+#include <event2/util.h>
+
 #include "base/netmatch.h"
 #include "daemon/server.h"
 #include "upstream/netpath.h"
@@ -53,6 +55,15 @@ struct server {
 	uint64_t leaving_us; /* since when */
 	uint64_t tick_us;    /* of cachehome, while leaving */
 };
+
+/* server.c: every second; what was flushed is freed. Callbacks of events. */
+void server_on_sweep(evutil_socket_t fd, short what, void *arg);
+void server_on_bury(evutil_socket_t fd, short what, void *arg);
+/* Calls of clients until now, however they were answered. */
+uint64_t server_client_calls(const struct server *s);
+/* Whether the link counts as metered: what the configuration says goes before
+ * what NetworkManager says. */
+void server_use_metered(struct server *s);
 
 /* server_leave.c: free what has to do with clients; what fetches ahead. */
 void server_stop_serving(struct server *s);

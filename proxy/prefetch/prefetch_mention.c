@@ -5,9 +5,9 @@
  *	READ reply ─▶ learn.c ─▶ on_data(): a copy ─▶ a thread: its words
  *	                                                    │
  *	wants ◀─ mention_turn() ◀─ what they may mean ◀─────┘
+ *
+ * Only where `prefetch = on`.
  */
-#include "prefetch/prefetch_mention.h"
-
 #include <stdlib.h>
 #include <string.h>
 

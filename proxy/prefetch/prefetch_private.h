@@ -23,6 +23,8 @@
  *	prefetch_show.c     … and what is under way, in rows
  *	prefetch_cred.c     credentials that were seen
  *	prefetch_save.c     what was learned, on disk
+ *
+ * prefetch_turn_private.h has what the steps of a want share.
  */
 #ifndef FOREFETCH_PREFETCH_PRIVATE_H
 #define FOREFETCH_PREFETCH_PRIVATE_H
@@ -42,11 +44,11 @@
 #include "prefetch/hold.h"
 #include "prefetch/lane.h"
 #include "prefetch/prefetch.h"
-#include "prefetch/prefetch_mention.h"
 #include "prefetch/want.h"
 
 struct event;
 struct kinds;
+struct pf_mentions;
 struct patterns;
 struct walks;
 struct predictor_snapshot;
@@ -407,60 +409,12 @@ void waste_now(const struct prefetch *pf, struct waste_status *st);
 /* Whether a listing of `bytes` is worth it where it spares so many calls. */
 bool listing_worth(const struct prefetch *pf, double calls, uint64_t bytes);
 
-/* One turn with a want. */
-struct turn {
-	struct want *w;
-	struct prefetch *pf;
-	struct caches *c;
-	struct known k;    /* of the node; or else of the directory */
-	struct node *node; /* NULL: not known */
-	struct node *dir;  /* NULL: not known */
-	uint64_t now_us;
-	uint64_t *wait_us;
-	unsigned sent;  /* calls that went out */
-	bool counts;    /* at least one of these calls was not a READ */
-	bool blocked;   /* the link had no room for one */
-	bool more;      /* its lane is another one from now on */
-	bool dear;      /* … or it costs too much now */
-	bool held;      /* … or nothing may be sent ahead now (hold.h) */
-	bool too_early; /* what came now would be bound for a moment only */
-};
-
-/*
- * prefetch_step.c. Functions of a turn return false where the turn is over: the
- * link has no room, or it is too early.
- */
-/* Send a call about `node`, for a reply of `bytes` without headers. */
-bool turn_send(struct turn *t, struct node *node, uint32_t proc,
-    const union nfs_args *args, uint64_t bytes);
-/* Whether such a call is under way, whoever sent it: the want watches it. */
-bool turn_under_way(struct turn *t, struct node *node, uint32_t proc);
-bool turn_worth(const struct turn *t, uint64_t bytes);
-bool turn_too_early(struct turn *t, const struct node *node);
+/* prefetch_step.c */
 /* What grows too old within this time is confirmed again. */
 uint64_t confirm_slack_us(const struct config_policy *policy);
-/* Whether attributes (and rights) will still be fresh when they are used. */
-bool turn_confirmed(const struct turn *t, struct node *node, bool rights);
-/* A confirmation that was sent since then will. */
-uint64_t turn_fresh_since_us(const struct turn *t);
 enum step want_step(struct want *w, uint64_t now_us, uint64_t *wait_us);
 
-/* prefetch_data.c */
-/* Whether bytes of the file are wanted, and may be had. */
-bool turn_wants_data(const struct turn *t);
-/* Whether all that is to be asked for first is cached. */
-bool turn_has_first(const struct turn *t);
-/* Ask for all pieces that the link has room for. */
-bool turn_read(struct turn *t);
-
 /* prefetch_list.c */
-/* Ask for the directory's listing, if it is worth it. */
-bool turn_list(struct turn *t, struct node *dir);
-/* The farm was asked for a listing, and has answered. */
-void turn_farmed(struct turn *t);
-/* Whether the listing can go out from here: its names hold, and most of the
- * entries' attributes are fresh. */
-bool turn_listing_good(const struct turn *t, struct node *dir);
 /* The next page of a listing of which some have come is wanted. */
 void listing_goes_on(struct prefetch *pf, struct pf_cred *cred, uint64_t dir,
     float calls_spared, uint64_t now_us);
@@ -567,6 +521,21 @@ bool session_spent(const struct want *w);
 /* NULL without memory; of patterns_free(). */
 struct patterns *pattern_open(struct prefetch *pf);
 void pattern_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us);
+
+/* prefetch_mention.c */
+/* NULL without memory; of mention_close(). */
+struct pf_mentions *mention_open(struct prefetch *pf);
+/* Waits for scans under way. */
+void mention_close(struct pf_mentions *x);
+/* A complete listing of the directory came for the credential. */
+void mention_listing(
+    struct prefetch *pf, const struct pf_cred *cred, struct node *dir);
+/* What the credential may do in a directory was answered. */
+void mention_rights(struct prefetch *pf, uint64_t dir);
+void mention_observe(
+    struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us);
+/* What can be done in this turn of the loop. True where more is left. */
+bool mention_turn(struct prefetch *pf, uint64_t now_us);
 
 /* prefetch_note.c */
 struct note *note_find(const struct prefetch *pf, uint64_t object);
