@@ -25,7 +25,9 @@
 
 struct caches;
 struct compact;
+struct config_farm;
 struct event_base;
+struct farm;
 struct hint_stream;
 struct hints;
 struct history;
@@ -143,6 +145,8 @@ struct control_ops {
 	/* Calls ahead are paused until then (hold_pause()): of all servers, and
 	 * of those that come. */
 	void (*pause)(void *ctx, uint64_t until_us);
+	/* NULL: there is none. */
+	struct farm *(*farm)(void *ctx);
 	/* Have a job done by a thread (iopool.h). */
 	void (*submit)(void *ctx, struct iopool_job *job);
 };
@@ -165,6 +169,10 @@ struct control *control_new(struct event_base *base, const char *path,
 /* As a message, in the arena; NULL without memory. */
 Forefetch__HoldStatus *control_hold_status(
     struct arena *a, const struct hold_status *st);
+/* The same of a farm; and of one that could not be begun, and why. */
+Forefetch__FarmStatus *control_farm_status(struct arena *a, struct farm *farm);
+Forefetch__FarmStatus *control_farm_off(
+    struct arena *a, const struct config_farm *config, const char *error);
 
 /* Closes the clients that have begun something with this server, which is
  * about to go. `name` is the very one that control_ops gave. */

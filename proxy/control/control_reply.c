@@ -225,6 +225,7 @@ static const struct {
     {FOREFETCH__REQUEST__COMMAND_RELOAD, reply_reload},
     {FOREFETCH__REQUEST__COMMAND_ACTIVITY, reply_activity},
     {FOREFETCH__REQUEST__COMMAND_PAUSE, reply_pause},
+    {FOREFETCH__REQUEST__COMMAND_FARM, reply_farm},
 };
 
 /* A program that was started before an upgrade keeps the library for hints of

@@ -9,6 +9,7 @@
  *	control_reply_reload.c   the configuration read again
  *	control_reply_activity.c  what goes on now
  *	control_reply_pause.c    calls ahead held back
+ *	control_reply_farm.c     the farm
  *	control_reply_place.c    commands about one place: warm, explain
  *	control_reply_hint.c     hints
  *	control_reply_pin.c      pinned trees
@@ -116,6 +117,7 @@ Forefetch__Warmed *reply_warmed(struct reply *r, const struct warm_progress *p);
 /* One function a command, which is the request's. */
 void reply_status(struct reply *r, const Forefetch__Request *request);
 void reply_activity(struct reply *r, const Forefetch__Request *request);
+void reply_farm(struct reply *r, const Forefetch__Request *request);
 void reply_pause(struct reply *r, const Forefetch__Request *request);
 void reply_reload(struct reply *r, const Forefetch__Request *request);
 void reply_stats(struct reply *r, const Forefetch__Request *request);

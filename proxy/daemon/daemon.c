@@ -72,7 +72,8 @@ struct daemon {
 	struct loopwatch *loop;
 	struct rbuf_pool *pool;
 	struct room *room;
-	struct farm *farm; /* NULL: none */
+	struct farm *farm;               /* NULL: none */
+	char farm_error[CONFIG_ERR_MAX]; /* why, where there is to be one */
 	struct iopool *iopool;
 	struct listens *listens;
 	struct statedir *state;
@@ -91,6 +92,16 @@ struct daemon {
 
 /* ---- what control asks ------------------------------------------------- */
 
+static Forefetch__FarmStatus *farm_status(struct daemon *d, struct arena *a)
+{
+	if (d->farm)
+		return control_farm_status(a, d->farm);
+	if (d->farm_error[0])
+		return control_farm_off(
+		    a, &servers_config(d->servers)->farm, d->farm_error);
+	return NULL;
+}
+
 static void fill_daemon(void *ctx, struct arena *a, Forefetch__Status *out)
 {
 	struct daemon *d = ctx;
@@ -108,6 +119,7 @@ static void fill_daemon(void *ctx, struct arena *a, Forefetch__Status *out)
 	out->reload_error = arena_bytes(a, "%s", reload_error(d->reload));
 	if (reload_time_us(d->reload))
 		out->reload_age_us = clock_now_us() - reload_time_us(d->reload);
+	out->farm = farm_status(d, a);
 }
 
 static void fill_server(
@@ -176,6 +188,13 @@ static void pause_all(void *ctx, uint64_t until_us)
 	servers_pause(d->servers, until_us);
 }
 
+static struct farm *find_farm(void *ctx)
+{
+	const struct daemon *d = ctx;
+
+	return d->farm;
+}
+
 static void submit(void *ctx, struct iopool_job *job)
 {
 	struct daemon *d = ctx;
@@ -205,6 +224,7 @@ static const struct control_ops control_ops = {
     .reload = reload,
     .fill_activity = fill_activity,
     .pause = pause_all,
+    .farm = find_farm,
     .submit = submit,
 };
 
@@ -384,13 +404,12 @@ static bool make_servers(struct daemon *d)
 /* Without its key, say, the daemon serves as if there were none. */
 static void open_farm(struct daemon *d)
 {
-	char err[CONFIG_ERR_MAX];
-
 	if (d->config->farm.engine.n == 0)
 		return;
-	d->farm = farm_new(d->base, &d->config->farm, err, sizeof(err));
+	d->farm = farm_new(
+	    d->base, &d->config->farm, d->farm_error, sizeof(d->farm_error));
 	if (!d->farm)
-		log_error("farm: %s; nothing is shared", err);
+		log_error("farm: %s; nothing is shared", d->farm_error);
 }
 
 static bool open_control(struct daemon *d, char *err, size_t errlen)

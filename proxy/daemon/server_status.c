@@ -4,6 +4,7 @@
  * (control.proto says what each field means).
  */
 #include "base/clock.h"
+#include "base/metrics.h"
 #include "cache/caches.h"
 #include "config/config.h"
 #include "daemon/cachehome.h"
@@ -221,6 +222,28 @@ static void fill_hold(
 	out->hold = control_hold_status(a, &st);
 }
 
+static void fill_farm(
+    const struct server *s, struct arena *a, Forefetch__ServerStatus *out)
+{
+	const struct metrics *m = s->metrics;
+
+	if (!s->farm)
+		return;
+	out->farm = arena_message(a, &forefetch__farm_served__descriptor);
+	if (!out->farm)
+		return;
+	out->farm->bytes = metrics_get(m, METRICS_FARM_BYTES);
+	out->farm->pieces = metrics_get(m, METRICS_FARM_HITS);
+	out->farm->listings = metrics_get(m, METRICS_FARM_LISTINGS);
+	out->farm->trees = metrics_get(m, METRICS_FARM_TREES);
+	out->farm->asked = metrics_get(m, METRICS_FARM_ASKED);
+	out->farm->bad = metrics_get(m, METRICS_FARM_BAD);
+	out->farm->published = metrics_get(m, METRICS_FARM_PUBLISHED);
+	out->farm->published_bytes =
+	    metrics_get(m, METRICS_FARM_PUBLISHED_BYTES);
+	out->farm->left_out = metrics_get(m, METRICS_FARM_LEFT_OUT);
+}
+
 static void fill_config(
     const struct server *s, struct arena *a, Forefetch__ServerStatus *out)
 {
@@ -258,6 +281,7 @@ void server_fill_status(
 	fill_caches(s, a, out);
 	fill_link(s, a, out);
 	fill_hold(s, a, out);
+	fill_farm(s, a, out);
 	fill_offline(s, out);
 	fill_upstream(s, a, out);
 	fill_mount(s, a, out);

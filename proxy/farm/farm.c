@@ -117,6 +117,11 @@ const char *farm_prefix(const struct farm *f)
 	return seal_prefix(f->seal);
 }
 
+const struct config_farm *farm_config(const struct farm *f)
+{
+	return f->config;
+}
+
 /* ---- a server's part --------------------------------------------------- */
 
 static void on_data(struct caches_hook *h, const struct caches_data *d)

@@ -24,6 +24,7 @@
  *	farm_list.c     listings: asked for, and published
  *	farm_publish.c  file data: what is to be published, and when
  *	farm_trees.c    what was learned, of each user
+ *	farm_check.c    what people ask of it: a check, a flush
  *	handles.c       handles that go with it
  *	engine*.c       the engine's protocol
  *	seal.c          sealed values
@@ -58,6 +59,8 @@ void farm_free(struct farm *f);
 struct engine *farm_engine(struct farm *f);
 /* What the keys of this farm begin with. */
 const char *farm_prefix(const struct farm *f);
+/* As it was when the farm was begun. */
+const struct config_farm *farm_config(const struct farm *f);
 
 struct farm_server_params {
 	struct farm *farm;

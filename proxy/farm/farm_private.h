@@ -8,6 +8,7 @@
 #include "cache/caches.h"
 #include "cache/learn.h"
 #include "farm/farm.h"
+#include "farm/farm_check.h"
 #include "farm/seal.h"
 #include "nfsproto/nfs3_object.h"
 
@@ -42,6 +43,7 @@ struct farm {
 	struct seal *seal;
 	LIST_HEAD(, farm_server) servers;
 	struct farm_publish *publish;
+	struct farm_flush_status flush;
 	/* A value that was opened, or is to be sealed; and one sealed. */
 	unsigned char *plain, *sealed;
 };
@@ -71,7 +73,12 @@ struct farm_key {
 
 /* ---- farm_name.c ------------------------------------------------------- */
 
-enum { KIND_DATA = 'd', KIND_LISTING = 'l', KIND_TREES = 't' };
+enum {
+	KIND_DATA = 'd',
+	KIND_LISTING = 'l',
+	KIND_TREES = 't',
+	KIND_CHECK = 'c'
+};
 
 uint64_t cell_at(uint64_t offset);
 uint64_t cell_begin(uint64_t cell);

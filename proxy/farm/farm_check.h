@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What people ask of a farm: whether its engine keeps what it is given, and
+ * what else is there; and that all that the farm has is removed.
+ */
+#ifndef FOREFETCH_FARM_CHECK_H
+#define FOREFETCH_FARM_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct engine_sample_node;
+struct farm;
+struct farm_check;
+
+enum { FARM_CHECK_OTHERS_MAX = 16 };
+
+/* A value was put there, had back, and removed. */
+enum farm_trial {
+	FARM_TRIAL_GOOD,
+	FARM_TRIAL_NOT_ASKED,    /* nobody could be asked */
+	FARM_TRIAL_NOT_SENT,     /* it was not to be put */
+	FARM_TRIAL_NO_ANSWER,    /* … or not to be had in time */
+	FARM_TRIAL_NOT_THERE,    /* … or was gone at once */
+	FARM_TRIAL_NOT_THE_SAME, /* … or was another one */
+};
+
+/* What kinds of keys a sample of a node's keys were. */
+struct farm_check_keys {
+	uint64_t own;     /* this farm's */
+	uint64_t others;  /* those of other farms */
+	uint64_t foreign; /* of no farm */
+};
+
+/* Begins. NULL without memory. */
+struct farm_check *farm_check_new(struct farm *f, uint64_t now_us);
+/* Before the farm. NULL is allowed. */
+void farm_check_free(struct farm_check *c);
+/* To be called again and again, a moment apart: true when it is over, which is
+ * so after some seconds in any case. */
+bool farm_check_step(struct farm_check *c, uint64_t now_us);
+
+enum farm_trial farm_check_trial(const struct farm_check *c);
+/* Of the fastest of some; 0: there was no answer. */
+uint64_t farm_check_round_trip_us(const struct farm_check *c);
+/* Each node that was asked, and what its keys are. */
+size_t farm_check_nodes(const struct farm_check *c,
+    const struct engine_sample_node **nodes,
+    const struct farm_check_keys **keys);
+/* The id of another farm whose keys were seen there; NULL: no more. */
+const char *farm_check_other(const struct farm_check *c, size_t i);
+
+struct farm_flush_status {
+	bool busy;
+	uint64_t removed; /* by the last one, when it is over */
+	char error[160];  /* why not all were; "" */
+};
+
+/* Remove all that the farm has; false where one is under way, or nobody can be
+ * asked. */
+bool farm_flush(struct farm *f);
+void farm_get_flush(const struct farm *f, struct farm_flush_status *st);
+
+#endif
