@@ -88,6 +88,39 @@ static void check_server(struct check *ck, const Forefetch__ServerStatus *srv)
 		report(ck, &srv->name, "not registered", &srv->rpcbind_error);
 }
 
+/* Everything goes on without it, as if there were none. */
+static bool is_troubled(const Forefetch__FarmStatus *farm)
+{
+	bool fine = !farm || farm->state == FOREFETCH__FARM_STATUS__STATE__UP ||
+		    (farm->state == FOREFETCH__FARM_STATUS__STATE__CONNECTING &&
+			farm->error.len == 0);
+
+	return !fine;
+}
+
+/* Not a problem: --check exits as without it. */
+static void warn(struct check *ck, const Forefetch__FarmStatus *farm)
+{
+	char state[CTL_TEXT_MAX];
+
+	ctl_text_word(state, &forefetch__farm_status__state__descriptor,
+	    (int)farm->state);
+	if (ck->as_json) {
+		ctl_json_open(&ck->json, NULL, '{');
+		ctl_json_text(&ck->json, "warning", "the farm is not up");
+		ctl_json_text(&ck->json, "state", state);
+		ctl_json_known(&ck->json, "reason", &farm->error);
+		ctl_json_close(&ck->json, '}');
+		return;
+	}
+	printf("warning: the farm is %s", state);
+	if (farm->error.len > 0) {
+		fputs(": ", stdout);
+		ctl_put_bytes(stdout, farm->error.data, farm->error.len);
+	}
+	putchar('\n');
+}
+
 int check_print(const Forefetch__Status *st, bool json)
 {
 	struct check ck = {.json = {.out = stdout}, .as_json = json};
@@ -102,6 +135,12 @@ int check_print(const Forefetch__Status *st, bool json)
 		    &st->reload_error);
 	for (i = 0; i < st->n_servers; i++)
 		check_server(&ck, st->servers[i]);
+	if (json) {
+		ctl_json_close(&ck.json, ']');
+		ctl_json_open(&ck.json, "warnings", '[');
+	}
+	if (is_troubled(st->farm))
+		warn(&ck, st->farm);
 	if (json) {
 		ctl_json_close(&ck.json, ']');
 		ctl_json_bool(&ck.json, "ok", ck.problems == 0);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch farm: the key that the machines of a farm have in common. */
+/* forefetch farm: the key that the machines of a farm have in common, made
+ * here; how the farm does is in farm_status.c, what is wrong in farm_check.c.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "commands/command_list.h"
+#include "commands/farm.h"
 #include "ctl/ctl_json.h"
 #include "farm/seal.h"
 
@@ -83,6 +86,9 @@ static const struct action {
 	int (*run)(const struct ctl_options *opt);
 } actions[] = {
     {"key", 1, 1, make_key},
+    {"status", 0, 0, farm_status},
+    {"check", 0, 0, farm_check},
+    {"flush", 0, 0, farm_flush},
 };
 
 static int farm_run(const struct ctl_options *opt)
@@ -101,15 +107,23 @@ static int farm_run(const struct ctl_options *opt)
 
 const struct ctl_command farm_command = {
     .name = "farm",
-    .usage = "[--json] key FILE",
-    .summary = "make the key of machines that share what they fetch",
+    .usage = "[--json] status | check\n"
+	     "       forefetch farm [--progress] [--json] flush\n"
+	     "       forefetch farm [--json] key FILE",
+    .summary = "show, check and empty what machines share; make its key",
     .help = "Machines of a farm share what they fetched and learned, by way "
-	    "of a Redis server. key makes FILE, which must not be there yet, "
-	    "with a key that seals all of that. Each machine needs a copy. It "
-	    "asks no daemon.\n",
-    .options = "json",
+	    "of a Redis server, its engine. status shows how the engine and "
+	    "its nodes do, and what came from it. check puts a value there, "
+	    "has it back and removes it, and looks at the engine's memory and "
+	    "at some of its keys; it says what is wrong and what to do, and "
+	    "exits with 1 then. flush removes all that the farm has there. "
+	    "key makes FILE, which must not be there yet, with a key that "
+	    "seals all of that; each machine needs a copy. It asks no daemon. "
+	    "Only root and the user that forefetchd runs as may check and "
+	    "flush.\n",
+    .options = "progress json",
     .run = farm_run,
-    .actions = "key:file",
+    .actions = "status check flush key:file",
     .args_min = 1,
     .args_max = 2,
 };

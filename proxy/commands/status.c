@@ -210,6 +210,15 @@ static void put_list(
 	putchar('\n');
 }
 
+static void put_farm(const Forefetch__FarmServed *farm)
+{
+	if (farm)
+		ctl_put(stdout, farm,
+		    "  farm         {bytes:B} came from it, not over the link: "
+		    "{pieces} piece{pieces:S} of files, {listings} "
+		    "listing{listings:S}\n");
+}
+
 /* What is not in order, as far as the server knows why. */
 static void put_problems(const Forefetch__ServerStatus *srv)
 {
@@ -237,6 +246,7 @@ static void put_server(const Forefetch__ServerStatus *srv,
 	put_caches(srv->caches);
 	put_prefetch(srv);
 	put_hold(srv->hold);
+	put_farm(srv->farm);
 	put_list("listen", srv->listen, srv->n_listen);
 	put_list("exports", srv->exports, srv->n_exports);
 	printf(
@@ -248,6 +258,20 @@ static void put_server(const Forefetch__ServerStatus *srv,
 		put_upstreams(srv);
 		put_clients(srv);
 	}
+}
+
+/* "farm 3kQ_9x: up, 210 us", or why it is not. */
+static void put_engine(const Forefetch__FarmStatus *farm)
+{
+	if (!farm)
+		return;
+	ctl_put(
+	    stdout, farm, *farm->id ? "farm {id}: {state}" : "farm: {state}");
+	if (farm->srtt_us > 0)
+		ctl_put(stdout, farm, ", {srtt_us:T}");
+	if (farm->error.len > 0)
+		ctl_put(stdout, farm, ": {error}");
+	putchar('\n');
 }
 
 static void put_text(const Forefetch__Status *st, bool verbose)
@@ -264,6 +288,7 @@ static void put_text(const Forefetch__Status *st, bool verbose)
 		ctl_put(stdout, st,
 		    "last reload failed {reload_age_us:A} ago: "
 		    "{reload_error}\n");
+	put_engine(st->farm);
 	for (size_t i = 0; i < st->n_servers; i++)
 		put_server(st->servers[i], st, verbose);
 }
@@ -298,7 +323,8 @@ const struct ctl_command status_command = {
 	    "how consistent answers from the caches are,\nand how full "
 	    "the caches are. With -v, it also lists every connection. "
 	    "--check is for\nscripts: it prints a line for each problem "
-	    "and exits with 1, or prints nothing and\nexits with 0.\n",
+	    "and exits with 1, or prints nothing and\nexits with 0; of a farm "
+	    "that is not up it only warns.\n",
     .options = "watch check verbose server json",
     .run = status_run,
 };

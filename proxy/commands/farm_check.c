@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* forefetch farm check: what is wrong with the engine of a farm, and what to
+ * do. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands/farm.h"
+#include "ctl/ctl_client.h"
+#include "ctl/ctl_json.h"
+#include "ctl/ctl_put.h"
+#include "ctl/ctl_text.h"
+#include "doctor/finding.h"
+
+/* ---- the engine -------------------------------------------------------- */
+
+static void judge_state(const Forefetch__FarmStatus *farm, struct findings *out)
+{
+	char state[CTL_TEXT_MAX];
+	bool up = farm->state == FOREFETCH__FARM_STATUS__STATE__UP;
+
+	ctl_text_word(state, &forefetch__farm_status__state__descriptor,
+	    (int)farm->state);
+	if (farm->error.len > 0)
+		findings_add(out, up ? FINDING_WARN : FINDING_FAIL, "engine",
+		    "%s: %.*s", state, (int)farm->error.len,
+		    (char *)farm->error.data);
+	else
+		findings_add(out, up ? FINDING_OK : FINDING_FAIL, "engine",
+		    "%s%s%.*s%s", state, farm->version.len ? ", Redis " : "",
+		    (int)farm->version.len,
+		    farm->version.len ? (char *)farm->version.data : "",
+		    farm->cluster ? ", a cluster" : "");
+	if (!up)
+		findings_remedy(out,
+		    "see engine, user and password_file in [farm], and the "
+		    "engine's log; forefetch farm status shows each node");
+}
+
+static const struct {
+	const char *fact, *remedy;
+} trials[] = {
+    [FOREFETCH__FARM_CHECKED__TRIAL__NOT_ASKED] =
+	{"the engine could not be asked", "see what is said of the engine"},
+    [FOREFETCH__FARM_CHECKED__TRIAL__NOT_SENT] = {"it takes no value now",
+	"see what is said of its memory; maxmemory-policy allkeys-lru "
+	"makes room for what is new"},
+    [FOREFETCH__FARM_CHECKED__TRIAL__NO_ANSWER] =
+	{"it did not answer within two seconds",
+	    "see what keeps it busy: redis-cli slowlog get, redis-cli "
+	    "--latency"},
+    [FOREFETCH__FARM_CHECKED__TRIAL__NOT_THERE] =
+	{"a value that was put was gone at once",
+	    "its user needs +set, +get and keys ff:*; and a full engine "
+	    "needs maxmemory-policy allkeys-lru"},
+    [FOREFETCH__FARM_CHECKED__TRIAL__NOT_THE_SAME] =
+	{"it gave another value than the one that was put",
+	    "something between this machine and the engine changes values; "
+	    "no client was given any of them"},
+};
+
+static void judge_trial(
+    const Forefetch__FarmChecked *checked, struct findings *out)
+{
+	size_t trial = (size_t)checked->trial;
+	char took[CTL_TEXT_MAX];
+
+	if (checked->trial == FOREFETCH__FARM_CHECKED__TRIAL__GOOD) {
+		findings_add(out, FINDING_OK, "value",
+		    "one was put, had back and removed; round trip %s",
+		    ctl_text_us(took, checked->round_trip_us));
+		return;
+	}
+	if (trial >= sizeof(trials) / sizeof(trials[0])) {
+		findings_add(out, FINDING_FAIL, "value",
+		    "this release does not know what is wrong");
+		return;
+	}
+	findings_add(out, FINDING_FAIL, "value", "%s", trials[trial].fact);
+	findings_remedy(out, "%s", trials[trial].remedy);
+}
+
+/* A farm is asked only where it answers before the server would. */
+static void judge_distance(const Forefetch__FarmChecked *checked,
+    const Forefetch__Status *st, struct findings *out)
+{
+	char engine[CTL_TEXT_MAX], server[CTL_TEXT_MAX];
+
+	for (size_t i = 0; st && i < st->n_servers; i++) {
+		const Forefetch__ServerStatus *srv = st->servers[i];
+
+		if (checked->round_trip_us == 0 || srv->srtt_us == 0 ||
+		    2 * checked->round_trip_us <= srv->srtt_us)
+			continue;
+		findings_add(out, FINDING_NOTE, "distance",
+		    "the engine answers in %s, and the server %.*s in %s",
+		    ctl_text_us(engine, checked->round_trip_us),
+		    (int)srv->name.len, (char *)srv->name.data,
+		    ctl_text_us(server, srv->srtt_us));
+		findings_remedy(out,
+		    "a farm spares little time there; have the engine near "
+		    "the machines of the farm");
+	}
+}
+
+/* ---- a node ------------------------------------------------------------ */
+
+static bool policy_is(const Forefetch__FarmLook *n, const char *name)
+{
+	return n->policy.len == strlen(name) &&
+	       memcmp(n->policy.data, name, n->policy.len) == 0;
+}
+
+static bool policy_begins(const Forefetch__FarmLook *n, const char *name)
+{
+	return n->policy.len >= strlen(name) &&
+	       memcmp(n->policy.data, name, strlen(name)) == 0;
+}
+
+static void judge_policy(
+    const Forefetch__FarmLook *n, const char *what, struct findings *out)
+{
+	static const char remedy[] =
+	    "maxmemory-policy allkeys-lru in redis.conf, or redis-cli config "
+	    "set maxmemory-policy allkeys-lru";
+
+	if (n->policy.len == 0 || n->memory_limit_bytes == 0)
+		return; /* of no matter; or told with the memory */
+	if (policy_is(n, "noeviction")) {
+		findings_add(out, FINDING_FAIL, what,
+		    "when its memory is full it refuses what is new "
+		    "(maxmemory-policy noeviction)");
+		findings_remedy(out, "%s", remedy);
+	} else if (policy_begins(n, "volatile-")) {
+		findings_add(out, FINDING_FAIL, what,
+		    "when its memory is full it gives up keys with a time "
+		    "limit only, and those of a farm have none "
+		    "(maxmemory-policy %.*s)",
+		    (int)n->policy.len, (char *)n->policy.data);
+		findings_remedy(out, "%s", remedy);
+	} else if (policy_is(n, "allkeys-random")) {
+		findings_add(out, FINDING_NOTE, what,
+		    "it gives up any keys, also those that were used just now "
+		    "(maxmemory-policy allkeys-random)");
+		findings_remedy(out, "%s", remedy);
+	}
+}
+
+static void judge_memory(
+    const Forefetch__FarmLook *n, const char *what, struct findings *out)
+{
+	char used[CTL_TEXT_MAX], most[CTL_TEXT_MAX];
+
+	ctl_text_bytes(used, n->memory_bytes);
+	ctl_text_bytes(most, n->memory_limit_bytes);
+	if (n->policy.len == 0) {
+		findings_add(
+		    out, FINDING_SKIP, what, "its memory is not known");
+		findings_remedy(out, "allow its user +info");
+		return;
+	}
+	if (n->memory_limit_bytes == 0) {
+		findings_add(out, FINDING_WARN, what,
+		    "it has no maxmemory, so it grows (%s now) until its "
+		    "machine has none left",
+		    used);
+		findings_remedy(out,
+		    "maxmemory, such as 4gb, and maxmemory-policy allkeys-lru "
+		    "in redis.conf");
+	} else if (n->evicted > n->keys) {
+		findings_add(out, FINDING_NOTE, what,
+		    "%s of %s used; %" PRIu64 " keys were given up for room "
+		    "since it runs, and %" PRIu64 " are there",
+		    used, most, n->evicted, n->keys);
+		findings_remedy(out,
+		    "a larger maxmemory, if jobs find too little in the farm");
+	} else {
+		findings_add(out, FINDING_OK, what,
+		    "%s of %s used, %" PRIu64 " keys; %" PRIu64
+		    " were given up for room since it runs",
+		    used, most, n->keys, n->evicted);
+	}
+	judge_policy(n, what, out);
+}
+
+static void judge_keys(
+    const Forefetch__FarmLook *n, const char *what, struct findings *out)
+{
+	if (n->foreign > 0) {
+		findings_add(out, FINDING_WARN, what,
+		    "%" PRIu64 " of %" PRIu64 " keys that were looked at are "
+		    "no farm's: somebody else keeps things there, and a full "
+		    "engine gives up theirs, too",
+		    n->foreign, n->sampled);
+		findings_remedy(out, "have a Redis server for the farm alone");
+	} else if (n->sampled > 0) {
+		findings_add(out, FINDING_OK, what,
+		    "of %" PRIu64 " that were looked at, %" PRIu64
+		    " are this farm's%s",
+		    n->sampled, n->own,
+		    n->others > 0 ? ", all others of other farms" : "");
+	}
+}
+
+static void judge_node(
+    const Forefetch__FarmLook *n, bool alone, struct findings *out)
+{
+	char memory[192] = "memory", keys[192] = "keys";
+
+	if (!alone) {
+		snprintf(memory, sizeof(memory), "%.*s memory",
+		    (int)n->name.len, (char *)n->name.data);
+		snprintf(keys, sizeof(keys), "%.*s keys", (int)n->name.len,
+		    (char *)n->name.data);
+	}
+	if (n->error.len > 0) {
+		findings_add(out, FINDING_SKIP, memory,
+		    "it did not say all: %.*s", (int)n->error.len,
+		    (char *)n->error.data);
+		findings_remedy(out, "allow its user +info and +scan");
+	}
+	if (n->policy.len > 0 || n->error.len == 0)
+		judge_memory(n, memory, out);
+	judge_keys(n, keys, out);
+}
+
+/* ---- all of it --------------------------------------------------------- */
+
+static void judge_others(
+    const Forefetch__FarmChecked *checked, struct findings *out)
+{
+	char ids[256] = "";
+
+	for (size_t i = 0; i < checked->n_other_farms; i++) {
+		size_t len = strlen(ids);
+
+		snprintf(ids + len, sizeof(ids) - len, "%s%s",
+		    i > 0 ? ", " : "", checked->other_farms[i]);
+	}
+	if (checked->n_other_farms == 0)
+		return;
+	findings_add(out, FINDING_NOTE, "other farms",
+	    "values of others are in the same engine: %s", ids);
+	findings_remedy(out,
+	    "none reads another's, but they take each other's room; if these "
+	    "machines were to be one farm, give all of them the same "
+	    "key_file");
+}
+
+void farm_judge(const Forefetch__FarmChecked *checked,
+    const Forefetch__Status *st, struct findings *out)
+{
+	if (checked->status)
+		judge_state(checked->status, out);
+	judge_trial(checked, out);
+	judge_distance(checked, st, out);
+	for (size_t i = 0; i < checked->n_nodes; i++)
+		judge_node(checked->nodes[i], checked->n_nodes == 1, out);
+	judge_others(checked, out);
+}
+
+static void print_json(
+    const Forefetch__FarmChecked *checked, const struct findings *all, bool ok)
+{
+	struct ctl_json j = {.out = stdout};
+
+	ctl_json_open(&j, NULL, '{');
+	ctl_json_open(&j, "findings", '[');
+	findings_json(all, &j);
+	ctl_json_close(&j, ']');
+	ctl_json_bool(&j, "ok", ok);
+	ctl_json_fields(&j, checked);
+	ctl_json_close(&j, '}');
+	putchar('\n');
+}
+
+static int tell(const struct ctl_options *opt,
+    const Forefetch__FarmChecked *checked, const Forefetch__Status *st)
+{
+	struct findings all = {0};
+	bool ok;
+
+	farm_judge(checked, st, &all);
+	ok = findings_worst(&all) < FINDING_WARN;
+	if (opt->json)
+		print_json(checked, &all, ok);
+	else
+		findings_print(&all, stdout, findings_colour(stdout));
+	findings_free(&all);
+	return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int farm_check(const struct ctl_options *opt)
+{
+	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
+	Forefetch__FarmRequest farm = FOREFETCH__FARM_REQUEST__INIT;
+	Forefetch__Response *res, *st;
+	int code = EXIT_FAILURE;
+
+	farm.action = FOREFETCH__FARM_REQUEST__ACTION__CHECK;
+	res = ctl_call(opt->socket, FOREFETCH__REQUEST__COMMAND_FARM, &farm);
+	if (res && !res->farm->checked)
+		res = ctl_refuse(opt->socket, res);
+	if (!res)
+		return EXIT_FAILURE;
+	st = ctl_call(opt->socket, FOREFETCH__REQUEST__COMMAND_STATUS, &status);
+	if (st)
+		code = tell(opt, res->farm->checked, st->status);
+	ctl_free(st);
+	ctl_free(res);
+	return code;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* forefetch farm status: the engine, its nodes, and what came of it; and
+ * forefetch farm flush. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "commands/farm.h"
+#include "commands/progress.h"
+#include "ctl/ctl_client.h"
+#include "ctl/ctl_json.h"
+#include "ctl/ctl_put.h"
+#include "ctl/ctl_table.h"
+#include "ctl/ctl_text.h"
+
+/* ---- for people -------------------------------------------------------- */
+
+static void put_head(const Forefetch__FarmStatus *farm)
+{
+	ctl_put(
+	    stdout, farm, *farm->id ? "farm {id}: {state}" : "farm: {state}");
+	if (farm->srtt_us > 0)
+		ctl_put(stdout, farm, ", {srtt_us:T}");
+	putchar('\n');
+	if (farm->error.len > 0)
+		ctl_put(stdout, farm, "  because      {error}\n");
+	if (farm->version.len > 0)
+		ctl_put(stdout, farm,
+		    farm->cluster
+			? "  engine       Redis {version}, a cluster\n"
+			: "  engine       Redis {version}\n");
+}
+
+static void put_config(const Forefetch__FarmStatus *farm)
+{
+	fputs("  shares      ", stdout);
+	for (size_t i = 0; i < farm->n_share; i++)
+		printf(" %s", farm->share[i]);
+	if (farm->n_share == 0)
+		fputs(" nothing", stdout);
+	if (farm->publish_cap_bytes_per_second > 0)
+		ctl_put(stdout, farm,
+		    "; gives at most {publish_cap_bytes_per_second:B} a "
+		    "second");
+	putchar('\n');
+}
+
+static void put_counters(const Forefetch__FarmStatus *farm)
+{
+	ctl_put(stdout, farm,
+	    "  asked        {gets} value{gets:S}, {hits} of them there "
+	    "({hits/gets}), {got_bytes:B}; {timeouts} not in time\n"
+	    "  given        {puts} value{puts:S}, {put_bytes:B}; "
+	    "{refused_puts} not sent, {rejected_puts} refused by the engine\n");
+	if (farm->redirects > 0)
+		ctl_put(stdout, farm,
+		    "  redirected   {redirects} time{redirects:S}, to other "
+		    "nodes\n");
+	if (farm->reconnects > 0)
+		ctl_put(stdout, farm,
+		    "  connected    {reconnects} time{reconnects:S} again\n");
+}
+
+static void put_nodes(const Forefetch__FarmStatus *farm)
+{
+	struct ctl_table *t =
+	    ctl_table_new("node,state,>slots,>round trip,because");
+	char buf[CTL_TEXT_MAX];
+
+	for (size_t i = 0; i < farm->n_nodes; i++) {
+		const Forefetch__FarmNode *n = farm->nodes[i];
+
+		ctl_table_row(t);
+		ctl_table_bytes(t, n->name.data, n->name.len);
+		ctl_table_cell(t, "%s",
+		    ctl_text_word(buf,
+			&forefetch__farm_status__state__descriptor,
+			(int)n->state));
+		if (farm->cluster)
+			ctl_table_cell(t, "%" PRIu32, n->slots);
+		else
+			ctl_table_cell(t, "-");
+		ctl_table_cell(t, "%s",
+		    n->srtt_us > 0 ? ctl_text_us(buf, n->srtt_us) : "-");
+		ctl_table_bytes(t, n->error.data, n->error.len);
+	}
+	if (farm->n_nodes > 0)
+		putchar('\n');
+	ctl_table_print(t);
+}
+
+static void put_served(const Forefetch__ServerStatus *srv)
+{
+	if (!srv->farm)
+		return;
+	ctl_put(stdout, srv, "\n{name}\n");
+	ctl_put(stdout, srv->farm,
+	    "  came         {bytes:B} that did not go over the link: "
+	    "{pieces} piece{pieces:S} of files, {listings} "
+	    "listing{listings:S}, {trees} time{trees:S} what others "
+	    "learned\n"
+	    "  asked        {asked} value{asked:S}\n");
+	if (srv->farm->bad > 0)
+		ctl_put(stdout, srv->farm,
+		    "  no use       {bad} value{bad:S}: damaged, or sealed by "
+		    "another key\n");
+	ctl_put(stdout, srv->farm,
+	    "  given        {published} value{published:S}, "
+	    "{published_bytes:B}");
+	if (srv->farm->left_out > 0)
+		ctl_put(stdout, srv->farm,
+		    "; {left_out} left out, since too many waited");
+	putchar('\n');
+}
+
+static void put_text(const Forefetch__Status *st)
+{
+	if (!st->farm) {
+		puts("there is no farm; a [farm] section begins one, see "
+		     "forefetch.conf(5)");
+		return;
+	}
+	put_head(st->farm);
+	put_config(st->farm);
+	if (st->farm->state != FOREFETCH__FARM_STATUS__STATE__OFF)
+		put_counters(st->farm);
+	put_nodes(st->farm);
+	for (size_t i = 0; i < st->n_servers; i++)
+		put_served(st->servers[i]);
+}
+
+/* ---- for programs ------------------------------------------------------ */
+
+static void put_json(const Forefetch__Status *st)
+{
+	struct ctl_json j = {.out = stdout};
+
+	ctl_json_open(&j, NULL, '{');
+	if (st->farm)
+		ctl_json_message(&j, "farm", st->farm);
+	else
+		ctl_json_null(&j, "farm");
+	ctl_json_open(&j, "servers", '[');
+	for (size_t i = 0; i < st->n_servers; i++) {
+		const Forefetch__ServerStatus *srv = st->servers[i];
+
+		ctl_json_open(&j, NULL, '{');
+		ctl_json_known(&j, "name", &srv->name);
+		if (srv->farm)
+			ctl_json_message(&j, "farm", srv->farm);
+		else
+			ctl_json_null(&j, "farm");
+		ctl_json_close(&j, '}');
+	}
+	ctl_json_close(&j, ']');
+	ctl_json_close(&j, '}');
+	putchar('\n');
+}
+
+int farm_status(const struct ctl_options *opt)
+{
+	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
+	Forefetch__Response *res =
+	    ctl_call(opt->socket, FOREFETCH__REQUEST__COMMAND_STATUS, &status);
+
+	if (!res)
+		return EXIT_FAILURE;
+	if (opt->json)
+		put_json(res->status);
+	else
+		put_text(res->status);
+	ctl_free(res);
+	return EXIT_SUCCESS;
+}
+
+/* ---- flush -------------------------------------------------------------- */
+
+/* Between two questions. */
+enum { ASK_MS = 100 };
+
+static Forefetch__Response *ask_flush(
+    const struct ctl_options *opt, Forefetch__FarmRequest__Action action)
+{
+	Forefetch__FarmRequest farm = FOREFETCH__FARM_REQUEST__INIT;
+	Forefetch__Response *res;
+
+	farm.action = action;
+	res = ctl_call(opt->socket, FOREFETCH__REQUEST__COMMAND_FARM, &farm);
+	if (res && !res->farm->flushed)
+		res = ctl_refuse(opt->socket, res);
+	return res;
+}
+
+static void show(struct progress *p, uint64_t begun_us)
+{
+	uint64_t now_us = clock_now_us();
+	char age[CTL_TEXT_MAX], text[2 * CTL_TEXT_MAX];
+
+	if (!progress_due(p, now_us))
+		return;
+	snprintf(text, sizeof(text), "removing values for %s",
+	    ctl_text_duration(age, now_us - begun_us));
+	progress_put(p, text);
+}
+
+static int tell_flushed(
+    const struct ctl_options *opt, const Forefetch__FarmFlushed *flushed)
+{
+	if (opt->json)
+		ctl_json_print(flushed);
+	else
+		ctl_put(
+		    stdout, flushed, "{removed} value{removed:S} removed\n");
+	if (flushed->error.len == 0)
+		return EXIT_SUCCESS;
+	if (!opt->json)
+		ctl_put(stderr, flushed,
+		    "forefetch: not all of the farm was removed: {error}\n");
+	return EXIT_FAILURE;
+}
+
+int farm_flush(const struct ctl_options *opt)
+{
+	const struct timespec rest = {.tv_nsec = ASK_MS * 1000000L};
+	Forefetch__Response *res =
+	    ask_flush(opt, FOREFETCH__FARM_REQUEST__ACTION__FLUSH);
+	uint64_t begun_us = clock_now_us();
+	struct progress progress;
+	int code;
+
+	progress_init(&progress, opt);
+	while (res && res->farm->flushed->busy) {
+		show(&progress, begun_us);
+		nanosleep(&rest, NULL);
+		ctl_free(res);
+		res = ask_flush(opt, FOREFETCH__FARM_REQUEST__ACTION__FLUSHED);
+	}
+	progress_clear(&progress);
+	if (!res)
+		return EXIT_FAILURE;
+	code = tell_flushed(opt, res->farm->flushed);
+	ctl_free(res);
+	return code;
+}
