@@ -155,9 +155,8 @@ static void judge_memory(
 	ctl_text_bytes(used, n->memory_bytes);
 	ctl_text_bytes(most, n->memory_limit_bytes);
 	if (n->policy.len == 0) {
-		findings_add(
-		    out, FINDING_SKIP, what, "its memory is not known");
-		findings_remedy(out, "allow its user +info");
+		findings_add(out, FINDING_SKIP, what,
+		    "it does not say what it does when its memory is full");
 		return;
 	}
 	if (n->memory_limit_bytes == 0) {
@@ -216,9 +215,8 @@ static void judge_node(
 	}
 	if (n->error.len > 0) {
 		findings_add(out, FINDING_SKIP, memory,
-		    "it did not say all: %.*s", (int)n->error.len,
+		    "not all is known: %.*s", (int)n->error.len,
 		    (char *)n->error.data);
-		findings_remedy(out, "allow its user +info and +scan");
 	}
 	if (n->policy.len > 0 || n->error.len == 0)
 		judge_memory(n, memory, out);

@@ -15,13 +15,15 @@
 #include "ctl/ctl_table.h"
 #include "ctl/ctl_text.h"
 
+#define UP FOREFETCH__FARM_STATUS__STATE__UP
+
 /* ---- for people -------------------------------------------------------- */
 
 static void put_head(const Forefetch__FarmStatus *farm)
 {
 	ctl_put(
 	    stdout, farm, *farm->id ? "farm {id}: {state}" : "farm: {state}");
-	if (farm->srtt_us > 0)
+	if (farm->srtt_us > 0 && farm->state == UP)
 		ctl_put(stdout, farm, ", {srtt_us:T}");
 	putchar('\n');
 	if (farm->error.len > 0)
@@ -42,8 +44,7 @@ static void put_config(const Forefetch__FarmStatus *farm)
 		fputs(" nothing", stdout);
 	if (farm->publish_cap_bytes_per_second > 0)
 		ctl_put(stdout, farm,
-		    "; gives at most {publish_cap_bytes_per_second:B} a "
-		    "second");
+		    "; gives at most {publish_cap_bytes_per_second:R}");
 	putchar('\n');
 }
 
@@ -83,7 +84,9 @@ static void put_nodes(const Forefetch__FarmStatus *farm)
 		else
 			ctl_table_cell(t, "-");
 		ctl_table_cell(t, "%s",
-		    n->srtt_us > 0 ? ctl_text_us(buf, n->srtt_us) : "-");
+		    n->srtt_us > 0 && n->state == UP
+			? ctl_text_us(buf, n->srtt_us)
+			: "-");
 		ctl_table_bytes(t, n->error.data, n->error.len);
 	}
 	if (farm->n_nodes > 0)
@@ -99,9 +102,12 @@ static void put_served(const Forefetch__ServerStatus *srv)
 	ctl_put(stdout, srv->farm,
 	    "  came         {bytes:B} that did not go over the link: "
 	    "{pieces} piece{pieces:S} of files, {listings} "
-	    "listing{listings:S}, {trees} time{trees:S} what others "
-	    "learned\n"
+	    "listing{listings:S}\n"
 	    "  asked        {asked} value{asked:S}\n");
+	if (srv->farm->trees > 0)
+		ctl_put(stdout, srv->farm,
+		    "  learned      {trees} time{trees:S} from other "
+		    "machines\n");
 	if (srv->farm->bad > 0)
 		ctl_put(stdout, srv->farm,
 		    "  no use       {bad} value{bad:S}: damaged, or sealed by "

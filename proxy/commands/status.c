@@ -267,7 +267,8 @@ static void put_engine(const Forefetch__FarmStatus *farm)
 		return;
 	ctl_put(
 	    stdout, farm, *farm->id ? "farm {id}: {state}" : "farm: {state}");
-	if (farm->srtt_us > 0)
+	if (farm->srtt_us > 0 &&
+	    farm->state == FOREFETCH__FARM_STATUS__STATE__UP)
 		ctl_put(stdout, farm, ", {srtt_us:T}");
 	if (farm->error.len > 0)
 		ctl_put(stdout, farm, ": {error}");

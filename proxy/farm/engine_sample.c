@@ -71,21 +71,26 @@ static struct engine_sample_node *at(struct engine_sample *s)
 	return &s->nodes[s->n - 1];
 }
 
-/* Of what `what` would have told. */
-static void note_error(
-    struct engine_sample *s, const char *what, const redisReply *r)
+/* What is to be said of a node whose answer to `command` is of no use, or NULL
+ * where the connection was lost; `right` is what its user needs for it. */
+static void note_error(struct engine_sample *s, const char *command,
+    const char *right, const redisReply *r)
 {
 	struct engine_sample_node *to = at(s);
-	const char *why = NULL;
+	const char *why;
 
 	if (to->error[0])
 		return;
 	if (!r)
-		why = "the connection was lost";
-	else if (r->type == REDIS_REPLY_ERROR)
-		(void)fault_of(r, &why);
-	(void)snprintf(to->error, sizeof(to->error), "%s: %.120s", what,
-	    why ? why : "it is refused, or the answer is not what Redis says");
+		(void)snprintf(
+		    to->error, sizeof(to->error), "the connection was lost");
+	else if (r->type == REDIS_REPLY_ERROR &&
+		 fault_of(r, &why) == FAULT_RIGHTS)
+		(void)snprintf(to->error, sizeof(to->error),
+		    "it refuses %s: its user needs %s", command, right);
+	else
+		(void)snprintf(to->error, sizeof(to->error),
+		    "what it answers to %s is not what Redis would", command);
 }
 
 /* ---- keys -----------------------------------------------------------------
@@ -107,7 +112,7 @@ static void sample_scan(struct engine_sample *s, struct node *n)
 	const char *argv[] = {"SCAN", s->cursor, "COUNT", "256"};
 
 	if (!sample_send(s, n, on_scanned, 4, argv)) {
-		note_error(s, "SCAN", NULL);
+		note_error(s, "SCAN", "+scan", NULL);
 		sample_next(s);
 	}
 }
@@ -120,7 +125,7 @@ static void on_scanned(struct node *n, struct call *c, const redisReply *r)
 	if (!s)
 		return;
 	if (!scan_ok(r)) {
-		note_error(s, "SCAN", r);
+		note_error(s, "SCAN", "+scan", r);
 		sample_next(s);
 		return;
 	}
@@ -204,7 +209,7 @@ static void on_info(struct node *n, struct call *c, const redisReply *r)
 	if (r && r->type == REDIS_REPLY_STRING)
 		take_info(at(s), r->str);
 	else
-		note_error(s, "INFO", r);
+		note_error(s, "INFO", "+info", r);
 	if (!r) {
 		sample_next(s);
 		return;
@@ -260,6 +265,17 @@ struct engine_sample *engine_sample_new(
 	s->ctx = ctx;
 	sample_next(s);
 	return s;
+}
+
+void engine_sample_stop(struct engine_sample *s)
+{
+	if (s->flying)
+		s->flying->of = NULL;
+	s->flying = NULL;
+	if (!s->done && s->n > 0 && !at(s)->error[0])
+		(void)snprintf(at(s)->error, sizeof(at(s)->error),
+		    "it does not answer in time");
+	s->done = true;
 }
 
 void engine_sample_free(struct engine_sample *s)

@@ -38,6 +38,8 @@ struct engine_sample *engine_sample_new(
 /* Before the engine. NULL is allowed. */
 void engine_sample_free(struct engine_sample *s);
 bool engine_sample_is_done(const struct engine_sample *s);
+/* It has lasted for too long: it is over. */
+void engine_sample_stop(struct engine_sample *s);
 /* Those that were asked, or begun with. */
 const struct engine_sample_node *engine_sample_nodes(
     const struct engine_sample *s, size_t *n);

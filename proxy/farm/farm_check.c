@@ -23,7 +23,7 @@ enum {
 	PUT_AGAIN_US = 100000,
 	GET_US = 2000000,
 	CONNECT_US = 3000000,
-	CHECK_US = 10000000,
+	SAMPLE_US = 3000000,
 	NODES = 256, /* an engine has no more */
 };
 
@@ -40,7 +40,8 @@ struct farm_check {
 	bool waits; /* for an answer */
 	bool tried; /* the trial is over */
 	enum farm_trial trial;
-	struct engine_sample *sample;
+	struct engine_sample *sample;       /* NULL: not begun */
+	uint64_t sampled_us;                /* when it was */
 	struct farm_check_keys keys[NODES]; /* of each node of the sample */
 	char others[FARM_CHECK_OTHERS_MAX][SEAL_ID_LEN + 1];
 	size_t nothers;
@@ -198,17 +199,18 @@ void farm_check_free(struct farm_check *c)
 
 bool farm_check_step(struct farm_check *c, uint64_t now_us)
 {
-	bool late = now_us - c->begun_us >= CHECK_US;
-
 	if (!c->tried && !c->waits)
 		trial_step(c, now_us);
 	if (!c->tried)
 		return false;
-	if (!c->sample && !late) {
+	if (!c->sample) {
 		c->sample = engine_sample_new(c->farm->engine, on_key, c);
-		return !c->sample;
+		c->sampled_us = now_us;
+		return !c->sample; /* without memory, none is looked at */
 	}
-	return late || engine_sample_is_done(c->sample);
+	if (now_us - c->sampled_us >= SAMPLE_US)
+		engine_sample_stop(c->sample);
+	return engine_sample_is_done(c->sample);
 }
 
 enum farm_trial farm_check_trial(const struct farm_check *c)
