@@ -377,6 +377,11 @@ enum metrics_counter {
 	    "Mean deviation of the round trip, in microseconds")               \
 	X(LINK_QUEUE_US, "link_queue_us",                                      \
 	    "Estimated delay in queues, in microseconds")                      \
+	X(FARM_UP, "farm_up",                                                  \
+	    "1 while the farm's engine takes and gives values; 0 where not, "  \
+	    "or where there is no farm")                                       \
+	X(FARM_SRTT_US, "farm_srtt_us",                                        \
+	    "Smoothed round trip to the farm's engine, in microseconds")       \
 	X(LOOP_LONGEST_TURN_US, "loop_longest_turn_us",                        \
 	    "Longest turn of the event loop in the last seconds, in "          \
 	    "microseconds")

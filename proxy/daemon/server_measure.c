@@ -7,6 +7,7 @@
 #include "daemon/cachehome.h"
 #include "daemon/clients.h"
 #include "daemon/server_private.h"
+#include "farm/farm.h"
 #include "link/linkest.h"
 #include "prefetch/hold.h"
 #include "prefetch/prefetch.h"
@@ -147,12 +148,23 @@ static void measure_state(struct server *s)
 	    m, METRICS_GAUGE_CLIENTS_LIMIT_BYTES, room_limit(s->p.room));
 }
 
+static void measure_farm(const struct engine *e, struct metrics *m)
+{
+	struct engine_status st;
+
+	engine_get_status(e, &st);
+	metrics_set_gauge(m, METRICS_GAUGE_FARM_UP, st.state == ENGINE_UP);
+	metrics_set_gauge(m, METRICS_GAUGE_FARM_SRTT_US, st.srtt_us);
+}
+
 const struct metrics *server_measure(struct server *s)
 {
 	measure_caches(cachehome_caches(s->home), s->p.disk_bytes, s->metrics);
 	measure_prefetch(s->prefetch, s->estimate, s->metrics);
 	measure_hold(s->prefetch, s->metrics);
 	measure_state(s);
+	if (s->p.farm)
+		measure_farm(farm_engine(s->p.farm), s->metrics);
 	metrics_set_gauge(s->metrics, METRICS_GAUGE_LOOP_LONGEST_TURN_US,
 	    loopwatch_longest_us(s->p.loop));
 	metrics_set(s->metrics, METRICS_LOOP_LONG_TURNS,

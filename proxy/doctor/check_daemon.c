@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The daemon: whether it runs and is of this release, its unit, its
- * configuration and its log. */
+ * configuration, its log and its farm. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ const struct doctor_row doctor_daemon_rows[] = {
     {"unit", doctor_check_unit},
     {"configuration", doctor_check_config},
     {"log", doctor_check_log},
+    {"farm", doctor_check_farm},
     {NULL, NULL},
 };
 
@@ -343,4 +345,70 @@ void doctor_check_log(const struct doctor_env *env, struct findings *out)
 	    "%u%s warning%s within the last hour; the last: %s", lines,
 	    lines == 100 ? " or more" : "", lines == 1 ? "" : "s", last);
 	findings_remedy(out, "journalctl -u %s -p warning", unit);
+}
+
+/* Everything goes on without its engine, so that nothing of this fails. */
+static void report_farm(const Forefetch__FarmStatus *farm, struct findings *out)
+{
+	char why[DOCTOR_TEXT], word[CTL_TEXT_MAX];
+
+	doctor_text(&farm->error, why, sizeof(why));
+	ctl_text_word(
+	    word, &forefetch__farm_status__state__descriptor, (int)farm->state);
+	findings_add(out, FINDING_WARN, "farm", "%s%s%s; all goes on %s", word,
+	    *why ? ": " : "", why,
+	    farm->state == FOREFETCH__FARM_STATUS__STATE__UP
+		? "with what can be asked"
+	    : farm->state == FOREFETCH__FARM_STATUS__STATE__FULL
+		? "with what is there already"
+		: "without it");
+	if (farm->state == FOREFETCH__FARM_STATUS__STATE__OFF)
+		findings_remedy(out,
+		    "mend [farm] or its key_file, then systemctl restart %s "
+		    "(mounts wait meanwhile)",
+		    unit);
+	else
+		findings_remedy(out,
+		    "forefetch farm check says more; see engine, user and "
+		    "password_file in [farm], and the engine's log");
+}
+
+static uint64_t bad_values(const Forefetch__Status *st)
+{
+	uint64_t bad = 0;
+
+	for (size_t i = 0; i < st->n_servers; i++)
+		if (st->servers[i]->farm)
+			bad += st->servers[i]->farm->bad;
+	return bad;
+}
+
+void doctor_check_farm(const struct doctor_env *env, struct findings *out)
+{
+	const Forefetch__FarmStatus *farm = env->st ? env->st->farm : NULL;
+	char version[DOCTOR_TEXT], trip[CTL_TEXT_MAX];
+	uint64_t bad;
+
+	if (!farm)
+		return;
+	if (farm->state == FOREFETCH__FARM_STATUS__STATE__CONNECTING &&
+	    farm->error.len == 0)
+		findings_add(out, FINDING_NOTE, "farm", "connecting");
+	else if (farm->state != FOREFETCH__FARM_STATUS__STATE__UP ||
+		 farm->error.len > 0)
+		report_farm(farm, out);
+	else
+		findings_add(out, FINDING_OK, "farm", "up, Redis %s, %s",
+		    doctor_text(&farm->version, version, sizeof(version)),
+		    ctl_text_us(trip, farm->srtt_us));
+	bad = bad_values(env->st);
+	if (bad == 0)
+		return;
+	findings_add(out, FINDING_WARN, "values of the farm",
+	    "%" PRIu64 " did not open, and were of no use: damaged, or sealed "
+	    "by another key",
+	    bad);
+	findings_remedy(out,
+	    "see who else may write to the engine: its users need keys ff:*, "
+	    "and the farm's key_file, which must be the same on all machines");
 }

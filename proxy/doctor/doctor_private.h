@@ -71,7 +71,7 @@ void doctor_check_mount(const struct doctor_env *env,
 void doctor_find_mounts(struct doctor_env *env, const char *mountinfo);
 
 doctor_check doctor_check_running, doctor_check_unit, doctor_check_config,
-    doctor_check_log, doctor_check_fstab, doctor_check_disk,
+    doctor_check_log, doctor_check_farm, doctor_check_fstab, doctor_check_disk,
     doctor_check_memory, doctor_check_clock;
 
 /* A field of bytes, cut to the buffer. */

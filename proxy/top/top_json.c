@@ -103,6 +103,21 @@ static void put_server(struct ctl_json *j, const struct top_server *srv)
 	ctl_json_close(j, '}');
 }
 
+static void put_farm(struct ctl_json *j, const struct top_model *m)
+{
+	const Forefetch__FarmStatus *farm =
+	    m->sample && !m->away ? m->sample->status->farm : NULL;
+	char word[CTL_TEXT_MAX];
+
+	if (farm)
+		ctl_json_text(j, "farm",
+		    ctl_text_word(word,
+			&forefetch__farm_status__state__descriptor,
+			(int)farm->state));
+	else
+		ctl_json_null(j, "farm");
+}
+
 void top_json_print(FILE *out, const struct top_model *m)
 {
 	struct ctl_json j = {.out = out};
@@ -113,6 +128,7 @@ void top_json_print(FILE *out, const struct top_model *m)
 		ctl_json_text(&j, "away_reason", m->why);
 	else
 		ctl_json_null(&j, "away_reason");
+	put_farm(&j, m);
 	ctl_json_open(&j, "servers", '[');
 	/* What was before the daemon went is not so now. */
 	for (size_t i = 0; !m->away && i < m->nservers; i++)

@@ -68,12 +68,21 @@ static bool servers_chosen(const struct top_look *look)
 
 /* ---- first and last line ---------------------------------------------- */
 
+static const char *farm_word(
+    const Forefetch__FarmStatus *farm, char buf[CTL_TEXT_MAX])
+{
+	return farm ? ctl_text_word(buf,
+			  &forefetch__farm_status__state__descriptor,
+			  (int)farm->state)
+		    : "";
+}
+
 static void draw_first(
     struct top_page *p, const struct top_model *m, const struct top_look *look)
 {
 	const Forefetch__Status *st = m->sample ? m->sample->status : NULL;
 	int columns = top_page_columns(p), at;
-	char text[128], age[CTL_TEXT_MAX];
+	char text[192], age[CTL_TEXT_MAX], farm[CTL_TEXT_MAX];
 	char *version =
 	    st ? top_text_clean(st->version, strlen(st->version)) : NULL;
 	int clock = top_text_columns(look->clock);
@@ -84,9 +93,10 @@ static void draw_first(
 		snprintf(text, sizeof(text), "  DISPLAY PAUSED");
 	else if (st)
 		snprintf(text, sizeof(text),
-		    "  %zu server%s, forefetchd %s up %s", m->nservers,
+		    "  %zu server%s, forefetchd %s up %s%s%s", m->nservers,
 		    m->nservers == 1 ? "" : "s", version ? version : "",
-		    ctl_text_duration(age, st->uptime_us));
+		    ctl_text_duration(age, st->uptime_us),
+		    st->farm ? ", farm " : "", farm_word(st->farm, farm));
 	free(version);
 	(void)top_page_put(p, 0, at, columns - at - clock - 1,
 	    look->paused ? TOP_WARN : TOP_PLAIN, text);

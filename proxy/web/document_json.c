@@ -171,9 +171,45 @@ static void put_server(struct text *t, const struct control_server *srv,
 	put_word(t, "prefetch", st->prefetch);
 	put_word(t, "held", held(st->hold));
 	put_link(t, srv->metrics);
+	if (st->farm)
+		put_number(t, "farm_bytes", st->farm->bytes);
 	put_caches(t, srv->metrics, st);
 	if (srv->history)
 		put_hour(t, srv->history);
+	put_end(t, "},");
+}
+
+static const char *farm_state(const Forefetch__FarmStatus *farm)
+{
+	switch (farm->state) {
+	case FOREFETCH__FARM_STATUS__STATE__OFF:
+		return "off";
+	case FOREFETCH__FARM_STATUS__STATE__CONNECTING:
+		return "connecting";
+	case FOREFETCH__FARM_STATUS__STATE__UP:
+		return "up";
+	case FOREFETCH__FARM_STATUS__STATE__FULL:
+		return "full";
+	case FOREFETCH__FARM_STATUS__STATE__SLOW:
+		return "slow";
+	case FOREFETCH__FARM_STATUS__STATE__REFUSES:
+		return "refuses";
+	default:
+		return "down";
+	}
+}
+
+static void put_farm(struct text *t, const Forefetch__FarmStatus *farm)
+{
+	if (!farm) {
+		text_string(t, "\"farm\":null,");
+		return;
+	}
+	text_string(t, "\"farm\":{");
+	put_word(t, "id", farm->id);
+	put_word(t, "state", farm_state(farm));
+	put_text(t, "error", &farm->error);
+	put_seconds(t, "round_trip", farm->srtt_us, false);
 	put_end(t, "},");
 }
 
@@ -187,6 +223,7 @@ static void put_daemon(
 	put_word(t, "version", st.version);
 	put_seconds(t, "uptime", st.uptime_us, true);
 	put_text(t, "reload_error", &st.reload_error);
+	put_farm(t, st.farm);
 	put_end(t, "}\n");
 }
 

@@ -144,6 +144,12 @@ function tile(name, value, note) {
 	return div;
 }
 
+function farmText(farm) {
+	return !farm ? "" : "Farm " + (farm.id ? farm.id + ": " : "") + farm.state +
+		(farm.state === "up" && farm.round_trip !== null ? ", " + seconds(farm.round_trip) : "") +
+		(farm.error ? " (" + farm.error + ")" : "") + ". ";
+}
+
 function showServer(s) {
 	const h = s.hour, fetched = h.used + h.late + h.unused;
 	$("name").textContent = s.name;
@@ -160,6 +166,8 @@ function showServer(s) {
 			count(h.unused) + " of " + count(fetched) + " objects" : "nothing was fetched ahead"),
 		tile("Round trip", s.round_trip === null ? "–" : seconds(s.round_trip),
 			s.idle_round_trip === null ? "not known yet" : seconds(s.idle_round_trip) + " when idle"),
+		...(s.farm_bytes === undefined ? [] :
+			[tile("From the farm", bytes(s.farm_bytes), "not over the link, since the start")]),
 		tile("Link", s.bytes_per_second ? bits(s.bytes_per_second) : "–",
 			(h.segments ? percent(h.lost, h.segments) : "0\u202f%") + " lost, " +
 			plural(h.resent, "call") + " sent again"),
@@ -344,6 +352,7 @@ async function look(wantTrees) {
 	last = Date.now();
 	const away = all.servers.filter(isAway).length;
 	$("daemon").textContent = "Version " + all.version + ", started " + seconds(all.uptime) + " ago. " +
+		farmText(all.farm) +
 		(all.servers.length === 1 ? "1 server" : all.servers.length + " servers") +
 		(away ? ", " + away + " away." : ".");
 	document.title = (away ? "✕ " : "") + "forefetch";
