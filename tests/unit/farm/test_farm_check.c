@@ -135,7 +135,7 @@ static bool begin_redis(struct check_world *w, const char *const *options)
 }
 
 static const char *const as_it_should_be[] = {
-    "maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru", NULL};
+    "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru", NULL};
 
 /* A key of this farm, of no value that anybody asks for. */
 static void own_key(const struct check_world *w, unsigned i, char key[64])
@@ -242,7 +242,7 @@ static void test_no_rights(void **st)
 static void test_full(void **st)
 {
 	static const char *const options[] = {
-	    "maxmemory", "1mb", "--maxmemory-policy", "noeviction", NULL};
+	    "--maxmemory", "1mb", "--maxmemory-policy", "noeviction", NULL};
 	const struct farm_check_keys *keys;
 	struct check_world w;
 	struct farm_check *c;
@@ -326,6 +326,7 @@ static void test_lies(void **st)
 {
 	struct check_world w = {.base = event_base_new()};
 	struct fake_engine *fake = fake_new(w.base);
+	const struct farm_check_keys *keys;
 	struct farm_check *c;
 
 	(void)st;
@@ -343,12 +344,19 @@ static void test_lies(void **st)
 	fake_say_text(fake, "INFO", ":1\r\n");
 	fake_say_text(fake, "SCAN", "*2\r\n$1\r\n0\r\n$1\r\nx\r\n");
 	c = checked(&w);
+	assert_non_null(strstr(node(c, &keys)->error, "INFO"));
+	assert_string_equal(node(c, &keys)->policy, "");
+	assert_int_equal(node(c, &keys)->sampled, 0);
 	farm_check_free(c);
-	/* One who has no end of keys. */
-	fake_say_text(fake, "INFO", "$0\r\n\r\n");
+	/* One who has no end of keys, of which some are none. */
+	fake_say_text(fake, "INFO", "$8\r\ndb7:keys\r\n");
 	fake_say_text(
 	    fake, "SCAN", "*2\r\n$1\r\n7\r\n*2\r\n$1\r\nx\r\n$-1\r\n");
 	c = checked(&w);
+	assert_string_equal(node(c, &keys)->error, "");
+	assert_int_equal(node(c, &keys)->keys, 0);
+	assert_true(node(c, &keys)->sampled > 0);
+	assert_int_equal(keys->foreign, node(c, &keys)->sampled);
 	farm_check_free(c);
 	farm_free(w.farm);
 	w.farm = NULL;
