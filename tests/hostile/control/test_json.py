@@ -62,7 +62,8 @@ class Json(Commands):
         st = self.look(self.json("status"), "version", "pid", "uptime_us",
                        "config_file", "cache_dir", "servers", "reload_error",
                        "reload_age_us", "clients_bytes",
-                       "clients_limit_bytes")
+                       "clients_limit_bytes", "farm")
+        self.assertIsNone(st["farm"])
         self.assertIsNone(st["reload_error"])
         self.assertIsNone(st["reload_age_us"])
         self.assertLess(0, st["uptime_us"])
@@ -73,10 +74,11 @@ class Json(Commands):
 
     def test_check(self):
         self.assertEqual(self.look(self.json("status", "--check")),
-                         {"ok": True, "problems": []})
+                         {"ok": True, "problems": [], "warnings": []})
         self.up.down()
         daemon.poll(lambda: self.run_it("status", "--check")[0] == 1, "it is")
-        self.look(self.json("status", "--check", code=1), "ok", "problems")
+        self.look(self.json("status", "--check", code=1), "ok", "problems",
+                  "warnings")
 
     def test_stats(self):
         srv, = self.look(self.json("stats"), "servers")["servers"]
@@ -88,7 +90,7 @@ class Json(Commands):
             c.send(rpc.LOOKUP, rpc.lookup_args(b"file"))
             self.up.wait(rpc.LOOKUP)
             value = self.json("top", "--once", "--interval", "0.1")
-        self.look(value, "away", "away_reason", "servers")
+        self.look(value, "away", "away_reason", "farm", "servers")
         srv, = value["servers"]
         self.assertEqual(len(srv["activity"]["calls"]), 1)
         self.assertEqual(len(srv["activity"]["jobs"]), 1)
@@ -144,10 +146,14 @@ class Json(Commands):
     def test_farm(self):
         file = os.path.join(self.ff.dir, "key")
         self.look(self.json("farm", "key", file), "file", "prefix")
+        got = self.look(self.json("farm", "status"), "farm", "servers")
+        self.assertEqual(got, {"farm": None,
+                               "servers": [{"name": "nas", "farm": None}]})
 
     def test_top(self):
         self.json("warm", self.path())
-        self.look(self.json("top", "--once"), "servers", "away", "away_reason")
+        self.look(self.json("top", "--once"), "servers", "away", "away_reason",
+                  "farm")
 
     def test_doctor(self):
         """Whatever it finds here."""

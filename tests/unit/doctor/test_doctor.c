@@ -224,6 +224,90 @@ static void test_output(void **state)
 	assert_int_equal(jobs_output(none, text, sizeof(text)), 127);
 }
 
+static const struct {
+	Forefetch__FarmStatus__State is;
+	const char *error;
+	enum finding_state state;
+	const char *fact, *remedy;
+} farms[] = {{FOREFETCH__FARM_STATUS__STATE__UP, "", FINDING_OK,
+		 "up, Redis 7.0.15, 210 us", NULL},
+    {FOREFETCH__FARM_STATUS__STATE__CONNECTING, "", FINDING_NOTE, "connecting",
+	NULL},
+    {FOREFETCH__FARM_STATUS__STATE__OFF, "no such key", FINDING_WARN,
+	"off: no such key", "key_file"},
+    {FOREFETCH__FARM_STATUS__STATE__FULL, "it evicts nothing", FINDING_WARN,
+	"full: it evicts nothing", "farm check"},
+    {FOREFETCH__FARM_STATUS__STATE__DOWN, "refused", FINDING_WARN,
+	"down: refused; all goes on without it", "farm check"},
+    {FOREFETCH__FARM_STATUS__STATE__UP, "b:6379: down", FINDING_WARN,
+	"up: b:6379: down", "farm check"}};
+
+/* Everything goes on without it, so nothing of it fails. */
+static void test_farm(void **state)
+{
+	Forefetch__FarmStatus farm = FOREFETCH__FARM_STATUS__INIT;
+	Forefetch__Status st = FOREFETCH__STATUS__INIT;
+	struct doctor_env *env = calloc(1, sizeof(*env));
+	struct findings all = {0};
+
+	(void)state;
+	doctor_check_farm(env, &all);
+	env->st = &st;
+	doctor_check_farm(env, &all);
+	assert_int_equal(all.count, 0);
+	st.farm = &farm;
+	farm.version =
+	    (ProtobufCBinaryData){.len = 6, .data = (uint8_t *)"7.0.15"};
+	farm.srtt_us = 210;
+	for (size_t i = 0; i < sizeof(farms) / sizeof(farms[0]); i++) {
+		farm.state = farms[i].is;
+		farm.error =
+		    (ProtobufCBinaryData){.len = strlen(farms[i].error),
+			.data = (uint8_t *)farms[i].error};
+		doctor_check_farm(env, &all);
+		assert_int_equal(all.count, 1);
+		assert_int_equal(all.list[0].state, farms[i].state);
+		assert_non_null(strstr(all.list[0].fact, farms[i].fact));
+		assert_int_equal(!all.list[0].remedy, !farms[i].remedy);
+		if (farms[i].remedy)
+			assert_non_null(
+			    strstr(all.list[0].remedy, farms[i].remedy));
+		findings_free(&all);
+	}
+	free(env);
+}
+
+static void test_farm_bad_values(void **state)
+{
+	Forefetch__FarmStatus farm = FOREFETCH__FARM_STATUS__INIT;
+	Forefetch__FarmServed served[2] = {
+	    FOREFETCH__FARM_SERVED__INIT, FOREFETCH__FARM_SERVED__INIT};
+	Forefetch__ServerStatus srv[3] = {FOREFETCH__SERVER_STATUS__INIT,
+	    FOREFETCH__SERVER_STATUS__INIT, FOREFETCH__SERVER_STATUS__INIT};
+	Forefetch__ServerStatus *list[] = {&srv[0], &srv[1], &srv[2]};
+	Forefetch__Status st = FOREFETCH__STATUS__INIT;
+	struct doctor_env *env = calloc(1, sizeof(*env));
+	struct findings all = {0};
+
+	(void)state;
+	farm.state = FOREFETCH__FARM_STATUS__STATE__UP;
+	st.farm = &farm;
+	st.servers = list;
+	st.n_servers = 3;
+	srv[0].farm = &served[0];
+	srv[2].farm = &served[1];
+	served[0].bad = 2;
+	served[1].bad = 3;
+	env->st = &st;
+	doctor_check_farm(env, &all);
+	assert_int_equal(all.count, 2);
+	assert_int_equal(all.list[1].state, FINDING_WARN);
+	assert_non_null(strstr(all.list[1].fact, "5 did not open"));
+	assert_non_null(strstr(all.list[1].remedy, "key_file"));
+	findings_free(&all);
+	free(env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -233,6 +317,8 @@ int main(void)
 	    cmocka_unit_test(test_send),
 	    cmocka_unit_test(test_jobs),
 	    cmocka_unit_test(test_output),
+	    cmocka_unit_test(test_farm),
+	    cmocka_unit_test(test_farm_bad_values),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

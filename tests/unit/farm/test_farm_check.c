@@ -260,6 +260,40 @@ static void test_full(void **st)
 	end(&w);
 }
 
+/* Each master is looked at, and no replica. */
+static void test_cluster(void **st)
+{
+	struct check_world w = {.base = event_base_new()};
+	const struct engine_sample_node *nodes;
+	const struct farm_check_keys *keys;
+	struct redis *all[REDIS_NODES];
+	struct farm_check *c;
+	size_t n;
+
+	(void)st;
+	if (!redis_installed())
+		skip();
+	redis_cluster_start(all);
+	begin(&w, redis_url(all[0]));
+	until(&w, ENGINE_UP);
+	c = checked(&w);
+	assert_int_equal(farm_check_trial(c), FARM_TRIAL_GOOD);
+	n = farm_check_nodes(c, &nodes, &keys);
+	assert_int_equal(n, REDIS_MASTERS);
+	for (size_t i = 0; i < n; i++) {
+		assert_string_equal(nodes[i].error, "");
+		assert_string_equal(nodes[i].policy, "noeviction");
+		/* The value of the check is gone by now. */
+		assert_int_equal(nodes[i].keys, 0);
+	}
+	farm_check_free(c);
+	farm_free(w.farm);
+	w.farm = NULL;
+	for (size_t i = 0; i < REDIS_NODES; i++)
+		redis_free(all[i]);
+	end(&w);
+}
+
 static void test_hung(void **st)
 {
 	struct check_world w;
@@ -423,6 +457,7 @@ int main(void)
 	    cmocka_unit_test(test_sample),
 	    cmocka_unit_test(test_no_rights),
 	    cmocka_unit_test(test_full),
+	    cmocka_unit_test(test_cluster),
 	    cmocka_unit_test(test_hung),
 	    cmocka_unit_test(test_down),
 	    cmocka_unit_test(test_given_up),

@@ -190,6 +190,7 @@ static char *json_of(const struct top_model *m)
 static void test_json(void **state)
 {
 	struct top_model m = {0};
+	struct saying farm;
 	char *text;
 
 	(void)state;
@@ -197,9 +198,12 @@ static void test_json(void **state)
 	text = json_of(&m);
 	assert_non_null(strstr(text, "\"calls_per_second\":null"));
 	free(text);
-	update(&m, say(2000, 30));
+	farm = say(2000, 30);
+	farm.farm = true;
+	update(&m, farm);
 	text = json_of(&m);
 	assert_non_null(strstr(text, "\"away\":false"));
+	assert_non_null(strstr(text, "\"farm\":\"full\""));
 	assert_non_null(strstr(text, "\"calls_per_second\":20,"));
 	assert_non_null(strstr(text, "\"saved_us_per_second\":800000,"));
 	assert_non_null(strstr(text, "\"strict_us\":7500000"));
@@ -208,7 +212,7 @@ static void test_json(void **state)
 	text = json_of(&m);
 	assert_string_equal(text,
 	    "{\"away\":true,\"away_reason\":\"out of memory\","
-	    "\"servers\":[]}\n");
+	    "\"farm\":null,\"servers\":[]}\n");
 	free(text);
 	top_model_clear(&m);
 }

@@ -208,6 +208,27 @@ static void test_down(void **state)
 	top_model_clear(&m);
 }
 
+static void test_farm(void **state)
+{
+	struct saying what = {.servers = 1, .uptime_ms = 1};
+	struct top_look look = {.server = -1};
+	struct top_model m = {0};
+	struct top_page *p;
+
+	(void)state;
+	fill(&m, &what);
+	p = drawn(&m, look, 80, 24);
+	assert_false(has(p, "farm"));
+	top_page_free(p);
+	what.farm = true;
+	what.uptime_ms += 1000;
+	fill(&m, &what);
+	p = drawn(&m, look, 80, 24);
+	assert_true(has(p, "farm full"));
+	top_page_free(p);
+	top_model_clear(&m);
+}
+
 /* Of more servers than there is room for it says how many there are. */
 static void test_many_servers(void **state)
 {
@@ -298,6 +319,7 @@ int main(void)
 	    cmocka_unit_test(test_away),
 	    cmocka_unit_test(test_ordinary),
 	    cmocka_unit_test(test_down),
+	    cmocka_unit_test(test_farm),
 	    cmocka_unit_test(test_many_servers),
 	    cmocka_unit_test(test_clean),
 	    cmocka_unit_test(test_put),

@@ -44,6 +44,11 @@ static Forefetch__Response *make_status(
 	st->version = "1.2.3";
 	st->pid = say->pid;
 	st->uptime_us = say->uptime_ms * 1000;
+	if (say->farm) {
+		st->farm =
+		    arena_message(a, &forefetch__farm_status__descriptor);
+		st->farm->state = FOREFETCH__FARM_STATUS__STATE__FULL;
+	}
 	st->n_servers = say->servers;
 	st->servers = arena_messages(
 	    a, &forefetch__server_status__descriptor, say->servers);

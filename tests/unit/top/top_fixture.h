@@ -17,6 +17,7 @@ struct saying {
 	const char *name; /* of files, mounts, servers and users' addresses */
 	bool down;
 	unsigned past; /* samples */
+	bool farm;     /* there is one, and it is full */
 };
 
 struct top_sample *sample_make(const struct saying *say);
