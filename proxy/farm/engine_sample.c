@@ -309,13 +309,18 @@ static void on_removed(struct node *n, struct call *c, const redisReply *r)
 
 void engine_remove(struct engine *e, const struct engine_key *key)
 {
-	const char *argv[] = {"DEL", key->data};
-	const size_t lens[] = {3, key->len};
 	struct node *n =
 	    e->slots ? cluster_route(e, key->data, key->len) : e->nodes[0];
-	struct call *c =
-	    n && n->phase == NODE_READY ? call_new(on_removed) : NULL;
+	struct call *c;
 
-	if (c)
+	if (!n || n->phase != NODE_READY)
+		return;
+	c = call_new(on_removed);
+	if (c) {
+		const char *argv[] = {
+		    n->no_unlink ? "DEL" : "UNLINK", key->data};
+		const size_t lens[] = {strlen(argv[0]), key->len};
+
 		(void)call_send_argv(n, c, 2, argv, lens);
+	}
 }
