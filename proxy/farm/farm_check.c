@@ -78,7 +78,7 @@ static void on_value(struct engine_ask *a, const void *data, size_t len)
 	if (!data) {
 		if (took_us >= GET_US || !engine_is_up(c->farm->engine))
 			trial_end(c, FARM_TRIAL_NO_ANSWER);
-		else if (c->gets > 0 || c->puts == PUTS_MAX)
+		else if (c->gets > 0 || c->puts >= PUTS_MAX)
 			trial_end(c, FARM_TRIAL_NOT_THERE);
 		return;
 	}
@@ -92,6 +92,14 @@ static void on_value(struct engine_ask *a, const void *data, size_t len)
 		trial_end(c, FARM_TRIAL_GOOD);
 }
 
+/* Nobody takes it now; nodes of a cluster may still be connected to. */
+static void trial_refused(
+    struct farm_check *c, enum farm_trial trial, uint64_t now_us)
+{
+	if (now_us - c->begun_us >= CONNECT_US)
+		trial_end(c, trial);
+}
+
 /* It is put, unless it is there or was put just now. */
 static void trial_step(struct farm_check *c, uint64_t now_us)
 {
@@ -101,8 +109,9 @@ static void trial_step(struct farm_check *c, uint64_t now_us)
 
 	if (!engine_is_up(e)) {
 		engine_get_status(e, &st);
-		if (st.state != ENGINE_CONNECTING ||
-		    now_us - c->begun_us >= CONNECT_US)
+		if (st.state == ENGINE_CONNECTING)
+			trial_refused(c, FARM_TRIAL_NOT_ASKED, now_us);
+		else
 			trial_end(c, FARM_TRIAL_NOT_ASKED);
 		return;
 	}
@@ -111,7 +120,7 @@ static void trial_step(struct farm_check *c, uint64_t now_us)
 			return;
 		if (!engine_put(
 			e, &key, c->sealed, sizeof(c->sealed), VALUE_TTL_S)) {
-			trial_end(c, FARM_TRIAL_NOT_SENT);
+			trial_refused(c, FARM_TRIAL_NOT_SENT, now_us);
 			return;
 		}
 		c->puts++;
@@ -119,7 +128,7 @@ static void trial_step(struct farm_check *c, uint64_t now_us)
 	}
 	c->waits = engine_get(e, &key, GET_US, &c->ask);
 	if (!c->waits)
-		trial_end(c, FARM_TRIAL_NOT_ASKED);
+		trial_refused(c, FARM_TRIAL_NOT_ASKED, now_us);
 }
 
 /* ---- the keys ------------------------------------------------------------ */
