@@ -31,6 +31,12 @@
 #include "warm/pins.h"
 #include "warm/warm.h"
 
+static struct farm *find_farm(void *ctx)
+{
+	(void)ctx;
+	return NULL;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Without a data cache nothing can be pinned. */
@@ -312,6 +318,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    .reload = reload,
 	    .fill_activity = fill_activity,
 	    .pause = pause_all,
+	    .farm = find_farm,
 	    .submit = submit,
 	};
 	static struct metrics *metrics;

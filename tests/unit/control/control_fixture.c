@@ -220,6 +220,12 @@ static void pause_all(void *ctx, uint64_t until_us)
 	(void)until_us;
 }
 
+static struct farm *find_farm(void *ctx)
+{
+	(void)ctx;
+	return NULL;
+}
+
 static void submit(void *ctx, struct iopool_job *job)
 {
 	(void)ctx;
@@ -234,6 +240,7 @@ static const struct control_ops ops = {
     .flush = flush,
     .reload = reload,
     .pause = pause_all,
+    .farm = find_farm,
     .submit = submit,
 };
 
