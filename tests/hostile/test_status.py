@@ -138,7 +138,7 @@ class Outage(Status):
     def test_check_as_json(self):
         out = self.check("--json")
         self.assertEqual((out[0], json.loads(out[1])),
-                         (0, {"problems": [], "ok": True}))
+                         (0, {"problems": [], "warnings": [], "ok": True}))
         self.up.down()
         self.reason("refused")
         code, text = self.check("--json")
