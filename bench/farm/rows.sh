@@ -39,30 +39,34 @@ fill() {
 	progress "$job: in the engine: $(engine_filled | tr '\n' ' ')"
 }
 
-# a: machine 1, which knows the job, and machine 2 with an empty disk, in turns
+# a: machine 1, which knows the job, and machine 2 with an empty disk, in turns;
+# for the row e also machine 0 with an empty disk
 row_a() {
 	local job=$1 round arm
+	local -a arms=(floor trained second)
+	! wants e || arms+=(alone)
 	for ((round = 1; round <= FARM_RUNS; round++)); do
 		[ "$round" -gt "$FARM_DIRECT" ] ||
 			one_run a - direct "$round" "$job" direct
-		for arm in $(shuffled "$round" floor trained second); do
-			machine_unmount "$LAB_WORK"
-			machine_stop 1
-			machine_stop 2
-			engine_start "filled-$job" || give_up "no engine"
-			case $arm in
-			trained) machine_again 1 ;;
-			second) machine_new 2 ;;
-			esac
-			case $arm in
-			floor) one_run a - floor "$round" "$job" floor ;;
-			trained) one_run a - trained "$round" "$job" 1 ;;
-			second) one_run a - second "$round" "$job" 2 ;;
-			esac
+		for arm in $(shuffled "$round" "${arms[@]}"); do
+			row_a_run "$arm" "$round" "$job"
 		done
 	done
-	machine_stop 1
-	machine_stop 2
+}
+
+row_a_run() {
+	local arm=$1 round=$2 job=$3
+	case $arm in
+	floor) one_run a - floor "$round" "$job" floor ;;
+	trained)
+		machine_unmount "$LAB_WORK"
+		engine_start "filled-$job" || give_up "no engine"
+		machine_again 1
+		one_run a - trained "$round" "$job" 1
+		machine_unmount "$LAB_WORK"
+		machine_stop 1 ;;
+	*) first_run a - "$arm" "$round" "$job" "filled-$job" ;;
+	esac
 }
 
 # b: first runs of many machines beside that of one, in bytes
@@ -160,10 +164,13 @@ first_run() {
 # with all in order.
 row_d() {
 	local job=$1 round case
+	local -a cases
+	read -ra cases <<<"${FARM_FAULTS/cluster/}"
+	[ ${#cases[@]} -gt 0 ] || return 0
 	first_run d none calibrate 1 "$job" "filled-$job"
 	fault_after=$(half_of_it)
 	for ((round = 1; round <= FARM_RUNS; round++)); do
-		for case in $(shuffled "$round" alone $FARM_FAULTS); do
+		for case in $(shuffled "$round" alone "${cases[@]}"); do
 			faulty_run "$case" "$round" "$job"
 		done
 	done

@@ -26,8 +26,8 @@ WHAT = {
     "turns": "bytes of %d machines, one after another, to one's",
     "once": "bytes of %d machines at once, to one's",
     "unknown": "a job the farm knows nothing of, to none",
-    "cpu-take": "daemon's CPU s, the farm has all; without a farm",
-    "cpu-publish": "daemon's CPU s, the farm has nothing; without a farm",
+    "cpu-take": "daemon's CPU where the farm has all, to none",
+    "cpu-publish": "daemon's CPU where the farm has nothing of it, to none",
 }
 FAULTS = {
     "stopped": "engine stopped", "hung": "engine hung",
@@ -76,10 +76,10 @@ def middle(runs, key="s"):
     return statistics.median(r[key] for r in runs) if runs else None
 
 
-def pairs(runs, others):
+def pairs(runs, others, key="s"):
     """Ratios of the rounds that both have."""
-    by = {r["n"]: r["s"] for r in others}
-    return [r["s"] / by[r["n"]] for r in runs if by.get(r["n"])]
+    by = {r["n"]: r[key] for r in others}
+    return [r[key] / by[r["n"]] for r in runs if by.get(r["n"])]
 
 
 def figure(row, job, what, value, bar=None, aim=None, least=False, more="",
@@ -175,13 +175,15 @@ def row_d(runs, job):
 
 
 def row_e(runs, job):
-    alone = middle(pick(runs, row="c", job=job, arm="alone"), "cpu")
+    """Ratios of the rounds that both have; and the medians."""
     for what, row, arm in (("cpu-take", "a", "second"),
                            ("cpu-publish", "c", "farm")):
-        cpu = middle(pick(runs, row=row, job=job, arm=arm), "cpu")
-        yield figure("e", job, WHAT[what],
-                     None if cpu is None else cpu / 1e6, more="" if
-                     alone is None else "without %.2f s" % (alone / 1e6))
+        farm = pick(runs, row=row, job=job, arm=arm)
+        alone = pick(runs, row=row, job=job, arm="alone")
+        yield of_pairs("e", job, WHAT[what], pairs(farm, alone, "cpu"), more=(
+            "farm %.2f s, without %.2f s" % (
+                middle(farm, "cpu") / 1e6, middle(alone, "cpu") / 1e6)
+            if farm and alone else ""))
 
 
 def row_f(keys):
@@ -191,14 +193,14 @@ def row_f(keys):
     yield figure("f", "-", "bytes of memory a key, beside its value",
                  keys["beside-value"], more="%d keys of 44 bytes, values of "
                  "%d" % (keys["count"], keys["small-value"]))
-    for name in sorted(k for k in keys if k.startswith("value-")):
+    for name in (k for k in keys if k.startswith("value-")):
         yield figure("f", "-", "bytes of memory, a value of %siB, sealed" %
                      name[len("value-"):], keys[name])
     for name, what in (("old", "old, not used since"),
                        ("read", "old, read lately"), ("new", "new"),
                        ("last", "what filled it")):
         if "kept-" + name in keys:
-            yield figure("f", "-", "kept when it is full: " + what,
+            yield figure("f", "-", "share kept when it is full: " + what,
                          keys["kept-" + name])
 
 
