@@ -70,6 +70,19 @@ say_farm() {
 		sed 's/^/    /'
 }
 
+# What is in the engine, and what its administrator sees of one value.
+say_engine() {
+	local key
+	key=$(node_cli 6379 randomkey)
+	[ -n "$key" ] || return 0
+	echo "The engine has $(node_cli 6379 dbsize) keys," \
+		"$(node_cli 6379 info memory | tr -d '\r' |
+			sed -n 's/^used_memory_human://p') of memory. A key, and" \
+		"what its value begins with:"
+	echo "    $key  $(node_cli 6379 --raw getrange "$key" 0 23 |
+		head -c 24 | od -An -tx1 | tr -d ' \n')…"
+}
+
 main() {
 	local first_s first_far
 	declare -ga node_pid=() was=()
@@ -92,22 +105,10 @@ main() {
 	say_farm 2
 	printf '\nMachine two took %d %% of the time of machine one, and %d %%' \
 		$((100 * took / first_s)) $((100 * far / first_far))
-	printf ' of its bytes over the slow link.\nIn the engine: %s keys, %s' \
-		"$(node_cli 6379 dbsize)" \
-		"$(node_cli 6379 info memory | tr -d '\r' |
-			sed -n 's/^used_memory_human://p')"
-	printf ' of memory. A key, and what its value begins with:\n'
-	say_key
+	printf ' of its bytes over the slow link.\n'
+	say_engine
 	machine_stop 2
 	engine_stop
-}
-
-say_key() {
-	local key
-	key=$(node_cli 6379 randomkey)
-	[ -n "$key" ] || { echo "    none"; return; }
-	echo "    $key  $(node_cli 6379 --raw getrange "$key" 0 23 |
-		head -c 24 | od -An -tx1 | tr -d ' \n')…"
 }
 
 main

@@ -191,6 +191,16 @@ def farm(quick):
                  n=2 if quick else 10, train=1 if quick else 3)]
 
 
+def machines(quick):
+    """One job and three machines take six minutes, all of it half a night."""
+    return [Cell("machines", "machines", "wan",
+                 ["farm", "--build", BUILD, "--seed", SEED, "--json", OUT] +
+                 (["--rows", "a,b", "--jobs", "node", "-n", "1", "--train", "1",
+                   "--direct", "0", "--machines", "3"] if quick else
+                  ["-n", "5", "--bytes", "2"]), 5 if quick else 300,
+                 ["headline" if quick else "jobs"], needs=["redis"])]
+
+
 def first(quick):
     """First runs ever. At 600 ms a direct run of git takes an hour."""
     def cell(name, link, minutes, options, sets, needs=()):
@@ -294,6 +304,8 @@ ALL = [
                "(Kroeger and Long, 2001)", kroegerlong),
     Experiment("legion", "reads of 1 MB (Legion, 2000)", legion),
     Experiment("farm", "eight clients of one proxy build at once", farm),
+    Experiment("machines", "machines that share by one engine what they fetched "
+               "and learned", machines),
     Experiment("first", "first runs ever: nothing cached, nothing learned",
                first),
     Experiment("harm", "where prefetch cannot help, on and off in turns",

@@ -261,6 +261,9 @@ def worse_elsewhere(records):
             if times > WORSE:
                 yield times, "%s, %s: %.2f × (%s)" % (
                     record["id"], case["case"], times, case["what"])
+        if record["kind"] == "machines" and result:
+            yield from ((1, "%s, NOT met: %s" % (record["id"], missed))
+                        for missed in result["missed"])
         if record["kind"] == "million" and result:
             for key, what in (("first_s", "first"), ("again_s", "again")):
                 times = result[key] / result["direct_s"]

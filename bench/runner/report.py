@@ -267,6 +267,37 @@ def section_first(records):
         ] + blocks
 
 
+def section_machines(records):
+    """The table of bench/farm/run, which has the bars."""
+    blocks = []
+    for r in records:
+        if r["kind"] != "machines" or not r["result"]:
+            continue
+        x = r["result"]
+        if x["farm"] is False:
+            blocks.append(("text", "This build has no farms: no machine "
+                                   "shares anything."))
+        blocks.append(("table", [
+            "row", "job", "what", "", "least to most", "bar", "aim", "", ""],
+            [[f["row"], f["job"], f["what"], number(f["value"], "%.4g"),
+              "%.2f–%.2f" % (f["min"], f["max"]) if f["n"] > 1 else "–",
+              at_limit(f, f["bar"]), at_limit(f, f["aim"]), f["verdict"],
+              f["more"]] for f in x["rows"]]))
+        if x["problems"]:
+            blocks.append(("list", x["problems"]))
+    if blocks:
+        yield "Machines that share by one engine", [
+            ("text", "bench/farm/run: each machine has a forefetchd, a disk and "
+                     "a mount of its own; a Redis server is 0.2 ms away. "
+                     "Figures with several rounds are medians of the ratios "
+                     "of pairs.")] + blocks
+
+
+def at_limit(f, value):
+    return "–" if value is None else \
+        ("≥ %g" if f["least"] else "≤ %g") % value
+
+
 def extremes(s):
     """As spread(), of {median, min, max, n}."""
     return spread(s and dict(s, low=s["min"], high=s["max"]))
@@ -454,8 +485,8 @@ def build(records, quick):
                 section_seeds(records, rows)]
     sections += list(sections_jobs(records, rows))
     sections += list(section_lei(rows))
-    for make in (section_first, section_harm, section_load, section_million, section_soak,
-                 section_other):
+    for make in (section_first, section_machines, section_harm, section_load,
+                 section_million, section_soak, section_other):
         sections += list(make(records))
     sections.append(section_method(records, rows, quick))
     return sections

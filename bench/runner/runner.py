@@ -265,6 +265,9 @@ def why_not(cell):
         return "bench/%s/run is not there" % cell.argv[0]
     if "root" in cell.needs and os.geteuid() != 0:
         return "needs root"
+    if "redis" in cell.needs and shutil.which("redis-server") is None:
+        return "redis-server is missing (as root: " \
+            "bench/install-packages evidence)"
     if "tex" in cell.needs and not have_tex():
         return "TeX is missing (as root: bench/install-packages tex)"
     if "more" in cell.needs and not have_more():

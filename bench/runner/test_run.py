@@ -327,6 +327,20 @@ class Report(unittest.TestCase):
         self.assertEqual(document.cell("a|b\nc"), "a\\|b c")
 
 
+class Machines(unittest.TestCase):
+    def test_bars_are_in_the_report(self):
+        row = {"row": "c", "job": "git", "what": "x", "value": 1.5, "min": 1,
+               "max": 2, "n": 3, "bar": 1.02, "aim": None, "least": False,
+               "verdict": "NOT met", "more": "farm 3 s"}
+        r = record_of("machines", "machines", kind="machines", result={
+            "farm": False, "rows": [row], "missed": ["c, git: x"],
+            "problems": ["b, git: WRONG"]})
+        text = document.markdown("t", "u", report.build([r], True))
+        for part in ("≤ 1.02", "1.00–2.00", "has no farms", "git: WRONG",
+                     "machines, NOT met: c, git: x"):
+            self.assertIn(part, text)
+
+
 class FirstRuns(unittest.TestCase):
     def section(self, **more):
         spread = {"median": 2.0, "min": 1.5, "max": 3.0, "n": 3}
