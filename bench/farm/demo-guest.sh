@@ -98,8 +98,8 @@ main() {
 	machine_new 1
 	show "machine one, empty disk; the farm is empty" 1
 	first_s=$took first_far=$far
+	engine_settle 6
 	machine_stop 1
-	engine_settle
 	machine_new 2
 	show "machine two, empty disk; the farm is full" 2
 	say_farm 2

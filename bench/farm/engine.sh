@@ -17,7 +17,7 @@
 #   engine_stop               kill -9, also where it was stopped by SIGSTOP
 #   engine_hang               SIGSTOP
 #   engine_keep SNAPSHOT      writes what it has
-#   engine_settle             until nothing was stored for a second
+#   engine_settle SECONDS     until nothing was stored for so long
 #   cluster_start             six nodes: three masters, a replica of each
 #   cluster_kill_master       kill -9 of one of them
 #   cluster_mend              starts it again, and waits for the cluster
@@ -103,21 +103,25 @@ engine_keep() {
 		[ "$(node_cli 6379 save)" = OK ]
 }
 
-# How many keys there are, and how many bytes they take, on all nodes.
+# What each node was asked to keep until now, and how many keys it has.
 engine_filled() {
 	local port
 	for port in "${!node_pid[@]}"; do
-		printf 'info memory\ninfo keyspace\n' | node_cli "$port" |
-			tr -d '\r' | grep -E '^(used_memory_dataset|db0):'
+		printf 'info commandstats\ninfo keyspace\n' |
+			node_cli "$port" | tr -d '\r' |
+			sed -n 's/^cmdstat_\(set:calls=[0-9]*\).*/\1/p
+				s/^db0:\(keys=[0-9]*\).*/\1/p'
 	done
 }
 
+# engine_settle SECONDS: what was learned comes when nothing more is learned for
+# some seconds
 engine_settle() {
 	local i was now
 	now=$(engine_filled)
-	for ((i = 0; i < 30; i++)); do
+	for ((i = 0; i < 20; i++)); do
 		was=$now
-		lab_nap 1
+		lab_nap "$1"
 		now=$(engine_filled)
 		[ "$was" != "$now" ] || return 0
 	done

@@ -33,11 +33,14 @@ fill() {
 		one_run train - one "$i" "$job" 1
 	done
 	machine_unmount "$LAB_WORK"
+	machine_publishes
 	machine_stop 1
-	engine_settle
 	engine_keep "filled-$job" || give_up "the engine does not save"
 	progress "$job: in the engine: $(engine_filled | tr '\n' ' ')"
 }
+
+# What was learned follows some seconds after what was fetched.
+machine_publishes() { [ "$farm_known" = no ] || engine_settle 6; }
 
 # a: machine 1, which knows the job, and machine 2 with an empty disk, in turns;
 # for the row e also machine 0 with an empty disk
@@ -79,6 +82,7 @@ row_b() {
 			machine_new "$m"
 			one_run b turns "$m" "$round" "$job" "$m"
 			machine_unmount "$LAB_WORK"
+			[ "$m" != 1 ] || machine_publishes
 			machine_stop "$m"
 			rm -rf "$LAB_CACHE/machines/$m"
 		done
@@ -134,8 +138,8 @@ row_c() {
 		machine_new 1
 		one_run train - one 1 filters 1
 		machine_unmount "$LAB_WORK"
+		machine_publishes
 		machine_stop 1
-		engine_settle
 		engine_keep other || give_up "the engine does not save"
 	fi
 	for ((round = 1; round <= FARM_RUNS; round++)); do
@@ -217,8 +221,8 @@ row_d_cluster() {
 	machine_new 1 "$url"
 	one_run train cluster one 1 "$job" 1
 	machine_unmount "$LAB_WORK"
+	machine_publishes
 	machine_stop 1
-	engine_settle
 	machine_new 2 "$url"
 	one_run d cluster-whole calibrate 1 "$job" 2
 	machine_unmount "$LAB_WORK"
