@@ -16,7 +16,7 @@
 #   engine_start SNAPSHOT [OPTION...]   one node; `none` is an empty one
 #   engine_stop               kill -9, also where it was stopped by SIGSTOP
 #   engine_hang               SIGSTOP
-#   engine_keep SNAPSHOT      writes what it has
+#   engine_keep SNAPSHOT      writes what it has, after it was started with `none`
 #   engine_settle SECONDS     until nothing was stored for so long
 #   cluster_start             six nodes: three masters, a replica of each
 #   cluster_kill_master       kill -9 of one of them
@@ -92,15 +92,21 @@ engine_start() {
 	local snapshot=$1
 	shift
 	engine_stop
-	node_start 6379 --dbfilename "$snapshot.rdb" "$@"
+	node_start 6379 --dbfilename "$snapshot.rdb" "$@" || return 1
+	[ ! -e "$engine_dir/$snapshot.keys" ] ||
+		[ "$(node_cli 6379 dbsize)" = \
+			"$(cat "$engine_dir/$snapshot.keys")" ] ||
+		lab_err "the engine did not get $snapshot back"
 }
 
 engine_stop() { node_stop 6379; }
 engine_hang() { kill -STOP "${node_pid[6379]}"; }
 
 engine_keep() {
-	node_cli 6379 config set dbfilename "$1.rdb" >/dev/null &&
-		[ "$(node_cli 6379 save)" = OK ]
+	# The name of the file cannot be changed while it runs.
+	node_cli 6379 dbsize >"$engine_dir/$1.keys" &&
+		[ "$(node_cli 6379 save)" = OK ] &&
+		mv "$engine_dir/none.rdb" "$engine_dir/$1.rdb"
 }
 
 # What each node was asked to keep until now, and how many keys it has.
