@@ -34,7 +34,7 @@ ARROWS = {
     "proxy/cache": "nfsproto proxy/base proxy/config proxy/datacache",
     "proxy/upstream": "nfsproto proxy/base proxy/link",
     # What machines share: the engine and sealed values; who asks for what.
-    "proxy/farm": "nfsproto proxy/base proxy/config proxy/link proxy/datacache proxy/cache "
+    "proxy/farm": "nfsproto predictor predictor/persist proxy/base proxy/config proxy/link proxy/cache "
     "proxy/upstream",
     "proxy/prefetch": "nfsproto predictor predictor/pattern predictor/mention predictor/walk "
     "predictor/persist "

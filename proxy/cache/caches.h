@@ -28,6 +28,7 @@
 #define FOREFETCH_CACHES_H
 
 #include <sys/queue.h>
+#include <sys/types.h>
 
 #include "base/log.h"
 #include "cache/accesscache.h"
@@ -122,6 +123,22 @@ void caches_remove_hook(struct caches_hook *h);
 /* The number of a caller's credential; 0: nothing can be kept for it. */
 uint32_t caches_cred(struct caches *c, const struct rpc_cred *cred,
     const struct rpc_auth_sys *auth);
+/* A user of this machine, as a server sees it. */
+struct user {
+	uid_t uid;
+	gid_t gid;
+	const gid_t *groups;
+	size_t ngroups;
+};
+
+/*
+ * The AUTH_SYS credential that the NFS client of this machine would send for
+ * the user, so that the same caches answer both; its bytes are in `body`. Of
+ * more than 16 groups the first count, as with the kernel's client. Returns its
+ * number, as caches_cred(); 0 without memory.
+ */
+uint32_t user_cred(struct caches *c, const struct user *user,
+    struct rpc_cred *cred, char body[RPC_AUTH_BODY_MAX]);
 /* The policy that holds for a node: the server's, or that of its [export]
  * section. NULL stands for a node that is not known. */
 const struct config_policy *caches_policy(

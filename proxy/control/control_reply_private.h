@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cache/user.h"
+#include "cache/caches.h"
 #include "control/control.h"
 
 struct warm_progress;

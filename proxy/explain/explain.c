@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cache/known.h"
-#include "cache/user.h"
 #include "config/config.h"
 #include "nfsproto/nfs3_object.h"
 #include "prefetch/observe.h"

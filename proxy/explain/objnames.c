@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "cache/caches.h"
-#include "cache/user.h"
 #include "nfsproto/nfs3_object.h"
 
 struct named {

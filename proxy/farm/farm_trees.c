@@ -25,6 +25,7 @@
 #include "farm/handles.h"
 #include "predictor/persist/merge.h"
 #include "predictor/persist/persist.h"
+#include "predictor/predictor.h"
 
 enum {
 	USERS_MAX = 16, /* that a snapshot can be made of */

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "cache/user.h"
+#include "cache/caches.h"
 #include "config/config.h"
 #include "config/exportpath.h"
 #include "hint/hint_private.h"

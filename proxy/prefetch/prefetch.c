@@ -522,22 +522,6 @@ static bool make_parts(struct prefetch *pf)
 	       pf->waste && pf->ev && session_open(pf);
 }
 
-/* The predictor has taken over what other machines have learned. */
-static void on_merged(void *ctx)
-{
-	prefetch_edited(ctx);
-}
-
-static void share_trees(struct prefetch *pf)
-{
-	struct farm_trees_params tp = {.predictor = pf->predictor,
-	    .iopool = pf->p.iopool,
-	    .on_merged = on_merged,
-	    .ctx = pf};
-
-	farm_trees_begin(pf->p.farm, &tp);
-}
-
 struct prefetch *prefetch_new(const struct prefetch_params *p)
 {
 	struct prefetch *pf = calloc(1, sizeof(*pf));
@@ -559,7 +543,7 @@ struct prefetch *prefetch_new(const struct prefetch_params *p)
 		return NULL;
 	}
 	pf_save_open(pf);
-	share_trees(pf);
+	pf_save_share(pf);
 	return pf;
 }
 
@@ -567,7 +551,6 @@ void prefetch_free(struct prefetch *pf)
 {
 	if (!pf)
 		return;
-	farm_trees_end(pf->p.farm);
 	pf_save_close(pf);
 	wants_free(pf);
 	flights_free(&pf->flights);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache/user.h"
+#include "cache/caches.h"
 #include "prefetch/prefetch_private.h"
 
 enum { CREDS_MAX = 256 };

@@ -568,5 +568,7 @@ void notes_age(struct prefetch *pf, uint64_t now_us);
 /* prefetch_save.c */
 void pf_save_open(struct prefetch *pf);
 void pf_save_close(struct prefetch *pf);
+/* Begin to share it with other machines, where there is a farm. */
+void pf_save_share(struct prefetch *pf);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * What was learned, on disk: at most a minute old, replaced as a whole. It is
  * gathered a part at a time, so that the loop goes on, and packed and written
- * by a thread.
+ * by a thread. And what a farm shares of it.
  */
 #include <errno.h>
 #include <limits.h>
@@ -158,6 +158,7 @@ void pf_save_close(struct prefetch *pf)
 	bool half;
 	int rc;
 
+	farm_trees_end(pf->p.farm);
 	if (!pf->ev_save)
 		return;
 	if (pf->saves)
@@ -173,4 +174,20 @@ void pf_save_close(struct prefetch *pf)
 	free(data);
 	if (rc < 0)
 		warn(pf, rc);
+}
+
+/* The predictor has taken over what other machines have learned. */
+static void on_merged(void *ctx)
+{
+	prefetch_edited(ctx);
+}
+
+void pf_save_share(struct prefetch *pf)
+{
+	struct farm_trees_params tp = {.predictor = pf->predictor,
+	    .iopool = pf->p.iopool,
+	    .on_merged = on_merged,
+	    .ctx = pf};
+
+	farm_trees_begin(pf->p.farm, &tp);
 }

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cache/caches.h"
-#include "cache/user.h"
 #include "warm/pins_private.h"
 
 _Static_assert((int)PINS_MAX <= (int)DATACACHE_PINS, "each pin needs a bit");

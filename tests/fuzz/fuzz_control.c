@@ -13,7 +13,6 @@
 #include "base/iopool.h"
 #include "base/metrics.h"
 #include "cache/caches.h"
-#include "cache/user.h"
 #include "control/control.h"
 #include "control/control.pb-c.h"
 #include "control/control_reply.h"

@@ -20,7 +20,6 @@
 #include "base/iopool.h"
 #include "base/metrics.h"
 #include "cache/caches.h"
-#include "cache/user.h"
 #include "control/control.h"
 #include "datacache/compact.h"
 #include "explain/explain.h"

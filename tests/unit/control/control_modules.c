@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "cache/user.h"
+#include "cache/caches.h"
 #include "control/control_fixture.h"
 #include "control/control_modules.h"
 #include "datacache/compact.h"

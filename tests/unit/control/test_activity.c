@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "cache/user.h"
+#include "cache/caches.h"
 #include "control/control.h"
 #include "control/control_activity.h"
 #include "control/control_modules.h"

@@ -8,7 +8,6 @@
 #include <cmocka.h>
 
 #include "cache/caches.h"
-#include "cache/user.h"
 #include "explain/objnames.h"
 #include "nfsproto/nfs3_object.h"
 

@@ -1,151 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Two machines with a farm between them: caches, data and all, without a
- * server or an engine of their own. What one learns from a server's replies,
- * the other asks for; what the engine does in between is the test's.
+ * File data that one machine has from the server, and another from the farm;
+ * what the engine does in between is the test's.
  */
-#include "farm/farm.h"
-
-#include "cache/caches_fixture.h"
-#include "datacache/datacache_fixture.h"
-#include "farm/engine_fake.h"
-#include "farm/farm_private.h"
-#include "link/linkest.h"
-#include "nfsproto/nfs3_list.h"
+#include "farm/farm_fixture.h"
 #include "svc/cached.h"
-#include "upstream/fetch.h"
 
 enum { BIG = 200 << 10, FIRST = 16 << 10, CELL = 60 << 10 };
-
-struct machine {
-	struct world *w;
-	struct fixture fx;
-	struct linkest *link;
-	struct fetch *fetch;
-	struct farm *farm;
-	struct farm_server *server;
-};
-
-struct pair {
-	char key_file[64];
-	struct machine a, b;
-};
-
-/* ---- two machines -------------------------------------------------------- */
-
-static void write_key(const char *path, unsigned char first)
-{
-	unsigned char key[SEAL_KEY_FILE_BYTES];
-	FILE *f = fopen(path, "w");
-
-	for (unsigned i = 0; i < sizeof(key); i++)
-		key[i] = (unsigned char)(first + i);
-	assert_non_null(f);
-	assert_int_equal(fwrite(key, sizeof(key), 1, f), 1);
-	assert_int_equal(fclose(f), 0);
-	assert_int_equal(chmod(path, 0600), 0);
-}
-
-static void begin_farm(struct machine *m, char *key_file, const char *address)
-{
-	char *url = (char *)"redis://127.0.0.1:6379", err[256];
-	struct config_farm c = {.engine = {&url, 1},
-	    .key_file = key_file,
-	    .share = CONFIG_SHARE_DATA | CONFIG_SHARE_LISTINGS,
-	    .publish_cap = 50 << 20};
-	struct farm_server_params p = {.caches = m->w->caches,
-	    .fetch = m->fetch,
-	    .link = m->link,
-	    .metrics = m->w->metrics,
-	    .address = address};
-
-	m->farm = farm_new(m->fx.base, &c, err, sizeof(err));
-	if (!m->farm)
-		fail_msg("%s", err);
-	p.farm = m->farm;
-	m->server = farm_server_new(&p);
-	assert_non_null(m->server);
-}
-
-static void end_farm(struct machine *m)
-{
-	farm_server_free(m->server);
-	farm_free(m->farm);
-}
-
-static void begin_machine(struct machine *m, char *key_file)
-{
-	void *state;
-
-	assert_int_equal(setup(&state), 0);
-	m->w = state;
-	fixture_begin(&m->fx, 64 * MIB);
-	caches_set_data(m->w->caches, m->fx.dc);
-	m->link = linkest_new();
-	m->fetch = fetch_new(NULL, NULL, m->w->metrics, m->link);
-	begin_farm(m, key_file, "nas.example.org");
-}
-
-static void end_machine(struct machine *m)
-{
-	void *state = m->w;
-
-	end_farm(m);
-	fetch_free(m->fetch);
-	linkest_free(m->link);
-	m->w->caches->data = NULL;
-	fixture_end(&m->fx);
-	assert_int_equal(teardown(&state), 0);
-}
-
-static int begin_pair(void **state)
-{
-	struct pair *p = calloc(1, sizeof(*p));
-	int fd;
-
-	snprintf(p->key_file, sizeof(p->key_file), "/tmp/ff-farm-XXXXXX");
-	fd = mkstemp(p->key_file);
-	assert_true(fd >= 0);
-	close(fd);
-	write_key(p->key_file, 1);
-	begin_machine(&p->a, p->key_file);
-	begin_machine(&p->b, p->key_file);
-	*state = p;
-	return 0;
-}
-
-static int end_pair(void **state)
-{
-	struct pair *p = *state;
-
-	end_machine(&p->a);
-	end_machine(&p->b);
-	fake_clear();
-	unlink(p->key_file);
-	free(p);
-	return 0;
-}
-
-static void turn(struct machine *m)
-{
-	event_base_loop(m->fx.base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
-}
-
-/* Until so many values of the kind are in the engine. */
-static void until_published(struct machine *m, char kind, unsigned n)
-{
-	while (fake_count_of(kind) < n)
-		event_base_loop(m->fx.base, EVLOOP_ONCE);
-}
-
-/* Until all that waits was published, or left out. */
-static void until_quiet(struct machine *m)
-{
-	while (
-	    event_base_get_num_events(m->fx.base, EVENT_BASE_COUNT_ADDED) > 0 &&
-	    publish_waiting(m->farm->publish) > 0)
-		event_base_loop(m->fx.base, EVLOOP_ONCE);
-}
 
 /* ---- what a server says ----------------------------------------------------
  */
@@ -156,20 +17,6 @@ static fattr3 big_attr(uint32_t ctime)
 
 	a.size = BIG;
 	return a;
-}
-
-static void say_access(
-    struct world *w, const char *fh, const fattr3 *a, uint32_t given)
-{
-	union nfs_args args = {
-	    .access = {.object = fh_of(fh), .access = ACCESS_ALL}};
-	union nfs_res res = {.status = NFS3_OK};
-	ACCESS3resok *r = &res.access.ACCESS3res_u.resok;
-
-	r->obj_attributes.attributes_follow = TRUE;
-	r->obj_attributes.post_op_attr_u.attributes = *a;
-	r->access = given;
-	say(w, NFSPROC3_ACCESS, &args, &res, round_trip(w));
 }
 
 static void say_big(struct machine *m, uint32_t ctime)
@@ -502,143 +349,6 @@ static void test_denied(void **state)
 	assert_int_not_equal(read_big(&p->b, 5, 0, BIG), CACHED_HIT);
 }
 
-static void be_somebody_else(struct world *w)
-{
-	struct rpc_auth_sys auth = {.uid = 2000, .gid = 2000};
-	struct rpc_cred cred = {.flavor = AUTH_SYS};
-
-	w->cred = caches_cred(w->caches, &cred, &auth);
-}
-
-/* ---- listings
- * ------------------------------------------------------------------ */
-
-static void say_list(struct machine *m)
-{
-	static const char *const names[] = {"one", "two", "three"};
-	union nfs_args args = {.readdirplus = {.dir = fh_of("dir")}};
-	union nfs_res res = {.status = NFS3_OK};
-	READDIRPLUS3resok *rp = &res.readdirplus.READDIRPLUS3res_u.resok;
-	char list[4096];
-	XDR xdrs;
-
-	xdrmem_create(&xdrs, list, sizeof(list), XDR_ENCODE);
-	for (unsigned i = 0; i < 3; i++) {
-		struct nfs3_dirent d = {.fileid = 20 + i,
-		    .name = fh_of(names[i]),
-		    .cookie = 1 + i,
-		    .attributes = post(NF3REG, 20 + i, 5)};
-
-		d.handle.handle_follows = TRUE;
-		d.handle.post_op_fh3_u.handle = fh_of(names[i]);
-		assert_true(nfs3_dirent_encode(&xdrs, true, &d));
-	}
-	assert_true(nfs3_dirlist_end(&xdrs, true));
-	rp->dir_attributes = post(NF3DIR, 1, 10);
-	rp->cookieverf[0] = 'v';
-	rp->reply.data = list;
-	rp->reply.len = xdr_getpos(&xdrs);
-	say(m->w, NFSPROC3_READDIRPLUS, &args, &res, round_trip(m->w));
-}
-
-static void say_dir_rights(struct machine *m, uint32_t ctime, uint32_t given)
-{
-	fattr3 a = attr_of(NF3DIR, 1, ctime);
-
-	say_access(m->w, "dir", &a, given);
-}
-
-static void publish_list(struct machine *m)
-{
-	say_dir_rights(m, 10, ACCESS_ALL);
-	m->w->now_us += 1 * S;
-	say_list(m);
-	until_published(m, 'l', 1);
-}
-
-static bool brings_list(struct machine *m)
-{
-	struct node *dir = node_of(m->w, "dir");
-	struct listing *l;
-
-	if (farm_ask_listing(m->server, dir, m->w->cred, true, false) !=
-	    FARM_ASKED)
-		return false;
-	while (!LIST_EMPTY(&m->server->lists))
-		turn(m);
-	l = listcache_find(m->w->caches->lists, dir, m->w->cred, true);
-	return l && listing_complete(l) && listing_count(l) == 3;
-}
-
-static enum cached_verdict look_up(struct machine *m, const char *name)
-{
-	union nfs_args args = {
-	    .dirop = {.dir = fh_of("dir"), .name = fh_of(name)}};
-	struct cached_call call = {
-	    .who = asker_now(m->w->caches, m->w->cred, m->w->now_us),
-	    .proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_LOOKUP),
-	    .args = &args};
-	struct cached_answer a;
-
-	return cached_lookup(&call, &a);
-}
-
-static void test_listing(void **state)
-{
-	struct pair *p = *state;
-
-	publish_list(&p->a);
-	say_dir_rights(&p->b, 10, ACCESS_ALL);
-	say_pathconf(p->b.w, true);
-	assert_int_equal(look_up(&p->b, "four"), CACHED_MISS);
-	assert_true(brings_list(&p->b));
-	assert_int_equal(look_up(&p->b, "four"), CACHED_HIT);
-	/* Where a name leads is known, but nothing of its attributes. */
-	assert_non_null(node_of(p->b.w, "two"));
-	assert_int_equal(look_up(&p->b, "two"), CACHED_MISS);
-	/* Its age is that of the directory's confirmation. */
-	p->b.w->now_us += 4 * S;
-	assert_int_equal(look_up(&p->b, "four"), CACHED_MISS);
-}
-
-static void test_listing_of_others(void **state)
-{
-	struct pair *p = *state;
-
-	publish_list(&p->a);
-	be_somebody_else(p->b.w);
-	say_dir_rights(&p->b, 10, ACCESS_ALL);
-	say_pathconf(p->b.w, true);
-	assert_false(brings_list(&p->b));
-	assert_int_equal(look_up(&p->b, "four"), CACHED_MISS);
-}
-
-static void test_listing_changed(void **state)
-{
-	struct pair *p = *state;
-
-	publish_list(&p->a);
-	say_dir_rights(&p->b, 11, ACCESS_ALL);
-	assert_false(brings_list(&p->b));
-}
-
-/* A change of our own came after what confirmed the version. */
-static void test_listing_after_change(void **state)
-{
-	struct pair *p = *state;
-
-	publish_list(&p->a);
-	say_dir_rights(&p->b, 10, ACCESS_ALL);
-	assert_int_equal(farm_ask_listing(p->b.server, node_of(p->b.w, "dir"),
-			     p->b.w->cred, true, false),
-	    FARM_ASKED);
-	say_remove(p->b.w, "two", 10, 11);
-	while (!LIST_EMPTY(&p->b.server->lists))
-		turn(&p->b);
-	assert_null(listcache_find(
-	    p->b.w->caches->lists, node_of(p->b.w, "dir"), p->b.w->cred, true));
-}
-
 /* ---- an engine that is of no use
  * --------------------------------------------- */
 
@@ -712,8 +422,6 @@ static void test_busy(void **state)
 	assert_int_equal(ask(&p->b, 0, FIRST), FARM_ASKED);
 }
 
-#define PAIR(test) cmocka_unit_test_setup_teardown(test, begin_pair, end_pair)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -732,10 +440,6 @@ int main(void)
 	    PAIR(test_wrong_key),
 	    PAIR(test_other_server),
 	    PAIR(test_denied),
-	    PAIR(test_listing),
-	    PAIR(test_listing_of_others),
-	    PAIR(test_listing_changed),
-	    PAIR(test_listing_after_change),
 	    PAIR(test_asked_once),
 	    PAIR(test_hangs),
 	    PAIR(test_claim),

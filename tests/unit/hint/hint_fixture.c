@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "cache/learn.h"
-#include "cache/user.h"
+#include "cache/caches.h"
 #include "nfsproto/nfs3_object.h"
 #include "nfsproto/nfs_proc.h"
 

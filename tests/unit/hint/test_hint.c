@@ -12,7 +12,7 @@
 
 #include <event2/event.h>
 
-#include "cache/user.h"
+#include "cache/caches.h"
 #include "hint/hint_fixture.h"
 
 enum { BYTES = 1000 };

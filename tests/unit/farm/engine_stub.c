@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "farm/engine_fake.h"
+/* Values in a list, questions in a queue that a timer empties. */
+#include "farm/engine_stub.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * program share its values. It answers in the next turn of the loop, and does
  * what the test wants of it.
  */
-#ifndef FOREFETCH_TEST_ENGINE_FAKE_H
-#define FOREFETCH_TEST_ENGINE_FAKE_H
+#ifndef FOREFETCH_TEST_ENGINE_STUB_H
+#define FOREFETCH_TEST_ENGINE_STUB_H
 
 #include "farm/engine.h"
 

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Two machines: how they are made, and how their time passes. */
+#include "farm/farm_fixture.h"
+
+void write_key(const char *path, unsigned char first)
+{
+	unsigned char key[SEAL_KEY_FILE_BYTES];
+	FILE *f = fopen(path, "w");
+
+	for (unsigned i = 0; i < sizeof(key); i++)
+		key[i] = (unsigned char)(first + i);
+	assert_non_null(f);
+	assert_int_equal(fwrite(key, sizeof(key), 1, f), 1);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(chmod(path, 0600), 0);
+}
+
+void begin_farm(struct machine *m, char *key_file, const char *address)
+{
+	char *url = (char *)"redis://127.0.0.1:6379", err[256];
+	struct config_farm c = {.engine = {&url, 1},
+	    .key_file = key_file,
+	    .share = CONFIG_SHARE_DATA | CONFIG_SHARE_LISTINGS,
+	    .publish_cap = 50 << 20};
+	struct farm_server_params p = {.caches = m->w->caches,
+	    .fetch = m->fetch,
+	    .link = m->link,
+	    .metrics = m->w->metrics,
+	    .address = address};
+
+	m->farm = farm_new(m->fx.base, &c, err, sizeof(err));
+	if (!m->farm)
+		fail_msg("%s", err);
+	p.farm = m->farm;
+	m->server = farm_server_new(&p);
+	assert_non_null(m->server);
+}
+
+void end_farm(struct machine *m)
+{
+	farm_server_free(m->server);
+	farm_free(m->farm);
+}
+
+static void begin_machine(struct machine *m, char *key_file)
+{
+	void *state;
+
+	assert_int_equal(setup(&state), 0);
+	m->w = state;
+	fixture_begin(&m->fx, 64 * MIB);
+	caches_set_data(m->w->caches, m->fx.dc);
+	m->link = linkest_new();
+	m->fetch = fetch_new(NULL, NULL, m->w->metrics, m->link);
+	begin_farm(m, key_file, "nas.example.org");
+}
+
+static void end_machine(struct machine *m)
+{
+	void *state = m->w;
+
+	end_farm(m);
+	fetch_free(m->fetch);
+	linkest_free(m->link);
+	m->w->caches->data = NULL;
+	fixture_end(&m->fx);
+	assert_int_equal(teardown(&state), 0);
+}
+
+int begin_pair(void **state)
+{
+	struct pair *p = calloc(1, sizeof(*p));
+	int fd;
+
+	snprintf(p->key_file, sizeof(p->key_file), "/tmp/ff-farm-XXXXXX");
+	fd = mkstemp(p->key_file);
+	assert_true(fd >= 0);
+	close(fd);
+	write_key(p->key_file, 1);
+	begin_machine(&p->a, p->key_file);
+	begin_machine(&p->b, p->key_file);
+	*state = p;
+	return 0;
+}
+
+int end_pair(void **state)
+{
+	struct pair *p = *state;
+
+	end_machine(&p->a);
+	end_machine(&p->b);
+	fake_clear();
+	unlink(p->key_file);
+	free(p);
+	return 0;
+}
+
+void turn(struct machine *m)
+{
+	event_base_loop(m->fx.base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+}
+
+/* Until so many values of the kind are in the engine. */
+void until_published(struct machine *m, char kind, unsigned n)
+{
+	while (fake_count_of(kind) < n)
+		event_base_loop(m->fx.base, EVLOOP_ONCE);
+}
+
+/* Until all that waits was published, or left out. */
+void until_quiet(struct machine *m)
+{
+	while (
+	    event_base_get_num_events(m->fx.base, EVENT_BASE_COUNT_ADDED) > 0 &&
+	    publish_waiting(m->farm->publish) > 0)
+		event_base_loop(m->fx.base, EVLOOP_ONCE);
+}
+
+void say_access(
+    struct world *w, const char *fh, const fattr3 *a, uint32_t given)
+{
+	union nfs_args args = {
+	    .access = {.object = fh_of(fh), .access = ACCESS_ALL}};
+	union nfs_res res = {.status = NFS3_OK};
+	ACCESS3resok *r = &res.access.ACCESS3res_u.resok;
+
+	r->obj_attributes.attributes_follow = TRUE;
+	r->obj_attributes.post_op_attr_u.attributes = *a;
+	r->access = given;
+	say(w, NFSPROC3_ACCESS, &args, &res, round_trip(w));
+}
+
+void be_somebody_else(struct world *w)
+{
+	struct rpc_auth_sys auth = {.uid = 2000, .gid = 2000};
+	struct rpc_cred cred = {.flavor = AUTH_SYS};
+
+	w->cred = caches_cred(w->caches, &cred, &auth);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Two machines with a farm between them: caches, data and all, without a
+ * server or an engine of their own (engine_stub.h). What one learns from a
+ * server's replies, the other asks for.
+ */
+#ifndef FOREFETCH_TEST_FARM_FIXTURE_H
+#define FOREFETCH_TEST_FARM_FIXTURE_H
+
+#include "farm/farm.h"
+
+#include "cache/caches_fixture.h"
+#include "datacache/datacache_fixture.h"
+#include "farm/engine_stub.h"
+#include "farm/farm_private.h"
+#include "link/linkest.h"
+#include "upstream/fetch.h"
+
+struct machine {
+	struct world *w;
+	struct fixture fx;
+	struct linkest *link;
+	struct fetch *fetch;
+	struct farm *farm;
+	struct farm_server *server;
+};
+
+struct pair {
+	char key_file[64];
+	struct machine a, b;
+};
+
+int begin_pair(void **state);
+int end_pair(void **state);
+/* The farm alone, of those who have the key file, for a server of that name. */
+void begin_farm(struct machine *m, char *key_file, const char *address);
+void end_farm(struct machine *m);
+void write_key(const char *path, unsigned char first);
+
+/* One turn of its loop, without waiting. */
+void turn(struct machine *m);
+/* Until so many values of the kind are in the engine. */
+void until_published(struct machine *m, char kind, unsigned n);
+/* Until all that waits was published, or left out. */
+void until_quiet(struct machine *m);
+
+/* The server's reply to ACCESS. */
+void say_access(
+    struct world *w, const char *fh, const fattr3 *a, uint32_t given);
+/* Its calls are another user's from now on. */
+void be_somebody_else(struct world *w);
+
+#define PAIR(test) cmocka_unit_test_setup_teardown(test, begin_pair, end_pair)
+
+#endif
