@@ -20,8 +20,9 @@ enum {
 /* More than the daemon gives a record that does not end. */
 #define END_S    UINT64_C(600)
 #define DELAY_S  UINT64_C(5)
-/* After that no answer is older than the end of the conversation. */
-#define QUIET_S  UINT64_C(5)
+/* After that no answer is older than the end of the conversation, and a daemon
+ * that has lost the server is connected again: it tries each 7.5 s at least. */
+#define QUIET_S  UINT64_C(10)
 
 static void await(
     struct client *c, const char *what, struct calltext_facts *facts)
