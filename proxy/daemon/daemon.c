@@ -246,11 +246,11 @@ static void on_drain(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (!late && !all_idle(d)) {
+	if (!late && !(all_idle(d) && farm_settle(d->farm))) {
 		event_add(d->ev_drain, &tv);
 		return;
 	}
-	if (late)
+	if (!all_idle(d))
 		log_warn("daemon: calls are still in flight; clients will "
 			 "repeat them");
 	event_base_loopbreak(d->base);

@@ -88,6 +88,9 @@ void engine_cancel(struct engine *e, struct engine_ask *a);
 bool engine_put(struct engine *e, const struct engine_key *key,
     const void *data, size_t len, uint32_t ttl_s);
 
+/* Whether all that it was given to keep was answered. */
+bool engine_is_idle(const struct engine *e);
+
 /* Smoothed, of what was asked lately (RFC 6298 section 2); 0: not known. */
 uint64_t engine_srtt_us(const struct engine *e);
 /* How long a value of so many bytes takes, as far as is known. */

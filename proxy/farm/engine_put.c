@@ -169,3 +169,8 @@ bool put_queue(struct node *n, const struct engine_key *key, const void *data,
 	put_pump(n);
 	return true;
 }
+
+bool engine_is_idle(const struct engine *e)
+{
+	return e->puts_open == 0;
+}

@@ -107,6 +107,19 @@ void farm_free(struct farm *f)
 	free(f);
 }
 
+bool farm_settle(struct farm *f)
+{
+	struct farm_server *s;
+	bool settled = true;
+
+	if (!f || !engine_is_up(f->engine))
+		return true;
+	LIST_FOREACH (s, &f->servers, link)
+		settled = farm_trees_settle(s) && settled;
+	return settled && publish_waiting(f->publish) == 0 &&
+	       engine_is_idle(f->engine);
+}
+
 struct engine *farm_engine(struct farm *f)
 {
 	return f->engine;

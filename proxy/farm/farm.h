@@ -54,6 +54,10 @@ struct predictor;
  * daemon goes on without one. `config` is copied. */
 struct farm *farm_new(struct event_base *base, const struct config_farm *config,
     char *err, size_t errlen);
+/* Whether all that is to be published is in the engine, or that takes nothing;
+ * if not, it is on its way. For the end of the daemon: a runner that lives for
+ * one job leaves what it learned. NULL is allowed. */
+bool farm_settle(struct farm *f);
 /* After all its servers. NULL is allowed. */
 void farm_free(struct farm *f);
 struct engine *farm_engine(struct farm *f);

@@ -126,6 +126,12 @@ void farm_list_free(struct farm_server *s);
 void farm_list_publish(
     struct farm_server *s, struct node *dir, uint32_t cred, bool plus);
 
+/* ---- farm_trees.c ----------------------------------------------------------
+ */
+
+/* Whether what was learned is published; if not, that begins. */
+bool farm_trees_settle(struct farm_server *s);
+
 /* ---- farm_publish.c ------------------------------------------------------ */
 
 struct farm_publish *publish_new(struct farm *f);

@@ -487,6 +487,24 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 		t->published_events = t->events;
 }
 
+bool farm_trees_settle(struct farm_server *s)
+{
+	struct farm_trees *t = s->trees;
+	struct trees_user *u;
+
+	if (!t)
+		return true;
+	LIST_FOREACH (u, &t->users, link)
+		if (u->state != IDLE)
+			return false;
+	if (events(t) == t->published_events)
+		return true;
+	t->published_events = events(t);
+	LIST_FOREACH (u, &t->users, link)
+		begin(u, true);
+	return LIST_EMPTY(&t->users);
+}
+
 void farm_trees_seen(struct farm_server *s, uint32_t uid)
 {
 	struct farm_trees *t = s ? s->trees : NULL;

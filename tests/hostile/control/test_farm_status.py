@@ -15,22 +15,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import daemon
 import fakeserver
+from farm import FarmDaemon, Redis
 
 NO_FARM = "there is no farm at work"
-
-
-class FarmDaemon(daemon.Daemon):
-    """One whose configuration has a [farm] section."""
-
-    def __init__(self, upstream, farm, **kw):
-        self.farm = farm
-        super().__init__(upstream, **kw)
-
-    def write_config(self, **server):
-        super().write_config(**server)
-        with open(self.file, "a") as f:
-            f.write("[farm]\n")
-            f.writelines("%s = %s\n" % kv for kv in self.farm.items())
 
 
 class Case(daemon.Case):
@@ -134,20 +121,8 @@ class Engine(Case):
         return ff.start()
 
     def start_redis(self):
-        self.server = subprocess.Popen(
-            ["redis-server", "--port", "0", "--unixsocket", self.redis,
-             "--save", "", "--maxmemory", "100mb", "--maxmemory-policy",
-             "allkeys-lru"], stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, cwd=os.path.dirname(self.redis))
-        self.addCleanup(self.server.wait)
-        self.addCleanup(self.server.kill)
-        daemon.poll(lambda: self.ask("PING") == "PONG", "redis answers")
-
-    def ask(self, *words):
-        return subprocess.run(
-            ["redis-cli", "-s", self.redis, *words], timeout=daemon.BOUND,
-            text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT).stdout.strip()
+        self.server = Redis(self.redis)
+        self.addCleanup(self.server.close)
 
     def until(self, state):
         return daemon.poll(
@@ -222,12 +197,12 @@ class Engine(Case):
         code, out, err = self.run_it("farm", "check")
         self.assertEqual((code, err), (0, ""), out)
         self.assertIn("one was put, had back and removed", out)
-        self.assertEqual(self.ask("DBSIZE"), "0")
-        self.ask("SET", "session:1", "x")
+        self.assertEqual(self.server.ask("DBSIZE"), "0")
+        self.server.ask("SET", "session:1", "x")
         code, out, _ = self.run_it("farm", "check")
         self.assertEqual(code, 1)
         self.assertIn("1 of 1 keys that were looked at are no farm's", out)
-        self.ask("CONFIG", "SET", "maxmemory-policy", "noeviction")
+        self.server.ask("CONFIG", "SET", "maxmemory-policy", "noeviction")
         got = self.json("farm", "check")
         self.assertEqual((got["ok"], got["trial"]), (False, "good"))
         self.assertEqual(got["nodes"][0]["foreign"], 1)
@@ -237,12 +212,12 @@ class Engine(Case):
 
     def test_flush(self):
         farm = self.until("up")
-        self.ask("EVAL", "for i = 1, 1500 do redis.call('SET', ARGV[1] .. i, "
+        self.server.ask("EVAL", "for i = 1, 1500 do redis.call('SET', ARGV[1] .. i, "
                  "'x') end", "0", "ff:%s:d:" % farm["id"])
-        self.ask("SET", "session:1", "x")
+        self.server.ask("SET", "session:1", "x")
         code, out, err = self.run_it("farm", "flush")
         self.assertEqual((code, out, err), (0, "1500 values removed\n", ""))
-        self.assertEqual(self.ask("DBSIZE"), "1")
+        self.assertEqual(self.server.ask("DBSIZE"), "1")
         self.assertEqual(self.json("farm", "flush"),
                          {"busy": False, "removed": 0, "error": None})
 
