@@ -146,6 +146,20 @@ static void test_pieces(void **state)
 	assert_int_equal(read_big(&p->b, 5, CELL + 5000, 30000), CACHED_HIT);
 }
 
+/* The engine has lost all that it had: it is given what comes anew. */
+static void test_engine_begins_anew(void **state)
+{
+	struct pair *p = *state;
+
+	say_firm(&p->a, 5, 0, FIRST);
+	until_published(&p->a, 'd', 1);
+	fake_clear();
+	datacache_flush(p->a.fx.dc);
+	assert_false(brings(&p->a, 0, FIRST));
+	say_read(&p->a, 5, 0, FIRST);
+	until_published(&p->a, 'd', 1);
+}
+
 /* What is not firm may be of another moment: nobody else may have it. */
 static void test_not_firm(void **state)
 {
@@ -427,6 +441,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    PAIR(test_data),
 	    PAIR(test_pieces),
+	    PAIR(test_engine_begins_anew),
 	    PAIR(test_not_firm),
 	    PAIR(test_other_version),
 	    PAIR(test_changes_meanwhile),
