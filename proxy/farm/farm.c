@@ -191,15 +191,21 @@ static uint64_t server_us(const struct farm_server *s, uint64_t bytes)
 	       linkest_wire_us(le, linkest_wire_bytes(bytes));
 }
 
-bool farm_pays(
-    const struct farm_server *s, uint64_t bytes, bool ahead, uint64_t *us)
+/* Whether a client's call had better not wait for it. */
+static bool is_barren(struct farm_server *s)
+{
+	return s->misses >= BARREN_MISSES && s->passed++ % BARREN_PART != 0;
+}
+
+bool farm_pays(struct farm_server *s, uint64_t bytes, bool ahead, uint64_t *us)
 {
 	const struct engine *e = s->p.farm->engine;
 	uint64_t server = server_us(s, bytes);
 	uint64_t expect = engine_expect_us(e, bytes + s->ahead_bytes);
 	uint64_t patience = engine_srtt_us(e) * DEADLINE_TIMES;
 
-	if (!engine_is_up(e) || (server > 0 && expect >= server))
+	if (!engine_is_up(e) || (server > 0 && expect >= server) ||
+	    (!ahead && is_barren(s)))
 		return false;
 	if (patience < DEADLINE_LEAST_US)
 		patience = DEADLINE_LEAST_US;
@@ -220,6 +226,11 @@ bool farm_is_absent(
 	       now_us - s->absent[at].us < ABSENT_US;
 }
 
+void farm_note_found(struct farm_server *s)
+{
+	s->misses = s->passed = 0;
+}
+
 void farm_note_absent(
     struct farm_server *s, const struct farm_key *key, uint64_t now_us)
 {
@@ -227,6 +238,7 @@ void farm_note_absent(
 
 	s->absent[at].tag = key->tag;
 	s->absent[at].us = now_us;
+	s->misses++;
 	/* It may have had the value once. */
 	publish_note_kept(s->p.farm->publish, key, 0, 0);
 }

@@ -84,6 +84,7 @@ static bool take(struct data_cell *c, const void *value, size_t len)
 		return false;
 	publish_note_kept(s->p.farm->publish, &c->key,
 	    (uint32_t)(at - cell_begin(c->cell)), (uint32_t)n);
+	farm_note_found(s);
 	metrics_add(s->p.metrics, METRICS_FARM_HITS, 1);
 	metrics_add(s->p.metrics, METRICS_FARM_BYTES, n);
 	return at <= from && at + n >= from + need;

@@ -94,6 +94,7 @@ static bool take(struct list_ask *a, const void *value, size_t len)
 	}
 	if (!learn_shared_listing(&a->shared, proc, &res))
 		return false;
+	farm_note_found(s);
 	metrics_add(s->p.metrics, METRICS_FARM_LISTINGS, 1);
 	metrics_add(s->p.metrics, METRICS_FARM_BYTES, n);
 	publish_note_kept(s->p.farm->publish, &a->key, 0, UINT32_MAX);

@@ -377,6 +377,30 @@ static void test_asked_once(void **state)
 	assert_int_equal(fake_gets, 1);
 }
 
+/* Where the farm has had nothing for long, clients do not wait for it; what
+ * comes ahead of them still asks, and tells when it has something. */
+static void test_barren(void **state)
+{
+	struct pair *p = *state;
+	unsigned asked = 0;
+
+	say_firm(&p->a, 5, 0, FIRST);
+	until_published(&p->a, 'd', 1);
+	say_big(&p->b, 5);
+	p->b.server->misses = BARREN_MISSES;
+	for (unsigned i = 0; i < 2 * BARREN_PART; i++) {
+		asked += ask(&p->b, CELL, 100) == FARM_ASKED;
+		farm_data_free(p->b.server);
+	}
+	assert_int_equal(asked, 2);
+	assert_int_equal(farm_ask_data(p->b.server, node_of(p->b.w, "big"),
+			     p->b.w->cred, 0, FIRST, true),
+	    FARM_ASKED);
+	while (!LIST_EMPTY(&p->b.server->data))
+		turn(&p->b);
+	assert_int_equal(ask(&p->b, CELL, 100), FARM_ASKED);
+}
+
 static void test_hangs(void **state)
 {
 	struct pair *p = *state;
@@ -456,6 +480,7 @@ int main(void)
 	    PAIR(test_other_server),
 	    PAIR(test_denied),
 	    PAIR(test_asked_once),
+	    PAIR(test_barren),
 	    PAIR(test_hangs),
 	    PAIR(test_claim),
 	    PAIR(test_busy),
