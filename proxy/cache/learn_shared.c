@@ -88,6 +88,19 @@ static struct node *unchanged(const struct learn_shared *s)
 	return node;
 }
 
+/* There may have been no room for it on its way to the disk. */
+static bool is_kept(const struct learn_bytes *b)
+{
+	struct data_version version = caches_data_version(b->caches, b->node);
+	struct datacache_read rd = {.key = caches_data_key(b->node),
+	    .version = &version,
+	    .offset = b->offset,
+	    .len = b->len,
+	    .valid_us = UINT64_MAX};
+
+	return datacache_have(b->caches->data, &rd) == b->len;
+}
+
 bool learn_shared_data(const struct learn_shared *s, uint64_t offset,
     const void *data, uint32_t len)
 {
@@ -108,7 +121,7 @@ bool learn_shared_data(const struct learn_shared *s, uint64_t offset,
 	    attrcache_type(s->caches->attr, node) != NF3REG)
 		return false;
 	learn_bytes(&b);
-	return true;
+	return is_kept(&b);
 }
 
 /* Names with a handle lead there; of attributes nothing is said. */
@@ -137,10 +150,15 @@ bool learn_shared_listing(const struct learn_shared *s,
 {
 	struct caches *c = s->caches;
 	struct node *dir = unchanged(s);
+	const struct grant *g =
+	    dir ? accesscache_find(c->access, dir, s->cred) : NULL;
 	struct list_page page = {
 	    .cred = s->cred, .plus = proc->proc == NFSPROC3_READDIRPLUS};
 
-	if (!dir || attrcache_type(c->attr, dir) != NF3DIR ||
+	/* The server has not listed it to this credential: so it must have
+	 * said that it would. */
+	if (!g || !(g->known & g->given & ACCESS3_READ) ||
+	    attrcache_type(c->attr, dir) != NF3DIR ||
 	    !attrcache_make_ext(c->attr, dir))
 		return false;
 	if (page.plus) {
@@ -150,11 +168,12 @@ bool learn_shared_listing(const struct learn_shared *s,
 		page.verf = res->readdir.READDIR3res_u.resok.cookieverf;
 		page.entries = &res->readdir.READDIR3res_u.resok.reply;
 	}
-	/* It is as old as the attributes that it is bound to. */
+	/* It is as old as the attributes that it is bound to, and the right. */
 	page.bound =
 	    (struct binding){.generation = attrcache_generation(c->attr, dir),
 		.firm = true,
-		.sent_us = s->confirmed_us};
+		.sent_us = g->access_us < s->confirmed_us ? g->access_us
+							  : s->confirmed_us};
 	listcache_add(c->lists, dir, &page);
 	if (page.plus)
 		bind_names(s, dir, page.entries);

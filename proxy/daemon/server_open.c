@@ -159,7 +159,8 @@ static void open_farm(struct server *s)
 	    .fetch = s->fetch,
 	    .link = s->estimate,
 	    .metrics = s->metrics,
-	    .address = s->p.config->address};
+	    .address = s->p.config->address,
+	    .port = s->p.config->nfs_port};
 
 	if (s->p.farm)
 		s->farm = farm_server_new(&fp);

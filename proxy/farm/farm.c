@@ -159,6 +159,13 @@ struct farm_server *farm_server_new(const struct farm_server_params *p)
 	if (!s)
 		return NULL;
 	s->p = *p;
+	/* Reloads free theirs. */
+	if (asprintf(&s->name, "%s:%u", p->address, p->port) < 0) {
+		free(s);
+		errno = ENOMEM;
+		return NULL;
+	}
+	s->p.address = s->name;
 	s->hook.on_data = on_data;
 	s->hook.on_listing = on_listing;
 	LIST_INIT(&s->data);
@@ -177,6 +184,7 @@ void farm_server_free(struct farm_server *s)
 	publish_forget(s->p.farm->publish, s);
 	farm_data_free(s);
 	farm_list_free(s);
+	free(s->name);
 	free(s);
 }
 
@@ -204,6 +212,9 @@ bool farm_pays(struct farm_server *s, uint64_t bytes, bool ahead, uint64_t *us)
 	uint64_t expect = engine_expect_us(e, bytes + s->ahead_bytes);
 	uint64_t patience = engine_srtt_us(e) * DEADLINE_TIMES;
 
+	/* A client that waits for it in vain asks the server all the same. */
+	if (server > 0 && !ahead)
+		server /= DEADLINE_PART;
 	if (!engine_is_up(e) || (server > 0 && expect >= server) ||
 	    (!ahead && is_barren(s)))
 		return false;
@@ -211,9 +222,9 @@ bool farm_pays(struct farm_server *s, uint64_t bytes, bool ahead, uint64_t *us)
 		patience = DEADLINE_LEAST_US;
 	if (ahead && patience < DEADLINE_AHEAD_US)
 		patience = DEADLINE_AHEAD_US;
-	else if (!ahead && server > 0 && patience > server / DEADLINE_PART)
-		patience = server / DEADLINE_PART;
 	*us = expect + patience;
+	if (server > 0 && *us > server)
+		*us = server;
 	return true;
 }
 

@@ -72,7 +72,9 @@ struct farm_server_params {
 	struct fetch *fetch;
 	struct linkest *link;
 	struct metrics *metrics;
-	const char *address; /* of the server, as all machines call it */
+	const char
+	    *address;  /* of the server, as all machines call it; copied */
+	uint16_t port; /* that is configured; 0: rpcbind is asked */
 };
 
 /* One server's part. NULL and errno without memory. */

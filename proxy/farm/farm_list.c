@@ -112,6 +112,16 @@ static void on_value(struct engine_ask *ask, const void *data, size_t len)
 	free(a);
 }
 
+/* Whether the server has said that the credential may list it. */
+static bool may_read(
+    const struct farm_server *s, const struct node *dir, uint32_t cred)
+{
+	const struct grant *g =
+	    accesscache_find(s->p.caches->access, dir, cred);
+
+	return g && (g->known & g->given & ACCESS3_READ);
+}
+
 static struct list_ask *list_ask_new(
     struct farm_server *s, const struct node *dir, uint32_t cred, bool plus)
 {
@@ -144,7 +154,9 @@ enum farm_answer farm_ask_listing(struct farm_server *s, const struct node *dir,
 	struct list_ask *a;
 	uint64_t us;
 
-	if (!s || !cred || !(s->p.farm->config->share & CONFIG_SHARE_LISTINGS))
+	if (!s || !cred ||
+	    !(s->p.farm->config->share & CONFIG_SHARE_LISTINGS) ||
+	    !may_read(s, dir, cred))
 		return FARM_NO;
 	about.object = node_key(dir);
 	/* One that is under way is as good. */
@@ -247,7 +259,7 @@ static size_t encode(
 	    list_proc(plus), &res, f->plain, LISTING_BYTES_MAX);
 }
 
-void farm_list_publish(
+size_t farm_list_publish(
     struct farm_server *s, struct node *dir, uint32_t cred, bool plus)
 {
 	struct caches *c = s->p.caches;
@@ -262,14 +274,15 @@ void farm_list_publish(
 
 	if (!l || !listing_complete(l) ||
 	    listing_size_max(l, plus) > LISTING_BYTES_MAX)
-		return;
+		return 0;
 	b = listing_binding(l);
 	known_node(&k, &who, dir);
 	if (!b.firm || !known_holds(&k, &b) ||
 	    !list_key(s, &fh, &v, cred, plus, &key) ||
 	    publish_is_kept(s->p.farm->publish, &key, UINT32_MAX))
-		return;
+		return 0;
 	n = encode(&k, l, s->p.farm);
 	if (n > 0 && farm_put(s, &key, n))
 		publish_note_kept(s->p.farm->publish, &key, 0, UINT32_MAX);
+	return n;
 }

@@ -7,6 +7,8 @@
  */
 #include <string.h>
 
+#include <xxhash.h>
+
 #include "farm/farm_private.h"
 
 /* What a key is made from. */
@@ -56,9 +58,7 @@ static void end(const struct text *t, const struct farm_server *s, char kind,
     struct farm_key *key)
 {
 	seal_name(s->p.farm->seal, kind, t->data, t->len, key->name);
-	/* The hash stands last in the name. */
-	memcpy(&key->tag, key->name + SEAL_NAME_LEN - sizeof(key->tag),
-	    sizeof(key->tag));
+	key->tag = XXH3_64bits(key->name, SEAL_NAME_LEN);
 }
 
 uint64_t cell_at(uint64_t offset)

@@ -60,6 +60,7 @@ struct farm_server {
 	struct caches_hook hook;
 	LIST_ENTRY(farm_server) link;
 	struct farm_server_params p;
+	char *name; /* of the server: address and port */
 	struct data_asks data;
 	struct list_asks lists;
 	struct farm_trees *trees; /* NULL: none */
@@ -130,8 +131,8 @@ enum { DATA_HEAD = 8 };
 
 void farm_data_free(struct farm_server *s);
 void farm_list_free(struct farm_server *s);
-/* Publish the listing, which is complete. */
-void farm_list_publish(
+/* Publish the listing, which is complete; the bytes that were encoded. */
+size_t farm_list_publish(
     struct farm_server *s, struct node *dir, uint32_t cred, bool plus);
 
 /* ---- farm_trees.c ----------------------------------------------------------

@@ -4,8 +4,8 @@
  * came, so that the replies of one read are one value. Then the bytes are
  * taken from the data cache, if they are still there and firm.
  *
- * A table remembers by the tags of keys what the engine was given, or gave: no
- * extent is published twice.
+ * A table remembers by the tags of keys what the engine was given, or gave, so
+ * that hardly an extent is published twice.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +29,8 @@ enum {
 	REST_US = 500000,
 	/* The cap counts over so long. */
 	BURST_PART = 20,
-	/* An entry of a listing, about, while it is not known better. */
-	LISTING_COST = 16 << 10,
+	/* A value that its node does not take waits behind all others. */
+	TRIES_MAX = 4,
 };
 
 struct item {
@@ -43,6 +43,7 @@ struct item {
 	uint64_t from, to; /* of the file: what the server said */
 	uint32_t cred;     /* of a listing; 0: it is data */
 	bool plus;
+	uint8_t tries;
 	uint8_t fh_len;
 	char fh[NFS3_FHSIZE_MAX];
 };
@@ -137,13 +138,13 @@ static struct item_list *bucket(
 
 /* What waits already and is of the same cell. */
 static struct item *item_find(struct farm_server *s, const struct node *node,
-    const struct data_version *v, uint64_t cell)
+    const struct data_version *v, uint64_t cell, uint32_t cred, bool plus)
 {
 	struct item *it;
 
 	LIST_FOREACH (it, bucket(s->p.farm->publish, node, cell), hash_link)
-		if (it->server == s && it->cell == cell && it->cred == 0 &&
-		    it->fh_len == node->fh_len &&
+		if (it->server == s && it->cell == cell && it->cred == cred &&
+		    it->plus == plus && it->fh_len == node->fh_len &&
 		    memcmp(it->fh, node->fh, it->fh_len) == 0 &&
 		    memcmp(&it->version, v, sizeof(*v)) == 0)
 			return it;
@@ -214,7 +215,7 @@ void publish_data(
 	if (!version_of(s, node, CONFIG_SHARE_DATA, &v))
 		return;
 	for (uint64_t c = cell_at(offset); cell_begin(c) < end; c++) {
-		struct item *it = item_find(s, node, &v, c);
+		struct item *it = item_find(s, node, &v, c, 0, false);
 		uint64_t from = cell_begin(c), to = cell_end(c);
 
 		if (!it)
@@ -232,7 +233,8 @@ void publish_listing(
 	struct data_version v;
 	struct item *it;
 
-	if (!cred || !version_of(s, dir, CONFIG_SHARE_LISTINGS, &v))
+	if (!cred || !version_of(s, dir, CONFIG_SHARE_LISTINGS, &v) ||
+	    item_find(s, dir, &v, UINT64_MAX, cred, plus))
 		return;
 	it = item_new(s, dir, &v, UINT64_MAX);
 	if (!it)
@@ -334,8 +336,7 @@ static bool publish_one(struct farm_publish *p, struct item *it, size_t *bytes)
 		return true;
 	if (!it->cred)
 		return put_data(p, it, node, bytes);
-	*bytes = LISTING_COST;
-	farm_list_publish(it->server, node, it->cred, it->plus);
+	*bytes = farm_list_publish(it->server, node, it->cred, it->plus);
 	return true;
 }
 
@@ -353,6 +354,18 @@ static void fill(struct farm_publish *p, uint64_t now_us)
 	p->filled_us = now_us;
 }
 
+/* Its node, or all of the engine, takes nothing now: others go first. */
+static void put_off(struct farm_publish *p, struct item *it)
+{
+	if (++it->tries == TRIES_MAX) {
+		metrics_add(it->server->p.metrics, METRICS_FARM_LEFT_OUT, 1);
+		item_drop(p, it);
+		return;
+	}
+	TAILQ_REMOVE(&p->items, it, link);
+	TAILQ_INSERT_TAIL(&p->items, it, link);
+}
+
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct farm_publish *p = arg;
@@ -368,6 +381,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	       p->tokens > 0 && now_us - it->since_us >= WAIT_US) {
 		if (!publish_one(p, it, &bytes)) {
 			next_us = REST_US;
+			put_off(p, it);
 			break;
 		}
 		item_drop(p, it);

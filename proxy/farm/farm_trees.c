@@ -483,8 +483,10 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	LIST_FOREACH (u, &t->users, link)
 		if (due || !u->taken)
 			begin(u, due);
-	if (due)
-		t->published_events = t->events;
+	if (!due)
+		return;
+	t->published_events = t->events;
+	t->busy = 0;
 }
 
 bool farm_trees_settle(struct farm_server *s)

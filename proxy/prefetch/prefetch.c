@@ -466,6 +466,8 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 	notes_age(pf, now_us);
 	kinds_age(pf->kinds, now_us);
 	session_go_on(pf, now_us);
+	if (pf->nfarmed > 0)
+		farmed_tell(pf, false);
 	mentions = mention_turn(pf, now_us);
 	due_us = wants_ripen(pf, now_us);
 	wait_us = pump(pf, now_us);
@@ -557,6 +559,7 @@ void prefetch_free(struct prefetch *pf)
 	session_close(pf);
 	while (pf->ring_out != pf->ring_in)
 		pf_cred_unref(pf->ring[pf->ring_out++ % RING].cred);
+	farmed_tell(pf, true);
 	pf_creds_free(pf);
 	if (pf->ev)
 		event_free(pf->ev);
@@ -579,22 +582,4 @@ void prefetch_set_config(
 	budget_set_cap(pf->budget, &config->prefetch_rate);
 	waste_set_share(pf->waste, config->prefetch_waste);
 	session_configure(pf);
-}
-
-void prefetch_get_stats(const struct prefetch *pf, struct prefetch_stats *st)
-{
-	struct waste_status waste;
-	struct predictor_stats ps;
-
-	waste_now(pf, &waste);
-	predictor_get_stats(pf->predictor, &ps);
-	*st = (struct prefetch_stats){.wants = pf->nwants,
-	    .flights = pf->flights.n,
-	    .flight_bytes = budget_inflight_bytes(pf->budget),
-	    .flight_bytes_max = budget_inflight_max_bytes(pf->budget),
-	    .window_bytes = budget_window_bytes(pf->budget),
-	    .waste_bytes = waste.unused_bytes,
-	    .waste_limit_bytes = waste.limit_bytes,
-	    .memory_bytes = ps.memory_bytes,
-	    .objects = ps.objects};
 }

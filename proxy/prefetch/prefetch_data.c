@@ -110,12 +110,12 @@ static struct place place_of(const struct want *w)
 
 /* The farm may not have what it is asked for: once it has answered, the want
  * looks at these pieces again. */
-static void go_back(struct want *w, const struct place *to)
+static void go_back(struct turn *t, const struct place *to)
 {
-	w->extent = to->extent;
-	w->repeat = to->repeat;
-	w->into = to->into;
-	w->steps--;
+	t->w->extent = to->extent;
+	t->w->repeat = to->repeat;
+	t->w->into = to->into;
+	t->farmed = true;
 }
 
 static enum farm_answer ask_farm(struct turn *t, uint64_t offset, uint32_t len)
@@ -234,7 +234,8 @@ bool turn_read(struct turn *t)
 	while (all && next_piece(t, ext, n, &offset, &len)) {
 		/* Of a large file that is cached, many pieces pass. */
 		if (looks++ == PIECES_MAX) {
-			w->steps--;
+			if (!farmed)
+				w->steps--;
 			t->more = true;
 			all = false;
 			break;
@@ -257,7 +258,7 @@ bool turn_read(struct turn *t)
 		}
 	}
 	if (farmed)
-		go_back(w, &back);
+		go_back(t, &back);
 	return all && !farmed;
 }
 

@@ -25,6 +25,9 @@ enum {
 	LISTING_BYTES = 2048, /* of a directory of one block, never listed */
 	DIR_BLOCK = 4096,
 	LOOK = 16, /* entries that stand for all of a listing */
+	/* Listings that a want asks the farm for; what came may be given up at
+	 * once for want of memory. */
+	FARMED_MAX = 4,
 };
 
 /* Bytes of the entry in a reply. The handle counts by its own length: that of
@@ -206,34 +209,57 @@ static void next_page(
 	memcpy(args->cookieverf, listing_verf(l), NFS3_COOKIEVERFSIZE);
 }
 
+/* The predictor hears of what comes, but in no want's turn: that may make
+ * others wanted. */
+static void farmed_note(struct prefetch *pf, struct pf_cred *cred, uint64_t dir)
+{
+	if (pf->nfarmed == PF_FARMED)
+		return;
+	pf->farmed[pf->nfarmed].cred = pf_cred_ref(cred);
+	pf->farmed[pf->nfarmed++].dir = dir;
+}
+
 /* Whether the farm was asked for the listing: then the want waits for that,
  * and looks again what is still missing. */
 static bool ask_farm(struct turn *t, struct node *dir)
 {
 	struct want *w = t->w;
 
-	if (listcache_find(t->c->lists, dir, w->cred->id, true) ||
+	if (w->farmed == FARMED_MAX ||
+	    listcache_find(t->c->lists, dir, w->cred->id, true) ||
 	    farm_ask_listing(t->pf->p.farm, dir, w->cred->id, true, true) !=
 		FARM_ASKED)
 		return false;
 	(void)turn_under_way(t, dir, NFSPROC3_READDIRPLUS);
 	w->listed = false;
-	w->farmed = true;
-	w->steps--;
+	w->farmed++;
+	t->farmed = true;
+	farmed_note(t->pf, w->cred, node_key(dir));
 	return true;
 }
 
-static void tell_listing(struct turn *t, struct node *dir)
+void farmed_tell(struct prefetch *pf, bool all)
 {
-	if (dir && list_known(t, dir))
-		prefetch_listed(t->pf, t->w->cred, dir);
-}
+	struct caches *c = pf->p.caches;
 
-void turn_farmed(struct turn *t)
-{
-	t->w->farmed = false;
-	tell_listing(t, t->dir);
-	tell_listing(t, t->node);
+	for (unsigned i = pf->nfarmed; i-- > 0;) {
+		struct pf_farmed f = pf->farmed[i];
+		struct node *dir =
+		    all ? NULL : attrcache_by_key(c->attr, f.dir);
+		struct fetch_about a = {.object = f.dir,
+		    .proc = NFSPROC3_READDIRPLUS,
+		    .cred = f.cred->id};
+		struct listing *l;
+
+		if (dir && fetch_under_way(pf->p.fetch, &a))
+			continue;
+		pf->farmed[i] = pf->farmed[--pf->nfarmed];
+		l = dir ? listcache_find(c->lists, dir, f.cred->id, true)
+			: NULL;
+		if (l && listing_complete(l))
+			prefetch_listed(pf, f.cred, dir);
+		pf_cred_unref(f.cred);
+	}
 }
 
 /* In pages side by side, or one page; the others follow when that has come

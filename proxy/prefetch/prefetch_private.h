@@ -57,6 +57,7 @@ struct predictor_snapshot;
 enum {
 	PF_HABITS = 64,  /* kinds of names, of a credential */
 	PF_LOOKED = 256, /* objects that were not read or entered yet */
+	PF_FARMED = 32,  /* listings that may come from the farm */
 	PF_SESSIONS = 8, /* that go on at the same time */
 	WANTS_MAX = 4096,
 	WANT_BUCKETS = 4096,
@@ -169,7 +170,7 @@ struct want {
 	bool session;      /* … and nothing else does */
 	bool far_off;      /* what is confirmed now is too old by its use */
 	bool expired;      /* its time had passed before it could go out */
-	bool farmed;       /* the farm was asked for a listing */
+	uint8_t farmed;    /* listings that the farm was asked for */
 	/* A range: nothing else of the file is wanted. Else `count` is 0. */
 	uint64_t offset;
 	uint32_t count;
@@ -274,6 +275,12 @@ struct pf_dir {
 	unsigned attr_wants; /* wants for the attributes of a name in it */
 };
 
+/* A directory whose listing the farm was asked for. */
+struct pf_farmed {
+	struct pf_cred *cred;
+	uint64_t dir;
+};
+
 struct prefetch {
 	struct prefetch_params p;
 	char path[PATH_MAX];
@@ -318,6 +325,8 @@ struct prefetch {
 	struct pf_cred *sessions[PF_SESSIONS]; /* in a session; then NULL */
 	struct predictor_session_stats session_stats; /* as last counted */
 	struct event *ev_session;
+	struct pf_farmed farmed[PF_FARMED];
+	unsigned nfarmed;
 	/* Of which listings the predictor has heard: a hash of directory and
 	 * generation, at the directory's place. */
 	uint64_t listings_told[LISTINGS_TOLD];
@@ -434,6 +443,10 @@ void listing_read(struct prefetch *pf, struct pf_cred *cred, struct node *dir,
  */
 uint32_t listing_page(struct caches *c, struct node *dir, struct listing *l,
     uint64_t fresh_us, size_t room, struct list_span *span);
+
+/* Tell the predictor of listings that came from the farm; `all` are forgotten
+ * without a word. */
+void farmed_tell(struct prefetch *pf, bool all);
 
 /* prefetch_flight.c */
 /* Ask for a want; false without memory. `args` begin with the handle of `node`.

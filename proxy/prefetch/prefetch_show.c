@@ -185,3 +185,21 @@ size_t prefetch_list_outcomes(const struct prefetch *pf, uint32_t uid,
 	}
 	return n;
 }
+
+void prefetch_get_stats(const struct prefetch *pf, struct prefetch_stats *st)
+{
+	struct waste_status waste;
+	struct predictor_stats ps;
+
+	waste_now(pf, &waste);
+	predictor_get_stats(pf->predictor, &ps);
+	*st = (struct prefetch_stats){.wants = pf->nwants,
+	    .flights = pf->flights.n,
+	    .flight_bytes = budget_inflight_bytes(pf->budget),
+	    .flight_bytes_max = budget_inflight_max_bytes(pf->budget),
+	    .window_bytes = budget_window_bytes(pf->budget),
+	    .waste_bytes = waste.unused_bytes,
+	    .waste_limit_bytes = waste.limit_bytes,
+	    .memory_bytes = ps.memory_bytes,
+	    .objects = ps.objects};
+}

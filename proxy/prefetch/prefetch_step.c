@@ -263,7 +263,7 @@ static enum step drop(
  * for again: a file's pieces may take any number of turns. */
 static void ended_early(struct turn *t)
 {
-	if (!t->counts)
+	if (!t->counts && !t->farmed)
 		t->w->steps--;
 }
 
@@ -285,6 +285,8 @@ static enum step step_end(struct turn *t)
 {
 	struct want *w = t->w;
 
+	if (t->farmed)
+		w->steps--;
 	/* What else of it can go out soon does not wait for what is under way
 	 * already, which takes a round trip. */
 	if (t->too_early)
@@ -345,8 +347,6 @@ enum step want_step(struct want *w, uint64_t now_us, uint64_t *wait_us)
 		return drop(&t, NOTE_UNKNOWN, METRICS_PREFETCH_UNKNOWN);
 	who = asker_now(t.c, w->cred->id, now_us);
 	known_node(&t.k, &who, policy_node(&t));
-	if (w->farmed)
-		turn_farmed(&t);
 	if (t.k.policy->prefetch == CONFIG_PREFETCH_OFF ||
 	    (w->session && !w->cred->session))
 		return STEP_DONE;

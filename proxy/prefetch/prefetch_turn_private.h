@@ -18,6 +18,7 @@ struct turn {
 	unsigned sent;  /* calls that went out */
 	bool counts;    /* at least one of these calls was not a READ */
 	bool blocked;   /* the link had no room for one */
+	bool farmed;    /* the farm was asked: the turn does not count */
 	bool more;      /* its lane is another one from now on */
 	bool dear;      /* … or it costs too much now */
 	bool held;      /* … or nothing may be sent ahead now (hold.h) */
@@ -51,8 +52,6 @@ bool turn_read(struct turn *t);
 /* prefetch_list.c */
 /* Ask for the directory's listing, if it is worth it. */
 bool turn_list(struct turn *t, struct node *dir);
-/* The farm was asked for a listing, and has answered. */
-void turn_farmed(struct turn *t);
 /* Whether the listing can go out from here: its names hold, and most of the
  * entries' attributes are fresh. */
 bool turn_listing_good(const struct turn *t, struct node *dir);

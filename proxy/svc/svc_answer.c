@@ -252,14 +252,15 @@ static void hit(struct svc_rqst *rqst, struct cached_answer *a)
 /* Once, however often the caches are asked. */
 static void count_miss(const struct svc_rqst *rqst)
 {
-	if (rqst->joins == 0 && !(rqst->tried & SVC_TRIED_CONFIRM))
+	if (rqst->joins == 0 &&
+	    !(rqst->tried & (SVC_TRIED_CONFIRM | SVC_TRIED_FARM)))
 		metrics_add(rqst->svc->p.metrics, rqst->row->misses, 1);
 }
 
 static void miss(struct svc_rqst *rqst)
 {
 	count_miss(rqst);
-	if (rqst->joins == 0)
+	if (rqst->joins == 0 && !(rqst->tried & SVC_TRIED_FARM))
 		svc_rqst_begins(rqst);
 	if (rqst->row->forward)
 		rqst->row->forward(rqst);

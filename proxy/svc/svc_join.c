@@ -155,6 +155,21 @@ bool svc_join_confirm(struct svc_rqst *rqst)
 	       joined(rqst);
 }
 
+/* Whether a complete listing, which is not there, would say that the name is
+ * absent: cached.c, listed_absent(). */
+static bool listing_would_tell(struct svc_rqst *rqst, struct node *dir)
+{
+	struct caches *c = rqst->svc->p.caches;
+	const nfs3_name *name = &rqst->args.dirop.name;
+	struct listing *l = listcache_find(c->lists, dir, rqst->cred_id, true);
+
+	return fsys_lists_all(attrcache_fsys(c->attr, dir)) && name->len > 0 &&
+	       name->data[0] != '.' &&
+	       !(l && listing_complete(l) &&
+		   listing_binding(l).generation ==
+		       attrcache_generation(c->attr, dir));
+}
+
 /* What the call lacks, if that may be shared at all. Attributes never are: so
  * names are answered from a listing only where they are absent. */
 static bool ask_farm(struct svc_rqst *rqst, struct node *node)
@@ -168,7 +183,7 @@ static bool ask_farm(struct svc_rqst *rqst, struct node *node)
 			   read->offset + rqst->have, read->count - rqst->have,
 			   false) == FARM_ASKED;
 	case NFSPROC3_LOOKUP:
-		return !stale(rqst, node) &&
+		return !stale(rqst, node) && listing_would_tell(rqst, node) &&
 		       !known_name(
 			   rqst->svc->p.caches, node, &rqst->args.dirop.name)
 			    .known &&
