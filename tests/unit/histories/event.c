@@ -14,6 +14,7 @@ static const struct {
     [EVENT_PASS] = {"pass", 1500},
     [EVENT_STRANGER] = {"stranger", 250},
     [EVENT_COMMAND] = {"command", 20},
+    [EVENT_ANSWER] = {"answer", 800},
     [EVENT_KILL] = {"kill", 14},
     [EVENT_RESTART] = {"restart", 10},
     [EVENT_OUTAGE] = {"outage", 12},
@@ -26,6 +27,12 @@ static const struct {
     [EVENT_CLOSE] = {"close", 16},
     [EVENT_ADDRESS] = {"address", 8},
     [EVENT_SLEEP] = {"sleep", 6},
+    [EVENT_FRESH] = {"fresh", 120},
+    [EVENT_ENGINE_AWAY] = {"away", 12},
+    [EVENT_ENGINE_HANGS] = {"hangs", 12},
+    [EVENT_DAMAGED] = {"damaged", 20},
+    [EVENT_OTHER] = {"other", 20},
+    [EVENT_FORMER] = {"former", 20},
 };
 
 /*
@@ -41,6 +48,7 @@ struct place_detail {
 
 struct spell {
 	unsigned left;
+	bool farm;
 	bool prompt;
 	struct place_detail files[SPELL_FILES];
 	/* After a stranger's change: time passes, and clients look at it. */
@@ -57,15 +65,22 @@ static uint32_t next(uint64_t *x)
 	return (uint32_t)((*x * UINT64_C(2685821657736338717)) >> 32);
 }
 
-static enum event_kind pick(uint32_t r)
+static unsigned weight_of(unsigned kind, bool farm)
+{
+	bool farms = kind == EVENT_ANSWER || kind >= EVENT_FARM;
+
+	return farms && !farm ? 0 : kinds[kind].weight;
+}
+
+static enum event_kind pick(uint32_t r, bool farm)
 {
 	unsigned sum = 0, at = 0;
 
 	for (unsigned i = 0; i < EVENT_KINDS; i++)
-		sum += kinds[i].weight;
+		sum += weight_of(i, farm);
 	r %= sum;
-	while (r >= kinds[at].weight)
-		r -= kinds[at++].weight;
+	while (r >= weight_of(at, farm))
+		r -= weight_of(at++, farm);
 	return (enum event_kind)at;
 }
 
@@ -94,7 +109,7 @@ static void event_make(struct event *e, struct spell *s, uint64_t *x)
 {
 	unsigned file = next(x) % (SPELL_FILES + 1);
 
-	e->kind = pick(next(x));
+	e->kind = pick(next(x), s->farm);
 	e->prompt = s->prompt;
 	e->a = next(x);
 	e->b = next(x);
@@ -110,16 +125,21 @@ static void event_make(struct event *e, struct spell *s, uint64_t *x)
 		s->changed.place = e->place;
 		s->changed.detail = e->detail;
 		s->follow = FOLLOW;
+		/* No time passes in half the cases: questions to the engine are
+		 * not over then. */
+		if (s->farm && e->b >> 31)
+			s->follow--;
 	}
 }
 
-void history_make(uint64_t seed, struct history *h)
+void history_make(uint64_t seed, bool farm, struct history *h)
 {
 	uint64_t x = (seed + 1) * UINT64_C(0x9e3779b97f4a7c15);
-	struct spell spell = {.left = 0};
+	struct spell spell = {.farm = farm};
 	unsigned calls = 0;
 
 	h->clients = next(&x) % 2 ? 2 : 4;
+	h->farm = farm;
 	h->n = 0;
 	while (calls < EVENT_CALLS && h->n < EVENT_MAX) {
 		struct event *e = &h->list[h->n++];

@@ -17,6 +17,7 @@ enum event_kind {
 	EVENT_PASS,     /* time passes */
 	EVENT_STRANGER, /* somebody changes something on the server itself */
 	EVENT_COMMAND,  /* a request to the control socket */
+	EVENT_ANSWER,   /* the farm's engine answers one question */
 	EVENT_FAULTS,   /* the first of the faults */
 	EVENT_KILL = EVENT_FAULTS,
 	EVENT_RESTART,
@@ -30,6 +31,15 @@ enum event_kind {
 	EVENT_CLOSE, /* a client's connection is reset */
 	EVENT_ADDRESS, /* a client has another address */
 	EVENT_SLEEP,   /* the machine of client and daemon sleeps */
+	EVENT_FARM,    /* the first of those that only a farm has */
+	/* The daemon is killed, and another machine without a cache is in its
+	 * place. */
+	EVENT_FRESH = EVENT_FARM,
+	EVENT_ENGINE_AWAY,
+	EVENT_ENGINE_HANGS,
+	EVENT_DAMAGED, /* the engine's next value is damaged, … */
+	EVENT_OTHER,   /* … is another key's, … */
+	EVENT_FORMER,  /* … or what the key had before */
 	EVENT_KINDS,
 };
 
@@ -49,13 +59,14 @@ enum {
 
 struct history {
 	unsigned clients;
+	bool farm;
 	unsigned n;
 	struct event list[EVENT_MAX];
 };
 
 /* Makes the history of a seed, with EVENT_CALLS calls and changes by strangers
- * at most. */
-void history_make(uint64_t seed, struct history *h);
+ * at most, and with a farm or without one. */
+void history_make(uint64_t seed, bool farm, struct history *h);
 const char *event_name(enum event_kind kind);
 
 #endif

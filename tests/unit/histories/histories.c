@@ -40,11 +40,16 @@ static const char help[] =
     "                     has to find: stale (attributes count for too long),\n"
     "                     own (our own changes are not learned), twice (what "
     "is\n"
-    "                     sent again is done again) or undone (a change is\n"
-    "                     answered and not done)\n"
+    "                     sent again is done again), undone (a change is\n"
+    "                     answered and not done); or, with --farm, late (what\n"
+    "                     the engine says counts for what is there now) or\n"
+    "                     version (the engine's values are of any version)\n"
+    "  --farm             the daemon shares what it has with machines that "
+    "come\n"
+    "                     after it, by an engine that fails and lies\n"
     "  --prove            find each defect in each mode that it shows in, "
     "within\n"
-    "                     the operations\n"
+    "                     the operations; with --farm those of a farm\n"
     "  --json             print JSON\n"
     "  --help\n"
     "\n"
@@ -57,7 +62,7 @@ static struct {
 	enum play_defect defect;
 	uint64_t operations, seed, one;
 	unsigned jobs, shorten;
-	bool json, prove;
+	bool json, prove, farm;
 } opt = {.modes = {true, true, true, true},
     .operations = 4000,
     .seed = 1,
@@ -74,6 +79,7 @@ static struct job jobs[JOBS_MAX];
 struct totals {
 	uint64_t histories, calls, changes, strangers, replies, looks, hits,
 	    wrong;
+	uint64_t farm_data, farm_listings;
 	uint64_t faults[EVENT_KINDS];
 };
 
@@ -141,6 +147,7 @@ static void without(
 	if (len > h->n - at)
 		len = h->n - at;
 	to->clients = h->clients;
+	to->farm = h->farm;
 	to->n = h->n - len;
 	memcpy(to->list, h->list, at * sizeof(h->list[0]));
 	memcpy(to->list + at, h->list + at + len,
@@ -170,7 +177,7 @@ static void report_wrong(
 {
 	static struct history h;
 
-	history_make(seed, &h);
+	history_make(seed, opt.farm, &h);
 	printf("%s, seed %ju, after %u events:\n  %s\n", play_mode_names[mode],
 	    (uintmax_t)seed, r->events, r->said);
 	if (opt.shorten == 0)
@@ -200,6 +207,8 @@ static void add_up(struct totals *t, const struct play_result *r)
 	t->replies += r->replies;
 	t->looks += r->looks;
 	t->hits += r->hits;
+	t->farm_data += r->farm_data;
+	t->farm_listings += r->farm_listings;
 	for (unsigned i = 0; i < EVENT_KINDS; i++)
 		t->faults[i] += r->faults[i];
 }
@@ -263,7 +272,7 @@ static void play_many(enum judge_mode mode, struct totals *t)
 		if (opt.prove && t->wrong > 0)
 			break;
 		j->seed = seed++;
-		history_make(j->seed, &h);
+		history_make(j->seed, opt.farm, &h);
 		j->pid = begin(mode, &h, j->result);
 		progress(mode, t);
 		if (opt.one)
@@ -276,21 +285,34 @@ static void play_many(enum judge_mode mode, struct totals *t)
 /* ---- the report -----------------------------------------------------------
  */
 
+/* Kinds of faults end here. */
+static unsigned faults_end(void)
+{
+	return opt.farm ? EVENT_KINDS : EVENT_FARM;
+}
+
 static uint64_t faults_of(const struct totals *t)
 {
 	uint64_t n = 0;
 
-	for (unsigned i = EVENT_FAULTS; i < EVENT_KINDS; i++)
+	for (unsigned i = EVENT_FAULTS; i < faults_end(); i++)
 		n += t->faults[i];
 	return n;
 }
 
 static void report_faults(const struct totals *t)
 {
-	for (unsigned i = EVENT_FAULTS; i < EVENT_KINDS; i++)
+	for (unsigned i = EVENT_FAULTS; i < faults_end(); i++)
 		printf(opt.json ? "%s\"%s\": %ju" : "%s%s %ju",
 		    i > EVENT_FAULTS ? ", " : "",
 		    event_name((enum event_kind)i), (uintmax_t)t->faults[i]);
+}
+
+static void report_farm(const struct totals *t)
+{
+	printf(opt.json ? ", \"farm_data\": %ju, \"farm_listings\": %ju"
+			: "; from the farm: %ju pieces of files, %ju listings",
+	    (uintmax_t)t->farm_data, (uintmax_t)t->farm_listings);
 }
 
 static void report(enum judge_mode mode, const struct totals *t)
@@ -310,7 +332,10 @@ static void report(enum judge_mode mode, const struct totals *t)
 	    (uintmax_t)t->strangers, (uintmax_t)t->replies, (uintmax_t)t->looks,
 	    (uintmax_t)t->hits, (uintmax_t)t->wrong, (uintmax_t)faults_of(t));
 	report_faults(t);
-	puts(opt.json ? "}}" : "");
+	fputs(opt.json ? "}" : "", stdout);
+	if (opt.farm)
+		report_farm(t);
+	puts(opt.json ? "}" : "");
 	fflush(stdout);
 }
 
@@ -322,7 +347,7 @@ static void choose_defect(const char *name)
 	bool set[PLAY_DEFECTS];
 
 	cli_choose(name, play_defect_names, set, PLAY_DEFECTS,
-	    "--defect is stale, own, twice or undone");
+	    "--defect is stale, own, twice, undone, late or version");
 	for (unsigned i = 0; i < PLAY_DEFECTS; i++)
 		if (set[i])
 			opt.defect = (enum play_defect)i;
@@ -356,6 +381,9 @@ static void set_option(int c, const char *value)
 	case 'p':
 		opt.prove = true;
 		break;
+	case 'f':
+		opt.farm = true;
+		break;
 	case 'J':
 		opt.json = true;
 		break;
@@ -373,8 +401,8 @@ static void read_options(int argc, char **argv)
 	    {"operations", 1, NULL, 'n'}, {"seed", 1, NULL, 's'},
 	    {"one", 1, NULL, 'o'}, {"jobs", 1, NULL, 'j'},
 	    {"shorten", 1, NULL, 'S'}, {"defect", 1, NULL, 'd'},
-	    {"prove", 0, NULL, 'p'}, {"json", 0, NULL, 'J'},
-	    {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
+	    {"farm", 0, NULL, 'f'}, {"prove", 0, NULL, 'p'},
+	    {"json", 0, NULL, 'J'}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	int c;
 
 	opt.jobs = cli_processors(JOBS_MAX);
@@ -389,18 +417,28 @@ static void read_options(int argc, char **argv)
 /* The defects that show in each mode. Strict asks the server for everything, so
  * it needs to learn nothing; frozen has no bound that could be overstepped. */
 static const bool shows[PLAY_MODES][PLAY_DEFECTS] = {
-    [JUDGE_STRICT] =
-	{[DEFECT_STALE] = true, [DEFECT_TWICE] = true, [DEFECT_UNDONE] = true},
+    [JUDGE_STRICT] = {[DEFECT_STALE] = true,
+	[DEFECT_TWICE] = true,
+	[DEFECT_UNDONE] = true,
+	[DEFECT_LATE] = true,
+	[DEFECT_VERSION] = true},
     [JUDGE_BOUNDED] = {[DEFECT_STALE] = true,
 	[DEFECT_OWN] = true,
 	[DEFECT_TWICE] = true,
-	[DEFECT_UNDONE] = true},
-    [JUDGE_FROZEN] =
-	{[DEFECT_OWN] = true, [DEFECT_TWICE] = true, [DEFECT_UNDONE] = true},
+	[DEFECT_UNDONE] = true,
+	[DEFECT_LATE] = true,
+	[DEFECT_VERSION] = true},
+    [JUDGE_FROZEN] = {[DEFECT_OWN] = true,
+	[DEFECT_TWICE] = true,
+	[DEFECT_UNDONE] = true,
+	[DEFECT_LATE] = true,
+	[DEFECT_VERSION] = true},
     [JUDGE_OFFLINE] = {[DEFECT_STALE] = true,
 	[DEFECT_OWN] = true,
 	[DEFECT_TWICE] = true,
-	[DEFECT_UNDONE] = true},
+	[DEFECT_UNDONE] = true,
+	[DEFECT_LATE] = true,
+	[DEFECT_VERSION] = true},
 };
 
 /* Whether all defects of the mode were found. */
@@ -411,7 +449,7 @@ static bool prove(enum judge_mode mode)
 	for (unsigned i = 0; i < PLAY_DEFECTS; i++) {
 		struct totals t = {0};
 
-		if (!shows[mode][i])
+		if (!shows[mode][i] || (i >= DEFECT_LATE) != opt.farm)
 			continue;
 		opt.defect = (enum play_defect)i;
 		play_many(mode, &t);

@@ -60,13 +60,14 @@ static void repeat_lost(struct play *p)
 
 static void settle(struct play *p)
 {
-	static const struct event oldest = {.a = 1};
+	static const struct event oldest = {.kind = EVENT_ANSWER, .a = 1};
 
 	do {
 		vclock_settle();
 		check_replies(p);
 		repeat_lost(p);
-	} while (p->prompt && play_serve(p, &oldest));
+	} while (
+	    p->prompt && (play_engine(p, &oldest) || play_serve(p, &oldest)));
 }
 
 static bool do_call(struct play *p, const struct event *e)
@@ -105,10 +106,8 @@ static bool do_close(struct play *p, const struct event *e)
 		return false;
 	client_close(p->place.clients[who]);
 	/* One in four gives up what it waits for. */
-	if (c->waits && e->b % 4 == 0) {
-		c->given_up[c->ngiven_up++ % GIVEN_UP_MAX] = c->op.key;
-		c->waits = false;
-	}
+	if (c->waits && e->b % 4 == 0)
+		play_give_up(c);
 	return true;
 }
 
@@ -142,6 +141,20 @@ static bool do_kill(struct play *p, const struct event *e)
 	judge_killed(p->judge);
 	if (e->a % 2)
 		vclock_pass(e->b % (5 * S));
+	start(p);
+	return true;
+}
+
+/* Most often a moment passes before, in which it publishes. */
+static bool do_fresh(struct play *p, const struct event *e)
+{
+	if (e->a % 4) {
+		vclock_pass(e->b % S);
+		check_replies(p);
+	}
+	play_leave(p);
+	place_lose(&p->place);
+	judge_killed(p->judge);
 	start(p);
 	return true;
 }
@@ -258,8 +271,10 @@ static bool do_fault(struct play *p, const struct event *e)
 		return do_address(p, e);
 	case EVENT_SLEEP:
 		return do_sleep(e);
+	case EVENT_FRESH:
+		return do_fresh(p, e);
 	default:
-		return false;
+		return play_engine(p, e);
 	}
 }
 
@@ -305,18 +320,20 @@ static void finish(struct play *p)
 	}
 }
 
-static void begin(struct play *p, enum judge_mode mode, unsigned clients)
+static void begin(struct play *p, enum judge_mode mode, const struct history *h)
 {
 	char settings[100];
 
 	play_watch(p);
 	play_settings(mode, p->defect, settings, sizeof(settings));
 	place_begin(&p->place, settings);
+	if (h->farm)
+		play_set_farm(p);
 	memcpy(p->out->dir, p->place.dir, sizeof(p->out->dir));
 	play_take_server(p);
 	play_given(p->place.fs);
 	p->judge = judge_new(mode, p->place.fs);
-	p->nplayers = clients;
+	p->nplayers = h->clients;
 	p->next.kind = EVENT_SERVE;
 	start(p);
 }
@@ -329,7 +346,7 @@ void play(enum judge_mode mode, enum play_defect defect,
 	p.out = out;
 	p.defect = defect;
 	failure_begin(out->said, sizeof(out->said), NULL);
-	begin(&p, mode, h->clients);
+	begin(&p, mode, h);
 	for (unsigned i = 0; i < h->n; i++) {
 		const struct event *e = &h->list[i];
 

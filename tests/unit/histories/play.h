@@ -23,6 +23,11 @@ enum play_defect {
 	DEFECT_OWN,    /* the caches do not learn of our own changes */
 	DEFECT_TWICE,  /* the server does a call again when it is sent again */
 	DEFECT_UNDONE, /* a change is answered, and not done */
+	/* Of a farm: what the engine says is taken for what the server has now,
+	 * whatever it had when the engine was asked; and values are not told
+	 * apart by the file's version. */
+	DEFECT_LATE,
+	DEFECT_VERSION,
 	PLAY_DEFECTS,
 };
 
@@ -31,6 +36,7 @@ extern const char *const play_defect_names[PLAY_DEFECTS];
 struct play_result {
 	unsigned calls, changes, strangers, replies;
 	unsigned looks, hits; /* answered before the server did anything */
+	unsigned farm_data, farm_listings; /* taken from the farm */
 	unsigned faults[EVENT_KINDS];
 	unsigned events;          /* played */
 	bool over;                /* all of it was played, and right */

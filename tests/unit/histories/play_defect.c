@@ -3,11 +3,13 @@
  * How the daemon is set up, and what is made wrong with it. Some of its
  * functions are wrapped by the linker: they tell when it takes its server for
  * away, and of which changes it cannot know whether they were done; and from
- * one of them its caches learn of our own changes.
+ * one of them its caches learn of our own changes. What comes from a farm is
+ * counted on its way to the caches.
  */
 #include <stdio.h>
 
 #include "cache/learn_private.h"
+#include "farm/farm_private.h"
 #include "histories/play_private.h"
 #include "svc/doubt.h"
 #include "svc/svc_rqst.h"
@@ -21,7 +23,9 @@ const char *const play_defect_names[PLAY_DEFECTS] = {[DEFECT_NONE] = "none",
     [DEFECT_STALE] = "stale",
     [DEFECT_OWN] = "own",
     [DEFECT_TWICE] = "twice",
-    [DEFECT_UNDONE] = "undone"};
+    [DEFECT_UNDONE] = "undone",
+    [DEFECT_LATE] = "late",
+    [DEFECT_VERSION] = "version"};
 
 static struct play *playing;
 
@@ -33,6 +37,18 @@ void __real_doubt_claim(struct svc_rqst *rqst);
 void __wrap_doubt_claim(struct svc_rqst *rqst);
 void __real_learn_change(const struct learn *l);
 void __wrap_learn_change(const struct learn *l);
+bool __real_learn_shared_data(const struct learn_shared *s, uint64_t offset,
+    const void *data, uint32_t len);
+bool __wrap_learn_shared_data(const struct learn_shared *s, uint64_t offset,
+    const void *data, uint32_t len);
+bool __real_learn_shared_listing(const struct learn_shared *s,
+    const struct nfs_proc *proc, const union nfs_res *res);
+bool __wrap_learn_shared_listing(const struct learn_shared *s,
+    const struct nfs_proc *proc, const union nfs_res *res);
+void __real_farm_data_key(const struct farm_server *s, const nfs3_fh *fh,
+    const struct data_version *v, uint64_t cell, struct farm_key *key);
+void __wrap_farm_data_key(const struct farm_server *s, const nfs3_fh *fh,
+    const struct data_version *v, uint64_t cell, struct farm_key *key);
 
 void play_watch(struct play *p)
 {
@@ -105,4 +121,50 @@ void __wrap_learn_change(const struct learn *l)
 {
 	if (playing->defect != DEFECT_OWN)
 		__real_learn_change(l);
+}
+
+/* ---- a farm ---------------------------------------------------------------
+ */
+
+/* As if the engine had been asked just now, where it should be seen that it was
+ * not. */
+static struct learn_shared asked(const struct learn_shared *s)
+{
+	struct learn_shared now = *s;
+	struct node *node = attrcache_find(s->caches->attr, s->fh);
+
+	if (playing->defect != DEFECT_LATE || !node ||
+	    !learn_shared_begin(&now, s->caches, s->fh, node))
+		return *s;
+	return now;
+}
+
+bool __wrap_learn_shared_data(const struct learn_shared *s, uint64_t offset,
+    const void *data, uint32_t len)
+{
+	struct learn_shared as = asked(s);
+	bool taken = __real_learn_shared_data(&as, offset, data, len);
+
+	playing->out->farm_data += taken;
+	return taken;
+}
+
+bool __wrap_learn_shared_listing(const struct learn_shared *s,
+    const struct nfs_proc *proc, const union nfs_res *res)
+{
+	struct learn_shared as = asked(s);
+	bool taken = __real_learn_shared_listing(&as, proc, res);
+
+	playing->out->farm_listings += taken;
+	return taken;
+}
+
+void __wrap_farm_data_key(const struct farm_server *s, const nfs3_fh *fh,
+    const struct data_version *v, uint64_t cell, struct farm_key *key)
+{
+	static const struct data_version any;
+
+	if (playing->defect == DEFECT_VERSION)
+		v = &any;
+	__real_farm_data_key(s, fh, v, cell, key);
 }

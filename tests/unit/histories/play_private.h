@@ -45,6 +45,15 @@ void play_take_server(struct play *p);
 bool play_serve(struct play *p, const struct event *e);
 bool play_gave_up(const struct player *c, uint64_t key);
 
+/* play_farm.c */
+/* The daemon has a farm from its next start on. */
+void play_set_farm(struct play *p);
+/* What happens at the farm's engine; true where it did. */
+bool play_engine(struct play *p, const struct event *e);
+/* All clients go, and give up what they wait for. */
+void play_leave(struct play *p);
+void play_give_up(struct player *c);
+
 /* play_choose.c */
 /* The files that are there at the beginning. */
 void play_given(struct memfs *fs);

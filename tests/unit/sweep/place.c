@@ -203,6 +203,15 @@ void place_kill(struct place *p)
 	vclock_settle();
 }
 
+void place_lose(struct place *p)
+{
+	if (!p->daemon)
+		return;
+	end(p);
+	files_remove(p->cache);
+	vclock_settle();
+}
+
 /* ---- commands -------------------------------------------------------------
  */
 

@@ -43,6 +43,9 @@ bool place_start(struct place *p, char err[PLACE_ERR_MAX]);
 void place_stop(struct place *p);
 /* Ends the daemon as kill -9 does: what is not in its files yet is lost. */
 void place_kill(struct place *p);
+/* The same, and all that it had cached is lost: the next daemon is another,
+ * new machine's. */
+void place_lose(struct place *p);
 
 /* The server is away from now on, for so long. */
 void place_outage(struct place *p, uint64_t us);
