@@ -14,7 +14,7 @@ static const struct {
     [EVENT_PASS] = {"pass", 1500},
     [EVENT_STRANGER] = {"stranger", 250},
     [EVENT_COMMAND] = {"command", 20},
-    [EVENT_ANSWER] = {"answer", 800},
+    [EVENT_ANSWER] = {"answer", 1500},
     [EVENT_KILL] = {"kill", 14},
     [EVENT_RESTART] = {"restart", 10},
     [EVENT_OUTAGE] = {"outage", 12},
@@ -27,7 +27,7 @@ static const struct {
     [EVENT_CLOSE] = {"close", 16},
     [EVENT_ADDRESS] = {"address", 8},
     [EVENT_SLEEP] = {"sleep", 6},
-    [EVENT_FRESH] = {"fresh", 120},
+    [EVENT_FRESH] = {"fresh", 150},
     [EVENT_ENGINE_AWAY] = {"away", 12},
     [EVENT_ENGINE_HANGS] = {"hangs", 12},
     [EVENT_DAMAGED] = {"damaged", 20},
@@ -50,11 +50,44 @@ struct spell {
 	unsigned left;
 	bool farm;
 	bool prompt;
+	bool quiet; /* clients only look, so machines have the same to share */
 	struct place_detail files[SPELL_FILES];
 	/* After a stranger's change: time passes, and clients look at it. */
 	unsigned follow;
 	struct place_detail changed;
+	bool held;
+	unsigned step; /* of shared[], from 1; 0: of none */
+	enum event_call shares;
+	struct place_detail shared;
 };
+
+/*
+ * A machine reads what is firm, and so publishes it; another one comes and asks
+ * for it; and while the engine takes its time, something else happens to it. By
+ * chance alone that comes too rarely. CALL_READ: a file, or a directory's
+ * names.
+ */
+static const struct {
+	enum event_kind kind;
+	enum event_call call;
+	uint32_t pass; /* `a` of an EVENT_PASS */
+	bool held;
+} shared[] = {
+    {.kind = EVENT_CALL, .call = CALL_CREATE},
+    {.kind = EVENT_CALL, .call = CALL_WRITE},
+    {.kind = EVENT_PASS, .pass = 3},
+    {.kind = EVENT_CALL, .call = CALL_READ},
+    {.kind = EVENT_FRESH},
+    {.kind = EVENT_CALL, .call = CALL_GETATTR},
+    {.kind = EVENT_CALL, .call = CALL_READ, .held = true},
+    {.kind = EVENT_KINDS, .held = true}, /* see event_between() */
+    {.kind = EVENT_CALL, .call = CALL_LOOK, .held = true},
+    {.kind = EVENT_CALL, .call = CALL_LOOK, .held = true},
+    {.kind = EVENT_ANSWER, .held = true},
+    {.kind = EVENT_CALL, .call = CALL_READ},
+};
+
+enum { SHARED_STEPS = sizeof(shared) / sizeof(shared[0]) };
 
 /* Xorshift64*, Marsaglia and Vigna. */
 static uint32_t next(uint64_t *x)
@@ -88,6 +121,8 @@ static void spell_begin(struct spell *s, uint64_t *x)
 {
 	s->left = 1 + next(x) % SPELL_EVENTS;
 	s->prompt = next(x) % 4 > 0;
+	s->quiet = s->farm && next(x) % 2;
+	s->held = s->farm && next(x) % 4 == 0;
 	for (unsigned i = 0; i < SPELL_FILES; i++) {
 		s->files[i].place = next(x);
 		s->files[i].detail = next(x);
@@ -105,12 +140,49 @@ static void event_follow(struct event *e, struct spell *s)
 	s->follow--;
 }
 
+static void shared_begin(struct spell *s, const struct event *e)
+{
+	s->step = 1;
+	s->shares = e->b % 4 ? CALL_READ : CALL_READDIR;
+	s->shared.place = e->place;
+	s->shared.detail = e->detail;
+}
+
+/* A change by a stranger, or one of our own, or nothing. */
+static void event_between(struct event *e)
+{
+	static const enum event_kind kind[] = {
+	    EVENT_STRANGER, EVENT_CALL, EVENT_SERVE};
+
+	e->kind = kind[e->b % 3];
+	e->call = CALL_CHANGE;
+}
+
+static void event_shared(struct event *e, struct spell *s)
+{
+	unsigned at = s->step - 1;
+
+	e->kind = shared[at].kind;
+	e->call = shared[at].call == CALL_READ ? s->shares : shared[at].call;
+	e->held = shared[at].held;
+	e->prompt = true;
+	e->place = s->shared.place;
+	e->detail = s->shared.detail;
+	if (e->kind == EVENT_PASS)
+		e->a = shared[at].pass;
+	else if (e->kind == EVENT_KINDS)
+		event_between(e);
+	s->step = s->step < SHARED_STEPS ? s->step + 1 : 0;
+}
+
 static void event_make(struct event *e, struct spell *s, uint64_t *x)
 {
 	unsigned file = next(x) % (SPELL_FILES + 1);
 
 	e->kind = pick(next(x), s->farm);
 	e->prompt = s->prompt;
+	e->call = s->quiet ? CALL_LOOK : CALL_ANY;
+	e->held = s->held;
 	e->a = next(x);
 	e->b = next(x);
 	e->place = next(x);
@@ -119,7 +191,11 @@ static void event_make(struct event *e, struct spell *s, uint64_t *x)
 		e->place = s->files[file].place;
 		e->detail = s->files[file].detail;
 	}
-	if (s->follow > 0) {
+	if (e->kind == EVENT_FRESH && s->step == 0 && s->follow == 0)
+		shared_begin(s, e);
+	if (s->step > 0) {
+		event_shared(e, s);
+	} else if (s->follow > 0) {
 		event_follow(e, s);
 	} else if (e->kind == EVENT_STRANGER) {
 		s->changed.place = e->place;

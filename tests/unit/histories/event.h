@@ -43,10 +43,24 @@ enum event_kind {
 	EVENT_KINDS,
 };
 
+/* Which calls an EVENT_CALL may be. */
+enum event_call {
+	CALL_ANY,
+	CALL_LOOK,
+	CALL_CHANGE,
+	CALL_CREATE, /* from it on: that call */
+	CALL_WRITE,
+	CALL_GETATTR,
+	CALL_READ,
+	CALL_READDIR,
+};
+
 struct event {
 	enum event_kind kind;
 	bool
 	    prompt; /* the server answers whatever waits, without EVENT_SERVE */
+	enum event_call call;
+	bool held; /* the engine answers nothing without EVENT_ANSWER */
 	uint32_t a, b;
 	uint32_t place, detail; /* which file, and what of it */
 };

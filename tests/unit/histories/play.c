@@ -66,8 +66,8 @@ static void settle(struct play *p)
 		vclock_settle();
 		check_replies(p);
 		repeat_lost(p);
-	} while (
-	    p->prompt && (play_engine(p, &oldest) || play_serve(p, &oldest)));
+	} while (p->prompt && ((!p->held && play_engine(p, &oldest)) ||
+				  play_serve(p, &oldest)));
 }
 
 static bool do_call(struct play *p, const struct event *e)
@@ -311,6 +311,7 @@ static void finish(struct play *p)
 	p->silent_until_ns = 0;
 	p->next.kind = EVENT_SERVE;
 	p->prompt = true;
+	p->held = false;
 	settle(p);
 	for (unsigned i = 0; somebody_waits(p); i++) {
 		if (i == 10000)
@@ -352,6 +353,7 @@ void play(enum judge_mode mode, enum play_defect defect,
 
 		script_trace("--- %u %s", i, event_name(e->kind));
 		p.prompt = e->prompt;
+		p.held = e->held;
 		out->faults[e->kind] += do_event(&p, e);
 		settle(&p);
 		out->events = i + 1;

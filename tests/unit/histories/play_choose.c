@@ -54,11 +54,12 @@ enum {
 	CHANGES = 11 /* from it on */
 };
 
-static const char *form_of(uint32_t r, bool changes)
+/* Of forms `i` to `end`. */
+static const char *form_of(uint32_t r, unsigned i, unsigned end)
 {
-	unsigned sum = 0, i = changes ? CHANGES : 0;
+	unsigned sum = 0;
 
-	for (unsigned k = i; k < FORMS; k++)
+	for (unsigned k = i; k < end; k++)
 		sum += forms[k].weight;
 	r %= sum;
 	while (r >= forms[i].weight)
@@ -119,7 +120,19 @@ static void fill(char *text, const char *form, const struct event *e)
 
 void play_choose_call(const struct event *e, char *text)
 {
-	fill(text, form_of(e->b, false), e);
+	static const char *const only[] = {[CALL_CREATE] = "CREATE F",
+	    [CALL_WRITE] = "WRITE F O T",
+	    [CALL_GETATTR] = "GETATTR F",
+	    [CALL_READ] = "READ F 0 4096",
+	    [CALL_READDIR] = "READDIR D"};
+
+	if (e->call >= CALL_CREATE)
+		fill(text, only[e->call], e);
+	else
+		fill(text,
+		    form_of(e->b, e->call == CALL_CHANGE ? CHANGES : 0,
+			e->call == CALL_LOOK ? CHANGES : FORMS),
+		    e);
 }
 
 unsigned play_cut(char *text, char **words, char *whole)
@@ -191,6 +204,6 @@ void play_stranger(struct memfs *fs, const struct event *e)
 		change_right(fs, e);
 		return;
 	}
-	fill(text, form_of(e->b, true), e);
+	fill(text, form_of(e->b, CHANGES, FORMS), e);
 	make(fs, text);
 }

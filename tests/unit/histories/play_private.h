@@ -30,6 +30,7 @@ struct play {
 	unsigned nplayers;
 	enum play_defect defect;
 	bool prompt;              /* the server answers whatever waits */
+	bool held;                /* … and the farm's engine does not */
 	bool away;                /* the daemon takes the server for away */
 	uint64_t silent_until_ns; /* the server answers nothing */
 	/* What the server does with the next call that it may do it with;
