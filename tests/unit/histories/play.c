@@ -13,8 +13,10 @@
 #include "sweep/commands.h"
 #include "sweep/failure.h"
 
-#define MS UINT64_C(1000)
-#define S  UINT64_C(1000000)
+#define MS         UINT64_C(1000)
+#define S          UINT64_C(1000000)
+/* Longer than what is to be published waits. */
+#define PUBLISH_US UINT64_C(250000)
 
 /* ---- clients --------------------------------------------------------------
  */
@@ -149,7 +151,7 @@ static bool do_kill(struct play *p, const struct event *e)
 static bool do_fresh(struct play *p, const struct event *e)
 {
 	if (e->a % 4) {
-		vclock_pass(e->b % S);
+		vclock_pass(PUBLISH_US + e->b % S);
 		check_replies(p);
 	}
 	play_leave(p);
