@@ -472,6 +472,10 @@ static bool run(enum judge_mode mode)
 		return prove(mode);
 	play_many(mode, &t);
 	report(mode, &t);
+	if (opt.farm && !opt.one && t.farm_data == 0) {
+		printf("nothing came from the farm: that proves nothing\n");
+		return false;
+	}
 	return t.wrong == 0;
 }
 
