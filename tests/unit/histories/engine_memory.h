@@ -16,7 +16,7 @@
 enum memory_lie {
 	MEMORY_NONE,
 	MEMORY_DAMAGED, /* a byte is another one, or the end is missing */
-	MEMORY_OTHER,   /* what lies under another key */
+	MEMORY_OTHER,   /* what lies under another key of the kind */
 	MEMORY_FORMER,  /* what lay under the key before */
 };
 

@@ -30,9 +30,9 @@ static const struct {
     [EVENT_FRESH] = {"fresh", 150},
     [EVENT_ENGINE_AWAY] = {"away", 12},
     [EVENT_ENGINE_HANGS] = {"hangs", 12},
-    [EVENT_DAMAGED] = {"damaged", 20},
-    [EVENT_OTHER] = {"other", 20},
-    [EVENT_FORMER] = {"former", 20},
+    [EVENT_DAMAGED] = {"damaged", 30},
+    [EVENT_OTHER] = {"other", 120},
+    [EVENT_FORMER] = {"former", 30},
 };
 
 /*

@@ -42,8 +42,9 @@ static const char help[] =
     "is\n"
     "                     sent again is done again), undone (a change is\n"
     "                     answered and not done); or, with --farm, late (what\n"
-    "                     the engine says counts for what is there now) or\n"
-    "                     version (the engine's values are of any version)\n"
+    "                     the engine says counts for what is there now),\n"
+    "                     version (its values are of any version) or moved\n"
+    "                     (they open under any key)\n"
     "  --farm             the daemon shares what it has with machines that "
     "come\n"
     "                     after it, by an engine that fails and lies\n"
@@ -347,7 +348,7 @@ static void choose_defect(const char *name)
 	bool set[PLAY_DEFECTS];
 
 	cli_choose(name, play_defect_names, set, PLAY_DEFECTS,
-	    "--defect is stale, own, twice, undone, late or version");
+	    "--defect is stale, own, twice, undone, late, version or moved");
 	for (unsigned i = 0; i < PLAY_DEFECTS; i++)
 		if (set[i])
 			opt.defect = (enum play_defect)i;
@@ -421,24 +422,28 @@ static const bool shows[PLAY_MODES][PLAY_DEFECTS] = {
 	[DEFECT_TWICE] = true,
 	[DEFECT_UNDONE] = true,
 	[DEFECT_LATE] = true,
-	[DEFECT_VERSION] = true},
+	[DEFECT_VERSION] = true,
+	[DEFECT_MOVED] = true},
     [JUDGE_BOUNDED] = {[DEFECT_STALE] = true,
 	[DEFECT_OWN] = true,
 	[DEFECT_TWICE] = true,
 	[DEFECT_UNDONE] = true,
 	[DEFECT_LATE] = true,
-	[DEFECT_VERSION] = true},
+	[DEFECT_VERSION] = true,
+	[DEFECT_MOVED] = true},
     [JUDGE_FROZEN] = {[DEFECT_OWN] = true,
 	[DEFECT_TWICE] = true,
 	[DEFECT_UNDONE] = true,
 	[DEFECT_LATE] = true,
-	[DEFECT_VERSION] = true},
+	[DEFECT_VERSION] = true,
+	[DEFECT_MOVED] = true},
     [JUDGE_OFFLINE] = {[DEFECT_STALE] = true,
 	[DEFECT_OWN] = true,
 	[DEFECT_TWICE] = true,
 	[DEFECT_UNDONE] = true,
 	[DEFECT_LATE] = true,
-	[DEFECT_VERSION] = true},
+	[DEFECT_VERSION] = true,
+	[DEFECT_MOVED] = true},
 };
 
 /* Whether all defects of the mode were found. */

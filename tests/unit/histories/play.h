@@ -25,9 +25,10 @@ enum play_defect {
 	DEFECT_UNDONE, /* a change is answered, and not done */
 	/* Of a farm: what the engine says is taken for what the server has now,
 	 * whatever it had when the engine was asked; and values are not told
-	 * apart by the file's version. */
+	 * apart by the file's version, or open under another's key. */
 	DEFECT_LATE,
 	DEFECT_VERSION,
+	DEFECT_MOVED,
 	PLAY_DEFECTS,
 };
 

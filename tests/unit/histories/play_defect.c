@@ -25,7 +25,8 @@ const char *const play_defect_names[PLAY_DEFECTS] = {[DEFECT_NONE] = "none",
     [DEFECT_TWICE] = "twice",
     [DEFECT_UNDONE] = "undone",
     [DEFECT_LATE] = "late",
-    [DEFECT_VERSION] = "version"};
+    [DEFECT_VERSION] = "version",
+    [DEFECT_MOVED] = "moved"};
 
 static struct play *playing;
 
@@ -45,6 +46,14 @@ bool __real_learn_shared_listing(const struct learn_shared *s,
     const struct nfs_proc *proc, const union nfs_res *res);
 bool __wrap_learn_shared_listing(const struct learn_shared *s,
     const struct nfs_proc *proc, const union nfs_res *res);
+bool __real_seal_open(const struct seal *s, const char *name,
+    const unsigned char *sealed, size_t len, void *to);
+bool __wrap_seal_open(const struct seal *s, const char *name,
+    const unsigned char *sealed, size_t len, void *to);
+void __real_seal_close(const struct seal *s, const char *name, const void *data,
+    size_t len, unsigned char *to);
+void __wrap_seal_close(const struct seal *s, const char *name, const void *data,
+    size_t len, unsigned char *to);
 void __real_farm_data_key(const struct farm_server *s, const nfs3_fh *fh,
     const struct data_version *v, uint64_t cell, struct farm_key *key);
 void __wrap_farm_data_key(const struct farm_server *s, const nfs3_fh *fh,
@@ -167,4 +176,24 @@ void __wrap_farm_data_key(const struct farm_server *s, const nfs3_fh *fh,
 	if (playing->defect == DEFECT_VERSION)
 		v = &any;
 	__real_farm_data_key(s, fh, v, cell, key);
+}
+
+/* Under which name a value is sealed. */
+static const char *sealed_as(const char *name)
+{
+	static const char any[SEAL_NAME_LEN + 1];
+
+	return playing->defect == DEFECT_MOVED ? any : name;
+}
+
+bool __wrap_seal_open(const struct seal *s, const char *name,
+    const unsigned char *sealed, size_t len, void *to)
+{
+	return __real_seal_open(s, sealed_as(name), sealed, len, to);
+}
+
+void __wrap_seal_close(const struct seal *s, const char *name, const void *data,
+    size_t len, unsigned char *to)
+{
+	__real_seal_close(s, sealed_as(name), data, len, to);
 }
