@@ -142,6 +142,17 @@ class Machines(unittest.TestCase):
         self.read(client)
         self.assertLess(before, self.asked())
 
+    def test_reload(self):
+        """The server is called as before, and so are its values."""
+        self.fill()
+        ff, client = self.second()
+        for _ in range(3):
+            ff.hup()
+        before = self.asked()
+        self.open(client)
+        self.read(client)
+        self.assertEqual(self.asked(), before)
+
     def test_other_user(self):
         """The bytes are in the second machine's cache, and are not his."""
         self.fill()
