@@ -251,7 +251,7 @@ void farm_note_absent(
 	s->absent[at].us = now_us;
 	s->misses++;
 	/* It may have had the value once. */
-	publish_note_kept(s->p.farm->publish, key, 0, 0);
+	publish_note_kept(s->p.farm->publish, key, 0);
 }
 
 struct engine_key farm_engine_key(const struct farm_key *key)

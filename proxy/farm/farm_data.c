@@ -43,15 +43,6 @@ static void data_ask_end(struct data_ask *a)
 	free(a);
 }
 
-static uint64_t get_number(const unsigned char *from)
-{
-	uint64_t n = 0;
-
-	for (int i = 7; i >= 0; i--)
-		n = n << 8 | from[i];
-	return n;
-}
-
 /* How many bytes of the cell were wanted of it, from `*from` on. */
 static uint64_t wanted(const struct data_cell *c, uint64_t *from)
 {
@@ -74,7 +65,7 @@ static bool take(struct data_cell *c, const void *value, size_t len)
 	if (n <= DATA_HEAD)
 		return false;
 	n -= DATA_HEAD;
-	at = get_number(plain);
+	at = farm_get_number(plain);
 	if (at < cell_begin(c->cell) || at >= cell_end(c->cell) ||
 	    n > cell_end(c->cell) - at) {
 		metrics_add(s->p.metrics, METRICS_FARM_BAD, 1);
@@ -82,8 +73,7 @@ static bool take(struct data_cell *c, const void *value, size_t len)
 	}
 	if (!learn_shared_data(&a->shared, at, plain + DATA_HEAD, (uint32_t)n))
 		return false;
-	publish_note_kept(s->p.farm->publish, &c->key,
-	    (uint32_t)(at - cell_begin(c->cell)), (uint32_t)n);
+	publish_note_kept(s->p.farm->publish, &c->key, (uint32_t)n);
 	farm_note_found(s);
 	metrics_add(s->p.metrics, METRICS_FARM_HITS, 1);
 	metrics_add(s->p.metrics, METRICS_FARM_BYTES, n);

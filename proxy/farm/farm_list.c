@@ -97,7 +97,7 @@ static bool take(struct list_ask *a, const void *value, size_t len)
 	farm_note_found(s);
 	metrics_add(s->p.metrics, METRICS_FARM_LISTINGS, 1);
 	metrics_add(s->p.metrics, METRICS_FARM_BYTES, n);
-	publish_note_kept(s->p.farm->publish, &a->key, 0, UINT32_MAX);
+	publish_note_kept(s->p.farm->publish, &a->key, UINT32_MAX);
 	return true;
 }
 
@@ -283,6 +283,6 @@ size_t farm_list_publish(
 		return 0;
 	n = encode(&k, l, s->p.farm);
 	if (n > 0 && farm_put(s, &key, n))
-		publish_note_kept(s->p.farm->publish, &key, 0, UINT32_MAX);
+		publish_note_kept(s->p.farm->publish, &key, UINT32_MAX);
 	return n;
 }

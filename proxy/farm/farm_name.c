@@ -17,6 +17,21 @@ struct text {
 	size_t len;
 };
 
+void farm_put_number(unsigned char *to, uint64_t n)
+{
+	for (int i = 0; i < FARM_NUMBER_BYTES; i++)
+		to[i] = (unsigned char)(n >> (8 * i));
+}
+
+uint64_t farm_get_number(const unsigned char *from)
+{
+	uint64_t n = 0;
+
+	for (int i = FARM_NUMBER_BYTES; i-- > 0;)
+		n = n << 8 | from[i];
+	return n;
+}
+
 static void add(struct text *t, const void *data, size_t len)
 {
 	if (len > sizeof(t->data) - t->len)
@@ -27,10 +42,9 @@ static void add(struct text *t, const void *data, size_t len)
 
 static void add_number(struct text *t, uint64_t n)
 {
-	unsigned char le[8];
+	unsigned char le[FARM_NUMBER_BYTES];
 
-	for (int i = 0; i < 8; i++)
-		le[i] = (unsigned char)(n >> (8 * i));
+	farm_put_number(le, n);
 	add(t, le, sizeof(le));
 }
 

@@ -88,6 +88,12 @@ enum {
 	KIND_CHECK = 'c'
 };
 
+/* Numbers in names and values: little endian, since a farm may have machines of
+ * both kinds. */
+enum { FARM_NUMBER_BYTES = 8 };
+void farm_put_number(unsigned char *to, uint64_t n);
+uint64_t farm_get_number(const unsigned char *from);
+
 uint64_t cell_at(uint64_t offset);
 uint64_t cell_begin(uint64_t cell);
 static inline uint64_t cell_end(uint64_t cell)
@@ -127,7 +133,7 @@ struct engine_key farm_engine_key(const struct farm_key *key);
 /* ---- farm_data.c, farm_list.c -------------------------------------------- */
 
 /* In front of a value's bytes: where in the file they begin. */
-enum { DATA_HEAD = 8 };
+enum { DATA_HEAD = FARM_NUMBER_BYTES };
 
 void farm_data_free(struct farm_server *s);
 void farm_list_free(struct farm_server *s);
@@ -155,9 +161,10 @@ void publish_data(
 /* A listing is to be published. */
 void publish_listing(
     struct farm_server *s, struct node *dir, uint32_t cred, bool plus);
-/* The engine has these bytes of the cell: they need not be published. */
-void publish_note_kept(struct farm_publish *p, const struct farm_key *key,
-    uint32_t from, uint32_t len);
+/* The engine has a value of so many bytes: as many need not be published; 0: it
+ * has none. */
+void publish_note_kept(
+    struct farm_publish *p, const struct farm_key *key, uint32_t len);
 /* Whether it has as many bytes of it already. */
 bool publish_is_kept(
     const struct farm_publish *p, const struct farm_key *key, uint32_t len);

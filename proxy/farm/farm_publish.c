@@ -62,7 +62,7 @@ struct farm_publish {
 	uint64_t filled_us;
 	struct {
 		uint64_t tag;
-		uint32_t from, len; /* in the cell */
+		uint32_t len; /* of the value, without its head */
 	} kept[KEPT_SLOTS];
 };
 
@@ -245,13 +245,12 @@ void publish_listing(
 
 /* ---- what the engine has ------------------------------------------------- */
 
-void publish_note_kept(struct farm_publish *p, const struct farm_key *key,
-    uint32_t from, uint32_t len)
+void publish_note_kept(
+    struct farm_publish *p, const struct farm_key *key, uint32_t len)
 {
 	size_t at = key->tag & (KEPT_SLOTS - 1);
 
 	p->kept[at].tag = key->tag;
-	p->kept[at].from = from;
 	p->kept[at].len = len;
 }
 
@@ -266,12 +265,6 @@ bool publish_is_kept(
 
 /* ---- turns -----------------------------------------------------------------
  */
-
-static void put_number(unsigned char *to, uint64_t n)
-{
-	for (int i = 0; i < 8; i++)
-		to[i] = (unsigned char)(n >> (8 * i));
-}
 
 /* The bytes, if the cache has them and they are firm. */
 static bool copy_data(const struct item *it, struct node *node)
@@ -290,7 +283,7 @@ static bool copy_data(const struct item *it, struct node *node)
 	if (!c->data ||
 	    datacache_find(c->data, &rd, pieces, &n, NULL) != DATACACHE_HIT)
 		return false;
-	put_number(to, it->from);
+	farm_put_number(to, it->from);
 	to += DATA_HEAD;
 	for (unsigned i = 0; i < n; i++) {
 		memcpy(to, pieces[i].data, pieces[i].len);
@@ -314,8 +307,7 @@ static bool put_data(struct farm_publish *p, const struct item *it,
 		return true;
 	if (!farm_put(it->server, &key, DATA_HEAD + len))
 		return false;
-	publish_note_kept(
-	    p, &key, (uint32_t)(it->from - cell_begin(it->cell)), len);
+	publish_note_kept(p, &key, len);
 	*bytes = len;
 	return true;
 }

@@ -40,7 +40,7 @@ enum {
 	PART_STEPS = 32,
 	PART_HANDLES = 512,
 	/* In front: how long the snapshot is. */
-	TREES_HEAD = 8,
+	TREES_HEAD = FARM_NUMBER_BYTES,
 };
 
 enum trees_state { IDLE, ASKS, OPENS, MERGES, GATHERS, PACKS, ADDS, SEALS };
@@ -112,21 +112,6 @@ static void job_free(struct trees_job *j)
 	free(j);
 }
 
-static uint64_t get_number(const unsigned char *from)
-{
-	uint64_t n = 0;
-
-	for (int i = 7; i >= 0; i--)
-		n = n << 8 | from[i];
-	return n;
-}
-
-static void put_number(unsigned char *to, uint64_t n)
-{
-	for (int i = 0; i < 8; i++)
-		to[i] = (unsigned char)(n >> (8 * i));
-}
-
 /* In a thread: a sealed value to a merge and handles. */
 static void open_run(struct iopool_job *job)
 {
@@ -140,7 +125,7 @@ static void open_run(struct iopool_job *job)
 	if (!j->plain ||
 	    !seal_open(j->seal, j->key.name, j->value, j->len, j->plain))
 		return;
-	n = get_number(j->plain);
+	n = farm_get_number(j->plain);
 	if (n <= j->plain_len - TREES_HEAD)
 		j->merge = predictor_merge_new(
 		    j->uid, j->plain + TREES_HEAD, (size_t)n);
@@ -169,7 +154,7 @@ static void seal_run(struct iopool_job *job)
 	j->value = malloc(j->len);
 	if (!j->plain || !j->value)
 		return;
-	put_number(j->plain, j->trees_len);
+	farm_put_number(j->plain, j->trees_len);
 	memcpy(j->plain + TREES_HEAD, j->trees, j->trees_len);
 	if (hn > 0)
 		memcpy(
@@ -274,7 +259,7 @@ static void on_value(struct engine_ask *ask, const void *data, size_t len)
 /* They stand behind the snapshot. */
 static void open_handles(struct trees_user *u, struct trees_job *j)
 {
-	size_t at = TREES_HEAD + (size_t)get_number(j->plain);
+	size_t at = TREES_HEAD + (size_t)farm_get_number(j->plain);
 
 	u->handles =
 	    handles_open(&j->view, j->plain + at, j->plain_len - at) == 0;
