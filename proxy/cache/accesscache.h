@@ -33,6 +33,12 @@ static inline bool grant_search(const struct grant *g)
 	return g && ((g->known & g->given & ACCESS3_LOOKUP) || g->own_us != 0);
 }
 
+/* Whether the server has said that the credential may read it. */
+static inline bool grant_read(const struct grant *g)
+{
+	return g && (g->known & g->given & ACCESS3_READ);
+}
+
 struct accesscache *accesscache_new(struct slab *slab, struct attrcache *ac);
 void accesscache_free(struct accesscache *xc);
 

@@ -332,14 +332,13 @@ static void tell_listing(const struct learn *l, struct node *dir, bool plus)
 	struct listing *list;
 	struct caches_hook *h;
 
-	if (LIST_EMPTY(&l->caches->hooks))
-		return;
-	list = listcache_find(l->caches->lists, dir, l->cred, plus);
-	if (!list || !listing_complete(list))
-		return;
-	LIST_FOREACH (h, &l->caches->hooks, link)
-		if (h->on_listing)
+	LIST_FOREACH (h, &l->caches->hooks, link) {
+		if (!h->on_listing)
+			continue;
+		list = listcache_find(l->caches->lists, dir, l->cred, plus);
+		if (list && listing_complete(list))
 			h->on_listing(h, dir, l->cred, plus);
+	}
 }
 
 static void learn_list(const struct learn *l, const nfs3_fh *fh,

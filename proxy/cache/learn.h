@@ -46,18 +46,20 @@ void learn_reply(const struct learn *l);
  */
 struct learn_shared {
 	struct caches *caches;
-	const nfs3_fh *fh;
+	nfs3_fh fh; /* into `fh_data`: a copy of the struct must set it anew */
+	char fh_data[NFS3_FHSIZE_MAX];
 	struct data_version version; /* caches_data_version() when asked */
 	uint64_t confirmed_us;       /* attrcache_sent() when asked */
-	uint64_t flushes;            /* caches.flushes when asked */
+	uint64_t flushes;            /* how often all was forgotten, then */
 	uint32_t cred;               /* caches_cred() of who wants it */
 	bool ahead;
 };
 
-/* What the members are now; false where nothing may be asked for: the version
- * is not known, or does not tell enough. */
-bool learn_shared_begin(struct learn_shared *s, struct caches *c,
-    const nfs3_fh *fh, const struct node *node);
+/* What is known of the node now; `cred` and `ahead` are the caller's. False
+ * where nothing may be asked for: the version is not known, or does not tell
+ * enough. */
+bool learn_shared_begin(
+    struct learn_shared *s, struct caches *c, const struct node *node);
 /* Bytes of a file, copied. */
 bool learn_shared_data(const struct learn_shared *s, uint64_t offset,
     const void *data, uint32_t len);

@@ -54,35 +54,44 @@ void learn_bytes(const struct learn_bytes *b)
 	tell_data(b);
 }
 
-bool learn_shared_begin(struct learn_shared *s, struct caches *c,
-    const nfs3_fh *fh, const struct node *node)
+/* Whether the node's version, as it is known now, tells enough. A clock that
+ * was set back may give two contents one ctime. A change of our own may have
+ * come behind what confirmed the version. */
+static bool version_tells(struct caches *c, const struct node *node,
+    struct data_version *version, uint64_t *confirmed_us)
 {
 	if (!(node->flags & NODE_ATTRS) || (node->flags & NODE_DEAD))
 		return false;
+	*version = caches_data_version(c, node);
+	*confirmed_us = attrcache_sent(c->attr, node);
+	return *confirmed_us != 0 && !(version->ctime_ns & CACHES_CLOCK_BACK) &&
+	       attrcache_may_fill(c->attr, node, *confirmed_us);
+}
+
+bool learn_shared_begin(
+    struct learn_shared *s, struct caches *c, const struct node *node)
+{
 	s->caches = c;
-	s->fh = fh;
-	s->version = caches_data_version(c, node);
-	s->confirmed_us = attrcache_sent(c->attr, node);
 	s->flushes = c->flushes;
-	/* A clock that was set back may give two contents one ctime. A change
-	 * of our own may have come behind what confirmed the version. */
-	return s->confirmed_us != 0 &&
-	       !(s->version.ctime_ns & CACHES_CLOCK_BACK) &&
-	       attrcache_may_fill(c->attr, node, s->confirmed_us);
+	s->fh.len = node->fh_len;
+	s->fh.data = s->fh_data;
+	memcpy(s->fh_data, node->fh, node->fh_len);
+	return version_tells(c, node, &s->version, &s->confirmed_us);
 }
 
 /* The node, if all is still as it was when the other machine was asked. */
 static struct node *unchanged(const struct learn_shared *s)
 {
 	struct caches *c = s->caches;
-	struct learn_shared now;
+	struct data_version now;
+	uint64_t confirmed_us;
 	struct node *node;
 
 	if (c->flushes != s->flushes)
 		return NULL;
-	node = attrcache_find(c->attr, s->fh);
-	if (!node || !learn_shared_begin(&now, c, s->fh, node) ||
-	    memcmp(&now.version, &s->version, sizeof(now.version)) != 0 ||
+	node = attrcache_find(c->attr, &s->fh);
+	if (!node || !version_tells(c, node, &now, &confirmed_us) ||
+	    memcmp(&now, &s->version, sizeof(now)) != 0 ||
 	    !attrcache_may_fill(c->attr, node, s->confirmed_us))
 		return NULL;
 	return node;
@@ -157,8 +166,7 @@ bool learn_shared_listing(const struct learn_shared *s,
 
 	/* The server has not listed it to this credential: so it must have
 	 * said that it would. */
-	if (!g || !(g->known & g->given & ACCESS3_READ) ||
-	    attrcache_type(c->attr, dir) != NF3DIR ||
+	if (!grant_read(g) || attrcache_type(c->attr, dir) != NF3DIR ||
 	    !attrcache_make_ext(c->attr, dir))
 		return false;
 	if (page.plus) {

@@ -27,8 +27,6 @@ struct data_ask {
 	struct farm_server *server;
 	struct fetch_claim claim;
 	struct learn_shared shared;
-	nfs3_fh fh;
-	char fh_data[NFS3_FHSIZE_MAX];
 	uint64_t ahead_bytes; /* what counts in the server's */
 	unsigned pending;
 	unsigned n;
@@ -94,8 +92,8 @@ static void on_value(struct engine_ask *ask, const void *data, size_t len)
 }
 
 /* Cells from `offset` on that the engine may have, into `cells`. */
-static unsigned choose(const struct farm_server *s, const nfs3_fh *fh,
-    const struct data_version *v, uint64_t offset, uint64_t end,
+static unsigned choose(const struct farm_server *s,
+    const struct learn_shared *shared, uint64_t offset, uint64_t end,
     struct data_cell *cells, uint64_t now_us)
 {
 	unsigned n = 0;
@@ -103,7 +101,8 @@ static unsigned choose(const struct farm_server *s, const nfs3_fh *fh,
 	for (uint64_t c = cell_at(offset); cell_begin(c) < end && n < CELLS_MAX;
 	     c++, n++) {
 		cells[n].cell = c;
-		farm_data_key(s, fh, v, c, &cells[n].key);
+		farm_data_key(
+		    s, &shared->fh, &shared->version, c, &cells[n].key);
 		if (farm_is_absent(s, &cells[n].key, now_us))
 			break;
 	}
@@ -121,10 +120,7 @@ static struct data_ask *data_ask_new(struct farm_server *s,
 	memset(a, 0, sizeof(*a));
 	a->server = s;
 	a->shared = *shared;
-	a->fh.len = shared->fh->len;
-	a->fh.data = a->fh_data;
-	memcpy(a->fh_data, shared->fh->data, shared->fh->len);
-	a->shared.fh = &a->fh;
+	a->shared.fh.data = a->shared.fh_data;
 	memcpy(a->cells, cells, n * sizeof(*cells));
 	a->n = n;
 	LIST_INSERT_HEAD(&s->data, a, link);
@@ -185,7 +181,6 @@ enum farm_answer farm_ask_data(struct farm_server *s, const struct node *node,
 	struct learn_shared shared = {.cred = cred, .ahead = ahead};
 	struct fetch_about about = {
 	    .proc = NFSPROC3_READ, .cred = cred, .from = offset};
-	nfs3_fh fh;
 	unsigned n;
 
 	if (!s || !(s->p.farm->config->share & CONFIG_SHARE_DATA) ||
@@ -193,13 +188,11 @@ enum farm_answer farm_ask_data(struct farm_server *s, const struct node *node,
 		return FARM_NO;
 	if (ahead && s->ahead_bytes >= AHEAD_BYTES_MAX)
 		return FARM_BUSY;
-	fh = node_fh(node);
-	if (!learn_shared_begin(&shared, s->p.caches, &fh, node))
+	if (!learn_shared_begin(&shared, s->p.caches, node))
 		return FARM_NO;
-	about.object = fh_key(&fh);
+	about.object = node_key(node);
 	about.to = len < node->size - offset ? offset + len : node->size;
-	n = choose(
-	    s, &fh, &shared.version, offset, about.to, cells, clock_now_us());
+	n = choose(s, &shared, offset, about.to, cells, clock_now_us());
 	if (n == 0)
 		return FARM_NO;
 	/* A value may bring all of its cell. */

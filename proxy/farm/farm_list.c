@@ -14,8 +14,8 @@
 #include "nfsproto/nfs3_list.h"
 #include "upstream/fetch.h"
 
-/* An entry takes about so much, and an empty directory has one block. */
-enum { ENTRY_BYTES = 100, LISTING_EXPECT = 4096 };
+/* How long a listing is taken to be before it has come. */
+enum { LISTING_EXPECT = 4096 };
 
 struct list_ask {
 	struct engine_ask ask;
@@ -24,8 +24,6 @@ struct list_ask {
 	struct fetch_claim claim;
 	struct learn_shared shared;
 	struct farm_key key;
-	nfs3_fh fh;
-	char fh_data[NFS3_FHSIZE_MAX];
 	bool plus;
 };
 
@@ -81,7 +79,7 @@ static bool take(struct list_ask *a, const void *value, size_t len)
 {
 	struct farm_server *s = a->server;
 	const struct nfs_proc *proc = list_proc(a->plus);
-	union nfs_args args = list_args(&a->fh, a->plus);
+	union nfs_args args = list_args(&a->shared.fh, a->plus);
 	union nfs_res res;
 	size_t n = farm_open(s, &a->key, value, len, LISTING_BYTES_MAX);
 
@@ -112,33 +110,20 @@ static void on_value(struct engine_ask *ask, const void *data, size_t len)
 	free(a);
 }
 
-/* Whether the server has said that the credential may list it. */
-static bool may_read(
-    const struct farm_server *s, const struct node *dir, uint32_t cred)
-{
-	const struct grant *g =
-	    accesscache_find(s->p.caches->access, dir, cred);
-
-	return g && (g->known & g->given & ACCESS3_READ);
-}
-
 static struct list_ask *list_ask_new(
     struct farm_server *s, const struct node *dir, uint32_t cred, bool plus)
 {
 	struct list_ask *a = calloc(1, sizeof(*a));
-	nfs3_fh fh = node_fh(dir);
 
 	if (!a)
 		return NULL;
 	a->ask.on_value = on_value;
 	a->server = s;
 	a->plus = plus;
-	a->fh.len = fh.len;
-	a->fh.data = a->fh_data;
-	memcpy(a->fh_data, fh.data, fh.len);
 	a->shared.cred = cred;
-	if (learn_shared_begin(&a->shared, s->p.caches, &a->fh, dir) &&
-	    list_key(s, &a->fh, &a->shared.version, cred, plus, &a->key) &&
+	if (learn_shared_begin(&a->shared, s->p.caches, dir) &&
+	    list_key(
+		s, &a->shared.fh, &a->shared.version, cred, plus, &a->key) &&
 	    !farm_is_absent(s, &a->key, clock_now_us()))
 		return a;
 	free(a);
@@ -156,7 +141,7 @@ enum farm_answer farm_ask_listing(struct farm_server *s, const struct node *dir,
 
 	if (!s || !cred ||
 	    !(s->p.farm->config->share & CONFIG_SHARE_LISTINGS) ||
-	    !may_read(s, dir, cred))
+	    !grant_read(accesscache_find(s->p.caches->access, dir, cred)))
 		return FARM_NO;
 	about.object = node_key(dir);
 	/* One that is under way is as good. */

@@ -250,7 +250,7 @@ static bool may_read(const struct todo *t)
 
 	/* It was asked for this file, however long the answer took. */
 	return known_granted(&t->k, ACCESS3_READ) ||
-	       (t->it->proof && g && (g->known & g->given & ACCESS3_READ));
+	       (t->it->proof && grant_read(g));
 }
 
 /* False where the walk is done with the file. `*again`: the rights to it are to
