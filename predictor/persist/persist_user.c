@@ -168,7 +168,7 @@ static void prune_run(struct prune *u, struct snapshot_run *r)
 	}
 }
 
-/* The runs that are kept, the oldest first, as trails. */
+/* Each run that is kept becomes a trail, the oldest first. */
 static bool write_runs(struct prune *u)
 {
 	Forefetch__TreeFile *f = u->f;

@@ -127,7 +127,7 @@ bool sessions_merge(struct sessions *ss, const struct objects *os, uint64_t uid,
 /* Sessions of the uid that go on without a plan, because there was none when
  * they began, get one. */
 void sessions_replan(struct sessions *ss, uint64_t uid);
-/* Of how many objects a session is at most. */
+/* A session has at most so many objects. */
 uint32_t sessions_limit(const struct sessions *ss);
 /* Forgets all sessions of a uid, or one book. */
 void sessions_forget(struct sessions *ss, uint64_t uid);

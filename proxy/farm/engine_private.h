@@ -194,7 +194,7 @@ bool call_words(
 void call_on_reply(struct node *n, const redisReply *r);
 /* All calls of a node whose connection ended. */
 void call_drop_all(struct node *n);
-/* A question is not waited for any longer. */
+/* Nobody waits for the question any longer. */
 void call_miss(struct call *c, uint64_t now_us);
 void call_give_up(struct call *c);
 /* Silence of a node that is ready: it may be slow from now on, or gone. */

@@ -44,7 +44,7 @@ void engine_sample_stop(struct engine_sample *s);
 const struct engine_sample_node *engine_sample_nodes(
     const struct engine_sample *s, size_t *n);
 
-/* Have the engine remove a value; whether it does is not told. */
+/* Have the engine remove a value; nobody hears whether it did. */
 void engine_remove(struct engine *e, const struct engine_key *key);
 
 #endif

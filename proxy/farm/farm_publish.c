@@ -346,7 +346,8 @@ static void fill(struct farm_publish *p, uint64_t now_us)
 	p->filled_us = now_us;
 }
 
-/* Its node, or all of the engine, takes nothing now: others go first. */
+/* The node that keeps its key, or all of the engine, takes nothing now: other
+ * values go first. */
 static void put_off(struct farm_publish *p, struct item *it)
 {
 	if (++it->tries == TRIES_MAX) {

@@ -10,6 +10,7 @@ ctimes move, and replies bring wcc_data, as a Linux server's do.
 
 It has no reply cache: a change that is repeated is done again.
 """
+import threading
 import time
 
 import fakeserver
@@ -339,3 +340,29 @@ PROCS = {
     rpc.READDIRPLUS: (MemServer.readdirplus, NONE),
     rpc.PATHCONF: (MemServer.pathconf, NONE),
 }
+
+
+class FarServer(MemServer):
+    """It answers a while later, and refuses what the mode forbids."""
+
+    def __init__(self, trip_s):
+        self.trip_s = trip_s
+        super().__init__()
+
+    def serve(self, call):
+        timer = threading.Timer(self.trip_s, super().serve, (call,))
+        timer.daemon = True
+        timer.start()
+
+    def may(self, call, node):
+        return node.uid == self.of(call) or node.mode & 0o004
+
+    def access(self, call, r):
+        node = self.at(r.opaque())
+        bits = r.u32() if self.may(call, node) else 0
+        return rpc.u32(0) + rpc.post_op(node.attr()) + rpc.u32(bits)
+
+    def read(self, call, r):
+        if not self.may(call, self.at(r.opaque())):
+            raise Failed(rpc.ACCES)
+        return super().read(call, call.reader())

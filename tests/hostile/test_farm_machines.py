@@ -4,7 +4,6 @@
 from the server, the next one does not ask the server for."""
 import os
 import shutil
-import threading
 import unittest
 
 import daemon
@@ -20,33 +19,11 @@ CHUNK = 32768
 SIZE = 200 << 10
 
 
-class FarServer(memfs.MemServer):
-    """It answers a while later, and refuses what the mode forbids."""
-
-    def serve(self, call):
-        timer = threading.Timer(TRIP_S, super().serve, (call,))
-        timer.daemon = True
-        timer.start()
-
-    def may(self, call, node):
-        return node.uid == self.of(call) or node.mode & 0o004
-
-    def access(self, call, r):
-        node = self.at(r.opaque())
-        bits = r.u32() if self.may(call, node) else 0
-        return rpc.u32(0) + rpc.post_op(node.attr()) + rpc.u32(bits)
-
-    def read(self, call, r):
-        if not self.may(call, self.at(r.opaque())):
-            raise memfs.Failed(rpc.ACCES)
-        return super().read(call, call.reader())
-
-
 @unittest.skipUnless(shutil.which("redis-server") and shutil.which("redis-cli"),
                      "no redis-server")
 class Machines(unittest.TestCase):
     def setUp(self):
-        self.up = FarServer()
+        self.up = memfs.FarServer(TRIP_S)
         self.addCleanup(self.up.close)
         self.data = os.urandom(SIZE)
         self.file = self.up.make("file", rpc.REG, self.data, age=HOUR,

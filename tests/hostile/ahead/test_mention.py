@@ -4,7 +4,6 @@
 only, and takes no more than what is read, and an allowance."""
 import os
 import sys
-import threading
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
@@ -24,33 +23,11 @@ ALLOWANCE = 2 << 20
 UNDER_WAY = 1 << 20
 
 
-class FarServer(memfs.MemServer):
-    """It answers a while later, and refuses what the mode forbids."""
-
-    def serve(self, call):
-        timer = threading.Timer(TRIP_S, super().serve, (call,))
-        timer.daemon = True
-        timer.start()
-
-    def may(self, call, node):
-        return node.uid == self.of(call) or node.mode & 0o004
-
-    def access(self, call, r):
-        node = self.at(r.opaque())
-        bits = r.u32() if self.may(call, node) else 0
-        return rpc.u32(0) + rpc.post_op(node.attr()) + rpc.u32(bits)
-
-    def read(self, call, r):
-        if not self.may(call, self.at(r.opaque())):
-            raise memfs.Failed(rpc.ACCES)
-        return super().read(call, call.reader())
-
-
 class Names(unittest.TestCase):
     uid = READER
 
     def setUp(self):
-        self.up = FarServer()
+        self.up = memfs.FarServer(TRIP_S)
         self.addCleanup(self.up.close)
         self.up.make("tree", rpc.DIR, age=HOUR, mode=0o755)
         self.ff = daemon.Daemon(self.up.port)

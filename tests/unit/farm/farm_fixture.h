@@ -32,7 +32,8 @@ struct pair {
 
 int begin_pair(void **state);
 int end_pair(void **state);
-/* The farm alone, of those who have the key file, for a server of that name. */
+/* Begin the machine's part in the farm of this key file, for a server of that
+ * address. */
 void begin_farm(struct machine *m, char *key_file, const char *address);
 void end_farm(struct machine *m);
 void write_key(const char *path, unsigned char first);

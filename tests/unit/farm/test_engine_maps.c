@@ -120,7 +120,7 @@ static void test_one_node(void **state)
 	assert_int_equal(count_nodes(p), 1);
 }
 
-/* The first time it is connected to, and nothing waits for that. */
+/* It is connected to a node for the first time; no question waits meanwhile. */
 static void test_moved(void **state)
 {
 	struct pair *p = *state;
