@@ -96,28 +96,9 @@ static uint32_t coming(const struct turn *t, uint64_t offset, uint32_t len)
 	return (uint32_t)(fetch_under_way_to(t->pf->p.fetch, &a) - offset);
 }
 
-/* Where a want stands among its pieces. */
-struct place {
-	uint16_t extent;
-	uint32_t repeat;
-	uint64_t into;
-};
-
-static struct place place_of(const struct want *w)
-{
-	return (struct place){w->extent, w->repeat, w->into};
-}
-
-/* The farm may not have what it is asked for: once it has answered, the want
- * looks at these pieces again. */
-static void go_back(struct turn *t, const struct place *to)
-{
-	t->w->extent = to->extent;
-	t->w->repeat = to->repeat;
-	t->w->into = to->into;
-	t->farmed = true;
-}
-
+/* Ask the farm for what it may have of the piece. It may have nothing: so the
+ * want comes back to the first piece that was asked of it, once it has
+ * answered. */
 static enum farm_answer ask_farm(struct turn *t, uint64_t offset, uint32_t len)
 {
 	struct prefetch *pf = t->pf;
@@ -130,8 +111,12 @@ static enum farm_answer ask_farm(struct turn *t, uint64_t offset, uint32_t len)
 	enum farm_answer answer =
 	    farm_ask_data(pf->p.farm, t->node, w->cred->id, offset, len, true);
 
-	if (answer == FARM_ASKED)
-		(void)want_watch(w, &a);
+	if (answer != FARM_ASKED)
+		return answer;
+	(void)want_watch(w, &a);
+	if (!t->farmed)
+		t->back = (struct turn_place){w->extent, w->repeat, w->into};
+	t->farmed = true;
 	return answer;
 }
 
@@ -202,14 +187,11 @@ static uint32_t had(struct turn *t, uint64_t offset, uint32_t len)
 	return n ? n : coming(t, offset, len);
 }
 
-/* Ask for a piece: false where the want stops here for now. `*farmed` where the
- * farm was asked. */
-static bool ask_piece(
-    struct turn *t, uint64_t offset, uint32_t len, bool *farmed)
+/* Ask for a piece; false where the want stops here for now. */
+static bool ask_piece(struct turn *t, uint64_t offset, uint32_t len)
 {
 	switch (ask_farm(t, offset, len)) {
 	case FARM_ASKED:
-		*farmed = true;
 		return true;
 	case FARM_BUSY:
 		t->blocked = true;
@@ -220,46 +202,48 @@ static bool ask_piece(
 	}
 }
 
-bool turn_read(struct turn *t)
+/* Ask for all pieces that there is room for; false where some are left. */
+static bool read_pieces(struct turn *t)
 {
 	struct predictor_extent ext[EXTENTS];
 	struct want *w = t->w;
 	size_t n = extents(t, ext);
-	struct place back;
 	uint64_t offset;
 	uint32_t len, there;
 	unsigned looks = 0;
-	bool asked, farmed = false, all = true;
 
-	while (all && next_piece(t, ext, n, &offset, &len)) {
+	while (next_piece(t, ext, n, &offset, &len)) {
 		/* Of a large file that is cached, many pieces pass. */
 		if (looks++ == PIECES_MAX) {
-			if (!farmed)
+			if (!t->farmed)
 				w->steps--;
 			t->more = true;
-			all = false;
-			break;
+			return false;
 		}
 		there = had(t, offset, len);
-		asked = false;
-		if (there == 0 && !ask_piece(t, offset, len, &asked)) {
-			all = false;
-			break;
-		}
-		if (asked && !farmed)
-			back = place_of(w);
-		farmed = farmed || asked;
+		if (there == 0 && !ask_piece(t, offset, len))
+			return false;
 		w->into += there ? there : len;
 		/* The first bytes of other files go before the rest of this. */
 		if (w->count == 0 && w->extent > 0 && !w->tail &&
 		    want_begins_tail(w)) {
 			t->more = true;
-			all = false;
+			return false;
 		}
 	}
-	if (farmed)
-		go_back(t, &back);
-	return all && !farmed;
+	return true;
+}
+
+bool turn_read(struct turn *t)
+{
+	bool all = read_pieces(t);
+
+	if (!t->farmed)
+		return all;
+	t->w->extent = t->back.extent;
+	t->w->repeat = t->back.repeat;
+	t->w->into = t->back.into;
+	return false;
 }
 
 bool turn_wants_data(const struct turn *t)

@@ -6,6 +6,13 @@
 
 #include "prefetch/prefetch_private.h"
 
+/* Where a want stands among the pieces of its file. */
+struct turn_place {
+	uint16_t extent;
+	uint32_t repeat;
+	uint64_t into;
+};
+
 struct turn {
 	struct want *w;
 	struct prefetch *pf;
@@ -15,10 +22,13 @@ struct turn {
 	struct node *dir;  /* NULL: not known */
 	uint64_t now_us;
 	uint64_t *wait_us;
-	unsigned sent;  /* calls that went out */
-	bool counts;    /* at least one of these calls was not a READ */
-	bool blocked;   /* the link had no room for one */
-	bool farmed;    /* the farm was asked: the turn does not count */
+	unsigned sent; /* calls that went out */
+	bool counts;   /* at least one of these calls was not a READ */
+	bool blocked;  /* the link had no room for one */
+	/* The farm was asked, so the turn does not count; of data, for pieces
+	 * from `back` on. */
+	bool farmed;
+	struct turn_place back;
 	bool more;      /* its lane is another one from now on */
 	bool dear;      /* … or it costs too much now */
 	bool held;      /* … or nothing may be sent ahead now (hold.h) */

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Configurations that are right: every key, every form of value, reloads. */
-#include "config/config.h"
+#include "config/config_fixture.h"
 #include "config/config_key.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Where the presets are: the top of the sources. */
 #ifndef FF_SOURCE_DIR
@@ -56,28 +52,6 @@ static const char sample[] =
     "\n"
     "[export nas:/src]              # optional overrides\n"
     "consistency = frozen\n";
-
-static struct config *must_load(const char *text)
-{
-	char err[CONFIG_ERR_MAX] = "";
-	struct config *cfg = config_parse_string(text, "t", err, sizeof(err));
-
-	if (!cfg)
-		fail_msg("%s\n%s", err, text);
-	return cfg;
-}
-
-static char *print(const struct config *cfg)
-{
-	char *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-
-	assert_non_null(out);
-	config_print(cfg, out);
-	assert_int_equal(fclose(out), 0);
-	return text;
-}
 
 static void check_policy(const struct config_policy *policy)
 {

@@ -1,31 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a configuration is refused for, and in which words. */
-#include "config/config.h"
+#include "config/config_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* Lines 1 to 3 of most texts here. */
 #define NAS                                                                    \
 	"[server nas]\n"                                                       \
 	"address = nas\n"                                                      \
 	"listen = 127.0.0.1:2050\n"
-
-static struct config *must_load(const char *text)
-{
-	char err[CONFIG_ERR_MAX] = "";
-	struct config *cfg = config_parse_string(text, "t", err, sizeof(err));
-
-	if (!cfg)
-		fail_msg("%s\n%s", err, text);
-	return cfg;
-}
 
 /* Text, and the whole message. */
 static const struct {

@@ -1,41 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The section of a farm: what its keys take, what they are refused for, and
  * that a reload leaves it as it is. */
-#include "config/config.h"
+#include "config/config_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 /* Lines 1 and 2 of most texts here. */
 #define FARM "[farm]\nkey_file = /etc/forefetch.key\n"
-
-static struct config *must_load(const char *text)
-{
-	char err[CONFIG_ERR_MAX] = "";
-	struct config *cfg = config_parse_string(text, "t", err, sizeof(err));
-
-	if (!cfg)
-		fail_msg("%s\n%s", err, text);
-	return cfg;
-}
-
-static char *print(const struct config *cfg)
-{
-	char *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-
-	assert_non_null(out);
-	config_print(cfg, out);
-	assert_int_equal(fclose(out), 0);
-	return text;
-}
 
 static void test_none(void **state)
 {

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Configurations that are right, from a text and back. */
+#ifndef FOREFETCH_TEST_CONFIG_FIXTURE_H
+#define FOREFETCH_TEST_CONFIG_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "config/config.h"
+
+static inline struct config *must_load(const char *text)
+{
+	char err[CONFIG_ERR_MAX] = "";
+	struct config *cfg = config_parse_string(text, "t", err, sizeof(err));
+
+	if (!cfg)
+		fail_msg("%s\n%s", err, text);
+	return cfg;
+}
+
+/* As `forefetchd -t` prints it; to be freed. */
+static inline char *print(const struct config *cfg)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	assert_non_null(out);
+	config_print(cfg, out);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
+#endif
