@@ -326,7 +326,7 @@ static void learn_entry(
 	learn_answered(l, child, false);
 }
 
-/* Whoever wants to hear of complete listings does. */
+/* The hooks hear of a listing that is complete. */
 static void tell_listing(const struct learn *l, struct node *dir, bool plus)
 {
 	struct listing *list;

@@ -92,8 +92,7 @@ static bool foretells(struct desk *d, uint64_t first, uint64_t then)
 
 /* ---- all of it --------------------------------------------------------- */
 
-/* A machine that has seen nothing knows what the other one knew: trails and
- * sessions. */
+/* A machine that has seen nothing knows the other one's trails and sessions. */
 static void test_fresh(void **state)
 {
 	struct desk *a = desk_taught(FIRST, 60), *b = desk_new();
