@@ -93,8 +93,7 @@ static void note_error(struct engine_sample *s, const char *command,
 		    "what it answers to %s is not what Redis would", command);
 }
 
-/* ---- keys -----------------------------------------------------------------
- */
+/* ---- keys -------------------------------------------------------------- */
 
 /* [CURSOR, [KEY…]] */
 static bool scan_ok(const redisReply *r)
@@ -146,8 +145,7 @@ static void on_scanned(struct node *n, struct call *c, const redisReply *r)
 		sample_scan(s, n);
 }
 
-/* ---- memory ---------------------------------------------------------------
- */
+/* ---- memory ------------------------------------------------------------ */
 
 /* Behind NAME in a line "NAME:VALUE"; NULL where there is none. */
 static const char *info_find(const char *text, const char *name)
@@ -219,8 +217,7 @@ static void on_info(struct node *n, struct call *c, const redisReply *r)
 	sample_scan(s, n);
 }
 
-/* ---- nodes ----------------------------------------------------------------
- */
+/* ---- nodes ------------------------------------------------------------- */
 
 static struct node *next_master(struct engine_sample *s)
 {
@@ -297,8 +294,7 @@ const struct engine_sample_node *engine_sample_nodes(
 	return s->nodes;
 }
 
-/* ---- one value ------------------------------------------------------------
- */
+/* ---- one value --------------------------------------------------------- */
 
 static void on_removed(struct node *n, struct call *c, const redisReply *r)
 {

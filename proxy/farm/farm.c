@@ -165,7 +165,6 @@ struct farm_server *farm_server_new(const struct farm_server_params *p)
 		errno = ENOMEM;
 		return NULL;
 	}
-	s->p.address = s->name;
 	s->hook.on_data = on_data;
 	s->hook.on_listing = on_listing;
 	LIST_INIT(&s->data);
@@ -251,7 +250,7 @@ void farm_note_absent(
 	s->absent[at].us = now_us;
 	s->misses++;
 	/* It may have had the value once. */
-	publish_note_kept(s->p.farm->publish, key, 0);
+	publish_note_lost(s->p.farm->publish, key);
 }
 
 struct engine_key farm_engine_key(const struct farm_key *key)

@@ -248,8 +248,7 @@ const char *farm_check_other(const struct farm_check *c, size_t i)
 	return i < c->nothers ? c->others[i] : NULL;
 }
 
-/* ---- flush ----------------------------------------------------------------
- */
+/* ---- flush ------------------------------------------------------------- */
 
 static void on_flushed(void *ctx, uint64_t removed, const char *error)
 {

@@ -56,8 +56,7 @@ static bool list_key(struct farm_server *s, const nfs3_fh *fh,
 	return true;
 }
 
-/* ---- asked for ------------------------------------------------------------
- */
+/* ---- asked for --------------------------------------------------------- */
 
 /* What nfs_res_check() compares the results with. */
 static union nfs_args list_args(const nfs3_fh *fh, bool plus)
@@ -174,8 +173,7 @@ void farm_list_free(struct farm_server *s)
 	}
 }
 
-/* ---- published --------------------------------------------------------------
- */
+/* ---- published --------------------------------------------------------- */
 
 /* The entry as the server gave it, with the handle if that is known and of this
  * version of the directory. */

@@ -59,7 +59,7 @@ static void begin(struct text *t, const struct farm_server *s,
     const nfs3_fh *fh, const struct data_version *v)
 {
 	t->len = 0;
-	add_bytes(t, s->p.address, strnlen(s->p.address, 256));
+	add_bytes(t, s->name, strnlen(s->name, 256));
 	add_bytes(t, fh->data, fh->len);
 	add_number(t, v->fsid);
 	add_number(t, v->fileid);
@@ -119,7 +119,7 @@ void farm_trees_key(
 {
 	struct text t = {.len = 0};
 
-	add_bytes(&t, s->p.address, strnlen(s->p.address, 256));
+	add_bytes(&t, s->name, strnlen(s->name, 256));
 	add_number(&t, uid);
 	end(&t, s, KIND_TREES, key);
 }

@@ -141,8 +141,7 @@ void farm_list_free(struct farm_server *s);
 size_t farm_list_publish(
     struct farm_server *s, struct node *dir, uint32_t cred, bool plus);
 
-/* ---- farm_trees.c ----------------------------------------------------------
- */
+/* ---- farm_trees.c ------------------------------------------------------ */
 
 /* Whether what was learned is published; if not, that begins. */
 bool farm_trees_settle(struct farm_server *s);
@@ -161,10 +160,11 @@ void publish_data(
 /* A listing is to be published. */
 void publish_listing(
     struct farm_server *s, struct node *dir, uint32_t cred, bool plus);
-/* The engine has a value of so many bytes: as many need not be published; 0: it
- * has none. */
+/* The engine has a value of so many bytes: as many need not be published. */
 void publish_note_kept(
     struct farm_publish *p, const struct farm_key *key, uint32_t len);
+/* It has none. */
+void publish_note_lost(struct farm_publish *p, const struct farm_key *key);
 /* Whether it has as many bytes of it already. */
 bool publish_is_kept(
     const struct farm_publish *p, const struct farm_key *key, uint32_t len);

@@ -254,6 +254,14 @@ void publish_note_kept(
 	p->kept[at].len = len;
 }
 
+void publish_note_lost(struct farm_publish *p, const struct farm_key *key)
+{
+	size_t at = key->tag & (KEPT_SLOTS - 1);
+
+	if (p->kept[at].tag == key->tag)
+		p->kept[at].len = 0;
+}
+
 /* Whether it has these bytes, or has other ones that are as many. */
 bool publish_is_kept(
     const struct farm_publish *p, const struct farm_key *key, uint32_t len)
@@ -263,8 +271,7 @@ bool publish_is_kept(
 	return p->kept[at].tag == key->tag && p->kept[at].len >= len;
 }
 
-/* ---- turns -----------------------------------------------------------------
- */
+/* ---- turns ------------------------------------------------------------- */
 
 /* The bytes, if the cache has them and they are firm. */
 static bool copy_data(const struct item *it, struct node *node)

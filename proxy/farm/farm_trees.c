@@ -98,8 +98,7 @@ struct farm_trees {
 	unsigned quiet, busy;      /* ticks */
 };
 
-/* ---- threads
- * ----------------------------------------------------------------- */
+/* ---- threads ----------------------------------------------------------- */
 
 static void job_free(struct trees_job *j)
 {
@@ -192,8 +191,7 @@ static void submit(struct trees_user *u, enum trees_state state,
 	iopool_submit(u->of->p.iopool, &u->job->job);
 }
 
-/* ---- one user
- * ------------------------------------------------------------------ */
+/* ---- one user ---------------------------------------------------------- */
 
 static void soon(struct trees_user *u)
 {
@@ -432,8 +430,7 @@ static void user_free(struct trees_user *u)
 	free(u);
 }
 
-/* ---- all of them
- * ------------------------------------------------------------------ */
+/* ---- all of them ------------------------------------------------------- */
 
 static uint64_t events(const struct farm_trees *t)
 {

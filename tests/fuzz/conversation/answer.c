@@ -41,8 +41,7 @@ static uint64_t number(const struct telling *t, unsigned i)
 	return line_number(t->words, t->n, i);
 }
 
-/* ---- the truth ------------------------------------------------------------
- */
+/* ---- the truth --------------------------------------------------------- */
 
 /* It is done, and the true reply is in `reply`. */
 static size_t make(struct telling *t)
@@ -134,8 +133,7 @@ static bool tell_old(struct telling *t)
 	return tell_do(t);
 }
 
-/* ---- errors ---------------------------------------------------------------
- */
+/* ---- errors ------------------------------------------------------------ */
 
 static bool tell_error(struct telling *t)
 {
@@ -174,8 +172,7 @@ static bool tell_nonsense(struct telling *t)
 	return true;
 }
 
-/* ---- bytes ----------------------------------------------------------------
- */
+/* ---- bytes ------------------------------------------------------------- */
 
 static bool tell_bend(struct telling *t)
 {
@@ -238,8 +235,7 @@ static bool tell_raw(struct telling *t)
 	return true;
 }
 
-/* ---- results --------------------------------------------------------------
- */
+/* ---- results ----------------------------------------------------------- */
 
 static size_t make_header(struct telling *t)
 {

@@ -23,8 +23,7 @@ struct asking {
 	unsigned n;
 };
 
-/* ---- odd arguments --------------------------------------------------------
- */
+/* ---- odd arguments ----------------------------------------------------- */
 
 static void make_handle_odd(nfs3_fh *fh, unsigned kind)
 {
@@ -98,8 +97,7 @@ static void make_odd(uint32_t proc, union nfs_args *args, unsigned kind)
 		make_number_odd(proc, args, kind - HANDLES);
 }
 
-/* ---- calls ----------------------------------------------------------------
- */
+/* ---- calls ------------------------------------------------------------- */
 
 /* The call at word `i`, in `record`; 0 where it makes no sense. */
 static size_t make_call(const struct asking *a, unsigned i, bool sound, int odd)
@@ -194,8 +192,7 @@ static void send_part(const struct asking *a)
 	stranger_send(a->s, record, line_number(a->words, a->n, 0) % len);
 }
 
-/* ---- other programs -------------------------------------------------------
- */
+/* ---- other programs ---------------------------------------------------- */
 
 static void ask_side(const struct asking *a, uint32_t prog)
 {
@@ -260,8 +257,7 @@ static void send_rpc(const struct asking *a)
 	send_record(a, len + n);
 }
 
-/* ---- the rest -------------------------------------------------------------
- */
+/* ---- the rest ---------------------------------------------------------- */
 
 static void send_raw(const struct asking *a)
 {

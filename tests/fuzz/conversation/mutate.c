@@ -157,8 +157,7 @@ static size_t fill(char *to, size_t room, const char *form, struct dice *d)
 	return n;
 }
 
-/* ---- bytes in a word ------------------------------------------------------
- */
+/* ---- bytes in a word --------------------------------------------------- */
 
 static size_t change_bytes(char *word, size_t len,
     size_t (*bytes)(uint8_t *data, size_t size, size_t max))
@@ -201,8 +200,7 @@ static size_t change_word(char word[WORD_MAX], struct dice *d,
 	return 0;
 }
 
-/* ---- lines ----------------------------------------------------------------
- */
+/* ---- lines ------------------------------------------------------------- */
 
 static void split(struct parts *p, const char *text, size_t len)
 {

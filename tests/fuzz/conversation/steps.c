@@ -39,8 +39,7 @@ enum {
 #define S           UINT64_C(1000000)
 #define PASS_MAX_US (100 * S)
 
-/* ---- the daemon -----------------------------------------------------------
- */
+/* ---- the daemon -------------------------------------------------------- */
 
 void talk_start(struct talk *t)
 {
@@ -115,8 +114,7 @@ static void step_control_raw(struct talk *t, const struct line *l)
 	send_control(t, bytes, line_bytes(l->words, l->n, 1, bytes));
 }
 
-/* ---- clients and the server -----------------------------------------------
- */
+/* ---- clients and the server -------------------------------------------- */
 
 static void step_client(struct talk *t, const struct line *l)
 {
@@ -223,8 +221,7 @@ static void step_reboot(struct talk *t, const struct line *l)
 	fakeserver_reboot(t->place.nfs);
 }
 
-/* ---- time -----------------------------------------------------------------
- */
+/* ---- time -------------------------------------------------------------- */
 
 static void step_pass(struct talk *t, const struct line *l)
 {

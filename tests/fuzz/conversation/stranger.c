@@ -69,8 +69,7 @@ unsigned stranger_uid(const struct stranger *s)
 	return UID + s->number;
 }
 
-/* ---- what comes -----------------------------------------------------------
- */
+/* ---- what comes -------------------------------------------------------- */
 
 void stranger_expect(struct stranger *s, uint32_t xid,
     const struct nfs_proc *proc, const void *record, size_t len)
@@ -146,8 +145,7 @@ static void on_closed(void *arg)
 static const struct peer_ops ops = {
     .on_record = on_record, .on_closed = on_closed};
 
-/* ---- what it sends --------------------------------------------------------
- */
+/* ---- what it sends ----------------------------------------------------- */
 
 void stranger_send(struct stranger *s, const void *bytes, size_t len)
 {

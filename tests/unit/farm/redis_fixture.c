@@ -258,8 +258,7 @@ long long redis_number(struct redis *r, const char *format, ...)
 	return number;
 }
 
-/* ---- a cluster -------------------------------------------------------------
- */
+/* ---- a cluster --------------------------------------------------------- */
 
 static bool says(struct redis *r, const char *command, const char *word)
 {

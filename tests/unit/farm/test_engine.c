@@ -16,8 +16,7 @@
 #include "farm/engine_fixture.h"
 #include "farm/redis_fixture.h"
 
-/* ---- slots of keys ---------------------------------------------------------
- */
+/* ---- slots of keys ----------------------------------------------------- */
 
 /* Redis Cluster specification: CRC16("123456789") is 0x31C3. Slots as
  * CLUSTER KEYSLOT of redis-server 7 says. */
@@ -57,8 +56,7 @@ static void test_slots_of_server(void **state)
 	redis_free(r);
 }
 
-/* ---- one server ------------------------------------------------------------
- */
+/* ---- one server -------------------------------------------------------- */
 
 static void open_up(struct farm_world *w, const char *url)
 {
@@ -137,8 +135,7 @@ static void test_name(void **state)
 	redis_free(r);
 }
 
-/* ---- who may ---------------------------------------------------------------
- */
+/* ---- who may ----------------------------------------------------------- */
 
 static void write_secret(const char *path, const char *secret)
 {
@@ -274,8 +271,7 @@ static void test_commands_missing(void **state)
 	redis_free(r);
 }
 
-/* ---- full, hung, gone ------------------------------------------------------
- */
+/* ---- full, hung, gone -------------------------------------------------- */
 
 static void test_full(void **state)
 {
@@ -389,8 +385,7 @@ static void test_replica(void **state)
 	redis_free(master);
 }
 
-/* ---- removal ---------------------------------------------------------------
- */
+/* ---- removal ----------------------------------------------------------- */
 
 static void test_flush(void **state)
 {

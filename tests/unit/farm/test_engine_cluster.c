@@ -109,8 +109,7 @@ static void test_seeds(void **state)
 	farm_until_state(&s->w, ENGINE_UP);
 }
 
-/* ---- slots that move -------------------------------------------------------
- */
+/* ---- slots that move --------------------------------------------------- */
 
 static void node_id(struct redis *r, char id[41])
 {
@@ -156,8 +155,7 @@ static void test_moving_slot(void **state)
 	assert_int_equal(farm_status(&s->w).redirects, redirects + 2);
 }
 
-/* ---- a master that dies ----------------------------------------------------
- */
+/* ---- a master that dies ------------------------------------------------ */
 
 static bool all_answer(void *arg)
 {
@@ -202,8 +200,7 @@ static void test_master_dies(void **state)
 	assert_true(farm_has(&s->w, "ff:2", "ff:2"));
 }
 
-/* ---- removal ---------------------------------------------------------------
- */
+/* ---- removal ----------------------------------------------------------- */
 
 static void test_flush(void **state)
 {
@@ -221,8 +218,7 @@ static void test_flush(void **state)
 	assert_true(farm_has(&s->w, "other", "other"));
 }
 
-/* ---- who is no member ------------------------------------------------------
- */
+/* ---- who is no member -------------------------------------------------- */
 
 static void test_no_cluster(void **state)
 {

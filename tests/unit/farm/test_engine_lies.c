@@ -15,8 +15,7 @@
 #include "farm/lies_fixture.h"
 #include "scenario/vclock.h"
 
-/* ---- what it says of itself ------------------------------------------------
- */
+/* ---- what it says of itself -------------------------------------------- */
 
 struct refusal {
 	const char *command, *reply;
@@ -145,8 +144,7 @@ static void test_password(void **state)
 	unlink(path);
 }
 
-/* ---- something else --------------------------------------------------------
- */
+/* ---- something else ---------------------------------------------------- */
 
 static void test_strangers(void **state)
 {
@@ -217,8 +215,7 @@ static void test_nobody_listens(void **state)
 	lies_expect(l, ENGINE_DOWN, "no such socket");
 }
 
-/* ---- replies that are none -------------------------------------------------
- */
+/* ---- replies that are none --------------------------------------------- */
 
 static void test_unasked(void **state)
 {

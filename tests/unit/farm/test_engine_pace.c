@@ -16,8 +16,7 @@
 #include "farm/lies_fixture.h"
 #include "scenario/vclock.h"
 
-/* ---- an honest one ---------------------------------------------------------
- */
+/* ---- an honest one ----------------------------------------------------- */
 
 static void test_get_and_put(void **state)
 {
@@ -130,8 +129,7 @@ static void test_round_trip(void **state)
 	assert_in_range(large_us, 130 * MS, 220 * MS);
 }
 
-/* ---- slowness --------------------------------------------------------------
- */
+/* ---- slowness ---------------------------------------------------------- */
 
 static void test_deadline(void **state)
 {
@@ -247,8 +245,7 @@ static void test_estimate_recovers(void **state)
 	assert_true(engine_srtt_us(l->w.engine) < 2 * MS);
 }
 
-/* ---- bounds of what is asked and put ---------------------------------------
- */
+/* ---- bounds of what is asked and put ----------------------------------- */
 
 static void test_many_asks(void **state)
 {
@@ -348,8 +345,7 @@ static void test_full(void **state)
 	lies_expect(l, ENGINE_FULL, "name its master");
 }
 
-/* ---- removal ---------------------------------------------------------------
- */
+/* ---- removal ----------------------------------------------------------- */
 
 static void test_flush(void **state)
 {

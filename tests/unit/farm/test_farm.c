@@ -8,8 +8,7 @@
 
 enum { BIG = 200 << 10, FIRST = 16 << 10, CELL = 60 << 10 };
 
-/* ---- what a server says ----------------------------------------------------
- */
+/* ---- what a server says ------------------------------------------------ */
 
 static fattr3 big_attr(uint32_t ctime)
 {
@@ -56,8 +55,7 @@ static void say_firm(
 	say_read(m, ctime, offset, len);
 }
 
-/* ---- questions -------------------------------------------------------------
- */
+/* ---- questions --------------------------------------------------------- */
 
 static enum farm_answer ask(struct machine *m, uint64_t offset, uint32_t len)
 {
@@ -112,8 +110,7 @@ static uint64_t counter(struct machine *m, enum metrics_counter c)
 	return metrics_get(m->w->metrics, c);
 }
 
-/* ---- data ------------------------------------------------------------------
- */
+/* ---- data -------------------------------------------------------------- */
 
 static void test_data(void **state)
 {
@@ -230,8 +227,7 @@ static void test_unknown_version(void **state)
 	assert_int_equal(fake_gets, 0);
 }
 
-/* ---- an engine that lies
- * ----------------------------------------------------- */
+/* ---- an engine that lies ----------------------------------------------- */
 
 /* B asks for the first cell of a file that A has published. */
 static bool brings_changed(struct pair *p)
@@ -342,8 +338,7 @@ static void test_other_server(void **state)
 	assert_false(brings_changed(p));
 }
 
-/* ---- rights
- * ------------------------------------------------------------------ */
+/* ---- rights ------------------------------------------------------------ */
 
 /* The bytes are there, and go to nobody whom the server has not let in. */
 static void test_denied(void **state)
@@ -363,8 +358,7 @@ static void test_denied(void **state)
 	assert_int_not_equal(read_big(&p->b, 5, 0, BIG), CACHED_HIT);
 }
 
-/* ---- an engine that is of no use
- * --------------------------------------------- */
+/* ---- an engine that is of no use --------------------------------------- */
 
 static void test_asked_once(void **state)
 {

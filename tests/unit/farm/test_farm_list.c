@@ -4,8 +4,7 @@
 #include "nfsproto/nfs3_list.h"
 #include "svc/cached.h"
 
-/* ---- listings
- * ------------------------------------------------------------------ */
+/* ---- listings ---------------------------------------------------------- */
 
 static void say_list(struct machine *m)
 {

@@ -76,8 +76,7 @@ static bool is_hanging(void)
 	return vclock_wall_ns() < memory.hangs_until_ns;
 }
 
-/* ---- lies ------------------------------------------------------------------
- */
+/* ---- lies -------------------------------------------------------------- */
 
 /* Of the same kind, which might be believed. */
 static const struct value *value_of_another(const char *key)
@@ -152,8 +151,7 @@ static void answer(struct engine_ask *a, const char *key)
 	say(a, lie, kind == MEMORY_DAMAGED);
 }
 
-/* ---- for the history ------------------------------------------------------
- */
+/* ---- for the history --------------------------------------------------- */
 
 bool memory_answer(uint32_t nth)
 {
@@ -204,8 +202,7 @@ void memory_lie(enum memory_lie lie, uint32_t random,
 	memory.arg = arg;
 }
 
-/* ---- the engine's interface ------------------------------------------------
- */
+/* ---- the engine's interface -------------------------------------------- */
 
 struct engine *engine_new(
     struct event_base *base, const struct config_farm *farm)
@@ -335,8 +332,7 @@ size_t engine_get_nodes(
 	return 0;
 }
 
-/* ---- what no history asks for ----------------------------------------------
- */
+/* ---- what no history asks for ------------------------------------------ */
 
 bool engine_flush(
     struct engine *e, const char *prefix, engine_flushed on_done, void *ctx)

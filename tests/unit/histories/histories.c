@@ -84,8 +84,7 @@ struct totals {
 	uint64_t faults[EVENT_KINDS];
 };
 
-/* ---- a history in a process -----------------------------------------------
- */
+/* ---- a history in a process -------------------------------------------- */
 
 static pid_t begin(
     enum judge_mode mode, const struct history *h, struct play_result *result)
@@ -138,8 +137,7 @@ static bool is_wrong(
 	return !end(r, status);
 }
 
-/* ---- the shortest that fails ----------------------------------------------
- */
+/* ---- the shortest that fails ------------------------------------------- */
 
 /* `h` without its events `at` to `at` + `len`. */
 static void without(
@@ -196,8 +194,7 @@ static void report_wrong(
 	fflush(stdout);
 }
 
-/* ---- many -----------------------------------------------------------------
- */
+/* ---- many -------------------------------------------------------------- */
 
 static void add_up(struct totals *t, const struct play_result *r)
 {
@@ -283,8 +280,7 @@ static void play_many(enum judge_mode mode, struct totals *t)
 		continue;
 }
 
-/* ---- the report -----------------------------------------------------------
- */
+/* ---- the report -------------------------------------------------------- */
 
 /* Kinds of faults end here. */
 static unsigned faults_end(void)
@@ -340,8 +336,7 @@ static void report(enum judge_mode mode, const struct totals *t)
 	fflush(stdout);
 }
 
-/* ---- the command line -----------------------------------------------------
- */
+/* ---- the command line -------------------------------------------------- */
 
 static void choose_defect(const char *name)
 {

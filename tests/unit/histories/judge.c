@@ -14,8 +14,7 @@
 #include "svc/doubt.h"
 #include "sweep/memfs_copy.h"
 
-/* ---- states and deeds ------------------------------------------------------
- */
+/* ---- states and deeds -------------------------------------------------- */
 
 void *judge_grow(void *list, unsigned n, size_t size)
 {
@@ -140,8 +139,7 @@ void judge_sent(struct judge *j, struct judge_op *op)
 	op->sent_seq = ++j->seq;
 }
 
-/* ---- verdicts -------------------------------------------------------------
- */
+/* ---- verdicts ---------------------------------------------------------- */
 
 const char *judge_wrong(struct judge *j, const char *what,
     const struct calltext_facts *got, const struct calltext_facts *right)

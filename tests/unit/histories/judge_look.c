@@ -9,8 +9,7 @@
 /* attr_timeout, and what it takes to read the clock a few times. */
 #define BOUND_NS UINT64_C(3001000000)
 
-/* ---- which states a fact may come from ------------------------------------
- */
+/* ---- which states a fact may come from --------------------------------- */
 
 /* A client knew of the change when it asked. Without a server, what the caches
  * hold after a kill may lack the last changes before it. */
@@ -92,8 +91,7 @@ static unsigned first_state(const struct judge *j, const struct judge_op *op,
 	return told > first ? told : first;
 }
 
-/* ---- facts ----------------------------------------------------------------
- */
+/* ---- facts ------------------------------------------------------------- */
 
 static void ask(struct memfs *fs, const struct nfs_proc *proc,
     const union nfs_args *args, unsigned uid, struct calltext_facts *facts)
@@ -181,8 +179,7 @@ static const char *look_name(struct judge *j, const struct judge_op *op,
 	return judge_wrong(j, "a name of no allowed state", got, &is);
 }
 
-/* ---- listings -------------------------------------------------------------
- */
+/* ---- listings ---------------------------------------------------------- */
 
 enum { NAMES_MAX = 64 };
 
@@ -329,8 +326,7 @@ static const char *look_list(struct judge *j, const struct judge_op *op,
 	return NULL;
 }
 
-/* ---- attributes -----------------------------------------------------------
- */
+/* ---- attributes -------------------------------------------------------- */
 
 static void add_told(struct judge *j, uint64_t object, unsigned state)
 {

@@ -18,8 +18,7 @@
 /* Longer than what is to be published waits. */
 #define PUBLISH_US UINT64_C(250000)
 
-/* ---- clients --------------------------------------------------------------
- */
+/* ---- clients ----------------------------------------------------------- */
 
 static void count_hit(struct play *p, const struct player *c)
 {
@@ -125,8 +124,7 @@ static bool do_address(struct play *p, const struct event *e)
 	return true;
 }
 
-/* ---- the daemon ------------------------------------------------------------
- */
+/* ---- the daemon -------------------------------------------------------- */
 
 static void start(struct play *p)
 {
@@ -181,8 +179,7 @@ static bool do_command(struct play *p, const struct event *e)
 	return true;
 }
 
-/* ---- the server and time ---------------------------------------------------
- */
+/* ---- the server and time ----------------------------------------------- */
 
 static bool do_outage(struct play *p, const struct event *e)
 {
@@ -245,8 +242,7 @@ static bool do_sleep(const struct event *e)
 	return true;
 }
 
-/* ---- a history ------------------------------------------------------------
- */
+/* ---- a history --------------------------------------------------------- */
 
 static bool do_fault(struct play *p, const struct event *e)
 {

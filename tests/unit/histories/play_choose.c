@@ -147,8 +147,7 @@ unsigned play_cut(char *text, char **words, char *whole)
 	return n;
 }
 
-/* ---- on the server --------------------------------------------------------
- */
+/* ---- on the server ----------------------------------------------------- */
 
 static void make(struct memfs *fs, const char *line)
 {

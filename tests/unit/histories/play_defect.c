@@ -132,8 +132,7 @@ void __wrap_learn_change(const struct learn *l)
 		__real_learn_change(l);
 }
 
-/* ---- a farm ---------------------------------------------------------------
- */
+/* ---- a farm ------------------------------------------------------------ */
 
 /* As if the engine had been asked just now, where it should be seen that it was
  * not. */

@@ -23,8 +23,7 @@
 
 enum { CALLS = 16, SECOND = 1000000 };
 
-/* ---- a server that is silent ----------------------------------------------
- */
+/* ---- a server that is silent ------------------------------------------- */
 
 struct upstream_call {
 	const struct nfs_proc *proc;
@@ -59,8 +58,7 @@ bool upstream_drop(struct upstream_call *call)
 	return true;
 }
 
-/* ---- wants ------------------------------------------------------------------
- */
+/* ---- wants ------------------------------------------------------------- */
 
 struct step_world {
 	struct world *w; /* of learn_fixture.h */
@@ -170,8 +168,7 @@ static void know_all(struct step_world *s)
 	say_access(s, "file");
 }
 
-/* ---- confirmations ----------------------------------------------------------
- */
+/* ---- confirmations ----------------------------------------------------- */
 
 enum {
 	OPEN = PREDICTOR_NEEDS_NAME | PREDICTOR_NEEDS_ATTR |
@@ -254,8 +251,7 @@ static void test_under_way(void **state)
 	assert_call(s, NULL, NULL);
 }
 
-/* ---- consistency ------------------------------------------------------------
- */
+/* ---- consistency ------------------------------------------------------- */
 
 /* In frozen nothing that was confirmed once grows old. */
 static void test_frozen(void **state)
@@ -299,8 +295,7 @@ static void test_off(void **state)
 	assert_call(s, NULL, NULL);
 }
 
-/* ---- what is not known
- * -------------------------------------------------------- */
+/* ---- what is not known ------------------------------------------------- */
 
 static void test_unknown(void **state)
 {
@@ -334,8 +329,7 @@ static void test_name(void **state)
 	assert_call(s, NULL, NULL);
 }
 
-/* ---- what is known by its handle alone -------------------------------------
- */
+/* ---- what is known by its handle alone --------------------------------- */
 
 static struct node *know_handle(struct step_world *s, const char *fh)
 {
@@ -448,8 +442,7 @@ static void test_handle_off(void **state)
 	s->w->config.noverrides = 0;
 }
 
-/* ---- listings
- * ----------------------------------------------------------------- */
+/* ---- listings ---------------------------------------------------------- */
 
 static void test_listing(void **state)
 {
@@ -494,8 +487,7 @@ static void test_listing_right_away(void **state)
 	assert_call(s, "READDIRPLUS", "dir");
 }
 
-/* ---- when it is given up
- * -------------------------------------------------------- */
+/* ---- when it is given up ----------------------------------------------- */
 
 static void test_expired(void **state)
 {

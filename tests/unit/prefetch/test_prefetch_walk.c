@@ -60,8 +60,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* ---- what the server says, and clients ask --------------------------------
- */
+/* ---- what the server says, and clients ask ----------------------------- */
 
 static uint64_t key_of(const char *text)
 {

@@ -55,8 +55,7 @@ const char *calltext_status_name(nfsstat3 status)
 	return "an unknown status";
 }
 
-/* ---- from text ------------------------------------------------------------
- */
+/* ---- from text --------------------------------------------------------- */
 
 static void bad(struct parser *p, const char *fmt, ...)
 {
@@ -291,8 +290,7 @@ bool calltext_parse(struct memfs *fs, char *const *words, unsigned n,
 	return p.ok;
 }
 
-/* ---- to text --------------------------------------------------------------
- */
+/* ---- to text ----------------------------------------------------------- */
 
 struct text {
 	char *to;

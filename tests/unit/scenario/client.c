@@ -75,8 +75,7 @@ uint32_t client_address(const struct client *c)
 	return c->p.from;
 }
 
-/* ---- replies --------------------------------------------------------------
- */
+/* ---- replies ----------------------------------------------------------- */
 
 static struct sent *sent_under(struct client *c, uint32_t xid)
 {
@@ -150,8 +149,7 @@ bool client_take(struct client *c, const char *to, struct calltext_facts *facts)
 	return false;
 }
 
-/* ---- calls ----------------------------------------------------------------
- */
+/* ---- calls ------------------------------------------------------------- */
 
 static void on_closed(void *arg)
 {

@@ -59,8 +59,7 @@ struct fakeserver {
 	size_t mount_len;
 };
 
-/* ---- replies --------------------------------------------------------------
- */
+/* ---- replies ----------------------------------------------------------- */
 
 static struct reply *reply_of(struct fakeserver *s, uint32_t xid)
 {
@@ -297,8 +296,7 @@ bool fakeserver_repeat(struct fakeserver *s, struct fakeserver_call *call)
 	return true;
 }
 
-/* ---- calls ----------------------------------------------------------------
- */
+/* ---- calls ------------------------------------------------------------- */
 
 /* The root, of any path; nothing is mounted, nothing exported. */
 static void answer_mount(struct fakeserver *s, unsigned conn,
@@ -436,8 +434,7 @@ struct fakeserver_call *fakeserver_nth(struct fakeserver *s, unsigned n)
 	return call;
 }
 
-/* ---- connections ----------------------------------------------------------
- */
+/* ---- connections ------------------------------------------------------- */
 
 static void on_closed(void *arg)
 {

@@ -9,8 +9,7 @@
 
 enum { GRAIN_NS = 4000000 /* what Linux's time stamps move by */ };
 
-/* ---- objects --------------------------------------------------------------
- */
+/* ---- objects ----------------------------------------------------------- */
 
 static uint64_t stamp(const struct memfs *fs)
 {
@@ -81,8 +80,7 @@ struct memfs_object *memfs_find(struct memfs *fs, const char *path)
 	return found;
 }
 
-/* ---- names ----------------------------------------------------------------
- */
+/* ---- names ------------------------------------------------------------- */
 
 static bool name_is(
     const struct memfs *fs, const char *name, const nfs3_name *asked)
@@ -140,8 +138,7 @@ static void name_remove(struct memfs *fs, struct memfs_object *dir, unsigned i)
 	touch(fs, dir, true);
 }
 
-/* ---- calls ----------------------------------------------------------------
- */
+/* ---- calls ------------------------------------------------------------- */
 
 struct call {
 	struct memfs *fs;

@@ -83,8 +83,7 @@ void script_wrong(const char *fmt, ...)
 	va_end(ap);
 }
 
-/* ---- lines ----------------------------------------------------------------
- */
+/* ---- lines ------------------------------------------------------------- */
 
 /* In place; `line` has room for a blank around each comma. */
 static unsigned split(char *line, char *words[WORDS])

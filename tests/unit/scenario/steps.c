@@ -37,8 +37,7 @@ static bool take_phrase(
 	return p->n > 0;
 }
 
-/* ---- the server's files ---------------------------------------------------
- */
+/* ---- the server's files ------------------------------------------------ */
 
 static void config(struct world *w, const struct script_match *m)
 {
@@ -130,8 +129,7 @@ static void given_speaking(struct world *w, const struct script_match *m)
 	w->fs->mute = false;
 }
 
-/* ---- clients --------------------------------------------------------------
- */
+/* ---- clients ----------------------------------------------------------- */
 
 static struct client *client_of(struct world *w, const char *name)
 {
@@ -243,8 +241,7 @@ static void client_is_gone(struct world *w, const struct script_match *m)
 		script_fail("it is connected");
 }
 
-/* ---- what the server does with a call -------------------------------------
- */
+/* ---- what the server does with a call ---------------------------------- */
 
 static void repeat_reply(struct fakeserver *s, struct fakeserver_call *c)
 {
@@ -419,8 +416,7 @@ static void server_waits(struct world *w, const struct script_match *m)
 	fakeserver_serve(w->nfs, false);
 }
 
-/* ---- the link, and the machines -------------------------------------------
- */
+/* ---- the link, and the machines ---------------------------------------- */
 
 static void connection_breaks(struct world *w, const struct script_match *m)
 {

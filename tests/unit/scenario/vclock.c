@@ -152,8 +152,7 @@ void evutil_secure_rng_get_bytes(void *buf, size_t n)
 	random_state = x;
 }
 
-/* ---- for tests ------------------------------------------------------------
- */
+/* ---- for tests --------------------------------------------------------- */
 
 /* All that is sent goes through one processor's queue. */
 static void stay_here(void)

@@ -69,8 +69,7 @@ void world_free(struct world *w)
 	free(w);
 }
 
-/* ---- the daemon -----------------------------------------------------------
- */
+/* ---- the daemon -------------------------------------------------------- */
 
 static void load_config(struct world *w)
 {
@@ -172,8 +171,7 @@ void world_crash(struct world *w)
 	unlink(path);
 }
 
-/* ---- what scenarios look at -----------------------------------------------
- */
+/* ---- what scenarios look at -------------------------------------------- */
 
 struct client *world_client(struct world *w, char name)
 {

@@ -31,8 +31,7 @@ static uint64_t key_of(const char *fh)
 	return fh_key(&handle);
 }
 
-/* ---- the object
- * --------------------------------------------------------------- */
+/* ---- the object -------------------------------------------------------- */
 
 static diropargs3 name_in_dir(const char *name)
 {
@@ -131,8 +130,7 @@ static void test_object_of_a_link(void **state)
 	assert_int_equal(object_of_link(w, "stranger", "second").key, 0);
 }
 
-/* ---- errors
- * ------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------ */
 
 static bool ambiguous(uint32_t proc, nfsstat3 status)
 {

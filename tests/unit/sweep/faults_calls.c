@@ -155,8 +155,7 @@ int mlockall(int flags)
 	return 0;
 }
 
-/* ---- files ----------------------------------------------------------------
- */
+/* ---- files ------------------------------------------------------------- */
 
 int open(const char *path, int flags, ...)
 {
@@ -380,8 +379,7 @@ int statfs(const char *path, struct statfs *out)
 	return NEXT(statfs)(path, out);
 }
 
-/* ---- sockets --------------------------------------------------------------
- */
+/* ---- sockets ----------------------------------------------------------- */
 
 int socket(int family, int type, int protocol)
 {

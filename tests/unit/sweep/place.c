@@ -30,8 +30,7 @@ enum {
 	STEP_US = 100000,
 };
 
-/* ---- what the daemon makes for itself, and the place has to know ------------
- */
+/* ---- what the daemon makes for itself, and the place has to know ------- */
 
 static struct event_base *shared;
 unsigned place_threads;
@@ -63,8 +62,7 @@ struct iopool *__wrap_iopool_new(struct event_base *base, unsigned threads)
 	return pool;
 }
 
-/* ---- the place ------------------------------------------------------------
- */
+/* ---- the place --------------------------------------------------------- */
 
 static void write_config(struct place *p, const char *settings)
 {
@@ -212,8 +210,7 @@ void place_lose(struct place *p)
 	vclock_settle();
 }
 
-/* ---- commands -------------------------------------------------------------
- */
+/* ---- commands ---------------------------------------------------------- */
 
 static bool readable(int fd)
 {

@@ -91,9 +91,7 @@ static struct options opt = {.kinds = {true, true, true, true},
 static struct job jobs[JOBS_MAX];
 static uint64_t tried, missed, excused, ends[ENDS];
 
-/* ---- what was found
- * -----------------------------------------------------------
- */
+/* ---- what was found ---------------------------------------------------- */
 
 /* The function and line of a caller, by addr2line; false where it is in a
  * library. */
@@ -152,8 +150,7 @@ static void say_end(const struct job *j, enum end end, int sig)
 	fflush(stdout);
 }
 
-/* ---- one run --------------------------------------------------------------
- */
+/* ---- one run ----------------------------------------------------------- */
 
 /* What AddressSanitizer finds is a crash, too. */
 const char *__asan_default_options(void);
@@ -272,8 +269,7 @@ static struct job *free_job(void)
 	}
 }
 
-/* ---- all of them ----------------------------------------------------------
- */
+/* ---- all of them ------------------------------------------------------- */
 
 /* How many calls there are where none fails; 0: that run went wrong. */
 static uint64_t count(const char *mode, enum faults_kind kind)
@@ -333,8 +329,7 @@ static bool sweep(const char *mode, enum faults_kind kind)
 	return true;
 }
 
-/* ---- the report ----------------------------------------------------------
- */
+/* ---- the report -------------------------------------------------------- */
 
 static void report(void)
 {
@@ -357,8 +352,7 @@ static void report(void)
 	    (uintmax_t)ends[END_HANG]);
 }
 
-/* ---- the command line -----------------------------------------------------
- */
+/* ---- the command line -------------------------------------------------- */
 
 static void set_option(int c, const char *value)
 {

@@ -144,8 +144,7 @@ static struct work {
 	struct work_result *out;
 } work;
 
-/* ---- the judge ------------------------------------------------------------
- */
+/* ---- the judge --------------------------------------------------------- */
 
 static bool is_change(uint32_t proc)
 {
@@ -220,8 +219,7 @@ static void judge(char *const *words, unsigned n, unsigned uid,
 	compare_files();
 }
 
-/* ---- lines ----------------------------------------------------------------
- */
+/* ---- lines ------------------------------------------------------------- */
 
 /* Until there is a reply; as the kernel's client. */
 static void await(struct client *c, struct calltext_facts *facts)

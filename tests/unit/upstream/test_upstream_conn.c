@@ -12,8 +12,7 @@
 
 #include "upstream/upstream_fixture.h"
 
-/* ---- how often it is tried to connect ---------------------------------------
- */
+/* ---- how often it is tried to connect ---------------------------------- */
 
 /* 100 ms at first, twice as long each time, five seconds at most; and each of
  * them between a half and one and a half of that. */
@@ -90,8 +89,7 @@ static void test_lazy(void **state)
 	assert_int_equal(st.state, UPSTREAM_IDLE);
 }
 
-/* ---- what is sent again -----------------------------------------------------
- */
+/* ---- what is sent again ------------------------------------------------ */
 
 static void test_change_keeps_xid_and_port(void **state)
 {
@@ -171,8 +169,7 @@ static void test_silent(void **state)
 	assert_int_equal(w->ngot, 2);
 }
 
-/* ---- without their owners
- * ----------------------------------------------------- */
+/* ---- without their owners ---------------------------------------------- */
 
 static void test_dropped(void **state)
 {
@@ -211,8 +208,7 @@ static void test_abandoned(void **state)
 	assert_true(c.lost);
 }
 
-/* ---- what is no reply
- * --------------------------------------------------------- */
+/* ---- what is no reply -------------------------------------------------- */
 
 static void babble(struct world *w, const void *bytes, size_t len)
 {

@@ -13,8 +13,7 @@
 #include "base/clock.h"
 #include "upstream/upstream_fixture.h"
 
-/* ---- doubt ------------------------------------------------------------------
- */
+/* ---- doubt ------------------------------------------------------------- */
 
 static void test_no_doubt(void **state)
 {

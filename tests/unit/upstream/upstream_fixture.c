@@ -19,8 +19,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* ---- the server -----------------------------------------------------------
- */
+/* ---- the server -------------------------------------------------------- */
 
 static void on_record(void *arg, const unsigned char *data, size_t len)
 {
@@ -107,8 +106,7 @@ void server_answer(struct world *w, unsigned i)
 	vclock_settle();
 }
 
-/* ---- upstream -------------------------------------------------------------
- */
+/* ---- upstream ---------------------------------------------------------- */
 
 static void on_unreachable(void *ctx)
 {
@@ -175,8 +173,7 @@ int world_teardown(void **state)
 	return 0;
 }
 
-/* ---- calls ----------------------------------------------------------------
- */
+/* ---- calls ------------------------------------------------------------- */
 
 static void on_send(void *arg, const struct upstream_sent *sent)
 {
