@@ -46,14 +46,20 @@ void learn_reply(const struct learn *l);
  */
 struct learn_shared {
 	struct caches *caches;
-	nfs3_fh fh; /* into `fh_data`: a copy of the struct must set it anew */
-	char fh_data[NFS3_FHSIZE_MAX];
+	uint8_t fh_len;
+	char fh[NFS3_FHSIZE_MAX];    /* learn_shared_fh() */
 	struct data_version version; /* caches_data_version() when asked */
 	uint64_t confirmed_us;       /* attrcache_sent() when asked */
 	uint64_t flushes;            /* how often all was forgotten, then */
 	uint32_t cred;               /* caches_cred() of who wants it */
 	bool ahead;
 };
+
+/* The handle, for as long as the struct is there. */
+static inline nfs3_fh learn_shared_fh(const struct learn_shared *s)
+{
+	return (nfs3_fh){.len = s->fh_len, .data = s->fh};
+}
 
 /* What is known of the node now; `cred` and `ahead` are the caller's. False
  * where nothing may be asked for: the version is not known, or does not tell

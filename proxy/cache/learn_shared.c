@@ -73,9 +73,8 @@ bool learn_shared_begin(
 {
 	s->caches = c;
 	s->flushes = c->flushes;
-	s->fh.len = node->fh_len;
-	s->fh.data = s->fh_data;
-	memcpy(s->fh_data, node->fh, node->fh_len);
+	s->fh_len = node->fh_len;
+	memcpy(s->fh, node->fh, node->fh_len);
 	return version_tells(c, node, &s->version, &s->confirmed_us);
 }
 
@@ -85,11 +84,12 @@ static struct node *unchanged(const struct learn_shared *s)
 	struct caches *c = s->caches;
 	struct data_version now;
 	uint64_t confirmed_us;
+	nfs3_fh fh = learn_shared_fh(s);
 	struct node *node;
 
 	if (c->flushes != s->flushes)
 		return NULL;
-	node = attrcache_find(c->attr, &s->fh);
+	node = attrcache_find(c->attr, &fh);
 	if (!node || !version_tells(c, node, &now, &confirmed_us) ||
 	    memcmp(&now, &s->version, sizeof(now)) != 0 ||
 	    !attrcache_may_fill(c->attr, node, s->confirmed_us))

@@ -96,13 +96,13 @@ static unsigned choose(const struct farm_server *s,
     const struct learn_shared *shared, uint64_t offset, uint64_t end,
     struct data_cell *cells, uint64_t now_us)
 {
+	nfs3_fh fh = learn_shared_fh(shared);
 	unsigned n = 0;
 
 	for (uint64_t c = cell_at(offset); cell_begin(c) < end && n < CELLS_MAX;
 	     c++, n++) {
 		cells[n].cell = c;
-		farm_data_key(
-		    s, &shared->fh, &shared->version, c, &cells[n].key);
+		farm_data_key(s, &fh, &shared->version, c, &cells[n].key);
 		if (farm_is_absent(s, &cells[n].key, now_us))
 			break;
 	}
@@ -120,7 +120,6 @@ static struct data_ask *data_ask_new(struct farm_server *s,
 	memset(a, 0, sizeof(*a));
 	a->server = s;
 	a->shared = *shared;
-	a->shared.fh.data = a->shared.fh_data;
 	memcpy(a->cells, cells, n * sizeof(*cells));
 	a->n = n;
 	LIST_INSERT_HEAD(&s->data, a, link);

@@ -78,7 +78,8 @@ static bool take(struct list_ask *a, const void *value, size_t len)
 {
 	struct farm_server *s = a->server;
 	const struct nfs_proc *proc = list_proc(a->plus);
-	union nfs_args args = list_args(&a->shared.fh, a->plus);
+	nfs3_fh fh = learn_shared_fh(&a->shared);
+	union nfs_args args = list_args(&fh, a->plus);
 	union nfs_res res;
 	size_t n = farm_open(s, &a->key, value, len, LISTING_BYTES_MAX);
 
@@ -113,6 +114,7 @@ static struct list_ask *list_ask_new(
     struct farm_server *s, const struct node *dir, uint32_t cred, bool plus)
 {
 	struct list_ask *a = calloc(1, sizeof(*a));
+	nfs3_fh fh = node_fh(dir);
 
 	if (!a)
 		return NULL;
@@ -121,8 +123,7 @@ static struct list_ask *list_ask_new(
 	a->plus = plus;
 	a->shared.cred = cred;
 	if (learn_shared_begin(&a->shared, s->p.caches, dir) &&
-	    list_key(
-		s, &a->shared.fh, &a->shared.version, cred, plus, &a->key) &&
+	    list_key(s, &fh, &a->shared.version, cred, plus, &a->key) &&
 	    !farm_is_absent(s, &a->key, clock_now_us()))
 		return a;
 	free(a);

@@ -139,10 +139,11 @@ void __wrap_learn_change(const struct learn *l)
 static struct learn_shared asked(const struct learn_shared *s)
 {
 	struct learn_shared now = *s;
-	struct node *node = attrcache_find(s->caches->attr, s->fh);
+	nfs3_fh fh = learn_shared_fh(s);
+	struct node *node = attrcache_find(s->caches->attr, &fh);
 
 	if (playing->defect != DEFECT_LATE || !node ||
-	    !learn_shared_begin(&now, s->caches, s->fh, node))
+	    !learn_shared_begin(&now, s->caches, node))
 		return *s;
 	return now;
 }
