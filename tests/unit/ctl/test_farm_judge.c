@@ -165,6 +165,7 @@ static void test_memory(void **state)
 	w.looks[0].policy = bytes("noeviction");
 	w.looks[0].memory_limit_bytes = 0;
 	says(&w, FINDING_WARN, "no maxmemory", "allkeys-lru");
+	findings_free(&w.all);
 	in_order(&w);
 	w.looks[0].evicted = 5000;
 	says(&w, FINDING_NOTE, "5000 keys were given up", "maxmemory");
@@ -198,6 +199,7 @@ static void test_keys(void **state)
 	w.looks[0].own = 200;
 	w.looks[0].foreign = 100;
 	says(&w, FINDING_WARN, "100 of 300 keys", "for the farm alone");
+	findings_free(&w.all);
 	in_order(&w);
 	w.looks[0].own = 0;
 	w.looks[0].others = 300;
