@@ -176,6 +176,14 @@ void farm_list_free(struct farm_server *s)
 
 /* ---- published --------------------------------------------------------- */
 
+/* Whether the server said it of this version of the directory, for good. What
+ * was bound before a change of our own holds here for a time only. */
+static bool is_sure(const struct known *dir, const struct binding *b)
+{
+	return b->firm && known_holds(dir, b) &&
+	       attrcache_may_fill(dir->caches->attr, dir->node, b->sent_us);
+}
+
 /* The entry as the server gave it, with the handle if that is known and of this
  * version of the directory. */
 static struct nfs3_dirent entry(
@@ -188,7 +196,7 @@ static struct nfs3_dirent entry(
 	if (!plus || nfs3_name_is_dots(&le->name))
 		return e;
 	to = known_name(dir->caches, dir->node, &le->name);
-	if (!to.child || !to.bound.firm || !known_holds(dir, &to.bound))
+	if (!to.child || !is_sure(dir, &to.bound))
 		return e;
 	e.handle.handle_follows = TRUE;
 	e.handle.post_op_fh3_u.handle = node_fh(to.child);
@@ -261,8 +269,7 @@ size_t farm_list_publish(
 		return 0;
 	b = listing_binding(l);
 	known_node(&k, &who, dir);
-	if (!b.firm || !known_holds(&k, &b) ||
-	    !list_key(s, &fh, &v, cred, plus, &key) ||
+	if (!is_sure(&k, &b) || !list_key(s, &fh, &v, cred, plus, &key) ||
 	    publish_is_kept(s->p.farm->publish, &key, UINT32_MAX))
 		return 0;
 	n = encode(&k, l, s->p.farm);
