@@ -31,9 +31,16 @@ static uint32_t first_bytes(const struct turn *t)
 	return (uint32_t)(n < t->node->size ? n : t->node->size);
 }
 
+/* A piece of the file, and what follows it in its extent. */
+struct piece {
+	uint64_t offset;
+	uint32_t len;
+	uint64_t left; /* of the extent, from `offset` on */
+};
+
 /* The next piece, from where the want stands; false where there is none. */
 static bool next_piece(struct turn *t, const struct predictor_extent *ext,
-    size_t n, uint64_t *offset, uint32_t *len)
+    size_t n, struct piece *p)
 {
 	struct want *w = t->w;
 	uint64_t unit = linkest_unit_bytes(t->pf->p.link);
@@ -53,9 +60,9 @@ static bool next_piece(struct turn *t, const struct predictor_extent *ext,
 		if (end > t->node->size)
 			end = t->node->size;
 		if (begin + w->into < end) {
-			*offset = begin + w->into;
-			*len = (uint32_t)(end - *offset < unit ? end - *offset
-							       : unit);
+			p->offset = begin + w->into;
+			p->left = end - p->offset;
+			p->len = (uint32_t)(p->left < unit ? p->left : unit);
 			return true;
 		}
 		w->into = 0;
@@ -96,20 +103,21 @@ static uint32_t coming(const struct turn *t, uint64_t offset, uint32_t len)
 	return (uint32_t)(fetch_under_way_to(t->pf->p.fetch, &a) - offset);
 }
 
-/* Ask the farm for what it may have of the piece. It may have nothing: so the
+/* Ask the farm for what it may have of the extent. It may have nothing: so the
  * want comes back to the first piece that was asked of it, once it has
  * answered. */
-static enum farm_answer ask_farm(struct turn *t, uint64_t offset, uint32_t len)
+static enum farm_answer ask_farm(struct turn *t, const struct piece *p)
 {
 	struct prefetch *pf = t->pf;
 	struct want *w = t->w;
+	uint32_t left = p->left < UINT32_MAX ? (uint32_t)p->left : UINT32_MAX;
 	struct fetch_about a = {.object = node_key(t->node),
 	    .proc = NFSPROC3_READ,
 	    .cred = w->cred->id,
-	    .from = offset,
-	    .to = offset + 1};
-	enum farm_answer answer =
-	    farm_ask_data(pf->p.farm, t->node, w->cred->id, offset, len, true);
+	    .from = p->offset,
+	    .to = p->offset + 1};
+	enum farm_answer answer = farm_ask_data(
+	    pf->p.farm, t->node, w->cred->id, p->offset, left, true);
 
 	if (answer != FARM_ASKED)
 		return answer;
@@ -188,17 +196,18 @@ static uint32_t had(struct turn *t, uint64_t offset, uint32_t len)
 }
 
 /* Ask for a piece; false where the want stops here for now. */
-static bool ask_piece(struct turn *t, uint64_t offset, uint32_t len)
+static bool ask_piece(struct turn *t, const struct piece *p)
 {
-	switch (ask_farm(t, offset, len)) {
+	switch (ask_farm(t, p)) {
 	case FARM_ASKED:
-		return true;
+		/* What it cannot watch it would not come back to. */
+		return t->w->pending < WANT_WATCHES;
 	case FARM_BUSY:
 		t->blocked = true;
 		*t->wait_us = FARM_BUSY_US;
 		return false;
 	default:
-		return read_piece(t, offset, len);
+		return read_piece(t, p->offset, p->len);
 	}
 }
 
@@ -208,11 +217,11 @@ static bool read_pieces(struct turn *t)
 	struct predictor_extent ext[EXTENTS];
 	struct want *w = t->w;
 	size_t n = extents(t, ext);
-	uint64_t offset;
-	uint32_t len, there;
+	struct piece p;
+	uint32_t there;
 	unsigned looks = 0;
 
-	while (next_piece(t, ext, n, &offset, &len)) {
+	while (next_piece(t, ext, n, &p)) {
 		/* Of a large file that is cached, many pieces pass. */
 		if (looks++ == PIECES_MAX) {
 			if (!t->farmed)
@@ -220,10 +229,10 @@ static bool read_pieces(struct turn *t)
 			t->more = true;
 			return false;
 		}
-		there = had(t, offset, len);
-		if (there == 0 && !ask_piece(t, offset, len))
+		there = had(t, p.offset, p.len);
+		if (there == 0 && !ask_piece(t, &p))
 			return false;
-		w->into += there ? there : len;
+		w->into += there ? there : p.len;
 		/* The first bytes of other files go before the rest of this. */
 		if (w->count == 0 && w->extent > 0 && !w->tail &&
 		    want_begins_tail(w)) {
