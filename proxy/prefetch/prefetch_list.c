@@ -220,13 +220,14 @@ static void farmed_note(struct prefetch *pf, struct pf_cred *cred, uint64_t dir)
 }
 
 /* Whether the farm was asked for the listing: then the want waits for that,
- * and looks again what is still missing. */
+ * and looks again what is still missing. It is asked behind the first page,
+ * too, with which the directory's version has come. */
 static bool ask_farm(struct turn *t, struct node *dir)
 {
 	struct want *w = t->w;
+	struct listing *l = listcache_find(t->c->lists, dir, w->cred->id, true);
 
-	if (w->farmed == FARMED_MAX ||
-	    listcache_find(t->c->lists, dir, w->cred->id, true) ||
+	if (w->farmed == FARMED_MAX || (l && listing_complete(l)) ||
 	    farm_ask_listing(t->pf->p.farm, dir, w->cred->id, true, true) !=
 		FARM_ASKED)
 		return false;
