@@ -69,10 +69,10 @@ void *predictor_snapshot_pack(struct predictor_snapshot *x, size_t *len);
 void predictor_snapshot_free(struct predictor_snapshot *x); /* or NULL */
 /*
  * Of a user's snapshot that was packed: the keys of its directories and
- * objects, each once, without absent names. Writes `max` of them at most, from
- * `*at` on, which is 0 at first; returns how many, 0 at the end.
+ * objects, each once; or of its `absent` names only. Writes `max` of them at
+ * most, from `*at` on, which is 0 at first; returns how many, 0 at the end.
  */
-size_t predictor_snapshot_keys(
-    const struct predictor_snapshot *x, size_t *at, uint64_t *keys, size_t max);
+size_t predictor_snapshot_keys(const struct predictor_snapshot *x, size_t *at,
+    bool absent, uint64_t *keys, size_t max);
 
 #endif

@@ -335,20 +335,21 @@ bool user_prune(struct predictor_snapshot *x)
 
 /* ---- what it is about -------------------------------------------------- */
 
-size_t predictor_snapshot_keys(
-    const struct predictor_snapshot *x, size_t *at, uint64_t *keys, size_t max)
+size_t predictor_snapshot_keys(const struct predictor_snapshot *x, size_t *at,
+    bool absent, uint64_t *keys, size_t max)
 {
 	const Forefetch__TreeFile *f = x->f;
-	size_t n = 0;
+	size_t dirs = absent ? 0 : f->n_dir_key, n = 0;
 
 	assert(x->dir_set);
-	for (; n < max && *at < f->n_dir_key; ++*at)
+	for (; n < max && *at < dirs; ++*at)
 		keys[n++] = f->dir_key[*at];
-	for (; n < max && *at - f->n_dir_key < f->n_object_key; ++*at) {
-		size_t i = *at - f->n_dir_key;
+	for (; n < max && *at - dirs < f->n_object_key; ++*at) {
+		size_t i = *at - dirs;
 
-		if (!(f->object_flags[i] & FLAG_ABSENT) &&
-		    keymap_get(x->dir_set, f->object_key[i]) == KEYMAP_NONE)
+		if (!(f->object_flags[i] & FLAG_ABSENT) == absent)
+			continue;
+		if (keymap_get(x->dir_set, f->object_key[i]) == KEYMAP_NONE)
 			keys[n++] = f->object_key[i];
 	}
 	return n;

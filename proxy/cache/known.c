@@ -116,6 +116,43 @@ struct named known_name(
 	    .bound = dentry_binding(d)};
 }
 
+/* Whether a complete listing of the asker's own has no such name; of two the
+ * later one tells. */
+static bool listed_absent(
+    const struct known *dir, const nfs3_name *name, struct binding *b)
+{
+	const struct caches *c = dir->caches;
+	bool lacks = false;
+
+	/* Names with a leading dot may be there though they are not listed:
+	 * .snapshot, .zfs. */
+	if (!fsys_lists_all(attrcache_fsys(c->attr, dir->node)) ||
+	    name->len == 0 || name->data[0] == '.')
+		return false;
+	for (int plus = 0; plus < 2; plus++) {
+		struct listing *l =
+		    listcache_find(c->lists, dir->node, dir->cred, plus != 0);
+		struct binding own;
+
+		if (!l || !listing_lacks(c->lists, l, name))
+			continue;
+		own = listing_binding(l);
+		if (!lacks || own.sent_us > b->sent_us)
+			*b = own;
+		lacks = true;
+	}
+	return lacks;
+}
+
+bool known_absence(
+    const struct known *dir, const nfs3_name *name, struct binding *b)
+{
+	struct named to = known_name(dir->caches, dir->node, name);
+
+	*b = to.bound;
+	return to.known ? to.absent : listed_absent(dir, name, b);
+}
+
 bool known_entry_since(const struct caches *c, const struct node *dir,
     const struct list_entry *e, uint64_t since_us)
 {

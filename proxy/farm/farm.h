@@ -25,7 +25,9 @@
  *	farm_publish.c  file data: what is to be published, and when
  *	farm_trees.c    what was learned, of each user
  *	farm_check.c    what people ask of it: a check, a flush
- *	handles.c       handles that go with it
+ *	trees_job.c     … what threads do for that
+ *	trees_objects.c … handles and absent names that go with it
+ *	bytetable.c     … and these as bytes
  *	engine*.c       the engine's protocol
  *	seal.c          sealed values
  */
@@ -46,6 +48,7 @@ struct fetch;
 struct iopool;
 struct linkest;
 struct metrics;
+struct namemap;
 struct node;
 struct predictor;
 
@@ -85,6 +88,7 @@ void farm_server_free(struct farm_server *s);
 /* What is shared of what was learned, from here to farm_trees_end(). */
 struct farm_trees_params {
 	struct predictor *predictor;
+	struct namemap *names; /* of absences, by observe_absent() */
 	struct iopool *iopool;
 	void (*on_merged)(void *ctx); /* the predictor knows more now */
 	void *ctx;

@@ -11,6 +11,8 @@
 
 #include "farm/farm_private.h"
 
+enum { TREES_VERSION = 1 }; /* what farm_trees.c makes of them */
+
 /* What a key is made from. */
 struct text {
 	unsigned char data[1024];
@@ -121,5 +123,6 @@ void farm_trees_key(
 
 	add_bytes(&t, s->name, strnlen(s->name, 256));
 	add_number(&t, uid);
+	add_number(&t, TREES_VERSION);
 	end(&t, s, KIND_TREES, key);
 }

@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What was learned of each user, with the handles that it is about. A value is
- * taken over when the user is first seen; after that, each time that something
- * was learned and a while has passed, it is taken over again, and replaced by
- * what is known then.
+ * What was learned of each user, with the handles and the absent names that it
+ * is about. A value is taken over when the user is first seen; after that, each
+ * time that something was learned and a while has passed, it is taken over
+ * again, and replaced by what is known then.
  *
  *	idle ─▶ asks ─▶ opens ─▶ merges ─┬──────────────────────────────▶ idle
  *	         │ nothing there         ▼
  *	         └──────────────────▶ gathers ─▶ packs ─▶ adds ─▶ seals ─▶ idle
  *
  * Threads open, pack and seal; what touches the predictor or the caches
- * (merging, gathering, adding handles) goes in steps of the loop.
+ * (merging, gathering, adding handles and names) goes in steps of the loop.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include <event2/event.h>
-#include <xxhash.h>
 
 #include "base/clock.h"
 #include "base/iopool.h"
 #include "base/metrics.h"
 #include "farm/farm_private.h"
-#include "farm/handles.h"
+#include "farm/trees_job.h"
 #include "predictor/persist/merge.h"
 #include "predictor/persist/persist.h"
 #include "predictor/predictor.h"
@@ -38,36 +37,10 @@ enum {
 	BUSY_TICKS = 60,
 	PART_US = 1000,
 	PART_STEPS = 32,
-	PART_HANDLES = 512,
-	/* In front: how long the snapshot is. */
-	TREES_HEAD = FARM_NUMBER_BYTES,
+	PART_ROWS = 512,
 };
 
 enum trees_state { IDLE, ASKS, OPENS, MERGES, GATHERS, PACKS, ADDS, SEALS };
-
-struct trees_user;
-
-/* What a thread works on. If the user is gone, it frees itself. */
-struct trees_job {
-	struct iopool_job job;
-	struct trees_user *user; /* NULL: gone */
-	const struct seal *seal;
-	struct farm_key key;
-	uint64_t uid;
-	/* A sealed value, and what is in it. */
-	unsigned char *value;
-	size_t len;
-	unsigned char *plain;
-	size_t plain_len;
-	struct predictor_merge *merge;
-	struct predictor_snapshot *snapshot;
-	void *trees; /* the snapshot, packed */
-	size_t trees_len;
-	struct handles handles;   /* to be sealed … */
-	struct handles_view view; /* … or that came */
-	bool sealed;
-	uint64_t hash; /* of `plain` */
-};
 
 struct trees_user {
 	struct engine_ask ask;
@@ -77,10 +50,12 @@ struct trees_user {
 	struct farm_key key;
 	uint32_t uid;
 	enum trees_state state;
+	bool waits;    /* for others, who are at work */
 	bool publish;  /* behind the merge */
 	bool taken;    /* it was taken over once, or is not there */
 	uint64_t hash; /* of what was published or taken over last */
-	bool handles;  /* that came with it are not taken yet */
+	bool handles;  /* that came with it are not taken yet … */
+	bool names;    /* … nor are these; or these are added now */
 	size_t at;     /* of keys */
 	struct trees_job *job;
 	struct predictor_merge *merge;
@@ -92,76 +67,14 @@ struct farm_trees {
 	struct farm_trees_params p;
 	struct event *ev; /* the tick */
 	LIST_HEAD(, trees_user) users;
-	unsigned nusers;
+	unsigned nusers, nbusy;    /* … and those that are not idle */
 	uint64_t events;           /* of the predictor, at the last tick … */
 	uint64_t published_events; /* … and when it was published last */
 	unsigned quiet, busy;      /* ticks */
+	struct linkest_kept link;  /* as a value said; zeros: none did */
 };
 
 /* ---- threads ----------------------------------------------------------- */
-
-static void job_free(struct trees_job *j)
-{
-	predictor_merge_free(j->merge);
-	predictor_snapshot_free(j->snapshot);
-	handles_clear(&j->handles);
-	free(j->trees);
-	free(j->value);
-	free(j->plain);
-	free(j);
-}
-
-/* In a thread: a sealed value to a merge and handles. */
-static void open_run(struct iopool_job *job)
-{
-	struct trees_job *j = (struct trees_job *)job;
-	uint64_t n;
-
-	if (j->len <= SEAL_EXTRA + TREES_HEAD)
-		return;
-	j->plain_len = j->len - SEAL_EXTRA;
-	j->plain = malloc(j->plain_len);
-	if (!j->plain ||
-	    !seal_open(j->seal, j->key.name, j->value, j->len, j->plain))
-		return;
-	n = farm_get_number(j->plain);
-	if (n <= j->plain_len - TREES_HEAD)
-		j->merge = predictor_merge_new(
-		    j->uid, j->plain + TREES_HEAD, (size_t)n);
-	j->hash = XXH3_64bits(j->plain, j->plain_len);
-}
-
-/* In a thread: a snapshot to bytes. */
-static void pack_run(struct iopool_job *job)
-{
-	struct trees_job *j = (struct trees_job *)job;
-
-	j->trees = predictor_snapshot_pack(j->snapshot, &j->trees_len);
-}
-
-/* In a thread: these and handles to a sealed value. */
-static void seal_run(struct iopool_job *job)
-{
-	struct trees_job *j = (struct trees_job *)job;
-	size_t hn = j->handles.len;
-
-	j->plain_len = TREES_HEAD + j->trees_len + hn;
-	j->len = j->plain_len + SEAL_EXTRA;
-	if (j->len > ENGINE_VALUE_MAX)
-		return;
-	j->plain = malloc(j->plain_len);
-	j->value = malloc(j->len);
-	if (!j->plain || !j->value)
-		return;
-	farm_put_number(j->plain, j->trees_len);
-	memcpy(j->plain + TREES_HEAD, j->trees, j->trees_len);
-	if (hn > 0)
-		memcpy(
-		    j->plain + TREES_HEAD + j->trees_len, j->handles.data, hn);
-	j->hash = XXH3_64bits(j->plain, j->plain_len);
-	seal_close(j->seal, j->key.name, j->plain, j->plain_len, j->value);
-	j->sealed = true;
-}
 
 static void open_done(struct iopool_job *job);
 static void pack_done(struct iopool_job *job);
@@ -193,24 +106,45 @@ static void submit(struct trees_user *u, enum trees_state state,
 
 /* ---- one user ---------------------------------------------------------- */
 
+static void begin(struct trees_user *u, bool publish);
+
+/* The next part of it, after what waits for the loop by then. Nobody waits for
+ * what is to be published: a millisecond is between its parts. */
 static void soon(struct trees_user *u)
 {
-	struct timeval tv = clock_timeval(PART_US);
+	struct timeval tv = clock_timeval(u->state == MERGES ? 0 : PART_US);
 
 	event_add(u->ev, &tv);
 }
 
-static void become_idle(struct trees_user *u)
+/* A value may take 100 MB when it is opened: users come one after another. */
+static void begin_next(struct farm_trees *t)
+{
+	struct trees_user *u;
+
+	LIST_FOREACH (u, &t->users, link)
+		if (u->waits && t->nbusy == 0)
+			begin(u, u->publish);
+}
+
+static void clear(struct trees_user *u)
 {
 	predictor_merge_free(u->merge);
 	u->merge = NULL;
 	predictor_snapshot_free(u->snapshot);
 	u->snapshot = NULL;
 	if (u->job)
-		job_free(u->job);
+		trees_job_free(u->job);
 	u->job = NULL;
 	u->publish = false;
+	u->of->nbusy -= u->state != IDLE;
 	u->state = IDLE;
+}
+
+static void become_idle(struct trees_user *u)
+{
+	clear(u);
+	begin_next(u->of);
 }
 
 /* What is known here is to be published, if that was the purpose. */
@@ -222,7 +156,7 @@ static void go_on_to_gather(struct trees_user *u)
 		return;
 	}
 	if (u->job)
-		job_free(u->job);
+		trees_job_free(u->job);
 	u->job = NULL;
 	u->snapshot = predictor_snapshot_user(u->of->p.predictor, u->uid);
 	if (!u->snapshot) {
@@ -251,16 +185,19 @@ static void on_value(struct engine_ask *ask, const void *data, size_t len)
 	}
 	memcpy(j->value, data, len);
 	j->len = len;
-	submit(u, OPENS, open_run, open_done);
+	submit(u, OPENS, trees_job_open, open_done);
 }
 
-/* They stand behind the snapshot. */
-static void open_handles(struct trees_user *u, struct trees_job *j)
+/* As another machine found the link, if it is not known here. */
+static void begin_link(struct farm_trees *t, const struct linkest_kept *kept)
 {
-	size_t at = TREES_HEAD + (size_t)farm_get_number(j->plain);
+	struct linkest *le = t->server->p.link;
 
-	u->handles =
-	    handles_open(&j->view, j->plain + at, j->plain_len - at) == 0;
+	if (!linkest_kept_makes_sense(kept))
+		return;
+	t->link = *kept;
+	if (linkest_rate_Bps(le) == 0)
+		linkest_begin(le, kept);
 }
 
 static void open_done(struct iopool_job *job)
@@ -270,7 +207,7 @@ static void open_done(struct iopool_job *job)
 	struct metrics *m;
 
 	if (!u) {
-		job_free(j);
+		trees_job_free(j);
 		return;
 	}
 	m = u->of->server->p.metrics;
@@ -283,24 +220,32 @@ static void open_done(struct iopool_job *job)
 		go_on_to_gather(u);
 		return;
 	}
+	begin_link(u->of, &j->link);
 	u->hash = j->hash;
 	u->merge = j->merge;
 	j->merge = NULL;
-	open_handles(u, j);
+	u->handles = j->has_handles;
+	u->names = j->has_names;
 	u->state = MERGES;
 	metrics_add(m, METRICS_FARM_TREES, 1);
 	metrics_add(m, METRICS_FARM_BYTES, j->plain_len);
 	soon(u);
 }
 
-/* The handles first: what is predicted is asked for by them. */
+/* Handles and names first: what is predicted is asked for by them. */
 static void step_merge(struct trees_user *u)
 {
 	const struct farm_trees_params *p = &u->of->p;
 
 	if (u->handles) {
-		u->handles = handles_take(
-		    &u->job->view, u->of->server->p.caches, PART_HANDLES);
+		u->handles = trees_take_handles(
+		    &u->job->handles_came, u->of->server->p.caches, PART_ROWS);
+		soon(u);
+		return;
+	}
+	if (u->names) {
+		u->names =
+		    trees_take_names(&u->job->names_came, p->names, PART_ROWS);
 		soon(u);
 		return;
 	}
@@ -328,7 +273,7 @@ static void step_gather(struct trees_user *u)
 	}
 	j->snapshot = u->snapshot;
 	u->snapshot = NULL;
-	submit(u, PACKS, pack_run, pack_done);
+	submit(u, PACKS, trees_job_pack, pack_done);
 }
 
 static void pack_done(struct iopool_job *job)
@@ -337,7 +282,7 @@ static void pack_done(struct iopool_job *job)
 	struct trees_user *u = j->user;
 
 	if (!u) {
-		job_free(j);
+		trees_job_free(j);
 		return;
 	}
 	if (!j->trees) {
@@ -346,23 +291,47 @@ static void pack_done(struct iopool_job *job)
 	}
 	u->state = ADDS;
 	u->at = 0;
+	u->names = false;
 	soon(u);
 }
 
-/* The handles of all that is in the snapshot, then to a thread again. */
-static void step_add(struct trees_user *u)
+/* Of some of what is in the snapshot its handles, or of what is absent its
+ * names; 0 at the end, less than that without memory. */
+static int add_rows(struct trees_user *u)
 {
 	struct trees_job *j = u->job;
-	uint64_t keys[PART_HANDLES];
-	size_t n =
-	    predictor_snapshot_keys(j->snapshot, &u->at, keys, PART_HANDLES);
+	uint64_t keys[PART_ROWS];
+	size_t n;
+	bool ok;
 
+	n = predictor_snapshot_keys(
+	    j->snapshot, &u->at, u->names, keys, PART_ROWS);
 	if (n == 0)
-		submit(u, SEALS, seal_run, seal_done);
-	else if (handles_add(&j->handles, u->of->server->p.caches, keys, n))
-		soon(u);
-	else
+		return 0;
+	ok = u->names ? trees_add_names(&j->names, u->of->p.names, keys, n)
+		      : trees_add_handles(
+			    &j->handles, u->of->server->p.caches, keys, n);
+	return ok ? 1 : -1;
+}
+
+/* First the handles, then the names; then to a thread again. */
+static void step_add(struct trees_user *u)
+{
+	int rc = add_rows(u);
+
+	if (rc < 0) {
 		become_idle(u);
+	} else if (rc > 0) {
+		soon(u);
+	} else if (!u->names) {
+		u->names = true;
+		u->at = 0;
+		soon(u);
+	} else {
+		if (!linkest_keep(u->of->server->p.link, &u->job->link))
+			u->job->link = u->of->link;
+		submit(u, SEALS, trees_job_seal, seal_done);
+	}
 }
 
 static void seal_done(struct iopool_job *job)
@@ -373,7 +342,7 @@ static void seal_done(struct iopool_job *job)
 	struct farm_server *s;
 
 	if (!u) {
-		job_free(j);
+		trees_job_free(j);
 		return;
 	}
 	s = u->of->server;
@@ -383,6 +352,9 @@ static void seal_done(struct iopool_job *job)
 		u->hash = j->hash;
 		metrics_add(s->p.metrics, METRICS_FARM_PUBLISHED, 1);
 		metrics_add(s->p.metrics, METRICS_FARM_PUBLISHED_BYTES, j->len);
+	} else if (!j->sealed) {
+		/* It is too long, or there was no memory. */
+		metrics_add(s->p.metrics, METRICS_FARM_LEFT_OUT, 1);
 	}
 	become_idle(u);
 }
@@ -405,14 +377,18 @@ static void on_step(evutil_socket_t fd, short what, void *arg)
 static void begin(struct trees_user *u, bool publish)
 {
 	struct engine_key key = farm_engine_key(&u->key);
+	struct farm_trees *t = u->of;
 
 	if (u->state != IDLE)
 		return;
-	u->publish = publish;
+	u->publish |= publish;
+	u->waits = t->nbusy > 0;
+	if (u->waits)
+		return;
+	if (!engine_get(t->server->p.farm->engine, &key, DEADLINE_US, &u->ask))
+		return;
 	u->state = ASKS;
-	if (!engine_get(
-		u->of->server->p.farm->engine, &key, DEADLINE_US, &u->ask))
-		u->state = IDLE;
+	t->nbusy++;
 }
 
 static void user_free(struct trees_user *u)
@@ -423,7 +399,7 @@ static void user_free(struct trees_user *u)
 		u->job->user = NULL;
 		u->job = NULL;
 	}
-	become_idle(u);
+	clear(u);
 	event_free(u->ev);
 	LIST_REMOVE(u, link);
 	u->of->nusers--;
@@ -479,7 +455,7 @@ bool farm_trees_settle(struct farm_server *s)
 	if (!t)
 		return true;
 	LIST_FOREACH (u, &t->users, link)
-		if (u->state != IDLE)
+		if (u->state != IDLE || u->waits)
 			return false;
 	if (events(t) == t->published_events)
 		return true;

@@ -28,6 +28,11 @@
  * NFS servers take READs of up to 1 MiB. */
 enum { UNIT_STEP = 4096, UNIT_UNKNOWN = 4096, UNIT_MAX = 1 << 20 };
 
+/* What a link can be like: 8 kb/s to 1 Tb/s, a round trip of a minute. */
+#define RATE_MIN_BPS UINT64_C(1000)
+#define RATE_MAX_BPS UINT64_C(125000000000)
+#define BASE_MAX_US  UINT64_C(60000000)
+
 /*
  * What `link` in the configuration says, until something is measured. A
  * wireless LAN repeats lost frames by itself, which takes up to some tens of
@@ -84,6 +89,13 @@ void linkest_forget(struct linkest *le)
 
 	*le = fresh;
 	linkest_guess(le);
+}
+
+bool linkest_kept_makes_sense(const struct linkest_kept *kept)
+{
+	return kept->rate_Bps >= RATE_MIN_BPS &&
+	       kept->rate_Bps <= RATE_MAX_BPS && kept->base_us >= 1 &&
+	       kept->base_us <= BASE_MAX_US;
 }
 
 bool linkest_keep(const struct linkest *le, struct linkest_kept *kept)

@@ -102,11 +102,13 @@ void linkest_set_kind(struct linkest *le, enum config_link kind);
  * has them. */
 void linkest_forget(struct linkest *le);
 
-/* What is worth knowing after a restart. */
+/* What is worth knowing after a restart, or on another machine. */
 struct linkest_kept {
 	uint64_t rate_Bps;
 	uint64_t base_us;
 };
+/* Whether a link can be like that. */
+bool linkest_kept_makes_sense(const struct linkest_kept *kept);
 
 /* False where no rate was measured. */
 bool linkest_keep(const struct linkest *le, struct linkest_kept *kept);

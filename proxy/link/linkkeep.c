@@ -15,11 +15,6 @@
 /* Every 30 s at most: who restarts sooner loses little. */
 enum { VERSION = 1, INTERVAL_US = 30000000 };
 
-/* What a link can be like: 8 kb/s to 1 Tb/s, a round trip of a minute. */
-#define RATE_MIN_BPS UINT64_C(1000)
-#define RATE_MAX_BPS UINT64_C(125000000000)
-#define BASE_MAX_US  UINT64_C(60000000)
-
 void linkkeep_format(
     const struct linkest_kept *kept, char text[LINKKEEP_TEXT_MAX])
 {
@@ -41,9 +36,7 @@ bool linkkeep_parse(const char *text, struct linkest_kept *kept)
 		return false;
 	/* A line that is not what would be written for it is damaged. */
 	linkkeep_format(kept, again);
-	return strcmp(text, again) == 0 && kept->rate_Bps >= RATE_MIN_BPS &&
-	       kept->rate_Bps <= RATE_MAX_BPS && kept->base_us >= 1 &&
-	       kept->base_us <= BASE_MAX_US;
+	return strcmp(text, again) == 0 && linkest_kept_makes_sense(kept);
 }
 
 struct linkkeep {

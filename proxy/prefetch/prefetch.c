@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/namemap.h"
 #include "base/uint.h"
 #include "config/config.h"
 #include "nfsproto/nfs3_object.h"
@@ -135,12 +136,17 @@ static bool is_listing(const struct observe_call *call)
 	       call->proc->proc == NFSPROC3_READDIRPLUS;
 }
 
-static void seen_name(struct pf_seen *seen, const struct observe_call *call)
+static void seen_name(
+    struct prefetch *pf, struct pf_seen *seen, const struct observe_call *call)
 {
 	const nfs3_name *name = &call->args->dirop.name;
 
-	if (call->proc->proc != NFSPROC3_LOOKUP ||
-	    name->len >= sizeof(seen->name) || memchr(name->data, 0, name->len))
+	if (call->proc->proc != NFSPROC3_LOOKUP)
+		return;
+	if (seen->obs.kind == PREDICTOR_ABSENT)
+		namemap_put(
+		    pf->absents, seen->obs.object, name->data, name->len);
+	if (name->len >= sizeof(seen->name) || memchr(name->data, 0, name->len))
 		return;
 	memcpy(seen->name, name->data, name->len);
 	seen->name[name->len] = 0;
@@ -173,7 +179,7 @@ void prefetch_observe(struct prefetch *pf, const struct observe_call *call)
 	if (!observe_call(c, node, call, &seen->obs) && !listing &&
 	    !seen->mounted)
 		return;
-	seen_name(seen, call);
+	seen_name(pf, seen, call);
 	if (listing)
 		seen->dir = fh_key(&call->args->object);
 	if (listing && call->proc->proc == NFSPROC3_READDIRPLUS)
@@ -511,6 +517,7 @@ static bool make_parts(struct prefetch *pf)
 	pf->predictor = predictor_new(&po);
 	pf->patterns = pattern_open(pf);
 	pf->kinds = kinds_new();
+	pf->absents = namemap_new();
 	pf->mentions = mention_open(pf);
 	pf->walks = walk_open();
 	pf->budget = budget_new(pf->p.link, &pf->p.config->prefetch_rate);
@@ -520,8 +527,8 @@ static bool make_parts(struct prefetch *pf)
 	if (pf->waste)
 		waste_set_share(pf->waste, pf->p.config->prefetch_waste);
 	return pf->notes && pf->predictor && pf->patterns && pf->kinds &&
-	       pf->mentions && pf->walks && pf->budget && pf->hold &&
-	       pf->waste && pf->ev && session_open(pf);
+	       pf->absents && pf->mentions && pf->walks && pf->budget &&
+	       pf->hold && pf->waste && pf->ev && session_open(pf);
 }
 
 struct prefetch *prefetch_new(const struct prefetch_params *p)
@@ -569,6 +576,7 @@ void prefetch_free(struct prefetch *pf)
 	mention_close(pf->mentions);
 	patterns_free(pf->patterns);
 	kinds_free(pf->kinds);
+	namemap_free(pf->absents);
 	walk_close(pf->walks);
 	predictor_free(pf->predictor);
 	free(pf->notes);

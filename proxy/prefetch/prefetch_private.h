@@ -48,6 +48,7 @@
 
 struct event;
 struct kinds;
+struct namemap;
 struct pf_mentions;
 struct patterns;
 struct walks;
@@ -289,6 +290,9 @@ struct prefetch {
 	struct kinds *kinds;          /* NULL in tests */
 	struct pf_mentions *mentions; /* NULL in tests */
 	struct walks *walks;          /* NULL in tests */
+	/* Names of absences, by observe_absent(): the predictor has only that.
+	 */
+	struct namemap *absents;
 	struct budget *budget;
 	struct hold *hold;
 	struct waste *waste;

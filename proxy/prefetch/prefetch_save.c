@@ -185,6 +185,7 @@ static void on_merged(void *ctx)
 void pf_save_share(struct prefetch *pf)
 {
 	struct farm_trees_params tp = {.predictor = pf->predictor,
+	    .names = pf->absents,
 	    .iopool = pf->p.iopool,
 	    .on_merged = on_merged,
 	    .ctx = pf};

@@ -12,6 +12,7 @@
  * under way already, whoever asked.
  */
 #include "base/metrics.h"
+#include "base/namemap.h"
 #include "config/config.h"
 #include "nfsproto/nfs3_object.h"
 #include "prefetch/prefetch_turn_private.h"
@@ -163,12 +164,11 @@ static bool step_dir(struct turn *t)
 }
 
 /* Asks for the name; only once, since then it is known, or cannot be. */
-static bool look_up(struct turn *t)
+static bool look_up(struct turn *t, const nfs3_name *name)
 {
 	struct want *w = t->w;
 	union nfs_args args = {
-	    .dirop = {.dir = node_fh(t->dir),
-		.name = {.data = w->name, .len = w->name_len}}};
+	    .dirop = {.dir = node_fh(t->dir), .name = *name}};
 	struct fetch_about about = fetch_about_call(
 	    nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_LOOKUP), &args,
 	    w->cred->id);
@@ -183,12 +183,35 @@ static bool look_up(struct turn *t)
 	return true;
 }
 
+/* What is foretold to be absent is not known to be, as after a change of its
+ * directory, or where another machine learned it. A name that a peer gave
+ * counts only if it is the one that is meant. */
+static bool step_absence(struct turn *t)
+{
+	nfs3_fh dir = node_fh(t->dir);
+	nfs3_name name;
+	struct binding b;
+	size_t len;
+
+	name.data = namemap_get(t->pf->absents, t->w->object, &len);
+	name.len = name.data ? (uint32_t)len : 0;
+	if (!name.data || observe_absent(&dir, &name) != t->w->object)
+		return true;
+	if (known_absence(&t->k, &name, &b) && known_holds(&t->k, &b))
+		return true;
+	return look_up(t, &name);
+}
+
 /* Its handle is not known: the listing of its directory may bring it. */
 static bool step_unknown(struct turn *t)
 {
-	if (t->w->name)
-		return look_up(t);
-	if ((t->w->needs & PREDICTOR_NEEDS_ABSENCE) || t->w->listed)
+	nfs3_name name = {.data = t->w->name, .len = t->w->name_len};
+
+	if (name.data)
+		return look_up(t, &name);
+	if (t->w->needs & PREDICTOR_NEEDS_ABSENCE)
+		return !t->dir || step_absence(t);
+	if (t->w->listed)
 		return true;
 	t->w->listed = true;
 	return !t->dir || turn_list(t, t->dir);
@@ -323,7 +346,7 @@ static enum step step_held(struct turn *t)
 }
 
 /* Of which file system an object is, is known by its attributes. Where only its
- * handle is known (farm/handles.h), it is that of its directory. */
+ * handle is known (farm/trees_objects.h), it is that of its directory. */
 static struct node *policy_node(const struct turn *t)
 {
 	if (!t->node || (t->dir && !(t->node->flags & NODE_ATTRS)))

@@ -41,30 +41,6 @@ enum cached_verdict cached_access(
 
 /* ---- LOOKUP ----------------------------------------------------------- */
 
-/* Whether a complete listing of the asker's own has no such name. */
-static bool listed_absent(const struct known *dir, const nfs3_name *name)
-{
-	const struct fsys *fs = attrcache_fsys(dir->caches->attr, dir->node);
-
-	/* Names with a leading dot may be there though they are not listed:
-	 * .snapshot, .zfs. */
-	if (!fsys_lists_all(fs) || name->len == 0 || name->data[0] == '.')
-		return false;
-	for (int plus = 0; plus < 2; plus++) {
-		struct listing *l = listcache_find(
-		    dir->caches->lists, dir->node, dir->cred, plus != 0);
-		struct binding b;
-
-		if (!l)
-			continue;
-		b = listing_binding(l);
-		if (known_absent(dir, &b) &&
-		    listing_lacks(dir->caches->lists, l, name))
-			return true;
-	}
-	return false;
-}
-
 static enum cached_verdict absent(
     struct cached_answer *a, const struct known *dir)
 {
@@ -94,6 +70,7 @@ enum cached_verdict cached_lookup(
 	const nfs3_name *name = &call->args->dirop.name;
 	struct known dir;
 	struct named to;
+	struct binding b;
 
 	answer_begin(a);
 	if (!known_find(&dir, &call->who, &call->args->dirop.dir) ||
@@ -102,8 +79,7 @@ enum cached_verdict cached_lookup(
 	to = known_name(dir.caches, dir.node, name);
 	if (to.child && known_bound(&dir, &to.bound))
 		return found(call, a, &dir, to.child);
-	if (to.known ? to.absent && known_absent(&dir, &to.bound)
-		     : listed_absent(&dir, name))
+	if (known_absence(&dir, name, &b) && known_absent(&dir, &b))
 		return absent(a, &dir);
 	return CACHED_MISS;
 }

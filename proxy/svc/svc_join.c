@@ -156,7 +156,7 @@ bool svc_join_confirm(struct svc_rqst *rqst)
 }
 
 /* Whether a complete listing, which is not there, would say that the name is
- * absent: cached.c, listed_absent(). */
+ * absent: known_absence(). */
 static bool listing_would_tell(struct svc_rqst *rqst, struct node *dir)
 {
 	struct caches *c = rqst->svc->p.caches;

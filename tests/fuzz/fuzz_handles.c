@@ -1,42 +1,78 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Any bytes as a table of handles: nodes are made of it or not; a table of
- * these nodes is read again. */
+/* Any bytes as a table of handles, and as one of absent names: what comes of it
+ * goes into a table again. */
 #include "fuzz.h"
 
 #include "base/metrics.h"
+#include "base/namemap.h"
 #include "cache/caches.h"
-#include "farm/handles.h"
+#include "farm/farm_private.h"
+#include "farm/trees_objects.h"
 #include "nfsproto/nfs3_object.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* Nodes of its rows; and these as a table again. */
+static void take_handles(const unsigned char *bytes, size_t size)
 {
 	static const struct config_server config;
 	struct metrics *m = metrics_new();
 	struct caches *c = m ? caches_new(&config, m, 1 << 20, NULL) : NULL;
-	unsigned char *bytes = fuzz_copy(data, size);
-	struct handles_view v;
-	struct handles h = {0};
-	nfs3_fh fh;
+	struct bytetable_view v;
+	struct bytetable t = {0};
 
 	MUST(c);
-	if (handles_open(&v, bytes, size) == 0) {
-		while (handles_take(&v, c, 16))
-			continue;
-		MUST(handles_open(&v, bytes, size) == 0);
-		while (handles_next(&v, &fh)) {
-			uint64_t key = fh_key(&fh);
+	MUST(bytetable_open(&v, bytes, size) == 0);
+	while (trees_take_handles(&v, c, 16))
+		continue;
+	MUST(bytetable_open(&v, bytes, size) == 0);
+	while (bytetable_next(&v)) {
+		nfs3_fh fh = {.len = v.len, .data = (const char *)v.row};
+		uint64_t key = fh_key(&fh);
 
-			MUST(handles_add(&h, c, &key, 1));
-		}
-		MUST(h.n == v.n);
-		MUST(h.n == 0 || handles_open(&v, h.data, h.len) == 0);
-		while (h.n > 0 && handles_next(&v, &fh))
-			continue;
-		MUST(h.n == 0 || (v.n == h.n && !handles_bad(&v)));
+		MUST(trees_add_handles(&t, c, &key, 1));
 	}
-	handles_clear(&h);
-	free(bytes);
+	MUST(t.n == v.n);
+	MUST(t.n == 0 || bytetable_open(&v, t.data, t.len) == 0);
+	while (t.n > 0 && bytetable_next(&v))
+		continue;
+	MUST(t.n == 0 || (v.n == t.n && !bytetable_bad(&v)));
+	bytetable_clear(&t);
 	caches_free(c);
 	metrics_free(m);
+}
+
+/* The same as names of what is absent. */
+static void take_names(const unsigned char *bytes, size_t size)
+{
+	struct namemap *names = namemap_new();
+	struct bytetable_view v;
+	struct bytetable t = {0};
+
+	MUST(names);
+	MUST(bytetable_open(&v, bytes, size) == 0);
+	while (trees_take_names(&v, names, 16))
+		continue;
+	MUST(bytetable_open(&v, bytes, size) == 0);
+	while (bytetable_next(&v)) {
+		uint64_t hash;
+
+		if (v.len <= sizeof(hash))
+			continue;
+		hash = farm_get_number(v.row + v.len - sizeof(hash));
+		MUST(trees_add_names(&t, names, &hash, 1));
+	}
+	bytetable_clear(&t);
+	namemap_free(names);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	unsigned char *bytes = fuzz_copy(data, size);
+	struct bytetable_view v;
+
+	if (bytetable_open(&v, bytes, size) == 0) {
+		take_handles(bytes, size);
+		take_names(bytes, size);
+	}
+	free(bytes);
 	return 0;
 }

@@ -74,7 +74,7 @@ static void hand_on(struct predictor *p, struct predictor *q)
 		;
 	data = predictor_snapshot_pack(x, &len);
 	check(data != NULL);
-	while (predictor_snapshot_keys(x, &at, keys, 16) > 0)
+	while (predictor_snapshot_keys(x, &at, false, keys, 16) > 0)
 		;
 	check(predictor_merge_user(q, USER, data, len) == 0);
 	predictor_snapshot_free(x);

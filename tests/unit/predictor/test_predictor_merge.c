@@ -319,23 +319,39 @@ static void test_walls(void **state)
 	desk_free(b);
 }
 
-/* The keys of a snapshot: those of 60 objects and 3 directories. */
+/* How many keys a snapshot has, of what is absent or of the rest. */
+static size_t count_keys(
+    const struct predictor_snapshot *x, bool absent, uint64_t below)
+{
+	size_t at = 0, n = 0, got;
+	uint64_t keys[7];
+
+	while ((got = predictor_snapshot_keys(x, &at, absent, keys, 7)) > 0)
+		for (size_t i = 0; i < got; i++, n++)
+			assert_true(keys[i] < below);
+	return n;
+}
+
+/* The keys of a snapshot: those of 60 objects and 3 directories; and of a name
+ * that is absent. */
 static void test_keys(void **state)
 {
 	struct desk *a = desk_taught(FIRST, 60);
-	struct predictor_snapshot *x = predictor_snapshot_user(a->p, ALICE);
-	size_t len, at = 0, n = 0, got;
-	uint64_t keys[7];
+	struct predictor_snapshot *x;
+	size_t len;
 
 	(void)state;
+	desk_work(a, FIRST, 30);
+	desk_call(a, 77777, PREDICTOR_ABSENT);
+	desk_work(a, FIRST + 30, 30);
+	desk_leave(a);
+	x = predictor_snapshot_user(a->p, ALICE);
 	while (!predictor_snapshot_step(x, 64))
 		;
 	free(predictor_snapshot_pack(x, &len));
-	while ((got = predictor_snapshot_keys(x, &at, keys, 7)) > 0)
-		for (size_t i = 0; i < got; i++, n++)
-			assert_true(keys[i] < FIRST + 60);
+	assert_int_equal(count_keys(x, false, FIRST + 60), 63);
+	assert_int_equal(count_keys(x, true, 77778), 1);
 	predictor_snapshot_free(x);
-	assert_int_equal(n, 63);
 	desk_free(a);
 }
 

@@ -75,7 +75,7 @@ static void machine_move(struct machine *m)
 	data = predictor_snapshot_pack(x, &m->bytes);
 	assert_non_null(data);
 	m->keys = 0;
-	while ((n = predictor_snapshot_keys(x, &at, keys, 64)) > 0)
+	while ((n = predictor_snapshot_keys(x, &at, false, keys, 64)) > 0)
 		m->keys += n;
 	predictor_snapshot_free(x);
 	predictor_free(m->p);

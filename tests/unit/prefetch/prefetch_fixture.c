@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/metrics.h"
+#include "base/namemap.h"
 
 void prefetch_open(struct prefetch *pf, struct pf_cred **creds, uint32_t n)
 {
@@ -18,6 +19,7 @@ void prefetch_open(struct prefetch *pf, struct pf_cred **creds, uint32_t n)
 	pf->notes = calloc(1, sizeof(*pf->notes));
 	pf->hold = hold_new();
 	pf->waste = waste_new();
+	pf->absents = namemap_new();
 	TAILQ_INIT(&pf->spare);
 	TAILQ_INIT(&pf->later);
 	for (int i = 0; i < WANT_LANES; i++)
@@ -43,6 +45,7 @@ void prefetch_close(struct prefetch *pf, struct pf_cred **creds, uint32_t n)
 	free(pf->notes);
 	hold_free(pf->hold);
 	waste_free(pf->waste);
+	namemap_free(pf->absents);
 	linkest_free(pf->p.link);
 	metrics_free(pf->p.metrics);
 }

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "base/metrics.h"
+#include "base/namemap.h"
 #include "cache/accesscache.h"
 #include "cache/caches.h"
 #include "cache/learn_fixture.h"
@@ -109,10 +110,10 @@ static uint64_t key_of(const char *fh)
 	return fh_key(&handle);
 }
 
-static struct want *want(
-    struct step_world *s, const char *object, const char *dir, uint8_t needs)
+static struct want *want_key(
+    struct step_world *s, uint64_t object, const char *dir, uint8_t needs)
 {
-	struct prediction pred = {.object = key_of(object),
+	struct prediction pred = {.object = object,
 	    .parent = dir ? key_of(dir) : 0,
 	    .p = 0.9f,
 	    .lead = 1,
@@ -122,6 +123,12 @@ static struct want *want(
 	assert_non_null(w);
 	assert_ptr_equal(want_next(&s->pf), w);
 	return w;
+}
+
+static struct want *want(
+    struct step_world *s, const char *object, const char *dir, uint8_t needs)
+{
+	return want_key(s, key_of(object), dir, needs);
 }
 
 static enum step step(struct step_world *s, struct want *w)
@@ -175,16 +182,22 @@ enum {
 	       PREDICTOR_NEEDS_ACCESS,
 };
 
+/* A want to open "file" has nothing to ask. */
+static void assert_nothing_asked(struct step_world *s)
+{
+	struct want *w = want(s, "file", "dir", OPEN);
+
+	assert_int_equal(step(s, w), STEP_DONE);
+	assert_call(s, NULL, NULL);
+}
+
 /* What is fresh is not asked for. */
 static void test_fresh(void **state)
 {
 	struct step_world *s = *state;
-	struct want *w;
 
 	know_all(s);
-	w = want(s, "file", "dir", OPEN);
-	assert_int_equal(step(s, w), STEP_DONE);
-	assert_call(s, NULL, NULL);
+	assert_nothing_asked(s);
 	assert_int_equal(
 	    metrics_get(s->pf.p.metrics, METRICS_PREFETCH_FRESH), 1);
 }
@@ -257,42 +270,33 @@ static void test_under_way(void **state)
 static void test_frozen(void **state)
 {
 	struct step_world *s = *state;
-	struct want *w;
 
 	s->w->config.policy.consistency = CONFIG_CONSISTENCY_FROZEN;
 	s->w->config.policy.grant_timeout_us = UINT64_C(3600) * SECOND;
 	know_all(s);
 	s->w->now_us += 600 * (uint64_t)SECOND;
-	w = want(s, "file", "dir", OPEN);
-	assert_int_equal(step(s, w), STEP_DONE);
-	assert_call(s, NULL, NULL);
+	assert_nothing_asked(s);
 }
 
 /* In strict no confirmation would be of use: its client's own call confirms. */
 static void test_strict(void **state)
 {
 	struct step_world *s = *state;
-	struct want *w;
 
 	s->w->config.policy.consistency = CONFIG_CONSISTENCY_STRICT;
 	know_all(s);
 	s->w->now_us += 10 * SECOND;
-	w = want(s, "file", "dir", OPEN);
-	assert_int_equal(step(s, w), STEP_DONE);
-	assert_call(s, NULL, NULL);
+	assert_nothing_asked(s);
 }
 
 static void test_off(void **state)
 {
 	struct step_world *s = *state;
-	struct want *w;
 
 	know_all(s);
 	s->w->now_us += 10 * SECOND;
 	s->w->config.policy.prefetch = CONFIG_PREFETCH_OFF;
-	w = want(s, "file", "dir", OPEN);
-	assert_int_equal(step(s, w), STEP_DONE);
-	assert_call(s, NULL, NULL);
+	assert_nothing_asked(s);
 }
 
 /* ---- what is not known ------------------------------------------------- */
@@ -306,6 +310,40 @@ static void test_unknown(void **state)
 	assert_call(s, NULL, NULL);
 	assert_int_equal(
 	    metrics_get(s->pf.p.metrics, METRICS_PREFETCH_UNKNOWN), 1);
+}
+
+static uint64_t absent_key(const char *name)
+{
+	nfs3_name text = {.data = name, .len = (uint32_t)strlen(name)};
+	nfs3_fh dir = fh_of("dir");
+
+	return observe_absent(&dir, &text);
+}
+
+/* The predictor has no names. What nobody has asked for here can be asked ahead
+ * if its name is known, and is the one that is meant; and it need not be where
+ * its absence is known already. */
+static void test_absence(void **state)
+{
+	struct step_world *s = *state;
+	static const char *const cases[][2] = {{"unknown", ""},
+	    {"other", "another"}, {"known", "known"}, {"new", "new"}};
+	struct want *w;
+
+	say_dir(s->w);
+	say_access(s, "dir");
+	say_name(s->w, "known", NULL, NF3REG);
+	for (size_t i = 0; i < 4; i++) {
+		uint64_t key = absent_key(cases[i][0]);
+
+		namemap_put(
+		    s->pf.absents, key, cases[i][1], strlen(cases[i][1]));
+		w = want_key(s, key, "dir", PREDICTOR_NEEDS_ABSENCE);
+		assert_int_equal(step(s, w), i < 3 ? STEP_DONE : STEP_WAITS);
+	}
+	assert_call(s, "LOOKUP", "dir");
+	assert_int_equal(step(s, w), STEP_WAITS);
+	assert_call(s, NULL, NULL);
 }
 
 /* A name that nobody has looked up: its LOOKUP goes out once. */
@@ -408,13 +446,10 @@ static void test_handle_stale(void **state)
 	union nfs_args args = {
 	    .access = {.object = fh_of("file"), .access = ACCESS_ALL}};
 	union nfs_res res = {.status = NFS3ERR_STALE};
-	struct want *w;
 
 	know_handle(s, "file");
 	say(s->w, NFSPROC3_ACCESS, &args, &res);
-	w = want(s, "file", "dir", OPEN);
-	assert_int_equal(step(s, w), STEP_DONE);
-	assert_call(s, NULL, NULL);
+	assert_nothing_asked(s);
 	assert_int_equal(
 	    metrics_get(s->pf.p.metrics, METRICS_PREFETCH_UNKNOWN), 1);
 }
@@ -427,7 +462,6 @@ static void test_handle_off(void **state)
 	char path[] = "/quiet";
 	struct config_export quiet = {
 	    .path = path, .policy = s->w->config.policy};
-	struct want *w;
 
 	quiet.policy.prefetch = CONFIG_PREFETCH_OFF;
 	s->w->config.overrides = &quiet;
@@ -435,9 +469,7 @@ static void test_handle_off(void **state)
 	say_dir(s->w);
 	caches_set_export(s->w->caches, path, 7);
 	know_handle(s, "file");
-	w = want(s, "file", "dir", OPEN);
-	assert_int_equal(step(s, w), STEP_DONE);
-	assert_call(s, NULL, NULL);
+	assert_nothing_asked(s);
 	s->w->config.overrides = NULL;
 	s->w->config.noverrides = 0;
 }
@@ -548,6 +580,7 @@ int main(void)
 	    TEST(test_strict),
 	    TEST(test_off),
 	    TEST(test_unknown),
+	    TEST(test_absence),
 	    TEST(test_name),
 	    TEST(test_handle),
 	    TEST(test_handles),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Tables of handles: what one machine's caches know, found by the same keys on
- * another one; and what such nodes are there.
+ * another one; and what such nodes are there. And tables of absent names.
  */
-#include "farm/handles.h"
+#include "farm/trees_objects.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -15,8 +15,10 @@
 #include <cmocka.h>
 
 #include "base/metrics.h"
+#include "base/namemap.h"
 #include "cache/caches.h"
 #include "cache/learn_fixture.h"
+#include "farm/farm_private.h"
 #include "nfsproto/nfs3_object.h"
 
 enum { MANY = 2000, FH_LEN = 28 };
@@ -41,14 +43,14 @@ static uint64_t key_of(const char *text)
 
 /* A table of "dir" and "file", which the caches know, and of a key that they
  * do not. */
-static struct handles small_table(struct world *w)
+static struct bytetable small_table(struct world *w)
 {
 	uint64_t keys[] = {key_of("dir"), key_of("nobody"), key_of("file")};
-	struct handles h = {0};
+	struct bytetable h = {0};
 
 	say_dir(w);
 	say_name(w, "file", "file", NF3REG);
-	assert_true(handles_add(&h, w->caches, keys, 3));
+	assert_true(trees_add_handles(&h, w->caches, keys, 3));
 	assert_int_equal(h.n, 2);
 	return h;
 }
@@ -66,13 +68,13 @@ static void test_there_and_back(void **state)
 {
 	struct world *w = *state;
 	struct caches *other = caches_other(w, 16 << 20);
-	struct handles h = small_table(w);
-	struct handles_view v;
+	struct bytetable h = small_table(w);
+	struct bytetable_view v;
 	struct node *node;
 
-	assert_int_equal(handles_open(&v, h.data, h.len), 0);
-	assert_false(handles_take(&v, other, 100));
-	assert_false(handles_bad(&v));
+	assert_int_equal(bytetable_open(&v, h.data, h.len), 0);
+	assert_false(trees_take_handles(&v, other, 100));
+	assert_false(bytetable_bad(&v));
 	assert_int_equal(attrcache_count(other->attr), 2);
 	node = attrcache_by_key(other->attr, key_of("file"));
 	assert_non_null(node);
@@ -86,13 +88,13 @@ static void test_there_and_back(void **state)
 	/* It is handed on. */
 	{
 		uint64_t key = key_of("file");
-		struct handles again = {0};
+		struct bytetable again = {0};
 
-		assert_true(handles_add(&again, other, &key, 1));
+		assert_true(trees_add_handles(&again, other, &key, 1));
 		assert_int_equal(again.n, 1);
-		handles_clear(&again);
+		bytetable_clear(&again);
 	}
-	handles_clear(&h);
+	bytetable_clear(&h);
 	caches_free(other);
 }
 
@@ -100,22 +102,22 @@ static void test_there_and_back(void **state)
 static void test_known(void **state)
 {
 	struct world *w = *state;
-	struct handles h = small_table(w);
-	struct handles_view v;
+	struct bytetable h = small_table(w);
+	struct bytetable_view v;
 	uint64_t sent_us = attrcache_sent(w->caches->attr, node_of(w, "file"));
 
 	assert_int_not_equal(sent_us, 0);
-	assert_int_equal(handles_open(&v, h.data, h.len), 0);
-	assert_false(handles_take(&v, w->caches, 100));
+	assert_int_equal(bytetable_open(&v, h.data, h.len), 0);
+	assert_false(trees_take_handles(&v, w->caches, 100));
 	assert_int_equal(attrcache_count(w->caches->attr), 2);
 	assert_int_equal(
 	    attrcache_sent(w->caches->attr, node_of(w, "file")), sent_us);
-	handles_clear(&h);
+	bytetable_clear(&h);
 }
 
-static struct handles large_table(struct world *w, uint32_t n)
+static struct bytetable large_table(struct world *w, uint32_t n)
 {
-	struct handles h = {0};
+	struct bytetable h = {0};
 	unsigned char fh[FH_LEN];
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -123,7 +125,7 @@ static struct handles large_table(struct world *w, uint32_t n)
 		uint64_t key = fh_key(&handle);
 
 		assert_non_null(attrcache_get(w->caches->attr, &handle));
-		assert_true(handles_add(&h, w->caches, &key, 1));
+		assert_true(trees_add_handles(&h, w->caches, &key, 1));
 	}
 	return h;
 }
@@ -133,17 +135,17 @@ static void test_size(void **state)
 {
 	struct world *w = *state;
 	struct caches *other = caches_other(w, 16 << 20);
-	struct handles h = large_table(w, MANY);
-	struct handles_view v;
+	struct bytetable h = large_table(w, MANY);
+	struct bytetable_view v;
 	unsigned turns = 0;
 
 	assert_true(h.len < MANY * 12);
-	assert_int_equal(handles_open(&v, h.data, h.len), 0);
-	while (handles_take(&v, other, 100))
+	assert_int_equal(bytetable_open(&v, h.data, h.len), 0);
+	while (trees_take_handles(&v, other, 100))
 		turns++;
 	assert_int_equal(turns, MANY / 100);
 	assert_int_equal(attrcache_count(other->attr), MANY);
-	handles_clear(&h);
+	bytetable_clear(&h);
 	caches_free(other);
 }
 
@@ -152,31 +154,31 @@ static void test_damaged(void **state)
 {
 	struct world *w = *state;
 	struct caches *other = caches_other(w, 16 << 20);
-	struct handles h = large_table(w, 20);
-	struct handles_view v;
+	struct bytetable h = large_table(w, 20);
+	struct bytetable_view v;
 
-	assert_int_equal(handles_open(&v, h.data, 0), -EBADMSG);
+	assert_int_equal(bytetable_open(&v, h.data, 0), -EBADMSG);
 	for (size_t cut = 1; cut < h.len; cut++) {
 		unsigned char *part = malloc(cut);
 
 		memcpy(part, h.data, cut);
-		assert_int_equal(handles_open(&v, part, cut), 0);
-		assert_false(handles_take(&v, other, 100));
+		assert_int_equal(bytetable_open(&v, part, cut), 0);
+		assert_false(trees_take_handles(&v, other, 100));
 		free(part);
 	}
-	assert_true(handles_bad(&v));
+	assert_true(bytetable_bad(&v));
 	assert_int_equal(attrcache_count(other->attr), 19);
 	for (size_t bit = 0; bit < h.len * 8; bit++) {
 		h.data[bit / 8] =
 		    (unsigned char)(h.data[bit / 8] ^ 1 << bit % 8);
-		if (handles_open(&v, h.data, h.len) == 0)
-			assert_false(handles_take(&v, other, 100));
+		if (bytetable_open(&v, h.data, h.len) == 0)
+			assert_false(trees_take_handles(&v, other, 100));
 		h.data[bit / 8] =
 		    (unsigned char)(h.data[bit / 8] ^ 1 << bit % 8);
 	}
-	h.data[0] = HANDLES_VERSION + 1;
-	assert_int_equal(handles_open(&v, h.data, h.len), -EPROTONOSUPPORT);
-	handles_clear(&h);
+	h.data[0] = BYTETABLE_VERSION + 1;
+	assert_int_equal(bytetable_open(&v, h.data, h.len), -EPROTONOSUPPORT);
+	bytetable_clear(&h);
 	caches_free(other);
 }
 
@@ -185,15 +187,15 @@ static void test_memory(void **state)
 {
 	struct world *w = *state;
 	struct caches *other = caches_other(w, 1 << 20);
-	struct handles h = large_table(w, 20000);
-	struct handles_view v;
+	struct bytetable h = large_table(w, 20000);
+	struct bytetable_view v;
 
-	assert_int_equal(handles_open(&v, h.data, h.len), 0);
-	while (handles_take(&v, other, 50))
+	assert_int_equal(bytetable_open(&v, h.data, h.len), 0);
+	while (trees_take_handles(&v, other, 50))
 		;
 	assert_true(attrcache_count(other->attr) > 1000);
 	assert_true(caches_bytes(other) < (1 << 20));
-	handles_clear(&h);
+	bytetable_clear(&h);
 	caches_free(other);
 }
 
@@ -208,19 +210,19 @@ static void test_sweep(void **state)
 {
 	struct world *w = *state;
 	struct caches *other = caches_other(w, 16 << 20);
-	struct handles h = small_table(w);
-	struct handles_view v;
+	struct bytetable h = small_table(w);
+	struct bytetable_view v;
 	size_t buckets = 0, steps;
 
-	assert_int_equal(handles_open(&v, h.data, h.len), 0);
-	assert_false(handles_take(&v, other, 100));
+	assert_int_equal(bytetable_open(&v, h.data, h.len), 0);
+	assert_false(trees_take_handles(&v, other, 100));
 	while (attrcache_each(other->attr, buckets, nothing, NULL))
 		buckets++;
 	steps = buckets;
 	assert_null(attrcache_sweep(other->attr, &steps));
 	steps = buckets;
 	assert_non_null(attrcache_sweep(other->attr, &steps));
-	handles_clear(&h);
+	bytetable_clear(&h);
 	caches_free(other);
 }
 
@@ -243,6 +245,94 @@ static void test_stale(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
+/* ---- names of absences --------------------------------------------------- */
+
+enum { NAMES = 3000 };
+
+/* A hash as observe_absent() might make it. */
+static uint64_t hash_of(uint64_t i)
+{
+	return (i * UINT64_C(0x9e3779b97f4a7c15)) | 1;
+}
+
+static void assert_name(
+    const struct namemap *names, uint64_t hash, const char *name)
+{
+	size_t len;
+	const char *got = namemap_get(names, hash, &len);
+
+	assert_non_null(got);
+	assert_int_equal(len, strlen(name));
+	assert_memory_equal(got, name, len);
+}
+
+/* Those that are known go out, and come in, a part at a time. */
+static void test_names_there_and_back(void **state)
+{
+	struct namemap *here = namemap_new(), *there = namemap_new();
+	struct bytetable t = {0};
+	struct bytetable_view v;
+	unsigned turns = 0;
+	size_t len;
+
+	(void)state;
+	for (uint64_t i = 1; i <= NAMES; i++) {
+		uint64_t hashes[] = {hash_of(i), hash_of(NAMES + i)};
+
+		namemap_put(here, hash_of(i), ".gitignore", 10);
+		assert_true(trees_add_names(&t, here, hashes, 2));
+	}
+	assert_int_equal(t.n, NAMES);
+	/* The name, which is the same in all, is there once. */
+	assert_true(t.len < NAMES * 12);
+	assert_int_equal(bytetable_open(&v, t.data, t.len), 0);
+	while (trees_take_names(&v, there, 100))
+		turns++;
+	assert_int_equal(turns, NAMES / 100);
+	assert_false(bytetable_bad(&v));
+	for (uint64_t i = 1; i <= NAMES; i++)
+		assert_name(there, hash_of(i), ".gitignore");
+	assert_null(namemap_get(there, hash_of(NAMES + 1), &len));
+	bytetable_clear(&t);
+	namemap_free(here);
+	namemap_free(there);
+}
+
+static void add_row(
+    struct bytetable *t, const char *name, size_t len, uint64_t h)
+{
+	unsigned char row[BYTETABLE_ROW_MAX];
+
+	memcpy(row, name, len);
+	farm_put_number(row + len, h);
+	assert_true(bytetable_add(t, row, len + FARM_NUMBER_BYTES));
+}
+
+/* What no directory can have is left out, and what stands behind it is not. */
+static void test_no_names(void **state)
+{
+	struct namemap *names = namemap_new();
+	struct bytetable t = {0};
+	struct bytetable_view v;
+	size_t len;
+
+	(void)state;
+	add_row(&t, "..", 2, 1);
+	add_row(&t, "a/b", 3, 3);
+	add_row(&t, "a\0b", 3, 5);
+	add_row(&t, "", 0, 7);
+	assert_true(bytetable_add(&t, "short", 5));
+	add_row(&t, "good", 4, 9);
+	assert_int_equal(bytetable_open(&v, t.data, t.len), 0);
+	assert_false(trees_take_names(&v, names, 100));
+	assert_false(bytetable_bad(&v));
+	for (uint64_t h = 1; h < 9; h++)
+		assert_null(namemap_get(names, h, &len));
+	assert_name(names, 9, "good");
+	bytetable_clear(&t);
+	namemap_free(names);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -253,6 +343,8 @@ int main(void)
 	    TEST(test_memory),
 	    TEST(test_sweep),
 	    TEST(test_stale),
+	    cmocka_unit_test(test_names_there_and_back),
+	    cmocka_unit_test(test_no_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

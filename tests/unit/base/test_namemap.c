@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Names by number: what was put in is found, and memory has a bound. */
+#include "base/namemap.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void put(struct namemap *m, uint64_t number, const char *name)
+{
+	namemap_put(m, number, name, strlen(name));
+}
+
+static void assert_name(
+    const struct namemap *m, uint64_t number, const char *name)
+{
+	size_t len;
+	const char *got = namemap_get(m, number, &len);
+
+	if (!name) {
+		assert_null(got);
+		return;
+	}
+	assert_non_null(got);
+	assert_int_equal(len, strlen(name));
+	assert_memory_equal(got, name, len);
+}
+
+static void test_names(void **state)
+{
+	struct namemap *m = namemap_new();
+	char longest[NAMEMAP_LEN_MAX + 2];
+
+	(void)state;
+	assert_name(m, 7, NULL);
+	put(m, 7, ".gitignore");
+	put(m, 8, ".gitignore");
+	assert_name(m, 7, ".gitignore");
+	assert_name(m, 8, ".gitignore");
+	/* The first one stays. */
+	put(m, 7, "other");
+	assert_name(m, 7, ".gitignore");
+	/* What cannot be kept. */
+	put(m, 0, "none");
+	assert_name(m, 0, NULL);
+	put(m, 9, "");
+	assert_name(m, 9, NULL);
+	memset(longest, 'x', sizeof(longest));
+	longest[NAMEMAP_LEN_MAX + 1] = 0;
+	put(m, 10, longest);
+	assert_name(m, 10, NULL);
+	longest[NAMEMAP_LEN_MAX] = 0;
+	put(m, 10, longest);
+	assert_name(m, 10, longest);
+	namemap_free(m);
+}
+
+/* The newest are there, however many came before, and however much alike their
+ * numbers are. */
+static void test_bound(void **state)
+{
+	struct namemap *m = namemap_new();
+	char name[16];
+
+	(void)state;
+	for (uint64_t i = 1; i <= 3 * (uint64_t)NAMEMAP_NAMES; i++) {
+		snprintf(name, sizeof(name), "%ju", (uintmax_t)i);
+		put(m, i, name);
+		assert_name(m, i, name);
+	}
+	assert_name(m, 1, NULL);
+	namemap_free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_names),
+	    cmocka_unit_test(test_bound),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
