@@ -51,31 +51,86 @@ static uint64_t wanted(const struct data_cell *c, uint64_t *from)
 	return (a->to < end ? a->to : end) - *from;
 }
 
+/* A piece of a value. */
+struct piece {
+	uint64_t at, end; /* in the file */
+	const unsigned char *data;
+	size_t left; /* bytes of the value behind the last piece */
+};
+
+/* Goes on to the next one. False at the end, or where it makes no sense: then
+ * `left` is not 0. */
+static bool next_piece(struct piece *p, uint64_t cell)
+{
+	const unsigned char *head = p->data + (p->end - p->at);
+	uint64_t len;
+
+	if (p->left <= PIECE_HEAD)
+		return false;
+	p->at = farm_get_number(head);
+	len = farm_get_number(head + FARM_NUMBER_BYTES);
+	if (p->at < p->end || p->at >= cell_end(cell) || len == 0 ||
+	    len > cell_end(cell) - p->at || len > p->left - PIECE_HEAD)
+		return false;
+	p->end = p->at + len;
+	p->data = head + PIECE_HEAD;
+	p->left -= PIECE_HEAD + len;
+	return true;
+}
+
+/* Whether all of a value of `n` bytes makes sense. */
+static bool is_good(const unsigned char *value, size_t n, uint64_t cell)
+{
+	struct piece p = {.at = cell_begin(cell),
+	    .end = cell_begin(cell),
+	    .data = value,
+	    .left = n};
+
+	while (next_piece(&p, cell))
+		;
+	return p.left == 0;
+}
+
+/* How many bytes of [from, to) are in the piece. */
+static uint64_t covered(const struct piece *p, uint64_t from, uint64_t to)
+{
+	uint64_t begin = p->at > from ? p->at : from;
+	uint64_t end = p->end < to ? p->end : to;
+
+	return end > begin ? end - begin : 0;
+}
+
 /* Whether a value has brought into the cache what was wanted of its cell. */
 static bool take(struct data_cell *c, const void *value, size_t len)
 {
 	struct data_ask *a = c->of;
 	struct farm_server *s = a->server;
 	unsigned char *plain = s->p.farm->plain;
-	size_t n = farm_open(s, &c->key, value, len, DATA_HEAD + CELL_BYTES);
-	uint64_t at, from, need = wanted(c, &from);
+	size_t n = farm_open(s, &c->key, value, len, DATA_VALUE_MAX);
+	uint64_t from, need = wanted(c, &from), got = 0, all = 0;
+	struct piece p = {.at = cell_begin(c->cell),
+	    .end = cell_begin(c->cell),
+	    .data = plain,
+	    .left = n};
 
-	if (n <= DATA_HEAD)
+	if (n == 0)
 		return false;
-	n -= DATA_HEAD;
-	at = farm_get_number(plain);
-	if (at < cell_begin(c->cell) || at >= cell_end(c->cell) ||
-	    n > cell_end(c->cell) - at) {
+	if (!is_good(plain, n, c->cell)) {
 		metrics_add(s->p.metrics, METRICS_FARM_BAD, 1);
 		return false;
 	}
-	if (!learn_shared_data(&a->shared, at, plain + DATA_HEAD, (uint32_t)n))
-		return false;
-	publish_note_kept(s->p.farm->publish, &c->key, (uint32_t)n);
+	while (next_piece(&p, c->cell)) {
+		if (!learn_shared_data(
+			&a->shared, p.at, p.data, (uint32_t)(p.end - p.at)))
+			return false;
+		got += covered(&p, from, from + need);
+		all += p.end - p.at;
+	}
+	publish_note_kept(s->p.farm->publish, &c->key, (uint32_t)all);
 	farm_note_found(s);
 	metrics_add(s->p.metrics, METRICS_FARM_HITS, 1);
-	metrics_add(s->p.metrics, METRICS_FARM_BYTES, n);
-	return at <= from && at + n >= from + need;
+	metrics_add(s->p.metrics, METRICS_FARM_BYTES, all);
+	return got == need;
 }
 
 static void on_value(struct engine_ask *ask, const void *data, size_t len)

@@ -11,7 +11,8 @@
 
 #include "farm/farm_private.h"
 
-enum { TREES_VERSION = 1 }; /* what farm_trees.c makes of them */
+/* What is in the values: other ones have other keys. */
+enum { DATA_VERSION = 1, TREES_VERSION = 1 };
 
 /* What a key is made from. */
 struct text {
@@ -96,6 +97,7 @@ void farm_data_key(const struct farm_server *s, const nfs3_fh *fh,
 
 	begin(&t, s, fh, v);
 	add_number(&t, cell);
+	add_number(&t, DATA_VERSION);
 	end(&t, s, KIND_DATA, key);
 }
 

@@ -132,8 +132,16 @@ struct engine_key farm_engine_key(const struct farm_key *key);
 
 /* ---- farm_data.c, farm_list.c -------------------------------------------- */
 
-/* In front of a value's bytes: where in the file they begin. */
-enum { DATA_HEAD = FARM_NUMBER_BYTES };
+/*
+ * A value of data is pieces of its cell, in order, which do not overlap: of a
+ * file that is mapped into memory, a client reads pages here and there. Each
+ * has its place in the file and its length in front of its bytes.
+ */
+enum {
+	PIECE_HEAD = 2 * FARM_NUMBER_BYTES,
+	PIECES_MAX = 16,
+	DATA_VALUE_MAX = CELL_BYTES + PIECES_MAX * PIECE_HEAD,
+};
 
 void farm_data_free(struct farm_server *s);
 void farm_list_free(struct farm_server *s);

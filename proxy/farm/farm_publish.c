@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What is to be published waits here for a moment, in the order in which it
- * came, so that the replies of one read are one value. Then the bytes are
- * taken from the data cache, if they are still there and firm.
+ * came, so that the replies of one read are one value; a cell that is complete
+ * does not wait. Then all bytes of the cell are taken from the data cache that
+ * are there and firm: a value takes the place of the one before, so it has to
+ * have what that had.
  *
- * A table remembers by the tags of keys what the engine was given, or gave, so
- * that hardly an extent is published twice.
+ * A table remembers by the tags of keys how many bytes the engine was given, or
+ * gave, so that hardly a value is published twice.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/uint.h"
 #include "farm/farm_private.h"
 
 enum {
@@ -31,6 +34,8 @@ enum {
 	BURST_PART = 20,
 	/* A value that its node does not take waits behind all others. */
 	TRIES_MAX = 4,
+	/* Where a client's reads begin, most of them. */
+	PAGE_BYTES = 4096,
 };
 
 struct item {
@@ -38,10 +43,10 @@ struct item {
 	LIST_ENTRY(item) hash_link;
 	struct farm_server *server;
 	struct data_version version;
-	uint64_t since_us;
+	uint64_t since_us; /* 0: it does not wait */
 	uint64_t cell;
-	uint64_t from, to; /* of the file: what the server said */
-	uint32_t cred;     /* of a listing; 0: it is data */
+	uint64_t bytes; /* of it that the server said */
+	uint32_t cred;  /* of a listing; 0: it is data */
 	bool plus;
 	uint8_t tries;
 	uint8_t fh_len;
@@ -54,10 +59,12 @@ LIST_HEAD(item_list, item);
 struct farm_publish {
 	struct farm *farm;
 	struct event *ev;
-	struct items items; /* the oldest first */
+	struct items ready; /* the oldest first, … */
+	struct items items; /* … and of those that wait */
 	struct items spare;
 	struct item_list buckets[BUCKETS];
 	unsigned n;
+	bool rests;      /* the engine took nothing just now */
 	uint64_t tokens; /* bytes that may go out now */
 	uint64_t filled_us;
 	struct {
@@ -75,6 +82,7 @@ struct farm_publish *publish_new(struct farm *f)
 	if (!p)
 		return NULL;
 	p->farm = f;
+	TAILQ_INIT(&p->ready);
 	TAILQ_INIT(&p->items);
 	TAILQ_INIT(&p->spare);
 	p->ev = evtimer_new(f->base, on_timer, p);
@@ -98,29 +106,42 @@ void publish_free(struct farm_publish *p)
 {
 	if (!p)
 		return;
+	free_items(&p->ready);
 	free_items(&p->items);
 	free_items(&p->spare);
 	event_free(p->ev);
 	free(p);
 }
 
+static struct items *queue_of(struct farm_publish *p, const struct item *it)
+{
+	return it->since_us == 0 ? &p->ready : &p->items;
+}
+
 static void item_drop(struct farm_publish *p, struct item *it)
 {
-	TAILQ_REMOVE(&p->items, it, link);
+	TAILQ_REMOVE(queue_of(p, it), it, link);
 	LIST_REMOVE(it, hash_link);
 	TAILQ_INSERT_HEAD(&p->spare, it, link);
 	p->n--;
 }
 
-void publish_forget(struct farm_publish *p, const struct farm_server *s)
+static void forget(struct farm_publish *p, const struct items *list,
+    const struct farm_server *s)
 {
 	struct item *it, *next;
 
-	for (it = TAILQ_FIRST(&p->items); it; it = next) {
+	for (it = TAILQ_FIRST(list); it; it = next) {
 		next = TAILQ_NEXT(it, link);
 		if (it->server == s)
 			item_drop(p, it);
 	}
+}
+
+void publish_forget(struct farm_publish *p, const struct farm_server *s)
+{
+	forget(p, &p->ready, s);
+	forget(p, &p->items, s);
 }
 
 unsigned publish_waiting(const struct farm_publish *p)
@@ -181,18 +202,21 @@ static struct item *item_new(struct farm_server *s, const struct node *node,
 	return it;
 }
 
-/* Bytes that adjoin what waits, or replace it where they are more. */
-static void item_extend(struct item *it, uint64_t from, uint64_t to)
+/* So many bytes of the cell came. Nothing is to come once it is complete: other
+ * machines may want it just now. */
+static void item_grows(
+    struct farm_publish *p, struct item *it, uint64_t bytes, uint64_t all)
 {
-	if (it->to > it->from && from <= it->to && to >= it->from) {
-		if (from < it->from)
-			it->from = from;
-		if (to > it->to)
-			it->to = to;
-	} else if (to - from > it->to - it->from) {
-		it->from = from;
-		it->to = to;
-	}
+	struct timeval now = {0};
+
+	it->bytes += bytes;
+	if (it->bytes < all || it->since_us == 0)
+		return;
+	TAILQ_REMOVE(&p->items, it, link);
+	it->since_us = 0;
+	TAILQ_INSERT_TAIL(&p->ready, it, link);
+	if (!p->rests)
+		event_add(p->ev, &now);
 }
 
 /* Whether the bytes that the caches have of the node are bound to its version
@@ -216,14 +240,15 @@ void publish_data(
 		return;
 	for (uint64_t c = cell_at(offset); cell_begin(c) < end; c++) {
 		struct item *it = item_find(s, node, &v, c, 0, false);
-		uint64_t from = cell_begin(c), to = cell_end(c);
+		uint64_t from = max_u64(cell_begin(c), offset);
+		uint64_t last = min_u64(cell_end(c), node->size);
 
 		if (!it)
 			it = item_new(s, node, &v, c);
 		if (!it)
 			return;
-		item_extend(
-		    it, from > offset ? from : offset, to < end ? to : end);
+		item_grows(s->p.farm->publish, it, min_u64(last, end) - from,
+		    last - cell_begin(c));
 	}
 }
 
@@ -273,49 +298,88 @@ bool publish_is_kept(
 
 /* ---- turns ------------------------------------------------------------- */
 
-/* The bytes, if the cache has them and they are firm. */
-static bool copy_data(const struct item *it, struct node *node)
-{
-	struct caches *c = it->server->p.caches;
-	unsigned char *to = it->server->p.farm->plain;
-	struct rbuf_piece pieces[DATA_PIECES_MAX];
-	unsigned n;
-	/* Nothing was sent so late: only what is firm counts. */
-	struct datacache_read rd = {.key = caches_data_key(node),
-	    .version = &it->version,
-	    .offset = it->from,
-	    .len = (uint32_t)(it->to - it->from),
-	    .valid_us = UINT64_MAX};
+enum copied { COPIED_NONE, COPIED, COPIED_LATER };
 
-	if (!c->data ||
-	    datacache_find(c->data, &rd, pieces, &n, NULL) != DATACACHE_HIT)
-		return false;
-	farm_put_number(to, it->from);
-	to += DATA_HEAD;
+/* A piece of the cell into a value, behind its head. */
+static enum copied copy_piece(
+    struct datacache *dc, const struct datacache_read *rd, unsigned char *to)
+{
+	struct rbuf_piece pieces[DATA_PIECES_MAX];
+	enum datacache_found found;
+	unsigned n;
+
+	found = datacache_find(dc, rd, pieces, &n, NULL);
+	if (found != DATACACHE_HIT)
+		return found == DATACACHE_WAIT ? COPIED_LATER : COPIED_NONE;
+	farm_put_number(to, rd->offset);
+	farm_put_number(to + FARM_NUMBER_BYTES, rd->len);
+	to += PIECE_HEAD;
 	for (unsigned i = 0; i < n; i++) {
 		memcpy(to, pieces[i].data, pieces[i].len);
 		to += pieces[i].len;
 	}
-	return true;
+	return COPIED;
+}
+
+/* All of the cell that is there and firm, into farm->plain: the length of the
+ * value, and in `*bytes` that of the pieces. */
+static enum copied copy_data(
+    const struct item *it, struct node *node, size_t *len, size_t *bytes)
+{
+	struct datacache *dc = it->server->p.caches->data;
+	unsigned char *to = it->server->p.farm->plain;
+	uint64_t end = min_u64(cell_end(it->cell), node->size);
+	unsigned pieces = 0;
+	/* Nothing was sent so late: only what is firm counts. */
+	struct datacache_read rd = {.key = caches_data_key(node),
+	    .version = &it->version,
+	    .offset = cell_begin(it->cell),
+	    .valid_us = UINT64_MAX};
+
+	*len = *bytes = 0;
+	while (dc && rd.offset < end && pieces < PIECES_MAX) {
+		enum copied copied;
+
+		rd.len = (uint32_t)(end - rd.offset);
+		rd.len = datacache_prefix(dc, &rd);
+		if (rd.len == 0) {
+			rd.offset = (rd.offset / PAGE_BYTES + 1) * PAGE_BYTES;
+			continue;
+		}
+		copied = copy_piece(dc, &rd, to + *len);
+		if (copied == COPIED_LATER)
+			return copied;
+		if (copied == COPIED) {
+			*len += PIECE_HEAD + rd.len;
+			*bytes += rd.len;
+			pieces++;
+		}
+		rd.offset += rd.len;
+	}
+	return *bytes > 0 ? COPIED : COPIED_NONE;
 }
 
 /* Bytes that it took; 0 where nothing was to be published. False where the
- * engine takes nothing now. */
+ * engine takes nothing now, or the disk has to be asked first. */
 static bool put_data(struct farm_publish *p, const struct item *it,
     struct node *node, size_t *bytes)
 {
-	uint32_t len = (uint32_t)(it->to - it->from);
 	nfs3_fh fh = node_fh(node);
 	struct farm_key key;
+	enum copied copied;
+	size_t len, all;
 
 	*bytes = 0;
+	copied = copy_data(it, node, &len, &all);
+	if (copied != COPIED)
+		return copied == COPIED_NONE;
 	farm_data_key(it->server, &fh, &it->version, it->cell, &key);
-	if (publish_is_kept(p, &key, len) || !copy_data(it, node))
+	if (publish_is_kept(p, &key, (uint32_t)all))
 		return true;
-	if (!farm_put(it->server, &key, DATA_HEAD + len))
+	if (!farm_put(it->server, &key, len))
 		return false;
-	publish_note_kept(p, &key, len);
-	*bytes = len;
+	publish_note_kept(p, &key, (uint32_t)all);
+	*bytes = all;
 	return true;
 }
 
@@ -362,8 +426,18 @@ static void put_off(struct farm_publish *p, struct item *it)
 		item_drop(p, it);
 		return;
 	}
-	TAILQ_REMOVE(&p->items, it, link);
-	TAILQ_INSERT_TAIL(&p->items, it, link);
+	TAILQ_REMOVE(queue_of(p, it), it, link);
+	TAILQ_INSERT_TAIL(queue_of(p, it), it, link);
+}
+
+/* The next one; NULL: none, or it has to wait. */
+static struct item *next_item(struct farm_publish *p, uint64_t now_us)
+{
+	struct item *it = TAILQ_FIRST(&p->ready);
+
+	if (!it)
+		it = TAILQ_FIRST(&p->items);
+	return it && now_us - it->since_us >= WAIT_US ? it : NULL;
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)
@@ -377,10 +451,12 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	fill(p, now_us);
-	while ((it = TAILQ_FIRST(&p->items)) != NULL && turn < TURN_BYTES &&
-	       p->tokens > 0 && now_us - it->since_us >= WAIT_US) {
+	p->rests = false;
+	while (turn < TURN_BYTES && p->tokens > 0 &&
+	       (it = next_item(p, now_us)) != NULL) {
 		if (!publish_one(p, it, &bytes)) {
 			next_us = REST_US;
+			p->rests = true;
 			put_off(p, it);
 			break;
 		}

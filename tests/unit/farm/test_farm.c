@@ -143,6 +143,63 @@ static void test_pieces(void **state)
 	assert_int_equal(read_big(&p->b, 5, CELL + 5000, 30000), CACHED_HIT);
 }
 
+/* … and so are those with a gap between them, as of a file that is mapped into
+ * memory; what comes later goes with what the engine has. */
+static void test_gaps(void **state)
+{
+	struct pair *p = *state;
+
+	say_firm(&p->a, 5, CELL, 8192);
+	say_read(&p->a, 5, CELL + 20480, 4096);
+	until_published(&p->a, 'd', 1);
+	until_quiet(&p->a);
+	say_read(&p->a, 5, CELL + 40960, 4096);
+	until_quiet(&p->a);
+	assert_int_equal(fake_count_of('d'), 1);
+	say_big(&p->b, 5);
+	assert_true(brings(&p->b, CELL + 20480, 4096));
+	assert_int_equal(read_big(&p->b, 5, CELL, 8192), CACHED_HIT);
+	assert_int_equal(read_big(&p->b, 5, CELL + 40960, 4096), CACHED_HIT);
+	assert_int_not_equal(read_big(&p->b, 5, CELL, CELL), CACHED_HIT);
+	/* Where something is missing, it does not bring what was wanted. */
+	assert_false(brings(&p->b, CELL, CELL));
+}
+
+/* A value that its key fits, and whose pieces make no sense. */
+static void test_bad_pieces(void **state)
+{
+	static const uint64_t bad[][4] = {{CELL, 100, CELL + 50, 100},
+	    {CELL + 200, 100, CELL, 100}, {0, 100, CELL, 100},
+	    {CELL, 100, 2 * CELL - 50, 100}, {CELL, 0, CELL, 100},
+	    {CELL, 100, CELL + 100, UINT64_MAX},
+	    {UINT64_MAX - 50, 100, CELL, 100}};
+	enum { LEN = PIECE_HEAD + 100 };
+	struct pair *p = *state;
+	nfs3_fh fh = fh_of("big");
+	struct data_version v;
+	struct farm_key key;
+
+	say_big(&p->a, 5);
+	say_big(&p->b, 5);
+	v = caches_data_version(p->a.w->caches, node_of(p->a.w, "big"));
+	farm_data_key(p->a.server, &fh, &v, cell_at(CELL), &key);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		unsigned char *to = p->a.farm->plain;
+
+		memset(to, 0, 2 * LEN);
+		for (int k = 0; k < 4; k++)
+			farm_put_number(
+			    to + k / 2 * LEN + k % 2 * FARM_NUMBER_BYTES,
+			    bad[i][k]);
+		assert_true(farm_put(p->a.server, &key, 2 * LEN));
+		assert_false(brings(&p->b, CELL, 100));
+		assert_int_equal(counter(&p->b, METRICS_FARM_BAD), i + 1);
+		assert_int_equal(stats_of(&p->b.fx).extents, 0);
+		/* It may be asked for again. */
+		memset(p->b.server->absent, 0, sizeof(p->b.server->absent));
+	}
+}
+
 /* The engine has lost all that it had: it is given what comes anew. */
 static void test_engine_begins_anew(void **state)
 {
@@ -459,6 +516,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    PAIR(test_data),
 	    PAIR(test_pieces),
+	    PAIR(test_gaps),
+	    PAIR(test_bad_pieces),
 	    PAIR(test_engine_begins_anew),
 	    PAIR(test_not_firm),
 	    PAIR(test_other_version),
