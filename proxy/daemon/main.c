@@ -20,6 +20,7 @@
 #include "config/config.h"
 #include "daemon/daemon.h"
 #include "daemon/listens.h"
+#include "farm/seal.h"
 
 enum { EXIT_USAGE = 2, EXIT_TAKEN = 3 };
 
@@ -187,6 +188,21 @@ static void warn_of_size(
 	    key, (double)bytes / (1 << 20), what, (double)all / (1 << 20));
 }
 
+/* Without its key the daemon starts, and shares nothing. */
+static void warn_of_key(const struct config_farm *farm)
+{
+	char err[CONFIG_ERR_MAX];
+	struct seal *seal;
+
+	if (farm->engine.n == 0)
+		return;
+	seal = seal_load(farm->key_file, err, sizeof(err));
+	if (!seal)
+		fprintf(
+		    stderr, "forefetchd: warning: [farm] key_file: %s\n", err);
+	seal_free(seal);
+}
+
 /* Settings that are no errors, but risks, for those who check a configuration.
  */
 static void print_warnings(const struct config *c)
@@ -199,6 +215,7 @@ static void print_warnings(const struct config *c)
 	warn_of_size("memory_size", c->memory_size,
 	    pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0,
 	    "this machine");
+	warn_of_key(&c->farm);
 	for (size_t i = 0; i < c->nservers; i++)
 		for (size_t k = 0; k < c->servers[i].listen.n; k++)
 			if (listens_unsafe(&c->servers[i].listen.list[k], text))

@@ -178,20 +178,23 @@ class Histories(Part):
     """The modes in turn, each with the seeds behind those that were played."""
     name, unit, weight = "histories", "operations", 3
     modes = (*MODES, "offline")
+    options = ()
+    least = 200  # operations
 
     def missing(self, env):
         return env.missing(env.build, "tests/histories", "--build")
 
     def slice(self, env, mode, seed, operations, jobs):
-        command = [os.path.join(env.build, "tests/histories"), "--mode", mode, "--seed",
-                   str(seed), "--operations", str(operations), "--jobs", str(jobs), "--json"]
+        command = [os.path.join(env.build, "tests/histories"), *self.options,
+                   "--mode", mode, "--seed", str(seed), "--operations", str(operations),
+                   "--jobs", str(jobs), "--json"]
         return Plan("%s, from seed %d, %d operations" % (mode, seed, operations),
                     [command], 900 + operations, mode=mode, seed=seed)
 
     def plan(self, env, memory, seconds, _left):
         mode = self.modes[memory.get("turn", 0) % len(self.modes)]
         seed = memory.setdefault("seeds", {}).get(mode, 1)
-        operations = max(200, int(seconds * memory.get("rate", 50)))
+        operations = max(self.least, int(seconds * memory.get("rate", 50)))
         return self.slice(env, mode, seed, operations, env.jobs)
 
     def totals(self, out):
@@ -208,7 +211,7 @@ class Histories(Part):
     def read(self, plan, results, memory):
         result, mode = results[0], plan.data["mode"]
         lines = re.findall(r"^%s, seed (\d+)\b.*\n +(.*)" % mode, result.out, re.M)
-        base = plan.commands[0][:3]
+        base = plan.commands[0][:3 + len(self.options)]
         found = [Found("%s, seed %s" % (mode, seed), said,
                        words(base + ["--one", seed]), mode=mode, seed=int(seed))
                  for seed, said in lines]
@@ -231,6 +234,11 @@ class Histories(Part):
     def still(self, finding, outcome):
         """It may play the next seed as well, whose failure is another one."""
         return any(f.data["seed"] == finding["data"]["seed"] for f in outcome.found)
+
+
+class FarmHistories(Histories):
+    """The same with a farm between machines, of which a short run may have nothing."""
+    name, options, least = "farm-histories", ("--farm",), 1000
 
 
 # ---- fuzzers ----------------------------------------------------------------

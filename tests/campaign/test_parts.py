@@ -103,6 +103,15 @@ class Histories(fakes.Case):
                                               self.totals(1), 1)], {})
         self.assertFalse(self.part.still({"data": found[0].data}, other))
 
+    def test_with_a_farm(self):
+        part = parts.FarmHistories()
+        plan = part.plan(self.env(), {}, 1, 100)
+        self.assertIn("--farm", plan.commands[0])
+        self.assertIn("1000", plan.commands[0])
+        out = "strict, seed 3, after 9 events:\n  READ /a: old bytes\n"
+        found = part.read(plan, [result(out + self.totals(1), 1)], {}).found
+        self.assertTrue(found[0].again.endswith("--farm --mode strict --one 3"), found[0].again)
+
     def test_unreadable(self):
         plan = self.part.plan(self.env(), {}, 10, 100)
         for out in ("", "{\n", '{"mode": "strict"}\n', '{"histories": []}'):

@@ -111,6 +111,18 @@ class Arguments(unittest.TestCase):
             self.check(0, "warning: .* MiB, and %s .*(?s:.)*no errors" % what,
                        "-t", "-f", path)
 
+    def test_key_of_a_farm(self):
+        """Without it the daemon starts and shares nothing; -t says so."""
+        key = os.path.join(self.dir, "key")
+        path = self.write("[farm]", "engine = redis://127.0.0.1",
+                          "key_file = " + key)
+        self.check(0, r"warning: \[farm\] key_file: .*no such file(?s:.)*no errors",
+                   "-t", "-f", path)
+        with open(key, "w") as f:
+            f.write("0123456789abcdef" * 4 + "\n")
+        os.chmod(key, 0o600)
+        self.check(0, r"\A(?!(?s:.*)key_file)(?s:.*)no errors", "-t", "-f", path)
+
     def test_directories(self):
         path = self.write()
         own, run = path + ".d", os.path.join(self.dir, "run")
