@@ -198,13 +198,17 @@ static uint64_t server_us(const struct farm_server *s, uint64_t bytes)
 	       linkest_wire_us(le, linkest_wire_bytes(bytes));
 }
 
-/* Whether a client's call had better not wait for it. */
-static bool is_barren(struct farm_server *s)
+/* Whether it had better not be asked. */
+static bool is_barren(struct farm_server *s, enum farm_kind kind, bool ahead)
 {
-	return s->misses >= BARREN_MISSES && s->passed++ % BARREN_PART != 0;
+	unsigned part = ahead ? BARREN_PART_AHEAD : BARREN_PART;
+
+	return s->barren[kind].misses >= BARREN_MISSES &&
+	       s->barren[kind].passed++ % part != 0;
 }
 
-bool farm_pays(struct farm_server *s, uint64_t bytes, bool ahead, uint64_t *us)
+bool farm_pays(struct farm_server *s, enum farm_kind kind, uint64_t bytes,
+    bool ahead, uint64_t *us)
 {
 	const struct engine *e = s->p.farm->engine;
 	uint64_t server = server_us(s, bytes);
@@ -215,7 +219,7 @@ bool farm_pays(struct farm_server *s, uint64_t bytes, bool ahead, uint64_t *us)
 	if (server > 0 && !ahead)
 		server /= DEADLINE_PART;
 	if (!engine_is_up(e) || (server > 0 && expect >= server) ||
-	    (!ahead && is_barren(s)))
+	    is_barren(s, kind, ahead))
 		return false;
 	if (patience < DEADLINE_LEAST_US)
 		patience = DEADLINE_LEAST_US;
@@ -236,19 +240,19 @@ bool farm_is_absent(
 	       now_us - s->absent[at].us < ABSENT_US;
 }
 
-void farm_note_found(struct farm_server *s)
+void farm_note_found(struct farm_server *s, enum farm_kind kind)
 {
-	s->misses = s->passed = 0;
+	s->barren[kind].misses = s->barren[kind].passed = 0;
 }
 
-void farm_note_absent(
-    struct farm_server *s, const struct farm_key *key, uint64_t now_us)
+void farm_note_absent(struct farm_server *s, enum farm_kind kind,
+    const struct farm_key *key, uint64_t now_us)
 {
 	size_t at = key->tag & (ABSENT_SLOTS - 1);
 
 	s->absent[at].tag = key->tag;
 	s->absent[at].us = now_us;
-	s->misses++;
+	s->barren[kind].misses++;
 	/* It may have had the value once. */
 	publish_note_lost(s->p.farm->publish, key);
 }

@@ -127,7 +127,7 @@ static bool take(struct data_cell *c, const void *value, size_t len)
 		all += p.end - p.at;
 	}
 	publish_note_kept(s->p.farm->publish, &c->key, (uint32_t)all);
-	farm_note_found(s);
+	farm_note_found(s, FARM_DATA);
 	metrics_add(s->p.metrics, METRICS_FARM_HITS, 1);
 	metrics_add(s->p.metrics, METRICS_FARM_BYTES, all);
 	return got == need;
@@ -141,7 +141,7 @@ static void on_value(struct engine_ask *ask, const void *data, size_t len)
 	/* Whoever waited looks again, and must not come here with the same
 	 * question. */
 	if (!data || !take(c, data, len))
-		farm_note_absent(a->server, &c->key, clock_now_us());
+		farm_note_absent(a->server, FARM_DATA, &c->key, clock_now_us());
 	if (--a->pending == 0)
 		data_ask_end(a);
 }
@@ -209,7 +209,8 @@ static enum farm_answer begin(struct farm_server *s,
 	struct data_ask *a;
 	uint64_t us;
 
-	if (!farm_pays(s, about->to - about->from, shared->ahead, &us))
+	if (!farm_pays(
+		s, FARM_DATA, about->to - about->from, shared->ahead, &us))
 		return FARM_NO;
 	a = data_ask_new(s, shared, cells, n);
 	if (!a)

@@ -92,7 +92,7 @@ static bool take(struct list_ask *a, const void *value, size_t len)
 	}
 	if (!learn_shared_listing(&a->shared, proc, &res))
 		return false;
-	farm_note_found(s);
+	farm_note_found(s, FARM_LISTING);
 	metrics_add(s->p.metrics, METRICS_FARM_LISTINGS, 1);
 	metrics_add(s->p.metrics, METRICS_FARM_BYTES, n);
 	publish_note_kept(s->p.farm->publish, &a->key, UINT32_MAX);
@@ -104,7 +104,8 @@ static void on_value(struct engine_ask *ask, const void *data, size_t len)
 	struct list_ask *a = (struct list_ask *)ask;
 
 	if (!data || !take(a, data, len))
-		farm_note_absent(a->server, &a->key, clock_now_us());
+		farm_note_absent(
+		    a->server, FARM_LISTING, &a->key, clock_now_us());
 	LIST_REMOVE(a, link);
 	fetch_claim_end(&a->claim);
 	free(a);
@@ -146,7 +147,7 @@ enum farm_answer farm_ask_listing(struct farm_server *s, const struct node *dir,
 	about.object = node_key(dir);
 	/* One that is under way is as good. */
 	if (fetch_under_way(s->p.fetch, &about) ||
-	    !farm_pays(s, LISTING_EXPECT, ahead, &us))
+	    !farm_pays(s, FARM_LISTING, LISTING_EXPECT, ahead, &us))
 		return FARM_NO;
 	a = list_ask_new(s, dir, cred, plus);
 	if (!a)

@@ -32,11 +32,13 @@ enum {
 	ABSENT_SLOTS = 8192,
 	KEPT_SLOTS = 32768,
 	ABSENT_US = 10000000,
-	/* Where so many values in a row were not there, a client's call waits
-	 * for one in BARREN_PART questions only; what is ahead of calls tells
-	 * when there are some again. */
-	BARREN_MISSES = 32,
+	/* Where so many values of a kind in a row were not there, only one
+	 * question in so many is asked, while a client's call waits or ahead of
+	 * calls: each costs a round trip, and tells when there are some again.
+	 */
+	BARREN_MISSES = 16,
 	BARREN_PART = 16,
+	BARREN_PART_AHEAD = 8,
 	/* What may be on its way from the engine for nobody's call. */
 	AHEAD_BYTES_MAX = 1 << 20,
 };
@@ -53,6 +55,9 @@ struct farm {
 	unsigned char *plain, *sealed;
 };
 
+/* What is asked for while it is wanted. */
+enum farm_kind { FARM_DATA, FARM_LISTING, FARM_KINDS };
+
 LIST_HEAD(data_asks, data_ask);
 LIST_HEAD(list_asks, list_ask);
 
@@ -65,8 +70,10 @@ struct farm_server {
 	struct list_asks lists;
 	struct farm_trees *trees; /* NULL: none */
 	uint64_t ahead_bytes;     /* asked for, and not come */
-	unsigned misses;          /* values in a row that were not there */
-	unsigned passed;          /* questions for clients, since then */
+	struct {
+		unsigned misses; /* values in a row that were not there */
+		unsigned passed; /* questions since then */
+	} barren[FARM_KINDS];
 	/* Values that were not there: the tag of their key, and since when. */
 	struct {
 		uint64_t tag, us;
@@ -115,13 +122,14 @@ void farm_trees_key(
 
 /* Whether the engine may be asked for so many bytes, and will most likely
  * answer before the server would. The deadline goes to `*us`. */
-bool farm_pays(struct farm_server *s, uint64_t bytes, bool ahead, uint64_t *us);
+bool farm_pays(struct farm_server *s, enum farm_kind kind, uint64_t bytes,
+    bool ahead, uint64_t *us);
 bool farm_is_absent(
     const struct farm_server *s, const struct farm_key *key, uint64_t now_us);
 /* It was there. */
-void farm_note_found(struct farm_server *s);
-void farm_note_absent(
-    struct farm_server *s, const struct farm_key *key, uint64_t now_us);
+void farm_note_found(struct farm_server *s, enum farm_kind kind);
+void farm_note_absent(struct farm_server *s, enum farm_kind kind,
+    const struct farm_key *key, uint64_t now_us);
 /* A sealed value opened into farm->plain: its length; 0 where it does not open
  * or is longer than `max`, which is counted. */
 size_t farm_open(struct farm_server *s, const struct farm_key *key,

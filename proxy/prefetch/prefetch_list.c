@@ -232,6 +232,9 @@ static bool ask_farm(struct turn *t, struct node *dir)
 		FARM_ASKED)
 		return false;
 	(void)turn_under_way(t, dir, NFSPROC3_READDIRPLUS);
+	/* The entries of the first page are fresh, the others are not. */
+	w->paging = l != NULL;
+	w->page = (struct list_span){0};
 	w->listed = false;
 	w->farmed++;
 	t->farmed = true;
@@ -274,6 +277,7 @@ bool turn_list(struct turn *t, struct node *dir)
 
 	if (l && t->w->paging)
 		return list_anew(t, dir, l);
+	t->w->paging = false;
 	if (turn_under_way(t, dir, NFSPROC3_READDIRPLUS))
 		return true;
 	if (ask_farm(t, dir))

@@ -438,7 +438,7 @@ static void test_barren(void **state)
 	say_firm(&p->a, 5, 0, FIRST);
 	until_published(&p->a, 'd', 1);
 	say_big(&p->b, 5);
-	p->b.server->misses = BARREN_MISSES;
+	p->b.server->barren[FARM_DATA].misses = BARREN_MISSES;
 	for (unsigned i = 0; i < 2 * BARREN_PART; i++) {
 		asked += ask(&p->b, CELL, 100) == FARM_ASKED;
 		farm_data_free(p->b.server);
