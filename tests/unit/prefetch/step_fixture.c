@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* See step_fixture.h. */
+#include "prefetch/step_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/metrics.h"
+#include "cache/accesscache.h"
+#include "cache/caches.h"
+
+/* ---- a server that is silent ------------------------------------------- */
+
+struct upstream_call *upstream_send(struct upstream *up,
+    const struct upstream_request *req, const struct upstream_call_ops *ops,
+    void *arg)
+{
+	struct upstream_call *call = &up->calls[up->n++];
+
+	(void)ops;
+	(void)arg;
+	assert_true(up->n <= CALLS && req->args.len <= sizeof(call->bytes));
+	memcpy(call->bytes, req->args.data, req->args.len);
+	call->proc = req->proc;
+	assert_true(nfs_args_decode(
+	    req->proc, call->bytes, req->args.len, &call->args));
+	return call;
+}
+
+bool upstream_drop(struct upstream_call *call)
+{
+	(void)call;
+	return true;
+}
+
+/* ---- wants ------------------------------------------------------------- */
+
+int step_setup(void **state)
+{
+	struct step_world *s = calloc(1, sizeof(*s));
+	struct config_rate cap = {.percent = 80};
+
+	set_up((void **)&s->w);
+	s->w->config.policy.prefetch = CONFIG_PREFETCH_ON;
+	s->w->config.policy.prefetch_block_size = 16 << 10;
+	s->w->config.policy.prefetch_block_count = 1;
+	prefetch_open(&s->pf, &s->cred, 1);
+	s->cred->id = s->w->cred;
+	s->pf.p.caches = s->w->caches;
+	s->pf.p.config = &s->w->config;
+	s->pf.p.fetch = fetch_new(&s->up, NULL, s->pf.p.metrics, s->pf.p.link);
+	s->pf.budget = budget_new(s->pf.p.link, &cap);
+	pf_flights_init(&s->pf);
+	*state = s;
+	return 0;
+}
+
+int step_teardown(void **state)
+{
+	struct step_world *s = *state;
+
+	wants_free(&s->pf);
+	flights_free(&s->pf.flights);
+	fetch_free(s->pf.p.fetch);
+	budget_free(s->pf.budget);
+	prefetch_close(&s->pf, &s->cred, 1);
+	tear_down((void **)&s->w);
+	free(s);
+	return 0;
+}
+
+uint64_t key_of(const char *fh)
+{
+	nfs3_fh handle = fh_of(fh);
+
+	return fh_key(&handle);
+}
+
+struct want *want_key(
+    struct step_world *s, uint64_t object, const char *dir, uint8_t needs)
+{
+	struct prediction pred = {.object = object,
+	    .parent = dir ? key_of(dir) : 0,
+	    .p = 0.9f,
+	    .lead = 1,
+	    .needs = needs};
+	struct want *w = want_add(&s->pf, s->cred, &pred, s->w->now_us);
+
+	assert_non_null(w);
+	assert_ptr_equal(want_next(&s->pf), w);
+	return w;
+}
+
+struct want *want(
+    struct step_world *s, const char *object, const char *dir, uint8_t needs)
+{
+	return want_key(s, key_of(object), dir, needs);
+}
+
+enum step step(struct step_world *s, struct want *w)
+{
+	uint64_t wait_us;
+
+	s->pf.now_us = s->w->now_us;
+	return want_step(w, s->w->now_us, &wait_us);
+}
+
+void assert_call(struct step_world *s, const char *proc, const char *object)
+{
+	nfs3_fh fh;
+
+	if (!proc) {
+		assert_int_equal(s->up.n, s->seen);
+		return;
+	}
+	assert_true(s->seen < s->up.n);
+	assert_string_equal(s->up.calls[s->seen].proc->name, proc);
+	fh = s->up.calls[s->seen++].args.object;
+	assert_int_equal(fh.len, strlen(object));
+	assert_memory_equal(fh.data, object, fh.len);
+}
+
+void say_access(struct step_world *s, const char *fh)
+{
+	union nfs_args args = {
+	    .access = {.object = fh_of(fh), .access = ACCESS_ALL}};
+	union nfs_res res = {.status = NFS3_OK};
+
+	res.access.ACCESS3res_u.resok.access = ACCESS_ALL;
+	say(s->w, NFSPROC3_ACCESS, &args, &res);
+}
+
+void know_all(struct step_world *s)
+{
+	say_dir(s->w);
+	say_name(s->w, "file", "file", NF3REG);
+	say_access(s, "dir");
+	say_access(s, "file");
+}

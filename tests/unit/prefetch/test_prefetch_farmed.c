@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Listings of which a farm gives the names: what is asked of the server then.
+ * The farm is the test's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cache/caches.h"
+#include "farm/farm.h"
+#include "prefetch/step_fixture.h"
+#include "upstream/fetch.h"
+
+enum { ENTRIES = 60, FIRST_PAGE = 20 };
+
+static struct fetch_claim claim;
+static bool farm_has;
+
+/* It is asked for what is not under way, and answers later. */
+enum farm_answer __wrap_farm_ask_listing(struct farm_server *s,
+    const struct node *dir, uint32_t cred, bool plus, bool ahead);
+enum farm_answer __wrap_farm_ask_listing(struct farm_server *s,
+    const struct node *dir, uint32_t cred, bool plus, bool ahead)
+{
+	struct fetch_about about = {.object = node_key(dir),
+	    .proc = NFSPROC3_READDIRPLUS,
+	    .cred = cred,
+	    .to = UINT64_MAX};
+
+	assert_true(plus && ahead);
+	if (!farm_has)
+		return FARM_NO;
+	fetch_claim((struct fetch *)(void *)s, &claim, &about);
+	return FARM_ASKED;
+}
+
+static char texts[ENTRIES][2][16];
+static struct entry entries[ENTRIES];
+
+/* Of those behind the first page only the names, as from the farm. */
+static void make_entries(int known)
+{
+	for (int i = 0; i < ENTRIES; i++) {
+		snprintf(texts[i][0], sizeof(texts[i][0]), "file-%d", i);
+		snprintf(texts[i][1], sizeof(texts[i][1]), "%03d", i);
+		entries[i] = (struct entry){
+		    texts[i][0], i < known ? texts[i][1] : NULL, NF3REG};
+	}
+}
+
+/* Behind a first page the farm is asked for the names. The entries of that page
+ * are fresh, which is no reason to leave all others to lookups. */
+static void test_behind_first_page(void **state)
+{
+	struct step_world *s = *state;
+	struct want *w;
+
+	make_entries(FIRST_PAGE);
+	say_dir(s->w);
+	say_access(s, "dir");
+	s->w->now_us += SECOND;
+	say_page(s->w, entries, FIRST_PAGE, 0, false);
+	s->pf.p.farm = (struct farm_server *)(void *)s->pf.p.fetch;
+	farm_has = true;
+	w = want(s, "dir", NULL, PREDICTOR_NEEDS_LISTING);
+	assert_int_equal(step(s, w), STEP_WAITS);
+	assert_call(s, NULL, NULL);
+	say_page(s->w, entries, ENTRIES, 0, true);
+	farm_has = false;
+	fetch_claim_end(&claim);
+	assert_ptr_equal(want_next(&s->pf), w);
+	assert_int_not_equal(step(s, w), STEP_DONE);
+	assert_call(s, "READDIRPLUS", "dir");
+	assert_true(s->up.calls[0].args.readdirplus.cookie > 0);
+	s->pf.p.farm = NULL;
+	farmed_tell(&s->pf, true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(
+		test_behind_first_page, step_setup, step_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
