@@ -144,13 +144,11 @@ static bool listed_absent(
 	return lacks;
 }
 
-bool known_absence(
-    const struct known *dir, const nfs3_name *name, struct binding *b)
+bool known_absence(const struct known *dir, const nfs3_name *name,
+    const struct named *to, struct binding *b)
 {
-	struct named to = known_name(dir->caches, dir->node, name);
-
-	*b = to.bound;
-	return to.known ? to.absent : listed_absent(dir, name, b);
+	*b = to->bound;
+	return to->known ? to->absent : listed_absent(dir, name, b);
 }
 
 bool known_entry_since(const struct caches *c, const struct node *dir,

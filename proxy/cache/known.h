@@ -85,11 +85,11 @@ struct named {
 struct named known_name(
     const struct caches *c, const struct node *dir, const nfs3_name *name);
 
-/* Whether anything says that the directory has no such name: its own binding,
- * or a complete listing of the asker's. How far that may be used is for
- * known_absent(), or known_holds(), to say of `*b`. */
-bool known_absence(
-    const struct known *dir, const nfs3_name *name, struct binding *b);
+/* Whether anything says that the directory has no such name: what is known of
+ * it (`to`, known_name()), or a complete listing of the asker's. Whether that
+ * may be used, known_absent() or known_holds() says of `*b`. */
+bool known_absence(const struct known *dir, const nfs3_name *name,
+    const struct named *to, struct binding *b);
 
 /* Whether the attributes of an entry were confirmed by a call that was sent at
  * `since_us` or later; "." and ".." need not be. */

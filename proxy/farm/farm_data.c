@@ -58,6 +58,16 @@ struct piece {
 	size_t left; /* bytes of the value behind the last piece */
 };
 
+/* In front of the first piece of a value of `n` bytes. */
+static struct piece before_first(
+    const unsigned char *value, size_t n, uint64_t cell)
+{
+	uint64_t begin = cell_begin(cell);
+
+	return (struct piece){
+	    .at = begin, .end = begin, .data = value, .left = n};
+}
+
 /* Goes on to the next one. False at the end, or where it makes no sense: then
  * `left` is not 0. */
 static bool next_piece(struct piece *p, uint64_t cell)
@@ -81,10 +91,7 @@ static bool next_piece(struct piece *p, uint64_t cell)
 /* Whether all of a value of `n` bytes makes sense. */
 static bool is_good(const unsigned char *value, size_t n, uint64_t cell)
 {
-	struct piece p = {.at = cell_begin(cell),
-	    .end = cell_begin(cell),
-	    .data = value,
-	    .left = n};
+	struct piece p = before_first(value, n, cell);
 
 	while (next_piece(&p, cell))
 		;
@@ -108,10 +115,7 @@ static bool take(struct data_cell *c, const void *value, size_t len)
 	unsigned char *plain = s->p.farm->plain;
 	size_t n = farm_open(s, &c->key, value, len, DATA_VALUE_MAX);
 	uint64_t from, need = wanted(c, &from), got = 0, all = 0;
-	struct piece p = {.at = cell_begin(c->cell),
-	    .end = cell_begin(c->cell),
-	    .data = plain,
-	    .left = n};
+	struct piece p = before_first(plain, n, c->cell);
 
 	if (n == 0)
 		return false;

@@ -69,7 +69,7 @@ struct farm_publish {
 	uint64_t filled_us;
 	struct {
 		uint64_t tag;
-		uint32_t len; /* of the value, without its head */
+		uint32_t len; /* of a value's pieces, in all */
 	} kept[KEPT_SLOTS];
 };
 
@@ -321,23 +321,31 @@ static enum copied copy_piece(
 	return COPIED;
 }
 
-/* All of the cell that is there and firm, into farm->plain: the length of the
- * value, and in `*bytes` that of the pieces. */
-static enum copied copy_data(
-    const struct item *it, struct node *node, size_t *len, size_t *bytes)
+/* The whole cell. Nothing was sent so late: only what is firm counts. */
+static struct datacache_read cell_of(const struct item *it, struct node *node)
+{
+	uint64_t begin = cell_begin(it->cell);
+	uint64_t end = min_u64(cell_end(it->cell), node->size);
+
+	return (struct datacache_read){.key = caches_data_key(node),
+	    .version = &it->version,
+	    .offset = begin,
+	    .len = (uint32_t)(end - begin),
+	    .valid_us = UINT64_MAX};
+}
+
+/* What of the cell is there, as a value in farm->plain: `*len` is its length,
+ * and `*bytes` that of its pieces. */
+static enum copied copy_cell(
+    const struct item *it, struct datacache_read rd, size_t *len, size_t *bytes)
 {
 	struct datacache *dc = it->server->p.caches->data;
 	unsigned char *to = it->server->p.farm->plain;
-	uint64_t end = min_u64(cell_end(it->cell), node->size);
+	uint64_t end = rd.offset + rd.len;
 	unsigned pieces = 0;
-	/* Nothing was sent so late: only what is firm counts. */
-	struct datacache_read rd = {.key = caches_data_key(node),
-	    .version = &it->version,
-	    .offset = cell_begin(it->cell),
-	    .valid_us = UINT64_MAX};
 
 	*len = *bytes = 0;
-	while (dc && rd.offset < end && pieces < PIECES_MAX) {
+	while (rd.offset < end && pieces < PIECES_MAX) {
 		enum copied copied;
 
 		rd.len = (uint32_t)(end - rd.offset);
@@ -364,16 +372,21 @@ static enum copied copy_data(
 static bool put_data(struct farm_publish *p, const struct item *it,
     struct node *node, size_t *bytes)
 {
+	struct datacache *dc = it->server->p.caches->data;
+	struct datacache_read rd = cell_of(it, node);
 	nfs3_fh fh = node_fh(node);
 	struct farm_key key;
 	enum copied copied;
 	size_t len, all;
 
 	*bytes = 0;
-	copied = copy_data(it, node, &len, &all);
+	farm_data_key(it->server, &fh, &it->version, it->cell, &key);
+	if (!dc || publish_is_kept(p, &key, (uint32_t)datacache_have(dc, &rd)))
+		return true;
+	copied = copy_cell(it, rd, &len, &all);
 	if (copied != COPIED)
 		return copied == COPIED_NONE;
-	farm_data_key(it->server, &fh, &it->version, it->cell, &key);
+	/* The cache may have more pieces than fit into a value. */
 	if (publish_is_kept(p, &key, (uint32_t)all))
 		return true;
 	if (!farm_put(it->server, &key, len))

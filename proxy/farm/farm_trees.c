@@ -7,7 +7,7 @@
  *
  *	idle ─▶ asks ─▶ opens ─▶ merges ─┬──────────────────────────────▶ idle
  *	         │ nothing there         ▼
- *	         └──────────────────▶ gathers ─▶ packs ─▶ adds ─▶ seals ─▶ idle
+ *	         └────────▶ gathers ─▶ packs ─▶ adds ─▶ names ─▶ seals ─▶ idle
  *
  * Threads open, pack and seal; what touches the predictor or the caches
  * (merging, gathering, adding handles and names) goes in steps of the loop.
@@ -40,7 +40,17 @@ enum {
 	PART_ROWS = 512,
 };
 
-enum trees_state { IDLE, ASKS, OPENS, MERGES, GATHERS, PACKS, ADDS, SEALS };
+enum trees_state {
+	IDLE,
+	ASKS,
+	OPENS,
+	MERGES,
+	GATHERS,
+	PACKS,
+	ADDS,
+	NAMES,
+	SEALS
+};
 
 struct trees_user {
 	struct engine_ask ask;
@@ -54,9 +64,9 @@ struct trees_user {
 	bool publish;  /* behind the merge */
 	bool taken;    /* it was taken over once, or is not there */
 	uint64_t hash; /* of what was published or taken over last */
-	bool handles;  /* that came with it are not taken yet … */
-	bool names;    /* … nor are these; or these are added now */
-	size_t at;     /* of keys */
+	/* A value's handles and names that are still to be taken over. */
+	bool handles, names;
+	size_t at; /* of keys */
 	struct trees_job *job;
 	struct predictor_merge *merge;
 	struct predictor_snapshot *snapshot;
@@ -291,7 +301,6 @@ static void pack_done(struct iopool_job *job)
 	}
 	u->state = ADDS;
 	u->at = 0;
-	u->names = false;
 	soon(u);
 }
 
@@ -300,17 +309,16 @@ static void pack_done(struct iopool_job *job)
 static int add_rows(struct trees_user *u)
 {
 	struct trees_job *j = u->job;
+	bool names = u->state == NAMES, ok;
 	uint64_t keys[PART_ROWS];
-	size_t n;
-	bool ok;
+	size_t n = predictor_snapshot_keys(
+	    j->snapshot, &u->at, names, keys, PART_ROWS);
 
-	n = predictor_snapshot_keys(
-	    j->snapshot, &u->at, u->names, keys, PART_ROWS);
 	if (n == 0)
 		return 0;
-	ok = u->names ? trees_add_names(&j->names, u->of->p.names, keys, n)
-		      : trees_add_handles(
-			    &j->handles, u->of->server->p.caches, keys, n);
+	ok = names ? trees_add_names(&j->names, u->of->p.names, keys, n)
+		   : trees_add_handles(
+			 &j->handles, u->of->server->p.caches, keys, n);
 	return ok ? 1 : -1;
 }
 
@@ -323,8 +331,8 @@ static void step_add(struct trees_user *u)
 		become_idle(u);
 	} else if (rc > 0) {
 		soon(u);
-	} else if (!u->names) {
-		u->names = true;
+	} else if (u->state == ADDS) {
+		u->state = NAMES;
 		u->at = 0;
 		soon(u);
 	} else {
@@ -369,7 +377,7 @@ static void on_step(evutil_socket_t fd, short what, void *arg)
 		step_merge(u);
 	else if (u->state == GATHERS)
 		step_gather(u);
-	else if (u->state == ADDS)
+	else if (u->state == ADDS || u->state == NAMES)
 		step_add(u);
 }
 

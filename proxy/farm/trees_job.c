@@ -33,7 +33,8 @@ void trees_job_free(struct trees_job *j)
 	free(j);
 }
 
-/* The link's rate wavers, and is not worth a value of its own. */
+/* Without the link: its rate wavers, which is no reason to publish the value
+ * again. */
 static uint64_t hash_of(const struct trees_job *j)
 {
 	return XXH3_64bits(j->plain + AT_TREES, j->plain_len - AT_TREES);

@@ -20,7 +20,7 @@ struct predictor_merge;
 struct predictor_snapshot;
 struct trees_user;
 
-/* Begins with zeros, but for the first five. */
+/* Whoever makes one sets the first five members; the others begin as zeros. */
 struct trees_job {
 	struct iopool_job job;
 	struct trees_user *user; /* NULL: gone; then whoever has it frees it */

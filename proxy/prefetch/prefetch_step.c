@@ -190,6 +190,7 @@ static bool step_absence(struct turn *t)
 {
 	nfs3_fh dir = node_fh(t->dir);
 	nfs3_name name;
+	struct named to;
 	struct binding b;
 	size_t len;
 
@@ -197,7 +198,8 @@ static bool step_absence(struct turn *t)
 	name.len = name.data ? (uint32_t)len : 0;
 	if (!name.data || observe_absent(&dir, &name) != t->w->object)
 		return true;
-	if (known_absence(&t->k, &name, &b) && known_holds(&t->k, &b))
+	to = known_name(t->c, t->dir, &name);
+	if (known_absence(&t->k, &name, &to, &b) && known_holds(&t->k, &b))
 		return true;
 	return look_up(t, &name);
 }

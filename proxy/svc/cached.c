@@ -79,7 +79,7 @@ enum cached_verdict cached_lookup(
 	to = known_name(dir.caches, dir.node, name);
 	if (to.child && known_bound(&dir, &to.bound))
 		return found(call, a, &dir, to.child);
-	if (known_absence(&dir, name, &b) && known_absent(&dir, &b))
+	if (known_absence(&dir, name, &to, &b) && known_absent(&dir, &b))
 		return absent(a, &dir);
 	return CACHED_MISS;
 }
