@@ -93,41 +93,6 @@ bool prefetch_sees_demand(const struct prefetch *pf)
 	return fetch_in_flight(pf->p.fetch) > pf->nflights_all;
 }
 
-/* ---- listings --------------------------------------------------------- */
-
-/* Whether the predictor has heard of this listing; else it has from now on. */
-static bool was_told(struct prefetch *pf, uint64_t key, uint32_t generation)
-{
-	uint64_t mix =
-	    key ^ (uint64_t)generation * UINT64_C(0x9e3779b97f4a7c15);
-	uint64_t *slot = &pf->listings_told[key % LISTINGS_TOLD];
-
-	if (*slot == mix)
-		return true;
-	*slot = mix;
-	return false;
-}
-
-void prefetch_listed(
-    struct prefetch *pf, struct pf_cred *cred, struct node *dir)
-{
-	struct predictor_dirent *ents;
-	uint64_t key = node_key(dir);
-	size_t n;
-
-	if (!observe_listed(pf->p.caches, dir, cred->id))
-		return;
-	walk_listed(pf, cred, dir, pf->now_us);
-	/* A large one comes in pages; the predictor hears of it once. */
-	if (was_told(pf, key, attrcache_generation(pf->p.caches->attr, dir)))
-		return;
-	n = observe_listing(pf->p.caches, dir, cred->id, &ents);
-	if (n > 0)
-		predictor_list(pf->predictor, cred->uid, key, ents, n);
-	free(ents);
-	mention_listing(pf, cred, dir);
-}
-
 /* ---- observations ----------------------------------------------------- */
 
 static bool is_listing(const struct observe_call *call)

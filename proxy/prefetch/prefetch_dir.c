@@ -143,6 +143,7 @@ void dir_missed(
 	const struct predictor_obs *o = &seen->obs;
 	struct prediction pred = {.needs = PREDICTOR_NEEDS_LISTING, .lead = 1};
 	unsigned misses;
+	struct want *w;
 
 	if (o->kind == PREDICTOR_LOOKUP || o->kind == PREDICTOR_ABSENT)
 		pred.object = o->parent;
@@ -159,5 +160,8 @@ void dir_missed(
 	/* It is taken to go on for as long as it has: this miss may be the
 	 * last one. */
 	pred.calls_spared = (float)misses;
-	(void)want_add(pf, seen->cred, &pred, now_us);
+	w = want_add(pf, seen->cred, &pred, now_us);
+	/* The first entries may be fresh, but they do not stand for all. */
+	if (w && misses >= 2)
+		w->missed = true;
 }

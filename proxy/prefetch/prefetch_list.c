@@ -5,6 +5,7 @@
  * but not what is known of its entries, is asked for in pages side by side:
  * where each begins is known from the last time.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cache/known.h"
@@ -28,6 +29,10 @@ enum {
 	/* Listings that a want asks the farm for; what came may be given up at
 	 * once for want of memory. */
 	FARMED_MAX = 4,
+	DOTS = 2, /* entries of each directory that are no names in it */
+	/* How seldom the predictor hears again of a listing whose entries are
+	 * not all known. */
+	AGAIN_MAX_US = 10000000,
 };
 
 /* Bytes of the entry in a reply. The handle counts by its own length: that of
@@ -304,4 +309,54 @@ bool turn_listing_good(const struct turn *t, struct node *dir)
 	return l && turn_confirmed(t, dir, false) &&
 	       known_stale_entries(
 		   t->c, dir, l, turn_fresh_since_us(t), LOOK) == 0;
+}
+
+/* ---- the predictor hears of them --------------------------------------- */
+
+/* Whether the predictor has to hear of this listing: it has not yet, or some
+ * entries had no attributes then, as of a listing from a farm, and all that was
+ * asked for has come. Each time it takes longer until it does so again. */
+static bool is_to_tell(struct prefetch *pf, uint32_t cred, struct node *dir)
+{
+	uint64_t key = node_key(dir);
+	uint64_t mix = key ^ attrcache_generation(pf->p.caches->attr, dir) *
+				 UINT64_C(0x9e3779b97f4a7c15);
+	struct pf_told *told = &pf->told[key % LISTINGS_TOLD];
+	struct fetch_about a = {
+	    .object = key, .proc = NFSPROC3_READDIRPLUS, .cred = cred};
+
+	if (told->mix != mix) {
+		*told = (struct pf_told){.mix = mix, .wait_us = GRAIN_US};
+		return true;
+	}
+	return told->in_part && pf->now_us >= told->again_us &&
+	       !fetch_under_way(pf->p.fetch, &a);
+}
+
+void prefetch_listed(
+    struct prefetch *pf, struct pf_cred *cred, struct node *dir)
+{
+	struct pf_told *told = &pf->told[node_key(dir) % LISTINGS_TOLD];
+	struct predictor_dirent *ents;
+	bool to_tell;
+	size_t n;
+
+	if (!observe_listed(pf->p.caches, dir, cred->id))
+		return;
+	/* A large one comes in pages; the predictor hears of it once. */
+	to_tell = is_to_tell(pf, cred->id, dir);
+	walk_listed(pf, cred, dir, to_tell, pf->now_us);
+	if (!to_tell)
+		return;
+	n = observe_listing(pf->p.caches, dir, cred->id, &ents);
+	if (n > 0)
+		predictor_list(
+		    pf->predictor, cred->uid, node_key(dir), ents, n);
+	free(ents);
+	told->in_part =
+	    n + DOTS < observe_names_count(pf->p.caches, dir, cred->id);
+	told->again_us = pf->now_us + told->wait_us;
+	if (told->wait_us < AGAIN_MAX_US)
+		told->wait_us *= 2;
+	mention_listing(pf, cred, dir);
 }

@@ -129,6 +129,13 @@ struct pf_cred {
 
 TAILQ_HEAD(pf_creds, pf_cred);
 
+/* A listing that the predictor has heard of. */
+struct pf_told {
+	uint64_t mix; /* of the directory and its generation */
+	uint64_t again_us, wait_us;
+	bool in_part; /* some entries had no attributes */
+};
+
 /* The entries of a listing behind one cookie, up to another. */
 struct list_span {
 	uint64_t from, to;
@@ -170,8 +177,9 @@ struct want {
 	bool planned;      /* a session says that it will be used … */
 	bool session;      /* … and nothing else does */
 	bool far_off;      /* what is confirmed now is too old by its use */
-	bool expired;      /* its time had passed before it could go out */
-	uint8_t farmed;    /* listings that the farm was asked for */
+	bool missed;    /* a name of the listing that it needs was not fresh */
+	bool expired;   /* its time had passed before it could go out */
+	uint8_t farmed; /* listings that the farm was asked for */
 	/* A range: nothing else of the file is wanted. Else `count` is 0. */
 	uint64_t offset;
 	uint32_t count;
@@ -331,11 +339,9 @@ struct prefetch {
 	struct event *ev_session;
 	struct pf_farmed farmed[PF_FARMED];
 	unsigned nfarmed;
-	/* Of which listings the predictor has heard: a hash of directory and
-	 * generation, at the directory's place. */
-	uint64_t listings_told[LISTINGS_TOLD];
-	struct iopool_job job;             /* writes what was learned */
-	struct predictor_snapshot *saving; /* NULL: nothing is gathered */
+	struct pf_told told[LISTINGS_TOLD]; /* by key */
+	struct iopool_job job;              /* writes what was learned */
+	struct predictor_snapshot *saving;  /* NULL: nothing is gathered */
 	int save_error;
 	bool saves;
 	uint64_t saved_events;
@@ -346,9 +352,6 @@ struct prefetch {
  * many. */
 bool prefetch_want(struct prefetch *pf, struct pf_cred *cred,
     const struct prediction *pred, uint64_t now_us);
-/* A listing of the directory came for the credential. */
-void prefetch_listed(
-    struct prefetch *pf, struct pf_cred *cred, struct node *dir);
 
 /* prefetch_cred.c */
 /* The reference is the list's: take one of your own. NULL without memory. */
@@ -428,6 +431,10 @@ uint64_t confirm_slack_us(const struct config_policy *policy);
 enum step want_step(struct want *w, uint64_t now_us, uint64_t *wait_us);
 
 /* prefetch_list.c */
+/* A listing of the directory came for the credential, or more of its entries:
+ * the predictor hears of it. */
+void prefetch_listed(
+    struct prefetch *pf, struct pf_cred *cred, struct node *dir);
 /* The next page of a listing of which some have come is wanted. */
 void listing_goes_on(struct prefetch *pf, struct pf_cred *cred, uint64_t dir,
     float calls_spared, uint64_t now_us);
@@ -493,9 +500,10 @@ void walk_close(struct walks *ws);
 /* A client came to a directory, perhaps. */
 void walk_seen(
     struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us);
-/* The listing of a directory is known whole. */
+/* The listing of a directory is known whole; `more`: with more of its entries.
+ */
 void walk_listed(struct prefetch *pf, struct pf_cred *cred, struct node *dir,
-    uint64_t now_us);
+    bool more, uint64_t now_us);
 
 /* prefetch_habit.c */
 /* May want what the object of a lookup will need. */

@@ -252,7 +252,7 @@ static bool step_node(struct turn *t)
 	    is_read(t) || turn_confirmed(t, t->node, t->w->needs & rights);
 
 	if ((t->w->needs & PREDICTOR_NEEDS_LISTING) && !t->w->listed &&
-	    (t->w->paging || !turn_listing_good(t, t->node))) {
+	    (t->w->paging || t->w->missed || !turn_listing_good(t, t->node))) {
 		/* Whoever enters it asks for its rights first. */
 		if ((t->w->needs & PREDICTOR_NEEDS_ACCESS) && !step_rights(t))
 			return false;

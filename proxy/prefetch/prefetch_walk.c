@@ -321,7 +321,7 @@ static void fill(struct walks *ws, struct walkdir *d,
 }
 
 /* Its listing may be cached since long ago. False where it was not read. */
-static bool fill_known(struct prefetch *pf, struct walkdir *d)
+static bool fill_known(struct prefetch *pf, struct walkdir *d, bool more)
 {
 	struct node *dir = attrcache_by_key(pf->p.caches->attr, d->key);
 	struct predictor_dirent *ents;
@@ -331,7 +331,7 @@ static bool fill_known(struct prefetch *pf, struct walkdir *d)
 	if (!dir || !observe_listed(pf->p.caches, dir, d->cred))
 		return false;
 	generation = attrcache_generation(pf->p.caches->attr, dir);
-	if (d->listed && d->generation == generation)
+	if (!more && d->listed && d->generation == generation)
 		return false;
 	n = observe_listing(pf->p.caches, dir, d->cred, &ents);
 	d = walktree_get(pf->walks->tree, d->key, d->cred);
@@ -482,7 +482,7 @@ static void look_ahead(struct prefetch *pf, struct pf_cred *cred,
 		return;
 	for (int i = 0; i < LOOKS_MAX && lead < w->window; i++) {
 		if (fills < FILLS_MAX && !d->listed)
-			fills += fill_known(pf, d);
+			fills += fill_known(pf, d, false);
 		d = next_dir(w, d, &depth);
 		if (!d)
 			return;
@@ -512,7 +512,7 @@ static bool come_to(struct prefetch *pf, struct pf_cred *cred,
 	if (again && (!lists || d->listed_us + AGAIN_US > now_us))
 		return false;
 	/* The walk that comes to what is below has to find it from there. */
-	(void)fill_known(pf, d);
+	(void)fill_known(pf, d, false);
 	w = walk_for(ws, d, lists, now_us);
 	again = again && d->walk == w->number;
 	told = d->told_walk == w->number;
@@ -583,13 +583,13 @@ void walk_seen(struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us)
 }
 
 void walk_listed(struct prefetch *pf, struct pf_cred *cred, struct node *dir,
-    uint64_t now_us)
+    bool more, uint64_t now_us)
 {
 	struct walkdir *d =
 	    walktree_find(pf->walks->tree, node_key(dir), cred->id);
 	struct walk *w;
 
-	if (!d || !fill_known(pf, d))
+	if (!d || !fill_known(pf, d, more))
 		return;
 	w = walk_of(pf->walks, d->told_walk);
 	if (!w || !w->known)

@@ -80,11 +80,91 @@ static void test_behind_first_page(void **state)
 	farmed_tell(&s->pf, true);
 }
 
+/* What the predictor hears of. */
+static unsigned told;
+static size_t told_names;
+
+void __wrap_predictor_list(struct predictor *p, uint64_t uid, uint64_t dir,
+    const struct predictor_dirent *ents, size_t n);
+void __wrap_predictor_list(struct predictor *p, uint64_t uid, uint64_t dir,
+    const struct predictor_dirent *ents, size_t n)
+{
+	(void)p;
+	(void)uid;
+	(void)dir;
+	(void)ents;
+	told++;
+	told_names = n;
+}
+
+static void listed(struct step_world *s)
+{
+	nfs3_fh fh = fh_of("dir");
+
+	s->pf.now_us = s->w->now_us;
+	prefetch_listed(
+	    &s->pf, s->cred, attrcache_find(s->w->caches->attr, &fh));
+}
+
+/* A farm's entries have no attributes. Once these have come, the predictor
+ * hears of the listing again, and then no more. */
+static void test_predictor_hears_of_all(void **state)
+{
+	struct step_world *s = *state;
+
+	s->pf.walks = walk_open();
+	told = 0;
+	make_entries(FIRST_PAGE);
+	say_dir(s->w);
+	say_access(s, "dir");
+	say_page(s->w, entries, ENTRIES, 0, true);
+	listed(s);
+	assert_int_equal(told_names, FIRST_PAGE);
+	listed(s);
+	assert_int_equal(told, 1);
+	make_entries(ENTRIES);
+	for (int i = FIRST_PAGE; i < ENTRIES; i++)
+		say_name(s->w, entries[i].name, entries[i].fh, NF3REG);
+	s->w->now_us += SECOND;
+	listed(s);
+	assert_int_equal(told_names, ENTRIES);
+	s->w->now_us += SECOND;
+	listed(s);
+	assert_int_equal(told, 2);
+	walk_close(s->pf.walks);
+}
+
+/* Its first entries are fresh, and a client misses names behind them. */
+static void test_missed_behind_fresh(void **state)
+{
+	struct step_world *s = *state;
+	struct pf_seen seen = {.cred = s->cred,
+	    .obs = {.kind = PREDICTOR_LOOKUP, .parent = key_of("dir")}};
+	struct want *w;
+
+	make_entries(FIRST_PAGE);
+	say_dir(s->w);
+	say_access(s, "dir");
+	say_page(s->w, entries, ENTRIES, 0, true);
+	for (int i = 0; i < 3; i++)
+		dir_missed(&s->pf, &seen, s->w->now_us);
+	w = want_next(&s->pf);
+	assert_non_null(w);
+	assert_int_not_equal(step(s, w), STEP_DONE);
+	assert_call(s, "READDIRPLUS", "dir");
+	assert_true(s->up.calls[0].args.readdirplus.cookie > 0);
+	assert_call(s, NULL, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(
 		test_behind_first_page, step_setup, step_teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_predictor_hears_of_all, step_setup, step_teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_missed_behind_fresh, step_setup, step_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

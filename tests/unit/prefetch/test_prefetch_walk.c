@@ -169,7 +169,8 @@ static void misses(struct walk_world *s, const char *dir, const char *name)
 static void came(struct walk_world *s, const char *dir, const char *names)
 {
 	say_list(s, dir, names);
-	walk_listed(&s->pf, s->creds[0], node_of(s->w, dir), s->w->now_us);
+	walk_listed(
+	    &s->pf, s->creds[0], node_of(s->w, dir), false, s->w->now_us);
 }
 
 /* These directories are wanted, in this order, and nothing else. */
