@@ -24,10 +24,13 @@ enum {
 	BUCKETS = 4096,
 	/* Bytes that follow come within this time, most of them. */
 	WAIT_US = 200000,
-	TURN_US = 10000,
+	/* What is ready goes out with others: each message costs either side a
+	 * system call and a wake-up. */
+	TURN_US = 20000,
 	/* What a turn may take: sealing 64 KiB takes a tenth of a
-	 * millisecond. */
+	 * millisecond. What is left then has its turn sooner. */
 	TURN_BYTES = 256 << 10,
+	FULL_US = 5000,
 	/* While the engine takes nothing. */
 	REST_US = 500000,
 	/* The cap counts over so long. */
@@ -64,7 +67,6 @@ struct farm_publish {
 	struct items spare;
 	struct item_list buckets[BUCKETS];
 	unsigned n;
-	bool rests;      /* the engine took nothing just now */
 	uint64_t tokens; /* bytes that may go out now */
 	uint64_t filled_us;
 	struct {
@@ -176,7 +178,7 @@ static struct item *item_new(struct farm_server *s, const struct node *node,
     const struct data_version *v, uint64_t cell)
 {
 	struct farm_publish *p = s->p.farm->publish;
-	struct timeval soon = clock_timeval(WAIT_US);
+	struct timeval soon = clock_timeval(TURN_US);
 	struct item *it = TAILQ_FIRST(&p->spare);
 
 	if (p->n == ITEMS_MAX) {
@@ -203,20 +205,16 @@ static struct item *item_new(struct farm_server *s, const struct node *node,
 }
 
 /* So many bytes of the cell came. Nothing is to come once it is complete: other
- * machines may want it just now. */
+ * machines may want it soon. */
 static void item_grows(
     struct farm_publish *p, struct item *it, uint64_t bytes, uint64_t all)
 {
-	struct timeval now = {0};
-
 	it->bytes += bytes;
 	if (it->bytes < all || it->since_us == 0)
 		return;
 	TAILQ_REMOVE(&p->items, it, link);
 	it->since_us = 0;
 	TAILQ_INSERT_TAIL(&p->ready, it, link);
-	if (!p->rests)
-		event_add(p->ev, &now);
 }
 
 /* Whether the bytes that the caches have of the node are bound to its version
@@ -464,12 +462,10 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	fill(p, now_us);
-	p->rests = false;
 	while (turn < TURN_BYTES && p->tokens > 0 &&
 	       (it = next_item(p, now_us)) != NULL) {
 		if (!publish_one(p, it, &bytes)) {
 			next_us = REST_US;
-			p->rests = true;
 			put_off(p, it);
 			break;
 		}
@@ -477,6 +473,8 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 		turn += bytes + 1024;
 		p->tokens -= bytes < p->tokens ? bytes : p->tokens;
 	}
+	if (turn >= TURN_BYTES)
+		next_us = FULL_US;
 	tv = clock_timeval(next_us);
 	if (p->n > 0)
 		event_add(p->ev, &tv);
