@@ -93,7 +93,7 @@ row_b() {
 
 # all_at_once JOB ROUND: each with a mount namespace of its own
 all_at_once() {
-	local job=$1 round=$2 m dir pids=() ok=0 all=() dirs=() counted
+	local job=$1 round=$2 m dir pids=() ok=0 all=() dirs=() counted t0
 	machine_unmount "$LAB_WORK"
 	for ((m = 1; m <= FARM_MACHINES; m++)); do
 		dir=$state/m/$m
@@ -104,6 +104,7 @@ all_at_once() {
 	done
 	job_warm "$job"
 	count_begin "${all[@]}"
+	lab_now; t0=$LAB_NOW
 	for m in "${all[@]}"; do
 		dir=$state/m/$m
 		unshare --mount --propagation private bash "$farm_dir/once.sh" \
@@ -111,6 +112,7 @@ all_at_once() {
 		pids+=($!)
 	done
 	wait "${pids[@]}"
+	lab_now; took=$((LAB_NOW - t0))
 	lab_settle 1
 	counted=$(count_end "${all[@]}")
 	machine_unmount "${dirs[@]}"
@@ -125,8 +127,9 @@ all_at_once() {
 		fi
 	done
 	echo "many job=$job case=once n=$round machines=$FARM_MACHINES ok=$ok" \
-		"$counted"
-	progress "b: $job, $FARM_MACHINES machines at once: $counted"
+		"us=$took $counted"
+	progress "b: $job, $FARM_MACHINES machines at once:" \
+		"$((took / 1000000)) s until the last was ready, $counted"
 }
 
 # c: first runs of which the farm knows nothing, beside those without a farm

@@ -259,6 +259,10 @@ struct metrics_call {
 	X(FARM_BYTES, "farm_bytes", "Bytes that came from the farm")           \
 	X(FARM_BAD, "farm_bad",                                                \
 	    "Values of the farm that were damaged, or sealed by another key")  \
+	X(FARM_WAITED, "farm_waited",                                          \
+	    "Values waited for, since another machine was fetching them")      \
+	X(FARM_IN_VAIN, "farm_in_vain",                                        \
+	    "Values that did not come from the machine that was fetching")     \
 	X(FARM_PUBLISHED, "farm_published", "Values given to the farm")        \
 	X(FARM_PUBLISHED_BYTES, "farm_published_bytes",                        \
 	    "Bytes given to the farm")                                         \

@@ -108,6 +108,10 @@ static void put_served(const Forefetch__ServerStatus *srv)
 		ctl_put(stdout, srv->farm,
 		    "  learned      {trees} time{trees:S} from other "
 		    "machines\n");
+	if (srv->farm->waited > 0)
+		ctl_put(stdout, srv->farm,
+		    "  waited       for {waited} value{waited:S} that another "
+		    "machine was fetching, {in_vain} of them in vain\n");
 	if (srv->farm->bad > 0)
 		ctl_put(stdout, srv->farm,
 		    "  no use       {bad} value{bad:S}: damaged, or sealed by "

@@ -242,6 +242,8 @@ static void fill_farm(
 	out->farm->published_bytes =
 	    metrics_get(m, METRICS_FARM_PUBLISHED_BYTES);
 	out->farm->left_out = metrics_get(m, METRICS_FARM_LEFT_OUT);
+	out->farm->waited = metrics_get(m, METRICS_FARM_WAITED);
+	out->farm->in_vain = metrics_get(m, METRICS_FARM_IN_VAIN);
 }
 
 static void fill_config(

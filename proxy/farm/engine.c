@@ -4,12 +4,20 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <event2/event.h>
 
 #include "base/clock.h"
+
+enum {
+	GET_WORDS = 2,
+	/* An engine that refused a mark is asked without for so long. */
+	UNMARKED_US = 60000000,
+};
 
 /* "redis://HOST:PORT", the host in brackets where it is an IPv6 address, or
  * "redis+unix:///PATH"; the configuration has checked it. */
@@ -194,19 +202,35 @@ static void question_answer(
 	a->on_value(a, found ? r->str : NULL, found ? r->len : 0);
 }
 
-void engine_question_done(struct node *n, struct call *c, const redisReply *r)
+/* A version that cannot, a user that may not, no room: GET still may do. */
+static bool refuses_marks(enum fault_kind kind)
+{
+	return kind == FAULT_NONE || kind == FAULT_RIGHTS || kind == FAULT_FULL;
+}
+
+static void question_failed(struct node *n, struct call *c, const redisReply *r)
 {
 	struct engine *e = n->e;
 	const char *why;
+	enum fault_kind kind = fault_of(r, &why);
+	bool marks = c->marks && refuses_marks(kind);
+
+	if ((kind == FAULT_MOVED || kind == FAULT_ASK) &&
+	    cluster_redirect(n, c, r))
+		return;
+	if (marks)
+		e->unmarked_until_us = clock_now_us() + UNMARKED_US;
+	question_answer(e, c, NULL);
+	if (!marks)
+		node_judge(n, r);
+}
+
+void engine_question_done(struct node *n, struct call *c, const redisReply *r)
+{
+	struct engine *e = n->e;
 
 	if (r && r->type == REDIS_REPLY_ERROR) {
-		enum fault_kind kind = fault_of(r, &why);
-
-		if ((kind == FAULT_MOVED || kind == FAULT_ASK) &&
-		    cluster_redirect(n, c, r))
-			return;
-		question_answer(e, c, NULL);
-		node_judge(n, r);
+		question_failed(n, c, r);
 		return;
 	}
 	question_answer(e, c, r);
@@ -215,11 +239,11 @@ void engine_question_done(struct node *n, struct call *c, const redisReply *r)
 		    n, ENGINE_DOWN, "what it answers is not what Redis would");
 }
 
-bool engine_get(struct engine *e, const struct engine_key *key,
-    uint64_t deadline_us, struct engine_ask *a)
+/* A command of `argc` words that is answered with the key's value. */
+static bool ask(struct engine *e, const struct engine_key *key, int argc,
+    const char **argv, const size_t *lens, uint64_t deadline_us,
+    struct engine_ask *a)
 {
-	const char *argv[] = {"GET", key->data};
-	size_t lens[] = {3, key->len};
 	uint64_t now_us = clock_sending_us();
 	struct node *n;
 	struct call *c;
@@ -234,9 +258,10 @@ bool engine_get(struct engine *e, const struct engine_key *key,
 	if (!c)
 		return false;
 	c->question = true;
+	c->marks = argc > GET_WORDS;
 	c->key_len = (uint8_t)key->len;
 	memcpy(c->key, key->data, key->len);
-	if (!call_send_argv(n, c, 2, argv, lens))
+	if (!call_send_argv(n, c, argc, argv, lens))
 		return false;
 	e->gets_open++;
 	e->gets++;
@@ -244,6 +269,29 @@ bool engine_get(struct engine *e, const struct engine_key *key,
 	a->deadline_us = now_us + deadline_us;
 	ask_begin(e, a, c, now_us);
 	return true;
+}
+
+bool engine_get(struct engine *e, const struct engine_key *key,
+    uint64_t deadline_us, struct engine_ask *a)
+{
+	const char *argv[GET_WORDS] = {"GET", key->data};
+	size_t lens[GET_WORDS] = {3, key->len};
+
+	return ask(e, key, GET_WORDS, argv, lens, deadline_us, a);
+}
+
+bool engine_get_or_mark(struct engine *e, const struct engine_key *key,
+    const char *mark, size_t len, uint64_t ttl_ms, uint64_t deadline_us,
+    struct engine_ask *a)
+{
+	char ttl[24];
+	const char *argv[] = {"SET", key->data, mark, "NX", "GET", "PX", ttl};
+	size_t lens[] = {3, key->len, len, 2, 3, 2, 0};
+
+	if (clock_sending_us() < e->unmarked_until_us)
+		return engine_get(e, key, deadline_us, a);
+	lens[6] = (size_t)snprintf(ttl, sizeof(ttl), "%" PRIu64, ttl_ms);
+	return ask(e, key, 7, argv, lens, deadline_us, a);
 }
 
 void engine_cancel(struct engine *e, struct engine_ask *a)

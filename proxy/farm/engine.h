@@ -80,6 +80,13 @@ bool engine_is_up(const struct engine *e);
  */
 bool engine_get(struct engine *e, const struct engine_key *key,
     uint64_t deadline_us, struct engine_ask *a);
+/* The same; and where there is no value, `mark` is kept in its place for
+ * `ttl_ms` milliseconds, so that of many who ask only one is told that there is
+ * none. All of it is one command, SET with NX and GET, of Redis 7.0; of an
+ * engine that refuses it, this is engine_get(). */
+bool engine_get_or_mark(struct engine *e, const struct engine_key *key,
+    const char *mark, size_t len, uint64_t ttl_ms, uint64_t deadline_us,
+    struct engine_ask *a);
 /* on_value() will not be called. */
 void engine_cancel(struct engine *e, struct engine_ask *a);
 

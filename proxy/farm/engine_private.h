@@ -12,7 +12,6 @@
  *	engine_cluster.c  slots, maps of them, MOVED and ASK
  *	engine_flush.c    removal of all keys with a prefix
  *	engine_wire.c     the connection: bytes, replies, bounds
- *	crc16.c           the slot of a key
  *
  *	engine_get ─▶ node of the key's slot ─▶ call ─▶ wire ─▶ reply ─▶
  *on_value └─ deadline: on_value(NULL); the reply is read and ignored
@@ -66,6 +65,7 @@ struct call {
 	uint64_t sent_us;
 	size_t sent_bytes;
 	bool question, overdue, given_up;
+	bool marks; /* a question that leaves a mark */
 	uint8_t redirects;
 	uint8_t key_len; /* of a question */
 	char key[ENGINE_KEY_MAX];
@@ -134,6 +134,7 @@ struct engine {
 	unsigned gets_open, puts_open;
 	size_t backlog_bytes, held_bytes;
 	uint64_t srtt_us, us_per_mib;
+	uint64_t unmarked_until_us; /* it refused a mark */
 	uint64_t gets, hits, timeouts, puts, put_bytes, got_bytes;
 	uint64_t refused_puts, rejected_puts, redirects, reconnects;
 	char version[32];
@@ -223,6 +224,11 @@ enum fault_kind fault_of(const redisReply *r, const char **why);
 
 /* engine_cluster.c */
 
+/* CRC-16/XMODEM: polynomial 0x1021, begun with 0, not reflected. */
+uint16_t crc16(const void *data, size_t len);
+/* Redis Cluster specification, "Key distribution model" and "Hash tags": where
+ * a key has a {tag} that is not empty, only the first such counts. */
+unsigned crc16_slot(const char *key, size_t len);
 /* Redirect a question; false where there is nobody to ask. */
 bool cluster_redirect(struct node *from, struct call *c, const redisReply *r);
 /* What CLUSTER SLOTS of `from` says; false where it is of no use. */

@@ -88,7 +88,7 @@ struct farm *farm_new(struct event_base *base, const struct config_farm *config,
 		f->engine = engine_new(base, f->config);
 		f->publish = publish_new(f);
 	}
-	if (f->engine && f->publish)
+	if (f->engine && f->publish && others_begin(f))
 		return f;
 	farm_free(f);
 	return NULL;
@@ -98,6 +98,7 @@ void farm_free(struct farm *f)
 {
 	if (!f)
 		return;
+	others_end(f);
 	publish_free(f->publish);
 	engine_free(f->engine);
 	seal_free(f->seal);
@@ -181,6 +182,7 @@ void farm_server_free(struct farm_server *s)
 	caches_remove_hook(&s->hook);
 	LIST_REMOVE(s, link);
 	publish_forget(s->p.farm->publish, s);
+	others_forget(s);
 	farm_data_free(s);
 	farm_list_free(s);
 	free(s->name);
@@ -198,12 +200,14 @@ static uint64_t server_us(const struct farm_server *s, uint64_t bytes)
 	       linkest_wire_us(le, linkest_wire_bytes(bytes));
 }
 
-/* Whether it had better not be asked. */
+/* Whether it had better not be asked. What another machine is fetching now is
+ * worth each question. */
 static bool is_barren(struct farm_server *s, enum farm_kind kind, bool ahead)
 {
 	unsigned part = ahead ? BARREN_PART_AHEAD : BARREN_PART;
 
-	return s->barren[kind].misses >= BARREN_MISSES &&
+	return !others_are_there(s, clock_now_us()) &&
+	       s->barren[kind].misses >= BARREN_MISSES &&
 	       s->barren[kind].passed++ % part != 0;
 }
 

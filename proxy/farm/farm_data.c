@@ -4,6 +4,7 @@
  * at once. One claim in fetch's table holds the range until the last cell was
  * answered, or its time is over.
  */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,8 @@
 enum { CELLS_MAX = 32 };
 
 struct data_cell {
-	struct engine_ask ask;
+	struct engine_ask ask; /* the first */
+	struct farm_wait wait;
 	struct data_ask *of;
 	struct farm_key key;
 	uint64_t cell;
@@ -28,15 +30,23 @@ struct data_ask {
 	struct fetch_claim claim;
 	struct learn_shared shared;
 	uint64_t ahead_bytes; /* what counts in the server's */
+	uint64_t deadline_us;
 	unsigned pending;
 	unsigned n;
 	struct data_cell cells[];
 };
 
+/* What is on its way from the engine, no more. */
+static void count_no_more(struct data_ask *a)
+{
+	a->server->ahead_bytes -= a->ahead_bytes;
+	a->ahead_bytes = 0;
+}
+
 static void data_ask_end(struct data_ask *a)
 {
 	LIST_REMOVE(a, link);
-	a->server->ahead_bytes -= a->ahead_bytes;
+	count_no_more(a);
 	fetch_claim_end(&a->claim);
 	free(a);
 }
@@ -132,22 +142,48 @@ static bool take(struct data_cell *c, const void *value, size_t len)
 	}
 	publish_note_kept(s->p.farm->publish, &c->key, (uint32_t)all);
 	farm_note_found(s, FARM_DATA);
+	others_waited(s, &c->wait);
 	metrics_add(s->p.metrics, METRICS_FARM_HITS, 1);
 	metrics_add(s->p.metrics, METRICS_FARM_BYTES, all);
 	return got == need;
 }
 
-static void on_value(struct engine_ask *ask, const void *data, size_t len)
+static void cell_end_with(struct data_cell *c, bool found)
 {
-	struct data_cell *c = (struct data_cell *)ask;
 	struct data_ask *a = c->of;
 
 	/* Whoever waited looks again, and must not come here with the same
 	 * question. */
-	if (!data || !take(c, data, len))
+	if (!found)
 		farm_note_absent(a->server, FARM_DATA, &c->key, clock_now_us());
 	if (--a->pending == 0)
 		data_ask_end(a);
+}
+
+static void on_value(struct engine_ask *ask, const void *data, size_t len)
+{
+	struct data_cell *c = (struct data_cell *)ask;
+
+	if (!data || !others_is_mark(data, len))
+		cell_end_with(c, data && take(c, data, len));
+	else if (others_wait(c->of->server, &c->wait, data))
+		count_no_more(c->of);
+	else
+		cell_end_with(c, false);
+}
+
+static bool ask_one(struct data_cell *c)
+{
+	return others_get(c->of->server, &c->key, c->of->deadline_us, &c->ask);
+}
+
+static void ask_again(struct farm_wait *w)
+{
+	struct data_cell *c =
+	    (struct data_cell *)((char *)w - offsetof(struct data_cell, wait));
+
+	if (!ask_one(c))
+		cell_end_with(c, false);
 }
 
 /* Cells from `offset` on that the engine may have, into `cells`. */
@@ -188,16 +224,15 @@ static struct data_ask *data_ask_new(struct farm_server *s,
 /* Ask for all cells; false where the engine cannot be asked for the first. */
 static bool ask_all(struct data_ask *a, uint64_t deadline_us)
 {
-	struct engine *e = a->server->p.farm->engine;
-
+	a->deadline_us = deadline_us;
 	for (unsigned i = 0; i < a->n; i++) {
 		struct data_cell *c = &a->cells[i];
-		struct engine_key key = farm_engine_key(&c->key);
 
 		memset(&c->ask, 0, sizeof(c->ask));
 		c->ask.on_value = on_value;
+		c->wait = (struct farm_wait){.again = ask_again};
 		c->of = a;
-		if (!engine_get(e, &key, deadline_us, &c->ask))
+		if (!ask_one(c))
 			break;
 		a->pending++;
 	}
@@ -266,10 +301,12 @@ void farm_data_free(struct farm_server *s)
 	struct data_ask *a;
 
 	while ((a = LIST_FIRST(&s->data)) != NULL) {
-		for (unsigned i = 0; i < a->n; i++)
+		for (unsigned i = 0; i < a->n; i++) {
+			others_wait_end(s, &a->cells[i].wait);
 			if (a->cells[i].ask.call)
 				engine_cancel(
 				    s->p.farm->engine, &a->cells[i].ask);
+		}
 		LIST_REMOVE(a, link);
 		fetch_claim_drop(&a->claim);
 		free(a);

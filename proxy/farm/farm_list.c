@@ -4,6 +4,7 @@
  * them, whole, with handles and without attributes. So they are encoded,
  * decoded and checked as a server's reply is.
  */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,12 +19,14 @@
 enum { LISTING_EXPECT = 4096 };
 
 struct list_ask {
-	struct engine_ask ask;
+	struct engine_ask ask; /* the first */
+	struct farm_wait wait;
 	LIST_ENTRY(list_ask) link;
 	struct farm_server *server;
 	struct fetch_claim claim;
 	struct learn_shared shared;
 	struct farm_key key;
+	uint64_t deadline_us;
 	bool plus;
 };
 
@@ -93,22 +96,45 @@ static bool take(struct list_ask *a, const void *value, size_t len)
 	if (!learn_shared_listing(&a->shared, proc, &res))
 		return false;
 	farm_note_found(s, FARM_LISTING);
+	others_waited(s, &a->wait);
 	metrics_add(s->p.metrics, METRICS_FARM_LISTINGS, 1);
 	metrics_add(s->p.metrics, METRICS_FARM_BYTES, n);
 	publish_note_kept(s->p.farm->publish, &a->key, UINT32_MAX);
 	return true;
 }
 
-static void on_value(struct engine_ask *ask, const void *data, size_t len)
+static void list_ask_end(struct list_ask *a, bool found)
 {
-	struct list_ask *a = (struct list_ask *)ask;
-
-	if (!data || !take(a, data, len))
+	if (!found)
 		farm_note_absent(
 		    a->server, FARM_LISTING, &a->key, clock_now_us());
 	LIST_REMOVE(a, link);
 	fetch_claim_end(&a->claim);
 	free(a);
+}
+
+static void on_value(struct engine_ask *ask, const void *data, size_t len)
+{
+	struct list_ask *a = (struct list_ask *)ask;
+
+	if (!data || !others_is_mark(data, len))
+		list_ask_end(a, data && take(a, data, len));
+	else if (!others_wait(a->server, &a->wait, data))
+		list_ask_end(a, false);
+}
+
+static bool ask(struct list_ask *a)
+{
+	return others_get(a->server, &a->key, a->deadline_us, &a->ask);
+}
+
+static void ask_again(struct farm_wait *w)
+{
+	struct list_ask *a =
+	    (struct list_ask *)((char *)w - offsetof(struct list_ask, wait));
+
+	if (!ask(a))
+		list_ask_end(a, false);
 }
 
 static struct list_ask *list_ask_new(
@@ -120,6 +146,7 @@ static struct list_ask *list_ask_new(
 	if (!a)
 		return NULL;
 	a->ask.on_value = on_value;
+	a->wait.again = ask_again;
 	a->server = s;
 	a->plus = plus;
 	a->shared.cred = cred;
@@ -136,7 +163,6 @@ enum farm_answer farm_ask_listing(struct farm_server *s, const struct node *dir,
 {
 	struct fetch_about about = {
 	    .proc = NFSPROC3_READDIRPLUS, .cred = cred, .to = UINT64_MAX};
-	struct engine_key key;
 	struct list_ask *a;
 	uint64_t us;
 
@@ -152,8 +178,8 @@ enum farm_answer farm_ask_listing(struct farm_server *s, const struct node *dir,
 	a = list_ask_new(s, dir, cred, plus);
 	if (!a)
 		return FARM_NO;
-	key = farm_engine_key(&a->key);
-	if (!engine_get(s->p.farm->engine, &key, us, &a->ask)) {
+	a->deadline_us = us;
+	if (!ask(a)) {
 		free(a);
 		return FARM_NO;
 	}
@@ -168,7 +194,9 @@ void farm_list_free(struct farm_server *s)
 	struct list_ask *a;
 
 	while ((a = LIST_FIRST(&s->lists)) != NULL) {
-		engine_cancel(s->p.farm->engine, &a->ask);
+		others_wait_end(s, &a->wait);
+		if (a->ask.call)
+			engine_cancel(s->p.farm->engine, &a->ask);
 		LIST_REMOVE(a, link);
 		fetch_claim_drop(&a->claim);
 		free(a);

@@ -128,3 +128,11 @@ void farm_trees_key(
 	add_number(&t, TREES_VERSION);
 	end(&t, s, KIND_TREES, key);
 }
+
+void farm_others_key(const struct farm_server *s, struct farm_key *key)
+{
+	struct text t = {.len = 0};
+
+	add_bytes(&t, s->name, strnlen(s->name, 256));
+	end(&t, s, KIND_OTHERS, key);
+}

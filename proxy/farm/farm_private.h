@@ -14,6 +14,9 @@
 
 struct event;
 struct farm_publish;
+struct farm_wait;
+
+TAILQ_HEAD(farm_waits, farm_wait);
 
 enum {
 	/*
@@ -51,6 +54,9 @@ struct farm {
 	LIST_HEAD(, farm_server) servers;
 	struct farm_publish *publish;
 	struct farm_flush_status flush;
+	uint64_t id; /* a random number, of this run of the daemon */
+	struct farm_waits waits;
+	struct event *ev_wait;
 	/* A value that was opened, or is to be sealed; and one sealed. */
 	unsigned char *plain, *sealed;
 };
@@ -61,6 +67,22 @@ enum farm_kind { FARM_DATA, FARM_LISTING, FARM_KINDS };
 LIST_HEAD(data_asks, data_ask);
 LIST_HEAD(list_asks, list_ask);
 
+/* A key of the engine. */
+struct farm_key {
+	char name[SEAL_NAME_LEN + 1];
+	uint64_t tag; /* a hash of it */
+};
+
+/* Whether others work on the same server now. */
+struct farm_others {
+	struct engine_ask ask; /* the first */
+	struct farm_server *server;
+	struct farm_key key;
+	uint64_t asked_us, seen_us; /* 0: never */
+	unsigned vain;              /* waits in a row that brought nothing */
+	unsigned passed;            /* marks since then */
+};
+
 struct farm_server {
 	struct caches_hook hook;
 	LIST_ENTRY(farm_server) link;
@@ -70,6 +92,7 @@ struct farm_server {
 	struct list_asks lists;
 	struct farm_trees *trees; /* NULL: none */
 	uint64_t ahead_bytes;     /* asked for, and not come */
+	struct farm_others others;
 	struct {
 		unsigned misses; /* values in a row that were not there */
 		unsigned passed; /* questions since then */
@@ -80,18 +103,13 @@ struct farm_server {
 	} absent[ABSENT_SLOTS];
 };
 
-/* A key of the engine. */
-struct farm_key {
-	char name[SEAL_NAME_LEN + 1];
-	uint64_t tag; /* a hash of it */
-};
-
 /* ---- farm_name.c ------------------------------------------------------- */
 
 enum {
 	KIND_DATA = 'd',
 	KIND_LISTING = 'l',
 	KIND_TREES = 't',
+	KIND_OTHERS = 'o',
 	KIND_CHECK = 'c'
 };
 
@@ -117,6 +135,8 @@ void farm_listing_key(const struct farm_server *s, const nfs3_fh *fh,
 
 void farm_trees_key(
     const struct farm_server *s, uint32_t uid, struct farm_key *key);
+/* Of who asks for things of the server. */
+void farm_others_key(const struct farm_server *s, struct farm_key *key);
 
 /* ---- farm.c -------------------------------------------------------------- */
 
@@ -137,6 +157,36 @@ size_t farm_open(struct farm_server *s, const struct farm_key *key,
 /* Seal farm->plain and have the engine keep it. */
 bool farm_put(struct farm_server *s, const struct farm_key *key, size_t len);
 struct engine_key farm_engine_key(const struct farm_key *key);
+
+/* ---- farm_others.c --------------------------------------------------------
+ */
+
+/* What waits until another machine has published it. */
+struct farm_wait {
+	TAILQ_ENTRY(farm_wait) link;
+	uint64_t until_us; /* 0: it did not wait yet */
+	bool waits;
+	void (*again)(struct farm_wait *w); /* ask the engine again */
+};
+
+/* False and errno. */
+bool others_begin(struct farm *f);
+void others_end(struct farm *f);
+void others_forget(struct farm_server *s);
+/* Whether another machine has asked for something of the server lately. */
+bool others_are_there(struct farm_server *s, uint64_t now_us);
+/* As engine_get(). While others are there, it leaves a mark where there is no
+ * value. */
+bool others_get(struct farm_server *s, const struct farm_key *key,
+    uint64_t deadline_us, struct engine_ask *a);
+bool others_is_mark(const void *value, size_t len);
+/* Wait for what another machine fetches: again() will be called. False where
+ * the server is to be asked: it has waited long enough. */
+bool others_wait(struct farm_server *s, struct farm_wait *w, const void *mark);
+/* The value has come. */
+void others_waited(struct farm_server *s, const struct farm_wait *w);
+/* again() will not be called. */
+void others_wait_end(struct farm_server *s, struct farm_wait *w);
 
 /* ---- farm_data.c, farm_list.c -------------------------------------------- */
 

@@ -204,17 +204,21 @@ static struct item *item_new(struct farm_server *s, const struct node *node,
 	return it;
 }
 
-/* So many bytes of the cell came. Nothing is to come once it is complete: other
- * machines may want it soon. */
+/* Nothing more of it is to come: other machines may want it soon. */
+static void item_ready(struct farm_publish *p, struct item *it)
+{
+	TAILQ_REMOVE(&p->items, it, link);
+	it->since_us = 0;
+	TAILQ_INSERT_TAIL(&p->ready, it, link);
+}
+
+/* So many bytes of the cell came. */
 static void item_grows(
     struct farm_publish *p, struct item *it, uint64_t bytes, uint64_t all)
 {
 	it->bytes += bytes;
-	if (it->bytes < all || it->since_us == 0)
-		return;
-	TAILQ_REMOVE(&p->items, it, link);
-	it->since_us = 0;
-	TAILQ_INSERT_TAIL(&p->ready, it, link);
+	if (it->bytes >= all && it->since_us > 0)
+		item_ready(p, it);
 }
 
 /* Whether the bytes that the caches have of the node are bound to its version
@@ -264,6 +268,7 @@ void publish_listing(
 		return;
 	it->cred = cred;
 	it->plus = plus;
+	item_ready(s->p.farm->publish, it);
 }
 
 /* ---- what the engine has ------------------------------------------------- */

@@ -19,9 +19,11 @@ struct engine {
 	struct asks asks;
 };
 
-/* What an ask waits with: its key. */
+/* What an ask waits with: its key, and what is left there. */
 struct fake_call {
 	char key[ENGINE_KEY_MAX + 1];
+	char mark[ENGINE_KEY_MAX];
+	size_t mark_len; /* 0: nothing */
 };
 
 struct fake_value fake_values[VALUES_MAX];
@@ -67,11 +69,31 @@ static void copy_key(char to[ENGINE_KEY_MAX + 1], const struct engine_key *key)
 	to[key->len] = '\0';
 }
 
+static bool keep(const char *key, const void *data, size_t len)
+{
+	struct fake_value *v = value_of(key);
+
+	if (fake_down || (!v && fake_count == VALUES_MAX))
+		return false;
+	if (!v) {
+		v = &fake_values[fake_count++];
+		memset(v, 0, sizeof(*v));
+		memcpy(v->key, key, strlen(key) + 1);
+	}
+	free(v->data);
+	v->data = malloc(len);
+	memcpy(v->data, data, len);
+	v->len = len;
+	return true;
+}
+
 static void answer(struct engine_ask *a)
 {
 	struct fake_call *call = a->call;
 	const struct fake_value *v = fake_hangs ? NULL : value_of(call->key);
 
+	if (!v && !fake_hangs && call->mark_len > 0)
+		(void)keep(call->key, call->mark, call->mark_len);
 	a->call = NULL;
 	free(call);
 	if (v)
@@ -147,28 +169,30 @@ void engine_cancel(struct engine *e, struct engine_ask *a)
 	a->call = NULL;
 }
 
+bool engine_get_or_mark(struct engine *e, const struct engine_key *key,
+    const char *mark, size_t len, uint64_t ttl_ms, uint64_t deadline_us,
+    struct engine_ask *a)
+{
+	struct fake_call *call;
+
+	(void)ttl_ms;
+	if (!engine_get(e, key, deadline_us, a))
+		return false;
+	call = a->call;
+	memcpy(call->mark, mark, len);
+	call->mark_len = len;
+	return true;
+}
+
 bool engine_put(struct engine *e, const struct engine_key *key,
     const void *data, size_t len, uint32_t ttl_s)
 {
 	char text[ENGINE_KEY_MAX + 1];
-	struct fake_value *v;
 
 	(void)e;
 	(void)ttl_s;
 	copy_key(text, key);
-	v = value_of(text);
-	if (fake_down || (!v && fake_count == VALUES_MAX))
-		return false;
-	if (!v) {
-		v = &fake_values[fake_count++];
-		memset(v, 0, sizeof(*v));
-		copy_key(v->key, key);
-	}
-	free(v->data);
-	v->data = malloc(len);
-	memcpy(v->data, data, len);
-	v->len = len;
-	return true;
+	return keep(text, data, len);
 }
 
 uint64_t engine_srtt_us(const struct engine *e)

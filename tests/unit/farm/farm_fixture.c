@@ -2,6 +2,8 @@
 /* Two machines: how they are made, and how their time passes. */
 #include "farm/farm_fixture.h"
 
+#include "cache/known.h"
+
 void write_key(const char *path, unsigned char first)
 {
 	unsigned char key[SEAL_KEY_FILE_BYTES];
@@ -136,4 +138,59 @@ void be_somebody_else(struct world *w)
 	struct rpc_cred cred = {.flavor = AUTH_SYS};
 
 	w->cred = caches_cred(w->caches, &cred, &auth);
+}
+
+/* ---- what a server says ------------------------------------------------ */
+
+fattr3 big_attr(uint32_t ctime)
+{
+	fattr3 a = attr_of(NF3REG, 30, ctime);
+
+	a.size = BIG;
+	return a;
+}
+
+void say_big(struct machine *m, uint32_t ctime)
+{
+	fattr3 a = big_attr(ctime);
+
+	say_access(m->w, "big", &a, ACCESS3_READ);
+}
+
+void say_read(struct machine *m, uint32_t ctime, uint64_t offset, uint32_t len)
+{
+	union nfs_args args = {
+	    .read = {.file = fh_of("big"), .offset = offset, .count = len}};
+	union nfs_res res = {.status = NFS3_OK};
+	READ3resok *r = &res.read.READ3res_u.resok;
+	struct rbuf *b = rbuf_get(m->fx.bufs, len);
+
+	pattern_fill(b->data, 30, ctime, offset, len);
+	r->file_attributes.attributes_follow = TRUE;
+	r->file_attributes.post_op_attr_u.attributes = big_attr(ctime);
+	r->count = len;
+	r->data.len = len;
+	r->data.data = (const char *)b->data;
+	r->eof = offset + len == BIG;
+	say(m->w, NFSPROC3_READ, &args, &res, round_trip(m->w));
+	rbuf_unref(b);
+}
+
+void say_firm(struct machine *m, uint32_t ctime, uint64_t offset, uint32_t len)
+{
+	say_big(m, ctime);
+	m->w->now_us += 1 * S;
+	say_read(m, ctime, offset, len);
+}
+
+bool has_big(struct machine *m, uint64_t offset, uint32_t len)
+{
+	struct asker who = asker_now(m->w->caches, m->w->cred, m->w->now_us);
+	struct data_version v;
+	struct datacache_read rd;
+	struct known k;
+
+	known_node(&k, &who, node_of(m->w, "big"));
+	rd = known_data(&k, &v, offset, len);
+	return datacache_have(m->fx.dc, &rd) == len;
 }

@@ -16,6 +16,8 @@
 #include "link/linkest.h"
 #include "upstream/fetch.h"
 
+enum { BIG = 200 << 10, FIRST = 16 << 10, CELL = 60 << 10 };
+
 struct machine {
 	struct world *w;
 	struct fixture fx;
@@ -44,6 +46,16 @@ void turn(struct machine *m);
 void until_published(struct machine *m, char kind, unsigned n);
 /* Until all that waits was published, or left out. */
 void until_quiet(struct machine *m);
+
+/* "big" of version `ctime`, as the server says; whoever asks may read it. */
+fattr3 big_attr(uint32_t ctime);
+void say_big(struct machine *m, uint32_t ctime);
+/* Its bytes: pattern_byte(30, ctime, offset). */
+void say_read(struct machine *m, uint32_t ctime, uint64_t offset, uint32_t len);
+/* Both; the reply is firm: a second passes after the version was seen. */
+void say_firm(struct machine *m, uint32_t ctime, uint64_t offset, uint32_t len);
+/* Whether there are these bytes for whoever asks. */
+bool has_big(struct machine *m, uint64_t offset, uint32_t len);
 
 /* The server's reply to ACCESS. */
 void say_access(

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <event2/event.h>
 
-#include "farm/crc16.h"
+#include "farm/engine_private.h"
 #include "farm/engine_fixture.h"
 #include "farm/redis_fixture.h"
 
@@ -135,6 +135,38 @@ static void test_name(void **state)
 	redis_free(r);
 }
 
+/* What is there, as a text. */
+static void mark(struct farm_world *w, struct question *q, const char *mark)
+{
+	assert_true(farm_mark(w, q, "key", mark, 10 * S));
+	farm_until_answered(w, q);
+}
+
+/* Of those who ask for what is not there, one is told so; the others find its
+ * mark, until there is a value. */
+static void test_marks(void **state)
+{
+	struct redis *r = redis_start(NULL);
+	struct farm_world w;
+	struct question q;
+
+	(void)state;
+	open_up(&w, redis_url(r));
+	mark(&w, &q, "first");
+	assert_null(q.value);
+	assert_in_range(redis_number(r, "PTTL key"), 1, 10000);
+	mark(&w, &q, "second");
+	assert_string_equal(q.value, "first");
+	question_free(&q);
+	assert_true(farm_put(&w, "key", "value"));
+	mark(&w, &q, "third");
+	assert_string_equal(q.value, "value");
+	question_free(&q);
+	assert_int_equal(redis_number(r, "PTTL key"), -1);
+	farm_close(&w);
+	redis_free(r);
+}
+
 /* ---- who may ----------------------------------------------------------- */
 
 static void write_secret(const char *path, const char *secret)
@@ -216,6 +248,7 @@ static void test_users(void **state)
 	static char one[] = "one";
 	struct redis *r = redis_start(NULL);
 	struct farm_world w;
+	struct question q;
 
 	(void)state;
 	close(mkstemp(path));
@@ -235,6 +268,14 @@ static void test_users(void **state)
 	farm_until(&w, is_rejected, &w);
 	farm_until_error(&w, "may not SET");
 	assert_true(farm_has(&w, "ff:a", "value"));
+	/* A mark that it may not leave keeps nobody from asking. */
+	assert_true(farm_mark(&w, &q, "ff:a", "mark", 10 * S));
+	farm_until_answered(&w, &q);
+	assert_null(q.value);
+	assert_true(farm_mark(&w, &q, "ff:a", "mark", 10 * S));
+	farm_until_answered(&w, &q);
+	assert_string_equal(q.value, "value");
+	question_free(&q);
 	w.farm.user = all;
 	redis_do(r, "CLIENT KILL TYPE normal SKIPME yes");
 	farm_until_state(&w, ENGINE_DOWN);
@@ -414,6 +455,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_slots_of_server),
 	    cmocka_unit_test(test_tcp),
+	    cmocka_unit_test(test_marks),
 	    cmocka_unit_test(test_unix_socket),
 	    cmocka_unit_test(test_name),
 	    cmocka_unit_test(test_password),

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <event2/event.h>
 
-#include "farm/crc16.h"
+#include "farm/engine_private.h"
 #include "farm/engine_fixture.h"
 #include "farm/fake_engine.h"
 #include "scenario/vclock.h"

@@ -37,12 +37,16 @@ struct question {
 	struct event *ev;
 	bool answered; /* in the next turn; else its time is over */
 	char key[ENGINE_KEY_MAX + 1];
+	char mark[ENGINE_KEY_MAX];
+	size_t mark_len; /* 0: none is left */
+	uint64_t mark_ms;
 };
 
 struct value {
 	char key[ENGINE_KEY_MAX + 1];
 	unsigned char *data;
 	size_t len;
+	uint64_t until_ns; /* 0: for good */
 };
 
 static struct {
@@ -65,9 +69,13 @@ static void copy_key(char to[ENGINE_KEY_MAX + 1], const struct engine_key *key)
 /* The newest value of the key among the first `n`; NULL: there is none. */
 static const struct value *value_before(const char *key, size_t n)
 {
-	while (n-- > 0)
-		if (strcmp(memory.values[n].key, key) == 0)
-			return &memory.values[n];
+	while (n-- > 0) {
+		const struct value *v = &memory.values[n];
+
+		if (strcmp(v->key, key) == 0 &&
+		    (v->until_ns == 0 || vclock_wall_ns() < v->until_ns))
+			return v;
+	}
 	return NULL;
 }
 
@@ -202,6 +210,22 @@ void memory_lie(enum memory_lie lie, uint32_t random,
 	memory.arg = arg;
 }
 
+static void keep(const char *key, const void *data, size_t len, uint64_t ttl_ms)
+{
+	struct value *v;
+
+	memory.values =
+	    realloc(memory.values, (memory.n + 1) * sizeof(*memory.values));
+	v = &memory.values[memory.n++];
+	memcpy(v->key, key, sizeof(v->key));
+	v->data = malloc(len);
+	memcpy(v->data, data, len);
+	v->len = len;
+	v->until_ns =
+	    ttl_ms > 0 ? vclock_wall_ns() + ttl_ms * UINT64_C(1000000) : 0;
+	script_trace("engine: %s is put, %zu bytes", v->key, len);
+}
+
 /* ---- the engine's interface -------------------------------------------- */
 
 struct engine *engine_new(
@@ -250,17 +274,20 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 {
 	struct question *q = arg;
 	struct engine_ask *a = q->ask;
-	char key[ENGINE_KEY_MAX + 1];
-	bool answered = q->answered && engine_is_up(q->engine);
+	struct question was = *q;
+	bool answered = q->answered && engine_is_up(q->engine), left;
 
 	(void)fd;
 	(void)what;
-	memcpy(key, q->key, sizeof(key));
 	engine_cancel(q->engine, a);
-	if (answered)
-		answer(a, key);
-	else
+	if (!answered) {
 		say_nothing(a);
+		return;
+	}
+	left = was.mark_len > 0 && !value_before(was.key, memory.n);
+	answer(a, was.key);
+	if (left)
+		keep(was.key, was.mark, was.mark_len, was.mark_ms);
 }
 
 bool engine_get(struct engine *e, const struct engine_key *key,
@@ -282,25 +309,33 @@ bool engine_get(struct engine *e, const struct engine_key *key,
 	return true;
 }
 
+bool engine_get_or_mark(struct engine *e, const struct engine_key *key,
+    const char *mark, size_t len, uint64_t ttl_ms, uint64_t deadline_us,
+    struct engine_ask *a)
+{
+	struct question *q;
+
+	if (!engine_get(e, key, deadline_us, a))
+		return false;
+	q = a->call;
+	memcpy(q->mark, mark, len);
+	q->mark_len = len;
+	q->mark_ms = ttl_ms;
+	return true;
+}
+
 bool engine_put(struct engine *e, const struct engine_key *key,
     const void *data, size_t len, uint32_t ttl_s)
 {
-	struct value *v;
+	char text[ENGINE_KEY_MAX + 1];
 
-	(void)ttl_s;
 	if (!engine_is_up(e))
 		return false;
 	/* It is sent, and lost. */
 	if (is_hanging())
 		return true;
-	memory.values =
-	    realloc(memory.values, (memory.n + 1) * sizeof(*memory.values));
-	v = &memory.values[memory.n++];
-	copy_key(v->key, key);
-	v->data = malloc(len);
-	memcpy(v->data, data, len);
-	v->len = len;
-	script_trace("engine: %s is put, %zu bytes", v->key, len);
+	copy_key(text, key);
+	keep(text, data, len, ttl_s * UINT64_C(1000));
 	return true;
 }
 

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Machines that ask for the same thing at the same time. */
+#include "base/clock.h"
+#include "farm/farm_fixture.h"
+
+static enum farm_answer ask(struct machine *m)
+{
+	return farm_ask_data(
+	    m->server, node_of(m->w, "big"), m->w->cred, 0, FIRST, false);
+}
+
+static void until_answered(struct machine *m)
+{
+	while (!LIST_EMPTY(&m->server->data))
+		turn(m);
+}
+
+static uint64_t counter(struct machine *m, enum metrics_counter c)
+{
+	return metrics_get(m->w->metrics, c);
+}
+
+/* Each knows of the other, and both know of the file. */
+static void meet(struct pair *p)
+{
+	p->a.server->others.seen_us = p->b.server->others.seen_us =
+	    clock_now_us();
+	say_big(&p->a, 5);
+	p->a.w->now_us += 1 * S;
+	say_big(&p->b, 5);
+}
+
+/* The first one is told that there is nothing, and a mark stays. */
+static void mark(struct machine *m)
+{
+	assert_int_equal(ask(m), FARM_ASKED);
+	until_answered(m);
+	assert_false(has_big(m, 0, FIRST));
+	assert_int_equal(fake_count_of('d'), 1);
+	assert_true(
+	    others_is_mark(fake_find('d', 0)->data, fake_find('d', 0)->len));
+}
+
+static void until_waiting(struct machine *m)
+{
+	while (counter(m, METRICS_FARM_WAITED) == 0)
+		turn(m);
+}
+
+/* The second one waits for what the first one fetches. */
+static void test_one_fetches(void **state)
+{
+	struct pair *p = *state;
+
+	meet(p);
+	mark(&p->a);
+	assert_int_equal(ask(&p->b), FARM_ASKED);
+	until_waiting(&p->b);
+	say_read(&p->a, 5, 0, FIRST);
+	while (others_is_mark(fake_find('d', 0)->data, fake_find('d', 0)->len))
+		turn(&p->a);
+	until_answered(&p->b);
+	assert_true(has_big(&p->b, 0, FIRST));
+	assert_int_equal(counter(&p->b, METRICS_FARM_IN_VAIN), 0);
+}
+
+/* It does not come: then the server is asked. */
+static void test_in_vain(void **state)
+{
+	struct pair *p = *state;
+
+	meet(p);
+	mark(&p->a);
+	assert_int_equal(ask(&p->b), FARM_ASKED);
+	until_answered(&p->b);
+	assert_int_equal(counter(&p->b, METRICS_FARM_IN_VAIN), 1);
+	assert_int_equal(ask(&p->b), FARM_NO);
+}
+
+/* Where nothing ever comes, hardly any mark is waited for. */
+static void test_marks_that_lie(void **state)
+{
+	struct pair *p = *state;
+
+	meet(p);
+	mark(&p->a);
+	p->b.server->others.vain = 100;
+	for (int i = 0; i < 32; i++) {
+		memset(p->b.server->absent, 0, sizeof(p->b.server->absent));
+		assert_int_equal(ask(&p->b), FARM_ASKED);
+		until_answered(&p->b);
+	}
+	assert_int_equal(counter(&p->b, METRICS_FARM_WAITED), 2);
+}
+
+/* Nobody waits for itself. */
+static void test_own_mark(void **state)
+{
+	struct pair *p = *state;
+
+	meet(p);
+	mark(&p->a);
+	memset(p->a.server->absent, 0, sizeof(p->a.server->absent));
+	assert_int_equal(ask(&p->a), FARM_ASKED);
+	until_answered(&p->a);
+	assert_int_equal(counter(&p->a, METRICS_FARM_WAITED), 0);
+}
+
+/* Whoever is alone leaves no marks; but the next one hears of it. */
+static void test_alone(void **state)
+{
+	struct pair *p = *state;
+
+	say_big(&p->a, 5);
+	say_big(&p->b, 5);
+	assert_int_equal(ask(&p->a), FARM_ASKED);
+	until_answered(&p->a);
+	assert_int_equal(fake_count_of('d'), 0);
+	assert_false(others_are_there(p->a.server, clock_now_us()));
+	while (fake_count_of('o') == 0)
+		turn(&p->a);
+	assert_int_equal(ask(&p->b), FARM_ASKED);
+	until_answered(&p->b);
+	assert_true(others_are_there(p->b.server, clock_now_us()));
+}
+
+/* The server goes, as by a reload. */
+static void test_ends_while_it_waits(void **state)
+{
+	struct pair *p = *state;
+
+	meet(p);
+	mark(&p->a);
+	assert_int_equal(ask(&p->b), FARM_ASKED);
+	until_waiting(&p->b);
+	farm_data_free(p->b.server);
+	assert_true(TAILQ_EMPTY(&p->b.farm->waits));
+	turn(&p->b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    PAIR(test_one_fetches),
+	    PAIR(test_in_vain),
+	    PAIR(test_marks_that_lie),
+	    PAIR(test_own_mark),
+	    PAIR(test_alone),
+	    PAIR(test_ends_while_it_waits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
