@@ -15,6 +15,9 @@
 
 enum {
 	GET_WORDS = 2,
+	/* Who owes an answer for so long is not asked more: it hangs, and what
+	 * is asked ahead of clients would have them wait, too. */
+	SILENT_US = 20000,
 	/* An engine that refused a mark is asked without for so long. */
 	UNMARKED_US = 60000000,
 };
@@ -252,7 +255,8 @@ static bool ask(struct engine *e, const struct engine_key *key, int argc,
 	if (e->gets_open >= ENGINE_ASKS_MAX || key->len > ENGINE_KEY_MAX)
 		return false;
 	n = engine_route(e, key);
-	if (!n || !node_can_ask(n, now_us))
+	if (!n || !node_can_ask(n, now_us) ||
+	    node_silent_us(n, now_us) > SILENT_US + 4 * n->srtt_us)
 		return false;
 	c = call_new(engine_question_done);
 	if (!c)

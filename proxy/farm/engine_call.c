@@ -219,6 +219,19 @@ bool node_can_ask(const struct node *n, uint64_t now_us)
 	       (n->misses < MISSES_MAX || n->questions == 0);
 }
 
+uint64_t node_silent_us(const struct node *n, uint64_t now_us)
+{
+	const struct call *c = TAILQ_FIRST(&n->calls);
+	uint64_t since_us;
+
+	if (!c)
+		return 0;
+	since_us = wire_received_us(n->wire);
+	if (since_us < c->sent_us)
+		since_us = c->sent_us;
+	return now_us > since_us ? now_us - since_us : 0;
+}
+
 static void ping_on_reply(struct node *n, struct call *c, const redisReply *r)
 {
 	(void)c;
