@@ -15,10 +15,11 @@
 
 enum {
 	GET_WORDS = 2,
-	/* Who owes an answer for so long is not asked more: it hangs, and what
-	 * is asked ahead of clients would have them wait, too. */
+	/* An engine that owes an answer for so long is not asked more: it
+	 * hangs, and a client that wants what was asked ahead waits for that.
+	 */
 	SILENT_US = 20000,
-	/* An engine that refused a mark is asked without for so long. */
+	/* No marks are left for so long after the engine refused one. */
 	UNMARKED_US = 60000000,
 };
 
@@ -201,7 +202,7 @@ static void question_answer(
 		return;
 	c->ask = NULL;
 	ask_end(e, a);
-	e->hits += found;
+	e->hits += found && !(c->marks && r->len <= ENGINE_MARK_MAX);
 	a->on_value(a, found ? r->str : NULL, found ? r->len : 0);
 }
 
@@ -221,8 +222,11 @@ static void question_failed(struct node *n, struct call *c, const redisReply *r)
 	if ((kind == FAULT_MOVED || kind == FAULT_ASK) &&
 	    cluster_redirect(n, c, r))
 		return;
-	if (marks)
+	if (marks) {
 		e->unmarked_until_us = clock_now_us() + UNMARKED_US;
+		if (c->ask && question_again(n, c, false))
+			return;
+	}
 	question_answer(e, c, NULL);
 	if (!marks)
 		node_judge(n, r);
@@ -291,8 +295,11 @@ bool engine_get_or_mark(struct engine *e, const struct engine_key *key,
 	char ttl[24];
 	const char *argv[] = {"SET", key->data, mark, "NX", "GET", "PX", ttl};
 	size_t lens[] = {3, key->len, len, 2, 3, 2, 0};
+	const struct node *n;
 
-	if (clock_sending_us() < e->unmarked_until_us)
+	n = key->len <= ENGINE_KEY_MAX ? engine_route(e, key) : NULL;
+	if (!n || n->full || n->keeps_nothing ||
+	    clock_sending_us() < e->unmarked_until_us)
 		return engine_get(e, key, deadline_us, a);
 	lens[6] = (size_t)snprintf(ttl, sizeof(ttl), "%" PRIu64, ttl_ms);
 	return ask(e, key, 7, argv, lens, deadline_us, a);

@@ -31,6 +31,7 @@ enum {
 	ENGINE_KEY_MAX = 64,         /* bytes of a key */
 	ENGINE_VALUE_MAX = 16 << 20, /* bytes of a value */
 	ENGINE_ASKS_MAX = 1024,      /* questions at once */
+	ENGINE_MARK_MAX = 32,        /* bytes of a mark; values are longer */
 	/* Bytes that were put and are not answered; a larger value goes alone.
 	 */
 	ENGINE_BACKLOG_MAX = 4 << 20,

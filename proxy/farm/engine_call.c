@@ -224,7 +224,8 @@ uint64_t node_silent_us(const struct node *n, uint64_t now_us)
 	const struct call *c = TAILQ_FIRST(&n->calls);
 	uint64_t since_us;
 
-	if (!c)
+	/* What is large is on its way for long. */
+	if (!c || c->sent_bytes > SMALL_BYTES)
 		return 0;
 	since_us = wire_received_us(n->wire);
 	if (since_us < c->sent_us)

@@ -234,6 +234,9 @@ uint16_t crc16(const void *data, size_t len);
 unsigned crc16_slot(const char *key, size_t len);
 /* Redirect a question; false where there is nobody to ask. */
 bool cluster_redirect(struct node *from, struct call *c, const redisReply *r);
+/* Ask for the question's value of `n`, without a mark; behind ASKING, if it is
+ * to be asked so. False where it cannot be asked. */
+bool question_again(struct node *n, struct call *c, bool asking);
 /* What CLUSTER SLOTS of `from` says; false where it is of no use. */
 bool cluster_take_map(struct node *from, const redisReply *r);
 /* Ask for a map soon. */

@@ -142,7 +142,6 @@ static bool take(struct data_cell *c, const void *value, size_t len)
 	}
 	publish_note_kept(s->p.farm->publish, &c->key, (uint32_t)all);
 	farm_note_found(s, FARM_DATA);
-	others_waited(s, &c->wait);
 	metrics_add(s->p.metrics, METRICS_FARM_HITS, 1);
 	metrics_add(s->p.metrics, METRICS_FARM_BYTES, all);
 	return got == need;
@@ -152,6 +151,7 @@ static void cell_end_with(struct data_cell *c, bool found)
 {
 	struct data_ask *a = c->of;
 
+	others_waited(a->server, &c->wait, found);
 	/* Whoever waited looks again, and must not come here with the same
 	 * question. */
 	if (!found)

@@ -96,7 +96,6 @@ static bool take(struct list_ask *a, const void *value, size_t len)
 	if (!learn_shared_listing(&a->shared, proc, &res))
 		return false;
 	farm_note_found(s, FARM_LISTING);
-	others_waited(s, &a->wait);
 	metrics_add(s->p.metrics, METRICS_FARM_LISTINGS, 1);
 	metrics_add(s->p.metrics, METRICS_FARM_BYTES, n);
 	publish_note_kept(s->p.farm->publish, &a->key, UINT32_MAX);
@@ -105,6 +104,7 @@ static bool take(struct list_ask *a, const void *value, size_t len)
 
 static void list_ask_end(struct list_ask *a, bool found)
 {
+	others_waited(a->server, &a->wait, found);
 	if (!found)
 		farm_note_absent(
 		    a->server, FARM_LISTING, &a->key, clock_now_us());

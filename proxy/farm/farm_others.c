@@ -24,7 +24,7 @@ enum {
 	 * nobody is known to be. */
 	THERE_US = 1000000,
 	ALONE_US = 250000,
-	/* Whoever was there so long ago still is. */
+	/* Whoever asked for something so lately counts as there. */
 	STAYS_S = 3,
 	DEADLINE_US = 20000,
 	/* A mark is looked at again this many times while the server would
@@ -38,9 +38,12 @@ enum {
 	PUBLISHED_US = 40000,
 	/* Where nobody knows how long the server takes. */
 	SERVER_US = 40000,
-	/* After so many waits in vain, one mark in so many is waited for. */
+	/* After VAIN_MAX waits in vain in a row, only one mark in VAIN_PART is
+	 * waited for. */
 	VAIN_MAX = 8,
 	VAIN_PART = 16,
+	/* At once: each is asked for again and again. */
+	WAITS_MAX = 256,
 	/* Longer than anybody waits: else who comes next would fetch it, too.
 	 */
 	MARK_MS = 2000,
@@ -52,7 +55,7 @@ static const char mark_magic[MARK_MAGIC_BYTES] = "fetching";
 
 /* ---- who is there ------------------------------------------------------ */
 
-/* Whoever asks notes itself afterwards, so it finds the last one before. */
+/* Each machine reads who asked last, then writes its own number there. */
 static void on_other(struct engine_ask *ask, const void *data, size_t len)
 {
 	struct farm_others *o = (struct farm_others *)ask;
@@ -119,7 +122,7 @@ bool others_get(struct farm_server *s, const struct farm_key *key,
 	farm_put_number(
 	    (unsigned char *)mark + MARK_MAGIC_BYTES, s->p.farm->id);
 	return engine_get_or_mark(
-	    e, &k, mark, sizeof(mark), wait_us(s) / 1000, deadline_us, a);
+	    e, &k, mark, sizeof(mark), MARK_MS, deadline_us, a);
 }
 
 bool others_is_mark(const void *value, size_t len)
@@ -151,7 +154,8 @@ static bool is_worth_waiting(struct farm_server *s)
 {
 	struct farm_others *o = &s->others;
 
-	return o->vain < VAIN_MAX || o->passed++ % VAIN_PART == 0;
+	return s->p.farm->nwaits < WAITS_MAX &&
+	       (o->vain < VAIN_MAX || o->passed++ % VAIN_PART == 0);
 }
 
 bool others_wait(struct farm_server *s, struct farm_wait *w, const void *mark)
@@ -169,21 +173,22 @@ bool others_wait(struct farm_server *s, struct farm_wait *w, const void *mark)
 		w->until_us = now_us + wait_us(s);
 		metrics_add(s->p.metrics, METRICS_FARM_WAITED, 1);
 	}
-	if (now_us >= w->until_us) {
-		s->others.vain++;
-		metrics_add(s->p.metrics, METRICS_FARM_IN_VAIN, 1);
+	if (now_us >= w->until_us)
 		return false;
-	}
 	TAILQ_INSERT_TAIL(&s->p.farm->waits, w, link);
 	w->waits = true;
+	s->p.farm->nwaits++;
 	look_soon(s);
 	return true;
 }
 
-void others_waited(struct farm_server *s, const struct farm_wait *w)
+void others_waited(struct farm_server *s, const struct farm_wait *w, bool found)
 {
-	if (w->until_us > 0)
-		s->others.vain = 0;
+	if (w->until_us == 0)
+		return;
+	s->others.vain = found ? 0 : s->others.vain + 1;
+	if (!found)
+		metrics_add(s->p.metrics, METRICS_FARM_IN_VAIN, 1);
 }
 
 void others_forget(struct farm_server *s)
@@ -192,11 +197,17 @@ void others_forget(struct farm_server *s)
 		engine_cancel(s->p.farm->engine, &s->others.ask);
 }
 
+static void wait_remove(struct farm *f, struct farm_wait *w)
+{
+	TAILQ_REMOVE(&f->waits, w, link);
+	w->waits = false;
+	f->nwaits--;
+}
+
 void others_wait_end(struct farm_server *s, struct farm_wait *w)
 {
 	if (w->waits)
-		TAILQ_REMOVE(&s->p.farm->waits, w, link);
-	w->waits = false;
+		wait_remove(s->p.farm, w);
 }
 
 static void on_look(evutil_socket_t fd, short what, void *arg)
@@ -209,8 +220,7 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
 	/* The engine never answers within the call: so none comes back here
 	 * before all were looked at. */
 	while ((w = TAILQ_FIRST(&f->waits)) != NULL) {
-		TAILQ_REMOVE(&f->waits, w, link);
-		w->waits = false;
+		wait_remove(f, w);
 		w->again(w);
 	}
 }

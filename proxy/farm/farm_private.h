@@ -56,6 +56,7 @@ struct farm {
 	struct farm_flush_status flush;
 	uint64_t id; /* a random number, of this run of the daemon */
 	struct farm_waits waits;
+	unsigned nwaits;
 	struct event *ev_wait;
 	/* A value that was opened, or is to be sealed; and one sealed. */
 	unsigned char *plain, *sealed;
@@ -183,8 +184,10 @@ bool others_is_mark(const void *value, size_t len);
 /* Wait for what another machine fetches: again() will be called. False where
  * the server is to be asked: it has waited long enough. */
 bool others_wait(struct farm_server *s, struct farm_wait *w, const void *mark);
-/* The value has come. */
-void others_waited(struct farm_server *s, const struct farm_wait *w);
+/* The value has come, or will not: what waited counts as a wait in vain then.
+ */
+void others_waited(
+    struct farm_server *s, const struct farm_wait *w, bool found);
 /* again() will not be called. */
 void others_wait_end(struct farm_server *s, struct farm_wait *w);
 

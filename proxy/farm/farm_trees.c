@@ -447,12 +447,24 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	LIST_FOREACH (u, &t->users, link)
-		if (due || !u->taken)
+		if (due || !u->taken || u->publish)
 			begin(u, due);
 	if (!due)
 		return;
 	t->published_events = t->events;
 	t->busy = 0;
+}
+
+/* Whether something is to be published, and the engine could not be asked when
+ * that should have begun. */
+static bool is_owed(const struct farm_trees *t)
+{
+	const struct trees_user *u;
+
+	LIST_FOREACH (u, &t->users, link)
+		if (u->publish)
+			return true;
+	return false;
 }
 
 bool farm_trees_settle(struct farm_server *s)
@@ -465,7 +477,7 @@ bool farm_trees_settle(struct farm_server *s)
 	LIST_FOREACH (u, &t->users, link)
 		if (u->state != IDLE || u->waits)
 			return false;
-	if (events(t) == t->published_events)
+	if (events(t) == t->published_events && !is_owed(t))
 		return true;
 	t->published_events = events(t);
 	LIST_FOREACH (u, &t->users, link)

@@ -161,7 +161,7 @@ void dir_missed(
 	 * last one. */
 	pred.calls_spared = (float)misses;
 	w = want_add(pf, seen->cred, &pred, now_us);
-	/* The first entries may be fresh, but they do not stand for all. */
+	/* turn_listing_good() looks at the first entries only. */
 	if (w && misses >= 2)
 		w->missed = true;
 }

@@ -356,7 +356,8 @@ void prefetch_listed(
 	told->in_part =
 	    n + DOTS < observe_names_count(pf->p.caches, dir, cred->id);
 	told->again_us = pf->now_us + told->wait_us;
-	if (told->wait_us < AGAIN_MAX_US)
+	if (n <= told->known && told->wait_us < AGAIN_MAX_US)
 		told->wait_us *= 2;
+	told->known = n;
 	mention_listing(pf, cred, dir);
 }

@@ -133,6 +133,7 @@ TAILQ_HEAD(pf_creds, pf_cred);
 struct pf_told {
 	uint64_t mix; /* of the directory and its generation */
 	uint64_t again_us, wait_us;
+	size_t known; /* entries with attributes, when it last heard */
 	bool in_part; /* some entries had no attributes */
 };
 

@@ -7,6 +7,7 @@
 
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "farm/seal.h"
 
 enum { VALUES_MAX = 512 };
@@ -24,6 +25,7 @@ struct fake_call {
 	char key[ENGINE_KEY_MAX + 1];
 	char mark[ENGINE_KEY_MAX];
 	size_t mark_len; /* 0: nothing */
+	uint64_t mark_us;
 };
 
 struct fake_value fake_values[VALUES_MAX];
@@ -84,6 +86,7 @@ static bool keep(const char *key, const void *data, size_t len)
 	v->data = malloc(len);
 	memcpy(v->data, data, len);
 	v->len = len;
+	v->until_us = 0;
 	return true;
 }
 
@@ -92,8 +95,11 @@ static void answer(struct engine_ask *a)
 	struct fake_call *call = a->call;
 	const struct fake_value *v = fake_hangs ? NULL : value_of(call->key);
 
-	if (!v && !fake_hangs && call->mark_len > 0)
-		(void)keep(call->key, call->mark, call->mark_len);
+	if (v && v->until_us > 0 && v->until_us < clock_now_us())
+		v = NULL;
+	if (!v && !fake_hangs && call->mark_len > 0 &&
+	    keep(call->key, call->mark, call->mark_len))
+		value_of(call->key)->until_us = clock_now_us() + call->mark_us;
 	a->call = NULL;
 	free(call);
 	if (v)
@@ -175,12 +181,12 @@ bool engine_get_or_mark(struct engine *e, const struct engine_key *key,
 {
 	struct fake_call *call;
 
-	(void)ttl_ms;
 	if (!engine_get(e, key, deadline_us, a))
 		return false;
 	call = a->call;
 	memcpy(call->mark, mark, len);
 	call->mark_len = len;
+	call->mark_us = ttl_ms * 1000;
 	return true;
 }
 

@@ -13,6 +13,7 @@ struct fake_value {
 	char key[ENGINE_KEY_MAX + 1];
 	unsigned char *data;
 	size_t len;
+	uint64_t until_us; /* of a mark; 0: it stays */
 };
 
 /* All values, in the order in which their keys were first put. */

@@ -157,6 +157,32 @@ static void test_deadline(void **state)
 	assert_int_equal(farm_status(&l->w).timeouts, 2);
 }
 
+/* What is asked behind an answer that is owed would come later still. */
+static void test_owes_an_answer(void **state)
+{
+	struct lies *l = *state;
+	struct question q[4];
+
+	lies_begin_up(l);
+	fake_say_text(l->fake, "GET", "$2\r\nhi\r\n");
+	fake_hang(l->fake, true);
+	assert_true(farm_ask(&l->w, &q[0], "a", 200 * MS));
+	vclock_pass(10 * MS);
+	assert_true(farm_ask(&l->w, &q[1], "b", 200 * MS));
+	vclock_pass(30 * MS);
+	assert_false(farm_ask(&l->w, &q[2], "c", 200 * MS));
+	fake_hang(l->fake, false);
+	vclock_pass(5 * MS);
+	assert_true(farm_ask(&l->w, &q[3], "d", 200 * MS));
+	vclock_pass(5 * MS);
+	for (int i = 0; i < 4; i++) {
+		if (i == 2)
+			continue;
+		assert_string_equal(q[i].value, "hi");
+		question_free(&q[i]);
+	}
+}
+
 /* A job asks again and again: few of its questions wait for nothing. */
 static void test_hang(void **state)
 {
@@ -432,6 +458,7 @@ int main(void)
 	    TEST(test_order),
 	    TEST(test_round_trip),
 	    TEST(test_deadline),
+	    TEST(test_owes_an_answer),
 	    TEST(test_hang),
 	    TEST(test_long_hang),
 	    TEST(test_always_late),
