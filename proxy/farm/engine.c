@@ -206,7 +206,8 @@ static void question_answer(
 	a->on_value(a, found ? r->str : NULL, found ? r->len : 0);
 }
 
-/* A version that cannot, a user that may not, no room: GET still may do. */
+/* Whether only the mark is refused: the version is too old for it, the user may
+ * not SET, or there is no room. GET may still work. */
 static bool refuses_marks(enum fault_kind kind)
 {
 	return kind == FAULT_NONE || kind == FAULT_RIGHTS || kind == FAULT_FULL;

@@ -224,7 +224,7 @@ uint64_t node_silent_us(const struct node *n, uint64_t now_us)
 	const struct call *c = TAILQ_FIRST(&n->calls);
 	uint64_t since_us;
 
-	/* What is large is on its way for long. */
+	/* A large command takes long to send, which is no silence. */
 	if (!c || c->sent_bytes > SMALL_BYTES)
 		return 0;
 	since_us = wire_received_us(n->wire);

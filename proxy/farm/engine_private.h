@@ -163,8 +163,8 @@ enum engine_state node_state(const struct node *n);
 const char *node_error(const struct node *n);
 /* Whether it may be asked a question at `now_us`. */
 bool node_can_ask(const struct node *n, uint64_t now_us);
-/* How long it has owed an answer; what is asked behind that is answered later
- * still. */
+/* For how many microseconds the node has owed an answer; 0 where it owes none,
+ * or where the command was large. */
 uint64_t node_silent_us(const struct node *n, uint64_t now_us);
 /* End the connection, if there is one; it is tried again later. `why` is what
  * status says. */

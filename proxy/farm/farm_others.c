@@ -42,7 +42,8 @@ enum {
 	 * waited for. */
 	VAIN_MAX = 8,
 	VAIN_PART = 16,
-	/* At once: each is asked for again and again. */
+	/* Values that are waited for at once: the engine is asked for each
+	 * again and again. */
 	WAITS_MAX = 256,
 	/* Longer than anybody waits: else who comes next would fetch it, too.
 	 */
@@ -164,7 +165,7 @@ bool others_wait(struct farm_server *s, struct farm_wait *w, const void *mark)
 	    (const unsigned char *)mark + MARK_MAGIC_BYTES;
 	uint64_t now_us = clock_now_us();
 
-	/* Its own: whoever left it is fetching. */
+	/* This machine left the mark: it is fetching already. */
 	if (farm_get_number(id) == s->p.farm->id)
 		return false;
 	if (w->until_us == 0) {

@@ -315,13 +315,13 @@ bool turn_listing_good(const struct turn *t, struct node *dir)
 
 /* Whether the predictor has to hear of this listing: it has not yet, or some
  * entries had no attributes then, as of a listing from a farm, and all that was
- * asked for has come. Each time it takes longer until it does so again. */
-static bool is_to_tell(struct prefetch *pf, uint32_t cred, struct node *dir)
+ * asked for has come. It waits longer each time that no more are known. */
+static bool is_to_tell(
+    struct prefetch *pf, struct pf_told *told, uint32_t cred, struct node *dir)
 {
 	uint64_t key = node_key(dir);
 	uint64_t mix = key ^ attrcache_generation(pf->p.caches->attr, dir) *
 				 UINT64_C(0x9e3779b97f4a7c15);
-	struct pf_told *told = &pf->told[key % LISTINGS_TOLD];
 	struct fetch_about a = {
 	    .object = key, .proc = NFSPROC3_READDIRPLUS, .cred = cred};
 
@@ -344,7 +344,7 @@ void prefetch_listed(
 	if (!observe_listed(pf->p.caches, dir, cred->id))
 		return;
 	/* A large one comes in pages; the predictor hears of it once. */
-	to_tell = is_to_tell(pf, cred->id, dir);
+	to_tell = is_to_tell(pf, told, cred->id, dir);
 	walk_listed(pf, cred, dir, to_tell, pf->now_us);
 	if (!to_tell)
 		return;

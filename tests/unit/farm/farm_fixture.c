@@ -109,6 +109,17 @@ void until_published(struct machine *m, char kind, unsigned n)
 		event_base_loop(m->fx.base, EVLOOP_ONCE);
 }
 
+void until_answered(struct machine *m)
+{
+	while (!LIST_EMPTY(&m->server->data))
+		turn(m);
+}
+
+uint64_t counter(const struct machine *m, enum metrics_counter c)
+{
+	return metrics_get(m->w->metrics, c);
+}
+
 /* Until all that waits was published, or left out. */
 void until_quiet(struct machine *m)
 {

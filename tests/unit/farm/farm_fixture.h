@@ -44,6 +44,8 @@ void write_key(const char *path, unsigned char first);
 void turn(struct machine *m);
 /* Until so many values of the kind are in the engine. */
 void until_published(struct machine *m, char kind, unsigned n);
+/* Until nothing that it asked for of a file is open any more. */
+void until_answered(struct machine *m);
 /* Until all that waits was published, or left out. */
 void until_quiet(struct machine *m);
 
@@ -56,6 +58,8 @@ void say_read(struct machine *m, uint32_t ctime, uint64_t offset, uint32_t len);
 void say_firm(struct machine *m, uint32_t ctime, uint64_t offset, uint32_t len);
 /* Whether there are these bytes for whoever asks. */
 bool has_big(struct machine *m, uint64_t offset, uint32_t len);
+
+uint64_t counter(const struct machine *m, enum metrics_counter c);
 
 /* The server's reply to ACCESS. */
 void say_access(

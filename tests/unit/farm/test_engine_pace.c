@@ -157,7 +157,7 @@ static void test_deadline(void **state)
 	assert_int_equal(farm_status(&l->w).timeouts, 2);
 }
 
-/* What is asked behind an answer that is owed would come later still. */
+/* An engine that has owed an answer for long is not asked more. */
 static void test_owes_an_answer(void **state)
 {
 	struct lies *l = *state;

@@ -19,8 +19,7 @@ static bool brings(struct machine *m, uint64_t offset, uint32_t len)
 {
 	if (ask(m, offset, len) != FARM_ASKED)
 		return false;
-	while (!LIST_EMPTY(&m->server->data))
-		turn(m);
+	until_answered(m);
 	return has_big(m, offset, len);
 }
 
@@ -47,11 +46,6 @@ static enum cached_verdict read_big(
 			    ((const unsigned char *)a.pieces[i].data)[n],
 			    pattern_byte(30, ctime, at));
 	return v;
-}
-
-static uint64_t counter(struct machine *m, enum metrics_counter c)
-{
-	return metrics_get(m->w->metrics, c);
 }
 
 /* ---- data -------------------------------------------------------------- */
@@ -190,8 +184,7 @@ static void test_changes_meanwhile(void **state)
 	say_big(&p->b, 5);
 	assert_int_equal(ask(&p->b, 0, BIG), FARM_ASKED);
 	say_big(&p->b, 6);
-	while (!LIST_EMPTY(&p->b.server->data))
-		turn(&p->b);
+	until_answered(&p->b);
 	assert_int_equal(read_big(&p->b, 6, 0, BIG), CACHED_MISS);
 	assert_int_equal(stats_of(&p->b.fx).extents, 0);
 }
@@ -206,8 +199,7 @@ static void test_flushed_meanwhile(void **state)
 	say_big(&p->b, 5);
 	assert_int_equal(ask(&p->b, 0, BIG), FARM_ASKED);
 	caches_flush(p->b.w->caches);
-	while (!LIST_EMPTY(&p->b.server->data))
-		turn(&p->b);
+	until_answered(&p->b);
 	assert_int_equal(stats_of(&p->b.fx).extents, 0);
 }
 
@@ -392,8 +384,7 @@ static void test_barren(void **state)
 	assert_int_equal(farm_ask_data(p->b.server, node_of(p->b.w, "big"),
 			     p->b.w->cred, 0, FIRST, true),
 	    FARM_ASKED);
-	while (!LIST_EMPTY(&p->b.server->data))
-		turn(&p->b);
+	until_answered(&p->b);
 	assert_int_equal(ask(&p->b, CELL, 100), FARM_ASKED);
 }
 

@@ -9,18 +9,8 @@ static enum farm_answer ask(struct machine *m)
 	    m->server, node_of(m->w, "big"), m->w->cred, 0, FIRST, false);
 }
 
-static void until_answered(struct machine *m)
-{
-	while (!LIST_EMPTY(&m->server->data))
-		turn(m);
-}
-
-static uint64_t counter(struct machine *m, enum metrics_counter c)
-{
-	return metrics_get(m->w->metrics, c);
-}
-
-/* Each knows of the other, and both know of the file. */
+/* Each machine knows that the other one is there, and what the server says of
+ * the file. */
 static void meet(struct pair *p)
 {
 	p->a.server->others.seen_us = p->b.server->others.seen_us =
@@ -77,7 +67,7 @@ static void test_in_vain(void **state)
 	assert_int_equal(ask(&p->b), FARM_NO);
 }
 
-/* Where nothing ever comes, hardly any mark is waited for. */
+/* After many waits in vain, only one mark in sixteen is waited for. */
 static void test_marks_that_lie(void **state)
 {
 	struct pair *p = *state;
