@@ -4,8 +4,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,13 +12,10 @@
 #include "base/clock.h"
 
 enum {
-	GET_WORDS = 2,
 	/* An engine that owes an answer for so long is not asked more: it
 	 * hangs, and a client that wants what was asked ahead waits for that.
 	 */
 	SILENT_US = 20000,
-	/* No marks are left for so long after the engine refused one. */
-	UNMARKED_US = 60000000,
 };
 
 /* "redis://HOST:PORT", the host in brackets where it is an IPv6 address, or
@@ -202,43 +197,23 @@ static void question_answer(
 		return;
 	c->ask = NULL;
 	ask_end(e, a);
-	e->hits += found && !(c->marks && r->len <= ENGINE_MARK_MAX);
+	e->hits += found && r->len > ENGINE_MARK_MAX;
 	a->on_value(a, found ? r->str : NULL, found ? r->len : 0);
-}
-
-/* Whether only the mark is refused: the version is too old for it, the user may
- * not SET, or there is no room. GET may still work. */
-static bool refuses_marks(enum fault_kind kind)
-{
-	return kind == FAULT_NONE || kind == FAULT_RIGHTS || kind == FAULT_FULL;
-}
-
-static void question_failed(struct node *n, struct call *c, const redisReply *r)
-{
-	struct engine *e = n->e;
-	const char *why;
-	enum fault_kind kind = fault_of(r, &why);
-	bool marks = c->marks && refuses_marks(kind);
-
-	if ((kind == FAULT_MOVED || kind == FAULT_ASK) &&
-	    cluster_redirect(n, c, r))
-		return;
-	if (marks) {
-		e->unmarked_until_us = clock_now_us() + UNMARKED_US;
-		if (c->ask && question_again(n, c, false))
-			return;
-	}
-	question_answer(e, c, NULL);
-	if (!marks)
-		node_judge(n, r);
 }
 
 void engine_question_done(struct node *n, struct call *c, const redisReply *r)
 {
 	struct engine *e = n->e;
+	const char *why;
 
 	if (r && r->type == REDIS_REPLY_ERROR) {
-		question_failed(n, c, r);
+		enum fault_kind kind = fault_of(r, &why);
+
+		if ((kind == FAULT_MOVED || kind == FAULT_ASK) &&
+		    cluster_redirect(n, c, r))
+			return;
+		question_answer(e, c, NULL);
+		node_judge(n, r);
 		return;
 	}
 	question_answer(e, c, r);
@@ -247,11 +222,11 @@ void engine_question_done(struct node *n, struct call *c, const redisReply *r)
 		    n, ENGINE_DOWN, "what it answers is not what Redis would");
 }
 
-/* A command of `argc` words that is answered with the key's value. */
-static bool ask(struct engine *e, const struct engine_key *key, int argc,
-    const char **argv, const size_t *lens, uint64_t deadline_us,
-    struct engine_ask *a)
+bool engine_get(struct engine *e, const struct engine_key *key,
+    uint64_t deadline_us, struct engine_ask *a)
 {
+	const char *argv[] = {"GET", key->data};
+	size_t lens[] = {3, key->len};
 	uint64_t now_us = clock_sending_us();
 	struct node *n;
 	struct call *c;
@@ -267,10 +242,9 @@ static bool ask(struct engine *e, const struct engine_key *key, int argc,
 	if (!c)
 		return false;
 	c->question = true;
-	c->marks = argc > GET_WORDS;
 	c->key_len = (uint8_t)key->len;
 	memcpy(c->key, key->data, key->len);
-	if (!call_send_argv(n, c, argc, argv, lens))
+	if (!call_send_argv(n, c, 2, argv, lens))
 		return false;
 	e->gets_open++;
 	e->gets++;
@@ -278,32 +252,6 @@ static bool ask(struct engine *e, const struct engine_key *key, int argc,
 	a->deadline_us = now_us + deadline_us;
 	ask_begin(e, a, c, now_us);
 	return true;
-}
-
-bool engine_get(struct engine *e, const struct engine_key *key,
-    uint64_t deadline_us, struct engine_ask *a)
-{
-	const char *argv[GET_WORDS] = {"GET", key->data};
-	size_t lens[GET_WORDS] = {3, key->len};
-
-	return ask(e, key, GET_WORDS, argv, lens, deadline_us, a);
-}
-
-bool engine_get_or_mark(struct engine *e, const struct engine_key *key,
-    const char *mark, size_t len, uint64_t ttl_ms, uint64_t deadline_us,
-    struct engine_ask *a)
-{
-	char ttl[24];
-	const char *argv[] = {"SET", key->data, mark, "NX", "GET", "PX", ttl};
-	size_t lens[] = {3, key->len, len, 2, 3, 2, 0};
-	const struct node *n;
-
-	n = key->len <= ENGINE_KEY_MAX ? engine_route(e, key) : NULL;
-	if (!n || n->full || n->keeps_nothing ||
-	    clock_sending_us() < e->unmarked_until_us)
-		return engine_get(e, key, deadline_us, a);
-	lens[6] = (size_t)snprintf(ttl, sizeof(ttl), "%" PRIu64, ttl_ms);
-	return ask(e, key, 7, argv, lens, deadline_us, a);
 }
 
 void engine_cancel(struct engine *e, struct engine_ask *a)
@@ -319,17 +267,36 @@ void engine_cancel(struct engine *e, struct engine_ask *a)
 bool engine_put(struct engine *e, const struct engine_key *key,
     const void *data, size_t len, uint32_t ttl_s)
 {
+	const struct put put = {.key = key,
+	    .data = data,
+	    .len = len,
+	    .ttl_ms = UINT64_C(1000) * ttl_s};
 	struct node *n = NULL;
 
 	if (key->len <= ENGINE_KEY_MAX && len <= ENGINE_VALUE_MAX)
 		n = engine_route(e, key);
-	if (!n || !put_queue(n, key, data, len, ttl_s)) {
+	if (!n || !put_queue(n, &put)) {
 		e->refused_puts++;
 		return false;
 	}
 	e->puts++;
 	e->put_bytes += len;
 	return true;
+}
+
+void engine_mark(struct engine *e, const struct engine_key *key,
+    const char *mark, size_t len, uint32_t ttl_ms)
+{
+	const struct put put = {.key = key,
+	    .data = mark,
+	    .len = len,
+	    .ttl_ms = ttl_ms,
+	    .mark = true};
+	struct node *n = engine_route(e, key);
+
+	assert(key->len <= ENGINE_KEY_MAX && len <= ENGINE_MARK_MAX);
+	if (n)
+		(void)put_queue(n, &put);
 }
 
 uint64_t engine_srtt_us(const struct engine *e)

@@ -81,13 +81,6 @@ bool engine_is_up(const struct engine *e);
  */
 bool engine_get(struct engine *e, const struct engine_key *key,
     uint64_t deadline_us, struct engine_ask *a);
-/* The same; and where there is no value, `mark` is kept in its place for
- * `ttl_ms` milliseconds, so that of many who ask only one is told that there is
- * none. All of it is one command, SET with NX and GET, of Redis 7.0; of an
- * engine that refuses it, this is engine_get(). */
-bool engine_get_or_mark(struct engine *e, const struct engine_key *key,
-    const char *mark, size_t len, uint64_t ttl_ms, uint64_t deadline_us,
-    struct engine_ask *a);
 /* on_value() will not be called. */
 void engine_cancel(struct engine *e, struct engine_ask *a);
 
@@ -95,6 +88,11 @@ void engine_cancel(struct engine *e, struct engine_ask *a);
  * is room where that is 0. False where it was not sent. */
 bool engine_put(struct engine *e, const struct engine_key *key,
     const void *data, size_t len, uint32_t ttl_s);
+
+/* Have a mark kept for `ttl_ms` milliseconds where there is no value; before
+ * all values that wait to be sent. It may be lost without a word. */
+void engine_mark(struct engine *e, const struct engine_key *key,
+    const char *mark, size_t len, uint32_t ttl_ms);
 
 /* Whether all that it was given to keep was answered. */
 bool engine_is_idle(const struct engine *e);

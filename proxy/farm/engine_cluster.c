@@ -346,7 +346,8 @@ static bool redirect_parse(const struct node *from, const redisReply *r,
 	    strtoll(colon + 1, NULL, 10));
 }
 
-bool question_again(struct node *n, struct call *c, bool asking)
+/* Ask it of `n` instead. */
+static bool question_again(struct node *n, struct call *c, bool asking)
 {
 	static const char *const words[] = {"ASKING"};
 	const char *argv[] = {"GET", c->key};

@@ -65,7 +65,7 @@ struct call {
 	uint64_t sent_us;
 	size_t sent_bytes;
 	bool question, overdue, given_up;
-	bool marks; /* a question that leaves a mark */
+	bool mark; /* is put only where there is nothing */
 	uint8_t redirects;
 	uint8_t key_len; /* of a question */
 	char key[ENGINE_KEY_MAX];
@@ -134,7 +134,6 @@ struct engine {
 	unsigned gets_open, puts_open;
 	size_t backlog_bytes, held_bytes;
 	uint64_t srtt_us, us_per_mib;
-	uint64_t unmarked_until_us; /* it refused a mark */
 	uint64_t gets, hits, timeouts, puts, put_bytes, got_bytes;
 	uint64_t refused_puts, rejected_puts, redirects, reconnects;
 	char version[32];
@@ -205,8 +204,17 @@ void call_give_up(struct call *c);
 void call_watch(struct node *n, uint64_t now_us);
 
 /* engine_put.c */
-bool put_queue(struct node *n, const struct engine_key *key, const void *data,
-    size_t len, uint32_t ttl_s);
+
+struct put {
+	const struct engine_key *key;
+	const void *data;
+	size_t len;
+	uint64_t ttl_ms; /* 0: it stays while there is room */
+	bool mark;       /* only where there is nothing */
+};
+
+/* Have it sent, which copies it; false where it will not be. */
+bool put_queue(struct node *n, const struct put *put);
 void put_drop_all(struct node *n);
 
 /* engine.c */
@@ -234,9 +242,6 @@ uint16_t crc16(const void *data, size_t len);
 unsigned crc16_slot(const char *key, size_t len);
 /* Redirect a question; false where there is nobody to ask. */
 bool cluster_redirect(struct node *from, struct call *c, const redisReply *r);
-/* Ask for the question's value of `n`, without a mark; behind ASKING, if it is
- * to be asked so. False where it cannot be asked. */
-bool question_again(struct node *n, struct call *c, bool asking);
 /* What CLUSTER SLOTS of `from` says; false where it is of no use. */
 bool cluster_take_map(struct node *from, const redisReply *r);
 /* Ask for a map soon. */

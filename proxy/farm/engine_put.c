@@ -5,6 +5,7 @@
  */
 #include "farm/engine_private.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -80,6 +81,13 @@ static void put_rejected(struct node *n, const redisReply *r)
 	}
 }
 
+/* A mark is not kept where there is something: then the answer is nil. */
+static bool put_is_done(const struct call *c, const redisReply *r)
+{
+	return r->type == REDIS_REPLY_STATUS ||
+	       (c->mark && r->type == REDIS_REPLY_NIL);
+}
+
 static void put_on_reply(struct node *n, struct call *c, const redisReply *r)
 {
 	put_end(n->e, c->sent_bytes);
@@ -87,7 +95,7 @@ static void put_on_reply(struct node *n, struct call *c, const redisReply *r)
 	n->flying_bytes -= c->sent_bytes;
 	if (!r)
 		return;
-	if (r->type != REDIS_REPLY_STATUS) {
+	if (!put_is_done(c, r)) {
 		put_rejected(n, r);
 	} else if (n->full) {
 		n->full = NULL;
@@ -132,38 +140,52 @@ static bool put_may(const struct node *n)
 			       clock_sending_us() >= n->full_until_us);
 }
 
-static int put_format(char **command, const struct engine_key *key,
-    const void *data, size_t len, uint32_t ttl_s)
+static int put_format(char **command, const struct put *put)
 {
-	char ttl[16];
-	const char *argv[] = {"SET", key->data, data, "EX", ttl};
-	size_t lens[] = {3, key->len, len, 2, 0};
+	char ttl[24];
+	const char *argv[6] = {"SET", put->key->data, put->data};
+	size_t lens[6] = {3, put->key->len, put->len};
+	int argc = 3;
 
-	lens[4] = (size_t)snprintf(ttl, sizeof(ttl), "%u", ttl_s);
-	return redisFormatCommandArgv(command, ttl_s ? 5 : 3, argv, lens);
+	if (put->ttl_ms > 0) {
+		argv[argc] = "PX";
+		lens[argc++] = 2;
+		argv[argc] = ttl;
+		lens[argc++] =
+		    (size_t)snprintf(ttl, sizeof(ttl), "%" PRIu64, put->ttl_ms);
+	}
+	if (put->mark) {
+		argv[argc] = "NX";
+		lens[argc++] = 2;
+	}
+	return redisFormatCommandArgv(command, argc, argv, lens);
 }
 
-bool put_queue(struct node *n, const struct engine_key *key, const void *data,
-    size_t len, uint32_t ttl_s)
+bool put_queue(struct node *n, const struct put *put)
 {
 	struct engine *e = n->e;
 	struct call *c;
 	int bytes;
 
-	if (!put_may(n) || (e->backlog_bytes > 0 &&
-			       e->backlog_bytes + len > ENGINE_BACKLOG_MAX))
+	if (!put_may(n) ||
+	    (e->backlog_bytes > 0 &&
+		e->backlog_bytes + put->len > ENGINE_BACKLOG_MAX))
 		return false;
 	c = call_new(put_on_reply);
 	if (!c)
 		return false;
-	bytes = put_format(&c->command, key, data, len, ttl_s);
+	bytes = put_format(&c->command, put);
 	if (bytes < 0) {
 		c->command = NULL;
 		call_free(c);
 		return false;
 	}
+	c->mark = put->mark;
 	c->sent_bytes = (size_t)bytes;
-	TAILQ_INSERT_TAIL(&n->puts, c, link);
+	if (c->mark)
+		TAILQ_INSERT_HEAD(&n->puts, c, link);
+	else
+		TAILQ_INSERT_TAIL(&n->puts, c, link);
 	e->backlog_bytes += c->sent_bytes;
 	e->puts_open++;
 	put_pump(n);

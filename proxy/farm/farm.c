@@ -11,6 +11,7 @@
 #include "base/metrics.h"
 #include "farm/farm_private.h"
 #include "link/linkest.h"
+#include "upstream/fetch.h"
 
 enum {
 	/* A question that takes so many times as long as usual is given up.
@@ -88,7 +89,7 @@ struct farm *farm_new(struct event_base *base, const struct config_farm *config,
 		f->engine = engine_new(base, f->config);
 		f->publish = publish_new(f);
 	}
-	if (f->engine && f->publish && others_begin(f))
+	if (f->engine && f->publish && questions_begin(f) && others_begin(f))
 		return f;
 	farm_free(f);
 	return NULL;
@@ -98,7 +99,7 @@ void farm_free(struct farm *f)
 {
 	if (!f)
 		return;
-	others_end(f);
+	questions_end(f);
 	publish_free(f->publish);
 	engine_free(f->engine);
 	seal_free(f->seal);
@@ -153,6 +154,29 @@ static void on_listing(
 	publish_listing((struct farm_server *)h, dir, cred, plus);
 }
 
+void farm_on_send(void *ctx, const struct upstream_request *req, uint32_t cred)
+{
+	struct farm_server *s = ctx;
+	uint32_t proc = req->proc->proc;
+	union nfs_args args;
+	struct node *node;
+
+	if ((proc != NFSPROC3_READ && proc != NFSPROC3_READDIR &&
+		proc != NFSPROC3_READDIRPLUS) ||
+	    !others_are_there(s, clock_now_us()) ||
+	    !nfs_args_decode(req->proc, req->args.data, req->args.len, &args))
+		return;
+	node = attrcache_find(s->p.caches->attr, &args.object);
+	if (!node)
+		return;
+	if (proc == NFSPROC3_READ)
+		farm_data_sent(s, node, &args.read);
+	else if (proc == NFSPROC3_READDIR && args.readdir.cookie == 0)
+		farm_list_sent(s, node, cred, false);
+	else if (proc == NFSPROC3_READDIRPLUS && args.readdirplus.cookie == 0)
+		farm_list_sent(s, node, cred, true);
+}
+
 struct farm_server *farm_server_new(const struct farm_server_params *p)
 {
 	struct farm_server *s = calloc(1, sizeof(*s));
@@ -171,6 +195,7 @@ struct farm_server *farm_server_new(const struct farm_server_params *p)
 	LIST_INIT(&s->data);
 	LIST_INIT(&s->lists);
 	caches_add_hook(p->caches, &s->hook);
+	fetch_tell(p->fetch, farm_on_send, s);
 	LIST_INSERT_HEAD(&p->farm->servers, s, link);
 	return s;
 }
@@ -180,6 +205,7 @@ void farm_server_free(struct farm_server *s)
 	if (!s)
 		return;
 	caches_remove_hook(&s->hook);
+	fetch_tell(s->p.fetch, NULL, NULL);
 	LIST_REMOVE(s, link);
 	publish_forget(s->p.farm->publish, s);
 	others_forget(s);
@@ -236,12 +262,13 @@ bool farm_pays(struct farm_server *s, enum farm_kind kind, uint64_t bytes,
 }
 
 bool farm_is_absent(
-    const struct farm_server *s, const struct farm_key *key, uint64_t now_us)
+    struct farm_server *s, const struct farm_key *key, uint64_t now_us)
 {
 	size_t at = key->tag & (ABSENT_SLOTS - 1);
 
 	return s->absent[at].tag == key->tag &&
-	       now_us - s->absent[at].us < ABSENT_US;
+	       now_us - s->absent[at].us <
+		   (others_are_there(s, now_us) ? ABSENT_AMONG_US : ABSENT_US);
 }
 
 void farm_note_found(struct farm_server *s, enum farm_kind kind)

@@ -22,7 +22,8 @@
  *	farm_name.c     which value has which key
  *	farm_data.c     file data: asked for
  *	farm_list.c     listings: asked for, and published
- *	farm_others.c   who else is there, and waiting for what they fetch
+ *	farm_question.c one value, asked for; waiting for who fetches it now
+ *	farm_others.c   who else is there, and marks of what is being fetched
  *	farm_publish.c  file data: what is to be published, and when
  *	farm_trees.c    what was learned, of each user
  *	farm_check.c    what people ask of it: a check, a flush

@@ -4,7 +4,6 @@
  * at once. One claim in fetch's table holds the range until the last cell was
  * answered, or its time is over.
  */
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,10 +16,8 @@
 enum { CELLS_MAX = 32 };
 
 struct data_cell {
-	struct engine_ask ask; /* the first */
-	struct farm_wait wait;
+	struct farm_question q; /* the first */
 	struct data_ask *of;
-	struct farm_key key;
 	uint64_t cell;
 };
 
@@ -30,7 +27,6 @@ struct data_ask {
 	struct fetch_claim claim;
 	struct learn_shared shared;
 	uint64_t ahead_bytes; /* what counts in the server's */
-	uint64_t deadline_us;
 	unsigned pending;
 	unsigned n;
 	struct data_cell cells[];
@@ -118,12 +114,13 @@ static uint64_t covered(const struct piece *p, uint64_t from, uint64_t to)
 }
 
 /* Whether a value has brought into the cache what was wanted of its cell. */
-static bool take(struct data_cell *c, const void *value, size_t len)
+static bool take(struct farm_question *q, const void *value, size_t len)
 {
+	struct data_cell *c = (struct data_cell *)q;
 	struct data_ask *a = c->of;
 	struct farm_server *s = a->server;
 	unsigned char *plain = s->p.farm->plain;
-	size_t n = farm_open(s, &c->key, value, len, DATA_VALUE_MAX);
+	size_t n = farm_open(s, &q->key, value, len, DATA_VALUE_MAX);
 	uint64_t from, need = wanted(c, &from), got = 0, all = 0;
 	struct piece p = before_first(plain, n, c->cell);
 
@@ -140,56 +137,29 @@ static bool take(struct data_cell *c, const void *value, size_t len)
 		got += covered(&p, from, from + need);
 		all += p.end - p.at;
 	}
-	publish_note_kept(s->p.farm->publish, &c->key, (uint32_t)all);
+	publish_note_kept(s->p.farm->publish, &q->key, (uint32_t)all);
 	farm_note_found(s, FARM_DATA);
 	metrics_add(s->p.metrics, METRICS_FARM_HITS, 1);
 	metrics_add(s->p.metrics, METRICS_FARM_BYTES, all);
 	return got == need;
 }
 
-static void cell_end_with(struct data_cell *c, bool found)
+static void on_wait(struct farm_question *q)
 {
-	struct data_ask *a = c->of;
+	count_no_more(((struct data_cell *)q)->of);
+}
 
-	others_waited(a->server, &c->wait, found);
-	/* Whoever waited looks again, and must not come here with the same
-	 * question. */
-	if (!found)
-		farm_note_absent(a->server, FARM_DATA, &c->key, clock_now_us());
+static void on_end(struct farm_question *q)
+{
+	struct data_ask *a = ((struct data_cell *)q)->of;
+
 	if (--a->pending == 0)
 		data_ask_end(a);
 }
 
-static void on_value(struct engine_ask *ask, const void *data, size_t len)
-{
-	struct data_cell *c = (struct data_cell *)ask;
-
-	if (!data || !others_is_mark(data, len))
-		cell_end_with(c, data && take(c, data, len));
-	else if (others_wait(c->of->server, &c->wait, data))
-		count_no_more(c->of);
-	else
-		cell_end_with(c, false);
-}
-
-static bool ask_one(struct data_cell *c)
-{
-	return others_get(c->of->server, &c->key, c->of->deadline_us, &c->ask);
-}
-
-static void ask_again(struct farm_wait *w)
-{
-	struct data_cell *c =
-	    (struct data_cell *)((char *)w - offsetof(struct data_cell, wait));
-
-	if (!ask_one(c))
-		cell_end_with(c, false);
-}
-
 /* Cells from `offset` on that the engine may have, into `cells`. */
-static unsigned choose(const struct farm_server *s,
-    const struct learn_shared *shared, uint64_t offset, uint64_t end,
-    struct data_cell *cells, uint64_t now_us)
+static unsigned choose(struct farm_server *s, const struct learn_shared *shared,
+    uint64_t offset, uint64_t end, struct data_cell *cells, uint64_t now_us)
 {
 	nfs3_fh fh = learn_shared_fh(shared);
 	unsigned n = 0;
@@ -197,8 +167,8 @@ static unsigned choose(const struct farm_server *s,
 	for (uint64_t c = cell_at(offset); cell_begin(c) < end && n < CELLS_MAX;
 	     c++, n++) {
 		cells[n].cell = c;
-		farm_data_key(s, &fh, &shared->version, c, &cells[n].key);
-		if (farm_is_absent(s, &cells[n].key, now_us))
+		farm_data_key(s, &fh, &shared->version, c, &cells[n].q.key);
+		if (farm_is_absent(s, &cells[n].q.key, now_us))
 			break;
 	}
 	return n;
@@ -224,15 +194,18 @@ static struct data_ask *data_ask_new(struct farm_server *s,
 /* Ask for all cells; false where the engine cannot be asked for the first. */
 static bool ask_all(struct data_ask *a, uint64_t deadline_us)
 {
-	a->deadline_us = deadline_us;
 	for (unsigned i = 0; i < a->n; i++) {
 		struct data_cell *c = &a->cells[i];
 
-		memset(&c->ask, 0, sizeof(c->ask));
-		c->ask.on_value = on_value;
-		c->wait = (struct farm_wait){.again = ask_again};
 		c->of = a;
-		if (!ask_one(c))
+		c->q = (struct farm_question){.server = a->server,
+		    .kind = FARM_DATA,
+		    .key = c->q.key,
+		    .deadline_us = deadline_us,
+		    .take = take,
+		    .on_wait = on_wait,
+		    .on_end = on_end};
+		if (!question_ask(&c->q))
 			break;
 		a->pending++;
 	}
@@ -296,17 +269,35 @@ enum farm_answer farm_ask_data(struct farm_server *s, const struct node *node,
 	return begin(s, &shared, &about, cells, n);
 }
 
+void farm_data_sent(
+    struct farm_server *s, const struct node *node, const READ3args *args)
+{
+	struct learn_shared shared = {0};
+	nfs3_fh fh = node_fh(node);
+	struct farm_key key;
+	uint64_t end;
+
+	if (!(s->p.farm->config->share & CONFIG_SHARE_DATA) ||
+	    !s->p.caches->data || args->offset >= node->size ||
+	    !learn_shared_begin(&shared, s->p.caches, node))
+		return;
+	end = node->size - args->offset < args->count
+		  ? node->size
+		  : args->offset + args->count;
+	for (uint64_t c = cell_at(args->offset); cell_begin(c) < end; c++) {
+		farm_data_key(s, &fh, &shared.version, c, &key);
+		if (!publish_is_kept(s->p.farm->publish, &key, 1))
+			others_mark(s, &key);
+	}
+}
+
 void farm_data_free(struct farm_server *s)
 {
 	struct data_ask *a;
 
 	while ((a = LIST_FIRST(&s->data)) != NULL) {
-		for (unsigned i = 0; i < a->n; i++) {
-			others_wait_end(s, &a->cells[i].wait);
-			if (a->cells[i].ask.call)
-				engine_cancel(
-				    s->p.farm->engine, &a->cells[i].ask);
-		}
+		for (unsigned i = 0; i < a->n; i++)
+			question_drop(&a->cells[i].q);
 		LIST_REMOVE(a, link);
 		fetch_claim_drop(&a->claim);
 		free(a);

@@ -4,7 +4,6 @@
  * them, whole, with handles and without attributes. So they are encoded,
  * decoded and checked as a server's reply is.
  */
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,14 +18,10 @@
 enum { LISTING_EXPECT = 4096 };
 
 struct list_ask {
-	struct engine_ask ask; /* the first */
-	struct farm_wait wait;
+	struct farm_question q; /* the first */
 	LIST_ENTRY(list_ask) link;
-	struct farm_server *server;
 	struct fetch_claim claim;
 	struct learn_shared shared;
-	struct farm_key key;
-	uint64_t deadline_us;
 	bool plus;
 };
 
@@ -77,14 +72,15 @@ static union nfs_args list_args(const nfs3_fh *fh, bool plus)
 	return args;
 }
 
-static bool take(struct list_ask *a, const void *value, size_t len)
+static bool take(struct farm_question *q, const void *value, size_t len)
 {
-	struct farm_server *s = a->server;
+	struct list_ask *a = (struct list_ask *)q;
+	struct farm_server *s = q->server;
 	const struct nfs_proc *proc = list_proc(a->plus);
 	nfs3_fh fh = learn_shared_fh(&a->shared);
 	union nfs_args args = list_args(&fh, a->plus);
 	union nfs_res res;
-	size_t n = farm_open(s, &a->key, value, len, LISTING_BYTES_MAX);
+	size_t n = farm_open(s, &q->key, value, len, LISTING_BYTES_MAX);
 
 	if (n == 0)
 		return false;
@@ -98,43 +94,17 @@ static bool take(struct list_ask *a, const void *value, size_t len)
 	farm_note_found(s, FARM_LISTING);
 	metrics_add(s->p.metrics, METRICS_FARM_LISTINGS, 1);
 	metrics_add(s->p.metrics, METRICS_FARM_BYTES, n);
-	publish_note_kept(s->p.farm->publish, &a->key, UINT32_MAX);
+	publish_note_kept(s->p.farm->publish, &q->key, UINT32_MAX);
 	return true;
 }
 
-static void list_ask_end(struct list_ask *a, bool found)
+static void on_end(struct farm_question *q)
 {
-	others_waited(a->server, &a->wait, found);
-	if (!found)
-		farm_note_absent(
-		    a->server, FARM_LISTING, &a->key, clock_now_us());
+	struct list_ask *a = (struct list_ask *)q;
+
 	LIST_REMOVE(a, link);
 	fetch_claim_end(&a->claim);
 	free(a);
-}
-
-static void on_value(struct engine_ask *ask, const void *data, size_t len)
-{
-	struct list_ask *a = (struct list_ask *)ask;
-
-	if (!data || !others_is_mark(data, len))
-		list_ask_end(a, data && take(a, data, len));
-	else if (!others_wait(a->server, &a->wait, data))
-		list_ask_end(a, false);
-}
-
-static bool ask(struct list_ask *a)
-{
-	return others_get(a->server, &a->key, a->deadline_us, &a->ask);
-}
-
-static void ask_again(struct farm_wait *w)
-{
-	struct list_ask *a =
-	    (struct list_ask *)((char *)w - offsetof(struct list_ask, wait));
-
-	if (!ask(a))
-		list_ask_end(a, false);
 }
 
 static struct list_ask *list_ask_new(
@@ -145,14 +115,13 @@ static struct list_ask *list_ask_new(
 
 	if (!a)
 		return NULL;
-	a->ask.on_value = on_value;
-	a->wait.again = ask_again;
-	a->server = s;
+	a->q = (struct farm_question){
+	    .server = s, .kind = FARM_LISTING, .take = take, .on_end = on_end};
 	a->plus = plus;
 	a->shared.cred = cred;
 	if (learn_shared_begin(&a->shared, s->p.caches, dir) &&
-	    list_key(s, &fh, &a->shared.version, cred, plus, &a->key) &&
-	    !farm_is_absent(s, &a->key, clock_now_us()))
+	    list_key(s, &fh, &a->shared.version, cred, plus, &a->q.key) &&
+	    !farm_is_absent(s, &a->q.key, clock_now_us()))
 		return a;
 	free(a);
 	return NULL;
@@ -178,8 +147,8 @@ enum farm_answer farm_ask_listing(struct farm_server *s, const struct node *dir,
 	a = list_ask_new(s, dir, cred, plus);
 	if (!a)
 		return FARM_NO;
-	a->deadline_us = us;
-	if (!ask(a)) {
+	a->q.deadline_us = us;
+	if (!question_ask(&a->q)) {
 		free(a);
 		return FARM_NO;
 	}
@@ -189,14 +158,26 @@ enum farm_answer farm_ask_listing(struct farm_server *s, const struct node *dir,
 	return FARM_ASKED;
 }
 
+void farm_list_sent(
+    struct farm_server *s, const struct node *dir, uint32_t cred, bool plus)
+{
+	struct learn_shared shared = {.cred = cred};
+	nfs3_fh fh = node_fh(dir);
+	struct farm_key key;
+
+	if (cred && (s->p.farm->config->share & CONFIG_SHARE_LISTINGS) &&
+	    learn_shared_begin(&shared, s->p.caches, dir) &&
+	    list_key(s, &fh, &shared.version, cred, plus, &key) &&
+	    !publish_is_kept(s->p.farm->publish, &key, 1))
+		others_mark(s, &key);
+}
+
 void farm_list_free(struct farm_server *s)
 {
 	struct list_ask *a;
 
 	while ((a = LIST_FIRST(&s->lists)) != NULL) {
-		others_wait_end(s, &a->wait);
-		if (a->ask.call)
-			engine_cancel(s->p.farm->engine, &a->ask);
+		question_drop(&a->q);
 		LIST_REMOVE(a, link);
 		fetch_claim_drop(&a->claim);
 		free(a);

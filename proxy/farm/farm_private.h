@@ -13,10 +13,11 @@
 #include "nfsproto/nfs3_object.h"
 
 struct event;
+struct upstream_request;
 struct farm_publish;
-struct farm_wait;
+struct farm_question;
 
-TAILQ_HEAD(farm_waits, farm_wait);
+TAILQ_HEAD(farm_questions, farm_question);
 
 enum {
 	/*
@@ -35,6 +36,8 @@ enum {
 	ABSENT_SLOTS = 8192,
 	KEPT_SLOTS = 32768,
 	ABSENT_US = 10000000,
+	/* While others are there, they may have it soon. */
+	ABSENT_AMONG_US = 500000,
 	/* Where so many values of a kind in a row were not there, only one
 	 * question in so many is asked, while a client's call waits or ahead of
 	 * calls: each costs a round trip, and tells when there are some again.
@@ -55,7 +58,7 @@ struct farm {
 	struct farm_publish *publish;
 	struct farm_flush_status flush;
 	uint64_t id; /* a random number, of this run of the daemon */
-	struct farm_waits waits;
+	struct farm_questions waits; /* for other machines */
 	unsigned nwaits;
 	struct event *ev_wait;
 	/* A value that was opened, or is to be sealed; and one sealed. */
@@ -146,7 +149,7 @@ void farm_others_key(const struct farm_server *s, struct farm_key *key);
 bool farm_pays(struct farm_server *s, enum farm_kind kind, uint64_t bytes,
     bool ahead, uint64_t *us);
 bool farm_is_absent(
-    const struct farm_server *s, const struct farm_key *key, uint64_t now_us);
+    struct farm_server *s, const struct farm_key *key, uint64_t now_us);
 /* It was there. */
 void farm_note_found(struct farm_server *s, enum farm_kind kind);
 void farm_note_absent(struct farm_server *s, enum farm_kind kind,
@@ -158,38 +161,55 @@ size_t farm_open(struct farm_server *s, const struct farm_key *key,
 /* Seal farm->plain and have the engine keep it. */
 bool farm_put(struct farm_server *s, const struct farm_key *key, size_t len);
 struct engine_key farm_engine_key(const struct farm_key *key);
+/* A call goes out to the server (`ctx`): fetch_tell(). */
+void farm_on_send(void *ctx, const struct upstream_request *req, uint32_t cred);
 
 /* ---- farm_others.c --------------------------------------------------------
  */
 
-/* What waits until another machine has published it. */
-struct farm_wait {
-	TAILQ_ENTRY(farm_wait) link;
-	uint64_t until_us; /* 0: it did not wait yet */
-	bool waits;
-	void (*again)(struct farm_wait *w); /* ask the engine again */
-};
-
 /* False and errno. */
 bool others_begin(struct farm *f);
-void others_end(struct farm *f);
 void others_forget(struct farm_server *s);
 /* Whether another machine has asked for something of the server lately. */
 bool others_are_there(struct farm_server *s, uint64_t now_us);
-/* As engine_get(). While others are there, it leaves a mark where there is no
- * value. */
-bool others_get(struct farm_server *s, const struct farm_key *key,
-    uint64_t deadline_us, struct engine_ask *a);
+/* Leave a mark in the value's place: this machine is fetching it. */
+void others_mark(struct farm_server *s, const struct farm_key *key);
 bool others_is_mark(const void *value, size_t len);
-/* Wait for what another machine fetches: again() will be called. False where
- * the server is to be asked: it has waited long enough. */
-bool others_wait(struct farm_server *s, struct farm_wait *w, const void *mark);
-/* The value has come, or will not: what waited counts as a wait in vain then.
- */
-void others_waited(
-    struct farm_server *s, const struct farm_wait *w, bool found);
-/* again() will not be called. */
-void others_wait_end(struct farm_server *s, struct farm_wait *w);
+bool others_is_own_mark(const struct farm *f, const void *mark);
+/* Whether it is worth to wait for what is marked. */
+bool others_are_worth_waiting(struct farm_server *s);
+/* A wait is over: the value has come, or it was in vain. */
+void others_waited(struct farm_server *s, bool found);
+
+/* ---- farm_question.c ----------------------------------------------------- */
+
+/* A part of the struct of whoever asks for a value: all is 0 but what is named
+ * first. */
+struct farm_question {
+	struct engine_ask ask; /* the first; private */
+	struct farm_server *server;
+	enum farm_kind kind;
+	struct farm_key key;
+	uint64_t deadline_us; /* each time that it is asked */
+	/* Something came: whether it is what was wanted. */
+	bool (*take)(struct farm_question *q, const void *value, size_t len);
+	/* It waits for another machine now. May be NULL. */
+	void (*on_wait)(struct farm_question *q);
+	/* It is over: the value was taken, or the server is to be asked. The
+	 * question may go. */
+	void (*on_end)(struct farm_question *q);
+	TAILQ_ENTRY(farm_question) link; /* private, as all that follows */
+	uint64_t until_us;               /* 0: it did not wait yet */
+	bool waits;
+};
+
+/* False and errno. */
+bool questions_begin(struct farm *f);
+void questions_end(struct farm *f);
+/* on_end() is called later; false where nobody can be asked: then it is not. */
+bool question_ask(struct farm_question *q);
+/* on_end() will not be called. */
+void question_drop(struct farm_question *q);
 
 /* ---- farm_data.c, farm_list.c -------------------------------------------- */
 
@@ -206,6 +226,12 @@ enum {
 
 void farm_data_free(struct farm_server *s);
 void farm_list_free(struct farm_server *s);
+/* This machine has sent the server such a call: others need not, if what comes
+ * of it will be published. */
+void farm_data_sent(
+    struct farm_server *s, const struct node *node, const READ3args *args);
+void farm_list_sent(
+    struct farm_server *s, const struct node *dir, uint32_t cred, bool plus);
 /* Publish the listing, which is complete; the bytes that were encoded. */
 size_t farm_list_publish(
     struct farm_server *s, struct node *dir, uint32_t cred, bool plus);

@@ -49,7 +49,9 @@ struct fetch {
 	struct upstream *nfs;
 	struct upstream *mount;
 	struct metrics *metrics;
-	struct linkest *link; /* may be NULL */
+	struct linkest *link;  /* may be NULL */
+	fetch_on_send on_send; /* NULL: nobody hears */
+	void *on_send_ctx;
 	struct fetch_flights flights;
 	struct fetch_flights about[ABOUT_HASH_SIZE];
 	struct fetch_flights join[JOIN_HASH_SIZE];
@@ -71,6 +73,12 @@ struct fetch *fetch_new(struct upstream *nfs, struct upstream *mount,
 	f->metrics = metrics;
 	f->link = link;
 	return f;
+}
+
+void fetch_tell(struct fetch *f, fetch_on_send on_send, void *ctx)
+{
+	f->on_send = on_send;
+	f->on_send_ctx = ctx;
 }
 
 static void flight_unjoin(struct fetch_flight *fl)
@@ -169,15 +177,18 @@ static struct fetch_flight *fetch_find(
 static void flight_on_send(void *arg, const struct upstream_sent *sent)
 {
 	struct fetch_flight *fl = arg;
+	struct fetch *f = fl->fetch;
 	struct fetch_waiter *w = TAILQ_FIRST(&fl->waiters);
 
 	flight_unjoin(fl);
 	if (fl->timed)
-		linkest_lost(fl->fetch->link, &fl->mark);
-	fl->timed = fl->fetch->link && fl->req.proc->prog != MOUNT_PROGRAM;
+		linkest_lost(f->link, &fl->mark);
+	fl->timed = f->link && fl->req.proc->prog != MOUNT_PROGRAM;
 	if (fl->timed)
-		linkest_sent(fl->fetch->link, &fl->mark, fl->about.reply_bytes,
-		    sent->at_us);
+		linkest_sent(
+		    f->link, &fl->mark, fl->about.reply_bytes, sent->at_us);
+	if (f->on_send && fl->about.object)
+		f->on_send(f->on_send_ctx, &fl->req, fl->about.cred);
 	if (w->ops->on_send)
 		w->ops->on_send(w, sent);
 }

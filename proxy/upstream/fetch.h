@@ -92,6 +92,13 @@ struct fetch *fetch_new(struct upstream *nfs, struct upstream *mount,
 /* Waiters are forgotten without a word. */
 void fetch_free(struct fetch *f);
 
+/* Have `on_send` called whenever a call goes out that is about an object, with
+ * `ctx`, the request and the `cred` of its fetch_about. One at a time; NULL:
+ * nobody. */
+typedef void (*fetch_on_send)(
+    void *ctx, const struct upstream_request *req, uint32_t cred);
+void fetch_tell(struct fetch *f, fetch_on_send on_send, void *ctx);
+
 /*
  * Ask the server. The first waiter of a flight keeps what the request points
  * to until the reply. `about` may be NULL. 0 or -ENOMEM.

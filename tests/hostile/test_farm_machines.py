@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Machines with a farm between them, before a real redis-server: what one had
 from the server, the next one does not ask the server for."""
+import concurrent.futures
 import os
 import shutil
 import unittest
@@ -129,6 +130,24 @@ class Machines(unittest.TestCase):
         self.open(client)
         self.read(client)
         self.assertEqual(self.asked(), before)
+
+    def test_together(self):
+        """Two that read at the same time: one waits for what the other one
+        fetches, sooner or later."""
+        both = [self.machine(), self.machine()]
+        clients = [self.start(ff) for ff in both]
+
+        def read_new_file():
+            self.file = self.up.make("file", rpc.REG, os.urandom(SIZE),
+                                     age=HOUR, uid=USER, mode=0o600)
+            for client in clients:
+                self.open(client)
+                self.open(client, OTHER)
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                list(pool.map(self.read, clients))
+            return any(ff.counter("farm_waited") for ff in both)
+
+        poll(read_new_file, "one waits")
 
     def test_other_user(self):
         """The bytes are in the second machine's cache, and are not his."""

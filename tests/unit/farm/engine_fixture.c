@@ -158,14 +158,11 @@ bool farm_ask(struct farm_world *w, struct question *q, const char *key,
 	return engine_get(w->engine, &k, deadline_us, &q->ask);
 }
 
-bool farm_mark(struct farm_world *w, struct question *q, const char *key,
-    const char *mark, uint64_t deadline_us)
+void farm_mark(struct farm_world *w, const char *key, const char *mark)
 {
 	struct engine_key k = farm_key(key);
 
-	*q = (struct question){.ask.on_value = on_value};
-	return engine_get_or_mark(
-	    w->engine, &k, mark, strlen(mark), 10000, deadline_us, &q->ask);
+	engine_mark(w->engine, &k, mark, strlen(mark), 10000);
 }
 
 bool farm_put(struct farm_world *w, const char *key, const char *value)

@@ -20,12 +20,9 @@ struct engine {
 	struct asks asks;
 };
 
-/* What an ask waits with: its key, and what is left there. */
+/* What an ask waits with. */
 struct fake_call {
 	char key[ENGINE_KEY_MAX + 1];
-	char mark[ENGINE_KEY_MAX];
-	size_t mark_len; /* 0: nothing */
-	uint64_t mark_us;
 };
 
 struct fake_value fake_values[VALUES_MAX];
@@ -97,9 +94,6 @@ static void answer(struct engine_ask *a)
 
 	if (v && v->until_us > 0 && v->until_us < clock_now_us())
 		v = NULL;
-	if (!v && !fake_hangs && call->mark_len > 0 &&
-	    keep(call->key, call->mark, call->mark_len))
-		value_of(call->key)->until_us = clock_now_us() + call->mark_us;
 	a->call = NULL;
 	free(call);
 	if (v)
@@ -175,19 +169,19 @@ void engine_cancel(struct engine *e, struct engine_ask *a)
 	a->call = NULL;
 }
 
-bool engine_get_or_mark(struct engine *e, const struct engine_key *key,
-    const char *mark, size_t len, uint64_t ttl_ms, uint64_t deadline_us,
-    struct engine_ask *a)
+void engine_mark(struct engine *e, const struct engine_key *key,
+    const char *mark, size_t len, uint32_t ttl_ms)
 {
-	struct fake_call *call;
+	char text[ENGINE_KEY_MAX + 1];
+	const struct fake_value *v;
 
-	if (!engine_get(e, key, deadline_us, a))
-		return false;
-	call = a->call;
-	memcpy(call->mark, mark, len);
-	call->mark_len = len;
-	call->mark_us = ttl_ms * 1000;
-	return true;
+	(void)e;
+	copy_key(text, key);
+	v = value_of(text);
+	if (v && (v->until_us == 0 || v->until_us >= clock_now_us()))
+		return;
+	if (keep(text, mark, len))
+		value_of(text)->until_us = clock_now_us() + ttl_ms * 1000;
 }
 
 bool engine_put(struct engine *e, const struct engine_key *key,

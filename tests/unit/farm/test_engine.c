@@ -135,34 +135,24 @@ static void test_name(void **state)
 	redis_free(r);
 }
 
-/* What is there, as a text. */
-static void mark(struct farm_world *w, struct question *q, const char *mark)
-{
-	assert_true(farm_mark(w, q, "key", mark, 10 * S));
-	farm_until_answered(w, q);
-}
-
-/* Of those who ask for what is not there, one is told so; the others find its
- * mark, until there is a value. */
+/* A mark gives way to a value, and never takes the place of anything. */
 static void test_marks(void **state)
 {
 	struct redis *r = redis_start(NULL);
 	struct farm_world w;
-	struct question q;
 
 	(void)state;
 	open_up(&w, redis_url(r));
-	mark(&w, &q, "first");
-	assert_null(q.value);
+	farm_mark(&w, "key", "first");
+	assert_true(farm_has(&w, "key", "first"));
 	assert_in_range(redis_number(r, "PTTL key"), 1, 10000);
-	mark(&w, &q, "second");
-	assert_string_equal(q.value, "first");
-	question_free(&q);
+	farm_mark(&w, "key", "second");
+	assert_true(farm_has(&w, "key", "first"));
 	assert_true(farm_put(&w, "key", "value"));
-	mark(&w, &q, "third");
-	assert_string_equal(q.value, "value");
-	question_free(&q);
+	farm_mark(&w, "key", "third");
+	assert_true(farm_has(&w, "key", "value"));
 	assert_int_equal(redis_number(r, "PTTL key"), -1);
+	assert_int_equal(farm_status(&w).rejected_puts, 0);
 	farm_close(&w);
 	redis_free(r);
 }
@@ -248,7 +238,6 @@ static void test_users(void **state)
 	static char one[] = "one";
 	struct redis *r = redis_start(NULL);
 	struct farm_world w;
-	struct question q;
 
 	(void)state;
 	close(mkstemp(path));
@@ -268,11 +257,9 @@ static void test_users(void **state)
 	farm_until(&w, is_rejected, &w);
 	farm_until_error(&w, "may not SET");
 	assert_true(farm_has(&w, "ff:a", "value"));
-	/* A mark that it may not leave keeps nobody from asking. */
-	assert_true(farm_mark(&w, &q, "ff:a", "mark", 10 * S));
-	farm_until_answered(&w, &q);
-	assert_string_equal(q.value, "value");
-	question_free(&q);
+	/* Nor may it leave marks, which costs nobody anything. */
+	farm_mark(&w, "ff:b", "mark");
+	assert_true(farm_has(&w, "ff:a", "value"));
 	w.farm.user = all;
 	redis_do(r, "CLIENT KILL TYPE normal SKIPME yes");
 	farm_until_state(&w, ENGINE_DOWN);

@@ -35,13 +35,19 @@ static void test_get_and_put(void **state)
 	value = lies_ask(l, "empty");
 	assert_string_equal(value, "");
 	free(value);
+	fake_say_text(
+	    l->fake, "GET", "$36\r\n0123456789abcdefghijklmnopqrstuvwxyz\r\n");
+	value = lies_ask(l, "long");
+	assert_string_equal(value, "0123456789abcdefghijklmnopqrstuvwxyz");
+	free(value);
 	assert_true(farm_put(&l->w, "key", "value"));
 	vclock_pass(10 * MS);
 	assert_int_equal(fake_asked(l->fake, "SET"), 1);
 	st = farm_status(&l->w);
-	assert_int_equal(st.gets, 3);
-	assert_int_equal(st.hits, 2);
-	assert_int_equal(st.got_bytes, 5);
+	assert_int_equal(st.gets, 4);
+	/* What is as short as a mark is no value. */
+	assert_int_equal(st.hits, 1);
+	assert_int_equal(st.got_bytes, 41);
 	assert_int_equal(st.puts, 1);
 	assert_int_equal(st.put_bytes, 5);
 	assert_int_equal(st.rejected_puts + st.refused_puts, 0);

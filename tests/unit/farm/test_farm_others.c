@@ -20,12 +20,30 @@ static void meet(struct pair *p)
 	say_big(&p->b, 5);
 }
 
-/* The first one is told that there is nothing, and a mark stays. */
+/* Its READ goes out. */
+static void send_read(struct machine *m)
+{
+	const struct nfs_proc *proc =
+	    nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_READ);
+	const union nfs_args args = {
+	    .read = {.file = fh_of("big"), .count = FIRST}};
+	char body[256];
+	struct upstream_request req = {.proc = proc,
+	    .args = {.data = body,
+		.len = (uint32_t)nfs_args_encode(
+		    proc, &args, body, sizeof(body))}};
+
+	farm_on_send(m->server, &req, m->w->cred);
+}
+
+/* It is told that there is nothing, asks the server, and leaves a mark. */
 static void mark(struct machine *m)
 {
 	assert_int_equal(ask(m), FARM_ASKED);
 	until_answered(m);
 	assert_false(has_big(m, 0, FIRST));
+	assert_int_equal(fake_count_of('d'), 0);
+	send_read(m);
 	assert_int_equal(fake_count_of('d'), 1);
 	assert_true(
 	    others_is_mark(fake_find('d', 0)->data, fake_find('d', 0)->len));
@@ -105,6 +123,7 @@ static void test_alone(void **state)
 	say_big(&p->b, 5);
 	assert_int_equal(ask(&p->a), FARM_ASKED);
 	until_answered(&p->a);
+	send_read(&p->a);
 	assert_int_equal(fake_count_of('d'), 0);
 	assert_false(others_are_there(p->a.server, clock_now_us()));
 	while (fake_count_of('o') == 0)
@@ -112,6 +131,22 @@ static void test_alone(void **state)
 	assert_int_equal(ask(&p->b), FARM_ASKED);
 	until_answered(&p->b);
 	assert_true(others_are_there(p->b.server, clock_now_us()));
+}
+
+/* A mark never stands in the way of what is there. */
+static void test_value_stays(void **state)
+{
+	struct pair *p = *state;
+
+	meet(p);
+	mark(&p->a);
+	say_read(&p->a, 5, 0, FIRST);
+	while (others_is_mark(fake_find('d', 0)->data, fake_find('d', 0)->len))
+		turn(&p->a);
+	send_read(&p->b);
+	assert_int_equal(ask(&p->b), FARM_ASKED);
+	until_answered(&p->b);
+	assert_true(has_big(&p->b, 0, FIRST));
 }
 
 /* The server goes, as by a reload. */
@@ -136,6 +171,7 @@ int main(void)
 	    PAIR(test_marks_that_lie),
 	    PAIR(test_own_mark),
 	    PAIR(test_alone),
+	    PAIR(test_value_stays),
 	    PAIR(test_ends_while_it_waits),
 	};
 

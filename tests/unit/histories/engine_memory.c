@@ -37,9 +37,6 @@ struct question {
 	struct event *ev;
 	bool answered; /* in the next turn; else its time is over */
 	char key[ENGINE_KEY_MAX + 1];
-	char mark[ENGINE_KEY_MAX];
-	size_t mark_len; /* 0: none is left */
-	uint64_t mark_ms;
 };
 
 struct value {
@@ -274,20 +271,17 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 {
 	struct question *q = arg;
 	struct engine_ask *a = q->ask;
-	struct question was = *q;
-	bool answered = q->answered && engine_is_up(q->engine), left;
+	bool answered = q->answered && engine_is_up(q->engine);
+	char key[ENGINE_KEY_MAX + 1];
 
 	(void)fd;
 	(void)what;
+	memcpy(key, q->key, sizeof(key));
 	engine_cancel(q->engine, a);
-	if (!answered) {
+	if (answered)
+		answer(a, key);
+	else
 		say_nothing(a);
-		return;
-	}
-	left = was.mark_len > 0 && !value_before(was.key, memory.n);
-	answer(a, was.key);
-	if (left)
-		keep(was.key, was.mark, was.mark_len, was.mark_ms);
 }
 
 bool engine_get(struct engine *e, const struct engine_key *key,
@@ -309,19 +303,14 @@ bool engine_get(struct engine *e, const struct engine_key *key,
 	return true;
 }
 
-bool engine_get_or_mark(struct engine *e, const struct engine_key *key,
-    const char *mark, size_t len, uint64_t ttl_ms, uint64_t deadline_us,
-    struct engine_ask *a)
+void engine_mark(struct engine *e, const struct engine_key *key,
+    const char *mark, size_t len, uint32_t ttl_ms)
 {
-	struct question *q;
+	char text[ENGINE_KEY_MAX + 1];
 
-	if (!engine_get(e, key, deadline_us, a))
-		return false;
-	q = a->call;
-	memcpy(q->mark, mark, len);
-	q->mark_len = len;
-	q->mark_ms = ttl_ms;
-	return true;
+	copy_key(text, key);
+	if (engine_is_up(e) && !is_hanging() && !value_before(text, memory.n))
+		keep(text, mark, len, ttl_ms);
 }
 
 bool engine_put(struct engine *e, const struct engine_key *key,

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One value, asked of the engine. Where the mark of another machine stands in
+ * its place, that machine is fetching it: the engine is asked again until the
+ * value is there, or waiting for it has taken too long.
+ */
+#include <event2/event.h>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "farm/farm_private.h"
+#include "link/linkest.h"
+
+enum {
+	/* A mark is looked at again this many times while the server would
+	 * answer. */
+	LOOKS = 4,
+	LOOK_MIN_US = 5000,
+	LOOK_MAX_US = 50000,
+	/* The other machine's call went out before, and what it brings is
+	 * published a little later. */
+	WAIT_TIMES = 4,
+	PUBLISHED_US = 40000,
+	/* Where nobody knows how long the server takes. */
+	SERVER_US = 40000,
+	/* Values that are waited for at once: the engine is asked for each
+	 * again and again. */
+	WAITS_MAX = 256,
+};
+
+static uint64_t server_us(const struct farm_server *s)
+{
+	uint64_t us = linkest_srtt_us(s->p.link);
+
+	return us > 0 ? us : SERVER_US;
+}
+
+static uint64_t wait_us(const struct farm_server *s)
+{
+	return WAIT_TIMES * server_us(s) + PUBLISHED_US;
+}
+
+/* ---- its end ----------------------------------------------------------- */
+
+static void question_end(struct farm_question *q, bool found)
+{
+	struct farm_server *s = q->server;
+
+	if (q->until_us > 0) {
+		others_waited(s, found);
+		if (!found)
+			metrics_add(s->p.metrics, METRICS_FARM_IN_VAIN, 1);
+	}
+	/* Whoever waited looks again, and must not come here with the same
+	 * question. */
+	if (!found)
+		farm_note_absent(s, q->kind, &q->key, clock_now_us());
+	q->on_end(q);
+}
+
+static void wait_remove(struct farm *f, struct farm_question *q)
+{
+	TAILQ_REMOVE(&f->waits, q, link);
+	q->waits = false;
+	f->nwaits--;
+}
+
+void question_drop(struct farm_question *q)
+{
+	struct farm *f = q->server->p.farm;
+
+	if (q->waits)
+		wait_remove(f, q);
+	if (q->ask.call)
+		engine_cancel(f->engine, &q->ask);
+}
+
+/* ---- waiting ----------------------------------------------------------- */
+
+static void look_soon(struct farm_server *s)
+{
+	struct farm *f = s->p.farm;
+	uint64_t us = server_us(s) / LOOKS;
+	struct timeval tv;
+
+	if (event_pending(f->ev_wait, EV_TIMEOUT, NULL))
+		return;
+	if (us < LOOK_MIN_US)
+		us = LOOK_MIN_US;
+	if (us > LOOK_MAX_US)
+		us = LOOK_MAX_US;
+	tv = clock_timeval(us);
+	event_add(f->ev_wait, &tv);
+}
+
+/* Whether it may wait longer for what another machine fetches. */
+static bool may_wait(struct farm_question *q)
+{
+	struct farm_server *s = q->server;
+	uint64_t now_us = clock_now_us();
+
+	if (q->until_us > 0)
+		return now_us < q->until_us;
+	if (s->p.farm->nwaits >= WAITS_MAX || !others_are_worth_waiting(s))
+		return false;
+	q->until_us = now_us + wait_us(s);
+	metrics_add(s->p.metrics, METRICS_FARM_WAITED, 1);
+	return true;
+}
+
+static void question_wait(struct farm_question *q)
+{
+	struct farm *f = q->server->p.farm;
+
+	TAILQ_INSERT_TAIL(&f->waits, q, link);
+	q->waits = true;
+	f->nwaits++;
+	if (q->on_wait)
+		q->on_wait(q);
+	look_soon(q->server);
+}
+
+/* ---- asking ------------------------------------------------------------ */
+
+static void on_value(struct engine_ask *ask, const void *data, size_t len)
+{
+	struct farm_question *q = (struct farm_question *)ask;
+	const struct farm *f = q->server->p.farm;
+
+	if (!data || !others_is_mark(data, len))
+		question_end(q, data && q->take(q, data, len));
+	else if (!others_is_own_mark(f, data) && may_wait(q))
+		question_wait(q);
+	else
+		question_end(q, false);
+}
+
+static bool ask(struct farm_question *q)
+{
+	struct engine_key key = farm_engine_key(&q->key);
+
+	return engine_get(
+	    q->server->p.farm->engine, &key, q->deadline_us, &q->ask);
+}
+
+bool question_ask(struct farm_question *q)
+{
+	q->ask.on_value = on_value;
+	return ask(q);
+}
+
+/* The engine never answers within the call: so none comes back here before all
+ * were looked at. */
+static void on_look(evutil_socket_t fd, short what, void *arg)
+{
+	struct farm *f = arg;
+	struct farm_question *q;
+
+	(void)fd;
+	(void)what;
+	while ((q = TAILQ_FIRST(&f->waits)) != NULL) {
+		wait_remove(f, q);
+		if (!ask(q))
+			question_end(q, false);
+	}
+}
+
+bool questions_begin(struct farm *f)
+{
+	TAILQ_INIT(&f->waits);
+	f->ev_wait = evtimer_new(f->base, on_look, f);
+	return f->ev_wait != NULL;
+}
+
+void questions_end(struct farm *f)
+{
+	if (f->ev_wait)
+		event_free(f->ev_wait);
+}
