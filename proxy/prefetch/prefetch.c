@@ -292,6 +292,7 @@ static void see(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 	if (seen->obs.kind == PREDICTOR_READ && seen->obs.offset_bytes == 0)
 		read_begins(pf, seen, now_us);
 	kind_seen(pf, seen, now_us);
+	renew_note_read(pf, seen, now_us);
 	if (seen->missed)
 		budget_demand(pf->budget, now_us);
 	known = pf->p.on_seen && pf->p.on_seen(pf->p.ctx, &seen->obs);
@@ -406,6 +407,7 @@ static void begins(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 {
 	habit_begins(pf, seen, now_us);
 	kind_begins(pf, seen, now_us);
+	renew_begins(pf, seen, now_us);
 }
 
 static void on_turn(evutil_socket_t fd, short what, void *arg)

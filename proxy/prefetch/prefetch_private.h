@@ -15,7 +15,7 @@
  *	prefetch_kind.c     the rest of files, by their kind (kinds.h)
  *	prefetch_list.c     listings of directories
  *	prefetch_walk.c     what comes next where somebody goes through a tree
- *	prefetch_renew.c    what came ahead too early
+ *	prefetch_renew.c    what came ahead too early, or was read before
  *	prefetch_pattern.c  what follows reads of a file
  *	prefetch_session.c  what sessions use
  *	prefetch_mention.c  what data that came mentions
@@ -60,6 +60,7 @@ enum {
 	PF_LOOKED = 256, /* objects that were not read or entered yet */
 	PF_FARMED = 32,  /* listings that may come from the farm */
 	PF_SESSIONS = 8, /* that go on at the same time */
+	PF_MAPPED = 512, /* programs that are read; a power of two, in sets */
 	WANTS_MAX = 4096,
 	WANT_BUCKETS = 4096,
 	NOTES = 4096,         /* objects of which it is told what became */
@@ -285,6 +286,13 @@ struct pf_dir {
 	unsigned attr_wants; /* wants for the attributes of a name in it */
 };
 
+/* A program, or a library, that a client has mapped. */
+struct pf_mapped {
+	uint64_t object; /* 0: none */
+	uint64_t us;     /* of the last READ */
+	uint32_t cred;
+};
+
 /* A directory whose listing the farm was asked for. */
 struct pf_farmed {
 	struct pf_cred *cred;
@@ -335,6 +343,7 @@ struct prefetch {
 	uint64_t opened;           /* the file that was opened or read last */
 	struct pf_dir dirs[DIRS];  /* by key */
 	struct pf_looked looked[PF_LOOKED];
+	struct pf_mapped mapped[PF_MAPPED];    /* by object */
 	struct pf_cred *sessions[PF_SESSIONS]; /* in a session; then NULL */
 	struct predictor_session_stats session_stats; /* as last counted */
 	struct event *ev_session;
@@ -530,6 +539,14 @@ bool kind_wants_rest(struct want *w, uint64_t size_bytes, uint64_t rest_bytes);
 /* A client comes to a directory, perhaps: what came ahead of it, and is not
  * used yet, may be too old by now, and is confirmed again. */
 void renew_seen(
+    struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us);
+
+/* A READ was answered. */
+void renew_note_read(
+    struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us);
+/* A READ waits until its file is confirmed: if that is mapped, others that are
+ * mapped, too, are confirmed beside it. */
+void renew_begins(
     struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us);
 
 /* prefetch_session.c */

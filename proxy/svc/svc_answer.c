@@ -173,6 +173,7 @@ static void confirm(struct svc_rqst *rqst)
 
 	if (svc_join_confirm(rqst))
 		return;
+	svc_rqst_begins(rqst);
 	rqst->tried |= SVC_TRIED_CONFIRM;
 	ask(rqst, NFSPROC3_ACCESS, &args, &confirm_ops);
 }

@@ -163,6 +163,52 @@ static void test_renewed(void **state)
 	assert_int_equal(s->pf.nwants, 0);
 }
 
+static struct pf_seen read_of(struct note_world *s, const char *name, bool exec)
+{
+	return (struct pf_seen){.obs = {.kind = PREDICTOR_READ,
+				    .object = key_of(name),
+				    .exec = exec},
+	    .cred = s->cred};
+}
+
+static void read_it(
+    struct note_world *s, const char *name, bool exec, uint64_t now_us)
+{
+	struct pf_seen seen = read_of(s, name, exec);
+
+	renew_note_read(&s->pf, &seen, now_us);
+}
+
+static void read_waits(struct note_world *s, const char *name, uint64_t now_us)
+{
+	struct pf_seen seen = read_of(s, name, true);
+
+	renew_begins(&s->pf, &seen, now_us);
+}
+
+/* A program comes back to one of its libraries: then it will come back to the
+ * others, but not to data, nor to those of another user. */
+static void test_mapped(void **state)
+{
+	static const struct entry entries[] = {{"a", "a", NF3REG},
+	    {"b", "b", NF3REG}, {"c", "c", NF3REG}, {"d", "d", NF3REG}};
+	struct note_world *s = *state;
+
+	say_dir(s->w);
+	say_page(s->w, entries, 4, 0, true);
+	read_it(s, "a", true, T0);
+	read_it(s, "b", true, T0);
+	read_it(s, "c", false, T0);
+	s->cred->id++;
+	read_it(s, "d", true, T0);
+	s->cred->id--;
+	read_waits(s, "a", T0 + 4 * SECOND);
+	assert_renewed(s, "b");
+	/* They are of a program that ended long ago, most likely. */
+	read_waits(s, "a", T0 + 3600 * (uint64_t)SECOND);
+	assert_int_equal(s->pf.nwants, 0);
+}
+
 /* ---- what is read of a guess ------------------------------------------ */
 
 static void looks(struct note_world *s, unsigned n, bool reads)
@@ -245,6 +291,7 @@ int main(void)
 	    TEST(test_each_by_its_own_age),
 	    TEST(test_guesses_are_judged_sooner),
 	    TEST(test_renewed),
+	    TEST(test_mapped),
 	    TEST(test_data_of_what_is_looked_at),
 	    TEST(test_source_is_the_users_own),
 	};
