@@ -546,6 +546,7 @@ void prefetch_free(struct prefetch *pf)
 	namemap_free(pf->absents);
 	walk_close(pf->walks);
 	predictor_free(pf->predictor);
+	free(pf->mapped);
 	free(pf->notes);
 	free(pf);
 }

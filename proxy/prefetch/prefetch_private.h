@@ -49,6 +49,7 @@
 struct event;
 struct kinds;
 struct namemap;
+struct pf_mapped;
 struct pf_mentions;
 struct patterns;
 struct walks;
@@ -60,7 +61,6 @@ enum {
 	PF_LOOKED = 256, /* objects that were not read or entered yet */
 	PF_FARMED = 32,  /* listings that may come from the farm */
 	PF_SESSIONS = 8, /* that go on at the same time */
-	PF_MAPPED = 512, /* programs that are read; a power of two, in sets */
 	WANTS_MAX = 4096,
 	WANT_BUCKETS = 4096,
 	NOTES = 4096,         /* objects of which it is told what became */
@@ -286,13 +286,6 @@ struct pf_dir {
 	unsigned attr_wants; /* wants for the attributes of a name in it */
 };
 
-/* A program, or a library, that a client has mapped. */
-struct pf_mapped {
-	uint64_t object; /* 0: none */
-	uint64_t us;     /* of the last READ */
-	uint32_t cred;
-};
-
 /* A directory whose listing the farm was asked for. */
 struct pf_farmed {
 	struct pf_cred *cred;
@@ -343,7 +336,7 @@ struct prefetch {
 	uint64_t opened;           /* the file that was opened or read last */
 	struct pf_dir dirs[DIRS];  /* by key */
 	struct pf_looked looked[PF_LOOKED];
-	struct pf_mapped mapped[PF_MAPPED];    /* by object */
+	struct pf_mapped *mapped;              /* NULL: nothing was read */
 	struct pf_cred *sessions[PF_SESSIONS]; /* in a session; then NULL */
 	struct predictor_session_stats session_stats; /* as last counted */
 	struct event *ev_session;
@@ -378,8 +371,7 @@ struct want *want_add(struct prefetch *pf, struct pf_cred *cred,
 /* A range is not wanted any more; calls under way go on. */
 void want_drop_range(struct prefetch *pf, struct pf_cred *cred, uint64_t object,
     uint64_t offset, enum note_source source);
-/* The prediction was withdrawn: what of it is not under way is not asked for.
- */
+/* It was withdrawn: what of it is not under way is not asked for. */
 void want_withdraw(struct prefetch *pf, struct pf_cred *cred, uint64_t object,
     uint64_t now_us);
 /* The first of the first lane that has any, which it leaves; or NULL. Jobs that
@@ -413,7 +405,6 @@ void want_drop(struct want *w);
 void wants_free(struct prefetch *pf);
 /* It has its next turn when the call is over. False where there is none. */
 bool want_watch(struct want *w, const struct fetch_about *about);
-
 /* It costs too much now: it goes behind all others; or no more. */
 void want_put_off(struct want *w, bool off);
 
@@ -448,9 +439,8 @@ void prefetch_listed(
 /* The next page of a listing of which some have come is wanted. */
 void listing_goes_on(struct prefetch *pf, struct pf_cred *cred, uint64_t dir,
     float calls_spared, uint64_t now_us);
-/* Whether a client reads the listing just now, and asks for more at once than
- * would come ahead: pages in between would make it wait a round trip for each.
- */
+/* Whether a client reads the listing just now, more at once than would come
+ * ahead: pages in between would make it wait a round trip for each. */
 bool listing_comes(struct prefetch *pf, uint64_t dir, uint64_t now_us);
 /* A client has read some of a listing. What has not come yet is wanted, if it
  * came with attributes: a client that asks for the names alone further on will
@@ -465,8 +455,7 @@ void listing_read(struct prefetch *pf, struct pf_cred *cred, struct node *dir,
 uint32_t listing_page(struct caches *c, struct node *dir, struct listing *l,
     uint64_t fresh_us, size_t room, struct list_span *span);
 
-/* Tell the predictor of listings that came from the farm; `all` are forgotten
- * without a word. */
+/* Tell the predictor of listings that came from the farm; or forget `all`. */
 void farmed_tell(struct prefetch *pf, bool all);
 
 /* prefetch_flight.c */
@@ -484,14 +473,11 @@ void dir_missed(
 bool dir_loose(struct prefetch *pf, const struct pf_cred *cred,
     struct node *dir, uint64_t now_us);
 /* The attributes of a name are wanted, and no rights. True where those of other
- * names in the directory were wanted just before: then a listing, which brings
- * them all, is worth more than one call each. */
+ * names there were wanted just before: a listing brings them all. */
 bool dir_groups(struct prefetch *pf, const struct node *dir, uint64_t now_us);
-
 /* Whether a directory that has changed is listed again ahead: one that changes
  * all the time would be for ever. */
 bool dir_lists_anew(struct prefetch *pf, uint64_t dir, uint64_t now_us);
-
 /* A client reads the listing by READDIRPLUS, `page_bytes` at once; 0: by
  * READDIR. */
 void dir_is_read(
@@ -499,7 +485,6 @@ void dir_is_read(
 /* How many bytes a client asked for at once just before, by READDIRPLUS; 0: no
  * client did. */
 uint32_t dir_read_page(struct prefetch *pf, uint64_t dir, uint64_t now_us);
-
 /* Whether what came ahead of it is confirmed again: once in a while. */
 bool dir_renews(struct prefetch *pf, uint64_t dir, uint64_t now_us);
 
@@ -518,9 +503,8 @@ void walk_listed(struct prefetch *pf, struct pf_cred *cred, struct node *dir,
 /* prefetch_habit.c */
 /* May want what the object of a lookup will need. */
 void habit_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us);
-/* The same of a call that the server is being asked. */
+/* … of a call that the server is being asked. */
 void habit_begins(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us);
-
 /* How likely a file is read that is looked up. */
 float habit_reads(
     const struct prefetch *pf, const struct pf_cred *cred, uint64_t object);
@@ -541,11 +525,10 @@ bool kind_wants_rest(struct want *w, uint64_t size_bytes, uint64_t rest_bytes);
 void renew_seen(
     struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us);
 
-/* A READ was answered. */
+/* A READ was answered; and one waits until its file is confirmed: if that is
+ * mapped, others that are mapped, too, are confirmed beside it. */
 void renew_note_read(
     struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us);
-/* A READ waits until its file is confirmed: if that is mapped, others that are
- * mapped, too, are confirmed beside it. */
 void renew_begins(
     struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us);
 

@@ -9,6 +9,8 @@
  * the other: python's end cost a round trip for each of a dozen. So when a READ
  * has to wait until its file is confirmed, the others are confirmed beside it.
  */
+#include <stdlib.h>
+
 #include "config/config.h"
 #include "nfsproto/nfs3_object.h"
 #include "prefetch/prefetch_private.h"
@@ -20,7 +22,8 @@ enum {
 	RENEW_MOST = 48, /* names, in one visit */
 	/* Nobody comes back to what was read longer ago. */
 	MAPPED_US = 300000000,
-	/* Places in which one can be. */
+	/* How many are known; and the places in which one can be. */
+	MAPPED = 512, /* a power of two */
 	MAPPED_SET = 4,
 };
 
@@ -33,6 +36,13 @@ enum {
 
 /* At the end of a python with 90 libraries it came back to 13 to 17 of them. */
 #define P_MAPPED 0.15f
+
+/* A program, or a library, that a client has mapped. */
+struct pf_mapped {
+	uint64_t object; /* 0: none */
+	uint64_t us;     /* of the last READ */
+	uint32_t cred;
+};
 
 struct renew {
 	struct prefetch *pf;
@@ -127,7 +137,7 @@ void renew_seen(
 /* Where it is, or that of the one that was read longest ago. */
 static struct pf_mapped *mapped_at(struct prefetch *pf, uint64_t object)
 {
-	struct pf_mapped *set = &pf->mapped[object & (PF_MAPPED - MAPPED_SET)];
+	struct pf_mapped *set = &pf->mapped[object & (MAPPED - MAPPED_SET)];
 	struct pf_mapped *at = set;
 
 	for (unsigned i = 0; i < MAPPED_SET; i++) {
@@ -144,7 +154,11 @@ void renew_note_read(
 {
 	const struct predictor_obs *o = &seen->obs;
 
-	if (o->kind == PREDICTOR_READ && o->exec)
+	if (o->kind != PREDICTOR_READ || !o->exec)
+		return;
+	if (!pf->mapped)
+		pf->mapped = calloc(MAPPED, sizeof(*pf->mapped));
+	if (pf->mapped)
 		*mapped_at(pf, o->object) = (struct pf_mapped){
 		    .object = o->object, .us = now_us, .cred = seen->cred->id};
 }
@@ -170,11 +184,11 @@ void renew_begins(
 	struct caches *c = pf->p.caches;
 	struct node *node = attrcache_by_key(c->attr, o->object);
 
-	if (o->kind != PREDICTOR_READ || !o->exec || !node ||
+	if (!pf->mapped || o->kind != PREDICTOR_READ || !o->exec || !node ||
 	    caches_policy(c, node)->consistency != CONFIG_CONSISTENCY_BOUNDED ||
 	    stays_fresh(&r, o->object, true))
 		return;
-	for (unsigned i = 0; i < PF_MAPPED; i++) {
+	for (unsigned i = 0; i < MAPPED; i++) {
 		const struct pf_mapped *m = &pf->mapped[i];
 
 		if (m->object && m->object != o->object &&

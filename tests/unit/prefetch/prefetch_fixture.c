@@ -42,6 +42,7 @@ void prefetch_close(struct prefetch *pf, struct pf_cred **creds, uint32_t n)
 		assert_int_equal(creds[i]->refs, 1);
 		pf_cred_unref(creds[i]);
 	}
+	free(pf->mapped);
 	free(pf->notes);
 	hold_free(pf->hold);
 	waste_free(pf->waste);
