@@ -332,13 +332,6 @@ struct data_key caches_data_key(const struct node *node)
 	return (struct data_key){.h = {h.low64, h.high64}};
 }
 
-void caches_note_begin(struct node *node, const void *data, uint32_t len)
-{
-	if (len >= 4 &&
-	    (memcmp(data, "#!", 2) == 0 || memcmp(data, "\177ELF", 4) == 0))
-		node->flags |= NODE_PROGRAM;
-}
-
 struct data_version caches_data_version(
     const struct caches *c, const struct node *node)
 {

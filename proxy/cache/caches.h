@@ -155,8 +155,6 @@ void caches_set_export(struct caches *c, const char *path, uint64_t fsid);
 #define CACHES_CLOCK_BACK (UINT32_C(1) << 31)
 
 struct data_key caches_data_key(const struct node *node);
-/* These are the first bytes of the file: NODE_PROGRAM. */
-void caches_note_begin(struct node *node, const void *data, uint32_t len);
 struct data_version caches_data_version(
     const struct caches *c, const struct node *node);
 

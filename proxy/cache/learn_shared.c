@@ -11,6 +11,12 @@
 #include "cache/learn_private.h"
 #include "nfsproto/nfs3_list.h"
 
+static bool is_program(const char *data, uint32_t len)
+{
+	return len >= 4 &&
+	       (memcmp(data, "#!", 2) == 0 || memcmp(data, "\177ELF", 4) == 0);
+}
+
 static void tell_data(const struct learn_bytes *b)
 {
 	struct caches_data d = {.node = b->node,
@@ -42,8 +48,8 @@ void learn_bytes(const struct learn_bytes *b)
 		add.flags = DATACACHE_FIRM;
 	if (b->ahead)
 		add.flags |= DATACACHE_PREFETCHED;
-	if (add.offset == 0)
-		caches_note_begin(b->node, add.data, add.len);
+	if (add.offset == 0 && is_program(add.data, add.len))
+		b->node->flags |= NODE_PROGRAM;
 	datacache_add(b->caches->data, &add);
 	tell_data(b);
 }

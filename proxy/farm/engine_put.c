@@ -34,7 +34,7 @@ void put_drop_all(struct node *n)
 	while ((c = TAILQ_FIRST(&n->puts)) != NULL) {
 		TAILQ_REMOVE(&n->puts, c, link);
 		put_end(n->e, c->sent_bytes);
-		n->e->refused_puts++;
+		n->e->refused_puts += !c->mark;
 		call_free(c);
 	}
 }
@@ -53,11 +53,13 @@ static void become_full(struct node *n, const char *why)
 	node_note(n);
 }
 
-static void put_rejected(struct node *n, const redisReply *r)
+static void put_rejected(
+    struct node *n, const struct call *c, const redisReply *r)
 {
 	const char *why = NULL;
 
-	n->e->rejected_puts++;
+	/* Marks are not counted, whatever becomes of them. */
+	n->e->rejected_puts += !c->mark;
 	if (r->type != REDIS_REPLY_ERROR)
 		return;
 	switch (fault_of(r, &why)) {
@@ -96,7 +98,7 @@ static void put_on_reply(struct node *n, struct call *c, const redisReply *r)
 	if (!r)
 		return;
 	if (!put_is_done(c, r)) {
-		put_rejected(n, r);
+		put_rejected(n, c, r);
 	} else if (n->full) {
 		n->full = NULL;
 		n->full_tries = 0;
@@ -113,6 +115,7 @@ static void put_pump(struct node *n)
 	while ((c = TAILQ_FIRST(&n->puts)) != NULL) {
 		char *command = c->command;
 		size_t len = c->sent_bytes;
+		bool mark = c->mark;
 
 		if (n->puts_flying > 0 && n->flying_bytes + len > WINDOW_BYTES)
 			return;
@@ -122,8 +125,9 @@ static void put_pump(struct node *n)
 			n->puts_flying++;
 			n->flying_bytes += len;
 		} else {
+			/* The call is gone. */
 			put_end(n->e, len);
-			n->e->refused_puts++;
+			n->e->refused_puts += !mark;
 		}
 	}
 }

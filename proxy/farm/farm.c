@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/uint.h"
 #include "farm/farm_private.h"
 #include "link/linkest.h"
 #include "upstream/fetch.h"
@@ -154,7 +155,8 @@ static void on_listing(
 	publish_listing((struct farm_server *)h, dir, cred, plus);
 }
 
-void farm_on_send(void *ctx, const struct upstream_request *req, uint32_t cred)
+void farm_on_send(void *ctx, const struct upstream_request *req, uint32_t cred,
+    uint64_t sent_us)
 {
 	struct farm_server *s = ctx;
 	uint32_t proc = req->proc->proc;
@@ -170,11 +172,11 @@ void farm_on_send(void *ctx, const struct upstream_request *req, uint32_t cred)
 	if (!node)
 		return;
 	if (proc == NFSPROC3_READ)
-		farm_data_sent(s, node, &args.read);
+		farm_data_sent(s, node, &args.read, sent_us);
 	else if (proc == NFSPROC3_READDIR && args.readdir.cookie == 0)
-		farm_list_sent(s, node, cred, false);
+		farm_list_sent(s, node, cred, false, sent_us);
 	else if (proc == NFSPROC3_READDIRPLUS && args.readdirplus.cookie == 0)
-		farm_list_sent(s, node, cred, true);
+		farm_list_sent(s, node, cred, true, sent_us);
 }
 
 struct farm_server *farm_server_new(const struct farm_server_params *p)
@@ -266,9 +268,14 @@ bool farm_is_absent(
 {
 	size_t at = key->tag & (ABSENT_SLOTS - 1);
 
-	return s->absent[at].tag == key->tag &&
-	       now_us - s->absent[at].us <
-		   (others_are_there(s, now_us) ? ABSENT_AMONG_US : ABSENT_US);
+	uint64_t us = ABSENT_US;
+
+	if (s->absent[at].tag != key->tag)
+		return false;
+	if (others_are_there(s, now_us))
+		us = max_u64(
+		    ABSENT_AMONG_US, ABSENT_WAITS * question_wait_us(s));
+	return now_us - s->absent[at].us < us;
 }
 
 void farm_note_found(struct farm_server *s, enum farm_kind kind)

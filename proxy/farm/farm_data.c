@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/uint.h"
 #include "farm/farm_private.h"
 #include "upstream/fetch.h"
 
@@ -269,22 +270,24 @@ enum farm_answer farm_ask_data(struct farm_server *s, const struct node *node,
 	return begin(s, &shared, &about, cells, n);
 }
 
-void farm_data_sent(
-    struct farm_server *s, const struct node *node, const READ3args *args)
+void farm_data_sent(struct farm_server *s, const struct node *node,
+    const READ3args *args, uint64_t sent_us)
 {
 	struct learn_shared shared = {0};
 	nfs3_fh fh = node_fh(node);
 	struct farm_key key;
-	uint64_t end;
+	uint64_t left, last;
 
 	if (!(s->p.farm->config->share & CONFIG_SHARE_DATA) ||
 	    !s->p.caches->data || args->offset >= node->size ||
-	    !learn_shared_begin(&shared, s->p.caches, node))
+	    args->count == 0 ||
+	    !learn_shared_begin(&shared, s->p.caches, node) ||
+	    !attrcache_firm(s->p.caches->attr, node, sent_us))
 		return;
-	end = node->size - args->offset < args->count
-		  ? node->size
-		  : args->offset + args->count;
-	for (uint64_t c = cell_at(args->offset); cell_begin(c) < end; c++) {
+	left = min_u64(node->size - args->offset, args->count);
+	last = cell_at(args->offset + left - 1);
+	for (uint64_t c = cell_at(args->offset), n = 0;
+	     c <= last && n < CELLS_MAX; c++, n++) {
 		farm_data_key(s, &fh, &shared.version, c, &key);
 		if (!publish_is_kept(s->p.farm->publish, &key, 1))
 			others_mark(s, &key);

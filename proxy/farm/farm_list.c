@@ -158,8 +158,8 @@ enum farm_answer farm_ask_listing(struct farm_server *s, const struct node *dir,
 	return FARM_ASKED;
 }
 
-void farm_list_sent(
-    struct farm_server *s, const struct node *dir, uint32_t cred, bool plus)
+void farm_list_sent(struct farm_server *s, const struct node *dir,
+    uint32_t cred, bool plus, uint64_t sent_us)
 {
 	struct learn_shared shared = {.cred = cred};
 	nfs3_fh fh = node_fh(dir);
@@ -167,6 +167,7 @@ void farm_list_sent(
 
 	if (cred && (s->p.farm->config->share & CONFIG_SHARE_LISTINGS) &&
 	    learn_shared_begin(&shared, s->p.caches, dir) &&
+	    attrcache_firm(s->p.caches->attr, dir, sent_us) &&
 	    list_key(s, &fh, &shared.version, cred, plus, &key) &&
 	    !publish_is_kept(s->p.farm->publish, &key, 1))
 		others_mark(s, &key);

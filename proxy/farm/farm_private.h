@@ -36,8 +36,10 @@ enum {
 	ABSENT_SLOTS = 8192,
 	KEPT_SLOTS = 32768,
 	ABSENT_US = 10000000,
-	/* While others are there, they may have it soon. */
+	/* While others are there, they may have it soon: after this time, and
+	 * so many times as long as it is waited for them. */
 	ABSENT_AMONG_US = 500000,
+	ABSENT_WAITS = 2,
 	/* Where so many values of a kind in a row were not there, only one
 	 * question in so many is asked, while a client's call waits or ahead of
 	 * calls: each costs a round trip, and tells when there are some again.
@@ -162,7 +164,8 @@ size_t farm_open(struct farm_server *s, const struct farm_key *key,
 bool farm_put(struct farm_server *s, const struct farm_key *key, size_t len);
 struct engine_key farm_engine_key(const struct farm_key *key);
 /* A call goes out to the server (`ctx`): fetch_tell(). */
-void farm_on_send(void *ctx, const struct upstream_request *req, uint32_t cred);
+void farm_on_send(void *ctx, const struct upstream_request *req, uint32_t cred,
+    uint64_t sent_us);
 
 /* ---- farm_others.c --------------------------------------------------------
  */
@@ -206,6 +209,8 @@ struct farm_question {
 /* False and errno. */
 bool questions_begin(struct farm *f);
 void questions_end(struct farm *f);
+/* How long a question waits for other machines. */
+uint64_t question_wait_us(const struct farm_server *s);
 /* on_end() is called later; false where nobody can be asked: then it is not. */
 bool question_ask(struct farm_question *q);
 /* on_end() will not be called. */
@@ -226,12 +231,12 @@ enum {
 
 void farm_data_free(struct farm_server *s);
 void farm_list_free(struct farm_server *s);
-/* This machine has sent the server such a call: others need not, if what comes
- * of it will be published. */
-void farm_data_sent(
-    struct farm_server *s, const struct node *node, const READ3args *args);
-void farm_list_sent(
-    struct farm_server *s, const struct node *dir, uint32_t cred, bool plus);
+/* This machine has sent the server such a call at `sent_us`: others need not,
+ * if what comes of it will be firm, and published. */
+void farm_data_sent(struct farm_server *s, const struct node *node,
+    const READ3args *args, uint64_t sent_us);
+void farm_list_sent(struct farm_server *s, const struct node *dir,
+    uint32_t cred, bool plus, uint64_t sent_us);
 /* Publish the listing, which is complete; the bytes that were encoded. */
 size_t farm_list_publish(
     struct farm_server *s, struct node *dir, uint32_t cred, bool plus);

@@ -238,9 +238,9 @@ void publish_data(
 	uint64_t end = offset + len;
 	struct data_version v;
 
-	if (!version_of(s, node, CONFIG_SHARE_DATA, &v))
+	if (len == 0 || !version_of(s, node, CONFIG_SHARE_DATA, &v))
 		return;
-	for (uint64_t c = cell_at(offset); cell_begin(c) < end; c++) {
+	for (uint64_t c = cell_at(offset); c <= cell_at(end - 1); c++) {
 		struct item *it = item_find(s, node, &v, c, 0, false);
 		uint64_t from = max_u64(cell_begin(c), offset);
 		uint64_t last = min_u64(cell_end(c), node->size);

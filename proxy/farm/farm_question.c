@@ -35,7 +35,7 @@ static uint64_t server_us(const struct farm_server *s)
 	return us > 0 ? us : SERVER_US;
 }
 
-static uint64_t wait_us(const struct farm_server *s)
+uint64_t question_wait_us(const struct farm_server *s)
 {
 	return WAIT_TIMES * server_us(s) + PUBLISHED_US;
 }
@@ -103,7 +103,7 @@ static bool may_wait(struct farm_question *q)
 		return now_us < q->until_us;
 	if (s->p.farm->nwaits >= WAITS_MAX || !others_are_worth_waiting(s))
 		return false;
-	q->until_us = now_us + wait_us(s);
+	q->until_us = now_us + question_wait_us(s);
 	metrics_add(s->p.metrics, METRICS_FARM_WAITED, 1);
 	return true;
 }

@@ -166,7 +166,7 @@ void prefetch_begins(struct prefetch *pf, const struct observe_call *call)
 	if (!node || pf->ring_in - pf->ring_out == RING ||
 	    caches_policy(c, node)->prefetch == CONFIG_PREFETCH_OFF)
 		return;
-	*seen = (struct pf_seen){.begins = true};
+	*seen = (struct pf_seen){.begins = true, .missed = call->missed};
 	if (!observe_call(c, node, call, &seen->obs))
 		return;
 	seen->cred = pf_cred_get(pf, call->cred, call->cred_id, call->uid);
@@ -405,9 +405,12 @@ static uint64_t pump(struct prefetch *pf, uint64_t now_us)
 
 static void begins(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
 {
+	if (!seen->missed) {
+		renew_begins(pf, seen, now_us);
+		return;
+	}
 	habit_begins(pf, seen, now_us);
 	kind_begins(pf, seen, now_us);
-	renew_begins(pf, seen, now_us);
 }
 
 static void on_turn(evutil_socket_t fd, short what, void *arg)

@@ -91,9 +91,9 @@ void prefetch_set_config(
  * in a later turn of the loop, when the reply has gone out. */
 void prefetch_observe(struct prefetch *pf, const struct observe_call *call);
 
-/* The server is being asked for GETATTR, ACCESS or READ, or to confirm a file
- * for that: what follows may be asked beside it. `call` is as far as it is
- * known. */
+/* The server is being asked for GETATTR, ACCESS or READ, or (not `missed`) to
+ * confirm the object of one: what follows may be asked beside it. `call` is as
+ * far as it is known. */
 void prefetch_begins(struct prefetch *pf, const struct observe_call *call);
 
 struct predictor *prefetch_predictor(struct prefetch *pf);

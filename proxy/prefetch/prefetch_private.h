@@ -271,7 +271,7 @@ struct pf_seen {
 	char name[32];       /* that was looked up; "": none, or a longer one */
 	bool late;
 	bool missed;
-	bool begins; /* it is not answered yet */
+	bool begins; /* it is not answered yet; not `missed`: it is confirmed */
 };
 
 /* What was asked for in one directory within a short time. */
@@ -439,8 +439,8 @@ void prefetch_listed(
 /* The next page of a listing of which some have come is wanted. */
 void listing_goes_on(struct prefetch *pf, struct pf_cred *cred, uint64_t dir,
     float calls_spared, uint64_t now_us);
-/* Whether a client reads the listing just now, more at once than would come
- * ahead: pages in between would make it wait a round trip for each. */
+/* Whether a client reads the listing just now, by larger pages than would come
+ * ahead: those in between would cost it a round trip each. */
 bool listing_comes(struct prefetch *pf, uint64_t dir, uint64_t now_us);
 /* A client has read some of a listing. What has not come yet is wanted, if it
  * came with attributes: a client that asks for the names alone further on will
@@ -455,7 +455,7 @@ void listing_read(struct prefetch *pf, struct pf_cred *cred, struct node *dir,
 uint32_t listing_page(struct caches *c, struct node *dir, struct listing *l,
     uint64_t fresh_us, size_t room, struct list_span *span);
 
-/* Tell the predictor of listings that came from the farm; or forget `all`. */
+/* Tell the predictor of listings of the farm's; `all`: forget them. */
 void farmed_tell(struct prefetch *pf, bool all);
 
 /* prefetch_flight.c */
@@ -503,7 +503,7 @@ void walk_listed(struct prefetch *pf, struct pf_cred *cred, struct node *dir,
 /* prefetch_habit.c */
 /* May want what the object of a lookup will need. */
 void habit_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us);
-/* … of a call that the server is being asked. */
+/* The same of a call that the server is being asked. */
 void habit_begins(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us);
 /* How likely a file is read that is looked up. */
 float habit_reads(
@@ -525,8 +525,8 @@ bool kind_wants_rest(struct want *w, uint64_t size_bytes, uint64_t rest_bytes);
 void renew_seen(
     struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us);
 
-/* A READ was answered; and one waits until its file is confirmed: if that is
- * mapped, others that are mapped, too, are confirmed beside it. */
+/* A READ was answered; and a call waits until its object is confirmed: if that
+ * is a mapped program, what was mapped with it is confirmed beside it. */
 void renew_note_read(
     struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us);
 void renew_begins(

@@ -7,7 +7,8 @@
  * And what was read before. A program that ends, or goes on after a while,
  * comes back to pages of its libraries, which it has mapped, one library after
  * the other: python's end cost a round trip for each of a dozen. So when a READ
- * has to wait until its file is confirmed, the others are confirmed beside it.
+ * has to wait until its file is confirmed, what was mapped with it is confirmed
+ * beside it.
  */
 #include <stdlib.h>
 
@@ -20,11 +21,13 @@ enum {
 	 * be used. */
 	RENEW_NAMES = 256,
 	RENEW_MOST = 48, /* names, in one visit */
-	/* Nobody comes back to what was read longer ago. */
-	MAPPED_US = 300000000,
-	/* How many are known; and the places in which one can be. */
-	MAPPED = 512, /* a power of two */
+	/* Programs that are known, a power of two; and the places in which one
+	 * can be. */
+	MAPPED = 512,
 	MAPPED_SET = 4,
+	/* What one program maps is read within this time, most of it. */
+	MAPPED_US = 10000000,
+	MAPPED_MOST = 128, /* that are confirmed beside one */
 };
 
 /* How likely it is that a file whose data came ahead, or a directory whose
@@ -135,13 +138,14 @@ void renew_seen(
 /* ---- what is mapped ---------------------------------------------------- */
 
 /* Where it is, or that of the one that was read longest ago. */
-static struct pf_mapped *mapped_at(struct prefetch *pf, uint64_t object)
+static struct pf_mapped *mapped_at(
+    struct prefetch *pf, uint64_t object, uint32_t cred)
 {
 	struct pf_mapped *set = &pf->mapped[object & (MAPPED - MAPPED_SET)];
 	struct pf_mapped *at = set;
 
 	for (unsigned i = 0; i < MAPPED_SET; i++) {
-		if (set[i].object == object)
+		if (set[i].object == object && set[i].cred == cred)
 			return &set[i];
 		if (set[i].us < at->us)
 			at = &set[i];
@@ -159,7 +163,7 @@ void renew_note_read(
 	if (!pf->mapped)
 		pf->mapped = calloc(MAPPED, sizeof(*pf->mapped));
 	if (pf->mapped)
-		*mapped_at(pf, o->object) = (struct pf_mapped){
+		*mapped_at(pf, o->object, seen->cred->id) = (struct pf_mapped){
 		    .object = o->object, .us = now_us, .cred = seen->cred->id};
 }
 
@@ -171,9 +175,22 @@ static void renew_mapped(struct renew *r, uint64_t object)
 	    .p = P_MAPPED,
 	    .source = NOTE_FROM_KIND};
 
-	if (attrcache_by_key(r->pf->p.caches->attr, object) &&
-	    !stays_fresh(r, object, true))
-		(void)want_add(r->pf, r->cred, &pred, r->now_us);
+	if (r->n == MAPPED_MOST ||
+	    !attrcache_by_key(r->pf->p.caches->attr, object) ||
+	    stays_fresh(r, object, true))
+		return;
+	r->n++;
+	(void)want_add(r->pf, r->cred, &pred, r->now_us);
+}
+
+/* Whether it was read about when the other one was, by the same user. */
+static bool goes_with(const struct pf_mapped *m, const struct pf_mapped *other)
+{
+	uint64_t apart =
+	    m->us > other->us ? m->us - other->us : other->us - m->us;
+
+	return m->object && m != other && m->cred == other->cred &&
+	       apart < MAPPED_US;
 }
 
 void renew_begins(
@@ -183,16 +200,15 @@ void renew_begins(
 	const struct predictor_obs *o = &seen->obs;
 	struct caches *c = pf->p.caches;
 	struct node *node = attrcache_by_key(c->attr, o->object);
+	const struct pf_mapped *at;
 
-	if (!pf->mapped || o->kind != PREDICTOR_READ || !o->exec || !node ||
-	    caches_policy(c, node)->consistency != CONFIG_CONSISTENCY_BOUNDED ||
-	    stays_fresh(&r, o->object, true))
+	if (!pf->mapped || o->kind != PREDICTOR_READ || !node ||
+	    caches_policy(c, node)->consistency != CONFIG_CONSISTENCY_BOUNDED)
 		return;
-	for (unsigned i = 0; i < MAPPED; i++) {
-		const struct pf_mapped *m = &pf->mapped[i];
-
-		if (m->object && m->object != o->object &&
-		    m->cred == r.cred->id && now_us - m->us < MAPPED_US)
-			renew_mapped(&r, m->object);
-	}
+	at = mapped_at(pf, o->object, r.cred->id);
+	if (at->object != o->object || at->cred != r.cred->id)
+		return;
+	for (unsigned i = 0; i < MAPPED; i++)
+		if (goes_with(&pf->mapped[i], at))
+			renew_mapped(&r, pf->mapped[i].object);
 }

@@ -49,9 +49,6 @@ static enum cached_verdict look(const struct cached_call *call,
 	switch (datacache_find(
 	    k->caches->data, rd, a->pieces, &a->npieces, call->disk)) {
 	case DATACACHE_HIT:
-		if (rd->offset == 0)
-			caches_note_begin(
-			    k->node, a->pieces[0].data, a->pieces[0].len);
 		return found(call, a, k, rd->len);
 	case DATACACHE_WAIT:
 		return CACHED_WAIT;

@@ -173,7 +173,7 @@ static void confirm(struct svc_rqst *rqst)
 
 	if (svc_join_confirm(rqst))
 		return;
-	svc_rqst_begins(rqst);
+	svc_rqst_begins(rqst, true);
 	rqst->tried |= SVC_TRIED_CONFIRM;
 	ask(rqst, NFSPROC3_ACCESS, &args, &confirm_ops);
 }
@@ -262,7 +262,7 @@ static void miss(struct svc_rqst *rqst)
 {
 	count_miss(rqst);
 	if (rqst->joins == 0 && !(rqst->tried & SVC_TRIED_FARM))
-		svc_rqst_begins(rqst);
+		svc_rqst_begins(rqst, false);
 	if (rqst->row->forward)
 		rqst->row->forward(rqst);
 	else

@@ -71,7 +71,7 @@ static void rqst_observe(struct svc_rqst *rqst, size_t bytes)
 	prefetch_observe(rqst->svc->p.prefetch, &call);
 }
 
-void svc_rqst_begins(const struct svc_rqst *rqst)
+void svc_rqst_begins(const struct svc_rqst *rqst, bool confirms)
 {
 	struct observe_call call;
 
@@ -82,6 +82,7 @@ void svc_rqst_begins(const struct svc_rqst *rqst)
 		rqst->proc->proc != NFSPROC3_READ))
 		return;
 	call = observed(rqst);
+	call.missed = !confirms;
 	prefetch_begins(rqst->svc->p.prefetch, &call);
 }
 

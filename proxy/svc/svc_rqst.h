@@ -226,8 +226,9 @@ static inline uint32_t svc_rqst_uid(const struct svc_rqst *rqst)
 }
 
 /* ---- svc_reply.c: what the client is answered; each ends the request ---- */
-/* The server is about to be asked for it: prefetch_begins(). Ends nothing. */
-void svc_rqst_begins(const struct svc_rqst *rqst);
+/* The server is about to be asked for it, or only to confirm its object:
+ * prefetch_begins(). Ends nothing. */
+void svc_rqst_begins(const struct svc_rqst *rqst, bool confirms);
 
 /* The server's answer, for fetch. */
 extern const struct fetch_ops svc_reply_ops;

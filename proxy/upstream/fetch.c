@@ -188,7 +188,8 @@ static void flight_on_send(void *arg, const struct upstream_sent *sent)
 		linkest_sent(
 		    f->link, &fl->mark, fl->about.reply_bytes, sent->at_us);
 	if (f->on_send && fl->about.object)
-		f->on_send(f->on_send_ctx, &fl->req, fl->about.cred);
+		f->on_send(
+		    f->on_send_ctx, &fl->req, fl->about.cred, sent->at_us);
 	if (w->ops->on_send)
 		w->ops->on_send(w, sent);
 }

@@ -93,10 +93,10 @@ struct fetch *fetch_new(struct upstream *nfs, struct upstream *mount,
 void fetch_free(struct fetch *f);
 
 /* Have `on_send` called whenever a call goes out that is about an object, with
- * `ctx`, the request and the `cred` of its fetch_about. One at a time; NULL:
- * nobody. */
-typedef void (*fetch_on_send)(
-    void *ctx, const struct upstream_request *req, uint32_t cred);
+ * `ctx`, the request, the `cred` of its fetch_about, and when that is. One at a
+ * time; NULL: nobody. */
+typedef void (*fetch_on_send)(void *ctx, const struct upstream_request *req,
+    uint32_t cred, uint64_t sent_us);
 void fetch_tell(struct fetch *f, fetch_on_send on_send, void *ctx);
 
 /*

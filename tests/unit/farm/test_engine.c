@@ -257,9 +257,13 @@ static void test_users(void **state)
 	farm_until(&w, is_rejected, &w);
 	farm_until_error(&w, "may not SET");
 	assert_true(farm_has(&w, "ff:a", "value"));
-	/* Nor may it leave marks, which costs nobody anything. */
+	/* A mark that is refused tells as much, and is not counted. */
+	redis_do(r, "CLIENT KILL TYPE normal SKIPME yes");
+	farm_until_state(&w, ENGINE_DOWN);
+	farm_until_state(&w, ENGINE_UP);
 	farm_mark(&w, "ff:b", "mark");
-	assert_true(farm_has(&w, "ff:a", "value"));
+	farm_until_error(&w, "may not SET");
+	assert_int_equal(farm_status(&w).rejected_puts, 1);
 	w.farm.user = all;
 	redis_do(r, "CLIENT KILL TYPE normal SKIPME yes");
 	farm_until_state(&w, ENGINE_DOWN);

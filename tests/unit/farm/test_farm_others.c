@@ -20,20 +20,26 @@ static void meet(struct pair *p)
 	say_big(&p->b, 5);
 }
 
-/* Its READ goes out. */
-static void send_read(struct machine *m)
+/* Its call goes out. */
+static void send_call(
+    struct machine *m, uint32_t nr, const union nfs_args *args)
 {
-	const struct nfs_proc *proc =
-	    nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_READ);
-	const union nfs_args args = {
-	    .read = {.file = fh_of("big"), .count = FIRST}};
+	const struct nfs_proc *proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, nr);
 	char body[256];
 	struct upstream_request req = {.proc = proc,
 	    .args = {.data = body,
-		.len = (uint32_t)nfs_args_encode(
-		    proc, &args, body, sizeof(body))}};
+		.len =
+		    (uint32_t)nfs_args_encode(proc, args, body, sizeof(body))}};
 
-	farm_on_send(m->server, &req, m->w->cred);
+	farm_on_send(m->server, &req, m->w->cred, m->w->now_us);
+}
+
+static void send_read(struct machine *m)
+{
+	const union nfs_args args = {
+	    .read = {.file = fh_of("big"), .count = FIRST}};
+
+	send_call(m, NFSPROC3_READ, &args);
 }
 
 /* It is told that there is nothing, asks the server, and leaves a mark. */
@@ -149,6 +155,42 @@ static void test_value_stays(void **state)
 	assert_true(has_big(&p->b, 0, FIRST));
 }
 
+/* What will not be published is not marked: the version was seen just now. */
+static void test_not_firm(void **state)
+{
+	struct pair *p = *state;
+
+	meet(p);
+	say_big(&p->a, 6);
+	send_read(&p->a);
+	assert_int_equal(fake_count_of('d'), 0);
+	p->a.w->now_us += 1 * S;
+	send_read(&p->a);
+	assert_int_equal(fake_count_of('d'), 1);
+}
+
+/* The beginning of a listing says that the rest will come. */
+static void test_listing(void **state)
+{
+	struct pair *p = *state;
+	fattr3 dir = attr_of(NF3DIR, 1, 10);
+	union nfs_args args = {.readdirplus = {.dir = fh_of("dir"),
+				   .cookie = 5,
+				   .dircount = 512,
+				   .maxcount = 4096}};
+
+	meet(p);
+	say_access(p->a.w, "dir", &dir, ACCESS_ALL);
+	p->a.w->now_us += 1 * S;
+	send_call(&p->a, NFSPROC3_READDIRPLUS, &args);
+	assert_int_equal(fake_count_of('l'), 0);
+	args.readdirplus.cookie = 0;
+	send_call(&p->a, NFSPROC3_READDIRPLUS, &args);
+	assert_int_equal(fake_count_of('l'), 1);
+	assert_true(
+	    others_is_mark(fake_find('l', 0)->data, fake_find('l', 0)->len));
+}
+
 /* The server goes, as by a reload. */
 static void test_ends_while_it_waits(void **state)
 {
@@ -172,6 +214,8 @@ int main(void)
 	    PAIR(test_own_mark),
 	    PAIR(test_alone),
 	    PAIR(test_value_stays),
+	    PAIR(test_not_firm),
+	    PAIR(test_listing),
 	    PAIR(test_ends_while_it_waits),
 	};
 
