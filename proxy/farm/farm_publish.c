@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is to be published waits here for a moment, in the order in which it
- * came, so that the replies of one read are one value; a cell that is complete
- * does not wait. Then all bytes of the cell are taken from the data cache that
- * are there and firm: a value takes the place of the one before, so it has to
- * have what that had.
+ * What is to be published waits here, in the order in which it came: while the
+ * server's replies come, for some seconds, since a job waits for these, and
+ * shares its processor with this. Where no more come, or other machines work on
+ * the same server, it waits only for a moment, so that the replies of one read
+ * are one value; and a cell that is complete does not wait.
+ *
+ * Then all bytes of the cell are taken from the data cache that are there and
+ * firm: a value takes the place of the one before, so it has to have what that
+ * had.
  *
  * A table remembers by the tags of keys how many bytes the engine was given, or
  * gave, so that hardly a value is published twice.
@@ -22,8 +26,11 @@
 enum {
 	ITEMS_MAX = 8192,
 	BUCKETS = 4096,
-	/* Bytes that follow come within this time, most of them. */
+	/* Bytes that follow come within this time, most of them; and so does
+	 * the next reply, while a job goes on. */
 	WAIT_US = 200000,
+	/* Nobody waits longer while it does. */
+	LATEST_US = 3000000,
 	/* What is ready goes out with others: each message costs either side a
 	 * system call and a wake-up. */
 	TURN_US = 20000,
@@ -46,11 +53,12 @@ struct item {
 	LIST_ENTRY(item) hash_link;
 	struct farm_server *server;
 	struct data_version version;
-	uint64_t since_us; /* 0: it does not wait */
+	uint64_t since_us;
 	uint64_t cell;
 	uint64_t bytes; /* of it that the server said */
 	uint32_t cred;  /* of a listing; 0: it is data */
 	bool plus;
+	bool ready; /* nothing more of it is to come */
 	uint8_t tries;
 	uint8_t fh_len;
 	char fh[NFS3_FHSIZE_MAX];
@@ -63,11 +71,12 @@ struct farm_publish {
 	struct farm *farm;
 	struct event *ev;
 	struct items ready; /* the oldest first, … */
-	struct items items; /* … and of those that wait */
+	struct items items; /* … and of those of which more may come */
 	struct items spare;
 	struct item_list buckets[BUCKETS];
 	unsigned n;
-	uint64_t tokens; /* bytes that may go out now */
+	uint64_t came_us; /* the last one */
+	uint64_t tokens;  /* bytes that may go out now */
 	uint64_t filled_us;
 	struct {
 		uint64_t tag;
@@ -117,7 +126,7 @@ void publish_free(struct farm_publish *p)
 
 static struct items *queue_of(struct farm_publish *p, const struct item *it)
 {
-	return it->since_us == 0 ? &p->ready : &p->items;
+	return it->ready ? &p->ready : &p->items;
 }
 
 static void item_drop(struct farm_publish *p, struct item *it)
@@ -199,6 +208,7 @@ static struct item *item_new(struct farm_server *s, const struct node *node,
 	memcpy(it->fh, node->fh, node->fh_len);
 	TAILQ_INSERT_TAIL(&p->items, it, link);
 	LIST_INSERT_HEAD(bucket(p, node, cell), it, hash_link);
+	p->came_us = it->since_us;
 	if (p->n++ == 0)
 		event_add(p->ev, &soon);
 	return it;
@@ -208,7 +218,7 @@ static struct item *item_new(struct farm_server *s, const struct node *node,
 static void item_ready(struct farm_publish *p, struct item *it)
 {
 	TAILQ_REMOVE(&p->items, it, link);
-	it->since_us = 0;
+	it->ready = true;
 	TAILQ_INSERT_TAIL(&p->ready, it, link);
 }
 
@@ -217,7 +227,7 @@ static void item_grows(
     struct farm_publish *p, struct item *it, uint64_t bytes, uint64_t all)
 {
 	it->bytes += bytes;
-	if (it->bytes >= all && it->since_us > 0)
+	if (it->bytes >= all && !it->ready)
 		item_ready(p, it);
 }
 
@@ -446,14 +456,27 @@ static void put_off(struct farm_publish *p, struct item *it)
 	TAILQ_INSERT_TAIL(queue_of(p, it), it, link);
 }
 
+/* Whether its time has come. */
+static bool is_due(
+    const struct farm_publish *p, const struct item *it, uint64_t now_us)
+{
+	uint64_t age_us = now_us - it->since_us;
+
+	if (now_us - p->came_us < WAIT_US && p->n < ITEMS_MAX / 2 &&
+	    !others_are_there(it->server, now_us))
+		return age_us >= LATEST_US;
+	return it->ready || age_us >= WAIT_US;
+}
+
 /* The next one; NULL: none, or it has to wait. */
 static struct item *next_item(struct farm_publish *p, uint64_t now_us)
 {
 	struct item *it = TAILQ_FIRST(&p->ready);
 
-	if (!it)
-		it = TAILQ_FIRST(&p->items);
-	return it && now_us - it->since_us >= WAIT_US ? it : NULL;
+	if (it && is_due(p, it, now_us))
+		return it;
+	it = TAILQ_FIRST(&p->items);
+	return it && is_due(p, it, now_us) ? it : NULL;
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)

@@ -160,7 +160,7 @@ static void test_not_firm(void **state)
 	say_big(&p->a, 5);
 	say_read(&p->a, 5, 0, BIG);
 	until_quiet(&p->a);
-	assert_int_equal(fake_count, 0);
+	assert_int_equal(fake_count_of('d'), 0);
 }
 
 static void test_other_version(void **state)
@@ -209,15 +209,17 @@ static void test_unknown_version(void **state)
 	union nfs_args args = {
 	    .dirop = {.dir = fh_of("dir"), .name = fh_of("big")}};
 	union nfs_res res = {.status = NFS3_OK};
+	unsigned before;
 
 	say_firm(&p->a, 5, 0, BIG);
 	until_published(&p->a, 'd', 5);
+	before = fake_gets;
 	/* A name without attributes. */
 	say_dir(p->b.w, "dir", 10);
 	res.lookup.LOOKUP3res_u.resok.object = fh_of("big");
 	say(p->b.w, NFSPROC3_LOOKUP, &args, &res, round_trip(p->b.w));
 	assert_int_equal(ask(&p->b, 0, BIG), FARM_NO);
-	assert_int_equal(fake_gets, 0);
+	assert_int_equal(fake_gets, before);
 }
 
 /* ---- an engine that lies ----------------------------------------------- */

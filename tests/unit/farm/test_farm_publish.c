@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* When a machine publishes what it had from the server. Time is virtual. */
+#include "base/clock.h"
+#include "farm/farm_fixture.h"
+#include "scenario/vclock.h"
+
+enum { CELLS = 4 };
+
+static int begin(void **state)
+{
+	struct pair *p;
+
+	begin_pair(state);
+	p = *state;
+	vclock_start(p->a.fx.base);
+	/* Nobody knows whether others are there before this was asked. */
+	vclock_pass(10 * S);
+	return 0;
+}
+
+static int end(void **state)
+{
+	vclock_stop();
+	return end_pair(state);
+}
+
+/* A job goes on: another cell comes each tenth of a second. */
+static void read_cells(struct machine *m)
+{
+	say_firm(m, 5, 0, FIRST);
+	for (unsigned i = 0; i + 1 < CELLS; i++) {
+		vclock_pass(100 * MS);
+		say_read(m, 5, i * CELL + (i == 0 ? FIRST : 0),
+		    i == 0 ? CELL - FIRST : CELL);
+	}
+}
+
+/* While replies come, a job waits for the next one. */
+static void test_behind_the_job(void **state)
+{
+	struct pair *p = *state;
+
+	read_cells(&p->a);
+	assert_int_equal(fake_count_of('d'), 0);
+	vclock_pass(300 * MS);
+	assert_int_equal(fake_count_of('d'), CELLS);
+}
+
+/* One that goes on for longer does not keep it from others. */
+static void test_in_a_long_job(void **state)
+{
+	struct pair *p = *state;
+
+	say_firm(&p->a, 5, 0, FIRST);
+	for (uint32_t i = 0; i < 29; i++) {
+		vclock_pass(100 * MS);
+		say_firm(&p->a, 6 + i, 0, FIRST);
+	}
+	assert_int_equal(fake_count_of('d'), 0);
+	for (uint32_t i = 29; i < 35; i++) {
+		vclock_pass(100 * MS);
+		say_firm(&p->a, 6 + i, 0, FIRST);
+	}
+	assert_true(publish_waiting(p->a.farm->publish) < 35);
+}
+
+/* Other machines may be waiting. */
+static void test_others_are_there(void **state)
+{
+	struct pair *p = *state;
+
+	p->a.server->others.seen_us = clock_now_us();
+	read_cells(&p->a);
+	assert_int_equal(fake_count_of('d'), CELLS - 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_behind_the_job),
+	    TEST(test_in_a_long_job),
+	    TEST(test_others_are_there),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
