@@ -267,7 +267,6 @@ bool farm_is_absent(
     struct farm_server *s, const struct farm_key *key, uint64_t now_us)
 {
 	size_t at = key->tag & (ABSENT_SLOTS - 1);
-
 	uint64_t us = ABSENT_US;
 
 	if (s->absent[at].tag != key->tag)

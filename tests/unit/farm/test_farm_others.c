@@ -169,6 +169,24 @@ static void test_not_firm(void **state)
 	assert_int_equal(fake_count_of('d'), 1);
 }
 
+/* No file is longer; the numbers of cells go on behind its end. */
+static void test_longest_file(void **state)
+{
+	struct pair *p = *state;
+	fattr3 a = big_attr(5);
+	const union nfs_args args = {.read = {.file = fh_of("big"),
+					 .offset = UINT64_MAX - 100,
+					 .count = 1 << 20}};
+
+	meet(p);
+	a.size = UINT64_MAX;
+	a.ctime.seconds = 7;
+	say_access(p->a.w, "big", &a, ACCESS3_READ);
+	p->a.w->now_us += 1 * S;
+	send_call(&p->a, NFSPROC3_READ, &args);
+	assert_int_equal(fake_count_of('d'), 1);
+}
+
 /* The beginning of a listing says that the rest will come. */
 static void test_listing(void **state)
 {
@@ -215,6 +233,7 @@ int main(void)
 	    PAIR(test_alone),
 	    PAIR(test_value_stays),
 	    PAIR(test_not_firm),
+	    PAIR(test_longest_file),
 	    PAIR(test_listing),
 	    PAIR(test_ends_while_it_waits),
 	};
