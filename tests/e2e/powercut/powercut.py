@@ -337,9 +337,9 @@ def self_tested(counts, opt):
     """Says where there was no self-test; false where there should have been one."""
     if counts["self-tests"]:
         return True
-    if opt.prefixes < FEW:
+    if counts["tried"] < FEW:
         print("  self-test: skipped, none of so few moments had enough in the cache; "
-              "where %d are wanted, one has to" % FEW)
+              "where %d are tried, one has to" % FEW)
         return True
     print("  self-test: no moment had enough in the cache")
     return False
