@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is to be published waits here, in the order in which it came: while the
- * server's replies come, for some seconds, since a job waits for these, and
- * shares its processor with this. Where no more come, or other machines work on
- * the same server, it waits only for a moment, so that the replies of one read
- * are one value; and a cell that is complete does not wait.
+ * What is to be published waits here, in the order in which it came: in the
+ * first seconds of a job, as long as the server's replies come, since the job
+ * waits for these, and shares its processor with this. Where no more come, or
+ * other machines work on the same server, it waits only for a moment, so that
+ * the replies of one read are one value; and a cell that is complete does not
+ * wait.
  *
  * Then all bytes of the cell are taken from the data cache that are there and
  * firm: a value takes the place of the one before, so it has to have what that
@@ -29,7 +30,8 @@ enum {
 	/* Bytes that follow come within this time, most of them; and so does
 	 * the next reply, while a job goes on. */
 	WAIT_US = 200000,
-	/* Nobody waits longer while it does. */
+	/* A job that goes on for longer does not keep what it has: then that
+	 * would have to be read from the disk again. */
 	LATEST_US = 3000000,
 	/* What is ready goes out with others: each message costs either side a
 	 * system call and a wake-up. */
@@ -75,8 +77,9 @@ struct farm_publish {
 	struct items spare;
 	struct item_list buckets[BUCKETS];
 	unsigned n;
-	uint64_t came_us; /* the last one */
-	uint64_t tokens;  /* bytes that may go out now */
+	/* The last one; and the first behind which no pause was. */
+	uint64_t came_us, began_us;
+	uint64_t tokens; /* bytes that may go out now */
 	uint64_t filled_us;
 	struct {
 		uint64_t tag;
@@ -208,6 +211,8 @@ static struct item *item_new(struct farm_server *s, const struct node *node,
 	memcpy(it->fh, node->fh, node->fh_len);
 	TAILQ_INSERT_TAIL(&p->items, it, link);
 	LIST_INSERT_HEAD(bucket(p, node, cell), it, hash_link);
+	if (it->since_us - p->came_us >= WAIT_US)
+		p->began_us = it->since_us;
 	p->came_us = it->since_us;
 	if (p->n++ == 0)
 		event_add(p->ev, &soon);
@@ -460,12 +465,10 @@ static void put_off(struct farm_publish *p, struct item *it)
 static bool is_due(
     const struct farm_publish *p, const struct item *it, uint64_t now_us)
 {
-	uint64_t age_us = now_us - it->since_us;
-
-	if (now_us - p->came_us < WAIT_US && p->n < ITEMS_MAX / 2 &&
-	    !others_are_there(it->server, now_us))
-		return age_us >= LATEST_US;
-	return it->ready || age_us >= WAIT_US;
+	if (now_us - p->came_us < WAIT_US && now_us - p->began_us < LATEST_US &&
+	    p->n < ITEMS_MAX / 2 && !others_are_there(it->server, now_us))
+		return false;
+	return it->ready || now_us - it->since_us >= WAIT_US;
 }
 
 /* The next one; NULL: none, or it has to wait. */
