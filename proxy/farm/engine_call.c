@@ -9,6 +9,7 @@
 #include <event2/event.h>
 
 #include "base/clock.h"
+#include "base/uint.h"
 
 enum {
 	/* The round trip is taken from less than this, the rate from more. */
@@ -219,6 +220,12 @@ bool node_can_ask(const struct node *n, uint64_t now_us)
 	       (n->misses < MISSES_MAX || n->questions == 0);
 }
 
+/* Since when nothing has come, while the answer to `c` is the next to come. */
+static uint64_t silent_since_us(const struct node *n, const struct call *c)
+{
+	return max_u64(wire_received_us(n->wire), c->sent_us);
+}
+
 uint64_t node_silent_us(const struct node *n, uint64_t now_us)
 {
 	const struct call *c = TAILQ_FIRST(&n->calls);
@@ -227,9 +234,7 @@ uint64_t node_silent_us(const struct node *n, uint64_t now_us)
 	/* A large command takes long to send, which is no silence. */
 	if (!c || c->sent_bytes > SMALL_BYTES)
 		return 0;
-	since_us = wire_received_us(n->wire);
-	if (since_us < c->sent_us)
-		since_us = c->sent_us;
+	since_us = silent_since_us(n, c);
 	return now_us > since_us ? now_us - since_us : 0;
 }
 
@@ -274,15 +279,14 @@ static void watch_idle(struct node *n, uint64_t now_us)
 void call_watch(struct node *n, uint64_t now_us)
 {
 	struct call *c = TAILQ_FIRST(&n->calls);
-	uint64_t since_us = wire_received_us(n->wire);
 	uint64_t patience_us = SILENCE_RTTS * n->srtt_us;
+	uint64_t since_us;
 
 	if (!c) {
 		watch_idle(n, now_us);
 		return;
 	}
-	if (since_us < c->sent_us)
-		since_us = c->sent_us;
+	since_us = silent_since_us(n, c);
 	if (patience_us < SILENCE_US)
 		patience_us = SILENCE_US;
 	if (!n->slow && now_us > since_us + patience_us)

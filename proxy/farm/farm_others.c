@@ -20,7 +20,7 @@ enum {
 	 * nobody is known to be. */
 	THERE_US = 1000000,
 	ALONE_US = 250000,
-	/* Whoever asked for something so lately counts as there. */
+	/* A machine counts as there for so long after its last question. */
 	STAYS_S = 3,
 	DEADLINE_US = 20000,
 	/* After VAIN_MAX waits in vain in a row, only one mark in VAIN_PART is

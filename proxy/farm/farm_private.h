@@ -213,7 +213,7 @@ void questions_end(struct farm *f);
 uint64_t question_wait_us(const struct farm_server *s);
 /* on_end() is called later; false where nobody can be asked: then it is not. */
 bool question_ask(struct farm_question *q);
-/* on_end() will not be called. */
+/* Ask and wait no longer; on_end() is not called. */
 void question_drop(struct farm_question *q);
 
 /* ---- farm_data.c, farm_list.c -------------------------------------------- */

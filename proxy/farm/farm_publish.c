@@ -30,9 +30,9 @@ enum {
 	/* Bytes that follow come within this time, most of them; and so does
 	 * the next reply, while a job goes on. */
 	WAIT_US = 200000,
-	/* A job that goes on for longer does not keep what it has: then that
+	/* A longer job publishes while it goes on: what waited until its end
 	 * would have to be read from the disk again. */
-	LATEST_US = 3000000,
+	SHORT_JOB_US = 3000000,
 	/* What is ready goes out with others: each message costs either side a
 	 * system call and a wake-up. */
 	TURN_US = 20000,
@@ -72,8 +72,8 @@ LIST_HEAD(item_list, item);
 struct farm_publish {
 	struct farm *farm;
 	struct event *ev;
-	struct items ready; /* the oldest first, … */
-	struct items items; /* … and of those of which more may come */
+	struct items ready; /* complete; the oldest comes first */
+	struct items items; /* more of them may come; the oldest is first */
 	struct items spare;
 	struct item_list buckets[BUCKETS];
 	unsigned n;
@@ -465,8 +465,9 @@ static void put_off(struct farm_publish *p, struct item *it)
 static bool is_due(
     const struct farm_publish *p, const struct item *it, uint64_t now_us)
 {
-	if (now_us - p->came_us < WAIT_US && now_us - p->began_us < LATEST_US &&
-	    p->n < ITEMS_MAX / 2 && !others_are_there(it->server, now_us))
+	if (now_us - p->came_us < WAIT_US &&
+	    now_us - p->began_us < SHORT_JOB_US && p->n < ITEMS_MAX / 2 &&
+	    !others_are_there(it->server, now_us))
 		return false;
 	return it->ready || now_us - it->since_us >= WAIT_US;
 }

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/uint.h"
 #include "farm/farm_private.h"
 #include "link/linkest.h"
 
@@ -21,7 +22,7 @@ enum {
 	 * published a little later. */
 	WAIT_TIMES = 4,
 	PUBLISHED_US = 40000,
-	/* Where nobody knows how long the server takes. */
+	/* What the server is taken to need, until that is measured. */
 	SERVER_US = 40000,
 	/* Values that are waited for at once: the engine is asked for each
 	 * again and again. */
@@ -80,20 +81,15 @@ void question_drop(struct farm_question *q)
 static void look_soon(struct farm_server *s)
 {
 	struct farm *f = s->p.farm;
-	uint64_t us = server_us(s) / LOOKS;
-	struct timeval tv;
+	uint64_t us = max_u64(server_us(s) / LOOKS, LOOK_MIN_US);
+	struct timeval tv = clock_timeval(min_u64(us, LOOK_MAX_US));
 
 	if (event_pending(f->ev_wait, EV_TIMEOUT, NULL))
 		return;
-	if (us < LOOK_MIN_US)
-		us = LOOK_MIN_US;
-	if (us > LOOK_MAX_US)
-		us = LOOK_MAX_US;
-	tv = clock_timeval(us);
 	event_add(f->ev_wait, &tv);
 }
 
-/* Whether it may wait longer for what another machine fetches. */
+/* Whether the question may wait, or go on waiting, for another machine. */
 static bool may_wait(struct farm_question *q)
 {
 	struct farm_server *s = q->server;

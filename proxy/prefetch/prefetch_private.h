@@ -455,7 +455,7 @@ void listing_read(struct prefetch *pf, struct pf_cred *cred, struct node *dir,
 uint32_t listing_page(struct caches *c, struct node *dir, struct listing *l,
     uint64_t fresh_us, size_t room, struct list_span *span);
 
-/* Tell the predictor of listings of the farm's; `all`: forget them. */
+/* Tell the predictor of listings that the farm gave; `all`: only drop them. */
 void farmed_tell(struct prefetch *pf, bool all);
 
 /* prefetch_flight.c */

@@ -61,7 +61,7 @@ struct engine_key farm_key(const char *text);
 /* False where nobody could be asked. */
 bool farm_ask(struct farm_world *w, struct question *q, const char *key,
     uint64_t deadline_us);
-/* As engine_mark(), for ten seconds. */
+/* Leaves a mark for ten seconds. */
 void farm_mark(struct farm_world *w, const char *key, const char *mark);
 bool farm_put(struct farm_world *w, const char *key, const char *value);
 /* Asks until somebody can be asked and answers; true: it is `value`. */

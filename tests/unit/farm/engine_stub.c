@@ -37,6 +37,15 @@ static struct fake_value *value_of(const char *key)
 	return NULL;
 }
 
+/* The same, unless its time is over. */
+static struct fake_value *value_now(const char *key)
+{
+	struct fake_value *v = value_of(key);
+
+	return v && (v->until_us == 0 || v->until_us >= clock_now_us()) ? v
+									: NULL;
+}
+
 struct fake_value *fake_find(char kind, unsigned n)
 {
 	for (unsigned i = 0; i < fake_count; i++)
@@ -90,10 +99,8 @@ static bool keep(const char *key, const void *data, size_t len)
 static void answer(struct engine_ask *a)
 {
 	struct fake_call *call = a->call;
-	const struct fake_value *v = fake_hangs ? NULL : value_of(call->key);
+	const struct fake_value *v = fake_hangs ? NULL : value_now(call->key);
 
-	if (v && v->until_us > 0 && v->until_us < clock_now_us())
-		v = NULL;
 	a->call = NULL;
 	free(call);
 	if (v)
@@ -173,14 +180,10 @@ void engine_mark(struct engine *e, const struct engine_key *key,
     const char *mark, size_t len, uint32_t ttl_ms)
 {
 	char text[ENGINE_KEY_MAX + 1];
-	const struct fake_value *v;
 
 	(void)e;
 	copy_key(text, key);
-	v = value_of(text);
-	if (v && (v->until_us == 0 || v->until_us >= clock_now_us()))
-		return;
-	if (keep(text, mark, len))
+	if (!value_now(text) && keep(text, mark, len))
 		value_of(text)->until_us = clock_now_us() + ttl_ms * 1000;
 }
 

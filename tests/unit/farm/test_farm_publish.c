@@ -46,7 +46,7 @@ static void test_behind_the_job(void **state)
 	assert_int_equal(fake_count_of('d'), CELLS);
 }
 
-/* One that goes on for longer does not keep it from others. */
+/* A long job publishes while it goes on. */
 static void test_in_a_long_job(void **state)
 {
 	struct pair *p = *state;
