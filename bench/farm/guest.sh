@@ -31,6 +31,8 @@ give_up() {
 
 # shellcheck source=bench/jobs/jobs.sh
 . "$jobs_dir/jobs.sh"
+# shellcheck source=bench/jobs/order.sh
+. "$jobs_dir/order.sh"
 # shellcheck source=bench/farm/engine.sh
 . "$farm_dir/engine.sh"
 # shellcheck source=bench/farm/machines.sh
@@ -118,9 +120,6 @@ show_wrong() {
 half_of_it() {
 	printf '%d.%06d' $((took / 2000000)) $((took / 2 % 1000000))
 }
-
-# shuffled N WORD...: in an order that depends on the seed and the round
-shuffled() { shuf -e "${@:2}" --random-source=<(yes "$FARM_SEED $1"); }
 
 wants() { [[ " $FARM_ROWS " = *" $1 "* ]]; }
 

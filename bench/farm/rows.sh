@@ -51,7 +51,7 @@ row_a() {
 	for ((round = 1; round <= FARM_RUNS; round++)); do
 		[ "$round" -gt "$FARM_DIRECT" ] ||
 			one_run a - direct "$round" "$job" direct
-		for arm in $(shuffled "$round" "${arms[@]}"); do
+		for arm in $(shuffled "$FARM_SEED" "$round" "${arms[@]}"); do
 			row_a_run "$arm" "$round" "$job"
 		done
 	done
@@ -146,7 +146,7 @@ row_c() {
 		engine_keep other || give_up "the engine does not save"
 	fi
 	for ((round = 1; round <= FARM_RUNS; round++)); do
-		for arm in $(shuffled "$round" alone farm); do
+		for arm in $(shuffled "$FARM_SEED" "$round" alone farm); do
 			first_run c - "$arm" "$round" "$job" other
 		done
 	done
@@ -177,7 +177,7 @@ row_d() {
 	first_run d none calibrate 1 "$job" "filled-$job"
 	fault_after=$(half_of_it)
 	for ((round = 1; round <= FARM_RUNS; round++)); do
-		for case in $(shuffled "$round" alone "${cases[@]}"); do
+		for case in $(shuffled "$FARM_SEED" "$round" alone "${cases[@]}"); do
 			faulty_run "$case" "$round" "$job"
 		done
 	done
@@ -232,7 +232,7 @@ row_d_cluster() {
 	machine_stop 2
 	fault_after=$(half_of_it)
 	for ((round = 1; round <= FARM_RUNS; round++)); do
-		for arm in $(shuffled "$round" alone farm); do
+		for arm in $(shuffled "$FARM_SEED" "$round" alone farm); do
 			cluster_run "$arm" "$round" "$job" "$url"
 		done
 	done

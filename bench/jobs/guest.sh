@@ -30,6 +30,7 @@ progress() { echo "jobs: $*" >&2; }
 give_up() { echo "jobs: $*" >&2; exit 1; }
 
 . "$jobs_dir/jobs.sh"
+. "$jobs_dir/order.sh"
 . "$jobs_dir/peers.sh"
 . "$jobs_dir/farm.sh"
 
@@ -316,11 +317,6 @@ train() {
 	done
 }
 
-# shuffled ROUND WORD...: in an order that depends on the seed and the round
-shuffled() {
-	shuf -e "${@:2}" --random-source=<(yes "$JOBS_SEED $1")
-}
-
 # In each round the arms take turns in another order.
 timed() {
 	local job=$1 round arm
@@ -332,7 +328,7 @@ timed() {
 				[ "$round" -le "$JOBS_DIRECT" ] || continue
 			arms+=("$arm")
 		done
-		for arm in $(shuffled "$round" "${arms[@]}"); do
+		for arm in $(shuffled "$JOBS_SEED" "$round" "${arms[@]}"); do
 			if [ -n "$JOBS_AFTER" ] && is_proxy "$arm"; then
 				beside_another "$job" "$arm" "$round"
 				continue
@@ -438,7 +434,7 @@ mixed_life() {
 	done
 	arm_start "$arm"
 	for ((i = 1; i <= JOBS_TRAIN; i++)); do
-		for job in $(shuf -e $JOBS_LIST --random-source=<(yes $i)); do
+		for job in $(shuffled 0 $i $JOBS_LIST); do
 			one_run "$job" "$arm" train $i
 			unrelated
 		done
