@@ -211,6 +211,8 @@ void farm_server_free(struct farm_server *s)
 	LIST_REMOVE(s, link);
 	publish_forget(s->p.farm->publish, s);
 	others_forget(s);
+	for (unsigned k = 0; k < FARM_KINDS; k++)
+		question_drop(&s->barren[k].probe);
 	farm_data_free(s);
 	farm_list_free(s);
 	free(s->name);
@@ -228,19 +230,14 @@ static uint64_t server_us(const struct farm_server *s, uint64_t bytes)
 	       linkest_wire_us(le, linkest_wire_bytes(bytes));
 }
 
-/* Whether it had better not be asked. What another machine is fetching now is
- * worth each question. */
-static bool is_barren(struct farm_server *s, enum farm_kind kind, bool ahead)
+bool farm_is_barren(struct farm_server *s, enum farm_kind kind)
 {
-	unsigned part = ahead ? BARREN_PART_AHEAD : BARREN_PART;
-
 	return !others_are_there(s, clock_now_us()) &&
-	       s->barren[kind].misses >= BARREN_MISSES &&
-	       s->barren[kind].passed++ % part != 0;
+	       s->barren[kind].misses >= BARREN_MISSES;
 }
 
-bool farm_pays(struct farm_server *s, enum farm_kind kind, uint64_t bytes,
-    bool ahead, uint64_t *us)
+bool farm_pays(
+    const struct farm_server *s, uint64_t bytes, bool ahead, uint64_t *us)
 {
 	const struct engine *e = s->p.farm->engine;
 	uint64_t server = server_us(s, bytes);
@@ -250,8 +247,7 @@ bool farm_pays(struct farm_server *s, enum farm_kind kind, uint64_t bytes,
 	/* A client that waits for it in vain asks the server all the same. */
 	if (server > 0 && !ahead)
 		server /= DEADLINE_PART;
-	if (!engine_is_up(e) || (server > 0 && expect >= server) ||
-	    is_barren(s, kind, ahead))
+	if (!engine_is_up(e) || (server > 0 && expect >= server))
 		return false;
 	if (patience < DEADLINE_LEAST_US)
 		patience = DEADLINE_LEAST_US;

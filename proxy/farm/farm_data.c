@@ -222,8 +222,7 @@ static enum farm_answer begin(struct farm_server *s,
 	struct data_ask *a;
 	uint64_t us;
 
-	if (!farm_pays(
-		s, FARM_DATA, about->to - about->from, shared->ahead, &us))
+	if (!farm_pays(s, about->to - about->from, shared->ahead, &us))
 		return FARM_NO;
 	a = data_ask_new(s, shared, cells, n);
 	if (!a)
@@ -242,6 +241,19 @@ static enum farm_answer begin(struct farm_server *s,
 	return FARM_ASKED;
 }
 
+static void probe(
+    struct farm_server *s, const struct learn_shared *shared, uint64_t offset)
+{
+	nfs3_fh fh = learn_shared_fh(shared);
+	struct farm_key key;
+
+	if (!probe_is_due(s, FARM_DATA))
+		return;
+	farm_data_key(s, &fh, &shared->version, cell_at(offset), &key);
+	if (!farm_is_absent(s, &key, clock_now_us()))
+		probe_ask(s, FARM_DATA, &key);
+}
+
 enum farm_answer farm_ask_data(struct farm_server *s, const struct node *node,
     uint32_t cred, uint64_t offset, uint32_t len, bool ahead)
 {
@@ -258,6 +270,10 @@ enum farm_answer farm_ask_data(struct farm_server *s, const struct node *node,
 		return FARM_BUSY;
 	if (!learn_shared_begin(&shared, s->p.caches, node))
 		return FARM_NO;
+	if (farm_is_barren(s, FARM_DATA)) {
+		probe(s, &shared, offset);
+		return FARM_NO;
+	}
 	about.object = node_key(node);
 	about.to = len < node->size - offset ? offset + len : node->size;
 	n = choose(s, &shared, offset, about.to, cells, clock_now_us());

@@ -54,6 +54,17 @@ static bool list_key(struct farm_server *s, const nfs3_fh *fh,
 	return true;
 }
 
+/* The listing of the version that the directory has now. */
+static bool listing_now(struct farm_server *s, const struct node *dir,
+    uint32_t cred, bool plus, struct learn_shared *shared, struct farm_key *key)
+{
+	nfs3_fh fh = node_fh(dir);
+
+	*shared = (struct learn_shared){.cred = cred};
+	return learn_shared_begin(shared, s->p.caches, dir) &&
+	       list_key(s, &fh, &shared->version, cred, plus, key);
+}
+
 /* ---- asked for --------------------------------------------------------- */
 
 /* What nfs_res_check() compares the results with. */
@@ -111,20 +122,29 @@ static struct list_ask *list_ask_new(
     struct farm_server *s, const struct node *dir, uint32_t cred, bool plus)
 {
 	struct list_ask *a = calloc(1, sizeof(*a));
-	nfs3_fh fh = node_fh(dir);
 
 	if (!a)
 		return NULL;
 	a->q = (struct farm_question){
 	    .server = s, .kind = FARM_LISTING, .take = take, .on_end = on_end};
 	a->plus = plus;
-	a->shared.cred = cred;
-	if (learn_shared_begin(&a->shared, s->p.caches, dir) &&
-	    list_key(s, &fh, &a->shared.version, cred, plus, &a->q.key) &&
+	if (listing_now(s, dir, cred, plus, &a->shared, &a->q.key) &&
 	    !farm_is_absent(s, &a->q.key, clock_now_us()))
 		return a;
 	free(a);
 	return NULL;
+}
+
+static void probe(
+    struct farm_server *s, const struct node *dir, uint32_t cred, bool plus)
+{
+	struct learn_shared shared;
+	struct farm_key key;
+
+	if (probe_is_due(s, FARM_LISTING) &&
+	    listing_now(s, dir, cred, plus, &shared, &key) &&
+	    !farm_is_absent(s, &key, clock_now_us()))
+		probe_ask(s, FARM_LISTING, &key);
 }
 
 enum farm_answer farm_ask_listing(struct farm_server *s, const struct node *dir,
@@ -142,8 +162,12 @@ enum farm_answer farm_ask_listing(struct farm_server *s, const struct node *dir,
 	about.object = node_key(dir);
 	/* One that is under way is as good. */
 	if (fetch_under_way(s->p.fetch, &about) ||
-	    !farm_pays(s, FARM_LISTING, LISTING_EXPECT, ahead, &us))
+	    !farm_pays(s, LISTING_EXPECT, ahead, &us))
 		return FARM_NO;
+	if (farm_is_barren(s, FARM_LISTING)) {
+		probe(s, dir, cred, plus);
+		return FARM_NO;
+	}
 	a = list_ask_new(s, dir, cred, plus);
 	if (!a)
 		return FARM_NO;
@@ -161,14 +185,12 @@ enum farm_answer farm_ask_listing(struct farm_server *s, const struct node *dir,
 void farm_list_sent(struct farm_server *s, const struct node *dir,
     uint32_t cred, bool plus, uint64_t sent_us)
 {
-	struct learn_shared shared = {.cred = cred};
-	nfs3_fh fh = node_fh(dir);
+	struct learn_shared shared;
 	struct farm_key key;
 
 	if (cred && (s->p.farm->config->share & CONFIG_SHARE_LISTINGS) &&
-	    learn_shared_begin(&shared, s->p.caches, dir) &&
 	    attrcache_firm(s->p.caches->attr, dir, sent_us) &&
-	    list_key(s, &fh, &shared.version, cred, plus, &key) &&
+	    listing_now(s, dir, cred, plus, &shared, &key) &&
 	    !publish_is_kept(s->p.farm->publish, &key, 1))
 		others_mark(s, &key);
 }

@@ -40,13 +40,11 @@ enum {
 	 * so many times as long as it is waited for them. */
 	ABSENT_AMONG_US = 500000,
 	ABSENT_WAITS = 2,
-	/* Where so many values of a kind in a row were not there, only one
-	 * question in so many is asked, while a client's call waits or ahead of
-	 * calls: each costs a round trip, and tells when there are some again.
-	 */
+	/* Where so many values of a kind in a row were not there, the server is
+	 * asked at once. Of one question in so many the engine is asked beside
+	 * it, which tells when it has some again. */
 	BARREN_MISSES = 16,
-	BARREN_PART = 16,
-	BARREN_PART_AHEAD = 8,
+	BARREN_PART = 8,
 	/* What may be on its way from the engine for nobody's call. */
 	AHEAD_BYTES_MAX = 1 << 20,
 };
@@ -89,6 +87,26 @@ struct farm_others {
 	unsigned passed;            /* marks since then */
 };
 
+/* A part of the struct of whoever asks for a value: all is 0 but what is named
+ * first. */
+struct farm_question {
+	struct engine_ask ask; /* the first; private */
+	struct farm_server *server;
+	enum farm_kind kind;
+	struct farm_key key;
+	uint64_t deadline_us; /* each time that it is asked */
+	/* Something came: whether it is what was wanted. */
+	bool (*take)(struct farm_question *q, const void *value, size_t len);
+	/* It waits for another machine now. May be NULL. */
+	void (*on_wait)(struct farm_question *q);
+	/* It is over: the value was taken, or the server is to be asked. The
+	 * question may go. */
+	void (*on_end)(struct farm_question *q);
+	TAILQ_ENTRY(farm_question) link; /* private, as all that follows */
+	uint64_t until_us;               /* 0: it did not wait yet */
+	bool waits;
+};
+
 struct farm_server {
 	struct caches_hook hook;
 	LIST_ENTRY(farm_server) link;
@@ -102,6 +120,7 @@ struct farm_server {
 	struct {
 		unsigned misses; /* values in a row that were not there */
 		unsigned passed; /* questions since then */
+		struct farm_question probe;
 	} barren[FARM_KINDS];
 	/* Values that were not there: the tag of their key, and since when. */
 	struct {
@@ -148,8 +167,11 @@ void farm_others_key(const struct farm_server *s, struct farm_key *key);
 
 /* Whether the engine may be asked for so many bytes, and will most likely
  * answer before the server would. The deadline goes to `*us`. */
-bool farm_pays(struct farm_server *s, enum farm_kind kind, uint64_t bytes,
-    bool ahead, uint64_t *us);
+bool farm_pays(
+    const struct farm_server *s, uint64_t bytes, bool ahead, uint64_t *us);
+/* Whether the engine had no value of the kind for long. While another machine
+ * works on the same server, each question is worth it. */
+bool farm_is_barren(struct farm_server *s, enum farm_kind kind);
 bool farm_is_absent(
     struct farm_server *s, const struct farm_key *key, uint64_t now_us);
 /* It was there. */
@@ -186,26 +208,6 @@ void others_waited(struct farm_server *s, bool found);
 
 /* ---- farm_question.c ----------------------------------------------------- */
 
-/* A part of the struct of whoever asks for a value: all is 0 but what is named
- * first. */
-struct farm_question {
-	struct engine_ask ask; /* the first; private */
-	struct farm_server *server;
-	enum farm_kind kind;
-	struct farm_key key;
-	uint64_t deadline_us; /* each time that it is asked */
-	/* Something came: whether it is what was wanted. */
-	bool (*take)(struct farm_question *q, const void *value, size_t len);
-	/* It waits for another machine now. May be NULL. */
-	void (*on_wait)(struct farm_question *q);
-	/* It is over: the value was taken, or the server is to be asked. The
-	 * question may go. */
-	void (*on_end)(struct farm_question *q);
-	TAILQ_ENTRY(farm_question) link; /* private, as all that follows */
-	uint64_t until_us;               /* 0: it did not wait yet */
-	bool waits;
-};
-
 /* False and errno. */
 bool questions_begin(struct farm *f);
 void questions_end(struct farm *f);
@@ -215,6 +217,11 @@ uint64_t question_wait_us(const struct farm_server *s);
 bool question_ask(struct farm_question *q);
 /* Ask and wait no longer; on_end() is not called. */
 void question_drop(struct farm_question *q);
+/* Whether it is time to see if a barren engine has values again. */
+bool probe_is_due(struct farm_server *s, enum farm_kind kind);
+/* Ask for the value; nobody waits for it. */
+void probe_ask(
+    struct farm_server *s, enum farm_kind kind, const struct farm_key *key);
 
 /* ---- farm_data.c, farm_list.c -------------------------------------------- */
 

@@ -3,6 +3,10 @@
  * One value, asked of the engine. Where the mark of another machine stands in
  * its place, that machine is fetching it: the engine is asked again until the
  * value is there, or waiting for it has taken too long.
+ *
+ * Where the engine has had nothing for long, nobody waits for it: a question
+ * costs little itself, but what comes ahead would lose its turn on the link to
+ * what is less urgent. Then a probe asks now and then.
  */
 #include <event2/event.h>
 
@@ -27,6 +31,7 @@ enum {
 	/* Values that are waited for at once: the engine is asked for each
 	 * again and again. */
 	WAITS_MAX = 256,
+	PROBE_US = 100000,
 };
 
 static uint64_t server_us(const struct farm_server *s)
@@ -68,12 +73,10 @@ static void wait_remove(struct farm *f, struct farm_question *q)
 
 void question_drop(struct farm_question *q)
 {
-	struct farm *f = q->server->p.farm;
-
 	if (q->waits)
-		wait_remove(f, q);
+		wait_remove(q->server->p.farm, q);
 	if (q->ask.call)
-		engine_cancel(f->engine, &q->ask);
+		engine_cancel(q->server->p.farm->engine, &q->ask);
 }
 
 /* ---- waiting ----------------------------------------------------------- */
@@ -160,6 +163,48 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
 			question_end(q, false);
 	}
 }
+
+/* ---- probes ------------------------------------------------------------ */
+
+static bool take_probe(struct farm_question *q, const void *value, size_t len)
+{
+	size_t max = q->kind == FARM_DATA ? DATA_VALUE_MAX : LISTING_BYTES_MAX;
+
+	if (farm_open(q->server, &q->key, value, len, max) == 0)
+		return false;
+	farm_note_found(q->server, q->kind);
+	return true;
+}
+
+static void on_probe_end(struct farm_question *q)
+{
+	(void)q;
+}
+
+bool probe_is_due(struct farm_server *s, enum farm_kind kind)
+{
+	const struct farm_question *q = &s->barren[kind].probe;
+
+	return s->barren[kind].passed++ % BARREN_PART == 0 && !q->ask.call &&
+	       !q->waits && engine_is_up(s->p.farm->engine);
+}
+
+void probe_ask(
+    struct farm_server *s, enum farm_kind kind, const struct farm_key *key)
+{
+	struct farm_question *q = &s->barren[kind].probe;
+
+	*q = (struct farm_question){.server = s,
+	    .kind = kind,
+	    .key = *key,
+	    .deadline_us = PROBE_US,
+	    .take = take_probe,
+	    .on_end = on_probe_end};
+	if (question_ask(q))
+		metrics_add(s->p.metrics, METRICS_FARM_ASKED, 1);
+}
+
+/* ---- all of them --------------------------------------------------------- */
 
 bool questions_begin(struct farm *f)
 {

@@ -2,6 +2,7 @@
 /* Two machines: how they are made, and how their time passes. */
 #include "farm/farm_fixture.h"
 
+#include "base/clock.h"
 #include "cache/known.h"
 
 void write_key(const char *path, unsigned char first)
@@ -111,8 +112,18 @@ void until_published(struct machine *m, char kind, unsigned n)
 
 void until_answered(struct machine *m)
 {
-	while (!LIST_EMPTY(&m->server->data))
+	while (!LIST_EMPTY(&m->server->data) ||
+	       m->server->barren[FARM_DATA].probe.ask.call ||
+	       m->server->barren[FARM_LISTING].probe.ask.call)
 		turn(m);
+}
+
+void be_alone(struct machine *m)
+{
+	(void)others_are_there(m->server, clock_now_us());
+	while (m->server->others.ask.call)
+		turn(m);
+	m->server->others.seen_us = 0;
 }
 
 uint64_t counter(const struct machine *m, enum metrics_counter c)

@@ -106,6 +106,22 @@ static void test_listing_of_others(void **state)
 	assert_int_equal(look_up(&p->b, "four"), CACHED_MISS);
 }
 
+/* Where the farm had no listings for long, it is asked for one beside the
+ * server; one that it has is asked for as before then. */
+static void test_listing_barren(void **state)
+{
+	struct pair *p = *state;
+
+	publish_list(&p->a);
+	say_dir_rights(&p->b, 10, ACCESS_ALL);
+	be_alone(&p->b);
+	p->b.server->barren[FARM_LISTING].misses = BARREN_MISSES;
+	assert_false(brings_list(&p->b));
+	until_answered(&p->b);
+	assert_int_equal(counter(&p->b, METRICS_FARM_ASKED), 1);
+	assert_true(brings_list(&p->b));
+}
+
 static void test_listing_changed(void **state)
 {
 	struct pair *p = *state;
@@ -137,6 +153,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    PAIR(test_listing),
 	    PAIR(test_listing_of_others),
+	    PAIR(test_listing_barren),
 	    PAIR(test_listing_changed),
 	    PAIR(test_listing_after_change),
 	};
