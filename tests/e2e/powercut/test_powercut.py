@@ -111,6 +111,16 @@ class Ends(unittest.TestCase):
         self.assertEqual(check.daemon.kill.call_count, 2)
         self.assertEqual(check.view.umount.call_count, 2)
 
+    def test_of_a_self_test_without_a_cache(self):
+        check = object.__new__(powercut.Check)
+        check.world, check.daemon = mock.Mock(), mock.Mock()
+        check.world.regular.return_value = []
+        for cached, wrong, told in ((1, [], None), (1, ["READ /a: differs"], True),
+                                    (200000, [], False),
+                                    (200000, ["READ /a: differs"], True)):
+            check.look = lambda: types.SimpleNamespace(cached=cached, wrong=wrong)
+            self.assertIs(check.changed_server(), told)
+
 
 if __name__ == "__main__":
     unittest.main()
