@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "config/config.h"
 #include "prefetch/observe.h"
+#include "svc/drc.h"
 #include "svc/svc_rqst.h"
 
 /* The client's system call is still under way when it asks again, so a CREATE
@@ -84,6 +85,17 @@ static bool was_refused(const struct svc_rqst *rqst)
 	       client->refused == name_of(&rqst->args.create.where);
 }
 
+/* Whether this call went to the server before: it may have made the file, which
+ * a guarded create would find to be somebody else's. */
+static bool was_sent(const struct svc_rqst *rqst)
+{
+	struct upstream_sent sent = {0};
+
+	if (rqst->drc)
+		drc_get_sent(rqst->drc, &sent);
+	return sent.xid != 0;
+}
+
 void svc_create_file(struct svc_rqst *rqst)
 {
 	struct svc_client *client = rqst->client;
@@ -91,7 +103,8 @@ void svc_create_file(struct svc_rqst *rqst)
 
 	if (client && rqst->received_us >= client->refused_us + AGAIN_US)
 		client->refused = 0;
-	if (client && exclusive && may_refuse(client, rqst->svc->p.config))
+	if (client && exclusive && !was_sent(rqst) &&
+	    may_refuse(client, rqst->svc->p.config))
 		refuse(rqst);
 	else if (client && !exclusive && was_refused(rqst))
 		asked_again(rqst);

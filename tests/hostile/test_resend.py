@@ -243,6 +243,22 @@ class Killed(ResendCase):
         self.assertEqual(self.up.seen(rpc.MKDIR)[0].xid, held[0].xid)
         self.bystander()
 
+    def test_exclusive_create_in_progress(self):
+        """The server may have made the file: so this is not refused, as the
+        first one on a connection is."""
+        args = [rpc.create_args(n, mode=2, verf=b"verifier") for n in "ab"]
+        first = self.client.call(rpc.CREATE, args[0], xid=76)
+        self.assertEqual(rpc.status(first), rpc.NOTSUPP)
+        self.hold(rpc.CREATE)
+        self.client.send(rpc.CREATE, args[1], xid=77)
+        self.up.wait(rpc.CREATE)
+        self.restart()
+        self.up.script(rpc.CREATE, None)
+        reply = self.client.call(rpc.CREATE, args[1], xid=77)
+        self.assertEqual(rpc.status(reply), 0)
+        self.assertSameCall(self.up.wait(rpc.CREATE, 2))
+        self.bystander()
+
     def both_restarted(self):
         """The server, too, while the call was in progress; it had done it."""
         self.up.make(b"d", rpc.DIR)
