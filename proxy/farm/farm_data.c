@@ -250,8 +250,7 @@ static void probe(
 	if (!probe_is_due(s, FARM_DATA))
 		return;
 	farm_data_key(s, &fh, &shared->version, cell_at(offset), &key);
-	if (!farm_is_absent(s, &key, clock_now_us()))
-		probe_ask(s, FARM_DATA, &key);
+	probe_ask(s, FARM_DATA, &key);
 }
 
 enum farm_answer farm_ask_data(struct farm_server *s, const struct node *node,

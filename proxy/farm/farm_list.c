@@ -54,7 +54,8 @@ static bool list_key(struct farm_server *s, const nfs3_fh *fh,
 	return true;
 }
 
-/* The listing of the version that the directory has now. */
+/* Prepares to ask for or mark the listing of the directory's present version:
+ * fills `shared` and `key`. False where it cannot be shared. */
 static bool listing_now(struct farm_server *s, const struct node *dir,
     uint32_t cred, bool plus, struct learn_shared *shared, struct farm_key *key)
 {
@@ -142,8 +143,7 @@ static void probe(
 	struct farm_key key;
 
 	if (probe_is_due(s, FARM_LISTING) &&
-	    listing_now(s, dir, cred, plus, &shared, &key) &&
-	    !farm_is_absent(s, &key, clock_now_us()))
+	    listing_now(s, dir, cred, plus, &shared, &key))
 		probe_ask(s, FARM_LISTING, &key);
 }
 

@@ -87,23 +87,23 @@ struct farm_others {
 	unsigned passed;            /* marks since then */
 };
 
-/* A part of the struct of whoever asks for a value: all is 0 but what is named
- * first. */
+/* Whoever asks for a value embeds this in a struct of its own. It sets the
+ * fields down to on_end(), and zeroes the others. */
 struct farm_question {
-	struct engine_ask ask; /* the first; private */
+	struct engine_ask ask; /* must be first; private */
 	struct farm_server *server;
 	enum farm_kind kind;
 	struct farm_key key;
-	uint64_t deadline_us; /* each time that it is asked */
-	/* Something came: whether it is what was wanted. */
+	uint64_t deadline_us; /* the engine has so long for each answer */
+	/* The engine sent a value. Returns whether it is what was wanted. */
 	bool (*take)(struct farm_question *q, const void *value, size_t len);
-	/* It waits for another machine now. May be NULL. */
+	/* The question waits for another machine now. May be NULL. */
 	void (*on_wait)(struct farm_question *q);
-	/* It is over: the value was taken, or the server is to be asked. The
-	 * question may go. */
+	/* The question is over: the value was taken, or the server has to be
+	 * asked. The struct may be freed. */
 	void (*on_end)(struct farm_question *q);
-	TAILQ_ENTRY(farm_question) link; /* private, as all that follows */
-	uint64_t until_us;               /* 0: it did not wait yet */
+	TAILQ_ENTRY(farm_question) link; /* this and what follows is private */
+	uint64_t until_us;               /* 0: it has not waited yet */
 	bool waits;
 };
 
@@ -215,11 +215,13 @@ void questions_end(struct farm *f);
 uint64_t question_wait_us(const struct farm_server *s);
 /* on_end() is called later; false where nobody can be asked: then it is not. */
 bool question_ask(struct farm_question *q);
-/* Ask and wait no longer; on_end() is not called. */
+/* Stop asking and waiting; on_end() is not called. A question of zeros, which
+ * was never asked, is allowed. */
 void question_drop(struct farm_question *q);
-/* Whether it is time to see if a barren engine has values again. */
+/* Whether a barren engine should be asked again. Each call counts. */
 bool probe_is_due(struct farm_server *s, enum farm_kind kind);
-/* Ask for the value; nobody waits for it. */
+/* Ask for the value, unless it was absent a short time ago. Nobody waits for
+ * the answer: it only tells whether the engine has values again. */
 void probe_ask(
     struct farm_server *s, enum farm_kind kind, const struct farm_key *key);
 

@@ -31,6 +31,7 @@ enum {
 	/* Values that are waited for at once: the engine is asked for each
 	 * again and again. */
 	WAITS_MAX = 256,
+	/* No call waits for a probe, so it has long. */
 	PROBE_US = 100000,
 };
 
@@ -194,6 +195,8 @@ void probe_ask(
 {
 	struct farm_question *q = &s->barren[kind].probe;
 
+	if (farm_is_absent(s, key, clock_now_us()))
+		return;
 	*q = (struct farm_question){.server = s,
 	    .kind = kind,
 	    .key = *key,
@@ -204,7 +207,7 @@ void probe_ask(
 		metrics_add(s->p.metrics, METRICS_FARM_ASKED, 1);
 }
 
-/* ---- all of them --------------------------------------------------------- */
+/* ---- the farm's begin and end -------------------------------------------- */
 
 bool questions_begin(struct farm *f)
 {

@@ -46,7 +46,7 @@ void turn(struct machine *m);
 void until_published(struct machine *m, char kind, unsigned n);
 /* Until nothing that it asked for of a file is open any more. */
 void until_answered(struct machine *m);
-/* It asks who else is there, and hears of nobody. */
+/* Make this machine believe that no other one is at work. */
 void be_alone(struct machine *m);
 /* Until all that waits was published, or left out. */
 void until_quiet(struct machine *m);
