@@ -115,6 +115,12 @@ struct metrics_call {
 	    "Changes in doubt not repeated: their client never came back")     \
 	X(CHANGES_DROPPED_UNSENT, "changes_dropped_unsent",                    \
 	    "Changes dropped unsent: the client's connection closed")          \
+	X(WRITES_CONFIRMED, "writes_confirmed",                                \
+	    "WRITEs before which a file was confirmed, since its attributes "  \
+	    "had been told from the cache")                                    \
+	X(WRITES_REFUSED, "writes_refused",                                    \
+	    "WRITEs refused: somebody else changed the file after its "        \
+	    "attributes had been told from the cache")                         \
 	X(READS_STOPPED, "reads_stopped",                                      \
 	    "Times that reading from a client stopped for backpressure")       \
 	X(ATTR_HITS, "attr_hits",                                              \

@@ -16,10 +16,12 @@ void srvclock_show(struct srvclock *sc, uint64_t stamp_ns, uint64_t now_us)
 
 	if (sc->n > 0 && stamp_ns <= sc->shown[sc->n - 1].stamp_ns)
 		return;
-	/* The only place where clocks of two machines meet: nothing is
-	 * believed because of ours, but less. */
+	/* Nothing is believed because of our clock, but less. */
 	if (stamp_ns / 1000 > clock_real_us())
 		return;
+	if (sc->ahead.us == 0 ||
+	    now_us + sc->ahead.stamp_ns / 1000 < stamp_ns / 1000 + sc->ahead.us)
+		sc->ahead = m;
 	if (sc->n >= 2 && now_us < sc->shown[sc->n - 2].us + SRVCLOCK_GAP_US) {
 		sc->shown[sc->n - 1] = m;
 		return;
@@ -56,4 +58,23 @@ bool srvclock_went_back(const struct srvclock *sc, uint64_t was_ns,
 	    was_ns <= sc->shown[sc->n - 1].stamp_ns)
 		shown = was_ns;
 	return is_ns + SRVCLOCK_SLACK_US * UINT64_C(1000) < shown;
+}
+
+void srvclock_compare(
+    struct srvclock *sc, uint64_t is_ns, uint64_t since_us, uint64_t wall_us)
+{
+	if (is_ns / 1000 + SRVCLOCK_SLACK_US < since_us + wall_us)
+		sc->behind = true;
+}
+
+uint64_t srvclock_estimate_ns(
+    const struct srvclock *sc, uint64_t us, uint64_t wall_us)
+{
+	uint64_t ns = 0;
+
+	if (sc->ahead.stamp_ns != 0 && us > sc->ahead.us)
+		ns = sc->ahead.stamp_ns + (us - sc->ahead.us) * 1000;
+	if (!sc->behind && (us + wall_us) * 1000 > ns)
+		ns = (us + wall_us) * 1000;
+	return ns;
 }

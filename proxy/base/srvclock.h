@@ -37,7 +37,11 @@ struct srvclock_moment {
 /* All zeros: nothing was shown yet. */
 struct srvclock {
 	struct srvclock_moment shown[SRVCLOCK_MOMENTS]; /* both rise */
+	/* Of all that were shown, the one that puts the server's clock
+	 * furthest ahead of ours. */
+	struct srvclock_moment ahead;
 	uint32_t n;
+	bool behind; /* a change was stamped earlier than our clock had it */
 };
 
 /* A reply that came at `now_us` showed an object with such a ctime. */
@@ -52,5 +56,18 @@ bool srvclock_past(const struct srvclock *sc, uint64_t stamp_ns,
  * shown by then? */
 bool srvclock_went_back(const struct srvclock *sc, uint64_t was_ns,
     uint64_t is_ns, uint64_t since_us);
+
+/* A change that happened after `since_us` got the ctime `is_ns`. `wall_us` is
+ * our wall clock less clock_now_us(): if ours was past that ctime by then, the
+ * two clocks differ, and ours says nothing of the server's from now on. */
+void srvclock_compare(
+    struct srvclock *sc, uint64_t is_ns, uint64_t since_us, uint64_t wall_us);
+/* How far the server's clock had come at `us`, in nanoseconds, as far as is
+ * known: at least as far as what was shown and the time that went by since; or
+ * as far as our own clock, unless srvclock_compare() has found that they
+ * differ. That is an estimate for which nothing but speed may depend: our clock
+ * may be ahead of the server's, and no change has shown it yet. */
+uint64_t srvclock_estimate_ns(
+    const struct srvclock *sc, uint64_t us, uint64_t wall_us);
 
 #endif

@@ -46,6 +46,18 @@ enum node_flags {
 	/* What PATHCONF said here, until its file system is known. */
 	NODE_CASE_SENSITIVE = 32,
 	NODE_CASE_BLIND = 64,
+	/* A client was told the attributes of the version that is known, from
+	 * the cache, and the server has not confirmed them since for a client.
+	 */
+	NODE_TOLD = 128,
+	/* A client was told so of contents that had been replaced. */
+	NODE_MISTOLD = 256,
+	/* Contents that a client was going to change had been replaced: no
+	 * answer rests on an older confirmation any more. */
+	NODE_CONTESTED = 512,
+	/* Its version is the outcome of a change of ours, and nobody else
+	 * changed it in between. */
+	NODE_OURS = 1024,
 };
 
 struct node {
@@ -109,6 +121,15 @@ void attrcache_free(struct attrcache *ac);
 
 /* The node of a handle's fh_key(), or NULL. */
 struct node *attrcache_by_key(struct attrcache *ac, uint64_t key);
+
+/* A client is told the node's attributes: on the strength of a confirmation
+ * that is `older` than its request, or of one that is not. */
+static inline void attrcache_tell(struct node *node, bool older)
+{
+	node->flags &= (uint16_t) ~(NODE_TOLD | NODE_MISTOLD);
+	if (older)
+		node->flags |= NODE_TOLD;
+}
 
 /* NULL where it is not known. Marks it as used. */
 struct node *attrcache_find(struct attrcache *ac, const nfs3_fh *fh);
@@ -196,6 +217,12 @@ bool attrcache_may_fill(
  */
 bool attrcache_firm(
     const struct attrcache *ac, const struct node *node, uint64_t sent_us);
+/* How long the version of the node that is known had stood, in microseconds,
+ * when the server answered a call that was sent at `sent_us`: as long as it has
+ * been known, or longer by what is known of the server's clock (an estimate,
+ * base/srvclock.h). */
+uint64_t attrcache_still_us(struct attrcache *ac, const struct node *node,
+    uint64_t sent_us, uint64_t now_us);
 /* What belongs to another generation of the node does not count. */
 uint32_t attrcache_generation(struct attrcache *ac, const struct node *node);
 /* How many file systems got `clock_back` since this was asked last. */

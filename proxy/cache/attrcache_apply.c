@@ -8,6 +8,7 @@
 
 #include <xxhash.h>
 
+#include "base/clock.h"
 #include "cache/attrcache_private.h"
 
 /* So many file systems have a list of changed files; in the others each change
@@ -78,17 +79,33 @@ bool node_store(struct attrcache *ac, struct node *node, const fattr3 *a)
 	return true;
 }
 
+/* A reading of the wall clock may be a system call, and it need not be exact:
+ * one a second will do. */
+static uint64_t wall_us(struct attrcache *ac, uint64_t now_us)
+{
+	enum { WALL_READ_US = 1000000 };
+
+	if (ac->wall_read_us == 0 ||
+	    now_us - ac->wall_read_us >= WALL_READ_US) {
+		ac->wall_read_us = now_us;
+		ac->wall_us = clock_real_us() - now_us;
+	}
+	return ac->wall_us;
+}
+
 /* Before the node has other attributes: it had the ctime `was` in an answer to
  * a call that was sent at `since_us`, and then a change gave it `a`. */
 static void clock_look(struct attrcache *ac, const struct node *node,
-    const nfstime3 *was, const fattr3 *a, uint64_t since_us)
+    const nfstime3 *was, const fattr3 *a, uint64_t since_us, uint64_t now_us)
 {
 	struct fsys_slot *fs = node_slot(ac, node);
 
-	if (!fs || fs->fs.fsid != a->fsid || fs->fs.clock_back ||
-	    nfstime_equal(was, &a->ctime) ||
-	    !srvclock_went_back(
-		&fs->clock, time_ns(was), time_ns(&a->ctime), since_us))
+	if (!fs || fs->fs.fsid != a->fsid || nfstime_equal(was, &a->ctime))
+		return;
+	srvclock_compare(
+	    &fs->clock, time_ns(&a->ctime), since_us, wall_us(ac, now_us));
+	if (fs->fs.clock_back || !srvclock_went_back(&fs->clock, time_ns(was),
+				     time_ns(&a->ctime), since_us))
 		return;
 	fs->fs.clock_back = true;
 	ac->nback++;
@@ -134,8 +151,10 @@ enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
 	if (!moved)
 		next_generation(ac, node);
 	if (had)
-		clock_look(ac, node, &node->ctime, a, node->sent_us);
-	node->flags &= (uint16_t)~NODE_MOVED;
+		clock_look(ac, node, &node->ctime, a, node->sent_us, now_us);
+	if ((node->flags & NODE_TOLD) && !same_contents(node, a))
+		node->flags |= NODE_MISTOLD;
+	node->flags &= (uint16_t) ~(NODE_MOVED | NODE_OURS);
 	if (!node_store(ac, node, a))
 		return ATTR_IGNORED;
 	node->sent_us = TIME48(sent_us);
@@ -180,6 +199,8 @@ static void mark_changed(
 {
 	struct node_ext *x = attrcache_make_ext(ac, node);
 
+	/* Its client knows of the change, whatever it was told before. */
+	attrcache_tell(node, false);
 	note_change(ac, node, now_us);
 	if (x) {
 		if (x->first_sent_us == 0)
@@ -212,8 +233,11 @@ bool attrcache_apply_wcc(struct attrcache *ac, struct node *node,
 
 	if (wcc->after.attributes_follow && wcc->before.attributes_follow)
 		clock_look(ac, node,
-		    &wcc->before.pre_op_attr_u.attributes.ctime, after,
-		    sent_us);
+		    &wcc->before.pre_op_attr_u.attributes.ctime, after, sent_us,
+		    now_us);
+	else if (wcc->after.attributes_follow && (node->flags & NODE_ATTRS))
+		clock_look(ac, node, &node->ctime, after,
+		    sent_us < node->sent_us ? sent_us : node->sent_us, now_us);
 	/* Take them before the change is noted, which needs the number of
 	 * the file. */
 	if (!(node->flags & NODE_ATTRS) && wcc->after.attributes_follow)
@@ -221,6 +245,8 @@ bool attrcache_apply_wcc(struct attrcache *ac, struct node *node,
 	mark_changed(ac, node, sent_us, now_us);
 	if (!ours)
 		next_generation(ac, node);
+	node->flags = (uint16_t)(ours ? node->flags | NODE_OURS
+				      : node->flags & ~NODE_OURS);
 	if (!wcc->after.attributes_follow || (older && !ours)) {
 		/* Nobody can tell which of two replies shows the later
 		 * state. */
@@ -267,6 +293,23 @@ void attrcache_changed_some(
 }
 
 /* ---- asking ----------------------------------------------------------- */
+
+uint64_t attrcache_still_us(struct attrcache *ac, const struct node *node,
+    uint64_t sent_us, uint64_t now_us)
+{
+	const struct fsys_slot *fs = node_slot(ac, node);
+	uint64_t known_us =
+	    sent_us > node->seen_us ? sent_us - node->seen_us : 0;
+	uint64_t clock_ns, ctime_ns = time_ns(&node->ctime);
+
+	if (!fs)
+		return known_us;
+	clock_ns =
+	    srvclock_estimate_ns(&fs->clock, sent_us, wall_us(ac, now_us));
+	if (clock_ns > ctime_ns && (clock_ns - ctime_ns) / 1000 > known_us)
+		return (clock_ns - ctime_ns) / 1000;
+	return known_us;
+}
 
 uint64_t attrcache_sent(const struct attrcache *ac, const struct node *node)
 {

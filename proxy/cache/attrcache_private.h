@@ -67,6 +67,8 @@ struct attrcache {
 	/* Nodes that are gone may have been changed no later than this. */
 	uint64_t forgotten_us;
 	size_t hand; /* of the clock: a bucket */
+	/* Our wall clock less clock_now_us(), and when that was read last. */
+	uint64_t wall_us, wall_read_us;
 };
 
 static inline struct profile *node_profile(

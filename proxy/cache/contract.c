@@ -13,6 +13,7 @@ void contract_init(struct contract *c, const struct config_policy *policy,
 	    .now_us = now_us,
 	    .received_us = received_us,
 	    .attr_timeout_us = policy->attr_timeout_us,
+	    .age_us = policy->attr_timeout_us,
 	    .negative_timeout_us = policy->negative_timeout_us,
 	    .grant_timeout_us = policy->grant_timeout_us};
 }
@@ -33,15 +34,23 @@ static uint64_t oldest(const struct contract *c, uint64_t timeout_us)
 	return us < c->received_us ? us : c->received_us;
 }
 
+void contract_set_still(struct contract *c, uint64_t still_us)
+{
+	enum { SHARE = 10 };
+
+	if (still_us / SHARE < c->age_us)
+		c->age_us = still_us / SHARE;
+}
+
 bool contract_fresh(const struct contract *c, uint64_t sent_us)
 {
-	return sent_us != 0 && sent_us >= oldest(c, c->attr_timeout_us);
+	return sent_us != 0 && sent_us >= oldest(c, c->age_us);
 }
 
 bool contract_absent(const struct contract *c, uint64_t sent_us)
 {
-	uint64_t us = c->attr_timeout_us < c->negative_timeout_us
-			  ? c->attr_timeout_us
+	uint64_t us = c->age_us < c->negative_timeout_us
+			  ? c->age_us
 			  : c->negative_timeout_us;
 
 	return sent_us != 0 && sent_us >= oldest(c, us);
@@ -52,7 +61,7 @@ bool contract_granted(const struct contract *c, uint64_t sent_us)
 	if (c->mode == CONFIG_CONSISTENCY_FROZEN || c->offline)
 		return sent_us != 0 &&
 		       sent_us + c->grant_timeout_us >= c->now_us;
-	return contract_fresh(c, sent_us);
+	return sent_us != 0 && sent_us >= oldest(c, c->attr_timeout_us);
 }
 
 uint64_t contract_held_us(
@@ -80,5 +89,5 @@ bool contract_bound(const struct contract *c, struct attrcache *ac,
 
 uint64_t contract_data_valid(const struct contract *c)
 {
-	return oldest(c, c->attr_timeout_us);
+	return oldest(c, c->age_us);
 }

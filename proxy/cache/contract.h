@@ -30,19 +30,26 @@ enum {
 	CONTRACT_LOADED_WHOLE_US = 2, /* saved at the end, nothing missing */
 };
 
-/* For one request. */
+/* For one request, and one object. */
 struct contract {
 	enum config_consistency mode;
 	bool offline;
 	uint64_t now_us;
 	uint64_t received_us;
-	uint64_t attr_timeout_us;
+	uint64_t attr_timeout_us; /* of the policy, for rights */
+	uint64_t age_us; /* of confirmations; no more than attr_timeout_us */
 	uint64_t negative_timeout_us;
 	uint64_t grant_timeout_us;
 };
 
 void contract_init(struct contract *c, const struct config_policy *policy,
     bool offline, uint64_t received_us, uint64_t now_us);
+
+/* The object had not changed for `still_us` when it was confirmed: the
+ * confirmation may grow a tenth as old, as HTTP caches have it (RFC 9111
+ * section 4.2.2). What changed a moment ago is likely to change again, and what
+ * has been still for half a minute is held to attr_timeout alone. */
+void contract_set_still(struct contract *c, uint64_t still_us);
 
 /* May an answer rest on attributes that a call sent then confirmed? */
 bool contract_fresh(const struct contract *c, uint64_t sent_us);

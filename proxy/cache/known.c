@@ -6,6 +6,22 @@
 
 #include "nfsproto/nfs3_object.h"
 
+/* How old a confirmation of the node may be. A directory that we alone change
+ * is as good as still: what is bound to it ends with each change. */
+static void set_age(struct known *k)
+{
+	struct attrcache *ac = k->caches->attr;
+
+	if (k->node->flags & NODE_CONTESTED)
+		k->contract.mode = CONFIG_CONSISTENCY_STRICT;
+	else if (k->contract.mode == CONFIG_CONSISTENCY_BOUNDED &&
+		 !((k->node->flags & NODE_OURS) &&
+		     attrcache_type(ac, k->node) == NF3DIR))
+		contract_set_still(
+		    &k->contract, attrcache_still_us(ac, k->node, k->sent_us,
+				      k->contract.now_us));
+}
+
 void known_node(struct known *k, const struct asker *who, struct node *node)
 {
 	struct caches *c = who->caches;
@@ -18,6 +34,18 @@ void known_node(struct known *k, const struct asker *who, struct node *node)
 	k->cred = who->cred;
 	k->grant = node ? accesscache_find(c->access, node, who->cred) : NULL;
 	k->sent_us = node ? attrcache_sent(c->attr, node) : 0;
+	if (k->sent_us != 0)
+		set_age(k);
+}
+
+uint64_t known_age_us(struct caches *c, struct node *node, uint64_t now_us)
+{
+	struct asker who = asker_now(c, 0, now_us);
+	struct known k;
+
+	known_node(&k, &who, node);
+	return k.contract.mode == CONFIG_CONSISTENCY_STRICT ? 0
+							    : k.contract.age_us;
 }
 
 bool known_find(struct known *k, const struct asker *who, const nfs3_fh *fh)
@@ -78,6 +106,20 @@ bool known_absent(const struct known *k, const struct binding *b)
 	if (b->firm && k->sent_us > sent_us)
 		sent_us = k->sent_us;
 	return known_bound(k, b) && contract_absent(&k->contract, sent_us);
+}
+
+bool known_absent_unasked(
+    const struct known *k, const struct binding *b, uint64_t recent_us)
+{
+	enum { LIVELY_US = 600000000 };
+	const struct contract *c = &k->contract;
+
+	if (c->mode == CONFIG_CONSISTENCY_BOUNDED && !c->offline &&
+	    k->sent_us + recent_us < c->now_us &&
+	    attrcache_still_us(
+		k->caches->attr, k->node, k->sent_us, c->now_us) < LIVELY_US)
+		return false;
+	return known_absent(k, b);
 }
 
 post_op_attr known_attr(const struct known *k)

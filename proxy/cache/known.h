@@ -21,6 +21,7 @@ struct asker {
 	bool offline;  /* without a link, any confirmation will do */
 	uint64_t received_us; /* when the request came in */
 	uint64_t now_us;
+	uint64_t trip_us; /* round trip to the server; 0: not known */
 };
 
 /* Somebody who asks of his own accord, not for a request. */
@@ -46,6 +47,10 @@ void known_node(struct known *k, const struct asker *who, struct node *node);
 /* The same by its handle; false where there is no such node. */
 bool known_find(struct known *k, const struct asker *who, const nfs3_fh *fh);
 
+/* How old a confirmation of the node may grow in bounded mode, in microseconds;
+ * 0 where no answer rests on one. */
+uint64_t known_age_us(struct caches *c, struct node *node, uint64_t now_us);
+
 /* Whether an answer may rest on the attributes. */
 bool known_fresh(const struct known *k);
 /* Whether ACCESS granted the asker all these bits (ACCESS3_READ …). */
@@ -67,6 +72,12 @@ bool known_bound(const struct known *k, const struct binding *b);
 /* The same of a binding that says that a name is absent, which has a timeout of
  * its own. */
 bool known_absent(const struct known *k, const struct binding *b);
+/* The same where nothing but a listing says so, since nobody ever asked for
+ * that name. Somebody else may just have made it, and told the asker: so where
+ * names come and go, that is, in a directory that changed in the last ten
+ * minutes, the confirmation must be no older than `recent_us`. */
+bool known_absent_unasked(
+    const struct known *k, const struct binding *b, uint64_t recent_us);
 /* The attributes, if they may be told; else none. */
 post_op_attr known_attr(const struct known *k);
 /* A part of the file's data as datacache_find() and its like want it. Into

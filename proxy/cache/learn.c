@@ -99,6 +99,8 @@ static bool apply(const struct learn *l, struct node *node, const fattr3 *a)
 	bool kept = apply_attr(l, node, a);
 
 	learn_case(l, node);
+	if (l->told)
+		attrcache_tell(node, false);
 	return kept;
 }
 

@@ -31,7 +31,8 @@ struct learn {
 	uint32_t cred;               /* caches_cred(); 0: not to be kept for */
 	const struct cred_key *cred_key; /* MNT only */
 	bool ahead;                      /* nobody asked for it yet */
-	uint64_t sent_us;                /* when the call was first sent */
+	bool told;        /* the reply goes to a client as it is */
+	uint64_t sent_us; /* when the call was first sent */
 	uint64_t now_us;
 };
 

@@ -101,6 +101,23 @@ static void put_age(uint64_t us, bool fresh)
 	puts(fresh ? ": fresh" : ": to be confirmed");
 }
 
+/* Why the server is asked for it again as soon as it is. */
+static void put_limit(const Forefetch__Explained *x)
+{
+	char limit[CTL_TEXT_MAX], still[CTL_TEXT_MAX];
+
+	if (x->contested)
+		puts("  age limit    none is kept: another client changed it "
+		     "while it was written here, so the server is asked each "
+		     "time");
+	else if (strcmp(x->consistency, "bounded") == 0 &&
+		 x->attr_age_us != AGE_UNKNOWN)
+		printf("  age limit    %s: it had not changed for %s when it "
+		       "was confirmed\n",
+		    ctl_text_us(limit, x->attr_limit_us),
+		    ctl_text_us(still, x->attr_still_us));
+}
+
 static void put_object(const Forefetch__Explained *x)
 {
 	if (x->type == FOREFETCH__EXPLAINED__TYPE__UNKNOWN) {
@@ -110,6 +127,7 @@ static void put_object(const Forefetch__Explained *x)
 	printf("  attributes   %s", type_name(x->type));
 	ctl_put(stdout, x, ", {size:B}; ");
 	put_age(x->attr_age_us, x->attr_fresh);
+	put_limit(x);
 	if (x->type == FOREFETCH__EXPLAINED__TYPE__FILE)
 		ctl_put(stdout, x,
 		    "  data         {data_bytes:B} of {size:B} cached\n");

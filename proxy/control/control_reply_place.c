@@ -148,6 +148,9 @@ static void fill_explained(
 	out->size = x->type ? x->size : SIZE_UNKNOWN;
 	out->attr_age_us = x->type ? x->attr_age_us : AGE_UNKNOWN;
 	out->attr_fresh = x->attr_fresh;
+	out->attr_limit_us = x->attr_limit_us;
+	out->attr_still_us = x->attr_still_us;
+	out->contested = x->contested;
 	out->rights_known = x->rights_known;
 	out->rights_given = x->rights_given;
 	out->rights_age_us = x->rights_known ? x->rights_age_us : AGE_UNKNOWN;

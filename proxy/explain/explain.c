@@ -146,6 +146,11 @@ static void tell_object(struct question *q, const struct known *k)
 	out->type = attrcache_type(k->caches->attr, k->node);
 	out->size = k->node->size;
 	out->attr_fresh = known_fresh(k);
+	out->attr_limit_us = known_age_us(k->caches, k->node, q->who.now_us);
+	if (k->sent_us != 0)
+		out->attr_still_us = attrcache_still_us(
+		    k->caches->attr, k->node, k->sent_us, q->who.now_us);
+	out->contested = k->node->flags & NODE_CONTESTED;
 	if (out->type == NF3DIR)
 		tell_listing(q, k);
 	else if (out->type == NF3REG)

@@ -34,6 +34,10 @@ struct explain {
 	uint64_t size;
 	uint64_t attr_age_us;
 	bool attr_fresh;
+	/* Bounded mode: how old the confirmation may grow, and how long the
+	 * object had stood still by then. */
+	uint64_t attr_limit_us, attr_still_us;
+	bool contested;        /* no answer rests on an older confirmation */
 	uint32_t rights_known; /* bits of ACCESS that were asked */
 	uint32_t rights_given;
 	uint64_t rights_age_us;

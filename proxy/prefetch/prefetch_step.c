@@ -26,23 +26,38 @@ enum {
 	STEPS_MAX = 12,
 	/* Between two looks whether a pause is over, at what was asked for. */
 	PAUSED_US = 1000000,
+	/* Such a part of its time a confirmation must still last. */
+	SLACK_PARTS = 3,
 };
 
 uint64_t confirm_slack_us(const struct config_policy *policy)
 {
-	return policy->attr_timeout_us / 3;
+	return policy->attr_timeout_us / SLACK_PARTS;
 }
 
 /* Whether what a call at `sent_us` confirmed may be used for `timeout_us` from
- * then, and for confirm_slack_us() from now at least. */
+ * then, and for a third of that from now at least. */
 static bool lasts(const struct turn *t, uint64_t sent_us, uint64_t timeout_us)
 {
 	if (sent_us == 0)
 		return false;
 	if (t->k.policy->consistency == CONFIG_CONSISTENCY_FROZEN)
 		return sent_us >= CONTRACT_LOADED_WHOLE_US;
-	return sent_us + timeout_us >=
-	       t->now_us + confirm_slack_us(t->k.policy);
+	return sent_us + timeout_us >= t->now_us + timeout_us / SLACK_PARTS;
+}
+
+/* How long a confirmation of the node may be used. What changed a moment ago
+ * must be confirmed again so soon that two round trips stand for that: else a
+ * want would ask for it over and over. */
+static uint64_t confirmation_us(const struct turn *t, struct node *node)
+{
+	uint64_t us = known_age_us(t->c, node, t->now_us);
+	uint64_t trips_us = 2 * linkest_srtt_us(t->pf->p.link);
+	uint64_t most_us = t->k.policy->attr_timeout_us;
+
+	if (us < trips_us)
+		us = trips_us;
+	return us < most_us ? us : most_us;
 }
 
 uint64_t turn_fresh_since_us(const struct turn *t)
@@ -68,7 +83,7 @@ bool turn_confirmed(const struct turn *t, struct node *node, bool rights)
 	 * would be too old by then, and a READ shows the version. */
 	if (t->w->far_off && (node->flags & NODE_ATTRS))
 		return true;
-	if (!lasts(t, sent_us, t->k.policy->attr_timeout_us))
+	if (!lasts(t, sent_us, confirmation_us(t, node)))
 		return false;
 	if (!rights)
 		return true;

@@ -7,6 +7,10 @@
 
 #include "svc/cached_private.h"
 
+/* A confirmation is older than a round trip when it comes: so those who look
+ * for several names, one after the other, wait for one reply. */
+enum { RECENT_TRIPS = 2 };
+
 enum cached_verdict cached_getattr(
     const struct cached_call *call, struct cached_answer *a)
 {
@@ -79,7 +83,10 @@ enum cached_verdict cached_lookup(
 	to = known_name(dir.caches, dir.node, name);
 	if (to.child && known_bound(&dir, &to.bound))
 		return found(call, a, &dir, to.child);
-	if (known_absence(&dir, name, &to, &b) && known_absent(&dir, &b))
+	if (known_absence(&dir, name, &to, &b) &&
+	    (to.known ? known_absent(&dir, &b)
+		      : known_absent_unasked(
+			    &dir, &b, RECENT_TRIPS * call->who.trip_us)))
 		return absent(a, &dir);
 	return CACHED_MISS;
 }

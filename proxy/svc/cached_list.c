@@ -51,6 +51,7 @@ static void fill_plus(struct page *p, struct nfs3_dirent *e)
 	if (!known_fresh(&k))
 		return;
 	p->stale--;
+	attrcache_tell(k.node, k.sent_us < k.contract.received_us);
 	e->attributes = known_attr(&k);
 	e->handle.handle_follows = TRUE;
 	e->handle.post_op_fh3_u.handle = node_fh(to.child);

@@ -15,10 +15,11 @@ static inline void answer_begin(struct cached_answer *a)
 	a->list = NULL;
 }
 
-/* It rests on what is known of this object. */
+/* It rests on what is known of this object, and tells its attributes. */
 static inline enum cached_verdict answer_end(
     struct cached_answer *a, const struct known *k)
 {
+	attrcache_tell(k->node, k->sent_us < k->contract.received_us);
 	a->sent_us = k->sent_us;
 	return CACHED_HIT;
 }

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "cache/learn.h"
+#include "link/linkest.h"
 #include "svc/svc_pieces.h"
 
 static void rqst_enter(struct svc_rqst *rqst, struct svc_client *client)
@@ -144,10 +145,12 @@ void svc_rqst_retry(struct svc_rqst *rqst)
 {
 	svc_rqst_wait(rqst, SVC_WAIT_NONE);
 	rqst->now_us = clock_now_us();
-	if (rqst->client)
+	if (rqst->client) {
 		rqst->row->call(rqst);
-	else
-		svc_rqst_end(rqst);
+		return;
+	}
+	svc_rqst_forget(rqst);
+	svc_rqst_end(rqst);
 }
 
 /* ---- what is known of its call ----------------------------------------- */
@@ -192,5 +195,6 @@ struct asker svc_asker(const struct svc_rqst *rqst)
 	    .cred = rqst->cred_id,
 	    .offline = rqst->svc->offline,
 	    .received_us = rqst->received_us,
-	    .now_us = rqst->now_us};
+	    .now_us = rqst->now_us,
+	    .trip_us = linkest_srtt_us(rqst->svc->p.link)};
 }

@@ -49,6 +49,40 @@ static void test_slack_and_grain(void **state)
 	assert_false(srvclock_past(&sc, OLD, GRAIN_COARSE_US, T0));
 }
 
+/* Our own clock is as good an estimate as any until a change contradicts it. */
+static void test_estimate(void **state)
+{
+	struct srvclock sc = {.n = 0};
+	const uint64_t wall_us = UINT64_C(1000000) * S;
+
+	(void)state;
+	assert_int_equal(
+	    srvclock_estimate_ns(&sc, T0, wall_us), (T0 + wall_us) * 1000);
+	/* A change after T0 that is stamped within the slack. */
+	srvclock_compare(&sc, (T0 + wall_us - S / 2) * 1000, T0, wall_us);
+	assert_int_equal(
+	    srvclock_estimate_ns(&sc, T0, wall_us), (T0 + wall_us) * 1000);
+}
+
+static void test_estimate_without_our_clock(void **state)
+{
+	struct srvclock sc = {.n = 0};
+	const uint64_t wall_us = UINT64_C(1000000) * S;
+
+	(void)state;
+	srvclock_show(&sc, OLD, T0);
+	srvclock_compare(&sc, OLD, T0, wall_us);
+	assert_int_equal(
+	    srvclock_estimate_ns(&sc, T0 + 10 * S, wall_us), OLD + 10 * NS);
+	/* What puts the server's clock further ahead counts, nothing else. */
+	srvclock_show(&sc, OLD + 5 * NS, T0 + 10 * S);
+	assert_int_equal(
+	    srvclock_estimate_ns(&sc, T0 + 20 * S, wall_us), OLD + 20 * NS);
+	srvclock_show(&sc, OLD + 30 * NS, T0 + 20 * S);
+	assert_int_equal(
+	    srvclock_estimate_ns(&sc, T0 + 21 * S, wall_us), OLD + 31 * NS);
+}
+
 /* However often it changes, something is known from before a call. */
 static void test_busy_file_system(void **state)
 {
@@ -300,6 +334,8 @@ int main(void)
 	    cmocka_unit_test(test_nothing_shown_proves_nothing),
 	    cmocka_unit_test(test_only_what_was_shown_before_sending_counts),
 	    cmocka_unit_test(test_slack_and_grain),
+	    cmocka_unit_test(test_estimate),
+	    cmocka_unit_test(test_estimate_without_our_clock),
 	    cmocka_unit_test(test_busy_file_system),
 	    cmocka_unit_test(test_times_of_the_future_prove_nothing),
 	    cmocka_unit_test(test_own_ctime_that_goes_back),
