@@ -109,7 +109,7 @@ const struct svc_proc nfs3_rows[] = {
 	.hits = METRICS_DATA_HITS,
 	.misses = METRICS_DATA_MISSES,
 	.forward = forward_read},
-    [NFSPROC3_WRITE] = {.call = svc_forward},
+    [NFSPROC3_WRITE] = {.call = svc_write},
     [NFSPROC3_CREATE] = {.call = svc_create_file},
     [NFSPROC3_MKDIR] = {.call = svc_forward},
     [NFSPROC3_SYMLINK] = {.call = svc_forward},

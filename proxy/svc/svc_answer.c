@@ -178,6 +178,23 @@ static void confirm(struct svc_rqst *rqst)
 	ask(rqst, NFSPROC3_ACCESS, &args, &confirm_ops);
 }
 
+static void attributes_on_reply(
+    struct fetch_waiter *w, const struct upstream_result *up)
+{
+	union nfs_args args = {.object = svc_waiter_rqst(w)->args.object};
+
+	asked(w, NFSPROC3_GETATTR, &args, up);
+}
+
+void svc_ask_attributes(struct svc_rqst *rqst)
+{
+	static const struct fetch_ops ops = {.on_reply = attributes_on_reply};
+	union nfs_args args = {.object = rqst->args.object};
+
+	rqst->tried |= SVC_TRIED_CONFIRM;
+	ask(rqst, NFSPROC3_GETATTR, &args, &ops);
+}
+
 /* The end of a READ behind `rqst->have` bytes. */
 static union nfs_args rest_args(const struct svc_rqst *rqst)
 {

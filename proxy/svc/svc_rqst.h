@@ -56,6 +56,7 @@ struct svc {
 	uint64_t served_age_us;
 	struct log_limit bad_call;
 	struct log_limit bad_reply;
+	struct log_limit refused;
 	struct log_limit doubt;
 };
 
@@ -184,6 +185,9 @@ void svc_answer(struct svc_rqst *rqst);
 void svc_forward(struct svc_rqst *rqst);
 /* … with arguments that differ from those that came. */
 void svc_forward_args(struct svc_rqst *rqst, const union nfs_args *args);
+/* Ask for the attributes of the object that stands first in its arguments; then
+ * its row is tried again, with SVC_TRIED_CONFIRM. */
+void svc_ask_attributes(struct svc_rqst *rqst);
 /* An answer rested on a confirmation of then. */
 void svc_served(struct svc *svc, uint64_t sent_us, uint64_t now_us);
 /* Whether it waits for the server even while that is away. */
@@ -192,6 +196,10 @@ bool svc_is_patient(const struct svc_rqst *rqst);
 /* ---- svc_create.c: CREATE ------------------------------------------------ */
 
 void svc_create_file(struct svc_rqst *rqst);
+
+/* ---- svc_write.c: WRITE -------------------------------------------------- */
+
+void svc_write(struct svc_rqst *rqst);
 
 /* ---- svc_join.c: wait for calls under way, most likely fetched ahead, from
  * whose answers this request can be answered; false where there is none. --- */

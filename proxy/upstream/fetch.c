@@ -364,8 +364,11 @@ struct fetch_about fetch_about_call(
 	struct fetch_about a = {
 	    .proc = proc->proc, .cred = cred, .reply_bytes = REPLY_BYTES};
 
-	if (proc->prog != NFS_PROGRAM || proc->proc == NFSPROC3_NULL ||
-	    (proc->flags & NFS_PROC_DRC))
+	if (proc->prog != NFS_PROGRAM || proc->proc == NFSPROC3_NULL)
+		return a;
+	/* Of changes, only those of a file's contents are looked for. */
+	if ((proc->flags & NFS_PROC_DRC) && proc->proc != NFSPROC3_WRITE &&
+	    proc->proc != NFSPROC3_SETATTR)
 		return a;
 	/* The handle stands first in all of them. */
 	a.object = fh_key(&args->object);

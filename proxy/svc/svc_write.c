@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * WRITEs to files whose attributes a client was told from the cache. It writes
+ * where it was told that the file ends; if somebody else appended in between,
+ * it would overwrite that. On a direct mount the GETATTR of its open() would
+ * have shown the change. So the first WRITE has the file confirmed:
+ *
+ *	told from the cache, WRITE ──▶ GETATTR ──┬▶ as it was told: WRITE goes
+ *on └▶ replaced: NFS3ERR_IO, no write
+ *
+ * Later WRITEs go out as they come, until the client is told the attributes
+ * from the cache again. Linux widens a WRITE to the beginning of its page, so
+ * the offset does not tell appends from other WRITEs.
+ */
+#include "base/log.h"
+#include "cache/caches.h"
+#include "config/config.h"
+#include "nfsproto/nfs3_object.h"
+#include "svc/svc_rqst.h"
+
+/* A change of ours that is under way shows as a new version, too, and its
+ * client knows of it. */
+static bool changed_by_us(const struct svc_rqst *rqst)
+{
+	struct fetch_about a = {.object = fh_key(&rqst->args.write.file),
+	    .proc = NFSPROC3_WRITE,
+	    .cred = rqst->cred_id};
+
+	if (fetch_under_way(rqst->svc->p.fetch, &a))
+		return true;
+	a.proc = NFSPROC3_SETATTR;
+	return fetch_under_way(rqst->svc->p.fetch, &a);
+}
+
+static void refuse(struct svc_rqst *rqst, struct node *node)
+{
+	struct svc *svc = rqst->svc;
+	unsigned suppressed;
+
+	node->flags |= NODE_CONTESTED;
+	metrics_add(svc->p.metrics, METRICS_WRITES_REFUSED, 1);
+	if (log_limit_ok(&svc->refused, rqst->now_us, &suppressed))
+		log_warn("svc server=%s client=%s fileid=%llu suppressed=%u: "
+			 "somebody else changed a file after its attributes "
+			 "were told from the cache; a WRITE that was based on "
+			 "them is refused, so that it overwrites nothing",
+		    svc->p.config->name, rqst->client->name,
+		    (unsigned long long)node->fileid, suppressed);
+	svc_reply_status(rqst, NFS3ERR_IO);
+}
+
+void svc_write(struct svc_rqst *rqst)
+{
+	struct asker who = svc_asker(rqst);
+	struct known k;
+
+	if (!known_find(&k, &who, &rqst->args.write.file) ||
+	    !(k.node->flags & (NODE_TOLD | NODE_MISTOLD)) ||
+	    changed_by_us(rqst)) {
+		svc_forward(rqst);
+		return;
+	}
+	if (k.node->flags & NODE_MISTOLD) {
+		refuse(rqst, k.node);
+		return;
+	}
+	if (!(rqst->tried & SVC_TRIED_CONFIRM)) {
+		metrics_add(rqst->svc->p.metrics, METRICS_WRITES_CONFIRMED, 1);
+		svc_ask_attributes(rqst);
+		return;
+	}
+	/* Where the server does not tell, its answer to the WRITE will have to
+	 * do. */
+	if (k.sent_us >= rqst->received_us)
+		attrcache_tell(k.node, false);
+	svc_forward(rqst);
+}
