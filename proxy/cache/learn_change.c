@@ -114,7 +114,7 @@ void learn_lost_name(const struct learn *l, const nfs3_fh *fh,
 
 	if (was->child)
 		attrcache_moved(ac, was->child, l->sent_us, l->now_us);
-	if (dir && !was->firm)
+	if (dir && !(was->firm && preserved))
 		attrcache_changed_some(
 		    ac, dir, was->known && preserved, l->now_us);
 }
@@ -144,6 +144,11 @@ static void own_create(const struct learn *l)
 		    l->caches->attr, &r->obj.post_op_fh3_u.handle);
 	if (!child) {
 		learn_forget_name(l, where);
+		/* It may have found a file there, whichever, and cut it short.
+		 */
+		if (l->proc->proc == NFSPROC3_CREATE &&
+		    l->args->create.how.mode == UNCHECKED)
+			learn_unknown(l);
 		return;
 	}
 	/* CREATE may have found the file there and cut it short. */

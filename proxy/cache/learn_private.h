@@ -50,9 +50,11 @@ struct learn_was {
 
 struct learn_was learn_name_was(const struct learn *l, const diropargs3 *where);
 /*
- * A name of an object is gone: its links and its ctime changed. Where it is
- * not known which object that was, any may be it; even where it is, it may
- * have been exchanged within a tick for one with other names.
+ * A name of an object is gone: its links and its ctime changed. Where it is not
+ * known which object that was, any may be it: the name was not known, or
+ * somebody else changed the directory (not `preserved`) and may have led the
+ * name to another one. Even where it is known, the object may have been
+ * exchanged within a tick for one with other names, unless the name was firm.
  */
 void learn_lost_name(const struct learn *l, const nfs3_fh *fh,
     const struct learn_was *was, bool preserved);

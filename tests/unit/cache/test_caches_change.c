@@ -320,6 +320,83 @@ static void test_unknown_effect_forgets(void **state)
 	assert_false(fresh(w, "dir"));
 }
 
+/* Somebody led the name to another file, which is the one that is gone. */
+static void test_removed_name_that_somebody_had_moved(void **state)
+{
+	struct world *w = *state;
+	fattr3 a = attr_of(NF3REG, 21, 5);
+
+	set_mode(w, CONFIG_CONSISTENCY_FROZEN);
+	say_sensitive(w);
+	w->now_us += S;
+	say_getattr(w, "n", &a);
+	say_lookup(w, "x", "f", 10, round_trip(w));
+	say_lookup(w, "y", "g", 10, round_trip(w));
+	say_remove(w, "y", 10, 11);
+	assert_true(fresh(w, "n"));
+	w->now_us += S;
+	say_lookup(w, "x", "f", 11, round_trip(w));
+	say_remove(w, "x", 12, 13);
+	assert_false(fresh(w, "n"));
+	assert_false(fresh(w, "f"));
+}
+
+static void say_rename_over(
+    struct world *w, const char *from, const char *to, uint32_t before)
+{
+	union nfs_args args = {
+	    .rename = {.from = {.dir = fh_of("dir"), .name = fh_of(from)},
+		.to = {.dir = fh_of("dir"), .name = fh_of(to)}}};
+	union nfs_res res = {.status = NFS3_OK};
+
+	res.rename.fromdir_wcc = wcc(1, before, before + 1);
+	res.rename.todir_wcc = res.rename.fromdir_wcc;
+	say(w, NFSPROC3_RENAME, &args, &res, round_trip(w));
+}
+
+static void test_name_renamed_over_that_somebody_had_moved(void **state)
+{
+	struct world *w = *state;
+	fattr3 a = attr_of(NF3REG, 21, 5);
+
+	set_mode(w, CONFIG_CONSISTENCY_FROZEN);
+	say_sensitive(w);
+	w->now_us += S;
+	say_getattr(w, "n", &a);
+	say_lookup(w, "x", "f", 10, round_trip(w));
+	say_lookup(w, "y", "g", 10, round_trip(w));
+	say_rename_over(w, "x", "y", 11);
+	assert_false(fresh(w, "n"));
+	assert_false(fresh(w, "g"));
+}
+
+static void say_create(struct world *w, const char *name, createmode3 mode)
+{
+	union nfs_args args = {
+	    .create = {.where = {.dir = fh_of("dir"), .name = fh_of(name)}}};
+	union nfs_res res = {.status = NFS3_OK};
+
+	args.create.how.mode = mode;
+	res.newobj.newobj3res_u.resok.dir_wcc = wcc(1, 10, 10);
+	say(w, NFSPROC3_CREATE, &args, &res, round_trip(w));
+}
+
+/* A server need not tell the handle (RFC 1813 section 3.3.8), and the file may
+ * have been there. */
+static void test_create_without_a_handle(void **state)
+{
+	struct world *w = *state;
+
+	set_mode(w, CONFIG_CONSISTENCY_FROZEN);
+	say_sensitive(w);
+	w->now_us += S;
+	say_lookup(w, "x", "f", 10, round_trip(w));
+	say_create(w, "y", GUARDED);
+	assert_true(fresh(w, "f"));
+	say_create(w, "x", UNCHECKED);
+	assert_false(fresh(w, "f"));
+}
+
 static void test_stale_drops_names(void **state)
 {
 	struct world *w = *state;
@@ -363,6 +440,9 @@ int main(void)
 	    TEST(test_change_by_a_handle_not_seen_before),
 	    TEST(test_many_file_systems),
 	    TEST(test_unknown_effect_forgets),
+	    TEST(test_removed_name_that_somebody_had_moved),
+	    TEST(test_name_renamed_over_that_somebody_had_moved),
+	    TEST(test_create_without_a_handle),
 	    TEST(test_stale_drops_names),
 	};
 
