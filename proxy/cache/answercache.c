@@ -19,6 +19,16 @@ bool answer_of_version(const struct nfs_proc *proc)
 	return proc->prog == NFSACL_PROGRAM || proc->proc == NFSPROC3_READLINK;
 }
 
+bool answer_is_past(
+    const struct attrcache *ac, const struct node *node, const struct answer *a)
+{
+	const struct fsys *fs = attrcache_fsys(ac, node);
+
+	return a->proc->prog == NFS_PROGRAM &&
+	       a->proc->proc == NFSPROC3_FSSTAT && fs &&
+	       a->bound.sent_us <= fs->room_us;
+}
+
 struct answercache *answercache_new(struct attrcache *ac)
 {
 	struct answercache *wc = calloc(1, sizeof(*wc));

@@ -26,6 +26,10 @@ struct answer {
 
 /* Whether an answer is about the object's version, not its file system. */
 bool answer_of_version(const struct nfs_proc *proc);
+/* Whether a change of our own has made it another one: how much room its file
+ * system has. */
+bool answer_is_past(const struct attrcache *ac, const struct node *node,
+    const struct answer *a);
 struct answercache *answercache_new(struct attrcache *ac);
 void answercache_free(struct answercache *wc);
 

@@ -104,6 +104,9 @@ struct fsys {
 	uint64_t clock_back : 1;
 	uint64_t
 	    links_us : 48; /* some file lost or got a link, unknown which */
+	/* When the last call of our own was answered that may have changed how
+	 * much room there is. */
+	uint64_t room_us;
 	/* Clients' calls, those of them that are changes or WRITEs, all others
 	 * that the server was asked for, and bytes of replies; for those who
 	 * look. */
@@ -197,6 +200,10 @@ void attrcache_changed(
  * only those with several names. */
 void attrcache_changed_some(
     struct attrcache *ac, const struct node *node, bool links, uint64_t now_us);
+/* A call of our own may have changed how much room the node's file system has.
+ */
+void attrcache_changed_room(
+    struct attrcache *ac, const struct node *node, uint64_t now_us);
 /* The handle is of no use any more. The caller has taken all but names from
  * the node, and must not use it after this. */
 void attrcache_dead(struct attrcache *ac, struct node *node);

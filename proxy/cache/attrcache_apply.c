@@ -292,6 +292,19 @@ void attrcache_changed_some(
 	}
 }
 
+void attrcache_changed_room(
+    struct attrcache *ac, const struct node *node, uint64_t now_us)
+{
+	struct fsys_slot *fs = node_slot(ac, node);
+
+	if (fs) {
+		fs->fs.room_us = now_us;
+		return;
+	}
+	for (uint32_t i = 0; i < ac->nfsys; i++)
+		ac->fsys[i]->fs.room_us = now_us;
+}
+
 /* ---- asking ----------------------------------------------------------- */
 
 uint64_t attrcache_still_us(struct attrcache *ac, const struct node *node,

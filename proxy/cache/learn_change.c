@@ -355,6 +355,7 @@ static void learn_commit(const struct learn *l)
 				  : &l->res->commit.COMMIT3res_u.file_wcc;
 
 	learn_attr(l, &l->args->commit.file, &wcc->after);
+	learn_room(l);
 }
 
 static void learn_done(const struct learn *l)
@@ -397,6 +398,7 @@ void learn_change(const struct learn *l)
 		learn_commit(l);
 	} else if (l->res->status == NFS3_OK) {
 		learn_done(l);
+		learn_room(l);
 	} else if (!learn_certainly_not_done(l->res->status)) {
 		learn_unknown(l);
 	} else {

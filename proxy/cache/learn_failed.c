@@ -66,9 +66,26 @@ static nfs3_fh change_object(const struct learn *l)
 		return l->args->write.file;
 	case NFSPROC3_LINK:
 		return l->args->link.file;
+	case NFSPROC3_COMMIT:
+		return l->args->commit.file;
 	default:
 		return (nfs3_fh){0};
 	}
+}
+
+void learn_room(const struct learn *l)
+{
+	struct attrcache *ac = l->caches->attr;
+	const diropargs3 *names[2];
+	nfs3_fh fh = change_object(l);
+	struct node *node;
+
+	/* Both names of a RENAME are of one file system. */
+	if (change_names(l, names) > 0)
+		fh = names[0]->dir;
+	node = has_bytes(&fh) ? attrcache_find(ac, &fh) : NULL;
+	if (node)
+		attrcache_changed_room(ac, node, l->now_us);
 }
 
 void learn_unknown(const struct learn *l)
@@ -77,6 +94,7 @@ void learn_unknown(const struct learn *l)
 	unsigned n = change_names(l, names);
 	nfs3_fh object = change_object(l);
 
+	learn_room(l);
 	for (unsigned i = 0; i < n; i++) {
 		struct learn_was was = learn_name_was(l, names[i]);
 

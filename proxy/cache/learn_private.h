@@ -62,6 +62,9 @@ void learn_forget_name(const struct learn *l, const diropargs3 *where);
 
 /* learn_failed.c: errors that a server finds before it does anything. */
 bool learn_certainly_not_done(nfsstat3 status);
+/* A change was answered, or never will be: how much room its file system has is
+ * not what it was. */
+void learn_room(const struct learn *l);
 /* A change that was answered by one. */
 void learn_not_done(const struct learn *l);
 /* STALE or BADHANDLE. */

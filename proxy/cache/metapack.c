@@ -124,8 +124,9 @@ static void pack_answers(struct metapack *p, const struct node *node)
 	uint8_t how;
 
 	for (const struct answer *a = x ? x->answers : NULL; a; a = a->next) {
-		if (!current(ac, node, &a->bound, &how) &&
-		    answer_of_version(a->proc))
+		if ((!current(ac, node, &a->bound, &how) &&
+			answer_of_version(a->proc)) ||
+		    answer_is_past(ac, node, a))
 			continue;
 		metabuf_put_u32(p->out, a->proc->prog);
 		metabuf_put_u32(p->out, a->proc->proc);

@@ -494,6 +494,21 @@ static nfsstat3 do_readdirplus(struct call *c, union nfs_res *res)
 		   : NFS3ERR_SERVERFAULT;
 }
 
+/* A megabyte for what is in files. */
+static nfsstat3 do_fsstat(struct call *c, union nfs_res *res)
+{
+	FSSTAT3resok *r = &res->fsstat.FSSTAT3res_u.resok;
+
+	*r = (FSSTAT3resok){.obj_attributes = memfs_attr(c->fs, c->object),
+	    .tbytes = 1000000,
+	    .fbytes = 1000000};
+	for (unsigned i = 0; i < c->fs->n; i++)
+		if (c->fs->objects[i].nlink > 0)
+			r->fbytes -= c->fs->objects[i].size;
+	r->abytes = r->fbytes;
+	return NFS3_OK;
+}
+
 static nfsstat3 do_fsinfo(struct call *c, union nfs_res *res)
 {
 	FSINFO3resok *r = &res->fsinfo.FSINFO3res_u.resok;
@@ -539,7 +554,7 @@ static nfsstat3 (*const calls[])(struct call *c, union nfs_res *res) = {
     [NFSPROC3_LINK] = do_link,
     [NFSPROC3_READDIR] = do_readdir,
     [NFSPROC3_READDIRPLUS] = do_readdirplus,
-    [NFSPROC3_FSSTAT] = NULL,
+    [NFSPROC3_FSSTAT] = do_fsstat,
     [NFSPROC3_FSINFO] = do_fsinfo,
     [NFSPROC3_PATHCONF] = do_pathconf,
     [NFSPROC3_COMMIT] = do_commit,

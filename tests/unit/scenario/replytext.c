@@ -128,6 +128,9 @@ static void facts_of_ok(
 		facts_of_read(f, &res->read.READ3res_u.resok);
 	else if (proc == NFSPROC3_WRITE)
 		facts_of_write(f, &res->write.WRITE3res_u.resok);
+	else if (proc == NFSPROC3_FSSTAT)
+		fact(f, "free %ju",
+		    (uintmax_t)res->fsstat.FSSTAT3res_u.resok.fbytes);
 	else if (proc == NFSPROC3_COMMIT)
 		fact(f, "verifier %d", res->commit.COMMIT3res_u.resok.verf[0]);
 	else if (proc == NFSPROC3_READDIR)
