@@ -494,18 +494,18 @@ static nfsstat3 do_readdirplus(struct call *c, union nfs_res *res)
 		   : NFS3ERR_SERVERFAULT;
 }
 
-/* A megabyte for what is in files. */
 static nfsstat3 do_fsstat(struct call *c, union nfs_res *res)
 {
 	FSSTAT3resok *r = &res->fsstat.FSSTAT3res_u.resok;
+	struct memfs_room room = memfs_room(c->fs);
 
 	*r = (FSSTAT3resok){.obj_attributes = memfs_attr(c->fs, c->object),
-	    .tbytes = 1000000,
-	    .fbytes = 1000000};
-	for (unsigned i = 0; i < c->fs->n; i++)
-		if (c->fs->objects[i].nlink > 0)
-			r->fbytes -= c->fs->objects[i].size;
-	r->abytes = r->fbytes;
+	    .tbytes = MEMFS_ROOM,
+	    .fbytes = room.bytes,
+	    .abytes = room.bytes,
+	    .tfiles = MEMFS_OBJECTS,
+	    .ffiles = room.files,
+	    .afiles = room.files};
 	return NFS3_OK;
 }
 
@@ -574,5 +574,5 @@ void memfs_execute(struct memfs *fs, uint32_t proc, const union nfs_args *args,
 		return;
 	}
 	c.before = memfs_before(fs, c.object);
-	res->status = calls[proc] ? calls[proc](&c, res) : NFS3ERR_NOTSUPP;
+	res->status = calls[proc](&c, res);
 }

@@ -18,6 +18,7 @@ enum {
 	MEMFS_NAME_MAX = 32,
 	MEMFS_PATH_MAX = 128,
 	MEMFS_DATA_MAX = 64 << 10,
+	MEMFS_ROOM = 1 << 30, /* bytes of the file system */
 };
 
 struct memfs_object {
@@ -64,6 +65,11 @@ void memfs_execute(struct memfs *fs, uint32_t proc, const union nfs_args *args,
 /* memfs_reply.c */
 post_op_attr memfs_attr(const struct memfs *fs, const struct memfs_object *o);
 pre_op_attr memfs_before(const struct memfs *fs, const struct memfs_object *o);
+/* Bytes and files that there is room for. */
+struct memfs_room {
+	uint64_t bytes, files;
+};
+struct memfs_room memfs_room(const struct memfs *fs);
 bool memfs_list(struct memfs *fs, const struct memfs_object *dir, bool plus,
     uint64_t cookie, struct xdr_view *list);
 

@@ -45,6 +45,21 @@ pre_op_attr memfs_before(const struct memfs *fs, const struct memfs_object *o)
 	return attr;
 }
 
+struct memfs_room memfs_room(const struct memfs *fs)
+{
+	struct memfs_room room = {.bytes = MEMFS_ROOM, .files = MEMFS_OBJECTS};
+
+	for (unsigned i = 0; i < fs->n; i++) {
+		const struct memfs_object *o = &fs->objects[i];
+
+		if (o->nlink == 0)
+			continue;
+		room.bytes -= size_of(o);
+		room.files--;
+	}
+	return room;
+}
+
 bool memfs_list(struct memfs *fs, const struct memfs_object *dir, bool plus,
     uint64_t cookie, struct xdr_view *list)
 {

@@ -102,6 +102,9 @@ static void of_look(
 		if (ok)
 			of_entries(f, &plus->READDIRPLUS3res_u.resok.reply);
 		break;
+	case NFSPROC3_FSSTAT:
+		add(f, EITHER(&res->fsstat, FSSTAT3, obj_attributes));
+		break;
 	default:
 		break;
 	}

@@ -35,7 +35,7 @@ static void facts_of_post_op(struct calltext_facts *f, const post_op_attr *attr)
 
 static void facts_of_read(struct calltext_facts *f, const READ3resok *r)
 {
-	char data[200] = "";
+	char data[500] = "";
 
 	facts_of_post_op(f, &r->file_attributes);
 	for (unsigned i = 0; i < r->count && i < sizeof(data) - 1; i++)
@@ -86,6 +86,12 @@ static void facts_of_write(struct calltext_facts *f, const WRITE3resok *r)
 	fact(f, "%s", r->committed == UNSTABLE ? "unstable" : "stable");
 }
 
+static void facts_of_room(struct calltext_facts *f, const FSSTAT3resok *r)
+{
+	fact(f, "%ju bytes free", (uintmax_t)r->fbytes);
+	fact(f, "%ju files free", (uintmax_t)r->ffiles);
+}
+
 static void facts_of_target(struct calltext_facts *f, const READLINK3resok *r)
 {
 	fact(f, "target %.*s", (int)r->data.len, r->data.data);
@@ -129,8 +135,7 @@ static void facts_of_ok(
 	else if (proc == NFSPROC3_WRITE)
 		facts_of_write(f, &res->write.WRITE3res_u.resok);
 	else if (proc == NFSPROC3_FSSTAT)
-		fact(f, "free %ju",
-		    (uintmax_t)res->fsstat.FSSTAT3res_u.resok.fbytes);
+		facts_of_room(f, &res->fsstat.FSSTAT3res_u.resok);
 	else if (proc == NFSPROC3_COMMIT)
 		fact(f, "verifier %d", res->commit.COMMIT3res_u.resok.verf[0]);
 	else if (proc == NFSPROC3_READDIR)
