@@ -76,6 +76,8 @@ struct metrics_call {
 	    "Calls refused: arguments that do not decode")                     \
 	X(CALLS_JOINED, "calls_joined",                                        \
 	    "Calls answered by a call that was in flight already")             \
+	X(CALLS_BEHIND_CHANGE, "calls_behind_change",                          \
+	    "Calls that waited for a change that their client had sent")       \
 	X(DRC_HITS, "drc_hits",                                                \
 	    "Repeated calls answered from the reply cache")                    \
 	X(DRC_IN_PROGRESS_DROPPED, "drc_in_progress_dropped",                  \

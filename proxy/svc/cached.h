@@ -39,6 +39,10 @@ struct cached_call {
 	bool confirmed;                /* its object was asked for already */
 	bool rest_asked;               /* … or the end of its data */
 	struct datacache_waiter *disk; /* READ; as in datacache_find() */
+	/* READDIRPLUS: whether to leave out what is known of an entry; NULL: of
+	 * none. */
+	bool (*hides)(const void *ctx, const struct node *node);
+	const void *hides_ctx;
 };
 
 struct cached_answer {

@@ -48,7 +48,8 @@ static void fill_plus(struct page *p, struct nfs3_dirent *e)
 	    !known_bound(p->dir, &to.bound))
 		return;
 	known_node(&k, &p->call->who, to.child);
-	if (!known_fresh(&k))
+	if (!known_fresh(&k) ||
+	    (p->call->hides && p->call->hides(p->call->hides_ctx, to.child)))
 		return;
 	p->stale--;
 	attrcache_tell(k.node, k.sent_us < k.contract.received_us);

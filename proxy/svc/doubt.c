@@ -184,6 +184,7 @@ void svc_expire(struct svc *svc, uint64_t now_us)
 {
 	struct svc_rqst *rqst, *next;
 
+	svc_order_expire(svc, now_us);
 	for (rqst = LIST_FIRST(&svc->orphans); rqst; rqst = next) {
 		next = LIST_NEXT(rqst, link);
 		if (rqst->wait != SVC_WAIT_CLIENT ||

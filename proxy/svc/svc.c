@@ -32,7 +32,8 @@ struct svc *svc_new(const struct svc_params *p)
 	svc->exports = exports_new(p->fetch, p->caches, p->config);
 	svc->pieces = svc_pieces_new(p);
 	svc->waits = waits_new();
-	if (!svc->exports || !svc->pieces) {
+	svc->order = svc_order_new();
+	if (!svc->exports || !svc->pieces || !svc->order) {
 		svc_free(svc);
 		return NULL;
 	}
@@ -48,6 +49,7 @@ void svc_free(struct svc *svc)
 	svc_pieces_free(svc->pieces);
 	exports_free(svc->exports);
 	waits_free(svc->waits);
+	svc_order_free(svc->order);
 	free(svc);
 }
 

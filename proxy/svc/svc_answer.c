@@ -3,6 +3,7 @@
  * The way to a request's answer: the caches decide (cached.h), and what they
  * lack is asked of the server, as little of it as will do.
  *
+ *	a change of its client's is under way: wait for that (svc_order.c)
  *	HIT ─────────▶ reply
  *	CONFIRM ─────▶ ACCESS ──────────┐
  *	REST ────────▶ the end's READ ──┼─▶ learn ─▶ the caches decide again
@@ -86,6 +87,8 @@ static void forward(
 		note_object(rqst, &former);
 	if (former.xid != 0)
 		req.former = &former;
+	if (rqst->proc->flags & NFS_PROC_CHANGE)
+		svc_order_enter(rqst);
 	if (svc_join(rqst) || svc_join_farm(rqst))
 		return;
 	rqst->tried |= SVC_TRIED_SERVER;
@@ -260,6 +263,7 @@ static void hit(struct svc_rqst *rqst, struct cached_answer *a)
 	svc_served(rqst->svc, a->sent_us, rqst->now_us);
 	if (row->edit && a->res.status == NFS3_OK)
 		(void)row->edit(rqst, &a->res);
+	svc_order_edit(rqst, &a->res);
 	if (a->npieces > 0)
 		svc_reply_pieces(rqst, &a->res, a->pieces, a->npieces);
 	else
@@ -293,10 +297,14 @@ void svc_answer(struct svc_rqst *rqst)
 	    .args = &rqst->args,
 	    .confirmed = rqst->tried & SVC_TRIED_CONFIRM,
 	    .rest_asked = rqst->tried & SVC_TRIED_REST,
-	    .disk = &rqst->disk};
+	    .disk = &rqst->disk,
+	    .hides = svc_order_hides,
+	    .hides_ctx = rqst};
 	enum cached_verdict verdict;
 	struct cached_answer a;
 
+	if (svc_order_wait(rqst))
+		return;
 	rqst->disk.on_ready = disk_on_ready;
 	verdict = rqst->row->cached(&call, &a);
 	if (verdict != CACHED_HIT)

@@ -49,6 +49,7 @@ struct svc_rqst *svc_rqst_new(
 		return NULL;
 	memset(rqst, 0, sizeof(*rqst));
 	rqst->svc = svc;
+	rqst->number = ++svc->received;
 	rqst->charge_bytes = rec->len;
 	rqst->received_us = rec->received_us;
 	rqst->now_us = rec->received_us;
@@ -62,13 +63,17 @@ struct svc_rqst *svc_rqst_new(
 
 void svc_rqst_drop(struct svc_rqst *rqst)
 {
+	struct fetch_watches behind;
+
 	assert(!rqst->split && !rqst->watch.list && !rqst->disk.request);
 	svc_rqst_wait(rqst, SVC_WAIT_NONE);
 	svc_waits_over(rqst);
+	svc_order_leave(rqst, &behind);
 	rqst_leave(rqst);
 	rbuf_unref(rqst->hold);
 	free(rqst->look);
 	free(rqst);
+	fetch_ring(&behind);
 }
 
 void svc_rqst_end(struct svc_rqst *rqst)
@@ -129,6 +134,7 @@ bool svc_rqst_stop(struct svc_rqst *rqst)
 		svc_pieces_leave(rqst);
 		break;
 	case SVC_WAIT_JOINED:
+	case SVC_WAIT_CHANGE:
 		fetch_unwatch(&rqst->watch);
 		break;
 	case SVC_WAIT_DISK:

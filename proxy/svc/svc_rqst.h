@@ -35,12 +35,15 @@
 
 struct look;
 struct learn;
+struct svc_order;
 struct svc_split;
 
 enum {
 	/* A record up to this size is copied, so that it does not keep a
 	 * large buffer; also the room for edited arguments. */
 	SVC_SMALL_BYTES = 1024,
+	/* Two names, with their directories and objects, and all of it. */
+	SVC_ORDER_KEYS = 7,
 };
 
 struct svc {
@@ -50,7 +53,9 @@ struct svc {
 	unsigned norphans;
 	struct exports *exports;
 	struct svc_pieces *pieces;
-	struct waits *waits;   /* NULL without memory */
+	struct waits *waits; /* NULL without memory */
+	struct svc_order *order;
+	uint64_t received;     /* requests, until now */
 	uint64_t upload_bytes; /* arguments of those that wait */
 	bool offline;
 	uint64_t served_age_us;
@@ -67,6 +72,7 @@ enum svc_wait {
 	SVC_WAIT_ASKED,  /* … to what was asked on the way to its answer */
 	SVC_WAIT_PIECES, /* the pieces of its data, or of the end of that */
 	SVC_WAIT_JOINED, /* a call that was under way already */
+	SVC_WAIT_CHANGE, /* a change that its client had sent before */
 	SVC_WAIT_DISK,   /* the cache's */
 	SVC_WAIT_LOOK,   /* doubt.c, before its change is repeated */
 	SVC_WAIT_CLIENT, /* its client, with a change in doubt */
@@ -81,6 +87,24 @@ enum svc_tried {
 	SVC_TRIED_PIECES = 8,  /* a READ in pieces did not fit */
 	SVC_TRIED_WAIT = 16,   /* it was not answered at once */
 	SVC_TRIED_FARM = 32,   /* other machines' farm was asked */
+};
+
+/* Something that a change touches. */
+struct svc_order_key {
+	LIST_ENTRY(svc_order_key) link;
+	uint64_t key;
+	struct svc_rqst *rqst;
+};
+
+LIST_HEAD(svc_order_keys, svc_order_key);
+
+/* A change's place in svc_order.c; all 0 for other requests. */
+struct svc_ordered {
+	struct svc_order_key keys[SVC_ORDER_KEYS];
+	unsigned n;  /* keys; 0: it has none */
+	bool waited; /* somebody waited for it … */
+	LIST_ENTRY(svc_rqst) waited_link;
+	struct fetch_watches behind; /* … or still does */
 };
 
 struct svc_rqst {
@@ -100,7 +124,7 @@ struct svc_rqst {
 	unsigned tried;               /* enum svc_tried */
 	struct fetch_waiter waiter;   /* REPLY, ASKED; LOOK, CLIENT: held */
 	struct svc_split *split;      /* PIECES */
-	struct fetch_watch watch;     /* JOINED */
+	struct fetch_watch watch;     /* JOINED, CHANGE */
 	struct datacache_waiter disk; /* DISK */
 	struct look *look;            /* LOOK */
 	uint64_t held_us;             /* CLIENT: since when */
@@ -114,7 +138,9 @@ struct svc_rqst {
 	uint32_t ahead_bytes;         /* on the link, when it began to wait */
 	size_t charge_bytes;
 	uint64_t received_us;
+	uint64_t number; /* of all requests, in the order in which they came */
 	uint64_t now_us; /* when its row was last called */
+	struct svc_ordered order;
 	/* Copy of a small record, or of edited arguments. */
 	_Alignas(8) unsigned char small[];
 };
@@ -212,6 +238,29 @@ bool svc_join_farm(struct svc_rqst *rqst);
 bool svc_join_rest(struct svc_rqst *rqst);
 /* … where it waits for a confirmation of its object only. */
 bool svc_join_confirm(struct svc_rqst *rqst);
+
+/* ---- svc_order.c: one client's calls in their order ---------------------- */
+
+/* NULL without memory. */
+struct svc_order *svc_order_new(void);
+void svc_order_free(struct svc_order *o); /* NULL is allowed */
+/* A change is about to be sent; what its client sends from now on comes behind
+ * it. */
+void svc_order_enter(struct svc_rqst *rqst);
+/* It is over, if it ever entered. Those that wait for it go to `*behind`; when
+ * the caches know of it, they are to be told by fetch_ring(). */
+void svc_order_leave(struct svc_rqst *rqst, struct fetch_watches *behind);
+/* Have the request wait for a change that its client sent before it, and that
+ * touches what it is about; false where there is none. */
+bool svc_order_wait(struct svc_rqst *rqst);
+/* Such a change may touch attributes that come along with what was asked for.
+ * They are left out of a LOOKUP's results, which come from the caches; and, by
+ * this function of cached_call, of a READDIRPLUS's. */
+void svc_order_edit(const struct svc_rqst *rqst, union nfs_res *res);
+bool svc_order_hides(const void *rqst, const struct node *node);
+/* To be called every second or so: nobody waits for changes that get no
+ * further. */
+void svc_order_expire(struct svc *svc, uint64_t now_us);
 
 /* ---- svc_waits.c: why requests wait, and for how long ------------------- */
 

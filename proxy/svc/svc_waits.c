@@ -85,8 +85,9 @@ void svc_waits_begin(struct svc_rqst *rqst, enum svc_wait wait)
 	if (wait == SVC_WAIT_JOINED)
 		rqst->cause = WAITS_AHEAD;
 	else if (rqst->cause == WAITS_NONE)
-		rqst->cause =
-		    goes_through(rqst) ? WAITS_CHANGE : WAITS_NOT_CACHED;
+		rqst->cause = wait == SVC_WAIT_CHANGE || goes_through(rqst)
+				  ? WAITS_CHANGE
+				  : WAITS_NOT_CACHED;
 	if (rqst->turns < UINT8_MAX)
 		rqst->turns++;
 	if (!link || rqst->turns > 1)
@@ -171,6 +172,8 @@ static const char *wait_name(const struct svc_rqst *rqst)
 		return "pieces";
 	case SVC_WAIT_JOINED:
 		return "ahead";
+	case SVC_WAIT_CHANGE:
+		return "change";
 	case SVC_WAIT_LOOK:
 		return "doubt";
 	default:

@@ -102,26 +102,26 @@ static void flight_free(struct fetch_flight *fl)
 	free(fl);
 }
 
-/* Tell those who watched a flight that it is over. Each of them may unwatch
- * others, so the list is looked at anew each time. */
-static void watches_ring(struct fetch_watches *list)
+void fetch_take_watches(struct fetch_watches *from, struct fetch_watches *to)
 {
 	struct fetch_watch *w;
 
-	while ((w = TAILQ_FIRST(list)) != NULL) {
+	TAILQ_FOREACH (w, from, link)
+		w->list = to;
+	TAILQ_CONCAT(to, from, link);
+}
+
+/* Each of them may unwatch others, so the list is looked at anew each time. */
+void fetch_ring(struct fetch_watches *list)
+{
+	struct fetch_watches watches = TAILQ_HEAD_INITIALIZER(watches);
+	struct fetch_watch *w;
+
+	fetch_take_watches(list, &watches);
+	while ((w = TAILQ_FIRST(&watches)) != NULL) {
 		fetch_unwatch(w);
 		w->on_done(w);
 	}
-}
-
-static void watches_take(struct fetch_watches *from, struct fetch_watches *to)
-{
-	struct fetch_watch *w;
-
-	TAILQ_INIT(to);
-	TAILQ_CONCAT(to, from, link);
-	TAILQ_FOREACH (w, to, link)
-		w->list = to;
 }
 
 void fetch_free(struct fetch *f)
@@ -219,11 +219,11 @@ static void flight_on_reply(void *arg, const struct upstream_result *res)
 {
 	struct fetch_flight *fl = arg;
 	struct fetch_waiters waiters = TAILQ_HEAD_INITIALIZER(waiters);
-	struct fetch_watches watches;
+	struct fetch_watches watches = TAILQ_HEAD_INITIALIZER(watches);
 	struct fetch_waiter *w;
 
 	TAILQ_CONCAT(&waiters, &fl->waiters, link);
-	watches_take(&fl->watches, &watches);
+	fetch_take_watches(&fl->watches, &watches);
 	flight_measure(fl, res);
 	flight_free(fl);
 	/* The first waiter last: the request that all share points into it. */
@@ -232,7 +232,7 @@ static void flight_on_reply(void *arg, const struct upstream_result *res)
 		w->flight = NULL;
 		w->ops->on_reply(w, res);
 	}
-	watches_ring(&watches);
+	fetch_ring(&watches);
 }
 
 static bool flight_on_doubt(void *arg)
@@ -420,6 +420,12 @@ static struct fetch_watches *about_find(
 	return NULL;
 }
 
+void fetch_watch_list(struct fetch_watches *list, struct fetch_watch *watch)
+{
+	watch->list = list;
+	TAILQ_INSERT_TAIL(list, watch, link);
+}
+
 bool fetch_watch(
     struct fetch *f, const struct fetch_about *about, struct fetch_watch *watch)
 {
@@ -428,8 +434,7 @@ bool fetch_watch(
 
 	if (!list)
 		return false;
-	watch->list = list;
-	TAILQ_INSERT_TAIL(list, watch, link);
+	fetch_watch_list(list, watch);
 	return true;
 }
 
@@ -481,11 +486,8 @@ static void claim_remove(struct fetch_claim *c)
 
 void fetch_claim_end(struct fetch_claim *c)
 {
-	struct fetch_watches watches;
-
 	claim_remove(c);
-	watches_take(&c->watches, &watches);
-	watches_ring(&watches);
+	fetch_ring(&c->watches);
 }
 
 void fetch_claim_drop(struct fetch_claim *c)
@@ -515,6 +517,11 @@ void fetch_release(struct fetch_waiter *w)
 	upstream_release(fl->call);
 	w->flight = NULL;
 	flight_free(fl);
+}
+
+bool fetch_is_moving(const struct fetch_waiter *w, uint64_t now_us)
+{
+	return w->flight && upstream_call_is_moving(w->flight->call, now_us);
 }
 
 unsigned fetch_in_flight(const struct fetch *f)

@@ -120,6 +120,13 @@ bool fetch_under_way(struct fetch *f, const struct fetch_about *about);
 uint64_t fetch_under_way_to(struct fetch *f, const struct fetch_about *about);
 void fetch_unwatch(struct fetch_watch *watch);
 
+/* The same for a list of the caller's own. Watch it; have another list, which
+ * is initialised, take all who do; tell them, after which nobody watches it:
+ * the list may be gone by then. */
+void fetch_watch_list(struct fetch_watches *list, struct fetch_watch *watch);
+void fetch_take_watches(struct fetch_watches *from, struct fetch_watches *to);
+void fetch_ring(struct fetch_watches *list);
+
 /* Say that a range will be asked for, so that others watch it and do not ask
  * for it themselves. */
 void fetch_claim(
@@ -147,6 +154,10 @@ void fetch_abandon(struct fetch_waiter *w);
  * or forget it, after which the waiter is free again. */
 void fetch_resume(struct fetch_waiter *w);
 void fetch_release(struct fetch_waiter *w);
+
+/* upstream_call_is_moving() of the call that it waits for; false where there is
+ * none. */
+bool fetch_is_moving(const struct fetch_waiter *w, uint64_t now_us);
 
 /* Flights that are not answered yet. */
 unsigned fetch_in_flight(const struct fetch *f);

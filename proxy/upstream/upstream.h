@@ -136,6 +136,10 @@ struct upstream_call *upstream_send(struct upstream *up,
     void *arg);
 /* Whether the call has ever been handed to the network. */
 bool upstream_call_sent(const struct upstream_call *call);
+/* Whether it is on its way: it was sent, or stands behind others that are, over
+ * a connection that is up, and the server has not been silent for two seconds
+ * since. */
+bool upstream_call_is_moving(const struct upstream_call *call, uint64_t now_us);
 /* Forget a call that was not sent, or that changes nothing (its reply counts
  * as one that nothing waits for); false where it must run its course: a WRITE,
  * too, since what the caches know of the file ends with it. */

@@ -13,8 +13,12 @@
 #include "base/clock.h"
 #include "upstream/upstream_conn.h"
 
-/* The server has acknowledged bytes so lately that it is there. */
-enum { ACK_RECENT_MS = 1000 };
+enum {
+	/* The server has acknowledged bytes so lately that it is there. */
+	ACK_RECENT_MS = 1000,
+	/* … and answered, or needed not. */
+	SILENT_US = 2000000,
+};
 
 void upstream_set_address(struct upstream *up, const struct sockaddr *sa)
 {
@@ -101,6 +105,22 @@ uint64_t upstream_last_rx_us(const struct upstream *up)
 			last_us = xprt_last_rx_us(c->xprt);
 	}
 	return last_us;
+}
+
+bool upstream_call_is_moving(const struct upstream_call *call, uint64_t now_us)
+{
+	uint64_t since_us = upstream_last_rx_us(call->up);
+
+	if (call->where == CALL_SENT) {
+		if (call->conn->state != UPSTREAM_UP)
+			return false;
+		if (call->sent_us > since_us)
+			since_us = call->sent_us;
+	} else if (call->where != CALL_QUEUED ||
+		   call->up->state != UPSTREAM_UP) {
+		return false;
+	}
+	return now_us < since_us + SILENT_US;
 }
 
 static bool conn_is_sending(const struct upstream_conn *c)

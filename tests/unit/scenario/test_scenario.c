@@ -8,6 +8,7 @@
  *	copy    the reply cache, and calls that are alike
  *	cache   what may be answered from the caches: attributes, rights, data
  *	name    … and names, absent ones too
+ *	order   what waits for a change that its client sent before
  *	server  a server that is away, slow, or talks nonsense
  */
 #include <glob.h>

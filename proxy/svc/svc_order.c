@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One client's calls in their order. A client may send calls before it has the
+ * reply to a change: Linux does not wait for the REMOVE of a file that was
+ * unlinked while it was open, nor for the change of a program that was killed.
+ * A server executes what comes behind a change after it; the caches know of the
+ * change only when it is answered. So while a change is under way, a call of
+ *the same client that is about what it touches waits for its reply, and is
+ *looked at again then.
+ *
+ *	a change ─▶ svc_order_enter() ─▶ the server
+ *	                                     │
+ *	svc_answer() ─▶ svc_order_wait() ··· ▼
+ *	     ▲                           svc_order_leave(): it is answered
+ *	     └───── svc_rqst_retry() ◀───────┘
+ *
+ * It waits, and is not sent behind the change, since most often the reply holds
+ * its answer, and since a server of several threads may take the second call
+ * first. A change that gets no further holds nobody up: one that waits for the
+ * server, or for its client, and any other after some silence of the server.
+ * WRITEs do not count: they may take long, and a client that wants to see what
+ * it wrote waits for them itself.
+ */
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include <xxhash.h>
+
+#include "cache/caches.h"
+#include "cache/known.h"
+#include "nfsproto/nfs3_object.h"
+#include "svc/svc_rqst.h"
+
+enum {
+	HASH_SIZE = 1024, /* a power of two */
+	/* So many keys are compared for a call: more than one connection's
+	 * calls have in one directory. */
+	LOOK_MAX = 256,
+	/* What FSSTAT is about: all of a client's changes touch it. */
+	ANY = 0,
+};
+
+struct svc_order {
+	uint64_t seed;
+	unsigned n; /* changes that are not answered; most often none */
+	struct svc_rqsts waited; /* those of them that others wait for */
+	struct svc_order_keys keys[HASH_SIZE];
+};
+
+struct svc_order *svc_order_new(void)
+{
+	struct svc_order *o = calloc(1, sizeof(*o));
+
+	if (o)
+		(void)!getrandom(&o->seed, sizeof(o->seed), 0);
+	return o;
+}
+
+void svc_order_free(struct svc_order *o)
+{
+	free(o);
+}
+
+/* ---- what calls are about ---------------------------------------------- */
+
+/* A key of this client's alone. */
+static uint64_t client_key(const struct svc_rqst *rqst, uint64_t key)
+{
+	return XXH3_64bits_withSeed(&key, sizeof(key),
+	    rqst->svc->order->seed ^ rqst->client->address_hash);
+}
+
+static uint64_t name_key(const diropargs3 *where)
+{
+	return XXH3_64bits_withSeed(
+	    where->name.data, where->name.len, fh_key(&where->dir));
+}
+
+/* The key of what the name leads to, as far as is known; 0: nothing. */
+static uint64_t child_key(const struct svc_rqst *rqst, const diropargs3 *where)
+{
+	const struct caches *c = rqst->svc->p.caches;
+	struct node *dir = attrcache_find(c->attr, &where->dir);
+	struct node *child =
+	    dir ? known_name(c, dir, &where->name).child : NULL;
+
+	return child ? node_key(child) : 0;
+}
+
+static void enter_key(struct svc_rqst *rqst, uint64_t key)
+{
+	struct svc_order_key *k = &rqst->order.keys[rqst->order.n++];
+	struct svc_order *o = rqst->svc->order;
+
+	k->key = client_key(rqst, key);
+	k->rqst = rqst;
+	LIST_INSERT_HEAD(&o->keys[k->key & (HASH_SIZE - 1)], k, link);
+}
+
+static void enter_name(struct svc_rqst *rqst, const diropargs3 *where)
+{
+	uint64_t child = child_key(rqst, where);
+
+	enter_key(rqst, fh_key(&where->dir));
+	enter_key(rqst, name_key(where));
+	if (child != 0)
+		enter_key(rqst, child);
+}
+
+/* ---- changes ------------------------------------------------------------ */
+
+void svc_order_enter(struct svc_rqst *rqst)
+{
+	const union nfs_args *args = &rqst->args;
+
+	rqst->svc->order->n++;
+	TAILQ_INIT(&rqst->order.behind);
+	enter_key(rqst, ANY);
+	if (rqst->proc->prog != NFS_PROGRAM ||
+	    rqst->proc->proc == NFSPROC3_SETATTR ||
+	    rqst->proc->proc == NFSPROC3_LINK)
+		enter_key(rqst, fh_key(&args->object));
+	if (rqst->proc->prog != NFS_PROGRAM ||
+	    rqst->proc->proc == NFSPROC3_SETATTR)
+		return;
+	/* The name stands first in all others. */
+	enter_name(rqst, rqst->proc->proc == NFSPROC3_LINK ? &args->link.link
+							   : &args->dirop);
+	if (rqst->proc->proc == NFSPROC3_RENAME)
+		enter_name(rqst, &args->rename.to);
+}
+
+void svc_order_leave(struct svc_rqst *rqst, struct fetch_watches *behind)
+{
+	TAILQ_INIT(behind);
+	if (rqst->order.n == 0)
+		return;
+	for (unsigned i = 0; i < rqst->order.n; i++)
+		LIST_REMOVE(&rqst->order.keys[i], link);
+	rqst->order.n = 0;
+	if (rqst->order.waited)
+		LIST_REMOVE(rqst, order.waited_link);
+	rqst->svc->order->n--;
+	fetch_take_watches(&rqst->order.behind, behind);
+}
+
+/* Whether the change is on its way, and the server has not been silent. */
+static bool is_moving(const struct svc_rqst *change, uint64_t now_us)
+{
+	return change->wait == SVC_WAIT_REPLY &&
+	       fetch_is_moving(&change->waiter, now_us);
+}
+
+void svc_order_expire(struct svc *svc, uint64_t now_us)
+{
+	struct fetch_watches behind;
+	struct svc_rqst *change;
+
+	TAILQ_INIT(&behind);
+	LIST_FOREACH (change, &svc->order->waited, order.waited_link)
+		if (!is_moving(change, now_us))
+			fetch_take_watches(&change->order.behind, &behind);
+	fetch_ring(&behind);
+}
+
+/* ---- those behind them --------------------------------------------------- */
+
+/* Of this client's changes that came before the request and touch this, the
+ * last one. */
+static struct svc_rqst *change_of(const struct svc_rqst *rqst, uint64_t key)
+{
+	struct svc_order *o = rqst->svc->order;
+	struct svc_order_key *k;
+	unsigned looks = 0;
+
+	key = client_key(rqst, key);
+	LIST_FOREACH (k, &o->keys[key & (HASH_SIZE - 1)], link) {
+		if (looks++ == LOOK_MAX)
+			break;
+		if (k->key == key && k->rqst->number < rqst->number &&
+		    is_moving(k->rqst, rqst->now_us))
+			return k->rqst;
+	}
+	return NULL;
+}
+
+/* A name is touched by changes of that name, and not by others in its
+ * directory, where names have one spelling. */
+static struct svc_rqst *change_of_name(const struct svc_rqst *rqst)
+{
+	const struct caches *c = rqst->svc->p.caches;
+	const diropargs3 *where = &rqst->args.dirop;
+	struct node *dir = attrcache_find(c->attr, &where->dir);
+	bool one = dir && fsys_lists_all(attrcache_fsys(c->attr, dir));
+	struct svc_rqst *change =
+	    change_of(rqst, one ? name_key(where) : fh_key(&where->dir));
+	uint64_t child;
+
+	if (change)
+		return change;
+	child = child_key(rqst, where);
+	return child != 0 ? change_of(rqst, child) : NULL;
+}
+
+static struct svc_rqst *change_before(const struct svc_rqst *rqst)
+{
+	if (rqst->proc->prog == NFS_PROGRAM) {
+		if (rqst->proc->proc == NFSPROC3_LOOKUP)
+			return change_of_name(rqst);
+		if (rqst->proc->proc == NFSPROC3_FSSTAT)
+			return change_of(rqst, ANY);
+	}
+	return change_of(rqst, fh_key(&rqst->args.object));
+}
+
+/* Whether it goes to the server in any case, and over the connection of all
+ * changes: then it stands behind them already. */
+static bool is_asked_behind(const struct svc_rqst *rqst)
+{
+	struct caches *c = rqst->svc->p.caches;
+	struct node *node = attrcache_find(c->attr, &rqst->args.object);
+
+	if (caches_policy(c, node)->consistency != CONFIG_CONSISTENCY_STRICT)
+		return false;
+	return rqst->proc->prog != NFS_PROGRAM ||
+	       (rqst->proc->proc != NFSPROC3_READ &&
+		   rqst->proc->proc != NFSPROC3_READDIR &&
+		   rqst->proc->proc != NFSPROC3_READDIRPLUS);
+}
+
+static void on_done(struct fetch_watch *w)
+{
+	svc_rqst_retry((void *)((char *)w - offsetof(struct svc_rqst, watch)));
+}
+
+bool svc_order_wait(struct svc_rqst *rqst)
+{
+	struct svc_order *o = rqst->svc->order;
+	struct svc_rqst *change;
+
+	if (o->n == 0 || rqst->svc->offline || is_asked_behind(rqst))
+		return false;
+	change = change_before(rqst);
+	if (!change)
+		return false;
+	if (!change->order.waited)
+		LIST_INSERT_HEAD(&o->waited, change, order.waited_link);
+	change->order.waited = true;
+	rqst->watch.on_done = on_done;
+	fetch_watch_list(&change->order.behind, &rqst->watch);
+	metrics_add(rqst->svc->p.metrics, METRICS_CALLS_BEHIND_CHANGE, 1);
+	svc_rqst_wait(rqst, SVC_WAIT_CHANGE);
+	return true;
+}
+
+/* ---- what comes along -----------------------------------------------------
+ */
+
+bool svc_order_hides(const void *ctx, const struct node *node)
+{
+	const struct svc_rqst *rqst = ctx;
+
+	return rqst->svc->order->n > 0 && !rqst->svc->offline &&
+	       change_of(rqst, node_key(node)) != NULL;
+}
+
+void svc_order_edit(const struct svc_rqst *rqst, union nfs_res *res)
+{
+	LOOKUP3res *r = &res->lookup;
+	post_op_attr *dir = r->status == NFS3_OK
+				? &r->LOOKUP3res_u.resok.dir_attributes
+				: &r->LOOKUP3res_u.dir_attributes;
+
+	if (rqst->svc->order->n > 0 && !rqst->svc->offline &&
+	    rqst->proc->prog == NFS_PROGRAM &&
+	    rqst->proc->proc == NFSPROC3_LOOKUP &&
+	    change_of(rqst, fh_key(&rqst->args.dirop.dir)))
+		dir->attributes_follow = FALSE;
+}
