@@ -87,12 +87,13 @@ static void forward(
 		note_object(rqst, &former);
 	if (former.xid != 0)
 		req.former = &former;
+	req.behind = svc_order_behind(rqst);
 	if (rqst->proc->flags & NFS_PROC_CHANGE)
 		svc_order_enter(rqst);
-	if (svc_join(rqst) || svc_join_farm(rqst))
+	if (!req.behind && (svc_join(rqst) || svc_join_farm(rqst)))
 		return;
 	rqst->tried |= SVC_TRIED_SERVER;
-	if (!svc_pieces_forward(rqst))
+	if (req.behind || !svc_pieces_forward(rqst))
 		start(rqst, &req, &rqst->args, SVC_WAIT_REPLY, &svc_reply_ops);
 }
 
@@ -290,6 +291,17 @@ static void miss(struct svc_rqst *rqst)
 		svc_forward(rqst);
 }
 
+/* Whether the caches must not answer it, for a change under way: it waits, or
+ * the server is asked. */
+static bool stands_behind(struct svc_rqst *rqst)
+{
+	enum svc_order_verdict verdict = svc_order_look(rqst);
+
+	if (verdict == SVC_ORDER_ASK)
+		miss(rqst);
+	return verdict != SVC_ORDER_FREE;
+}
+
 void svc_answer(struct svc_rqst *rqst)
 {
 	struct cached_call call = {.who = svc_asker(rqst),
@@ -303,7 +315,7 @@ void svc_answer(struct svc_rqst *rqst)
 	enum cached_verdict verdict;
 	struct cached_answer a;
 
-	if (svc_order_wait(rqst))
+	if (stands_behind(rqst))
 		return;
 	rqst->disk.on_ready = disk_on_ready;
 	verdict = rqst->row->cached(&call, &a);

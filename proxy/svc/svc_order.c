@@ -5,21 +5,25 @@
  * unlinked while it was open, nor for the change of a program that was killed.
  * A server executes what comes behind a change after it; the caches know of the
  * change only when it is answered. So while a change is under way, a call of
- *the same client that is about what it touches waits for its reply, and is
- *looked at again then.
+ *the same client that is about what it touches is not answered from the caches.
+ *It waits for the change's reply, and is looked at again then:
  *
  *	a change ─▶ svc_order_enter() ─▶ the server
  *	                                     │
- *	svc_answer() ─▶ svc_order_wait() ··· ▼
+ *	svc_answer() ─▶ svc_order_look() ··· ▼
  *	     ▲                           svc_order_leave(): it is answered
  *	     └───── svc_rqst_retry() ◀───────┘
  *
- * It waits, and is not sent behind the change, since most often the reply holds
- * its answer, and since a server of several threads may take the second call
- * first. A change that gets no further holds nobody up: one that waits for the
- * server, or for its client, and any other after some silence of the server.
- * WRITEs do not count: they may take long, and a client that wants to see what
- * it wrote waits for them itself.
+ * The reply holds the answer most often, and a server of several threads may
+ * take a call first that is sent behind the change. After two seconds the call
+ * is sent behind it all the same, over its connection: so a reply that is lost
+ * holds nobody up for long.
+ *
+ * A change that gets no further is none: one that waits for the server, or for
+ * its client, and any other while the server is silent. Else nothing could be
+ * told from the caches there for as long as the link is down. WRITEs are none
+ * either: they may take long, and a client that wants to see what it wrote
+ *waits for them itself.
  */
 #include <stdlib.h>
 #include <sys/random.h>
@@ -36,6 +40,8 @@ enum {
 	/* So many keys are compared for a call: more than one connection's
 	 * calls have in one directory. */
 	LOOK_MAX = 256,
+	/* So long a call waits for a change that came before it. */
+	WAIT_MAX_US = 2000000,
 	/* What FSSTAT is about: all of a client's changes touch it. */
 	ANY = 0,
 };
@@ -144,11 +150,17 @@ void svc_order_leave(struct svc_rqst *rqst, struct fetch_watches *behind)
 	fetch_take_watches(&rqst->order.behind, behind);
 }
 
-/* Whether the change is on its way, and the server has not been silent. */
+/* Whether the change is on its way to a server that is not silent. */
 static bool is_moving(const struct svc_rqst *change, uint64_t now_us)
 {
 	return change->wait == SVC_WAIT_REPLY &&
-	       fetch_is_moving(&change->waiter, now_us);
+	       upstream_call_is_moving(fetch_call(&change->waiter), now_us);
+}
+
+static bool may_wait(const struct svc_rqst *change, uint64_t now_us)
+{
+	return now_us < change->received_us + WAIT_MAX_US &&
+	       is_moving(change, now_us);
 }
 
 void svc_order_expire(struct svc *svc, uint64_t now_us)
@@ -158,7 +170,7 @@ void svc_order_expire(struct svc *svc, uint64_t now_us)
 
 	TAILQ_INIT(&behind);
 	LIST_FOREACH (change, &svc->order->waited, order.waited_link)
-		if (!is_moving(change, now_us))
+		if (!may_wait(change, now_us))
 			fetch_take_watches(&change->order.behind, &behind);
 	fetch_ring(&behind);
 }
@@ -166,8 +178,9 @@ void svc_order_expire(struct svc *svc, uint64_t now_us)
 /* ---- those behind them --------------------------------------------------- */
 
 /* Of this client's changes that came before the request and touch this, the
- * last one. */
-static struct svc_rqst *change_of(const struct svc_rqst *rqst, uint64_t key)
+ * last one that is on its way; to a server that may be `silent`. */
+static struct svc_rqst *change_of(
+    const struct svc_rqst *rqst, uint64_t key, bool silent)
 {
 	struct svc_order *o = rqst->svc->order;
 	struct svc_order_key *k;
@@ -178,7 +191,7 @@ static struct svc_rqst *change_of(const struct svc_rqst *rqst, uint64_t key)
 		if (looks++ == LOOK_MAX)
 			break;
 		if (k->key == key && k->rqst->number < rqst->number &&
-		    is_moving(k->rqst, rqst->now_us))
+		    is_moving(k->rqst, silent ? 0 : rqst->now_us))
 			return k->rqst;
 	}
 	return NULL;
@@ -186,46 +199,61 @@ static struct svc_rqst *change_of(const struct svc_rqst *rqst, uint64_t key)
 
 /* A name is touched by changes of that name, and not by others in its
  * directory, where names have one spelling. */
-static struct svc_rqst *change_of_name(const struct svc_rqst *rqst)
+static struct svc_rqst *change_of_name(
+    const struct svc_rqst *rqst, const diropargs3 *where, bool silent)
 {
 	const struct caches *c = rqst->svc->p.caches;
-	const diropargs3 *where = &rqst->args.dirop;
 	struct node *dir = attrcache_find(c->attr, &where->dir);
 	bool one = dir && fsys_lists_all(attrcache_fsys(c->attr, dir));
-	struct svc_rqst *change =
-	    change_of(rqst, one ? name_key(where) : fh_key(&where->dir));
+	struct svc_rqst *change = change_of(
+	    rqst, one ? name_key(where) : fh_key(&where->dir), silent);
 	uint64_t child;
 
 	if (change)
 		return change;
 	child = child_key(rqst, where);
-	return child != 0 ? change_of(rqst, child) : NULL;
+	return child != 0 ? change_of(rqst, child, silent) : NULL;
 }
 
-static struct svc_rqst *change_before(const struct svc_rqst *rqst)
+static struct svc_rqst *change_before(const struct svc_rqst *rqst, bool silent)
 {
-	if (rqst->proc->prog == NFS_PROGRAM) {
-		if (rqst->proc->proc == NFSPROC3_LOOKUP)
-			return change_of_name(rqst);
-		if (rqst->proc->proc == NFSPROC3_FSSTAT)
-			return change_of(rqst, ANY);
+	const union nfs_args *args = &rqst->args;
+
+	if (rqst->svc->order->n == 0 || rqst->svc->offline || !rqst->client ||
+	    rqst->proc->prog == MOUNT_PROGRAM)
+		return NULL;
+	if (rqst->proc->prog == NFSACL_PROGRAM)
+		return rqst->proc->proc == NFSACLPROC3_NULL
+			   ? NULL
+			   : change_of(rqst, fh_key(&args->object), silent);
+	switch (rqst->proc->proc) {
+	case NFSPROC3_NULL:
+	case NFSPROC3_FSINFO:
+	case NFSPROC3_PATHCONF:
+		return NULL; /* no change changes them */
+	case NFSPROC3_LOOKUP:
+		return change_of_name(rqst, &args->dirop, silent);
+	case NFSPROC3_FSSTAT:
+		return change_of(rqst, ANY, silent);
+	default:
+		/* The handle stands first in all others. */
+		return change_of(rqst, fh_key(&args->object), silent);
 	}
-	return change_of(rqst, fh_key(&rqst->args.object));
 }
 
-/* Whether it goes to the server in any case, and over the connection of all
- * changes: then it stands behind them already. */
-static bool is_asked_behind(const struct svc_rqst *rqst)
+const struct upstream_call *svc_order_behind(const struct svc_rqst *rqst)
+{
+	const struct svc_rqst *change = change_before(rqst, true);
+
+	return change ? fetch_call(&change->waiter) : NULL;
+}
+
+static bool is_strict(const struct svc_rqst *rqst)
 {
 	struct caches *c = rqst->svc->p.caches;
 	struct node *node = attrcache_find(c->attr, &rqst->args.object);
 
-	if (caches_policy(c, node)->consistency != CONFIG_CONSISTENCY_STRICT)
-		return false;
-	return rqst->proc->prog != NFS_PROGRAM ||
-	       (rqst->proc->proc != NFSPROC3_READ &&
-		   rqst->proc->proc != NFSPROC3_READDIR &&
-		   rqst->proc->proc != NFSPROC3_READDIRPLUS);
+	return caches_policy(c, node)->consistency == CONFIG_CONSISTENCY_STRICT;
 }
 
 static void on_done(struct fetch_watch *w)
@@ -233,24 +261,26 @@ static void on_done(struct fetch_watch *w)
 	svc_rqst_retry((void *)((char *)w - offsetof(struct svc_rqst, watch)));
 }
 
-bool svc_order_wait(struct svc_rqst *rqst)
+enum svc_order_verdict svc_order_look(struct svc_rqst *rqst)
 {
-	struct svc_order *o = rqst->svc->order;
-	struct svc_rqst *change;
+	struct svc_rqst *change = change_before(rqst, false);
 
-	if (o->n == 0 || rqst->svc->offline || is_asked_behind(rqst))
-		return false;
-	change = change_before(rqst);
 	if (!change)
-		return false;
+		return SVC_ORDER_FREE;
+	if (!may_wait(change, rqst->now_us) || is_strict(rqst))
+		return SVC_ORDER_ASK;
 	if (!change->order.waited)
-		LIST_INSERT_HEAD(&o->waited, change, order.waited_link);
+		LIST_INSERT_HEAD(
+		    &rqst->svc->order->waited, change, order.waited_link);
 	change->order.waited = true;
 	rqst->watch.on_done = on_done;
 	fetch_watch_list(&change->order.behind, &rqst->watch);
-	metrics_add(rqst->svc->p.metrics, METRICS_CALLS_BEHIND_CHANGE, 1);
+	if (!(rqst->tried & SVC_TRIED_ORDER))
+		metrics_add(
+		    rqst->svc->p.metrics, METRICS_CALLS_BEHIND_CHANGE, 1);
+	rqst->tried |= SVC_TRIED_ORDER;
 	svc_rqst_wait(rqst, SVC_WAIT_CHANGE);
-	return true;
+	return SVC_ORDER_WAIT;
 }
 
 /* ---- what comes along -----------------------------------------------------
@@ -261,7 +291,7 @@ bool svc_order_hides(const void *ctx, const struct node *node)
 	const struct svc_rqst *rqst = ctx;
 
 	return rqst->svc->order->n > 0 && !rqst->svc->offline &&
-	       change_of(rqst, node_key(node)) != NULL;
+	       change_of(rqst, node_key(node), false) != NULL;
 }
 
 void svc_order_edit(const struct svc_rqst *rqst, union nfs_res *res)
@@ -274,6 +304,6 @@ void svc_order_edit(const struct svc_rqst *rqst, union nfs_res *res)
 	if (rqst->svc->order->n > 0 && !rqst->svc->offline &&
 	    rqst->proc->prog == NFS_PROGRAM &&
 	    rqst->proc->proc == NFSPROC3_LOOKUP &&
-	    change_of(rqst, fh_key(&rqst->args.dirop.dir)))
+	    change_of(rqst, fh_key(&rqst->args.dirop.dir), false))
 		dir->attributes_follow = FALSE;
 }

@@ -87,6 +87,7 @@ enum svc_tried {
 	SVC_TRIED_PIECES = 8,  /* a READ in pieces did not fit */
 	SVC_TRIED_WAIT = 16,   /* it was not answered at once */
 	SVC_TRIED_FARM = 32,   /* other machines' farm was asked */
+	SVC_TRIED_ORDER = 64,  /* it waited for a change */
 };
 
 /* Something that a change touches. */
@@ -250,9 +251,18 @@ void svc_order_enter(struct svc_rqst *rqst);
 /* It is over, if it ever entered. Those that wait for it go to `*behind`; when
  * the caches know of it, they are to be told by fetch_ring(). */
 void svc_order_leave(struct svc_rqst *rqst, struct fetch_watches *behind);
-/* Have the request wait for a change that its client sent before it, and that
- * touches what it is about; false where there is none. */
-bool svc_order_wait(struct svc_rqst *rqst);
+/* What the caches have to do with a request. */
+enum svc_order_verdict {
+	SVC_ORDER_FREE, /* they may answer it */
+	SVC_ORDER_WAIT, /* nothing: it waits for a change */
+	SVC_ORDER_ASK,  /* nothing: the server has to be asked, behind one */
+};
+
+/* Whether a change of its client's that came before it touches what it is
+ * about. */
+enum svc_order_verdict svc_order_look(struct svc_rqst *rqst);
+/* What it is to be sent behind where the server is asked; NULL: nothing. */
+const struct upstream_call *svc_order_behind(const struct svc_rqst *rqst);
 /* Such a change may touch attributes that come along with what was asked for.
  * They are left out of a LOOKUP's results, which come from the caches; and, by
  * this function of cached_call, of a READDIRPLUS's. */

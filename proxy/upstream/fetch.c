@@ -137,7 +137,7 @@ void fetch_free(struct fetch *f)
 static bool request_joinable(const struct upstream_request *req)
 {
 	return !(req->proc->flags & NFS_PROC_CHANGE) && !req->former &&
-	       !req->hold && !req->alone;
+	       !req->hold && !req->alone && !req->behind;
 }
 
 static uint64_t request_hash(const struct upstream_request *req)
@@ -519,9 +519,9 @@ void fetch_release(struct fetch_waiter *w)
 	flight_free(fl);
 }
 
-bool fetch_is_moving(const struct fetch_waiter *w, uint64_t now_us)
+const struct upstream_call *fetch_call(const struct fetch_waiter *w)
 {
-	return w->flight && upstream_call_is_moving(w->flight->call, now_us);
+	return w->flight ? w->flight->call : NULL;
 }
 
 unsigned fetch_in_flight(const struct fetch *f)

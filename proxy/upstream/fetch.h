@@ -155,9 +155,8 @@ void fetch_abandon(struct fetch_waiter *w);
 void fetch_resume(struct fetch_waiter *w);
 void fetch_release(struct fetch_waiter *w);
 
-/* upstream_call_is_moving() of the call that it waits for; false where there is
- * none. */
-bool fetch_is_moving(const struct fetch_waiter *w, uint64_t now_us);
+/* The call that it waits for; NULL: none. */
+const struct upstream_call *fetch_call(const struct fetch_waiter *w);
 
 /* Flights that are not answered yet. */
 unsigned fetch_in_flight(const struct fetch *f);

@@ -233,6 +233,14 @@ static void call_resume(
 		call->doubtful = true;
 }
 
+/* Whether it can go now behind what was sent already; else both wait in one
+ * queue. */
+static bool goes_behind(const struct upstream_request *req)
+{
+	return !req->former && req->behind && req->behind->where == CALL_SENT &&
+	       upstream_conn_ready(req->behind->conn);
+}
+
 struct upstream_call *upstream_send(struct upstream *up,
     const struct upstream_request *req, const struct upstream_call_ops *ops,
     void *arg)
@@ -252,8 +260,12 @@ struct upstream_call *upstream_send(struct upstream *up,
 	call->xid = upstream_new_xid(up);
 	if (req->former)
 		call_resume(call, req->former);
+	else if (req->behind)
+		call->class = req->behind->class;
 	*hash_slot(up, call->xid) = call;
-	if (!req->former)
+	if (goes_behind(req))
+		upstream_conn_send(req->behind->conn, call);
+	else if (!req->former)
 		upstream_call_queue(call, false);
 	else if (call->conn->state == UPSTREAM_UP)
 		upstream_conn_send(call->conn, call);

@@ -128,6 +128,9 @@ struct upstream_request {
 	struct rbuf *hold;                  /* holds `args`; may be NULL */
 	const struct upstream_sent *former; /* it was sent before a restart */
 	bool alone;                         /* nobody may join it (fetch.h) */
+	/* Send it behind this one, over its connection, for as long as that is
+	 * up; NULL: as it comes. */
+	const struct upstream_call *behind;
 };
 
 /* Send a call as soon as possible. NULL where there is no memory. */
@@ -138,7 +141,7 @@ struct upstream_call *upstream_send(struct upstream *up,
 bool upstream_call_sent(const struct upstream_call *call);
 /* Whether it is on its way: it was sent, or stands behind others that are, over
  * a connection that is up, and the server has not been silent for two seconds
- * since. */
+ * since; with 0 as the time, however silent it is. False for NULL. */
 bool upstream_call_is_moving(const struct upstream_call *call, uint64_t now_us);
 /* Forget a call that was not sent, or that changes nothing (its reply counts
  * as one that nothing waits for); false where it must run its course: a WRITE,

@@ -109,8 +109,11 @@ uint64_t upstream_last_rx_us(const struct upstream *up)
 
 bool upstream_call_is_moving(const struct upstream_call *call, uint64_t now_us)
 {
-	uint64_t since_us = upstream_last_rx_us(call->up);
+	uint64_t since_us;
 
+	if (!call)
+		return false;
+	since_us = upstream_last_rx_us(call->up);
 	if (call->where == CALL_SENT) {
 		if (call->conn->state != UPSTREAM_UP)
 			return false;
