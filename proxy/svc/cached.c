@@ -126,7 +126,7 @@ enum cached_verdict cached_whole(
 		? !known_bound(&k, &kept->bound)
 		: !contract_fresh(&k.contract, kept->bound.sent_us))
 		return CACHED_MISS;
-	if (!call->who.offline && answer_is_past(k.caches->attr, k.node, kept))
+	if (answer_is_past(k.caches->attr, k.node, kept))
 		return CACHED_MISS;
 	if (!nfs_res_decode(call->proc, kept->body, kept->len, &a->res))
 		return CACHED_MISS;
