@@ -312,7 +312,7 @@ const struct config_policy *caches_policy(
 	return c->exports_unknown ? &c->strict : &c->config->policy;
 }
 
-void caches_set_export(struct caches *c, const char *path, uint64_t fsid)
+bool caches_set_export(struct caches *c, const char *path, uint64_t fsid)
 {
 	struct fsys *fs = attrcache_find_fsys(c->attr, fsid), *other;
 	uint32_t index = export_index(c->config, path);
@@ -323,6 +323,7 @@ void caches_set_export(struct caches *c, const char *path, uint64_t fsid)
 			other->export_plus_one = 0;
 	if (fs)
 		fs->export_plus_one = index;
+	return fs != NULL;
 }
 
 struct data_key caches_data_key(const struct node *node)

@@ -147,8 +147,9 @@ const struct config_policy *caches_policy(
 /* The root of an export that somebody has mounted. It points into the answer
  * to that MNT. False where nobody has. */
 bool caches_mounted(struct caches *c, const char *path, nfs3_fh *root);
-/* The root of an [export] section's path is of this file system. */
-void caches_set_export(struct caches *c, const char *path, uint64_t fsid);
+/* The root of an [export] section's path is of this file system, for which the
+ * section counts from now on. False without memory. */
+bool caches_set_export(struct caches *c, const char *path, uint64_t fsid);
 
 /* In ctime_ns: the file system's clock was set back (struct fsys). Data from
  * before that was known is of another version. */

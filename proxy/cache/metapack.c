@@ -325,7 +325,7 @@ static void load_fsys(struct metaload *ld, struct metaview *v)
 	fs->clock_back = (flags & 16) != 0;
 	text = len > 0 ? strndup(path, len) : NULL;
 	if (text)
-		caches_set_export(ld->caches, text, fsid);
+		(void)caches_set_export(ld->caches, text, fsid);
 	free(text);
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "cache/caches.h"
 #include "config/config.h"
@@ -16,7 +17,11 @@
 #include "prefetch/owncall.h"
 
 enum {
-	AGAIN_US = 10000000, /* between two looks */
+	/* A look that failed is repeated after a second, then after twice as
+	 * long each time: a server that boots is there soon, and a path that it
+	 * does not have costs a call a minute. */
+	PAUSE_US = 1000000,
+	PAUSE_MAX_US = 60000000,
 	ARGS_BYTES = MNT3_PATH_MAX + 8,
 };
 
@@ -27,7 +32,12 @@ struct export
 {
 	struct exports *ex;
 	const struct config_export *config;
-	bool known; /* as far as it can be */
+	bool known;      /* `fsid` is where its path led to last */
+	bool wanted;     /* it is to be looked at, again or at last */
+	bool told;       /* the log says that a look failed */
+	uint64_t fsid;   /* while `known` */
+	uint64_t due_us; /* when to look, while `wanted` */
+	uint64_t pause_us;
 	enum look look;
 	struct owncall call;
 	struct rpc_cred cred;
@@ -42,25 +52,49 @@ struct exports {
 	const struct config_server *config;
 	struct export *list;
 	size_t n;
-	uint64_t looked_us;
+	uint64_t due_us;  /* of the section that is due first */
+	uint64_t flushes; /* of the caches, when they were last asked */
 };
 
-static bool already_known(const struct exports *ex, size_t i)
+/* What the caches know of a section from before. */
+static void recall(struct export *e)
 {
+	struct attrcache *ac = e->ex->caches->attr;
+	size_t index = (size_t)(e - e->ex->list) + 1;
 	const struct fsys *fs;
 
-	for (uint32_t n = 0; (fs = attrcache_fsys_at(ex->caches->attr, n)); n++)
-		if (fs->export_plus_one == i + 1)
-			return true;
-	return false;
+	e->known = false;
+	for (uint32_t i = 0; !e->known && (fs = attrcache_fsys_at(ac, i)); i++)
+		if (fs->export_plus_one == index) {
+			e->known = true;
+			e->fsid = fs->fsid;
+		}
+	e->wanted = !e->known;
+	e->due_us = e->pause_us = 0;
 }
 
-static void update_unknown(struct exports *ex)
+/* After any change to a section. */
+static void update(struct exports *ex)
 {
+	ex->due_us = UINT64_MAX;
 	ex->caches->exports_unknown = false;
-	for (size_t i = 0; i < ex->n; i++)
-		if (!ex->list[i].known)
+	for (size_t i = 0; i < ex->n; i++) {
+		const struct export *e = &ex->list[i];
+
+		if (!e->known)
 			ex->caches->exports_unknown = true;
+		if (e->wanted && e->look == LOOK_IDLE && e->due_us < ex->due_us)
+			ex->due_us = e->due_us;
+	}
+}
+
+/* The file systems are those of the caches, which may have forgotten them. */
+static void recall_all(struct exports *ex)
+{
+	ex->flushes = ex->caches->flushes;
+	for (size_t i = 0; i < ex->n; i++)
+		recall(&ex->list[i]);
+	update(ex);
 }
 
 static bool make_list(struct exports *ex, const struct config_server *config)
@@ -77,9 +111,8 @@ static bool make_list(struct exports *ex, const struct config_server *config)
 	for (size_t i = 0; i < ex->n; i++) {
 		list[i].ex = ex;
 		list[i].config = &config->overrides[i];
-		list[i].known = already_known(ex, i);
 	}
-	update_unknown(ex);
+	recall_all(ex);
 	return true;
 }
 
@@ -124,16 +157,49 @@ void exports_set_config(struct exports *ex, const struct config_server *config)
 	drop_list(ex);
 	if (!make_list(ex, config))
 		ex->caches->exports_unknown = true;
-	ex->looked_us = 0;
 }
 
 /* ---- looking ---------------------------------------------------------- */
 
-static void finish(struct export *e, bool known)
+/* What a look that failed would have said is not known: what is known from
+ * before stays, and it is looked again. */
+static void fail(struct export *e)
 {
 	e->look = LOOK_IDLE;
-	e->known = e->known || known;
-	update_unknown(e->ex);
+	e->wanted = true;
+	e->pause_us = e->pause_us ? 2 * e->pause_us : PAUSE_US;
+	if (e->pause_us > PAUSE_MAX_US)
+		e->pause_us = PAUSE_MAX_US;
+	e->due_us = clock_now_us() + e->pause_us;
+	update(e->ex);
+}
+
+/* The same, with a word in the log about the first of several. */
+static void fail_loudly(struct export *e, const char *what, int status)
+{
+	if (!e->told)
+		log_warn("exports server=%s path=%s %s=%d: which file system "
+			 "it is cannot be found out; trying again",
+		    e->ex->config->name, e->config->path, what, status);
+	e->told = true;
+	fail(e);
+}
+
+static void succeed(struct export *e, uint64_t fsid)
+{
+	if (e->told)
+		log_info("exports server=%s path=%s: its file system is known",
+		    e->ex->config->name, e->config->path);
+	e->look = LOOK_IDLE;
+	e->known = true;
+	e->fsid = fsid;
+	e->wanted = e->told = false;
+	e->pause_us = 0;
+	if (!caches_set_export(e->ex->caches, e->config->path, fsid)) {
+		e->known = false;
+		fail(e);
+	}
+	update(e->ex);
 }
 
 static void on_reply(struct owncall *c, enum reply_kind kind,
@@ -153,7 +219,7 @@ static void send_look(
 	    .on_reply = on_reply};
 	if (!owncall_send(&e->call, e->ex->fetch, &e->cred, NULL, e->encoded,
 		sizeof(e->encoded)))
-		finish(e, false);
+		fail(e);
 }
 
 static void on_mounted(struct export *e, const union nfs_res *res)
@@ -161,10 +227,7 @@ static void on_mounted(struct export *e, const union nfs_res *res)
 	union nfs_args args = {.object = {0}};
 
 	if (res->mnt.status != MNT3_OK) {
-		log_warn("exports server=%s path=%s status=%d: the server "
-			 "does not have it",
-		    e->ex->config->name, e->config->path, res->mnt.status);
-		finish(e, true);
+		fail_loudly(e, "mnt_status", res->mnt.status);
 		return;
 	}
 	args.object = res->mnt.MNT3res_u.resok.fhandle;
@@ -178,8 +241,9 @@ static void on_attributes(struct export *e, const union nfs_res *res)
 	const fattr3 *a = &res->getattr.GETATTR3res_u.resok.obj_attributes;
 
 	if (res->status == NFS3_OK)
-		caches_set_export(e->ex->caches, e->config->path, a->fsid);
-	finish(e, res->status == NFS3_OK);
+		succeed(e, a->fsid);
+	else
+		fail_loudly(e, "status", (int)res->status);
 }
 
 static void on_reply(struct owncall *c, enum reply_kind kind,
@@ -189,7 +253,7 @@ static void on_reply(struct owncall *c, enum reply_kind kind,
 
 	(void)up;
 	if (kind != REPLY_RESULTS)
-		finish(e, false);
+		fail_loudly(e, "reply", kind);
 	else if (e->look == LOOK_MOUNT)
 		on_mounted(e, res);
 	else
@@ -213,19 +277,19 @@ static void look(struct export *e, const struct rpc_cred *cred)
 void exports_poll(
     struct exports *ex, const struct rpc_cred *cred, uint64_t now_us)
 {
-	if (!ex->caches->exports_unknown ||
-	    (ex->looked_us != 0 && now_us - ex->looked_us < AGAIN_US))
+	if (ex->flushes != ex->caches->flushes)
+		recall_all(ex);
+	if (now_us < ex->due_us)
 		return;
-	ex->looked_us = now_us;
 	for (size_t i = 0; i < ex->n; i++)
-		if (!ex->list[i].known)
+		if (ex->list[i].wanted && ex->list[i].due_us <= now_us)
 			look(&ex->list[i], cred);
+	update(ex);
 }
 
-void exports_refresh(
-    struct exports *ex, const struct rpc_cred *cred, uint64_t now_us)
+void exports_refresh(struct exports *ex, const struct rpc_cred *cred)
 {
-	ex->looked_us = now_us;
 	for (size_t i = 0; i < ex->n; i++)
 		look(&ex->list[i], cred);
+	update(ex);
 }

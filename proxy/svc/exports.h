@@ -2,7 +2,9 @@
 /*
  * Which file system each [export] section is about: its path is mounted and
  * looked at, under the credential of a client that calls. Until that is
- * known, all of the server is treated as strict.
+ * known of every section, all else of the server is treated as strict. An error
+ * tells nothing of it: the path is looked at again, after pauses that grow to a
+ * minute.
  */
 #ifndef FOREFETCH_EXPORTS_H
 #define FOREFETCH_EXPORTS_H
@@ -27,7 +29,6 @@ void exports_set_config(struct exports *ex, const struct config_server *config);
 void exports_poll(
     struct exports *ex, const struct rpc_cred *cred, uint64_t now_us);
 /* A client mounts: file systems may have changed, so look again. */
-void exports_refresh(
-    struct exports *ex, const struct rpc_cred *cred, uint64_t now_us);
+void exports_refresh(struct exports *ex, const struct rpc_cred *cred);
 
 #endif

@@ -292,7 +292,7 @@ static void rqst_learn(struct svc_rqst *rqst, const union nfs_res *res,
 	l.sent_us = up->sent_us;
 	learn_reply(&l);
 	if (l.cred_key && res->mnt.status == MNT3_OK)
-		exports_refresh(rqst->svc->exports, &rqst->call.cred, l.now_us);
+		exports_refresh(rqst->svc->exports, &rqst->call.cred);
 }
 
 static void reply_results(

@@ -248,10 +248,10 @@ static void test_export_that_moved(void **state)
 
 	w->config.overrides = &over;
 	w->config.noverrides = 1;
-	caches_set_export(w->caches, "/src", 7);
+	assert_true(caches_set_export(w->caches, "/src", 7));
 	assert_int_equal(
 	    attrcache_find_fsys(w->caches->attr, 7)->export_plus_one, 1);
-	caches_set_export(w->caches, "/src", 8);
+	assert_true(caches_set_export(w->caches, "/src", 8));
 	assert_int_equal(
 	    attrcache_find_fsys(w->caches->attr, 8)->export_plus_one, 1);
 	assert_int_equal(

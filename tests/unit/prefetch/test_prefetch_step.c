@@ -315,7 +315,7 @@ static void test_handle_off(void **state)
 	s->w->config.overrides = &quiet;
 	s->w->config.noverrides = 1;
 	say_dir(s->w);
-	caches_set_export(s->w->caches, path, 7);
+	assert_true(caches_set_export(s->w->caches, path, 7));
 	know_handle(s, "file");
 	assert_nothing_asked(s);
 	s->w->config.overrides = NULL;

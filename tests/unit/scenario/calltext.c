@@ -237,6 +237,11 @@ static void parse_readdirplus(struct parser *p, union nfs_args *args)
 	args->readdirplus.maxcount = 2 * COUNT;
 }
 
+static void parse_mnt(struct parser *p, union nfs_args *args)
+{
+	args->mnt.dirpath = view_of(word(p, 0));
+}
+
 static void (*const parsers[])(struct parser *p, union nfs_args *args) = {
     [NFSPROC3_NULL] = parse_nothing,
     [NFSPROC3_GETATTR] = parse_object,
@@ -262,15 +267,23 @@ static void (*const parsers[])(struct parser *p, union nfs_args *args) = {
     [NFSPROC3_COMMIT] = parse_object, /* all of it */
 };
 
-static const struct nfs_proc *proc_named(const char *name)
+static const struct nfs_proc *proc_of_program(
+    uint32_t prog, uint32_t vers, const char *name)
 {
 	const struct nfs_proc *proc;
 
-	for (uint32_t i = 0;
-	     (proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, i)) != NULL; i++)
+	for (uint32_t i = 0; (proc = nfs_proc_find(prog, vers, i)) != NULL; i++)
 		if (strcmp(proc->name, name) == 0)
 			return proc;
 	return NULL;
+}
+
+static const struct nfs_proc *proc_named(const char *name)
+{
+	const struct nfs_proc *proc =
+	    proc_of_program(NFS_PROGRAM, NFS_V3, name);
+
+	return proc ? proc : proc_of_program(MOUNT_PROGRAM, MOUNT_V3, name);
 }
 
 bool calltext_parse(struct memfs *fs, char *const *words, unsigned n,
@@ -286,7 +299,10 @@ bool calltext_parse(struct memfs *fs, char *const *words, unsigned n,
 		    n > 0 ? words[0] : "nothing");
 		return false;
 	}
-	parsers[(*proc)->proc](&p, args);
+	if ((*proc)->prog == NFS_PROGRAM)
+		parsers[(*proc)->proc](&p, args);
+	else if ((*proc)->proc == MOUNTPROC3_MNT)
+		parse_mnt(&p, args);
 	return p.ok;
 }
 
@@ -365,6 +381,12 @@ void calltext_describe(struct memfs *fs, const struct nfs_proc *proc,
 	struct text t = {.to = text};
 
 	add(&t, "%s", proc->name);
+	if (proc->prog == MOUNT_PROGRAM) {
+		if (proc->proc == MOUNTPROC3_MNT)
+			add(&t, " %.*s", (int)args->mnt.dirpath.len,
+			    args->mnt.dirpath.data);
+		return;
+	}
 	switch (proc->proc) {
 	case NFSPROC3_NULL:
 		return;

@@ -48,6 +48,7 @@ struct fakeserver {
 	struct event *ev;
 	bool listening;
 	bool serving;
+	bool takes_mount;
 	struct fakeserver_conn conns[CONNS];
 	unsigned nconns;
 	struct fakeserver_calls calls;
@@ -147,11 +148,30 @@ static void finish(struct fakeserver *s, struct fakeserver_call *call,
 	call_end(s, call);
 }
 
+/* The root, of any path; nothing is mounted, nothing exported. */
+static void mount_results(
+    struct fakeserver *s, const struct nfs_proc *proc, union nfs_res *res)
+{
+	memset(res, 0, sizeof(*res));
+	if (proc->proc == MOUNTPROC3_MNT) {
+		res->mnt.MNT3res_u.resok.fhandle = memfs_fh(s->fs->objects);
+		res->mnt.MNT3res_u.resok.auth_flavors =
+		    (struct xdr_view){.len = 4, .data = "\0\0\0\1"};
+	} else if (proc->proc == MOUNTPROC3_EXPORT) {
+		res->export_list.exports =
+		    (struct xdr_view){.len = 4, .data = "\0\0\0\0"};
+	}
+}
+
 static void perform(struct fakeserver *s, struct fakeserver_call *call,
     union nfs_res *res, const char *how)
 {
 	s->fs->now_ns = vclock_wall_ns();
-	memfs_execute(s->fs, call->proc->proc, &call->args, call->uid, res);
+	if (call->proc->prog == MOUNT_PROGRAM)
+		mount_results(s, call->proc, res);
+	else
+		memfs_execute(
+		    s->fs, call->proc->proc, &call->args, call->uid, res);
 	script_trace("server does %s: %s%s", call->text,
 	    calltext_status_name(res->status), how);
 }
@@ -254,6 +274,11 @@ void fakeserver_set_mount(struct fakeserver *s, const void *bytes, size_t len)
 	s->mount_len = len;
 }
 
+void fakeserver_take_mount(struct fakeserver *s)
+{
+	s->takes_mount = true;
+}
+
 void fakeserver_answer_by(struct fakeserver *s,
     void (*answer)(void *arg, struct fakeserver_call *call), void *arg)
 {
@@ -298,7 +323,6 @@ bool fakeserver_repeat(struct fakeserver *s, struct fakeserver_call *call)
 
 /* ---- calls ------------------------------------------------------------- */
 
-/* The root, of any path; nothing is mounted, nothing exported. */
 static void answer_mount(struct fakeserver *s, unsigned conn,
     const struct rpc_call *rpc, const struct nfs_proc *proc)
 {
@@ -309,15 +333,7 @@ static void answer_mount(struct fakeserver *s, unsigned conn,
 	size_t len = rpc_reply_encode_accepted(
 	    rpc->xid, SUCCESS, 0, 0, bytes, sizeof(bytes));
 
-	memset(&res, 0, sizeof(res));
-	if (proc->proc == MOUNTPROC3_MNT) {
-		res.mnt.MNT3res_u.resok.fhandle = memfs_fh(s->fs->objects);
-		res.mnt.MNT3res_u.resok.auth_flavors =
-		    (struct xdr_view){.len = 4, .data = "\0\0\0\1"};
-	} else if (proc->proc == MOUNTPROC3_EXPORT) {
-		res.export_list.exports =
-		    (struct xdr_view){.len = 4, .data = "\0\0\0\0"};
-	}
+	mount_results(s, proc, &res);
 	if (s->mount) {
 		memcpy(bytes + len, s->mount, s->mount_len);
 		len += s->mount_len;
@@ -393,7 +409,7 @@ static void on_record(void *arg, const unsigned char *data, size_t len)
 		proc = nfs_proc_find(rpc.prog, rpc.vers, rpc.proc);
 	if (!proc)
 		script_wrong("the server got what it does not know");
-	else if (rpc.prog == MOUNT_PROGRAM)
+	else if (rpc.prog == MOUNT_PROGRAM && !c->s->takes_mount)
 		answer_mount(c->s, conn, &rpc, proc);
 	else if (rpc.prog == NFSACL_PROGRAM)
 		refuse_acl(c->s, conn, &rpc);

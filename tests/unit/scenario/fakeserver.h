@@ -53,6 +53,8 @@ void fakeserver_serve(struct fakeserver *s, bool on);
  * no connection. NULL: as above. */
 void fakeserver_answer_by(struct fakeserver *s,
     void (*answer)(void *arg, struct fakeserver_call *call), void *arg);
+/* Calls of MOUNT are kept from now on, like all others. */
+void fakeserver_take_mount(struct fakeserver *s);
 /* These bytes are the results of all calls of MOUNT; NULL: its own. */
 void fakeserver_set_mount(struct fakeserver *s, const void *bytes, size_t len);
 /* Any record, or bytes that may be none, over a connection: where it is open

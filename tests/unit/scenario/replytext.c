@@ -150,13 +150,14 @@ void calltext_facts(const struct nfs_proc *proc, const union nfs_res *res,
     struct calltext_facts *f)
 {
 	f->n = f->nentries = 0;
-	calltext_attrs(f, proc, res);
+	if (proc->prog == NFS_PROGRAM)
+		calltext_attrs(f, proc, res);
 	if (!(proc->flags & NFS_PROC_STATUS)) {
 		fact(f, "OK");
 		return;
 	}
 	fact(f, "%s", calltext_status_name(res->status));
-	if (res->status == NFS3_OK)
+	if (res->status == NFS3_OK && proc->prog == NFS_PROGRAM)
 		facts_of_ok(f, proc->proc, res);
 }
 

@@ -249,26 +249,6 @@ static void repeat_reply(struct fakeserver *s, struct fakeserver_call *c)
 		script_fail("the server never answered it");
 }
 
-static void unavailable(struct fakeserver *s, struct fakeserver_call *c)
-{
-	fakeserver_answer_rpc(s, c, PROG_UNAVAIL);
-}
-
-static void mismatch(struct fakeserver *s, struct fakeserver_call *c)
-{
-	fakeserver_answer_rpc(s, c, PROG_MISMATCH);
-}
-
-static void garbage_args(struct fakeserver *s, struct fakeserver_call *c)
-{
-	fakeserver_answer_rpc(s, c, GARBAGE_ARGS);
-}
-
-static void system_err(struct fakeserver *s, struct fakeserver_call *c)
-{
-	fakeserver_answer_rpc(s, c, SYSTEM_ERR);
-}
-
 static void keep(struct fakeserver *s, struct fakeserver_call *c)
 {
 	(void)s;
@@ -284,10 +264,6 @@ static const struct {
     {"does it silently", fakeserver_do_silently},
     {"ignores it", fakeserver_drop},
     {"repeats its reply", repeat_reply},
-    {"answers PROG_UNAVAIL", unavailable},
-    {"answers PROG_MISMATCH", mismatch},
-    {"answers GARBAGE_ARGS", garbage_args},
-    {"answers SYSTEM_ERR", system_err},
     {"denies it", fakeserver_deny},
     {"answers nonsense", fakeserver_babble},
     {"breaks the record", fakeserver_break_record},
@@ -295,22 +271,42 @@ static const struct {
 
 enum { DEEDS = sizeof(deeds) / sizeof(deeds[0]) };
 
+static const char *const rpc_errors[] = {
+    [PROG_UNAVAIL] = "PROG_UNAVAIL",
+    [PROG_MISMATCH] = "PROG_MISMATCH",
+    [PROC_UNAVAIL] = "PROC_UNAVAIL",
+    [GARBAGE_ARGS] = "GARBAGE_ARGS",
+    [SYSTEM_ERR] = "SYSTEM_ERR",
+};
+
+/* "answers …": an error of RPC, or a status. */
+static bool answer(
+    struct world *w, struct fakeserver_call *call, const char *word)
+{
+	int status = calltext_status(word);
+
+	for (unsigned i = PROG_UNAVAIL; i <= SYSTEM_ERR; i++)
+		if (strcmp(rpc_errors[i], word) == 0) {
+			fakeserver_answer_rpc(
+			    w->nfs, call, (enum accept_stat)i);
+			return true;
+		}
+	if (status >= 0)
+		fakeserver_answer(w->nfs, call, (nfsstat3)status);
+	return status >= 0;
+}
+
 static void act(
     struct world *w, struct fakeserver_call *call, const struct phrase *deed)
 {
-	int status;
-
 	for (int i = 0; i < DEEDS; i++)
 		if (strcmp(deeds[i].words, deed->text) == 0) {
 			deeds[i].run(w->nfs, call);
 			return;
 		}
-	status = deed->n == 2 && strcmp(deed->words[0], "answers") == 0
-		     ? calltext_status(deed->words[1])
-		     : -1;
-	if (status < 0)
+	if (deed->n != 2 || strcmp(deed->words[0], "answers") != 0 ||
+	    !answer(w, call, deed->words[1]))
 		script_fail("a server cannot do this: %s", deed->text);
-	fakeserver_answer(w->nfs, call, (nfsstat3)status);
 }
 
 /* The call that a phrase names; "again", "from another port", "of uid 5" and
@@ -402,6 +398,12 @@ static void server_ignores(struct world *w, const struct script_match *m)
 		}
 	if (!any)
 		script_fail("it got no such call");
+}
+
+static void server_takes_mount(struct world *w, const struct script_match *m)
+{
+	(void)m;
+	fakeserver_take_mount(w->nfs);
 }
 
 static void server_serves(struct world *w, const struct script_match *m)
@@ -564,6 +566,7 @@ const struct script_step script_steps[] = {
     {"server gets ...", server_gets, true},
     {"server has ...", server_now, true},
     {"server ignores ...", server_ignores, true},
+    {"server takes calls of MOUNT", server_takes_mount, true},
     {"server serves", server_serves, true},
     {"server waits", server_waits, true},
     {"server goes away", server_goes_away, true},
