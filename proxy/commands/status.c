@@ -120,7 +120,12 @@ static void put_consistency(const Forefetch__ServerStatus *srv)
 		    i == 0 ? "  overrides    {export_path}: "
 			   : "               {export_path}: ");
 		put_mode(ex, ex->consistency);
-		puts(ex->known ? "" : "; its file system is not known yet");
+		ctl_put(stdout, ex,
+		    ex->overruled_by.len > 0
+			? "; but {overruled_by} is on the same file system, "
+			  "is stricter, and counts\n"
+		    : ex->known ? "\n"
+				: "; its file system is not known yet\n");
 	}
 	if (srv->strict_until_known)
 		puts("               everything else is strict until all "

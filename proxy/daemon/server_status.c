@@ -147,6 +147,7 @@ static void fill_consistency(
 	    arena_messages(a, &forefetch__export_status__descriptor, n);
 	for (size_t i = 0; out->overrides && i < n; i++) {
 		const struct config_export *ex = &c->config->overrides[i];
+		const char *over = svc_export_overruled(s->svc, i);
 		Forefetch__ExportStatus *msg = out->overrides[i];
 
 		msg->export_path = arena_bytes(a, "%s", ex->path);
@@ -155,7 +156,9 @@ static void fill_consistency(
 		msg->attr_timeout_us = ex->policy.attr_timeout_us;
 		msg->negative_timeout_us = ex->policy.negative_timeout_us;
 		msg->grant_timeout_us = ex->policy.grant_timeout_us;
-		msg->known = export_known(c, i);
+		msg->known = over || export_known(c, i);
+		if (over)
+			msg->overruled_by = arena_bytes(a, "%s", over);
 		out->n_overrides++;
 	}
 }

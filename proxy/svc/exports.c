@@ -38,6 +38,8 @@ struct export
 	uint64_t fsid;   /* while `known` */
 	uint64_t due_us; /* when to look, while `wanted` */
 	uint64_t pause_us;
+	/* The stricter section on the same file system; NULL: none. */
+	const struct export *over;
 	enum look look;
 	struct owncall call;
 	struct rpc_cred cred;
@@ -71,6 +73,7 @@ static void recall(struct export *e)
 		}
 	e->wanted = !e->known;
 	e->due_us = e->pause_us = 0;
+	e->over = NULL;
 }
 
 /* After any change to a section. */
@@ -159,6 +162,79 @@ void exports_set_config(struct exports *ex, const struct config_server *config)
 		ex->caches->exports_unknown = true;
 }
 
+const char *exports_overruled(const struct exports *ex, size_t i)
+{
+	return i < ex->n && ex->list[i].over ? ex->list[i].over->config->path
+					     : NULL;
+}
+
+/* ---- several sections on one file system -------------------------------- */
+
+static int compare(uint64_t x, uint64_t y)
+{
+	return (x > y) - (x < y);
+}
+
+/* Below 0 where `x` lets answers be less old than `y` does. */
+static int compare_policies(
+    const struct config_policy *x, const struct config_policy *y)
+{
+	int order = compare(x->consistency, y->consistency);
+
+	if (order == 0)
+		order = compare(x->attr_timeout_us, y->attr_timeout_us);
+	if (order == 0)
+		order = compare(x->negative_timeout_us, y->negative_timeout_us);
+	return order ? order
+		     : compare(x->grant_timeout_us, y->grant_timeout_us);
+}
+
+/* The strictest section of the file system that `e` is on; of equal ones the
+ * first. */
+static const struct export *strictest(const struct export *e)
+{
+	const struct exports *ex = e->ex;
+	const struct export *best = NULL;
+
+	for (size_t i = 0; i < ex->n; i++) {
+		const struct export *other = &ex->list[i];
+
+		if (other->known && other->fsid == e->fsid &&
+		    (!best || compare_policies(&other->config->policy,
+				  &best->config->policy) < 0))
+			best = other;
+	}
+	return best;
+}
+
+static void overrule(struct export *e, const struct export *by)
+{
+	if (by && by != e->over)
+		log_warn("exports server=%s path=%s stricter=%s: both sections "
+			 "are about one file system; the stricter one counts",
+		    e->ex->config->name, e->config->path, by->config->path);
+	e->over = by;
+}
+
+/* Replies tell the file system that an object is on, and not by which path
+ * somebody came to it: so one section counts for all of it. */
+static bool settle(struct exports *ex)
+{
+	bool kept = true;
+
+	for (size_t i = 0; i < ex->n; i++) {
+		struct export *e = &ex->list[i];
+		const struct export *best = e->known ? strictest(e) : e;
+
+		overrule(e, best == e ? NULL : best);
+		if (e->known && best == e)
+			kept = caches_set_export(
+				   ex->caches, e->config->path, e->fsid) &&
+			       kept;
+	}
+	return kept;
+}
+
 /* ---- looking ---------------------------------------------------------- */
 
 /* What a look that failed would have said is not known: what is known from
@@ -195,7 +271,9 @@ static void succeed(struct export *e, uint64_t fsid)
 	e->fsid = fsid;
 	e->wanted = e->told = false;
 	e->pause_us = 0;
-	if (!caches_set_export(e->ex->caches, e->config->path, fsid)) {
+	/* Where it led to before may be another section's now. */
+	if (!caches_set_export(e->ex->caches, e->config->path, fsid) ||
+	    !settle(e->ex)) {
 		e->known = false;
 		fail(e);
 	}

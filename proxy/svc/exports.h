@@ -5,11 +5,16 @@
  * known of every section, all else of the server is treated as strict. An error
  * tells nothing of it: the path is looked at again, after pauses that grow to a
  * minute.
+ *
+ * Where several sections' paths are on one file system, the strictest counts
+ * for all of it: the least consistency, then the shorter attr_timeout, then
+ * negative_timeout, then grant_timeout.
  */
 #ifndef FOREFETCH_EXPORTS_H
 #define FOREFETCH_EXPORTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "nfsproto/xdr_view.h"
@@ -30,5 +35,8 @@ void exports_poll(
     struct exports *ex, const struct rpc_cred *cred, uint64_t now_us);
 /* A client mounts: file systems may have changed, so look again. */
 void exports_refresh(struct exports *ex, const struct rpc_cred *cred);
+/* The path of the stricter section that counts in place of the `i`th; NULL
+ * where there is none. */
+const char *exports_overruled(const struct exports *ex, size_t i);
 
 #endif

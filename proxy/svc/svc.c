@@ -59,6 +59,11 @@ void svc_set_config(struct svc *svc, const struct config_server *config)
 	exports_set_config(svc->exports, config);
 }
 
+const char *svc_export_overruled(const struct svc *svc, size_t i)
+{
+	return exports_overruled(svc->exports, i);
+}
+
 bool svc_offline(const struct svc *svc)
 {
 	return svc->offline;

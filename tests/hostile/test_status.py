@@ -322,6 +322,31 @@ class Latency(daemon.Case):
         self.assertLessEqual(row["sum_us"], 203 * row["max_us"])
 
 
+class Sections(Status):
+    """Two [export] sections whose paths are on one file system."""
+
+    def start_daemon(self, **kw):
+        ff = daemon.Daemon(self.up.port, **kw)
+        self.addCleanup(ff.close)
+        with open(ff.file, "a") as f:
+            f.write("[export nas:/loose]\nconsistency = frozen\n"
+                    "[export nas:/tight]\nconsistency = strict\n")
+        return ff.start()
+
+    def test_the_stricter_one_counts(self):
+        self.connect().nfs(rpc.GETATTR, rpc.opaque(rpc.ROOT))
+        loose, tight = daemon.poll(
+            lambda: all(o["known"] for o in self.status()["overrides"]) and
+            self.status()["overrides"], self.ff.log)
+        self.assertEqual((loose["overruled_by"], tight["overruled_by"]),
+                         ("/tight", None))
+        self.assertIn("/loose: frozen, rights are held for 1 h 0 min; but /tight is "
+                      "on the same file system, is stricter, and counts\n",
+                      self.command("status").stdout)
+        self.assertEqual(self.ff.log().count("path=/loose stricter=/tight: "),
+                         1)
+
+
 class Answers(unittest.TestCase):
     """What forefetch says to answers that forefetchd of this release would
     not give: of another release, without a part, or with bytes for the
