@@ -121,7 +121,8 @@ static enum cached_verdict page_make(
 	size_t pos;
 	bool all, eof;
 
-	if (!listing_seek(l, cookie, &pos) || p->room <= LIST_HEAD_SIZE)
+	if (!listing_seek(l, cookie, &pos) ||
+	    p->room < LIST_HEAD_SIZE + NFS3_DIRLIST_END_SIZE)
 		return CACHED_MISS;
 	p->room -= LIST_HEAD_SIZE;
 	if (p->room > listing_size_max(l, p->plus))

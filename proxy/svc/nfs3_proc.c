@@ -28,42 +28,60 @@ static bool edit_access(struct svc_rqst *rqst, union nfs_res *res)
 	return true;
 }
 
-/* A reply larger than the largest record would be thrown away. */
-static void forward_read(struct svc_rqst *rqst)
+/*
+ * A client may ask for more than a record carries: it gets as much as fits,
+ * whether the caches answer or the server. Arguments that were cut go to the
+ * server encoded anew, and so do those that are as large as may be.
+ */
+static void call_read(struct svc_rqst *rqst)
 {
 	READ3args *a = &rqst->args.read;
 
-	if (a->count <= NFS3_DATA_MAX) {
+	a->count = clamp(a->count, NFS3_DATA_MAX);
+	svc_answer(rqst);
+}
+
+static void forward_read(struct svc_rqst *rqst)
+{
+	if (rqst->args.read.count < NFS3_DATA_MAX)
 		svc_forward(rqst);
-		return;
-	}
-	a->count = NFS3_DATA_MAX;
-	svc_forward_args(rqst, &rqst->args);
+	else
+		svc_forward_args(rqst, &rqst->args);
+}
+
+static void call_readdir(struct svc_rqst *rqst)
+{
+	READDIR3args *a = &rqst->args.readdir;
+
+	a->count = clamp(a->count, NFS3_DIR_MAX);
+	svc_answer(rqst);
 }
 
 static void forward_readdir(struct svc_rqst *rqst)
 {
-	READDIR3args *a = &rqst->args.readdir;
-
-	if (a->count <= NFS3_DIR_MAX) {
+	if (rqst->args.readdir.count < NFS3_DIR_MAX)
 		svc_forward(rqst);
-		return;
-	}
-	a->count = NFS3_DIR_MAX;
-	svc_forward_args(rqst, &rqst->args);
+	else
+		svc_forward_args(rqst, &rqst->args);
+}
+
+static void call_readdirplus(struct svc_rqst *rqst)
+{
+	READDIRPLUS3args *a = &rqst->args.readdirplus;
+
+	a->dircount = clamp(a->dircount, NFS3_DIR_MAX);
+	a->maxcount = clamp(a->maxcount, NFS3_DIR_MAX);
+	svc_answer(rqst);
 }
 
 static void forward_readdirplus(struct svc_rqst *rqst)
 {
-	READDIRPLUS3args *a = &rqst->args.readdirplus;
+	const READDIRPLUS3args *a = &rqst->args.readdirplus;
 
-	if (a->maxcount <= NFS3_DIR_MAX) {
+	if (a->dircount < NFS3_DIR_MAX && a->maxcount < NFS3_DIR_MAX)
 		svc_forward(rqst);
-		return;
-	}
-	a->maxcount = NFS3_DIR_MAX;
-	a->dircount = clamp(a->dircount, NFS3_DIR_MAX);
-	svc_forward_args(rqst, &rqst->args);
+	else
+		svc_forward_args(rqst, &rqst->args);
 }
 
 /* Offer no sizes that the proxy does not carry. */
@@ -104,7 +122,7 @@ const struct svc_proc nfs3_rows[] = {
 	.cached = cached_whole,
 	.hits = METRICS_ANSWER_HITS,
 	.misses = METRICS_ANSWER_MISSES},
-    [NFSPROC3_READ] = {.call = svc_answer,
+    [NFSPROC3_READ] = {.call = call_read,
 	.cached = cached_read,
 	.hits = METRICS_DATA_HITS,
 	.misses = METRICS_DATA_MISSES,
@@ -118,12 +136,12 @@ const struct svc_proc nfs3_rows[] = {
     [NFSPROC3_RMDIR] = {.call = svc_forward},
     [NFSPROC3_RENAME] = {.call = svc_forward},
     [NFSPROC3_LINK] = {.call = svc_forward},
-    [NFSPROC3_READDIR] = {.call = svc_answer,
+    [NFSPROC3_READDIR] = {.call = call_readdir,
 	.cached = cached_readdir,
 	.hits = METRICS_LIST_HITS,
 	.misses = METRICS_LIST_MISSES,
 	.forward = forward_readdir},
-    [NFSPROC3_READDIRPLUS] = {.call = svc_answer,
+    [NFSPROC3_READDIRPLUS] = {.call = call_readdirplus,
 	.cached = cached_readdirplus,
 	.hits = METRICS_LIST_HITS,
 	.misses = METRICS_LIST_MISSES,

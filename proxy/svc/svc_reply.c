@@ -198,7 +198,11 @@ void svc_reply_result(struct svc_rqst *rqst, const union nfs_res *res)
 	head =
 	    rpc_reply_encode_accepted(rqst->call.xid, SUCCESS, 0, 0, buf, size);
 	body = nfs_res_encode(rqst->proc, res, buf + head, size - head);
-	reply_encoded(rqst, buf, head + body, error);
+	/* Results that cannot be carried are no results that are empty. */
+	if (body > 0)
+		reply_encoded(rqst, buf, head + body, error);
+	else
+		svc_reply_status(rqst, NFS3ERR_SERVERFAULT);
 	if (buf != small)
 		free(buf);
 }
