@@ -56,7 +56,8 @@ struct drc {
 	size_t bytes;
 	unsigned slots;
 	unsigned recovered;
-	int fd; /* keeps the lock; -1: memory only */
+	unsigned in_state[DRC_STATES]; /* how many entries are */
+	int fd;                        /* keeps the lock; -1: memory only */
 	uint32_t mask;
 	uint32_t *heads; /* slot + 1 by key; 0 ends a chain */
 	uint32_t *chain;
@@ -86,6 +87,14 @@ static void entry_open(struct drc_entry *e)
 {
 	e->sum = ~entry_sum(e);
 	atomic_signal_fence(memory_order_release);
+}
+
+static void entry_set_state(
+    struct drc *drc, struct drc_entry *e, enum drc_state state)
+{
+	drc->in_state[e->state]--;
+	drc->in_state[state]++;
+	e->state = state;
 }
 
 static uint32_t *drc_head(const struct drc *drc, const struct drc_key *key)
@@ -131,8 +140,10 @@ static void drc_recover_slot(struct drc *drc, uint32_t slot)
 	}
 	if (!sound || e->state == DRC_NEW) {
 		memset(e, 0, sizeof(*e));
+		drc->in_state[DRC_NEW]++;
 		return;
 	}
+	drc->in_state[e->state]++;
 	drc_index(drc, slot);
 	drc->recovered++;
 }
@@ -147,6 +158,7 @@ static void drc_recover(struct drc *drc)
 		f->slots = drc->slots;
 		f->entry_bytes = sizeof(struct drc_entry);
 		f->magic = DRC_MAGIC;
+		drc->in_state[DRC_NEW] = drc->slots;
 		return;
 	}
 	for (uint32_t i = 0; i < drc->slots; i++)
@@ -291,18 +303,28 @@ static void drc_clear(struct drc *drc, struct drc_entry *e)
 		drc_unindex(drc, slot);
 	drc->owners[slot] = NULL;
 	entry_open(e);
+	entry_set_state(drc, e, DRC_NEW);
 	memset((char *)e + sizeof(e->sum), 0, sizeof(*e) - sizeof(e->sum));
 }
 
-/* A slot whose call is not in progress now, the oldest one first. */
+/*
+ * A slot whose call is not in progress now, the oldest one first. Calls that
+ * nobody has repeated since the restart are given up last: without its entry a
+ * repeat would be a new call, sent in another way than the first try.
+ */
 static struct drc_entry *drc_take_slot(struct drc *drc)
 {
+	bool settled = drc->in_state[DRC_NEW] + drc->in_state[DRC_DONE] > 0;
+
+	if (drc->in_state[DRC_IN_PROGRESS] == drc->slots)
+		return NULL;
 	for (unsigned i = 0; i < drc->slots; i++) {
 		struct drc_entry *e =
 		    &drc->file->entries[drc->file->next % drc->slots];
 
 		drc->file->next = (drc->file->next + 1) % drc->slots;
-		if (e->state == DRC_IN_PROGRESS)
+		if (e->state == DRC_IN_PROGRESS ||
+		    (e->state == DRC_RECOVERED && settled))
 			continue;
 		drc_clear(drc, e);
 		return e;
@@ -336,7 +358,7 @@ enum drc_state drc_begin(struct drc *drc, const struct drc_key *key,
 		return found;
 	entry_open(e);
 	e->key = *key;
-	e->state = DRC_IN_PROGRESS;
+	entry_set_state(drc, e, DRC_IN_PROGRESS);
 	entry_seal(e);
 	if (found == DRC_NEW)
 		drc_index(drc, drc_slot(drc, e));
@@ -395,7 +417,7 @@ void drc_finish(struct drc *drc, struct drc_entry *e, const void *reply,
 	memcpy(e->reply, reply, len);
 	e->reply_len = (uint32_t)len;
 	e->done_us = now_us;
-	e->state = DRC_DONE;
+	entry_set_state(drc, e, DRC_DONE);
 	entry_seal(e);
 	drc->owners[drc_slot(drc, e)] = NULL;
 }

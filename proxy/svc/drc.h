@@ -13,7 +13,9 @@
  * in progress then says how its call went to the server, so that it can be
  * repeated in a way that the server's own cache recognises.
  *
- * A reply is kept for DRC_KEEP_US. A client repeats a call within seconds of
+ * A reply is kept for DRC_KEEP_US, or until its slot is needed: that of the
+ * oldest answered call is taken first, then that of a recovered one, and never
+ * that of one in progress. A client repeats a call within seconds of
  * coming back; a call that looks the same much later is another one, of a
  * program that counts its XIDs from the same number at each start.
  *
@@ -62,6 +64,8 @@ enum drc_state {
 	DRC_DONE,        /* answered: drc_reply() has it */
 	DRC_RECOVERED,   /* was sent, not answered, before a restart */
 };
+
+enum { DRC_STATES = DRC_RECOVERED + 1 };
 
 /*
  * Open or make the file at `path` (NULL: memory only) for `slots` entries.

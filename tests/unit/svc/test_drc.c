@@ -233,6 +233,42 @@ static void test_calls_in_progress_keep_their_place(void **state)
 	assert_int_equal(begin(1, now_us, &e), DRC_IN_PROGRESS);
 }
 
+/* However many changes came since, those that a restart interrupted are known
+ * when their clients repeat them. */
+static void test_recovered_ones_are_given_up_last(void **state)
+{
+	struct drc_entry *e;
+
+	(void)state;
+	sent(1, now_us);
+	sent(2, now_us);
+	killed();
+	for (uint32_t xid = 10; xid < 10 + 3 * SLOTS; xid++)
+		answered(xid, now_us);
+	assert_int_equal(begin(2, now_us, &e), DRC_RECOVERED);
+	drc_drop(drc, e);
+	killed();
+	answered(5, now_us);
+	assert_int_equal(begin(1, now_us, &e), DRC_RECOVERED);
+}
+
+static void test_recovered_ones_make_room(void **state)
+{
+	struct drc_entry *e;
+
+	(void)state;
+	for (uint32_t xid = 1; xid <= SLOTS; xid++)
+		sent(xid, now_us);
+	killed();
+	/* One of them goes, and its place is that of all who come. */
+	for (uint32_t xid = 100; xid < 100 + SLOTS; xid++)
+		answered(xid, now_us);
+	assert_int_equal(begin(1, now_us, &e), DRC_NEW);
+	assert_non_null(e);
+	for (uint32_t xid = 2; xid <= SLOTS; xid++)
+		assert_int_equal(begin(xid, now_us, &e), DRC_RECOVERED);
+}
+
 static void test_what_is_not_kept(void **state)
 {
 	char large[DRC_REPLY_MAX + 1] = "";
@@ -290,6 +326,8 @@ int main(void)
 	    T(test_whatever_differs_is_another_call),
 	    T(test_oldest_makes_room),
 	    T(test_calls_in_progress_keep_their_place),
+	    T(test_recovered_ones_are_given_up_last),
+	    T(test_recovered_ones_make_room),
 	    T(test_what_is_not_kept),
 	    T(test_damaged_file),
 #undef T
