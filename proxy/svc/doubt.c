@@ -15,9 +15,12 @@
  *	SETATTR, guard  GETATTR       ctime is the guard's: repeat
  *	                              as asked for: done; else repeat
  *
- * Whatever a look cannot find out has the change repeated: then the server
- * decides. Not so a RENAME whose old name leads to another object: it would
- * move that one, so it is NFS3ERR_NOENT, too.
+ * An error that the server would answer to the change as well has it repeated:
+ * then the server decides. Not so a RENAME whose old name leads to another
+ * object: it would move that one, so it is NFS3ERR_NOENT, too. Any other error
+ * says nothing, and the daemon looks again, after pauses that grow. If nothing
+ * can be found out for as long as the reply cache keeps replies, the client is
+ * told NFS3ERR_IO.
  */
 #include "svc/doubt.h"
 
@@ -31,19 +34,28 @@
 #include "prefetch/owncall.h"
 #include "svc/svc_rqst.h"
 
+enum {
+	PAUSE_US = 1000000, /* after the first look that failed */
+	PAUSE_MAX_US = 16000000,
+};
+
 struct look {
 	struct svc_rqst *rqst;
 	struct owncall call;
 	unsigned char encoded[512];
-	bool second; /* RENAME: the new name is looked up … */
-	bool taken;  /* … and the old one leads to another object */
+	bool second;       /* RENAME: the new name is looked up … */
+	bool taken;        /* … and the old one leads to another object */
+	uint64_t begun_us; /* when it was first looked */
+	uint64_t again_us; /* when to look again; 0: a look is under way */
+	uint64_t pause_us;
 };
 
 static bool look_start(struct svc_rqst *rqst);
+static void look_tick(struct svc_rqst *rqst, uint64_t now_us);
 
 /* Where a name leads. */
 enum leads {
-	LEADS_UNKNOWN, /* an error */
+	LEADS_UNKNOWN, /* the server does not say */
 	LEADS_NOWHERE,
 	LEADS_TO_OBJECT,
 	LEADS_ELSEWHERE,
@@ -197,6 +209,12 @@ void svc_expire(struct svc *svc, uint64_t now_us)
 		svc_rqst_forget(rqst);
 		svc_rqst_end(rqst);
 	}
+	/* Behind that: some of these are held from now on. */
+	for (rqst = LIST_FIRST(&svc->waiting); rqst; rqst = next) {
+		next = LIST_NEXT(rqst, wait_link);
+		if (rqst->wait == SVC_WAIT_LOOK)
+			look_tick(rqst, now_us);
+	}
 }
 
 void doubt_note_left(const struct svc_rqst *rqst, nfsstat3 status)
@@ -282,6 +300,31 @@ static void look_unknown(struct look *lk)
 		look_repeat(lk);
 }
 
+/* Nobody can tell: an error that is untrue is better than a success that is. */
+static void look_give_up(struct look *lk)
+{
+	union nfs_res res;
+
+	memset(&res, 0, sizeof(res));
+	res.status = NFS3ERR_IO;
+	look_answer(lk, &res);
+}
+
+/* The look says nothing, so another one is due; look_tick() sees to that. */
+static void look_failed(struct look *lk)
+{
+	uint64_t now_us = clock_now_us();
+
+	if (lk->rqst->client && now_us - lk->begun_us >= DRC_KEEP_US) {
+		look_give_up(lk);
+		return;
+	}
+	lk->pause_us = lk->pause_us ? 2 * lk->pause_us : PAUSE_US;
+	if (lk->pause_us > PAUSE_MAX_US)
+		lk->pause_us = PAUSE_MAX_US;
+	lk->again_us = now_us + lk->pause_us;
+}
+
 /* ---- calls ------------------------------------------------------------ */
 
 static void look_on_reply(struct owncall *c, enum reply_kind kind,
@@ -329,20 +372,52 @@ static bool can_look(const struct svc_rqst *rqst)
 	return rqst->object.key != 0;
 }
 
+static void look_begin(struct look *lk)
+{
+	lk->second = lk->taken = false;
+	lk->again_us = 0;
+	if (!look_first(lk))
+		look_failed(lk);
+}
+
+static void look_new(struct svc_rqst *rqst)
+{
+	struct look *lk = calloc(1, sizeof(*lk));
+
+	rqst->look = lk;
+	if (!lk)
+		return; /* look_tick() tries again */
+	lk->rqst = rqst;
+	lk->begun_us = clock_now_us();
+	look_begin(lk);
+}
+
 static bool look_start(struct svc_rqst *rqst)
 {
-	struct look *lk = can_look(rqst) ? calloc(1, sizeof(*lk)) : NULL;
-
-	if (!lk)
+	if (!can_look(rqst))
 		return false;
-	lk->rqst = rqst;
-	if (!look_first(lk)) {
-		free(lk);
-		return false;
-	}
-	rqst->look = lk;
 	svc_rqst_wait(rqst, SVC_WAIT_LOOK);
+	look_new(rqst);
 	return true;
+}
+
+/* Looks again where that is due. While the client is away nobody looks: what
+ * is found out by then would be old when it comes back. */
+static void look_tick(struct svc_rqst *rqst, uint64_t now_us)
+{
+	struct look *lk = rqst->look;
+
+	if (lk && (lk->again_us == 0 || now_us < lk->again_us))
+		return;
+	if (!rqst->client) {
+		rqst->look = NULL;
+		free(lk);
+		hold(rqst);
+	} else if (lk) {
+		look_begin(lk);
+	} else {
+		look_new(rqst);
+	}
 }
 
 /* ---- answers ---------------------------------------------------------- */
@@ -381,9 +456,10 @@ static void on_old_name(struct look *lk, enum leads leads)
 {
 	lk->second = true;
 	lk->taken = leads == LEADS_ELSEWHERE;
-	if (leads == LEADS_TO_OBJECT || leads == LEADS_UNKNOWN ||
-	    !look_lookup(lk, &lk->rqst->args.rename.to))
+	if (leads == LEADS_TO_OBJECT || leads == LEADS_UNKNOWN)
 		look_unknown(lk);
+	else if (!look_lookup(lk, &lk->rqst->args.rename.to))
+		look_failed(lk);
 }
 
 static void on_lookup(struct look *lk, const LOOKUP3res *res)
@@ -456,14 +532,34 @@ static void on_getattr(struct look *lk, const GETATTR3res *res)
 	look_done(lk, &attr);
 }
 
+/* Errors that are not about what was looked for. All others the server would
+ * answer to the change, too. */
+static bool says_nothing(nfsstat3 status)
+{
+	switch (status) {
+	case NFS3_OK:
+	case NFS3ERR_PERM:
+	case NFS3ERR_NOENT:
+	case NFS3ERR_ACCES:
+	case NFS3ERR_NOTDIR:
+	case NFS3ERR_INVAL:
+	case NFS3ERR_NAMETOOLONG:
+	case NFS3ERR_STALE:
+	case NFS3ERR_BADHANDLE:
+		return false;
+	default:
+		return true;
+	}
+}
+
 static void look_on_reply(struct owncall *c, enum reply_kind kind,
     const union nfs_res *res, const struct upstream_result *up)
 {
 	struct look *lk = (void *)((char *)c - offsetof(struct look, call));
 
 	(void)up;
-	if (kind != REPLY_RESULTS)
-		look_unknown(lk);
+	if (kind != REPLY_RESULTS || says_nothing(res->status))
+		look_failed(lk);
 	else if (c->proc->proc == NFSPROC3_LOOKUP)
 		on_lookup(lk, &res->lookup);
 	else
