@@ -12,8 +12,10 @@
  *	                LOOKUP to     the object: done; else NFS3ERR_NOENT
  *	LINK            LOOKUP name   the object, and it has one more name:
  *	                              done; else repeat
- *	SETATTR, guard  GETATTR       ctime is the guard's: repeat
- *	                              as asked for: done; else repeat
+ *	SETATTR         GETATTR       ctime is the guard's, or as it was: repeat
+ *	                              as asked for: done
+ *	                              no guard, and what it would change was
+ *	                              changed: NFS3ERR_IO; else repeat
  *
  * An error that the server would answer to the change as well has it repeated:
  * then the server decides. Not so a RENAME whose old name leads to another
@@ -28,7 +30,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cache/known.h"
 #include "config/config.h"
 #include "nfsproto/nfs3_object.h"
 #include "prefetch/owncall.h"
@@ -61,69 +62,7 @@ enum leads {
 	LEADS_ELSEWHERE,
 };
 
-/* ---- before the first sending ------------------------------------------ */
-
-/* What the name leads to by what is known; NULL: absent, or not known. */
-static const struct node *named_node(
-    const struct caches *c, const diropargs3 *where)
-{
-	struct node *dir = attrcache_find(c->attr, &where->dir);
-	struct named to;
-
-	if (!dir)
-		return NULL;
-	to = known_name(c, dir, &where->name);
-	return to.bound.generation == attrcache_generation(c->attr, dir)
-		   ? to.child
-		   : NULL;
-}
-
-static struct drc_object node_object(const struct node *node)
-{
-	struct drc_object object = {0};
-	nfs3_fh fh;
-
-	if (!node)
-		return object;
-	fh = node_fh(node);
-	object.key = fh_key(&fh);
-	return object;
-}
-
-/* The file counts as known only with the number of its names, which tells
- * later whether one was added. The new name may have been there before. */
-static struct drc_object linked_object(
-    const struct caches *c, const LINK3args *args)
-{
-	const struct node *node = attrcache_find(c->attr, &args->file);
-	struct drc_object object = {0};
-	fattr3 a;
-
-	if (!node || !(node->flags & NODE_ATTRS) || named_node(c, &args->link))
-		return object;
-	attrcache_fattr(c->attr, node, &a);
-	object = node_object(node);
-	object.nlink = a.nlink;
-	return object;
-}
-
-struct drc_object doubt_object(const struct caches *c,
-    const struct nfs_proc *proc, const union nfs_args *args)
-{
-	if (proc->prog != NFS_PROGRAM)
-		return (struct drc_object){0};
-	switch (proc->proc) {
-	case NFSPROC3_REMOVE:
-	case NFSPROC3_RMDIR:
-		return node_object(named_node(c, &args->dirop));
-	case NFSPROC3_RENAME:
-		return node_object(named_node(c, &args->rename.from));
-	case NFSPROC3_LINK:
-		return linked_object(c, &args->link);
-	default:
-		return (struct drc_object){0};
-	}
-}
+/* ---- the end of a repeat ------------------------------------------------ */
 
 bool doubt_ambiguous(const struct nfs_proc *proc, const union nfs_args *args,
     const union nfs_res *res)
@@ -367,9 +306,8 @@ static bool can_look(const struct svc_rqst *rqst)
 {
 	if (rqst->proc->prog != NFS_PROGRAM)
 		return false;
-	if (rqst->proc->proc == NFSPROC3_SETATTR)
-		return rqst->args.setattr.guard.check;
-	return rqst->object.key != 0;
+	return rqst->object.key != 0 || (rqst->proc->proc == NFSPROC3_SETATTR &&
+					    rqst->args.setattr.guard.check);
 }
 
 static void look_begin(struct look *lk)
@@ -490,46 +428,22 @@ static void on_lookup(struct look *lk, const LOOKUP3res *res)
 	}
 }
 
-static bool same_time(const set_time *asked, const nfstime3 *is)
-{
-	return asked->set_it != SET_TO_CLIENT_TIME ||
-	       nfstime_equal(&asked->set_time_u.time, is);
-}
-
-/* Whether it asks for something that can be seen in the attributes. Times
- * that the server takes from its own clock cannot. */
-static bool asks_what_shows(const sattr3 *a)
-{
-	return a->mode.set_it || a->uid.set_it || a->gid.set_it ||
-	       a->size.set_it || a->atime.set_it == SET_TO_CLIENT_TIME ||
-	       a->mtime.set_it == SET_TO_CLIENT_TIME;
-}
-
-static bool attributes_as_asked(const sattr3 *a, const fattr3 *is)
-{
-	return asks_what_shows(a) &&
-	       (!a->mode.set_it || a->mode.set_uint32_u.value == is->mode) &&
-	       (!a->uid.set_it || a->uid.set_uint32_u.value == is->uid) &&
-	       (!a->gid.set_it || a->gid.set_uint32_u.value == is->gid) &&
-	       (!a->size.set_it || a->size.set_size3_u.size == is->size) &&
-	       same_time(&a->atime, &is->atime) &&
-	       same_time(&a->mtime, &is->mtime);
-}
-
 static void on_getattr(struct look *lk, const GETATTR3res *res)
 {
-	const SETATTR3args *asked = &lk->rqst->args.setattr;
-	const nfstime3 *guard = &asked->guard.sattrguard3_u.obj_ctime;
 	post_op_attr attr = {.attributes_follow = TRUE};
 	const fattr3 *a = &res->GETATTR3res_u.resok.obj_attributes;
+	enum doubt_set found = DOUBT_SET_NOT_DONE;
 
-	if (res->status != NFS3_OK || nfstime_equal(&a->ctime, guard) ||
-	    !attributes_as_asked(&asked->new_attributes, a)) {
-		look_repeat(lk);
-		return;
-	}
+	if (res->status == NFS3_OK)
+		found = doubt_set_found(
+		    &lk->rqst->args.setattr, &lk->rqst->object, a);
 	attr.post_op_attr_u.attributes = *a;
-	look_done(lk, &attr);
+	if (found == DOUBT_SET_DONE)
+		look_done(lk, &attr);
+	else if (found == DOUBT_SET_NOT_DONE)
+		look_repeat(lk);
+	else
+		look_give_up(lk);
 }
 
 /* Errors that are not about what was looked for. All others the server would

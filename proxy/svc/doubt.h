@@ -27,6 +27,17 @@ struct svc_rqst;
 struct drc_object doubt_object(const struct caches *c,
     const struct nfs_proc *proc, const union nfs_args *args);
 
+/* What the attributes of an object tell of a SETATTR that was sent. */
+enum doubt_set {
+	DOUBT_SET_DONE,     /* they are as asked for */
+	DOUBT_SET_NOT_DONE, /* a repeat undoes nothing that anybody did */
+	DOUBT_SET_UNKNOWN,  /* what it would overwrite has changed since */
+};
+
+/* `was` is known, or the call has a guard. */
+enum doubt_set doubt_set_found(
+    const SETATTR3args *asked, const struct drc_object *was, const fattr3 *is);
+
 /*
  * A repeat of the request's change is in doubt: as upstream_call_ops.on_doubt.
  * True where it is not to be repeated now. Then it is looked into, and repeated

@@ -93,11 +93,12 @@ void drc_get_sent(const struct drc_entry *e, struct upstream_sent *sent);
 
 /* The object that a change was about, as it was known when the change was
  * first sent. It is its handle that tells: file systems use the number of a
- * file that was removed again at once. */
+ * file that was removed again at once. SETATTR has the handle in its arguments,
+ * so it is a version that tells. */
 struct drc_object {
-	uint64_t key;   /* fh_key(); 0: it was not known */
-	uint32_t nlink; /* LINK: the file's names */
-	uint32_t zero;
+	uint64_t key;    /* fh_key(), or SETATTR's ctime; 0: it was not known */
+	uint32_t nlink;  /* LINK: the file's names */
+	uint32_t values; /* SETATTR: a hash of what it would change */
 };
 void drc_set_object(struct drc_entry *e, const struct drc_object *object);
 struct drc_object drc_object(const struct drc_entry *e);

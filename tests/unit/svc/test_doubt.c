@@ -183,6 +183,126 @@ static void test_exclusive(void **state)
 	assert_true(doubt_ambiguous(proc_of(NFSPROC3_CREATE), &args, &res));
 }
 
+/* ---- SETATTR ------------------------------------------------------------ */
+
+/* A file, and a change of it as it was asked for and noted. */
+struct set {
+	SETATTR3args asked;
+	struct drc_object was;
+	fattr3 is;
+};
+
+static struct set set_of(struct world *w)
+{
+	struct set s = {.asked = {.object = fh_of("file")}};
+
+	say_attr(w, "file", NF3REG, 7);
+	attrcache_fattr(w->caches->attr, node_of(w, "file"), &s.is);
+	return s;
+}
+
+static void set_note(struct world *w, struct set *s)
+{
+	union nfs_args args = {.setattr = s->asked};
+
+	s->was = doubt_object(w->caches, proc_of(NFSPROC3_SETATTR), &args);
+	assert_true(s->was.key != 0);
+}
+
+static void assert_found(const struct set *s, enum doubt_set found)
+{
+	assert_int_equal(doubt_set_found(&s->asked, &s->was, &s->is), found);
+}
+
+static void ask_time(set_time *t, uint32_t seconds, uint32_t nseconds)
+{
+	t->set_it = SET_TO_CLIENT_TIME;
+	t->set_time_u.time.seconds = seconds;
+	t->set_time_u.time.nseconds = nseconds;
+}
+
+static void test_set_not_known(void **state)
+{
+	struct world *w = *state;
+	union nfs_args args = {.setattr = {.object = fh_of("file")}};
+
+	assert_int_equal(
+	    doubt_object(w->caches, proc_of(NFSPROC3_SETATTR), &args).key, 0);
+	say_attr(w, "file", NF3REG, 7);
+	/* A change whose outcome is open. */
+	attrcache_changed(
+	    w->caches->attr, node_of(w, "file"), w->now_us, w->now_us);
+	assert_int_equal(
+	    doubt_object(w->caches, proc_of(NFSPROC3_SETATTR), &args).key, 0);
+}
+
+static void test_set_mode(void **state)
+{
+	struct set s = set_of(*state);
+	unsigned mode = s.is.mode;
+
+	s.asked.new_attributes.mode.set_it = TRUE;
+	s.asked.new_attributes.mode.set_uint32_u.value = mode ^ 1;
+	set_note(*state, &s);
+	assert_found(&s, DOUBT_SET_NOT_DONE);
+	s.is.ctime.seconds++;
+	s.is.size++;
+	assert_found(&s, DOUBT_SET_NOT_DONE);
+	s.is.mode = mode ^ 1;
+	assert_found(&s, DOUBT_SET_DONE);
+	s.is.mode = mode ^ 2;
+	assert_found(&s, DOUBT_SET_UNKNOWN);
+	/* With a guard the server decides. */
+	s.asked.guard.check = TRUE;
+	assert_found(&s, DOUBT_SET_NOT_DONE);
+}
+
+static void test_set_size(void **state)
+{
+	struct set s = set_of(*state);
+
+	s.asked.new_attributes.size.set_it = TRUE;
+	s.asked.new_attributes.size.set_size3_u.size = s.is.size + 5;
+	set_note(*state, &s);
+	s.is.ctime.seconds++;
+	s.is.mode ^= 1;
+	assert_found(&s, DOUBT_SET_NOT_DONE);
+	/* As long as before, but of other data. */
+	s.is.mtime.seconds++;
+	assert_found(&s, DOUBT_SET_UNKNOWN);
+	s.is.size += 5;
+	assert_found(&s, DOUBT_SET_DONE);
+}
+
+static void test_set_times(void **state)
+{
+	struct set s = set_of(*state);
+
+	ask_time(&s.asked.new_attributes.atime, 5, 0);
+	ask_time(&s.asked.new_attributes.mtime, 6, 123456789);
+	set_note(*state, &s);
+	s.is.ctime.seconds++;
+	/* Somebody read it since, and the server keeps microseconds. */
+	s.is.atime.seconds = 99;
+	s.is.mtime = (nfstime3){.seconds = 6, .nseconds = 123456000};
+	assert_found(&s, DOUBT_SET_DONE);
+	s.is.mtime.nseconds = 0;
+	assert_found(&s, DOUBT_SET_DONE);
+	s.is.mtime.nseconds = 123456788;
+	assert_found(&s, DOUBT_SET_UNKNOWN);
+}
+
+static void test_set_to_the_servers_time(void **state)
+{
+	struct set s = set_of(*state);
+
+	s.asked.new_attributes.mtime.set_it = SET_TO_SERVER_TIME;
+	set_note(*state, &s);
+	s.is.ctime.seconds++;
+	s.is.mtime.seconds++;
+	assert_found(&s, DOUBT_SET_NOT_DONE);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -194,6 +314,11 @@ int main(void)
 	    TEST(test_object_of_an_old_name),
 	    TEST(test_object_that_is_made),
 	    TEST(test_object_of_a_link),
+	    TEST(test_set_not_known),
+	    TEST(test_set_mode),
+	    TEST(test_set_size),
+	    TEST(test_set_times),
+	    TEST(test_set_to_the_servers_time),
 	    cmocka_unit_test(test_errors),
 	    cmocka_unit_test(test_exclusive),
 	};
