@@ -477,8 +477,7 @@ static bool has_begun(const struct control_session *s, const char *name)
 {
 	return (s->walk && s->walk_of == name) ||
 	       (s->trace && s->trace_of == name) ||
-	       (s->hints && s->hints_of == name) ||
-	       control_reply_works_with_server(s);
+	       (s->hints && s->hints_of == name);
 }
 
 void control_end_server(struct control *c, const char *name)
@@ -490,6 +489,17 @@ void control_end_server(struct control *c, const char *name)
 		if (has_begun(&cl->session, name))
 			client_free(cl);
 	}
+}
+
+void control_servers_changed(struct control *c)
+{
+	bool ended = false;
+	struct client *cl;
+
+	TAILQ_FOREACH (cl, &c->clients, link)
+		ended |= control_reply_restart(&cl->session);
+	if (ended)
+		control_release(c);
 }
 
 void control_free(struct control *c)

@@ -174,9 +174,13 @@ Forefetch__FarmStatus *control_farm_status(struct arena *a, struct farm *farm);
 Forefetch__FarmStatus *control_farm_off(
     struct arena *a, const struct config_farm *config, const char *error);
 
-/* Closes the clients that have begun something with this server, which is
- * about to go. `name` is the very one that control_ops gave. */
+/* Closes the clients that have a walk, a trace or hints with this server, which
+ * is about to go. `name` is the very one that control_ops gave. */
 void control_end_server(struct control *c, const char *name);
+/* To be called whenever control_ops gives other servers than before, or in
+ * another order; and before what is of one that has gone is freed. What goes
+ * over servers in many turns begins anew. */
+void control_servers_changed(struct control *c);
 
 /* Closes all clients and removes the socket file. NULL is allowed. */
 void control_free(struct control *c);

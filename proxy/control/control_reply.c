@@ -61,9 +61,13 @@ bool reply_may_carry(struct reply *r)
 	return false;
 }
 
-bool control_reply_works_with_server(const struct control_session *session)
+bool control_reply_restart(struct control_session *session)
 {
-	return session->work && !session->work->no_server;
+	if (!session->work || session->work->no_server)
+		return false;
+	session->work->free(session->work);
+	session->work = NULL;
+	return true;
 }
 
 void control_reply_forget(struct control_session *session)

@@ -28,8 +28,10 @@ int control_reply_build(const uint8_t *req, size_t req_len,
     const struct control_peer *peer, struct control_session *session,
     const struct control_ops *ops, void *ctx, uint8_t **out, size_t *out_len);
 
-/* Whether a session has work of some server under way. */
-bool control_reply_works_with_server(const struct control_session *session);
+/* The servers are others now, or in another order: a session's work that has to
+ * do with them ends, and the same request, asked again, begins it anew. False
+ * where there was none. */
+bool control_reply_restart(struct control_session *session);
 
 /* Free a session's work, and the file that it carries in parts. */
 void control_reply_forget(struct control_session *session);

@@ -147,7 +147,6 @@ static void fill_past(const struct activity *a, const struct history *h,
 static void fill_server(const struct activity *a, size_t i,
     const struct control_server *srv, Forefetch__ServerActivity *out)
 {
-	/* The server may be gone before the answer is sent. */
 	out->name = arena_bytes(a->arena, "%s", srv->name);
 	a->r->ops->fill_activity(a->r->ctx, i, a->uid, a->arena, out);
 	if (a->arena->failed)
@@ -178,8 +177,7 @@ static Forefetch__Activity *answer(
 
 /* ---- several servers --------------------------------------------------- */
 
-/* The answer so far, one server in a turn. It has copies only, so any server
- * may go meanwhile. */
+/* The answer so far, one server in a turn. */
 struct each_work {
 	struct control_work work;
 	struct arena arena;
@@ -199,25 +197,12 @@ static void each_free(struct control_work *w)
 /* False without memory. */
 static bool each_begin(struct each_work *k, size_t n)
 {
-	k->work.no_server = true;
 	k->room = n;
 	k->out = arena_message(&k->arena, &forefetch__activity__descriptor);
 	if (k->out)
 		k->out->servers = arena_messages(
 		    &k->arena, &forefetch__server_activity__descriptor, n);
 	return !k->arena.failed;
-}
-
-/* Where one has gone or come, others have moved in the list. */
-static bool has(const Forefetch__Activity *out, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (size_t i = 0; i < out->n_servers; i++)
-		if (out->servers[i]->name.len == len &&
-		    memcmp(out->servers[i]->name.data, name, len) == 0)
-			return true;
-	return false;
 }
 
 /* The next server; true where there is none left. */
@@ -231,9 +216,7 @@ static bool each_step(
 		return true;
 	k->next = s.next;
 	a->arena = &k->arena;
-	if (!has(k->out, s.at.name))
-		fill_server(
-		    a, s.next - 1, &s.at, k->out->servers[k->out->n_servers++]);
+	fill_server(a, s.next - 1, &s.at, k->out->servers[k->out->n_servers++]);
 	return k->arena.failed || k->out->n_servers == k->room;
 }
 

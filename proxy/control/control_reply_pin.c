@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Pinned trees: a user's own; root's are everybody's. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -107,6 +108,8 @@ static const struct sizing *measure(
 	}
 	if (!z || !z->walks)
 		return NULL;
+	/* These are the servers of the first turn (struct control_work). */
+	assert(z->n == n);
 	for (size_t i = 0; reply_next(&s); i++)
 		if (i == z->at &&
 		    pins_sizes_step(s.at.pins, &z->walks[i], SIZES_STEPS))

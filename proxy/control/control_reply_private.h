@@ -30,10 +30,12 @@
 struct warm_progress;
 
 /* What takes more than one turn of the loop; the first member of what it
- * needs. The same request, asked again, goes on with it. */
+ * needs. The same request, asked again, goes on with it. While it is there, the
+ * servers, their numbers and their order stay the same: where these change,
+ * the work ends, and is begun anew (control_reply_restart()). */
 struct control_work {
 	void (*free)(struct control_work *w);
-	bool no_server; /* it has to do with none, so that any may go */
+	bool no_server; /* it has to do with none, so that it goes on */
 };
 
 /* What is needed to make one response. */

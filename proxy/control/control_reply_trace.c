@@ -62,10 +62,14 @@ void reply_trace(struct reply *r, const Forefetch__Request *request)
 	    arena_message(&r->arena, &forefetch__traced__descriptor);
 	struct control_server srv;
 
-	if (!out || !reply_server(r, &request->trace->server, &srv))
+	if (!out)
 		return;
 	r->res.result_case = FOREFETCH__RESPONSE__RESULT_TRACE;
 	r->res.trace = out;
+	/* It is known whose it is, though others may have come since. */
+	if (request->trace->action != FOREFETCH__TRACE_ACTION__TAKE &&
+	    !reply_server(r, &request->trace->server, &srv))
+		return;
 	switch (request->trace->action) {
 	case FOREFETCH__TRACE_ACTION__BEGIN:
 		begin(r, &srv);

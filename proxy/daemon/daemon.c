@@ -348,6 +348,13 @@ static void on_leave(void *ctx, struct server *server)
 	struct daemon *d = ctx;
 
 	control_end_server(d->control, server_name(server));
+}
+
+static void on_list(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	control_servers_changed(d->control);
 	web_forget(d->web);
 }
 
@@ -355,7 +362,6 @@ static void on_serves(void *ctx, const char *server)
 {
 	struct daemon *d = ctx;
 
-	web_forget(d->web);
 	reload_on_serves(d->reload, server);
 }
 
@@ -385,6 +391,7 @@ static bool make_servers(struct daemon *d)
 	    .iopool = d->iopool,
 	    .listens = d->listens,
 	    .on_leave = on_leave,
+	    .on_list = on_list,
 	    .on_serves = on_serves,
 	    .on_failed = on_failed,
 	    .on_used = on_used,

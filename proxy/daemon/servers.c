@@ -182,6 +182,7 @@ static void list_serving(struct servers *ss)
 		if (e && e->state == ENTRY_SERVES)
 			ss->serving[ss->nserving++] = e->server;
 	}
+	ss->p.on_list(ss->p.ctx);
 }
 
 size_t servers_count(const struct servers *ss)

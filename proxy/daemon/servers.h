@@ -38,6 +38,10 @@ struct servers_params {
 	struct listens *listens;
 	/* What was begun with its modules must end now. */
 	void (*on_leave)(void *ctx, struct server *s);
+	/* servers_at() has others now, or in another order. What goes over them
+	 * in many turns of the loop must begin anew: a server that is no more
+	 * among them is taken apart next. */
+	void (*on_list)(void *ctx);
 	/* After servers_use(), a server serves that did not. */
 	void (*on_serves)(void *ctx, const char *server);
 	/* A server could not be taken up, and why. */
