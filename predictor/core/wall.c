@@ -8,7 +8,8 @@ uint16_t wall_bit(struct wall *w, uint64_t uid)
 
 	while (i < w->n && w->uids[i] != uid)
 		i++;
-	if (i == WALL_UIDS)
+	/* However many users there were, root finds a place. */
+	if (i == WALL_UIDS || (i == WALL_UIDS - 1 && i == w->n && uid != 0))
 		return 0;
 	if (i == w->n)
 		w->uids[w->n++] = uid;

@@ -2,8 +2,8 @@
 /*
  * The wall between uids: what was learned from one uid is told to another only
  * if it has met the object itself, or the caller says that it may search the
- * directory. The first sixteen uids have a bit each in `met_by` of objects and
- * directories; for all others the caller is always asked.
+ * directory. Root and the first fifteen other uids have a bit each in `met_by`
+ * of objects and directories; for all others the caller is always asked.
  */
 #ifndef FOREFETCH_WALL_H
 #define FOREFETCH_WALL_H

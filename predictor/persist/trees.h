@@ -21,7 +21,8 @@
 #include "predictor/predictor.h"
 
 /* As an argument: the trees of all uids, with those that belong to nobody,
- * since only the first 16 uids are known. As the uid of a tree: nobody. */
+ * since only root and the first 15 others are known. As the uid of a tree:
+ * nobody. */
 #define TREES_ALL UINT64_MAX
 
 struct predictor_tree {

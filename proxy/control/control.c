@@ -14,7 +14,7 @@
  * costs, so its events can have the highest priority: a daemon that is too busy
  * for anything else still says why. A timer closes a client that does not go on
  * with half a request, an unread response, or a file in parts for
- * CONTROL_STALL_S.
+ * CONTROL_STALL_S, and one that asks nothing for CONTROL_IDLE_S.
  */
 #include <assert.h>
 #include <errno.h>
@@ -29,6 +29,7 @@
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 
+#include "config/places.h"
 #include "control/control.h"
 #include "control/control_listen.h"
 #include "control/control_reply.h"
@@ -51,6 +52,7 @@ struct client {
 	struct control_peer peer;
 	struct control_session session;
 	enum client_state state;
+	bool rests; /* what is pending is CONTROL_IDLE_S */
 	bool waits; /* though ready: for the end of others' work */
 	TAILQ_ENTRY(client) link;
 	TAILQ_ENTRY(client) ready_link; /* if CLIENT_READY */
@@ -64,9 +66,9 @@ struct control {
 	void *ctx;
 	struct control_socket socket;
 	struct event *acceptable;
-	struct event *pause; /* pending: no client is accepted */
-	struct event *turn;  /* pending until the next turn may begin */
-	struct client_list clients;
+	struct event *pause;        /* pending: no client is accepted */
+	struct event *turn;         /* pending until the next turn may begin */
+	struct client_list clients; /* who has asked last, last */
 	struct client_list ready;
 	size_t clients_len;
 };
@@ -104,12 +106,23 @@ static void client_free(struct client *cl)
 	free(cl);
 }
 
+/* It is to go on soon. */
 static void client_watch(struct client *cl)
 {
 	const struct timeval limit = {.tv_sec = CONTROL_STALL_S};
 
-	if (!evtimer_pending(cl->stall, NULL))
+	if (cl->rests || !evtimer_pending(cl->stall, NULL))
 		evtimer_add(cl->stall, &limit);
+	cl->rests = false;
+}
+
+/* It may ask something, or not. */
+static void client_rest(struct client *cl)
+{
+	const struct timeval limit = {.tv_sec = CONTROL_IDLE_S};
+
+	cl->rests = true;
+	evtimer_add(cl->stall, &limit);
 }
 
 /* Queue a response. The client may be gone afterwards. */
@@ -142,6 +155,10 @@ static bool message_length(struct evbuffer *in, size_t *len)
 /* Sets what this client may begin, by what the others have under way. */
 static void client_set_limits(struct client *cl)
 {
+	static const struct places works_let = {
+	    CONTROL_WORKS_MAX, CONTROL_WORKS_KEPT, CONTROL_WORKS_UID_MAX};
+	static const struct places blobs_let = {
+	    CONTROL_BLOBS_MAX, CONTROL_BLOBS_KEPT, CONTROL_BLOBS_UID_MAX};
 	unsigned works = 0, own_works = 0, blobs = 0, own_blobs = 0;
 	struct control_session *s = &cl->session;
 	const struct client *x;
@@ -156,11 +173,8 @@ static void client_set_limits(struct client *cl)
 		blobs += x->session.blob != NULL;
 		own_blobs += own && x->session.blob;
 	}
-	s->may_work = works < CONTROL_WORKS_MAX &&
-		      (cl->peer.uid == 0 || own_works < CONTROL_WORKS_UID_MAX);
-	s->may_carry =
-	    cl->peer.uid == 0 ||
-	    (blobs < CONTROL_BLOBS_MAX && own_blobs < CONTROL_BLOBS_UID_MAX);
+	s->may_work = places_let(&works_let, cl->peer.uid, works, own_works);
+	s->may_carry = places_let(&blobs_let, cl->peer.uid, blobs, own_blobs);
 }
 
 /* Answer its request, or close it where that failed. */
@@ -258,6 +272,8 @@ static void client_check(struct client *cl)
 	}
 	evtimer_del(cl->stall);
 	bufferevent_disable(cl->bev, EV_READ);
+	TAILQ_REMOVE(&c->clients, cl, link);
+	TAILQ_INSERT_TAIL(&c->clients, cl, link);
 	cl->state = CLIENT_READY;
 	TAILQ_INSERT_TAIL(&c->ready, cl, ready_link);
 	control_turn(c);
@@ -285,6 +301,8 @@ static void client_on_written(struct bufferevent *bev, void *arg)
 	/* A file in parts takes room from others, so it must go on. */
 	if (cl->session.blob)
 		client_watch(cl);
+	else
+		client_rest(cl);
 	client_check(cl);
 }
 
@@ -295,11 +313,23 @@ static void client_on_event(struct bufferevent *bev, short what, void *arg)
 	client_free(arg);
 }
 
+static bool client_has_begun(const struct client *cl)
+{
+	const struct control_session *s = &cl->session;
+
+	return s->walk || s->trace || s->hints || s->blob || s->work;
+}
+
 static void client_on_stall(evutil_socket_t fd, short what, void *arg)
 {
+	struct client *cl = arg;
+
 	(void)fd;
 	(void)what;
-	client_free(arg);
+	if (cl->rests && client_has_begun(cl))
+		client_rest(cl);
+	else
+		client_free(cl);
 }
 
 /* The peer's supplementary groups; none if they cannot be had. */
@@ -352,18 +382,61 @@ static struct client *client_new(
 	return cl;
 }
 
-static bool client_is_too_many(struct control *c, uid_t uid)
+static unsigned control_count(const struct control *c, uid_t uid)
 {
-	struct client *cl;
-	size_t same = 0;
+	const struct client *cl;
+	unsigned n = 0;
 
-	if (c->clients_len >= CONTROL_CLIENTS_MAX)
-		return true;
-	if (uid == 0 || uid == geteuid())
-		return false;
 	TAILQ_FOREACH (cl, &c->clients, link)
-		same += cl->peer.uid == uid;
-	return same >= CONTROL_UID_MAX;
+		n += cl->peer.uid == uid;
+	return n;
+}
+
+/* Of the user who has most clients, the one who has asked nothing for longest,
+ * and rather one who has begun nothing; NULL where nobody has more than `more`.
+ */
+static struct client *control_give_up(const struct control *c, unsigned more)
+{
+	struct client *cl, *found = NULL;
+	uid_t largest = 0;
+	unsigned n;
+
+	TAILQ_FOREACH (cl, &c->clients, link) {
+		if (places_owner(cl->peer.uid))
+			continue;
+		n = control_count(c, cl->peer.uid);
+		if (n <= more)
+			continue;
+		more = n;
+		largest = cl->peer.uid;
+	}
+	TAILQ_FOREACH (cl, &c->clients, link) {
+		if (largest == 0 || cl->peer.uid != largest)
+			continue;
+		if (!client_has_begun(cl))
+			return cl;
+		found = found ? found : cl;
+	}
+	return found;
+}
+
+/* Whether there is a place for one more, or somebody gives one up. */
+static bool control_make_room(struct control *c, uid_t uid)
+{
+	static const struct places let = {
+	    CONTROL_CLIENTS_MAX, CONTROL_CLIENTS_KEPT, CONTROL_UID_MAX};
+	unsigned own = control_count(c, uid);
+	struct client *cl;
+
+	if (places_let(&let, uid, (unsigned)c->clients_len, own))
+		return true;
+	if (!places_owner(uid) && own >= CONTROL_UID_MAX)
+		return false;
+	/* Who has one less afterwards still has no less than this one. */
+	cl = control_give_up(c, places_owner(uid) ? 1 : own + 1);
+	if (cl)
+		client_free(cl);
+	return cl != NULL;
 }
 
 /* Say why, as far as the socket's buffer takes it at once, and close. */
@@ -393,12 +466,15 @@ static void control_admit(struct control *c, int fd)
 		close(fd);
 		return;
 	}
-	if (client_is_too_many(c, cred.uid)) {
+	if (!control_make_room(c, cred.uid)) {
 		control_refuse(fd);
 		return;
 	}
 	cl = client_new(c, fd, &cred);
-	if (cl && bufferevent_enable(cl->bev, EV_READ | EV_WRITE) < 0)
+	if (!cl)
+		return;
+	client_rest(cl);
+	if (bufferevent_enable(cl->bev, EV_READ | EV_WRITE) < 0)
 		client_free(cl);
 }
 

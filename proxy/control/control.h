@@ -49,19 +49,24 @@ struct warm_walk;
 struct control;
 struct control_work;
 
+/* Of all; for root and the daemon's user; of a uid other than these (places.h).
+ */
 #define CONTROL_CLIENTS_MAX   64
-#define CONTROL_UID_MAX       16 /* clients of one uid; not root, nor ours */
+#define CONTROL_CLIENTS_KEPT  8
+#define CONTROL_UID_MAX       16
 /* A client is closed if half a message, an unread response, or a file that is
  * carried in parts does not go on for so long. */
 #define CONTROL_STALL_S       10
-/* How many commands that take many turns may be under way: of one uid other
- * than root, and of all. */
+/* … or if it asks nothing for so long, and has begun nothing. */
+#define CONTROL_IDLE_S        60
+/* How many commands that take many turns may be under way. */
+#define CONTROL_WORKS_MAX     6
+#define CONTROL_WORKS_KEPT    2
 #define CONTROL_WORKS_UID_MAX 1
-#define CONTROL_WORKS_MAX     4
-/* How many clients may carry a file in parts: of one uid other than root, and
- * of all others. */
+/* How many clients may carry a file in parts. */
+#define CONTROL_BLOBS_MAX     10
+#define CONTROL_BLOBS_KEPT    2
 #define CONTROL_BLOBS_UID_MAX 2
-#define CONTROL_BLOBS_MAX     8
 #define CONTROL_LIST_MAX      2048 /* clients of a server listed in status */
 
 /* Who is at the other end, as the kernel says (SO_PEERCRED, _PEERGROUPS). */
@@ -156,6 +161,9 @@ struct control_ops {
  * file of a dead daemon is replaced, that of a living one is not. NULL, a
  * sentence in `err` and errno set (EADDRINUSE: another daemon is there) on
  * failure. `ops` must outlive the control.
+ *
+ * Where there are as many clients as may be, the user who has most of them
+ * gives one up to somebody who has less.
  *
  * At most one request is served, and one client accepted, in 5 ms, so that
  * nobody who asks for numbers can hold up files; what takes longer than about a

@@ -18,8 +18,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "config/places.h"
 #include "control/control_reply_private.h"
 #include "control/protocol.h"
 
@@ -122,7 +122,7 @@ struct user reply_user(const struct reply *r)
 
 bool reply_sees_all(const struct reply *r)
 {
-	return r->peer->uid == 0 || r->peer->uid == geteuid();
+	return places_owner(r->peer->uid);
 }
 
 bool reply_is_owner(struct reply *r, const char *text)

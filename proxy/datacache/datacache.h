@@ -163,16 +163,18 @@ void datacache_rebind(struct datacache *dc, const struct data_key *key,
     uint64_t sent_us);
 /*
  * Pins. What is known of a pinned file is not evicted, as far as all that is
- * pinned is at most half of `size_bytes`. A file may have several pins, which
+ * pinned is at most half of `size_bytes`, of which an eighth is kept for the
+ * owner of the daemon (places.h). A file may have several pins, which
  * are numbers below DATACACHE_PINS; they are forgotten at the end, and to be
  * set again after a start. Pins stay where data is dropped or flushed.
  */
 enum { DATACACHE_PINS = 32 };
 
-/* `bytes`: the file's size, for the limit. False where the limit, of bytes or
- * of files, is reached, or without memory: then the file has not this pin. */
+/* `bytes`: the file's size, for the limit; `owner`: up to what is kept for him.
+ * False where the limit, of bytes or of files, is reached, or without memory:
+ * then the file has not this pin. */
 bool datacache_pin(struct datacache *dc, const struct data_key *key,
-    uint64_t bytes, unsigned pin);
+    uint64_t bytes, unsigned pin, bool owner);
 bool datacache_is_pinned(
     const struct datacache *dc, const struct data_key *key, unsigned pin);
 /* Files that are not given to datacache_pin() between these two lose the

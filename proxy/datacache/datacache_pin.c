@@ -141,13 +141,18 @@ static void file_mark(struct datacache *dc, const struct data_key *key, bool on)
 
 /* ---- pins ------------------------------------------------------------- */
 
+static uint64_t limit_for(uint64_t all, bool owner)
+{
+	return owner ? all : all - all / PIN_KEPT_SHARE;
+}
+
 static struct pinned *pinned_add(
-    struct datacache *dc, const struct data_key *key, uint32_t bit)
+    struct datacache *dc, const struct data_key *key, uint32_t bit, bool owner)
 {
 	struct pinned_table *t = &dc->pinned;
 	struct pinned one = {.key = *key, .pins = bit};
 
-	if (t->files >= limit_files(dc))
+	if (t->files >= limit_for(limit_files(dc), owner))
 		return NULL;
 	/* The table is never full, as a search ends at a free place. */
 	if (t->files >= t->room / 4 * 3 &&
@@ -158,11 +163,11 @@ static struct pinned *pinned_add(
 }
 
 bool datacache_pin(struct datacache *dc, const struct data_key *key,
-    uint64_t bytes, unsigned pin)
+    uint64_t bytes, unsigned pin, bool owner)
 {
 	struct pinned *one = pinned_find(&dc->pinned, key);
 	uint64_t others = dc->pinned.bytes - (one ? one->bytes : 0);
-	uint64_t most = datacache_pin_limit_bytes(dc);
+	uint64_t most = limit_for(datacache_pin_limit_bytes(dc), owner);
 	uint32_t bit = UINT32_C(1) << pin;
 
 	assert(pin < DATACACHE_PINS);
@@ -174,7 +179,7 @@ bool datacache_pin(struct datacache *dc, const struct data_key *key,
 		return false;
 	}
 	if (!one)
-		one = pinned_add(dc, key, bit);
+		one = pinned_add(dc, key, bit, owner);
 	if (!one)
 		return false;
 	one->pins |= bit;

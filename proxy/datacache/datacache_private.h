@@ -81,7 +81,8 @@ enum {
 	PREFETCH_SHARE = 16,  /* what nobody has used yet: 1/16 */
 	PIN_SHARE = 2,        /* what is pinned: 1/2, … */
 	PIN_MEMORY_SHARE = 2, /* … and 1/2 of the memory of all indexes, … */
-	PIN_FILE_BYTES = 256, /* … where a file counts as so much */
+	PIN_FILE_BYTES = 256, /* … where a file counts as so much, … */
+	PIN_KEPT_SHARE = 8,   /* … and 1/8 of both for the owner alone */
 	EVICT_CREDIT = 8,     /* segments' worth that eviction may move on */
 };
 

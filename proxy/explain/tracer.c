@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "config/places.h"
 #include "predictor/trace/trace_writer.h"
 
 enum { ROOM_MIN = 65536 };
@@ -91,12 +92,14 @@ void tracer_observe(struct tracer *t, const struct predictor_obs *obs)
 /* One user is to leave some to the others. */
 static bool may_begin(const struct tracer *t, uid_t uid)
 {
+	static const struct places let = {
+	    TRACER_TRACES_MAX, TRACER_TRACES_KEPT, TRACER_UID_MAX};
 	const struct tracer_trace *x;
 	unsigned own = 0;
 
 	LIST_FOREACH (x, &t->list, link)
 		own += x->uid == uid;
-	return t->n < TRACER_TRACES_MAX && (uid == 0 || own < TRACER_UID_MAX);
+	return places_let(&let, uid, t->n, own);
 }
 
 struct tracer_trace *tracer_begin(struct tracer *t, uid_t uid, bool all)

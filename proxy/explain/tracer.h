@@ -17,7 +17,8 @@ struct tracer_trace;
 
 enum {
 	TRACER_TRACES_MAX = 16,
-	TRACER_UID_MAX = 4,           /* of a uid other than 0 */
+	TRACER_TRACES_KEPT = 2, /* for root and the daemon's user (places.h) */
+	TRACER_UID_MAX = 4,     /* of a uid other than these */
 	TRACER_WAITS_MAX = 1 << 20,   /* bytes of one that wait to be taken */
 	TRACER_BYTES_MAX = 256 << 20, /* of a whole trace */
 };

@@ -14,6 +14,7 @@
 #include "cache/caches.h"
 #include "config/config.h"
 #include "config/exportpath.h"
+#include "config/places.h"
 #include "hint/hint_private.h"
 #include "link/budget.h"
 #include "prefetch/prefetch.h"
@@ -364,6 +365,8 @@ void hint_get_progress(const struct hint_stream *s, struct hint_progress *out)
 static int check_begin(struct hints *h, uid_t uid, const char *export,
     const char *path, nfs3_fh *root)
 {
+	static const struct places let = {
+	    HINT_STREAMS_MAX, HINT_STREAMS_KEPT, HINT_STREAMS_UID};
 	int error = exportpath_check(h->p.config, export, path);
 	struct hint_stream *s;
 	unsigned same = 0;
@@ -378,9 +381,7 @@ static int check_begin(struct hints *h, uid_t uid, const char *export,
 		return EOPNOTSUPP;
 	LIST_FOREACH (s, &h->streams, link)
 		same += s->uid == uid;
-	return h->nstreams >= HINT_STREAMS_MAX || same >= HINT_STREAMS_UID
-		   ? EBUSY
-		   : 0;
+	return places_let(&let, uid, h->nstreams, same) ? 0 : EBUSY;
 }
 
 struct hint_stream *hint_begin(struct hints *h, const struct user *who,

@@ -35,9 +35,10 @@ struct prefetch;
 struct user;
 
 enum {
-	HINT_STREAMS_MAX = 32,      /* of a server */
-	HINT_STREAMS_UID = 8,       /* of a user, root too */
-	HINT_ITEMS_MAX = 2048,      /* of a stream */
+	HINT_STREAMS_MAX = 32, /* of a server */
+	HINT_STREAMS_KEPT = 4, /* for root and the daemon's user (places.h) */
+	HINT_STREAMS_UID = 8,  /* of a uid other than these */
+	HINT_ITEMS_MAX = 2048, /* of a stream */
 	HINT_TEXT_MAX = 256 * 1024, /* bytes of their paths */
 };
 

@@ -74,7 +74,7 @@ void top_asker_free(struct top_asker *a)
 
 /* ---- one question ----------------------------------------------------- */
 
-static int exchange(
+static int exchange_once(
     struct top_asker *a, Forefetch__Request *request, Forefetch__Response **res)
 {
 	int error;
@@ -92,6 +92,18 @@ static int exchange(
 		error = ctl_wire_receive(a->fd, res);
 	if (error)
 		hang_up(a);
+	return error;
+}
+
+/* The daemon closes a connection over which nothing was asked for long. */
+static int exchange(
+    struct top_asker *a, Forefetch__Request *request, Forefetch__Response **res)
+{
+	bool kept = a->fd >= 0;
+	int error = exchange_once(a, request, res);
+
+	if (kept && (error == ENODATA || error == EPIPE || error == ECONNRESET))
+		error = exchange_once(a, request, res);
 	return error;
 }
 

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cache/caches.h"
+#include "config/places.h"
 #include "warm/pins_private.h"
 
 _Static_assert((int)PINS_MAX <= (int)DATACACHE_PINS, "each pin needs a bit");
@@ -159,8 +160,9 @@ static bool is_at(const struct pin *pin, const char *export, const char *path)
 static struct pin *find_or_free(
     struct pins *ps, uint32_t uid, const char *export, const char *path)
 {
+	static const struct places let = {PINS_MAX, PINS_KEPT, PINS_UID_MAX};
 	struct pin *empty = NULL;
-	unsigned own = 0;
+	unsigned taken = 0, own = 0;
 
 	for (unsigned i = 0; i < PINS_MAX; i++) {
 		struct pin *pin = &ps->pins[i];
@@ -171,9 +173,10 @@ static struct pin *find_or_free(
 		}
 		if (pin->uid == uid && is_at(pin, export, path))
 			return pin;
+		taken++;
 		own += pin->uid == uid;
 	}
-	return uid == 0 || own < PINS_UID_MAX ? empty : NULL;
+	return places_let(&let, uid, taken, own) ? empty : NULL;
 }
 
 static void set_user(struct pin *pin, const struct user *who)

@@ -26,7 +26,8 @@ struct user;
 
 enum {
 	PINS_MAX = 32,     /* DATACACHE_PINS */
-	PINS_UID_MAX = 16, /* of a uid other than 0 */
+	PINS_KEPT = 4,     /* for root and the daemon's user (places.h) */
+	PINS_UID_MAX = 16, /* of a uid other than these */
 };
 
 struct pins_params {

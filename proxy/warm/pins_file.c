@@ -16,6 +16,7 @@
 #include "cache/caches.h"
 #include "cache/metafile.h"
 #include "config/exportpath.h"
+#include "config/places.h"
 #include "warm/pins_private.h"
 
 /* The last two digits are the version of the layout. */
@@ -228,8 +229,8 @@ static void get_files(struct metaview *v, struct pins *ps, uint64_t files)
 		pins = metaview_get_u32(v);
 		for (unsigned k = 0; k < PINS_MAX && ps->p.caches->data; k++)
 			if ((pins >> k & 1) && ps->pins[k].export &&
-			    !datacache_pin(
-				ps->p.caches->data, &key, bytes, k)) {
+			    !datacache_pin(ps->p.caches->data, &key, bytes, k,
+				places_owner(ps->pins[k].uid))) {
 				ps->pins[k].whole = false;
 				left_out++;
 			}

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "config/config.h"
 #include "config/exportpath.h"
+#include "config/places.h"
 #include "nfsproto/nfs3_object.h"
 #include "link/budget.h"
 #include "prefetch/hold.h"
@@ -205,13 +206,25 @@ static struct warm_walk *walk_new(struct warm *wm, const struct user *who,
 	return NULL;
 }
 
+static bool has_place(const struct warm *wm, uid_t uid)
+{
+	static const struct places let = {
+	    WARM_WALKS_MAX, WARM_WALKS_KEPT, WARM_WALKS_UID};
+	const struct warm_walk *w;
+	unsigned own = 0;
+
+	LIST_FOREACH (w, &wm->walks, link)
+		own += w->uid == uid;
+	return places_let(&let, uid, wm->nwalks, own);
+}
+
 static struct warm_walk *begin(struct warm *wm, const struct user *who,
     const char *export, const char *path, bool data, int pin, bool asked)
 {
 	struct warm_walk *w;
 
 	errno = exportpath_check(wm->p.config, export, path);
-	if (!errno && wm->nwalks >= WARM_WALKS_MAX)
+	if (!errno && !has_place(wm, who->uid))
 		errno = EBUSY;
 	if (errno)
 		return NULL;
@@ -219,6 +232,7 @@ static struct warm_walk *begin(struct warm *wm, const struct user *who,
 	errno = ENOMEM;
 	if (!w)
 		return NULL;
+	w->uid = who->uid;
 	w->data = data;
 	w->pin = pin;
 	w->asked = asked;

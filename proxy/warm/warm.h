@@ -39,7 +39,11 @@ struct user;
 struct warm;
 struct warm_walk;
 
-enum { WARM_WALKS_MAX = 32 };
+enum {
+	WARM_WALKS_MAX = 32, /* of a server */
+	WARM_WALKS_KEPT = 4, /* for root and the daemon's user (places.h) */
+	WARM_WALKS_UID = 16, /* of a uid other than these */
+};
 
 struct warm_params {
 	struct prefetch *prefetch; /* whose queue the walks are in */

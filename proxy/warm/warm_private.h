@@ -64,6 +64,7 @@ struct warm_walk {
 	struct warm *warm;
 	struct want_owner job; /* its place in the queue */
 	struct pf_cred *cred;
+	uid_t uid;
 	bool data;
 	int pin;    /* -1: for none */
 	bool asked; /* by a user, now: as in hold.h */

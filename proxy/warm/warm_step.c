@@ -8,6 +8,7 @@
 
 #include "cache/known.h"
 #include "config/config.h"
+#include "config/places.h"
 #include "link/budget.h"
 #include "prefetch/hold.h"
 #include "prefetch/prefetch.h"
@@ -275,8 +276,8 @@ static bool pin_file(const struct todo *t, bool *again)
 		it->proof = true;
 		return *again;
 	}
-	it->file.pinned =
-	    datacache_pin(t->c->data, &key, t->k.node->size, (unsigned)w->pin);
+	it->file.pinned = datacache_pin(t->c->data, &key, t->k.node->size,
+	    (unsigned)w->pin, places_owner(w->uid));
 	if (!it->file.pinned)
 		w->p.full = true;
 	return it->file.pinned;

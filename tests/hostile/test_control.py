@@ -2,70 +2,20 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What users may ask of the daemon: none is told what another does, and none
 can keep the others from asking, or fill the daemon's memory."""
-import contextlib
-import os
 import struct
-import unittest
 
 import daemon
 import rpc
+from case_users import ALICE, BOB, Users, cred
 from daemon import poll
-from rpc import opaque
-from tree import VERSION, Control, Tree, field, fields, fh, place
+from tree import VERSION, field, fields, fh, place
 
 TREES, TRACE, HINT, EXPLAIN, PIN = 21, 22, 24, 20, 23
 LIST, SHOW, EXPORT, IMPORT = range(4)
 BUSY = 5
-ALICE, BOB = 65001, 65002
 
 
-@contextlib.contextmanager
-def being(uid):
-    os.setegid(uid)
-    os.seteuid(uid)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-        os.setegid(0)
-
-
-def cred(uid):
-    return rpc.auth_sys(uid=uid, gid=uid)
-
-
-@unittest.skipIf(os.getuid() != 0, "only root can be several users")
-class Users(Tree):
-    size = 2048  # one READ brings all
-
-    def setUp(self):
-        groups = os.getgroups()
-        os.setgroups([])
-        self.addCleanup(os.setgroups, groups)
-        super().setUp()
-        os.chmod(self.ff.dir, 0o755)
-        self.up.script(rpc.LOOKUP, self.lookup)
-        self.client = self.connect()
-        self.client.call(rpc.MNT, opaque(b"/srv"), prog=rpc.MOUNT)
-
-    def attr(self, name):
-        # As in its listings, or it would seem to change all the time.
-        return rpc.fattr(rpc.DIR) if name == b"root" else super().attr(name)
-
-    def lookup(self, call):
-        r = call.reader()
-        r.opaque()
-        name = r.opaque()
-        return rpc.lookup_ok(fh(name), self.attr(name))
-
-    def user(self, uid):
-        with being(uid):
-            control = Control(self.ff)
-        self.addCleanup(control.close)
-        # It is accepted, and known by its uid, before the next one is.
-        self.assertNotIn(-1, control.ask(16))
-        return control
-
+class Asking(Users):
     # ---- traces
 
     def test_traces_of_one_user(self):

@@ -216,8 +216,7 @@ class Pins(Tree):
             23, field(1, ADD) + field(2, other)), {-1: 9})
 
     def test_too_many(self):
-        most = 32 if os.getuid() == 0 else 16
-        for i in range(most):
+        for i in range(32):
             poll(lambda: -1 not in self.ask(ADD, b"n%d" % i), "a pin")
         self.assertEqual(self.ask(ADD, b"one too many"), {-1: 5})
         self.assertNotIn(-1, self.ask(ADD, b"n0"))

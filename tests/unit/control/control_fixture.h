@@ -37,6 +37,7 @@ struct fixture {
 	int flush_error;    /* what flush returns */
 	unsigned reload_asked;
 	bool compact_busy;
+	bool names_wait; /* no command that looks for names ends */
 	int place_error; /* errno of warm and explain */
 	char place[256]; /* "LISTEN EXPORT PATH data" that was asked for */
 	int walks;       /* that go on */

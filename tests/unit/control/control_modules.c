@@ -114,11 +114,13 @@ void __wrap_prefetch_edited(struct prefetch *pf)
 bool __wrap_objnames_step(struct objnames *on, struct caches *c,
     const struct user *user, size_t steps)
 {
+	const struct fixture *fx = (const struct fixture *)c;
 	uint64_t object;
 
-	(void)c;
 	(void)user;
 	(void)steps;
+	if (fx->names_wait)
+		return false;
 	for (size_t i = 0; objnames_at(on, i, &object); i++) {
 		if (objnames_find(on, object))
 			continue;

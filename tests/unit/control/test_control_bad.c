@@ -158,6 +158,87 @@ static void test_too_many_of_one(void **state)
 	close(fd);
 }
 
+static int client_open_as(struct fixture *fx, uid_t uid)
+{
+	int fd;
+
+	assert_int_equal(seteuid(uid), 0);
+	fd = client_open(fx);
+	assert_int_equal(seteuid(0), 0);
+	return fd;
+}
+
+/* A user without trees has the daemon look for their names, which takes as
+ * long as it takes; that of root goes on beside it. */
+static void test_long_work_of_many(void **state)
+{
+	Forefetch__TreesRequest trees = FOREFETCH__TREES_REQUEST__INIT;
+	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
+	struct fixture *fx = *state;
+	uint8_t buf[REQUEST_SIZE];
+	Forefetch__Response *res;
+	int fds[20], fd;
+
+	if (geteuid() != 0)
+		skip();
+	fx->names_wait = true;
+	trees.server = (ProtobufCBinaryData){3, (uint8_t *)"nas"};
+	request.command_case = FOREFETCH__REQUEST__COMMAND_TREES;
+	request.trees = &trees;
+	for (int i = 0; i < 20; i++) {
+		fds[i] = client_open_as(fx, 65001 + (uid_t)i);
+		send_request(fds[i], &request);
+	}
+	pass(fx, 200);
+	fd = client_open(fx);
+	client_send(fd, buf, message_reload(buf));
+	res = client_receive(fx, fd);
+	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_RELOAD);
+	response_free(res);
+	close(fd);
+	/* Those who wait have their turn, too. */
+	fx->names_wait = false;
+	for (int i = 0; i < 20; i++) {
+		res = client_receive(fx, fds[i]);
+		assert_int_equal(
+		    res->result_case, FOREFETCH__RESPONSE__RESULT_TREES);
+		response_free(res);
+		close(fds[i]);
+	}
+}
+
+/* Who asks nothing for a minute goes, unless something of his is under way. */
+static void test_idle(void **state)
+{
+	Forefetch__TraceRequest trace = FOREFETCH__TRACE_REQUEST__INIT;
+	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
+	struct fixture *fx = *state;
+	int idle = client_open(fx), asks = client_open(fx);
+	int traces = client_open(fx);
+
+	trace.server = (ProtobufCBinaryData){3, (uint8_t *)"nas"};
+	trace.action = FOREFETCH__TRACE_ACTION__BEGIN;
+	request.command_case = FOREFETCH__REQUEST__COMMAND_TRACE;
+	request.trace = &trace;
+	send_request(traces, &request);
+	response_free(client_receive(fx, traces));
+	pass(fx, CONTROL_IDLE_S * 1000 - 500);
+	assert_false(is_closed_now(idle));
+	send_status(asks);
+	expect_status(fx, asks);
+	pass(fx, 1000);
+	assert_true(is_closed_now(idle));
+	assert_false(is_closed_now(asks));
+	assert_false(is_closed_now(traces));
+	pass(fx, CONTROL_IDLE_S * 1000);
+	assert_true(is_closed_now(asks));
+	send_request(traces, &request);
+	response_free(client_receive(fx, traces));
+	close(idle);
+	close(asks);
+	close(traces);
+}
+
 /* Numbers are for everybody; the caches are root's and the daemon's. */
 static void test_flush_by_others(void **state)
 {
@@ -248,6 +329,8 @@ int main(void)
 	    TEST(test_slow),
 	    TEST(test_too_many),
 	    TEST(test_too_many_of_one),
+	    TEST(test_long_work_of_many),
+	    TEST(test_idle),
 	    TEST(test_flush_by_others),
 	    TEST(test_noise),
 	    TEST(test_unread),

@@ -292,7 +292,7 @@ static void test_pinned(void **state)
 	for (unsigned i = 0; i < N; i += 2) {
 		struct data_key key = key_of(i);
 
-		assert_true(datacache_pin(fx.dc, &key, LEN, 3));
+		assert_true(datacache_pin(fx.dc, &key, LEN, 3, true));
 	}
 	assert_int_equal(use(&fx), N);
 	st = pass(&fx, false);

@@ -12,7 +12,7 @@ static bool pin(struct fixture *fx, uint64_t file, uint64_t bytes, unsigned p)
 {
 	struct data_key key = key_of(file);
 
-	return datacache_pin(fx->dc, &key, bytes, p);
+	return datacache_pin(fx->dc, &key, bytes, p, true);
 }
 
 static bool is_pinned(struct fixture *fx, uint64_t file, unsigned p)
@@ -386,8 +386,8 @@ static void test_restart(void **state)
 		fixture_reopen(&fx);
 		for (unsigned i = 0; i < N; i++) {
 			assert_int_equal(c.v[i].pins, 8);
-			assert_true(
-			    datacache_pin(fx.dc, &c.v[i].key, c.v[i].bytes, 3));
+			assert_true(datacache_pin(
+			    fx.dc, &c.v[i].key, c.v[i].bytes, 3, true));
 		}
 		assert_int_equal(stats_of(&fx).pinned_bytes, N * LEN);
 	}
