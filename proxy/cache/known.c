@@ -86,6 +86,21 @@ bool known_search(const struct known *k)
 	return known_granted(k, ACCESS3_LOOKUP) || known_own(k);
 }
 
+bool known_given(const struct caches *c, const struct node *node,
+    const struct grant *g, uint32_t right, uint64_t now_us)
+{
+	uint64_t timeout_us = caches_policy(c, node)->grant_timeout_us;
+	uint64_t last_us = 0;
+
+	if (!g)
+		return false;
+	if (g->known & g->given & right)
+		last_us = g->access_us;
+	if (g->own_us > last_us)
+		last_us = g->own_us;
+	return last_us != 0 && TIME48(now_us) <= last_us + timeout_us;
+}
+
 bool known_holds(const struct known *k, const struct binding *b)
 {
 	return contract_bound(&k->contract, k->caches->attr, k->node, b);

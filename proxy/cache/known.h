@@ -62,6 +62,12 @@ bool known_own(const struct known *k);
 bool known_answered(const struct known *k);
 /* Whether the asker may look up names in the directory. */
 bool known_search(const struct known *k);
+/* Whether the server has given `g` this right (ACCESS3_READ of a file, _LOOKUP
+ * in a directory) within `grant_timeout`: so whoever has it may be told of what
+ * is there, though no answer may rest on it. What it gave longer ago says
+ * little, since it may have changed. */
+bool known_given(const struct caches *c, const struct node *node,
+    const struct grant *g, uint32_t right, uint64_t now_us);
 /* Whether what is bound to the node (a name, a listing, an answer) belongs to
  * the node's version that is known, whether that is fresh or not. */
 bool known_holds(const struct known *k, const struct binding *b);

@@ -128,7 +128,11 @@ static void put_object(const Forefetch__Explained *x)
 	ctl_put(stdout, x, ", {size:B}; ");
 	put_age(x->attr_age_us, x->attr_fresh);
 	put_limit(x);
-	if (x->type == FOREFETCH__EXPLAINED__TYPE__FILE)
+	if (x->type == FOREFETCH__EXPLAINED__TYPE__FILE &&
+	    x->data_bytes == SIZE_UNKNOWN)
+		puts("  data         not told: you have not been seen to read "
+		     "it");
+	else if (x->type == FOREFETCH__EXPLAINED__TYPE__FILE)
 		ctl_put(stdout, x,
 		    "  data         {data_bytes:B} of {size:B} cached\n");
 	if (x->type != FOREFETCH__EXPLAINED__TYPE__DIRECTORY)

@@ -331,8 +331,8 @@ static Forefetch__Activity *answer_named(
 	}
 	/* Root and the daemon's user may see every name. */
 	who.uid = a->uid;
-	a->r->later =
-	    !objnames_step(k->names, srv.caches, &who, begun ? 0 : NAMES_STEPS);
+	a->r->later = !objnames_step(
+	    k->names, srv.caches, &who, a->now_us, begun ? 0 : NAMES_STEPS);
 	if (a->r->later)
 		return NULL;
 	each_row(k, put_name);

@@ -159,7 +159,8 @@ static void fill_explained(
 	out->list_complete = x->list_complete;
 	out->list_fresh = x->list_fresh;
 	out->list_entries = x->list_entries;
-	out->data_bytes = x->data_bytes;
+	out->data_bytes =
+	    x->data_told || x->type != NF3REG ? x->data_bytes : SIZE_UNKNOWN;
 	fill_prediction(r, &x->told, out);
 }
 

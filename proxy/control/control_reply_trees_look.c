@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "control/control_reply_trees_private.h"
 #include "explain/objnames.h"
 
@@ -201,8 +202,8 @@ static void look(const struct trees *t, bool show)
 			return;
 	}
 	/* All objects have their names then, as far as they are known. */
-	t->r->later =
-	    !objnames_step(k->names, t->server.caches, &who, NAMES_STEPS);
+	t->r->later = !objnames_step(
+	    k->names, t->server.caches, &who, clock_now_us(), NAMES_STEPS);
 	if (t->r->later)
 		return;
 	if (show)

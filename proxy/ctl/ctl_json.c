@@ -30,6 +30,7 @@ static const struct {
     {&forefetch__link_status__descriptor, "base_us", 0},
     {&forefetch__pin__descriptor, "walked_unix_seconds", 0},
     {&forefetch__explained__descriptor, "size", SIZE_UNKNOWN},
+    {&forefetch__explained__descriptor, "data_bytes", SIZE_UNKNOWN},
     {&forefetch__explained__descriptor, "attr_age_us", AGE_UNKNOWN},
     {&forefetch__explained__descriptor, "rights_age_us", AGE_UNKNOWN},
     {NULL, "srtt_us", 0},

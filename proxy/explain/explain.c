@@ -30,22 +30,11 @@ static uint64_t age(const struct question *q, uint64_t sent_us)
 
 /* ---- the way there ---------------------------------------------------- */
 
-/* A right that the server gave longer ago says little: it may have changed. */
-static bool still_counts(
-    const struct question *q, const struct known *dir, uint64_t sent_us)
+/* Whether whoever asks may know what is there. */
+static bool may(const struct question *q, const struct known *k, uint32_t right)
 {
-	return sent_us != 0 && age(q, sent_us) <= dir->policy->grant_timeout_us;
-}
-
-static bool may_search(const struct question *q, const struct known *dir)
-{
-	const struct grant *g = dir->grant;
-
-	if (q->all)
-		return true;
-	return g && (((g->known & g->given & ACCESS3_LOOKUP) &&
-			 still_counts(q, dir, g->access_us)) ||
-			still_counts(q, dir, g->own_us));
+	return q->all ||
+	       known_given(k->caches, k->node, k->grant, right, q->who.now_us);
 }
 
 /* What `w` has come to; NULL: nothing, and `found` says why. */
@@ -55,7 +44,7 @@ static struct node *look_at_name(
 	const struct known *dir = &w->dir;
 
 	q->out->found = EXPLAIN_HIDDEN;
-	if (!may_search(q, dir))
+	if (!may(q, dir, ACCESS3_LOOKUP))
 		return NULL;
 	q->out->found = EXPLAIN_UNKNOWN;
 	if (!w->named.known)
@@ -123,13 +112,15 @@ static void tell_listing(const struct question *q, const struct known *k)
 	q->out->list_fresh = q->out->attr_fresh && known_holds(k, &b);
 }
 
-/* How large it is said to be does not matter: servers may say anything. */
+/* How large it is said to be does not matter: servers may say anything. What
+ * others have read of a file is nothing to those who may not read it. */
 static void tell_data(const struct question *q, const struct known *k)
 {
 	struct data_version version = caches_data_version(k->caches, k->node);
 	struct data_key key = caches_data_key(k->node);
 
-	if (k->caches->data)
+	q->out->data_told = may(q, k, ACCESS3_READ);
+	if (k->caches->data && q->out->data_told)
 		q->out->data_bytes = datacache_have_file(k->caches->data, &key,
 		    &version, contract_data_valid(&k->contract), EXTENTS_MAX);
 }

@@ -45,6 +45,7 @@ struct explain {
 	bool listed; /* by this user */
 	bool list_complete, list_fresh;
 	uint32_t list_entries;
+	bool data_told;      /* the server has let the user read it */
 	uint64_t data_bytes; /* that are cached, of this version */
 	struct prefetch_told told;
 };

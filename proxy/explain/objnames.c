@@ -10,17 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache/caches.h"
+#include "cache/known.h"
 #include "nfsproto/nfs3_object.h"
 
-struct named {
+struct objname {
 	uint64_t object;
 	slab_ref node; /* 0: not cached */
 	char *name;
 };
 
 struct objnames {
-	struct named *list;
+	struct objname *list;
 	/* Open addressing, index + 1: by object, and by node. */
 	uint32_t *objects, *nodes;
 	size_t mask;
@@ -35,6 +35,7 @@ struct search {
 	struct caches *c;
 	struct objnames *on;
 	uint32_t cred;
+	uint64_t now_us;
 	bool all;
 };
 
@@ -90,7 +91,7 @@ static uint32_t *by_node(const struct objnames *on, slab_ref node)
 	return &on->nodes[at];
 }
 
-static struct named *find(const struct objnames *on, uint64_t object)
+static struct objname *find(const struct objnames *on, uint64_t object)
 {
 	uint32_t i = *by_object(on, object);
 
@@ -118,7 +119,7 @@ bool objnames_at(const struct objnames *on, size_t i, uint64_t *object)
 void objnames_set(
     struct objnames *on, uint64_t object, const char *name, size_t len)
 {
-	struct named *x = find(on, object);
+	struct objname *x = find(on, object);
 
 	if (!x)
 		return;
@@ -128,7 +129,7 @@ void objnames_set(
 
 const char *objnames_find(const struct objnames *on, uint64_t object)
 {
-	const struct named *x = find(on, object);
+	const struct objname *x = find(on, object);
 
 	return x ? x->name : NULL;
 }
@@ -143,14 +144,14 @@ static bool may_search(const struct search *s, const struct dentry *d)
 	if (s->all)
 		return true;
 	g = dir ? accesscache_find(s->c->access, dir, s->cred) : NULL;
-	return g && ((g->known & g->given & ACCESS3_LOOKUP) || g->own_us != 0);
+	return known_given(s->c, dir, g, ACCESS3_LOOKUP, s->now_us);
 }
 
 static void on_name(void *arg, const struct dentry *d)
 {
 	struct search *s = arg;
 	uint32_t i = d->child ? *by_node(s->on, d->child) : 0;
-	struct named *x = i ? &s->on->list[i - 1] : NULL;
+	struct objname *x = i ? &s->on->list[i - 1] : NULL;
 	struct node *node;
 
 	if (!x || x->name)
@@ -161,7 +162,7 @@ static void on_name(void *arg, const struct dentry *d)
 		x->name = strndup(d->name, d->len);
 }
 
-static void resolve(struct search *s, struct named *x)
+static void resolve(struct search *s, struct objname *x)
 {
 	struct node *node = attrcache_by_key(s->c->attr, x->object);
 	uint32_t *at;
@@ -175,9 +176,10 @@ static void resolve(struct search *s, struct named *x)
 }
 
 bool objnames_step(struct objnames *on, struct caches *c,
-    const struct user *user, size_t steps)
+    const struct user *user, uint64_t now_us, size_t steps)
 {
-	struct search s = {.c = c, .on = on, .all = user->uid == 0};
+	struct search s = {
+	    .c = c, .on = on, .now_us = now_us, .all = user->uid == 0};
 	char body[RPC_AUTH_BODY_MAX];
 	struct rpc_cred cred;
 

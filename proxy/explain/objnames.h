@@ -30,10 +30,10 @@ const char *objnames_find(const struct objnames *on, uint64_t object);
 
 /*
  * Looks at `steps` objects or places of the name cache, for names in
- * directories that the server has let `user` search; true at the end. A name
- * that is cached between two steps may be found or not.
+ * directories that the server has let `user` search (known_given()); true at
+ * the end. A name that is cached between two steps may be found or not.
  */
 bool objnames_step(struct objnames *on, struct caches *c,
-    const struct user *user, size_t steps);
+    const struct user *user, uint64_t now_us, size_t steps);
 
 #endif

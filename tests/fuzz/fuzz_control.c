@@ -275,11 +275,12 @@ size_t __wrap_mountuse_list(
 }
 
 bool __wrap_objnames_step(struct objnames *on, struct caches *c,
-    const struct user *user, size_t steps)
+    const struct user *user, uint64_t now_us, size_t steps)
 {
 	(void)on;
 	(void)c;
 	(void)user;
+	(void)now_us;
 	(void)steps;
 	return true;
 }

@@ -13,6 +13,7 @@ from tree import VERSION, field, fields, fh, place
 TREES, TRACE, HINT, EXPLAIN, PIN = 21, 22, 24, 20, 23
 LIST, SHOW, EXPORT, IMPORT = range(4)
 BUSY = 5
+READ_RIGHT, NOT_TOLD = 1, 2**64 - 1
 
 
 class Asking(Users):
@@ -60,6 +61,37 @@ class Asking(Users):
         poll(lambda: self.told(0) == b"used", "it is used")
         self.assertIsNone(self.told(ALICE))
         self.assertIsNone(self.told(BOB))
+
+    def test_explain_of_what_others_read(self):
+        """How much that is, is for those who may read it."""
+        def access(call):
+            r = call.reader()
+            name, asked = self.name_of(r.opaque()), r.u32()
+            if name == b"file" and call.cred == cred(ALICE):
+                asked &= ~READ_RIGHT
+            return rpc.u32(0, 1) + self.attr(name) + rpc.u32(asked)
+        self.up.script(rpc.ACCESS, access)
+        self.up.script(rpc.READ, lambda c: (
+            rpc.u32(rpc.ACCES, 0) if c.cred == cred(ALICE) else self.read(c)))
+        handle = fh(b"file")
+        for uid in (ALICE, BOB):
+            self.client.nfs(rpc.ACCESS, rpc.access_args(), cred=cred(uid))
+            self.client.nfs(rpc.LOOKUP, rpc.lookup_args(b"file"),
+                            cred=cred(uid))
+            self.client.nfs(rpc.ACCESS, rpc.access_args(handle),
+                            cred=cred(uid))
+        self.client.nfs(rpc.READ, rpc.read_args(handle, count=1024),
+                        cred=cred(BOB))
+
+        def told(uid):
+            user = self.user(uid)
+            got = user.ask(EXPLAIN, field(1, place(self.ff, b"file")))
+            user.close()
+            self.assertEqual(got.get(6), self.size)
+            return got.get(17, 0)
+        poll(lambda: told(BOB) not in (0, NOT_TOLD), "some of it is cached")
+        self.assertEqual(told(0), told(BOB))
+        self.assertEqual(told(ALICE), NOT_TOLD)
 
     # ---- what is carried in parts
 

@@ -112,12 +112,13 @@ void __wrap_prefetch_edited(struct prefetch *pf)
 
 /* One in a turn. */
 bool __wrap_objnames_step(struct objnames *on, struct caches *c,
-    const struct user *user, size_t steps)
+    const struct user *user, uint64_t now_us, size_t steps)
 {
 	const struct fixture *fx = (const struct fixture *)c;
 	uint64_t object;
 
 	(void)user;
+	(void)now_us;
 	(void)steps;
 	if (fx->names_wait)
 		return false;

@@ -36,6 +36,6 @@ void __wrap_explain(struct caches *c, struct prefetch *pf,
 struct predictor *__wrap_prefetch_predictor(struct prefetch *pf);
 void __wrap_prefetch_edited(struct prefetch *pf);
 bool __wrap_objnames_step(struct objnames *on, struct caches *c,
-    const struct user *user, size_t steps);
+    const struct user *user, uint64_t now_us, size_t steps);
 
 #endif

@@ -91,9 +91,10 @@ size_t __wrap_mountuse_list(
 }
 
 bool __wrap_objnames_step(struct objnames *on, struct caches *c,
-    const struct user *user, size_t steps)
+    const struct user *user, uint64_t now_us, size_t steps)
 {
 	(void)c;
+	(void)now_us;
 	(void)steps;
 	w.named_for = (uint32_t)user->uid;
 	objnames_set(on, 7, "dir", 3);

@@ -244,11 +244,12 @@ struct predictor *__wrap_prefetch_predictor(struct prefetch *pf)
 
 /* Each object is called by the first letter of its server. */
 bool __wrap_objnames_step(struct objnames *on, struct caches *c,
-    const struct user *user, size_t steps)
+    const struct user *user, uint64_t now_us, size_t steps)
 {
 	uint64_t object;
 
 	(void)user;
+	(void)now_us;
 	(void)steps;
 	for (size_t i = 0; objnames_at(on, i, &object); i++)
 		objnames_set(on, object, ((struct fake *)c)->name, 1);

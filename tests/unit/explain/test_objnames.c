@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "cache/caches.h"
+#include "config/config.h"
 #include "explain/objnames.h"
 #include "nfsproto/nfs3_object.h"
 
@@ -17,9 +18,10 @@ static const struct user root = {0};
 static const struct user alice = {.uid = 1000, .gid = 1000};
 static const uint64_t T0 = UINT64_C(1) << 40;
 
+static struct config_server config;
+
 static struct caches *open_caches(void)
 {
-	static struct config_server config;
 	struct caches *c = caches_new(&config, NULL, 64 << 20, NULL);
 
 	assert_non_null(c);
@@ -88,7 +90,7 @@ static void test_steps(void **state)
 	(void)state;
 	for (unsigned i = 0; i < FILES; i++)
 		bind_file(c, i);
-	while (!objnames_step(on, c, &root, 10))
+	while (!objnames_step(on, c, &root, T0, 10))
 		steps++;
 	assert_true(steps >= FILES / 10 / 2);
 	for (unsigned i = 0; i < FILES; i += FILES / 8)
@@ -108,7 +110,7 @@ static void test_growth(void **state)
 	(void)state;
 	for (unsigned i = 0; i < FILES; i++)
 		bind_file(c, i);
-	while (!objnames_step(on, c, &root, 50))
+	while (!objnames_step(on, c, &root, T0, 50))
 		for (unsigned i = 0; i < 40; i++)
 			bind_file(c, more++);
 	for (unsigned i = 0; i < FILES; i += FILES / 8)
@@ -126,11 +128,11 @@ static void test_flush(void **state)
 	(void)state;
 	for (unsigned i = 0; i < FILES; i++)
 		bind_file(c, i);
-	assert_false(objnames_step(on, c, &root, 100));
+	assert_false(objnames_step(on, c, &root, T0, 100));
 	caches_flush(c);
 	for (unsigned i = 0; i < FILES; i++)
 		bind_file(c, FILES + i);
-	while (!objnames_step(on, c, &root, 100))
+	while (!objnames_step(on, c, &root, T0, 100))
 		;
 	for (unsigned i = 0; i < FILES; i += FILES / 8) {
 		char text[16];
@@ -143,17 +145,41 @@ static void test_flush(void **state)
 	caches_free(c);
 }
 
+/* Whether alice is told the name of a file so long after `T0`. */
+static bool is_told(struct caches *c, uint64_t after_us)
+{
+	struct objnames *on = wanted();
+	bool told;
+
+	while (!objnames_step(on, c, &alice, T0 + after_us, 100))
+		;
+	told = objnames_find(on, object(0)) != NULL;
+	objnames_free(on);
+	return told;
+}
+
 static void test_rights(void **state)
 {
 	struct caches *c = open_caches();
-	struct objnames *on = wanted();
+	char body[RPC_AUTH_BODY_MAX];
+	struct rpc_cred cred;
+	uint32_t id = user_cred(c, &alice, &cred, body);
 
 	(void)state;
+	config.policy.grant_timeout_us = 1000;
 	bind_file(c, 0);
-	while (!objnames_step(on, c, &alice, 100))
-		;
-	assert_null(objnames_find(on, object(0)));
-	objnames_free(on);
+	assert_false(is_told(c, 0));
+	/* That the server told her of it is no right to search it. */
+	accesscache_set_answered(c->access, directory(c), id, false, T0);
+	assert_false(is_told(c, 0));
+	accesscache_set_answered(c->access, directory(c), id, true, T0);
+	assert_true(is_told(c, 1000));
+	/* It may have been taken away since. */
+	assert_false(is_told(c, 1001));
+	accesscache_set_access(c->access, directory(c), id, ACCESS3_LOOKUP,
+	    ACCESS3_LOOKUP, T0 + 500);
+	assert_true(is_told(c, 1500));
+	assert_false(is_told(c, 1501));
 	caches_free(c);
 }
 
