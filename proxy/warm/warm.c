@@ -222,8 +222,13 @@ static struct warm_walk *begin(struct warm *wm, const struct user *who,
     const char *export, const char *path, bool data, int pin, bool asked)
 {
 	struct warm_walk *w;
+	nfs3_fh root;
 
 	errno = exportpath_check(wm->p.config, export, path);
+	/* Whoever asks has it mounted. A pin's walk that goes on later had. */
+	if (!errno && asked && !places_owner(who->uid) &&
+	    !caches_mounted(wm->p.caches, export, &root))
+		errno = ENOENT;
 	if (!errno && !has_place(wm, who->uid))
 		errno = EBUSY;
 	if (errno)

@@ -65,8 +65,9 @@ void warm_set_config(struct warm *wm, const struct config_server *config);
  * Walk, with the rights of `who`, what lies at `path` ("" for all) below the
  * export `export`: a path that the server lets mount. `path` has neither "."
  * nor ".." nor empty parts. NULL and errno: EINVAL for such a path or one that
- * is too long, EPERM for an export that is not offered (`exports`), EBUSY for
- * too many walks, ENOMEM.
+ * is too long, EPERM for an export that is not offered (`exports`), ENOENT for
+ * one that nobody has mounted (root and the daemon's user have it mounted by
+ * the daemon), EBUSY for too many walks, ENOMEM.
  */
 struct warm_walk *warm_begin(struct warm *wm, const struct user *who,
     const char *export, const char *path, bool data);

@@ -10,9 +10,9 @@ from case_users import ALICE, BOB, Users, cred
 from daemon import poll
 from tree import VERSION, field, fields, fh, place
 
-TREES, TRACE, HINT, EXPLAIN, PIN = 21, 22, 24, 20, 23
+WARM, TREES, TRACE, HINT, EXPLAIN, PIN = 19, 21, 22, 24, 20, 23
 LIST, SHOW, EXPORT, IMPORT = range(4)
-BUSY = 5
+BUSY, NO_SUCH_PLACE = 5, 9
 READ_RIGHT, NOT_TOLD = 1, 2**64 - 1
 
 
@@ -92,6 +92,24 @@ class Asking(Users):
         poll(lambda: told(BOB) not in (0, NOT_TOLD), "some of it is cached")
         self.assertEqual(told(0), told(BOB))
         self.assertEqual(told(ALICE), NOT_TOLD)
+
+    # ---- mounts
+
+    def test_exports_that_nobody_mounted(self):
+        other = (field(1, b"127.0.0.1:%d" % self.ff.port) +
+                 field(2, b"/other"))
+        before = len(self.up.seen(rpc.MNT, rpc.MOUNT))
+        self.assertEqual(self.user(ALICE).ask(WARM, field(1, other))[-1],
+                         NO_SUCH_PLACE)
+        self.assertEqual(self.user(ALICE).ask(PIN, field(1, 1) + field(
+            2, other))[-1], NO_SUCH_PLACE)
+        self.assertEqual(self.user(ALICE).ask(HINT, field(1, other))[-1],
+                         NO_SUCH_PLACE)
+        self.assertEqual(len(self.up.seen(rpc.MNT, rpc.MOUNT)), before)
+        self.assertNotIn(-1, self.user(ALICE).ask(
+            WARM, field(1, place(self.ff))))
+        self.assertNotIn(-1, self.user(0).ask(WARM, field(1, other)))
+        self.up.wait(rpc.MNT, before + 1, rpc.MOUNT)
 
     # ---- what is carried in parts
 
