@@ -203,6 +203,12 @@ void walk_put_errors(const Forefetch__Warmed *w)
 		ctl_put(stdout, w, "  {refused} refused by the server\n");
 	if (w->failed > 0)
 		ctl_put(stdout, w, "  {failed} failed\n");
+	if (w->loops > 0)
+		ctl_put(stdout, w,
+		    "  {loops} director{loops:Y} met again and left out: the "
+		    "tree leads back into itself\n");
+	if (w->endless)
+		puts("  the tree has no end; not all of it was fetched");
 }
 
 bool walk_good(const char *path, const Forefetch__Warmed *w)

@@ -72,6 +72,8 @@ Forefetch__Warmed *reply_warmed(struct reply *r, const struct warm_progress *p)
 	out->elapsed_us = p->elapsed_us;
 	out->paused = p->paused;
 	out->metered = p->metered;
+	out->loops = p->loops;
+	out->endless = p->endless;
 	return out;
 }
 

@@ -22,8 +22,6 @@ enum {
 	CHANGED_US = 60000000,
 	/* The files of a tree that is walked are saved so often. */
 	SAVE_US = 10000000,
-	/* More are a loop that the server has made. */
-	DIRECTORIES_MAX = 1 << 20,
 };
 
 void pin_clear(struct pin *pin)
@@ -76,9 +74,10 @@ static void walk_end(struct pins *ps, struct pin *pin)
 	ps->dirty = true;
 	log_info("pins server=%s pin=%u files=%" PRIu64
 		 " fetched_bytes=%" PRIu64 " refused=%" PRIu64
-		 " failed=%" PRIu64 "%s: walked",
+		 " failed=%" PRIu64 " loops=%" PRIu64 "%s: %s",
 	    ps->p.server, number_of(ps, pin), p->files, p->fetched_bytes,
-	    p->refused, p->failed, p->full ? " full" : "");
+	    p->refused, p->failed, p->loops, p->full ? " full" : "",
+	    p->endless ? "the tree has no end" : "walked");
 }
 
 static void walk_look(struct pins *ps, struct pin *pin)
@@ -90,12 +89,6 @@ static void walk_look(struct pins *ps, struct pin *pin)
 	warm_get_progress(pin->walk, &p);
 	if (p.state != WARM_WALKS)
 		walk_end(ps, pin);
-	else if (p.directories > DIRECTORIES_MAX) {
-		log_warn("pins server=%s pin=%u: the tree has no end",
-		    ps->p.server, number_of(ps, pin));
-		walk_end(ps, pin);
-		pin->last.failed++;
-	}
 }
 
 static bool is_due(const struct pin *pin, uint64_t now_us)

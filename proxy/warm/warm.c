@@ -73,11 +73,31 @@ void warm_push_new(struct warm_walk *w, enum item_kind kind, const nfs3_fh *fh,
 		warm_push(w, &it);
 }
 
+static void push_directory(struct warm_walk *w, const nfs3_fh *fh, bool root)
+{
+	struct item it = {.kind = ITEM_DIR,
+	    .root = root,
+	    .met = true,
+	    .fh_len = (uint8_t)fh->len};
+	int rc = -ENOSPC;
+
+	w->p.endless |= w->dirs.count >= WARM_DIRS_MAX;
+	if (!w->p.endless && w->warm->ndirs < WARM_DIRS_ALL_MAX)
+		rc = dirset_add(&w->dirs, fh);
+	w->p.loops += rc == 0;
+	w->p.failed += rc < 0;
+	if (rc <= 0)
+		return;
+	w->warm->ndirs++;
+	memcpy(it.fh, fh->data, fh->len);
+	warm_push(w, &it);
+}
+
 void warm_push_object(
     struct warm_walk *w, const nfs3_fh *fh, ftype3 type, bool root)
 {
 	if (type == NF3DIR)
-		warm_push_new(w, ITEM_DIR, fh, NULL, root);
+		push_directory(w, fh, root);
 	else if (type == NF3REG)
 		warm_push_new(w, ITEM_FILE, fh, NULL, root);
 	else if (type == NF3LNK)
@@ -130,6 +150,8 @@ static void finish(struct warm_walk *w)
 	w->ended_us = clock_now_us();
 	while (w->nitems > 0)
 		free(w->items[--w->nitems].name);
+	w->warm->ndirs -= w->dirs.count;
+	dirset_clear(&w->dirs);
 }
 
 static void on_end(struct want_owner *o, bool given_up)

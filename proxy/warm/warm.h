@@ -102,7 +102,10 @@ struct warm_progress {
 	uint64_t calls;
 	uint64_t refused; /* the server did not allow it */
 	uint64_t failed;  /* other errors, and what there was no room for */
-	uint64_t left;    /* known, and not yet looked at */
+	uint64_t loops; /* times that a directory, or a part of a listing, came
+			 * again, and was left out */
+	bool endless;   /* more directories than a tree can have */
+	uint64_t left;  /* known, and not yet looked at */
 	uint64_t elapsed_us;
 };
 void warm_get_progress(const struct warm_walk *w, struct warm_progress *out);

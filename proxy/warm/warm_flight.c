@@ -54,9 +54,11 @@ static void found_attributes(struct warm_flight *fl)
 		return;
 	}
 	type = attrcache_type(caches_of(fl)->attr, node);
-	/* A file in the middle of which the caches forgot it goes on there. */
-	it.kind = ITEM_FILE;
-	if (type == NF3REG && (it.file.counted || it.proof))
+	/* A file in the middle of which the caches forgot it goes on there, and
+	 * so does a directory that is about to be listed. */
+	it.kind = it.met ? ITEM_DIR : ITEM_FILE;
+	if ((type == NF3DIR && it.met) ||
+	    (type == NF3REG && (it.file.counted || it.proof)))
 		warm_push(fl->walk, &it);
 	else
 		warm_push_object(fl->walk, &fh, type, it.root);
@@ -104,6 +106,20 @@ static uint64_t pass_page(
 	return cookie;
 }
 
+/* Whether a listing has come back to where it was. */
+static bool goes_round(struct warm_walk *w, struct item *next)
+{
+	uint32_t pages = next->dir.pages++;
+
+	if (pages > 0 && next->dir.cookie == next->dir.mark) {
+		w->p.loops++;
+		return true;
+	}
+	if ((pages & (pages - 1)) == 0)
+		next->dir.mark = next->dir.cookie;
+	return false;
+}
+
 /* The next page goes below the entries of this one, and its directories below
  * its files: what is pushed last is done first. */
 static void found_page(struct warm_flight *fl, const READDIRPLUS3resok *r)
@@ -117,7 +133,8 @@ static void found_page(struct warm_flight *fl, const READDIRPLUS3resok *r)
 	next.root = false;
 	memcpy(next.dir.verf, r->cookieverf, NFS3_COOKIEVERFSIZE);
 	/* A page that brought nothing leads nowhere. */
-	if (!nfs3_dirlist_eof(&r->reply) && next.dir.cookie != before)
+	if (!nfs3_dirlist_eof(&r->reply) && next.dir.cookie != before &&
+	    !goes_round(fl->walk, &next))
 		warm_push(fl->walk, &next);
 	(void)pass_page(fl, &r->reply, PASS_DIRS);
 	(void)pass_page(fl, &r->reply, PASS_OTHERS);
@@ -189,7 +206,7 @@ static bool retry(struct warm_flight *fl, nfsstat3 status)
 	if (++it.tries > WARM_TRIES_MAX)
 		return false;
 	if (status == NFS3ERR_BAD_COOKIE && it.kind == ITEM_DIR)
-		it.dir.cookie = 0;
+		it.dir.cookie = it.dir.mark = it.dir.pages = 0;
 	else if (status != NFS3ERR_JUKEBOX)
 		return false;
 	fl->item.name = NULL;

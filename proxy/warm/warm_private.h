@@ -19,10 +19,15 @@
 #include "link/linkest.h"
 #include "prefetch/flight.h"
 #include "prefetch/want.h"
+#include "warm/dirset.h"
 #include "warm/warm.h"
 
 enum {
 	WARM_ITEMS_MAX = 65536, /* of one walk; about 7 MiB */
+	/* Of one walk: more are a tree without an end. And of all walks of a
+	 * server, 32 MiB or so. */
+	WARM_DIRS_MAX = 1 << 20,
+	WARM_DIRS_ALL_MAX = 1 << 21,
 	WARM_FLIGHTS_MAX = 64,
 	WARM_TRIES_MAX = 5,
 };
@@ -43,6 +48,7 @@ struct item {
 	bool root;   /* where the walk begins: an error on the way ends it */
 	bool rights; /* the user's rights were asked for */
 	bool proof;  /* … because the file is to be pinned */
+	bool met;    /* a directory that is in `dirs` */
 	uint8_t fh_len;
 	char fh[NFS3_FHSIZE_MAX];
 	char *name; /* MOUNT, NAME: what is left of the path; allocated */
@@ -50,6 +56,11 @@ struct item {
 		struct {
 			uint64_t cookie;
 			char verf[NFS3_COOKIEVERFSIZE];
+			/* The cookie of a former page, each time that twice as
+			 * many have gone by: if it comes again, the listing
+			 * goes round in a circle. */
+			uint64_t mark;
+			uint32_t pages;
 		} dir;
 		struct {
 			uint64_t offset, end;
@@ -69,6 +80,7 @@ struct warm_walk {
 	int pin;    /* -1: for none */
 	bool asked; /* by a user, now: as in hold.h */
 	char *export;
+	struct dirset dirs; /* that were put on the stack */
 	struct item *items; /* a stack */
 	size_t nitems, size;
 	unsigned nflights;
@@ -90,6 +102,7 @@ struct warm {
 	struct warm_params p;
 	struct warm_walks walks;
 	unsigned nwalks;
+	size_t ndirs; /* of all walks */
 	struct flights flights;
 	uint64_t demand_us;   /* when others' calls were last under way */
 	uint64_t probed_us;   /* when the last probe began */
@@ -109,7 +122,8 @@ void warm_push(struct warm_walk *w, const struct item *it);
 /* A new item; `name` is copied, and may be NULL. */
 void warm_push_new(struct warm_walk *w, enum item_kind kind, const nfs3_fh *fh,
     const nfs3_name *name, bool root);
-/* An object with known attributes, by what it is. */
+/* An object with known attributes, by what it is; a directory that the walk has
+ * met before is left out. */
 void warm_push_object(
     struct warm_walk *w, const nfs3_fh *fh, ftype3 type, bool root);
 /* Whether an entry of a directory is left out: a file server's snapshots, which

@@ -16,7 +16,7 @@ UNPINNED = 25  # what REMOVE is answered with
 NAMES = {1: "id", 4: "path", 5: "uid", 6: "files", 7: "bytes", 8: "cached",
          9: "complete", 10: "walks", 12: "walk"}
 WALK = {2: "status", 4: "full", 5: "directories", 6: "files", 11: "refused",
-        12: "failed"}
+        12: "failed", 17: "loops"}
 
 
 def pin_of(data):
@@ -131,22 +131,16 @@ class Pins(Tree):
         self.assertEqual((pin["files"], pin["complete"]), (2, 0))
 
     def test_loop(self):
-        """A directory that holds itself: until it is unpinned."""
+        """Directories that hold themselves and each other."""
         self.up.script(rpc.READDIRPLUS, lambda c: page(
             [entry(b"dir", 1, self.attr(b"dir")),
-             entry(b"dir2", 2, self.attr(b"dir"))]))
-        self.ask(ADD)
-        self.up.wait(rpc.READDIRPLUS, 100)
-        self.assertTrue(self.walks())
-        self.assertEqual(self.ask(REMOVE), {1: 1})
-        before = [-1]
-
-        def quiet():
-            # Replies that are under way may lead to no more calls.
-            self.ff.control("status")
-            n, before[0] = before[0], len(self.up.calls)
-            return n == before[0]
-        poll(quiet, "the calls end")
+             entry(b"dir2", 2, self.attr(b"dir")),
+             entry(b"file", 3, self.attr(b"file"))]))
+        walk = self.pin()["walk"]
+        self.assertEqual((walk["directories"], walk["loops"],
+                          walk["failed"]), (3, 4, 0))
+        poll(lambda: self.pins()["complete"], "all of it is cached")
+        self.assertTrue(self.ff.lines("walked", "loops=4"))
 
     def test_not_found(self):
         pin = self.pin(b"nothing")

@@ -15,7 +15,7 @@ BAD_COOKIE, ACCES = 10003, 13
 
 NAMES = {1: "done", 2: "status", 5: "directories", 6: "files", 7: "others",
          8: "file_bytes", 10: "calls", 11: "refused", 12: "failed",
-         13: "left"}
+         13: "left", 17: "loops"}
 
 
 class Warm:
@@ -122,24 +122,39 @@ class Walks(Tree):
         self.assertLess(p["calls"], 10)
 
     def test_loop(self):
-        """A directory that holds itself, twice: until the program goes."""
+        """Directories that hold themselves and each other: each is entered
+        once."""
         self.up.script(rpc.READDIRPLUS, lambda c: page(
             [entry(b"dir", 1, self.attr(b"dir")),
-             entry(b"dir2", 2, self.attr(b"dir"))]))
-        w = self.warm()
-        self.up.wait(rpc.READDIRPLUS, 100)
-        self.assertFalse(w.ask()["done"])
-        self.assertLess(w.ask()["left"], 65537)
-        w.close()
-        before = [-1]
+             entry(b"dir2", 2, self.attr(b"dir")),
+             entry(b"file", 3, self.attr(b"file"))]))
+        p = self.warm(metadata=True).end()
+        self.assertEqual((p["directories"], p["loops"], p["failed"]),
+                         (3, 4, 0))
+        self.assertLess(p["calls"], 20)
 
-        def quiet():
-            n = len(self.up.calls)
-            same = n == before[0]
-            before[0] = n
-            time.sleep(0.1)
-            return same
-        poll(quiet, "the calls end")
+    def test_listing_goes_round(self):
+        """Pages whose cookies come again and again."""
+        def pages(call):
+            cookie = cookie_of(call)[1]
+            return page([entry(b"link%d" % cookie, cookie % 7 + 1,
+                               self.attr(b"link"))], False)
+        self.up.script(rpc.READDIRPLUS, pages)
+        p = self.warm(metadata=True).end()
+        self.assertEqual((p["directories"], p["loops"]), (1, 1))
+        self.assertLess(p["calls"], 60)
+
+    def test_same_tree_by_many_ways(self):
+        """64 directories, each twice in the one above: 2^64 paths."""
+        def level(call):
+            name = self.name_of(cookie_of(call)[0])
+            n = 0 if name == b"root" else int(name[3:]) + 1
+            at = b"dir%d" % n
+            return page([entry(at, 1, self.attr(at)),
+                         entry(at, 2, self.attr(at))] if n < 64 else [])
+        self.up.script(rpc.READDIRPLUS, level)
+        p = self.warm(metadata=True).end()
+        self.assertEqual((p["directories"], p["loops"]), (65, 64))
 
     def test_late_reply(self):
         """The program is gone when its walk's calls are answered."""

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The set of directories that a walk has met. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "warm/dirset.h"
+
+enum { MANY = 200000 };
+
+static int add(struct dirset *s, unsigned i)
+{
+	char text[16];
+	nfs3_fh fh = {.data = text,
+	    .len = (uint32_t)snprintf(text, sizeof(text), "%u", i)};
+
+	return dirset_add(s, &fh);
+}
+
+/* Each is new once, however the tables grow meanwhile. */
+static void test_once(void **state)
+{
+	struct dirset s = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < MANY; i++) {
+		assert_int_equal(add(&s, i), 1);
+		assert_int_equal(add(&s, i / 2), 0);
+	}
+	assert_int_equal(s.count, MANY);
+	for (unsigned i = 0; i < MANY; i++)
+		assert_int_equal(add(&s, i), 0);
+	dirset_clear(&s);
+	assert_int_equal(s.count, 0);
+	assert_int_equal(add(&s, 1), 1);
+	dirset_clear(&s);
+}
+
+/* Handles that differ in their length alone, or in a byte at their end. */
+static void test_alike(void **state)
+{
+	char text[NFS3_FHSIZE_MAX] = {0};
+	struct dirset s = {0};
+	nfs3_fh fh = {.data = text};
+
+	(void)state;
+	for (fh.len = 0; fh.len < sizeof(text); fh.len++)
+		assert_int_equal(dirset_add(&s, &fh), 1);
+	text[fh.len - 1] = 1;
+	assert_int_equal(dirset_add(&s, &fh), 1);
+	assert_int_equal(dirset_add(&s, &fh), 0);
+	dirset_clear(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_once),
+	    cmocka_unit_test(test_alike),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
