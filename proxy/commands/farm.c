@@ -10,13 +10,14 @@
 #include "commands/command_list.h"
 #include "commands/farm.h"
 #include "ctl/ctl_json.h"
+#include "ctl/ctl_text.h"
 #include "farm/seal.h"
 
 /* ---- key -------------------------------------------------------------- */
 
 static int complain(const char *file, const char *what)
 {
-	fprintf(stderr, "forefetch: %s: %s\n", file, what);
+	ctl_complain(file, "%s", what);
 	return EXIT_FAILURE;
 }
 
@@ -61,7 +62,7 @@ static int make_key(const struct ctl_options *opt)
 		return complain(file, why_not_made(rc));
 	s = seal_load(file, err, sizeof(err));
 	if (!s) {
-		fprintf(stderr, "forefetch: %s\n", err);
+		ctl_complain(NULL, "%s", err);
 		return EXIT_FAILURE;
 	}
 	if (opt->json) {

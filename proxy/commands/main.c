@@ -18,6 +18,7 @@
 #include "commands/complete.h"
 #include "commands/option_list.h"
 #include "ctl/ctl_socket.h"
+#include "ctl/ctl_text.h"
 #include "mount/mount_command.h"
 
 static const struct ctl_command *find_named(const char *name)
@@ -49,7 +50,7 @@ static const struct ctl_command *command_find(const char *name)
 
 static int usage_error(const char *what, const char *which)
 {
-	fprintf(stderr, "forefetch: %s%s; see forefetch help\n", what, which);
+	ctl_complain(NULL, "%s%s; see forefetch help", what, which);
 	return CTL_EXIT_USAGE;
 }
 
@@ -68,8 +69,8 @@ static int no_such_command(const char *name)
 	}
 	if (!meant)
 		return usage_error("no such command: ", name);
-	fprintf(stderr, "forefetch: no such command: %s; did you mean %s?\n",
-	    name, meant);
+	ctl_complain(
+	    NULL, "no such command: %s; did you mean %s?", name, meant);
 	return CTL_EXIT_USAGE;
 }
 
@@ -322,8 +323,24 @@ static int run_own(int argc, char **argv, const char *socket)
 	return cmd->main(argc - first, argv + first, socket);
 }
 
+/* What getopt says of an option has it as it was typed, or as a file was called
+ * that a shell has put there. No option of ours needs to be escaped. */
+static const char *find_unclean(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		char *clean = ctl_text_clean(argv[i], strlen(argv[i]));
+		bool same = clean && strcmp(clean, argv[i]) == 0;
+
+		free(clean);
+		if (argv[i][0] == '-' && !same)
+			return argv[i];
+	}
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
+	const char *unclean;
 	struct ctl_options opt = {.socket = ctl_socket_path()};
 	struct option longs[OPTION_MAX + 1];
 	char letters[OPTION_LETTERS_MAX];
@@ -335,6 +352,9 @@ int main(int argc, char **argv)
 	/* The words behind it are those of somebody else's command line. */
 	if (argc > 1 && strcmp(argv[1], "complete") == 0)
 		return complete_run(argc - 2, argv + 2, opt.socket);
+	unclean = find_unclean(argc, argv);
+	if (unclean)
+		return usage_error("no such option: ", unclean);
 	code = argc > 0 ? run_own(argc, argv, opt.socket) : CTL_EXIT_USAGE;
 	if (code >= 0)
 		return code;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The table of all options. */
 #include "commands/option_list.h"
+#include "ctl/ctl_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,8 +122,8 @@ static int set_seconds(
 	if (end != text && !*end && *seconds >= WATCH_MIN_S &&
 	    *seconds <= WATCH_MAX_S)
 		return 0;
-	fprintf(stderr, "forefetch: --%s takes %g to %g seconds, not %s\n",
-	    row->name, WATCH_MIN_S, WATCH_MAX_S, text);
+	ctl_complain(NULL, "--%s takes %g to %g seconds, not %s", row->name,
+	    WATCH_MIN_S, WATCH_MAX_S, text);
 	return CTL_EXIT_USAGE;
 }
 

@@ -16,6 +16,7 @@
 #include "commands/command_list.h"
 #include "ctl/ctl_client.h"
 #include "ctl/ctl_json.h"
+#include "ctl/ctl_text.h"
 
 enum { TAKE_MS = 200, STOP_MS = 50, STOP_TRIES = 200 };
 
@@ -88,7 +89,7 @@ static void put_started(const struct ctl_options *opt, pid_t pid)
 	struct ctl_json j = {.out = stdout};
 
 	if (!opt->json) {
-		printf("tracing to %s until \"forefetch trace stop\"\n",
+		ctl_say(stdout, "tracing to %s until \"forefetch trace stop\"",
 		    opt->args[1]);
 		return;
 	}
@@ -133,8 +134,7 @@ static int start(const struct ctl_options *opt)
 		code = begin(c, opt, fd);
 		close(fd);
 	} else {
-		fprintf(stderr, "forefetch: %s: %s\n", opt->args[1],
-		    strerror(errno));
+		ctl_complain(opt->args[1], "%s", strerror(errno));
 	}
 	ctl_close(c);
 	return code;

@@ -29,7 +29,7 @@ static Forefetch__Response *ask_trees(struct ctl_client *c,
 
 static bool complain(const char *file)
 {
-	fprintf(stderr, "forefetch: %s: %s\n", file, strerror(errno));
+	ctl_complain(file, "%s", strerror(errno));
 	return false;
 }
 
@@ -94,10 +94,9 @@ static bool parse_id(const char *text, uint64_t *id)
 	*id = strtoull(text, &end, 16);
 	if (errno == 0 && end != text && !*end && *id != 0)
 		return true;
-	fprintf(stderr,
-	    "forefetch: %s is not the id of a tree; \"forefetch trees "
-	    "list\" shows them\n",
-	    text);
+	ctl_complain(text,
+	    "that is not the id of a tree; \"forefetch trees list\" shows "
+	    "them");
 	return false;
 }
 

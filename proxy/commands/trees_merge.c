@@ -8,6 +8,7 @@
 
 #include "commands/command_list.h"
 #include "ctl/ctl_outfile.h"
+#include "ctl/ctl_text.h"
 #include "predictor/persist/trees.h"
 
 enum {
@@ -19,7 +20,7 @@ enum {
 
 static bool complain(const char *file, const char *what)
 {
-	fprintf(stderr, "forefetch: %s: %s\n", file, what);
+	ctl_complain(file, "%s", what);
 	return false;
 }
 

@@ -17,7 +17,8 @@ enum {
 	LIST_MAX = 1000,
 	SHOW_MAX = 512 << 10, /* bytes of a tree, as text */
 	LINES_MAX = 16384,    /* of one tree */
-	TEXT_MAX = 512,       /* bytes: indentation and name */
+	TEXT_MAX = 2048,      /* bytes: indentation and name, escaped */
+	INDENT_MAX = 64,
 	/* Steps of one part, which take about half a millisecond. */
 	LIST_STEPS = 256,
 	SHOW_STEPS = 64,
@@ -142,15 +143,26 @@ static bool show_found(const struct trees *t, struct look *k)
 	return true;
 }
 
-static int put_line(
+/* Each object has one line, whatever it is called. */
+static size_t put_line(
     char text[TEXT_MAX], const struct predictor_line *line, const char *name)
 {
 	int indent = 2 * (int)line->depth;
+	size_t n = (size_t)snprintf(text, TEXT_MAX, "%*s",
+	    indent < INDENT_MAX ? indent : INDENT_MAX, "");
 
-	if (name)
-		return snprintf(text, TEXT_MAX, "%*s%s\n", indent, "", name);
-	return snprintf(
-	    text, TEXT_MAX, "%*s%016" PRIx64 "\n", indent, "", line->object);
+	if (!name)
+		n += (size_t)sprintf(text + n, "%016" PRIx64, line->object);
+	for (; name && *name && n + 5 < TEXT_MAX; name++) {
+		unsigned char c = (unsigned char)*name;
+
+		if (c < 0x20 || c == 0x7f)
+			n += (size_t)sprintf(text + n, "\\x%02x", c);
+		else
+			text[n++] = *name;
+	}
+	text[n++] = '\n';
+	return n;
 }
 
 static void show_answer(const struct trees *t, const struct look *k)
@@ -167,7 +179,7 @@ static void show_answer(const struct trees *t, const struct look *k)
 		return;
 	(void)trees_show_lines(k->show, &lines, &n, &more);
 	for (size_t i = 0; i < n; i++) {
-		size_t add = (size_t)put_line(
+		size_t add = put_line(
 		    one, &lines[i], objnames_find(k->names, lines[i].object));
 
 		if (len + add > SHOW_MAX) {

@@ -47,6 +47,7 @@ static const struct {
 
 static void put_string(FILE *out, const uint8_t *s, size_t len)
 {
+	uint32_t c;
 	size_t n;
 
 	putc('"', out);
@@ -55,8 +56,13 @@ static void put_string(FILE *out, const uint8_t *s, size_t len)
 		if (n == 0) {
 			fprintf(out, "\\udc%02x", s[0]);
 			n = 1;
-		} else if (s[0] < 0x20 || s[0] == 0x7f) {
-			fprintf(out, "\\u%04x", s[0]);
+		} else if (!ctl_text_safe(c = ctl_utf8_decode(s, n))) {
+			if (c > 0xffff)
+				fprintf(out, "\\u%04x",
+				    0xd7c0 + (unsigned)(c >> 10));
+			fprintf(out, "\\u%04x",
+			    c > 0xffff ? 0xdc00 | (unsigned)(c & 0x3ff)
+				       : (unsigned)c);
 		} else {
 			if (s[0] == '"' || s[0] == '\\')
 				putc('\\', out);

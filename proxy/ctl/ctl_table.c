@@ -2,6 +2,8 @@
 /* Tables on stdout. */
 #include "ctl/ctl_table.h"
 
+#include "ctl/ctl_text.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,8 +28,11 @@ struct ctl_table *ctl_table_new(const char *columns)
 		scols_table_new_column(t->table, name + (*name == '>'), 0,
 		    *name == '>' ? SCOLS_FL_RIGHT : 0);
 	free(names);
-	if (t && t->table)
+	if (t && t->table) {
+		/* The cells are clean already, and it would escape escapes. */
+		scols_table_enable_noencoding(t->table, 1);
 		return t;
+	}
 	free(t);
 	return NULL;
 }
@@ -42,20 +47,21 @@ void ctl_table_row(struct ctl_table *t)
 
 void ctl_table_cell(struct ctl_table *t, const char *format, ...)
 {
-	char *text = NULL;
+	char *text = NULL, *clean = NULL;
 	va_list ap;
 
 	if (!t || !t->line)
 		return;
 	va_start(ap, format);
-	if (vasprintf(&text, format, ap) < 0)
-		text = NULL;
-	va_end(ap);
-	if (scols_line_refer_data(t->line, t->column++, text))
+	if (vasprintf(&text, format, ap) >= 0) {
+		clean = ctl_text_clean(text, strlen(text));
 		free(text);
+	}
+	va_end(ap);
+	if (scols_line_refer_data(t->line, t->column++, clean))
+		free(clean);
 }
 
-/* The library prints what is no text as \xNN. */
 void ctl_table_bytes(struct ctl_table *t, const uint8_t *s, size_t len)
 {
 	ctl_table_cell(t, "%.*s", (int)len, len ? (const char *)s : "");

@@ -13,7 +13,7 @@ struct ctl_table;
  * functions below take. */
 struct ctl_table *ctl_table_new(const char *columns);
 void ctl_table_row(struct ctl_table *t);
-/* The next cell of the row. */
+/* The next cell of the row; it becomes clean (ctl_text.h). */
 void ctl_table_cell(struct ctl_table *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void ctl_table_bytes(struct ctl_table *t, const uint8_t *s, size_t len);

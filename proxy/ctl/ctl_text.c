@@ -3,8 +3,9 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 #include "ctl/ctl_text.h"
 
@@ -126,10 +127,31 @@ size_t ctl_utf8_length(const uint8_t *s, size_t len)
 	return n;
 }
 
-/* C0, DEL and C1. */
-static bool is_control(const uint8_t *s)
+uint32_t ctl_utf8_decode(const uint8_t *s, size_t n)
 {
-	return s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0);
+	static const uint8_t first[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+	uint32_t c = s[0] & first[n];
+
+	for (size_t i = 1; i < n; i++)
+		c = c << 6 | (s[i] & 0x3f);
+	return c;
+}
+
+/* They cannot be seen, or change the order of what stands beside them. */
+static bool is_hidden(uint32_t c)
+{
+	return c == 0xad || c == 0x34f || c == 0x61c || c == 0x115f ||
+	       c == 0x1160 || c == 0x17b4 || c == 0x17b5 ||
+	       (c >= 0x180b && c <= 0x180e) || (c >= 0x200b && c <= 0x200f) ||
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) ||
+	       c == 0x3164 || (c >= 0xfe00 && c <= 0xfe0f) || c == 0xfeff ||
+	       c == 0xffa0 || (c >= 0xfff0 && c <= 0xfffb) ||
+	       (c >= 0xe0000 && c <= 0xe0fff);
+}
+
+bool ctl_text_safe(uint32_t c)
+{
+	return c >= 0x20 && (c < 0x7f || c > 0x9f) && !is_hidden(c);
 }
 
 void ctl_put_bytes(FILE *out, const uint8_t *s, size_t len)
@@ -138,7 +160,7 @@ void ctl_put_bytes(FILE *out, const uint8_t *s, size_t len)
 
 	for (; len > 0; s += n, len -= n) {
 		n = ctl_utf8_length(s, len);
-		if (n > 0 && !is_control(s)) {
+		if (n > 0 && ctl_text_safe(ctl_utf8_decode(s, n))) {
 			fwrite(s, 1, n, out);
 			continue;
 		}
@@ -147,15 +169,61 @@ void ctl_put_bytes(FILE *out, const uint8_t *s, size_t len)
 	}
 }
 
+char *ctl_text_clean(const void *bytes, size_t len)
+{
+	const uint8_t *s = bytes;
+	char *out = malloc(4 * len + 1), *to = out;
+	size_t n;
+
+	if (!out)
+		return NULL;
+	for (; len > 0; s += n, len -= n) {
+		uint32_t c;
+
+		n = ctl_utf8_length(s, len);
+		c = n > 0 ? ctl_utf8_decode(s, n) : 0;
+		if (ctl_text_safe(c) && wcwidth((wchar_t)c) >= 0) {
+			memcpy(to, s, n);
+			to += n;
+			continue;
+		}
+		to += sprintf(to, "\\x%02x", s[0]);
+		n = 1;
+	}
+	*to = '\0';
+	return out;
+}
+
+static void say(FILE *out, const char *fmt, va_list ap)
+{
+	char *text;
+
+	if (vasprintf(&text, fmt, ap) < 0)
+		return;
+	ctl_put_bytes(out, (const uint8_t *)text, strlen(text));
+	putc('\n', out);
+	free(text);
+}
+
+void ctl_say(FILE *out, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(out, fmt, ap);
+	va_end(ap);
+}
+
 void ctl_complain(const char *path, const char *fmt, ...)
 {
 	va_list ap;
 
 	fputs("forefetch: ", stderr);
-	ctl_put_bytes(stderr, (const uint8_t *)path, strlen(path));
-	fputs(": ", stderr);
+	if (path) {
+		ctl_put_bytes(stderr, (const uint8_t *)path, strlen(path));
+		fputs(": ", stderr);
+	}
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	say(stderr, fmt, ap);
 	va_end(ap);
-	putc('\n', stderr);
 }

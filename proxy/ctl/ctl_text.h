@@ -3,6 +3,7 @@
 #ifndef FOREFETCH_CTL_TEXT_H
 #define FOREFETCH_CTL_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -34,15 +35,27 @@ const char *ctl_text_word(
  */
 size_t ctl_utf8_length(const uint8_t *s, size_t len);
 
-/* "forefetch: PATH: ..." on stderr, and a newline. Whoever names a file on the
- * server chooses what stands in a path, so it is written as below. */
-void ctl_complain(const char *path, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
+/* The character of such a sequence, of `n` bytes. */
+uint32_t ctl_utf8_decode(const uint8_t *s, size_t n);
 
 /*
- * Write bytes of unknown origin for a person: UTF-8 as it is, control
- * characters and what is not UTF-8 as \xNN.
+ * Bytes of unknown origin, for a person: whoever names a file on the server
+ * chooses what stands in a path, and what a terminal makes of it. UTF-8 stays
+ * as it is; what is none, control characters, and those that turn the direction
+ * of writing or cannot be seen become \xNN. All that is not our own text goes
+ * to a terminal by one of these, or by ctl_put.h or ctl_table.h, which use
+ * them.
  */
+bool ctl_text_safe(uint32_t c);
 void ctl_put_bytes(FILE *out, const uint8_t *s, size_t len);
+/* As text whose columns can be counted, so characters of no known width in the
+ * locale become \xNN, too. To be freed; NULL without memory. */
+char *ctl_text_clean(const void *bytes, size_t len);
+/* A line, made as by printf, of which all becomes clean. */
+void ctl_say(FILE *out, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The same on stderr: "forefetch: PATH: …"; NULL: without a path. */
+void ctl_complain(const char *path, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

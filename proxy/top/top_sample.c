@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Three questions over one connection, which is made anew where it broke. */
+#include "ctl/ctl_text.h"
 #include "top/top_sample.h"
 
 #include <errno.h>
@@ -143,7 +144,7 @@ static void set_errno(
 /* The daemon refused it. */
 static void set_refused(struct top_sample *s, const Forefetch__Error *error)
 {
-	char *text = top_text_clean(error->text, strlen(error->text));
+	char *text = ctl_text_clean(error->text, strlen(error->text));
 	bool version = error->code == FOREFETCH__ERROR_CODE__BAD_VERSION ||
 		       error->code == FOREFETCH__ERROR_CODE__UNKNOWN_COMMAND;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tables: cells first, then widths, then what fits. */
+#include "ctl/ctl_text.h"
 #include "top/top_table.h"
 
 #include <stdarg.h>
@@ -97,7 +98,7 @@ void top_table_cell(struct top_table *t, const char *format, ...)
 void top_table_bytes(struct top_table *t, const uint8_t *s, size_t len)
 {
 	if (t)
-		put(t, top_text_clean(s, len));
+		put(t, ctl_text_clean(s, len));
 }
 
 /* ---- widths ----------------------------------------------------------- */

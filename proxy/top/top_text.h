@@ -9,21 +9,13 @@
  *	top_feed)       two samples   (top_table)
  *	                  └──▶ top_json
  *
- * Text of unknown origin as text for a terminal: how wide it is, and what of it
- * may go there.
+ * Text for a terminal, which is clean (ctl_text_clean()): how wide it is.
  */
 #ifndef FOREFETCH_TOP_TEXT_H
 #define FOREFETCH_TOP_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>
-
-/*
- * Bytes of unknown origin as UTF-8 that is safe for a terminal: what is not
- * UTF-8, control characters, and those that turn the direction of writing or
- * cannot be seen become \xNN. To be freed; NULL without memory.
- */
-char *top_text_clean(const void *bytes, size_t len);
 
 /* The character at `s`, which is clean: its length in bytes (0 at the end), and
  * in `columns` how many it takes: 0 for one that combines, 1 or 2. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "control/protocol.h"
+#include "ctl/ctl_text.h"
 #include "top/top_text.h"
 #include "top/top_view_private.h"
 
@@ -22,7 +23,7 @@ static void look_up(struct user *u, uint32_t uid)
 {
 	const struct passwd *pw = getpwuid(uid);
 	char *clean =
-	    pw ? top_text_clean(pw->pw_name, strlen(pw->pw_name)) : NULL;
+	    pw ? ctl_text_clean(pw->pw_name, strlen(pw->pw_name)) : NULL;
 
 	u->uid = uid;
 	if (clean && *clean && strlen(clean) < sizeof(u->name))

@@ -84,7 +84,7 @@ static void draw_first(
 	int columns = top_page_columns(p), at;
 	char text[192], age[CTL_TEXT_MAX], farm[CTL_TEXT_MAX];
 	char *version =
-	    st ? top_text_clean(st->version, strlen(st->version)) : NULL;
+	    st ? ctl_text_clean(st->version, strlen(st->version)) : NULL;
 	int clock = top_text_columns(look->clock);
 
 	at = top_page_put(p, 0, 0, columns, TOP_TITLE, "forefetch top");
@@ -112,7 +112,7 @@ static void draw_keys(
 
 	if (servers_chosen(look))
 		name =
-		    top_text_clean(m->servers[look->server].status->name.data,
+		    ctl_text_clean(m->servers[look->server].status->name.data,
 			m->servers[look->server].status->name.len);
 	snprintf(text, sizeof(text),
 	    "q quit  h help  p pause  w %s  s sort: %s  ←→ server: %s",
@@ -301,7 +301,7 @@ static int draw_troubles(struct top_page *p, const struct top_model *m,
 
 	for (size_t i = in.first; i < in.end && area.rows > 0; i++) {
 		char *why = top_servers_trouble(&m->servers[i]);
-		char *name = top_text_clean(m->servers[i].status->name.data,
+		char *name = ctl_text_clean(m->servers[i].status->name.data,
 		    m->servers[i].status->name.len);
 		char text[512];
 

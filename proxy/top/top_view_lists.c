@@ -36,8 +36,8 @@ static void list_add(
 static void put_object(struct top_table *t, const ProtobufCBinaryData *name,
     const ProtobufCBinaryData *entry, uint64_t object)
 {
-	char *a = top_text_clean(name->data, name->len);
-	char *b = entry ? top_text_clean(entry->data, entry->len) : NULL;
+	char *a = ctl_text_clean(name->data, name->len);
+	char *b = entry ? ctl_text_clean(entry->data, entry->len) : NULL;
 
 	if (a && *a && b && *b)
 		top_table_cell(t, "%s/%s", a, b);

@@ -77,7 +77,7 @@ char *top_servers_trouble(const struct top_server *srv)
 {
 	const Forefetch__ServerStatus *st = srv->status;
 
-	return top_text_clean(st->reason.data, st->reason.len);
+	return ctl_text_clean(st->reason.data, st->reason.len);
 }
 
 /* ---- a server --------------------------------------------------------- */
@@ -189,7 +189,7 @@ static void put_server(struct top_table *t, const struct top_server *srv)
 static void put_mount(struct top_table *t, const Forefetch__MountUse *m,
     const struct top_mount_rates *r)
 {
-	char *path = top_text_clean(m->export_path.data, m->export_path.len);
+	char *path = ctl_text_clean(m->export_path.data, m->export_path.len);
 
 	top_table_row(t, TOP_PLAIN);
 	if (m->others > 0)

@@ -20,8 +20,8 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import daemon
 import fakeserver
 import rpc
+from case_users import ALICE, BOB, being, cred
 from daemon import poll
-from test_control import ALICE, BOB, being, cred
 from tree import Control, Tree, each_field, field, fields, fh, place
 
 ACTIVITY, HINT = 29, 24

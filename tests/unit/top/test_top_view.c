@@ -261,7 +261,7 @@ static void test_many_servers(void **state)
 
 static void assert_clean(const char *bytes, const char *want)
 {
-	char *text = top_text_clean(bytes, strlen(bytes));
+	char *text = ctl_text_clean(bytes, strlen(bytes));
 
 	assert_string_equal(text, want);
 	free(text);
@@ -278,10 +278,10 @@ static void test_clean(void **state)
 	assert_clean("\xc2\x9b", "\\xc2\\x9b");
 	assert_clean("\xe2\x80\xae", "\\xe2\\x80\\xae");
 	assert_clean("\xe6\x96\x87", "\xe6\x96\x87");
-	text = top_text_clean("a\0b", 3);
+	text = ctl_text_clean("a\0b", 3);
 	assert_string_equal(text, "a\\x00b");
 	free(text);
-	text = top_text_clean(NULL, 0);
+	text = ctl_text_clean(NULL, 0);
 	assert_string_equal(text, "");
 	free(text);
 }
