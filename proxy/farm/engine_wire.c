@@ -17,19 +17,21 @@
 #include "farm/engine.h"
 #include "upstream/dial.h"
 
+#define TOO_LARGE "a reply that is too large"
+
 enum {
 	READ_BYTES = 64 << 10,
 	/* recv() calls in one turn, so that one peer cannot hold the loop. */
 	READ_TURNS = 4,
 	/* Above this a command is sent from where it is, not copied. */
 	COPY_BYTES = 16 << 10,
-	/* A status, an error or a number; it is searched again for its end as
-	 * more of it comes. */
+	/* Of a status, an error or a number; libhiredis searches it again for
+	 * its end as more of it comes. */
 	LINE_MAX_BYTES = 64 << 10,
-	/* "$" or "*" and the digits of a length. */
-	LENGTH_MAX_BYTES = 24,
+	LENGTH_BYTES = 24, /* the digits of a length */
 	/* Of one reply, arrays within arrays included. */
 	ELEMENTS_MAX = 1 << 18,
+	DEPTH_MAX = 7, /* what every libhiredis takes */
 	REPLY_MAX_BYTES = ENGINE_VALUE_MAX + (8 << 20),
 	/* Of all connections of an engine. */
 	HELD_MAX_BYTES = 3 * REPLY_MAX_BYTES,
@@ -37,104 +39,181 @@ enum {
 	SPARE_BYTES = 128 << 10,
 };
 
+/*
+ * How far the bytes of a reply have come. The wire reads each byte here before
+ * it hands it to libhiredis, and hands on none that is out of bounds:
+ * libhiredis makes arrays of any length, and since its version 1.0 of any
+ * depth, which freeReplyObject() then visits by recursion.
+ */
+struct resp {
+	enum { AT_TYPE, IN_LINE, IN_LENGTH, IN_STRING } at;
+	char type, last;             /* bytes of the line */
+	char length[LENGTH_BYTES];   /* of a string or an array: digits */
+	size_t line_bytes;           /* behind the type */
+	size_t string_bytes;         /* that are missing, CR LF included */
+	unsigned missing[DEPTH_MAX]; /* elements of each array that is open */
+	unsigned depth;              /* how many are open */
+	unsigned owed;               /* replies that have not begun */
+	/* Of the reply that is under way: */
+	size_t received_bytes, made_bytes, elements;
+};
+
 struct wire {
 	int fd;
 	const struct wire_ops *ops;
 	void *ctx;
 	redisReader *reader;
-	redisReplyObjectFunctions makers; /* libhiredis's, behind the bounds */
-	const redisReplyObjectFunctions *theirs;
+	struct resp resp;
 	struct evbuffer *out;
 	struct event *ev_read, *ev_write;
 	uint64_t received_us;
 	size_t *held;
-	size_t counted;                     /* what this one has added to it */
-	size_t peak;                        /* of the reader's buffer */
-	size_t reply_bytes, reply_elements; /* of the reply that is read */
-	unsigned owed;                      /* replies */
+	size_t counted; /* what this one has added to it */
+	size_t peak;    /* of the reader's buffer */
 	int first_byte;
-	const char *refusal; /* which bound was exceeded */
-	unsigned busy;       /* depth of callbacks */
+	unsigned busy; /* depth of callbacks */
 	bool open, flushing, ended, freed;
 };
 
-/* Whether one more part of a reply may be made. */
-static bool wire_admit(const redisReadTask *task, size_t bytes, size_t elements)
-{
-	struct wire *w = task->privdata;
+/* ---- bounds ------------------------------------------------------------- */
 
-	if (!task->parent) {
-		w->reply_bytes = 0;
-		w->reply_elements = 0;
-		if (w->owed == 0) {
-			w->refusal = "a reply that nobody asked for";
-			return false;
-		}
+/* Each of these returns NULL, or the reason why the reply is refused. */
+
+/* Judges one more part: a string of `bytes` that will come, or an array. */
+static const char *resp_admit(struct resp *s, size_t bytes, size_t elements)
+{
+	s->made_bytes += sizeof(redisReply) + elements * sizeof(redisReply *);
+	s->elements += elements;
+	return s->elements <= ELEMENTS_MAX &&
+		       s->made_bytes + s->received_bytes + bytes <=
+			   REPLY_MAX_BYTES
+		   ? NULL
+		   : TOO_LARGE;
+}
+
+/* Closes a part, and the arrays whose last element it is. */
+static const char *resp_end_part(struct resp *s)
+{
+	s->at = AT_TYPE;
+	while (s->depth > 0 && --s->missing[s->depth - 1] == 0)
+		s->depth--;
+	return NULL;
+}
+
+static const char *resp_open_array(struct resp *s, unsigned elements)
+{
+	if (s->depth == DEPTH_MAX)
+		return "arrays that are too deep";
+	s->at = AT_TYPE;
+	s->missing[s->depth++] = elements;
+	return resp_admit(s, 0, elements);
+}
+
+static const char *resp_end_length(struct resp *s)
+{
+	bool string = s->type == '$', absent = strcmp(s->length, "-1") == 0;
+	long long n = absent ? 0 : strtoll(s->length, NULL, 10);
+	const char *why;
+
+	if (!absent && (s->line_bytes == 0 || strchr(s->length, '-')))
+		return "a length that is none";
+	if (n > (string ? (long long)ENGINE_VALUE_MAX : ELEMENTS_MAX))
+		return TOO_LARGE;
+	if (!string && n > 0)
+		return resp_open_array(s, (unsigned)n);
+	why = resp_admit(s, (size_t)n, 0);
+	if (why || absent || !string)
+		return why ? why : resp_end_part(s);
+	s->at = IN_STRING;
+	s->string_bytes = (size_t)n + 2;
+	return NULL;
+}
+
+static const char *resp_end_line(struct resp *s)
+{
+	const char *why;
+
+	if (s->at == IN_LENGTH)
+		return resp_end_length(s);
+	why = resp_admit(s, 0, 0);
+	return why ? why : resp_end_part(s);
+}
+
+static const char *resp_begin(struct resp *s, char type)
+{
+	if (s->depth == 0) {
+		if (s->owed == 0)
+			return "a reply that nobody asked for";
+		s->owed--;
+		s->received_bytes = s->made_bytes = s->elements = 0;
 	}
-	w->reply_bytes +=
-	    bytes + sizeof(redisReply) + elements * sizeof(redisReply *);
-	w->reply_elements += elements;
-	if (w->reply_bytes <= REPLY_MAX_BYTES &&
-	    w->reply_elements <= ELEMENTS_MAX)
-		return true;
-	w->refusal = "a reply that is too large";
-	return false;
+	s->type = type;
+	s->last = type;
+	s->line_bytes = 0;
+	s->at = type == '$' || type == '*' ? IN_LENGTH : IN_LINE;
+	return s->at == IN_LENGTH || type == '+' || type == '-' || type == ':'
+		   ? NULL
+		   : "what is no reply";
 }
 
-static void *make_string(const redisReadTask *task, char *str, size_t len)
+static const char *resp_take_line(struct resp *s, char c)
 {
-	struct wire *w = task->privdata;
+	bool digit = (c >= '0' && c <= '9') || c == '-';
 
-	return wire_admit(task, len, 0)
-		   ? w->theirs->createString(task, str, len)
-		   : NULL;
-}
-
-static void *make_array(const redisReadTask *task, int elements)
-{
-	struct wire *w = task->privdata;
-
-	return wire_admit(task, 0, (size_t)elements)
-		   ? w->theirs->createArray(task, elements)
-		   : NULL;
-}
-
-static void *make_integer(const redisReadTask *task, long long value)
-{
-	struct wire *w = task->privdata;
-
-	return wire_admit(task, 0, 0) ? w->theirs->createInteger(task, value)
-				      : NULL;
-}
-
-static void *make_nil(const redisReadTask *task)
-{
-	struct wire *w = task->privdata;
-
-	return wire_admit(task, 0, 0) ? w->theirs->createNil(task) : NULL;
-}
-
-static redisReader *reader_new(struct wire *w)
-{
-	redisReader *r = redisReaderCreate();
-
-	if (!r)
+	if (s->last == '\r')
+		return c == '\n' ? resp_end_line(s) : "a line that is none";
+	s->last = c;
+	if (c == '\r') {
+		if (s->at == IN_LENGTH)
+			s->length[s->line_bytes] = '\0';
 		return NULL;
-	w->theirs = r->fn;
-	w->makers = *r->fn;
-	w->makers.createString = make_string;
-	w->makers.createArray = make_array;
-	w->makers.createInteger = make_integer;
-	w->makers.createNil = make_nil;
-	r->fn = &w->makers;
-	r->privdata = w;
-	r->maxbuf = 0; /* wire_trim() does that */
-	return r;
+	}
+	if (c == '\n' || (s->at == IN_LENGTH && !digit))
+		return "a line that is none";
+	if (s->line_bytes ==
+	    (s->at == IN_LENGTH ? LENGTH_BYTES - 1 : LINE_MAX_BYTES))
+		return TOO_LARGE;
+	if (s->at == IN_LENGTH)
+		s->length[s->line_bytes] = c;
+	s->line_bytes++;
+	return NULL;
 }
+
+/* Reads `len` bytes; lowers it to those that are within bounds. */
+static const char *resp_take(struct resp *s, const char *p, size_t *len)
+{
+	const char *why = NULL;
+	size_t i = 0, n;
+
+	while (i < *len && !why) {
+		n = 1;
+		if (s->at == AT_TYPE)
+			why = resp_begin(s, p[i]);
+		else if (s->at != IN_STRING)
+			why = resp_take_line(s, p[i]);
+		else {
+			n = *len - i < s->string_bytes ? *len - i
+						       : s->string_bytes;
+			s->string_bytes -= n;
+			if (s->string_bytes == 0)
+				(void)resp_end_part(s);
+		}
+		s->received_bytes += n;
+		i += why ? 0 : n;
+	}
+	*len = i;
+	return why;
+}
+
+/* ---- the connection ----------------------------------------------------- */
 
 static void wire_count(struct wire *w)
 {
-	size_t now = w->freed ? 0 : w->reader->len + w->reply_bytes;
+	const struct resp *s = &w->resp;
+	size_t now = 0;
+
+	if (!w->freed && (s->at != AT_TYPE || s->depth > 0))
+		now = s->received_bytes + s->made_bytes;
 
 	*w->held += now - w->counted;
 	w->counted = now;
@@ -182,53 +261,23 @@ static void wire_finish(struct wire *w, enum wire_end end, const char *why)
 	w->ops->on_end(w->ctx, end, why);
 }
 
-/* Let go of a large buffer that is empty: a hundred nodes may each have sent a
- * large value, once. */
+/* Replaces a reader whose buffer is large once it is empty: a hundred nodes may
+ * each have sent a large value, once. */
 static void wire_trim(struct wire *w)
 {
-	redisReader *r = w->reader;
 	redisReader *fresh;
 
-	if (r->len > w->peak)
-		w->peak = r->len;
-	if (w->peak <= SPARE_BYTES || r->pos != r->len || r->ridx > 0 ||
-	    (r->ridx == 0 && r->rstack[0].type >= 0))
+	if (w->resp.received_bytes > w->peak)
+		w->peak = w->resp.received_bytes;
+	if (w->peak <= SPARE_BYTES || w->resp.at != AT_TYPE ||
+	    w->resp.depth > 0)
 		return;
-	fresh = reader_new(w);
+	fresh = redisReaderCreate();
 	if (!fresh)
 		return;
-	redisReaderFree(r);
+	redisReaderFree(w->reader);
 	w->reader = fresh;
 	w->peak = 0;
-}
-
-/* Of a part that is not complete: whether it may ever be. */
-static bool wire_part_ok(const struct wire *w)
-{
-	const redisReader *r = w->reader;
-	const char *p = r->buf + r->pos;
-	size_t len = r->len - r->pos;
-	int type = r->ridx >= 0 ? r->rstack[r->ridx].type : -1;
-
-	if (type == REDIS_REPLY_STATUS || type == REDIS_REPLY_ERROR ||
-	    type == REDIS_REPLY_INTEGER)
-		return len <= LINE_MAX_BYTES;
-	if (type < 0 || len == 0)
-		return true;
-	if (!memchr(p, '\n', len < LENGTH_MAX_BYTES ? len : LENGTH_MAX_BYTES))
-		return len < LENGTH_MAX_BYTES;
-	return type != REDIS_REPLY_STRING ||
-	       strtoll(p, NULL, 10) <= ENGINE_VALUE_MAX;
-}
-
-static void wire_bound(struct wire *w)
-{
-	wire_trim(w);
-	wire_count(w);
-	if (!wire_part_ok(w))
-		wire_finish(w, WIRE_END_BAD, "a reply that is too large");
-	else if (*w->held > HELD_MAX_BYTES)
-		wire_finish(w, WIRE_END_BAD, "more than there is room for");
 }
 
 static void wire_deliver(struct wire *w)
@@ -237,21 +286,21 @@ static void wire_deliver(struct wire *w)
 
 	while (!w->freed && !w->ended) {
 		if (redisReaderGetReply(w->reader, &reply) != REDIS_OK) {
-			w->reply_bytes = 0;
-			wire_count(w);
-			wire_finish(w, WIRE_END_BAD,
-			    w->refusal ? w->refusal : w->reader->errstr);
+			wire_finish(
+			    w, WIRE_END_BAD, redisReaderGetError(w->reader));
 			return;
 		}
 		if (!reply)
 			break;
-		w->owed--;
-		w->reply_bytes = 0;
 		w->ops->on_reply(w->ctx, reply);
-		w->theirs->freeObject(reply);
+		freeReplyObject(reply);
 	}
-	if (!w->freed && !w->ended)
-		wire_bound(w);
+	if (w->freed || w->ended)
+		return;
+	wire_trim(w);
+	wire_count(w);
+	if (*w->held > HELD_MAX_BYTES)
+		wire_finish(w, WIRE_END_BAD, "more than there is room for");
 }
 
 /* Receive once; false where there is no more for now. */
@@ -259,6 +308,8 @@ static bool wire_receive(struct wire *w)
 {
 	char buf[READ_BYTES];
 	ssize_t n = recv(w->fd, buf, sizeof(buf), 0);
+	const char *why;
+	size_t good;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
@@ -270,11 +321,15 @@ static bool wire_receive(struct wire *w)
 	w->received_us = clock_now_us();
 	if (w->first_byte < 0)
 		w->first_byte = (unsigned char)buf[0];
-	if (redisReaderFeed(w->reader, buf, (size_t)n) != REDIS_OK) {
+	good = (size_t)n;
+	why = resp_take(&w->resp, buf, &good);
+	if (redisReaderFeed(w->reader, buf, good) != REDIS_OK) {
 		wire_finish(w, WIRE_END_BAD, "out of memory");
 		return false;
 	}
 	wire_deliver(w);
+	if (why)
+		wire_finish(w, WIRE_END_BAD, why);
 	return (size_t)n == sizeof(buf);
 }
 
@@ -374,7 +429,7 @@ bool wire_send(struct wire *w, char *command, size_t len)
 		redisFreeCommand(command);
 	if (rc < 0)
 		return false;
-	w->owed++;
+	w->resp.owed++;
 	wire_flush(w);
 	return true;
 }
@@ -411,7 +466,7 @@ struct wire *wire_new(struct event_base *base, const struct sockaddr *to,
 	w->ops = ops;
 	w->ctx = ctx;
 	w->held = held;
-	w->reader = reader_new(w);
+	w->reader = redisReaderCreate();
 	w->out = evbuffer_new();
 	if (w->reader && w->out)
 		rc = wire_connect(w, to);

@@ -3,9 +3,10 @@
  * One connection to whatever claims to speak Redis's protocol (RESP2): it
  * sends commands and hands out the replies, in order, within bounds.
  *
- * libhiredis formats commands and parses replies. Its asynchronous API is not
- * used: that one asserts that no reply comes unasked, so that a peer could end
- * the daemon, and moves all that waits to be sent at each partial write.
+ * libhiredis formats commands and parses replies; of it only that is used which
+ * its manual names and which is alike in 0.14 and 1.2. Its asynchronous API is
+ * not used: that one asserts that no reply comes unasked, so that a peer could
+ * end the daemon, and moves all that waits to be sent at each partial write.
  *
  * What a peer may send is bounded: a reply that nobody asked for, a value of
  * more than ENGINE_VALUE_MAX, an array that is large or deep, a line that does

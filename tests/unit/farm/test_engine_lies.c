@@ -277,7 +277,9 @@ static void test_lies(void **state)
 	    LIE("*4000000000000\r\n"), LIE("*262145\r\n"),
 	    LIE("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n"),
 	    LIE("*200000\r\n*200000\r\n*200000\r\n"), LIE("garbage"),
-	    LIE("\r\n"), LIE("\0"), LIE(":12x\r\n"), LIE("*1\r\n*-1\r\n")};
+	    LIE("\r\n"), LIE("\0"), LIE(":12x\r\n"), LIE("*1\r\n*-1\r\n"),
+	    LIE("$\r\n"), LIE("$1-\r\n"), LIE("$1\n1\r\n"), LIE("+a\rb\r\n"),
+	    LIE("+a\nb\r\n"), LIE("$1 \r\nx\r\n")};
 
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++)
 		try_lie(state, lies[i].bytes, lies[i].len);
@@ -323,6 +325,10 @@ static void test_large_lies(void **state)
 	len = (size_t)sprintf(text, "*200000\r\n");
 	for (int i = 0; i < 90000; i++)
 		len += (size_t)sprintf(text + len, "$400\r\n%0400d\r\n", i);
+	try_lie(state, text, len);
+	/* Arrays within arrays, which libhiredis 1.0 and later would take. */
+	for (len = 0; len < 4 << 20; len += 4)
+		memcpy(text + len, "*1\r\n", 4);
 	try_lie(state, text, len);
 	free(text);
 }
