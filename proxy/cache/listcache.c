@@ -361,6 +361,7 @@ static uint32_t short_hash(const nfs3_name *name)
 	uint32_t len =
 	    name->len < sizeof(folded) ? name->len : (uint32_t)sizeof(folded);
 
+	folded[0] = '\0'; /* gcc 14 warns of a name without a byte */
 	for (uint32_t i = 0; i < len; i++) {
 		char c = name->data[i];
 

@@ -74,7 +74,8 @@ bool call_send_argv(struct node *n, struct call *c, int argc, const char **argv,
     const size_t *lens)
 {
 	char *command;
-	int len = redisFormatCommandArgv(&command, argc, argv, lens);
+	/* libhiredis 0.14 returns an int. */
+	long long len = redisFormatCommandArgv(&command, argc, argv, lens);
 
 	if (len < 0) {
 		call_free(c);

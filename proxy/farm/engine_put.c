@@ -144,7 +144,7 @@ static bool put_may(const struct node *n)
 			       clock_sending_us() >= n->full_until_us);
 }
 
-static int put_format(char **command, const struct put *put)
+static long long put_format(char **command, const struct put *put)
 {
 	char ttl[24];
 	const char *argv[6] = {"SET", put->key->data, put->data};
@@ -169,7 +169,7 @@ bool put_queue(struct node *n, const struct put *put)
 {
 	struct engine *e = n->e;
 	struct call *c;
-	int bytes;
+	long long bytes;
 
 	if (!put_may(n) ||
 	    (e->backlog_bytes > 0 &&

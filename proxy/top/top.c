@@ -48,6 +48,7 @@ static struct top_page *draw(
 	look->clock = clock;
 	if (p)
 		top_view_draw(p, m, look);
+	look->clock = NULL;
 	return p;
 }
 
