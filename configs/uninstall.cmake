@@ -24,5 +24,9 @@ foreach(file IN LISTS files)
 		get_filename_component(dir "${dir}" DIRECTORY)
 	endwhile()
 endforeach()
-message("The daemon's user, /etc/forefetch.conf and /var/cache/forefetch are "
-	"still there.")
+message("The daemon's user, /etc/forefetch.conf, /var/cache/forefetch and "
+	"/var/lib/forefetch are still there.")
+if(EXISTS "$ENV{DESTDIR}/var/lib/forefetch/pending-writes")
+	message(WARNING "/var/lib/forefetch/pending-writes names writes that the "
+		"server does not have yet. Do not remove it, nor what it names.")
+endif()

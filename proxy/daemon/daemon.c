@@ -35,6 +35,7 @@
 #include "config/config.h"
 #include "control/control.h"
 #include "daemon/listens.h"
+#include "daemon/pending.h"
 #include "farm/farm.h"
 #include "daemon/reload.h"
 #include "daemon/server.h"
@@ -496,9 +497,10 @@ bool daemon_check(const struct config *config, char *err, size_t errlen)
 {
 	uid_t uid = geteuid();
 
-	return statedir_check(config->cache_dir,
-	    uid == 0 ? STATEDIR_ANYBODY : uid, disk_need_bytes(config), err,
-	    errlen);
+	return pending_check(err, errlen) &&
+	       statedir_check(config->cache_dir,
+		   uid == 0 ? STATEDIR_ANYBODY : uid, disk_need_bytes(config),
+		   err, errlen);
 }
 
 struct daemon *daemon_new(struct config *config,
@@ -509,9 +511,10 @@ struct daemon *daemon_new(struct config *config,
 	int rc;
 
 	snprintf(err, errlen, "out of memory");
-	if (!d) {
+	if (!d || !pending_check(err, errlen)) {
 		config_free(config);
-		errno = ENOMEM;
+		errno = d ? EINVAL : ENOMEM;
+		free(d);
 		return NULL;
 	}
 	d->config = config;

@@ -12,14 +12,15 @@ struct config;
 struct config_source;
 struct daemon;
 
-/* Whether cache_dir may be used, as far as can be told without a daemon: root
- * does not know which user that will run as. False and a sentence in `err`. */
+/* Whether a daemon may start: no writes of a later release are pending, and
+ * cache_dir may be used, as far as can be told without a daemon: root does not
+ * know which user that will run as. False and a sentence in `err`. */
 bool daemon_check(const struct config *config, char *err, size_t errlen);
 
 /* Takes `config`, which was read from `source` (read again on HUP). Listens
  * when it returns. NULL and a sentence in `err`; `config` is freed then, and
  * errno is EADDRINUSE where somebody else has a `listen` port, EINVAL where
- * the configuration is wrong. */
+ * the configuration is wrong, or writes of a later release are pending. */
 struct daemon *daemon_new(struct config *config,
     const struct config_source *source, char *err, size_t errlen);
 void daemon_free(struct daemon *d);

@@ -16,6 +16,7 @@
 #include "base/iopool.h"
 #include "base/log.h"
 #include "base/notify.h"
+#include "daemon/pending.h"
 #include "daemon/servers.h"
 
 enum {
@@ -225,11 +226,27 @@ static void take_up(struct reload *r)
 
 /* ---- reading it -------------------------------------------------------- */
 
+/* Whether a server comes that the configuration in force does not have. */
+static bool brings_servers(const struct config *old, const struct config *now)
+{
+	for (size_t i = 0; i < now->nservers; i++)
+		if (!config_server_find(old, now->servers[i].name))
+			return true;
+	return false;
+}
+
+/* A later release may have run meanwhile, and left writes that are pending to a
+ * server that comes. */
 static void job_run(struct iopool_job *job)
 {
 	struct reload *r = (void *)((char *)job - offsetof(struct reload, job));
 
 	r->loaded = config_load(&r->p.source, r->err, sizeof(r->err));
+	if (!r->loaded || !brings_servers(r->p.source.former, r->loaded) ||
+	    pending_check(r->err, sizeof(r->err)))
+		return;
+	config_free(r->loaded);
+	r->loaded = NULL;
 }
 
 static void job_done(struct iopool_job *job)

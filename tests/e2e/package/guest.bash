@@ -132,6 +132,21 @@ refused() {
 	cat /run/remove
 	grep -q '^    /mnt/home' /run/remove && active
 }
+# Of writes that a later release has left.
+mark=$root/var/lib/forefetch/pending-writes
+refused_for_mark() {
+	echo "9.9 /var/cache/forefetch/nas/journal" >"$mark" || return 1
+	if remove >/run/remove 2>&1; then cat /run/remove; return 1; fi
+	cat /run/remove
+	grep -q '^    9.9 /var' /run/remove && active
+}
+purge_refused_for_mark() {
+	echo "9.9 /var/cache/forefetch/nas/journal" >"$mark" || return 1
+	if purge >/run/purge 2>&1; then cat /run/purge; return 1; fi
+	cat /run/purge
+	grep -q 'nothing is purged' /run/purge && [ -d $root/var/cache/forefetch ] &&
+		rm "$mark"
+}
 take_out_of_fstab() { sed -i '/ forefetch /d' $root/etc/fstab; }
 no_daemon() { ! inside pgrep forefetchd; }
 nothing_left() {
@@ -185,9 +200,12 @@ check "the mounts go on" same_bytes /mnt/home/file || give_up
 check "unmounted" as_user "sudo umount /mnt/auto && sudo systemctl stop \
 	mnt-auto.automount && sudo umount /mnt/home" || give_up
 check "out of /etc/fstab" take_out_of_fstab
+check "removal while writes are pending is refused" refused_for_mark
+rm -f "$mark"
 check "removed" remove || give_up
 check "there is no daemon" no_daemon
 check "its configuration is there" test -e $root/etc/forefetch.conf
+check "purging while writes are pending is refused" purge_refused_for_mark
 check "purged" purge || give_up
 check "nothing is left" nothing_left
 e2e_end
