@@ -98,8 +98,23 @@ static bool is_troubled(const Forefetch__FarmStatus *farm)
 	return !fine;
 }
 
-/* Not a problem: --check exits as without it. */
-static void warn(struct check *ck, const Forefetch__FarmStatus *farm)
+/* Not a problem, nor is the next: --check exits as without it. */
+static void warn_of_restart(
+    struct check *ck, const ProtobufCBinaryData *settings)
+{
+	if (ck->as_json) {
+		ctl_json_open(&ck->json, NULL, '{');
+		ctl_json_text(&ck->json, "warning", "a restart is needed");
+		ctl_json_known(&ck->json, "reason", settings);
+		ctl_json_close(&ck->json, '}');
+		return;
+	}
+	fputs("warning: a restart is needed for ", stdout);
+	ctl_put_bytes(stdout, settings->data, settings->len);
+	putchar('\n');
+}
+
+static void warn_of_farm(struct check *ck, const Forefetch__FarmStatus *farm)
 {
 	char state[CTL_TEXT_MAX];
 
@@ -139,8 +154,10 @@ int check_print(const Forefetch__Status *st, bool json)
 		ctl_json_close(&ck.json, ']');
 		ctl_json_open(&ck.json, "warnings", '[');
 	}
+	if (st->reload_restart.len > 0)
+		warn_of_restart(&ck, &st->reload_restart);
 	if (is_troubled(st->farm))
-		warn(&ck, st->farm);
+		warn_of_farm(&ck, st->farm);
 	if (json) {
 		ctl_json_close(&ck.json, ']');
 		ctl_json_bool(&ck.json, "ok", ck.problems == 0);

@@ -12,23 +12,30 @@ static const char *const kinds[] = {
     [FOREFETCH__CHANGE__CHANGE_KIND__ADDED] = "added",
     [FOREFETCH__CHANGE__CHANGE_KIND__CHANGED] = "changed",
     [FOREFETCH__CHANGE__CHANGE_KIND__REMOVED] = "removed",
-    [FOREFETCH__CHANGE__CHANGE_KIND__NEEDS_RESTART] =
-	"not taken up until forefetchd is restarted",
+    [FOREFETCH__CHANGE__CHANGE_KIND__NEEDS_RESTART] = "a restart is needed",
     [FOREFETCH__CHANGE__CHANGE_KIND__FAILED] = "failed",
 };
 
-static bool is_good(const Forefetch__Change *change)
+static bool is_taken_up(const Forefetch__Change *change)
 {
 	return change->kind == FOREFETCH__CHANGE__CHANGE_KIND__ADDED ||
 	       change->kind == FOREFETCH__CHANGE__CHANGE_KIND__CHANGED ||
 	       change->kind == FOREFETCH__CHANGE__CHANGE_KIND__REMOVED;
 }
 
-/* "server nas: prefetch: changed". What failed goes to stderr, where systemd
- * and scripts look for it. */
+/* What waits for a restart did not fail: the configuration is right, and the
+ * daemon cannot change this one setting while it runs. */
+static bool has_failed(const Forefetch__Change *change)
+{
+	return !is_taken_up(change) &&
+	       change->kind != FOREFETCH__CHANGE__CHANGE_KIND__NEEDS_RESTART;
+}
+
+/* "server nas: prefetch: changed". What was not taken up goes to stderr, where
+ * systemd and scripts look for it. */
 static void put_change(const Forefetch__Change *change)
 {
-	bool good = is_good(change);
+	bool good = is_taken_up(change);
 	bool known = (size_t)change->kind < sizeof(kinds) / sizeof(kinds[0]);
 	FILE *out = good ? stdout : stderr;
 
@@ -63,7 +70,7 @@ static int reload_run(const struct ctl_options *opt)
 	for (size_t i = 0; i < res->reload->n_changes; i++) {
 		if (!opt->json)
 			put_change(res->reload->changes[i]);
-		if (!is_good(res->reload->changes[i]))
+		if (has_failed(res->reload->changes[i]))
 			code = EXIT_FAILURE;
 	}
 	ctl_free(res);
@@ -74,11 +81,10 @@ const struct ctl_command reload_command = {
     .name = "reload",
     .usage = "[--json]",
     .summary = "have the configuration read again",
-    .help =
-	"Has forefetchd read its configuration again and take up what "
-	"changed, and\nshows what was taken up and what was not. Exits with "
-	"1 if anything was not.\nOnly root and the user that forefetchd runs "
-	"as may do this.\n",
+    .help = "Has forefetchd read its configuration again and take up what "
+	    "changed, and\nshows what was taken up, what needs a restart, and "
+	    "what failed. Exits with\n1 if anything failed. Only root and the "
+	    "user that forefetchd runs as may\ndo this.\n",
     .options = "json",
     .run = reload_run,
     .args_max = -1,

@@ -294,6 +294,9 @@ static void put_text(const Forefetch__Status *st, bool verbose)
 		ctl_put(stdout, st,
 		    "last reload failed {reload_age_us:A} ago: "
 		    "{reload_error}\n");
+	if (st->reload_restart.len > 0)
+		ctl_put(
+		    stdout, st, "a restart is needed for {reload_restart}\n");
 	put_engine(st->farm);
 	for (size_t i = 0; i < st->n_servers; i++)
 		put_server(st->servers[i], st, verbose);

@@ -118,6 +118,7 @@ static void fill_daemon(void *ctx, struct arena *a, Forefetch__Status *out)
 	out->clients_limit_bytes = room_limit(d->room);
 	out->uptime_us = clock_now_us() - d->started_us;
 	out->reload_error = arena_bytes(a, "%s", reload_error(d->reload));
+	out->reload_restart = arena_bytes(a, "%s", reload_restart(d->reload));
 	if (reload_time_us(d->reload))
 		out->reload_age_us = clock_now_us() - reload_time_us(d->reload);
 	out->farm = farm_status(d, a);

@@ -49,7 +49,8 @@ struct reload {
 	uint64_t begun_us;
 	bool any; /* something was taken up */
 	struct report reports[REPORTS];
-	char error[CONFIG_ERR_MAX]; /* of the last one */
+	/* Of the last one: what failed, and what waits for a restart. */
+	char error[CONFIG_ERR_MAX], restart[CONFIG_ERR_MAX];
 };
 
 /* ---- reports ----------------------------------------------------------- */
@@ -72,12 +73,6 @@ static void report_clear(struct report *rp)
 static struct report *report_of(struct reload *r)
 {
 	return &r->reports[(r->done + 1) % REPORTS];
-}
-
-static bool is_bad(const struct change *c)
-{
-	return c->kind == FOREFETCH__CHANGE__CHANGE_KIND__NEEDS_RESTART ||
-	       c->kind == FOREFETCH__CHANGE__CHANGE_KIND__FAILED;
 }
 
 static void note(struct reload *r, const char *server, const char *setting,
@@ -144,31 +139,54 @@ static void describe(const struct change *c, char *text, size_t size)
 	    c->why);
 }
 
-static void tell(struct reload *r)
+/* The settings of the daemon are few, so their names fit. */
+static void note_restart(struct reload *r, const char *setting)
 {
-	const struct report *rp = report_of(r);
+	size_t len = strlen(r->restart);
+
+	snprintf(r->restart + len, sizeof(r->restart) - len, "%s%s",
+	    len > 0 ? ", " : "", setting);
+}
+
+static void tell_change(struct reload *r, const struct change *c)
+{
 	char text[CONFIG_ERR_MAX];
 
-	r->error[0] = '\0';
-	for (size_t i = 0; i < rp->n; i++) {
-		const struct change *c = &rp->list[i];
-
-		describe(c, text, sizeof(text));
-		if (!is_bad(c)) {
-			log_info("daemon: %s", text);
-			continue;
-		}
+	describe(c, text, sizeof(text));
+	switch (c->kind) {
+	case FOREFETCH__CHANGE__CHANGE_KIND__NEEDS_RESTART:
+		log_warn("daemon: %s", text);
+		note_restart(r, c->setting);
+		return;
+	case FOREFETCH__CHANGE__CHANGE_KIND__FAILED:
 		if (r->any)
 			log_error("daemon: %s", text);
 		if (!*r->error)
 			snprintf(r->error, sizeof(r->error), "%s",
 			    r->any ? text : c->why);
+		return;
+	default:
+		log_info("daemon: %s", text);
 	}
+}
+
+static void tell(struct reload *r)
+{
+	const struct report *rp = report_of(r);
+
+	r->error[0] = '\0';
+	/* One that changed nothing leaves what an earlier one found. */
+	if (r->any)
+		r->restart[0] = '\0';
+	for (size_t i = 0; i < rp->n; i++)
+		tell_change(r, &rp->list[i]);
 	if (!r->any)
 		log_error("daemon: not reloaded: %s", r->error);
 	else
-		log_info("daemon file=%s: reloaded%s", r->p.source.file,
-		    *r->error ? ", but not all of it was taken up" : "");
+		log_info("daemon file=%s: reloaded%s%s%s", r->p.source.file,
+		    *r->error ? ", but not all of it was taken up" : "",
+		    *r->restart ? "; a restart is needed for " : "",
+		    r->restart);
 }
 
 static void begin(struct reload *r);
@@ -348,6 +366,11 @@ uint64_t reload_time_us(const struct reload *r)
 const char *reload_error(const struct reload *r)
 {
 	return r->error;
+}
+
+const char *reload_restart(const struct reload *r)
+{
+	return r->restart;
 }
 
 struct reload *reload_new(const struct reload_params *p)

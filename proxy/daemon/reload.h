@@ -42,9 +42,10 @@ void reload_on_serves(struct reload *r, const char *server);
 void reload_on_failed(struct reload *r, const char *server, const char *why);
 void reload_on_used(struct reload *r);
 
-/* When the last one began, and what of it failed: 0 and "" where there was
- * none. */
+/* When the last one began, what of it failed, and the settings, with commas
+ * between them, that a restart takes up: 0 and "" where there was none. */
 uint64_t reload_time_us(const struct reload *r);
 const char *reload_error(const struct reload *r);
+const char *reload_restart(const struct reload *r);
 
 #endif

@@ -223,6 +223,7 @@ static void put_daemon(
 	put_word(t, "version", st.version);
 	put_seconds(t, "uptime", st.uptime_us, true);
 	put_text(t, "reload_error", &st.reload_error);
+	put_text(t, "reload_restart", &st.reload_restart);
 	put_farm(t, st.farm);
 	put_end(t, "}\n");
 }

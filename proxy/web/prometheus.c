@@ -382,6 +382,10 @@ static void daemon_add(const struct prometheus *p, const Forefetch__Status *st,
 	    "Whether the configuration was taken up when it was read last");
 	text_print(out, "forefetch_config_last_reload_successful %d\n",
 	    st->reload_error.len == 0);
+	head_add(out, "forefetch_config_restart_needed", "gauge",
+	    "Whether a setting was changed that a restart takes up");
+	text_print(out, "forefetch_config_restart_needed %d\n",
+	    st->reload_restart.len > 0);
 	head_add(out, "forefetch_servers", "gauge",
 	    "Servers in the configuration that are in use");
 	text_print(out, "forefetch_servers %zu\n", servers);

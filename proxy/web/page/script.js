@@ -357,6 +357,7 @@ async function look(wantTrees) {
 		(away ? ", " + away + " away." : ".");
 	document.title = (away ? "✕ " : "") + "forefetch";
 	problem(all.reload_error ? "The configuration was not taken up: " + all.reload_error
+		: all.reload_restart ? "A restart of forefetchd is needed for " + all.reload_restart + "."
 		: all.servers.length ? "" : "There are no servers in the configuration; " +
 			"forefetch mount SERVER:/PATH /WHERE makes one.", false);
 	if (!all.servers.some(s => s.name === chosen))

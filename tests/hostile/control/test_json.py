@@ -61,10 +61,12 @@ class Json(Commands):
     def test_status(self):
         st = self.look(self.json("status"), "version", "pid", "uptime_us",
                        "config_file", "cache_dir", "servers", "reload_error",
+                       "reload_restart",
                        "reload_age_us", "clients_bytes",
                        "clients_limit_bytes", "farm")
         self.assertIsNone(st["farm"])
         self.assertIsNone(st["reload_error"])
+        self.assertIsNone(st["reload_restart"])
         self.assertIsNone(st["reload_age_us"])
         self.assertLess(0, st["uptime_us"])
         srv, = st["servers"]

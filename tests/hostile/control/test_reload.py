@@ -55,6 +55,38 @@ class Comes(Reload):
                          "two.conf:7")
         self.works(port)
 
+    def test_what_needs_a_restart_is_no_failure(self):
+        """Until it is restarted, or the setting is put back; all else is taken
+        up meanwhile."""
+        status = lambda: json.loads(self.forefetch("status", "--json").stdout)
+        port = fakeserver.free_port()
+        self.put("two", port)
+        self.ff.top["metrics_listen"] = "127.0.0.1:1"
+        self.ff.write_config()
+        for _ in range(2):
+            done = self.forefetch("reload")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stderr,
+                             "^forefetch: metrics_listen: a restart is needed")
+            self.assertIsNone(status()["reload_error"])
+            self.assertEqual(status()["reload_restart"], "metrics_listen")
+        self.works(port)
+        self.assertIn("\na restart is needed for metrics_listen\n",
+                      self.forefetch("status").stdout)
+        done = self.forefetch("status", "--check")
+        self.assertEqual((done.returncode, done.stdout), (
+            0, "warning: a restart is needed for metrics_listen\n"))
+        # A file with an error changes nothing of that.
+        with open(self.own + "/bad.conf", "w") as f:
+            f.write("nonsense = 1\n")
+        self.assertEqual(self.forefetch("reload").returncode, 1)
+        self.assertEqual(status()["reload_restart"], "metrics_listen")
+        os.unlink(self.own + "/bad.conf")
+        del self.ff.top["metrics_listen"]
+        self.ff.write_config()
+        self.assertEqual(self.kinds(), {})
+        self.assertIsNone(status()["reload_restart"])
+
     def test_comes_and_goes(self):
         """All is saved when it goes, and found when it comes back."""
         self.other.make(b"known", rpc.REG)
@@ -155,7 +187,7 @@ class Changes(Reload):
         self.ff.write_config(attr_timeout="1s")
         for _ in range(2):
             # All else is taken up, and it is told each time.
-            changes = self.kinds(1)
+            changes = self.kinds()
             self.assertEqual(changes.pop(("", "cache_dir")), "needs-restart")
         self.assertEqual(changes, {})
         self.assertFalse(os.path.exists(self.ff.dir + "/other"))

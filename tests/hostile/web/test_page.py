@@ -110,6 +110,18 @@ class Metrics(Web):
         self.assertIn("no_such_key", json.loads(
             self.ask("/api/servers")[2])["reload_error"])
 
+    def test_a_reload_that_needs_a_restart(self):
+        name = "forefetch_config_restart_needed"
+        self.assertEqual(self.metric(name), 0)
+        self.ff.top["cache_dir"] += "-other"
+        self.ff.write_config()
+        self.ff.hup()
+        poll(lambda: self.metric(name) == 1, "a restart is needed")
+        self.assertEqual(
+            self.metric("forefetch_config_last_reload_successful"), 1)
+        self.assertEqual(json.loads(
+            self.ask("/api/servers")[2])["reload_restart"], "cache_dir")
+
     def test_time_and_memory(self):
         self.assertGreater(self.metric("process_resident_memory_bytes"), 1e6)
         self.assertLess(abs(self.metric("process_start_time_seconds") -
