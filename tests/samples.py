@@ -55,9 +55,28 @@ def wrong_depends():
     return "no " + ", ".join(sorted(missing)) if missing else None
 
 
+# What tells users to set something.
+TEXTS = ("proxy/*/*.c", "configs/*", "docs/*.[0-9]", "docs/*.md", "README.md")
+
+
+def wrong_names():
+    """Where somebody is told to set a key by a name that it had once."""
+    rows = re.search(r"(?ms)^static const struct config_former formers.*?^};",
+                     (ROOT / "proxy/config/config_key.c").read_text())[0]
+    formers = "|".join(re.findall(r'\{"(\w+)"', rows))
+    # A text of C goes on in the next line.
+    told = re.compile(r"`(%s)`|\bset (%s)[ =]|^ *#?(%s) = " % ((formers,) * 3), re.M)
+    for path in sorted(p for glob in TEXTS for p in ROOT.glob(glob) if p.is_file()):
+        text = re.sub(r'"\s*\n\s*"', "", path.read_text(errors="replace"))
+        found = told.search(text)
+        if found:
+            yield str(path.relative_to(ROOT)), "names a key as it was: " + found[0]
+
+
 def main():
     results = [*wrong_samples(sys.argv[1]), ("debian/changelog", wrong_version()),
-               ("debian/control: Build-Depends", wrong_depends())]
+               ("debian/control: Build-Depends", wrong_depends()),
+               *wrong_names()]
     bad = [(name, why) for name, why in results if why]
     for name, why in bad:
         print("%s: %s" % (name, why))

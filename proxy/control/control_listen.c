@@ -80,16 +80,16 @@ static int remove_stale(
 	}
 	if (!S_ISSOCK(st.st_mode)) {
 		snprintf(err->text, err->len,
-		    "%s is there and is no socket; remove it or set control "
-		    "to another path",
+		    "%s is there and is no socket; remove it or set "
+		    "control_socket to another path",
 		    addr->sun_path);
 		return -EEXIST;
 	}
 	alive = is_alive(addr);
 	if (alive > 0) {
 		snprintf(err->text, err->len,
-		    "another forefetchd listens at %s; stop it or set control "
-		    "to another path",
+		    "another forefetchd listens at %s; stop it or set "
+		    "control_socket to another path",
 		    addr->sun_path);
 		return -EADDRINUSE;
 	}

@@ -57,7 +57,8 @@ static struct drc *open_change_drc(const struct server *s)
 		return drc;
 	log_warn("server server=%s file=%s: %s: replies to changes are kept "
 		 "in memory only, so a change that is under way when the "
-		 "daemon is killed may be done twice; set `control` to a path "
+		 "daemon is killed may be done twice; set "
+		 "`control_socket` to a path "
 		 "on a tmpfs, such as /run/forefetch/control.sock",
 	    s->name, path,
 	    errno == ENOTSUP ? "its directory is not on a tmpfs"
