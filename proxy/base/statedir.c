@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -246,9 +247,29 @@ int statedir_make_server(const struct statedir *sd, const char *server)
 
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -ENAMETOOLONG;
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
-		return -errno;
+	if (mkdir(path, 0700) == 0)
+		return 1;
+	return errno == EEXIST ? 0 : -errno;
+}
+
+/* Links are not followed: what they lead to is not ours. */
+static int remove_one(
+    const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	(void)!remove(path);
 	return 0;
+}
+
+void statedir_remove_server(const struct statedir *sd, const char *server)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s/%s", sd->path, server);
+
+	if (n > 0 && (size_t)n < sizeof(path))
+		nftw(path, remove_one, 4, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
 int statedir_path(const struct statedir *sd, const char *server,

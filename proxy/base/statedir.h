@@ -61,8 +61,11 @@ void statedir_free(struct statedir *sd);
  * where statedir_check() would refuse it, or another daemon has locked it.
  */
 int statedir_take(struct statedir *sd, char *err, size_t errlen);
-/* Make the directory of a server; 0 or -errno. */
+/* Make the directory of a server; 1, 0 where it was there, or -errno. */
 int statedir_make_server(const struct statedir *sd, const char *server);
+/* Remove it with the files in it and in its directories. For threads; what
+ * cannot be removed stays. */
+void statedir_remove_server(const struct statedir *sd, const char *server);
 /* Whether statedir_take() has ever succeeded. */
 bool statedir_taken(const struct statedir *sd);
 

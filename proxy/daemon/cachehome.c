@@ -41,6 +41,7 @@ struct opening {
 	char err[TEXT_MAX]; /* why the directory cannot be used */
 	char data_err[TEXT_MAX];
 	bool same; /* the files are of the configured server */
+	bool made; /* there was no directory for it */
 	uint64_t disk_bytes;
 	struct datacache *data;
 	struct metasave_file names;
@@ -97,6 +98,7 @@ static int claim(struct cachehome *h)
 
 	if (rc < 0)
 		return rc;
+	o->made |= rc > 0;
 	(void)statedir_load_line(
 	    h->p.state, h->p.name, "whose", was, sizeof(was));
 	o->same = strcmp(was, h->whose) == 0;
@@ -345,6 +347,11 @@ void cachehome_free(struct cachehome *h)
 struct caches *cachehome_caches(struct cachehome *h)
 {
 	return h->caches;
+}
+
+bool cachehome_is_new(const struct cachehome *h)
+{
+	return h->open.made;
 }
 
 bool cachehome_on_disk(const struct cachehome *h)

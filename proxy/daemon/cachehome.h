@@ -56,6 +56,8 @@ int cachehome_wait(struct cachehome *h, uint64_t us, char *err, size_t errlen);
 int cachehome_load(struct cachehome *h);
 /* Whether the disk works, and its small files were read ahead. */
 bool cachehome_on_disk(const struct cachehome *h);
+/* Whether its directory was made by this, and not found. */
+bool cachehome_is_new(const struct cachehome *h);
 /* Try the disk again now, if it does not work. */
 void cachehome_retry(struct cachehome *h);
 /* To be called every second; `patient` as in datacache_tick(). */

@@ -6,16 +6,22 @@
  *	settles  what was learned and pinned is saved,
  *	saves    then names,
  *	waits    for the disk and rpcbind
+ *	cleans   what was made for a server that never answered
  *	empties  the caches, a part in a turn
  */
 #include <errno.h>
+#include <limits.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <event2/event.h>
 
 #include "base/iopool.h"
 #include "base/log.h"
+#include "base/metrics.h"
+#include "base/statedir.h"
 #include "cache/caches.h"
 #include "config/config.h"
 #include "control/history.h"
@@ -200,6 +206,36 @@ static bool is_quiet(struct server *s)
 	return false;
 }
 
+/* ---- what nobody needs -------------------------------------------------- */
+
+static void cleaning_run(struct iopool_job *job)
+{
+	const struct server *s =
+	    (void *)((char *)job - offsetof(struct server, cleaning));
+	char path[PATH_MAX];
+
+	statedir_remove_server(s->p.state, s->name);
+	server_drc_path(s, path, sizeof(path));
+	unlink(path);
+}
+
+static void cleaning_done(struct iopool_job *job)
+{
+	(void)job;
+}
+
+/* A server that was never reached, most often since its name was mistyped, has
+ * taught nothing: the files that were made for it go with it. */
+static void begin_cleaning(struct server *s)
+{
+	if (!cachehome_is_new(s->home) ||
+	    metrics_get(s->metrics, METRICS_UPSTREAM_CONNECTS) > 0)
+		return;
+	s->cleaning.run = cleaning_run;
+	s->cleaning.done = cleaning_done;
+	iopool_submit(s->iopool, &s->cleaning);
+}
+
 /* Whether the present step is over. */
 static bool step_over(struct server *s, uint64_t now_us)
 {
@@ -222,7 +258,12 @@ static bool step_over(struct server *s, uint64_t now_us)
 	case SERVER_SAVES:
 		return is_over(s, cachehome_settle(s->home), now_us);
 	case SERVER_WAITS:
-		return is_quiet(s);
+		if (!is_quiet(s))
+			return false;
+		begin_cleaning(s);
+		return true;
+	case SERVER_CLEANS:
+		return iopool_jobs(s->iopool) == 0;
 	default:
 		return false;
 	}

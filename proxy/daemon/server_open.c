@@ -42,24 +42,30 @@ enum {
 	SWEEP_US = 1000000,
 };
 
-/* The replies to changes are kept beside the control socket, which by default
- * is on a tmpfs, so that they survive when the daemon is killed. */
-static struct drc *open_change_drc(const struct server *s)
+/* Beside the control socket, which by default is on a tmpfs, so that they
+ * survive when the daemon is killed. */
+void server_drc_path(const struct server *s, char *path, size_t size)
 {
 	const char *control = s->p.control, *slash = strrchr(control, '/');
 	int dir = slash ? (int)(slash - control) : 0;
+
+	snprintf(path, size, "%.*s/%s.drc", dir, control, s->name);
+}
+
+static struct drc *open_change_drc(const struct server *s)
+{
 	char path[PATH_MAX];
 	struct drc *drc;
 
-	snprintf(path, sizeof(path), "%.*s/%s.drc", dir, control, s->name);
+	server_drc_path(s, path, sizeof(path));
 	drc = drc_open(path, DRC_SLOTS);
 	if (drc)
 		return drc;
-	log_warn("server server=%s file=%s: %s: replies to changes are kept "
-		 "in memory only, so a change that is under way when the "
-		 "daemon is killed may be done twice; set "
-		 "`control_socket` to a path "
-		 "on a tmpfs, such as /run/forefetch/control.sock",
+	log_warn(
+	    "server server=%s file=%s: %s: replies to changes are kept "
+	    "in memory only, so a change that is under way when the "
+	    "daemon is killed may be done twice; set `control_socket` to a "
+	    "path on a tmpfs, such as /run/forefetch/control.sock",
 	    s->name, path,
 	    errno == ENOTSUP ? "its directory is not on a tmpfs"
 			     : strerror(errno));

@@ -5,6 +5,7 @@
 
 #include <event2/util.h>
 
+#include "base/iopool.h"
 #include "base/netmatch.h"
 #include "daemon/server.h"
 #include "upstream/netpath.h"
@@ -44,12 +45,14 @@ struct server {
 	bool registered;       /* with the local rpcbind */
 	unsigned unregistered; /* programs that this refused */
 	struct server_registering *registering; /* under way */
+	struct iopool_job cleaning;             /* of what nobody needs */
 	enum server_leaving {
 		SERVER_STAYS,
 		SERVER_DRAINS,
 		SERVER_SETTLES,
 		SERVER_SAVES,
 		SERVER_WAITS,
+		SERVER_CLEANS,
 		SERVER_EMPTIES,
 	} leaving;
 	uint64_t leaving_us; /* since when */
@@ -64,6 +67,9 @@ uint64_t server_client_calls(const struct server *s);
 /* Whether the link counts as metered: what the configuration says goes before
  * what NetworkManager says. */
 void server_use_metered(struct server *s);
+
+/* server_open.c: where the replies to changes are kept. */
+void server_drc_path(const struct server *s, char *path, size_t size);
 
 /* server_leave.c: free what has to do with clients; what fetches ahead. */
 void server_stop_serving(struct server *s);

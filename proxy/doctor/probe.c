@@ -45,7 +45,10 @@ void probe_name(const struct probe_target *t, struct probe_facts *f)
 	uint64_t start = ask_now_us();
 
 	f->naddr = PROBE_ADDRESSES_MAX;
-	f->gai = resolver_find(t->host, PROBE_NAME_US, f->addr, &f->naddr);
+	f->gai = resolver_find(t->host,
+	    t->limit_us && t->limit_us < PROBE_NAME_US ? t->limit_us
+						       : PROBE_NAME_US,
+	    f->addr, &f->naddr);
 	f->name_us = ask_now_us() - start;
 }
 
@@ -291,7 +294,8 @@ void probe_reach(const struct probe_target *t, struct probe_facts *f)
 void probe_run(const struct probe_target *t, struct probe_facts *f)
 {
 	memset(f, 0, sizeof(*f));
-	f->until_us = ask_now_us() + PROBE_TOTAL_US;
+	f->until_us =
+	    ask_now_us() + (t->limit_us ? t->limit_us : PROBE_TOTAL_US);
 	f->rpcbind_err = f->nfs_err = f->nfs4_err = f->acl_err = f->mount_err =
 	    f->exports_err = f->mnt_err = f->fsinfo_err = f->fsstat_err =
 		f->pathconf_err = f->access_err = f->list_err = f->read_err =

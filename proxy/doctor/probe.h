@@ -13,6 +13,7 @@ struct probe_target {
 	const char *host; /* a name or an address, without brackets */
 	const char *path; /* of the export; NULL: the server alone */
 	uint16_t nfs_port, mount_port; /* 0: asked of its rpcbind */
+	uint64_t limit_us;             /* how long it may take; 0: 18 s */
 };
 
 enum probe_cause {
@@ -40,8 +41,9 @@ struct probe_why {
 };
 
 /*
- * Ask, for 20 seconds at most; a server that works is known within some round
- * trips. Blocks. Nothing is printed, and nothing is changed on the server.
+ * Ask, for as long as the target allows; a server that works is known within
+ * some round trips. Blocks. Nothing is printed, and nothing is changed on the
+ * server.
  */
 void probe_why(const struct probe_target *target, struct probe_why *out);
 

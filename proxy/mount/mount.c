@@ -103,8 +103,7 @@ static int steps(struct job *job, const char *source, const char *dir)
 		code = mount_now(job);
 	if (!code && !job->fake)
 		code = mount_check_sharing(job);
-	if (code)
-		mount_section_undo(job);
+	mount_section_end(job, code != MOUNT_GOOD);
 	return code;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "doctor/probe.h"
 #include "mount/mount_ask.h"
@@ -13,7 +14,9 @@
 #include "mount/mount_private.h"
 
 /* After so long the cause is looked for, seconds. */
-#define FIRST_S 3u
+#define FIRST_S       3u
+/* To find the cause takes so long at least, whatever `wait` says. */
+#define PROBE_LEAST_S 2u
 
 /* Goes to /run/mount/utab: then umount(8) runs umount.forefetch(8), whatever
  * file system the kernel says it is. */
@@ -34,6 +37,9 @@ int mount_check(struct job *job)
 /* Waiting changes nothing about these. */
 static bool is_final(const struct job *job, enum probe_cause cause)
 {
+	/* Whoever sits before it can say at once what was meant. */
+	bool patient = job->helper && !isatty(STDERR_FILENO);
+
 	switch (cause) {
 	case PROBE_V4_ONLY:
 	case PROBE_NOT_NFS:
@@ -43,14 +49,16 @@ static bool is_final(const struct job *job, enum probe_cause cause)
 	case PROBE_NO_NAME: /* at boot, the network may not be there yet */
 	case PROBE_REFUSED:
 	case PROBE_NO_MOUNTD:
-		return !job->helper;
+		return !patient;
 	default:
 		return false;
 	}
 }
 
-/* Ask the server itself, as the section has it. */
-static void probe(const struct job *job, struct probe_why *out)
+/* Ask the server itself, as the section has it; for `limit_s`, 0: as long as
+ * it takes. */
+static void probe(
+    const struct job *job, unsigned limit_s, struct probe_why *out)
 {
 	const struct config_server *srv =
 	    config_server_find(job->cfg, job->plan.name);
@@ -59,6 +67,7 @@ static void probe(const struct job *job, struct probe_why *out)
 	    .path = job->source.path,
 	    .nfs_port = srv ? srv->nfs_port : 0,
 	    .mount_port = srv ? srv->mount_port : 0,
+	    .limit_us = (uint64_t)limit_s * 1000000,
 	};
 
 	probe_why(&target, out);
@@ -86,25 +95,36 @@ static time_t uptime_s(void)
 	return now.tv_sec;
 }
 
+/* How much of the time to wait is left, seconds. */
+static unsigned left_s(const struct job *job, time_t begun)
+{
+	unsigned waited = (unsigned)(uptime_s() - begun);
+
+	return waited < job->options.wait_s ? job->options.wait_s - waited : 0;
+}
+
 /* Most servers are up at once; where one is not, the cause is looked for. */
 static int wait_for(struct job *job)
 {
-	unsigned wait_s = job->options.wait_s;
-	unsigned first_s = wait_s < FIRST_S ? wait_s : FIRST_S;
+	unsigned wait_s = job->options.wait_s, left;
 	time_t begun = uptime_s();
 	struct probe_why found = {.cause = PROBE_WORKS};
 	struct mount_why why;
-	unsigned waited;
-	int up = mount_daemon_wait(
-	    &job->talk, job->socket, job->plan.name, first_s, &why);
+	int up = mount_daemon_wait(&job->talk, job->socket, job->plan.name,
+	    wait_s < FIRST_S ? wait_s : FIRST_S, &why);
 
 	if (up == 0) {
-		probe(job, &found);
+		left = left_s(job, begun);
+		if (left > 0)
+			mount_fail(&job->talk, MOUNT_GOOD, "server",
+			    "%s does not answer yet (%s); waiting for it, "
+			    "%u s at most (wait=SECONDS)",
+			    job->source.host, why.text, left);
+		probe(job, left > PROBE_LEAST_S ? left : PROBE_LEAST_S, &found);
 		if (is_final(job, found.cause))
 			return tell_down(job, &why, &found);
-		waited = (unsigned)(uptime_s() - begun);
 		up = mount_daemon_wait(&job->talk, job->socket, job->plan.name,
-		    waited < wait_s ? wait_s - waited : 0, &why);
+		    left_s(job, begun), &why);
 	}
 	if (up == 0)
 		return tell_down(job, &why, &found);
@@ -152,7 +172,7 @@ static int tell_errno(
 		    "nfs(5), and at the end of dmesg",
 		    job->options.kernel);
 	if (error != 0 && error != EBUSY)
-		probe(job, &found);
+		probe(job, 0, &found);
 	if (found.cause == PROBE_WORKS || !*found.sentence)
 		return mount_fail(&job->talk, code, "mount", "%s", why->text);
 	return mount_fail(&job->talk, code, "server", "%s%s%s", found.sentence,

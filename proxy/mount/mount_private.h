@@ -33,8 +33,9 @@ struct job {
 
 /* See that the daemon has a section for the server, mount_section.c. */
 int mount_section(struct job *job);
-/* Undo that, as far as it was for this mount alone. */
-void mount_section_undo(struct job *job);
+/* The mount is made, and protects the section from now on; or it failed: undo
+ * what was done for it alone. */
+void mount_section_end(struct job *job, bool failed);
 
 /* Whether exactly this is there already, mount_now.c. */
 int mount_check(struct job *job);

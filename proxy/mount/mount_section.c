@@ -196,16 +196,19 @@ int mount_section(struct job *job)
 	return good ? MOUNT_GOOD : MOUNT_SYSTEM;
 }
 
-/* What was made for this mount alone goes with it. */
-void mount_section_undo(struct job *job)
+void mount_section_end(struct job *job, bool failed)
 {
 	struct mount_why why;
 
-	if (!job->written || !job->status)
+	if (job->hold < 0 || !job->status)
 		return;
 	job->store = mount_store_open(job->status->status, &why);
-	if (job->store)
+	if (!job->store)
+		return;
+	if (failed)
 		take_back(job);
+	mount_store_unhold(job->store, job->plan.name, job->hold);
+	job->hold = -1;
 	mount_store_close(job->store);
 	job->store = NULL;
 }

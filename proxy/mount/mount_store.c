@@ -331,6 +331,13 @@ static bool is_held(const struct mount_store *s, const char *name)
 	return held;
 }
 
+void mount_store_unhold(const struct mount_store *s, const char *name, int fd)
+{
+	close(fd);
+	if (*s->run_dir)
+		(void)is_held(s, name);
+}
+
 static bool is_used(const struct mount_store *s,
     const struct config_server *srv, const Forefetch__Status *status)
 {

@@ -50,5 +50,8 @@ unsigned mount_store_clean(const struct mount_store *s,
  * Needs the lock. -1 with a reason. */
 int mount_store_hold(
     const struct mount_store *s, const char *name, struct mount_why *why);
+/* Closes the descriptor, and removes its file unless another process holds it;
+ * needs the lock. */
+void mount_store_unhold(const struct mount_store *s, const char *name, int fd);
 
 #endif

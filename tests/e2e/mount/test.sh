@@ -195,6 +195,7 @@ m 1 "has no directory $LAB_EXPORT/none" "$LAB_ADDR:$LAB_EXPORT/none" /mnt/a
 m 1 "cannot be kept" -o consistency=frozen "$LAB_ADDR:/a #b" /mnt/a
 m 1 "is not up" -o wait=4 nosuch.invalid:/home /mnt/a
 m 1 "is not up" -o wait=1 "${LAB_ADDR%.*}.99:/home" /mnt/a
+m 1 "waiting for it, " -o wait=5 "${LAB_ADDR%.*}.99:/home" /mnt/a
 interrupted() {
 	local pid rc=0
 	/usr/sbin/mount.forefetch "${LAB_ADDR%.*}.98:/home" /mnt/a &
@@ -214,6 +215,12 @@ check "a server with NFSv4 only" v4_only
 m 1 "NFSv4" "$LAB_ADDR:$LAB_EXPORT" /mnt/a
 check "the server has NFSv3 again" v3_again
 check "nothing is left of all that" is_empty
+# What the daemon made for them it removes when they have left.
+no_rests() {
+	! find "$LAB_CACHE/mount" $RUN /run/forefetch \
+		\( -name 'nosuch*' -o -name '*.99*' -o -name '*.98*' \) | grep .
+}
+check "nor of what was made for servers that never answered" lab_poll 20 no_rests
 
 # --- a section that a person wrote
 mkdir -p $D/forefetch.d

@@ -37,6 +37,30 @@ class Comes(Reload):
         self.assertEqual(rpc.status(inside.call(
             rpc.GETATTR, opaque(rpc.ROOT))), 0)
 
+    def test_never_reached(self):
+        """What was made for a server that never answered, as for a name that
+        was mistyped, goes with it."""
+        port = fakeserver.free_port()
+        path = self.put("typo", port, nfs_port=fakeserver.free_port(),
+                        mount_port=fakeserver.free_port())
+        self.assertEqual(self.kinds(), {("typo", ""): "added"})
+        made = [self.ff.top["cache_dir"] + "/typo", self.ff.run + "/typo.drc"]
+        poll(lambda: os.path.exists(made[0] + "/whose"), "it has a folder")
+        os.unlink(path)
+        self.assertEqual(self.kinds(), {("typo", ""): "removed"})
+        poll(lambda: not any(map(os.path.lexists, made)), "all of it is gone")
+        # What was there before is not its own.
+        os.mkdir(made[0], 0o700)
+        self.put("typo", port, nfs_port=fakeserver.free_port())
+        self.assertEqual(self.kinds(), {("typo", ""): "added"})
+        os.unlink(path)
+        self.assertEqual(self.kinds(), {("typo", ""): "removed"})
+        self.put("typo", port)
+        self.assertEqual(self.kinds(), {("typo", ""): "added"})
+        self.works(port)
+        self.assertTrue(os.path.exists(made[0]))
+        self.assertEqual(self.ff.lines("error"), [])
+
     def test_text(self):
         port = fakeserver.free_port()
         path = self.put("two", port)
