@@ -123,6 +123,18 @@ keeps_the_old() {
 		[ "$(daemon)" = "$before" ]
 }
 
+# One that was stopped, and has a wrong configuration, is not said to run.
+says_it_is_stopped() {
+	inside systemctl stop forefetchd
+	echo "nonsense = 1" >$root/etc/forefetch.d/bad.conf
+	upgrade >/run/upgrade 2>&1 || { cat /run/upgrade; return 1; }
+	rm $root/etc/forefetch.d/bad.conf
+	cat /run/upgrade
+	grep -q 'forefetchd does not run' /run/upgrade &&
+		! grep -q 'Could not execute' /run/upgrade &&
+		inside systemctl start forefetchd
+}
+
 # --- removal ------------------------------------------------------------------
 
 remove() { as_user_long "$sudo_apt remove -y forefetch"; }
@@ -194,6 +206,8 @@ check "no error and no lost byte" end_load || give_up
 check "the server has what the client has" server_has_log
 check "an upgrade that refuses the configuration keeps the daemon" keeps_the_old ||
 	give_up
+
+check "and of one that was stopped says that" says_it_is_stopped || give_up
 
 check "removal under mounts is refused, with their names" refused || give_up
 check "the mounts go on" same_bytes /mnt/home/file || give_up
