@@ -35,3 +35,24 @@ size_t spelling_distance(const char *a, const char *b)
 	}
 	return rows[alen % 3][blen];
 }
+
+const char *spelling_meant(
+    const char *word, const void *rows, size_t n, size_t size)
+{
+	size_t nearest = SPELLING_SLIPS_MAX + 1;
+	const char *meant = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *name;
+		size_t distance;
+
+		memcpy(&name, (const char *)rows + i * size, sizeof(name));
+		distance = spelling_distance(word, name);
+		/* As many slips as letters make any word of any other. */
+		if (distance >= nearest || distance >= strlen(word))
+			continue;
+		nearest = distance;
+		meant = name;
+	}
+	return meant;
+}

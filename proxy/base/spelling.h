@@ -14,4 +14,12 @@
  */
 size_t spelling_distance(const char *a, const char *b);
 
+/*
+ * Which of `n` rows of a table somebody meant by `word`: the name that is
+ * nearest to it, or NULL where all are other words. A row is `size` bytes long,
+ * and begins with its name.
+ */
+const char *spelling_meant(
+    const char *word, const void *rows, size_t n, size_t size);
+
 #endif

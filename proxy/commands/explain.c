@@ -138,8 +138,9 @@ static void put_object(const Forefetch__Explained *x)
 	if (x->type != FOREFETCH__EXPLAINED__TYPE__DIRECTORY)
 		return;
 	if (x->listed)
-		printf("  listing      %" PRIu32 " entries, %s; %s\n",
-		    x->list_entries, x->list_complete ? "all" : "not all",
+		printf("  listing      %" PRIu32 " entr%s, %s; %s\n",
+		    x->list_entries, x->list_entries == 1 ? "y" : "ies",
+		    x->list_complete ? "all" : "not all",
 		    x->list_fresh ? "fresh" : "to be confirmed");
 	else
 		puts("  listing      not cached for you");
@@ -169,7 +170,7 @@ static void put_prediction(const Forefetch__Prediction *p)
 	ctl_put(stdout, p, " ({age_us:T} ago)\n");
 	printf(
 	    "               predicted at %.0f%%", (double)p->p_permille / 10);
-	ctl_put(stdout, p, ", {lead} accesses ahead");
+	ctl_put(stdout, p, ", {lead} access{lead:E} ahead");
 	fputs(", by ", stdout);
 	PUT_WORD(sources, p->source);
 	fputs("\n               for its ", stdout);

@@ -9,6 +9,7 @@
 
 #include "commands/command_list.h"
 #include "commands/farm.h"
+#include "base/spelling.h"
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_text.h"
 #include "farm/seal.h"
@@ -94,21 +95,25 @@ static const struct action {
 
 static int farm_run(const struct ctl_options *opt)
 {
-	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
-		const struct action *a = &actions[i];
+	const char *name = opt->arg ? opt->arg : "status", *meant = NULL;
+	int args = opt->nargs > 0 ? opt->nargs - 1 : 0;
+	const struct action *a = NULL;
 
-		if (strcmp(a->name, opt->arg) == 0 &&
-		    opt->nargs - 1 >= a->args_min &&
-		    opt->nargs - 1 <= a->args_max)
-			return a->run(opt);
-	}
-	fputs("forefetch: see forefetch help farm\n", stderr);
+	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
+		if (strcmp(actions[i].name, name) == 0)
+			a = &actions[i];
+	if (a && args >= a->args_min && args <= a->args_max)
+		return a->run(opt);
+	if (!a)
+		meant = spelling_meant(name, actions,
+		    sizeof(actions) / sizeof(actions[0]), sizeof(actions[0]));
+	ctl_mistaken("farm", meant);
 	return CTL_EXIT_USAGE;
 }
 
 const struct ctl_command farm_command = {
     .name = "farm",
-    .usage = "[--json] status | check\n"
+    .usage = "[--json] [status] | check\n"
 	     "       forefetch farm [--progress] [--json] flush\n"
 	     "       forefetch farm [--json] key FILE",
     .summary = "show, check and empty what machines share; make its key",
@@ -125,6 +130,5 @@ const struct ctl_command farm_command = {
     .options = "progress json",
     .run = farm_run,
     .actions = "status check flush key:file",
-    .args_min = 1,
     .args_max = 2,
 };

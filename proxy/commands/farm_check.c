@@ -284,7 +284,7 @@ static int tell(const struct ctl_options *opt,
 	if (opt->json)
 		print_json(checked, &all, ok);
 	else
-		findings_print(&all, stdout, findings_colour(stdout));
+		findings_print(&all, stdout, ctl_colour(stdout));
 	findings_free(&all);
 	return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }

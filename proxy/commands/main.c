@@ -16,10 +16,13 @@
 #include "base/spelling.h"
 #include "commands/command_list.h"
 #include "commands/complete.h"
+#include "commands/json_error.h"
 #include "commands/option_list.h"
 #include "ctl/ctl_socket.h"
 #include "ctl/ctl_text.h"
 #include "mount/mount_command.h"
+
+enum { COMMANDS_MAX = 64 };
 
 static const struct ctl_command *find_named(const char *name)
 {
@@ -56,17 +59,12 @@ static int usage_error(const char *what, const char *which)
 
 static int no_such_command(const char *name)
 {
-	size_t nearest = SPELLING_SLIPS_MAX + 1;
-	const char *meant = NULL;
+	const char *names[COMMANDS_MAX], *meant;
+	size_t n = 0;
 
-	for (size_t i = 0; command_list[i]; i++) {
-		size_t n = spelling_distance(name, command_list[i]->name);
-
-		if (n >= nearest || n >= strlen(name))
-			continue;
-		nearest = n;
-		meant = command_list[i]->name;
-	}
+	for (; command_list[n] && n < COMMANDS_MAX; n++)
+		names[n] = command_list[n]->name;
+	meant = spelling_meant(name, names, n, sizeof(names[0]));
 	if (!meant)
 		return usage_error("no such command: ", name);
 	ctl_complain(
@@ -320,6 +318,9 @@ static int run_own(int argc, char **argv, const char *socket)
 		return help(cmd->name);
 	/* getopt's own messages begin with it. */
 	argv[first] = (char[]){"forefetch"};
+	for (int i = first + 1; i < argc; i++)
+		if (strcmp(argv[i], "--json") == 0)
+			json_error_begin();
 	return cmd->main(argc - first, argv + first, socket);
 }
 
@@ -357,17 +358,19 @@ int main(int argc, char **argv)
 		return usage_error("no such option: ", unclean);
 	code = argc > 0 ? run_own(argc, argv, opt.socket) : CTL_EXIT_USAGE;
 	if (code >= 0)
-		return code;
+		return json_error_end(code);
 	argv[0] = (char[]){"forefetch"};
 	option_getopt(longs, letters);
 	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
 		const struct option_row *row = option_find(c);
 
 		code = row ? option_set(row, optarg, &opt) : -1;
+		if (opt.json)
+			json_error_begin();
 		if (!row)
-			fputs("see forefetch help\n", stderr);
+			option_complain(argv[optind - 1]);
 		if (code)
-			return CTL_EXIT_USAGE;
+			return json_error_end(CTL_EXIT_USAGE);
 		given.help |= row->kind == OPTION_HELP;
 		if (row->kind == OPTION_VERSION) {
 			puts("forefetch " FF_VERSION);
@@ -376,5 +379,5 @@ int main(int argc, char **argv)
 		if (given.n < OPTION_MAX)
 			given.rows[given.n++] = row;
 	}
-	return run(argc - optind, argv + optind, &given, &opt);
+	return json_error_end(run(argc - optind, argv + optind, &given, &opt));
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/spelling.h"
+
 #define WATCH_MIN_S 0.1
 #define WATCH_MAX_S 86400.0
 
@@ -96,6 +98,23 @@ const struct option_row *option_find(int code)
 		if (option_list[i].letter && option_list[i].letter == code)
 			return &option_list[i];
 	return NULL;
+}
+
+void option_complain(const char *word)
+{
+	const char *meant = NULL;
+	char name[64];
+
+	if (strncmp(word, "--", 2) == 0) {
+		snprintf(name, sizeof(name), "%.*s",
+		    (int)strcspn(word + 2, "="), word + 2);
+		meant = spelling_meant(
+		    name, option_list, option_count, sizeof(option_list[0]));
+	}
+	if (meant)
+		fprintf(stderr, "forefetch: did you mean --%s?\n", meant);
+	else
+		fputs("forefetch: see forefetch help\n", stderr);
 }
 
 bool option_taken(const struct option_row *row, const struct ctl_command *cmd)

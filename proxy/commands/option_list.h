@@ -44,6 +44,10 @@ void option_getopt(
 /* The row of what getopt_long() returned, or NULL. */
 const struct option_row *option_find(int code);
 
+/* Says so where `word`, of the command line, is no option, and which one may
+ * have been meant. */
+void option_complain(const char *word);
+
 /* Whether the command takes it. */
 bool option_taken(const struct option_row *row, const struct ctl_command *cmd);
 /* Store what was given: 0, or CTL_EXIT_USAGE after a message. */

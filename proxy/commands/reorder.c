@@ -39,9 +39,9 @@ static void put_server(const Forefetch__CompactedServer *srv)
 		ctl_put(stdout, srv, "; {moved_bytes:B} moved");
 		ctl_put(stdout, srv->after,
 		    "; of {bytes:B}, {sequential_bytes/bytes} in sequence, "
-		    "{runs} runs");
+		    "{runs} run{runs:S}");
 		ctl_put(stdout, srv->before,
-		    "; before {sequential_bytes/bytes}, {runs} runs");
+		    "; before {sequential_bytes/bytes}, {runs} run{runs:S}");
 	}
 	putchar('\n');
 }

@@ -164,6 +164,16 @@ static void put_copies(const Forefetch__ServerStats *srv)
 		    copied / returned);
 }
 
+static void put_again(const Forefetch__ServerStats *srv)
+{
+	uint64_t again =
+	    ctl_number(srv, "confirmed") + ctl_number(srv, "contradicted");
+
+	printf("  asked    again for %" PRIu64 " object%s: ", again,
+	    again == 1 ? "" : "s");
+	ctl_put(stdout, srv, "{confirmed} unchanged, {contradicted} changed\n");
+}
+
 static void put_caches(const Forefetch__ServerStats *srv)
 {
 	struct ctl_table *t =
@@ -190,7 +200,7 @@ static void put_caches(const Forefetch__ServerStats *srv)
 	if (ctl_number(srv, "run_bytes") > 0)
 		ctl_put(stdout, srv,
 		    "  in order {run_sequential_bytes/run_bytes} of what this "
-		    "run read from disk, in {run_runs} runs\n");
+		    "run read from disk, in {run_runs} run{run_runs:S}\n");
 	if (ctl_number(srv, "layout_bytes") > 0)
 		ctl_put(stdout, srv,
 		    "  laid out {layout_passes} time{layout_passes:S}, "
@@ -198,9 +208,7 @@ static void put_caches(const Forefetch__ServerStats *srv)
 		    "{layout_before_sequential_bytes/layout_before_bytes} was "
 		    "in order, then {layout_sequential_bytes/layout_bytes}\n");
 	put_copies(srv);
-	printf("  asked    again for %" PRIu64 " objects: ",
-	    ctl_number(srv, "confirmed") + ctl_number(srv, "contradicted"));
-	ctl_put(stdout, srv, "{confirmed} unchanged, {contradicted} changed\n");
+	put_again(srv);
 	if (srv->prefetch)
 		ctl_put(stdout, srv->prefetch,
 		    "  saved    {saved_round_trips} round "
@@ -231,7 +239,8 @@ static void put_prefetch(const Forefetch__ServerStats *srv)
 	ctl_put(stdout, srv,
 	    "  objects     {prefetch_used} used, "
 	    "{prefetch_late} late, {prefetch_unused} unused\n"
-	    "  ahead       {prefetch_calls} calls, {prefetch_bytes:B}, "
+	    "  ahead       {prefetch_calls} call{prefetch_calls:S}, "
+	    "{prefetch_bytes:B}, "
 	    "{prefetch_errors} refused; {prefetch_flight_bytes:B} of at most "
 	    "{prefetch_window_bytes:B} under way\n"
 	    "  unused      {prefetch_waste_bytes:B} of at most "
@@ -242,9 +251,11 @@ static void put_prefetch(const Forefetch__ServerStats *srv)
 	    "{prefetch_crowded} too many\n"
 	    "  sessions    {sessions_recorded} recorded, {sessions_replayed} "
 	    "replayed, {sessions_stopped} of these given up; {session_wanted} "
-	    "objects wanted, {session_used} used, {session_bytes:B} "
+	    "object{session_wanted:S} wanted, {session_used} used, "
+	    "{session_bytes:B} "
 	    "requested\n"
-	    "  learned     {learned_objects} objects, {learned_bytes:B}\n"
+	    "  learned     {learned_objects} object{learned_objects:S}, "
+	    "{learned_bytes:B}\n"
 	    "  link        ");
 	ctl_put(stdout, srv,
 	    ctl_number(srv, "link_rate") ? "{link_rate:R}, "

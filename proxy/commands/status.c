@@ -13,6 +13,19 @@
 #include "ctl/ctl_table.h"
 #include "ctl/ctl_text.h"
 
+/* Of its state: as that of a finding of doctor. */
+static const char *colour_of(const Forefetch__ServerStatus *srv)
+{
+	if (!ctl_colour(stdout))
+		return "";
+	if (srv->offline_active || srv->state == FOREFETCH__STATE__DOWN)
+		return "\033[31m";
+	return srv->state == FOREFETCH__STATE__UP ||
+		       srv->state == FOREFETCH__STATE__IDLE
+		   ? "\033[32m"
+		   : "\033[33m";
+}
+
 /* "nas: up, 40.2 ms, 2 connections, 3 calls in flight" */
 static void put_summary(const Forefetch__ServerStatus *srv)
 {
@@ -23,7 +36,10 @@ static void put_summary(const Forefetch__ServerStatus *srv)
 		in_flight += srv->upstreams[i]->in_flight;
 		queued += srv->upstreams[i]->queued;
 	}
-	ctl_put(stdout, srv, "{name}: {state}");
+	ctl_put(stdout, srv, "{name}: ");
+	fputs(colour_of(srv), stdout);
+	ctl_put(stdout, srv, "{state}");
+	fputs(ctl_colour(stdout) ? "\033[0m" : "", stdout);
 	if (srv->state != FOREFETCH__STATE__UP)
 		ctl_put(stdout, srv,
 		    srv->reason.len > 0 ? " for {state_age_us:A} ({reason})"

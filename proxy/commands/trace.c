@@ -173,6 +173,9 @@ static int stop(const struct ctl_options *opt)
 	}
 	if (opt->json)
 		printf("{\"stopped\":%" PRIu32 "}\n", first);
+	else
+		printf("%" PRIu32 " trace%s ended and complete\n", first,
+		    first == 1 ? " is" : "s are");
 	return EXIT_SUCCESS;
 }
 

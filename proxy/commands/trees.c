@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/spelling.h"
 #include "control/protocol.h"
 #include "commands/command_list.h"
 #include "ctl/ctl_client.h"
@@ -54,7 +55,8 @@ static void add_tree(struct ctl_table *t, const Forefetch__Tree *tree)
 
 static void put_list(const Forefetch__TreeList *list)
 {
-	struct ctl_table *t = ctl_table_new("id,>uid,>objects,>ago,>uses,root");
+	struct ctl_table *t =
+	    ctl_table_new("id,>uid,>objects,>accesses since,>uses,root");
 
 	for (size_t i = 0; i < list->n_trees; i++)
 		add_tree(t, list->trees[i]);
@@ -265,6 +267,8 @@ static const struct action {
 
 static int trees_run(const struct ctl_options *opt)
 {
+	const char *name = opt->arg ? opt->arg : actions[0].name, *meant;
+	int args = opt->nargs > 0 ? opt->nargs - 1 : 0;
 	const struct action *a = NULL;
 	struct ctl_client *c;
 	bool good;
@@ -272,11 +276,14 @@ static int trees_run(const struct ctl_options *opt)
 	if (opt->output)
 		return trees_merge(opt);
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
-		if (strcmp(actions[i].name, opt->arg) == 0)
+		if (strcmp(actions[i].name, name) == 0)
 			a = &actions[i];
-	if (!a || opt->nargs - 1 < a->args_min ||
-	    opt->nargs - 1 > a->args_max) {
-		fputs("forefetch: see forefetch help trees\n", stderr);
+	if (!a || args < a->args_min || args > a->args_max) {
+		meant = a ? NULL
+			  : spelling_meant(name, actions,
+				sizeof(actions) / sizeof(actions[0]),
+				sizeof(actions[0]));
+		ctl_mistaken("trees", meant);
 		return CTL_EXIT_USAGE;
 	}
 	c = ctl_open(opt->socket);
@@ -289,7 +296,7 @@ static int trees_run(const struct ctl_options *opt)
 
 const struct ctl_command trees_command = {
     .name = "trees",
-    .usage = "[--json] [--server SERVER] list [SERVER] | show ID |\n"
+    .usage = "[--json] [--server SERVER] [list [SERVER]] | show ID |\n"
 	     "       export FILE | import FILE | merge FILE | clear [ID]\n"
 	     "       forefetch trees merge FILE... -o OUT",
     .summary = "show, export, import and clear what was learned",
@@ -303,6 +310,5 @@ const struct ctl_command trees_command = {
     .run = trees_run,
     .actions = "list:server show:tree export:file import:file merge:file "
 	       "clear:tree",
-    .args_min = 1,
     .args_max = CTL_ARGS_MAX,
 };

@@ -106,7 +106,7 @@ int trees_merge(const struct ctl_options *opt)
 	struct predictor *p;
 	bool good;
 
-	if (strcmp(opt->arg, "merge") != 0 || opt->nargs < 2) {
+	if (!opt->arg || strcmp(opt->arg, "merge") != 0 || opt->nargs < 2) {
 		fputs(
 		    "forefetch: -o is for trees merge FILE... only\n", stderr);
 		return CTL_EXIT_USAGE;

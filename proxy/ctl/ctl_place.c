@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ctl/ctl_mount.h"
 #include "ctl/ctl_text.h"
@@ -21,7 +22,10 @@ static bool find(const char *path, char *real, struct ctl_place *out)
 		return false;
 	}
 	found = ctl_mount_find(mounts, real, out);
-	if (!found)
+	/* It is asked only now, since a mount may not answer. */
+	if (!found && access(path, F_OK) < 0 && errno == ENOENT)
+		ctl_complain(path, "%s", strerror(errno));
+	else if (!found)
 		ctl_complain(path,
 		    "it is on no NFSv3 mount; name a file below the mount "
 		    "point of the proxy");

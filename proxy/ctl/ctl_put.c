@@ -133,6 +133,9 @@ static void put_number(FILE *out, uint64_t number, char unit)
 	case 'A':
 		fputs(ctl_text_duration(buf, number), out);
 		return;
+	case 'E':
+		fputs(number == 1 ? "" : "es", out);
+		return;
 	case 'Y':
 		fputs(number == 1 ? "y" : "ies", out);
 		return;

@@ -18,6 +18,7 @@
  *	{name:T}      a time in microseconds
  *	{name:A}      an age in microseconds, without parts of a second
  *	{name:S}      nothing where it is 1, else "s"
+ *	{name:E}      nothing where it is 1, else "es"
  *	{name:Y}      "y" where it is 1, else "ies"
  *	{part/whole}  in percent
  *	{a.b}         field b of the message a

@@ -3,8 +3,10 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <wchar.h>
 
 #include "ctl/ctl_text.h"
@@ -226,4 +228,21 @@ void ctl_complain(const char *path, const char *fmt, ...)
 	va_start(ap, fmt);
 	say(stderr, fmt, ap);
 	va_end(ap);
+}
+
+void ctl_mistaken(const char *command, const char *meant)
+{
+	if (meant)
+		fprintf(
+		    stderr, "forefetch: did you mean %s %s?\n", command, meant);
+	else
+		fprintf(stderr, "forefetch: see forefetch help %s\n", command);
+}
+
+bool ctl_colour(FILE *out)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(fileno(out)) && !(no && *no) &&
+	       !(term && strcmp(term, "dumb") == 0);
 }

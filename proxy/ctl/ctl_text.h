@@ -58,4 +58,12 @@ void ctl_say(FILE *out, const char *fmt, ...)
 void ctl_complain(const char *path, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Says on stderr that the arguments of `command` are wrong, and, unless it is
+ * NULL, which action was meant. */
+void ctl_mistaken(const char *command, const char *meant);
+
+/* Whether text on `out` may have colours: it is a terminal that has them, and
+ * nobody has set NO_COLOR (no-color.org). */
+bool ctl_colour(FILE *out);
+
 #endif

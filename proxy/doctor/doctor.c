@@ -201,7 +201,7 @@ static void print_heading(const char *text, bool colour)
 
 static void print_text(const struct plan *p)
 {
-	bool colour = findings_colour(stdout);
+	bool colour = ctl_colour(stdout);
 	size_t warns = count_all(p, FINDING_WARN),
 	       fails = count_all(p, FINDING_FAIL);
 

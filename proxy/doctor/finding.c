@@ -209,14 +209,6 @@ void findings_json(const struct findings *all, struct ctl_json *j)
 	}
 }
 
-bool findings_colour(FILE *out)
-{
-	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-
-	return isatty(fileno(out)) && !(no && *no) &&
-	       !(term && strcmp(term, "dumb") == 0);
-}
-
 /* A state as a letter, then three strings with their zeros; "." at the end. */
 void findings_send(const struct findings *all, FILE *to)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ctl/ctl_json.h"
+#include "ctl/ctl_text.h"
 #include "doctor/doctor.h"
 #include "doctor/probe_report.h"
 
@@ -138,7 +139,7 @@ static int probe_command_run(const struct ctl_options *opt)
 	if (opt->json)
 		print_json(&t, f, &all);
 	else
-		findings_print(&all, stdout, findings_colour(stdout));
+		findings_print(&all, stdout, ctl_colour(stdout));
 	code =
 	    findings_worst(&all) == FINDING_FAIL ? EXIT_FAILURE : EXIT_SUCCESS;
 	findings_free(&all);

@@ -389,7 +389,8 @@ static int top_run(const struct ctl_options *opt)
 
 const struct ctl_command top_command = {
     .name = "top",
-    .usage = "[--interval SECONDS] [--once | -n N] [--json] [SERVER]",
+    .usage = "[--interval SECONDS] [--once | -n N] [--json] [--server SERVER | "
+	     "SERVER]",
     .summary = "show what goes on now, live",
     .help = "Shows rates, not totals, of each server and mount, anew every "
 	    "second: calls, bytes, what the caches answer, waiting that was "
@@ -399,6 +400,6 @@ const struct ctl_command top_command = {
 	    "explains, s sorts, p pauses the display, the arrows choose a "
 	    "server, w makes room for long names. If its output is no "
 	    "terminal, it prints blocks of text.\n",
-    .options = "interval once number json",
+    .options = "interval once number server json",
     .run = top_run,
 };

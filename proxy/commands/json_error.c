@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What goes to stdout and stderr passes through here: the one is counted, the
+ * beginning of the other is kept. */
+#include "commands/json_error.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl/ctl_json.h"
+
+#define PREFIX "forefetch: "
+
+static struct {
+	bool begun;
+	size_t printed;  /* bytes on stdout */
+	char said[2048]; /* the first lines on stderr */
+	size_t len;
+} seen;
+
+static ssize_t pass(int fd, const char *buf, size_t size)
+{
+	ssize_t n = write(fd, buf, size);
+
+	/* What fopencookie(3) wants where nothing was written. */
+	return n < 0 ? 0 : n;
+}
+
+static ssize_t on_stdout(void *cookie, const char *buf, size_t size)
+{
+	(void)cookie;
+	seen.printed += size;
+	return pass(STDOUT_FILENO, buf, size);
+}
+
+static ssize_t on_stderr(void *cookie, const char *buf, size_t size)
+{
+	size_t room = sizeof(seen.said) - seen.len;
+	size_t n = size < room ? size : room;
+
+	(void)cookie;
+	memcpy(seen.said + seen.len, buf, n);
+	seen.len += n;
+	return pass(STDERR_FILENO, buf, size);
+}
+
+void json_error_begin(void)
+{
+	FILE *out, *err;
+
+	if (seen.begun)
+		return;
+	seen.begun = true;
+	out =
+	    fopencookie(NULL, "w", (cookie_io_functions_t){.write = on_stdout});
+	err =
+	    fopencookie(NULL, "w", (cookie_io_functions_t){.write = on_stderr});
+	/* In the GNU C Library these are variables. */
+	if (out) {
+		if (isatty(STDOUT_FILENO))
+			setvbuf(out, NULL, _IOLBF, 0);
+		stdout = out;
+	}
+	if (err) {
+		setvbuf(err, NULL, _IONBF, 0);
+		stderr = err;
+	}
+}
+
+int json_error_end(int code)
+{
+	struct ctl_json json = {.out = stdout};
+	const char *text = seen.said;
+	size_t len = seen.len;
+
+	if (!seen.begun)
+		return code;
+	(void)fflush(stdout);
+	if (code == EXIT_SUCCESS || seen.printed > 0)
+		return code;
+	if (len >= strlen(PREFIX) &&
+	    memcmp(text, PREFIX, strlen(PREFIX)) == 0) {
+		text += strlen(PREFIX);
+		len -= strlen(PREFIX);
+	}
+	while (len > 0 && text[len - 1] == '\n')
+		len--;
+	ctl_json_open(&json, NULL, '{');
+	ctl_json_bytes(&json, "error", (const uint8_t *)text, len);
+	ctl_json_close(&json, '}');
+	putchar('\n');
+	(void)fflush(stdout);
+	return code;
+}
