@@ -389,8 +389,8 @@ static int top_run(const struct ctl_options *opt)
 
 const struct ctl_command top_command = {
     .name = "top",
-    .usage = "[--interval SECONDS] [--once | -n N] [--json] [--server SERVER | "
-	     "SERVER]",
+    .usage = "[--interval SECONDS] [--once | -n N] [--json]\n"
+	     "       [--server SERVER | SERVER]",
     .summary = "show what goes on now, live",
     .help = "Shows rates, not totals, of each server and mount, anew every "
 	    "second: calls, bytes, what the caches answer, waiting that was "
