@@ -173,7 +173,7 @@ static void complain(struct run *run, const char *path, const char *why)
 	if (++run->bad <= COMPLAINTS)
 		ctl_complain(path, "%s", why);
 	if (run->bad == COMPLAINTS + 1)
-		fputs("forefetch: … and more like these\n", stderr);
+		fputs("forefetch: ... and more like these\n", stderr);
 }
 
 static struct stream *stream_new(struct run *run, const struct ctl_place *at)

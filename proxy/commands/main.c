@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <getopt.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -348,8 +347,7 @@ int main(int argc, char **argv)
 	struct given given = {.n = 0};
 	int c, code;
 
-	/* For libsmartcols: UTF-8 is text wherever this runs, as elsewhere. */
-	setlocale(LC_CTYPE, "C.UTF-8");
+	ctl_choose_text();
 	/* The words behind it are those of somebody else's command line. */
 	if (argc > 1 && strcmp(argv[1], "complete") == 0)
 		return complete_run(argc - 2, argv + 2, opt.socket);

@@ -2,6 +2,8 @@
 /* Numbers with units, words, and bytes of unknown origin, for people. */
 #include <ctype.h>
 #include <inttypes.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -162,7 +164,8 @@ void ctl_put_bytes(FILE *out, const uint8_t *s, size_t len)
 
 	for (; len > 0; s += n, len -= n) {
 		n = ctl_utf8_length(s, len);
-		if (n > 0 && ctl_text_safe(ctl_utf8_decode(s, n))) {
+		if ((n == 1 || (n > 1 && ctl_utf8())) &&
+		    ctl_text_safe(ctl_utf8_decode(s, n))) {
 			fwrite(s, 1, n, out);
 			continue;
 		}
@@ -237,6 +240,30 @@ void ctl_mistaken(const char *command, const char *meant)
 		    stderr, "forefetch: did you mean %s %s?\n", command, meant);
 	else
 		fprintf(stderr, "forefetch: see forefetch help %s\n", command);
+}
+
+static bool is_given(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value;
+}
+
+void ctl_choose_text(void)
+{
+	bool asked =
+	    is_given("LC_ALL") || is_given("LC_CTYPE") || is_given("LANG");
+	/* NULL where the system does not have what was asked for. */
+	bool known = asked && setlocale(LC_CTYPE, "");
+
+	setlocale(LC_CTYPE, known && strcmp(nl_langinfo(CODESET), "UTF-8") != 0
+				? "C"
+				: "C.UTF-8");
+}
+
+bool ctl_utf8(void)
+{
+	return MB_CUR_MAX > 1;
 }
 
 bool ctl_colour(FILE *out)

@@ -62,6 +62,12 @@ void ctl_complain(const char *path, const char *fmt, ...)
  * NULL, which action was meant. */
 void ctl_mistaken(const char *command, const char *meant);
 
+/* Whether UTF-8 is printed; else what is not ASCII is escaped.
+ * ctl_choose_text() has chosen the locale: UTF-8 wherever the program runs,
+ * unless LC_ALL, LC_CTYPE or LANG ask for another character set. */
+void ctl_choose_text(void);
+bool ctl_utf8(void);
+
 /* Whether text on `out` may have colours: it is a terminal that has them, and
  * nobody has set NO_COLOR (no-color.org). */
 bool ctl_colour(FILE *out);

@@ -186,7 +186,7 @@ void findings_print(const struct findings *all, FILE *out, bool colour)
 		if (!f->remedy || !*f->remedy)
 			continue;
 		fprintf(out, "%*s", INDENT, "");
-		put_line(out, "→", " ", f->remedy, width);
+		put_line(out, ctl_utf8() ? "→" : "->", " ", f->remedy, width);
 	}
 }
 

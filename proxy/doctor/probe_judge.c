@@ -212,12 +212,12 @@ static void list_exports(const struct probe_facts *f, char *buf, size_t size)
 	buf[0] = '\0';
 	for (unsigned i = 0; i < f->nexports && i < EXPORTS_SHOWN; i++)
 		if (len < size)
-			len +=
-			    (size_t)snprintf(buf + len, size - len, "%s%.*s%s",
-				i ? ", " : "", NAME_SHOWN, f->exports[i],
-				strlen(f->exports[i]) > NAME_SHOWN ? "…" : "");
+			len += (size_t)snprintf(buf + len, size - len,
+			    "%s%.*s%s", i ? ", " : "", NAME_SHOWN,
+			    f->exports[i],
+			    strlen(f->exports[i]) > NAME_SHOWN ? "..." : "");
 	if (f->exports_all > EXPORTS_SHOWN && len < size)
-		snprintf(buf + len, size - len, ", … (%llu in all)",
+		snprintf(buf + len, size - len, ", ... (%llu in all)",
 		    (unsigned long long)f->exports_all);
 }
 

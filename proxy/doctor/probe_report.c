@@ -103,7 +103,7 @@ static void report_exports(const struct probe_facts *f, struct findings *out)
 		    out, FINDING_WARN, "exports", "the server exports nothing");
 	else
 		findings_add(out, FINDING_OK, "exports", "%" PRIu64 ": %s%s",
-		    f->exports_all, list, len < sizeof(list) ? "" : "…");
+		    f->exports_all, list, len < sizeof(list) ? "" : "...");
 }
 
 static void report_limits(const struct probe_facts *f, struct findings *out)

@@ -149,17 +149,33 @@ size_t prefetch_list_ahead(const struct prefetch *pf, uint32_t uid,
 
 /* ---- outcomes --------------------------------------------------------- */
 
+/* Whether a call was sent for it. */
+static bool was_sent(const struct note *x)
+{
+	return x->state == NOTE_USED || x->state == NOTE_LATE ||
+	       x->state == NOTE_UNUSED || x->state == NOTE_FAILED;
+}
+
+/* What was fetched, the newest first, and then what was not: that would else
+ * leave no room. */
+static bool precedes(const struct note *x, const struct note *y)
+{
+	if (was_sent(x) != was_sent(y))
+		return was_sent(x);
+	return x->us > y->us;
+}
+
 static void insert(const struct note **list, size_t *n, const struct note *x)
 {
 	size_t i = *n;
 
-	if (i == PREFETCH_SHOW_MAX && x->us <= list[i - 1]->us)
+	if (i == PREFETCH_SHOW_MAX && !precedes(x, list[i - 1]))
 		return;
 	if (i == PREFETCH_SHOW_MAX)
 		i--;
 	else
 		++*n;
-	for (; i > 0 && list[i - 1]->us < x->us; i--)
+	for (; i > 0 && precedes(x, list[i - 1]); i--)
 		list[i] = list[i - 1];
 	list[i] = x;
 }

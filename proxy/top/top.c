@@ -327,8 +327,12 @@ static long count_of(const struct ctl_options *opt)
 
 static bool is_live(const struct ctl_options *opt, long count)
 {
+	const char *term = getenv("TERM");
+
+	/* One that cannot move its cursor gets blocks of text, too. */
 	return count == 0 && !opt->json && isatty(STDOUT_FILENO) &&
-	       isatty(STDIN_FILENO);
+	       isatty(STDIN_FILENO) && term && *term &&
+	       strcmp(term, "dumb") != 0;
 }
 
 /* Whether the daemon answers; as other commands, it is told what to do if not.

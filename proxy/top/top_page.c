@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/ctl_text.h"
 #include "top/top_text.h"
 
 /* A character and some that combine with it; more of these are left out. */
@@ -93,6 +94,7 @@ static int room_for(const char *text, int max)
 int top_page_put(struct top_page *p, int row, int column, int max,
     enum top_style style, const char *text)
 {
+	const char *more = ctl_utf8() ? "…" : "~";
 	int room, one, at = 0;
 	size_t n;
 
@@ -119,7 +121,7 @@ int top_page_put(struct top_page *p, int row, int column, int max,
 		at += one;
 	}
 	if (room < max)
-		set(cell(p, row, column + at++), "…", strlen("…"), style);
+		set(cell(p, row, column + at++), more, strlen(more), style);
 	return at;
 }
 

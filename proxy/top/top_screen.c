@@ -4,10 +4,13 @@
 
 #include <curses.h>
 
+#include "ctl/ctl_text.h"
+
 static SCREEN *screen;
 
 static void use_style(enum top_style style)
 {
+	bool colours = ctl_colour(stdout) && has_colors();
 	static const struct {
 		short colour;         /* a pair; 0: none */
 		attr_t with, without; /* colours */
@@ -20,8 +23,8 @@ static void use_style(enum top_style style)
 	    [TOP_BAD] = {.colour = 3, .without = A_BOLD},
 	};
 
-	(void)attr_set(has_colors() ? looks[style].with : looks[style].without,
-	    has_colors() ? looks[style].colour : (short)0, NULL);
+	(void)attr_set(colours ? looks[style].with : looks[style].without,
+	    colours ? looks[style].colour : (short)0, NULL);
 }
 
 static void choose_colours(void)

@@ -133,7 +133,7 @@ static int least_width(const struct top_table *t, size_t column)
 		width = c->max;
 	if (c->rest && c->tail)
 		return top_text_columns(c->head);
-	return c->rest && width > REST_MIN ? REST_MIN : width;
+	return c->rest && !c->max && width > REST_MIN ? REST_MIN : width;
 }
 
 static void sum_up(struct plan *plan, const struct top_table *t)

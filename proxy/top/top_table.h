@@ -16,7 +16,9 @@ struct top_column {
 	/* Where there is too little room, the columns with the greatest number
 	 * are left out first; those with 0 stay. */
 	int drop;
-	int max; /* columns of text where room is short; 0: as wide as it is */
+	/* Columns of text where room is short; 0: as wide as it is, and of the
+	 * one with the rest only what is of use. */
+	int max;
 	bool right;
 	bool rest; /* it has the room that the others leave; one at most */
 	bool tail; /* what is too long is cut at its beginning */

@@ -115,9 +115,9 @@ static void draw_keys(
 		    ctl_text_clean(m->servers[look->server].status->name.data,
 			m->servers[look->server].status->name.len);
 	snprintf(text, sizeof(text),
-	    "q quit  h help  p pause  w %s  s sort: %s  ←→ server: %s",
+	    "q quit  h help  p pause  w %s  s sort: %s  %s server: %s",
 	    look->wide ? "all columns" : "widen", sorts[look->sort],
-	    name ? name : "all");
+	    ctl_utf8() ? "←→" : "arrows", name ? name : "all");
 	free(name);
 	(void)top_page_put(
 	    p, top_page_rows(p) - 1, 0, top_page_columns(p), TOP_DIM, text);
@@ -330,7 +330,7 @@ static void draw_servers(struct top_page *p, const struct top_model *m,
 	if ((int)top_table_rows(t) + 1 > took && took > 1) {
 		char text[64];
 
-		snprintf(text, sizeof(text), "… and %d more",
+		snprintf(text, sizeof(text), "... and %d more",
 		    (int)top_table_rows(t) + 2 - took);
 		(void)top_page_put(
 		    p, part.row + took - 1, 0, part.columns, TOP_DIM, text);
@@ -364,7 +364,7 @@ static void draw_help(struct top_page *p, struct top_area area)
 {
 	static const char *const lines[] = {
 	    "q  quit            p  pause the display     h  this help",
-	    "s  sort servers    w  room for long names   ← →  one server",
+	    "s  sort servers    w  room for long names   arrows  one server",
 	    "",
 	    "HITS       calls that the caches answered",
 	    "SAVED s/s  seconds of waiting spared, each second",

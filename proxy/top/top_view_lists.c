@@ -92,7 +92,7 @@ static const struct top_column waiter_columns[] = {
     {.head = "FROM", .drop = 3, .max = 24},
     {.head = "SERVER", .drop = 4, .max = 16},
     {.head = "CALLS/s", .drop = 2, .right = true},
-    {.head = "WHY", .rest = true},
+    {.head = "WHY", .rest = true, .max = 23},
     {0},
 };
 
@@ -201,11 +201,11 @@ static void put_count(
 static const struct top_column call_columns[] = {
     {.head = "AGE", .right = true},
     {.head = "CALL"},
-    {.head = "USER", .drop = 1, .max = 16},
+    {.head = "USER", .drop = 2, .max = 16},
     {.head = "SERVER", .drop = 5, .max = 16},
     {.head = "OFFSET", .drop = 4, .right = true},
     {.head = "SIZE", .drop = 3, .right = true},
-    {.head = "WHY", .drop = 2, .max = 20},
+    {.head = "WHY", .drop = 1, .max = 13},
     {.head = "FILE", .rest = true},
     {0},
 };
@@ -350,11 +350,17 @@ static void put_outcome(struct top_table *t, const struct item *it)
 	put_object(t, &o->name, NULL, o->object);
 }
 
+/* What was fetched comes first: there may be a hundred times as many that were
+ * not worth it, which the remark counts. */
 static int by_newest(const void *a, const void *b)
 {
 	const Forefetch__Outcome *x = ((const struct item *)a)->row;
 	const Forefetch__Outcome *y = ((const struct item *)b)->row;
+	int dropped = (outcome_style(x->prediction->state) == TOP_DIM) -
+		      (outcome_style(y->prediction->state) == TOP_DIM);
 
+	if (dropped != 0)
+		return dropped;
 	return x->prediction->age_us > y->prediction->age_us   ? 1
 	       : x->prediction->age_us < y->prediction->age_us ? -1
 							       : 0;

@@ -129,8 +129,11 @@ static void put_us(struct top_table *t, uint64_t us)
 /* A block a sample, as high as its share of the highest. */
 static void put_past(struct top_table *t, const struct top_server *srv)
 {
-	static const char *const blocks[BLOCKS] = {
+	static const char *const fine[BLOCKS] = {
 	    "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	static const char *const plain[BLOCKS] = {
+	    "_", ".", ":", "-", "=", "+", "*", "#"};
+	const char *const *blocks = ctl_utf8() ? fine : plain;
 	char text[TOP_PAST * 4] = "";
 	double highest = 0;
 	size_t len = 0;

@@ -274,6 +274,41 @@ class Away(Top):
         out.wait(daemon.BOUND)
 
 
+class Plain(Top):
+    """In a terminal that can do nothing, and where UTF-8 is not wanted."""
+
+    def printed(self, *args, **env):
+        pid, tty = pty.fork()
+        if pid == 0:
+            os.environ.update(daemon.environment(), **env)
+            os.execv(daemon.binary("forefetch"),
+                     ["forefetch", "--socket", self.ff.socket, *args])
+        out = b""
+        try:
+            while part := os.read(tty, 65536):
+                out += part
+                if out.count(b"Who waits") > 1: # it goes on for ever
+                    os.kill(pid, signal.SIGKILL)
+        except OSError: # it has ended
+            pass
+        os.close(tty)
+        os.waitpid(pid, 0)
+        return out
+
+    def test_dumb(self):
+        self.assertNotIn(b"\033", self.printed(
+            "top", "--interval", "0.1", TERM="dumb"))
+
+    def test_no_utf8(self):
+        self.hold("\u00fc".encode() * 90)
+        for args in ("top", "--once"), ("status",), ("doctor",):
+            out = self.printed(*args, LC_ALL="C", TERM="dumb")
+            self.assertTrue(out.isascii(), out)
+        self.assertIn(rb"\xc3\xbc", self.printed("top", "--once", LC_ALL="C"))
+        self.assertIn("\u00fc".encode(), self.printed("top", "--once",
+                                                     LC_ALL="C.UTF-8"))
+
+
 class Live(Top):
     """In a terminal."""
 

@@ -191,6 +191,57 @@ static void test_ordinary(void **state)
 	top_model_clear(&m);
 }
 
+/* One among many that were not worth a call is seen. */
+static void test_what_was_fetched_is_seen(void **state)
+{
+	struct saying what = {
+	    .servers = 1, .rows = 64, .uptime_ms = 1, .count = 1000};
+	struct top_look look = {.server = -1};
+	struct top_model m = {0};
+	struct top_page *p;
+
+	(void)state;
+	fill(&m, &what);
+	p = drawn(&m, look, 80, 24);
+	assert_true(has(p, " used    "));
+	top_page_free(p);
+	/* And on a narrow page, why somebody waits. */
+	p = drawn(&m, look, 40, 24);
+	assert_true(has(p, "confirmed by s"));
+	top_page_free(p);
+	top_model_clear(&m);
+}
+
+/* Where UTF-8 is not wanted, there is none, whatever is shown. */
+static void test_plain(void **state)
+{
+	(void)state;
+	setlocale(LC_CTYPE, "C");
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct saying what = {.servers = 2,
+		    .rows = 5,
+		    .uptime_ms = 1000,
+		    .count = 1000,
+		    .name = names[i]};
+		struct top_look look = {.server = -1, .keys = true};
+		struct top_model m = {0};
+		struct top_page *p;
+
+		fill(&m, &what);
+		p = drawn(&m, look, 160, 30);
+		for (int k = 0; k < top_page_rows(p); k++) {
+			char *row = top_page_row(p, k);
+
+			for (const char *s = row; *s; s++)
+				assert_true(*s >= 0x20 && *s < 0x7f);
+			free(row);
+		}
+		top_page_free(p);
+		top_model_clear(&m);
+	}
+	setlocale(LC_CTYPE, "C.UTF-8");
+}
+
 static void test_down(void **state)
 {
 	struct saying what = {.servers = 1, .uptime_ms = 1, .down = true};
@@ -318,6 +369,8 @@ int main(void)
 	    cmocka_unit_test(test_any_size_and_name),
 	    cmocka_unit_test(test_away),
 	    cmocka_unit_test(test_ordinary),
+	    cmocka_unit_test(test_what_was_fetched_is_seen),
+	    cmocka_unit_test(test_plain),
 	    cmocka_unit_test(test_down),
 	    cmocka_unit_test(test_farm),
 	    cmocka_unit_test(test_many_servers),

@@ -167,7 +167,10 @@ static void fill_rest(
 		srv->outcomes[i]->uid = UINT32_MAX;
 		srv->outcomes[i]->prediction =
 		    arena_message(a, &forefetch__prediction__descriptor);
-		srv->outcomes[i]->prediction->state = "withdrawn";
+		/* The last, and oldest, alone came to something. */
+		srv->outcomes[i]->prediction->state =
+		    i + 1 < say->rows ? "withdrawn" : "used";
+		srv->outcomes[i]->prediction->age_us = 1000 + i;
 		srv->outcomes[i]->prediction->source = "session";
 		srv->outcomes[i]->prediction->bytes = UINT32_MAX;
 	}
