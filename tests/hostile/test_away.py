@@ -4,6 +4,7 @@ import time
 
 import daemon
 import rpc
+from case_change import ChangeCase, HOUR
 from fakeserver import HOLD
 from rpc import opaque, u32, u64
 
@@ -105,6 +106,40 @@ class Away(daemon.Case):
         self.assertTrue(self.away())
         self.up.up()
         daemon.poll(lambda: not self.away(), "it is back")
+
+
+class NewFile(ChangeCase):
+    """open(O_CREAT) asks for the name first: where the daemon knows that it is
+    not there, CREATE follows, and waits; elsewhere the name cannot be known."""
+    settings = {"offline": "serve", "connections": 1, "prefetch": "off"}
+
+    def test_new_file(self):
+        self.up.make("listed", rpc.DIR, age=HOUR)
+        self.up.make("listed/old", rpc.REG, age=HOUR)
+        self.up.make("other", rpc.DIR, age=HOUR)
+        self.enter()
+        listed, other = self.lookup("listed"), self.lookup("other")
+        for fh in listed, other:
+            self.enter(fh)
+        self.assertEqual(self.names(listed), {"old"})
+        self.client.timeout = 60
+        self.up.down()
+        daemon.poll(lambda: self.ff.control("status")["offline_active"],
+                    "it is away", 30)
+        self.assertEqual(self.lookup("new", listed), rpc.NOENT)
+        self.assertEqual(self.lookup("new", other), rpc.IO)
+        self.client.send(rpc.CREATE, rpc.create_args("new", listed))
+        self.bystander_is_told(other)
+        self.up.up()
+        self.assertEqual(rpc.status(self.client.recv()), 0)
+        self.assertIsNotNone(self.up.node("listed/new"))
+
+    def bystander_is_told(self, fh):
+        """Meanwhile the CREATE waits, and nobody else does."""
+        with self.ff.connect() as c:
+            self.assertEqual(c.nfs(rpc.LOOKUP, rpc.lookup_args("x", fh))[0],
+                             rpc.IO)
+        self.assertEqual(len(self.up.seen(rpc.CREATE)), 0)
 
 
 if __name__ == "__main__":
