@@ -20,53 +20,14 @@
 
 /* ---- clients ----------------------------------------------------------- */
 
-static void count_hit(struct play *p, const struct player *c)
-{
-	if (calltext_is_change(c->op.proc))
-		return;
-	p->out->looks++;
-	p->out->hits += c->served == p->served;
-}
-
-static void check_reply(struct play *p, unsigned who)
-{
-	struct player *c = &p->players[who];
-	struct calltext_facts facts;
-	const char *why;
-
-	if (!c->waits || !client_take(p->place.clients[who], NULL, &facts))
-		return;
-	c->waits = false;
-	p->out->replies++;
-	count_hit(p, c);
-	why = judge_reply(p->judge, &c->op, &facts);
-	if (why)
-		script_fail("client %c, %s: %s", 'A' + who, c->told, why);
-}
-
-static void check_replies(struct play *p)
-{
-	for (unsigned i = 0; i < PLACE_CLIENTS; i++)
-		check_reply(p, i);
-}
-
-/* As the kernel's client, which makes a lost connection again at once. */
-static void repeat_lost(struct play *p)
-{
-	for (unsigned i = 0; i < PLACE_CLIENTS && p->place.daemon; i++)
-		if (p->players[i].waits &&
-		    !client_connected(p->place.clients[i]))
-			(void)client_repeat(p->place.clients[i]);
-}
-
 static void settle(struct play *p)
 {
 	static const struct event oldest = {.kind = EVENT_ANSWER, .a = 1};
 
 	do {
 		vclock_settle();
-		check_replies(p);
-		repeat_lost(p);
+		play_check_replies(p);
+		play_repeat_lost(p);
 	} while (p->prompt && ((!p->held && play_engine(p, &oldest)) ||
 				  play_serve(p, &oldest)));
 }
@@ -74,28 +35,12 @@ static void settle(struct play *p)
 static bool do_call(struct play *p, const struct event *e)
 {
 	unsigned who = e->a % p->nplayers;
-	struct player *c = &p->players[who];
-	char err[CALLTEXT_MAX];
+	char text[CALLTEXT_MAX];
 
-	if (c->waits || !p->place.daemon)
+	if (play_client_waits(&p->players[who]) || !p->place.daemon)
 		return false;
-	play_choose_call(e, c->op.text);
-	c->op.nwords = play_cut(c->op.text, c->op.words, c->told);
-	if (!calltext_parse(p->place.fs, c->op.words, c->op.nwords, &c->op.proc,
-		&c->op.args, err))
-		return false;
-	c->op.uid = 1000 + who;
-	if (play_gave_up(c, judge_key(c->op.proc, &c->op.args, c->op.uid)))
-		return false;
-	c->op.away = p->away;
-	c->op.doubtful = c->op.noted = false;
-	c->served = p->served;
-	judge_sent(p->judge, &c->op);
-	c->waits = true;
-	p->out->calls++;
-	p->out->changes += calltext_is_change(c->op.proc);
-	client_send(p->place.clients[who], c->op.words, c->op.nwords, false);
-	return true;
+	play_choose_call(e, text);
+	return play_send(p, who, 0, text);
 }
 
 static bool do_close(struct play *p, const struct event *e)
@@ -107,7 +52,7 @@ static bool do_close(struct play *p, const struct event *e)
 		return false;
 	client_close(p->place.clients[who]);
 	/* One in four gives up what it waits for. */
-	if (c->waits && e->b % 4 == 0)
+	if (e->b % 4 == 0)
 		play_give_up(c);
 	return true;
 }
@@ -116,7 +61,7 @@ static bool do_address(struct play *p, const struct event *e)
 {
 	unsigned who = e->a % p->nplayers;
 
-	if (p->players[who].waits)
+	if (play_client_waits(&p->players[who]))
 		return false;
 	client_close(p->place.clients[who]);
 	client_set_address(p->place.clients[who],
@@ -150,7 +95,7 @@ static bool do_fresh(struct play *p, const struct event *e)
 {
 	if (e->a % 4) {
 		vclock_pass(PUBLISH_US + e->b % S);
-		check_replies(p);
+		play_check_replies(p);
 	}
 	play_leave(p);
 	place_lose(&p->place);
@@ -162,7 +107,7 @@ static bool do_fresh(struct play *p, const struct event *e)
 static bool do_restart(struct play *p)
 {
 	place_stop(&p->place);
-	check_replies(p);
+	play_check_replies(p);
 	start(p);
 	return true;
 }
@@ -295,14 +240,6 @@ static bool do_event(struct play *p, const struct event *e)
 	}
 }
 
-static bool somebody_waits(const struct play *p)
-{
-	for (unsigned i = 0; i < PLACE_CLIENTS; i++)
-		if (p->players[i].waits)
-			return true;
-	return false;
-}
-
 /* From now on all is well, so every call has to end. */
 static void finish(struct play *p)
 {
@@ -311,7 +248,7 @@ static void finish(struct play *p)
 	p->prompt = true;
 	p->held = false;
 	settle(p);
-	for (unsigned i = 0; somebody_waits(p); i++) {
+	for (unsigned i = 0; play_anybody_waits(p); i++) {
 		if (i == 10000)
 			script_fail("a call does not end");
 		vclock_pass(100 * MS);

@@ -87,7 +87,8 @@ void __wrap_svc_set_offline(struct svc *svc, bool offline)
 {
 	playing->away = offline;
 	for (unsigned i = 0; offline && i < PLACE_CLIENTS; i++)
-		playing->players[i].op.away = true;
+		for (unsigned k = 0; k < PLAYER_CALLS; k++)
+			playing->players[i].calls[k].op.away = true;
 	__real_svc_set_offline(svc, offline);
 }
 
@@ -102,15 +103,11 @@ static unsigned uid_of(const struct svc_rqst *rqst)
 static void note_doubtful(const struct svc_rqst *rqst)
 {
 	uint64_t key = judge_key(rqst->proc, &rqst->args, uid_of(rqst));
+	struct play_call *c = play_call_with(playing, key);
 
-	for (unsigned i = 0; i < PLACE_CLIENTS; i++) {
-		struct player *c = &playing->players[i];
-
-		if (c->waits && c->op.key == key &&
-		    (rqst->proc->flags & NFS_PROC_CHANGE)) {
-			c->op.doubtful = true;
-			c->op.noted = rqst->object.key != 0;
-		}
+	if (c && (rqst->proc->flags & NFS_PROC_CHANGE)) {
+		c->op.doubtful = true;
+		c->op.noted = rqst->object.key != 0;
 	}
 }
 

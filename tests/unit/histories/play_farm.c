@@ -10,12 +10,6 @@
 
 #define S UINT64_C(1000000)
 
-void play_give_up(struct player *c)
-{
-	c->given_up[c->ngiven_up++ % GIVEN_UP_MAX] = c->op.key;
-	c->waits = false;
-}
-
 void play_set_farm(struct play *p)
 {
 	char key[64];
@@ -46,8 +40,7 @@ void play_leave(struct play *p)
 {
 	for (unsigned i = 0; i < p->nplayers; i++) {
 		client_close(p->place.clients[i]);
-		if (p->players[i].waits)
-			play_give_up(&p->players[i]);
+		play_give_up(&p->players[i]);
 	}
 }
 

@@ -7,19 +7,25 @@
 #include "scenario/script.h"
 #include "sweep/place.h"
 
-enum { GIVEN_UP_MAX = 32 };
+enum { GIVEN_UP_MAX = 32, PLAYER_CALLS = 2 };
+
+/* A client's call. */
+struct play_call {
+	bool waits; /* for its reply */
+	uint32_t xid;
+	char told[CALLTEXT_MAX]; /* in one piece */
+	struct judge_op op;
+	unsigned served; /* by the server when it was sent */
+};
 
 /* A client, and what it waits for. */
 struct player {
-	bool waits;
-	char told[CALLTEXT_MAX]; /* its call, in one piece */
+	struct play_call calls[PLAYER_CALLS];
 	/* Keys of calls that it gave up. The server may still do them, and
 	 * nobody could tell that from the same calls sent anew, which are
 	 * therefore left out. */
 	uint64_t given_up[GIVEN_UP_MAX];
 	unsigned ngiven_up;
-	struct judge_op op;
-	unsigned served; /* by the server when it called */
 };
 
 struct play {
@@ -44,6 +50,21 @@ struct play {
  * is true where it did. A change that no client sent fails the history. */
 void play_take_server(struct play *p);
 bool play_serve(struct play *p, const struct event *e);
+
+/* play_client.c */
+/* Sends the call in the client's place for one; false where it cannot be sent:
+ * what it is about never was there, or the same was given up before. */
+bool play_send(struct play *p, unsigned who, unsigned slot, const char *text);
+/* The call that somebody waits for; NULL: nobody does. */
+struct play_call *play_call_with(struct play *p, uint64_t key);
+bool play_client_waits(const struct player *c);
+bool play_anybody_waits(const struct play *p);
+/* Has the judge look at all replies that came. */
+void play_check_replies(struct play *p);
+/* As the kernel's client, which makes a lost connection again at once. */
+void play_repeat_lost(struct play *p);
+/* All that the client waits for. */
+void play_give_up(struct player *c);
 bool play_gave_up(const struct player *c, uint64_t key);
 
 /* play_farm.c */
@@ -53,7 +74,6 @@ void play_set_farm(struct play *p);
 bool play_engine(struct play *p, const struct event *e);
 /* All clients go, and give up what they wait for. */
 void play_leave(struct play *p);
-void play_give_up(struct player *c);
 
 /* play_choose.c */
 /* The files that are there at the beginning. */

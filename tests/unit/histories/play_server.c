@@ -8,25 +8,14 @@ static bool is_silent(const struct play *p)
 	return vclock_wall_ns() < p->silent_until_ns;
 }
 
-bool play_gave_up(const struct player *c, uint64_t key)
-{
-	for (unsigned i = 0; i < c->ngiven_up && i < GIVEN_UP_MAX; i++)
-		if (c->given_up[i] == key)
-			return true;
-	return false;
-}
-
 static void on_call(void *arg, struct fakeserver_call *call)
 {
-	const struct play *p = arg;
+	struct play *p = arg;
 	uint64_t key = judge_key(call->proc, &call->args, call->uid);
-	bool sent = !calltext_is_change(call->proc);
+	bool sent = !calltext_is_change(call->proc) || play_call_with(p, key);
 
-	for (unsigned i = 0; i < PLACE_CLIENTS; i++) {
-		const struct player *c = &p->players[i];
-
-		sent |= (c->waits && c->op.key == key) || play_gave_up(c, key);
-	}
+	for (unsigned i = 0; i < PLACE_CLIENTS; i++)
+		sent |= play_gave_up(&p->players[i], key);
 	if (!sent)
 		script_wrong("the server gets %s, which no client waits for",
 		    call->text);

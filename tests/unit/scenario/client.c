@@ -149,6 +149,18 @@ bool client_take(struct client *c, const char *to, struct calltext_facts *facts)
 	return false;
 }
 
+bool client_take_one(
+    struct client *c, uint32_t xid, struct calltext_facts *facts)
+{
+	struct sent *s = sent_under(c, xid);
+
+	if (!s || !s->replied)
+		return false;
+	s->replied = false;
+	*facts = s->facts;
+	return true;
+}
+
 /* ---- calls ------------------------------------------------------------- */
 
 static void on_closed(void *arg)
@@ -247,12 +259,25 @@ void client_send(struct client *c, char *const *words, unsigned n, bool again)
 		script_fail("client %c cannot connect", c->p.name);
 }
 
-bool client_repeat(struct client *c)
+uint32_t client_newest(const struct client *c)
 {
-	struct sent *s = TAILQ_FIRST(&c->sent);
+	return TAILQ_FIRST(&c->sent)->xid;
+}
 
+static bool repeat(struct client *c, struct sent *s)
+{
 	s->repeats++;
 	return send_call(c, s, " again");
+}
+
+bool client_repeat(struct client *c)
+{
+	return repeat(c, TAILQ_FIRST(&c->sent));
+}
+
+bool client_repeat_one(struct client *c, uint32_t xid)
+{
+	return repeat(c, sent_under(c, xid));
 }
 
 void client_close(struct client *c)

@@ -35,8 +35,12 @@ uint32_t client_address(const struct client *c);
 
 /* Connects where there is no connection. `again`: with the XID that it had. */
 void client_send(struct client *c, char *const *words, unsigned n, bool again);
+/* The XID of the newest call. */
+uint32_t client_newest(const struct client *c);
 /* The newest call once more; false where there is no connection to be had. */
 bool client_repeat(struct client *c);
+/* The same of the call that has the XID. */
+bool client_repeat_one(struct client *c, uint32_t xid);
 void client_close(struct client *c);
 bool client_connected(const struct client *c);
 void client_forget_xids(struct client *c);
@@ -45,5 +49,8 @@ void client_forget_xids(struct client *c);
  * that `to` is the text, or the beginning of; false where there is none. */
 bool client_take(
     struct client *c, const char *to, struct calltext_facts *facts);
+/* The facts of the reply to the call that has the XID, likewise. */
+bool client_take_one(
+    struct client *c, uint32_t xid, struct calltext_facts *facts);
 
 #endif

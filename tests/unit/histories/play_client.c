@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The clients of a history: the calls that each waits for, and their ends. */
+#include <string.h>
+
+#include "histories/play_private.h"
+
+/* ---- replies ------------------------------------------------------------- */
+
+static void count_hit(struct play *p, const struct play_call *c)
+{
+	if (calltext_is_change(c->op.proc))
+		return;
+	p->out->looks++;
+	p->out->hits += c->served == p->served;
+}
+
+static void check_reply(struct play *p, unsigned who, struct play_call *c)
+{
+	struct calltext_facts facts;
+	const char *why;
+
+	if (!c->waits ||
+	    !client_take_one(p->place.clients[who], c->xid, &facts))
+		return;
+	c->waits = false;
+	p->out->replies++;
+	count_hit(p, c);
+	why = judge_reply(p->judge, &c->op, &facts);
+	if (why)
+		script_fail("client %c, %s: %s", 'A' + who, c->told, why);
+}
+
+void play_check_replies(struct play *p)
+{
+	for (unsigned i = 0; i < p->nplayers; i++)
+		for (unsigned k = 0; k < PLAYER_CALLS; k++)
+			check_reply(p, i, &p->players[i].calls[k]);
+}
+
+/* ---- connections --------------------------------------------------------- */
+
+static const struct play_call *first_after(const struct player *c, uint32_t xid)
+{
+	const struct play_call *found = NULL;
+
+	for (unsigned k = 0; k < PLAYER_CALLS; k++)
+		if (c->calls[k].waits && c->calls[k].xid > xid &&
+		    (!found || c->calls[k].xid < found->xid))
+			found = &c->calls[k];
+	return found;
+}
+
+/* Sends what the client waits for over a new connection, the oldest first, and
+ * nothing else. */
+static void repeat_all(struct play *p, unsigned who)
+{
+	const struct play_call *c = NULL;
+
+	while ((c = first_after(&p->players[who], c ? c->xid : 0)) != NULL)
+		(void)client_repeat_one(p->place.clients[who], c->xid);
+}
+
+void play_repeat_lost(struct play *p)
+{
+	for (unsigned i = 0; i < p->nplayers && p->place.daemon; i++)
+		if (!client_connected(p->place.clients[i]))
+			repeat_all(p, i);
+}
+
+bool play_client_waits(const struct player *c)
+{
+	for (unsigned k = 0; k < PLAYER_CALLS; k++)
+		if (c->calls[k].waits)
+			return true;
+	return false;
+}
+
+bool play_anybody_waits(const struct play *p)
+{
+	for (unsigned i = 0; i < p->nplayers; i++)
+		if (play_client_waits(&p->players[i]))
+			return true;
+	return false;
+}
+
+/* ---- calls --------------------------------------------------------------- */
+
+struct play_call *play_call_with(struct play *p, uint64_t key)
+{
+	for (unsigned i = 0; i < p->nplayers; i++)
+		for (unsigned k = 0; k < PLAYER_CALLS; k++) {
+			struct play_call *c = &p->players[i].calls[k];
+
+			if (c->waits && c->op.key == key)
+				return c;
+		}
+	return NULL;
+}
+
+bool play_send(struct play *p, unsigned who, unsigned slot, const char *text)
+{
+	struct player *player = &p->players[who];
+	struct play_call *c = &player->calls[slot];
+	struct client *client = p->place.clients[who];
+	char err[CALLTEXT_MAX];
+
+	strcpy(c->op.text, text);
+	c->op.nwords = play_cut(c->op.text, c->op.words, c->told);
+	if (!calltext_parse(p->place.fs, c->op.words, c->op.nwords, &c->op.proc,
+		&c->op.args, err))
+		return false;
+	c->op.uid = 1000 + who;
+	if (play_gave_up(player, judge_key(c->op.proc, &c->op.args, c->op.uid)))
+		return false;
+	c->op.away = p->away;
+	c->op.doubtful = c->op.noted = false;
+	c->served = p->served;
+	judge_sent(p->judge, &c->op);
+	c->waits = true;
+	p->out->calls++;
+	p->out->changes += calltext_is_change(c->op.proc);
+	client_send(client, c->op.words, c->op.nwords, false);
+	c->xid = client_newest(client);
+	return true;
+}
+
+void play_give_up(struct player *player)
+{
+	for (unsigned k = 0; k < PLAYER_CALLS; k++) {
+		struct play_call *c = &player->calls[k];
+
+		if (!c->waits)
+			continue;
+		player->given_up[player->ngiven_up++ % GIVEN_UP_MAX] =
+		    c->op.key;
+		c->waits = false;
+	}
+}
+
+bool play_gave_up(const struct player *c, uint64_t key)
+{
+	for (unsigned i = 0; i < c->ngiven_up && i < GIVEN_UP_MAX; i++)
+		if (c->given_up[i] == key)
+			return true;
+	return false;
+}
