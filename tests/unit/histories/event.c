@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "histories/event_script.h"
+
 /* How often each kind comes. */
 static const struct {
 	const char *name;
@@ -40,7 +42,7 @@ static const struct {
  * Without that hardly any call asks for what was asked before, and a cache has
  * nothing to answer.
  */
-enum { SPELL_EVENTS = 120, SPELL_FILES = 3, FOLLOW = 4 };
+enum { SPELL_EVENTS = 120, SPELL_FILES = 3, FOLLOW = 4, SCRIPT_EVERY = 60 };
 
 struct place_detail {
 	uint32_t place, detail;
@@ -49,6 +51,7 @@ struct place_detail {
 struct spell {
 	unsigned left;
 	bool farm;
+	unsigned parts;
 	bool prompt;
 	bool quiet; /* clients only look, so machines have the same to share */
 	struct place_detail files[SPELL_FILES];
@@ -56,38 +59,8 @@ struct spell {
 	unsigned follow;
 	struct place_detail changed;
 	bool held;
-	unsigned step; /* of shared[], from 1; 0: of none */
-	enum event_call shares;
-	struct place_detail shared;
+	struct script_place script;
 };
-
-/*
- * A machine reads what is firm, and so publishes it; another one comes and asks
- * for it; and while the engine takes its time, something else happens to it. By
- * chance alone that comes too rarely. CALL_READ: a file, or a directory's
- * names.
- */
-static const struct {
-	enum event_kind kind;
-	enum event_call call;
-	uint32_t pass; /* `a` of an EVENT_PASS */
-	bool held;
-} shared[] = {
-    {.kind = EVENT_CALL, .call = CALL_CREATE},
-    {.kind = EVENT_CALL, .call = CALL_WRITE},
-    {.kind = EVENT_PASS, .pass = 3},
-    {.kind = EVENT_CALL, .call = CALL_READ},
-    {.kind = EVENT_FRESH},
-    {.kind = EVENT_CALL, .call = CALL_GETATTR},
-    {.kind = EVENT_CALL, .call = CALL_READ, .held = true},
-    {.kind = EVENT_KINDS, .held = true}, /* see event_between() */
-    {.kind = EVENT_CALL, .call = CALL_LOOK, .held = true},
-    {.kind = EVENT_CALL, .call = CALL_LOOK, .held = true},
-    {.kind = EVENT_ANSWER, .held = true},
-    {.kind = EVENT_CALL, .call = CALL_READ},
-};
-
-enum { SHARED_STEPS = sizeof(shared) / sizeof(shared[0]) };
 
 /* Xorshift64*, Marsaglia and Vigna. */
 static uint32_t next(uint64_t *x)
@@ -140,44 +113,18 @@ static void event_follow(struct event *e, struct spell *s)
 	s->follow--;
 }
 
-static void shared_begin(struct spell *s, const struct event *e)
+static void event_script(struct event *e, struct spell *s, uint32_t r)
 {
-	s->step = 1;
-	s->shares = e->b % 4 ? CALL_READ : CALL_READDIR;
-	s->shared.place = e->place;
-	s->shared.detail = e->detail;
-}
-
-/* A change by a stranger, or one of our own, or nothing. */
-static void event_between(struct event *e)
-{
-	static const enum event_kind kind[] = {
-	    EVENT_STRANGER, EVENT_CALL, EVENT_SERVE};
-
-	e->kind = kind[e->b % 3];
-	e->call = CALL_CHANGE;
-}
-
-static void event_shared(struct event *e, struct spell *s)
-{
-	unsigned at = s->step - 1;
-
-	e->kind = shared[at].kind;
-	e->call = shared[at].call == CALL_READ ? s->shares : shared[at].call;
-	e->held = shared[at].held;
-	e->prompt = true;
-	e->place = s->shared.place;
-	e->detail = s->shared.detail;
-	if (e->kind == EVENT_PASS)
-		e->a = shared[at].pass;
-	else if (e->kind == EVENT_KINDS)
-		event_between(e);
-	s->step = s->step < SHARED_STEPS ? s->step + 1 : 0;
+	if (e->kind == EVENT_FRESH)
+		script_share(&s->script, e);
+	else if (r % SCRIPT_EVERY == 0)
+		script_begin(&s->script, e, s->parts);
 }
 
 static void event_make(struct event *e, struct spell *s, uint64_t *x)
 {
 	unsigned file = next(x) % (SPELL_FILES + 1);
+	uint32_t script = next(x);
 
 	e->kind = pick(next(x), s->farm);
 	e->prompt = s->prompt;
@@ -191,10 +138,10 @@ static void event_make(struct event *e, struct spell *s, uint64_t *x)
 		e->place = s->files[file].place;
 		e->detail = s->files[file].detail;
 	}
-	if (e->kind == EVENT_FRESH && s->step == 0 && s->follow == 0)
-		shared_begin(s, e);
-	if (s->step > 0) {
-		event_shared(e, s);
+	if (!s->script.of && s->follow == 0)
+		event_script(e, s, script);
+	if (s->script.of) {
+		script_event(&s->script, e);
 	} else if (s->follow > 0) {
 		event_follow(e, s);
 	} else if (e->kind == EVENT_STRANGER) {
@@ -208,14 +155,15 @@ static void event_make(struct event *e, struct spell *s, uint64_t *x)
 	}
 }
 
-void history_make(uint64_t seed, bool farm, struct history *h)
+void history_make(uint64_t seed, bool farm, unsigned parts, struct history *h)
 {
 	uint64_t x = (seed + 1) * UINT64_C(0x9e3779b97f4a7c15);
-	struct spell spell = {.farm = farm};
+	struct spell spell = {.farm = farm, .parts = parts};
 	unsigned calls = 0;
 
 	h->clients = next(&x) % 2 ? 2 : 4;
 	h->farm = farm;
+	h->parts = parts;
 	h->n = 0;
 	while (calls < EVENT_CALLS && h->n < EVENT_MAX) {
 		struct event *e = &h->list[h->n++];
@@ -226,6 +174,9 @@ void history_make(uint64_t seed, bool farm, struct history *h)
 		calls += e->kind == EVENT_CALL || e->kind == EVENT_STRANGER;
 	}
 }
+
+const char *const event_part_names[EVENT_PARTS] = {
+    [PART_BASE] = "base", [PART_SPACE] = "space"};
 
 const char *event_name(enum event_kind kind)
 {

@@ -43,6 +43,13 @@ enum event_kind {
 	EVENT_KINDS,
 };
 
+/* What a history has beside what all have. */
+enum event_part {
+	PART_BASE,
+	PART_SPACE, /* how much room the file system has */
+	EVENT_PARTS,
+};
+
 /* Which calls an EVENT_CALL may be. */
 enum event_call {
 	CALL_ANY,
@@ -53,6 +60,7 @@ enum event_call {
 	CALL_GETATTR,
 	CALL_READ,
 	CALL_READDIR,
+	CALL_FSSTAT,
 };
 
 struct event {
@@ -74,13 +82,15 @@ enum {
 struct history {
 	unsigned clients;
 	bool farm;
+	unsigned parts; /* a bit each */
 	unsigned n;
 	struct event list[EVENT_MAX];
 };
 
 /* Makes the history of a seed, with EVENT_CALLS calls and changes by strangers
- * at most, and with a farm or without one. */
-void history_make(uint64_t seed, bool farm, struct history *h);
+ * at most, with a farm or without one, and with those parts. */
+void history_make(uint64_t seed, bool farm, unsigned parts, struct history *h);
 const char *event_name(enum event_kind kind);
+extern const char *const event_part_names[EVENT_PARTS];
 
 #endif

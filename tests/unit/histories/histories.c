@@ -48,6 +48,8 @@ static const char help[] =
     "  --farm             the daemon shares what it has with machines that "
     "come\n"
     "                     after it, by an engine that fails and lies\n"
+    "  --parts LIST       what histories have: base, and space (how much room\n"
+    "                     there is); with commas between them\n"
     "  --prove            find each defect in each mode that it shows in, "
     "within\n"
     "                     the operations; with --farm those of a farm\n"
@@ -63,8 +65,10 @@ static struct {
 	enum play_defect defect;
 	uint64_t operations, seed, one;
 	unsigned jobs, shorten;
+	unsigned parts; /* a bit each */
 	bool json, prove, farm;
 } opt = {.modes = {true, true, true, true},
+    .parts = 1u << PART_BASE,
     .operations = 4000,
     .seed = 1,
     .shorten = 60};
@@ -147,6 +151,7 @@ static void without(
 		len = h->n - at;
 	to->clients = h->clients;
 	to->farm = h->farm;
+	to->parts = h->parts;
 	to->n = h->n - len;
 	memcpy(to->list, h->list, at * sizeof(h->list[0]));
 	memcpy(to->list + at, h->list + at + len,
@@ -176,7 +181,7 @@ static void report_wrong(
 {
 	static struct history h;
 
-	history_make(seed, opt.farm, &h);
+	history_make(seed, opt.farm, opt.parts, &h);
 	printf("%s, seed %ju, after %u events:\n  %s\n", play_mode_names[mode],
 	    (uintmax_t)seed, r->events, r->said);
 	if (opt.shorten == 0)
@@ -270,7 +275,7 @@ static void play_many(enum judge_mode mode, struct totals *t)
 		if (opt.prove && t->wrong > 0)
 			break;
 		j->seed = seed++;
-		history_make(j->seed, opt.farm, &h);
+		history_make(j->seed, opt.farm, opt.parts, &h);
 		j->pid = begin(mode, &h, j->result);
 		progress(mode, t);
 		if (opt.one)
@@ -349,7 +354,22 @@ static void choose_defect(const char *name)
 			opt.defect = (enum play_defect)i;
 }
 
-static void set_option(int c, const char *value)
+static void choose_parts(char *list)
+{
+	bool set[EVENT_PARTS];
+	char *save;
+
+	opt.parts = 1u << PART_BASE;
+	for (const char *name = strtok_r(list, ",", &save); name;
+	     name = strtok_r(NULL, ",", &save)) {
+		cli_choose(name, event_part_names, set, EVENT_PARTS,
+		    "--parts are base and space");
+		for (unsigned i = 0; i < EVENT_PARTS; i++)
+			opt.parts |= (unsigned)set[i] << i;
+	}
+}
+
+static void set_option(int c, char *value)
 {
 	switch (c) {
 	case 'm':
@@ -374,6 +394,9 @@ static void set_option(int c, const char *value)
 	case 'd':
 		choose_defect(value);
 		break;
+	case 'P':
+		choose_parts(value);
+		break;
 	case 'p':
 		opt.prove = true;
 		break;
@@ -397,8 +420,9 @@ static void read_options(int argc, char **argv)
 	    {"operations", 1, NULL, 'n'}, {"seed", 1, NULL, 's'},
 	    {"one", 1, NULL, 'o'}, {"jobs", 1, NULL, 'j'},
 	    {"shorten", 1, NULL, 'S'}, {"defect", 1, NULL, 'd'},
-	    {"farm", 0, NULL, 'f'}, {"prove", 0, NULL, 'p'},
-	    {"json", 0, NULL, 'J'}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
+	    {"farm", 0, NULL, 'f'}, {"parts", 1, NULL, 'P'},
+	    {"prove", 0, NULL, 'p'}, {"json", 0, NULL, 'J'},
+	    {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	int c;
 
 	opt.jobs = cli_processors(JOBS_MAX);

@@ -23,8 +23,9 @@
  *
  * Facts of one reply may come from different states, because the daemon caches
  * them apart: the attributes of each object, the presence of each name in a
- * listing, what a name leads to, and the right to READ. The bytes and the
- * attributes of one READ are one fact.
+ * listing, what a name leads to, how much room there is, and the right to READ.
+ * The bytes and the attributes of one READ are one fact. The room is no older
+ * than the last change that took or gave some, and was answered.
  */
 #ifndef FOREFETCH_TESTS_JUDGE_H
 #define FOREFETCH_TESTS_JUDGE_H

@@ -86,7 +86,11 @@ static void touch_name(
 void judge_touched(
     const struct judge *j, const struct judge_op *op, struct ack *k)
 {
+	struct memfs_room before = memfs_room(j->states[k->state - 1].fs);
+	struct memfs_room after = memfs_room(j->states[k->state].fs);
+
 	k->rights = op->proc->proc == NFSPROC3_SETATTR;
+	k->room = before.bytes != after.bytes || before.files != after.files;
 	switch (op->proc->proc) {
 	case NFSPROC3_SETATTR:
 	case NFSPROC3_WRITE:

@@ -135,6 +135,29 @@ static unsigned owner_in(const struct state *s, const nfs3_fh *fh)
 	return o ? o->uid : 0;
 }
 
+/* How much room there is, is a fact of its own. A change of ours that takes or
+ * gives some ends what was told before it; the attributes have their own age.
+ */
+static const char *look_room(struct judge *j, const struct judge_op *op,
+    const struct calltext_facts *got)
+{
+	struct calltext_facts is = {0};
+	unsigned first = allowed(j, op);
+
+	for (unsigned i = 0; i < j->nacks; i++) {
+		const struct ack *k = &j->acks[i];
+
+		if (k->room && is_known(j, op, k) && k->state > first)
+			first = k->state;
+	}
+	for (unsigned i = first; i < j->nstates; i++) {
+		ask(j->states[i].fs, op->proc, &op->args, op->uid, &is);
+		if (calltext_same_facts(&is, got))
+			return NULL;
+	}
+	return judge_wrong(j, "the room of no allowed state", got, &is);
+}
+
 /* All of the reply is one fact, but for the right to it. */
 static const char *look_whole(struct judge *j, const struct judge_op *op,
     const struct calltext_facts *got)
@@ -386,6 +409,8 @@ static const char *look(struct judge *j, const struct judge_op *op,
 
 	if (proc == NFSPROC3_LOOKUP)
 		return look_name(j, op, got);
+	if (proc == NFSPROC3_FSSTAT)
+		return look_room(j, op, got);
 	if ((proc == NFSPROC3_READDIR || proc == NFSPROC3_READDIRPLUS) &&
 	    strcmp(got->list[0], "OK") == 0)
 		return look_list(j, op, got);

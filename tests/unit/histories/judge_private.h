@@ -26,6 +26,7 @@ enum { ACK_OBJECTS = 5, ACK_NAMES = 2 };
  * had a reply to. */
 struct ack {
 	bool rights;    /* it may have changed who may do what */
+	bool room;      /* it changed how much room there is */
 	unsigned state; /* after the change */
 	unsigned seq;
 	uint64_t objects[ACK_OBJECTS]; /* fileids; 0: none */

@@ -39,7 +39,7 @@ static bool do_call(struct play *p, const struct event *e)
 
 	if (play_client_waits(&p->players[who]) || !p->place.daemon)
 		return false;
-	play_choose_call(e, text);
+	play_choose_call(e, p->parts, text);
 	return play_send(p, who, 0, text);
 }
 
@@ -270,6 +270,7 @@ static void begin(struct play *p, enum judge_mode mode, const struct history *h)
 	play_given(p->place.fs);
 	p->judge = judge_new(mode, p->place.fs);
 	p->nplayers = h->clients;
+	p->parts = h->parts;
 	p->next.kind = EVENT_SERVE;
 	start(p);
 }

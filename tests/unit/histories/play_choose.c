@@ -17,53 +17,60 @@ static const char *const files[] = {"a", "b", "c", "tmp"};
  * file or a link, O an offset, T a text that nobody else writes, M a mode, Z a
  * size. */
 static const struct {
+	enum event_part part;
 	unsigned weight;
 	const char *form;
 } forms[] = {
-    {24, "GETATTR N"},
-    {12, "GETATTR D"},
-    {30, "LOOKUP N"},
-    {8, "LOOKUP L"},
-    {28, "READ F 0 4096"},
-    {6, "READ F O 100"},
-    {12, "ACCESS N"},
-    {8, "ACCESS D"},
-    {12, "READDIRPLUS D"},
-    {8, "READDIR D"},
-    {4, "READLINK S"},
-    {8, "CREATE F guarded"},
-    {3, "CREATE F"},
-    {10, "WRITE F O T"},
-    {3, "WRITE F O T unstable"},
-    {2, "COMMIT F"},
-    {4, "SETATTR F mode M"},
-    {4, "SETATTR F size Z"},
-    {3, "SETATTR F mode M guarded"},
-    {3, "SETATTR F mtime Z"},
-    {6, "REMOVE F"},
-    {8, "RENAME F G"},
-    {3, "LINK F G"},
-    {5, "MKDIR L"},
-    {5, "RMDIR L"},
-    {2, "SYMLINK S T"},
-    {2, "REMOVE S"},
+    {PART_BASE, 24, "GETATTR N"},
+    {PART_BASE, 12, "GETATTR D"},
+    {PART_BASE, 30, "LOOKUP N"},
+    {PART_BASE, 8, "LOOKUP L"},
+    {PART_BASE, 28, "READ F 0 4096"},
+    {PART_BASE, 6, "READ F O 100"},
+    {PART_BASE, 12, "ACCESS N"},
+    {PART_BASE, 8, "ACCESS D"},
+    {PART_BASE, 12, "READDIRPLUS D"},
+    {PART_BASE, 8, "READDIR D"},
+    {PART_BASE, 4, "READLINK S"},
+    {PART_SPACE, 6, "FSSTAT D"},
+    {PART_BASE, 8, "CREATE F guarded"},
+    {PART_BASE, 3, "CREATE F"},
+    {PART_BASE, 10, "WRITE F O T"},
+    {PART_BASE, 3, "WRITE F O T unstable"},
+    {PART_BASE, 2, "COMMIT F"},
+    {PART_BASE, 4, "SETATTR F mode M"},
+    {PART_BASE, 4, "SETATTR F size Z"},
+    {PART_BASE, 3, "SETATTR F mode M guarded"},
+    {PART_BASE, 3, "SETATTR F mtime Z"},
+    {PART_BASE, 6, "REMOVE F"},
+    {PART_BASE, 8, "RENAME F G"},
+    {PART_BASE, 3, "LINK F G"},
+    {PART_BASE, 5, "MKDIR L"},
+    {PART_BASE, 5, "RMDIR L"},
+    {PART_BASE, 2, "SYMLINK S T"},
+    {PART_BASE, 2, "REMOVE S"},
 };
 
 enum {
 	FORMS = sizeof(forms) / sizeof(forms[0]),
-	CHANGES = 11 /* from it on */
+	CHANGES = 12 /* from it on */
 };
 
+static unsigned weight_of(unsigned i, unsigned parts)
+{
+	return parts & 1u << forms[i].part ? forms[i].weight : 0;
+}
+
 /* Of forms `i` to `end`. */
-static const char *form_of(uint32_t r, unsigned i, unsigned end)
+static const char *form_of(uint32_t r, unsigned i, unsigned end, unsigned parts)
 {
 	unsigned sum = 0;
 
 	for (unsigned k = i; k < end; k++)
-		sum += forms[k].weight;
+		sum += weight_of(k, parts);
 	r %= sum;
-	while (r >= forms[i].weight)
-		r -= forms[i++].weight;
+	while (r >= weight_of(i, parts))
+		r -= weight_of(i++, parts);
 	return forms[i].form;
 }
 
@@ -118,20 +125,21 @@ static void fill(char *text, const char *form, const struct event *e)
 	text[n] = '\0';
 }
 
-void play_choose_call(const struct event *e, char *text)
+void play_choose_call(const struct event *e, unsigned parts, char *text)
 {
 	static const char *const only[] = {[CALL_CREATE] = "CREATE F",
 	    [CALL_WRITE] = "WRITE F O T",
 	    [CALL_GETATTR] = "GETATTR F",
 	    [CALL_READ] = "READ F 0 4096",
-	    [CALL_READDIR] = "READDIR D"};
+	    [CALL_READDIR] = "READDIR D",
+	    [CALL_FSSTAT] = "FSSTAT D"};
 
 	if (e->call >= CALL_CREATE)
 		fill(text, only[e->call], e);
 	else
 		fill(text,
 		    form_of(e->b, e->call == CALL_CHANGE ? CHANGES : 0,
-			e->call == CALL_LOOK ? CHANGES : FORMS),
+			e->call == CALL_LOOK ? CHANGES : FORMS, parts),
 		    e);
 }
 
@@ -203,6 +211,6 @@ void play_stranger(struct memfs *fs, const struct event *e)
 		change_right(fs, e);
 		return;
 	}
-	fill(text, form_of(e->b, CHANGES, FORMS), e);
+	fill(text, form_of(e->b, CHANGES, FORMS, 1u << PART_BASE), e);
 	make(fs, text);
 }

@@ -34,6 +34,7 @@ struct play {
 	struct play_result *out;
 	struct player players[PLACE_CLIENTS];
 	unsigned nplayers;
+	unsigned parts; /* of the history */
 	enum play_defect defect;
 	bool prompt;              /* the server answers whatever waits */
 	bool held;                /* … and the farm's engine does not */
@@ -79,7 +80,7 @@ void play_leave(struct play *p);
 /* The files that are there at the beginning. */
 void play_given(struct memfs *fs);
 /* The text of a client's call, CALLTEXT_MAX bytes. */
-void play_choose_call(const struct event *e, char *text);
+void play_choose_call(const struct event *e, unsigned parts, char *text);
 /* A change by somebody at the server. */
 void play_stranger(struct memfs *fs, const struct event *e);
 /* Cuts `text` into words where it lies, up to 8; `whole` gets a copy. */
