@@ -176,7 +176,7 @@ void history_make(uint64_t seed, bool farm, unsigned parts, struct history *h)
 }
 
 const char *const event_part_names[EVENT_PARTS] = {
-    [PART_BASE] = "base", [PART_SPACE] = "space"};
+    [PART_BASE] = "base", [PART_SPACE] = "space", [PART_AGES] = "ages"};
 
 const char *event_name(enum event_kind kind)
 {

@@ -47,6 +47,7 @@ enum event_kind {
 enum event_part {
 	PART_BASE,
 	PART_SPACE, /* how much room the file system has */
+	PART_AGES,  /* what changed lately is told for a short time only */
 	EVENT_PARTS,
 };
 
@@ -61,6 +62,7 @@ enum event_call {
 	CALL_READ,
 	CALL_READDIR,
 	CALL_FSSTAT,
+	CALL_LOOKUP,
 };
 
 struct event {

@@ -48,6 +48,20 @@ static const struct script_step space[] = {
     {.kind = EVENT_CALL, .call = CALL_FSSTAT},
 };
 
+/* Somebody else changes a file again and again, and a client looks at it. */
+static const struct script_step busy[] = {
+    {.kind = EVENT_STRANGER, .call = CALL_CHANGE},
+    {.kind = EVENT_PASS, .pass = 4},
+    {.kind = EVENT_CALL, .call = CALL_GETATTR},
+    {.kind = EVENT_CALL, .call = CALL_LOOKUP},
+    {.kind = EVENT_CALL, .call = CALL_READDIR},
+    {.kind = EVENT_STRANGER, .call = CALL_CHANGE},
+    {.kind = EVENT_PASS, .pass = 5},
+    {.kind = EVENT_CALL, .call = CALL_GETATTR},
+    {.kind = EVENT_CALL, .call = CALL_LOOKUP},
+    {.kind = EVENT_CALL, .call = CALL_READDIR},
+};
+
 #define SCRIPT(of, steps)                                                      \
 	{                                                                      \
 		(of), (steps), sizeof(steps) / sizeof((steps)[0])              \
@@ -56,6 +70,7 @@ static const struct script_step space[] = {
 static const struct script sharing = SCRIPT(PART_BASE, shared);
 static const struct script scripts[] = {
     SCRIPT(PART_SPACE, space),
+    SCRIPT(PART_AGES, busy),
 };
 
 enum { SCRIPTS = sizeof(scripts) / sizeof(scripts[0]) };

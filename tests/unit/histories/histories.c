@@ -48,8 +48,10 @@ static const char help[] =
     "  --farm             the daemon shares what it has with machines that "
     "come\n"
     "                     after it, by an engine that fails and lies\n"
-    "  --parts LIST       what histories have: base, and space (how much room\n"
-    "                     there is); with commas between them\n"
+    "  --parts LIST       what histories have: base, space (how much room "
+    "there\n"
+    "                     is), ages (what changed lately is told for a short\n"
+    "                     time only); with commas between them\n"
     "  --prove            find each defect in each mode that it shows in, "
     "within\n"
     "                     the operations; with --farm those of a farm\n"
@@ -363,7 +365,7 @@ static void choose_parts(char *list)
 	for (const char *name = strtok_r(list, ",", &save); name;
 	     name = strtok_r(NULL, ",", &save)) {
 		cli_choose(name, event_part_names, set, EVENT_PARTS,
-		    "--parts are base and space");
+		    "--parts are base, space and ages");
 		for (unsigned i = 0; i < EVENT_PARTS; i++)
 			opt.parts |= (unsigned)set[i] << i;
 	}

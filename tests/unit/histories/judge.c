@@ -26,19 +26,19 @@ void *judge_grow(void *list, unsigned n, size_t size)
 	return list;
 }
 
-static void add_state(struct judge *j, struct memfs *fs)
+static void add_state(struct judge *j, struct memfs *fs, bool ours)
 {
 	j->states = judge_grow(j->states, j->nstates, sizeof(j->states[0]));
 	j->states[j->nstates++] =
-	    (struct state){.fs = fs, .ns = vclock_wall_ns()};
+	    (struct state){.fs = fs, .ns = vclock_wall_ns(), .ours = ours};
 }
 
-struct judge *judge_new(enum judge_mode mode, const struct memfs *fs)
+struct judge *judge_new(struct judge_rules rules, const struct memfs *fs)
 {
 	struct judge *j = calloc(1, sizeof(*j));
 
-	j->mode = mode;
-	add_state(j, memfs_copy(fs));
+	j->rules = rules;
+	add_state(j, memfs_copy(fs), false);
 	j->states[0].ns = 0;
 	return j;
 }
@@ -57,7 +57,7 @@ void judge_free(struct judge *j)
 void judge_changed(struct judge *j, const struct memfs *fs)
 {
 	j->seq++;
-	add_state(j, memfs_copy(fs));
+	add_state(j, memfs_copy(fs), false);
 }
 
 uint64_t judge_key(
@@ -101,7 +101,7 @@ void judge_serve(struct judge *j, const struct memfs *fs,
 	next = memfs_copy(fs);
 	next->now_ns = vclock_wall_ns();
 	memfs_execute(next, proc->proc, args, uid, &res);
-	add_state(j, next);
+	add_state(j, next, true);
 	d = add_deed(j, proc, args, uid);
 	d->done = res.status == NFS3_OK;
 	d->state = j->nstates - 1;

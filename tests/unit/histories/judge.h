@@ -17,6 +17,11 @@
  *	bounded	a state that ended at most attr_timeout before that
  *	frozen	any state
  *
+ * Where ages count, a version of an object that ended (by a change of whatever
+ * attributes) may be told in bounded mode for a tenth of the time that it had
+ * been there, and no longer; names and absences are of the directory's version.
+ * An object that clients made, and that nobody else has changed, is left out.
+ *
  * That state is no older than the last change of the same object or name that
  * was done and that some client had a reply to, and no older than attributes of
  * the object that some client was told, each before this call was sent.
@@ -59,7 +64,12 @@ struct judge_op {
 
 enum judge_mode { JUDGE_STRICT, JUDGE_BOUNDED, JUDGE_FROZEN, JUDGE_OFFLINE };
 
-struct judge *judge_new(enum judge_mode mode, const struct memfs *fs);
+struct judge_rules {
+	enum judge_mode mode;
+	bool ages; /* see above */
+};
+
+struct judge *judge_new(struct judge_rules rules, const struct memfs *fs);
 void judge_free(struct judge *j);
 
 /* What tells calls apart: a hash of who calls, and of the arguments as they are

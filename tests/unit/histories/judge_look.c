@@ -6,91 +6,6 @@
 
 #include "histories/judge_private.h"
 
-/* attr_timeout, and what it takes to read the clock a few times. */
-#define BOUND_NS UINT64_C(3001000000)
-
-/* ---- which states a fact may come from --------------------------------- */
-
-/* A client knew of the change when it asked. Without a server, what the caches
- * hold after a kill may lack the last changes before it. */
-static bool is_known(
-    const struct judge *j, const struct judge_op *op, const struct ack *k)
-{
-	return k->seq < op->sent_seq && !(op->away && j->killed_seq > k->seq);
-}
-
-static bool is_about(const struct ack *k, uint64_t object, const char *name)
-{
-	for (unsigned i = 0; !name && i < ACK_OBJECTS; i++)
-		if (k->objects[i] == object)
-			return true;
-	for (unsigned i = 0; name && i < ACK_NAMES; i++)
-		if (k->names[i].dir == object &&
-		    strcmp(k->names[i].name, name) == 0)
-			return true;
-	return false;
-}
-
-/* The first state that has every known change of the object, or of the name in
- * it. `rights`: only changes that may have changed who may do what. */
-static unsigned after_changes(const struct judge *j, const struct judge_op *op,
-    uint64_t object, const char *name, bool rights)
-{
-	unsigned first = 0;
-
-	for (unsigned i = 0; i < j->nacks; i++) {
-		const struct ack *k = &j->acks[i];
-
-		if ((k->rights || !rights) && is_about(k, object, name) &&
-		    is_known(j, op, k) && k->state > first)
-			first = k->state;
-	}
-	return first;
-}
-
-/* The state that the object's attributes were told of. What the caches hold
- * without a server may be older after a kill. */
-static unsigned after_told(
-    const struct judge *j, const struct judge_op *op, uint64_t object)
-{
-	unsigned first = 0;
-
-	for (unsigned i = 0; i < j->ntold && !op->away; i++) {
-		const struct told *t = &j->told[i];
-
-		if (t->object == object && t->seq < op->sent_seq &&
-		    t->state > first)
-			first = t->state;
-	}
-	return first;
-}
-
-/* The oldest state that the mode allows. */
-static unsigned allowed(const struct judge *j, const struct judge_op *op)
-{
-	unsigned i = op->sent_state;
-
-	if (op->away || j->mode == JUDGE_FROZEN)
-		return 0;
-	if (j->mode == JUDGE_STRICT)
-		return i;
-	while (i > 0 && j->states[i].ns + BOUND_NS > op->sent_ns)
-		i--;
-	return i;
-}
-
-static unsigned first_state(const struct judge *j, const struct judge_op *op,
-    uint64_t object, const char *name)
-{
-	unsigned first = allowed(j, op);
-	unsigned after = after_changes(j, op, object, name, false);
-	unsigned told = name ? 0 : after_told(j, op, object);
-
-	if (after > first)
-		first = after;
-	return told > first ? told : first;
-}
-
 /* ---- facts ------------------------------------------------------------- */
 
 static void ask(struct memfs *fs, const struct nfs_proc *proc,
@@ -102,23 +17,12 @@ static void ask(struct memfs *fs, const struct nfs_proc *proc,
 	calltext_facts(proc, &res, facts);
 }
 
-/* The oldest state that a right may be of. It has an age of its own, and only a
- * SETATTR of ours ends it at once. */
-static unsigned first_right(const struct judge *j, const struct judge_op *op)
-{
-	uint64_t object = judge_id(j, &op->args.object);
-	unsigned first = allowed(j, op);
-	unsigned after = after_changes(j, op, object, NULL, true);
-
-	return after > first ? after : first;
-}
-
 /* The user had the right to READ in a state that counts. */
 static bool might_read(const struct judge *j, const struct judge_op *op)
 {
 	struct calltext_facts is;
 
-	for (unsigned i = first_right(j, op);
+	for (unsigned i = judge_first_right(j, op);
 	     op->proc->proc == NFSPROC3_READ && i < j->nstates; i++) {
 		ask(j->states[i].fs, op->proc, &op->args, op->uid, &is);
 		if (strcmp(is.list[0], "ACCES") != 0)
@@ -142,15 +46,8 @@ static const char *look_room(struct judge *j, const struct judge_op *op,
     const struct calltext_facts *got)
 {
 	struct calltext_facts is = {0};
-	unsigned first = allowed(j, op);
 
-	for (unsigned i = 0; i < j->nacks; i++) {
-		const struct ack *k = &j->acks[i];
-
-		if (k->room && is_known(j, op, k) && k->state > first)
-			first = k->state;
-	}
-	for (unsigned i = first; i < j->nstates; i++) {
+	for (unsigned i = judge_first_room(j, op); i < j->nstates; i++) {
 		ask(j->states[i].fs, op->proc, &op->args, op->uid, &is);
 		if (calltext_same_facts(&is, got))
 			return NULL;
@@ -164,12 +61,15 @@ static const char *look_whole(struct judge *j, const struct judge_op *op,
 {
 	unsigned i =
 	    op->proc->proc == NFSPROC3_ACCESS
-		? first_right(j, op)
-		: first_state(j, op, judge_id(j, &op->args.object), NULL);
+		? judge_first_right(j, op)
+		: judge_first(j, op, judge_id(j, &op->args.object), NULL);
 	struct calltext_facts is = {0};
 	bool readable = might_read(j, op);
 
 	for (; i < j->nstates; i++) {
+		if (op->proc->proc != NFSPROC3_ACCESS &&
+		    !judge_may(j, op, judge_id(j, &op->args.object), i))
+			continue;
 		ask(j->states[i].fs, op->proc, &op->args, op->uid, &is);
 		if (calltext_same_facts(&is, got))
 			return NULL;
@@ -193,8 +93,10 @@ static const char *look_name(struct judge *j, const struct judge_op *op,
 	unsigned i;
 
 	judge_name(&d->name, name);
-	i = first_state(j, op, judge_id(j, &d->dir), name);
+	i = judge_first(j, op, judge_id(j, &d->dir), name);
 	for (; i < j->nstates; i++) {
+		if (!judge_may(j, op, judge_id(j, &d->dir), i))
+			continue;
 		ask(j->states[i].fs, op->proc, &op->args, op->uid, &is);
 		if (calltext_begin_alike(got, &is, found ? 2 : 1))
 			return NULL;
@@ -264,9 +166,10 @@ static bool may_be_listed(const struct judge *j, const struct judge_op *op,
 {
 	const nfs3_fh *fh = &op->args.object;
 
-	for (unsigned i = first_state(j, op, judge_id(j, fh), name);
+	for (unsigned i = judge_first(j, op, judge_id(j, fh), name);
 	     i < j->nstates; i++)
-		if (times == times_there(&j->states[i], fh, name))
+		if (times == times_there(&j->states[i], fh, name) &&
+		    judge_may(j, op, judge_id(j, fh), i))
 			return true;
 	return false;
 }
@@ -276,10 +179,11 @@ static bool is_bound_to(const struct judge *j, const struct judge_op *op,
 {
 	const nfs3_fh *dir = &op->args.object;
 
-	for (unsigned i = first_state(j, op, judge_id(j, dir), name);
+	for (unsigned i = judge_first(j, op, judge_id(j, dir), name);
 	     i < j->nstates; i++)
 		if (object &&
-		    judge_leads_to(&j->states[i], dir, name) == object)
+		    judge_leads_to(&j->states[i], dir, name) == object &&
+		    judge_may(j, op, judge_id(j, dir), i))
 			return true;
 	return false;
 }
@@ -338,7 +242,7 @@ static const char *look_list(struct judge *j, const struct judge_op *op,
 		    times);
 		return judge_wrong(j, what, got, NULL);
 	}
-	if (j->mode == JUDGE_STRICT && !is_of_one_state(j, op, &names))
+	if (j->rules.mode == JUDGE_STRICT && !is_of_one_state(j, op, &names))
 		return judge_wrong(j, "a listing of two states", got, NULL);
 	for (unsigned i = 0; i < got->nentries; i++) {
 		const char *wrong = look_entry(j, op, got, &got->entries[i]);
@@ -358,9 +262,10 @@ static void add_told(struct judge *j, uint64_t object, unsigned state)
 	    (struct told){.object = object, .state = state, .seq = j->seq};
 }
 
-/* The first state from `i` on in which the object had them; `nstates`: none. */
-static unsigned state_of(
-    const struct judge *j, unsigned i, const struct calltext_attr *attr)
+/* The first state from `i` on that may be told, and in which the object had
+ * them; `nstates`: none. */
+static unsigned state_of(const struct judge *j, const struct judge_op *op,
+    unsigned i, const struct calltext_attr *attr)
 {
 	for (; i < j->nstates; i++) {
 		const struct state *s = &j->states[i];
@@ -368,7 +273,7 @@ static unsigned state_of(
 		struct calltext_attr is;
 		post_op_attr a;
 
-		if (!o)
+		if (!o || !judge_may(j, op, attr->fileid, i))
 			continue;
 		a = memfs_attr(s->fs, o);
 		calltext_attr(&a, &is);
@@ -387,8 +292,8 @@ const char *judge_attrs(struct judge *j, const struct judge_op *op,
 	for (unsigned i = 0; i < got->nattrs; i++) {
 		const struct calltext_attr *a = &got->attrs[i];
 		unsigned first = change ? op->sent_state
-					: first_state(j, op, a->fileid, NULL);
-		unsigned state = state_of(j, first, a);
+					: judge_first(j, op, a->fileid, NULL);
+		unsigned state = state_of(j, op, first, a);
 
 		if (state == j->nstates) {
 			snprintf(what, sizeof(what),

@@ -9,6 +9,7 @@
 struct state {
 	struct memfs *fs;
 	uint64_t ns;
+	bool ours; /* by a call of a client's */
 };
 
 /* A change that the server did, or a call that it refused. */
@@ -45,7 +46,7 @@ struct told {
 };
 
 struct judge {
-	enum judge_mode mode;
+	struct judge_rules rules;
 	struct state *states;
 	unsigned nstates;
 	struct deed *deeds;
@@ -66,6 +67,21 @@ const char *judge_wrong(struct judge *j, const char *what,
 
 /* Room for one more than `n`; it is doubled whenever `n` is a power of two. */
 void *judge_grow(void *list, unsigned n, size_t size);
+
+/* judge_state.c */
+/* The oldest state that an answer about the object, or about the name in it,
+ * may be of. */
+unsigned judge_first(const struct judge *j, const struct judge_op *op,
+    uint64_t object, const char *name);
+/* The oldest that a right may be of. It has an age of its own, and only a
+ * SETATTR of ours ends it at once. */
+unsigned judge_first_right(const struct judge *j, const struct judge_op *op);
+/* The oldest that an answer may be of that says how much room there is. */
+unsigned judge_first_room(const struct judge *j, const struct judge_op *op);
+/* Whether what the object was in that state is not told for too long. The
+ * object of a name is its directory. */
+bool judge_may(const struct judge *j, const struct judge_op *op,
+    uint64_t object, unsigned state);
 
 /* judge_look.c */
 const char *judge_look(struct judge *j, const struct judge_op *op,

@@ -256,10 +256,17 @@ static void finish(struct play *p)
 	}
 }
 
+static bool has(const struct play *p, enum event_part part)
+{
+	return p->parts & 1u << part;
+}
+
 static void begin(struct play *p, enum judge_mode mode, const struct history *h)
 {
 	char settings[100];
 
+	p->nplayers = h->clients;
+	p->parts = h->parts;
 	play_watch(p);
 	play_settings(mode, p->defect, settings, sizeof(settings));
 	place_begin(&p->place, settings);
@@ -268,9 +275,9 @@ static void begin(struct play *p, enum judge_mode mode, const struct history *h)
 	memcpy(p->out->dir, p->place.dir, sizeof(p->out->dir));
 	play_take_server(p);
 	play_given(p->place.fs);
-	p->judge = judge_new(mode, p->place.fs);
-	p->nplayers = h->clients;
-	p->parts = h->parts;
+	p->judge = judge_new(
+	    (struct judge_rules){.mode = mode, .ages = has(p, PART_AGES)},
+	    p->place.fs);
 	p->next.kind = EVENT_SERVE;
 	start(p);
 }

@@ -132,7 +132,8 @@ void play_choose_call(const struct event *e, unsigned parts, char *text)
 	    [CALL_GETATTR] = "GETATTR F",
 	    [CALL_READ] = "READ F 0 4096",
 	    [CALL_READDIR] = "READDIR D",
-	    [CALL_FSSTAT] = "FSSTAT D"};
+	    [CALL_FSSTAT] = "FSSTAT D",
+	    [CALL_LOOKUP] = "LOOKUP F"};
 
 	if (e->call >= CALL_CREATE)
 		fill(text, only[e->call], e);
