@@ -10,31 +10,34 @@
 static const struct {
 	const char *name;
 	unsigned weight;
+	enum event_part part;
 } kinds[EVENT_KINDS] = {
-    [EVENT_CALL] = {"call", 4500},
-    [EVENT_SERVE] = {"serve", 2000},
-    [EVENT_PASS] = {"pass", 1500},
-    [EVENT_STRANGER] = {"stranger", 250},
-    [EVENT_COMMAND] = {"command", 20},
-    [EVENT_ANSWER] = {"answer", 1500},
-    [EVENT_KILL] = {"kill", 14},
-    [EVENT_RESTART] = {"restart", 10},
-    [EVENT_OUTAGE] = {"outage", 12},
-    [EVENT_SILENCE] = {"silence", 10},
-    [EVENT_REBOOT] = {"reboot", 12},
-    [EVENT_BREAK] = {"break", 16},
-    [EVENT_LOSE] = {"lose", 24},
-    [EVENT_REFUSE] = {"refuse", 16},
-    [EVENT_HALF] = {"half", 16},
-    [EVENT_CLOSE] = {"close", 16},
-    [EVENT_ADDRESS] = {"address", 8},
-    [EVENT_SLEEP] = {"sleep", 6},
-    [EVENT_FRESH] = {"fresh", 150},
-    [EVENT_ENGINE_AWAY] = {"away", 12},
-    [EVENT_ENGINE_HANGS] = {"hangs", 12},
-    [EVENT_DAMAGED] = {"damaged", 30},
-    [EVENT_OTHER] = {"other", 120},
-    [EVENT_FORMER] = {"former", 30},
+    [EVENT_CALL] = {"call", 4500, PART_BASE},
+    [EVENT_SERVE] = {"serve", 2000, PART_BASE},
+    [EVENT_PASS] = {"pass", 1500, PART_BASE},
+    [EVENT_STRANGER] = {"stranger", 250, PART_BASE},
+    [EVENT_COMMAND] = {"command", 20, PART_BASE},
+    [EVENT_TURN] = {"turn", 250, PART_TURNS},
+    [EVENT_OTHER_TURN] = {"other-turn", 150, PART_TURNS},
+    [EVENT_ANSWER] = {"answer", 1500, PART_BASE},
+    [EVENT_KILL] = {"kill", 14, PART_BASE},
+    [EVENT_RESTART] = {"restart", 10, PART_BASE},
+    [EVENT_OUTAGE] = {"outage", 12, PART_BASE},
+    [EVENT_SILENCE] = {"silence", 10, PART_BASE},
+    [EVENT_REBOOT] = {"reboot", 12, PART_BASE},
+    [EVENT_BREAK] = {"break", 16, PART_BASE},
+    [EVENT_LOSE] = {"lose", 24, PART_BASE},
+    [EVENT_REFUSE] = {"refuse", 16, PART_BASE},
+    [EVENT_HALF] = {"half", 16, PART_BASE},
+    [EVENT_CLOSE] = {"close", 16, PART_BASE},
+    [EVENT_ADDRESS] = {"address", 8, PART_BASE},
+    [EVENT_SLEEP] = {"sleep", 6, PART_BASE},
+    [EVENT_FRESH] = {"fresh", 150, PART_BASE},
+    [EVENT_ENGINE_AWAY] = {"away", 12, PART_BASE},
+    [EVENT_ENGINE_HANGS] = {"hangs", 12, PART_BASE},
+    [EVENT_DAMAGED] = {"damaged", 30, PART_BASE},
+    [EVENT_OTHER] = {"other", 120, PART_BASE},
+    [EVENT_FORMER] = {"former", 30, PART_BASE},
 };
 
 /*
@@ -71,22 +74,24 @@ static uint32_t next(uint64_t *x)
 	return (uint32_t)((*x * UINT64_C(2685821657736338717)) >> 32);
 }
 
-static unsigned weight_of(unsigned kind, bool farm)
+static unsigned weight_of(unsigned kind, const struct spell *s)
 {
 	bool farms = kind == EVENT_ANSWER || kind >= EVENT_FARM;
 
-	return farms && !farm ? 0 : kinds[kind].weight;
+	if ((farms && !s->farm) || !(s->parts & 1u << kinds[kind].part))
+		return 0;
+	return kinds[kind].weight;
 }
 
-static enum event_kind pick(uint32_t r, bool farm)
+static enum event_kind pick(uint32_t r, const struct spell *s)
 {
 	unsigned sum = 0, at = 0;
 
 	for (unsigned i = 0; i < EVENT_KINDS; i++)
-		sum += weight_of(i, farm);
+		sum += weight_of(i, s);
 	r %= sum;
-	while (r >= weight_of(at, farm))
-		r -= weight_of(at++, farm);
+	while (r >= weight_of(at, s))
+		r -= weight_of(at++, s);
 	return (enum event_kind)at;
 }
 
@@ -126,7 +131,7 @@ static void event_make(struct event *e, struct spell *s, uint64_t *x)
 	unsigned file = next(x) % (SPELL_FILES + 1);
 	uint32_t script = next(x);
 
-	e->kind = pick(next(x), s->farm);
+	e->kind = pick(next(x), s);
 	e->prompt = s->prompt;
 	e->call = s->quiet ? CALL_LOOK : CALL_ANY;
 	e->held = s->held;
@@ -175,8 +180,10 @@ void history_make(uint64_t seed, bool farm, unsigned parts, struct history *h)
 	}
 }
 
-const char *const event_part_names[EVENT_PARTS] = {
-    [PART_BASE] = "base", [PART_SPACE] = "space", [PART_AGES] = "ages"};
+const char *const event_part_names[EVENT_PARTS] = {[PART_BASE] = "base",
+    [PART_SPACE] = "space",
+    [PART_AGES] = "ages",
+    [PART_TURNS] = "turns"};
 
 const char *event_name(enum event_kind kind)
 {

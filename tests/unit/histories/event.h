@@ -12,13 +12,15 @@
 #include <stdint.h>
 
 enum event_kind {
-	EVENT_CALL,     /* a client calls */
-	EVENT_SERVE,    /* the server deals with one call that waits there */
-	EVENT_PASS,     /* time passes */
-	EVENT_STRANGER, /* somebody changes something on the server itself */
-	EVENT_COMMAND,  /* a request to the control socket */
-	EVENT_ANSWER,   /* the farm's engine answers one question */
-	EVENT_FAULTS,   /* the first of the faults */
+	EVENT_CALL,       /* a client calls */
+	EVENT_SERVE,      /* the server deals with one call that waits there */
+	EVENT_PASS,       /* time passes */
+	EVENT_STRANGER,   /* somebody changes something on the server itself */
+	EVENT_COMMAND,    /* a request to the control socket */
+	EVENT_TURN,       /* a client begins its turn at a file, … */
+	EVENT_OTHER_TURN, /* … or somebody at the server has one */
+	EVENT_ANSWER,     /* the farm's engine answers one question */
+	EVENT_FAULTS,     /* the first of the faults */
 	EVENT_KILL = EVENT_FAULTS,
 	EVENT_RESTART,
 	EVENT_OUTAGE,  /* the server refuses connections for a time */
@@ -47,6 +49,7 @@ enum event_kind {
 enum event_part {
 	PART_BASE,
 	PART_SPACE, /* how much room the file system has */
+	PART_TURNS, /* two clients change a file in turn */
 	PART_AGES,  /* what changed lately is told for a short time only */
 	EVENT_PARTS,
 };

@@ -62,6 +62,17 @@ static const struct script_step busy[] = {
     {.kind = EVENT_CALL, .call = CALL_READDIR},
 };
 
+static const struct script_step turns[] = {
+    {.kind = EVENT_TURN},
+    {.kind = EVENT_PASS, .pass = 3},
+    {.kind = EVENT_OTHER_TURN},
+    {.kind = EVENT_PASS, .pass = 4},
+    {.kind = EVENT_TURN},
+    {.kind = EVENT_PASS, .pass = 2},
+    {.kind = EVENT_OTHER_TURN},
+    {.kind = EVENT_TURN},
+};
+
 #define SCRIPT(of, steps)                                                      \
 	{                                                                      \
 		(of), (steps), sizeof(steps) / sizeof((steps)[0])              \
@@ -71,6 +82,7 @@ static const struct script sharing = SCRIPT(PART_BASE, shared);
 static const struct script scripts[] = {
     SCRIPT(PART_SPACE, space),
     SCRIPT(PART_AGES, busy),
+    SCRIPT(PART_TURNS, turns),
 };
 
 enum { SCRIPTS = sizeof(scripts) / sizeof(scripts[0]) };

@@ -51,7 +51,9 @@ static const char help[] =
     "  --parts LIST       what histories have: base, space (how much room "
     "there\n"
     "                     is), ages (what changed lately is told for a short\n"
-    "                     time only); with commas between them\n"
+    "                     time only), turns (two clients change a file in "
+    "turn);\n"
+    "                     with commas between them\n"
     "  --prove            find each defect in each mode that it shows in, "
     "within\n"
     "                     the operations; with --farm those of a farm\n"
@@ -365,7 +367,7 @@ static void choose_parts(char *list)
 	for (const char *name = strtok_r(list, ",", &save); name;
 	     name = strtok_r(NULL, ",", &save)) {
 		cli_choose(name, event_part_names, set, EVENT_PARTS,
-		    "--parts are base, space and ages");
+		    "--parts are base, space, ages and turns");
 		for (unsigned i = 0; i < EVENT_PARTS; i++)
 			opt.parts |= (unsigned)set[i] << i;
 	}

@@ -246,6 +246,24 @@ static bool is_repeated(
 	       (o->others && op->noted);
 }
 
+/*
+ * The daemon may refuse a WRITE that rests on attributes which it told from its
+ * cache, where somebody else has changed the file behind them. What the client
+ * is told of the file from then on is no older than that.
+ */
+static bool is_refused_write(struct judge *j, const struct judge_op *op,
+    const struct calltext_facts *got)
+{
+	uint64_t object = judge_id(j, &op->args.object);
+
+	if (op->proc->proc != NFSPROC3_WRITE ||
+	    strcmp(got->list[0], "IO") != 0 ||
+	    !judge_changed_behind(j, op, object))
+		return false;
+	judge_add_told(j, op, object, op->sent_state);
+	return true;
+}
+
 static const char *judge_change(struct judge *j, const struct judge_op *op,
     const struct calltext_facts *got)
 {
@@ -257,6 +275,8 @@ static const char *judge_change(struct judge *j, const struct judge_op *op,
 	if (is_repeated(j, op, &o))
 		return judge_wrong(j, "the server did it twice", got, right);
 	if (!o.answered && !repaired && is_doubtful_reply(j, op, got))
+		return NULL;
+	if (!o.last && is_refused_write(j, op, got))
 		return NULL;
 	if (!o.last)
 		return judge_wrong(

@@ -10,6 +10,9 @@
  * the errors of a repeat are right, too; and OK is right if the change was
  * done, or had its effect by whomever.
  *
+ * A WRITE may be refused by IO, and not be done, if somebody else has changed
+ *the file since its client was told attributes of it.
+ *
  * A reply to any other call, a look, is taken apart into facts. Each fact must
  * have been true in at least one state that the mode allows:
  *

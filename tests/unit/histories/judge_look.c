@@ -255,11 +255,12 @@ static const char *look_list(struct judge *j, const struct judge_op *op,
 
 /* ---- attributes -------------------------------------------------------- */
 
-static void add_told(struct judge *j, uint64_t object, unsigned state)
+void judge_add_told(
+    struct judge *j, const struct judge_op *op, uint64_t object, unsigned state)
 {
 	j->told = judge_grow(j->told, j->ntold, sizeof(j->told[0]));
-	j->told[j->ntold++] =
-	    (struct told){.object = object, .state = state, .seq = j->seq};
+	j->told[j->ntold++] = (struct told){
+	    .object = object, .uid = op->uid, .state = state, .seq = j->seq};
 }
 
 /* The first state from `i` on that may be told, and in which the object had
@@ -302,7 +303,7 @@ const char *judge_attrs(struct judge *j, const struct judge_op *op,
 			    (uintmax_t)a->fileid, a->text);
 			return judge_wrong(j, what, got, NULL);
 		}
-		add_told(j, a->fileid, state);
+		judge_add_told(j, op, a->fileid, state);
 	}
 	return NULL;
 }

@@ -41,6 +41,7 @@ struct ack {
  * since a later one. */
 struct told {
 	uint64_t object;
+	unsigned uid; /* whose the client is */
 	unsigned state;
 	unsigned seq;
 };
@@ -83,7 +84,15 @@ unsigned judge_first_room(const struct judge *j, const struct judge_op *op);
 bool judge_may(const struct judge *j, const struct judge_op *op,
     uint64_t object, unsigned state);
 
+/* Whether somebody else has changed the object since this client was told
+ * attributes of it last. */
+bool judge_changed_behind(
+    const struct judge *j, const struct judge_op *op, uint64_t object);
+
 /* judge_look.c */
+/* The client was told of the object, in that state or a later one. */
+void judge_add_told(struct judge *j, const struct judge_op *op, uint64_t object,
+    unsigned state);
 const char *judge_look(struct judge *j, const struct judge_op *op,
     const struct calltext_facts *got);
 /* The attributes of a reply, of whichever objects; those of a change's are of a

@@ -161,3 +161,17 @@ bool judge_may(const struct judge *j, const struct judge_op *op,
 	return op->sent_ns <=
 	       end_ns + (end_ns - o->ctime_ns) / AGE_SHARE + READINGS_NS;
 }
+
+bool judge_changed_behind(
+    const struct judge *j, const struct judge_op *op, uint64_t object)
+{
+	unsigned told = j->nstates;
+
+	for (unsigned i = 0; i < j->ntold; i++)
+		if (j->told[i].object == object && j->told[i].uid == op->uid)
+			told = j->told[i].state;
+	for (unsigned i = told + 1; i < j->nstates; i++)
+		if (!j->states[i].ours && !is_same_version(j, i - 1, i, object))
+			return true;
+	return false;
+}

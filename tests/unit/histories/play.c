@@ -28,8 +28,9 @@ static void settle(struct play *p)
 		vclock_settle();
 		play_check_replies(p);
 		play_repeat_lost(p);
-	} while (p->prompt && ((!p->held && play_engine(p, &oldest)) ||
-				  play_serve(p, &oldest)));
+	} while (play_turns_go(p, false) ||
+		 (p->prompt && ((!p->held && play_engine(p, &oldest)) ||
+				   play_serve(p, &oldest))));
 }
 
 static bool do_call(struct play *p, const struct event *e)
@@ -52,7 +53,7 @@ static bool do_close(struct play *p, const struct event *e)
 		return false;
 	client_close(p->place.clients[who]);
 	/* One in four gives up what it waits for. */
-	if (e->b % 4 == 0)
+	if (e->b % 4 == 0 && !play_turn_waits(p, who))
 		play_give_up(c);
 	return true;
 }
@@ -233,6 +234,10 @@ static bool do_event(struct play *p, const struct event *e)
 		return do_pass(e);
 	case EVENT_STRANGER:
 		return do_stranger(p, e);
+	case EVENT_TURN:
+		return play_turn_begin(p, e);
+	case EVENT_OTHER_TURN:
+		return play_turn_other(p, e);
 	case EVENT_COMMAND:
 		return do_command(p, e);
 	default:
@@ -248,9 +253,11 @@ static void finish(struct play *p)
 	p->prompt = true;
 	p->held = false;
 	settle(p);
-	for (unsigned i = 0; play_anybody_waits(p); i++) {
+	for (unsigned i = 0; play_anybody_waits(p) || !play_turns_over(p);
+	     i++) {
 		if (i == 10000)
 			script_fail("a call does not end");
+		(void)play_turns_go(p, true);
 		vclock_pass(100 * MS);
 		settle(p);
 	}
@@ -275,6 +282,8 @@ static void begin(struct play *p, enum judge_mode mode, const struct history *h)
 	memcpy(p->out->dir, p->place.dir, sizeof(p->out->dir));
 	play_take_server(p);
 	play_given(p->place.fs);
+	if (has(p, PART_TURNS))
+		play_turns_given(p->place.fs);
 	p->judge = judge_new(
 	    (struct judge_rules){.mode = mode, .ages = has(p, PART_AGES)},
 	    p->place.fs);
@@ -297,6 +306,7 @@ void play(enum judge_mode mode, enum play_defect defect,
 		script_trace("--- %u %s", i, event_name(e->kind));
 		p.prompt = e->prompt;
 		p.held = e->held;
+		(void)play_turns_go(&p, true);
 		out->faults[e->kind] += do_event(&p, e);
 		settle(&p);
 		out->events = i + 1;

@@ -14,8 +14,8 @@ static const char *const files[] = {"a", "b", "c", "tmp"};
 
 /* Calls, and how often each comes. A capital stands for: F a file, G a file of
  * another directory, D a directory, L a lock directory, S a symbolic link, N a
- * file or a link, O an offset, T a text that nobody else writes, M a mode, Z a
- * size. */
+ * file or a link, B a file that is changed in turns, O an offset, T a text that
+ * nobody else writes, M a mode, Z a size. */
 static const struct {
 	enum event_part part;
 	unsigned weight;
@@ -33,6 +33,9 @@ static const struct {
     {PART_BASE, 8, "READDIR D"},
     {PART_BASE, 4, "READLINK S"},
     {PART_SPACE, 6, "FSSTAT D"},
+    {PART_TURNS, 8, "GETATTR B"},
+    {PART_TURNS, 8, "READ B 0 4096"},
+    {PART_TURNS, 4, "LOOKUP B"},
     {PART_BASE, 8, "CREATE F guarded"},
     {PART_BASE, 3, "CREATE F"},
     {PART_BASE, 10, "WRITE F O T"},
@@ -53,7 +56,7 @@ static const struct {
 
 enum {
 	FORMS = sizeof(forms) / sizeof(forms[0]),
-	CHANGES = 12 /* from it on */
+	CHANGES = 15 /* from it on */
 };
 
 static unsigned weight_of(unsigned i, unsigned parts)
@@ -94,6 +97,8 @@ static int add_word(char *to, size_t size, char what, const struct event *e)
 	case 'N':
 		return snprintf(to, size, "%s/%s", dir,
 		    e->detail % 6 ? files[e->place / 3 % 4] : "soft");
+	case 'B':
+		return snprintf(to, size, "%s", play_turn_path(e->place));
 	case 'O':
 		return snprintf(to, size, "%u", (e->b >> 12) % 5 * 20);
 	case 'T':
@@ -158,7 +163,7 @@ unsigned play_cut(char *text, char **words, char *whole)
 
 /* ---- on the server ----------------------------------------------------- */
 
-static void make(struct memfs *fs, const char *line)
+void play_make(struct memfs *fs, const char *line)
 {
 	char text[CALLTEXT_MAX], told[CALLTEXT_MAX], err[CALLTEXT_MAX];
 	char *words[WORDS];
@@ -185,7 +190,7 @@ void play_given(struct memfs *fs)
 	    "WRITE /a 0 on-top", "SYMLINK /d/soft a"};
 
 	for (unsigned i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-		make(fs, lines[i]);
+		play_make(fs, lines[i]);
 }
 
 /* A file becomes its owner's alone, or everybody's again. */
@@ -213,5 +218,5 @@ void play_stranger(struct memfs *fs, const struct event *e)
 		return;
 	}
 	fill(text, form_of(e->b, CHANGES, FORMS, 1u << PART_BASE), e);
-	make(fs, text);
+	play_make(fs, text);
 }

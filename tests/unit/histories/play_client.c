@@ -28,6 +28,7 @@ static void check_reply(struct play *p, unsigned who, struct play_call *c)
 	why = judge_reply(p->judge, &c->op, &facts);
 	if (why)
 		script_fail("client %c, %s: %s", 'A' + who, c->told, why);
+	play_turns_reply(p, who, c->xid, &facts);
 }
 
 void play_check_replies(struct play *p)

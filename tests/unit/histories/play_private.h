@@ -28,6 +28,32 @@ struct player {
 	unsigned ngiven_up;
 };
 
+/* Files that two clients change in turn. */
+enum { TURN_LOG, TURN_RECORDS, TURN_FILES };
+
+enum turn_step { TURN_NONE, TURN_OPEN, TURN_READ, TURN_WRITE };
+
+/* The turn of a client by the daemon. */
+struct turn {
+	enum turn_step step; /* NONE: it is nobody's turn */
+	bool due;            /* its call is to be sent */
+	bool hurried;        /* … at once, and not at the next event */
+	bool reads;          /* a page that it lacks, before it writes to it */
+	bool narrow;         /* it writes the record alone */
+	unsigned who, record;
+	uint32_t xid;
+	unsigned size; /* of the file, as told */
+	char text[12]; /* of the new record */
+};
+
+/* The file's one page in a client's page cache. */
+struct turn_page {
+	bool valid;
+	char attrs[128]; /* of the file, when it was read or written */
+	unsigned size;
+	char data[512];
+};
+
 struct play {
 	struct place place;
 	struct judge *judge;
@@ -36,6 +62,9 @@ struct play {
 	unsigned nplayers;
 	unsigned parts; /* of the history */
 	enum play_defect defect;
+	struct turn turns[TURN_FILES];
+	struct turn_page pages[TURN_FILES][PLACE_CLIENTS];
+	unsigned records;         /* written in turns */
 	bool prompt;              /* the server answers whatever waits */
 	bool held;                /* … and the farm's engine does not */
 	bool away;                /* the daemon takes the server for away */
@@ -68,6 +97,25 @@ void play_repeat_lost(struct play *p);
 void play_give_up(struct player *c);
 bool play_gave_up(const struct player *c, uint64_t key);
 
+/* play_turns.c */
+const char *play_turn_path(uint32_t place);
+void play_turns_given(struct memfs *fs);
+/* Somebody's turn; false where it is another's. */
+bool play_turn_begin(struct play *p, const struct event *e);
+bool play_turn_other(struct play *p, const struct event *e);
+/* Sends the next calls of turns, of hurried ones or of all; true where it did.
+ */
+bool play_turns_go(struct play *p, bool all);
+bool play_turns_over(const struct play *p);
+void play_turns_reply(struct play *p, unsigned who, uint32_t xid,
+    const struct calltext_facts *facts);
+/* The client waits for a call of a turn. */
+bool play_turn_waits(struct play *p, unsigned who);
+/* The machine of the clients is gone, and their turns are over. */
+void play_turns_leave(struct play *p);
+/* The server is about to do the call. Fails where it may not. */
+void play_turns_look(struct play *p, const struct fakeserver_call *call);
+
 /* play_farm.c */
 /* The daemon has a farm from its next start on. */
 void play_set_farm(struct play *p);
@@ -79,6 +127,8 @@ void play_leave(struct play *p);
 /* play_choose.c */
 /* The files that are there at the beginning. */
 void play_given(struct memfs *fs);
+/* Does at the server what the line says. */
+void play_make(struct memfs *fs, const char *line);
 /* The text of a client's call, CALLTEXT_MAX bytes. */
 void play_choose_call(const struct event *e, unsigned parts, char *text);
 /* A change by somebody at the server. */

@@ -49,6 +49,7 @@ static bool is_replayed(struct play *p, struct fakeserver_call *call)
 
 static void serve(struct play *p, struct fakeserver_call *call, nfsstat3 status)
 {
+	play_turns_look(p, call);
 	judge_serve(
 	    p->judge, p->place.fs, call->proc, &call->args, call->uid, status);
 }

@@ -529,6 +529,11 @@ void fakeserver_break(struct fakeserver *s)
 		fakeserver_break_one(s, i);
 }
 
+bool fakeserver_connected(const struct fakeserver *s, unsigned conn)
+{
+	return s->conns[conn].peer;
+}
+
 unsigned fakeserver_conns(const struct fakeserver *s)
 {
 	return s->nconns;

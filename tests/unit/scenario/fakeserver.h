@@ -41,6 +41,7 @@ void fakeserver_listen(struct fakeserver *s, bool on);
 /* All connections are reset, or that over which a call came. */
 void fakeserver_break(struct fakeserver *s);
 void fakeserver_break_one(struct fakeserver *s, unsigned conn);
+bool fakeserver_connected(const struct fakeserver *s, unsigned conn);
 /* How many connections there were. */
 unsigned fakeserver_conns(const struct fakeserver *s);
 /* It forgets what was not committed, and tells so by its verifier. */
