@@ -19,6 +19,7 @@ static const struct {
     [EVENT_COMMAND] = {"command", 20, PART_BASE},
     [EVENT_TURN] = {"turn", 250, PART_TURNS},
     [EVENT_OTHER_TURN] = {"other-turn", 150, PART_TURNS},
+    [EVENT_BEHIND] = {"behind", 100, PART_ORDER},
     [EVENT_ANSWER] = {"answer", 1500, PART_BASE},
     [EVENT_KILL] = {"kill", 14, PART_BASE},
     [EVENT_RESTART] = {"restart", 10, PART_BASE},
@@ -183,7 +184,8 @@ void history_make(uint64_t seed, bool farm, unsigned parts, struct history *h)
 const char *const event_part_names[EVENT_PARTS] = {[PART_BASE] = "base",
     [PART_SPACE] = "space",
     [PART_AGES] = "ages",
-    [PART_TURNS] = "turns"};
+    [PART_TURNS] = "turns",
+    [PART_ORDER] = "order"};
 
 const char *event_name(enum event_kind kind)
 {

@@ -19,8 +19,11 @@ enum event_kind {
 	EVENT_COMMAND,    /* a request to the control socket */
 	EVENT_TURN,       /* a client begins its turn at a file, … */
 	EVENT_OTHER_TURN, /* … or somebody at the server has one */
-	EVENT_ANSWER,     /* the farm's engine answers one question */
-	EVENT_FAULTS,     /* the first of the faults */
+	/* A client that waits for a change of a name looks into that
+	 * directory. */
+	EVENT_BEHIND,
+	EVENT_ANSWER, /* the farm's engine answers one question */
+	EVENT_FAULTS, /* the first of the faults */
 	EVENT_KILL = EVENT_FAULTS,
 	EVENT_RESTART,
 	EVENT_OUTAGE,  /* the server refuses connections for a time */
@@ -49,6 +52,7 @@ enum event_kind {
 enum event_part {
 	PART_BASE,
 	PART_SPACE, /* how much room the file system has */
+	PART_ORDER, /* a client looks behind a change of its own */
 	PART_TURNS, /* two clients change a file in turn */
 	PART_AGES,  /* what changed lately is told for a short time only */
 	EVENT_PARTS,
@@ -66,6 +70,7 @@ enum event_call {
 	CALL_READDIR,
 	CALL_FSSTAT,
 	CALL_LOOKUP,
+	CALL_NAME, /* a change of a name */
 };
 
 struct event {

@@ -73,6 +73,19 @@ static const struct script_step turns[] = {
     {.kind = EVENT_TURN},
 };
 
+/* A client looks into a directory while the server has not done yet what it
+ * changes there. */
+static const struct script_step behind[] = {
+    {.kind = EVENT_CALL, .call = CALL_CREATE},
+    {.kind = EVENT_CALL, .call = CALL_LOOKUP},
+    {.kind = EVENT_CALL, .call = CALL_READDIR},
+    {.kind = EVENT_PASS, .pass = 4},
+    {.kind = EVENT_CALL, .call = CALL_NAME, .slow = true},
+    {.kind = EVENT_BEHIND, .slow = true},
+    {.kind = EVENT_SERVE, .slow = true},
+    {.kind = EVENT_SERVE, .slow = true},
+};
+
 #define SCRIPT(of, steps)                                                      \
 	{                                                                      \
 		(of), (steps), sizeof(steps) / sizeof((steps)[0])              \
@@ -83,6 +96,7 @@ static const struct script scripts[] = {
     SCRIPT(PART_SPACE, space),
     SCRIPT(PART_AGES, busy),
     SCRIPT(PART_TURNS, turns),
+    SCRIPT(PART_ORDER, behind),
 };
 
 enum { SCRIPTS = sizeof(scripts) / sizeof(scripts[0]) };

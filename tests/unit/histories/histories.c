@@ -52,7 +52,8 @@ static const char help[] =
     "there\n"
     "                     is), ages (what changed lately is told for a short\n"
     "                     time only), turns (two clients change a file in "
-    "turn);\n"
+    "turn),\n"
+    "                     order (a client looks behind a change of its own);\n"
     "                     with commas between them\n"
     "  --prove            find each defect in each mode that it shows in, "
     "within\n"
@@ -367,7 +368,7 @@ static void choose_parts(char *list)
 	for (const char *name = strtok_r(list, ",", &save); name;
 	     name = strtok_r(NULL, ",", &save)) {
 		cli_choose(name, event_part_names, set, EVENT_PARTS,
-		    "--parts are base, space, ages and turns");
+		    "--parts are base, space, ages, turns and order");
 		for (unsigned i = 0; i < EVENT_PARTS; i++)
 			opt.parts |= (unsigned)set[i] << i;
 	}

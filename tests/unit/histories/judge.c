@@ -293,6 +293,16 @@ static const char *judge_change(struct judge *j, const struct judge_op *op,
 	return judge_attrs(j, op, got);
 }
 
+const struct deed *judge_before(
+    const struct judge *j, const struct judge_op *op)
+{
+	for (unsigned i = j->ndeeds;
+	     i-- > 0 && j->deeds[i].seq > op->behind.seq;)
+		if (j->deeds[i].key == op->behind.key)
+			return &j->deeds[i];
+	return NULL;
+}
+
 /* Whether the server answered this error to the same look meanwhile. */
 static bool was_refused(const struct judge *j, const struct judge_op *op,
     const struct calltext_facts *got)
@@ -310,5 +320,9 @@ const char *judge_reply(struct judge *j, const struct judge_op *op,
 		return judge_change(j, op, got);
 	if (op->away && strcmp(got->list[0], "IO") == 0)
 		return NULL;
+	if (op->behind.key && op->behind.sure && !judge_before(j, op))
+		return judge_wrong(j,
+		    "answered before the change that this client had sent", got,
+		    NULL);
 	return was_refused(j, op, got) ? NULL : judge_look(j, op, got);
 }

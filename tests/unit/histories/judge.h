@@ -29,6 +29,9 @@
  * was done and that some client had a reply to, and no older than attributes of
  * the object that some client was told, each before this call was sent.
  *
+ * A look behind a change of a name that its client had sent before, and that
+ *the server had, is answered by the server when it has done that change.
+ *
  * Facts of one reply may come from different states, because the daemon caches
  * them apart: the attributes of each object, the presence of each name in a
  * listing, what a name leads to, how much room there is, and the right to READ.
@@ -58,6 +61,13 @@ struct judge_op {
 	bool doubtful;
 	/* … but it knew which object the change was about. */
 	bool noted;
+	/* The server had another call of the client's, a change of a name in
+	 * the directory that this call looks at, and no reply had come. */
+	struct {
+		uint64_t key; /* of that call; 0: there was none */
+		unsigned seq; /* when it was sent */
+		bool sure;    /* neither can have been sent again */
+	} behind;
 	/* Set by judge_sent(). */
 	uint64_t key;
 	uint64_t sent_ns;

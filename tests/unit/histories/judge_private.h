@@ -69,6 +69,11 @@ const char *judge_wrong(struct judge *j, const char *what,
 /* Room for one more than `n`; it is doubled whenever `n` is a power of two. */
 void *judge_grow(void *list, unsigned n, size_t size);
 
+/* What the server did with the change that the call is behind; NULL: nothing
+ * yet. */
+const struct deed *judge_before(
+    const struct judge *j, const struct judge_op *op);
+
 /* judge_state.c */
 /* The oldest state that an answer about the object, or about the name in it,
  * may be of. */

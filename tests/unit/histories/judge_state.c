@@ -78,16 +78,28 @@ static unsigned allowed(const struct judge *j, const struct judge_op *op)
 	return i;
 }
 
+/* The first state that has the change which the call is behind. */
+static unsigned after_own(const struct judge *j, const struct judge_op *op)
+{
+	const struct deed *d =
+	    op->behind.key && op->behind.sure ? judge_before(j, op) : NULL;
+
+	return d ? d->state : 0;
+}
+
 unsigned judge_first(const struct judge *j, const struct judge_op *op,
     uint64_t object, const char *name)
 {
 	unsigned first = allowed(j, op);
 	unsigned after = after_changes(j, op, object, name, false);
 	unsigned told = name ? 0 : after_told(j, op, object);
+	unsigned behind = name ? after_own(j, op) : 0;
 
 	if (after > first)
 		first = after;
-	return told > first ? told : first;
+	if (told > first)
+		first = told;
+	return behind > first ? behind : first;
 }
 
 unsigned judge_first_right(const struct judge *j, const struct judge_op *op)

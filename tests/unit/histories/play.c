@@ -192,6 +192,7 @@ static bool do_sleep(const struct event *e)
 
 static bool do_fault(struct play *p, const struct event *e)
 {
+	p->disturbed++;
 	switch (e->kind) {
 	case EVENT_KILL:
 		return do_kill(p, e);
@@ -234,6 +235,8 @@ static bool do_event(struct play *p, const struct event *e)
 		return do_pass(e);
 	case EVENT_STRANGER:
 		return do_stranger(p, e);
+	case EVENT_BEHIND:
+		return play_behind(p, e);
 	case EVENT_TURN:
 		return play_turn_begin(p, e);
 	case EVENT_OTHER_TURN:

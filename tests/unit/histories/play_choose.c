@@ -132,6 +132,8 @@ static void fill(char *text, const char *form, const struct event *e)
 
 void play_choose_call(const struct event *e, unsigned parts, char *text)
 {
+	static const char *const names[] = {"REMOVE F", "REMOVE F",
+	    "RENAME F G", "CREATE F guarded", "MKDIR L", "LINK F G"};
 	static const char *const only[] = {[CALL_CREATE] = "CREATE F",
 	    [CALL_WRITE] = "WRITE F O T",
 	    [CALL_GETATTR] = "GETATTR F",
@@ -140,7 +142,9 @@ void play_choose_call(const struct event *e, unsigned parts, char *text)
 	    [CALL_FSSTAT] = "FSSTAT D",
 	    [CALL_LOOKUP] = "LOOKUP F"};
 
-	if (e->call >= CALL_CREATE)
+	if (e->call == CALL_NAME)
+		fill(text, names[e->b % 6], e);
+	else if (e->call >= CALL_CREATE)
 		fill(text, only[e->call], e);
 	else
 		fill(text,

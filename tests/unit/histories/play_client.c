@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The clients of a history: the calls that each waits for, and their ends. */
+#include <stdio.h>
 #include <string.h>
 
 #include "histories/play_private.h"
@@ -23,6 +24,7 @@ static void check_reply(struct play *p, unsigned who, struct play_call *c)
 	    !client_take_one(p->place.clients[who], c->xid, &facts))
 		return;
 	c->waits = false;
+	c->op.behind.sure &= c->disturbed == p->disturbed && !c->op.away;
 	p->out->replies++;
 	count_hit(p, c);
 	why = judge_reply(p->judge, &c->op, &facts);
@@ -115,6 +117,8 @@ bool play_send(struct play *p, unsigned who, unsigned slot, const char *text)
 		return false;
 	c->op.away = p->away;
 	c->op.doubtful = c->op.noted = false;
+	c->op.behind.key = 0;
+	c->disturbed = p->disturbed;
 	c->served = p->served;
 	judge_sent(p->judge, &c->op);
 	c->waits = true;
@@ -123,6 +127,68 @@ bool play_send(struct play *p, unsigned who, unsigned slot, const char *text)
 	client_send(client, c->op.words, c->op.nwords, false);
 	c->xid = client_newest(client);
 	return true;
+}
+
+static bool is_at_server(const struct play *p, uint64_t key)
+{
+	struct fakeserver *nfs = p->place.nfs;
+
+	for (unsigned i = 0; i < fakeserver_waiting(nfs); i++) {
+		const struct fakeserver_call *call = fakeserver_nth(nfs, i);
+
+		if (judge_key(call->proc, &call->args, call->uid) == key)
+			return true;
+	}
+	return false;
+}
+
+static bool changes_name(const struct play_call *c)
+{
+	return c->waits && c->op.proc->proc >= NFSPROC3_CREATE &&
+	       c->op.proc->proc <= NFSPROC3_LINK;
+}
+
+/* A look at the directory of the name that the change is about, or at that
+ * name. */
+static void choose_behind(
+    const struct play_call *c, const struct event *e, char *text)
+{
+	const char *path =
+	    c->op
+		.words[c->op.proc->proc == NFSPROC3_LINK ||
+			       (c->op.proc->proc == NFSPROC3_RENAME && e->b % 2)
+			   ? 2
+			   : 1];
+	int dir = (int)(strrchr(path, '/') - path);
+
+	if (e->detail % 4 == 0)
+		snprintf(text, CALLTEXT_MAX, "LOOKUP %s", path);
+	else
+		snprintf(text, CALLTEXT_MAX, "%s %.*s",
+		    e->detail % 4 > 1 ? "READDIR" : "READDIRPLUS",
+		    dir ? dir : 1, path);
+}
+
+bool play_behind(struct play *p, const struct event *e)
+{
+	for (unsigned i = 0; i < p->nplayers; i++) {
+		unsigned who = (e->a + i) % p->nplayers;
+		struct play_call *calls = p->players[who].calls;
+		char text[CALLTEXT_MAX];
+
+		if (!changes_name(&calls[0]) || calls[1].waits ||
+		    !client_connected(p->place.clients[who]) ||
+		    !is_at_server(p, calls[0].op.key))
+			continue;
+		choose_behind(&calls[0], e, text);
+		if (!play_send(p, who, 1, text))
+			return false;
+		calls[1].op.behind.key = calls[0].op.key;
+		calls[1].op.behind.seq = calls[0].op.sent_seq;
+		calls[1].op.behind.sure = calls[0].disturbed == p->disturbed;
+		return true;
+	}
+	return false;
 }
 
 void play_give_up(struct player *player)

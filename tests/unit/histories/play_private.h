@@ -15,7 +15,8 @@ struct play_call {
 	uint32_t xid;
 	char told[CALLTEXT_MAX]; /* in one piece */
 	struct judge_op op;
-	unsigned served; /* by the server when it was sent */
+	unsigned served;    /* by the server when it was sent */
+	unsigned disturbed; /* as that of the play, then */
 };
 
 /* A client, and what it waits for. */
@@ -72,6 +73,8 @@ struct play {
 	/* What the server does with the next call that it may do it with;
 	 * EVENT_SERVE: what it should. */
 	struct event next;
+	/* Faults that may have calls sent again, in another order. */
+	unsigned disturbed;
 	unsigned served; /* calls that the server did, or refused */
 };
 
@@ -85,6 +88,8 @@ bool play_serve(struct play *p, const struct event *e);
 /* Sends the call in the client's place for one; false where it cannot be sent:
  * what it is about never was there, or the same was given up before. */
 bool play_send(struct play *p, unsigned who, unsigned slot, const char *text);
+/* A look behind a change that its client waits for. */
+bool play_behind(struct play *p, const struct event *e);
 /* The call that somebody waits for; NULL: nobody does. */
 struct play_call *play_call_with(struct play *p, uint64_t key);
 bool play_client_waits(const struct player *c);

@@ -27,6 +27,22 @@ void play_take_server(struct play *p)
 	fakeserver_answer_by(p->place.nfs, on_call, p);
 }
 
+/* The one that the server does before it: it does what a client changes and
+ * looks at over one connection in their order. */
+static struct fakeserver_call *first_of(
+    struct fakeserver *nfs, struct fakeserver_call *call)
+{
+	for (unsigned i = 0; !calltext_is_change(call->proc); i++) {
+		struct fakeserver_call *c = fakeserver_nth(nfs, i);
+
+		if (c == call ||
+		    (calltext_is_change(c->proc) && !c->held &&
+			c->conn == call->conn && c->uid == call->uid))
+			return c;
+	}
+	return call;
+}
+
 /* Most often the oldest. */
 static struct fakeserver_call *pick_call(struct play *p, const struct event *e)
 {
@@ -34,7 +50,8 @@ static struct fakeserver_call *pick_call(struct play *p, const struct event *e)
 
 	if (n == 0 || is_silent(p))
 		return NULL;
-	return fakeserver_nth(p->place.nfs, e->a % 3 ? 0 : e->b % n);
+	return first_of(p->place.nfs,
+	    fakeserver_nth(p->place.nfs, e->a % 3 ? 0 : e->b % n));
 }
 
 /* Whether the server's reply cache answers, as knfsd's does: it keeps replies
