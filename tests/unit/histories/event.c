@@ -31,6 +31,7 @@ static const struct {
     [EVENT_REFUSE] = {"refuse", 16, PART_BASE},
     [EVENT_HALF] = {"half", 16, PART_BASE},
     [EVENT_CLOSE] = {"close", 16, PART_BASE},
+    [EVENT_GIVE_UP] = {"give-up", 24, PART_GIVE_UP},
     [EVENT_ADDRESS] = {"address", 8, PART_BASE},
     [EVENT_SLEEP] = {"sleep", 6, PART_BASE},
     [EVENT_FRESH] = {"fresh", 150, PART_BASE},
@@ -185,6 +186,7 @@ const char *const event_part_names[EVENT_PARTS] = {[PART_BASE] = "base",
     [PART_SPACE] = "space",
     [PART_AGES] = "ages",
     [PART_TURNS] = "turns",
+    [PART_GIVE_UP] = "give-up",
     [PART_ORDER] = "order"};
 
 const char *event_name(enum event_kind kind)

@@ -34,6 +34,7 @@ enum event_kind {
 	EVENT_REFUSE, /* the server's next reply is an error; nothing is done */
 	EVENT_HALF,  /* the server does the next change, and answers an error */
 	EVENT_CLOSE, /* a client's connection is reset */
+	EVENT_GIVE_UP, /* a client gives up a call, and keeps its connection */
 	EVENT_ADDRESS, /* a client has another address */
 	EVENT_SLEEP,   /* the machine of client and daemon sleeps */
 	EVENT_FARM,    /* the first of those that only a farm has */
@@ -51,10 +52,11 @@ enum event_kind {
 /* What a history has beside what all have. */
 enum event_part {
 	PART_BASE,
-	PART_SPACE, /* how much room the file system has */
-	PART_ORDER, /* a client looks behind a change of its own */
-	PART_TURNS, /* two clients change a file in turn */
-	PART_AGES,  /* what changed lately is told for a short time only */
+	PART_SPACE,   /* how much room the file system has */
+	PART_ORDER,   /* a client looks behind a change of its own */
+	PART_GIVE_UP, /* a client gives up a call */
+	PART_TURNS,   /* two clients change a file in turn */
+	PART_AGES,    /* what changed lately is told for a short time only */
 	EVENT_PARTS,
 };
 

@@ -86,6 +86,33 @@ static const struct script_step behind[] = {
     {.kind = EVENT_SERVE, .slow = true},
 };
 
+/* The server is out of reach when a client changes something; nobody waits for
+ * that any more when it is back. */
+static const struct script_step unsent[] = {
+    {.kind = EVENT_CALL, .call = CALL_CREATE},
+    {.kind = EVENT_CALL, .call = CALL_LOOKUP},
+    {.kind = EVENT_OUTAGE},
+    {.kind = EVENT_CALL, .call = CALL_CHANGE},
+    {.kind = EVENT_PASS, .pass = 6},
+    {.kind = EVENT_GIVE_UP},
+    {.kind = EVENT_PASS, .pass = 7},
+    {.kind = EVENT_PASS, .pass = 7},
+    {.kind = EVENT_PASS, .pass = 7},
+};
+
+/* The same, where the server had it already. */
+static const struct script_step unanswered[] = {
+    {.kind = EVENT_CALL, .call = CALL_CREATE},
+    {.kind = EVENT_CALL, .call = CALL_LOOKUP},
+    {.kind = EVENT_CALL, .call = CALL_CHANGE, .slow = true},
+    {.kind = EVENT_OUTAGE, .slow = true},
+    {.kind = EVENT_PASS, .pass = 6},
+    {.kind = EVENT_GIVE_UP},
+    {.kind = EVENT_PASS, .pass = 7},
+    {.kind = EVENT_PASS, .pass = 7},
+    {.kind = EVENT_PASS, .pass = 7},
+};
+
 #define SCRIPT(of, steps)                                                      \
 	{                                                                      \
 		(of), (steps), sizeof(steps) / sizeof((steps)[0])              \
@@ -96,6 +123,8 @@ static const struct script scripts[] = {
     SCRIPT(PART_SPACE, space),
     SCRIPT(PART_AGES, busy),
     SCRIPT(PART_TURNS, turns),
+    SCRIPT(PART_GIVE_UP, unsent),
+    SCRIPT(PART_GIVE_UP, unanswered),
     SCRIPT(PART_ORDER, behind),
 };
 

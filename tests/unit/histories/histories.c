@@ -53,8 +53,10 @@ static const char help[] =
     "                     is), ages (what changed lately is told for a short\n"
     "                     time only), turns (two clients change a file in "
     "turn),\n"
-    "                     order (a client looks behind a change of its own);\n"
-    "                     with commas between them\n"
+    "                     order (a client looks behind a change of its own),\n"
+    "                     give-up (a client gives up a call); with commas "
+    "between\n"
+    "                     them\n"
     "  --prove            find each defect in each mode that it shows in, "
     "within\n"
     "                     the operations; with --farm those of a farm\n"
@@ -368,7 +370,7 @@ static void choose_parts(char *list)
 	for (const char *name = strtok_r(list, ",", &save); name;
 	     name = strtok_r(NULL, ",", &save)) {
 		cli_choose(name, event_part_names, set, EVENT_PARTS,
-		    "--parts are base, space, ages, turns and order");
+		    "--parts are base, space, ages, turns, order and give-up");
 		for (unsigned i = 0; i < EVENT_PARTS; i++)
 			opt.parts |= (unsigned)set[i] << i;
 	}

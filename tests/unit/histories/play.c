@@ -134,6 +134,7 @@ static bool do_outage(struct play *p, const struct event *e)
 	if (event_pending(p->place.ev_back, EV_TIMEOUT, NULL))
 		return false;
 	place_outage(&p->place, us);
+	p->lost_ns = vclock_wall_ns();
 	return true;
 }
 
@@ -148,6 +149,7 @@ static bool do_silence(struct play *p, const struct event *e)
 static bool do_reboot(struct play *p)
 {
 	fakeserver_reboot(p->place.nfs);
+	p->lost_ns = vclock_wall_ns();
 	judge_reboot(p->judge, p->place.fs);
 	return true;
 }
@@ -155,6 +157,7 @@ static bool do_reboot(struct play *p)
 static bool do_break(struct play *p)
 {
 	fakeserver_break(p->place.nfs);
+	p->lost_ns = vclock_wall_ns();
 	return true;
 }
 
@@ -210,6 +213,8 @@ static bool do_fault(struct play *p, const struct event *e)
 	case EVENT_REFUSE:
 	case EVENT_HALF:
 		return do_next(p, e);
+	case EVENT_GIVE_UP:
+		return play_give_up_one(p, e);
 	case EVENT_CLOSE:
 		return do_close(p, e);
 	case EVENT_ADDRESS:

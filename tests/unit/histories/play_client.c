@@ -118,6 +118,7 @@ bool play_send(struct play *p, unsigned who, unsigned slot, const char *text)
 	c->op.away = p->away;
 	c->op.doubtful = c->op.noted = false;
 	c->op.behind.key = 0;
+	c->arrived = 0;
 	c->disturbed = p->disturbed;
 	c->served = p->served;
 	judge_sent(p->judge, &c->op);
@@ -188,26 +189,5 @@ bool play_behind(struct play *p, const struct event *e)
 		calls[1].op.behind.sure = calls[0].disturbed == p->disturbed;
 		return true;
 	}
-	return false;
-}
-
-void play_give_up(struct player *player)
-{
-	for (unsigned k = 0; k < PLAYER_CALLS; k++) {
-		struct play_call *c = &player->calls[k];
-
-		if (!c->waits)
-			continue;
-		player->given_up[player->ngiven_up++ % GIVEN_UP_MAX] =
-		    c->op.key;
-		c->waits = false;
-	}
-}
-
-bool play_gave_up(const struct player *c, uint64_t key)
-{
-	for (unsigned i = 0; i < c->ngiven_up && i < GIVEN_UP_MAX; i++)
-		if (c->given_up[i] == key)
-			return true;
 	return false;
 }

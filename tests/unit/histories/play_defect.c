@@ -105,6 +105,8 @@ static void note_doubtful(const struct svc_rqst *rqst)
 	uint64_t key = judge_key(rqst->proc, &rqst->args, uid_of(rqst));
 	struct play_call *c = play_call_with(playing, key);
 
+	play_doubt_given_up(playing, key);
+
 	if (c && (rqst->proc->flags & NFS_PROC_CHANGE)) {
 		c->op.doubtful = true;
 		c->op.noted = rqst->object.key != 0;

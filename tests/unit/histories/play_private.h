@@ -16,7 +16,17 @@ struct play_call {
 	char told[CALLTEXT_MAX]; /* in one piece */
 	struct judge_op op;
 	unsigned served;    /* by the server when it was sent */
+	unsigned arrived;   /* so often at the server */
 	unsigned disturbed; /* as that of the play, then */
+};
+
+/* A change that its client gave up. */
+struct gave_up {
+	uint64_t key;
+	uint64_t sent_ns;
+	unsigned arrived; /* so often at the server */
+	bool doubtful;
+	bool closed; /* with its connection */
 };
 
 /* A client, and what it waits for. */
@@ -25,7 +35,7 @@ struct player {
 	/* Keys of calls that it gave up. The server may still do them, and
 	 * nobody could tell that from the same calls sent anew, which are
 	 * therefore left out. */
-	uint64_t given_up[GIVEN_UP_MAX];
+	struct gave_up given_up[GIVEN_UP_MAX];
 	unsigned ngiven_up;
 };
 
@@ -73,6 +83,7 @@ struct play {
 	/* What the server does with the next call that it may do it with;
 	 * EVENT_SERVE: what it should. */
 	struct event next;
+	uint64_t lost_ns; /* when connections to the server were, last */
 	/* Faults that may have calls sent again, in another order. */
 	unsigned disturbed;
 	unsigned served; /* calls that the server did, or refused */
@@ -98,9 +109,17 @@ bool play_anybody_waits(const struct play *p);
 void play_check_replies(struct play *p);
 /* As the kernel's client, which makes a lost connection again at once. */
 void play_repeat_lost(struct play *p);
-/* All that the client waits for. */
+
+/* play_give_up.c */
+/* All that the client waits for, when its connection is closed. */
 void play_give_up(struct player *c);
-bool play_gave_up(const struct player *c, uint64_t key);
+/* A call that somebody waits for. */
+bool play_give_up_one(struct play *p, const struct event *e);
+bool play_gave_up(struct player *c, uint64_t key);
+/* The daemon cannot know what became of the change. */
+void play_doubt_given_up(struct play *p, uint64_t key);
+/* The server gets the change. A sentence's end where it should not, or NULL. */
+const char *play_take_change(struct play *p, uint64_t key);
 
 /* play_turns.c */
 const char *play_turn_path(uint32_t place);

@@ -11,14 +11,13 @@ static bool is_silent(const struct play *p)
 static void on_call(void *arg, struct fakeserver_call *call)
 {
 	struct play *p = arg;
-	uint64_t key = judge_key(call->proc, &call->args, call->uid);
-	bool sent = !calltext_is_change(call->proc) || play_call_with(p, key);
+	const char *wrong = NULL;
 
-	for (unsigned i = 0; i < PLACE_CLIENTS; i++)
-		sent |= play_gave_up(&p->players[i], key);
-	if (!sent)
-		script_wrong("the server gets %s, which no client waits for",
-		    call->text);
+	if (calltext_is_change(call->proc))
+		wrong = play_take_change(
+		    p, judge_key(call->proc, &call->args, call->uid));
+	if (wrong)
+		script_wrong("the server gets %s: %s", call->text, wrong);
 }
 
 void play_take_server(struct play *p)
@@ -78,6 +77,7 @@ static void lose(struct play *p, struct fakeserver_call *call)
 	serve(p, call, NFS3_OK);
 	fakeserver_do_silently(p->place.nfs, call);
 	fakeserver_break_one(p->place.nfs, conn);
+	p->lost_ns = vclock_wall_ns();
 }
 
 static void fail(struct play *p, struct fakeserver_call *call, bool done)
