@@ -24,6 +24,7 @@ static const struct {
     [EVENT_KILL] = {"kill", 14, PART_BASE},
     [EVENT_RESTART] = {"restart", 10, PART_BASE},
     [EVENT_OUTAGE] = {"outage", 12, PART_BASE},
+    [EVENT_FLAP] = {"flap", 10, PART_FLAPS},
     [EVENT_SILENCE] = {"silence", 10, PART_BASE},
     [EVENT_REBOOT] = {"reboot", 12, PART_BASE},
     [EVENT_BREAK] = {"break", 16, PART_BASE},
@@ -186,6 +187,8 @@ const char *const event_part_names[EVENT_PARTS] = {[PART_BASE] = "base",
     [PART_SPACE] = "space",
     [PART_AGES] = "ages",
     [PART_TURNS] = "turns",
+    [PART_HANDLES] = "handles",
+    [PART_FLAPS] = "flaps",
     [PART_GIVE_UP] = "give-up",
     [PART_ORDER] = "order"};
 

@@ -27,6 +27,7 @@ enum event_kind {
 	EVENT_KILL = EVENT_FAULTS,
 	EVENT_RESTART,
 	EVENT_OUTAGE,  /* the server refuses connections for a time */
+	EVENT_FLAP,    /* … every three seconds, a few times */
 	EVENT_SILENCE, /* the server answers nothing for a time */
 	EVENT_REBOOT,  /* the server starts again, with an empty reply cache */
 	EVENT_BREAK,   /* all connections to the server are reset */
@@ -55,6 +56,9 @@ enum event_part {
 	PART_SPACE,   /* how much room the file system has */
 	PART_ORDER,   /* a client looks behind a change of its own */
 	PART_GIVE_UP, /* a client gives up a call */
+	PART_HANDLES, /* a client looks at a file that has other names, or none
+		       */
+	PART_FLAPS,   /* the server is away every few seconds */
 	PART_TURNS,   /* two clients change a file in turn */
 	PART_AGES,    /* what changed lately is told for a short time only */
 	EVENT_PARTS,
@@ -72,6 +76,11 @@ enum event_call {
 	CALL_READDIR,
 	CALL_FSSTAT,
 	CALL_LOOKUP,
+	CALL_HANDLE,
+	CALL_RENAME,       /* of the file onto another one */
+	CALL_CREATE_OTHER, /* of the other one */
+	CALL_LOOKUP_OTHER,
+	CALL_REMOVE_OTHER,
 	CALL_NAME, /* a change of a name */
 };
 

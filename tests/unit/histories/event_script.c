@@ -113,6 +113,19 @@ static const struct script_step unanswered[] = {
     {.kind = EVENT_PASS, .pass = 7},
 };
 
+/* Somebody else moves a file onto another one, whose name the client removes
+ * then. */
+static const struct script_step moved[] = {
+    {.kind = EVENT_CALL, .call = CALL_CREATE},
+    {.kind = EVENT_CALL, .call = CALL_CREATE_OTHER},
+    {.kind = EVENT_PASS, .pass = 4},
+    {.kind = EVENT_CALL, .call = CALL_GETATTR},
+    {.kind = EVENT_CALL, .call = CALL_LOOKUP_OTHER},
+    {.kind = EVENT_STRANGER, .call = CALL_RENAME},
+    {.kind = EVENT_CALL, .call = CALL_REMOVE_OTHER},
+    {.kind = EVENT_CALL, .call = CALL_HANDLE},
+};
+
 #define SCRIPT(of, steps)                                                      \
 	{                                                                      \
 		(of), (steps), sizeof(steps) / sizeof((steps)[0])              \
@@ -123,6 +136,7 @@ static const struct script scripts[] = {
     SCRIPT(PART_SPACE, space),
     SCRIPT(PART_AGES, busy),
     SCRIPT(PART_TURNS, turns),
+    SCRIPT(PART_HANDLES, moved),
     SCRIPT(PART_GIVE_UP, unsent),
     SCRIPT(PART_GIVE_UP, unanswered),
     SCRIPT(PART_ORDER, behind),

@@ -54,9 +54,11 @@ static const char help[] =
     "                     time only), turns (two clients change a file in "
     "turn),\n"
     "                     order (a client looks behind a change of its own),\n"
-    "                     give-up (a client gives up a call); with commas "
-    "between\n"
-    "                     them\n"
+    "                     give-up (a client gives up a call), handles (it "
+    "looks\n"
+    "                     at a file that lost its name), flaps (the server is\n"
+    "                     away every three seconds); with commas between "
+    "them\n"
     "  --prove            find each defect in each mode that it shows in, "
     "within\n"
     "                     the operations; with --farm those of a farm\n"
@@ -370,7 +372,9 @@ static void choose_parts(char *list)
 	for (const char *name = strtok_r(list, ",", &save); name;
 	     name = strtok_r(NULL, ",", &save)) {
 		cli_choose(name, event_part_names, set, EVENT_PARTS,
-		    "--parts are base, space, ages, turns, order and give-up");
+		    "--parts are base, space, ages, turns, order, give-up, "
+		    "handles "
+		    "and flaps");
 		for (unsigned i = 0; i < EVENT_PARTS; i++)
 			opt.parts |= (unsigned)set[i] << i;
 	}

@@ -9,6 +9,7 @@
 
 #include "histories/play_private.h"
 #include "scenario/hosts.h"
+#include "scenario/spare.h"
 #include "scenario/vclock.h"
 #include "sweep/commands.h"
 #include "sweep/failure.h"
@@ -17,6 +18,8 @@
 #define S          UINT64_C(1000000)
 /* Longer than what is to be published waits. */
 #define PUBLISH_US UINT64_C(250000)
+
+enum { FLAP_S = 3, FLAPS_MOST = 10 };
 
 /* ---- clients ----------------------------------------------------------- */
 
@@ -40,7 +43,7 @@ static bool do_call(struct play *p, const struct event *e)
 
 	if (play_client_waits(&p->players[who]) || !p->place.daemon)
 		return false;
-	play_choose_call(e, p->parts, text);
+	play_choose_call(p, e, text);
 	return play_send(p, who, 0, text);
 }
 
@@ -131,10 +134,40 @@ static bool do_outage(struct play *p, const struct event *e)
 {
 	uint64_t us = e->a % 4 ? e->b % (20 * S) : e->b % (200 * S);
 
-	if (event_pending(p->place.ev_back, EV_TIMEOUT, NULL))
+	if (p->flaps > 0 || event_pending(p->place.ev_back, EV_TIMEOUT, NULL))
 		return false;
 	place_outage(&p->place, us);
 	p->lost_ns = vclock_wall_ns();
+	return true;
+}
+
+/* The server is away for a while again and again. An outage of its own sort
+ * makes changes old that wait, and has each of their repeats cut off. */
+static void on_flap(evutil_socket_t fd, short what, void *arg)
+{
+	struct play *p = arg;
+	struct timeval tv = {.tv_sec = FLAP_S};
+
+	(void)fd;
+	(void)what;
+	if (p->flaps == 0)
+		return;
+	p->flaps--;
+	p->disturbed++;
+	spare_begin();
+	place_outage_begin(&p->place, p->flap_us);
+	p->lost_ns = vclock_wall_ns();
+	event_add(p->ev_flap, &tv);
+	spare_end();
+}
+
+static bool do_flap(struct play *p, const struct event *e)
+{
+	if (p->flaps > 0 || event_pending(p->place.ev_back, EV_TIMEOUT, NULL))
+		return false;
+	p->flaps = 1 + e->a % FLAPS_MOST;
+	p->flap_us = 1 + e->b % (FLAP_S * S);
+	on_flap(-1, EV_TIMEOUT, p);
 	return true;
 }
 
@@ -203,6 +236,8 @@ static bool do_fault(struct play *p, const struct event *e)
 		return do_restart(p);
 	case EVENT_OUTAGE:
 		return do_outage(p, e);
+	case EVENT_FLAP:
+		return do_flap(p, e);
 	case EVENT_SILENCE:
 		return do_silence(p, e);
 	case EVENT_REBOOT:
@@ -257,6 +292,7 @@ static bool do_event(struct play *p, const struct event *e)
 static void finish(struct play *p)
 {
 	p->silent_until_ns = 0;
+	p->flaps = 0;
 	p->next.kind = EVENT_SERVE;
 	p->prompt = true;
 	p->held = false;
@@ -285,6 +321,7 @@ static void begin(struct play *p, enum judge_mode mode, const struct history *h)
 	play_watch(p);
 	play_settings(mode, p->defect, settings, sizeof(settings));
 	place_begin(&p->place, settings);
+	p->ev_flap = evtimer_new(p->place.base, on_flap, p);
 	if (h->farm)
 		play_set_farm(p);
 	memcpy(p->out->dir, p->place.dir, sizeof(p->out->dir));
@@ -320,6 +357,7 @@ void play(enum judge_mode mode, enum play_defect defect,
 		out->events = i + 1;
 	}
 	finish(&p);
+	event_free(p.ev_flap);
 	place_end(&p.place);
 	judge_free(p.judge);
 	out->dir[0] = '\0';

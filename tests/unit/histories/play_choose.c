@@ -14,8 +14,8 @@ static const char *const files[] = {"a", "b", "c", "tmp"};
 
 /* Calls, and how often each comes. A capital stands for: F a file, G a file of
  * another directory, D a directory, L a lock directory, S a symbolic link, N a
- * file or a link, B a file that is changed in turns, O an offset, T a text that
- * nobody else writes, M a mode, Z a size. */
+ * file or a link, H a file by its handle, B a file that is changed in turns, O
+ * an offset, T a text that nobody else writes, M a mode, Z a size. */
 static const struct {
 	enum event_part part;
 	unsigned weight;
@@ -33,6 +33,8 @@ static const struct {
     {PART_BASE, 8, "READDIR D"},
     {PART_BASE, 4, "READLINK S"},
     {PART_SPACE, 6, "FSSTAT D"},
+    {PART_HANDLES, 8, "GETATTR H"},
+    {PART_HANDLES, 4, "READ H 0 4096"},
     {PART_TURNS, 8, "GETATTR B"},
     {PART_TURNS, 8, "READ B 0 4096"},
     {PART_TURNS, 4, "LOOKUP B"},
@@ -56,7 +58,7 @@ static const struct {
 
 enum {
 	FORMS = sizeof(forms) / sizeof(forms[0]),
-	CHANGES = 15 /* from it on */
+	CHANGES = 17 /* from it on */
 };
 
 static unsigned weight_of(unsigned i, unsigned parts)
@@ -77,7 +79,27 @@ static const char *form_of(uint32_t r, unsigned i, unsigned end, unsigned parts)
 	return forms[i].form;
 }
 
-static int add_word(char *to, size_t size, char what, const struct event *e)
+/* The file that was changed last, or any; it may have lost its names. */
+static unsigned choose_file(const struct memfs *fs, const struct event *e)
+{
+	unsigned first = e->detail % fs->n, found = first;
+
+	for (unsigned i = 0; i < fs->n; i++) {
+		unsigned k = (first + i) % fs->n;
+
+		if (fs->objects[k].type != NF3REG)
+			continue;
+		if (e->b >> 31)
+			return k;
+		if (fs->objects[found].type != NF3REG ||
+		    fs->objects[k].ctime_ns > fs->objects[found].ctime_ns)
+			found = k;
+	}
+	return found;
+}
+
+static int add_word(const struct memfs *fs, char *to, size_t size, char what,
+    const struct event *e)
 {
 	const char *dir = dirs[e->place % 3];
 
@@ -97,6 +119,9 @@ static int add_word(char *to, size_t size, char what, const struct event *e)
 	case 'N':
 		return snprintf(to, size, "%s/%s", dir,
 		    e->detail % 6 ? files[e->place / 3 % 4] : "soft");
+	case 'H':
+		return snprintf(to, size, "#%ju",
+		    (uintmax_t)fs->objects[choose_file(fs, e)].fileid);
 	case 'B':
 		return snprintf(to, size, "%s", play_turn_path(e->place));
 	case 'O':
@@ -113,14 +138,16 @@ static int add_word(char *to, size_t size, char what, const struct event *e)
 }
 
 /* Puts a name or number in place of each word that is a single capital. */
-static void fill(char *text, const char *form, const struct event *e)
+static void fill(
+    const struct memfs *fs, char *text, const char *form, const struct event *e)
 {
 	size_t n = 0;
 
 	for (const char *f = form; *f; f++) {
 		bool alone = f > form && f[-1] == ' ' && (f[1] == ' ' || !f[1]);
-		int more =
-		    alone ? add_word(text + n, CALLTEXT_MAX - n, *f, e) : -1;
+		int more = alone
+			       ? add_word(fs, text + n, CALLTEXT_MAX - n, *f, e)
+			       : -1;
 
 		if (more >= 0)
 			n += (size_t)more;
@@ -130,8 +157,9 @@ static void fill(char *text, const char *form, const struct event *e)
 	text[n] = '\0';
 }
 
-void play_choose_call(const struct event *e, unsigned parts, char *text)
+void play_choose_call(const struct play *p, const struct event *e, char *text)
 {
+	const struct memfs *fs = p->place.fs;
 	static const char *const names[] = {"REMOVE F", "REMOVE F",
 	    "RENAME F G", "CREATE F guarded", "MKDIR L", "LINK F G"};
 	static const char *const only[] = {[CALL_CREATE] = "CREATE F",
@@ -140,16 +168,21 @@ void play_choose_call(const struct event *e, unsigned parts, char *text)
 	    [CALL_READ] = "READ F 0 4096",
 	    [CALL_READDIR] = "READDIR D",
 	    [CALL_FSSTAT] = "FSSTAT D",
-	    [CALL_LOOKUP] = "LOOKUP F"};
+	    [CALL_LOOKUP] = "LOOKUP F",
+	    [CALL_HANDLE] = "GETATTR H",
+	    [CALL_RENAME] = "RENAME F G",
+	    [CALL_CREATE_OTHER] = "CREATE G",
+	    [CALL_LOOKUP_OTHER] = "LOOKUP G",
+	    [CALL_REMOVE_OTHER] = "REMOVE G"};
 
 	if (e->call == CALL_NAME)
-		fill(text, names[e->b % 6], e);
+		fill(fs, text, names[e->b % 6], e);
 	else if (e->call >= CALL_CREATE)
-		fill(text, only[e->call], e);
+		fill(fs, text, only[e->call], e);
 	else
-		fill(text,
+		fill(fs, text,
 		    form_of(e->b, e->call == CALL_CHANGE ? CHANGES : 0,
-			e->call == CALL_LOOK ? CHANGES : FORMS, parts),
+			e->call == CALL_LOOK ? CHANGES : FORMS, p->parts),
 		    e);
 }
 
@@ -203,7 +236,7 @@ static void change_right(struct memfs *fs, const struct event *e)
 	char path[MEMFS_PATH_MAX];
 	struct memfs_object *o;
 
-	(void)add_word(path, sizeof(path), 'F', e);
+	(void)add_word(fs, path, sizeof(path), 'F', e);
 	o = memfs_find(fs, path);
 	if (!o || o->type != NF3REG)
 		return;
@@ -217,10 +250,14 @@ void play_stranger(struct memfs *fs, const struct event *e)
 {
 	char text[CALLTEXT_MAX];
 
-	if (e->a % 8 == 0) {
+	if (e->a % 8 == 0 && e->call != CALL_RENAME) {
 		change_right(fs, e);
 		return;
 	}
-	fill(text, form_of(e->b, CHANGES, FORMS, 1u << PART_BASE), e);
+	fill(fs, text,
+	    e->call == CALL_RENAME
+		? "RENAME F G"
+		: form_of(e->b, CHANGES, FORMS, 1u << PART_BASE),
+	    e);
 	play_make(fs, text);
 }

@@ -79,6 +79,9 @@ struct play {
 	bool prompt;              /* the server answers whatever waits */
 	bool held;                /* … and the farm's engine does not */
 	bool away;                /* the daemon takes the server for away */
+	struct event *ev_flap;    /* the next of some short outages */
+	unsigned flaps;           /* that are still to come */
+	uint64_t flap_us;         /* how long each is */
 	uint64_t silent_until_ns; /* the server answers nothing */
 	/* What the server does with the next call that it may do it with;
 	 * EVENT_SERVE: what it should. */
@@ -154,7 +157,7 @@ void play_given(struct memfs *fs);
 /* Does at the server what the line says. */
 void play_make(struct memfs *fs, const char *line);
 /* The text of a client's call, CALLTEXT_MAX bytes. */
-void play_choose_call(const struct event *e, unsigned parts, char *text);
+void play_choose_call(const struct play *p, const struct event *e, char *text);
 /* A change by somebody at the server. */
 void play_stranger(struct memfs *fs, const struct event *e);
 /* Cuts `text` into words where it lies, up to 8; `whole` gets a copy. */

@@ -87,10 +87,21 @@ static struct xdr_view view_of(const char *s)
 	return (struct xdr_view){.len = (uint32_t)strlen(s), .data = s};
 }
 
+static struct memfs_object *by_number(struct memfs *fs, const char *number)
+{
+	uint64_t fileid = strtoull(number, NULL, 10);
+
+	for (unsigned i = 0; i < fs->n; i++)
+		if (fs->objects[i].fileid == fileid)
+			return &fs->objects[i];
+	return NULL;
+}
+
 static struct memfs_object *object_at(struct parser *p, unsigned i)
 {
 	const char *path = word(p, i);
-	struct memfs_object *o = memfs_find(p->fs, path);
+	struct memfs_object *o = path[0] == '#' ? by_number(p->fs, path + 1)
+						: memfs_find(p->fs, path);
 
 	if (!o)
 		bad(p, "there never was a %s", path);

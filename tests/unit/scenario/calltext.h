@@ -8,8 +8,9 @@
  *	READDIR /d              SYMLINK /l TARGET           RENAME /a /b
  *	SETATTR /f mode OCTAL|size N|mtime SECONDS [guarded]
  *
- * and others alike; of MOUNT there are MNT /path and EXPORT. A path stands for
- *the handle of what has it now at the server, or had it last.
+ * and others alike; of MOUNT there are MNT /path and EXPORT. #N is the object
+ * that has the file number. A path stands for the handle of what has it now at
+ * the server, or had it last.
  */
 #ifndef FOREFETCH_TESTS_CALLTEXT_H
 #define FOREFETCH_TESTS_CALLTEXT_H

@@ -19,7 +19,7 @@
 
 enum {
 	PORT = 2049,
-	CONNS = 256,
+	CONNS = 1024,
 	REPLIES = 1024, /* in the reply cache */
 	REPLY_MAX = MEMFS_DATA_MAX + 4096,
 	MOUNT_RESULTS_MAX = 2048,

@@ -96,13 +96,18 @@ static void on_back(evutil_socket_t fd, short what, void *arg)
 	spare_end();
 }
 
-void place_outage(struct place *p, uint64_t us)
+void place_outage_begin(struct place *p, uint64_t us)
 {
 	struct timeval tv = clock_timeval(us);
 
 	fakeserver_listen(p->nfs, false);
 	fakeserver_break(p->nfs);
 	event_add(p->ev_back, &tv);
+}
+
+void place_outage(struct place *p, uint64_t us)
+{
+	place_outage_begin(p, us);
 	vclock_settle();
 }
 

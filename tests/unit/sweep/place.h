@@ -47,7 +47,9 @@ void place_kill(struct place *p);
  * new machine's. */
 void place_lose(struct place *p);
 
-/* The server is away from now on, for so long. */
+/* The server is away from now on, for so long. The first leaves it to the
+ * caller to let that have its effects. */
+void place_outage_begin(struct place *p, uint64_t us);
 void place_outage(struct place *p, uint64_t us);
 
 /* The answer to a command, or NULL: the daemon closed the connection, or there
