@@ -291,7 +291,7 @@ bool play_turn_begin(struct play *p, const struct event *e)
 	    .hurried = e->detail % 4 > 0,
 	    .reads = file == TURN_RECORDS || e->b >> 31,
 	    .narrow = (e->b >> 28) % 4 == 0,
-	    .record = e->detail / 4 % RECORDS};
+	    .record = e->b % RECORDS};
 	snprintf(t->text, sizeof(t->text), "%c%06u.", 'A' + t->who,
 	    p->records++ % 1000000);
 	return true;
@@ -316,8 +316,7 @@ bool play_turn_other(struct play *p, const struct event *e)
 	if (file == TURN_LOG)
 		begin_anew(fs, o);
 	snprintf(text, sizeof(text), "WRITE %s %u z%06u.", paths[file],
-	    file == TURN_LOG ? (unsigned)o->size
-			     : e->detail / 4 % RECORDS * RECORD,
+	    file == TURN_LOG ? (unsigned)o->size : e->b % RECORDS * RECORD,
 	    p->records++ % 1000000);
 	play_make(fs, text);
 	judge_changed(p->judge, fs);
