@@ -354,13 +354,14 @@ static void report(enum judge_mode mode, const struct totals *t)
 
 static void choose_defect(const char *name)
 {
-	bool set[PLAY_DEFECTS];
+	bool set[PLAY_DEFECTS] = {false};
 
 	cli_choose(name, play_defect_names, set, PLAY_DEFECTS,
 	    "--defect is stale, own, twice, undone, late, version or moved");
 	for (unsigned i = 0; i < PLAY_DEFECTS; i++)
 		if (set[i])
 			opt.defect = (enum play_defect)i;
+	opt.parts |= 1u << play_proofs[opt.defect].part;
 }
 
 static void choose_parts(char *list)
@@ -445,48 +446,20 @@ static void read_options(int argc, char **argv)
 		cli_bad_usage("--prove goes with no --json, --defect or --one");
 }
 
-/* The defects that show in each mode. Strict asks the server for everything, so
- * it needs to learn nothing; frozen has no bound that could be overstepped. */
-static const bool shows[PLAY_MODES][PLAY_DEFECTS] = {
-    [JUDGE_STRICT] = {[DEFECT_STALE] = true,
-	[DEFECT_TWICE] = true,
-	[DEFECT_UNDONE] = true,
-	[DEFECT_LATE] = true,
-	[DEFECT_VERSION] = true,
-	[DEFECT_MOVED] = true},
-    [JUDGE_BOUNDED] = {[DEFECT_STALE] = true,
-	[DEFECT_OWN] = true,
-	[DEFECT_TWICE] = true,
-	[DEFECT_UNDONE] = true,
-	[DEFECT_LATE] = true,
-	[DEFECT_VERSION] = true,
-	[DEFECT_MOVED] = true},
-    [JUDGE_FROZEN] = {[DEFECT_OWN] = true,
-	[DEFECT_TWICE] = true,
-	[DEFECT_UNDONE] = true,
-	[DEFECT_LATE] = true,
-	[DEFECT_VERSION] = true,
-	[DEFECT_MOVED] = true},
-    [JUDGE_OFFLINE] = {[DEFECT_STALE] = true,
-	[DEFECT_OWN] = true,
-	[DEFECT_TWICE] = true,
-	[DEFECT_UNDONE] = true,
-	[DEFECT_LATE] = true,
-	[DEFECT_VERSION] = true,
-	[DEFECT_MOVED] = true},
-};
-
 /* Whether all defects of the mode were found. */
 static bool prove(enum judge_mode mode)
 {
+	unsigned parts = opt.parts;
 	bool all = true;
 
-	for (unsigned i = 0; i < PLAY_DEFECTS; i++) {
+	for (unsigned i = DEFECT_NONE + 1; i < PLAY_DEFECTS; i++) {
 		struct totals t = {0};
 
-		if (!shows[mode][i] || (i >= DEFECT_LATE) != opt.farm)
+		if (!(play_proofs[i].modes & 1u << mode) ||
+		    play_proofs[i].farm != opt.farm)
 			continue;
 		opt.defect = (enum play_defect)i;
+		opt.parts = parts | 1u << play_proofs[i].part;
 		play_many(mode, &t);
 		printf("%s: defect %s: %s within %ju operations\n",
 		    play_mode_names[mode], play_defect_names[i],

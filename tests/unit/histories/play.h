@@ -34,6 +34,16 @@ enum play_defect {
 
 extern const char *const play_defect_names[PLAY_DEFECTS];
 
+/* Where a defect shows: in which modes (a bit each), with a farm or without,
+ * and in histories that have this part. */
+struct play_proof {
+	unsigned modes;
+	bool farm;
+	enum event_part part;
+};
+
+extern const struct play_proof play_proofs[PLAY_DEFECTS];
+
 struct play_result {
 	unsigned calls, changes, strangers, replies;
 	unsigned looks, hits; /* answered before the server did anything */

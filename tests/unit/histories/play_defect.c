@@ -28,6 +28,26 @@ const char *const play_defect_names[PLAY_DEFECTS] = {[DEFECT_NONE] = "none",
     [DEFECT_VERSION] = "version",
     [DEFECT_MOVED] = "moved"};
 
+/* Strict asks the server for everything, so it needs to learn nothing; frozen
+ * has no bound that could be overstepped. */
+enum {
+	STRICT = 1 << JUDGE_STRICT,
+	BOUNDED = 1 << JUDGE_BOUNDED,
+	FROZEN = 1 << JUDGE_FROZEN,
+	OFFLINE = 1 << JUDGE_OFFLINE,
+	CACHING = BOUNDED | FROZEN | OFFLINE,
+	ALL = STRICT | CACHING,
+};
+
+const struct play_proof play_proofs[PLAY_DEFECTS] = {
+    [DEFECT_STALE] = {.modes = STRICT | BOUNDED | OFFLINE},
+    [DEFECT_OWN] = {.modes = CACHING},
+    [DEFECT_TWICE] = {.modes = ALL},
+    [DEFECT_UNDONE] = {.modes = ALL},
+    [DEFECT_LATE] = {.modes = ALL, .farm = true},
+    [DEFECT_VERSION] = {.modes = ALL, .farm = true},
+    [DEFECT_MOVED] = {.modes = ALL, .farm = true}};
+
 static struct play *playing;
 
 void __real_svc_set_offline(struct svc *svc, bool offline);
