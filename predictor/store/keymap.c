@@ -1,23 +1,46 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The map: one array of slots, doubled when it is three quarters full. */
+/*
+ * The map: an array of slots. When it is three quarters full, another one of
+ * twice the size takes its place, and each new key moves a few slots over. As
+ * long as the old array has any, a key that is not in the new one is looked for
+ * there, too.
+ */
 #include "predictor/store/keymap.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { KEYMAP_FIRST_SLOTS = 64 };
+#include "hashing/hash_key.h"
+
+enum {
+	KEYMAP_FIRST_SLOTS = 64,
+	/* Slots that a new key moves. The new array has room for three keys in
+	 * place of four slots of the old one, so two would be enough. */
+	MOVED_AT_ONCE = 8,
+};
 
 /* The key is in two halves, since there are many slots: a slot has 12 bytes in
- * place of 16. */
+ * place of 16. Zeros are an empty slot: a large array needs not be written
+ * before it is used. */
 struct slot {
 	uint32_t key_lo, key_hi;
-	uint32_t value; /* KEYMAP_NONE: empty */
+	uint32_t mark; /* the value + 1 */
+};
+
+/* As a mark: searches go on behind it, but it holds no key any more. */
+#define MARK_GONE UINT32_MAX
+
+struct table {
+	struct slot *slots;
+	size_t n; /* a power of two; 0: none */
 };
 
 struct keymap {
-	struct slot *slots;
-	size_t nslots, used; /* nslots is a power of two */
+	struct table now, old;
+	size_t moved; /* slots of the old one */
+	size_t used;  /* keys, in both */
 };
 
 static uint64_t slot_key(const struct slot *s)
@@ -25,129 +48,154 @@ static uint64_t slot_key(const struct slot *s)
 	return (uint64_t)s->key_hi << 32 | s->key_lo;
 }
 
-/* The finalizer of splitmix64 (Steele, Lea and Flood 2014). */
-static uint64_t key_mix(uint64_t x)
+static bool table_make(struct table *t, size_t n)
 {
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-	return x ^ (x >> 31);
-}
-
-static struct slot *slots_new(size_t n)
-{
-	struct slot *s = malloc(n * sizeof(*s));
-
-	if (s)
-		memset(s, 0xff, n * sizeof(*s));
-	return s;
+	t->slots = calloc(n, sizeof(*t->slots));
+	t->n = t->slots ? n : 0;
+	return t->slots != NULL;
 }
 
 struct keymap *keymap_new(void)
 {
 	struct keymap *m = calloc(1, sizeof(*m));
 
-	if (!m)
-		return NULL;
-	m->nslots = KEYMAP_FIRST_SLOTS;
-	m->slots = slots_new(m->nslots);
-	if (!m->slots) {
-		free(m);
-		errno = ENOMEM;
-		return NULL;
-	}
-	return m;
+	if (m && table_make(&m->now, KEYMAP_FIRST_SLOTS))
+		return m;
+	free(m);
+	errno = ENOMEM;
+	return NULL;
 }
 
 void keymap_free(struct keymap *m)
 {
 	if (!m)
 		return;
-	free(m->slots);
+	free(m->now.slots);
+	free(m->old.slots);
 	free(m);
 }
 
-/* The key's slot, or the empty one where it would go. */
-static struct slot *keymap_find(struct slot *slots, size_t nslots, uint64_t key)
+/* The key's slot, or the empty one behind those where it could be. What is gone
+ * is not the key's, even if it was. */
+static struct slot *table_find(
+    const struct table *t, uint64_t key, uint64_t hash)
 {
-	size_t i = key_mix(key) & (nslots - 1);
+	size_t i = hash & (t->n - 1);
 
-	while (slots[i].value != KEYMAP_NONE && slot_key(&slots[i]) != key)
-		i = (i + 1) & (nslots - 1);
-	return &slots[i];
+	while (t->slots[i].mark != 0 &&
+	       (slot_key(&t->slots[i]) != key || t->slots[i].mark == MARK_GONE))
+		i = (i + 1) & (t->n - 1);
+	return &t->slots[i];
+}
+
+/* The key's slot in either array; NULL: it is in none. */
+static struct slot *keymap_find(const struct keymap *m, uint64_t key)
+{
+	uint64_t hash = hash_number(key);
+	struct slot *s = table_find(&m->now, key, hash);
+
+	if (s->mark == 0 && m->old.n > 0)
+		s = table_find(&m->old, key, hash);
+	return s->mark != 0 ? s : NULL;
 }
 
 uint32_t keymap_get(const struct keymap *m, uint64_t key)
 {
-	return keymap_find(m->slots, m->nslots, key)->value;
+	const struct slot *s = keymap_find(m, key);
+
+	return s ? s->mark - 1 : KEYMAP_NONE;
 }
 
-static int keymap_grow(struct keymap *m)
+static void keymap_move(struct keymap *m)
 {
-	size_t n = m->nslots * 2;
-	struct slot *fresh = slots_new(n);
+	for (int i = 0; i < MOVED_AT_ONCE && m->moved < m->old.n; i++) {
+		struct slot *s = &m->old.slots[m->moved++];
+		uint64_t key = slot_key(s);
 
-	if (!fresh)
-		return -ENOMEM;
-	for (size_t i = 0; i < m->nslots; i++) {
-		struct slot *s = &m->slots[i];
-
-		if (s->value != KEYMAP_NONE)
-			*keymap_find(fresh, n, slot_key(s)) = *s;
+		if (s->mark == 0 || s->mark == MARK_GONE)
+			continue;
+		*table_find(&m->now, key, hash_number(key)) = *s;
+		s->mark = MARK_GONE;
 	}
-	free(m->slots);
-	m->slots = fresh;
-	m->nslots = n;
-	return 0;
+	if (m->moved < m->old.n)
+		return;
+	free(m->old.slots);
+	m->old = (struct table){0};
+}
+
+/* Room for one more key. */
+static bool keymap_grow(struct keymap *m)
+{
+	struct table more;
+
+	if (m->old.n > 0)
+		keymap_move(m);
+	if (m->used + 1 <= m->now.n / 4 * 3)
+		return true;
+	if (!table_make(&more, m->now.n * 2))
+		return false;
+	assert(m->old.n == 0);
+	m->old = m->now;
+	m->now = more;
+	m->moved = 0;
+	return true;
 }
 
 int keymap_put(struct keymap *m, uint64_t key, uint32_t value)
 {
-	struct slot *s = keymap_find(m->slots, m->nslots, key);
+	struct slot *s = keymap_find(m, key);
 
-	if (s->value != KEYMAP_NONE) {
-		s->value = value;
+	assert(value < KEYMAP_NONE - 1);
+	if (s) {
+		s->mark = value + 1;
 		return 0;
 	}
-	if (m->used + 1 > m->nslots / 4 * 3) {
-		if (keymap_grow(m))
-			return -ENOMEM;
-		s = keymap_find(m->slots, m->nslots, key);
-	}
+	if (!keymap_grow(m))
+		return -ENOMEM;
+	s = table_find(&m->now, key, hash_number(key));
 	s->key_lo = (uint32_t)key;
 	s->key_hi = (uint32_t)(key >> 32);
-	s->value = value;
+	s->mark = value + 1;
 	m->used++;
 	return 0;
 }
 
-void keymap_del(struct keymap *m, uint64_t key)
+/* Closes the gap: a key whose probing led across it moves into it. */
+static void table_close(struct table *t, struct slot *gap)
 {
-	size_t mask = m->nslots - 1;
-	size_t hole, i;
-	struct slot *s = keymap_find(m->slots, m->nslots, key);
+	size_t mask = t->n - 1, hole = (size_t)(gap - t->slots), i = hole;
 
-	if (s->value == KEYMAP_NONE)
-		return;
-	/* Close the gap: a key whose probing led across it moves into it. */
-	hole = i = (size_t)(s - m->slots);
 	for (;;) {
+		struct slot *s;
 		size_t home;
 
 		i = (i + 1) & mask;
-		s = &m->slots[i];
-		if (s->value == KEYMAP_NONE)
+		s = &t->slots[i];
+		if (s->mark == 0)
 			break;
-		home = key_mix(slot_key(s)) & mask;
+		home = hash_number(slot_key(s)) & mask;
 		if (((i - home) & mask) < ((i - hole) & mask))
 			continue;
-		m->slots[hole] = *s;
+		t->slots[hole] = *s;
 		hole = i;
 	}
-	m->slots[hole].value = KEYMAP_NONE;
+	t->slots[hole].mark = 0;
+}
+
+void keymap_del(struct keymap *m, uint64_t key)
+{
+	struct slot *s = keymap_find(m, key);
+
+	if (!s)
+		return;
 	m->used--;
+	if (s == table_find(&m->now, key, hash_number(key)))
+		table_close(&m->now, s);
+	else
+		s->mark = MARK_GONE;
 }
 
 size_t keymap_memory_bytes(const struct keymap *m)
 {
-	return sizeof(*m) + m->nslots * sizeof(*m->slots);
+	return sizeof(*m) + (m->now.n + m->old.n) * sizeof(*m->now.slots);
 }

@@ -19,6 +19,7 @@
 #include "commands/option_list.h"
 #include "ctl/ctl_socket.h"
 #include "ctl/ctl_text.h"
+#include "hashing/hash_key.h"
 #include "mount/mount_command.h"
 
 enum { COMMANDS_MAX = 64 };
@@ -347,6 +348,7 @@ int main(int argc, char **argv)
 	struct given given = {.n = 0};
 	int c, code;
 
+	hash_key_draw();
 	ctl_choose_text();
 	/* The words behind it are those of somebody else's command line. */
 	if (argc > 1 && strcmp(argv[1], "complete") == 0)

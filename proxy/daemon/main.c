@@ -21,6 +21,7 @@
 #include "daemon/daemon.h"
 #include "daemon/listens.h"
 #include "farm/seal.h"
+#include "hashing/hash_key.h"
 
 enum { EXIT_USAGE = 2, EXIT_TAKEN = 3 };
 
@@ -310,6 +311,7 @@ int main(int argc, char **argv)
 	char *file, *run_dir = NULL;
 	int rc;
 
+	hash_key_draw();
 	parse_options(argc, argv, &o);
 	if (!o.source.run_dir &&
 	    strcmp(o.source.file, CONFIG_FILE_DEFAULT) == 0)
