@@ -13,14 +13,15 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # folder: what it may include, from the ground up; an arrow never points up.
 ARROWS = {
+    "hashing": "",  # where keys go in hash tables
     "nfsproto": "",
 
     "predictor": "",  # predictor.h
-    "predictor/store": "predictor",
+    "predictor/store": "hashing predictor",
     "predictor/pattern": "predictor predictor/store",
     "predictor/sessions": "predictor predictor/store",
-    "predictor/mention": "predictor",
-    "predictor/walk": "",
+    "predictor/mention": "hashing predictor",
+    "predictor/walk": "hashing",
     "predictor/core": "predictor predictor/store predictor/sessions",
     "predictor/persist": "predictor predictor/store predictor/core",
     "predictor/trace": "predictor predictor/store",
@@ -30,25 +31,25 @@ ARROWS = {
     "proxy/base": "",
     "proxy/config": "nfsproto proxy/base",
     "proxy/link": "proxy/base proxy/config",
-    "proxy/datacache": "nfsproto proxy/base",
-    "proxy/cache": "nfsproto proxy/base proxy/config proxy/datacache",
-    "proxy/upstream": "nfsproto proxy/base proxy/link",
+    "proxy/datacache": "hashing nfsproto proxy/base",
+    "proxy/cache": "hashing nfsproto proxy/base proxy/config proxy/datacache",
+    "proxy/upstream": "hashing nfsproto proxy/base proxy/link",
     # What machines share: the engine and sealed values; who asks for what.
-    "proxy/farm": "nfsproto predictor predictor/persist proxy/base proxy/config proxy/link proxy/cache "
+    "proxy/farm": "hashing nfsproto predictor predictor/persist proxy/base proxy/config proxy/link proxy/cache "
     "proxy/upstream",
-    "proxy/prefetch": "nfsproto predictor predictor/pattern predictor/mention predictor/walk "
+    "proxy/prefetch": "hashing nfsproto predictor predictor/pattern predictor/mention predictor/walk "
     "predictor/persist "
     "proxy/base proxy/config proxy/link proxy/cache proxy/upstream "
     "proxy/farm",
-    "proxy/svc": "nfsproto proxy/base proxy/config proxy/link proxy/datacache proxy/cache "
+    "proxy/svc": "hashing nfsproto proxy/base proxy/config proxy/link proxy/datacache proxy/cache "
     "proxy/upstream proxy/farm proxy/prefetch",
-    "proxy/explain": "nfsproto predictor/trace proxy/config proxy/cache proxy/prefetch",
+    "proxy/explain": "hashing nfsproto predictor/trace proxy/config proxy/cache proxy/prefetch",
     "proxy/warm": "nfsproto proxy/base proxy/config proxy/link proxy/cache proxy/prefetch",
-    "proxy/hint": "nfsproto proxy/base proxy/config proxy/link proxy/cache proxy/prefetch",
+    "proxy/hint": "hashing nfsproto proxy/base proxy/config proxy/link proxy/cache proxy/prefetch",
     "proxy/control": "predictor/persist proxy/base proxy/config proxy/datacache "
     "proxy/cache proxy/farm proxy/prefetch proxy/explain proxy/warm proxy/hint",
     "proxy/web": "predictor predictor/persist proxy/base proxy/prefetch proxy/control",
-    "proxy/daemon": "nfsproto proxy/base proxy/config proxy/link proxy/datacache "
+    "proxy/daemon": "hashing nfsproto proxy/base proxy/config proxy/link proxy/datacache "
     "proxy/cache proxy/upstream proxy/farm proxy/prefetch proxy/svc proxy/explain proxy/warm "
     "proxy/hint proxy/control proxy/web",
     # Programs of their own, which know the daemon by its messages alone.
@@ -58,7 +59,7 @@ ARROWS = {
     "proxy/top": "proxy/control proxy/ctl",
     # mount writes sections of the configuration, so it reads them as the daemon does.
     "proxy/mount": "proxy/base proxy/config proxy/control proxy/ctl proxy/doctor",
-    "proxy/commands": "predictor/persist proxy/base proxy/farm proxy/control proxy/ctl proxy/mount "
+    "proxy/commands": "hashing predictor/persist proxy/base proxy/farm proxy/control proxy/ctl proxy/mount "
     "proxy/doctor proxy/top",
     "hint": "proxy/ctl proxy/control",
 }
@@ -134,7 +135,7 @@ def check_table():
             if arrow not in seen:
                 yield "the table has an arrow up: %s to %s" % (folder, arrow)
         seen.add(folder)
-    for base in ("nfsproto", "predictor", "proxy", "hint"):
+    for base in ("hashing", "nfsproto", "predictor", "proxy", "hint"):
         for path in sorted((ROOT / base).rglob("*.[chx]")):
             if str(path.parent.relative_to(ROOT)) not in ARROWS:
                 yield "%s is in no folder of the table" % path.relative_to(ROOT)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hashing/hash_key.h"
 #include "predictor/mention/mention_private.h"
 
 enum {
@@ -87,7 +88,7 @@ void mention_get_stats(const struct mention *m, struct mention_stats *st)
 
 static uint16_t *source_head(struct mention *m, uint64_t object)
 {
-	return &m->source_heads[(object ^ object >> 31) % SOURCES];
+	return &m->source_heads[hash_number(object) % SOURCES];
 }
 
 struct source *source_find(struct mention *m, uint64_t object)

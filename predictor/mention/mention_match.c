@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Words against names: tasks, a few at a time. */
+#include "hashing/hash_key.h"
 #include "predictor/mention/mention_private.h"
 
 enum {
@@ -25,7 +26,7 @@ void task_add(struct mention *m, const struct task *t)
 
 static uint16_t *waiting_head(struct mention *m, uint64_t dir)
 {
-	return &m->waiting_heads[(dir ^ dir >> 31) % WAITING];
+	return &m->waiting_heads[hash_number(dir) % WAITING];
 }
 
 static void waiting_unlink(struct mention *m, struct waiting *w)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What was mentioned, and what became of it. */
+#include "hashing/hash_key.h"
 #include "predictor/mention/mention_private.h"
 
 enum {
@@ -43,7 +44,7 @@ static uint64_t seconds(unsigned s)
 
 static uint16_t *target_head(struct mention *m, uint64_t object)
 {
-	return &m->target_heads[(object ^ object >> 31) % TARGETS];
+	return &m->target_heads[hash_number(object) % TARGETS];
 }
 
 struct target *target_find(struct mention *m, uint64_t object)

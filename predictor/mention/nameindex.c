@@ -11,6 +11,7 @@
 
 #include <xxhash.h>
 
+#include "hashing/hash_key.h"
 #include "predictor/mention/tokens.h"
 
 enum {
@@ -130,7 +131,7 @@ void nameindex_fill(struct nameindex_name *n, const char *name, size_t len)
 
 static struct dir_list *bucket(struct nameindex *ix, uint64_t key)
 {
-	return &ix->buckets[(key ^ key >> 32) % BUCKETS];
+	return &ix->buckets[hash_number(key) % BUCKETS];
 }
 
 static struct dir *dir_find(const struct nameindex *ix, uint64_t key)

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "hashing/hash_key.h"
+
 enum { BUCKETS = 4096 };
 
 LIST_HEAD(walkdir_list, walkdir);
@@ -26,7 +28,7 @@ struct walktree *walktree_new(void)
 static struct walkdir_list *bucket(
     const struct walktree *t, uint64_t key, uint32_t cred)
 {
-	uint64_t h = key ^ cred * 2654435761u;
+	uint64_t h = hash_numbers(key, cred);
 
 	/* Constness is that of what the caller has. */
 	return (struct walkdir_list *)&t->hash[h % BUCKETS];

@@ -4,7 +4,13 @@
 
 #include <stdlib.h>
 
-enum { FIRST_BUCKETS = 256 };
+enum {
+	FIRST_BUCKETS = 256,
+	/* Items of a bucket. Where keys are placed at random, no bucket ever
+	 * comes to so many; a server can give handles that differ and have one
+	 * key. */
+	CHAIN_MAX = 64,
+};
 
 bool reftab_init(struct reftab *t, struct slab *slab,
     uint64_t (*hash)(const struct reftab *t, const void *item))
@@ -65,17 +71,22 @@ static void reftab_split(struct reftab *t)
 	}
 }
 
-void reftab_insert(struct reftab *t, slab_ref ref, uint64_t hash)
+bool reftab_insert(struct reftab *t, slab_ref ref, uint64_t hash)
 {
-	slab_ref *head;
+	slab_ref *head, at;
+	unsigned n = 0;
 
 	/* Three items in two buckets. */
 	if (t->entries * 2 >= t->n * 3)
 		reftab_split(t);
 	head = reftab_head(t, hash);
+	for (at = *head; at != 0; at = reftab_next(t, at))
+		if (++n == CHAIN_MAX)
+			return false;
 	*(slab_ref *)slab_ptr(t->slab, ref) = *head;
 	*head = ref;
 	t->entries++;
+	return true;
 }
 
 void reftab_remove(struct reftab *t, slab_ref ref, uint64_t hash)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Hash tables of slab items, which grow by one bucket at a time (linear
- * hashing: Litwin, VLDB 1980), so that no insertion pays for all.
+ * hashing: Litwin, VLDB 1980), so that no insertion pays for all. No bucket has
+ * more than 64 of them. Hashes are by hash_key.h, so that nobody can choose
+ * what goes into one bucket.
  *
  * Items start with the reference of the next one in their bucket.
  */
@@ -31,7 +33,8 @@ void reftab_clear(struct reftab *t);
 
 /* Where the chain of a hash begins. */
 slab_ref *reftab_head(const struct reftab *t, uint64_t hash);
-void reftab_insert(struct reftab *t, slab_ref ref, uint64_t hash);
+/* False where the bucket is full: the item is not in the table. */
+bool reftab_insert(struct reftab *t, slab_ref ref, uint64_t hash);
 void reftab_remove(struct reftab *t, slab_ref ref, uint64_t hash);
 
 static inline slab_ref reftab_next(const struct reftab *t, slab_ref ref)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cache/attrcache_private.h"
+#include "hashing/hash_key.h"
 #include "nfsproto/nfs3_object.h"
 
 /* A node to which more names lead is never given up. */
@@ -25,7 +26,7 @@ static uint64_t node_hash(const struct reftab *t, const void *item)
 	const struct node *n = item;
 
 	(void)t;
-	return node_key(n);
+	return hash_number(node_key(n));
 }
 
 static size_t node_size(const struct node *n)
@@ -67,10 +68,9 @@ struct node *attrcache_node(const struct attrcache *ac, slab_ref ref)
 	return slab_ptr(ac->slab, ref);
 }
 
-static slab_ref find_ref(
-    const struct attrcache *ac, const nfs3_fh *fh, uint64_t hash)
+static slab_ref find_ref(const struct attrcache *ac, const nfs3_fh *fh)
 {
-	slab_ref ref = *reftab_head(&ac->nodes, hash);
+	slab_ref ref = *reftab_head(&ac->nodes, hash_number(fh_key(fh)));
 
 	for (; ref != 0; ref = reftab_next(&ac->nodes, ref)) {
 		const struct node *n = attrcache_node(ac, ref);
@@ -84,7 +84,7 @@ static slab_ref find_ref(
 
 struct node *attrcache_by_key(struct attrcache *ac, uint64_t key)
 {
-	slab_ref ref = *reftab_head(&ac->nodes, key);
+	slab_ref ref = *reftab_head(&ac->nodes, hash_number(key));
 
 	for (; ref != 0; ref = reftab_next(&ac->nodes, ref)) {
 		struct node *n = attrcache_node(ac, ref);
@@ -100,12 +100,12 @@ slab_ref attrcache_ref(const struct attrcache *ac, const struct node *node)
 {
 	nfs3_fh fh = node_fh(node);
 
-	return find_ref(ac, &fh, node_key(node));
+	return find_ref(ac, &fh);
 }
 
 struct node *attrcache_find(struct attrcache *ac, const nfs3_fh *fh)
 {
-	slab_ref ref = find_ref(ac, fh, fh_key(fh));
+	slab_ref ref = find_ref(ac, fh);
 	struct node *n;
 
 	if (!ref)
@@ -128,8 +128,10 @@ struct node *attrcache_get(struct attrcache *ac, const nfs3_fh *fh)
 	n = slab_ptr(ac->slab, ref);
 	n->fh_len = (uint8_t)fh->len;
 	memcpy(n->fh, fh->data, fh->len);
-	reftab_insert(&ac->nodes, ref, node_key(n));
-	return n;
+	if (reftab_insert(&ac->nodes, ref, node_hash(&ac->nodes, n)))
+		return n;
+	slab_free(ac->slab, ref, node_size(n));
+	return NULL;
 }
 
 struct node_ext *attrcache_ext(struct attrcache *ac, const struct node *node)
@@ -191,7 +193,7 @@ void attrcache_dead(struct attrcache *ac, struct node *node)
 
 	assert(!node->grants);
 	ac->forgotten_us = us;
-	reftab_remove(&ac->nodes, ref, node_key(node));
+	reftab_remove(&ac->nodes, ref, node_hash(&ac->nodes, node));
 	node_forget_attrs(ac, node);
 	node->flags |= NODE_DEAD;
 	if (node_idle(ac, node))
@@ -262,7 +264,7 @@ void attrcache_remove(struct attrcache *ac, struct node *node)
 
 	assert(node_idle(ac, node) && !node->grants);
 	ac->forgotten_us = node_changed_us(ac, node);
-	reftab_remove(&ac->nodes, ref, node_key(node));
+	reftab_remove(&ac->nodes, ref, node_hash(&ac->nodes, node));
 	node_forget_attrs(ac, node);
 	node_free(ac, ref);
 }

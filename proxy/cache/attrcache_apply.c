@@ -6,10 +6,9 @@
  */
 #include <stdlib.h>
 
-#include <xxhash.h>
-
 #include "base/clock.h"
 #include "cache/attrcache_private.h"
+#include "hashing/hash_key.h"
 
 /* So many file systems have a list of changed files; in the others each change
  * of our own makes all older confirmations void. */
@@ -185,8 +184,7 @@ static void note_change(
 		fs->floor_us = now_us;
 		return;
 	}
-	c = &fs->changes[XXH3_64bits(&node->fileid, sizeof(node->fileid)) &
-			 (CHANGES - 1)];
+	c = &fs->changes[hash_number(node->fileid) & (CHANGES - 1)];
 	if (c->fileid != node->fileid && c->us > fs->floor_us)
 		fs->floor_us = c->us;
 	*c = (struct change){.fileid = node->fileid,
@@ -337,8 +335,7 @@ uint64_t attrcache_sent(const struct attrcache *ac, const struct node *node)
 		return 0;
 	if (!fs->changes)
 		return node->sent_us;
-	c = &fs->changes[XXH3_64bits(&node->fileid, sizeof(node->fileid)) &
-			 (CHANGES - 1)];
+	c = &fs->changes[hash_number(node->fileid) & (CHANGES - 1)];
 	if (c->fileid == node->fileid && node->sent_us <= c->us &&
 	    attrcache_node(ac, c->node) != node)
 		return 0;

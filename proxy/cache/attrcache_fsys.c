@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <xxhash.h>
-
 #include "cache/attrcache_private.h"
+#include "hashing/hash_key.h"
 
 /* Some servers export one file system for each user. */
 enum { FSYS_MAX = 1 << 16 };
@@ -20,7 +19,7 @@ enum { FSYS_MAX = 1 << 16 };
 static uint32_t *fsys_place(const struct attrcache *ac, uint64_t fsid)
 {
 	uint32_t mask = 2 * ac->fsys_room - 1;
-	uint32_t at = (uint32_t)XXH3_64bits(&fsid, sizeof(fsid)) & mask;
+	uint32_t at = (uint32_t)hash_number(fsid) & mask;
 
 	while (ac->fsys_places[at] != 0 &&
 	       ac->fsys[ac->fsys_places[at] - 1]->fs.fsid != fsid)
@@ -95,8 +94,8 @@ uint64_t profile_hash(const struct reftab *t, const void *item)
 	const struct profile *p = item;
 
 	(void)t;
-	return XXH3_64bits(
-	    &p->type, sizeof(*p) - offsetof(struct profile, type));
+	return hash_bytes(
+	    &p->type, sizeof(*p) - offsetof(struct profile, type), 0);
 }
 
 void profile_drop(struct attrcache *ac, slab_ref ref)
@@ -150,7 +149,10 @@ slab_ref profile_get(struct attrcache *ac, const fattr3 *a)
 		if (!ref)
 			return 0;
 		memcpy(slab_ptr(ac->slab, ref), &want, sizeof(want));
-		reftab_insert(&ac->profiles, ref, hash);
+		if (!reftab_insert(&ac->profiles, ref, hash)) {
+			slab_free(ac->slab, ref, sizeof(want));
+			return 0;
+		}
 	}
 	((struct profile *)slab_ptr(ac->slab, ref))->users++;
 	return ref;

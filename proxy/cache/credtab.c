@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <xxhash.h>
+#include "hashing/hash_key.h"
 
 enum { SLOTS = CREDTAB_MAX * 2 }; /* a power of two */
 
@@ -75,7 +75,7 @@ void cred_key_make(
 
 static uint32_t *slot_of(struct credtab *ct, const struct cred_key *key)
 {
-	return &ct->slots[XXH3_64bits(key, sizeof(*key)) & (SLOTS - 1)];
+	return &ct->slots[hash_bytes(key, sizeof(*key), 0) & (SLOTS - 1)];
 }
 
 static void unlink_cred(struct credtab *ct, uint32_t index)

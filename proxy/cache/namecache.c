@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <xxhash.h>
-
 #include "base/reftab.h"
+#include "hashing/hash_key.h"
 #include "nfsproto/nfs3_object.h"
 
 enum { AHEAD = 16 /* buckets that a walk has fetched into the CPU's cache */ };
@@ -30,7 +29,7 @@ struct namecache {
 
 static uint64_t name_hash(slab_ref dir, const char *name, size_t len)
 {
-	return XXH3_64bits_withSeed(name, len, dir);
+	return hash_bytes(name, len, dir);
 }
 
 static uint64_t dentry_hash(const struct reftab *t, const void *item)
@@ -131,7 +130,11 @@ static struct dentry *dentry_new(
 	d->dir = attrcache_ref(nc->ac, dir);
 	d->len = (uint8_t)name->len;
 	memcpy(d->name, name->data, name->len);
-	reftab_insert(&nc->names, ref, dentry_hash(&nc->names, d));
+	if (!reftab_insert(&nc->names, ref, dentry_hash(&nc->names, d))) {
+		slab_free(
+		    nc->slab, ref, offsetof(struct dentry, name) + name->len);
+		return NULL;
+	}
 	x->nchildren++;
 	return d;
 }

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hashing/hash_key.h"
+
 enum { LEAF_MAX = 128, LEAF_FIRST = 3, BUCKETS_FIRST = 1024 };
 
 static size_t leaf_bytes(uint32_t room)
@@ -18,12 +20,20 @@ static size_t leaf_bytes(uint32_t room)
 	return sizeof(struct leaf) + room * sizeof(struct extent);
 }
 
+/* Whoever makes handles knows the keys: they are hashes without a secret, since
+ * they are on disk. */
+static uint64_t key_hash(const struct data_key *key)
+{
+	return hash_numbers(key->h[0], key->h[1]);
+}
+
 static struct file **index_bucket(struct index *ix, const struct data_key *key)
 {
-	size_t at = key->h[0] & (ix->level - 1);
+	uint64_t hash = key_hash(key);
+	size_t at = hash & (ix->level - 1);
 
 	if (at < ix->split)
-		at = key->h[0] & (2 * ix->level - 1);
+		at = hash & (2 * ix->level - 1);
 	return &ix->buckets[at];
 }
 
@@ -52,9 +62,11 @@ static bool index_reserve(struct datacache *dc)
 	if (!p)
 		return ix->buckets != NULL; /* chains grow then */
 	ix->buckets = p;
-	memset(ix->buckets + ix->room, 0, (room - ix->room) * size);
-	if (ix->level == 0)
+	/* Later buckets are emptied as they are taken into use. */
+	if (ix->level == 0) {
 		ix->level = room / 2;
+		memset(ix->buckets, 0, ix->level * size);
+	}
 	ix->room = room;
 	return true;
 }
@@ -65,10 +77,11 @@ static void index_split(struct index *ix)
 	struct file **from = &ix->buckets[ix->split];
 	struct file **to = &ix->buckets[ix->level + ix->split];
 
+	*to = NULL;
 	while (*from) {
 		struct file *f = *from;
 
-		if (!(f->key.h[0] & ix->level)) {
+		if (!(key_hash(&f->key) & ix->level)) {
 			from = &f->next;
 			continue;
 		}

@@ -11,12 +11,20 @@
 #include <assert.h>
 #include <string.h>
 
+#include "hashing/hash_key.h"
+
 enum { ROOM_FIRST = 1024 };
+
+static size_t pinned_home(
+    const struct pinned_table *t, const struct data_key *key)
+{
+	return hash_numbers(key->h[0], key->h[1]) & (t->room - 1);
+}
 
 static struct pinned *pinned_find(
     const struct pinned_table *t, const struct data_key *key)
 {
-	size_t mask = t->room - 1, at = key->h[0] & mask;
+	size_t mask = t->room - 1, at = pinned_home(t, key);
 
 	if (t->room == 0)
 		return NULL;
@@ -31,7 +39,7 @@ static struct pinned *pinned_find(
 static struct pinned *pinned_put(
     struct pinned_table *t, const struct pinned *one)
 {
-	size_t mask = t->room - 1, at = one->key.h[0] & mask;
+	size_t mask = t->room - 1, at = pinned_home(t, &one->key);
 
 	while (t->v[at].pins != 0)
 		at = (at + 1) & mask;
@@ -217,7 +225,7 @@ static void pinned_remove(struct pinned_table *t, size_t hole)
 			at = (at + 1) & mask;
 			if (t->v[at].pins == 0)
 				return;
-			home = t->v[at].key.h[0] & mask;
+			home = pinned_home(t, &t->v[at].key);
 		} while (((at - home) & mask) < ((at - hole) & mask));
 		t->v[hole] = t->v[at];
 		hole = at;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cache/known.h"
+#include "hashing/hash_key.h"
 #include "nfsproto/nfs3_object.h"
 
 struct objname {
@@ -74,7 +75,7 @@ void objnames_free(struct objnames *on)
 /* Where it is, or belongs. */
 static uint32_t *by_object(const struct objnames *on, uint64_t object)
 {
-	size_t at = object & on->mask;
+	size_t at = hash_number(object) & on->mask;
 
 	while (
 	    on->objects[at] && on->list[on->objects[at] - 1].object != object)
@@ -84,7 +85,7 @@ static uint32_t *by_object(const struct objnames *on, uint64_t object)
 
 static uint32_t *by_node(const struct objnames *on, slab_ref node)
 {
-	size_t at = (node * UINT64_C(0x9e3779b97f4a7c15) >> 32) & on->mask;
+	size_t at = hash_number(node) & on->mask;
 
 	while (on->nodes[at] && on->list[on->nodes[at] - 1].node != node)
 		at = (at + 1) & on->mask;

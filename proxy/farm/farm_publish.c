@@ -23,6 +23,7 @@
 #include "base/metrics.h"
 #include "base/uint.h"
 #include "farm/farm_private.h"
+#include "hashing/hash_key.h"
 
 enum {
 	ITEMS_MAX = 8192,
@@ -166,9 +167,9 @@ unsigned publish_waiting(const struct farm_publish *p)
 static struct item_list *bucket(
     struct farm_publish *p, const struct node *node, uint64_t cell)
 {
-	uint64_t h = node_key(node) + cell * 0x9e3779b97f4a7c15u;
+	uint64_t h = hash_numbers(node_key(node), cell);
 
-	return &p->buckets[(h >> 32) & (BUCKETS - 1)];
+	return &p->buckets[h & (BUCKETS - 1)];
 }
 
 /* What waits already and is of the same cell. */

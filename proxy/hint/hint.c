@@ -15,6 +15,7 @@
 #include "config/config.h"
 #include "config/exportpath.h"
 #include "config/places.h"
+#include "hashing/hash_key.h"
 #include "hint/hint_private.h"
 #include "link/budget.h"
 #include "prefetch/prefetch.h"
@@ -45,7 +46,7 @@ void hints_wake(struct hints *h)
 
 struct hint_items *hint_bucket(struct hint_stream *s, uint64_t object)
 {
-	return &s->keys[object % HINT_KEYS];
+	return &s->keys[hash_number(object) % HINT_KEYS];
 }
 
 /* ---- the life of an item ---------------------------------------------- */

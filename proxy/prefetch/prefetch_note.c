@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What became of predictions: for the predictor, for stats and for explain. */
 #include "base/metrics.h"
+#include "hashing/hash_key.h"
 #include "prefetch/prefetch_private.h"
 
 enum {
@@ -16,7 +17,7 @@ enum {
 
 static uint16_t *head_of(struct notes *n, uint64_t object)
 {
-	return &n->heads[object % NOTES];
+	return &n->heads[hash_number(object) % NOTES];
 }
 
 struct note *note_find(const struct prefetch *pf, uint64_t object)

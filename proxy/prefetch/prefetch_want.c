@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "base/metrics.h"
+#include "hashing/hash_key.h"
 #include "prefetch/prefetch_private.h"
 
 /* How likely a file whose beginning is read will be read on as it was in former
@@ -26,9 +27,8 @@ struct want_key {
 
 static struct want_list *bucket(struct prefetch *pf, const struct want_key *k)
 {
-	uint64_t h = k->object ^ k->cred->id * 2654435761u;
+	uint64_t h = hash_numbers(k->object + k->cred->id, k->offset);
 
-	h ^= k->offset / 4096 * UINT64_C(0x9e3779b97f4a7c15) >> 32;
 	return &pf->wants[h % WANT_BUCKETS];
 }
 

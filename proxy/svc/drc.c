@@ -24,6 +24,8 @@
 #include <linux/magic.h>
 #include <xxhash.h>
 
+#include "hashing/hash_key.h"
+
 #define DRC_MAGIC 0x3343524446464651ull /* version 3 */
 
 struct drc_entry {
@@ -99,7 +101,7 @@ static void entry_set_state(
 
 static uint32_t *drc_head(const struct drc *drc, const struct drc_key *key)
 {
-	return &drc->heads[XXH3_64bits(key, sizeof(*key)) & drc->mask];
+	return &drc->heads[hash_bytes(key, sizeof(*key), 0) & drc->mask];
 }
 
 static void drc_index(struct drc *drc, uint32_t slot)

@@ -14,6 +14,7 @@
 #include <xxhash.h>
 
 #include "base/metrics.h"
+#include "hashing/hash_key.h"
 #include "link/linkest.h"
 #include "nfsproto/nfs3_object.h"
 
@@ -24,6 +25,9 @@ enum {
 	 * a listing whose length nobody has said. */
 	REPLY_BYTES = 160,
 	LISTING_BYTES = 4096,
+	/* Calls about objects of one place that are looked at: what stands
+	 * behind them is asked again. */
+	LOOKS_MAX = 256,
 };
 
 TAILQ_HEAD(fetch_waiters, fetch_waiter);
@@ -142,11 +146,10 @@ static bool request_joinable(const struct upstream_request *req)
 
 static uint64_t request_hash(const struct upstream_request *req)
 {
-	uint64_t h = XXH3_64bits_withSeed(
-	    req->args.data, req->args.len, (uintptr_t)req->proc);
+	uint64_t h =
+	    hash_bytes(req->args.data, req->args.len, (uintptr_t)req->proc);
 
-	return XXH3_64bits_withSeed(
-	    req->cred->body.data, req->cred->body.len, h);
+	return hash_bytes(req->cred->body.data, req->cred->body.len, h);
 }
 
 static bool view_equal(const struct xdr_view *a, const struct xdr_view *b)
@@ -270,6 +273,11 @@ static void flight_offer(struct fetch_flight *fl)
 	f->joinable++;
 }
 
+static size_t about_place(const struct fetch_about *a)
+{
+	return hash_number(a->object) & (ABOUT_HASH_SIZE - 1);
+}
+
 static void flight_set_about(
     struct fetch_flight *fl, const struct fetch_about *about)
 {
@@ -280,8 +288,7 @@ static void flight_set_about(
 		fl->about = *about;
 	if (!fl->about.object)
 		return;
-	LIST_INSERT_HEAD(&f->about[fl->about.object & (ABOUT_HASH_SIZE - 1)],
-	    fl, about_link);
+	LIST_INSERT_HEAD(&f->about[about_place(&fl->about)], fl, about_link);
 }
 
 static struct fetch_flight *flight_new(struct fetch *f,
@@ -403,20 +410,27 @@ static struct fetch_watches *about_find(
 {
 	struct fetch_flight *fl;
 	struct fetch_claim *c;
+	unsigned looks = 0;
 
-	LIST_FOREACH (
-	    fl, &f->about[a->object & (ABOUT_HASH_SIZE - 1)], about_link)
+	LIST_FOREACH (fl, &f->about[about_place(a)], about_link) {
 		if (about_covers(&fl->about, a)) {
 			*to = fl->about.to;
 			return &fl->watches;
 		}
+		if (++looks == LOOKS_MAX)
+			break;
+	}
 	if (f->nclaims == 0)
 		return NULL;
-	LIST_FOREACH (c, &f->claims[a->object & (ABOUT_HASH_SIZE - 1)], link)
+	looks = 0;
+	LIST_FOREACH (c, &f->claims[about_place(a)], link) {
 		if (about_covers(&c->about, a)) {
 			*to = c->about.to;
 			return &c->watches;
 		}
+		if (++looks == LOOKS_MAX)
+			break;
+	}
 	return NULL;
 }
 
@@ -473,8 +487,7 @@ void fetch_claim(
 	c->about = *about;
 	c->fetch = f;
 	TAILQ_INIT(&c->watches);
-	LIST_INSERT_HEAD(
-	    &f->claims[about->object & (ABOUT_HASH_SIZE - 1)], c, link);
+	LIST_INSERT_HEAD(&f->claims[about_place(about)], c, link);
 	f->nclaims++;
 }
 
