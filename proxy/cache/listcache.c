@@ -2,7 +2,8 @@
 /*
  * A listing is one run of packed entries, in the order in which the server gave
  * them. Where a reader will go on is remembered as hints; whether a name is
- * missing is asked of a hash table, made when it is first asked.
+ * missing is asked of a hash table, which is made when that is first asked. The
+ * table of a large listing takes several questions to be made.
  */
 #include "cache/listcache.h"
 
@@ -10,8 +11,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include <xxhash.h>
-
+#include "hashing/hash_key.h"
 #include "nfsproto/nfs3_list.h"
 
 enum {
@@ -22,6 +22,12 @@ enum {
 	/* Entries that are searched for a cookie that nobody was answered up
 	 * to; behind them the server is asked. */
 	SEEK_MAX = 1 << 15,
+	/* Names that one question adds to the table: a third of a
+	 * millisecond. */
+	NAMES_AT_ONCE = 4096,
+	/* No name is looked for any further, nor placed. By chance it comes to
+	 * a quarter of this among a million names. */
+	PROBES_MAX = 256,
 };
 
 struct listing {
@@ -43,9 +49,12 @@ struct listing {
 		size_t pos;
 	} hints[HINTS];
 	unsigned next_hint;
-	/* Hashes of all names, open addressing; made when first wanted. */
+	/* Hashes of the names, open addressing, at most half full; made when
+	 * first wanted. */
 	uint32_t *names;
 	size_t names_mask;
+	size_t names_len; /* what of the entries is in the table */
+	bool crowded;     /* a name found no place: it tells nothing */
 };
 
 TAILQ_HEAD(listing_queue, listing);
@@ -368,7 +377,7 @@ static uint32_t short_hash(const nfs3_name *name)
 		folded[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 	}
 	/* 0 is an empty place. */
-	return (uint32_t)XXH3_64bits(folded, len) | 1;
+	return (uint32_t)hash_bytes(folded, len, 0) | 1;
 }
 
 /* Other letters have several spellings on some file systems: upper and lower
@@ -381,10 +390,9 @@ static bool is_ascii(const nfs3_name *name)
 	return true;
 }
 
-static bool names_make(struct listcache *lc, struct listing *l)
+static bool names_begin(struct listcache *lc, struct listing *l)
 {
-	size_t mask = 15, pos = 0;
-	struct list_entry e;
+	size_t mask = 15;
 
 	while (mask < (size_t)l->entries * 2)
 		mask = mask * 2 + 1;
@@ -393,31 +401,54 @@ static bool names_make(struct listcache *lc, struct listing *l)
 		return false;
 	l->names_mask = mask;
 	lc->bytes += (mask + 1) * sizeof(*l->names);
-	while (listing_next(l, &pos, &e)) {
-		uint32_t h = short_hash(&e.name);
-		size_t i = h & mask;
-
-		while (l->names[i] != 0 && l->names[i] != h)
-			i = (i + 1) & mask;
-		l->names[i] = h;
-	}
 	return true;
+}
+
+/* Where the hash stands, or is to stand; NULL: it would be too far. */
+static uint32_t *names_place(const struct listing *l, uint32_t hash)
+{
+	size_t at = hash >> 1;
+
+	for (int probes = 0; probes < PROBES_MAX; probes++, at++) {
+		uint32_t *place = &l->names[at & l->names_mask];
+
+		if (*place == 0 || *place == hash)
+			return place;
+	}
+	return NULL;
+}
+
+/* Add some more names; true: all are there. Nothing is added to a listing that
+ * is complete, so they stay as they are between two turns. */
+static bool names_make(struct listcache *lc, struct listing *l)
+{
+	struct list_entry e;
+
+	if (!l->names && !names_begin(lc, l))
+		return false;
+	for (int n = 0; n < NAMES_AT_ONCE && !l->crowded &&
+			listing_next(l, &l->names_len, &e);
+	     n++) {
+		uint32_t hash = short_hash(&e.name);
+		uint32_t *place = names_place(l, hash);
+
+		if (place)
+			*place = hash;
+		else
+			l->crowded = true;
+	}
+	return !l->crowded && l->names_len >= l->len;
 }
 
 bool listing_lacks(
     struct listcache *lc, struct listing *l, const nfs3_name *name)
 {
-	uint32_t h = short_hash(name);
-	size_t i;
+	const uint32_t *place;
 
-	if (!l->complete || !is_ascii(name) ||
-	    (!l->names && !names_make(lc, l)))
+	if (!l->complete || !is_ascii(name) || !names_make(lc, l))
 		return false;
-	for (i = h & l->names_mask; l->names[i] != 0;
-	     i = (i + 1) & l->names_mask)
-		if (l->names[i] == h)
-			return false;
-	return true;
+	place = names_place(l, short_hash(name));
+	return place && *place == 0;
 }
 
 /* ---- giving up, saving ------------------------------------------------ */

@@ -61,7 +61,8 @@ void listing_remember(struct listing *l, uint64_t cookie, size_t pos);
 /* No more than so many bytes can come of it, encoded. */
 size_t listing_size_max(const struct listing *l, bool plus);
 /* Whether a complete listing has no such name for sure, in whatever case. Of
- * names that are not ASCII nothing is sure. */
+ * names that are not ASCII nothing is sure, nor of any name of a large listing
+ * until this was asked of it for every four thousand entries. */
 bool listing_lacks(
     struct listcache *lc, struct listing *l, const nfs3_name *name);
 
