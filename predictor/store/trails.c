@@ -7,7 +7,14 @@
 
 #include "predictor/store/vec.h"
 
-enum { CHUNK = TRAIL_PART, FIRST_CHUNKS = 64 };
+enum {
+	CHUNK = TRAIL_PART,
+	FIRST_CHUNKS = 64,
+	/* Slots of the former index that an entry takes over. It brings more
+	 * than it needs: there are as many slots as entries until the index
+	 * grows again. */
+	MOVED_AT_ONCE = 8,
+};
 
 #define OBJECT_BITS ((1u << 25) - 1)
 #define NEEDS_BITS  63u
@@ -28,15 +35,21 @@ struct chunk {
 
 /* A slot of the index; a newer pair simply takes the slot of an older one. */
 struct pair {
-	uint32_t tag, place;
+	uint32_t tag;
+	uint32_t mark; /* the place + 1; 0: empty */
+};
+
+struct pairs {
+	struct pair *at;
+	uint32_t n; /* slots; a power of two, or 0 */
 };
 
 struct trails {
 	struct chunk *chunks;
-	struct pair *pairs;
+	struct pairs now, old;  /* the index, and what it was before it grew */
+	uint32_t moved;         /* slots of the old one */
 	uint32_t n, cap, limit; /* chunks */
 	uint32_t hand;          /* the oldest chunk, once all are in use */
-	uint32_t npairs;        /* slots; a power of two */
 };
 
 struct trails *trails_new(uint32_t limit)
@@ -54,7 +67,8 @@ void trails_free(struct trails *t)
 	if (!t)
 		return;
 	free(t->chunks);
-	free(t->pairs);
+	free(t->now.at);
+	free(t->old.at);
 	free(t);
 }
 
@@ -146,60 +160,81 @@ static uint64_t pair_hash(uint32_t before, uint32_t object)
 	return h ^ h >> 29;
 }
 
-static struct pair *pair_slot(
-    const struct trails *t, uint32_t before, uint32_t object)
+static struct pair *pair_slot(const struct pairs *ps, uint64_t hash)
 {
-	return &t->pairs[pair_hash(before, object) & (t->npairs - 1)];
+	return &ps->at[hash & (ps->n - 1)];
+}
+
+static uint32_t pair_find(const struct trails *t, const struct pairs *ps,
+    uint64_t hash, uint32_t object)
+{
+	const struct pair *p = ps->n > 0 ? pair_slot(ps, hash) : NULL;
+
+	if (!p || p->mark == 0 || p->tag != (uint32_t)(hash >> 32) ||
+	    !trails_holds(t, p->mark - 1, object))
+		return TRAIL_NONE;
+	return p->mark - 1;
 }
 
 uint32_t trails_pair(const struct trails *t, uint32_t before, uint32_t object)
 {
-	const struct pair *p;
+	uint64_t hash = pair_hash(before, object);
+	uint32_t place = pair_find(t, &t->now, hash, object);
 
-	if (!t->npairs)
-		return TRAIL_NONE;
-	p = pair_slot(t, before, object);
-	if (p->tag != (uint32_t)(pair_hash(before, object) >> 32) ||
-	    !trails_holds(t, p->place, object))
-		return TRAIL_NONE;
-	return p->place;
+	/* Where a slot is taken, a newer pair has it. */
+	if (place == TRAIL_NONE && t->old.n > 0 &&
+	    pair_slot(&t->now, hash)->mark == 0)
+		place = pair_find(t, &t->old, hash, object);
+	return place;
 }
 
-static void trails_add_pair(
-    struct trails *t, uint32_t before, uint32_t object, uint32_t place)
+static void pair_put(
+    struct trails *t, uint32_t prev, uint32_t place, bool only_if_empty)
 {
-	struct pair *p = pair_slot(t, before, object);
+	uint64_t hash =
+	    pair_hash(trails_object(t, prev), trails_object(t, place));
+	struct pair *p = pair_slot(&t->now, hash);
 
-	p->tag = (uint32_t)(pair_hash(before, object) >> 32);
-	p->place = place;
+	if (only_if_empty && p->mark != 0)
+		return;
+	p->tag = (uint32_t)(hash >> 32);
+	p->mark = place + 1;
 }
 
-/* The index grows to one slot an entry, and takes over what it can find again
- * in the log. */
-static bool trails_grow_pairs(struct trails *t, uint32_t want)
+/* Take over a part of the former index, as far as its pairs are found again in
+ * the log. */
+static void pairs_move(struct trails *t, uint32_t n)
 {
-	struct pair *old = t->pairs, *fresh;
-	uint32_t n = t->npairs;
-
-	if (n >= want)
-		return true;
-	fresh = malloc(want * sizeof(*fresh));
-	if (!fresh)
-		return false;
-	memset(fresh, 0xff, want * sizeof(*fresh));
-	t->pairs = fresh;
-	t->npairs = want;
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t place = old[i].place, prev;
+	for (; n > 0 && t->moved < t->old.n; n--) {
+		uint32_t place = t->old.at[t->moved++].mark - 1, prev;
 
 		if (place == TRAIL_NONE || place / CHUNK >= t->n)
 			continue;
 		prev = trails_prev(t, place);
 		if (prev != TRAIL_NONE)
-			trails_add_pair(t, trails_object(t, prev),
-			    trails_object(t, place), place);
+			pair_put(t, prev, place, true);
 	}
-	free(old);
+	if (t->moved < t->old.n)
+		return;
+	free(t->old.at);
+	t->old = (struct pairs){0};
+}
+
+/* The index grows to one slot an entry. */
+static bool pairs_grow(struct trails *t, uint32_t want)
+{
+	struct pair *fresh;
+
+	if (t->now.n >= want)
+		return true;
+	fresh = calloc(want, sizeof(*fresh));
+	if (!fresh)
+		return false;
+	/* Little is left of the former one, if there is any. */
+	pairs_move(t, UINT32_MAX);
+	t->old = t->now;
+	t->now = (struct pairs){.at = fresh, .n = want};
+	t->moved = 0;
 	return true;
 }
 
@@ -211,7 +246,7 @@ static bool trails_grow(struct trails *t)
 	/* The index first: without one, no entry may be added. */
 	while (pairs < (cap < t->limit ? cap : t->limit) * CHUNK)
 		pairs *= 2;
-	return trails_grow_pairs(t, pairs) &&
+	return pairs_grow(t, pairs) &&
 	       VEC_GROW(t->chunks, t->cap, cap, t->limit);
 }
 
@@ -271,7 +306,9 @@ uint32_t trails_append(
 	    .earlier = use->last};
 	prev = trails_prev(t, place);
 	if (prev != TRAIL_NONE)
-		trails_add_pair(t, trails_object(t, prev), use->object, place);
+		pair_put(t, prev, place, false);
+	if (t->old.n > 0)
+		pairs_move(t, MOVED_AT_ONCE);
 	return place;
 }
 
@@ -288,7 +325,7 @@ size_t trails_limit(const struct trails *t)
 size_t trails_memory_bytes(const struct trails *t)
 {
 	return sizeof(*t) + t->cap * sizeof(*t->chunks) +
-	       t->npairs * sizeof(*t->pairs);
+	       (t->now.n + t->old.n) * sizeof(*t->now.at);
 }
 
 static void chunk_part(
