@@ -127,6 +127,7 @@ struct predictor {
 	uint32_t withdrawn[WITHDRAWN]; /* objects that the last event broke */
 	uint32_t nwithdrawn;
 	uint32_t events;
+	uint32_t imported; /* of these: uses that were imported */
 	/* A new number whenever objects and trails are numbered anew, so that
 	 * walks that go on from turn to turn notice it and end. */
 	uint32_t era;

@@ -29,6 +29,11 @@ uint64_t wall_uid(const struct wall *w, uint16_t bit)
 	return w->uids[__builtin_ctz(bit)];
 }
 
+struct brought *wall_brought(struct wall *w, uint16_t bit)
+{
+	return &w->brought[__builtin_ctz(bit)];
+}
+
 bool wall_passes(struct predictor *p, const struct stream *s, uint16_t met_by,
     uint64_t parent, uint64_t object)
 {

@@ -16,8 +16,15 @@ struct stream;
 
 enum { WALL_UIDS = 16 };
 
+/* What imports of a uid have added. */
+struct brought {
+	uint32_t objects, dirs, uses;
+	uint32_t since; /* how many events had been observed when it began */
+};
+
 struct wall {
 	uint64_t uids[WALL_UIDS];
+	struct brought brought[WALL_UIDS];
 	uint32_t n;
 };
 
@@ -27,6 +34,7 @@ uint16_t wall_bit(struct wall *w, uint64_t uid);
 uint16_t wall_find(const struct wall *w, uint64_t uid);
 /* The uid of a bit. */
 uint64_t wall_uid(const struct wall *w, uint16_t bit);
+struct brought *wall_brought(struct wall *w, uint16_t bit);
 /* Whether `s` may be told of `object` in `parent`, which `met_by` have met. */
 bool wall_passes(struct predictor *p, const struct stream *s, uint16_t met_by,
     uint64_t parent, uint64_t object);

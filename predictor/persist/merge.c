@@ -10,27 +10,9 @@
 enum {
 	DATA_MAX = 16 << 20, /* bytes; what the engine keeps */
 	FULL_SHARE = 16,
-	UNPACKED_MAX = 96 << 20, /* a hundred thousand objects take 20 MB */
 };
 
 /* ---- unpacking --------------------------------------------------------- */
-
-/* Bytes of a message may stand for many more in memory. */
-static void *room_alloc(void *ctx, size_t size)
-{
-	struct predictor_merge *m = ctx;
-
-	if (size > m->room_bytes)
-		return NULL;
-	m->room_bytes -= size;
-	return malloc(size);
-}
-
-static void room_free(void *ctx, void *data)
-{
-	(void)ctx;
-	free(data);
-}
 
 /* The bits that stand for the uid in the message. */
 static uint16_t bits_of(const Forefetch__TreeFile *f, uint64_t uid)
@@ -77,10 +59,13 @@ static int merge_unpack(struct predictor_merge *m, const void *data, size_t len)
 	if (len > DATA_MAX)
 		return -EFBIG;
 	rc = persist_open(data, len, &message, &len);
+	if (rc == 0)
+		rc = persist_unpack(
+		    &m->message, PERSIST_UNPACKED_MAX, message, len);
 	if (rc)
 		return rc;
-	m->f = forefetch__tree_file__unpack(&m->allocator, len, message);
-	if (!m->f || m->f->portable || !persist_sane(m->f))
+	m->f = m->message.file;
+	if (m->f->portable || !persist_sane(m->f))
 		return -EBADMSG;
 	if (m->f->version > PERSIST_VERSION)
 		return -EPROTONOSUPPORT;
@@ -97,10 +82,7 @@ struct predictor_merge *predictor_merge_new(
 	if (!m)
 		return NULL;
 	m->uid = uid;
-	m->room_bytes = UNPACKED_MAX;
 	m->tail = TRAIL_NONE;
-	m->allocator = (ProtobufCAllocator){
-	    .alloc = room_alloc, .free = room_free, .allocator_data = m};
 	rc = merge_unpack(m, data, len);
 	if (rc == 0)
 		return m;
@@ -113,8 +95,7 @@ void predictor_merge_free(struct predictor_merge *m)
 {
 	if (!m)
 		return;
-	if (m->f)
-		forefetch__tree_file__free_unpacked(m->f, &m->allocator);
+	persist_message_free(&m->message);
 	keymap_free(m->by_key);
 	keymap_free(m->wholes);
 	keymap_free(m->ends);

@@ -28,9 +28,8 @@ struct merge_run {
 };
 
 struct predictor_merge {
-	Forefetch__TreeFile *f;
-	ProtobufCAllocator allocator;
-	size_t room_bytes; /* that unpacking may still take */
+	struct persist_message message;
+	const Forefetch__TreeFile *f;
 	uint64_t uid;
 	uint16_t theirs; /* the uid's bits in the message … */
 	uint16_t bit;    /* … and its bit here */

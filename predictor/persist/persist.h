@@ -6,7 +6,8 @@
  * header, trees.h and merge.h.
  *
  *	persist.c        what was learned -> message -> bytes
- *	persist_load.c   bytes -> message -> added to what is known
+ *	persist_load.c   bytes -> message
+ *	persist_import.c … -> added to what is known
  *	persist_file.c   loading a file
  *	persist_user.c   one user's, for the other machines of a farm
  *	merge.c          … and merged there (merge.h)

@@ -85,6 +85,21 @@ void user_export_part(
  * then what is in no run. False without memory. */
 bool user_prune(struct predictor_snapshot *x);
 
+/* A message in memory. */
+struct persist_message {
+	ProtobufCAllocator allocator;
+	size_t room_bytes; /* that unpacking may still take */
+	Forefetch__TreeFile *file;
+};
+
+/* A hundred thousand objects take 20 MB. */
+enum { PERSIST_UNPACKED_MAX = 96 << 20 };
+
+/* persist_load.c: 0, or -EBADMSG where it is damaged or takes more than `room`.
+ * It stays where it is until it is freed. */
+int persist_unpack(
+    struct persist_message *m, size_t room, const void *data, size_t len);
+void persist_message_free(struct persist_message *m);
 /* persist_load.c: whether columns are equally long and nothing points outside.
  */
 bool persist_sane(const Forefetch__TreeFile *f);

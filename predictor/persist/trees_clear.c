@@ -195,13 +195,18 @@ static int clear_run(struct clear *c)
 int predictor_clear_uid(struct predictor *p, uint64_t uid)
 {
 	struct clear c = {.at.p = p, .p = p, .whole = true};
+	int rc;
 
 	if (uid == TREES_ALL)
 		return predictor_clear(p);
 	if (!trees_uid_bits(p, uid, &c.only))
 		return -ENOENT;
 	sessions_forget(p->sessions, uid);
-	return clear_run(&c);
+	rc = clear_run(&c);
+	if (rc == 0)
+		*wall_brought(&p->wall, c.only) =
+		    (struct brought){.since = p->events - p->imported};
+	return rc;
 }
 
 /* 0 if the uid has such a tree, which can be shown then; or -errno. */

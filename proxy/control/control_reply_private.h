@@ -16,6 +16,7 @@
  *	control_reply_trees.c    access trees; what is carried in files
  *	control_reply_trees_look.c  listed and shown
  *	control_reply_trees_export.c  exported
+ *	control_reply_trees_import.c  imported and merged
  *	control_reply_trace.c    traces
  */
 #ifndef FOREFETCH_CONTROL_REPLY_PRIVATE_H

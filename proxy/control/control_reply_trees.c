@@ -8,10 +8,7 @@
 #include "predictor/persist/persist.h"
 #include "prefetch/prefetch.h"
 
-enum {
-	CHUNK = 512 << 10, /* of what is exported, in one answer */
-	IMPORT_MAX = 4 << 20,
-};
+enum { CHUNK = 512 << 10 }; /* of what is exported, in one answer */
 
 void trees_error(struct reply *r, int error)
 {
@@ -73,51 +70,6 @@ static void export(const struct trees *t)
 		trees_drop_blob(s);
 }
 
-static int take(const struct trees *t)
-{
-	struct control_session *s = t->r->session;
-	const ProtobufCBinaryData *data = &t->request->data;
-	void *blob;
-
-	if (t->request->offset == 0)
-		trees_drop_blob(s);
-	if (t->request->offset != s->blob_len)
-		return -EBADMSG;
-	if (s->blob_len + data->len > IMPORT_MAX)
-		return -EFBIG;
-	if (data->len == 0)
-		return 0;
-	blob = realloc(s->blob, s->blob_len + data->len);
-	if (!blob)
-		return -ENOMEM;
-	memcpy((char *)blob + s->blob_len, data->data, data->len);
-	s->blob = blob;
-	s->blob_len += data->len;
-	return 0;
-}
-
-static void import(const struct trees *t, bool merge)
-{
-	struct control_session *s = t->r->session;
-	int rc;
-
-	if (!reply_may_carry(t->r))
-		return;
-	rc = take(t);
-	if (rc == 0 && t->request->more)
-		return;
-	if (rc == 0 && !merge && predictor_trees(t->p, t->uid, NULL, 0) > 0)
-		rc = -EEXIST;
-	if (rc == 0)
-		rc = predictor_import_trees(
-		    t->p, t->uid, s->blob ? s->blob : "", s->blob_len);
-	trees_drop_blob(s);
-	if (rc < 0)
-		trees_error(t->r, rc);
-	else
-		prefetch_edited(t->server.prefetch);
-}
-
 static void clear(const struct trees *t)
 {
 	int rc;
@@ -147,10 +99,10 @@ static void act(const struct trees *t)
 		export(t);
 		return;
 	case FOREFETCH__TREES_ACTION__IMPORT:
-		import(t, false);
+		trees_import(t, false);
 		return;
 	case FOREFETCH__TREES_ACTION__MERGE:
-		import(t, true);
+		trees_import(t, true);
 		return;
 	case FOREFETCH__TREES_ACTION__CLEAR:
 		clear(t);

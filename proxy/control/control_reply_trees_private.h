@@ -26,5 +26,8 @@ void trees_show(const struct trees *t);
 /* control_reply_trees_export.c: the session's blob, made in parts; false: not
  * yet, or after an error. */
 bool trees_export(const struct trees *t);
+/* control_reply_trees_import.c: what the session carries in parts, added in
+ * parts. Without `merge` the uid may have no trees yet. */
+void trees_import(const struct trees *t, bool merge);
 
 #endif

@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a message says, added to what is known, a step at a time: its
+ * directories, objects, trails, extents, orders and sessions. Learning may go
+ * on between two steps, so a number may mean another object by the next one.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "predictor/persist/persist_format.h"
+#include "predictor/persist/persist_private.h"
+#include "predictor/persist/portable.h"
+#include "predictor/persist/trees.h"
+
+enum { STEP = 32 }; /* directories, objects or the like */
+
+/* What the message's directories and objects are here: DIR_NONE and OBJECT_NONE
+ * if they are left out. */
+struct predictor_import {
+	struct persist_message m;
+	struct predictor *p; /* since the first step */
+	const Forefetch__TreeFile *f;
+	uint32_t *objects, *dirs;
+	bool trees;
+	uint16_t as; /* the bit of the uid that gets it; 0: as the file says */
+	struct brought *share; /* of that uid */
+	uint32_t era;
+	int error;
+	unsigned phase;
+	size_t at; /* where the phase is */
+	/* Of the trail that is written: its number, whose it is, the place that
+	 * was written last, and what that holds. */
+	size_t trail;
+	uint16_t owner;
+	uint32_t tail, tail_object;
+	uint32_t made_objects, made_dirs, made_uses;
+};
+
+/* The uids of the message's bits, with the bits that they have here. */
+static uint16_t import_bits(const struct predictor_import *x, uint32_t theirs)
+{
+	uint16_t bits = x->as;
+
+	for (size_t i = 0; i < x->f->n_uid && !x->as; i++)
+		if (theirs & 1u << i)
+			bits |= wall_bit(&x->p->wall, x->f->uid[i]);
+	return bits;
+}
+
+/* A portable file is not trusted: where it uses a key that means another
+ * directory here, that directory is left out. */
+static bool dir_is_free(const struct predictor_import *x, size_t i)
+{
+	const struct names *ns = x->p->names;
+	uint32_t here = names_find(ns, x->f->dir_key[i]);
+	uint32_t up = x->f->dir_parent[i];
+	const struct dir *d;
+
+	if (here == DIR_NONE || !x->f->portable)
+		return true;
+	d = names_at(ns, here);
+	if (d->parent == DIR_NONE || !up)
+		return d->parent == DIR_NONE && !up;
+	return d->name == x->f->dir_name[i] &&
+	       names_at(ns, d->parent)->key == x->f->dir_key[up - 1];
+}
+
+/* Where this step of the phase ends, which looks at `n` things in all. */
+static size_t step_end(const struct predictor_import *x, size_t n)
+{
+	return n - x->at > STEP ? x->at + STEP : n;
+}
+
+static int import_dirs(struct predictor_import *x)
+{
+	const Forefetch__TreeFile *f = x->f;
+	struct names *ns = x->p->names;
+
+	for (size_t end = step_end(x, f->n_dir_key); x->at < end; x->at++) {
+		uint64_t key = f->dir_key[x->at];
+
+		x->made_dirs += names_find(ns, key) == DIR_NONE;
+		x->dirs[x->at] =
+		    dir_is_free(x, x->at) ? names_dir(ns, key) : DIR_NONE;
+	}
+	return x->at < f->n_dir_key;
+}
+
+/* Then all of them are known, those above, too. */
+static int import_places(struct predictor_import *x)
+{
+	const Forefetch__TreeFile *f = x->f;
+	struct names *ns = x->p->names;
+
+	for (size_t end = step_end(x, f->n_dir_key); x->at < end; x->at++) {
+		uint32_t up = f->dir_parent[x->at], d = x->dirs[x->at];
+
+		if (d == DIR_NONE)
+			continue;
+		names_place(
+		    ns, d, up ? x->dirs[up - 1] : DIR_NONE, f->dir_name[x->at]);
+		names_at(ns, d)->met_by |= import_bits(x, f->dir_known[x->at]);
+	}
+	return x->at < f->n_dir_key;
+}
+
+/* The same for objects; without a place they mean nothing on another machine.
+ */
+static bool object_is_free(
+    const struct predictor_import *x, size_t i, uint32_t dir)
+{
+	uint32_t id = objects_find(x->p->objects, x->f->object_key[i]);
+	const struct object *o;
+
+	if (!x->f->portable)
+		return true;
+	if (dir == DIR_NONE || !x->f->object_name[i])
+		return false;
+	if (id == OBJECT_NONE)
+		return true;
+	o = objects_at(x->p->objects, id);
+	return o->dir == dir && o->name == x->f->object_name[i];
+}
+
+static void import_flags(struct object *o, uint32_t flags)
+{
+	if (flags & FLAG_EXEC)
+		o->exec = true;
+	o->absent = (flags & FLAG_ABSENT) != 0;
+	o->directory = (flags & FLAG_DIRECTORY) != 0;
+	if (o->count > 0)
+		return;
+	o->count = (uint8_t)(flags >> FLAG_COUNT);
+	o->needs = flags >> FLAG_NEEDS & NEEDS_KEPT;
+	o->first = (uint8_t)(flags >> FLAG_FIRST);
+}
+
+static uint32_t import_object(struct predictor_import *x, size_t i)
+{
+	const Forefetch__TreeFile *f = x->f;
+	struct predictor *p = x->p;
+	uint32_t up = f->object_dir[i];
+	uint32_t dir = up ? x->dirs[up - 1] : DIR_NONE, id;
+	struct object *o;
+
+	if (!object_is_free(x, i, dir))
+		return OBJECT_NONE;
+	x->made_objects +=
+	    objects_find(p->objects, f->object_key[i]) == OBJECT_NONE;
+	id = objects_make(p->objects, f->object_key[i], p->events);
+	if (id == OBJECT_NONE)
+		return id;
+	o = objects_at(p->objects, id);
+	o->recent = true;
+	o->size = f->object_size[i];
+	o->type = (uint16_t)f->object_type[i];
+	o->met_by |= import_bits(x, f->object_known[i]);
+	import_flags(o, f->object_flags[i]);
+	if (dir != DIR_NONE && o->dir == DIR_NONE)
+		id = place_object(p, id, dir, f->object_name[i]);
+	return id;
+}
+
+static int import_objects(struct predictor_import *x)
+{
+	size_t n = x->f->n_object_key;
+
+	for (size_t end = step_end(x, n); x->at < end; x->at++)
+		x->objects[x->at] = import_object(x, x->at);
+	return x->at < n;
+}
+
+/* The object of that number in the message, which counts from 1; OBJECT_NONE
+ * where it was left out, or a full arena has given it up again. */
+static uint32_t object_of(const struct predictor_import *x, uint32_t at)
+{
+	uint32_t id = at ? x->objects[at - 1] : OBJECT_NONE;
+	const struct object *o;
+
+	if (id == OBJECT_NONE)
+		return id;
+	o = objects_at(x->p->objects, id);
+	return !o->free && o->key == x->f->object_key[at - 1] ? id
+							      : OBJECT_NONE;
+}
+
+static void import_use(struct predictor_import *x, uint32_t id, uint32_t needs)
+{
+	struct predictor *p = x->p;
+	struct object *o = objects_at(p->objects, id);
+
+	/* A full log may have taken it back between two steps. */
+	if (x->tail != TRAIL_NONE &&
+	    !trails_holds(p->trails, x->tail, x->tail_object))
+		x->tail = TRAIL_NONE;
+	p->events++;
+	p->imported++;
+	x->made_uses++;
+	x->tail = trails_append(p->trails, x->tail,
+	    &(struct trail_use){.object = id,
+		.last = o->last,
+		.now = p->events,
+		.owner = x->owner,
+		.needs = needs & NEEDS_KEPT,
+		.begins = (needs & TRAIL_BEGINS) != 0});
+	x->tail_object = id;
+	o->last = x->tail;
+	o->seen_at = p->events;
+	if (o->count == 0)
+		o->count = 1;
+	twin_learn(p, id);
+}
+
+static uint16_t import_owner(const struct predictor_import *x, size_t trail)
+{
+	return import_bits(
+	    x, trail < x->f->n_trail_owner ? x->f->trail_owner[trail] : 0);
+}
+
+static int import_trails(struct predictor_import *x)
+{
+	const Forefetch__TreeFile *f = x->f;
+
+	if (x->at == 0) {
+		x->tail = TRAIL_NONE;
+		x->owner = import_owner(x, 0);
+	}
+	for (size_t end = step_end(x, f->n_trail); x->at < end; x->at++) {
+		uint32_t id = object_of(x, f->trail[x->at]);
+
+		if (!f->trail[x->at]) {
+			x->tail = TRAIL_NONE;
+			x->owner = import_owner(x, ++x->trail);
+		}
+		if (id != OBJECT_NONE)
+			import_use(x, id, f->trail_needs[x->at]);
+	}
+	return x->at < f->n_trail;
+}
+
+/* The extents of one object, which stand together. */
+static int import_extents(struct predictor_import *x)
+{
+	const Forefetch__TreeFile *f = x->f;
+	struct predictor_extent e[EXTENTS_MAX];
+	size_t first = x->at, n = 0;
+	uint32_t id;
+
+	if (first == f->n_extent_object)
+		return 0;
+	for (; x->at < f->n_extent_object && n < EXTENTS_MAX &&
+	       f->extent_object[x->at] == f->extent_object[first];
+	     x->at++)
+		e[n++] = (struct predictor_extent){
+		    .offset_bytes = f->extent_offset[x->at],
+		    .stride_bytes = f->extent_stride[x->at],
+		    .length_bytes = f->extent_length[x->at],
+		    .count = f->extent_count[x->at]};
+	id = object_of(x, f->extent_object[first]);
+	if (id != OBJECT_NONE)
+		extents_set(x->p->extents, id, e, n);
+	return 1;
+}
+
+/* Writes the objects of the session that begins at `i` to `uses`. */
+static uint32_t import_session(
+    const struct predictor_import *x, size_t i, struct session_use *uses)
+{
+	const Forefetch__TreeFile *f = x->f;
+	uint32_t n = 0;
+
+	for (; i < f->n_session && f->session[i]; i++) {
+		uint32_t id = object_of(x, f->session[i]);
+
+		if (id != OBJECT_NONE)
+			uses[n++] = (struct session_use){.object = id,
+			    .blocks = f->session_blocks[i],
+			    .needs = f->session_needs[i] & NEEDS_KEPT};
+	}
+	return n;
+}
+
+/* Sessions of uids that have a bit here, at once: they have keys of file
+ * systems, so a portable file has none that mean anything. */
+static int import_sessions(struct predictor_import *x)
+{
+	const Forefetch__TreeFile *f = x->f;
+	struct session_use *uses;
+	size_t at = 0;
+
+	if (f->portable)
+		return 0;
+	uses = calloc(f->n_session + 1, sizeof(*uses));
+	if (!uses)
+		return -ENOMEM;
+	for (size_t k = 0; k < f->n_session_uid; k++) {
+		uint32_t n = import_session(x, at, uses);
+
+		if (wall_bit(&x->p->wall, f->session_uid[k]) && n > 0)
+			(void)sessions_add(x->p->sessions, f->session_uid[k],
+			    f->session_space[k], uses, n, x->p->events);
+		while (at < f->n_session && f->session[at])
+			at++;
+		at++;
+	}
+	free(uses);
+	return 0;
+}
+
+/* Orders that make no sense are left out. */
+static int import_orders(struct predictor_import *x)
+{
+	const Forefetch__TreeFile *f = x->f;
+
+	for (size_t end = step_end(x, f->n_order_object); x->at < end;
+	     x->at++) {
+		uint32_t id = object_of(x, f->order_object[x->at]);
+
+		if (id != OBJECT_NONE)
+			(void)extents_order_set(x->p->extents, id,
+			    f->order_pieces[x->at].data,
+			    f->order_pieces[x->at].len);
+	}
+	return x->at < f->n_order_object;
+}
+
+/* Where something was observed here, that counts more. The calibration of
+ * another machine could not be forgotten again. */
+static int import_calib(struct predictor_import *x)
+{
+	const Forefetch__TreeFile *f = x->f;
+	size_t n = f->portable ? 0 : f->n_calib_cell;
+
+	for (size_t end = step_end(x, n); x->at < end; x->at++) {
+		calib_cell cell = (calib_cell)f->calib_cell[x->at];
+		float hits, of;
+
+		calib_get(x->p->calib, cell, &hits, &of);
+		if (of <= 0)
+			calib_set(x->p->calib, cell, f->calib_hits[x->at],
+			    f->calib_n[x->at]);
+	}
+	return x->at < n;
+}
+
+/* ---- a user's share ---------------------------------------------------- */
+
+/* One user must not drive out what the others have, neither by one file nor by
+ * many: what a uid brings counts until it is cleared, or until as much was
+ * observed as the log holds. */
+static int import_charge(struct predictor_import *x, uint64_t uid)
+{
+	struct predictor *p = x->p;
+	const Forefetch__TreeFile *f = x->f;
+	uint16_t bit = wall_find(&p->wall, uid);
+	struct brought *b = bit ? wall_brought(&p->wall, bit) : NULL;
+	uint32_t observed = p->events - p->imported;
+	struct brought all = {.since = observed};
+
+	if (b && observed - b->since <= trails_limit(p->trails))
+		all = *b;
+	if (f->n_trail > trails_limit(p->trails) / 4 - all.uses ||
+	    f->n_object_key > objects_limit(p->objects) / 4 - all.objects ||
+	    f->n_dir_key > names_limit(p->names) / 4 - all.dirs)
+		return -EFBIG;
+	x->as = wall_bit(&p->wall, uid);
+	if (!x->as)
+		return -ENOSPC;
+	x->share = wall_brought(&p->wall, x->as);
+	all.uses += (uint32_t)f->n_trail;
+	all.objects += (uint32_t)f->n_object_key;
+	all.dirs += (uint32_t)f->n_dir_key;
+	*x->share = all;
+	return 0;
+}
+
+/* What was known here, or left out, does not count. */
+static void import_settle(struct predictor_import *x)
+{
+	if (!x->share || x->era != x->p->era)
+		return;
+	x->share->uses -= (uint32_t)x->f->n_trail - x->made_uses;
+	x->share->objects -= (uint32_t)x->f->n_object_key - x->made_objects;
+	x->share->dirs -= (uint32_t)x->f->n_dir_key - x->made_dirs;
+	x->share = NULL;
+}
+
+/* ---- steps ------------------------------------------------------------- */
+
+typedef int (*import_phase)(struct predictor_import *x);
+
+static const import_phase phases[] = {import_dirs, import_places,
+    import_objects, import_trails, import_extents, import_orders, import_calib,
+    import_sessions};
+
+enum { PHASES = sizeof(phases) / sizeof(phases[0]) };
+
+static void import_begin(
+    struct predictor_import *x, struct predictor *p, uint64_t uid)
+{
+	x->p = p;
+	x->era = p->era;
+	if (x->trees && uid != TREES_ALL)
+		x->error = import_charge(x, uid);
+	if (!x->error)
+		p->events++;
+}
+
+bool predictor_import_step(
+    struct predictor_import *x, struct predictor *p, uint64_t uid, size_t steps)
+{
+	if (!x->p)
+		import_begin(x, p, uid);
+	if (x->era != p->era)
+		x->error = -ESTALE;
+	/* What was the last event's may be given up. */
+	p->now = NULL;
+	for (; steps > 0 && x->phase < PHASES && !x->error; steps--) {
+		int rc = phases[x->phase](x);
+
+		x->error = rc < 0 ? rc : 0;
+		if (rc != 0)
+			continue;
+		x->phase++;
+		x->at = 0;
+	}
+	if (x->phase < PHASES && !x->error)
+		return false;
+	import_settle(x);
+	return true;
+}
+
+int predictor_import_error(const struct predictor_import *x)
+{
+	return x->error;
+}
+
+/* ---- unpacking --------------------------------------------------------- */
+
+void predictor_import_free(struct predictor_import *x)
+{
+	if (!x)
+		return;
+	persist_message_free(&x->m);
+	free(x->objects);
+	free(x->dirs);
+	free(x);
+}
+
+static int import_open(
+    struct predictor_import *x, const void *message, size_t len)
+{
+	Forefetch__TreeFile *f;
+	int rc = persist_unpack(
+	    &x->m, x->trees ? PERSIST_UNPACKED_MAX : SIZE_MAX, message, len);
+
+	if (rc)
+		return rc;
+	f = x->m.file;
+	if (f->version > PERSIST_VERSION)
+		return -EPROTONOSUPPORT;
+	if (!persist_sane(f))
+		return -EBADMSG;
+	if (x->trees && !f->portable)
+		return -EINVAL;
+	if (f->portable)
+		portable_set_keys(f);
+	x->f = f;
+	return VEC_NEW(f->n_object_key, x->objects) &&
+		       VEC_NEW(f->n_dir_key, x->dirs)
+		   ? 0
+		   : -ENOMEM;
+}
+
+/* NULL and errno. */
+static struct predictor_import *import_new(
+    bool trees, const void *message, size_t len)
+{
+	struct predictor_import *x = calloc(1, sizeof(*x));
+	int rc;
+
+	if (!x)
+		return NULL;
+	x->trees = trees;
+	rc = import_open(x, message, len);
+	if (rc == 0)
+		return x;
+	predictor_import_free(x);
+	errno = -rc;
+	return NULL;
+}
+
+struct predictor_import *predictor_import_new(const void *data, size_t len)
+{
+	const void *message;
+	int rc = persist_open(data, len, &message, &len);
+
+	if (rc == 0)
+		return import_new(true, message, len);
+	errno = -rc;
+	return NULL;
+}
+
+int persist_apply(
+    struct predictor *p, bool trees, uint64_t uid, const void *data, size_t len)
+{
+	struct predictor_import *x = import_new(trees, data, len);
+	int rc;
+
+	if (!x)
+		return -errno;
+	(void)predictor_import_step(x, p, uid, SIZE_MAX);
+	rc = x->error;
+	predictor_import_free(x);
+	return rc;
+}
