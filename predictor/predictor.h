@@ -211,6 +211,8 @@ void predictor_free(struct predictor *p);
 /* How long before its use an object should be asked for, in nanoseconds: so a
  * fast stream is predicted more accesses. 0: the pace does not matter. */
 void predictor_set_lead(struct predictor *p, uint64_t lead_ns);
+/* Changes options.recent_ns, for what is told from then on. */
+void predictor_set_recent(struct predictor *p, uint64_t recent_ns);
 
 /*
  * Sessions: what a user's programs use in a file system after a mount, or after

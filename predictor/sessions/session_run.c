@@ -51,7 +51,8 @@ struct session_run {
 	uint32_t next; /* the first step that was not told yet */
 	uint32_t met;  /* how many steps came true */
 	uint32_t leap; /* the last one that had not been told; 0: none */
-	uint64_t looked_ns, refresh_ns;
+	uint64_t looked_ns;
+	const uint64_t *refresh_ns;
 };
 
 static bool run_fill(
@@ -66,7 +67,7 @@ static bool run_fill(
 	return true;
 }
 
-struct session_run *session_run_new(uint32_t limit, uint64_t refresh_ns,
+struct session_run *session_run_new(uint32_t limit, const uint64_t *refresh_ns,
     const struct session_step *plan, uint32_t n)
 {
 	struct session_run *r = calloc(1, sizeof(*r));
@@ -213,10 +214,10 @@ static size_t run_again(
     struct session_run *r, uint64_t now_ns, struct session_due *out, size_t max)
 {
 	uint32_t now_ms = (uint32_t)(now_ns / 1000000), end = r->pos + NEXT;
-	uint32_t after_ms = (uint32_t)(r->refresh_ns / 1000000);
+	uint32_t after_ms = (uint32_t)(*r->refresh_ns / 1000000);
 	size_t n = 0;
 
-	if (!r->refresh_ns || now_ns < r->looked_ns + LOOK_NS)
+	if (!*r->refresh_ns || now_ns < r->looked_ns + LOOK_NS)
 		return 0;
 	if (end > r->next)
 		end = r->next;

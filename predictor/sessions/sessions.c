@@ -49,6 +49,11 @@ struct sessions *sessions_new(uint32_t limit, uint64_t refresh_ns)
 	return ss;
 }
 
+void sessions_set_refresh(struct sessions *ss, uint64_t refresh_ns)
+{
+	ss->refresh_ns = refresh_ns;
+}
+
 static void book_clear(struct session_book *b)
 {
 	for (uint32_t i = 0; i < b->n; i++)
@@ -326,7 +331,7 @@ static void actor_replan(struct sessions *ss, struct actor *a)
 	struct session_step *plan = b ? session_plan(b, ss->limit, &n) : NULL;
 
 	run =
-	    n > 0 ? session_run_new(ss->limit, ss->refresh_ns, plan, n) : NULL;
+	    n > 0 ? session_run_new(ss->limit, &ss->refresh_ns, plan, n) : NULL;
 	free(plan);
 	if (!run)
 		return;
@@ -469,7 +474,7 @@ static void actor_begin(struct sessions *ss, struct actor *a, uint64_t now_ns)
 	if (b)
 		plan = session_plan(b, ss->limit, &n);
 	a->began_ns = now_ns;
-	a->run = session_run_new(ss->limit, ss->refresh_ns, plan, n);
+	a->run = session_run_new(ss->limit, &ss->refresh_ns, plan, n);
 	a->told = a->run && n > 0;
 	a->begun = false;
 	a->session = ++ss->numbers ? ss->numbers : ++ss->numbers;

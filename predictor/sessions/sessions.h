@@ -77,6 +77,7 @@ struct sessions;
  * `refresh_ns`, since it has to be confirmed then; 0: never. NULL without
  * memory. */
 struct sessions *sessions_new(uint32_t limit, uint64_t refresh_ns);
+void sessions_set_refresh(struct sessions *ss, uint64_t refresh_ns);
 void sessions_free(struct sessions *ss);
 size_t sessions_memory_bytes(const struct sessions *ss);
 /* As predictor_set_sessions(). */
@@ -142,7 +143,7 @@ struct session_step *session_plan(
 struct session_run;
 /* A session that begins, with a copy of its plan; `limit` and `refresh_ns` as
  * sessions_new() has them. NULL without memory. */
-struct session_run *session_run_new(uint32_t limit, uint64_t refresh_ns,
+struct session_run *session_run_new(uint32_t limit, const uint64_t *refresh_ns,
     const struct session_step *plan, uint32_t n);
 void session_run_free(struct session_run *r);
 size_t session_run_bytes(const struct session_run *r);

@@ -476,10 +476,16 @@ static bool may_search(
 	    accesscache_find(pf->p.caches->access, dir, pf->caller->id));
 }
 
+/* What was confirmed within half of the time bound need not be again. */
+static uint64_t recent_ns(const struct config_server *config)
+{
+	return config->policy.attr_timeout_us * 1000 / 2;
+}
+
 static bool make_parts(struct prefetch *pf)
 {
 	struct predictor_options po = {.budget_bytes = pf->p.memory_bytes,
-	    .recent_ns = pf->p.config->policy.attr_timeout_us * 500,
+	    .recent_ns = recent_ns(pf->p.config),
 	    .may_search = may_search,
 	    .may_search_ctx = pf};
 
@@ -558,6 +564,7 @@ void prefetch_set_config(
     struct prefetch *pf, const struct config_server *config)
 {
 	pf->p.config = config;
+	predictor_set_recent(pf->predictor, recent_ns(config));
 	budget_set_cap(pf->budget, &config->prefetch_rate);
 	waste_set_share(pf->waste, config->prefetch_waste);
 	session_configure(pf);

@@ -433,6 +433,42 @@ static void test_recent(void **state)
 	world_end(&w);
 }
 
+/* How soon after its call an object is told at the earliest, where twenty of
+ * them are called in turn. */
+static uint64_t told_after_ms(struct world *w, uint64_t step_ms)
+{
+	uint64_t last_ns[20] = {0}, soonest_ns = UINT64_MAX;
+
+	for (uint64_t i = 0; i < 20 * 100; i++) {
+		w->now_ns += step_ms * MS;
+		last_ns[i % 20] = w->now_ns;
+		by_handle(w, PREDICTOR_GETATTR, 100 + i % 20);
+		for (size_t j = 0; j < w->n; j++) {
+			uint64_t at = last_ns[w->out[j].object - 100];
+
+			if (at > 0 && w->now_ns - at < soonest_ns)
+				soonest_ns = w->now_ns - at;
+		}
+	}
+	return soonest_ns / MS;
+}
+
+/* A reload may change the window. */
+static void test_recent_is_changed(void **state)
+{
+	struct predictor_options opt = {.recent_ns = 3000 * MS};
+	struct world w;
+
+	(void)state;
+	world_begin(&w, &opt);
+	assert_in_range(told_after_ms(&w, 200), 3000, 4000);
+	predictor_set_recent(w.p, 1000 * MS);
+	assert_in_range(told_after_ms(&w, 200), 1000, 2000);
+	predictor_set_recent(w.p, 3500 * MS);
+	assert_in_range(told_after_ms(&w, 200), 3500, 4000);
+	world_end(&w);
+}
+
 /* A run with so long between its calls: for how long at most the last telling
  * of an object was over when that was called. */
 static uint64_t told_before_ms(struct world *w, uint64_t step_ms)
@@ -585,6 +621,7 @@ int main(void)
 	    cmocka_unit_test(test_absent),
 	    cmocka_unit_test(test_absent_no_more),
 	    cmocka_unit_test(test_recent),
+	    cmocka_unit_test(test_recent_is_changed),
 	    cmocka_unit_test(test_renewed),
 	    cmocka_unit_test(test_wall),
 	    cmocka_unit_test(test_wall_closed),
