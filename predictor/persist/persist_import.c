@@ -23,7 +23,6 @@ struct predictor_import {
 	uint32_t *objects, *dirs;
 	bool trees;
 	uint16_t as; /* the bit of the uid that gets it; 0: as the file says */
-	struct brought *share; /* of that uid */
 	uint32_t era;
 	int error;
 	unsigned phase;
@@ -33,8 +32,67 @@ struct predictor_import {
 	size_t trail;
 	uint16_t owner;
 	uint32_t tail, tail_object;
-	uint32_t made_objects, made_dirs, made_uses;
+	uint64_t uid;
+	uint32_t new_objects, new_dirs; /* that are not known here */
 };
+
+/* Where this step of the phase ends, which looks at `n` things in all. */
+static size_t step_end(const struct predictor_import *x, size_t n)
+{
+	return n - x->at > STEP ? x->at + STEP : n;
+}
+
+/* ---- a user's share ---------------------------------------------------- */
+
+/* One user must not drive out what the others have, neither by one file nor by
+ * many: what a uid brings counts until it is cleared, or until as much was
+ * observed as the log holds. */
+static int import_charge(struct predictor_import *x)
+{
+	struct predictor *p = x->p;
+	uint16_t bit = wall_find(&p->wall, x->uid);
+	uint32_t observed = p->events - p->imported;
+	struct brought all = {.since = observed};
+
+	if (bit && observed - wall_brought(&p->wall, bit)->since <=
+		       trails_limit(p->trails))
+		all = *wall_brought(&p->wall, bit);
+	if (x->f->n_trail > trails_limit(p->trails) / 4 - all.uses ||
+	    x->new_objects > objects_limit(p->objects) / 4 - all.objects ||
+	    x->new_dirs > names_limit(p->names) / 4 - all.dirs)
+		return -EFBIG;
+	x->as = wall_bit(&p->wall, x->uid);
+	if (!x->as)
+		return -ENOSPC;
+	all.uses += (uint32_t)x->f->n_trail;
+	all.objects += x->new_objects;
+	all.dirs += x->new_dirs;
+	*wall_brought(&p->wall, x->as) = all;
+	return 0;
+}
+
+/* What is new to us of it, and whether that is too much. */
+static int import_weigh(struct predictor_import *x)
+{
+	const Forefetch__TreeFile *f = x->f;
+	size_t n = f->n_dir_key + f->n_object_key;
+
+	if (!x->trees || x->uid == TREES_ALL)
+		return 0;
+	for (size_t end = step_end(x, n); x->at < end; x->at++) {
+		if (x->at < f->n_dir_key)
+			x->new_dirs += names_find(x->p->names,
+					   f->dir_key[x->at]) == DIR_NONE;
+		else
+			x->new_objects +=
+			    objects_find(x->p->objects,
+				f->object_key[x->at - f->n_dir_key]) ==
+			    OBJECT_NONE;
+	}
+	return x->at < n ? 1 : import_charge(x);
+}
+
+/* ---- what it says ------------------------------------------------------- */
 
 /* The uids of the message's bits, with the bits that they have here. */
 static uint16_t import_bits(const struct predictor_import *x, uint32_t theirs)
@@ -65,12 +123,6 @@ static bool dir_is_free(const struct predictor_import *x, size_t i)
 	       names_at(ns, d->parent)->key == x->f->dir_key[up - 1];
 }
 
-/* Where this step of the phase ends, which looks at `n` things in all. */
-static size_t step_end(const struct predictor_import *x, size_t n)
-{
-	return n - x->at > STEP ? x->at + STEP : n;
-}
-
 static int import_dirs(struct predictor_import *x)
 {
 	const Forefetch__TreeFile *f = x->f;
@@ -79,7 +131,6 @@ static int import_dirs(struct predictor_import *x)
 	for (size_t end = step_end(x, f->n_dir_key); x->at < end; x->at++) {
 		uint64_t key = f->dir_key[x->at];
 
-		x->made_dirs += names_find(ns, key) == DIR_NONE;
 		x->dirs[x->at] =
 		    dir_is_free(x, x->at) ? names_dir(ns, key) : DIR_NONE;
 	}
@@ -145,8 +196,6 @@ static uint32_t import_object(struct predictor_import *x, size_t i)
 
 	if (!object_is_free(x, i, dir))
 		return OBJECT_NONE;
-	x->made_objects +=
-	    objects_find(p->objects, f->object_key[i]) == OBJECT_NONE;
 	id = objects_make(p->objects, f->object_key[i], p->events);
 	if (id == OBJECT_NONE)
 		return id;
@@ -195,7 +244,6 @@ static void import_use(struct predictor_import *x, uint32_t id, uint32_t needs)
 		x->tail = TRAIL_NONE;
 	p->events++;
 	p->imported++;
-	x->made_uses++;
 	x->tail = trails_append(p->trails, x->tail,
 	    &(struct trail_use){.object = id,
 		.last = o->last,
@@ -343,53 +391,11 @@ static int import_calib(struct predictor_import *x)
 	return x->at < n;
 }
 
-/* ---- a user's share ---------------------------------------------------- */
-
-/* One user must not drive out what the others have, neither by one file nor by
- * many: what a uid brings counts until it is cleared, or until as much was
- * observed as the log holds. */
-static int import_charge(struct predictor_import *x, uint64_t uid)
-{
-	struct predictor *p = x->p;
-	const Forefetch__TreeFile *f = x->f;
-	uint16_t bit = wall_find(&p->wall, uid);
-	struct brought *b = bit ? wall_brought(&p->wall, bit) : NULL;
-	uint32_t observed = p->events - p->imported;
-	struct brought all = {.since = observed};
-
-	if (b && observed - b->since <= trails_limit(p->trails))
-		all = *b;
-	if (f->n_trail > trails_limit(p->trails) / 4 - all.uses ||
-	    f->n_object_key > objects_limit(p->objects) / 4 - all.objects ||
-	    f->n_dir_key > names_limit(p->names) / 4 - all.dirs)
-		return -EFBIG;
-	x->as = wall_bit(&p->wall, uid);
-	if (!x->as)
-		return -ENOSPC;
-	x->share = wall_brought(&p->wall, x->as);
-	all.uses += (uint32_t)f->n_trail;
-	all.objects += (uint32_t)f->n_object_key;
-	all.dirs += (uint32_t)f->n_dir_key;
-	*x->share = all;
-	return 0;
-}
-
-/* What was known here, or left out, does not count. */
-static void import_settle(struct predictor_import *x)
-{
-	if (!x->share || x->era != x->p->era)
-		return;
-	x->share->uses -= (uint32_t)x->f->n_trail - x->made_uses;
-	x->share->objects -= (uint32_t)x->f->n_object_key - x->made_objects;
-	x->share->dirs -= (uint32_t)x->f->n_dir_key - x->made_dirs;
-	x->share = NULL;
-}
-
 /* ---- steps ------------------------------------------------------------- */
 
 typedef int (*import_phase)(struct predictor_import *x);
 
-static const import_phase phases[] = {import_dirs, import_places,
+static const import_phase phases[] = {import_weigh, import_dirs, import_places,
     import_objects, import_trails, import_extents, import_orders, import_calib,
     import_sessions};
 
@@ -399,11 +405,9 @@ static void import_begin(
     struct predictor_import *x, struct predictor *p, uint64_t uid)
 {
 	x->p = p;
+	x->uid = uid;
 	x->era = p->era;
-	if (x->trees && uid != TREES_ALL)
-		x->error = import_charge(x, uid);
-	if (!x->error)
-		p->events++;
+	p->events++;
 }
 
 bool predictor_import_step(
@@ -424,10 +428,7 @@ bool predictor_import_step(
 		x->phase++;
 		x->at = 0;
 	}
-	if (x->phase < PHASES && !x->error)
-		return false;
-	import_settle(x);
-	return true;
+	return x->phase == PHASES || x->error;
 }
 
 int predictor_import_error(const struct predictor_import *x)

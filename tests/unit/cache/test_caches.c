@@ -4,6 +4,7 @@
  * answer, the server's clock, a user's rights and the memory's limit allow.
  */
 #include "cache/caches_fixture.h"
+#include "nfsproto/nfs3_object.h"
 
 /* ---- consistency ------------------------------------------------------ */
 
@@ -221,6 +222,43 @@ static void test_entry_is_small(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* ---- handles that somebody made ----------------------------------------- */
+
+/* Handles of one key: the first eight bytes make XXH3 multiply the next eight
+ * by zero, since they are the first ones of its own secret. */
+static nfs3_fh same_key(uint32_t i, char fh[32])
+{
+	static const unsigned char zero[8] = {
+	    0xb8, 0xfe, 0x6c, 0x39, 0x23, 0xa4, 0x4b, 0xbe};
+
+	memset(fh, 1, 32);
+	memcpy(fh, zero, sizeof(zero));
+	memcpy(fh + 8, &i, sizeof(i));
+	return (nfs3_fh){.len = 32, .data = fh};
+}
+
+/* A server that hands them out gets few of them cached. */
+static void test_handles_of_one_key(void **state)
+{
+	struct world *w = *state;
+	struct attrcache *ac = w->caches->attr;
+	unsigned kept = 0;
+	char fh[32], other[32];
+
+	for (uint32_t i = 0; i < 1000; i++) {
+		nfs3_fh one = same_key(i, fh), first = same_key(0, other);
+
+		assert_true(fh_key(&one) == fh_key(&first));
+		kept += attrcache_get(ac, &one) != NULL;
+		assert_true(!attrcache_find(ac, &one) ||
+			    node_key(attrcache_find(ac, &one)) == fh_key(&one));
+	}
+	assert_in_range(kept, 1, 64);
+	/* Others are cached as ever. */
+	say_dir(w, "dir", 10);
+	assert_true(fresh(w, "dir"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,6 +275,7 @@ int main(void)
 	    TEST(test_own_chmod_ends_grants),
 	    TEST(test_budget_holds),
 	    TEST(test_entry_is_small),
+	    TEST(test_handles_of_one_key),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

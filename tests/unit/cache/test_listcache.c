@@ -4,6 +4,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -66,6 +69,49 @@ static void test_beyond_ascii_nothing_is_absent(void **state)
 	assert_false(lacks(w, listed(w), "caf\303\251"));
 }
 
+/* A listing with so many names, as it was saved. */
+static struct listing *loaded(struct world *w, unsigned n)
+{
+	enum { HEAD = 17, NAME = 8 };
+	const char verf[NFS3_COOKIEVERFSIZE] = {0};
+	struct binding bound = {.firm = true};
+	char *data = calloc(n, HEAD + NAME + 1), *at = data;
+
+	say_dir(w);
+	for (unsigned i = 0; i < n; i++, at += HEAD + NAME) {
+		at[16] = NAME;
+		(void)snprintf(at + HEAD, NAME + 1, "n%07u", i);
+	}
+	listcache_load(w->caches->lists, node_of(w, "dir"), w->cred, true, verf,
+	    data, (size_t)(at - data), &bound);
+	free(data);
+	return listcache_find(
+	    w->caches->lists, node_of(w, "dir"), w->cred, true);
+}
+
+/* Nobody waits until all of a large directory was looked at. Each question gets
+ * on with that, and until it is over none is answered. */
+static void test_large_one_tells_later(void **state)
+{
+	struct world *w = *state;
+	struct listing *l = loaded(w, 100000);
+	unsigned asked = 1;
+
+	assert_int_equal(listing_count(l), 100000);
+	while (!lacks(w, l, "other")) {
+		assert_false(lacks(w, l, "n0099999"));
+		assert_in_range(asked += 2, 0, 100);
+	}
+	assert_true(asked > 4);
+	assert_true(lacks(w, l, "another"));
+	for (unsigned i = 0; i < 100000; i += 99) {
+		char name[16];
+
+		(void)snprintf(name, sizeof(name), "n%07u", i);
+		assert_false(lacks(w, l, name));
+	}
+}
+
 /* The short name of a long one is found, though no listing has it. */
 static void test_unlisted_name_ends_the_belief(void **state)
 {
@@ -89,6 +135,7 @@ int main(void)
 	    TEST(test_what_is_not_listed_is_absent),
 	    TEST(test_other_case_is_not_absent),
 	    TEST(test_beyond_ascii_nothing_is_absent),
+	    TEST(test_large_one_tells_later),
 	    TEST(test_unlisted_name_ends_the_belief),
 	};
 
