@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Answers hang on their node in a list. A node has a handful at most, one for
- * each procedure (and mask of GETACL), so the list needs no index.
+ * Answers hang on their node in a list, the latest one first. A node has a
+ * handful at most, one for each procedure and each mask of GETACL that makes
+ * sense, so the list needs no index.
  */
 #include "cache/answercache.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Of a node: four procedures, and GETACL with four bits. A client may send
+ * masks of 32 bits. */
+enum { ANSWERS_MAX = 20 };
 
 struct answercache {
 	struct attrcache *ac;
@@ -67,11 +72,13 @@ void answercache_put(struct answercache *wc, struct node *node,
 {
 	struct node_ext *x = attrcache_make_ext(wc->ac, node);
 	struct answer **link, *a;
+	unsigned n = 0;
 
 	if (!x || body->len > ANSWER_BYTES_MAX)
 		return;
 	for (link = &x->answers; (a = *link) != NULL; link = &a->next) {
-		if (a->proc != proc || a->key != key)
+		/* The oldest one makes room. */
+		if ((a->proc != proc || a->key != key) && ++n < ANSWERS_MAX)
 			continue;
 		*link = a->next;
 		answer_free(wc, a);

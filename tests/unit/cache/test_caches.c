@@ -259,6 +259,26 @@ static void test_handles_of_one_key(void **state)
 	assert_true(fresh(w, "dir"));
 }
 
+/* A client may ask for the ACL of one file by any mask. */
+static void test_answers_by_any_mask(void **state)
+{
+	struct world *w = *state;
+	struct answercache *answers = w->caches->answers;
+	const struct nfs_proc *getacl =
+	    nfs_proc_find(NFSACL_PROGRAM, NFSACL_V3, 1);
+	const struct binding bound = {.firm = true};
+	const struct xdr_view body = {.data = "acl", .len = 4};
+	struct node *node;
+
+	say_dir(w, "dir", 10);
+	node = node_of(w, "dir");
+	for (uint32_t mask = 0; mask < 1000; mask++) {
+		answercache_put(answers, node, getacl, mask, &body, &bound);
+		assert_non_null(answercache_find(answers, node, getacl, mask));
+	}
+	assert_in_range(answercache_count(answers), 16, 32);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -276,6 +296,7 @@ int main(void)
 	    TEST(test_budget_holds),
 	    TEST(test_entry_is_small),
 	    TEST(test_handles_of_one_key),
+	    TEST(test_answers_by_any_mask),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
