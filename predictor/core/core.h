@@ -264,11 +264,16 @@ void access_begin(struct predictor *p, struct stream *s, uint32_t object,
  * with PREDICTOR_NEEDS_EXTENTS where more than the beginning is read. */
 struct prediction predict_object(
     const struct predictor *p, uint32_t object, uint8_t needs);
-/* What of `needs` makes sense: of an absent name its absence, else the rest. */
+/* The part of `needs` that an object of its type has: an absent name its
+ * absence, a directory no data, a file no listing. An object whose type nobody
+ * has said yet counts as a file. */
 static inline uint8_t predict_needs(const struct object *o, uint8_t needs)
 {
-	return needs & (uint8_t)(o->absent ? PREDICTOR_NEEDS_ABSENCE
-					   : ~PREDICTOR_NEEDS_ABSENCE);
+	if (o->absent)
+		return needs & PREDICTOR_NEEDS_ABSENCE;
+	return needs & (uint8_t) ~(PREDICTOR_NEEDS_ABSENCE |
+				   (o->directory ? PREDICTOR_NEEDS_DATA
+						 : PREDICTOR_NEEDS_LISTING));
 }
 /* It was told and not fetched: it is told again when it is nearer. */
 void predict_later(struct predictor *p, uint32_t object);

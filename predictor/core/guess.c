@@ -365,8 +365,9 @@ void guess_event(
 	count_use(p, s, o);
 	d = names_at(p->names, o->dir);
 	run = guess_run(p, s, d);
-	if (!s->walk_needs || needs & ~s->walk_needs)
-		s->walk_needs |= needs & (uint8_t)~PREDICTOR_NEEDS_ABSENCE;
+	/* A listing that a directory needed is nothing that files need. */
+	s->walk_needs |= needs & (uint8_t) ~(PREDICTOR_NEEDS_ABSENCE |
+					     PREDICTOR_NEEDS_LISTING);
 	if (s->names_ahead > 0)
 		s->names_ahead--;
 	depth = guess_depth(s, run);

@@ -30,6 +30,9 @@ static void object_set(struct object *x, const struct predictor_obs *o)
 		x->exec = true;
 	if (o->directory || o->kind == PREDICTOR_READDIR)
 		x->directory = true;
+	/* A file may have come in the place of a directory. */
+	if (o->kind == PREDICTOR_READ)
+		x->directory = false;
 	if (o->kind == PREDICTOR_READ || o->size_bytes)
 		x->size = o->size_bytes < UINT32_MAX ? (uint32_t)o->size_bytes
 						     : UINT32_MAX;
