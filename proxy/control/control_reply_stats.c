@@ -129,6 +129,8 @@ static void fill_prefetch(struct reply *r, const struct control_server *srv,
 	    METRICS_NAME_MISSES, METRICS_ACCESS_MISSES, METRICS_LIST_MISSES,
 	    METRICS_ANSWER_MISSES, METRICS_DATA_MISSES};
 	uint64_t used = metrics_get(m, METRICS_PREFETCH_USED), missed = 0;
+	uint64_t in_vain = metrics_get(m, METRICS_PREFETCH_UNUSED) +
+			   metrics_get(m, METRICS_PREFETCH_ERRORS);
 	Forefetch__PrefetchStats *msg =
 	    arena_message(&r->arena, &forefetch__prefetch_stats__descriptor);
 
@@ -136,8 +138,7 @@ static void fill_prefetch(struct reply *r, const struct control_server *srv,
 		return;
 	for (size_t i = 0; i < sizeof(misses) / sizeof(misses[0]); i++)
 		missed += metrics_get(m, misses[i]);
-	msg->accuracy_permille =
-	    permille(used, used + metrics_get(m, METRICS_PREFETCH_UNUSED));
+	msg->accuracy_permille = permille(used, used + in_vain);
 	msg->coverage_permille = permille(used, used + missed);
 	msg->timeliness_permille =
 	    permille(used, used + metrics_get(m, METRICS_PREFETCH_LATE));

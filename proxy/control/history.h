@@ -43,6 +43,7 @@ struct history_sample {
 	uint64_t used;           /* objects fetched ahead and there in time */
 	uint64_t late;           /* … and still on their way */
 	uint64_t unused;         /* … and not wanted */
+	uint64_t refused;        /* calls ahead that the server refused */
 	uint64_t resent;         /* calls to the server that were sent again */
 	uint64_t segments;       /* of TCP, to the server … */
 	uint64_t lost;           /* … and of these, lost on their way */

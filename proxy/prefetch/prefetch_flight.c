@@ -2,7 +2,7 @@
 /* The calls that wants send, and what their replies make wanted in turn. */
 #include <string.h>
 
-#include "prefetch/prefetch_private.h"
+#include "prefetch/prefetch_turn_private.h"
 
 /* If a directory has changed, nothing is known any more of the names in it, or
  * of those that were absent: its listing brings all that back. */
@@ -97,14 +97,25 @@ static void after_reply(struct pf_flight *fl, const struct list_mark *before)
 		mention_rights(fl->pf, fl->object);
 }
 
+/* Whether the same call will be refused whatever else it names. */
+static bool is_of_object(uint32_t proc, nfsstat3 status)
+{
+	return proc != NFSPROC3_LOOKUP || status == NFS3ERR_ACCES ||
+	       status == NFS3ERR_PERM || status == NFS3ERR_NOTDIR;
+}
+
 static void count_error(struct pf_flight *fl, nfsstat3 status, uint64_t now_us)
 {
 	struct prefetch *pf = fl->pf;
+	const struct owncall *call = &fl->fl.call;
+	struct node *node = attrcache_by_key(pf->p.caches->attr, fl->object);
 
 	metrics_add(pf->p.metrics, METRICS_PREFETCH_ERRORS, 1);
 	note_set(pf, fl->object, NOTE_FAILED, now_us);
 	if (status == NFS3ERR_JUKEBOX)
 		metrics_add(pf->p.metrics, METRICS_PREFETCH_PAUSED, 1);
+	else if (node && is_of_object(call->proc->proc, status))
+		refused_note(pf, node, call->proc->proc, call->cred_id, now_us);
 	if (status == NFS3ERR_STALE || status == NFS3ERR_BADHANDLE)
 		predictor_forget(pf->predictor, fl->object);
 }

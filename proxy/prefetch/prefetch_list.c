@@ -280,6 +280,8 @@ bool turn_list(struct turn *t, struct node *dir)
 	uint64_t bytes = listing_bytes(t, dir);
 	struct listing *l = list_known(t, dir);
 
+	if (!turn_may_list(t, dir))
+		return (dir->flags & NODE_ATTRS) || t->w->pending == 0;
 	if (l && t->w->paging)
 		return list_anew(t, dir, l);
 	t->w->paging = false;

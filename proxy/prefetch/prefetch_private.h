@@ -67,6 +67,7 @@ enum {
 	RING = 256,           /* observations, in one turn of the loop */
 	DIRS = 256,           /* directories in which names were missed */
 	LISTINGS_TOLD = 1024, /* that the predictor has heard of */
+	REFUSED = 4096,       /* calls that the server refused */
 };
 
 enum {
@@ -174,6 +175,7 @@ struct want {
 	bool queued;       /* in a lane */
 	bool delayed;      /* in `later` */
 	bool listed;       /* the listing that it needs was asked for */
+	bool typed;        /* … and so was the type of its object */
 	bool guess;        /* all who predict it guess */
 	bool led;          /* trails or the graph say that it will be used */
 	bool planned;      /* a session says that it will be used … */
@@ -300,8 +302,7 @@ struct prefetch {
 	struct kinds *kinds;          /* NULL in tests */
 	struct pf_mentions *mentions; /* NULL in tests */
 	struct walks *walks;          /* NULL in tests */
-	/* Names of absences, by observe_absent(): the predictor has only that.
-	 */
+	/* Names of absences, by observe_absent(). */
 	struct namemap *absents;
 	struct budget *budget;
 	struct hold *hold;
@@ -317,8 +318,7 @@ struct prefetch {
 	unsigned ring_in, ring_out;
 	struct lane lanes[WANT_LANES];
 	unsigned flow_wants[LANE_FLOWS]; /* how many each has */
-	struct want_queue
-	    later; /* until a grain of the server's clock passed */
+	struct want_queue later; /* the server's clock passes a grain first */
 	struct want_queue spare; /* allocated, and of no use now */
 	struct want_list wants[WANT_BUCKETS];
 	uint64_t turn; /* of the pump, counted */
@@ -343,8 +343,11 @@ struct prefetch {
 	struct pf_farmed farmed[PF_FARMED];
 	unsigned nfarmed;
 	struct pf_told told[LISTINGS_TOLD]; /* by key */
-	struct iopool_job job;              /* writes what was learned */
-	struct predictor_snapshot *saving;  /* NULL: nothing is gathered */
+	struct {
+		uint64_t call, us;
+	} refused[REFUSED];                /* by call */
+	struct iopool_job job;             /* writes what was learned */
+	struct predictor_snapshot *saving; /* NULL: nothing is gathered */
 	int save_error;
 	bool saves;
 	uint64_t saved_events;
@@ -394,7 +397,7 @@ struct want *want_more(struct prefetch *pf, struct pf_cred *cred,
 /* The file is opened, or read: what follows in others, as far as only their
  * kinds say so, goes behind what follows in this one. */
 void want_opened(struct prefetch *pf, struct pf_cred *cred, uint64_t object);
-/* Whether somebody has asked for it, and it was not predicted. */
+/* Whether somebody has asked for it, so that it was not predicted. */
 bool want_is_asked(const struct want *w);
 /* Not before a grain of the server's clock has passed. */
 void want_delay(struct want *w, uint64_t now_us);
@@ -417,8 +420,7 @@ bool want_worth(
     const struct prefetch *pf, bool guess, double p, uint64_t bytes);
 /* Whether whoever predicts has not seen it used, but others like it. */
 bool source_is_guess(uint8_t source);
-/* Whether a call of the want that is used with probability `p` is worth it now.
- */
+/* Whether a call of a want is worth it now, used with probability `p`. */
 bool want_pays(const struct want *w, double p, uint64_t bytes);
 /* Whether waste.h bounds the want. */
 bool want_is_bounded(const struct want *w);
@@ -459,8 +461,7 @@ uint32_t listing_page(struct caches *c, struct node *dir, struct listing *l,
 void farmed_tell(struct prefetch *pf, bool all);
 
 /* prefetch_flight.c */
-/* Ask for a want; false without memory. `args` begin with the handle of `node`.
- */
+/* Ask for a want; `args` begin with `node`'s handle. False without memory. */
 bool pf_flight_start(const struct want *w, struct node *node, uint32_t proc,
     const union nfs_args *args, uint64_t bytes);
 void pf_flights_init(struct prefetch *pf);
@@ -495,8 +496,7 @@ void walk_close(struct walks *ws);
 /* A client came to a directory, perhaps. */
 void walk_seen(
     struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us);
-/* The listing of a directory is known whole; `more`: with more of its entries.
- */
+/* The listing of a directory is known whole; `more`: more entries are. */
 void walk_listed(struct prefetch *pf, struct pf_cred *cred, struct node *dir,
     bool more, uint64_t now_us);
 
@@ -525,8 +525,8 @@ bool kind_wants_rest(struct want *w, uint64_t size_bytes, uint64_t rest_bytes);
 void renew_seen(
     struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us);
 
-/* A READ was answered; and a call waits until its object is confirmed: if that
- * is a mapped program, what was mapped with it is confirmed beside it. */
+/* A READ was answered; and a call waits until its object is confirmed: what was
+ * mapped with it, a program, is confirmed beside it. */
 void renew_note_read(
     struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us);
 void renew_begins(
@@ -585,8 +585,7 @@ void note_bytes(struct prefetch *pf, uint64_t object, uint64_t bytes);
  * asked for it all the same. */
 void note_used(struct prefetch *pf, uint64_t object, uint32_t uid, bool late,
     bool missed, uint64_t now_us);
-/* A name in the directory was answered from the caches: its listing is of use.
- */
+/* A name in the directory was answered from the caches: that was of use. */
 void note_name_used(struct prefetch *pf, uint64_t dir);
 /* What was not used for too long counts as unused. */
 void notes_age(struct prefetch *pf, uint64_t now_us);

@@ -108,6 +108,8 @@ bool turn_send(struct turn *t, struct node *node, uint32_t proc,
 	struct prefetch *pf = t->pf;
 	double p = (double)(proc == NFSPROC3_READ ? t->w->data_p : t->w->p);
 
+	if (refused_lately(pf, node, proc, t->w->cred->id, t->now_us))
+		return false;
 	if (!hold_lets(pf->hold, want_is_asked(t->w), bytes, t->now_us)) {
 		t->held = true;
 		return false;
@@ -154,6 +156,17 @@ static bool confirm(struct turn *t, struct node *node)
 		return true;
 	return turn_send(t, node, NFSPROC3_ACCESS, &args, CONFIRM_BYTES) &&
 	       turn_under_way(t, node, NFSPROC3_ACCESS);
+}
+
+bool turn_may_list(struct turn *t, struct node *node)
+{
+	if (node->flags & NODE_ATTRS)
+		return attrcache_type(t->c->attr, node) == NF3DIR;
+	/* Only its handle is known, as from another machine: the server says
+	 * first of which type it is. It may say nothing of that for ever. */
+	if (!t->w->typed)
+		t->w->typed = confirm(t, node);
+	return false;
 }
 
 bool turn_too_early(struct turn *t, const struct node *node)
@@ -371,6 +384,17 @@ static struct node *policy_node(const struct turn *t)
 	return t->node;
 }
 
+/* NULL where nothing is known of the object, or it is none of that type. */
+static struct node *directory(struct caches *c, uint64_t key)
+{
+	struct node *n = key ? attrcache_by_key(c->attr, key) : NULL;
+
+	return n && (n->flags & NODE_ATTRS) &&
+		       attrcache_type(c->attr, n) != NF3DIR
+		   ? NULL
+		   : n;
+}
+
 enum step want_step(struct want *w, uint64_t now_us, uint64_t *wait_us)
 {
 	struct prefetch *pf = w->pf;
@@ -382,7 +406,7 @@ enum step want_step(struct want *w, uint64_t now_us, uint64_t *wait_us)
 	struct asker who;
 
 	t.node = w->name ? NULL : attrcache_by_key(t.c->attr, w->object);
-	t.dir = w->parent ? attrcache_by_key(t.c->attr, w->parent) : NULL;
+	t.dir = directory(t.c, w->parent);
 	if (!t.node && !t.dir)
 		return drop(&t, NOTE_UNKNOWN, METRICS_PREFETCH_UNKNOWN);
 	who = asker_now(t.c, w->cred->id, now_us);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One turn with a want: what its steps share. Private to prefetch_step.c,
- * prefetch_data.c and prefetch_list.c. */
+/* One turn with a want: what its steps share, and what they hear of calls that
+ * the server refused. Private to prefetch_step.c, prefetch_data.c,
+ * prefetch_list.c, prefetch_flight.c and prefetch_worth.c. */
 #ifndef FOREFETCH_PREFETCH_TURN_PRIVATE_H
 #define FOREFETCH_PREFETCH_TURN_PRIVATE_H
 
@@ -46,10 +47,20 @@ bool turn_send(struct turn *t, struct node *node, uint32_t proc,
 bool turn_under_way(struct turn *t, struct node *node, uint32_t proc);
 bool turn_worth(const struct turn *t, uint64_t bytes);
 bool turn_too_early(struct turn *t, const struct node *node);
+/* Whether it is a directory; where that is not known it is asked for, once. */
+bool turn_may_list(struct turn *t, struct node *node);
 /* Whether attributes (and rights) will still be fresh when they are used. */
 bool turn_confirmed(const struct turn *t, struct node *node, bool rights);
 /* A confirmation that was sent since then will. */
 uint64_t turn_fresh_since_us(const struct turn *t);
+
+/* prefetch_worth.c */
+/* The server refused a call about `node`. */
+void refused_note(struct prefetch *pf, const struct node *node, uint32_t proc,
+    uint32_t cred, uint64_t now_us);
+/* Whether it did so in the last minute; the object has not changed since. */
+bool refused_lately(const struct prefetch *pf, const struct node *node,
+    uint32_t proc, uint32_t cred, uint64_t now_us);
 
 /* prefetch_data.c */
 /* Whether bytes of the file are wanted, and may be had. */

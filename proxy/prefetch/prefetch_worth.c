@@ -4,7 +4,7 @@
  * it. A call that comes to nothing costs the link its bytes, and the server its
  * work; one that is used spares its client a round trip and the same bytes.
  */
-#include "prefetch/prefetch_private.h"
+#include "prefetch/prefetch_turn_private.h"
 
 enum {
 	/* Of a link of which nothing is known yet: 8 Mbit/s and 20 ms. */
@@ -41,6 +41,10 @@ enum {
 
 /* The odds are never better than this. */
 #define P_CERTAIN 0.999
+
+/* The answer of a server that refused a call is taken to be the same for so
+ * long. */
+#define REFUSED_US 60000000
 
 /* Bytes that nobody uses have their price even then (waste.h). */
 #define WASTE_LEAST 0.5
@@ -176,6 +180,37 @@ bool listing_worth(const struct prefetch *pf, double calls, uint64_t bytes)
 		return true;
 	return calls * rtt_us(pf) >
 	       (double)bytes / rate_Bps(pf) * 1e6 + 2 * backlog_us(pf);
+}
+
+/* Rights and types go with an object's version. */
+static uint64_t refused_call(const struct prefetch *pf, const struct node *node,
+    uint32_t proc, uint32_t cred)
+{
+	uint32_t version = attrcache_generation(pf->p.caches->attr, node);
+	uint64_t h =
+	    node_key(node) ^
+	    ((uint64_t)version << 32 | cred) * UINT64_C(0x9e3779b97f4a7c15) ^
+	    proc * UINT64_C(0xff51afd7ed558ccd);
+
+	return h ? h : 1;
+}
+
+void refused_note(struct prefetch *pf, const struct node *node, uint32_t proc,
+    uint32_t cred, uint64_t now_us)
+{
+	uint64_t call = refused_call(pf, node, proc, cred);
+
+	pf->refused[call % REFUSED].call = call;
+	pf->refused[call % REFUSED].us = now_us;
+}
+
+bool refused_lately(const struct prefetch *pf, const struct node *node,
+    uint32_t proc, uint32_t cred, uint64_t now_us)
+{
+	uint64_t call = refused_call(pf, node, proc, cred);
+
+	return pf->refused[call % REFUSED].call == call &&
+	       now_us < pf->refused[call % REFUSED].us + REFUSED_US;
 }
 
 bool want_too_early(

@@ -88,6 +88,7 @@ static void put_hour(struct text *t, const struct history *h)
 		sum.used += s->used;
 		sum.late += s->late;
 		sum.unused += s->unused;
+		sum.refused += s->refused;
 		sum.resent += s->resent;
 		sum.segments += s->segments;
 		sum.lost += s->lost;
@@ -105,6 +106,7 @@ static void put_hour(struct text *t, const struct history *h)
 	put_number(t, "used", sum.used);
 	put_number(t, "late", sum.late);
 	put_number(t, "unused", sum.unused);
+	put_number(t, "refused", sum.refused);
 	put_number(t, "resent", sum.resent);
 	put_number(t, "segments", sum.segments);
 	put_number(t, "lost", sum.lost);

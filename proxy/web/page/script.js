@@ -162,8 +162,9 @@ function showServer(s) {
 			count(h.hits + h.misses) + " calls"),
 		tile("Time spared", seconds(h.saved), seconds(h.waited) + " waited"),
 		tile("Fetched ahead", bytes(h.ahead_bytes), bytes(h.demand_bytes) + " asked for"),
-		tile("In vain", bytes(h.unused_bytes), fetched ?
-			count(h.unused) + " of " + count(fetched) + " objects" : "nothing was fetched ahead"),
+		tile("In vain", bytes(h.unused_bytes), fetched + h.refused ?
+			count(h.unused) + " of " + count(fetched) + " objects, " +
+			plural(h.refused, "call") + " refused" : "nothing was fetched ahead"),
 		tile("Round trip", s.round_trip === null ? "–" : seconds(s.round_trip),
 			s.idle_round_trip === null ? "not known yet" : seconds(s.idle_round_trip) + " when idle"),
 		...(s.farm_bytes === undefined ? [] :

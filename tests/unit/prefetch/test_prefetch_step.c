@@ -21,6 +21,7 @@
 #include "cache/learn_fixture.h"
 #include "nfsproto/nfs3_object.h"
 #include "prefetch/prefetch_fixture.h"
+#include "prefetch/prefetch_turn_private.h"
 #include "prefetch/step_fixture.h"
 
 /* ---- confirmations ----------------------------------------------------- */
@@ -367,6 +368,71 @@ static void test_listing_right_away(void **state)
 	assert_call(s, "READDIRPLUS", "dir");
 }
 
+/* Whoever predicts may be wrong: what is known as a file is neither listed nor
+ * looked into, what is known as a directory is not read. */
+static void test_type(void **state)
+{
+	struct step_world *s = *state;
+	uint8_t data = PREDICTOR_NEEDS_DATA;
+	struct want_name name = {
+	    .dir = key_of("file"), .name = "name", .len = 4, .p = 0.9f};
+	struct want *w;
+
+	know_all(s);
+	s->w->now_us += SECOND;
+	w = want(s, "file", "dir", PREDICTOR_NEEDS_LISTING);
+	assert_int_equal(step(s, w), STEP_DONE);
+	assert_call(s, NULL, NULL);
+	w = want(s, "dir", NULL, data | PREDICTOR_NEEDS_EXTENTS);
+	assert_int_equal(step(s, w), STEP_DONE);
+	assert_call(s, NULL, NULL);
+	w = want_add_name(&s->pf, s->cred, &name, s->w->now_us);
+	assert_ptr_equal(want_next(&s->pf), w);
+	assert_int_equal(step(s, w), STEP_DONE);
+	assert_call(s, NULL, NULL);
+}
+
+/* Of which type it is, is not known: that is asked first, and once. */
+static void test_type_unknown(void **state)
+{
+	struct step_world *s = *state;
+	struct want *w;
+
+	know_handle(s, "dir");
+	w = want(s, "dir", NULL, PREDICTOR_NEEDS_LISTING);
+	assert_int_equal(step(s, w), STEP_WAITS);
+	assert_call(s, "ACCESS", "dir");
+	assert_call(s, NULL, NULL);
+}
+
+/* The server refused the call: it is not asked again for a while, but for what
+ * else is wanted, for others, and once the object has changed. */
+static void test_refused(void **state)
+{
+	struct step_world *s = *state;
+	uint32_t cred = pf_cred_id(s->cred);
+	struct node *dir;
+	struct want *w;
+
+	say_dir(s->w);
+	say_access(s, "dir");
+	s->w->now_us += SECOND;
+	dir = attrcache_by_key(s->w->caches->attr, key_of("dir"));
+	refused_note(&s->pf, dir, NFSPROC3_READDIRPLUS, cred, s->w->now_us);
+	w = want(s, "dir", NULL, PREDICTOR_NEEDS_LISTING);
+	assert_int_equal(step(s, w), STEP_DONE);
+	assert_call(s, NULL, NULL);
+	want_drop(w);
+	assert_false(refused_lately(
+	    &s->pf, dir, NFSPROC3_READDIRPLUS, cred + 1, s->w->now_us));
+	assert_false(
+	    refused_lately(&s->pf, dir, NFSPROC3_ACCESS, cred, s->w->now_us));
+	s->w->now_us += 61 * SECOND;
+	w = want(s, "dir", NULL, PREDICTOR_NEEDS_LISTING);
+	assert_int_equal(step(s, w), STEP_WAITS);
+	assert_call(s, "READDIRPLUS", "dir");
+}
+
 /* ---- when it is given up ----------------------------------------------- */
 
 static void test_expired(void **state)
@@ -437,6 +503,9 @@ int main(void)
 	    TEST(test_handle_stale),
 	    TEST(test_handle_off),
 	    TEST(test_listing),
+	    TEST(test_type),
+	    TEST(test_type_unknown),
+	    TEST(test_refused),
 	    TEST(test_listing_too_early),
 	    TEST(test_listing_right_away),
 	    TEST(test_expired),
