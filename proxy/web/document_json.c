@@ -69,7 +69,7 @@ static const char *state_name(const Forefetch__ServerStatus *st)
 	}
 }
 
-static void put_hour(struct text *t, const struct history *h)
+static struct history_sample sum_of(const struct history *h)
 {
 	struct history_sample sum = {0};
 
@@ -93,6 +93,13 @@ static void put_hour(struct text *t, const struct history *h)
 		sum.segments += s->segments;
 		sum.lost += s->lost;
 	}
+	return sum;
+}
+
+static void put_hour(struct text *t, const struct history *h)
+{
+	struct history_sample sum = sum_of(h);
+
 	text_string(t, "\"hour\":{");
 	put_seconds(t, "span", sum.span_us, true);
 	put_number(t, "calls", sum.calls);

@@ -15,8 +15,8 @@ from daemon import poll
 from rpc import auth_sys, opaque, u32
 from tree import Tree, cookie_of, entry, fh, page
 
-DIRS, FILES = 4, 10
-CALLS = 2000
+DIRS, FILES = 4, 20
+CALLS = 2500
 NOTDIR, ISDIR = 20, 21
 
 
@@ -129,7 +129,7 @@ class Mixed(Tree):
         self.assertGreater(len(reads), 0)
         # Pieces of one file may be under way side by side.
         self.assertLessEqual(len(reads),
-                             3 * len(self.clients) * DIRS * FILES // 2)
+                             2 * len(self.clients) * DIRS * FILES // 2)
         self.ff.counted("prefetch_errors", len(self.refused))
 
 

@@ -2,7 +2,6 @@
 /* What predictions say that an object needs, and what makes one access. */
 #include "predictor/predictor.h"
 
-#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -316,49 +315,6 @@ static void test_walk_listings(void **state)
 	world_end(&w);
 }
 
-/* Some look at directories and list them while others read files there: nobody
- * is told to list a file, or to read a directory. */
-static void test_each_type_its_needs(void **state)
-{
-	enum { DIRS = 8, FILES = 20, CALLS = 4000 };
-	static const enum predictor_kind of_files[] = {PREDICTOR_GETATTR,
-	    PREDICTOR_LOOKUP, PREDICTOR_ACCESS, PREDICTOR_READ};
-	static const enum predictor_kind of_dirs[] = {PREDICTOR_READDIR,
-	    PREDICTOR_ACCESS, PREDICTOR_GETATTR, PREDICTOR_READDIR};
-	unsigned lists = 0, reads = 0;
-	struct world w;
-
-	(void)state;
-	world_begin(&w, NULL);
-	list_dir(&w, 1, 100, DIRS, true);
-	for (uint64_t d = 100; d < 100 + DIRS; d++)
-		list_dir(&w, d, d * 1000, FILES, false);
-	srandom(7);
-	for (int i = 0; i < CALLS; i++) {
-		uint64_t dir = 100 + (uint64_t)random() % DIRS;
-		uint64_t file = dir * 1000 + (uint64_t)random() % FILES;
-
-		w.uid = (uint64_t)random() % 2;
-		if (random() % 8 > 0)
-			named(&w, of_files[random() % 4], file, dir, false);
-		else
-			named(&w, of_dirs[random() % 4], dir, 1, true);
-		for (size_t j = 0; j < w.n; j++) {
-			bool is_dir = w.out[j].object < 1000;
-			uint8_t needs = w.out[j].needs;
-
-			lists += is_dir && needs & LISTING;
-			reads += !is_dir && needs & DATA;
-			if (needs & (is_dir ? DATA : LISTING))
-				fail_msg("call %d: %" PRIu64 " needs %#x", i,
-				    w.out[j].object, needs);
-		}
-		w.ntold = 0;
-	}
-	assert_true(lists > 0 && reads > 0);
-	world_end(&w);
-}
-
 static void list_package(struct world *w, uint64_t dir)
 {
 	struct predictor_dirent ents[2] = {
@@ -660,7 +616,6 @@ int main(void)
 	    cmocka_unit_test(test_looks_then_reads),
 	    cmocka_unit_test(test_walk_unseen),
 	    cmocka_unit_test(test_listing_that_shrank),
-	    cmocka_unit_test(test_each_type_its_needs),
 	    cmocka_unit_test(test_walk_listings),
 	    cmocka_unit_test(test_analogy),
 	    cmocka_unit_test(test_absent),

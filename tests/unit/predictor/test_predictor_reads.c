@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Of which kinds files are read, and which are only looked at. */
+/* Of which kinds files are read, and which are only looked at; and that each
+ * type of object needs what it has. */
 #include "predictor/predictor.h"
 
 #include <setjmp.h>
@@ -37,8 +38,8 @@ static void list(struct world *w, uint64_t dir)
 	predictor_list(w->p, 0, dir, ents, NAMES);
 }
 
-static void use(
-    struct world *w, enum predictor_kind kind, uint64_t dir, uint32_t i)
+static void use_as(struct world *w, enum predictor_kind kind, uint64_t dir,
+    uint32_t i, bool directory)
 {
 	struct predictor_obs o = {.kind = kind,
 	    .now_ns = w->now_ns,
@@ -47,12 +48,19 @@ static void use(
 	    .object = dir * 1000 + i,
 	    .parent = dir,
 	    .name_hash = (dir * 1000 + i) * 31 + 5,
-	    .type_hash = kind_of(i),
+	    .type_hash = directory ? 0 : kind_of(i),
+	    .directory = directory,
 	    .count_bytes = 16384};
 
 	predictor_observe(w->p, &o);
 	w->n = predictor_predict(w->p, w->out, OUT);
 	w->now_ns += 10 * MS + MS / 5;
+}
+
+static void use(
+    struct world *w, enum predictor_kind kind, uint64_t dir, uint32_t i)
+{
+	use_as(w, kind, dir, i, false);
 }
 
 /* Of how many files of the other kind data was predicted just now. */
@@ -87,9 +95,60 @@ static void test_looked_at_only(void **state)
 	predictor_free(w.p);
 }
 
+static void judge_types(const struct world *w, unsigned *lists, unsigned *reads)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		bool is_dir = w->out[i].object < 1000;
+		uint8_t listing = w->out[i].needs & PREDICTOR_NEEDS_LISTING;
+		uint8_t data = w->out[i].needs & PREDICTOR_NEEDS_DATA;
+
+		assert_int_equal(is_dir ? data : listing, 0);
+		*lists += listing != 0;
+		*reads += data != 0;
+	}
+}
+
+/* Some look at directories and list them while others read files there: nobody
+ * is told to list a file, or to read a directory. */
+static void test_each_type_its_needs(void **state)
+{
+	enum { DIRS = 8, FILES = 20, CALLS = 4000 };
+	static const enum predictor_kind kinds[2][4] = {
+	    {PREDICTOR_GETATTR, PREDICTOR_LOOKUP, PREDICTOR_ACCESS,
+		PREDICTOR_READ},
+	    {PREDICTOR_READDIR, PREDICTOR_ACCESS, PREDICTOR_GETATTR,
+		PREDICTOR_READDIR}};
+	struct predictor_options opt = {0};
+	struct world w = {.p = predictor_new(&opt), .now_ns = 1000 * MS};
+	struct predictor_dirent ents[DIRS];
+	unsigned lists = 0, reads = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < DIRS; i++) {
+		ents[i] = (struct predictor_dirent){.object = 100 + i,
+		    .name_hash = (100 + i) * 31 + 5,
+		    .rank = i,
+		    .directory = true};
+		list(&w, 100 + i);
+	}
+	predictor_list(w.p, 0, 0, ents, DIRS);
+	srandom(7);
+	for (int i = 0; i < CALLS; i++) {
+		bool on_dir = random() % 8 == 0;
+		uint32_t d = 100 + (uint32_t)random() % DIRS;
+
+		use_as(&w, kinds[on_dir][random() % 4], on_dir ? 0 : d,
+		    on_dir ? d : (uint32_t)random() % FILES, on_dir);
+		judge_types(&w, &lists, &reads);
+	}
+	assert_true(lists > 0 && reads > 0);
+	predictor_free(w.p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_each_type_its_needs),
 	    cmocka_unit_test(test_looked_at_only),
 	};
 
