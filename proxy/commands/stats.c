@@ -212,7 +212,8 @@ static void put_caches(const Forefetch__ServerStats *srv)
 	if (srv->prefetch)
 		ctl_put(stdout, srv->prefetch,
 		    "  saved    {saved_round_trips} round "
-		    "trip{saved_round_trips:S}, {saved_us:T}\n");
+		    "trip{saved_round_trips:S}, {saved_us:T}; "
+		    "{added_us:T} added\n");
 }
 
 static const char *percent(char buf[CTL_TEXT_MAX], uint32_t permille)

@@ -147,6 +147,7 @@ static void fill_prefetch(struct reply *r, const struct control_server *srv,
 		metrics_get(m, METRICS_BYTES_RETURNED));
 	msg->saved_round_trips = metrics_get(m, METRICS_ROUND_TRIPS_SAVED);
 	msg->saved_us = history_saved_us(srv->history);
+	msg->added_us = history_added_us(srv->history);
 	out->prefetch = msg;
 }
 

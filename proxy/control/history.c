@@ -19,9 +19,11 @@ struct history {
 	struct event *timer;
 	uint64_t
 	    wait_us;     /* of a call that was passed on; UINT64_MAX: no idea */
-	uint64_t spared; /* round trips that saved_us is of */
-	uint64_t saved_us;           /* since it was made … */
-	uint64_t saved_before_us;    /* … and until the last sample */
+	uint64_t spared; /* round trips that saved_us is of … */
+	uint64_t calls;  /* … and calls of clients that added_us is of */
+	uint64_t saved_us, added_us; /* since it was made */
+	/* The same until the last sample. */
+	uint64_t saved_before_us, added_before_us;
 	struct history_sample total; /* until the last sample */
 	size_t first, n;
 	struct history_sample ring[HISTORY_SAMPLES];
@@ -132,28 +134,38 @@ static void sample_fill(struct history_sample *s, const struct metrics *m,
 }
 
 /*
- * What a call that was spared would have taken: a round trip. But where calls
- * ahead fill the link, that is long because of them, so it is no more than
- * what calls that were passed on took in the last sample that has any.
+ * What a call takes on a direct mount: the round trip of the idle link. As
+ * measured under load it has the queues in it that this daemon makes, in itself
+ * and on the link. But it is no more than what calls that were passed on took
+ * in the last sample that has any. 0 where it is not known.
  */
-static uint64_t spared_us(
+static uint64_t direct_us(
     const struct history *h, const struct history_sample *s)
 {
 	uint64_t wait_us =
 	    s->misses > 0 ? s->waited_us / s->misses : h->wait_us;
 
-	return wait_us < s->srtt_us ? wait_us : s->srtt_us;
+	return wait_us < s->base_us ? wait_us : s->base_us;
 }
 
-/* Counts what was spared since it was last counted; `s` is what happened since
- * the last sample. Never taken back, so that the sum only grows. */
-static void count_spared(
-    struct history *h, const struct metrics *m, const struct history_sample *s)
+/* Counts what was spared and added since that was last counted; `s` is what
+ * happened since the last sample, and `calls` all calls until now. Never taken
+ * back, so that the sums only grow. */
+static void count_spared(struct history *h, const struct metrics *m,
+    const struct history_sample *s, uint64_t calls)
 {
-	uint64_t spared = metrics_get(m, METRICS_ROUND_TRIPS_SAVED);
+	uint64_t total = metrics_get(m, METRICS_ROUND_TRIPS_SAVED);
+	uint64_t spared = since(total, h->spared);
+	uint64_t passed = since(since(calls, h->calls), spared);
+	uint64_t direct = direct_us(h, s);
 
-	h->saved_us += since(spared, h->spared) * spared_us(h, s);
-	h->spared = spared;
+	if (direct > 0) {
+		h->saved_us += spared * since(direct, HISTORY_HOP_US);
+		h->added_us += passed * HISTORY_HOP_US +
+			       spared * since(HISTORY_HOP_US, direct);
+	}
+	h->spared = total;
+	h->calls = calls;
 }
 
 void history_take(struct history *h, uint64_t now_us)
@@ -167,11 +179,13 @@ void history_take(struct history *h, uint64_t now_us)
 		h->n++;
 	s = &h->ring[(h->first + h->n - 1) % HISTORY_SAMPLES];
 	sample_fill(s, m, &now, &h->total);
-	count_spared(h, m, s);
+	count_spared(h, m, s, now.calls);
 	if (s->misses > 0)
 		h->wait_us = s->waited_us / s->misses;
 	s->saved_us = h->saved_us - h->saved_before_us;
+	s->added_us = h->added_us - h->added_before_us;
 	h->saved_before_us = h->saved_us;
+	h->added_before_us = h->added_us;
 	s->at_us = now_us;
 	s->span_us = since(now_us, h->total.at_us);
 	h->saved_today_us += s->saved_us;
@@ -195,18 +209,29 @@ void history_begin_day(struct history *h, int day)
 	h->day = day;
 }
 
+static void count_until_now(struct history *h)
+{
+	const struct metrics *m = h->measure(h->ctx);
+	struct history_sample now = totals(m), s;
+
+	sample_fill(&s, m, &now, &h->total);
+	count_spared(h, m, &s, now.calls);
+}
+
 uint64_t history_saved_us(struct history *h)
 {
-	const struct metrics *m;
-	struct history_sample now, s;
-
 	if (!h)
 		return 0;
-	m = h->measure(h->ctx);
-	now = totals(m);
-	sample_fill(&s, m, &now, &h->total);
-	count_spared(h, m, &s);
+	count_until_now(h);
 	return h->saved_us;
+}
+
+uint64_t history_added_us(struct history *h)
+{
+	if (!h)
+		return 0;
+	count_until_now(h);
+	return h->added_us;
 }
 
 uint64_t history_saved_today_us(const struct history *h)

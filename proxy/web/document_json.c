@@ -82,6 +82,7 @@ static struct history_sample sum_of(const struct history *h)
 		sum.misses += s->misses;
 		sum.waited_us += s->waited_us;
 		sum.saved_us += s->saved_us;
+		sum.added_us += s->added_us;
 		sum.demand_bytes += s->demand_bytes;
 		sum.ahead_bytes += s->ahead_bytes;
 		sum.unused_bytes += s->unused_bytes;
@@ -107,6 +108,7 @@ static void put_hour(struct text *t, const struct history *h)
 	put_number(t, "misses", sum.misses);
 	put_seconds(t, "waited", sum.waited_us, true);
 	put_seconds(t, "saved", sum.saved_us, true);
+	put_seconds(t, "added", sum.added_us, true);
 	put_number(t, "demand_bytes", sum.demand_bytes);
 	put_number(t, "ahead_bytes", sum.ahead_bytes);
 	put_number(t, "unused_bytes", sum.unused_bytes);

@@ -160,7 +160,8 @@ function showServer(s) {
 	$("tiles").replaceChildren(
 		tile("Hits", percent(h.hits, h.hits + h.misses), count(h.hits) + " of " +
 			count(h.hits + h.misses) + " calls"),
-		tile("Time spared", seconds(h.saved), seconds(h.waited) + " waited"),
+		tile("Time spared", seconds(h.saved), seconds(h.waited) + " waited, " +
+			seconds(h.added) + " of that added"),
 		tile("Fetched ahead", bytes(h.ahead_bytes), bytes(h.demand_bytes) + " asked for"),
 		tile("In vain", bytes(h.unused_bytes), fetched + h.refused ?
 			count(h.unused) + " of " + count(fetched) + " objects, " +

@@ -12,6 +12,10 @@
 #include "base/metrics.h"
 #include "control/history.h"
 
+/* What a call takes longer by the daemon; and what one that is spared on a link
+ * of 40 ms would have waited longer without it. */
+enum { HOP = HISTORY_HOP_US, DIRECT = 40000 - HOP };
+
 static const struct metrics *measure(void *ctx)
 {
 	return ctx;
@@ -61,7 +65,7 @@ static void test_a_sample_is_what_was_new(void **state)
 	const struct history_sample *s;
 
 	assert_int_equal(history_count(f->h), 0);
-	metrics_set_gauge(f->m, METRICS_GAUGE_LINK_SRTT_US, 40000);
+	metrics_set_gauge(f->m, METRICS_GAUGE_LINK_BASE_US, 40000);
 	metrics_set_gauge(f->m, METRICS_GAUGE_UP, 1);
 	metrics_add(f->m, METRICS_NAME_HITS, 7);
 	metrics_add(f->m, METRICS_DATA_MISSES, 2);
@@ -74,7 +78,7 @@ static void test_a_sample_is_what_was_new(void **state)
 	assert_int_equal(s->hits, 7);
 	assert_int_equal(s->misses, 2);
 	/* Two calls were passed on, and waited for 5 ms together. */
-	assert_int_equal(s->saved_us, 3 * 2500);
+	assert_int_equal(s->saved_us, 3 * (2500 - HOP));
 	assert_true(s->up);
 	assert_true(s->span_us >= HISTORY_STEP_US);
 
@@ -83,7 +87,7 @@ static void test_a_sample_is_what_was_new(void **state)
 	assert_int_equal(s->hits, 0);
 	assert_int_equal(s->saved_us, 0);
 	assert_int_equal(s->span_us, HISTORY_STEP_US);
-	assert_int_equal(s->srtt_us, 40000);
+	assert_int_equal(s->base_us, 40000);
 }
 
 static void test_demand_is_what_was_not_fetched_ahead(void **state)
@@ -124,19 +128,19 @@ static void test_saved_today(void **state)
 {
 	struct fixture *f = *state;
 
-	metrics_set_gauge(f->m, METRICS_GAUGE_LINK_SRTT_US, 40000);
+	metrics_set_gauge(f->m, METRICS_GAUGE_LINK_BASE_US, 40000);
 	history_begin_day(f->h, 5);
 	metrics_add(f->m, METRICS_ROUND_TRIPS_SAVED, 10);
 	(void)take(f);
 	history_begin_day(f->h, 5);
 	metrics_add(f->m, METRICS_ROUND_TRIPS_SAVED, 5);
 	(void)take(f);
-	assert_int_equal(history_saved_today_us(f->h), 15 * 40000);
+	assert_int_equal(history_saved_today_us(f->h), 15 * DIRECT);
 	history_begin_day(f->h, 6);
 	assert_int_equal(history_saved_today_us(f->h), 0);
 	metrics_add(f->m, METRICS_ROUND_TRIPS_SAVED, 1);
 	(void)take(f);
-	assert_int_equal(history_saved_today_us(f->h), 40000);
+	assert_int_equal(history_saved_today_us(f->h), DIRECT);
 	assert_int_equal(history_saved_today_us(NULL), 0);
 }
 
@@ -147,18 +151,69 @@ static void test_saved_until_now(void **state)
 	struct fixture *f = *state;
 	struct metrics_call call = {.latency_us = 3000};
 
-	metrics_set_gauge(f->m, METRICS_GAUGE_LINK_SRTT_US, 40000);
+	metrics_set_gauge(f->m, METRICS_GAUGE_LINK_BASE_US, 40000);
 	metrics_add(f->m, METRICS_ROUND_TRIPS_SAVED, 10);
-	assert_int_equal(history_saved_us(f->h), 10 * 40000);
-	metrics_set_gauge(f->m, METRICS_GAUGE_LINK_SRTT_US, 9000000);
+	assert_int_equal(history_saved_us(f->h), 10 * DIRECT);
+	metrics_set_gauge(f->m, METRICS_GAUGE_LINK_BASE_US, 9000000);
 	metrics_add(f->m, METRICS_DATA_MISSES, 1);
 	metrics_add_call(f->m, METRICS_CLIENT, 100003, 6, &call);
-	assert_int_equal(history_saved_us(f->h), 10 * 40000);
+	assert_int_equal(history_saved_us(f->h), 10 * DIRECT);
 	metrics_add(f->m, METRICS_ROUND_TRIPS_SAVED, 2);
-	assert_int_equal(take(f)->saved_us, 10 * 40000 + 2 * 3000);
-	assert_int_equal(history_saved_us(f->h), 10 * 40000 + 2 * 3000);
+	assert_int_equal(take(f)->saved_us, 10 * DIRECT + 2 * (3000 - HOP));
+	assert_int_equal(
+	    history_saved_us(f->h), 10 * DIRECT + 2 * (3000 - HOP));
 	assert_int_equal(take(f)->saved_us, 0);
 	assert_int_equal(history_saved_us(NULL), 0);
+}
+
+static void add_calls(struct fixture *f, unsigned n, uint64_t latency_us)
+{
+	struct metrics_call call = {.latency_us = latency_us};
+
+	for (unsigned i = 0; i < n; i++)
+		metrics_add_call(f->m, METRICS_CLIENT, 100003, 1, &call);
+}
+
+/* A link as fast as this machine spares nobody anything, however long replies
+ * stood in the queues that the daemon makes itself. */
+static void test_nothing_is_saved_on_a_fast_link(void **state)
+{
+	struct fixture *f = *state;
+	const struct history_sample *s;
+
+	metrics_set_gauge(f->m, METRICS_GAUGE_LINK_BASE_US, 40);
+	metrics_set_gauge(f->m, METRICS_GAUGE_LINK_SRTT_US, 2000);
+	metrics_add(f->m, METRICS_ROUND_TRIPS_SAVED, 90);
+	metrics_add(f->m, METRICS_ATTR_MISSES, 10);
+	add_calls(f, 100, 500);
+	s = take(f);
+	assert_int_equal(s->saved_us, 0);
+	assert_int_equal(s->added_us, 10 * HOP + 90 * (HOP - 40));
+	assert_int_equal(history_saved_us(f->h), 0);
+	assert_int_equal(history_added_us(f->h), s->added_us);
+	assert_int_equal(history_added_us(NULL), 0);
+}
+
+/* On a distant one the hop is little, and counts all the same. */
+static void test_what_is_passed_on_takes_longer(void **state)
+{
+	struct fixture *f = *state;
+	const struct history_sample *s;
+
+	/* Nothing is known of the link yet. */
+	metrics_add(f->m, METRICS_ROUND_TRIPS_SAVED, 5);
+	add_calls(f, 5, 10);
+	s = take(f);
+	assert_int_equal(s->saved_us, 0);
+	assert_int_equal(s->added_us, 0);
+	metrics_set_gauge(f->m, METRICS_GAUGE_LINK_BASE_US, 40000);
+	metrics_set_gauge(f->m, METRICS_GAUGE_LINK_SRTT_US, 90000);
+	metrics_add(f->m, METRICS_ROUND_TRIPS_SAVED, 8);
+	metrics_add(f->m, METRICS_ATTR_MISSES, 2);
+	add_calls(f, 10, 50000);
+	s = take(f);
+	assert_int_equal(s->saved_us, 8 * DIRECT);
+	assert_int_equal(s->added_us, 2 * HOP);
 }
 
 int main(void)
@@ -173,6 +228,10 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_saved_today, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		test_saved_until_now, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_nothing_is_saved_on_a_fast_link, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_what_is_passed_on_takes_longer, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

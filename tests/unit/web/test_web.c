@@ -158,6 +158,7 @@ static const char *const metrics_want[] = {
     "\nforefetch_server_outage_seconds{server=\"nas\"} 0\n",
     "\n# TYPE forefetch_saved_seconds_total counter\n",
     "\nforefetch_saved_seconds_total{server=\"nas\"} 0\n",
+    "\nforefetch_added_seconds_total{server=\"nas\"} 0\n",
     ("\nforefetch_server_outage_seconds{server=\"a\\\"b\\\\c\\nd\"} "
      "61.5\n"),
     "\nforefetch_link_round_trip_seconds{server=\"nas\"} 0.0402\n",
