@@ -169,7 +169,7 @@ static void judge_memory(
 		    "in redis.conf");
 	} else if (n->evicted > n->keys) {
 		findings_add(out, FINDING_NOTE, what,
-		    "%s of %s used; %" PRIu64 " keys were given up for room "
+		    "%s of %s used; %" PRIu64 " keys were evicted for room "
 		    "since it runs, and %" PRIu64 " are there",
 		    used, most, n->evicted, n->keys);
 		findings_remedy(out,
@@ -177,7 +177,7 @@ static void judge_memory(
 	} else {
 		findings_add(out, FINDING_OK, what,
 		    "%s of %s used, %" PRIu64 " keys; %" PRIu64
-		    " were given up for room since it runs",
+		    " were evicted for room since it runs",
 		    used, most, n->keys, n->evicted);
 	}
 	judge_policy(n, what, out);

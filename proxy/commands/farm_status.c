@@ -111,7 +111,7 @@ static void put_served(const Forefetch__ServerStatus *srv)
 	if (srv->farm->waited > 0)
 		ctl_put(stdout, srv->farm,
 		    "  waited       for {waited} value{waited:S} that another "
-		    "machine was fetching, {in_vain} of them in vain\n");
+		    "machine was fetching, {in_vain} of them for nothing\n");
 	if (srv->farm->bad > 0)
 		ctl_put(stdout, srv->farm,
 		    "  no use       {bad} value{bad:S}: damaged, or sealed by "

@@ -46,7 +46,7 @@ static void put_change(const Forefetch__Change *change)
 	if (*change->setting)
 		ctl_put(out, change, "{setting}: ");
 	if (!good && change->server.len == 0 && !*change->setting)
-		fputs("the configuration was not taken up", out);
+		fputs("the configuration was not applied", out);
 	else
 		fputs(known ? kinds[change->kind] : "?", out);
 	if (change->why.len > 0)
@@ -81,8 +81,8 @@ const struct ctl_command reload_command = {
     .name = "reload",
     .usage = "[--json]",
     .summary = "have the configuration read again",
-    .help = "Has forefetchd read its configuration again and take up what "
-	    "changed, and\nshows what was taken up, what needs a restart, and "
+    .help = "Has forefetchd read its configuration again and apply what "
+	    "changed, and\nshows what was applied, what needs a restart, and "
 	    "what failed. Exits with\n1 if anything failed. Only root and the "
 	    "user that forefetchd runs as may\ndo this.\n",
     .options = "json",

@@ -251,7 +251,7 @@ static void put_prefetch(const Forefetch__ServerStats *srv)
 	    "{prefetch_old} too late, {prefetch_unknown} without a handle, "
 	    "{prefetch_crowded} too many\n"
 	    "  sessions    {sessions_recorded} recorded, {sessions_replayed} "
-	    "replayed, {sessions_stopped} of these given up; {session_wanted} "
+	    "replayed, {sessions_stopped} of these abandoned; {session_wanted} "
 	    "object{session_wanted:S} wanted, {session_used} used, "
 	    "{session_bytes:B} "
 	    "requested\n"

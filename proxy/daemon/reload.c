@@ -184,7 +184,7 @@ static void tell(struct reload *r)
 		log_error("daemon: not reloaded: %s", r->error);
 	else
 		log_info("daemon file=%s: reloaded%s%s%s", r->p.source.file,
-		    *r->error ? ", but not all of it was taken up" : "",
+		    *r->error ? ", but not all of it was applied" : "",
 		    *r->restart ? "; a restart is needed for " : "",
 		    r->restart);
 }

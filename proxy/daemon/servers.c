@@ -291,7 +291,7 @@ static void step_waiting(struct servers *ss, struct entry *e, uint64_t now_us)
 		e->late = true;
 		ss->p.on_failed(ss->p.ctx, e->name,
 		    "former servers are not put away yet, perhaps since the "
-		    "disk of cache_dir does not answer; it is taken up when "
+		    "disk of cache_dir does not answer; it is served when "
 		    "they are");
 		return;
 	}

@@ -109,7 +109,7 @@ void doctor_check_running(const struct doctor_env *env, struct findings *out)
 		    "the last one failed: %s",
 		    doctor_text(&st->reload_error, why, sizeof(why)));
 		findings_remedy(
-		    out, "mend the configuration, then forefetch reload");
+		    out, "correct the configuration, then forefetch reload");
 	}
 	if (st->n_servers == 0) {
 		findings_add(out, FINDING_NOTE, "servers", "there are none");
@@ -235,9 +235,9 @@ static void first_line(char *text)
 static void report_config(const char *error, struct findings *out)
 {
 	findings_add(out, FINDING_FAIL, "configuration", "%s", error);
-	findings_remedy(out,
-	    "mend it (forefetchd -t says what is wrong, forefetch.conf(5) what "
-	    "it may be), then forefetch reload");
+	findings_remedy(out, "correct it (forefetchd -t says what is wrong, "
+			     "forefetch.conf(5) what "
+			     "it may be), then forefetch reload");
 }
 
 /* forefetchd -t also tries directories, which are not for every user. */
@@ -333,7 +333,8 @@ void doctor_check_log(const struct doctor_env *env, struct findings *out)
 	first_line(last);
 	if (lines == 0 && geteuid() != 0) {
 		findings_add(out, FINDING_SKIP, "log",
-		    "no warning that this user may read; root sees all");
+		    "no warning that this user may read; root sees every "
+		    "warning");
 		return;
 	}
 	if (lines == 0) {
@@ -364,7 +365,7 @@ static void report_farm(const Forefetch__FarmStatus *farm, struct findings *out)
 		: "without it");
 	if (farm->state == FOREFETCH__FARM_STATUS__STATE__OFF)
 		findings_remedy(out,
-		    "mend [farm] or its key_file, then systemctl restart %s "
+		    "correct [farm] or its key_file, then systemctl restart %s "
 		    "(mounts wait meanwhile)",
 		    unit);
 	else

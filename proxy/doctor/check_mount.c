@@ -293,9 +293,9 @@ static void report_answer(
 		    "it hangs: no answer within %d s", ANSWER_US / 1000000);
 		findings_remedy(out,
 		    *m->server ? "it goes on by itself when the server does: "
-				 "see above; umount -f -l %s gives it up"
+				 "see above; umount -f -l %s detaches it"
 		    : !daemon  ? "it goes on by itself when forefetchd runs: "
-				 "see above; umount -f -l %s gives it up"
+				 "see above; umount -f -l %s detaches it"
 			       : "none of forefetchd's servers listens there "
 				 "now: see the configuration, or umount -f -l "
 				 "%s",

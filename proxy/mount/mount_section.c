@@ -168,7 +168,7 @@ static int check_known(struct job *job)
 		return MOUNT_GOOD;
 	take_back(job);
 	return mount_fail(&job->talk, MOUNT_SYSTEM, "section",
-	    "forefetchd has not taken up %s (%s); is it run with -f, and so "
+	    "forefetchd has not applied %s (%s); is it run with -f, and so "
 	    "without --run-dir? See forefetch reload and its log",
 	    job->plan.name, job->plan.from);
 }

@@ -143,7 +143,7 @@ struct config *mount_store_load(
 	struct config *cfg = config_load(&source, err, sizeof(err));
 
 	if (!cfg)
-		mount_refuse(why, "%s; mend it, and see forefetchd -t", err);
+		mount_refuse(why, "%s; correct it, and see forefetchd -t", err);
 	return cfg;
 }
 

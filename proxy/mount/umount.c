@@ -227,7 +227,7 @@ const struct ctl_command umount_command = {
     .summary = "unmount what is mounted through the daemon",
     .help = "Unmounts DIR, as umount(8) does. If nothing else is mounted from "
 	    "that server, and\nits section was made by forefetch mount for "
-	    "this run, the daemon gives it up.\n-l detaches it at once and "
+	    "this run, the daemon removes it.\n-l detaches it at once and "
 	    "-f aborts calls that wait, as with umount(8).\n",
     .options = "",
     .main = umount_main,

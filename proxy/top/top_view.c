@@ -367,7 +367,7 @@ static void draw_help(struct top_page *p, struct top_area area)
 	    "s  sort servers    w  room for long names   arrows  one server",
 	    "",
 	    "HITS       calls that the caches answered",
-	    "SAVED s/s  seconds of waiting spared, each second",
+	    "SAVED s/s  seconds of waiting saved, each second",
 	    "TRIP       round trip to the server",
 	    "LINK       traffic from and to the server, in bits",
 	    "CLIENTS/s  bytes to clients",

@@ -180,7 +180,7 @@ static void make_waiters(struct top_section *s, struct list *l,
 		    others, (double)others_us / WAITS_SPAN_US);
 	else
 		snprintf(s->remark, sizeof(s->remark), "%s",
-		    l->n > 0 ? "last 10 s" : "nobody did in the last 10 s");
+		    l->n > 0 ? "last 10 s" : "nobody in the last 10 s");
 }
 
 /* How long a list is, of which `others` rows were not told. */

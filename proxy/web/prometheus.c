@@ -384,11 +384,11 @@ static void daemon_add(const struct prometheus *p, const Forefetch__Status *st,
 	text_string(
 	    out, "forefetch_build_info{version=\"" FF_VERSION "\"} 1\n");
 	head_add(out, "forefetch_config_last_reload_successful", "gauge",
-	    "Whether the configuration was taken up when it was read last");
+	    "Whether the configuration was applied when it was read last");
 	text_print(out, "forefetch_config_last_reload_successful %d\n",
 	    st->reload_error.len == 0);
 	head_add(out, "forefetch_config_restart_needed", "gauge",
-	    "Whether a setting was changed that a restart takes up");
+	    "Whether a setting was changed that needs a restart");
 	text_print(out, "forefetch_config_restart_needed %d\n",
 	    st->reload_restart.len > 0);
 	head_add(out, "forefetch_servers", "gauge",

@@ -19,22 +19,22 @@ const charts = {
 			" passed on (" + percent(b.hits, b.hits + b.misses) + " hits)"}),
 	time: new Chart($("time"), {
 		title: "Time that calls took, a minute",
-		about: "Spared: calls that did not go to the server, times a round trip, or what others " +
+		about: "Saved: calls that did not go to the server, times a round trip, or what others " +
 			"waited if that is less. Who asks for several things at a time would have waited less.",
 		series: [{key: "waited", label: "waited", color: "orange"},
-			{key: "saved", label: "spared", color: "blue"}],
+			{key: "saved", label: "saved", color: "blue"}],
 		format: axisSeconds, units: [1e-6, 1e-3, 1, 60, 3600],
 		read: (b, when) => when + ": " + seconds(b.waited) + " waited, " + seconds(b.saved) +
-			" spared"}),
+			" saved"}),
 	bytes: new Chart($("bytes"), {
 		title: "Bytes from the server, a minute",
-		about: "In vain: fetched ahead, and not wanted within ten seconds. It may be used later.",
+		about: "Unused: fetched ahead, and not wanted within ten seconds. It may be used later.",
 		series: [{key: "demand_bytes", label: "asked for", color: "orange"},
 			{key: "useful_bytes", label: "fetched ahead", color: "blue"},
-			{key: "unused_bytes", label: "in vain", color: "red"}],
+			{key: "unused_bytes", label: "unused", color: "red"}],
 		format: bytes, units: [1, 1024, 1048576, 1073741824],
 		read: (b, when) => when + ": " + bytes(b.demand_bytes) + " asked for, " +
-			bytes(b.useful_bytes) + " fetched ahead, " + bytes(b.unused_bytes) + " in vain"}),
+			bytes(b.useful_bytes) + " fetched ahead, " + bytes(b.unused_bytes) + " unused"}),
 	link: new Chart($("link"), {
 		title: "Round trip to the server",
 		about: "",
@@ -83,8 +83,8 @@ function binned(history) {
 }
 
 function table(bins) {
-	const rows = [["minutes ago", "from caches", "passed on", "waited", "spared", "asked for",
-		"ahead", "in vain", "round trip"]];
+	const rows = [["minutes ago", "from caches", "passed on", "waited", "saved", "asked for",
+		"ahead", "unused", "round trip"]];
 	bins.forEach((b, i) => {
 		if (b.known)
 			rows.push([BINS - 1 - i, count(b.hits), count(b.misses), seconds(b.waited),
@@ -127,7 +127,7 @@ function showServers(servers) {
 		html("span", "word", (isAway(s) ? "✕ " : "✓ ") + stateText(s), b);
 		html("span", "", s.hour && s.hour.calls ?
 			percent(s.hour.hits, s.hour.hits + s.hour.misses) + " hits, " +
-			seconds(s.hour.saved) + " spared" : "no calls in the last hour", b);
+			seconds(s.hour.saved) + " saved" : "no calls in the last hour", b);
 		b.addEventListener("click", () => choose(s.name));
 		return b;
 	}));
@@ -160,7 +160,7 @@ function showServer(s) {
 	$("tiles").replaceChildren(
 		tile("Hits", percent(h.hits, h.hits + h.misses), count(h.hits) + " of " +
 			count(h.hits + h.misses) + " calls"),
-		tile("Time spared", seconds(h.saved), seconds(h.waited) + " waited, " +
+		tile("Time saved", seconds(h.saved), seconds(h.waited) + " waited, " +
 			seconds(h.added) + " of that added"),
 		tile("Fetched ahead", bytes(h.ahead_bytes), bytes(h.demand_bytes) + " asked for"),
 		tile("In vain", bytes(h.unused_bytes), fetched + h.refused ?
@@ -185,7 +185,7 @@ function showServer(s) {
 const OUTCOMES = [
 	["u", "fetched ahead, and used"],
 	["l", "fetched ahead, but late: still on its way"],
-	["v", "fetched ahead in vain"],
+	["v", "fetched ahead, not used"],
 	["r", "fetched ahead, not used yet"],
 	["c", "was cached already"],
 	["-", "not foreseen lately"],
@@ -358,7 +358,7 @@ async function look(wantTrees) {
 		(all.servers.length === 1 ? "1 server" : all.servers.length + " servers") +
 		(away ? ", " + away + " away." : ".");
 	document.title = (away ? "✕ " : "") + "forefetch";
-	problem(all.reload_error ? "The configuration was not taken up: " + all.reload_error
+	problem(all.reload_error ? "The configuration was not applied: " + all.reload_error
 		: all.reload_restart ? "A restart of forefetchd is needed for " + all.reload_restart + "."
 		: all.servers.length ? "" : "There are no servers in the configuration; " +
 			"forefetch mount SERVER:/PATH /WHERE makes one.", false);

@@ -146,7 +146,7 @@ page() {
 	check "README's page is switched on" add_page
 	check "a reload says that it needs a restart" said \
 		"sudo forefetch reload" "metrics_listen: a restart is needed"
-	task "sudo systemctl restart forefetchd"
+	task "sudo forefetchd -t && sudo systemctl restart forefetchd"
 	check "the mount goes on" said "wc -c <src/project/lib/util.c" "^12600$"
 	check "the page is there" lab_poll 30 fetch / "<title>.*forefetch"
 	check "and the metrics" fetch /metrics '^forefetch_build_info\{version='

@@ -74,7 +74,7 @@ class Comes(Reload):
         done = self.forefetch("reload")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertRegex(done.stderr, r"forefetch: the configuration was not "
-                         r"taken up: .*/two.conf:7: \[server two\] prefetch: ")
+                         r"applied: .*/two.conf:7: \[server two\] prefetch: ")
         self.assertRegex(self.forefetch("status", "--check").stdout,
                          "two.conf:7")
         self.works(port)

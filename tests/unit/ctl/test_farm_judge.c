@@ -168,7 +168,7 @@ static void test_memory(void **state)
 	findings_free(&w.all);
 	in_order(&w);
 	w.looks[0].evicted = 5000;
-	says(&w, FINDING_NOTE, "5000 keys were given up", "maxmemory");
+	says(&w, FINDING_NOTE, "5000 keys were evicted", "maxmemory");
 	findings_free(&w.all);
 }
 
