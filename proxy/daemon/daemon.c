@@ -34,6 +34,7 @@
 #include "base/statedir.h"
 #include "config/config.h"
 #include "control/control.h"
+#include "daemon/lastgood.h"
 #include "daemon/listens.h"
 #include "daemon/pending.h"
 #include "farm/farm.h"
@@ -551,6 +552,16 @@ struct daemon *daemon_new(struct config *config,
 		log_debug(
 		    "daemon: NetworkManager is not asked: %s", strerror(errno));
 	return d;
+}
+
+void daemon_keep(const struct daemon *d)
+{
+	lastgood_save(servers_config(d->servers));
+}
+
+void daemon_refused(struct daemon *d, const char *why)
+{
+	reload_refused(d->reload, why);
 }
 
 void daemon_free(struct daemon *d)

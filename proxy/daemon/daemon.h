@@ -25,6 +25,12 @@ struct daemon *daemon_new(struct config *config,
     const struct config_source *source, char *err, size_t errlen);
 void daemon_free(struct daemon *d);
 
+/* The configuration works: keep it for a restart while it does not. */
+void daemon_keep(const struct daemon *d);
+/* The configuration that is in the files was refused, and this daemon has the
+ * one before it: to be told as after a reload that failed. */
+void daemon_refused(struct daemon *d, const char *why);
+
 /* Serve until TERM or INT; 0, or -errno where the loop fails. */
 int daemon_run(struct daemon *d);
 

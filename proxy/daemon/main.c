@@ -19,6 +19,7 @@
 #include "base/statedir.h"
 #include "config/config.h"
 #include "daemon/daemon.h"
+#include "daemon/lastgood.h"
 #include "daemon/listens.h"
 #include "farm/seal.h"
 #include "hashing/hash_key.h"
@@ -225,7 +226,10 @@ static void print_warnings(const struct config *c)
 				    c->servers[i].name, text);
 }
 
-static int serve(struct config *config, const struct options *o)
+/* `refused`: why the configuration could not be read, and `config` is the one
+ * before it; NULL: it is the one. */
+static int serve(
+    struct config *config, const struct options *o, const char *refused)
 {
 	char err[CONFIG_ERR_MAX];
 	struct daemon *d;
@@ -248,6 +252,10 @@ static int serve(struct config *config, const struct options *o)
 		log_error("main: %s", err);
 		return rc;
 	}
+	if (refused)
+		daemon_refused(d, refused);
+	else
+		daemon_keep(d);
 	/* The working directory may lie on what we serve. */
 	if (chdir("/") < 0)
 		log_warn("main: chdir: %s", strerror(errno));
@@ -298,7 +306,14 @@ static int run(struct options *o)
 	config = config_load(&o->source, err, sizeof(err));
 	o->source.errors_max = 1;
 	if (config)
-		return o->test ? test(config, o) : serve(config, o);
+		return o->test ? test(config, o) : serve(config, o, NULL);
+	config = o->test ? NULL : lastgood_load();
+	if (config) {
+		err[strcspn(err, "\n")] = '\0';
+		log_error(
+		    "main: %s; going on with the configuration of before", err);
+		return serve(config, o, err);
+	}
 	for (line = strtok_r(err, "\n", &save); line;
 	     line = strtok_r(NULL, "\n", &save))
 		fprintf(stderr, "forefetchd: %s\n", line);

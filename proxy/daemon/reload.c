@@ -16,6 +16,7 @@
 #include "base/iopool.h"
 #include "base/log.h"
 #include "base/notify.h"
+#include "daemon/lastgood.h"
 #include "daemon/pending.h"
 #include "daemon/servers.h"
 
@@ -194,6 +195,8 @@ static void begin(struct reload *r);
 static void finish(struct reload *r)
 {
 	tell(r);
+	if (!*r->error)
+		lastgood_save(servers_config(r->p.servers));
 	r->done++;
 	r->busy = false;
 	notify_ready();
@@ -305,6 +308,12 @@ uint64_t reload_begin(struct reload *r)
 	/* What it reads now may be older than what this is about. */
 	r->again = true;
 	return r->done + 2;
+}
+
+void reload_refused(struct reload *r, const char *why)
+{
+	r->begun_us = clock_now_us();
+	snprintf(r->error, sizeof(r->error), "%s", why);
 }
 
 void reload_on_serves(struct reload *r, const char *server)

@@ -37,6 +37,10 @@ uint64_t reload_begin(struct reload *r);
 bool reload_answer(struct reload *r, uint64_t number, struct arena *a,
     Forefetch__Reloaded *out);
 
+/* The files were refused at the start, which is told as if this had read them.
+ */
+void reload_refused(struct reload *r, const char *why);
+
 /* To be called by servers.h's callbacks of the same names. */
 void reload_on_serves(struct reload *r, const char *server);
 void reload_on_failed(struct reload *r, const char *server, const char *why);

@@ -123,6 +123,16 @@ keeps_the_old() {
 		[ "$(daemon)" = "$before" ]
 }
 
+# Nor does a restart stop it for long.
+restarts_with_the_old() {
+	echo "nonsense = 1" >$root/etc/forefetch.d/bad.conf
+	inside systemctl restart forefetchd && same_bytes /mnt/home/file &&
+		inside forefetch status --check >/run/said
+	local rc=$?
+	cat /run/said
+	rm $root/etc/forefetch.d/bad.conf
+	[ $rc -ne 0 ] && grep -q nonsense /run/said && as_user "sudo forefetch reload"
+}
 # One that was stopped, and has a wrong configuration, is not said to run.
 says_it_is_stopped() {
 	inside systemctl stop forefetchd
@@ -207,6 +217,8 @@ check "the server has what the client has" server_has_log
 check "an upgrade that refuses the configuration keeps the daemon" keeps_the_old ||
 	give_up
 
+check "a restart meanwhile goes on with the former one" restarts_with_the_old ||
+	give_up
 check "and of one that was stopped says that" says_it_is_stopped || give_up
 
 check "removal under mounts is refused, with their names" refused || give_up

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A file of the runtime directory, as `forefetchd -t -v` prints it. */
+#include "daemon/lastgood.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/statefile.h"
+#include "config/config.h"
+
+#define NAME "last.conf"
+
+/* In the first directory of those that systemd names. */
+static bool path_of(char path[PATH_MAX])
+{
+	const char *dir = getenv("RUNTIME_DIRECTORY");
+	int n;
+
+	if (!dir || !*dir)
+		return false;
+	n = snprintf(path, PATH_MAX, "%.*s/" NAME, (int)strcspn(dir, ":"), dir);
+	return n > 0 && n < PATH_MAX;
+}
+
+void lastgood_save(const struct config *config)
+{
+	char path[PATH_MAX], *text = NULL;
+	size_t len;
+	FILE *out;
+	int rc = -ENOMEM;
+
+	if (!path_of(path))
+		return;
+	out = open_memstream(&text, &len);
+	if (out) {
+		config_print(config, out);
+		if (fclose(out) == 0)
+			rc = statefile_write(path, text, len);
+	}
+	free(text);
+	if (rc < 0)
+		log_warn("lastgood file=%s: %s: a restart while the "
+			 "configuration is wrong will fail",
+		    path, strerror(-rc));
+}
+
+struct config *lastgood_load(void)
+{
+	char path[PATH_MAX], err[CONFIG_ERR_MAX];
+	struct config_source source = {.file = path};
+
+	return path_of(path) ? config_load(&source, err, sizeof(err)) : NULL;
+}
