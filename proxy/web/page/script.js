@@ -4,6 +4,7 @@
 "use strict";
 
 const EVERY_MS = 10000, TREES_EVERY = 3;
+const FLAT_MAX = 24; // so many lines from the middle are still a shape
 const $ = id => document.getElementById(id);
 let chosen = decodeURIComponent(location.hash.slice(1)), tree = "", rounds = 0, last = 0;
 let trees = null, timer = 0;
@@ -163,7 +164,7 @@ function showServer(s) {
 		tile("Time saved", seconds(h.saved), seconds(h.waited) + " waited, " +
 			seconds(h.added) + " of that added"),
 		tile("Fetched ahead", bytes(h.ahead_bytes), bytes(h.demand_bytes) + " asked for"),
-		tile("In vain", bytes(h.unused_bytes), fetched + h.refused ?
+		tile("Unused", bytes(h.unused_bytes), fetched + h.refused ?
 			count(h.unused) + " of " + count(fetched) + " objects, " +
 			plural(h.refused, "call") + " refused" : "nothing was fetched ahead"),
 		tile("Round trip", s.round_trip === null ? "–" : seconds(s.round_trip),
@@ -201,9 +202,18 @@ function mark(letter, x, y, r, parent) {
 		cx: x, cy: y, r: r}, parent);
 }
 
+// Where nothing hangs on anything else, lines would all be alike, and hide the marks: a
+// spiral from the middle, in order, with the same room for each.
+function spiral(rest) {
+	return rest.map((n, i) => ({angle: 2 * Math.sqrt(Math.PI * i),
+		ring: 0.1 + 0.9 * Math.sqrt((i + 1) / rest.length), up: -1, alone: true}));
+}
+
 // Angles by leaves, in order; what has others below it is nearer to the middle.
 function places(nodes) {
 	const rest = nodes.slice(1);
+	if (rest.length > FLAT_MAX && rest.every(n => n[0] === 1))
+		return spiral(rest);
 	const leaves = rest.filter((n, i) => !(rest[i + 1] && rest[i + 1][0] > n[0])).length || 1;
 	let leaf = 0;
 	const found = rest.map((n, i) => {
@@ -234,7 +244,7 @@ function drawTree(t) {
 		"aria-label": describeTree(t)});
 	const at = places(t.nodes);
 	const xy = p => [MID + RING * p.ring * Math.sin(p.angle), MID - RING * p.ring * Math.cos(p.angle)];
-	at.forEach(p => {
+	at.filter(p => !p.alone).forEach(p => {
 		const [x, y] = xy(p), [x0, y0] = p.up < 0 ?
 			xy({angle: p.angle, ring: 0.1}) : xy(at[p.up]);
 		node("line", {class: p.up < 0 ? "edge" : "edge deep", x1: x0, y1: y0, x2: x, y2: y}, svg);
@@ -382,6 +392,8 @@ async function look(wantTrees) {
 		charts[key].set(bins);
 	table(bins);
 	showTrees();
+	$("updated").textContent = "Updated at " + new Date(last).toLocaleTimeString() +
+		", and every " + seconds(EVERY_MS / 1000) + ".";
 }
 
 async function round(wantTrees) {

@@ -146,6 +146,23 @@ static void fill_calls(
 	}
 }
 
+/* The last, and oldest, alone came to something. */
+static void fill_outcome(struct arena *a, const struct saying *say,
+    Forefetch__Outcome *out, unsigned i)
+{
+	Forefetch__Prediction *p =
+	    arena_message(a, &forefetch__prediction__descriptor);
+
+	p->state = i + 1 < say->rows ? "withdrawn" : "used";
+	p->age_us = 1000 + i;
+	p->source = "session";
+	p->bytes = UINT32_MAX;
+	out->object = i + 1;
+	out->name = name_of(a, say);
+	out->uid = UINT32_MAX;
+	out->prediction = p;
+}
+
 static void fill_rest(
     struct arena *a, const struct saying *say, Forefetch__ServerActivity *srv)
 {
@@ -162,17 +179,7 @@ static void fill_rest(
 		srv->jobs[i]->wait_us = 10000000;
 		srv->jobs[i]->strict_us = 7500000;
 		srv->jobs[i]->link_busy_us = 2500000;
-		srv->outcomes[i]->object = i + 1;
-		srv->outcomes[i]->name = name_of(a, say);
-		srv->outcomes[i]->uid = UINT32_MAX;
-		srv->outcomes[i]->prediction =
-		    arena_message(a, &forefetch__prediction__descriptor);
-		/* The last, and oldest, alone came to something. */
-		srv->outcomes[i]->prediction->state =
-		    i + 1 < say->rows ? "withdrawn" : "used";
-		srv->outcomes[i]->prediction->age_us = 1000 + i;
-		srv->outcomes[i]->prediction->source = "session";
-		srv->outcomes[i]->prediction->bytes = UINT32_MAX;
+		fill_outcome(a, say, srv->outcomes[i], i);
 	}
 	srv->past =
 	    arena_messages(a, &forefetch__past_sample__descriptor, say->past);

@@ -3,7 +3,10 @@
 """Restarts and crashes while the configuration is wrong."""
 import os
 import subprocess
+import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir))
 import daemon
 
 

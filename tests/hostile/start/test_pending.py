@@ -6,8 +6,9 @@ import os
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                                "control"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.dirname(HERE),
+                os.path.join(os.path.dirname(HERE), "control")]
 import daemon
 from case_reload import Reload
 
