@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the control program prints: JSON, units, bytes of unknown origin. */
+#include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -235,6 +236,14 @@ static void test_text(void **state)
 	fclose(out);
 	assert_string_equal(text, "a\\x1b[\\xc2\\x9b\xc3\xa4\\xff");
 	free(text);
+	/* Where UTF-8 is not wanted. */
+	setlocale(LC_CTYPE, "C");
+	out = open_memstream(&text, &size);
+	ctl_put_bytes(out, (const uint8_t *)"a\xc3\xa4", 3);
+	fclose(out);
+	setlocale(LC_CTYPE, "C.UTF-8");
+	assert_string_equal(text, "a\\xc3\\xa4");
+	free(text);
 }
 
 static const char mounts[] =
@@ -364,5 +373,6 @@ int main(void)
 	    cmocka_unit_test(test_hint_lines),
 	};
 
+	setlocale(LC_CTYPE, "C.UTF-8");
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

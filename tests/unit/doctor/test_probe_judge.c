@@ -67,7 +67,7 @@ static void test_name(void **state)
 
 static void test_reach(void **state)
 {
-	const struct probe_target port = {"nas", "/home", 4711, 0};
+	const struct probe_target port = {"nas", "/home", 4711, 0, 0};
 
 	(void)state;
 	facts.rpcbind_err = facts.nfs_err = ENETUNREACH;
@@ -102,7 +102,7 @@ static void test_versions(void **state)
 
 static void test_ports(void **state)
 {
-	const struct probe_target ports = {"nas", "/home", 2049, 20048};
+	const struct probe_target ports = {"nas", "/home", 2049, 20048, 0};
 
 	(void)state;
 	facts.rpcbind_err = ETIMEDOUT;
