@@ -377,11 +377,12 @@ static void expect_activity(
 	size_t n = 0;
 
 	for (size_t i = 0; i < w.n; i++) {
-		const Forefetch__ServerActivity *srv = activity->servers[n];
+		const Forefetch__ServerActivity *srv;
 
 		if (*c->server && strcmp(w.list[i]->name, c->server) != 0)
 			continue;
-		assert_true(n++ < activity->n_servers);
+		assert_true(n < activity->n_servers);
+		srv = activity->servers[n++];
 		assert_memory_equal(
 		    srv->name.data, w.list[i]->name, srv->name.len);
 		assert_int_equal(srv->ahead_omitted, w.list[i]->serial);
