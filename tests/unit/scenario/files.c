@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Copies of a directory, by cp and rename. */
+/* Directories of tests, which somebody removes in the end, and copies of them,
+ * by cp and rename. */
 #include "scenario/files.h"
 
+#include <fcntl.h>
 #include <ftw.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { DEPTH = 16 };
 
@@ -51,4 +56,55 @@ void files_restore(struct files *f, const char *dir)
 	if (rename(f->dir, dir) < 0)
 		abort();
 	free(f);
+}
+
+/* ---- directories that do not stay behind -------------------------------- */
+
+static char scratch[] = "/dev/shm/ff-XXXXXX";
+static bool scratch_begun;
+
+/* Waits until nobody holds the other end of the pipe any more: the system sees
+ * to that even if a process is killed. Signals to the test's group are not for
+ * this process, and nobody waits for its output. */
+static void remove_at_the_end(int fd)
+{
+	char byte;
+
+	(void)setsid();
+	if (dup2(fd, 0) < 0 || close_range(1, ~0U, 0) < 0)
+		_exit(1);
+	while (read(0, &byte, 1) > 0)
+		continue;
+	files_remove(scratch);
+	_exit(0);
+}
+
+void files_scratch_begin(void)
+{
+	int ends[2];
+	pid_t pid;
+
+	if (scratch_begun)
+		return;
+	scratch_begun = true;
+	/* Programs that are run do not hold it. */
+	if (!mkdtemp(scratch) || pipe2(ends, O_CLOEXEC) < 0)
+		abort();
+	pid = fork();
+	if (pid == 0) {
+		/* Its parent must not find it among its children. */
+		if (fork() == 0)
+			remove_at_the_end(ends[0]);
+		_exit(0);
+	}
+	(void)waitpid(pid, NULL, 0);
+	close(ends[0]);
+}
+
+void files_scratch(char dir[FILES_SCRATCH])
+{
+	files_scratch_begin();
+	snprintf(dir, FILES_SCRATCH, "%s/XXXXXX", scratch);
+	if (!mkdtemp(dir))
+		abort();
 }

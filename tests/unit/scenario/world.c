@@ -44,10 +44,7 @@ struct world *world_new(void)
 	w->base = event_base_new();
 	event_base_priority_init(w->base, PRIORITIES);
 	vclock_start(w->base);
-	/* On a tmpfs, as the daemon wants it for its reply cache. */
-	strcpy(w->dir, "/dev/shm/ff-scenario-XXXXXX");
-	if (!mkdtemp(w->dir))
-		abort();
+	files_scratch(w->dir);
 	w->fs = memfs_new(vclock_wall_ns());
 	w->nfs = fakeserver_new(w->base, w->fs, hosts_address(HOSTS_SERVER));
 	fakeserver_listen(w->nfs, true);

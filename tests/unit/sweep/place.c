@@ -119,9 +119,7 @@ void place_begin(struct place *p, const char *settings)
 	shared = p->base = __real_event_base_new();
 	event_base_priority_init(p->base, PRIORITIES);
 	vclock_start(p->base);
-	strcpy(p->dir, "/dev/shm/ff-sweep-XXXXXX");
-	if (!mkdtemp(p->dir))
-		abort();
+	files_scratch(p->dir);
 	write_config(p, settings);
 	p->fs = memfs_new(vclock_wall_ns());
 	p->nfs = fakeserver_new(p->base, p->fs, hosts_address(HOSTS_SERVER));

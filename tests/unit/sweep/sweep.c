@@ -437,6 +437,7 @@ int main(int argc, char **argv)
 	bool ok = true;
 
 	read_options(argc, argv);
+	files_scratch_begin();
 	for (unsigned i = 0; i < opt.jobs; i++) {
 		jobs[i].result = mmap(NULL, sizeof(*jobs[i].result),
 		    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
