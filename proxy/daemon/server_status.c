@@ -120,16 +120,6 @@ static void fill_upstream(
 	fill_connections(s, a, &st, out);
 }
 
-static bool export_known(const struct caches *c, size_t i)
-{
-	const struct fsys *fs;
-
-	for (uint32_t n = 0; (fs = attrcache_fsys_at(c->attr, n)); n++)
-		if (fs->export_plus_one == i + 1)
-			return true;
-	return false;
-}
-
 /* What answers from the caches may rest on. */
 static void fill_consistency(
     const struct server *s, struct arena *a, Forefetch__ServerStatus *out)
@@ -147,8 +137,8 @@ static void fill_consistency(
 	    arena_messages(a, &forefetch__export_status__descriptor, n);
 	for (size_t i = 0; out->overrides && i < n; i++) {
 		const struct config_export *ex = &c->config->overrides[i];
-		const char *over = svc_export_overruled(s->svc, i);
 		Forefetch__ExportStatus *msg = out->overrides[i];
+		const char *over;
 
 		msg->export_path = arena_bytes(a, "%s", ex->path);
 		msg->consistency =
@@ -156,7 +146,7 @@ static void fill_consistency(
 		msg->attr_timeout_us = ex->policy.attr_timeout_us;
 		msg->negative_timeout_us = ex->policy.negative_timeout_us;
 		msg->grant_timeout_us = ex->policy.grant_timeout_us;
-		msg->known = over || export_known(c, i);
+		msg->known = svc_export_known(s->svc, i, &over);
 		if (over)
 			msg->overruled_by = arena_bytes(a, "%s", over);
 		out->n_overrides++;

@@ -73,6 +73,38 @@ static void check_prefetch(
 	}
 }
 
+/* The [export] sections, where they do not do what they say. */
+static void check_sections(
+    const Forefetch__ServerStatus *srv, struct findings *out)
+{
+	char path[DOCTOR_TEXT], other[DOCTOR_TEXT];
+
+	for (size_t i = 0; i < srv->n_overrides; i++) {
+		const Forefetch__ExportStatus *ex = srv->overrides[i];
+
+		doctor_text(&ex->export_path, path, sizeof(path));
+		if (ex->overruled_by.len > 0) {
+			findings_add(out, FINDING_WARN, "section",
+			    "%s is on the same file system as %s, whose "
+			    "section is stricter and counts for both",
+			    path,
+			    doctor_text(
+				&ex->overruled_by, other, sizeof(other)));
+			findings_remedy(
+			    out, "remove one of them, or set both alike");
+		} else if (!ex->known) {
+			findings_add(out, FINDING_WARN, "section",
+			    "it is not known which file system %s is on, so "
+			    "all without a section is strict",
+			    path);
+			findings_remedy(out,
+			    "it is asked when a client calls; if the server "
+			    "does not have the path any more, remove the "
+			    "section");
+		}
+	}
+}
+
 static unsigned port_of(const char *listen)
 {
 	const char *colon = strrchr(listen, ':');
@@ -281,6 +313,7 @@ void doctor_check_server(const struct doctor_env *env,
 	t.path = pick_path(env, name, srv, path, sizeof(path));
 	check_state(srv, out);
 	check_prefetch(srv, out);
+	check_sections(srv, out);
 	check_listen(srv, out);
 	probe_server(&t, f, out);
 	check_listener(srv, t.path, f, out);

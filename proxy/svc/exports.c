@@ -162,10 +162,12 @@ void exports_set_config(struct exports *ex, const struct config_server *config)
 		ex->caches->exports_unknown = true;
 }
 
-const char *exports_overruled(const struct exports *ex, size_t i)
+bool exports_known(const struct exports *ex, size_t i, const char **over)
 {
-	return i < ex->n && ex->list[i].over ? ex->list[i].over->config->path
-					     : NULL;
+	const struct export *e = i < ex->n ? &ex->list[i] : NULL;
+
+	*over = e && e->over ? e->over->config->path : NULL;
+	return e && e->known;
 }
 
 /* ---- several sections on one file system -------------------------------- */
@@ -226,7 +228,10 @@ static bool settle(struct exports *ex)
 		struct export *e = &ex->list[i];
 		const struct export *best = e->known ? strictest(e) : e;
 
-		overrule(e, best == e ? NULL : best);
+		overrule(e, compare_policies(
+				&best->config->policy, &e->config->policy) < 0
+				? best
+				: NULL);
 		if (e->known && best == e)
 			kept = caches_set_export(
 				   ex->caches, e->config->path, e->fsid) &&
@@ -251,10 +256,10 @@ static void fail(struct export *e)
 }
 
 /* The same, with a word in the log about the first of several. */
-static void fail_loudly(struct export *e, const char *what, int status)
+static void fail_loudly(struct export *e, const char *what, unsigned status)
 {
 	if (!e->told)
-		log_warn("exports server=%s path=%s %s=%d: which file system "
+		log_warn("exports server=%s path=%s %s=%u: which file system "
 			 "it is cannot be found out; trying again",
 		    e->ex->config->name, e->config->path, what, status);
 	e->told = true;
@@ -321,7 +326,7 @@ static void on_attributes(struct export *e, const union nfs_res *res)
 	if (res->status == NFS3_OK)
 		succeed(e, a->fsid);
 	else
-		fail_loudly(e, "status", (int)res->status);
+		fail_loudly(e, "status", res->status);
 }
 
 static void on_reply(struct owncall *c, enum reply_kind kind,

@@ -35,8 +35,8 @@ void exports_poll(
     struct exports *ex, const struct rpc_cred *cred, uint64_t now_us);
 /* A client mounts: file systems may have changed, so look again. */
 void exports_refresh(struct exports *ex, const struct rpc_cred *cred);
-/* The path of the stricter section that counts in place of the `i`th; NULL
- * where there is none. */
-const char *exports_overruled(const struct exports *ex, size_t i);
+/* Whether it is known which file system the `i`th section is about; `*over`:
+ * the path of the stricter section that counts in its place, NULL: none. */
+bool exports_known(const struct exports *ex, size_t i, const char **over);
 
 #endif

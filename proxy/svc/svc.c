@@ -59,9 +59,9 @@ void svc_set_config(struct svc *svc, const struct config_server *config)
 	exports_set_config(svc->exports, config);
 }
 
-const char *svc_export_overruled(const struct svc *svc, size_t i)
+bool svc_export_known(const struct svc *svc, size_t i, const char **over)
 {
-	return exports_overruled(svc->exports, i);
+	return exports_known(svc->exports, i, over);
 }
 
 bool svc_offline(const struct svc *svc)

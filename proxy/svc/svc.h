@@ -59,8 +59,8 @@ void svc_free(struct svc *svc);
 /* Changes that run their course though their clients are gone. */
 unsigned svc_orphans(const struct svc *svc);
 void svc_set_config(struct svc *svc, const struct config_server *config);
-/* As exports_overruled(). */
-const char *svc_export_overruled(const struct svc *svc, size_t i);
+/* As exports_known(). */
+bool svc_export_known(const struct svc *svc, size_t i, const char **over);
 /* To be called now and then. Forget changes in doubt that no client has asked
  * for again while the reply cache would have kept their replies. */
 void svc_expire(struct svc *svc, uint64_t now_us);

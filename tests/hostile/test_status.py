@@ -345,6 +345,9 @@ class Sections(Status):
                       self.command("status").stdout)
         self.assertEqual(self.ff.log().count("path=/loose stricter=/tight: "),
                          1)
+        self.assertIn("/loose is on the same file system as /tight, whose "
+                      "section is stricter and counts for both",
+                      " ".join(self.command("doctor").stdout.split()))
 
 
 class Answers(unittest.TestCase):
