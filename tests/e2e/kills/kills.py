@@ -3,7 +3,7 @@
 """kills.py DIR STOP: non-idempotent operations in DIR until STOP exists.
 
 Every operation has one right outcome, success.  Prints how often each was
-done and every error; exit status 1 if there was one.
+done and every error.
 """
 import errno
 import os
@@ -61,9 +61,8 @@ def main():
     print("%d operations in %.0f s, %d errors (%s)" % (
         total, time.time() - start, len(errors),
         ", ".join("%s %d" % kv for kv in sorted(counts.items()))))
-    for line in errors[:50]:
+    for line in errors:
         print("  " + line)
-    sys.exit(1 if errors else 0)
 
 
 main()
