@@ -209,7 +209,7 @@ class ServerRestarted(ResendCase):
             self.up.names[b"old"] = (
                 b"fh-another-old..", rpc.fattr(rpc.REG, 999))
             self.up.script(
-                rpc.LOOKUP, lambda call: u32(rpc.JUKEBOX) + rpc.post_op(None)
+                rpc.LOOKUP, lambda call: u32(rpc.ACCES) + rpc.post_op(None)
                 if opaque(b"new") in call.body else None)
         self.left(rpc.RENAME, rpc.rename_args("old", "new"), rpc.NOENT, take,
                   sendings=1, done=False)
