@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "upstream/upstream_fixture.h"
 
 /* ---- how often it is tried to connect ---------------------------------- */
@@ -283,6 +284,33 @@ static void test_unknown_xid(void **state)
 	assert_int_equal(world_counter(w, METRICS_UPSTREAM_UNKNOWN_XID), 2);
 }
 
+/* What is sent behind a call goes over its connection, while that is up. */
+static void test_behind_another(void **state)
+{
+	struct world *w = *state;
+	struct call change = {0}, list = {0}, behind = {0}, later = {0};
+
+	server_listen(w);
+	world_open(w, 3, false);
+	call_send(w, &change, NFSPROC3_REMOVE);
+	call_send(w, &list, NFSPROC3_READDIR);
+	call_send_behind(w, &behind, NFSPROC3_READDIR, &change);
+	assert_int_not_equal(w->got[1].conn, w->got[0].conn);
+	assert_int_equal(w->got[2].conn, w->got[0].conn);
+	assert_true(upstream_call_is_moving(change.call, clock_now_us()));
+	vclock_pass(3 * S);
+	assert_false(upstream_call_is_moving(change.call, clock_now_us()));
+	assert_true(upstream_call_is_moving(change.call, 0));
+	/* It is not held up by a call that waits to be repeated. */
+	server_refuse(w);
+	server_break_all(w);
+	assert_false(upstream_call_is_moving(change.call, 0));
+	call_send_behind(w, &later, NFSPROC3_READDIR, &change);
+	server_listen(w);
+	vclock_pass(10 * S);
+	assert_true(later.sent > 0 && change.sent > 1);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 
 int main(void)
@@ -294,6 +322,7 @@ int main(void)
 	    TEST(test_lazy),
 	    TEST(test_change_keeps_xid_and_port),
 	    TEST(test_which_connection),
+	    TEST(test_behind_another),
 	    TEST(test_not_answered),
 	    TEST(test_silent),
 	    TEST(test_dropped),

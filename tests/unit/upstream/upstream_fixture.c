@@ -205,8 +205,8 @@ static bool on_doubt(void *arg)
 static const struct upstream_call_ops call_ops = {
     .on_send = on_send, .on_reply = on_reply, .on_doubt = on_doubt};
 
-void call_send_as(struct world *w, struct call *c, uint32_t proc,
-    const struct upstream_sent *former)
+static void send_as(struct world *w, struct call *c, uint32_t proc,
+    const struct upstream_sent *former, const struct call *behind)
 {
 	static const char handle[8] = "\0\0\0\4root";
 	static const struct rpc_cred nobody;
@@ -214,11 +214,24 @@ void call_send_as(struct world *w, struct call *c, uint32_t proc,
 	    .proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, proc),
 	    .cred = &nobody,
 	    .args = {.len = 8, .data = handle},
-	    .former = former};
+	    .former = former,
+	    .behind = behind ? behind->call : NULL};
 
 	c->call = upstream_send(w->up, &req, &call_ops, c);
 	assert_non_null(c->call);
 	vclock_settle();
+}
+
+void call_send_as(struct world *w, struct call *c, uint32_t proc,
+    const struct upstream_sent *former)
+{
+	send_as(w, c, proc, former, NULL);
+}
+
+void call_send_behind(
+    struct world *w, struct call *c, uint32_t proc, const struct call *behind)
+{
+	send_as(w, c, proc, NULL, behind);
 }
 
 void call_send(struct world *w, struct call *c, uint32_t proc)

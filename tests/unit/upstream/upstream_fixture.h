@@ -74,6 +74,8 @@ uint64_t world_counter(struct world *w, enum metrics_counter id);
 void call_send(struct world *w, struct call *c, uint32_t proc);
 void call_send_as(struct world *w, struct call *c, uint32_t proc,
     const struct upstream_sent *former);
+void call_send_behind(
+    struct world *w, struct call *c, uint32_t proc, const struct call *behind);
 /* One connection, and a change that was sent over it. */
 void call_send_change(struct world *w, struct call *c);
 
