@@ -164,8 +164,11 @@ static union nfs_args confirm_args(const struct svc_rqst *rqst)
 static void confirm_on_reply(
     struct fetch_waiter *w, const struct upstream_result *up)
 {
-	union nfs_args args = confirm_args(svc_waiter_rqst(w));
+	struct svc_rqst *rqst = svc_waiter_rqst(w);
+	union nfs_args args = confirm_args(rqst);
 
+	if (rqst->tried & SVC_TRIED_EARLY)
+		rqst->number = ++rqst->svc->received;
 	asked(w, NFSPROC3_ACCESS, &args, up);
 }
 
@@ -175,7 +178,7 @@ static void confirm(struct svc_rqst *rqst)
 {
 	union nfs_args args = confirm_args(rqst);
 
-	if (svc_join_confirm(rqst))
+	if (!(rqst->tried & SVC_TRIED_EARLY) && svc_join_confirm(rqst))
 		return;
 	svc_rqst_begins(rqst, true);
 	rqst->tried |= SVC_TRIED_CONFIRM;
@@ -291,15 +294,21 @@ static void miss(struct svc_rqst *rqst)
 		svc_forward(rqst);
 }
 
-/* Whether the caches must not answer it, for a change under way: it waits, or
- * the server is asked. */
+/* Whether the caches must not answer it yet, for a change that is under way, or
+ * about to come: it waits, or the server is asked. */
 static bool stands_behind(struct svc_rqst *rqst)
 {
 	enum svc_order_verdict verdict = svc_order_look(rqst);
 
 	if (verdict == SVC_ORDER_ASK)
 		miss(rqst);
-	return verdict != SVC_ORDER_FREE;
+	if (verdict != SVC_ORDER_FREE)
+		return true;
+	if (!svc_order_is_early(rqst))
+		return false;
+	rqst->tried |= SVC_TRIED_EARLY;
+	confirm(rqst);
+	return true;
 }
 
 void svc_answer(struct svc_rqst *rqst)

@@ -19,6 +19,12 @@
  * is sent behind it all the same, over its connection: so a reply that is lost
  * holds nobody up for long.
  *
+ * Linux hands the REMOVE of such a file to a worker of its own, so it may come
+ *a moment after the next look at the directory, which a server gets half a
+ *round trip later. So a directory where a client renamed a file to ".nfs…", and
+ *has not removed it, is confirmed by each look of that client; and what comes
+ *until that is answered counts as having come before the look.
+ *
  * A change that gets no further is none: one that waits for the server, or for
  * its client, and any other while the server is silent. Else nothing could be
  * told from the caches there for as long as the link is down. WRITEs are none
@@ -26,6 +32,7 @@
  *waits for them itself.
  */
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include <xxhash.h>
@@ -44,6 +51,13 @@ enum {
 	WAIT_MAX_US = 2000000,
 	/* What FSSTAT is about: all of a client's changes touch it. */
 	ANY = 0,
+	SILLY_SIZE = 256, /* a power of two */
+};
+
+/* Files that a client has unlinked while they were open, in one directory. */
+struct silly {
+	uint64_t dir; /* client_key(); the last one that needed this place */
+	unsigned files;
 };
 
 struct svc_order {
@@ -51,6 +65,7 @@ struct svc_order {
 	unsigned n; /* changes that are not answered; most often none */
 	struct svc_rqsts waited; /* those of them that others wait for */
 	struct svc_order_keys keys[HASH_SIZE];
+	struct silly silly[SILLY_SIZE];
 };
 
 struct svc_order *svc_order_new(void)
@@ -136,11 +151,44 @@ void svc_order_enter(struct svc_rqst *rqst)
 		enter_name(rqst, &args->rename.to);
 }
 
+static bool is_silly_name(const nfs3_name *name)
+{
+	static const char begin[] = ".nfs";
+	size_t len = sizeof(begin) - 1;
+
+	return name->len > len && memcmp(name->data, begin, len) == 0;
+}
+
+/* The change was answered: a file may be one, or may have been one. */
+static void silly_note(struct svc_rqst *rqst)
+{
+	bool renamed = rqst->proc->proc == NFSPROC3_RENAME;
+	const diropargs3 *name =
+	    renamed ? &rqst->args.rename.to : &rqst->args.dirop;
+	struct silly *s;
+	uint64_t key;
+
+	if (rqst->proc->prog != NFS_PROGRAM || !rqst->client ||
+	    rqst->status != NFS3_OK ||
+	    !(renamed || rqst->proc->proc == NFSPROC3_REMOVE) ||
+	    !is_silly_name(&name->name))
+		return;
+	key = client_key(rqst, fh_key(&name->dir));
+	s = &rqst->svc->order->silly[key & (SILLY_SIZE - 1)];
+	if (renamed && s->dir != key)
+		*s = (struct silly){.dir = key};
+	if (renamed)
+		s->files++;
+	else if (s->dir == key && s->files > 0)
+		s->files--;
+}
+
 void svc_order_leave(struct svc_rqst *rqst, struct fetch_watches *behind)
 {
 	TAILQ_INIT(behind);
 	if (rqst->order.n == 0)
 		return;
+	silly_note(rqst);
 	for (unsigned i = 0; i < rqst->order.n; i++)
 		LIST_REMOVE(&rqst->order.keys[i], link);
 	rqst->order.n = 0;
@@ -281,6 +329,24 @@ enum svc_order_verdict svc_order_look(struct svc_rqst *rqst)
 	rqst->tried |= SVC_TRIED_ORDER;
 	svc_rqst_wait(rqst, SVC_WAIT_CHANGE);
 	return SVC_ORDER_WAIT;
+}
+
+bool svc_order_is_early(struct svc_rqst *rqst)
+{
+	const struct silly *s;
+	uint64_t key;
+
+	if (rqst->proc->prog != NFS_PROGRAM ||
+	    (rqst->proc->proc != NFSPROC3_GETATTR &&
+		rqst->proc->proc != NFSPROC3_ACCESS &&
+		rqst->proc->proc != NFSPROC3_READDIR &&
+		rqst->proc->proc != NFSPROC3_READDIRPLUS) ||
+	    rqst->tried & (SVC_TRIED_CONFIRM | SVC_TRIED_ORDER) ||
+	    !rqst->client || rqst->svc->offline)
+		return false;
+	key = client_key(rqst, fh_key(&rqst->args.object));
+	s = &rqst->svc->order->silly[key & (SILLY_SIZE - 1)];
+	return s->dir == key && s->files > 0 && !is_strict(rqst);
 }
 
 /* ---- what comes along -----------------------------------------------------

@@ -88,6 +88,8 @@ enum svc_tried {
 	SVC_TRIED_WAIT = 16,   /* it was not answered at once */
 	SVC_TRIED_FARM = 32,   /* other machines' farm was asked */
 	SVC_TRIED_ORDER = 64,  /* it waited for a change */
+	SVC_TRIED_EARLY = 128, /* … or for one that may come: its directory
+				  was asked for */
 };
 
 /* Something that a change touches. */
@@ -261,6 +263,10 @@ enum svc_order_verdict {
 /* Whether a change of its client's that came before it touches what it is
  * about. */
 enum svc_order_verdict svc_order_look(struct svc_rqst *rqst);
+/* Whether it looks at a directory where a change may be about to come that its
+ * client counts as made: then the directory is confirmed, and the request is
+ * taken as having come when that is answered. */
+bool svc_order_is_early(struct svc_rqst *rqst);
 /* What it is to be sent behind where the server is asked; NULL: nothing. */
 const struct upstream_call *svc_order_behind(const struct svc_rqst *rqst);
 /* Such a change may touch attributes that come along with what was asked for.
