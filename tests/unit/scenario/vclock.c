@@ -4,15 +4,19 @@
  * until the kernel gives it to its receiver, most of the time at once. A byte
  * that goes the same way comes behind it: vclock waits for that byte where it
  * must know that nothing else is under way. A handshake takes several turns.
+ * The byte is spared where the device has sent nothing since: most looks of the
+ * loop are such, and a turn costs more than all else that a look does.
  */
 #include "scenario/vclock.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -27,7 +31,7 @@
 
 enum {
 	READING_NS = 1000,
-	TURNS = 4,          /* of a byte, for a handshake */
+	TURNS = 8,          /* of a byte, for a handshake */
 	QUIET = 2,          /* looks without an event, for silence */
 	LOOKS_MAX = 100000, /* something never comes to rest */
 };
@@ -49,6 +53,7 @@ static unsigned events; /* that the loop got */
 static struct event_base *loop;
 static struct iopool *jobs;
 static int ends[2] = {-1, -1};
+static int sent_fd = -1;
 static bool stopped;
 
 _Thread_local unsigned spare_depth;
@@ -99,11 +104,29 @@ static void turn(void)
 		abort();
 }
 
+/* Whether anything was sent over the loopback device since this was asked last
+ * and said no, by whomever: true where nobody can tell. */
+static bool was_sent(void)
+{
+	static char last[32];
+	char now[sizeof(last)] = "";
+
+	if (sent_fd < 0 || pread(sent_fd, now, sizeof(now) - 1, 0) <= 0)
+		return true;
+	if (strcmp(now, last) == 0)
+		return false;
+	strcpy(last, now);
+	return true;
+}
+
 static void wait_for_packets(void)
 {
 	spare_begin();
-	for (int i = 0; i < TURNS; i++)
-		turn();
+	if (was_sent()) {
+		for (int i = 0; i < TURNS; i++)
+			turn();
+		(void)was_sent();
+	}
 	spare_end();
 }
 
@@ -179,6 +202,8 @@ static void open_ends(void)
 		abort();
 	ends[1] = accept(fd, NULL, NULL);
 	close(fd);
+	sent_fd = open(
+	    "/sys/class/net/lo/statistics/tx_packets", O_RDONLY | O_CLOEXEC);
 }
 
 void vclock_start(struct event_base *base)
