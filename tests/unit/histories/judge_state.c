@@ -139,15 +139,14 @@ static bool is_same_version(
 	       x->nlink == y->nlink && x->uid == y->uid;
 }
 
-/* The object came by a call of a client's, and nobody else has changed it. */
+/* The version is that of a directory, and came by a call of a client's. */
 static bool is_ours(const struct judge *j, unsigned state, uint64_t object)
 {
-	if (judge_object(&j->states[0], object))
+	if (judge_object(&j->states[state], object)->type != NF3DIR)
 		return false;
-	for (unsigned i = 1; i <= state; i++)
-		if (!j->states[i].ours && !is_same_version(j, i - 1, i, object))
-			return false;
-	return true;
+	while (state > 0 && is_same_version(j, state - 1, state, object))
+		state--;
+	return j->states[state].ours;
 }
 
 /*
