@@ -82,6 +82,8 @@ enum event_call {
 	CALL_LOOKUP_OTHER,
 	CALL_REMOVE_OTHER,
 	CALL_NAME, /* a change of a name */
+	CALL_GETATTR_TURN,
+	CALL_READ_TURN,
 };
 
 struct event {

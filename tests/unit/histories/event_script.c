@@ -9,7 +9,8 @@ struct script_step {
 	enum event_call call;
 	uint32_t pass; /* `a` of an EVENT_PASS */
 	bool held;
-	bool slow; /* the server answers nothing without EVENT_SERVE */
+	bool other; /* another client than that of the other steps */
+	bool slow;  /* the server answers nothing without EVENT_SERVE */
 };
 
 struct script {
@@ -71,6 +72,29 @@ static const struct script_step turns[] = {
     {.kind = EVENT_PASS, .pass = 2},
     {.kind = EVENT_OTHER_TURN},
     {.kind = EVENT_TURN},
+};
+
+/* The file was still for long, so what is known of it counts for longer.
+ * Another client looks at it, or the daemon is killed, before the turn is over.
+ */
+static const struct script_step late[] = {
+    {.kind = EVENT_PASS, .pass = 7},
+    {.kind = EVENT_PASS, .pass = 7},
+    {.kind = EVENT_CALL, .call = CALL_GETATTR_TURN},
+    {.kind = EVENT_OTHER_TURN},
+    {.kind = EVENT_TURN},
+    {.kind = EVENT_PASS},
+    {.kind = EVENT_CALL, .call = CALL_READ_TURN, .other = true},
+    {.kind = EVENT_PASS},
+};
+static const struct script_step killed[] = {
+    {.kind = EVENT_PASS, .pass = 7},
+    {.kind = EVENT_PASS, .pass = 7},
+    {.kind = EVENT_CALL, .call = CALL_GETATTR_TURN},
+    {.kind = EVENT_OTHER_TURN},
+    {.kind = EVENT_TURN},
+    {.kind = EVENT_PASS},
+    {.kind = EVENT_KILL},
 };
 
 /* A client looks into a directory while the server has not done yet what it
@@ -136,6 +160,8 @@ static const struct script scripts[] = {
     SCRIPT(PART_SPACE, space),
     SCRIPT(PART_AGES, busy),
     SCRIPT(PART_TURNS, turns),
+    SCRIPT(PART_TURNS, late),
+    SCRIPT(PART_TURNS, killed),
     SCRIPT(PART_HANDLES, moved),
     SCRIPT(PART_GIVE_UP, unsent),
     SCRIPT(PART_GIVE_UP, unanswered),
@@ -196,7 +222,7 @@ void script_event(struct script_place *s, struct event *e)
 	else if (e->kind == EVENT_KINDS)
 		event_between(e);
 	else if (s->of != &sharing)
-		e->a = s->who;
+		e->a = s->who + step->other;
 	if (s->step == s->of->n)
 		s->of = NULL;
 }

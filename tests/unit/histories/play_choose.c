@@ -169,6 +169,8 @@ void play_choose_call(const struct play *p, const struct event *e, char *text)
 	    [CALL_READDIR] = "READDIR D",
 	    [CALL_FSSTAT] = "FSSTAT D",
 	    [CALL_LOOKUP] = "LOOKUP F",
+	    [CALL_GETATTR_TURN] = "GETATTR B",
+	    [CALL_READ_TURN] = "READ B 0 4096",
 	    [CALL_HANDLE] = "GETATTR H",
 	    [CALL_RENAME] = "RENAME F G",
 	    [CALL_CREATE_OTHER] = "CREATE G",
