@@ -257,8 +257,7 @@ static bool is_refused_write(struct judge *j, const struct judge_op *op,
 	uint64_t object = judge_id(j, &op->args.object);
 
 	if (op->proc->proc != NFSPROC3_WRITE ||
-	    strcmp(got->list[0], "IO") != 0 ||
-	    !judge_changed_behind(j, op, object))
+	    strcmp(got->list[0], "IO") != 0 || !judge_changed_behind(j, object))
 		return false;
 	judge_add_told(j, op, object, op->sent_state);
 	return true;

@@ -89,10 +89,9 @@ unsigned judge_first_room(const struct judge *j, const struct judge_op *op);
 bool judge_may(const struct judge *j, const struct judge_op *op,
     uint64_t object, unsigned state);
 
-/* Whether somebody else has changed the object since this client was told
- * attributes of it last. */
-bool judge_changed_behind(
-    const struct judge *j, const struct judge_op *op, uint64_t object);
+/* Whether somebody else has changed the object since some client was told
+ * attributes of it last. All may be users of one kernel, which has one copy. */
+bool judge_changed_behind(const struct judge *j, uint64_t object);
 
 /* judge_look.c */
 /* The client was told of the object, in that state or a later one. */

@@ -173,16 +173,32 @@ bool judge_may(const struct judge *j, const struct judge_op *op,
 	       end_ns + (end_ns - o->ctime_ns) / AGE_SHARE + READINGS_NS;
 }
 
-bool judge_changed_behind(
-    const struct judge *j, const struct judge_op *op, uint64_t object)
+/* Whether the told attributes are the last that this client was told of the
+ * object. */
+static bool is_last(const struct judge *j, unsigned told)
 {
-	unsigned told = j->nstates;
+	const struct told *t = &j->told[told];
 
-	for (unsigned i = 0; i < j->ntold; i++)
-		if (j->told[i].object == object && j->told[i].uid == op->uid)
-			told = j->told[i].state;
-	for (unsigned i = told + 1; i < j->nstates; i++)
+	for (unsigned i = told + 1; i < j->ntold; i++)
+		if (j->told[i].object == t->object && j->told[i].uid == t->uid)
+			return false;
+	return true;
+}
+
+static bool changed_by_others(
+    const struct judge *j, unsigned since, uint64_t object)
+{
+	for (unsigned i = since + 1; i < j->nstates; i++)
 		if (!j->states[i].ours && !is_same_version(j, i - 1, i, object))
+			return true;
+	return false;
+}
+
+bool judge_changed_behind(const struct judge *j, uint64_t object)
+{
+	for (unsigned i = j->ntold; i-- > 0;)
+		if (j->told[i].object == object && is_last(j, i) &&
+		    changed_by_others(j, j->told[i].state, object))
 			return true;
 	return false;
 }
