@@ -11,7 +11,7 @@
  * done, or had its effect by whomever.
  *
  * A WRITE may be refused by IO, and not be done, if somebody else has changed
- *the file since its client was told attributes of it.
+ * the file since this or another client was told attributes of it.
  *
  * A reply to any other call, a look, is taken apart into facts. Each fact must
  * have been true in at least one state that the mode allows:
@@ -30,7 +30,7 @@
  * the object that some client was told, each before this call was sent.
  *
  * A look behind a change of a name that its client had sent before, and that
- *the server had, is answered by the server when it has done that change.
+ * the server had, is answered by the server when it has done that change.
  *
  * Facts of one reply may come from different states, because the daemon caches
  * them apart: the attributes of each object, the presence of each name in a

@@ -88,6 +88,7 @@ static bool do_kill(struct play *p, const struct event *e)
 {
 	place_kill(&p->place);
 	judge_killed(p->judge);
+	play_turns_killed(p);
 	if (e->a % 2)
 		vclock_pass(e->b % (5 * S));
 	start(p);
@@ -111,6 +112,7 @@ static bool do_fresh(struct play *p, const struct event *e)
 static bool do_restart(struct play *p)
 {
 	place_stop(&p->place);
+	play_turns_killed(p);
 	play_check_replies(p);
 	start(p);
 	return true;

@@ -50,6 +50,7 @@ struct turn {
 	bool due;            /* its call is to be sent */
 	bool hurried;        /* … at once, and not at the next event */
 	bool reads;          /* a page that it lacks, before it writes to it */
+	bool excused;        /* the daemon forgot that it told the attributes */
 	bool narrow;         /* it writes the record alone */
 	unsigned who, record;
 	uint32_t xid;
@@ -138,6 +139,8 @@ void play_turns_reply(struct play *p, unsigned who, uint32_t xid,
     const struct calltext_facts *facts);
 /* The client waits for a call of a turn. */
 bool play_turn_waits(struct play *p, unsigned who);
+/* The daemon ends: what it has told, the next one does not know. */
+void play_turns_killed(struct play *p);
 /* The machine of the clients is gone, and their turns are over. */
 void play_turns_leave(struct play *p);
 /* The server is about to do the call. Fails where it may not. */
