@@ -230,7 +230,10 @@ lab_mount() {
 	case $where in
 	direct) host=$(lab_addr "$LAB_ON"); opts+=,proto=tcp,mountport=20048 ;;
 	floor)  host=$(lab_floor_addr "$LAB_ON"); opts+=,proto=tcp,mountport=20048 ;;
-	proxy)  host=127.0.0.1; opts+=,proto=tcp,port=2050,mountport=2050 ;;
+	# As forefetch mount has it: mount_options_preset().
+	proxy)  host=127.0.0.1; opts+=,proto=tcp,port=2050,mountport=2050,acdirmin=1
+		[ "$(printf '%s\n' 6.12 "$(uname -r)" | sort -V | head -n 1)" != 6.12 ] ||
+			opts+=,noalignwrite ;;
 	*)      host=${where%:*}
 		opts+=,port=${where##*:},mountport=${where##*:}
 		case $host in

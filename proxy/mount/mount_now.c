@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "doctor/probe.h"
@@ -187,15 +188,18 @@ int mount_now(struct job *job)
 	    .fstype = "nfs",
 	    .no_utab = job->no_utab};
 	const char *v6 = strchr(plan->address, ':') ? "6" : "";
+	struct utsname system = {.release = ""};
 	struct mount_why why;
 	char *options = NULL;
 	int code = MOUNT_SYSTEM, error;
 
+	(void)uname(&system);
 	if (asprintf(&options,
-		"%s,vers=3,nolock,proto=tcp%s,mountproto=tcp%s,addr=%s,"
+		"%s,%s,vers=3,nolock,proto=tcp%s,mountproto=tcp%s,addr=%s,"
 		"mountaddr=%s,port=%u,mountport=%u,%s",
-		job->options.kernel, v6, v6, plan->address, plan->address,
-		plan->port, plan->port, HELPER) < 0)
+		mount_options_preset(system.release), job->options.kernel, v6,
+		v6, plan->address, plan->address, plan->port, plan->port,
+		HELPER) < 0)
 		return mount_fail(&job->talk, code, "mount", "out of memory");
 	call.options = options;
 	code = mount_kernel_mount(&call, &error, &why);

@@ -87,7 +87,8 @@ static const struct row rows[] = {
 	{"nordirplus", PASS, NULL, NULL}, {"sharecache", PASS, NULL, NULL},
 	{"nosharecache", PASS, NULL, NULL}, {"resvport", DROP, NULL, NULL},
 	{"write", PASS, NULL, NULL}, {"fsc", PASS, NULL, NULL},
-	{"nofsc", PASS, NULL, NULL}, {"intr", DROP, NULL, NULL},
+	{"nofsc", PASS, NULL, NULL}, {"alignwrite", PASS, NULL, NULL},
+	{"noalignwrite", PASS, NULL, NULL}, {"intr", DROP, NULL, NULL},
 	{"nointr", DROP, NULL, NULL}, {"fg", DROP, NULL, NULL},
 	{"tcp", DROP, NULL, NULL}, {"v3", DROP, NULL, NULL},
 	{"nolock", DROP, NULL, NULL}, {"noquota", DROP, NULL, NULL},
@@ -319,4 +320,14 @@ bool mount_options_parse(const char *text, bool sloppy,
 		good = mount_refuse(why, "the options cannot be read: is a "
 					 "quote missing?");
 	return good;
+}
+
+const char *mount_options_preset(const char *release)
+{
+	unsigned major = 0, minor = 0;
+
+	if (sscanf(release, "%u.%u", &major, &minor) == 2 &&
+	    (major > 6 || (major == 6 && minor >= 12)))
+		return "acdirmin=1,noalignwrite";
+	return "acdirmin=1";
 }

@@ -26,4 +26,14 @@ struct mount_options {
 bool mount_options_parse(const char *text, bool sloppy,
     struct mount_options *out, struct mount_why *why);
 
+/*
+ * Options for a client of this release (as uname(2) has it) that stand before
+ * those of the user, who has the last word. acdirmin=1: the kernel denies a
+ * name for as long as it believes its directory, 30 s by default; to ask the
+ * daemon again costs it microseconds. noalignwrite, from 6.12 on: a WRITE holds
+ * what was changed, and not, around it, what another client may have changed
+ * since.
+ */
+const char *mount_options_preset(const char *release);
+
 #endif

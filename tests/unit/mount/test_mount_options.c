@@ -214,6 +214,21 @@ static void test_sloppy(void **state)
 	assert_false(mount_options_parse("vers=4", true, &o, &why));
 }
 
+/* noalignwrite is refused by kernels that do not know it. */
+static void test_preset(void **state)
+{
+	(void)state;
+	assert_string_equal(
+	    mount_options_preset("6.1.0-49-amd64"), "acdirmin=1");
+	assert_string_equal(mount_options_preset("6.11.99"), "acdirmin=1");
+	assert_string_equal(mount_options_preset("5.15.0"), "acdirmin=1");
+	assert_string_equal(
+	    mount_options_preset("6.12.0-rc1"), "acdirmin=1,noalignwrite");
+	assert_string_equal(
+	    mount_options_preset("7.2.1"), "acdirmin=1,noalignwrite");
+	assert_string_equal(mount_options_preset("odd"), "acdirmin=1");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,6 +239,7 @@ int main(void)
 	    cmocka_unit_test(test_for_daemon),
 	    cmocka_unit_test(test_bad_options),
 	    cmocka_unit_test(test_sloppy),
+	    cmocka_unit_test(test_preset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
