@@ -66,6 +66,7 @@ struct svc_order {
 	struct svc_rqsts waited; /* those of them that others wait for */
 	struct svc_order_keys keys[HASH_SIZE];
 	struct silly silly[SILLY_SIZE];
+	unsigned nsilly; /* files in all of them; most often none */
 };
 
 struct svc_order *svc_order_new(void)
@@ -175,12 +176,17 @@ static void silly_note(struct svc_rqst *rqst)
 		return;
 	key = client_key(rqst, fh_key(&name->dir));
 	s = &rqst->svc->order->silly[key & (SILLY_SIZE - 1)];
-	if (renamed && s->dir != key)
+	if (renamed && s->dir != key) {
+		rqst->svc->order->nsilly -= s->files;
 		*s = (struct silly){.dir = key};
-	if (renamed)
+	}
+	if (renamed) {
 		s->files++;
-	else if (s->dir == key && s->files > 0)
+		rqst->svc->order->nsilly++;
+	} else if (s->dir == key && s->files > 0) {
 		s->files--;
+		rqst->svc->order->nsilly--;
+	}
 }
 
 void svc_order_leave(struct svc_rqst *rqst, struct fetch_watches *behind)
@@ -336,7 +342,7 @@ bool svc_order_is_early(struct svc_rqst *rqst)
 	const struct silly *s;
 	uint64_t key;
 
-	if (rqst->proc->prog != NFS_PROGRAM ||
+	if (rqst->svc->order->nsilly == 0 || rqst->proc->prog != NFS_PROGRAM ||
 	    (rqst->proc->proc != NFSPROC3_GETATTR &&
 		rqst->proc->proc != NFSPROC3_ACCESS &&
 		rqst->proc->proc != NFSPROC3_READDIR &&
