@@ -183,14 +183,16 @@ void history_make(uint64_t seed, bool farm, unsigned parts, struct history *h)
 	}
 }
 
-const char *const event_part_names[EVENT_PARTS] = {[PART_BASE] = "base",
-    [PART_SPACE] = "space",
-    [PART_AGES] = "ages",
-    [PART_TURNS] = "turns",
-    [PART_HANDLES] = "handles",
-    [PART_FLAPS] = "flaps",
-    [PART_GIVE_UP] = "give-up",
-    [PART_ORDER] = "order"};
+const struct event_part_row event_parts[EVENT_PARTS] = {
+    [PART_BASE] = {"base", "what every history has"},
+    [PART_SPACE] = {"space", "how much room the file system has"},
+    [PART_AGES] = {"ages", "what changed lately is told for a short time"},
+    [PART_TURNS] = {"turns", "two clients change a file in turn"},
+    [PART_ORDER] = {"order", "a client looks behind a change of its own"},
+    [PART_GIVE_UP] = {"give-up", "a client gives up a call"},
+    [PART_HANDLES] = {"handles", "a client looks at what lost its name"},
+    [PART_FLAPS] = {"flaps", "the server is away every three seconds"},
+};
 
 const char *event_name(enum event_kind kind)
 {

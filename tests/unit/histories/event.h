@@ -50,17 +50,16 @@ enum event_kind {
 	EVENT_KINDS,
 };
 
-/* What a history has beside what all have. */
+/* What a history has beside what all have; see event_parts[]. */
 enum event_part {
 	PART_BASE,
-	PART_SPACE,   /* how much room the file system has */
-	PART_ORDER,   /* a client looks behind a change of its own */
-	PART_GIVE_UP, /* a client gives up a call */
-	PART_HANDLES, /* a client looks at a file that has other names, or none
-		       */
-	PART_FLAPS,   /* the server is away every few seconds */
-	PART_TURNS,   /* two clients change a file in turn */
-	PART_AGES,    /* what changed lately is told for a short time only */
+	PART_SPACE,
+	PART_AGES,
+	PART_TURNS,
+	PART_ORDER,
+	PART_GIVE_UP,
+	PART_HANDLES,
+	PART_FLAPS,
 	EVENT_PARTS,
 };
 
@@ -114,6 +113,10 @@ struct history {
  * at most, with a farm or without one, and with those parts. */
 void history_make(uint64_t seed, bool farm, unsigned parts, struct history *h);
 const char *event_name(enum event_kind kind);
-extern const char *const event_part_names[EVENT_PARTS];
+
+struct event_part_row {
+	const char *name, *what; /* a few words */
+};
+extern const struct event_part_row event_parts[EVENT_PARTS];
 
 #endif

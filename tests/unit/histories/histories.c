@@ -37,28 +37,11 @@ static const char help[] =
     "  --shorten SECONDS  for the shortest history that fails (default: 60)\n"
     "  --defect NAME      the daemon or its server has a defect that the "
     "judge\n"
-    "                     has to find: stale (attributes count for too long),\n"
-    "                     own (our own changes are not learned), twice (what "
-    "is\n"
-    "                     sent again is done again), undone (a change is\n"
-    "                     answered and not done); or, with --farm, late (what\n"
-    "                     the engine says counts for what is there now),\n"
-    "                     version (its values are of any version) or moved\n"
-    "                     (they open under any key)\n"
+    "                     has to find\n"
     "  --farm             the daemon shares what it has with machines that "
     "come\n"
     "                     after it, by an engine that fails and lies\n"
-    "  --parts LIST       what histories have: base, space (how much room "
-    "there\n"
-    "                     is), ages (what changed lately is told for a short\n"
-    "                     time only), turns (two clients change a file in "
-    "turn),\n"
-    "                     order (a client looks behind a change of its own),\n"
-    "                     give-up (a client gives up a call), handles (it "
-    "looks\n"
-    "                     at a file that lost its name), flaps (the server is\n"
-    "                     away every three seconds); with commas between "
-    "them\n"
+    "  --parts LIST       what histories have; with commas between them\n"
     "  --prove            find each defect in each mode that it shows in, "
     "within\n"
     "                     the operations; with --farm those of a farm\n"
@@ -66,6 +49,19 @@ static const char help[] =
     "  --help\n"
     "\n"
     "exit status: 0; 1 something was wrong; 2 usage\n";
+
+static void print_help(void)
+{
+	fputs(help, stdout);
+	printf("\ndefects:\n");
+	for (unsigned i = 0; i < PLAY_DEFECTS; i++)
+		printf("  %-12s%s%s\n", play_defects[i].name,
+		    play_defects[i].what,
+		    play_defects[i].farm ? " (with --farm)" : "");
+	printf("\nparts:\n");
+	for (unsigned i = 0; i < EVENT_PARTS; i++)
+		printf("  %-12s%s\n", event_parts[i].name, event_parts[i].what);
+}
 
 enum { JOBS_MAX = 64, HANG_S = 120 };
 
@@ -354,28 +350,30 @@ static void report(enum judge_mode mode, const struct totals *t)
 
 static void choose_defect(const char *name)
 {
-	bool set[PLAY_DEFECTS] = {false};
+	const char *names[PLAY_DEFECTS];
+	bool set[PLAY_DEFECTS];
 
-	cli_choose(name, play_defect_names, set, PLAY_DEFECTS,
-	    "--defect is stale, own, twice, undone, late, version or moved");
 	for (unsigned i = 0; i < PLAY_DEFECTS; i++)
-		if (set[i])
-			opt.defect = (enum play_defect)i;
-	opt.parts |= 1u << play_proofs[opt.defect].part;
+		names[i] = play_defects[i].name;
+	cli_choose(
+	    name, names, set, PLAY_DEFECTS, "--defect: there is none such");
+	while (!set[opt.defect])
+		opt.defect++;
 }
 
 static void choose_parts(char *list)
 {
+	const char *names[EVENT_PARTS];
 	bool set[EVENT_PARTS];
 	char *save;
 
+	for (unsigned i = 0; i < EVENT_PARTS; i++)
+		names[i] = event_parts[i].name;
 	opt.parts = 1u << PART_BASE;
 	for (const char *name = strtok_r(list, ",", &save); name;
 	     name = strtok_r(NULL, ",", &save)) {
-		cli_choose(name, event_part_names, set, EVENT_PARTS,
-		    "--parts are base, space, ages, turns, order, give-up, "
-		    "handles "
-		    "and flaps");
+		cli_choose(name, names, set, EVENT_PARTS,
+		    "--parts: there is none such");
 		for (unsigned i = 0; i < EVENT_PARTS; i++)
 			opt.parts |= (unsigned)set[i] << i;
 	}
@@ -419,7 +417,7 @@ static void set_option(int c, char *value)
 		opt.json = true;
 		break;
 	case 'h':
-		fputs(help, stdout);
+		print_help();
 		exit(0);
 	default:
 		exit(2);
@@ -440,6 +438,7 @@ static void read_options(int argc, char **argv)
 	opt.jobs = cli_processors(JOBS_MAX);
 	while ((c = getopt_long(argc, argv, "", list, NULL)) >= 0)
 		set_option(c, optarg);
+	opt.parts |= 1u << play_defects[opt.defect].part;
 	if (optind < argc)
 		cli_bad_usage("no words are wanted");
 	if (opt.prove && (opt.json || opt.defect || opt.one))
@@ -455,14 +454,14 @@ static bool prove(enum judge_mode mode)
 	for (unsigned i = DEFECT_NONE + 1; i < PLAY_DEFECTS; i++) {
 		struct totals t = {0};
 
-		if (!(play_proofs[i].modes & 1u << mode) ||
-		    play_proofs[i].farm != opt.farm)
+		if (!(play_defects[i].modes & 1u << mode) ||
+		    play_defects[i].farm != opt.farm)
 			continue;
 		opt.defect = (enum play_defect)i;
-		opt.parts = parts | 1u << play_proofs[i].part;
+		opt.parts = parts | 1u << play_defects[i].part;
 		play_many(mode, &t);
 		printf("%s: defect %s: %s within %ju operations\n",
-		    play_mode_names[mode], play_defect_names[i],
+		    play_mode_names[mode], play_defects[i].name,
 		    t.wrong ? "found" : "NOT FOUND",
 		    (uintmax_t)(t.calls + t.strangers));
 		fflush(stdout);

@@ -17,32 +17,28 @@ extern const char *const play_mode_names[PLAY_MODES];
  * What is wrong with the daemon or its server, to see whether the judge finds
  * it. The judge is told nothing of it.
  */
-enum play_defect {
+enum play_defect { /* see play_defects[] */
 	DEFECT_NONE,
-	DEFECT_STALE,  /* cached attributes count for too long */
-	DEFECT_OWN,    /* the caches do not learn of our own changes */
-	DEFECT_TWICE,  /* the server does a call again when it is sent again */
-	DEFECT_UNDONE, /* a change is answered, and not done */
-	/* Of a farm: what the engine says is taken for what the server has now,
-	 * whatever it had when the engine was asked; and values are not told
-	 * apart by the file's version, or open under another's key. */
+	DEFECT_STALE,
+	DEFECT_OWN,
+	DEFECT_TWICE,
+	DEFECT_UNDONE,
 	DEFECT_LATE,
 	DEFECT_VERSION,
 	DEFECT_MOVED,
 	PLAY_DEFECTS,
 };
 
-extern const char *const play_defect_names[PLAY_DEFECTS];
-
 /* Where a defect shows: in which modes (a bit each), with a farm or without,
  * and in histories that have this part. */
-struct play_proof {
+struct play_defect_row {
+	const char *name, *what; /* a few words */
 	unsigned modes;
 	bool farm;
 	enum event_part part;
 };
 
-extern const struct play_proof play_proofs[PLAY_DEFECTS];
+extern const struct play_defect_row play_defects[PLAY_DEFECTS];
 
 struct play_result {
 	unsigned calls, changes, strangers, replies;

@@ -19,15 +19,6 @@ const char *const play_mode_names[PLAY_MODES] = {[JUDGE_STRICT] = "strict",
     [JUDGE_FROZEN] = "frozen",
     [JUDGE_OFFLINE] = "offline"};
 
-const char *const play_defect_names[PLAY_DEFECTS] = {[DEFECT_NONE] = "none",
-    [DEFECT_STALE] = "stale",
-    [DEFECT_OWN] = "own",
-    [DEFECT_TWICE] = "twice",
-    [DEFECT_UNDONE] = "undone",
-    [DEFECT_LATE] = "late",
-    [DEFECT_VERSION] = "version",
-    [DEFECT_MOVED] = "moved"};
-
 /* Strict asks the server for everything, so it needs to learn nothing; frozen
  * has no bound that could be overstepped. */
 enum {
@@ -39,14 +30,22 @@ enum {
 	ALL = STRICT | CACHING,
 };
 
-const struct play_proof play_proofs[PLAY_DEFECTS] = {
-    [DEFECT_STALE] = {.modes = STRICT | BOUNDED | OFFLINE},
-    [DEFECT_OWN] = {.modes = CACHING},
-    [DEFECT_TWICE] = {.modes = ALL},
-    [DEFECT_UNDONE] = {.modes = ALL},
-    [DEFECT_LATE] = {.modes = ALL, .farm = true},
-    [DEFECT_VERSION] = {.modes = ALL, .farm = true},
-    [DEFECT_MOVED] = {.modes = ALL, .farm = true}};
+const struct play_defect_row play_defects[PLAY_DEFECTS] = {
+    [DEFECT_NONE] = {"none", "all is well", 0, false, PART_BASE},
+    [DEFECT_STALE] = {"stale", "attributes count for too long",
+	STRICT | BOUNDED | OFFLINE, false, PART_BASE},
+    [DEFECT_OWN] = {"own", "own changes are not learned", CACHING, false,
+	PART_BASE},
+    [DEFECT_TWICE] = {"twice", "what is sent again is done again", ALL, false,
+	PART_BASE},
+    [DEFECT_UNDONE] = {"undone", "a change is answered and not done", ALL,
+	false, PART_BASE},
+    [DEFECT_LATE] = {"late", "the engine's answer counts as of now", ALL, true,
+	PART_BASE},
+    [DEFECT_VERSION] = {"version", "its values are of any version", ALL, true,
+	PART_BASE},
+    [DEFECT_MOVED] = {"moved", "they open under any key", ALL, true, PART_BASE},
+};
 
 static struct play *playing;
 
