@@ -16,6 +16,7 @@
 enum {
 	BAR_WIDTH = 40,
 	POWERS = 33, /* a bar for 0, and for each power of two */
+	DAYS = 7,    /* that are shown without -v */
 };
 
 static void put_title(const Forefetch__ServerStats *srv, const char *what)
@@ -266,6 +267,39 @@ static void put_prefetch(const Forefetch__ServerStats *srv)
 	    "in queues\n");
 }
 
+static void put_day(
+    struct ctl_table *t, const char *when, const Forefetch__DayStats *d)
+{
+	char text[4][CTL_TEXT_MAX];
+
+	ctl_table_row(t);
+	ctl_table_cell(t, "%s%u-%02u-%02u", when, d->day / 10000,
+	    d->day / 100 % 100, d->day % 100);
+	ctl_table_cell(t, "%" PRIu64, d->calls);
+	ctl_table_cell(t, "%" PRIu64, d->saved_round_trips);
+	ctl_table_cell(t, "%s", ctl_text_duration(text[0], d->saved_us));
+	ctl_table_cell(t, "%s", ctl_text_duration(text[1], d->added_us));
+	ctl_table_cell(t, "%s", ctl_text_bytes(text[2], d->returned_bytes));
+	ctl_table_cell(t, "%s", ctl_text_bytes(text[3], d->received_bytes));
+}
+
+/* What is kept over restarts: all, and the last days. */
+static void put_balance(const Forefetch__ServerStats *srv, bool all)
+{
+	size_t n = srv->n_days, shown = all || n < DAYS ? n : DAYS;
+	struct ctl_table *t;
+
+	if (!srv->balance)
+		return;
+	put_title(srv, "balance, kept over restarts");
+	t = ctl_table_new("day,>calls,>trips saved,>saved,>added,"
+			  ">to clients,>from server");
+	for (size_t i = n - shown; i < n; i++)
+		put_day(t, "", srv->days[i]);
+	put_day(t, "since ", srv->balance);
+	ctl_table_print(t);
+}
+
 static void put_counters(const Forefetch__ServerStats *srv, bool zeros)
 {
 	struct ctl_table *t = NULL;
@@ -346,6 +380,7 @@ static void put_server(
 	put_calls(srv, FOREFETCH__SIDE__UPSTREAM);
 	put_caches(srv);
 	put_prefetch(srv);
+	put_balance(srv, opt->verbose);
 	put_counters(srv, opt->verbose);
 	if (!opt->histogram && !opt->verbose)
 		return;

@@ -30,6 +30,7 @@ struct event_base;
 struct farm;
 struct hint_stream;
 struct hints;
+struct balance;
 struct history;
 struct hold_status;
 struct iopool_job;
@@ -112,6 +113,7 @@ struct control_server {
 	struct compact *compact;
 	struct hints *hints;
 	struct history *history;
+	struct balance *balance;
 	struct pins *pins;
 	struct prefetch *prefetch;
 	struct tracer *tracer;

@@ -2,6 +2,7 @@
 /* What is counted and measured: status, stats, and what a flush gave up. */
 #include "base/histogram.h"
 #include "base/metrics.h"
+#include "control/balance.h"
 #include "control/control_reply_private.h"
 #include "control/history.h"
 
@@ -151,6 +152,36 @@ static void fill_prefetch(struct reply *r, const struct control_server *srv,
 	out->prefetch = msg;
 }
 
+static void fill_day(const struct balance_sums *s, Forefetch__DayStats *out)
+{
+	out->day = (uint32_t)s->day;
+	out->calls = s->calls;
+	out->saved_round_trips = s->spared;
+	out->saved_us = s->saved_us;
+	out->added_us = s->added_us;
+	out->returned_bytes = s->returned_bytes;
+	out->received_bytes = s->received_bytes;
+}
+
+static void fill_balance(struct reply *r, const struct control_server *srv,
+    Forefetch__ServerStats *out)
+{
+	const struct balance_kept *kept =
+	    srv->balance ? balance_get(srv->balance) : NULL;
+
+	if (!kept || kept->n == 0)
+		return;
+	out->balance =
+	    arena_message(&r->arena, &forefetch__day_stats__descriptor);
+	out->days = arena_messages(
+	    &r->arena, &forefetch__day_stats__descriptor, kept->n);
+	if (!out->balance || !out->days)
+		return;
+	fill_day(&kept->all, out->balance);
+	for (size_t i = 0; i < kept->n; i++)
+		fill_day(&kept->days[i], out->days[out->n_days++]);
+}
+
 void reply_stats(struct reply *r, const Forefetch__Request *request)
 {
 	Forefetch__Stats *out =
@@ -170,6 +201,7 @@ void reply_stats(struct reply *r, const Forefetch__Request *request)
 		fill_calls(r, s.at.metrics, srv);
 		fill_counters(r, s.at.metrics, srv);
 		fill_prefetch(r, &s.at, srv);
+		fill_balance(r, &s.at, srv);
 	}
 	r->res.result_case = FOREFETCH__RESPONSE__RESULT_STATS;
 	r->res.stats = out;

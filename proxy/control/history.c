@@ -209,29 +209,37 @@ void history_begin_day(struct history *h, int day)
 	h->day = day;
 }
 
-static void count_until_now(struct history *h)
+void history_get_totals(struct history *h, struct history_totals *out)
 {
 	const struct metrics *m = h->measure(h->ctx);
 	struct history_sample now = totals(m), s;
 
 	sample_fill(&s, m, &now, &h->total);
 	count_spared(h, m, &s, now.calls);
+	*out = (struct history_totals){.calls = h->calls,
+	    .spared = h->spared,
+	    .saved_us = h->saved_us,
+	    .added_us = h->added_us,
+	    .returned_bytes = now.returned_bytes,
+	    .received_bytes = now.demand_bytes + now.ahead_bytes};
 }
 
 uint64_t history_saved_us(struct history *h)
 {
-	if (!h)
-		return 0;
-	count_until_now(h);
-	return h->saved_us;
+	struct history_totals t = {0};
+
+	if (h)
+		history_get_totals(h, &t);
+	return t.saved_us;
 }
 
 uint64_t history_added_us(struct history *h)
 {
-	if (!h)
-		return 0;
-	count_until_now(h);
-	return h->added_us;
+	struct history_totals t = {0};
+
+	if (h)
+		history_get_totals(h, &t);
+	return t.added_us;
 }
 
 uint64_t history_saved_today_us(const struct history *h)

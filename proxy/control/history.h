@@ -78,6 +78,16 @@ size_t history_count(const struct history *h);
 /* The i-th of history_count(), the oldest first. */
 const struct history_sample *history_at(const struct history *h, size_t i);
 
+/* Since it was made, and until now; each never less than before. */
+struct history_totals {
+	uint64_t calls;  /* of clients, answered */
+	uint64_t spared; /* calls that needed none to the server */
+	uint64_t saved_us, added_us;
+	uint64_t returned_bytes; /* to clients, in replies */
+	uint64_t received_bytes; /* from the server */
+};
+void history_get_totals(struct history *h, struct history_totals *out);
+
 /* What saved_us of a sample is, since it was made and until now; never less
  * than before. 0 where `h` is NULL. */
 uint64_t history_saved_us(struct history *h);

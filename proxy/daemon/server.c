@@ -20,6 +20,7 @@
 #include "base/netmatch.h"
 #include "cache/caches.h"
 #include "config/config.h"
+#include "control/balance.h"
 #include "daemon/cachehome.h"
 #include "daemon/clients.h"
 #include "daemon/server_private.h"
@@ -118,6 +119,7 @@ void server_on_sweep(evutil_socket_t fd, short what, void *arg)
 	server_on_bury(-1, 0, s);
 	check_pins(s, now_us);
 	linkkeep_tick(s->linkkeep, now_us);
+	balance_tick(s->balance, now_us);
 }
 
 /* ---- from outside ------------------------------------------------------ */
@@ -267,6 +269,7 @@ void server_modules(struct server *s, struct control_server *out)
 	    .compact = s->compact,
 	    .hints = s->hints,
 	    .history = s->history,
+	    .balance = s->balance,
 	    .pins = s->pins,
 	    .prefetch = s->prefetch,
 	    .tracer = s->tracer,

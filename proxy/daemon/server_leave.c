@@ -24,6 +24,7 @@
 #include "base/statedir.h"
 #include "cache/caches.h"
 #include "config/config.h"
+#include "control/balance.h"
 #include "control/history.h"
 #include "daemon/cachehome.h"
 #include "daemon/clients.h"
@@ -131,6 +132,8 @@ bool server_is_registered(const struct server *s)
 void server_stop_serving(struct server *s)
 {
 	cachehome_stop(s->home);
+	balance_free(s->balance);
+	s->balance = NULL;
 	history_free(s->history);
 	s->history = NULL;
 	clients_free(s->clients);

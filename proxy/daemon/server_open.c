@@ -17,6 +17,7 @@
 #include "base/statedir.h"
 #include "cache/caches.h"
 #include "config/config.h"
+#include "control/balance.h"
 #include "control/history.h"
 #include "daemon/cachehome.h"
 #include "daemon/clients.h"
@@ -317,9 +318,12 @@ static bool open_clients(struct server *s, char *err, size_t errlen)
 	if (!s->clients)
 		return false;
 	s->history = history_new(s->p.base, on_history, s);
-	if (!s->history)
+	if (s->history)
+		s->balance = balance_new(s->p.state, s->name, s->history,
+		    cachehome_on_disk(s->home));
+	if (!s->balance)
 		snprintf(err, errlen, "out of memory");
-	return s->history != NULL;
+	return s->balance != NULL;
 }
 
 struct server *server_new(const struct server_params *p)

@@ -34,6 +34,7 @@ struct server {
 	struct compact *compact;
 	struct hints *hints;
 	struct history *history;
+	struct balance *balance;
 	uint64_t calls; /* of clients, at the last sweep */
 	struct svc *svc;
 	struct clients *clients; /* made last, since they may call at once */

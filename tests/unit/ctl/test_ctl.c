@@ -150,7 +150,8 @@ static void test_stats(void **state)
 	    "\"p90_us\":0,\"p99_us\":0,\"max_us\":0,\"sum_us\":0,"
 	    "\"histogram\":[[1,2,3],[4,5,18446744073709551615]]}],"
 	    "\"counters\":{\"drc_hits\":5},\"gauges\":{},"
-	    "\"prefetch\":null}");
+	    "\"prefetch\":null,"
+	    "\"balance\":null,\"days\":[]}");
 }
 
 static void expect_put(const void *message, const char *text, const char *want)

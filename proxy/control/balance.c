@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The sums of a server in a file: what is added to them, and their line. */
+#include "control/balance.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <xxhash.h>
+
+#include "base/log.h"
+#include "base/statedir.h"
+#include "control/history.h"
+
+#define FILE_NAME "totals"
+
+enum { VERSION = 1, NUMBERS = 7, DIGITS_MAX = 21 };
+_Static_assert(sizeof(struct balance_sums) == NUMBERS * sizeof(uint64_t),
+    "a set of sums is as many numbers");
+_Static_assert(
+    (BALANCE_DAYS + 1) * NUMBERS * DIGITS_MAX + 40 < BALANCE_TEXT_MAX,
+    "a line has room for all of them");
+
+struct balance {
+	struct statedir *sd;
+	const char *server;
+	struct history *history;
+	struct history_totals counted; /* until the last look, of this run */
+	struct balance_kept kept;
+	uint64_t saved_us; /* when it was */
+	bool on_disk;
+	bool changed; /* since then */
+};
+
+/* ---- the line ----------------------------------------------------------- */
+
+static size_t put_sums(char *text, size_t at, const struct balance_sums *s)
+{
+	const uint64_t v[NUMBERS] = {s->day, s->calls, s->spared, s->saved_us,
+	    s->added_us, s->returned_bytes, s->received_bytes};
+
+	for (size_t i = 0; i < NUMBERS; i++)
+		at += (size_t)snprintf(
+		    text + at, BALANCE_TEXT_MAX - at, " %" PRIu64, v[i]);
+	return at;
+}
+
+static const char *take_sums(const char *p, struct balance_sums *s)
+{
+	uint64_t v[NUMBERS];
+	char *end;
+
+	for (size_t i = 0; i < NUMBERS; i++) {
+		v[i] = strtoull(p, &end, 10);
+		if (end == p)
+			return NULL;
+		p = end;
+	}
+	*s = (struct balance_sums){v[0], v[1], v[2], v[3], v[4], v[5], v[6]};
+	return p;
+}
+
+void balance_format(
+    const struct balance_kept *kept, char text[BALANCE_TEXT_MAX])
+{
+	size_t at = (size_t)snprintf(
+	    text, BALANCE_TEXT_MAX, "%d %zu", VERSION, kept->n);
+
+	at = put_sums(text, at, &kept->all);
+	for (size_t i = 0; i < kept->n; i++)
+		at = put_sums(text, at, &kept->days[i]);
+	snprintf(text + at, BALANCE_TEXT_MAX - at, " %016" PRIx64,
+	    (uint64_t)XXH3_64bits(text, at));
+}
+
+bool balance_parse(const char *text, struct balance_kept *kept)
+{
+	char again[BALANCE_TEXT_MAX];
+	const char *p;
+	int version, len;
+
+	*kept = (struct balance_kept){0};
+	if (sscanf(text, "%d %zu%n", &version, &kept->n, &len) != 2 ||
+	    version != VERSION || kept->n > BALANCE_DAYS)
+		return false;
+	p = take_sums(text + len, &kept->all);
+	for (size_t i = 0; p && i < kept->n; i++)
+		p = take_sums(p, &kept->days[i]);
+	if (!p)
+		return false;
+	/* A line that is not what would be written for it is damaged. */
+	balance_format(kept, again);
+	return strcmp(text, again) == 0;
+}
+
+/* ---- sums --------------------------------------------------------------- */
+
+static void sums_add(struct balance_sums *to, const struct balance_sums *news)
+{
+	to->calls += news->calls;
+	to->spared += news->spared;
+	to->saved_us += news->saved_us;
+	to->added_us += news->added_us;
+	to->returned_bytes += news->returned_bytes;
+	to->received_bytes += news->received_bytes;
+}
+
+/* Its place among the days, made where it is missing. The clock may have been
+ * set: then days come in any order, and the oldest one gives way. */
+static struct balance_sums *day_of(struct balance_kept *kept, uint64_t day)
+{
+	size_t i = kept->n;
+
+	while (i > 0 && kept->days[i - 1].day > day)
+		i--;
+	if (i > 0 && kept->days[i - 1].day == day)
+		return &kept->days[i - 1];
+	if (kept->n == BALANCE_DAYS && i == 0)
+		return &kept->days[0];
+	if (kept->n == BALANCE_DAYS) {
+		i--;
+		memmove(kept->days, kept->days + 1, i * sizeof(kept->days[0]));
+	} else {
+		memmove(kept->days + i + 1, kept->days + i,
+		    (kept->n - i) * sizeof(kept->days[0]));
+		kept->n++;
+	}
+	kept->days[i] = (struct balance_sums){.day = day};
+	return &kept->days[i];
+}
+
+void balance_add(struct balance_kept *kept, const struct balance_sums *news)
+{
+	if (kept->all.day == 0 || news->day < kept->all.day)
+		kept->all.day = news->day;
+	sums_add(&kept->all, news);
+	sums_add(day_of(kept, news->day), news);
+}
+
+static uint64_t today(void)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (!localtime_r(&now, &tm))
+		return 0;
+	return (uint64_t)(tm.tm_year + 1900) * 10000 +
+	       (uint64_t)(tm.tm_mon + 1) * 100 + (uint64_t)tm.tm_mday;
+}
+
+static void count(struct balance *b)
+{
+	struct history_totals now, was = b->counted;
+	struct balance_sums news;
+
+	history_get_totals(b->history, &now);
+	if (now.calls == was.calls)
+		return;
+	news = (struct balance_sums){.day = today(),
+	    .calls = now.calls - was.calls,
+	    .spared = now.spared - was.spared,
+	    .saved_us = now.saved_us - was.saved_us,
+	    .added_us = now.added_us - was.added_us,
+	    .returned_bytes = now.returned_bytes - was.returned_bytes,
+	    .received_bytes = now.received_bytes - was.received_bytes};
+	balance_add(&b->kept, &news);
+	b->counted = now;
+	b->changed = true;
+}
+
+/* ---- the file ----------------------------------------------------------- */
+
+static void set_aside(const struct balance *b)
+{
+	char path[PATH_MAX], aside[PATH_MAX];
+
+	log_warn("balance server=%s: the file " FILE_NAME
+		 " is damaged: it is set aside as " FILE_NAME ".damaged",
+	    b->server);
+	if (statedir_path(b->sd, b->server, FILE_NAME, path, sizeof(path)) ||
+	    statedir_path(
+		b->sd, b->server, FILE_NAME ".damaged", aside, sizeof(aside)))
+		return;
+	if (rename(path, aside) < 0)
+		log_warn("balance server=%s: %s", b->server, strerror(errno));
+}
+
+static void load(struct balance *b)
+{
+	char text[BALANCE_TEXT_MAX];
+	int rc =
+	    statedir_load_line(b->sd, b->server, FILE_NAME, text, sizeof(text));
+
+	if (rc < 0 && rc != -ENOENT)
+		b->on_disk = false;
+	if (rc < 0 || balance_parse(text, &b->kept))
+		return;
+	b->kept = (struct balance_kept){0};
+	set_aside(b);
+}
+
+static void save(struct balance *b)
+{
+	char text[BALANCE_TEXT_MAX];
+
+	if (!b->changed || !b->on_disk)
+		return;
+	b->changed = false;
+	balance_format(&b->kept, text);
+	statedir_save_line(b->sd, b->server, FILE_NAME, text);
+}
+
+struct balance *balance_new(
+    struct statedir *sd, const char *server, struct history *h, bool on_disk)
+{
+	struct balance *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	b->sd = sd;
+	b->server = server;
+	b->history = h;
+	b->on_disk = on_disk;
+	if (on_disk)
+		load(b);
+	return b;
+}
+
+void balance_tick(struct balance *b, uint64_t now_us)
+{
+	if (now_us < b->saved_us + BALANCE_SAVED_US)
+		return;
+	b->saved_us = now_us;
+	count(b);
+	save(b);
+}
+
+const struct balance_kept *balance_get(struct balance *b)
+{
+	count(b);
+	return &b->kept;
+}
+
+void balance_free(struct balance *b)
+{
+	if (!b)
+		return;
+	count(b);
+	save(b);
+	free(b);
+}

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What forefetch was worth is kept: over restarts, and where the section of a
+server goes and comes back, as with the last umount and the next mount."""
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir))
+import daemon
+import rpc
+from daemon import poll
+from rpc import opaque
+
+CALLS = 50
+
+
+class Balance(daemon.Case):
+    def work(self):
+        with self.connect() as client:
+            for _ in range(CALLS):
+                client.nfs(rpc.GETATTR, opaque(rpc.ROOT))
+
+    def kept(self):
+        return self.ff.control("stats")["balance"]
+
+    def assert_kept(self, then, calls):
+        now = self.kept()
+        self.assertGreaterEqual(now["calls"], then["calls"] + calls)
+        for key, value in then.items():
+            self.assertGreaterEqual(now[key], value, key)
+        days = self.ff.control("stats")["days"]
+        self.assertEqual(sum(d["calls"] for d in days), now["calls"])
+        return now
+
+    def test_restarts(self):
+        self.work()
+        then = self.kept()
+        self.assertGreaterEqual(then["calls"], CALLS)
+        self.assertEqual(then["day"], int(time.strftime("%Y%m%d")))
+        self.ff.stop()
+        self.ff.start()
+        then = self.assert_kept(then, 0)
+        self.work()
+        self.assert_kept(then, CALLS)
+
+    def test_section_goes_and_comes(self):
+        self.work()
+        then = self.kept()
+        server = dict(self.ff.server)
+        with open(self.ff.file) as f:
+            whole = f.read()
+        with open(self.ff.file, "w") as f:
+            f.write(whole.replace("[server nas]", "[server other]"))
+        self.ff.hup()
+        self.assertEqual(self.ff.control("stats")["name"], "other")
+        with open(self.ff.file, "w") as f:
+            f.write(whole)
+        self.ff.hup()
+        self.ff.server = server
+        poll(lambda: self.ff.control("stats")["name"] == "nas", "nas")
+        self.assert_kept(then, 0)
+
+
+if __name__ == "__main__":
+    daemon.main()
