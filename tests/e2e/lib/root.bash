@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # the variables are of the script that sources this
-# Root file systems of a bare Debian 12, for the tests that begin on this side of
+# Root file systems of a bare Debian, for the tests that begin on this side of
 # the guest, where there is a network. Sourced with these variables set:
 #
-#   build     the build directory; roots are kept in $build/debian12
+#   suite     bookworm where it is not set, or trixie
+#   build     the build directory; roots are kept in $build/debian12, or 13
 #   source    the checkout that is copied into them
 #   name      of the test; $work is its directory, emptied by root_alone
 #
@@ -20,7 +21,12 @@
 #   step WORDS, die WORDS
 
 PATH=$PATH:/usr/sbin:/sbin
-store=$build/debian12
+suite=${suite:-bookworm}
+case $suite in
+bookworm) store=$build/debian12 ;;
+trixie) store=$build/debian13 ;;
+*) echo "$name: '$suite' is neither bookworm nor trixie" >&2; exit 2 ;;
+esac
 work=$store/$name.run
 start=$SECONDS
 step() { printf '== %s (%d s)\n' "$*" $((SECONDS - start)); }
@@ -34,16 +40,17 @@ root_alone() {
 	mkdir -p "$work"
 }
 
-# The mirror that this machine's own packages come from, in either format.
+# The mirror that this machine's own packages come from, in either format: one of
+# Debian has all suites.
 mirror() {
 	cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
 		awk '$1 == "deb" {
 				for (i = 2; i < NF; i++)
-					if ($i ~ /:\/\// && $(i + 1) == "bookworm")
+					if ($i ~ /:\/\// && $(i + 1) ~ /^(bookworm|trixie)$/)
 						print $i
 			}
 			/^URIs:/ { uri = $2 }
-			/^Suites:/ && / bookworm( |$)/ { here = 1 }
+			/^Suites:/ && / (bookworm|trixie)( |$)/ { here = 1 }
 			/^$/ { if (here) print uri; here = 0 }
 			END { if (here) print uri }' | head -n 1
 }
@@ -59,7 +66,7 @@ bootstrap() {
 	mkdir -p "$store/bare.new"
 	plain=$(mktemp -d /tmp/ff-root.XXXXXX)
 	mount --bind "$store/bare.new" "$plain"
-	debootstrap --variant=minbase --include="$packages" bookworm \
+	debootstrap --variant=minbase --include="$packages" "$suite" \
 		"$plain" "$1" >"$store/debootstrap.log" 2>&1 || rc=$?
 	umount -R -l "$plain"
 	rmdir "$plain"
@@ -69,7 +76,7 @@ bootstrap() {
 make_bare() {
 	local url v root=$store/bare.new
 	url=$(mirror)
-	[ -n "$url" ] || die "no Debian 12 mirror in /etc/apt"
+	[ -n "$url" ] || die "no mirror of Debian in /etc/apt"
 	command -v debootstrap >/dev/null || die "debootstrap is missing"
 	# A mirror may fail once.
 	bootstrap "$url" || bootstrap "$url" || bootstrap "$url" || {
@@ -97,7 +104,7 @@ has_stamp() { [ "$(cat "$store/$1/.stamp" 2>/dev/null)" = "$2" ]; }
 
 root_bare() {
 	has_stamp bare "$packages" && return
-	step "a bare Debian 12, once"
+	step "a bare Debian, $suite, once"
 	find "$store" -mindepth 1 -maxdepth 1 -type d ! -name '*.run' \
 		-exec rm -rf {} +
 	make_bare
