@@ -8,6 +8,9 @@
  *					table what measure_TABLE() says
  *	adversary grow TABLE		step_TABLE(): one call, at the moment
  *					at which the table doubles, or is made
+ *	adversary names N MODE		names of a directory …
+ *	adversary trees N MODE >FILE	… and a file of access trees, for
+ *					bench/stalls
  *
  * MODE is "ordinary"; "known", keys that lie together by the hash alone; or
  * "undrawn", such as lie together by the secret that every process begins with.
@@ -25,6 +28,8 @@
 #include "hashing/hash_key.h"
 #include "nfsproto/nfs3_object.h"
 #include "predictor/mention/nameindex.h"
+#include "predictor/persist/trees.h"
+#include "predictor/predictor.h"
 #include "predictor/store/keymap.h"
 #include "predictor/store/trails.h"
 #include "predictor/walk/walktree.h"
@@ -359,6 +364,67 @@ static void grow(const char *table)
 		grow_listed();
 }
 
+/* ---- for bench/stalls ---------------------------------------------------- */
+
+/* Whether the hash leads to the first part of a table for `n`. */
+static bool is_crowded(uint64_t hash, uint64_t n)
+{
+	uint64_t places = 16;
+
+	while (places < 2 * n || places < 4096)
+		places *= 2;
+	return (hash & (places - 1)) < places / 64;
+}
+
+static void put_names(uint64_t n, bool ordinary)
+{
+	char text[TEXT];
+
+	for (uint64_t i = 0, found = 0; found < n; i++) {
+		if (!ordinary && !is_crowded(of_listed(i) | 1, n))
+			continue;
+		(void)puts(name_of(i, text).data);
+		found++;
+	}
+}
+
+/* As a portable file has them (portable.c). */
+static uint64_t key_below(uint64_t parent, uint64_t name)
+{
+	uint64_t pair[2] = {parent, name};
+
+	return XXH3_64bits_withSeed(pair, sizeof(pair), 0x666f7265);
+}
+
+/* One run of files in a directory. */
+static void put_trees(uint64_t n, bool ordinary)
+{
+	const struct predictor_options opt = {0};
+	struct predictor *p = got(predictor_new(&opt));
+	struct predictor_obs o = {.kind = PREDICTOR_READ,
+	    .now_ns = 1,
+	    .latency_ns = 1,
+	    .actor = 1,
+	    .uid = 1,
+	    .parent = 7};
+	uint64_t top = key_below(0, o.parent), found = 0;
+	size_t len;
+	void *data;
+
+	for (uint64_t name = 1; found < n; name++) {
+		if (!ordinary && !is_crowded(of_mixed(key_below(top, name)), n))
+			continue;
+		o.now_ns += 1000;
+		o.object = ++found + o.parent;
+		o.name_hash = name;
+		predictor_observe(p, &o);
+	}
+	data = got(predictor_export_trees(p, o.uid, &len));
+	fwrite(data, len, 1, stdout);
+	free(data);
+	predictor_free(p);
+}
+
 /* ---- main --------------------------------------------------------------- */
 
 static const struct {
@@ -410,12 +476,18 @@ static void fill(void)
 int main(int argc, char **argv)
 {
 	bool chooses = argc > 2 && strcmp(argv[1], "choose") == 0;
+	bool ordinary = argc > 3 && strcmp(argv[3], "ordinary") == 0;
 
 	if (!chooses)
 		hash_key_draw();
 	world_open();
+	known = argc > 3;
 	if (chooses)
 		choose(argv[2]);
+	else if (argc > 3 && strcmp(argv[1], "names") == 0)
+		put_names(strtoul(argv[2], NULL, 10), ordinary);
+	else if (argc > 3)
+		put_trees(strtoul(argv[2], NULL, 10), ordinary);
 	else if (argc > 2)
 		grow(argv[2]);
 	else
