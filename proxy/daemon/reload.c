@@ -181,6 +181,9 @@ static void tell(struct reload *r)
 		r->restart[0] = '\0';
 	for (size_t i = 0; i < rp->n; i++)
 		tell_change(r, &rp->list[i]);
+	/* Before anybody is told that it works. */
+	if (!*r->error)
+		lastgood_save(servers_config(r->p.servers));
 	if (!r->any)
 		log_error("daemon: not reloaded: %s", r->error);
 	else
@@ -195,8 +198,6 @@ static void begin(struct reload *r);
 static void finish(struct reload *r)
 {
 	tell(r);
-	if (!*r->error)
-		lastgood_save(servers_config(r->p.servers));
 	r->done++;
 	r->busy = false;
 	notify_ready();
