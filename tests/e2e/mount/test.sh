@@ -218,7 +218,8 @@ check "nothing is left of all that" is_empty
 # What the daemon made for them it removes when they have left.
 no_rests() {
 	! find "$LAB_CACHE/mount" $RUN /run/forefetch \
-		\( -name 'nosuch*' -o -name '*.99*' -o -name '*.98*' \) | grep .
+		\( -name '*nosuch*' -o -name '*.9[89]' -o -name '*.9[89].drc' \) |
+		grep .
 }
 check "nor of what was made for servers that never answered" lab_poll 20 no_rests
 
