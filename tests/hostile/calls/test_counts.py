@@ -4,7 +4,10 @@
 arguments, at its extremes, asked of the server and answered from the caches:
 what comes back is well-formed and no more than was asked for, or an error."""
 import os
+import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir))
 import daemon
 import memfs
 import rpc
