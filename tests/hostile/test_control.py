@@ -6,9 +6,8 @@ import struct
 
 import daemon
 import rpc
-from case_users import ALICE, BOB, Users, cred
 from daemon import poll
-from tree import VERSION, field, fields, fh, place
+from tree import ALICE, BOB, VERSION, Users, cred, field, fields, fh, place
 
 WARM, TREES, TRACE, HINT, EXPLAIN, PIN = 19, 21, 22, 24, 20, 23
 LIST, SHOW, EXPORT, IMPORT = range(4)

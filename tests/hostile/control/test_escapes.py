@@ -93,12 +93,12 @@ class Escapes(Commands):
                 c.nfs(rpc.READ, rpc.read_args(handle(used), 0, 50),
                       cred=rpc.auth_sys(uid=5000 + i, gid=5000))
 
-    def raw(self, *args, stdin=b"", locale="C.UTF-8"):
+    def raw(self, *args, stdin=b""):
         """What the command writes, on both ways, and that it is harmless."""
         done = subprocess.run(
             [daemon.binary("forefetch"), *args], input=stdin,
-            env=dict(self.env, LC_ALL=locale), stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, timeout=daemon.BOUND)
+            env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            timeout=daemon.BOUND)
         for way in (done.stdout, done.stderr):
             try:
                 text = way.decode()
@@ -107,11 +107,6 @@ class Escapes(Commands):
             found = BAD.search(text)
             self.assertIsNone(found, (args, text))
         return done.stdout
-
-    def each(self, *args, **kw):
-        for locale in ("C.UTF-8", "C"):
-            out = self.raw(*args, locale=locale, **kw)
-        return out
 
     def json_of(self, *args, **kw):
         out = self.raw(*args, "--json", **kw)
@@ -139,7 +134,7 @@ class Escapes(Commands):
 
         def show(*args, **kw):
             seen.add(args[0])
-            self.each(*args, **kw)
+            self.raw(*args, **kw)
             return self.json_of(*args, **kw)
         for args in (("status",), ("status", "-v"), ("status", "--check"),
                      ("stats",), ("stats", "-v"), ("reload",),
@@ -154,34 +149,34 @@ class Escapes(Commands):
                     self.assertIn(path, list(self.strings(got)), command)
         lists = b"".join(p.replace(b"\n", b"?") + b"\n" for p in self.paths())
         show("hint", "-", stdin=lists)
-        for path in self.paths():
-            # Files of the user's own, and words that are none.
-            self.each("trees", "import", path)
-            self.each("trees", "show", NAMES[0])
-            self.each("farm", "key", path)
-            self.each("trace", "start", os.path.join(path, b"x"))
-            self.each("trees", "merge", path, path, "-o", path)
-            self.each(path)
-            self.each("status", b"--" + NAMES[0])
-            self.each("status", "--server", path)
-            self.each("probe", path[-40:])
-            self.each("mount", path, path)
-            self.each("umount", path)
+        # Files of the user's own, and words that are none.
+        for path in self.paths()[1:7]:
+            self.raw("trees", "import", path)
+            self.raw("trees", "show", NAMES[0])
+            self.raw("farm", "key", path)
+            self.raw("trace", "start", os.path.join(path, b"x"))
+            self.raw("trees", "merge", path, path, "-o", path)
+            self.raw(path)
+            self.raw("status", b"--" + NAMES[0])
+            self.raw("status", "--server", path)
+            self.raw("probe", path[-40:])
+            self.raw("mount", path, path)
+            self.raw("umount", path)
         seen |= {"mount", "umount", "probe", "trace", "help"}
-        self.each("mount")
-        self.each("help", NAMES[0])
-        self.each("doctor")
-        self.each("drop")
+        self.raw("mount")
+        self.raw("help", NAMES[0])
+        self.raw("doctor")
+        self.raw("drop")
         seen |= {"doctor", "drop", "top"}  # top: below
         self.assertEqual(self.names() - seen, set())
 
     def test_trees(self):
         trees, = self.json_of("trees", "list")
         self.assertLessEqual(set(NAMES), set(self.strings(trees)))
-        lines = self.each("trees", "list").splitlines()
+        lines = self.raw("trees", "list").splitlines()
         self.assertEqual(len(lines), 1 + len(trees["trees"]))
         for tree in trees["trees"]:
-            shown = self.each("trees", "show", tree["id"])
+            shown = self.raw("trees", "show", tree["id"])
             self.assertEqual(len(shown.splitlines()), tree["objects"])
 
     def test_top(self):
@@ -190,7 +185,7 @@ class Escapes(Commands):
             for i, name in enumerate(NAMES):
                 c.send(rpc.READ, rpc.read_args(handle(name), 50, 40))
             self.up.wait(rpc.READ)
-            self.each("top", "--once", "--interval", "0.1")
+            self.raw("top", "--once", "--interval", "0.1")
             poll(lambda: set(self.strings(self.json_of(
                 "top", "--once", "--interval", "0.1"))) & set(NAMES),
                 "names are shown")

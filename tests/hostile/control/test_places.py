@@ -11,10 +11,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir))
 import daemon
 import rpc
-from case_users import ALICE, Users, cred
 from daemon import poll
 from fakeserver import HOLD
-from tree import entry, field, fields, page, place
+from tree import ALICE, Users, cred, entry, field, fields, page, place
 
 WARM, TREES, TRACE, PIN, HINT, STATUS = 19, 21, 22, 23, 24, 16
 BUSY = 5

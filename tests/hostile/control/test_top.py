@@ -20,9 +20,9 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import daemon
 import fakeserver
 import rpc
-from case_users import ALICE, BOB, being, cred
 from daemon import poll
-from tree import Control, Tree, each_field, field, fields, fh, place
+from tree import (ALICE, BOB, Control, Tree, being, cred, each_field, field,
+                  fields, fh, place)
 
 ACTIVITY, HINT = 29, 24
 ESCAPE = b"\x1b[2J\x1b]0;x\x07"

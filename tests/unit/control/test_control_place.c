@@ -249,8 +249,7 @@ static void test_trees(void **state)
 	res = ask_trees(fx, fd, &what);
 	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_TREES);
 	/* A name of two lines is one object. */
-	assert_memory_equal(
-	    res->trees->shown->text.data, "name\\x0a\n", 9);
+	assert_memory_equal(res->trees->shown->text.data, "name\\x0a\n", 9);
 	assert_false(res->trees->shown->more);
 	response_free(res);
 	what.action = FOREFETCH__TREES_ACTION__CLEAR;
