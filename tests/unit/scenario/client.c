@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include <event2/event.h>
+
 #include "nfsproto/rpc_msg.h"
 #include "scenario/peer.h"
 #include "scenario/script.h"
@@ -19,6 +21,7 @@ struct sent {
 	uint32_t xid;
 	bool replied; /* and not taken yet */
 	bool answered;
+	bool given_up;
 	unsigned repeats; /* that may be answered, too */
 	struct calltext_facts facts;
 	size_t len;
@@ -34,7 +37,10 @@ struct client {
 	uint32_t xid;
 	unsigned uid;
 	struct sent_list sent; /* the newest first */
+	struct event *ev_again;
 };
+
+static void on_again(evutil_socket_t fd, short what, void *arg);
 
 struct client *client_new(const struct client_params *p)
 {
@@ -43,6 +49,7 @@ struct client *client_new(const struct client_params *p)
 	c->p = *p;
 	c->uid = 1000;
 	TAILQ_INIT(&c->sent);
+	c->ev_again = evtimer_new(p->base, on_again, c);
 	return c;
 }
 
@@ -53,6 +60,7 @@ void client_free(struct client *c)
 	if (!c)
 		return;
 	client_close(c);
+	event_free(c->ev_again);
 	while ((s = TAILQ_FIRST(&c->sent)) != NULL) {
 		TAILQ_REMOVE(&c->sent, s, link);
 		free(s);
@@ -167,8 +175,12 @@ static void on_closed(void *arg)
 {
 	struct client *c = arg;
 
+	const struct timeval soon = {.tv_usec = 100000};
+
 	c->closed = true;
 	script_trace("client %c is disconnected", c->p.name);
+	if (c->p.asks_again)
+		event_add(c->ev_again, &soon);
 }
 
 static const struct peer_ops ops = {
@@ -280,8 +292,30 @@ bool client_repeat_one(struct client *c, uint32_t xid)
 	return repeat(c, sent_under(c, xid));
 }
 
+/* As the kernel does when the other end closes its connection. */
+static void on_again(evutil_socket_t fd, short what, void *arg)
+{
+	struct client *c = arg;
+	struct sent *s;
+
+	(void)fd;
+	(void)what;
+	TAILQ_FOREACH_REVERSE(s, &c->sent, sent_list, link)
+	if (!s->answered && !s->given_up && !send_call(c, s, " again"))
+		return;
+}
+
+void client_give_up(struct client *c)
+{
+	struct sent *s;
+
+	TAILQ_FOREACH (s, &c->sent, link)
+		s->given_up = true;
+}
+
 void client_close(struct client *c)
 {
+	event_del(c->ev_again);
 	peer_free(c->peer);
 	c->peer = NULL;
 	c->closed = false;

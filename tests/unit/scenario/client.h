@@ -21,6 +21,9 @@ struct client_params {
 	uint32_t from; /* its address */
 	uint32_t to;   /* the proxy's */
 	uint16_t port;
+	/* Where its connection is closed, it connects and repeats what it has
+	 * no reply to. */
+	bool asks_again;
 };
 
 /* Encodes a call as an RPC record without its mark, and returns the length. */
@@ -41,6 +44,8 @@ uint32_t client_newest(const struct client *c);
 bool client_repeat(struct client *c);
 /* The same of the call that has the XID. */
 bool client_repeat_one(struct client *c, uint32_t xid);
+/* Nobody waits for the replies any more: the calls are not repeated. */
+void client_give_up(struct client *c);
 void client_close(struct client *c);
 bool client_connected(const struct client *c);
 void client_forget_xids(struct client *c);

@@ -230,6 +230,11 @@ static void client_goes_away(struct world *w, const struct script_match *m)
 	client_close(client_of(w, m->one[0]));
 }
 
+static void client_gives_up(struct world *w, const struct script_match *m)
+{
+	client_give_up(client_of(w, m->one[0]));
+}
+
 static void client_forgets(struct world *w, const struct script_match *m)
 {
 	client_forget_xids(client_of(w, m->one[0]));
@@ -560,6 +565,7 @@ const struct script_step script_steps[] = {
     {"client * is uid *", client_is_uid, true},
     {"client * comes from the address of *", client_comes_from, true},
     {"client * goes away", client_goes_away, true},
+    {"client * gives up", client_gives_up, true},
     {"client * counts its XIDs anew", client_forgets, true},
     {"client * is disconnected", client_is_gone, true},
     {"server gets nothing", server_gets_nothing, true},

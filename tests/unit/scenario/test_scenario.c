@@ -36,6 +36,7 @@ static int setup(void **state)
 	struct scenario *s = *state;
 
 	s->world = world_new();
+	s->world->clients_ask_again = true;
 	return 0;
 }
 

@@ -178,7 +178,8 @@ struct client *world_client(struct world *w, char name)
 	    .name = name,
 	    .from = hosts_address(HOSTS_CLIENT + i),
 	    .to = hosts_address(HOSTS_PROXY),
-	    .port = PROXY_PORT};
+	    .port = PROXY_PORT,
+	    .asks_again = w->clients_ask_again};
 
 	if (i >= WORLD_CLIENTS)
 		script_fail("clients are A to Z");

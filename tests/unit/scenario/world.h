@@ -36,6 +36,7 @@ struct world {
 	char dir[32];
 	char settings[WORLD_CONFIG_MAX]; /* lines for [server nas] */
 	int taken_fd;                    /* holds a port; -1 */
+	bool clients_ask_again;          /* client_params.asks_again */
 };
 
 struct world *world_new(void);
