@@ -61,6 +61,8 @@ struct metrics_call {
 	    "Connections closed: replies were not taken")                      \
 	X(CONNECTIONS_CLOSED_IDLE, "connections_closed_idle",                  \
 	    "Connections closed: idle, in favour of new ones")                 \
+	X(CONNECTIONS_CLOSED_ASK_AGAIN, "connections_closed_ask_again",        \
+	    "Connections closed after an outage: for clients to ask again")    \
 	X(RECORDS_BAD, "records_bad", "Records that held no RPC call")         \
 	X(CALLS_BAD_RPCVERS, "calls_bad_rpcvers",                              \
 	    "Calls refused: RPC version other than 2")                         \
@@ -113,6 +115,9 @@ struct metrics_call {
 	    "Changes in doubt found done, and not repeated")                   \
 	X(POSTCHECK_LEFT, "postcheck_left",                                    \
 	    "Changes in doubt answered by an error that may be untrue")        \
+	X(CHANGES_HELD, "changes_held",                                        \
+	    "Changes that waited over an outage, held until they are asked "   \
+	    "for again")                                                       \
 	X(CHANGES_DROPPED_DOUBTFUL, "changes_dropped_doubtful",                \
 	    "Changes in doubt not repeated: their client never came back")     \
 	X(CHANGES_DROPPED_UNSENT, "changes_dropped_unsent",                    \

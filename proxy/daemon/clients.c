@@ -34,6 +34,8 @@ enum {
 	/* A connection on which calls came is closed for a new one only after
 	 * it has been idle for so long. */
 	IDLE_MIN_US = 120000000,
+	/* A client waits some seconds before it connects again. */
+	ASK_AGAIN_US = 10000000,
 };
 
 struct client {
@@ -50,6 +52,7 @@ struct clients {
 	struct client_list open;
 	struct client_list closed; /* to be freed by ev_reap */
 	unsigned n;                /* open ones */
+	uint64_t asked_us;         /* when clients had to ask again; or 0 */
 	struct event *ev_reap;
 	struct log_limit refused;
 	struct log_limit closed_log;
@@ -288,6 +291,26 @@ void clients_set_config(struct clients *c, const struct config_server *config)
 	c->p.config = config;
 }
 
+/* Not more often than ASK_AGAIN_US: a link may come and go. */
+static void ask_again(struct clients *c, uint64_t now_us)
+{
+	struct client *cl, *next;
+
+	if (c->asked_us != 0 && now_us - c->asked_us < ASK_AGAIN_US)
+		return;
+	for (cl = LIST_FIRST(&c->open); cl; cl = next) {
+		next = LIST_NEXT(cl, link);
+		if (conn_ask_again(cl->conn))
+			c->asked_us = now_us;
+	}
+}
+
+void clients_ask_again(struct clients *c, uint64_t now_us)
+{
+	svc_hold_changes(c->p.svc, now_us);
+	ask_again(c, now_us);
+}
+
 void clients_sweep(struct clients *c, uint64_t now_us)
 {
 	struct client *cl, *next;
@@ -296,6 +319,7 @@ void clients_sweep(struct clients *c, uint64_t now_us)
 		next = LIST_NEXT(cl, link);
 		conn_check(cl->conn, now_us);
 	}
+	ask_again(c, now_us);
 	/* Accepting stops when descriptors run out; there may be some now. */
 	for (size_t i = 0; !c->draining && i < c->nlisteners; i++)
 		evconnlistener_enable(c->listeners[i]);

@@ -46,6 +46,10 @@ void clients_set_config(struct clients *c, const struct config_server *config);
 /* To be called every second: ends the connections that are stuck, and accepts
  * again where descriptors had run out. */
 void clients_sweep(struct clients *c, uint64_t now_us);
+/* The server is back: changes that waited for it too long are held, and the
+ * connections that they came over are closed, so that the clients connect and
+ * ask again; now, or in a later sweep. */
+void clients_ask_again(struct clients *c, uint64_t now_us);
 /* The sockets go back to `listens`, which go on to listen; then as
  * clients_drain(). */
 void clients_leave(struct clients *c);

@@ -10,6 +10,7 @@
 #include "base/statedir.h"
 #include "config/config.h"
 #include "daemon/cachehome.h"
+#include "daemon/clients.h"
 #include "daemon/server_private.h"
 #include "link/linkest.h"
 #include "svc/drc.h"
@@ -75,6 +76,14 @@ static void on_unreachable(void *ctx)
 	resolve_again(s->resolve);
 }
 
+static void on_nfs_back(void *ctx)
+{
+	struct server *s = ctx;
+
+	if (s->clients)
+		clients_ask_again(s->clients, clock_now_us());
+}
+
 static void on_nfs_port(void *ctx, unsigned conn, uint16_t port)
 {
 	struct server *s = ctx;
@@ -138,6 +147,7 @@ static struct upstream *new_upstream(struct server *s, enum resolve_what what)
 	    .lazy = !nfs,
 	    .on_unreachable = on_unreachable,
 	    .on_port = nfs ? on_nfs_port : on_mount_port,
+	    .on_back = nfs ? on_nfs_back : NULL,
 	    .on_received = nfs ? on_nfs_received : NULL,
 	    .ctx = s};
 

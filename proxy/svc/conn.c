@@ -266,6 +266,17 @@ void conn_close_idle(struct conn *conn)
 	    "it is idle, and there are too many");
 }
 
+bool conn_ask_again(struct conn *conn)
+{
+	if (!conn->client.must_ask || conn->closing)
+		return false;
+	/* At once: what it waits for would be sent, and be asked for again. */
+	svc_client_gone(conn->p.svc, &conn->client);
+	conn_close_bad(conn, METRICS_CONNECTIONS_CLOSED_ASK_AGAIN,
+	    "the server was away; does anybody still wait for its changes?");
+	return true;
+}
+
 void conn_drain(struct conn *conn)
 {
 	conn->draining = true;

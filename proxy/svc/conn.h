@@ -57,6 +57,9 @@ void conn_free(struct conn *conn);
  * half a record, or its replies waiting, for too long, or if it ended while it
  * was not read from. */
 void conn_check(struct conn *conn, uint64_t now_us);
+/* Close it, by way of on_close(), if its client has to ask again for something;
+ * whether it was so. */
+bool conn_ask_again(struct conn *conn);
 /* Take no more calls; replies still go out. */
 void conn_drain(struct conn *conn);
 /* Nothing in flight and nothing left to send. */

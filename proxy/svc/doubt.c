@@ -119,10 +119,17 @@ bool doubt_begin(struct svc_rqst *rqst)
 {
 	if (!(rqst->proc->flags & NFS_PROC_CHANGE))
 		return false;
-	if (rqst->client)
+	if (rqst->client && !svc_rqst_late(rqst, clock_now_us()))
 		return look_start(rqst);
+	if (rqst->client)
+		svc_rqst_unhand(rqst);
 	hold(rqst);
 	return true;
+}
+
+uint64_t doubt_waits_us(const struct svc_rqst *rqst)
+{
+	return fetch_waits_us(&rqst->look->call.waiter);
 }
 
 void doubt_claim(struct svc_rqst *rqst)

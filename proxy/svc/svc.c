@@ -22,6 +22,14 @@
 /* What a reply without payload or list may take. */
 enum { REPLY_BYTES = 512 };
 
+enum {
+	/* A client that was asked to wait longer than this may have given up:
+	 * soft mounts do, and so do users. */
+	CHANGE_LATE_US = 2000000,
+	/* More of them would keep clients from connecting again (clients.c). */
+	HELD_MAX = 2048,
+};
+
 struct svc *svc_new(const struct svc_params *p)
 {
 	struct svc *svc = calloc(1, sizeof(*svc));
@@ -264,6 +272,8 @@ static void rqst_is_copy(struct svc_rqst *rqst, struct svc_rqst *first)
 	struct metrics *m = rqst->svc->p.metrics;
 	struct svc_client *old = first ? first->client : NULL;
 
+	if (first)
+		first->asked_us = rqst->received_us;
 	if (first && old != rqst->client) {
 		svc_rqst_move(first, rqst->client);
 		metrics_add(m, METRICS_DRC_REATTACHED, 1);
@@ -394,6 +404,43 @@ static void rqst_orphan(struct svc_rqst *rqst)
 	if (rqst->wait == SVC_WAIT_REPLY && rqst->proc->prog == NFS_PROGRAM &&
 	    rqst->proc->proc == NFSPROC3_WRITE)
 		write_abandon(rqst);
+}
+
+bool svc_rqst_late(const struct svc_rqst *rqst, uint64_t now_us)
+{
+	return now_us > rqst->asked_us + CHANGE_LATE_US &&
+	       rqst->svc->norphans < HELD_MAX;
+}
+
+void svc_rqst_unhand(struct svc_rqst *rqst)
+{
+	metrics_add(rqst->svc->p.metrics, METRICS_CHANGES_HELD, 1);
+	rqst->client->must_ask = true;
+	rqst_orphan(rqst);
+}
+
+/* Since when it has waited for a connection; 0: it does not. */
+static uint64_t waits_us(const struct svc_rqst *rqst)
+{
+	if (rqst->wait == SVC_WAIT_LOOK)
+		return doubt_waits_us(rqst);
+	return rqst->wait == SVC_WAIT_REPLY ? fetch_waits_us(&rqst->waiter) : 0;
+}
+
+void svc_hold_changes(struct svc *svc, uint64_t now_us)
+{
+	struct svc_rqst *rqst, *next;
+	uint64_t since_us;
+
+	for (rqst = LIST_FIRST(&svc->waiting); rqst; rqst = next) {
+		next = LIST_NEXT(rqst, wait_link);
+		if (!rqst->client || !(rqst->proc->flags & NFS_PROC_CHANGE))
+			continue;
+		since_us = waits_us(rqst);
+		if (since_us != 0 && now_us > since_us + CHANGE_LATE_US &&
+		    svc_rqst_late(rqst, now_us))
+			svc_rqst_unhand(rqst);
+	}
 }
 
 void svc_client_gone(struct svc *svc, struct svc_client *client)

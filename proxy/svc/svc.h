@@ -135,6 +135,7 @@ struct svc_client {
 	struct svc_rqsts rqsts;
 	unsigned calls; /* not answered yet */
 	size_t bytes;   /* that they and their replies hold at most */
+	bool must_ask;  /* only another connection shows what it waits for */
 	enum svc_exclusive exclusive;
 	uint64_t refused; /* an exclusive create of that name; 0: none */
 	uint64_t refused_us;
@@ -145,6 +146,14 @@ void svc_receive(
     struct svc *svc, struct svc_client *client, const struct record *rec);
 /* The client's connection closed: changes not sent yet are dropped. */
 void svc_client_gone(struct svc *svc, struct svc_client *client);
+
+/*
+ * The server is back, and what waited for it is about to be sent. Of changes
+ * that waited for long nobody knows whether anybody still waits for them: those
+ * that were not sent are dropped, the others held as if their client were gone,
+ * and `must_ask` is set in the client.
+ */
+void svc_hold_changes(struct svc *svc, uint64_t now_us);
 
 /* Whether cached answers go out unconfirmed, since the server is away. */
 bool svc_offline(const struct svc *svc);

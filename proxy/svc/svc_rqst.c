@@ -52,6 +52,7 @@ struct svc_rqst *svc_rqst_new(
 	rqst->number = ++svc->received;
 	rqst->charge_bytes = rec->len;
 	rqst->received_us = rec->received_us;
+	rqst->asked_us = rec->received_us;
 	rqst->now_us = rec->received_us;
 	if (rec->len <= SVC_SMALL_BYTES)
 		memcpy(rqst->small, rec->data, rec->len);

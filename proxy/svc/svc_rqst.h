@@ -142,7 +142,8 @@ struct svc_rqst {
 	size_t charge_bytes;
 	uint64_t received_us;
 	uint64_t number; /* of all requests, in the order in which they came */
-	uint64_t now_us; /* when its row was last called */
+	uint64_t asked_us; /* as received_us, of the last copy */
+	uint64_t now_us;   /* when its row was last called */
 	struct svc_ordered order;
 	/* Copy of a small record, or of edited arguments. */
 	_Alignas(8) unsigned char small[];
@@ -187,6 +188,10 @@ void svc_rqst_wait(struct svc_rqst *rqst, enum svc_wait wait);
 /* Have it wait no longer; false where that cannot be, since a call is on its
  * way, or a change is in doubt. */
 bool svc_rqst_stop(struct svc_rqst *rqst);
+/* A change: so long after its client asked for it, nobody may wait for it. */
+bool svc_rqst_late(const struct svc_rqst *rqst, uint64_t now_us);
+/* Go on as if its client were gone, and have that ask again. */
+void svc_rqst_unhand(struct svc_rqst *rqst);
 /* Try its row again; without a client, it is over. */
 void svc_rqst_retry(struct svc_rqst *rqst);
 /* The cache that knows copies of the call. */

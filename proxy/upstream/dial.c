@@ -29,6 +29,7 @@ enum {
 	 * dial_silent() to tell apart. This is for what it does not see. */
 	USER_TIMEOUT_MS = 120000,
 	SILENT_MS = 12000,
+	STALLS_MS = 2000,
 };
 
 struct dial {
@@ -114,6 +115,20 @@ bool dial_silent(int fd)
 		return false;
 	return (info.tcpi_unacked > 0 || info.tcpi_probes > 0) &&
 	       info.tcpi_last_ack_recv > SILENT_MS;
+}
+
+bool dial_stalls(int fd)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	/* That the last acknowledgement is old says nothing where nothing was
+	 * sent since; that the kernel sent again, or probes anew, does. Where
+	 * there is no route, it only probes. */
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+	       ((info.tcpi_unacked > 0 && info.tcpi_retransmits > 0) ||
+		   info.tcpi_probes > 1) &&
+	       info.tcpi_last_ack_recv > STALLS_MS;
 }
 
 static void set_int(int fd, int level, int name, int value)

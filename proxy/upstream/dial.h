@@ -45,6 +45,8 @@ uint32_t dial_source(int fd);
 /* Whether the peer has acknowledged nothing for a while, though there was
  * something to acknowledge. A peer with a full window still answers probes. */
 bool dial_silent(int fd);
+/* The same after a sixth of that while, if the kernel had to send again. */
+bool dial_stalls(int fd);
 /* No delay, and probes that find a dead peer in half a minute. */
 void dial_keep_alive(int fd);
 /* The local port of a socket, 0 on failure. */

@@ -510,6 +510,11 @@ void fetch_claim_drop(struct fetch_claim *c)
 		fetch_unwatch(TAILQ_FIRST(&c->watches));
 }
 
+uint64_t fetch_waits_us(const struct fetch_waiter *w)
+{
+	return upstream_call_waits_us(w->flight->call);
+}
+
 void fetch_abandon(struct fetch_waiter *w)
 {
 	upstream_abandon(w->flight->call);

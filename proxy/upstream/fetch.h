@@ -143,6 +143,9 @@ void fetch_claim_drop(struct fetch_claim *c);
  */
 bool fetch_cancel(struct fetch *f, struct fetch_waiter *w);
 
+/* As upstream_call_waits_us(), of the waiter's call. */
+uint64_t fetch_waits_us(const struct fetch_waiter *w);
+
 /*
  * The waiter's call was sent and runs its course, but is not repeated any
  * more: what the request points to may go. It hears the reply, or one without

@@ -101,6 +101,7 @@ static void call_pin(struct upstream_call *call, bool head)
 	struct upstream_calls *pinned = &call->conn->pinned;
 
 	call->where = CALL_PINNED;
+	call->waits_us = clock_now_us();
 	if (head)
 		TAILQ_INSERT_HEAD(pinned, call, link);
 	else
@@ -113,6 +114,7 @@ void upstream_call_queue(struct upstream_call *call, bool head)
 	struct upstream_calls *queue = &call->up->queue[call->class];
 
 	call->where = CALL_QUEUED;
+	call->waits_us = clock_now_us();
 	if (head)
 		TAILQ_INSERT_HEAD(queue, call, link);
 	else
@@ -135,12 +137,16 @@ static void call_lost(struct upstream_call *call)
 
 void upstream_call_requeue(struct upstream_call *call)
 {
-	if (call->abandoned)
+	if (call->abandoned) {
 		call_lost(call);
-	else if (call->proc->flags & NFS_PROC_CHANGE)
+		return;
+	}
+	if (call->proc->flags & NFS_PROC_CHANGE)
 		call_pin(call, true);
 	else
 		upstream_call_queue(call, true);
+	if (call->conn->silent)
+		call->waits_us = call->sent_us;
 }
 
 static enum upstream_class class_of(const struct nfs_proc *proc)
@@ -224,6 +230,7 @@ static void call_resume(
 	call->source = former->source;
 	call->sendings = 1;
 	call->first_us = clock_now_us();
+	call->waits_us = call->first_us;
 	if (former->first_us != 0 && former->first_us < call->first_us)
 		call->first_us = former->first_us;
 	call->sent_us = call->first_us;
@@ -310,6 +317,13 @@ void upstream_release(struct upstream_call *call)
 bool upstream_call_sent(const struct upstream_call *call)
 {
 	return call->sendings > 0;
+}
+
+uint64_t upstream_call_waits_us(const struct upstream_call *call)
+{
+	return call->where == CALL_QUEUED || call->where == CALL_PINNED
+		   ? call->waits_us
+		   : 0;
 }
 
 void upstream_abandon(struct upstream_call *call)
@@ -456,6 +470,27 @@ static bool conn_is_out_of_step(const struct upstream_conn *c, uint64_t now_us)
 	return since_us != 0 && now_us - since_us >= RECORD_MAX_US;
 }
 
+/*
+ * Whether a change lies in the kernel's buffer, or waits behind it, while the
+ * server acknowledges nothing. The kernel would send it by itself when the link
+ * is back, however long after its client gave up.
+ */
+static bool conn_keeps_change(const struct upstream_conn *c, uint64_t now_us)
+{
+	const struct upstream_call *call;
+
+	if (!dial_stalls(xprt_fd(c->xprt)))
+		return false;
+	TAILQ_FOREACH (call, &c->sent, link)
+		if ((call->proc->flags & NFS_PROC_CHANGE) &&
+		    now_us > call->sent_us + UPSTREAM_LATE_US)
+			return true;
+	TAILQ_FOREACH (call, &c->up->queue[CLASS_SMALL], link)
+		if (call->proc->flags & NFS_PROC_CHANGE)
+			return true;
+	return false;
+}
+
 static void upstream_on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct upstream *up = arg;
@@ -475,7 +510,10 @@ static void upstream_on_tick(evutil_socket_t fd, short what, void *arg)
 			upstream_conn_start(c);
 		if (c->state != UPSTREAM_UP)
 			continue;
-		if (c->in_flight > 0 && dial_silent(xprt_fd(c->xprt)))
+		c->silent =
+		    c->in_flight > 0 && (dial_silent(xprt_fd(c->xprt)) ||
+					    conn_keeps_change(c, now_us));
+		if (c->silent)
 			upstream_conn_reset(c, "the server is silent", true);
 		else if (c->in_flight > 0 && conn_is_out_of_step(c, now_us))
 			upstream_conn_reset(c, "a record took too long", true);

@@ -58,6 +58,9 @@ struct upstream_params {
 	void (*on_unreachable)(void *ctx);
 	/* Connection `conn` has `port` as its source port now. */
 	void (*on_port)(void *ctx, unsigned conn, uint16_t port);
+	/* The server is there, and the calls that wait in the queue are about
+	 * to be sent. May be NULL. */
+	void (*on_back)(void *ctx);
 	/* As xprt_ops.on_received, of any connection. May be NULL. */
 	void (*on_received)(
 	    void *ctx, size_t bytes, bool begun, uint64_t now_us);
@@ -143,6 +146,9 @@ bool upstream_call_sent(const struct upstream_call *call);
  * a connection that is up, and the server has not been silent for two seconds
  * since; with 0 as the time, however silent it is. False for NULL. */
 bool upstream_call_is_moving(const struct upstream_call *call, uint64_t now_us);
+/* Since when it has waited for a connection, to be sent or sent again; 0: it
+ * does not. Where a connection was silent, from the call's last sending on. */
+uint64_t upstream_call_waits_us(const struct upstream_call *call);
 /* Forget a call that was not sent, or that changes nothing (its reply counts
  * as one that nothing waits for); false where it must run its course: a WRITE,
  * too, since what the caches know of the file ends with it. */

@@ -85,6 +85,14 @@ static void conn_retry_later(struct upstream_conn *c, bool now)
 	event_add(c->ev_retry, &tv);
 }
 
+static void conn_tell_back(const struct upstream_conn *c)
+{
+	const struct upstream_params *p = &c->up->p;
+
+	if (p->on_back)
+		p->on_back(p->ctx);
+}
+
 /*
  * The connection cannot be had for long, but another one is up: changes that
  * wait for it go over that one. They are doubtful then, by their source.
@@ -95,6 +103,7 @@ static void conn_give_up_pinned(struct upstream_conn *c)
 
 	if (c->backoff_us < BACKOFF_LAST_US || c->up->state != UPSTREAM_UP)
 		return;
+	conn_tell_back(c);
 	while ((call = TAILQ_FIRST(&c->pinned)) != NULL) {
 		TAILQ_REMOVE(&c->pinned, call, link);
 		c->waiting--;
@@ -191,6 +200,7 @@ static void conn_on_dialed(void *arg, int fd, int err)
 	c->connected_us = clock_now_us();
 	c->answered = false;
 	c->idle_since_us = clock_now_us();
+	c->silent = false;
 	up->failures = 0;
 	metrics_add(up->p.metrics, METRICS_UPSTREAM_CONNECTS, 1);
 	log_info("upstream server=%s program=%s connection=%u port=%u: "
@@ -199,6 +209,7 @@ static void conn_on_dialed(void *arg, int fd, int err)
 	up->p.on_port(up->p.ctx, c->index, c->port);
 	conn_set_state(c, UPSTREAM_UP);
 	conn_send_pinned(c);
+	conn_tell_back(c);
 	upstream_pump(up);
 }
 
@@ -342,7 +353,8 @@ static bool repeat_is_doubtful(
 	return call->source != c->source ||
 	       call->sent_us < call->up->failed_us ||
 	       now_us - call->first_us > SERVER_REPLIES_US ||
-	       now_us - call->sent_us > SERVER_RESTART_US;
+	       now_us - call->sent_us > SERVER_RESTART_US ||
+	       now_us - call->waits_us > UPSTREAM_LATE_US;
 }
 
 static void count_sending(

@@ -14,7 +14,11 @@
 #include "upstream/upstream.h"
 #include "upstream/xprt.h"
 
-enum { UPSTREAM_BACKOFF_FIRST_US = 100000 };
+enum {
+	UPSTREAM_BACKOFF_FIRST_US = 100000,
+	/* Who has waited for a change so long may have given up. */
+	UPSTREAM_LATE_US = 2000000,
+};
 
 /*
  * Bulk (READ, WRITE and listings) goes over other connections than the rest
@@ -55,6 +59,7 @@ struct upstream_call {
 	bool abandoned;
 	uint64_t first_us;     /* when first sent */
 	uint64_t sent_us;      /* when last sent */
+	uint64_t waits_us;     /* since when queued or pinned */
 	uint64_t connected_us; /* of the connection that it went over */
 };
 
@@ -75,6 +80,7 @@ struct upstream_conn {
 	uint32_t source;       /* while up */
 	uint64_t connected_us; /* when it was last made: tells it from others */
 	bool answered;         /* since it was last connected */
+	bool silent;           /* nothing was acknowledged before it was lost */
 	uint64_t backoff_us;
 	uint64_t idle_since_us;
 };

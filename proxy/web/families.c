@@ -40,14 +40,17 @@ static const struct row counter_rows[] = {
 	C(CONNECTIONS_CLOSED_BAD_RECORD, "connections_closed_total",
 	    "reason=\"bad_record\"", "Connections of clients that were closed: "
 	    "a record was malformed or too large, a record took too long to "
-	    "arrive, replies were not taken, or it was idle and gave way to a "
-	    "new one"),
+	    "arrive, replies were not taken, it was idle and gave way to a "
+	    "new one, or the server was away for long and the client had to "
+	    "ask again for changes"),
 	C(CONNECTIONS_CLOSED_SLOW_RECORD, "connections_closed_total",
 	    "reason=\"slow_record\"", NULL),
 	C(CONNECTIONS_CLOSED_SLOW_READER, "connections_closed_total",
 	    "reason=\"slow_reader\"", NULL),
 	C(CONNECTIONS_CLOSED_IDLE, "connections_closed_total",
 	    "reason=\"idle\"", NULL),
+	C(CONNECTIONS_CLOSED_ASK_AGAIN, "connections_closed_total",
+	    "reason=\"ask_again\"", NULL),
 	C(CALLS_BAD_RPCVERS, "calls_refused_total", "reason=\"rpc_version\"",
 	    "Calls of clients that were refused with an RPC error: another "
 	    "version of RPC, an authentication other than AUTH_SYS, a program, "

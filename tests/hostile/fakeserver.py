@@ -102,8 +102,8 @@ class Conn:
 
 
 class FakeServer:
-    def __init__(self):
-        self.port = free_port()
+    def __init__(self, host="127.0.0.1"):
+        self.host, self.port = host, free_port()
         self.cond = threading.Condition()
         self.calls, self.accepts = [], []
         self.conns = set()
@@ -118,7 +118,7 @@ class FakeServer:
     def up(self):
         s = socket.socket()
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        s.bind(("127.0.0.1", self.port))
+        s.bind((self.host, self.port))
         s.listen(64)
         self.listener = s
         threading.Thread(target=self.accept, args=(s,), daemon=True).start()

@@ -25,4 +25,5 @@ def enter():
 
 
 def ip(*words):
-    subprocess.run(["ip", *words], check=True)
+    return subprocess.run(["ip", *words], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
