@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "histories/play_private.h"
+#include "scenario/vclock.h"
 
 /* ---- replies ------------------------------------------------------------- */
 
@@ -42,9 +43,9 @@ void play_check_replies(struct play *p)
 
 /* ---- connections --------------------------------------------------------- */
 
-static const struct play_call *first_after(const struct player *c, uint32_t xid)
+static struct play_call *first_after(struct player *c, uint32_t xid)
 {
-	const struct play_call *found = NULL;
+	struct play_call *found = NULL;
 
 	for (unsigned k = 0; k < PLAYER_CALLS; k++)
 		if (c->calls[k].waits && c->calls[k].xid > xid &&
@@ -57,10 +58,12 @@ static const struct play_call *first_after(const struct player *c, uint32_t xid)
  * nothing else. */
 static void repeat_all(struct play *p, unsigned who)
 {
-	const struct play_call *c = NULL;
+	struct play_call *c = NULL;
 
-	while ((c = first_after(&p->players[who], c ? c->xid : 0)) != NULL)
+	while ((c = first_after(&p->players[who], c ? c->xid : 0)) != NULL) {
+		c->asked_ns = vclock_wall_ns();
 		(void)client_repeat_one(p->place.clients[who], c->xid);
+	}
 }
 
 void play_repeat_lost(struct play *p)
@@ -118,6 +121,7 @@ bool play_send(struct play *p, unsigned who, unsigned slot, const char *text)
 	c->op.away = p->away;
 	c->op.doubtful = c->op.noted = false;
 	c->op.behind.key = 0;
+	c->asked_ns = vclock_wall_ns();
 	c->arrived = 0;
 	c->disturbed = p->disturbed;
 	c->served = p->served;

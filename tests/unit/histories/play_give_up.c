@@ -21,7 +21,7 @@ static void give_up(struct player *player, struct play_call *c, bool closed)
 	    &player->given_up[player->ngiven_up++ % GIVEN_UP_MAX];
 
 	*g = (struct gave_up){.key = c->op.key,
-	    .sent_ns = c->op.sent_ns,
+	    .asked_ns = c->asked_ns,
 	    .arrived = c->arrived,
 	    .doubtful = c->op.doubtful,
 	    .closed = closed};
@@ -77,8 +77,8 @@ void play_doubt_given_up(struct play *p, uint64_t key)
 
 static const char *wrong_with(const struct play *p, const struct gave_up *g)
 {
-	bool lost = g->arrived > 0 && p->lost_ns > g->sent_ns;
-	uint64_t since_ns = lost ? p->lost_ns : g->sent_ns;
+	bool lost = g->arrived > 0 && p->lost_ns > g->asked_ns;
+	uint64_t since_ns = lost ? p->lost_ns : g->asked_ns;
 
 	if (g->arrived == 0 && g->closed)
 		return "sent only after its client had gone";

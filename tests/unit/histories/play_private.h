@@ -16,6 +16,7 @@ struct play_call {
 	char told[CALLTEXT_MAX]; /* in one piece */
 	struct judge_op op;
 	unsigned served;    /* by the server when it was sent */
+	uint64_t asked_ns;  /* when it was sent last */
 	unsigned arrived;   /* so often at the server */
 	unsigned disturbed; /* as that of the play, then */
 };
@@ -23,8 +24,8 @@ struct play_call {
 /* A change that its client gave up. */
 struct gave_up {
 	uint64_t key;
-	uint64_t sent_ns;
-	unsigned arrived; /* so often at the server */
+	uint64_t asked_ns; /* when its client sent it last */
+	unsigned arrived;  /* so often at the server */
 	bool doubtful;
 	bool closed; /* with its connection */
 };
