@@ -51,25 +51,24 @@ class Cached(Tree):
             client.nfs(rpc.GETATTR, opaque(rpc.ROOT))
 
 
-class Loop(Cached):
-    """Directories that hold each other, with attributes that agree: a walk
-    without an end, and without a call."""
+class Together(Cached):
+    """Walks that have all that they need, so that they go on without a call."""
+    dirs, files = 8, 500
 
-    def attr(self, name):
-        return rpc.fattr(rpc.DIR, 7 if name == b"root" else 1000 + len(name))
-
-    def names(self, name):
-        return [b"da", b"dbb"]
-
-    def test_loop(self):
-        w = Warm(self.ff, metadata=True)
-        self.assertFalse(w.ask()["done"])
+    def test_without_a_call(self):
+        for _ in range(2):
+            self.walk(metadata=True).end()
+            time.sleep(0.1)  # the listings are firm when a tick has passed
+        asked = len(self.up.seen(rpc.READDIRPLUS))
+        walks = [self.walk(metadata=True) for _ in range(16)]
         for _ in range(20):
             self.getattr()
             self.assertTrue(self.ff.control("status"))
-        w.close()
-        daemon.poll(lambda: self.ff.control("stats")["gauges"].get(
-            "warm_walks", 0) == 0, "it ends with its program")
+        for w in walks:
+            p = w.end()
+            self.assertEqual((p["directories"], p["files"], p["failed"]),
+                             (1 + self.dirs, self.dirs * self.files, 0))
+        self.assertEqual(len(self.up.seen(rpc.READDIRPLUS)), asked)
 
 
 class Snapshot(Cached):

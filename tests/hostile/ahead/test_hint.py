@@ -17,7 +17,7 @@ from tree import Control, Tree, fh, field, place
 
 BAD_REQUEST, BUSY, NOT_PERMITTED, NO_SUCH_PLACE = 1, 5, 7, 9
 NOENT, ACCES, STALE = 2, 13, 70
-ITEMS_MAX, STREAMS_UID = 2048, 8
+ITEMS_MAX, STREAMS = 2048, 32
 NAMES = {1: "accepted", 2: "room", 3: "reached", 4: "waiting", 5: "ahead",
          6: "used", 7: "passed", 8: "unused", 9: "failed", 10: "full"}
 
@@ -450,7 +450,7 @@ class Hints(Tree):
         self.assertEqual(got["room"], 0)
 
     def test_too_many_streams(self):
-        got = [self.stream() for _ in range(STREAMS_UID + 1)]
+        got = [self.stream() for _ in range(STREAMS + 1)]
         self.assertEqual(got[-1].first, {"error": BUSY})
         got[0].close()
         poll(lambda: "error" not in self.stream().first, "there is room again")

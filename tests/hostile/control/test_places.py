@@ -98,6 +98,26 @@ class Places(Users):
         self.assertEqual(got, 28)
         self.assertNotIn(-1, self.served(HINT, field(1, place(self.ff))))
 
+    def test_what_one_user_may(self):
+        self.up.script(rpc.READDIRPLUS, HOLD)
+        for uid, (most, ask) in enumerate((
+                (8, lambda c, i: c.ask(HINT, field(1, place(self.ff)))),
+                (16, lambda c, i: c.ask(WARM, field(1, place(self.ff)))),
+                (4, lambda c, i: c.ask(TRACE, field(2, 0)))), ALICE):
+            mine = [self.user(uid) for _ in range(16)]
+            got = [ask(c, i).get(-1) for i, c in enumerate(mine)]
+            self.assertEqual(got, [None] * most + [BUSY] * (16 - most))
+            for c in mine:
+                c.close()
+        mine = self.user(ALICE + 9)
+
+        def pin(i):
+            return mine.ask(PIN, field(1, 1) + field(2, place(
+                self.ff, b"dir%d" % i))).get(-1)
+        for i in range(16):
+            poll(lambda: pin(i) is None, "the former walks end")
+        self.assertEqual(pin(16), BUSY)
+
     def test_traces(self):
         got = self.fill(TRACE, lambda uid, i: field(2, 0), 0)
         self.assertEqual(got, 14)
