@@ -37,11 +37,11 @@
 #include "daemon/lastgood.h"
 #include "daemon/listens.h"
 #include "daemon/pending.h"
-#include "farm/farm.h"
 #include "daemon/reload.h"
 #include "daemon/server.h"
 #include "daemon/servers.h"
-#include "datacache/datacache.h"
+#include "daemon/shares.h"
+#include "farm/farm.h"
 #include "nfsproto/rbuf.h"
 #include "svc/room.h"
 #include "upstream/netstate.h"
@@ -51,8 +51,6 @@
 enum {
 	POOL_KEEP = 16, /* idle buffers of each size, beside the reserve */
 	IO_THREADS = 8,
-	CLIENTS_SHARE = 4, /* of memory_size */
-	CLIENTS_MIN_BYTES = 16 << 20,
 	/* Of libevent: 0 is for the control socket, so that a daemon that is
 	 * too busy for anything else still says why; 2 is for laying data out,
 	 * which everything else precedes; all else has the middle, libevent's
@@ -321,29 +319,13 @@ static void on_metered(void *arg, bool metered)
 
 /* ---- making one ------------------------------------------------------- */
 
-static uint64_t disk_need_bytes(const struct config *c)
-{
-	size_t n = c->nservers > 0 ? c->nservers : 1;
-
-	return n * datacache_need_bytes(c->cache_size / n);
-}
-
-/* How many bytes the calls and replies of all clients may hold. memory_size is
- * for the caches, but it shows how large the machine is. */
-static uint64_t clients_limit_bytes(const struct config *c)
-{
-	uint64_t bytes = c->memory_size / CLIENTS_SHARE;
-
-	return bytes > CLIENTS_MIN_BYTES ? bytes : CLIENTS_MIN_BYTES;
-}
-
 static void on_config(void *ctx, const struct config *config)
 {
 	struct daemon *d = ctx;
 
 	log_set_level(config->log_level);
-	room_set_limit(d->room, clients_limit_bytes(config));
-	statedir_set_need(d->state, disk_need_bytes(config));
+	room_set_limit(d->room, shares_clients_bytes(config));
+	statedir_set_need(d->state, shares_disk_bytes(config));
 }
 
 static void on_leave(void *ctx, struct server *server)
@@ -487,7 +469,7 @@ static bool open_loop(struct daemon *d)
 	d->loop = loopwatch_new();
 	d->pool = rbuf_pool_new(RECLAIM_BUFFERS, POOL_KEEP);
 	d->iopool = iopool_new(d->base, IO_THREADS);
-	d->room = room_new(d->base, clients_limit_bytes(d->config));
+	d->room = room_new(d->base, shares_clients_bytes(d->config));
 	d->listens = listens_new();
 	if (d->listens && listens_drop_unwanted(d->listens, d->config))
 		notify_settle();
@@ -501,8 +483,21 @@ bool daemon_check(const struct config *config, char *err, size_t errlen)
 
 	return pending_check(err, errlen) &&
 	       statedir_check(config->cache_dir,
-		   uid == 0 ? STATEDIR_ANYBODY : uid, disk_need_bytes(config),
+		   uid == 0 ? STATEDIR_ANYBODY : uid, shares_disk_bytes(config),
 		   err, errlen);
+}
+
+/* What goes on around the daemon; it serves without that, too. */
+static void watch_host(struct daemon *d)
+{
+	d->netwatch = netwatch_new(d->base, on_network, d);
+	if (!d->netwatch)
+		log_warn("daemon: changes of the network go unnoticed: %s",
+		    strerror(errno));
+	d->netstate = netstate_new(d->base, on_metered, d);
+	if (!d->netstate)
+		log_debug(
+		    "daemon: NetworkManager is not asked: %s", strerror(errno));
 }
 
 struct daemon *daemon_new(struct config *config,
@@ -525,7 +520,7 @@ struct daemon *daemon_new(struct config *config,
 	log_set_level(config->log_level);
 	if (open_loop(d))
 		d->state = statedir_new(
-		    config->cache_dir, disk_need_bytes(config), d->iopool);
+		    config->cache_dir, shares_disk_bytes(config), d->iopool);
 	/* This locks our memory, so it comes before the data caches are mapped:
 	 * else all of their data would be read into memory and stay there. */
 	if (d->state) {
@@ -543,14 +538,7 @@ struct daemon *daemon_new(struct config *config,
 		errno = taken ? EADDRINUSE : rc == EINVAL ? EINVAL : EIO;
 		return NULL;
 	}
-	d->netwatch = netwatch_new(d->base, on_network, d);
-	if (!d->netwatch)
-		log_warn("daemon: changes of the network go unnoticed: %s",
-		    strerror(errno));
-	d->netstate = netstate_new(d->base, on_metered, d);
-	if (!d->netstate)
-		log_debug(
-		    "daemon: NetworkManager is not asked: %s", strerror(errno));
+	watch_host(d);
 	return d;
 }
 

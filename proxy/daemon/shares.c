@@ -8,6 +8,7 @@
 
 #include "config/config.h"
 #include "daemon/server.h"
+#include "datacache/datacache.h"
 
 enum {
 	SERVERS_MAX = 64, /* as the configuration has */
@@ -28,6 +29,9 @@ enum {
 	LEARN_ALL_SHARE = 3,
 	/* which leaves the caches this one at least. */
 	CACHES_SHARE = 4,
+	/* Calls and replies of clients may take another one. */
+	CLIENTS_SHARE = 4,
+	CLIENTS_MIN_BYTES = 16 << 20,
 };
 
 void shares_divide(
@@ -138,4 +142,18 @@ uint64_t shares_learn(
 	if (sum + part > all)
 		part = sum < all ? all - sum : 0;
 	return part > LEARN_MIN_BYTES ? part : LEARN_MIN_BYTES;
+}
+
+uint64_t shares_disk_bytes(const struct config *c)
+{
+	size_t n = c->nservers > 0 ? c->nservers : 1;
+
+	return n * datacache_need_bytes(c->cache_size / n);
+}
+
+uint64_t shares_clients_bytes(const struct config *c)
+{
+	uint64_t bytes = c->memory_size / CLIENTS_SHARE;
+
+	return bytes > CLIENTS_MIN_BYTES ? bytes : CLIENTS_MIN_BYTES;
 }

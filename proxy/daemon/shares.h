@@ -22,6 +22,12 @@ void shares_set(const struct config *c, struct server *const *list, size_t n);
 uint64_t shares_learn(
     const struct config *c, struct server *const *list, size_t n);
 
+/* How many bytes of disk the data caches need at least. */
+uint64_t shares_disk_bytes(const struct config *c);
+/* How many bytes the calls and replies of all clients may hold. memory_size is
+ * for the caches, but it shows how large the machine is. */
+uint64_t shares_clients_bytes(const struct config *c);
+
 /* `total` divided: nobody gets less than it wants while another gets more than
  * it wants, or than the first. The sum is at most `total`. */
 void shares_divide(

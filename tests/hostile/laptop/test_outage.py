@@ -2,8 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The server was away for more than two seconds: a change that waited is sent
 only if its client asks for it again, on the connection that it makes then."""
+import os
+import sys
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir))
 import daemon
 import rpc
 from case_resend import ResendCase

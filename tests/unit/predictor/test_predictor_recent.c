@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What was used or told lately is not told again, and for how long. */
+#include "predictor/needs_fixture.h"
+
+/* Nothing is told within the window after its call, and again after it. */
+static void test_recent(void **state)
+{
+	struct predictor_options opt = {.recent_ns = 3000 * MS};
+	struct world w;
+	uint64_t last[20] = {0};
+	unsigned again = 0;
+
+	(void)state;
+	world_begin(&w, &opt);
+	/* Twenty objects in turn, 0.51 s a turn, then 5.1 s. */
+	for (int turn = 0; turn < 200; turn++) {
+		for (uint64_t i = 0; i < 20; i++) {
+			if (turn > 100)
+				w.now_ns += 240 * MS;
+			last[i] = w.now_ns;
+			by_handle(&w, PREDICTOR_GETATTR, 100 + i);
+			for (size_t j = 0; j < w.n; j++) {
+				uint64_t at = last[w.out[j].object - 100];
+
+				assert_true(at + 3000 * MS <= w.now_ns);
+				again++;
+			}
+		}
+	}
+	assert_true(again > 1000);
+	world_end(&w);
+}
+
+/* How soon after its call an object is told at the earliest, where twenty of
+ * them are called in turn. */
+static uint64_t told_after_ms(struct world *w, uint64_t step_ms)
+{
+	uint64_t last_ns[20] = {0}, soonest_ns = UINT64_MAX;
+
+	for (uint64_t i = 0; i < 20 * 100; i++) {
+		w->now_ns += step_ms * MS;
+		last_ns[i % 20] = w->now_ns;
+		by_handle(w, PREDICTOR_GETATTR, 100 + i % 20);
+		for (size_t j = 0; j < w->n; j++) {
+			uint64_t at = last_ns[w->out[j].object - 100];
+
+			if (at > 0 && w->now_ns - at < soonest_ns)
+				soonest_ns = w->now_ns - at;
+		}
+	}
+	return soonest_ns / MS;
+}
+
+/* A reload may change the window. */
+static void test_recent_is_changed(void **state)
+{
+	struct predictor_options opt = {.recent_ns = 3000 * MS};
+	struct world w;
+
+	(void)state;
+	world_begin(&w, &opt);
+	assert_in_range(told_after_ms(&w, 200), 3000, 4000);
+	predictor_set_recent(w.p, 1000 * MS);
+	assert_in_range(told_after_ms(&w, 200), 1000, 2000);
+	predictor_set_recent(w.p, 3500 * MS);
+	assert_in_range(told_after_ms(&w, 200), 3500, 4000);
+	world_end(&w);
+}
+
+/* A run with so long between its calls: for how long at most the last telling
+ * of an object was over when that was called. */
+static uint64_t told_before_ms(struct world *w, uint64_t step_ms)
+{
+	uint64_t told_ns[60] = {0}, longest_ns = 0;
+
+	for (uint64_t i = 0; i < 60; i++) {
+		w->now_ns += step_ms * MS;
+		if (i >= 20 && i < 59 && w->now_ns - told_ns[i] > longest_ns)
+			longest_ns = w->now_ns - told_ns[i];
+		by_handle(w, PREDICTOR_GETATTR, 100 + i);
+		for (size_t j = 0; j < w->n; j++)
+			if (w->out[j].object > 100 + i)
+				told_ns[w->out[j].object - 100] = w->now_ns;
+	}
+	return longest_ns / MS;
+}
+
+/* A job that has become slow is told again what was told too long ago. */
+static void test_renewed(void **state)
+{
+	struct predictor_options opt = {.recent_ns = 1500 * MS};
+	struct world w;
+
+	(void)state;
+	world_begin(&w, &opt);
+	for (int run = 0; run < 5; run++) {
+		(void)told_before_ms(&w, 10);
+		pause_run(&w);
+	}
+	/* Two calls ahead, if it was long ago then. */
+	assert_in_range(told_before_ms(&w, 400), 1, 1500 + 3 * 400);
+	world_end(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_recent),
+	    cmocka_unit_test(test_recent_is_changed),
+	    cmocka_unit_test(test_renewed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
