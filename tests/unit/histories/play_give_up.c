@@ -7,7 +7,7 @@
  * not be sent for the first time where the daemon could know that nobody may
  * wait for it any more: when its connection was closed, or when it had waited
  * so long that its client has to be asked. Nor may it then be sent again in
- * doubt.
+ * doubt. A COMMIT does no harm at any time.
  */
 #include "histories/play_private.h"
 #include "scenario/vclock.h"
@@ -90,9 +90,10 @@ static const char *wrong_with(const struct play *p, const struct gave_up *g)
 			   : NULL;
 }
 
-const char *play_take_change(struct play *p, uint64_t key)
+const char *play_take_change(struct play *p, uint64_t key, bool commits)
 {
 	struct play_call *c = play_call_with(p, key);
+	bool late = commits || !(p->parts & 1u << PART_GIVE_UP);
 	const char *wrong = "sent, though no client ever did";
 
 	if (c) {
@@ -104,7 +105,7 @@ const char *play_take_change(struct play *p, uint64_t key)
 
 		if (!g)
 			continue;
-		wrong = p->parts & 1u << PART_GIVE_UP ? wrong_with(p, g) : NULL;
+		wrong = late ? NULL : wrong_with(p, g);
 		g->arrived++;
 	}
 	return wrong;

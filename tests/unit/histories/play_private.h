@@ -123,8 +123,9 @@ bool play_give_up_one(struct play *p, const struct event *e);
 bool play_gave_up(struct player *c, uint64_t key);
 /* The daemon cannot know what became of the change. */
 void play_doubt_given_up(struct play *p, uint64_t key);
-/* The server gets the change. A sentence's end where it should not, or NULL. */
-const char *play_take_change(struct play *p, uint64_t key);
+/* The server gets the change, or COMMIT. A sentence's end where it should not,
+ * or NULL. */
+const char *play_take_change(struct play *p, uint64_t key, bool commits);
 
 /* play_turns.c */
 const char *play_turn_path(uint32_t place);

@@ -14,8 +14,9 @@ static void on_call(void *arg, struct fakeserver_call *call)
 	const char *wrong = NULL;
 
 	if (calltext_is_change(call->proc))
-		wrong = play_take_change(
-		    p, judge_key(call->proc, &call->args, call->uid));
+		wrong = play_take_change(p,
+		    judge_key(call->proc, &call->args, call->uid),
+		    call->proc->proc == NFSPROC3_COMMIT);
 	if (wrong)
 		script_wrong("the server gets %s: %s", call->text, wrong);
 }
