@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the server does with the calls that wait there. */
+#include <string.h>
+
 #include "histories/play_private.h"
 #include "scenario/vclock.h"
 
@@ -27,20 +29,34 @@ void play_take_server(struct play *p)
 	fakeserver_answer_by(p->place.nfs, on_call, p);
 }
 
-/* The one that the server does before it: it does what a client changes and
- * looks at over one connection in their order. */
+/* Whether the server does the calls of one connection in their order: what a
+ * client changes and then looks at, and WRITEs to one file. */
+static bool is_in_order(
+    const struct fakeserver_call *first, const struct fakeserver_call *call)
+{
+	if (first->held || first->conn != call->conn ||
+	    first->uid != call->uid || !calltext_is_change(first->proc))
+		return false;
+	if (!calltext_is_change(call->proc))
+		return true;
+	return first->proc->proc == NFSPROC3_WRITE &&
+	       call->proc->proc == NFSPROC3_WRITE &&
+	       memcmp(first->args.write.file.data, call->args.write.file.data,
+		   call->args.write.file.len) == 0;
+}
+
+/* The one that the server does before it, or the call itself. */
 static struct fakeserver_call *first_of(
     struct fakeserver *nfs, struct fakeserver_call *call)
 {
-	for (unsigned i = 0; !calltext_is_change(call->proc); i++) {
-		struct fakeserver_call *c = fakeserver_nth(nfs, i);
+	unsigned i = 0;
 
-		if (c == call ||
-		    (calltext_is_change(c->proc) && !c->held &&
-			c->conn == call->conn && c->uid == call->uid))
+	for (;;) {
+		struct fakeserver_call *c = fakeserver_nth(nfs, i++);
+
+		if (c == call || is_in_order(c, call))
 			return c;
 	}
-	return call;
 }
 
 /* Most often the oldest. */
