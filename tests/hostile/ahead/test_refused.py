@@ -16,7 +16,6 @@ from rpc import auth_sys, opaque, u32
 from tree import Tree, cookie_of, entry, fh, page
 
 DIRS, FILES = 4, 20
-CALLS = 2500
 NOTDIR, ISDIR = 20, 21
 
 
@@ -102,9 +101,9 @@ class Mixed(Tree):
         if proc != rpc.READ or not self.closed or number % 2 == 0:
             client.nfs(proc, body, cred=cred)
 
-    def mix(self):
+    def mix(self, calls):
         random.seed(4)
-        for _ in range(CALLS):
+        for _ in range(calls):
             self.ask(*random.choice(self.clients),
                      random.randrange(DIRS * FILES))
 
@@ -113,7 +112,7 @@ class Mixed(Tree):
 
     def test_types(self):
         """No call ahead is about a thing of another type."""
-        self.mix()
+        self.mix(1000)
         stats = self.ff.control("stats")
         self.assertGreater(stats["counters"]["prefetch_calls"], 50)
         self.assertEqual(self.refused, [])
@@ -123,7 +122,7 @@ class Mixed(Tree):
         """Nobody but the server knows that a file may not be read, whatever
         ACCESS says: that is learned once for each user."""
         self.closed = True
-        self.mix()
+        self.mix(2500)
         poll(self.is_quiet, "calls ahead to end")
         reads = [name for proc, name in self.refused if proc == rpc.READ]
         self.assertGreater(len(reads), 0)
