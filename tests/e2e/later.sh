@@ -11,6 +11,7 @@
 . "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
 n=3
+pid_killed_first='' pid_killed_after='' # start() sets them
 case ${1:-} in [0-9]*) n=$1; shift ;; esac
 [ $# -gt 0 ] || set -- pull drop
 # The kernel goes on by what it knows, and sends changes at once.
@@ -107,7 +108,6 @@ outage() {	# KIND
 	lab_nap 4
 	for who in soft killed waits; do go $who after; done
 	lab_nap 2
-	# shellcheck disable=SC2154 # start() sets them
 	end "$pid_killed_first"
 	end "$pid_killed_after"
 	for when in first after; do
@@ -117,7 +117,7 @@ outage() {	# KIND
 	check "$1: the link is back" lab_link_up
 	for when in first after; do
 		check "$1, $when: what is waited for is done" \
-			lab_poll 60 all_said done /tmp/out.waits.$when || cat /tmp/out.waits.$when
+			lab_poll 60 all_said "done" /tmp/out.waits.$when || cat /tmp/out.waits.$when
 	done
 	check "$1: the file is written" wait $writer
 	same "$1: all of it" /tmp/want.$dir "$LAB_EXPORT/$dir/written"
