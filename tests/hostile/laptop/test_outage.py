@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The server was away for more than two seconds: a change that waited is sent
 only if its client asks for it again, on the connection that it makes then."""
