@@ -190,6 +190,7 @@ const struct event_part_row event_parts[EVENT_PARTS] = {
     [PART_TURNS] = {"turns", "two clients change a file in turn"},
     [PART_ORDER] = {"order", "a client looks behind a change of its own"},
     [PART_GIVE_UP] = {"give-up", "a client gives up a call"},
+    [PART_LATE_WRITES] = {"late-writes", "give-up counts for WRITEs, too"},
     [PART_HANDLES] = {"handles", "a client looks at what lost its name"},
     [PART_FLAPS] = {"flaps", "the server is away every three seconds"},
 };

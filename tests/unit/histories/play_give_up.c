@@ -90,10 +90,19 @@ static const char *wrong_with(const struct play *p, const struct gave_up *g)
 			   : NULL;
 }
 
-const char *play_take_change(struct play *p, uint64_t key, bool commits)
+static bool may_be_late(const struct play *p, const struct nfs_proc *proc)
+{
+	unsigned part =
+	    proc->proc == NFSPROC3_WRITE ? PART_LATE_WRITES : PART_GIVE_UP;
+
+	return proc->proc == NFSPROC3_COMMIT || !(p->parts & 1u << part);
+}
+
+const char *play_take_change(
+    struct play *p, uint64_t key, const struct nfs_proc *proc)
 {
 	struct play_call *c = play_call_with(p, key);
-	bool late = commits || !(p->parts & 1u << PART_GIVE_UP);
+	bool late = may_be_late(p, proc);
 	const char *wrong = "sent, though no client ever did";
 
 	if (c) {

@@ -125,7 +125,8 @@ bool play_gave_up(struct player *c, uint64_t key);
 void play_doubt_given_up(struct play *p, uint64_t key);
 /* The server gets the change, or COMMIT. A sentence's end where it should not,
  * or NULL. */
-const char *play_take_change(struct play *p, uint64_t key, bool commits);
+const char *play_take_change(
+    struct play *p, uint64_t key, const struct nfs_proc *proc);
 
 /* play_turns.c */
 const char *play_turn_path(uint32_t place);

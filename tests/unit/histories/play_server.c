@@ -17,8 +17,7 @@ static void on_call(void *arg, struct fakeserver_call *call)
 
 	if (calltext_is_change(call->proc))
 		wrong = play_take_change(p,
-		    judge_key(call->proc, &call->args, call->uid),
-		    call->proc->proc == NFSPROC3_COMMIT);
+		    judge_key(call->proc, &call->args, call->uid), call->proc);
 	if (wrong)
 		script_wrong("the server gets %s: %s", call->text, wrong);
 }
