@@ -8,6 +8,7 @@
  */
 #include <stdio.h>
 
+#include "cache/answercache.h"
 #include "cache/learn_private.h"
 #include "farm/farm_private.h"
 #include "histories/play_private.h"
@@ -33,13 +34,23 @@ enum {
 const struct play_defect_row play_defects[PLAY_DEFECTS] = {
     [DEFECT_NONE] = {"none", "all is well", 0, false, PART_BASE},
     [DEFECT_STALE] = {"stale", "attributes count for too long",
-	STRICT | BOUNDED | OFFLINE, false, PART_BASE},
+	STRICT | BOUNDED | OFFLINE, false, PART_TURNS},
     [DEFECT_OWN] = {"own", "own changes are not learned", CACHING, false,
 	PART_BASE},
     [DEFECT_TWICE] = {"twice", "what is sent again is done again", ALL, false,
 	PART_BASE},
     [DEFECT_UNDONE] = {"undone", "a change is answered and not done", ALL,
 	false, PART_BASE},
+    [DEFECT_ROOM] = {"room", "own changes end no FSSTAT", CACHING, false,
+	PART_SPACE},
+    [DEFECT_YOUNG] = {"young", "what changed lately counts for attr_timeout",
+	BOUNDED | OFFLINE, false, PART_AGES},
+    [DEFECT_BLIND] = {"blind", "a WRITE is sent that rests on old attributes",
+	CACHING, false, PART_TURNS},
+    [DEFECT_ORDER] = {"order", "a look does not wait for own changes", ALL,
+	false, PART_ORDER},
+    [DEFECT_UNASKED] = {"unasked", "clients are not asked for late changes",
+	ALL, false, PART_GIVE_UP},
     [DEFECT_LATE] = {"late", "the engine's answer counts as of now", ALL, true,
 	PART_BASE},
     [DEFECT_VERSION] = {"version", "its values are of any version", ALL, true,
@@ -55,6 +66,18 @@ bool __real_doubt_begin(struct svc_rqst *rqst);
 bool __wrap_doubt_begin(struct svc_rqst *rqst);
 void __real_doubt_claim(struct svc_rqst *rqst);
 void __wrap_doubt_claim(struct svc_rqst *rqst);
+bool __real_answer_is_past(const struct attrcache *ac, const struct node *node,
+    const struct answer *a);
+bool __wrap_answer_is_past(const struct attrcache *ac, const struct node *node,
+    const struct answer *a);
+void __real_contract_set_still(struct contract *c, uint64_t still_us);
+void __wrap_contract_set_still(struct contract *c, uint64_t still_us);
+void __real_svc_write(struct svc_rqst *rqst);
+void __wrap_svc_write(struct svc_rqst *rqst);
+void __real_svc_order_enter(struct svc_rqst *rqst);
+void __wrap_svc_order_enter(struct svc_rqst *rqst);
+void __real_svc_hold_changes(struct svc *svc, uint64_t now_us);
+void __wrap_svc_hold_changes(struct svc *svc, uint64_t now_us);
 void __real_learn_change(const struct learn *l);
 void __wrap_learn_change(const struct learn *l);
 bool __real_learn_shared_data(const struct learn_shared *s, uint64_t offset,
@@ -148,6 +171,39 @@ void __wrap_learn_change(const struct learn *l)
 {
 	if (playing->defect != DEFECT_OWN)
 		__real_learn_change(l);
+}
+
+bool __wrap_answer_is_past(
+    const struct attrcache *ac, const struct node *node, const struct answer *a)
+{
+	return playing->defect != DEFECT_ROOM &&
+	       __real_answer_is_past(ac, node, a);
+}
+
+void __wrap_contract_set_still(struct contract *c, uint64_t still_us)
+{
+	if (playing->defect != DEFECT_YOUNG)
+		__real_contract_set_still(c, still_us);
+}
+
+void __wrap_svc_write(struct svc_rqst *rqst)
+{
+	if (playing->defect == DEFECT_BLIND)
+		svc_forward(rqst);
+	else
+		__real_svc_write(rqst);
+}
+
+void __wrap_svc_order_enter(struct svc_rqst *rqst)
+{
+	if (playing->defect != DEFECT_ORDER)
+		__real_svc_order_enter(rqst);
+}
+
+void __wrap_svc_hold_changes(struct svc *svc, uint64_t now_us)
+{
+	if (playing->defect != DEFECT_UNASKED)
+		__real_svc_hold_changes(svc, now_us);
 }
 
 /* ---- a farm ------------------------------------------------------------ */
