@@ -336,6 +336,39 @@ static void test_bad_imports(void **state)
 	assert_int_equal(fx->changed, 0);
 }
 
+/* A client goes away at any moment of its import. */
+static void test_import_abandoned(void **state)
+{
+	Forefetch__TreesRequest what = FOREFETCH__TREES_REQUEST__INIT;
+	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
+	struct fixture *fx = *state;
+	Forefetch__Response *res;
+	int fd = client_open(fx);
+	uint8_t *file;
+
+	learn(fx, 200);
+	what.action = FOREFETCH__TREES_ACTION__EXPORT;
+	res = ask_trees(fx, fd, &what);
+	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_TREES);
+	what.data.len = res->trees->data.len;
+	what.data.data = file = malloc(what.data.len);
+	memcpy(file, res->trees->data.data, what.data.len);
+	response_free(res);
+	close(fd);
+	what.action = FOREFETCH__TREES_ACTION__MERGE;
+	what.server = bytes("nas");
+	request.command_case = FOREFETCH__REQUEST__COMMAND_TREES;
+	request.trees = &what;
+	for (unsigned ms = 0; ms < 10; ms++) {
+		fd = client_open(fx);
+		send_request(fd, &request);
+		pass(fx, ms);
+		close(fd);
+		pass(fx, 10);
+	}
+	free(file);
+}
+
 static Forefetch__Response *ask_trace(
     struct fixture *fx, int fd, Forefetch__TraceAction action)
 {
@@ -520,6 +553,7 @@ int main(void)
 	    TEST(test_trees),
 	    TEST(test_carry),
 	    TEST(test_bad_imports),
+	    TEST(test_import_abandoned),
 	    TEST(test_pin),
 	    TEST(test_bad_hints),
 	    TEST(test_trace),
