@@ -188,6 +188,7 @@ const struct event_part_row event_parts[EVENT_PARTS] = {
     [PART_SPACE] = {"space", "how much room the file system has"},
     [PART_AGES] = {"ages", "what changed lately is told for a short time"},
     [PART_TURNS] = {"turns", "two clients change a file in turn"},
+    [PART_MACHINES] = {"machines", "in turns, another machine looks, too"},
     [PART_ORDER] = {"order", "a client looks behind a change of its own"},
     [PART_GIVE_UP] = {"give-up", "a client gives up a call"},
     [PART_LATE_WRITES] = {"late-writes", "give-up counts for WRITEs, too"},

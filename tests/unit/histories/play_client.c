@@ -31,6 +31,7 @@ static void check_reply(struct play *p, unsigned who, struct play_call *c)
 	why = judge_reply(p->judge, &c->op, &facts);
 	if (why)
 		script_fail("client %c, %s: %s", 'A' + who, c->told, why);
+	play_turns_told(p, who);
 	play_turns_reply(p, who, c->xid, &facts);
 }
 

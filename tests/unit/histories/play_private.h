@@ -140,6 +140,9 @@ bool play_turns_go(struct play *p, bool all);
 bool play_turns_over(const struct play *p);
 void play_turns_reply(struct play *p, unsigned who, uint32_t xid,
     const struct calltext_facts *facts);
+/* A client was told something. The daemon takes all clients for users of one
+ * machine, so a turn of another one is excused, but for PART_MACHINES. */
+void play_turns_told(struct play *p, unsigned who);
 /* The client waits for a call of a turn. */
 bool play_turn_waits(struct play *p, unsigned who);
 /* The daemon ends: what it has told, the next one does not know. */

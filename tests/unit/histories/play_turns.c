@@ -239,6 +239,16 @@ bool play_turn_waits(struct play *p, unsigned who)
 	return c->waits && turn_of(p, who, c->xid);
 }
 
+void play_turns_told(struct play *p, unsigned who)
+{
+	for (unsigned i = 0; i < TURN_FILES; i++) {
+		struct turn *t = &p->turns[i];
+
+		t->excused |= t->step > TURN_OPEN && t->who != who &&
+			      !(p->parts & 1u << PART_MACHINES);
+	}
+}
+
 void play_turns_killed(struct play *p)
 {
 	for (unsigned i = 0; i < TURN_FILES; i++)
