@@ -88,7 +88,8 @@ struct play {
 	/* What the server does with the next call that it may do it with;
 	 * EVENT_SERVE: what it should. */
 	struct event next;
-	uint64_t lost_ns; /* when connections to the server were, last */
+	uint64_t answered_ns; /* when the server dealt with a call, last */
+	uint64_t lost_ns;     /* when connections to the server were, last */
 	/* Faults that may have calls sent again, in another order. */
 	unsigned disturbed;
 	unsigned served; /* calls that the server did, or refused */

@@ -152,6 +152,7 @@ bool play_serve(struct play *p, const struct event *e)
 
 	if (!call)
 		return false;
+	p->answered_ns = vclock_wall_ns();
 	if (call->held) {
 		fakeserver_release(p->place.nfs, call);
 		return true;
