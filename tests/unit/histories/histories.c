@@ -387,6 +387,18 @@ static void choose_parts(char *list)
 	}
 }
 
+static void set_flag(int c)
+{
+	if (c == 'p')
+		opt.prove = true;
+	else if (c == 'f')
+		opt.farm = true;
+	else if (c == 'J')
+		opt.json = true;
+	else
+		exit(2);
+}
+
 static void set_option(int c, char *value)
 {
 	switch (c) {
@@ -415,20 +427,11 @@ static void set_option(int c, char *value)
 	case 'P':
 		choose_parts(value);
 		break;
-	case 'p':
-		opt.prove = true;
-		break;
-	case 'f':
-		opt.farm = true;
-		break;
-	case 'J':
-		opt.json = true;
-		break;
 	case 'h':
 		print_help();
 		exit(0);
 	default:
-		exit(2);
+		set_flag(c);
 	}
 }
 

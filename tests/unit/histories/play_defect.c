@@ -47,7 +47,7 @@ const struct play_defect_row play_defects[PLAY_DEFECTS] = {
 	BOUNDED | OFFLINE, false, PART_AGES},
     [DEFECT_BLIND] = {"blind", "a WRITE is sent that rests on old attributes",
 	CACHING, false, PART_TURNS},
-    [DEFECT_ORDER] = {"order", "a look does not wait for own changes", ALL,
+    [DEFECT_ORDER] = {"order", "a look does not wait for own changes", CACHING,
 	false, PART_ORDER},
     [DEFECT_UNASKED] = {"unasked", "clients are not asked for late changes",
 	ALL, false, PART_GIVE_UP},
