@@ -434,7 +434,7 @@ void svc_hold_changes(struct svc *svc, uint64_t now_us)
 
 	for (rqst = LIST_FIRST(&svc->waiting); rqst; rqst = next) {
 		next = LIST_NEXT(rqst, wait_link);
-		if (!rqst->client || !(rqst->proc->flags & NFS_PROC_CHANGE))
+		if (!rqst->client || !(rqst->proc->flags & NFS_PROC_DRC))
 			continue;
 		since_us = waits_us(rqst);
 		if (since_us != 0 && now_us > since_us + CHANGE_LATE_US &&

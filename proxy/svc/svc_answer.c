@@ -251,7 +251,10 @@ static void disk_on_ready(struct datacache_waiter *w)
 
 void svc_served(struct svc *svc, uint64_t sent_us, uint64_t now_us)
 {
-	if (svc->offline && now_us - sent_us > svc->served_age_us)
+	if (!svc->offline)
+		return;
+	svc->served_us = now_us;
+	if (now_us - sent_us > svc->served_age_us)
 		svc->served_age_us = now_us - sent_us;
 }
 

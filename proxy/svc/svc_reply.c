@@ -289,7 +289,9 @@ static void rqst_learn(struct svc_rqst *rqst, const union nfs_res *res,
 	if (rqst->proc->prog == MOUNT_PROGRAM &&
 	    rqst->proc->proc == MOUNTPROC3_MNT)
 		l.cred_key = &key;
-	l.told = true;
+	/* What was sent before an answer was given without the server says
+	 * nothing of what that answer told. */
+	l.told = up->sent_us > rqst->svc->served_us;
 	l.res = res;
 	l.body = &up->rpc->body;
 	l.hold = up->rec->buf;

@@ -59,6 +59,7 @@ struct svc {
 	uint64_t upload_bytes; /* arguments of those that wait */
 	bool offline;
 	uint64_t served_age_us;
+	uint64_t served_us; /* when the caches last answered while offline */
 	struct log_limit bad_call;
 	struct log_limit bad_reply;
 	struct log_limit refused;

@@ -131,7 +131,7 @@ static void run_begin(struct run *r, const char *dir, bool on_disk)
 	r->pool = iopool_new(r->base, 1);
 	r->sd = statedir_new(dir, 0, r->pool);
 	assert_int_equal(statedir_take(r->sd, err, sizeof(err)), 0);
-	assert_int_equal(statedir_make_server(r->sd, "nas"), 0);
+	assert_true(statedir_make_server(r->sd, "nas") >= 0);
 	r->m = metrics_new();
 	metrics_set_gauge(r->m, METRICS_GAUGE_LINK_BASE_US, 40000);
 	r->h = history_new(r->base, measure, r->m);

@@ -42,7 +42,7 @@ static const char help[] =
     "come\n"
     "                     after it, by an engine that fails and lies\n"
     "  --parts LIST       what histories have, with commas between them\n"
-    "                     (default: all but late-writes and machines)\n"
+    "                     (default: all but machines)\n"
     "  --prove            find each defect in each mode that it shows in, "
     "within\n"
     "                     the operations; with --farm those of a farm\n"
@@ -69,8 +69,7 @@ enum {
 	HANG_S = 120,
 	/* The daemon holds no WRITEs, and takes its clients for users of one
 	 * machine. */
-	PARTS_HELD = (1 << EVENT_PARTS) - 1 - (1 << PART_LATE_WRITES) -
-		     (1 << PART_MACHINES),
+	PARTS_HELD = (1 << EVENT_PARTS) - 1 - (1 << PART_MACHINES),
 };
 
 static struct {
