@@ -25,8 +25,8 @@
  * are hashes by XXH3_64bits(), of types by that of the extension without its
  * dot, with the lowest bit set: what is known of common names at the start goes
  * by these (store/nameodds.h). Times are nanoseconds of any steady clock, and
- *come as arguments. There is no I/O but in persist/ and the simulator. Memory
- *stays below the budget given at the start. An event costs constant time,
+ * come as arguments. There is no I/O but in persist/ and the simulator. Memory
+ * stays below the budget given at the start. An event costs constant time,
  * amortised.
  *
  * Calls about one object that come close together are one access of it: the

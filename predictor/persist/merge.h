@@ -9,8 +9,8 @@
  *
  *	- Only what is not known here is taken, and it changes nothing that is:
  *	  not the name, place or sizes of an object. Where another object has
- *its name here, that one is meant. What predictor_forget() was told of lately
- *does not come back.
+ * its name here, that one is meant. What predictor_forget() was told of lately
+ * does not come back.
  *	- A run of a trail is taken so many times as the peer has it more often
  *	  than it is here, four times at most, and only if some of its objects
  *	  have been used less than four times here. A run that is the beginning
@@ -18,7 +18,7 @@
  *	  the same run, which grows.
  *	- Of an object's uses the larger number counts, not the sum.
  *	- A session is taken if it is not the beginning of one here. It takes
- *the place of one that it continues; otherwise it is the oldest one of its
+ * the place of one that it continues; otherwise it is the oldest one of its
  *	  book, if that has room.
  *	  A session that goes on here and began when none was known gets a plan.
  *	- Which parts of a file are read is taken where nothing is known of it.
@@ -28,9 +28,9 @@
  *
  * The bytes may be anything: of a message that is damaged, newer or much too
  * large nothing is taken, and of any message only what it says of `uid`. A
- *merge gets what room is free, or a sixteenth of all that there is, and the
- *newest runs go first. In a full log what was lost in it is not taken again: a
- *run has to bring objects that are not known.
+ * merge gets what room is free, or a sixteenth of all that there is, and the
+ * newest runs go first. In a full log what was lost in it is not taken again: a
+ * run has to bring objects that are not known.
  */
 #ifndef FOREFETCH_MERGE_H
 #define FOREFETCH_MERGE_H

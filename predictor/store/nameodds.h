@@ -14,8 +14,8 @@
  * is the probability; the weights are learned, too. What is known at the start
  * is a table learned from bench/traces (nameodds_shipped.inc, made by
  * bench/predictor/nameodds); it counts as few outcomes, so that one's own
- *experience soon outweighs it. It goes by names and extensions, and therefore
- *needs the hashes that predictor.h asks for.
+ * experience soon outweighs it. It goes by names and extensions, and therefore
+ * needs the hashes that predictor.h asks for.
  */
 #ifndef FOREFETCH_NAMEODDS_H
 #define FOREFETCH_NAMEODDS_H

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "cache/attrcache_private.h"
+#include "cache/contract.h"
 #include "hashing/hash_key.h"
 
 /* So many file systems have a list of changed files; in the others each change
@@ -101,8 +102,9 @@ static void clock_look(struct attrcache *ac, const struct node *node,
 
 	if (!fs || fs->fs.fsid != a->fsid || nfstime_equal(was, &a->ctime))
 		return;
-	srvclock_compare(
-	    &fs->clock, time_ns(&a->ctime), since_us, wall_us(ac, now_us));
+	if (since_us > CONTRACT_LOADED_WHOLE_US)
+		srvclock_compare(&fs->clock, time_ns(&a->ctime), since_us,
+		    wall_us(ac, now_us));
 	if (fs->fs.clock_back || !srvclock_went_back(&fs->clock, time_ns(was),
 				     time_ns(&a->ctime), since_us))
 		return;
@@ -151,7 +153,11 @@ enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
 		next_generation(ac, node);
 	if (had)
 		clock_look(ac, node, &node->ctime, a, node->sent_us, now_us);
-	if ((node->flags & NODE_TOLD) && !same_contents(node, a))
+	/* Contents of before are no change: a server that lost its memory has
+	 * lost WRITEs that were not committed, and their client sends them
+	 * again. */
+	if ((node->flags & NODE_TOLD) && !same_contents(node, a) &&
+	    time_ns(&a->ctime) > time_ns(&node->ctime))
 		node->flags |= NODE_MISTOLD;
 	node->flags &= (uint16_t) ~(NODE_MOVED | NODE_OURS);
 	if (!node_store(ac, node, a))

@@ -7,12 +7,12 @@
  *	VERSION  ALL  DAY ...  SUM
  *
  * Version 1; a set of sums is seven numbers in the order of struct
- *balance_sums; at most BALANCE_DAYS of them follow that of all, the oldest
- *first; and XXH3 of what precedes it, in hexadecimal.
+ * balance_sums; at most BALANCE_DAYS of them follow that of all, the oldest
+ * first; and XXH3 of what precedes it, in hexadecimal.
  *
  * A line that is damaged, or of another version, is set aside as
- *`totals.damaged`. Where the disk did not answer when the server was opened,
- *nothing is written: that would replace what the file has.
+ * `totals.damaged`. Where the disk did not answer when the server was opened,
+ * nothing is written: that would replace what the file has.
  */
 #ifndef FOREFETCH_BALANCE_H
 #define FOREFETCH_BALANCE_H

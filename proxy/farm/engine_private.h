@@ -14,7 +14,7 @@
  *	engine_wire.c     the connection: bytes, replies, bounds
  *
  *	engine_get ─▶ node of the key's slot ─▶ call ─▶ wire ─▶ reply ─▶
- *on_value └─ deadline: on_value(NULL); the reply is read and ignored
+ * on_value └─ deadline: on_value(NULL); the reply is read and ignored
  *
  * Replies come in the order of the commands, so the calls of a node are a
  * queue. Nothing here calls its user from within a function that the user has

@@ -33,11 +33,13 @@ struct page {
 	uint64_t cookie; /* of the last entry */
 };
 
-/* The handle and attributes behind a name, if they may be told. */
-static void fill_plus(struct page *p, struct nfs3_dirent *e)
+/* The handle and attributes behind a name, if they may be told; `k->node` is
+ * NULL where they may not. */
+static void fill_plus(struct page *p, struct nfs3_dirent *e, struct known *k)
 {
 	struct named to;
-	struct known k;
+
+	k->node = NULL;
 
 	if (nfs3_name_is_dots(&e->name))
 		return;
@@ -47,13 +49,14 @@ static void fill_plus(struct page *p, struct nfs3_dirent *e)
 	if (!to.child || !known_search(p->dir) ||
 	    !known_bound(p->dir, &to.bound))
 		return;
-	known_node(&k, &p->call->who, to.child);
-	if (!known_fresh(&k) ||
-	    (p->call->hides && p->call->hides(p->call->hides_ctx, to.child)))
+	known_node(k, &p->call->who, to.child);
+	if (!known_fresh(k) ||
+	    (p->call->hides && p->call->hides(p->call->hides_ctx, to.child))) {
+		k->node = NULL;
 		return;
+	}
 	p->stale--;
-	attrcache_tell(k.node, k.sent_us < k.contract.received_us);
-	e->attributes = known_attr(&k);
+	e->attributes = known_attr(k);
 	e->handle.handle_follows = TRUE;
 	e->handle.post_op_fh3_u.handle = node_fh(to.child);
 }
@@ -64,15 +67,18 @@ static bool page_add(struct page *p, const struct list_entry *le)
 	struct nfs3_dirent e = {
 	    .fileid = le->fileid, .name = le->name, .cookie = le->cookie};
 	size_t size, names = nfs3_dirent_size(false, &e);
+	struct known k = {.node = NULL};
 
 	if (p->plus)
-		fill_plus(p, &e);
+		fill_plus(p, &e, &k);
 	size = nfs3_dirent_size(p->plus, &e);
 	if (p->used + size + NFS3_DIRLIST_END_SIZE > p->room ||
 	    (p->plus && names > p->dir_room && p->entries > 0))
 		return false;
 	if (!nfs3_dirent_encode(&p->xdrs, p->plus, &e))
 		return false;
+	if (k.node)
+		known_tell(&k);
 	p->used += size;
 	p->dir_room -= names < p->dir_room ? names : p->dir_room;
 	p->entries++;

@@ -19,7 +19,7 @@ static inline void answer_begin(struct cached_answer *a)
 static inline enum cached_verdict answer_end(
     struct cached_answer *a, const struct known *k)
 {
-	attrcache_tell(k->node, k->sent_us < k->contract.received_us);
+	known_tell(k);
 	a->sent_us = k->sent_us;
 	return CACHED_HIT;
 }

@@ -127,9 +127,11 @@ bool doubt_begin(struct svc_rqst *rqst)
 	return true;
 }
 
-uint64_t doubt_waits_us(const struct svc_rqst *rqst)
+uint64_t doubt_waited_us(const struct svc_rqst *rqst, uint64_t now_us)
 {
-	return fetch_waits_us(&rqst->look->call.waiter);
+	/* Between two looks nothing is asked. */
+	return rqst->look ? fetch_waited_us(&rqst->look->call.waiter, now_us)
+			  : 0;
 }
 
 void doubt_claim(struct svc_rqst *rqst)

@@ -45,8 +45,8 @@ enum doubt_set doubt_set_found(
  * svc_expire() forgets it.
  */
 bool doubt_begin(struct svc_rqst *rqst);
-/* Since when the look at it has waited for a connection; 0: it does not. */
-uint64_t doubt_waits_us(const struct svc_rqst *rqst);
+/* For how long the look at it has waited for a connection; 0: it does not. */
+uint64_t doubt_waited_us(const struct svc_rqst *rqst, uint64_t now_us);
 /* The client of one that is held asks again. */
 void doubt_claim(struct svc_rqst *rqst);
 

@@ -419,25 +419,28 @@ void svc_rqst_unhand(struct svc_rqst *rqst)
 	rqst_orphan(rqst);
 }
 
-/* Since when it has waited for a connection; 0: it does not. */
-static uint64_t waits_us(const struct svc_rqst *rqst)
+/* For how long it has waited for a connection; a WRITE may do so until its file
+ * is confirmed. */
+static uint64_t waited_us(const struct svc_rqst *rqst, uint64_t now_us)
 {
 	if (rqst->wait == SVC_WAIT_LOOK)
-		return doubt_waits_us(rqst);
-	return rqst->wait == SVC_WAIT_REPLY ? fetch_waits_us(&rqst->waiter) : 0;
+		return doubt_waited_us(rqst, now_us);
+	return rqst->wait == SVC_WAIT_REPLY || rqst->wait == SVC_WAIT_ASKED
+		   ? fetch_waited_us(&rqst->waiter, now_us)
+		   : 0;
 }
 
 void svc_hold_changes(struct svc *svc, uint64_t now_us)
 {
 	struct svc_rqst *rqst, *next;
-	uint64_t since_us;
 
+	/* Whoever watches a change stands before it in the list, so `next` is
+	 * still there when its watchers were told. */
 	for (rqst = LIST_FIRST(&svc->waiting); rqst; rqst = next) {
 		next = LIST_NEXT(rqst, wait_link);
 		if (!rqst->client || !(rqst->proc->flags & NFS_PROC_DRC))
 			continue;
-		since_us = waits_us(rqst);
-		if (since_us != 0 && now_us > since_us + CHANGE_LATE_US &&
+		if (waited_us(rqst, now_us) > CHANGE_LATE_US &&
 		    svc_rqst_late(rqst, now_us))
 			svc_rqst_unhand(rqst);
 	}

@@ -5,8 +5,8 @@
  * unlinked while it was open, nor for the change of a program that was killed.
  * A server executes what comes behind a change after it; the caches know of the
  * change only when it is answered. So while a change is under way, a call of
- *the same client that is about what it touches is not answered from the caches.
- *It waits for the change's reply, and is looked at again then:
+ * the same client about what it touches is not answered from the caches. It
+ * waits for the change's reply, and is looked at again then:
  *
  *	a change ─▶ svc_order_enter() ─▶ the server
  *	                                     │
@@ -15,21 +15,21 @@
  *	     └───── svc_rqst_retry() ◀───────┘
  *
  * The reply holds the answer most often, and a server of several threads may
- * take a call first that is sent behind the change. After two seconds the call
- * is sent behind it all the same, over its connection: so a reply that is lost
- * holds nobody up for long.
+ * take a call first that is sent behind the change. After two seconds, or
+ * three, since this is looked at once a second, the call is sent behind it all
+ * the same, over its connection. So a lost reply holds nobody up for long.
  *
  * Linux hands the REMOVE of such a file to a worker of its own, so it may come
- *a moment after the next look at the directory, which a server gets half a
- *round trip later. So a directory where a client renamed a file to ".nfs…", and
- *has not removed it, is confirmed by each look of that client; and what comes
- *until that is answered counts as having come before the look.
+ * a moment after the next look at the directory, which a server gets half a
+ * round trip later. So each look of a client is confirmed in a directory where
+ * it renamed a file to ".nfs" and a number, and has not removed it; and what
+ * comes until that is answered counts as having come before the look.
  *
  * A change that gets no further is none: one that waits for the server, or for
  * its client, and any other while the server is silent. Else nothing could be
  * told from the caches there for as long as the link is down. WRITEs are none
  * either: they may take long, and a client that wants to see what it wrote
- *waits for them itself.
+ * waits for them itself.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -170,7 +170,8 @@ static void silly_note(struct svc_rqst *rqst)
 	uint64_t key;
 
 	if (rqst->proc->prog != NFS_PROGRAM || !rqst->client ||
-	    rqst->status != NFS3_OK ||
+	    (rqst->status != NFS3_OK &&
+		(renamed || rqst->status != NFS3ERR_NOENT)) ||
 	    !(renamed || rqst->proc->proc == NFSPROC3_REMOVE) ||
 	    !is_silly_name(&name->name))
 		return;

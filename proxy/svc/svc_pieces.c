@@ -256,6 +256,7 @@ static void split_reply(struct svc_split *sp)
 	struct rbuf_piece pieces[PIECES_MAX];
 	union nfs_res res = {.status = NFS3_OK};
 	READ3resok *r = &res.read.READ3res_u.resok;
+	struct node *node;
 
 	for (unsigned i = 0; i < sp->end; i++) {
 		const struct piece *p = &sp->pieces[i];
@@ -268,6 +269,10 @@ static void split_reply(struct svc_split *sp)
 	r->eof = sp->pieces[sp->end - 1].eof;
 	r->file_attributes.attributes_follow = true;
 	r->file_attributes.post_op_attr_u.attributes = sp->attr;
+	node = attrcache_find(rqst->svc->p.caches->attr, &rqst->args.read.file);
+	if (node &&
+	    attrcache_is_version(rqst->svc->p.caches->attr, node, &sp->attr))
+		attrcache_tell(node, false);
 	svc_reply_pieces(rqst, &res, pieces, sp->end);
 }
 

@@ -6,7 +6,7 @@
  * have shown the change. So the first WRITE has the file confirmed:
  *
  *	told from the cache, WRITE ──▶ GETATTR ──┬▶ as it was told: WRITE goes
- *on └▶ replaced: NFS3ERR_IO, no write
+ * on └▶ replaced: NFS3ERR_IO, no write
  *
  * Later WRITEs go out as they come, until the client is told the attributes
  * from the cache again. Linux widens a WRITE to the beginning of its page, so
@@ -15,22 +15,7 @@
 #include "base/log.h"
 #include "cache/caches.h"
 #include "config/config.h"
-#include "nfsproto/nfs3_object.h"
 #include "svc/svc_rqst.h"
-
-/* A change of ours that is under way shows as a new version, too, and its
- * client knows of it. */
-static bool changed_by_us(const struct svc_rqst *rqst)
-{
-	struct fetch_about a = {.object = fh_key(&rqst->args.write.file),
-	    .proc = NFSPROC3_WRITE,
-	    .cred = rqst->cred_id};
-
-	if (fetch_under_way(rqst->svc->p.fetch, &a))
-		return true;
-	a.proc = NFSPROC3_SETATTR;
-	return fetch_under_way(rqst->svc->p.fetch, &a);
-}
 
 static void refuse(struct svc_rqst *rqst, struct node *node)
 {
@@ -54,9 +39,11 @@ void svc_write(struct svc_rqst *rqst)
 	struct asker who = svc_asker(rqst);
 	struct known k;
 
+	/* A change of ours that is under way shows as a new version, too, and
+	 * its client knows of it. */
 	if (!known_find(&k, &who, &rqst->args.write.file) ||
 	    !(k.node->flags & (NODE_TOLD | NODE_MISTOLD)) ||
-	    changed_by_us(rqst)) {
+	    fetch_is_changing(rqst->svc->p.fetch, node_key(k.node))) {
 		svc_forward(rqst);
 		return;
 	}

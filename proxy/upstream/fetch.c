@@ -28,6 +28,8 @@ enum {
 	/* Calls about objects of one place that are looked at: what stands
 	 * behind them is asked again. */
 	LOOKS_MAX = 256,
+	/* More than a client sends READs of one file at once. */
+	CHANGING_LOOKS_MAX = 1024,
 };
 
 TAILQ_HEAD(fetch_waiters, fetch_waiter);
@@ -348,6 +350,9 @@ bool fetch_cancel(struct fetch *f, struct fetch_waiter *w)
 	bool alone = first && !TAILQ_NEXT(w, link);
 
 	(void)f;
+	/* It is being sent: an answer may come from within that. */
+	if (!fl->call)
+		return false;
 	/* Whoever watches would be called in the middle of this. */
 	if (first &&
 	    (!alone || !TAILQ_EMPTY(&fl->watches) || !upstream_drop(fl->call)))
@@ -510,9 +515,29 @@ void fetch_claim_drop(struct fetch_claim *c)
 		fetch_unwatch(TAILQ_FIRST(&c->watches));
 }
 
-uint64_t fetch_waits_us(const struct fetch_waiter *w)
+uint64_t fetch_waited_us(const struct fetch_waiter *w, uint64_t now_us)
 {
-	return upstream_call_waits_us(w->flight->call);
+	const struct fetch_flight *fl = w->flight;
+
+	return fl && fl->call ? upstream_call_waited_us(fl->call, now_us) : 0;
+}
+
+bool fetch_is_changing(struct fetch *f, uint64_t object)
+{
+	const struct fetch_about a = {.object = object};
+	struct fetch_flight *fl;
+	unsigned looks = 0;
+
+	LIST_FOREACH (fl, &f->about[about_place(&a)], about_link) {
+		if (fl->about.object == object &&
+		    (fl->about.proc == NFSPROC3_WRITE ||
+			fl->about.proc == NFSPROC3_SETATTR) &&
+		    upstream_call_is_moving(fl->call, 0))
+			return true;
+		if (++looks == CHANGING_LOOKS_MAX)
+			break;
+	}
+	return false;
 }
 
 void fetch_abandon(struct fetch_waiter *w)

@@ -143,8 +143,12 @@ void fetch_claim_drop(struct fetch_claim *c);
  */
 bool fetch_cancel(struct fetch *f, struct fetch_waiter *w);
 
-/* As upstream_call_waits_us(), of the waiter's call. */
-uint64_t fetch_waits_us(const struct fetch_waiter *w);
+/* As upstream_call_waited_us(), of the waiter's call; 0 where it has none. */
+uint64_t fetch_waited_us(const struct fetch_waiter *w, uint64_t now_us);
+
+/* Whether a WRITE or a SETATTR of the object (fh_key()) is on its way to the
+ * server, whoever sent it. */
+bool fetch_is_changing(struct fetch *f, uint64_t object);
 
 /*
  * The waiter's call was sent and runs its course, but is not repeated any

@@ -146,9 +146,11 @@ bool upstream_call_sent(const struct upstream_call *call);
  * a connection that is up, and the server has not been silent for two seconds
  * since; with 0 as the time, however silent it is. False for NULL. */
 bool upstream_call_is_moving(const struct upstream_call *call, uint64_t now_us);
-/* Since when it has waited for a connection, to be sent or sent again; 0: it
- * does not. Where a connection was silent, from the call's last sending on. */
-uint64_t upstream_call_waits_us(const struct upstream_call *call);
+/* For how long it has waited for a connection, to be sent or sent again, in
+ * microseconds; 0: it does not, or only behind other calls. Where a connection
+ * was silent, that counts from the call's last sending on. */
+uint64_t upstream_call_waited_us(
+    const struct upstream_call *call, uint64_t now_us);
 /* Forget a call that was not sent, or that changes nothing (its reply counts
  * as one that nothing waits for); false where it must run its course: a WRITE,
  * too, since what the caches know of the file ends with it. */

@@ -99,6 +99,7 @@ struct upstream {
 	uint64_t failed_us; /* when a connection last failed to be made */
 	enum upstream_state state;
 	uint64_t since_us;
+	uint64_t down_us; /* when the last connection was lost */
 	char last_error[160];
 	enum upstream_served served;
 	uint32_t least;

@@ -89,8 +89,11 @@ void upstream_state_changed(struct upstream *up)
 		else if (best != UPSTREAM_UP && up->conns[i].state > best)
 			best = up->conns[i].state;
 	}
-	if (state_kind(best) != state_kind(up->state))
+	if (state_kind(best) != state_kind(up->state)) {
 		up->since_us = clock_now_us();
+		if (up->state == UPSTREAM_UP)
+			up->down_us = up->since_us;
+	}
 	up->state = best;
 }
 

@@ -51,9 +51,11 @@ bool upstream_call_is_moving(const struct upstream_call *call, uint64_t now_us)
 	return true;
 }
 
-uint64_t upstream_call_waits_us(const struct upstream_call *call)
+uint64_t upstream_call_waited_us(
+    const struct upstream_call *call, uint64_t now_us)
 {
 	(void)call;
+	(void)now_us;
 	return 0;
 }
 
