@@ -50,8 +50,8 @@ struct warm_walk;
 struct control;
 struct control_work;
 
-/* Of all; for root and the daemon's user; of a uid other than these (places.h).
- */
+/* How many connections there are in all; how many of these are kept for root
+ * and the daemon's user; and how many any other uid may have (places.h). */
 #define CONTROL_CLIENTS_MAX   64
 #define CONTROL_CLIENTS_KEPT  8
 #define CONTROL_UID_MAX       16
@@ -86,6 +86,8 @@ struct control_session {
 	size_t blob_len;
 	/* What is under way for the present request; NULL: nothing. */
 	struct control_work *work;
+	bool restarted; /* it ended, since the servers changed, and begins anew
+			 */
 	/* Whether work or a blob may begin now, or others have too many. */
 	bool may_work, may_carry;
 	struct tracer_trace *trace; /* NULL: none */

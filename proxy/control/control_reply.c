@@ -46,7 +46,10 @@ void reply_work_end(struct reply *r)
 {
 	struct control_session *s = r->session;
 
-	if (s && s->work) {
+	if (!s)
+		return;
+	s->restarted = false;
+	if (s->work) {
 		s->work->free(s->work);
 		s->work = NULL;
 	}
@@ -67,6 +70,7 @@ bool control_reply_restart(struct control_session *session)
 		return false;
 	session->work->free(session->work);
 	session->work = NULL;
+	session->restarted = true;
 	return true;
 }
 

@@ -169,6 +169,9 @@ static int go_on(const struct trees *t, bool merge)
 	bool begun;
 	struct importing *m;
 
+	/* The bytes are gone, and a part of them may have been added. */
+	if (t->r->session->restarted)
+		return -ESTALE;
 	/* It does not count as work until all of it is there. */
 	if (t->request->more)
 		return take(t);

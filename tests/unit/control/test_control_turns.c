@@ -37,6 +37,8 @@ static struct {
 	uint64_t made;
 	struct iopool_job *job; /* a thread has it */
 	unsigned named;
+	void *file; /* trees that were exported */
+	size_t file_len;
 } w;
 
 /* ---- the servers ------------------------------------------------------ */
@@ -179,6 +181,13 @@ static void submit(void *ctx, struct iopool_job *job)
 static const struct control_ops ops = {
     .server = find_server, .fill_activity = fill_activity, .submit = submit};
 
+void __wrap_prefetch_edited(struct prefetch *pf);
+
+void __wrap_prefetch_edited(struct prefetch *pf)
+{
+	(void)pf;
+}
+
 bool __wrap_pins_sizes_step(
     struct pins *ps, struct datacache_pin_walk *sizes, size_t n)
 {
@@ -277,6 +286,8 @@ static const struct command commands[] = {
 	FOREFETCH__TREES_ACTION__SHOW},
     {"trees export", "b", FOREFETCH__REQUEST__COMMAND_TREES, false,
 	FOREFETCH__TREES_ACTION__EXPORT},
+    {"trees merge", "b", FOREFETCH__REQUEST__COMMAND_TREES, false,
+	FOREFETCH__TREES_ACTION__MERGE},
 };
 
 static size_t request_of(const struct command *c, uint64_t tree, uint8_t *buf)
@@ -292,6 +303,9 @@ static size_t request_of(const struct command *c, uint64_t tree, uint8_t *buf)
 	activity.names = c->names;
 	trees.action = c->action;
 	trees.id = tree;
+	if (c->action == FOREFETCH__TREES_ACTION__MERGE)
+		trees.data =
+		    (ProtobufCBinaryData){.len = w.file_len, .data = w.file};
 	request.version = CONTROL_VERSION;
 	request.command_case = c->command;
 	if (c->command == FOREFETCH__REQUEST__COMMAND_PIN)
@@ -323,13 +337,18 @@ static Forefetch__Response *ask(
 	struct control_session session = {.may_work = true, .may_carry = true};
 	struct predictor_tree tree = {0};
 	Forefetch__Response *res = NULL;
-	uint8_t buf[128], *out = NULL;
+	static uint8_t buf[1 << 16];
+	uint8_t *out = NULL;
 	size_t len, out_len;
 	int rc = -EAGAIN;
 
 	(void)predictor_trees(
 	    w.list[find("b")]->predictor, TREES_ALL, &tree, 1);
+	w.file = predictor_export_trees(
+	    w.list[find("b")]->predictor, TREES_ALL, &w.file_len);
+	assert_true(w.file && w.file_len < sizeof(buf) / 2);
 	len = request_of(c, tree.id, buf);
+	free(w.file);
 	for (unsigned i = 0; rc == -EAGAIN; i++) {
 		if (i == turns)
 			change(what, &session);
@@ -419,6 +438,13 @@ static void expect(const struct command *c, const Forefetch__Response *res)
 		    res->result_case, FOREFETCH__RESPONSE__RESULT_ERROR);
 		assert_int_equal(
 		    res->error->code, FOREFETCH__ERROR_CODE__NO_SUCH_SERVER);
+	} else if (c->action == FOREFETCH__TREES_ACTION__MERGE &&
+		   res->result_case == FOREFETCH__RESPONSE__RESULT_ERROR) {
+		/* It is not done twice, nor said to be damaged. */
+		assert_non_null(strstr(res->error->text, "servers changed"));
+	} else if (c->action == FOREFETCH__TREES_ACTION__MERGE) {
+		assert_int_equal(
+		    res->result_case, FOREFETCH__RESPONSE__RESULT_TREES);
 	} else if (c->command == FOREFETCH__REQUEST__COMMAND_PIN) {
 		assert_non_null(res->pins);
 		expect_pins(c, res->pins);
