@@ -94,11 +94,14 @@ bool persist_sane(const Forefetch__TreeFile *f)
 /* Bytes of a message may stand for many more in memory. */
 static void *room_alloc(void *ctx, size_t size)
 {
+	enum {
+		MALLOC_BYTES = 32
+	}; /* that a small allocation takes beside it */
 	struct persist_message *m = ctx;
 
-	if (size > m->room_bytes)
+	if (size + MALLOC_BYTES > m->room_bytes)
 		return NULL;
-	m->room_bytes -= size;
+	m->room_bytes -= size + MALLOC_BYTES;
 	return malloc(size);
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/statefile.h"
@@ -43,6 +44,9 @@ void lastgood_save(const struct config *config)
 			rc = statefile_write(path, text, len);
 	}
 	free(text);
+	/* An older one is not what is at work. */
+	if (rc < 0)
+		(void)unlink(path);
 	if (rc < 0)
 		log_warn("lastgood file=%s: %s: a restart while the "
 			 "configuration is wrong will fail",

@@ -8,8 +8,6 @@
 #ifndef FOREFETCH_LASTGOOD_H
 #define FOREFETCH_LASTGOOD_H
 
-#include <stddef.h>
-
 struct config;
 
 /* Keeps it; without RUNTIME_DIRECTORY nothing is kept. Writes a small file. A

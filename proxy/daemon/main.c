@@ -226,8 +226,23 @@ static void print_warnings(const struct config *c)
 				    c->servers[i].name, text);
 }
 
-/* `refused`: why the configuration could not be read, and `config` is the one
- * before it; NULL: it is the one. */
+/* The daemon does not take the configuration, for `err`: try the one that was
+ * at work last. NULL with `err` as it was where that does not help either. */
+static struct daemon *fall_back(const struct options *o, const char *err)
+{
+	char again[CONFIG_ERR_MAX];
+	struct config *last = errno == EINVAL ? lastgood_load() : NULL;
+	struct daemon *d =
+	    last ? daemon_new(last, &o->source, again, sizeof(again)) : NULL;
+
+	if (d)
+		daemon_refused(d, err);
+	return d;
+}
+
+/* `refused` says why the configuration of the files could not be read; then
+ * `config` is the one that was at work before. It is NULL where `config` is
+ * that of the files. */
 static int serve(
     struct config *config, const struct options *o, const char *refused)
 {
@@ -245,17 +260,20 @@ static int serve(
 	}
 	raise_descriptor_limit();
 	d = daemon_new(config, &o->source, err, sizeof(err));
-	if (!d) {
+	if (d && refused)
+		daemon_refused(d, refused);
+	else if (d)
+		daemon_keep(d);
+	else {
 		rc = errno == EADDRINUSE ? EXIT_TAKEN
 		     : errno == EINVAL   ? EXIT_USAGE
 					 : EXIT_FAILURE;
-		log_error("main: %s", err);
-		return rc;
+		d = refused ? NULL : fall_back(o, err);
+		if (!d) {
+			log_error("main: %s", err);
+			return rc;
+		}
 	}
-	if (refused)
-		daemon_refused(d, refused);
-	else
-		daemon_keep(d);
 	/* The working directory may lie on what we serve. */
 	if (chdir("/") < 0)
 		log_warn("main: chdir: %s", strerror(errno));

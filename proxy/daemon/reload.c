@@ -182,7 +182,7 @@ static void tell(struct reload *r)
 	for (size_t i = 0; i < rp->n; i++)
 		tell_change(r, &rp->list[i]);
 	/* Before anybody is told that it works. */
-	if (!*r->error)
+	if (r->any)
 		lastgood_save(servers_config(r->p.servers));
 	if (!r->any)
 		log_error("daemon: not reloaded: %s", r->error);
@@ -248,12 +248,17 @@ static void take_up(struct reload *r)
 
 /* ---- reading it -------------------------------------------------------- */
 
-/* Whether a server comes that the configuration in force does not have. */
+/* Whether a server comes that the configuration in force does not have, or has
+ * at another address. */
 static bool brings_servers(const struct config *old, const struct config *now)
 {
-	for (size_t i = 0; i < now->nservers; i++)
-		if (!config_server_find(old, now->servers[i].name))
+	for (size_t i = 0; i < now->nservers; i++) {
+		const struct config_server *s =
+		    config_server_find(old, now->servers[i].name);
+
+		if (!s || strcmp(s->address, now->servers[i].address) != 0)
 			return true;
+	}
 	return false;
 }
 

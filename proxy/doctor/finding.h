@@ -48,7 +48,6 @@ size_t findings_count(const struct findings *all, enum finding_state state);
 void findings_print(const struct findings *all, FILE *out, bool colour);
 /* Members of an array that is open. */
 void findings_json(const struct findings *all, struct ctl_json *j);
-/* A terminal whose user does not mind colours (NO_COLOR, TERM). */
 
 /* To another process and back: false where it was cut off. */
 void findings_send(const struct findings *all, FILE *to);

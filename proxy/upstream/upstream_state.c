@@ -110,6 +110,25 @@ uint64_t upstream_last_rx_us(const struct upstream *up)
 	return last_us;
 }
 
+uint64_t upstream_call_waited_us(
+    const struct upstream_call *call, uint64_t now_us)
+{
+	const struct upstream *up = call->up;
+	uint64_t from_us = call->waits_us, to_us = now_us;
+
+	if (call->where == CALL_PINNED)
+		return now_us - from_us;
+	if (call->where != CALL_QUEUED)
+		return 0;
+	/* While any connection is up, a queue is no outage. What was lost with
+	 * a silent one waits since it was sent. */
+	if (call->sendings == 0 && from_us < up->down_us)
+		from_us = up->down_us;
+	if (up->state == UPSTREAM_UP)
+		to_us = up->since_us;
+	return to_us > from_us ? to_us - from_us : 0;
+}
+
 bool upstream_call_is_moving(const struct upstream_call *call, uint64_t now_us)
 {
 	uint64_t since_us;

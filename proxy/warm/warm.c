@@ -82,7 +82,9 @@ static void push_directory(struct warm_walk *w, const nfs3_fh *fh, bool root)
 	int rc = -ENOSPC;
 
 	w->p.endless |= w->dirs.count >= WARM_DIRS_MAX;
-	if (!w->p.endless && w->warm->ndirs < WARM_DIRS_ALL_MAX)
+	if (!w->p.endless &&
+	    w->warm->ndirs < (places_owner(w->uid) ? WARM_DIRS_ALL_MAX
+						   : WARM_DIRS_ALL_MAX / 8 * 7))
 		rc = dirset_add(&w->dirs, fh);
 	w->p.loops += rc == 0;
 	w->p.failed += rc < 0;

@@ -20,8 +20,8 @@ const charts = {
 			" passed on (" + percent(b.hits, b.hits + b.misses) + " hits)"}),
 	time: new Chart($("time"), {
 		title: "Time that calls took, a minute",
-		about: "Saved: calls that did not go to the server, times a round trip, or what others " +
-			"waited if that is less. Who asks for several things at a time would have waited less.",
+		about: "Saved: calls that did not go to the server, times the idle round trip, or " +
+			"what others waited if that is less. Who asks for several things at a time would have waited less.",
 		series: [{key: "waited", label: "waited", color: "orange"},
 			{key: "saved", label: "saved", color: "blue"}],
 		format: axisSeconds, units: [1e-6, 1e-3, 1, 60, 3600],

@@ -67,8 +67,7 @@ static void print_help(void)
 enum {
 	JOBS_MAX = 64,
 	HANG_S = 120,
-	/* The daemon holds no WRITEs, and takes its clients for users of one
-	 * machine. */
+	/* The daemon takes its clients for users of one machine. */
 	PARTS_HELD = (1 << EVENT_PARTS) - 1 - (1 << PART_MACHINES),
 };
 
