@@ -86,14 +86,15 @@ bool known_absent_unasked(
     const struct known *k, const struct binding *b, uint64_t recent_us);
 /* The attributes, if they may be told; else none. */
 post_op_attr known_attr(const struct known *k);
-/* A client is told what is known: whether a WRITE that rests on that has to be
- * confirmed first. What was loaded at the start may lack changes that the
+/* A client is told what is known: a WRITE that rests on that has to be
+ * confirmed first. What was loaded after a kill may lack changes that the
  * client itself made, so that it is not judged by that. */
 static inline void known_tell(const struct known *k)
 {
 	attrcache_tell(k->node, k->sent_us < k->contract.received_us &&
-				    k->sent_us > CONTRACT_LOADED_WHOLE_US);
+				    k->sent_us >= CONTRACT_LOADED_WHOLE_US);
 }
+
 /* A part of the file's data as datacache_find() and its like want it. Into
  * `*version` goes what they compare; it must live as long. */
 struct datacache_read known_data(const struct known *k,

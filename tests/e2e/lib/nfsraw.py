@@ -182,18 +182,30 @@ class Link:
     xids = itertools.count(int(time.time()) << 8 & 0xffffffff)
 
     def __init__(self, wire, host, port, reserved=False):
-        self.wire = wire
-        self.sock = connect(host, port, reserved)
+        self.wire, self.to = wire, (host, port, reserved)
+        self.calls = {}
+        self.open()
+
+    def open(self):
+        self.sock = connect(*self.to)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.buf = bytearray()
-        self.calls = {}
-        wire.add(self)
+        self.wire.add(self)
+
+    def again(self):
+        """As the kernel does where the daemon closes a connection after an
+        outage: what is still waited for is asked for again."""
+        self.wire.remove(self)
+        self.sock.close()
+        self.open()
+        for _, _, _, data in list(self.calls.values()):
+            self.sock.sendall(data)
 
     def send(self, proc, body, done, cred=None):
         xid = next(self.xids) & 0xffffffff
         data = rpc.record(rpc.call(xid, proc, body, cred=cred))
         t = now()
-        self.calls[xid] = (proc, t, done)
+        self.calls[xid] = (proc, t, done, data)
         self.sock.sendall(data)
         return t
 
@@ -206,6 +218,9 @@ class Link:
 
     def receive(self):
         part = self.sock.recv(1 << 18)
+        if not part and self.to[0] == "127.0.0.1":
+            self.again()
+            return
         if not part:
             raise RpcError("connection closed")
         self.buf += part
@@ -233,7 +248,7 @@ class Link:
     def reply(self, raw):
         t = now()
         reply = rpc.parse_reply(raw)
-        proc, t_sent, done = self.calls.pop(reply.xid)
+        proc, t_sent, done, _ = self.calls.pop(reply.xid)
         done(t_sent, t, decode(proc, reply))
 
     def close(self):

@@ -85,7 +85,7 @@ class Farm(unittest.TestCase):
             self.assertIn(file, err)
         with open(self.key) as f:
             self.assertEqual(f.read(), text)
-        for words in (), ("key",), ("kee", "x"), ("key", "a", "b"):
+        for words in ("key",), ("kee", "x"), ("key", "a", "b"):
             code, out, err = self.run_it(*words)
             self.assertEqual((code, out), (2, ""), words)
             self.assertIn("forefetch", err)
