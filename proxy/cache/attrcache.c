@@ -288,6 +288,8 @@ void attrcache_load(struct attrcache *ac, struct node *node, const fattr3 *a,
 {
 	if (!node_store(ac, node, a))
 		return;
+	/* Who changed it before is not known any more. */
+	node->flags |= NODE_WRITTEN;
 	node->sent_us = TIME48(sent_us);
 	node->seen_us = TIME48(now_us);
 	srvclock_show(&node_slot(ac, node)->clock, time_ns(&a->ctime), now_us);

@@ -58,6 +58,11 @@ enum node_flags {
 	/* Its version is the outcome of a change of ours, and nobody else
 	 * changed it in between. */
 	NODE_OURS = 1024,
+	/* We changed it, by whatever call. */
+	NODE_WRITTEN = 2048,
+	/* Somebody else was seen to change its contents: once, and again. */
+	NODE_CHANGED = 4096,
+	NODE_LIVELY = 8192,
 };
 
 struct node {

@@ -159,6 +159,9 @@ enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
 	if ((node->flags & NODE_TOLD) && !same_contents(node, a) &&
 	    time_ns(&a->ctime) > time_ns(&node->ctime))
 		node->flags |= NODE_MISTOLD;
+	if (had && !same_contents(node, a))
+		node->flags |=
+		    node->flags & NODE_CHANGED ? NODE_LIVELY : NODE_CHANGED;
 	node->flags &= (uint16_t) ~(NODE_MOVED | NODE_OURS);
 	if (!node_store(ac, node, a))
 		return ATTR_IGNORED;
@@ -205,6 +208,7 @@ static void mark_changed(
 
 	/* Its client knows of the change, whatever it was told before. */
 	attrcache_tell(node, false);
+	node->flags |= NODE_WRITTEN;
 	note_change(ac, node, now_us);
 	if (x) {
 		if (x->first_sent_us == 0)

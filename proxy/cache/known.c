@@ -6,8 +6,19 @@
 
 #include "nfsproto/nfs3_object.h"
 
-/* How old a confirmation of the node may be. A directory that we alone change
- * is as good as still: what is bound to it ends with each change. */
+/*
+ * Whether a confirmation of the node is believed for a shorter time if it
+ * changed lately. A directory that we alone change is as good as still: what is
+ * bound to it ends with each change. A file that came new, as by a pull on the
+ * server, and that nobody was seen to change again, is most likely to stay.
+ */
+static bool may_change_soon(const struct attrcache *ac, const struct node *node)
+{
+	if (attrcache_type(ac, node) == NF3DIR)
+		return !(node->flags & NODE_OURS);
+	return node->flags & (NODE_WRITTEN | NODE_LIVELY);
+}
+
 static void set_age(struct known *k)
 {
 	struct attrcache *ac = k->caches->attr;
@@ -15,8 +26,7 @@ static void set_age(struct known *k)
 	if (k->node->flags & NODE_CONTESTED)
 		k->contract.mode = CONFIG_CONSISTENCY_STRICT;
 	else if (k->contract.mode == CONFIG_CONSISTENCY_BOUNDED &&
-		 !((k->node->flags & NODE_OURS) &&
-		     attrcache_type(ac, k->node) == NF3DIR))
+		 may_change_soon(ac, k->node))
 		contract_set_still(
 		    &k->contract, attrcache_still_us(ac, k->node, k->sent_us,
 				      k->contract.now_us));
@@ -130,6 +140,7 @@ bool known_absent_unasked(
 	const struct contract *c = &k->contract;
 
 	if (c->mode == CONFIG_CONSISTENCY_BOUNDED && !c->offline &&
+	    (k->node->flags & NODE_LIVELY) &&
 	    k->sent_us + recent_us < c->now_us &&
 	    attrcache_still_us(
 		k->caches->attr, k->node, k->sent_us, c->now_us) < LIVELY_US)

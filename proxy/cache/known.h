@@ -80,8 +80,9 @@ bool known_bound(const struct known *k, const struct binding *b);
 bool known_absent(const struct known *k, const struct binding *b);
 /* The same where nothing but a listing says so, since nobody ever asked for
  * that name. Somebody else may just have made it, and told the asker: so where
- * names come and go, that is, in a directory that changed in the last ten
- * minutes, the confirmation must be no older than `recent_us`. */
+ * names come and go, that is, in a directory that others were seen to change
+ * more than once, and that changed in the last ten minutes, the confirmation
+ * must be no older than `recent_us`. */
 bool known_absent_unasked(
     const struct known *k, const struct binding *b, uint64_t recent_us);
 /* The attributes, if they may be told; else none. */

@@ -129,6 +129,12 @@ void judge_reboot(struct judge *j, const struct memfs *fs)
 void judge_killed(struct judge *j)
 {
 	j->killed_seq = ++j->seq;
+	judge_forgot(j);
+}
+
+void judge_forgot(struct judge *j)
+{
+	j->known_state = j->nstates - 1;
 }
 
 void judge_sent(struct judge *j, struct judge_op *op)

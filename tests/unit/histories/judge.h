@@ -104,6 +104,8 @@ void judge_refuse(struct judge *j, const struct nfs_proc *proc,
 void judge_reboot(struct judge *j, const struct memfs *fs);
 /* The daemon was killed. */
 void judge_killed(struct judge *j);
+/* It knows nothing any more of who changed what until now. */
+void judge_forgot(struct judge *j);
 
 /* The client is about to send the call. */
 void judge_sent(struct judge *j, struct judge_op *op);

@@ -59,6 +59,7 @@ struct judge {
 	/* Counts all that happens, to tell what came before what. */
 	unsigned seq;
 	unsigned rebooted_seq, killed_seq;
+	unsigned known_state; /* later ones the daemon has seen come */
 	char why[700];
 };
 

@@ -149,10 +149,22 @@ static bool is_ours(const struct judge *j, unsigned state, uint64_t object)
 	return j->states[state].ours;
 }
 
+/* A client changed the object before the state, or made it, and the daemon
+ * still knows. */
+static bool was_written(const struct judge *j, unsigned state, uint64_t object)
+{
+	for (unsigned i = j->known_state + 1; i <= state; i++)
+		if (j->states[i].ours && judge_object(&j->states[i], object) &&
+		    (!judge_object(&j->states[i - 1], object) ||
+			!is_same_version(j, i - 1, i, object)))
+			return true;
+	return false;
+}
+
 /*
  * A version that ended may be told for a tenth of the time that it had been
- * there. The daemon may have confirmed it at any time before, when it was
- * younger.
+ * there, if it is of a directory, or of a file that a client changed. The
+ * daemon may have confirmed it at any time before, when it was younger.
  */
 bool judge_may(const struct judge *j, const struct judge_op *op,
     uint64_t object, unsigned state)
@@ -167,6 +179,8 @@ bool judge_may(const struct judge *j, const struct judge_op *op,
 	while (end <= op->sent_state && is_same_version(j, state, end, object))
 		end++;
 	if (end > op->sent_state || is_ours(j, state, object))
+		return true;
+	if (o->type != NF3DIR && !was_written(j, state, object))
 		return true;
 	end_ns = j->states[end].ns;
 	return op->sent_ns <=
