@@ -166,7 +166,7 @@ purge_refused_for_mark() {
 	echo "9.9 /var/cache/forefetch/nas/journal" >"$mark" || return 1
 	if purge >/run/purge 2>&1; then cat /run/purge; return 1; fi
 	cat /run/purge
-	grep -q 'nothing is purged' /run/purge && [ -d $root/var/cache/forefetch ] &&
+	grep -q 'so they are kept' /run/purge && [ -d $root/var/cache/forefetch ] &&
 		rm "$mark"
 }
 take_out_of_fstab() { sed -i '/ forefetch /d' $root/etc/fstab; }
