@@ -283,7 +283,7 @@ static void put_day(
 	ctl_table_cell(t, "%s", ctl_text_bytes(text[3], d->received_bytes));
 }
 
-/* What is kept over restarts: all, and the last days. */
+/* Prints the totals that are kept over restarts: all of them, and by day. */
 static void put_balance(const Forefetch__ServerStats *srv, bool all)
 {
 	size_t n = srv->n_days, shown = all || n < DAYS ? n : DAYS;

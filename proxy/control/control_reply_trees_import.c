@@ -19,7 +19,8 @@ enum {
 	LIST_STEPS = 256,
 };
 
-/* What the thread works on. It frees itself if its client has gone. */
+/* A file in the hands of the thread. Whoever finds it done frees it: the work
+ * that waits for it, or, if its client has gone, the end of the job. */
 struct unpacking {
 	struct iopool_job job;
 	void *data;
@@ -32,7 +33,7 @@ struct unpacking {
 struct importing {
 	struct control_work work;
 	struct trees_list *list; /* whether the uid has trees; only to import */
-	struct unpacking *unpacking; /* … and then */
+	struct unpacking *unpacking; /* NULL until the list was looked at */
 };
 
 static void unpacking_free(struct unpacking *k)

@@ -350,7 +350,7 @@ bool fetch_cancel(struct fetch *f, struct fetch_waiter *w)
 	bool alone = first && !TAILQ_NEXT(w, link);
 
 	(void)f;
-	/* It is being sent: an answer may come from within that. */
+	/* upstream_send() has not returned yet, and calls back from within. */
 	if (!fl->call)
 		return false;
 	/* Whoever watches would be called in the middle of this. */
