@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# shared [ROUNDS]    two clients use the same files in turn, never at once
+# shared [ROUNDS [SECONDS ...]]    two clients use the same files in turn
 # lab: --rtt 10ms --timeout 900
 #
 # One client is on the direct mount, the other one on the proxy. What
@@ -9,6 +9,7 @@
 # name comes by message.
 . "$LAB_ROOT/tests/e2e/lib/lib.sh"
 rounds=${1:-1}
+shift || true
 
 appends() {	# NAME LINES PAUSE
 	local i
@@ -76,6 +77,8 @@ until_open() {	# DIRECTORY
 	        open(client + "/input").read()
 	        break
 	    except FileNotFoundError:
+	        if time.time() - begin > 60:
+	            sys.exit("not within a minute")
 	        time.sleep(.05)
 	print(f"after {time.time() - begin:.1f} s, at try {tries}")
 	END
@@ -88,5 +91,21 @@ for ((r = 1; r <= rounds; r++)); do
 	took=$(until_open "job-$r")
 	check "round $r: a new file opens at the first try ($took)" \
 		[ "${took##* }" = 1 ]
+done
+
+# A directory that nobody changes for long is believed for longer. How long its
+# new file stays away is told for each of SECONDS; a minute would be a fault.
+for s in "$@"; do
+	(
+		mkdir "$LAB_EXPORT/still-$s"
+		: >"$LAB_EXPORT/still-$s/old"
+		lab_nap "$s"
+		until_open "still-$s" >"/tmp/still-$s"
+	) &
+done
+wait
+for s in "$@"; do
+	check "still for $s s: a new file opens $(cat "/tmp/still-$s")" \
+		[ -s "/tmp/still-$s" ]
 done
 e2e_end
