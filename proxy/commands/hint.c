@@ -18,6 +18,7 @@
 #include "commands/command_list.h"
 #include "ctl/ctl_client.h"
 #include "commands/hint_line.h"
+#include "commands/json_error.h"
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_mount.h"
 #include "ctl/ctl_text.h"
@@ -388,6 +389,8 @@ static void put_json(const struct run *run, const struct hint_sum *sum)
 	ctl_json_number(&j, "ahead", sum->ahead);
 	ctl_json_number(&j, "waiting", sum->waiting);
 	ctl_json_bool(&j, "done", !run->failed && !walk_stopped());
+	json_error_put(
+	    &j, run->failed || run->bad > 0 || walk_stopped(), "interrupted");
 	ctl_json_close(&j, '}');
 	putchar('\n');
 }

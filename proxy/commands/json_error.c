@@ -14,7 +14,7 @@
 #define PREFIX "forefetch: "
 
 static struct {
-	bool begun;
+	bool begun, ignores;
 	size_t printed;  /* bytes on stdout */
 	char said[2048]; /* the first lines on stderr */
 	size_t len;
@@ -41,6 +41,8 @@ static ssize_t on_stderr(void *cookie, const char *buf, size_t size)
 	size_t n = size < room ? size : room;
 
 	(void)cookie;
+	if (seen.ignores)
+		n = 0;
 	memcpy(seen.said + seen.len, buf, n);
 	seen.len += n;
 	return pass(STDERR_FILENO, buf, size);
@@ -69,17 +71,21 @@ void json_error_begin(void)
 	}
 }
 
-int json_error_end(int code)
+void json_error_ignore(bool ignore)
 {
-	struct ctl_json json = {.out = stdout};
-	const char *text = seen.said;
-	size_t len = seen.len;
+	seen.ignores = ignore;
+}
 
-	if (!seen.begun)
-		return code;
-	(void)fflush(stdout);
-	if (code == EXIT_SUCCESS || seen.printed > 0)
-		return code;
+void json_error_part(void)
+{
+	seen.len = 0;
+}
+
+void json_error_put(struct ctl_json *json, bool failed, const char *why)
+{
+	const char *text = seen.len > 0 ? seen.said : why;
+	size_t len = !failed ? 0 : seen.len > 0 ? seen.len : strlen(why);
+
 	if (len >= strlen(PREFIX) &&
 	    memcmp(text, PREFIX, strlen(PREFIX)) == 0) {
 		text += strlen(PREFIX);
@@ -87,8 +93,20 @@ int json_error_end(int code)
 	}
 	while (len > 0 && text[len - 1] == '\n')
 		len--;
+	ctl_json_bytes(json, "error", (const uint8_t *)text, len);
+}
+
+int json_error_end(int code)
+{
+	struct ctl_json json = {.out = stdout};
+
+	if (!seen.begun)
+		return code;
+	(void)fflush(stdout);
+	if (code == EXIT_SUCCESS || seen.printed > 0)
+		return code;
 	ctl_json_open(&json, NULL, '{');
-	ctl_json_bytes(&json, "error", (const uint8_t *)text, len);
+	json_error_put(&json, true, "");
 	ctl_json_close(&json, '}');
 	putchar('\n');
 	(void)fflush(stdout);

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "commands/command_list.h"
+#include "commands/json_error.h"
 #include "ctl/ctl_client.h"
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_mount.h"
@@ -132,30 +133,36 @@ static Forefetch__Response *ask_again(
 	return ctl_ask(c, FOREFETCH__REQUEST__COMMAND_PIN, &pin);
 }
 
-/* The last answer; NULL after a message. */
+/* The last answer, or NULL after a message. It is `lost` if there was a message
+ * because no more came. */
 static Forefetch__Response *follow(struct ctl_client *c, struct ctl_place *at,
-    const char *path, const struct ctl_options *opt)
+    const char *path, const struct ctl_options *opt, bool *lost)
 {
 	struct walk screen;
 	Forefetch__Response *next,
 	    *res = check(opt, ask_at(c, at, FOREFETCH__PIN_ACTION__PIN_ADD));
 
 	walk_init(&screen, opt, c, at);
-	if (res && res->pins->n_pins > 0 && res->pins->pins[0]->walks)
+	if (res && res->pins->n_pins == 0)
+		return ctl_refuse(opt->socket, res);
+	if (res && res->pins->pins[0]->walks)
 		walk_warn(path, res->pins->pins[0]->walk);
-	while (res && res->pins->n_pins > 0 && res->pins->pins[0]->walks &&
-	       !walk_stopped()) {
+	while (res && res->pins->pins[0]->walks && !walk_stopped()) {
 		walk_show(&screen, res->pins->pins[0]->walk);
 		next = check(opt, ask_again(c, res->pins->pins[0]));
+		*lost = !next || next->pins->n_pins == 0;
+		if (*lost) {
+			walk_clear(&screen);
+			if (next)
+				ctl_complain(path, "it was unpinned meanwhile");
+			ctl_free(next);
+			break;
+		}
 		ctl_free(res);
 		res = next;
 	}
 	walk_clear(&screen);
-	if (!res || res->pins->n_pins > 0)
-		return res;
-	fputs("forefetch: it was unpinned meanwhile\n", stderr);
-	ctl_free(res);
-	return NULL;
+	return res;
 }
 
 static void put_result(const char *path, const Forefetch__Pin *p)
@@ -184,27 +191,18 @@ static bool is_good(const char *path, const Forefetch__Pin *p)
 	return good && !p->walk->full;
 }
 
-static void put_json(
-    struct ctl_json *j, const char *path, const Forefetch__Pin *p)
-{
-	ctl_json_open(j, NULL, '{');
-	ctl_json_text(j, "path", path);
-	ctl_json_fields(j, p);
-	ctl_json_close(j, '}');
-}
-
 static bool pin_one(struct ctl_client *c, struct ctl_place *at,
     const char *path, const struct ctl_options *opt, struct ctl_json *j)
 {
-	Forefetch__Response *res = follow(c, at, path, opt);
-	bool good;
+	bool good, lost = false;
+	Forefetch__Response *res = follow(c, at, path, opt, &lost);
 
 	if (!res)
 		return false;
-	good = is_good(path, res->pins->pins[0]);
+	good = !lost && is_good(path, res->pins->pins[0]);
 	if (opt->json)
-		put_json(j, path, res->pins->pins[0]);
-	else if (!res->pins->pins[0]->walk->status)
+		ctl_json_fields(j, res->pins->pins[0]);
+	else if (!lost && !res->pins->pins[0]->walk->status)
 		put_result(path, res->pins->pins[0]);
 	ctl_free(res);
 	return good;
@@ -250,24 +248,47 @@ static Forefetch__Response *unpin(struct ctl_client *c, const char *path)
 	return found ? ask_at(c, &at, FOREFETCH__PIN_ACTION__PIN_REMOVE) : NULL;
 }
 
+/* How many it was; none, and an element of `errors`, after a message. */
+static uint64_t unpin_one(
+    struct ctl_client *c, const char *path, struct ctl_json *errors)
+{
+	Forefetch__Response *res;
+	uint64_t removed = 0;
+
+	json_error_part();
+	res = unpin(c, path);
+	if (res) {
+		removed = res->unpin->removed;
+	} else {
+		ctl_json_open(errors, NULL, '{');
+		ctl_json_text(errors, "path", path);
+		json_error_put(errors, true, "");
+		ctl_json_close(errors, '}');
+	}
+	ctl_free(res);
+	return removed;
+}
+
 static int unpin_run(const struct ctl_options *opt)
 {
 	struct ctl_client *c = ctl_open(opt->socket);
+	char *text = NULL;
+	size_t len;
+	struct ctl_json errors = {
+	    .out = c ? open_memstream(&text, &len) : NULL};
 	uint64_t removed = 0;
-	bool good = c != NULL;
+	bool good = false;
 
-	for (int i = 0; c && i < opt->nargs; i++) {
-		Forefetch__Response *res = unpin(c, opt->args[i]);
-
-		good = good && res;
-		if (!res)
-			continue;
-		removed += res->unpin->removed;
-		ctl_free(res);
-	}
+	for (int i = 0; errors.out && i < opt->nargs; i++)
+		removed += unpin_one(c, opt->args[i], &errors);
 	ctl_close(c);
-	if (opt->json)
-		printf("{\"removed\":%" PRIu64 "}\n", removed);
+	if (errors.out && fclose(errors.out) == 0) {
+		good = len == 0;
+		if (opt->json)
+			printf("{\"removed\":%" PRIu64 ",\"errors\":[%s]}\n",
+			    removed, text);
+	}
+	free(text);
 	return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "commands/json_error.h"
 #include "ctl/ctl_text.h"
 
 #define SCREEN_US UINT64_C(100000)
@@ -59,12 +60,14 @@ static size_t cut(const char *text, size_t width)
 
 void progress_put(struct progress *p, const char *text)
 {
+	json_error_ignore(true);
 	if (p->screen)
 		fprintf(
 		    stderr, "\r%.*s\033[K", (int)cut(text, columns()), text);
 	else
 		fprintf(stderr, "forefetch: %s\n", text);
 	fflush(stderr);
+	json_error_ignore(false);
 	p->drawn = p->screen;
 }
 

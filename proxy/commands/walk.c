@@ -2,6 +2,7 @@
 /* What warm, pin and hint do while the daemon works. */
 #include "commands/walk.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "commands/json_error.h"
 #include "ctl/ctl_put.h"
 #include "ctl/ctl_text.h"
 
@@ -239,9 +241,7 @@ static void warn_away(struct ctl_client *c, const char *path)
 }
 
 static bool walk_one(const struct ctl_options *opt, const char *path,
-    struct ctl_json *j,
-    bool (*one)(struct ctl_client *c, struct ctl_place *at, const char *path,
-	const struct ctl_options *opt, struct ctl_json *j))
+    struct ctl_json *j, walk_fn one)
 {
 	struct ctl_client *c;
 	struct ctl_place at;
@@ -261,24 +261,50 @@ static bool walk_one(const struct ctl_options *opt, const char *path,
 	return good;
 }
 
-bool walk_all(const struct ctl_options *opt, const char *key,
-    bool (*one)(struct ctl_client *c, struct ctl_place *at, const char *path,
-	const struct ctl_options *opt, struct ctl_json *j))
+/* One that the user stopped is told of as well, and so is what was not begun
+ * because of that. */
+static bool walk_part(const struct ctl_options *opt, const char *path,
+    struct ctl_json *j, walk_fn one)
 {
-	struct ctl_json j = {.out = stdout};
+	bool good;
+
+	json_error_part();
+	if (opt->json) {
+		ctl_json_open(j, NULL, '{');
+		ctl_json_text(j, "path", path);
+	}
+	good = !walk_stopped() && walk_one(opt, path, j, one);
+	if (opt->json) {
+		json_error_put(j, !good,
+		    walk_stopped() ? "interrupted"
+				   : "not all of it was fetched");
+		ctl_json_close(j, '}');
+	}
+	return good;
+}
+
+bool walk_all(const struct ctl_options *opt, const char *key, walk_fn one)
+{
+	char *text = NULL;
+	size_t len;
+	struct ctl_json j = {.out = open_memstream(&text, &len)};
 	bool good = true;
 
+	if (!j.out) {
+		ctl_complain(opt->arg, "%s", strerror(ENOMEM));
+		return false;
+	}
 	walk_catch();
-	if (opt->json) {
-		ctl_json_open(&j, NULL, '{');
-		ctl_json_open(&j, key, '[');
-	}
-	for (int i = 0; i < opt->nargs && !walk_stopped(); i++)
-		good = walk_one(opt, opt->args[i], &j, one) && good;
-	if (opt->json) {
-		ctl_json_close(&j, ']');
-		ctl_json_close(&j, '}');
-		putchar('\n');
-	}
-	return good && !walk_stopped();
+	ctl_json_open(&j, NULL, '{');
+	ctl_json_open(&j, key, '[');
+	for (int i = 0; i < opt->nargs; i++)
+		good = walk_part(opt, opt->args[i], &j, one) && good;
+	ctl_json_close(&j, ']');
+	ctl_json_close(&j, '}');
+	/* It is printed as a whole: where the kernel waits for a server, ^C
+	 * ends the program. */
+	if (fclose(j.out) == 0 && opt->json)
+		puts(text);
+	free(text);
+	return good;
 }

@@ -40,15 +40,19 @@ void walk_warn(const char *path, const Forefetch__Warmed *w);
 void walk_show(struct walk *s, const Forefetch__Warmed *w);
 void walk_clear(struct walk *s);
 
+/* Fetches the tree at `path`, and adds what came of it to the open object `j`
+ * if there is --json. False, mostly after a message: not all was fetched. */
+typedef bool (*walk_fn)(struct ctl_client *c, struct ctl_place *at,
+    const char *path, const struct ctl_options *opt, struct ctl_json *j);
+
 /*
  * Does `one` for the path of each argument, over a connection of its own, whose
- * end also ends a walk that goes on; all of it as one JSON value whose member
- * `key` has an object for each. False where one was false, or the user stopped
- * it.
+ * end also ends a walk that goes on. With --json it prints one value, whose
+ * member `key` has an object for each argument, also for those that failed:
+ * "path", what `one` adds, and "error". False where one was false, or the user
+ * stopped it.
  */
-bool walk_all(const struct ctl_options *opt, const char *key,
-    bool (*one)(struct ctl_client *c, struct ctl_place *at, const char *path,
-	const struct ctl_options *opt, struct ctl_json *j));
+bool walk_all(const struct ctl_options *opt, const char *key, walk_fn one);
 
 /* What was fetched: the rest of a line. */
 void walk_put(FILE *out, const Forefetch__Warmed *w);

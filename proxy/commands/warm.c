@@ -28,16 +28,6 @@ static void put_result(const char *path, const Forefetch__Warmed *w)
 		     "the rest of the data was not fetched");
 }
 
-static void put_json(struct ctl_json *j, const char *path,
-    const struct ctl_place *at, const Forefetch__Warmed *w)
-{
-	ctl_json_open(j, NULL, '{');
-	ctl_json_text(j, "path", path);
-	ctl_json_place(j, at);
-	ctl_json_fields(j, w);
-	ctl_json_close(j, '}');
-}
-
 static Forefetch__Response *ask_warm(
     struct ctl_client *c, struct ctl_place *at, const struct ctl_options *opt)
 {
@@ -52,11 +42,12 @@ static Forefetch__Response *ask_warm(
 	return ctl_ask(c, FOREFETCH__REQUEST__COMMAND_WARM, &warm);
 }
 
-/* The last answer; NULL after a message. */
+/* The last answer, or NULL after a message. It is `lost` if there was a message
+ * because no more came. */
 static Forefetch__Response *walk(struct ctl_client *c, struct ctl_place *at,
-    const char *path, const struct ctl_options *opt)
+    const char *path, const struct ctl_options *opt, bool *lost)
 {
-	Forefetch__Response *res = ask_warm(c, at, opt);
+	Forefetch__Response *next, *res = ask_warm(c, at, opt);
 	struct walk screen;
 
 	walk_init(&screen, opt, c, at);
@@ -64,8 +55,12 @@ static Forefetch__Response *walk(struct ctl_client *c, struct ctl_place *at,
 		walk_warn(path, res->warm);
 	while (res && !res->warm->done && !walk_stopped()) {
 		walk_show(&screen, res->warm);
+		next = ask_warm(c, NULL, opt);
+		*lost = !next;
+		if (*lost)
+			break;
 		ctl_free(res);
-		res = ask_warm(c, NULL, opt);
+		res = next;
 	}
 	walk_clear(&screen);
 	return res;
@@ -74,16 +69,18 @@ static Forefetch__Response *walk(struct ctl_client *c, struct ctl_place *at,
 static bool warm_one(struct ctl_client *c, struct ctl_place *at,
     const char *path, const struct ctl_options *opt, struct ctl_json *j)
 {
-	Forefetch__Response *res = walk(c, at, path, opt);
-	bool good;
+	bool good, lost = false;
+	Forefetch__Response *res = walk(c, at, path, opt, &lost);
 
 	if (!res)
 		return false;
-	good = walk_good(path, res->warm);
-	if (opt->json)
-		put_json(j, path, at, res->warm);
-	else if (!res->warm->status)
+	good = walk_good(path, res->warm) && !lost;
+	if (opt->json) {
+		ctl_json_place(j, at);
+		ctl_json_fields(j, res->warm);
+	} else if (!res->warm->status) {
 		put_result(path, res->warm);
+	}
 	ctl_free(res);
 	return good;
 }
