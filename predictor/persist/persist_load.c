@@ -99,8 +99,9 @@ static void *room_alloc(void *ctx, size_t size)
 	}; /* that a small allocation takes beside it */
 	struct persist_message *m = ctx;
 
-	if (size + MALLOC_BYTES > m->room_bytes)
+	if (size + MALLOC_BYTES > m->room_bytes || m->room_pieces == 0)
 		return NULL;
+	m->room_pieces--;
 	m->room_bytes -= size + MALLOC_BYTES;
 	return malloc(size);
 }
@@ -115,6 +116,7 @@ int persist_unpack(
     struct persist_message *m, size_t room, const void *data, size_t len)
 {
 	m->room_bytes = room;
+	m->room_pieces = room == SIZE_MAX ? SIZE_MAX : PERSIST_PIECES_MAX;
 	m->allocator = (ProtobufCAllocator){
 	    .alloc = room_alloc, .free = room_free, .allocator_data = m};
 	m->file = forefetch__tree_file__unpack(&m->allocator, len, data);

@@ -88,15 +88,22 @@ bool user_prune(struct predictor_snapshot *x);
 /* A message in memory. */
 struct persist_message {
 	ProtobufCAllocator allocator;
-	size_t room_bytes; /* that unpacking may still take */
+	size_t room_bytes;  /* that unpacking may still take */
+	size_t room_pieces; /* the same, each of which is to be freed */
 	Forefetch__TreeFile *file;
 };
 
 /* A hundred thousand objects take 20 MB. */
 enum { PERSIST_UNPACKED_MAX = 96 << 20 };
 
-/* persist_load.c: 0, or -EBADMSG where it is damaged or takes more than `room`.
- * It stays where it is until it is freed. */
+/* A message is freed in one turn of the loop. Ours have a piece for each column
+ * and for each file's order, a few thousand; a stranger's may have one for each
+ * field that nobody knows. */
+enum { PERSIST_PIECES_MAX = 65536 };
+
+/* persist_load.c: 0, or -EBADMSG where it is damaged or takes more than `room`,
+ * or, unless that is SIZE_MAX, more than PERSIST_PIECES_MAX. It stays where it
+ * is until it is freed. */
 int persist_unpack(
     struct persist_message *m, size_t room, const void *data, size_t len);
 void persist_message_free(struct persist_message *m);

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Access trees of a file that anybody may have written, while learning goes on:
  * each step is bounded, and so is what a uid may bring. */
+#include <endian.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
+#include <xxhash.h>
 
+#include "predictor/persist/persist_format.h"
 #include "predictor/persist/trees.h"
 
 #define MS UINT64_C(1000000)
@@ -165,6 +169,49 @@ static void test_cleared_meanwhile(void **state)
 	predictor_free(m.p);
 }
 
+/* The file with `n` more fields, of a byte each and with a number that nobody
+ * knows; or, where `known`, with as many orders. */
+static int bring_fields(struct machine *m, bool known, size_t n)
+{
+	struct persist_header h;
+	size_t len;
+	uint8_t *data = made_file(70, 40, &len), *at;
+	struct predictor_import *x;
+	int rc;
+
+	data = realloc(data, len + n * 4);
+	assert_non_null(data);
+	at = data + len;
+	for (size_t i = 0; i < n; i++, at += 4)
+		memcpy(at, known ? "\x82\x02\x01x" : "\xa2\x06\x01x", 4);
+	len += n * 4;
+	memcpy(&h, data, HEADER_BYTES);
+	h.checksum = htole64(XXH3_64bits_withSeed(
+	    data + HEADER_BYTES, len - HEADER_BYTES, le64toh(h.version)));
+	memcpy(data, &h, HEADER_BYTES);
+	x = predictor_import_new(data, len);
+	rc = x ? 0 : -errno;
+	while (x && !predictor_import_step(x, m->p, THEM, 1))
+		;
+	predictor_import_free(x);
+	free(data);
+	return rc;
+}
+
+/* What is to be freed is bounded. A newer release may say more in a file. */
+static void test_fields_without_number(void **state)
+{
+	struct machine m = machine_open(4 << 20);
+
+	(void)state;
+	assert_int_equal(bring_fields(&m, false, 1000000), -EBADMSG);
+	assert_int_equal(bring_fields(&m, true, 1000000), -EBADMSG);
+	assert_int_equal(trees(&m, THEM), 0);
+	assert_int_equal(bring_fields(&m, false, 1000), 0);
+	assert_int_equal(trees(&m, THEM), 1);
+	predictor_free(m.p);
+}
+
 /* One uid's files, however many they are, leave to others what they have. */
 static void test_share_of_a_uid(void **state)
 {
@@ -216,6 +263,7 @@ int main(void)
 	    cmocka_unit_test(test_steps),
 	    cmocka_unit_test(test_steps_when_full),
 	    cmocka_unit_test(test_cleared_meanwhile),
+	    cmocka_unit_test(test_fields_without_number),
 	    cmocka_unit_test(test_share_of_a_uid),
 	    cmocka_unit_test(test_share_ends),
 	};
