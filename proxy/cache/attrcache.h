@@ -46,23 +46,23 @@ enum node_flags {
 	/* What PATHCONF said here, until its file system is known. */
 	NODE_CASE_SENSITIVE = 32,
 	NODE_CASE_BLIND = 64,
-	/* A client was told the attributes of the version that is known, from
-	 * the cache, and the server has not confirmed them since for a client.
-	 */
-	NODE_TOLD = 128,
-	/* A client was told so of contents that had been replaced. */
-	NODE_MISTOLD = 256,
 	/* Contents that a client was going to change had been replaced: no
 	 * answer rests on an older confirmation any more. */
-	NODE_CONTESTED = 512,
+	NODE_CONTESTED = 128,
 	/* Its version is the outcome of a change of ours, and nobody else
 	 * changed it in between. */
-	NODE_OURS = 1024,
+	NODE_OURS = 256,
 	/* We changed it, by whatever call. */
-	NODE_WRITTEN = 2048,
+	NODE_WRITTEN = 512,
 	/* Somebody else was seen to change its contents: once, and again. */
-	NODE_CHANGED = 4096,
-	NODE_LIVELY = 8192,
+	NODE_CHANGED = 1024,
+	NODE_LIVELY = 2048,
+};
+
+/* Machines that a node tells apart, a bit each. */
+enum {
+	NODE_MACHINES = 12,
+	NODE_MACHINES_ALL = (1 << NODE_MACHINES) - 1,
 };
 
 struct node {
@@ -80,9 +80,17 @@ struct node {
 	nfstime3 atime;
 	nfstime3 mtime;
 	nfstime3 ctime;
-	uint8_t fh_len;
+	uint32_t fh_len : 8;
+	/* Machines that were told the attributes of the version that is known,
+	 * from the cache, and those that were told so of contents that had been
+	 * replaced: neither has had the server's own answer since. */
+	uint32_t told : NODE_MACHINES;
+	uint32_t mistold : NODE_MACHINES;
 	uint8_t fh[];
 };
+
+_Static_assert(offsetof(struct node, fh) == 84,
+    "handles of 28 bytes, as Linux's servers have, fit into 112");
 
 /* What few nodes need. */
 struct node_ext {
@@ -130,13 +138,15 @@ void attrcache_free(struct attrcache *ac);
 /* The node of a handle's fh_key(), or NULL. */
 struct node *attrcache_by_key(struct attrcache *ac, uint64_t key);
 
-/* A client is told the node's attributes: on the strength of a confirmation
- * that is `older` than its request, or of one that is not. */
-static inline void attrcache_tell(struct node *node, bool older)
+/* A machine (its bits; 0: none that a node tells apart) is told the node's
+ * attributes: on the strength of a confirmation that is `older` than its
+ * request, or of one that is not. */
+static inline void attrcache_tell(
+    struct node *node, uint32_t machine, bool older)
 {
-	node->flags &= (uint16_t) ~(NODE_TOLD | NODE_MISTOLD);
-	if (older)
-		node->flags |= NODE_TOLD;
+	node->told = ((node->told & ~machine) | (older ? machine : 0)) &
+		     NODE_MACHINES_ALL;
+	node->mistold = node->mistold & ~machine & NODE_MACHINES_ALL;
 }
 
 /* NULL where it is not known. Marks it as used. */

@@ -127,6 +127,13 @@ bool attrcache_may_fill(
 	return sent_us > node_changed_us(ac, node);
 }
 
+/* Somebody else had replaced the contents that machines were told. */
+static void told_wrongly(struct node *node)
+{
+	node->mistold |= node->told;
+	node->told = 0;
+}
+
 enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
     const fattr3 *a, uint64_t sent_us, uint64_t now_us)
 {
@@ -156,9 +163,9 @@ enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
 	/* Contents of before are no change: a server that lost its memory has
 	 * lost WRITEs that were not committed, and their client sends them
 	 * again. */
-	if ((node->flags & NODE_TOLD) && !same_contents(node, a) &&
+	if (node->told != 0 && !same_contents(node, a) &&
 	    time_ns(&a->ctime) > time_ns(&node->ctime))
-		node->flags |= NODE_MISTOLD;
+		told_wrongly(node);
 	if (had && !same_contents(node, a))
 		node->flags |=
 		    node->flags & NODE_CHANGED ? NODE_LIVELY : NODE_CHANGED;
@@ -206,8 +213,6 @@ static void mark_changed(
 {
 	struct node_ext *x = attrcache_make_ext(ac, node);
 
-	/* Its client knows of the change, whatever it was told before. */
-	attrcache_tell(node, false);
 	node->flags |= NODE_WRITTEN;
 	note_change(ac, node, now_us);
 	if (x) {
@@ -217,6 +222,24 @@ static void mark_changed(
 	} else {
 		ac->forgotten_us = now_us;
 	}
+}
+
+/*
+ * A change of our own came upon the contents that machines were told, so they
+ * were told the truth. Or it came upon others (`foreign`): then not,
+ * unless these come from another change of our own that was under way as well.
+ * In that case nobody can tell, nor whose was a version that was first seen
+ * while this change was under way: it is taken for ours, since a WRITE must not
+ * fail on a file that only this daemon's clients change.
+ */
+static void judge_told(const struct attrcache *ac, struct node *node,
+    bool foreign, uint64_t sent_us)
+{
+	if (sent_us < node->seen_us)
+		node->mistold = 0;
+	else if (foreign && attrcache_may_fill(ac, node, sent_us))
+		told_wrongly(node);
+	node->told = 0;
 }
 
 static bool matches_before(const struct node *node, const pre_op_attr *before)
@@ -250,6 +273,10 @@ bool attrcache_apply_wcc(struct attrcache *ac, struct node *node,
 	 * the file. */
 	if (!(node->flags & NODE_ATTRS) && wcc->after.attributes_follow)
 		(void)node_store(ac, node, after);
+	judge_told(ac, node,
+	    !ours && wcc->before.attributes_follow &&
+		(node->flags & NODE_ATTRS),
+	    sent_us);
 	mark_changed(ac, node, sent_us, now_us);
 	if (!ours)
 		next_generation(ac, node);
@@ -271,6 +298,7 @@ bool attrcache_apply_wcc(struct attrcache *ac, struct node *node,
 void attrcache_changed(
     struct attrcache *ac, struct node *node, uint64_t sent_us, uint64_t now_us)
 {
+	judge_told(ac, node, false, sent_us);
 	mark_changed(ac, node, sent_us, now_us);
 	next_generation(ac, node);
 	node->sent_us = 0;

@@ -19,11 +19,12 @@ static bool may_change_soon(const struct attrcache *ac, const struct node *node)
 	return node->flags & (NODE_WRITTEN | NODE_LIVELY);
 }
 
-static void set_age(struct known *k)
+static void set_age(struct known *k, const struct asker *who)
 {
 	struct attrcache *ac = k->caches->attr;
 
-	if (k->node->flags & NODE_CONTESTED)
+	if ((k->node->flags & NODE_CONTESTED) ||
+	    (who->apart && attrcache_type(ac, k->node) == NF3REG))
 		k->contract.mode = CONFIG_CONSISTENCY_STRICT;
 	else if (k->contract.mode == CONFIG_CONSISTENCY_BOUNDED &&
 		 may_change_soon(ac, k->node))
@@ -42,10 +43,11 @@ void known_node(struct known *k, const struct asker *who, struct node *node)
 	contract_init(&k->contract, k->policy, who->offline, who->received_us,
 	    who->now_us);
 	k->cred = who->cred;
+	k->machine = who->machine;
 	k->grant = node ? accesscache_find(c->access, node, who->cred) : NULL;
 	k->sent_us = node ? attrcache_sent(c->attr, node) : 0;
 	if (k->sent_us != 0)
-		set_age(k);
+		set_age(k, who);
 }
 
 uint64_t known_age_us(struct caches *c, struct node *node, uint64_t now_us)

@@ -17,8 +17,12 @@
 /* Who asks, and when. */
 struct asker {
 	struct caches *caches;
-	uint32_t cred; /* caches_cred(); 0: nothing is kept for this one */
-	bool offline;  /* without a link, any confirmation will do */
+	uint32_t cred;    /* caches_cred(); 0: nothing is kept for this one */
+	uint16_t machine; /* its bits in struct node; 0: it has none */
+	/* What rests on older confirmations of a file is not for it, since
+	 * nobody could remember that it was told (svc_machines.c). */
+	bool apart;
+	bool offline;         /* without a link, any confirmation will do */
 	uint64_t received_us; /* when the request came in */
 	uint64_t now_us;
 	uint64_t trip_us; /* round trip to the server; 0: not known */
@@ -39,6 +43,7 @@ struct known {
 	struct contract contract;
 	const struct grant *grant; /* of the asker; NULL: none */
 	uint32_t cred;
+	uint16_t machine; /* the asker's */
 	uint64_t sent_us; /* attrcache_sent(); 0: no attributes */
 };
 
@@ -92,8 +97,9 @@ post_op_attr known_attr(const struct known *k);
  * client itself made, so that it is not judged by that. */
 static inline void known_tell(const struct known *k)
 {
-	attrcache_tell(k->node, k->sent_us < k->contract.received_us &&
-				    k->sent_us >= CONTRACT_LOADED_WHOLE_US);
+	attrcache_tell(k->node, k->machine,
+	    k->sent_us < k->contract.received_us &&
+		k->sent_us >= CONTRACT_LOADED_WHOLE_US);
 }
 
 /* A part of the file's data as datacache_find() and its like want it. Into

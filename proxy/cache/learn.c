@@ -100,7 +100,7 @@ static bool apply(const struct learn *l, struct node *node, const fattr3 *a)
 
 	learn_case(l, node);
 	if (l->told)
-		attrcache_tell(node, false);
+		attrcache_tell(node, l->machine, false);
 	return kept;
 }
 

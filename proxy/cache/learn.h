@@ -32,6 +32,7 @@ struct learn {
 	const struct cred_key *cred_key; /* MNT only */
 	bool ahead;                      /* nobody asked for it yet */
 	bool told;        /* the reply goes to a client as it is */
+	uint16_t machine; /* that it is for: its bits in struct node */
 	uint64_t sent_us; /* when the call was first sent */
 	uint64_t now_us;
 };

@@ -30,13 +30,16 @@ static bool apply_own(const struct learn *l, struct node *node,
     const wcc_data *wcc, bool contents_stay)
 {
 	const fattr3 *after = &wcc->after.post_op_attr_u.attributes;
-	bool had = node->flags & NODE_ATTRS;
+	bool had = node->flags & NODE_ATTRS, own;
 	fattr3 old = {0};
 
 	if (had)
 		attrcache_fattr(l->caches->attr, node, &old);
-	if (attrcache_apply_wcc(l->caches->attr, node, wcc, contents_stay,
-		l->sent_us, l->now_us))
+	own = attrcache_apply_wcc(
+	    l->caches->attr, node, wcc, contents_stay, l->sent_us, l->now_us);
+	/* Its client knows of the change, whatever it was told before. */
+	attrcache_tell(node, l->machine, false);
+	if (own)
 		return true;
 	if (wcc->before.attributes_follow || !wcc->after.attributes_follow ||
 	    !had || learn_rights_differ(&old, after))

@@ -12,6 +12,7 @@
 
 #include <xxhash.h>
 
+#include "base/clock.h"
 #include "cache/caches.h"
 #include "config/config.h"
 #include "svc/doubt.h"
@@ -448,7 +449,7 @@ void svc_hold_changes(struct svc *svc, uint64_t now_us)
 
 void svc_client_gone(struct svc *svc, struct svc_client *client)
 {
-	(void)svc;
 	while (!LIST_EMPTY(&client->rqsts))
 		rqst_orphan(LIST_FIRST(&client->rqsts));
+	svc_machine_leave(svc, client, clock_now_us());
 }

@@ -133,9 +133,11 @@ struct svc_client {
 	uint64_t address_hash; /* of the address without the port */
 	const char *name;      /* for log lines */
 	struct svc_rqsts rqsts;
-	unsigned calls; /* not answered yet */
-	size_t bytes;   /* that they and their replies hold at most */
-	bool must_ask;  /* only another connection shows what it waits for */
+	unsigned calls;   /* not answered yet */
+	size_t bytes;     /* that they and their replies hold at most */
+	bool must_ask;    /* only another connection shows what it waits for */
+	uint16_t machine; /* its bit (svc_machine()); 0: not yet, or none */
+	uint64_t new_until_us; /* so long its address counts as new */
 	enum svc_exclusive exclusive;
 	uint64_t refused; /* an exclusive create of that name; 0: none */
 	uint64_t refused_us;

@@ -272,7 +272,7 @@ static void split_reply(struct svc_split *sp)
 	node = attrcache_find(rqst->svc->p.caches->attr, &rqst->args.read.file);
 	if (node &&
 	    attrcache_is_version(rqst->svc->p.caches->attr, node, &sp->attr))
-		attrcache_tell(node, false);
+		attrcache_tell(node, rqst->machine, false);
 	svc_reply_pieces(rqst, &res, pieces, sp->end);
 }
 

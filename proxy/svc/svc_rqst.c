@@ -58,6 +58,7 @@ struct svc_rqst *svc_rqst_new(
 		memcpy(rqst->small, rec->data, rec->len);
 	else
 		rqst->hold = rbuf_ref(rec->buf);
+	rqst->machine = svc_machine(svc, client, rec->received_us);
 	rqst_enter(rqst, client);
 	return rqst;
 }
@@ -182,6 +183,7 @@ void svc_rqst_learn(const struct svc_rqst *rqst, struct learn *l)
 	    .proc = rqst->proc,
 	    .args = &rqst->args,
 	    .cred = rqst->cred_id,
+	    .machine = rqst->machine,
 	    .now_us = clock_now_us()};
 }
 
@@ -200,7 +202,9 @@ struct asker svc_asker(const struct svc_rqst *rqst)
 {
 	return (struct asker){.caches = rqst->svc->p.caches,
 	    .cred = rqst->cred_id,
-	    .offline = rqst->svc->offline,
+	    .machine = rqst->machine,
+	    .apart = rqst->machine == 0,
+	    .offline = rqst->svc->offline && rqst->machine != 0,
 	    .received_us = rqst->received_us,
 	    .now_us = rqst->now_us,
 	    .trip_us = linkest_srtt_us(rqst->svc->p.link)};

@@ -46,6 +46,14 @@ enum {
 	SVC_ORDER_KEYS = 7,
 };
 
+/* A machine that has a bit in struct node. */
+struct svc_machine {
+	uint64_t address_hash;
+	unsigned connections;
+	uint64_t new_until_us; /* as in struct svc_client */
+	uint64_t gone_us; /* when it had one last; 0: the bit is nobody's */
+};
+
 struct svc {
 	struct svc_params p;
 	struct svc_rqsts orphans; /* their clients are gone */
@@ -55,8 +63,10 @@ struct svc {
 	struct svc_pieces *pieces;
 	struct waits *waits; /* NULL without memory */
 	struct svc_order *order;
-	uint64_t received;     /* requests, until now */
-	uint64_t upload_bytes; /* arguments of those that wait */
+	struct svc_machine machines[NODE_MACHINES]; /* by bit */
+	uint16_t lost_machines; /* bits of those without a connection */
+	uint64_t received;      /* requests, until now */
+	uint64_t upload_bytes;  /* arguments of those that wait */
 	bool offline;
 	uint64_t served_age_us;
 	uint64_t served_us; /* when the caches last answered while offline */
@@ -64,6 +74,7 @@ struct svc {
 	struct log_limit bad_reply;
 	struct log_limit refused;
 	struct log_limit doubt;
+	struct log_limit crowded;
 };
 
 /* What a request waits for. */
@@ -133,6 +144,7 @@ struct svc_rqst {
 	struct look *look;            /* LOOK */
 	uint64_t held_us;             /* CLIENT: since when */
 	uint32_t cred_id;             /* caches_cred() */
+	uint16_t machine;             /* svc_machine() */
 	uint32_t have;                /* bytes of a READ that are there */
 	nfsstat3 status;              /* that it was answered */
 	uint8_t joins;                /* calls that were watched */
@@ -231,6 +243,16 @@ bool svc_is_patient(const struct svc_rqst *rqst);
 /* ---- svc_create.c: CREATE ------------------------------------------------ */
 
 void svc_create_file(struct svc_rqst *rqst);
+
+/* ---- svc_machines.c: whose bit of struct node is whose ------------------- */
+
+/* The client's bit, and those of which it may have been the machine before; 0:
+ * others have all of them. */
+uint16_t svc_machine(
+    struct svc *svc, struct svc_client *client, uint64_t now_us);
+/* Its connection closes. */
+void svc_machine_leave(
+    struct svc *svc, struct svc_client *client, uint64_t now_us);
 
 /* ---- svc_write.c: WRITE -------------------------------------------------- */
 

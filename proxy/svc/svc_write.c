@@ -42,12 +42,12 @@ void svc_write(struct svc_rqst *rqst)
 	/* A change of ours that is under way shows as a new version, too, and
 	 * its client knows of it. */
 	if (!known_find(&k, &who, &rqst->args.write.file) ||
-	    !(k.node->flags & (NODE_TOLD | NODE_MISTOLD)) ||
+	    !((k.node->told | k.node->mistold) & rqst->machine) ||
 	    fetch_is_changing(rqst->svc->p.fetch, node_key(k.node))) {
 		svc_forward(rqst);
 		return;
 	}
-	if (k.node->flags & NODE_MISTOLD) {
+	if (k.node->mistold & rqst->machine) {
 		refuse(rqst, k.node);
 		return;
 	}
@@ -59,6 +59,6 @@ void svc_write(struct svc_rqst *rqst)
 	/* Where the server does not tell, its answer to the WRITE will have to
 	 * do. */
 	if (k.sent_us >= rqst->received_us)
-		attrcache_tell(k.node, false);
+		attrcache_tell(k.node, rqst->machine, false);
 	svc_forward(rqst);
 }

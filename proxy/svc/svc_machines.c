@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which machine has which bit of struct node, where it is remembered what a
+ * machine was told of a file (svc_write.c). A machine is an address, however
+ * many connections it has. It keeps its bit for an hour after the last of them:
+ * clients close those that are idle, and go on as if nothing had been. After
+ * that the next one inherits the bit with all that is remembered by it: that
+ * costs a round trip at most, since a machine that comes is told a file's
+ * attributes before it writes.
+ *
+ * An address that is new may be that of a machine that had another one: for two
+ * minutes, longer than clients believe attributes by themselves, what machines
+ * without a connection were told counts as told to it, too.
+ *
+ * Where more machines work at once than there are bits, the answers to the
+ * others about files rest on no older confirmation (struct asker).
+ */
+#include "config/config.h"
+#include "svc/svc_rqst.h"
+
+#define KEEP_US UINT64_C(3600000000)
+#define NEW_US  UINT64_C(120000000)
+
+static bool is_free(const struct svc_machine *m, uint64_t now_us)
+{
+	return m->gone_us == 0 ||
+	       (m->connections == 0 && m->gone_us + KEEP_US < now_us);
+}
+
+/* Its own, or one that is free, that of the longest absence first; or NULL. */
+static struct svc_machine *find(
+    struct svc *svc, uint64_t address_hash, uint64_t now_us)
+{
+	struct svc_machine *best = NULL;
+
+	for (unsigned i = 0; i < NODE_MACHINES; i++) {
+		struct svc_machine *m = &svc->machines[i];
+
+		if (m->gone_us != 0 && m->address_hash == address_hash)
+			return m;
+		if (is_free(m, now_us) && (!best || m->gone_us < best->gone_us))
+			best = m;
+	}
+	return best;
+}
+
+static bool enter(struct svc *svc, struct svc_client *client, uint64_t now_us)
+{
+	struct svc_machine *m = find(svc, client->address_hash, now_us);
+
+	if (!m)
+		return false;
+	if (m->gone_us == 0 || m->address_hash != client->address_hash)
+		m->new_until_us = now_us + NEW_US;
+	m->address_hash = client->address_hash;
+	m->connections++;
+	m->gone_us = now_us;
+	client->new_until_us = m->new_until_us;
+	client->machine = (uint16_t)(1u << (m - svc->machines));
+	svc->lost_machines &= (uint16_t)~client->machine;
+	return true;
+}
+
+uint16_t svc_machine(
+    struct svc *svc, struct svc_client *client, uint64_t now_us)
+{
+	unsigned suppressed;
+
+	if (client->machine == 0 && !enter(svc, client, now_us) &&
+	    log_limit_ok(&svc->crowded, now_us, &suppressed))
+		log_warn("svc server=%s client=%s suppressed=%u: %d other "
+			 "machines are at work; this one has files confirmed "
+			 "at each open",
+		    svc->p.config->name, client->name, suppressed,
+		    NODE_MACHINES);
+	if (client->machine == 0 || client->new_until_us < now_us)
+		return client->machine;
+	return client->machine | svc->lost_machines;
+}
+
+void svc_machine_leave(
+    struct svc *svc, struct svc_client *client, uint64_t now_us)
+{
+	for (unsigned i = 0; i < NODE_MACHINES; i++) {
+		struct svc_machine *m = &svc->machines[i];
+
+		if (client->machine != 1u << i)
+			continue;
+		m->gone_us = now_us;
+		if (--m->connections == 0)
+			svc->lost_machines |= client->machine;
+	}
+	client->machine = 0;
+}
