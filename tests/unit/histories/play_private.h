@@ -76,6 +76,8 @@ struct play {
 	unsigned parts; /* of the history */
 	enum play_defect defect;
 	struct turn turns[TURN_FILES];
+	/* Since the daemon was killed, the server was not asked about it. */
+	bool turn_forgotten[TURN_FILES];
 	struct turn_page pages[TURN_FILES][PLACE_CLIENTS];
 	unsigned records;         /* written in turns */
 	bool prompt;              /* the server answers whatever waits */

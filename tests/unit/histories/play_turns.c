@@ -203,6 +203,10 @@ static void take_reply(
 		page->valid = false;
 		return;
 	}
+	/* Without the server, a daemon that was killed tells what it had saved,
+	 * which may lack what another machine wrote. */
+	if (was == TURN_OPEN)
+		t->excused |= p->turn_forgotten[t - p->turns];
 	if (was == TURN_OPEN)
 		t->step = opened(t, page, attrs);
 	else if (was == TURN_READ)
@@ -251,8 +255,10 @@ void play_turns_told(struct play *p, unsigned who)
 
 void play_turns_killed(struct play *p)
 {
-	for (unsigned i = 0; i < TURN_FILES; i++)
+	for (unsigned i = 0; i < TURN_FILES; i++) {
 		p->turns[i].excused |= p->turns[i].step > TURN_OPEN;
+		p->turn_forgotten[i] = true;
+	}
 }
 
 void play_turns_leave(struct play *p)
@@ -376,13 +382,20 @@ void play_turns_look(struct play *p, const struct fakeserver_call *call)
 	const WRITE3args *a = &call->args.write;
 	const struct memfs_object *o;
 
-	if (call->proc->proc != NFSPROC3_WRITE)
+	if (call->proc->prog != NFS_PROGRAM ||
+	    (call->proc->proc != NFSPROC3_WRITE &&
+		call->proc->proc != NFSPROC3_GETATTR &&
+		call->proc->proc != NFSPROC3_READ))
 		return;
-	o = memfs_object_of(p->place.fs, &a->file);
+	/* Their handles all stand first. */
+	o = memfs_object_of(p->place.fs, &call->args.object);
 	for (unsigned i = 0; o && i < TURN_FILES; i++) {
 		const char *wrong = NULL;
 
-		if (strcmp(o->path, paths[i]) == 0)
+		if (strcmp(o->path, paths[i]) != 0)
+			continue;
+		p->turn_forgotten[i] = false;
+		if (call->proc->proc == NFSPROC3_WRITE)
 			wrong = wrong_with(p, &p->turns[i], o, a);
 		if (wrong)
 			script_fail("the server is about to do %s: it writes "
