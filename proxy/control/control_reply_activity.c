@@ -254,6 +254,7 @@ struct names_work {
 	struct arena arena;
 	Forefetch__Activity *out;
 	struct objnames *names;
+	struct objnames *dirs; /* those that have them; NULL: not begun */
 };
 
 static void names_free(struct control_work *w)
@@ -261,41 +262,61 @@ static void names_free(struct control_work *w)
 	struct names_work *k = (struct names_work *)w;
 
 	objnames_free(k->names);
+	objnames_free(k->dirs);
 	arena_clear(&k->arena);
 	free(k);
 }
 
 /* Of each row that is about an object. */
-typedef void (*visit)(
-    struct names_work *k, uint64_t object, ProtobufCBinaryData *name);
+typedef void (*visit)(struct names_work *k, uint64_t object,
+    ProtobufCBinaryData *name, ProtobufCBinaryData *dir);
 
 static void each_row(struct names_work *k, visit see)
 {
 	Forefetch__ServerActivity *srv = k->out->servers[0];
 
 	for (size_t i = 0; i < srv->n_calls; i++)
-		see(k, srv->calls[i]->object, &srv->calls[i]->name);
+		see(k, srv->calls[i]->object, &srv->calls[i]->name,
+		    &srv->calls[i]->dir);
 	for (size_t i = 0; i < srv->n_ahead; i++)
-		see(k, srv->ahead[i]->object, &srv->ahead[i]->name);
+		see(k, srv->ahead[i]->object, &srv->ahead[i]->name,
+		    &srv->ahead[i]->dir);
 	for (size_t i = 0; i < srv->n_outcomes; i++)
-		see(k, srv->outcomes[i]->object, &srv->outcomes[i]->name);
+		see(k, srv->outcomes[i]->object, &srv->outcomes[i]->name,
+		    &srv->outcomes[i]->dir);
 }
 
-static void add_object(
-    struct names_work *k, uint64_t object, ProtobufCBinaryData *name)
+static void add_object(struct names_work *k, uint64_t object,
+    ProtobufCBinaryData *name, ProtobufCBinaryData *dir)
 {
 	(void)name;
+	(void)dir;
 	if (object)
 		objnames_add(k->names, object);
 }
 
-static void put_name(
-    struct names_work *k, uint64_t object, ProtobufCBinaryData *name)
+static void add_dir(struct names_work *k, uint64_t object,
+    ProtobufCBinaryData *name, ProtobufCBinaryData *dir)
+{
+	uint64_t of = object ? objnames_dir(k->names, object) : 0;
+
+	(void)name;
+	(void)dir;
+	if (of)
+		objnames_add(k->dirs, of);
+}
+
+static void put_name(struct names_work *k, uint64_t object,
+    ProtobufCBinaryData *name, ProtobufCBinaryData *dir)
 {
 	const char *found = object ? objnames_find(k->names, object) : NULL;
+	uint64_t of = found ? objnames_dir(k->names, object) : 0;
 
 	if (found)
 		*name = arena_bytes(&k->arena, "%s", found);
+	found = of ? objnames_find(k->dirs, of) : NULL;
+	if (found)
+		*dir = arena_bytes(&k->arena, "%s", found);
 }
 
 /* False without memory. */
@@ -309,6 +330,25 @@ static bool names_begin(
 		return false;
 	each_row(k, add_object);
 	return true;
+}
+
+/* Goes on with the names, then with those of their directories. True at the
+ * end, or without memory. */
+static bool names_step(struct names_work *k, struct caches *c,
+    const struct user *who, uint64_t now_us, size_t steps)
+{
+	uint64_t first;
+
+	if (k->dirs)
+		return objnames_step(k->dirs, c, who, now_us, steps);
+	if (!objnames_step(k->names, c, who, now_us, steps))
+		return false;
+	k->dirs = objnames_new(NAMES_MAX);
+	k->arena.failed |= !k->dirs;
+	if (!k->dirs)
+		return true;
+	each_row(k, add_dir);
+	return !objnames_at(k->dirs, 0, &first);
 }
 
 /* The answer, in the last of several turns; NULL before, and after an error. */
@@ -331,11 +371,12 @@ static Forefetch__Activity *answer_named(
 	}
 	/* Root and the daemon's user may see every name. */
 	who.uid = a->uid;
-	a->r->later = !objnames_step(
-	    k->names, srv.caches, &who, a->now_us, begun ? 0 : NAMES_STEPS);
+	a->r->later = !names_step(
+	    k, srv.caches, &who, a->now_us, begun ? 0 : NAMES_STEPS);
 	if (a->r->later)
 		return NULL;
-	each_row(k, put_name);
+	if (!k->arena.failed)
+		each_row(k, put_name);
 	a->r->arena.failed |= k->arena.failed;
 	return k->out;
 }

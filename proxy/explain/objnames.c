@@ -17,6 +17,7 @@
 struct objname {
 	uint64_t object;
 	slab_ref node; /* 0: not cached */
+	uint64_t dir;  /* 0: not known */
 	char *name;
 };
 
@@ -135,6 +136,13 @@ const char *objnames_find(const struct objnames *on, uint64_t object)
 	return x ? x->name : NULL;
 }
 
+uint64_t objnames_dir(const struct objnames *on, uint64_t object)
+{
+	const struct objname *x = find(on, object);
+
+	return x && x->name ? x->dir : 0;
+}
+
 /* ---- the walk --------------------------------------------------------- */
 
 static bool may_search(const struct search *s, const struct dentry *d)
@@ -153,14 +161,17 @@ static void on_name(void *arg, const struct dentry *d)
 	struct search *s = arg;
 	uint32_t i = d->child ? *by_node(s->on, d->child) : 0;
 	struct objname *x = i ? &s->on->list[i - 1] : NULL;
-	struct node *node;
+	const struct node *node, *dir;
 
 	if (!x || x->name)
 		return;
 	/* The number may mean another node by now. */
 	node = dentry_child(s->c->names, d);
-	if (node && node_key(node) == x->object && may_search(s, d))
-		x->name = strndup(d->name, d->len);
+	if (!node || node_key(node) != x->object || !may_search(s, d))
+		return;
+	x->name = strndup(d->name, d->len);
+	dir = attrcache_node(s->c->attr, d->dir);
+	x->dir = dir ? node_key(dir) : 0;
 }
 
 static void resolve(struct search *s, struct objname *x)

@@ -27,6 +27,8 @@ bool objnames_at(const struct objnames *on, size_t i, uint64_t *object);
 void objnames_set(
     struct objnames *on, uint64_t object, const char *name, size_t len);
 const char *objnames_find(const struct objnames *on, uint64_t object);
+/* The directory in which that is its name; 0: not known. */
+uint64_t objnames_dir(const struct objnames *on, uint64_t object);
 
 /*
  * Looks at `steps` objects or places of the name cache, for names in

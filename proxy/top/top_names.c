@@ -14,6 +14,7 @@ struct slot {
 	uint64_t key; /* 0: none */
 	uint64_t asked_ms;
 	ProtobufCBinaryData name; /* empty: it has none */
+	ProtobufCBinaryData dir;  /* in which it has that; may be empty */
 };
 
 struct top_names {
@@ -29,8 +30,10 @@ void top_names_free(struct top_names *n)
 {
 	if (!n)
 		return;
-	for (size_t i = 0; i < SLOTS; i++)
+	for (size_t i = 0; i < SLOTS; i++) {
 		free(n->slots[i].name.data);
+		free(n->slots[i].dir.data);
+	}
 	free(n);
 }
 
@@ -71,36 +74,40 @@ struct walk {
 	bool missing;
 };
 
-typedef void (*visit)(
-    struct walk *w, uint64_t object, ProtobufCBinaryData *name);
+typedef void (*visit)(struct walk *w, uint64_t object,
+    ProtobufCBinaryData *name, ProtobufCBinaryData *dir);
 
 static void each(struct walk *w, visit see)
 {
 	const Forefetch__ServerActivity *srv = w->srv;
 
 	for (size_t i = 0; i < srv->n_calls; i++)
-		see(w, srv->calls[i]->object, &srv->calls[i]->name);
+		see(w, srv->calls[i]->object, &srv->calls[i]->name,
+		    &srv->calls[i]->dir);
 	for (size_t i = 0; i < srv->n_ahead; i++)
-		see(w, srv->ahead[i]->object, &srv->ahead[i]->name);
+		see(w, srv->ahead[i]->object, &srv->ahead[i]->name,
+		    &srv->ahead[i]->dir);
 	for (size_t i = 0; i < srv->n_outcomes; i++)
-		see(w, srv->outcomes[i]->object, &srv->outcomes[i]->name);
+		see(w, srv->outcomes[i]->object, &srv->outcomes[i]->name,
+		    &srv->outcomes[i]->dir);
 }
 
-static void learn_one(
-    struct walk *w, uint64_t object, ProtobufCBinaryData *name)
+static void learn_one(struct walk *w, uint64_t object,
+    ProtobufCBinaryData *name, ProtobufCBinaryData *dir)
 {
 	uint64_t key = key_of(w->srv, object);
 	struct slot *s = slot_of(w->names, key);
 
 	if (object == 0 || (s->key == key && name->len == 0 && s->name.len > 0))
 		return;
-	if (!copy(&s->name, name))
+	if (!copy(&s->dir, dir) || !copy(&s->name, name))
 		return;
 	s->key = key;
 	s->asked_ms = w->now_ms;
 }
 
-static void fill_one(struct walk *w, uint64_t object, ProtobufCBinaryData *name)
+static void fill_one(struct walk *w, uint64_t object, ProtobufCBinaryData *name,
+    ProtobufCBinaryData *dir)
 {
 	uint64_t key = key_of(w->srv, object);
 	const struct slot *s = slot_of(w->names, key);
@@ -110,8 +117,8 @@ static void fill_one(struct walk *w, uint64_t object, ProtobufCBinaryData *name)
 	if (s->key != key ||
 	    (s->name.len == 0 && w->now_ms - s->asked_ms > AGAIN_MS))
 		w->missing = true;
-	else if (s->name.len > 0)
-		(void)copy(name, &s->name);
+	else if (s->name.len > 0 && copy(name, &s->name))
+		(void)copy(dir, &s->dir);
 }
 
 void top_names_learn(

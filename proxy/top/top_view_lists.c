@@ -32,23 +32,27 @@ static void list_add(
 
 /* ---- words ------------------------------------------------------------ */
 
-/* "dir/entry", as far as it is known. */
-static void put_object(struct top_table *t, const ProtobufCBinaryData *name,
-    const ProtobufCBinaryData *entry, uint64_t object)
+/* "dir/name/entry", as far as it is known. */
+static void put_object(struct top_table *t, const ProtobufCBinaryData *dir,
+    const ProtobufCBinaryData *name, const ProtobufCBinaryData *entry,
+    uint64_t object)
 {
+	char *of = ctl_text_clean(dir->data, dir->len);
+	const char *above = of ? of : "", *slash = *above ? "/" : "";
 	char *a = ctl_text_clean(name->data, name->len);
 	char *b = entry ? ctl_text_clean(entry->data, entry->len) : NULL;
 
 	if (a && *a && b && *b)
-		top_table_cell(t, "%s/%s", a, b);
+		top_table_cell(t, "%s%s%s/%s", above, slash, a, b);
 	else if (b && *b)
 		top_table_cell(t, "%s", b);
 	else if (a && *a)
-		top_table_cell(t, "%s", a);
+		top_table_cell(t, "%s%s%s", above, slash, a);
 	else if (object)
 		top_table_cell(t, "#%08" PRIx64, object >> 32);
 	else
 		top_table_cell(t, "%s", "");
+	free(of);
 	free(a);
 	free(b);
 }
@@ -230,7 +234,7 @@ static void put_call(struct top_table *t, const struct item *it)
 	put_bytes(t, c->offset);
 	put_bytes(t, c->bytes);
 	top_table_cell(t, "%s", c->cause);
-	put_object(t, &c->name, &c->entry, c->object);
+	put_object(t, &c->dir, &c->name, &c->entry, c->object);
 }
 
 static void make_calls(struct top_section *s, struct list *l,
@@ -288,7 +292,7 @@ static void put_ahead(struct top_table *t, const struct item *it)
 	put_server_name(t, it->srv);
 	put_bytes(t, c->bytes);
 	put_permille(t, c->p_permille);
-	put_object(t, &c->name, &c->entry, c->object);
+	put_object(t, &c->dir, &c->name, &c->entry, c->object);
 }
 
 static void make_ahead(struct top_section *s, struct list *l,
@@ -347,7 +351,7 @@ static void put_outcome(struct top_table *t, const struct item *it)
 	put_server_name(t, it->srv);
 	put_bytes(t, p->bytes);
 	put_permille(t, p->p_permille);
-	put_object(t, &o->name, NULL, o->object);
+	put_object(t, &o->dir, &o->name, NULL, o->object);
 }
 
 /* What was fetched comes first: there may be a hundred times as many that were

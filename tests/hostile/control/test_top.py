@@ -137,6 +137,31 @@ class Ahead(Tree):
                             cred=cred(uid))
         self.ahead("resume")
 
+    def test_directories(self):
+        """Of what is named, the directory is named, too, and is clean."""
+        self.ahead("pause")
+        above = ESCAPE + b"above"
+
+        def lookup(call):
+            r = call.reader()
+            r.opaque()
+            name = b"dir" if r.opaque() == above else b"file"
+            return rpc.lookup_ok(fh(name), self.attr(name))
+        self.up.script(rpc.LOOKUP, lookup)
+        self.client.nfs(rpc.LOOKUP, rpc.lookup_args(above))
+        self.client.nfs(rpc.LOOKUP, rpc.lookup_args(b"file", fh(b"dir")))
+        self.up.script(rpc.READ, fakeserver.HOLD)
+        self.client.send(rpc.READ, rpc.read_args(fh(b"file")))
+        self.up.wait(rpc.READ)
+        call, = [fields(x) for x in repeated(activity_of(self.ff, 0, True), 2)]
+        self.assertEqual((call[12], call[8]), (above, b"file"))
+        out = subprocess.run(
+            [daemon.binary("forefetch"), "--socket", self.ff.socket, "top",
+             "--once"], env=dict(daemon.environment(), COLUMNS="200"),
+            stdout=subprocess.PIPE, timeout=daemon.BOUND).stdout
+        self.assertIn(rb"\x1b[2J\x1b]0;x\x07above/file", out)
+        self.assertNotIn(b"\x1b", out)
+
     def test_own_only(self):
         self.look()
         held = []

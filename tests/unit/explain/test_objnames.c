@@ -96,6 +96,8 @@ static void test_steps(void **state)
 	for (unsigned i = 0; i < FILES; i += FILES / 8)
 		assert_named(on, i);
 	assert_null(objnames_find(on, object(1)));
+	assert_int_equal(objnames_dir(on, object(1)), 0);
+	assert_int_not_equal(objnames_dir(on, object(0)), 0);
 	objnames_free(on);
 	caches_free(c);
 }
