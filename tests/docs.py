@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CODE = ("hashing", "nfsproto", "predictor", "proxy", "hint")
+CODE = ("hashing", "nfsproto", "predictor", "proxy", "cli", "hint")
 QUOTED = re.compile(r"`([^`\n]+)`")
 FILE = re.compile(r"([\w./-]+\.(?:c|h|py|sh|scenario|proto))(?:: (.+))?$")
 TEST = re.compile(r"(test_\w+|[A-Z]\w+(\.test_\w+)?)$")

@@ -27,42 +27,12 @@ ARROWS = {
     "predictor/trace": "predictor predictor/store",
     "predictor/baselines": "predictor predictor/store",
     "predictor/sim": "predictor predictor/store predictor/trace predictor/baselines",
-
-    "proxy/base": "",
-    "proxy/config": "nfsproto proxy/base",
-    "proxy/link": "proxy/base proxy/config",
-    "proxy/datacache": "hashing nfsproto proxy/base",
-    "proxy/cache": "hashing nfsproto proxy/base proxy/config proxy/datacache",
-    "proxy/upstream": "hashing nfsproto proxy/base proxy/link",
-    # What machines share: the engine and sealed values; who asks for what.
-    "proxy/farm": "hashing nfsproto predictor predictor/persist proxy/base proxy/config proxy/link proxy/cache "
-    "proxy/upstream",
-    "proxy/prefetch": "hashing nfsproto predictor predictor/pattern predictor/mention predictor/walk "
-    "predictor/persist "
-    "proxy/base proxy/config proxy/link proxy/cache proxy/upstream "
-    "proxy/farm",
-    "proxy/svc": "hashing nfsproto proxy/base proxy/config proxy/link proxy/datacache proxy/cache "
-    "proxy/upstream proxy/farm proxy/prefetch",
-    "proxy/explain": "hashing nfsproto predictor/trace proxy/config proxy/cache proxy/prefetch",
-    "proxy/warm": "nfsproto proxy/base proxy/config proxy/link proxy/cache proxy/prefetch",
-    "proxy/hint": "hashing nfsproto proxy/base proxy/config proxy/link proxy/cache proxy/prefetch",
-    "proxy/control": "predictor/persist proxy/base proxy/config proxy/datacache "
-    "proxy/cache proxy/farm proxy/prefetch proxy/explain proxy/warm proxy/hint",
-    "proxy/web": "predictor predictor/persist proxy/base proxy/prefetch proxy/control",
-    "proxy/daemon": "hashing nfsproto proxy/base proxy/config proxy/link proxy/datacache "
-    "proxy/cache proxy/upstream proxy/farm proxy/prefetch proxy/svc proxy/explain proxy/warm "
-    "proxy/hint proxy/control proxy/web",
-    # Programs of their own, which know the daemon by its messages alone.
-    "proxy/ctl": "proxy/control",
-    # It asks servers itself, by the same codecs.
-    "proxy/doctor": "nfsproto proxy/config proxy/control proxy/ctl",
-    "proxy/top": "proxy/control proxy/ctl",
-    # mount writes sections of the configuration, so it reads them as the daemon does.
-    "proxy/mount": "proxy/base proxy/config proxy/control proxy/ctl proxy/doctor",
-    "proxy/commands": "hashing predictor/persist proxy/base proxy/farm proxy/control proxy/ctl proxy/mount "
-    "proxy/doctor proxy/top",
-    "hint": "proxy/ctl proxy/control",
 }
+# proxy/ and cli/ have theirs where they are built.
+ROW = re.compile(r"^folder_library\(([^\s)]+)([^)]*)\)", re.M)
+for build in ("proxy/CMakeLists.txt", "cli/CMakeLists.txt"):
+    ARROWS.update(ROW.findall((ROOT / build).read_text()))
+ARROWS["hint"] = "cli/ctl proxy/control"
 
 # Headers that only their folder includes, beside all NAME_private.h.
 PRIVATE = {
@@ -82,7 +52,7 @@ KNOWN = {
     "proxy/control": {"protocol.h", "control.pb-c.h"},
     "proxy/farm": {"seal.h"},
 }
-CLIENTS = {"hint", "proxy/ctl", "proxy/commands", "proxy/mount", "proxy/doctor", "proxy/top"}
+CLIENTS = {"hint", "cli/ctl", "cli/commands", "cli/mount", "cli/doctor", "cli/top"}
 
 GENERATED = {"nfsproto/nfs3.h", "nfsproto/mount3.h", "nfsproto/nfsacl3.h",
              "control/control.pb-c.h", "web/page_data.h",
@@ -92,7 +62,7 @@ INCLUDE = re.compile(r'^\s*%?#\s*include\s+"([^"]+)"', re.M)
 
 def home(include):
     """The folder of an included header, or None where it is not there."""
-    for prefix in ("", "proxy/", "hint/"):
+    for prefix in ("", "proxy/", "cli/", "hint/"):
         path = Path(prefix + include)
         if (ROOT / path).exists() or include in GENERATED:
             if include.startswith(("control/", "web/")):
@@ -135,7 +105,7 @@ def check_table():
             if arrow not in seen:
                 yield "the table has an arrow up: %s to %s" % (folder, arrow)
         seen.add(folder)
-    for base in ("hashing", "nfsproto", "predictor", "proxy", "hint"):
+    for base in ("hashing", "nfsproto", "predictor", "proxy", "cli", "hint"):
         for path in sorted((ROOT / base).rglob("*.[chx]")):
             if str(path.parent.relative_to(ROOT)) not in ARROWS:
                 yield "%s is in no folder of the table" % path.relative_to(ROOT)

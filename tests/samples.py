@@ -56,7 +56,7 @@ def wrong_depends():
 
 
 # What tells users to set something.
-TEXTS = ("proxy/*/*.c", "configs/*", "docs/*.[0-9]", "docs/*.md", "README.md")
+TEXTS = ("proxy/*/*.c", "cli/*/*.c", "configs/*", "docs/*.[0-9]", "docs/*.md", "README.md")
 
 
 def wrong_names():
