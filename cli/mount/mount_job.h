@@ -6,7 +6,7 @@
  *	mount.c ──┬─▶ mount_source, mount_options   what was typed
  *	          ├─▶ mount_daemon                  is it there, reload, wait
  *	          ├─▶ mount_section                 the server's section:
- *	          │      ├─▶ mount_plan ─▶ mount_value    which, and its text
+ *	          │      ├─▶ mount_plan                   which, and its text
  *	          │      └─▶ mount_store                  its files
  *	          ├─▶ mount_now ─▶ mount_ask        would the server let us
  *	          │      └─▶ mount_kernel           mount(2) by libmount

@@ -12,6 +12,8 @@
 
 #include <libmount/libmount.h>
 
+#include "base/spelling.h"
+
 #define WAIT_DEFAULT_S 20u
 #define WAIT_MAX_S     3600u
 
@@ -24,19 +26,17 @@ enum treat {
 };
 
 /* What forefetch sets itself, and why somebody else cannot. */
-#define OURS "forefetch sets it: leave it out"
-#define PORTS                                                                  \
-	"forefetch sets it; the server's own ports are nfs_port= and "         \
-	"mount_port="
+#define OURS    "forefetch sets it: leave it out"
 #define VERSION "forefetch speaks NFSv3 only; for NFSv4 mount with -t nfs"
-#define V4ONLY  "that is of NFSv4, and forefetch speaks NFSv3 only"
-#define SECTION "set it in the server's section, see forefetch.conf(5)"
 #define BIND    "use mount -t none -o bind, which needs no forefetch"
+#define TCP     "forefetchd listens on TCP only"
+#define LOCKS   "locks are local: forefetch does not carry the lock protocol"
 
-/* `only`: the value that is right anyway; with others it is refused. */
+/* Options that are treated alike. `only`: the value that is right anyway; with
+ * others they are refused. */
 struct row {
-	const char *name;
 	enum treat treat;
+	const char *names; /* with a blank between two */
 	const char *only;
 	const char *why;
 };
@@ -44,124 +44,104 @@ struct row {
 /* clang-format off */
 static const struct row rows[] = {
 	/* mount(8) */
-	{"defaults", DROP, NULL, NULL}, {"ro", PASS, NULL, NULL},
-	{"rw", PASS, NULL, NULL}, {"suid", PASS, NULL, NULL},
-	{"nosuid", PASS, NULL, NULL}, {"dev", PASS, NULL, NULL},
-	{"nodev", PASS, NULL, NULL}, {"exec", PASS, NULL, NULL},
-	{"noexec", PASS, NULL, NULL}, {"sync", PASS, NULL, NULL},
-	{"async", PASS, NULL, NULL}, {"dirsync", PASS, NULL, NULL},
-	{"atime", PASS, NULL, NULL}, {"noatime", PASS, NULL, NULL},
-	{"diratime", PASS, NULL, NULL}, {"nodiratime", PASS, NULL, NULL},
-	{"relatime", PASS, NULL, NULL}, {"norelatime", PASS, NULL, NULL},
-	{"strictatime", PASS, NULL, NULL}, {"nostrictatime", PASS, NULL, NULL},
-	{"lazytime", PASS, NULL, NULL}, {"nolazytime", PASS, NULL, NULL},
-	{"mand", PASS, NULL, NULL}, {"nomand", PASS, NULL, NULL},
-	{"silent", PASS, NULL, NULL}, {"loud", PASS, NULL, NULL},
-	{"auto", PASS, NULL, NULL}, {"noauto", PASS, NULL, NULL},
-	{"nofail", PASS, NULL, NULL}, {"_netdev", PASS, NULL, NULL},
-	{"user", PASS, NULL, NULL}, {"nouser", PASS, NULL, NULL},
-	{"users", PASS, NULL, NULL}, {"owner", PASS, NULL, NULL},
-	{"noowner", PASS, NULL, NULL}, {"group", PASS, NULL, NULL},
-	{"nogroup", PASS, NULL, NULL}, {"nousers", PASS, NULL, NULL},
-	{"comment", PASS, NULL, NULL}, {"context", PASS, NULL, NULL},
-	{"fscontext", PASS, NULL, NULL}, {"defcontext", PASS, NULL, NULL},
-	{"rootcontext", PASS, NULL, NULL}, {"remount", SPECIAL, NULL, NULL},
-	{"bind", REFUSE, NULL, BIND}, {"rbind", REFUSE, NULL, BIND},
-	{"move", REFUSE, NULL, BIND}, {"loop", REFUSE, NULL,
-	    "a server's directory is no image of a disk"},
-	{"uhelper", REFUSE, NULL, OURS}, {"helper", REFUSE, NULL, OURS},
+	{PASS, "ro rw suid nosuid dev nodev exec noexec sync async dirsync atime "
+	    "noatime diratime nodiratime relatime norelatime strictatime "
+	    "nostrictatime lazytime nolazytime mand nomand silent loud auto noauto "
+	    "nofail _netdev user nouser users nousers owner noowner group nogroup "
+	    "comment context fscontext defcontext rootcontext", NULL, NULL},
+	{DROP, "defaults", NULL, NULL},
+	{SPECIAL, "remount", NULL, NULL},
+	{REFUSE, "bind rbind move", NULL, BIND},
+	{REFUSE, "loop", NULL, "a server's directory is no image of a disk"},
+	{REFUSE, "uhelper helper", NULL, OURS},
 	/* nfs(5) */
-	{"rsize", NUMBER, NULL, NULL}, {"wsize", NUMBER, NULL, NULL},
-	{"hard", PASS, NULL, NULL}, {"soft", PASS, NULL, NULL},
-	{"softerr", PASS, NULL, NULL}, {"softreval", PASS, NULL, NULL},
-	{"nosoftreval", PASS, NULL, NULL}, {"timeo", NUMBER, NULL, NULL},
-	{"retrans", NUMBER, NULL, NULL}, {"ac", PASS, NULL, NULL},
-	{"noac", PASS, NULL, NULL}, {"acregmin", NUMBER, NULL, NULL},
-	{"acregmax", NUMBER, NULL, NULL}, {"acdirmin", NUMBER, NULL, NULL},
-	{"acdirmax", NUMBER, NULL, NULL}, {"actimeo", NUMBER, NULL, NULL},
-	{"cto", PASS, NULL, NULL}, {"nocto", PASS, NULL, NULL},
-	{"lookupcache", PASS, NULL, NULL}, {"nconnect", NUMBER, NULL, NULL},
-	{"max_connect", NUMBER, NULL, NULL}, {"namlen", NUMBER, NULL, NULL},
-	{"bsize", NUMBER, NULL, NULL}, {"acl", PASS, NULL, NULL},
-	{"noacl", PASS, NULL, NULL}, {"rdirplus", PASS, NULL, NULL},
-	{"nordirplus", PASS, NULL, NULL}, {"sharecache", PASS, NULL, NULL},
-	{"nosharecache", PASS, NULL, NULL}, {"resvport", DROP, NULL, NULL},
-	{"write", PASS, NULL, NULL}, {"fsc", PASS, NULL, NULL},
-	{"nofsc", PASS, NULL, NULL}, {"alignwrite", PASS, NULL, NULL},
-	{"noalignwrite", PASS, NULL, NULL}, {"intr", DROP, NULL, NULL},
-	{"nointr", DROP, NULL, NULL}, {"fg", DROP, NULL, NULL},
-	{"tcp", DROP, NULL, NULL}, {"v3", DROP, NULL, NULL},
-	{"nolock", DROP, NULL, NULL}, {"noquota", DROP, NULL, NULL},
-	{"vers", DROP, "3", VERSION}, {"nfsvers", DROP, "3", VERSION},
-	{"proto", DROP, "tcp", "forefetchd listens on TCP only"},
-	{"mountproto", DROP, "tcp", "forefetchd listens on TCP only"},
-	{"mountvers", DROP, "3", VERSION},
-	{"sec", DROP, "sys", "forefetch carries sec=sys only; for Kerberos mount with -t nfs"},
-	{"xprtsec", DROP, "none", "forefetch does not encrypt; use a VPN, or mount with -t nfs"},
-	{"local_lock", DROP, "all", "locks are local: forefetch does not carry the lock protocol"},
-	{"lock", REFUSE, NULL, "locks are local: forefetch does not carry the lock protocol"},
-	{"v2", REFUSE, NULL, VERSION}, {"v4", REFUSE, NULL, VERSION},
-	{"v4.0", REFUSE, NULL, VERSION}, {"v4.1", REFUSE, NULL, VERSION},
-	{"v4.2", REFUSE, NULL, VERSION}, {"minorversion", REFUSE, NULL, V4ONLY},
-	{"clientaddr", REFUSE, NULL, V4ONLY}, {"migration", REFUSE, NULL, V4ONLY},
-	{"nomigration", REFUSE, NULL, V4ONLY},
-	{"trunkdiscovery", REFUSE, NULL, V4ONLY},
-	{"udp", REFUSE, NULL, "forefetchd listens on TCP only"},
-	{"rdma", REFUSE, NULL, "forefetchd listens on TCP only"},
-	{"noresvport", REFUSE, NULL, "forefetchd believes calls from ports below 1024 only"},
-	{"port", REFUSE, NULL, PORTS}, {"mountport", REFUSE, NULL, PORTS},
-	{"addr", REFUSE, NULL, OURS}, {"mountaddr", REFUSE, NULL, OURS},
-	{"mounthost", REFUSE, NULL, OURS},
-	{"bg", REFUSE, NULL, "use x-systemd.automount, which mounts at the first use"},
-	{"retry", REFUSE, NULL, "use wait=SECONDS"},
-	{"wait", SPECIAL, NULL, NULL},
+	{PASS, "hard soft softerr softreval nosoftreval ac noac cto nocto "
+	    "lookupcache acl noacl rdirplus nordirplus sharecache nosharecache "
+	    "write fsc nofsc alignwrite noalignwrite", NULL, NULL},
+	{NUMBER, "rsize wsize timeo retrans acregmin acregmax acdirmin acdirmax "
+	    "actimeo nconnect max_connect namlen bsize", NULL, NULL},
+	{DROP, "resvport intr nointr fg tcp v3 nolock noquota", NULL, NULL},
+	{DROP, "vers nfsvers mountvers", "3", VERSION},
+	{DROP, "proto mountproto", "tcp", TCP},
+	{DROP, "sec", "sys",
+	    "forefetch carries sec=sys only; for Kerberos mount with -t nfs"},
+	{DROP, "xprtsec", "none",
+	    "forefetch does not encrypt; use a VPN, or mount with -t nfs"},
+	{DROP, "local_lock", "all", LOCKS},
+	{REFUSE, "lock", NULL, LOCKS},
+	{REFUSE, "v2 v4 v4.0 v4.1 v4.2", NULL, VERSION},
+	{REFUSE, "minorversion clientaddr migration nomigration trunkdiscovery",
+	    NULL, "that is of NFSv4, and forefetch speaks NFSv3 only"},
+	{REFUSE, "udp rdma", NULL, TCP},
+	{REFUSE, "noresvport", NULL,
+	    "forefetchd believes calls from ports below 1024 only"},
+	{REFUSE, "port mountport", NULL,
+	    "forefetch sets it; the server's own ports are nfs_port= and "
+	    "mount_port="},
+	{REFUSE, "addr mountaddr mounthost", NULL, OURS},
+	{REFUSE, "bg", NULL,
+	    "use x-systemd.automount, which mounts at the first use"},
+	{REFUSE, "retry", NULL, "use wait=SECONDS"},
 	/* mount(8) tells its helpers what is not the default only. */
-	{"allow_suid", SPECIAL, NULL, NULL}, {"allow_dev", SPECIAL, NULL, NULL},
+	{SPECIAL, "wait allow_suid allow_dev", NULL, NULL},
 	/* Keys of a section that are no matter of one mount. */
-	{"address", REFUSE, NULL, "SOURCE names the server"},
-	{"listen", REFUSE, NULL, SECTION}, {"allow", REFUSE, NULL, SECTION},
-	{"secure", REFUSE, NULL, SECTION}, {"rpcbind", REFUSE, NULL, SECTION},
-	{"exports", REFUSE, NULL, SECTION},
+	{REFUSE, "address", NULL, "SOURCE names the server"},
+	{REFUSE, "listen allow secure rpcbind exports", NULL,
+	    "set it in the server's section, see forefetch.conf(5)"},
 };
 /* clang-format on */
 static const size_t nrows = sizeof(rows) / sizeof(rows[0]);
 
+enum { NAME_BYTES = 32 };
+
+/* Cuts the next name off a list; false at its end. */
+static bool next_name(const char **names, char name[NAME_BYTES])
+{
+	size_t len = strcspn(*names, " ");
+
+	snprintf(name, NAME_BYTES, "%.*s", (int)len, *names);
+	*names += len + ((*names)[len] == ' ');
+	return len > 0;
+}
+
 static const struct row *find_row(const char *name)
 {
+	char one[NAME_BYTES];
+
 	for (size_t i = 0; i < nrows; i++)
-		if (strcmp(rows[i].name, name) == 0)
-			return &rows[i];
+		for (const char *names = rows[i].names; next_name(&names, one);)
+			if (strcmp(one, name) == 0)
+				return &rows[i];
 	return NULL;
 }
 
-/* One slip: a letter more, less or other, or two that changed places. */
-static bool is_near(const char *a, const char *b)
+/* The name of an option of which `name` is one slip away; "": of none. */
+static void find_meant(const char *name, char meant[NAME_BYTES])
 {
-	size_t n = 0, la = strlen(a), lb = strlen(b);
+	char one[NAME_BYTES];
 
-	while (a[n] && a[n] == b[n])
-		n++;
-	if (la < 3 || lb < 3)
-		return false;
-	if (la == lb)
-		return strcmp(a + n + 1, b + n + 1) == 0 ||
-		       (a[n] == b[n + 1] && a[n + 1] == b[n] &&
-			   strcmp(a + n + 2, b + n + 2) == 0);
-	return la + 1 == lb   ? strcmp(a + n, b + n + 1) == 0
-	       : lb + 1 == la ? strcmp(a + n + 1, b + n) == 0
-			      : false;
+	*meant = '\0';
+	for (size_t i = 0; i < nrows && !*meant; i++)
+		for (const char *names = rows[i].names;
+		     rows[i].treat != REFUSE && next_name(&names, one);)
+			if (strlen(one) > 2 && strlen(name) > 2 &&
+			    spelling_distance(name, one) == 1)
+				strcpy(meant, one);
 }
 
-static bool refuse_unknown(const char *name, struct mount_why *why)
+static bool refuse_unknown(
+    const char *name, const char *hint, struct mount_why *why)
 {
-	struct mount_why hint = *why;
+	char meant[NAME_BYTES] = "";
 
-	for (size_t i = 0; i < nrows && !*hint.text; i++)
-		if (rows[i].treat != REFUSE && is_near(name, rows[i].name))
-			mount_refuse(&hint, "did you mean '%s'?", rows[i].name);
+	if (!*hint)
+		find_meant(name, meant);
+	if (*meant)
+		return mount_refuse(why,
+		    "no option is called '%s'; did you mean '%s'?", name,
+		    meant);
 	return mount_refuse(why, "no option is called '%s'; %s", name,
-	    *hint.text ? hint.text
-		       : "mount.forefetch(8) lists those that there are");
+	    *hint ? hint : "mount.forefetch(8) lists those that there are");
 }
 
 static bool add_kernel(struct mount_options *out, const char *name,
@@ -177,7 +157,7 @@ static bool add_kernel(struct mount_options *out, const char *name,
 }
 
 static bool add_setting(struct mount_options *out,
-    const struct mount_setting *setting, struct mount_why *why)
+    const struct config_setting *setting, struct mount_why *why)
 {
 	unsigned i = 0;
 
@@ -216,32 +196,32 @@ static bool is_number(const char *value)
 }
 
 static bool take_row(struct mount_options *out, const struct row *row,
-    const char *value, struct mount_why *why)
+    const char *name, const char *value, struct mount_why *why)
 {
 	switch (row->treat) {
 	case NUMBER:
 		if (!is_number(value))
-			return mount_refuse(why, "%s=%s: want a number",
-			    row->name, value ? value : "");
-		return add_kernel(out, row->name, value, why);
+			return mount_refuse(why, "%s=%s: want a number", name,
+			    value ? value : "");
+		return add_kernel(out, name, value, why);
 	case PASS:
-		out->ordered |= strcmp(row->name, "_netdev") == 0;
-		return add_kernel(out, row->name, value, why);
+		out->ordered |= strcmp(name, "_netdev") == 0;
+		return add_kernel(out, name, value, why);
 	case DROP:
 		if (!row->only || (value && strcmp(value, row->only) == 0))
 			return true;
 		break;
 	case SPECIAL:
-		if (strcmp(row->name, "wait") == 0)
+		if (strcmp(name, "wait") == 0)
 			return take_wait(out, value, why);
-		if (strncmp(row->name, "allow_", 6) == 0)
-			return add_kernel(out, row->name + 6, NULL, why);
+		if (strncmp(name, "allow_", 6) == 0)
+			return add_kernel(out, name + 6, NULL, why);
 		out->remount = true;
-		return add_kernel(out, row->name, value, why);
+		return add_kernel(out, name, value, why);
 	case REFUSE:
 		break;
 	}
-	return mount_refuse(why, "%s%s%s is refused: %s", row->name,
+	return mount_refuse(why, "%s%s%s is refused: %s", name,
 	    value ? "=" : "", value ? value : "", row->why);
 }
 
@@ -249,28 +229,27 @@ static bool take(struct mount_options *out, const char *name, const char *value,
     bool sloppy, struct mount_why *why)
 {
 	const struct row *row = find_row(name);
-	struct mount_setting setting;
+	struct config_setting setting;
+	char reason[256];
+	int found;
 
 	if (row)
-		return take_row(out, row, value, why);
+		return take_row(out, row, name, value, why);
 	if (strncasecmp(name, "x-", 2) == 0) {
 		out->ordered |= strcmp(name, "x-systemd.automount") == 0;
 		return add_kernel(out, name, value, why);
 	}
-	switch (mount_value_look(name, value ? value : "", &setting, why)) {
-	case MOUNT_KIND_SERVER:
-	case MOUNT_KIND_POLICY:
-		if (strcmp(name, setting.key) != 0)
-			snprintf(out->former, sizeof(out->former),
-			    "%.*s is called %s now", MOUNT_KEY_MAX, name,
-			    setting.key);
-		return add_setting(out, &setting, why);
-	case MOUNT_KIND_BAD:
-		return false;
-	case MOUNT_KIND_NONE:
-		break;
-	}
-	return sloppy || refuse_unknown(name, why);
+	value = value ? value : "";
+	found =
+	    config_setting_parse(name, value, &setting, reason, sizeof(reason));
+	if (found < 0)
+		return mount_refuse(why, "%s=%s: %s", name, value, reason);
+	if (found == 0)
+		return sloppy || refuse_unknown(name, reason, why);
+	if (strcmp(name, setting.key) != 0)
+		snprintf(out->former, sizeof(out->former),
+		    "%s is called %s now", name, setting.key);
+	return add_setting(out, &setting, why);
 }
 
 /* `part` is from libmount, which knows of quotes. */

@@ -3,19 +3,20 @@
 #ifndef FOREFETCH_MOUNT_OPTIONS_H
 #define FOREFETCH_MOUNT_OPTIONS_H
 
-#include "mount/mount_value.h"
+#include "config/config_setting.h"
+#include "mount/mount_job.h"
 
 enum { MOUNT_SETTINGS_MAX = 64, MOUNT_KERNEL_MAX = 8192 };
 
 struct mount_options {
 	/* For forefetchd; each key once, as it was given last. */
-	struct mount_setting settings[MOUNT_SETTINGS_MAX];
+	struct config_setting settings[MOUNT_SETTINGS_MAX];
 	unsigned nsettings;
 	/* For libmount and the kernel, with commas between them; nosuid and
 	 * nodev come first. */
 	char kernel[MOUNT_KERNEL_MAX];
 	/* "OLD is called NEW now"; "" where all have their present names. */
-	char former[2 * MOUNT_KEY_MAX + 32];
+	char former[128];
 	unsigned wait_s; /* wait=: how long for a server that is not up */
 	bool remount;
 	/* systemd brings the network and forefetchd up before it mounts. */

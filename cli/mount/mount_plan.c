@@ -181,12 +181,12 @@ static unsigned find_port(const struct mount_plan_in *in)
 
 /* Is this setting in force already? Refuses where somebody said otherwise. */
 static bool check_server_setting(const struct mount_plan_in *in,
-    const struct config_server *srv, const struct mount_setting *setting,
+    const struct config_server *srv, const struct config_setting *setting,
     struct mount_why *why)
 {
-	char value[MOUNT_VALUE_MAX];
+	char value[CONFIG_SETTING_MAX];
 
-	if (!mount_value_get(in->cfg, srv, NULL, setting->key, value))
+	if (!config_setting_get(srv, NULL, setting->key, value))
 		return mount_refuse(why, "%s: not known", setting->key);
 	if (strcmp(value, setting->value) == 0)
 		return true;
@@ -207,13 +207,13 @@ static bool check_server_setting(const struct mount_plan_in *in,
 /* `export` is the section that stays in force for the path, or NULL. */
 static bool check_policy_setting(const struct mount_plan_in *in,
     const struct config_server *srv, const struct config_export *export,
-    const struct mount_setting *setting, bool *differs, struct mount_why *why)
+    const struct config_setting *setting, bool *differs, struct mount_why *why)
 {
 	const char *path = in->source->path, *key = setting->key;
-	char value[MOUNT_VALUE_MAX];
+	char value[CONFIG_SETTING_MAX];
 
 	*differs = false;
-	if (!mount_value_get(in->cfg, srv, export ? path : NULL, key, value))
+	if (!config_setting_get(srv, export, key, value))
 		return mount_refuse(why, "%s: not known", key);
 	if (strcmp(value, setting->value) == 0)
 		return true;
@@ -244,16 +244,11 @@ static bool check_policy_setting(const struct mount_plan_in *in,
 
 /* ---- texts ------------------------------------------------------------ */
 
-static void put_head(FILE *out)
-{
-	fputs(MOUNT_MARK ".\n", out);
-}
-
 static void put_settings(
-    FILE *out, const struct mount_options *options, enum mount_kind kind)
+    FILE *out, const struct mount_options *options, bool policy)
 {
 	for (unsigned i = 0; i < options->nsettings; i++)
-		if (options->settings[i].kind == kind)
+		if (options->settings[i].policy == policy)
 			fprintf(out, "%s = %s\n", options->settings[i].key,
 			    options->settings[i].value);
 }
@@ -261,7 +256,7 @@ static void put_settings(
 static bool has_policy(const struct mount_options *options)
 {
 	for (unsigned i = 0; i < options->nsettings; i++)
-		if (options->settings[i].kind == MOUNT_KIND_POLICY)
+		if (options->settings[i].policy)
 			return true;
 	return false;
 }
@@ -275,80 +270,68 @@ static char *server_text(
 
 	if (!out)
 		return NULL;
-	put_head(out);
-	fprintf(out, "[server %s]\naddress = %s\nlisten = 127.0.0.1:%u\n",
+	fprintf(out,
+	    MOUNT_MARK ".\n[server %s]\naddress = %s\n"
+		       "listen = 127.0.0.1:%u\n",
 	    plan->name, in->source->host, plan->port);
-	put_settings(out, in->options, MOUNT_KIND_SERVER);
+	put_settings(out, in->options, false);
 	fclose(out);
 	return text;
 }
 
-/* The keys that the section of an export gives, as config_print() has them. */
-static void put_export(
-    FILE *out, const char *printed, const char *name, const char *path)
-{
-	char *head = NULL;
-	const char *line = NULL;
-
-	if (asprintf(&head, "[export %s:%s]\n", name, path) < 0)
-		return;
-	line = strstr(printed, head);
-	if (line) {
-		size_t len = strcspn(line + 1, "[") + 1;
-		size_t end = len;
-
-		while (end > 0 && line[end - 1] == '\n')
-			end--;
-		fprintf(out, "%.*s\n", (int)end, line);
-	}
-	free(head);
-}
-
-/* The exports of `srv` that we wrote, without the one of this path, and it. */
-static void put_exports(FILE *out, const struct mount_plan_in *in,
-    const struct config_server *srv, const char *name)
-{
-	char *printed = NULL;
-	size_t len;
-	FILE *print = open_memstream(&printed, &len);
-
-	if (print) {
-		config_print(in->cfg, print);
-		fclose(print);
-	}
-	for (size_t i = 0; printed && srv && i < srv->noverrides; i++)
-		if (is_ours(in, name, &srv->overrides[i]) &&
-		    strcmp(srv->overrides[i].path, in->source->path) != 0)
-			put_export(out, printed, name, srv->overrides[i].path);
-	if (has_policy(in->options)) {
-		fprintf(out, "[export %s:%s]\n", name, in->source->path);
-		put_settings(out, in->options, MOUNT_KIND_POLICY);
-	}
-	free(printed);
-}
-
+/* The exports of `srv` that mounts wrote, without the one of this path, and the
+ * one that this mount asks for; an empty text where that is none. */
 static char *exports_text(const struct mount_plan_in *in,
     const struct config_server *srv, const char *name)
 {
-	char *text = NULL, *whole = NULL;
+	char *text = NULL;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
+	bool any = has_policy(in->options);
 
 	if (!out)
 		return NULL;
-	put_exports(out, in, srv, name);
-	fclose(out);
-	if (len > 0 && asprintf(&whole, MOUNT_MARK ".\n%s", text) < 0)
-		whole = NULL;
-	if (len > 0) {
-		free(text);
-		return whole;
+	fputs(MOUNT_MARK ".\n", out);
+	for (size_t i = 0; srv && i < srv->noverrides; i++) {
+		const struct config_export *export = &srv->overrides[i];
+
+		if (!is_ours(in, name, export) ||
+		    strcmp(export->path, in->source->path) == 0)
+			continue;
+		config_export_print(export, out);
+		any = true;
 	}
+	if (has_policy(in->options)) {
+		fprintf(out, "[export %s:%s]\n", name, in->source->path);
+		put_settings(out, in->options, true);
+	}
+	fclose(out);
+	if (text && !any)
+		*text = '\0';
 	return text;
 }
 
-/* The section of this path must be that, whatever is in its name. */
+/* Whether the text holds one section of that server, and one of that path of it
+ * (NULL: none), whatever is in their names. */
 static bool check_text(
+    const char *text, const char *name, const char *path, struct mount_why *why)
+{
+	char err[CONFIG_ERR_MAX];
+	struct config *cfg = config_parse_string(text, "", err, sizeof(err));
+	const struct config_server *srv = cfg ? cfg->servers : NULL;
+	bool good = cfg && cfg->nservers == 1 && cfg->line == 0 &&
+		    strcmp(srv->name, name) == 0 &&
+		    srv->noverrides == (path != NULL) &&
+		    (!path || strcmp(srv->overrides[0].path, path) == 0);
+
+	if (cfg && !good)
+		snprintf(err, sizeof(err),
+		    "a section of the configuration cannot name that path");
+	config_free(cfg);
+	return good || mount_refuse(why, "%s", err);
+}
+
+static bool check_path(
     const struct mount_plan_in *in, const char *name, struct mount_why *why)
 {
 	const char *path = in->source->path;
@@ -359,7 +342,7 @@ static bool check_text(
 			"[export %s:%s]\n",
 			name, name, path) >= 0;
 
-	good = good && mount_value_check(text, name, &path, 1, &parsed);
+	good = good && check_text(text, name, path, &parsed);
 	free(text);
 	return good ||
 	       mount_refuse(why,
@@ -387,7 +370,7 @@ static bool plan_new(const struct mount_plan_in *in, struct mount_plan *out,
 	out->server_text = server_text(in, out);
 	if (!out->server_text)
 		return mount_refuse(why, "out of memory");
-	return mount_value_check(out->server_text, out->name, NULL, 0, why);
+	return check_text(out->server_text, out->name, NULL, why);
 }
 
 static bool plan_policy(const struct mount_plan_in *in,
@@ -406,10 +389,10 @@ static bool plan_policy(const struct mount_plan_in *in,
 		any = true;
 	}
 	for (unsigned i = 0; srv && i < options->nsettings; i++) {
-		const struct mount_setting *setting = &options->settings[i];
+		const struct config_setting *setting = &options->settings[i];
 		bool differs;
 
-		if (setting->kind != MOUNT_KIND_POLICY)
+		if (!setting->policy)
 			continue;
 		if (!check_policy_setting(
 			in, srv, export, setting, &differs, why))
@@ -418,7 +401,7 @@ static bool plan_policy(const struct mount_plan_in *in,
 	}
 	if (!any || (!ours && !has_policy(options)))
 		return true;
-	if (has_policy(options) && !check_text(in, out->name, why))
+	if (has_policy(options) && !check_path(in, out->name, why))
 		return false;
 	out->exports_text = exports_text(in, srv, out->name);
 	return out->exports_text || mount_refuse(why, "out of memory");
@@ -441,7 +424,7 @@ bool mount_plan_make(const struct mount_plan_in *in, struct mount_plan *out,
 		return mount_refuse(
 		    why, "[server %s] listens nowhere", srv->name);
 	for (unsigned i = 0; good && i < in->options->nsettings; i++)
-		if (in->options->settings[i].kind == MOUNT_KIND_SERVER)
+		if (!in->options->settings[i].policy)
 			good = check_server_setting(
 			    in, srv, &in->options->settings[i], why);
 	return good && plan_policy(in, srv, out, why);

@@ -68,6 +68,15 @@ static void print_keys(
 	}
 }
 
+void config_export_print(const struct config_export *exp, FILE *out)
+{
+	struct config_section section =
+	    config_section_export((struct config_export *)exp);
+
+	fprintf(out, "[export %s:%s]\n", exp->server, exp->path);
+	print_keys(&section, exp->set, out);
+}
+
 static void print_server(struct config_server *srv, FILE *out)
 {
 	struct config_section section = config_section_server(srv);
@@ -80,11 +89,8 @@ static void print_server(struct config_server *srv, FILE *out)
 			which &= ~(UINT64_C(1) << k); /* none: all of them */
 	print_keys(&section, which, out);
 	for (size_t i = 0; i < srv->noverrides; i++) {
-		struct config_export *exp = &srv->overrides[i];
-
-		section = config_section_export(exp);
-		fprintf(out, "\n[export %s:%s]\n", exp->server, exp->path);
-		print_keys(&section, exp->set, out);
+		fputc('\n', out);
+		config_export_print(&srv->overrides[i], out);
 	}
 }
 

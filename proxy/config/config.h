@@ -221,6 +221,8 @@ void config_free(struct config *cfg);
 
 /* Write every key with the value in force, in a form that loads again. */
 void config_print(const struct config *cfg, FILE *out);
+/* Write a section [export] with the keys that it gives itself. */
+void config_export_print(const struct config_export *exp, FILE *out);
 
 enum config_change_kind {
 	CONFIG_ADDED,

@@ -145,9 +145,9 @@ static void test_for_daemon(void **state)
 	assert_int_equal(o.nsettings, 5);
 	assert_string_equal(o.settings[0].key, "consistency");
 	assert_string_equal(o.settings[0].value, "strict");
-	assert_int_equal(o.settings[0].kind, MOUNT_KIND_POLICY);
+	assert_true(o.settings[0].policy);
 	assert_string_equal(o.settings[2].key, "link");
-	assert_int_equal(o.settings[2].kind, MOUNT_KIND_SERVER);
+	assert_false(o.settings[2].policy);
 	/* One value has one form. */
 	assert_string_equal(o.settings[3].value, "3s");
 	assert_string_equal(o.settings[4].key, "connections");
