@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 #include "ctl/ctl_text.h"
-#include "doctor/ask.h"
+#include "base/clock.h"
+#include "ask/ask.h"
 #include "doctor/doctor_private.h"
 
 enum {
@@ -127,7 +128,7 @@ static void check_owner(
 static int try_disk(const char *dir, uint64_t *write_us, uint64_t *read_us)
 {
 	static char part[PART_BYTES];
-	uint64_t start = ask_now_us();
+	uint64_t start = clock_now_us();
 	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), err = 0;
 
 	if (fd < 0)
@@ -140,13 +141,13 @@ static int try_disk(const char *dir, uint64_t *write_us, uint64_t *read_us)
 			err = errno ? errno : ENOSPC;
 	if (!err && fsync(fd) < 0)
 		err = errno;
-	*write_us = ask_now_us() - start;
+	*write_us = clock_now_us() - start;
 	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-	start = ask_now_us();
+	start = clock_now_us();
 	for (off_t at = 0; at < TRIAL_BYTES && !err; at += PART_BYTES)
 		if (pread(fd, part, PART_BYTES, at) != PART_BYTES)
 			err = errno ? errno : EIO;
-	*read_us = ask_now_us() - start;
+	*read_us = clock_now_us() - start;
 	close(fd);
 	return err;
 }

@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 #include "ctl/ctl_text.h"
-#include "doctor/ask.h"
+#include "base/clock.h"
+#include "ask/ask.h"
 #include "doctor/doctor_private.h"
 
 enum {
@@ -256,13 +257,13 @@ static int use_mount(const char *dir)
 static int ask_mount(const char *dir)
 {
 	const struct timespec rest = {.tv_nsec = 5000000};
-	uint64_t until = ask_now_us() + ANSWER_US;
+	uint64_t until = clock_now_us() + ANSWER_US;
 	int status;
 	pid_t pid = fork();
 
 	if (pid == 0)
 		_exit(use_mount(dir));
-	while (pid > 0 && ask_now_us() < until) {
+	while (pid > 0 && clock_now_us() < until) {
 		if (waitpid(pid, &status, WNOHANG) == pid)
 			return WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
 		nanosleep(&rest, NULL);

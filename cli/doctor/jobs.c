@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A process and a pipe for each check. */
+#include "base/clock.h"
 #include "doctor/jobs.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "doctor/ask.h"
+#include "ask/ask.h"
 
 #define ROOT_PATH "/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -139,7 +140,7 @@ static void collect(struct crew *c, uint64_t until_us, FILE *progress)
 {
 	uint64_t now;
 
-	while (c->ended < c->count && (now = ask_now_us()) < until_us) {
+	while (c->ended < c->count && (now = clock_now_us()) < until_us) {
 		show(progress, c);
 		if (poll(c->fds, c->count,
 			(int)((until_us - now) / 1000) + 1) <= 0)
@@ -159,7 +160,7 @@ static void collect(struct crew *c, uint64_t until_us, FILE *progress)
 void jobs_run(struct job *list, size_t count, const void *env,
     uint64_t limit_us, FILE *progress)
 {
-	uint64_t until = ask_now_us() + limit_us;
+	uint64_t until = clock_now_us() + limit_us;
 	struct crew c = {.count = 0};
 
 	fflush(NULL);

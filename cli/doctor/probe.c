@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The first steps of a probe: name, rpcbind, NFS, MOUNT. */
+#include "base/clock.h"
 #include "doctor/probe.h"
 
 #include <arpa/inet.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 
 #include "doctor/probe_private.h"
-#include "doctor/resolver.h"
+#include "ask/ask_host.h"
 #include "nfsproto/nfs3_list.h"
 
 enum {
@@ -42,14 +43,14 @@ const char *probe_addr_text(
 
 void probe_name(const struct probe_target *t, struct probe_facts *f)
 {
-	uint64_t start = ask_now_us();
+	uint64_t start = clock_now_us();
 
 	f->naddr = PROBE_ADDRESSES_MAX;
-	f->gai = resolver_find(t->host,
+	f->gai = ask_host(t->host,
 	    t->limit_us && t->limit_us < PROBE_NAME_US ? t->limit_us
 						       : PROBE_NAME_US,
 	    f->addr, &f->naddr);
-	f->name_us = ask_now_us() - start;
+	f->name_us = clock_now_us() - start;
 }
 
 /* One entry of rpcbind's list. */
@@ -174,10 +175,10 @@ static void measure_rtt(struct probe_facts *f, struct ask *a)
 	struct rpc_reply reply;
 
 	for (int i = 0; i < PROBE_NULLS; i++) {
-		start = ask_now_us();
+		start = clock_now_us();
 		if (ask_call(a, NFS_PROGRAM, NFS_V3, 0, NULL, 0, &reply) != 0)
 			return;
-		took[i] = ask_now_us() - start;
+		took[i] = clock_now_us() - start;
 	}
 	qsort(took, PROBE_NULLS, sizeof(took[0]), compare_us);
 	f->rtt_min_us = took[0];
@@ -295,7 +296,7 @@ void probe_run(const struct probe_target *t, struct probe_facts *f)
 {
 	memset(f, 0, sizeof(*f));
 	f->until_us =
-	    ask_now_us() + (t->limit_us ? t->limit_us : PROBE_TOTAL_US);
+	    clock_now_us() + (t->limit_us ? t->limit_us : PROBE_TOTAL_US);
 	f->rpcbind_err = f->nfs_err = f->nfs4_err = f->acl_err = f->mount_err =
 	    f->exports_err = f->mnt_err = f->fsinfo_err = f->fsstat_err =
 		f->pathconf_err = f->access_err = f->list_err = f->read_err =

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "doctor/probe_private.h"
 
 enum {
@@ -62,7 +63,7 @@ static bool receive_answer(
     int fd, const struct sockaddr_in *from, uint16_t seq, uint32_t *server_ms)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
-	uint64_t until = ask_now_us() + WAIT_MS * 1000, now;
+	uint64_t until = clock_now_us() + WAIT_MS * 1000, now;
 	unsigned char buf[256];
 	struct sockaddr_in sa;
 	socklen_t sa_len;
@@ -70,7 +71,7 @@ static bool receive_answer(
 	ssize_t n;
 	size_t head;
 
-	while ((now = ask_now_us()) < until) {
+	while ((now = clock_now_us()) < until) {
 		if (poll(&p, 1, (int)((until - now) / 1000) + 1) <= 0)
 			continue;
 		sa_len = sizeof(sa);
@@ -129,7 +130,7 @@ void probe_clock(struct probe_facts *f)
 	fd = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP);
 	if (fd < 0)
 		return;
-	for (uint16_t i = 1; i <= TRIES && ask_now_us() < f->until_us; i++)
+	for (uint16_t i = 1; i <= TRIES && clock_now_us() < f->until_us; i++)
 		if (ask_icmp(f, fd, i))
 			break;
 	close(fd);

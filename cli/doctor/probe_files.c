@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "doctor/probe_private.h"
 #include "nfsproto/nfs3_list.h"
 #include "nfsproto/nfs3_object.h"
@@ -250,7 +251,7 @@ static bool read_file(
 static int read_many(struct ask *a, const struct candidate *c, uint64_t offset,
     uint32_t chunk, uint64_t total, uint64_t *bytes, uint64_t *us)
 {
-	uint64_t start = ask_now_us();
+	uint64_t start = clock_now_us();
 	unsigned calls = 0;
 	union nfs_args args = {
 	    .read = {.file = {c->fh_len, (char *)c->fh}, .count = chunk}};
@@ -271,7 +272,7 @@ static int read_many(struct ask *a, const struct candidate *c, uint64_t offset,
 		if (!err && res.status == NFS3_OK)
 			*bytes += res.read.READ3res_u.resok.count;
 	}
-	*us = ask_now_us() - start;
+	*us = clock_now_us() - start;
 	return err;
 }
 

@@ -224,15 +224,9 @@ static void list_exports(const struct probe_facts *f, char *buf, size_t size)
 /* Whether `path` is an export, or lies below one. */
 static bool is_exported(const struct probe_facts *f, const char *path)
 {
-	for (unsigned i = 0; i < f->nexports; i++) {
-		size_t len = strlen(f->exports[i]);
-
-		while (len > 0 && f->exports[i][len - 1] == '/')
-			len--;
-		if (strncmp(path, f->exports[i], len) == 0 &&
-		    (path[len] == '\0' || path[len] == '/'))
+	for (unsigned i = 0; i < f->nexports; i++)
+		if (ask_path_below(path, f->exports[i], strlen(f->exports[i])))
 			return true;
-	}
 	return false;
 }
 

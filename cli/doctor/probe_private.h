@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
-#include "doctor/ask.h"
+#include "ask/ask.h"
 #include "doctor/probe.h"
 
 enum {

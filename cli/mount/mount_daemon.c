@@ -9,11 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "ctl/ctl_client.h"
 #include "ctl/ctl_text.h"
 
 #define POLL_NS     100000000
-#define QUIET_MS    2000 /* no word of waiting before that */
+#define QUIET_US    2000000 /* no word of waiting before that */
 #define TEXT(bytes) (int)(bytes).len, (const char *)(bytes).data
 
 Forefetch__Response *mount_daemon_status(
@@ -128,14 +129,6 @@ static int look(const char *socket, const char *name, struct mount_why *why)
 	return good;
 }
 
-static long now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* One line, which is written anew. */
 static void put_waiting(
     const struct mount_talk *talk, const char *name, const char *why)
@@ -160,16 +153,16 @@ static int wait_loop(const struct mount_talk *talk, const char *socket,
 {
 	const struct timespec rest = {.tv_nsec = POLL_NS};
 	bool screen = isatty(STDERR_FILENO), put = false;
-	long begun = now_ms();
+	uint64_t begun_us = clock_now_us();
 	int good;
 
 	for (;;) {
-		long waited = now_ms() - begun;
+		uint64_t waited_us = clock_now_us() - begun_us;
 
 		good = look(socket, name, why);
-		if (good != 0 || waited >= (long)wait_s * 1000)
+		if (good != 0 || waited_us >= (uint64_t)wait_s * 1000000)
 			break;
-		if (screen && waited >= QUIET_MS) {
+		if (screen && waited_us >= QUIET_US) {
 			put_waiting(talk, name, why->text);
 			put = true;
 		}

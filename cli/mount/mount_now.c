@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "doctor/probe.h"
 #include "mount/mount_ask.h"
 #include "mount/mount_daemon.h"
@@ -87,19 +87,10 @@ static int tell_down(const struct job *job, const struct mount_why *why,
 	    *found->remedy ? "; " : "", found->remedy);
 }
 
-/* The clock may be set meanwhile, at boot above all. */
-static time_t uptime_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec;
-}
-
 /* How much of the time to wait is left, seconds. */
-static unsigned left_s(const struct job *job, time_t begun)
+static unsigned left_s(const struct job *job, uint64_t begun_us)
 {
-	unsigned waited = (unsigned)(uptime_s() - begun);
+	unsigned waited = (unsigned)((clock_now_us() - begun_us) / 1000000);
 
 	return waited < job->options.wait_s ? job->options.wait_s - waited : 0;
 }
@@ -108,14 +99,14 @@ static unsigned left_s(const struct job *job, time_t begun)
 static int wait_for(struct job *job)
 {
 	unsigned wait_s = job->options.wait_s, left;
-	time_t begun = uptime_s();
+	uint64_t begun_us = clock_now_us();
 	struct probe_why found = {.cause = PROBE_WORKS};
 	struct mount_why why;
 	int up = mount_daemon_wait(&job->talk, job->socket, job->plan.name,
 	    wait_s < FIRST_S ? wait_s : FIRST_S, &why);
 
 	if (up == 0) {
-		left = left_s(job, begun);
+		left = left_s(job, begun_us);
 		if (left > 0)
 			mount_fail(&job->talk, MOUNT_GOOD, "server",
 			    "%s does not answer yet (%s); waiting for it, "
@@ -125,7 +116,7 @@ static int wait_for(struct job *job)
 		if (is_final(job, found.cause))
 			return tell_down(job, &why, &found);
 		up = mount_daemon_wait(&job->talk, job->socket, job->plan.name,
-		    left_s(job, begun), &why);
+		    left_s(job, begun_us), &why);
 	}
 	if (up == 0)
 		return tell_down(job, &why, &found);

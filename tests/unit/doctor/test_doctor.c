@@ -12,7 +12,8 @@
 
 #include <cmocka.h>
 
-#include "doctor/ask.h"
+#include "base/clock.h"
+#include "ask/ask.h"
 #include "doctor/doctor_private.h"
 #include "doctor/jobs.h"
 
@@ -186,11 +187,11 @@ static void test_jobs(void **state)
 	    {.group = "a", .name = "crash", .run = crash},
 	    {.group = "b", .name = "good", .run = good, .arg = "arg"},
 	};
-	uint64_t start = ask_now_us();
+	uint64_t start = clock_now_us();
 
 	(void)state;
 	jobs_run(jobs, 3, "env", 300000, NULL);
-	assert_true(ask_now_us() - start < 5000000);
+	assert_true(clock_now_us() - start < 5000000);
 	assert_true(
 	    says(&jobs[0].found, FINDING_FAIL, "hang", "does not answer"));
 	assert_true(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A blocking RPC client with a deadline for each step. */
-#include "doctor/ask.h"
+#include "ask/ask.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,9 +9,9 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "nfsproto/record.h"
 
 enum { ARGS_MAX = NFS_RES_SMALL_MAX };
@@ -20,30 +20,23 @@ struct ask {
 	int fd;
 	uint32_t xid; /* of the last call */
 	uint64_t until_us;
+	uint64_t call_us; /* what a reply may take */
 	struct rbuf_pool *pool;
 	struct record_reader *reader;
 	struct rpc_auth_sys auth;
 };
 
-uint64_t ask_now_us(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
-
 /* Wait until `fd` is ready, for `limit_us` at most: 0 or ETIMEDOUT. */
 static int wait_for(const struct ask *a, short events, uint64_t limit_us)
 {
-	uint64_t until = ask_now_us() + limit_us, now;
+	uint64_t until = clock_now_us() + limit_us, now;
 	struct pollfd p = {.fd = a->fd, .events = events};
 	int n;
 
 	if (until > a->until_us)
 		until = a->until_us;
 	for (;;) {
-		now = ask_now_us();
+		now = clock_now_us();
 		if (now >= until)
 			return ETIMEDOUT;
 		n = poll(&p, 1, (int)((until - now) / 1000) + 1);
@@ -117,6 +110,11 @@ static void set_auth(struct ask *a)
 		a->auth.gids[a->auth.ngids++] = groups[i];
 }
 
+void ask_wait_long(struct ask *a)
+{
+	a->call_us = a->until_us;
+}
+
 void ask_as(struct ask *a, uint32_t uid, uint32_t gid)
 {
 	a->auth.uid = uid;
@@ -135,6 +133,7 @@ struct ask *ask_open(
 	}
 	a->fd = -1;
 	a->until_us = until_us;
+	a->call_us = ASK_CALL_US;
 	set_auth(a);
 	a->pool = rbuf_pool_new(0, 2);
 	if (a->pool)
@@ -182,7 +181,7 @@ static int send_all(struct ask *a, const unsigned char *data, size_t len)
 			data += n;
 			len -= (size_t)n;
 		} else if (errno == EAGAIN) {
-			err = wait_for(a, POLLOUT, ASK_CALL_US);
+			err = wait_for(a, POLLOUT, a->call_us);
 			if (err)
 				return err;
 		} else if (errno != EINTR) {
@@ -241,7 +240,7 @@ static int receive_some(struct ask *a)
 
 int ask_receive(struct ask *a, struct rpc_reply *reply)
 {
-	uint64_t until = ask_now_us() + ASK_CALL_US, now;
+	uint64_t until = clock_now_us() + a->call_us, now;
 	struct record rec;
 	int err;
 
@@ -258,7 +257,7 @@ int ask_receive(struct ask *a, struct rpc_reply *reply)
 		default:
 			return EPROTO;
 		}
-		now = ask_now_us();
+		now = clock_now_us();
 		err =
 		    now < until ? wait_for(a, POLLIN, until - now) : ETIMEDOUT;
 		if (!err)
@@ -341,4 +340,12 @@ int ask_proc(struct ask *a, uint32_t prog, uint32_t proc,
 	if (!err && reply.xid != a->xid)
 		err = EPROTO;
 	return err ? err : ask_proc_results(prog, proc, args, &reply, res);
+}
+
+bool ask_path_below(const char *path, const char *export, size_t len)
+{
+	while (len > 0 && export[len - 1] == '/')
+		len--;
+	return strncmp(path, export, len) == 0 &&
+	       (path[len] == '\0' || path[len] == '/');
 }

@@ -30,11 +30,9 @@ enum {
 
 struct ask;
 
-/* Monotonic time in microseconds. */
-uint64_t ask_now_us(void);
-
 /*
- * Connect to `port` of the host `to`, but not beyond `until_us`. Root comes
+ * Connect to `port` of the host `to`, but not beyond `until_us` of
+ * clock_now_us(). Root comes
  * from a port below 1024. NULL, and an errno in `*err`.
  */
 struct ask *ask_open(
@@ -42,6 +40,8 @@ struct ask *ask_open(
 /* NULL is allowed. */
 void ask_close(struct ask *a);
 
+/* Replies may take as long as `until_us` allows, not ASK_CALL_US. */
+void ask_wait_long(struct ask *a);
 /* The source port. */
 uint16_t ask_source_port(const struct ask *a);
 /* Act as this user, without further groups, and not as the one who runs it. */
@@ -71,5 +71,8 @@ int ask_proc_send(
     struct ask *a, uint32_t prog, uint32_t proc, const union nfs_args *args);
 int ask_proc_results(uint32_t prog, uint32_t proc, const union nfs_args *args,
     const struct rpc_reply *reply, union nfs_res *res);
+
+/* Whether `path` is the export of that name, or lies below it. */
+bool ask_path_below(const char *path, const char *export, size_t len);
 
 #endif
