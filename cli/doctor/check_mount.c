@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <libmount/libmount.h>
+
 #include "ctl/ctl_text.h"
 #include "base/clock.h"
 #include "ask/ask.h"
@@ -32,48 +34,18 @@ enum {
 static const char *option(
     const struct doctor_mount *m, const char *name, char *buf, size_t size)
 {
-	size_t len = strlen(name);
+	char *value = NULL;
+	size_t len = 0;
 
-	for (const char *p = m->options; *p;) {
-		size_t n = strcspn(p, ",");
-
-		if (n >= len && memcmp(p, name, len) == 0 &&
-		    (n == len || p[len] == '=')) {
-			snprintf(buf, size, "%.*s",
-			    (int)(n > len ? n - len - 1 : 0),
-			    n > len ? p + len + 1 : "");
-			return buf;
-		}
-		p += n + (p[n] == ',');
-	}
-	return NULL;
+	if (mnt_optstr_get_option(m->options, name, &value, &len) != 0)
+		return NULL;
+	snprintf(buf, size, "%.*s", (int)len, value ? value : "");
+	return buf;
 }
 
 static bool has(const struct doctor_mount *m, const char *name)
 {
-	char buf[64];
-
-	return option(m, name, buf, sizeof(buf)) != NULL;
-}
-
-/* "\040" and the like, as mountinfo has them. */
-static void unescape(const char *from, char *to, size_t size)
-{
-	size_t len = 0;
-
-	for (; *from && len + 1 < size; len++) {
-		if (from[0] == '\\' && from[1] >= '0' && from[1] <= '3' &&
-		    from[2] >= '0' && from[2] <= '7' && from[3] >= '0' &&
-		    from[3] <= '7') {
-			to[len] =
-			    (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 |
-				   (from[3] - '0'));
-			from += 4;
-		} else {
-			to[len] = *from++;
-		}
-	}
-	to[len] = '\0';
+	return mnt_optstr_get_option(m->options, name, NULL, NULL) == 0;
 }
 
 /* Whether connections to `at` come to what listens at `listen`. */
@@ -105,33 +77,22 @@ static void find_server(
 	}
 }
 
-/* One line of mountinfo; false where it is none that is looked for. */
-static bool read_line(
-    const struct doctor_env *env, char *line, struct doctor_mount *m)
+/* False where it is none that is looked for. */
+static bool fill(
+    const struct doctor_env *env, struct libmnt_fs *fs, struct doctor_mount *m)
 {
-	char *rest = strstr(line, " - "), *dir, *mount_opts, *type, *source,
-	     *super;
-	char addr[64], port[16], *export, *save;
+	const char *type = mnt_fs_get_fstype(fs), *dir = mnt_fs_get_target(fs);
+	const char *source = mnt_fs_get_source(fs);
+	const char *options = mnt_fs_get_options(fs);
+	const char *export = source ? strstr(source, ":/") : NULL;
+	char addr[64], port[16];
 	bool ours;
 
-	if (!rest)
+	if (!type || strncmp(type, "nfs", 3) != 0 || !dir || !export)
 		return false;
-	*rest = '\0';
-	strtok_r(line, " ", &save); /* its id, its parent, device, root */
-	for (int i = 0; i < 3; i++)
-		strtok_r(NULL, " ", &save);
-	dir = strtok_r(NULL, " ", &save);
-	mount_opts = strtok_r(NULL, " ", &save);
-	type = strtok_r(rest + 3, " ", &save);
-	source = strtok_r(NULL, " ", &save);
-	super = strtok_r(NULL, " \n", &save);
-	export = source ? strstr(source, ":/") : NULL;
-	if (!dir || !mount_opts || !super || !export ||
-	    strncmp(type, "nfs", 3) != 0)
-		return false;
-	unescape(dir, m->dir, sizeof(m->dir));
-	unescape(export + 1, m->export, sizeof(m->export));
-	snprintf(m->options, sizeof(m->options), "%s,%s", mount_opts, super);
+	snprintf(m->dir, sizeof(m->dir), "%s", dir);
+	snprintf(m->export, sizeof(m->export), "%s", export + 1);
+	snprintf(m->options, sizeof(m->options), "%s", options ? options : "");
 	if (!option(m, "addr", addr, sizeof(addr)))
 		return false;
 	if (!option(m, "port", port, sizeof(port)))
@@ -145,16 +106,16 @@ static bool read_line(
 
 void doctor_find_mounts(struct doctor_env *env, const char *mountinfo)
 {
-	FILE *in = fopen(mountinfo, "re");
-	char *line = malloc(LINE_BYTES);
+	struct libmnt_table *table = mnt_new_table_from_file(mountinfo);
+	struct libmnt_iter *iter = mnt_new_iter(MNT_ITER_FORWARD);
+	struct libmnt_fs *fs;
 
-	while (in && line && env->nmounts < DOCTOR_MOUNTS_MAX &&
-	       fgets(line, LINE_BYTES, in))
-		if (read_line(env, line, &env->mounts[env->nmounts]))
+	while (table && iter && env->nmounts < DOCTOR_MOUNTS_MAX &&
+	       mnt_table_next_fs(table, iter, &fs) == 0)
+		if (fill(env, fs, &env->mounts[env->nmounts]))
 			env->nmounts++;
-	free(line);
-	if (in)
-		fclose(in);
+	mnt_free_iter(iter);
+	mnt_unref_table(table);
 }
 
 /* ---- looking at them --------------------------------------------------- */

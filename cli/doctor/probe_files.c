@@ -36,48 +36,31 @@ struct listing {
 	struct candidate closed; /* a directory of another uid's alone */
 };
 
-static union nfs_args of_object(const void *fh, uint32_t len)
+/* Ask of the root of the export: whether there are results. */
+static bool ask_root(struct probe_facts *f, struct ask *a, uint32_t proc,
+    int *err, uint32_t *status, union nfs_res *res)
 {
-	return (union nfs_args){.object = {.len = len, .data = fh}};
+	const union nfs_args args = {
+	    .object = {.len = f->fh_len, .data = (char *)f->fh}};
+
+	*err = ask_proc(a, NFS_PROGRAM, proc, &args, res);
+	if (!*err)
+		*status = res->status;
+	return !*err && res->status == NFS3_OK;
 }
 
-static void ask_fsinfo(struct probe_facts *f, struct ask *a)
+static void ask_limits(struct probe_facts *f, struct ask *a)
 {
-	union nfs_args args = of_object(f->fh, f->fh_len);
 	union nfs_res res;
 
-	f->fsinfo_err = ask_proc(a, NFS_PROGRAM, NFSPROC3_FSINFO, &args, &res);
-	if (f->fsinfo_err)
-		return;
-	f->fsinfo_status = res.status;
-	if (res.status == NFS3_OK)
+	if (ask_root(
+		f, a, NFSPROC3_FSINFO, &f->fsinfo_err, &f->fsinfo_status, &res))
 		f->fsinfo = res.fsinfo.FSINFO3res_u.resok;
-}
-
-static void ask_fsstat(struct probe_facts *f, struct ask *a)
-{
-	union nfs_args args = of_object(f->fh, f->fh_len);
-	union nfs_res res;
-
-	f->fsstat_err = ask_proc(a, NFS_PROGRAM, NFSPROC3_FSSTAT, &args, &res);
-	if (f->fsstat_err)
-		return;
-	f->fsstat_status = res.status;
-	if (res.status == NFS3_OK)
+	if (ask_root(
+		f, a, NFSPROC3_FSSTAT, &f->fsstat_err, &f->fsstat_status, &res))
 		f->fsstat = res.fsstat.FSSTAT3res_u.resok;
-}
-
-static void ask_pathconf(struct probe_facts *f, struct ask *a)
-{
-	union nfs_args args = of_object(f->fh, f->fh_len);
-	union nfs_res res;
-
-	f->pathconf_err =
-	    ask_proc(a, NFS_PROGRAM, NFSPROC3_PATHCONF, &args, &res);
-	if (f->pathconf_err)
-		return;
-	f->pathconf_status = res.status;
-	if (res.status == NFS3_OK)
+	if (ask_root(f, a, NFSPROC3_PATHCONF, &f->pathconf_err,
+		&f->pathconf_status, &res))
 		f->pathconf = res.pathconf.PATHCONF3res_u.resok;
 }
 
@@ -346,9 +329,7 @@ void probe_files(struct probe_facts *f)
 	l = calloc(1, sizeof(*l));
 	a = l ? probe_open_nfs(f, &err) : NULL;
 	if (a) {
-		ask_fsinfo(f, a);
-		ask_fsstat(f, a);
-		ask_pathconf(f, a);
+		ask_limits(f, a);
 		ask_access(f, a);
 		find_file(f, a, l);
 	}
