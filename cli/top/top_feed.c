@@ -1,109 +1,77 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The thread that asks; a sample that was not taken gives way to the next. */
+/* The thread that asks, and a socket between both: samples go one way by their
+ * addresses, and the thread ends when the other end is closed. */
 #include "top/top_feed.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
-#include <time.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 struct top_feed {
 	struct top_asker *asker;
-	double interval_s;
+	uint64_t interval_us;
 	pthread_t thread;
-	pthread_mutex_t lock; /* of what follows */
-	pthread_cond_t stopped;
-	struct top_sample *last; /* NULL: it was taken */
-	bool stop;
-	int fd;
+	int fds[2]; /* that of the reader, that of the thread */
 };
 
-static void publish(struct top_feed *f, struct top_sample *s)
+/* Until the next sample is due; false where nobody wants it any more. */
+static bool rest(struct top_feed *f, uint64_t *due_us)
 {
-	const uint64_t one = 1;
+	struct pollfd p = {.fd = f->fds[1]};
+	uint64_t now_us = clock_now_us();
+	struct timespec left;
 
-	top_sample_free(f->last);
-	f->last = s;
-	/* It can only fail where it is readable already. */
-	if (write(f->fd, &one, sizeof(one)) < 0)
-		return;
-}
-
-/* To be called with the lock; `at` is when the next sample is due. */
-static void rest(struct top_feed *f, struct timespec *at)
-{
-	struct timespec now;
-	double whole = (double)(time_t)f->interval_s;
-
-	at->tv_sec += (time_t)whole;
-	at->tv_nsec += (long)((f->interval_s - whole) * 1e9);
-	if (at->tv_nsec >= 1000000000) {
-		at->tv_nsec -= 1000000000;
-		at->tv_sec++;
-	}
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	*due_us += f->interval_us;
 	/* What is late is left out. */
-	if (at->tv_sec < now.tv_sec)
-		*at = now;
-	while (!f->stop &&
-	       pthread_cond_timedwait(&f->stopped, &f->lock, at) != ETIMEDOUT)
-		continue;
+	if (*due_us < now_us)
+		*due_us = now_us;
+	left.tv_sec = (time_t)((*due_us - now_us) / 1000000);
+	left.tv_nsec = (long)((*due_us - now_us) % 1000000 * 1000);
+	return ppoll(&p, 1, &left, NULL) == 0;
 }
 
 static void *run(void *arg)
 {
 	struct top_feed *f = arg;
-	struct timespec at;
+	uint64_t due_us = clock_now_us();
 	struct top_sample *s;
 
-	clock_gettime(CLOCK_MONOTONIC, &at);
-	pthread_mutex_lock(&f->lock);
-	for (rest(f, &at); !f->stop; rest(f, &at)) {
-		pthread_mutex_unlock(&f->lock);
+	while (rest(f, &due_us)) {
 		s = top_ask(f->asker);
-		pthread_mutex_lock(&f->lock);
-		publish(f, s);
+		/* A reader that is held up misses some. */
+		if (s && send(f->fds[1], &s, sizeof(s),
+			     MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(s))
+			top_sample_free(s);
 	}
-	pthread_mutex_unlock(&f->lock);
 	return NULL;
-}
-
-static void make_lock(struct top_feed *f)
-{
-	pthread_condattr_t attr;
-
-	pthread_mutex_init(&f->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&f->stopped, &attr);
-	pthread_condattr_destroy(&attr);
 }
 
 /* Signals are the main thread's. */
 static int begin(struct top_feed *f)
 {
+	const int few = 1;
 	sigset_t all, was;
 	int error;
 
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, f->fds) < 0)
+		return errno;
+	(void)setsockopt(f->fds[1], SOL_SOCKET, SO_SNDBUF, &few, sizeof(few));
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &was);
 	error = pthread_create(&f->thread, NULL, run, f);
 	pthread_sigmask(SIG_SETMASK, &was, NULL);
+	if (!error)
+		return 0;
+	close(f->fds[0]);
+	close(f->fds[1]);
 	return error;
-}
-
-static void dispose(struct top_feed *f)
-{
-	pthread_cond_destroy(&f->stopped);
-	pthread_mutex_destroy(&f->lock);
-	if (f->fd >= 0)
-		close(f->fd);
-	top_sample_free(f->last);
-	top_asker_free(f->asker);
-	free(f);
 }
 
 struct top_feed *top_feed_new(
@@ -112,23 +80,18 @@ struct top_feed *top_feed_new(
 	struct top_feed *f = calloc(1, sizeof(*f));
 	int error = ENOMEM;
 
-	if (!f) {
-		errno = error;
-		return NULL;
-	}
-	make_lock(f);
-	f->interval_s = interval_s;
-	f->asker = top_asker_new(socket, server);
-	f->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (f->fd < 0)
-		error = errno;
-	else if (f->asker) {
+	if (f)
+		f->asker = top_asker_new(socket, server);
+	if (f && f->asker) {
+		f->interval_us = (uint64_t)(interval_s * 1e6);
 		top_asker_past(f->asker, past);
 		error = begin(f);
 	}
 	if (!error)
 		return f;
-	dispose(f);
+	if (f)
+		top_asker_free(f->asker);
+	free(f);
 	errno = error;
 	return NULL;
 }
@@ -137,29 +100,28 @@ void top_feed_free(struct top_feed *f)
 {
 	if (!f)
 		return;
-	pthread_mutex_lock(&f->lock);
-	f->stop = true;
-	pthread_cond_signal(&f->stopped);
-	pthread_mutex_unlock(&f->lock);
+	shutdown(f->fds[0], SHUT_RDWR);
 	pthread_join(f->thread, NULL);
-	dispose(f);
+	top_sample_free(top_feed_take(f));
+	close(f->fds[0]);
+	close(f->fds[1]);
+	top_asker_free(f->asker);
+	free(f);
 }
 
 int top_feed_fd(const struct top_feed *f)
 {
-	return f->fd;
+	return f->fds[0];
 }
 
 struct top_sample *top_feed_take(struct top_feed *f)
 {
-	struct top_sample *s;
-	uint64_t count;
+	struct top_sample *last = NULL, *next;
 
-	if (read(f->fd, &count, sizeof(count)) < 0)
-		return NULL;
-	pthread_mutex_lock(&f->lock);
-	s = f->last;
-	f->last = NULL;
-	pthread_mutex_unlock(&f->lock);
-	return s;
+	while (recv(f->fds[0], &next, sizeof(next), MSG_DONTWAIT) ==
+	       sizeof(next)) {
+		top_sample_free(last);
+		last = next;
+	}
+	return last;
 }

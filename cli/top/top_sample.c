@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "control/protocol.h"
 #include "ctl/ctl_client.h"
 #include "ctl/ctl_wire.h"
@@ -30,10 +30,7 @@ struct top_asker {
 
 static uint64_t now_ms(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+	return clock_now_us() / 1000;
 }
 
 struct top_asker *top_asker_new(const char *socket, const char *server)
