@@ -15,12 +15,19 @@ struct check {
 	unsigned problems;
 };
 
+static void put_why(const ProtobufCBinaryData *why)
+{
+	if (why && why->len > 0) {
+		fputs(": ", stdout);
+		ctl_put_bytes(stdout, why->data, why->len);
+	}
+	putchar('\n');
+}
+
 /* `server` NULL: of the daemon itself. `why` NULL or empty: not known. */
 static void report(struct check *ck, const ProtobufCBinaryData *server,
     const char *what, const ProtobufCBinaryData *why)
 {
-	bool known = why && why->len > 0;
-
 	ck->problems++;
 	if (ck->as_json) {
 		ctl_json_open(&ck->json, NULL, '{');
@@ -35,11 +42,19 @@ static void report(struct check *ck, const ProtobufCBinaryData *server,
 	else
 		fputs("forefetchd", stdout);
 	printf(": %s", what);
-	if (known) {
-		fputs(": ", stdout);
-		ctl_put_bytes(stdout, why->data, why->len);
-	}
-	putchar('\n');
+	put_why(why);
+}
+
+/* Not a problem: --check exits as without it. */
+static void warn(struct check *ck, const char *what, const char *state,
+    const ProtobufCBinaryData *why)
+{
+	ctl_json_open(&ck->json, NULL, '{');
+	ctl_json_text(&ck->json, "warning", what);
+	if (state)
+		ctl_json_text(&ck->json, "state", state);
+	ctl_json_known(&ck->json, "reason", why);
+	ctl_json_close(&ck->json, '}');
 }
 
 /* "down for 12 s" */
@@ -98,15 +113,11 @@ static bool is_troubled(const Forefetch__FarmStatus *farm)
 	return !fine;
 }
 
-/* Not a problem, nor is the next: --check exits as without it. */
 static void warn_of_restart(
     struct check *ck, const ProtobufCBinaryData *settings)
 {
 	if (ck->as_json) {
-		ctl_json_open(&ck->json, NULL, '{');
-		ctl_json_text(&ck->json, "warning", "a restart is needed");
-		ctl_json_known(&ck->json, "reason", settings);
-		ctl_json_close(&ck->json, '}');
+		warn(ck, "a restart is needed", NULL, settings);
 		return;
 	}
 	fputs("warning: a restart is needed for ", stdout);
@@ -121,19 +132,11 @@ static void warn_of_farm(struct check *ck, const Forefetch__FarmStatus *farm)
 	ctl_text_word(state, &forefetch__farm_status__state__descriptor,
 	    (int)farm->state);
 	if (ck->as_json) {
-		ctl_json_open(&ck->json, NULL, '{');
-		ctl_json_text(&ck->json, "warning", "the farm is not up");
-		ctl_json_text(&ck->json, "state", state);
-		ctl_json_known(&ck->json, "reason", &farm->error);
-		ctl_json_close(&ck->json, '}');
+		warn(ck, "the farm is not up", state, &farm->error);
 		return;
 	}
 	printf("warning: the farm is %s", state);
-	if (farm->error.len > 0) {
-		fputs(": ", stdout);
-		ctl_put_bytes(stdout, farm->error.data, farm->error.len);
-	}
-	putchar('\n');
+	put_why(&farm->error);
 }
 
 int check_print(const Forefetch__Status *st, bool json)

@@ -70,22 +70,27 @@ static bool fill(struct libmnt_fs *fs, struct mount_entry *out)
 	return strcmp(vers, "3") == 0 && out->port > 0;
 }
 
-bool mount_kernel_list(
-    bool (*on)(void *ctx, const struct mount_entry *entry), void *ctx)
+struct mount_entry *mount_kernel_list(size_t *n)
 {
 	struct libmnt_table *table = mnt_new_table_from_file(MOUNTS);
 	struct libmnt_iter *iter = mnt_new_iter(MNT_ITER_FORWARD);
-	struct mount_entry *entry = malloc(sizeof(*entry));
-	bool good = table && iter && entry;
-	struct libmnt_fs *fs;
+	struct mount_entry *list = NULL, *more;
+	struct libmnt_fs *fs = NULL;
 
-	while (good && mnt_table_next_fs(table, iter, &fs) == 0)
-		if (fill(fs, entry) && !on(ctx, entry))
+	*n = 0;
+	while (table && iter) {
+		more = reallocarray(list, *n + 1, sizeof(*list));
+		if (!more)
 			break;
-	free(entry);
+		list = more;
+		if (fs)
+			*n += fill(fs, &list[*n]);
+		if (mnt_table_next_fs(table, iter, &fs) != 0)
+			break;
+	}
 	mnt_free_iter(iter);
 	mnt_unref_table(table);
-	return good;
+	return list;
 }
 
 const char *mount_entry_path(const struct mount_entry *entry)
@@ -112,27 +117,17 @@ static bool same_path(const char *a, const char *b)
 	return la == lb && memcmp(a, b, la) == 0;
 }
 
-struct search {
-	unsigned port;
-	const char *path;
-	bool found;
-};
-
-static bool on_path(void *ctx, const struct mount_entry *entry)
-{
-	struct search *s = ctx;
-
-	s->found = entry->port == s->port &&
-		   same_path(mount_entry_path(entry), s->path);
-	return !s->found;
-}
-
 bool mount_kernel_has(unsigned port, const char *path)
 {
-	struct search s = {.port = port, .path = path};
+	size_t n;
+	struct mount_entry *list = mount_kernel_list(&n);
+	bool found = false;
 
-	mount_kernel_list(on_path, &s);
-	return s.found;
+	for (size_t i = 0; i < n && !found; i++)
+		found = list[i].port == port &&
+			same_path(mount_entry_path(&list[i]), path);
+	free(list);
+	return found;
 }
 
 bool mount_kernel_at(const char *dir, struct mount_entry *out)

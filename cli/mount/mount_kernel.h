@@ -8,6 +8,7 @@
 #define FOREFETCH_MOUNT_KERNEL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "mount/mount_job.h"
 #include "mount/mount_source.h"
@@ -22,10 +23,9 @@ struct mount_entry {
 	char fsid[40];
 };
 
-/* Calls `on` for each of them, until it returns false; those that hide others
- * come later. False where the list cannot be read. */
-bool mount_kernel_list(
-    bool (*on)(void *ctx, const struct mount_entry *entry), void *ctx);
+/* All of them, to be freed; those that hide others come later. NULL where the
+ * list cannot be read. */
+struct mount_entry *mount_kernel_list(size_t *n);
 
 /* The path of the server that a mount's source names. */
 const char *mount_entry_path(const struct mount_entry *entry);

@@ -12,29 +12,16 @@
 #include "mount/mount_daemon.h"
 #include "mount/mount_kernel.h"
 
-struct list {
-	const Forefetch__Status *status;
-	struct ctl_table *table;
-	struct ctl_json *json;
-	unsigned n;
-};
-
 static const Forefetch__ServerStatus *find(
-    const struct list *l, const struct mount_entry *entry)
+    const Forefetch__Status *status, const struct mount_entry *entry)
 {
-	for (size_t i = 0; i < l->status->n_servers; i++)
-		if (mount_daemon_listens(l->status->servers[i], entry->port))
-			return l->status->servers[i];
+	for (size_t i = 0; i < status->n_servers; i++)
+		if (mount_daemon_listens(status->servers[i], entry->port))
+			return status->servers[i];
 	return NULL;
 }
 
 /* ---- what holds where --------------------------------------------------- */
-
-struct search {
-	const struct mount_entry *entry;
-	const Forefetch__ServerStatus *srv;
-	const char *mode;
-};
 
 static const char *override_of(
     const Forefetch__ServerStatus *srv, const char *path)
@@ -50,26 +37,17 @@ static const char *override_of(
 	return NULL;
 }
 
-static bool on_same(void *ctx, const struct mount_entry *entry)
-{
-	struct search *s = ctx;
-
-	if (mount_entry_shares(entry, s->entry))
-		s->mode = override_of(s->srv, mount_entry_path(entry));
-	return s->mode == NULL;
-}
-
 /* A section of an export holds for the whole file system of its path, so also
  * for other paths of it that are mounted. */
-static const char *consistency_of(
-    const Forefetch__ServerStatus *srv, const struct mount_entry *entry)
+static const char *consistency_of(const Forefetch__ServerStatus *srv,
+    const struct mount_entry *entry, const struct mount_entry *all, size_t n)
 {
-	struct search s = {.entry = entry, .srv = srv};
+	const char *mode = override_of(srv, mount_entry_path(entry));
 
-	s.mode = override_of(srv, mount_entry_path(entry));
-	if (!s.mode)
-		mount_kernel_list(on_same, &s);
-	return s.mode ? s.mode : srv->consistency;
+	for (size_t i = 0; i < n && !mode; i++)
+		if (mount_entry_shares(&all[i], entry))
+			mode = override_of(srv, mount_entry_path(&all[i]));
+	return mode ? mode : srv->consistency;
 }
 
 /* ---- the list ----------------------------------------------------------- */
@@ -90,31 +68,41 @@ static void put_json(struct ctl_json *j, const struct mount_entry *entry,
 	ctl_json_close(j, '}');
 }
 
-static bool put(void *ctx, const struct mount_entry *entry)
+static void put_row(struct ctl_table *t, const struct mount_entry *entry,
+    const Forefetch__ServerStatus *srv, const char *mode, const char *state)
 {
-	struct list *l = ctx;
-	const Forefetch__ServerStatus *srv = find(l, entry);
-	char state[CTL_TEXT_MAX];
-	const char *mode;
+	ctl_table_row(t);
+	ctl_table_cell(t, "%s", entry->source);
+	ctl_table_cell(t, "%s", entry->dir);
+	ctl_table_bytes(t, srv->name.data, srv->name.len);
+	ctl_table_cell(t, "%s", mode);
+	ctl_table_cell(t, "%s", state);
+}
 
-	if (!srv)
-		return true;
-	l->n++;
-	ctl_text_word(state, &forefetch__state__descriptor, (int)srv->state);
-	mode = consistency_of(srv, entry);
-	if (l->json) {
-		put_json(l->json, entry, srv, mode, state);
-		return true;
+/* In one of two forms; how many there are. */
+static unsigned put_all(const Forefetch__Status *status,
+    const struct mount_entry *all, size_t n, struct ctl_table *t,
+    struct ctl_json *j)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const Forefetch__ServerStatus *srv = find(status, &all[i]);
+		char state[CTL_TEXT_MAX];
+		const char *mode;
+
+		if (!srv)
+			continue;
+		count++;
+		ctl_text_word(
+		    state, &forefetch__state__descriptor, (int)srv->state);
+		mode = consistency_of(srv, &all[i], all, n);
+		if (j)
+			put_json(j, &all[i], srv, mode, state);
+		else
+			put_row(t, &all[i], srv, mode, state);
 	}
-	ctl_table_row(l->table);
-	ctl_table_bytes(
-	    l->table, (const uint8_t *)entry->source, strlen(entry->source));
-	ctl_table_bytes(
-	    l->table, (const uint8_t *)entry->dir, strlen(entry->dir));
-	ctl_table_bytes(l->table, srv->name.data, srv->name.len);
-	ctl_table_cell(l->table, "%s", mode);
-	ctl_table_cell(l->table, "%s", state);
-	return true;
+	return count;
 }
 
 int mount_list(const char *socket, bool json)
@@ -123,28 +111,29 @@ int mount_list(const char *socket, bool json)
 	Forefetch__Response *res =
 	    ctl_call(socket, FOREFETCH__REQUEST__COMMAND_STATUS, &status);
 	struct ctl_json j = {.out = stdout};
-	struct list l = {.json = json ? &j : NULL};
-	bool good;
+	struct mount_entry *all;
+	struct ctl_table *t;
+	size_t n;
+	int code;
 
 	if (!res)
 		return EXIT_FAILURE;
-	l.status = res->status;
+	all = mount_kernel_list(&n);
 	if (json) {
 		ctl_json_open(&j, NULL, '{');
 		ctl_json_open(&j, "mounts", '[');
-	} else {
-		l.table = ctl_table_new("source,at,server,consistency,state");
-	}
-	good = mount_kernel_list(put, &l);
-	if (json) {
+		put_all(res->status, all, n, NULL, &j);
 		ctl_json_close(&j, ']');
 		ctl_json_close(&j, '}');
 		putchar('\n');
 	} else {
-		if (l.n == 0)
+		t = ctl_table_new("source,at,server,consistency,state");
+		if (put_all(res->status, all, n, t, NULL) == 0)
 			puts("nothing is mounted through forefetchd");
-		ctl_table_print(l.table);
+		ctl_table_print(t);
 	}
+	code = all ? EXIT_SUCCESS : EXIT_FAILURE;
+	free(all);
 	ctl_free(res);
-	return good ? EXIT_SUCCESS : EXIT_FAILURE;
+	return code;
 }

@@ -201,24 +201,6 @@ int mount_now(struct job *job)
 	return MOUNT_GOOD;
 }
 
-struct sharing {
-	const struct job *job;
-	struct mount_entry mine, other;
-	bool found;
-};
-
-static bool on_other(void *ctx, const struct mount_entry *entry)
-{
-	struct sharing *s = ctx;
-
-	s->found =
-	    mount_entry_shares(entry, &s->mine) &&
-	    strcmp(mount_entry_path(entry), mount_entry_path(&s->mine)) != 0;
-	if (s->found)
-		s->other = *entry;
-	return !s->found;
-}
-
 /*
  * Options of a path hold for the file system that it is on. Which one that is
  * shows when it is mounted; if another path of it was mounted before, that
@@ -227,24 +209,29 @@ static bool on_other(void *ctx, const struct mount_entry *entry)
 int mount_check_sharing(struct job *job)
 {
 	struct umount_call call = {.dir = job->dir, .no_utab = job->no_utab};
-	struct sharing *s;
+	struct mount_entry *all, *other = NULL, mine;
 	struct mount_why why;
 	int code = MOUNT_GOOD;
+	size_t n;
 
-	if (!job->plan.exports_text || !*job->plan.exports_text)
+	if (!job->plan.exports_text || !*job->plan.exports_text ||
+	    !mount_kernel_at(job->dir, &mine))
 		return MOUNT_GOOD;
-	s = calloc(1, sizeof(*s));
-	if (s && mount_kernel_at(job->dir, &s->mine))
-		mount_kernel_list(on_other, s);
-	if (s && s->found) {
+	all = mount_kernel_list(&n);
+	for (size_t i = 0; i < n && !other; i++)
+		if (mount_entry_shares(&all[i], &mine) &&
+		    strcmp(mount_entry_path(&all[i]),
+			mount_entry_path(&mine)) != 0)
+			other = &all[i];
+	if (other) {
 		mount_kernel_umount(&call, &why);
 		code = mount_fail(&job->talk, MOUNT_FAILED, "options",
 		    "%s is on the same file system of the server as %s, which "
 		    "is mounted at %s: the options of forefetch would hold for "
 		    "both; unmount that first, or leave them out",
-		    job->source.path, s->other.source, s->other.dir);
+		    job->source.path, other->source, other->dir);
 	}
-	free(s);
+	free(all);
 	return code;
 }
 
