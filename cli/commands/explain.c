@@ -104,18 +104,15 @@ static void put_age(uint64_t us, bool fresh)
 /* Why the server is asked for it again as soon as it is. */
 static void put_limit(const Forefetch__Explained *x)
 {
-	char limit[CTL_TEXT_MAX], still[CTL_TEXT_MAX];
-
 	if (x->contested)
 		puts("  age limit    none is kept: another client changed it "
 		     "while it was written here, so the server is asked each "
 		     "time");
 	else if (strcmp(x->consistency, "bounded") == 0 &&
 		 x->attr_age_us != AGE_UNKNOWN)
-		printf("  age limit    %s: it had not changed for %s when it "
-		       "was confirmed\n",
-		    ctl_text_us(limit, x->attr_limit_us),
-		    ctl_text_us(still, x->attr_still_us));
+		ctl_put(stdout, x,
+		    "  age limit    {attr_limit_us:U}: it had not changed for "
+		    "{attr_still_us:U} when it was confirmed\n");
 }
 
 static void put_object(const Forefetch__Explained *x)
@@ -138,10 +135,13 @@ static void put_object(const Forefetch__Explained *x)
 	if (x->type != FOREFETCH__EXPLAINED__TYPE__DIRECTORY)
 		return;
 	if (x->listed)
-		printf("  listing      %" PRIu32 " entr%s, %s; %s\n",
-		    x->list_entries, x->list_entries == 1 ? "y" : "ies",
-		    x->list_complete ? "all" : "not all",
-		    x->list_fresh ? "fresh" : "to be confirmed");
+		ctl_put(stdout, x,
+		    x->list_complete ? "  listing      {list_entries} "
+				       "entr{list_entries:Y}, all; "
+				     : "  listing      {list_entries} "
+				       "entr{list_entries:Y}, not all; ");
+	if (x->listed)
+		puts(x->list_fresh ? "fresh" : "to be confirmed");
 	else
 		puts("  listing      not cached for you");
 }

@@ -68,26 +68,15 @@ static void put_nodes(const Forefetch__FarmStatus *farm)
 {
 	struct ctl_table *t =
 	    ctl_table_new("node,state,>slots,>round trip,because");
-	char buf[CTL_TEXT_MAX];
 
 	for (size_t i = 0; i < farm->n_nodes; i++) {
 		const Forefetch__FarmNode *n = farm->nodes[i];
 
 		ctl_table_row(t);
-		ctl_table_bytes(t, n->name.data, n->name.len);
-		ctl_table_cell(t, "%s",
-		    ctl_text_word(buf,
-			&forefetch__farm_status__state__descriptor,
-			(int)n->state));
-		if (farm->cluster)
-			ctl_table_cell(t, "%" PRIu32, n->slots);
-		else
-			ctl_table_cell(t, "-");
-		ctl_table_cell(t, "%s",
-		    n->srtt_us > 0 && n->state == UP
-			? ctl_text_us(buf, n->srtt_us)
-			: "-");
-		ctl_table_bytes(t, n->error.data, n->error.len);
+		ctl_table_put(t, n, "{name}|{state}");
+		ctl_table_put(t, n, farm->cluster ? "{slots}" : "-");
+		ctl_table_put(t, n, n->state == UP ? "{srtt_us:-U}" : "-");
+		ctl_table_put(t, n, "{error}");
 	}
 	if (farm->n_nodes > 0)
 		putchar('\n');

@@ -12,6 +12,7 @@
 #include "ctl/ctl_client.h"
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_mount.h"
+#include "ctl/ctl_put.h"
 #include "ctl/ctl_table.h"
 #include "ctl/ctl_text.h"
 #include "commands/walk.h"
@@ -59,36 +60,28 @@ static const char *state_of(const Forefetch__Pin *p)
 static void add_pin(struct ctl_table *t, const Forefetch__Pin *p)
 {
 	const struct passwd *pw = getpwuid(p->uid);
-	char buf[CTL_TEXT_MAX];
 
 	ctl_table_row(t);
 	if (pw)
 		ctl_table_cell(t, "%s", pw->pw_name);
 	else
 		ctl_table_cell(t, "%" PRIu32, p->uid);
-	ctl_table_cell(t, "%" PRIu64, p->files);
-	ctl_table_cell(t, "%s", ctl_text_bytes(buf, p->bytes));
-	ctl_table_cell(t, "%s", ctl_text_bytes(buf, p->cached_bytes));
+	ctl_table_put(t, p, "{files}|{bytes:B}|{cached_bytes:B}");
 	ctl_table_cell(t, "%s", state_of(p));
-	ctl_table_cell(t, "%" PRIu64, p->walks ? 0 : p->walk->refused);
-	ctl_table_cell(t, "%" PRIu64, p->walks ? 0 : p->walk->failed);
-	ctl_table_cell(t, "%.*s:%.*s", (int)p->server.len,
-	    (char *)p->server.data, (int)p->export_path.len,
-	    (char *)p->export_path.data);
+	ctl_table_put(t, p->walk, p->walks ? "0|0" : "{refused}|{failed}");
+	ctl_table_put(t, p, "{server}:{export_path}");
 }
 
 static void put_list(const Forefetch__Pins *pins)
 {
 	struct ctl_table *t = ctl_table_new(
 	    "user,>files,>size,>cached,state,>refused,>failed,tree");
-	char size[CTL_TEXT_MAX], limit[CTL_TEXT_MAX];
 
 	for (size_t i = 0; i < pins->n_pins; i++)
 		add_pin(t, pins->pins[i]);
 	ctl_table_print(t);
-	printf("%s of %s that may be pinned\n",
-	    ctl_text_bytes(size, pins->pinned_bytes),
-	    ctl_text_bytes(limit, pins->limit_bytes));
+	ctl_put(stdout, pins,
+	    "{pinned_bytes:B} of {limit_bytes:B} that may be pinned\n");
 }
 
 static int pins_run(const struct ctl_options *opt)
@@ -167,13 +160,12 @@ static Forefetch__Response *follow(struct ctl_client *c, struct ctl_place *at,
 
 static void put_result(const char *path, const Forefetch__Pin *p)
 {
-	char time[CTL_TEXT_MAX];
-
 	ctl_put_bytes(stdout, (const uint8_t *)path, strlen(path));
 	fputs(": ", stdout);
 	walk_put(stdout, p->walk);
-	printf(", %s%s\n", ctl_text_us(time, p->walk->elapsed_us),
-	    p->walks ? "; forefetchd continues" : "");
+	ctl_put(stdout, p->walk,
+	    p->walks ? ", {elapsed_us:U}; forefetchd continues\n"
+		     : ", {elapsed_us:U}\n");
 	walk_put_errors(p->walk);
 }
 

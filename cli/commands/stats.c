@@ -43,18 +43,13 @@ static const char *call_name(
 
 static void add_call(struct ctl_table *t, const Forefetch__CallStats *call)
 {
-	const uint64_t us[] = {
-	    call->p50_us, call->p90_us, call->p99_us, call->max_us};
 	char buf[CTL_TEXT_MAX];
 
 	ctl_table_row(t);
 	ctl_table_cell(t, "%s", call_name(buf, call));
-	ctl_table_cell(t, "%" PRIu64, call->calls);
-	ctl_table_cell(t, "%" PRIu64, call->errors);
-	ctl_table_cell(t, "%s", ctl_text_bytes(buf, call->bytes_in));
-	ctl_table_cell(t, "%s", ctl_text_bytes(buf, call->bytes_out));
-	for (size_t i = 0; i < sizeof(us) / sizeof(us[0]); i++)
-		ctl_table_cell(t, "%s", ctl_text_us(buf, us[i]));
+	ctl_table_put(t, call,
+	    "{calls}|{errors}|{bytes_in:B}|{bytes_out:B}|{p50_us:U}|"
+	    "{p90_us:U}|{p99_us:U}|{max_us:U}");
 }
 
 /* The calls of one side; nothing if there were none. */
@@ -101,32 +96,23 @@ static void put_summary(const Forefetch__ServerStats *srv)
 /* A row is made of counters and gauges; NULL: there is none. */
 static const struct cache_row {
 	const char *title;
-	const char *hits, *misses, *entries, *bytes, *evicted;
+	const char *hits, *misses;
+	const char *before, *behind; /* cells around their share */
 } cache_rows[] = {
-    {"attributes", "attr_hits", "attr_misses", "attr_entries", "object_bytes",
-	"attr_evicted"},
-    {"names", "name_hits", "name_misses", "name_entries", NULL, "name_evicted"},
-    {"absent names", "negative_hits", NULL, NULL, NULL, NULL},
-    {"access rights", "access_hits", "access_misses", "access_entries",
-	"access_bytes", NULL},
-    {"listings", "list_hits", "list_misses", "list_entries", "list_bytes",
-	"list_evicted"},
-    {"answers", "answer_hits", "answer_misses", "answer_entries",
-	"answer_bytes", NULL},
-    {"data", "data_hits", "data_misses", "data_extents", "data_live_bytes",
-	"data_evicted"},
+    {"attributes", "attr_hits", "attr_misses", "{attr_hits}|{attr_misses}",
+	"{attr_entries}|{object_bytes:B}|{attr_evicted}"},
+    {"names", "name_hits", "name_misses", "{name_hits}|{name_misses}",
+	"{name_entries}|-|{name_evicted}"},
+    {"absent names", "negative_hits", NULL, "{negative_hits}|-", "-|-|-"},
+    {"access rights", "access_hits", "access_misses",
+	"{access_hits}|{access_misses}", "{access_entries}|{access_bytes:B}|-"},
+    {"listings", "list_hits", "list_misses", "{list_hits}|{list_misses}",
+	"{list_entries}|{list_bytes:B}|{list_evicted}"},
+    {"answers", "answer_hits", "answer_misses", "{answer_hits}|{answer_misses}",
+	"{answer_entries}|{answer_bytes:B}|-"},
+    {"data", "data_hits", "data_misses", "{data_hits}|{data_misses}",
+	"{data_extents}|{data_live_bytes:B}|{data_evicted}"},
 };
-
-static void add_number(
-    struct ctl_table *t, const Forefetch__ServerStats *srv, const char *name)
-{
-	uint64_t value;
-
-	if (ctl_find(srv, name, &value))
-		ctl_table_cell(t, "%" PRIu64, value);
-	else
-		ctl_table_cell(t, "-");
-}
 
 static void add_cache(struct ctl_table *t, const Forefetch__ServerStats *srv,
     const struct cache_row *row)
@@ -134,23 +120,15 @@ static void add_cache(struct ctl_table *t, const Forefetch__ServerStats *srv,
 	double hits = (double)ctl_number(srv, row->hits);
 	double calls =
 	    row->misses ? hits + (double)ctl_number(srv, row->misses) : 0;
-	char buf[CTL_TEXT_MAX];
-	uint64_t bytes;
 
 	ctl_table_row(t);
 	ctl_table_cell(t, "%s", row->title);
-	add_number(t, srv, row->hits);
-	add_number(t, srv, row->misses);
+	ctl_table_put(t, srv, row->before);
 	if (calls > 0)
 		ctl_table_cell(t, "%.1f%%", hits * 100 / calls);
 	else
 		ctl_table_cell(t, "-");
-	add_number(t, srv, row->entries);
-	if (ctl_find(srv, row->bytes, &bytes))
-		ctl_table_cell(t, "%s", ctl_text_bytes(buf, bytes));
-	else
-		ctl_table_cell(t, "-");
-	add_number(t, srv, row->evicted);
+	ctl_table_put(t, srv, row->behind);
 }
 
 /* How often a byte was copied for each one that clients were sent. */
@@ -270,17 +248,12 @@ static void put_prefetch(const Forefetch__ServerStats *srv)
 static void put_day(
     struct ctl_table *t, const char *when, const Forefetch__DayStats *d)
 {
-	char text[4][CTL_TEXT_MAX];
-
 	ctl_table_row(t);
 	ctl_table_cell(t, "%s%u-%02u-%02u", when, d->day / 10000,
 	    d->day / 100 % 100, d->day % 100);
-	ctl_table_cell(t, "%" PRIu64, d->calls);
-	ctl_table_cell(t, "%" PRIu64, d->saved_round_trips);
-	ctl_table_cell(t, "%s", ctl_text_duration(text[0], d->saved_us));
-	ctl_table_cell(t, "%s", ctl_text_duration(text[1], d->added_us));
-	ctl_table_cell(t, "%s", ctl_text_bytes(text[2], d->returned_bytes));
-	ctl_table_cell(t, "%s", ctl_text_bytes(text[3], d->received_bytes));
+	ctl_table_put(t, d,
+	    "{calls}|{saved_round_trips}|{saved_us:A}|{added_us:A}|"
+	    "{returned_bytes:B}|{received_bytes:B}");
 }
 
 /* Prints the totals that are kept over restarts: all of them, and by day. */
@@ -310,8 +283,7 @@ static void put_counters(const Forefetch__ServerStats *srv, bool zeros)
 		if (!t)
 			t = ctl_table_new("counter,>value");
 		ctl_table_row(t);
-		ctl_table_cell(t, "%s", srv->counters[i]->key);
-		ctl_table_cell(t, "%" PRIu64, srv->counters[i]->value);
+		ctl_table_put(t, srv->counters[i], "{key}|{value}");
 	}
 	if (t)
 		put_title(srv, "counters");

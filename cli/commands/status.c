@@ -63,23 +63,12 @@ static void put_upstreams(const Forefetch__ServerStatus *srv)
 {
 	struct ctl_table *t =
 	    ctl_table_new(">local port,state,>round trip,>in flight,>waiting");
-	char buf[CTL_TEXT_MAX];
 
 	for (size_t i = 0; i < srv->n_upstreams; i++) {
-		const Forefetch__UpstreamStatus *up = srv->upstreams[i];
-
 		ctl_table_row(t);
-		if (up->local_port > 0)
-			ctl_table_cell(t, "%" PRIu32, up->local_port);
-		else
-			ctl_table_cell(t, "-");
-		ctl_table_cell(t, "%s",
-		    ctl_text_word(
-			buf, &forefetch__state__descriptor, (int)up->state));
-		ctl_table_cell(t, "%s",
-		    up->srtt_us > 0 ? ctl_text_us(buf, up->srtt_us) : "-");
-		ctl_table_cell(t, "%" PRIu32, up->in_flight);
-		ctl_table_cell(t, "%" PRIu32, up->queued);
+		ctl_table_put(t, srv->upstreams[i],
+		    "{local_port:-N}|{state}|{srtt_us:-U}|{in_flight}|"
+		    "{queued}");
 	}
 	if (srv->n_upstreams > 0)
 		puts("\nconnections to the server");
@@ -90,19 +79,12 @@ static void put_clients(const Forefetch__ServerStatus *srv)
 {
 	struct ctl_table *t =
 	    ctl_table_new(">in flight,>held,>in,>out,>since,address");
-	char buf[CTL_TEXT_MAX];
 
 	for (size_t i = 0; i < srv->n_clients; i++) {
-		const Forefetch__ClientStatus *cl = srv->clients[i];
-		const uint64_t bytes[] = {
-		    cl->bytes_in_flight, cl->bytes_in, cl->bytes_out};
-
 		ctl_table_row(t);
-		ctl_table_cell(t, "%" PRIu32, cl->in_flight);
-		for (size_t k = 0; k < 3; k++)
-			ctl_table_cell(t, "%s", ctl_text_bytes(buf, bytes[k]));
-		ctl_table_cell(t, "%s", ctl_text_duration(buf, cl->age_us));
-		ctl_table_bytes(t, cl->address.data, cl->address.len);
+		ctl_table_put(t, srv->clients[i],
+		    "{in_flight}|{bytes_in_flight:B}|{bytes_in:B}|"
+		    "{bytes_out:B}|{age_us:A}|{address}");
 	}
 	if (srv->n_clients > 0)
 		puts("\nconnections of clients");

@@ -44,9 +44,7 @@ static void add_tree(struct ctl_table *t, const Forefetch__Tree *tree)
 		ctl_table_cell(t, "-");
 	else
 		ctl_table_cell(t, "%" PRIu32, tree->uid);
-	ctl_table_cell(t, "%" PRIu32, tree->objects);
-	ctl_table_cell(t, "%" PRIu32, tree->age_events);
-	ctl_table_cell(t, "%" PRIu32, tree->uses);
+	ctl_table_put(t, tree, "{objects}|{age_events}|{uses}");
 	ctl_table_cell(t, "%.*s%s",
 	    tree->name.len > 0 ? (int)tree->name.len : 1,
 	    tree->name.len > 0 ? (char *)tree->name.data : "-",

@@ -10,18 +10,17 @@
 #include "ctl/ctl_client.h"
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_mount.h"
+#include "ctl/ctl_put.h"
 #include "ctl/ctl_text.h"
 #include "commands/walk.h"
 
 static void put_result(const char *path, const Forefetch__Warmed *w)
 {
-	char time[CTL_TEXT_MAX];
-
 	ctl_put_bytes(stdout, (const uint8_t *)path, strlen(path));
 	fputs(": ", stdout);
 	walk_put(stdout, w);
-	printf(", %s%s\n", ctl_text_us(time, w->elapsed_us),
-	    w->done ? "" : ", stopped");
+	ctl_put(stdout, w,
+	    w->done ? ", {elapsed_us:U}\n" : ", {elapsed_us:U}, stopped\n");
 	walk_put_errors(w);
 	if (w->full)
 		puts("  the cache is too small for all of it (cache_size); "

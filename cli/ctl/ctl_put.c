@@ -119,6 +119,12 @@ static void put_number(FILE *out, uint64_t number, char unit)
 	char buf[CTL_TEXT_MAX];
 
 	switch (unit) {
+	case 'N':
+		fprintf(out, "%" PRIu64, number);
+		return;
+	case 'U':
+		fputs(ctl_text_us(buf, number), out);
+		return;
 	case 'B':
 		fputs(ctl_text_bytes(buf, number), out);
 		return;
@@ -161,10 +167,10 @@ static void put_value(FILE *out, const void *message, char *name)
 		return;
 	}
 	v = value_of(message, name, &number);
-	if (!v.at)
+	if (!v.at || (how == ':' && *end == '-' && number_at(&v) == 0))
 		putc('-', out);
 	else if (how == ':')
-		put_number(out, number_at(&v), *end);
+		put_number(out, number_at(&v), *end == '-' ? end[1] : *end);
 	else
 		put_plain(out, &v);
 }

@@ -16,10 +16,13 @@
  *	{name:B}      a number of bytes
  *	{name:R}      a rate in bytes a second, told in bits
  *	{name:T}      a time in microseconds
+ *	{name:U}      the same, in seconds at most
  *	{name:A}      an age in microseconds, without parts of a second
  *	{name:S}      nothing where it is 1, else "s"
  *	{name:E}      nothing where it is 1, else "es"
  *	{name:Y}      "y" where it is 1, else "ies"
+ *	{name:-T}     a dash where it is 0, else as {name:T}; so with each unit
+ *	{name:-N}     … else the number
  *	{part/whole}  in percent
  *	{a.b}         field b of the message a
  *

@@ -2,6 +2,7 @@
 /* Tables on stdout. */
 #include "ctl/ctl_table.h"
 
+#include "ctl/ctl_put.h"
 #include "ctl/ctl_text.h"
 
 #include <stdarg.h>
@@ -65,6 +66,28 @@ void ctl_table_cell(struct ctl_table *t, const char *format, ...)
 void ctl_table_bytes(struct ctl_table *t, const uint8_t *s, size_t len)
 {
 	ctl_table_cell(t, "%.*s", (int)len, len ? (const char *)s : "");
+}
+
+static void put_one(
+    struct ctl_table *t, const void *message, const char *cell, size_t len)
+{
+	char *form = strndup(cell, len), *text = NULL;
+	FILE *out = open_memstream(&text, &len);
+
+	if (form && out)
+		ctl_put(out, message, form);
+	if (out && fclose(out) == 0)
+		ctl_table_cell(t, "%s", text);
+	free(text);
+	free(form);
+}
+
+void ctl_table_put(struct ctl_table *t, const void *message, const char *cells)
+{
+	for (size_t n; t && *cells; cells += n + (cells[n] == '|')) {
+		n = strcspn(cells, "|");
+		put_one(t, message, cells, n);
+	}
 }
 
 void ctl_table_print(struct ctl_table *t)

@@ -17,6 +17,8 @@ void ctl_table_row(struct ctl_table *t);
 void ctl_table_cell(struct ctl_table *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void ctl_table_bytes(struct ctl_table *t, const uint8_t *s, size_t len);
+/* The next cells, with '|' between them: texts of ctl_put.h. */
+void ctl_table_put(struct ctl_table *t, const void *message, const char *cells);
 /* Frees it. */
 void ctl_table_print(struct ctl_table *t);
 
