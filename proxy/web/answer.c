@@ -4,48 +4,62 @@
  * shown in a frame, guessing another type of content, and telling other sites
  * where somebody came from.
  */
+#include <stdio.h>
+
 #include <event2/buffer.h>
+#include <event2/http.h>
 
 #include "web/answer.h"
 
-static const char *reason(int status)
+#define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
+
+static const struct {
+	const char *key, *value;
+} always[] = {
+    {"Connection", "close"},
+    {"Cache-Control", "no-store"},
+    {"Content-Security-Policy",
+	"default-src 'none'; script-src 'self'; style-src 'self'; "
+	"connect-src 'self'; img-src data:; base-uri 'none'; "
+	"form-action 'none'; frame-ancestors 'none'"},
+    {"X-Frame-Options", "DENY"},
+    {"X-Content-Type-Options", "nosniff"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+    {"Referrer-Policy", "no-referrer"},
+};
+
+static bool add_headers(struct evkeyvalq *headers, const struct answer *a)
 {
-	switch (status) {
-	case 200:
-		return "OK";
-	case 400:
-		return "Bad Request";
-	case 403:
-		return "Forbidden";
-	case 404:
-		return "Not Found";
-	case 405:
-		return "Method Not Allowed";
-	default:
-		return "Service Unavailable";
-	}
+	char len[24];
+	int failed = 0;
+
+	snprintf(len, sizeof(len), "%zu", a->len);
+	failed |= evhttp_add_header(headers, "Content-Type",
+	    a->type ? a->type : "text/plain; charset=utf-8");
+	failed |= evhttp_add_header(headers, "Content-Length", len);
+	for (size_t i = 0; i < LENGTH(always); i++)
+		failed |=
+		    evhttp_add_header(headers, always[i].key, always[i].value);
+	if (a->status == 405)
+		failed |= evhttp_add_header(headers, "Allow", "GET, HEAD");
+	return !failed;
 }
 
-bool answer_write(struct evbuffer *out, const struct answer *a)
+bool answer_send(struct evhttp_request *req, const struct answer *a)
 {
-	int rc = evbuffer_add_printf(out,
-	    "HTTP/1.1 %d %s\r\n"
-	    "Content-Type: %s\r\n"
-	    "Content-Length: %zu\r\n"
-	    "Connection: close\r\n"
-	    "Cache-Control: no-store\r\n"
-	    "Content-Security-Policy: default-src 'none'; script-src 'self'; "
-	    "style-src 'self'; connect-src 'self'; img-src data:; "
-	    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n"
-	    "X-Frame-Options: DENY\r\n"
-	    "X-Content-Type-Options: nosniff\r\n"
-	    "Cross-Origin-Resource-Policy: same-origin\r\n"
-	    "Cross-Origin-Opener-Policy: same-origin\r\n"
-	    "Referrer-Policy: no-referrer\r\n"
-	    "%s\r\n",
-	    a->status, reason(a->status),
-	    a->type ? a->type : "text/plain; charset=utf-8", a->len,
-	    a->status == 405 ? "Allow: GET, HEAD\r\n" : "");
+	bool head = evhttp_request_get_command(req) == EVHTTP_REQ_HEAD;
+	struct evbuffer *body = evbuffer_new();
+	bool made = body &&
+		    (head || evbuffer_add(body, a->body, a->len) == 0) &&
+		    add_headers(evhttp_request_get_output_headers(req), a);
 
-	return rc >= 0 && (a->head || evbuffer_add(out, a->body, a->len) == 0);
+	/* evhttp would answer a client's wish to keep the connection. */
+	evhttp_remove_header(
+	    evhttp_request_get_input_headers(req), "Connection");
+	if (made)
+		evhttp_send_reply(req, a->status, NULL, body);
+	if (body)
+		evbuffer_free(body);
+	return made;
 }

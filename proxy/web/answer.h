@@ -6,17 +6,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct evbuffer;
+struct evhttp_request;
 
 struct answer {
 	int status;
 	const char *type; /* NULL: text */
 	const char *body;
 	size_t len;
-	bool head; /* the body is not sent, but its length is told */
 };
 
-/* False without memory. */
-bool answer_write(struct evbuffer *out, const struct answer *a);
+/* Queues it; to HEAD without its body, but with the length. False without
+ * memory, and then nothing was queued. */
+bool answer_send(struct evhttp_request *req, const struct answer *a);
 
 #endif

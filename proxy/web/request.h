@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A request of HTTP/1.x, and whether it may be answered. The page can be asked
- * for by any site that the user's browser visits, so a request must name this
+ * Who made a request, and whether it may be answered. The page can be asked for
+ * by any site that the user's browser visits, so a request must name this
  * machine (else a name was pointed at our address: DNS rebinding), and no other
  * site may have made it. See also https://fetch.spec.whatwg.org/ and
  * https://w3c.github.io/webappsec-fetch-metadata/
@@ -12,28 +12,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum request_method { REQUEST_GET, REQUEST_HEAD, REQUEST_OTHER };
+struct evkeyvalq;
 
+/* Bytes of a request's line and headers, and of the body that it may have,
+ * which nobody reads. */
+enum { REQUEST_MAX = 8192, REQUEST_BODY_MAX = 4096 };
+
+/* Headers, which belong to the request; "": it was not given. */
 struct request {
-	enum request_method method;
-	char path[160]; /* without the query */
-	char host[256]; /* "": none was given */
-	char origin[256];
-	char site[24];  /* Sec-Fetch-Site */
-	bool navigates; /* Sec-Fetch-Mode: navigate */
+	const char *host, *origin;
+	const char *site, *mode; /* Sec-Fetch-Site, Sec-Fetch-Mode */
 };
 
-enum { REQUEST_MAX = 8192 }; /* bytes of a request's line and headers */
-
-enum request_end {
-	REQUEST_MORE, /* it is not complete */
-	REQUEST_BAD,  /* it will never be one */
-	REQUEST_DONE,
-};
-
-/* What `len` bytes hold. */
-enum request_end request_parse(
-    const char *data, size_t len, struct request *out);
+/* False where a header is there twice, since nobody knows which of the two
+ * others believe, or has bytes that belong into none. */
+bool request_read(const struct evkeyvalq *headers, struct request *out);
 
 /* Whether Host is an IP address, localhost, or one of `names`. */
 bool request_names_us(

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The listener. A connection carries one request:
+ * The listener, on libevent's evhttp. Each connection is an evhttp of its own,
+ * since that is all that can be ended at any time, whatever its client does or
+ * leaves undone. It carries one request:
  *
- *   reading    its bytes are read until the request is whole
+ *   reading    evhttp reads and parses until the request is whole
  *   ready      it waits for its turn, and maybe for the document to be made
  *   answering  an answer is queued, and leaves
- *   ending     it was sent; what the client still sends is thrown away, so
- *              that the answer is not lost by a reset
+ *   ending     it was sent, and evhttp has closed; the socket stays for a
+ *              second, so that the answer is not lost by a reset
  *
  * One document is made at a time, for the first that is ready. These events
  * have the priority of calls, since at a lower one a daemon that is busy would
@@ -14,6 +16,7 @@
  * by the rest between two turns.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +28,8 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
+#include <event2/http.h>
+#include <event2/listener.h>
 #include <event2/util.h>
 
 #include "base/clock.h"
@@ -43,7 +48,8 @@ enum {
 	ACCEPT_US = 5000,    /* from one accepted connection to the next */
 	BACKOFF_US = 500000, /* no descriptors, or all connections in use */
 	KEPT = 8,            /* documents */
-	IGNORED_MAX = 64 << 10,
+	READ_MAX = 2 * (REQUEST_MAX + REQUEST_BODY_MAX), /* unparsed bytes */
+	PATH_MAX_BYTES = 160,
 	NAMES_MAX = 32,
 	HOST_NAME_MAX_BYTES = 256,
 };
@@ -52,12 +58,15 @@ enum connection_state { READING, READY, ANSWERING, ENDING };
 
 struct connection {
 	struct web *web;
-	struct bufferevent *bev;
+	struct evhttp *http;
+	struct evconnlistener *listener; /* of `http`: accepts this one */
 	struct event *stall;
 	enum connection_state state;
-	size_t ignored; /* bytes behind the request */
-	struct request request;
-	TAILQ_ENTRY(connection) link;       /* in the order they came */
+	struct bufferevent *bev; /* of `http`, while that is connected */
+	int fd; /* the same socket, from the answer on; or -1 */
+	struct evhttp_request *req;   /* if READY or ANSWERING */
+	char path[PATH_MAX_BYTES];    /* that it asks for, without the query */
+	TAILQ_ENTRY(connection) link; /* in the order they came */
 	TAILQ_ENTRY(connection) ready_link; /* if READY */
 };
 
@@ -66,15 +75,16 @@ TAILQ_HEAD(connection_list, connection);
 /* A document that was made. */
 struct kept {
 	const struct document_kind *kind;
-	char path[sizeof(((struct request *)0)->path)];
+	char path[PATH_MAX_BYTES];
 	uint64_t made_us;
 	struct text text;
 };
 
 struct web {
 	struct event_base *base;
+	struct evconnlistener *socket; /* has it, and accepts nothing itself */
 	struct event *acceptable, *pause, *turn;
-	int fd;
+	struct connection *next; /* the one that is to be accepted; or NULL */
 	char *names[NAMES_MAX];
 	size_t n;
 	struct connection_list connections, ready;
@@ -86,42 +96,59 @@ struct web {
 
 static void web_turn(struct web *w);
 
+static void connection_unready(struct connection *c)
+{
+	if (c->state == READY)
+		TAILQ_REMOVE(&c->web->ready, c, ready_link);
+}
+
+/* Not to be called by what evhttp calls. */
 static void connection_free(struct connection *c)
 {
 	struct web *w = c->web;
 
 	TAILQ_REMOVE(&w->connections, c, link);
 	w->count--;
-	if (c->state == READY)
-		TAILQ_REMOVE(&w->ready, c, ready_link);
+	connection_unready(c);
+	if (w->next == c)
+		w->next = NULL;
+	if (c->http)
+		evhttp_free(c->http);
+	if (c->fd >= 0)
+		close(c->fd);
 	if (c->stall)
 		event_free(c->stall);
-	if (c->bev)
-		bufferevent_free(c->bev);
 	free(c);
+}
+
+/* Frees it in another turn of the loop. */
+static void connection_end(struct connection *c, time_t seconds)
+{
+	const struct timeval limit = {.tv_sec = seconds};
+
+	connection_unready(c);
+	c->state = ENDING;
+	event_add(c->stall, &limit);
 }
 
 /* ---- answers ---------------------------------------------------------- */
 
-/* The connection may be gone afterwards. */
 static void connection_answer(struct connection *c, const struct answer *a)
 {
 	const struct timeval limit = {.tv_sec = WEB_STALL_S};
 
-	if (c->state == READY)
-		TAILQ_REMOVE(&c->web->ready, c, ready_link);
+	connection_unready(c);
 	c->state = ANSWERING;
 	event_add(c->stall, &limit);
-	if (!answer_write(bufferevent_get_output(c->bev), a))
-		connection_free(c);
+	if (!answer_send(c->req, a))
+		connection_end(c, 0);
+	else /* Who has said all may still listen; no more is taken in. */
+		bufferevent_disable(c->bev, EV_READ);
 }
 
 static void connection_say(struct connection *c, int status, const char *text)
 {
-	struct answer a = {.status = status,
-	    .body = text,
-	    .len = strlen(text),
-	    .head = c->request.method == REQUEST_HEAD};
+	struct answer a = {.status = status, .body = text, .len = strlen(text)};
 
 	connection_answer(c, &a);
 }
@@ -131,8 +158,7 @@ static void connection_send(struct connection *c, const struct kept *k)
 	struct answer a = {.status = 200,
 	    .type = k->kind->type,
 	    .body = k->text.data,
-	    .len = k->text.len,
-	    .head = c->request.method == REQUEST_HEAD};
+	    .len = k->text.len};
 
 	connection_answer(c, &a);
 }
@@ -186,7 +212,7 @@ static void making_begin(struct web *w, const struct document_kind *kind,
 static void serve(struct web *w, struct connection *c)
 {
 	uint64_t now_us = clock_now_us();
-	const char *name, *path = c->request.path;
+	const char *name, *path = c->path;
 	const struct document_kind *kind = document_find(path, &name);
 	struct kept *k = kept_find(w, path, now_us);
 	enum document_end end;
@@ -253,12 +279,12 @@ void web_forget(struct web *w)
 
 /* ---- requests --------------------------------------------------------- */
 
-/* A request is whole: what has no document is answered at once. */
-static void connection_serve(struct connection *c)
+/* What has no document is answered at once. */
+static void connection_serve(struct connection *c, const struct request *r)
 {
 	struct web *w = c->web;
-	const struct request *r = &c->request;
-	const struct page_file *file = page_find(r->path);
+	const struct page_file *file = page_find(c->path);
+	enum evhttp_cmd_type method = evhttp_request_get_command(c->req);
 	const char *name;
 
 	if (!request_names_us(r, (const char *const *)w->names, w->n)) {
@@ -271,17 +297,16 @@ static void connection_serve(struct connection *c)
 		connection_say(c, 403,
 		    "forefetchd does not answer requests that the page of "
 		    "another site makes.\n");
-	} else if (r->method == REQUEST_OTHER) {
+	} else if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD) {
 		connection_say(c, 405, "Nothing can be changed here.\n");
 	} else if (file) {
 		struct answer a = {.status = 200,
 		    .type = file->type,
 		    .body = file->data,
-		    .len = file->len,
-		    .head = r->method == REQUEST_HEAD};
+		    .len = file->len};
 
 		connection_answer(c, &a);
-	} else if (!document_find(r->path, &name)) {
+	} else if (!document_find(c->path, &name)) {
 		connection_say(c, 404,
 		    "There is / (a page to look at) and /metrics (for "
 		    "Prometheus).\n");
@@ -292,60 +317,33 @@ static void connection_serve(struct connection *c)
 	}
 }
 
-static void connection_on_read(struct bufferevent *bev, void *arg)
+/* evhttp has sent the answer, or failed to. */
+static void connection_on_close(struct evhttp_connection *evcon, void *arg)
+{
+	(void)evcon;
+	connection_end(arg, 1);
+}
+
+/* A request is whole. One that is none was answered by evhttp, by 400. */
+static void connection_on_request(struct evhttp_request *req, void *arg)
 {
 	struct connection *c = arg;
-	struct evbuffer *in = bufferevent_get_input(bev);
-	size_t len = evbuffer_get_length(in);
-	enum request_end end;
+	const char *uri = evhttp_request_get_uri(req);
+	size_t len = strcspn(uri, "?");
+	struct request r;
 
-	if (c->state != READING) {
-		c->ignored += len;
-		evbuffer_drain(in, len);
-		if (c->ignored > IGNORED_MAX)
-			connection_free(c);
-		return;
-	}
-	/* No more is read before this is answered. */
-	if (len > REQUEST_MAX)
-		len = REQUEST_MAX;
-	end = request_parse(
-	    (const char *)evbuffer_pullup(in, (ssize_t)len), len, &c->request);
-	if (end == REQUEST_MORE)
-		return;
-	bufferevent_disable(bev, EV_READ);
 	event_del(c->stall);
-	if (end == REQUEST_BAD)
+	c->req = req;
+	evhttp_connection_set_closecb(
+	    evhttp_request_get_connection(req), connection_on_close, c);
+	/* A long path is none of ours, but no error in the request. */
+	snprintf(c->path, sizeof(c->path), "%.*s", (int)len,
+	    len < sizeof(c->path) ? uri : "?");
+	if (*uri != '/' ||
+	    !request_read(evhttp_request_get_input_headers(req), &r))
 		connection_say(c, 400, "This is no request of HTTP/1.\n");
 	else
-		connection_serve(c);
-}
-
-/* The answer has left. */
-static void connection_on_written(struct bufferevent *bev, void *arg)
-{
-	const struct timeval limit = {.tv_sec = 1};
-	struct connection *c = arg;
-
-	if (c->state != ANSWERING)
-		return;
-	c->state = ENDING;
-	shutdown(bufferevent_getfd(bev), SHUT_WR);
-	bufferevent_enable(bev, EV_READ);
-	event_add(c->stall, &limit);
-}
-
-static void connection_on_event(struct bufferevent *bev, short what, void *arg)
-{
-	struct connection *c = arg;
-
-	/* Who has said all may still listen. */
-	if ((what & BEV_EVENT_EOF) &&
-	    (c->state == READY || c->state == ANSWERING)) {
-		bufferevent_disable(bev, EV_READ);
-		return;
-	}
-	connection_free(c);
+		connection_serve(c, &r);
 }
 
 static void connection_on_stall(evutil_socket_t fd, short what, void *arg)
@@ -357,44 +355,82 @@ static void connection_on_stall(evutil_socket_t fd, short what, void *arg)
 
 /* ---- accepting -------------------------------------------------------- */
 
-/* Closes `fd` if there is no memory. */
-static void connection_new(struct web *w, int fd)
+/* An answer is queued, behind which evhttp will close: the kernel would reset
+ * the connection if there were more bytes of the client, and with them the
+ * answer might get lost. So one descriptor stays open. */
+static void connection_on_output(
+    struct evbuffer *out, const struct evbuffer_cb_info *info, void *arg)
+{
+	struct connection *c = arg;
+
+	(void)out;
+	if (c->fd < 0 && info->n_added > 0)
+		c->fd = fcntl(bufferevent_getfd(c->bev), F_DUPFD_CLOEXEC, 0);
+}
+
+/* evhttp has accepted the connection, and asks for its buffers. */
+static struct bufferevent *connection_on_accept(
+    struct event_base *base, void *arg)
 {
 	const struct timeval limit = {.tv_sec = WEB_STALL_S};
+	struct connection *c = arg;
+
+	c->web->next = NULL;
+	evconnlistener_disable(c->listener);
+	event_add(c->stall, &limit);
+	c->bev = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+	if (c->bev) {
+		bufferevent_setwatermark(c->bev, EV_READ, 0, READ_MAX);
+		evbuffer_add_cb(
+		    bufferevent_get_output(c->bev), connection_on_output, c);
+	}
+	return c->bev;
+}
+
+/* There are no descriptors, maybe: web_on_pause() tries again. */
+static void connection_on_accept_error(struct evconnlistener *l, void *http)
+{
+	(void)http;
+	evconnlistener_disable(l);
+}
+
+/* One that accepts the next client; NULL without memory. */
+static struct connection *connection_new(struct web *w)
+{
 	struct connection *c = calloc(1, sizeof(*c));
 
-	if (!c) {
-		close(fd);
-		return;
-	}
+	if (!c)
+		return NULL;
 	c->web = w;
+	c->fd = -1;
 	TAILQ_INSERT_TAIL(&w->connections, c, link);
 	w->count++;
 	c->stall = evtimer_new(w->base, connection_on_stall, c);
-	c->bev = bufferevent_socket_new(w->base, fd, BEV_OPT_CLOSE_ON_FREE);
-	if (!c->bev)
-		close(fd);
-	if (!c->bev || !c->stall) {
+	c->http = evhttp_new(w->base);
+	c->listener = evconnlistener_new(w->base, NULL, NULL,
+	    LEV_OPT_CLOSE_ON_EXEC, 0, evconnlistener_get_fd(w->socket));
+	if (!c->stall || !c->http || !c->listener ||
+	    !evhttp_bind_listener(c->http, c->listener)) {
+		if (c->listener)
+			evconnlistener_free(c->listener);
 		connection_free(c);
-		return;
+		return NULL;
 	}
-	bufferevent_setcb(c->bev, connection_on_read, connection_on_written,
-	    connection_on_event, c);
-	if (event_add(c->stall, &limit) < 0 ||
-	    bufferevent_enable(c->bev, EV_READ | EV_WRITE) < 0)
-		connection_free(c);
+	evconnlistener_set_error_cb(c->listener, connection_on_accept_error);
+	evhttp_set_bevcb(c->http, connection_on_accept, c);
+	evhttp_set_gencb(c->http, connection_on_request, c);
+	evhttp_set_allowed_methods(c->http, UINT16_MAX); /* for a 405 */
+	evhttp_set_max_headers_size(c->http, REQUEST_MAX);
+	evhttp_set_max_body_size(c->http, REQUEST_BODY_MAX);
+	return c;
 }
 
-/* Whether there is room for one more: who has not asked anything gives way,
- * and who has its answer. */
-static bool make_room(struct web *w)
+static bool give_way(struct web *w, enum connection_state state)
 {
 	struct connection *c;
 
-	if (w->count < WEB_CONNECTIONS_MAX)
-		return true;
 	TAILQ_FOREACH (c, &w->connections, link) {
-		if (c->state == READING || c->state == ENDING) {
+		if (c->state == state) {
 			connection_free(c);
 			return true;
 		}
@@ -402,61 +438,43 @@ static bool make_room(struct web *w)
 	return false;
 }
 
-/* Accepts one connection; the timer allows the next one. */
+/* Whether there is room for one more: who has its answer gives way, and who has
+ * not asked anything. */
+static bool make_room(struct web *w)
+{
+	return w->count < WEB_CONNECTIONS_MAX || give_way(w, ENDING) ||
+	       give_way(w, READING);
+}
+
+/* Has one connection accepted; the timer allows the next one. */
 static void web_on_accept(evutil_socket_t fd, short what, void *arg)
 {
 	const struct timeval turn = clock_timeval(ACCEPT_US);
 	const struct timeval backoff = clock_timeval(BACKOFF_US);
 	struct web *w = arg;
-	bool room = make_room(w);
-	int got = -1;
 
+	(void)fd;
 	(void)what;
-	if (room) {
-		got = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-		if (got < 0 && (errno == EAGAIN || errno == EINTR ||
-				   errno == ECONNABORTED))
-			return;
-	}
-	event_del(w->acceptable);
-	evtimer_add(w->pause, got < 0 ? &backoff : &turn);
-	if (got >= 0)
-		connection_new(w, got);
+	w->next = make_room(w) ? connection_new(w) : NULL;
+	evtimer_add(w->pause, w->next ? &turn : &backoff);
 }
 
 static void web_on_pause(evutil_socket_t fd, short what, void *arg)
 {
+	const struct timeval backoff = clock_timeval(BACKOFF_US);
 	struct web *w = arg;
 
 	(void)fd;
 	(void)what;
-	event_add(w->acceptable, NULL);
+	if (w->next) {
+		connection_free(w->next);
+		evtimer_add(w->pause, &backoff);
+	} else {
+		event_add(w->acceptable, NULL);
+	}
 }
 
 /* ---- making one ------------------------------------------------------- */
-
-static int listen_at(const struct sockaddr *addr)
-{
-	const int on = 1;
-	socklen_t len = addr->sa_family == AF_INET6
-			    ? sizeof(struct sockaddr_in6)
-			    : sizeof(struct sockaddr_in);
-	int error, fd = socket(addr->sa_family,
-		       SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return -1;
-	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
-	    (addr->sa_family != AF_INET6 ||
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) ==
-		    0) &&
-	    bind(fd, addr, len) == 0 && listen(fd, BACKLOG) == 0)
-		return fd;
-	error = errno;
-	close(fd);
-	errno = error;
-	return -1;
-}
 
 static bool add_name(struct web *w, const char *name)
 {
@@ -497,11 +515,18 @@ static bool web_prepare(struct web *w, const char *const *names, size_t n)
 
 static bool web_listen(struct web *w, const struct sockaddr *addr)
 {
-	w->fd = listen_at(addr);
-	if (w->fd < 0)
+	bool v6 = addr->sa_family == AF_INET6;
+	unsigned flags = LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC |
+			 LEV_OPT_REUSEABLE | LEV_OPT_DISABLED |
+			 (v6 ? LEV_OPT_BIND_IPV6ONLY : 0);
+
+	w->socket =
+	    evconnlistener_new_bind(w->base, NULL, NULL, flags, BACKLOG, addr,
+		v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+	if (!w->socket)
 		return false;
-	w->acceptable =
-	    event_new(w->base, w->fd, EV_READ | EV_PERSIST, web_on_accept, w);
+	w->acceptable = event_new(w->base, evconnlistener_get_fd(w->socket),
+	    EV_READ, web_on_accept, w);
 	errno = ENOMEM;
 	return w->acceptable && event_add(w->acceptable, NULL) == 0;
 }
@@ -518,7 +543,6 @@ struct web *web_new(struct event_base *base, const struct sockaddr *addr,
 	if (!w)
 		return NULL;
 	w->base = base;
-	w->fd = -1;
 	w->mk.ops = ops;
 	w->mk.ctx = ctx;
 	if (web_prepare(w, names, n)) {
@@ -555,7 +579,7 @@ void web_free(struct web *w)
 		event_free(w->pause);
 	if (w->acceptable)
 		event_free(w->acceptable);
-	if (w->fd >= 0)
-		close(w->fd);
+	if (w->socket)
+		evconnlistener_free(w->socket);
 	free(w);
 }

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Any bytes as a request of HTTP: more bytes are asked for only while there is
- * room, what is understood are texts without control characters, and no name
- * but ours is taken for ours.
+ * Any bytes as the headers of a request of HTTP, as evhttp gives them, a name
+ * and a value on two lines: what is understood are texts without control
+ * characters, and no name but ours is taken for ours.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
+
+#include <event2/http.h>
+#include <event2/keyvalq_struct.h>
 
 #include "web/request.h"
+
+enum { TEXT_MAX = 4096 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -18,40 +24,44 @@ static void check(bool held)
 		abort();
 }
 
-static void check_text(const char *text, size_t room)
+static void check_text(const char *text)
 {
-	size_t len = strnlen(text, room);
+	for (; *text; text++)
+		check((unsigned char)*text >= 0x20 && *text != 0x7f);
+}
 
-	check(len < room);
-	for (size_t i = 0; i < len; i++)
-		check((unsigned char)text[i] >= 0x20 && text[i] != 0x7f);
+static void check_request(const struct request *r)
+{
+	static const char *const names[] = {"nas.example.org"};
+	static const char foreign[] = ".evil.example";
+	size_t len = strlen(r->host);
+
+	check_text(r->host);
+	check_text(r->origin);
+	check_text(r->site);
+	check_text(r->mode);
+	if (len > sizeof(foreign) &&
+	    strcmp(r->host + len - strlen(foreign), foreign) == 0)
+		check(!request_names_us(r, names, 1));
+	(void)request_names_us(r, names, 1);
+	(void)request_is_foreign(r);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const names[] = {"nas.example.org"};
-	static const char foreign[] = ".evil.example";
+	char text[TEXT_MAX + 1], *at = text, *key, *value;
+	struct evkeyvalq headers;
 	struct request r;
-	size_t len;
 
-	switch (request_parse((const char *)data, size, &r)) {
-	case REQUEST_MORE:
-		check(size < REQUEST_MAX);
+	if (size > TEXT_MAX)
 		return 0;
-	case REQUEST_BAD:
-		return 0;
-	default:
-		break;
-	}
-	check_text(r.path, sizeof(r.path));
-	check_text(r.host, sizeof(r.host));
-	check_text(r.origin, sizeof(r.origin));
-	check_text(r.site, sizeof(r.site));
-	len = strlen(r.host);
-	if (len > sizeof(foreign) &&
-	    strcmp(r.host + len - strlen(foreign), foreign) == 0)
-		check(!request_names_us(&r, names, 1));
-	(void)request_names_us(&r, names, 1);
-	(void)request_is_foreign(&r);
+	memcpy(text, data, size);
+	text[size] = '\0';
+	TAILQ_INIT(&headers);
+	while ((key = strsep(&at, "\n")) && (value = strsep(&at, "\n")))
+		evhttp_add_header(&headers, key, value);
+	if (request_read(&headers, &r))
+		check_request(&r);
+	evhttp_clear_headers(&headers);
 	return 0;
 }

@@ -5,7 +5,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <arpa/inet.h>
@@ -28,6 +30,7 @@
 
 struct page {
 	struct metrics *m;
+	bool shuts; /* the client, its side of the connection, after asking */
 	char text[200000];
 };
 
@@ -75,20 +78,24 @@ static int client_connect(struct sockaddr_in *addr)
 	return fd;
 }
 
-/* Send `request` and read until the server closes. */
+/* Send `request`, at most `piece` bytes at a time, and read until the server
+ * closes. */
 static void page_get(struct page *page, struct event_base *base,
-    struct sockaddr_in *addr, const char *request)
+    struct sockaddr_in *addr, const char *request, size_t piece)
 {
-	size_t sent = 0, len = 0;
+	size_t sent = 0, len = 0, left = strlen(request);
 	ssize_t n;
 	int fd = client_connect(addr);
 
 	for (;;) {
 		event_base_loop(base, EVLOOP_NONBLOCK);
-		if (sent < strlen(request)) {
-			n = send(fd, request + sent, strlen(request) - sent,
-			    MSG_NOSIGNAL);
+		if (left > 0) {
+			n = send(fd, request + sent,
+			    left < piece ? left : piece, MSG_NOSIGNAL);
 			sent += n > 0 ? (size_t)n : 0;
+			left -= n > 0 ? (size_t)n : 0;
+		} else if (page->shuts) {
+			shutdown(fd, SHUT_WR);
 		}
 		n = recv(fd, page->text + len, sizeof(page->text) - 1 - len, 0);
 		if (n == 0)
@@ -228,7 +235,7 @@ static const char *ask(
 
 	snprintf(
 	    request, sizeof(request), "%s HTTP/1.1\r\n%s\r\n", what, headers);
-	page_get(&l->page, l->base, &l->addr, request);
+	page_get(&l->page, l->base, &l->addr, request, SIZE_MAX);
 	return l->page.text;
 }
 
@@ -348,23 +355,60 @@ static void test_many_connections(void **state)
 
 static void test_half_requests(void **state)
 {
-	static const char whole[] = "GET /a?b=c HTTP/1.1\r\nHost: x:1\r\n\r\n";
+	static const char whole[] =
+	    "GET /metrics?b=c HTTP/1.1\r\nHost: localhost:1\r\n\r\n";
 	static char line[2 * REQUEST_MAX];
-	struct request r;
+	struct listener *l = *state;
+	struct page *page = &l->page;
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(whole) - 1; i++)
-		assert_int_equal(request_parse(whole, i, &r), REQUEST_MORE);
-	assert_int_equal(
-	    request_parse(whole, sizeof(whole) - 1, &r), REQUEST_DONE);
-	assert_string_equal(r.path, "/a");
-	assert_string_equal(r.host, "x:1");
-	memset(line, 'a', sizeof(line));
-	assert_int_equal(request_parse(line, REQUEST_MAX, &r), REQUEST_BAD);
+	page_get(page, l->base, &l->addr, whole, 1);
+	assert_non_null(strstr(page->text, " 200 "));
+	memset(line, 'a', REQUEST_MAX + 100);
+	page_get(page, l->base, &l->addr, line, 1000);
+	assert_non_null(strstr(page->text, " 400 "));
 	memcpy(line, "GET /", 5);
-	memcpy(line + 4000, " HTTP/1.1\n\n", 11);
-	assert_int_equal(request_parse(line, 4011, &r), REQUEST_DONE);
-	assert_string_equal(r.path, "?");
+	strcpy(line + 4000, " HTTP/1.1\nHost: [::1]\n\n");
+	page_get(page, l->base, &l->addr, line, 1000);
+	assert_non_null(strstr(page->text, " 404 "));
+	strcpy(line, "GET / HTTP/1.1\n");
+	while (strlen(line) < sizeof(line) - 100)
+		strcat(line, "a: b\r\n");
+	page_get(page, l->base, &l->addr, line, 1000);
+	assert_non_null(strstr(page->text, " 400 "));
+}
+
+/* One connection carries one request, and more bytes lose no answer. */
+static void test_what_follows_a_request(void **state)
+{
+	static const char *const next[] = {"GET /metrics HTTP/1.1\r\n" HOST,
+	    "GET /metrics HTTP/1.0\r\n" HOST "\r\n", "\1\2garbage\r\n\r\n"};
+	struct listener *l = *state;
+	char headers[300];
+	const char *text;
+
+	for (size_t i = 0; i < LENGTH(next); i++) {
+		snprintf(headers, sizeof(headers),
+		    HOST "Connection: keep-alive\r\n\r\n%s", next[i]);
+		text = ask(l, "GET /script.js", headers);
+		assert_non_null(strstr(text, " 200 "));
+		assert_non_null(strstr(text, "\r\nConnection: close\r\n"));
+		assert_null(strstr(text, "keep-alive"));
+		assert_null(strstr(text + 1, "HTTP/1."));
+		text = strstr(text, "Content-Length: ");
+		assert_int_equal(strtoul(text + 16, NULL, 10),
+		    strlen(strstr(text, "\r\n\r\n") + 4));
+	}
+}
+
+/* As nc(1) does. */
+static void test_who_has_said_all_is_answered(void **state)
+{
+	struct listener *l = *state;
+
+	l->page.shuts = true;
+	check_page(ask(l, "GET /metrics", HOST));
+	assert_non_null(strstr(ask(l, "GET /none", HOST), " 404 "));
+	l->page.shuts = false;
 }
 
 static void test_text(void **state)
@@ -417,10 +461,16 @@ int main(void)
 		test_a_port_that_is_taken, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		test_many_connections, setup, teardown),
-	    cmocka_unit_test(test_half_requests),
+	    cmocka_unit_test_setup_teardown(
+		test_half_requests, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_what_follows_a_request, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_who_has_said_all_is_answered, setup, teardown),
 	    cmocka_unit_test(test_text),
 	    cmocka_unit_test(test_helps),
 	};
 
+	signal(SIGPIPE, SIG_IGN);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
