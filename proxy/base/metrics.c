@@ -33,8 +33,7 @@ struct row {
 };
 
 struct metrics {
-	uint64_t counters[METRICS_COUNTER_COUNT];
-	uint64_t gauges[METRICS_GAUGE_COUNT];
+	uint64_t values[METRICS_KINDS];
 	struct row rows[METRICS_SIDES][ROW_COUNT];
 };
 
@@ -78,22 +77,12 @@ static const struct {
     {"other", "other"},
 };
 
-static const struct {
-	const char *name;
-	const char *help;
-} counters[METRICS_COUNTER_COUNT] = {
-#define COUNTER_ROW(id, text, line) [METRICS_##id] = {text, line},
-    METRICS_COUNTERS(COUNTER_ROW)
-#undef COUNTER_ROW
-};
-
-static const struct {
-	const char *name;
-	const char *help;
-} gauges[METRICS_GAUGE_COUNT] = {
-#define GAUGE_ROW(id, text, line) [METRICS_GAUGE_##id] = {text, line},
-    METRICS_GAUGES(GAUGE_ROW)
-#undef GAUGE_ROW
+static const struct metrics_kind kinds[METRICS_KINDS] = {
+#define COUNTER(id, name, help)   {name, name "_total", "", 0, help},
+#define COUNTER_OF(id, name, ...) {name, __VA_ARGS__},
+#define GAUGE(id, name, help)     {name, name, "", 0, help},
+#define GAUGE_OF(id, name, ...)   {name, __VA_ARGS__},
+#include "base/metrics.def"
 };
 
 struct metrics *metrics_new(void)
@@ -160,56 +149,44 @@ void metrics_settle(struct metrics *m)
 void metrics_add(struct metrics *m, enum metrics_counter counter, uint64_t n)
 {
 	assert((unsigned)counter < METRICS_COUNTER_COUNT);
-	m->counters[counter] += n;
+	m->values[counter] += n;
 }
 
 void metrics_set(struct metrics *m, enum metrics_counter counter, uint64_t n)
 {
 	assert((unsigned)counter < METRICS_COUNTER_COUNT);
-	m->counters[counter] = n;
+	m->values[counter] = n;
 }
 
 uint64_t metrics_get(const struct metrics *m, enum metrics_counter counter)
 {
 	assert((unsigned)counter < METRICS_COUNTER_COUNT);
-	return m->counters[counter];
-}
-
-const char *metrics_counter_name(enum metrics_counter counter)
-{
-	assert((unsigned)counter < METRICS_COUNTER_COUNT);
-	return counters[counter].name;
-}
-
-const char *metrics_counter_help(enum metrics_counter counter)
-{
-	assert((unsigned)counter < METRICS_COUNTER_COUNT);
-	return counters[counter].help;
+	return m->values[counter];
 }
 
 void metrics_set_gauge(
     struct metrics *m, enum metrics_gauge gauge, uint64_t value)
 {
 	assert((unsigned)gauge < METRICS_GAUGE_COUNT);
-	m->gauges[gauge] = value;
+	m->values[METRICS_COUNTER_COUNT + (size_t)gauge] = value;
 }
 
 uint64_t metrics_get_gauge(const struct metrics *m, enum metrics_gauge gauge)
 {
 	assert((unsigned)gauge < METRICS_GAUGE_COUNT);
-	return m->gauges[gauge];
+	return m->values[METRICS_COUNTER_COUNT + (size_t)gauge];
 }
 
-const char *metrics_gauge_name(enum metrics_gauge gauge)
+const struct metrics_kind *metrics_get_kind(size_t i)
 {
-	assert((unsigned)gauge < METRICS_GAUGE_COUNT);
-	return gauges[gauge].name;
+	assert(i < METRICS_KINDS);
+	return &kinds[i];
 }
 
-const char *metrics_gauge_help(enum metrics_gauge gauge)
+uint64_t metrics_get_value(const struct metrics *m, size_t i)
 {
-	assert((unsigned)gauge < METRICS_GAUGE_COUNT);
-	return gauges[gauge].help;
+	assert(i < METRICS_KINDS);
+	return m->values[i];
 }
 
 size_t metrics_row_count(void)

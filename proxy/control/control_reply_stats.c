@@ -93,25 +93,18 @@ static void fill_calls(
 static void fill_counters(
     struct reply *r, const struct metrics *m, Forefetch__ServerStats *out)
 {
-	out->counters = arena_messages(
-	    &r->arena, &forefetch__counter__descriptor, METRICS_COUNTER_COUNT);
-	out->gauges = arena_messages(
-	    &r->arena, &forefetch__counter__descriptor, METRICS_GAUGE_COUNT);
+	Forefetch__Counter **all = arena_messages(
+	    &r->arena, &forefetch__counter__descriptor, METRICS_KINDS);
+
 	if (r->arena.failed)
 		return;
-	for (size_t i = 0; i < METRICS_COUNTER_COUNT; i++) {
-		enum metrics_counter c = (enum metrics_counter)i;
-
-		out->counters[i]->key = (char *)metrics_counter_name(c);
-		out->counters[i]->value = metrics_get(m, c);
+	for (size_t i = 0; i < METRICS_KINDS; i++) {
+		all[i]->key = (char *)metrics_get_kind(i)->name;
+		all[i]->value = metrics_get_value(m, i);
 	}
-	for (size_t i = 0; i < METRICS_GAUGE_COUNT; i++) {
-		enum metrics_gauge g = (enum metrics_gauge)i;
-
-		out->gauges[i]->key = (char *)metrics_gauge_name(g);
-		out->gauges[i]->value = metrics_get_gauge(m, g);
-	}
+	out->counters = all;
 	out->n_counters = METRICS_COUNTER_COUNT;
+	out->gauges = all + METRICS_COUNTER_COUNT;
 	out->n_gauges = METRICS_GAUGE_COUNT;
 }
 

@@ -12,7 +12,6 @@
 #include "base/histogram.h"
 #include "base/metrics.h"
 #include "control/history.h"
-#include "web/families.h"
 #include "web/process.h"
 #include "web/prometheus.h"
 
@@ -97,10 +96,10 @@ static const struct {
 };
 
 struct prometheus {
-	struct families families;
-	uint64_t started_us; /* by the wall clock */
-	size_t servers;      /* since prometheus_begin() */
-	struct text lines[FAMILIES_MAX];
+	uint64_t started_us;              /* by the wall clock */
+	size_t servers;                   /* since prometheus_begin() */
+	size_t families[METRICS_KINDS];   /* of each: the first of its family */
+	struct text lines[METRICS_KINDS]; /* of families, at that index */
 	struct text calls[CALL_METRICS];
 	struct text states[STATE_METRICS];
 };
@@ -112,13 +111,24 @@ struct labels {
 	const struct metrics_row *row;
 };
 
+static size_t first_of_family(size_t kind)
+{
+	const char *family = metrics_get_kind(kind)->family;
+	size_t i = 0;
+
+	while (strcmp(metrics_get_kind(i)->family, family) != 0)
+		i++;
+	return i;
+}
+
 struct prometheus *prometheus_new(void)
 {
 	struct prometheus *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
-	families_init(&p->families);
+	for (size_t i = 0; i < METRICS_KINDS; i++)
+		p->families[i] = first_of_family(i);
 	p->started_us = clock_real_us();
 	return p;
 }
@@ -127,7 +137,7 @@ void prometheus_free(struct prometheus *p)
 {
 	if (!p)
 		return;
-	for (size_t i = 0; i < FAMILIES_MAX; i++)
+	for (size_t i = 0; i < METRICS_KINDS; i++)
 		text_free(&p->lines[i]);
 	for (size_t i = 0; i < CALL_METRICS; i++)
 		text_free(&p->calls[i]);
@@ -138,7 +148,7 @@ void prometheus_free(struct prometheus *p)
 
 void prometheus_begin(struct prometheus *p)
 {
-	for (size_t i = 0; i < FAMILIES_MAX; i++)
+	for (size_t i = 0; i < METRICS_KINDS; i++)
 		text_clear(&p->lines[i]);
 	for (size_t i = 0; i < CALL_METRICS; i++)
 		text_clear(&p->calls[i]);
@@ -252,40 +262,45 @@ static void calls_add(
 	}
 }
 
-/* One for each state that the value may be. */
-static void states_add(struct text *t, const char *name, const char *server,
-    const struct family_place *at, uint64_t value)
+/* One for each word of "end=done,in_order" that the value may be. */
+static void words_add(struct text *t, const char *server,
+    const struct metrics_kind *kind, uint64_t value)
 {
-	for (size_t i = 0; at->states[i]; i++) {
-		sample_begin(t, name, "", server);
-		text_print(t, ",%s=\"%s\"", at->label, at->states[i]);
+	int key = (int)strcspn(kind->label, "=");
+	const char *word = kind->label + key;
+
+	for (size_t i = 0, len; *word; i++, word += len) {
+		len = strcspn(++word, ",");
+		sample_begin(t, kind->family, "", server);
+		text_print(
+		    t, ",%.*s=\"%.*s\"", key, kind->label, (int)len, word);
 		sample_end(t, value == i);
 	}
 }
 
-static void family_add(struct prometheus *p, const char *server,
-    const struct family_place *at, uint64_t value)
+static void kind_add(
+    struct prometheus *p, const char *server, size_t i, uint64_t value)
 {
-	const struct family *f = &p->families.list[at->family];
-	struct text *t = &p->lines[at->family];
+	const struct metrics_kind *kind = metrics_get_kind(i);
+	struct text *t = &p->lines[p->families[i]];
 
-	if (f->daemon && p->servers > 0)
+	if ((kind->told & METRICS_OF_DAEMON) && p->servers > 0)
 		return;
-	if (at->states) {
-		states_add(t, f->name, server, at, value);
+	if (kind->told & METRICS_AS_WORDS) {
+		words_add(t, server, kind, value);
 		return;
 	}
-	if (f->daemon) {
-		text_print(t, "forefetch_%s", f->name);
+	if (kind->told & METRICS_OF_DAEMON) {
+		text_print(t, "forefetch_%s", kind->family);
 	} else {
-		sample_begin(t, f->name, "", server);
-		if (*at->label)
+		sample_begin(t, kind->family, "", server);
+		if (*kind->label)
 			text_string(t, ",");
-		text_string(t, at->label);
+		text_string(t, kind->label);
 		text_string(t, "}");
 	}
 	text_string(t, " ");
-	if (at->micro)
+	if (kind->told & METRICS_AS_SECONDS)
 		text_seconds(t, value);
 	else
 		text_number(t, value);
@@ -343,12 +358,8 @@ void prometheus_add(struct prometheus *p, const struct control_server *srv,
 	const struct metrics *m = srv->metrics;
 
 	calls_add(p, srv->name, m);
-	for (int i = 0; i < METRICS_COUNTER_COUNT; i++)
-		family_add(p, srv->name, &p->families.counters[i],
-		    metrics_get(m, (enum metrics_counter)i));
-	for (int i = 0; i < METRICS_GAUGE_COUNT; i++)
-		family_add(p, srv->name, &p->families.gauges[i],
-		    metrics_get_gauge(m, (enum metrics_gauge)i));
+	for (size_t i = 0; i < METRICS_KINDS; i++)
+		kind_add(p, srv->name, i, metrics_get_value(m, i));
 	state_add(p, srv->name, state);
 	held_add(p, srv->name, state->hold);
 	time_add(p, srv, SAVED, history_saved_us(srv->history));
@@ -406,9 +417,9 @@ void prometheus_end(
 	for (int i = 0; i < STATE_METRICS; i++)
 		family_end(out, state_metrics[i].name, state_metrics[i].type,
 		    state_metrics[i].help, &p->states[i]);
-	for (size_t i = 0; i < p->families.n; i++)
-		family_end(out, p->families.list[i].name,
-		    p->families.list[i].counter ? "counter" : "gauge",
-		    p->families.list[i].help, &p->lines[i]);
+	for (size_t i = 0; i < METRICS_KINDS; i++)
+		family_end(out, metrics_get_kind(i)->family,
+		    i < METRICS_COUNTER_COUNT ? "counter" : "gauge",
+		    metrics_get_kind(i)->help, &p->lines[i]);
 	daemon_add(p, daemon, p->servers, out);
 }

@@ -227,25 +227,25 @@ static void test_samples_stand_for_all(void **state)
 static void test_counters(void **state)
 {
 	struct metrics *m = metrics_new();
-	const char *name;
 	int i, k;
 
 	(void)state;
 	assert_non_null(m);
-	for (i = 0; i < METRICS_COUNTER_COUNT; i++) {
-		name = metrics_counter_name((enum metrics_counter)i);
-		assert_true(strlen(name) > 0);
+	for (i = 0; i < METRICS_KINDS; i++) {
+		const struct metrics_kind *kind = metrics_get_kind((size_t)i);
+
+		assert_true(strlen(kind->name) > 0);
 		assert_int_equal(
-		    strspn(name, "abcdefghijklmnopqrstuvwxyz_"), strlen(name));
-		assert_true(
-		    strlen(metrics_counter_help((enum metrics_counter)i)) > 0);
-		assert_null(strchr(
-		    metrics_counter_help((enum metrics_counter)i), '\n'));
+		    strspn(kind->name, "abcdefghijklmnopqrstuvwxyz_"),
+		    strlen(kind->name));
+		if (kind->help)
+			assert_null(strchr(kind->help, '\n'));
 		for (k = 0; k < i; k++)
-			assert_string_not_equal(name,
-			    metrics_counter_name((enum metrics_counter)k));
-		metrics_add(m, (enum metrics_counter)i, (uint64_t)i + 1);
+			assert_string_not_equal(
+			    kind->name, metrics_get_kind((size_t)k)->name);
 	}
+	for (i = 0; i < METRICS_COUNTER_COUNT; i++)
+		metrics_add(m, (enum metrics_counter)i, (uint64_t)i + 1);
 	for (i = 0; i < METRICS_COUNTER_COUNT; i++)
 		assert_int_equal(
 		    metrics_get(m, (enum metrics_counter)i), i + 1);

@@ -192,14 +192,9 @@ bool world_counter(struct world *w, const char *name, uint64_t *value)
 {
 	const struct metrics *m = server_measure(w->server);
 
-	for (enum metrics_counter i = 0; i < METRICS_COUNTER_COUNT; i++)
-		if (strcmp(metrics_counter_name(i), name) == 0) {
-			*value = metrics_get(m, i);
-			return true;
-		}
-	for (enum metrics_gauge i = 0; i < METRICS_GAUGE_COUNT; i++)
-		if (strcmp(metrics_gauge_name(i), name) == 0) {
-			*value = metrics_get_gauge(m, i);
+	for (size_t i = 0; i < METRICS_KINDS; i++)
+		if (strcmp(metrics_get_kind(i)->name, name) == 0) {
+			*value = metrics_get_value(m, i);
 			return true;
 		}
 	return false;
