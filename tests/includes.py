@@ -44,7 +44,7 @@ PRIVATE = {
     "proxy/config": "config_binds.h config_key.h config_parse.h config_value.h",
     "proxy/svc": "cached.h doubt.h exports.h svc_pieces.h svc_rqst.h",
     "proxy/upstream": "upstream_conn.h",
-    "proxy/farm": "engine_wire.h",
+    "proxy/engine": "redis_conn.h redis_reply.h",
 }
 # forefetch and the library know of control/ what goes over the socket, and of
 # farm/ the file that has its key.

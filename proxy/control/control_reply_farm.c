@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "control/control_reply_private.h"
-#include "farm/engine_sample.h"
+#include "engine/engine.h"
 #include "farm/farm.h"
 #include "farm/farm_check.h"
 

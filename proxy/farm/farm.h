@@ -40,7 +40,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "farm/engine.h"
+#include "engine/engine.h"
 
 struct caches;
 struct event_base;

@@ -9,7 +9,7 @@
 #include <sys/random.h>
 
 #include "base/clock.h"
-#include "farm/engine_sample.h"
+#include "engine/engine.h"
 #include "farm/farm_private.h"
 
 enum {

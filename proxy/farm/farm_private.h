@@ -7,6 +7,7 @@
 
 #include "cache/caches.h"
 #include "cache/learn.h"
+#include "config/config.h"
 #include "farm/farm.h"
 #include "farm/farm_check.h"
 #include "farm/seal.h"

@@ -16,7 +16,7 @@
 #include "config/config.h"
 #include "control/control.h"
 #include "control/control_reply.h"
-#include "farm/fake_engine.h"
+#include "engine/fake_engine.h"
 #include "farm/farm.h"
 #include "farm/seal.h"
 

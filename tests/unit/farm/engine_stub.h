@@ -7,7 +7,7 @@
 #ifndef FOREFETCH_TEST_ENGINE_STUB_H
 #define FOREFETCH_TEST_ENGINE_STUB_H
 
-#include "farm/engine.h"
+#include "engine/engine.h"
 
 struct fake_value {
 	char key[ENGINE_KEY_MAX + 1];

@@ -15,11 +15,11 @@
 
 #include "base/clock.h"
 #include "config/config.h"
-#include "farm/engine_sample.h"
-#include "farm/fake_engine.h"
+#include "engine/engine.h"
+#include "engine/fake_engine.h"
 #include "farm/farm.h"
 #include "farm/farm_check.h"
-#include "farm/redis_fixture.h"
+#include "engine/redis_fixture.h"
 #include "farm/seal.h"
 
 /* Of another farm, and of none: the last is one character short. */

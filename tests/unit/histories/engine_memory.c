@@ -8,7 +8,7 @@
 #include <event2/event.h>
 
 #include "base/clock.h"
-#include "farm/engine_sample.h"
+#include "engine/engine.h"
 #include "farm/seal.h"
 #include "scenario/script.h"
 #include "scenario/vclock.h"

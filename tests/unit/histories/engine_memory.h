@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "farm/engine.h"
+#include "engine/engine.h"
 
 /* What it says in the place of a value that it has. */
 enum memory_lie {

@@ -5,7 +5,7 @@
  * believed: it may send questions to any address, and gets no more by it than a
  * key's hash and a sealed value.
  */
-#include "farm/engine_private.h"
+#include "engine/engine_private.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -17,13 +17,45 @@
 #include "base/clock.h"
 
 enum {
-	REDIRECTS_MAX = 3, /* of one question */
 	MAP_GAP_MIN_US = 100000,
 	MAP_GAP_MAX_US = 2000000,
 	MAP_EVERY_US = 30000000,
 	/* A node that serves nothing is forgotten after this. */
 	UNUSED_US = 60000000,
 };
+
+/* ---- nodes ------------------------------------------------------------- */
+
+static struct engine *engine_of(const struct redis_node *n)
+{
+	return n->owner;
+}
+
+struct redis_node *cluster_add_node(
+    struct engine *e, const char *host, uint16_t port, const char *path)
+{
+	struct redis_node *n;
+	unsigned i = 0;
+
+	while (i < NODES_MAX && e->nodes[i])
+		i++;
+	errno = ENOSPC;
+	n = i < NODES_MAX ? redis_node_new(&e->shared, host, port, path) : NULL;
+	if (!n)
+		return NULL;
+	n->owner = e;
+	n->index = i;
+	e->nodes[i] = n;
+	if (i >= e->nnodes)
+		e->nnodes = i + 1;
+	return n;
+}
+
+void cluster_remove_node(struct engine *e, struct redis_node *n)
+{
+	e->nodes[n->index] = NULL;
+	redis_node_free(n);
+}
 
 /* ---- slots ------------------------------------------------------------- */
 
@@ -55,10 +87,14 @@ unsigned crc16_slot(const char *key, size_t len)
 	return crc16(key, len) & 16383;
 }
 
-struct node *cluster_route(const struct engine *e, const char *key, size_t len)
+struct redis_node *cluster_route(
+    const struct engine *e, const char *key, size_t len)
 {
-	unsigned owner = e->slots[crc16_slot(key, len)];
+	unsigned owner;
 
+	if (!e->slots)
+		return e->nodes[0];
+	owner = e->slots[crc16_slot(key, len)];
 	return owner == SLOT_NOBODY ? NULL : e->nodes[owner];
 }
 
@@ -71,10 +107,11 @@ static void map_arm(struct engine *e, uint64_t us)
 
 void cluster_want_map(struct engine *e)
 {
-	uint64_t since_us = clock_sending_us() - e->map_asked_us;
+	uint64_t since_us;
 
 	if (!e->slots || e->map_wanted)
 		return;
+	since_us = clock_sending_us() - e->map_asked_us;
 	e->map_wanted = true;
 	map_arm(e, since_us < e->map_gap_us ? e->map_gap_us - since_us : 0);
 }
@@ -86,7 +123,7 @@ static bool in_trouble(const struct engine *e)
 		return true;
 	for (size_t i = 0; i < e->nnodes; i++)
 		if (e->nodes[i] && e->nodes[i]->slots > 0 &&
-		    (e->nodes[i]->phase != NODE_READY || e->nodes[i]->slow))
+		    !redis_node_answers(e->nodes[i]))
 			return true;
 	return false;
 }
@@ -94,32 +131,32 @@ static bool in_trouble(const struct engine *e)
 static void forget_unused(struct engine *e, uint64_t now_us)
 {
 	for (size_t i = 0; i < e->nnodes; i++) {
-		struct node *n = e->nodes[i];
+		struct redis_node *n = e->nodes[i];
 
 		if (!n)
 			continue;
 		if (n->slots > 0)
 			n->used_us = now_us;
 		if (!n->seed && now_us > n->used_us + UNUSED_US)
-			node_free(n);
+			cluster_remove_node(e, n);
 	}
 }
 
 /* Another one each time: one that is cut off has an old map. */
-static struct node *map_source(struct engine *e)
+static struct redis_node *map_source(struct engine *e)
 {
 	for (size_t i = 0; i < e->nnodes; i++) {
-		struct node *n = e->nodes[e->map_turn++ % e->nnodes];
+		struct redis_node *n = e->nodes[e->map_turn++ % e->nnodes];
 
-		if (n && n->phase == NODE_READY && !n->slow)
+		if (n && redis_node_answers(n))
 			return n;
 	}
 	return NULL;
 }
 
-static void on_map(struct node *n, struct call *c, const redisReply *r)
+static void on_map(struct redis_call *c, const redisReply *r)
 {
-	(void)c;
+	struct redis_node *n = c->node;
 	if (r && r->type != REDIS_REPLY_ERROR)
 		(void)cluster_take_map(n, r);
 }
@@ -128,7 +165,7 @@ static void engine_on_map_timer(evutil_socket_t fd, short what, void *arg)
 {
 	static const char *const words[] = {"CLUSTER", "SLOTS"};
 	struct engine *e = arg;
-	struct node *n;
+	struct redis_node *n;
 
 	(void)fd;
 	(void)what;
@@ -137,7 +174,7 @@ static void engine_on_map_timer(evutil_socket_t fd, short what, void *arg)
 	forget_unused(e, e->map_asked_us);
 	n = map_source(e);
 	if (n)
-		(void)call_words(n, on_map, 2, words);
+		(void)redis_node_ask(n, on_map, 2, words);
 	if (!in_trouble(e)) {
 		e->map_gap_us = MAP_GAP_MIN_US;
 		map_arm(e, MAP_EVERY_US);
@@ -150,21 +187,23 @@ static void engine_on_map_timer(evutil_socket_t fd, short what, void *arg)
 		e->map_gap_us = MAP_GAP_MAX_US;
 }
 
-int cluster_begin(struct engine *e)
+/* It turns out to be a cluster. False without memory. */
+static bool cluster_begin(struct engine *e)
 {
 	if (e->slots)
-		return 0;
-	e->ev_map = evtimer_new(e->base, engine_on_map_timer, e);
+		return true;
+	e->ev_map = evtimer_new(e->shared.base, engine_on_map_timer, e);
 	e->slots = malloc(SLOTS * sizeof(*e->slots));
 	if (!e->ev_map || !e->slots) {
 		cluster_end(e);
-		return -ENOMEM;
+		return false;
 	}
 	for (unsigned i = 0; i < SLOTS; i++)
 		e->slots[i] = SLOT_NOBODY;
 	e->unserved = SLOTS;
 	e->map_gap_us = MAP_GAP_MIN_US;
-	return 0;
+	e->shared.cluster = true;
+	return true;
 }
 
 void cluster_end(struct engine *e)
@@ -180,10 +219,10 @@ void cluster_end(struct engine *e)
 struct place {
 	char host[256];
 	uint16_t port;
-	const char *id; /* of NODE_ID_LEN bytes, or NULL */
+	const char *id; /* of REDIS_ID_LEN bytes, or NULL */
 };
 
-static bool place_set(struct place *p, const struct node *from,
+static bool place_set(struct place *p, const struct redis_node *from,
     const char *host, size_t len, long long port)
 {
 	if (len == 0 || (len == 1 && host[0] == '?')) {
@@ -202,11 +241,11 @@ static bool place_set(struct place *p, const struct node *from,
 }
 
 /* A node is the same one under another name, too, as seeds have names. */
-static struct node *place_find(struct engine *e, const struct place *p)
+static struct redis_node *place_find(struct engine *e, const struct place *p)
 {
 	for (size_t i = 0; p->id && i < e->nnodes; i++)
 		if (e->nodes[i] &&
-		    memcmp(e->nodes[i]->id, p->id, NODE_ID_LEN) == 0)
+		    memcmp(e->nodes[i]->id, p->id, REDIS_ID_LEN) == 0)
 			return e->nodes[i];
 	for (size_t i = 0; i < e->nnodes; i++)
 		if (e->nodes[i] && e->nodes[i]->port == p->port &&
@@ -215,18 +254,18 @@ static struct node *place_find(struct engine *e, const struct place *p)
 	return NULL;
 }
 
-static struct node *place_node(struct engine *e, const struct place *p)
+static struct redis_node *place_node(struct engine *e, const struct place *p)
 {
-	struct node *n = place_find(e, p);
+	struct redis_node *n = place_find(e, p);
 
 	if (!n)
-		return node_new(e, p->host, p->port, NULL);
+		return cluster_add_node(e, p->host, p->port, NULL);
 	if (!n->seed && n->phase == NODE_IDLE)
-		node_move(n, p->host, p->port);
+		redis_node_move(n, p->host, p->port);
 	return n;
 }
 
-static void slot_set(struct engine *e, unsigned slot, struct node *n)
+static void slot_set(struct engine *e, unsigned slot, struct redis_node *n)
 {
 	unsigned old = e->slots[slot];
 
@@ -241,7 +280,8 @@ static void slot_set(struct engine *e, unsigned slot, struct node *n)
 }
 
 /* [HOST, PORT, ID, …] */
-static struct node *map_master(struct node *from, const redisReply *r)
+static struct redis_node *map_master(
+    struct redis_node *from, const redisReply *r)
 {
 	struct place p = {.id = NULL};
 	const redisReply *host, *id;
@@ -250,10 +290,10 @@ static struct node *map_master(struct node *from, const redisReply *r)
 	    r->element[1]->type != REDIS_REPLY_INTEGER)
 		return NULL;
 	id = r->elements > 2 ? r->element[2] : NULL;
-	if (id && id->type == REDIS_REPLY_STRING && id->len == NODE_ID_LEN)
+	if (id && id->type == REDIS_REPLY_STRING && id->len == REDIS_ID_LEN)
 		p.id = id->str;
 	/* Itself may be known by a path alone. */
-	if (p.id && memcmp(p.id, from->id, NODE_ID_LEN) == 0)
+	if (p.id && memcmp(p.id, from->id, REDIS_ID_LEN) == 0)
 		return from;
 	host = r->element[0];
 	if (host->type != REDIS_REPLY_STRING && host->type != REDIS_REPLY_NIL)
@@ -261,16 +301,16 @@ static struct node *map_master(struct node *from, const redisReply *r)
 	if (!place_set(&p, from, host->str ? host->str : "", host->len,
 		r->element[1]->integer))
 		return NULL;
-	return place_node(from->e, &p);
+	return place_node(engine_of(from), &p);
 }
 
 /* [FIRST, LAST, MASTER, REPLICA…] into `map`; how many slots. */
 static unsigned map_range(
-    struct node *from, const redisReply *r, uint16_t map[SLOTS])
+    struct redis_node *from, const redisReply *r, uint16_t map[SLOTS])
 {
 	unsigned count = 0;
 	long long first, last;
-	struct node *n;
+	struct redis_node *n;
 
 	if (r->type != REDIS_REPLY_ARRAY || r->elements < 3 ||
 	    r->element[0]->type != REDIS_REPLY_INTEGER ||
@@ -303,13 +343,13 @@ static void map_apply(struct engine *e, const uint16_t map[SLOTS])
 	}
 }
 
-bool cluster_take_map(struct node *from, const redisReply *r)
+bool cluster_take_map(struct redis_node *from, const redisReply *r)
 {
-	struct engine *e = from->e;
+	struct engine *e = engine_of(from);
 	uint16_t *map = malloc(SLOTS * sizeof(*map));
 	unsigned count = 0;
 
-	if (!map || r->type != REDIS_REPLY_ARRAY || cluster_begin(e) < 0) {
+	if (!map || r->type != REDIS_REPLY_ARRAY || !cluster_begin(e)) {
 		free(map);
 		return false;
 	}
@@ -327,7 +367,7 @@ bool cluster_take_map(struct node *from, const redisReply *r)
 }
 
 /* "MOVED SLOT HOST:PORT" or "ASK SLOT HOST:PORT" */
-static bool redirect_parse(const struct node *from, const redisReply *r,
+static bool redirect_parse(const struct redis_node *from, const redisReply *r,
     unsigned *slot, struct place *p)
 {
 	const char *digits = strchr(r->str, ' ');
@@ -346,57 +386,25 @@ static bool redirect_parse(const struct node *from, const redisReply *r,
 	    strtoll(colon + 1, NULL, 10));
 }
 
-/* Ask it of `n` instead. */
-static bool question_again(struct node *n, struct call *c, bool asking)
+struct redis_node *cluster_redirect(
+    struct redis_node *from, const redisReply *r)
 {
-	static const char *const words[] = {"ASKING"};
-	const char *argv[] = {"GET", c->key};
-	size_t lens[] = {3, c->key_len};
-	struct engine_ask *a = c->ask;
-	struct call *again;
-
-	if (!node_can_ask(n, clock_sending_us()) ||
-	    n->e->gets_open >= ENGINE_ASKS_MAX)
-		return false;
-	again = call_new(engine_question_done);
-	if (!again)
-		return false;
-	again->question = true;
-	again->redirects = (uint8_t)(c->redirects + 1);
-	again->key_len = c->key_len;
-	memcpy(again->key, c->key, c->key_len);
-	if (asking && !call_words(n, on_map, 1, words)) {
-		call_free(again);
-		return false;
-	}
-	if (!call_send_argv(n, again, 2, argv, lens))
-		return false;
-	n->e->gets_open++;
-	c->ask = NULL;
-	again->ask = a;
-	a->call = again;
-	return true;
-}
-
-bool cluster_redirect(struct node *from, struct call *c, const redisReply *r)
-{
-	struct engine *e = from->e;
+	struct engine *e = engine_of(from);
 	bool moved = r->str[0] == 'M';
 	struct place p;
 	unsigned slot;
-	struct node *n;
+	struct redis_node *n;
 
 	if (!e->slots || !redirect_parse(from, r, &slot, &p))
-		return false;
+		return NULL;
 	e->redirects++;
 	if (moved)
 		cluster_want_map(e);
 	n = place_node(e, &p);
 	if (!n)
-		return false;
+		return NULL;
 	n->used_us = clock_sending_us();
 	if (moved)
 		slot_set(e, slot, n);
-	return c && c->ask && c->redirects < REDIRECTS_MAX &&
-	       question_again(n, c, !moved);
+	return n;
 }

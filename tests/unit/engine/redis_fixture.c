@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Real redis-servers for tests; see the header. */
-#include "farm/redis_fixture.h"
+#include "engine/redis_fixture.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <event2/event.h>
 
-#include "farm/lies_fixture.h"
+#include "engine/lies_fixture.h"
 #include "scenario/vclock.h"
 
 /* ---- what it says of itself -------------------------------------------- */

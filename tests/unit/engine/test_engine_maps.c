@@ -11,9 +11,9 @@
 #include <cmocka.h>
 #include <event2/event.h>
 
-#include "farm/engine_private.h"
-#include "farm/engine_fixture.h"
-#include "farm/fake_engine.h"
+#include "engine/engine_private.h"
+#include "engine/engine_fixture.h"
+#include "engine/fake_engine.h"
 #include "scenario/vclock.h"
 
 static const char id_a[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* An engine under test; see the header. */
-#include "farm/engine_fixture.h"
+#include "engine/engine_fixture.h"
 
 #include <assert.h>
 #include <signal.h>

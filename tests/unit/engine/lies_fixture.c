@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* An engine under test and a server that lies; see the header. */
-#include "farm/lies_fixture.h"
+#include "engine/lies_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

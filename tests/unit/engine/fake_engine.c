@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A server that lies as it is told. Commands are arrays of strings, so the
  * reader of libhiredis reads them as well. */
-#include "farm/fake_engine.h"
+#include "engine/fake_engine.h"
 
 #include <arpa/inet.h>
 #include <assert.h>

@@ -22,8 +22,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "config/config.h"
-
+struct config_farm;
 struct engine;
 struct event_base;
 
@@ -136,6 +135,43 @@ size_t engine_get_nodes(
 typedef void (*engine_flushed)(void *ctx, uint64_t removed, const char *error);
 bool engine_flush(
     struct engine *e, const char *prefix, engine_flushed on_done, void *ctx);
+
+/* Has the engine remove one value; nobody hears whether it did. */
+void engine_remove(struct engine *e, const struct engine_key *key);
+
+/* ---- what its nodes say of themselves, and a sample of their keys ------ */
+
+struct engine_sample;
+
+/* A node that keeps values: of a cluster, a master. */
+struct engine_sample_node {
+	char name[128];
+	char error[160]; /* why not all was said; "" */
+	char policy[32]; /* maxmemory-policy; "": not known */
+	uint64_t memory_bytes;
+	uint64_t memory_limit_bytes; /* maxmemory; 0: none, or not known */
+	uint64_t evicted;            /* keys, since it runs */
+	uint64_t keys;               /* of all databases */
+	uint64_t sampled;            /* keys that were given to on_key() */
+};
+
+/* A key of the sample; `node` is the index in engine_sample_nodes(). Keys have
+ * any bytes and any length. */
+typedef void (*engine_sample_key)(
+    void *ctx, size_t node, const char *key, size_t len);
+
+/* Ask all nodes, one after the other; engine_sample_is_done() tells when that
+ * is over. NULL without memory. */
+struct engine_sample *engine_sample_new(
+    struct engine *e, engine_sample_key on_key, void *ctx);
+/* Before the engine. NULL is allowed. */
+void engine_sample_free(struct engine_sample *s);
+bool engine_sample_is_done(const struct engine_sample *s);
+/* It has lasted for too long: it is over. */
+void engine_sample_stop(struct engine_sample *s);
+/* Those that were asked, or begun with. */
+const struct engine_sample_node *engine_sample_nodes(
+    const struct engine_sample *s, size_t *n);
 
 /* "up", "full", … */
 const char *engine_state_name(enum engine_state state);

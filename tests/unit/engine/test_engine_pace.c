@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include <event2/event.h>
 
-#include "farm/lies_fixture.h"
+#include "engine/lies_fixture.h"
 #include "scenario/vclock.h"
 
 /* ---- an honest one ----------------------------------------------------- */

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an error of the server means for us, and what to do about it. */
-#include "farm/engine_private.h"
+/* What a server's errors and its INFO mean for us, and what to do about it. */
+#include "engine/redis_reply.h"
 
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* ---- errors ------------------------------------------------------------ */
 
 static const struct fault {
 	const char *begin; /* of the error's text */
-	enum fault_kind kind;
+	enum redis_fault kind;
 	const char *why;
 } faults[] = {
     {"MOVED ", FAULT_MOVED, NULL},
@@ -49,7 +53,7 @@ static const struct fault {
 	"it lacks replicas and keeps nothing: see min-replicas-to-write there"},
 };
 
-enum fault_kind fault_of(const redisReply *r, const char **why)
+enum redis_fault redis_fault_of(const redisReply *r, const char **why)
 {
 	*why = NULL;
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
@@ -61,4 +65,58 @@ enum fault_kind fault_of(const redisReply *r, const char **why)
 		return f->kind;
 	}
 	return FAULT_NONE;
+}
+
+/* ---- INFO: lines "NAME:VALUE" ------------------------------------------ */
+
+/* Behind NAME: in its line; NULL where there is none. */
+static const char *info_find(const char *text, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *p = text; p; p = strchr(p, '\n')) {
+		p += *p == '\n';
+		if (strncmp(p, name, len) == 0 && p[len] == ':')
+			return p + len + 1;
+	}
+	return NULL;
+}
+
+bool redis_info_text(
+    const redisReply *r, const char *name, char *value, size_t size)
+{
+	const char *p = info_find(r->str, name);
+	size_t len = p ? strcspn(p, "\r\n") : 0;
+
+	if (len >= size)
+		len = size - 1;
+	for (size_t i = 0; i < len; i++)
+		value[i] = isprint((unsigned char)p[i]) ? p[i] : '?';
+	value[len] = '\0';
+	return p != NULL;
+}
+
+uint64_t redis_info_number(const redisReply *r, const char *name)
+{
+	const char *p = info_find(r->str, name);
+
+	return p ? strtoull(p, NULL, 10) : 0;
+}
+
+/* Lines "dbN:keys=K,…". */
+uint64_t redis_info_keys(const redisReply *r)
+{
+	uint64_t keys = 0;
+
+	for (const char *p = r->str; p; p = strchr(p, '\n')) {
+		const char *value;
+
+		p += *p == '\n';
+		if (strncmp(p, "db", 2) != 0)
+			continue;
+		value = p + 2 + strspn(p + 2, "0123456789");
+		if (strncmp(value, ":keys=", 6) == 0)
+			keys += strtoull(value + 6, NULL, 10);
+	}
+	return keys;
 }

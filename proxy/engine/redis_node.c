@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One server: its addresses, connecting, and when it is tried again.
+ * One server: its addresses, connecting, when it is tried again, and when its
+ * silence is too long.
  *
  *	IDLE ─▶ RESOLVING ─▶ CONNECTING ─▶ GREETING ─▶ READY
  *	  ▲                                  │  ▲        │
  *	  │                                  ▼  │        │ CLUSTERDOWN, …
- *	  └────── node_fail() of any      UNREADY ◀──────┘
+ *	  └── redis_node_fail() of any    UNREADY ◀──────┘
  */
-#include "farm/engine_private.h"
+#include "engine/redis_private.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -20,6 +21,7 @@
 #include <event2/util.h>
 
 #include "base/clock.h"
+#include "base/uint.h"
 #include "upstream/dial.h"
 #include "upstream/hostname.h"
 
@@ -33,12 +35,21 @@ enum {
 	UNREADY_MAX_US = 1000000,
 	/* A connection that held for so long was a good one. */
 	STABLE_US = 10000000,
+	WATCH_US = 200000,
+	SILENCE_US = 1000000, /* and SILENCE_RTTS round trips */
+	SILENCE_RTTS = 16,
+	HANG_US = 10000000,   /* of silence, until it is connected to anew */
+	ANSWER_US = 30000000, /* until one answer is complete */
+	IDLE_PING_US = 30000000,
+	/* While the round trip is far above the best one: else a hiccup would
+	 * be believed for as long as nobody asks. */
+	SLOW_PING_US = 500000,
 };
 
-static void node_connect(struct node *n);
+static void node_connect(struct redis_node *n);
 
 /* Grows from try to try, and is between half of it and all. */
-static void node_wait(struct node *n, uint64_t max_us)
+static void node_wait(struct redis_node *n, uint64_t max_us)
 {
 	uint64_t us = (uint64_t)BACKOFF_MIN_US
 		      << (n->tries < 10 ? n->tries : 10);
@@ -53,7 +64,7 @@ static void node_wait(struct node *n, uint64_t max_us)
 	(void)evtimer_add(n->timer, &tv);
 }
 
-enum engine_state node_state(const struct node *n)
+enum engine_state redis_node_state(const struct redis_node *n)
 {
 	if (n->phase != NODE_READY)
 		return n->away;
@@ -62,7 +73,7 @@ enum engine_state node_state(const struct node *n)
 	return n->full ? ENGINE_FULL : ENGINE_UP;
 }
 
-const char *node_error(const struct node *n)
+const char *redis_node_error(const struct redis_node *n)
 {
 	if (n->phase != NODE_READY)
 		return n->error;
@@ -73,29 +84,41 @@ const char *node_error(const struct node *n)
 	return n->keeps_nothing ? n->keeps_nothing : "";
 }
 
-void node_note(struct node *n)
+const char *engine_state_name(enum engine_state state)
 {
-	enum engine_state state = node_state(n);
+	static const char *const names[] = {[ENGINE_CONNECTING] = "connecting",
+	    [ENGINE_UP] = "up",
+	    [ENGINE_FULL] = "full",
+	    [ENGINE_SLOW] = "slow",
+	    [ENGINE_DOWN] = "down",
+	    [ENGINE_REFUSES] = "refuses"};
+
+	return names[state];
+}
+
+void redis_node_note(struct redis_node *n)
+{
+	enum engine_state state = redis_node_state(n);
 	unsigned suppressed;
 
 	if (state == n->shown)
 		return;
 	n->shown = state;
-	if (!log_limit_ok(&n->e->limit, clock_sending_us(), &suppressed))
+	if (!log_limit_ok(&n->all->limit, clock_sending_us(), &suppressed))
 		return;
 	if (state == ENGINE_UP)
 		log_info(
 		    "farm engine=%s suppressed=%u: up", n->name, suppressed);
 	else
 		log_warn("farm engine=%s suppressed=%u: %s: %s", n->name,
-		    suppressed, engine_state_name(state), node_error(n));
+		    suppressed, engine_state_name(state), redis_node_error(n));
 }
 
 /* Close what there is; all who asked are told that there is nothing. */
-static void node_close(struct node *n)
+static void node_close(struct redis_node *n)
 {
-	wire_free(n->wire);
-	n->wire = NULL;
+	redis_conn_free(n->conn);
+	n->conn = NULL;
 	hostname_cancel(n->resolving);
 	n->resolving = NULL;
 	evtimer_del(n->timer);
@@ -104,11 +127,12 @@ static void node_close(struct node *n)
 	n->full = n->keeps_nothing = NULL;
 	n->misses = 0;
 	n->pause_us = n->paused_until_us = 0;
-	put_drop_all(n);
-	call_drop_all(n);
+	n->all->ops->on_away(n);
+	redis_call_drop_all(n);
 }
 
-void node_fail(struct node *n, enum engine_state state, const char *why)
+void redis_node_fail(
+    struct redis_node *n, enum engine_state state, const char *why)
 {
 	uint64_t now_us = clock_sending_us();
 	bool was_ready = n->phase == NODE_READY;
@@ -120,50 +144,125 @@ void node_fail(struct node *n, enum engine_state state, const char *why)
 	n->away = state;
 	(void)snprintf(n->error, sizeof(n->error), "%s", why);
 	node_close(n);
-	node_note(n);
+	redis_node_note(n);
 	node_wait(n, BACKOFF_MAX_US);
-	if (n->slots > 0)
-		cluster_want_map(n->e);
 }
 
-void node_unready(struct node *n, const char *why)
+void redis_node_unready(struct redis_node *n, const char *why)
 {
 	n->phase = NODE_UNREADY;
 	n->away = ENGINE_DOWN;
 	n->watched = n->slow = false;
 	n->full = n->keeps_nothing = NULL;
 	(void)snprintf(n->error, sizeof(n->error), "%s", why);
-	put_drop_all(n);
-	node_note(n);
+	n->all->ops->on_away(n);
+	redis_node_note(n);
 	node_wait(n, UNREADY_MAX_US);
 }
 
-void node_ready(struct node *n)
+/* ---- silence ----------------------------------------------------------- */
+
+static void node_arm(struct redis_node *n, uint64_t us)
+{
+	struct timeval tv = clock_timeval(us);
+
+	(void)evtimer_add(n->timer, &tv);
+}
+
+static void on_ping(struct redis_call *c, const redisReply *r)
+{
+	struct redis_node *n = c->node;
+	if (r && r->type == REDIS_REPLY_ERROR)
+		redis_node_judge(n, r);
+}
+
+/* Asks it something where it was not asked anything for long. */
+static void node_watch_idle(struct redis_node *n, uint64_t now_us)
+{
+	static const char *const ping[] = {"PING"};
+	bool doubted = n->srtt_us > 2 * n->srtt_best_us;
+	uint64_t every_us = doubted ? SLOW_PING_US : IDLE_PING_US;
+
+	n->watched = false;
+	if (now_us - n->answered_us >= every_us)
+		(void)redis_node_ask(n, on_ping, 1, ping); /* arms the timer */
+	else
+		node_arm(n, every_us);
+}
+
+/* What it has not answered is the probe: nothing more is asked until it does.
+ */
+static void node_become_slow(struct redis_node *n, uint64_t now_us)
+{
+	n->slow = true;
+	n->slow_us = now_us;
+	n->all->ops->on_away(n);
+	redis_node_note(n);
+}
+
+/* A node that is ready and silent is slow from some time on, and then gone. */
+static void node_watch(struct redis_node *n, uint64_t now_us)
+{
+	const struct redis_call *c = TAILQ_FIRST(&n->calls);
+	uint64_t patience_us = max_u64(SILENCE_US, SILENCE_RTTS * n->srtt_us);
+
+	if (!c) {
+		node_watch_idle(n, now_us);
+		return;
+	}
+	if (!n->slow &&
+	    now_us > max_u64(redis_conn_received_us(n->conn), c->sent_us) +
+			 patience_us)
+		node_become_slow(n, now_us);
+	if ((n->slow && now_us > n->slow_us + HANG_US) ||
+	    now_us > c->sent_us + ANSWER_US)
+		redis_node_fail(n, ENGINE_SLOW, "it does not answer any more");
+	else
+		node_arm(n, WATCH_US);
+}
+
+/* ---- its connection ---------------------------------------------------- */
+
+void redis_node_ready(struct redis_node *n)
 {
 	n->phase = NODE_READY;
 	n->ready_us = n->used_us = clock_now_us();
 	n->watched = true;
 	n->error[0] = '\0';
-	node_note(n);
-	call_watch(n, n->ready_us);
+	redis_node_note(n);
+	node_watch(n, n->ready_us);
 }
 
-void node_judge(struct node *n, const redisReply *r)
+bool redis_node_ask(struct redis_node *n, redis_call_done on_done, int argc,
+    const char *const *argv)
+{
+	struct redis_call *c = calloc(1, sizeof(*c));
+
+	if (c) {
+		c->on_done = on_done;
+		if (redis_call_send(n, c, argc, argv, NULL))
+			return true;
+	}
+	redis_node_fail(n, ENGINE_DOWN, "out of memory");
+	return false;
+}
+
+void redis_node_judge(struct redis_node *n, const redisReply *r)
 {
 	const char *why = NULL;
 
-	switch (fault_of(r, &why)) {
+	switch (redis_fault_of(r, &why)) {
 	case FAULT_REFUSE:
 	case FAULT_RIGHTS:
-		node_fail(n, ENGINE_REFUSES, why);
+		redis_node_fail(n, ENGINE_REFUSES, why);
 		break;
 	case FAULT_WAIT:
 		if (n->phase == NODE_GREETING || n->phase == NODE_READY)
-			node_unready(n, why);
+			redis_node_unready(n, why);
 		break;
 	case FAULT_MOVED:
-		if (!n->e->slots)
-			node_fail(n, ENGINE_REFUSES,
+		if (!n->all->cluster)
+			redis_node_fail(n, ENGINE_REFUSES,
 			    "it is a node of a Redis Cluster, and its user "
 			    "may not ask for CLUSTER SLOTS");
 		break;
@@ -174,69 +273,80 @@ void node_judge(struct node *n, const redisReply *r)
 
 static void node_on_open(void *ctx)
 {
-	struct node *n = ctx;
+	struct redis_node *n = ctx;
 	struct timeval tv = clock_timeval(GREET_US);
 
 	n->phase = NODE_GREETING;
 	(void)evtimer_add(n->timer, &tv);
-	greet_begin(n);
+	n->all->ops->on_greet(n);
 }
 
 static void node_on_reply(void *ctx, const redisReply *r)
 {
-	call_on_reply(ctx, r);
+	struct redis_node *n = ctx;
+	struct redis_call *c = redis_call_answered(n, r);
+
+	if (n->slow) {
+		n->slow = false;
+		redis_node_note(n);
+	}
+	if (c->on_done)
+		c->on_done(c, r);
+	free(c);
 }
 
 /* The peer of a connection that is new is no Redis, it seems. */
-static void node_on_stranger(struct node *n, enum wire_end end, const char *why)
+static void node_on_stranger(
+    struct redis_node *n, enum redis_conn_end end, const char *why)
 {
-	int first = wire_first_byte(n->wire);
+	int first = redis_conn_first_byte(n->conn);
 	char text[160];
 
-	if (end == WIRE_END_CLOSED && first < 0) {
+	if (end == REDIS_CONN_CLOSED && first < 0) {
 		(void)snprintf(text, sizeof(text),
 		    "it does not talk (%s): is it Redis, and without TLS?",
 		    why);
-		node_fail(n, ENGINE_DOWN, text);
-	} else if (end == WIRE_END_CLOSED) {
-		node_fail(n, ENGINE_DOWN, why);
+		redis_node_fail(n, ENGINE_DOWN, text);
+	} else if (end == REDIS_CONN_CLOSED) {
+		redis_node_fail(n, ENGINE_DOWN, why);
 	} else if (first == 'H') {
-		node_fail(n, ENGINE_REFUSES,
+		redis_node_fail(n, ENGINE_REFUSES,
 		    "it is no Redis, it speaks HTTP: see engine in [farm]");
 	} else if (first == 0x15 || first == 0x16) {
-		node_fail(n, ENGINE_REFUSES,
+		redis_node_fail(n, ENGINE_REFUSES,
 		    "it speaks TLS, which is not known here: name a port "
 		    "without it in engine");
 	} else {
 		(void)snprintf(text, sizeof(text),
 		    "it is no Redis: see engine in [farm] (%s)", why);
-		node_fail(n, ENGINE_REFUSES, text);
+		redis_node_fail(n, ENGINE_REFUSES, text);
 	}
 }
 
-static void node_on_end(void *ctx, enum wire_end end, const char *why)
+static void node_on_end(void *ctx, enum redis_conn_end end, const char *why)
 {
-	struct node *n = ctx;
+	struct redis_node *n = ctx;
 	char text[160];
 
 	if (n->phase == NODE_CONNECTING) {
 		(void)snprintf(n->error, sizeof(n->error), "%s", why);
-		wire_free(n->wire);
-		n->wire = NULL;
+		redis_conn_free(n->conn);
+		n->conn = NULL;
 		node_connect(n);
 	} else if (n->phase == NODE_GREETING) {
 		node_on_stranger(n, end, why);
 	} else {
 		(void)snprintf(text, sizeof(text), "%s%s",
-		    end == WIRE_END_BAD ? "it sent " : "", why);
-		node_fail(n, ENGINE_DOWN, text);
+		    end == REDIS_CONN_BAD ? "it sent " : "", why);
+		redis_node_fail(n, ENGINE_DOWN, text);
 	}
 }
 
-static const struct wire_ops ops = {node_on_open, node_on_reply, node_on_end};
+static const struct redis_conn_ops ops = {
+    node_on_open, node_on_reply, node_on_end};
 
 /* To the next of its addresses. */
-static void node_connect(struct node *n)
+static void node_connect(struct redis_node *n)
 {
 	struct timeval tv = clock_timeval(CONNECT_US);
 	char why[160];
@@ -246,8 +356,9 @@ static void node_connect(struct node *n)
 		const struct sockaddr *to =
 		    (struct sockaddr *)&n->addrs[n->next_addr++];
 
-		n->wire = wire_new(n->e->base, to, &ops, n, &n->e->held_bytes);
-		if (n->wire) {
+		n->conn = redis_conn_new(
+		    n->all->base, to, &ops, n, &n->all->held_bytes);
+		if (n->conn) {
 			(void)evtimer_add(n->timer, &tv);
 			return;
 		}
@@ -255,13 +366,13 @@ static void node_connect(struct node *n)
 		    errno == ENOENT ? "no such socket" : strerror(errno));
 	}
 	(void)snprintf(why, sizeof(why), "cannot connect: %.120s", n->error);
-	node_fail(n, ENGINE_DOWN, why);
+	redis_node_fail(n, ENGINE_DOWN, why);
 }
 
-static void node_take_addrs(struct node *n, const struct addrinfo *list)
+static void node_take_addrs(struct redis_node *n, const struct addrinfo *list)
 {
 	n->naddrs = n->next_addr = 0;
-	for (; list && n->naddrs < ADDRS_MAX; list = list->ai_next) {
+	for (; list && n->naddrs < REDIS_ADDRS_MAX; list = list->ai_next) {
 		struct sockaddr_storage *to = &n->addrs[n->naddrs];
 
 		if (list->ai_family != AF_INET && list->ai_family != AF_INET6)
@@ -276,7 +387,7 @@ static void node_take_addrs(struct node *n, const struct addrinfo *list)
 static void node_on_hostname(
     void *arg, int err, int sys, const struct addrinfo *list)
 {
-	struct node *n = arg;
+	struct redis_node *n = arg;
 	char why[160];
 
 	n->resolving = NULL;
@@ -287,21 +398,22 @@ static void node_on_hostname(
 	}
 	(void)snprintf(why, sizeof(why), "cannot find %.80s: %.60s", n->host,
 	    err == EAI_SYSTEM ? strerror(sys) : gai_strerror(err));
-	node_fail(n, ENGINE_DOWN, why);
+	redis_node_fail(n, ENGINE_DOWN, why);
 }
 
-static void node_begin(struct node *n)
+static void node_begin(struct redis_node *n)
 {
 	struct timeval tv = clock_timeval(RESOLVE_US);
 	struct sockaddr_un *un = (struct sockaddr_un *)&n->addrs[0];
 	struct hostname *asked;
 
 	if (n->tries > 0)
-		n->e->reconnects++;
+		n->all->reconnects++;
 	n->phase = NODE_RESOLVING;
 	(void)evtimer_add(n->timer, &tv);
 	if (n->host[0]) {
-		asked = hostname_ask(n->e->base, n->host, node_on_hostname, n);
+		asked =
+		    hostname_ask(n->all->base, n->host, node_on_hostname, n);
 		if (asked)
 			n->resolving = asked;
 		return;
@@ -316,7 +428,7 @@ static void node_begin(struct node *n)
 
 static void node_on_timer(evutil_socket_t fd, short what, void *arg)
 {
-	struct node *n = arg;
+	struct redis_node *n = arg;
 
 	(void)fd;
 	(void)what;
@@ -325,13 +437,14 @@ static void node_on_timer(evutil_socket_t fd, short what, void *arg)
 		node_begin(n);
 		break;
 	case NODE_RESOLVING:
-		node_fail(n, ENGINE_DOWN, "its name is not found in time");
+		redis_node_fail(
+		    n, ENGINE_DOWN, "its name is not found in time");
 		break;
 	case NODE_CONNECTING:
-		node_on_end(n, WIRE_END_CLOSED, strerror(ETIMEDOUT));
+		node_on_end(n, REDIS_CONN_CLOSED, strerror(ETIMEDOUT));
 		break;
 	case NODE_GREETING:
-		node_fail(n, ENGINE_SLOW,
+		redis_node_fail(n, ENGINE_SLOW,
 		    "it takes connections and answers nothing: does it hang, "
 		    "or is it no Redis?");
 		break;
@@ -339,13 +452,13 @@ static void node_on_timer(evutil_socket_t fd, short what, void *arg)
 		node_on_open(n);
 		break;
 	case NODE_READY:
-		call_watch(n, clock_now_us());
+		node_watch(n, clock_now_us());
 		break;
 	}
 }
 
 static bool node_set_name(
-    struct node *n, const char *host, uint16_t port, const char *path)
+    struct redis_node *n, const char *host, uint16_t port, const char *path)
 {
 	int len = snprintf(n->host, sizeof(n->host), "%s", host);
 	const char *form = strchr(host, ':') ? "[%s]:%u" : "%s:%u";
@@ -360,44 +473,27 @@ static bool node_set_name(
 	return (size_t)len < sizeof(n->host);
 }
 
-void node_move(struct node *n, const char *host, uint16_t port)
+void redis_node_move(struct redis_node *n, const char *host, uint16_t port)
 {
 	(void)node_set_name(n, host, port, NULL);
 }
 
-/* A place for it; false where there are too many. */
-static bool node_place(struct engine *e, struct node *n)
-{
-	unsigned i = 0;
-
-	while (i < NODES_MAX && e->nodes[i])
-		i++;
-	if (i == NODES_MAX)
-		return false;
-	n->index = i;
-	e->nodes[i] = n;
-	if (i >= e->nnodes)
-		e->nnodes = i + 1;
-	return true;
-}
-
-struct node *node_new(
-    struct engine *e, const char *host, uint16_t port, const char *path)
+struct redis_node *redis_node_new(
+    struct redis_shared *all, const char *host, uint16_t port, const char *path)
 {
 	static const struct timeval at_once = {0};
-	struct node *n = calloc(1, sizeof(*n));
+	struct redis_node *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return NULL;
 	TAILQ_INIT(&n->calls);
 	TAILQ_INIT(&n->puts);
-	n->e = e;
+	n->all = all;
 	n->away = n->shown = ENGINE_CONNECTING;
 	n->used_us = clock_sending_us();
-	n->timer = evtimer_new(e->base, node_on_timer, n);
+	n->timer = evtimer_new(all->base, node_on_timer, n);
 	errno = n->timer ? ENAMETOOLONG : ENOMEM;
-	if (n->timer && node_set_name(n, host, port, path) &&
-	    node_place(e, n)) {
+	if (n->timer && node_set_name(n, host, port, path)) {
 		(void)evtimer_add(n->timer, &at_once);
 		return n;
 	}
@@ -407,12 +503,11 @@ struct node *node_new(
 	return NULL;
 }
 
-void node_free(struct node *n)
+void redis_node_free(struct redis_node *n)
 {
 	if (!n)
 		return;
 	node_close(n);
-	n->e->nodes[n->index] = NULL;
 	event_free(n->timer);
 	free(n);
 }

@@ -6,8 +6,8 @@
 #ifndef FOREFETCH_TEST_LIES_FIXTURE_H
 #define FOREFETCH_TEST_LIES_FIXTURE_H
 
-#include "farm/engine_fixture.h"
-#include "farm/fake_engine.h"
+#include "engine/engine_fixture.h"
+#include "engine/fake_engine.h"
 
 struct lies {
 	struct farm_world w;

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 #include <event2/event.h>
 
-#include "farm/engine_private.h"
-#include "farm/engine_fixture.h"
-#include "farm/redis_fixture.h"
+#include "engine/engine_private.h"
+#include "engine/engine_fixture.h"
+#include "engine/redis_fixture.h"
 
 /* ---- slots of keys ----------------------------------------------------- */
 

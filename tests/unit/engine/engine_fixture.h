@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "config/config.h"
-#include "farm/engine.h"
+#include "engine/engine.h"
 
 #define MS UINT64_C(1000)
 #define S  UINT64_C(1000000)

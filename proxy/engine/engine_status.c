@@ -1,24 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the engine and each of its nodes are said to be. */
-#include "farm/engine_private.h"
+#include "engine/engine_private.h"
 
 #include <stdio.h>
 #include <string.h>
 
-const char *engine_state_name(enum engine_state state)
-{
-	static const char *const names[] = {[ENGINE_CONNECTING] = "connecting",
-	    [ENGINE_UP] = "up",
-	    [ENGINE_FULL] = "full",
-	    [ENGINE_SLOW] = "slow",
-	    [ENGINE_DOWN] = "down",
-	    [ENGINE_REFUSES] = "refuses"};
-
-	return names[state];
-}
-
 /* Seeds that are replicas are not missed while they are away. */
-static bool matters(const struct engine *e, const struct node *n)
+static bool matters(const struct engine *e, const struct redis_node *n)
 {
 	return n && (!e->slots || e->unserved == SLOTS || n->slots > 0);
 }
@@ -32,7 +20,7 @@ static enum engine_state best_state(const struct engine *e)
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
 		for (size_t j = 0; j < e->nnodes; j++)
 			if (matters(e, e->nodes[j]) &&
-			    node_state(e->nodes[j]) == order[i])
+			    redis_node_state(e->nodes[j]) == order[i])
 				return order[i];
 	return ENGINE_DOWN;
 }
@@ -41,8 +29,8 @@ static enum engine_state best_state(const struct engine *e)
 static void find_error(const struct engine *e, char *error, size_t size)
 {
 	for (size_t i = 0; i < e->nnodes; i++) {
-		const struct node *n = e->nodes[i];
-		const char *why = matters(e, n) ? node_error(n) : "";
+		const struct redis_node *n = e->nodes[i];
+		const char *why = matters(e, n) ? redis_node_error(n) : "";
 
 		if (!why[0])
 			continue;
@@ -65,7 +53,7 @@ void engine_get_status(const struct engine *e, struct engine_status *st)
 	find_error(e, st->error, sizeof(st->error));
 	memcpy(st->version, e->version, sizeof(st->version));
 	st->cluster = e->slots != NULL;
-	st->srtt_us = e->srtt_us;
+	st->srtt_us = e->shared.srtt_us;
 	st->gets = e->gets;
 	st->hits = e->hits;
 	st->timeouts = e->timeouts;
@@ -75,7 +63,7 @@ void engine_get_status(const struct engine *e, struct engine_status *st)
 	st->refused_puts = e->refused_puts;
 	st->rejected_puts = e->rejected_puts;
 	st->redirects = e->redirects;
-	st->reconnects = e->reconnects;
+	st->reconnects = e->shared.reconnects;
 }
 
 size_t engine_get_nodes(
@@ -84,7 +72,7 @@ size_t engine_get_nodes(
 	size_t count = 0;
 
 	for (size_t i = 0; i < e->nnodes; i++) {
-		const struct node *n = e->nodes[i];
+		const struct redis_node *n = e->nodes[i];
 		struct engine_node_status *to;
 
 		if (!n || count++ >= max)
@@ -92,11 +80,26 @@ size_t engine_get_nodes(
 		to = &nodes[count - 1];
 		memset(to, 0, sizeof(*to));
 		memcpy(to->name, n->name, sizeof(to->name));
-		to->state = node_state(n);
+		to->state = redis_node_state(n);
 		(void)snprintf(
-		    to->error, sizeof(to->error), "%s", node_error(n));
+		    to->error, sizeof(to->error), "%s", redis_node_error(n));
 		to->slots = n->slots;
 		to->srtt_us = n->srtt_us;
 	}
 	return count;
+}
+
+uint64_t engine_srtt_us(const struct engine *e)
+{
+	return e->shared.srtt_us;
+}
+
+uint64_t engine_expect_us(const struct engine *e, uint64_t bytes)
+{
+	return e->shared.srtt_us + (bytes * e->shared.us_per_mib >> 20);
+}
+
+bool engine_is_idle(const struct engine *e)
+{
+	return e->puts_open == 0;
 }

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a server's replies mean: errors, in a sentence, and INFO. */
+#ifndef FOREFETCH_REDIS_REPLY_H
+#define FOREFETCH_REDIS_REPLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <hiredis/hiredis.h>
+
+enum redis_fault {
+	FAULT_NONE,   /* of this one command */
+	FAULT_REFUSE, /* asking again is of no use */
+	FAULT_WAIT,   /* it is not ready */
+	FAULT_FULL,   /* it keeps nothing now */
+	FAULT_RIGHTS, /* of this kind of command */
+	FAULT_MOVED,
+	FAULT_ASK,
+};
+/* What an error reply means; `*why` is a sentence, or NULL. */
+enum redis_fault redis_fault_of(const redisReply *r, const char **why);
+
+/* The value of NAME, whose bytes that are not printable come as '?'; false and
+ * "" where there is none. */
+bool redis_info_text(
+    const redisReply *r, const char *name, char *value, size_t size);
+uint64_t redis_info_number(const redisReply *r, const char *name);
+/* The keys of all databases. */
+uint64_t redis_info_keys(const redisReply *r);
+
+#endif
