@@ -1,22 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What CONTRACT and ARCHITECTURE name is there: tests, functions, constants, files.
+"""What the documents in DOCS name is there: tests, functions, constants, files.
 
 Names stand between backquotes. A test is `FILE: NAME`, and the names behind it
 are of the same file; a function is `name()`, a constant is in capitals. Where a
-name is only an example, it has NAME in it.
+name is only an example, it has NAME in it. Links of all documents must lead to
+a file of this repository.
 """
 import re
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+DOCS = ("docs/CONTRACT.md", "docs/ARCHITECTURE.md", "docs/EXTENDING.md",
+        "docs/DEVELOPING.md", "CONTRIBUTING.md", "SECURITY.md")
 CODE = ("hashing", "nfsproto", "predictor", "proxy", "cli", "hint")
 QUOTED = re.compile(r"`([^`\n]+)`")
 FILE = re.compile(r"([\w./-]+\.(?:c|h|py|sh|scenario|proto))(?:: (.+))?$")
 TEST = re.compile(r"(test_\w+|[A-Z]\w+(\.test_\w+)?)$")
 FUNCTION = re.compile(r"(?:[\w.]+: )?(\w+)\(\)$")
 CONSTANT = re.compile(r"[A-Z][A-Z0-9_]{5,}$")
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
 def sources():
@@ -38,6 +42,8 @@ class Names:
         self.files = sources()
         tops = tuple("/%s/" % top for top in CODE)
         self.code = [t for p, t in self.files.items() if p.startswith(tops)]
+        self.options = [p.read_text() for p in (ROOT / "CMakeLists.txt",
+                                                ROOT / "tests/CMakeLists.txt")]
 
     def named(self, file):
         """Texts of the files of this name, which may have a part of its path."""
@@ -66,7 +72,7 @@ class Names:
             return "there is no function %s()" % function[1]
         if file and TEST.match(name) and not CONSTANT.match(name):
             return self.wrong_file(file, name)
-        if CONSTANT.match(name) and not has_word(self.code, name):
+        if CONSTANT.match(name) and not has_word(self.code + self.options, name):
             return "there is no %s" % name
         return None
 
@@ -83,9 +89,17 @@ def check(doc, names):
                 file = match[1]
 
 
+def dead_links():
+    for path in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            for target in LINK.findall(line):
+                if not (path.parent / target).exists():
+                    yield "%s:%d: there is no %s" % (path.relative_to(ROOT), number, target)
+
+
 def main():
     names = Names()
-    bad = [w for doc in ("docs/CONTRACT.md", "docs/ARCHITECTURE.md") for w in check(doc, names)]
+    bad = [w for doc in DOCS for w in check(doc, names)] + list(dead_links())
     for line in bad:
         print(line)
     print("docs: %d wrong" % len(bad))
