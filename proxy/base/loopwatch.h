@@ -25,7 +25,8 @@ uint64_t loopwatch_longest_us(const struct loopwatch *w);
 /* How many there were that took longer than LOOPWATCH_LONG_US. */
 uint64_t loopwatch_long_turns(const struct loopwatch *w);
 
-/* What epoll_wait() does; the times are arguments, for tests. */
+/* The loop calls these around epoll_wait(): before it waits, and when it wakes.
+ * The times are arguments, so that tests can choose them. */
 void loopwatch_waits(struct loopwatch *w, uint64_t now_us);
 void loopwatch_wakes(struct loopwatch *w, uint64_t now_us);
 

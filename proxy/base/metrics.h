@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What one server section has done since the daemon started: calls by
+ * Counts the work of one server section since the daemon started: calls by
  * procedure on both sides, single counters, and gauges. Nothing here allocates,
  * locks or reads a clock of its own except metrics_new.
  */

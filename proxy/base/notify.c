@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What systemd is told (sd_notify(3)); nothing in a build without libsystemd.
- */
+/* Tells systemd how the daemon fares (sd_notify(3)); does nothing in a build
+ * without libsystemd. */
 #include "base/notify.h"
 
 #ifdef FF_SYSTEMD

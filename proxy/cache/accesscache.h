@@ -15,8 +15,8 @@ struct accesscache;
  * whatever is asked later. */
 enum { ACCESS_ALL = 0x3f };
 
-/* What one credential was granted for one node. Times are those at which
- * calls were sent; 0: never. */
+/* The rights that one credential was granted for one node. Times are those at
+ * which calls were sent; 0: never. */
 struct grant {
 	slab_ref next;
 	uint32_t cred;

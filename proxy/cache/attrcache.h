@@ -43,7 +43,8 @@ enum node_flags {
 	NODE_DEAD = 4,  /* STALE or BADHANDLE: nothing of it counts */
 	NODE_MOVED = 8, /* by a call of our own that changed its ctime only */
 	NODE_PROGRAM = 16, /* its first bytes are those of one */
-	/* What PATHCONF said here, until its file system is known. */
+	/* PATHCONF's answer about this object, kept here until its file system
+	 * is known. */
 	NODE_CASE_SENSITIVE = 32,
 	NODE_CASE_BLIND = 64,
 	/* Contents that a client was going to change had been replaced: no
@@ -92,7 +93,7 @@ struct node {
 _Static_assert(offsetof(struct node, fh) == 84,
     "handles of 28 bytes, as Linux's servers have, fit into 112");
 
-/* What few nodes need. */
+/* Members that few nodes need, so that the others do without their memory. */
 struct node_ext {
 	uint32_t generation;
 	uint32_t nchildren; /* names kept in this directory */
@@ -104,7 +105,7 @@ struct node_ext {
 	struct answer *answers;
 };
 
-/* What the server of a file system said once. */
+/* Properties of a file system, as its server told them once. */
 struct fsys {
 	uint64_t fsid;
 	uint32_t export_plus_one; /* of the configuration; 0: none */
@@ -245,7 +246,7 @@ bool attrcache_firm(
  * base/srvclock.h). */
 uint64_t attrcache_still_us(struct attrcache *ac, const struct node *node,
     uint64_t sent_us, uint64_t now_us);
-/* What belongs to another generation of the node does not count. */
+/* The node's present generation. A binding of another generation is invalid. */
 uint32_t attrcache_generation(struct attrcache *ac, const struct node *node);
 /* How many file systems got `clock_back` since this was asked last. */
 uint32_t attrcache_take_clocks_back(struct attrcache *ac);

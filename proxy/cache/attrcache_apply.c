@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What replies say of nodes: which of two states is the later one, what a
- * change of our own leaves good, and how old a confirmation is. Calls overtake
- * each other on their way, so nothing is concluded from the order of replies.
+ * Applies replies to nodes: decides which of two states is the later one, what
+ * a change of our own leaves valid, and how old a confirmation is. Calls
+ * overtake each other on their way, so nothing is concluded from the order of
+ * replies.
  */
 #include <stdlib.h>
 
@@ -15,8 +16,8 @@
  * of our own makes all older confirmations void. */
 enum { CHANGES_FSYS = 64 };
 
-/* What hangs on the node counts no more. A node on which nothing hangs has
- * no generation to count. */
+/* Invalidates everything that is bound to the node. A node with nothing bound
+ * to it has no generation to count. */
 static void next_generation(struct attrcache *ac, struct node *node)
 {
 	struct node_ext *x = attrcache_ext(ac, node);

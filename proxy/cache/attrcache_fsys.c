@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What many objects have in common: their file system, and their profile, which
- * is type, mode, links and owner. In a tree of sources a handful of profiles
- * serves a hundred thousand objects.
+ * Stores once what many objects share: their file system, and their profile,
+ * which is type, mode, links and owner. In a tree of sources a handful of
+ * profiles serves a hundred thousand objects.
  */
 #include <stdlib.h>
 #include <string.h>

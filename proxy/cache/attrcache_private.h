@@ -24,7 +24,7 @@ enum {
 	CHANGES = 4096,
 };
 
-/* What many objects have in common, kept once. */
+/* Attributes that many objects share, stored once and counted. */
 struct profile {
 	slab_ref next;
 	uint32_t users;

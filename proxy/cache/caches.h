@@ -102,7 +102,8 @@ void caches_free(struct caches *c);
 void caches_set_data(struct caches *c, struct datacache *data);
 /* The configuration was reloaded. */
 void caches_set_config(struct caches *c, const struct config_server *config);
-/* What all of them may take changed: less is given up by caches_shrink(). */
+/* Sets the memory that all caches together may use. Where they use more,
+ * caches_shrink() gives it back. */
 void caches_set_memory(struct caches *c, size_t memory_bytes);
 /* Give up a part of what is too much, some tenths of a millisecond; to be
  * called again while it returns true. */
@@ -168,7 +169,7 @@ size_t caches_bytes(const struct caches *c);
 /* Bytes that a name, its handle and its attributes take on the average. */
 size_t caches_entry_bytes(const struct caches *c);
 
-/* What is there now. */
+/* Sizes of the caches, as they are now. */
 struct caches_stats {
 	size_t objects;
 	size_t names;        /* absent ones too */

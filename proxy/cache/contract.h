@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What an answer may rest on: the consistency contract in one place.
+ * Decides whether an answer from the caches is fresh enough: the consistency
+ * contract in one place.
  *
  * A confirmation has the age of the call that brought it, counted from when
  * that was sent. `strict` wants one that was sent after the request came in,
@@ -20,10 +21,10 @@
 #include "config/config.h"
 
 /*
- * What was loaded at the start counts as confirmed at these times, by which
- * frozen mode tells them apart. After a kill or a crash, changes of our own
- * that were answered may be missing from what was saved: then each object is
- * confirmed once, and what is bound to its version holds if it still has it.
+ * Objects that were loaded at the start count as confirmed at these times, by
+ * which frozen mode tells them apart. After a kill or a crash, changes of our
+ * own that were answered may be missing from the saved state: then each object
+ * is confirmed once, and bindings stay valid if its version is still the same.
  */
 enum {
 	CONTRACT_LOADED_US = 1,
@@ -53,9 +54,9 @@ void contract_set_still(struct contract *c, uint64_t still_us);
 
 /* May an answer rest on attributes that a call sent then confirmed? */
 bool contract_fresh(const struct contract *c, uint64_t sent_us);
-/* … on an absence? */
+/* May an answer rest on an absence that a call sent then found? */
 bool contract_absent(const struct contract *c, uint64_t sent_us);
-/* … on a right that the server gave? */
+/* May an answer rest on a right that a call sent then was granted? */
 bool contract_granted(const struct contract *c, uint64_t sent_us);
 
 /* A name, an absence or a listing that hangs on a node. */

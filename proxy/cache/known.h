@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is known of one object, and may it be used?
+ * Answers "what do the caches know of this object, and may it be used?".
  *
  * Everybody who answers from the caches, or asks for what they lack, puts
  * these questions: which node is it, which policy holds there, how old may a
@@ -47,7 +47,8 @@ struct known {
 	uint64_t sent_us; /* attrcache_sent(); 0: no attributes */
 };
 
-/* What is known of a node; of NULL, the server's policy only. */
+/* Fills `k` with what the caches know of a node; of NULL, with the server's
+ * policy only. */
 void known_node(struct known *k, const struct asker *who, struct node *node);
 /* The same by its handle; false where there is no such node. */
 bool known_find(struct known *k, const struct asker *who, const nfs3_fh *fh);

@@ -290,7 +290,8 @@ static void add_data(const struct learn *l, struct node *node)
 	    .firm = attrcache_firm(l->caches->attr, node, l->sent_us),
 	    .ahead = l->ahead};
 
-	/* What contradicts itself is not kept. */
+	/* A reply whose range, end of file and size contradict each other is
+	 * not cached. */
 	if (end < l->args->read.offset || end > a->size ||
 	    (r->eof && end != a->size) || a->type != NF3REG)
 		return;

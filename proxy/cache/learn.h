@@ -40,11 +40,11 @@ struct learn {
 void learn_reply(const struct learn *l);
 
 /*
- * What another machine had from the same server, and was bound there for good
- * to a version that this daemon knows of, too. It says nothing of attributes
- * and rights, so it may be used as what was cached before they were confirmed.
- * False where it is not kept, since meanwhile the version has changed, or may
- * have been changed by a call of our own.
+ * Data or a listing of another machine, which had it from the same server and
+ * bound it for good to a version that this daemon knows, too. It says nothing
+ * of attributes and rights, so it may be used like data that was cached before
+ * they were confirmed. It is refused (false) if the version has changed
+ * meanwhile, or may have been changed by a call of our own.
  */
 struct learn_shared {
 	struct caches *caches;
@@ -63,9 +63,9 @@ static inline nfs3_fh learn_shared_fh(const struct learn_shared *s)
 	return (nfs3_fh){.len = s->fh_len, .data = s->fh};
 }
 
-/* What is known of the node now; `cred` and `ahead` are the caller's. False
- * where nothing may be asked for: the version is not known, or does not tell
- * enough. */
+/* Notes the node's version and times before another machine's data is asked
+ * for; `cred` and `ahead` are the caller's to set. False where nothing may be
+ * asked for: the version is not known, or too young to tell a later change. */
 bool learn_shared_begin(
     struct learn_shared *s, struct caches *c, const struct node *node);
 /* Bytes of a file, copied. */

@@ -9,7 +9,7 @@
 #include "cache/known.h"
 #include "cache/learn_private.h"
 
-/* What is known of a directory after a change of our own in it. */
+/* The state of a directory after a change of our own in it. */
 struct own_dir {
 	bool preserved; /* nobody else has changed it */
 	bool crossed; /* two changes overlapped: nobody knows where the changed

@@ -134,7 +134,8 @@ bool learn_certainly_not_done(nfsstat3 status)
 	}
 }
 
-/* What the server said of a directory whose names it did not change. */
+/* The attributes that the server sent of a directory whose names it did not
+ * change. */
 static const post_op_attr *dir_after(const struct learn *l, unsigned i)
 {
 	switch (l->proc->proc) {
@@ -151,8 +152,8 @@ static const post_op_attr *dir_after(const struct learn *l, unsigned i)
 	}
 }
 
-/* What was believed of the names may be the reason why it failed. So a
- * listing that has them, or lacks them, is forgotten as well. */
+/* Forgets cached names that may have made the client send a call that failed,
+ * and each listing that contains or lacks one of them. */
 static void names_failed(const struct learn *l)
 {
 	const diropargs3 *names[2];

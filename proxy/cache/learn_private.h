@@ -45,7 +45,7 @@ void learn_data_drop(const struct learn *l, const struct node *node);
 struct learn_was {
 	struct node *child; /* NULL: not known, or absent */
 	bool known; /* the name is of the directory's present generation */
-	bool firm;  /* … and bound to it for good, so it led there for sure */
+	bool firm;  /* the name was bound for good, so it led there for sure */
 };
 
 struct learn_was learn_name_was(const struct learn *l, const diropargs3 *where);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the caches keep, into records, a few buckets at a time, and back into
- * empty caches at the start. What is read is checked in full: a file may have
- * been written by anybody who can write there.
+ * Packs the contents of the caches into records, a few buckets at a time, and
+ * unpacks them into empty caches at the start. Records are checked in full when
+ * they are read: a file may have been written by anybody who can write there.
  */
 #include <errno.h>
 #include <limits.h>
@@ -92,7 +92,7 @@ static void pack_grants(struct metapack *p, const struct node *node)
 	metabuf_put_u32(p->out, 0);
 }
 
-/* What is bound to a node is saved with these bits. */
+/* Flags with which a binding is saved. */
 enum {
 	BOUND_FIRM = 1, /* it holds without a bound of time */
 	BOUND_DOUBT = 2,

@@ -60,7 +60,7 @@ struct metasave {
 	bool saving;           /* from the first slice to the rename */
 	bool writes;           /* the job is under way */
 	bool packed;           /* all of it is */
-	bool last;             /* … and with this job all is written */
+	bool last;             /* this job writes the rest of it */
 	bool hurry;            /* the next save begins at once */
 	struct metaload *load; /* under way: nothing is saved */
 };

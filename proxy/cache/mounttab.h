@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What MNT answered, so that a client can mount while the server is away.
+ * Keeps the answers of MNT, so that a client can mount while the server is
+ * away.
  */
 #ifndef FOREFETCH_MOUNTTAB_H
 #define FOREFETCH_MOUNTTAB_H

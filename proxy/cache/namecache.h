@@ -27,10 +27,10 @@ struct dentry {
 struct namecache *namecache_new(struct slab *slab, struct attrcache *ac);
 void namecache_free(struct namecache *nc);
 
-/* What is known of a name, in whatever generation; or NULL. */
+/* The entry of a name, of whatever generation; or NULL. */
 struct dentry *namecache_find(
     struct namecache *nc, const struct node *dir, const nfs3_name *name);
-/* What it is bound by. */
+/* The binding of the entry: its generation, and whether it is firm. */
 struct binding dentry_binding(const struct dentry *d);
 /* Its node, or NULL where it is absent or the node is of no use any more. */
 struct node *dentry_child(const struct namecache *nc, const struct dentry *d);

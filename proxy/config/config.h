@@ -22,7 +22,7 @@
 
 /* Enough for every message of config_load, a long file name included. */
 #define CONFIG_ERR_MAX    1024
-/* What `metrics_listen = on` stands for. */
+/* The address that `metrics_listen = on` stands for. */
 #define CONFIG_METRICS_ON "127.0.0.1:9899"
 
 enum config_consistency {
@@ -82,7 +82,8 @@ struct config_nets {
 	size_t n;
 };
 
-/* What a server sets for all its file systems, and an export for its own. */
+/* Settings that a server has for all its file systems, and an export for its
+ * own. */
 struct config_policy {
 	enum config_consistency consistency;
 	enum config_prefetch prefetch;
@@ -137,7 +138,7 @@ struct config_server {
 	size_t noverrides;
 };
 
-/* What is shared by way of a farm. */
+/* Kinds of things that the machines of a farm share. */
 enum {
 	CONFIG_SHARE_DATA = 1 << 0,
 	CONFIG_SHARE_LISTINGS = 1 << 1,
@@ -196,8 +197,8 @@ struct config_source {
 	const char *run_dir; /* NULL: none */
 	/* How many errors to tell, a line each; 0: the first only. */
 	unsigned errors_max;
-	/* What was read before, by a daemon that goes on with that after an
-	 * error; NULL: nothing. */
+	/* The configuration that was read before, by a daemon that goes on with
+	 * that after an error; NULL: none. */
 	const struct config *former;
 };
 
@@ -230,7 +231,7 @@ enum config_change_kind {
 	CONFIG_CHANGED,
 };
 
-/* What differs between two configurations. */
+/* One difference between two configurations. */
 struct config_change {
 	enum config_change_kind kind;
 	const char *server; /* NULL: it is of [forefetch] or [farm] */

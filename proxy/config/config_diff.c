@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What differs between two configurations, by the text that each would print.
- */
+/* Compares two configurations by the text that each would print. */
 #include "config/config.h"
 #include "config/config_key.h"
 

@@ -37,7 +37,7 @@ static int refuse(struct config_why *why, const char *reason)
 	return -EINVAL;
 }
 
-/* What stands behind `scheme`, or NULL. */
+/* The rest of the URL behind `scheme`, or NULL where it has another one. */
 static const char *behind(const char *url, const char *scheme)
 {
 	size_t len = strlen(scheme);

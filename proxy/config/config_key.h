@@ -31,7 +31,7 @@ struct config_key {
 	unsigned flags;
 };
 
-/* What a key was called once, and goes on being understood as. */
+/* A former name of a key, which is still accepted. */
 struct config_former {
 	const char *former;
 	const char *name;

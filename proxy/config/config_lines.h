@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 struct config_lines {
-	/* What is still to be read; lines are cut out of it, so there is room
-	 * for a byte behind `end`. */
+	/* The text that is still to be read. Lines are cut out of it, so there
+	 * is room for a byte behind `end`. */
 	char *text;
 	const char *end;
 	unsigned read;  /* lines that were read */

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What a key accepts; the meaning of min and max is the type's. */
+/* The values that a key accepts; the meaning of min and max is the type's. */
 struct config_range {
 	uint64_t min;
 	uint64_t max;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What forefetch was worth to the clients of a server, in all and by day, kept
- * over restarts and umounts in the file `totals` of the server's directory: one
- * line, replaced as a whole.
+ * Sums up what forefetch was worth to the clients of a server, in all and by
+ * day, and keeps the sums over restarts and umounts in the file `totals` of the
+ * server's directory: one line, replaced as a whole.
  *
  *	VERSION  ALL  DAY ...  SUM
  *

@@ -58,7 +58,8 @@ struct control_work;
 /* A client is closed if half a message, an unread response, or a file that is
  * carried in parts does not go on for so long. */
 #define CONTROL_STALL_S       10
-/* … or if it asks nothing for so long, and has begun nothing. */
+/* A client is disconnected if it asks nothing for so long, and has begun
+ * nothing. */
 #define CONTROL_IDLE_S        60
 /* How many commands that take many turns may be under way. */
 #define CONTROL_WORKS_MAX     6
@@ -79,12 +80,13 @@ struct control_peer {
 	size_t groups_len;
 };
 
-/* What a client has begun, which ends with its connection. Zeros at first. */
+/* Work that a client has begun, and that ends with its connection. Zeros at
+ * first. */
 struct control_session {
 	struct warm_walk *walk; /* NULL: none */
 	void *blob;             /* a file that is carried in parts; allocated */
 	size_t blob_len;
-	/* What is under way for the present request; NULL: nothing. */
+	/* The long work that its present request has begun; NULL: none. */
 	struct control_work *work;
 	bool restarted; /* it ended, since the servers changed, and begins anew
 			 */
@@ -123,9 +125,9 @@ struct control_server {
 };
 
 /*
- * What control asks of the daemon: to find a server. It then asks the server's
- * modules itself. Called on the loop; must not block. Whether the peer may do
- * something is control's business.
+ * Questions of control to the daemon: to find a server. It then asks the
+ * server's modules itself. Called on the loop; must not block. Control itself
+ * decides whether the peer may do something.
  */
 struct control_ops {
 	/* Of the daemon and all servers, in their order. What is put into `out`
@@ -147,8 +149,9 @@ struct control_ops {
 	 * at first. */
 	bool (*reload)(void *ctx, uint64_t *ticket, struct arena *a,
 	    Forefetch__Reloaded *out);
-	/* What clients of the i-th wait for, and who waited: calls and jobs of
-	 * `uid`, or with 0 of all, and how many others there are. */
+	/* Fills in what clients of the i-th server wait for, and who waited:
+	 * calls and jobs of `uid`, or with 0 of all, and how many others there
+	 * are. */
 	void (*fill_activity)(void *ctx, size_t i, uint32_t uid,
 	    struct arena *a, Forefetch__ServerActivity *out);
 	/* Calls ahead are paused until then (hold_pause()): of all servers, and

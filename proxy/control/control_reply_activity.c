@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What goes on now: calls that wait, what is fetched ahead, what became of
- * predictions. Each turn of the loop tells of one server. Where names are asked
- * for, the cache of names is gone through for them, a part in each turn, while
- * the answer is kept.
+ * Reports current activity: calls that wait, what is fetched ahead, and the
+ * outcome of predictions. Each turn of the loop reports one server. Where names
+ * are asked for, the cache of names is searched for them, a part in each turn,
+ * while the answer is kept.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -22,7 +22,7 @@ static const Forefetch__FarmStatus__State states[] = {
 
 /* ---- status ---------------------------------------------------------- */
 
-/* What the configuration says of it. */
+/* Fills in the farm's part of the configuration. */
 static void fill_config(struct arena *a, const struct config_farm *config,
     Forefetch__FarmStatus *out)
 {

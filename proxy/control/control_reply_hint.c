@@ -43,7 +43,8 @@ static int add(struct reply *r, const Forefetch__Hint *h)
 		if (h->path.len > 0)
 			hint.fh.len = 0;
 	} else {
-		/* What cannot be a path is a hint for no file. */
+		/* A text that cannot be a path becomes the root, which is a
+		 * hint for no file. */
 		hint.path = reply_text(r, &h->path);
 		if (!hint.path)
 			hint.path = "/";

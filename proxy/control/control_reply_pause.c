@@ -16,7 +16,8 @@ Forefetch__HoldStatus *control_hold_status(
 	if (!out)
 		return NULL;
 	out->paused = st->paused;
-	/* What is left of a pause is never 0. */
+	/* 0 says that no end was set; a pause that has one always has more than
+	 * 0 left. */
 	if (st->paused && st->pause_left_us != HOLD_NO_END)
 		out->pause_left_us = st->pause_left_us;
 	out->metered = st->metered;

@@ -30,16 +30,16 @@
 
 struct warm_progress;
 
-/* What takes more than one turn of the loop; the first member of what it
- * needs. The same request, asked again, goes on with it. While it is there, the
- * servers, their numbers and their order stay the same: where these change,
- * the work ends, and is begun anew (control_reply_restart()). */
+/* Work that takes more than one turn of the loop; the first member of the
+ * struct that it needs. The same request, asked again, goes on with it. While
+ * it exists, the servers, their numbers and their order stay the same: where
+ * these change, the work ends, and is begun anew (control_reply_restart()). */
 struct control_work {
 	void (*free)(struct control_work *w);
 	bool no_server; /* it has to do with none, so that it goes on */
 };
 
-/* What is needed to make one response. */
+/* Everything that is needed to make one response. */
 struct reply {
 	const struct control_ops *ops;
 	void *ctx;
@@ -52,9 +52,9 @@ struct reply {
 };
 
 /*
- * What the session does in many turns: `size` bytes, which begin with a struct
- * control_work. It is begun now, zeroed, where there is none; then `*begun`.
- * NULL where it is to wait for others (`later`), or without memory.
+ * The session's long work, a struct of `size` bytes that begins with a struct
+ * control_work. If there is none yet, it is begun now, zeroed, and `*begun` is
+ * set. NULL where it has to wait for others (`later`), or without memory.
  */
 void *reply_work(struct reply *r, size_t size,
     void (*free)(struct control_work *w), bool *begun);
@@ -63,8 +63,8 @@ void reply_work_end(struct reply *r);
 bool reply_may_carry(struct reply *r);
 /* `text` must live as long. */
 void reply_error(struct reply *r, Forefetch__ErrorCode code, const char *text);
-/* What an errno of a module means; a table of them ends with {0}. What is not
- * in it is a lack of memory. */
+/* The meaning of a module's errno in a reply; a table of them ends with {0}. An
+ * errno that is not in the table is a lack of memory. */
 struct reply_why {
 	int error;
 	Forefetch__ErrorCode code;
@@ -112,7 +112,7 @@ bool reply_server(struct reply *r, const ProtobufCBinaryData *filter,
 /* The server that a place is mounted from; false after an error. */
 bool reply_server_at(struct reply *r, const Forefetch__Place *place,
     struct control_place *at, struct control_server *out);
-/* What warm_begin() failed with. */
+/* Replies with the error that warm_begin() returned. */
 void reply_place_error(struct reply *r, int error);
 /* NULL without memory. */
 Forefetch__Warmed *reply_warmed(struct reply *r, const struct warm_progress *p);

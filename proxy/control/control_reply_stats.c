@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is counted and measured: status, stats, and what a flush gave up. */
+/* Replies with counts and measurements: status, stats, and what a flush gave
+ * up. */
 #include "base/histogram.h"
 #include "base/metrics.h"
 #include "control/balance.h"

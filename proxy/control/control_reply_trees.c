@@ -45,7 +45,8 @@ void trees_drop_blob(struct control_session *s)
 	s->blob_len = 0;
 }
 
-/* What is exported at first is given out in parts. */
+/* Gives out an export in parts: the first request packs it, the next ones take
+ * a part each. */
 static void export(const struct trees *t)
 {
 	struct control_session *s = t->r->session;

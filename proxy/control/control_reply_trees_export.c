@@ -12,7 +12,7 @@
 
 enum { EXPORT_STEPS = 64 }; /* in a turn: about half a millisecond */
 
-/* What the thread works on. It frees itself if its client has gone. */
+/* The thread's part of an export. It frees itself if its client has gone. */
 struct packing {
 	struct iopool_job job;
 	struct predictor_snapshot *snapshot;
@@ -24,7 +24,7 @@ struct packing {
 struct exporting {
 	struct control_work work;
 	struct predictor_snapshot *snapshot; /* while it is made */
-	struct packing *packing;             /* … and then */
+	struct packing *packing;             /* once the snapshot is complete */
 };
 
 static void packing_free(struct packing *k)
@@ -65,7 +65,8 @@ static void exporting_free(struct control_work *w)
 	free(e);
 }
 
-/* What was begun before, or a new one; NULL: later, or after an error. */
+/* The export that is under way, or a new one; NULL: later, or after an error.
+ */
 static struct exporting *exporting_get(const struct trees *t)
 {
 	bool begun;

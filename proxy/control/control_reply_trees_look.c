@@ -28,7 +28,7 @@ enum {
 struct look {
 	struct control_work work;
 	struct trees_list *list;      /* either this … */
-	struct trees_show *show;      /* … or this */
+	struct trees_show *show;      /* or this */
 	struct predictor_tree *found; /* the list, once it is complete */
 	size_t shown;
 	ssize_t total;
@@ -46,7 +46,8 @@ static void look_free(struct control_work *w)
 	free(k);
 }
 
-/* What was begun before, or a new one; NULL: later, or after an error. */
+/* The listing that is under way, or a new one; NULL: later, or after an error.
+ */
 static struct look *look_get(const struct trees *t, bool show)
 {
 	bool begun;

@@ -17,7 +17,7 @@ struct trees {
 };
 
 void trees_error(struct reply *r, int error);
-/* What the session carried in parts. */
+/* Drops the file that the session carried in parts. */
 void trees_drop_blob(struct control_session *s);
 
 /* control_reply_trees_look.c: in parts. */

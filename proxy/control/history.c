@@ -20,7 +20,7 @@ struct history {
 	uint64_t
 	    wait_us;     /* of a call that was passed on; UINT64_MAX: no idea */
 	uint64_t spared; /* round trips that saved_us is of … */
-	uint64_t calls;  /* … and calls of clients that added_us is of */
+	uint64_t calls;  /* calls of clients that added_us sums up */
 	uint64_t saved_us, added_us; /* since it was made */
 	/* The same until the last sample. */
 	uint64_t saved_before_us, added_before_us;
@@ -134,10 +134,11 @@ static void sample_fill(struct history_sample *s, const struct metrics *m,
 }
 
 /*
- * What a call takes on a direct mount: the round trip of the idle link. As
- * measured under load it has the queues in it that this daemon makes, in itself
- * and on the link. But it is no more than what calls that were passed on took
- * in the last sample that has any. 0 where it is not known.
+ * The time that a call would take on a direct mount: the round trip of the idle
+ * link. The round trip under load would count the queues that this daemon
+ * makes, in itself and on the link. But the result is never more than what
+ * calls that were passed on took in the last sample that has any. 0 where it is
+ * not known.
  */
 static uint64_t direct_us(
     const struct history *h, const struct history_sample *s)

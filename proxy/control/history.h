@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a server did in the last hour: one sample every ten seconds. It is for
- * those who look (the page, `forefetch top`); nothing in the daemon acts on it.
+ * Records a server's last hour: one sample every ten seconds. It is for those
+ * who look (the page, `forefetch top`); nothing in the daemon acts on it.
  */
 #ifndef FOREFETCH_HISTORY_H
 #define FOREFETCH_HISTORY_H
@@ -18,22 +18,23 @@ struct history;
 enum {
 	HISTORY_STEP_US = 10000000,
 	HISTORY_SAMPLES = 360, /* an hour; about 60 KiB a server */
-	/* What a call takes longer because it comes to this daemon first,
-	 * whoever answers it: 26 us in the median of bench/loopback, and more
-	 * where the machine is busy. */
+	/* The time that a call takes longer because it comes to this daemon
+	 * first, whoever answers it: 26 us in the median of bench/loopback, and
+	 * more where the machine is busy. */
 	HISTORY_HOP_US = 100,
 };
 
-/* What happened within `span_us`, which ended at `at_us`; then, from srtt_us
- * on, what held at that time. */
+/* Counts of the `span_us` that ended at `at_us`; then, from srtt_us on, values
+ * as they were at that time. */
 struct history_sample {
-	uint64_t at_us;     /* of clock_now_us() */
-	uint64_t span_us;   /* longer than a step where the machine slept */
-	uint64_t calls;     /* of clients, answered */
-	uint64_t errors;    /* of these */
-	uint64_t asked;     /* calls to the server, answered; ahead, too */
-	uint64_t hits;      /* calls of clients that a cache answered … */
-	uint64_t misses;    /* … or passed on, of those that caches are for */
+	uint64_t at_us;   /* of clock_now_us() */
+	uint64_t span_us; /* longer than a step where the machine slept */
+	uint64_t calls;   /* of clients, answered */
+	uint64_t errors;  /* of these */
+	uint64_t asked;   /* calls to the server, answered; ahead, too */
+	uint64_t hits;    /* calls of clients that a cache answered … */
+	uint64_t misses;  /* calls that were passed on, of those that caches are
+			     for */
 	uint64_t waited_us; /* time from call to reply, of all clients' calls */
 	/* Calls that were spared the server, times what a direct mount would
 	 * have waited longer: the round trip of the idle link, or what calls
@@ -48,14 +49,16 @@ struct history_sample {
 	uint64_t demand_bytes;   /* from the server, since a client asked */
 	uint64_t ahead_bytes;    /* from the server, fetched ahead */
 	uint64_t used_bytes;     /* of what was fetched ahead: it was wanted */
-	uint64_t unused_bytes;   /* … and it was not within ten seconds */
-	uint64_t used;           /* objects fetched ahead and there in time */
-	uint64_t late;           /* … and still on their way */
-	uint64_t unused;         /* … and not wanted */
-	uint64_t refused;        /* calls ahead that the server refused */
-	uint64_t resent;         /* calls to the server that were sent again */
-	uint64_t segments;       /* of TCP, to the server … */
-	uint64_t lost;           /* … and of these, lost on their way */
+	uint64_t unused_bytes; /* bytes fetched ahead and not wanted within ten
+				  seconds */
+	uint64_t used;         /* objects fetched ahead and there in time */
+	uint64_t late; /* objects fetched ahead and wanted while still on their
+			  way */
+	uint64_t unused;   /* objects fetched ahead and not wanted */
+	uint64_t refused;  /* calls ahead that the server refused */
+	uint64_t resent;   /* calls to the server that were sent again */
+	uint64_t segments; /* of TCP, to the server … */
+	uint64_t lost;     /* of these segments, lost on their way */
 
 	uint64_t srtt_us;  /* 0: not known, as the two below */
 	uint64_t base_us;  /* round trip of the idle link */
@@ -88,7 +91,7 @@ struct history_totals {
 };
 void history_get_totals(struct history *h, struct history_totals *out);
 
-/* What saved_us of a sample is, since it was made and until now; never less
+/* The sum of all samples' saved_us, since it was made and until now; never less
  * than before. 0 where `h` is NULL. */
 uint64_t history_saved_us(struct history *h);
 /* The same of added_us. */
@@ -99,7 +102,7 @@ uint64_t history_saved_today_us(const struct history *h);
 
 /* The day is another one: of any numbers that differ from day to day. */
 void history_begin_day(struct history *h, int day);
-/* What the timer does; the time is an argument, for tests. */
+/* Takes a sample, as the timer does; the time is an argument, for tests. */
 void history_take(struct history *h, uint64_t now_us);
 
 #endif

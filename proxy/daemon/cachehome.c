@@ -235,7 +235,8 @@ static void open_on_done(struct iopool_job *job)
 			open_save(h);
 		use_data(h);
 	}
-	/* What came in meanwhile is newer than the file. */
+	/* Names that were learned meanwhile are newer than those of the file.
+	 */
 	if (late || h->closing || !h->save)
 		metasave_forget(&o->names);
 	if (o->rc == 0 && late && !h->closing)

@@ -487,7 +487,8 @@ bool daemon_check(const struct config *config, char *err, size_t errlen)
 		   err, errlen);
 }
 
-/* What goes on around the daemon; it serves without that, too. */
+/* Watches the machine's network, and whether it is metered. The daemon serves
+ * even where that fails. */
 static void watch_host(struct daemon *d)
 {
 	d->netwatch = netwatch_new(d->base, on_network, d);

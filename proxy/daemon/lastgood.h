@@ -14,7 +14,7 @@ struct config;
  * failure is logged. */
 void lastgood_save(const struct config *config);
 
-/* What was kept; NULL where there is nothing that can be used. */
+/* Loads the configuration that was saved; NULL where none can be used. */
 struct config *lastgood_load(void);
 
 #endif

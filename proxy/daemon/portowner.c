@@ -21,7 +21,7 @@ struct owner {
 	unsigned long inode;
 };
 
-/* What is in a line of /proc/net/tcp or tcp6 (proc(5)). */
+/* One line of /proc/net/tcp or tcp6 (proc(5)). */
 struct line {
 	struct netmatch_addr local;
 	unsigned state;

@@ -96,7 +96,7 @@ static void note(struct reload *r, const char *server, const char *setting,
 	list[rp->n++] = c;
 }
 
-/* What was said of a server does not hold. */
+/* Removes what the report says of a server, since it does not hold any more. */
 static void forget(struct reload *r, const char *server)
 {
 	struct report *rp = report_of(r);
@@ -311,7 +311,8 @@ uint64_t reload_begin(struct reload *r)
 		begin(r);
 		return r->done + 1;
 	}
-	/* What it reads now may be older than what this is about. */
+	/* The reload under way may have read the files before they were as this
+	 * request means them, so another one follows. */
 	r->again = true;
 	return r->done + 2;
 }

@@ -204,9 +204,10 @@ void server_set_config(
 }
 
 /*
- * What was forgotten may have been changed by a call of our own a moment ago.
- * So that no answer from before that counts, an object is changed and
- * forgotten for all of them.
+ * Makes replies that were sent for before now count for nothing. An object that
+ * was forgotten may have been changed by a call of our own a moment ago, and
+ * nobody remembers that any more; so one object is changed and forgotten for
+ * all of them.
  */
 static bool forget_until(struct attrcache *ac, uint64_t now_us)
 {

@@ -80,7 +80,7 @@ bool server_leave(struct server *s, uint64_t now_us);
 /* It registered with rpcbind, and has not undone that. */
 bool server_is_registered(const struct server *s);
 
-/* What it uses of its shares. */
+/* The amounts of its shares that a server uses. */
 struct server_use {
 	uint64_t disk_bytes;
 	uint64_t pinned_bytes; /* of these */
@@ -115,7 +115,7 @@ const struct metrics *server_measure(struct server *s);
 int server_flush(struct server *s);
 /* Whether clients reach it at an address ("127.0.0.1:2050"). */
 bool server_listens(const struct server *s, const struct netmatch_addr *at);
-/* What control may ask, with gauges as they are now. */
+/* Gives the modules that control may ask, with gauges as they are now. */
 void server_modules(struct server *s, struct control_server *out);
 /* Calls that wait and those who waited, of `uid`, or with 0 of all. */
 void server_fill_activity(const struct server *s, uint32_t uid, struct arena *a,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What clients of a server wait for, and who waited, as the message that goes
- * to `forefetch top` (control.proto says what each field means). What belongs
- * to other users is counted, and no more.
+ * Fills in what clients of a server wait for, and who waited, as the message
+ * that goes to `forefetch top` (control.proto says what each field means).
+ * Calls of other users are counted, and no more.
  */
 #include "base/clock.h"
 #include "control/protocol.h"

@@ -42,8 +42,8 @@
 
 enum {
 	DRAIN_MAX_US = 5000000,
-	/* What cannot be saved by then, though the disk answers, is given up:
-	 * the disk is full. */
+	/* Where the disk answers and saving takes longer than this, the disk is
+	 * full, and the rest is given up. */
 	SETTLE_MAX_US = 10000000,
 	TICK_US = 1000000,
 };
@@ -183,7 +183,8 @@ static bool is_drained(struct server *s, uint64_t now_us)
 	return true;
 }
 
-/* What saves must not be freed while a thread does it: that would wait. */
+/* Nothing that a thread saves may be freed meanwhile: freeing it would wait for
+ * the thread. */
 static bool is_over(struct server *s, bool settled, uint64_t now_us)
 {
 	return iopool_jobs(s->iopool) == 0 &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a server is made of, and in which order. */
+/* Builds a server: its parts, in the order in which they need each other. */
 #include "daemon/server.h"
 
 #include <errno.h>

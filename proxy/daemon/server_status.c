@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What `forefetch status` tells of a server, as the message that goes to it
- * (control.proto says what each field means).
+ * Fills in what `forefetch status` tells of a server, as the message that goes
+ * to it (control.proto says what each field means).
  */
 #include "base/clock.h"
 #include "base/metrics.h"
@@ -120,7 +120,7 @@ static void fill_upstream(
 	fill_connections(s, a, &st, out);
 }
 
-/* What answers from the caches may rest on. */
+/* Fills in the policy by which the caches may answer. */
 static void fill_consistency(
     const struct server *s, struct arena *a, Forefetch__ServerStatus *out)
 {

@@ -22,8 +22,8 @@ static const char *const addr_files[RESOLVE_COUNT] = {
 };
 
 /*
- * What is known of the link holds while the way to the server is the same one.
- * Where there is none, the last one may come back.
+ * Drops the estimates of the link when the route to the server changes. Where
+ * there is no route, they stay, since the last one may come back.
  */
 static void follow_path(struct server *s)
 {
@@ -124,7 +124,8 @@ void server_network_changed(struct server *s, bool woke)
 		resolve_anew(s->resolve, clock_now_us());
 }
 
-/* What a former daemon found out serves until the resolver knows better. */
+/* Uses the addresses that a former daemon found, until the resolver knows
+ * better. */
 static void use_known_addresses(struct server *s)
 {
 	struct netmatch_addr na;

@@ -379,8 +379,8 @@ static void on_step(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	/* What fails on the way, leaves: it stays in the list, and is looked at
-	 * once more at most. */
+	/* An entry that fails on the way begins to leave. It stays in the list,
+	 * and is looked at once more at most. */
 	for (e = TAILQ_FIRST(&ss->entries); e; e = next) {
 		next = TAILQ_NEXT(e, link);
 		step(ss, e, now_us);
@@ -459,7 +459,8 @@ void servers_use(struct servers *ss, struct config *config)
 	for (size_t i = 0; i < config->nservers; i++)
 		if (!find_entry(ss, config->servers[i].name, false))
 			add_entry(ss, config->servers[i].name);
-	/* What nobody wants is in the way of others. */
+	/* Closes sockets that no server wants any more, since others may need
+	 * their address. */
 	listens_drop_unwanted(ss->p.listens, config);
 	list_serving(ss);
 	set_shares(ss);

@@ -36,7 +36,8 @@ struct servers_params {
 	struct statedir *state;
 	struct iopool *iopool;
 	struct listens *listens;
-	/* What was begun with its modules must end now. */
+	/* The server is leaving: whatever was begun with its modules must end
+	 * now. */
 	void (*on_leave)(void *ctx, struct server *s);
 	/* servers_at() has others now, or in another order. What goes over them
 	 * in many turns of the loop must begin anew: a server that is no more

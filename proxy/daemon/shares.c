@@ -12,16 +12,16 @@
 
 enum {
 	SERVERS_MAX = 64, /* as the configuration has */
-	/* What one may have beyond what it has, of its equal part. */
+	/* A server may grow by this part of an equal share, */
 	BEGIN_SHARE = 8,
-	/* … or of what it has, if that is more. */
+	/* or by this part of what it uses, if that is more. */
 	GROW_SHARE = 4,
 	/* Shares that differ by less, of the whole, stay. */
 	STEP_SHARE = 64,
 	/* Pins may take half of a data cache. */
 	PIN_SHARE = 2,
-	/* What is learned may take this part of memory_size, within these
-	 * bounds for each server, */
+	/* The predictor may use this part of memory_size, within these bounds
+	 * for each server, */
 	LEARN_SHARE = 4,
 	LEARN_MIN_BYTES = 1 << 20,
 	LEARN_MAX_BYTES = 64 << 20,
@@ -62,7 +62,7 @@ void shares_divide(
 	}
 }
 
-/* What one that has `use` would like to have. */
+/* The amount that a server which uses `use` would like to have. */
 static uint64_t wanted(uint64_t total, uint64_t use, size_t n)
 {
 	uint64_t begin = total / n / BEGIN_SHARE, grow = use / GROW_SHARE;

@@ -44,7 +44,8 @@ void compact_set_rate(struct compact *c, uint64_t rate_bytes);
 int compact_begin(struct compact *c);
 bool compact_busy(const struct compact *c);
 
-/* What is to be done at `now_us`; when to call again, in microseconds. */
+/* Does what is due at `now_us`; returns in how many microseconds to call again.
+ */
 uint64_t compact_tick(struct compact *c, uint64_t now_us);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What callers do to the data cache: open, add, drop, rebind, flush, close. The
- * other parts are listed in datacache_private.h. */
+/* Implements the callers' operations on the data cache: open, add, drop,
+ * rebind, flush, close. The other parts are listed in datacache_private.h. */
 #include "datacache/datacache_private.h"
 
 #include <assert.h>
@@ -12,8 +12,8 @@
 
 #include "base/log.h"
 
-/* What glibc's malloc takes for `size` bytes on 64-bit machines: 8 bytes more,
- * a multiple of 16, at least 32. */
+/* The bytes that glibc's malloc uses for `size` bytes on 64-bit machines: 8
+ * more, a multiple of 16, at least 32. */
 static size_t malloc_bytes(size_t size)
 {
 	size_t chunk = (size + sizeof(size_t) + 15) / 16 * 16;

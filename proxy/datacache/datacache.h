@@ -33,7 +33,8 @@ struct data_key {
 	uint64_t h[2];
 };
 
-/* What the server said of a file; equal where all members are. */
+/* The version of a file, as the server told it. Two versions are equal where
+ * all members are. */
 struct data_version {
 	uint64_t fsid;
 	uint64_t fileid;
@@ -186,7 +187,7 @@ void datacache_unpin(struct datacache *dc, unsigned pin);
 /* A bit for each pin of which data was lost since the last call, since it was
  * dropped, changed or damaged. */
 uint32_t datacache_pins_changed(struct datacache *dc);
-/* What all pins together may have. */
+/* The most that all pins together may have. */
 uint64_t datacache_pin_limit_bytes(const struct datacache *dc);
 /* The sizes of all pinned files. */
 uint64_t datacache_pinned_bytes(const struct datacache *dc);
@@ -244,12 +245,12 @@ void datacache_disk_failed(struct datacache *dc, int error);
  */
 int datacache_renew(struct datacache *dc, char *err, size_t errlen);
 void datacache_renewed(struct datacache *dc);
-/* What the files need on disk at least, for a cache of that size. */
+/* The least disk space that the files of a cache of that size need. */
 uint64_t datacache_need_bytes(uint64_t size_bytes);
 /* `size_bytes` anew; evicts where it is less. */
 void datacache_resize(struct datacache *dc, uint64_t size_bytes);
-/* What the index may take in memory; evicts where it is more, as for want of
- * disk space. Without a call there is no bound. */
+/* Sets the memory that the index may use. Evicts where it uses more, as for
+ * want of disk space. Without a call there is no bound. */
 void datacache_set_memory(struct datacache *dc, uint64_t memory_bytes);
 /* memory_bytes of datacache_stats alone, cheap enough for every reply. */
 uint64_t datacache_memory_bytes(const struct datacache *dc);

@@ -71,12 +71,13 @@ struct layout {
 	unsigned moving;        /* extents that are on their way */
 	uint64_t moved_bytes;   /* of all passes, when this one began */
 	uint64_t use_next;      /* dc->use_next, when this one began */
-	uint64_t examined_next; /* … when the last pass that ended began */
+	uint64_t examined_next; /* dc->use_next when the last pass that ended
+				   had begun */
 	struct sequence seq;
 	enum datacache_layout_end end;
 };
 
-/* What is read from now on is another run. */
+/* Begins another run: reads from now on belong to it. */
 void datacache_new_run(struct datacache *dc);
 /*
  * Begin a pass over the LAYOUT_MAX extents that were used last. `force`: also

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is in the directory at start. All index files are merged by sequence
- * number, with a heap, so that newer entries win; payload is not looked at
+ * Loads the indexes at the start. All index files are merged by sequence
+ * number, with a heap, so that newer entries win. Payload is not looked at
  * before it is used.
  *
  *   dir_scan() ─▶ heads, sorted ─▶ heap: the oldest entry ─▶ index in memory

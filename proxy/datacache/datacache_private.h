@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the parts of the data cache share; for the files of this folder and
- * their tests.
+ * Structs and functions that the parts of the data cache share; for the files
+ * of this folder and their tests.
  *
  *   datacache.c          open and close; add, drop, cut, rebind, flush
  *   datacache_index.c    files and their extents, in memory
@@ -71,8 +71,8 @@ enum {
 	SUM_WINDOW =
 	    32 << 10, /* bytes that a thread's checksum reads at once */
 	AHEAD_BYTES = 256 << 10, /* verified behind what is wanted */
-	/* What takes less than 1/16 of the buffer that holds it is copied, so
-	 * that the rest of the buffer is not kept. */
+	/* A reply that fills less than 1/16 of its buffer is copied, so that
+	 * the rest of the buffer is not kept. */
 	COPY_SHARE = 16,
 };
 
@@ -80,9 +80,9 @@ enum {
 enum {
 	PREFETCH_SHARE = 16,  /* what nobody has used yet: 1/16 */
 	PIN_SHARE = 2,        /* what is pinned: 1/2, … */
-	PIN_MEMORY_SHARE = 2, /* … and 1/2 of the memory of all indexes, … */
-	PIN_FILE_BYTES = 256, /* … where a file counts as so much, … */
-	PIN_KEPT_SHARE = 8,   /* … and 1/8 of both for the owner alone */
+	PIN_MEMORY_SHARE = 2, /* pins: 1/2 of the memory of all indexes */
+	PIN_FILE_BYTES = 256, /* so much of that for each pinned file */
+	PIN_KEPT_SHARE = 8,   /* 1/8 of both for the owner's pins alone */
 	EVICT_CREDIT = 8,     /* segments' worth that eviction may move on */
 };
 
@@ -335,8 +335,8 @@ struct request {
 	/* Nobody waits any more: the job skips what it has not begun. */
 	atomic_bool given_up;
 	uint64_t offset, end;
-	/* What is verified behind the last item, in bytes of its segment; both
-	 * are 0 if nothing is. */
+	/* The bytes of the segment behind the last item that are verified, too;
+	 * both are 0 if none are. */
 	uint32_t ahead_from, ahead_to;
 	struct ahead *ahead; /* its outcome */
 	unsigned n;

@@ -269,7 +269,8 @@ static const unsigned char *pend_bytes(struct pend *p, void **scratch)
 		return p->data;
 	if (!p->by_layout || pend_read_entry(p))
 		*scratch = pend_read_source(p);
-	/* What the layout cannot move may be good where it is. */
+	/* An extent that the layout cannot move may still be valid in its old
+	 * place. */
 	p->kept_in_place = p->by_layout && !*scratch;
 	p->bad = !p->by_layout && !*scratch;
 	if (!*scratch)
