@@ -46,8 +46,8 @@ int forefetch_hint_add(struct forefetch_hint *h, const char *path,
 /* All that was said is no longer so. */
 void forefetch_hint_cancel(struct forefetch_hint *h);
 
-/* What was not sent is not sent any more, and the stream ends. NULL is
- * allowed. May wait for the daemon, ten seconds at most. */
+/* Ends the stream. Hints that were not sent yet are dropped. NULL is allowed.
+ * May wait for the daemon, ten seconds at most. */
 void forefetch_hint_close(struct forefetch_hint *h);
 
 #ifdef __cplusplus

@@ -99,7 +99,7 @@ void *record_reader_space(struct record_reader *r, size_t *len)
 		if (!reader_rebase(r, r->fill - r->start + want))
 			return NULL;
 	*len = r->buf->size - r->fill;
-	/* What comes behind a large record has to be moved: take little. */
+	/* Bytes behind a large record have to be moved, so take few. */
 	if (r->end - r->start + expect > RBUF_SMALL && *len > want + SPACE_MIN)
 		*len = want + SPACE_MIN;
 	return r->buf->data + r->fill;

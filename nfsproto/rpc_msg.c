@@ -46,7 +46,7 @@ static bool get_auth(XDR *xdrs, struct rpc_cred *cred)
 	return body->len == 0 || body->data;
 }
 
-/* What is left of the stream. */
+/* A view of the rest of the stream. */
 static struct xdr_view rest(XDR *xdrs, const void *rec, size_t len)
 {
 	uint32_t pos = xdr_getpos(xdrs);

@@ -27,7 +27,7 @@ enum {
 
 struct look {
 	struct control_work work;
-	struct trees_list *list;      /* either this … */
+	struct trees_list *list;      /* either this */
 	struct trees_show *show;      /* or this */
 	struct predictor_tree *found; /* the list, once it is complete */
 	size_t shown;

@@ -19,7 +19,7 @@ struct history {
 	struct event *timer;
 	uint64_t
 	    wait_us;     /* of a call that was passed on; UINT64_MAX: no idea */
-	uint64_t spared; /* round trips that saved_us is of … */
+	uint64_t spared; /* round trips that saved_us sums up */
 	uint64_t calls;  /* calls of clients that added_us sums up */
 	uint64_t saved_us, added_us; /* since it was made */
 	/* The same until the last sample. */

@@ -32,7 +32,7 @@ struct history_sample {
 	uint64_t calls;   /* of clients, answered */
 	uint64_t errors;  /* of these */
 	uint64_t asked;   /* calls to the server, answered; ahead, too */
-	uint64_t hits;    /* calls of clients that a cache answered … */
+	uint64_t hits;    /* calls of clients that a cache answered */
 	uint64_t misses;  /* calls that were passed on, of those that caches are
 			     for */
 	uint64_t waited_us; /* time from call to reply, of all clients' calls */
@@ -57,7 +57,7 @@ struct history_sample {
 	uint64_t unused;   /* objects fetched ahead and not wanted */
 	uint64_t refused;  /* calls ahead that the server refused */
 	uint64_t resent;   /* calls to the server that were sent again */
-	uint64_t segments; /* of TCP, to the server … */
+	uint64_t segments; /* of TCP, to the server */
 	uint64_t lost;     /* of these segments, lost on their way */
 
 	uint64_t srtt_us;  /* 0: not known, as the two below */

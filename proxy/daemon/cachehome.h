@@ -29,7 +29,7 @@ struct cachehome_params {
 	const struct config_server *config;
 	const char *name; /* outlives this */
 	struct metrics *metrics;
-	uint64_t disk_bytes;   /* this server's shares of cache_size … */
+	uint64_t disk_bytes;   /* this server's shares of cache_size */
 	uint64_t memory_bytes; /* and its share of memory_size */
 	/* A former daemon served without the disk, so the disk may be outdated.
 	 */

@@ -79,7 +79,7 @@ enum {
 /* Who may have how much of the cache. */
 enum {
 	PREFETCH_SHARE = 16,  /* what nobody has used yet: 1/16 */
-	PIN_SHARE = 2,        /* what is pinned: 1/2, … */
+	PIN_SHARE = 2,        /* what is pinned: 1/2 */
 	PIN_MEMORY_SHARE = 2, /* pins: 1/2 of the memory of all indexes */
 	PIN_FILE_BYTES = 256, /* so much of that for each pinned file */
 	PIN_KEPT_SHARE = 8,   /* 1/8 of both for the owner's pins alone */

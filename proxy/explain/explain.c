@@ -37,7 +37,7 @@ static bool may(const struct question *q, const struct known *k, uint32_t right)
 	       known_given(k->caches, k->node, k->grant, right, q->who.now_us);
 }
 
-/* What `w` has come to; NULL: nothing, and `found` says why. */
+/* The node that the walk `w` has reached; NULL: none, and `found` says why. */
 static struct node *look_at_name(
     struct question *q, const struct known_walk *w, uint64_t *key)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the caches know of a path, told to a user who may search its
+ * Tells a user what the caches have of a path, if the user may search its
  * directories. The server is not asked, and nothing is marked as used.
  */
 #ifndef FOREFETCH_EXPLAIN_H

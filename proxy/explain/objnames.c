@@ -198,7 +198,8 @@ bool objnames_step(struct objnames *on, struct caches *c,
 	if (!on->begun)
 		on->flushes = c->flushes;
 	on->begun = true;
-	/* What they were numbers of is gone, and so are the names. */
+	/* The nodes that these numbers stood for are gone, and so are the
+	 * names. */
 	if (on->flushes != c->flushes || on->n == 0)
 		return true;
 	s.cred = user_cred(c, user, &cred, body);

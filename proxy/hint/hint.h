@@ -56,7 +56,7 @@ struct hint_params {
 struct hints *hints_new(const struct hint_params *p);
 /* All streams must have ended. NULL is allowed. */
 void hints_free(struct hints *h);
-/* What the data cache may take changed. */
+/* Sets the disk space that the data cache may use. */
 void hints_set_disk(struct hints *h, uint64_t disk_bytes);
 void hints_set_config(struct hints *h, const struct config_server *config);
 /* A call of a client was answered. True where it was about a file that a hint

@@ -90,8 +90,8 @@ struct hint_stream {
 	uint64_t far_ord;
 	struct hint_items keys[HINT_KEYS];
 	uint64_t dirs[HINT_DIRS]; /* directories of its objects, by their key */
-	struct hint_read last[HINT_READS]; /* a ring … */
-	uint64_t reads;                    /* … and how many there were */
+	struct hint_read last[HINT_READS]; /* a ring */
+	uint64_t reads; /* how many reads there were in all */
 	struct hint_progress p;
 };
 

@@ -63,7 +63,8 @@ static bool is_there(struct hint_stream *s, const struct hint_item *it)
 	return false;
 }
 
-/* What the reader has read up to `end` need not be asked for. */
+/* Skips the bytes up to `end`, which the reader has read, so that nobody asks
+ * for them. */
 static void skip(struct hint_item *it, uint64_t offset, uint64_t end)
 {
 	if (offset > it->read_to || end <= it->read_to)

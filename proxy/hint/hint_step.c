@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a hint needs next: its path is walked through the caches as far as the
- * credential was let in, a name that is not there is looked up, and then its
- * bytes are wanted, a chunk at a time.
+ * Takes the next step of a hint: walks its path through the caches as far as
+ * the credential was let in, looks up a name that is not there, and then wants
+ * its bytes, a chunk at a time.
  */
 #include <string.h>
 
@@ -124,8 +124,8 @@ static bool refused(const struct hint_item *it, struct node *node)
 	return g && (g->known & ACCESS3_READ) && !(g->given & ACCESS3_READ);
 }
 
-/* What the link carries in a part of the time after which a want is given up,
- * so that it is not given up for being long. */
+/* The bytes of one want. The link carries them in a part of the time after
+ * which a want expires, so that none expires because it is long. */
 static uint32_t chunk_bytes(const struct hint_item *it)
 {
 	uint64_t n = linkest_rate_Bps(it->stream->hints->p.link) / CHUNK_PARTS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What speculation may have in flight: a window, and a bucket of tokens. The
- * numbers were tried on the simulated link of tests/unit/link/linksim.c. */
+/* Limits the speculative bytes in flight by a window, and a bucket of tokens.
+ * The numbers were tried on the simulated link of tests/unit/link/linksim.c. */
 #include "link/budget.h"
 
 #include <assert.h>
@@ -182,10 +182,11 @@ static void budget_route(struct budget *b)
 }
 
 /*
- * What of a reply has to fit below the limits. One that is longer than a unit
- * may stand out by as much as it is longer: it would have to wait for a gap of
- * its own length, and the link would be idle in it. But by no more than the
- * link carries in a quarter of its round trip, since demand waits behind it.
+ * The part of a reply that has to fit below the limits. A reply that is longer
+ * than a unit may exceed them by as much as it is longer: otherwise it would
+ * wait for a gap of its own length, and the link would be idle in it. But it
+ * exceeds them by no more than the link carries in a quarter of its round trip,
+ * since demand waits behind it.
  */
 static uint64_t budget_part(const struct budget *b, uint64_t wire)
 {

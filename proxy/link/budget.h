@@ -55,10 +55,11 @@ bool budget_may(
 /* It goes out; its tokens are spent. */
 void budget_sent(struct budget *b, uint64_t bytes, uint64_t now_us);
 /*
- * What went out is used with probability `p`, so that much of it would have
- * been asked for anyway. Where the cap is a share of the link it charges for
- * what may be in vain: what is certain may fill the link, at its rate. A cap
- * that is a rate holds for all.
+ * Says that the bytes that just went out will be used with probability `p`, so
+ * that much of them would have been asked for anyway. A cap that is a share of
+ * the link charges only for the part that may be in vain: a reply that is
+ * certain to be used may fill the link, at its rate. A cap that is a rate holds
+ * for all.
  */
 void budget_likely(struct budget *b, uint64_t bytes, double p);
 /*
@@ -83,8 +84,8 @@ uint64_t budget_window_bytes(const struct budget *b);
 /* The greatest ever in flight. */
 uint64_t budget_inflight_max_bytes(const struct budget *b);
 /*
- * What the window may be at most now: rate by base round trip and one unit;
- * while the rate is not known, what the link has shown at least.
+ * The upper bound of the window now: rate by base round trip and one unit;
+ * while the rate is not known, the least that the link has shown.
  */
 uint64_t budget_limit_bytes(const struct budget *b);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a link can carry. The folder knows nothing of sockets or clocks; it
- * uses base/ and the kinds of link in config/.
+ * Estimates the capacity of a link. The folder knows nothing of sockets or
+ * clocks; it uses base/ and the kinds of link in config/.
  *
  *   upstream: sent, arrived, received        status, prefetch, pieces
  *                  │                                  ▲      ▲
@@ -28,15 +28,15 @@
  * NFS servers take READs of up to 1 MiB. */
 enum { UNIT_STEP = 4096, UNIT_UNKNOWN = 4096, UNIT_MAX = 1 << 20 };
 
-/* What a link can be like: 8 kb/s to 1 Tb/s, a round trip of a minute. */
+/* Bounds of a believable link: 8 kb/s to 1 Tb/s, a round trip of a minute. */
 #define RATE_MIN_BPS UINT64_C(1000)
 #define RATE_MAX_BPS UINT64_C(125000000000)
 #define BASE_MAX_US  UINT64_C(60000000)
 
 /*
- * What `link` in the configuration says, until something is measured. A
- * wireless LAN repeats lost frames by itself, which takes up to some tens of
- * milliseconds; that is neither a longer route nor a queue.
+ * The values that `link` in the configuration stands for, until something is
+ * measured. A wireless LAN repeats lost frames by itself, which takes up to
+ * some tens of milliseconds; that is neither a longer route nor a queue.
  */
 static const struct kind {
 	uint64_t rate_Bps, base_us, jitter_us;

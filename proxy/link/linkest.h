@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a link to a server can carry: its round trip and its rate, estimated
+ * Estimates the capacity of the link to a server, its round trip and its rate,
  * from calls and their replies. Nothing is sent for it. Only replies are
  * counted; calls are taken to be small.
  *
@@ -22,8 +22,8 @@
 struct linkest;
 
 /*
- * What was known when a call was sent; the caller keeps it with the call and
- * reads nothing in it. From linkest_sent() to exactly one of
+ * The state of the estimate when a call was sent. The caller keeps it with the
+ * call and reads nothing in it, from linkest_sent() to exactly one of
  * linkest_received() and linkest_lost().
  */
 struct linkest_mark {
@@ -41,9 +41,9 @@ struct linkest *linkest_new(void);
 void linkest_free(struct linkest *le);
 
 /*
- * What a record of `bytes` (RPC header and record mark included) takes on
- * the wire: with the headers of TCP, IP and Ethernet in segments of 1448.
- * All byte counts below but the arguments are of this kind.
+ * The bytes that a record of `bytes` (RPC header and record mark included)
+ * takes on the wire: with the headers of TCP, IP and Ethernet in segments of
+ * 1448. All byte counts below but the arguments are of this kind.
  */
 uint64_t linkest_wire_bytes(uint64_t bytes);
 
@@ -85,8 +85,8 @@ void linkest_arrived(
 void linkest_lost(struct linkest *le, const struct linkest_mark *mark);
 
 /*
- * What kind of link it is said to be; if that is news, all estimates begin
- * anew:
+ * Sets the kind of link that the configuration names. If it is another one, all
+ * estimates begin anew:
  *
  *	AUTO      rate and base round trip are unknown
  *	WIRED     10 Mb/s, 1 ms
@@ -102,7 +102,8 @@ void linkest_set_kind(struct linkest *le, enum config_link kind);
  * has them. */
 void linkest_forget(struct linkest *le);
 
-/* What is worth knowing after a restart, or on another machine. */
+/* The estimates that are worth keeping over a restart, or on another machine.
+ */
 struct linkest_kept {
 	uint64_t rate_Bps;
 	uint64_t base_us;
@@ -127,8 +128,8 @@ uint64_t linkest_rate_Bps(const struct linkest *le);
 /* Whether it was measured, be it long ago; else it is what was said or kept. */
 bool linkest_measured(const struct linkest *le);
 /*
- * What the link carries at least, as short replies behind one another have
- * shown while the rate is not known; 0: nothing yet.
+ * A lower bound of the rate, which short replies behind one another have shown
+ * while the rate itself is not known; 0: none yet.
  */
 uint64_t linkest_least_Bps(const struct linkest *le);
 /* 0 until the first reply, then at least 1. */
@@ -158,8 +159,8 @@ uint64_t linkest_queue_us(const struct linkest *le);
  * has not, though it might have had to.
  */
 void linkest_held(struct linkest *le, uint64_t us, uint64_t now_us);
-/* What a byte ahead would come before: the queue on the link, and that on this
- * side, smoothed by 1/4 a call, for as long and a second. */
+/* The delay that a byte ahead would add to demand: the queue on the link, and
+ * the one on this side, smoothed by 1/4 a call, for as long and a second. */
 uint64_t linkest_backlog_us(const struct linkest *le, uint64_t now_us);
 /*
  * The least that a reply of the last one or two round trips was queued. A

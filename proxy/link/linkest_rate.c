@@ -222,8 +222,9 @@ static void burst_guess(struct linkest *le)
 }
 
 /*
- * What the burst says so far. The time before its first bytes is unknown; it
- * counts as two turns of the loop where the whole burst came within one.
+ * Samples the rate of the burst so far. The time before its first bytes is
+ * unknown; it counts as two turns of the loop where the whole burst came within
+ * one.
  */
 static void burst_sample(struct linkest *le)
 {

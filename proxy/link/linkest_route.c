@@ -123,7 +123,10 @@ static void believe(struct linkest *le, uint64_t trip_us, uint64_t now_us)
 	le->routes++;
 }
 
-/* What was on its way when the route changed came sooner, once. */
+/* Begins to compare anew when the last window was not like the first. A longer
+ * route stays as it is, so the suspicion of one ends if replies take longer
+ * again and again: that is a queue. It may happen once, since calls that were
+ * on their way when the route changed came sooner. */
 static void disagree(struct route *r)
 {
 	if (r->least_us > r->first_us && ++r->grew > ROUTE_GROWS)

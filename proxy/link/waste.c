@@ -15,14 +15,14 @@ enum { TICK_PARTS = 64, TICKS_MAX = 2048, SHARE_PRESET = 100 };
 #define SLOW_BPS UINT64_C(500000)
 
 /*
- * What may lie unused before anything has shown its worth: a second of the
- * link, but no more than this; and twice what the link holds, since so much is
- * under way of a file that is read. In the beginning of a job little is read,
- * and much of what is guessed is used a while later: with a quarter of this,
- * node's first run over 40 ms and 20 Mb/s took 18 s instead of 13.
+ * The bytes that may lie unused before anything has shown its worth: a second
+ * of the link, but no more than this; and twice the bytes that the link holds,
+ * since so much of a file that is being read is under way. In the beginning of
+ * a job little is read, and many guesses are used a while later: with a quarter
+ * of this, node's first run over 40 ms and 20 Mb/s took 18 s instead of 13.
  */
 #define ALLOWANCE_MAX     UINT64_C(2097152)
-/* … of a link of which nothing is known yet. */
+/* The same of a link whose rate is not known yet. */
 #define ALLOWANCE_UNKNOWN UINT64_C(524288)
 
 /* Times the part of the limit that is used up, by the part that is left. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What was fetched ahead and is of no use so far, against what clients use.
- * Odds that are too good, or guesses at what nobody ever does, cannot make a
- * link carry more than a share of the demand again.
+ * Bounds waste: bytes that were fetched ahead and not used so far, against the
+ * bytes that clients use. Without it, odds that are too high, or guesses at
+ * files that nobody ever uses, could make the link carry as much again as the
+ * demand.
  *
  *	unused   that came ahead, less what clients were told from the caches;
  *	         or that of objects which nobody has used seconds later, if that
@@ -39,9 +40,9 @@ void waste_demand(struct waste *w, uint64_t bytes, uint64_t now_us);
 void waste_cached(struct waste *w, uint64_t bytes, uint64_t now_us);
 /* A call ahead has brought so much. */
 void waste_ahead(struct waste *w, uint64_t bytes, uint64_t now_us);
-/* Nobody has used an object of which so much had come … */
+/* Nobody has used an object of which so much had come. */
 void waste_unused(struct waste *w, uint64_t bytes, uint64_t now_us);
-/* … until now. */
+/* Such an object is used after all. */
 void waste_used(struct waste *w, uint64_t bytes, uint64_t now_us);
 
 /* Of a link that carries `rate_Bps` (0: not known) and holds `pipe_bytes`. */

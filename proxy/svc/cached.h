@@ -36,8 +36,8 @@ struct cached_call {
 	struct asker who;
 	const struct nfs_proc *proc;
 	const union nfs_args *args;
-	bool confirmed;                /* its object was asked for already */
-	bool rest_asked;               /* … or the end of its data */
+	bool confirmed;  /* its object was asked for already */
+	bool rest_asked; /* the end of its data was asked for already */
 	struct datacache_waiter *disk; /* READ; as in datacache_find() */
 	/* READDIRPLUS: whether to leave out what is known of an entry; NULL: of
 	 * none. */

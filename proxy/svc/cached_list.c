@@ -24,7 +24,7 @@ struct page {
 	const struct known *dir;
 	bool plus;
 	size_t room;     /* bytes that the client takes */
-	size_t dir_room; /* … of names and cookies, READDIRPLUS */
+	size_t dir_room; /* READDIRPLUS: of these, for names and cookies */
 	char *buf;
 	XDR xdrs;
 	size_t used;

@@ -29,8 +29,8 @@ struct conn {
 	struct xprt *xprt;
 	struct room_part room;
 	uint64_t since_us;
-	uint64_t taken_us;   /* when the client last took of its replies … */
-	uint64_t seen_bytes; /* … which is seen by what was sent until then */
+	uint64_t taken_us;   /* when the client last took of its replies */
+	uint64_t seen_bytes; /* sent_bytes when that was noted */
 	bool full;           /* not read from, until there is room */
 	bool draining;       /* not read from any more */
 	bool closing;

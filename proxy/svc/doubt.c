@@ -44,8 +44,8 @@ struct look {
 	struct svc_rqst *rqst;
 	struct owncall call;
 	unsigned char encoded[512];
-	bool second;       /* RENAME: the new name is looked up … */
-	bool taken;        /* … and the old one leads to another object */
+	bool second;       /* RENAME: the new name is looked up */
+	bool taken;        /* RENAME: the old name leads to another object */
 	uint64_t begun_us; /* when it was first looked */
 	uint64_t again_us; /* when to look again; 0: a look is under way */
 	uint64_t pause_us;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What becomes of a change whose reply was lost, where the server's reply
- * cache may not know a repeat of it (docs/CONTRACT.md, "Changes").
+ * Decides what to do with a change whose reply was lost, where the server's
+ * reply cache may not know a repeat of it (docs/CONTRACT.md, "Changes").
  *
  * Repeated blindly, it may fail because its first try succeeded, or undo what
  * somebody else did meanwhile: an RMDIR would remove the lock directory of the
@@ -27,7 +27,8 @@ struct svc_rqst;
 struct drc_object doubt_object(const struct caches *c,
     const struct nfs_proc *proc, const union nfs_args *args);
 
-/* What the attributes of an object tell of a SETATTR that was sent. */
+/* The state of a SETATTR that was sent, as far as the object's attributes tell.
+ */
 enum doubt_set {
 	DOUBT_SET_DONE,     /* they are as asked for */
 	DOUBT_SET_NOT_DONE, /* a repeat undoes nothing that anybody did */

@@ -12,7 +12,8 @@
 #include "nfsproto/nfs3_object.h"
 #include "svc/doubt.h"
 
-/* What the name leads to by what is known; NULL: absent, or not known. */
+/* The node that the name leads to, as far as the caches know; NULL: absent, or
+ * not known. */
 static const struct node *named_node(
     const struct caches *c, const diropargs3 *where)
 {

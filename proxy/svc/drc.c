@@ -127,7 +127,8 @@ static uint32_t drc_slot(const struct drc *drc, const struct drc_entry *e)
 	return (uint32_t)(e - drc->file->entries);
 }
 
-/* What a former daemon left: answered calls, and those it had sent. */
+/* Takes over a slot from a former daemon: a call that it had answered, or sent.
+ */
 static void drc_recover_slot(struct drc *drc, uint32_t slot)
 {
 	struct drc_entry *e = &drc->file->entries[slot];

@@ -58,7 +58,7 @@ struct exports {
 	uint64_t flushes; /* of the caches, when they were last asked */
 };
 
-/* What the caches know of a section from before. */
+/* Recalls the file system of a section that the caches know from before. */
 static void recall(struct export *e)
 {
 	struct attrcache *ac = e->ex->caches->attr;
@@ -242,8 +242,8 @@ static bool settle(struct exports *ex)
 
 /* ---- looking ---------------------------------------------------------- */
 
-/* What a look that failed would have said is not known: what is known from
- * before stays, and it is looked again. */
+/* Schedules another look after one that failed. A failed look tells nothing, so
+ * whatever was known before stays. */
 static void fail(struct export *e)
 {
 	e->look = LOOK_IDLE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the connections of all clients may hold together: calls, the replies
- * that these may bring, and replies that were not taken.
+ * Divides memory among the connections of all clients: calls, the replies that
+ * these may bring, and replies that were not taken.
  *
  * A connection may take more while it holds less than what is left of the
  * limit (the dynamic threshold of Choudhury and Hahne, IEEE/ACM Transactions
@@ -34,7 +34,7 @@ struct room *room_new(struct event_base *base, uint64_t limit_bytes);
 /* All parts have left. */
 void room_free(struct room *r);
 
-/* What a part holds now. */
+/* Sets the bytes that a part holds now. */
 void room_set(struct room *r, struct room_part *part, uint64_t bytes);
 /* Whether it may take more; else it waits, and on_room() is called once, from
  * the event loop, when others have given back something. */

@@ -20,7 +20,7 @@
 #include "svc/svc_pieces.h"
 #include "svc/svc_rqst.h"
 
-/* What a reply without payload or list may take. */
+/* An upper bound of a reply without payload or list. */
 enum { REPLY_BYTES = 512 };
 
 enum {

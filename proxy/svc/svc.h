@@ -107,7 +107,7 @@ size_t svc_list_waits(const struct svc *svc, bool away, uint64_t now_us,
 /* Clients' READs wait for room on the link. */
 bool svc_demand_waits(const struct svc *svc);
 
-/* What a client's connection does for svc. */
+/* Operations of a client's connection that svc calls. */
 struct svc_client_ops {
 	/* As xprt_queue(). */
 	void (*send)(struct svc_client *c, const void *head, size_t head_len,
@@ -120,7 +120,7 @@ struct svc_client_ops {
 
 LIST_HEAD(svc_rqsts, svc_rqst);
 
-/* What a client does when an exclusive create is refused (svc_create.c). */
+/* How a client reacts when an exclusive create is refused (svc_create.c). */
 enum svc_exclusive {
 	SVC_EXCLUSIVE_UNKNOWN,
 	SVC_EXCLUSIVE_KEPT, /* it asks for a guarded one */

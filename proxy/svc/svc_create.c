@@ -57,7 +57,8 @@ static void refuse(struct svc_rqst *rqst)
 	svc_reply_status(rqst, NFS3ERR_NOTSUPP);
 }
 
-/* What was refused is asked for again: that says what the client is like. */
+/* Learns from a client that asks again for a create that was refused how it
+ * reacts. */
 static void asked_again(struct svc_rqst *rqst)
 {
 	struct svc_client *client = rqst->client;

@@ -170,8 +170,9 @@ static bool listing_would_tell(struct svc_rqst *rqst, struct node *dir)
 		       attrcache_generation(c->attr, dir));
 }
 
-/* What the call lacks, if that may be shared at all. Attributes never are: so
- * names are answered from a listing only where they are absent. */
+/* Asks the farm for the data or listing that the call lacks, if that may be
+ * shared at all. Attributes never are: so names are answered from a listing
+ * only where they are absent. */
 static bool ask_farm(struct svc_rqst *rqst, struct node *node)
 {
 	struct farm_server *farm = rqst->svc->p.farm;

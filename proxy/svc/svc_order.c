@@ -49,7 +49,8 @@ enum {
 	LOOK_MAX = 256,
 	/* So long a call waits for a change that came before it. */
 	WAIT_MAX_US = 2000000,
-	/* What FSSTAT is about: all of a client's changes touch it. */
+	/* The key of the room in a file system, which FSSTAT asks for and every
+	 * change touches. */
 	ANY = 0,
 	SILLY_SIZE = 256, /* a power of two */
 };

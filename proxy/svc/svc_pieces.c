@@ -61,7 +61,7 @@ struct piece {
 	uint32_t count; /* asked for */
 	bool done;
 	bool eof;
-	/* What came, where it is to be kept. */
+	/* The bytes that came, where they are to be kept. */
 	uint32_t len;
 	const void *data;
 	struct rbuf *hold;
@@ -296,8 +296,8 @@ static void split_answer(struct svc_split *sp, const struct piece *p,
 	if (!sp->rqst)
 		return;
 	if (p == sp->pieces && !p->done && up->rec && !sp->rest) {
-		/* What the server refuses for the first piece, it refuses
-		 * for all of them. */
+		/* An error for the first piece would be the answer for all of
+		 * them. */
 		svc_reply_ops.on_reply(&split_detach(sp)->waiter, up);
 	} else if (sp->bad || sp->rest) {
 		split_retry(sp);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What clients are answered: results that the proxy encodes itself, errors, or
- * the server's reply as it came, which is passed on by reference.
+ * Replies to clients: with results that the proxy encodes itself, with errors,
+ * or with the server's reply as it came, which is passed on by reference.
  */
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -289,8 +289,8 @@ static void rqst_learn(struct svc_rqst *rqst, const union nfs_res *res,
 	if (rqst->proc->prog == MOUNT_PROGRAM &&
 	    rqst->proc->proc == MOUNTPROC3_MNT)
 		l.cred_key = &key;
-	/* What was sent before an answer was given without the server says
-	 * nothing of what that answer told. */
+	/* A reply to a call that was sent before the caches last answered does
+	 * not confirm what they answered. */
 	l.told = up->sent_us > rqst->svc->served_us;
 	l.res = res;
 	l.body = &up->rpc->body;

@@ -77,11 +77,11 @@ struct svc {
 	struct log_limit crowded;
 };
 
-/* What a request waits for. */
+/* The event that a request waits for. */
 enum svc_wait {
 	SVC_WAIT_NONE,
 	SVC_WAIT_REPLY,  /* the server's, to its call as it is */
-	SVC_WAIT_ASKED,  /* … to what was asked on the way to its answer */
+	SVC_WAIT_ASKED,  /* the server's, to a call that it made necessary */
 	SVC_WAIT_PIECES, /* the pieces of its data, or of the end of that */
 	SVC_WAIT_JOINED, /* a call that was under way already */
 	SVC_WAIT_CHANGE, /* a change that its client had sent before */
@@ -91,7 +91,7 @@ enum svc_wait {
 	SVC_WAIT_END,    /* a WRITE whose client is gone: to be over */
 };
 
-/* What was tried for it: once is enough. */
+/* Things that were tried for a request: once is enough. */
 enum svc_tried {
 	SVC_TRIED_SERVER = 1,  /* the server was asked for what it wants */
 	SVC_TRIED_CONFIRM = 2, /* attributes and rights were asked for */
@@ -100,8 +100,8 @@ enum svc_tried {
 	SVC_TRIED_WAIT = 16,   /* it was not answered at once */
 	SVC_TRIED_FARM = 32,   /* other machines' farm was asked */
 	SVC_TRIED_ORDER = 64,  /* it waited for a change */
-	SVC_TRIED_EARLY = 128, /* … or for one that may come: its directory
-				  was asked for */
+	SVC_TRIED_EARLY = 128, /* it waited for a change that might come: its
+				  directory was asked for */
 };
 
 /* Something that a change touches. */
@@ -117,9 +117,9 @@ LIST_HEAD(svc_order_keys, svc_order_key);
 struct svc_ordered {
 	struct svc_order_key keys[SVC_ORDER_KEYS];
 	unsigned n;  /* keys; 0: it has none */
-	bool waited; /* somebody waited for it … */
+	bool waited; /* somebody waited for it */
 	LIST_ENTRY(svc_rqst) waited_link;
-	struct fetch_watches behind; /* … or still does */
+	struct fetch_watches behind; /* those that still wait */
 };
 
 struct svc_rqst {
@@ -209,9 +209,11 @@ void svc_rqst_unhand(struct svc_rqst *rqst);
 void svc_rqst_retry(struct svc_rqst *rqst);
 /* The cache that knows copies of the call. */
 struct drc *svc_rqst_cache(const struct svc_rqst *rqst);
-/* What comes says nothing about the call's effect: it may be repeated. */
+/* Has the duplicate request cache forget the call: its reply says nothing about
+ * its effect, so it may be repeated. */
 void svc_rqst_forget(struct svc_rqst *rqst);
-/* What the caches are told of a reply, or of its absence. */
+/* Fills in the request's part of what the caches learn from a reply, or from
+ * its absence. */
 void svc_rqst_learn(const struct svc_rqst *rqst, struct learn *l);
 /* A change, sent at `sent_us`, whose effect is not known. */
 void svc_rqst_unknown(struct svc_rqst *rqst, uint64_t sent_us);
@@ -230,7 +232,7 @@ static inline struct svc_rqst *svc_waiter_rqst(struct fetch_waiter *w)
 void svc_answer(struct svc_rqst *rqst);
 /* From the server. */
 void svc_forward(struct svc_rqst *rqst);
-/* … with arguments that differ from those that came. */
+/* The same with arguments that differ from those that came. */
 void svc_forward_args(struct svc_rqst *rqst, const union nfs_args *args);
 /* Ask for the attributes of the object that stands first in its arguments; then
  * its row is tried again, with SVC_TRIED_CONFIRM. */
@@ -265,9 +267,9 @@ bool svc_join(struct svc_rqst *rqst);
 /* Have the farm bring what is missing, from `have` bytes on, and wait for
  * that. */
 bool svc_join_farm(struct svc_rqst *rqst);
-/* … where the first `have` bytes of a READ are there. */
+/* The same where the first `have` bytes of a READ are there. */
 bool svc_join_rest(struct svc_rqst *rqst);
-/* … where it waits for a confirmation of its object only. */
+/* The same where the request waits only for a confirmation of its object. */
 bool svc_join_confirm(struct svc_rqst *rqst);
 
 /* ---- svc_order.c: one client's calls in their order ---------------------- */
@@ -281,7 +283,7 @@ void svc_order_enter(struct svc_rqst *rqst);
 /* It is over, if it ever entered. Those that wait for it go to `*behind`; when
  * the caches know of it, they are to be told by fetch_ring(). */
 void svc_order_leave(struct svc_rqst *rqst, struct fetch_watches *behind);
-/* What the caches have to do with a request. */
+/* How the caches may take part in answering a request. */
 enum svc_order_verdict {
 	SVC_ORDER_FREE, /* they may answer it */
 	SVC_ORDER_WAIT, /* nothing: it waits for a change */
@@ -295,7 +297,8 @@ enum svc_order_verdict svc_order_look(struct svc_rqst *rqst);
  * client counts as made: then the directory is confirmed, and the request is
  * taken as having come when that is answered. */
 bool svc_order_is_early(struct svc_rqst *rqst);
-/* What it is to be sent behind where the server is asked; NULL: nothing. */
+/* The call that the request must be sent behind if the server is asked; NULL:
+ * none. */
 const struct upstream_call *svc_order_behind(const struct svc_rqst *rqst);
 /* Such a change may touch attributes that come along with what was asked for.
  * They are left out of a LOOKUP's results, which come from the caches; and, by

@@ -92,7 +92,8 @@ void svc_waits_begin(struct svc_rqst *rqst, enum svc_wait wait)
 		rqst->turns++;
 	if (!link || rqst->turns > 1)
 		return;
-	/* What is sent and what is received do not stand behind each other. */
+	/* Sending and receiving do not delay each other, so only the longer one
+	 * counts. */
 	bytes = linkest_inflight_bytes(link);
 	if (rqst->svc->upload_bytes > bytes)
 		bytes = rqst->svc->upload_bytes;

@@ -44,7 +44,8 @@ struct waits_actor {
 	const char *address; /* copied; a port at its end is left out */
 };
 
-/* What one actor waited for in the last WAITS_SPAN_S. */
+/* Calls that one actor waited for in the last WAITS_SPAN_S, and for how long.
+ */
 struct waits_row {
 	uint32_t uid;
 	char address[WAITS_CLIENT_MAX];

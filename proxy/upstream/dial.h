@@ -31,7 +31,7 @@ struct dial *dial_start(struct event_base *base, const struct sockaddr *to,
     uint16_t port, uint64_t timeout_us, dial_cb cb, void *arg);
 void dial_cancel(struct dial *d);
 
-/* What an address of either family takes, for bind(2) and connect(2). */
+/* The length of an address of either family, for bind(2) and connect(2). */
 socklen_t dial_addr_len(const struct sockaddr *sa);
 /* Port of an address of either family, and setting it. */
 uint16_t dial_addr_port(const struct sockaddr *sa);
@@ -39,8 +39,8 @@ void dial_addr_set_port(struct sockaddr *sa, uint16_t port);
 /* Whether a new connection to `to` would leave from another local address
  * than the connected socket `fd` does; false where there is no route now. */
 bool dial_source_changed(int fd, const struct sockaddr *to);
-/* What a server knows a client by: a hash of the local address and port of a
- * connected socket; 0 on failure only. */
+/* The identity by which a server knows a client: a hash of the local address
+ * and port of a connected socket; 0 on failure only. */
 uint32_t dial_source(int fd);
 /* Whether the peer has acknowledged nothing for a while, though there was
  * something to acknowledge. A peer with a full window still answers probes. */

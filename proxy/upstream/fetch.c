@@ -21,8 +21,8 @@
 enum {
 	JOIN_HASH_SIZE = 1024, /* powers of two */
 	ABOUT_HASH_SIZE = 1024,
-	/* What linkest is told to expect: of a reply without payload, and of
-	 * a listing whose length nobody has said. */
+	/* Reply lengths that linkest is told to expect: of a reply without
+	 * payload, and of a listing whose length nobody has said. */
 	REPLY_BYTES = 160,
 	LISTING_BYTES = 4096,
 	/* Calls about objects of one place that are looked at: what stands

@@ -51,7 +51,7 @@ struct fetch_waiter {
 	const struct fetch_ops *ops;
 };
 
-/* What a call is about, so that others find it while it is under way. */
+/* The subject of a call, by which others find it while it is under way. */
 struct fetch_about {
 	uint64_t object; /* hash of the handle; 0: nobody looks for it */
 	uint32_t proc;   /* NFSPROC3_… */
@@ -157,8 +157,9 @@ bool fetch_is_changing(struct fetch *f, uint64_t object);
  */
 void fetch_abandon(struct fetch_waiter *w);
 
-/* What on_doubt() kept: have it repeated all the same, as upstream_resume();
- * or forget it, after which the waiter is free again. */
+/* End what on_doubt() began: resume repeats the call all the same, as
+ * upstream_resume(); release forgets it, after which the waiter is free again.
+ */
 void fetch_resume(struct fetch_waiter *w);
 void fetch_release(struct fetch_waiter *w);
 

@@ -24,7 +24,7 @@ static const struct addrinfo numeric_hints = {.ai_family = AF_UNSPEC,
     .ai_socktype = SOCK_STREAM,
     .ai_flags = AI_NUMERICHOST};
 
-/* What both threads have; it goes with the second of them. */
+/* State that both threads share; the second of them to end frees it. */
 struct shared {
 	atomic_int users;
 	int efd;          /* readable when the answer is there */

@@ -28,7 +28,7 @@ enum {
 	PAUSE_US = 1000000,   /* between two questions */
 	RETRY_US = 10000000,  /* after a failure */
 	MESSAGES = 16,        /* in one turn of the loop */
-	MORE_US = 1000,       /* … before the next ones */
+	MORE_US = 1000,       /* pause before the next ones */
 	METERED_YES = 1,      /* NMMetered */
 	METERED_GUESS_YES = 3,
 };

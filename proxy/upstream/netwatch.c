@@ -77,7 +77,8 @@ static void on_netlink(evutil_socket_t fd, short what, void *arg)
 	char buf[8192];
 
 	(void)what;
-	/* What changed does not matter; ENOBUFS means "much". */
+	/* Any message means that something changed; ENOBUFS means that there
+	 * were many. */
 	while (recv(fd, buf, sizeof(buf), MSG_DONTWAIT) > 0 || errno == ENOBUFS)
 		errno = 0;
 	netwatch_settle(arg);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the server said to a call: its reply decoded, and checked against the
- * arguments of the call. Whoever sends a call reads its reply through here,
- * because the server is a peer that may send anything.
+ * Decodes the server's reply to a call, and checks it against the arguments of
+ * the call. Whoever sends a call reads its reply through here, because the
+ * server is a peer that may send anything.
  */
 #ifndef FOREFETCH_REPLY_H
 #define FOREFETCH_REPLY_H

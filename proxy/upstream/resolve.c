@@ -340,7 +340,8 @@ void resolve_anew(struct resolve *r, uint64_t now_us)
 	r->anew = false;
 	r->anew_us = now_us;
 	event_del(r->ev_again);
-	/* What was asked over the old network may never be answered. */
+	/* Questions that were asked over the old network may never be answered.
+	 */
 	queries_cancel(r);
 	ask_name(r);
 }

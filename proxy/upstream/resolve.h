@@ -15,7 +15,7 @@ struct event_base;
 struct rbuf_pool;
 struct resolve;
 
-/* What is said of a server that has NFS, but not version 3. */
+/* The error of a server that has NFS, but not version 3. */
 #define RESOLVE_ONLY_V4                                                        \
 	"the server offers NFSv4 only; switch NFSv3 on there (vers3=y below "  \
 	"[nfsd] in its /etc/nfs.conf), or mount it without forefetch (mount "  \
@@ -43,8 +43,8 @@ void resolve_free(struct resolve *r);
 
 /* Begin now. */
 void resolve_start(struct resolve *r);
-/* What was found does not answer: look again, though not all the time, and
- * take the next of the host's addresses. */
+/* Looks again, though not all the time, since the address that was found does
+ * not answer; takes the next of the host's addresses. */
 void resolve_again(struct resolve *r);
 /* The network is another one: look again at once, though not more often than
  * once a second, and do not wait for what was asked over the old one. */

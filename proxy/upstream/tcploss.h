@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the kernel tells of segments that were lost on their way to the server.
- * Of those that were lost on their way from there, only the sender knows.
+ * Counts segments that were lost on their way to the server, as the kernel
+ * tells. Of those that were lost on their way from there, only the sender
+ * knows.
  */
 #ifndef FOREFETCH_TCPLOSS_H
 #define FOREFETCH_TCPLOSS_H

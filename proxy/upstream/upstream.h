@@ -184,7 +184,7 @@ struct upstream_conn_status {
 	unsigned waiting; /* to be repeated over this connection */
 };
 
-/* What the server's last answer said of the program itself. */
+/* Whether the server has the program, by its last answer. */
 enum upstream_served {
 	UPSTREAM_SERVED_UNKNOWN,
 	UPSTREAM_SERVED,

@@ -44,7 +44,7 @@ enum {
 	BACKLOG_MAX_BYTES = 256 << 10,
 	/* Less than the time for which servers keep replies, */
 	SERVER_REPLIES_US = 100000000,
-	/* … and less than a server is away for that is rebooted. */
+	/* and less than a server that is rebooted is away. */
 	SERVER_RESTART_US = 10000000,
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a call, a connection and an upstream are. Private to upstream.c (calls
- * and queues), upstream_conn.c (connections) and upstream_state.c (address,
- * state, what is told of both).
+ * The structs of a call, a connection and an upstream. Private to upstream.c
+ * (calls and queues), upstream_conn.c (connections) and upstream_state.c
+ * (address, state, and the questions about both).
  */
 #ifndef FOREFETCH_UPSTREAM_CONN_H
 #define FOREFETCH_UPSTREAM_CONN_H

@@ -16,7 +16,7 @@
 enum {
 	/* The server has acknowledged bytes so lately that it is there. */
 	ACK_RECENT_MS = 1000,
-	/* … and answered, or needed not. */
+	/* It has answered a call so lately, or there was none to answer. */
 	SILENT_US = 2000000,
 };
 
@@ -71,8 +71,8 @@ void upstream_set_error(struct upstream *up, const char *why)
 	snprintf(up->last_error, sizeof(up->last_error), "%s", why);
 }
 
-/* What counts for how long it has been so: an outage is one, however often
- * it was tried to connect meanwhile. */
+/* The state whose duration counts: an outage is one, however often connecting
+ * was tried meanwhile. */
 static enum upstream_state state_kind(enum upstream_state state)
 {
 	return state == UPSTREAM_UP || state == UPSTREAM_IDLE ? state

@@ -59,7 +59,8 @@ void xprt_pause(struct xprt *x, bool pause);
 bool xprt_queue(struct xprt *x, const void *head, size_t head_len,
     const struct rbuf_piece *pieces, unsigned n);
 
-/* What was not sent yet, in order, up to `n` pieces; how many there are. */
+/* Gives the bytes that were not sent yet, in order, up to `n` pieces; returns
+ * how many pieces there are. */
 unsigned xprt_unsent(const struct xprt *x, struct iovec *pieces, unsigned n);
 size_t xprt_queued_bytes(const struct xprt *x);
 uint64_t xprt_received_bytes(const struct xprt *x);

@@ -86,7 +86,7 @@ bool pins_get(struct pins *ps, unsigned id,
 /* datacache_pin_stats_step() */
 bool pins_sizes_step(
     struct pins *ps, struct datacache_pin_walk *sizes, size_t n);
-/* What all pins together have, and may have. */
+/* The bytes that all pins together have, and may have. */
 void pins_room(struct pins *ps, uint64_t *bytes, uint64_t *limit_bytes);
 
 #endif

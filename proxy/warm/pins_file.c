@@ -213,7 +213,7 @@ static bool get_pin(struct metaview *v, struct pins *ps)
 	return false;
 }
 
-/* What there is no room for any more is said once, and fetched no more. */
+/* Logs once how many files have no room any more, and leaves them out. */
 static void get_files(struct metaview *v, struct pins *ps, uint64_t files)
 {
 	uint64_t left_out = 0;

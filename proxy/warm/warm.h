@@ -57,7 +57,7 @@ struct warm_params {
 struct warm *warm_new(const struct warm_params *p);
 /* Walks are over without a word; their handles must not be used after it. */
 void warm_free(struct warm *wm);
-/* What the data cache may take changed. */
+/* Sets the disk space that the data cache may use. */
 void warm_set_disk(struct warm *wm, uint64_t disk_bytes);
 void warm_set_config(struct warm *wm, const struct config_server *config);
 
@@ -90,7 +90,7 @@ struct warm_progress {
 	enum warm_state state;
 	uint32_t status; /* of the server, where FAILED: nfsstat3 */
 	bool waits;      /* the server is away, or other calls go first */
-	bool paused;     /* … or calls ahead are paused (hold.h) */
+	bool paused;     /* calls ahead are paused (hold.h) */
 	bool metered;    /* the link is */
 	bool full; /* the tree's data has no room in the cache, or more would
 		    * be pinned than may be */

@@ -64,7 +64,7 @@ static void found_attributes(struct warm_flight *fl)
 		warm_push_object(fl->walk, &fh, type, it.root);
 }
 
-/* What is taken from a page in one pass over it. */
+/* The entries that one pass over a page takes. */
 enum pass {
 	PASS_COOKIE, /* nothing but the last cookie */
 	PASS_DIRS,

@@ -47,7 +47,7 @@ struct item {
 	uint8_t tries;
 	bool root;   /* where the walk begins: an error on the way ends it */
 	bool rights; /* the user's rights were asked for */
-	bool proof;  /* … because the file is to be pinned */
+	bool proof;  /* they were asked for because the file is to be pinned */
 	bool met;    /* a directory that is in `dirs` */
 	uint8_t fh_len;
 	char fh[NFS3_FHSIZE_MAX];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What an item of a walk needs next. What the caches have and would give out
- * is not asked for again, so that a walk that was cut off goes on where it was.
+ * Takes the next step of an item of a walk. What the caches have and would give
+ * out is not asked for again, so that a walk that was cut off goes on where it
+ * was.
  */
 #include <limits.h>
 #include <string.h>
@@ -240,7 +241,7 @@ static bool count_file(const struct todo *t)
 	if (w->data &&
 	    w->p.file_bytes > w->warm->p.disk_bytes / 100 * FULL_PERCENT)
 		w->p.full = true;
-	/* What has its pin has its room. */
+	/* A file that has its pin has its room. */
 	return w->data && (!w->p.full || w->pin >= 0);
 }
 
@@ -326,7 +327,8 @@ static enum step step_name(const struct todo *t)
 	return send_nfs(t, NFSPROC3_LOOKUP, &args, LOOKUP_BYTES);
 }
 
-/* What somebody mounted is known; else the server is asked. */
+/* Takes the root of an export from the caches if somebody mounted it; else asks
+ * the server. */
 static enum step step_mount(const struct todo *t)
 {
 	union nfs_args args = {
