@@ -12,10 +12,12 @@
  *	    follow.c    what came next in older trails       store/trails
  *	    relate.c    what was used soon after it before   store/graph
  *	    guess.c     the next names of the directory      store/names
- * nameodds below.c     names in directories that may be entered next analog.c
- * the same name in the next directory want.c      listings that would show more
- *	  what became of guesses?  outcome.c                 store/nameodds
- * calib remember it              scan.c keeps walks out    store/trails
+ *	                                                     store/nameodds
+ *	    below.c     names in directories that may be entered next
+ *	    analog.c    the same name in the next directory
+ *	    want.c      listings that would show more
+ *	  did guesses come true?   outcome.c       store/nameodds calib
+ *	  remember it              scan.c keeps walks out    store/trails
  *	predictor_predict(): candidates that are news        predict.c wall.c
  *	predictor_withdrawn(): what was told and will not come   withdraw.c
  *	predictor_replay(): what the last sessions used      session_tell.c

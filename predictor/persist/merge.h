@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a peer has learned from one user, taken over: the counterpart of
- * predictor_snapshot_user(). The peer is in front of the same server, so an
- * object has the same key there.
+ * Merges into a predictor what a peer has learned from one user: the
+ * counterpart of predictor_snapshot_user(). The peer is in front of the same
+ * server, so an object has the same key there.
  *
- * Machines take over from each other again and again, and whoever took
- * something over hands it on. So nothing is added up; what holds is:
+ * Machines merge from each other again and again, and each hands on what it
+ * has merged. So nothing is added up; these rules hold instead:
  *
- *	- Only what is not known here is taken, and it changes nothing that is:
- *	  not the name, place or sizes of an object. Where another object has
- * its name here, that one is meant. What predictor_forget() was told of lately
- * does not come back.
+ *	- Only what is unknown here is taken, and it changes nothing that is
+ *	  known: not the name, place or sizes of an object. Where another
+ *	  object has its name here, that one is meant. An object that
+ *	  predictor_forget() removed lately does not come back.
  *	- A run of a trail is taken so many times as the peer has it more often
  *	  than it is here, four times at most, and only if some of its objects
  *	  have been used less than four times here. A run that is the beginning
@@ -18,9 +18,9 @@
  *	  the same run, which grows.
  *	- Of an object's uses the larger number counts, not the sum.
  *	- A session is taken if it is not the beginning of one here. It takes
- * the place of one that it continues; otherwise it is the oldest one of its
- *	  book, if that has room.
- *	  A session that goes on here and began when none was known gets a plan.
+ *	  the place of one that it continues; otherwise it is the oldest one
+ *	  of its book, if that has room. A session that goes on here and began
+ *	  when none was known gets a plan.
  *	- Which parts of a file are read is taken where nothing is known of it.
  *
  * So merging a snapshot twice is merging it once, and two machines that take

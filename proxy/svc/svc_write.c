@@ -5,8 +5,8 @@
  * it would overwrite that. On a direct mount the GETATTR of its open() would
  * have shown the change. So the first WRITE has the file confirmed:
  *
- *	told from the cache, WRITE ──▶ GETATTR ──┬▶ as it was told: WRITE goes
- * on └▶ replaced: NFS3ERR_IO, no write
+ *	told from the cache, WRITE ─▶ GETATTR ─┬▶ unchanged: WRITE goes on
+ *	                                       └▶ replaced: NFS3ERR_IO, no WRITE
  *
  * Later WRITEs go out as they come, until the client is told the attributes
  * from the cache again. Linux widens a WRITE to the beginning of its page, so

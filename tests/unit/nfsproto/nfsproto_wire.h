@@ -11,8 +11,9 @@
  *	v:N       eight fixed bytes, beginning with N
  *	f         a fattr3        a A   post_op_attr with, without attributes
  *	c         a wcc_attr      w W   wcc_data with, without both sides
- *	s S       a sattr3 that sets all (atime by client, mtime by server),
- * none t         a sattr3 of both times only, atime by server, mtime by client
+ *	s         a sattr3 that sets all, atime by client, mtime by server
+ *	S         a sattr3 that sets nothing
+ *	t         a sattr3 of both times, atime by server, mtime by client
  *	e:N       an access control list of N entries, led by its length
  */
 #ifndef FOREFETCH_TESTS_NFSPROTO_WIRE_H
