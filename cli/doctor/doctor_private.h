@@ -5,8 +5,8 @@
  *
  *	doctor.c ─▶ jobs.c ─▶ check_daemon.c, check_config.c   the daemon
  *	                      check_server.c  each server, through probe_*.c
- *	                      check_mount.c   each mount through the daemon,
- * fstab check_disk.c, check_machine.c
+ *	                      check_mount.c   each mount of the daemon, fstab
+ *	                      check_disk.c, check_machine.c
  */
 #ifndef FOREFETCH_DOCTOR_PRIVATE_H
 #define FOREFETCH_DOCTOR_PRIVATE_H

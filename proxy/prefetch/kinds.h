@@ -7,8 +7,8 @@
  *	READs of a file ──▶ a reading ──▶ how much it was, when it is over
  *	                                        │ counted for its kind, and for
  *	                                        ▼ all files of that size
- *	kinds_rest() ◀── its kind's odds, leaning on those of its size, which
- * lean on what is usual
+ *	kinds_rest() ◀── its kind's odds, leaning on those of its size, and
+ *	                 these on what is usual
  *
  * Counts are halved now and then, so that they tell of the last ones. No
  * clock, no I/O, a fixed size; whatever is asked takes constant time.

@@ -7,8 +7,7 @@
  *	/metrics     prometheus.h
  *	/api/...     document.h: what the page shows, as JSON
  *
- *	socket ──▶ web ──▶ request: well-formed? ours? ──▶ document ──▶
- * control_ops
+ *	socket ─▶ web ─▶ request: well-formed? ours? ─▶ document ─▶ control_ops
  *
  * Whoever reaches the port may look, so there is no name of a file, a user or
  * a client in what is answered. It must not hold up files: one connection is
