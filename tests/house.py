@@ -71,6 +71,21 @@ def opens_with_a_sentence(path):
     return bool(found) and not found.group(2).startswith("SPDX")
 
 
+def broken_drawings():
+    """Where clang-format wrapped a row of a drawing that was too wide: an
+    indented row of a comment goes on in a line that is not indented."""
+    row = re.compile(r"\s*\*\t\s*\S")
+    text = re.compile(r"\s*\* \w")
+    for path in tracked():
+        if path.suffix not in (".c", ".h"):
+            continue
+        before = ""
+        for number, line in enumerate(text_of(path).splitlines(), 1):
+            if row.match(before) and text.match(line):
+                yield "%s:%d: %s" % (path, number, line.strip())
+            before = line
+
+
 def circles():
     """Folders that reach themselves by the includes that are there."""
     reach = {f: {includes.home(i) for p in includes.sources(f)
@@ -107,6 +122,7 @@ def figures():
           if f[1] > FILE_MAX]),
         ("files without an opening sentence", 0,
          [str(p) for p in source if not opens_with_a_sentence(p)]),
+        ("drawings that the formatter broke", 0, list(broken_drawings())),
     ]
 
 
