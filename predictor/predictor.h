@@ -74,7 +74,7 @@ struct predictor_obs {
 	uint32_t count_bytes;  /* READ: asked for; 0 if unknown */
 };
 
-/* What the use of a prediction's object will need. */
+/* The parts of a prediction's object that its use will need. */
 enum {
 	PREDICTOR_NEEDS_NAME = 1 << 0,
 	PREDICTOR_NEEDS_ATTR = 1 << 1,
@@ -153,10 +153,11 @@ typedef bool (*predictor_may_search)(
 enum predictor_part {
 	PREDICTOR_PART_TRAILS,
 	PREDICTOR_PART_GRAPH,
-	/* Guesses in the directory at hand, and all that is counted for them …
+	/* Guesses in the directory at hand, and all that is counted for them.
 	 */
 	PREDICTOR_PART_NAMES,
-	PREDICTOR_PART_BELOW,       /* … and in those not entered yet */
+	PREDICTOR_PART_BELOW, /* guesses in directories that were not entered
+				 yet */
 	PREDICTOR_PART_ANALOGIES,   /* the same name in the next directory */
 	PREDICTOR_PART_TWINS,       /* objects whose paths end alike */
 	PREDICTOR_PART_ODDS,        /* by name and kind, learned */
@@ -180,9 +181,9 @@ struct predictor_options {
 	uint32_t
 	    without; /* bits 1 << PREDICTOR_PART_…; 0: nothing is left out */
 	bool use_pids; /* believe obs.pid */
-	/* What a uid has used within this time is not predicted to it; later it
-	 * is, so that it is confirmed again. 0: what a stream has used since
-	 * its last pause is not predicted to it. */
+	/* An object that a uid has used within this time is not predicted to
+	 * it; later it is, so that it is confirmed again. 0: an object that a
+	 * stream has used since its last pause is not predicted to it. */
 	uint64_t recent_ns;
 	/* NULL: no uid is told of what only others have used. */
 	predictor_may_search may_search;
@@ -227,9 +228,9 @@ void predictor_mounted(struct predictor *p, uint64_t client, uint64_t space);
 /* The session of the last event; 0 if it has none that is told anything. */
 uint32_t predictor_session(const struct predictor *p);
 /*
- * What of that session should be fetched now, in the order of its use. Returns
- * how many, `max` at most; to be asked again from time to time while
- * predictor_session_goes_on().
+ * Gives the objects of that session that should be fetched now, in the order of
+ * their use. Returns how many, `max` at most; to be asked again from time to
+ * time while predictor_session_goes_on().
  */
 size_t predictor_replay(struct predictor *p, uint32_t session, uint64_t now_ns,
     struct prediction *out, size_t max);
@@ -257,18 +258,19 @@ enum predictor_led predictor_led(const struct predictor *p);
 void predictor_observe(struct predictor *p, const struct predictor_obs *o);
 
 /*
- * What the last event makes likely, unless the stream was told already, the
- * likeliest first. Returns how many, `max` at most. The object of the event
- * itself is among them if its access will need more than it has asked for.
+ * Gives the objects that the last event makes likely, unless the stream was
+ * told already, the likeliest first. Returns how many, `max` at most. The
+ * object of the event itself is among them if its access will need more than it
+ * has asked for.
  */
 size_t predictor_predict(
     struct predictor *p, struct prediction *out, size_t max);
 
 /*
- * What was predicted to the stream of the last event and will hardly come,
- * since the stream left its trail or paused; without what another stream of the
- * same uid was told, too. To be asked right after predictor_predict(). Returns
- * how many, `max` at most.
+ * Gives the objects that were predicted to the stream of the last event and
+ * will hardly come, since the stream left its trail or paused. Those that
+ * another stream of the same uid was told, too, are left out. To be asked right
+ * after predictor_predict(). Returns how many, `max` at most.
  */
 size_t predictor_withdrawn(
     const struct predictor *p, uint64_t *objects, size_t max);
@@ -278,7 +280,7 @@ size_t predictor_withdrawn(
 size_t predictor_extents(const struct predictor *p, uint64_t object,
     struct predictor_extent *out, size_t max);
 
-/* What is known of a file, whoever has used it. */
+/* Properties of a file, whoever has used it. */
 struct predictor_file {
 	uint16_t type;   /* low bits of type_hash; 0: none, or not known */
 	bool read;       /* it was read before */
@@ -296,8 +298,9 @@ size_t predictor_order(const struct predictor *p, uint64_t object,
 uint32_t predictor_run(const struct predictor *p, uint64_t object);
 
 /*
- * What became of a prediction that was fetched. Fetches in vain lower the
- * object's probability; late ones make predictions reach further ahead.
+ * Tells the predictor the outcome of a prediction that was fetched. Fetches in
+ * vain lower the object's probability; late ones make predictions reach further
+ * ahead.
  */
 void predictor_feedback(
     struct predictor *p, uint64_t object, enum predictor_outcome what);

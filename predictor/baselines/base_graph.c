@@ -71,7 +71,8 @@ static void graph_destroy(void *arg)
 	free(g);
 }
 
-/* What the `distance`-th successor adds to its edge; 1 is the next one. */
+/* The weight that the `distance`-th successor adds to its edge; 1 is the next
+ * one. */
 static float graph_weight(const struct graph *g, unsigned distance)
 {
 	return g->decremented ? (float)(g->window + 1 - distance) : 1;

@@ -12,7 +12,7 @@
 
 enum { ORDER = 3, CHAIN = 16, NEXTS = 8 };
 
-/* What followed a context. */
+/* Objects that followed a context, with counts. */
 struct node {
 	uint32_t next[NEXTS];
 	uint16_t count[NEXTS];

@@ -23,7 +23,7 @@ struct model_options {
 	uint32_t without; /* bits of enum predictor_part, for ours */
 };
 
-/* What comes next in the stream that an event belongs to, for oracles. */
+/* The objects that come next in the stream of an event, for oracles. */
 struct model_future {
 	const uint64_t *objects; /* in the order of their use */
 	const bool *seen;        /* it was used before in this simulation */

@@ -105,7 +105,8 @@ void access_continue(struct predictor *p, struct stream *s, uint32_t object,
 	s->reply_ns = o->now_ns + o->latency_ns;
 }
 
-/* What the object needed at the places of the trail where the cursors stand. */
+/* The needs of the object at the places of the trail where the cursors stand.
+ */
 static uint8_t trail_expects(
     const struct predictor *p, const struct stream *s, uint32_t object)
 {
@@ -121,8 +122,8 @@ static uint8_t trail_expects(
 	return needs;
 }
 
-/* What the access will need: what the trails say, else what its last access
- * needed, else what the walk needed of its neighbours. */
+/* The needs that the access is expected to have: those of the trails, else
+ * those of its last access, else those that the walk had of its neighbours. */
 static uint8_t access_expects(
     const struct predictor *p, const struct stream *s, uint32_t object)
 {

@@ -76,7 +76,8 @@ void below_listed(struct predictor *p, uint32_t dir)
 	p->fresh[p->nfresh++ % FRESH] = (struct fresh){dir, p->events};
 }
 
-/* What the stream has used lately in the directory, or the directory itself. */
+/* The object that the stream has used last in the directory, or the directory
+ * itself. */
 static uint32_t used_lately(
     const struct predictor *p, const struct stream *s, uint32_t dir)
 {

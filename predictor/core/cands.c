@@ -96,7 +96,7 @@ uint8_t cands_hit(struct predictor *p, struct stream *s, uint32_t object)
 	struct cand *c = stream_cand(s, object);
 	uint8_t told = 0;
 
-	/* What was told with less was no more than a try. */
+	/* Telling it with a lower probability was no more than a try. */
 	s->foreseen = c != NULL && c->told_p > 0.3f;
 	s->by_names = s->foreseen && c->source == PREDICTOR_FROM_NAMES;
 	if (c) {

@@ -56,9 +56,9 @@
 #define P_RISE 0.04f
 #define P_SURE 0.85f
 
-/* What cands_estimate() tells apart of the cursor that supports a candidate
- * most: steps of its confidence, and numbers of hits from which on it is surer.
- */
+/* Features of the cursor that supports a candidate most, by which
+ * cands_estimate() chooses its cell: steps of its confidence, and numbers of
+ * hits from which on it is surer. */
 enum { CONF_STEPS = 7, HITS_FEW = 2, HITS_SOME = 5, HITS_MANY = 16 };
 
 enum {
@@ -124,7 +124,7 @@ struct predictor {
 	struct recent recent;
 	struct streams streams;
 	struct stream *now;     /* the stream of the last event */
-	enum predictor_led led; /* … and what had told it */
+	enum predictor_led led; /* which part had told its object */
 	struct kind_reads kinds[KINDS], all_kinds;
 	uint32_t withdrawn[WITHDRAWN]; /* objects that the last event broke */
 	uint32_t nwithdrawn;
@@ -182,8 +182,8 @@ void twin_forget(struct stream *s);
 /* The object may be the twin of others from now on; or not any more. */
 void twin_learn(struct predictor *p, uint32_t object);
 void twin_drop(struct predictor *p, uint32_t id, const struct object *o);
-/* What the object of an old trail is to this stream: itself, its twin, or
- * OBJECT_NONE. `wait` is set if a listing may show the twin before long. */
+/* Translates the object of an old trail for this stream: into itself, its twin,
+ * or OBJECT_NONE. `wait` is set if a listing may show the twin before long. */
 uint32_t twin_translate(
     struct predictor *p, struct stream *s, uint32_t object, bool *wait);
 
@@ -203,7 +203,8 @@ void guess_event(
 
 /* Guesses the names around one that the stream has used. */
 void guess_around(struct predictor *p, struct stream *s, uint32_t object);
-/* What the odds of the object are asked by, `run` uses in order before it. */
+/* Fills in the features by which the odds of the object are asked for; `run`
+ * objects were used in order before it. */
 void guess_about(const struct predictor *p, const struct dir *d,
     uint32_t object, uint32_t run, struct nameodds_about *about);
 
@@ -233,8 +234,8 @@ void outcome_event(struct predictor *p);
 /* reads.c: of which kinds files are read, and which are only looked at.
  * A file of the stream was used, and all of that use is known. */
 void reads_count(struct predictor *p, struct stream *s, const struct object *o);
-/* What the stream will need of the file if it uses it: what it needed of the
- * others, but data only where files of its kind are read. */
+/* The needs that the stream will have of the file if it uses it: those it had
+ * of the others, but data only where files of its kind are read. */
 uint8_t reads_need(
     const struct predictor *p, const struct stream *s, const struct object *o);
 
@@ -249,7 +250,7 @@ bool want_listing(struct predictor *p, struct stream *s, uint32_t dir);
 size_t want_tell(struct predictor *p, struct prediction *out, size_t max);
 
 /* access.c: which calls are one access, and what it needs. */
-/* What a call of that kind needs: PREDICTOR_NEEDS_…. */
+/* The need that a call of that kind shows: PREDICTOR_NEEDS_…. */
 uint8_t access_needs(enum predictor_kind kind);
 /* The stream whose access of the object goes on with `o`; NULL if a new access
  * begins. */
@@ -262,8 +263,9 @@ void access_begin(struct predictor *p, struct stream *s, uint32_t object,
     const struct predictor_obs *o, uint8_t told);
 
 /* predict.c */
-/* What is predicted of an object, whoever says so: key, directory, sizes; needs
- * with PREDICTOR_NEEDS_EXTENTS where more than the beginning is read. */
+/* Makes a prediction of an object, whichever part predicts it: key, directory,
+ * sizes; needs with PREDICTOR_NEEDS_EXTENTS where more than the beginning is
+ * read. */
 struct prediction predict_object(
     const struct predictor *p, uint32_t object, uint8_t needs);
 /* The part of `needs` that an object of its type has: an absent name its
@@ -309,7 +311,7 @@ void cands_sweep(struct predictor *p, struct stream *s);
 void cands_sweep_idle(struct predictor *p);
 /* The stream's run is over: all of its candidates go. */
 void cands_retire(struct predictor *p, struct stream *s);
-/* What of `needs` the stream does not have yet. */
+/* The part of `needs` that the stream does not have yet. */
 uint8_t cands_lacks(const struct predictor *p, const struct stream *s,
     uint32_t object, uint8_t needs);
 /* An access of `object` has begun and will need these, too. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What became of fetches. A candidate that its stream used is a hit in any case
- * (cands.c). Here it counts whether the fetch was of use, which it was not if
- * the cache had dropped the object before.
+ * Learns from the outcome of fetches. A candidate that its stream used is a hit
+ * in any case (cands.c). Here it counts whether the fetch was of use, which it
+ * was not if the cache had dropped the object before.
  *
  * Half or double of these constants makes no difference in forefetch-sim beyond
  * that of seeds, and nor does leaving out the discount (tuning half; 1, 3 and 6

@@ -266,8 +266,8 @@ static uint32_t cursor_ahead(
 	return n < AHEAD_MAX ? (uint32_t)n : AHEAD_MAX;
 }
 
-/* What the entry's object is to the stream (twin.c). OBJECT_NONE if it is
- * nothing; `wait` is set if a listing has to come first. */
+/* The object that the entry means to the stream (twin.c). OBJECT_NONE if it
+ * means nothing; `wait` is set if a listing has to come first. */
 static uint32_t entry_object(
     struct predictor *p, struct stream *s, uint32_t at, bool *wait)
 {
@@ -281,9 +281,9 @@ static uint32_t entry_object(
 	return twin_translate(p, s, object, wait);
 }
 
-/* What the entry needed on the trail; and its data, where the stream has begun
- * to read what the trail only looked at: a linker looks at all its files first,
- * and then reads them in the same order. */
+/* The needs that the entry had on the trail; and data, where the stream has
+ * begun to read files that the trail only looked at: a linker looks at all its
+ * files first, and then reads them in the same order. */
 static uint8_t entry_needs(const struct predictor *p, const struct stream *s,
     uint32_t object, uint32_t at)
 {
@@ -384,7 +384,7 @@ static void cursor_extend(struct predictor *p, struct stream *s, int i)
 	     n++) {
 		uint32_t at = trails_next(p->trails, k->horizon);
 
-		/* What came after a pause then need not come now. */
+		/* An access that came after a pause then need not come now. */
 		if (at == TRAIL_NONE || trails_begins(p->trails, at))
 			break;
 		if (!cursor_step(p, s, i, at)) {

@@ -102,14 +102,13 @@ static unsigned share_bucket(const struct dir *d)
 	return percent < 10 ? 0 : percent < 30 ? 1 : percent < 60 ? 2 : 3;
 }
 
-/* What the place of a guess gives before its cell has seen any, by the length
- * of the run. With half as much long walks are foretold too late, with half as
- * much again first runs waste a fifth more (forefetch-sim, tuning half, with
- * names).
- */
+/* The probability of a guess at this place before its cell has seen any, by the
+ * length of the run. With half as much long walks are foretold too late, with
+ * half as much again first runs waste a fifth more (forefetch-sim, tuning half,
+ * with names). */
 static const float run_prior[] = {0.05f, 0.3f, 0.4f, 0.45f, 0.5f};
 
-/* What the stream will need of it: what it needed of the others. */
+/* The needs that the stream will have of it: those it had of the others. */
 static uint8_t guess_needs(
     const struct predictor *p, const struct stream *s, const struct object *o)
 {
@@ -120,7 +119,8 @@ static uint8_t guess_needs(
 		return reads_need(p, s, o);
 	if (s->walk_lists)
 		return needs | PREDICTOR_NEEDS_LISTING;
-	/* What is in it can only be guessed when its listing is known. */
+	/* Names in a directory can only be guessed when its listing is known.
+	 */
 	below = names_find(p->names, o->key);
 	if (o->count == 0 &&
 	    (below == DIR_NONE || !names_at(p->names, below)->list))

@@ -167,7 +167,7 @@ static void stream_look_back(struct predictor *p, struct stream *s)
 		s->reads_more++;
 }
 
-/* What the access makes likely. */
+/* Makes candidates of the objects that the access makes likely. */
 static void predict_from(
     struct predictor *p, struct stream *s, uint32_t id, uint8_t needs)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What became of guesses from names, told or not. A hit shows at once, a miss
- * only when nothing came for long; whoever learned each when it shows would
- * believe for the whole of a first run that nearly all guesses come true. So
- * both are counted when a guess is WAIT events old.
+ * Counts the outcome of guesses from names, told or not. A hit shows at once, a
+ * miss only when nothing came for long; whoever learned each when it shows
+ * would believe for the whole of a first run that nearly all guesses come true.
+ * So both are counted when a guess is WAIT events old.
  *
  *	guess ──▶ ring ──▶ WAIT events of its stream later: was it used?
  *	                     ├──▶ odds of its names and kinds   store/nameodds

@@ -50,7 +50,7 @@ static void cand_tell(struct predictor *p, const struct stream *s,
 	c->told_p = c->p;
 	c->told_needs |= c->needs;
 	c->told_at = p->events;
-	/* What is told once more has been counted the first time. */
+	/* A candidate that is told once more was counted the first time. */
 	p->predicted += !c->retell && !c->withdrawn;
 	p->predicted_by[c->source] += !c->retell && !c->withdrawn;
 	c->retell = c->withdrawn = false;
@@ -87,8 +87,8 @@ size_t predictor_predict(
 		struct cand *c = &s->cands[s->news[i]];
 		uint8_t needs;
 
-		/* What finds no room is told after the next event; what was
-		 * dropped is told when it is nearer. */
+		/* A candidate that finds no room is told after the next event;
+		 * one that was dropped is told when it is nearer. */
 		if (c->object != OBJECT_NONE &&
 		    (n == max || (c->retry && cand_lead(s, c) > c->retry))) {
 			s->news[kept++] = s->news[i];

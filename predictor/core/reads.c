@@ -34,7 +34,7 @@ void reads_count(struct predictor *p, struct stream *s, const struct object *o)
 	struct kind_reads *k = &p->kinds[kind_at(o)];
 	uint64_t bit = UINT64_C(1) << kind_at(o);
 
-	/* What was told ahead was told without data. */
+	/* The names ahead were told without data. */
 	if (read && !(s->kinds_read & bit))
 		s->names_ahead = 0;
 	s->kinds_used |= bit;

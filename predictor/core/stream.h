@@ -79,7 +79,8 @@ struct cand {
 };
 
 struct stream {
-	/* What choosing looks at comes first, in two cache lines. */
+	/* Members that choosing a stream reads come first, in two cache lines.
+	 */
 	uint64_t actor, pid;
 	uint64_t reply_ns; /* when its last call is answered */
 	uint32_t last;     /* object */

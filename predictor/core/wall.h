@@ -16,7 +16,7 @@ struct stream;
 
 enum { WALL_UIDS = 16 };
 
-/* What imports of a uid have added. */
+/* Sizes of everything that imports of a uid have added. */
 struct brought {
 	uint32_t objects, dirs, uses;
 	uint32_t since; /* how many events had been observed when it began */

@@ -8,8 +8,8 @@
  * much changes no stall by more than .004 (forefetch-sim --calls). */
 enum { LIST_PATIENCE = 24 };
 
-/* What was wanted for another uid and not told in time is dropped: this uid may
- * have no right to it. */
+/* Drops listings that were wanted for another uid and not told in time: this
+ * uid may have no right to them. */
 static void want_begin(struct predictor *p, const struct stream *s)
 {
 	if (p->wanted_by != s->uid)

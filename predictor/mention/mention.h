@@ -79,8 +79,9 @@ struct mention_want {
  * how many predictions came of it, `max` at most. */
 size_t mention_step(
     struct mention *m, uint64_t now_ns, struct mention_want *out, size_t max);
-/* What the caller did with a prediction: it asks for it, or that is not worth
- * it as long as it is not likelier. One of them, for each. */
+/* Say whether the caller accepted a prediction: it asks for the object, or it
+ * refuses, since that is not worth it as long as the prediction is not
+ * likelier. One of them, for each. */
 void mention_accepted(struct mention *m, uint64_t object);
 void mention_refused(struct mention *m, uint64_t object);
 /* Whether there is more to be done. */
@@ -88,7 +89,8 @@ bool mention_has_work(const struct mention *m);
 
 struct mention_stats {
 	uint64_t scanned; /* pieces of data */
-	uint64_t passed;  /* … that were not, since it does not pay */
+	uint64_t passed;  /* pieces that were passed over, since scanning does
+			     not pay */
 	uint64_t wanted;  /* objects */
 	uint64_t used;    /* of them */
 	uint64_t unused;

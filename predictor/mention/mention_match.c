@@ -109,7 +109,7 @@ static void enter(
 		task_add(x->m, &t);
 }
 
-/* What is used first in other directories. */
+/* Matches the names that are used first in other directories. */
 static void firsts_match(struct match *x)
 {
 	struct mention_class none = {.source_kind = x->s->kind};

@@ -10,7 +10,7 @@ enum {
 	ENTERED_NS = 1000000000,
 };
 
-/* What was looked up in a directory counts for less with each other lookup. */
+/* With each lookup in a directory, the former lookups there count for less. */
 #define SEARCHED_FADE 0.995f
 
 /* ---- homes ------------------------------------------------------------ */

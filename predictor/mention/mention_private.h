@@ -15,23 +15,23 @@
 #include "predictor/mention/odds.h"
 
 enum {
-	SOURCES = 1024,       /* files whose words are kept … */
-	SOURCE_WORDS = 65536, /* … and how many of these, in all */
+	SOURCES = 1024,       /* files whose words are kept */
+	SOURCE_WORDS = 65536, /* words of these files, in all */
 	TASKS = 4096,
 	WAITING = 4096, /* tasks that wait for a listing, or for rights */
 	TARGETS = 8192,
 	HOMES = 16384,
 	USED = 8192,
 	SCANNED = 4096,
-	SEARCHED = 32,     /* directories in which names were looked up … */
-	SEARCHED_LOOK = 8, /* … in so many of them words are looked for */
+	SEARCHED = 32,     /* directories in which names were looked up */
+	SEARCHED_LOOK = 8, /* of these, in which words are looked for */
 	FIRSTS = 64,       /* names that were used first in directories */
 	ENTERED = 256,
 	HOPS_MAX = 6,
 	UPS_MAX = 4, /* directories above */
 };
 
-/* What is less likely is not followed any further. */
+/* A mention that is less likely is not followed any further. */
 #define P_LEAST 0.02
 
 /* A file that was scanned. */
@@ -78,7 +78,7 @@ struct waiting {
 
 enum target_state { TARGET_NONE, TARGET_OPEN, TARGET_USED, TARGET_OVER };
 
-/* What was mentioned. */
+/* An object that was mentioned. */
 struct target {
 	uint64_t object;
 	uint64_t source;   /* the object that mentions it */
@@ -164,7 +164,8 @@ struct mention {
 	struct odds odds;
 	struct kind_worth kinds[NAME_KINDS];
 	struct kind_pair pairs[NAME_KINDS][NAME_KINDS];
-	/* What was told takes no more bytes than are read. */
+	/* Keep the bytes of objects that were told below the bytes that are
+	 * read. */
 	uint64_t read_bytes, told_bytes, back_bytes;
 	struct mention_stats stats;
 	/* Of the step under way. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What was mentioned, and what became of it. */
+/* Tracks the objects that were mentioned until their outcome is known. */
 #include "hashing/hash_key.h"
 #include "predictor/mention/mention_private.h"
 
@@ -17,7 +17,8 @@ enum {
 	PAIR_WINDOW = 12,
 	PAIR_MORE = 3,
 	KEPT_NS_S = 20, /* what was not decided by then tells nothing */
-	/* What is told again is confirmed again. */
+	/* After so long an object is told again, so that it is confirmed again.
+	 */
 	AGAIN_NS = 1000000000,
 	TELLS_MAX = 8,
 	LEAD_MAX = 250,
@@ -34,7 +35,7 @@ enum {
 /* By how much likelier it is to be when it is told again at once. */
 #define P_GROWN 1.25f
 
-/* What is less likely is not confirmed again. */
+/* An object that is less likely is not confirmed again. */
 #define P_AGAIN 0.3f
 
 static uint64_t seconds(unsigned s)
@@ -336,7 +337,8 @@ void target_add(struct mention *m, struct source *s, uint64_t dir,
 
 	if (n->object == s->object || used_lately(m, n->object, s->cred))
 		return;
-	/* What is unlikely is looked at now and then: it may change. */
+	/* An unlikely mention is looked at only now and then, since its odds
+	 * may change. */
 	if (p < P_LEAST && (first || m->unlikely++ % LOOK_AGAIN != 0))
 		return;
 	if (!t || t->state != TARGET_OPEN)

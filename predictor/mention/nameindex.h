@@ -25,8 +25,8 @@ struct nameindex;
 struct nameindex_name {
 	uint64_t object;
 	uint32_t size_bytes; /* UINT32_MAX: that, or more */
-	uint32_t full;       /* name_hash32() of all … */
-	uint32_t stem;       /* … and of these parts; 0: the same, or none */
+	uint32_t full;       /* name_hash32() of the whole name */
+	uint32_t stem; /* name_hash32() of its stem; 0: the same, or none */
 	uint32_t head;
 	uint8_t kind;
 	bool directory;
@@ -52,7 +52,8 @@ void nameindex_fill(struct nameindex_name *n, const char *name, size_t len);
 void nameindex_put(struct nameindex *ix, uint64_t dir,
     const struct nameindex_name *names, size_t n);
 bool nameindex_has(const struct nameindex *ix, uint64_t dir);
-/* What a word may be there; returns how many. Good until the next put. */
+/* Finds the names there that a word may mean; returns how many. Good until the
+ * next put. */
 size_t nameindex_find(struct nameindex *ix, uint64_t dir, uint32_t word,
     struct nameindex_hit hits[NAMEINDEX_HITS]);
 size_t nameindex_names(const struct nameindex *ix);

@@ -8,7 +8,7 @@ enum { COUNT_MAX = 64 }; /* then both halves are halved */
 #define GROUP_WEIGHT 3.0
 #define CLASS_WEIGHT 2.0
 
-/* Before anything became of any: by form and strength … */
+/* The odds before any outcome is known, by form and strength. */
 static const float priors[MENTION_FORMS][MENTION_STRENGTHS] = {
     [MENTION_NAME] = {0.4f, 0.6f, 0.9f},
     [MENTION_PLAIN] = {0.1f, 0.4f, 0.7f},
@@ -19,7 +19,7 @@ static const float priors[MENTION_FORMS][MENTION_STRENGTHS] = {
     [MENTION_TAIL] = {0.1f, 0.1f, 0.1f},
 };
 
-/* … and how much less where it is further away. */
+/* Factors by which the relation to the mentioning file lowers the odds. */
 static const float nearness[MENTION_RELATIONS] = {
     [MENTION_SAME] = 1.0f, [MENTION_ABOVE] = 0.6f, [MENTION_SEARCHED] = 0.8f};
 

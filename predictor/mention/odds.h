@@ -17,13 +17,13 @@ enum mention_relation {
 	MENTION_RELATIONS
 };
 
-/* What of the name is mentioned. */
+/* The part of the name that is mentioned. */
 enum mention_form {
 	MENTION_NAME,      /* all of it, with an extension */
 	MENTION_PLAIN,     /* all of it: it has none */
 	MENTION_STEM,      /* what stands before its extension */
 	MENTION_PATH,      /* all of it, and the directories that it is in */
-	MENTION_PATH_STEM, /* … but its extension */
+	MENTION_PATH_STEM, /* the same without its extension */
 	MENTION_MODULE,    /* a word with dots, taken for slashes */
 	MENTION_TAIL,      /* a path of which the beginning led nowhere */
 	MENTION_FORMS
@@ -55,7 +55,7 @@ struct odds {
 };
 
 double odds_p(const struct odds *o, const struct mention_class *c);
-/* What became of one. */
+/* Counts the outcome of one mention. */
 void odds_add(struct odds *o, const struct mention_class *c, bool came_true);
 /* It came true after it was taken to have not. */
 void odds_correct(struct odds *o, const struct mention_class *c);

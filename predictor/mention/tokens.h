@@ -36,7 +36,7 @@ struct token {
 	uint8_t ups; /* of the first of a path: how many "../" it begins with */
 };
 
-/* What one scan needs; of any content before it. */
+/* The state of one scan. It need not be initialised. */
 struct tokens {
 	struct token at[TOKENS_MAX];
 	uint32_t n;

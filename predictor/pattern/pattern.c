@@ -54,8 +54,8 @@ struct pattern {
 	struct pattern_piece *order;
 	uint32_t norder, at, follows;
 	bool ordered;      /* predictions come from the order, not a period */
-	bool asked;        /* the order was asked for, … */
-	uint32_t file_run; /* … when the file had this run */
+	bool asked;        /* the order was asked for */
+	uint32_t file_run; /* the run of the file when it was asked for */
 };
 
 struct patterns {

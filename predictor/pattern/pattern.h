@@ -57,7 +57,7 @@ struct pattern_read {
 	uint64_t fetch_us;
 };
 
-/* What changes with a read. */
+/* Changes to the predictions that a read causes. */
 struct pattern_news {
 	/* Predicted before; they have been read now, or will not be. */
 	struct pattern_piece drop[PATTERN_AHEAD];

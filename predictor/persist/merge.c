@@ -122,8 +122,9 @@ static size_t larger(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
-/* What is free; at least a sixteenth of all, since what is full gives up what
- * is oldest. Directories are never given up. */
+/* Sets how much may be added: the free room, but at least a sixteenth of all,
+ * since a store that is full gives up its oldest. Directories are never given
+ * up. */
 static void merge_begin(struct predictor_merge *m, struct predictor *p)
 {
 	size_t objects = objects_limit(p->objects);
@@ -156,7 +157,7 @@ bool predictor_merge_step(
 		merge_begin(m, p);
 	else if (m->phase < PHASES && m->era != p->era)
 		m->error = -ESTALE;
-	/* What was the last event's may be given up. */
+	/* The stream and objects of the last event may be given up. */
 	p->now = NULL;
 	for (; steps > 0 && m->phase < PHASES && !m->error; steps--) {
 		int rc = phases[m->phase](m, p);

@@ -31,8 +31,8 @@ struct predictor_merge {
 	struct persist_message message;
 	const Forefetch__TreeFile *f;
 	uint64_t uid;
-	uint16_t theirs; /* the uid's bits in the message … */
-	uint16_t bit;    /* … and its bit here */
+	uint16_t theirs; /* the uid's bits in the message */
+	uint16_t bit;    /* the uid's bit here */
 	bool begun;
 	uint32_t era;
 	int error;
@@ -52,13 +52,13 @@ struct predictor_merge {
 	struct keymap *ends;   /* hash of a run here -> its last place */
 	struct trails_at walk;
 	bool full, log_full; /* objects, or the log, when it began */
-	uint32_t here;       /* objects of the run that are known … */
-	uint64_t here_hash;  /* … and their hash */
+	uint32_t here;       /* objects of the run that are known */
+	uint64_t here_hash;  /* the hash of these objects */
 	bool walking, choosing, taking, writing, joining;
 	uint32_t few, none;   /* objects of the run with few uses, and none */
 	uint64_t hash;        /* of the run that is looked at */
-	uint32_t tail;        /* the place that was written last … */
-	uint32_t tail_object; /* … and what it holds */
+	uint32_t tail;        /* the place that was written last */
+	uint32_t tail_object; /* the object at that place */
 	uint32_t from;        /* of the run that is written */
 	size_t objects, uses_left, dirs_left; /* that may be made */
 	struct session_use *session;

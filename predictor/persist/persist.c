@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What was learned, as bytes (persist_format.h). A snapshot goes through it in
- * phases, a small step at a time, so that the daemon can go on in between; then
- * another thread may pack it.
+ * Turns what was learned into bytes (persist_format.h). A snapshot goes through
+ * it in phases, a small step at a time, so that the daemon can go on in
+ * between; then another thread may pack it.
  *
  *	predictor ── phases: choose, dirs, objects, trails, ... ──▶ TreeFile
  *	TreeFile ── predictor_snapshot_pack() ──▶ header and message

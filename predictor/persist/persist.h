@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What was learned, as the bytes of a file: packed, loaded and merged. Whoever
- * has the disk writes them. A file that is damaged or of a newer version
- * changes nothing. The folder works on core/ and store/, and is public by this
- * header, trees.h and merge.h.
+ * Packs what was learned into the bytes of a file, loads it, and merges it.
+ * Whoever has the disk writes the bytes. A file that is damaged or of a newer
+ * version changes nothing. The folder works on core/ and store/, and is public
+ * by this header, trees.h and merge.h.
  *
  *	persist.c        what was learned -> message -> bytes
  *	persist_load.c   bytes -> message
- *	persist_import.c … -> added to what is known
+ *	persist_import.c message -> added to what is known
  *	persist_file.c   loading a file
  *	persist_user.c   one user's, for the other machines of a farm
- *	merge.c          … and merged there (merge.h)
+ *	merge.c          the same, merged there (merge.h)
  *	portable.c       a form without keys, for another machine
  *	trees*.c         access trees: listed, shown, forgotten
  *	session_show.c   sessions among the trees
@@ -49,7 +49,7 @@ int persist_apply(struct predictor *p, bool trees, uint64_t uid,
 struct predictor_snapshot;
 /* NULL and errno without memory. `p` must outlive the last step. */
 struct predictor_snapshot *predictor_snapshot_new(struct predictor *p);
-/* What predictor_export_trees() gives, in steps. */
+/* A snapshot that gives, in steps, the bytes of predictor_export_trees(). */
 struct predictor_snapshot *predictor_snapshot_trees(
     struct predictor *p, uint64_t uid);
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a message says, added to what is known, a step at a time: its
+ * Adds the contents of a message to what is known, a step at a time: its
  * directories, objects, trails, extents, orders and sessions. Learning may go
  * on between two steps, so a number may mean another object by the next one.
  */
@@ -14,8 +14,8 @@
 
 enum { STEP = 32 }; /* directories, objects or the like */
 
-/* What the message's directories and objects are here: DIR_NONE and OBJECT_NONE
- * if they are left out. */
+/* Maps the message's directories and objects to those here: DIR_NONE and
+ * OBJECT_NONE if they are left out. */
 struct predictor_import {
 	struct persist_message m;
 	struct predictor *p; /* since the first step */
@@ -71,7 +71,8 @@ static int import_charge(struct predictor_import *x)
 	return 0;
 }
 
-/* What is new to us of it, and whether that is too much. */
+/* Counts the objects, directories and uses of the message that are new here; an
+ * error if they are too many. */
 static int import_weigh(struct predictor_import *x)
 {
 	const Forefetch__TreeFile *f = x->f;
@@ -417,7 +418,7 @@ bool predictor_import_step(
 		import_begin(x, p, uid);
 	if (x->era != p->era)
 		x->error = -ESTALE;
-	/* What was the last event's may be given up. */
+	/* The stream and objects of the last event may be given up. */
 	p->now = NULL;
 	for (; steps > 0 && x->phase < PHASES && !x->error; steps--) {
 		int rc = phases[x->phase](x);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the files that pack and unpack what was learned share. */
+/* Structs that the files share which pack and unpack what was learned. */
 #ifndef FOREFETCH_PERSIST_PRIVATE_H
 #define FOREFETCH_PERSIST_PRIVATE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What was learned from one user, with keys, for the other machines of a farm:
- * see predictor_snapshot_user().
+ * Packs what was learned from one user, with keys, for the other machines of a
+ * farm: see predictor_snapshot_user().
  *
  * Each run is a trail of its own here, so that whoever merges it can tell
  * whether it has that run. A run that the log has lost a part of would look

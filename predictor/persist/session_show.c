@@ -22,7 +22,8 @@ static uint64_t book_id(const struct session_book *b)
 	return id ? id : 1;
 }
 
-/* What the newest session began with; the first object that still exists. */
+/* The root of the book: the first object of its newest session that still
+ * exists. */
 static uint64_t book_root(
     const struct predictor *p, const struct session_book *b)
 {

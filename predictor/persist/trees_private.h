@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a tree is, for the parts that go through the trails. */
+/* Defines where a tree begins and ends, for the parts that go through the
+ * trails. */
 #ifndef FOREFETCH_TREES_PRIVATE_H
 #define FOREFETCH_TREES_PRIVATE_H
 
@@ -21,7 +22,8 @@ enum tree_step {
 	TREE_OBJECT
 };
 
-/* What entry `i` of the part is; it must be called for all entries in order. */
+/* Classifies entry `i` of the part; it must be called for all entries in order.
+ */
 enum tree_step trees_step(
     struct trees_at *at, const struct trail_part *part, uint32_t i);
 /* The id that users see. */

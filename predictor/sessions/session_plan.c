@@ -21,8 +21,8 @@
  * session; there, those of younger sessions come first, each in its order. */
 struct place {
 	uint32_t anchor, session, i;
-	uint32_t count; /* how many sessions have it … */
-	uint32_t last;  /* … and which of them had it last */
+	uint32_t count; /* how many sessions have it */
+	uint32_t last;  /* the last of these sessions */
 	struct session_step step;
 };
 

@@ -21,8 +21,8 @@
 enum {
 	AHEAD = 64, /* steps that are told ahead of the user in any case */
 	GROWTH = 8, /* steps more for each step that came true */
-	FIRST = 32, /* uses before the plan is judged … */
-	RIGHT = 4,  /* … it must have had one in so many of them */
+	FIRST = 32, /* uses before the plan is judged */
+	RIGHT = 4,  /* the plan must have had one in so many of these uses */
 	NEXT = 256, /* steps ahead that are told again, with all they need */
 	TELLS = 6,  /* how often a step is told, at most */
 	NEAR = 32,  /* two leaps so near each other are no coincidence */

@@ -20,8 +20,8 @@ struct actor {
 	uint64_t client, uid, space; /* client 0: free */
 	uint64_t began_ns, last_ns;  /* of the session, and its last reply */
 	uint32_t session;            /* its number */
-	bool told;                   /* its plan is to be told … */
-	bool begun;                  /* … and a part of it has been */
+	bool told;                   /* its plan is to be told */
+	bool begun;                  /* a part of the plan was told */
 	struct session_run *run;     /* NULL: it is over */
 };
 

@@ -154,7 +154,7 @@ struct session_span {
 /* The object was used; returns whether it had been told. */
 bool session_run_use(struct session_run *r, uint32_t object, uint8_t needs,
     const struct session_span *read);
-/* What was recorded up to now; the run owns it. */
+/* The uses that were recorded up to now; the run owns them. */
 struct session_record session_run_record(
     const struct session_run *r, uint32_t at);
 /* Whether it has no plan. */

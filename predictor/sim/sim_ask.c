@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a predictor is shown: events, the future (oracles), places of
+/* Shows a predictor what happens: events, the future (oracles), places of
  * directories and listings. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the parts of the simulator share: sim_run.c says what is played and in
- * how many passes, sim.c plays it, sim_ask.c shows a predictor what happens. */
+/* Structs and functions that the parts of the simulator share: sim_run.c says
+ * what is played and in how many passes, sim.c plays it, sim_ask.c shows a
+ * predictor what happens. */
 #ifndef FOREFETCH_SIM_PRIVATE_H
 #define FOREFETCH_SIM_PRIVATE_H
 
@@ -25,7 +26,7 @@ enum {
 	TALLIES = 3,
 };
 
-/* What is being played, for what is counted of it. */
+/* The pass that is being played, by which results are counted. */
 enum pass {
 	PASS_ALL,    /* the whole trace, in its order */
 	PASS_FIRST,  /* one label's first run, with nothing learned */
@@ -33,7 +34,8 @@ enum pass {
 	PASS_OTHERS, /* one label's first run, after these */
 };
 
-/* What the cache may have of a file; in the judge's model only data. */
+/* The parts of a file that the cache may have; in the judge's model only data.
+ */
 enum part { PART_DATA, PART_META, PART_LISTING, PARTS };
 
 /* A stream that plays its runs, one after another. */
@@ -89,7 +91,7 @@ struct sim {
 /* Plays these runs, dealt to the streams of all clients, from the present on.
  */
 void sim_play(struct sim *s, const uint32_t *runs, size_t n);
-/* What the cache calls. */
+/* The cache calls this when it evicts a unit. */
 void sim_on_evict(void *ctx, uint32_t unit, const struct simcache_entry *e);
 
 /* sim_ask.c */

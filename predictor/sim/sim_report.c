@@ -138,7 +138,8 @@ static void table_reliability(FILE *out, const struct predictor_reliability *r)
 	fputs("\n", out);
 }
 
-/* What the other workloads taught costs or gains first runs. */
+/* Prints how much first runs gain or lose by what the other workloads taught.
+ */
 static void table_others(FILE *out, const struct sim_result *res)
 {
 	const struct sim_class *o = &res->others;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the judge plays: the trace as it stands (cold and warm), and the first
- * run of each label on its own, in one stream, with an empty cache, by a
+ * Plays the judge's passes: the trace as it stands (cold and warm), and the
+ * first run of each label on its own, in one stream, with an empty cache, by a
  * predictor that knows nothing (first) or all other workloads (others).
  *
  * The link's and the cache's rules are in sim.c.
@@ -107,7 +107,8 @@ static void pass_end(struct sim *s)
 	s->cap_listings = 0;
 }
 
-/* What the predictor cost, and how right its probabilities were. */
+/* Measures the predictor's memory and time, and how right its probabilities
+ * were. */
 static void sim_measure(struct sim *s)
 {
 	struct sim_result *res = s->res;

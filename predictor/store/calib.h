@@ -34,7 +34,7 @@ void calib_learn(struct calib *c, calib_cell cell, int hit);
 /* Corrects an estimate by what became of those that were told before: they may
  * be too high or too low, since several cells choose what is told. */
 float calib_correct(const struct calib *c, float p);
-/* What was told with probability `p` came true, or not. */
+/* Counts whether a prediction that was told with probability `p` came true. */
 void calib_learn_told(struct calib *c, float p, int hit);
 
 size_t calib_memory_bytes(const struct calib *c);

@@ -31,9 +31,9 @@ enum { SET_RUN = 3, SET_BELOW = 4, SETS = 5, RUN_LONG = 8 };
 /* A context that has seen nothing yet begins here, as 1.6 outcomes. */
 #define SLOT_P      0.3f
 #define SLOT_N      1.6f
-/* What one context says at most: p of .95, or of .05. That and COUNT_MAX keep
- * short what one job may teach of kinds that another uses in other ways; 60 of
- * these and no bound change first runs by .002. */
+/* The most that one context may add: that of a p of .95, or of .05. That and
+ * COUNT_MAX keep small the effect of one job on kinds that another job uses in
+ * other ways; 60 of these and no bound change first runs by .002. */
 #define CONTEXT_MAX 3.0f
 #define X_MAX       8.0f
 #define WEIGHT_MAX  1.2f
@@ -51,7 +51,7 @@ struct nameodds {
 	float logits[STEPS];
 };
 
-/* What odds know at the start, by strings; numbers in place of some. */
+/* Odds that are known at the start, by strings; numbers in place of some. */
 struct shipped {
 	uint8_t context; /* enum nameodds_context */
 	uint8_t p;       /* of 255 */

@@ -39,7 +39,8 @@ enum nameodds_context {
  * 0 without an extension. */
 enum { NAMEODDS_DIRECTORY = 1 };
 
-/* What is asked about: names are low halves of hashes, 0 if unknown. */
+/* Features of an object whose odds are asked for: names are low halves of
+ * hashes, 0 if unknown. */
 struct nameodds_about {
 	uint32_t name, dir_name;
 	uint32_t entry;      /* the name by which its directory was entered */
@@ -50,7 +51,8 @@ struct nameodds_about {
 	bool below;               /* its directory was not entered yet */
 };
 
-/* What an estimate was made of, so that its outcome can teach. */
+/* The slots that an estimate was made of, so that its outcome can teach them.
+ */
 struct nameodds_seen {
 	uint16_t slot[NAMEODDS_CONTEXTS];
 	uint8_t tag[NAMEODDS_CONTEXTS];

@@ -30,8 +30,8 @@ struct object {
 	uint16_t met_by;   /* wall_bit() of each uid that has met it */
 	uint8_t stream;    /* the one that used it last */
 	uint8_t count;     /* uses, up to 255 */
-	uint8_t hits : 4;  /* predictions of it that came true … */
-	uint8_t tries : 4; /* … of so many; halved at 15 */
+	uint8_t hits : 4;  /* predictions of it that came true */
+	uint8_t tries : 4; /* of so many predictions; halved at 15 */
 	uint8_t needs;     /* of its last access: PREDICTOR_NEEDS_… */
 	uint8_t first;     /* FIRST_UNITs that its first READ asked for, or 0 */
 	uint8_t exec : 1;

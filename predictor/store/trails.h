@@ -96,8 +96,9 @@ struct trail_part {
  */
 struct trails_at {
 	uint32_t first, n, done; /* chunks looked at for heads of trails */
-	uint32_t chunk; /* the next one of this trail, TRAIL_NONE … */
-	uint32_t prev, begun_at; /* … if it still has these */
+	uint32_t chunk;          /* the next one of this trail, or TRAIL_NONE */
+	uint32_t prev, begun_at; /* the values of that chunk by which it is
+				    known to be the same */
 };
 
 void trails_begin(const struct trails *t, struct trails_at *at);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the writer and the reader of trace.proto share. */
+/* Constants that the writer and the reader of trace.proto share. */
 #ifndef FOREFETCH_TRACE_FORMAT_H
 #define FOREFETCH_TRACE_FORMAT_H
 

@@ -40,7 +40,7 @@ static int names_number(struct names *ns)
 	return ret;
 }
 
-/* What the trace itself says: a file is there from its first use on. */
+/* Takes names from the trace itself: a file is there from its first use on. */
 static void names_used(struct trace *t)
 {
 	t->named = true;
@@ -103,7 +103,8 @@ static const char *names_line(void *ctx, char *text)
 		   : names_add(ns, from, f[2], size_bytes, *f[4]);
 }
 
-/* What the trace reads is a file, whatever it has become in the names. */
+/* Marks each object that the trace reads as a file, whatever it has become in
+ * the names. */
 static void names_read(struct trace *t)
 {
 	for (size_t i = 0; i < t->nevents; i++)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the readers of the two formats share: how a trace is put together while
- * it is read. */
+/* Builds a trace while it is read, for the readers of both formats. */
 #ifndef FOREFETCH_TRACE_PRIVATE_H
 #define FOREFETCH_TRACE_PRIVATE_H
 

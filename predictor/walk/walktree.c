@@ -51,7 +51,7 @@ void walktree_clear(struct walkdir *above)
 static void drop(struct walktree *t, struct walkdir *d)
 {
 	walktree_clear(d);
-	/* What is above is not whole any more. */
+	/* The directory above is not listed completely any more. */
 	if (d->above)
 		d->above->listed = false;
 	unhang(d);

@@ -31,12 +31,12 @@ struct walkdir {
 	struct walkdir *above; /* NULL: not known */
 	struct walkdirs below; /* in the order of READDIR */
 
-	/* What walks note; 0 in a new one. Walks by their numbers. */
+	/* Notes of walks; 0 in a new one. Walks go by their numbers. */
 	uint32_t walk;       /* that was here last */
-	uint32_t below_walk; /* that was in some of `below` last … */
-	uint32_t below_seen; /* … and in how many of them */
-	uint32_t told_walk; /* that expects to come here, and has not yet … */
-	uint32_t lead;      /* … after so many directories */
+	uint32_t below_walk; /* that was in some of `below` last */
+	uint32_t below_seen; /* in how many of them */
+	uint32_t told_walk;  /* that expects to come here, and has not yet */
+	uint32_t lead;       /* after so many directories */
 	uint64_t told_us;
 	uint64_t good_us;    /* when it was last counted as told */
 	uint32_t names_told; /* which of the walk's names, one bit each */
