@@ -81,7 +81,7 @@ static bool check_room(const char *path, const struct statfs *fs,
 		return true;
 	snprintf(err, errlen,
 	    "cache_dir %s: its file system has %llu MiB, and with this "
-	    "cache_size at least %llu MiB are needed; give it a larger one, "
+	    "cache_size at least %llu MiB are needed; put it on a larger one, "
 	    "or set cache_size to %lluM",
 	    path, (unsigned long long)(bytes >> 20),
 	    (unsigned long long)((need_bytes + (1 << 20) - 1) >> 20),
@@ -101,13 +101,13 @@ bool statedir_check(
 			   err, errlen);
 	if (S_ISLNK(st.st_mode))
 		return refuse(path,
-		    "it is a symbolic link; give the path that it leads to",
+		    "it is a symbolic link; use the path that it points to",
 		    err, errlen);
 	if (!S_ISDIR(st.st_mode))
 		return refuse(path, "it is not a directory", err, errlen);
 	if (uid != STATEDIR_ANYBODY && st.st_uid != uid)
 		return refuse(path,
-		    "it belongs to somebody else; chown it to the user that "
+		    "it belongs to another user; chown it to the user that "
 		    "forefetchd runs as",
 		    err, errlen);
 	if (st.st_mode & 022)
@@ -117,8 +117,8 @@ bool statedir_check(
 		return true;
 	if (fs.f_type == NFS_SUPER_MAGIC)
 		return refuse(path,
-		    "it lies on NFS, and the daemon would wait for itself; "
-		    "put it on a local disk",
+		    "it is on NFS, so the daemon could wait for itself; use a "
+		    "local disk",
 		    err, errlen);
 	return check_room(path, &fs, need_bytes, err, errlen);
 }
@@ -211,9 +211,9 @@ static int take(struct statedir *sd, char *err, size_t errlen)
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		rc = errno == EWOULDBLOCK ? -EINVAL : -errno;
 		refuse(sd->path,
-		    rc == -EINVAL ? "another forefetchd uses it; give each its "
-				    "own"
-				  : strerror(-rc),
+		    rc == -EINVAL
+			? "another forefetchd uses it; each needs its own"
+			: strerror(-rc),
 		    err, errlen);
 		close(fd);
 		return rc;

@@ -482,8 +482,8 @@ static void tell_clocks(const struct learn *l)
 	metrics_add(l->caches->metrics, METRICS_CLOCKS_BACK, n);
 	if (log_limit_ok(&l->caches->clocks_told, l->now_us, &suppressed))
 		log_warn("cache server=%s suppressed=%u: a change has an "
-			 "earlier ctime than what was there before: the clock "
-			 "of a file system was set back. What is known of it "
+			 "earlier ctime than the state before it: the clock of "
+			 "the file system was set back. Everything known of it "
 			 "is asked for again",
 		    l->caches->config->name, suppressed);
 }

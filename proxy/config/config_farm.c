@@ -76,7 +76,7 @@ static int split_address(const char *url, char *address, const char **host,
 		++*host;
 	} else if (colon && strchr(address, ':') != colon) {
 		return config_value_refuse(
-		    why, url, "an IPv6 address must stand in brackets");
+		    why, url, "an IPv6 address must be in brackets");
 	}
 	if (colon) {
 		*colon = '\0';
@@ -103,10 +103,10 @@ static int parse_tcp(
 	int err;
 
 	if (rest[len] == '/' && rest[len + 1] != '\0')
-		return refuse(why,
-		    "a database number cannot stand in a URL: a farm uses "
-		    "number 0; what keeps it apart there is a user of its own "
-		    "(keys user and password_file)");
+		return refuse(
+		    why, "a URL cannot have a database number: a farm uses "
+			 "number 0, where a user of its own keeps it apart "
+			 "(keys user and password_file)");
 	snprintf(address, sizeof(address), "%.*s", (int)len, rest);
 	err = split_address(url, address, &host, &port, why);
 	if (err)
@@ -139,14 +139,13 @@ static int parse_url(const char *url, char **out, struct config_why *why)
 
 	if (behind(url, TLS))
 		return config_value_refuse(why, url,
-		    "TLS is not carried, and values are sealed anyway; use "
-		    "redis:// through a tunnel such as stunnel, or in a "
+		    "TLS is not supported, and values are encrypted anyway; "
+		    "use redis:// through a tunnel such as stunnel, or in a "
 		    "private network");
 	if (strpbrk(url, "?#"))
-		return refuse(why,
-		    "neither a database number nor options can stand in a "
-		    "URL; a user and a password go into the keys user and "
-		    "password_file");
+		return refuse(why, "a URL can have neither a database number "
+				   "nor options; a user and a password go into "
+				   "the keys user and password_file");
 	rest = behind(url, UNIX);
 	if (rest)
 		return parse_unix(rest, out, why);
@@ -167,8 +166,9 @@ static int engines_add(
 		return -ENOMEM;
 	urls->list = list;
 	if (urls->n == NODES_MAX)
-		return refuse(why, "these are too many nodes of a cluster; a "
-				   "few are enough, which know the others");
+		return refuse(
+		    why, "these are too many nodes of a cluster; a few are "
+			 "enough, since they know the others");
 	err = parse_url(word, &url, why);
 	if (err)
 		return err;
@@ -179,8 +179,8 @@ static int engines_add(
 	for (size_t i = 0; urls->n > 1 && i < urls->n; i++)
 		if (behind(list[i], UNIX))
 			return config_value_refuse(why, list[i],
-			    "a socket must stand alone; only nodes of a "
-			    "cluster stand beside each other");
+			    "a socket must be the only entry; only nodes of a "
+			    "cluster can be listed together");
 	return 0;
 }
 
@@ -194,9 +194,9 @@ static int engines_parse(const struct config_range *range, const char *text,
 	if (strcasecmp(text, "none") == 0)
 		return 0;
 	if (has_user(text))
-		return refuse(why, "neither a user nor a password can stand in "
-				   "a URL; use the keys user and "
-				   "password_file");
+		return refuse(
+		    why, "a URL can have neither a user nor a password; use "
+			 "the keys user and password_file");
 	while (!err && (more = config_value_next(
 			    &text, BETWEEN, word, sizeof(word), why)) != 0)
 		err = more < 0 ? more : engines_add(field, word, why);
@@ -250,8 +250,8 @@ static int shares_parse(const struct config_range *range, const char *text,
 	char word[32];
 
 	if (strcasecmp(text, "none") == 0 || strcasecmp(text, "off") == 0)
-		return refuse(why, "a farm that shares nothing is none; write "
-				   "engine = none");
+		return refuse(why, "a farm that shares nothing is useless; "
+				   "write engine = none");
 	while (!err && (more = config_value_next(
 			    &text, BETWEEN, word, sizeof(word), why)) != 0)
 		err = more < 0 ? more

@@ -150,7 +150,7 @@ static void refuse_entry(
 		refuse(l, name, error);
 	else if (fstatat(dir, entry, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		config_parser_refuse(l->parser, name,
-		    "it is a link to a file that is not there");
+		    "it is a link to a file that does not exist");
 }
 
 /* Does not wait for whoever writes into a FIFO. */
@@ -170,7 +170,7 @@ static void add_entry(
 		return;
 	}
 	if (fstat(fd, &st) < 0)
-		why = "cannot be looked at";
+		why = "cannot be examined";
 	else if (!S_ISREG(st.st_mode))
 		why = "it is not a file";
 	else
@@ -257,8 +257,8 @@ static int load(struct loader *l, struct config *cfg)
 		    l->parser, l->source->file, "out of memory");
 	if (add_main(l) && is_emptied(l->source, cfg))
 		config_parser_refuse(l->parser, l->source->file,
-		    "there is no section in it any more; restart forefetchd "
-		    "if that is meant");
+		    "it has no section any more; restart forefetchd if that is "
+		    "intended");
 	if (own)
 		add_directory(l, own);
 	if (l->source->run_dir)

@@ -135,7 +135,7 @@ static int open_daemon(struct config_parser *p)
 {
 	if (!p->main)
 		return fail(p, p->line, NULL,
-		    "this section belongs in %s, and other files have none",
+		    "this section belongs in %s, and not in other files",
 		    p->cfg->files[0]);
 	if (p->cfg->line > 0)
 		return fail_twice(p, p->file, p->cfg->line);
@@ -302,7 +302,7 @@ static void warn_former(
     const struct config_parser *p, const struct config_former *former)
 {
 	log_warn("config file=%s line=%u: %s %s is called %s now%s; the former "
-		 "name is understood until the next release",
+		 "name is accepted until the next release",
 	    p->file, p->line, p->title, former->former, former->name,
 	    former->type ? ", in bits a second" : "");
 }
@@ -462,7 +462,7 @@ static void finish_farm(struct config_parser *p)
 	if (farm->engine.n > 0 && farm->key_file[0] == '\0')
 		fail(p, farm->line, "key_file",
 		    "the key is missing; \"forefetch farm key FILE\" makes "
-		    "such a file, which all machines of the farm must have");
+		    "such a file, which every machine of the farm needs");
 }
 
 static void finish(struct config_parser *p)

@@ -91,7 +91,7 @@ static int path_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
 	if (text[strspn(text, "/")] == '\0')
-		return refuse(why, "the root directory cannot be meant");
+		return refuse(why, "the root directory is not allowed here");
 	return config_value_path(text, range->max, field, why);
 }
 
@@ -149,8 +149,8 @@ static int user_parse(const struct config_range *range, const char *text,
 	if (strlen(text) > range->max)
 		return refuse(why, "the name is too long");
 	if (strpbrk(text, BLANKS))
-		return config_value_refuse(
-		    why, text, "no user of an engine has a blank in its name");
+		return config_value_refuse(why, text,
+		    "the name of an engine's user cannot have a blank");
 	*(char **)field = strdup(text);
 	return *(char **)field ? 0 : -ENOMEM;
 }
@@ -224,8 +224,8 @@ static int host_parse(const struct config_range *range, const char *text,
 		    "not a host name or a numeric address; "
 		    "ports go into nfs_port and mount_port");
 	if (!is_ipv6(text) && is_bad_ipv4(text))
-		return config_value_refuse(
-		    why, text, "it looks like an IPv4 address, and is none");
+		return config_value_refuse(why, text,
+		    "it looks like an IPv4 address, but is not a valid one");
 	*(char **)field = strdup(text);
 	return *(char **)field ? 0 : -ENOMEM;
 }

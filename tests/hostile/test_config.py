@@ -416,7 +416,7 @@ class Start(daemon.Case):
         ff = self.second()
         os.mkdir(ff.top["cache_dir"], 0o700)
         os.chown(ff.top["cache_dir"], 12345, 12345)
-        self.fails(ff, "belongs to somebody else.*chown", 2)
+        self.fails(ff, "belongs to another user.*chown", 2)
 
     def test_cache_dir_is_a_file(self):
         ff = self.second()
@@ -426,7 +426,7 @@ class Start(daemon.Case):
     def test_cache_dir_is_a_link(self):
         ff = self.second()
         os.symlink(ff.run, ff.top["cache_dir"])
-        self.refused(ff, "symbolic link; give the path")
+        self.refused(ff, "symbolic link; use the path")
 
     def test_cache_dir_below_a_file(self):
         ff = self.second()

@@ -188,24 +188,23 @@ static const struct {
 	"100% for no limit, or prefetch = off to fetch nothing ahead"},
 
     /* Words. */
-    {NAS "consistency = loose\n",
-	"t:4: [server nas] consistency: 'loose' is none of strict, bounded "
-	"or frozen"},
-    {NAS "secure = 1\n", "t:4: [server nas] secure: '1' is none of yes or no"},
-    {NAS "link = auto wired\n",
-	"t:4: [server nas] link: 'auto\\x20wired' is none of auto, wired or "
-	"wireless"},
+    {NAS "consistency = loose\n", "t:4: [server nas] consistency: 'loose' is "
+				  "not one of strict, bounded or frozen"},
+    {NAS "secure = 1\n",
+	"t:4: [server nas] secure: '1' is not one of yes or no"},
+    {NAS "link = auto wired\n", "t:4: [server nas] link: 'auto\\x20wired' is "
+				"not one of auto, wired or wireless"},
     {"[forefetch]\nlog_level = notice\n",
-	"t:2: [forefetch] log_level: 'notice' is none of error, warn, info "
+	"t:2: [forefetch] log_level: 'notice' is not one of error, warn, info "
 	"or debug"},
 
     /* Paths and names. */
     {"[forefetch]\ncache_dir = cache\n",
 	"t:2: [forefetch] cache_dir: 'cache': not an absolute path"},
     {"[forefetch]\ncache_dir = /\n",
-	"t:2: [forefetch] cache_dir: the root directory cannot be meant"},
+	"t:2: [forefetch] cache_dir: the root directory is not allowed here"},
     {"[forefetch]\ncache_dir = ///\n",
-	"t:2: [forefetch] cache_dir: the root directory cannot be meant"},
+	"t:2: [forefetch] cache_dir: the root directory is not allowed here"},
     {"[forefetch]\ncontrol_socket = /run/../x\n",
 	"t:2: [forefetch] control_socket: '/run/../x': a path must not have "
 	"'//', "
@@ -234,11 +233,11 @@ static const struct {
 	"t:2: [server a] listen: 'nas.example.org:2050': the address must "
 	"be numeric, IPv6 in brackets, or localhost"},
     {"[server a]\naddress = 999.1.1.1\n",
-	"t:2: [server a] address: '999.1.1.1': it looks like an IPv4 "
-	"address, and is none"},
+	"t:2: [server a] address: '999.1.1.1': it looks like an IPv4 address, "
+	"but is not a valid one"},
     {"[server a]\naddress = 10.1\n",
-	"t:2: [server a] address: '10.1': it looks like an IPv4 address, and "
-	"is none"},
+	"t:2: [server a] address: '10.1': it looks like an IPv4 address, but "
+	"is not a valid one"},
     {"[server a]\nlisten = ::1:2050\n",
 	"t:2: [server a] listen: '::1:2050': the address must be numeric, "
 	"IPv6 in brackets, or localhost"},

@@ -148,26 +148,25 @@ static const struct {
 } bad[] = {
     /* A password is not quoted, whatever it is made of. */
     {"engine = redis://joe:secret@h",
-	"engine: neither a user nor a password can stand in a URL; use the "
-	"keys user and password_file"},
+	"engine: a URL can have neither a user nor a password; use the keys "
+	"user and password_file"},
     {"engine = redis://:se,cret@h",
-	"engine: neither a user nor a password can stand in a URL; use the "
-	"keys user and password_file"},
+	"engine: a URL can have neither a user nor a password; use the keys "
+	"user and password_file"},
     {"engine = redis+unix://:secret@/s",
-	"engine: neither a user nor a password can stand in a URL; use the "
-	"keys user and password_file"},
+	"engine: a URL can have neither a user nor a password; use the keys "
+	"user and password_file"},
     {"engine = redis://h?password=secret",
-	"engine: neither a database number nor options can stand in a URL; a "
-	"user and a password go into the keys user and password_file"},
+	"engine: a URL can have neither a database number nor options; a user "
+	"and a password go into the keys user and password_file"},
     {"engine = redis+unix:///s?db=1",
-	"engine: neither a database number nor options can stand in a URL; a "
-	"user and a password go into the keys user and password_file"},
+	"engine: a URL can have neither a database number nor options; a user "
+	"and a password go into the keys user and password_file"},
     {"engine = redis://h:6379/3",
-	"engine: a database number cannot stand in a URL: a farm uses number "
-	"0; what keeps it apart there is a user of its own (keys user and "
-	"password_file)"},
+	"engine: a URL cannot have a database number: a farm uses number 0, "
+	"where a user of its own keeps it apart (keys user and password_file)"},
     {"engine = rediss://h",
-	"engine: 'rediss://h': TLS is not carried, and values are sealed "
+	"engine: 'rediss://h': TLS is not supported, and values are encrypted "
 	"anyway; use redis:// through a tunnel such as stunnel, or in a "
 	"private network"},
 
@@ -186,7 +185,7 @@ static const struct {
     {"engine = ,", "engine: want redis://HOST[:PORT] or redis+unix:///PATH, "
 		   "an IPv6 address in brackets"},
     {"engine = redis://::1:7",
-	"engine: 'redis://::1:7': an IPv6 address must stand in brackets"},
+	"engine: 'redis://::1:7': an IPv6 address must be in brackets"},
     {"engine = redis://h:0",
 	"engine: 'redis://h:0': the port must be 1 to 65535"},
     {"engine = redis://h:",
@@ -200,27 +199,28 @@ static const struct {
     {"engine = redis+unix:///../s",
 	"engine: '/../s': a path must not have '//', '.' or '..' in it"},
     {"engine = redis://a redis+unix:///s",
-	"engine: 'redis+unix:///s': a socket must stand alone; only nodes of "
-	"a cluster stand beside each other"},
+	"engine: 'redis+unix:///s': a socket must be the only entry; only "
+	"nodes of a cluster can be listed together"},
     {"engine = redis+unix:///s redis://a",
-	"engine: 'redis+unix:///s': a socket must stand alone; only nodes of "
-	"a cluster stand beside each other"},
+	"engine: 'redis+unix:///s': a socket must be the only entry; only "
+	"nodes of a cluster can be listed together"},
     {"engine = redis://a, redis://a:6379",
 	"engine: 'redis://a:6379': named twice"},
 
-    {"user = a b", "user: 'a\\x20b': no user of an engine has a blank in its "
-		   "name"},
+    {"user = a b",
+	"user: 'a\\x20b': the name of an engine's user cannot have a blank"},
     {"password_file = secret", "password_file: 'secret': not an absolute path"},
-    {"password_file = /", "password_file: the root directory cannot be meant"},
-    {"share = none", "share: a farm that shares nothing is none; write engine "
-		     "= none"},
+    {"password_file = /",
+	"password_file: the root directory is not allowed here"},
+    {"share = none",
+	"share: a farm that shares nothing is useless; write engine = none"},
     {"share = data attributes", "share: 'attributes': want some of data, "
 				"listings and trees"},
     {"share = data data", "share: 'data': named twice"},
     {"share = ,", "share: want some of data, listings and trees"},
-    {"publish_cap = off", "publish_cap: off could mean two things; write a "
-			  "great rate for no limit, or engine = none to "
-			  "publish nothing"},
+    {"publish_cap = off",
+	"publish_cap: off could mean two things; write a high rate for no "
+	"limit, or engine = none to publish nothing"},
     {"publish_cap = 50M", "publish_cap: '50M' is not a rate such as 500kbit, "
 			  "400 Mbit/s or 50MB/s"},
     {"publish_cap = 1kbit", "publish_cap: '1kbit' is out of range; want "
@@ -262,8 +262,7 @@ static void test_bad_section(void **state)
 {
 	static const char missing[] =
 	    "t:1: [farm] key_file: the key is missing; \"forefetch farm key "
-	    "FILE\" makes such a file, which all machines of the farm must "
-	    "have";
+	    "FILE\" makes such a file, which every machine of the farm needs";
 
 	(void)state;
 	check_bad("[farm]\nengine = redis://h\n", missing);

@@ -173,7 +173,7 @@ static void test_errors(void **state)
 	    "no default");
 	put(p, "ff.d/a.conf", "[forefetch]\nlog_level = debug\n");
 	refuses(p, "@/ff.d/a.conf:1: [forefetch]: this section belongs in "
-		   "@/ff.conf, and other files have none");
+		   "@/ff.conf, and not in other files");
 	/* A key belongs to a section of its own file. */
 	put(p, "ff.d/a.conf", "secure = no\n");
 	refuses(
@@ -225,7 +225,7 @@ static void test_unreadable(void **state)
 	refuses(p, "@/ff.d/a.conf: it is not a file");
 	unlink(in(p, "ff.d/a.conf"));
 	assert_int_equal(symlink("nowhere", in(p, "ff.d/a.conf")), 0);
-	refuses(p, "@/ff.d/a.conf: it is a link to a file that is not there");
+	refuses(p, "@/ff.d/a.conf: it is a link to a file that does not exist");
 	unlink(in(p, "ff.d/a.conf"));
 	assert_int_equal(symlink("a.conf", in(p, "ff.d/a.conf")), 0);
 	refuses(p, "@/ff.d/a.conf: cannot be read: Too many levels of symbolic "
@@ -284,8 +284,8 @@ static void test_again(void **state)
 	loads(p, "nas a");
 	p->source.former = p->config;
 	put(p, "ff.conf", "");
-	refuses(p, "@/ff.conf: there is no section in it any more; restart "
-		   "forefetchd if that is meant");
+	refuses(p, "@/ff.conf: it has no section any more; restart forefetchd "
+		   "if that is intended");
 	unlink(p->file);
 	refuses(p, "@/ff.conf: cannot be read: No such file or directory");
 	assert_int_equal(mkfifo(p->file, 0644), 0);

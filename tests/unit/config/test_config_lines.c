@@ -86,7 +86,8 @@ static void test_line_numbers(void **state)
 	    "t:4: [server nas] allow: 'x': want an address or ADDRESS/BITS, "
 	    "numeric");
 	must_fail(NAS "exports = /a \\\n# no\n\t/b\n\n\nlink = 3\n",
-	    "t:9: [server nas] link: '3' is none of auto, wired or wireless");
+	    "t:9: [server nas] link: '3' is not one of auto, wired or "
+	    "wireless");
 	must_fail(NAS "exports = /a \\\n/b \\\n\001\n",
 	    "t:6: [server nas]: a control character (byte 0x01)");
 	must_fail("\n\n[server \\\nb]\n[server b]\n",
