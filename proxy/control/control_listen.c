@@ -80,7 +80,7 @@ static int remove_stale(
 	}
 	if (!S_ISSOCK(st.st_mode)) {
 		snprintf(err->text, err->len,
-		    "%s is there and is no socket; remove it or set "
+		    "%s exists and is not a socket; remove it or set "
 		    "control_socket to another path",
 		    addr->sun_path);
 		return -EEXIST;

@@ -101,7 +101,7 @@ void reply_errno(struct reply *r, const struct reply_why *whys, int error)
 		reply_error(r, whys->code, whys->text);
 	else
 		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
-		    "forefetchd has too little memory to do it");
+		    "forefetchd does not have enough memory for this");
 }
 
 void reply_unknown_command(struct reply *r)
@@ -250,7 +250,7 @@ static void reply_dispatch(struct reply *r, const Forefetch__Request *request)
 {
 	if (!request) {
 		reply_error(r, FOREFETCH__ERROR_CODE__BAD_REQUEST,
-		    "the request does not decode");
+		    "the request cannot be decoded");
 		return;
 	}
 	if (!is_version_known(request)) {

@@ -64,7 +64,7 @@ void reply_compact(struct reply *r, const Forefetch__Request *request)
 
 	if (!out ||
 	    !reply_is_owner(r, "only root and the user that forefetchd runs as "
-			       "may have its caches laid out") ||
+			       "may reorder its caches") ||
 	    !reply_count(r, &request->compact->server, &n))
 		return;
 	out->servers = arena_messages(

@@ -281,7 +281,7 @@ void reply_farm(struct reply *r, const Forefetch__Request *request)
 	}
 	if (!farm) {
 		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
-		    "there is no farm at work; see forefetch farm status");
+		    "there is no farm in use; see forefetch farm status");
 		return;
 	}
 	if (req->action == FOREFETCH__FARM_REQUEST__ACTION__CHECK)

@@ -63,7 +63,7 @@ static bool add_all(struct reply *r, const Forefetch__HintRequest *request)
 		r->arena.failed = true;
 	if (rc == -EINVAL)
 		reply_error(r, FOREFETCH__ERROR_CODE__BAD_REQUEST,
-		    "the hints are not numbered in their order, from 1");
+		    "the hints are not numbered in order from 1");
 	return rc == 0 || rc == -EAGAIN;
 }
 

@@ -22,7 +22,7 @@ void reply_reload(struct reply *r, const Forefetch__Request *request)
 
 	(void)request;
 	if (!reply_is_owner(r, "only root and the user that forefetchd runs as "
-			       "may have its configuration read again"))
+			       "may reload its configuration"))
 		return;
 	w = reply_work(r, sizeof(*w), waiting_free, &begun);
 	out = arena_message(&r->arena, &forefetch__reloaded__descriptor);

@@ -243,6 +243,6 @@ void reply_flush(struct reply *r, const Forefetch__Request *request)
 	r->res.flush = out;
 	if (failed)
 		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
-		    "forefetchd has too little memory to do it; not all "
+		    "forefetchd does not have enough memory for this; not all "
 		    "caches were emptied");
 }

@@ -21,7 +21,7 @@ static void begin(struct reply *r, const struct control_server *srv)
 		    "too many traces are being written");
 	else
 		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
-		    "forefetchd has too little memory to do it");
+		    "forefetchd does not have enough memory for this");
 }
 
 static const char *why(enum tracer_state state)

@@ -18,8 +18,8 @@ void trees_error(struct reply *r, int error)
 	    {EEXIST, FOREFETCH__ERROR_CODE__FAILED,
 		"you have access trees already; merge, or clear them first"},
 	    {ESTALE, FOREFETCH__ERROR_CODE__FAILED,
-		"the access trees were cleared, or the servers changed, "
-		"meanwhile; try again"},
+		"meanwhile the access trees were cleared, or the servers "
+		"changed; try again"},
 	    {EBADMSG, FOREFETCH__ERROR_CODE__FAILED,
 		"the file contains no exported access trees, or is damaged"},
 	    {EINVAL, FOREFETCH__ERROR_CODE__FAILED,

@@ -190,8 +190,8 @@ static void set_problem(struct cachehome *h, const char *text)
 	if (!text[0] || strcmp(text, h->logged) == 0)
 		return;
 	snprintf(h->logged, sizeof(h->logged), "%s", text);
-	log_warn("cachehome server=%s: no data is kept on disk: %s; it is "
-		 "tried again every %d s",
+	log_warn("cachehome server=%s: no data is kept on disk: %s; trying "
+		 "again every %d s",
 	    h->p.name, text, (int)(RETRY_US / 1000000));
 }
 

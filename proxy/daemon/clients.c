@@ -148,7 +148,7 @@ static bool may_connect(struct clients *c, const struct sockaddr *peer)
 	else if (svc_orphans(c->p.svc) >= ORPHANS_MAX ||
 		 (c->n >= CLIENTS_MAX && !close_idle(c)))
 		refuse(c, peer, METRICS_CONNECTIONS_REFUSED_LIMIT,
-		    "there are too many");
+		    "there are too many connections");
 	else
 		return true;
 	return false;

@@ -247,7 +247,7 @@ static void say_why(
 		    who);
 	else if (err == EACCES)
 		snprintf(text, LISTENS_TEXT_MAX,
-		    "%s; a port below %u takes root or CAP_NET_BIND_SERVICE",
+		    "%s; a port below %u needs root or CAP_NET_BIND_SERVICE",
 		    strerror(err), unprivileged_start());
 	else
 		snprintf(text, LISTENS_TEXT_MAX, "%s", strerror(err));
@@ -288,7 +288,7 @@ bool listens_unsafe(const struct netmatch_addr *na, char text[LISTENS_TEXT_MAX])
 	netmatch_addr_format(na, at);
 	n = snprintf(text, LISTENS_TEXT_MAX,
 	    "listen = %s: while the daemon is stopped, any local user may "
-	    "listen there and answer what is mounted; ",
+	    "listen there and answer in its place; ",
 	    at);
 	if (start > SAFE_PORT)
 		snprintf(text + n, LISTENS_TEXT_MAX - (size_t)n,

@@ -329,7 +329,7 @@ static int run(struct options *o)
 	if (config) {
 		err[strcspn(err, "\n")] = '\0';
 		log_error(
-		    "main: %s; going on with the configuration of before", err);
+		    "main: %s; going on with the previous configuration", err);
 		return serve(config, o, err);
 	}
 	for (line = strtok_r(err, "\n", &save); line;

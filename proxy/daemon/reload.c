@@ -221,10 +221,10 @@ static void on_difference(void *ctx, const struct config_change *change)
 	if (!change->server && change->fixed)
 		note(r, server, setting,
 		    FOREFETCH__CHANGE__CHANGE_KIND__NEEDS_RESTART,
-		    "the daemon keeps the former value while it runs");
+		    "the daemon keeps the old value while it runs");
 	else
 		note(r, server, setting, of[change->kind],
-		    change->fixed ? "its clients connect anew" : "");
+		    change->fixed ? "its clients connect again" : "");
 }
 
 /* Of the configuration in force, this alone may change, and nobody else looks

@@ -70,7 +70,7 @@ static void check_offline(struct server *s, uint64_t now_us)
 
 	if (away != svc_offline(s->svc))
 		log_warn("server server=%s: %s", s->name,
-		    away ? "it cannot be reached; serving what is cached"
+		    away ? "it cannot be reached; serving cached data"
 			 : "it can be reached again");
 	if (away && !svc_offline(s->svc))
 		s->offline_us = now_us; /* for status */

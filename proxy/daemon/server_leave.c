@@ -177,7 +177,7 @@ static bool is_drained(struct server *s, uint64_t now_us)
 		return true;
 	if (now_us < s->leaving_us + DRAIN_MAX_US)
 		return false;
-	log_warn("server server=%s: it is put away with calls in flight; "
+	log_warn("server server=%s: it is removed with calls in flight; "
 		 "clients will repeat them",
 	    s->name);
 	return true;

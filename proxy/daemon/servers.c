@@ -290,9 +290,9 @@ static void step_waiting(struct servers *ss, struct entry *e, uint64_t now_us)
 			return;
 		e->late = true;
 		ss->p.on_failed(ss->p.ctx, e->name,
-		    "former servers are not put away yet, perhaps since the "
-		    "disk of cache_dir does not answer; it is served when "
-		    "they are");
+		    "former servers are not removed yet, perhaps because the "
+		    "disk of cache_dir does not answer; this server is served "
+		    "when they are");
 		return;
 	}
 	e->server = new_server(ss, e);

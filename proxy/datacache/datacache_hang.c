@@ -63,8 +63,8 @@ static void hang_begin(struct datacache *dc, uint64_t since_us, uint64_t now_us)
 	h->pause_us = again ? 2 * h->pause_us : SECOND_US;
 	if (h->pause_us > PAUSE_MAX_S * SECOND_US)
 		h->pause_us = PAUSE_MAX_S * SECOND_US;
-	log_warn("datacache server=%s: the disk does not answer; what is not "
-		 "in memory comes from the server",
+	log_warn("datacache server=%s: the disk does not answer; data that is "
+		 "not in memory comes from the server",
 	    dc->server);
 }
 

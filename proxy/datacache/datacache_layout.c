@@ -337,7 +337,7 @@ static void moves_end(struct datacache *dc, enum datacache_layout_end why)
 
 void layout_failed(struct datacache *dc, struct segment *seg, int err)
 {
-	log_warn("datacache server=%s: laying out ends: %s", dc->server,
+	log_warn("datacache server=%s: reordering ends: %s", dc->server,
 	    strerror(-err));
 	dc->layout.broken = true;
 	if (seg && !seg->dead && seg->live_extents == 0 &&

@@ -76,7 +76,8 @@ static int check_format(struct load *ld)
 	if (dir_format_read(dc))
 		return 0;
 	if (ld->n > 0)
-		log_info("datacache server=%s: of another layout, begun anew",
+		log_info("datacache server=%s: the files have another format; "
+			 "starting with an empty cache",
 		    dc->server);
 	for (uint32_t i = 0; i < ld->n; i++)
 		unlink_source(dc, &ld->sources[i]);

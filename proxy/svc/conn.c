@@ -244,7 +244,7 @@ void conn_check(struct conn *conn, uint64_t now_us)
 		    "a record took too long");
 	else if (conn_takes_none(conn, now_us))
 		conn_close_bad(conn, METRICS_CONNECTIONS_CLOSED_SLOW_READER,
-		    "it takes no replies");
+		    "it does not receive its replies");
 }
 
 uint64_t conn_idle_us(const struct conn *conn, uint64_t now_us, bool *used)
@@ -263,7 +263,7 @@ uint64_t conn_idle_us(const struct conn *conn, uint64_t now_us, bool *used)
 void conn_close_idle(struct conn *conn)
 {
 	conn_close_bad(conn, METRICS_CONNECTIONS_CLOSED_IDLE,
-	    "it is idle, and there are too many");
+	    "it is idle, and there are too many connections");
 }
 
 bool conn_ask_again(struct conn *conn)
@@ -273,7 +273,8 @@ bool conn_ask_again(struct conn *conn)
 	/* At once: what it waits for would be sent, and be asked for again. */
 	svc_client_gone(conn->p.svc, &conn->client);
 	conn_close_bad(conn, METRICS_CONNECTIONS_CLOSED_ASK_AGAIN,
-	    "the server was away; does anybody still wait for its changes?");
+	    "the server was away; the client shall repeat the changes that it "
+	    "still waits for");
 	return true;
 }
 

@@ -172,9 +172,10 @@ void doubt_note_left(const struct svc_rqst *rqst, nfsstat3 status)
 
 	metrics_add(svc->p.metrics, METRICS_POSTCHECK_LEFT, 1);
 	if (log_limit_ok(&svc->doubt, clock_now_us(), &suppressed))
-		log_warn("svc server=%s procedure=%s status=%d suppressed=%u: "
-			 "the server was away; whether the first try did what "
-			 "the repeat failed to do cannot be told",
+		log_warn(
+		    "svc server=%s procedure=%s status=%d suppressed=%u: the "
+		    "server was away; it cannot be told whether the first try "
+		    "made the change that the repeat failed to make",
 		    svc->p.config->name, rqst->proc->name, (int)status,
 		    suppressed);
 }

@@ -259,8 +259,8 @@ static void fail(struct export *e)
 static void fail_loudly(struct export *e, const char *what, unsigned status)
 {
 	if (!e->told)
-		log_warn("exports server=%s path=%s %s=%u: which file system "
-			 "it is cannot be found out; trying again",
+		log_warn("exports server=%s path=%s %s=%u: cannot find out "
+			 "which file system it is on; trying again",
 		    e->ex->config->name, e->config->path, what, status);
 	e->told = true;
 	fail(e);

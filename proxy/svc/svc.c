@@ -370,7 +370,7 @@ void svc_receive(
 	case RPC_CALL_NOT_A_CALL:
 		metrics_add(svc->p.metrics, METRICS_RECORDS_BAD, 1);
 		svc_rqst_drop(rqst);
-		client->ops->reject(client, "a record that is no RPC call");
+		client->ops->reject(client, "a record that is not an RPC call");
 		break;
 	}
 }

@@ -70,8 +70,9 @@ static void asked_again(struct svc_rqst *rqst)
 		return;
 	}
 	client->exclusive = SVC_EXCLUSIVE_FORGOTTEN;
-	log_info("svc server=%s client=%s: it asks for no exclusive create "
-		 "where a guarded one would do; from now on it is refused none",
+	log_info(
+	    "svc server=%s client=%s: after an exclusive create was refused, "
+	    "it did not ask for a guarded one; from now on none is refused",
 	    rqst->svc->p.config->name, client->name);
 	/* The attributes are the same in both modes. */
 	rqst->args.create.how.mode = GUARDED;

@@ -130,8 +130,8 @@ static void on_probed(void *arg, int err, uint32_t least)
 		snprintf(error, ERROR_MAX, "%s", RESOLVE_ONLY_V4);
 	else if (r->denied)
 		snprintf(error, ERROR_MAX,
-		    "what listens at the server's port of NFS does not serve "
-		    "NFSv3, nor a later version; check nfs_port");
+		    "the program at the server's NFS port serves neither NFSv3 "
+		    "nor a later version; check nfs_port");
 	else if (err == 0 && !r->given)
 		snprintf(error + len, ERROR_MAX - len,
 		    "; NFSv3 answers at port %d: set nfs_port and mount_port",
@@ -235,10 +235,10 @@ static const char *gai_text(int err, int sys)
 	case EAI_ADDRFAMILY:
 		return "it has no address";
 	case EAI_NONAME:
-		return "neither /etc/hosts nor DNS has it, nor what else "
-		       "/etc/nsswitch.conf names; is it spelled right?";
+		return "none of the sources in /etc/nsswitch.conf, such as "
+		       "/etc/hosts and DNS, knows it; is it spelled right?";
 	case EAI_AGAIN:
-		return "no name server answers; is the network up, and "
+		return "no name server answers; is the network up, and is "
 		       "/etc/resolv.conf right?";
 	case EAI_FAIL:
 		return "the name servers of /etc/resolv.conf failed to look "

@@ -399,7 +399,7 @@ void upstream_on_record(struct upstream_conn *c, const struct record *rec)
 	uint64_t received_us = rec->received_us;
 
 	if (!rpc_reply_decode(rec->data, rec->len, &rpc)) {
-		upstream_bad_reply(c, "a record that is no RPC reply");
+		upstream_bad_reply(c, "a record that is not an RPC reply");
 		return;
 	}
 	call = *hash_slot(up, rpc.xid);

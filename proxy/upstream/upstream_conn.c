@@ -122,8 +122,7 @@ static void note_failure(struct upstream *up, int err)
 	if (err == ECONNREFUSED)
 		hint = ": nothing listens there";
 	else if (err == ETIMEDOUT)
-		hint = ": is it switched on, and does no firewall stand "
-		       "between?";
+		hint = ": is it switched on, or is a firewall in between?";
 	snprintf(text, sizeof(text), "cannot connect to %s: %s%s", to,
 	    strerror(err), hint);
 	upstream_set_error(up, text);

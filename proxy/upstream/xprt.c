@@ -117,7 +117,7 @@ static const char *record_error(enum record_status st)
 	case RECORD_FRAGMENTS:
 		return "record in too many fragments";
 	case RECORD_ODD:
-		return "record of a length that is no multiple of four";
+		return "record whose length is not a multiple of four";
 	default:
 		return "out of memory";
 	}

@@ -94,8 +94,8 @@ static void job_run(struct iopool_job *job)
 static void warn(const struct pins *ps)
 {
 	if (ps->error)
-		log_warn("pins server=%s file=%s: %s: what was pinned would "
-			 "not survive a restart",
+		log_warn("pins server=%s file=%s: %s: pins would not survive a "
+			 "restart",
 		    ps->p.server, ps->path, strerror(-ps->error));
 }
 
@@ -236,8 +236,8 @@ static void get_files(struct metaview *v, struct pins *ps, uint64_t files)
 			}
 	}
 	if (left_out > 0)
-		log_warn("pins server=%s: %llu files are more than may be "
-			 "pinned now",
+		log_warn("pins server=%s: %llu files lose their pins: fewer "
+			 "may be pinned now",
 		    ps->p.server, (unsigned long long)left_out);
 }
 

@@ -25,7 +25,7 @@ class Idle(daemon.Case):
             c.call(rpc.NULL)
         self.assertGreaterEqual(self.ff.counter("connections_closed_idle"), 49)
         self.assertEqual(self.ff.counter("connections_refused_limit"), 0)
-        self.assertTrue(self.ff.lines("idle, and there are too many"))
+        self.assertTrue(self.ff.lines("idle, and there are too many connections"))
 
     def test_used_connections_stay(self):
         """Those of clients that called a moment ago are not closed."""
@@ -122,7 +122,7 @@ class Greedy(daemon.Case):
         self.settled()
         daemon.poll(lambda: self.ff.counter("connections_closed_slow_reader")
                     > 0, "they are closed", 60)
-        self.assertTrue(self.ff.lines("it takes no replies"))
+        self.assertTrue(self.ff.lines("it does not receive its replies"))
         for c in clients:
             c.close()
         daemon.poll(lambda: self.held() == 0, "all is given back")

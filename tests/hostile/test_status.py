@@ -284,7 +284,7 @@ class Rpcbind(Status):
         self.respond(2049, lambda head, r: rpc.accepted(
             head[0], rpc.PROG_UNAVAIL))
         self.start()
-        self.reason("does not serve NFSv3, nor a later version")
+        self.reason("serves neither NFSv3 nor a later version")
 
     def test_version_3_without_rpcbind(self):
         self.respond(2049, lambda head, r: rpc.accepted(head[0]))

@@ -17,7 +17,7 @@ import daemon
 import fakeserver
 from farm import FarmDaemon, Redis
 
-NO_FARM = "there is no farm at work"
+NO_FARM = "there is no farm in use"
 
 
 class Case(daemon.Case):

@@ -33,7 +33,7 @@ class Restart(daemon.Case):
             self.ff.start()
             self.bystander()
             self.assertTrue(self.ff.lines(
-                "error", "nonsense", "going on with the configuration"))
+                "error", "nonsense", "going on with the previous configuration"))
             self.assertEqual(self.ff.control("status")["attr_timeout_us"],
                              5000000)
             out = subprocess.run(
