@@ -35,10 +35,12 @@ const struct ctl_command drop_command = {
     .former = "flush",
     .usage = "[--json] [SERVER]",
     .summary = "empty the caches",
-    .help = "Empties the caches of every server, or of SERVER alone, in "
-	    "memory and on disk, and\nshows what was dropped. Nothing is "
-	    "lost by this: all that was written is at the\nserver. Only "
-	    "root and the user that forefetchd runs as may do this.\n",
+    .help =
+	"Empties the caches of every server, or of SERVER alone, in memory and "
+	"on disk, and\n"
+	"shows what was dropped. No data is lost: everything that was written "
+	"is on the\n"
+	"server. Only root and the user that forefetchd runs as may do this.\n",
     .options = "server json",
     .run = drop_run,
 };

@@ -258,10 +258,11 @@ static int explain_run(const struct ctl_options *opt)
 const struct ctl_command explain_command = {
     .name = "explain",
     .usage = "[--json] PATH",
-    .summary = "show what is cached of a file and what was predicted",
-    .help = "Shows what is cached of the file at PATH, on a mount of the "
-	    "proxy, how old that is,\nand what became of the last "
-	    "prediction of it. The server is not asked.\n",
+    .summary = "show what is cached of a file, and its last prediction",
+    .help =
+	"Shows what is cached of the file at PATH, on a mount of the proxy, "
+	"how old that is,\n"
+	"and the outcome of its last prediction. The server is not asked.\n",
     .options = "watch json",
     .run = explain_run,
     .args_min = 1,

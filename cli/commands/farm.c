@@ -26,12 +26,12 @@ static const char *why_not_made(int error)
 {
 	switch (error) {
 	case -EEXIST:
-		return "it is there already, and was left as it is; a new key "
-		       "would begin another farm, so remove the file first "
-		       "if you mean that";
+		return "it exists already, and was left as it is; a new key "
+		       "would begin another farm, so remove the file first if "
+		       "you want that";
 	case -ENOENT:
 	case -ENOTDIR:
-		return "there is no such directory; make it first, or name "
+		return "there is no such directory; create it first, or name "
 		       "another";
 	case -EACCES:
 	case -EPERM:
@@ -116,17 +116,17 @@ const struct ctl_command farm_command = {
     .usage = "[--json] [status] | check\n"
 	     "       forefetch farm [--progress] [--json] flush\n"
 	     "       forefetch farm [--json] key FILE",
-    .summary = "show, check and empty what machines share; make its key",
-    .help = "Machines of a farm share what they fetched and learned, by way "
-	    "of a Redis server, its engine. status shows how the engine and "
-	    "its nodes do, and what came from it. check puts a value there, "
-	    "has it back and removes it, and looks at the engine's memory and "
-	    "at some of its keys; it says what is wrong and what to do, and "
-	    "exits with 1 then. flush removes all that the farm has there. "
-	    "key makes FILE, which must not be there yet, with a key that "
-	    "seals all of that; each machine needs a copy. It asks no daemon. "
-	    "Only root and the user that forefetchd runs as may check and "
-	    "flush.\n",
+    .summary = "show, check and empty the farm of machines; make its key",
+    .help =
+	"Machines of a farm share what they fetched and learned, through a "
+	"Redis server, the engine. status shows the state of the engine and "
+	"its nodes, and how much came from it. check puts a value there, gets "
+	"it back and removes it, and checks the engine's memory and some of "
+	"its keys; if anything is wrong, it says what to do, and exits with 1. "
+	"flush removes all values of the farm. key creates FILE, which must "
+	"not exist yet, with the key that protects these values; each machine "
+	"needs a copy. It needs no daemon. Only root and the user that "
+	"forefetchd runs as may check and flush.\n",
     .options = "progress json",
     .run = farm_run,
     .actions = "status check flush key:file",

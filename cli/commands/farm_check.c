@@ -42,10 +42,10 @@ static const struct {
 	const char *fact, *remedy;
 } trials[] = {
     [FOREFETCH__FARM_CHECKED__TRIAL__NOT_ASKED] =
-	{"the engine could not be asked", "see what is said of the engine"},
+	{"the engine could not be asked", "see the line about the engine"},
     [FOREFETCH__FARM_CHECKED__TRIAL__NOT_SENT] = {"it takes no value now",
-	"see what is said of its memory; maxmemory-policy allkeys-lru "
-	"makes room for what is new"},
+	"see the line about its memory; maxmemory-policy allkeys-lru makes "
+	"room for new values"},
     [FOREFETCH__FARM_CHECKED__TRIAL__NO_ANSWER] =
 	{"it did not answer within two seconds",
 	    "see what keeps it busy: redis-cli slowlog get, redis-cli "
@@ -68,7 +68,7 @@ static void judge_trial(
 
 	if (checked->trial == FOREFETCH__FARM_CHECKED__TRIAL__GOOD) {
 		findings_add(out, FINDING_OK, "value",
-		    "one was put, had back and removed; round trip %s",
+		    "one was put, read back and removed; round trip %s",
 		    ctl_text_us(took, checked->round_trip_us));
 		return;
 	}
@@ -98,9 +98,8 @@ static void judge_distance(const Forefetch__FarmChecked *checked,
 		    ctl_text_us(engine, checked->round_trip_us),
 		    (int)srv->name.len, (char *)srv->name.data,
 		    ctl_text_us(server, srv->srtt_us));
-		findings_remedy(out,
-		    "a farm spares little time there; have the engine near "
-		    "the machines of the farm");
+		findings_remedy(out, "a farm saves little time there; put the "
+				     "engine near the machines of the farm");
 	}
 }
 
@@ -129,19 +128,19 @@ static void judge_policy(
 		return; /* of no matter; or told with the memory */
 	if (policy_is(n, "noeviction")) {
 		findings_add(out, FINDING_FAIL, what,
-		    "when its memory is full it refuses what is new "
+		    "when its memory is full, it refuses new values "
 		    "(maxmemory-policy noeviction)");
 		findings_remedy(out, "%s", remedy);
 	} else if (policy_begins(n, "volatile-")) {
 		findings_add(out, FINDING_FAIL, what,
-		    "when its memory is full it gives up keys with a time "
-		    "limit only, and those of a farm have none "
-		    "(maxmemory-policy %.*s)",
+		    "when its memory is full, it evicts only keys with a time "
+		    "limit, and those of a farm have none (maxmemory-policy "
+		    "%.*s)",
 		    (int)n->policy.len, (char *)n->policy.data);
 		findings_remedy(out, "%s", remedy);
 	} else if (policy_is(n, "allkeys-random")) {
 		findings_add(out, FINDING_NOTE, what,
-		    "it gives up any keys, also those that were used just now "
+		    "it evicts any keys, even those that were just used "
 		    "(maxmemory-policy allkeys-random)");
 		findings_remedy(out, "%s", remedy);
 	}
@@ -192,7 +191,7 @@ static void judge_keys(
 		    "no farm's: somebody else keeps things there, and a full "
 		    "engine gives up theirs, too",
 		    n->foreign, n->sampled);
-		findings_remedy(out, "have a Redis server for the farm alone");
+		findings_remedy(out, "use a Redis server for the farm alone");
 	} else if (n->sampled > 0) {
 		findings_add(out, FINDING_OK, what,
 		    "of %" PRIu64 " that were looked at, %" PRIu64

@@ -51,7 +51,7 @@ static void put_config(const Forefetch__FarmStatus *farm)
 static void put_counters(const Forefetch__FarmStatus *farm)
 {
 	ctl_put(stdout, farm,
-	    "  asked        {gets} value{gets:S}, {hits} of them there "
+	    "  asked        {gets} value{gets:S}, {hits} of them found "
 	    "({hits/gets}), {got_bytes:B}; {timeouts} not in time\n"
 	    "  given        {puts} value{puts:S}, {put_bytes:B}; "
 	    "{refused_puts} not sent, {rejected_puts} refused by the engine\n");
@@ -100,7 +100,7 @@ static void put_served(const Forefetch__ServerStatus *srv)
 	if (srv->farm->waited > 0)
 		ctl_put(stdout, srv->farm,
 		    "  waited       for {waited} value{waited:S} that another "
-		    "machine was fetching, {in_vain} of them for nothing\n");
+		    "machine was fetching, {in_vain} of them in vain\n");
 	if (srv->farm->bad > 0)
 		ctl_put(stdout, srv->farm,
 		    "  no use       {bad} value{bad:S}: damaged, or sealed by "

@@ -461,13 +461,15 @@ static int hint_run(const struct ctl_options *opt)
 const struct ctl_command hint_command = {
     .name = "hint",
     .usage = "[-0] [--progress] [--json] - | PATH...",
-    .summary = "announce what will be read, in order",
-    .help = "Reads lines \"PATH [OFFSET LENGTH]\" from standard input, and "
-	    "has what they name\nfetched in this order, ahead of the "
-	    "program that reads it as the same user. Hints\nthat the "
-	    "reader has passed are dropped; the others wait for it. A "
-	    "PATH is on a mount\nof the proxy; numbers may end in K, M, "
-	    "G or T. With -0, a NUL ends a line.\n",
+    .summary = "announce the files that will be read, in order",
+    .help =
+	"Reads lines \"PATH [OFFSET LENGTH]\" from standard input, and has "
+	"these files fetched\n"
+	"in this order, ahead of a program of the same user that reads them. "
+	"Hints that the\n"
+	"reader has passed are dropped; the others wait for it. A PATH is on a "
+	"mount of the\n"
+	"proxy; numbers may end in K, M, G or T. With -0, a NUL ends a line.\n",
     .options = "null progress json",
     .run = hint_run,
     .args_min = 1,

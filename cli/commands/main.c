@@ -45,7 +45,7 @@ static const struct ctl_command *command_find(const char *name)
 		cmd = command_list[i];
 		fprintf(stderr,
 		    "forefetch: %s is called %s now; the former name is "
-		    "understood until the next release\n",
+		    "accepted until the next release\n",
 		    name, cmd->name);
 	}
 	return cmd;
@@ -195,7 +195,7 @@ static int check_options(const struct ctl_command *cmd,
 		return CTL_EXIT_USAGE;
 	}
 	if (!*opt->socket)
-		return usage_error("the path behind --socket is empty", "");
+		return usage_error("the path after --socket is empty", "");
 	if (opt->metadata && opt->data)
 		return usage_error(
 		    "--data and --metadata exclude each other", "");
@@ -241,8 +241,8 @@ static int check_arguments(
 static int misplaced(const struct ctl_command *cmd)
 {
 	fprintf(stderr,
-	    "forefetch: only --socket PATH may stand before %s; its options "
-	    "stand behind it, see forefetch %s --help\n",
+	    "forefetch: only --socket PATH may come before %s; its options "
+	    "come after it, see forefetch %s --help\n",
 	    cmd->name, cmd->name);
 	return CTL_EXIT_USAGE;
 }

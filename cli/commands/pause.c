@@ -80,11 +80,12 @@ const struct ctl_command pause_command = {
     .name = "pause",
     .usage = "[--for DURATION] [--json] [SERVER]",
     .summary = "fetch nothing ahead for a while",
-    .help = "Stops what is fetched before anybody asks for it, from every "
-	    "server or from\nSERVER alone: predictions, sessions, hints, and "
-	    "warm and pin, which wait. What\nprograms ask for is fetched as "
-	    "ever. It lasts until resume, until DURATION has\npassed or until "
-	    "forefetchd is restarted. Only root and the user that forefetchd\n"
+    .help = "Stops fetching ahead, from every server or from SERVER alone: "
+	    "predictions, sessions\n"
+	    "and hints; warm and pin wait. Calls of programs go on as usual. "
+	    "The pause lasts until\n"
+	    "resume, until DURATION has passed, or until forefetchd is "
+	    "restarted. Only root and the user that forefetchd\n"
 	    "runs as may do this.\n",
     .options = "for server json",
     .run = pause_run,

@@ -105,10 +105,12 @@ static int pins_run(const struct ctl_options *opt)
 const struct ctl_command pins_command = {
     .name = "pins",
     .usage = "[--json] [--watch SECONDS] [SERVER]",
-    .summary = "show what is kept in the cache",
+    .summary = "show pinned files and directories",
     .help = "Shows what you have pinned at every server, or at SERVER alone: "
-	    "how much that is,\nhow much of it is cached, and what is missing. "
-	    "For root, what all users have.\n",
+	    "how much that is,\n"
+	    "how much of it is cached, and what is missing. For root, it shows "
+	    "the pins of all\n"
+	    "users.\n",
     .options = "watch server json",
     .run = pins_run,
 };
@@ -204,7 +206,7 @@ static int pin_run(const struct ctl_options *opt)
 {
 	if (opt->list) {
 		fputs("forefetch: `forefetch pins` lists them now; pin --list "
-		      "is understood until the next release\n",
+		      "is accepted until the next release\n",
 		    stderr);
 		return pins_run(opt);
 	}
@@ -288,9 +290,10 @@ const struct ctl_command unpin_command = {
     .name = "unpin",
     .usage = "[--json] PATH...",
     .summary = "stop keeping files and directories in the cache",
-    .help = "Each PATH is one that you have pinned; root may name those "
-	    "of all users. The data\nstays in the cache until its space "
-	    "is needed.\n",
+    .help =
+	"Each PATH is one that you have pinned; root may name those of all "
+	"users. The data\n"
+	"stays in the cache until its space is needed for something else.\n",
     .options = "json",
     .run = unpin_run,
     .args_min = 1,

@@ -80,11 +80,14 @@ static int reload_run(const struct ctl_options *opt)
 const struct ctl_command reload_command = {
     .name = "reload",
     .usage = "[--json]",
-    .summary = "have the configuration read again",
-    .help = "Has forefetchd read its configuration again and apply what "
-	    "changed, and\nshows what was applied, what needs a restart, and "
-	    "what failed. Exits with\n1 if anything failed. Only root and the "
-	    "user that forefetchd runs as may\ndo this.\n",
+    .summary = "reload the configuration",
+    .help = "Makes forefetchd read its configuration again and apply the "
+	    "changes, and\n"
+	    "shows which were applied, which need a restart, and which failed. "
+	    "Exits\n"
+	    "with 1 if any failed. Only root and the user that forefetchd runs "
+	    "as may\n"
+	    "do this.\n",
     .options = "json",
     .run = reload_run,
     .args_max = -1,

@@ -154,13 +154,15 @@ const struct ctl_command reorder_command = {
     .former = "compact",
     .usage = "[--progress] [--json] [SERVER]",
     .summary = "put cached data on disk in the order of its use",
-    .help = "Moves cached data of every server, or of SERVER alone, so "
-	    "that it lies on disk in\nthe order in which it was read, "
-	    "and shows how much did before and does now. The\ndaemon "
-	    "does this by itself when it is idle; see reorder_rate in "
-	    "forefetch.conf(5).\nOnly root and the user that forefetchd "
-	    "runs as may do this. ^C stops waiting for it,\nnot the work "
-	    "itself.\n",
+    .help = "Moves cached data of every server, or of SERVER alone, so that it "
+	    "lies on disk in\n"
+	    "the order in which it was read, and shows how much lay so before "
+	    "and does now. The\n"
+	    "daemon does this by itself when it is idle; see reorder_rate in "
+	    "forefetch.conf(5).\n"
+	    "Only root and the user that forefetchd runs as may do this. ^C "
+	    "stops waiting for it,\n"
+	    "not the work itself.\n",
     .options = "progress server json",
     .run = reorder_run,
 };

@@ -382,7 +382,7 @@ static int stats_run(const struct ctl_options *opt)
 const struct ctl_command stats_command = {
     .name = "stats",
     .usage = "[-v] [--histogram] [--json] [--watch SECONDS] [SERVER]",
-    .summary = "show counters and how long calls took",
+    .summary = "show counters, and how long calls took",
     .help = "Shows calls by procedure, of clients and to the server, the "
 	    "caches, prefetching,\nand the counters that are not zero, "
 	    "since the daemon started. With --histogram, it\nalso draws "

@@ -120,8 +120,8 @@ static void put_consistency(const Forefetch__ServerStatus *srv)
 		put_mode(ex, ex->consistency);
 		ctl_put(stdout, ex,
 		    ex->overruled_by.len > 0
-			? "; but {overruled_by} is on the same file system, "
-			  "is stricter, and counts\n"
+			? "; but {overruled_by} is on the same file system; "
+			  "that one is stricter, and applies\n"
 		    : ex->known ? "\n"
 				: "; its file system is not known yet\n");
 	}
@@ -135,7 +135,7 @@ static const char *served(
     const Forefetch__ServerStatus *srv, uint64_t uptime_us)
 {
 	if (srv->served_age_us == 0)
-		return "; nothing was asked for yet\n";
+		return "; no call came yet\n";
 	if (srv->served_age_us > uptime_us)
 		return "; the oldest answer had been confirmed before the "
 		       "daemon started\n";

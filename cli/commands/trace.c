@@ -193,10 +193,11 @@ const struct ctl_command trace_command = {
     .name = "trace",
     .usage = "[--server SERVER] [--json] start FILE | stop",
     .summary = "record accesses for forefetch-sim",
-    .help = "start begins to record your accesses through the proxy to "
-	    "FILE, or for root those of\nall users, in the background. "
-	    "stop ends that and returns when FILE is complete.\nNames are "
-	    "recorded as hashes.\n",
+    .help =
+	"start records your accesses through the proxy to FILE, or for root "
+	"those of all users,\n"
+	"in the background. stop ends that and returns when FILE is complete.\n"
+	"Names are recorded as hashes.\n",
     .options = "server json",
     .run = trace_run,
     .actions = "start:file stop",

@@ -34,7 +34,7 @@ static const char *why(int error)
 		return "it was written by a newer release";
 	case -EFBIG:
 	case -ENOSPC:
-		return "it is more than can be merged";
+		return "it is too large to be merged";
 	default:
 		return strerror(-error);
 	}

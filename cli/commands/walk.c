@@ -208,7 +208,7 @@ void walk_put_errors(const Forefetch__Warmed *w)
 	if (w->loops > 0)
 		ctl_put(stdout, w,
 		    "  {loops} director{loops:Y} met again and left out: the "
-		    "tree leads back into itself\n");
+		    "tree contains itself\n");
 	if (w->endless)
 		puts("  the tree has no end; not all of it was fetched");
 }

@@ -341,7 +341,7 @@ class Sections(Status):
         self.assertEqual((loose["overruled_by"], tight["overruled_by"]),
                          ("/tight", None))
         self.assertIn("/loose: frozen, rights are held for 1 h 0 min; but /tight is "
-                      "on the same file system, is stricter, and counts\n",
+                      "on the same file system; that one is stricter, and applies\n",
                       self.command("status").stdout)
         self.assertEqual(self.ff.log().count("path=/loose stricter=/tight: "),
                          1)

@@ -196,7 +196,7 @@ class Engine(Case):
         self.until("up")
         code, out, err = self.run_it("farm", "check")
         self.assertEqual((code, err), (0, ""), out)
-        self.assertIn("one was put, had back and removed", out)
+        self.assertIn("one was put, read back and removed", out)
         self.assertEqual(self.server.ask("DBSIZE"), "0")
         self.server.ask("SET", "session:1", "x")
         code, out, _ = self.run_it("farm", "check")

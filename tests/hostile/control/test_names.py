@@ -83,7 +83,7 @@ class Names(Commands):
                       ("--socket", "/x", "--socket", "/x", "umount", "/")):
             code, out, err = self.run_it(*words)
             self.assertEqual(code, 2)
-            self.assertIn("stand behind it", err)
+            self.assertIn("come after it", err)
             self.assertEqual(out != "", words[0] == "--json", out)
         self.assertRegex(self.run_it("-V")[1], r"^forefetch \d")
         self.assertEqual(self.run_it("-V"), self.run_it("--version"))

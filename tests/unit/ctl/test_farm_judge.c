@@ -153,7 +153,7 @@ static void test_memory(void **state)
 	(void)state;
 	in_order(&w);
 	w.looks[0].policy = bytes("noeviction");
-	says(&w, FINDING_FAIL, "refuses what is new", "allkeys-lru");
+	says(&w, FINDING_FAIL, "refuses new values", "allkeys-lru");
 	w.looks[0].policy = bytes("volatile-lru");
 	says(&w, FINDING_FAIL, "have none", "allkeys-lru");
 	w.looks[0].policy = bytes("allkeys-random");
