@@ -72,8 +72,8 @@ static void report_away(const struct doctor_env *env, struct findings *out)
 		return;
 	default:
 		findings_add(out, FINDING_FAIL, "forefetchd",
-		    "what answers at %s is not forefetchd, or is of another "
-		    "release than this program (%s): %s",
+		    "the program that answers at %s is not forefetchd, or is "
+		    "of another release than this one (%s): %s",
 		    env->socket, FF_VERSION, strerror(env->error));
 		findings_remedy(out, "systemctl restart %s", unit);
 	}
@@ -186,7 +186,7 @@ void doctor_check_unit(const struct doctor_env *env, struct findings *out)
 	}
 	if (jobs_output(argv, text, sizeof(text)) != 0) {
 		findings_add(
-		    out, FINDING_SKIP, "unit", "systemctl does not tell");
+		    out, FINDING_SKIP, "unit", "systemctl does not know");
 		return;
 	}
 	property(text, "LoadState", load, sizeof(load));
@@ -235,9 +235,9 @@ static void first_line(char *text)
 static void report_config(const char *error, struct findings *out)
 {
 	findings_add(out, FINDING_FAIL, "configuration", "%s", error);
-	findings_remedy(out, "correct it (forefetchd -t says what is wrong, "
-			     "forefetch.conf(5) what "
-			     "it may be), then forefetch reload");
+	findings_remedy(
+	    out, "correct it (forefetchd -t says what is wrong, "
+		 "forefetch.conf(5) what is allowed), then forefetch reload");
 }
 
 /* forefetchd -t also tries directories, which are not for every user. */
@@ -252,7 +252,7 @@ static void check_syntax(const char *file, struct findings *out)
 
 	if (c)
 		findings_add(out, FINDING_OK, "configuration",
-		    "%s; root may also look at the directories that it names",
+		    "%s; root can also check the directories that it names",
 		    file);
 	else
 		report_config(err, out);
@@ -286,7 +286,7 @@ void doctor_check_config(const struct doctor_env *env, struct findings *out)
 	}
 	if (access(file, F_OK) != 0 && errno == ENOENT) {
 		findings_add(out, FINDING_NOTE, "configuration",
-		    "there is no %s; forefetch mount does without", file);
+		    "there is no %s; forefetch mount does not need one", file);
 		return;
 	}
 	if (access(file, R_OK) != 0 || !find_daemon(program, sizeof(program))) {
@@ -359,9 +359,9 @@ static void report_farm(const Forefetch__FarmStatus *farm, struct findings *out)
 	findings_add(out, FINDING_WARN, "farm", "%s%s%s; all goes on %s", word,
 	    *why ? ": " : "", why,
 	    farm->state == FOREFETCH__FARM_STATUS__STATE__UP
-		? "with what can be asked"
+		? "with the nodes that can be asked"
 	    : farm->state == FOREFETCH__FARM_STATUS__STATE__FULL
-		? "with what is there already"
+		? "with the values that are there already"
 		: "without it");
 	if (farm->state == FOREFETCH__FARM_STATUS__STATE__OFF)
 		findings_remedy(out,

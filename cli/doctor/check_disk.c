@@ -47,12 +47,12 @@ static void check_type(
 			name = types[i].name;
 	if (fs->f_type == NFS_SUPER_MAGIC) {
 		findings_add(
-		    out, FINDING_FAIL, "cache", "%s lies on NFS itself", dir);
+		    out, FINDING_FAIL, "cache", "%s is on NFS itself", dir);
 		findings_remedy(out, "set cache_dir to a local disk");
 	} else if (fs->f_type == TMPFS_MAGIC) {
 		findings_add(out, FINDING_WARN, "cache",
-		    "%s lies in memory (tmpfs): it is lost at a reboot, and "
-		    "takes room that programs need",
+		    "%s is in memory (tmpfs): it is lost at a reboot, and "
+		    "takes memory that programs need",
 		    dir);
 		findings_remedy(out, "set cache_dir to a local disk");
 	} else {
@@ -85,16 +85,15 @@ static void check_room(
 		findings_add(out, FINDING_FAIL, "room",
 		    "the disk of the cache is full: %s of %s are free",
 		    ctl_text_bytes(a, avail), ctl_text_bytes(t, total));
-		findings_remedy(out,
-		    "free some room on it, lower cache_size, or set cache_dir "
-		    "to another disk");
+		findings_remedy(out, "free some space on it, lower cache_size, "
+				     "or set cache_dir to another disk");
 	} else if (limit > used && avail < limit - used) {
 		findings_add(out, FINDING_WARN, "room",
 		    "the cache may grow by %s, and %s are free",
 		    ctl_text_bytes(l, limit - used), ctl_text_bytes(a, avail));
-		findings_remedy(out,
-		    "lower cache_size, or free some room: a full disk makes "
-		    "others fail, too");
+		findings_remedy(
+		    out, "lower cache_size, or free some space: a full disk "
+			 "makes other programs fail, too");
 	} else {
 		findings_add(out, FINDING_OK, "room", "%s of %s are free",
 		    ctl_text_bytes(a, avail), ctl_text_bytes(t, total));
@@ -112,7 +111,7 @@ static void check_owner(
 	snprintf(proc, sizeof(proc), "/proc/%u", env->st ? env->st->pid : 0);
 	if (st.st_mode & S_IWOTH) {
 		findings_add(out, FINDING_FAIL, "owner",
-		    "anybody may write in %s (mode %o)", dir,
+		    "anybody may write to %s (mode %o)", dir,
 		    st.st_mode & 07777);
 		findings_remedy(out, "chmod 700 %s", dir);
 	} else if (stat(proc, &of) == 0 && of.st_uid != 0 &&
@@ -220,9 +219,9 @@ void doctor_check_disk(const struct doctor_env *env, struct findings *out)
 		    "%s: %s%s", dir, strerror(errno),
 		    errno == EACCES ? "; root may look" : "");
 		if (wrong)
-			findings_remedy(out,
-			    "make the directory, or set cache_dir; forefetchd "
-			    "makes what is below it");
+			findings_remedy(
+			    out, "create the directory, or set cache_dir; "
+				 "forefetchd creates everything below it");
 		return;
 	}
 	check_type(dir, &fs, out);

@@ -47,7 +47,8 @@ void doctor_check_memory(const struct doctor_env *env, struct findings *out)
 	    "memory", "%s available%s%s", ctl_text_bytes(a, avail),
 	    has ? "; forefetchd has " : "", has ? ctl_text_bytes(h, has) : "");
 	if (avail < SHORT_MEMORY)
-		findings_remedy(out, "lower memory_size, or end what takes it");
+		findings_remedy(
+		    out, "lower memory_size, or end the programs that take it");
 }
 
 void doctor_check_clock(const struct doctor_env *env, struct findings *out)

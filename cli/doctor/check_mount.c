@@ -132,7 +132,7 @@ static void check_size(
 	if (bytes >= LEAST_SIZE)
 		return;
 	findings_add(out, FINDING_WARN, name,
-	    "%s=%lu: a call carries %s at most, and each costs time", name,
+	    "%s=%lu: a call carries at most %s, and each call costs time", name,
 	    bytes, ctl_text_bytes(text, bytes));
 	findings_remedy(out,
 	    "unmount it, and mount it without %s= (the kernel takes what the "
@@ -243,8 +243,8 @@ static void report_answer(
 		return;
 	case ESTALE:
 		findings_add(out, FINDING_FAIL, "answer",
-		    "stale file handle: what was mounted, %s, is not there "
-		    "any more on the server, or is another directory now",
+		    "stale file handle: the mounted directory, %s, does not "
+		    "exist on the server any more, or is another one now",
 		    m->export);
 		findings_remedy(out,
 		    "umount %s (with -l if it is busy), and mount it again",
@@ -254,13 +254,13 @@ static void report_answer(
 		findings_add(out, FINDING_FAIL, "answer",
 		    "it hangs: no answer within %d s", ANSWER_US / 1000000);
 		findings_remedy(out,
-		    *m->server ? "it goes on by itself when the server does: "
-				 "see above; umount -f -l %s detaches it"
-		    : !daemon  ? "it goes on by itself when forefetchd runs: "
-				 "see above; umount -f -l %s detaches it"
-			       : "none of forefetchd's servers listens there "
-				 "now: see the configuration, or umount -f -l "
-				 "%s",
+		    *m->server ? "it continues when the server does: see "
+				 "above; umount -f -l %s detaches it"
+		    : !daemon ? "it continues when forefetchd runs: see above; "
+				"umount -f -l %s detaches it"
+			      : "none of forefetchd's servers listens there "
+				"now: see the configuration, or umount -f -l "
+				"%s",
 		    m->dir);
 		return;
 	default:
@@ -284,7 +284,7 @@ void doctor_check_mount(const struct doctor_env *env,
 		    m->dir);
 	} else {
 		findings_add(out, FINDING_NOTE, "source",
-		    "%s, at %s, as it seems through forefetchd", m->export,
+		    "%s, at %s, apparently through forefetchd", m->export,
 		    m->listen);
 	}
 	check_options(m, out);

@@ -26,19 +26,19 @@ static void check_state(
 	ctl_text_duration(age, srv->state_age_us);
 	if (!up && srv->state != FOREFETCH__STATE__IDLE)
 		findings_add(out, FINDING_FAIL, "state",
-		    "forefetchd is not connected to it for %s: %s", age,
+		    "forefetchd has not been connected to it for %s: %s", age,
 		    *why ? why : "see below");
 	else if (*why)
 		findings_add(out, FINDING_FAIL, "state", "calls fail: %s", why);
 	else
 		findings_add(out, FINDING_OK, "state",
-		    "forefetchd is connected to it for %s", age);
+		    "forefetchd has been connected to it for %s", age);
 	if (srv->mount && srv->mount->reason.len > 0 && up)
 		findings_add(out, FINDING_FAIL, "new mounts", "they fail: %s",
 		    doctor_text(&srv->mount->reason, why, sizeof(why)));
 	if (srv->offline_active)
 		findings_add(out, FINDING_WARN, "offline",
-		    "what is cached is served unconfirmed for %s",
+		    "cached data has been served unconfirmed for %s",
 		    ctl_text_duration(age, srv->offline_age_us));
 	if (srv->rpcbind_error.len > 0)
 		findings_add(out, FINDING_WARN, "registration", "%s",
@@ -67,9 +67,8 @@ static void check_prefetch(
 		    "used for fetching ahead",
 		    ctl_text_bytes(used, hold->metered_bytes),
 		    ctl_text_bytes(limit, hold->metered_limit_bytes));
-		findings_remedy(out,
-		    "if it is not, set metered = no; metered_budget is what "
-		    "an hour may take");
+		findings_remedy(out, "if it is not, set metered = no; "
+				     "metered_budget is the limit of an hour");
 	}
 }
 
@@ -86,7 +85,7 @@ static void check_sections(
 		if (ex->overruled_by.len > 0) {
 			findings_add(out, FINDING_WARN, "section",
 			    "%s is on the same file system as %s, whose "
-			    "section is stricter and counts for both",
+			    "section is stricter and applies to both",
 			    path,
 			    doctor_text(
 				&ex->overruled_by, other, sizeof(other)));
@@ -95,7 +94,7 @@ static void check_sections(
 		} else if (!ex->known) {
 			findings_add(out, FINDING_WARN, "section",
 			    "it is not known which file system %s is on, so "
-			    "all without a section is strict",
+			    "everything without a known section is strict",
 			    path);
 			findings_remedy(out,
 			    "it is asked when a client calls; if the server "
@@ -123,7 +122,7 @@ static void check_listen(
 			continue;
 		findings_add(out, FINDING_WARN, "listen",
 		    "%s: while forefetchd is stopped, any local user may "
-		    "listen there, and answer what is mounted",
+		    "listen there, and answer in its place",
 		    listen);
 		findings_remedy(out, "choose a port below 1024, such as 289");
 	}
@@ -184,9 +183,8 @@ static void compare_read(const struct probe_facts *direct,
 		    "%s differs from what the server gives; was it changed "
 		    "just now?",
 		    direct->file);
-		findings_remedy(out,
-		    "run doctor again; if it stays, forefetch drop, and "
-		    "report it");
+		findings_remedy(out, "run doctor again; if it happens again, "
+				     "run forefetch drop, and report it");
 	} else {
 		findings_add(out, FINDING_OK, "read through it",
 		    "the same %u bytes of %s", ok->data.len, direct->file);

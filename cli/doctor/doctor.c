@@ -296,14 +296,14 @@ static int doctor_run(const struct ctl_options *opt)
 const struct ctl_command doctor_command = {
     .name = "doctor",
     .usage = "[--json] [SERVER]",
-    .summary = "look for what is wrong, and say what to do",
+    .summary = "find out what is wrong, and what to do",
     .help =
-	"Looks at everything that may keep a mount from working: forefetchd, "
-	"its unit, configuration and log; each server, directly and through "
-	"forefetchd; each mount; the disk of the cache, memory and the "
-	"clock. A line for each, with what to do where it is not in order. "
-	"Root sees more. It changes nothing, and takes half a minute at most, "
-	"whatever hangs. Exits with 1 if anything failed.\n",
+	"Checks everything that may keep a mount from working: forefetchd, its "
+	"unit, configuration and log; each server, directly and through "
+	"forefetchd; each mount; the disk of the cache, memory and the clock. "
+	"It prints a line for each check, and what to do if something is "
+	"wrong. Root sees more. It changes nothing, and takes half a minute at "
+	"most, whatever hangs. Exits with 1 if anything failed.\n",
     .options = "json server",
     .run = doctor_run,
 };

@@ -97,9 +97,8 @@ static void end(struct crew *c, size_t i, bool late)
 		    WIFSIGNALED(status) ? " (it crashed)" : "");
 		if (late)
 			findings_remedy(&job->found,
-			    "something hangs that it needs: a mount, a disk "
-			    "or the resolver; see the other lines, and "
-			    "dmesg(1)");
+			    "something that it needs hangs: a mount, a disk or "
+			    "the resolver; see the other lines, and dmesg(1)");
 	}
 	free(ch->data);
 }

@@ -153,12 +153,12 @@ const struct ctl_command probe_command = {
     .usage = "[--write DIR] [--json] SERVER[:/PATH]",
     .summary = "ask an NFS server what it offers, without a mount",
     .help = "Asks an NFS server directly, without forefetchd and before "
-	    "anything is configured: its name, ports and versions, what it "
-	    "exports, and with a path, whether that may be mounted, a READ, "
-	    "the round trip, the rate, its clock. Root learns more: many "
-	    "servers refuse ports above 1023. Nothing is changed there, "
-	    "unless --write names a directory below the path: a file is made "
-	    "in it, and removed. Exits with 1 if anything failed.\n",
+	    "anything is configured: its name, ports and versions, its "
+	    "exports, and with a path, whether that can be mounted, a READ, "
+	    "the round trip, the rate, and its clock. Root learns more: many "
+	    "servers refuse ports above 1023. Nothing is changed there, unless "
+	    "--write names a directory below the path: a file is created in "
+	    "it, and removed. Exits with 1 if anything failed.\n",
     .options = "json write nfs-port mount-port",
     .run = probe_command_run,
     .args_min = 1,

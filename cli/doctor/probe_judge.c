@@ -39,16 +39,16 @@ static void judge_name(const struct probe_target *t,
 		    "the resolver does not know %s now: no answer from the "
 		    "name servers",
 		    t->host);
-		advise(out,
-		    "see that the network is up (resolvectl status, "
-		    "/etc/resolv.conf), or name the server by its address");
+		advise(
+		    out, "check that the network is up (resolvectl status, "
+			 "/etc/resolv.conf), or use the address of the server");
 		return;
 	}
 	judge(out, PROBE_NO_NAME, "the name %s is not known: %s", t->host,
 	    f->gai == EAI_NODATA ? "it has no address" : gai_strerror(f->gai));
 	advise(out,
 	    "check the spelling (getent ahosts %s), add it to /etc/hosts, or "
-	    "name the server by its address",
+	    "use the address of the server",
 	    t->host);
 }
 
@@ -70,12 +70,11 @@ static void judge_silent(const struct probe_facts *f, const char *who,
 
 	if (f->connected) {
 		judge(out, PROBE_SILENT,
-		    "%s takes a connection at port %u, but does not answer: "
-		    "the server hangs, or it is no NFS server",
+		    "%s accepts a connection at port %u, but does not answer: "
+		    "the server hangs, or it is not an NFS server",
 		    who, f->nfs_port);
-		advise(out,
-		    "see the server (its log, its disks), or check the port "
-		    "(nfs_port)");
+		advise(out, "check the server (its log, its disks), or the "
+			    "port (nfs_port)");
 		return;
 	}
 	judge(out, PROBE_SILENT,
@@ -85,7 +84,7 @@ static void judge_silent(const struct probe_facts *f, const char *who,
 		    "drops the packets",
 	    who, f->nfs_port);
 	advise(out,
-	    "see that the server is on (ping %s), and that firewalls let TCP "
+	    "check that the server is on (ping %s), and that firewalls let TCP "
 	    "port %u through",
 	    addr, f->nfs_port);
 }
@@ -105,7 +104,7 @@ static void judge_reach(const struct probe_target *t,
 		judge(out, PROBE_NO_ROUTE, "there is no route to %s: %s", who,
 		    strerror(f->nfs_err));
 		advise(out,
-		    "see that this machine is on the right network (ip route "
+		    "check that this machine is on the right network (ip route "
 		    "get %s), and that the server is on",
 		    addr);
 		return;
@@ -114,8 +113,8 @@ static void judge_reach(const struct probe_target *t,
 		    "%s answers, but nothing listens at its port %u", who,
 		    f->nfs_port);
 		advise(out, t->nfs_port
-				? "check the port (nfs_port); without one it "
-				  "is asked of the server's rpcbind"
+				? "check the port (nfs_port); if it is not "
+				  "set, the server's rpcbind is asked"
 				: "start the NFS server there (systemctl "
 				  "start nfs-server), or name its port "
 				  "(nfs_port, mount_port) if it has another");
@@ -125,8 +124,8 @@ static void judge_reach(const struct probe_target *t,
 		return;
 	default:
 		judge(out, PROBE_NOT_NFS,
-		    "what listens at port %u of %s does not answer as an "
-		    "NFS server: %s",
+		    "the program at port %u of %s does not answer like an NFS "
+		    "server: %s",
 		    f->nfs_port, who, strerror(f->nfs_err));
 		advise(out, "check the port (nfs_port) and the server");
 	}
@@ -153,7 +152,7 @@ static void judge_versions(const struct probe_target *t,
 		    t->host, f->high);
 	else
 		judge(out, PROBE_NOT_NFS,
-		    "what listens at port %u of %s is no NFS server",
+		    "the program at port %u of %s is not an NFS server",
 		    f->nfs_port, t->host);
 	advise(out, "check the port (nfs_port) and the server");
 }
@@ -264,7 +263,7 @@ static void judge_denied(const struct probe_target *t,
 	}
 	judge(out, PROBE_UNPRIVILEGED,
 	    "%s denies %s to this user's probe; it comes from a port above "
-	    "1023, which many servers refuse, so that this says little",
+	    "1023, which many servers refuse, so this says little",
 	    t->host, t->path);
 	advise(out, "run it as root (sudo)");
 }
@@ -275,7 +274,7 @@ static void judge_mnt(const struct probe_target *t, const struct probe_facts *f,
 	if (f->mnt_err == EACCES) {
 		judge(out, PROBE_FLAVOR,
 		    "%s refuses this user's credential (AUTH_SYS)", t->host);
-		advise(out, "allow sec=sys there; forefetch carries no other");
+		advise(out, "allow sec=sys there; forefetch supports no other");
 	} else if (f->mnt_err) {
 		judge(out, PROBE_NO_MOUNTD,
 		    "the MOUNT service of %s failed to answer: %s", t->host,
@@ -296,7 +295,7 @@ static void judge_mnt(const struct probe_target *t, const struct probe_facts *f,
 		advise(out, "see the log of rpc.mountd there");
 	} else if (!f->auth_sys) {
 		judge(out, PROBE_FLAVOR,
-		    "%s wants %s for %s, and forefetch carries sec=sys only",
+		    "%s wants %s for %s, and forefetch supports sec=sys only",
 		    t->host, f->flavors, t->path);
 		advise(out,
 		    "allow sec=sys there, or mount without forefetch: mount "

@@ -73,8 +73,8 @@ static void report_ports(const struct probe_facts *f, struct findings *out)
 		snprintf(
 		    mount, sizeof(mount), "MOUNT at port %u", f->mount3.port);
 	if (f->rpcbind_err == 0)
-		findings_add(out, FINDING_OK, "rpcbind", "it tells of %s, %s",
-		    nfs, mount);
+		findings_add(
+		    out, FINDING_OK, "rpcbind", "it knows %s, %s", nfs, mount);
 	if (f->nfs_err == 0)
 		findings_add(out, FINDING_OK, "nfs",
 		    "version 3 answers at port %u%s", f->nfs_port,
@@ -115,7 +115,7 @@ static void report_limits(const struct probe_facts *f, struct findings *out)
 	if (f->fsinfo_err || f->fsinfo_status != NFS3_OK) {
 		findings_add(out, f->low_port ? FINDING_FAIL : FINDING_WARN,
 		    "export",
-		    "it may be mounted, but its root cannot be asked (FSINFO: "
+		    "it can be mounted, but its root cannot be asked (FSINFO: "
 		    "%s)",
 		    f->fsinfo_err ? strerror(f->fsinfo_err) : "refused");
 		findings_remedy(
@@ -136,8 +136,8 @@ static void report_limits(const struct probe_facts *f, struct findings *out)
 	/* knfsd says that they are of a second, whatever they are. */
 	if (us >= 1000000 && !f->fine && f->entries > 2)
 		findings_add(out, FINDING_NOTE, "time stamps",
-		    "of %s; names and data are taken for sure a second later "
-		    "only",
+		    "of %s; names and data count as certain only a second "
+		    "later",
 		    ctl_text_us(grain, us));
 	else
 		findings_add(
@@ -200,7 +200,7 @@ static void report_read(const struct probe_facts *f, struct findings *out)
 		findings_add(out, FINDING_WARN, "list",
 		    "its root cannot be listed by this user (%s)",
 		    f->list_err ? strerror(f->list_err) : "refused");
-		findings_remedy(out, "try it as a user who may");
+		findings_remedy(out, "try it as a user who is allowed to");
 	} else if (f->read_err == PROBE_NOT_TRIED) {
 		findings_add(out, FINDING_SKIP, "read",
 		    "no file among the first %u entries", f->entries);
@@ -269,9 +269,8 @@ static void report_clock(const struct probe_facts *f, struct findings *out)
 		findings_add(out, FINDING_WARN, "clock",
 		    "a file there was changed %s from now, by our clock",
 		    ctl_text_us(text, (uint64_t)f->future_us));
-		findings_remedy(out,
-		    "see that both machines have the time by NTP "
-		    "(timedatectl)");
+		findings_remedy(out, "check that both machines take the time "
+				     "by NTP (timedatectl)");
 		return;
 	}
 	if (!f->clock_known) {
@@ -303,7 +302,7 @@ static void report_write(const struct probe_facts *f, struct findings *out)
 		return;
 	if (!f->write_step) {
 		findings_add(
-		    out, FINDING_OK, "write", "a file was made and removed");
+		    out, FINDING_OK, "write", "a file was created and removed");
 		return;
 	}
 	findings_add(out, FINDING_FAIL, "write", "%s failed: %s", f->write_step,

@@ -23,7 +23,7 @@ static int check_dir(struct job *job, const char *dir)
 
 	if (!realpath(dir, job->dir))
 		return mount_fail(&job->talk, MOUNT_FAILED, "mount point",
-		    errno == ENOENT ? "%s: %s; make it with mkdir" : "%s: %s",
+		    errno == ENOENT ? "%s: %s; create it with mkdir" : "%s: %s",
 		    dir, strerror(errno));
 	if (stat(job->dir, &st) < 0)
 		return mount_fail(&job->talk, MOUNT_FAILED, "mount point",
@@ -64,7 +64,7 @@ static int parse(struct job *job, const char *source, const char *dir)
 		    &job->talk, MOUNT_USAGE, "options", "%s", why.text);
 	if (*job->options.former)
 		mount_fail(&job->talk, MOUNT_GOOD, "options",
-		    "%s; the former name is understood until the next release",
+		    "%s; the former name is accepted until the next release",
 		    job->options.former);
 	mount_step(&job->talk, "options",
 	    "%u for forefetchd; for the kernel %s", job->options.nsettings,

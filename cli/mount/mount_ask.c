@@ -80,11 +80,11 @@ static bool tell_error(
 	if (err == ETIMEDOUT)
 		return mount_refuse(why,
 		    "the server has not answered for %u s whether %s may be "
-		    "mounted; forefetch status says what it waits for",
+		    "mounted; forefetch status says what it is waiting for",
 		    limit_s, path);
 	if (err == ECONNRESET)
 		return mount_refuse(why,
-		    "forefetchd closed the connection; see that `allow` in its "
+		    "forefetchd closed the connection; check that `allow` in its "
 		    "section has this host, and its log");
 	return mount_refuse(why, "MOUNT of %s failed: %s", path, strerror(err));
 }

@@ -27,7 +27,7 @@ Forefetch__Response *mount_daemon_status(
 	if (!res || strcmp(res->status->version, FF_VERSION) == 0)
 		return res;
 	mount_fail(talk, MOUNT_SYSTEM, "daemon",
-	    "forefetchd is of release %s, and this program of %s; run "
+	    "forefetchd is of release %s, and this program is of %s; run "
 	    "systemctl restart forefetchd, which mounts survive",
 	    res->status->version, FF_VERSION);
 	ctl_free(res);

@@ -227,7 +227,7 @@ int mount_check_sharing(struct job *job)
 		mount_kernel_umount(&call, &why);
 		code = mount_fail(&job->talk, MOUNT_FAILED, "options",
 		    "%s is on the same file system of the server as %s, which "
-		    "is mounted at %s: the options of forefetch would hold for "
+		    "is mounted at %s: the options of forefetch would apply to "
 		    "both; unmount that first, or leave them out",
 		    job->source.path, other->source, other->dir);
 	}

@@ -52,7 +52,7 @@ static const struct row rows[] = {
 	{DROP, "defaults", NULL, NULL},
 	{SPECIAL, "remount", NULL, NULL},
 	{REFUSE, "bind rbind move", NULL, BIND},
-	{REFUSE, "loop", NULL, "a server's directory is no image of a disk"},
+	{REFUSE, "loop", NULL, "a server's directory is not an image of a disk"},
 	{REFUSE, "uhelper helper", NULL, OURS},
 	/* nfs(5) */
 	{PASS, "hard soft softerr softreval nosoftreval ac noac cto nocto "
@@ -64,17 +64,17 @@ static const struct row rows[] = {
 	{DROP, "vers nfsvers mountvers", "3", VERSION},
 	{DROP, "proto mountproto", "tcp", TCP},
 	{DROP, "sec", "sys",
-	    "forefetch carries sec=sys only; for Kerberos mount with -t nfs"},
+	    "forefetch supports sec=sys only; for Kerberos mount with -t nfs"},
 	{DROP, "xprtsec", "none",
 	    "forefetch does not encrypt; use a VPN, or mount with -t nfs"},
 	{DROP, "local_lock", "all", LOCKS},
 	{REFUSE, "lock", NULL, LOCKS},
 	{REFUSE, "v2 v4 v4.0 v4.1 v4.2", NULL, VERSION},
 	{REFUSE, "minorversion clientaddr migration nomigration trunkdiscovery",
-	    NULL, "that is of NFSv4, and forefetch speaks NFSv3 only"},
+	    NULL, "that is an option of NFSv4, and forefetch speaks NFSv3 only"},
 	{REFUSE, "udp rdma", NULL, TCP},
 	{REFUSE, "noresvport", NULL,
-	    "forefetchd believes calls from ports below 1024 only"},
+	    "forefetchd accepts calls from ports below 1024 only"},
 	{REFUSE, "port mountport", NULL,
 	    "forefetch sets it; the server's own ports are nfs_port= and "
 	    "mount_port="},
@@ -141,7 +141,7 @@ static bool refuse_unknown(
 		    "no option is called '%s'; did you mean '%s'?", name,
 		    meant);
 	return mount_refuse(why, "no option is called '%s'; %s", name,
-	    *hint ? hint : "mount.forefetch(8) lists those that there are");
+	    *hint ? hint : "mount.forefetch(8) lists all options");
 }
 
 static bool add_kernel(struct mount_options *out, const char *name,

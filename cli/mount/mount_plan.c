@@ -346,9 +346,8 @@ static bool check_path(
 	free(text);
 	return good ||
 	       mount_refuse(why,
-		   "options for %s cannot be kept, since its name cannot "
-		   "stand in the configuration; leave out those of "
-		   "forefetch.conf(5)",
+		   "options for %s cannot be kept, since the configuration "
+		   "cannot have its name; leave out those of forefetch.conf(5)",
 		   path);
 }
 

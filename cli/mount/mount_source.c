@@ -20,11 +20,11 @@ static bool check_host(const char *host, bool bracketed, struct mount_why *why)
 		    why, "the name of the server is missing; " HINT);
 	if (!bracketed && !isalnum((unsigned char)*host))
 		return mount_refuse(
-		    why, "'%s' is no name of a server; " HINT, host);
+		    why, "'%s' is not a name of a server; " HINT, host);
 	for (const char *c = host; *c; c++)
 		if (!isalnum((unsigned char)*c) && !strchr(more, *c))
 			return mount_refuse(why,
-			    "'%s' is no name or address of a server; " HINT,
+			    "'%s' is not a name or address of a server; " HINT,
 			    host);
 	return true;
 }
@@ -72,11 +72,11 @@ bool mount_source_parse(
 
 	if (!path)
 		return mount_refuse(
-		    why, "'%s' names no path of a server; " HINT, text);
+		    why, "'%s' has no path of a server; " HINT, text);
 	if (*path != '/')
 		return mount_refuse(why,
 		    strchr(path, ':')
-			? "'%s': an IPv6 address goes into brackets; " HINT
+			? "'%s': an IPv6 address must be in brackets; " HINT
 			: "'%s': the path must begin with a slash; " HINT,
 		    text);
 	len = strlen(path);

@@ -31,14 +31,14 @@ static bool open_dir(const char *dir, struct mount_why *why)
 	/* The daemon's user reads there, whatever the umask. */
 	if (mkdir(dir, 0755) == 0 ? chmod(dir, 0755) < 0 : errno != EEXIST)
 		return mount_refuse(
-		    why, "%s cannot be made: %s", dir, strerror(errno));
+		    why, "%s cannot be created: %s", dir, strerror(errno));
 	if (lstat(dir, &st) < 0)
 		return mount_refuse(why, "%s: %s", dir, strerror(errno));
 	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
 	    (st.st_mode & (S_IWGRP | S_IWOTH)))
 		return mount_refuse(why,
-		    "%s must be a directory of root that nobody else may "
-		    "write to; look who made it, and remove it",
+		    "%s must be a directory of root that nobody else may write "
+		    "to; find out who created it, and remove it",
 		    dir);
 	return true;
 }
@@ -143,7 +143,8 @@ struct config *mount_store_load(
 	struct config *cfg = config_load(&source, err, sizeof(err));
 
 	if (!cfg)
-		mount_refuse(why, "%s; correct it, and see forefetchd -t", err);
+		mount_refuse(
+		    why, "%s; correct it; forefetchd -t checks it", err);
 	return cfg;
 }
 
@@ -208,7 +209,7 @@ static bool put_file(const char *dir, const char *name, const char *what,
 	if (file && access(file, F_OK) == 0 && !is_marked(file)) {
 		good = !*text ||
 		       mount_refuse(why,
-			   "%s is there, and no mount made it; write the "
+			   "%s exists, and no mount created it; write the "
 			   "section there yourself, or move the file away",
 			   file);
 		free(file);

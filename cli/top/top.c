@@ -208,9 +208,9 @@ static int run_live(
 	if (!top_screen_open()) {
 		top_feed_free(l.feed);
 		top_model_clear(&l.model);
-		return complain("this terminal cannot show it (TERM is not "
-				"known); use forefetch top --once, or pipe it "
-				"through cat");
+		return complain(
+		    "this terminal cannot show it (TERM is unknown); use "
+		    "forefetch top --once, or pipe it through cat");
 	}
 	run_screen(&l);
 	top_screen_close();
@@ -395,15 +395,15 @@ const struct ctl_command top_command = {
     .name = "top",
     .usage = "[--interval SECONDS] [--once | -n N] [--json]\n"
 	     "       [--server SERVER | SERVER]",
-    .summary = "show what goes on now, live",
-    .help = "Shows rates, not totals, of each server and mount, anew every "
-	    "second: calls, bytes, what the caches answer, waiting that was "
-	    "saved; who waits and why, which calls wait for the server, what "
-	    "is fetched ahead, and what became of the last predictions. You "
-	    "see your own calls; root sees those of all. Keys: q quits, h "
-	    "explains, s sorts, p pauses the display, the arrows choose a "
-	    "server, w makes room for long names. If its output is no "
-	    "terminal, it prints blocks of text.\n",
+    .summary = "show current activity, live",
+    .help = "Shows rates, not totals, of each server and mount, updated every "
+	    "second: calls, bytes, the share that the caches answer, and the "
+	    "waiting that was saved; also who waits and why, which calls wait "
+	    "for the server, what is fetched ahead, and how the last "
+	    "predictions turned out. You see your own calls; root sees those "
+	    "of all users. Keys: q quits, h explains, s sorts, p pauses the "
+	    "display, the arrows choose a server, w makes room for long names. "
+	    "If the output is not a terminal, it prints blocks of text.\n",
     .options = "interval once number server json",
     .run = top_run,
 };

@@ -354,9 +354,9 @@ static void draw_away(
 	if (area->rows < 1)
 		return;
 	(void)top_page_put(p, area->row, 0, area->columns, TOP_DIM,
-	    m->sample ? "This is how it was before; it goes on when "
-			"forefetchd is back."
-		      : "It goes on when forefetchd is there.");
+	    m->sample ? "This was the last state; it continues when forefetchd "
+			"is back."
+		      : "It continues when forefetchd is running.");
 	take_rows(area, 1);
 }
 
@@ -371,15 +371,15 @@ static void draw_help(struct top_page *p, struct top_area area)
 	    "TRIP       round trip to the server",
 	    "LINK       traffic from and to the server, in bits",
 	    "CLIENTS/s  bytes to clients",
-	    "AHEAD      share of what came that was fetched ahead",
+	    "AHEAD      share of the bytes that was fetched ahead",
 	    "QUEUE      calls to the server that are not answered yet",
-	    "SURE       how likely the predictor thinks it",
-	    "FROM       what says that it will be used",
+	    "SURE       probability, by the predictor",
+	    "FROM       source of the prediction",
 	    "WHY        not cached; expired: confirmed too long ago;",
 	    "           goes through: changes, WRITE, COMMIT;",
 	    "           on its way: it was being fetched ahead already;",
 	    "           link busy, server slow: it took longer than usual",
-	    "#1234abcd  its name is not known, or not yours to see",
+	    "#1234abcd  its name is unknown, or you may not see it",
 	};
 
 	for (int i = 0;

@@ -68,7 +68,7 @@ static void add_descriptors(struct text *out)
 		number(out, "open_fds", "Open file descriptors", n - 1);
 	}
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
-		number(out, "max_fds", "Most file descriptors that may be open",
+		number(out, "max_fds", "Limit of open file descriptors",
 		    limit.rlim_cur);
 }
 
@@ -78,7 +78,7 @@ void process_add(struct text *out, uint64_t started_us)
 
 	if (getrusage(RUSAGE_SELF, &ru) == 0)
 		seconds(out, "cpu_seconds_total", "counter",
-		    "Time that the process has used of a CPU, user and system",
+		    "CPU time that the process has used, user and system",
 		    timeval_us(&ru.ru_utime) + timeval_us(&ru.ru_stime));
 	seconds(out, "start_time_seconds", "gauge",
 	    "When the process began, in seconds since 1970", started_us);

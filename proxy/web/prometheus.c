@@ -69,8 +69,8 @@ static const struct {
 	const char *name, *type, *help;
 } state_metrics[STATE_METRICS] = {
     [STATE] = {"server_state", "gauge",
-	"State of the connection to the server: 1 for the one that holds, 0 "
-	"for the others"},
+	"State of the connection to the server: 1 for the present one, 0 for "
+	"the others"},
     [OUTAGE] = {"server_outage_seconds", "gauge",
 	"For how long the server has not been reached; 0 while it is"},
     [HELD] = {"prefetch_held", "gauge",
@@ -78,7 +78,7 @@ static const struct {
 	"what a metered link allows in an hour is used up (metered)"},
     [SAVED] = {"saved_seconds_total", "counter",
 	"Time that clients would have waited longer on a direct mount, for the "
-	"calls that were answered without one to the server"},
+	"calls that were answered without a call to the server"},
     [ADDED] = {"added_seconds_total", "counter",
 	"Time that clients would have waited less on a direct mount, since "
 	"calls come to this daemon first"},

@@ -237,7 +237,8 @@ static void serve(struct web *w, struct connection *c)
 	if (end == DOCUMENT_NONE)
 		connection_say(c, 404, "There is no such server.\n");
 	else
-		connection_say(c, 503, "forefetchd has too little memory.\n");
+		connection_say(
+		    c, 503, "forefetchd does not have enough memory.\n");
 }
 
 static void web_turn(struct web *w)
@@ -289,14 +290,14 @@ static void connection_serve(struct connection *c, const struct request *r)
 
 	if (!request_names_us(r, (const char *const *)w->names, w->n)) {
 		connection_say(c, 403,
-		    "forefetchd answers here only if it is asked for by an IP "
-		    "address, as localhost, by this machine's host name, or by "
-		    "a name in `metrics_names` of its configuration: so no "
-		    "site on the Internet can have your browser ask.\n");
+		    "forefetchd answers here only requests for an IP address, "
+		    "for localhost, for this machine's host name, or for a "
+		    "name in `metrics_names` of its configuration, so that no "
+		    "web site can make your browser ask.\n");
 	} else if (request_is_foreign(r)) {
 		connection_say(c, 403,
-		    "forefetchd does not answer requests that the page of "
-		    "another site makes.\n");
+		    "forefetchd does not answer requests from pages of other "
+		    "sites.\n");
 	} else if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD) {
 		connection_say(c, 405, "Nothing can be changed here.\n");
 	} else if (file) {
@@ -308,8 +309,7 @@ static void connection_serve(struct connection *c, const struct request *r)
 		connection_answer(c, &a);
 	} else if (!document_find(c->path, &name)) {
 		connection_say(c, 404,
-		    "There is / (a page to look at) and /metrics (for "
-		    "Prometheus).\n");
+		    "There are / (a page) and /metrics (for Prometheus).\n");
 	} else {
 		c->state = READY;
 		TAILQ_INSERT_TAIL(&w->ready, c, ready_link);
@@ -341,7 +341,7 @@ static void connection_on_request(struct evhttp_request *req, void *arg)
 	    len < sizeof(c->path) ? uri : "?");
 	if (*uri != '/' ||
 	    !request_read(evhttp_request_get_input_headers(req), &r))
-		connection_say(c, 400, "This is no request of HTTP/1.\n");
+		connection_say(c, 400, "This is not an HTTP/1 request.\n");
 	else
 		connection_serve(c, &r);
 }

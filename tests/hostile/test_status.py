@@ -346,7 +346,7 @@ class Sections(Status):
         self.assertEqual(self.ff.log().count("path=/loose stricter=/tight: "),
                          1)
         self.assertIn("/loose is on the same file system as /tight, whose "
-                      "section is stricter and counts for both",
+                      "section is stricter and applies to both",
                       " ".join(self.command("doctor").stdout.split()))
 
 

@@ -11,25 +11,25 @@ let trees = null, timer = 0;
 
 const charts = {
 	calls: new Chart($("calls"), {
-		title: "Calls of clients, a minute",
-		about: "Calls that caches are for: answered from them, or passed on to the server.",
+		title: "Calls of clients per minute",
+		about: "Calls that a cache could answer: answered from it, or passed on to the server.",
 		series: [{key: "misses", label: "passed on", color: "orange"},
 			{key: "hits", label: "from caches", color: "blue"}],
 		format: v => v >= 10000 ? trim(v / 1000) + "k" : trim(v),
 		read: (b, when) => when + ": " + count(b.hits) + " from caches, " + count(b.misses) +
 			" passed on (" + percent(b.hits, b.hits + b.misses) + " hits)"}),
 	time: new Chart($("time"), {
-		title: "Time that calls took, a minute",
-		about: "Saved: calls that did not go to the server, times the idle round trip, or " +
-			"what others waited if that is less. Who asks for several things at a time would have waited less.",
+		title: "Time that calls took, per minute",
+		about: "Saved: calls that did not go to the server, times the idle round trip, or the time " +
+			"that others waited if that is less. Clients with several calls at a time would have waited less.",
 		series: [{key: "waited", label: "waited", color: "orange"},
 			{key: "saved", label: "saved", color: "blue"}],
 		format: axisSeconds, units: [1e-6, 1e-3, 1, 60, 3600],
 		read: (b, when) => when + ": " + seconds(b.waited) + " waited, " + seconds(b.saved) +
 			" saved"}),
 	bytes: new Chart($("bytes"), {
-		title: "Bytes from the server, a minute",
-		about: "Unused: fetched ahead, and not wanted within ten seconds. It may be used later.",
+		title: "Bytes from the server per minute",
+		about: "Unused: fetched ahead, and not wanted within ten seconds. They may be used later.",
 		series: [{key: "demand_bytes", label: "asked for", color: "orange"},
 			{key: "useful_bytes", label: "fetched ahead", color: "blue"},
 			{key: "unused_bytes", label: "unused", color: "red"}],
@@ -189,7 +189,7 @@ const OUTCOMES = [
 	["v", "fetched ahead, not used"],
 	["r", "fetched ahead, not used yet"],
 	["c", "was cached already"],
-	["-", "not foreseen lately"],
+	["-", "not predicted lately"],
 ];
 
 function mark(letter, x, y, r, parent) {
@@ -263,7 +263,7 @@ function describeNode(t, i) {
 	const n = t.nodes[i + 1], what = OUTCOMES.find(o => o[0] === n[1])[1];
 	return "Object " + (i + 1) + " of " + (t.nodes.length - 1) + ": " + what +
 		(n[2] ? ", " + bytes(n[2]) : "") +
-		(n[3] > 0 ? ", foretold with probability " + n[3].toFixed(2) : "");
+		(n[3] > 0 ? ", predicted with probability " + n[3].toFixed(2) : "");
 }
 
 function describeTree(t) {
@@ -371,7 +371,7 @@ async function look(wantTrees) {
 	problem(all.reload_error ? "The configuration was not applied: " + all.reload_error
 		: all.reload_restart ? "A restart of forefetchd is needed for " + all.reload_restart + "."
 		: all.servers.length ? "" : "There are no servers in the configuration; " +
-			"forefetch mount SERVER:/PATH /WHERE makes one.", false);
+			"forefetch mount SERVER:/PATH /WHERE adds one.", false);
 	if (!all.servers.some(s => s.name === chosen))
 		chosen = all.servers.length ? all.servers[0].name : "";
 	showServers(all.servers);
@@ -404,7 +404,7 @@ async function round(wantTrees) {
 			await look(wantTrees || rounds++ % TREES_EVERY === 0);
 	} catch (e) {
 		problem(e instanceof TypeError ? "forefetchd does not answer" + (last ?
-			"; this is what was known at " + new Date(last).toLocaleTimeString() : "") + "."
+			"; this was the state at " + new Date(last).toLocaleTimeString() : "") + "."
 			: String(e.message || e), true);
 	}
 	clearTimeout(timer);

@@ -182,13 +182,13 @@ umount /etc/fstab
 m() { refused "$1" "$2" forefetch mount "${@:3}"; }
 m 2 "names no path" nas /mnt/a
 m 2 "must begin with a slash" nas:home /mnt/a
-m 2 "IPv6 address goes into brackets" fe80::1:/home /mnt/a
+m 2 "IPv6 address must be in brackets" fe80::1:/home /mnt/a
 m 2 "control character" $'nas:/a\n[server b]' /mnt/a
 m 2 "did you mean 'consistency'" -o consistncy=frozen "$LAB_ADDR:$sub" /mnt/a
 m 2 "for NFSv4 mount with -t nfs" -o vers=4 "$LAB_ADDR:$sub" /mnt/a
 m 2 "Kerberos" -o sec=krb5 "$LAB_ADDR:$sub" /mnt/a
 m 2 "is none of strict, bounded or frozen" -o consistency=x "$LAB_ADDR:$sub" /mnt/a
-m 1 "make it with mkdir" "$LAB_ADDR:$sub" /mnt/none
+m 1 "create it with mkdir" "$LAB_ADDR:$sub" /mnt/none
 m 1 "is not a directory" "$LAB_ADDR:$sub" /etc/passwd
 m 1 "does not export /nosuch; it exports $LAB_EXPORT, $other" "$LAB_ADDR:/nosuch" /mnt/a
 m 1 "has no directory $LAB_EXPORT/none" "$LAB_ADDR:$LAB_EXPORT/none" /mnt/a

@@ -77,7 +77,7 @@ look() {
 	task "forefetch status" "^$host: up, .* 2 connections, [0-9]+ calls? in flight" \
 		"consistency +bounded" "listen +127\.0\.0\.1:"
 	check "status --check is silent" quiet "forefetch status --check"
-	task "forefetch doctor" "^server $host" "ok +state: forefetchd is connected" \
+	task "forefetch doctor" "^server $host" "ok +state: forefetchd has been connected" \
 		"ok +export: $export may be mounted \(sys\)" \
 		"ok +configuration: /etc/forefetch.conf" "^0 failed, "
 	check "nor does root see a fault" said "sudo forefetch doctor" "^0 failed, " \

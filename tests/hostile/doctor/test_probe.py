@@ -118,7 +118,7 @@ class Probe(unittest.TestCase):
         self.up.make(b"dir", rpc.DIR)
         # It fails by the clock, which stands in 1970 there.
         text = self.probe(options=("--write", "dir"))
-        self.assertIn("a file was made and removed", text)
+        self.assertIn("a file was created and removed", text)
         made = self.up.seen(rpc.CREATE)
         self.assertEqual(len(made), 1)
         self.assertEqual(len(self.up.seen(rpc.REMOVE)), 1)
@@ -136,7 +136,7 @@ class Probe(unittest.TestCase):
     def test_no_nfs(self):
         self.up.script(rpc.NULL, lambda call: fakeserver.Raw(
             rpc.accepted(call.xid, rpc.PROG_UNAVAIL)))
-        self.assertIn("no NFS server", self.probe())
+        self.assertIn("not an NFS server", self.probe())
 
     def test_export_is_not_there(self):
         self.up.script(rpc.MNT, rpc.u32(rpc.NOENT), prog=rpc.MOUNT)

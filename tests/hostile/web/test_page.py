@@ -171,7 +171,7 @@ class Page(Web):
             for path in PATHS:
                 status, _, body = self.ask(path, host=own, **headers)
                 self.assertEqual(status, 403, (headers, path))
-                self.assertIn("another site", body)
+                self.assertIn("other sites", body)
         for host in ("localhost", "127.0.0.1", "[::1]:80", socket.gethostname(),
                      "10.1.2.3:9899"):
             self.assertEqual(self.ask("/metrics", host=host)[0], 200, host)

@@ -81,7 +81,7 @@ static void test_reach(void **state)
 	    "start the NFS server");
 	expect(&port, PROBE_REFUSED, "nothing listens", "nfs_port");
 	facts.nfs_err = EPROTO;
-	expect(&nas, PROBE_NOT_NFS, "does not answer as an NFS server", "");
+	expect(&nas, PROBE_NOT_NFS, "does not answer like an NFS server", "");
 }
 
 static void test_versions(void **state)

@@ -63,11 +63,11 @@ static void test_bad_source(void **state)
 	bad_source("nas:/a/.", "'.'");
 	bad_source("nas:/a\n[server b]", "control character");
 	bad_source("nas\nlisten = 0.0.0.0:1:/a", "");
-	bad_source("nas\nsecure=no:/a", "no name or address");
-	bad_source("nas]:/a", "no name or address");
-	bad_source("n as:/a", "no name or address");
-	bad_source("-o:/a", "no name of a server");
-	bad_source("#:/a", "no name of a server");
+	bad_source("nas\nsecure=no:/a", "not a name or address");
+	bad_source("nas]:/a", "not a name or address");
+	bad_source("n as:/a", "not a name or address");
+	bad_source("-o:/a", "not a name of a server");
+	bad_source("#:/a", "not a name of a server");
 	memset(line + 5, 'x', 1500);
 	bad_source(line, "too long");
 }
