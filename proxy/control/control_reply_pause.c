@@ -2,7 +2,7 @@
 /* `forefetch pause` and `resume`: calls ahead of clients stop, and go on. */
 #include "base/clock.h"
 #include "control/control_reply_private.h"
-#include "prefetch/hold.h"
+#include "prefetch/ground/hold.h"
 #include "prefetch/prefetch.h"
 
 #define YEAR_MS UINT64_C(31536000000)

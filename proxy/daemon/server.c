@@ -28,7 +28,7 @@
 #include "hint/hint.h"
 #include "link/linkest.h"
 #include "link/linkkeep.h"
-#include "prefetch/hold.h"
+#include "prefetch/ground/hold.h"
 #include "prefetch/prefetch.h"
 #include "svc/drc.h"
 #include "svc/svc.h"

@@ -9,7 +9,7 @@
 #include "daemon/server_private.h"
 #include "farm/farm.h"
 #include "link/linkest.h"
-#include "prefetch/hold.h"
+#include "prefetch/ground/hold.h"
 #include "prefetch/prefetch.h"
 #include "svc/room.h"
 #include "svc/svc.h"

@@ -11,7 +11,7 @@
 #include "daemon/clients.h"
 #include "daemon/server_private.h"
 #include "link/linkest.h"
-#include "prefetch/hold.h"
+#include "prefetch/ground/hold.h"
 #include "prefetch/prefetch.h"
 #include "svc/svc.h"
 

@@ -7,7 +7,7 @@
 #include "cache/known.h"
 #include "config/config.h"
 #include "nfsproto/nfs3_object.h"
-#include "prefetch/observe.h"
+#include "prefetch/ground/observe.h"
 
 /* Of a file: one in more parts is told to have less than it has. */
 enum { EXTENTS_MAX = 1 << 17 };

@@ -19,7 +19,7 @@
 
 #include "cache/caches.h"
 #include "hint/hint.h"
-#include "prefetch/want.h"
+#include "prefetch/queue/want.h"
 
 enum hint_state {
 	HINT_NAME,  /* part of its path is not known yet */

@@ -27,7 +27,7 @@
 #include "config/config.h"
 #include "nfsproto/nfs3_object.h"
 #include "predictor/pattern/pattern.h"
-#include "prefetch/kinds.h"
+#include "prefetch/sources/kinds.h"
 #include "prefetch/prefetch_private.h"
 
 enum {

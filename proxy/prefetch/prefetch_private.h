@@ -39,12 +39,12 @@
 #include "link/linkest.h"
 #include "link/waste.h"
 #include "predictor/predictor.h"
-#include "prefetch/observe.h"
-#include "prefetch/flight.h"
-#include "prefetch/hold.h"
-#include "prefetch/lane.h"
+#include "prefetch/ground/observe.h"
+#include "prefetch/calls/flight.h"
+#include "prefetch/ground/hold.h"
+#include "prefetch/queue/lane.h"
 #include "prefetch/prefetch.h"
-#include "prefetch/want.h"
+#include "prefetch/queue/want.h"
 
 struct event;
 struct kinds;

@@ -32,7 +32,7 @@
 #include "base/clock.h"
 #include "config/config.h"
 #include "nfsproto/nfs3_object.h"
-#include "prefetch/owncall.h"
+#include "prefetch/calls/owncall.h"
 #include "svc/svc_rqst.h"
 
 enum {

@@ -14,7 +14,7 @@
 #include "cache/caches.h"
 #include "config/config.h"
 #include "nfsproto/nfs_proc.h"
-#include "prefetch/owncall.h"
+#include "prefetch/calls/owncall.h"
 
 enum {
 	/* A look that failed is repeated after a second, then after twice as

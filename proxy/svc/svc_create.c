@@ -22,7 +22,7 @@
  */
 #include "base/log.h"
 #include "config/config.h"
-#include "prefetch/observe.h"
+#include "prefetch/ground/observe.h"
 #include "svc/drc.h"
 #include "svc/svc_rqst.h"
 

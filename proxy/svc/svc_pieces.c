@@ -15,7 +15,7 @@
 #include "cache/caches.h"
 #include "link/linkest.h"
 #include "nfsproto/nfs3_object.h"
-#include "prefetch/owncall.h"
+#include "prefetch/calls/owncall.h"
 #include "svc/svc_rqst.h"
 
 /*

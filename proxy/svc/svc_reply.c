@@ -12,7 +12,7 @@
 #include "cache/credtab.h"
 #include "cache/learn.h"
 #include "config/config.h"
-#include "prefetch/observe.h"
+#include "prefetch/ground/observe.h"
 #include "prefetch/prefetch.h"
 #include "svc/doubt.h"
 #include "svc/exports.h"

@@ -12,7 +12,7 @@
 #include "config/places.h"
 #include "nfsproto/nfs3_object.h"
 #include "link/budget.h"
-#include "prefetch/hold.h"
+#include "prefetch/ground/hold.h"
 #include "prefetch/prefetch.h"
 #include "warm/warm_private.h"
 

@@ -17,8 +17,8 @@
 
 #include "cache/caches.h"
 #include "link/linkest.h"
-#include "prefetch/flight.h"
-#include "prefetch/want.h"
+#include "prefetch/calls/flight.h"
+#include "prefetch/queue/want.h"
 #include "warm/dirset.h"
 #include "warm/warm.h"
 

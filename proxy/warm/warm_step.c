@@ -11,7 +11,7 @@
 #include "config/config.h"
 #include "config/places.h"
 #include "link/budget.h"
-#include "prefetch/hold.h"
+#include "prefetch/ground/hold.h"
 #include "prefetch/prefetch.h"
 #include "warm/warm_private.h"
 

@@ -25,7 +25,7 @@
 #include "hint/hint.h"
 #include "hint/hint_fixture.h"
 #include "predictor/predictor.h"
-#include "prefetch/hold.h"
+#include "prefetch/ground/hold.h"
 #include "prefetch/prefetch.h"
 #include "warm/pins.h"
 #include "warm/warm.h"

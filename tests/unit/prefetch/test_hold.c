@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "link/linkest.h"
-#include "prefetch/hold.h"
+#include "prefetch/ground/hold.h"
 
 #define SECOND UINT64_C(1000000)
 #define HOUR   (3600 * SECOND)

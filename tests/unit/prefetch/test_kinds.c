@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "prefetch/kinds.h"
+#include "prefetch/sources/kinds.h"
 
 enum {
 	JS = 11,

@@ -11,7 +11,7 @@
 #include "cache/caches.h"
 #include "cache/learn_fixture.h"
 #include "nfsproto/nfs3_object.h"
-#include "prefetch/observe.h"
+#include "prefetch/ground/observe.h"
 
 /* ---- questions -------------------------------------------------------- */
 

@@ -21,7 +21,7 @@
 #include "cache/learn_fixture.h"
 #include "nfsproto/nfs3_object.h"
 #include "prefetch/prefetch_fixture.h"
-#include "prefetch/prefetch_turn_private.h"
+#include "prefetch/steps/turn_private.h"
 #include "prefetch/step_fixture.h"
 
 /* ---- confirmations ----------------------------------------------------- */

@@ -21,7 +21,7 @@
 #include "daemon/server.h"
 #include "daemon/shares.h"
 #include "nfsproto/rbuf.h"
-#include "prefetch/hold.h"
+#include "prefetch/ground/hold.h"
 #include "prefetch/prefetch.h"
 #include "scenario/files.h"
 #include "scenario/hosts.h"

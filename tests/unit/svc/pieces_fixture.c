@@ -3,7 +3,7 @@
  */
 #include "svc/pieces_fixture.h"
 
-#include "prefetch/observe.h"
+#include "prefetch/ground/observe.h"
 #include "prefetch/prefetch.h"
 
 struct upstream_call *upstream_send(struct upstream *up,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Calls of the proxy's own, from their arguments to what came of them. */
-#include "prefetch/owncall.h"
+#include "prefetch/calls/owncall.h"
 
 #include "cache/learn.h"
 

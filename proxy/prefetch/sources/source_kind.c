@@ -2,7 +2,7 @@
 /* The rest of files that were never read, as far as files of their kind are
  * read (kinds.h). Of others the predictor knows it. */
 #include "config/config.h"
-#include "prefetch/kinds.h"
+#include "prefetch/sources/kinds.h"
 #include "prefetch/prefetch_private.h"
 
 enum {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Queues of wants that take turns: see lane.h. */
-#include "prefetch/lane.h"
+#include "prefetch/queue/lane.h"
 
 #include "prefetch/prefetch_private.h"
 

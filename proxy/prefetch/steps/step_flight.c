@@ -2,7 +2,7 @@
 /* The calls that wants send, and what their replies make wanted in turn. */
 #include <string.h>
 
-#include "prefetch/prefetch_turn_private.h"
+#include "prefetch/steps/turn_private.h"
 
 /* If a directory has changed, nothing is known any more of the names in it, or
  * of those that were absent: its listing brings all that back. */

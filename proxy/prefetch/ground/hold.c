@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A pause, and the bytes of an hour on a metered link. */
-#include "prefetch/hold.h"
+#include "prefetch/ground/hold.h"
 
 #include <stdlib.h>
 

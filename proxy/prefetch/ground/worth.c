@@ -4,7 +4,7 @@
  * it. A call that comes to nothing costs the link its bytes, and the server its
  * work; one that is used spares its client a round trip and the same bytes.
  */
-#include "prefetch/prefetch_turn_private.h"
+#include "prefetch/steps/turn_private.h"
 
 enum {
 	/* Of a link of which nothing is known yet: 8 Mbit/s and 20 ms. */

@@ -11,7 +11,7 @@
 #include "cache/known.h"
 #include "nfsproto/nfs3_list.h"
 #include "nfsproto/nfs3_object.h"
-#include "prefetch/prefetch_turn_private.h"
+#include "prefetch/steps/turn_private.h"
 
 enum {
 	/* After so many fresh entries no others are looked for: most of the

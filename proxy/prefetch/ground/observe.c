@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What an answered call, or a listing, tells the predictor. */
-#include "prefetch/observe.h"
+#include "prefetch/ground/observe.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include <sys/queue.h>
 
 #include "base/metrics.h"
-#include "prefetch/owncall.h"
+#include "prefetch/calls/owncall.h"
 
 struct flight;
 struct pf_cred;

@@ -3,7 +3,7 @@
  * them are cached, and their READs. */
 #include "base/metrics.h"
 #include "config/config.h"
-#include "prefetch/prefetch_turn_private.h"
+#include "prefetch/steps/turn_private.h"
 
 enum {
 	PIECES_MAX = 64, /* in one turn */

@@ -15,7 +15,7 @@
 #include "base/namemap.h"
 #include "config/config.h"
 #include "nfsproto/nfs3_object.h"
-#include "prefetch/prefetch_turn_private.h"
+#include "prefetch/steps/turn_private.h"
 
 enum {
 	/* What could not go out for so long is not wanted any more. A pause for

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How much of a file is read, by its kind; see the header. */
-#include "prefetch/kinds.h"
+#include "prefetch/sources/kinds.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Calls ahead: nobody waits for them but whoever watches (fetch.h). */
-#include "prefetch/flight.h"
+#include "prefetch/calls/flight.h"
 
 #include <stdlib.h>
 #include <string.h>
