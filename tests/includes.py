@@ -43,6 +43,8 @@ PRIVATE = {
     "proxy/datacache": "datacache_dir.h datacache_layout.h",
     "proxy/config": "config_binds.h config_key.h config_parse.h config_value.h",
     "proxy/svc": "cached.h doubt.h exports.h svc_pieces.h svc_rqst.h",
+    "proxy/prefetch/queue": "lane.h",
+    "proxy/prefetch/sources": "kinds.h walks.h",
     "proxy/upstream": "upstream_conn.h",
     "proxy/engine": "redis_conn.h redis_reply.h",
 }
@@ -60,11 +62,6 @@ GENERATED = {"nfsproto/nfs3.h", "nfsproto/mount3.h", "nfsproto/nfsacl3.h",
 INCLUDE = re.compile(r'^\s*%?#\s*include\s+"([^"]+)"', re.M)
 
 
-def whole(folder):
-    """The rooms of prefetch/ are one folder still."""
-    return "proxy/prefetch" if folder.startswith("proxy/prefetch/") else folder
-
-
 def home(include):
     """The folder of an included header, or None where it is not there."""
     for prefix in ("", "proxy/", "cli/", "hint/"):
@@ -72,12 +69,12 @@ def home(include):
         if (ROOT / path).exists() or include in GENERATED:
             if include.startswith(("control/", "web/")):
                 return "proxy/" + include.split("/")[0]
-            return whole(str(path.parent))
+            return str(path.parent)
     return None
 
 
 def sources(folder):
-    paths = (ROOT / folder).rglob("*") if folder == "proxy/prefetch" else (ROOT / folder).iterdir()
+    paths = (ROOT / folder).iterdir()
     return sorted(p for p in paths if p.suffix in (".c", ".h", ".x"))
 
 
@@ -112,7 +109,7 @@ def check_table():
         seen.add(folder)
     for base in ("hashing", "nfsproto", "predictor", "proxy", "cli", "hint"):
         for path in sorted((ROOT / base).rglob("*.[chx]")):
-            if whole(str(path.parent.relative_to(ROOT))) not in ARROWS:
+            if str(path.parent.relative_to(ROOT)) not in ARROWS:
                 yield "%s is in no folder of the table" % path.relative_to(ROOT)
 
 

@@ -9,7 +9,7 @@
 
 #include "commands/command_list.h"
 #include "commands/farm.h"
-#include "base/spelling.h"
+#include "config/spelling.h"
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_text.h"
 #include "farm/seal.h"

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/spelling.h"
+#include "config/spelling.h"
 #include "commands/command_list.h"
 #include "commands/complete.h"
 #include "commands/json_error.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/spelling.h"
+#include "config/spelling.h"
 
 #define WATCH_MIN_S 0.1
 #define WATCH_MAX_S 86400.0

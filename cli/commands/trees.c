@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/spelling.h"
+#include "config/spelling.h"
 #include "control/protocol.h"
 #include "commands/command_list.h"
 #include "ctl/ctl_client.h"

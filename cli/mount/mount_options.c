@@ -12,7 +12,7 @@
 
 #include <libmount/libmount.h>
 
-#include "base/spelling.h"
+#include "config/spelling.h"
 
 #define WAIT_DEFAULT_S 20u
 #define WAIT_MAX_S     3600u

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Directories as they hang in each other: what listings and lookups told one
- * credential, and what walks (prefetch_walk.c) note about each. Of at most
+ * credential, and what walks (source_walk.c) note about each. Of at most
  * WALKTREE_MAX directories; the one that was touched longest ago gives way.
  *
  * A server may tell of directories that hang in themselves, or in two places.

@@ -64,6 +64,13 @@ bool contract_granted(const struct contract *c, uint64_t sent_us)
 	return sent_us != 0 && sent_us >= oldest(c, c->attr_timeout_us);
 }
 
+uint64_t contract_slack_us(const struct config_policy *policy)
+{
+	enum { SLACK_PARTS = 3 };
+
+	return policy->attr_timeout_us / SLACK_PARTS;
+}
+
 uint64_t contract_held_us(
     struct attrcache *ac, const struct node *node, const struct binding *b)
 {

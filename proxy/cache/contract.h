@@ -59,6 +59,9 @@ bool contract_absent(const struct contract *c, uint64_t sent_us);
 /* May an answer rest on a right that a call sent then was granted? */
 bool contract_granted(const struct contract *c, uint64_t sent_us);
 
+/* What grows too old within this time is confirmed again ahead of clients. */
+uint64_t contract_slack_us(const struct config_policy *policy);
+
 /* A name, an absence or a listing that hangs on a node. */
 struct binding {
 	uint32_t generation;

@@ -3,7 +3,7 @@
  * them. */
 #include "config/config_key.h"
 
-#include "base/spelling.h"
+#include "config/spelling.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -403,10 +403,10 @@ struct hint_stream *hint_begin(struct hints *h, const struct user *who,
 	for (int i = 0; i < HINT_KEYS; i++)
 		TAILQ_INIT(&s->keys[i]);
 	s->path = strdup(path);
-	s->cred = pf_cred_of_user(h->p.prefetch, who);
+	s->cred = credentials_of_user(prefetch_credentials(h->p.prefetch), who);
 	if (!s->path || !s->cred) {
 		if (s->cred)
-			pf_cred_unref(s->cred);
+			credential_unref(s->cred);
 		free(s->path);
 		free(s);
 		errno = ENOMEM;
@@ -427,7 +427,7 @@ void hint_end(struct hint_stream *s)
 		item_free(TAILQ_FIRST(&s->items));
 	LIST_REMOVE(s, link);
 	s->hints->nstreams--;
-	pf_cred_unref(s->cred);
+	credential_unref(s->cred);
 	free(s->path);
 	free(s);
 }

@@ -19,6 +19,7 @@
 
 #include "cache/caches.h"
 #include "hint/hint.h"
+#include "prefetch/credentials/credentials.h"
 #include "prefetch/queue/want.h"
 
 enum hint_state {
@@ -72,7 +73,7 @@ struct hint_read {
 struct hint_stream {
 	LIST_ENTRY(hint_stream) link;
 	struct hints *hints;
-	struct pf_cred *cred;
+	struct credential *cred;
 	uint32_t uid;
 	char *path; /* that all items are below */
 	nfs3_fh root;

@@ -8,6 +8,8 @@
 
 #include "cache/known.h"
 #include "hint/hint_private.h"
+#include "prefetch/ground/ground.h"
+#include "prefetch/prefetch.h"
 #include "link/linkest.h"
 #include "nfsproto/nfs3_object.h"
 
@@ -77,7 +79,7 @@ static enum walked walk_path(
 {
 	struct hint_stream *s = it->stream;
 	struct caches *c = caches_of(it);
-	struct asker who = asker_now(c, pf_cred_id(s->cred), now_us);
+	struct asker who = asker_now(c, credential_id(s->cred), now_us);
 	struct node *root = attrcache_get(c->attr, &s->root);
 	enum walked w = root ? WALK_FOUND : WALK_NONE;
 
@@ -103,8 +105,8 @@ static enum hint_step ask_name(
 	    .p = P_HINT,
 	    .lead = lead_of(it),
 	    .source = NOTE_FROM_HINT};
-	struct want *w =
-	    want_add_name(s->hints->p.prefetch, s->cred, &n, now_us);
+	struct want *w = want_add_name(
+	    prefetch_queue(s->hints->p.prefetch), s->cred, &n, now_us);
 
 	/* Another hint's, whose answer will do. */
 	if (!w || !want_own(w, &it->owner))
@@ -119,7 +121,7 @@ static enum hint_step ask_name(
 static bool refused(const struct hint_item *it, struct node *node)
 {
 	const struct grant *g = accesscache_find(
-	    caches_of(it)->access, node, pf_cred_id(it->stream->cred));
+	    caches_of(it)->access, node, credential_id(it->stream->cred));
 
 	return g && (g->known & ACCESS3_READ) && !(g->given & ACCESS3_READ);
 }
@@ -164,7 +166,8 @@ static enum hint_step ask_bytes(
 	r.count_bytes =
 	    end - it->next < chunk ? (uint32_t)(end - it->next) : chunk;
 	r.lead = lead_of(it);
-	w = want_add_range(s->hints->p.prefetch, s->cred, &r, now_us);
+	w = want_add_range(
+	    prefetch_queue(s->hints->p.prefetch), s->cred, &r, now_us);
 	if (!w || !want_own(w, &it->owner))
 		return HINT_STEP_LATER;
 	hint_out(it, r.count_bytes);

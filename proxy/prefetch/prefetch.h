@@ -15,11 +15,11 @@
  * 2. Predicted: up to 128 objects, each with a probability, a lead (how many
  *    accesses ahead) and needs (name, absence, attributes, rights, first bytes,
  *    later parts, listing). The predictor looks three round trips ahead.
- * 3. Wanted (prefetch_want.c): a want for each object and credential, in one
+ * 3. Wanted (want.c): a want for each object and credential, in one
  *    of ten lanes by its lead, and by how unlikely it is. In a lane clients
  *    take turns (lane.h).
- * 4. A step (prefetch_step.c): what is missing next, and whether it is worth a
- *    call (prefetch_worth.c): p (round trip + wire time) against (1 - p) (wire
+ * 4. A step (step.c): what is missing next, and whether it is worth a
+ *    call (worth.c): p (round trip + wire time) against (1 - p) (wire
  *    time + a quarter of a round trip), the latter weighed by what stands on
  *    the link: next to nothing where it is idle. And p has to be the higher,
  *    the more has come ahead and was not used (waste.h). What costs too much
@@ -30,7 +30,7 @@
  *    ahead for 5 s (PAUSE_US).
  * 6. Learned like any reply: that is its only way to a client. The note of the
  *    prediction says what became of it, and the predictor is told
- *    (prefetch_note.c).
+ *    (notes.c).
  *
  * In strict mode only data is fetched: all else would be asked for again.
  */
@@ -42,8 +42,10 @@
 #include <stdint.h>
 
 struct budget;
+struct calls;
 struct caches;
 struct config_server;
+struct credentials;
 struct event_base;
 struct farm_server;
 struct fetch;
@@ -55,6 +57,7 @@ struct observe_call;
 struct prefetch;
 struct predictor;
 struct predictor_obs;
+struct queue;
 
 struct prefetch_params {
 	struct event_base *base;
@@ -106,6 +109,12 @@ void prefetch_edited(struct prefetch *pf);
 struct budget *prefetch_budget(struct prefetch *pf);
 /* Whether they may go out at all: pauses, metered links. */
 struct hold *prefetch_hold(struct prefetch *pf);
+/* What is wanted (want.h), for whom, and what is under way (flight.h). */
+struct queue *prefetch_queue(struct prefetch *pf);
+struct credentials *prefetch_credentials(struct prefetch *pf);
+struct calls *prefetch_calls(struct prefetch *pf);
+/* Have the queue looked at in a later turn of the loop. */
+void prefetch_wake(struct prefetch *pf, uint64_t now_us);
 /* Whether jobs (want.h) have to wait now: the server cannot be asked, or wants
  * wait for room on the link. */
 bool prefetch_holds_jobs(const struct prefetch *pf);

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/statefile.h"
+#include "farm/farm.h"
 #include "predictor/persist/persist.h"
 #include "prefetch/prefetch_private.h"
 
@@ -30,13 +31,14 @@ enum {
 static void job_run(struct iopool_job *job)
 {
 	struct prefetch *pf =
-	    (void *)((char *)job - offsetof(struct prefetch, job));
+	    (void *)((char *)job - offsetof(struct prefetch, save.job));
 	size_t len = 0;
-	void *data = predictor_snapshot_pack(pf->saving, &len);
+	void *data = predictor_snapshot_pack(pf->save.gathered, &len);
 
-	predictor_snapshot_free(pf->saving);
-	pf->saving = NULL;
-	pf->save_error = data ? statefile_write(pf->path, data, len) : -ENOMEM;
+	predictor_snapshot_free(pf->save.gathered);
+	pf->save.gathered = NULL;
+	pf->save.error =
+	    data ? statefile_write(pf->save.path, data, len) : -ENOMEM;
 	free(data);
 }
 
@@ -44,24 +46,24 @@ static void warn(const struct prefetch *pf, int error)
 {
 	log_warn("prefetch server=%s file=%s: %s: what was learned would not "
 		 "survive a restart",
-	    pf->p.name, pf->path, strerror(-error));
+	    pf->name, pf->save.path, strerror(-error));
 }
 
 static void arm(struct prefetch *pf, uint64_t us)
 {
 	struct timeval tv = clock_timeval(us);
 
-	event_add(pf->ev_save, &tv);
+	event_add(pf->save.ev, &tv);
 }
 
 static void job_done(struct iopool_job *job)
 {
 	struct prefetch *pf =
-	    (void *)((char *)job - offsetof(struct prefetch, job));
+	    (void *)((char *)job - offsetof(struct prefetch, save.job));
 
-	pf->saves = false;
-	if (pf->save_error)
-		warn(pf, pf->save_error);
+	pf->save.writes = false;
+	if (pf->save.error)
+		warn(pf, pf->save.error);
 	arm(pf, INTERVAL_US);
 }
 
@@ -69,26 +71,26 @@ static uint64_t events(const struct prefetch *pf)
 {
 	struct predictor_stats st;
 
-	predictor_get_stats(pf->predictor, &st);
+	predictor_get_stats(pf->g.predictor, &st);
 	return st.events;
 }
 
 /* All of it is there, or it was cleared meanwhile. */
 static void hand_over(struct prefetch *pf)
 {
-	if (predictor_snapshot_error(pf->saving)) {
-		predictor_snapshot_free(pf->saving);
-		pf->saving = NULL;
+	if (predictor_snapshot_error(pf->save.gathered)) {
+		predictor_snapshot_free(pf->save.gathered);
+		pf->save.gathered = NULL;
 		prefetch_edited(pf);
 		arm(pf, INTERVAL_US);
 		return;
 	}
-	pf->saves = true;
+	pf->save.writes = true;
 	/* prefetch_settle() may have come before the timer. */
-	event_del(pf->ev_save);
-	pf->job.run = job_run;
-	pf->job.done = job_done;
-	iopool_submit(pf->p.iopool, &pf->job);
+	event_del(pf->save.ev);
+	pf->save.job.run = job_run;
+	pf->save.job.done = job_done;
+	iopool_submit(pf->g.iopool, &pf->save.job);
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)
@@ -97,14 +99,14 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (!pf->saving && events(pf) != pf->saved_events) {
-		pf->saving = predictor_snapshot_new(pf->predictor);
-		if (pf->saving)
-			pf->saved_events = events(pf);
+	if (!pf->save.gathered && events(pf) != pf->save.events) {
+		pf->save.gathered = predictor_snapshot_new(pf->g.predictor);
+		if (pf->save.gathered)
+			pf->save.events = events(pf);
 	}
-	if (!pf->saving)
+	if (!pf->save.gathered)
 		arm(pf, INTERVAL_US);
-	else if (predictor_snapshot_step(pf->saving, PART_STEPS))
+	else if (predictor_snapshot_step(pf->save.gathered, PART_STEPS))
 		hand_over(pf);
 	else
 		arm(pf, PART_US);
@@ -112,65 +114,65 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 bool prefetch_settle(struct prefetch *pf)
 {
-	if (!pf->ev_save ||
-	    (!pf->saves && !pf->saving && events(pf) == pf->saved_events))
+	if (!pf->save.ev || (!pf->save.writes && !pf->save.gathered &&
+				events(pf) == pf->save.events))
 		return true;
-	if (!pf->saves && !pf->saving)
+	if (!pf->save.writes && !pf->save.gathered)
 		on_timer(-1, 0, pf);
 	return false;
 }
 
 void prefetch_edited(struct prefetch *pf)
 {
-	pf->saved_events = UINT64_MAX;
+	pf->save.events = UINT64_MAX;
 }
 
-void pf_save_open(struct prefetch *pf)
+void prefetch_save_open(struct prefetch *pf)
 {
 	char err[PERSIST_ERR_MAX];
 	int rc;
 
-	if (!pf->path[0])
+	if (!pf->save.path[0])
 		return;
-	rc = predictor_load(pf->predictor, pf->path, err);
+	rc = predictor_load(pf->g.predictor, pf->save.path, err);
 	if (rc < 0 && rc != -ENOENT)
-		log_warn("prefetch server=%s: %s", pf->p.name, err);
-	pf->saved_events = events(pf);
-	pf->ev_save = evtimer_new(pf->p.base, on_timer, pf);
-	if (pf->ev_save)
+		log_warn("prefetch server=%s: %s", pf->name, err);
+	pf->save.events = events(pf);
+	pf->save.ev = evtimer_new(pf->g.base, on_timer, pf);
+	if (pf->save.ev)
 		arm(pf, INTERVAL_US);
 }
 
 void prefetch_set_file(struct prefetch *pf, const char *path)
 {
-	if (pf->path[0] || !path[0])
+	if (pf->save.path[0] || !path[0])
 		return;
-	snprintf(pf->path, sizeof(pf->path), "%s", path);
-	pf_save_open(pf);
+	snprintf(pf->save.path, sizeof(pf->save.path), "%s", path);
+	prefetch_save_open(pf);
 	/* What is known without it is to be in it. */
 	prefetch_edited(pf);
 }
 
-void pf_save_close(struct prefetch *pf)
+void prefetch_save_close(struct prefetch *pf)
 {
 	size_t len;
 	void *data;
 	bool half;
 	int rc;
 
-	farm_trees_end(pf->p.farm);
-	if (!pf->ev_save)
+	farm_trees_end(pf->g.farm);
+	if (!pf->save.ev)
 		return;
-	if (pf->saves)
-		iopool_drain(pf->p.iopool);
-	event_free(pf->ev_save);
-	half = pf->saving != NULL;
-	predictor_snapshot_free(pf->saving);
-	pf->saving = NULL;
-	if (!half && events(pf) == pf->saved_events)
+	if (pf->save.writes)
+		iopool_drain(pf->g.iopool);
+	event_free(pf->save.ev);
+	half = pf->save.gathered != NULL;
+	predictor_snapshot_free(pf->save.gathered);
+	pf->save.gathered = NULL;
+	if (!half && events(pf) == pf->save.events)
 		return;
-	data = predictor_export(pf->predictor, &len);
-	rc = data ? statefile_write(pf->path, data, len) : -ENOMEM;
+	data = predictor_export(pf->g.predictor, &len);
+	rc = data ? statefile_write(pf->save.path, data, len) : -ENOMEM;
 	free(data);
 	if (rc < 0)
 		warn(pf, rc);
@@ -182,13 +184,13 @@ static void on_merged(void *ctx)
 	prefetch_edited(ctx);
 }
 
-void pf_save_share(struct prefetch *pf)
+void prefetch_save_share(struct prefetch *pf)
 {
-	struct farm_trees_params tp = {.predictor = pf->predictor,
-	    .names = pf->absents,
-	    .iopool = pf->p.iopool,
+	struct farm_trees_params tp = {.predictor = pf->g.predictor,
+	    .names = pf->g.absents,
+	    .iopool = pf->g.iopool,
 	    .on_merged = on_merged,
 	    .ctx = pf};
 
-	farm_trees_begin(pf->p.farm, &tp);
+	farm_trees_begin(pf->g.farm, &tp);
 }

@@ -12,6 +12,7 @@
 #include "config/places.h"
 #include "nfsproto/nfs3_object.h"
 #include "link/budget.h"
+#include "prefetch/ground/ground.h"
 #include "prefetch/ground/hold.h"
 #include "prefetch/prefetch.h"
 #include "warm/warm_private.h"
@@ -199,7 +200,7 @@ static enum step on_turn(
 static void walk_free(struct warm_walk *w)
 {
 	if (w->cred)
-		pf_cred_unref(w->cred);
+		credential_unref(w->cred);
 	free(w->export);
 	free(w->items);
 	free(w);
@@ -218,12 +219,14 @@ static struct warm_walk *walk_new(struct warm *wm, const struct user *who,
 	w->job.on_turn = on_turn;
 	w->export = strdup(export);
 	it.name = strdup(path);
-	w->cred = pf_cred_of_user(wm->p.prefetch, who);
+	w->cred =
+	    credentials_of_user(prefetch_credentials(wm->p.prefetch), who);
 	if (w->export && it.name && w->cred)
 		warm_push(w, &it);
 	else
 		free(it.name);
-	if (w->nitems > 0 && want_add_job(wm->p.prefetch, w->cred, &w->job))
+	if (w->nitems > 0 &&
+	    want_add_job(prefetch_queue(wm->p.prefetch), w->cred, &w->job))
 		return w;
 	finish(w);
 	walk_free(w);

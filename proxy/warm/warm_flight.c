@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "nfsproto/nfs3_list.h"
+#include "prefetch/prefetch.h"
 #include "warm/warm_private.h"
 
 /* ---- what a reply leads to -------------------------------------------- */
@@ -280,8 +281,8 @@ static void on_end(struct flight *f)
 
 void warm_flights_init(struct warm *wm)
 {
-	wm->flights = (struct flights){.pf = wm->p.prefetch,
-	    .calls = METRICS_WARM_CALLS,
+	wm->flights = (struct flights){.calls = prefetch_calls(wm->p.prefetch),
+	    .sent = METRICS_WARM_CALLS,
 	    .bytes = METRICS_WARM_BYTES,
 	    .on_reply = on_reply,
 	    .on_end = on_end};
@@ -305,7 +306,8 @@ bool warm_flight_start(struct warm_walk *w, const struct item *it,
 	/* It is the flight's only if that goes out. */
 	fl->item.name = NULL;
 	flight_set_args(&fl->fl, args);
-	about = fetch_about_call(proc, &fl->fl.call.args, pf_cred_id(w->cred));
+	about =
+	    fetch_about_call(proc, &fl->fl.call.args, credential_id(w->cred));
 	if (!flight_send(&fl->fl, about.object ? &about : NULL, bytes, now_us))
 		return false;
 	fl->item.name = it->name;

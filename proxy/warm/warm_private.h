@@ -18,6 +18,7 @@
 #include "cache/caches.h"
 #include "link/linkest.h"
 #include "prefetch/calls/flight.h"
+#include "prefetch/credentials/credentials.h"
 #include "prefetch/queue/want.h"
 #include "warm/dirset.h"
 #include "warm/warm.h"
@@ -74,7 +75,7 @@ struct warm_walk {
 	LIST_ENTRY(warm_walk) link;
 	struct warm *warm;
 	struct want_owner job; /* its place in the queue */
-	struct pf_cred *cred;
+	struct credential *cred;
 	uid_t uid;
 	bool data;
 	int pin;    /* -1: for none */

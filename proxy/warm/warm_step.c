@@ -11,7 +11,9 @@
 #include "config/config.h"
 #include "config/places.h"
 #include "link/budget.h"
+#include "prefetch/ground/ground.h"
 #include "prefetch/ground/hold.h"
+#include "prefetch/ground/worth.h"
 #include "prefetch/prefetch.h"
 #include "warm/warm_private.h"
 
@@ -296,8 +298,7 @@ static enum step step_file(const struct todo *t)
 	step = rights(t);
 	if (step != STEP_DONE || !wanted || !t->c->data)
 		return step;
-	return want_too_early(t->c, t->k.node, t->now_us) ? STEP_LATER
-							  : data(t);
+	return worth_waiting(t->c, t->k.node, t->now_us) ? STEP_LATER : data(t);
 }
 
 /* ---- the rest --------------------------------------------------------- */
@@ -356,7 +357,7 @@ enum step warm_step(
 	    .c = w->warm->p.caches,
 	    .now_us = now_us,
 	    .wait_us = wait_us};
-	struct asker who = asker_now(t.c, pf_cred_id(w->cred), now_us);
+	struct asker who = asker_now(t.c, credential_id(w->cred), now_us);
 	bool attrs;
 
 	if (it->kind == ITEM_MOUNT)

@@ -1,92 +1,155 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The credentials that calls came with, the last ones used, for calls ahead. */
+/* The credentials that calls came with, the last ones used; see the header. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cache/caches.h"
-#include "prefetch/prefetch_private.h"
+#include "farm/farm.h"
+#include "prefetch/credentials/credentials_private.h"
 
 enum { CREDS_MAX = 256 };
 
-struct pf_cred *pf_cred_ref(struct pf_cred *c)
+struct credentials {
+	struct caches *caches;
+	struct farm_server *farm;
+	TAILQ_HEAD(credential_list, credential) list;
+	unsigned n;
+};
+
+struct credentials *credentials_new(
+    struct caches *caches, struct farm_server *farm)
+{
+	struct credentials *cs = calloc(1, sizeof(*cs));
+
+	if (!cs)
+		return NULL;
+	cs->caches = caches;
+	cs->farm = farm;
+	TAILQ_INIT(&cs->list);
+	return cs;
+}
+
+struct credential *credential_ref(struct credential *c)
 {
 	c->refs++;
 	return c;
 }
 
-void pf_cred_unref(struct pf_cred *c)
+void credential_unref(struct credential *c)
 {
-	if (--c->refs == 0)
-		free(c);
+	if (--c->refs > 0)
+		return;
+	for (int i = 0; i < CREDENTIAL_POCKETS; i++)
+		free(c->pockets[i]);
+	free(c);
 }
 
-struct pf_cred *pf_cred_of_user(struct prefetch *pf, const struct user *who)
+void *credential_pocket(
+    struct credential *c, enum credential_pocket which, size_t bytes)
 {
-	char body[RPC_AUTH_BODY_MAX];
-	struct rpc_cred cred;
-	uint32_t id = user_cred(pf->p.caches, who, &cred, body);
-	struct pf_cred *c =
-	    id ? pf_cred_get(pf, &cred, id, (uint32_t)who->uid) : NULL;
-
-	return c ? pf_cred_ref(c) : NULL;
+	if (!c->pockets[which])
+		c->pockets[which] = calloc(1, bytes);
+	return c->pockets[which];
 }
 
-uint32_t pf_cred_id(const struct pf_cred *c)
+uint32_t credential_id(const struct credential *c)
 {
 	return c->id;
 }
 
-static void unlist(struct prefetch *pf, struct pf_cred *c)
+uint32_t credential_uid(const struct credential *c)
 {
-	TAILQ_REMOVE(&pf->creds, c, link);
-	pf->ncreds--;
-	pf_cred_unref(c);
+	return c->uid;
 }
 
-static struct pf_cred *cred_new(
-    struct prefetch *pf, const struct rpc_cred *cred, uint32_t id, uint32_t uid)
+const struct rpc_cred *credential_rpc(const struct credential *c)
 {
-	struct pf_cred *c = calloc(1, sizeof(*c));
+	return &c->rpc;
+}
+
+uint64_t credential_actor(const struct credential *c)
+{
+	return c->actor;
+}
+
+void credential_set_actor(struct credential *c, uint64_t actor)
+{
+	c->actor = actor;
+}
+
+struct credential *credentials_of_user(
+    struct credentials *cs, const struct user *who)
+{
+	char body[RPC_AUTH_BODY_MAX];
+	struct rpc_cred rpc;
+	uint32_t id = user_cred(cs->caches, who, &rpc, body);
+	struct credential *c =
+	    id ? credentials_get(cs, &rpc, id, (uint32_t)who->uid) : NULL;
+
+	return c ? credential_ref(c) : NULL;
+}
+
+static void unlist(struct credentials *cs, struct credential *c)
+{
+	TAILQ_REMOVE(&cs->list, c, link);
+	cs->n--;
+	credential_unref(c);
+}
+
+static struct credential *credential_new(
+    struct credentials *cs, const struct rpc_cred *rpc, uint32_t id, uint32_t uid)
+{
+	struct credential *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
 	c->refs = 1;
 	c->id = id;
 	c->uid = uid;
-	c->flow = (uint8_t)lane_flow(uid);
-	c->cred = (struct rpc_cred){.flavor = cred->flavor,
-	    .body = {.len = cred->body.len, .data = c->body}};
-	if (cred->body.len > 0)
-		memcpy(c->body, cred->body.data, cred->body.len);
-	if (pf->ncreds == CREDS_MAX)
-		unlist(pf, TAILQ_LAST(&pf->creds, pf_creds));
-	TAILQ_INSERT_HEAD(&pf->creds, c, link);
-	pf->ncreds++;
-	farm_trees_seen(pf->p.farm, uid);
+	c->actor = uid;
+	c->rpc = (struct rpc_cred){.flavor = rpc->flavor,
+	    .body = {.len = rpc->body.len, .data = c->body}};
+	if (rpc->body.len > 0)
+		memcpy(c->body, rpc->body.data, rpc->body.len);
+	if (cs->n == CREDS_MAX)
+		unlist(cs, TAILQ_LAST(&cs->list, credential_list));
+	TAILQ_INSERT_HEAD(&cs->list, c, link);
+	cs->n++;
+	farm_trees_seen(cs->farm, uid);
 	return c;
 }
 
-struct pf_cred *pf_cred_get(
-    struct prefetch *pf, const struct rpc_cred *cred, uint32_t id, uint32_t uid)
+struct credential *credentials_find(struct credentials *cs, uint32_t id)
 {
-	struct pf_cred *c;
+	struct credential *c;
 
-	TAILQ_FOREACH (c, &pf->creds, link)
+	TAILQ_FOREACH (c, &cs->list, link)
 		if (c->id == id)
-			break;
+			return c;
+	return NULL;
+}
+
+struct credential *credentials_get(
+    struct credentials *cs, const struct rpc_cred *rpc, uint32_t id, uint32_t uid)
+{
+	struct credential *c = credentials_find(cs, id);
+
 	if (!c)
-		return cred->body.len > RPC_AUTH_BODY_MAX
+		return rpc->body.len > RPC_AUTH_BODY_MAX
 			   ? NULL
-			   : cred_new(pf, cred, id, uid);
-	if (c != TAILQ_FIRST(&pf->creds)) {
-		TAILQ_REMOVE(&pf->creds, c, link);
-		TAILQ_INSERT_HEAD(&pf->creds, c, link);
+			   : credential_new(cs, rpc, id, uid);
+	if (c != TAILQ_FIRST(&cs->list)) {
+		TAILQ_REMOVE(&cs->list, c, link);
+		TAILQ_INSERT_HEAD(&cs->list, c, link);
 	}
 	return c;
 }
 
-void pf_creds_free(struct prefetch *pf)
+void credentials_free(struct credentials *cs)
 {
-	while (!TAILQ_EMPTY(&pf->creds))
-		unlist(pf, TAILQ_FIRST(&pf->creds));
+	if (!cs)
+		return;
+	while (!TAILQ_EMPTY(&cs->list))
+		unlist(cs, TAILQ_FIRST(&cs->list));
+	free(cs);
 }

@@ -235,6 +235,21 @@ bool observe_listed(struct caches *c, struct node *dir, uint32_t cred)
 	return find_listing(c, dir, cred) != NULL;
 }
 
+bool observe_listing_is_loose(
+    struct caches *c, struct node *dir, uint32_t cred, uint64_t now_us)
+{
+	struct listing *l = listcache_find(c->lists, dir, cred, true);
+	struct asker who = asker_now(c, cred, now_us);
+	struct known k;
+	struct binding b;
+
+	if (!l)
+		return false;
+	b = listing_binding(l);
+	known_node(&k, &who, dir);
+	return !known_holds(&k, &b);
+}
+
 size_t observe_listing(struct caches *c, struct node *dir, uint32_t cred,
     struct predictor_dirent **out)
 {

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Whether a call ahead is worth what it costs, and whether it is too early for
- * it. A call that comes to nothing costs the link its bytes, and the server its
- * work; one that is used spares its client a round trip and the same bytes.
- */
-#include "prefetch/steps/turn_private.h"
+/* The price of a call ahead; see the header. */
+#include "prefetch/ground/worth.h"
+
+#include "cache/caches.h"
+#include "link/budget.h"
+#include "link/linkest.h"
+#include "link/waste.h"
+#include "prefetch/ground/ground.h"
 
 enum {
 	/* Of a link of which nothing is known yet: 8 Mbit/s and 20 ms. */
 	DEFAULT_RATE_BPS = 1 << 20,
 	DEFAULT_RTT_US = 20000,
+	PAGE_MAX = 65536, /* bytes of a listing that are asked for at once */
+	/* A page is such a part of what the link holds, or of the budget's
+	 * window. */
+	LINK_PARTS = 3,
+	WINDOW_PARTS = 4,
 };
 
 /* What a call costs whatever its size and whoever else is there: work of the
@@ -42,23 +49,19 @@ enum {
 /* The odds are never better than this. */
 #define P_CERTAIN 0.999
 
-/* The answer of a server that refused a call is taken to be the same for so
- * long. */
-#define REFUSED_US 60000000
-
 /* Bytes that nobody uses have their price even then (waste.h). */
 #define WASTE_LEAST 0.5
 
-static double rate_Bps(const struct prefetch *pf)
+static double rate_Bps(const struct ground *g)
 {
-	uint64_t rate = linkest_rate_Bps(pf->p.link);
+	uint64_t rate = linkest_rate_Bps(g->link);
 
 	return rate > 0 ? (double)rate : DEFAULT_RATE_BPS;
 }
 
-static double rtt_us(const struct prefetch *pf)
+static double rtt_us(const struct ground *g)
 {
-	uint64_t rtt = linkest_srtt_us(pf->p.link);
+	uint64_t rtt = linkest_srtt_us(g->link);
 
 	return rtt > 0 ? (double)rtt : DEFAULT_RTT_US;
 }
@@ -66,36 +69,36 @@ static double rtt_us(const struct prefetch *pf)
 /* What a call that is used spares: the route. A queue before the server would
  * be stood in all the same, only sooner. Yet where all replies come much later
  * than they did, it may be a longer route. */
-static double trip_us(const struct prefetch *pf)
+static double trip_us(const struct ground *g)
 {
-	double rtt = rtt_us(pf), base = (double)linkest_base_us(pf->p.link);
+	double rtt = rtt_us(g), base = (double)linkest_base_us(g->link);
 
 	if (base <= 0)
 		return rtt;
 	return base > rtt / LONGER ? base : rtt / LONGER;
 }
 
-bool trip_is_short(const struct prefetch *pf)
+bool worth_route_is_short(const struct ground *g)
 {
-	return linkest_srtt_us(pf->p.link) > 0 && trip_us(pf) < SHORT_US;
+	return linkest_srtt_us(g->link) > 0 && trip_us(g) < SHORT_US;
 }
 
 /* What clients' calls that are under way will still take on the link. */
-static double backlog_us(const struct prefetch *pf)
+static double backlog_us(const struct ground *g)
 {
-	return (double)linkest_backlog_us(pf->p.link, pf->now_us);
+	return (double)linkest_backlog_us(g->link, g->now_us);
 }
 
 /* What stands before a reply, in round trips: 0 on an idle link; 1 where all is
  * under way, of clients and ahead, that fits on it; more where a queue stands
  * on the link, at the server, or on this side. */
-static double busy(const struct prefetch *pf)
+static double busy(const struct ground *g)
 {
 	double under_way_us =
-	    (double)linkest_inflight_bytes(pf->p.link) / rate_Bps(pf) * 1e6;
-	double trip = trip_us(pf);
+	    (double)linkest_inflight_bytes(g->link) / rate_Bps(g) * 1e6;
+	double trip = trip_us(g);
 
-	return (under_way_us + 2 * backlog_us(pf)) /
+	return (under_way_us + 2 * backlog_us(g)) /
 	       (trip > CROWD_LEAST_US ? trip : CROWD_LEAST_US);
 }
 
@@ -113,107 +116,75 @@ static double guess_us(bool guess)
 
 /* A call that is used spares its client a round trip, and its bytes would come
  * later anyway; else they come before others. */
-static bool pays(const struct prefetch *pf, double p, uint64_t bytes,
-    const struct price *price)
+static bool pays(
+    const struct ground *g, double p, uint64_t bytes, const struct price *price)
 {
-	double rtt = trip_us(pf), crowd = IDLE_SHARE + price->crowd;
-	double wire = (double)linkest_wire_bytes(bytes) / rate_Bps(pf) * 1e6;
+	double rtt = trip_us(g), crowd = IDLE_SHARE + price->crowd;
+	double wire = (double)linkest_wire_bytes(bytes) / rate_Bps(g) * 1e6;
 
 	return p * (rtt + wire) >
 	       (1 - p) * (price->guess_us + CALL_SHARE * rtt * crowd +
 			     wire * (crowd + WASTE_LEAST + price->waste));
 }
 
-bool want_worth(const struct prefetch *pf, bool guess, double p, uint64_t bytes)
+bool worth_call(const struct ground *g, bool guess, double p, uint64_t bytes)
 {
-	return pays(pf, p, bytes, &(struct price){.guess_us = guess_us(guess)});
+	return pays(g, p, bytes, &(struct price){.guess_us = guess_us(guess)});
 }
 
-bool source_is_guess(uint8_t source)
+/*
+ * While the link's rate is not known, the window says what it carries. Pages
+ * come one after the other, a round trip each: so each is a third of what the
+ * link holds. A client's reply that comes behind one waits a third of a round
+ * trip at most.
+ */
+uint64_t worth_page_bytes(const struct ground *g)
 {
-	return source == PREDICTOR_FROM_NAMES || source == NOTE_FROM_MENTION ||
-	       source == NOTE_FROM_WALK || source == NOTE_FROM_KIND;
+	uint64_t unit = linkest_unit_bytes(g->link);
+	uint64_t rate = linkest_rate_Bps(g->link);
+	uint64_t part = budget_window_bytes(g->budget) / WINDOW_PARTS;
+
+	if (rate > 0)
+		part = rate * linkest_srtt_us(g->link) / 1000000 / LINK_PARTS;
+	if (part > unit)
+		unit = part;
+	return unit < PAGE_MAX ? unit : PAGE_MAX;
 }
 
-void waste_now(const struct prefetch *pf, struct waste_status *st)
+void worth_get_waste(const struct ground *g, struct waste_status *st)
 {
-	uint64_t rate = linkest_rate_Bps(pf->p.link);
+	uint64_t rate = linkest_rate_Bps(g->link);
 
-	waste_get_status(pf->waste, rate,
-	    rate * linkest_base_us(pf->p.link) / 1000000, pf->now_us, st);
+	waste_get_status(g->waste, rate,
+	    rate * linkest_base_us(g->link) / 1000000, g->now_us, st);
 }
 
-bool want_is_bounded(const struct want *w)
+bool worth_now(const struct ground *g, const struct worth_bid *bid)
 {
-	return !want_is_asked(w) && !w->session && !w->led;
-}
-
-bool want_pays(const struct want *w, double p, uint64_t bytes)
-{
-	const struct prefetch *pf = w->pf;
 	struct price price = {
-	    .crowd = busy(pf), .guess_us = guess_us(w->guess)};
+	    .crowd = busy(g), .guess_us = guess_us(bid->guess)};
 	struct waste_status waste;
 
-	/* Whoever asked for it knows what it is worth. */
-	if (want_is_asked(w))
-		return true;
-	/* Of the rest of a file it takes many a piece to spare a round trip. */
-	if (w->extent > 0 && w->rest_p > 0) {
-		p *= (double)w->rest_p;
-		bytes = w->rest_bytes;
-	}
-	if (want_is_bounded(w)) {
-		waste_now(pf, &waste);
+	if (bid->bounded) {
+		worth_get_waste(g, &waste);
 		price.waste = waste_price(&waste);
 	}
 	/* Nothing is certain: infinity times nothing would be no number. */
-	return pays(pf, p < P_CERTAIN ? p : P_CERTAIN, bytes, &price);
+	return pays(
+	    g, bid->p < P_CERTAIN ? bid->p : P_CERTAIN, bid->bytes, &price);
 }
 
-/* The bytes of the calls that it spares hardly count beside its own. */
-bool listing_worth(const struct prefetch *pf, double calls, uint64_t bytes)
+bool worth_listing(const struct ground *g, double calls, uint64_t bytes)
 {
 	/* Nothing is known of the link yet: a small one does no harm. */
-	if (linkest_rate_Bps(pf->p.link) == 0 &&
-	    bytes <= budget_window_bytes(pf->budget))
+	if (linkest_rate_Bps(g->link) == 0 &&
+	    bytes <= budget_window_bytes(g->budget))
 		return true;
-	return calls * rtt_us(pf) >
-	       (double)bytes / rate_Bps(pf) * 1e6 + 2 * backlog_us(pf);
+	return calls * rtt_us(g) >
+	       (double)bytes / rate_Bps(g) * 1e6 + 2 * backlog_us(g);
 }
 
-/* Rights and types go with an object's version. */
-static uint64_t refused_call(const struct prefetch *pf, const struct node *node,
-    uint32_t proc, uint32_t cred)
-{
-	uint32_t version = attrcache_generation(pf->p.caches->attr, node);
-	uint64_t h =
-	    node_key(node) ^
-	    ((uint64_t)version << 32 | cred) * UINT64_C(0x9e3779b97f4a7c15) ^
-	    proc * UINT64_C(0xff51afd7ed558ccd);
-
-	return h ? h : 1;
-}
-
-void refused_note(struct prefetch *pf, const struct node *node, uint32_t proc,
-    uint32_t cred, uint64_t now_us)
-{
-	uint64_t call = refused_call(pf, node, proc, cred);
-
-	pf->refused[call % REFUSED].call = call;
-	pf->refused[call % REFUSED].us = now_us;
-}
-
-bool refused_lately(const struct prefetch *pf, const struct node *node,
-    uint32_t proc, uint32_t cred, uint64_t now_us)
-{
-	uint64_t call = refused_call(pf, node, proc, cred);
-
-	return pf->refused[call % REFUSED].call == call &&
-	       now_us < pf->refused[call % REFUSED].us + REFUSED_US;
-}
-
-bool want_too_early(
+bool worth_waiting(
     const struct caches *c, const struct node *node, uint64_t now_us)
 {
 	return (node->flags & NODE_ATTRS) &&

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What became of predictions: for the predictor, for stats and for explain. */
+/* What became of predictions; see the header. */
+#include "prefetch/notes/notes.h"
+
+#include <stdlib.h>
+
 #include "base/metrics.h"
 #include "hashing/hash_key.h"
-#include "prefetch/prefetch_private.h"
+#include "link/waste.h"
+#include "prefetch/ground/ground.h"
 
 enum {
+	NOTES = 4096, /* objects of which it is told what became */
 	/* What was not used within this time counts as fetched in vain; what
 	 * was no more than a guess shows it sooner. */
 	JUDGED_US = 10000000,
@@ -15,68 +21,88 @@ enum {
 /* What is less likely, and came in vain, is not confirmed again. */
 #define P_RENEWED 0.7f
 
+struct notes {
+	struct ground *g;
+	struct note at[NOTES]; /* a ring */
+	uint16_t heads[NOTES]; /* index + 1 */
+	uint32_t in;
+	uint32_t aged; /* the next to be looked at for its age */
+};
+
+struct notes *notes_new(struct ground *g)
+{
+	struct notes *n = calloc(1, sizeof(*n));
+
+	if (n)
+		n->g = g;
+	return n;
+}
+
 static uint16_t *head_of(struct notes *n, uint64_t object)
 {
 	return &n->heads[hash_number(object) % NOTES];
 }
 
-struct note *note_find(const struct prefetch *pf, uint64_t object)
+static struct note *find(struct notes *n, uint64_t object)
 {
-	struct notes *n = pf->notes;
-
 	for (uint16_t i = *head_of(n, object); i != 0; i = n->at[i - 1].next)
 		if (n->at[i - 1].object == object)
 			return &n->at[i - 1];
 	return NULL;
 }
 
+const struct note *notes_find(const struct notes *n, uint64_t object)
+{
+	return find((struct notes *)n, object);
+}
+
 /* The predictor learns from what became of its own predictions only. */
 static void feedback(
-    struct prefetch *pf, const struct note *x, enum predictor_outcome what)
+    struct notes *n, const struct note *x, enum predictor_outcome what)
 {
 	if (x->source < PREDICTOR_SOURCES)
-		predictor_feedback(pf->predictor, x->object, what);
+		predictor_feedback(n->g->predictor, x->object, what);
 }
 
 static void count_bytes(
-    struct prefetch *pf, struct note *x, enum metrics_counter counter)
+    struct notes *n, struct note *x, enum metrics_counter counter)
 {
-	metrics_add(pf->p.metrics, counter, x->bytes - x->counted);
+	metrics_add(n->g->metrics, counter, x->bytes - x->counted);
 	x->counted = x->bytes;
 }
 
 /* For waste.h, as far as that bounds it. */
-static void in_vain(struct prefetch *pf, struct note *x)
+static void in_vain(struct notes *n, struct note *x)
 {
 	if (x->source == PREDICTOR_FROM_SESSION || x->source == NOTE_FROM_HINT)
 		return;
-	waste_unused(pf->waste, x->bytes - x->counted, pf->now_us);
+	waste_unused(n->g->waste, x->bytes - x->counted, n->g->now_us);
 	x->in_vain += x->bytes - x->counted;
 }
 
 /* It is used after all. */
-static void unjudge(struct prefetch *pf, struct note *x)
+static void unjudge(struct notes *n, struct note *x)
 {
-	waste_used(pf->waste, x->in_vain, pf->now_us);
+	waste_used(n->g->waste, x->in_vain, n->g->now_us);
 	x->in_vain = 0;
 }
 
-static void judge(struct prefetch *pf, struct note *x)
+static void judge(struct notes *n, struct note *x)
 {
 	if (x->state != NOTE_READY)
 		return;
 	x->state = NOTE_UNUSED;
-	in_vain(pf, x);
-	metrics_add(pf->p.metrics, METRICS_PREFETCH_UNUSED, 1);
-	count_bytes(pf, x, METRICS_PREFETCH_UNUSED_BYTES);
+	in_vain(n, x);
+	metrics_add(n->g->metrics, METRICS_PREFETCH_UNUSED, 1);
+	count_bytes(n, x, METRICS_PREFETCH_UNUSED_BYTES);
 	/* The user of a session may come to it after any pause. */
 	if (x->source != PREDICTOR_FROM_SESSION)
-		feedback(pf, x, PREDICTOR_UNUSED);
+		feedback(n, x, PREDICTOR_UNUSED);
 }
 
 static uint64_t judged_after_us(const struct note *x)
 {
-	return source_is_guess(x->source) ? GUESS_JUDGED_US : JUDGED_US;
+	return notes_source_guesses(x->source) ? GUESS_JUDGED_US : JUDGED_US;
 }
 
 static void unlink_note(struct notes *n, struct note *x)
@@ -88,14 +114,13 @@ static void unlink_note(struct notes *n, struct note *x)
 	*link = x->next;
 }
 
-static struct note *note_new(struct prefetch *pf, uint64_t object)
+static struct note *note_new(struct notes *n, uint64_t object)
 {
-	struct notes *n = pf->notes;
 	struct note *x = &n->at[n->in % NOTES];
 	uint16_t *head;
 
 	if (x->object) {
-		judge(pf, x);
+		judge(n, x);
 		unlink_note(n, x);
 	}
 	head = head_of(n, object);
@@ -105,7 +130,7 @@ static struct note *note_new(struct prefetch *pf, uint64_t object)
 	return x;
 }
 
-bool note_came_in_vain(const struct note *x, const struct prediction *pred)
+bool notes_came_in_vain(const struct note *x, const struct prediction *pred)
 {
 	bool guess = pred->source == PREDICTOR_FROM_NAMES ||
 		     pred->source >= PREDICTOR_SOURCES;
@@ -115,16 +140,16 @@ bool note_came_in_vain(const struct note *x, const struct prediction *pred)
 	       !(pred->needs & ~x->needs);
 }
 
-void note_predicted(struct prefetch *pf, const struct prediction *pred,
+void notes_predicted(struct notes *n, const struct prediction *pred,
     uint32_t uid, uint64_t now_us)
 {
-	struct note *x = note_find(pf, pred->object);
+	struct note *x = find(n, pred->object);
 
 	if (!x)
-		x = note_new(pf, pred->object);
+		x = note_new(n, pred->object);
 	/* Of what is under way, or there and not used yet, the note stays. */
 	if (x->state == NOTE_ASKED || x->state == NOTE_READY ||
-	    note_came_in_vain(x, pred))
+	    notes_came_in_vain(x, pred))
 		return;
 	x->state = NOTE_WANTED;
 	x->uid = uid;
@@ -149,10 +174,10 @@ static bool may_become(const struct note *x, enum note_state state)
 	}
 }
 
-void note_set(struct prefetch *pf, uint64_t object, enum note_state state,
-    uint64_t now_us)
+void notes_set(
+    struct notes *n, uint64_t object, enum note_state state, uint64_t now_us)
 {
-	struct note *x = note_find(pf, object);
+	struct note *x = find(n, object);
 
 	if (!x || !may_become(x, state))
 		return;
@@ -160,71 +185,70 @@ void note_set(struct prefetch *pf, uint64_t object, enum note_state state,
 	x->us = now_us;
 }
 
-void note_bytes(struct prefetch *pf, uint64_t object, uint64_t bytes)
+void notes_came(struct notes *n, uint64_t object, uint64_t bytes)
 {
-	struct note *x = note_find(pf, object);
+	struct note *x = find(n, object);
 
 	if (x)
 		x->bytes += (uint32_t)bytes;
 }
 
-void note_name_used(struct prefetch *pf, uint64_t dir)
+void notes_name_used(struct notes *n, uint64_t dir)
 {
-	struct note *x = note_find(pf, dir);
+	struct note *x = find(n, dir);
 
 	if (!x)
 		return;
 	if (x->state == NOTE_UNUSED)
-		unjudge(pf, x);
+		unjudge(n, x);
 	else if (x->state == NOTE_READY)
-		count_bytes(pf, x, METRICS_PREFETCH_USED_BYTES);
+		count_bytes(n, x, METRICS_PREFETCH_USED_BYTES);
 }
 
-void note_used(struct prefetch *pf, uint64_t object, uint32_t uid, bool late,
-    bool missed, uint64_t now_us)
+void notes_used(struct notes *n, const struct note_use *use, uint64_t now_us)
 {
-	struct note *x = note_find(pf, object);
+	struct note *x = find(n, use->object);
+	bool late;
 
 	if (!x)
 		return;
-	if (x->state == NOTE_UNUSED && !missed)
-		unjudge(pf, x);
+	if (x->state == NOTE_UNUSED && !use->missed)
+		unjudge(n, x);
 	if (x->state != NOTE_ASKED && x->state != NOTE_READY)
 		return;
-	late = late || x->state == NOTE_ASKED;
+	late = use->late || x->state == NOTE_ASKED;
 	/* The server was asked all the same: only part of it was there. */
-	if (missed && !late)
+	if (use->missed && !late)
 		return;
 	x->state = late ? NOTE_LATE : NOTE_USED;
 	/* From now on the note tells of both users. */
-	if (x->uid != uid)
+	if (x->uid != use->uid)
 		x->uid = NOTE_UID_NONE;
 	x->us = now_us;
-	metrics_add(pf->p.metrics,
+	metrics_add(n->g->metrics,
 	    late ? METRICS_PREFETCH_LATE : METRICS_PREFETCH_USED, 1);
-	count_bytes(pf, x, METRICS_PREFETCH_USED_BYTES);
-	feedback(pf, x, late ? PREDICTOR_LATE : PREDICTOR_USED);
+	count_bytes(n, x, METRICS_PREFETCH_USED_BYTES);
+	feedback(n, x, late ? PREDICTOR_LATE : PREDICTOR_USED);
 }
 
-void notes_age(struct prefetch *pf, uint64_t now_us)
+void notes_age(struct notes *n, uint64_t now_us)
 {
-	struct notes *n = pf->notes;
 
 	for (int i = 0; i < AGED_AT_ONCE; i++) {
 		struct note *x = &n->at[n->aged++ % NOTES];
 
 		if (now_us > x->us && now_us - x->us >= judged_after_us(x))
-			judge(pf, x);
+			judge(n, x);
 	}
 }
 
-bool note_is_ahead(const struct note *x)
+bool notes_is_ahead(const struct note *x)
 {
 	return x->state == NOTE_WANTED || x->state == NOTE_ASKED ||
 	       x->state == NOTE_READY;
 }
 
-const char *note_source_name(uint8_t source)
+const char *notes_source_name(uint8_t source)
 {
 	static const char *const names[NOTE_SOURCES] = {
 	    [PREDICTOR_FROM_TRAIL] = "tree",
@@ -240,9 +264,9 @@ const char *note_source_name(uint8_t source)
 	return names[source];
 }
 
-void note_tell(const struct note *x, uint64_t now_us, struct prefetch_told *out)
+const char *notes_state_name(uint8_t state)
 {
-	static const char *const states[] = {[NOTE_NONE] = "none",
+	static const char *const names[] = {[NOTE_NONE] = "none",
 	    [NOTE_WANTED] = "wanted",
 	    [NOTE_ASKED] = "asked",
 	    [NOTE_READY] = "ready",
@@ -256,23 +280,58 @@ void note_tell(const struct note *x, uint64_t now_us, struct prefetch_told *out)
 	    [NOTE_UNKNOWN] = "unknown",
 	    [NOTE_FAILED] = "failed"};
 
-	*out = (struct prefetch_told){.predicted = true,
-	    .state = states[x->state],
-	    .source = note_source_name(x->source),
-	    .age_us = now_us > x->us ? now_us - x->us : 0,
-	    .p = (double)x->p,
-	    .lead = x->lead,
-	    .needs = x->needs,
-	    .bytes = x->bytes};
+	return names[state];
 }
 
-void prefetch_tell(struct prefetch *pf, uint64_t object, uint32_t uid,
-    uint64_t now_us, struct prefetch_told *out)
+bool notes_source_guesses(uint8_t source)
 {
-	const struct note *x = note_find(pf, object);
+	return NOTE_GUESSES >> source & 1;
+}
 
-	if (x && (uid == 0 || x->uid == uid))
-		note_tell(x, now_us, out);
-	else
-		*out = (struct prefetch_told){.predicted = false};
+/* ---- in rows ---------------------------------------------------------- */
+
+/* Whether a call was sent for it. */
+static bool was_sent(const struct note *x)
+{
+	return x->state == NOTE_USED || x->state == NOTE_LATE ||
+	       x->state == NOTE_UNUSED || x->state == NOTE_FAILED;
+}
+
+/* What was fetched, the newest first, and then what was not: that would else
+ * leave no room. */
+static bool precedes(const struct note *x, const struct note *y)
+{
+	if (was_sent(x) != was_sent(y))
+		return was_sent(x);
+	return x->us > y->us;
+}
+
+/* Returns how many there are now. */
+static size_t insert(
+    const struct note **list, size_t n, size_t max, const struct note *x)
+{
+	size_t i = n;
+
+	if (n == max && !precedes(x, list[--i]))
+		return n;
+	for (; i > 0 && precedes(x, list[i - 1]); i--)
+		list[i] = list[i - 1];
+	list[i] = x;
+	return n < max ? n + 1 : n;
+}
+
+size_t notes_list(
+    const struct notes *n, uint32_t uid, const struct note **out, size_t max)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < NOTES; i++) {
+		const struct note *x = &n->at[i];
+
+		/* That it was there already is no news. */
+		if (x->object && !notes_is_ahead(x) && x->state != NOTE_FRESH &&
+		    (uid == 0 || x->uid == uid))
+			found = insert(out, found, max, x);
+	}
+	return found;
 }

@@ -2,7 +2,7 @@
 /* Queues of wants that take turns: see lane.h. */
 #include "prefetch/queue/lane.h"
 
-#include "prefetch/prefetch_private.h"
+#include "prefetch/queue/queue_private.h"
 
 /* By the upper bits of Knuth's multiplicative hash. */
 unsigned lane_flow(uint64_t actor)

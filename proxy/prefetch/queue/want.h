@@ -3,12 +3,12 @@
  * Wants: what shall be in the caches before a client asks for it.
  *
  *	sessions, patterns, habits, missed names, hints │ walks of trees
- *	        │ want_add_…()                          │ want_add_job()
+ *	        │ want_add…()                           │ want_add_job()
  *	        ▼                                       ▼
  *	lanes of one queue, the most urgent first ─────▶ the last lane
- *	        │ the pump (prefetch.c)                 │
+ *	        │ the pump (steps/pump.c)               │
  *	        ▼                                       ▼
- *	   want_step() ─▶ calls (flight.h) ◀─ want_owner.on_turn()
+ *	   step_want() ─▶ calls (flight.h) ◀─ want_owner.on_turn()
  *
  * A want is gone when there is nothing more to ask for it, or when it could
  * not be asked for within five seconds. Whoever has to know when that happens
@@ -26,26 +26,12 @@
 #include <stdint.h>
 
 #include "predictor/predictor.h"
+#include "prefetch/notes/notes.h"
 
-struct caches;
-struct node;
-struct pf_cred;
-struct prefetch;
-struct user;
+struct credential;
+struct fetch_about;
+struct queue;
 struct want;
-
-/* What a reply will take on the link, in bytes without headers. */
-enum { CONFIRM_BYTES = 128, LOOKUP_BYTES = 260 };
-
-/* Who says that something will be wanted; continues enum predictor_source. */
-enum note_source {
-	NOTE_FROM_PATTERN = PREDICTOR_SOURCES,
-	NOTE_FROM_HINT,
-	NOTE_FROM_MENTION, /* its name stands in data that passed */
-	NOTE_FROM_WALK,    /* somebody goes through the directories there */
-	NOTE_FROM_KIND,    /* files of its kind are read so */
-	NOTE_SOURCES
-};
 
 /* Part of a file that will be read. */
 struct want_range {
@@ -74,6 +60,7 @@ struct want_name {
 /* What came of a turn with a want. */
 enum step {
 	STEP_DONE,    /* nothing more is to be asked: the want ends */
+	STEP_OLD,     /* it is given up for its age */
 	STEP_MORE,    /* it has more to ask, after others of its lane */
 	STEP_WAITS,   /* for what is under way */
 	STEP_LATER,   /* it is too early: after a grain of the server's clock */
@@ -93,42 +80,49 @@ struct want_owner {
 };
 
 /*
+ * A prediction of an object; what is wanted already is wanted sooner, or for
+ * more. NULL where there are too many wants. `read`: how likely its data is
+ * read once it is used.
+ */
+struct want *want_add(struct queue *q, struct credential *cred,
+    const struct prediction *pred, float read, uint64_t now_us);
+/*
  * The bytes of a range; what of them is in the data cache, or under way, is not
  * asked for. Ranges of one source that begin at the same offset are one want.
- * prefetch_wake() has the queue looked at. NULL where there are too many wants,
- * or where it is not worth its bytes.
+ * NULL where there are too many wants, or where it is not worth its bytes.
  */
-struct want *want_add_range(struct prefetch *pf, struct pf_cred *cred,
+struct want *want_add_range(struct queue *q, struct credential *cred,
     const struct want_range *r, uint64_t now_us);
 /* Its LOOKUP under the credential, and what confirms its directory. NULL where
  * there are too many wants. */
-struct want *want_add_name(struct prefetch *pf, struct pf_cred *cred,
+struct want *want_add_name(struct queue *q, struct credential *cred,
     const struct want_name *n, uint64_t now_us);
 /* Has to end before the queue does. False without memory. */
 bool want_add_job(
-    struct prefetch *pf, struct pf_cred *cred, struct want_owner *o);
+    struct queue *q, struct credential *cred, struct want_owner *o);
+
+/* A range is not wanted any more; calls under way go on. */
+void want_drop_range(
+    struct queue *q, struct credential *cred, const struct want_range *r);
+/* It was withdrawn: what of it is not under way is not asked for. */
+void want_withdraw(
+    struct queue *q, struct credential *cred, uint64_t object, uint64_t now_us);
+/* The file is opened, or read: what follows in others, as far as only their
+ * kinds say so, goes behind what follows in this one. */
+void want_opened(struct queue *q, struct credential *cred, uint64_t object);
+/* Its listing is to be asked for once more: the next page, or (`anew`) all of
+ * it, however fresh its first entries look. */
+void want_list_again(struct want *w);
+void want_list_anew(struct want *w);
+
 /* The job has something to do again. Not to be called from its own turn. */
 void want_go_on(struct want_owner *o);
 /* False where the want has another owner. */
 bool want_own(struct want *w, struct want_owner *o);
 /* The owner has lost interest: its want is dropped. */
 void want_disown(struct want_owner *o);
-/*
- * Whether bytes or names of the object that are asked for now would be bound
- * to this version for a moment only, but for good after a grain of the
- * server's clock (CONTRACT): that is worth the wait. Not so where the server
- * counts in seconds.
- */
-bool want_too_early(
-    const struct caches *c, const struct node *node, uint64_t now_us);
-
-/* Have the queue looked at in a later turn of the loop. */
-void prefetch_wake(struct prefetch *pf, uint64_t now_us);
-
-/* The credential of a user of this machine, with a reference; NULL without
- * memory. Wants are asked for under it. */
-struct pf_cred *pf_cred_of_user(struct prefetch *pf, const struct user *who);
-void pf_cred_unref(struct pf_cred *c);
-uint32_t pf_cred_id(const struct pf_cred *c); /* caches_cred() */
+void want_drop(struct want *w);
+/* The same, of one that could not be asked for in time. */
+void want_give_up(struct want *w);
 
 #endif

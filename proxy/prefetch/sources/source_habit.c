@@ -6,9 +6,13 @@
  * directories will enter this one. So rights and the first bytes, or the
  * listing, are under way while the client still asks for attributes.
  */
-#include "prefetch/prefetch_private.h"
+#include "cache/caches.h"
+#include "prefetch/ground/observe.h"
+#include "prefetch/sources/source_private.h"
 
 enum {
+	HABITS = 64,  /* kinds of names, of a credential */
+	LOOKED = 256, /* objects that were not read or entered yet */
 	/* Of this many lookups of a kind both counts are halved, so that they
 	 * tell of the last ones. */
 	LOOKED_MAX = 512,
@@ -18,14 +22,53 @@ enum {
 	FORESEEN_US = 10000000,
 };
 
+/* How often names of one kind were looked up, and how often the object was read
+ * or entered after that; or GETATTR or ACCESS in place of the lookup. */
+struct habit {
+	uint16_t looked, followed;
+};
+
+/* What an open may begin with. */
+enum begun { BY_LOOKUP, BY_GETATTR, BY_ACCESS, BEGUN };
+
+/* In the credential's pocket. */
+struct habits {
+	struct habit at[BEGUN][HABITS];
+	struct habit looks; /* lookups of files of all kinds */
+};
+
+/* An object that was looked up, and nothing followed yet. */
+struct looked {
+	uint64_t object; /* 0: none */
+	uint32_t cred;
+	uint8_t kind;
+	uint8_t begun; /* a bit for each enum begun */
+};
+
+struct habit_source {
+	struct source s;
+	struct looked looked[LOOKED];
+};
+
+static struct source *open_habit(struct sources *all)
+{
+	(void)all;
+	return source_new(sizeof(struct habit_source));
+}
+
+/* NULL without memory. */
+static struct habits *habits_of(struct credential *cred)
+{
+	return credential_pocket(cred, CREDENTIAL_HABIT, sizeof(struct habits));
+}
+
 /* Before anything was seen, one lookup in three is taken to be followed; one
  * GETATTR in ten, since many only look; two in three of what asks for rights.
  */
 static const struct {
 	double followed, looked;
-} prior[PF_BEGUN] = {[PF_BY_LOOKUP] = {1, 3},
-    [PF_BY_GETATTR] = {.2, 2},
-    [PF_BY_ACCESS] = {2, 3}};
+} prior[BEGUN] = {
+    [BY_LOOKUP] = {1, 3}, [BY_GETATTR] = {.2, 2}, [BY_ACCESS] = {2, 3}};
 
 /* A file that is so likely to be read is taken to be opened. */
 #define P_OPENED 0.5f
@@ -34,17 +77,17 @@ static const struct {
 #define P_ENTERED 0.5f
 
 /* What the call may begin; false where it begins nothing. */
-static bool begun_by(const struct predictor_obs *o, enum pf_begun *by)
+static bool begun_by(const struct predictor_obs *o, enum begun *by)
 {
 	switch (o->kind) {
 	case PREDICTOR_LOOKUP:
-		*by = PF_BY_LOOKUP;
+		*by = BY_LOOKUP;
 		return true;
 	case PREDICTOR_GETATTR:
-		*by = PF_BY_GETATTR;
+		*by = BY_GETATTR;
 		return !o->directory;
 	case PREDICTOR_ACCESS:
-		*by = PF_BY_ACCESS;
+		*by = BY_ACCESS;
 		return !o->directory;
 	default:
 		return false;
@@ -53,24 +96,25 @@ static bool begun_by(const struct predictor_obs *o, enum pf_begun *by)
 
 /* A number for the end of the name (".c"); all directories are one kind. Only a
  * lookup says a name. */
-static uint8_t kind_of(const struct prefetch *pf, const struct predictor_obs *o)
+static uint8_t kind_of(const struct sources *all, const struct predictor_obs *o)
 {
 	struct predictor_file known = {.type = (uint16_t)o->type_hash};
 
 	if (o->directory)
 		return 0;
-	if (o->kind != PREDICTOR_LOOKUP && pf->predictor)
-		predictor_get_file(pf->predictor, o->object, &known);
-	return (uint8_t)(1 + known.type % (PF_HABITS - 1));
+	if (o->kind != PREDICTOR_LOOKUP)
+		predictor_get_file(all->g->predictor, o->object, &known);
+	return (uint8_t)(1 + known.type % (HABITS - 1));
 }
 
-static struct pf_looked *looked_at(
-    struct prefetch *pf, const struct pf_cred *cred, uint64_t object)
+static struct looked *looked_at(struct source *s, const struct passed *p)
 {
-	return &pf->looked[(object ^ cred->id) % PF_LOOKED];
+	struct habit_source *hs = (struct habit_source *)s;
+
+	return &hs->looked[(p->obs.object ^ credential_id(p->cred)) % LOOKED];
 }
 
-static void count_look(struct pf_habit *h)
+static void count_look(struct habit *h)
 {
 	if (++h->looked < LOOKED_MAX)
 		return;
@@ -78,51 +122,51 @@ static void count_look(struct pf_habit *h)
 	h->followed /= 2;
 }
 
-static void looked_up(
-    struct prefetch *pf, struct pf_seen *seen, enum pf_begun by, uint8_t kind)
+static void looked_up(struct source *s, const struct passed *p,
+    struct habits *own, enum begun by, uint8_t kind)
 {
-	struct pf_looked *l = looked_at(pf, seen->cred, seen->obs.object);
-	struct pf_habit *h = &seen->cred->habits[by][kind];
+	struct looked *l = looked_at(s, p);
 
 	/* Each LOOKUP is another one; the rest may be asked again and again. */
-	if (by == PF_BY_LOOKUP || l->object != seen->obs.object ||
-	    l->cred != seen->cred->id)
-		*l = (struct pf_looked){.object = seen->obs.object,
-		    .cred = seen->cred->id,
+	if (by == BY_LOOKUP || l->object != p->obs.object ||
+	    l->cred != credential_id(p->cred))
+		*l = (struct looked){.object = p->obs.object,
+		    .cred = credential_id(p->cred),
 		    .kind = kind};
 	if (l->begun & 1u << by)
 		return;
 	l->begun |= (uint8_t)(1u << by);
-	if (by == PF_BY_LOOKUP && kind != 0)
-		count_look(&seen->cred->looks);
-	count_look(h);
+	if (by == BY_LOOKUP && kind != 0)
+		count_look(&own->looks);
+	count_look(&own->at[by][kind]);
 }
 
-static void followed(struct prefetch *pf, struct pf_seen *seen)
+static void followed(
+    struct source *s, const struct passed *p, struct habits *own)
 {
-	struct pf_looked *l = looked_at(pf, seen->cred, seen->obs.object);
+	struct looked *l = looked_at(s, p);
 
-	if (l->object != seen->obs.object || l->cred != seen->cred->id)
+	if (l->object != p->obs.object || l->cred != credential_id(p->cred))
 		return;
 	l->object = 0;
-	for (int by = 0; by < PF_BEGUN; by++) {
-		struct pf_habit *h = &seen->cred->habits[by][l->kind];
+	for (int by = 0; by < BEGUN; by++) {
+		struct habit *h = &own->at[by][l->kind];
 
 		/* The lookup may have been dropped by a halving. */
 		if (l->begun & 1u << by && h->followed < h->looked)
 			h->followed++;
 	}
-	if (l->begun & 1u << PF_BY_LOOKUP && l->kind != 0 &&
-	    seen->cred->looks.followed < seen->cred->looks.looked)
-		seen->cred->looks.followed++;
+	if (l->begun & 1u << BY_LOOKUP && l->kind != 0 &&
+	    own->looks.followed < own->looks.looked)
+		own->looks.followed++;
 }
 
 /* What somebody said of it lately; NULL: nobody did. The time of a note may lie
  * after `now_us`: it may be told by a reply that came since. */
 static const struct note *foreseen(
-    struct prefetch *pf, uint64_t object, uint64_t now_us)
+    struct sources *all, uint64_t object, uint64_t now_us)
 {
-	const struct note *n = note_find(pf, object);
+	const struct note *n = notes_find(all->notes, object);
 
 	return n && n->source != NOTE_FROM_KIND && n->us + FORESEEN_US >= now_us
 		   ? n
@@ -138,39 +182,46 @@ static bool says_it_all(const struct note *n, const struct prediction *pred)
 	       n->p >= pred->p;
 }
 
-static float p_of(const struct pf_cred *cred, enum pf_begun by, uint8_t kind)
+static float p_of(const struct habits *own, enum begun by, uint8_t kind)
 {
-	const struct pf_habit *h = &cred->habits[by][kind];
+	const struct habit *h = &own->at[by][kind];
 
 	return (float)((h->followed + prior[by].followed) /
 		       (h->looked + prior[by].looked));
 }
 
-float habit_reads(
-    const struct prefetch *pf, const struct pf_cred *cred, uint64_t object)
+float source_habit_reads(
+    const struct sources *all, struct credential *cred, uint64_t object)
 {
 	struct predictor_obs o = {.kind = PREDICTOR_GETATTR, .object = object};
-	const struct pf_habit *all = &cred->looks;
-	const struct pf_habit *h = &cred->habits[PF_BY_LOOKUP][kind_of(pf, &o)];
-	float any = ((float)all->followed + 1) / ((float)all->looked + 1);
+	const struct habits *own = habits_of(cred);
+	const struct habit *h, *looks;
+	float any;
+
+	if (!own)
+		return 1;
+	looks = &own->looks;
+	h = &own->at[BY_LOOKUP][kind_of(all, &o)];
+	any = ((float)looks->followed + 1) / ((float)looks->looked + 1);
 
 	return ((float)h->followed + LEANS * any) / ((float)h->looked + LEANS);
 }
 
-static void expect(struct prefetch *pf, struct pf_seen *seen,
-    const struct prediction *pred, uint64_t now_us)
+static void expect(
+    struct sources *all, const struct passed *p, const struct prediction *pred)
 {
-	const struct note *n = foreseen(pf, pred->object, now_us);
+	const struct note *n = foreseen(all, pred->object, p->now_us);
 
 	if ((n && says_it_all(n, pred)) ||
-	    !want_worth(pf, true, (double)pred->p, CONFIRM_BYTES))
+	    !worth_call(all->g, true, (double)pred->p, CONFIRM_BYTES))
 		return;
 	if (pred->p >= P_OPENED && (pred->needs & PREDICTOR_NEEDS_DATA))
-		want_opened(pf, seen->cred, pred->object);
+		want_opened(all->queue, p->cred, pred->object);
 	/* Whoever said so hears what becomes of it. */
 	if (!n)
-		note_predicted(pf, pred, seen->cred->uid, now_us);
-	(void)want_add(pf, seen->cred, pred, now_us);
+		notes_predicted(
+		    all->notes, pred, credential_uid(p->cred), p->now_us);
+	(void)want_add(all->queue, p->cred, pred, 1, p->now_us);
 }
 
 static struct prediction open_of(const struct predictor_obs *o)
@@ -184,40 +235,46 @@ static struct prediction open_of(const struct predictor_obs *o)
 						       : PREDICTOR_NEEDS_DATA)};
 }
 
-void habit_seen(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
+static void passed(struct source *s, struct passed *p)
 {
-	const struct predictor_obs *o = &seen->obs;
+	const struct predictor_obs *o = &p->obs;
 	struct prediction pred = open_of(o);
-	enum pf_begun by;
+	struct habits *own = habits_of(p->cred);
+	enum begun by;
 	uint8_t kind;
 
+	if (p->hinted || !own)
+		return;
 	if (o->kind == (o->directory ? PREDICTOR_ACCESS : PREDICTOR_READ))
-		followed(pf, seen);
+		followed(s, p, own);
 	if (!begun_by(o, &by))
 		return;
-	kind = kind_of(pf, o);
-	pred.p = p_of(seen->cred, by, kind);
-	looked_up(pf, seen, by, kind);
-	if (by == PF_BY_LOOKUP)
-		expect(pf, seen, &pred, now_us);
+	kind = kind_of(s->all, o);
+	pred.p = p_of(own, by, kind);
+	looked_up(s, p, own, by, kind);
+	if (by == BY_LOOKUP)
+		expect(s->all, p, &pred);
 }
 
-void habit_begins(struct prefetch *pf, struct pf_seen *seen, uint64_t now_us)
+static void begins(struct source *s, const struct passed *p)
 {
-	const struct predictor_obs *o = &seen->obs;
+	const struct predictor_obs *o = &p->obs;
 	struct prediction pred = open_of(o);
-	struct caches *c = pf->p.caches;
-	struct node *node = attrcache_by_key(c->attr, o->object);
-	enum pf_begun by;
+	const struct habits *own = habits_of(p->cred);
+	enum begun by;
 
-	if (!node)
+	if (!p->missed || !p->node || !own)
 		return;
 	if (begun_by(o, &by))
-		pred.p = p_of(seen->cred, by, kind_of(pf, o));
+		pred.p = p_of(own, by, kind_of(s->all, o));
 	else if (o->kind == PREDICTOR_ACCESS && o->directory &&
-		 !observe_listed(c, node, seen->cred->id))
+		 !observe_listed(
+		     s->all->g->caches, p->node, credential_id(p->cred)))
 		pred.p = P_ENTERED;
 	else
 		return;
-	expect(pf, seen, &pred, now_us);
+	expect(s->all, p, &pred);
 }
+
+const struct source_ops source_habit = {
+    .open = open_habit, .passed = passed, .begins = begins};

@@ -4,7 +4,7 @@
  *
  *	READ reply ─▶ learn.c ─▶ on_data(): a copy ─▶ a thread: its words
  *	                                                    │
- *	wants ◀─ mention_turn() ◀─ what they may mean ◀─────┘
+ *	wants ◀─ turn()         ◀─ what they may mean ◀─────┘
  *
  * Only where `prefetch = on`.
  */
@@ -13,10 +13,13 @@
 
 #include <xxhash.h>
 
+#include "base/iopool.h"
 #include "base/metrics.h"
+#include "cache/caches.h"
 #include "config/config.h"
 #include "predictor/mention/mention.h"
-#include "prefetch/prefetch_private.h"
+#include "prefetch/ground/observe.h"
+#include "prefetch/sources/source_private.h"
 
 /* How likely what comes ahead is read, where nothing is noted: it was looked
  * up, at least. */
@@ -33,15 +36,16 @@ enum {
 struct scan {
 	struct iopool_job job;
 	SLIST_ENTRY(scan) link;
-	struct pf_mentions *of;
+	struct mentions *of;
 	struct mention_data about;
 	struct tokens words;
 	char data[TOKENS_DATA_MAX];
 };
 
-struct pf_mentions {
+struct mentions {
+	struct source s;
 	struct caches_hook hook;
-	struct prefetch *pf;
+	struct sources *all;
 	struct mention *m;
 	struct mention_stats told; /* to the metrics */
 	SLIST_HEAD(, scan) spare;
@@ -64,13 +68,13 @@ static void run(struct iopool_job *job)
 static void done(struct iopool_job *job)
 {
 	struct scan *s = (struct scan *)job;
-	struct pf_mentions *x = s->of;
+	struct mentions *x = s->of;
 
 	x->nscans--;
 	if (!x->closing) {
 		mention_scanned(
-		    x->m, &s->about, &s->words, x->pf->now_us * 1000);
-		prefetch_wake(x->pf, x->pf->now_us);
+		    x->m, &s->about, &s->words, x->all->g->now_us * 1000);
+		ground_wake(x->all->g, x->all->g->now_us);
 	}
 	if (x->nspare == SPARE_MAX) {
 		free(s);
@@ -80,7 +84,7 @@ static void done(struct iopool_job *job)
 	x->nspare++;
 }
 
-static struct scan *scan_new(struct pf_mentions *x)
+static struct scan *scan_new(struct mentions *x)
 {
 	struct scan *s = SLIST_FIRST(&x->spare);
 
@@ -98,17 +102,18 @@ static struct scan *scan_new(struct pf_mentions *x)
 }
 
 /* How likely the file of data that came ahead will be read. */
-static float p_of(const struct prefetch *pf, uint64_t object)
+static float p_of(const struct sources *all, uint64_t object)
 {
-	const struct note *n = note_find(pf, object);
+	const struct note *n = notes_find(all->notes, object);
 
 	return n && n->p < 1 ? n->p : P_AHEAD;
 }
 
 static void on_data(struct caches_hook *h, const struct caches_data *d)
 {
-	struct pf_mentions *x = (struct pf_mentions *)h;
-	struct caches *c = x->pf->p.caches;
+	struct mentions *x =
+	    (void *)((char *)h - offsetof(struct mentions, hook));
+	struct caches *c = x->all->g->caches;
 	struct data_version v = caches_data_version(c, d->node);
 	struct mention_data about = {.object = node_key(d->node),
 	    .version = XXH3_64bits(&v, sizeof(v)),
@@ -118,15 +123,16 @@ static void on_data(struct caches_hook *h, const struct caches_data *d)
 	    .p = 1};
 	struct scan *s;
 
-	if (!d->cred || d->offset >= TOKENS_DATA_MAX || trip_is_short(x->pf) ||
+	if (!d->cred || d->offset >= TOKENS_DATA_MAX ||
+	    worth_route_is_short(x->all->g) ||
 	    caches_policy(c, d->node)->prefetch != CONFIG_PREFETCH_ON)
 		return;
 	if (about.len > TOKENS_DATA_MAX - d->offset)
 		about.len = (uint32_t)(TOKENS_DATA_MAX - d->offset);
 	if (d->ahead)
-		about.p = p_of(x->pf, about.object);
+		about.p = p_of(x->all, about.object);
 	if (x->nscans == SCANS_MAX ||
-	    !mention_may_scan(x->m, &about, x->pf->now_us * 1000))
+	    !mention_may_scan(x->m, &about, x->all->g->now_us * 1000))
 		return;
 	s = scan_new(x);
 	if (!s)
@@ -135,16 +141,16 @@ static void on_data(struct caches_hook *h, const struct caches_data *d)
 	s->of = x;
 	s->about = about;
 	memcpy(s->data, d->data, about.len);
-	iopool_submit(x->pf->p.iopool, &s->job);
+	iopool_submit(x->all->g->iopool, &s->job);
 }
 
 /* ---- listings --------------------------------------------------------- */
 
 static void add_name(void *ctx, const nfs3_name *name, const struct node *child)
 {
-	struct pf_mentions *x = ctx;
+	struct mentions *x = ctx;
 	struct nameindex_name *n = &x->names[x->n];
-	struct caches *c = x->pf->p.caches;
+	struct caches *c = x->all->g->caches;
 
 	if (x->n == x->room)
 		return;
@@ -157,62 +163,52 @@ static void add_name(void *ctx, const nfs3_name *name, const struct node *child)
 	x->n++;
 }
 
-void mention_listing(
-    struct prefetch *pf, const struct pf_cred *cred, struct node *dir)
+static void listed(struct source *s, struct listed *l)
 {
-	struct pf_mentions *x = pf->mentions;
-	size_t total = x ? observe_names_count(pf->p.caches, dir, cred->id) : 0;
+	struct mentions *x = (struct mentions *)s;
+	struct caches *c = s->all->g->caches;
+	uint32_t cred = credential_id(l->cred);
+	size_t total = l->news ? observe_names_count(c, l->dir, cred) : 0;
 
 	if (total == 0 || total > NAMEINDEX_DIR_MAX ||
-	    caches_policy(pf->p.caches, dir)->prefetch != CONFIG_PREFETCH_ON)
+	    caches_policy(c, l->dir)->prefetch != CONFIG_PREFETCH_ON)
 		return;
 	x->names = calloc(total, sizeof(*x->names));
 	if (!x->names)
 		return;
 	x->n = 0;
 	x->room = total;
-	observe_names(pf->p.caches, dir, cred->id, add_name, x);
-	mention_listed(x->m, node_key(dir), x->names, x->n, pf->now_us * 1000);
+	observe_names(c, l->dir, cred, add_name, x);
+	mention_listed(
+	    x->m, node_key(l->dir), x->names, x->n, s->all->g->now_us * 1000);
 	free(x->names);
 	x->names = NULL;
 }
 
 /* ---- calls ------------------------------------------------------------ */
 
-void mention_rights(struct prefetch *pf, uint64_t dir)
+static void allowed(struct source *s, uint64_t dir)
 {
-	if (pf->mentions)
-		mention_allowed(pf->mentions->m, dir);
+	mention_allowed(((struct mentions *)s)->m, dir);
 }
 
-void mention_observe(
-    struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us)
+static void passed(struct source *s, struct passed *p)
 {
-	mention_seen(
-	    pf->mentions->m, &seen->obs, seen->cred->id, now_us * 1000);
+	mention_seen(((struct mentions *)s)->m, &p->obs, credential_id(p->cred),
+	    p->now_us * 1000);
 }
 
 static bool may_search(void *ctx, uint32_t cred, uint64_t dir)
 {
-	const struct caches *c = ((const struct prefetch *)ctx)->p.caches;
+	const struct caches *c = ((const struct ground *)ctx)->caches;
 	struct node *node = attrcache_by_key(c->attr, dir);
 
 	return node && grant_search(accesscache_find(c->access, node, cred));
 }
 
-static struct pf_cred *cred_find(struct prefetch *pf, uint32_t id)
+static void count(struct mentions *x)
 {
-	struct pf_cred *c;
-
-	TAILQ_FOREACH (c, &pf->creds, link)
-		if (c->id == id)
-			return c;
-	return NULL;
-}
-
-static void count(struct pf_mentions *x)
-{
-	struct metrics *m = x->pf->p.metrics;
+	struct metrics *m = x->all->g->metrics;
 	struct mention_stats st;
 
 	mention_get_stats(x->m, &st);
@@ -222,67 +218,69 @@ static void count(struct pf_mentions *x)
 	x->told = st;
 }
 
-bool mention_turn(struct prefetch *pf, uint64_t now_us)
+static bool turn(struct source *s, uint64_t now_us)
 {
 	struct mention_want wants[TURN_WANTS];
-	struct pf_mentions *x = pf->mentions;
+	struct mentions *x = (struct mentions *)s;
+	struct sources *all = s->all;
 	size_t n;
 
 	if (!mention_has_work(x->m))
 		return false;
 	n = mention_step(x->m, now_us * 1000, wants, TURN_WANTS);
 	for (size_t i = 0; i < n; i++) {
-		struct pf_cred *cred = cred_find(pf, wants[i].cred);
+		struct credential *cred =
+		    credentials_find(all->p.credentials, wants[i].cred);
 		struct prediction *pred = &wants[i].pred;
 
 		if (!cred)
 			continue;
 		pred->source = NOTE_FROM_MENTION;
-		note_predicted(pf, pred, cred->uid, now_us);
-		if (prefetch_want(pf, cred, pred, now_us))
+		notes_predicted(all->notes, pred, credential_uid(cred), now_us);
+		if (sources_want(all, cred, pred, now_us))
 			mention_accepted(x->m, pred->object);
 		else
 			mention_refused(x->m, pred->object);
 	}
-	metrics_add(pf->p.metrics, METRICS_PREFETCH_PREDICTED, n);
+	metrics_add(all->g->metrics, METRICS_PREFETCH_PREDICTED, n);
 	count(x);
 	return mention_has_work(x->m);
 }
 
 /* ---- making it -------------------------------------------------------- */
 
-struct pf_mentions *mention_open(struct prefetch *pf)
+static struct source *open_mention(struct sources *all)
 {
 	struct mention_params p = {
-	    .memory_bytes = pf->p.memory_bytes / NAMES_SHARE,
+	    .memory_bytes = all->g->memory_bytes / NAMES_SHARE,
 	    .may_search = may_search,
-	    .ctx = pf};
-	struct pf_mentions *x = calloc(1, sizeof(*x));
+	    .ctx = all->g};
+	struct mentions *x = calloc(1, sizeof(*x));
 
 	if (!x)
 		return NULL;
 	SLIST_INIT(&x->spare);
-	x->pf = pf;
+	x->all = all;
 	x->m = mention_new(&p);
 	if (!x->m) {
 		free(x);
 		return NULL;
 	}
 	x->hook.on_data = on_data;
-	caches_add_hook(pf->p.caches, &x->hook);
-	return x;
+	caches_add_hook(all->g->caches, &x->hook);
+	return &x->s;
 }
 
-void mention_close(struct pf_mentions *x)
+/* Waits for scans under way. */
+static void close_mention(struct source *of)
 {
+	struct mentions *x = (struct mentions *)of;
 	struct scan *s;
 
-	if (!x)
-		return;
 	caches_remove_hook(&x->hook);
 	x->closing = true;
 	if (x->nscans > 0)
-		iopool_drain(x->pf->p.iopool);
+		iopool_drain(x->all->g->iopool);
 	while ((s = SLIST_FIRST(&x->spare)) != NULL) {
 		SLIST_REMOVE_HEAD(&x->spare, link);
 		free(s);
@@ -290,3 +288,10 @@ void mention_close(struct pf_mentions *x)
 	mention_free(x->m);
 	free(x);
 }
+
+const struct source_ops source_mention = {.open = open_mention,
+    .close = close_mention,
+    .passed = passed,
+    .listed = listed,
+    .allowed = allowed,
+    .turn = turn};

@@ -12,9 +12,12 @@
  */
 #include <stdlib.h>
 
+#include "cache/known.h"
 #include "config/config.h"
 #include "nfsproto/nfs3_object.h"
-#include "prefetch/prefetch_private.h"
+#include "prefetch/ground/observe.h"
+#include "prefetch/sources/dirs.h"
+#include "prefetch/sources/source_private.h"
 
 enum {
 	/* A visit to a larger directory does not say which of its files will
@@ -41,33 +44,39 @@ enum {
 #define P_MAPPED 0.15f
 
 /* A program, or a library, that a client has mapped. */
-struct pf_mapped {
+struct mapped {
 	uint64_t object; /* 0: none */
 	uint64_t us;     /* of the last READ */
 	uint32_t cred;
 };
 
+struct renew_source {
+	struct source s;
+	struct mapped *mapped; /* NULL: nothing was read */
+};
+
 struct renew {
-	struct prefetch *pf;
-	struct pf_cred *cred;
+	struct sources *all;
+	struct credential *cred;
 	uint64_t dir;
 	uint64_t now_us;
 	unsigned n;
 };
 
-static bool came_ahead(const struct note *x, const struct pf_cred *cred)
+static bool came_ahead(const struct note *x, const struct credential *cred)
 {
 	return x && (x->state == NOTE_READY || x->state == NOTE_UNUSED) &&
-	       x->uid == cred->uid;
+	       x->uid == credential_uid(cred);
 }
 
 /* For a while; so does the right to read it, if that is of interest. */
 static bool stays_fresh(const struct renew *r, uint64_t object, bool read)
 {
-	struct caches *c = r->pf->p.caches;
+	struct caches *c = r->all->g->caches;
 	struct node *node = attrcache_by_key(c->attr, object);
-	uint64_t slack_us = confirm_slack_us(caches_policy(c, node));
-	struct asker soon = asker_now(c, r->cred->id, r->now_us + slack_us);
+	uint64_t slack_us = contract_slack_us(caches_policy(c, node));
+	struct asker soon =
+	    asker_now(c, credential_id(r->cred), r->now_us + slack_us);
 	struct known k;
 
 	known_node(&k, &soon, node);
@@ -78,7 +87,7 @@ static void renew(void *ctx, const nfs3_name *name, const struct node *child)
 {
 	struct renew *r = ctx;
 	uint64_t key = node_key(child);
-	const struct note *x = note_find(r->pf, key);
+	const struct note *x = notes_find(r->all->notes, key);
 	uint8_t much = PREDICTOR_NEEDS_DATA | PREDICTOR_NEEDS_LISTING;
 	struct prediction pred = {.object = key,
 	    .parent = r->dir,
@@ -93,7 +102,7 @@ static void renew(void *ctx, const nfs3_name *name, const struct node *child)
 	r->n++;
 	pred.p =
 	    x->state == NOTE_READY && (x->needs & much) ? P_RENEW : P_UNUSED;
-	(void)want_add(r->pf, r->cred, &pred, r->now_us);
+	(void)want_add(r->all->queue, r->cred, &pred, 1, r->now_us);
 }
 
 /* The directory that a call visits; 0: none that is known. A client that has
@@ -101,7 +110,7 @@ static void renew(void *ctx, const nfs3_name *name, const struct node *child)
  * too.
  */
 static uint64_t visited(
-    const struct prefetch *pf, const struct predictor_obs *o)
+    const struct sources *all, const struct predictor_obs *o)
 {
 	struct predictor_file file;
 
@@ -109,40 +118,39 @@ static uint64_t visited(
 		return 0;
 	if (o->directory)
 		return o->object;
-	if (o->parent || !pf->predictor)
+	if (o->parent)
 		return o->parent;
-	predictor_get_file(pf->predictor, o->object, &file);
+	predictor_get_file(all->g->predictor, o->object, &file);
 	return file.parent;
 }
 
-void renew_seen(
-    struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us)
+static void visit(struct sources *all, const struct passed *p)
 {
-	struct renew r = {.pf = pf,
-	    .cred = seen->cred,
-	    .dir = visited(pf, &seen->obs),
-	    .now_us = now_us};
-	struct caches *c = pf->p.caches;
+	struct renew r = {.all = all,
+	    .cred = p->cred,
+	    .dir = visited(all, &p->obs),
+	    .now_us = p->now_us};
+	struct caches *c = all->g->caches;
 	struct node *dir = r.dir ? attrcache_by_key(c->attr, r.dir) : NULL;
 
 	/* In frozen mode nothing grows too old, and in strict mode the client's
 	 * own calls confirm what it uses. */
 	if (!dir ||
 	    caches_policy(c, dir)->consistency != CONFIG_CONSISTENCY_BOUNDED ||
-	    !dir_renews(pf, r.dir, now_us) ||
-	    observe_names_count(c, dir, r.cred->id) > RENEW_NAMES)
+	    !dirs_renew(all->dirs, r.dir, p->now_us) ||
+	    observe_names_count(c, dir, credential_id(r.cred)) > RENEW_NAMES)
 		return;
-	observe_names(c, dir, r.cred->id, renew, &r);
+	observe_names(c, dir, credential_id(r.cred), renew, &r);
 }
 
 /* ---- what is mapped ---------------------------------------------------- */
 
 /* Where it is, or that of the one that was read longest ago. */
-static struct pf_mapped *mapped_at(
-    struct prefetch *pf, uint64_t object, uint32_t cred)
+static struct mapped *mapped_at(
+    struct mapped *all, uint64_t object, uint32_t cred)
 {
-	struct pf_mapped *set = &pf->mapped[object & (MAPPED - MAPPED_SET)];
-	struct pf_mapped *at = set;
+	struct mapped *set = &all[object & (MAPPED - MAPPED_SET)];
+	struct mapped *at = set;
 
 	for (unsigned i = 0; i < MAPPED_SET; i++) {
 		if (set[i].object == object && set[i].cred == cred)
@@ -153,18 +161,18 @@ static struct pf_mapped *mapped_at(
 	return at;
 }
 
-void renew_note_read(
-    struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us)
+static void read_mapped(struct renew_source *rs, const struct passed *p)
 {
-	const struct predictor_obs *o = &seen->obs;
+	const struct predictor_obs *o = &p->obs;
+	uint32_t cred = credential_id(p->cred);
 
 	if (o->kind != PREDICTOR_READ || !o->exec)
 		return;
-	if (!pf->mapped)
-		pf->mapped = calloc(MAPPED, sizeof(*pf->mapped));
-	if (pf->mapped)
-		*mapped_at(pf, o->object, seen->cred->id) = (struct pf_mapped){
-		    .object = o->object, .us = now_us, .cred = seen->cred->id};
+	if (!rs->mapped)
+		rs->mapped = calloc(MAPPED, sizeof(*rs->mapped));
+	if (rs->mapped)
+		*mapped_at(rs->mapped, o->object, cred) = (struct mapped){
+		    .object = o->object, .us = p->now_us, .cred = cred};
 }
 
 static void renew_mapped(struct renew *r, uint64_t object)
@@ -176,15 +184,15 @@ static void renew_mapped(struct renew *r, uint64_t object)
 	    .source = NOTE_FROM_KIND};
 
 	if (r->n == MAPPED_MOST ||
-	    !attrcache_by_key(r->pf->p.caches->attr, object) ||
+	    !attrcache_by_key(r->all->g->caches->attr, object) ||
 	    stays_fresh(r, object, true))
 		return;
 	r->n++;
-	(void)want_add(r->pf, r->cred, &pred, r->now_us);
+	(void)want_add(r->all->queue, r->cred, &pred, 1, r->now_us);
 }
 
 /* Whether it was read about when the other one was, by the same user. */
-static bool goes_with(const struct pf_mapped *m, const struct pf_mapped *other)
+static bool goes_with(const struct mapped *m, const struct mapped *other)
 {
 	uint64_t apart =
 	    m->us > other->us ? m->us - other->us : other->us - m->us;
@@ -193,22 +201,45 @@ static bool goes_with(const struct pf_mapped *m, const struct pf_mapped *other)
 	       apart < MAPPED_US;
 }
 
-void renew_begins(
-    struct prefetch *pf, const struct pf_seen *seen, uint64_t now_us)
+static void begins(struct source *s, const struct passed *p)
 {
-	struct renew r = {.pf = pf, .cred = seen->cred, .now_us = now_us};
-	const struct predictor_obs *o = &seen->obs;
-	struct caches *c = pf->p.caches;
-	struct node *node = attrcache_by_key(c->attr, o->object);
-	const struct pf_mapped *at;
+	struct renew_source *rs = (struct renew_source *)s;
+	struct renew r = {.all = s->all, .cred = p->cred, .now_us = p->now_us};
+	const struct predictor_obs *o = &p->obs;
+	const struct mapped *at;
 
-	if (!pf->mapped || o->kind != PREDICTOR_READ || !node ||
-	    caches_policy(c, node)->consistency != CONFIG_CONSISTENCY_BOUNDED)
+	if (p->missed || !rs->mapped || o->kind != PREDICTOR_READ || !p->node ||
+	    caches_policy(s->all->g->caches, p->node)->consistency !=
+		CONFIG_CONSISTENCY_BOUNDED)
 		return;
-	at = mapped_at(pf, o->object, r.cred->id);
-	if (at->object != o->object || at->cred != r.cred->id)
+	at = mapped_at(rs->mapped, o->object, credential_id(r.cred));
+	if (at->object != o->object || at->cred != credential_id(r.cred))
 		return;
 	for (unsigned i = 0; i < MAPPED; i++)
-		if (goes_with(&pf->mapped[i], at))
-			renew_mapped(&r, pf->mapped[i].object);
+		if (goes_with(&rs->mapped[i], at))
+			renew_mapped(&r, rs->mapped[i].object);
 }
+
+static void passed(struct source *s, struct passed *p)
+{
+	read_mapped((struct renew_source *)s, p);
+	if (!p->hinted)
+		visit(s->all, p);
+}
+
+static struct source *open_renew(struct sources *all)
+{
+	(void)all;
+	return source_new(sizeof(struct renew_source));
+}
+
+static void close_renew(struct source *s)
+{
+	free(((struct renew_source *)s)->mapped);
+	free(s);
+}
+
+const struct source_ops source_renew = {.open = open_renew,
+    .close = close_renew,
+    .passed = passed,
+    .begins = begins};

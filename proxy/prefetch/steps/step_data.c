@@ -3,6 +3,11 @@
  * them are cached, and their READs. */
 #include "base/metrics.h"
 #include "config/config.h"
+#include "farm/farm.h"
+#include "link/linkest.h"
+#include "prefetch/credentials/credentials.h"
+#include "prefetch/ground/worth.h"
+#include "prefetch/sources/sources.h"
 #include "prefetch/steps/turn_private.h"
 
 enum {
@@ -19,13 +24,13 @@ static uint32_t first_bytes(const struct turn *t)
 {
 	uint64_t n = t->k.policy->prefetch_block_size *
 		     t->k.policy->prefetch_block_count;
-	uint64_t asked = t->w->first_bytes;
+	uint64_t asked = t->wish->first_bytes;
 
 	/* A file that was never read will be read like others. */
 	if (asked == 0)
-		asked = t->pf->first_read_bytes < FIRST_MAX
-			    ? t->pf->first_read_bytes
-			    : FIRST_MAX;
+		asked = sources_first_bytes(t->s->sources);
+	if (t->wish->first_bytes == 0 && asked > FIRST_MAX)
+		asked = FIRST_MAX;
 	if (asked > n && t->k.policy->prefetch == CONFIG_PREFETCH_ON)
 		n = asked;
 	return (uint32_t)(n < t->node->size ? n : t->node->size);
@@ -42,12 +47,12 @@ struct piece {
 static bool next_piece(struct turn *t, const struct predictor_extent *ext,
     size_t n, struct piece *p)
 {
-	struct want *w = t->w;
-	uint64_t unit = linkest_unit_bytes(t->pf->p.link);
+	struct want_progress *w = t->at;
+	uint64_t unit = linkest_unit_bytes(t->g->link);
 	uint64_t begin = 0, end = first_bytes(t);
 
 	/* Of a range, nothing else is wanted. */
-	if (w->count > 0 && w->extent == 0)
+	if (t->wish->count > 0 && w->extent == 0)
 		w->extent = 1;
 	while (w->extent <= n) {
 		if (w->extent > 0) {
@@ -96,11 +101,11 @@ static uint32_t coming(const struct turn *t, uint64_t offset, uint32_t len)
 {
 	struct fetch_about a = {.object = node_key(t->node),
 	    .proc = NFSPROC3_READ,
-	    .cred = t->w->cred->id,
+	    .cred = credential_id(t->wish->cred),
 	    .from = offset,
 	    .to = offset + len};
 
-	return (uint32_t)(fetch_under_way_to(t->pf->p.fetch, &a) - offset);
+	return (uint32_t)(fetch_under_way_to(t->g->fetch, &a) - offset);
 }
 
 /* Ask the farm for what it may have of the extent. It may have nothing: so the
@@ -108,22 +113,21 @@ static uint32_t coming(const struct turn *t, uint64_t offset, uint32_t len)
  * answered. */
 static enum farm_answer ask_farm(struct turn *t, const struct piece *p)
 {
-	struct prefetch *pf = t->pf;
-	struct want *w = t->w;
+	struct want_progress *at = t->at;
 	uint32_t left = p->left < UINT32_MAX ? (uint32_t)p->left : UINT32_MAX;
 	struct fetch_about a = {.object = node_key(t->node),
 	    .proc = NFSPROC3_READ,
-	    .cred = w->cred->id,
+	    .cred = credential_id(t->wish->cred),
 	    .from = p->offset,
 	    .to = p->offset + 1};
-	enum farm_answer answer = farm_ask_data(
-	    pf->p.farm, t->node, w->cred->id, p->offset, left, true);
+	enum farm_answer answer =
+	    farm_ask_data(t->g->farm, t->node, a.cred, p->offset, left, true);
 
 	if (answer != FARM_ASKED)
 		return answer;
-	(void)want_watch(w, &a);
+	(void)want_watch(t->w, &a);
 	if (!t->farmed)
-		t->back = (struct turn_place){w->extent, w->repeat, w->into};
+		t->back = (struct turn_place){at->extent, at->repeat, at->into};
 	t->farmed = true;
 	return answer;
 }
@@ -133,7 +137,8 @@ static bool read_piece(struct turn *t, uint64_t offset, uint32_t len)
 	union nfs_args args = {
 	    .read = {.file = node_fh(t->node), .offset = offset, .count = len}};
 
-	if (!want_worth(t->pf, t->w->guess, (double)t->w->data_p, len))
+	if (!worth_call(
+		t->g, wish_is_guess(t->wish), (double)t->wish->data_p, len))
 		return true;
 	if (turn_too_early(t, t->node))
 		return false;
@@ -142,7 +147,7 @@ static bool read_piece(struct turn *t, uint64_t offset, uint32_t len)
 
 bool turn_has_first(const struct turn *t)
 {
-	const struct want *w = t->w;
+	const struct wish *w = t->wish;
 	uint64_t left = t->node->size;
 	uint32_t len = first_bytes(t);
 
@@ -166,7 +171,7 @@ static size_t one_extent(
  * the time for all that was read, where there is no pattern in that. */
 static size_t extents(const struct turn *t, struct predictor_extent *ext)
 {
-	const struct want *w = t->w;
+	const struct wish *w = t->wish;
 	uint64_t first = first_bytes(t);
 
 	if (w->count > 0)
@@ -175,14 +180,15 @@ static size_t extents(const struct turn *t, struct predictor_extent *ext)
 		return 0;
 	if (w->needs & PREDICTOR_NEEDS_EXTENTS)
 		return predictor_extents(
-		    t->pf->predictor, w->object, ext, EXTENTS);
-	if (w->session)
+		    t->g->predictor, w->object, ext, EXTENTS);
+	if (wish_is_of_session(w))
 		return w->read_bytes > first
 			   ? one_extent(ext, first, w->read_bytes - first)
 			   : 0;
 	/* Nobody has read it yet: as files of its kind are read. */
 	if (w->first_bytes == 0 && t->node->size > first &&
-	    kind_wants_rest(t->w, t->node->size, t->node->size - first))
+	    sources_rest(
+		t->s->sources, t->w, t->node->size, t->node->size - first))
 		return one_extent(ext, first, t->node->size - first);
 	return 0;
 }
@@ -201,9 +207,9 @@ static bool ask_piece(struct turn *t, const struct piece *p)
 	switch (ask_farm(t, p)) {
 	case FARM_ASKED:
 		/* What it cannot watch it would not come back to. */
-		return t->w->pending < WANT_WATCHES;
+		return want_watched(t->w) < WANT_WATCHES;
 	case FARM_BUSY:
-		t->blocked = true;
+		turn_ends(t, TURN_BLOCKED);
 		*t->wait_us = FARM_BUSY_US;
 		return false;
 	default:
@@ -215,7 +221,6 @@ static bool ask_piece(struct turn *t, const struct piece *p)
 static bool read_pieces(struct turn *t)
 {
 	struct predictor_extent ext[EXTENTS];
-	struct want *w = t->w;
 	size_t n = extents(t, ext);
 	struct piece p;
 	uint32_t there;
@@ -224,19 +229,18 @@ static bool read_pieces(struct turn *t)
 	while (next_piece(t, ext, n, &p)) {
 		/* Of a large file that is cached, many pieces pass. */
 		if (looks++ == PIECES_MAX) {
-			if (!t->farmed)
-				w->steps--;
-			t->more = true;
+			t->passes = true;
+			turn_ends(t, TURN_GOES_ON);
 			return false;
 		}
 		there = had(t, p.offset, p.len);
 		if (there == 0 && !ask_piece(t, &p))
 			return false;
-		w->into += there ? there : p.len;
+		t->at->into += there ? there : p.len;
 		/* The first bytes of other files go before the rest of this. */
-		if (w->count == 0 && w->extent > 0 && !w->tail &&
-		    want_begins_tail(w)) {
-			t->more = true;
+		if (t->wish->count == 0 && t->at->extent > 0 &&
+		    !want_is_tail(t->w) && want_begins_tail(t->w)) {
+			turn_ends(t, TURN_GOES_ON);
 			return false;
 		}
 	}
@@ -249,19 +253,21 @@ bool turn_read(struct turn *t)
 
 	if (!t->farmed)
 		return all;
-	t->w->extent = t->back.extent;
-	t->w->repeat = t->back.repeat;
-	t->w->into = t->back.into;
+	t->at->extent = t->back.extent;
+	t->at->repeat = t->back.repeat;
+	t->at->into = t->back.into;
 	return false;
 }
 
 bool turn_wants_data(const struct turn *t)
 {
-	enum config_prefetch mode =
-	    t->w->count > 0 ? CONFIG_PREFETCH_ON : CONFIG_PREFETCH_FIRST_BLOCK;
+	enum config_prefetch mode = t->wish->count > 0
+					? CONFIG_PREFETCH_ON
+					: CONFIG_PREFETCH_FIRST_BLOCK;
 
-	return (t->w->needs & PREDICTOR_NEEDS_DATA) && t->c->data &&
-	       !(t->w->session && session_spent(t->w)) &&
+	return (t->wish->needs & PREDICTOR_NEEDS_DATA) && t->c->data &&
+	       !(wish_is_of_session(t->wish) &&
+		   sources_session_spent(t->s->sources, t->wish->cred)) &&
 	       t->k.policy->prefetch >= mode && (t->node->flags & NODE_ATTRS) &&
 	       attrcache_type(t->c->attr, t->node) == NF3REG;
 }

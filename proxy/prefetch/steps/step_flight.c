@@ -2,26 +2,55 @@
 /* The calls that wants send, and what their replies make wanted in turn. */
 #include <string.h>
 
+#include "base/metrics.h"
+#include "link/waste.h"
+#include "prefetch/calls/refused.h"
+#include "prefetch/credentials/credentials.h"
+#include "prefetch/ground/worth.h"
+#include "prefetch/sources/dirs.h"
+#include "prefetch/sources/sources.h"
 #include "prefetch/steps/turn_private.h"
+
+/* A call that a want sent. */
+struct want_flight {
+	struct flight fl;
+	struct steps *s;
+	uint64_t object;
+	uint32_t generation;      /* of the object, before the call, if … */
+	bool known;               /* … anything was known of it then */
+	bool bounded;             /* waste.h counts it */
+	float calls_spared;       /* READDIRPLUS: the want's */
+	char name[NFS3_NAME_MAX]; /* LOOKUP */
+};
+
+static struct caches *caches_of(const struct want_flight *fl)
+{
+	return fl->s->g->caches;
+}
+
+/* Whether the directory is listed again for a change, after a while. */
+static bool lists_anew(const struct want_flight *fl)
+{
+	return dirs_list_anew(
+	    sources_dirs(fl->s->sources), fl->object, fl->s->g->now_us);
+}
 
 /* If a directory has changed, nothing is known any more of the names in it, or
  * of those that were absent: its listing brings all that back. */
-static void after_confirm(struct pf_flight *fl, struct node *node)
+static void after_confirm(struct want_flight *fl, struct node *node)
 {
 	const struct node_ext *x;
 
 	if (fl->fl.call.proc->proc != NFSPROC3_ACCESS || !fl->known ||
-	    attrcache_type(fl->pf->p.caches->attr, node) != NF3DIR)
+	    attrcache_type(caches_of(fl)->attr, node) != NF3DIR)
 		return;
-	x = attrcache_ext(fl->pf->p.caches->attr, node);
+	x = attrcache_ext(caches_of(fl)->attr, node);
 	if (!x || x->nchildren == 0 ||
-	    attrcache_generation(fl->pf->p.caches->attr, node) ==
-		fl->generation)
+	    attrcache_generation(caches_of(fl)->attr, node) == fl->generation)
 		return;
-	if (listing_worth(fl->pf, 2, x->nchildren * ENTRY_BYTES) &&
-	    dir_lists_anew(fl->pf, fl->object, fl->pf->now_us))
-		listing_goes_on(
-		    fl->pf, fl->fl.cred, fl->object, 0, fl->pf->now_us);
+	if (worth_listing(fl->s->g, 2, x->nchildren * ENTRY_BYTES) &&
+	    lists_anew(fl))
+		sources_list_on(fl->s->sources, fl->fl.cred, fl->object, 0);
 }
 
 /* How far a listing has come. */
@@ -30,12 +59,13 @@ struct list_mark {
 	uint64_t cookie;
 };
 
-static struct list_mark list_mark(const struct pf_flight *fl)
+static struct list_mark list_mark(const struct want_flight *fl)
 {
-	struct caches *c = fl->pf->p.caches;
+	struct caches *c = caches_of(fl);
 	struct node *dir = attrcache_by_key(c->attr, fl->object);
-	struct listing *l =
-	    dir ? listcache_find(c->lists, dir, fl->fl.cred->id, true) : NULL;
+	struct listing *l = dir ? listcache_find(c->lists, dir,
+				      credential_id(fl->fl.cred), true)
+				: NULL;
 
 	if (!l)
 		return (struct list_mark){0};
@@ -47,45 +77,45 @@ static struct list_mark list_mark(const struct pf_flight *fl)
  * from a directory that has changed, only one does: else each would want a
  * next. */
 static bool brought_entries(
-    const struct pf_flight *fl, const struct list_mark *before)
+    const struct want_flight *fl, const struct list_mark *before)
 {
 	struct list_mark now = list_mark(fl);
 
 	if (before->entries > 0 && now.generation != before->generation)
-		return dir_lists_anew(fl->pf, fl->object, fl->pf->now_us);
+		return lists_anew(fl);
 	return now.entries != before->entries || now.cookie != before->cookie;
 }
 
 /* A listing of which so much has come is taken to be twice as long: its size is
  * not known before its end. */
-static bool is_worth_more(const struct pf_flight *fl, uint32_t entries)
+static bool is_worth_more(const struct want_flight *fl, uint32_t entries)
 {
 	return fl->calls_spared == 0 ||
-	       listing_worth(fl->pf, (double)fl->calls_spared,
+	       worth_listing(fl->s->g, (double)fl->calls_spared,
 		   (uint64_t)entries * ENTRY_BYTES);
 }
 
 /* The next page is wanted, or the predictor hears of the whole listing. */
-static void read_listing_on(struct pf_flight *fl, struct node *dir, bool longer)
+static void read_listing_on(
+    struct want_flight *fl, struct node *dir, bool longer)
 {
-	struct prefetch *pf = fl->pf;
-	struct listing *l =
-	    listcache_find(pf->p.caches->lists, dir, fl->fl.cred->id, true);
+	struct sources *sources = fl->s->sources;
+	struct listing *l = listcache_find(
+	    caches_of(fl)->lists, dir, credential_id(fl->fl.cred), true);
 
 	if (!l)
 		return;
 	if (listing_complete(l))
-		prefetch_listed(pf, fl->fl.cred, dir);
+		sources_listed(sources, fl->fl.cred, dir);
 	else if (longer && is_worth_more(fl, listing_count(l)) &&
-		 !listing_comes(pf, fl->object, pf->now_us))
-		listing_goes_on(
-		    pf, fl->fl.cred, fl->object, fl->calls_spared, pf->now_us);
+		 !sources_listing_comes(sources, fl->object))
+		sources_list_on(
+		    sources, fl->fl.cred, fl->object, fl->calls_spared);
 }
 
-static void after_reply(struct pf_flight *fl, const struct list_mark *before)
+static void after_reply(struct want_flight *fl, const struct list_mark *before)
 {
-	struct node *node =
-	    attrcache_by_key(fl->pf->p.caches->attr, fl->object);
+	struct node *node = attrcache_by_key(caches_of(fl)->attr, fl->object);
 
 	if (!node || !(node->flags & NODE_ATTRS))
 		return;
@@ -93,8 +123,8 @@ static void after_reply(struct pf_flight *fl, const struct list_mark *before)
 		read_listing_on(fl, node, brought_entries(fl, before));
 	else
 		after_confirm(fl, node);
-	if (attrcache_type(fl->pf->p.caches->attr, node) == NF3DIR)
-		mention_rights(fl->pf, fl->object);
+	if (attrcache_type(caches_of(fl)->attr, node) == NF3DIR)
+		sources_allowed(fl->s->sources, fl->object);
 }
 
 /* Whether the same call will be refused whatever else it names. */
@@ -104,29 +134,33 @@ static bool is_of_object(uint32_t proc, nfsstat3 status)
 	       status == NFS3ERR_PERM || status == NFS3ERR_NOTDIR;
 }
 
-static void count_error(struct pf_flight *fl, nfsstat3 status, uint64_t now_us)
+static void count_error(
+    struct want_flight *fl, nfsstat3 status, uint64_t now_us)
 {
-	struct prefetch *pf = fl->pf;
+	struct steps *s = fl->s;
 	const struct owncall *call = &fl->fl.call;
-	struct node *node = attrcache_by_key(pf->p.caches->attr, fl->object);
+	struct refused_call refused = {
+	    .node = attrcache_by_key(caches_of(fl)->attr, fl->object),
+	    .proc = call->proc->proc,
+	    .cred = call->cred_id};
 
-	metrics_add(pf->p.metrics, METRICS_PREFETCH_ERRORS, 1);
-	note_set(pf, fl->object, NOTE_FAILED, now_us);
+	metrics_add(s->g->metrics, METRICS_PREFETCH_ERRORS, 1);
+	notes_set(s->notes, fl->object, NOTE_FAILED, now_us);
 	if (status == NFS3ERR_JUKEBOX)
-		metrics_add(pf->p.metrics, METRICS_PREFETCH_PAUSED, 1);
-	else if (node && is_of_object(call->proc->proc, status))
-		refused_note(pf, node, call->proc->proc, call->cred_id, now_us);
+		metrics_add(s->g->metrics, METRICS_PREFETCH_PAUSED, 1);
+	else if (refused.node && is_of_object(refused.proc, status))
+		refused_add(s->refused, caches_of(fl), &refused, now_us);
 	if (status == NFS3ERR_STALE || status == NFS3ERR_BADHANDLE)
-		predictor_forget(pf->predictor, fl->object);
+		predictor_forget(s->g->predictor, fl->object);
 }
 
-static void flight_learn(struct pf_flight *fl, const union nfs_res *res,
+static void flight_learn(struct want_flight *fl, const union nfs_res *res,
     const struct upstream_result *up, uint64_t now_us)
 {
-	struct prefetch *pf = fl->pf;
+	struct steps *s = fl->s;
 	struct list_mark before = list_mark(fl);
 
-	owncall_learn(&fl->fl.call, pf->p.caches, res, up, now_us, true);
+	owncall_learn(&fl->fl.call, caches_of(fl), res, up, now_us, true);
 	/* The note is of the directory, and a name in it changes nothing. */
 	if (fl->fl.call.proc->proc == NFSPROC3_LOOKUP &&
 	    (res->status == NFS3_OK || res->status == NFS3ERR_NOENT))
@@ -135,39 +169,38 @@ static void flight_learn(struct pf_flight *fl, const union nfs_res *res,
 		count_error(fl, res->status, now_us);
 		return;
 	}
-	note_bytes(pf, fl->object, up->rec->len);
-	note_set(pf, fl->object, NOTE_READY, now_us);
+	notes_came(s->notes, fl->object, up->rec->len);
+	notes_set(s->notes, fl->object, NOTE_READY, now_us);
 	after_reply(fl, &before);
 }
 
 static void on_reply(struct flight *f, enum reply_kind kind,
     const union nfs_res *res, const struct upstream_result *up, uint64_t now_us)
 {
-	struct pf_flight *fl = (struct pf_flight *)f;
+	struct want_flight *fl = (struct want_flight *)f;
 
 	if (kind != REPLY_NONE && fl->bounded)
-		waste_ahead(fl->pf->waste, up->rec->len, now_us);
+		waste_ahead(fl->s->g->waste, up->rec->len, now_us);
 	if (kind == REPLY_RESULTS)
 		flight_learn(fl, res, up, now_us);
 	else if (kind != REPLY_NONE)
-		metrics_add(fl->pf->p.metrics, METRICS_PREFETCH_ERRORS, 1);
+		metrics_add(fl->s->g->metrics, METRICS_PREFETCH_ERRORS, 1);
 }
 
-bool pf_flight_start(const struct want *w, struct node *node, uint32_t proc,
-    const union nfs_args *args, uint64_t bytes)
+bool steps_send(struct steps *s, const struct want *w, struct node *node,
+    uint32_t proc, const union nfs_args *args, uint64_t bytes)
 {
-	struct prefetch *pf = w->pf;
-	struct pf_cred *cred = w->cred;
-	struct pf_flight *fl = flight_new(&pf->flights, sizeof(*fl), cred,
-	    nfs_proc_find(NFS_PROGRAM, NFS_V3, proc));
+	const struct wish *wish = want_wish(w);
+	struct want_flight *fl = flight_new(&s->flights, sizeof(*fl),
+	    wish->cred, nfs_proc_find(NFS_PROGRAM, NFS_V3, proc));
 	struct fetch_about about;
 
 	if (!fl)
 		return false;
-	fl->pf = pf;
-	fl->fl.asked = want_is_asked(w);
-	fl->bounded = want_is_bounded(w);
-	fl->calls_spared = w->calls_spared;
+	fl->s = s;
+	fl->fl.asked = wish_is_asked(wish);
+	fl->bounded = wish_is_bounded(wish);
+	fl->calls_spared = wish->calls_spared;
 	flight_set_args(&fl->fl, args);
 	if (proc == NFSPROC3_LOOKUP) {
 		memcpy(fl->name, args->dirop.name.data, args->dirop.name.len);
@@ -175,8 +208,9 @@ bool pf_flight_start(const struct want *w, struct node *node, uint32_t proc,
 	}
 	fl->known = node->sent_us != 0;
 	if (fl->known)
-		fl->generation = attrcache_generation(pf->p.caches->attr, node);
-	about = fetch_about_call(fl->fl.call.proc, &fl->fl.call.args, cred->id);
+		fl->generation = attrcache_generation(s->g->caches->attr, node);
+	about = fetch_about_call(
+	    fl->fl.call.proc, &fl->fl.call.args, credential_id(wish->cred));
 	about.reply_bytes = (uint32_t)bytes;
 	/* Whoever wants a name of it does not know on which page it is. */
 	if (proc == NFSPROC3_READDIRPLUS) {
@@ -184,13 +218,13 @@ bool pf_flight_start(const struct want *w, struct node *node, uint32_t proc,
 		about.to = UINT64_MAX;
 	}
 	fl->object = about.object;
-	return flight_send(&fl->fl, &about, bytes, pf->now_us);
+	return flight_send(&fl->fl, &about, bytes, s->g->now_us);
 }
 
-void pf_flights_init(struct prefetch *pf)
+void steps_open_flights(struct steps *s, struct calls *calls)
 {
-	pf->flights = (struct flights){.pf = pf,
-	    .calls = METRICS_PREFETCH_CALLS,
+	s->flights = (struct flights){.calls = calls,
+	    .sent = METRICS_PREFETCH_CALLS,
 	    .bytes = METRICS_PREFETCH_BYTES,
 	    .on_reply = on_reply};
 }

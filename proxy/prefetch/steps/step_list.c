@@ -5,12 +5,16 @@
  * but not what is known of its entries, is asked for in pages side by side:
  * where each begins is known from the last time.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "cache/known.h"
+#include "farm/farm.h"
 #include "nfsproto/nfs3_list.h"
 #include "nfsproto/nfs3_object.h"
+#include "prefetch/credentials/credentials.h"
+#include "prefetch/ground/observe.h"
+#include "prefetch/ground/worth.h"
+#include "prefetch/sources/sources.h"
 #include "prefetch/steps/turn_private.h"
 
 enum {
@@ -20,19 +24,12 @@ enum {
 	/* What a reply has beside its entries (RFC 1813 section 3.3.17):
 	 * status, post_op_attr, cookieverf, the end; and some room. */
 	PAGE_HEAD = 4 + 88 + 8 + NFS3_DIRLIST_END_SIZE + 100,
-	PAGE_MAX = 65536,     /* bytes that are asked for at once */
-	LINK_PARTS = 3,       /* of what the link holds, a page is one … */
-	WINDOW_PARTS = 4,     /* … or of the budget's window */
 	LISTING_BYTES = 2048, /* of a directory of one block, never listed */
 	DIR_BLOCK = 4096,
 	LOOK = 16, /* entries that stand for all of a listing */
 	/* Listings that a want asks the farm for; what came may be given up at
 	 * once for want of memory. */
 	FARMED_MAX = 4,
-	DOTS = 2, /* entries of each directory that are no names in it */
-	/* How seldom the predictor hears again of a listing whose entries are
-	 * not all known. */
-	AGAIN_MAX_US = 10000000,
 };
 
 /* Bytes of the entry in a reply. The handle counts by its own length: that of
@@ -52,7 +49,7 @@ static size_t entry_size(
 	return nfs3_dirent_size(true, &e);
 }
 
-uint32_t listing_page(struct caches *c, struct node *dir, struct listing *l,
+uint32_t turn_page(struct caches *c, struct node *dir, struct listing *l,
     uint64_t fresh_us, size_t room, struct list_span *span)
 {
 	struct list_entry e;
@@ -85,64 +82,7 @@ uint32_t listing_page(struct caches *c, struct node *dir, struct listing *l,
 	return (uint32_t)bytes;
 }
 
-/*
- * While the link's rate is not known, the window says what it carries. Pages
- * come one after the other, a round trip each: so each is a third of what the
- * link holds. A client's reply that comes behind one waits a third of a round
- * trip at most.
- */
-static uint64_t page_bytes(const struct prefetch *pf)
-{
-	uint64_t unit = linkest_unit_bytes(pf->p.link);
-	uint64_t rate = linkest_rate_Bps(pf->p.link);
-	uint64_t part = budget_window_bytes(pf->budget) / WINDOW_PARTS;
-
-	if (rate > 0)
-		part =
-		    rate * linkest_srtt_us(pf->p.link) / 1000000 / LINK_PARTS;
-	if (part > unit)
-		unit = part;
-	return unit < PAGE_MAX ? unit : PAGE_MAX;
-}
-
 /* ---- calls ------------------------------------------------------------ */
-
-/* How likely a listing is still wanted once some pages of it have come. */
-#define P_BEGUN 0.9f
-
-void listing_goes_on(struct prefetch *pf, struct pf_cred *cred, uint64_t dir,
-    float calls_spared, uint64_t now_us)
-{
-	struct prediction pred = {.object = dir,
-	    .needs = PREDICTOR_NEEDS_LISTING,
-	    .p = P_BEGUN,
-	    .calls_spared = calls_spared,
-	    .lead = 1};
-	struct want *w = want_add(pf, cred, &pred, now_us);
-
-	if (w)
-		w->listed = false;
-}
-
-bool listing_comes(struct prefetch *pf, uint64_t dir, uint64_t now_us)
-{
-	uint32_t page = dir_read_page(pf, dir, now_us);
-
-	return page > 0 && page > page_bytes(pf);
-}
-
-void listing_read(struct prefetch *pf, struct pf_cred *cred, struct node *dir,
-    uint64_t now_us)
-{
-	struct listing *l =
-	    listcache_find(pf->p.caches->lists, dir, cred->id, true);
-
-	if (l && !listing_complete(l) &&
-	    !listing_comes(pf, node_key(dir), now_us) &&
-	    listing_binding(l).generation ==
-		attrcache_generation(pf->p.caches->attr, dir))
-		listing_goes_on(pf, cred, node_key(dir), 0, now_us);
-}
 
 /* What its listing takes. Of a directory that was never listed, the size tells:
  * an entry has about 40 bytes on a server's disk, and four times as much in a
@@ -152,7 +92,8 @@ static uint64_t listing_bytes(const struct turn *t, struct node *dir)
 	const struct node_ext *x = attrcache_ext(t->c->attr, dir);
 	uint64_t bytes = x ? (x->nchildren + 2) * ENTRY_BYTES : 0, least;
 
-	if (listcache_find(t->c->lists, dir, t->w->cred->id, true))
+	if (listcache_find(
+		t->c->lists, dir, credential_id(t->wish->cred), true))
 		return bytes;
 	least = LISTING_BYTES +
 		(dir->size > DIR_BLOCK ? (dir->size - DIR_BLOCK) * 4 : 0);
@@ -162,15 +103,15 @@ static uint64_t listing_bytes(const struct turn *t, struct node *dir)
 /* Ask for all pages for which there is room; false where some are left. */
 static bool list_anew(struct turn *t, struct node *dir, struct listing *l)
 {
-	struct want *w = t->w;
-	struct list_span next = w->page;
+	struct want_progress *at = t->at;
+	struct list_span next = at->page;
 	union nfs_args args = {.readdirplus = {.dir = node_fh(dir)}};
 	READDIRPLUS3args *a = &args.readdirplus;
 	uint32_t bytes;
 
-	w->paging = true;
-	while ((bytes = listing_page(t->c, dir, l, turn_fresh_since_us(t),
-		    page_bytes(t->pf), &next)) > 0) {
+	at->paging = true;
+	while ((bytes = turn_page(t->c, dir, l, turn_fresh_since_us(t),
+		    worth_page_bytes(t->g), &next)) > 0) {
 		a->cookie = next.from;
 		a->dircount = a->maxcount = bytes;
 		if (next.from != 0)
@@ -178,9 +119,9 @@ static bool list_anew(struct turn *t, struct node *dir, struct listing *l)
 			    NFS3_COOKIEVERFSIZE);
 		if (!turn_send(t, dir, NFSPROC3_READDIRPLUS, &args, bytes))
 			return false;
-		w->page = next;
+		at->page = next;
 	}
-	w->paging = false;
+	at->paging = false;
 	(void)turn_under_way(t, dir, NFSPROC3_READDIRPLUS);
 	return true;
 }
@@ -189,11 +130,12 @@ static bool list_anew(struct turn *t, struct node *dir, struct listing *l)
  * asked for one after the other. */
 static struct listing *list_known(const struct turn *t, struct node *dir)
 {
-	struct listing *l =
-	    listcache_find(t->c->lists, dir, t->w->cred->id, true);
+	struct listing *l = listcache_find(
+	    t->c->lists, dir, credential_id(t->wish->cred), true);
 
 	return l && listing_complete(l) && listing_binding(l).firm &&
-		       !dir_loose(t->pf, t->w->cred, dir, t->now_us)
+		       !observe_listing_is_loose(
+			   t->c, dir, credential_id(t->wish->cred), t->now_us)
 		   ? l
 		   : NULL;
 }
@@ -202,10 +144,10 @@ static struct listing *list_known(const struct turn *t, struct node *dir)
 static void next_page(
     const struct turn *t, struct node *dir, READDIRPLUS3args *args)
 {
-	struct listing *l =
-	    listcache_find(t->c->lists, dir, t->w->cred->id, true);
+	struct listing *l = listcache_find(
+	    t->c->lists, dir, credential_id(t->wish->cred), true);
 
-	args->dircount = args->maxcount = (uint32_t)page_bytes(t->pf);
+	args->dircount = args->maxcount = (uint32_t)worth_page_bytes(t->g);
 	if (!l || listing_complete(l) ||
 	    listing_binding(l).generation !=
 		attrcache_generation(t->c->attr, dir))
@@ -216,12 +158,12 @@ static void next_page(
 
 /* The predictor hears of what comes, but in no want's turn: that may make
  * others wanted. */
-static void farmed_note(struct prefetch *pf, struct pf_cred *cred, uint64_t dir)
+static void note_farmed(struct steps *s, struct credential *cred, uint64_t dir)
 {
-	if (pf->nfarmed == PF_FARMED)
+	if (s->nfarmed == FARMED)
 		return;
-	pf->farmed[pf->nfarmed].cred = pf_cred_ref(cred);
-	pf->farmed[pf->nfarmed++].dir = dir;
+	s->farmed[s->nfarmed].cred = credential_ref(cred);
+	s->farmed[s->nfarmed++].dir = dir;
 }
 
 /* Whether the farm was asked for the listing: then the want waits for that,
@@ -229,68 +171,73 @@ static void farmed_note(struct prefetch *pf, struct pf_cred *cred, uint64_t dir)
  * too, with which the directory's version has come. */
 static bool ask_farm(struct turn *t, struct node *dir)
 {
-	struct want *w = t->w;
-	struct listing *l = listcache_find(t->c->lists, dir, w->cred->id, true);
+	struct want_progress *at = t->at;
+	uint32_t cred = credential_id(t->wish->cred);
+	struct listing *l = listcache_find(t->c->lists, dir, cred, true);
 
-	if (w->farmed == FARMED_MAX || (l && listing_complete(l)) ||
-	    farm_ask_listing(t->pf->p.farm, dir, w->cred->id, true, true) !=
-		FARM_ASKED)
+	if (at->farmed == FARMED_MAX || (l && listing_complete(l)) ||
+	    farm_ask_listing(t->g->farm, dir, cred, true, true) != FARM_ASKED)
 		return false;
 	(void)turn_under_way(t, dir, NFSPROC3_READDIRPLUS);
 	/* The entries of the first page are fresh, the others are not. */
-	w->paging = l != NULL;
-	w->page = (struct list_span){0};
-	w->listed = false;
-	w->farmed++;
+	at->paging = l != NULL;
+	at->page = (struct list_span){0};
+	if (at->listing == LISTING_ASKED)
+		at->listing = LISTING_WANTED;
+	at->farmed++;
 	t->farmed = true;
-	farmed_note(t->pf, w->cred, node_key(dir));
+	note_farmed(t->s, t->wish->cred, node_key(dir));
 	return true;
 }
 
-void farmed_tell(struct prefetch *pf, bool all)
+void steps_tell_farmed(struct steps *s)
 {
-	struct caches *c = pf->p.caches;
+	struct caches *c = s->g->caches;
 
-	for (unsigned i = pf->nfarmed; i-- > 0;) {
-		struct pf_farmed f = pf->farmed[i];
-		struct node *dir =
-		    all ? NULL : attrcache_by_key(c->attr, f.dir);
+	for (unsigned i = s->nfarmed; i-- > 0;) {
+		struct farmed f = s->farmed[i];
+		struct node *dir = attrcache_by_key(c->attr, f.dir);
 		struct fetch_about a = {.object = f.dir,
 		    .proc = NFSPROC3_READDIRPLUS,
-		    .cred = f.cred->id};
+		    .cred = credential_id(f.cred)};
 		struct listing *l;
 
-		if (dir && fetch_under_way(pf->p.fetch, &a))
+		if (dir && fetch_under_way(s->g->fetch, &a))
 			continue;
-		pf->farmed[i] = pf->farmed[--pf->nfarmed];
-		l = dir ? listcache_find(c->lists, dir, f.cred->id, true)
-			: NULL;
+		s->farmed[i] = s->farmed[--s->nfarmed];
+		l = dir ? listcache_find(c->lists, dir, a.cred, true) : NULL;
 		if (l && listing_complete(l))
-			prefetch_listed(pf, f.cred, dir);
-		pf_cred_unref(f.cred);
+			sources_listed(s->sources, f.cred, dir);
+		credential_unref(f.cred);
 	}
 }
 
+void steps_forget_farmed(struct steps *s)
+{
+	while (s->nfarmed > 0)
+		credential_unref(s->farmed[--s->nfarmed].cred);
+}
+
 /* In pages side by side, or one page; the others follow when that has come
- * (prefetch_flight.c). */
+ * (step_flight.c). */
 bool turn_list(struct turn *t, struct node *dir)
 {
-	uint64_t page = page_bytes(t->pf);
+	uint64_t page = worth_page_bytes(t->g);
 	union nfs_args args = {.readdirplus = {.dir = node_fh(dir)}};
 	uint64_t bytes = listing_bytes(t, dir);
 	struct listing *l = list_known(t, dir);
 
 	if (!turn_may_list(t, dir))
-		return (dir->flags & NODE_ATTRS) || t->w->pending == 0;
-	if (l && t->w->paging)
+		return (dir->flags & NODE_ATTRS) || want_watched(t->w) == 0;
+	if (l && t->at->paging)
 		return list_anew(t, dir, l);
-	t->w->paging = false;
+	t->at->paging = false;
 	if (turn_under_way(t, dir, NFSPROC3_READDIRPLUS))
 		return true;
 	if (ask_farm(t, dir))
 		return false;
-	if (t->w->calls_spared > 0
-		? !listing_worth(t->pf, (double)t->w->calls_spared, bytes)
+	if (t->wish->calls_spared > 0
+		? !worth_listing(t->g, (double)t->wish->calls_spared, bytes)
 		: !turn_worth(t, bytes))
 		return true;
 	if (l)
@@ -311,55 +258,4 @@ bool turn_listing_good(const struct turn *t, struct node *dir)
 	return l && turn_confirmed(t, dir, false) &&
 	       known_stale_entries(
 		   t->c, dir, l, turn_fresh_since_us(t), LOOK) == 0;
-}
-
-/* ---- the predictor hears of them --------------------------------------- */
-
-/* Whether the predictor has to hear of this listing: it has not yet, or some
- * entries had no attributes then, as of a listing from a farm, and all that was
- * asked for has come. It waits longer each time that no more are known. */
-static bool is_to_tell(
-    struct prefetch *pf, struct pf_told *told, uint32_t cred, struct node *dir)
-{
-	uint64_t key = node_key(dir);
-	uint64_t mix = key ^ attrcache_generation(pf->p.caches->attr, dir) *
-				 UINT64_C(0x9e3779b97f4a7c15);
-	struct fetch_about a = {
-	    .object = key, .proc = NFSPROC3_READDIRPLUS, .cred = cred};
-
-	if (told->mix != mix) {
-		*told = (struct pf_told){.mix = mix, .wait_us = GRAIN_US};
-		return true;
-	}
-	return told->in_part && pf->now_us >= told->again_us &&
-	       !fetch_under_way(pf->p.fetch, &a);
-}
-
-void prefetch_listed(
-    struct prefetch *pf, struct pf_cred *cred, struct node *dir)
-{
-	struct pf_told *told = &pf->told[node_key(dir) % LISTINGS_TOLD];
-	struct predictor_dirent *ents;
-	bool to_tell;
-	size_t n;
-
-	if (!observe_listed(pf->p.caches, dir, cred->id))
-		return;
-	/* A large one comes in pages; the predictor hears of it once. */
-	to_tell = is_to_tell(pf, told, cred->id, dir);
-	walk_listed(pf, cred, dir, to_tell, pf->now_us);
-	if (!to_tell)
-		return;
-	n = observe_listing(pf->p.caches, dir, cred->id, &ents);
-	if (n > 0)
-		predictor_list(
-		    pf->predictor, cred->uid, node_key(dir), ents, n);
-	free(ents);
-	told->in_part =
-	    n + DOTS < observe_names_count(pf->p.caches, dir, cred->id);
-	told->again_us = pf->now_us + told->wait_us;
-	if (n <= told->known && told->wait_us < AGAIN_MAX_US)
-		told->wait_us *= 2;
-	told->known = n;
-	mention_listing(pf, cred, dir);
 }

@@ -50,17 +50,13 @@ static void open_prefetch(struct hint_world *w)
 {
 	struct prefetch *pf = &w->pf;
 
-	pf->p.metrics = w->metrics;
-	pf->p.link = w->link;
-	pf->p.caches = w->caches;
-	pf->notes = calloc(1, sizeof(*pf->notes));
-	TAILQ_INIT(&pf->creds);
-	TAILQ_INIT(&pf->spare);
-	TAILQ_INIT(&pf->later);
-	for (int i = 0; i < WANT_LANES; i++)
-		lane_init(&pf->lanes[i]);
-	/* The pump is about to run, and never does. */
-	pf->active = true;
+	pf->g.metrics = w->metrics;
+	pf->g.link = w->link;
+	pf->g.caches = w->caches;
+	pf->creds = credentials_new(w->caches, NULL);
+	pf->notes = notes_new(&pf->g);
+	pf->queue = queue_new(&pf->g, pf->notes);
+	assert(pf->creds && pf->notes && pf->queue);
 }
 
 void hint_world_open(struct hint_world *w)
@@ -91,8 +87,8 @@ void hint_world_open(struct hint_world *w)
 void hint_world_close(struct hint_world *w)
 {
 	hints_free(w->hints);
-	wants_free(&w->pf);
-	pf_creds_free(&w->pf);
+	queue_free(w->pf.queue);
+	credentials_free(w->pf.creds);
 	free(w->pf.notes);
 	caches_free(w->caches);
 	linkest_free(w->link);

@@ -8,7 +8,11 @@
 
 #include "config/config.h"
 #include "hint/hint.h"
+#include "link/linkest.h"
 #include "prefetch/prefetch_private.h"
+#include "prefetch/credentials/credentials.h"
+#include "prefetch/notes/notes.h"
+#include "prefetch/queue/queue_private.h"
 
 struct event_base;
 

@@ -87,25 +87,25 @@ static struct hint_stream *stream_of_files(struct hint_world *w, int n)
 static void expect_bytes(
     struct hint_world *w, const char *fh, uint64_t offset, uint32_t count)
 {
-	struct want *want = want_next(&w->pf);
+	struct want *want = queue_next(w->pf.queue);
 
 	assert_non_null(want);
-	assert_null(want->name);
-	assert_true(want->object == hint_world_key(fh));
-	assert_true(want->offset == offset);
-	assert_int_equal(want->count, count);
+	assert_null(want->wish.name);
+	assert_true(want->wish.object == hint_world_key(fh));
+	assert_true(want->wish.offset == offset);
+	assert_int_equal(want->wish.count, count);
 	want_drop(want);
 	turn(w);
 }
 
 static void expect_name(struct hint_world *w, const char *dir, const char *name)
 {
-	struct want *want = want_next(&w->pf);
+	struct want *want = queue_next(w->pf.queue);
 
 	assert_non_null(want);
-	assert_int_equal(want->name_len, strlen(name));
-	assert_memory_equal(want->name, name, strlen(name));
-	assert_true(want->parent == hint_world_key(dir));
+	assert_int_equal(want->wish.name_len, strlen(name));
+	assert_memory_equal(want->wish.name, name, strlen(name));
+	assert_true(want->wish.parent == hint_world_key(dir));
 	want_drop(want);
 	turn(w);
 }
@@ -164,7 +164,7 @@ static void test_no_answer(void **state)
 	expect_name(w, "root", "refused");
 	hint_world_tell(w, "root", "absent", NULL, 0);
 	expect_name(w, "root", "absent");
-	assert_null(want_next(&w->pf));
+	assert_null(queue_next(w->pf.queue));
 	assert_int_equal(told(s).failed, 2);
 	hint_end(s);
 }
@@ -174,13 +174,12 @@ static void test_given_up(void **state)
 {
 	struct hint_world *w = *state;
 	struct hint_stream *s = stream_of_files(w, 1);
-	struct want *want = want_next(&w->pf);
+	struct want *want = queue_next(w->pf.queue);
 
-	want->expired = true;
-	want_drop(want);
+	want_give_up(want);
 	turn(w);
 	expect_bytes(w, "f0", 0, BYTES);
-	assert_null(want_next(&w->pf));
+	assert_null(queue_next(w->pf.queue));
 	hint_end(s);
 }
 
@@ -233,7 +232,7 @@ static void test_whole_file(void **state)
 	expect_bytes(w, "F", 0, 16384);
 	expect_bytes(w, "F", 16384, 16384);
 	expect_bytes(w, "F", 32768, 40000 - 32768);
-	assert_null(want_next(&w->pf));
+	assert_null(queue_next(w->pf.queue));
 	assert_int_equal(told(s).ahead, 1);
 	hint_end(s);
 }
@@ -301,7 +300,7 @@ static void test_reader_first(void **state)
 	assert_int_equal(told(s).passed, 1);
 	expect_name(w, "root", "c");
 	expect_bytes(w, "C", 0, BYTES);
-	assert_null(want_next(&w->pf));
+	assert_null(queue_next(w->pf.queue));
 	hint_end(s);
 }
 
@@ -341,7 +340,8 @@ static void test_long_reads(void **state)
 		(void)hints_seen(w->hints, &obs);
 		turn(w);
 	}
-	for (struct want *want; (want = want_next(&w->pf)) != NULL; turn(w))
+	for (struct want *want; (want = queue_next(w->pf.queue)) != NULL;
+	     turn(w))
 		want_drop(want);
 	assert_int_equal(told(s).used, 200);
 	assert_int_equal(told(s).reached, 200);
@@ -360,12 +360,12 @@ static void test_cancel(void **state)
 	expect_bytes(w, "f15", 0, BYTES);
 	hint_cancel(s, 100);
 	turn(w);
-	assert_null(want_next(&w->pf));
+	assert_null(queue_next(w->pf.queue));
 	assert_int_equal(hint_add(s, &again), -EINVAL);
 	again.seq++;
 	assert_int_equal(hint_add(s, &again), 0);
 	hint_end(s);
-	assert_int_equal(w->pf.nwants, 0);
+	assert_int_equal(w->pf.queue->nwants, 0);
 }
 
 static void test_unused(void **state)
@@ -404,7 +404,7 @@ static void test_long(void **state)
 	}
 	expect_bytes(w, "F", at, 16384);
 	at += 16384;
-	assert_null(want_next(&w->pf));
+	assert_null(queue_next(w->pf.queue));
 	assert_in_range(at, 1 << 20, (1 << 20) + 16384);
 	now_ms += 61000;
 	turn(w);
@@ -431,8 +431,8 @@ static void test_ahead(void **state)
 		assert_int_equal(hint_add(s, &h), 0);
 	}
 	turn(w);
-	while ((want = want_next(&w->pf)) != NULL) {
-		assert_true(want->offset == (999 - n) * 1000);
+	while ((want = queue_next(w->pf.queue)) != NULL) {
+		assert_true(want->wish.offset == (999 - n) * 1000);
 		want_drop(want);
 		turn(w);
 		n++;
@@ -442,9 +442,9 @@ static void test_ahead(void **state)
 	assert_true(told(s).full);
 	assert_int_equal(told(s).waiting, 1000 - n);
 	read_at(w, 1000, "f0", 999000 - 5000);
-	want = want_next(&w->pf);
+	want = queue_next(w->pf.queue);
 	assert_non_null(want);
-	assert_true(want->offset == (999 - n) * 1000);
+	assert_true(want->wish.offset == (999 - n) * 1000);
 	hint_end(s);
 }
 

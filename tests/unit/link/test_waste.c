@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "prefetch/prefetch_fixture.h"
+#include "prefetch/steps/turn_private.h"
 #include "link/waste.h"
 
 #define SECOND UINT64_C(1000000)
@@ -187,8 +188,8 @@ static void test_liar(void **state)
 /* ---- the price of a call ---------------------------------------------- */
 
 struct world {
-	struct prefetch pf;
-	struct pf_cred *cred;
+	struct rooms pf;
+	struct credential *cred;
 };
 
 static int setup(void **state)
@@ -196,8 +197,8 @@ static int setup(void **state)
 	struct world *w = calloc(1, sizeof(*w));
 	struct linkest_kept kept = {.rate_Bps = 5000000, .base_us = 40000};
 
-	prefetch_open(&w->pf, &w->cred, 1);
-	linkest_begin(w->pf.p.link, &kept);
+	rooms_open(&w->pf, &w->cred, 1);
+	linkest_begin(w->pf.g.link, &kept);
 	*state = w;
 	return 0;
 }
@@ -206,21 +207,26 @@ static int teardown(void **state)
 {
 	struct world *w = *state;
 
-	prefetch_close(&w->pf, &w->cred, 1);
+	rooms_close(&w->pf, &w->cred, 1);
 	free(w);
 	return 0;
+}
+
+static bool pays(struct world *w, const struct wish *wish, uint64_t bytes)
+{
+	struct want_progress at = {.extent = 0};
+
+	return turn_pays(&w->pf.g, wish, &at, (double)wish->p, bytes);
 }
 
 /* The least odds at which a call is worth it now, in hundredths. */
 static int price(struct world *w, uint64_t bytes)
 {
-	struct want want = {.pf = &w->pf, .cred = w->cred};
-
-	for (int n = 1; n < 100; n++) {
-		want.p = (float)n / 100;
-		if (want_pays(&want, (double)want.p, bytes))
+	for (int n = 1; n < 100; n++)
+		if (pays(w,
+			&(struct wish){.cred = w->cred, .p = (float)n / 100},
+			bytes))
 			return n;
-	}
 	return 100;
 }
 
@@ -236,41 +242,38 @@ static void test_price_of_link(void **state)
 	assert_true(price(w, 65536) > was && price(w, 65536) < 30);
 	/* Each reply that others wait for raises it. */
 	for (int i = 0; i < 3; i++) {
-		linkest_sent(w->pf.p.link, &marks[i], 60000, START);
+		linkest_sent(w->pf.g.link, &marks[i], 60000, START);
 		assert_true(price(w, CONFIRM_BYTES) > was);
 		was = price(w, CONFIRM_BYTES);
 	}
 	assert_in_range(was, 20, 60);
 	for (int i = 0; i < 3; i++)
-		linkest_lost(w->pf.p.link, &marks[i]);
+		linkest_lost(w->pf.g.link, &marks[i]);
 	assert_in_range(price(w, CONFIRM_BYTES), 1, 6);
 }
 
 static void test_price_of_waste(void **state)
 {
 	struct world *w = *state;
-	struct want asked = {.pf = &w->pf,
-	    .cred = w->cred,
-	    .p = 0.5f,
-	    .count = 1,
-	    .source = NOTE_FROM_HINT};
-	struct want session = {
-	    .pf = &w->pf, .cred = w->cred, .p = 0.5f, .session = true};
+	struct wish asked = {
+	    .cred = w->cred, .p = 0.5f, .count = 1, .source = NOTE_FROM_HINT};
+	struct wish session = {
+	    .cred = w->cred, .p = 0.5f, .said_by = 1 << PREDICTOR_FROM_SESSION};
 	int was = price(w, 16384);
 
 	/* Half of the limit lies unused: of long replies more is asked … */
-	waste_ahead(w->pf.waste, 1024 * KIB, w->pf.now_us);
+	waste_ahead(w->pf.g.waste, 1024 * KIB, w->pf.g.now_us);
 	assert_true(price(w, 16384) > was + 10);
 	assert_true(price(w, 16384) > price(w, CONFIRM_BYTES) + 10);
 	/* … and nearly all of it: only what is nearly certain goes. */
-	waste_ahead(w->pf.waste, 1000 * KIB, w->pf.now_us);
+	waste_ahead(w->pf.g.waste, 1000 * KIB, w->pf.g.now_us);
 	assert_in_range(price(w, 16384), 85, 99);
 	assert_in_range(price(w, CONFIRM_BYTES), 10, 60);
-	waste_ahead(w->pf.waste, 4400 * KIB, w->pf.now_us);
+	waste_ahead(w->pf.g.waste, 4400 * KIB, w->pf.g.now_us);
 	assert_int_equal(price(w, CONFIRM_BYTES), 100);
 	/* What was asked for, and what has a bound of its own, goes on. */
-	assert_true(want_pays(&asked, (double)asked.p, CONFIRM_BYTES));
-	assert_true(want_pays(&session, (double)session.p, CONFIRM_BYTES));
+	assert_true(pays(w, &asked, CONFIRM_BYTES));
+	assert_true(pays(w, &session, CONFIRM_BYTES));
 }
 
 /* ---- what costs too much now ------------------------------------------ */
@@ -280,7 +283,7 @@ static struct want *add(struct world *w, uint64_t object, float p)
 	struct prediction pred = {
 	    .object = object, .p = p, .lead = 1, .needs = PREDICTOR_NEEDS_ATTR};
 
-	return want_add(&w->pf, w->cred, &pred, START);
+	return want_add(w->pf.queue, w->cred, &pred, 1, START);
 }
 
 /* Many that are unlikely do not stand before few that are likely. */
@@ -291,7 +294,7 @@ static void test_likely_first(void **state)
 	for (uint64_t i = 0; i < 100; i++)
 		assert_non_null(add(w, 100 + i, 0.1f));
 	assert_non_null(add(w, 10, 0.9f));
-	assert_int_equal(want_next(&w->pf)->object, 10);
+	assert_int_equal(queue_next(w->pf.queue)->wish.object, 10);
 }
 
 /* It waits behind all others, and comes back when it is likelier. */
@@ -301,17 +304,17 @@ static void test_put_off(void **state)
 	struct want *dear;
 
 	dear = add(w, 10, 0.3f);
-	assert_ptr_equal(want_next(&w->pf), dear);
+	assert_ptr_equal(queue_next(w->pf.queue), dear);
 	want_put_off(dear, true);
-	want_queue(dear, false);
-	assert_int_equal(w->pf.nqueued, 0);
+	queue_put(dear, false);
+	assert_int_equal(w->pf.queue->nqueued, 0);
 	assert_non_null(add(w, 11, 0.06f));
-	assert_int_equal(want_next(&w->pf)->object, 11);
-	assert_ptr_equal(want_next(&w->pf), dear);
-	want_queue(dear, false);
+	assert_int_equal(queue_next(w->pf.queue)->wish.object, 11);
+	assert_ptr_equal(queue_next(w->pf.queue), dear);
+	queue_put(dear, false);
 	assert_non_null(add(w, 12, 0.3f));
 	assert_ptr_equal(add(w, 10, 0.9f), dear);
-	assert_ptr_equal(want_next(&w->pf), dear);
+	assert_ptr_equal(queue_next(w->pf.queue), dear);
 }
 
 /* Where there are too many, those make room that are worth least. */
@@ -323,14 +326,14 @@ static void test_crowded(void **state)
 	for (uint64_t i = 0; i < WANTS_MAX; i++)
 		assert_non_null(add(w, 100 + i, 0.3f));
 	assert_null(add(w, 10, 0.3f));
-	dear = want_next(&w->pf);
+	dear = queue_next(w->pf.queue);
 	want_put_off(dear, true);
-	want_queue(dear, false);
+	queue_put(dear, false);
 	assert_non_null(add(w, 11, 0.3f));
 	assert_null(add(w, 12, 0.3f));
 	assert_non_null(add(w, 13, 0.9f));
-	assert_int_equal(w->pf.nwants, WANTS_MAX);
-	assert_int_equal(want_next(&w->pf)->object, 13);
+	assert_int_equal(w->pf.queue->nwants, WANTS_MAX);
+	assert_int_equal(queue_next(w->pf.queue)->wish.object, 13);
 }
 
 #define TEST(f)  cmocka_unit_test(f)

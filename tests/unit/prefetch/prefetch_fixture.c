@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A prefetch with nothing but wants; see the header. */
+/* The lower rooms of prefetch; see the header. */
 #include "prefetch/prefetch_fixture.h"
 
 #include <setjmp.h>
@@ -9,55 +9,101 @@
 
 #include <cmocka.h>
 
-#include "base/metrics.h"
 #include "base/namemap.h"
+#include "cache/caches.h"
 
-void prefetch_open(struct prefetch *pf, struct pf_cred **creds, uint32_t n)
+void rooms_open(struct rooms *pf, struct credential **creds, uint32_t n)
 {
-	pf->p.metrics = metrics_new();
-	pf->p.link = linkest_new();
-	pf->notes = calloc(1, sizeof(*pf->notes));
-	pf->hold = hold_new();
-	pf->waste = waste_new();
-	pf->absents = namemap_new();
-	TAILQ_INIT(&pf->spare);
-	TAILQ_INIT(&pf->later);
-	for (int i = 0; i < WANT_LANES; i++)
-		lane_init(&pf->lanes[i]);
-	/* The pump is about to run, and never does. */
-	pf->active = true;
+	struct predictor_options po = {.budget_bytes = 2 << 20};
+	struct sources_params sp = {.ground = &pf->g};
+	struct ground *g = &pf->g;
+
+	g->metrics = metrics_new();
+	g->link = linkest_new();
+	g->hold = hold_new();
+	g->waste = waste_new();
+	g->absents = namemap_new();
+	if (!g->predictor)
+		g->predictor = predictor_new(&po);
+	if (!g->config)
+		g->config = &pf->config;
+	sp.notes = pf->notes = notes_new(g);
+	sp.queue = pf->queue = queue_new(g, pf->notes);
+	pf->sources = sources_new_empty(&sp);
+	assert_non_null(pf->sources);
 	for (uint32_t i = 0; i < n; i++) {
 		creds[i] = calloc(1, sizeof(*creds[i]));
 		creds[i]->refs = 1;
 		creds[i]->id = i + 1;
+		creds[i]->actor = rooms_actor_of(0);
 	}
 }
 
-void prefetch_close(struct prefetch *pf, struct pf_cred **creds, uint32_t n)
+void rooms_close(struct rooms *pf, struct credential **creds, uint32_t n)
 {
-	wants_free(pf);
-	assert_int_equal(pf->nwants, 0);
-	assert_int_equal(pf->nqueued, 0);
+	sources_free(pf->sources);
+	queue_free(pf->queue);
 	for (uint32_t i = 0; i < n; i++) {
 		assert_int_equal(creds[i]->refs, 1);
-		pf_cred_unref(creds[i]);
+		credential_unref(creds[i]);
 	}
-	free(pf->mapped);
 	free(pf->notes);
-	hold_free(pf->hold);
-	waste_free(pf->waste);
-	namemap_free(pf->absents);
-	linkest_free(pf->p.link);
-	metrics_free(pf->p.metrics);
+	predictor_free(pf->g.predictor);
+	hold_free(pf->g.hold);
+	waste_free(pf->g.waste);
+	namemap_free(pf->g.absents);
+	linkest_free(pf->g.link);
+	metrics_free(pf->g.metrics);
 }
 
-struct want *prefetch_want_attr(
-    struct prefetch *pf, struct pf_cred *cred, uint64_t object, uint32_t lead)
+void rooms_add(struct rooms *pf, const struct source_ops *ops)
+{
+	assert_true(sources_add(pf->sources, ops));
+}
+
+static struct passed at(
+    struct rooms *pf, const struct passed *p, uint64_t now_us)
+{
+	struct passed x = *p;
+
+	x.now_us = pf->g.now_us = now_us;
+	if (!x.name)
+		x.name = "";
+	if (!x.node && pf->g.caches)
+		x.node = attrcache_by_key(pf->g.caches->attr, x.obs.object);
+	return x;
+}
+
+void rooms_hear(struct rooms *pf, const struct passed *p, uint64_t now_us)
+{
+	struct passed x = at(pf, p, now_us);
+
+	sources_passed(pf->sources, &x);
+}
+
+void rooms_begin(struct rooms *pf, const struct passed *p, uint64_t now_us)
+{
+	struct passed x = at(pf, p, now_us);
+
+	sources_begins(pf->sources, &x);
+}
+
+struct want *rooms_want_attr(
+    struct rooms *pf, struct credential *cred, uint64_t object, uint32_t lead)
 {
 	struct prediction pred = {.object = object,
 	    .p = 0.5f,
 	    .lead = lead,
 	    .needs = PREDICTOR_NEEDS_ATTR};
 
-	return want_add(pf, cred, &pred, T0);
+	return want_add(pf->queue, cred, &pred, 1, T0);
+}
+
+uint64_t rooms_actor_of(unsigned flow)
+{
+	uint64_t actor = 0;
+
+	while (lane_flow(actor) != flow)
+		actor++;
+	return actor;
 }

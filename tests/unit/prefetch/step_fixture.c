@@ -48,13 +48,18 @@ int step_setup(void **state)
 	s->w->config.policy.prefetch = CONFIG_PREFETCH_ON;
 	s->w->config.policy.prefetch_block_size = 16 << 10;
 	s->w->config.policy.prefetch_block_count = 1;
-	prefetch_open(&s->pf, &s->cred, 1);
+	s->pf.g.caches = s->w->caches;
+	s->pf.g.config = &s->w->config;
+	rooms_open(&s->pf, &s->cred, 1);
 	s->cred->id = s->w->cred;
-	s->pf.p.caches = s->w->caches;
-	s->pf.p.config = &s->w->config;
-	s->pf.p.fetch = fetch_new(&s->up, NULL, s->pf.p.metrics, s->pf.p.link);
-	s->pf.budget = budget_new(s->pf.p.link, &cap);
-	pf_flights_init(&s->pf);
+	s->pf.g.fetch = fetch_new(&s->up, NULL, s->pf.g.metrics, s->pf.g.link);
+	s->pf.g.budget = budget_new(s->pf.g.link, &cap);
+	s->calls = calls_new(&s->pf.g);
+	s->steps = steps_new(&(struct steps_params){.ground = &s->pf.g,
+	    .notes = s->pf.notes,
+	    .queue = s->pf.queue,
+	    .calls = s->calls,
+	    .sources = s->pf.sources});
 	*state = s;
 	return 0;
 }
@@ -63,11 +68,13 @@ int step_teardown(void **state)
 {
 	struct step_world *s = *state;
 
-	wants_free(&s->pf);
-	flights_free(&s->pf.flights);
-	fetch_free(s->pf.p.fetch);
-	budget_free(s->pf.budget);
-	prefetch_close(&s->pf, &s->cred, 1);
+	queue_free(s->pf.queue);
+	s->pf.queue = NULL;
+	steps_free(s->steps);
+	calls_free(s->calls);
+	fetch_free(s->pf.g.fetch);
+	budget_free(s->pf.g.budget);
+	rooms_close(&s->pf, &s->cred, 1);
 	tear_down((void **)&s->w);
 	free(s);
 	return 0;
@@ -88,10 +95,10 @@ struct want *want_key(
 	    .p = 0.9f,
 	    .lead = 1,
 	    .needs = needs};
-	struct want *w = want_add(&s->pf, s->cred, &pred, s->w->now_us);
+	struct want *w = want_add(s->pf.queue, s->cred, &pred, 1, s->w->now_us);
 
 	assert_non_null(w);
-	assert_ptr_equal(want_next(&s->pf), w);
+	assert_ptr_equal(queue_next(s->pf.queue), w);
 	return w;
 }
 
@@ -105,8 +112,8 @@ enum step step(struct step_world *s, struct want *w)
 {
 	uint64_t wait_us;
 
-	s->pf.now_us = s->w->now_us;
-	return want_step(w, s->w->now_us, &wait_us);
+	s->pf.g.now_us = s->w->now_us;
+	return step_want(s->steps, w, s->w->now_us, &wait_us);
 }
 
 void assert_call(struct step_world *s, const char *proc, const char *object)

@@ -10,6 +10,7 @@
 #include "cache/learn_fixture.h"
 #include "nfsproto/nfs3_object.h"
 #include "prefetch/prefetch_fixture.h"
+#include "prefetch/steps/turn_private.h"
 #include "upstream/upstream.h"
 
 enum { CALLS = 16, SECOND = 1000000 };
@@ -27,8 +28,10 @@ struct upstream {
 
 struct step_world {
 	struct world *w; /* of learn_fixture.h */
-	struct prefetch pf;
-	struct pf_cred *cred;
+	struct rooms pf;
+	struct credential *cred;
+	struct calls *calls;
+	struct steps *steps;
 	struct upstream up;
 	unsigned seen; /* calls that were looked at */
 };

@@ -64,7 +64,7 @@ static void test_behind_first_page(void **state)
 	say_access(s, "dir");
 	s->w->now_us += SECOND;
 	say_page(s->w, entries, FIRST_PAGE, 0, false);
-	s->pf.p.farm = (struct farm_server *)(void *)s->pf.p.fetch;
+	s->pf.g.farm = (struct farm_server *)(void *)s->pf.g.fetch;
 	farm_has = true;
 	w = want(s, "dir", NULL, PREDICTOR_NEEDS_LISTING);
 	assert_int_equal(step(s, w), STEP_WAITS);
@@ -72,12 +72,12 @@ static void test_behind_first_page(void **state)
 	say_page(s->w, entries, ENTRIES, 0, true);
 	farm_has = false;
 	fetch_claim_end(&claim);
-	assert_ptr_equal(want_next(&s->pf), w);
+	assert_ptr_equal(queue_next(s->pf.queue), w);
 	assert_int_not_equal(step(s, w), STEP_DONE);
 	assert_call(s, "READDIRPLUS", "dir");
 	assert_true(s->up.calls[0].args.readdirplus.cookie > 0);
-	s->pf.p.farm = NULL;
-	farmed_tell(&s->pf, true);
+	s->pf.g.farm = NULL;
+	steps_forget_farmed(s->steps);
 }
 
 /* What the predictor hears of. */
@@ -101,9 +101,9 @@ static void listed(struct step_world *s)
 {
 	nfs3_fh fh = fh_of("dir");
 
-	s->pf.now_us = s->w->now_us;
-	prefetch_listed(
-	    &s->pf, s->cred, attrcache_find(s->w->caches->attr, &fh));
+	s->pf.g.now_us = s->w->now_us;
+	sources_listed(
+	    s->pf.sources, s->cred, attrcache_find(s->w->caches->attr, &fh));
 }
 
 /* A farm's entries have no attributes. Once these have come, the predictor
@@ -112,7 +112,8 @@ static void test_predictor_hears_of_all(void **state)
 {
 	struct step_world *s = *state;
 
-	s->pf.walks = walk_open();
+	rooms_add(&s->pf, &source_walk);
+	rooms_add(&s->pf, &source_tree);
 	told = 0;
 	make_entries(FIRST_PAGE);
 	say_dir(s->w);
@@ -131,24 +132,25 @@ static void test_predictor_hears_of_all(void **state)
 	s->w->now_us += SECOND;
 	listed(s);
 	assert_int_equal(told, 2);
-	walk_close(s->pf.walks);
 }
 
 /* Its first entries are fresh, and a client misses names behind them. */
 static void test_missed_behind_fresh(void **state)
 {
 	struct step_world *s = *state;
-	struct pf_seen seen = {.cred = s->cred,
+	struct passed seen = {.cred = s->cred,
+	    .missed = true,
 	    .obs = {.kind = PREDICTOR_LOOKUP, .parent = key_of("dir")}};
 	struct want *w;
 
+	rooms_add(&s->pf, &source_miss);
 	make_entries(FIRST_PAGE);
 	say_dir(s->w);
 	say_access(s, "dir");
 	say_page(s->w, entries, ENTRIES, 0, true);
 	for (int i = 0; i < 3; i++)
-		dir_missed(&s->pf, &seen, s->w->now_us);
-	w = want_next(&s->pf);
+		rooms_hear(&s->pf, &seen, s->w->now_us);
+	w = queue_next(s->pf.queue);
 	assert_non_null(w);
 	assert_int_not_equal(step(s, w), STEP_DONE);
 	assert_call(s, "READDIRPLUS", "dir");

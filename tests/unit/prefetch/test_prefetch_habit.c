@@ -14,14 +14,15 @@ enum {
 	DIR = 5,       /* an object: where all names are */
 	TYPE_H = 1111, /* hashes of what names end in */
 	TYPE_C = 2222,
+	LOOKED = 256, /* that wait for a READ */
 	LOOKED_MAX = 512,
 	FILE_NEEDS = PREDICTOR_NEEDS_ACCESS | PREDICTOR_NEEDS_DATA,
 	DIR_NEEDS = PREDICTOR_NEEDS_ACCESS | PREDICTOR_NEEDS_LISTING,
 };
 
 struct world {
-	struct prefetch pf;
-	struct pf_cred *creds[CREDS];
+	struct rooms pf;
+	struct credential *creds[CREDS];
 	uint64_t next; /* object */
 };
 
@@ -29,7 +30,8 @@ static int setup(void **state)
 {
 	struct world *w = calloc(1, sizeof(*w));
 
-	prefetch_open(&w->pf, w->creds, CREDS);
+	rooms_open(&w->pf, w->creds, CREDS);
+	rooms_add(&w->pf, &source_habit);
 	w->next = 1000;
 	*state = w;
 	return 0;
@@ -39,7 +41,7 @@ static int teardown(void **state)
 {
 	struct world *w = *state;
 
-	prefetch_close(&w->pf, w->creds, CREDS);
+	rooms_close(&w->pf, w->creds, CREDS);
 	free(w);
 	return 0;
 }
@@ -48,9 +50,9 @@ static int teardown(void **state)
 
 static void see(struct world *w, int cred, struct predictor_obs obs)
 {
-	struct pf_seen seen = {.obs = obs, .cred = w->creds[cred]};
+	struct passed seen = {.obs = obs, .cred = w->creds[cred]};
 
-	habit_seen(&w->pf, &seen, T0);
+	rooms_hear(&w->pf, &seen, T0);
 }
 
 static uint64_t look_up(struct world *w, int cred, uint64_t type)
@@ -93,28 +95,29 @@ static void forget_wants(struct world *w)
 {
 	struct want *want;
 
-	while ((want = want_next(&w->pf)) != NULL)
+	while ((want = queue_next(w->pf.queue)) != NULL)
 		want_drop(want);
 }
 
 static void assert_none(struct world *w)
 {
-	assert_int_equal(w->pf.nwants, 0);
+	assert_int_equal(w->pf.queue->nwants, 0);
 }
 
 /* The only one. */
 static void assert_want(struct world *w, int cred, uint64_t object,
     uint8_t needs, unsigned followed, unsigned looked)
 {
-	struct want *want = want_next(&w->pf);
+	struct want *want = queue_next(w->pf.queue);
 	double p = (followed + 1.0) / (looked + 3.0);
 
 	assert_non_null(want);
-	assert_int_equal(want->object, object);
-	assert_int_equal(want->parent, DIR);
-	assert_int_equal(want->needs, needs);
-	assert_ptr_equal(want->cred, w->creds[cred]);
-	assert_true((double)want->p > p - 1e-4 && (double)want->p < p + 1e-4);
+	assert_int_equal(want->wish.object, object);
+	assert_int_equal(want->wish.parent, DIR);
+	assert_int_equal(want->wish.needs, needs);
+	assert_ptr_equal(want->wish.cred, w->creds[cred]);
+	assert_true(
+	    (double)want->wish.p > p - 1e-4 && (double)want->wish.p < p + 1e-4);
 	/* It is the very next thing; what is unlikely goes behind what is
 	 * likelier and not much further away. */
 	assert_int_equal(want->lane, p >= 0.5     ? 0
@@ -238,7 +241,7 @@ static void test_other_reads(void **state)
 
 	/* Lookups that wait for a READ have their places by object and
 	 * credential: here they meet. */
-	w->creds[1]->id = w->creds[0]->id + PF_LOOKED;
+	w->creds[1]->id = w->creds[0]->id + LOOKED;
 	object = look_up(w, 0, TYPE_H);
 	read_it(w, 1, object);
 	forget_wants(w);
@@ -283,12 +286,12 @@ static void foresee(struct world *w, uint64_t object, enum note_state state,
 	struct prediction pred = {
 	    .object = object, .p = p, .lead = 3, .needs = needs};
 
-	note_predicted(&w->pf, &pred, 0, T0);
+	notes_predicted(w->pf.notes, &pred, 0, T0);
 	if (state == NOTE_READY || state == NOTE_FAILED)
-		note_set(&w->pf, object, NOTE_ASKED, T0);
+		notes_set(w->pf.notes, object, NOTE_ASKED, T0);
 	if (state != NOTE_WANTED)
-		note_set(&w->pf, object, state, T0);
-	assert_int_equal(note_find(&w->pf, object)->state, state);
+		notes_set(w->pf.notes, object, state, T0);
+	assert_int_equal(notes_find(w->pf.notes, object)->state, state);
 }
 
 static void test_foreseen(void **state)
@@ -362,16 +365,16 @@ static void test_never_above_one(void **state)
 	uint64_t object;
 	struct want *want;
 
-	teach(w, 0, TYPE_H, LOOKED_MAX - PF_LOOKED, PF_LOOKED);
+	teach(w, 0, TYPE_H, LOOKED_MAX - LOOKED, LOOKED);
 	object = w->next;
-	teach(w, 0, TYPE_H, PF_LOOKED, 0);
+	teach(w, 0, TYPE_H, LOOKED, 0);
 	for (; object < w->next; object++)
 		read_it(w, 0, object);
 	object = look_up(w, 0, TYPE_H);
-	want = want_next(&w->pf);
+	want = queue_next(w->pf.queue);
 	assert_non_null(want);
-	assert_int_equal(want->object, object);
-	assert_true(want->p <= 1);
+	assert_int_equal(want->wish.object, object);
+	assert_true(want->wish.p <= 1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "cache/attrcache.h"
 #include "prefetch/prefetch_fixture.h"
 
 enum { CREDS = 1 };
@@ -18,8 +19,8 @@ struct job {
 };
 
 struct world {
-	struct prefetch pf;
-	struct pf_cred *creds[CREDS];
+	struct rooms pf;
+	struct credential *creds[CREDS];
 	struct job jobs[2];
 };
 
@@ -45,12 +46,12 @@ static int setup(void **state)
 {
 	struct world *w = calloc(1, sizeof(*w));
 
-	prefetch_open(&w->pf, w->creds, CREDS);
+	rooms_open(&w->pf, w->creds, CREDS);
 	for (int i = 0; i < 2; i++) {
 		w->jobs[i].owner.on_end = on_end;
 		w->jobs[i].owner.on_turn = on_turn;
 		assert_true(
-		    want_add_job(&w->pf, w->creds[0], &w->jobs[i].owner));
+		    want_add_job(w->pf.queue, w->creds[0], &w->jobs[i].owner));
 	}
 	*state = w;
 	return 0;
@@ -62,14 +63,14 @@ static int teardown(void **state)
 
 	for (int i = 0; i < 2; i++)
 		want_disown(&w->jobs[i].owner);
-	prefetch_close(&w->pf, w->creds, CREDS);
+	rooms_close(&w->pf, w->creds, CREDS);
 	free(w);
 	return 0;
 }
 
 static struct want *add(struct world *w, uint64_t object, uint32_t lead)
 {
-	return prefetch_want_attr(&w->pf, w->creds[0], object, lead);
+	return rooms_want_attr(&w->pf, w->creds[0], object, lead);
 }
 
 /* One that is blocked stands back for the rest of the turn, and no longer. */
@@ -78,19 +79,20 @@ static void test_blocked(void **state)
 	struct world *w = *state;
 	struct want *job;
 
-	w->pf.turn = 7;
-	job = want_next(&w->pf);
+	w->pf.queue->turn = 7;
+	job = queue_next(w->pf.queue);
 	job->blocked_turn = 7;
-	want_queue(job, false);
+	queue_put(job, false);
 	for (int i = 0; i < 3; i++) {
-		assert_ptr_equal(want_next(&w->pf), w->jobs[1].owner.want);
-		want_queue(w->jobs[1].owner.want, false);
+		assert_ptr_equal(
+		    queue_next(w->pf.queue), w->jobs[1].owner.want);
+		queue_put(w->jobs[1].owner.want, false);
 	}
 	w->jobs[1].owner.want->blocked_turn = 7;
-	assert_null(want_next(&w->pf));
-	w->pf.turn++;
-	assert_ptr_equal(want_next(&w->pf), job);
-	want_queue(job, false);
+	assert_null(queue_next(w->pf.queue));
+	w->pf.queue->turn++;
+	assert_ptr_equal(queue_next(w->pf.queue), job);
+	queue_put(job, false);
 }
 
 /* Whatever else is wanted goes first, however far ahead it is. */
@@ -100,11 +102,11 @@ static void test_last(void **state)
 	struct want *far = add(w, 10, UINT32_MAX);
 
 	assert_true(want_begins_tail(far));
-	assert_ptr_equal(want_next(&w->pf), far);
+	assert_ptr_equal(queue_next(w->pf.queue), far);
 	want_drop(far);
-	assert_ptr_equal(want_next(&w->pf), w->jobs[0].owner.want);
-	assert_ptr_equal(want_next(&w->pf), w->jobs[1].owner.want);
-	assert_null(want_next(&w->pf));
+	assert_ptr_equal(queue_next(w->pf.queue), w->jobs[0].owner.want);
+	assert_ptr_equal(queue_next(w->pf.queue), w->jobs[1].owner.want);
+	assert_null(queue_next(w->pf.queue));
 }
 
 /* Who asks how much is wanted does not mean jobs. */
@@ -112,13 +114,13 @@ static void test_not_counted(void **state)
 {
 	struct world *w = *state;
 
-	assert_int_equal(w->pf.nqueued, 0);
-	assert_int_equal(w->pf.nwants, 0);
+	assert_int_equal(w->pf.queue->nqueued, 0);
+	assert_int_equal(w->pf.queue->nwants, 0);
 	(void)add(w, 10, 1);
-	assert_int_equal(w->pf.nqueued, 1);
-	want_drop(want_next(&w->pf));
-	(void)want_next(&w->pf);
-	assert_int_equal(w->pf.nqueued, 0);
+	assert_int_equal(w->pf.queue->nqueued, 1);
+	want_drop(queue_next(w->pf.queue));
+	(void)queue_next(w->pf.queue);
+	assert_int_equal(w->pf.queue->nqueued, 0);
 }
 
 /* As the pump does it where a job has more to ask. */
@@ -127,10 +129,10 @@ static void test_by_turns(void **state)
 	struct world *w = *state;
 
 	for (int i = 0; i < 6; i++) {
-		struct want *want = want_next(&w->pf);
+		struct want *want = queue_next(w->pf.queue);
 
 		assert_ptr_equal(want, w->jobs[i % 2].owner.want);
-		want_queue(want, false);
+		queue_put(want, false);
 	}
 }
 
@@ -141,12 +143,12 @@ static void test_go_on(void **state)
 	struct want_owner *o = &w->jobs[0].owner;
 
 	want_go_on(o);
-	assert_ptr_equal(want_next(&w->pf), o->want);
-	assert_ptr_equal(want_next(&w->pf), w->jobs[1].owner.want);
+	assert_ptr_equal(queue_next(w->pf.queue), o->want);
+	assert_ptr_equal(queue_next(w->pf.queue), w->jobs[1].owner.want);
 	want_go_on(o);
 	want_go_on(o);
-	assert_ptr_equal(want_next(&w->pf), o->want);
-	assert_null(want_next(&w->pf));
+	assert_ptr_equal(queue_next(w->pf.queue), o->want);
+	assert_null(queue_next(w->pf.queue));
 }
 
 /* While it is too early for it, nothing else brings it back. */
@@ -155,12 +157,12 @@ static void test_later(void **state)
 	struct world *w = *state;
 	struct want_owner *o = &w->jobs[0].owner;
 
-	want_delay(want_next(&w->pf), T0);
+	queue_put_later(queue_next(w->pf.queue), T0);
 	want_go_on(o);
-	assert_ptr_equal(want_next(&w->pf), w->jobs[1].owner.want);
-	assert_null(want_next(&w->pf));
-	assert_int_equal(wants_ripen(&w->pf, T0 + GRAIN_US), 0);
-	assert_ptr_equal(want_next(&w->pf), o->want);
+	assert_ptr_equal(queue_next(w->pf.queue), w->jobs[1].owner.want);
+	assert_null(queue_next(w->pf.queue));
+	assert_int_equal(queue_ripen(w->pf.queue, T0 + GRAIN_US), 0);
+	assert_ptr_equal(queue_next(w->pf.queue), o->want);
 }
 
 /* Its owner hears of the end, but for one that has lost interest. */
@@ -168,16 +170,16 @@ static void test_end(void **state)
 {
 	struct world *w = *state;
 
-	want_drop(want_next(&w->pf));
+	want_drop(queue_next(w->pf.queue));
 	assert_int_equal(w->jobs[0].ended, 1);
 	assert_null(w->jobs[0].owner.want);
 	want_disown(&w->jobs[1].owner);
 	assert_int_equal(w->jobs[1].ended, 0);
-	assert_null(want_next(&w->pf));
+	assert_null(queue_next(w->pf.queue));
 	want_go_on(&w->jobs[0].owner);
-	assert_null(want_next(&w->pf));
+	assert_null(queue_next(w->pf.queue));
 	/* Nothing is left to be used again for wants. */
-	assert_int_equal(w->pf.nmade, 0);
+	assert_int_equal(w->pf.queue->nmade, 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

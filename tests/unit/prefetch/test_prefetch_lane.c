@@ -13,17 +13,17 @@
 enum { CLIENTS = 3 };
 
 struct lane_world {
-	struct prefetch pf;
-	struct pf_cred *creds[CLIENTS];
+	struct rooms pf;
+	struct credential *creds[CLIENTS];
 };
 
 static int setup(void **state)
 {
 	struct lane_world *s = calloc(1, sizeof(*s));
 
-	prefetch_open(&s->pf, s->creds, CLIENTS);
+	rooms_open(&s->pf, s->creds, CLIENTS);
 	for (unsigned i = 0; i < CLIENTS; i++)
-		s->creds[i]->flow = (uint8_t)i;
+		s->creds[i]->actor = rooms_actor_of(i);
 	*state = s;
 	return 0;
 }
@@ -32,7 +32,7 @@ static int teardown(void **state)
 {
 	struct lane_world *s = *state;
 
-	prefetch_close(&s->pf, s->creds, CLIENTS);
+	rooms_close(&s->pf, s->creds, CLIENTS);
 	free(s);
 	return 0;
 }
@@ -43,14 +43,14 @@ static void wants(
 {
 	for (unsigned i = 0; i < n; i++)
 		assert_non_null(
-		    prefetch_want_attr(&s->pf, s->creds[client], first + i, 1));
+		    rooms_want_attr(&s->pf, s->creds[client], first + i, 1));
 }
 
 /* Takes the next one and drops it; its object. */
 static uint64_t take(struct lane_world *s)
 {
-	struct want *w = want_next(&s->pf);
-	uint64_t object = w ? w->object : 0;
+	struct want *w = queue_next(s->pf.queue);
+	uint64_t object = w ? w->wish.object : 0;
 
 	if (w)
 		want_drop(w);
@@ -87,11 +87,11 @@ static void test_room_of_who_has_most(void **state)
 	struct lane_world *s = *state;
 
 	wants(s, 0, 10000, WANTS_MAX);
-	assert_int_equal(s->pf.nwants, WANTS_MAX);
+	assert_int_equal(s->pf.queue->nwants, WANTS_MAX);
 	wants(s, 1, 50000, 10);
-	assert_int_equal(s->pf.nwants, WANTS_MAX);
+	assert_int_equal(s->pf.queue->nwants, WANTS_MAX);
 	assert_int_equal(
-	    metrics_get(s->pf.p.metrics, METRICS_PREFETCH_CROWDED), 10);
+	    metrics_get(s->pf.g.metrics, METRICS_PREFETCH_CROWDED), 10);
 	wants(s, 1, 50000, 10);
 	/* The first of those who have most is still there, and so are all ten.
 	 */
@@ -110,12 +110,12 @@ static void test_blocked_keeps_its_turn(void **state)
 
 	wants(s, 0, 100, 3);
 	wants(s, 1, 200, 3);
-	s->pf.turn = 1;
+	s->pf.queue->turn = 1;
 	assert_int_equal(take(s), 100);
-	w = want_next(&s->pf);
-	assert_int_equal(w->object, 200);
-	want_queue_blocked(w);
-	s->pf.turn = 2;
+	w = queue_next(s->pf.queue);
+	assert_int_equal(w->wish.object, 200);
+	queue_put_blocked(w);
+	s->pf.queue->turn = 2;
 	assert_int_equal(take(s), 200);
 	assert_int_equal(take(s), 101);
 	assert_int_equal(take(s), 201);

@@ -13,7 +13,8 @@
 #include "cache/learn_fixture.h"
 #include "nfsproto/nfs3_list.h"
 #include "prefetch/prefetch_fixture.h"
-#include "prefetch/prefetch_private.h"
+#include "prefetch/sources/dirs.h"
+#include "prefetch/steps/turn_private.h"
 
 enum {
 	SMALL = 12,
@@ -252,7 +253,7 @@ static unsigned stale(struct world *w, uint64_t fresh_us, unsigned look)
 static uint32_t page(
     struct world *w, uint64_t fresh_us, size_t room, struct list_span *span)
 {
-	return listing_page(
+	return turn_page(
 	    w->caches, node_of(w, "dir"), listing_of(w), fresh_us, room, span);
 }
 
@@ -462,33 +463,40 @@ static void test_long_handles(void **state)
 	all_pages(*state);
 }
 
+static void client_reads(
+    struct rooms *pf, struct credential *cred, struct world *w)
+{
+	pf->g.now_us = w->now_us;
+	source_pages_read(pf->sources, cred, node_of(w, "dir"));
+}
+
 /* A client has read so many entries of all: what follows is wanted as long as
  * there is anything. */
 static void test_read_on(void **state)
 {
 	struct world *w = *state;
-	struct prefetch pf = {.p.caches = w->caches};
-	struct pf_cred *cred;
+	struct rooms pf = {.g.caches = w->caches};
+	struct credential *cred;
 
-	prefetch_open(&pf, &cred, 1);
+	rooms_open(&pf, &cred, 1);
 	cred->id = w->cred;
 	say_dir(w);
-	listing_read(&pf, cred, node_of(w, "dir"), w->now_us);
-	assert_int_equal(pf.nqueued, 0);
+	client_reads(&pf, cred, w);
+	assert_int_equal(pf.queue->nqueued, 0);
 	say_some(w, 0, 5, SMALL);
-	listing_read(&pf, cred, node_of(w, "dir"), w->now_us);
-	assert_int_equal(pf.nqueued, 1);
-	want_drop(want_next(&pf));
+	client_reads(&pf, cred, w);
+	assert_int_equal(pf.queue->nqueued, 1);
+	want_drop(queue_next(pf.queue));
 	say_some(w, 5, SMALL - 5, SMALL);
-	listing_read(&pf, cred, node_of(w, "dir"), w->now_us);
-	assert_int_equal(pf.nqueued, 0);
+	client_reads(&pf, cred, w);
+	assert_int_equal(pf.queue->nqueued, 0);
 	/* It has changed, so it does not go on from there. */
 	say_some(w, 0, 5, SMALL);
 	w->version++;
 	say_dir(w);
-	listing_read(&pf, cred, node_of(w, "dir"), w->now_us);
-	assert_int_equal(pf.nqueued, 0);
-	prefetch_close(&pf, &cred, 1);
+	client_reads(&pf, cred, w);
+	assert_int_equal(pf.queue->nqueued, 0);
+	rooms_close(&pf, &cred, 1);
 }
 
 /* A client asks for more at once than would come ahead: it reads on by itself,
@@ -496,36 +504,36 @@ static void test_read_on(void **state)
 static void test_left_to_the_client(void **state)
 {
 	struct world *w = *state;
-	struct prefetch pf = {.p.caches = w->caches};
+	struct rooms pf = {.g.caches = w->caches};
 	struct config_rate cap = {.percent = 80};
 	uint64_t dir;
-	struct pf_cred *cred;
+	struct credential *cred;
 
-	prefetch_open(&pf, &cred, 1);
-	pf.budget = budget_new(pf.p.link, &cap);
+	rooms_open(&pf, &cred, 1);
+	pf.g.budget = budget_new(pf.g.link, &cap);
 	cred->id = w->cred;
 	say_some(w, 0, 5, SMALL);
 	dir = node_key(node_of(w, "dir"));
-	dir_is_read(&pf, dir, 1 << 20, w->now_us);
-	listing_read(&pf, cred, node_of(w, "dir"), w->now_us);
-	assert_int_equal(pf.nqueued, 0);
+	dirs_read(pf.sources->dirs, dir, 1 << 20, w->now_us);
+	client_reads(&pf, cred, w);
+	assert_int_equal(pf.queue->nqueued, 0);
 	/* By READDIR. */
-	dir_is_read(&pf, dir, 0, w->now_us);
-	listing_read(&pf, cred, node_of(w, "dir"), w->now_us);
-	assert_int_equal(pf.nqueued, 1);
-	want_drop(want_next(&pf));
-	dir_is_read(&pf, dir, 512, w->now_us);
-	listing_read(&pf, cred, node_of(w, "dir"), w->now_us);
-	assert_int_equal(pf.nqueued, 1);
-	want_drop(want_next(&pf));
+	dirs_read(pf.sources->dirs, dir, 0, w->now_us);
+	client_reads(&pf, cred, w);
+	assert_int_equal(pf.queue->nqueued, 1);
+	want_drop(queue_next(pf.queue));
+	dirs_read(pf.sources->dirs, dir, 512, w->now_us);
+	client_reads(&pf, cred, w);
+	assert_int_equal(pf.queue->nqueued, 1);
+	want_drop(queue_next(pf.queue));
 	/* It has given up. */
-	dir_is_read(&pf, dir, 1 << 20, w->now_us);
+	dirs_read(pf.sources->dirs, dir, 1 << 20, w->now_us);
 	w->now_us += 2000000;
-	listing_read(&pf, cred, node_of(w, "dir"), w->now_us);
-	assert_int_equal(pf.nqueued, 1);
-	want_drop(want_next(&pf));
-	budget_free(pf.budget);
-	prefetch_close(&pf, &cred, 1);
+	client_reads(&pf, cred, w);
+	assert_int_equal(pf.queue->nqueued, 1);
+	want_drop(queue_next(pf.queue));
+	budget_free(pf.g.budget);
+	rooms_close(&pf, &cred, 1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -11,7 +11,9 @@
 #include "cache/caches.h"
 #include "cache/learn_fixture.h"
 #include "nfsproto/nfs3_object.h"
+#include "prefetch/calls/flight.h"
 #include "prefetch/prefetch_fixture.h"
+#include "prefetch/prefetch_private.h"
 
 enum {
 	SECOND = 1000000,
@@ -21,8 +23,8 @@ enum {
 
 struct note_world {
 	struct world *w;
-	struct prefetch pf;
-	struct pf_cred *cred;
+	struct rooms pf;
+	struct credential *cred;
 };
 
 static int setup(void **state)
@@ -30,9 +32,10 @@ static int setup(void **state)
 	struct note_world *s = calloc(1, sizeof(*s));
 
 	set_up((void **)&s->w);
-	s->pf.p.caches = s->w->caches;
-	s->pf.p.config = &s->w->config;
-	prefetch_open(&s->pf, &s->cred, 1);
+	s->pf.g.caches = s->w->caches;
+	s->pf.g.config = &s->w->config;
+	rooms_open(&s->pf, &s->cred, 1);
+	rooms_add(&s->pf, &source_renew);
 	s->cred->id = s->w->cred;
 	s->cred->uid = USER;
 	*state = s;
@@ -43,7 +46,7 @@ static int teardown(void **state)
 {
 	struct note_world *s = *state;
 
-	prefetch_close(&s->pf, &s->cred, 1);
+	rooms_close(&s->pf, &s->cred, 1);
 	tear_down((void **)&s->w);
 	free(s);
 	return 0;
@@ -63,22 +66,22 @@ static void came(struct note_world *s, uint64_t object, uint8_t source,
 	struct prediction pred = {
 	    .object = object, .p = 0.5f, .needs = DATA, .source = source};
 
-	note_predicted(&s->pf, &pred, uid, now_us);
-	note_set(&s->pf, object, NOTE_ASKED, now_us);
-	note_bytes(&s->pf, object, 1000);
-	note_set(&s->pf, object, NOTE_READY, now_us);
+	notes_predicted(s->pf.notes, &pred, uid, now_us);
+	notes_set(s->pf.notes, object, NOTE_ASKED, now_us);
+	notes_came(s->pf.notes, object, 1000);
+	notes_set(s->pf.notes, object, NOTE_READY, now_us);
 }
 
 static enum note_state state_of(struct note_world *s, uint64_t object)
 {
-	return note_find(&s->pf, object)->state;
+	return notes_find(s->pf.notes, object)->state;
 }
 
 /* As often as all notes are looked at. */
 static void age(struct note_world *s, uint64_t now_us)
 {
-	for (int i = 0; i < NOTES; i++)
-		notes_age(&s->pf, now_us);
+	for (int i = 0; i < 4096; i++)
+		notes_age(s->pf.notes, now_us);
 }
 
 /* ---- in vain ---------------------------------------------------------- */
@@ -91,8 +94,8 @@ static void test_each_by_its_own_age(void **state)
 
 	came(s, 1, NOTE_FROM_PATTERN, USER, T0);
 	came(s, 2, NOTE_FROM_PATTERN, USER, T0);
-	note_set(&s->pf, 1, NOTE_ASKED, T0 + 9 * SECOND);
-	note_set(&s->pf, 1, NOTE_READY, T0 + 9 * SECOND);
+	notes_set(s->pf.notes, 1, NOTE_ASKED, T0 + 9 * SECOND);
+	notes_set(s->pf.notes, 1, NOTE_READY, T0 + 9 * SECOND);
 	age(s, T0 + 9 * SECOND);
 	assert_int_equal(state_of(s, 2), NOTE_READY);
 	age(s, T0 + 10 * SECOND);
@@ -117,23 +120,30 @@ static void test_guesses_are_judged_sooner(void **state)
 
 static void look_up(struct note_world *s, const char *name, uint64_t now_us)
 {
-	struct pf_seen seen = {.obs = {.kind = PREDICTOR_LOOKUP,
-				   .object = key_of(name),
-				   .parent = key_of("dir")},
+	struct passed seen = {.obs = {.kind = PREDICTOR_LOOKUP,
+				  .object = key_of(name),
+				  .parent = key_of("dir")},
 	    .cred = s->cred};
 
-	renew_seen(&s->pf, &seen, now_us);
+	rooms_hear(&s->pf, &seen, now_us);
 }
 
 static void assert_renewed(struct note_world *s, const char *name)
 {
-	struct want *w = want_next(&s->pf);
+	struct want *w = queue_next(s->pf.queue);
 
 	assert_non_null(w);
-	assert_int_equal(w->object, key_of(name));
-	assert_int_equal(w->needs, PREDICTOR_NEEDS_ACCESS);
+	assert_int_equal(w->wish.object, key_of(name));
+	assert_int_equal(w->wish.needs, PREDICTOR_NEEDS_ACCESS);
 	want_drop(w);
-	assert_int_equal(s->pf.nwants, 0);
+	assert_int_equal(s->pf.queue->nwants, 0);
+}
+
+static void use(struct note_world *s, const char *name, uint64_t now_us)
+{
+	struct note_use use = {.object = key_of(name), .uid = USER};
+
+	notes_used(s->pf.notes, &use, now_us);
 }
 
 static void test_renewed(void **state)
@@ -146,44 +156,44 @@ static void test_renewed(void **state)
 	say_page(s->w, entries, 4, 0, true);
 	came(s, key_of("b"), NOTE_FROM_MENTION, USER, T0);
 	came(s, key_of("c"), NOTE_FROM_MENTION, USER + 1, T0);
-	note_used(&s->pf, key_of("d"), USER, false, false, T0);
+	use(s, "d", T0);
 	/* Nothing has grown old yet. */
 	look_up(s, "a", T0);
-	assert_int_equal(s->pf.nwants, 0);
+	assert_int_equal(s->pf.queue->nwants, 0);
 	/* What came for this user, and is not used yet. */
 	look_up(s, "a", T0 + 3 * SECOND);
 	assert_renewed(s, "b");
 	/* It is one visit. */
 	look_up(s, "d", T0 + 3 * SECOND + SECOND / 2);
-	assert_int_equal(s->pf.nwants, 0);
+	assert_int_equal(s->pf.queue->nwants, 0);
 	look_up(s, "a", T0 + 5 * SECOND);
 	assert_renewed(s, "b");
-	note_used(&s->pf, key_of("b"), USER, false, false, T0 + 6 * SECOND);
+	use(s, "b", T0 + 6 * SECOND);
 	look_up(s, "a", T0 + 7 * SECOND);
-	assert_int_equal(s->pf.nwants, 0);
+	assert_int_equal(s->pf.queue->nwants, 0);
 }
 
-static struct pf_seen read_of(struct note_world *s, const char *name, bool exec)
+static struct passed read_of(struct note_world *s, const char *name, bool exec)
 {
-	return (struct pf_seen){.obs = {.kind = PREDICTOR_READ,
-				    .object = key_of(name),
-				    .exec = exec},
+	return (struct passed){.obs = {.kind = PREDICTOR_READ,
+				   .object = key_of(name),
+				   .exec = exec},
 	    .cred = s->cred};
 }
 
 static void read_it(
     struct note_world *s, const char *name, bool exec, uint64_t now_us)
 {
-	struct pf_seen seen = read_of(s, name, exec);
+	struct passed seen = read_of(s, name, exec);
 
-	renew_note_read(&s->pf, &seen, now_us);
+	rooms_hear(&s->pf, &seen, now_us);
 }
 
 static void read_waits(struct note_world *s, const char *name, uint64_t now_us)
 {
-	struct pf_seen seen = read_of(s, name, true);
+	struct passed seen = read_of(s, name, true);
 
-	renew_begins(&s->pf, &seen, now_us);
+	rooms_begin(&s->pf, &seen, now_us);
 }
 
 /* A program comes back to one of its libraries: then it will come back to the
@@ -207,7 +217,7 @@ static void test_mapped(void **state)
 	/* It is another program's, most likely. */
 	read_it(s, "b", true, T0 + 20 * SECOND);
 	read_waits(s, "a", T0 + 24 * SECOND);
-	assert_int_equal(s->pf.nwants, 0);
+	assert_int_equal(s->pf.queue->nwants, 0);
 }
 
 /* ---- what is read of a guess ------------------------------------------ */
@@ -215,17 +225,17 @@ static void test_mapped(void **state)
 static void looks(struct note_world *s, unsigned n, bool reads)
 {
 	for (unsigned i = 0; i < n; i++) {
-		struct pf_seen seen = {.obs = {.kind = PREDICTOR_LOOKUP,
-					   .object = 100 + i,
-					   .parent = key_of("dir")},
+		struct passed seen = {.obs = {.kind = PREDICTOR_LOOKUP,
+					  .object = 100 + i,
+					  .parent = key_of("dir")},
 		    .cred = s->cred};
 
-		habit_seen(&s->pf, &seen, T0);
+		rooms_hear(&s->pf, &seen, T0);
 		seen.obs.kind = PREDICTOR_READ;
 		if (reads)
-			habit_seen(&s->pf, &seen, T0);
+			rooms_hear(&s->pf, &seen, T0);
 	}
-	for (struct want *w; (w = want_next(&s->pf)) != NULL;)
+	for (struct want *w; (w = queue_next(s->pf.queue)) != NULL;)
 		want_drop(w);
 }
 
@@ -233,10 +243,13 @@ static double data_p(struct note_world *s, uint8_t source)
 {
 	struct prediction pred = {
 	    .object = 7, .p = 0.5f, .lead = 1, .needs = DATA, .source = source};
-	struct want *w = want_add(&s->pf, s->cred, &pred, T0);
-	double p = (double)w->data_p;
+	struct want *w;
+	double p;
 
-	assert_true((double)w->p > 0.49);
+	assert_true(sources_want(s->pf.sources, s->cred, &pred, T0));
+	w = queue_next(s->pf.queue);
+	p = (double)w->wish.data_p;
+	assert_true((double)w->wish.p > 0.49);
 	want_drop(w);
 	return p;
 }
@@ -247,6 +260,7 @@ static void test_data_of_what_is_looked_at(void **state)
 {
 	struct note_world *s = *state;
 
+	rooms_add(&s->pf, &source_habit);
 	assert_true(data_p(s, PREDICTOR_FROM_NAMES) > 0.4);
 	looks(s, 100, false);
 	assert_true(data_p(s, PREDICTOR_FROM_NAMES) < 0.05);
@@ -269,19 +283,23 @@ static void test_source_is_the_users_own(void **state)
 	    .needs = DATA,
 	    .source = PREDICTOR_FROM_NAMES};
 	struct prefetch_ahead rows[PREFETCH_SHOW_MAX];
-	struct want *w = want_add(&s->pf, s->cred, &guess, T0);
+	struct calls *calls = calls_new(&s->pf.g);
+	struct prefetch pf = {.g = s->pf.g,
+	    .notes = s->pf.notes,
+	    .queue = s->pf.queue,
+	    .calls = calls};
+	struct want *w = want_add(s->pf.queue, s->cred, &guess, 1, T0);
 	uint64_t omitted;
 
-	note_predicted(&s->pf, &hint, USER + 1, T0);
-	assert_int_equal(
-	    prefetch_list_ahead(&s->pf, USER, T0, rows, &omitted), 1);
+	notes_predicted(s->pf.notes, &hint, USER + 1, T0);
+	assert_int_equal(prefetch_list_ahead(&pf, USER, T0, rows, &omitted), 1);
 	assert_string_equal(rows[0].source, "names");
 	assert_true(rows[0].p < 0.6);
-	note_predicted(&s->pf, &hint, USER, T0);
-	assert_int_equal(
-	    prefetch_list_ahead(&s->pf, USER, T0, rows, &omitted), 1);
+	notes_predicted(s->pf.notes, &hint, USER, T0);
+	assert_int_equal(prefetch_list_ahead(&pf, USER, T0, rows, &omitted), 1);
 	assert_string_equal(rows[0].source, "hint");
 	want_drop(w);
+	calls_free(calls);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

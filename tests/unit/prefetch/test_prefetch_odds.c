@@ -13,8 +13,8 @@
  * read: who says the one says nothing of the other. */
 static void test_odds_of_data(void **state)
 {
-	struct prefetch *pf = calloc(1, sizeof(*pf));
-	struct pf_cred *cred;
+	struct rooms *pf = calloc(1, sizeof(*pf));
+	struct credential *cred;
 	struct prediction pred = {.object = 700,
 	    .needs = PREDICTOR_NEEDS_NAME,
 	    .p = 0.9f,
@@ -23,16 +23,15 @@ static void test_odds_of_data(void **state)
 	struct want *want;
 
 	(void)state;
-	prefetch_open(pf, &cred, 1);
-	want = want_add(pf, cred, &pred, T0);
-	assert_true(want->p > 0.8f && want->data_p < 0.01f);
+	rooms_open(pf, &cred, 1);
+	want = want_add(pf->queue, cred, &pred, 1, T0);
+	assert_true(want->wish.p > 0.8f && want->wish.data_p < 0.01f);
 	pred.needs |= PREDICTOR_NEEDS_DATA;
 	pred.p = 0.2f;
-	assert_ptr_equal(want_add(pf, cred, &pred, T0), want);
-	assert_true(want->p > 0.8f);
-	assert_true(want->data_p > 0.1f && want->data_p < 0.3f);
-	wants_free(pf);
-	prefetch_close(pf, &cred, 1);
+	assert_ptr_equal(want_add(pf->queue, cred, &pred, 1, T0), want);
+	assert_true(want->wish.p > 0.8f);
+	assert_true(want->wish.data_p > 0.1f && want->wish.data_p < 0.3f);
+	rooms_close(pf, &cred, 1);
 	free(pf);
 }
 
@@ -48,21 +47,21 @@ static void test_came_in_vain(void **state)
 	    .object = 1, .state = NOTE_UNUSED, .needs = pred.needs};
 
 	(void)state;
-	assert_true(note_came_in_vain(&note, &pred));
-	assert_false(note_came_in_vain(NULL, &pred));
+	assert_true(notes_came_in_vain(&note, &pred));
+	assert_false(notes_came_in_vain(NULL, &pred));
 	note.state = NOTE_USED;
-	assert_false(note_came_in_vain(&note, &pred));
+	assert_false(notes_came_in_vain(&note, &pred));
 	note.state = NOTE_READY;
 	pred.source = NOTE_FROM_MENTION;
-	assert_true(note_came_in_vain(&note, &pred));
+	assert_true(notes_came_in_vain(&note, &pred));
 	pred.p = 0.9f;
-	assert_false(note_came_in_vain(&note, &pred));
+	assert_false(notes_came_in_vain(&note, &pred));
 	pred.p = 0.4f;
 	pred.source = PREDICTOR_FROM_TRAIL;
-	assert_false(note_came_in_vain(&note, &pred));
+	assert_false(notes_came_in_vain(&note, &pred));
 	pred.source = NOTE_FROM_WALK;
 	pred.needs |= PREDICTOR_NEEDS_LISTING;
-	assert_false(note_came_in_vain(&note, &pred));
+	assert_false(notes_came_in_vain(&note, &pred));
 }
 
 int main(void)

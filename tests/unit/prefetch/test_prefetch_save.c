@@ -41,25 +41,25 @@ static void test_timer_rests_while_it_is_saved(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(dir));
 	assert_int_equal(pipe(gate), 0);
-	snprintf(pf.path, sizeof(pf.path), "%s/trees", dir);
-	pf.p.base = event_base_new();
-	pf.p.iopool = iopool_new(pf.p.base, 1);
-	pf.p.name = "nas";
-	pf.predictor = predictor_new(&po);
-	pf_save_open(&pf);
-	iopool_submit(pf.p.iopool, &job);
+	snprintf(pf.save.path, sizeof(pf.save.path), "%s/trees", dir);
+	pf.g.base = event_base_new();
+	pf.g.iopool = iopool_new(pf.g.base, 1);
+	pf.name = "nas";
+	pf.g.predictor = predictor_new(&po);
+	prefetch_save_open(&pf);
+	iopool_submit(pf.g.iopool, &job);
 	prefetch_edited(&pf);
-	for (int i = 0; i < 10000 && !pf.saves; i++)
+	for (int i = 0; i < 10000 && !pf.save.writes; i++)
 		(void)prefetch_settle(&pf);
-	assert_true(pf.saves);
-	assert_non_null(pf.saving); /* the thread waits */
-	assert_false(event_pending(pf.ev_save, EV_TIMEOUT, NULL));
+	assert_true(pf.save.writes);
+	assert_non_null(pf.save.gathered); /* the thread waits */
+	assert_false(event_pending(pf.save.ev, EV_TIMEOUT, NULL));
 	assert_int_equal(write(gate[1], "x", 1), 1);
-	pf_save_close(&pf);
-	predictor_free(pf.predictor);
-	iopool_free(pf.p.iopool);
-	event_base_free(pf.p.base);
-	unlink(pf.path);
+	prefetch_save_close(&pf);
+	predictor_free(pf.g.predictor);
+	iopool_free(pf.g.iopool);
+	event_base_free(pf.g.base);
+	unlink(pf.save.path);
 	rmdir(dir);
 	close(gate[0]);
 	close(gate[1]);

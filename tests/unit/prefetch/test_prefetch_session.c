@@ -18,8 +18,8 @@
 enum { CREDS = 3, JOB = 600, UID = 1000, QUEUE = 128 + 64 };
 
 struct world {
-	struct prefetch pf;
-	struct pf_cred *creds[CREDS]; /* two of UID's, and another user's */
+	struct rooms pf;
+	struct credential *creds[CREDS]; /* two of UID's, and another user's */
 	struct config_server config;
 	uint64_t now_us;
 };
@@ -30,25 +30,23 @@ static struct world *world_open(void)
 	struct predictor_options po = {
 	    .budget_bytes = 64 << 20, .recent_ns = SECOND_US * 1500};
 
-	prefetch_open(&w->pf, w->creds, CREDS);
 	w->config = (struct config_server){.session_pause_us = 600 * SECOND_US,
 	    .session_time_us = 60 * SECOND_US,
 	    .session_size = 1 << 20};
-	w->pf.p.config = &w->config;
-	w->pf.p.base = event_base_new();
-	w->pf.predictor = predictor_new(&po);
-	assert_non_null(w->pf.predictor);
-	assert_true(session_open(&w->pf));
+	w->pf.g.config = &w->config;
+	w->pf.g.base = event_base_new();
+	w->pf.g.predictor = predictor_new(&po);
+	assert_non_null(w->pf.g.predictor);
+	rooms_open(&w->pf, w->creds, CREDS);
+	rooms_add(&w->pf, &source_session);
 	w->now_us = T0;
 	return w;
 }
 
 static void world_close(struct world *w)
 {
-	session_close(&w->pf);
-	predictor_free(w->pf.predictor);
-	prefetch_close(&w->pf, w->creds, CREDS);
-	event_base_free(w->pf.p.base);
+	rooms_close(&w->pf, w->creds, CREDS);
+	event_base_free(w->pf.g.base);
 	free(w);
 }
 
@@ -66,8 +64,9 @@ static void use(struct world *w, int cred, uint64_t object)
 	    .parent = 1,
 	    .name_hash = object};
 
-	predictor_observe(w->pf.predictor, &o);
-	session_seen(&w->pf, w->creds[cred]);
+	predictor_observe(w->pf.g.predictor, &o);
+	rooms_hear(&w->pf, &(struct passed){.obs = o, .cred = w->creds[cred]},
+	    w->now_us);
 	w->now_us += 1000;
 }
 
@@ -85,7 +84,7 @@ static struct world *world_taught(void)
 
 static uint64_t counter(const struct world *w, enum metrics_counter c)
 {
-	return metrics_get(w->pf.p.metrics, c);
+	return metrics_get(w->pf.g.metrics, c);
 }
 
 static void test_whose(void **state)
@@ -95,22 +94,22 @@ static void test_whose(void **state)
 
 	(void)state;
 	use(w, 2, 100);
-	session_go_on(&w->pf, w->now_us);
-	assert_int_equal(w->pf.nwants, 0);
+	(void)sources_turn(w->pf.sources, w->now_us);
+	assert_int_equal(w->pf.queue->nwants, 0);
 	use(w, 1, 100);
 	/* The same user, with other groups: it stays with the first one. */
 	use(w, 0, 101);
-	assert_int_equal(w->creds[0]->session, 0);
-	assert_int_not_equal(w->creds[1]->session, 0);
-	session_go_on(&w->pf, w->now_us);
-	assert_in_range(w->pf.nwants, 50, 100);
-	while ((want = want_next(&w->pf)) != NULL) {
-		assert_ptr_equal(want->cred, w->creds[1]);
-		assert_true(want->session);
+	assert_false(sources_in_session(w->creds[0]));
+	assert_true(sources_in_session(w->creds[1]));
+	(void)sources_turn(w->pf.sources, w->now_us);
+	assert_in_range(w->pf.queue->nwants, 50, 100);
+	while ((want = queue_next(w->pf.queue)) != NULL) {
+		assert_ptr_equal(want->wish.cred, w->creds[1]);
+		assert_true(wish_is_of_session(&want->wish));
 		assert_true(want->lane > 0);
 	}
 	assert_int_equal(
-	    event_pending(w->pf.ev_session, EV_TIMEOUT, NULL), EV_TIMEOUT);
+	    event_base_get_num_events(w->pf.g.base, EVENT_BASE_COUNT_ADDED), 1);
 	world_close(w);
 }
 
@@ -123,8 +122,8 @@ static void test_room(void **state)
 	for (uint64_t i = 0; i < JOB / 2; i++)
 		use(w, 0, 100 + i);
 	for (int i = 0; i < 10; i++)
-		session_go_on(&w->pf, w->now_us);
-	assert_in_range(w->pf.nwants, 100, QUEUE);
+		(void)sources_turn(w->pf.sources, w->now_us);
+	assert_in_range(w->pf.queue->nwants, 100, QUEUE);
 	assert_true(counter(w, METRICS_SESSION_WANTED) <= QUEUE);
 	assert_int_equal(counter(w, METRICS_SESSIONS_REPLAYED), 1);
 	world_close(w);
@@ -136,13 +135,12 @@ static void test_otherwise(void **state)
 
 	(void)state;
 	use(w, 0, 100);
-	session_go_on(&w->pf, w->now_us);
-	assert_true(w->pf.nwants > 0);
+	(void)sources_turn(w->pf.sources, w->now_us);
+	assert_true(w->pf.queue->nwants > 0);
 	for (uint64_t i = 0; i < 40; i++)
 		use(w, 0, 9000 + i);
-	session_go_on(&w->pf, w->now_us);
-	assert_int_equal(w->creds[0]->session, 0);
-	assert_null(w->pf.sessions[0]);
+	(void)sources_turn(w->pf.sources, w->now_us);
+	assert_false(sources_in_session(w->creds[0]));
 	assert_int_equal(counter(w, METRICS_SESSIONS_STOPPED), 1);
 	world_close(w);
 }
@@ -158,43 +156,46 @@ static void test_merge(void **state)
 	    .needs = PREDICTOR_NEEDS_DATA,
 	    .source = PREDICTOR_FROM_SESSION,
 	    .early = true};
-	struct want *want = want_add(&w->pf, w->creds[0], &pred, T0);
+	struct want *want = want_add(w->pf.queue, w->creds[0], &pred, 1, T0);
 
 	(void)state;
-	assert_true(want->session && want->far_off);
-	assert_int_equal(want->read_bytes, 100000);
-	want = want_add(&w->pf, w->creds[0], &pred, T0);
-	assert_true(want->session && want->far_off);
+	assert_true(wish_is_of_session(&want->wish) && want->wish.far_off);
+	assert_int_equal(want->wish.read_bytes, 100000);
+	want = want_add(w->pf.queue, w->creds[0], &pred, 1, T0);
+	assert_true(wish_is_of_session(&want->wish) && want->wish.far_off);
 	pred.early = false;
-	want = want_add(&w->pf, w->creds[0], &pred, T0);
-	assert_true(want->session && !want->far_off);
+	want = want_add(w->pf.queue, w->creds[0], &pred, 1, T0);
+	assert_true(wish_is_of_session(&want->wish) && !want->wish.far_off);
 	pred.source = PREDICTOR_FROM_TRAIL;
 	pred.read_bytes = 0;
-	want = want_add(&w->pf, w->creds[0], &pred, T0);
-	assert_false(want->session);
+	want = want_add(w->pf.queue, w->creds[0], &pred, 1, T0);
+	assert_false(wish_is_of_session(&want->wish));
 	pred.source = PREDICTOR_FROM_SESSION;
-	want = want_add(&w->pf, w->creds[0], &pred, T0);
-	assert_false(want->session);
+	want = want_add(w->pf.queue, w->creds[0], &pred, 1, T0);
+	assert_false(wish_is_of_session(&want->wish));
 	world_close(w);
+}
+
+static bool spent(const struct world *w)
+{
+	return sources_session_spent(w->pf.sources, w->creds[0]);
 }
 
 static void test_spent(void **state)
 {
 	struct world *w = world_taught();
-	struct want *want;
 
 	(void)state;
 	use(w, 0, 100);
-	session_go_on(&w->pf, w->now_us);
-	want = want_next(&w->pf);
-	assert_non_null(want);
-	assert_false(session_spent(want));
-	w->creds[0]->session_bytes = 1 << 20;
-	assert_true(session_spent(want));
+	(void)sources_turn(w->pf.sources, w->now_us);
+	assert_non_null(queue_next(w->pf.queue));
+	assert_false(spent(w));
+	sources_session_spends(w->pf.sources, w->creds[0], 1 << 20);
+	assert_true(spent(w));
 	/* The next session begins anew. */
 	w->now_us += 601 * SECOND_US;
 	use(w, 0, 100);
-	assert_false(session_spent(want));
+	assert_false(spent(w));
 	world_close(w);
 }
 
@@ -204,11 +205,12 @@ static void test_off(void **state)
 
 	(void)state;
 	w->config.session_time_us = 0;
-	session_configure(&w->pf);
+	sources_configure(w->pf.sources);
 	use(w, 0, 100);
-	session_go_on(&w->pf, w->now_us);
-	assert_int_equal(w->pf.nwants, 0);
-	assert_int_equal(event_pending(w->pf.ev_session, EV_TIMEOUT, NULL), 0);
+	(void)sources_turn(w->pf.sources, w->now_us);
+	assert_int_equal(w->pf.queue->nwants, 0);
+	assert_int_equal(
+	    event_base_get_num_events(w->pf.g.base, EVENT_BASE_COUNT_ADDED), 0);
 	world_close(w);
 }
 

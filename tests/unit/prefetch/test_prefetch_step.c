@@ -20,6 +20,8 @@
 #include "cache/caches.h"
 #include "cache/learn_fixture.h"
 #include "nfsproto/nfs3_object.h"
+#include "prefetch/calls/refused.h"
+#include "prefetch/ground/observe.h"
 #include "prefetch/prefetch_fixture.h"
 #include "prefetch/steps/turn_private.h"
 #include "prefetch/step_fixture.h"
@@ -48,7 +50,7 @@ static void test_fresh(void **state)
 	know_all(s);
 	assert_nothing_asked(s);
 	assert_int_equal(
-	    metrics_get(s->pf.p.metrics, METRICS_PREFETCH_FRESH), 1);
+	    metrics_get(s->pf.g.metrics, METRICS_PREFETCH_FRESH), 1);
 }
 
 /* The directory, so that the name holds, and the file, in one turn. */
@@ -158,7 +160,7 @@ static void test_unknown(void **state)
 	assert_int_equal(step(s, w), STEP_DONE);
 	assert_call(s, NULL, NULL);
 	assert_int_equal(
-	    metrics_get(s->pf.p.metrics, METRICS_PREFETCH_UNKNOWN), 1);
+	    metrics_get(s->pf.g.metrics, METRICS_PREFETCH_UNKNOWN), 1);
 }
 
 static uint64_t absent_key(const char *name)
@@ -186,7 +188,7 @@ static void test_absence(void **state)
 		uint64_t key = absent_key(cases[i][0]);
 
 		namemap_put(
-		    s->pf.absents, key, cases[i][1], strlen(cases[i][1]));
+		    s->pf.g.absents, key, cases[i][1], strlen(cases[i][1]));
 		w = want_key(s, key, "dir", PREDICTOR_NEEDS_ABSENCE);
 		assert_int_equal(step(s, w), i < 3 ? STEP_DONE : STEP_WAITS);
 	}
@@ -209,8 +211,8 @@ static void test_name(void **state)
 
 	say_dir(s->w);
 	say_access(s, "dir");
-	w = want_add_name(&s->pf, s->cred, &name, s->w->now_us);
-	assert_ptr_equal(want_next(&s->pf), w);
+	w = want_add_name(s->pf.queue, s->cred, &name, s->w->now_us);
+	assert_ptr_equal(queue_next(s->pf.queue), w);
 	assert_int_equal(step(s, w), STEP_WAITS);
 	assert_call(s, "LOOKUP", "dir");
 	assert_call(s, NULL, NULL);
@@ -282,7 +284,7 @@ static void test_handle_far_off(void **state)
 	know_handle(s, "file");
 	know_handle(s, "dir");
 	w = want(s, "file", "dir", OPEN | PREDICTOR_NEEDS_DATA);
-	w->far_off = true;
+	w->wish.far_off = true;
 	assert_int_equal(step(s, w), STEP_WAITS);
 	assert_call(s, "ACCESS", "file");
 	assert_call(s, NULL, NULL);
@@ -300,7 +302,7 @@ static void test_handle_stale(void **state)
 	say(s->w, NFSPROC3_ACCESS, &args, &res);
 	assert_nothing_asked(s);
 	assert_int_equal(
-	    metrics_get(s->pf.p.metrics, METRICS_PREFETCH_UNKNOWN), 1);
+	    metrics_get(s->pf.g.metrics, METRICS_PREFETCH_UNKNOWN), 1);
 }
 
 /* As long as nothing else is known of it, it is of its directory's file system.
@@ -386,8 +388,8 @@ static void test_type(void **state)
 	w = want(s, "dir", NULL, data | PREDICTOR_NEEDS_EXTENTS);
 	assert_int_equal(step(s, w), STEP_DONE);
 	assert_call(s, NULL, NULL);
-	w = want_add_name(&s->pf, s->cred, &name, s->w->now_us);
-	assert_ptr_equal(want_next(&s->pf), w);
+	w = want_add_name(s->pf.queue, s->cred, &name, s->w->now_us);
+	assert_ptr_equal(queue_next(s->pf.queue), w);
 	assert_int_equal(step(s, w), STEP_DONE);
 	assert_call(s, NULL, NULL);
 }
@@ -410,23 +412,26 @@ static void test_type_unknown(void **state)
 static void test_refused(void **state)
 {
 	struct step_world *s = *state;
-	uint32_t cred = pf_cred_id(s->cred);
-	struct node *dir;
+	struct refused_call call = {
+	    .proc = NFSPROC3_READDIRPLUS, .cred = credential_id(s->cred)};
 	struct want *w;
 
 	say_dir(s->w);
 	say_access(s, "dir");
 	s->w->now_us += SECOND;
-	dir = attrcache_by_key(s->w->caches->attr, key_of("dir"));
-	refused_note(&s->pf, dir, NFSPROC3_READDIRPLUS, cred, s->w->now_us);
+	call.node = attrcache_by_key(s->w->caches->attr, key_of("dir"));
+	refused_add(s->steps->refused, s->w->caches, &call, s->w->now_us);
 	w = want(s, "dir", NULL, PREDICTOR_NEEDS_LISTING);
 	assert_int_equal(step(s, w), STEP_DONE);
 	assert_call(s, NULL, NULL);
 	want_drop(w);
+	call.cred++;
 	assert_false(refused_lately(
-	    &s->pf, dir, NFSPROC3_READDIRPLUS, cred + 1, s->w->now_us));
-	assert_false(
-	    refused_lately(&s->pf, dir, NFSPROC3_ACCESS, cred, s->w->now_us));
+	    s->steps->refused, s->w->caches, &call, s->w->now_us));
+	call.cred--;
+	call.proc = NFSPROC3_ACCESS;
+	assert_false(refused_lately(
+	    s->steps->refused, s->w->caches, &call, s->w->now_us));
 	s->w->now_us += 61 * SECOND;
 	w = want(s, "dir", NULL, PREDICTOR_NEEDS_LISTING);
 	assert_int_equal(step(s, w), STEP_WAITS);
@@ -443,9 +448,9 @@ static void test_expired(void **state)
 	know_all(s);
 	w = want(s, "file", "dir", OPEN);
 	s->w->now_us += 6 * SECOND;
-	assert_int_equal(step(s, w), STEP_DONE);
+	assert_int_equal(step(s, w), STEP_OLD);
 	assert_call(s, NULL, NULL);
-	assert_int_equal(metrics_get(s->pf.p.metrics, METRICS_PREFETCH_OLD), 1);
+	assert_int_equal(metrics_get(s->pf.g.metrics, METRICS_PREFETCH_OLD), 1);
 }
 
 static void test_unlikely(void **state)
@@ -456,11 +461,11 @@ static void test_unlikely(void **state)
 	know_all(s);
 	s->w->now_us += 10 * SECOND;
 	w = want(s, "file", "dir", OPEN);
-	w->p = 0.02f;
+	w->wish.p = 0.02f;
 	assert_int_equal(step(s, w), STEP_DONE);
 	assert_call(s, NULL, NULL);
 	assert_int_equal(
-	    metrics_get(s->pf.p.metrics, METRICS_PREFETCH_UNLIKELY), 1);
+	    metrics_get(s->pf.g.metrics, METRICS_PREFETCH_UNLIKELY), 1);
 }
 
 /* The server asked for patience: the turn does not count. */
@@ -472,11 +477,12 @@ static void test_blocked(void **state)
 
 	know_all(s);
 	s->w->now_us += 10 * SECOND;
-	budget_pause(s->pf.budget, s->w->now_us + SECOND);
+	budget_pause(s->pf.g.budget, s->w->now_us + SECOND);
 	w = want(s, "file", "dir", OPEN);
-	assert_int_equal(want_step(w, s->w->now_us, &wait_us), STEP_BLOCKED);
+	assert_int_equal(
+	    step_want(s->steps, w, s->w->now_us, &wait_us), STEP_BLOCKED);
 	assert_int_equal(wait_us, SECOND);
-	assert_int_equal(w->steps, 0);
+	assert_int_equal(w->progress.turns, 0);
 	assert_call(s, NULL, NULL);
 }
 

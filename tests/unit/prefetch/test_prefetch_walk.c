@@ -28,8 +28,8 @@ enum {
 
 struct walk_world {
 	struct world *w;
-	struct prefetch pf;
-	struct pf_cred *creds[CREDS];
+	struct rooms pf;
+	struct credential *creds[CREDS];
 };
 
 static int setup(void **state)
@@ -39,10 +39,10 @@ static int setup(void **state)
 	struct rpc_cred cred = {.flavor = AUTH_SYS};
 
 	set_up((void **)&s->w);
-	s->pf.p.caches = s->w->caches;
-	s->pf.p.config = &s->w->config;
-	s->pf.walks = walk_open();
-	prefetch_open(&s->pf, s->creds, CREDS);
+	s->pf.g.caches = s->w->caches;
+	s->pf.g.config = &s->w->config;
+	rooms_open(&s->pf, s->creds, CREDS);
+	rooms_add(&s->pf, &source_walk);
 	s->creds[0]->id = s->w->cred;
 	s->creds[1]->id = caches_cred(s->w->caches, &cred, &auth);
 	*state = s;
@@ -53,8 +53,7 @@ static int teardown(void **state)
 {
 	struct walk_world *s = *state;
 
-	prefetch_close(&s->pf, s->creds, CREDS);
-	walk_close(s->pf.walks);
+	rooms_close(&s->pf, s->creds, CREDS);
 	tear_down((void **)&s->w);
 	free(s);
 	return 0;
@@ -129,10 +128,9 @@ static void say_list(struct walk_world *s, const char *dir, const char *names)
 static void sees(struct walk_world *s, unsigned who, struct predictor_obs obs,
     const char *name)
 {
-	struct pf_seen seen = {.obs = obs, .cred = s->creds[who]};
+	struct passed seen = {.obs = obs, .cred = s->creds[who], .name = name};
 
-	snprintf(seen.name, sizeof(seen.name), "%s", name);
-	walk_seen(&s->pf, &seen, s->w->now_us);
+	rooms_hear(&s->pf, &seen, s->w->now_us);
 	s->w->now_us += 1000;
 }
 
@@ -169,8 +167,9 @@ static void misses(struct walk_world *s, const char *dir, const char *name)
 static void came(struct walk_world *s, const char *dir, const char *names)
 {
 	say_list(s, dir, names);
-	walk_listed(
-	    &s->pf, s->creds[0], node_of(s->w, dir), false, s->w->now_us);
+	s->pf.g.now_us = s->w->now_us;
+	source_walk.listed(s->pf.sources->at[0],
+	    &(struct listed){.cred = s->creds[0], .dir = node_of(s->w, dir)});
 }
 
 /* These directories are wanted, in this order, and nothing else. */
@@ -181,15 +180,15 @@ static void assert_wanted(struct walk_world *s, const char *names)
 
 	for (name = strtok_r(copy, " ", &save); name;
 	     name = strtok_r(NULL, " ", &save)) {
-		w = want_next(&s->pf);
+		w = queue_next(s->pf.queue);
 		if (!w)
 			fail_msg("%s is not wanted", name);
-		if (w->object != key_of(name))
+		if (w->wish.object != key_of(name))
 			fail_msg("%s is not what is wanted next", name);
-		assert_true(w->needs & PREDICTOR_NEEDS_LISTING);
+		assert_true(w->wish.needs & PREDICTOR_NEEDS_LISTING);
 		want_drop(w);
 	}
-	assert_null(want_next(&s->pf));
+	assert_null(queue_next(s->pf.queue));
 	free(copy);
 }
 
@@ -311,13 +310,13 @@ static void test_it_grows(void **state)
 	say_list(s, "top", names);
 	lists(s, "top");
 	lists(s, "d0");
-	before = s->pf.nqueued;
+	before = s->pf.queue->nqueued;
 	assert_true(before > 1 && before < 8);
 	for (int i = 1; i < 20; i++) {
 		snprintf(sub, sizeof(sub), "d%d", i);
 		lists(s, sub);
 	}
-	after = s->pf.nqueued - 19;
+	after = s->pf.queue->nqueued - 19;
 	assert_true(after > 2 * before);
 }
 
@@ -340,7 +339,7 @@ static void test_in_vain(void **state)
 		looks_up(s, "top", sub, true);
 		looks_up(s, sub, "f", false);
 	}
-	assert_true(s->pf.nqueued < 40);
+	assert_true(s->pf.queue->nqueued < 40);
 }
 
 /* In `n` directories of top, one after the other: so many names each, with a
@@ -355,7 +354,7 @@ static void goes_through(
 		end += sprintf(end, "d%d/ ", i);
 	say_list(s, "top", names);
 	for (int i = 0; i < n; i++) {
-		while ((w = want_next(&s->pf)) != NULL)
+		while ((w = queue_next(s->pf.queue)) != NULL)
 			want_drop(w);
 		snprintf(sub, sizeof(sub), "d%d", i);
 		looks_up(s, "top", sub, true);
@@ -373,7 +372,7 @@ static void test_in_vain_once_it_is_old(void **state)
 	struct walk_world *s = *state;
 
 	goes_through(s, 5, 1, 0);
-	assert_true(s->pf.nqueued > 0);
+	assert_true(s->pf.queue->nqueued > 0);
 	goes_through(s, 40, 1, 20 * SECOND);
 	assert_wanted(s, "");
 }
@@ -385,9 +384,9 @@ static void test_a_name_in_each_directory(void **state)
 	struct want *w;
 
 	goes_through(s, 20, 1, 0);
-	w = want_next(&s->pf);
+	w = queue_next(s->pf.queue);
 	assert_non_null(w);
-	assert_true(w->calls_spared > 0 && w->calls_spared < 1.5f);
+	assert_true(w->wish.calls_spared > 0 && w->wish.calls_spared < 1.5f);
 }
 
 static void test_nine_names_in_each_directory(void **state)
@@ -396,17 +395,17 @@ static void test_nine_names_in_each_directory(void **state)
 	struct want *w;
 
 	goes_through(s, 20, 9, 0);
-	w = want_next(&s->pf);
+	w = queue_next(s->pf.queue);
 	assert_non_null(w);
-	assert_true(w->calls_spared > 4 && w->calls_spared < 10);
-	while ((w = want_next(&s->pf)) != NULL)
+	assert_true(w->wish.calls_spared > 4 && w->wish.calls_spared < 10);
+	while ((w = queue_next(s->pf.queue)) != NULL)
 		want_drop(w);
 	/* Whoever lists them reads all of it. */
 	lists(s, "d80");
 	lists(s, "d81");
-	w = want_next(&s->pf);
+	w = queue_next(s->pf.queue);
 	assert_non_null(w);
-	assert_true(w->calls_spared == 0);
+	assert_true(w->wish.calls_spared == 0);
 }
 
 /* What one user listed is no other's business. */
@@ -440,7 +439,7 @@ static void test_directories_in_themselves(void **state)
 		lists(s, "b");
 		s->w->now_us += 2 * SECOND;
 	}
-	assert_true(s->pf.nqueued <= 3);
+	assert_true(s->pf.queue->nqueued <= 3);
 }
 
 /* The tree changes while somebody goes through it. */
@@ -459,7 +458,7 @@ static void test_a_tree_that_changes(void **state)
 	lists(s, "b");
 	came(s, "c", "b/");
 	lists(s, "c");
-	assert_true(s->pf.nqueued <= 3);
+	assert_true(s->pf.queue->nqueued <= 3);
 }
 
 static void test_names_that_come_back(void **state)
@@ -480,19 +479,20 @@ static void test_names_that_come_back(void **state)
 	/* Where it is not known: it is looked up; where it is: it is read. */
 	s->w->now_us += SECOND;
 	lists(s, "c");
-	for (int found = 0, asked = 0; (w = want_next(&s->pf)) != NULL;) {
-		found += w->object == key_of(".conf");
-		if (w->object == key_of(".conf"))
-			assert_true(w->needs & PREDICTOR_NEEDS_DATA);
-		if (w->name) {
-			assert_string_equal(w->name, ".conf");
-			assert_int_equal(w->parent, key_of("e"));
-			assert_false(want_is_asked(w));
+	for (int found = 0, asked = 0; (w = queue_next(s->pf.queue)) != NULL;) {
+		found += w->wish.object == key_of(".conf");
+		if (w->wish.object == key_of(".conf"))
+			assert_true(w->wish.needs & PREDICTOR_NEEDS_DATA);
+		if (w->wish.name) {
+			assert_string_equal(w->wish.name, ".conf");
+			assert_int_equal(w->wish.parent, key_of("e"));
+			assert_false(wish_is_asked(&w->wish));
 			asked++;
 		}
 		want_drop(w);
 		assert_true(found <= 1 && asked <= 1);
-		if (lane_is_empty(&s->pf.lanes[0]) && s->pf.nqueued == 0)
+		if (lane_is_empty(&s->pf.queue->lanes[0]) &&
+		    s->pf.queue->nqueued == 0)
 			assert_int_equal(found + asked, 2);
 	}
 }

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/metrics.h"
+#include "cache/attrcache.h"
 #include "prefetch/prefetch_fixture.h"
 
 /* ---- a server that is silent ------------------------------------------ */
@@ -54,8 +55,8 @@ struct call {
 };
 
 struct world {
-	struct prefetch pf;
-	struct pf_cred *creds[CREDS];
+	struct rooms pf;
+	struct credential *creds[CREDS];
 	struct call calls[FLIGHTS];
 	struct upstream up;
 };
@@ -64,8 +65,8 @@ static int setup(void **state)
 {
 	struct world *w = calloc(1, sizeof(*w));
 
-	prefetch_open(&w->pf, w->creds, CREDS);
-	w->pf.p.fetch = fetch_new(&w->up, NULL, w->pf.p.metrics, NULL);
+	rooms_open(&w->pf, w->creds, CREDS);
+	w->pf.g.fetch = fetch_new(&w->up, NULL, w->pf.g.metrics, NULL);
 	*state = w;
 	return 0;
 }
@@ -74,26 +75,27 @@ static int teardown(void **state)
 {
 	struct world *w = *state;
 
-	wants_free(&w->pf);
+	queue_free(w->pf.queue);
+	w->pf.queue = NULL;
 	for (int i = 0; i < FLIGHTS; i++)
 		free(w->calls[i].call);
-	fetch_free(w->pf.p.fetch);
-	prefetch_close(&w->pf, w->creds, CREDS);
+	fetch_free(w->pf.g.fetch);
+	rooms_close(&w->pf, w->creds, CREDS);
 	free(w);
 	return 0;
 }
 
 static struct want *add(struct world *w, uint64_t object, uint32_t lead)
 {
-	return prefetch_want_attr(&w->pf, w->creds[0], object, lead);
+	return rooms_want_attr(&w->pf, w->creds[0], object, lead);
 }
 
 static void assert_next(struct world *w, uint64_t object)
 {
-	struct want *want = want_next(&w->pf);
+	struct want *want = queue_next(w->pf.queue);
 
 	assert_non_null(want);
-	assert_int_equal(want->object, object);
+	assert_int_equal(want->wish.object, object);
 	want_drop(want);
 }
 
@@ -118,12 +120,12 @@ static void depart(struct world *w, unsigned i)
 	struct fetch_about a = about(i);
 	struct upstream_request req = {
 	    .proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_ACCESS),
-	    .cred = &w->creds[0]->cred,
+	    .cred = &w->creds[0]->rpc,
 	    .args = {.data = args, .len = sizeof(args)}};
 
 	w->calls[i].waiter.ops = &flight_ops;
 	assert_int_equal(
-	    fetch_start(w->pf.p.fetch, &req, &a, &w->calls[i].waiter), 0);
+	    fetch_start(w->pf.g.fetch, &req, &a, &w->calls[i].waiter), 0);
 	w->calls[i].call = w->up.last;
 }
 
@@ -147,13 +149,13 @@ static void test_order(void **state)
 
 	for (uint64_t i = 0; i < 8; i++)
 		assert_non_null(add(w, 10 + i, leads[i]));
-	assert_int_equal(w->pf.nwants, 8);
-	assert_int_equal(w->pf.nqueued, 8);
+	assert_int_equal(w->pf.queue->nwants, 8);
+	assert_int_equal(w->pf.queue->nqueued, 8);
 	/* Nearest first; of equal ones, that which came first. */
 	for (int i = 0; i < 8; i++)
 		assert_next(w, 10 + order[i]);
-	assert_null(want_next(&w->pf));
-	assert_int_equal(w->pf.nwants, 0);
+	assert_null(queue_next(w->pf.queue));
+	assert_int_equal(w->pf.queue->nwants, 0);
 }
 
 /* A listing spares as many lookups as the most hopeful say, until somebody will
@@ -163,27 +165,27 @@ static void test_spared(void **state)
 	struct world *w = *state;
 	struct prediction pred = {
 	    .object = 10, .p = 0.5f, .lead = 1, .needs = PREDICTOR_NEEDS_ATTR};
-	struct want *x = want_add(&w->pf, w->creds[0], &pred, 1);
+	struct want *x = want_add(w->pf.queue, w->creds[0], &pred, 1, 1);
 
 	assert_non_null(x);
 	pred.needs = PREDICTOR_NEEDS_LISTING;
 	pred.calls_spared = 3;
-	(void)want_add(&w->pf, w->creds[0], &pred, 1);
-	assert_true(x->calls_spared == 3);
+	(void)want_add(w->pf.queue, w->creds[0], &pred, 1, 1);
+	assert_true(x->wish.calls_spared == 3);
 	pred.calls_spared = 2;
-	(void)want_add(&w->pf, w->creds[0], &pred, 1);
-	assert_true(x->calls_spared == 3);
+	(void)want_add(w->pf.queue, w->creds[0], &pred, 1, 1);
+	assert_true(x->wish.calls_spared == 3);
 	pred.needs = PREDICTOR_NEEDS_ATTR;
 	pred.calls_spared = 0;
-	(void)want_add(&w->pf, w->creds[0], &pred, 1);
-	assert_true(x->calls_spared == 3);
+	(void)want_add(w->pf.queue, w->creds[0], &pred, 1, 1);
+	assert_true(x->wish.calls_spared == 3);
 	pred.needs = PREDICTOR_NEEDS_LISTING;
-	(void)want_add(&w->pf, w->creds[0], &pred, 1);
-	assert_true(x->calls_spared == 0);
+	(void)want_add(w->pf.queue, w->creds[0], &pred, 1, 1);
+	assert_true(x->wish.calls_spared == 0);
 	pred.calls_spared = 9;
-	(void)want_add(&w->pf, w->creds[0], &pred, 1);
-	assert_true(x->calls_spared == 0);
-	want_drop(want_next(&w->pf));
+	(void)want_add(w->pf.queue, w->creds[0], &pred, 1, 1);
+	assert_true(x->wish.calls_spared == 0);
+	want_drop(queue_next(w->pf.queue));
 }
 
 /* What follows first bytes goes behind those of files that are not much further
@@ -193,9 +195,9 @@ static void test_tail(void **state)
 	struct world *w = *state;
 	struct want *tail = add(w, 10, 8);
 
-	assert_ptr_equal(want_next(&w->pf), tail);
+	assert_ptr_equal(queue_next(w->pf.queue), tail);
 	assert_true(want_begins_tail(tail));
-	want_queue(tail, false);
+	queue_put(tail, false);
 	add(w, 11, 64);
 	add(w, 12, 31);
 	assert_next(w, 12);
@@ -203,22 +205,22 @@ static void test_tail(void **state)
 	assert_next(w, 11);
 
 	tail = add(w, 13, 1);
-	assert_ptr_equal(want_next(&w->pf), tail);
+	assert_ptr_equal(queue_next(w->pf.queue), tail);
 	assert_false(want_begins_tail(tail));
-	want_queue(tail, false);
+	queue_put(tail, false);
 	add(w, 14, 2);
 	assert_next(w, 13);
 	assert_next(w, 14);
 
 	/* The furthest away has its tail behind all others. */
 	tail = add(w, 15, UINT32_MAX);
-	assert_ptr_equal(want_next(&w->pf), tail);
+	assert_ptr_equal(queue_next(w->pf.queue), tail);
 	assert_true(want_begins_tail(tail));
-	want_queue(tail, false);
+	queue_put(tail, false);
 	add(w, 16, UINT32_MAX);
 	assert_next(w, 16);
-	assert_ptr_equal(want_next(&w->pf), tail);
-	want_queue(tail, false);
+	assert_ptr_equal(queue_next(w->pf.queue), tail);
+	queue_put(tail, false);
 	add(w, 17, 4);
 	/* It has come near. */
 	add(w, 15, 1);
@@ -233,25 +235,25 @@ static void test_tail_of_what_was_left(void **state)
 	struct world *w = *state;
 	struct want *left, *opened;
 
-	want_opened(&w->pf, w->creds[0], 10);
+	want_opened(w->pf.queue, w->creds[0], 10);
 	left = add(w, 10, 1);
-	left->rest_p = .8f;
-	assert_ptr_equal(want_next(&w->pf), left);
+	left->wish.rest_p = .8f;
+	assert_ptr_equal(queue_next(w->pf.queue), left);
 	assert_false(want_begins_tail(left));
-	want_queue(left, false);
-	want_opened(&w->pf, w->creds[0], 11);
+	queue_put(left, false);
+	want_opened(w->pf.queue, w->creds[0], 11);
 	opened = add(w, 11, 1);
-	opened->rest_p = .8f;
-	assert_ptr_equal(want_next(&w->pf), opened);
+	opened->wish.rest_p = .8f;
+	assert_ptr_equal(queue_next(w->pf.queue), opened);
 	assert_false(want_begins_tail(opened));
-	want_queue(opened, false);
-	assert_ptr_equal(want_next(&w->pf), opened);
+	queue_put(opened, false);
+	assert_ptr_equal(queue_next(w->pf.queue), opened);
 	want_drop(opened);
-	assert_ptr_equal(want_next(&w->pf), left);
+	assert_ptr_equal(queue_next(w->pf.queue), left);
 	want_drop(left);
 	/* Of what the predictor knows, it stays as urgent. */
 	left = add(w, 12, 1);
-	assert_ptr_equal(want_next(&w->pf), left);
+	assert_ptr_equal(queue_next(w->pf.queue), left);
 	assert_false(want_begins_tail(left));
 	want_drop(left);
 }
@@ -264,10 +266,10 @@ static void test_back_to_head(void **state)
 
 	add(w, 10, 1);
 	add(w, 11, 1);
-	first = want_next(&w->pf);
-	assert_false(first->queued);
-	assert_int_equal(w->pf.nqueued, 1);
-	want_queue(first, true);
+	first = queue_next(w->pf.queue);
+	assert_false(first->state == WANT_QUEUED);
+	assert_int_equal(w->pf.queue->nqueued, 1);
+	queue_put(first, true);
 	assert_next(w, 10);
 	assert_next(w, 11);
 }
@@ -286,20 +288,22 @@ static void test_merge(void **state)
 	    .needs = PREDICTOR_NEEDS_DATA};
 
 	add(w, 11, 9);
-	assert_ptr_equal(want_add(&w->pf, w->creds[0], &pred, T0 + 5), want);
-	assert_int_equal(w->pf.nwants, 2);
-	assert_int_equal(w->pf.nqueued, 2);
+	assert_ptr_equal(
+	    want_add(w->pf.queue, w->creds[0], &pred, 1, T0 + 5), want);
+	assert_int_equal(w->pf.queue->nwants, 2);
+	assert_int_equal(w->pf.queue->nqueued, 2);
 	assert_int_equal(
-	    want->needs, PREDICTOR_NEEDS_DATA | PREDICTOR_NEEDS_ATTR);
-	assert_true(want->p > 0.89f);
-	assert_int_equal(want->first_bytes, 65536);
+	    want->wish.needs, PREDICTOR_NEEDS_DATA | PREDICTOR_NEEDS_ATTR);
+	assert_true(want->wish.p > 0.89f);
+	assert_int_equal(want->wish.first_bytes, 65536);
 	/* Its directory was not known: what stands on its name needs it. */
-	assert_int_equal(want->parent, 5);
+	assert_int_equal(want->wish.parent, 5);
 	pred = (struct prediction){.object = 10, .p = 0.2f, .lead = 300};
-	assert_ptr_equal(want_add(&w->pf, w->creds[0], &pred, T0 + 6), want);
-	assert_true(want->p > 0.89f);
-	assert_int_equal(want->first_bytes, 65536);
-	assert_int_equal(want->parent, 5);
+	assert_ptr_equal(
+	    want_add(w->pf.queue, w->creds[0], &pred, 1, T0 + 6), want);
+	assert_true(want->wish.p > 0.89f);
+	assert_int_equal(want->wish.first_bytes, 65536);
+	assert_int_equal(want->wish.parent, 5);
 	/* Nearer than 11 now, and no further away since. */
 	assert_next(w, 10);
 	assert_next(w, 11);
@@ -310,16 +314,16 @@ static void test_creds(void **state)
 {
 	struct world *w = *state;
 	struct prediction pred = {.object = 10, .p = 0.5f, .lead = 1};
-	struct want *a = want_add(&w->pf, w->creds[0], &pred, T0);
-	struct want *b = want_add(&w->pf, w->creds[1], &pred, T0);
+	struct want *a = want_add(w->pf.queue, w->creds[0], &pred, 1, T0);
+	struct want *b = want_add(w->pf.queue, w->creds[1], &pred, 1, T0);
 
 	assert_ptr_not_equal(a, b);
-	assert_int_equal(w->pf.nwants, 2);
-	assert_ptr_equal(want_add(&w->pf, w->creds[1], &pred, T0), b);
+	assert_int_equal(w->pf.queue->nwants, 2);
+	assert_ptr_equal(want_add(w->pf.queue, w->creds[1], &pred, 1, T0), b);
 	assert_int_equal(w->creds[1]->refs, 2);
 	want_drop(b);
 	assert_int_equal(w->creds[1]->refs, 1);
-	assert_ptr_equal(want_next(&w->pf), a);
+	assert_ptr_equal(queue_next(w->pf.queue), a);
 }
 
 /* What waits for an answer is not queued by being wanted again. */
@@ -328,11 +332,11 @@ static void test_merge_waiting(void **state)
 	struct world *w = *state;
 	struct want *want = add(w, 10, 40);
 
-	assert_ptr_equal(want_next(&w->pf), want);
+	assert_ptr_equal(queue_next(w->pf.queue), want);
 	assert_ptr_equal(add(w, 10, 1), want);
-	assert_null(want_next(&w->pf));
+	assert_null(queue_next(w->pf.queue));
 	add(w, 11, 9);
-	want_queue(want, false);
+	queue_put(want, false);
 	assert_next(w, 10);
 	assert_next(w, 11);
 }
@@ -349,7 +353,7 @@ static struct want *add_range(
 	    .lead = 1,
 	    .source = (uint8_t)source};
 
-	return want_add_range(&w->pf, w->creds[0], &r, T0);
+	return want_add_range(w->pf.queue, w->creds[0], &r, T0);
 }
 
 /* Beside what is wanted of the object otherwise, and in the same lanes. */
@@ -361,19 +365,28 @@ static void test_ranges(void **state)
 	struct want *b = add_range(w, 8192, 4096, NOTE_FROM_PATTERN);
 	struct want *hint = add_range(w, 8192, 4096, NOTE_FROM_HINT);
 
-	assert_int_equal(w->pf.nwants, 4);
+	assert_int_equal(w->pf.queue->nwants, 4);
 	assert_ptr_equal(add_range(w, 8192, 16384, NOTE_FROM_PATTERN), b);
 	assert_ptr_equal(add_range(w, 8192, 512, NOTE_FROM_PATTERN), b);
 	assert_ptr_equal(add(w, 10, 1), file);
-	assert_int_equal(w->pf.nwants, 4);
-	assert_int_equal(a->count, 4096);
-	assert_int_equal(b->count, 16384);
-	assert_int_equal(hint->count, 4096);
-	assert_true(a->needs & PREDICTOR_NEEDS_DATA);
-	assert_ptr_equal(want_next(&w->pf), file);
-	assert_ptr_equal(want_next(&w->pf), a);
-	assert_ptr_equal(want_next(&w->pf), b);
-	assert_ptr_equal(want_next(&w->pf), hint);
+	assert_int_equal(w->pf.queue->nwants, 4);
+	assert_int_equal(a->wish.count, 4096);
+	assert_int_equal(b->wish.count, 16384);
+	assert_int_equal(hint->wish.count, 4096);
+	assert_true(a->wish.needs & PREDICTOR_NEEDS_DATA);
+	assert_ptr_equal(queue_next(w->pf.queue), file);
+	assert_ptr_equal(queue_next(w->pf.queue), a);
+	assert_ptr_equal(queue_next(w->pf.queue), b);
+	assert_ptr_equal(queue_next(w->pf.queue), hint);
+}
+
+/* The pattern's range at that offset of file 10 is not wanted any more. */
+static void no_more(struct world *w, struct credential *cred, uint64_t offset)
+{
+	struct want_range r = {
+	    .object = 10, .offset_bytes = offset, .source = NOTE_FROM_PATTERN};
+
+	want_drop_range(w->pf.queue, cred, &r);
 }
 
 /* Each source takes back what it wanted itself. */
@@ -385,14 +398,14 @@ static void test_drop_range(void **state)
 	add(w, 10, 1);
 	add_range(w, 0, 4096, NOTE_FROM_PATTERN);
 	hint = add_range(w, 0, 4096, NOTE_FROM_HINT);
-	want_drop_range(&w->pf, w->creds[0], 10, 4096, NOTE_FROM_PATTERN);
-	want_drop_range(&w->pf, w->creds[1], 10, 0, NOTE_FROM_PATTERN);
-	assert_int_equal(w->pf.nwants, 3);
-	want_drop_range(&w->pf, w->creds[0], 10, 0, NOTE_FROM_PATTERN);
-	want_drop_range(&w->pf, w->creds[0], 10, 0, NOTE_FROM_PATTERN);
-	assert_int_equal(w->pf.nwants, 2);
+	no_more(w, w->creds[0], 4096);
+	no_more(w, w->creds[1], 0);
+	assert_int_equal(w->pf.queue->nwants, 3);
+	no_more(w, w->creds[0], 0);
+	no_more(w, w->creds[0], 0);
+	assert_int_equal(w->pf.queue->nwants, 2);
 	assert_next(w, 10);
-	assert_ptr_equal(want_next(&w->pf), hint);
+	assert_ptr_equal(queue_next(w->pf.queue), hint);
 }
 
 /* What is hardly likely is not worth its bytes. */
@@ -403,9 +416,9 @@ static void test_range_unlikely(void **state)
 	    .object = 10, .count_bytes = 1 << 20, .p = 0.01f, .lead = 1};
 
 	r.source = NOTE_FROM_HINT;
-	assert_null(want_add_range(&w->pf, w->creds[0], &r, T0));
-	assert_int_equal(w->pf.nwants, 0);
-	assert_int_equal(note_find(&w->pf, 10)->state, NOTE_UNLIKELY);
+	assert_null(want_add_range(w->pf.queue, w->creds[0], &r, T0));
+	assert_int_equal(w->pf.queue->nwants, 0);
+	assert_int_equal(notes_find(w->pf.notes, 10)->state, NOTE_UNLIKELY);
 }
 
 /* Only what was not asked for yet, and of that credential. */
@@ -415,14 +428,14 @@ static void test_withdraw(void **state)
 	struct want *asked = add(w, 11, 1);
 
 	add(w, 10, 1);
-	want_withdraw(&w->pf, w->creds[1], 10, T0);
-	assert_int_equal(w->pf.nwants, 2);
-	want_withdraw(&w->pf, w->creds[0], 10, T0);
-	want_withdraw(&w->pf, w->creds[0], 10, T0);
-	assert_int_equal(w->pf.nwants, 1);
-	assert_ptr_equal(want_next(&w->pf), asked);
-	want_withdraw(&w->pf, w->creds[0], 11, T0);
-	assert_int_equal(w->pf.nwants, 1);
+	want_withdraw(w->pf.queue, w->creds[1], 10, T0);
+	assert_int_equal(w->pf.queue->nwants, 2);
+	want_withdraw(w->pf.queue, w->creds[0], 10, T0);
+	want_withdraw(w->pf.queue, w->creds[0], 10, T0);
+	assert_int_equal(w->pf.queue->nwants, 1);
+	assert_ptr_equal(queue_next(w->pf.queue), asked);
+	want_withdraw(w->pf.queue, w->creds[0], 11, T0);
+	assert_int_equal(w->pf.queue->nwants, 1);
 }
 
 /* ---- the limit -------------------------------------------------------- */
@@ -435,14 +448,14 @@ static void test_limit(void **state)
 		assert_non_null(add(w, 1000 + i, 1));
 	assert_null(add(w, 10, 1));
 	assert_int_equal(
-	    metrics_get(w->pf.p.metrics, METRICS_PREFETCH_CROWDED), 1);
+	    metrics_get(w->pf.g.metrics, METRICS_PREFETCH_CROWDED), 1);
 	/* One that is there is not one more. */
 	assert_non_null(add(w, 1000, 1));
 	assert_next(w, 1000);
 	assert_non_null(add(w, 10, 1));
 	assert_null(add(w, 11, 1));
-	assert_int_equal(w->pf.nwants, WANTS_MAX);
-	assert_int_equal(w->pf.nmade, WANTS_MAX);
+	assert_int_equal(w->pf.queue->nwants, WANTS_MAX);
+	assert_int_equal(w->pf.queue->nmade, WANTS_MAX);
 	for (uint64_t i = 1; i < WANTS_MAX; i++)
 		assert_next(w, 1000 + i);
 	assert_next(w, 10);
@@ -455,14 +468,15 @@ static void test_delay(void **state)
 	struct world *w = *state;
 	struct want *want = add(w, 10, 1);
 
-	assert_ptr_equal(want_next(&w->pf), want);
-	want_delay(want, T0);
+	assert_ptr_equal(queue_next(w->pf.queue), want);
+	queue_put_later(want, T0);
 	add(w, 11, 1);
-	assert_int_equal(wants_ripen(&w->pf, T0), T0 + GRAIN_US);
-	assert_int_equal(wants_ripen(&w->pf, T0 + GRAIN_US - 1), T0 + GRAIN_US);
-	assert_int_equal(w->pf.nqueued, 1);
-	assert_int_equal(wants_ripen(&w->pf, T0 + GRAIN_US), 0);
-	assert_int_equal(w->pf.nqueued, 2);
+	assert_int_equal(queue_ripen(w->pf.queue, T0), T0 + GRAIN_US);
+	assert_int_equal(
+	    queue_ripen(w->pf.queue, T0 + GRAIN_US - 1), T0 + GRAIN_US);
+	assert_int_equal(w->pf.queue->nqueued, 1);
+	assert_int_equal(queue_ripen(w->pf.queue, T0 + GRAIN_US), 0);
+	assert_int_equal(w->pf.queue->nqueued, 2);
 	/* It has waited for longer. */
 	assert_next(w, 10);
 	assert_next(w, 11);
@@ -474,15 +488,16 @@ static void test_ripen_in_order(void **state)
 	struct world *w = *state;
 	struct want *a = add(w, 10, 100), *b = add(w, 11, 100);
 
-	assert_ptr_equal(want_next(&w->pf), a);
-	assert_ptr_equal(want_next(&w->pf), b);
-	want_delay(a, T0);
-	want_delay(b, T0 + 5);
+	assert_ptr_equal(queue_next(w->pf.queue), a);
+	assert_ptr_equal(queue_next(w->pf.queue), b);
+	queue_put_later(a, T0);
+	queue_put_later(b, T0 + 5);
 	assert_ptr_equal(add(w, 11, 1), b);
-	assert_int_equal(w->pf.nqueued, 0);
-	assert_int_equal(wants_ripen(&w->pf, T0 + GRAIN_US), T0 + 5 + GRAIN_US);
-	assert_int_equal(w->pf.nqueued, 1);
-	assert_int_equal(wants_ripen(&w->pf, T0 + 5 + GRAIN_US), 0);
+	assert_int_equal(w->pf.queue->nqueued, 0);
+	assert_int_equal(
+	    queue_ripen(w->pf.queue, T0 + GRAIN_US), T0 + 5 + GRAIN_US);
+	assert_int_equal(w->pf.queue->nqueued, 1);
+	assert_int_equal(queue_ripen(w->pf.queue, T0 + 5 + GRAIN_US), 0);
 	assert_next(w, 11);
 	assert_next(w, 10);
 }
@@ -492,15 +507,15 @@ static void test_drop_delayed(void **state)
 	struct world *w = *state;
 	struct want *want = add(w, 10, 1);
 
-	assert_ptr_equal(want_next(&w->pf), want);
-	want_delay(want, T0);
+	assert_ptr_equal(queue_next(w->pf.queue), want);
+	queue_put_later(want, T0);
 	want_drop(want);
-	assert_int_equal(wants_ripen(&w->pf, T0 + GRAIN_US), 0);
-	assert_null(want_next(&w->pf));
+	assert_int_equal(queue_ripen(w->pf.queue, T0 + GRAIN_US), 0);
+	assert_null(queue_next(w->pf.queue));
 	/* Its memory serves another, without what it was. */
 	want = add(w, 11, 1);
-	assert_false(want->delayed);
-	assert_int_equal(w->pf.nmade, 1);
+	assert_false(want->state == WANT_LATER);
+	assert_int_equal(w->pf.queue->nmade, 1);
 	assert_next(w, 11);
 }
 
@@ -511,7 +526,7 @@ static struct want *watching(struct world *w, uint64_t object, unsigned n)
 {
 	struct want *want = add(w, object, 1);
 
-	assert_ptr_equal(want_next(&w->pf), want);
+	assert_ptr_equal(queue_next(w->pf.queue), want);
 	for (unsigned i = 0; i < n; i++) {
 		struct fetch_about a = about(i);
 
@@ -534,7 +549,7 @@ static void test_watch(void **state)
 	assert_int_equal(want->pending, 2);
 	add(w, 11, 1);
 	arrive(w, 1);
-	assert_false(want->queued);
+	assert_false(want->state == WANT_QUEUED);
 	arrive(w, 0);
 	/* It goes on at once, before what has not begun. */
 	assert_int_equal(want->pending, 0);
@@ -557,10 +572,10 @@ static void test_watch_many(void **state)
 	for (unsigned i = 0; i + 1 < WANT_WATCHES; i++)
 		arrive(w, i);
 	assert_int_equal(want->pending, 1);
-	assert_false(want->queued);
+	assert_false(want->state == WANT_QUEUED);
 	arrive(w, WANT_WATCHES - 1);
-	assert_true(want->queued);
-	assert_ptr_equal(want_next(&w->pf), want);
+	assert_true(want->state == WANT_QUEUED);
+	assert_ptr_equal(queue_next(w->pf.queue), want);
 	assert_true(want_watch(want, &next));
 	arrive(w, WANT_WATCHES);
 	assert_next(w, 10);
@@ -578,9 +593,9 @@ static void test_watch_twice(void **state)
 	assert_true(want_watch(want, &a));
 	assert_int_equal(want->pending, 2);
 	arrive(w, 0);
-	assert_int_equal(w->pf.nqueued, 1);
+	assert_int_equal(w->pf.queue->nqueued, 1);
 	assert_next(w, 10);
-	assert_null(want_next(&w->pf));
+	assert_null(queue_next(w->pf.queue));
 }
 
 /* Dropped while it waits: the answer finds nobody, or only the others. */
@@ -595,17 +610,17 @@ static void test_drop_watching(void **state)
 	a = watching(w, 10, 2);
 	b = watching(w, 11, 2);
 	want_drop(a);
-	assert_int_equal(w->pf.nwants, 1);
+	assert_int_equal(w->pf.queue->nwants, 1);
 	arrive(w, 0);
 	arrive(w, 1);
-	assert_int_equal(w->pf.nqueued, 1);
-	assert_ptr_equal(want_next(&w->pf), b);
+	assert_int_equal(w->pf.queue->nqueued, 1);
+	assert_ptr_equal(queue_next(w->pf.queue), b);
 	/* With its watches still set at the end. */
 	depart(w, 2);
 	assert_true(want_watch(b, &last));
-	wants_free(&w->pf);
+	queue_free(w->pf.queue);
+	w->pf.queue = NULL;
 	arrive(w, 2);
-	assert_int_equal(w->pf.nqueued, 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

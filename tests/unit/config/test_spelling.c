@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How far a word is from another one. */
-#include "base/spelling.h"
+#include "config/spelling.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

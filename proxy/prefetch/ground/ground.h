@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What every room of prefetch/ stands on: the parts of the daemon that a server
+ * has, and the time. It holds no state of any room.
+ *
+ *	prefetch.c        the pump: calls of clients in, turns of wants out
+ *	   │
+ *	steps/            what a want needs next, and what its replies lead to
+ *	   │
+ *	sources/          who foretells: trees, habits, walks, mentions, …
+ *	   │
+ *	queue/            what is wanted, in the order of its urgency
+ *	   │
+ *	calls/   notes/   calls under way; what became of predictions
+ *	   │       │
+ *	credentials/      for whom
+ *	   │
+ *	ground/           whether a call ahead is worth it, and is let out
+ *
+ * A room calls those below it only; tests/includes.py holds it to that.
+ */
+#ifndef FOREFETCH_GROUND_H
+#define FOREFETCH_GROUND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct budget;
+struct caches;
+struct config_server;
+struct credential;
+struct event_base;
+struct farm_server;
+struct fetch;
+struct hold;
+struct iopool;
+struct linkest;
+struct metrics;
+struct namemap;
+struct predictor;
+struct waste;
+
+/* What a reply will take on the link, in bytes without headers. */
+enum { CONFIRM_BYTES = 128, LOOKUP_BYTES = 260 };
+
+struct ground {
+	struct event_base *base;
+	struct iopool *iopool;
+	struct fetch *fetch;
+	struct caches *caches;
+	struct linkest *link;
+	struct metrics *metrics;
+	struct farm_server *farm;           /* NULL: none */
+	const struct config_server *config; /* changes with a reload */
+	struct predictor *predictor;
+	struct credential *caller; /* for whom it predicts just now */
+	size_t memory_bytes;       /* for what is learned */
+	/* What all calls ahead share: how much they may send, whether they may
+	 * send at all, and what came of it in vain. */
+	struct budget *budget;
+	struct hold *hold;
+	struct waste *waste;
+	struct namemap *absents; /* names, by observe_absent() */
+	uint64_t now_us;         /* the last time that anybody told */
+	/* Whether the server can be asked at this moment, and no call of a
+	 * client waits to be sent. */
+	bool (*ready)(void *ctx);
+	/* Has the queue looked at in a later turn of the loop. */
+	void (*wake)(void *ctx);
+	void *ready_ctx;
+	void *wake_ctx;
+};
+
+/* Somebody has work for the pump, or knows the time. */
+void ground_wake(struct ground *g, uint64_t now_us);
+/* The clock shows `now_us`; it never goes back. */
+static inline void ground_set_time(struct ground *g, uint64_t now_us)
+{
+	if (now_us > g->now_us)
+		g->now_us = now_us;
+}
+
+#endif

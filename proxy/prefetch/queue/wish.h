@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A want as its steps see it: the wish, which whoever predicts adds to, and how
+ * far the steps have come with it. Where it stands in the queue is the queue's
+ * (queue_private.h).
+ */
+#ifndef FOREFETCH_WISH_H
+#define FOREFETCH_WISH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "prefetch/queue/want.h"
+
+/* What is wanted, for whom, and how likely it will be used. */
+struct wish {
+	struct credential *cred; /* under which it is asked for */
+	uint64_t object;
+	uint64_t parent; /* the object's directory; 0: not known */
+	uint64_t born_us;
+	float p;              /* the probability that it will be used */
+	float data_p;         /* and that its data will be read */
+	uint32_t first_bytes; /* that are read first; 0: not known */
+	uint64_t read_bytes;  /* that a session reads from the beginning */
+	/* How likely it is read on by its kind; 0: that does not matter. And
+	 * how many bytes of that spare a round trip. */
+	float rest_p;
+	uint32_t rest_bytes;
+	/* Calls that the listing will spare; 0: it will be read itself. */
+	float calls_spared;
+	uint8_t needs;    /* PREDICTOR_NEEDS_… */
+	uint16_t said_by; /* a bit for each source that says so */
+	bool far_off;     /* what is confirmed now is too old by its use */
+	uint8_t source;   /* of a range or a name: enum note_source */
+	/* A range: nothing else of the file is wanted. Else `count` is 0. */
+	uint64_t offset;
+	uint32_t count;
+	/* A name in `parent` that is to be looked up; else NULL. */
+	const char *name;
+	uint8_t name_len;
+};
+
+/* Somebody has asked for it, so that it was not predicted. */
+bool wish_is_asked(const struct wish *w);
+/* All who predict it have not seen it used, but others like it. */
+bool wish_is_guess(const struct wish *w);
+/* A session says that it will be used, and nothing else does. */
+bool wish_is_of_session(const struct wish *w);
+/* waste.h bounds what it may fetch in vain. */
+bool wish_is_bounded(const struct wish *w);
+
+/* The listing that a want needs: of its directory, or itself. */
+enum want_listing {
+	LISTING_WANTED, /* unless what is cached of it is good */
+	LISTING_ANEW,   /* however good: a name of it was not fresh */
+	LISTING_ASKED,
+};
+
+/* The entries of a listing behind one cookie, up to another. */
+struct list_span {
+	uint64_t from, to;
+};
+
+/* How far the steps of a want have come. */
+struct want_progress {
+	uint8_t turns; /* that counted */
+	enum want_listing listing;
+	uint8_t farmed; /* listings that the farm was asked for */
+	bool typed;     /* the type of its object was asked for */
+	/* Which bytes come next: of which extent (0: the first bytes of the
+	 * file), in which of its repetitions, and where in that. */
+	uint16_t extent;
+	uint32_t repeat;
+	uint64_t into;
+	/* The listing comes in pages side by side; the last one asked for. */
+	bool paging;
+	struct list_span page;
+};
+
+enum {
+	/* Calls that a want can wait for at the same time. */
+	WANT_WATCHES = 4,
+};
+
+const struct wish *want_wish(const struct want *w);
+struct want_progress *want_progress(struct want *w);
+/* Nothing but these of its needs can be met. */
+void want_narrow(struct want *w, uint8_t needs);
+/* Its kind says how much of the rest is read; `p` 0: that does not matter. */
+void want_set_rest(struct want *w, double p, uint32_t bytes);
+
+/* It has its next turn when the call is over. False where there is none. */
+bool want_watch(struct want *w, const struct fetch_about *about);
+/* How many calls it waits for. */
+unsigned want_watched(const struct want *w);
+/* The first bytes of the file are there, or under way. True where its lane is
+ * another one from now on. */
+bool want_begins_tail(struct want *w);
+bool want_is_tail(const struct want *w);
+/* Moves a want behind all others while its call costs more than it spares;
+ * moves it back once it does not. */
+void want_put_off(struct want *w, bool off);
+bool want_is_put_off(const struct want *w);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What happened in one directory within a short time, of 256 directories: one
+ * place for each by its key, where another one gives way.
+ */
+#ifndef FOREFETCH_DIRS_H
+#define FOREFETCH_DIRS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dirs;
+
+/* NULL without memory; of free(). */
+struct dirs *dirs_new(void);
+/* A call about a directory, or a name in it, went to the server. Returns how
+ * many did just before, with this one. */
+unsigned dirs_missed(struct dirs *ds, uint64_t dir, uint64_t now_us);
+/* The attributes of a name are wanted, and no rights. Returns how many were
+ * just before, with this one. */
+unsigned dirs_wanted(struct dirs *ds, uint64_t dir, uint64_t now_us);
+/* Whether a directory that has changed is listed again ahead: one that changes
+ * all the time would be for ever. */
+bool dirs_list_anew(struct dirs *ds, uint64_t dir, uint64_t now_us);
+/* Whether what came ahead of it is confirmed again: once in a while. */
+bool dirs_renew(struct dirs *ds, uint64_t dir, uint64_t now_us);
+/* A client reads the listing by READDIRPLUS, `page_bytes` at once; 0: by
+ * READDIR. */
+void dirs_read(
+    struct dirs *ds, uint64_t dir, uint32_t page_bytes, uint64_t now_us);
+/* How many bytes a client asked for at once just before, by READDIRPLUS; 0: no
+ * client did. */
+uint32_t dirs_read_page(const struct dirs *ds, uint64_t dir, uint64_t now_us);
+
+#endif
