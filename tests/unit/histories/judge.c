@@ -26,11 +26,14 @@ void *judge_grow(void *list, unsigned n, size_t size)
 	return list;
 }
 
-static void add_state(struct judge *j, struct memfs *fs, bool ours)
+static struct state *add_state(struct judge *j, struct memfs *fs)
 {
+	struct state *s;
+
 	j->states = judge_grow(j->states, j->nstates, sizeof(j->states[0]));
-	j->states[j->nstates++] =
-	    (struct state){.fs = fs, .ns = vclock_wall_ns(), .ours = ours};
+	s = &j->states[j->nstates++];
+	*s = (struct state){.fs = fs, .ns = vclock_wall_ns()};
+	return s;
 }
 
 struct judge *judge_new(struct judge_rules rules, const struct memfs *fs)
@@ -38,8 +41,7 @@ struct judge *judge_new(struct judge_rules rules, const struct memfs *fs)
 	struct judge *j = calloc(1, sizeof(*j));
 
 	j->rules = rules;
-	add_state(j, memfs_copy(fs), false);
-	j->states[0].ns = 0;
+	add_state(j, memfs_copy(fs))->ns = 0;
 	return j;
 }
 
@@ -57,7 +59,7 @@ void judge_free(struct judge *j)
 void judge_changed(struct judge *j, const struct memfs *fs)
 {
 	j->seq++;
-	add_state(j, memfs_copy(fs), false);
+	(void)add_state(j, memfs_copy(fs));
 }
 
 uint64_t judge_key(
@@ -88,11 +90,25 @@ static struct deed *add_deed(struct judge *j, const struct nfs_proc *proc,
 	return d;
 }
 
+/* A file's handle is in their arguments. */
+static bool has_handle(const struct nfs_proc *proc)
+{
+	return proc->proc == NFSPROC3_SETATTR || proc->proc == NFSPROC3_WRITE ||
+	       proc->proc == NFSPROC3_COMMIT || proc->proc == NFSPROC3_LINK;
+}
+
+/* … and here in the reply, which a client has had. */
+static bool gives_handle(const struct nfs_proc *proc)
+{
+	return proc->proc >= NFSPROC3_CREATE && proc->proc <= NFSPROC3_MKNOD;
+}
+
 void judge_serve(struct judge *j, const struct memfs *fs,
     const struct nfs_proc *proc, const union nfs_args *args, unsigned uid,
     nfsstat3 status)
 {
 	struct memfs *next;
+	struct state *s;
 	union nfs_res res;
 	struct deed *d;
 
@@ -101,7 +117,9 @@ void judge_serve(struct judge *j, const struct memfs *fs,
 	next = memfs_copy(fs);
 	next->now_ns = vclock_wall_ns();
 	memfs_execute(next, proc->proc, args, uid, &res);
-	add_state(j, next, true);
+	s = add_state(j, next);
+	s->ours = true;
+	s->known = has_handle(proc);
 	d = add_deed(j, proc, args, uid);
 	d->done = res.status == NFS3_OK;
 	d->state = j->nstates - 1;
@@ -295,6 +313,8 @@ static const char *judge_change(struct judge *j, const struct judge_op *op,
 		    j, "an error, though the server did it", got, right);
 	if (o.done)
 		add_ack(j, op, o.state);
+	if (o.done && ok && gives_handle(op->proc))
+		j->states[o.state].known = true;
 	return judge_attrs(j, op, got);
 }
 

@@ -23,7 +23,8 @@
  * Where ages count, a version of an object that ended (by a change of whatever
  * attributes) may be told in bounded mode for a tenth of the time that it had
  * been there, and no longer; names and absences are of the directory's version.
- * A version of a directory that came by a call of a client's is left out.
+ * It holds for files that the daemon knows to have been changed by a client. A
+ * version of a directory that came by a call of a client's is left out.
  *
  * That state is no older than the last change of the same object or name that
  * was done and that some client had a reply to, and no older than attributes of

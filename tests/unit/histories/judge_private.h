@@ -10,6 +10,10 @@ struct state {
 	struct memfs *fs;
 	uint64_t ns;
 	bool ours; /* by a call of a client's */
+	/* … and the daemon knows which objects that changed: the call, or its
+	 * reply, had their handles. Else it had names, of objects of which the
+	 * daemon may never have heard. */
+	bool known;
 };
 
 /* A change that the server did, or a call that it refused. */
