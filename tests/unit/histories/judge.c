@@ -194,6 +194,15 @@ static bool is_once(const struct nfs_proc *proc)
 	return proc->proc >= NFSPROC3_CREATE && proc->proc <= NFSPROC3_LINK;
 }
 
+/* An unguarded SETATTR is not repeated over what somebody else has changed
+ * since the daemon noted it. */
+static bool is_contested_set(const struct judge *j, const struct judge_op *op)
+{
+	return op->proc->proc == NFSPROC3_SETATTR && op->noted &&
+	       !op->args.setattr.guard.check &&
+	       judge_changed_before(j, op, judge_id(j, &op->args.object));
+}
+
 /* Whether the reply is right for a change of which nobody can know whether the
  * server did it: the error of a repeat, or OK where the effect is there. */
 static bool is_doubtful_reply(const struct judge *j, const struct judge_op *op,
@@ -205,6 +214,7 @@ static bool is_doubtful_reply(const struct judge *j, const struct judge_op *op,
 	if (!op->doubtful || status < 0)
 		return false;
 	return doubt_ambiguous(op->proc, &op->args, &res) ||
+	       (res.status == NFS3ERR_IO && is_contested_set(j, op)) ||
 	       (res.status == NFS3_OK && judge_has_effect(j, op));
 }
 

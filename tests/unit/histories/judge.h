@@ -8,7 +8,9 @@
  * The server may do the change twice only if it rebooted after the client sent
  * it. If the reply was lost, and nobody can know whether the change was done,
  * the errors of a repeat are right, too; and OK is right if the change was
- * done, or had its effect by whomever.
+ * done, or had its effect by whomever. IO is right for a SETATTR without a
+ * guard if somebody else has changed the object since the daemon noted what it
+ * was, which may have been long before.
  *
  * A WRITE may be refused by IO, and not be done, if somebody else has changed
  * the file since this or another client was told attributes of it.

@@ -94,6 +94,12 @@ unsigned judge_first_room(const struct judge *j, const struct judge_op *op);
 bool judge_may(const struct judge *j, const struct judge_op *op,
     uint64_t object, unsigned state);
 
+/* Whether somebody else has changed the object since what the daemon noted of
+ * it before it sent this SETATTR first. It may have known any state since the
+ * last change that it was told of. */
+bool judge_changed_before(
+    const struct judge *j, const struct judge_op *op, uint64_t object);
+
 /* Whether somebody else has changed the object since some client was told
  * attributes of it last. All may be users of one kernel, which has one copy. */
 bool judge_changed_behind(const struct judge *j, uint64_t object);

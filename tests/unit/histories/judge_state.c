@@ -187,6 +187,31 @@ bool judge_may(const struct judge *j, const struct judge_op *op,
 	       end_ns + (end_ns - o->ctime_ns) / AGE_SHARE + READINGS_NS;
 }
 
+/* Whether the state came by the call itself, which the server did. */
+static bool came_by(
+    const struct judge *j, const struct judge_op *op, unsigned state)
+{
+	for (unsigned i = 0; i < j->ndeeds; i++)
+		if (j->deeds[i].state == state && j->deeds[i].done &&
+		    j->deeds[i].key == op->key)
+			return true;
+	return false;
+}
+
+bool judge_changed_before(
+    const struct judge *j, const struct judge_op *op, uint64_t object)
+{
+	struct judge_op any = *op;
+
+	/* What is noted may be of any age, in each mode. */
+	any.away = true;
+	for (unsigned i = judge_first(j, &any, object, NULL) + 1;
+	     i < j->nstates; i++)
+		if (!is_same_version(j, i - 1, i, object) && !came_by(j, op, i))
+			return true;
+	return false;
+}
+
 /* Whether the told attributes are the last that this client was told of the
  * object. */
 static bool is_last(const struct judge *j, unsigned told)
