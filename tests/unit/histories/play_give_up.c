@@ -7,13 +7,73 @@
  * not be sent for the first time where the daemon could know that nobody may
  * wait for it any more: when its connection was closed, or when it had waited
  * so long that its client has to be asked. Nor may it then be sent again in
- * doubt. A COMMIT does no harm at any time.
+ * doubt; but a server that takes its time to answer the look before that is
+ * only slow, and is waited for. A COMMIT does no harm at any time.
  */
 #include "histories/play_private.h"
 #include "scenario/vclock.h"
 
 /* What waited for longer is asked for, and some time that passes until then. */
 #define ASKED_NS UINT64_C(2100000000)
+
+/* ---- looks --------------------------------------------------------------- */
+
+void play_look_begin(struct play_call *c)
+{
+	const union nfs_args *args = &c->op.args;
+	union nfs_args look = {.dirop = args->dirop};
+	uint32_t proc = NFSPROC3_LOOKUP;
+
+	c->look = (struct play_look){0};
+	switch (c->op.proc->proc) {
+	case NFSPROC3_SETATTR:
+		look.object = args->setattr.object;
+		proc = NFSPROC3_GETATTR;
+		break;
+	case NFSPROC3_LINK:
+		look.dirop = args->link.link;
+		break;
+	case NFSPROC3_REMOVE:
+	case NFSPROC3_RMDIR:
+	case NFSPROC3_RENAME:
+		break;
+	default:
+		return;
+	}
+	c->look.key = judge_key(
+	    nfs_proc_find(NFS_PROGRAM, NFS_V3, proc), &look, c->op.uid);
+}
+
+/* Whether the server has had it since the client asked, and since connections
+ * were lost. */
+static bool is_looked_at(
+    const struct play *p, const struct play_look *look, uint64_t asked_ns)
+{
+	return look->ns > asked_ns && look->ns > p->lost_ns;
+}
+
+static void note_look(
+    struct play *p, struct play_look *look, uint64_t key, uint64_t asked_ns)
+{
+	if (look->key == key && !is_looked_at(p, look, asked_ns))
+		look->ns = vclock_wall_ns();
+}
+
+void play_take_look(struct play *p, uint64_t key)
+{
+	for (unsigned i = 0; i < p->nplayers; i++) {
+		struct player *player = &p->players[i];
+
+		for (unsigned k = 0; k < PLAYER_CALLS; k++)
+			note_look(p, &player->calls[k].look, key,
+			    player->calls[k].asked_ns);
+		for (unsigned k = 0; k < GIVEN_UP_MAX; k++)
+			note_look(p, &player->given_up[k].look, key,
+			    player->given_up[k].asked_ns);
+	}
+}
+
+/* ---- calls that are given up --------------------------------------------- */
 
 static void give_up(struct player *player, struct play_call *c, bool closed)
 {
@@ -23,6 +83,7 @@ static void give_up(struct player *player, struct play_call *c, bool closed)
 	*g = (struct gave_up){.key = c->op.key,
 	    .asked_ns = c->asked_ns,
 	    .arrived = c->arrived,
+	    .look = c->look,
 	    .doubtful = c->op.doubtful,
 	    .closed = closed};
 	c->waits = false;
@@ -79,10 +140,12 @@ static const char *wrong_with(const struct play *p, const struct gave_up *g)
 {
 	bool lost = g->arrived > 0 && p->lost_ns > g->asked_ns;
 	uint64_t since_ns = lost ? p->lost_ns : g->asked_ns;
+	bool looked = g->doubtful && is_looked_at(p, &g->look, g->asked_ns);
+	uint64_t until_ns = looked ? g->look.ns : vclock_wall_ns();
 
 	if (g->arrived == 0 && g->closed)
 		return "sent only after its client had gone";
-	if (vclock_wall_ns() < since_ns + ASKED_NS)
+	if (until_ns < since_ns + ASKED_NS)
 		return NULL;
 	if (g->arrived == 0)
 		return "sent though nobody had waited for it for long";

@@ -9,6 +9,13 @@
 
 enum { GIVEN_UP_MAX = 32, PLAYER_CALLS = 2 };
 
+/* The first call by which the daemon finds out whether a change in doubt was
+ * done. */
+struct play_look {
+	uint64_t key; /* 0: it does not look at such a change */
+	uint64_t ns;  /* when the server got it; see play_take_look() */
+};
+
 /* A client's call. */
 struct play_call {
 	bool waits; /* for its reply */
@@ -19,6 +26,7 @@ struct play_call {
 	uint64_t asked_ns;  /* when it was sent last */
 	unsigned arrived;   /* so often at the server */
 	unsigned disturbed; /* as that of the play, then */
+	struct play_look look;
 };
 
 /* A change that its client gave up. */
@@ -26,6 +34,7 @@ struct gave_up {
 	uint64_t key;
 	uint64_t asked_ns; /* when its client sent it last */
 	unsigned arrived;  /* so often at the server */
+	struct play_look look;
 	bool doubtful;
 	bool closed; /* with its connection */
 };
@@ -119,6 +128,10 @@ void play_check_replies(struct play *p);
 void play_repeat_lost(struct play *p);
 
 /* play_give_up.c */
+/* Begins the call's `look`. */
+void play_look_begin(struct play_call *c);
+/* The server gets a call that is no change: it may be the look of one. */
+void play_take_look(struct play *p, uint64_t key);
 /* All that the client waits for, when its connection is closed. */
 void play_give_up(struct player *c);
 /* A call that somebody waits for. */

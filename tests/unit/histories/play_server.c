@@ -13,11 +13,13 @@ static bool is_silent(const struct play *p)
 static void on_call(void *arg, struct fakeserver_call *call)
 {
 	struct play *p = arg;
+	uint64_t key = judge_key(call->proc, &call->args, call->uid);
 	const char *wrong = NULL;
 
 	if (calltext_is_change(call->proc))
-		wrong = play_take_change(p,
-		    judge_key(call->proc, &call->args, call->uid), call->proc);
+		wrong = play_take_change(p, key, call->proc);
+	else
+		play_take_look(p, key);
 	if (wrong)
 		script_wrong("the server gets %s: %s", call->text, wrong);
 }
