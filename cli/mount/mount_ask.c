@@ -83,9 +83,9 @@ static bool tell_error(
 		    "mounted; forefetch status says what it is waiting for",
 		    limit_s, path);
 	if (err == ECONNRESET)
-		return mount_refuse(why,
-		    "forefetchd closed the connection; check that `allow` in its "
-		    "section has this host, and its log");
+		return mount_refuse(why, "forefetchd closed the connection; "
+					 "check that `allow` in its "
+					 "section has this host, and its log");
 	return mount_refuse(why, "MOUNT of %s failed: %s", path, strerror(err));
 }
 

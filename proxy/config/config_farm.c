@@ -103,10 +103,10 @@ static int parse_tcp(
 	int err;
 
 	if (rest[len] == '/' && rest[len + 1] != '\0')
-		return refuse(
-		    why, "a URL cannot have a database number: a farm uses "
-			 "number 0, where a user of its own keeps it apart "
-			 "(keys user and password_file)");
+		return refuse(why,
+		    "a URL cannot have a database number: a farm uses "
+		    "number 0, where a user of its own keeps it apart "
+		    "(keys user and password_file)");
 	snprintf(address, sizeof(address), "%.*s", (int)len, rest);
 	err = split_address(url, address, &host, &port, why);
 	if (err)
@@ -166,9 +166,9 @@ static int engines_add(
 		return -ENOMEM;
 	urls->list = list;
 	if (urls->n == NODES_MAX)
-		return refuse(
-		    why, "these are too many nodes of a cluster; a few are "
-			 "enough, since they know the others");
+		return refuse(why,
+		    "these are too many nodes of a cluster; a few are "
+		    "enough, since they know the others");
 	err = parse_url(word, &url, why);
 	if (err)
 		return err;
@@ -194,9 +194,9 @@ static int engines_parse(const struct config_range *range, const char *text,
 	if (strcasecmp(text, "none") == 0)
 		return 0;
 	if (has_user(text))
-		return refuse(
-		    why, "a URL can have neither a user nor a password; use "
-			 "the keys user and password_file");
+		return refuse(why,
+		    "a URL can have neither a user nor a password; use "
+		    "the keys user and password_file");
 	while (!err && (more = config_value_next(
 			    &text, BETWEEN, word, sizeof(word), why)) != 0)
 		err = more < 0 ? more : engines_add(field, word, why);

@@ -152,9 +152,9 @@ static int bytecap_parse(const struct config_range *range, const char *text,
 	int err;
 
 	if (is_off(text))
-		return refuse(
-		    why, "off could mean two things; write a high rate for no "
-			 "limit, or engine = none to publish nothing");
+		return refuse(why,
+		    "off could mean two things; write a high rate for no "
+		    "limit, or engine = none to publish nothing");
 	err = parse_number(range, text, &units_rate,
 	    "a rate such as 500kbit, 400 Mbit/s or 50MB/s", &n, why);
 	if (!err)

@@ -96,8 +96,8 @@ static void unlist(struct credentials *cs, struct credential *c)
 	credential_unref(c);
 }
 
-static struct credential *credential_new(
-    struct credentials *cs, const struct rpc_cred *rpc, uint32_t id, uint32_t uid)
+static struct credential *credential_new(struct credentials *cs,
+    const struct rpc_cred *rpc, uint32_t id, uint32_t uid)
 {
 	struct credential *c = calloc(1, sizeof(*c));
 
@@ -129,8 +129,8 @@ struct credential *credentials_find(struct credentials *cs, uint32_t id)
 	return NULL;
 }
 
-struct credential *credentials_get(
-    struct credentials *cs, const struct rpc_cred *rpc, uint32_t id, uint32_t uid)
+struct credential *credentials_get(struct credentials *cs,
+    const struct rpc_cred *rpc, uint32_t id, uint32_t uid)
 {
 	struct credential *c = credentials_find(cs, id);
 
