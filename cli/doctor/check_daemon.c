@@ -235,9 +235,9 @@ static void first_line(char *text)
 static void report_config(const char *error, struct findings *out)
 {
 	findings_add(out, FINDING_FAIL, "configuration", "%s", error);
-	findings_remedy(
-	    out, "correct it (forefetchd -t says what is wrong, "
-		 "forefetch.conf(5) what is allowed), then forefetch reload");
+	findings_remedy(out,
+	    "correct it (forefetchd -t says what is wrong, "
+	    "forefetch.conf(5) what is allowed), then forefetch reload");
 }
 
 /* forefetchd -t also tries directories, which are not for every user. */

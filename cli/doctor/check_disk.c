@@ -91,9 +91,9 @@ static void check_room(
 		findings_add(out, FINDING_WARN, "room",
 		    "the cache may grow by %s, and %s are free",
 		    ctl_text_bytes(l, limit - used), ctl_text_bytes(a, avail));
-		findings_remedy(
-		    out, "lower cache_size, or free some space: a full disk "
-			 "makes other programs fail, too");
+		findings_remedy(out,
+		    "lower cache_size, or free some space: a full disk "
+		    "makes other programs fail, too");
 	} else {
 		findings_add(out, FINDING_OK, "room", "%s of %s are free",
 		    ctl_text_bytes(a, avail), ctl_text_bytes(t, total));
@@ -219,9 +219,9 @@ void doctor_check_disk(const struct doctor_env *env, struct findings *out)
 		    "%s: %s%s", dir, strerror(errno),
 		    errno == EACCES ? "; root may look" : "");
 		if (wrong)
-			findings_remedy(
-			    out, "create the directory, or set cache_dir; "
-				 "forefetchd creates everything below it");
+			findings_remedy(out,
+			    "create the directory, or set cache_dir; "
+			    "forefetchd creates everything below it");
 		return;
 	}
 	check_type(dir, &fs, out);

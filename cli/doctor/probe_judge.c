@@ -39,9 +39,9 @@ static void judge_name(const struct probe_target *t,
 		    "the resolver does not know %s now: no answer from the "
 		    "name servers",
 		    t->host);
-		advise(
-		    out, "check that the network is up (resolvectl status, "
-			 "/etc/resolv.conf), or use the address of the server");
+		advise(out,
+		    "check that the network is up (resolvectl status, "
+		    "/etc/resolv.conf), or use the address of the server");
 		return;
 	}
 	judge(out, PROBE_NO_NAME, "the name %s is not known: %s", t->host,
