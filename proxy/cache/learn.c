@@ -312,6 +312,9 @@ static void learn_read(const struct learn *l)
 		add_data(l, node);
 }
 
+/* `dir` is NULL where the listing is not kept, and then its names are not
+ * either. The attributes are: once a client has seen them, be it those of "."
+ * and "..", it must not be told older ones. */
 static void learn_entry(
     const struct learn *l, struct node *dir, const struct nfs3_dirent *e)
 {
@@ -320,12 +323,11 @@ static void learn_entry(
 	if (!e->handle.handle_follows || !e->attributes.attributes_follow ||
 	    e->name.len == 0)
 		return;
-	/* Also of "." and "..": once a client has seen these attributes, it
-	 * must not be told older ones. */
 	child = learn_node(l, &e->handle.post_op_fh3_u.handle, &e->attributes);
 	if (!child)
 		return;
-	bind_name(l, dir, &e->name, child);
+	if (dir)
+		bind_name(l, dir, &e->name, child);
 	learn_answered(l, child, false);
 }
 
@@ -344,26 +346,39 @@ static void tell_listing(const struct learn *l, struct node *dir, bool plus)
 	}
 }
 
-static void learn_list(const struct learn *l, const nfs3_fh *fh,
-    const post_op_attr *attr, struct list_page *page)
+/* The directory, where the listing in the reply is of the version that is known
+ * and may be kept; else NULL. */
+static struct node *listed_dir(
+    const struct learn *l, const nfs3_fh *fh, const post_op_attr *attr)
 {
 	struct node *dir = attrcache_get(l->caches->attr, fh);
-	struct nfs3_dirent e;
-	bool more = false;
-	XDR xdrs;
 
 	if (!dir || !attr->attributes_follow ||
 	    !apply(l, dir, &attr->post_op_attr_u.attributes) ||
 	    !attrcache_make_ext(l->caches->attr, dir))
-		return;
-	learn_answered(l, dir, false);
-	page->bound = bound_now(l, dir);
-	page->cred = l->cred;
-	listcache_add(l->caches->lists, dir, page);
+		return NULL;
+	return dir;
+}
+
+static void learn_list(const struct learn *l, const nfs3_fh *fh,
+    const post_op_attr *attr, struct list_page *page)
+{
+	struct node *dir = listed_dir(l, fh, attr);
+	struct nfs3_dirent e;
+	bool more = false;
+	XDR xdrs;
+
+	if (dir) {
+		learn_answered(l, dir, false);
+		page->bound = bound_now(l, dir);
+		page->cred = l->cred;
+		listcache_add(l->caches->lists, dir, page);
+	}
 	nfs3_list_open(&xdrs, page->entries);
 	while (page->plus && nfs3_dirent_decode(&xdrs, true, &e, &more) && more)
 		learn_entry(l, dir, &e);
-	tell_listing(l, dir, page->plus);
+	if (dir)
+		tell_listing(l, dir, page->plus);
 }
 
 static void learn_readdir(const struct learn *l)
