@@ -154,6 +154,18 @@ static bool may_fill(const struct learn *l, const struct node *node)
 	return attrcache_may_fill(l->caches->attr, node, l->sent_us);
 }
 
+/* Whether the reply is of the version that is known. It is not where the
+ * attributes in it are others: the call was sent before that version was first
+ * seen, or before a change of our own, and names, rights and answers of then
+ * are not bound to it. */
+static bool is_of_version(
+    const struct learn *l, const struct node *node, const post_op_attr *attr)
+{
+	return !attr->attributes_follow ||
+	       attrcache_is_version(
+		   l->caches->attr, node, &attr->post_op_attr_u.attributes);
+}
+
 static void bind_name(const struct learn *l, struct node *dir,
     const nfs3_name *name, struct node *child)
 {
@@ -182,8 +194,9 @@ static void learn_absent(const struct learn *l)
 
 	if (!dir)
 		return;
-	bind_name(l, dir, &l->args->dirop.name, NULL);
-	learn_answered(l, dir, true);
+	if (is_of_version(l, dir, attr))
+		bind_name(l, dir, &l->args->dirop.name, NULL);
+	learn_answered(l, dir, is_of_version(l, dir, attr));
 }
 
 /* A name was found. If the directory's own listing, which is firm and of the
@@ -218,13 +231,16 @@ static void learn_lookup(const struct learn *l)
 	struct node *dir =
 	    learn_node(l, &l->args->dirop.dir, &r->dir_attributes);
 	struct node *child = learn_node(l, &r->object, &r->obj_attributes);
+	bool bound;
 
 	if (!dir || !child)
 		return;
-	if (r->dir_attributes.attributes_follow)
+	bound = is_of_version(l, dir, &r->dir_attributes);
+	if (bound && r->dir_attributes.attributes_follow)
 		learn_unlisted(l, dir, &l->args->dirop.name);
-	bind_name(l, dir, &l->args->dirop.name, child);
-	learn_answered(l, dir, true);
+	if (bound)
+		bind_name(l, dir, &l->args->dirop.name, child);
+	learn_answered(l, dir, bound);
 	learn_answered(l, child, false);
 }
 
@@ -234,7 +250,8 @@ static void learn_access(const struct learn *l)
 	struct node *node =
 	    learn_node(l, &l->args->access.object, &r->obj_attributes);
 
-	if (node && l->cred && may_fill(l, node))
+	if (node && l->cred && may_fill(l, node) &&
+	    is_of_version(l, node, &r->obj_attributes))
 		accesscache_set_access(l->caches->access, node, l->cred,
 		    l->args->access.access | ACCESS_ALL, r->access, l->sent_us);
 }
@@ -249,7 +266,7 @@ static void learn_answer(const struct learn *l, const nfs3_fh *fh,
 	if (!node)
 		return;
 	learn_answered(l, node, false);
-	if (!may_fill(l, node))
+	if (!may_fill(l, node) || (attr && !is_of_version(l, node, attr)))
 		return;
 	/* The binding must be of the node's generation once it has an ext. */
 	if (!attrcache_make_ext(l->caches->attr, node))
@@ -301,14 +318,16 @@ static void add_data(const struct learn *l, struct node *node)
 static void learn_read(const struct learn *l)
 {
 	const READ3resok *r = &l->res->read.READ3res_u.resok;
+	const post_op_attr *attr = &r->file_attributes;
 	struct node *node = attrcache_get(l->caches->attr, &l->args->read.file);
+	bool kept;
 
 	if (!node)
 		return;
-	learn_answered(l, node, true);
-	if (r->file_attributes.attributes_follow &&
-	    apply(l, node, &r->file_attributes.post_op_attr_u.attributes) &&
-	    l->caches->data && r->data.len > 0)
+	kept = attr->attributes_follow &&
+	       apply(l, node, &attr->post_op_attr_u.attributes);
+	learn_answered(l, node, is_of_version(l, node, attr));
+	if (kept && l->caches->data && r->data.len > 0)
 		add_data(l, node);
 }
 

@@ -122,6 +122,35 @@ static void test_older_call_never_overwrites(void **state)
 	assert_int_equal(node_of(w, "dir")->ctime.seconds, 10);
 }
 
+/* Nor does what comes with it hang on the later version: in frozen mode it
+ * would for ever. */
+static void test_older_call_binds_nothing(void **state)
+{
+	struct world *w = *state;
+	union nfs_args args = {
+	    .access = {.object = fh_of("dir"), .access = ACCESS_ALL}};
+	union nfs_res res = {.status = NFS3_OK};
+	ACCESS3resok *r = &res.access.ACCESS3res_u.resok;
+	uint64_t sent_us = w->now_us;
+	const struct grant *g;
+
+	set_mode(w, CONFIG_CONSISTENCY_FROZEN);
+	w->now_us += S;
+	say_dir(w, "dir", 10);
+	say_lookup(w, "x", "f", 9, sent_us);
+	say_lookup(w, "y", NULL, 9, sent_us);
+	r->obj_attributes = post(NF3DIR, 1, 9);
+	r->access = ACCESS_ALL;
+	say(w, NFSPROC3_ACCESS, &args, &res, sent_us);
+	assert_false(holds(w, "x"));
+	assert_false(holds(w, "y"));
+	g = accesscache_find(w->caches->access, node_of(w, "dir"), w->cred);
+	assert_true(!g || (g->access_us == 0 && g->own_us == 0));
+	/* A call of the same version does. */
+	say_lookup(w, "x", "f", 10, round_trip(w));
+	assert_true(holds(w, "x"));
+}
+
 static void test_another_handle_of_the_file(void **state)
 {
 	struct world *w = *state;
@@ -430,6 +459,7 @@ int main(void)
 	    TEST(test_own_change_where_names_fold),
 	    TEST(test_reply_from_before_an_own_change),
 	    TEST(test_older_call_never_overwrites),
+	    TEST(test_older_call_binds_nothing),
 	    TEST(test_another_handle_of_the_file),
 	    TEST(test_failed_change_tells_of_the_directory),
 	    TEST(test_failed_change_tells_of_the_file),
