@@ -31,7 +31,7 @@
  *
  * Calls about one object that come close together are one access of it: the
  * LOOKUP, ACCESS and READs of an open. Later READs of the file belong to the
- * access that began it. What an access needed is learned with it.
+ * access that began it. The needs of an access are learned with it.
  */
 #ifndef FOREFETCH_PREDICTOR_H
 #define FOREFETCH_PREDICTOR_H

@@ -4,9 +4,9 @@
  *
  * To add one, write base_NAME.c with a `const struct model_ops model_NAME`, and
  * add X(NAME) below; the build finds the file, --list and --predictor find the
- * line. base_lastsucc.c is a short one to begin with. What a model may do is in
- * model.h. The test test_all_play plays a trace that repeats to every model but
- * the oracles, and demands that its warm stall be at most 1.01 of nobody's.
+ * line. base_lastsucc.c is a short one to begin with. The rules for models are
+ * in model.h. The test test_all_play plays a trace that repeats to every model
+ * but the oracles, and demands that its warm stall be at most 1.01 of nobody's.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -86,8 +86,8 @@ static void cursor_drop(struct predictor *p, struct stream *s, int i)
 
 static void cursor_set_conf(struct stream *s, struct cursor *k, float conf)
 {
-	/* Estimates are made anew when it rises to another step. What falls is
-	 * not told again. */
+	/* Estimates are made anew when it rises to another step. A candidate
+	 * whose probability falls is not told again. */
 	if ((int)(conf * CONF_STEPS) > (int)(k->conf * CONF_STEPS))
 		s->stale = true;
 	k->conf = conf;

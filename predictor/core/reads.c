@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Of which kinds files are read, and which are only looked at: git looks at all
- * files of a tree, but reads each .gitignore. What a stream did with files of a
- * kind says it best; of a kind that it has not used yet, what others did; and
- * of one that nobody has used, what was done with all files of late.
+ * files of a tree, but reads each .gitignore. The best evidence is the stream's
+ * own use of files of that kind; for a kind that it has not used yet, the use
+ * by others; and for one that nobody has used, the recent use of all files.
  */
 #include "predictor/core/core.h"
 

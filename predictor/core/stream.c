@@ -21,7 +21,7 @@ _Static_assert(1 << CANDS_BITS == CANDS, "homes are as many");
  * The scores below, the weights in score_timing() and those in fit.c were
  * searched for with forefetch-sim on the tuning half of the corpus
  * (bench/traces/cat tuning), at 1, 3 and 6 streams; bench/frontier draws the
- * result. What half or double of one of them does is said where it matters.
+ * result. Where half or double of one of them matters, its comment says so.
  */
 
 /* An event whose best score is lower opens a stream of its own. With 0.5 the

@@ -7,10 +7,11 @@
  *	calls of users ─▶ what became of them (odds.h) ─────────▶ their odds
  *
  * A word of a file may be a name in the file's own directory, in one above it,
- * or in one where names were looked up lately; a path leads on from there. What
- * is fetched ahead is scanned like what was read, so that this runs ahead of
- * the reader: with each hop it is less likely. Of a directory that a mention
- * ends at, those names are likely that were used first in other directories.
+ * or in one where names were looked up lately; a path leads on from there. Data
+ * that is fetched ahead is scanned like data that was read, so that this runs
+ * ahead of the reader; each hop lowers the probability. Of a directory that a
+ * mention ends at, those names are likely that were used first in other
+ * directories.
  *
  * A kind of file whose mentions do not come true is scanned now and then only.
  * Objects and directories are opaque keys, never zero; credentials are numbers,

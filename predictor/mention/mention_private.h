@@ -118,8 +118,8 @@ struct searched {
 	uint32_t last; /* the number of the lookup */
 };
 
-/* How mentions of files of one kind do in files of another. What is used first
- * in directories has no kinds, and counts as one pair. */
+/* How mentions of files of one kind do in files of another. Names that are used
+ * first in directories have no kinds, and count as one pair. */
 struct kind_pair {
 	uint16_t open; /* told, and not decided yet */
 	uint16_t came_true;

@@ -204,8 +204,8 @@ static bool may_tell(const struct mention *m, uint32_t bytes)
 	       m->back_bytes + m->read_bytes + SLACK_BYTES;
 }
 
-/* It came ahead and was scanned, too. What it mentions is nearer now, or is to
- * be confirmed with it. */
+/* It came ahead and was scanned, too. The objects that it mentions are nearer
+ * now, or have to be confirmed with it. */
 static void pass_on(struct mention *m, const struct target *t)
 {
 	struct source *s = source_find(m, t->object);
@@ -320,7 +320,7 @@ static struct target *target_new(struct mention *m, uint64_t object)
 }
 
 /* So many accesses come before it, as far as can be expected: those of what is
- * mentioned before it. What is unlikely has time. */
+ * mentioned before it. An unlikely object has time. */
 static uint16_t lead_of(const struct source *s, double p)
 {
 	double lead = 1 + (s->lead + (double)s->told) / (p + P_LEAST);

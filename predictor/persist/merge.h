@@ -49,9 +49,9 @@ struct predictor_merge *predictor_merge_new(
  * steps take a third of a millisecond, unless a table of the predictor doubles
  * meanwhile. Five thousand objects take 4 ms in all. True at the end or after
  * an error: -ENOMEM; -ENOSPC if there have been too many uids; -ESTALE where
- * what was learned was cleared since the first step. What was taken by then
- * stays. Learning may go on between two calls; of one uid there is one merge at
- * a time.
+ * what was learned was cleared since the first step. Everything that was taken
+ * by then stays. Learning may go on between two calls; of one uid there is one
+ * merge at a time.
  */
 bool predictor_merge_step(
     struct predictor_merge *m, struct predictor *p, size_t steps);

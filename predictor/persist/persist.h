@@ -43,8 +43,8 @@ int persist_apply(struct predictor *p, bool trees, uint64_t uid,
  * An export in steps, while learning goes on. A step looks at 32 objects or
  * entries, and returns true at the end or after an error: -ENOMEM, or -ESTALE
  * where what was learned was cleared meanwhile. Then another thread may pack
- * and free it, since that does not touch `p`. What is learned after the
- * beginning may be left out or not; the export is consistent in any case.
+ * and free it, since that does not touch `p`. Learning after the beginning may
+ * be left out or not; the export is consistent in any case.
  */
 struct predictor_snapshot;
 /* NULL and errno without memory. `p` must outlive the last step. */

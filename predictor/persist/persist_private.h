@@ -31,8 +31,8 @@ struct snapshot_run {
 
 /*
  * `objects` and `dirs` have the number of each in the file: index + 1, or 0 if
- * it is left out. What is made after the beginning has no number. What changes
- * meanwhile is saved as it was when its phase came to it.
+ * it is left out. Objects made after the beginning have no number. An object
+ * that changes meanwhile is saved as it was when its phase came to it.
  */
 struct predictor_snapshot {
 	const struct predictor *p;

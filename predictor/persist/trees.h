@@ -104,7 +104,7 @@ int predictor_import_trees(
  * milliseconds for 4 MiB. NULL and errno. A step looks at 32 objects, uses or
  * the like, and 64 steps take a third of a millisecond; it returns true at the
  * end or after an error, which is also -ESTALE where trees were cleared
- * meanwhile. What was added by then stays.
+ * meanwhile. Everything that was added by then stays.
  */
 struct predictor_import;
 struct predictor_import *predictor_import_new(const void *data, size_t len);

@@ -5,11 +5,11 @@
  * session. An object that only an older one has comes behind the object that it
  * followed there.
  *
- * The plan is the union of the three, in the order of the newest. What two of
- * three have was tried, too: of five logins, half of each being one of three
- * kinds (bench/sessions, vary), the union foresaw three whole, that only one.
- * It wanted 357 objects in vain in place of 178, of 1,500; most are
- * confirmations.
+ * The plan is the union of the three, in the order of the newest. A plan of the
+ * objects that at least two of the three have was tried, too: of five logins,
+ * half of each being one of three kinds (bench/sessions, vary), the union
+ * foresaw three whole, that plan only one. It wanted 357 objects in vain in
+ * place of 178, of 1,500; most are confirmations.
  */
 #include <stdlib.h>
 

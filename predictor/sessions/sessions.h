@@ -73,9 +73,9 @@ struct session_due {
 struct objects;
 struct sessions;
 
-/* A session has `limit` objects at most. What was told is told again after
- * `refresh_ns`, since it has to be confirmed then; 0: never. NULL without
- * memory. */
+/* A session has `limit` objects at most. A step that was told is told again
+ * after `refresh_ns`, since its object has to be confirmed then; 0: never. NULL
+ * without memory. */
 struct sessions *sessions_new(uint32_t limit, uint64_t refresh_ns);
 void sessions_set_refresh(struct sessions *ss, uint64_t refresh_ns);
 void sessions_free(struct sessions *ss);

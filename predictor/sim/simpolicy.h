@@ -6,7 +6,8 @@
  *	p * (rtt + cost) > price * (1 - p) * cost * (1 + 2 * backlog / rtt)
  *
  * where cost = (bytes + overhead) / rate, and nothing is fetched while the
- * backlog is longer than a few round trips. What is wanted soonest goes first.
+ * backlog is longer than a few round trips. The object that is wanted soonest
+ * goes first.
  */
 #ifndef FOREFETCH_SIMPOLICY_H
 #define FOREFETCH_SIMPOLICY_H

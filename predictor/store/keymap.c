@@ -75,8 +75,8 @@ void keymap_free(struct keymap *m)
 	free(m);
 }
 
-/* The key's slot, or the empty one behind those where it could be. What is gone
- * is not the key's, even if it was. */
+/* The key's slot, or the empty one behind those where it could be. A value that
+ * is gone does not belong to the key, even if it once did. */
 static struct slot *table_find(
     const struct table *t, uint64_t key, uint64_t hash)
 {

@@ -11,8 +11,8 @@
  *	how many of its kind are there, and how many of them were used
  *
  * A logistic mix of them and of what calib.h says of its place in the listing
- * is the probability; the weights are learned, too. What is known at the start
- * is a table learned from bench/traces (nameodds_shipped.inc, made by
+ * is the probability; the weights are learned, too. The odds at the start are a
+ * table learned from bench/traces (nameodds_shipped.inc, made by
  * bench/predictor/nameodds); it counts as few outcomes, so that one's own
  * experience soon outweighs it. It goes by names and extensions, and therefore
  * needs the hashes that predictor.h asks for.

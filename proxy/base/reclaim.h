@@ -12,8 +12,8 @@ enum { RECLAIM_BUFFERS = 16 };
 
 /*
  * Tell the kernel that this process is on the way of reclaim
- * (PR_SET_IO_FLUSHER), that it should be the last to be killed, and that
- * what it has now stays in memory. What is not permitted is logged.
+ * (PR_SET_IO_FLUSHER), that it should be the last to be killed, and that what
+ * it has now stays in memory. Each step that is not permitted is logged.
  */
 void reclaim_prepare(void);
 

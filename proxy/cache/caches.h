@@ -12,8 +12,8 @@
  *	known.c: what is known to one asker, and may be used (contract.c)
  *
  * Nodes, names and grants are slab items of a few dozen bytes, which refer to
- * each other by 32 bits. What many nodes have in common (type, mode, owner,
- * file system) is kept once. A name with its object takes 157 bytes.
+ * each other by 32 bits. Attributes that many nodes share (type, mode, owner,
+ * file system) are stored once. A name with its object takes 157 bytes.
  *
  * A quarter of the server's share of memory_size is for what is learned (1 MiB
  * to 64 MiB), the rest for these caches. caches_trim(), after each reply, gives

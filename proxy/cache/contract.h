@@ -48,8 +48,9 @@ void contract_init(struct contract *c, const struct config_policy *policy,
 
 /* The object had not changed for `still_us` when it was confirmed: the
  * confirmation may grow a tenth as old, as HTTP caches have it (RFC 9111
- * section 4.2.2). What changed a moment ago is likely to change again, and what
- * has been still for half a minute is held to attr_timeout alone. */
+ * section 4.2.2). An object that changed a moment ago is likely to change
+ * again; one that has been unchanged for half a minute is held to attr_timeout
+ * alone. */
 void contract_set_still(struct contract *c, uint64_t still_us);
 
 /* May an answer rest on attributes that a call sent then confirmed? */
@@ -70,10 +71,10 @@ struct binding {
 };
 
 /*
- * Whether what is bound to `node` holds, given attributes of the node that
- * are confirmed: firm ones by that alone, provisional ones by their own age.
- * What was firm before a change of our own to the node is provisional since
- * (another change may have met the same tick of the server's clock).
+ * Whether what is bound to `node` holds, given attributes of the node that are
+ * confirmed: firm ones by that alone, provisional ones by their own age. A
+ * binding that was firm before a change of our own to the node is provisional
+ * after it (another change may have met the same tick of the server's clock).
  */
 bool contract_bound(const struct contract *c, struct attrcache *ac,
     const struct node *node, const struct binding *b);

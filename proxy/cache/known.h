@@ -70,8 +70,8 @@ bool known_answered(const struct known *k);
 bool known_search(const struct known *k);
 /* Whether the server has given `g` this right (ACCESS3_READ of a file, _LOOKUP
  * in a directory) within `grant_timeout`: so whoever has it may be told of what
- * is there, though no answer may rest on it. What it gave longer ago says
- * little, since it may have changed. */
+ * is there, though no answer may rest on it. An older right says little, since
+ * it may have changed. */
 bool known_given(const struct caches *c, const struct node *node,
     const struct grant *g, uint32_t right, uint64_t now_us);
 /* Whether what is bound to the node (a name, a listing, an answer) belongs to
@@ -94,8 +94,8 @@ bool known_absent_unasked(
 /* The attributes, if they may be told; else none. */
 post_op_attr known_attr(const struct known *k);
 /* A client is told what is known: a WRITE that rests on that has to be
- * confirmed first. What was loaded after a kill may lack changes that the
- * client itself made, so that it is not judged by that. */
+ * confirmed first. State that was loaded after a kill may lack changes that the
+ * client itself made, so it is not judged by that. */
 static inline void known_tell(const struct known *k)
 {
 	attrcache_tell(k->node, k->machine,

@@ -77,8 +77,9 @@ bool learn_shared_listing(const struct learn_shared *s,
     const struct nfs_proc *proc, const union nfs_res *res);
 
 /*
- * A change of our own whose effect is not known: no reply will come, or it
- * says nothing (`res` may be NULL). What it may have touched is forgotten.
+ * A change of our own whose effect is not known: no reply will come, or it says
+ * nothing (`res` may be NULL). Everything that it may have touched is
+ * forgotten.
  */
 void learn_unknown(const struct learn *l);
 

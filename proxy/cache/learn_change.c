@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Replies to changes of our own. What they say of before and after
- * (wcc_data, RFC 1813 section 2.6) tells what stays good; where they say
- * nothing, all that hangs on the object goes.
+ * Replies to changes of our own. Their attributes from before and after the
+ * change (wcc_data, RFC 1813 section 2.6) tell which bindings stay valid; if
+ * there are none, all bindings of the object are dropped.
  */
 #include <string.h>
 

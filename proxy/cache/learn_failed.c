@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Changes of our own that failed, or whose effect nobody knows. What they may
- * have changed is forgotten. What the server said together with an error is
- * learned, since the client has seen it, too. Handles that the server calls
- * stale end here as well.
+ * Changes of our own that failed, or whose effect nobody knows. Everything that
+ * they may have changed is forgotten. Attributes that the server sent with an
+ * error are learned, since the client has seen them, too. Handles that the
+ * server calls stale end here as well.
  */
 #include "cache/known.h"
 #include "cache/learn_private.h"

@@ -201,9 +201,9 @@ static bool listing_append(
 	return true;
 }
 
-/* The page is of a listing that is known whole and holds: it brings nothing
- * new but what it says of the entries, which is not kept here. What was listed
- * before a change of our own holds for a time only, and is renewed. */
+/* The page is of a listing that is known whole and holds: it brings nothing new
+ * but what it says of the entries, which is not kept here. A listing from
+ * before a change of our own is valid for a time only, and is then renewed. */
 static bool listing_has(const struct node_ext *x, const struct listing *l,
     const struct list_page *page)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names, attributes, handles, rights, listings and mounts on disk, so that
- * they survive a restart: one file, written anew from time to time, a slice
- * in a turn of the loop, and put in place by rename. What was loaded counts
- * as not confirmed (contract.h). A damaged file is set aside.
+ * Names, attributes, handles, rights, listings and mounts on disk, so that they
+ * survive a restart: one file, written anew from time to time, a slice in a
+ * turn of the loop, and put in place by rename. Loaded state counts as not
+ * confirmed (contract.h). A damaged file is set aside.
  *
  * A daemon that ends in good order leaves a second file, PATH.whole, that holds
  * the checksum of the first: so much is all that was ever known. The next

@@ -105,7 +105,7 @@ struct control_place {
 	const char *path;
 };
 
-/* One [server] section at work. What is in it is the daemon's, and stays valid
+/* One [server] section at work. Its contents are the daemon's, and stay valid
  * until control returns to the loop. */
 struct control_server {
 	const char *name;
@@ -130,8 +130,8 @@ struct control_server {
  * decides whether the peer may do something.
  */
 struct control_ops {
-	/* Of the daemon and all servers, in their order. What is put into `out`
-	 * is from the arena, or outlives the call. */
+	/* Of the daemon and all servers, in their order. Everything that is put
+	 * into `out` is from the arena, or outlives the call. */
 	void (*fill_status)(void *ctx, struct arena *a, Forefetch__Status *out);
 	/* The same without the servers, and the i-th of them alone. */
 	void (*fill_daemon)(void *ctx, struct arena *a, Forefetch__Status *out);
@@ -193,8 +193,8 @@ Forefetch__FarmStatus *control_farm_off(
  * is about to go. `name` is the very one that control_ops gave. */
 void control_end_server(struct control *c, const char *name);
 /* To be called whenever control_ops gives other servers than before, or in
- * another order; and before what is of one that has gone is freed. What goes
- * over servers in many turns begins anew. */
+ * another order; and before what is of one that has gone is freed. Work that
+ * goes over servers in many turns begins anew. */
 void control_servers_changed(struct control *c);
 
 /* Closes all clients and removes the socket file. NULL is allowed. */

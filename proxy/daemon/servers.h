@@ -39,9 +39,9 @@ struct servers_params {
 	/* The server is leaving: whatever was begun with its modules must end
 	 * now. */
 	void (*on_leave)(void *ctx, struct server *s);
-	/* servers_at() has others now, or in another order. What goes over them
-	 * in many turns of the loop must begin anew: a server that is no more
-	 * among them is taken apart next. */
+	/* servers_at() has others now, or in another order. Work that goes over
+	 * them in many turns of the loop must begin anew: a server that is no
+	 * more among them is taken apart next. */
 	void (*on_list)(void *ctx);
 	/* After servers_use(), a server serves that did not. */
 	void (*on_serves)(void *ctx, const char *server);

@@ -163,11 +163,11 @@ void datacache_rebind(struct datacache *dc, const struct data_key *key,
     const struct data_version *from, const struct data_version *to,
     uint64_t sent_us);
 /*
- * Pins. What is known of a pinned file is not evicted, as far as all that is
- * pinned is at most half of `size_bytes`, of which an eighth is kept for the
- * owner of the daemon (places.h). A file may have several pins, which
- * are numbers below DATACACHE_PINS; they are forgotten at the end, and to be
- * set again after a start. Pins stay where data is dropped or flushed.
+ * Pins. The data of a pinned file is not evicted, as long as all pinned data is
+ * at most half of `size_bytes`, of which an eighth is kept for the owner of the
+ * daemon (places.h). A file may have several pins, which are numbers below
+ * DATACACHE_PINS; they are forgotten at the end, and to be set again after a
+ * start. Pins stay where data is dropped or flushed.
  */
 enum { DATACACHE_PINS = 32 };
 

@@ -91,8 +91,8 @@ enum { FAILURES_MAX = 3, FAILURES_US = 60000000 };
 
 /*
  * One entry of a segment's index file: 72 bytes in the byte order of the
- * machine. What a field means depends on the kind: a head (the first entry),
- * data, or a tombstone.
+ * machine. The meaning of a field depends on the kind: a head (the first
+ * entry), data, or a tombstone.
  */
 struct seg_entry {
 	uint64_t sum; /* XXH3 of what follows, seeded with the cache's id */

@@ -112,8 +112,8 @@ static void tell_listing(const struct question *q, const struct known *k)
 	q->out->list_fresh = q->out->attr_fresh && known_holds(k, &b);
 }
 
-/* How large it is said to be does not matter: servers may say anything. What
- * others have read of a file is nothing to those who may not read it. */
+/* How large it is said to be does not matter: servers may say anything. A user
+ * who may not read a file is not told how much others have read of it. */
 static void tell_data(const struct question *q, const struct known *k)
 {
 	struct data_version version = caches_data_version(k->caches, k->node);

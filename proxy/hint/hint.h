@@ -7,8 +7,8 @@
  *	hints_seen() ────┘ where the reader is: what lies before it is dropped
  *
  * A stream of hints belongs to a user, and everything is asked under that
- * user's credential. What comes next in the stream is wanted like what is
- * predicted, and goes the same way: names, attributes and rights, then the
+ * user's credential. The next files of the stream become wants like predicted
+ * ones, and are fetched in the same way: names, attributes and rights, then the
  * bytes. The reader is any process of that uid. As much of a stream is fetched
  * ahead of the reader as the link brings in two seconds; then it waits.
  *

@@ -121,8 +121,8 @@ uint64_t linkest_wire_bytes(uint64_t bytes)
 }
 
 /*
- * There was a long silence, and perhaps the network is another one now. What
- * was known stays until there is something better: it is put into the bucket
+ * There was a long silence, and perhaps the network is another one now. The
+ * former estimate stays until there is a better one: it is put into the bucket
  * that is emptied next.
  */
 static void linkest_age(struct linkest *le)

@@ -48,8 +48,8 @@ void linkest_free(struct linkest *le);
 uint64_t linkest_wire_bytes(uint64_t bytes);
 
 /*
- * A call goes out now, for which a reply of about `bytes` is expected. What
- * is expected serves to tell a queue of our own making from a longer route.
+ * A call goes out now, for which a reply of about `bytes` is expected. The
+ * expected length serves to tell a queue of our own making from a longer route.
  */
 void linkest_sent(struct linkest *le, struct linkest_mark *mark, uint64_t bytes,
     uint64_t now_us);
@@ -115,8 +115,8 @@ bool linkest_kept_makes_sense(const struct linkest_kept *kept);
 bool linkest_keep(const struct linkest *le, struct linkest_kept *kept);
 /*
  * Begin with what was kept, and with half of its rate, in place of what the
- * kind says: it may be another link by now. What is measured replaces it as it
- * does that.
+ * kind says: it may be another link by now. Measurements replace it as they
+ * replace that.
  */
 void linkest_begin(struct linkest *le, const struct linkest_kept *kept);
 

@@ -14,8 +14,8 @@
  *
  * So a step is believed at once: replies that stood behind nothing of ours come
  * later from one to the next, none comes as it did before, and the least of
- * each window is what the least of the first one was. What else comes late is
- * left to the base's own filter.
+ * each window is what the least of the first one was. All other delays are left
+ * to the base's own filter.
  */
 #include "link/linkest_private.h"
 

@@ -6,7 +6,7 @@
  *	VERSION RATE BASE SUM
  *
  * Version 1, bytes a second, microseconds, and XXH3 of what precedes it, in
- * hexadecimal. What is damaged, or of another version, is as none.
+ * hexadecimal. A file that is damaged, or of another version, counts as none.
  */
 #ifndef FOREFETCH_LINKKEEP_H
 #define FOREFETCH_LINKKEEP_H

@@ -11,8 +11,8 @@
  *	     └── when there is an answer ──┘▶ MISS: the server must be asked
  *
  * After CONFIRM, REST and WAIT, when there is an answer, the function is asked
- * again. What each answer needs, for the credential that asks, is a table in
- * docs/CONTRACT.md.
+ * again. docs/CONTRACT.md has a table of what each answer needs, for the
+ * credential that asks.
  */
 #ifndef FOREFETCH_CACHED_H
 #define FOREFETCH_CACHED_H

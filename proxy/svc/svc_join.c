@@ -38,8 +38,8 @@ static bool watch(
 	struct fetch_about a = {
 	    .object = key, .proc = proc, .cred = rqst->cred_id};
 
-	/* Wait for the first byte that is missing. What follows may come in
-	 * another piece, and is waited for after that. */
+	/* Wait for the first byte that is missing. The bytes that follow may
+	 * come in another piece, for which the request then waits. */
 	if (range) {
 		a.from = rqst->args.read.offset + rqst->have;
 		a.to = a.from + 1;

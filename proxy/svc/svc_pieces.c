@@ -71,8 +71,8 @@ struct piece {
 TAILQ_HEAD(svc_splits, svc_split);
 LIST_HEAD(svc_split_list, svc_split);
 
-/* A READ in pieces. What its calls point to lies in here, so they may outlive
- * the request. */
+/* A READ in pieces. It holds everything that its calls point to, so they may
+ * outlive the request. */
 struct svc_split {
 	LIST_ENTRY(svc_split) link;
 	TAILQ_ENTRY(svc_split) turn; /* while `queued` */

@@ -116,8 +116,8 @@ void svc_waits_sent(struct svc_rqst *rqst, const struct upstream_result *up)
 /* ---- how long it waited ------------------------------------------------ */
 
 /*
- * `bytes` of replies from the server. What others put on the link is not known
- * here: a queue that stands looks like a server that takes its time.
+ * `bytes` of replies from the server. Traffic of others on the link is not
+ * known here: a standing queue looks like a slow server.
  */
 static void share(const struct svc_rqst *rqst, uint64_t sum_us, uint64_t bytes,
     bool away, uint64_t us[WAITS_CAUSES])

@@ -120,8 +120,8 @@ uint64_t upstream_call_waited_us(
 		return now_us - from_us;
 	if (call->where != CALL_QUEUED)
 		return 0;
-	/* While any connection is up, a queue is no outage. What was lost with
-	 * a silent one waits since it was sent. */
+	/* While any connection is up, a queue is no outage. A call that was
+	 * lost with a silent connection has waited since it was sent. */
 	if (call->sendings == 0 && from_us < up->down_us)
 		from_us = up->down_us;
 	if (up->state == UPSTREAM_UP)

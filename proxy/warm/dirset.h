@@ -15,8 +15,8 @@
 
 enum { DIRSET_TABLES = 16 };
 
-/* Zeros at first. What is full gets a table beside it that is twice as large,
- * so that none is ever made anew. */
+/* Zeros at first. A full table gets another one beside it that is twice as
+ * large, so that none is ever rebuilt. */
 struct dirset {
 	uint64_t *tables[DIRSET_TABLES];
 	unsigned n;

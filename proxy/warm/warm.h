@@ -5,7 +5,7 @@
  * A walk goes through a tree under the credential of the user who asked, and
  * asks the server for what the caches lack or would confirm anyway: listings
  * with attributes, rights where they last (frozen, or offline = serve), links,
- * and data. What comes back goes where all replies go (learn.h).
+ * and data. Their replies enter the caches like all others (learn.h).
  *
  *	walk ─▶ job in the last lane of the want queue (want.h)
  *	  ▲               │ its turn

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Takes the next step of an item of a walk. What the caches have and would give
- * out is not asked for again, so that a walk that was cut off goes on where it
- * was.
+ * Takes the next step of an item of a walk. The server is not asked for
+ * anything that the caches would give out, so that a walk that was cut off
+ * continues where it was.
  */
 #include <limits.h>
 #include <string.h>
