@@ -24,6 +24,7 @@ FOLDER_MAX = 35      # files
 FILE_MAX = 600       # lines
 FUNCTION_MAX = 60    # lines
 FUNCTION_LONG = 40   # lines
+RIDDLES_MAX = 470    # comments; lower it whenever there are fewer
 
 
 def tracked():
@@ -86,6 +87,16 @@ def broken_drawings():
             before = line
 
 
+def riddles():
+    """Comments that begin with "What", or go on from another line."""
+    for path in tracked():
+        if path.suffix not in (".c", ".h", ".x"):
+            continue
+        text = text_of(path)
+        for found in re.finditer(r"/\*[\s*]*(What\b|…|\.\.\.)", text):
+            yield "%s:%d" % (path, text.count("\n", 0, found.start()) + 1)
+
+
 def circles():
     """Folders that reach themselves by the includes that are there."""
     reach = {f: {includes.home(i) for p in includes.sources(f)
@@ -123,6 +134,7 @@ def figures():
         ("files without an opening sentence", 0,
          [str(p) for p in source if not opens_with_a_sentence(p)]),
         ("drawings that the formatter broke", 0, list(broken_drawings())),
+        ("comments that begin with \"What\" or …", RIDDLES_MAX, list(riddles())),
     ]
 
 
