@@ -515,7 +515,7 @@ class Start(daemon.Case):
         ff = self.second()
         with open(ff.socket, "w") as f:
             f.write("precious")
-        self.fails(ff, "is no socket")
+        self.fails(ff, "is not a socket")
         with open(ff.socket) as f:
             self.assertEqual(f.read(), "precious")
 

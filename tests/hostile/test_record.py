@@ -63,19 +63,19 @@ class Records(daemon.Case):
         self.closed(record(rpc.call(1, rpc.NULL) + b"x"), "multiple of four")
 
     def test_empty_record(self):
-        self.closed(record(b""), "no RPC call", "records_bad")
+        self.closed(record(b""), "not an RPC call", "records_bad")
 
     def test_reply_instead_of_a_call(self):
-        self.closed(record(rpc.accepted(5)), "no RPC call", "records_bad")
+        self.closed(record(rpc.accepted(5)), "not an RPC call", "records_bad")
 
     def test_neither_call_nor_reply(self):
         self.closed(record(u32(5, 2, 2, rpc.NFS, 3, 0, 0, 0, 0, 0)),
-                    "no RPC call", "records_bad")
+                    "not an RPC call", "records_bad")
 
     def test_header_cut_short(self):
         for n in (0, 4, 8, 12, 16, 20):
             with self.subTest(bytes=n):
-                self.closed(record(rpc.call(1, rpc.NULL)[:n]), "no RPC call",
+                self.closed(record(rpc.call(1, rpc.NULL)[:n]), "not an RPC call",
                             "records_bad")
 
     def test_good_call_before_garbage_does_no_harm(self):

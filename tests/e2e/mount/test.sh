@@ -180,7 +180,7 @@ umount /etc/fstab
 
 # --- each failure
 m() { refused "$1" "$2" forefetch mount "${@:3}"; }
-m 2 "names no path" nas /mnt/a
+m 2 "has no path" nas /mnt/a
 m 2 "must begin with a slash" nas:home /mnt/a
 m 2 "IPv6 address must be in brackets" fe80::1:/home /mnt/a
 m 2 "control character" $'nas:/a\n[server b]' /mnt/a

@@ -77,8 +77,8 @@ class Farm(unittest.TestCase):
             text = f.read()
         for file, part in ((self.key, "remove the file first"),
                            (self.dir, "remove the file first"),
-                           ("absent/key", "make it first"),
-                           ("key/key", "make it first")):
+                           ("absent/key", "create it first"),
+                           ("key/key", "create it first")):
             code, out, err = self.run_it("key", file)
             self.assertEqual((code, out), (1, ""), file)
             self.assertIn(part, err)

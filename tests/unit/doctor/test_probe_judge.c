@@ -97,7 +97,7 @@ static void test_versions(void **state)
 	facts.low = facts.high = 2;
 	expect(&nas, PROBE_NOT_NFS, "NFSv2 at most", "");
 	facts.low = facts.high = 0;
-	expect(&nas, PROBE_NOT_NFS, "no NFS server", "nfs_port");
+	expect(&nas, PROBE_NOT_NFS, "not an NFS server", "nfs_port");
 }
 
 static void test_ports(void **state)

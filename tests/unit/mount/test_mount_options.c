@@ -50,9 +50,9 @@ static void test_bad_source(void **state)
 	char line[2048] = "nas:/";
 
 	(void)state;
-	bad_source("", "names no path");
-	bad_source("nas", "names no path");
-	bad_source("/dev/sda", "names no path");
+	bad_source("", "has no path");
+	bad_source("nas", "has no path");
+	bad_source("/dev/sda", "has no path");
 	bad_source(":/home", "server is missing");
 	bad_source("nas:", "begin with a slash");
 	bad_source("nas:home", "begin with a slash");
