@@ -17,7 +17,7 @@ enum {
 	BYTETABLE_ROWS_MAX = 1 << 18, /* the rest is left out */
 };
 
-/* ---- a table that grows -------------------------------------------------- */
+/* ---- a table that grows ------------------------------------------------ */
 
 struct bytetable {
 	unsigned char *data; /* NULL at first; of whoever has it */
@@ -33,7 +33,7 @@ bool bytetable_add(struct bytetable *t, const void *row, size_t len);
 /* Frees its bytes. */
 void bytetable_clear(struct bytetable *t);
 
-/* ---- a table that came --------------------------------------------------- */
+/* ---- a table that came ------------------------------------------------- */
 
 struct bytetable_view {
 	const unsigned char *data, *end;

@@ -18,20 +18,23 @@
  * Only what the server said, and what is firm, is published; see
  * docs/FARM.md. engine.h and seal.h know neither NFS nor servers.
  *
- *	farm.c          the farm, and a server's part in it
- *	farm_name.c     which value has which key
+ *	farm_begin.c    the begin and end of the farm, and of a server's part
+ *	farm_check.c    what people ask of it: a check
+ *	farm_publish.c  file data: what is to be published, and when
  *	farm_data.c     file data: asked for
  *	farm_list.c     listings: asked for, and published
  *	farm_question.c one value, asked for; waiting for who fetches it now
  *	farm_others.c   who else is there, and marks of what is being fetched
- *	farm_publish.c  file data: what is to be published, and when
  *	farm_trees.c    what was learned, of each user
- *	farm_check.c    what people ask of it: a check, a flush
- *	trees_job.c     … what threads do for that
- *	trees_objects.c … handles and absent names that go with it
- *	bytetable.c     … and these as bytes
- *	engine*.c       the engine's protocol
+ *	farm_value.c    what is common to all values: does asking pay, open, put
+ *	farm_kept.c     what the engine has by now
+ *	farm_name.c     which value has which key
+ *	trees_job.c     what threads do for what was learned
+ *	trees_objects.c handles and absent names that go with it
+ *	bytetable.c     these as bytes
  *	seal.c          sealed values
+ *
+ * engine/ has the engine: a Redis server, or a cluster.
  */
 #ifndef FOREFETCH_FARM_H
 #define FOREFETCH_FARM_H
@@ -70,6 +73,17 @@ struct engine *farm_engine(struct farm *f);
 const char *farm_prefix(const struct farm *f);
 /* As it was when the farm was begun. */
 const struct config_farm *farm_config(const struct farm *f);
+
+struct farm_flush_status {
+	bool busy;
+	uint64_t removed; /* by the last one, when it is over */
+	char error[160];  /* why not all were; "" */
+};
+
+/* Remove all that the farm has; false where one is under way, or nobody can be
+ * asked. */
+bool farm_flush(struct farm *f);
+void farm_get_flush(const struct farm *f, struct farm_flush_status *st);
 
 struct farm_server_params {
 	struct farm *farm;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A check of the engine, by a value of its own and a sample of keys; and a
- * flush. */
+/* A check of the engine, by a value of its own and a sample of keys. */
 #include "farm/farm_check.h"
 
 #include <stdio.h>
@@ -47,7 +46,7 @@ struct farm_check {
 	size_t nothers;
 };
 
-/* ---- a value of its own ------------------------------------------------- */
+/* ---- a value of its own ------------------------------------------------ */
 
 static void trial_end(struct farm_check *c, enum farm_trial trial)
 {
@@ -131,7 +130,7 @@ static void trial_step(struct farm_check *c, uint64_t now_us)
 		trial_refused(c, FARM_TRIAL_NOT_ASKED, now_us);
 }
 
-/* ---- the keys ------------------------------------------------------------ */
+/* ---- the keys ---------------------------------------------------------- */
 
 static void note_other(struct farm_check *c, const char *id)
 {
@@ -177,7 +176,7 @@ static void on_key(void *ctx, size_t node, const char *key, size_t len)
 	}
 }
 
-/* ---- all of it ----------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------- */
 
 struct farm_check *farm_check_new(struct farm *f, uint64_t now_us)
 {
@@ -246,29 +245,4 @@ size_t farm_check_nodes(const struct farm_check *c,
 const char *farm_check_other(const struct farm_check *c, size_t i)
 {
 	return i < c->nothers ? c->others[i] : NULL;
-}
-
-/* ---- flush ------------------------------------------------------------- */
-
-static void on_flushed(void *ctx, uint64_t removed, const char *error)
-{
-	struct farm_flush_status *st = &((struct farm *)ctx)->flush;
-
-	st->busy = false;
-	st->removed = removed;
-	(void)snprintf(st->error, sizeof(st->error), "%s", error ? error : "");
-}
-
-bool farm_flush(struct farm *f)
-{
-	if (f->flush.busy ||
-	    !engine_flush(f->engine, farm_prefix(f), on_flushed, f))
-		return false;
-	f->flush = (struct farm_flush_status){.busy = true};
-	return true;
-}
-
-void farm_get_flush(const struct farm *f, struct farm_flush_status *st)
-{
-	*st = f->flush;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What people ask of a farm: whether its engine keeps what it is given, and
- * what else is there; and that all that the farm has is removed.
+ * what else is there.
  */
 #ifndef FOREFETCH_FARM_CHECK_H
 #define FOREFETCH_FARM_CHECK_H
@@ -50,16 +50,5 @@ size_t farm_check_nodes(const struct farm_check *c,
     const struct farm_check_keys **keys);
 /* The id of another farm whose keys were seen there; NULL: no more. */
 const char *farm_check_other(const struct farm_check *c, size_t i);
-
-struct farm_flush_status {
-	bool busy;
-	uint64_t removed; /* by the last one, when it is over */
-	char error[160];  /* why not all were; "" */
-};
-
-/* Remove all that the farm has; false where one is under way, or nobody can be
- * asked. */
-bool farm_flush(struct farm *f);
-void farm_get_flush(const struct farm *f, struct farm_flush_status *st);
 
 #endif

@@ -138,7 +138,7 @@ static bool take(struct farm_question *q, const void *value, size_t len)
 		got += covered(&p, from, from + need);
 		all += p.end - p.at;
 	}
-	publish_note_kept(s->p.farm->publish, &q->key, (uint32_t)all);
+	kept_note(s->p.farm, &q->key, (uint32_t)all);
 	farm_note_found(s, FARM_DATA);
 	metrics_add(s->p.metrics, METRICS_FARM_HITS, 1);
 	metrics_add(s->p.metrics, METRICS_FARM_BYTES, all);
@@ -304,7 +304,7 @@ void farm_data_sent(struct farm_server *s, const struct node *node,
 	for (uint64_t c = cell_at(args->offset), n = 0;
 	     c <= last && n < CELLS_MAX; c++, n++) {
 		farm_data_key(s, &fh, &shared.version, c, &key);
-		if (!publish_is_kept(s->p.farm->publish, &key, 1))
+		if (!kept_has(s->p.farm, &key, 1))
 			others_mark(s, &key);
 	}
 }

@@ -106,7 +106,7 @@ static bool take(struct farm_question *q, const void *value, size_t len)
 	farm_note_found(s, FARM_LISTING);
 	metrics_add(s->p.metrics, METRICS_FARM_LISTINGS, 1);
 	metrics_add(s->p.metrics, METRICS_FARM_BYTES, n);
-	publish_note_kept(s->p.farm->publish, &q->key, UINT32_MAX);
+	kept_note(s->p.farm, &q->key, UINT32_MAX);
 	return true;
 }
 
@@ -191,7 +191,7 @@ void farm_list_sent(struct farm_server *s, const struct node *dir,
 	if (cred && (s->p.farm->config->share & CONFIG_SHARE_LISTINGS) &&
 	    attrcache_firm(s->p.caches->attr, dir, sent_us) &&
 	    listing_now(s, dir, cred, plus, &shared, &key) &&
-	    !publish_is_kept(s->p.farm->publish, &key, 1))
+	    !kept_has(s->p.farm, &key, 1))
 		others_mark(s, &key);
 }
 
@@ -303,10 +303,10 @@ size_t farm_list_publish(
 	b = listing_binding(l);
 	known_node(&k, &who, dir);
 	if (!is_sure(&k, &b) || !list_key(s, &fh, &v, cred, plus, &key) ||
-	    publish_is_kept(s->p.farm->publish, &key, UINT32_MAX))
+	    kept_has(s->p.farm, &key, UINT32_MAX))
 		return 0;
 	n = encode(&k, l, s->p.farm);
 	if (n > 0 && farm_put(s, &key, n))
-		publish_note_kept(s->p.farm->publish, &key, UINT32_MAX);
+		kept_note(s->p.farm, &key, UINT32_MAX);
 	return n;
 }

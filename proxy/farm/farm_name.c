@@ -136,3 +136,8 @@ void farm_others_key(const struct farm_server *s, struct farm_key *key)
 	add_bytes(&t, s->name, strnlen(s->name, 256));
 	end(&t, s, KIND_OTHERS, key);
 }
+
+struct engine_key farm_engine_key(const struct farm_key *key)
+{
+	return (struct engine_key){.data = key->name, .len = SEAL_NAME_LEN};
+}

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "farm/farm_private.h"
+#include "link/linkest.h"
 
 enum {
 	/* How often it is asked who is there: while others are, and while
@@ -30,6 +31,12 @@ enum {
 	/* Longer than anybody waits: else who comes next would fetch it, too.
 	 */
 	MARK_MS = 2000,
+	/* The other machine's call went out before, and what it brings is
+	 * published a little later. */
+	WAIT_TIMES = 4,
+	PUBLISHED_US = 40000,
+	/* What the server is taken to need, until that is measured. */
+	SERVER_US = 40000,
 	MARK_MAGIC_BYTES = 8,
 	MARK_BYTES = MARK_MAGIC_BYTES + FARM_NUMBER_BYTES,
 };
@@ -112,6 +119,20 @@ bool others_is_own_mark(const struct farm *f, const void *mark)
 {
 	return farm_get_number(
 		   (const unsigned char *)mark + MARK_MAGIC_BYTES) == f->id;
+}
+
+/* ---- waiting for them -------------------------------------------------- */
+
+uint64_t others_server_us(const struct farm_server *s)
+{
+	uint64_t us = linkest_srtt_us(s->p.link);
+
+	return us > 0 ? us : SERVER_US;
+}
+
+uint64_t others_wait_us(const struct farm_server *s)
+{
+	return WAIT_TIMES * others_server_us(s) + PUBLISHED_US;
 }
 
 bool others_are_worth_waiting(struct farm_server *s)

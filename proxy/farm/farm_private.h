@@ -9,16 +9,14 @@
 #include "cache/learn.h"
 #include "config/config.h"
 #include "farm/farm.h"
-#include "farm/farm_check.h"
+#include "farm/farm_engine_private.h"
 #include "farm/seal.h"
 #include "nfsproto/nfs3_object.h"
 
 struct event;
 struct upstream_request;
+struct farm_kept;
 struct farm_publish;
-struct farm_question;
-
-TAILQ_HEAD(farm_questions, farm_question);
 
 enum {
 	/*
@@ -32,10 +30,9 @@ enum {
 	CELL_BYTES = 60 << 10,
 	/* A longer listing is not shared: it would take a long turn. */
 	LISTING_BYTES_MAX = 512 << 10,
-	/* Places for what the engine was found not to have, and for what it
-	 * has; powers of two. */
+	FARM_VALUE_MAX = LISTING_BYTES_MAX + 4096,
+	/* Places for what the engine was found not to have; a power of two. */
 	ABSENT_SLOTS = 8192,
-	KEPT_SLOTS = 32768,
 	ABSENT_US = 10000000,
 	/* While others are there, they may have it soon: after this time, and
 	 * so many times as long as it is waited for them. */
@@ -57,6 +54,7 @@ struct farm {
 	struct seal *seal;
 	LIST_HEAD(, farm_server) servers;
 	struct farm_publish *publish;
+	struct farm_kept *kept;
 	struct farm_flush_status flush;
 	uint64_t id; /* a random number, of this run of the daemon */
 	struct farm_questions waits; /* for other machines */
@@ -66,47 +64,8 @@ struct farm {
 	unsigned char *plain, *sealed;
 };
 
-/* What is asked for while it is wanted. */
-enum farm_kind { FARM_DATA, FARM_LISTING, FARM_KINDS };
-
 LIST_HEAD(data_asks, data_ask);
 LIST_HEAD(list_asks, list_ask);
-
-/* A key of the engine. */
-struct farm_key {
-	char name[SEAL_NAME_LEN + 1];
-	uint64_t tag; /* a hash of it */
-};
-
-/* Whether others work on the same server now. */
-struct farm_others {
-	struct engine_ask ask; /* the first */
-	struct farm_server *server;
-	struct farm_key key;
-	uint64_t asked_us, seen_us; /* 0: never */
-	unsigned vain;              /* waits in a row that brought nothing */
-	unsigned passed;            /* marks since then */
-};
-
-/* Whoever asks for a value embeds this in a struct of its own. It sets the
- * fields down to on_end(), and zeroes the others. */
-struct farm_question {
-	struct engine_ask ask; /* must be first; private */
-	struct farm_server *server;
-	enum farm_kind kind;
-	struct farm_key key;
-	uint64_t deadline_us; /* the engine has so long for each answer */
-	/* The engine sent a value. Returns whether it is what was wanted. */
-	bool (*take)(struct farm_question *q, const void *value, size_t len);
-	/* The question waits for another machine now. May be NULL. */
-	void (*on_wait)(struct farm_question *q);
-	/* The question is over: the value was taken, or the server has to be
-	 * asked. The struct may be freed. */
-	void (*on_end)(struct farm_question *q);
-	TAILQ_ENTRY(farm_question) link; /* this and what follows is private */
-	uint64_t until_us;               /* 0: it has not waited yet */
-	bool waits;
-};
 
 struct farm_server {
 	struct caches_hook hook;
@@ -164,7 +123,9 @@ void farm_trees_key(
 /* Of who asks for things of the server. */
 void farm_others_key(const struct farm_server *s, struct farm_key *key);
 
-/* ---- farm.c -------------------------------------------------------------- */
+struct engine_key farm_engine_key(const struct farm_key *key);
+
+/* ---- farm_value.c ------------------------------------------------------ */
 
 /* Whether the engine may be asked for so many bytes, and will most likely
  * answer before the server would. The deadline goes to `*us`. */
@@ -185,48 +146,8 @@ size_t farm_open(struct farm_server *s, const struct farm_key *key,
     const void *value, size_t len, size_t max);
 /* Seal farm->plain and have the engine keep it. */
 bool farm_put(struct farm_server *s, const struct farm_key *key, size_t len);
-struct engine_key farm_engine_key(const struct farm_key *key);
-/* A call goes out to the server (`ctx`): fetch_tell(). */
-void farm_on_send(void *ctx, const struct upstream_request *req, uint32_t cred,
-    uint64_t sent_us);
 
-/* ---- farm_others.c --------------------------------------------------------
- */
-
-/* False and errno. */
-bool others_begin(struct farm *f);
-void others_forget(struct farm_server *s);
-/* Whether another machine has asked for something of the server lately. */
-bool others_are_there(struct farm_server *s, uint64_t now_us);
-/* Leave a mark in the value's place: this machine is fetching it. */
-void others_mark(struct farm_server *s, const struct farm_key *key);
-bool others_is_mark(const void *value, size_t len);
-bool others_is_own_mark(const struct farm *f, const void *mark);
-/* Whether it is worth to wait for what is marked. */
-bool others_are_worth_waiting(struct farm_server *s);
-/* A wait is over: the value has come, or it was in vain. */
-void others_waited(struct farm_server *s, bool found);
-
-/* ---- farm_question.c ----------------------------------------------------- */
-
-/* False and errno. */
-bool questions_begin(struct farm *f);
-void questions_end(struct farm *f);
-/* How long a question waits for other machines. */
-uint64_t question_wait_us(const struct farm_server *s);
-/* on_end() is called later; false where nobody can be asked: then it is not. */
-bool question_ask(struct farm_question *q);
-/* Stop asking and waiting; on_end() is not called. A question of zeros, which
- * was never asked, is allowed. */
-void question_drop(struct farm_question *q);
-/* Whether a barren engine should be asked again. Each call counts. */
-bool probe_is_due(struct farm_server *s, enum farm_kind kind);
-/* Ask for the value, unless it was absent a short time ago. Nobody waits for
- * the answer: it only tells whether the engine has values again. */
-void probe_ask(
-    struct farm_server *s, enum farm_kind kind, const struct farm_key *key);
-
-/* ---- farm_data.c, farm_list.c -------------------------------------------- */
+/* ---- farm_data.c, farm_list.c ------------------------------------------ */
 
 /*
  * A value of data is pieces of its cell, in order, which do not overlap: of a
@@ -256,27 +177,10 @@ size_t farm_list_publish(
 /* Whether what was learned is published; if not, that begins. */
 bool farm_trees_settle(struct farm_server *s);
 
-/* ---- farm_publish.c ------------------------------------------------------ */
+/* ---- farm_begin.c ------------------------------------------------------ */
 
-struct farm_publish *publish_new(struct farm *f);
-void publish_free(struct farm_publish *p);
-/* How many wait to be published. */
-unsigned publish_waiting(const struct farm_publish *p);
-/* What is of the server is not published any more. */
-void publish_forget(struct farm_publish *p, const struct farm_server *s);
-/* The server said these bytes, and they are firm. */
-void publish_data(
-    struct farm_server *s, struct node *node, uint64_t offset, uint32_t len);
-/* A listing is to be published. */
-void publish_listing(
-    struct farm_server *s, struct node *dir, uint32_t cred, bool plus);
-/* The engine has a value of so many bytes: as many need not be published. */
-void publish_note_kept(
-    struct farm_publish *p, const struct farm_key *key, uint32_t len);
-/* It has none. */
-void publish_note_lost(struct farm_publish *p, const struct farm_key *key);
-/* Whether it has as many bytes of it already. */
-bool publish_is_kept(
-    const struct farm_publish *p, const struct farm_key *key, uint32_t len);
+/* A call goes out to the server (`ctx`): fetch_tell(). */
+void farm_on_send(void *ctx, const struct upstream_request *req, uint32_t cred,
+    uint64_t sent_us);
 
 #endif

@@ -10,9 +10,6 @@
  * Then all bytes of the cell are taken from the data cache that are there and
  * firm: a value takes the place of the one before, so it has to have what that
  * had.
- *
- * A table remembers by the tags of keys how many bytes the engine was given, or
- * gave, so that hardly a value is published twice.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -82,10 +79,6 @@ struct farm_publish {
 	uint64_t came_us, began_us;
 	uint64_t tokens; /* bytes that may go out now */
 	uint64_t filled_us;
-	struct {
-		uint64_t tag;
-		uint32_t len; /* of a value's pieces, in all */
-	} kept[KEPT_SLOTS];
 };
 
 static void on_timer(evutil_socket_t fd, short what, void *arg);
@@ -287,34 +280,6 @@ void publish_listing(
 	item_ready(s->p.farm->publish, it);
 }
 
-/* ---- what the engine has ------------------------------------------------- */
-
-void publish_note_kept(
-    struct farm_publish *p, const struct farm_key *key, uint32_t len)
-{
-	size_t at = key->tag & (KEPT_SLOTS - 1);
-
-	p->kept[at].tag = key->tag;
-	p->kept[at].len = len;
-}
-
-void publish_note_lost(struct farm_publish *p, const struct farm_key *key)
-{
-	size_t at = key->tag & (KEPT_SLOTS - 1);
-
-	if (p->kept[at].tag == key->tag)
-		p->kept[at].len = 0;
-}
-
-/* Whether it has these bytes, or has other ones that are as many. */
-bool publish_is_kept(
-    const struct farm_publish *p, const struct farm_key *key, uint32_t len)
-{
-	size_t at = key->tag & (KEPT_SLOTS - 1);
-
-	return p->kept[at].tag == key->tag && p->kept[at].len >= len;
-}
-
 /* ---- turns ------------------------------------------------------------- */
 
 enum copied { COPIED_NONE, COPIED, COPIED_LATER };
@@ -400,17 +365,17 @@ static bool put_data(struct farm_publish *p, const struct item *it,
 
 	*bytes = 0;
 	farm_data_key(it->server, &fh, &it->version, it->cell, &key);
-	if (!dc || publish_is_kept(p, &key, (uint32_t)datacache_have(dc, &rd)))
+	if (!dc || kept_has(p->farm, &key, (uint32_t)datacache_have(dc, &rd)))
 		return true;
 	copied = copy_cell(it, rd, &len, &all);
 	if (copied != COPIED)
 		return copied == COPIED_NONE;
 	/* The cache may have more pieces than fit into a value. */
-	if (publish_is_kept(p, &key, (uint32_t)all))
+	if (kept_has(p->farm, &key, (uint32_t)all))
 		return true;
 	if (!farm_put(it->server, &key, len))
 		return false;
-	publish_note_kept(p, &key, (uint32_t)all);
+	kept_note(p->farm, &key, (uint32_t)all);
 	*bytes = all;
 	return true;
 }

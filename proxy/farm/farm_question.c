@@ -14,7 +14,6 @@
 #include "base/metrics.h"
 #include "base/uint.h"
 #include "farm/farm_private.h"
-#include "link/linkest.h"
 
 enum {
 	/* A mark is looked at again this many times while the server would
@@ -22,30 +21,12 @@ enum {
 	LOOKS = 4,
 	LOOK_MIN_US = 5000,
 	LOOK_MAX_US = 50000,
-	/* The other machine's call went out before, and what it brings is
-	 * published a little later. */
-	WAIT_TIMES = 4,
-	PUBLISHED_US = 40000,
-	/* What the server is taken to need, until that is measured. */
-	SERVER_US = 40000,
 	/* Values that are waited for at once: the engine is asked for each
 	 * again and again. */
 	WAITS_MAX = 256,
 	/* No call waits for a probe, so it has long. */
 	PROBE_US = 100000,
 };
-
-static uint64_t server_us(const struct farm_server *s)
-{
-	uint64_t us = linkest_srtt_us(s->p.link);
-
-	return us > 0 ? us : SERVER_US;
-}
-
-uint64_t question_wait_us(const struct farm_server *s)
-{
-	return WAIT_TIMES * server_us(s) + PUBLISHED_US;
-}
 
 /* ---- its end ----------------------------------------------------------- */
 
@@ -85,7 +66,7 @@ void question_drop(struct farm_question *q)
 static void look_soon(struct farm_server *s)
 {
 	struct farm *f = s->p.farm;
-	uint64_t us = max_u64(server_us(s) / LOOKS, LOOK_MIN_US);
+	uint64_t us = max_u64(others_server_us(s) / LOOKS, LOOK_MIN_US);
 	struct timeval tv = clock_timeval(min_u64(us, LOOK_MAX_US));
 
 	if (event_pending(f->ev_wait, EV_TIMEOUT, NULL))
@@ -103,7 +84,7 @@ static bool may_wait(struct farm_question *q)
 		return now_us < q->until_us;
 	if (s->p.farm->nwaits >= WAITS_MAX || !others_are_worth_waiting(s))
 		return false;
-	q->until_us = now_us + question_wait_us(s);
+	q->until_us = now_us + others_wait_us(s);
 	metrics_add(s->p.metrics, METRICS_FARM_WAITED, 1);
 	return true;
 }
@@ -207,7 +188,7 @@ void probe_ask(
 		metrics_add(s->p.metrics, METRICS_FARM_ASKED, 1);
 }
 
-/* ---- the farm's begin and end -------------------------------------------- */
+/* ---- the farm's begin and end ------------------------------------------ */
 
 bool questions_begin(struct farm *f)
 {

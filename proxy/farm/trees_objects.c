@@ -50,7 +50,7 @@ bool trees_take_handles(struct bytetable_view *v, struct caches *c, size_t max)
 	return true;
 }
 
-/* ---- names -------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------- */
 
 _Static_assert((int)NAMEMAP_LEN_MAX + (int)HASH_BYTES <= (int)BYTETABLE_ROW_MAX,
     "a name and its hash are a row");

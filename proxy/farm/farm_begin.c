@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The farm, each server's part in it, and what is common to all values. */
+/* The begin and end of the farm, and of each server's part in it. */
 #include "farm/farm.h"
 
 #include <errno.h>
@@ -8,24 +8,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/metrics.h"
-#include "base/uint.h"
 #include "farm/farm_private.h"
-#include "link/linkest.h"
 #include "upstream/fetch.h"
-
-enum {
-	/* A question that takes so many times as long as usual is given up.
-	 * Below the least no machine's scheduler is as exact. */
-	DEADLINE_TIMES = 8,
-	DEADLINE_LEAST_US = 5000,
-	/* What nobody waits for has more time. */
-	DEADLINE_AHEAD_US = 100000,
-	/* Of the time in which the server would answer, at most this part is
-	 * spent on waiting for the engine. */
-	DEADLINE_PART = 2,
-	VALUE_MAX = LISTING_BYTES_MAX + 4096,
-};
 
 static char *copy_text(const char *text)
 {
@@ -81,8 +65,8 @@ struct farm *farm_new(struct event_base *base, const struct config_farm *config,
 	f->base = base;
 	f->config = config_copy(config);
 	LIST_INIT(&f->servers);
-	f->plain = malloc(VALUE_MAX);
-	f->sealed = malloc(VALUE_MAX + SEAL_EXTRA);
+	f->plain = malloc(FARM_VALUE_MAX);
+	f->sealed = malloc(FARM_VALUE_MAX + SEAL_EXTRA);
 	if (f->config && f->plain && f->sealed)
 		f->seal = seal_load(f->config->key_file, err, errlen);
 	if (f->seal) {
@@ -90,7 +74,8 @@ struct farm *farm_new(struct event_base *base, const struct config_farm *config,
 		f->engine = engine_new(base, f->config);
 		f->publish = publish_new(f);
 	}
-	if (f->engine && f->publish && questions_begin(f) && others_begin(f))
+	if (f->engine && f->publish && kept_begin(f) && questions_begin(f) &&
+	    others_begin(f))
 		return f;
 	farm_free(f);
 	return NULL;
@@ -101,6 +86,7 @@ void farm_free(struct farm *f)
 	if (!f)
 		return;
 	questions_end(f);
+	kept_end(f);
 	publish_free(f->publish);
 	engine_free(f->engine);
 	seal_free(f->seal);
@@ -136,6 +122,31 @@ const char *farm_prefix(const struct farm *f)
 const struct config_farm *farm_config(const struct farm *f)
 {
 	return f->config;
+}
+
+/* ---- flush ------------------------------------------------------------- */
+
+static void on_flushed(void *ctx, uint64_t removed, const char *error)
+{
+	struct farm_flush_status *st = &((struct farm *)ctx)->flush;
+
+	st->busy = false;
+	st->removed = removed;
+	(void)snprintf(st->error, sizeof(st->error), "%s", error ? error : "");
+}
+
+bool farm_flush(struct farm *f)
+{
+	if (f->flush.busy ||
+	    !engine_flush(f->engine, farm_prefix(f), on_flushed, f))
+		return false;
+	f->flush = (struct farm_flush_status){.busy = true};
+	return true;
+}
+
+void farm_get_flush(const struct farm *f, struct farm_flush_status *st)
+{
+	*st = f->flush;
 }
 
 /* ---- a server's part --------------------------------------------------- */
@@ -217,106 +228,4 @@ void farm_server_free(struct farm_server *s)
 	farm_list_free(s);
 	free(s->name);
 	free(s);
-}
-
-/* ---- for the other files ------------------------------------------------- */
-
-/* How long the server would take; 0: nobody knows. */
-static uint64_t server_us(const struct farm_server *s, uint64_t bytes)
-{
-	const struct linkest *le = s->p.link;
-
-	return linkest_srtt_us(le) +
-	       linkest_wire_us(le, linkest_wire_bytes(bytes));
-}
-
-bool farm_is_barren(struct farm_server *s, enum farm_kind kind)
-{
-	return !others_are_there(s, clock_now_us()) &&
-	       s->barren[kind].misses >= BARREN_MISSES;
-}
-
-bool farm_pays(
-    const struct farm_server *s, uint64_t bytes, bool ahead, uint64_t *us)
-{
-	const struct engine *e = s->p.farm->engine;
-	uint64_t server = server_us(s, bytes);
-	uint64_t expect = engine_expect_us(e, bytes + s->ahead_bytes);
-	uint64_t patience = engine_srtt_us(e) * DEADLINE_TIMES;
-
-	/* A client that waits for it in vain asks the server all the same. */
-	if (server > 0 && !ahead)
-		server /= DEADLINE_PART;
-	if (!engine_is_up(e) || (server > 0 && expect >= server))
-		return false;
-	if (patience < DEADLINE_LEAST_US)
-		patience = DEADLINE_LEAST_US;
-	if (ahead && patience < DEADLINE_AHEAD_US)
-		patience = DEADLINE_AHEAD_US;
-	*us = expect + patience;
-	if (server > 0 && *us > server)
-		*us = server;
-	return true;
-}
-
-bool farm_is_absent(
-    struct farm_server *s, const struct farm_key *key, uint64_t now_us)
-{
-	size_t at = key->tag & (ABSENT_SLOTS - 1);
-	uint64_t us = ABSENT_US;
-
-	if (s->absent[at].tag != key->tag)
-		return false;
-	if (others_are_there(s, now_us))
-		us = max_u64(
-		    ABSENT_AMONG_US, ABSENT_WAITS * question_wait_us(s));
-	return now_us - s->absent[at].us < us;
-}
-
-void farm_note_found(struct farm_server *s, enum farm_kind kind)
-{
-	s->barren[kind].misses = s->barren[kind].passed = 0;
-}
-
-void farm_note_absent(struct farm_server *s, enum farm_kind kind,
-    const struct farm_key *key, uint64_t now_us)
-{
-	size_t at = key->tag & (ABSENT_SLOTS - 1);
-
-	s->absent[at].tag = key->tag;
-	s->absent[at].us = now_us;
-	s->barren[kind].misses++;
-	/* It may have had the value once. */
-	publish_note_lost(s->p.farm->publish, key);
-}
-
-struct engine_key farm_engine_key(const struct farm_key *key)
-{
-	return (struct engine_key){.data = key->name, .len = SEAL_NAME_LEN};
-}
-
-size_t farm_open(struct farm_server *s, const struct farm_key *key,
-    const void *value, size_t len, size_t max)
-{
-	struct farm *f = s->p.farm;
-
-	if (len > SEAL_EXTRA && len - SEAL_EXTRA <= max &&
-	    len - SEAL_EXTRA <= VALUE_MAX &&
-	    seal_open(f->seal, key->name, value, len, f->plain))
-		return len - SEAL_EXTRA;
-	metrics_add(s->p.metrics, METRICS_FARM_BAD, 1);
-	return 0;
-}
-
-bool farm_put(struct farm_server *s, const struct farm_key *key, size_t len)
-{
-	struct farm *f = s->p.farm;
-	struct engine_key k = farm_engine_key(key);
-
-	seal_close(f->seal, key->name, f->plain, len, f->sealed);
-	if (!engine_put(f->engine, &k, f->sealed, len + SEAL_EXTRA, 0))
-		return false;
-	metrics_add(s->p.metrics, METRICS_FARM_PUBLISHED, 1);
-	metrics_add(s->p.metrics, METRICS_FARM_PUBLISHED_BYTES, len);
-	return true;
 }
