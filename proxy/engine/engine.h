@@ -9,8 +9,8 @@
  * is to be kept is dropped, and a connection is tried again after a while
  * that grows. Memory is bounded on both sides, whatever the engine sends.
  *
- * What is wanted of it goes before what is to be kept: of that, little is under
- * way at a time. A node of a cluster may send questions to any address: that is
+ * Questions go before values that are to be kept: of these, little is under way
+ * at a time. A node of a cluster may send questions to any address: that is
  * what MOVED is for. It gets a key's hash by it, and no value that anybody can
  * open. The daemon must ignore SIGPIPE.
  */

@@ -137,7 +137,7 @@ static bool question_again(
 	return true;
 }
 
-/* What came is the value, or there is none. */
+/* Hands what came to whoever asked: the value, or that there is none. */
 static void question_answer(
     struct engine *e, struct engine_question *q, const redisReply *r)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is asked of a server that was just connected to, one after the other:
- * the password, INFO, which commands it has, the map of its cluster, a key that
- * is not there, and a PING, whose round trip is the first that is measured.
+ * A server that was just connected to is greeted: it is asked, one after the
+ * other, for the password, INFO, the map of its cluster, which commands it has,
+ * a key that is not there, and a PING, whose round trip is the first that is
+ * measured.
  *
  * A user's rights may leave out INFO, COMMAND and CLUSTER: what they would say
  * then shows at the first question.
@@ -26,7 +27,7 @@ enum {
 /* A key that nobody keeps; it begins as those of a farm do. */
 #define PROBE_KEY "ff:probe"
 
-/* What is asked, in this order; a step may be left out. */
+/* The steps of a greeting, in their order; some may be left out. */
 enum greet_step { AUTH, INFO, MYID, MAP, COMMANDS, PROBE, PING };
 
 static void greet_ask(struct redis_node *n, enum greet_step step);

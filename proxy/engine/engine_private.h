@@ -77,7 +77,8 @@ struct redis_node *cluster_route(
 /* Takes over what MOVED or ASK says: the node that it names, or NULL. */
 struct redis_node *cluster_redirect(
     struct redis_node *from, const redisReply *r);
-/* What CLUSTER SLOTS of `from` says; false where it is of no use. */
+/* Takes over what `from` answers to CLUSTER SLOTS; false where that is of no
+ * use. */
 bool cluster_take_map(struct redis_node *from, const redisReply *r);
 /* Asks for a map soon, if it is a cluster. */
 void cluster_want_map(struct engine *e);

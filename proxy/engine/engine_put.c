@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is to be kept. It waits in a queue of its node, and little of it is
- * under way at a time: a question then waits behind one value at most.
+ * Values that are to be kept wait in a queue of their node, and little of them
+ * is under way at a time: a question then waits behind one value at most.
  */
 #include <assert.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the engine and each of its nodes are said to be. */
+/* Says of the engine and of each of its nodes how they are. */
 #include "engine/engine_private.h"
 
 #include <stdio.h>

@@ -60,9 +60,9 @@ struct redis_conn {
 	uint64_t received_us;
 	size_t owed;     /* replies that have not begun, or are under way */
 	size_t made;     /* bytes of the parts of the reply under way */
-	size_t elements; /* … and of its arrays */
+	size_t elements; /* of all arrays of it */
 	size_t pending;  /* bytes that are not parsed */
-	size_t fresh;    /* … that the last read(2) brought */
+	size_t fresh;    /* of them: what the last read(2) brought */
 	size_t peak;     /* the most that was ever pending */
 	size_t *held;
 	size_t counted; /* what this one has added to `held` */

@@ -190,8 +190,8 @@ static void node_watch_idle(struct redis_node *n, uint64_t now_us)
 		node_arm(n, every_us);
 }
 
-/* What it has not answered is the probe: nothing more is asked until it does.
- */
+/* A node that is silent is not asked more until it has answered; the command
+ * that it owes an answer to is the probe. */
 static void node_become_slow(struct redis_node *n, uint64_t now_us)
 {
 	n->slow = true;

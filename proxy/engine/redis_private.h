@@ -43,7 +43,7 @@ struct redis_node_ops {
 	void (*on_away)(struct redis_node *n);
 };
 
-/* What all nodes of an engine have in common. */
+/* All nodes of an engine have this in common. */
 struct redis_shared {
 	struct event_base *base;
 	const struct redis_node_ops *ops;
@@ -165,7 +165,7 @@ void redis_node_free(struct redis_node *n);
 /* It is elsewhere from the next try on. */
 void redis_node_move(struct redis_node *n, const char *host, uint16_t port);
 enum engine_state redis_node_state(const struct redis_node *n);
-/* What is wrong with it, and what to do; "". */
+/* Says what is wrong with it, and what to do; "". */
 const char *redis_node_error(const struct redis_node *n);
 /* Sends a command of words; where that fails, the connection ends. */
 bool redis_node_ask(struct redis_node *n, redis_call_done on_done, int argc,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a server's errors and its INFO mean for us, and what to do about it. */
+/* Reads what a server's errors and its INFO mean, and says what to do about it.
+ */
 #include "engine/redis_reply.h"
 
 #include <ctype.h>

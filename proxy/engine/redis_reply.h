@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a server's replies mean: errors, in a sentence, and INFO. */
+/* The meaning of a server's replies: of errors, in a sentence, and of INFO. */
 #ifndef FOREFETCH_REDIS_REPLY_H
 #define FOREFETCH_REDIS_REPLY_H
 
@@ -18,7 +18,7 @@ enum redis_fault {
 	FAULT_MOVED,
 	FAULT_ASK,
 };
-/* What an error reply means; `*why` is a sentence, or NULL. */
+/* Says what an error reply means; `*why` is a sentence, or NULL. */
 enum redis_fault redis_fault_of(const redisReply *r, const char **why);
 
 /* The value of NAME, whose bytes that are not printable come as '?'; false and

@@ -69,7 +69,7 @@ bool farm_settle(struct farm *f);
 /* After all its servers. NULL is allowed. */
 void farm_free(struct farm *f);
 struct engine *farm_engine(struct farm *f);
-/* What the keys of this farm begin with. */
+/* The keys of this farm begin with this. */
 const char *farm_prefix(const struct farm *f);
 /* As it was when the farm was begun. */
 const struct config_farm *farm_config(const struct farm *f);
@@ -101,7 +101,7 @@ struct farm_server *farm_server_new(const struct farm_server_params *p);
 /* NULL is allowed. */
 void farm_server_free(struct farm_server *s);
 
-/* What is shared of what was learned, from here to farm_trees_end(). */
+/* Whose learned trees are shared, from here to farm_trees_end(). */
 struct farm_trees_params {
 	struct predictor *predictor;
 	struct namemap *names; /* of absences, by observe_absent() */

@@ -155,7 +155,7 @@ static void on_data(struct caches_hook *h, const struct caches_data *d)
 {
 	struct farm_server *s = (struct farm_server *)h;
 
-	/* What came from the engine is there already. */
+	/* The engine has already what came from it. */
 	if (!d->shared)
 		publish_data(s, d->node, d->offset, d->len);
 }

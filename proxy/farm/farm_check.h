@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What people ask of a farm: whether its engine keeps what it is given, and
- * what else is there.
+ * People check a farm: whether its engine keeps what it is given, and what else
+ * is there.
  */
 #ifndef FOREFETCH_FARM_CHECK_H
 #define FOREFETCH_FARM_CHECK_H
@@ -21,12 +21,12 @@ enum farm_trial {
 	FARM_TRIAL_GOOD,
 	FARM_TRIAL_NOT_ASKED,    /* nobody could be asked */
 	FARM_TRIAL_NOT_SENT,     /* it was not to be put */
-	FARM_TRIAL_NO_ANSWER,    /* … or not to be had in time */
-	FARM_TRIAL_NOT_THERE,    /* … or was gone at once */
-	FARM_TRIAL_NOT_THE_SAME, /* … or was another one */
+	FARM_TRIAL_NO_ANSWER,    /* it was not to be had in time */
+	FARM_TRIAL_NOT_THERE,    /* it was gone at once */
+	FARM_TRIAL_NOT_THE_SAME, /* another one was there */
 };
 
-/* What kinds of keys a sample of a node's keys were. */
+/* The keys of a sample of a node's keys, by their kinds. */
 struct farm_check_keys {
 	uint64_t own;     /* this farm's */
 	uint64_t others;  /* those of other farms */

@@ -33,7 +33,7 @@ struct data_ask {
 	struct data_cell cells[];
 };
 
-/* What is on its way from the engine, no more. */
+/* The bytes of the ask are on their way from the engine no more. */
 static void count_no_more(struct data_ask *a)
 {
 	a->server->ahead_bytes -= a->ahead_bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is asked of the engine, for whom it waits, and what the engine is given;
- * private to farm*.c. */
+/* Questions to the engine, and for whom they wait; values that it is given.
+ * Private to farm*.c. */
 #ifndef FOREFETCH_FARM_ENGINE_PRIVATE_H
 #define FOREFETCH_FARM_ENGINE_PRIVATE_H
 
@@ -20,7 +20,7 @@ struct node;
 
 TAILQ_HEAD(farm_questions, farm_question);
 
-/* What is asked for while it is wanted. */
+/* A claim or a call waits for values of these kinds. */
 enum farm_kind { FARM_DATA, FARM_LISTING, FARM_KINDS };
 
 /* A key of the engine. */
@@ -102,7 +102,7 @@ struct farm_publish *publish_new(struct farm *f);
 void publish_free(struct farm_publish *p);
 /* How many wait to be published. */
 unsigned publish_waiting(const struct farm_publish *p);
-/* What is of the server is not published any more. */
+/* Drops all that waits and is of the server. */
 void publish_forget(struct farm_publish *p, const struct farm_server *s);
 /* The server said these bytes, and they are firm. */
 void publish_data(

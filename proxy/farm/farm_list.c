@@ -68,7 +68,7 @@ static bool listing_now(struct farm_server *s, const struct node *dir,
 
 /* ---- asked for --------------------------------------------------------- */
 
-/* What nfs_res_check() compares the results with. */
+/* The arguments that nfs_res_check() compares the results with. */
 static union nfs_args list_args(const nfs3_fh *fh, bool plus)
 {
 	union nfs_args args = {0};

@@ -11,10 +11,10 @@
 
 #include "farm/farm_private.h"
 
-/* What is in the values: other ones have other keys. */
+/* The forms of values: values of another form have other keys. */
 enum { DATA_VERSION = 1, TREES_VERSION = 1 };
 
-/* What a key is made from. */
+/* A key is made from this. */
 struct text {
 	unsigned char data[1024];
 	size_t len;

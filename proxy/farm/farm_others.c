@@ -35,7 +35,7 @@ enum {
 	 * published a little later. */
 	WAIT_TIMES = 4,
 	PUBLISHED_US = 40000,
-	/* What the server is taken to need, until that is measured. */
+	/* The server is taken to need so long, until that is measured. */
 	SERVER_US = 40000,
 	MARK_MAGIC_BYTES = 8,
 	MARK_BYTES = MARK_MAGIC_BYTES + FARM_NUMBER_BYTES,

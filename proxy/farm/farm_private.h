@@ -43,7 +43,7 @@ enum {
 	 * it, which tells when it has some again. */
 	BARREN_MISSES = 16,
 	BARREN_PART = 8,
-	/* What may be on its way from the engine for nobody's call. */
+	/* So much may be on its way from the engine for nobody's call. */
 	AHEAD_BYTES_MAX = 1 << 20,
 };
 

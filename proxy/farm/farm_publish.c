@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is to be published waits here, in the order in which it came: in the
- * first seconds of a job, as long as the server's replies come, since the job
- * waits for these, and shares its processor with this. Where no more come, or
- * other machines work on the same server, it waits only for a moment, so that
- * the replies of one read are one value; and a cell that is complete does not
- * wait.
+ * Values that are to be published wait here, in the order in which their bytes
+ * came: in the first seconds of a job, as long as the server's replies come,
+ * since the job waits for these, and shares its processor with this. Where no
+ * more come, or other machines work on the same server, a value waits only for
+ * a moment, so that the replies of one read are one value; and a cell that is
+ * complete does not wait.
  *
  * Then all bytes of the cell are taken from the data cache that are there and
  * firm: a value takes the place of the one before, so it has to have what that
@@ -31,11 +31,11 @@ enum {
 	/* A longer job publishes while it goes on: what waited until its end
 	 * would have to be read from the disk again. */
 	SHORT_JOB_US = 3000000,
-	/* What is ready goes out with others: each message costs either side a
-	 * system call and a wake-up. */
+	/* A value that is ready goes out with others: each message costs
+	 * either side a system call and a wake-up. */
 	TURN_US = 20000,
-	/* What a turn may take: sealing 64 KiB takes a tenth of a
-	 * millisecond. What is left then has its turn sooner. */
+	/* A turn takes no more: sealing 64 KiB takes a tenth of a
+	 * millisecond. Values that are left then have their turn sooner. */
 	TURN_BYTES = 256 << 10,
 	FULL_US = 5000,
 	/* While the engine takes nothing. */
@@ -165,7 +165,7 @@ static struct item_list *bucket(
 	return &p->buckets[h & (BUCKETS - 1)];
 }
 
-/* What waits already and is of the same cell. */
+/* Finds the item that waits already and is of the same cell. */
 static struct item *item_find(struct farm_server *s, const struct node *node,
     const struct data_version *v, uint64_t cell, uint32_t cred, bool plus)
 {
@@ -318,8 +318,8 @@ static struct datacache_read cell_of(const struct item *it, struct node *node)
 	    .valid_us = UINT64_MAX};
 }
 
-/* What of the cell is there, as a value in farm->plain: `*len` is its length,
- * and `*bytes` that of its pieces. */
+/* Copies what of the cell is there, as a value, to farm->plain: `*len` is its
+ * length, and `*bytes` that of its pieces. */
 static enum copied copy_cell(
     const struct item *it, struct datacache_read rd, size_t *len, size_t *bytes)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What was learned of each user, with the handles and the absent names that it
- * is about. A value is taken over when the user is first seen; after that, each
- * time that something was learned and a while has passed, it is taken over
- * again, and replaced by what is known then.
+ * A value has what was learned of one user, with the handles and the absent
+ * names that this is about. It is taken over when the user is first seen; after
+ * that, each time that something was learned and a while has passed, it is
+ * taken over again, and replaced by what is known then.
  *
  *	idle ─▶ asks ─▶ opens ─▶ merges ─┬──────────────────────────────▶ idle
  *	         │ nothing there         ▼
@@ -31,8 +31,8 @@ enum {
 	/* Nobody waits for it. */
 	DEADLINE_US = 5000000,
 	TICK_US = 2000000,
-	/* What was learned is published once nothing more is learned for so
-	 * many ticks, or after so many in any case. */
+	/* A value is published once nothing more is learned for so many
+	 * ticks, or after so many in any case. */
 	QUIET_TICKS = 2,
 	BUSY_TICKS = 60,
 	PART_US = 1000,
@@ -77,9 +77,9 @@ struct farm_trees {
 	struct farm_trees_params p;
 	struct event *ev; /* the tick */
 	LIST_HEAD(, trees_user) users;
-	unsigned nusers, nbusy;    /* … and those that are not idle */
-	uint64_t events;           /* of the predictor, at the last tick … */
-	uint64_t published_events; /* … and when it was published last */
+	unsigned nusers, nbusy;    /* busy ones are not idle */
+	uint64_t events;           /* of the predictor, at the last tick */
+	uint64_t published_events; /* when a value was published last */
 	unsigned quiet, busy;      /* ticks */
 	struct linkest_kept link;  /* as a value said; zeros: none did */
 };
@@ -157,7 +157,7 @@ static void become_idle(struct trees_user *u)
 	begin_next(u->of);
 }
 
-/* What is known here is to be published, if that was the purpose. */
+/* Begins to publish what is known here, if that was the purpose. */
 static void go_on_to_gather(struct trees_user *u)
 {
 	u->taken = true;

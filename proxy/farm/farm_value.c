@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is common to all values: whether asking for one pays, whether the engine
+ * All values have in common: whether asking for one pays, whether the engine
  * lacked it a short time ago, and how it is opened and put.
  */
 #include "base/clock.h"
@@ -14,7 +14,7 @@ enum {
 	 * Below the least no machine's scheduler is as exact. */
 	DEADLINE_TIMES = 8,
 	DEADLINE_LEAST_US = 5000,
-	/* What nobody waits for has more time. */
+	/* A value that nobody waits for has more time. */
 	DEADLINE_AHEAD_US = 100000,
 	/* Of the time in which the server would answer, at most this part is
 	 * spent on waiting for the engine. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the engine and its administrators cannot read, change or move: values
- * are sealed, and keys are hashes, under the farm's own key.
+ * The engine and its administrators cannot read, change or move what they keep:
+ * values are sealed, and keys are hashes, under the farm's own key.
  *
  * A value is XChaCha20-Poly1305 (libsodium's, IETF draft-irtf-cfrg-xchacha)
  * with a random nonce of 24 bytes in front; its key is the associated data, so
@@ -38,7 +38,7 @@ void seal_free(struct seal *s);
 /* Make a new key file, mode 0600, which must not be there. 0 or -errno. */
 int seal_make_file(const char *path);
 
-/* What all keys of this farm have in front: "ff:ID:", where ID is the same for
+/* All keys of this farm have this in front: "ff:ID:", where ID is the same for
  * all who have the key file. */
 const char *seal_prefix(const struct seal *s);
 

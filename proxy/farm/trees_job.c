@@ -40,8 +40,8 @@ static uint64_t hash_of(const struct trees_job *j)
 	return XXH3_64bits(j->plain + AT_TREES, j->plain_len - AT_TREES);
 }
 
-/* What was opened to a merge and two tables. False where it is damaged; a table
- * that is loses its rows only. */
+/* Parts what was opened into a merge and two tables. False where it is damaged;
+ * a table that is loses its rows only. */
 static bool open_parts(struct trees_job *j)
 {
 	const unsigned char *at = j->plain + HEAD;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What threads do for farm_trees.c: a sealed value is opened, or made. A value
+ * Threads open and make sealed values for farm_trees.c. A value
  * is a user's snapshot of the predictor, a table of handles and a table of
  * absent names (trees_objects.h); and what the link to the server carries, so
  * that a machine that has not measured it need not begin slowly.
@@ -36,8 +36,8 @@ struct trees_job {
 	struct predictor_snapshot *snapshot;
 	void *trees; /* the snapshot, packed */
 	size_t trees_len;
-	struct bytetable handles, names;                /* to be sealed … */
-	struct bytetable_view handles_came, names_came; /* … or that came */
+	struct bytetable handles, names;                /* to be sealed */
+	struct bytetable_view handles_came, names_came; /* that came */
 	bool has_handles, has_names;                    /* that came */
 	struct linkest_kept link; /* zeros: it is not known */
 	bool sealed;

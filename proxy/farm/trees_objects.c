@@ -74,7 +74,7 @@ bool trees_add_names(struct bytetable *t, const struct namemap *names,
 	return true;
 }
 
-/* What no directory can have is not asked for. */
+/* A name that no directory can have is not asked for. */
 static bool is_name(const unsigned char *text, size_t len)
 {
 	nfs3_name name = {.data = (const char *)text, .len = (uint32_t)len};

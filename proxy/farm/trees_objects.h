@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What goes with learned trees from one machine to another. Trees know objects
- * by fh_key() of their handles, and what a job does not find by a hash of
- * directory and name (observe_absent()): with these alone, a machine that has
- * not met them itself could not ask for them ahead.
+ * Handles and absent names go with learned trees from one machine to another.
+ * Trees know objects by fh_key() of their handles, and what a job does not find
+ * by a hash of directory and name (observe_absent()): with these alone, a
+ * machine that has not met them itself could not ask for them ahead.
  *
  *	keys of a snapshot ──▶ attrcache ──▶ table of handles ──▶ engine
  *	                   ──▶ namemap ──▶ table of names ──▶ engine
@@ -18,7 +18,7 @@
  * attributes, names or rights, so nothing is answered from it; that a name is
  * absent is the server's to say, to each user. The server says what they are
  * worth; a handle that is STALE is forgotten as any other is (learn_failed.c).
- * What is not used goes as other nodes do when memory is short: a node that a
+ * A node that is not used goes as others do when memory is short: one that a
  * table brought outlasts one pass of the clock's hand. None of it is saved over
  * a restart; a table brings it again.
  */
