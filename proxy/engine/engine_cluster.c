@@ -216,13 +216,13 @@ void cluster_end(struct engine *e)
 }
 
 /* An address as a node gives it; "" or none means its own. */
-struct place {
+struct engine_place {
 	char host[256];
 	uint16_t port;
 	const char *id; /* of REDIS_ID_LEN bytes, or NULL */
 };
 
-static bool place_set(struct place *p, const struct redis_node *from,
+static bool place_set(struct engine_place *p, const struct redis_node *from,
     const char *host, size_t len, long long port)
 {
 	if (len == 0 || (len == 1 && host[0] == '?')) {
@@ -241,7 +241,8 @@ static bool place_set(struct place *p, const struct redis_node *from,
 }
 
 /* A node is the same one under another name, too, as seeds have names. */
-static struct redis_node *place_find(struct engine *e, const struct place *p)
+static struct redis_node *place_find(
+    struct engine *e, const struct engine_place *p)
 {
 	for (size_t i = 0; p->id && i < e->nnodes; i++)
 		if (e->nodes[i] &&
@@ -254,7 +255,8 @@ static struct redis_node *place_find(struct engine *e, const struct place *p)
 	return NULL;
 }
 
-static struct redis_node *place_node(struct engine *e, const struct place *p)
+static struct redis_node *place_node(
+    struct engine *e, const struct engine_place *p)
 {
 	struct redis_node *n = place_find(e, p);
 
@@ -283,7 +285,7 @@ static void slot_set(struct engine *e, unsigned slot, struct redis_node *n)
 static struct redis_node *map_master(
     struct redis_node *from, const redisReply *r)
 {
-	struct place p = {.id = NULL};
+	struct engine_place p = {.id = NULL};
 	const redisReply *host, *id;
 
 	if (r->type != REDIS_REPLY_ARRAY || r->elements < 2 ||
@@ -368,7 +370,7 @@ bool cluster_take_map(struct redis_node *from, const redisReply *r)
 
 /* "MOVED SLOT HOST:PORT" or "ASK SLOT HOST:PORT" */
 static bool redirect_parse(const struct redis_node *from, const redisReply *r,
-    unsigned *slot, struct place *p)
+    unsigned *slot, struct engine_place *p)
 {
 	const char *digits = strchr(r->str, ' ');
 	const char *colon = strrchr(r->str, ':');
@@ -391,7 +393,7 @@ struct redis_node *cluster_redirect(
 {
 	struct engine *e = engine_of(from);
 	bool moved = r->str[0] == 'M';
-	struct place p;
+	struct engine_place p;
 	unsigned slot;
 	struct redis_node *n;
 

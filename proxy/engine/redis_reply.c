@@ -9,7 +9,7 @@
 
 /* ---- errors ------------------------------------------------------------ */
 
-static const struct fault {
+static const struct redis_fault_text {
 	const char *begin; /* of the error's text */
 	enum redis_fault kind;
 	const char *why;
@@ -58,7 +58,7 @@ enum redis_fault redis_fault_of(const redisReply *r, const char **why)
 {
 	*why = NULL;
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
-		const struct fault *f = &faults[i];
+		const struct redis_fault_text *f = &faults[i];
 
 		if (strncmp(r->str, f->begin, strlen(f->begin)) != 0)
 			continue;

@@ -59,25 +59,25 @@ static uint64_t wanted(const struct data_cell *c, uint64_t *from)
 }
 
 /* A piece of a value. */
-struct piece {
+struct cell_piece {
 	uint64_t at, end; /* in the file */
 	const unsigned char *data;
 	size_t left; /* bytes of the value behind the last piece */
 };
 
 /* In front of the first piece of a value of `n` bytes. */
-static struct piece before_first(
+static struct cell_piece before_first(
     const unsigned char *value, size_t n, uint64_t cell)
 {
 	uint64_t begin = cell_begin(cell);
 
-	return (struct piece){
+	return (struct cell_piece){
 	    .at = begin, .end = begin, .data = value, .left = n};
 }
 
 /* Goes on to the next one. False at the end, or where it makes no sense: then
  * `left` is not 0. */
-static bool next_piece(struct piece *p, uint64_t cell)
+static bool next_piece(struct cell_piece *p, uint64_t cell)
 {
 	const unsigned char *head = p->data + (p->end - p->at);
 	uint64_t len;
@@ -98,7 +98,7 @@ static bool next_piece(struct piece *p, uint64_t cell)
 /* Whether all of a value of `n` bytes makes sense. */
 static bool is_good(const unsigned char *value, size_t n, uint64_t cell)
 {
-	struct piece p = before_first(value, n, cell);
+	struct cell_piece p = before_first(value, n, cell);
 
 	while (next_piece(&p, cell))
 		;
@@ -106,7 +106,7 @@ static bool is_good(const unsigned char *value, size_t n, uint64_t cell)
 }
 
 /* How many bytes of [from, to) are in the piece. */
-static uint64_t covered(const struct piece *p, uint64_t from, uint64_t to)
+static uint64_t covered(const struct cell_piece *p, uint64_t from, uint64_t to)
 {
 	uint64_t begin = p->at > from ? p->at : from;
 	uint64_t end = p->end < to ? p->end : to;
@@ -123,7 +123,7 @@ static bool take(struct farm_question *q, const void *value, size_t len)
 	unsigned char *plain = s->p.farm->plain;
 	size_t n = farm_open(s, &q->key, value, len, DATA_VALUE_MAX);
 	uint64_t from, need = wanted(c, &from), got = 0, all = 0;
-	struct piece p = before_first(plain, n, c->cell);
+	struct cell_piece p = before_first(plain, n, c->cell);
 
 	if (n == 0)
 		return false;

@@ -15,7 +15,7 @@
 enum { DATA_VERSION = 1, TREES_VERSION = 1 };
 
 /* A key is made from this. */
-struct text {
+struct key_text {
 	unsigned char data[1024];
 	size_t len;
 };
@@ -35,7 +35,7 @@ uint64_t farm_get_number(const unsigned char *from)
 	return n;
 }
 
-static void add(struct text *t, const void *data, size_t len)
+static void add(struct key_text *t, const void *data, size_t len)
 {
 	if (len > sizeof(t->data) - t->len)
 		len = sizeof(t->data) - t->len;
@@ -43,7 +43,7 @@ static void add(struct text *t, const void *data, size_t len)
 	t->len += len;
 }
 
-static void add_number(struct text *t, uint64_t n)
+static void add_number(struct key_text *t, uint64_t n)
 {
 	unsigned char le[FARM_NUMBER_BYTES];
 
@@ -52,13 +52,13 @@ static void add_number(struct text *t, uint64_t n)
 }
 
 /* With its length in front, so that no two lists of parts are alike. */
-static void add_bytes(struct text *t, const void *data, size_t len)
+static void add_bytes(struct key_text *t, const void *data, size_t len)
 {
 	add_number(t, len);
 	add(t, data, len);
 }
 
-static void begin(struct text *t, const struct farm_server *s,
+static void begin(struct key_text *t, const struct farm_server *s,
     const nfs3_fh *fh, const struct data_version *v)
 {
 	t->len = 0;
@@ -71,8 +71,8 @@ static void begin(struct text *t, const struct farm_server *s,
 	add_number(t, (uint64_t)v->ctime_s << 32 | v->ctime_ns);
 }
 
-static void end(const struct text *t, const struct farm_server *s, char kind,
-    struct farm_key *key)
+static void end(const struct key_text *t, const struct farm_server *s,
+    char kind, struct farm_key *key)
 {
 	seal_name(s->p.farm->seal, kind, t->data, t->len, key->name);
 	key->tag = XXH3_64bits(key->name, SEAL_NAME_LEN);
@@ -93,7 +93,7 @@ uint64_t cell_begin(uint64_t cell)
 void farm_data_key(const struct farm_server *s, const nfs3_fh *fh,
     const struct data_version *v, uint64_t cell, struct farm_key *key)
 {
-	struct text t;
+	struct key_text t;
 
 	begin(&t, s, fh, v);
 	add_number(&t, cell);
@@ -105,7 +105,7 @@ void farm_listing_key(const struct farm_server *s, const nfs3_fh *fh,
     const struct data_version *v, const struct cred_key *cred, bool plus,
     struct farm_key *key)
 {
-	struct text t;
+	struct key_text t;
 
 	begin(&t, s, fh, v);
 	add_number(&t, plus);
@@ -121,7 +121,7 @@ void farm_listing_key(const struct farm_server *s, const nfs3_fh *fh,
 void farm_trees_key(
     const struct farm_server *s, uint32_t uid, struct farm_key *key)
 {
-	struct text t = {.len = 0};
+	struct key_text t = {.len = 0};
 
 	add_bytes(&t, s->name, strnlen(s->name, 256));
 	add_number(&t, uid);
@@ -131,7 +131,7 @@ void farm_trees_key(
 
 void farm_others_key(const struct farm_server *s, struct farm_key *key)
 {
-	struct text t = {.len = 0};
+	struct key_text t = {.len = 0};
 
 	add_bytes(&t, s->name, strnlen(s->name, 256));
 	end(&t, s, KIND_OTHERS, key);

@@ -48,9 +48,9 @@ enum {
 	PAGE_BYTES = 4096,
 };
 
-struct item {
-	TAILQ_ENTRY(item) link;
-	LIST_ENTRY(item) hash_link;
+struct publish_item {
+	TAILQ_ENTRY(publish_item) link;
+	LIST_ENTRY(publish_item) hash_link;
 	struct farm_server *server;
 	struct data_version version;
 	uint64_t since_us;
@@ -64,16 +64,17 @@ struct item {
 	char fh[NFS3_FHSIZE_MAX];
 };
 
-TAILQ_HEAD(items, item);
-LIST_HEAD(item_list, item);
+TAILQ_HEAD(publish_items, publish_item);
+LIST_HEAD(publish_bucket, publish_item);
 
 struct farm_publish {
 	struct farm *farm;
 	struct event *ev;
-	struct items ready; /* complete; the oldest comes first */
-	struct items items; /* more of them may come; the oldest is first */
-	struct items spare;
-	struct item_list buckets[BUCKETS];
+	struct publish_items ready; /* complete; the oldest comes first */
+	struct publish_items
+	    items; /* more of them may come; the oldest is first */
+	struct publish_items spare;
+	struct publish_bucket buckets[BUCKETS];
 	unsigned n;
 	/* The last one; and the first behind which no pause was. */
 	uint64_t came_us, began_us;
@@ -100,9 +101,9 @@ struct farm_publish *publish_new(struct farm *f)
 	return NULL;
 }
 
-static void free_items(struct items *list)
+static void free_items(struct publish_items *list)
 {
-	struct item *it;
+	struct publish_item *it;
 
 	while ((it = TAILQ_FIRST(list)) != NULL) {
 		TAILQ_REMOVE(list, it, link);
@@ -121,12 +122,13 @@ void publish_free(struct farm_publish *p)
 	free(p);
 }
 
-static struct items *queue_of(struct farm_publish *p, const struct item *it)
+static struct publish_items *queue_of(
+    struct farm_publish *p, const struct publish_item *it)
 {
 	return it->ready ? &p->ready : &p->items;
 }
 
-static void item_drop(struct farm_publish *p, struct item *it)
+static void item_drop(struct farm_publish *p, struct publish_item *it)
 {
 	TAILQ_REMOVE(queue_of(p, it), it, link);
 	LIST_REMOVE(it, hash_link);
@@ -134,10 +136,10 @@ static void item_drop(struct farm_publish *p, struct item *it)
 	p->n--;
 }
 
-static void forget(struct farm_publish *p, const struct items *list,
+static void forget(struct farm_publish *p, const struct publish_items *list,
     const struct farm_server *s)
 {
-	struct item *it, *next;
+	struct publish_item *it, *next;
 
 	for (it = TAILQ_FIRST(list); it; it = next) {
 		next = TAILQ_NEXT(it, link);
@@ -157,7 +159,7 @@ unsigned publish_waiting(const struct farm_publish *p)
 	return p->n;
 }
 
-static struct item_list *bucket(
+static struct publish_bucket *bucket(
     struct farm_publish *p, const struct node *node, uint64_t cell)
 {
 	uint64_t h = hash_numbers(node_key(node), cell);
@@ -166,10 +168,11 @@ static struct item_list *bucket(
 }
 
 /* Finds the item that waits already and is of the same cell. */
-static struct item *item_find(struct farm_server *s, const struct node *node,
-    const struct data_version *v, uint64_t cell, uint32_t cred, bool plus)
+static struct publish_item *item_find(struct farm_server *s,
+    const struct node *node, const struct data_version *v, uint64_t cell,
+    uint32_t cred, bool plus)
 {
-	struct item *it;
+	struct publish_item *it;
 
 	LIST_FOREACH (it, bucket(s->p.farm->publish, node, cell), hash_link)
 		if (it->server == s && it->cell == cell && it->cred == cred &&
@@ -180,12 +183,12 @@ static struct item *item_find(struct farm_server *s, const struct node *node,
 	return NULL;
 }
 
-static struct item *item_new(struct farm_server *s, const struct node *node,
-    const struct data_version *v, uint64_t cell)
+static struct publish_item *item_new(struct farm_server *s,
+    const struct node *node, const struct data_version *v, uint64_t cell)
 {
 	struct farm_publish *p = s->p.farm->publish;
 	struct timeval soon = clock_timeval(TURN_US);
-	struct item *it = TAILQ_FIRST(&p->spare);
+	struct publish_item *it = TAILQ_FIRST(&p->spare);
 
 	if (p->n == ITEMS_MAX) {
 		metrics_add(s->p.metrics, METRICS_FARM_LEFT_OUT, 1);
@@ -197,7 +200,7 @@ static struct item *item_new(struct farm_server *s, const struct node *node,
 		it = malloc(sizeof(*it));
 	if (!it)
 		return NULL;
-	*it = (struct item){.server = s,
+	*it = (struct publish_item){.server = s,
 	    .version = *v,
 	    .since_us = clock_now_us(),
 	    .cell = cell,
@@ -214,7 +217,7 @@ static struct item *item_new(struct farm_server *s, const struct node *node,
 }
 
 /* Nothing more of it is to come: other machines may want it soon. */
-static void item_ready(struct farm_publish *p, struct item *it)
+static void item_ready(struct farm_publish *p, struct publish_item *it)
 {
 	TAILQ_REMOVE(&p->items, it, link);
 	it->ready = true;
@@ -222,8 +225,8 @@ static void item_ready(struct farm_publish *p, struct item *it)
 }
 
 /* So many bytes of the cell came. */
-static void item_grows(
-    struct farm_publish *p, struct item *it, uint64_t bytes, uint64_t all)
+static void item_grows(struct farm_publish *p, struct publish_item *it,
+    uint64_t bytes, uint64_t all)
 {
 	it->bytes += bytes;
 	if (it->bytes >= all && !it->ready)
@@ -250,7 +253,7 @@ void publish_data(
 	if (len == 0 || !version_of(s, node, CONFIG_SHARE_DATA, &v))
 		return;
 	for (uint64_t c = cell_at(offset); c <= cell_at(end - 1); c++) {
-		struct item *it = item_find(s, node, &v, c, 0, false);
+		struct publish_item *it = item_find(s, node, &v, c, 0, false);
 		uint64_t from = max_u64(cell_begin(c), offset);
 		uint64_t last = min_u64(cell_end(c), node->size);
 
@@ -267,7 +270,7 @@ void publish_listing(
     struct farm_server *s, struct node *dir, uint32_t cred, bool plus)
 {
 	struct data_version v;
-	struct item *it;
+	struct publish_item *it;
 
 	if (!cred || !version_of(s, dir, CONFIG_SHARE_LISTINGS, &v) ||
 	    item_find(s, dir, &v, UINT64_MAX, cred, plus))
@@ -306,7 +309,8 @@ static enum copied copy_piece(
 }
 
 /* The whole cell. Nothing was sent so late: only what is firm counts. */
-static struct datacache_read cell_of(const struct item *it, struct node *node)
+static struct datacache_read cell_of(
+    const struct publish_item *it, struct node *node)
 {
 	uint64_t begin = cell_begin(it->cell);
 	uint64_t end = min_u64(cell_end(it->cell), node->size);
@@ -320,8 +324,8 @@ static struct datacache_read cell_of(const struct item *it, struct node *node)
 
 /* Copies what of the cell is there, as a value, to farm->plain: `*len` is its
  * length, and `*bytes` that of its pieces. */
-static enum copied copy_cell(
-    const struct item *it, struct datacache_read rd, size_t *len, size_t *bytes)
+static enum copied copy_cell(const struct publish_item *it,
+    struct datacache_read rd, size_t *len, size_t *bytes)
 {
 	struct datacache *dc = it->server->p.caches->data;
 	unsigned char *to = it->server->p.farm->plain;
@@ -353,7 +357,7 @@ static enum copied copy_cell(
 
 /* Bytes that it took; 0 where nothing was to be published. False where the
  * engine takes nothing now, or the disk has to be asked first. */
-static bool put_data(struct farm_publish *p, const struct item *it,
+static bool put_data(struct farm_publish *p, const struct publish_item *it,
     struct node *node, size_t *bytes)
 {
 	struct datacache *dc = it->server->p.caches->data;
@@ -381,7 +385,8 @@ static bool put_data(struct farm_publish *p, const struct item *it,
 }
 
 /* The oldest; false where the engine takes nothing now. */
-static bool publish_one(struct farm_publish *p, struct item *it, size_t *bytes)
+static bool publish_one(
+    struct farm_publish *p, struct publish_item *it, size_t *bytes)
 {
 	struct caches *c = it->server->p.caches;
 	const nfs3_fh fh = {.len = it->fh_len, .data = it->fh};
@@ -416,7 +421,7 @@ static void fill(struct farm_publish *p, uint64_t now_us)
 
 /* The node that keeps its key, or all of the engine, takes nothing now: other
  * values go first. */
-static void put_off(struct farm_publish *p, struct item *it)
+static void put_off(struct farm_publish *p, struct publish_item *it)
 {
 	if (++it->tries == TRIES_MAX) {
 		metrics_add(it->server->p.metrics, METRICS_FARM_LEFT_OUT, 1);
@@ -428,8 +433,8 @@ static void put_off(struct farm_publish *p, struct item *it)
 }
 
 /* Whether its time has come. */
-static bool is_due(
-    const struct farm_publish *p, const struct item *it, uint64_t now_us)
+static bool is_due(const struct farm_publish *p, const struct publish_item *it,
+    uint64_t now_us)
 {
 	if (now_us - p->came_us < WAIT_US &&
 	    now_us - p->began_us < SHORT_JOB_US && p->n < ITEMS_MAX / 2 &&
@@ -439,9 +444,9 @@ static bool is_due(
 }
 
 /* The next one; NULL: none, or it has to wait. */
-static struct item *next_item(struct farm_publish *p, uint64_t now_us)
+static struct publish_item *next_item(struct farm_publish *p, uint64_t now_us)
 {
-	struct item *it = TAILQ_FIRST(&p->ready);
+	struct publish_item *it = TAILQ_FIRST(&p->ready);
 
 	if (it && is_due(p, it, now_us))
 		return it;
@@ -453,7 +458,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct farm_publish *p = arg;
 	uint64_t now_us = clock_now_us(), next_us = TURN_US;
-	struct item *it;
+	struct publish_item *it;
 	size_t bytes, turn = 0;
 	struct timeval tv;
 

@@ -147,14 +147,14 @@ bool seal_open(const struct seal *s, const char *name,
 /* ---- the key file ------------------------------------------------------ */
 
 /* Where a function says what is wrong with a file. */
-struct complaint {
+struct seal_complaint {
 	const char *path;
 	char *err;
 	size_t errlen;
 };
 
 __attribute__((format(printf, 2, 3))) static bool complain(
-    const struct complaint *c, const char *fmt, ...)
+    const struct seal_complaint *c, const char *fmt, ...)
 {
 	char what[256];
 	va_list ap;
@@ -166,7 +166,7 @@ __attribute__((format(printf, 2, 3))) static bool complain(
 	return false;
 }
 
-static int open_key(const struct complaint *c)
+static int open_key(const struct seal_complaint *c)
 {
 	/* Does not wait for whoever writes into a FIFO. */
 	int fd = open(c->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -185,7 +185,7 @@ static int open_key(const struct complaint *c)
 	return -1;
 }
 
-static bool check_file(const struct complaint *c, int fd)
+static bool check_file(const struct seal_complaint *c, int fd)
 {
 	struct stat st;
 
@@ -236,8 +236,8 @@ static bool from_hex(
 	       (len == 2 && memcmp(end, "\r\n", 2) == 0);
 }
 
-static bool read_key(
-    const struct complaint *c, int fd, unsigned char key[SEAL_KEY_FILE_BYTES])
+static bool read_key(const struct seal_complaint *c, int fd,
+    unsigned char key[SEAL_KEY_FILE_BYTES])
 {
 	char text[FILE_MAX + 1];
 	ssize_t len = read_some(fd, text, sizeof(text));
@@ -263,7 +263,7 @@ static bool read_key(
 
 struct seal *seal_load(const char *path, char *err, size_t errlen)
 {
-	const struct complaint c = {path, err, errlen};
+	const struct seal_complaint c = {path, err, errlen};
 	unsigned char key[SEAL_KEY_FILE_BYTES];
 	struct seal *s = NULL;
 	int fd = open_key(&c);
