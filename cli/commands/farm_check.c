@@ -10,6 +10,7 @@
 #include "ctl/ctl_client.h"
 #include "ctl/ctl_json.h"
 #include "ctl/ctl_put.h"
+#include "ctl/ctl_status.h"
 #include "ctl/ctl_text.h"
 #include "doctor/finding.h"
 
@@ -105,12 +106,6 @@ static void judge_distance(const Forefetch__FarmChecked *checked,
 
 /* ---- a node ------------------------------------------------------------ */
 
-static bool policy_is(const Forefetch__FarmLook *n, const char *name)
-{
-	return n->policy.len == strlen(name) &&
-	       memcmp(n->policy.data, name, n->policy.len) == 0;
-}
-
 static bool policy_begins(const Forefetch__FarmLook *n, const char *name)
 {
 	return n->policy.len >= strlen(name) &&
@@ -126,7 +121,7 @@ static void judge_policy(
 
 	if (n->policy.len == 0 || n->memory_limit_bytes == 0)
 		return; /* of no matter; or told with the memory */
-	if (policy_is(n, "noeviction")) {
+	if (ctl_is(&n->policy, "noeviction")) {
 		findings_add(out, FINDING_FAIL, what,
 		    "when its memory is full, it refuses new values "
 		    "(maxmemory-policy noeviction)");
@@ -138,7 +133,7 @@ static void judge_policy(
 		    "%.*s)",
 		    (int)n->policy.len, (char *)n->policy.data);
 		findings_remedy(out, "%s", remedy);
-	} else if (policy_is(n, "allkeys-random")) {
+	} else if (ctl_is(&n->policy, "allkeys-random")) {
 		findings_add(out, FINDING_NOTE, what,
 		    "it evicts any keys, even those that were just used "
 		    "(maxmemory-policy allkeys-random)");

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "commands/json_error.h"
 #include "ctl/ctl_put.h"
+#include "ctl/ctl_status.h"
 #include "ctl/ctl_text.h"
 
 /* Between two questions, growing. */
@@ -66,26 +67,6 @@ void walk_init(struct walk *s, const struct ctl_options *opt,
 	progress_init(&s->progress, opt);
 }
 
-/* Does it listen there, if only at the port of all addresses? */
-static bool listens_at(const Forefetch__ServerStatus *srv, const char *listen)
-{
-	const char *colon = strrchr(listen, ':');
-	char any4[64], any6[64];
-
-	snprintf(any4, sizeof(any4), "0.0.0.0%s", colon ? colon : "");
-	snprintf(any6, sizeof(any6), "[::]%s", colon ? colon : "");
-	for (size_t i = 0; i < srv->n_listen; i++) {
-		char text[64];
-
-		snprintf(text, sizeof(text), "%.*s", (int)srv->listen[i].len,
-		    srv->listen[i].len ? (char *)srv->listen[i].data : "");
-		if (strcmp(text, listen) == 0 || strcmp(text, any4) == 0 ||
-		    strcmp(text, any6) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* What keeps the server at `at` from answering; empty: nothing is known. */
 static void find_why(
     struct ctl_client *c, const struct ctl_place *at, char *why, size_t size)
@@ -94,18 +75,15 @@ static void find_why(
 	Forefetch__Response *res =
 	    ctl_ask(c, FOREFETCH__REQUEST__COMMAND_STATUS, &status);
 	FILE *out = fmemopen(why, size, "w");
+	const Forefetch__ServerStatus *srv;
 
 	*why = '\0';
-	for (size_t i = 0; out && res && i < res->status->n_servers; i++) {
-		const Forefetch__ServerStatus *srv = res->status->servers[i];
-
-		if (!listens_at(srv, at->listen) ||
-		    srv->state == FOREFETCH__STATE__UP)
-			continue;
-		ctl_put(out, srv, "{name} is {state} for {state_age_us:A}");
-		if (srv->reason.len > 0)
-			ctl_put(out, srv, ": {reason}");
-	}
+	srv = res ? ctl_server_at(res->status, at->listen) : NULL;
+	if (out && srv && srv->state != FOREFETCH__STATE__UP)
+		ctl_put(out, srv,
+		    srv->reason.len > 0
+			? "{name} is {state} for {state_age_us:A}: {reason}"
+			: "{name} is {state} for {state_age_us:A}");
 	if (out)
 		fclose(out);
 	why[size - 1] = '\0';

@@ -17,6 +17,7 @@
 
 #include <libmount/libmount.h>
 
+#include "ctl/ctl_status.h"
 #include "ctl/ctl_text.h"
 #include "base/clock.h"
 #include "ask/ask.h"
@@ -48,35 +49,6 @@ static bool has(const struct doctor_mount *m, const char *name)
 	return mnt_optstr_get_option(m->options, name, NULL, NULL) == 0;
 }
 
-/* Whether connections to `at` come to what listens at `listen`. */
-static bool leads_to(const char *at, const char *listen)
-{
-	const char *port = strrchr(listen, ':'), *to = strrchr(at, ':');
-
-	if (strcmp(at, listen) == 0)
-		return true;
-	return port && to && strcmp(port, to) == 0 &&
-	       (strncmp(listen, "0.0.0.0:", 8) == 0 ||
-		   strncmp(listen, "[::]:", 5) == 0);
-}
-
-/* The name of the server that listens there; "" where none does. */
-static void find_server(
-    const struct doctor_env *env, const char *at, char *name, size_t size)
-{
-	char listen[128];
-
-	*name = '\0';
-	for (size_t i = 0; env->st && i < env->st->n_servers; i++) {
-		const Forefetch__ServerStatus *srv = env->st->servers[i];
-
-		for (size_t k = 0; k < srv->n_listen; k++)
-			if (leads_to(at, doctor_text(&srv->listen[k], listen,
-					     sizeof(listen))))
-				doctor_text(&srv->name, name, size);
-	}
-}
-
 /* False where it is none that is looked for. */
 static bool fill(
     const struct doctor_env *env, struct libmnt_fs *fs, struct doctor_mount *m)
@@ -85,6 +57,7 @@ static bool fill(
 	const char *source = mnt_fs_get_source(fs);
 	const char *options = mnt_fs_get_options(fs);
 	const char *export = source ? strstr(source, ":/") : NULL;
+	const Forefetch__ServerStatus *srv;
 	char addr[64], port[16];
 	bool ours;
 
@@ -99,7 +72,11 @@ static bool fill(
 		strcpy(port, "2049");
 	snprintf(m->listen, sizeof(m->listen),
 	    strchr(addr, ':') ? "[%s]:%s" : "%s:%s", addr, port);
-	find_server(env, m->listen, m->server, sizeof(m->server));
+	srv = env->st ? ctl_server_at(env->st, m->listen) : NULL;
+	if (srv)
+		doctor_text(&srv->name, m->server, sizeof(m->server));
+	else
+		*m->server = '\0';
 	ours = strncmp(addr, "127.", 4) == 0 || strcmp(addr, "::1") == 0;
 	return *m->server || (ours && strcmp(port, "2049") != 0);
 }

@@ -245,18 +245,17 @@ static void check_listener(const Forefetch__ServerStatus *srv, const char *path,
 	struct probe_target t = {.path = path};
 	char listen[128], host[128];
 
-	proxy = malloc(sizeof(*proxy));
-	if (!proxy || srv->n_listen == 0 ||
+	if (srv->n_listen == 0 ||
 	    !split_listen(doctor_text(&srv->listen[0], listen, sizeof(listen)),
-		host, sizeof(host), &t)) {
-		free(proxy);
+		host, sizeof(host), &t))
 		return;
-	}
 	if (geteuid() != 0 && refuses_users(srv)) {
 		skip_listener(listen, out);
-		free(proxy);
 		return;
 	}
+	proxy = malloc(sizeof(*proxy));
+	if (!proxy)
+		return;
 	/* What needs the server would only wait for it. */
 	if (direct->fh_len == 0)
 		t.path = NULL;
@@ -268,10 +267,15 @@ static void check_listener(const Forefetch__ServerStatus *srv, const char *path,
 
 /* ---- both -------------------------------------------------------------- */
 
-/* Ask it itself. Without a path, its first export is taken. */
-static void probe_server(
-    struct probe_target *t, struct probe_facts *f, struct findings *out)
+/* Ask it itself. Without a path, its first export is taken. NULL without
+ * memory, else to be freed by release(). */
+static struct probe_facts *probe_server(
+    struct probe_target *t, struct findings *out)
 {
+	struct probe_facts *f = malloc(sizeof(*f));
+
+	if (!f)
+		return NULL;
 	probe_run(t, f);
 	if (!t->path && f->nexports > 0) {
 		t->path = f->exports[0];
@@ -281,6 +285,14 @@ static void probe_server(
 	if (f->nfs_err == 0)
 		probe_clock(f);
 	probe_report(t, f, out);
+	return f;
+}
+
+static void release(struct probe_facts *f)
+{
+	if (f)
+		probe_facts_free(f);
+	free(f);
 }
 
 /* What is mounted of it, or what it is for. */
@@ -302,10 +314,8 @@ void doctor_check_server(const struct doctor_env *env,
 	struct probe_target t = {.host = address,
 	    .nfs_port = (uint16_t)srv->nfs_port,
 	    .mount_port = (uint16_t)srv->mount_port};
-	struct probe_facts *f = malloc(sizeof(*f));
+	struct probe_facts *f;
 
-	if (!f)
-		return;
 	doctor_text(&srv->name, name, sizeof(name));
 	doctor_text(&srv->address, address, sizeof(address));
 	t.path = pick_path(env, name, srv, path, sizeof(path));
@@ -313,10 +323,10 @@ void doctor_check_server(const struct doctor_env *env,
 	check_prefetch(srv, out);
 	check_sections(srv, out);
 	check_listen(srv, out);
-	probe_server(&t, f, out);
-	check_listener(srv, t.path, f, out);
-	probe_facts_free(f);
-	free(f);
+	f = probe_server(&t, out);
+	if (f)
+		check_listener(srv, t.path, f, out);
+	release(f);
 }
 
 void doctor_check_configured(
@@ -326,28 +336,17 @@ void doctor_check_configured(
 	    .path = srv->exports.n > 0 ? srv->exports.list[0] : NULL,
 	    .nfs_port = srv->nfs_port,
 	    .mount_port = srv->mount_port};
-	struct probe_facts *f = malloc(sizeof(*f));
 
-	if (!f)
-		return;
-	probe_server(&t, f, out);
-	probe_facts_free(f);
-	free(f);
+	release(probe_server(&t, out));
 }
 
 void doctor_check_host(const char *host, struct findings *out)
 {
 	char name[256];
-	struct probe_target t = {.host = name};
-	struct probe_facts *f = malloc(sizeof(*f));
 	const char *path = strstr(host, ":/");
+	struct probe_target t = {.host = name, .path = path ? path + 1 : NULL};
 
-	if (!f)
-		return;
 	snprintf(name, sizeof(name), "%.*s",
 	    path ? (int)(path - host) : (int)strlen(host), host);
-	t.path = path ? path + 1 : NULL;
-	probe_server(&t, f, out);
-	probe_facts_free(f);
-	free(f);
+	release(probe_server(&t, out));
 }

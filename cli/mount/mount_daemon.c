@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "ctl/ctl_client.h"
+#include "ctl/ctl_status.h"
 #include "ctl/ctl_text.h"
 
 #define POLL_NS     100000000
@@ -34,40 +35,6 @@ Forefetch__Response *mount_daemon_status(
 	return NULL;
 }
 
-bool mount_daemon_is_text(const ProtobufCBinaryData *bytes, const char *text)
-{
-	return bytes->len == strlen(text) &&
-	       memcmp(bytes->data, text, bytes->len) == 0;
-}
-
-const Forefetch__ServerStatus *mount_daemon_find(
-    const Forefetch__Status *status, const char *name)
-{
-	for (size_t i = 0; i < status->n_servers; i++)
-		if (mount_daemon_is_text(&status->servers[i]->name, name))
-			return status->servers[i];
-	return NULL;
-}
-
-bool mount_daemon_listens(const Forefetch__ServerStatus *srv, unsigned port)
-{
-	for (size_t i = 0; i < srv->n_listen; i++) {
-		const ProtobufCBinaryData *at = &srv->listen[i];
-		size_t n = at->len;
-
-		while (n > 0 && at->data[n - 1] != ':')
-			n--;
-		if (n > 0 && at->len - n < 6) {
-			char text[6] = "";
-
-			memcpy(text, at->data + n, at->len - n);
-			if (strtoul(text, NULL, 10) == port)
-				return true;
-		}
-	}
-	return false;
-}
-
 bool mount_daemon_reload(
     const char *socket, const char *name, struct mount_why *why)
 {
@@ -83,8 +50,7 @@ bool mount_daemon_reload(
 		const Forefetch__Change *change = res->reload->changes[i];
 		bool whole = change->server.len == 0 && !*change->setting;
 
-		if (!whole &&
-		    !(name && mount_daemon_is_text(&change->server, name)))
+		if (!whole && !(name && ctl_is(&change->server, name)))
 			continue;
 		if (change->kind == FOREFETCH__CHANGE__CHANGE_KIND__FAILED ||
 		    change->kind ==
@@ -112,7 +78,7 @@ static int look(const char *socket, const char *name, struct mount_why *why)
 	*why = (struct mount_why){.text = ""};
 	if (!res)
 		return -1;
-	srv = mount_daemon_find(res->status, name);
+	srv = ctl_server_named(res->status, name);
 	if (srv && (srv->state == FOREFETCH__STATE__UP ||
 		       srv->state == FOREFETCH__STATE__IDLE)) {
 		good = 1;

@@ -13,15 +13,6 @@
 Forefetch__Response *mount_daemon_status(
     const struct mount_talk *talk, const char *socket);
 
-bool mount_daemon_is_text(const ProtobufCBinaryData *bytes, const char *text);
-
-/* The server of that name, or NULL. */
-const Forefetch__ServerStatus *mount_daemon_find(
-    const Forefetch__Status *status, const char *name);
-
-/* Whether it listens at that port. */
-bool mount_daemon_listens(const Forefetch__ServerStatus *srv, unsigned port);
-
 /* Have the configuration read again, and see that `name` (NULL: none) was not
  * refused. False with a reason, or with an empty one after a message. */
 bool mount_daemon_reload(

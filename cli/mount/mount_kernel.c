@@ -64,6 +64,9 @@ static bool fill(struct libmnt_fs *fs, struct mount_entry *out)
 	option(fs, "addr", out->address, sizeof(out->address));
 	option(fs, "port", port, sizeof(port));
 	out->port = (unsigned)strtoul(port, NULL, 10);
+	snprintf(out->listen, sizeof(out->listen),
+	    strchr(out->address, ':') ? "[%s]:%s" : "%s:%s", out->address,
+	    port);
 	find_fsid(mnt_fs_get_devno(fs), out->fsid);
 	strcpy(out->source, source);
 	strcpy(out->dir, dir);

@@ -19,6 +19,7 @@ struct mount_entry {
 	char dir[4096];
 	char address[64]; /* that the kernel talks to */
 	unsigned port;
+	char listen[80]; /* both: "127.0.0.1:289", "[::1]:289" */
 	/* Which file system of the server it is; "" where that is not known. */
 	char fsid[40];
 };

@@ -6,20 +6,12 @@
 
 #include "ctl/ctl_client.h"
 #include "ctl/ctl_json.h"
+#include "ctl/ctl_status.h"
 #include "ctl/ctl_table.h"
 #include "ctl/ctl_text.h"
 #include "mount/mount_command.h"
 #include "mount/mount_daemon.h"
 #include "mount/mount_kernel.h"
-
-static const Forefetch__ServerStatus *find(
-    const Forefetch__Status *status, const struct mount_entry *entry)
-{
-	for (size_t i = 0; i < status->n_servers; i++)
-		if (mount_daemon_listens(status->servers[i], entry->port))
-			return status->servers[i];
-	return NULL;
-}
 
 /* ---- what holds where --------------------------------------------------- */
 
@@ -29,9 +21,7 @@ static const char *override_of(
 	for (size_t i = 0; i < srv->n_overrides; i++) {
 		const Forefetch__ExportStatus *ex = srv->overrides[i];
 
-		if (ex->export_path.len == strlen(path) &&
-		    memcmp(ex->export_path.data, path, ex->export_path.len) ==
-			0)
+		if (ctl_is(&ex->export_path, path))
 			return ex->consistency;
 	}
 	return NULL;
@@ -87,7 +77,8 @@ static unsigned put_all(const Forefetch__Status *status,
 	unsigned count = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const Forefetch__ServerStatus *srv = find(status, &all[i]);
+		const Forefetch__ServerStatus *srv =
+		    ctl_server_at(status, all[i].listen);
 		char state[CTL_TEXT_MAX];
 		const char *mode;
 

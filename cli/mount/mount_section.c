@@ -8,6 +8,7 @@
 
 #include "base/netmatch.h"
 #include "ctl/ctl_client.h"
+#include "ctl/ctl_status.h"
 #include "mount/mount_daemon.h"
 #include "mount/mount_kernel.h"
 #include "mount/mount_private.h"
@@ -84,17 +85,17 @@ static bool make_plan(struct job *job, struct mount_why *why)
 static bool is_known(const struct job *job)
 {
 	const Forefetch__ServerStatus *now =
-	    mount_daemon_find(job->status->status, job->plan.name);
+	    ctl_server_named(job->status->status, job->plan.name);
 	const struct config_server *srv =
 	    config_server_find(job->cfg, job->plan.name);
 	char text[NETMATCH_TEXT_MAX];
 
 	if (!now || !srv || now->n_listen != srv->listen.n ||
-	    !mount_daemon_is_text(&now->address, srv->address))
+	    !ctl_is(&now->address, srv->address))
 		return false;
 	for (size_t i = 0; i < srv->listen.n; i++) {
 		netmatch_addr_format(&srv->listen.list[i], text);
-		if (!mount_daemon_is_text(&now->listen[i], text))
+		if (!ctl_is(&now->listen[i], text))
 			return false;
 	}
 	return true;

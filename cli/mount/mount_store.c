@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ctl/ctl_status.h"
 #include "mount/mount_daemon.h"
 #include "mount/mount_kernel.h"
 
@@ -343,7 +344,7 @@ static bool is_used(const struct mount_store *s,
     const struct config_server *srv, const Forefetch__Status *status)
 {
 	const Forefetch__ServerStatus *now =
-	    mount_daemon_find(status, srv->name);
+	    ctl_server_named(status, srv->name);
 	char address[64];
 	unsigned port;
 

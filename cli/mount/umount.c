@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "ctl/ctl_client.h"
 #include "ctl/ctl_mount.h"
+#include "ctl/ctl_status.h"
 #include "ctl/ctl_wire.h"
 #include "mount/mount_command.h"
 #include "mount/mount_daemon.h"
@@ -27,17 +28,9 @@ struct job {
 	struct umount_call call;
 };
 
-static const Forefetch__ServerStatus *find_at(
-    const Forefetch__Status *status, unsigned port)
-{
-	for (size_t i = 0; i < status->n_servers; i++)
-		if (mount_daemon_listens(status->servers[i], port))
-			return status->servers[i];
-	return NULL;
-}
-
 /* The status when the kernel's connection is closed, or will not be. */
-static Forefetch__Response *settled(const struct job *job, unsigned port)
+static Forefetch__Response *settled(
+    const struct job *job, const struct mount_entry *entry)
 {
 	const struct timespec rest = {.tv_nsec = CLOSE_NS};
 	Forefetch__Response *res = NULL;
@@ -47,8 +40,9 @@ static Forefetch__Response *settled(const struct job *job, unsigned port)
 
 		ctl_free(res);
 		res = mount_daemon_status(&job->talk, job->socket);
-		srv = res ? find_at(res->status, port) : NULL;
-		if (!srv || srv->n_clients == 0 || mount_kernel_uses(port))
+		srv = res ? ctl_server_at(res->status, entry->listen) : NULL;
+		if (!srv || srv->n_clients == 0 ||
+		    mount_kernel_uses(entry->port))
 			break;
 		nanosleep(&rest, NULL);
 	}
@@ -56,7 +50,7 @@ static Forefetch__Response *settled(const struct job *job, unsigned port)
 }
 
 /* The daemon need not be there to unmount; then the next mount clears up. */
-static void clear_up(const struct job *job, unsigned port)
+static void clear_up(const struct job *job, const struct mount_entry *entry)
 {
 	int fd = ctl_wire_connect(job->socket);
 	Forefetch__Response *res = NULL;
@@ -68,7 +62,7 @@ static void clear_up(const struct job *job, unsigned port)
 	if (fd >= 0)
 		close(fd);
 	if (fd >= 0)
-		res = settled(job, port);
+		res = settled(job, entry);
 	if (res)
 		s = mount_store_open(res->status, &why);
 	if (s)
@@ -125,7 +119,7 @@ static int umount_dir(struct job *job, const char *dir)
 		mount_step(&job->talk, "unmount", "%s", real);
 	free(real);
 	if (!code)
-		clear_up(job, entry.port);
+		clear_up(job, &entry);
 	return code;
 }
 
