@@ -45,7 +45,7 @@ enum {
 };
 
 /* The hints for one mount. Only the thread uses it, except for `place`. */
-struct stream {
+struct client_stream {
 	struct ctl_place place; /* its path is "" */
 	int fd;
 	uint64_t seq;
@@ -56,8 +56,8 @@ struct stream {
 	uint64_t down_ms; /* when no daemon answered; 0: it does */
 };
 
-struct entry {
-	struct stream *stream;
+struct client_entry {
+	struct client_stream *stream;
 	char *path; /* below the mount */
 	uint64_t offset, length;
 };
@@ -68,13 +68,13 @@ struct forefetch_hint {
 	pthread_t thread;
 	pthread_mutex_t lock; /* for what follows, up to `nstreams` */
 	pthread_cond_t wake;
-	struct entry queue[QUEUE];
+	struct client_entry queue[QUEUE];
 	unsigned in, out;
 	bool ends;
 	bool cancel;
 	struct ctl_mounts *mounts;
 	uint64_t mounts_ms; /* when they were read */
-	struct stream streams[STREAMS];
+	struct client_stream streams[STREAMS];
 	unsigned nstreams;
 };
 
@@ -88,7 +88,7 @@ static uint64_t now_ms(void)
 
 /* ---- the thread: one stream ------------------------------------------- */
 
-static bool is_ours(const struct stream *s)
+static bool is_ours(const struct client_stream *s)
 {
 	struct stat st;
 
@@ -96,7 +96,7 @@ static bool is_ours(const struct stream *s)
 	       st.st_ino == s->ino;
 }
 
-static void stream_reset(struct stream *s)
+static void stream_reset(struct client_stream *s)
 {
 	if (is_ours(s))
 		close(s->fd);
@@ -107,8 +107,8 @@ static void stream_reset(struct stream *s)
 
 /* The answer; NULL on failure, after which the next hint begins a new stream.
  */
-static Forefetch__Response *exchange(
-    struct forefetch_hint *h, struct stream *s, Forefetch__HintRequest *hint)
+static Forefetch__Response *exchange(struct forefetch_hint *h,
+    struct client_stream *s, Forefetch__HintRequest *hint)
 {
 	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
 	Forefetch__Response *res = NULL;
@@ -161,7 +161,7 @@ static bool rest(struct forefetch_hint *h)
 }
 
 /* Sends hints until all were taken, or dropped. */
-static void send_all(struct forefetch_hint *h, struct stream *s,
+static void send_all(struct forefetch_hint *h, struct client_stream *s,
     Forefetch__Hint **list, size_t n)
 {
 	while (n > 0) {
@@ -188,7 +188,7 @@ static void send_all(struct forefetch_hint *h, struct stream *s,
 static void cancel_all(struct forefetch_hint *h)
 {
 	for (unsigned i = 0; i < h->nstreams; i++) {
-		struct stream *s = &h->streams[i];
+		struct client_stream *s = &h->streams[i];
 		Forefetch__HintRequest hint = FOREFETCH__HINT_REQUEST__INIT;
 		Forefetch__Response *res;
 
@@ -204,7 +204,7 @@ static void cancel_all(struct forefetch_hint *h)
 /* ---- the thread: batches ---------------------------------------------- */
 
 struct batch {
-	struct stream *stream;
+	struct client_stream *stream;
 	Forefetch__Hint hints[BATCH];
 	Forefetch__Hint *list[BATCH];
 	size_t n, bytes;
@@ -216,7 +216,7 @@ static void take_batch(struct forefetch_hint *h, struct batch *b)
 {
 	b->n = b->bytes = 0;
 	while (h->out != h->in && b->n < BATCH && b->bytes < BATCH_BYTES) {
-		struct entry *e = &h->queue[h->out % QUEUE];
+		struct client_entry *e = &h->queue[h->out % QUEUE];
 		Forefetch__Hint *hint = &b->hints[b->n];
 
 		if (b->n > 0 && e->stream != b->stream)
@@ -345,10 +345,10 @@ static bool find_place(
 	return h->mounts && ctl_mounts_place(h->mounts, path, at);
 }
 
-static struct stream *stream_at(
+static struct client_stream *stream_at(
     struct forefetch_hint *h, const struct ctl_place *at)
 {
-	struct stream *s;
+	struct client_stream *s;
 
 	for (unsigned i = 0; i < h->nstreams; i++) {
 		s = &h->streams[i];
@@ -367,7 +367,7 @@ static struct stream *stream_at(
 
 /* Called with the lock. */
 static int queue_hint(
-    struct forefetch_hint *h, const char *path, struct entry *e)
+    struct forefetch_hint *h, const char *path, struct client_entry *e)
 {
 	struct ctl_place at;
 
@@ -389,7 +389,7 @@ static int queue_hint(
 API int forefetch_hint_add(struct forefetch_hint *h, const char *path,
     uint64_t offset, uint64_t length)
 {
-	struct entry e = {.offset = offset, .length = length};
+	struct client_entry e = {.offset = offset, .length = length};
 	int error = errno, rc, cancel;
 
 	if (h->pid != getpid())

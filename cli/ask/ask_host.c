@@ -10,15 +10,15 @@
 #include "base/clock.h"
 
 /* The library keeps pointers into it until it has the answer. */
-struct question {
+struct host_question {
 	struct addrinfo hints;
 	struct gaicb cb;
 	char host[];
 };
 
-static struct question *question_new(const char *host)
+static struct host_question *question_new(const char *host)
 {
-	struct question *q = calloc(1, sizeof(*q) + strlen(host) + 1);
+	struct host_question *q = calloc(1, sizeof(*q) + strlen(host) + 1);
 
 	if (!q)
 		return NULL;
@@ -29,7 +29,7 @@ static struct question *question_new(const char *host)
 	return q;
 }
 
-static int wait_for(struct question *q, uint64_t limit_us)
+static int wait_for(struct host_question *q, uint64_t limit_us)
 {
 	const struct gaicb *const list[] = {&q->cb};
 	uint64_t until_us = clock_now_us() + limit_us, now_us;
@@ -62,7 +62,7 @@ static unsigned take(
 int ask_host(const char *host, uint64_t limit_us, struct sockaddr_storage *addr,
     unsigned *count)
 {
-	struct question *q = question_new(host);
+	struct host_question *q = question_new(host);
 	unsigned room = *count;
 	int gai = EAI_MEMORY;
 

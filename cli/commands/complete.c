@@ -12,7 +12,7 @@
 #include "commands/option_list.h"
 #include "ctl/ctl_client.h"
 
-struct line {
+struct typed_line {
 	const struct ctl_command *cmd; /* NULL: not written yet */
 	const char *socket;
 	const char *action; /* its first argument; NULL: none before the last */
@@ -23,7 +23,8 @@ struct line {
 	bool plain;                   /* options are over */
 };
 
-static void offer(const struct line *l, const char *text, const char *what)
+static void offer(
+    const struct typed_line *l, const char *text, const char *what)
 {
 	if (strncmp(text, l->last, strlen(l->last)) != 0)
 		return;
@@ -33,7 +34,8 @@ static void offer(const struct line *l, const char *text, const char *what)
 		puts(text);
 }
 
-static void offer_bytes(const struct line *l, const ProtobufCBinaryData *bytes)
+static void offer_bytes(
+    const struct typed_line *l, const ProtobufCBinaryData *bytes)
 {
 	char text[256];
 
@@ -42,7 +44,7 @@ static void offer_bytes(const struct line *l, const ProtobufCBinaryData *bytes)
 	offer(l, text, NULL);
 }
 
-static void offer_commands(const struct line *l)
+static void offer_commands(const struct typed_line *l)
 {
 	for (size_t i = 0; command_list[i]; i++)
 		offer(l, command_list[i]->name, command_list[i]->summary);
@@ -50,7 +52,7 @@ static void offer_commands(const struct line *l)
 		offer(l, "help", "explain a command");
 }
 
-static void offer_options(const struct line *l)
+static void offer_options(const struct typed_line *l)
 {
 	char text[64];
 
@@ -65,7 +67,7 @@ static void offer_options(const struct line *l)
 	}
 }
 
-static void offer_servers(const struct line *l)
+static void offer_servers(const struct typed_line *l)
 {
 	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
 	Forefetch__Response *res =
@@ -76,7 +78,7 @@ static void offer_servers(const struct line *l)
 	ctl_free(res);
 }
 
-static void offer_trees(const struct line *l)
+static void offer_trees(const struct typed_line *l)
 {
 	Forefetch__TreesRequest trees = FOREFETCH__TREES_REQUEST__INIT;
 	Forefetch__Response *res =
@@ -99,7 +101,7 @@ static void offer_trees(const struct line *l)
 }
 
 /* By the word for a kind of argument, as in struct ctl_command. */
-static void offer_kind(const struct line *l, const char *kind, size_t len)
+static void offer_kind(const struct typed_line *l, const char *kind, size_t len)
 {
 	if (len == 6 && strncmp(kind, "server", len) == 0)
 		offer_servers(l);
@@ -110,7 +112,7 @@ static void offer_kind(const struct line *l, const char *kind, size_t len)
 }
 
 /* "list:server show:tree …" */
-static void offer_actions(const struct line *l)
+static void offer_actions(const struct typed_line *l)
 {
 	char text[32];
 
@@ -128,7 +130,7 @@ static void offer_actions(const struct line *l)
 	}
 }
 
-static void offer_arguments(const struct line *l)
+static void offer_arguments(const struct typed_line *l)
 {
 	const struct ctl_command *cmd = l->cmd;
 	const char *kind = cmd->completes ? cmd->completes : "file";
@@ -143,7 +145,7 @@ static void offer_arguments(const struct line *l)
 		offer_kind(l, kind, strlen(kind));
 }
 
-static void offer_value(const struct line *l)
+static void offer_value(const struct typed_line *l)
 {
 	if (strcmp(l->row->name, "server") == 0)
 		offer_servers(l);
@@ -179,7 +181,7 @@ static const struct option_row *find_row(const char *word)
 }
 
 /* A word before the last one. */
-static void take(struct line *l, char *word)
+static void take(struct typed_line *l, char *word)
 {
 	if (l->row) {
 		if (strcmp(l->row->name, "socket") == 0)
@@ -200,7 +202,7 @@ static void take(struct line *l, char *word)
 
 int complete_run(int nwords, char **words, const char *socket)
 {
-	struct line l = {.socket = socket};
+	struct typed_line l = {.socket = socket};
 
 	if (nwords > 0 && strcmp(words[0], "--") == 0) {
 		words++;

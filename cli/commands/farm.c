@@ -81,7 +81,7 @@ static int make_key(const struct ctl_options *opt)
 
 /* ---- the command ------------------------------------------------------ */
 
-static const struct action {
+static const struct farm_action {
 	const char *name;
 	int args_min, args_max; /* after it */
 	/* An exit code. Whether a daemon is asked is its own affair. */
@@ -97,7 +97,7 @@ static int farm_run(const struct ctl_options *opt)
 {
 	const char *name = opt->arg ? opt->arg : "status", *meant = NULL;
 	int args = opt->nargs > 0 ? opt->nargs - 1 : 0;
-	const struct action *a = NULL;
+	const struct farm_action *a = NULL;
 
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
 		if (strcmp(actions[i].name, name) == 0)

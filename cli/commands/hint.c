@@ -33,7 +33,7 @@ enum {
 };
 
 /* The hints for one mount: a connection, and what was not taken yet. */
-struct stream {
+struct hint_stream {
 	struct ctl_place place; /* its path is "" */
 	struct ctl_client *client;
 	bool begun;
@@ -43,12 +43,12 @@ struct stream {
 	Forefetch__Hinted answer; /* the last answer */
 };
 
-struct run {
+struct hint_run {
 	const struct ctl_options *opt;
 	struct ctl_mounts *mounts;
-	struct stream *streams[MOUNTS];
+	struct hint_stream *streams[MOUNTS];
 	unsigned nstreams;
-	struct walk screen;
+	struct walk_screen screen;
 	uint64_t lines;
 	uint64_t bad; /* lines, and files that are on no mount */
 	bool failed;  /* the daemon cannot be asked any more */
@@ -62,7 +62,7 @@ static void hint_free(Forefetch__Hint *h)
 	free(h);
 }
 
-static void drop_taken(struct stream *s, uint64_t seq)
+static void drop_taken(struct hint_stream *s, uint64_t seq)
 {
 	size_t n = 0;
 
@@ -74,7 +74,7 @@ static void drop_taken(struct stream *s, uint64_t seq)
 	memmove(s->hints, s->hints + n, s->n * sizeof(*s->hints));
 }
 
-static bool send_hints(struct run *run, struct stream *s)
+static bool send_hints(struct hint_run *run, struct hint_stream *s)
 {
 	Forefetch__HintRequest hint = FOREFETCH__HINT_REQUEST__INIT;
 	Forefetch__Response *res;
@@ -103,7 +103,7 @@ static bool send_hints(struct run *run, struct stream *s)
 static struct hint_sum {
 	uint64_t accepted, waiting, ahead, used, passed, unused, failed;
 	bool full;
-} sum_of(const struct run *run)
+} sum_of(const struct hint_run *run)
 {
 	struct hint_sum sum = {0};
 
@@ -131,7 +131,7 @@ static void put_sum(FILE *out, const struct hint_sum *sum)
 	    sum->waiting);
 }
 
-static void show_and_rest(struct run *run)
+static void show_and_rest(struct hint_run *run)
 {
 	struct hint_sum sum = sum_of(run);
 	char *text = NULL;
@@ -150,7 +150,7 @@ static void show_and_rest(struct run *run)
 }
 
 /* Sends all hints of a stream, and waits until they were taken. */
-static void flush_stream(struct run *run, struct stream *s)
+static void flush_stream(struct hint_run *run, struct hint_stream *s)
 {
 	run->screen.ms = 0;
 	while ((s->n > 0 || !s->begun) && !run->failed && !walk_stopped()) {
@@ -161,7 +161,7 @@ static void flush_stream(struct run *run, struct stream *s)
 	}
 }
 
-static void flush_all(struct run *run)
+static void flush_all(struct hint_run *run)
 {
 	for (unsigned i = 0; i < run->nstreams; i++)
 		flush_stream(run, run->streams[i]);
@@ -169,7 +169,7 @@ static void flush_all(struct run *run)
 
 /* ---- hints ------------------------------------------------------------ */
 
-static void complain(struct run *run, const char *path, const char *why)
+static void complain(struct hint_run *run, const char *path, const char *why)
 {
 	if (++run->bad <= COMPLAINTS)
 		ctl_complain(path, "%s", why);
@@ -177,9 +177,10 @@ static void complain(struct run *run, const char *path, const char *why)
 		fputs("forefetch: ... and more like these\n", stderr);
 }
 
-static struct stream *stream_new(struct run *run, const struct ctl_place *at)
+static struct hint_stream *stream_new(
+    struct hint_run *run, const struct ctl_place *at)
 {
-	struct stream *s = calloc(1, sizeof(*s));
+	struct hint_stream *s = calloc(1, sizeof(*s));
 
 	if (!s) {
 		fputs("forefetch: out of memory\n", stderr);
@@ -198,11 +199,11 @@ static struct stream *stream_new(struct run *run, const struct ctl_place *at)
 	return s;
 }
 
-static struct stream *stream_of(
-    struct run *run, const struct ctl_place *at, const char *path)
+static struct hint_stream *stream_of(
+    struct hint_run *run, const struct ctl_place *at, const char *path)
 {
 	for (unsigned i = 0; i < run->nstreams; i++) {
-		struct stream *s = run->streams[i];
+		struct hint_stream *s = run->streams[i];
 
 		if (strcmp(s->place.listen, at->listen) == 0 &&
 		    strcmp(s->place.export, at->export) == 0)
@@ -216,7 +217,7 @@ static struct stream *stream_of(
 	return NULL;
 }
 
-static void queue_hint(struct run *run, struct stream *s,
+static void queue_hint(struct hint_run *run, struct hint_stream *s,
     const struct ctl_place *at, const struct hint_line *line)
 {
 	Forefetch__Hint *h = malloc(sizeof(*h));
@@ -238,11 +239,11 @@ static void queue_hint(struct run *run, struct stream *s,
 	s->bytes += h->path.len + HINT_BYTES;
 }
 
-static void hint_at(struct run *run, const struct hint_line *line)
+static void hint_at(struct hint_run *run, const struct hint_line *line)
 {
 	char *path = ctl_path_plain(line->path);
 	struct ctl_place at;
-	struct stream *s;
+	struct hint_stream *s;
 
 	run->lines++;
 	if (!path || !ctl_mounts_place(run->mounts, path, &at)) {
@@ -268,7 +269,7 @@ struct input {
 };
 
 /* More of it; what is known is sent before this waits. */
-static void read_more(struct run *run, struct input *in)
+static void read_more(struct hint_run *run, struct input *in)
 {
 	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
 	ssize_t n;
@@ -307,7 +308,7 @@ static char *next_record(struct input *in)
 	return begin;
 }
 
-static void from_line(struct run *run, struct input *in, char *text)
+static void from_line(struct hint_run *run, struct input *in, char *text)
 {
 	struct hint_line line;
 
@@ -324,7 +325,7 @@ static void from_line(struct run *run, struct input *in, char *text)
 	}
 }
 
-static void from_pipe(struct run *run)
+static void from_pipe(struct hint_run *run)
 {
 	struct input *in = calloc(1, sizeof(*in));
 	char *text;
@@ -353,7 +354,7 @@ static void from_pipe(struct run *run)
 
 /* ---- all of it -------------------------------------------------------- */
 
-static bool all_asked(const struct run *run)
+static bool all_asked(const struct hint_run *run)
 {
 	for (unsigned i = 0; i < run->nstreams; i++)
 		if (run->streams[i]->answer.waiting > 0)
@@ -362,7 +363,7 @@ static bool all_asked(const struct run *run)
 }
 
 /* Until nothing is left to be asked for. */
-static void wait_all(struct run *run)
+static void wait_all(struct hint_run *run)
 {
 	flush_all(run);
 	run->screen.ms = 0;
@@ -374,7 +375,7 @@ static void wait_all(struct run *run)
 	walk_clear(&run->screen);
 }
 
-static void put_json(const struct run *run, const struct hint_sum *sum)
+static void put_json(const struct hint_run *run, const struct hint_sum *sum)
 {
 	struct ctl_json j = {.out = stdout};
 
@@ -395,7 +396,7 @@ static void put_json(const struct run *run, const struct hint_sum *sum)
 	putchar('\n');
 }
 
-static void put_result(const struct run *run)
+static void put_result(const struct hint_run *run)
 {
 	struct hint_sum sum = sum_of(run);
 
@@ -418,10 +419,10 @@ static void put_result(const struct run *run)
 		    sum.failed);
 }
 
-static void run_end(struct run *run)
+static void run_end(struct hint_run *run)
 {
 	for (unsigned i = 0; i < run->nstreams; i++) {
-		struct stream *s = run->streams[i];
+		struct hint_stream *s = run->streams[i];
 
 		drop_taken(s, UINT64_MAX);
 		ctl_close(s->client);
@@ -432,7 +433,7 @@ static void run_end(struct run *run)
 
 static int hint_run(const struct ctl_options *opt)
 {
-	struct run run = {.opt = opt};
+	struct hint_run run = {.opt = opt};
 	struct hint_line line = {0};
 
 	walk_init(&run.screen, opt, NULL, NULL);

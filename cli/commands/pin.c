@@ -133,7 +133,7 @@ static Forefetch__Response *ask_again(
 static Forefetch__Response *follow(struct ctl_client *c, struct ctl_place *at,
     const char *path, const struct ctl_options *opt, bool *lost)
 {
-	struct walk screen;
+	struct walk_screen screen;
 	Forefetch__Response *next,
 	    *res = check(opt, ask_at(c, at, FOREFETCH__PIN_ACTION__PIN_ADD));
 

@@ -250,7 +250,7 @@ static bool import(struct ctl_client *c, const struct ctl_options *opt)
 
 /* ---- the command ------------------------------------------------------ */
 
-static const struct action {
+static const struct trees_action {
 	const char *name;
 	int args_min, args_max; /* after it */
 	bool (*run)(struct ctl_client *c, const struct ctl_options *opt);
@@ -267,7 +267,7 @@ static int trees_run(const struct ctl_options *opt)
 {
 	const char *name = opt->arg ? opt->arg : actions[0].name, *meant;
 	int args = opt->nargs > 0 ? opt->nargs - 1 : 0;
-	const struct action *a = NULL;
+	const struct trees_action *a = NULL;
 	struct ctl_client *c;
 	bool good;
 

@@ -60,10 +60,10 @@ void walk_catch(void)
 	catch_by(on_signal);
 }
 
-void walk_init(struct walk *s, const struct ctl_options *opt,
+void walk_init(struct walk_screen *s, const struct ctl_options *opt,
     struct ctl_client *c, const struct ctl_place *at)
 {
-	*s = (struct walk){.c = c, .at = at, .begun_us = clock_now_us()};
+	*s = (struct walk_screen){.c = c, .at = at, .begun_us = clock_now_us()};
 	progress_init(&s->progress, opt);
 }
 
@@ -91,7 +91,7 @@ static void find_why(
 }
 
 /* Ask now and then why a walk waits, and say it once where no line shows it. */
-static void look_why(struct walk *s, bool waits, uint64_t now_us)
+static void look_why(struct walk_screen *s, bool waits, uint64_t now_us)
 {
 	if (!waits || !s->c || !s->at) {
 		s->why[0] = '\0';
@@ -108,7 +108,7 @@ static void look_why(struct walk *s, bool waits, uint64_t now_us)
 }
 
 static void put_progress(
-    struct walk *s, const Forefetch__Warmed *w, uint64_t now_us)
+    struct walk_screen *s, const Forefetch__Warmed *w, uint64_t now_us)
 {
 	uint64_t done = w->directories + w->files + w->others;
 	uint64_t rate = progress_rate(&s->progress, now_us, w->fetched_bytes);
@@ -141,7 +141,7 @@ static void put_progress(
 	free(text);
 }
 
-void walk_rest(struct walk *s)
+void walk_rest(struct walk_screen *s)
 {
 	unsigned ms = s->ms ? s->ms : ASK_MIN_MS;
 	const struct timespec ts = {
@@ -163,7 +163,7 @@ void walk_warn(const char *path, const Forefetch__Warmed *w)
 		    "(^C stops it)");
 }
 
-void walk_show(struct walk *s, const Forefetch__Warmed *w)
+void walk_show(struct walk_screen *s, const Forefetch__Warmed *w)
 {
 	uint64_t now_us = clock_now_us();
 
@@ -172,7 +172,7 @@ void walk_show(struct walk *s, const Forefetch__Warmed *w)
 	walk_rest(s);
 }
 
-void walk_clear(struct walk *s)
+void walk_clear(struct walk_screen *s)
 {
 	progress_clear(&s->progress);
 }

@@ -18,7 +18,7 @@
 void walk_catch(void);
 bool walk_stopped(void);
 
-struct walk {
+struct walk_screen {
 	struct progress progress;
 	unsigned ms; /* to the next question; 0: the first one */
 	/* The connection, and where the walk is, to ask why it waits. */
@@ -29,16 +29,16 @@ struct walk {
 	bool told;                 /* in a line of its own */
 };
 /* `c` and `at` may be NULL. */
-void walk_init(struct walk *s, const struct ctl_options *opt,
+void walk_init(struct walk_screen *s, const struct ctl_options *opt,
     struct ctl_client *c, const struct ctl_place *at);
 /* A rest before the next question, each time a longer one. */
-void walk_rest(struct walk *s);
+void walk_rest(struct walk_screen *s);
 /* Say on stderr what the user should know before it goes on: that the link is
  * metered, or that it waits for the end of a pause. */
 void walk_warn(const char *path, const Forefetch__Warmed *w);
 /* Show the progress, and rest before the next question. */
-void walk_show(struct walk *s, const Forefetch__Warmed *w);
-void walk_clear(struct walk *s);
+void walk_show(struct walk_screen *s, const Forefetch__Warmed *w);
+void walk_clear(struct walk_screen *s);
 
 /* Fetches the tree at `path`, and adds what came of it to the open object `j`
  * if there is --json. False, mostly after a message: not all was fetched. */

@@ -47,7 +47,7 @@ static Forefetch__Response *walk(struct ctl_client *c, struct ctl_place *at,
     const char *path, const struct ctl_options *opt, bool *lost)
 {
 	Forefetch__Response *next, *res = ask_warm(c, at, opt);
-	struct walk screen;
+	struct walk_screen screen;
 
 	walk_init(&screen, opt, c, at);
 	if (res)

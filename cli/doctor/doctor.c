@@ -61,8 +61,8 @@ static void ask(struct doctor_env *env, Forefetch__Response **res)
 
 /* ---- the jobs ---------------------------------------------------------- */
 
-struct plan {
-	struct job jobs[JOBS_MAX];
+struct doctor_plan {
+	struct doctor_job jobs[JOBS_MAX];
 	char groups[JOBS_MAX][GROUP_MAX];
 	size_t count;
 };
@@ -98,7 +98,7 @@ static void run_host(const void *env, const void *arg, struct findings *out)
 }
 
 /* What there is no room for is left out; there is for all rows. */
-static void plan(struct plan *p, const char *kind, const char *name,
+static void plan(struct doctor_plan *p, const char *kind, const char *name,
     void (*run)(const void *, const void *, struct findings *), const void *arg)
 {
 	size_t i = p->count;
@@ -107,13 +107,13 @@ static void plan(struct plan *p, const char *kind, const char *name,
 		return;
 	snprintf(
 	    p->groups[i], GROUP_MAX, "%s%s%s", kind, *name ? " " : "", name);
-	p->jobs[i] = (struct job){
+	p->jobs[i] = (struct doctor_job){
 	    .group = p->groups[i], .name = kind, .run = run, .arg = arg};
 	p->count++;
 }
 
 static void plan_rows(
-    struct plan *p, const char *group, const struct doctor_row *rows)
+    struct doctor_plan *p, const char *group, const struct doctor_row *rows)
 {
 	for (; rows->name; rows++) {
 		plan(p, group, "", run_row, rows);
@@ -128,7 +128,7 @@ static bool is_meant(const struct doctor_env *env, const char *name)
 }
 
 /* What the daemon would serve. */
-static bool plan_configured(struct plan *p, const struct doctor_env *env)
+static bool plan_configured(struct doctor_plan *p, const struct doctor_env *env)
 {
 	bool known = !env->only;
 
@@ -145,7 +145,7 @@ static bool plan_configured(struct plan *p, const struct doctor_env *env)
 }
 
 /* True where the daemon knows the one that is meant, or all are. */
-static bool plan_servers(struct plan *p, const struct doctor_env *env)
+static bool plan_servers(struct doctor_plan *p, const struct doctor_env *env)
 {
 	bool known = !env->only;
 	char name[256];
@@ -162,7 +162,7 @@ static bool plan_servers(struct plan *p, const struct doctor_env *env)
 	return known;
 }
 
-static void plan_all(struct plan *p, const struct doctor_env *env)
+static void plan_all(struct doctor_plan *p, const struct doctor_env *env)
 {
 	plan_rows(p, "forefetchd", doctor_daemon_rows);
 	if (!(env->st ? plan_servers(p, env) : plan_configured(p, env)))
@@ -178,7 +178,7 @@ static void plan_all(struct plan *p, const struct doctor_env *env)
 
 /* ---- what comes out ---------------------------------------------------- */
 
-static size_t count_all(const struct plan *p, enum finding_state state)
+static size_t count_all(const struct doctor_plan *p, enum finding_state state)
 {
 	size_t n = 0;
 
@@ -187,7 +187,7 @@ static size_t count_all(const struct plan *p, enum finding_state state)
 	return n;
 }
 
-static bool is_new_group(const struct plan *p, size_t i)
+static bool is_new_group(const struct doctor_plan *p, size_t i)
 {
 	return i == 0 || strcmp(p->groups[i], p->groups[i - 1]) != 0;
 }
@@ -199,7 +199,7 @@ static void print_heading(const char *text, bool colour)
 	puts(colour ? "\033[0m" : "");
 }
 
-static void print_text(const struct plan *p)
+static void print_text(const struct doctor_plan *p)
 {
 	bool colour = ctl_colour(stdout);
 	size_t warns = count_all(p, FINDING_WARN),
@@ -216,7 +216,7 @@ static void print_text(const struct plan *p)
 		printf("%zu failed, %zu to look at\n", fails, warns);
 }
 
-static void print_json(const struct plan *p)
+static void print_json(const struct doctor_plan *p)
 {
 	struct ctl_json j = {.out = stdout};
 
@@ -245,7 +245,7 @@ static void print_json(const struct plan *p)
 
 static int run_plan(struct doctor_env *env, bool json)
 {
-	struct plan *p = calloc(1, sizeof(*p));
+	struct doctor_plan *p = calloc(1, sizeof(*p));
 	bool failed;
 
 	if (!p) {

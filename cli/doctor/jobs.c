@@ -22,7 +22,7 @@ enum { OUTPUT_MAX = 1 << 20, CLEAR_COLUMNS = 60 };
 
 /* A job under way. */
 struct child {
-	struct job *job;
+	struct doctor_job *job;
 	pid_t pid;
 	char *data;
 	size_t len;
@@ -36,7 +36,7 @@ struct crew {
 };
 
 __attribute__((noreturn)) static void child_main(
-    struct job *job, const void *env, pid_t parent, int fd)
+    struct doctor_job *job, const void *env, pid_t parent, int fd)
 {
 	FILE *to;
 
@@ -54,7 +54,7 @@ __attribute__((noreturn)) static void child_main(
 	_exit(0);
 }
 
-static void start(struct crew *c, struct job *job, const void *env)
+static void start(struct crew *c, struct doctor_job *job, const void *env)
 {
 	size_t i = c->count++;
 	pid_t parent = getpid();
@@ -81,7 +81,7 @@ static void start(struct crew *c, struct job *job, const void *env)
 static void end(struct crew *c, size_t i, bool late)
 {
 	struct child *ch = &c->children[i];
-	struct job *job = ch->job;
+	struct doctor_job *job = ch->job;
 	int status = 0;
 
 	if (late)
@@ -156,7 +156,7 @@ static void collect(struct crew *c, uint64_t until_us, FILE *progress)
 		fprintf(progress, "\r%*s\r", CLEAR_COLUMNS, "");
 }
 
-void jobs_run(struct job *list, size_t count, const void *env,
+void jobs_run(struct doctor_job *list, size_t count, const void *env,
     uint64_t limit_us, FILE *progress)
 {
 	uint64_t until = clock_now_us() + limit_us;

@@ -14,7 +14,7 @@
 
 enum { JOBS_MAX = 64 };
 
-struct job {
+struct doctor_job {
 	const char *group; /* heading; jobs of one group stand together */
 	const char *name;  /* where it does not end */
 	void (*run)(const void *env, const void *arg, struct findings *out);
@@ -26,7 +26,7 @@ struct job {
  * Run JOBS_MAX of them at most, for `limit_us` together; what does not end is
  * killed, and that is a finding. `progress` is a terminal, or NULL.
  */
-void jobs_run(struct job *list, size_t count, const void *env,
+void jobs_run(struct doctor_job *list, size_t count, const void *env,
     uint64_t limit_us, FILE *progress);
 
 /*

@@ -54,7 +54,7 @@ void probe_name(const struct probe_target *t, struct probe_facts *f)
 }
 
 /* One entry of rpcbind's list. */
-struct binding {
+struct rpcbind_entry {
 	uint32_t prog;
 	uint32_t vers;
 	uint16_t port;
@@ -81,7 +81,7 @@ static uint16_t uaddr_port(const struct xdr_view *uaddr)
 	return (uint16_t)(high << 8 | low);
 }
 
-static bool get_binding(XDR *xdrs, bool v6, struct binding *b)
+static bool get_binding(XDR *xdrs, bool v6, struct rpcbind_entry *b)
 {
 	struct xdr_view netid, uaddr, owner;
 	uint32_t prot, port;
@@ -103,7 +103,7 @@ static bool get_binding(XDR *xdrs, bool v6, struct binding *b)
 	return true;
 }
 
-static void note_binding(struct probe_facts *f, const struct binding *b)
+static void note_binding(struct probe_facts *f, const struct rpcbind_entry *b)
 {
 	struct probe_reg *reg = NULL;
 
@@ -124,7 +124,7 @@ static void note_binding(struct probe_facts *f, const struct binding *b)
 static int read_bindings(
     struct probe_facts *f, const struct rpc_reply *reply, bool v6)
 {
-	struct binding b;
+	struct rpcbind_entry b;
 	uint32_t more;
 	XDR xdrs;
 

@@ -137,14 +137,14 @@ void probe_clock(struct probe_facts *f)
 }
 
 /* A directory as far as its path was followed. */
-struct place {
+struct probe_dir {
 	struct ask *a;
 	unsigned char fh[NFS3_FHSIZE_MAX];
 	uint32_t fh_len;
 };
 
 static bool step_into(
-    struct probe_facts *f, struct place *p, const char *name, size_t len)
+    struct probe_facts *f, struct probe_dir *p, const char *name, size_t len)
 {
 	union nfs_args args = {
 	    .dirop = {.dir = {p->fh_len, (char *)p->fh},
@@ -164,7 +164,7 @@ static bool step_into(
 	return true;
 }
 
-static bool walk(struct probe_facts *f, struct place *p, const char *dir)
+static bool walk(struct probe_facts *f, struct probe_dir *p, const char *dir)
 {
 	for (; *dir; dir += strcspn(dir, "/")) {
 		dir += strspn(dir, "/");
@@ -185,7 +185,7 @@ static void compare(struct probe_facts *f, const fattr3 *attr, int64_t mid_us)
 		f->squash = attr->uid == 0 ? PROBE_SQUASH_NO : PROBE_SQUASH_YES;
 }
 
-static void make_file(struct probe_facts *f, struct place *p)
+static void make_file(struct probe_facts *f, struct probe_dir *p)
 {
 	char name[64];
 	union nfs_args args = {
@@ -224,7 +224,7 @@ static void make_file(struct probe_facts *f, struct place *p)
 
 void probe_write(struct probe_facts *f, const char *dir)
 {
-	struct place p = {.fh_len = f->fh_len};
+	struct probe_dir p = {.fh_len = f->fh_len};
 
 	if (f->fh_len == 0)
 		return;

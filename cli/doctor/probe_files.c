@@ -28,7 +28,7 @@ struct candidate {
 	char name[NFS3_NAME_MAX + 1];
 };
 
-struct listing {
+struct probe_listing {
 	struct candidate files[FILES_MAX]; /* by size, the largest first */
 	unsigned nfiles;
 	struct candidate dirs[DIRS_MAX];
@@ -120,7 +120,7 @@ static void fill(struct candidate *c, const struct nfs3_dirent *e)
 	c->name[e->name.len] = '\0';
 }
 
-static void note_file(struct listing *l, const struct nfs3_dirent *e)
+static void note_file(struct probe_listing *l, const struct nfs3_dirent *e)
 {
 	uint64_t size = e->attributes.post_op_attr_u.attributes.size;
 	unsigned at = l->nfiles;
@@ -153,7 +153,7 @@ static void note_time(struct probe_facts *f, const nfstime3 *t)
 }
 
 static void note_entry(
-    struct probe_facts *f, struct listing *l, const struct nfs3_dirent *e)
+    struct probe_facts *f, struct probe_listing *l, const struct nfs3_dirent *e)
 {
 	const fattr3 *attr = &e->attributes.post_op_attr_u.attributes;
 
@@ -173,8 +173,8 @@ static void note_entry(
 }
 
 /* The first entries of a directory: 0 or an errno. */
-static int list_dir(struct probe_facts *f, struct ask *a, struct listing *l,
-    const void *fh, uint32_t fh_len, uint32_t *status)
+static int list_dir(struct probe_facts *f, struct ask *a,
+    struct probe_listing *l, const void *fh, uint32_t fh_len, uint32_t *status)
 {
 	union nfs_args args = {.readdirplus = {.dir = {fh_len, fh},
 				   .dircount = LIST_BYTES / 4,
@@ -296,7 +296,8 @@ static void measure_rate(
 	note_rate(f, bytes, us);
 }
 
-static void find_file(struct probe_facts *f, struct ask *a, struct listing *l)
+static void find_file(
+    struct probe_facts *f, struct ask *a, struct probe_listing *l)
 {
 	uint32_t status;
 
@@ -320,7 +321,7 @@ static void find_file(struct probe_facts *f, struct ask *a, struct listing *l)
 
 void probe_files(struct probe_facts *f)
 {
-	struct listing *l;
+	struct probe_listing *l;
 	struct ask *a;
 	int err;
 

@@ -17,7 +17,7 @@
 
 /* ---- before anything changes ------------------------------------------ */
 
-static int check_dir(struct job *job, const char *dir)
+static int check_dir(struct mount_job *job, const char *dir)
 {
 	struct stat st;
 
@@ -35,7 +35,7 @@ static int check_dir(struct job *job, const char *dir)
 	return MOUNT_GOOD;
 }
 
-static int check_root(const struct job *job)
+static int check_root(const struct mount_job *job)
 {
 	if (geteuid() == 0)
 		return MOUNT_GOOD;
@@ -49,7 +49,7 @@ static int check_root(const struct job *job)
 	    "only root can mount; use sudo");
 }
 
-static int parse(struct job *job, const char *source, const char *dir)
+static int parse(struct mount_job *job, const char *source, const char *dir)
 {
 	struct mount_why why;
 	int code;
@@ -75,7 +75,7 @@ static int parse(struct job *job, const char *source, const char *dir)
 
 /* ---- step by step ------------------------------------------------------ */
 
-static int steps(struct job *job, const char *source, const char *dir)
+static int steps(struct mount_job *job, const char *source, const char *dir)
 {
 	int code = parse(job, source, dir);
 
@@ -107,7 +107,7 @@ static int steps(struct job *job, const char *source, const char *dir)
 	return code;
 }
 
-static void release(struct job *job)
+static void release(struct mount_job *job)
 {
 	if (job->hold >= 0)
 		close(job->hold);
@@ -119,7 +119,7 @@ static void release(struct job *job)
 
 /* ---- the command line ------------------------------------------------- */
 
-static bool add_options(struct job *job, const char *text)
+static bool add_options(struct mount_job *job, const char *text)
 {
 	char *all = NULL;
 
@@ -146,7 +146,7 @@ static const struct option longs[] = {
 };
 
 /* 0; an exit status after a message; or -1 for help. */
-static int take_option(struct job *job, int c)
+static int take_option(struct mount_job *job, int c)
 {
 	switch (c) {
 	case 'o':
@@ -188,7 +188,7 @@ static int take_option(struct job *job, int c)
 	}
 }
 
-static int usage(const struct job *job, FILE *out)
+static int usage(const struct mount_job *job, FILE *out)
 {
 	fprintf(out,
 	    "usage: %s [-v] [-f] [-n] %s[-o OPTION,...] HOST:/PATH DIR\n"
@@ -208,7 +208,7 @@ static void put_field(const char *text)
 }
 
 /* The line that does the same at every boot. */
-static void tell_fstab(const struct job *job)
+static void tell_fstab(const struct mount_job *job)
 {
 	fputs("In /etc/fstab, for every boot:\n", stdout);
 	put_field(job->source.text);
@@ -221,7 +221,7 @@ static void tell_fstab(const struct job *job)
 	puts(" 0 0");
 }
 
-static int run(struct job *job, int argc, char **argv)
+static int run(struct mount_job *job, int argc, char **argv)
 {
 	const char *letters = job->helper ? "o:vfnrwst:N:h" : "o:vfnrwsh";
 	int c, code = 0, n;
@@ -248,7 +248,7 @@ static int run(struct job *job, int argc, char **argv)
 
 int mount_helper(int argc, char **argv, const char *socket)
 {
-	struct job job = {.talk.prog = "mount.forefetch",
+	struct mount_job job = {.talk.prog = "mount.forefetch",
 	    .socket = socket,
 	    .helper = true,
 	    .hold = -1};
@@ -260,7 +260,7 @@ int mount_helper(int argc, char **argv, const char *socket)
 
 static int mount_main(int argc, char **argv, const char *socket)
 {
-	struct job job = {
+	struct mount_job job = {
 	    .talk.prog = "forefetch mount", .socket = socket, .hold = -1};
 	int code = run(&job, argc, argv);
 

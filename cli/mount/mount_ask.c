@@ -14,12 +14,13 @@
 
 enum { LEAST_S = 5, TEXT_BYTES = 1024 };
 
-struct exports {
+struct export_text {
 	char text[TEXT_BYTES]; /* as many paths as it holds */
 	bool covered;          /* the path is one of them, or below one */
 };
 
-static bool ask_exports(struct ask *a, const char *path, struct exports *out)
+static bool ask_exports(
+    struct ask *a, const char *path, struct export_text *out)
 {
 	struct mnt3_export e;
 	union nfs_res res;
@@ -42,7 +43,7 @@ static bool ask_exports(struct ask *a, const char *path, struct exports *out)
 static bool tell_status(
     struct ask *a, uint32_t status, const char *path, struct mount_why *why)
 {
-	struct exports all = {.covered = false};
+	struct export_text all = {.covered = false};
 
 	if (ask_exports(a, path, &all) && !all.covered)
 		return mount_refuse(why,

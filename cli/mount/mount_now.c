@@ -23,7 +23,7 @@
  * file system the kernel says it is. */
 #define HELPER "helper=forefetch"
 
-int mount_check(struct job *job)
+int mount_check(struct mount_job *job)
 {
 	struct mount_entry at;
 
@@ -36,7 +36,7 @@ int mount_check(struct job *job)
 }
 
 /* Waiting changes nothing about these. */
-static bool is_final(const struct job *job, enum probe_cause cause)
+static bool is_final(const struct mount_job *job, enum probe_cause cause)
 {
 	/* Whoever sits before it can say at once what was meant. */
 	bool patient = job->helper && !isatty(STDERR_FILENO);
@@ -59,7 +59,7 @@ static bool is_final(const struct job *job, enum probe_cause cause)
 /* Ask the server itself, as the section has it; for `limit_s`, 0: as long as
  * it takes. */
 static void probe(
-    const struct job *job, unsigned limit_s, struct probe_why *out)
+    const struct mount_job *job, unsigned limit_s, struct probe_why *out)
 {
 	const struct config_server *srv =
 	    config_server_find(job->cfg, job->plan.name);
@@ -74,7 +74,7 @@ static void probe(
 	probe_why(&target, out);
 }
 
-static int tell_down(const struct job *job, const struct mount_why *why,
+static int tell_down(const struct mount_job *job, const struct mount_why *why,
     const struct probe_why *found)
 {
 	if (found->cause == PROBE_WORKS || !*found->sentence)
@@ -88,7 +88,7 @@ static int tell_down(const struct job *job, const struct mount_why *why,
 }
 
 /* How much of the time to wait is left, seconds. */
-static unsigned left_s(const struct job *job, uint64_t begun_us)
+static unsigned left_s(const struct mount_job *job, uint64_t begun_us)
 {
 	unsigned waited = (unsigned)((clock_now_us() - begun_us) / 1000000);
 
@@ -96,7 +96,7 @@ static unsigned left_s(const struct job *job, uint64_t begun_us)
 }
 
 /* Most servers are up at once; where one is not, the cause is looked for. */
-static int wait_for(struct job *job)
+static int wait_for(struct mount_job *job)
 {
 	unsigned wait_s = job->options.wait_s, left;
 	uint64_t begun_us = clock_now_us();
@@ -126,7 +126,7 @@ static int wait_for(struct job *job)
 	return up > 0 ? MOUNT_GOOD : MOUNT_SYSTEM;
 }
 
-int mount_reach(struct job *job)
+int mount_reach(struct mount_job *job)
 {
 	struct mount_why why;
 	int code = wait_for(job);
@@ -145,8 +145,8 @@ int mount_reach(struct job *job)
 }
 
 /* What mount(2) said, in words. */
-static int tell_errno(
-    const struct job *job, int code, int error, const struct mount_why *why)
+static int tell_errno(const struct mount_job *job, int code, int error,
+    const struct mount_why *why)
 {
 	struct probe_why found = {.cause = PROBE_WORKS};
 
@@ -171,7 +171,7 @@ static int tell_errno(
 	    *found.remedy ? "; " : "", found.remedy);
 }
 
-int mount_now(struct job *job)
+int mount_now(struct mount_job *job)
 {
 	const struct mount_plan *plan = &job->plan;
 	struct mount_call call = {.source = job->source.text,
@@ -206,7 +206,7 @@ int mount_now(struct job *job)
  * shows when it is mounted; if another path of it was mounted before, that
  * would change under its users.
  */
-int mount_check_sharing(struct job *job)
+int mount_check_sharing(struct mount_job *job)
 {
 	struct umount_call call = {.dir = job->dir, .no_utab = job->no_utab};
 	struct mount_entry *all, *other = NULL, mine;
@@ -237,7 +237,7 @@ int mount_check_sharing(struct job *job)
 
 /* Only flags of the mount can change; a line of /etc/fstab brings its other
  * options along, too. */
-int mount_again(struct job *job)
+int mount_again(struct mount_job *job)
 {
 	struct mount_call call = {.source = job->source.text,
 	    .dir = job->dir,

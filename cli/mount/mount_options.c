@@ -34,7 +34,7 @@ enum treat {
 
 /* Options that are treated alike. `only`: the value that is right anyway; with
  * others they are refused. */
-struct row {
+struct option_group {
 	enum treat treat;
 	const char *names; /* with a blank between two */
 	const char *only;
@@ -42,7 +42,7 @@ struct row {
 };
 
 /* clang-format off */
-static const struct row rows[] = {
+static const struct option_group rows[] = {
 	/* mount(8) */
 	{PASS, "ro rw suid nosuid dev nodev exec noexec sync async dirsync atime "
 	    "noatime diratime nodiratime relatime norelatime strictatime "
@@ -104,7 +104,7 @@ static bool next_name(const char **names, char name[NAME_BYTES])
 	return len > 0;
 }
 
-static const struct row *find_row(const char *name)
+static const struct option_group *find_row(const char *name)
 {
 	char one[NAME_BYTES];
 
@@ -195,7 +195,7 @@ static bool is_number(const char *value)
 	return value && *value && value[strspn(value, "0123456789")] == '\0';
 }
 
-static bool take_row(struct mount_options *out, const struct row *row,
+static bool take_row(struct mount_options *out, const struct option_group *row,
     const char *name, const char *value, struct mount_why *why)
 {
 	switch (row->treat) {
@@ -228,7 +228,7 @@ static bool take_row(struct mount_options *out, const struct row *row,
 static bool take(struct mount_options *out, const char *name, const char *value,
     bool sloppy, struct mount_why *why)
 {
-	const struct row *row = find_row(name);
+	const struct option_group *row = find_row(name);
 	struct config_setting setting;
 	char reason[256];
 	int found;

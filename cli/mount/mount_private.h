@@ -9,7 +9,7 @@
 #include "mount/mount_store.h"
 
 /* One call of mount, and what its steps have found. */
-struct job {
+struct mount_job {
 	struct mount_talk talk;
 	const char *socket;
 	bool fake, sloppy, no_utab, save, json, helper;
@@ -32,18 +32,18 @@ struct job {
 /* Each returns an exit status, after a message if it is not MOUNT_GOOD. */
 
 /* See that the daemon has a section for the server, mount_section.c. */
-int mount_section(struct job *job);
+int mount_section(struct mount_job *job);
 /* The mount is made, and protects the section from now on; or it failed: undo
  * what was done for it alone. */
-void mount_section_end(struct job *job, bool failed);
+void mount_section_end(struct mount_job *job, bool failed);
 
 /* Whether exactly this is there already, mount_now.c. */
-int mount_check(struct job *job);
+int mount_check(struct mount_job *job);
 /* See that the server is up, and lets us mount the path. */
-int mount_reach(struct job *job);
-int mount_now(struct job *job);
+int mount_reach(struct mount_job *job);
+int mount_now(struct mount_job *job);
 /* See that options for the path hold for nothing else. */
-int mount_check_sharing(struct job *job);
-int mount_again(struct job *job);
+int mount_check_sharing(struct mount_job *job);
+int mount_again(struct mount_job *job);
 
 #endif

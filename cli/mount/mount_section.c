@@ -38,7 +38,7 @@ static bool is_mounted(void *ctx, unsigned port, const char *path)
 	return mount_kernel_has(port, path);
 }
 
-static bool load(struct job *job, struct mount_why *why)
+static bool load(struct mount_job *job, struct mount_why *why)
 {
 	config_free(job->cfg);
 	job->cfg = mount_store_load(job->store, why);
@@ -46,7 +46,7 @@ static bool load(struct job *job, struct mount_why *why)
 }
 
 /* With --save: what mounts made of this server until now stays from now on. */
-static bool save_former(struct job *job, struct mount_why *why)
+static bool save_former(struct mount_job *job, struct mount_why *why)
 {
 	bool moved;
 
@@ -58,13 +58,13 @@ static bool save_former(struct job *job, struct mount_why *why)
 }
 
 /* Where what is made for this mount goes. */
-static const char *dir_of(const struct job *job)
+static const char *dir_of(const struct mount_job *job)
 {
 	return job->save ? mount_store_save_dir(job->store)
 			 : mount_store_run_dir(job->store);
 }
 
-static bool make_plan(struct job *job, struct mount_why *why)
+static bool make_plan(struct mount_job *job, struct mount_why *why)
 {
 	const struct mount_plan_in in = {
 	    .cfg = job->cfg,
@@ -82,7 +82,7 @@ static bool make_plan(struct job *job, struct mount_why *why)
 
 /* Whether the daemon has the section as the files have it, as far as it tells:
  * somebody may have changed them since it read them. */
-static bool is_known(const struct job *job)
+static bool is_known(const struct mount_job *job)
 {
 	const Forefetch__ServerStatus *now =
 	    ctl_server_named(job->status->status, job->plan.name);
@@ -102,7 +102,7 @@ static bool is_known(const struct job *job)
 }
 
 /* What was written for this mount goes again; needs the lock. */
-static void take_back(struct job *job)
+static void take_back(struct mount_job *job)
 {
 	struct mount_why why;
 
@@ -121,7 +121,8 @@ static void take_back(struct job *job)
 }
 
 /* The files as they have to be; whether the daemon has to read them. */
-static bool write_section(struct job *job, bool *changed, struct mount_why *why)
+static bool write_section(
+    struct mount_job *job, bool *changed, struct mount_why *why)
 {
 	if (!mount_store_write(dir_of(job), &job->plan, why))
 		return false;
@@ -130,7 +131,7 @@ static bool write_section(struct job *job, bool *changed, struct mount_why *why)
 	return true;
 }
 
-static bool prepare(struct job *job, struct mount_why *why)
+static bool prepare(struct mount_job *job, struct mount_why *why)
 {
 	bool changed;
 
@@ -157,7 +158,7 @@ static bool prepare(struct job *job, struct mount_why *why)
 }
 
 /* The daemon must know it now. */
-static int check_known(struct job *job)
+static int check_known(struct mount_job *job)
 {
 	struct mount_why why;
 
@@ -174,7 +175,7 @@ static int check_known(struct job *job)
 	    job->plan.name, job->plan.from);
 }
 
-int mount_section(struct job *job)
+int mount_section(struct mount_job *job)
 {
 	struct mount_why why;
 	bool good;
@@ -197,7 +198,7 @@ int mount_section(struct job *job)
 	return good ? MOUNT_GOOD : MOUNT_SYSTEM;
 }
 
-void mount_section_end(struct job *job, bool failed)
+void mount_section_end(struct mount_job *job, bool failed)
 {
 	struct mount_why why;
 

@@ -21,7 +21,7 @@
 /* The kernel closes its connection a moment after umount(2). */
 enum { CLOSE_TRIES = 40, CLOSE_NS = 50000000 };
 
-struct job {
+struct umount_job {
 	struct mount_talk talk;
 	const char *socket;
 	bool helper;
@@ -30,7 +30,7 @@ struct job {
 
 /* The status when the kernel's connection is closed, or will not be. */
 static Forefetch__Response *settled(
-    const struct job *job, const struct mount_entry *entry)
+    const struct umount_job *job, const struct mount_entry *entry)
 {
 	const struct timespec rest = {.tv_nsec = CLOSE_NS};
 	Forefetch__Response *res = NULL;
@@ -50,7 +50,8 @@ static Forefetch__Response *settled(
 }
 
 /* The daemon need not be there to unmount; then the next mount clears up. */
-static void clear_up(const struct job *job, const struct mount_entry *entry)
+static void clear_up(
+    const struct umount_job *job, const struct mount_entry *entry)
 {
 	int fd = ctl_wire_connect(job->socket);
 	Forefetch__Response *res = NULL;
@@ -90,7 +91,7 @@ static bool find(const char *dir, char **real, struct mount_entry *entry)
 	return *real && mount_kernel_at(*real, entry);
 }
 
-static int umount_dir(struct job *job, const char *dir)
+static int umount_dir(struct umount_job *job, const char *dir)
 {
 	struct mount_entry entry;
 	struct mount_why why;
@@ -136,7 +137,7 @@ static const struct option longs[] = {
     {NULL, 0, NULL, 0},
 };
 
-static int usage(const struct job *job, FILE *out)
+static int usage(const struct umount_job *job, FILE *out)
 {
 	fprintf(out,
 	    "usage: %s [-f] [-l] [-n] [-r] [-v] DIR\n"
@@ -146,7 +147,7 @@ static int usage(const struct job *job, FILE *out)
 }
 
 /* 0; an exit status after a message; or -1 for help. */
-static int take_option(struct job *job, int c)
+static int take_option(struct umount_job *job, int c)
 {
 	switch (c) {
 	case 'l':
@@ -180,7 +181,7 @@ static int take_option(struct job *job, int c)
 	}
 }
 
-static int run(struct job *job, int argc, char **argv)
+static int run(struct umount_job *job, int argc, char **argv)
 {
 	int c, code = 0;
 
@@ -199,7 +200,7 @@ static int run(struct job *job, int argc, char **argv)
 
 int umount_helper(int argc, char **argv, const char *socket)
 {
-	struct job job = {
+	struct umount_job job = {
 	    .talk.prog = "umount.forefetch", .socket = socket, .helper = true};
 
 	return run(&job, argc, argv);
@@ -207,7 +208,8 @@ int umount_helper(int argc, char **argv, const char *socket)
 
 static int umount_main(int argc, char **argv, const char *socket)
 {
-	struct job job = {.talk.prog = "forefetch umount", .socket = socket};
+	struct umount_job job = {
+	    .talk.prog = "forefetch umount", .socket = socket};
 	int code = run(&job, argc, argv);
 
 	return code == MOUNT_GOOD    ? EXIT_SUCCESS

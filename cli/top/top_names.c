@@ -10,7 +10,7 @@ enum {
 	AGAIN_MS = 60000, /* when what has no name is asked for again */
 };
 
-struct slot {
+struct name_slot {
 	uint64_t key; /* 0: none */
 	uint64_t asked_ms;
 	ProtobufCBinaryData name; /* empty: it has none */
@@ -18,7 +18,7 @@ struct slot {
 };
 
 struct top_names {
-	struct slot slots[SLOTS];
+	struct name_slot slots[SLOTS];
 };
 
 struct top_names *top_names_new(void)
@@ -60,24 +60,24 @@ static uint64_t key_of(const Forefetch__ServerActivity *srv, uint64_t object)
 	return (object ^ h) | 1;
 }
 
-static struct slot *slot_of(struct top_names *n, uint64_t key)
+static struct name_slot *slot_of(struct top_names *n, uint64_t key)
 {
 	return &n->slots[(key >> 1) % SLOTS];
 }
 
 /* ---- each row that is about an object ----------------------------------- */
 
-struct walk {
+struct name_walk {
 	struct top_names *names;
 	const Forefetch__ServerActivity *srv;
 	uint64_t now_ms;
 	bool missing;
 };
 
-typedef void (*visit)(struct walk *w, uint64_t object,
+typedef void (*visit)(struct name_walk *w, uint64_t object,
     ProtobufCBinaryData *name, ProtobufCBinaryData *dir);
 
-static void each(struct walk *w, visit see)
+static void each(struct name_walk *w, visit see)
 {
 	const Forefetch__ServerActivity *srv = w->srv;
 
@@ -92,11 +92,11 @@ static void each(struct walk *w, visit see)
 		    &srv->outcomes[i]->dir);
 }
 
-static void learn_one(struct walk *w, uint64_t object,
+static void learn_one(struct name_walk *w, uint64_t object,
     ProtobufCBinaryData *name, ProtobufCBinaryData *dir)
 {
 	uint64_t key = key_of(w->srv, object);
-	struct slot *s = slot_of(w->names, key);
+	struct name_slot *s = slot_of(w->names, key);
 
 	if (object == 0 || (s->key == key && name->len == 0 && s->name.len > 0))
 		return;
@@ -106,11 +106,11 @@ static void learn_one(struct walk *w, uint64_t object,
 	s->asked_ms = w->now_ms;
 }
 
-static void fill_one(struct walk *w, uint64_t object, ProtobufCBinaryData *name,
-    ProtobufCBinaryData *dir)
+static void fill_one(struct name_walk *w, uint64_t object,
+    ProtobufCBinaryData *name, ProtobufCBinaryData *dir)
 {
 	uint64_t key = key_of(w->srv, object);
-	const struct slot *s = slot_of(w->names, key);
+	const struct name_slot *s = slot_of(w->names, key);
 
 	if (object == 0 || name->len > 0)
 		return;
@@ -124,7 +124,7 @@ static void fill_one(struct walk *w, uint64_t object, ProtobufCBinaryData *name,
 void top_names_learn(
     struct top_names *n, const Forefetch__ServerActivity *srv, uint64_t now_ms)
 {
-	struct walk w = {.names = n, .srv = srv, .now_ms = now_ms};
+	struct name_walk w = {.names = n, .srv = srv, .now_ms = now_ms};
 
 	each(&w, learn_one);
 }
@@ -132,7 +132,7 @@ void top_names_learn(
 bool top_names_fill(
     struct top_names *n, Forefetch__ServerActivity *srv, uint64_t now_ms)
 {
-	struct walk w = {.names = n, .srv = srv, .now_ms = now_ms};
+	struct name_walk w = {.names = n, .srv = srv, .now_ms = now_ms};
 
 	each(&w, fill_one);
 	return w.missing;

@@ -12,7 +12,7 @@
 /* A character and some that combine with it; more of these are left out. */
 #define CELL_BYTES 14
 
-struct cell {
+struct page_cell {
 	char text[CELL_BYTES];
 	uint8_t len;
 	uint8_t style;
@@ -20,7 +20,7 @@ struct cell {
 
 struct top_page {
 	int columns, rows;
-	struct cell cells[];
+	struct page_cell cells[];
 };
 
 static int within(int value, int max)
@@ -42,7 +42,7 @@ struct top_page *top_page_new(int columns, int rows)
 	p->columns = columns;
 	p->rows = rows;
 	for (size_t i = 0; i < n; i++)
-		p->cells[i] = (struct cell){.text = " ", .len = 1};
+		p->cells[i] = (struct page_cell){.text = " ", .len = 1};
 	return p;
 }
 
@@ -61,13 +61,13 @@ int top_page_rows(const struct top_page *p)
 	return p->rows;
 }
 
-static struct cell *cell(const struct top_page *p, int row, int column)
+static struct page_cell *cell(const struct top_page *p, int row, int column)
 {
-	return (struct cell *)&p
+	return (struct page_cell *)&p
 	    ->cells[(size_t)row * (size_t)p->columns + (size_t)column];
 }
 
-static void combine(struct cell *c, const char *s, size_t n)
+static void combine(struct page_cell *c, const char *s, size_t n)
 {
 	if (c->len == 0 || c->len + n >= CELL_BYTES)
 		return;
@@ -76,7 +76,8 @@ static void combine(struct cell *c, const char *s, size_t n)
 	c->text[c->len] = '\0';
 }
 
-static void set(struct cell *c, const char *s, size_t n, enum top_style style)
+static void set(
+    struct page_cell *c, const char *s, size_t n, enum top_style style)
 {
 	memcpy(c->text, s, n);
 	c->text[n] = '\0';
@@ -128,7 +129,7 @@ int top_page_put(struct top_page *p, int row, int column, int max,
 const char *top_page_at(
     const struct top_page *p, int row, int column, enum top_style *style)
 {
-	const struct cell *c = cell(p, row, column);
+	const struct page_cell *c = cell(p, row, column);
 
 	*style = (enum top_style)c->style;
 	return c->text;
@@ -142,7 +143,7 @@ char *top_page_row(const struct top_page *p, int row)
 	if (!out)
 		return NULL;
 	for (int i = 0; i < p->columns; i++) {
-		const struct cell *c = cell(p, row, i);
+		const struct page_cell *c = cell(p, row, i);
 
 		memcpy(out + len, c->text, c->len);
 		len += c->len;

@@ -16,7 +16,7 @@ enum {
 	REST_MIN = 8, /* columns of text without which the rest is of no use */
 };
 
-struct row {
+struct table_row {
 	enum top_style style;
 	char *cells[TOP_TABLE_COLUMNS]; /* NULL: empty */
 };
@@ -26,7 +26,7 @@ struct top_table {
 	size_t ncolumns;
 	bool hidden[TOP_TABLE_COLUMNS];
 	size_t nrows, in; /* `in`: the next cell of the last row */
-	struct row rows[ROWS_MAX];
+	struct table_row rows[ROWS_MAX];
 };
 
 struct top_table *top_table_new(const struct top_column *columns)
@@ -103,7 +103,7 @@ void top_table_bytes(struct top_table *t, const uint8_t *s, size_t len)
 
 /* ---- widths ----------------------------------------------------------- */
 
-struct plan {
+struct table_plan {
 	int widths[TOP_TABLE_COLUMNS]; /* 0: left out */
 	int sum;                       /* with gaps */
 	int nshown;
@@ -136,7 +136,7 @@ static int least_width(const struct top_table *t, size_t column)
 	return c->rest && !c->max && width > REST_MIN ? REST_MIN : width;
 }
 
-static void sum_up(struct plan *plan, const struct top_table *t)
+static void sum_up(struct table_plan *plan, const struct top_table *t)
 {
 	plan->sum = plan->nshown = 0;
 	for (size_t i = 0; i < t->ncolumns; i++) {
@@ -148,7 +148,7 @@ static void sum_up(struct plan *plan, const struct top_table *t)
 }
 
 /* The one that goes first; -1: all others stay. */
-static int to_drop(const struct plan *plan, const struct top_table *t)
+static int to_drop(const struct table_plan *plan, const struct top_table *t)
 {
 	int found = -1;
 
@@ -161,7 +161,7 @@ static int to_drop(const struct plan *plan, const struct top_table *t)
 
 /* What is left over goes to columns that were cut, then to the one that takes
  * the rest. */
-static void grow(struct plan *plan, const struct top_table *t, int room)
+static void grow(struct table_plan *plan, const struct top_table *t, int room)
 {
 	for (int rest = 0; rest < 2; rest++)
 		for (size_t i = 0; i < t->ncolumns && room > plan->sum; i++) {
@@ -178,7 +178,7 @@ static void grow(struct plan *plan, const struct top_table *t, int room)
 }
 
 static void fit(
-    struct plan *plan, const struct top_table *t, int room, bool wide)
+    struct table_plan *plan, const struct top_table *t, int room, bool wide)
 {
 	int drop;
 
@@ -217,9 +217,9 @@ static void draw_cell(struct top_page *p, int row, int column, int width,
 	    columns > 0 && columns < width ? columns : width, style, text);
 }
 
-static void draw_row(const struct top_table *t, const struct plan *plan,
+static void draw_row(const struct top_table *t, const struct table_plan *plan,
     struct top_page *p, const struct top_area *area, int at,
-    const struct row *row)
+    const struct table_row *row)
 {
 	int column = area->column, end = area->column + area->columns;
 
@@ -244,7 +244,7 @@ static void draw_row(const struct top_table *t, const struct plan *plan,
 int top_table_draw(const struct top_table *t, struct top_page *p,
     const struct top_area *area, bool wide)
 {
-	struct plan plan;
+	struct table_plan plan;
 	int at = 0;
 
 	if (!t || area->rows < 2 || area->columns < 1)

@@ -14,12 +14,12 @@
 
 enum { USERS = 256, NAME_MAX_BYTES = 64 };
 
-struct user {
+struct user_slot {
 	uint32_t uid;
 	char name[NAME_MAX_BYTES]; /* "": the place is free */
 };
 
-static void look_up(struct user *u, uint32_t uid)
+static void look_up(struct user_slot *u, uint32_t uid)
 {
 	const struct passwd *pw = getpwuid(uid);
 	char *clean =
@@ -35,8 +35,8 @@ static void look_up(struct user *u, uint32_t uid)
 
 const char *top_user_name(uint32_t uid)
 {
-	static struct user users[USERS];
-	struct user *u = &users[uid % USERS];
+	static struct user_slot users[USERS];
+	struct user_slot *u = &users[uid % USERS];
 
 	if (uid == UID_NOBODY)
 		return "-";

@@ -13,13 +13,13 @@
 #define WAITS_MIN_US  50000 /* in that: less is not worth a row */
 
 /* A row of some server. */
-struct item {
+struct list_item {
 	const struct top_server *srv;
 	const void *row;
 };
 
 struct list {
-	struct item items[TOP_SERVERS_MAX * TOP_LIST_MAX];
+	struct list_item items[TOP_SERVERS_MAX * TOP_LIST_MAX];
 	size_t n;
 };
 
@@ -27,7 +27,7 @@ static void list_add(
     struct list *l, const struct top_server *srv, const void *row)
 {
 	if (l->n < sizeof(l->items) / sizeof(l->items[0]))
-		l->items[l->n++] = (struct item){.srv = srv, .row = row};
+		l->items[l->n++] = (struct list_item){.srv = srv, .row = row};
 }
 
 /* ---- words ------------------------------------------------------------ */
@@ -100,15 +100,15 @@ static const struct top_column waiter_columns[] = {
     {0},
 };
 
-struct part {
+struct wait_part {
 	const char *why;
 	uint64_t us;
 };
 
 static int by_part(const void *a, const void *b)
 {
-	uint64_t x = ((const struct part *)a)->us;
-	uint64_t y = ((const struct part *)b)->us;
+	uint64_t x = ((const struct wait_part *)a)->us;
+	uint64_t y = ((const struct wait_part *)b)->us;
 
 	return x < y ? 1 : x > y ? -1 : 0;
 }
@@ -116,7 +116,7 @@ static int by_part(const void *a, const void *b)
 /* "not cached 62%, link busy 38%", the greatest part first. */
 static void put_why(struct top_table *t, const Forefetch__JobWaits *j)
 {
-	struct part parts[] = {{"not cached", j->not_cached_us},
+	struct wait_part parts[] = {{"not cached", j->not_cached_us},
 	    {"expired", j->expired_us}, {"confirmed by strict", j->strict_us},
 	    {"goes through", j->change_us}, {"on its way", j->ahead_us},
 	    {"link busy", j->link_busy_us}, {"server slow", j->server_slow_us},
@@ -139,13 +139,13 @@ static void put_why(struct top_table *t, const Forefetch__JobWaits *j)
 
 static int by_wait(const void *a, const void *b)
 {
-	const Forefetch__JobWaits *x = ((const struct item *)a)->row;
-	const Forefetch__JobWaits *y = ((const struct item *)b)->row;
+	const Forefetch__JobWaits *x = ((const struct list_item *)a)->row;
+	const Forefetch__JobWaits *y = ((const struct list_item *)b)->row;
 
 	return x->wait_us < y->wait_us ? 1 : x->wait_us > y->wait_us ? -1 : 0;
 }
 
-static void put_waiter(struct top_table *t, const struct item *it)
+static void put_waiter(struct top_table *t, const struct list_item *it)
 {
 	const Forefetch__JobWaits *j = it->row;
 
@@ -216,13 +216,13 @@ static const struct top_column call_columns[] = {
 
 static int by_age(const void *a, const void *b)
 {
-	const Forefetch__ClientCall *x = ((const struct item *)a)->row;
-	const Forefetch__ClientCall *y = ((const struct item *)b)->row;
+	const Forefetch__ClientCall *x = ((const struct list_item *)a)->row;
+	const Forefetch__ClientCall *y = ((const struct list_item *)b)->row;
 
 	return x->age_us < y->age_us ? 1 : x->age_us > y->age_us ? -1 : 0;
 }
 
-static void put_call(struct top_table *t, const struct item *it)
+static void put_call(struct top_table *t, const struct list_item *it)
 {
 	const Forefetch__ClientCall *c = it->row;
 
@@ -279,7 +279,7 @@ static void put_permille(struct top_table *t, uint32_t permille)
 		top_table_cell(t, "%s", "");
 }
 
-static void put_ahead(struct top_table *t, const struct item *it)
+static void put_ahead(struct top_table *t, const struct list_item *it)
 {
 	const Forefetch__AheadCall *c = it->row;
 	bool waits = !*c->procedure;
@@ -338,7 +338,7 @@ static enum top_style outcome_style(const char *state)
 	return TOP_DIM;
 }
 
-static void put_outcome(struct top_table *t, const struct item *it)
+static void put_outcome(struct top_table *t, const struct list_item *it)
 {
 	const Forefetch__Outcome *o = it->row;
 	const Forefetch__Prediction *p = o->prediction;
@@ -358,8 +358,8 @@ static void put_outcome(struct top_table *t, const struct item *it)
  * not worth it, which the remark counts. */
 static int by_newest(const void *a, const void *b)
 {
-	const Forefetch__Outcome *x = ((const struct item *)a)->row;
-	const Forefetch__Outcome *y = ((const struct item *)b)->row;
+	const Forefetch__Outcome *x = ((const struct list_item *)a)->row;
+	const Forefetch__Outcome *y = ((const struct list_item *)b)->row;
 	int dropped = (outcome_style(x->prediction->state) == TOP_DIM) -
 		      (outcome_style(y->prediction->state) == TOP_DIM);
 

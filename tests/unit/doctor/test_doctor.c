@@ -182,7 +182,7 @@ static void good(const void *env, const void *arg, struct findings *out)
 
 static void test_jobs(void **state)
 {
-	struct job jobs[] = {
+	struct doctor_job jobs[] = {
 	    {.group = "a", .name = "hang", .run = hang},
 	    {.group = "a", .name = "crash", .run = crash},
 	    {.group = "b", .name = "good", .run = good, .arg = "arg"},
