@@ -19,6 +19,7 @@
 #include <event2/event.h>
 #include <xxhash.h>
 
+#include "base/container.h"
 #include "base/clock.h"
 #include "base/iopool.h"
 #include "base/log.h"
@@ -83,8 +84,7 @@ static int finish_file(struct metasave *ms)
 /* In a thread: append what was packed. */
 static void job_run(struct iopool_job *job)
 {
-	struct metasave *ms =
-	    (void *)((char *)job - offsetof(struct metasave, job));
+	struct metasave *ms = container_of(job, struct metasave, job);
 
 	if (ms->file.fd < 0) {
 		ms->error = statefile_begin(&ms->file, ms->path);
@@ -165,8 +165,7 @@ bool metasave_settle(struct metasave *ms)
 
 static void job_done(struct iopool_job *job)
 {
-	struct metasave *ms =
-	    (void *)((char *)job - offsetof(struct metasave, job));
+	struct metasave *ms = container_of(job, struct metasave, job);
 
 	ms->writes = false;
 	ms->writing.len = 0;

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/container.h"
 #include "base/clock.h"
 #include "base/iopool.h"
 #include "base/log.h"
@@ -68,7 +69,7 @@ struct cachehome {
 
 static struct cachehome *home_of(struct iopool_job *job)
 {
-	return (void *)((char *)job - offsetof(struct cachehome, open.job));
+	return container_of(job, struct cachehome, open.job);
 }
 
 /* Has a file in the page cache, so that the loop can read it at once. */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/container.h"
 #include "base/clock.h"
 #include "base/iopool.h"
 #include "base/log.h"
@@ -266,7 +267,7 @@ static bool brings_servers(const struct config *old, const struct config *now)
  * server that comes. */
 static void job_run(struct iopool_job *job)
 {
-	struct reload *r = (void *)((char *)job - offsetof(struct reload, job));
+	struct reload *r = container_of(job, struct reload, job);
 
 	r->loaded = config_load(&r->p.source, r->err, sizeof(r->err));
 	if (!r->loaded || !brings_servers(r->p.source.former, r->loaded) ||
@@ -278,7 +279,7 @@ static void job_run(struct iopool_job *job)
 
 static void job_done(struct iopool_job *job)
 {
-	struct reload *r = (void *)((char *)job - offsetof(struct reload, job));
+	struct reload *r = container_of(job, struct reload, job);
 
 	if (r->closing)
 		return;

@@ -18,6 +18,7 @@
 
 #include <event2/event.h>
 
+#include "base/container.h"
 #include "base/iopool.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -214,8 +215,7 @@ static bool is_quiet(struct server *s)
 
 static void cleaning_run(struct iopool_job *job)
 {
-	const struct server *s =
-	    (void *)((char *)job - offsetof(struct server, cleaning));
+	const struct server *s = container_of(job, struct server, cleaning);
 	char path[PATH_MAX];
 
 	statedir_remove_server(s->p.state, s->name);

@@ -22,6 +22,7 @@
 
 #include <xxhash.h>
 
+#include "base/container.h"
 #include "base/log.h"
 
 void segment_name(
@@ -216,8 +217,7 @@ static void segment_on_unmapped(struct iopool_job *job)
 
 static void segment_on_release(struct rbuf *rb)
 {
-	struct segment *seg =
-	    (struct segment *)((char *)rb - offsetof(struct segment, rb));
+	struct segment *seg = container_of(rb, struct segment, rb);
 	struct datacache *dc = seg->dc;
 
 	if (!dc) {
@@ -238,8 +238,7 @@ struct segment *segment_of(const struct rbuf *b)
 {
 	if (b->release != segment_on_release)
 		return NULL;
-	return (
-	    struct segment *)((const char *)b - offsetof(struct segment, rb));
+	return container_of(b, struct segment, rb);
 }
 
 struct segment *segment_at(const struct datacache *dc, const void *data)

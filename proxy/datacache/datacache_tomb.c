@@ -5,6 +5,7 @@
  * together. A segment whose index is full loses that index instead.
  */
 #include "datacache/datacache_private.h"
+#include "base/container.h"
 
 #include <string.h>
 
@@ -16,9 +17,7 @@ static void tomb_free(struct datacache *dc, struct tomb *t)
 
 static void tomb_run(struct iopool_job *job)
 {
-	struct datacache *dc =
-	    (struct datacache *)((char *)job -
-				 offsetof(struct datacache, tomb_job));
+	struct datacache *dc = container_of(job, struct datacache, tomb_job);
 	struct tomb *t;
 
 	TAILQ_FOREACH (t, &dc->tombs_busy, link)
@@ -52,9 +51,7 @@ static void tomb_drain(struct datacache *dc, struct tomb_list *list)
 
 static void tomb_on_written(struct iopool_job *job)
 {
-	struct datacache *dc =
-	    (struct datacache *)((char *)job -
-				 offsetof(struct datacache, tomb_job));
+	struct datacache *dc = container_of(job, struct datacache, tomb_job);
 
 	tomb_drain(dc, &dc->tombs_busy);
 	tomb_kick(dc);

@@ -9,6 +9,7 @@
 
 #include <event2/event.h>
 
+#include "base/container.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "cache/caches.h"
@@ -77,8 +78,7 @@ void hint_want_gone(struct hint_item *it)
 
 static void on_end(struct want_owner *o, bool given_up)
 {
-	struct hint_item *it =
-	    (void *)((char *)o - offsetof(struct hint_item, owner));
+	struct hint_item *it = container_of(o, struct hint_item, owner);
 
 	hint_step_done(it, given_up, clock_now_us());
 	hint_want_gone(it);

@@ -14,6 +14,7 @@
 
 #include <xxhash.h>
 
+#include "base/container.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -61,7 +62,7 @@ static void conn_update(struct conn *conn)
 
 static void conn_on_room(struct room_part *part)
 {
-	conn_update((void *)((char *)part - offsetof(struct conn, room)));
+	conn_update(container_of(part, struct conn, room));
 }
 
 static void conn_close(struct conn *conn)

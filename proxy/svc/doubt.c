@@ -29,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/container.h"
 #include "base/clock.h"
 #include "config/config.h"
 #include "nfsproto/nfs3_object.h"
@@ -479,7 +480,7 @@ static bool says_nothing(nfsstat3 status)
 static void look_on_reply(struct owncall *c, enum reply_kind kind,
     const union nfs_res *res, const struct upstream_result *up)
 {
-	struct look *lk = (void *)((char *)c - offsetof(struct look, call));
+	struct look *lk = container_of(c, struct look, call);
 
 	(void)up;
 	if (kind != REPLY_RESULTS || says_nothing(res->status))

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/container.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "cache/caches.h"
@@ -332,7 +333,7 @@ static void on_attributes(struct export *e, const union nfs_res *res)
 static void on_reply(struct owncall *c, enum reply_kind kind,
     const union nfs_res *res, const struct upstream_result *up)
 {
-	struct export *e = (void *)((char *)c - offsetof(struct export, call));
+	struct export *e = container_of(c, struct export, call);
 
 	(void)up;
 	if (kind != REPLY_RESULTS)

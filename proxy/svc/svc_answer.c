@@ -20,6 +20,7 @@
 #include <stdlib.h>
 
 #include "cache/caches.h"
+#include "base/container.h"
 #include "cache/learn.h"
 #include "svc/doubt.h"
 #include "svc/svc_pieces.h"
@@ -239,8 +240,7 @@ static void read_rest(struct svc_rqst *rqst, uint32_t have)
 
 static void disk_on_ready(struct datacache_waiter *w)
 {
-	struct svc_rqst *rqst =
-	    (void *)((char *)w - offsetof(struct svc_rqst, disk));
+	struct svc_rqst *rqst = container_of(w, struct svc_rqst, disk);
 
 	if (w->late)
 		metrics_add(rqst->svc->p.metrics, METRICS_DATA_LATE, 1);

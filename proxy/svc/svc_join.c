@@ -12,6 +12,7 @@
  * of a file.
  */
 #include "cache/known.h"
+#include "base/container.h"
 #include "farm/farm.h"
 #include "nfsproto/nfs3_object.h"
 #include "svc/svc_rqst.h"
@@ -26,8 +27,7 @@ enum {
 
 static void on_done(struct fetch_watch *w)
 {
-	struct svc_rqst *rqst =
-	    (void *)((char *)w - offsetof(struct svc_rqst, watch));
+	struct svc_rqst *rqst = container_of(w, struct svc_rqst, watch);
 
 	svc_rqst_retry(rqst);
 }

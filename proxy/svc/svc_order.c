@@ -38,6 +38,7 @@
 #include <xxhash.h>
 
 #include "cache/caches.h"
+#include "base/container.h"
 #include "cache/known.h"
 #include "nfsproto/nfs3_object.h"
 #include "svc/svc_rqst.h"
@@ -314,7 +315,7 @@ static bool is_strict(const struct svc_rqst *rqst)
 
 static void on_done(struct fetch_watch *w)
 {
-	svc_rqst_retry((void *)((char *)w - offsetof(struct svc_rqst, watch)));
+	svc_rqst_retry(container_of(w, struct svc_rqst, watch));
 }
 
 enum svc_order_verdict svc_order_look(struct svc_rqst *rqst)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/container.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "cache/caches.h"
@@ -399,7 +400,7 @@ static void pump(struct svc_pieces *ps);
 static void piece_on_reply(struct owncall *c, enum reply_kind kind,
     const union nfs_res *res, const struct upstream_result *up)
 {
-	struct piece *p = (void *)((char *)c - offsetof(struct piece, call));
+	struct piece *p = container_of(c, struct piece, call);
 	struct svc_split *sp = p->split;
 
 	(void)kind;

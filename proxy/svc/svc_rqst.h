@@ -22,6 +22,7 @@
 #ifndef FOREFETCH_SVC_RQST_H
 #define FOREFETCH_SVC_RQST_H
 
+#include "base/container.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "datacache/datacache.h"
@@ -223,7 +224,7 @@ struct asker svc_asker(const struct svc_rqst *rqst);
 /* The request that a waiter lies in. */
 static inline struct svc_rqst *svc_waiter_rqst(struct fetch_waiter *w)
 {
-	return (void *)((char *)w - offsetof(struct svc_rqst, waiter));
+	return container_of(w, struct svc_rqst, waiter);
 }
 
 /* ---- svc_answer.c: the way to the answer ------------------------------- */

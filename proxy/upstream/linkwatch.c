@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/container.h"
 #include "nfsproto/nfs_proc.h"
 #include "upstream/fetch.h"
 
@@ -29,8 +30,7 @@ struct linkwatch {
 
 static void on_reply(struct fetch_waiter *w, const struct upstream_result *up)
 {
-	struct linkwatch *lw =
-	    (void *)((char *)w - offsetof(struct linkwatch, probe));
+	struct linkwatch *lw = container_of(w, struct linkwatch, probe);
 
 	/* Whatever it says, it is there. */
 	(void)up;

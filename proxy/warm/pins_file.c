@@ -11,6 +11,7 @@
 
 #include <xxhash.h>
 
+#include "base/container.h"
 #include "base/log.h"
 #include "base/statefile.h"
 #include "cache/caches.h"
@@ -86,7 +87,7 @@ static bool pack(struct pins *ps, struct metabuf *b)
 /* In a thread. */
 static void job_run(struct iopool_job *job)
 {
-	struct pins *ps = (void *)((char *)job - offsetof(struct pins, job));
+	struct pins *ps = container_of(job, struct pins, job);
 
 	ps->job_error = statefile_write(ps->path, ps->data, ps->len);
 }
@@ -101,7 +102,7 @@ static void warn(const struct pins *ps)
 
 static void job_done(struct iopool_job *job)
 {
-	struct pins *ps = (void *)((char *)job - offsetof(struct pins, job));
+	struct pins *ps = container_of(job, struct pins, job);
 
 	free(ps->data);
 	ps->data = NULL;

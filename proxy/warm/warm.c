@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/container.h"
 #include "base/clock.h"
 #include "config/config.h"
 #include "config/exportpath.h"
@@ -143,7 +144,7 @@ bool warm_probe(struct warm *wm, uint64_t bytes, uint64_t now_us)
 
 static struct warm_walk *walk_of(struct want_owner *o)
 {
-	return (void *)((char *)o - offsetof(struct warm_walk, job));
+	return container_of(o, struct warm_walk, job);
 }
 
 static void finish(struct warm_walk *w)
