@@ -24,8 +24,8 @@
 #include "nfsproto/rpc_msg.h"
 
 enum {
-	ASK_CONNECT_US = 3000000, /* what a connection may take */
-	ASK_CALL_US = 4000000,    /* … and the next reply */
+	ASK_CONNECT_US = 3000000, /* for a connection */
+	ASK_CALL_US = 4000000,    /* for the next reply */
 };
 
 struct ask;
@@ -66,7 +66,7 @@ int ask_reply_error(const struct rpc_reply *reply);
  */
 int ask_proc(struct ask *a, uint32_t prog, uint32_t proc,
     const union nfs_args *args, union nfs_res *res);
-/* … sent only, and its results from a reply. */
+/* Sends such a call only; takes its results from a reply. */
 int ask_proc_send(
     struct ask *a, uint32_t prog, uint32_t proc, const union nfs_args *args);
 int ask_proc_results(uint32_t prog, uint32_t proc, const union nfs_args *args,

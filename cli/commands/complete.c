@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a shell offers behind a part of a command line: by the tables of
+/* Words that a shell offers behind a part of a command line: by the tables of
  * commands and options, so that it knows what the program knows. */
 #include "commands/complete.h"
 

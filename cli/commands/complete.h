@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a shell offers behind a part of a command line. */
+/* Words that a shell offers behind a part of a command line. */
 #ifndef FOREFETCH_COMPLETE_H
 #define FOREFETCH_COMPLETE_H
 

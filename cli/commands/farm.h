@@ -12,7 +12,7 @@ int farm_status(const struct ctl_options *opt);
 int farm_check(const struct ctl_options *opt);
 int farm_flush(const struct ctl_options *opt);
 
-/* What a check says of the farm. With the round trips to the servers of `st`
+/* Judges a check of the farm. With the round trips to the servers of `st`
  * beside that to the engine; NULL: these are not known. */
 void farm_judge(const Forefetch__FarmChecked *checked,
     const Forefetch__Status *st, struct findings *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What goes to stdout and stderr passes through here: the one is counted, the
- * beginning of the other is kept. */
+/* Stdout and stderr pass through here: the one is counted, the beginning of the
+ * other is kept. */
 #include "commands/json_error.h"
 
 #include <stdbool.h>
@@ -24,7 +24,7 @@ static ssize_t pass(int fd, const char *buf, size_t size)
 {
 	ssize_t n = write(fd, buf, size);
 
-	/* What fopencookie(3) wants where nothing was written. */
+	/* fopencookie(3) wants 0 where nothing was written. */
 	return n < 0 ? 0 : n;
 }
 

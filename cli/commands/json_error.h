@@ -15,7 +15,7 @@ struct ctl_json;
  * nothing is. May be called again. */
 void json_error_begin(void);
 
-/* What is said on stderr after this is about the part that begins here. */
+/* Begins a part: messages on stderr after this are about it. */
 void json_error_part(void);
 /* The member "error" of an object: what was said of the part, or `why` where
  * nothing was; null where `failed` is not set. */

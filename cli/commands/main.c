@@ -176,7 +176,7 @@ static int run_watch(
 	}
 }
 
-/* What was on the command line beside the command and its arguments. */
+/* The options of a command line, beside the command and its arguments. */
 struct given {
 	const struct option_row *rows[OPTION_MAX];
 	size_t n;
@@ -247,7 +247,7 @@ static int misplaced(const struct ctl_command *cmd)
 	return CTL_EXIT_USAGE;
 }
 
-/* What is left after the options: COMMAND [ARGUMENT...]. */
+/* Runs what is left after the options: COMMAND [ARGUMENT...]. */
 static int run(
     int argc, char **argv, const struct given *given, struct ctl_options *opt)
 {
@@ -296,9 +296,9 @@ static const struct ctl_command *own_command(
 	return cmd && cmd->main ? cmd : NULL;
 }
 
-/* What does not go through the options and commands below: helpers of mount(8),
- * which are other names of this program, and commands that have a main(). The
- * exit code, or -1. */
+/* Runs programs that do not go through the options and commands below: helpers
+ * of mount(8), which are other names of this program, and commands that have a
+ * main(). The exit code, or -1. */
 static int run_own(int argc, char **argv, const char *socket)
 {
 	const char *slash = strrchr(argv[0], '/');
@@ -324,8 +324,9 @@ static int run_own(int argc, char **argv, const char *socket)
 	return cmd->main(argc - first, argv + first, socket);
 }
 
-/* What getopt says of an option has it as it was typed, or as a file was called
- * that a shell has put there. No option of ours needs to be escaped. */
+/* The first option that a terminal might obey, or NULL: getopt's messages have
+ * an option as it was typed, or as a file was called that a shell has put
+ * there. No option of ours needs to be escaped. */
 static const char *find_unclean(int argc, char **argv)
 {
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {

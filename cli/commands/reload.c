@@ -23,8 +23,8 @@ static bool is_taken_up(const Forefetch__Change *change)
 	       change->kind == FOREFETCH__CHANGE__CHANGE_KIND__REMOVED;
 }
 
-/* What waits for a restart did not fail: the configuration is right, and the
- * daemon cannot change this one setting while it runs. */
+/* A change that waits for a restart did not fail: the configuration is right,
+ * and the daemon cannot change this one setting while it runs. */
 static bool has_failed(const Forefetch__Change *change)
 {
 	return !is_taken_up(change) &&

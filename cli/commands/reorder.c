@@ -46,8 +46,9 @@ static void put_server(const Forefetch__CompactedServer *srv)
 	putchar('\n');
 }
 
-/* What is told at the end is about all passes; `first` is what was told when
- * this one began. A server that did not begin one said then why. */
+/* Makes the last answer, which is about all passes, one about this pass;
+ * `first` is the answer of its beginning. A server that did not begin one said
+ * then why. */
 static void subtract(
     Forefetch__Compacted *last, const Forefetch__Compacted *first)
 {

@@ -130,7 +130,8 @@ static void put_consistency(const Forefetch__ServerStatus *srv)
 		     "overrides are known");
 }
 
-/* What was loaded from disk has no age, so it looks older than all else. */
+/* An answer that was loaded from disk has no age, so it looks older than all
+ * others. */
 static const char *served(
     const Forefetch__ServerStatus *srv, uint64_t uptime_us)
 {
@@ -222,7 +223,7 @@ static void put_farm(const Forefetch__FarmServed *farm)
 		    "listing{listings:S}\n");
 }
 
-/* What is not in order, as far as the server knows why. */
+/* Puts what is not in order, as far as the server knows why. */
 static void put_problems(const Forefetch__ServerStatus *srv)
 {
 	if (srv->reason.len > 0)

@@ -14,7 +14,7 @@
 enum {
 	BUDGET = 512 << 20, /* of what is learned; more is forgotten */
 	FILE_MAX = 64 << 20,
-	/* What forefetchd takes from a client. */
+	/* The most that forefetchd takes from a client. */
 	IMPORT_MAX = 4 << 20,
 };
 

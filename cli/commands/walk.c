@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What warm, pin and hint do while the daemon works. */
+/* The screen of warm, pin and hint while the daemon works. */
 #include "commands/walk.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 /* Between two questions, growing. */
 enum { ASK_MIN_MS = 20, ASK_MAX_MS = 250 };
 
-/* What waits for less than this needs no explanation. */
+/* A walk that waits for less than this needs no explanation. */
 #define WHY_US UINT64_C(1000000)
 
 static volatile sig_atomic_t stopped;
@@ -67,7 +67,8 @@ void walk_init(struct walk_screen *s, const struct ctl_options *opt,
 	progress_init(&s->progress, opt);
 }
 
-/* What keeps the server at `at` from answering; empty: nothing is known. */
+/* Finds what keeps the server at `at` from answering; empty: nothing is known.
+ */
 static void find_why(
     struct ctl_client *c, const struct ctl_place *at, char *why, size_t size)
 {

@@ -54,9 +54,9 @@ typedef bool (*walk_fn)(struct ctl_client *c, struct ctl_place *at,
  */
 bool walk_all(const struct ctl_options *opt, const char *key, walk_fn one);
 
-/* What was fetched: the rest of a line. */
+/* Puts what was fetched, as the rest of a line. */
 void walk_put(FILE *out, const Forefetch__Warmed *w);
-/* What was refused or failed, a line each, if anything. */
+/* Puts what was refused or failed, a line each, if anything. */
 void walk_put_errors(const Forefetch__Warmed *w);
 /* Whether everything was fetched. Prints a message if the path was not found.
  */

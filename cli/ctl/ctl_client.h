@@ -30,7 +30,7 @@ void ctl_free(Forefetch__Response *res);
 struct ctl_client *ctl_open(const char *path);
 Forefetch__Response *ctl_ask(struct ctl_client *c,
     Forefetch__Request__CommandCase command, void *message);
-/* … with the result that answers it. */
+/* The same where the result that answers it has another number. */
 Forefetch__Response *ctl_ask_for(struct ctl_client *c,
     Forefetch__Request__CommandCase command, void *message,
     Forefetch__Response__ResultCase want);

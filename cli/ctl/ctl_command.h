@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a command of the program `forefetch` is, and what its command line can
- * ask for.
+ * A command of the program `forefetch`, and the options of its command line.
  *
  * This folder is the library of that program: it talks to the daemon over the
  * control socket, and uses nothing else of it but the messages
@@ -21,7 +20,7 @@
 #define CTL_EXIT_USAGE 2
 #define CTL_ARGS_MAX   1024
 
-/* What the command line asks for. */
+/* The options of a command line. */
 struct ctl_options {
 	const char *socket;
 	const char *arg; /* the first of the command; NULL: none */
@@ -56,7 +55,7 @@ struct ctl_options {
  * commands/command_list.c. */
 struct ctl_command {
 	const char *name;
-	/* What it was called; understood, with a warning. NULL: nothing. */
+	/* Its former name, which is understood with a warning. NULL: none. */
 	const char *former;
 	const char *usage; /* what follows the name */
 	const char *summary;

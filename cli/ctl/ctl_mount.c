@@ -18,7 +18,8 @@
  * bytes each. What is longer is cut off, and is no mount of ours. */
 enum { LINE_BYTES = 64 << 10 };
 
-/* What of `path` lies below `point`, without a slash in front; NULL: not. */
+/* The part of `path` below `point`, without a slash in front; NULL: it is not
+ * below. */
 static const char *below(const char *path, const char *point)
 {
 	size_t len = strlen(point);

@@ -150,7 +150,7 @@ static void put_number(FILE *out, uint64_t number, char unit)
 	}
 }
 
-/* What stands between braces. */
+/* Puts the value that stands between braces. */
 static void put_value(FILE *out, const void *message, char *name)
 {
 	char *end = strpbrk(name, ":/"), how = end ? *end : '\0';

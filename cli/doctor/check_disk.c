@@ -60,7 +60,7 @@ static void check_type(
 	}
 }
 
-/* What the daemon's caches of all servers have, and may have. */
+/* Sums up what the daemon's caches of all servers have, and may have. */
 static void cache_bytes(
     const struct doctor_env *env, uint64_t *used, uint64_t *limit)
 {

@@ -169,7 +169,7 @@ static void check_options(const struct doctor_mount *m, struct findings *out)
 		    option(m, "wsize", server, sizeof(server)) ? server : "?");
 }
 
-/* What a program would meet: 0 or an errno. */
+/* Uses the mount as a program would: 0, or the errno that it would meet. */
 static int use_mount(const char *dir)
 {
 	struct statfs fs;

@@ -256,7 +256,7 @@ static void check_listener(const Forefetch__ServerStatus *srv, const char *path,
 	proxy = malloc(sizeof(*proxy));
 	if (!proxy)
 		return;
-	/* What needs the server would only wait for it. */
+	/* An answer that needs the server would only be waited for. */
 	if (direct->fh_len == 0)
 		t.path = NULL;
 	probe_run(&t, proxy);
@@ -295,7 +295,7 @@ static void release(struct probe_facts *f)
 	free(f);
 }
 
-/* What is mounted of it, or what it is for. */
+/* Picks a path that is mounted of it, or the first that it is for. */
 static const char *pick_path(const struct doctor_env *env, const char *name,
     const Forefetch__ServerStatus *srv, char *buf, size_t size)
 {

@@ -97,7 +97,7 @@ static void run_host(const void *env, const void *arg, struct findings *out)
 	doctor_check_host(arg, out);
 }
 
-/* What there is no room for is left out; there is for all rows. */
+/* Leaves out jobs that there is no room for; there is room for all rows. */
 static void plan(struct doctor_plan *p, const char *kind, const char *name,
     void (*run)(const void *, const void *, struct findings *), const void *arg)
 {
@@ -127,7 +127,7 @@ static bool is_meant(const struct doctor_env *env, const char *name)
 	return !env->only || strcmp(env->only, name) == 0;
 }
 
-/* What the daemon would serve. */
+/* Plans the servers that the daemon would serve. */
 static bool plan_configured(struct doctor_plan *p, const struct doctor_env *env)
 {
 	bool known = !env->only;

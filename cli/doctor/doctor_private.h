@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the checks of `forefetch doctor` know when they begin, and the tables
- * that they stand in: a check is a function and a row.
+ * The knowledge with which the checks of `forefetch doctor` begin, and the
+ *tables that they stand in: a check is a function and a row.
  *
  *	doctor.c ─▶ jobs.c ─▶ check_daemon.c, check_config.c   the daemon
  *	                      check_server.c  each server, through probe_*.c
@@ -35,12 +35,12 @@ struct doctor_env {
 	const char *socket;
 	const char *only;            /* of one server; NULL: of all */
 	const Forefetch__Status *st; /* NULL: the daemon did not answer */
-	int error;                   /* why: an errno, or 0 … */
+	int error; /* why: an errno, or 0 where it said why itself */
 	/* Then its servers are those of the configuration; NULL: it cannot be
 	 * read. */
 	struct config *config;
 	char config_error[DOCTOR_TEXT];
-	const char *refusal; /* … and what it said */
+	const char *refusal; /* its answer then */
 	struct doctor_mount mounts[DOCTOR_MOUNTS_MAX];
 	size_t nmounts;
 };
@@ -58,7 +58,7 @@ extern const struct doctor_row doctor_daemon_rows[], doctor_machine_rows[];
 /* A server, its listeners, and what is mounted from them. */
 void doctor_check_server(const struct doctor_env *env,
     const Forefetch__ServerStatus *srv, struct findings *out);
-/* … while there is no daemon to ask. */
+/* The same by the configuration, while there is no daemon to ask. */
 void doctor_check_configured(
     const struct config_server *srv, struct findings *out);
 /* A server that the daemon does not know: "host" or "host:/path". */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What was looked at, how that is, and what to do: a list of lines. */
+/* Findings: a thing that was looked at, how it is, and what to do about it. */
 #ifndef FOREFETCH_FINDING_H
 #define FOREFETCH_FINDING_H
 
@@ -35,7 +35,7 @@ struct findings {
 void findings_add(struct findings *all, enum finding_state state,
     const char *what, const char *fact, ...)
     __attribute__((format(printf, 4, 5)));
-/* … of the last one. */
+/* Says what to do about the last one. */
 void findings_remedy(struct findings *all, const char *remedy, ...)
     __attribute__((format(printf, 2, 3)));
 void findings_free(struct findings *all);

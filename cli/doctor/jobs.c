@@ -40,7 +40,7 @@ __attribute__((noreturn)) static void child_main(
 {
 	FILE *to;
 
-	/* What it starts goes with it, and it goes with us. */
+	/* Programs that it starts end with it, and it ends with us. */
 	(void)setpgid(0, 0);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)

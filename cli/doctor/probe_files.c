@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a file system says of itself, and how fast one of its files is read. */
+/* A probe of a file system: its limits, and how fast one of its files is read.
+ */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -264,8 +265,8 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* What came within `us`, of which a round trip was waiting. Where that is most
- * of it, nothing but a bound is known. */
+/* Takes the rate of bytes that came within `us`, of which a round trip was
+ * waiting. Where that is most of it, nothing but a bound is known. */
 static void note_rate(struct probe_facts *f, uint64_t bytes, uint64_t us)
 {
 	uint64_t rtt = f->rtt_min_us;

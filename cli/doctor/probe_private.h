@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a probe found out. Each step fills its part, and does not run where an
+ * The facts of a probe. Each step fills its part, and does not run where an
  * earlier one failed that it needs; probe_judge() and probe_report() look at
  * nothing but the facts.
  *
@@ -79,8 +79,8 @@ struct probe_facts {
 	fattr3 root;     /* its attributes, where `has_root` */
 	bool has_root;
 	unsigned entries; /* looked at */
-	bool fine;        /* … and a time stamp was no whole second */
-	/* What root here is there, where that was to be seen. */
+	bool fine;        /* a time stamp of theirs was no whole second */
+	/* Whether root here is root there, where that was to be seen. */
 	enum probe_squash {
 		PROBE_SQUASH_UNKNOWN,
 		PROBE_SQUASH_NO,
@@ -96,14 +96,14 @@ struct probe_facts {
 	unsigned char data[PROBE_DATA_MAX]; /* its first bytes */
 	uint32_t data_len;
 	uint64_t rate_bytes; /* read to measure */
-	uint64_t rate_us;    /* … in this time, without a round trip */
+	uint64_t rate_us;    /* that this took, without a round trip */
 	bool rate_bound;     /* it may be more */
 	/* Clocks: the server's minus ours. */
 	bool clock_known;
 	int64_t clock_us;
 	const char *clock_by; /* how that is known */
-	bool future;          /* something there was changed after now … */
-	int64_t future_us;    /* … by so much */
+	bool future;          /* something there was changed after now */
+	int64_t future_us;    /* how long after */
 	int write_err;        /* of the trial in a directory */
 	uint32_t write_status;
 	const char *write_step; /* that failed; NULL: none */
@@ -115,13 +115,13 @@ void probe_name(const struct probe_target *t, struct probe_facts *f);
 void probe_reach(const struct probe_target *t, struct probe_facts *f);
 /* MNT, if there is a path. */
 void probe_mount(const struct probe_target *t, struct probe_facts *f);
-/* … of another path of the same server. */
+/* Asks MNT of another path of the same server. */
 void probe_mnt(const struct probe_target *t, struct probe_facts *f);
 /* Attributes, a listing, a READ and the rate. */
 void probe_files(struct probe_facts *f);
 /* The difference of the clocks, by ICMP where that is permitted. */
 void probe_clock(struct probe_facts *f);
-/* … by a file that is made in `dir`, below the export, and removed. */
+/* Finds it by a file that is made in `dir`, below the export, and removed. */
 void probe_write(struct probe_facts *f, const char *dir);
 
 /* All but the last. Free with probe_facts_free(). */
@@ -135,7 +135,7 @@ const struct sockaddr *probe_addr(const struct probe_facts *f);
 const char *probe_addr_text(
     const struct sockaddr_storage *ss, char *buf, size_t size);
 
-/* What is wrong, of the facts. */
+/* Tells what is wrong, by the facts. */
 void probe_judge(const struct probe_target *t, const struct probe_facts *f,
     struct probe_why *out);
 

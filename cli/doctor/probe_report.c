@@ -17,8 +17,8 @@ enum {
 	CLOCK_FAIL_US = 60000000 - 500000, /* a minute, as far as is measured */
 	FILES = 1000,
 	CALLS = 3,         /* LOOKUP, ACCESS, READ: one after the other */
-	FILE_BYTES = 4096, /* of a small file … */
-	CALL_BYTES = 1024, /* … and of what is asked and answered besides */
+	FILE_BYTES = 4096, /* of a small file */
+	CALL_BYTES = 1024, /* asked and answered for it besides */
 	SERVED_US = 200,   /* what an answer from the cache takes */
 	SHORT_US = 1000,   /* a round trip that is not worth it */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a probe found out, as lines. */
+/* The facts of a probe as lines. */
 #ifndef FOREFETCH_PROBE_REPORT_H
 #define FOREFETCH_PROBE_REPORT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What mount and umount ask of forefetchd. */
+/* Questions of mount and umount to forefetchd. */
 #ifndef FOREFETCH_MOUNT_DAEMON_H
 #define FOREFETCH_MOUNT_DAEMON_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What mount and umount say: which step, and why. */
+/* Messages of mount and umount: which step, and why. */
 #include "mount/mount_job.h"
 
 #include <stdarg.h>
@@ -18,7 +18,7 @@ bool mount_refuse(struct mount_why *why, const char *fmt, ...)
 	return false;
 }
 
-/* What is said may hold what was typed, so bytes are escaped. */
+/* Escapes bytes, since a message may hold what was typed. */
 __attribute__((format(printf, 4, 0))) static void say(FILE *out,
     const struct mount_talk *talk, const char *step, const char *fmt,
     va_list ap)

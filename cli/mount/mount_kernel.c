@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the kernel has mounted, and mount(2) and umount(2) by libmount. */
+/* The mounts of the kernel, and mount(2) and umount(2) by libmount. */
 #include "mount/mount_kernel.h"
 
 #include <errno.h>

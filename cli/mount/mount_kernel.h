@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the kernel has mounted, and mount(2) and umount(2) by way of libmount.
+ * The mounts of the kernel, and mount(2) and umount(2) by way of libmount.
  * Its NFS client is told everything by options, so that mount.nfs(8) need not
  * be there.
  */
@@ -42,8 +42,8 @@ bool mount_kernel_has(unsigned port, const char *path);
  * in other mount namespaces, too, and what is unmounted but still open. */
 bool mount_kernel_uses(unsigned port);
 
-/* What is seen at `dir`, an absolute path; false: no NFSv3 mount is, or another
- * file system is mounted over it. */
+/* The mount that is seen at `dir`, an absolute path; false: no NFSv3 mount is,
+ * or another file system is mounted over it. */
 bool mount_kernel_at(const char *dir, struct mount_entry *out);
 
 struct mount_call {

@@ -144,7 +144,7 @@ int mount_reach(struct mount_job *job)
 	return MOUNT_GOOD;
 }
 
-/* What mount(2) said, in words. */
+/* Puts the error of mount(2) into words. */
 static int tell_errno(const struct mount_job *job, int code, int error,
     const struct mount_why *why)
 {

@@ -25,7 +25,7 @@ enum treat {
 	SPECIAL, /* by its name, in take_row() */
 };
 
-/* What forefetch sets itself, and why somebody else cannot. */
+/* Why an option is refused. */
 #define OURS    "forefetch sets it: leave it out"
 #define VERSION "forefetch speaks NFSv3 only; for NFSv4 mount with -t nfs"
 #define BIND    "use mount -t none -o bind, which needs no forefetch"

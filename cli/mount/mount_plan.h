@@ -44,7 +44,7 @@ struct mount_plan {
 	 * goes. */
 	char *server_text;
 	char *exports_text;
-	/* What the section is from: "/etc/forefetch.conf:12", for people. */
+	/* Where the section stands: "/etc/forefetch.conf:12", for people. */
 	char from[512];
 };
 

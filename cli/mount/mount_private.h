@@ -18,7 +18,7 @@ struct mount_job {
 	struct mount_options options;
 	char dir[PATH_MAX];
 
-	/* What the steps find. */
+	/* The steps fill these. */
 	Forefetch__Response *status;
 	struct mount_store *store;
 	struct config *cfg;

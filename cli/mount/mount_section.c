@@ -101,7 +101,7 @@ static bool is_known(const struct mount_job *job)
 	return true;
 }
 
-/* What was written for this mount goes again; needs the lock. */
+/* Removes what was written for this mount; needs the lock. */
 static void take_back(struct mount_job *job)
 {
 	struct mount_why why;

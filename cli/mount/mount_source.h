@@ -10,7 +10,8 @@ enum { MOUNT_HOST_MAX = 254, MOUNT_PATH_MAX = 1025, MOUNT_NAME_MAX = 65 };
 struct mount_source {
 	char host[MOUNT_HOST_MAX]; /* without brackets */
 	char path[MOUNT_PATH_MAX]; /* absolute, without a final slash */
-	/* What the kernel is told, and shows: as it was typed, but for that. */
+	/* The source as the kernel is told, and shows it: as it was typed, but
+	 * for that. */
 	char text[MOUNT_HOST_MAX + MOUNT_PATH_MAX + 2];
 };
 

@@ -29,7 +29,7 @@ static bool rest(struct top_feed *f, uint64_t *due_us)
 	struct timespec left;
 
 	*due_us += f->interval_us;
-	/* What is late is left out. */
+	/* A sample that is late is left out. */
 	if (*due_us < now_us)
 		*due_us = now_us;
 	left.tv_sec = (time_t)((*due_us - now_us) / 1000000);

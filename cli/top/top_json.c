@@ -130,7 +130,7 @@ void top_json_print(FILE *out, const struct top_model *m)
 		ctl_json_null(&j, "away_reason");
 	put_farm(&j, m);
 	ctl_json_open(&j, "servers", '[');
-	/* What was before the daemon went is not so now. */
+	/* Servers are no more as they were before the daemon went. */
 	for (size_t i = 0; !m->away && i < m->nservers; i++)
 		put_server(&j, &m->servers[i]);
 	ctl_json_close(&j, ']');

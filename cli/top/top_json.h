@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What goes on, for programs. */
+/* The model for programs. */
 #ifndef FOREFETCH_TOP_JSON_H
 #define FOREFETCH_TOP_JSON_H
 

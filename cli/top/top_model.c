@@ -144,7 +144,7 @@ void top_model_update(struct top_model *m, struct top_sample *s)
 	size_t n;
 
 	if (!s || !s->status) {
-		/* What was known last stays on show. */
+		/* The last sample stays on show. */
 		m->away = true;
 		m->samples = 0;
 		m->fatal = s && s->fatal;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is shown: the last sample, and the rates since the one before. */
+/* The model of the page: the last sample, and the rates since the one before.
+ */
 #ifndef FOREFETCH_TOP_MODEL_H
 #define FOREFETCH_TOP_MODEL_H
 
@@ -29,7 +30,7 @@ struct top_model {
 	struct top_sample *sample; /* NULL at first */
 	bool away;                 /* the daemon did not answer; why[] */
 	char why[256];
-	bool fatal;       /* … and never will */
+	bool fatal;       /* it never will: another release */
 	unsigned samples; /* until now, since it was away last */
 	struct top_server *servers;
 	size_t nservers;

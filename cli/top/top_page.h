@@ -30,7 +30,7 @@ int top_page_rows(const struct top_page *p);
 /*
  * Write clean text (top_text.h) at a place, over at most `max` columns; what
  * does not fit is cut, with "…" at its end. Returns the columns that it took.
- * What is outside of the page is not written.
+ * Nothing is written outside of the page.
  */
 int top_page_put(struct top_page *p, int row, int column, int max,
     enum top_style style, const char *text);

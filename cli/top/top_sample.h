@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the daemon says at one moment. */
+/* A sample: the daemon's answers of one moment. */
 #ifndef FOREFETCH_TOP_SAMPLE_H
 #define FOREFETCH_TOP_SAMPLE_H
 

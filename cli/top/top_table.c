@@ -159,8 +159,8 @@ static int to_drop(const struct table_plan *plan, const struct top_table *t)
 	return found;
 }
 
-/* What is left over goes to columns that were cut, then to the one that takes
- * the rest. */
+/* Gives the room that is left over to columns that were cut, then to the one
+ * that takes the rest. */
 static void grow(struct table_plan *plan, const struct top_table *t, int room)
 {
 	for (int rest = 0; rest < 2; rest++)

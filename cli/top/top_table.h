@@ -43,7 +43,7 @@ void top_table_row(struct top_table *t, enum top_style style);
 /* The next cell of the row; of text that is ours, or clean (top_text.h). */
 void top_table_cell(struct top_table *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* … of bytes of unknown origin. */
+/* The same for bytes of unknown origin. */
 void top_table_bytes(struct top_table *t, const uint8_t *s, size_t len);
 
 /* Draw heads and rows; returns how many rows of the area they took. `wide`:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What goes on, as a page of text of any size. */
+/* The model as a page of text of any size. */
 #ifndef FOREFETCH_TOP_VIEW_H
 #define FOREFETCH_TOP_VIEW_H
 

@@ -354,7 +354,7 @@ static void put_outcome(struct top_table *t, const struct list_item *it)
 	put_object(t, &o->dir, &o->name, NULL, o->object);
 }
 
-/* What was fetched comes first: there may be a hundred times as many that were
+/* Puts first what was fetched: there may be a hundred times as many that were
  * not worth it, which the remark counts. */
 static int by_newest(const void *a, const void *b)
 {

@@ -22,7 +22,7 @@ void top_look_order(
 /* top_view_servers.c: servers, and their mounts. */
 struct top_table *top_servers_table(
     const struct top_model *m, const struct top_look *look);
-/* What is to be said of a server in a line of its own; "": nothing. Clean. */
+/* A server's trouble, which gets a line of its own, as clean text; "": none. */
 char *top_servers_trouble(const struct top_server *srv);
 
 /* top_view_lists.c: one section each. */

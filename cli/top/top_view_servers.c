@@ -98,7 +98,7 @@ static void put_bytes(struct top_table *t, bool known, double rate)
 	    t, "%s", known ? ctl_text_bytes(buf, (uint64_t)rate) : "-");
 }
 
-/* What links are sold in, as status and stats have it. */
+/* Puts a rate in bits, as links are sold, and as status and stats have it. */
 static void put_link(struct top_table *t, bool known, double rate)
 {
 	char buf[CTL_TEXT_MAX];
@@ -112,7 +112,7 @@ static void put_share(struct top_table *t, double share)
 	if (share < 0)
 		top_table_cell(t, "-");
 	else
-		/* What is nearly all is not all. */
+		/* A share of nearly all does not read 100%. */
 		top_table_cell(t, "%.*f%%",
 		    share > 0.99 && share<1, share> 0.999 && share < 1
 			? 99.9
