@@ -5,7 +5,7 @@
  * counters (metrics, histogram), memory (slab, reftab), work for threads
  * (iopool), files (statefile, statedir), addresses (netmatch), how far a
  * server's clock has come (srvclock), and what the daemon tells systemd and the
- * kernel (notify, reclaim, loopwatch).
+ * kernel (notify, loopwatch).
  */
 #ifndef FOREFETCH_CLOCK_H
 #define FOREFETCH_CLOCK_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Asking the kernel to treat the daemon as a part of its own way to free
  * memory. */
-#include "base/reclaim.h"
+#include "daemon/reclaim.h"
 
 #include <errno.h>
 #include <fcntl.h>
