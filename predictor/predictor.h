@@ -72,6 +72,8 @@ struct predictor_obs {
 	uint64_t size_bytes;   /* of the object; 0 if unknown */
 	uint64_t offset_bytes; /* READ */
 	uint32_t count_bytes;  /* READ: asked for; 0 if unknown */
+	/* As options.recent_ns, where the object is; 0: that. */
+	uint64_t recent_ns;
 };
 
 /* The parts of a prediction's object that its use will need. */
@@ -212,8 +214,6 @@ void predictor_free(struct predictor *p);
 /* How long before its use an object should be asked for, in nanoseconds: so a
  * fast stream is predicted more accesses. 0: the pace does not matter. */
 void predictor_set_lead(struct predictor *p, uint64_t lead_ns);
-/* Changes options.recent_ns, for what is told from then on. */
-void predictor_set_recent(struct predictor *p, uint64_t recent_ns);
 
 /*
  * Sessions: what a user's programs use in a file system after a mount, or after

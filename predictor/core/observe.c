@@ -236,8 +236,8 @@ void predictor_observe(struct predictor *p, const struct predictor_obs *o)
 	if (!s)
 		p->events++;
 	if (p->opt.recent_ns)
-		recent_event(
-		    &p->recent, p->events, o->now_ns, p->opt.recent_ns);
+		recent_event(&p->recent, p->events, o->now_ns,
+		    o->recent_ns ? o->recent_ns : p->opt.recent_ns);
 	if (s) {
 		access_continue(p, s, id, o);
 		below_fresh(p, s);

@@ -162,12 +162,6 @@ void predictor_set_lead(struct predictor *p, uint64_t lead_ns)
 	p->lead_ns = lead_ns;
 }
 
-void predictor_set_recent(struct predictor *p, uint64_t recent_ns)
-{
-	p->opt.recent_ns = recent_ns;
-	sessions_set_refresh(p->sessions, recent_ns);
-}
-
 void predictor_free(struct predictor *p)
 {
 	if (!p)

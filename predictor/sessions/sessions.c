@@ -19,6 +19,7 @@ enum { ACTORS = 64 };
 struct actor {
 	uint64_t client, uid, space; /* client 0: free */
 	uint64_t began_ns, last_ns;  /* of the session, and its last reply */
+	uint64_t refresh_ns;         /* of the last event, or of all sessions */
 	uint32_t session;            /* its number */
 	bool told;                   /* its plan is to be told */
 	bool begun;                  /* a part of the plan was told */
@@ -47,11 +48,6 @@ struct sessions *sessions_new(uint32_t limit, uint64_t refresh_ns)
 	ss->limit = limit < SESSION_OBJECTS ? limit : SESSION_OBJECTS;
 	ss->refresh_ns = refresh_ns;
 	return ss;
-}
-
-void sessions_set_refresh(struct sessions *ss, uint64_t refresh_ns)
-{
-	ss->refresh_ns = refresh_ns;
 }
 
 static void book_clear(struct session_book *b)
@@ -331,7 +327,7 @@ static void actor_replan(struct sessions *ss, struct actor *a)
 	struct session_step *plan = b ? session_plan(b, ss->limit, &n) : NULL;
 
 	run =
-	    n > 0 ? session_run_new(ss->limit, &ss->refresh_ns, plan, n) : NULL;
+	    n > 0 ? session_run_new(ss->limit, &a->refresh_ns, plan, n) : NULL;
 	free(plan);
 	if (!run)
 		return;
@@ -474,7 +470,7 @@ static void actor_begin(struct sessions *ss, struct actor *a, uint64_t now_ns)
 	if (b)
 		plan = session_plan(b, ss->limit, &n);
 	a->began_ns = now_ns;
-	a->run = session_run_new(ss->limit, &ss->refresh_ns, plan, n);
+	a->run = session_run_new(ss->limit, &a->refresh_ns, plan, n);
 	a->told = a->run && n > 0;
 	a->begun = false;
 	a->session = ++ss->numbers ? ss->numbers : ++ss->numbers;
@@ -513,6 +509,7 @@ void sessions_event(struct sessions *ss, const struct predictor_obs *o,
 	    (ss->pause_ns && o->now_ns > a->last_ns + ss->pause_ns))
 		actor_begin(ss, a, o->now_ns);
 	a->last_ns = o->now_ns + o->latency_ns;
+	a->refresh_ns = o->recent_ns ? o->recent_ns : ss->refresh_ns;
 	if (!a->run)
 		return;
 	if (o->now_ns > a->began_ns + ss->time_ns) {

@@ -74,10 +74,10 @@ struct objects;
 struct sessions;
 
 /* A session has `limit` objects at most. A step that was told is told again
- * after `refresh_ns`, since its object has to be confirmed then; 0: never. NULL
- * without memory. */
+ * after `refresh_ns`, or after the time that the last event in that file system
+ * gives (obs.recent_ns), since its object has to be confirmed then; 0: never.
+ * NULL without memory. */
 struct sessions *sessions_new(uint32_t limit, uint64_t refresh_ns);
-void sessions_set_refresh(struct sessions *ss, uint64_t refresh_ns);
 void sessions_free(struct sessions *ss);
 size_t sessions_memory_bytes(const struct sessions *ss);
 /* As predictor_set_sessions(). */

@@ -64,11 +64,70 @@ bool contract_granted(const struct contract *c, uint64_t sent_us)
 	return sent_us != 0 && sent_us >= oldest(c, c->attr_timeout_us);
 }
 
+/* ---- ahead of clients -------------------------------------------------- */
+
+/* Such parts of attr_timeout. */
+enum { REPEAT_PARTS = 4, RECENT_PARTS = 2, SLACK_PARTS = 3 };
+
+uint64_t contract_repeat_us(const struct config_policy *policy)
+{
+	return policy->attr_timeout_us / REPEAT_PARTS;
+}
+
+uint64_t contract_recent_us(const struct config_policy *policy)
+{
+	return policy->attr_timeout_us / RECENT_PARTS;
+}
+
 uint64_t contract_slack_us(const struct config_policy *policy)
 {
-	enum { SLACK_PARTS = 3 };
-
 	return policy->attr_timeout_us / SLACK_PARTS;
+}
+
+bool contract_serves(
+    const struct config_policy *policy, uint64_t us, uint64_t now_us)
+{
+	return policy->consistency != CONFIG_CONSISTENCY_BOUNDED ||
+	       us + policy->attr_timeout_us > now_us;
+}
+
+uint64_t contract_lasts_since_us(
+    const struct config_policy *policy, uint64_t now_us)
+{
+	uint64_t since_us = now_us + contract_slack_us(policy);
+
+	if (policy->consistency != CONFIG_CONSISTENCY_BOUNDED ||
+	    since_us <= policy->attr_timeout_us)
+		return 1;
+	return since_us - policy->attr_timeout_us;
+}
+
+/* For a third of `timeout_us` from now on, at least. */
+static bool lasts(
+    const struct contract *c, uint64_t sent_us, uint64_t timeout_us)
+{
+	return sent_us != 0 &&
+	       sent_us + timeout_us >= c->now_us + timeout_us / SLACK_PARTS;
+}
+
+bool contract_lasts(
+    const struct contract *c, uint64_t sent_us, uint64_t least_us)
+{
+	uint64_t age_us = c->mode == CONFIG_CONSISTENCY_STRICT ? 0 : c->age_us;
+
+	if (c->mode == CONFIG_CONSISTENCY_FROZEN)
+		return sent_us >= CONTRACT_LOADED_WHOLE_US;
+	if (age_us < least_us)
+		age_us = least_us;
+	return lasts(c, sent_us,
+	    age_us < c->attr_timeout_us ? age_us : c->attr_timeout_us);
+}
+
+bool contract_right_lasts(const struct contract *c, uint64_t sent_us)
+{
+	return lasts(c, sent_us,
+	    c->mode == CONFIG_CONSISTENCY_FROZEN ? c->grant_timeout_us
+						 : c->attr_timeout_us);
 }
 
 uint64_t contract_held_us(

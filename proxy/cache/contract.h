@@ -60,8 +60,37 @@ bool contract_absent(const struct contract *c, uint64_t sent_us);
 /* May an answer rest on a right that a call sent then was granted? */
 bool contract_granted(const struct contract *c, uint64_t sent_us);
 
-/* What grows too old within this time is confirmed again ahead of clients. */
+/*
+ * Ahead of clients: how long what is confirmed now is of use to one that comes
+ * later. By the policy that holds for the object, in microseconds:
+ *
+ *	confirmed                                             too old
+ *	    ├──── repeat ────┤                                   │
+ *	    ├──────────── recent ───────┤                        │
+ *	    │                               ├─────── slack ──────┤
+ */
+/* What was wanted ahead so lately need not be wanted again. */
+uint64_t contract_repeat_us(const struct config_policy *policy);
+/* What a user has used so lately is not foretold to that user. */
+uint64_t contract_recent_us(const struct config_policy *policy);
+/* What grows too old within this time is confirmed again. */
 uint64_t contract_slack_us(const struct config_policy *policy);
+/* Whether what was confirmed at `us` has not grown too old at `now_us`: only in
+ * bounded mode anything does. */
+bool contract_serves(
+    const struct config_policy *policy, uint64_t us, uint64_t now_us);
+/* Since when an object has to be confirmed so that it is not confirmed again
+ * now, ahead; in bounded mode, else 1. */
+uint64_t contract_lasts_since_us(
+    const struct config_policy *policy, uint64_t now_us);
+/* Whether attributes that a call sent then confirmed last for a third of their
+ * age from now on. What changed a moment ago is believed for `least_us` at
+ * least, if attr_timeout is no less: else it would be confirmed over and over.
+ */
+bool contract_lasts(
+    const struct contract *c, uint64_t sent_us, uint64_t least_us);
+/* The same of a right that the server gave. */
+bool contract_right_lasts(const struct contract *c, uint64_t sent_us);
 
 /* A name, an absence or a listing that hangs on a node. */
 struct binding {

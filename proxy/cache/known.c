@@ -60,6 +60,16 @@ uint64_t known_age_us(struct caches *c, struct node *node, uint64_t now_us)
 							    : k.contract.age_us;
 }
 
+bool known_lasts(const struct known *k, uint64_t trip_us, bool rights)
+{
+	const struct grant *g = k->grant;
+
+	if (!contract_lasts(&k->contract, k->sent_us, 2 * trip_us))
+		return false;
+	return !rights || (g && g->known == ACCESS_ALL &&
+			      contract_right_lasts(&k->contract, g->access_us));
+}
+
 bool known_find(struct known *k, const struct asker *who, const nfs3_fh *fh)
 {
 	struct node *node = attrcache_find(who->caches->attr, fh);

@@ -57,6 +57,10 @@ bool known_find(struct known *k, const struct asker *who, const nfs3_fh *fh);
  * 0 where no answer rests on one. */
 uint64_t known_age_us(struct caches *c, struct node *node, uint64_t now_us);
 
+/* Whether the attributes, and with `rights` all rights of the asker, will be of
+ * use to a client that comes a little later: contract_lasts(). A confirmation
+ * lasts for two round trips at least. */
+bool known_lasts(const struct known *k, uint64_t trip_us, bool rights);
 /* Whether an answer may rest on the attributes. */
 bool known_fresh(const struct known *k);
 /* Whether ACCESS granted the asker all these bits (ACCESS3_READ …). */

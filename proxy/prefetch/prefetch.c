@@ -286,16 +286,10 @@ static bool may_search(
 	    accesscache_find(g->caches->access, dir, credential_id(g->caller)));
 }
 
-/* What was confirmed within half of the time bound need not be again. */
-static uint64_t recent_ns(const struct config_server *config)
-{
-	return config->policy.attr_timeout_us * 1000 / 2;
-}
-
 static bool make_ground(struct ground *g)
 {
 	struct predictor_options po = {.budget_bytes = g->memory_bytes,
-	    .recent_ns = recent_ns(g->config),
+	    .recent_ns = contract_recent_us(&g->config->policy) * 1000,
 	    .may_search = may_search,
 	    .may_search_ctx = g};
 
@@ -391,7 +385,6 @@ void prefetch_set_config(
     struct prefetch *pf, const struct config_server *config)
 {
 	pf->g.config = config;
-	predictor_set_recent(pf->g.predictor, recent_ns(config));
 	budget_set_cap(pf->g.budget, &config->prefetch_rate);
 	waste_set_share(pf->g.waste, config->prefetch_waste);
 	sources_configure(pf->sources);

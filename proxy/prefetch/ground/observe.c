@@ -155,7 +155,8 @@ bool observe_call(struct caches *c, struct node *node,
 	    .actor =
 		(call->actor ^ call->uid * UINT64_C(0x9e3779b97f4a7c15)) | 1,
 	    .uid = call->uid,
-	    .client = call->actor};
+	    .client = call->actor,
+	    .recent_ns = contract_recent_us(caches_policy(c, node)) * 1000};
 	if (call->proc->proc == NFSPROC3_LOOKUP)
 		return about_lookup(c, node, call, obs);
 	return about_object(c, node, call, obs);

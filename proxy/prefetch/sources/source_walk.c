@@ -50,6 +50,8 @@ struct walks {
 	struct walktree *tree;
 	struct walktexts texts;
 	struct walk_table table;
+	/* That holds where the walk is that is looked at just now. */
+	const struct config_policy *policy;
 };
 
 static struct source *open_walks(struct sources *all)
@@ -72,15 +74,6 @@ static void close_walks(struct source *s)
 {
 	walktree_free(((struct walks *)s)->tree);
 	free(s);
-}
-
-/* Whether what was told at `us` is still good for those who use it now. */
-static bool is_good(const struct walks *ws, uint64_t us, uint64_t now_us)
-{
-	const struct config_policy *policy = &ws->s.all->g->config->policy;
-
-	return policy->consistency != CONFIG_CONSISTENCY_BOUNDED ||
-	       us + policy->attr_timeout_us > now_us;
 }
 
 static void fill(struct walks *ws, struct walkdir *d,
@@ -123,13 +116,6 @@ static bool fill_known(struct walks *ws, struct walkdir *d, bool more)
 	d->generation = generation;
 	free(ents);
 	return true;
-}
-
-/* How long what was told, or seen, need not be told again: what was found fresh
- * then lasts longer than this (turn_confirmed()). */
-static uint64_t fresh_us(const struct walks *ws)
-{
-	return ws->s.all->g->config->policy.attr_timeout_us / 4;
 }
 
 /* A name that is in the directory: a file will be read. */
@@ -213,10 +199,11 @@ static void tell_names(struct walks *ws, struct credential *cred,
 static bool need_not_tell(const struct walks *ws, const struct walk *w,
     const struct walkdir *d, uint64_t now_us)
 {
-	if (d->told_walk == w->number && d->told_us + fresh_us(ws) > now_us)
+	if (d->told_walk == w->number &&
+	    d->told_us + contract_repeat_us(ws->policy) > now_us)
 		return true;
-	return d->lead > NEAR &&
-	       !is_good(ws, now_us, now_us + d->lead * w->pace_us * 2);
+	return d->lead > NEAR && !contract_serves(ws->policy, now_us,
+				     now_us + d->lead * w->pace_us * 2);
 }
 
 /* What the walk comes to is wanted; false where it is not worth it. */
@@ -235,7 +222,8 @@ static bool tell(struct walks *ws, struct credential *cred, struct walk *w,
 	if (!sources_want(ws->s.all, cred, &pred, now_us))
 		return false;
 	/* What grew old before it was used came in vain. */
-	if (d->told_walk != w->number || !is_good(ws, d->good_us, now_us)) {
+	if (d->told_walk != w->number ||
+	    !contract_serves(ws->policy, d->good_us, now_us)) {
 		walk_told(w);
 		d->good_us = now_us;
 	}
@@ -258,7 +246,7 @@ static bool is_hidden(const struct walkdir *d)
 static void look_ahead(struct walks *ws, struct credential *cred,
     struct walk *w, struct walkdir *d, uint32_t lead, uint64_t now_us)
 {
-	uint64_t fresh = fresh_us(ws);
+	uint64_t fresh = contract_repeat_us(ws->policy);
 	unsigned fills = 0, depth = 0;
 
 	/* Whoever looks up a name there need not go through all of it. */
@@ -299,7 +287,7 @@ static bool come_to(struct walks *ws, struct credential *cred,
 	w = walks_for(&ws->table, d, lists, now_us);
 	again = again && d->walk == w->number;
 	told = d->told_walk == w->number;
-	if (told && is_good(ws, d->told_us, now_us))
+	if (told && contract_serves(ws->policy, d->told_us, now_us))
 		walk_used(w);
 	d->told_walk = 0;
 	walk_arrives(w, d, lists);
@@ -355,6 +343,8 @@ static void passed(struct source *s, struct passed *p)
 
 	if (!d)
 		return;
+	ws->policy = caches_policy(s->all->g->caches,
+	    attrcache_by_key(s->all->g->caches->attr, d->key));
 	came = come_to(
 	    ws, p->cred, d, p->obs.kind == PREDICTOR_READDIR, p->now_us);
 	w = walks_find(&ws->table, d->walk);
@@ -376,6 +366,7 @@ static void listed(struct source *s, struct listed *l)
 
 	if (!d || !fill_known(ws, d, l->news))
 		return;
+	ws->policy = caches_policy(s->all->g->caches, l->dir);
 	w = walks_find(&ws->table, d->told_walk);
 	if (!w || !w->known)
 		return;

@@ -110,7 +110,8 @@ static bool list_anew(struct turn *t, struct node *dir, struct listing *l)
 	uint32_t bytes;
 
 	at->paging = true;
-	while ((bytes = turn_page(t->c, dir, l, turn_fresh_since_us(t),
+	while ((bytes = turn_page(t->c, dir, l,
+		    contract_lasts_since_us(t->k.policy, t->now_us),
 		    worth_page_bytes(t->g), &next)) > 0) {
 		a->cookie = next.from;
 		a->dircount = a->maxcount = bytes;
@@ -256,6 +257,6 @@ bool turn_listing_good(const struct turn *t, struct node *dir)
 	struct listing *l = list_known(t, dir);
 
 	return l && turn_confirmed(t, dir, false) &&
-	       known_stale_entries(
-		   t->c, dir, l, turn_fresh_since_us(t), LOOK) == 0;
+	       known_stale_entries(t->c, dir, l,
+		   contract_lasts_since_us(t->k.policy, t->now_us), LOOK) == 0;
 }

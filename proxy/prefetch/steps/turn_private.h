@@ -117,8 +117,6 @@ bool turn_confirm(struct turn *t, struct node *node);
 bool turn_may_list(struct turn *t, struct node *node);
 /* Whether attributes (and rights) will still be fresh when they are used. */
 bool turn_confirmed(const struct turn *t, struct node *node, bool rights);
-/* A confirmation that was sent since then will. */
-uint64_t turn_fresh_since_us(const struct turn *t);
 
 /* step_flight.c */
 /* Ask for a want; `args` begin with `node`'s handle. False without memory. */

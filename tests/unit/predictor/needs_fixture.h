@@ -28,6 +28,7 @@ struct world {
 	struct predictor *p;
 	uint64_t now_ns;
 	uint64_t uid;
+	uint64_t recent_ns; /* of calls from now on; 0: the predictor's */
 	struct prediction out[512];
 	size_t n;
 	/* All that was told since the last pause. */
@@ -57,6 +58,7 @@ static inline void call(struct world *w, struct predictor_obs o)
 	o.latency_ns = 10 * MS;
 	o.actor = 7 + w->uid;
 	o.uid = w->uid;
+	o.recent_ns = w->recent_ns;
 	if (o.kind == PREDICTOR_READ && !o.count_bytes)
 		o.count_bytes = 16384;
 	predictor_observe(w->p, &o);

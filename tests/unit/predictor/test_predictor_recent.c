@@ -60,10 +60,42 @@ static void test_recent_is_changed(void **state)
 	(void)state;
 	world_begin(&w, &opt);
 	assert_in_range(told_after_ms(&w, 200), 3000, 4000);
-	predictor_set_recent(w.p, 1000 * MS);
+	w.recent_ns = 1000 * MS;
 	assert_in_range(told_after_ms(&w, 200), 1000, 2000);
-	predictor_set_recent(w.p, 3500 * MS);
+	w.recent_ns = 3500 * MS;
 	assert_in_range(told_after_ms(&w, 200), 3500, 4000);
+	world_end(&w);
+}
+
+/* Two file systems are used in turn, each by a user: what is recent in the one
+ * is not in the other. */
+static void test_recent_of_each(void **state)
+{
+	static const uint64_t window_ms[2] = {1000, 3500};
+	uint64_t last_ns[2][20] = {{0}},
+		 soonest_ns[2] = {UINT64_MAX, UINT64_MAX};
+	struct predictor_options opt = {.recent_ns = 3000 * MS};
+	struct world w;
+
+	(void)state;
+	world_begin(&w, &opt);
+	for (uint64_t i = 0; i < 2 * 20 * 100; i++) {
+		uint64_t fs = i % 2, at, object = i / 2 % 20;
+
+		w.now_ns += 100 * MS;
+		w.uid = fs;
+		w.recent_ns = window_ms[fs] * MS;
+		last_ns[fs][object] = w.now_ns;
+		by_handle(&w, PREDICTOR_GETATTR, 100 + 100 * fs + object);
+		for (size_t j = 0; j < w.n; j++) {
+			at = last_ns[fs][w.out[j].object - 100 - 100 * fs];
+			if (at > 0 && w.now_ns - at < soonest_ns[fs])
+				soonest_ns[fs] = w.now_ns - at;
+		}
+	}
+	for (int fs = 0; fs < 2; fs++)
+		assert_in_range(
+		    soonest_ns[fs] / MS, window_ms[fs], window_ms[fs] + 1000);
 	world_end(&w);
 }
 
@@ -107,6 +139,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_recent),
 	    cmocka_unit_test(test_recent_is_changed),
+	    cmocka_unit_test(test_recent_of_each),
 	    cmocka_unit_test(test_renewed),
 	};
 

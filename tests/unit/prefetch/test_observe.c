@@ -341,6 +341,37 @@ static void test_listing_empty(void **state)
 	assert_null(ents);
 }
 
+/* ---- ages ------------------------------------------------------------- */
+
+static uint64_t recent_s(struct world *w)
+{
+	assert_true(ask_object(w, NFSPROC3_GETATTR, "dir", NFS3_OK));
+	return w->obs.recent_ns / 1000000000;
+}
+
+/* What the predictor takes for recent is half of what clients may rest on:
+ * where the object is, and as the configuration has it now. */
+static void test_recent(void **state)
+{
+	struct world *w = *state;
+	struct config_server reloaded = w->config;
+	struct config_export own = {
+	    .path = (char *)"/own", .policy = w->config.policy};
+
+	say_dir(w);
+	w->config.policy.attr_timeout_us = 10000000;
+	assert_int_equal(recent_s(w), 5);
+	reloaded.policy.attr_timeout_us = 60000000;
+	own.policy.attr_timeout_us = 600000000;
+	reloaded.overrides = &own;
+	reloaded.noverrides = 1;
+	caches_set_config(w->caches, &reloaded);
+	assert_int_equal(recent_s(w), 30);
+	assert_true(caches_set_export(w->caches, "/own", 7));
+	assert_int_equal(recent_s(w), 300);
+	caches_set_config(w->caches, &w->config);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -359,6 +390,7 @@ int main(void)
 	    TEST(test_listing),
 	    TEST(test_listing_incomplete),
 	    TEST(test_listing_empty),
+	    TEST(test_recent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

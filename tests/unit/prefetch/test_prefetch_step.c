@@ -129,6 +129,21 @@ static void test_frozen(void **state)
 	assert_nothing_asked(s);
 }
 
+/* But rights do: clients ask for them again after grant_timeout. */
+static void test_frozen_rights(void **state)
+{
+	struct step_world *s = *state;
+
+	s->w->config.policy.consistency = CONFIG_CONSISTENCY_FROZEN;
+	s->w->config.policy.grant_timeout_us = UINT64_C(3600) * SECOND;
+	know_all(s);
+	s->w->now_us += UINT64_C(3600) * SECOND;
+	assert_int_equal(step(s, want(s, "file", "dir", OPEN)), STEP_WAITS);
+	assert_call(s, "ACCESS", "dir");
+	assert_call(s, "ACCESS", "file");
+	assert_call(s, NULL, NULL);
+}
+
 /* In strict no confirmation would be of use: its client's own call confirms. */
 static void test_strict(void **state)
 {
@@ -497,6 +512,7 @@ int main(void)
 	    TEST(test_no_rights),
 	    TEST(test_under_way),
 	    TEST(test_frozen),
+	    TEST(test_frozen_rights),
 	    TEST(test_strict),
 	    TEST(test_off),
 	    TEST(test_unknown),

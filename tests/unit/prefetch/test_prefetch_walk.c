@@ -377,6 +377,25 @@ static void test_in_vain_once_it_is_old(void **state)
 	assert_wanted(s, "");
 }
 
+/* The file system that it goes through has an [export] section: there nothing
+ * is too old by then. */
+static void test_age_of_its_export(void **state)
+{
+	struct walk_world *s = *state;
+	struct config_export still = {
+	    .path = (char *)"/still", .policy = s->w->config.policy};
+
+	still.policy.attr_timeout_us = UINT64_C(3600) * SECOND;
+	s->w->config.overrides = &still;
+	s->w->config.noverrides = 1;
+	say_list(s, "top", "");
+	assert_true(caches_set_export(s->w->caches, "/still", 1));
+	goes_through(s, 40, 1, 20 * SECOND);
+	assert_non_null(queue_next(s->pf.queue));
+	s->w->config.overrides = NULL;
+	s->w->config.noverrides = 0;
+}
+
 /* A listing is worth the lookups that it spares. */
 static void test_a_name_in_each_directory(void **state)
 {
@@ -537,6 +556,7 @@ int main(void)
 	    TEST(test_it_grows),
 	    TEST(test_in_vain),
 	    TEST(test_in_vain_once_it_is_old),
+	    TEST(test_age_of_its_export),
 	    TEST(test_a_name_in_each_directory),
 	    TEST(test_nine_names_in_each_directory),
 	    TEST(test_users),
