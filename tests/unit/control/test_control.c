@@ -440,7 +440,7 @@ static void test_bad_paths(void **state)
 	strcpy(fx->path, file);
 	assert_null(open_control(fx));
 	assert_int_equal(errno, EEXIST);
-	assert_non_null(strstr(fx->err, "no socket"));
+	assert_non_null(strstr(fx->err, "not a socket"));
 	assert_int_equal(access(file, F_OK), 0);
 	snprintf(fx->path, sizeof(fx->path), "%s/a/b/c", fx->dir);
 	assert_null(open_control(fx));
