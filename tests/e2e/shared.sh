@@ -95,6 +95,7 @@ done
 
 # A directory that nobody changes for long is believed for longer. How long its
 # new file stays away is told for each of SECONDS; a minute would be a fault.
+waits=()
 for s in "$@"; do
 	(
 		mkdir "$LAB_EXPORT/still-$s"
@@ -102,8 +103,9 @@ for s in "$@"; do
 		lab_nap "$s"
 		until_open "still-$s" >"/tmp/still-$s"
 	) &
+	waits+=($!)
 done
-wait
+[ ${#waits[@]} -eq 0 ] || wait "${waits[@]}"
 for s in "$@"; do
 	check "still for $s s: a new file opens $(cat "/tmp/still-$s")" \
 		[ -s "/tmp/still-$s" ]
