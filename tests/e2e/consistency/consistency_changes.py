@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Changes: the calls, and what each of them does to the model of the export
 (see consistency_model.py). A part of the class Run of consistency.py."""
+from errno import EIO
+
 from consistency_model import (DIR, LNK, REG, Event, Obj, State, Violation,
                                content_resize, content_write, pattern)
 import nfsraw
@@ -29,6 +31,7 @@ class Change:
         self.known = ()         # bindings that the proxy's client learns
         self.events = []
         self.text = ""
+        self.again = False      # it was refused once, and is sent again
 
     def conflicts(self, other):
         return (self.alone & (other.alone | other.shared) or
@@ -175,7 +178,7 @@ class Changes:
             data, obj.fh, offset, stable=self.rng.choice((0, 1, 2, 2))),
             alone=[obj])
 
-        c.count = count
+        c.count, c.obj = count, obj
 
         def apply(t, own):
             e = obj.push(t, own, c.text)
@@ -224,7 +227,21 @@ class Changes:
             self.wire.until(lambda: c not in self.flying)
         return True
 
+    def ask_and_repeat(self, c):
+        """As Linux does on an I/O error: it forgets what it was told."""
+        c.again = True
+        link = self.rng.choice(self.proxy)
+        link.send(rpc.GETATTR, rpc.opaque(c.obj.fh), lambda *a: link.send(
+            c.proc, c.body, lambda *b: self.changed(c, True, *b), OWNER),
+            OWNER)
+
     def changed(self, c, own, t_sent, t_reply, r):
+        # A WRITE that rests on attributes from before somebody else's change is
+        # refused, until its client has asked for them.
+        if (own and c.proc == rpc.WRITE and r["st"] == EIO and not c.again
+                and any(not e.own for e in c.obj.chain[1:])):
+            self.note("P <- %s: refused, and asked again" % c.text)
+            return self.ask_and_repeat(c)
         self.flying.remove(c)
         for e in c.events:
             e.reply = t_reply

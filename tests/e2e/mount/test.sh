@@ -187,7 +187,7 @@ m 2 "control character" $'nas:/a\n[server b]' /mnt/a
 m 2 "did you mean 'consistency'" -o consistncy=frozen "$LAB_ADDR:$sub" /mnt/a
 m 2 "for NFSv4 mount with -t nfs" -o vers=4 "$LAB_ADDR:$sub" /mnt/a
 m 2 "Kerberos" -o sec=krb5 "$LAB_ADDR:$sub" /mnt/a
-m 2 "is none of strict, bounded or frozen" -o consistency=x "$LAB_ADDR:$sub" /mnt/a
+m 2 "is not one of strict, bounded or frozen" -o consistency=x "$LAB_ADDR:$sub" /mnt/a
 m 1 "create it with mkdir" "$LAB_ADDR:$sub" /mnt/none
 m 1 "is not a directory" "$LAB_ADDR:$sub" /etc/passwd
 m 1 "does not export /nosuch; it exports $LAB_EXPORT, $other" "$LAB_ADDR:/nosuch" /mnt/a
