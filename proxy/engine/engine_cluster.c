@@ -156,9 +156,8 @@ static struct redis_node *map_source(struct engine *e)
 
 static void on_map(struct redis_call *c, const redisReply *r)
 {
-	struct redis_node *n = c->node;
 	if (r && r->type != REDIS_REPLY_ERROR)
-		(void)cluster_take_map(n, r);
+		(void)cluster_take_map(c->node, r);
 }
 
 static void engine_on_map_timer(evutil_socket_t fd, short what, void *arg)

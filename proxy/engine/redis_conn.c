@@ -204,7 +204,7 @@ static int type_under_way(const redisReader *r)
 }
 
 /* Judges a string or an array of which `n` bytes have come behind its type:
- * digits, CR LF, and bytes of the string. */
+ * digits or -1, CR LF, and bytes of the string. */
 static const char *judge_length(const char *text, size_t n, bool string)
 {
 	long long len;
@@ -214,7 +214,8 @@ static const char *judge_length(const char *text, size_t n, bool string)
 	len = string ? strtoll(text, NULL, 10) : 0;
 	if (len > ENGINE_VALUE_MAX)
 		return TOO_LARGE;
-	return len < 0 || n > (size_t)len + LENGTH_BYTES + 4 ? NO_LENGTH : NULL;
+	return len < -1 || n > (size_t)(len + 1) + LENGTH_BYTES + 4 ? NO_LENGTH
+								    : NULL;
 }
 
 /* Why what is under way is refused, or NULL. */

@@ -114,7 +114,7 @@ void redis_node_note(struct redis_node *n)
 		    suppressed, engine_state_name(state), redis_node_error(n));
 }
 
-/* Close what there is; all who asked are told that there is nothing. */
+/* Closes what there is, and tells all who asked that there is nothing. */
 static void node_close(struct redis_node *n)
 {
 	redis_conn_free(n->conn);
@@ -171,9 +171,8 @@ static void node_arm(struct redis_node *n, uint64_t us)
 
 static void on_ping(struct redis_call *c, const redisReply *r)
 {
-	struct redis_node *n = c->node;
 	if (r && r->type == REDIS_REPLY_ERROR)
-		redis_node_judge(n, r);
+		redis_node_judge(c->node, r);
 }
 
 /* Asks it something where it was not asked anything for long. */

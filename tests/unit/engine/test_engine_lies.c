@@ -275,6 +275,8 @@ static void test_lies(void **state)
 	    LIE("$?\r\n;4\r\n"), LIE("$111111111111111111111111111111"),
 	    LIE("*2147483647\r\n"), LIE("*2147483648\r\n"), LIE("*-5\r\n"),
 	    LIE("*4000000000000\r\n"), LIE("*262145\r\n"),
+	    LIE("$536870912\r\nx"), LIE("*2\r\n_\r\n_\r\n"),
+	    LIE("*1\r\n>1\r\n+x\r\n"), LIE("*1\r\n#t\r\n"),
 	    LIE("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n"),
 	    LIE("*200000\r\n*200000\r\n*200000\r\n"), LIE("garbage"),
 	    LIE("\r\n"), LIE("\0"), LIE(":12x\r\n"), LIE("*1\r\n*-1\r\n"),
@@ -331,6 +333,39 @@ static void test_large_lies(void **state)
 		memcpy(text + len, "*1\r\n", 4);
 	try_lie(state, text, len);
 	free(text);
+}
+
+/* Each byte of a reply comes alone. */
+static void test_byte_by_byte(void **state)
+{
+	static const struct {
+		const char *reply, *value;
+	} whole[] = {
+	    {"$20\r\n12345678901234567890\r\n", "12345678901234567890"},
+	    {"$0\r\n\r\n", ""}, {"$-1\r\n", NULL}};
+	struct lies *l = *state;
+
+	lies_begin_up(l);
+	fake_say(l->fake, "GET", NULL, 0);
+	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
+		const char *reply = whole[i].reply;
+		struct question q;
+
+		assert_true(farm_ask(&l->w, &q, "key", 100 * MS));
+		vclock_settle();
+		for (; *reply; reply++) {
+			assert_int_equal(q.answers, 0);
+			fake_send(l->fake, reply, 1);
+			vclock_settle();
+		}
+		assert_int_equal(q.answers, 1);
+		if (whole[i].value)
+			assert_string_equal(q.value, whole[i].value);
+		else
+			assert_null(q.value);
+		question_free(&q);
+		lies_expect(l, ENGINE_UP, "");
+	}
 }
 
 /* The largest value that may be, and one byte more. */
@@ -396,6 +431,7 @@ int main(void)
 	    TEST(test_lies),
 	    TEST(test_value_and_lie),
 	    TEST(test_large_lies),
+	    TEST(test_byte_by_byte),
 	    TEST(test_largest_value),
 	    TEST(test_cut),
 	};
