@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An engine in memory, in the place of engine.c: all struct engine of a test
- * program share its values. It answers in the next turn of the loop, and does
- * what the test wants of it.
+ * An engine in memory, in the place of proxy/engine: all struct engine of a
+ * test program share its values. It answers in the next turn of the loop, and
+ * does what the test wants of it.
  */
 #ifndef FOREFETCH_TEST_ENGINE_STUB_H
 #define FOREFETCH_TEST_ENGINE_STUB_H

@@ -356,57 +356,6 @@ size_t engine_get_nodes(
 	return 0;
 }
 
-/* ---- what no history asks for ------------------------------------------ */
-
-bool engine_flush(
-    struct engine *e, const char *prefix, engine_flushed on_done, void *ctx)
-{
-	(void)e;
-	(void)prefix;
-	(void)on_done;
-	(void)ctx;
-	return false;
-}
-
-struct engine_sample *engine_sample_new(
-    struct engine *e, engine_sample_key on_key, void *ctx)
-{
-	(void)e;
-	(void)on_key;
-	(void)ctx;
-	return NULL;
-}
-
-void engine_sample_free(struct engine_sample *s)
-{
-	(void)s;
-}
-
-bool engine_sample_is_done(const struct engine_sample *s)
-{
-	(void)s;
-	return true;
-}
-
-void engine_sample_stop(struct engine_sample *s)
-{
-	(void)s;
-}
-
-const struct engine_sample_node *engine_sample_nodes(
-    const struct engine_sample *s, size_t *n)
-{
-	(void)s;
-	*n = 0;
-	return NULL;
-}
-
-void engine_remove(struct engine *e, const struct engine_key *key)
-{
-	(void)e;
-	(void)key;
-}
-
 bool engine_is_idle(const struct engine *e)
 {
 	(void)e;

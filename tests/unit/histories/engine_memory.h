@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The engine of a farm in a history, in memory, in the place of engine.c. Its
- * values outlive the daemon. Questions wait until the history answers them, or
- * their time is over; so anything may happen in between.
+ * The engine of a farm in a history, in memory, in the place of proxy/engine.
+ * Its values outlive the daemon. Questions wait until the history answers them,
+ * or their time is over; so anything may happen in between.
  */
 #ifndef FOREFETCH_TESTS_ENGINE_MEMORY_H
 #define FOREFETCH_TESTS_ENGINE_MEMORY_H
