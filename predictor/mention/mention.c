@@ -43,6 +43,12 @@ static bool make_tables(struct mention *m)
 	       m->used && m->used_s && m->scanned;
 }
 
+/* What a directory is entered by, before any was seen to be: what a mention of
+ * the directory means. A new name is a line here. */
+static const char *const entered_by[] = {
+    "mod.rs", /* Rust: `mod x;` is x/mod.rs */
+};
+
 struct mention *mention_new(const struct mention_params *p)
 {
 	struct mention *m = calloc(1, sizeof(*m));
@@ -57,6 +63,9 @@ struct mention *mention_new(const struct mention_params *p)
 		errno = ENOMEM;
 		return NULL;
 	}
+	for (size_t i = 0; i < sizeof(entered_by) / sizeof(*entered_by); i++)
+		first_expect(
+		    m, name_hash32(entered_by[i], strlen(entered_by[i])));
 	return m;
 }
 
@@ -153,36 +162,75 @@ static uint8_t most_ups(const struct tokens *t)
 	return ups < UPS_MAX ? ups : UPS_MAX;
 }
 
-void source_match(struct mention *m, struct source *s, uint32_t from)
-{
-	struct task t = {.dir = s->dir,
-	    .source = (uint32_t)(s - m->sources),
-	    .generation = s->generation,
-	    .word = TASK_ALL,
-	    .at = from,
-	    .relation = MENTION_SAME};
-	uint64_t above[UPS_MAX + 1], dirs[SEARCHED_LOOK];
-	size_t n = searched_best(m, dirs), ups = 0;
+/* ---- where words are looked for --------------------------------------- */
 
-	s->matched_ns = m->now_ns;
-	task_add(m, &t);
-	above[0] = s->dir;
-	t.relation = MENTION_ABOVE;
-	while (ups < s->ups) {
-		const struct home *h = home_find(m, above[ups]);
+/* `t` is a task for all words in the directory of the source. */
+static void look_here(struct mention *m, const struct source *s, struct task *t)
+{
+	(void)s;
+	task_add(m, t);
+}
+
+static void look_above(
+    struct mention *m, const struct source *s, struct task *t)
+{
+	for (uint8_t ups = 1; ups <= s->ups; ups++) {
+		const struct home *h = home_find(m, t->dir);
 
 		if (!h || !h->dir)
-			break;
-		above[++ups] = t.dir = h->dir;
-		t.ups = (uint8_t)ups;
-		task_add(m, &t);
+			return;
+		t->dir = h->dir;
+		t->ups = ups;
+		task_add(m, t);
 	}
-	t.ups = 0;
-	t.relation = MENTION_SEARCHED;
+}
+
+static void look_searched(
+    struct mention *m, const struct source *s, struct task *t)
+{
+	const struct home *h = home_find(m, s->dir);
+	uint64_t dirs[SEARCHED_LOOK];
+	size_t n = searched_best(m, dirs);
+
 	for (size_t i = 0; i < n; i++) {
-		t.dir = dirs[i];
-		if (t.dir != above[0] && (ups < 1 || t.dir != above[1]))
-			task_add(m, &t);
+		t->dir = dirs[i];
+		if (t->dir != s->dir && (!h || !h->dir || t->dir != h->dir))
+			task_add(m, t);
+	}
+}
+
+/* As Rust has it: what src/net.rs names is in src/net/. */
+static void look_named(
+    struct mention *m, const struct source *s, struct task *t)
+{
+	(void)s;
+	t->word = TASK_NAMED;
+	task_add(m, t);
+}
+
+/* A new place is a line here, a relation in odds.h, and its nearness there. */
+static const struct place {
+	uint8_t relation;
+	void (*look)(struct mention *m, const struct source *s, struct task *t);
+} places[] = {
+    {MENTION_SAME, look_here},
+    {MENTION_ABOVE, look_above},
+    {MENTION_SEARCHED, look_searched},
+    {MENTION_NAMED, look_named},
+};
+
+void source_match(struct mention *m, struct source *s, uint32_t from)
+{
+	s->matched_ns = m->now_ns;
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		struct task t = {.dir = s->dir,
+		    .source = (uint32_t)(s - m->sources),
+		    .generation = s->generation,
+		    .word = TASK_ALL,
+		    .at = from,
+		    .relation = places[i].relation};
+
+		places[i].look(m, s, &t);
 	}
 }
 

@@ -130,6 +130,31 @@ static void firsts_match(struct match *x)
 	}
 }
 
+/* All words, in the directory that is called as the source, but for the
+ * source's extension. */
+static void named_match(struct match *x)
+{
+	struct nameindex_hit hits[NAMEINDEX_HITS];
+	struct mention *m = x->m;
+	const struct home *h = home_find(m, x->s->object);
+	struct task t = x->t;
+	uint32_t stem = 0;
+	size_t n;
+
+	n = h ? nameindex_find(m->names, x->t.dir, h->name, hits) : 0;
+	for (size_t i = 0; i < n; i++)
+		if (hits[i].name->object == x->s->object)
+			stem = hits[i].name->stem;
+	t.word = TASK_ALL;
+	n = nameindex_find(m->names, x->t.dir, stem, hits);
+	for (size_t i = 0; i < n; i++) {
+		if (!hits[i].name->directory || hits[i].part != NAME_FULL)
+			continue;
+		t.dir = hits[i].name->object;
+		task_add(m, &t);
+	}
+}
+
 /* ---- words ------------------------------------------------------------ */
 
 static bool is_last(const struct source *s, uint32_t word)
@@ -203,7 +228,8 @@ static bool may_begin(const struct match *x, const struct token *w)
 {
 	if (w->flags & TOKEN_HERE)
 		return !(w->flags & TOKEN_CONT) && x->t.ups == w->ups &&
-		       x->t.relation != MENTION_SEARCHED;
+		       x->t.relation != MENTION_SEARCHED &&
+		       x->t.relation != MENTION_NAMED;
 	if (w->flags & TOKEN_PARTS)
 		return !(w->flags & TOKEN_CONT) && x->t.ups <= 1;
 	return x->t.ups <= 1;
@@ -215,6 +241,11 @@ static bool task_step(struct match *x, int *looks)
 	if (x->t.word == TASK_ENTER) {
 		firsts_match(x);
 		*looks -= FIRSTS;
+		return true;
+	}
+	if (x->t.word == TASK_NAMED) {
+		named_match(x);
+		*looks -= 1;
 		return true;
 	}
 	if (x->t.word != TASK_ALL) {

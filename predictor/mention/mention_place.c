@@ -149,6 +149,11 @@ static struct first *first_of(struct mention *m, uint32_t name)
 	return least;
 }
 
+void first_expect(struct mention *m, uint32_t name)
+{
+	odds_count_add(&first_of(m, name)->count, true);
+}
+
 /* The directory is entered: each name in it that is told of might be used. */
 static void firsts_enter(struct mention *m, uint64_t dir)
 {

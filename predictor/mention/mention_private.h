@@ -55,16 +55,21 @@ struct source {
 	struct token *words;
 };
 
-enum { TASK_ALL = UINT32_MAX, TASK_ENTER = UINT32_MAX - 1 };
+enum {
+	TASK_ALL = UINT32_MAX,
+	TASK_ENTER = UINT32_MAX - 1,
+	TASK_NAMED = UINT32_MAX - 2,
+};
 
 /* Words of a source are to be looked for in a directory. */
 struct task {
 	uint64_t dir;
 	uint32_t source, generation;
-	uint32_t word; /* TASK_ALL; TASK_ENTER: no word, but what is used first
-			*/
-	uint32_t at;   /* of TASK_ALL: the next one */
-	float p;       /* TASK_ENTER: that it will be entered */
+	/* TASK_ALL; TASK_ENTER: no word, but what is used first; TASK_NAMED:
+	 * all, in the directory there that is called as the source. */
+	uint32_t word;
+	uint32_t at;      /* of all words: the next one */
+	float p;          /* TASK_ENTER: that it will be entered */
 	uint8_t relation; /* enum mention_relation */
 	uint8_t ups;
 	uint8_t depth; /* directories that were entered without a word */
@@ -211,5 +216,7 @@ bool used_lately(const struct mention *m, uint64_t object, uint32_t cred);
 /* It is in this directory, which was entered by that. */
 void firsts_seen(struct mention *m, const struct home *h);
 double first_p(const struct first *f);
+/* A directory that has the name is likely entered by it. */
+void first_expect(struct mention *m, uint32_t name);
 
 #endif

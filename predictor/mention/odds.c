@@ -20,8 +20,10 @@ static const float priors[MENTION_FORMS][MENTION_STRENGTHS] = {
 };
 
 /* Factors by which the relation to the mentioning file lowers the odds. */
-static const float nearness[MENTION_RELATIONS] = {
-    [MENTION_SAME] = 1.0f, [MENTION_ABOVE] = 0.6f, [MENTION_SEARCHED] = 0.8f};
+static const float nearness[MENTION_RELATIONS] = {[MENTION_SAME] = 1.0f,
+    [MENTION_ABOVE] = 0.6f,
+    [MENTION_SEARCHED] = 0.8f,
+    [MENTION_NAMED] = 1.0f};
 
 double odds_count_p(const struct odds_count *n, double prior, double weight)
 {
