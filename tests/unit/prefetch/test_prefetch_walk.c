@@ -390,7 +390,7 @@ static void test_age_of_its_export(void **state)
 	s->w->config.noverrides = 1;
 	say_list(s, "top", "");
 	assert_true(caches_set_export(s->w->caches, "/still", 1));
-	goes_through(s, 40, 1, 20 * SECOND);
+	goes_through(s, 20, 1, 20 * SECOND);
 	assert_non_null(queue_next(s->pf.queue));
 	s->w->config.overrides = NULL;
 	s->w->config.noverrides = 0;
