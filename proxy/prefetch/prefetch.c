@@ -3,13 +3,13 @@
  * From calls that were answered to calls ahead.
  *
  *	reply to a client (svc)
- *	   │ prefetch_observe(): what it says, by what the caches know now
+ *	   │ prefetch_observe(): a copy of the call
  *	   ▼
- *	 ring ─▶ notes, hints, predictor, patterns ─▶ wants ─▶ calls
- *	   └───────── the pump, in a later turn of the loop ─────┘
+ *	 calls heard ─▶ what they say ─▶ notes, sources ─▶ wants ─▶ calls
+ *	   └──────────── the pump, in a later turn of the loop ──────┘
  *
- * Only what has to be read from the caches at once is read in the reply's path:
- * the client has its reply before anything is predicted.
+ * The reply's path copies the call, and no more: the client has its reply
+ *before anything is made of it.
  */
 #include "prefetch/prefetch.h"
 
@@ -38,19 +38,24 @@
 #include "prefetch/sources/sources.h"
 #include "prefetch/steps/steps.h"
 
-void prefetch_wake(struct prefetch *pf, uint64_t now_us)
+static void wake(struct prefetch *pf, uint64_t now_us)
 {
-	ground_wake(&pf->g, now_us);
-}
-
-static void on_wake(void *ctx)
-{
-	struct prefetch *pf = ctx;
-
+	if (now_us > pf->g.now_us)
+		pf->g.now_us = now_us;
 	if (pf->active)
 		return;
 	pf->active = true;
 	event_active(pf->ev, EV_TIMEOUT, 1);
+}
+
+void prefetch_wake(struct prefetch *pf, uint64_t now_us)
+{
+	wake(pf, now_us);
+}
+
+static void on_wake(void *ctx)
+{
+	wake(ctx, 0);
 }
 
 static void wake_in(struct prefetch *pf, uint64_t us)
@@ -102,111 +107,127 @@ bool prefetch_sees_demand(const struct prefetch *pf)
 	return fetch_in_flight(pf->g.fetch) > calls_count(pf->calls);
 }
 
-/* ---- observations ----------------------------------------------------- */
+/* ---- calls that pass -------------------------------------------------- */
 
-static bool is_listing(const struct observe_call *call)
+/* Returns the copy. An empty view may point nowhere. */
+static const char *copy(char *to, const char *from, uint32_t len)
 {
-	return call->proc->proc == NFSPROC3_READDIR ||
-	       call->proc->proc == NFSPROC3_READDIRPLUS;
+	if (len > 0)
+		memcpy(to, from, len);
+	return to;
 }
 
-static void seen_name(
-    struct prefetch *pf, struct seen *seen, const struct observe_call *call)
+/* NULL where there are too many, or where the call has too much. */
+static struct heard *heard_new(
+    struct prefetch *pf, const struct observe_call *call)
 {
-	const nfs3_name *name = &call->args->dirop.name;
+	struct heard *h = &pf->calls_heard[pf->heard];
+	const nfs3_fh *fh = &call->args->object;
 
-	if (call->proc->proc != NFSPROC3_LOOKUP)
-		return;
-	if (seen->obs.kind == PREDICTOR_ABSENT)
-		namemap_put(
-		    pf->g.absents, seen->obs.object, name->data, name->len);
-	if (name->len >= sizeof(seen->name) || memchr(name->data, 0, name->len))
-		return;
-	memcpy(seen->name, name->data, name->len);
-	seen->name[name->len] = 0;
+	if (pf->heard == HEARD || fh->len > sizeof(h->fh) ||
+	    call->cred->body.len > sizeof(h->body))
+		return NULL;
+	h->call = *call;
+	h->args = *call->args;
+	h->cred = *call->cred;
+	h->call.args = &h->args;
+	h->call.cred = &h->cred;
+	h->args.object.data = copy(h->fh, fh->data, fh->len);
+	h->cred.body.data = copy(h->body, h->cred.body.data, h->cred.body.len);
+	pf->heard++;
+	return h;
+}
+
+/* A name that nobody can have asked for is left out. */
+static void heard_name(struct heard *h)
+{
+	nfs3_name *name = &h->args.dirop.name;
+
+	if (name->len >= sizeof(h->name))
+		name->len = 0;
+	name->data = copy(h->name, name->data, name->len);
+	h->name[name->len] = 0;
 }
 
 void prefetch_observe(struct prefetch *pf, const struct observe_call *call)
 {
-	struct seen *seen = &pf->ring[pf->ring_in % RING];
-	struct caches *c = pf->g.caches;
-	struct node *node;
-	bool listing;
+	struct heard *h;
 
 	if (call->proc->prog != NFS_PROGRAM || !call->cred_id ||
 	    call->proc->proc == NFSPROC3_NULL)
 		return;
-	if (call->missed)
-		waste_demand(pf->g.waste, call->bytes, pf->g.now_us);
-	else
-		waste_cached(pf->g.waste, call->bytes, pf->g.now_us);
-	node = observe_node(c, call);
-	observe_count(c, node, call);
-	if ((call->proc->flags & NFS_PROC_DRC) ||
-	    pf->ring_in - pf->ring_out == RING)
+	*(call->missed ? &pf->demand_bytes : &pf->cached_bytes) += call->bytes;
+	h = heard_new(pf, call);
+	if (!h) {
+		observe_sum(&pf->beside, call);
 		return;
-	if (caches_policy(c, node)->prefetch == CONFIG_PREFETCH_OFF)
-		return;
-	*seen = (struct seen){.late = call->late, .missed = call->missed};
-	listing = is_listing(call) && call->status == NFS3_OK;
-	seen->mounted = observe_mount(c, node, call);
-	if (!observe_call(c, node, call, &seen->obs) && !listing &&
-	    !seen->mounted)
-		return;
-	seen_name(pf, seen, call);
-	if (listing)
-		seen->dir = fh_key(&call->args->object);
-	if (listing && call->proc->proc == NFSPROC3_READDIRPLUS)
-		seen->page_bytes = call->args->readdirplus.maxcount;
-	seen->cred =
-	    credentials_get(pf->creds, call->cred, call->cred_id, call->uid);
-	if (!seen->cred)
-		return;
-	(void)credential_ref(seen->cred);
-	pf->ring_in++;
-	ground_wake(&pf->g, call->received_us + call->latency_us);
+	}
+	h->begins = false;
+	if (call->proc->proc == NFSPROC3_LOOKUP)
+		heard_name(h);
+	wake(pf, call->received_us + call->latency_us);
 }
 
 void prefetch_begins(struct prefetch *pf, const struct observe_call *call)
 {
-	struct seen *seen = &pf->ring[pf->ring_in % RING];
-	struct caches *c = pf->g.caches;
-	struct node *node = observe_node(c, call);
+	struct heard *h = heard_new(pf, call);
 
-	if (!node || pf->ring_in - pf->ring_out == RING ||
-	    caches_policy(c, node)->prefetch == CONFIG_PREFETCH_OFF)
+	if (!h)
 		return;
-	*seen = (struct seen){.begins = true, .missed = call->missed};
-	if (!observe_call(c, node, call, &seen->obs))
-		return;
-	seen->cred =
-	    credentials_get(pf->creds, call->cred, call->cred_id, call->uid);
-	if (!seen->cred)
-		return;
-	(void)credential_ref(seen->cred);
-	pf->ring_in++;
-	ground_wake(&pf->g, call->received_us);
+	h->begins = true;
+	wake(pf, call->received_us);
 }
 
-/* ---- the pump --------------------------------------------------------- */
+/* ---- what is made of them --------------------------------------------- */
 
-static void see(struct prefetch *pf, const struct seen *seen, struct passed *p)
+static void count(struct prefetch *pf, const struct node *node,
+    const struct observe_call *call)
 {
-	struct attrcache *ac = pf->g.caches->attr;
-	struct node *dir = seen->dir ? attrcache_by_key(ac, seen->dir) : NULL;
+	struct observe_sums sums = pf->beside;
+
+	observe_sum(&sums, call);
+	observe_count(pf->g.caches, node, &sums);
+	pf->beside = (struct observe_sums){0};
+}
+
+/* Counts the bytes that clients have had since the last turn. */
+static void count_bytes(struct prefetch *pf, uint64_t now_us)
+{
+	waste_demand(pf->g.waste, pf->demand_bytes, now_us);
+	waste_cached(pf->g.waste, pf->cached_bytes, now_us);
+	pf->demand_bytes = pf->cached_bytes = 0;
+}
+
+static bool is_listing(const struct observe_call *call)
+{
+	return call->status == NFS3_OK &&
+	       (call->proc->proc == NFSPROC3_READDIR ||
+		   call->proc->proc == NFSPROC3_READDIRPLUS);
+}
+
+/* "" where no name was looked up, or none that C has as a string. */
+static const char *name_of(const struct heard *h)
+{
+	enum { SHORT = 32 };
+	uint32_t len = h->args.dirop.name.len;
+
+	return h->call.proc->proc == NFSPROC3_LOOKUP && len < SHORT &&
+		       strlen(h->name) == len
+		   ? h->name
+		   : "";
+}
+
+static void passed(struct prefetch *pf, const struct heard *h, struct passed *p)
+{
+	const nfs3_name *name = &h->args.dirop.name;
 	struct note_use use = {.object = p->obs.object,
 	    .uid = credential_uid(p->cred),
 	    .late = p->late,
 	    .missed = p->missed};
 
-	if (seen->mounted)
-		predictor_mounted(
-		    pf->g.predictor, p->obs.client, seen->mounted);
-	if (dir)
-		sources_read_listing(
-		    pf->sources, p->cred, dir, seen->page_bytes);
-	if (!use.object)
-		return;
+	if (p->obs.kind == PREDICTOR_ABSENT)
+		namemap_put(
+		    pf->g.absents, p->obs.object, name->data, name->len);
 	notes_used(pf->notes, &use, p->now_us);
 	if (!p->missed && p->obs.parent)
 		notes_name_used(pf->notes, p->obs.parent);
@@ -215,25 +236,57 @@ static void see(struct prefetch *pf, const struct seen *seen, struct passed *p)
 	sources_passed(pf->sources, p);
 }
 
-static void take(struct prefetch *pf, const struct seen *seen, uint64_t now_us)
+/* Tells everybody what the call says; its credential stays for as long. */
+static void hear(struct prefetch *pf, const struct heard *h, struct node *node,
+    struct passed *p)
 {
-	struct attrcache *ac = pf->g.caches->attr;
-	struct passed p = {.obs = seen->obs,
-	    .cred = seen->cred,
-	    .node = attrcache_by_key(ac, seen->obs.object),
-	    .name = seen->name,
-	    .now_us = now_us,
-	    .late = seen->late,
-	    .missed = seen->missed};
+	const struct observe_call *call = &h->call;
+	bool plus = call->proc->proc == NFSPROC3_READDIRPLUS;
+	uint64_t mounted = observe_mount(pf->g.caches, node, call);
 
-	if (p.obs.actor)
-		credential_set_actor(p.cred, p.obs.actor);
-	if (seen->begins)
-		sources_begins(pf->sources, &p);
-	else
-		see(pf, seen, &p);
+	if (p->obs.actor)
+		credential_set_actor(p->cred, p->obs.actor);
+	if (h->begins) {
+		sources_begins(pf->sources, p);
+		return;
+	}
+	if (mounted)
+		predictor_mounted(pf->g.predictor, call->actor, mounted);
+	if (node && is_listing(call))
+		sources_read_listing(pf->sources, p->cred, node,
+		    plus ? h->args.readdirplus.maxcount : 0);
+	if (p->obs.object)
+		passed(pf, h, p);
+}
+
+static void take(struct prefetch *pf, struct heard *h, uint64_t now_us)
+{
+	const struct observe_call *call = &h->call;
+	struct caches *c = pf->g.caches;
+	struct node *node = observe_node(c, call);
+	struct passed p = {.name = name_of(h),
+	    .now_us = now_us,
+	    .late = call->late,
+	    .missed = call->missed};
+
+	if (!h->begins)
+		count(pf, node, call);
+	if ((call->proc->flags & NFS_PROC_DRC) ||
+	    caches_policy(c, node)->prefetch == CONFIG_PREFETCH_OFF)
+		return;
+	if (!observe_call(c, node, call, &p.obs, &p.node) &&
+	    (h->begins || (!is_listing(call) && !observe_mount(c, node, call))))
+		return;
+	p.cred =
+	    credentials_get(pf->creds, call->cred, call->cred_id, call->uid);
+	if (!p.cred)
+		return;
+	(void)credential_ref(p.cred);
+	hear(pf, h, node, &p);
 	credential_unref(p.cred);
 }
+
+/* ---- the pump --------------------------------------------------------- */
 
 static void on_turn(evutil_socket_t fd, short what, void *arg)
 {
@@ -248,9 +301,11 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	pf->active = false;
 	pf->g.now_us = now_us;
-	while (pf->ring_out != pf->ring_in)
-		take(pf, &pf->ring[pf->ring_out++ % RING], now_us);
-	/* What is sent below is sent later than this turn began. */
+	count_bytes(pf, now_us);
+	for (unsigned i = 0; i < pf->heard; i++)
+		take(pf, &pf->calls_heard[i], now_us);
+	pf->heard = 0;
+	/* Calls below are sent later than this turn began. */
 	clock_give(0);
 	notes_age(pf->notes, now_us);
 	steps_tell_farmed(pf->steps);
@@ -366,8 +421,6 @@ void prefetch_free(struct prefetch *pf)
 	queue_free(pf->queue);
 	steps_free(pf->steps);
 	sources_free(pf->sources);
-	while (pf->ring_out != pf->ring_in)
-		credential_unref(pf->ring[pf->ring_out++ % RING].cred);
 	calls_free(pf->calls);
 	free(pf->notes);
 	credentials_free(pf->creds);

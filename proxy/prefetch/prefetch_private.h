@@ -13,30 +13,30 @@
 #include <limits.h>
 
 #include "base/iopool.h"
-#include "predictor/predictor.h"
+#include "nfsproto/nfs_proc.h"
+#include "nfsproto/rpc_msg.h"
 #include "prefetch/ground/ground.h"
+#include "prefetch/ground/observe.h"
 #include "prefetch/prefetch.h"
 
-struct credential;
 struct event;
 struct predictor_snapshot;
 
-enum { RING = 256 }; /* observations, in one turn of the loop */
+enum { HEARD = 256 }; /* calls that wait for the pump */
 
-/* An observation that waits for its turn. */
-struct seen {
-	struct predictor_obs obs;
-	struct credential *cred;
-	uint64_t dir;        /* a directory whose listing came; 0: none */
-	uint32_t page_bytes; /* that READDIRPLUS asked for; 0: another call */
-	uint64_t mounted;    /* a file system, as observe_mount() has it */
-	char name[32];       /* that was looked up; "": none, or a longer one */
-	bool late;
-	bool missed;
+/* A call as it went by, with copies of what it points to: what is made of it
+ * happens in the pump, when its client has the reply. */
+struct heard {
+	struct observe_call call;
+	union nfs_args args;
+	struct rpc_cred cred;
 	bool begins; /* it is not answered yet; not `missed`: it is confirmed */
+	char fh[NFS3_FHSIZE_MAX];
+	char body[RPC_AUTH_BODY_MAX];
+	char name[NFS3_NAME_MAX + 1]; /* LOOKUP */
 };
 
-/* What was learned, on its way to the disk. */
+/* The learned trees on their way to the disk. */
 struct prefetch_save {
 	char path[PATH_MAX]; /* "": it is not kept */
 	struct event *ev;
@@ -56,10 +56,15 @@ struct prefetch {
 	struct queue *queue;
 	struct sources *sources;
 	struct steps *steps;
-	struct event *ev; /* the pump */
-	bool active;      /* `ev` is about to run */
-	struct seen ring[RING];
-	unsigned ring_in, ring_out;
+	struct event *ev;                /* the pump */
+	bool active;                     /* `ev` is about to run */
+	struct heard calls_heard[HEARD]; /* since the last turn */
+	unsigned heard;
+	/* Calls for which there was no place, as if they were of the file
+	 * system of the next one that is heard. */
+	struct observe_sums beside;
+	/* Bytes of replies since the last turn. */
+	uint64_t demand_bytes, cached_bytes;
 	struct prefetch_save save;
 };
 

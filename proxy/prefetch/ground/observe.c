@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an answered call, or a listing, tells the predictor. */
+/* Makes of answered calls, and of listings, what the predictor hears. */
 #include "prefetch/ground/observe.h"
 
 #include <stdlib.h>
@@ -35,8 +35,18 @@ static uint64_t type_of(const nfs3_name *name)
 	return 0;
 }
 
+void observe_sum(struct observe_sums *s, const struct observe_call *call)
+{
+	bool change = call->proc->flags & NFS_PROC_DRC;
+
+	s->calls++;
+	s->changes += change;
+	s->asked += !change && call->asked;
+	s->bytes += call->bytes;
+}
+
 void observe_count(
-    struct caches *c, const struct node *node, const struct observe_call *call)
+    struct caches *c, const struct node *node, const struct observe_sums *s)
 {
 	struct fsys *f = node && (node->flags & NODE_ATTRS)
 			     ? attrcache_fsys(c->attr, node)
@@ -44,12 +54,10 @@ void observe_count(
 
 	if (!f)
 		return;
-	f->calls++;
-	if (call->proc->flags & NFS_PROC_DRC)
-		f->changes++;
-	else
-		f->asked += call->asked;
-	f->bytes += call->bytes;
+	f->calls += s->calls;
+	f->changes += s->changes;
+	f->asked += s->asked;
+	f->bytes += s->bytes;
 }
 
 /* File systems begin sessions of their own. */
@@ -74,10 +82,10 @@ static void about_node(
 }
 
 static bool about_lookup(struct caches *c, struct node *dir,
-    const struct observe_call *call, struct predictor_obs *obs)
+    const struct observe_call *call, struct predictor_obs *obs,
+    struct node **child)
 {
 	const diropargs3 *a = &call->args->dirop;
-	struct node *child;
 
 	if (nfs3_name_is_dots(&a->name))
 		return false;
@@ -90,11 +98,11 @@ static bool about_lookup(struct caches *c, struct node *dir,
 		obs->space = space_of(c, dir);
 		return true;
 	}
-	child = known_name(c, dir, &a->name).child;
-	if (!child || call->status != NFS3_OK)
+	*child = known_name(c, dir, &a->name).child;
+	if (!*child || call->status != NFS3_OK)
 		return false;
 	obs->kind = PREDICTOR_LOOKUP;
-	about_node(c, child, obs);
+	about_node(c, *child, obs);
 	return true;
 }
 
@@ -146,8 +154,10 @@ struct node *observe_node(struct caches *c, const struct observe_call *call)
 }
 
 bool observe_call(struct caches *c, struct node *node,
-    const struct observe_call *call, struct predictor_obs *obs)
+    const struct observe_call *call, struct predictor_obs *obs,
+    struct node **about)
 {
+	*about = NULL;
 	if (!node || !call->cred_id)
 		return false;
 	*obs = (struct predictor_obs){.now_ns = call->received_us * 1000,
@@ -158,7 +168,8 @@ bool observe_call(struct caches *c, struct node *node,
 	    .client = call->actor,
 	    .recent_ns = contract_recent_us(caches_policy(c, node)) * 1000};
 	if (call->proc->proc == NFSPROC3_LOOKUP)
-		return about_lookup(c, node, call, obs);
+		return about_lookup(c, node, call, obs, about);
+	*about = node;
 	return about_object(c, node, call, obs);
 }
 

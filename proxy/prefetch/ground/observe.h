@@ -30,19 +30,28 @@ struct observe_call {
 	uint64_t latency_us;
 	bool late;      /* it waited for what was fetched ahead */
 	bool missed;    /* the server was asked for it */
-	bool asked;     /* … or to confirm it */
+	bool asked;     /* the server was asked for it, or to confirm it */
 	uint64_t bytes; /* of the reply */
 };
 
 /* The node of the handle that the arguments begin with; NULL: not known. */
 struct node *observe_node(struct caches *c, const struct observe_call *call);
-/* Counts it for its file system. `node` is observe_node(). */
+/* Calls, summed up. */
+struct observe_sums {
+	uint64_t calls, changes;
+	uint64_t asked; /* of the server, no changes */
+	uint64_t bytes; /* of replies */
+};
+void observe_sum(struct observe_sums *s, const struct observe_call *call);
+/* Counts them for the node's file system. NULL: it is not known. */
 void observe_count(
-    struct caches *c, const struct node *node, const struct observe_call *call);
+    struct caches *c, const struct node *node, const struct observe_sums *s);
 /* False where the call says nothing about what will come. `node` is
- * observe_node(). */
+ * observe_node(). `*about` becomes the node of obs.object; NULL: it has none.
+ */
 bool observe_call(struct caches *c, struct node *node,
-    const struct observe_call *call, struct predictor_obs *obs);
+    const struct observe_call *call, struct predictor_obs *obs,
+    struct node **about);
 
 /* The file system that a client mounts, as the predictor numbers it: a client
  * asks FSINFO of the root when it mounts, and not again. 0: it mounts none. */

@@ -57,6 +57,8 @@ static void open_prefetch(struct hint_world *w)
 	pf->notes = notes_new(&pf->g);
 	pf->queue = queue_new(&pf->g, pf->notes);
 	assert(pf->creds && pf->notes && pf->queue);
+	/* The pump is about to run, and never does. */
+	pf->active = true;
 }
 
 void hint_world_open(struct hint_world *w)

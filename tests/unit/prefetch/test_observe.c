@@ -37,8 +37,10 @@ static struct observe_call call_of(
 
 static bool observe(struct world *w, const struct observe_call *call)
 {
+	struct node *about;
+
 	return observe_call(
-	    w->caches, observe_node(w->caches, call), call, &w->obs);
+	    w->caches, observe_node(w->caches, call), call, &w->obs, &about);
 }
 
 static bool ask(
