@@ -109,7 +109,7 @@ void prefetch_edited(struct prefetch *pf);
 struct budget *prefetch_budget(struct prefetch *pf);
 /* Whether they may go out at all: pauses, metered links. */
 struct hold *prefetch_hold(struct prefetch *pf);
-/* What is wanted (want.h), for whom, and what is under way (flight.h). */
+/* Its wants (want.h), their credentials, and its calls (flight.h). */
 struct queue *prefetch_queue(struct prefetch *pf);
 struct credentials *prefetch_credentials(struct prefetch *pf);
 struct calls *prefetch_calls(struct prefetch *pf);
@@ -121,7 +121,7 @@ bool prefetch_holds_jobs(const struct prefetch *pf);
 /* Whether calls are under way that were not sent ahead. */
 bool prefetch_sees_demand(const struct prefetch *pf);
 
-/* What became of the last prediction of an object. Texts are static. */
+/* How the last prediction of an object ended. Texts are static. */
 struct prefetch_told {
 	bool predicted;
 	const char *state; /* "used", "late", … */
@@ -178,7 +178,7 @@ struct prefetch_outcome {
 size_t prefetch_list_outcomes(const struct prefetch *pf, uint32_t uid,
     uint64_t now_us, struct prefetch_outcome rows[PREFETCH_SHOW_MAX]);
 
-/* What is there now, for gauges. */
+/* Wants, calls and memory as they are now, for gauges. */
 struct prefetch_stats {
 	size_t wants;
 	unsigned flights;

@@ -149,7 +149,7 @@ void prefetch_set_file(struct prefetch *pf, const char *path)
 		return;
 	snprintf(pf->save.path, sizeof(pf->save.path), "%s", path);
 	prefetch_save_open(pf);
-	/* What is known without it is to be in it. */
+	/* The file shall have what is known already, too. */
 	prefetch_edited(pf);
 }
 

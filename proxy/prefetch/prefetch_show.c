@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is being fetched ahead, and what became of it, in rows. */
+/* Rows for `top`: calls ahead, wants, and the predictions that ended. */
 #include "link/budget.h"
 #include "link/waste.h"
 #include "nfsproto/nfs3_object.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a server refused lately; see the header. */
+/* Calls that the server refused; see the header. */
 #include "prefetch/calls/refused.h"
 
 #include <stdlib.h>

@@ -41,7 +41,7 @@ struct namemap;
 struct predictor;
 struct waste;
 
-/* What a reply will take on the link, in bytes without headers. */
+/* Bytes that a reply will take on the link, without headers. */
 enum { CONFIRM_BYTES = 128, LOOKUP_BYTES = 260 };
 
 struct ground {
@@ -56,8 +56,8 @@ struct ground {
 	struct predictor *predictor;
 	struct credential *caller; /* for whom it predicts just now */
 	size_t memory_bytes;       /* for what is learned */
-	/* What all calls ahead share: how much they may send, whether they may
-	 * send at all, and what came of it in vain. */
+	/* All calls ahead share these: how much they may send, whether they
+	 * may send at all, and how much of it came in vain. */
 	struct budget *budget;
 	struct hold *hold;
 	struct waste *waste;

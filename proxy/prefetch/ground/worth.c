@@ -19,8 +19,8 @@ enum {
 	WINDOW_PARTS = 4,
 };
 
-/* What a call costs whatever its size and whoever else is there: work of the
- * server's and of this daemon. So where a round trip is shorter than this, on a
+/* Any call costs work of the server's and of this daemon, whatever its size and
+ * whoever else is there. So where a round trip is shorter than this, on a
  * LAN, only what is likely is worth a guess. */
 #define GUESS_US 300
 
@@ -33,13 +33,13 @@ enum {
 #define CROWD_LEAST_US 2000
 
 /* A call costs the server and the link this share of a round trip, whatever its
- * size … */
+ * size, where the link holds as much as fits on it. */
 #define CALL_SHARE 0.25
 
 /*
- * … where the link holds as much as fits on it. Nobody waits for one that is
- * idle; but the next call may come just after. So of a short reply the odds
- * have to be one in 25 there, and one in five on a link that is full.
+ * Nobody waits for a link that is idle; but the next call may come just after.
+ * So there a call costs this part of that: of a short reply the odds have to be
+ * one in 25, and one in five on a link that is full.
  */
 #define IDLE_SHARE 0.15
 
@@ -66,9 +66,9 @@ static double rtt_us(const struct ground *g)
 	return rtt > 0 ? (double)rtt : DEFAULT_RTT_US;
 }
 
-/* What a call that is used spares: the route. A queue before the server would
- * be stood in all the same, only sooner. Yet where all replies come much later
- * than they did, it may be a longer route. */
+/* A call that is used spares its client the route. A queue before the server
+ * would be stood in all the same, only sooner. Yet where all replies come much
+ * later than they did, it may be a longer route. */
 static double trip_us(const struct ground *g)
 {
 	double rtt = rtt_us(g), base = (double)linkest_base_us(g->link);
@@ -83,15 +83,16 @@ bool worth_route_is_short(const struct ground *g)
 	return linkest_srtt_us(g->link) > 0 && trip_us(g) < SHORT_US;
 }
 
-/* What clients' calls that are under way will still take on the link. */
+/* How long the calls of clients that are under way will still take on the
+ * link. */
 static double backlog_us(const struct ground *g)
 {
 	return (double)linkest_backlog_us(g->link, g->now_us);
 }
 
-/* What stands before a reply, in round trips: 0 on an idle link; 1 where all is
- * under way, of clients and ahead, that fits on it; more where a queue stands
- * on the link, at the server, or on this side. */
+/* How much stands before a reply, in round trips: 0 on an idle link; 1 where
+ * all is under way, of clients and ahead, that fits on it; more where a queue
+ * stands on the link, at the server, or on this side. */
 static double busy(const struct ground *g)
 {
 	double under_way_us =
@@ -102,7 +103,7 @@ static double busy(const struct ground *g)
 	       (trip > CROWD_LEAST_US ? trip : CROWD_LEAST_US);
 }
 
-/* What is asked of the link just now. */
+/* The price that the link asks just now. */
 struct price {
 	double crowd;    /* busy() */
 	double waste;    /* waste_price() */

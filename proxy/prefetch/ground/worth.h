@@ -24,7 +24,7 @@ bool worth_route_is_short(const struct ground *g);
  * whoever predicts it has not seen it used, but others like it. */
 bool worth_call(const struct ground *g, bool guess, double p, uint64_t bytes);
 
-/* What somebody would pay for a call. */
+/* A call that somebody would send, and how much he would pay for it. */
 struct worth_bid {
 	double p;
 	uint64_t bytes;
@@ -41,7 +41,7 @@ bool worth_listing(const struct ground *g, double calls, uint64_t bytes);
 /* How much of a listing is asked for at once. */
 uint64_t worth_page_bytes(const struct ground *g);
 
-/* What was fetched in vain, and how much may be. */
+/* How much was fetched in vain, and how much may be. */
 void worth_get_waste(const struct ground *g, struct waste_status *st);
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What became of predictions; see the header. */
+/* Notes of predictions; see the header. */
 #include "prefetch/notes/notes.h"
 
 #include <stdlib.h>
@@ -11,14 +11,14 @@
 
 enum {
 	NOTES = 4096, /* objects of which it is told what became */
-	/* What was not used within this time counts as fetched in vain; what
-	 * was no more than a guess shows it sooner. */
+	/* An object that nobody has used within this time counts as fetched in
+	 * vain; one that was no more than a guess shows it sooner. */
 	JUDGED_US = 10000000,
 	GUESS_JUDGED_US = 4000000,
 	AGED_AT_ONCE = 16,
 };
 
-/* What is less likely, and came in vain, is not confirmed again. */
+/* A less likely object that came in vain is not confirmed again. */
 #define P_RENEWED 0.7f
 
 struct notes {
@@ -297,8 +297,8 @@ static bool was_sent(const struct note *x)
 	       x->state == NOTE_UNUSED || x->state == NOTE_FAILED;
 }
 
-/* What was fetched, the newest first, and then what was not: that would else
- * leave no room. */
+/* Those that were fetched come first, the newest before others: the rest would
+ * leave them no room. */
 static bool precedes(const struct note *x, const struct note *y)
 {
 	if (was_sent(x) != was_sent(y))

@@ -38,7 +38,7 @@ enum {
 		       1 << NOTE_FROM_WALK | 1 << NOTE_FROM_KIND
 };
 
-/* What became of a prediction. From FRESH to UNKNOWN it cost no call. */
+/* How a prediction ended. From FRESH to UNKNOWN it cost no call. */
 enum note_state {
 	NOTE_NONE,
 	NOTE_WANTED,
@@ -57,7 +57,7 @@ enum note_state {
 
 #define NOTE_UID_NONE UINT32_MAX
 
-/* What became of the last prediction of an object. */
+/* The last prediction of an object, and how it ended. */
 struct note {
 	uint64_t object;
 	uint64_t us; /* of the last change */
@@ -114,7 +114,7 @@ struct note_use {
 void notes_used(struct notes *n, const struct note_use *use, uint64_t now_us);
 /* A name in the directory was answered from the caches: that was of use. */
 void notes_name_used(struct notes *n, uint64_t dir);
-/* What was not used for too long counts as unused; looks at a few. */
+/* Counts as unused those that nobody has used for too long; looks at a few. */
 void notes_age(struct notes *n, uint64_t now_us);
 
 #endif

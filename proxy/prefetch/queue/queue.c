@@ -45,7 +45,8 @@ void queue_free(struct queue *q)
 
 /* ---- which lane -------------------------------------------------------- */
 
-/* What is half as likely is worth as little as what is twice as far away. */
+/* A want that is half as likely is worth as little as one that is twice as far
+ * away. */
 uint8_t queue_lane(uint32_t lead, float p)
 {
 	uint8_t lane = 0;
@@ -267,7 +268,8 @@ struct want *queue_next(struct queue *q)
 
 void queue_put_aside(struct want *w)
 {
-	w->state = WANT_WAITING;
+	if (w->state == WANT_TURN)
+		w->state = WANT_WAITING;
 }
 
 void queue_begin_turn(struct queue *q)

@@ -36,7 +36,7 @@ void queue_put(struct want *w, bool again);
 void queue_put_blocked(struct want *w);
 /* Not before a grain of the server's clock has passed. */
 void queue_put_later(struct want *w, uint64_t now_us);
-/* It has nothing to do until somebody puts it back. */
+/* It has nothing to do until somebody puts it back, if nobody has yet. */
 void queue_put_aside(struct want *w);
 /* Wants whose time has come go back into their lanes. Returns when the next
  * one's comes, or 0. */

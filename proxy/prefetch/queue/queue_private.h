@@ -32,7 +32,7 @@ enum {
 	 * bytes of files that are up to four times as far ahead.
 	 */
 	WANT_TAIL_LANES = 2,
-	/* What is unlikely goes so many lanes further back at most. */
+	/* An unlikely want goes so many lanes further back at most. */
 	WANT_ODDS_LANES = 3,
 	WANT_LANE_JOBS = 10,
 	/* Behind all others, those that cost too much now. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is wanted: predictions become wants, and are added to them. */
+/* Predictions become wants, or are added to them. */
 #include "prefetch/queue/want.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "prefetch/ground/worth.h"
 #include "prefetch/queue/queue_private.h"
 
-/* What tells wants apart: what has an equal key is the same want. */
+/* Two wants with equal keys are the same want. */
 struct want_key {
 	uint64_t object;
 	struct credential *cred;
@@ -73,7 +73,8 @@ bool wish_is_asked(const struct wish *w)
 	return w->source == NOTE_FROM_HINT && (w->name || w->count > 0);
 }
 
-/* What trails or the graph say will be used is not bounded. */
+/* A want of which trails or the graph say that it will be used is not bounded.
+ */
 bool wish_is_bounded(const struct wish *w)
 {
 	uint16_t led = bit(PREDICTOR_FROM_TRAIL) | bit(PREDICTOR_FROM_GRAPH);
@@ -171,7 +172,7 @@ static void merge(struct want *want, const struct prediction *pred, float read,
 	if (lane < want->base_lane)
 		want->base_lane = lane;
 	want_put_off(want, false);
-	/* What it waits for may be less than what is worth a call now. */
+	/* It may wait for less than is worth a call now. */
 	if (more && want->state != WANT_QUEUED && want->state != WANT_LATER)
 		queue_put(want, false);
 }

@@ -57,7 +57,7 @@ struct want_name {
 	uint8_t source; /* enum note_source */
 };
 
-/* What came of a turn with a want. */
+/* How a turn with a want ended. */
 enum step {
 	STEP_DONE,    /* nothing more is to be asked: the want ends */
 	STEP_OLD,     /* it is given up for its age */

@@ -12,7 +12,7 @@
 
 #include "prefetch/queue/want.h"
 
-/* What is wanted, for whom, and how likely it will be used. */
+/* An object that is wanted, for whom, and how likely it will be used. */
 struct wish {
 	struct credential *cred; /* under which it is asked for */
 	uint64_t object;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What happened in directories just before; see the header. */
+/* Calls and wants in directories just before; see the header. */
 #include "prefetch/sources/dirs.h"
 
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static struct recent_dir *place_of(struct dirs *ds, uint64_t key)
 	return d;
 }
 
-/* What was missed or wanted in the directory just before, by anybody. */
+/* The record of the directory; misses and wants of long ago are dropped. */
 static struct recent_dir *recent(struct dirs *ds, uint64_t key, uint64_t now_us)
 {
 	struct recent_dir *d = place_of(ds, key);

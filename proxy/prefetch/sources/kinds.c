@@ -60,7 +60,7 @@ struct kinds {
 	unsigned aged; /* the next to be looked at for its age */
 };
 
-/* What is usual: that a file is read on, and how much of it then. Programs,
+/* How usual it is that a file is read on, and how much of it then. Programs,
  * sources and documents are small and read whole; what is large is mostly
  * mapped, or an archive of which little is wanted. */
 static const struct {

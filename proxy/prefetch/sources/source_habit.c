@@ -28,7 +28,7 @@ struct habit {
 	uint16_t looked, followed;
 };
 
-/* What an open may begin with. */
+/* The calls with which an open may begin. */
 enum begun { BY_LOOKUP, BY_GETATTR, BY_ACCESS, BEGUN };
 
 /* In the credential's pocket. */
@@ -76,7 +76,7 @@ static const struct {
 /* How likely a directory that is entered is listed, or names in it are. */
 #define P_ENTERED 0.5f
 
-/* What the call may begin; false where it begins nothing. */
+/* Says as which beginning the call counts; false: it begins nothing. */
 static bool begun_by(const struct predictor_obs *o, enum begun *by)
 {
 	switch (o->kind) {
@@ -161,8 +161,8 @@ static void followed(
 		own->looks.followed++;
 }
 
-/* What somebody said of it lately; NULL: nobody did. The time of a note may lie
- * after `now_us`: it may be told by a reply that came since. */
+/* The note of whoever foretold it lately; NULL: nobody did. The time of a note
+ * may lie after `now_us`: it may be told by a reply that came since. */
 static const struct note *foreseen(
     struct sources *all, uint64_t object, uint64_t now_us)
 {

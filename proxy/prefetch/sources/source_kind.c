@@ -8,8 +8,8 @@
 #include "prefetch/sources/source_private.h"
 
 enum {
-	/* What a client reads at once of what follows: so many bytes of it
-	 * spare one round trip. */
+	/* A client reads so many bytes at once of what follows: they spare one
+	 * round trip. */
 	ONE_READ = 131072,
 	/* A first READ asks for all of such a file. */
 	SHORT_BYTES = 16384,
@@ -47,7 +47,7 @@ bool sources_rest(const struct sources *all, struct want *w,
 	    (double)x->data_p * (double)x->rest_p, x->rest_bytes);
 }
 
-/* What follows in a file is wanted, as files of its kind are read. */
+/* Wants the rest of a file, as files of its kind are read. */
 static void want_rest(struct sources *all, const struct passed *p)
 {
 	struct prediction pred = {.object = p->obs.object,

@@ -30,7 +30,8 @@ static bool allowed(const struct sources *all, const struct node *node)
 	       policy->consistency != CONFIG_CONSISTENCY_STRICT;
 }
 
-/* What the link holds; while its rate is not known, the window says it. */
+/* Bytes that the link holds; while its rate is not known, the window says it.
+ */
 static uint64_t pipe_bytes(const struct sources *all)
 {
 	return linkest_rate_Bps(all->g->link)

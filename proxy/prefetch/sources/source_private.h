@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What sources are made of, and what they share; private to this folder. */
+/* How sources are made, and what they share; private to this folder. */
 #ifndef FOREFETCH_SOURCE_PRIVATE_H
 #define FOREFETCH_SOURCE_PRIVATE_H
 
@@ -24,7 +24,7 @@ struct listed {
 	size_t known;
 };
 
-/* What a source does when something happens; NULL: nothing. */
+/* A source does this when something happens; NULL: nothing. */
 struct source_ops {
 	/* Makes it, with a struct source as its first member; NULL without
 	 * memory. The default holds nothing. */

@@ -28,7 +28,7 @@ enum {
 	 * can be. */
 	MAPPED = 512,
 	MAPPED_SET = 4,
-	/* What one program maps is read within this time, most of it. */
+	/* A program reads most of what it maps within this time. */
 	MAPPED_US = 10000000,
 	MAPPED_MOST = 128, /* that are confirmed beside one */
 };

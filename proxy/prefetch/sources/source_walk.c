@@ -176,7 +176,8 @@ static unsigned class_of(const struct walkdir *d)
 	return !TAILQ_EMPTY(&d->below);
 }
 
-/* What the walk asks for in each directory, in one whose names are known. */
+/* Wants, in a directory whose names are known, those that the walk asks for in
+ * each. */
 static void tell_names(struct walks *ws, struct credential *cred,
     struct walk *w, struct walkdir *d, uint64_t now_us)
 {
@@ -206,7 +207,7 @@ static bool need_not_tell(const struct walks *ws, const struct walk *w,
 				     now_us + d->lead * w->pace_us * 2);
 }
 
-/* What the walk comes to is wanted; false where it is not worth it. */
+/* Wants a directory that the walk comes to; false where it is not worth it. */
 static bool tell(struct walks *ws, struct credential *cred, struct walk *w,
     struct walkdir *d, uint64_t now_us)
 {
@@ -221,7 +222,7 @@ static bool tell(struct walks *ws, struct credential *cred, struct walk *w,
 	metrics_add(ws->s.all->g->metrics, METRICS_PREFETCH_PREDICTED, 1);
 	if (!sources_want(ws->s.all, cred, &pred, now_us))
 		return false;
-	/* What grew old before it was used came in vain. */
+	/* A directory that grew old before it was used came in vain. */
 	if (d->told_walk != w->number ||
 	    !contract_serves(ws->policy, d->good_us, now_us)) {
 		walk_told(w);

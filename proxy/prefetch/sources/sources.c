@@ -220,7 +220,8 @@ bool sources_want(struct sources *all, struct credential *cred,
 	if (pred->source == PREDICTOR_FROM_NAMES &&
 	    pred->needs == PREDICTOR_NEEDS_LISTING)
 		wanted.calls_spared = CALLS_SPARED_GUESS;
-	/* What is guessed from names may be looked up, and no more. */
+	/* An object that is guessed from names may be looked up, and no more.
+	 */
 	if (pred->source == PREDICTOR_FROM_NAMES &&
 	    (pred->needs & PREDICTOR_NEEDS_DATA))
 		read = source_habit_reads(all, cred, pred->object);

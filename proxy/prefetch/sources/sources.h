@@ -72,14 +72,15 @@ void sources_read_listing(struct sources *all, struct credential *cred,
  */
 void sources_listed(
     struct sources *all, struct credential *cred, struct node *dir);
-/* What the credential may do in a directory was answered. */
+/* The server said what the credential may do in a directory. */
 void sources_allowed(struct sources *all, uint64_t dir);
-/* What can be done in this turn of the loop. True where more is left. */
+/* Sources do as much as fits into a turn of the loop. True where more is left.
+ */
 bool sources_turn(struct sources *all, uint64_t now_us);
 
 /* ---- for the steps of wants -------------------------------------------- */
 
-/* What happened in directories just before. */
+/* The record of directories in which something happened just before. */
 struct dirs *sources_dirs(struct sources *all);
 /* How many bytes are read first of files, of late. */
 uint32_t sources_first_bytes(const struct sources *all);

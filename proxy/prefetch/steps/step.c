@@ -26,7 +26,7 @@
 #include "prefetch/steps/turn_private.h"
 
 enum {
-	/* What could not go out for so long is not wanted any more. A pause for
+	/* A want that could not go out for so long is given up. A pause for
 	 * NFS3ERR_JUKEBOX (flight.c) that is as long, or longer, ends all that
 	 * wait when it begins. */
 	EXPIRED_US = 5000000,
@@ -70,8 +70,8 @@ static bool look_up(struct turn *t, const nfs3_name *name)
 	return true;
 }
 
-/* What is foretold to be absent is not known to be, as after a change of its
- * directory, or where another machine learned it. A name that a peer gave
+/* A name is foretold to be absent, but is not known to be, as after a change of
+ * its directory, or where another machine learned it. A name that a peer gave
  * counts only if it is the one that is meant. */
 static bool step_absence(struct turn *t)
 {
@@ -183,7 +183,7 @@ static bool step_node(struct turn *t)
 	}
 	if (!turn_wants_data(t))
 		return true;
-	/* What is cached may be of an older version: the confirmation that is
+	/* The cached data may be of an older version: the confirmation that is
 	 * under way will say so. */
 	if (!fresh && want_watched(t->w) > 0 && turn_has_first(t))
 		return true;
@@ -213,8 +213,8 @@ static void note_end(struct turn *t)
 		drop_for(t, NOTE_FRESH, METRICS_PREFETCH_FRESH);
 }
 
-/* What makes it dear need not be a call, whose reply would be heard of: so it
- * has its turn again when there is nothing else. */
+/* It has its turn again when there is nothing else: no reply may come that
+ * would make it cheaper. */
 static enum step put_off(struct turn *t)
 {
 	bool again = want_is_put_off(t->w);
@@ -258,8 +258,8 @@ static enum step step_end(struct turn *t)
 	}
 }
 
-/* What was asked for waits while calls ahead are paused; anything else would be
- * of no use by then. */
+/* A want that somebody asked for waits while calls ahead are paused; any other
+ * would be of no use by then. */
 static enum step step_held(struct turn *t)
 {
 	if (!wish_is_asked(t->wish)) {
@@ -293,7 +293,8 @@ static struct node *directory(struct caches *c, uint64_t key)
 		   : n;
 }
 
-/* What is to be known before anything is asked; false where it ends here. */
+/* Looks its objects and their policy up; false where the turn ends with that.
+ */
 static bool look(struct turn *t)
 {
 	const struct wish *w = t->wish;

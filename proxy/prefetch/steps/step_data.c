@@ -16,7 +16,7 @@ enum {
 	/* Of a file that was never read, however much is read first of others.
 	 */
 	FIRST_MAX = 131072,
-	/* What comes from the farm is there after about so long. */
+	/* The farm has answered after about so long. */
 	FARM_BUSY_US = 2000,
 };
 
@@ -193,7 +193,8 @@ static size_t extents(const struct turn *t, struct predictor_extent *ext)
 	return 0;
 }
 
-/* What of a piece need not be asked of the server: it is there, or comes. */
+/* How much of a piece need not be asked of the server: it is there, or comes.
+ */
 static uint32_t had(struct turn *t, uint64_t offset, uint32_t len)
 {
 	uint32_t n = have(t, offset, len);
@@ -206,7 +207,7 @@ static bool ask_piece(struct turn *t, const struct piece *p)
 {
 	switch (ask_farm(t, p)) {
 	case FARM_ASKED:
-		/* What it cannot watch it would not come back to. */
+		/* It would not come back to a call that it cannot watch. */
 		return want_watched(t->w) < WANT_WATCHES;
 	case FARM_BUSY:
 		turn_ends(t, TURN_BLOCKED);

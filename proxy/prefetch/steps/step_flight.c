@@ -16,8 +16,8 @@ struct want_flight {
 	struct flight fl;
 	struct steps *s;
 	uint64_t object;
-	uint32_t generation;      /* of the object, before the call, if … */
-	bool known;               /* … anything was known of it then */
+	uint32_t generation;      /* of the object, before the call */
+	bool known;               /* something was known of it then */
 	bool bounded;             /* waste.h counts it */
 	float calls_spared;       /* READDIRPLUS: the want's */
 	char name[NFS3_NAME_MAX]; /* LOOKUP */

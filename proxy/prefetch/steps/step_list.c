@@ -21,7 +21,7 @@ enum {
 	/* After so many fresh entries no others are looked for: most of the
 	 * listing is fresh. */
 	PASS_MAX = 4096,
-	/* What a reply has beside its entries (RFC 1813 section 3.3.17):
+	/* A reply has this beside its entries (RFC 1813 section 3.3.17):
 	 * status, post_op_attr, cookieverf, the end; and some room. */
 	PAGE_HEAD = 4 + 88 + 8 + NFS3_DIRLIST_END_SIZE + 100,
 	LISTING_BYTES = 2048, /* of a directory of one block, never listed */
@@ -84,7 +84,8 @@ uint32_t turn_page(struct caches *c, struct node *dir, struct listing *l,
 
 /* ---- calls ------------------------------------------------------------ */
 
-/* What its listing takes. Of a directory that was never listed, the size tells:
+/* Bytes that its listing takes. Of a directory that was never listed, the size
+ * tells:
  * an entry has about 40 bytes on a server's disk, and four times as much in a
  * reply; the first block is there for few entries, too. */
 static uint64_t listing_bytes(const struct turn *t, struct node *dir)

@@ -13,7 +13,7 @@
 enum {
 	/* Listings that may come from the farm, of one server. */
 	FARMED = 32,
-	/* What an entry takes in a reply to READDIRPLUS, about: attributes,
+	/* An entry takes about so much in a reply to READDIRPLUS: attributes,
 	 * a handle, and a name of ordinary length. */
 	ENTRY_BYTES = 170,
 };
