@@ -100,7 +100,7 @@ static uint16_t *source_head(struct mention *m, uint64_t object)
 	return &m->source_heads[hash_number(object) % SOURCES];
 }
 
-struct source *source_find(struct mention *m, uint64_t object)
+struct mention_source *mention_source_find(struct mention *m, uint64_t object)
 {
 	for (uint16_t i = *source_head(m, object); i;
 	     i = m->sources[i - 1].next)
@@ -109,14 +109,15 @@ struct source *source_find(struct mention *m, uint64_t object)
 	return NULL;
 }
 
-struct source *source_of(struct mention *m, const struct task *t)
+struct mention_source *mention_source_of(
+    struct mention *m, const struct task *t)
 {
-	struct source *s = &m->sources[t->source];
+	struct mention_source *s = &m->sources[t->source];
 
 	return s->object && s->generation == t->generation ? s : NULL;
 }
 
-static void source_drop(struct mention *m, struct source *s)
+static void source_drop(struct mention *m, struct mention_source *s)
 {
 	uint16_t *link;
 
@@ -128,13 +129,13 @@ static void source_drop(struct mention *m, struct source *s)
 	*link = s->next;
 	free(s->words);
 	m->words -= s->n;
-	*s = (struct source){.generation = s->generation + 1};
+	*s = (struct mention_source){.generation = s->generation + 1};
 }
 
-static struct source *source_new(struct mention *m, uint64_t object)
+static struct mention_source *source_new(struct mention *m, uint64_t object)
 {
 	uint32_t at = m->sources_in++ % SOURCES;
-	struct source *s = &m->sources[at];
+	struct mention_source *s = &m->sources[at];
 	uint16_t *head = source_head(m, object);
 
 	source_drop(m, s);
@@ -165,14 +166,15 @@ static uint8_t most_ups(const struct tokens *t)
 /* ---- where words are looked for --------------------------------------- */
 
 /* `t` is a task for all words in the directory of the source. */
-static void look_here(struct mention *m, const struct source *s, struct task *t)
+static void look_here(
+    struct mention *m, const struct mention_source *s, struct task *t)
 {
 	(void)s;
 	task_add(m, t);
 }
 
 static void look_above(
-    struct mention *m, const struct source *s, struct task *t)
+    struct mention *m, const struct mention_source *s, struct task *t)
 {
 	for (uint8_t ups = 1; ups <= s->ups; ups++) {
 		const struct home *h = home_find(m, t->dir);
@@ -186,7 +188,7 @@ static void look_above(
 }
 
 static void look_searched(
-    struct mention *m, const struct source *s, struct task *t)
+    struct mention *m, const struct mention_source *s, struct task *t)
 {
 	const struct home *h = home_find(m, s->dir);
 	uint64_t dirs[SEARCHED_LOOK];
@@ -201,7 +203,7 @@ static void look_searched(
 
 /* As Rust has it: what src/net.rs names is in src/net/. */
 static void look_named(
-    struct mention *m, const struct source *s, struct task *t)
+    struct mention *m, const struct mention_source *s, struct task *t)
 {
 	(void)s;
 	t->word = TASK_NAMED;
@@ -211,7 +213,8 @@ static void look_named(
 /* A new place is a line here, a relation in odds.h, and its nearness there. */
 static const struct place {
 	uint8_t relation;
-	void (*look)(struct mention *m, const struct source *s, struct task *t);
+	void (*look)(
+	    struct mention *m, const struct mention_source *s, struct task *t);
 } places[] = {
     {MENTION_SAME, look_here},
     {MENTION_ABOVE, look_above},
@@ -219,7 +222,8 @@ static const struct place {
     {MENTION_NAMED, look_named},
 };
 
-void source_match(struct mention *m, struct source *s, uint32_t from)
+void mention_source_match(
+    struct mention *m, struct mention_source *s, uint32_t from)
 {
 	s->matched_ns = m->now_ns;
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
@@ -290,7 +294,7 @@ bool mention_may_scan(
 
 /* How likely it is to be read, and how far away that is. */
 static void source_weigh(
-    struct mention *m, struct source *s, const struct mention_data *d)
+    struct mention *m, struct mention_source *s, const struct mention_data *d)
 {
 	const struct target *t = target_find(m, d->object);
 
@@ -311,7 +315,7 @@ static void source_weigh(
 
 /* The words of another piece of the file, behind those before. */
 static bool source_append(
-    struct mention *m, struct source *s, const struct tokens *t)
+    struct mention *m, struct mention_source *s, const struct tokens *t)
 {
 	size_t n = s->n + t->n;
 	struct token *words;
@@ -334,7 +338,7 @@ void mention_scanned(struct mention *m, const struct mention_data *d,
     const struct tokens *t, uint64_t now_ns)
 {
 	const struct home *h = home_find(m, d->object);
-	struct source *s = source_find(m, d->object);
+	struct mention_source *s = mention_source_find(m, d->object);
 	uint32_t from = 0;
 
 	m->now_ns = now_ns;
@@ -346,7 +350,7 @@ void mention_scanned(struct mention *m, const struct mention_data *d,
 	}
 	make_room(m, t->n);
 	/* Room may have been made of it. */
-	s = source_find(m, d->object);
+	s = mention_source_find(m, d->object);
 	if (!s) {
 		s = source_new(m, d->object);
 		s->version = d->version;
@@ -357,7 +361,7 @@ void mention_scanned(struct mention *m, const struct mention_data *d,
 	}
 	from = s->n;
 	if (source_append(m, s, t))
-		source_match(m, s, from);
+		mention_source_match(m, s, from);
 }
 
 /* ---- names ------------------------------------------------------------ */
@@ -385,26 +389,26 @@ void mention_allowed(struct mention *m, uint64_t dir)
 
 /* A file is read: what it mentions comes next, and is wanted again if that was
  * said long ago. */
-static void source_used(struct mention *m, struct source *s)
+static void source_used(struct mention *m, struct mention_source *s)
 {
 	s->p = 1;
 	s->hop = 0;
 	s->lead = 0;
 	s->told = 0;
-	source_match(m, s, 0);
+	mention_source_match(m, s, 0);
 }
 
 static void use(struct mention *m, uint64_t object, uint32_t cred)
 {
 	const struct home *h = home_find(m, object);
-	struct source *s;
+	struct mention_source *s;
 
 	if (!used_first(m, object, cred))
 		return;
 	target_used(m, object);
 	if (h)
 		firsts_seen(m, h);
-	s = source_find(m, object);
+	s = mention_source_find(m, object);
 	if (s && s->cred == cred)
 		source_used(m, s);
 }

@@ -11,7 +11,7 @@ enum {
 /* A step, and the task that it is at. */
 struct match {
 	struct mention *m;
-	struct source *s;
+	struct mention_source *s;
 	struct task t;
 };
 
@@ -157,7 +157,7 @@ static void named_match(struct match *x)
 
 /* ---- words ------------------------------------------------------------ */
 
-static bool is_last(const struct source *s, uint32_t word)
+static bool is_last(const struct mention_source *s, uint32_t word)
 {
 	return word + 1 >= s->n || !(s->words[word + 1].flags & TOKEN_CONT);
 }
@@ -283,7 +283,7 @@ size_t mention_step(
 		struct match x = {.m = m, .t = m->tasks[m->task_out++ % TASKS]};
 
 		looks -= 4;
-		x.s = source_of(m, &x.t);
+		x.s = mention_source_of(m, &x.t);
 		if (!x.s || !is_open(&x))
 			continue;
 		if (!task_step(&x, &looks))

@@ -35,7 +35,7 @@ enum {
 #define P_LEAST 0.02
 
 /* A file that was scanned. */
-struct source {
+struct mention_source {
 	uint64_t object;
 	uint64_t version; /* of mention_data */
 	uint64_t matched_ns;
@@ -138,7 +138,7 @@ struct kind_worth {
 struct mention {
 	struct mention_params p;
 	struct nameindex *names;
-	struct source *sources; /* a ring */
+	struct mention_source *sources; /* a ring */
 	uint16_t source_heads[SOURCES];
 	uint32_t sources_in;
 	size_t words;
@@ -180,12 +180,14 @@ struct mention {
 };
 
 /* mention.c */
-struct source *source_find(struct mention *m, uint64_t object);
+struct mention_source *mention_source_find(struct mention *m, uint64_t object);
 /* NULL where it is not any more what the task was made for. */
-struct source *source_of(struct mention *m, const struct task *t);
+struct mention_source *mention_source_of(
+    struct mention *m, const struct task *t);
 /* Its words, from that one on, are to be looked for wherever they may be found.
  */
-void source_match(struct mention *m, struct source *s, uint32_t from);
+void mention_source_match(
+    struct mention *m, struct mention_source *s, uint32_t from);
 
 /* mention_match.c */
 void task_add(struct mention *m, const struct task *t);
@@ -195,7 +197,7 @@ void tasks_wake(struct mention *m, uint64_t dir);
 
 /* mention_target.c */
 /* The source mentions the name, as the task found it. */
-void target_add(struct mention *m, struct source *s, uint64_t dir,
+void target_add(struct mention *m, struct mention_source *s, uint64_t dir,
     const struct nameindex_name *n, const struct mention_class *c, double p,
     bool first);
 struct target *target_find(struct mention *m, uint64_t object);

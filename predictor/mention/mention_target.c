@@ -100,7 +100,7 @@ static void kind_count(struct mention *m, const struct target *t, bool used)
 		k->came_true++;
 }
 
-static unsigned window(const struct source *s)
+static unsigned window(const struct mention_source *s)
 {
 	return WINDOW + WINDOW_MORE * (unsigned)s->came_true;
 }
@@ -124,7 +124,8 @@ static void settle(struct mention *m, struct target *t, bool used)
 /* More of what the same file mentions is told. */
 static void window_opens(struct mention *m, const struct target *t)
 {
-	struct source *s = t->first ? NULL : source_find(m, t->source);
+	struct mention_source *s =
+	    t->first ? NULL : mention_source_find(m, t->source);
 
 	if (!s)
 		return;
@@ -132,7 +133,7 @@ static void window_opens(struct mention *m, const struct target *t)
 	if (!s->held || s->files_told + WINDOW_MORE * 2u > window(s))
 		return;
 	s->held = false;
-	source_match(m, s, 0);
+	mention_source_match(m, s, 0);
 }
 
 void target_used(struct mention *m, uint64_t object)
@@ -208,7 +209,7 @@ static bool may_tell(const struct mention *m, uint32_t bytes)
  * now, or have to be confirmed with it. */
 static void pass_on(struct mention *m, const struct target *t)
 {
-	struct source *s = source_find(m, t->object);
+	struct mention_source *s = mention_source_find(m, t->object);
 
 	if (!s || s->p >= 1 || t->hop > PASSED_HOPS ||
 	    (t->p < s->p * P_GROWN && m->now_ns < s->matched_ns + AGAIN_NS))
@@ -217,7 +218,7 @@ static void pass_on(struct mention *m, const struct target *t)
 	s->hop = t->hop;
 	s->lead = t->lead;
 	s->told = 0;
-	source_match(m, s, 0);
+	mention_source_match(m, s, 0);
 }
 
 /* Whether what was told is told again: it is nearer or likelier, or has to be
@@ -230,7 +231,7 @@ static bool is_again(const struct mention *m, const struct target *t)
 	       t->tells < TELLS_MAX;
 }
 
-static void tell(struct mention *m, struct source *s, struct target *t,
+static void tell(struct mention *m, struct mention_source *s, struct target *t,
     uint64_t dir, const struct nameindex_name *n)
 {
 	uint32_t bytes = n->size_bytes < TOLD_MOST ? n->size_bytes : TOLD_MOST;
@@ -321,14 +322,14 @@ static struct target *target_new(struct mention *m, uint64_t object)
 
 /* So many accesses come before it, as far as can be expected: those of what is
  * mentioned before it. An unlikely object has time. */
-static uint16_t lead_of(const struct source *s, double p)
+static uint16_t lead_of(const struct mention_source *s, double p)
 {
 	double lead = 1 + (s->lead + (double)s->told) / (p + P_LEAST);
 
 	return (uint16_t)(lead < LEAD_MAX ? lead : LEAD_MAX);
 }
 
-void target_add(struct mention *m, struct source *s, uint64_t dir,
+void target_add(struct mention *m, struct mention_source *s, uint64_t dir,
     const struct nameindex_name *n, const struct mention_class *c, double p,
     bool first)
 {

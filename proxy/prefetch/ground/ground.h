@@ -72,13 +72,19 @@ struct ground {
 	void *wake_ctx;
 };
 
-/* Somebody has work for the pump, or knows the time. */
-void ground_wake(struct ground *g, uint64_t now_us);
 /* The clock shows `now_us`; it never goes back. */
 static inline void ground_set_time(struct ground *g, uint64_t now_us)
 {
 	if (now_us > g->now_us)
 		g->now_us = now_us;
+}
+
+/* Somebody has work for the pump, and knows the time. */
+static inline void ground_wake(struct ground *g, uint64_t now_us)
+{
+	ground_set_time(g, now_us);
+	if (g->wake)
+		g->wake(g->wake_ctx);
 }
 
 #endif

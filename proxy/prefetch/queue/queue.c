@@ -60,8 +60,7 @@ uint8_t queue_lane(uint32_t lead, float p)
 	return lane;
 }
 
-/* Of those that go before all jobs. */
-static bool is_urgent(const struct want *w)
+bool want_is_urgent(const struct want *w)
 {
 	return w->lane < WANT_LANE_JOBS;
 }
@@ -90,7 +89,7 @@ void queue_take_out(struct want *w)
 		TAILQ_REMOVE(&q->later, w, link);
 	if (w->state == WANT_QUEUED) {
 		lane_remove(&q->lanes[w->lane], w);
-		q->nqueued -= is_urgent(w);
+		q->nqueued -= want_is_urgent(w);
 	}
 	w->state = WANT_TURN;
 }
@@ -144,11 +143,6 @@ bool want_is_tail(const struct want *w)
 bool want_is_job(const struct want *w)
 {
 	return w->lane == WANT_LANE_JOBS;
-}
-
-bool want_is_urgent(const struct want *w)
-{
-	return is_urgent(w);
 }
 
 /* ---- room -------------------------------------------------------------- */
@@ -218,15 +212,15 @@ void queue_put(struct want *w, bool again)
 		w->order = ++q->orders;
 	lane_add(&q->lanes[w->lane], w, again);
 	w->state = WANT_QUEUED;
-	q->nqueued += is_urgent(w);
+	q->nqueued += want_is_urgent(w);
 }
 
 void queue_put_blocked(struct want *w)
 {
 	w->blocked_turn = w->queue->turn;
 	/* The others have their turns one after the other. */
-	queue_put(w, is_urgent(w));
-	if (is_urgent(w))
+	queue_put(w, want_is_urgent(w));
+	if (want_is_urgent(w))
 		lane_give_back(&w->queue->lanes[w->lane], w);
 }
 

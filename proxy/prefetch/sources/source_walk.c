@@ -190,7 +190,8 @@ static void tell_names(struct walks *ws, struct credential *cred,
 		if (share <= 0 || (d->names_told & 1u << i))
 			continue;
 		d->names_told |= 1u << i;
-		odds = (struct odds){share * walk_p(w), walk_p(w) * P_FOUND};
+		odds = (struct odds){
+		    share * walks_odds(w), walks_odds(w) * P_FOUND};
 		tell_name(ws, cred, d, &w->names[i], odds, now_us);
 	}
 }
@@ -212,10 +213,10 @@ static bool tell(struct walks *ws, struct credential *cred, struct walk *w,
     struct walkdir *d, uint64_t now_us)
 {
 	struct prediction pred = {.object = d->key,
-	    .p = walk_p(w),
+	    .p = walks_odds(w),
 	    .lead = d->lead,
 	    .needs = PREDICTOR_NEEDS_LISTING | PREDICTOR_NEEDS_ACCESS,
-	    .calls_spared = walk_calls_spared(w),
+	    .calls_spared = walks_calls_spared(w),
 	    .source = NOTE_FROM_WALK};
 
 	notes_predicted(ws->s.all->notes, &pred, credential_uid(cred), now_us);
@@ -225,7 +226,7 @@ static bool tell(struct walks *ws, struct credential *cred, struct walk *w,
 	/* A directory that grew old before it was used came in vain. */
 	if (d->told_walk != w->number ||
 	    !contract_serves(ws->policy, d->good_us, now_us)) {
-		walk_told(w);
+		walks_told(w);
 		d->good_us = now_us;
 	}
 	d->told_walk = w->number;
@@ -256,7 +257,7 @@ static void look_ahead(struct walks *ws, struct credential *cred,
 	for (int i = 0; i < LOOKS_MAX && lead < w->window; i++) {
 		if (fills < FILLS_MAX && !d->listed)
 			fills += fill_known(ws, d, false);
-		d = walk_next(w, d, &depth);
+		d = walks_next(w, d, &depth);
 		if (!d)
 			return;
 		if (d->walk == w->number && d->seen_us + fresh > now_us &&
@@ -289,12 +290,12 @@ static bool come_to(struct walks *ws, struct credential *cred,
 	again = again && d->walk == w->number;
 	told = d->told_walk == w->number;
 	if (told && contract_serves(ws->policy, d->told_us, now_us))
-		walk_used(w);
+		walks_used(w);
 	d->told_walk = 0;
-	walk_arrives(w, d, lists);
+	walks_arrives(w, d, lists);
 	if (!again) {
-		walk_paces(w, now_us);
-		walk_visits(w);
+		walks_paces(w, now_us);
+		walks_visits(w);
 	}
 	w->last_us = now_us;
 	if (lists)

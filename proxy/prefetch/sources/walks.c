@@ -92,7 +92,7 @@ struct walk *walks_for(
 
 /* How likely what is told next will be used: a share of what was told before,
  * without those whose turn may still come. */
-float walk_p(const struct walk *w)
+float walks_odds(const struct walk *w)
 {
 	unsigned open = OPEN_MIN + 2 * w->window;
 	unsigned judged = w->told > open ? w->told - open : 0;
@@ -103,14 +103,14 @@ float walk_p(const struct walk *w)
 	       ((float)judged + priors[w->lists].told);
 }
 
-void walk_used(struct walk *w)
+void walks_used(struct walk *w)
 {
 	w->used++;
 	if (w->window < WINDOW_MAX)
 		w->window += WINDOW_GROWS;
 }
 
-void walk_paces(struct walk *w, uint64_t now_us)
+void walks_paces(struct walk *w, uint64_t now_us)
 {
 	uint64_t gap_us = now_us > w->last_us ? now_us - w->last_us : 0;
 
@@ -119,7 +119,7 @@ void walk_paces(struct walk *w, uint64_t now_us)
 	w->pace_us = (w->pace_us * 3 + gap_us) / 4;
 }
 
-void walk_told(struct walk *w)
+void walks_told(struct walk *w)
 {
 	if (++w->told < RECORD_MAX)
 		return;
@@ -127,7 +127,7 @@ void walk_told(struct walk *w)
 	w->used /= 2;
 }
 
-void walk_visits(struct walk *w)
+void walks_visits(struct walk *w)
 {
 	if (++w->visits < RECORD_MAX)
 		return;
@@ -136,16 +136,16 @@ void walk_visits(struct walk *w)
 }
 
 /* The lookups that a listing will probably spare; 0: the walk reads it. */
-float walk_calls_spared(const struct walk *w)
+float walks_calls_spared(const struct walk *w)
 {
 	if (w->lists)
 		return 0;
-	return walk_p(w) * ((float)w->looks + LOOKS_PRIOR) /
+	return walks_odds(w) * ((float)w->looks + LOOKS_PRIOR) /
 	       ((float)w->visits + VISITS_PRIOR);
 }
 
 /* It has come to a directory where it was not just before. */
-void walk_arrives(struct walk *w, struct walkdir *d, bool lists)
+void walks_arrives(struct walk *w, struct walkdir *d, bool lists)
 {
 	struct walkdir *up = d->above;
 
@@ -183,7 +183,7 @@ static struct walkdir *shown(const struct walk *w, struct walkdir *d)
 
 /* `*depth`: how many levels below where it began; from there on it rises as far
  * as the walk does. */
-struct walkdir *walk_next(
+struct walkdir *walks_next(
     const struct walk *w, struct walkdir *d, unsigned *depth)
 {
 	struct walkdir *next = shown(w, TAILQ_FIRST(&d->below));

@@ -48,22 +48,22 @@ struct walk *walks_for(
     struct walk_table *ws, struct walkdir *d, bool lists, uint64_t now_us);
 
 /* How likely what is told next will be used. */
-float walk_p(const struct walk *w);
+float walks_odds(const struct walk *w);
 /* The lookups that a listing will probably spare; 0: the walk reads it. */
-float walk_calls_spared(const struct walk *w);
+float walks_calls_spared(const struct walk *w);
 /* The directory after `d` that the walk will come to; NULL: none is known.
  * `*depth`: how many levels below where it began; from there on it rises as far
  * as the walk does. */
-struct walkdir *walk_next(
+struct walkdir *walks_next(
     const struct walk *w, struct walkdir *d, unsigned *depth);
 
 /* It has come to a directory where it was not just before. */
-void walk_arrives(struct walk *w, struct walkdir *d, bool lists);
+void walks_arrives(struct walk *w, struct walkdir *d, bool lists);
 /* A directory was told ahead of it; one that was told was used. */
-void walk_told(struct walk *w);
-void walk_used(struct walk *w);
+void walks_told(struct walk *w);
+void walks_used(struct walk *w);
 /* Another directory was visited. */
-void walk_paces(struct walk *w, uint64_t now_us);
-void walk_visits(struct walk *w);
+void walks_paces(struct walk *w, uint64_t now_us);
+void walks_visits(struct walk *w);
 
 #endif
