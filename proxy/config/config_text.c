@@ -260,9 +260,27 @@ static void *grow(void *list, size_t n, size_t size)
 	return reallocarray(list, n + 1, size);
 }
 
-static int paths_add(
-    struct config_strings *paths, const char *word, struct config_why *why)
+/* Adds each word of a list, of `wordlen` bytes at most with its end: 0, or the
+ * first error. */
+static int parse_words(const char *text, size_t wordlen,
+    int (*add)(void *list, const char *word, struct config_why *why),
+    void *list, struct config_why *why)
 {
+	char word[EXPORT_MAX + 2];
+	int more, err;
+
+	while (
+	    (more = config_value_next(&text, BLANKS, word, wordlen, why)) > 0) {
+		err = add(list, word, why);
+		if (err)
+			return err;
+	}
+	return more;
+}
+
+static int paths_add(void *field, const char *word, struct config_why *why)
+{
+	struct config_strings *paths = field;
 	char **list = grow(paths->list, paths->n, sizeof(*list));
 	int err;
 
@@ -285,18 +303,8 @@ static int paths_add(
 static int paths_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
-	char word[EXPORT_MAX + 2];
-	int more;
-
 	(void)range;
-	while ((more = config_value_next(
-		    &text, BLANKS, word, sizeof(word), why)) > 0) {
-		int err = paths_add(field, word, why);
-
-		if (err)
-			return err;
-	}
-	return more;
+	return parse_words(text, EXPORT_MAX + 2, paths_add, field, why);
 }
 
 static void paths_print(
@@ -326,32 +334,33 @@ const struct config_type config_type_paths = {
     .release = config_value_release_strings,
 };
 
-/* As in /etc/hosts; what is asked for over HTTP names one of them. */
+/* As in /etc/hosts; a question over HTTP names one of them. */
+static int names_add(void *field, const char *word, struct config_why *why)
+{
+	struct config_strings *names = field;
+	char **list;
+
+	if (strlen(word) > HOST_MAX || !is_host_name(word))
+		return config_value_refuse(
+		    why, word, "not a host name; ports are left out");
+	list = grow(names->list, names->n, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	names->list = list;
+	list[names->n] = strdup(word);
+	if (!list[names->n])
+		return -ENOMEM;
+	names->n++;
+	return 0;
+}
+
 static int names_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
-	struct config_strings *names = field;
-	char word[HOST_MAX + 2], **list;
-	int more;
-
 	(void)range;
 	if (strcasecmp(text, "none") == 0)
 		return 0;
-	while ((more = config_value_next(
-		    &text, BLANKS, word, sizeof(word), why)) > 0) {
-		if (strlen(word) > HOST_MAX || !is_host_name(word))
-			return config_value_refuse(
-			    why, word, "not a host name; ports are left out");
-		list = grow(names->list, names->n, sizeof(*list));
-		if (!list)
-			return -ENOMEM;
-		names->list = list;
-		list[names->n] = strdup(word);
-		if (!list[names->n])
-			return -ENOMEM;
-		names->n++;
-	}
-	return more;
+	return parse_words(text, HOST_MAX + 2, names_add, field, why);
 }
 
 static void names_print(
@@ -389,10 +398,10 @@ static int addrs_add_numeric(
 }
 
 /* "localhost:2050" is both loopbacks, and asks nobody for them. */
-static int addrs_add(
-    struct config_addrs *addrs, const char *word, struct config_why *why)
+static int addrs_add(void *field, const char *word, struct config_why *why)
 {
 	static const char name[] = "localhost:";
+	struct config_addrs *addrs = field;
 	char text[NETMATCH_TEXT_MAX];
 	int err;
 
@@ -413,18 +422,8 @@ static int addrs_add(
 static int addrs_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
-	char word[NETMATCH_TEXT_MAX];
-	int more;
-
 	(void)range;
-	while ((more = config_value_next(
-		    &text, BLANKS, word, sizeof(word), why)) > 0) {
-		int err = addrs_add(field, word, why);
-
-		if (err)
-			return err;
-	}
-	return more;
+	return parse_words(text, NETMATCH_TEXT_MAX, addrs_add, field, why);
 }
 
 static void addrs_print(
@@ -491,9 +490,9 @@ const struct config_type config_type_endpoint = {
     .release = addrs_release,
 };
 
-static int nets_add(
-    struct config_nets *nets, const char *word, struct config_why *why)
+static int nets_add(void *field, const char *word, struct config_why *why)
 {
+	struct config_nets *nets = field;
 	struct netmatch_net *list = grow(nets->list, nets->n, sizeof(*list));
 	const char *reason;
 
@@ -510,18 +509,8 @@ static int nets_add(
 static int nets_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
-	char word[NETMATCH_TEXT_MAX];
-	int more;
-
 	(void)range;
-	while ((more = config_value_next(
-		    &text, BLANKS, word, sizeof(word), why)) > 0) {
-		int err = nets_add(field, word, why);
-
-		if (err)
-			return err;
-	}
-	return more;
+	return parse_words(text, NETMATCH_TEXT_MAX, nets_add, field, why);
 }
 
 static void nets_print(
