@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hashing/hash_key.h"
+
 enum {
 	SLOTS = 8192,
 	AGAIN_MS = 60000, /* when what has no name is asked for again */
@@ -50,14 +52,10 @@ static bool copy(ProtobufCBinaryData *to, const ProtobufCBinaryData *from)
 	return true;
 }
 
-/* Two servers may have objects of one number: FNV-1a over the server's name. */
+/* Two servers may have objects of one number. */
 static uint64_t key_of(const Forefetch__ServerActivity *srv, uint64_t object)
 {
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
-
-	for (size_t i = 0; i < srv->name.len; i++)
-		h = (h ^ srv->name.data[i]) * UINT64_C(0x100000001b3);
-	return (object ^ h) | 1;
+	return hash_bytes(srv->name.data, srv->name.len, object) | 1;
 }
 
 static struct name_slot *slot_of(struct top_names *n, uint64_t key)
