@@ -13,6 +13,7 @@
 #include "mount/mount_plan.h"
 
 #include <arpa/inet.h>
+#include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -102,12 +103,10 @@ static const struct config_server *find_section(
 static bool is_file(
     const char *file, const char *dir, const char *name, const char *what)
 {
-	char *ours = NULL;
-	bool same = asprintf(&ours, "%s/%s%s.conf", dir, name, what) >= 0 &&
-		    strcmp(file, ours) == 0;
+	char ours[PATH_MAX];
 
-	free(ours);
-	return same;
+	snprintf(ours, sizeof(ours), "%s/%s%s.conf", dir, name, what);
+	return strcmp(file, ours) == 0;
 }
 
 static bool is_ours(const struct mount_plan_in *in, const char *name,
@@ -119,13 +118,11 @@ static bool is_ours(const struct mount_plan_in *in, const char *name,
 /* A file of that name may hold another server: a person's stays. */
 static bool name_taken(const struct mount_plan_in *in, const char *name)
 {
-	char *file = NULL;
-	bool taken = config_server_find(in->cfg, name) ||
-		     asprintf(&file, "%s/%s.conf", in->dir, name) < 0 ||
-		     (*in->dir && access(file, F_OK) == 0);
+	char file[PATH_MAX];
 
-	free(file);
-	return taken;
+	snprintf(file, sizeof(file), "%s/%s.conf", in->dir, name);
+	return config_server_find(in->cfg, name) ||
+	       (*in->dir && access(file, F_OK) == 0);
 }
 
 static void free_name(
@@ -382,7 +379,7 @@ static bool plan_policy(const struct mount_plan_in *in,
 	    srv ? config_export_find(srv, path) : NULL;
 	bool ours = export && is_ours(in, srv->name, export), any = !srv;
 
-	/* What a former mount of this path left is not this one's. */
+	/* Options that a former mount of this path left are not this one's. */
 	if (ours && !in->is_mounted(in->ctx, out->port, path)) {
 		export = NULL;
 		any = true;

@@ -47,11 +47,10 @@ static bool open_dir(const char *dir, struct mount_why *why)
 /* A file that is locked; -1 and errno. */
 static int open_lock(const char *dir, const char *name, int operation)
 {
-	char *path = NULL;
-	int fd = -1, error;
+	char path[PATH_MAX];
+	int fd, error;
 
-	if (asprintf(&path, "%s/.%s", dir, name) < 0)
-		return -1;
+	snprintf(path, sizeof(path), "%s/.%s", dir, name);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	while (fd >= 0 && flock(fd, operation) < 0) {
 		if (errno == EINTR)
@@ -59,11 +58,8 @@ static int open_lock(const char *dir, const char *name, int operation)
 		error = errno;
 		close(fd);
 		errno = error;
-		fd = -1;
+		return -1;
 	}
-	error = errno;
-	free(path);
-	errno = error;
 	return fd;
 }
 
@@ -151,40 +147,37 @@ struct config *mount_store_load(
 
 /* ---- files ------------------------------------------------------------ */
 
-static char *file_of(const char *dir, const char *name, const char *what)
+/* Directories have 1024 bytes at most (forefetch.conf(5)), names 64. */
+static const char *file_of(
+    char path[PATH_MAX], const char *dir, const char *name, const char *what)
 {
-	char *file = NULL;
-
-	return asprintf(&file, "%s/%s%s.conf", dir, name, what) < 0 ? NULL
-								    : file;
+	snprintf(path, PATH_MAX, "%s/%s%s.conf", dir, name, what);
+	return path;
 }
 
 /* Written whole: the daemon may read at any time. */
 static bool write_text(const char *file, const char *text)
 {
-	char *tmp = NULL, *slash = strrchr(file, '/');
+	const char *slash = strrchr(file, '/');
 	size_t len = strlen(text);
+	char tmp[PATH_MAX + 8];
 	bool good;
-	int fd;
+	int fd, error;
 
-	if (!slash || asprintf(&tmp, "%.*s/.%s", (int)(slash - file), file,
-			  slash + 1) < 0)
-		return false;
+	snprintf(
+	    tmp, sizeof(tmp), "%.*s/.%s", (int)(slash - file), file, slash + 1);
 	fd = open(
 	    tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
 	good = fd >= 0 && fchmod(fd, 0644) == 0 &&
 	       write(fd, text, len) == (ssize_t)len && fsync(fd) == 0;
 	if (fd >= 0 && close(fd) < 0)
 		good = false;
-	good = good && rename(tmp, file) == 0;
-	if (!good) {
-		int error = errno;
-
-		unlink(tmp);
-		errno = error;
-	}
-	free(tmp);
-	return good;
+	if (good && rename(tmp, file) == 0)
+		return true;
+	error = errno;
+	unlink(tmp);
+	errno = error;
+	return false;
 }
 
 /* Whether a mount made it: what a person put there stays. */
@@ -204,27 +197,22 @@ static bool is_marked(const char *file)
 static bool put_file(const char *dir, const char *name, const char *what,
     const char *text, struct mount_why *why)
 {
-	char *file = text ? file_of(dir, name, what) : NULL;
-	bool good = !text;
+	char file[PATH_MAX];
 
-	if (file && access(file, F_OK) == 0 && !is_marked(file)) {
-		good = !*text ||
+	if (!text)
+		return true;
+	if (access(file_of(file, dir, name, what), F_OK) == 0 &&
+	    !is_marked(file))
+		return !*text ||
 		       mount_refuse(why,
 			   "%s exists, and no mount created it; write the "
 			   "section there yourself, or move the file away",
 			   file);
-		free(file);
-		return good;
-	}
-	if (file && !*text)
-		good = unlink(file) == 0 || errno == ENOENT;
-	else if (file)
-		good = write_text(file, text);
-	if (!good)
-		mount_refuse(why, "%s cannot be written: %s",
-		    file ? file : name, strerror(errno));
-	free(file);
-	return good;
+	if (*text ? write_text(file, text)
+		  : unlink(file) == 0 || errno == ENOENT)
+		return true;
+	return mount_refuse(
+	    why, "%s cannot be written: %s", file, strerror(errno));
 }
 
 bool mount_store_write(
@@ -251,28 +239,22 @@ bool mount_store_write(
 static bool move_file(const struct mount_store *s, const char *name,
     const char *what, bool *moved, struct mount_why *why)
 {
-	char *from = file_of(s->run_dir, name, what);
-	char *to = file_of(s->save_dir, name, what);
-	char text[1 << 16];
-	FILE *in = from ? fopen(from, "re") : NULL;
-	size_t len = 0;
-	bool good = true;
+	char from[PATH_MAX], to[PATH_MAX], text[1 << 16];
+	FILE *in = fopen(file_of(from, s->run_dir, name, what), "re");
+	size_t len;
 
-	if (in) {
-		len = fread(text, 1, sizeof(text) - 1, in);
-		text[len] = '\0';
-		fclose(in);
-		errno = len + 1 == sizeof(text) ? EFBIG : EEXIST;
-		good = to && len + 1 < sizeof(text) && access(to, F_OK) < 0 &&
-		       write_text(to, text) && unlink(from) == 0;
-		*moved = true;
-	}
-	if (!good)
-		mount_refuse(why, "%s cannot become %s: %s", from,
-		    to ? to : s->save_dir, strerror(errno));
-	free(from);
-	free(to);
-	return good;
+	if (!in)
+		return true;
+	len = fread(text, 1, sizeof(text) - 1, in);
+	text[len] = '\0';
+	fclose(in);
+	*moved = true;
+	errno = len + 1 == sizeof(text) ? EFBIG : EEXIST;
+	if (access(file_of(to, s->save_dir, name, what), F_OK) < 0 &&
+	    len + 1 < sizeof(text) && write_text(to, text) && unlink(from) == 0)
+		return true;
+	return mount_refuse(
+	    why, "%s cannot become %s: %s", from, to, strerror(errno));
 }
 
 bool mount_store_save(const struct mount_store *s, const char *name,
@@ -314,22 +296,18 @@ int mount_store_hold(
 /* Whether another process is mounting from that server. */
 static bool is_held(const struct mount_store *s, const char *name)
 {
-	char use[MOUNT_NAME_MAX + 8];
-	char *path = NULL;
-	bool held = true;
+	char path[PATH_MAX];
+	bool held;
 	int fd;
 
-	snprintf(use, sizeof(use), "use-%s", name);
-	if (asprintf(&path, "%s/.%s", s->run_dir, use) < 0)
-		return true;
+	snprintf(path, sizeof(path), "%s/.use-%s", s->run_dir, name);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd >= 0) {
-		held = flock(fd, LOCK_EX | LOCK_NB) < 0;
-		if (!held)
-			unlink(path);
-		close(fd);
-	}
-	free(path);
+	if (fd < 0)
+		return true;
+	held = flock(fd, LOCK_EX | LOCK_NB) < 0;
+	if (!held)
+		unlink(path);
+	close(fd);
 	return held;
 }
 
@@ -359,21 +337,18 @@ static bool is_used(const struct mount_store *s,
 static bool clean_server(const struct mount_store *s,
     const struct config_server *srv, const Forefetch__Status *status)
 {
-	char *server = file_of(s->run_dir, srv->name, "");
-	char *exports = file_of(s->run_dir, srv->name, "+exports");
-	bool ours = server && exports &&
-		    (strcmp(server, srv->file) == 0 ? is_marked(server)
-						    : is_marked(exports));
-	bool clean = ours && !is_used(s, srv, status);
+	char server[PATH_MAX], exports[PATH_MAX];
+	bool alone;
 
-	if (clean) {
-		unlink(exports);
-		if (strcmp(server, srv->file) == 0)
-			unlink(server);
-	}
-	free(server);
-	free(exports);
-	return clean;
+	file_of(server, s->run_dir, srv->name, "");
+	file_of(exports, s->run_dir, srv->name, "+exports");
+	alone = strcmp(server, srv->file) == 0;
+	if (!is_marked(alone ? server : exports) || is_used(s, srv, status))
+		return false;
+	unlink(exports);
+	if (alone)
+		unlink(server);
+	return true;
 }
 
 unsigned mount_store_clean(const struct mount_store *s,
